@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Sources are found by folder: adding a file is creating it.  V=1 shows the commands.
+
+BUILD = build
+VER   = 1.30.0
+HW   ?= shm
+export BUILD HW CC
+
+# These goals work where nothing is installed or configured yet.
+BARE = help check demo bench clean distclean
+ifneq ($(filter-out $(BARE),$(or $(MAKECMDGOALS),all)),)
+include config.mk
+endif
+
+SRC  := $(filter-out $(SKIP),$(wildcard src/*/*.c src/*/*/*.c))
+OBJ  := $(SRC:%.c=$(BUILD)/%.o)
+SO   := $(BUILD)/libfabric.so
+LIB  := $(BUILD)/libfabric.a
+TOOL := $(patsubst tools/%.c,%,$(wildcard tools/*.c))
+BIN  := $(TOOL:%=$(BUILD)/bin/%) $(patsubst examples/%.c,$(BUILD)/bin/%,$(wildcard examples/*.c))
+
+# tests/unit/base_pool.c is the test base_pool, tests/api/tagged.c api_tagged, tests/abi/old.sh abi_old
+tests = $(patsubst unit_%,%,$(subst /,_,$(basename $(patsubst tests/%,%,$(wildcard $1)))))
+FAST := $(call tests,tests/unit/*.c tests/api/*.c)
+PROG := $(FAST) $(call tests,tests/fault/*.c)
+TEST := $(PROG) $(filter-out bench_%,$(call tests,tests/*/*.sh tests/*/*.py))
+
+INC   = -Isrc -Iinclude -I.
+FLAGS = -std=gnu11 -D_GNU_SOURCE -DWEFT_NO_DEPRECATED -fPIC -fvisibility=hidden -Wall -Wextra -Werror -pthread $(CFLAGS)
+say   = $(if $(filter 1,$V),,@printf '  %-4s %s\n' $1 $@;)
+cc    = $(call say,CC)mkdir -p $(@D) && $(CC) $(FLAGS) $(INC) $(CPPFLAGS) -MMD -MP -c -o $@ $<
+ld    = $(call say,LD)mkdir -p $(@D) && $(CC) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^ $(RPATH)
+RPATH = -Wl,-rpath,'$$ORIGIN/..'
+sub   = +@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc))
+
+all: $(SO) $(SO).1 $(LIB) $(BIN)	## the library, its archive, the tools and the examples
+
+$(SO).$(VER): $(OBJ) libfabric.map
+	$(call say,LD)$(CC) -shared -Wl,-soname,libfabric.so.1 -Wl,--version-script=libfabric.map \
+		-Wl,-z,defs -Wl,--as-needed -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(OBJ) $(LIBS)
+
+$(SO) $(SO).1: $(SO).$(VER)
+	@ln -sf $(<F) $@
+
+# An archive has no symbol versions: WEFT_STATIC leaves them out of the entry points of old releases.
+$(LIB): $(OBJ:%/compat.o=%/compat.static.o)
+	$(call say,AR)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/%.static.o: CPPFLAGS += -DWEFT_STATIC
+$(BUILD)/%.static.o: %.c config.mk; $(cc)
+$(BUILD)/%.o:        %.c config.mk; $(cc)
+
+# Unit tests see every hidden symbol; all other programs only what an application sees.
+$(BUILD)/tests/unit/%.o: CPPFLAGS += $(CHECK_CFLAGS)
+$(BUILD)/tests/api/%.o $(BUILD)/tests/fault/%.o: INC = -Iinclude
+$(BUILD)/tools/%.o $(BUILD)/examples/%.o: INC = -Iinclude
+$(BUILD)/t/%:       $(BUILD)/tests/unit/%.o  $(LIB); $(ld) $(CHECK_LIBS) $(LIBS)
+$(BUILD)/t/api_%:   $(BUILD)/tests/api/%.o   $(SO);  $(ld)
+$(BUILD)/t/fault_%: $(BUILD)/tests/fault/%.o $(SO);  $(ld)
+$(BUILD)/bin/%:     $(BUILD)/tools/%.o       $(SO);  $(ld)
+$(BUILD)/bin/%:     $(BUILD)/examples/%.o    $(SO);  $(ld)
+
+demo:		## install what is missing, build, show it at work
+	@tests/setup.sh build
+	$(sub) all
+	@examples/demo.sh
+
+check:		## install what is missing, build, run every test
+	@tests/setup.sh build test
+	$(sub) test
+
+test: all $(PROG:%=$(BUILD)/t/%)	## run every test
+	@tests/run.sh $(TEST)
+
+fast: all $(FAST:%=$(BUILD)/t/%)	## run the unit and api tests
+	@tests/run.sh $(FAST)
+
+t/%: $(BUILD)/t/%	## run one test: make t/base_pool, HW=shm make t/api_tagged ARGS=peek
+	@tests/run.sh $*
+t/%: all
+	@tests/run.sh $*
+
+asan: SAN = address,undefined -fno-sanitize-recover=undefined
+tsan: SAN = thread -Wno-error
+asan tsan:	## the unit and api tests under a sanitizer
+	$(sub) fast BUILD=build-$@ LDFLAGS=-Wl,-z,undefs SLOWER=4 \
+		CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=$(SAN)'
+
+valgrind: LEAKS = --leak-check=full --errors-for-leak-kinds=definite
+valgrind:	## the unit and api tests under valgrind
+	$(sub) fast SLOWER=10 RUN='valgrind -q --error-exitcode=9 $(LEAKS)'
+
+coverage:	## the share of the lines of src/ that the unit and api tests run
+	@mkdir -p build-$@ && find build-$@ -name '*.gcda' -delete
+	$(sub) fast BUILD=build-$@ CFLAGS='-O0 -g --coverage -fprofile-update=atomic'
+	@tests/coverage.sh build-$@
+
+bench:		## install what is missing, build, measure
+	@tests/setup.sh build test bench
+	$(sub) all
+	@tests/bench/run.sh
+
+CODE = $(shell find src tools examples tests -name '*.[ch]' 2>/dev/null)
+lint: config.mk	## clang-format, cppcheck and clang-tidy
+	@tests/setup.sh lint
+	clang-format --dry-run -Werror $(CODE)
+	cppcheck -q --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+		--std=c11 $(INC) src
+	clang-tidy --quiet $(SRC) -- -std=gnu11 $(INC)
+
+format:		## lay the code out
+	clang-format -i $(CODE)
+
+D = $(DESTDIR)
+install: all	## honours DESTDIR, prefix, bindir, libdir and includedir
+	install -d $D$(bindir) $D$(libdir)/pkgconfig
+	install -m 644 $(LIB) $D$(libdir)
+	install -m 755 $(SO).$(VER) $D$(libdir)
+	cp -P $(SO) $(SO).1 $D$(libdir)
+	cd include && find rdma -name '*.h' -exec install -D -m 644 {} $D$(includedir)/{} ';'
+	for t in $(TOOL); do $(CC) -pthread $(CFLAGS) $(LDFLAGS) -o $D$(bindir)/$$t \
+		$(BUILD)/tools/$$t.o $(SO) -Wl,-rpath,$(libdir) || exit; done
+	sed $(foreach v,prefix exec_prefix libdir includedir,-e 's|^$v=.*|$v=$($v)|') \
+		pkgconfig/libfabric.pc > $D$(libdir)/pkgconfig/libfabric.pc
+
+uninstall:	## what install put there
+	rm -f $(TOOL:%=$D$(bindir)/%) $D$(libdir)/pkgconfig/libfabric.pc
+	rm -f $(addprefix $D$(libdir)/libfabric.,a so so.1 so.$(VER))
+	cd include && find rdma -name '*.h' -exec rm -f $D$(includedir)/{} ';'
+	-find $D$(includedir)/rdma -type d -empty -delete
+
+configure: configure.ac
+	$(call say,CONF)autoheader && autoconf
+config.mk: configure config.mk.in pkgconfig/libfabric.pc.in
+	$(call say,CONF)if test -x config.status; \
+		then ./config.status -q --recheck && ./config.status -q; else ./configure -q; fi
+
+clean:		## remove what was built
+	rm -rf build build-*
+distclean: clean	## remove what was built and configured
+	rm -rf autom4te.cache configure config.h config.h.in config.log config.mk config.status
+	rm -f pkgconfig/libfabric.pc
+
+help:		## this list
+	@sed -n 's/^\([a-z][^:]*\):.*## /make \1\t/p' Makefile | expand -t 20
+
+.PHONY: all demo check test fast asan tsan valgrind coverage bench lint format install uninstall
+.PHONY: clean distclean help
+.SECONDARY:
+.DELETE_ON_ERROR:
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Domains fi_domain(3), address vectors fi_av(3), memory registration fi_mr(3), and the types of
+ * data and operators that atomics and collectives share, fi_atomic(3).
+ *
+ * Calls return 0 or a negative FI_E* unless said otherwise.  What a call opens is closed with
+ * fi_close(&object->fid), which says -FI_EBUSY while another object uses it.
+ */
+#ifndef RDMA_FI_DOMAIN_H
+#define RDMA_FI_DOMAIN_H
+
+#include <string.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_eq.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Address vectors ------------------------------------------------------------------------- */
+
+#define FI_SYMMETRIC (1ULL << 59) /* each node has the same endpoints in a row; a hint */
+#define FI_SYNC_ERR (1ULL << 58)  /* insert: context is an int array, one FI_E* for each address */
+#define FI_UNIVERSE (1ULL << 57)  /* av set: every address of the vector is in */
+
+/* What an av set is for, so that resources can be reserved; fi_av_set(3). */
+#define FI_BARRIER_SET (1ULL << 40)
+#define FI_BROADCAST_SET (1ULL << 41)
+#define FI_ALLTOALL_SET (1ULL << 42)
+#define FI_ALLREDUCE_SET (1ULL << 43)
+#define FI_ALLGATHER_SET (1ULL << 44)
+#define FI_REDUCE_SCATTER_SET (1ULL << 45)
+#define FI_REDUCE_SET (1ULL << 46)
+#define FI_SCATTER_SET (1ULL << 47)
+#define FI_GATHER_SET (1ULL << 48)
+
+struct fi_av_attr {
+	enum fi_av_type type;
+	int rx_ctx_bits;    /* upper bits of an address that fi_rx_addr may use */
+	size_t count;       /* addresses expected; a hint */
+	size_t ep_per_node; /* endpoints a node has; 0: not known; a hint */
+	const char *name;   /* shared between the processes of a host under this name */
+	void *map_addr;     /* shared FI_AV_MAP: same in all processes, 0: written back */
+	uint64_t flags;     /* FI_EVENT: insert asynchronously; FI_READ: named, read only;
+			     * FI_SYMMETRIC; FI_AV_USER_ID */
+};
+
+struct fi_av_set_attr {
+	size_t count;         /* members expected */
+	fi_addr_t start_addr; /* members to begin with: start, start + stride ... end; */
+	fi_addr_t end_addr;   /* both FI_ADDR_NOTAVAIL: none, or all with FI_UNIVERSE */
+	uint64_t stride;
+	size_t comm_key_size; /* bytes */
+	uint8_t *comm_key;    /* given out by a network that manages groups, else NULL */
+	uint64_t flags;       /* FI_UNIVERSE, FI_*_SET */
+};
+
+struct fi_ops_av {
+	size_t size; /* bytes of this table the filler knows; so in every table below */
+	int (*insert)(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr,
+		      uint64_t flags, void *context);
+	int (*insertsvc)(struct fid_av *av, const char *node, const char *service,
+			 fi_addr_t *fi_addr, uint64_t flags, void *context);
+	int (*insertsym)(struct fid_av *av, const char *node, size_t nodecnt, const char *service,
+			 size_t svccnt, fi_addr_t *fi_addr, uint64_t flags, void *context);
+	int (*remove)(struct fid_av *av, fi_addr_t *fi_addr, size_t count, uint64_t flags);
+	int (*lookup)(struct fid_av *av, fi_addr_t fi_addr, void *addr, size_t *addrlen);
+	const char *(*straddr)(struct fid_av *av, const void *addr, char *buf, size_t *len);
+	int (*av_set)(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_av_set **set,
+		      void *context);
+	int (*insert_auth_key)(struct fid_av *av, const void *auth_key, size_t auth_key_size,
+			       fi_addr_t *fi_addr, uint64_t flags);
+	int (*lookup_auth_key)(struct fid_av *av, fi_addr_t addr, void *auth_key,
+			       size_t *auth_key_size);
+	int (*set_user_id)(struct fid_av *av, fi_addr_t fi_addr, fi_addr_t user_id, uint64_t flags);
+};
+
+struct fid_av {
+	struct fid fid;
+	struct fi_ops_av *ops;
+};
+
+/* ---- Memory registration --------------------------------------------------------------------- */
+
+/* fi_domain_bind: register asynchronously, FI_MR_COMPLETE arrives at the queue bound.  API 1.x. */
+#define FI_REG_MR WEFT_OLD_NAME(1ULL << 59)
+
+/* Flags of the register calls. */
+#define FI_MR_DMABUF (1ULL << 40)        /* attr->dmabuf names the memory, not mr_iov */
+#define FI_MR_SINGLE_USE (1ULL << 41)    /* gone after the first access of a peer */
+#define FI_HMEM_HOST_ALLOC (1ULL << 45)  /* host memory a device library allocated */
+#define FI_HMEM_DEVICE_ONLY (1ULL << 46) /* the CPU cannot reach the memory */
+
+/* Who manages the memory. */
+enum fi_hmem_iface {
+	FI_HMEM_SYSTEM, /* the operating system */
+	FI_HMEM_CUDA,
+	FI_HMEM_ROCR,
+	FI_HMEM_ZE,
+	FI_HMEM_NEURON,
+	FI_HMEM_SYNAPSEAI
+};
+
+/* The device number of FI_HMEM_ZE: driver in the upper 16 bits, device below.  fi_mr(3) */
+WEFT_CALL int fi_hmem_ze_device(int driver_index, int device_index)
+{
+	return (int) ((unsigned) driver_index << 16 | (unsigned) device_index);
+}
+
+struct fi_mr_dmabuf {
+	int fd;          /* of the dma-buf; stays the caller's */
+	uint64_t offset; /* bytes into it */
+	size_t len;
+	void *base_addr; /* address that stands for offset 0 of the dma-buf */
+};
+
+/* auth_key of fi_mr_attr when the domain takes its keys from address vectors. */
+struct fi_mr_auth_key {
+	struct fid_av *av;
+	fi_addr_t src_addr;
+};
+
+struct fi_mr_attr {
+	__extension__ union {
+		const struct iovec *mr_iov;
+		const struct fi_mr_dmabuf *dmabuf; /* with FI_MR_DMABUF */
+	};
+	size_t iov_count;       /* up to mr_iov_limit of the domain */
+	uint64_t access;        /* FI_SEND FI_RECV FI_READ FI_WRITE FI_REMOTE_* FI_COLLECTIVE */
+	uint64_t offset;        /* 0 */
+	uint64_t requested_key; /* used without FI_MR_PROV_KEY */
+	void *context;          /* goes into the fid and the FI_MR_COMPLETE event */
+	size_t auth_key_size;   /* bytes; 0: that of the domain */
+	uint8_t *auth_key;
+	enum fi_hmem_iface iface; /* this and device: with FI_HMEM only */
+	union {
+		uint64_t reserved;
+		int cuda;
+		int ze; /* see fi_hmem_ze_device */
+		int neuron;
+		int synapseai;
+		int rocr;
+	} device;
+	void *hmem_data;             /* of the device library, with FI_HMEM */
+	size_t page_size;            /* of the memory, 0: not known; a hint */
+	const struct fid_mr *base_mr; /* part of this region, or NULL */
+	size_t sub_mr_cnt;           /* parts that will be registered; a hint */
+};
+
+/* Argument of FI_REFRESH. */
+struct fi_mr_modify {
+	uint64_t flags;
+	struct fi_mr_attr attr;
+};
+
+struct fid_mr {
+	struct fid fid;
+	void *mem_desc;
+	uint64_t key;
+};
+
+struct fi_ops_mr {
+	size_t size;
+	int (*reg)(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
+		   uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context);
+	int (*regv)(struct fid *fid, const struct iovec *iov, size_t count, uint64_t access,
+		    uint64_t offset, uint64_t requested_key, uint64_t flags, struct fid_mr **mr,
+		    void *context);
+	int (*regattr)(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
+		       struct fid_mr **mr);
+};
+
+/* Name for fi_set_ops on a domain: copy functions of the application for device memory. */
+#define FI_SET_OPS_HMEM_OVERRIDE "hmem_override_ops"
+
+/* All members set.  Each returns the bytes copied or a negative FI_E*.  fi_domain(3) */
+struct fi_hmem_override_ops {
+	size_t size; /* sizeof this struct */
+	ssize_t (*copy_from_hmem_iov)(void *dest, size_t size, enum fi_hmem_iface iface,
+				      uint64_t device, const struct iovec *hmem_iov,
+				      size_t hmem_iov_count, uint64_t hmem_iov_offset);
+	ssize_t (*copy_to_hmem_iov)(enum fi_hmem_iface iface, uint64_t device,
+				    const struct iovec *hmem_iov, size_t hmem_iov_count,
+				    uint64_t hmem_iov_offset, const void *src, size_t size);
+};
+
+/* ---- Types and operators of atomics and collectives ------------------------------------------ */
+
+enum fi_datatype {
+	FI_INT8,
+	FI_UINT8,
+	FI_INT16,
+	FI_UINT16,
+	FI_INT32,
+	FI_UINT32,
+	FI_INT64,
+	FI_UINT64,
+	FI_FLOAT,
+	FI_DOUBLE,
+	FI_FLOAT_COMPLEX,
+	FI_DOUBLE_COMPLEX,
+	FI_LONG_DOUBLE,
+	FI_LONG_DOUBLE_COMPLEX,
+	FI_INT128,
+	FI_UINT128,
+	FI_FLOAT16,     /* IEEE 754 half */
+	FI_BFLOAT16,    /* upper half of a float */
+	FI_FLOAT8_E4M3, /* 4 bits exponent, 3 mantissa */
+	FI_FLOAT8_E5M2, /* 5 bits exponent, 2 mantissa */
+	FI_VOID = 256   /* bytes without meaning, collectives only */
+};
+
+#define FI_COLLECTIVE_OFFSET 256 /* from here on values only collectives take */
+
+/* What becomes of target t and operand v (and compare c). */
+enum fi_op {
+	FI_MIN,
+	FI_MAX,
+	FI_SUM,
+	FI_PROD,
+	FI_LOR,
+	FI_LAND,
+	FI_BOR,
+	FI_BAND,
+	FI_LXOR,
+	FI_BXOR,
+	FI_ATOMIC_READ,  /* t stays, is fetched */
+	FI_ATOMIC_WRITE, /* v */
+	FI_CSWAP,        /* v if c == t */
+	FI_CSWAP_NE,     /* v if c != t */
+	FI_CSWAP_LE,     /* v if c <= t */
+	FI_CSWAP_LT,     /* v if c < t */
+	FI_CSWAP_GE,     /* v if c >= t */
+	FI_CSWAP_GT,     /* v if c > t */
+	FI_MSWAP,        /* the bits of v where c has ones */
+	FI_DIFF,         /* t - v */
+	FI_NOOP = 256    /* collectives only */
+};
+
+enum fi_collective_op {
+	FI_BARRIER,
+	FI_BROADCAST,
+	FI_ALLTOALL,
+	FI_ALLREDUCE,
+	FI_ALLGATHER,
+	FI_REDUCE_SCATTER,
+	FI_REDUCE,
+	FI_SCATTER,
+	FI_GATHER
+};
+
+/* ---- Domain ---------------------------------------------------------------------------------- */
+
+struct fi_atomic_attr;
+struct fi_collective_attr;
+
+struct fi_ops_domain {
+	size_t size;
+	int (*av_open)(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
+		       void *context);
+	int (*cq_open)(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
+		       void *context);
+	int (*endpoint)(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+			void *context);
+	int (*scalable_ep)(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep,
+			   void *context);
+	int (*cntr_open)(struct fid_domain *domain, struct fi_cntr_attr *attr,
+			 struct fid_cntr **cntr, void *context);
+	int (*poll_open)(struct fid_domain *domain, struct fi_poll_attr *attr,
+			 struct fid_poll **pollset);
+	int (*stx_ctx)(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
+		       void *context);
+	int (*srx_ctx)(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
+		       void *context);
+	int (*query_atomic)(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
+			    struct fi_atomic_attr *attr, uint64_t flags);
+	int (*query_collective)(struct fid_domain *domain, enum fi_collective_op coll,
+				struct fi_collective_attr *attr, uint64_t flags);
+	int (*endpoint2)(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+			 uint64_t flags, void *context);
+};
+
+struct fid_domain {
+	struct fid fid;
+	struct fi_ops_domain *ops;
+	struct fi_ops_mr *mr;
+};
+
+/* Opens the domain info->domain_attr names.  info is only read.  fi_domain(3) */
+WEFT_CALL int fi_domain(struct fid_fabric *fabric, struct fi_info *info,
+			struct fid_domain **domain, void *context)
+{
+	return fabric->ops->domain(fabric, info, domain, context);
+}
+
+/* As fi_domain; flags: FI_PEER, context then is a struct fi_peer_domain_context.  fi_domain(3) */
+WEFT_CALL int fi_domain2(struct fid_fabric *fabric, struct fi_info *info,
+			 struct fid_domain **domain, uint64_t flags, void *context)
+{
+	if (!flags)
+		return fi_domain(fabric, info, domain, context);
+	if (!FI_CHECK_OP(fabric->ops, struct fi_ops_fabric, domain2))
+		return -FI_ENOSYS;
+	return fabric->ops->domain2(fabric, info, domain, flags, context);
+}
+
+/* Makes fid, an event queue, the default one of the domain; flags 0 or FI_REG_MR.  fi_domain(3) */
+WEFT_CALL int fi_domain_bind(struct fid_domain *domain, struct fid *fid, uint64_t flags)
+{
+	return domain->fid.ops->bind(&domain->fid, fid, flags);
+}
+
+/* Opens a completion queue; attr may be written back, NULL: all defaults.  fi_cq(3) */
+WEFT_CALL int fi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
+			 void *context)
+{
+	return domain->ops->cq_open(domain, attr, cq, context);
+}
+
+/* Opens a counter, both values 0; attr NULL: all defaults.  fi_cntr(3) */
+WEFT_CALL int fi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
+			   struct fid_cntr **cntr, void *context)
+{
+	return domain->ops->cntr_open(domain, attr, cntr, context);
+}
+
+/* Opens a wait set.  Of API 1.x.  fi_poll(3) */
+FI_DEPRECATED_FUNC WEFT_CALL int fi_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
+					      struct fid_wait **waitset)
+{
+	return fabric->ops->wait_open(fabric, attr, waitset);
+}
+
+/* Opens a poll set.  Of API 1.x.  fi_poll(3) */
+FI_DEPRECATED_FUNC WEFT_CALL int fi_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
+					      struct fid_poll **pollset)
+{
+	return domain->ops->poll_open(domain, attr, pollset);
+}
+
+/* ---- Calls: memory.  The memory stays the caller's and must outlive the region. -------------- */
+
+/*
+ * Registers len bytes at buf.  acs: as access of fi_mr_attr; offset 0; requested_key: the key of
+ * the region unless the domain has FI_MR_PROV_KEY (-FI_ENOKEY when taken); flags: FI_RMA_EVENT,
+ * FI_RMA_PMEM and the FI_MR_* and FI_HMEM_* flags above.  *mr must stay until FI_MR_COMPLETE when
+ * the domain registers asynchronously.  fi_mr(3)
+ */
+WEFT_CALL int fi_mr_reg(struct fid_domain *domain, const void *buf, size_t len, uint64_t acs,
+			uint64_t offset, uint64_t requested_key, uint64_t flags,
+			struct fid_mr **mr, void *context)
+{
+	return domain->mr->reg(&domain->fid, buf, len, acs, offset, requested_key, flags, mr,
+			       context);
+}
+
+/* As fi_mr_reg, for count pieces of memory that become one region, end to end.  fi_mr(3) */
+WEFT_CALL int fi_mr_regv(struct fid_domain *domain, const struct iovec *iov, size_t count,
+			 uint64_t acs, uint64_t offset, uint64_t requested_key, uint64_t flags,
+			 struct fid_mr **mr, void *context)
+{
+	return domain->mr->regv(&domain->fid, iov, count, acs, offset, requested_key, flags, mr,
+				context);
+}
+
+/*
+ * As fi_mr_reg, with everything in attr; the only way to device memory.  How much of attr is read
+ * depends on the API version the fabric was opened with.  fi_mr(3)
+ */
+WEFT_CALL int fi_mr_regattr(struct fid_domain *domain, const struct fi_mr_attr *attr,
+			    uint64_t flags, struct fid_mr **mr)
+{
+	return domain->mr->regattr(&domain->fid, attr, flags, mr);
+}
+
+/* The descriptor transfers take as desc for memory of this region.  fi_mr(3) */
+WEFT_CALL void *fi_mr_desc(struct fid_mr *mr)
+{
+	return mr->mem_desc;
+}
+
+/* The key peers name; FI_KEY_NOTAVAIL when it is not ready or only a raw key exists.  fi_mr(3) */
+WEFT_CALL uint64_t fi_mr_key(struct fid_mr *mr)
+{
+	return mr->key;
+}
+
+/*
+ * The raw key: *key_size bytes of room at raw_key on entry, bytes of the key on return, also with
+ * -FI_ETOOSMALL; *base_addr: the address peers count from.  flags 0.  fi_mr(3)
+ */
+WEFT_CALL int fi_mr_raw_attr(struct fid_mr *mr, uint64_t *base_addr, uint8_t *raw_key,
+			     size_t *key_size, uint64_t flags)
+{
+	struct fi_mr_raw_attr arg;
+
+	arg.flags = flags;
+	arg.base_addr = base_addr;
+	arg.raw_key = raw_key;
+	arg.key_size = key_size;
+	return mr->fid.ops->control(&mr->fid, FI_GET_RAW_MR, &arg);
+}
+
+/*
+ * Turns the raw key of a peer, key_size bytes, into a *key for transfers; give it back with
+ * fi_mr_unmap_key.  flags 0.  fi_mr(3)
+ */
+WEFT_CALL int fi_mr_map_raw(struct fid_domain *domain, uint64_t base_addr, uint8_t *raw_key,
+			    size_t key_size, uint64_t *key, uint64_t flags)
+{
+	struct fi_mr_map_raw arg;
+
+	arg.flags = flags;
+	arg.base_addr = base_addr;
+	arg.raw_key = raw_key;
+	arg.key_size = key_size;
+	arg.key = key;
+	return domain->fid.ops->control(&domain->fid, FI_MAP_RAW_MR, &arg);
+}
+
+/* Gives a key of fi_mr_map_raw back; before the domain is closed.  fi_mr(3) */
+WEFT_CALL int fi_mr_unmap_key(struct fid_domain *domain, uint64_t key)
+{
+	return domain->fid.ops->control(&domain->fid, FI_UNMAP_KEY, &key);
+}
+
+/*
+ * Ties the region to bfid: an endpoint (domains with FI_MR_ENDPOINT, flags 0), or a counter of
+ * accesses by peers (flags FI_REMOTE_WRITE or FI_REMOTE_READ; needs FI_RMA_EVENT).  Before
+ * fi_mr_enable.  fi_mr(3)
+ */
+WEFT_CALL int fi_mr_bind(struct fid_mr *mr, struct fid *bfid, uint64_t flags)
+{
+	return mr->fid.ops->bind(&mr->fid, bfid, flags);
+}
+
+/*
+ * Domains with FI_MR_MMU_NOTIFY: the pages behind these count ranges have changed, take them in
+ * anew; iov NULL: the whole region.  Accesses meanwhile fail.  fi_mr(3)
+ */
+WEFT_CALL int fi_mr_refresh(struct fid_mr *mr, const struct iovec *iov, size_t count,
+			    uint64_t flags)
+{
+	struct fi_mr_modify arg;
+
+	memset(&arg, 0, sizeof(arg));
+	arg.flags = flags;
+	arg.attr.mr_iov = iov;
+	arg.attr.iov_count = count;
+	return mr->fid.ops->control(&mr->fid, FI_REFRESH, &arg);
+}
+
+/* Opens a region to peers after its binds (FI_MR_ENDPOINT, FI_MR_RMA_EVENT).  fi_mr(3) */
+WEFT_CALL int fi_mr_enable(struct fid_mr *mr)
+{
+	return mr->fid.ops->control(&mr->fid, FI_ENABLE, NULL);
+}
+
+/* ---- Calls: address vectors ------------------------------------------------------------------ */
+
+/* Opens an address vector; attr may be written back.  fi_av(3) */
+WEFT_CALL int fi_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
+			 void *context)
+{
+	return domain->ops->av_open(domain, attr, av, context);
+}
+
+/* Gives a vector opened with FI_EVENT its event queue fid; flags 0.  Of API 1.x.  fi_av(3) */
+FI_DEPRECATED_FUNC WEFT_CALL int fi_av_bind(struct fid_av *av, struct fid *fid, uint64_t flags)
+{
+	return av->fid.ops->bind(&av->fid, fid, flags);
+}
+
+/*
+ * Inserts count addresses, side by side at addr in the address format of the domain (FI_ADDR_STR:
+ * an array of char *).  fi_addr, an array of count, gets a handle for each, FI_ADDR_NOTAVAIL for
+ * those that failed; FI_AV_TABLE allows NULL; with FI_AV_USER_ID it holds the ids on entry.
+ * Returns how many went in; with FI_EVENT 0, fi_addr must stay until FI_AV_COMPLETE.  flags:
+ * FI_MORE, FI_SYNC_ERR, FI_AV_USER_ID, FI_FIREWALL_ADDR.  fi_av(3)
+ */
+WEFT_CALL int fi_av_insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr,
+			   uint64_t flags, void *context)
+{
+	return av->ops->insert(av, addr, count, fi_addr, flags, context);
+}
+
+/* As fi_av_insert, of one address given as fi_getinfo takes it.  fi_av(3) */
+WEFT_CALL int fi_av_insertsvc(struct fid_av *av, const char *node, const char *service,
+			      fi_addr_t *fi_addr, uint64_t flags, void *context)
+{
+	return av->ops->insertsvc(av, node, service, fi_addr, flags, context);
+}
+
+/*
+ * As fi_av_insert, of nodecnt * svccnt addresses: node and the numbers after it, for each service
+ * and the numbers after it.  fi_av(3)
+ */
+WEFT_CALL int fi_av_insertsym(struct fid_av *av, const char *node, size_t nodecnt,
+			      const char *service, size_t svccnt, fi_addr_t *fi_addr,
+			      uint64_t flags, void *context)
+{
+	return av->ops->insertsym(av, node, nodecnt, service, svccnt, fi_addr, flags, context);
+}
+
+/* Forgets count addresses; nothing may be under way to them.  flags 0.  fi_av(3) */
+WEFT_CALL int fi_av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t count, uint64_t flags)
+{
+	return av->ops->remove(av, fi_addr, count, flags);
+}
+
+/*
+ * Copies the address behind fi_addr; *addrlen: room on entry, full size on return, also when the
+ * room was short and the address is cut.  fi_av(3)
+ */
+WEFT_CALL int fi_av_lookup(struct fid_av *av, fi_addr_t fi_addr, void *addr, size_t *addrlen)
+{
+	return av->ops->lookup(av, fi_addr, addr, addrlen);
+}
+
+/*
+ * Writes an address as text into buf and returns buf; *len: room on entry, bytes needed on return,
+ * the text is cut when that is more.  fi_av(3)
+ */
+WEFT_CALL const char *fi_av_straddr(struct fid_av *av, const void *addr, char *buf, size_t *len)
+{
+	return av->ops->straddr(av, addr, buf, len);
+}
+
+/*
+ * Inserts an authorization key of auth_key_size bytes; *fi_addr then names it, for receives from
+ * any peer that holds it.  -FI_ENOSYS where domain_attr has no FI_AV_AUTH_KEY.  fi_av(3)
+ */
+WEFT_CALL int fi_av_insert_auth_key(struct fid_av *av, const void *auth_key, size_t auth_key_size,
+				    fi_addr_t *fi_addr, uint64_t flags)
+{
+	if (!FI_CHECK_OP(av->ops, struct fi_ops_av, insert_auth_key))
+		return -FI_ENOSYS;
+	return av->ops->insert_auth_key(av, auth_key, auth_key_size, fi_addr, flags);
+}
+
+/* Copies the key behind addr; *auth_key_size as *addrlen of fi_av_lookup; -FI_ENOSYS.  fi_av(3) */
+WEFT_CALL int fi_av_lookup_auth_key(struct fid_av *av, fi_addr_t addr, void *auth_key,
+				    size_t *auth_key_size)
+{
+	if (!FI_CHECK_OP(av->ops, struct fi_ops_av, lookup_auth_key))
+		return -FI_ENOSYS;
+	return av->ops->lookup_auth_key(av, addr, auth_key, auth_key_size);
+}
+
+/*
+ * Completions report user_id as the source instead of fi_addr, needs FI_AV_USER_ID; flags 0, or
+ * FI_AUTH_KEY when fi_addr names a key.  -FI_ENOSYS.  fi_av(3)
+ */
+WEFT_CALL int fi_av_set_user_id(struct fid_av *av, fi_addr_t fi_addr, fi_addr_t user_id,
+				uint64_t flags)
+{
+	if (!FI_CHECK_OP(av->ops, struct fi_ops_av, set_user_id))
+		return -FI_ENOSYS;
+	return av->ops->set_user_id(av, fi_addr, user_id, flags);
+}
+
+/*
+ * The address of receive context rx_index of the scalable endpoint fi_addr, in the upper
+ * rx_ctx_bits (0 to 63, as in the attr of the vector) bits.  fi_av(3)
+ */
+WEFT_CALL fi_addr_t fi_rx_addr(fi_addr_t fi_addr, int rx_index, int rx_ctx_bits)
+{
+	if (!rx_ctx_bits)
+		return fi_addr;
+	return (uint64_t) rx_index << (64 - rx_ctx_bits) | fi_addr;
+}
+
+/* The address fi_addr within group_id, up to max_group_id of the domain.  fi_av(3) */
+WEFT_CALL fi_addr_t fi_group_addr(fi_addr_t fi_addr, uint32_t group_id)
+{
+	return (uint64_t) group_id << 32 | fi_addr;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RDMA_FI_DOMAIN_H */

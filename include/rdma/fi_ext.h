@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Extensions: sharing fabric objects between libraries, replacing the logger or the watch over
+ * memory, and option names of single providers.  Man pages: fi_peer(3), fi_provider(3), fi_mr(3).
+ */
+#ifndef FI_EXT_H
+#define FI_EXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rdma/fabric.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_prov.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Ranges for values private to one provider; its option names are negative. */
+#define FI_PROV_SPECIFIC_EFA	(0xefa << 16)
+#define FI_PROV_SPECIFIC_TCP	(0x7cb << 16)
+
+/* Options of the efa provider for fi_setopt() and fi_getopt(); others answer -FI_ENOPROTOOPT. */
+enum {
+	FI_OPT_EFA_RNR_RETRY = -FI_PROV_SPECIFIC_EFA,
+	FI_OPT_EFA_EMULATED_READ,
+	FI_OPT_EFA_EMULATED_WRITE,
+	FI_OPT_EFA_EMULATED_ATOMICS,
+	FI_OPT_EFA_USE_DEVICE_RDMA,
+	FI_OPT_EFA_SENDRECV_IN_ORDER_ALIGNED_128_BYTES,
+	FI_OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES,
+	FI_OPT_EFA_HOMOGENEOUS_PEERS,
+	FI_OPT_EFA_USE_UNSOLICITED_WRITE_RECV,
+};
+
+/* Argument of fi_control(FI_EXPORT_FID). */
+struct fi_fid_export {
+	struct fid **fid;	/* out: the exported object */
+	uint64_t flags;
+	void *context;
+};
+
+/* Ask fid for an object that another library may import; 0 and *expfid, or -FI_E*.  fi_peer(3) */
+WEFT_CALL int
+fi_export_fid(struct fid *fid, uint64_t flags, struct fid **expfid, void *context)
+{
+	struct fi_fid_export arg;
+
+	arg.fid = expfid;
+	arg.flags = flags;
+	arg.context = context;
+	return fi_control(fid, FI_EXPORT_FID, &arg);
+}
+
+/* Hand expfid, which stays its owner's and must outlive the use, to fid.  fi_peer(3) */
+WEFT_CALL int
+fi_import_fid(struct fid *fid, struct fid *expfid, uint64_t flags)
+{
+	return fid->ops->bind(fid, expfid, flags);
+}
+
+/*
+ * Open the library object `name` (see fi_open()), import fid into it and close it again.  0, or
+ * the error of whichever step failed.  fi_provider(3)
+ */
+WEFT_CALL int
+fi_import(uint32_t version, const char *name, void *attr, size_t attr_len, uint64_t flags,
+	  struct fid *fid, void *context)
+{
+	struct fid *object;
+	int ret;
+
+	ret = fi_open(version, name, attr, attr_len, flags, &object, context);
+	if (ret)
+		return ret;
+	ret = fi_import_fid(object, fid, flags);
+	fi_close(object);
+	return ret;
+}
+
+/*
+ * A watch over the address space, importable into the object "mr_cache" so that cached
+ * registrations die with their memory.
+ */
+struct fid_mem_monitor;
+
+/* The application's half, called by the library; start and stop enclose all other calls. */
+struct fi_ops_mem_monitor {
+	size_t size;
+	int (*start)(struct fid_mem_monitor *monitor);
+	void (*stop)(struct fid_mem_monitor *monitor);
+	/* Begin to watch len bytes at addr; 0, or an error: then nothing there is cached. */
+	int (*subscribe)(struct fid_mem_monitor *monitor, const void *addr, size_t len);
+	void (*unsubscribe)(struct fid_mem_monitor *monitor, const void *addr, size_t len);
+	/* Is the mapping still the one that was subscribed? */
+	bool (*valid)(struct fid_mem_monitor *monitor, const void *addr, size_t len);
+};
+
+/* The library's half: told that len bytes at addr are going away. */
+struct fi_ops_mem_notify {
+	size_t size;
+	void (*notify)(struct fid_mem_monitor *monitor, const void *addr, size_t len);
+};
+
+struct fid_mem_monitor {
+	struct fid fid;				/* fclass FI_CLASS_MEM_MONITOR */
+	struct fi_ops_mem_monitor *export_ops;	/* filled by the application */
+	struct fi_ops_mem_notify *import_ops;	/* filled by the library */
+};
+
+/* Flag of the log callbacks: FI_LOG_PROV leaves this provider out. */
+#define FI_LOG_PROV_FILTERED	(1ULL << 0)
+
+/* Replacements of fi_log_enabled(), fi_log_ready() and fi_log(); msg is finished text. */
+struct fi_ops_log {
+	size_t size;
+	int (*enabled)(const struct fi_provider *prov, enum fi_log_level level,
+		       enum fi_log_subsys subsys, uint64_t flags);
+	int (*ready)(const struct fi_provider *prov, enum fi_log_level level,
+		     enum fi_log_subsys subsys, uint64_t flags, uint64_t *showtime);
+	void (*log)(const struct fi_provider *prov, enum fi_log_level level,
+		    enum fi_log_subsys subsys, const char *func, int line, const char *msg);
+};
+
+struct fid_logging {
+	struct fid fid;
+	struct fi_ops_log *ops;
+};
+
+/*
+ * Send all log output through log_fid->ops, whose members must be set.  log_fid is the caller's
+ * and must live as long as the library logs; its fclass and ops->size are filled here.  The last
+ * import counts.  fi_provider(3)
+ */
+WEFT_CALL int
+fi_import_log(uint32_t version, uint64_t flags, struct fid_logging *log_fid)
+{
+	log_fid->fid.fclass = FI_CLASS_LOG;
+	log_fid->ops->size = sizeof(struct fi_ops_log);
+	return fi_import(version, "logging", NULL, 0, flags, &log_fid->fid, log_fid);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FI_EXT_H */

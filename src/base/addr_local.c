@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <rdma/fabric.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "base/clock.h"
+
+#define KEPT_MS 1000
+
+/* The addresses of this host's interfaces, under `mutex`; replaced when they are KEPT_MS old. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct addr *mine;
+static size_t mine_count;
+static uint64_t read_at; /* clock_coarse_ms */
+
+static size_t count_ifaddrs(const struct ifaddrs *list)
+{
+	size_t n = 0;
+
+	for (; list; list = list->ifa_next)
+		n++;
+	return n;
+}
+
+/* On failure what was known before stays. */
+static void read_interfaces(void)
+{
+	struct ifaddrs *list;
+	struct addr *found;
+	size_t n = 0;
+
+	if (getifaddrs(&list))
+		return;
+	found = calloc(count_ifaddrs(list) + 1, sizeof(*found));
+	if (found) {
+		for (struct ifaddrs *i = list; i; i = i->ifa_next)
+			if (i->ifa_addr && (i->ifa_flags & IFF_UP) &&
+			    addr_from_user(&found[n], FI_SOCKADDR, i->ifa_addr, 0) == 0)
+				n++;
+		free(mine);
+		mine = found;
+		mine_count = n;
+	}
+	freeifaddrs(list);
+}
+
+static bool is_interface(const struct addr *a)
+{
+	uint64_t now = clock_coarse_ms();
+	bool found = false;
+
+	pthread_mutex_lock(&mutex);
+	if (!mine || now - read_at >= KEPT_MS) {
+		read_interfaces();
+		read_at = now;
+	}
+	for (size_t i = 0; i < mine_count && !found; i++)
+		found = mine[i].kind == a->kind &&
+			memcmp(mine[i].ip, a->ip, sizeof(a->ip)) == 0;
+	pthread_mutex_unlock(&mutex);
+	return found;
+}
+
+bool addr_is_local(const struct addr *a)
+{
+	static const uint8_t any[16];
+	struct in6_addr in6;
+	struct addr v4 = { .kind = ADDR_IN };
+
+	if (a->kind == ADDR_STR)
+		return true;
+	if (a->kind == ADDR_NONE)
+		return false;
+	if (a->kind == ADDR_IN6) {
+		memcpy(&in6, a->ip, sizeof(in6));
+		if (IN6_IS_ADDR_LOOPBACK(&in6))
+			return true;
+		if (IN6_IS_ADDR_V4MAPPED(&in6)) {
+			memcpy(v4.ip, a->ip + 12, 4);
+			return addr_is_local(&v4);
+		}
+	} else if (a->ip[0] == IN_LOOPBACKNET) {
+		return true;
+	}
+	return memcmp(a->ip, any, sizeof(any)) == 0 || is_interface(a);
+}

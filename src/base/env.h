@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The environment variables of the library, read once, at the first env_get. Each row is a variable
+ * and the member it fills: type, member, variable, default, help. A size_t of -1 is the largest.
+ * An unset string is NULL unless it has a default.
+ */
+#ifndef WEFT_BASE_ENV_H
+#define WEFT_BASE_ENV_H
+
+#include <rdma/fabric.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* clang-format off */
+#define ENV_ROWS(ROW)                                                                              \
+	ROW(const char *, log_level, "FI_LOG_LEVEL", NULL,                                         \
+	    "Most talkative level of log messages: warn, trace, info or debug; unset: none")       \
+	ROW(const char *, log_prov, "FI_LOG_PROV", NULL,                                           \
+	    "Comma list of providers that may log; a leading ^ leaves them out")                   \
+	ROW(const char *, log_subsys, "FI_LOG_SUBSYS", NULL,                                       \
+	    "Comma list of subsystems that may log: core, fabric, domain, ep_ctrl, ep_data, av, "  \
+	    "cq, eq, mr, cntr; a leading ^ leaves them out")                                       \
+	ROW(int, log_interval, "FI_LOG_INTERVAL", "2000",                                          \
+	    "Milliseconds between two messages that are limited in rate")                          \
+	ROW(const char *, provider, "FI_PROVIDER", NULL,                                           \
+	    "Comma list of providers to offer; a leading ^ leaves them out")                       \
+	ROW(size_t, universe_size, "FI_UNIVERSE_SIZE", "1024",                                     \
+	    "Processes expected in the job; sizes tables")                                         \
+	ROW(bool, fork_unsafe, "FI_FORK_UNSAFE", "no",                                             \
+	    "Leave out what keeps fork() safe")                                                    \
+	ROW(bool, shm_disable_cma, "FI_SHM_DISABLE_CMA", "no",                                     \
+	    "No copies straight between the memories of two processes")                            \
+	ROW(size_t, shm_tx_size, "FI_SHM_TX_SIZE", "1024",                                         \
+	    "Default size of a transmit context of shm")                                           \
+	ROW(size_t, shm_rx_size, "FI_SHM_RX_SIZE", "1024",                                         \
+	    "Default size of a receive context of shm")                                            \
+	ROW(const char *, tcp_iface, "FI_TCP_IFACE", NULL,                                         \
+	    "Name of the only network interface to offer for tcp")                                 \
+	ROW(int, tcp_port_low, "FI_TCP_PORT_LOW_RANGE", "0",                                       \
+	    "Lowest port to listen on; 0: the system chooses")                                     \
+	ROW(int, tcp_port_high, "FI_TCP_PORT_HIGH_RANGE", "0",                                     \
+	    "Highest port to listen on; 0: the system chooses")                                    \
+	ROW(size_t, mr_cache_max_size, "FI_MR_CACHE_MAX_SIZE", "-1",                               \
+	    "Bytes of memory the registration cache may hold; -1: no limit")                       \
+	ROW(size_t, mr_cache_max_count, "FI_MR_CACHE_MAX_COUNT", "1024",                           \
+	    "Regions the registration cache may hold; 0: no cache")                                \
+	ROW(const char *, mr_cache_monitor, "FI_MR_CACHE_MONITOR", NULL,                           \
+	    "What tells the registration cache that memory went away: userfaultfd, memhooks or "   \
+	    "disabled")                                                                            \
+	ROW(size_t, ring_size, "FI_WEFT_RING_SIZE", "262144",                                      \
+	    "Bytes of the shared receive ring of an endpoint")                                     \
+	ROW(size_t, eager_max, "FI_WEFT_EAGER_MAX", "8192",                                        \
+	    "Bytes of a message sent through the ring before a direct copy is used")               \
+	ROW(size_t, unexpected_max, "FI_WEFT_UNEXPECTED_MAX", "67108864",                          \
+	    "Bytes of unexpected messages kept for an endpoint before senders are held")           \
+	ROW(int, spin_us, "FI_WEFT_SPIN_US", "20",                                                 \
+	    "Microseconds a blocking read polls before it sleeps")                                 \
+	ROW(bool, shm_disable, "FI_WEFT_SHM_DISABLE", "no",                                        \
+	    "Shared memory is not used, not even between processes of one host")
+/* clang-format on */
+
+#define ENV_MEMBER(type, member, name, fallback, help) type member;
+struct env_settings {
+	ENV_ROWS(ENV_MEMBER)
+};
+#undef ENV_MEMBER
+
+struct env_row {
+	const char *name;
+	enum fi_param_type type;
+	const char *fallback; /* as the user would write it; NULL: none */
+	const char *help;
+	size_t offset; /* of the member in struct env_settings */
+};
+
+/* The rows; *count is set. */
+const struct env_row *env_rows(size_t *count);
+
+/* The settings; the first call reads the environment. Never fails, from any thread. */
+const struct env_settings *env_get(void);
+
+/*
+ * Reads `text` as `type` into *value: const char *, int, bool (for FI_PARAM_BOOL) or size_t.
+ * A boolean is 0, 1, yes, no, true, false, on or off; case is ignored. Numbers as in C; -1 is the
+ * largest size_t. 0, or -FI_EINVAL with *value as it was. A string is not copied.
+ */
+int env_parse(enum fi_param_type type, const char *text, void *value);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Descriptors a forked child must not keep: peers learn of a process's end by the end of its
+ * sockets, so a child that lived on with copies would hide it. The child closes them right after
+ * fork; its copies of the objects are dead then, the parent's are untouched.
+ */
+#ifndef WEFT_BASE_FORKED_H
+#define WEFT_BASE_FORKED_H
+
+/* From any thread. -FI_ENOMEM when it cannot be noted. */
+int forked_guard(int fd);
+/* Closes a guarded descriptor, here and now. */
+void forked_close(int fd);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Intrusive doubly linked list with a sentinel head. Owns nothing; callers lock. */
+#ifndef WEFT_BASE_LIST_H
+#define WEFT_BASE_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct list {
+	struct list *next, *prev;
+};
+
+#define LIST_ENTRY(node, type, member) ((type *)((char *)(node) - offsetof(type, member)))
+
+#define LIST_EACH(node, head) \
+	for (struct list *node = (head)->next; node != (head); node = node->next)
+
+/* The body may remove `node`. */
+#define LIST_EACH_SAFE(node, head)                                                          \
+	for (struct list *node = (head)->next, *node##_next = node->next; node != (head); \
+	     node = node##_next, node##_next = node->next)
+
+static inline void list_init(struct list *head)
+{
+	head->next = head->prev = head;
+}
+
+static inline bool list_empty(const struct list *head)
+{
+	return head->next == head;
+}
+
+static inline void list_insert_before(struct list *pos, struct list *node)
+{
+	node->next = pos;
+	node->prev = pos->prev;
+	pos->prev->next = node;
+	pos->prev = node;
+}
+
+static inline void list_push(struct list *head, struct list *node)
+{
+	list_insert_before(head, node);
+}
+
+static inline void list_push_front(struct list *head, struct list *node)
+{
+	list_insert_before(head->next, node);
+}
+
+/* Safe to call again on a removed node. */
+static inline void list_remove(struct list *node)
+{
+	node->prev->next = node->next;
+	node->next->prev = node->prev;
+	node->next = node->prev = node;
+}
+
+static inline struct list *list_pop(struct list *head)
+{
+	struct list *node = head->next;
+
+	if (node == head)
+		return NULL;
+	list_remove(node);
+	return node;
+}
+
+#endif

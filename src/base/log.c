@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "base/text.h"
+
+#define LINE_BYTES 8192 /* a longer message is cut */
+
+#define ALL_SUBSYS ((1U << LOG_SUBSYS_COUNT) - 1)
+
+uint32_t log_mask[LOG_LEVEL_COUNT] = { ALL_SUBSYS, ALL_SUBSYS, ALL_SUBSYS, ALL_SUBSYS };
+
+static int set_up;                   /* atomic: log_mask and prov_list are those of the user */
+static const char *prov_list;        /* FI_LOG_PROV or NULL */
+static const struct log_sink *sink;  /* atomic: of log_redirect, or NULL */
+
+static const char *const level_names[LOG_LEVEL_COUNT] = {
+	[FI_LOG_WARN] = "warn",
+	[FI_LOG_TRACE] = "trace",
+	[FI_LOG_INFO] = "info",
+	[FI_LOG_DEBUG] = "debug",
+};
+
+static const char *const subsys_names[LOG_SUBSYS_COUNT] = {
+	[LOG_CORE] = "core",       [LOG_FABRIC] = "fabric",   [LOG_DOMAIN] = "domain",
+	[LOG_EP_CTRL] = "ep_ctrl", [LOG_EP_DATA] = "ep_data", [LOG_AV] = "av",
+	[LOG_CQ] = "cq",           [LOG_EQ] = "eq",           [LOG_MR] = "mr",
+	[LOG_CNTR] = "cntr",
+};
+
+const char *log_level_name(int level)
+{
+	return level >= 0 && level < LOG_LEVEL_COUNT ? level_names[level] : "Unknown";
+}
+
+const char *log_subsys_name(int subsys)
+{
+	return subsys >= 0 && subsys < LOG_SUBSYS_COUNT ? subsys_names[subsys] : "Unknown";
+}
+
+/* Is `name` one of the comma list? Case is ignored. */
+static bool listed(const char *list, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (;;) {
+		size_t n = strcspn(list, ",");
+
+		if (n == len && strncasecmp(list, name, n) == 0)
+			return true;
+		if (!list[n])
+			return false;
+		list += n + 1;
+	}
+}
+
+/* The rule of FI_LOG_PROV and FI_LOG_SUBSYS. */
+static bool list_allows(const char *list, const char *name)
+{
+	if (!list || !*list)
+		return true;
+	return *list == '^' ? !listed(list + 1, name) : listed(list, name);
+}
+
+/* The most talkative level of FI_LOG_LEVEL; -1: none. Text that is no level counts as warn. */
+static int level_of(const char *text)
+{
+	if (!text)
+		return -1;
+	for (int i = 0; i < LOG_LEVEL_COUNT; i++)
+		if (strcasecmp(text, level_names[i]) == 0)
+			return i;
+	return FI_LOG_WARN;
+}
+
+void log_setup(const char *level, const char *prov, const char *subsys)
+{
+	int most = level_of(level);
+	uint32_t bits = 0;
+
+	for (int i = 0; i < LOG_SUBSYS_COUNT; i++)
+		if (list_allows(subsys, subsys_names[i]))
+			bits |= 1U << i;
+	prov_list = prov;
+	for (int i = 0; i < LOG_LEVEL_COUNT; i++)
+		__atomic_store_n(&log_mask[i], i <= most ? bits : 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&set_up, 1, __ATOMIC_RELEASE); /* pairs with log_allowed */
+}
+
+void log_redirect(const struct log_sink *to)
+{
+	const struct env_settings *env = env_get(); /* else its log_setup would come later */
+
+	__atomic_store_n(&sink, to, __ATOMIC_RELEASE); /* pairs with log_allowed, log_write */
+	log_setup(env->log_level, env->log_prov, env->log_subsys);
+	for (int i = 0; to && i < LOG_LEVEL_COUNT; i++)
+		__atomic_store_n(&log_mask[i], ALL_SUBSYS, __ATOMIC_RELAXED);
+}
+
+bool log_allowed(const char *prov, int level, int subsys)
+{
+	const struct log_sink *to = __atomic_load_n(&sink, __ATOMIC_ACQUIRE);
+
+	if (to)
+		return to->enabled(prov, level, subsys);
+	if (!__atomic_load_n(&set_up, __ATOMIC_ACQUIRE))
+		env_get();
+	if (level < 0 || level >= LOG_LEVEL_COUNT || subsys < 0 || subsys >= LOG_SUBSYS_COUNT)
+		return false;
+	if (!(log_mask[level] >> subsys & 1))
+		return false;
+	if (strcmp(prov, "core") == 0 && prov_list && *prov_list != '^')
+		return true;
+	return list_allows(prov_list, prov);
+}
+
+/* Ends `t`, which has room for it, with one newline and writes it in one piece. */
+static void put_line(struct text *t)
+{
+	text_strip(t, "\n");
+	t->buf[t->len] = '\n';
+	while (write(STDERR_FILENO, t->buf, t->len + 1) < 0 && errno == EINTR)
+		;
+}
+
+void log_write(const struct log_place *place, const char *fmt, ...)
+{
+	const struct log_sink *to = __atomic_load_n(&sink, __ATOMIC_ACQUIRE);
+	char line[LINE_BYTES];
+	struct text t;
+	va_list args;
+	int kept = errno;
+
+	text_init(&t, line, sizeof(line));
+	if (!to)
+		text_add(&t, "libfabric:%d:%lld::%s:%s:%s():%d<%s> ", (int)getpid(),
+			 (long long)time(NULL), place->prov, log_subsys_name(place->subsys),
+			 place->func, place->line, log_level_name(place->level));
+	va_start(args, fmt);
+	text_addv(&t, fmt, args);
+	va_end(args);
+	if (to)
+		to->write(place, line);
+	else
+		put_line(&t);
+	errno = kept;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The log: one line a message, in one write(2) to standard error.
+ *
+ * FI_LOG_LEVEL chooses how much is written (unset: nothing, not even warnings), FI_LOG_PROV and
+ * FI_LOG_SUBSYS from whom: comma lists, a leading ^ makes them lists of what is left out.
+ *
+ * Inside, use the macros: LOG_WARN(LOG_EP_CTRL, "peer %s: version %u, ours is %u", ...). The
+ * newline is added. errno is kept. A file that speaks for one transport defines LOG_PROV as its
+ * name before it includes this header; the others speak for "core", which a positive FI_LOG_PROV
+ * list does not silence.
+ */
+#ifndef WEFT_BASE_LOG_H
+#define WEFT_BASE_LOG_H
+
+#include <rdma/providers/fi_log.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The subsystems of the public interface under our names. */
+enum log_subsys {
+	LOG_CORE = FI_LOG_CORE,
+	LOG_FABRIC = FI_LOG_FABRIC,
+	LOG_DOMAIN = FI_LOG_DOMAIN,
+	LOG_EP_CTRL = FI_LOG_EP_CTRL,
+	LOG_EP_DATA = FI_LOG_EP_DATA,
+	LOG_AV = FI_LOG_AV,
+	LOG_CQ = FI_LOG_CQ,
+	LOG_EQ = FI_LOG_EQ,
+	LOG_MR = FI_LOG_MR,
+	LOG_CNTR = FI_LOG_CNTR,
+	LOG_SUBSYS_COUNT
+};
+
+#define LOG_LEVEL_COUNT (FI_LOG_DEBUG + 1)
+
+#ifndef LOG_PROV
+#define LOG_PROV "core"
+#endif
+
+/* Who says it and where; lives as long as the call. */
+struct log_place {
+	const char *prov;
+	int level;  /* enum fi_log_level */
+	int subsys; /* enum log_subsys */
+	const char *func;
+	int line;
+};
+
+/* Takes the place of the filters and the output; see log_redirect. */
+struct log_sink {
+	bool (*enabled)(const char *prov, int level, int subsys);
+	void (*write)(const struct log_place *place, const char *msg); /* msg is finished text */
+};
+
+/* A bit for each subsystem by level; until the environment was read every bit is set. */
+extern uint32_t log_mask[LOG_LEVEL_COUNT];
+
+/* "warn", "core": what messages and filters call them, "Unknown" for other numbers. */
+const char *log_level_name(int level);
+const char *log_subsys_name(int subsys);
+
+/* The whole answer, for any provider name. */
+bool log_allowed(const char *prov, int level, int subsys);
+
+/* Will a message of this file be written? One load and a test while it will not. */
+#define log_enabled(level, subsys)                                             \
+	(__builtin_expect(log_mask[level] >> (subsys) & 1, 0) && \
+	 log_allowed(LOG_PROV, level, subsys))
+
+/* Writes without asking the filters. */
+void log_write(const struct log_place *place, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#define LOG_AT(level, subsys, ...)                                                            \
+	do {                                                                                  \
+		if (log_enabled(level, subsys))                                               \
+			log_write(&(struct log_place){ LOG_PROV, level, subsys, __func__,     \
+						       __LINE__ },                            \
+				  __VA_ARGS__);                                               \
+	} while (0)
+
+#define LOG_WARN(subsys, ...)  LOG_AT(FI_LOG_WARN, subsys, __VA_ARGS__)
+#define LOG_TRACE(subsys, ...) LOG_AT(FI_LOG_TRACE, subsys, __VA_ARGS__)
+#define LOG_INFO(subsys, ...)  LOG_AT(FI_LOG_INFO, subsys, __VA_ARGS__)
+#define LOG_DEBUG(subsys, ...) LOG_AT(FI_LOG_DEBUG, subsys, __VA_ARGS__)
+
+/*
+ * For base/env.c: the settings as the variables have them, NULL when unset. The strings are kept.
+ */
+void log_setup(const char *level, const char *prov, const char *subsys);
+
+/* Sends everything through `sink` (static, or never freed) from now on; NULL: back to stderr. */
+void log_redirect(const struct log_sink *sink);
+
+#endif

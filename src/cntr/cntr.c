@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cntr/cntr.h"
+#include "core/fid.h"
+
+static uint64_t cntr_read(struct fid_cntr *fid)
+{
+	struct cntr *c = cntr_of(fid);
+
+	cntr_turn(c);
+	return __atomic_load_n(&c->value, __ATOMIC_ACQUIRE); /* pairs with cntr_done */
+}
+
+static uint64_t cntr_readerr(struct fid_cntr *fid)
+{
+	struct cntr *c = cntr_of(fid);
+	uint64_t error;
+
+	cntr_turn(c);
+	error = __atomic_load_n(&c->error, __ATOMIC_ACQUIRE); /* pairs with cntr_fail */
+	__atomic_store_n(&c->error_seen, error, __ATOMIC_RELAXED);
+	return error;
+}
+
+/*
+ * What the application does itself is no event for a poll set, so it is noted, and noted first: the
+ * other way round, an event between the two could look like nothing.
+ */
+static int cntr_add(struct fid_cntr *fid, uint64_t value)
+{
+	struct cntr *c = cntr_of(fid);
+
+	__atomic_fetch_add(&c->added, value, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&c->value, value, __ATOMIC_SEQ_CST); /* partner: mark_now */
+	wait_notify(&c->wait);
+	return 0;
+}
+
+static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
+{
+	struct cntr *c = cntr_of(fid);
+
+	__atomic_fetch_add(&c->added_error, value, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&c->error, value, __ATOMIC_SEQ_CST); /* partner: mark_now */
+	wait_notify(&c->wait);
+	return 0;
+}
+
+static int cntr_set(struct fid_cntr *fid, uint64_t value)
+{
+	struct cntr *c = cntr_of(fid);
+	uint64_t old = __atomic_exchange_n(&c->value, value, __ATOMIC_SEQ_CST);
+
+	__atomic_fetch_add(&c->added, value - old, __ATOMIC_RELAXED);
+	wait_notify(&c->wait);
+	return 0;
+}
+
+static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
+{
+	struct cntr *c = cntr_of(fid);
+	uint64_t old = __atomic_exchange_n(&c->error, value, __ATOMIC_SEQ_CST);
+
+	__atomic_fetch_add(&c->added_error, value - old, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->error_seen, value, __ATOMIC_RELAXED);
+	wait_notify(&c->wait);
+	return 0;
+}
+
+static struct fi_ops_cntr cntr_ops = {
+	.size = sizeof(struct fi_ops_cntr),
+	.read = cntr_read,
+	.readerr = cntr_readerr,
+	.add = cntr_add,
+	.set = cntr_set,
+	.wait = cntr_wait,
+	.adderr = cntr_adderr,
+	.seterr = cntr_seterr,
+};
+
+static int cntr_close(struct fid *fid)
+{
+	struct cntr *c = cntr_of((struct fid_cntr *)fid);
+
+	if (ref_busy(&c->ref)) {
+		LOG_WARN(LOG_CNTR, "a counter with %d bindings cannot be closed", c->ref);
+		return -FI_EBUSY;
+	}
+	wait_fini(&c->wait);
+	ports_fini(&c->ports);
+	ref_put(&c->dom->ref);
+	free(c);
+	return 0;
+}
+
+static int cntr_control(struct fid *fid, int command, void *arg)
+{
+	struct cntr *c = cntr_of((struct fid_cntr *)fid);
+
+	switch (command) {
+	case FI_GETOPSFLAG:
+	case FI_SETOPSFLAG:
+		if (!arg)
+			return -FI_EINVAL;
+		if (command == FI_GETOPSFLAG)
+			*(uint64_t *)arg = c->op_flags;
+		else
+			c->op_flags = *(uint64_t *)arg;
+		return 0;
+	case FI_GETWAIT:
+	case FI_GETWAITOBJ:
+		return wait_control(&c->wait, command, arg);
+	default:
+		return fid_no_control(fid, command, arg);
+	}
+}
+
+static struct fi_ops fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = cntr_close,
+	.bind = fid_no_bind,
+	.control = cntr_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = fid_no_tostr,
+	.ops_set = fid_no_ops_set,
+};
+
+static int check_attr(const struct fi_cntr_attr *attr)
+{
+	if (attr->flags == 0 && (attr->events == FI_CNTR_EVENTS_COMP ||
+				 attr->events == FI_CNTR_EVENTS_BYTES))
+		return 0;
+	LOG_WARN(LOG_CNTR, "no counter of events %d with flags %#llx", (int)attr->events,
+		 (unsigned long long)attr->flags);
+	return -FI_EINVAL;
+}
+
+int cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **fid,
+	      void *context)
+{
+	static const struct fi_cntr_attr none; /* FI_CNTR_EVENTS_COMP, FI_WAIT_NONE */
+	const struct fi_cntr_attr *a = attr ? attr : &none;
+	struct cntr *c;
+	int ret = check_attr(a);
+
+	if (ret)
+		return ret;
+	c = aligned_alloc(_Alignof(struct cntr), sizeof(*c));
+	if (!c)
+		return -FI_ENOMEM;
+	memset(c, 0, sizeof(*c));
+	ret = wait_init(&c->wait, a->wait_obj, a->wait_set);
+	if (ret)
+		goto free_cntr;
+	c->dom = domain_of(domain);
+	ref_get(&c->dom->ref);
+	c->events = a->events;
+	lock_init(&c->mark_lock);
+	c->fid.fid = (struct fid){FI_CLASS_CNTR, context, &fid_ops};
+	c->fid.ops = &cntr_ops;
+	wait_own(&c->wait, &c->fid.fid);
+	*fid = &c->fid;
+	return 0;
+free_cntr:
+	free(c);
+	return ret;
+}
+
+int cntr_add_port(struct cntr *c, struct port *port)
+{
+	return ports_add(&c->ports, port, &c->wait);
+}
+
+void cntr_del_port(struct cntr *c, struct port *port)
+{
+	ports_del(&c->ports, port, &c->wait);
+}

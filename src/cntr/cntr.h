@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Counters: two values on a cache line of their own, read and added to without a lock. fi_cntr(3). */
+#ifndef WEFT_CNTR_CNTR_H
+#define WEFT_CNTR_CNTR_H
+
+#include <rdma/fi_domain.h>
+#include <rdma/fi_eq.h>
+
+#include "base/lock.h"
+#include "core/domain.h"
+#include "core/ports.h"
+#include "core/wait.h"
+
+struct port;
+
+/* Both values at one time, to see whether anything changed since. */
+struct cntr_mark {
+	uint64_t value, error;
+};
+
+static inline bool cntr_mark_equal(const struct cntr_mark *a, const struct cntr_mark *b)
+{
+	return a->value == b->value && a->error == b->error;
+}
+
+struct cntr {
+	struct fid_cntr fid;
+	struct domain *dom;
+	struct waiter wait;
+	enum fi_cntr_events events;
+	uint64_t op_flags;
+	struct ports ports; /* progressed by a read or wait; domain's lock */
+	int ref;            /* atomic: endpoints and regions bound, poll sets */
+	uint64_t added;     /* atomic: how much of value the application put there itself */
+	uint64_t added_error;
+	uint64_t error_seen; /* atomic: what the application knows of error */
+	struct lock mark_lock;
+	struct cntr_mark told; /* the values fi_trywait or a wait set last spoke of */
+	uint64_t value __attribute__((aligned(64))); /* atomic */
+	uint64_t error;                              /* atomic */
+};
+
+static inline struct cntr *cntr_of(struct fid_cntr *fid)
+{
+	return (struct cntr *)fid;
+}
+
+int cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr,
+	      void *context);
+
+/* One operation done; `bytes` counts where the counter was opened with FI_CNTR_EVENTS_BYTES. */
+static inline void cntr_done(struct cntr *c, size_t bytes)
+{
+	uint64_t add = c->events == FI_CNTR_EVENTS_BYTES ? bytes : 1;
+
+	/* Before the look at `sleeping`: partner cntr_wait. Also pairs with the acquire of a read. */
+	__atomic_fetch_add(&c->value, add, __ATOMIC_SEQ_CST);
+	wait_notify(&c->wait);
+}
+
+static inline void cntr_fail(struct cntr *c)
+{
+	__atomic_fetch_add(&c->error, 1, __ATOMIC_SEQ_CST);
+	wait_notify(&c->wait);
+}
+
+/* Endpoint enable and close, domain locked: which ports a read or wait drives. */
+int cntr_add_port(struct cntr *c, struct port *port);
+void cntr_del_port(struct cntr *c, struct port *port);
+
+/* fi_ops_cntr.wait */
+int cntr_wait(struct fid_cntr *cntr, uint64_t threshold, int timeout);
+
+/*
+ * For fi_trywait: 0 when a sleeper would be woken by whatever comes, -FI_EAGAIN: read first. A change
+ * is told once, to the first that asks here or through cntr_ready.
+ */
+int cntr_arm(struct cntr *c);
+/* Makes progress; true when a value changed that was not told yet. */
+bool cntr_ready(struct cntr *c);
+
+/* Makes progress on the ports. Takes the domain's lock, if there are any. */
+void cntr_turn(struct cntr *c);
+/* What the operations counted, without what the application added or set itself. For poll sets. */
+struct cntr_mark cntr_events(struct cntr *c);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Waiting for a counter: fi_cntr_wait, and what fi_trywait, wait sets and poll sets ask. */
+#include "base/log.h"
+#include "cntr/cntr.h"
+
+#define DEAF_NAP_MS 1 /* where no descriptor can wake a sleeper who drives ports himself */
+
+static struct cntr_mark mark_now(struct cntr *c)
+{
+	/* After wait_arm: partner cntr_done, which publishes and then looks whether to signal. */
+	return (struct cntr_mark){__atomic_load_n(&c->value, __ATOMIC_SEQ_CST),
+				  __atomic_load_n(&c->error, __ATOMIC_SEQ_CST)};
+}
+
+void cntr_turn(struct cntr *c)
+{
+	if (ports_any(&c->ports))
+		ports_turn(c->dom, &c->ports);
+}
+
+struct cntr_mark cntr_events(struct cntr *c)
+{
+	struct cntr_mark now = mark_now(c);
+
+	now.value -= __atomic_load_n(&c->added, __ATOMIC_RELAXED);
+	now.error -= __atomic_load_n(&c->added_error, __ATOMIC_RELAXED);
+	return now;
+}
+
+/* Arms all ports that can; false when one has something already. */
+static bool arm_ports(struct cntr *c, int *nap)
+{
+	*nap = 0;
+	if (!ports_any(&c->ports))
+		return true;
+	if (!ports_arm(c->dom, &c->ports, nap))
+		return false;
+	if (wait_is_deaf(&c->wait))
+		*nap = DEAF_NAP_MS;
+	return true;
+}
+
+struct cntr_sleep {
+	struct wait_for what;
+	struct cntr *cntr;
+	uint64_t threshold;
+	uint64_t error; /* known before; another value ends the wait */
+	bool failed;
+};
+
+static bool reached(struct cntr_sleep *sleep)
+{
+	struct cntr_mark now = mark_now(sleep->cntr);
+
+	if (now.value >= sleep->threshold)
+		return true;
+	sleep->failed = now.error != sleep->error;
+	return sleep->failed;
+}
+
+static bool wait_ready(struct wait_for *what, bool arm)
+{
+	struct cntr_sleep *sleep = (struct cntr_sleep *)what;
+	struct cntr *c = sleep->cntr;
+
+	do {
+		cntr_turn(c);
+		if (reached(sleep))
+			return true;
+	} while (arm && !arm_ports(c, &what->nap));
+	/* Arming turns nothing, but another thread may have, before our ports were armed. */
+	return arm && reached(sleep);
+}
+
+int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
+{
+	struct cntr *c = cntr_of(fid);
+	struct cntr_sleep sleep = {.what.ready = wait_ready, .cntr = c, .threshold = threshold};
+	uint64_t end = wait_end(timeout);
+	int ret;
+
+	if (c->wait.obj == FI_WAIT_NONE || c->wait.obj == FI_WAIT_SET) {
+		LOG_WARN(LOG_CNTR, "fi_cntr_wait: the wait object is FI_WAIT_%s",
+			 c->wait.obj == FI_WAIT_SET ? "SET" : "NONE");
+		return -FI_ENOSYS;
+	}
+	/* A failure the application has not seen counts, even when it came before this call. */
+	sleep.error = __atomic_load_n(&c->error_seen, __ATOMIC_RELAXED);
+	do { /* a signal of the system ends no wait for a counter */
+		ret = wait_until(&c->wait, &sleep.what, end);
+	} while (ret == -FI_EINTR);
+	if (ret || !sleep.failed)
+		return ret;
+	__atomic_store_n(&c->error_seen, __atomic_load_n(&c->error, __ATOMIC_RELAXED),
+			 __ATOMIC_RELAXED);
+	return -FI_EAVAIL;
+}
+
+/* True once for each change. */
+static bool changed(struct cntr *c)
+{
+	struct cntr_mark now;
+	bool differs;
+
+	lock_take(&c->mark_lock);
+	now = mark_now(c);
+	differs = !cntr_mark_equal(&now, &c->told);
+	c->told = now;
+	lock_give(&c->mark_lock);
+	return differs;
+}
+
+bool cntr_ready(struct cntr *c)
+{
+	cntr_turn(c);
+	return changed(c);
+}
+
+int cntr_arm(struct cntr *c)
+{
+	int nap;
+
+	/* The native sleeper cannot drive the ports, and none of their descriptors wakes it. */
+	if (wait_is_deaf(&c->wait) && progress_start(c->dom) != 0)
+		return -FI_EAGAIN;
+	wait_arm(&c->wait);
+	wait_drain(&c->wait);
+	cntr_turn(c);
+	if (!arm_ports(c, &nap) || (nap && !wait_is_deaf(&c->wait)) || changed(c))
+		return -FI_EAGAIN;
+	return 0;
+}

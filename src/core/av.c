@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "core/av.h"
+#include "core/av_insert.h"
+#include "core/av_set.h"
+#include "core/av_store.h"
+#include "core/av_svc.h"
+#include "core/eq.h"
+#include "core/fid.h"
+
+#define OPEN_FLAGS (FI_EVENT | FI_READ | FI_SYMMETRIC | FI_AV_USER_ID)
+#define PRINT_MAX  128 /* bytes of any address as text with its NUL */
+
+_Static_assert(PRINT_MAX > ADDR_STR_MAX, "strings print as they are");
+
+const struct addr *av_addr(const struct av *av, fi_addr_t index)
+{
+	return av_store_has(av->store, index) ? &av->store->table[index] : NULL;
+}
+
+fi_addr_t av_find(struct av *av, const struct addr *addr)
+{
+	uint32_t index = addr->kind == ADDR_NONE ? AV_HASH_NONE : av_store_find(av->store, addr);
+
+	return index == AV_HASH_NONE ? FI_ADDR_NOTAVAIL : index;
+}
+
+fi_addr_t av_user_id(struct av *av, fi_addr_t fi_addr)
+{
+	fi_addr_t index = av_index(av, fi_addr);
+
+	return av->store->ids && av_store_has(av->store, index) ? av->store->ids[index] : fi_addr;
+}
+
+static int remove_one(struct av *av, fi_addr_t fi_addr)
+{
+	fi_addr_t index = av_index(av, fi_addr);
+
+	if (!av_store_has(av->store, index)) {
+		LOG_WARN(LOG_AV, "removal of %#llx, which is not in the vector",
+			 (unsigned long long)fi_addr);
+		return -FI_EINVAL;
+	}
+	if (av_store_release(av->store, (uint32_t)index))
+		return 0;
+	LIST_EACH(member, &av->store->members)
+		xfer_forget(LIST_ENTRY(member, struct av, in_store), index);
+	av_store_remove(av->store, (uint32_t)index);
+	return 0;
+}
+
+/* In the order of the array; those that are there go even if others are not. */
+static int remove_many(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint64_t flags)
+{
+	struct av *av = av_of(fid);
+	int ret = 0;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (!fi_addr && count)
+		return -FI_EINVAL;
+	if (av->flags & FI_READ)
+		return -FI_EACCES;
+	lock_take(&av->dom->lock);
+	for (size_t i = 0; i < count; i++) {
+		int err = remove_one(av, fi_addr[i]);
+
+		ret = ret ? ret : err;
+	}
+	lock_give(&av->dom->lock);
+	return ret;
+}
+
+/* The address cut to *addrlen is no error: *addrlen says what it takes. */
+static int lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *addrlen)
+{
+	struct av *av = av_of(fid);
+	const struct addr *a;
+
+	if (!addrlen || (!addr && *addrlen))
+		return -FI_EINVAL;
+	lock_take(&av->dom->lock);
+	a = av_addr(av, av_index(av, fi_addr));
+	if (a)
+		addr_to_user(a, addr, addrlen);
+	lock_give(&av->dom->lock);
+	return a ? 0 : -FI_EINVAL;
+}
+
+/* An address that cannot be read prints as nothing. */
+static const char *straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
+{
+	char text[PRINT_MAX] = "";
+	size_t room = *len;
+	struct addr a;
+
+	if (addr_from_user(&a, av_of(fid)->format, addr, 0) == 0) {
+		addr_print(&a, text, sizeof(text));
+		addr_free(&a);
+	}
+	if (buf && room)
+		snprintf(buf, room, "%s", text);
+	*len = strlen(text) + 1;
+	return buf;
+}
+
+static int set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id, uint64_t flags)
+{
+	struct av *av = av_of(fid);
+	fi_addr_t index = av_index(av, fi_addr);
+	int ret = -FI_EINVAL;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (av->flags & FI_READ)
+		return -FI_EACCES;
+	lock_take(&av->dom->lock);
+	if (av_store_has(av->store, index))
+		ret = av_store_set_id(av->store, (uint32_t)index, user_id);
+	lock_give(&av->dom->lock);
+	return ret;
+}
+
+/* Authorization keys per address are not offered. */
+static int insert_auth_key(struct fid_av *fid, const void *key, size_t size, fi_addr_t *fi_addr,
+			   uint64_t flags)
+{
+	(void)fid, (void)key, (void)size, (void)fi_addr, (void)flags;
+	return -FI_ENOSYS;
+}
+
+static int lookup_auth_key(struct fid_av *fid, fi_addr_t addr, void *key, size_t *size)
+{
+	(void)fid, (void)addr, (void)key, (void)size;
+	return -FI_ENOSYS;
+}
+
+static struct fi_ops_av av_ops = {
+	.size = sizeof(struct fi_ops_av),
+	.insert = av_insert,
+	.insertsvc = av_svc_insert,
+	.insertsym = av_svc_insert_range,
+	.remove = remove_many,
+	.lookup = lookup,
+	.straddr = straddr,
+	.av_set = av_set_open,
+	.insert_auth_key = insert_auth_key,
+	.lookup_auth_key = lookup_auth_key,
+	.set_user_id = set_user_id,
+};
+
+static int av_close(struct fid *fid)
+{
+	struct av *av = (struct av *)fid;
+	struct domain *dom = av->dom;
+	int err = av_store_leave(av);
+
+	if (err) {
+		LOG_WARN(LOG_AV, "endpoints or sets still use the address vector");
+		return err;
+	}
+	if (av->eq)
+		ref_put(&av->eq->ref);
+	free(av);
+	ref_put(&dom->ref);
+	return 0;
+}
+
+static int bind_eq(struct fid *fid, struct fid *to, uint64_t flags)
+{
+	struct av *av = (struct av *)fid;
+	struct eq *eq = (struct eq *)to;
+	int ret = -FI_EINVAL;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (!to || to->fclass != FI_CLASS_EQ || eq->fabric != av->dom->fabric)
+		return -FI_EINVAL;
+	lock_take(&av->dom->lock);
+	if (!av->eq) {
+		av->eq = eq;
+		ref_get(&eq->ref);
+	}
+	if (av->eq == eq) /* once more is no error */
+		ret = 0;
+	lock_give(&av->dom->lock);
+	return ret;
+}
+
+static struct fi_ops fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = av_close,
+	.bind = bind_eq,
+	.control = fid_no_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = fid_no_tostr,
+	.ops_set = fid_no_ops_set,
+};
+
+static int check_attr(const struct fi_av_attr *attr)
+{
+	if (attr->type != FI_AV_UNSPEC && attr->type != FI_AV_MAP && attr->type != FI_AV_TABLE)
+		return -FI_EINVAL;
+	if (attr->flags & ~OPEN_FLAGS) {
+		LOG_WARN(LOG_AV, "address vector with unknown flags %#llx",
+			 (unsigned long long)(attr->flags & ~OPEN_FLAGS));
+		return -FI_EBADFLAGS;
+	}
+	if (attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > AV_RX_CTX_BITS_MAX) {
+		LOG_WARN(LOG_AV, "rx_ctx_bits %d: 0 to %d are offered", attr->rx_ctx_bits,
+			 AV_RX_CTX_BITS_MAX);
+		return -FI_EINVAL;
+	}
+	if ((attr->flags & FI_READ) && !attr->name)
+		return -FI_EINVAL;
+	return 0;
+}
+
+static struct av *create(struct domain *dom, const struct fi_av_attr *attr, void *context)
+{
+	struct av *av = calloc(1, sizeof(*av));
+
+	if (!av)
+		return NULL;
+	av->fid.fid.fclass = FI_CLASS_AV;
+	av->fid.fid.context = context;
+	av->fid.fid.ops = &fid_ops;
+	av->fid.ops = &av_ops;
+	av->dom = dom;
+	av->format = dom->info->addr_format;
+	av->type = attr->type == FI_AV_UNSPEC ? FI_AV_TABLE : attr->type;
+	av->flags = attr->flags;
+	av->rx_ctx_bits = attr->rx_ctx_bits;
+	list_init(&av->ports);
+	list_init(&av->in_store);
+	return av;
+}
+
+int av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **fid, void *context)
+{
+	struct domain *dom = domain_of(domain);
+	struct av *av;
+	int err;
+
+	if (!attr)
+		return -FI_EINVAL;
+	err = check_attr(attr);
+	if (err)
+		return err;
+	av = create(dom, attr, context);
+	if (!av)
+		return -FI_ENOMEM;
+	err = av_store_join(av, attr->name, attr->count);
+	if (err) {
+		free(av);
+		return err;
+	}
+	ref_get(&dom->ref);
+	attr->type = av->type;
+	if (attr->name && !attr->map_addr)
+		attr->map_addr = av->store; /* any value will do: the same for all who share it */
+	*fid = &av->fid;
+	return 0;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <limits.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "core/av_insert.h"
+#include "core/av_store.h"
+#include "core/eq.h"
+
+#define FLAGS_KNOWN (FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID)
+
+static int check_flags(const struct av_insertion *in)
+{
+	bool event = in->av->flags & FI_EVENT;
+
+	if ((in->flags & ~FLAGS_KNOWN) || (event && (in->flags & FI_SYNC_ERR))) {
+		LOG_WARN(LOG_AV, "insertion with flags %#llx into %s vector",
+			 (unsigned long long)in->flags, event ? "an FI_EVENT" : "a synchronous");
+		return -FI_EBADFLAGS;
+	}
+	if ((in->flags & FI_SYNC_ERR) && !in->context)
+		return -FI_EINVAL;
+	if ((in->flags & FI_AV_USER_ID) && !in->fi_addr)
+		return -FI_EINVAL;
+	return 0;
+}
+
+int av_insert_begin(struct av_insertion *in)
+{
+	struct av *av = in->av;
+	int err = check_flags(in);
+
+	if (err)
+		return err;
+	if (in->count > INT_MAX)
+		return -FI_EINVAL;
+	if (av->flags & FI_READ) {
+		LOG_WARN(LOG_AV, "insertion into a vector opened with FI_READ");
+		return -FI_EACCES;
+	}
+	lock_take(&av->dom->lock);
+	if ((av->flags & FI_EVENT) && !av->eq) {
+		lock_give(&av->dom->lock);
+		LOG_WARN(LOG_AV, "insertion into an FI_EVENT vector without an event queue");
+		return -FI_ENOEQ;
+	}
+	/* Room for all at once; where that fails single addresses may still find some. */
+	if (av->type == FI_AV_TABLE)
+		av_store_reserve(av->store, in->count);
+	return 0;
+}
+
+/* An address that nobody can be reached at. */
+static bool unreachable(const struct addr *a)
+{
+	static const uint8_t any[16];
+
+	return a->kind != ADDR_STR && (!a->port || memcmp(a->ip, any, sizeof(any)) == 0);
+}
+
+/* Counts a further insertion of an address that FI_AV_MAP has already. */
+static bool insert_again(struct av_store *s, struct addr *a, uint32_t *index)
+{
+	*index = av_store_find(s, a);
+	if (*index == AV_HASH_NONE)
+		return false;
+	av_store_hold(s, *index);
+	addr_free(a);
+	return true;
+}
+
+static int insert_one(struct av_insertion *in, struct addr *a, uint32_t *index)
+{
+	struct av_store *s = in->av->store;
+	fi_addr_t id = in->flags & FI_AV_USER_ID ? in->fi_addr[in->next] : 0;
+	int err = unreachable(a) ? -FI_EADDRNOTAVAIL : 0;
+
+	if (!err && !(in->av->type == FI_AV_MAP && insert_again(s, a, index)))
+		err = av_store_add(s, a, index);
+	if (err) {
+		addr_free(a);
+		return err;
+	}
+	if (!(in->flags & FI_AV_USER_ID))
+		return 0;
+	err = av_store_set_id(s, *index, id);
+	if (err && !av_store_release(s, *index))
+		av_store_remove(s, *index);
+	return err;
+}
+
+static void report(struct av_insertion *in, fi_addr_t fi_addr, int err)
+{
+	struct av *av = in->av;
+
+	if (in->fi_addr)
+		in->fi_addr[in->next] = fi_addr;
+	if (in->flags & FI_SYNC_ERR)
+		((int *)in->context)[in->next] = -err;
+	if (!err)
+		return;
+	LOG_WARN(LOG_AV, "address %zu of %zu is not inserted: %s", in->next, in->count,
+		 fi_strerror(-err));
+	if (av->flags & FI_EVENT) {
+		struct fi_eq_err_entry entry = {
+			.fid = &av->fid.fid,
+			.context = in->context,
+			.data = in->next,
+			.err = -err,
+		};
+
+		err = eq_post_error(av->eq, &entry);
+		in->err = err ? err : in->err;
+	}
+}
+
+void av_insert_next(struct av_insertion *in, struct addr *a, int err)
+{
+	uint32_t index = 0;
+
+	if (!err)
+		err = insert_one(in, a, &index);
+	if (!err)
+		in->inserted++;
+	report(in, err ? FI_ADDR_NOTAVAIL : index, err);
+	in->next++;
+}
+
+int av_insert_end(struct av_insertion *in)
+{
+	struct av *av = in->av;
+	struct fi_eq_entry entry = {
+		.fid = &av->fid.fid,
+		.context = in->context,
+		.data = in->inserted,
+	};
+	int ret = (int)in->inserted;
+
+	if (av->flags & FI_EVENT) {
+		ret = eq_post(av->eq, FI_AV_COMPLETE, &entry, sizeof(entry));
+		ret = in->err ? in->err : ret;
+	}
+	lock_give(&av->dom->lock);
+	return ret;
+}
+
+/* Bytes from an address that could not be read to the next; 0: only the address itself tells. */
+static size_t stride_of(uint32_t format)
+{
+	switch (format) {
+	case FI_SOCKADDR_IN:
+		return sizeof(struct sockaddr_in);
+	case FI_SOCKADDR_IN6:
+		return sizeof(struct sockaddr_in6);
+	default:
+		return 0;
+	}
+}
+
+static void insert_strings(struct av_insertion *in, const char *const *strings)
+{
+	struct addr a;
+
+	for (size_t i = 0; i < in->count; i++)
+		av_insert_next(in, &a, addr_from_user(&a, FI_ADDR_STR, strings[i], 0));
+}
+
+static void insert_sockaddrs(struct av_insertion *in, const char *at)
+{
+	struct addr a;
+	int err = 0;
+
+	for (size_t i = 0; i < in->count; i++) {
+		if (err != -FI_ECANCELED)
+			err = addr_from_user(&a, in->av->format, at, 0);
+		at += err ? stride_of(in->av->format) : addr_user_len(&a);
+		av_insert_next(in, &a, err);
+		if (err && !stride_of(in->av->format))
+			err = -FI_ECANCELED; /* where the rest begins is not known */
+	}
+}
+
+int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t *fi_addr,
+	      uint64_t flags, void *context)
+{
+	struct av_insertion in = { .av = av_of(fid),
+				   .count = count,
+				   .fi_addr = fi_addr,
+				   .flags = flags,
+				   .context = context };
+	int err;
+
+	if (!addr && count)
+		return -FI_EINVAL;
+	err = av_insert_begin(&in);
+	if (err)
+		return err;
+	if (in.av->format == FI_ADDR_STR)
+		insert_strings(&in, addr);
+	else
+		insert_sockaddrs(&in, addr);
+	return av_insert_end(&in);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "core/av_set.h"
+#include "core/av_store.h"
+#include "core/fid.h"
+
+#define COLLECTIVE_FLAGS                                                                  \
+	(FI_BARRIER_SET | FI_BROADCAST_SET | FI_ALLTOALL_SET | FI_ALLREDUCE_SET |         \
+	 FI_ALLGATHER_SET | FI_REDUCE_SCATTER_SET | FI_REDUCE_SET | FI_SCATTER_SET |      \
+	 FI_GATHER_SET)
+#define WORD_BITS 64
+
+static bool has(const struct av_set *s, fi_addr_t addr)
+{
+	size_t word = addr / WORD_BITS;
+
+	return word < s->in_words && s->in[word] >> addr % WORD_BITS & 1;
+}
+
+static int reserve_bits(struct av_set *s, size_t words)
+{
+	uint64_t *in;
+
+	if (words <= s->in_words)
+		return 0;
+	words += words / 2;
+	in = realloc(s->in, words * sizeof(*in));
+	if (!in)
+		return -FI_ENOMEM;
+	memset(in + s->in_words, 0, (words - s->in_words) * sizeof(*in));
+	s->in = in;
+	s->in_words = words;
+	return 0;
+}
+
+static int reserve_members(struct av_set *s, size_t count)
+{
+	fi_addr_t *members;
+
+	if (count <= s->capacity)
+		return 0;
+	count += count / 2;
+	members = realloc(s->members, count * sizeof(*members));
+	if (!members)
+		return -FI_ENOMEM;
+	s->members = members;
+	s->capacity = count;
+	return 0;
+}
+
+/* `addr` is an entry of the vector and no member. */
+static int append(struct av_set *s, fi_addr_t addr)
+{
+	int err = reserve_bits(s, addr / WORD_BITS + 1);
+
+	if (!err)
+		err = reserve_members(s, s->count + 1);
+	if (err)
+		return err;
+	s->in[addr / WORD_BITS] |= UINT64_C(1) << addr % WORD_BITS;
+	s->members[s->count++] = addr;
+	return 0;
+}
+
+/* Keeps those members whose being in `other` is `keep`, in their order. */
+static void filter(struct av_set *s, const struct av_set *other, bool keep)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		fi_addr_t addr = s->members[i];
+
+		if (has(other, addr) == keep)
+			s->members[kept++] = addr;
+	}
+	/* Only now: `other` may be the set itself. */
+	memset(s->in, 0, s->in_words * sizeof(*s->in));
+	s->count = kept;
+	for (size_t i = 0; i < kept; i++)
+		s->in[s->members[i] / WORD_BITS] |= UINT64_C(1) << s->members[i] % WORD_BITS;
+}
+
+static int join(struct av_set *dst, const struct av_set *src)
+{
+	for (size_t i = 0; i < src->count; i++) {
+		int err = has(dst, src->members[i]) ? 0 : append(dst, src->members[i]);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* The two sets of a call on two, locked; false when they are of different vectors. */
+static bool take_both(struct fid_av_set *dst_fid, const struct fid_av_set *src_fid,
+		      struct av_set **dst, const struct av_set **src)
+{
+	*dst = av_set_of(dst_fid);
+	*src = (const struct av_set *)src_fid;
+	if ((*dst)->av->store != (*src)->av->store) {
+		LOG_WARN(LOG_AV, "sets of different address vectors");
+		return false;
+	}
+	lock_take(&(*dst)->av->dom->lock);
+	return true;
+}
+
+static int set_union(struct fid_av_set *dst_fid, const struct fid_av_set *src_fid)
+{
+	const struct av_set *src;
+	struct av_set *dst;
+	int err;
+
+	if (!take_both(dst_fid, src_fid, &dst, &src))
+		return -FI_EINVAL;
+	err = join(dst, src);
+	lock_give(&dst->av->dom->lock);
+	return err;
+}
+
+static int filter_by(struct fid_av_set *dst_fid, const struct fid_av_set *src_fid, bool keep)
+{
+	const struct av_set *src;
+	struct av_set *dst;
+
+	if (!take_both(dst_fid, src_fid, &dst, &src))
+		return -FI_EINVAL;
+	if (dst->count)
+		filter(dst, src, keep);
+	lock_give(&dst->av->dom->lock);
+	return 0;
+}
+
+static int intersect(struct fid_av_set *dst, const struct fid_av_set *src)
+{
+	return filter_by(dst, src, true);
+}
+
+static int diff(struct fid_av_set *dst, const struct fid_av_set *src)
+{
+	return filter_by(dst, src, false);
+}
+
+static int insert(struct fid_av_set *fid, fi_addr_t addr)
+{
+	struct av_set *s = av_set_of(fid);
+	int err = -FI_EINVAL;
+
+	lock_take(&s->av->dom->lock);
+	if (av_addr(s->av, addr) && !has(s, addr))
+		err = append(s, addr);
+	lock_give(&s->av->dom->lock);
+	return err;
+}
+
+static int remove_one(struct fid_av_set *fid, fi_addr_t addr)
+{
+	struct av_set *s = av_set_of(fid);
+	int err = -FI_EINVAL;
+
+	lock_take(&s->av->dom->lock);
+	for (size_t i = 0; has(s, addr) && i < s->count; i++) {
+		if (s->members[i] != addr)
+			continue;
+		s->in[addr / WORD_BITS] &= ~(UINT64_C(1) << addr % WORD_BITS);
+		s->count--;
+		memmove(&s->members[i], &s->members[i + 1],
+			(s->count - i) * sizeof(*s->members));
+		err = 0;
+	}
+	lock_give(&s->av->dom->lock);
+	return err;
+}
+
+/* Nothing could be done with it: there is no collective yet. */
+static int refuse_addr(struct fid_av_set *fid, fi_addr_t *coll_addr)
+{
+	(void)fid, (void)coll_addr;
+	return -FI_ENOSYS;
+}
+
+static struct fi_ops_av_set set_ops = {
+	.size = sizeof(struct fi_ops_av_set),
+	.set_union = set_union,
+	.intersect = intersect,
+	.diff = diff,
+	.insert = insert,
+	.remove = remove_one,
+	.addr = refuse_addr,
+};
+
+static void destroy(struct av_set *s)
+{
+	free(s->members);
+	free(s->in);
+	free(s->comm_key);
+	free(s);
+}
+
+static int set_close(struct fid *fid)
+{
+	struct av_set *s = (struct av_set *)fid;
+
+	if (ref_busy(&s->ref))
+		return -FI_EBUSY;
+	ref_put(&s->av->ref);
+	destroy(s);
+	return 0;
+}
+
+static struct fi_ops fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = set_close,
+	.bind = fid_no_bind,
+	.control = fid_no_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = fid_no_tostr,
+	.ops_set = fid_no_ops_set,
+};
+
+static bool has_range(const struct fi_av_set_attr *attr)
+{
+	return attr->start_addr != FI_ADDR_NOTAVAIL || attr->end_addr != FI_ADDR_NOTAVAIL;
+}
+
+static int check_range(const struct av *av, const struct fi_av_set_attr *attr)
+{
+	uint64_t number;
+
+	if (!has_range(attr))
+		return attr->stride ? -FI_EINVAL : 0;
+	if (av->type != FI_AV_TABLE || !attr->stride || attr->comm_key_size)
+		return -FI_EINVAL;
+	if (attr->end_addr < attr->start_addr || attr->end_addr >= av->store->count)
+		return -FI_EINVAL;
+	number = (attr->end_addr - attr->start_addr) / attr->stride + 1;
+	return attr->count && number > attr->count ? -FI_EINVAL : 0;
+}
+
+static int check_attr(const struct fi_av_set_attr *attr)
+{
+	if (attr->flags & ~(FI_UNIVERSE | COLLECTIVE_FLAGS))
+		return -FI_EBADFLAGS;
+	if (attr->flags & COLLECTIVE_FLAGS & ~AV_SET_OFFERED) {
+		LOG_WARN(LOG_AV, "set for collectives %#llx, which are not offered",
+			 (unsigned long long)(attr->flags & COLLECTIVE_FLAGS & ~AV_SET_OFFERED));
+		return -FI_EOPNOTSUPP;
+	}
+	return attr->comm_key_size && !attr->comm_key ? -FI_EINVAL : 0;
+}
+
+/* Every entry from `first` to `last` by `stride`; holes are left out. */
+static int append_range(struct av_set *s, uint64_t first, uint64_t last, uint64_t stride)
+{
+	int err = 0;
+
+	for (uint64_t i = first; !err && i <= last; i += stride) {
+		if (av_store_has(s->av->store, i))
+			err = append(s, i);
+		if (stride > last - i)
+			break;
+	}
+	return err;
+}
+
+/* The first members. Domain locked. */
+static int fill(struct av_set *s, const struct fi_av_set_attr *attr)
+{
+	size_t entries = s->av->store->count;
+	int err;
+
+	if (attr->flags & FI_UNIVERSE)
+		return entries ? append_range(s, 0, entries - 1, 1) : 0;
+	err = check_range(s->av, attr);
+	if (err) {
+		LOG_WARN(LOG_AV, "set of %llu to %llu by %llu, %zu at most, of %zu entries",
+			 (unsigned long long)attr->start_addr, (unsigned long long)attr->end_addr,
+			 (unsigned long long)attr->stride, attr->count, entries);
+		return err;
+	}
+	return has_range(attr) ?
+		       append_range(s, attr->start_addr, attr->end_addr, attr->stride) : 0;
+}
+
+static struct av_set *create(struct av *av, const struct fi_av_set_attr *attr, void *context)
+{
+	struct av_set *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->fid.fid.fclass = FI_CLASS_AV_SET;
+	s->fid.fid.context = context;
+	s->fid.fid.ops = &fid_ops;
+	s->fid.ops = &set_ops;
+	s->av = av;
+	s->flags = attr->flags;
+	if (attr->comm_key_size) {
+		s->comm_key = malloc(attr->comm_key_size);
+		if (!s->comm_key) {
+			free(s);
+			return NULL;
+		}
+		memcpy(s->comm_key, attr->comm_key, attr->comm_key_size);
+		s->comm_key_size = attr->comm_key_size;
+	}
+	return s;
+}
+
+int av_set_open(struct fid_av *fid, struct fi_av_set_attr *attr, struct fid_av_set **set,
+		void *context)
+{
+	struct av *av = av_of(fid);
+	struct av_set *s;
+	int err = attr ? check_attr(attr) : -FI_EINVAL;
+
+	if (err)
+		return err;
+	s = create(av, attr, context);
+	if (!s)
+		return -FI_ENOMEM;
+	lock_take(&av->dom->lock);
+	err = fill(s, attr);
+	if (!err)
+		ref_get(&av->ref);
+	lock_give(&av->dom->lock);
+	if (err) {
+		destroy(s);
+		return err;
+	}
+	*set = &s->fid;
+	return 0;
+}

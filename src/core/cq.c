@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Opening, closing and filling completion queues; reading them is cq_read.c. fi_cq(3). */
+#include "core/cq.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "core/cq_read.h"
+#include "core/fid.h"
+#include "xfer/xfer.h"
+
+#define CQ_SIZE_DEFAULT 1024u
+#define CQ_SIZE_MAX (1u << 20) /* asked; it grows past that when it must */
+
+bool cq_grow(struct cq *cq)
+{
+	uint32_t old = cq->mask + 1, count = cq->tail - cq->head;
+	struct cq_slot *ring;
+
+	if (old > UINT32_MAX / 4)
+		return false;
+	ring = malloc(2 * (size_t)old * sizeof(*ring));
+	if (!ring)
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		ring[i] = cq->ring[(cq->head + i) & cq->mask];
+	free(cq->ring);
+	cq->ring = ring;
+	cq->mask = 2 * old - 1;
+	cq->head = 0;
+	cq->tail = count;
+	return true;
+}
+
+struct cq_slot *cq_slot_slow(struct cq *cq)
+{
+	static struct cq_slot lost;
+
+	if (cq_grow(cq))
+		return &cq->ring[cq->tail++ & cq->mask];
+	LOG_WARN(LOG_CQ, "out of memory: a completion beyond the %u unread ones is lost",
+		 cq->tail - cq->head);
+	return &lost;
+}
+
+void cq_push_error(struct cq *cq, const struct cq_slot *entry, const struct cq_error *why,
+		   const void *err_data)
+{
+	struct cq_error *error = malloc(sizeof(*error) + why->data_size);
+	struct cq_slot slot = *entry;
+
+	if (!error) {
+		LOG_WARN(LOG_CQ, "out of memory: a failed completion (%s) is lost",
+			 fi_strerror(why->err));
+		return;
+	}
+	*error = *why;
+	if (why->data_size)
+		memcpy(error->data, err_data, why->data_size);
+	slot.error = error;
+	cq_push(cq, slot);
+}
+
+int cq_add_port(struct cq *cq, struct port *port)
+{
+	struct cq_port *ports;
+
+	for (unsigned int i = 0; i < cq->port_count; i++)
+		if (cq->ports[i].port == port) {
+			cq->ports[i].uses++;
+			return 0;
+		}
+	ports = realloc(cq->ports, (cq->port_count + 1) * sizeof(*cq->ports));
+	if (!ports)
+		return -FI_ENOMEM;
+	cq->ports = ports;
+	wait_add_fd(&cq->wait, port_fd(port));
+	cq->ports[cq->port_count++] = (struct cq_port){port, 1};
+	return 0;
+}
+
+void cq_del_port(struct cq *cq, struct port *port)
+{
+	for (unsigned int i = 0; i < cq->port_count; i++) {
+		if (cq->ports[i].port != port || --cq->ports[i].uses)
+			continue;
+		wait_del_fd(&cq->wait, port_fd(port));
+		cq->ports[i] = cq->ports[--cq->port_count];
+		return;
+	}
+}
+
+static int cq_close(struct fid *fid)
+{
+	struct cq *cq = (struct cq *)fid;
+
+	if (ref_busy(&cq->ref))
+		return -FI_EBUSY;
+	for (uint32_t i = cq->head; i != cq->tail; i++)
+		free(cq->ring[i & cq->mask].error);
+	wait_fini(&cq->wait);
+	ref_put(&cq->dom->ref);
+	free(cq->err_data);
+	free(cq->ports);
+	free(cq->ring);
+	free(cq);
+	return 0;
+}
+
+static int cq_control(struct fid *fid, int command, void *arg)
+{
+	struct cq *cq = (struct cq *)fid;
+
+	switch (command) {
+	case FI_GETWAIT:
+	case FI_GETWAITOBJ:
+		return wait_control(&cq->wait, command, arg);
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static struct fi_ops cq_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = cq_close,
+	.bind = fid_no_bind,
+	.control = cq_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = fid_no_tostr,
+	.ops_set = fid_no_ops_set,
+};
+
+static int check_attr(const struct fi_cq_attr *attr)
+{
+	if (attr->format > FI_CQ_FORMAT_TAGGED) {
+		LOG_WARN(LOG_CQ, "format %d is none of enum fi_cq_format", attr->format);
+		return -FI_EINVAL;
+	}
+	if (attr->wait_cond > FI_CQ_COND_THRESHOLD) {
+		LOG_WARN(LOG_CQ, "wait_cond %d is none of enum fi_cq_wait_cond", attr->wait_cond);
+		return -FI_EINVAL;
+	}
+	if (attr->size > CQ_SIZE_MAX) {
+		LOG_WARN(LOG_CQ, "size %zu exceeds %u", attr->size, CQ_SIZE_MAX);
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+/* Somebody else signals this one, so somebody has to make progress: fi_cq(3) FI_WAIT_MUTEX_COND. */
+static int needs_thread(const struct cq *cq)
+{
+	return cq->wait.obj == FI_WAIT_MUTEX_COND;
+}
+
+int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **out, void *context)
+{
+	struct domain *dom = domain_of(domain);
+	uint32_t size = CQ_SIZE_DEFAULT;
+	struct cq *cq;
+	int err = check_attr(attr);
+
+	if (err)
+		return err;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -FI_ENOMEM;
+	while (size < attr->size)
+		size *= 2;
+	cq->ring = malloc(size * sizeof(*cq->ring));
+	if (!cq->ring) {
+		err = -FI_ENOMEM;
+		goto free_cq;
+	}
+	err = wait_init(&cq->wait, attr->wait_obj, attr->wait_set);
+	if (err)
+		goto free_ring;
+	if (needs_thread(cq) && (err = progress_start(dom)))
+		goto fini_wait;
+	cq->mask = size - 1;
+	cq->capacity_asked = attr->size ? (uint32_t)attr->size : size;
+	attr->size = cq->capacity_asked;
+	cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr->format;
+	cq->wait_cond = attr->wait_cond;
+	cq->dom = dom;
+	cq->fid.fid.fclass = FI_CLASS_CQ;
+	cq->fid.fid.context = context;
+	cq->fid.fid.ops = &cq_fi_ops;
+	cq->fid.ops = cq_read_ops(cq);
+	ref_get(&dom->ref);
+	*out = &cq->fid;
+	return 0;
+fini_wait:
+	wait_fini(&cq->wait);
+free_ring:
+	free(cq->ring);
+free_cq:
+	free(cq);
+	return err;
+}

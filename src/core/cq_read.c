@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reading completion queues: now, or asleep until something comes. fi_cq(3). */
+#include "core/cq_read.h"
+
+#include <rdma/fi_errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "xfer/xfer.h"
+
+#define NAP_MS 1 /* between two tries to send what waits for room at a peer */
+
+/* Other ports of the domain get a turn once in so many empty reads. */
+#define DOMAIN_TURNS 64
+
+static inline __attribute__((always_inline)) void hold(struct domain *dom, bool locked)
+{
+	if (locked)
+		lock_take(&dom->lock);
+}
+
+static inline __attribute__((always_inline)) void release(struct domain *dom, bool locked)
+{
+	if (locked)
+		lock_give(&dom->lock);
+}
+
+/* Progress for the reader of an empty queue. */
+static void turn(struct cq *cq)
+{
+	for (unsigned int i = 0; i < cq->port_count; i++)
+		port_turn(cq->ports[i].port);
+	if (__builtin_expect(++cq->dom->turns % DOMAIN_TURNS == 0, 0))
+		xfer_turn(cq->dom);
+}
+
+/* Bytes of one entry as the application sees it. */
+static const size_t entry_sizes[] = {
+	[FI_CQ_FORMAT_CONTEXT] = sizeof(struct fi_cq_entry),
+	[FI_CQ_FORMAT_MSG] = sizeof(struct fi_cq_msg_entry),
+	[FI_CQ_FORMAT_DATA] = sizeof(struct fi_cq_data_entry),
+	[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
+};
+
+/*
+ * The formats are prefixes of each other and of struct cq_slot, so an entry is a copy of its first
+ * bytes, done in words.
+ */
+_Static_assert(offsetof(struct cq_slot, context) == offsetof(struct fi_cq_tagged_entry, op_context),
+	       "slot and entry agree");
+_Static_assert(offsetof(struct cq_slot, flags) == offsetof(struct fi_cq_tagged_entry, flags) &&
+		       offsetof(struct cq_slot, len) == offsetof(struct fi_cq_tagged_entry, len) &&
+		       offsetof(struct cq_slot, buf) == offsetof(struct fi_cq_tagged_entry, buf) &&
+		       offsetof(struct cq_slot, data) == offsetof(struct fi_cq_tagged_entry, data) &&
+		       offsetof(struct cq_slot, tag) == offsetof(struct fi_cq_tagged_entry, tag),
+	       "slot and entry agree");
+
+static ssize_t copy_out(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
+{
+	size_t size = entry_sizes[cq->format], n;
+	unsigned char *to = buf;
+
+	for (n = 0; n < count && cq->head != cq->tail; n++) {
+		const struct cq_slot *slot = &cq->ring[cq->head & cq->mask];
+
+		if (__builtin_expect(slot->error != NULL, 0))
+			return n ? (ssize_t)n : -FI_EAVAIL;
+		for (size_t at = 0; at < size; at += 8)
+			memcpy(to + at, (const unsigned char *)slot + at, 8);
+		if (src)
+			src[n] = slot->src;
+		to += size;
+		cq->head++;
+	}
+	return n ? (ssize_t)n : -FI_EAGAIN;
+}
+
+static inline __attribute__((always_inline)) ssize_t read_now(struct cq *cq, void *buf,
+							      size_t count, fi_addr_t *src,
+							      bool locked)
+{
+	ssize_t ret;
+
+	hold(cq->dom, locked);
+	if (cq->head == cq->tail)
+		turn(cq);
+	ret = cq->head == cq->tail ? -FI_EAGAIN : copy_out(cq, buf, count, src);
+	release(cq->dom, locked);
+	return ret;
+}
+
+static ssize_t read_st(struct fid_cq *fid, void *buf, size_t count)
+{
+	return read_now(cq_of(fid), buf, count, NULL, false);
+}
+
+static ssize_t read_mt(struct fid_cq *fid, void *buf, size_t count)
+{
+	return read_now(cq_of(fid), buf, count, NULL, true);
+}
+
+static ssize_t readfrom_st(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+{
+	return read_now(cq_of(fid), buf, count, src, false);
+}
+
+static ssize_t readfrom_mt(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src)
+{
+	return read_now(cq_of(fid), buf, count, src, true);
+}
+
+/*
+ * err_data goes into the application's buffer when it brought one (from API 1.5), else it is ours
+ * until the next read. Older structs end before err_data_size, or before src_addr.
+ */
+static void give_err_data(struct cq *cq, struct fi_cq_err_entry *buf, struct cq_error *error)
+{
+	uint32_t api = domain_api(cq->dom);
+	bool sized = FI_VERSION_GE(api, FI_VERSION(1, 5));
+
+	if (sized && buf->err_data && buf->err_data_size) {
+		if (buf->err_data_size > error->data_size)
+			buf->err_data_size = error->data_size;
+		memcpy(buf->err_data, error->data, buf->err_data_size);
+		free(error);
+		return;
+	}
+	free(cq->err_data);
+	cq->err_data = error;
+	buf->err_data = error->data_size ? error->data : NULL;
+	if (sized)
+		buf->err_data_size = error->data_size;
+}
+
+static ssize_t read_error(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags)
+{
+	struct cq *cq = cq_of(fid);
+	ssize_t ret = -FI_EAGAIN;
+	struct cq_slot *slot;
+
+	(void)flags;
+	lock_take(&cq->dom->lock);
+	slot = &cq->ring[cq->head & cq->mask];
+	if (cq->head != cq->tail && slot->error) {
+		buf->op_context = slot->context;
+		buf->flags = slot->flags;
+		buf->len = slot->len;
+		buf->buf = slot->buf;
+		buf->data = slot->data;
+		buf->tag = slot->tag;
+		buf->olen = slot->error->olen;
+		buf->err = slot->error->err;
+		buf->prov_errno = slot->error->prov_errno;
+		if (FI_VERSION_GE(domain_api(cq->dom), FI_VERSION(1, 20)))
+			buf->src_addr = slot->src;
+		give_err_data(cq, buf, slot->error);
+		cq->head++;
+		ret = 1;
+	}
+	lock_give(&cq->dom->lock);
+	return ret;
+}
+
+/* Ready for whoever waits for `need` entries; errors and signals count at once. Locked. */
+static bool enough(struct cq *cq, uint32_t need)
+{
+	uint32_t count = cq->tail - cq->head;
+
+	if (count >= need || cq->signaled)
+		return true;
+	for (uint32_t i = 0; i < count; i++)
+		if (cq->ring[(cq->head + i) & cq->mask].error)
+			return true;
+	return false;
+}
+
+/* After true, whatever makes the queue readable also wakes a sleeper on cq->wait. Locked. */
+static bool arm(struct cq *cq, bool *nap)
+{
+	bool quiet = true;
+
+	*nap = false;
+	__atomic_store_n(&cq->wait.sleeping, 1, __ATOMIC_SEQ_CST);
+	for (unsigned int i = 0; i < cq->port_count; i++) {
+		quiet &= port_arm(cq->ports[i].port);
+		*nap |= port_waits_for_room(cq->ports[i].port);
+	}
+	return quiet;
+}
+
+int cq_arm(struct cq *cq)
+{
+	bool nap, quiet;
+
+	lock_take(&cq->dom->lock);
+	wait_drain(&cq->wait);
+	turn(cq);
+	quiet = cq->head == cq->tail && !cq->signaled && arm(cq, &nap) && !nap;
+	lock_give(&cq->dom->lock);
+	return quiet ? 0 : -FI_EAGAIN;
+}
+
+bool cq_ready(struct cq *cq)
+{
+	bool ready;
+
+	lock_take(&cq->dom->lock);
+	if (cq->head == cq->tail)
+		turn(cq);
+	ready = cq->head != cq->tail;
+	lock_give(&cq->dom->lock);
+	return ready;
+}
+
+/* Milliseconds from now to `end` in microseconds; -1: no end. */
+static int remaining(uint64_t now, uint64_t end)
+{
+	if (end == UINT64_MAX)
+		return -1;
+	return now >= end ? 0 : (int)((end - now + 999) / 1000);
+}
+
+/* Sleeps until something may have come. Not locked. */
+static void doze(struct cq *cq, uint32_t need, int timeout)
+{
+	bool nap, sleep;
+
+	if (cq->wait.obj == FI_WAIT_YIELD) {
+		sched_yield();
+		return;
+	}
+	lock_take(&cq->dom->lock);
+	wait_drain(&cq->wait);
+	sleep = !enough(cq, need) && arm(cq, &nap);
+	lock_give(&cq->dom->lock);
+	if (sleep)
+		wait_sleep(&cq->wait, nap && (timeout < 0 || timeout > NAP_MS) ? NAP_MS : timeout);
+	__atomic_store_n(&cq->wait.sleeping, 0, __ATOMIC_SEQ_CST);
+}
+
+static ssize_t sread_from(struct cq *cq, void *buf, size_t count, fi_addr_t *src, uint32_t need,
+			  int timeout)
+{
+	uint64_t now = clock_us(), end = UINT64_MAX;
+	uint64_t spin_end = now + (uint64_t)env_get()->spin_us;
+	ssize_t ret = -FI_EAGAIN;
+
+	if (timeout >= 0)
+		end = now + (uint64_t)timeout * 1000;
+	for (;;) {
+		bool done;
+
+		lock_take(&cq->dom->lock);
+		if (!enough(cq, need))
+			turn(cq);
+		now = clock_us();
+		done = enough(cq, need) || now >= end;
+		if (done) {
+			cq->signaled = 0;
+			ret = copy_out(cq, buf, count, src);
+		}
+		lock_give(&cq->dom->lock);
+		if (done)
+			return ret;
+		if (now >= spin_end)
+			doze(cq, need, remaining(now, end));
+		else
+			cpu_relax();
+	}
+}
+
+static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src,
+			 const void *cond, int timeout)
+{
+	struct cq *cq = cq_of(fid);
+	uint32_t need = 1;
+
+	if (cq->wait.obj == FI_WAIT_NONE)
+		return -FI_ENOSYS;
+	if (cq->wait_cond == FI_CQ_COND_THRESHOLD && cond) {
+		need = (uint32_t)(size_t)cond;
+		if (need > count)
+			need = (uint32_t)count;
+	}
+	return sread_from(cq, buf, count, src, need, timeout);
+}
+
+static ssize_t sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, int timeout)
+{
+	return sreadfrom(fid, buf, count, NULL, cond, timeout);
+}
+
+static int signal_reader(struct fid_cq *fid)
+{
+	struct cq *cq = cq_of(fid);
+
+	lock_take(&cq->dom->lock);
+	cq->signaled = 1;
+	lock_give(&cq->dom->lock);
+	wait_signal(&cq->wait);
+	return 0;
+}
+
+static const char *error_text(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
+			      size_t len)
+{
+	(void)fid, (void)err_data;
+	if (buf && len)
+		snprintf(buf, len, "%s", fi_strerror(prov_errno));
+	return buf && len ? buf : fi_strerror(prov_errno);
+}
+
+static struct fi_ops_cq ops_st = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = read_st,
+	.readfrom = readfrom_st,
+	.readerr = read_error,
+	.sread = sread,
+	.sreadfrom = sreadfrom,
+	.signal = signal_reader,
+	.strerror = error_text,
+};
+
+static struct fi_ops_cq ops_mt = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = read_mt,
+	.readfrom = readfrom_mt,
+	.readerr = read_error,
+	.sread = sread,
+	.sreadfrom = sreadfrom,
+	.signal = signal_reader,
+	.strerror = error_text,
+};
+
+struct fi_ops_cq *cq_read_ops(const struct cq *cq)
+{
+	return cq->dom->unlocked ? &ops_st : &ops_mt;
+}

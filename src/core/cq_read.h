@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reading completion queues. */
+#ifndef WEFT_CORE_CQ_READ_H
+#define WEFT_CORE_CQ_READ_H
+
+#include "core/cq.h"
+
+/* The table that fits the queue's domain: with its lock, or without. */
+struct fi_ops_cq *cq_read_ops(const struct cq *cq);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core/domain.h"
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_collective.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "cntr/cntr.h"
+#include "core/av.h"
+#include "core/cq.h"
+#include "core/ep.h"
+#include "core/eq.h"
+#include "core/mr.h"
+#include "core/poll.h"
+#include "core/fid.h"
+
+static int domain_close(struct fid *fid)
+{
+	struct domain *dom = (struct domain *)fid;
+
+	if (ref_busy(&dom->ref)) {
+		LOG_INFO(LOG_DOMAIN, "close: %d objects are still open on it", dom->ref);
+		return -FI_EBUSY;
+	}
+	progress_stop(dom);
+	mr_table_close(dom);
+	if (dom->eq)
+		ref_put(&dom->eq->ref);
+	ref_put(&dom->fabric->ref);
+	fi_freeinfo(dom->info);
+	free(dom);
+	return 0;
+}
+
+static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct domain *dom = (struct domain *)fid;
+
+	if (bfid->fclass != FI_CLASS_EQ || flags & ~FI_REG_MR) {
+		LOG_WARN(LOG_DOMAIN, "bind: class %zu with flags %#llx: only an event queue binds",
+			 bfid->fclass, (unsigned long long)flags);
+		return -FI_EINVAL;
+	}
+	if (dom->eq)
+		return -FI_EINVAL;
+	dom->eq = (struct eq *)bfid;
+	dom->eq_flags = flags;
+	ref_get(&dom->eq->ref);
+	return 0;
+}
+
+static int no_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
+			   struct fi_atomic_attr *attr, uint64_t flags)
+{
+	(void)domain, (void)datatype, (void)op, (void)attr, (void)flags;
+	return -FI_EOPNOTSUPP;
+}
+
+static int no_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
+			       struct fi_collective_attr *attr, uint64_t flags)
+{
+	(void)domain, (void)coll, (void)attr, (void)flags;
+	return -FI_EOPNOTSUPP;
+}
+
+static struct fi_ops domain_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = domain_close,
+	.bind = domain_bind,
+	.control = fid_no_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = fid_no_tostr,
+	.ops_set = fid_no_ops_set,
+};
+
+static struct fi_ops_domain domain_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	.av_open = av_open,
+	.cq_open = cq_open,
+	.endpoint = ep_open,
+	.scalable_ep = sep_open,
+	.cntr_open = cntr_open,
+	.poll_open = poll_open,
+	.stx_ctx = stx_open,
+	.srx_ctx = srx_open,
+	.query_atomic = no_query_atomic,
+	.query_collective = no_query_collective,
+	.endpoint2 = ep_open2,
+};
+
+int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **out,
+		void *context)
+{
+	const struct fi_domain_attr *attr = info ? info->domain_attr : NULL;
+	struct domain *dom;
+	int err = -FI_ENOMEM;
+
+	if (!attr || !info->fabric_attr)
+		return -FI_EINVAL;
+	dom = calloc(1, sizeof(*dom));
+	if (!dom)
+		return -FI_ENOMEM;
+	dom->fabric = fabric_of(fabric);
+	list_init(&dom->ports);
+	dom->info = fi_dupinfo(info);
+	if (!dom->info)
+		goto free_dom;
+	err = mr_table_open(dom);
+	if (err)
+		goto free_info;
+	dom->unlocked = attr->threading == FI_THREAD_DOMAIN &&
+			attr->data_progress != FI_PROGRESS_AUTO;
+	dom->fid.fid.fclass = FI_CLASS_DOMAIN;
+	dom->fid.fid.context = context;
+	dom->fid.fid.ops = &domain_fi_ops;
+	dom->fid.ops = &domain_ops;
+	dom->fid.mr = (struct fi_ops_mr *)&mr_ops;
+	if (attr->data_progress == FI_PROGRESS_AUTO || attr->control_progress == FI_PROGRESS_AUTO)
+		err = progress_start(dom);
+	if (err)
+		goto close_mrs;
+	ref_get(&dom->fabric->ref);
+	*out = &dom->fid;
+	return 0;
+close_mrs:
+	mr_table_close(dom);
+free_info:
+	fi_freeinfo(dom->info);
+free_dom:
+	free(dom);
+	return err;
+}
+
+int domain_open2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **out,
+		 uint64_t flags, void *context)
+{
+	if (flags & ~FI_PEER) {
+		LOG_WARN(LOG_DOMAIN, "flags %#llx are unknown", (unsigned long long)flags);
+		return -FI_EINVAL;
+	}
+	return flags ? -FI_ENOSYS : domain_open(fabric, info, out, context);
+}

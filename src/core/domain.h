@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The access domain and its one lock, which guards every object opened on it: endpoints, queues,
+ * address vectors, regions. fi_domain(3).
+ */
+#ifndef WEFT_CORE_DOMAIN_H
+#define WEFT_CORE_DOMAIN_H
+
+#include <pthread.h>
+#include <rdma/fi_domain.h>
+#include <stdbool.h>
+
+#include "base/list.h"
+#include "base/lock.h"
+#include "core/fabric.h"
+
+struct eq;
+struct mr_table;
+
+struct domain {
+	struct fid_domain fid;
+	struct fabric *fabric;
+	struct fi_info *info; /* what it was opened with, our copy */
+	struct lock lock;
+	bool unlocked;       /* one thread at a time by promise of the application: data calls skip
+	                        the lock */
+	struct list ports;   /* struct port.in_domain: every enabled address */
+	struct mr_table *mrs;
+	struct eq *eq;          /* bound for asynchronous events, or NULL */
+	uint64_t eq_flags;      /* FI_REG_MR */
+	int ref;                /* atomic: children */
+	unsigned int turns;     /* counts progress made by the application, read by the thread */
+	struct progress *thread; /* automatic progress, or NULL */
+};
+
+static inline struct domain *domain_of(struct fid_domain *fid)
+{
+	return (struct domain *)fid;
+}
+
+static inline uint32_t domain_api(const struct domain *dom)
+{
+	return dom->fabric->fid.api_version;
+}
+
+int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
+		void *context);
+int domain_open2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
+		 uint64_t flags, void *context);
+
+/* Starts the thread of automatic progress if there is none yet. 0 or a negative error. */
+int progress_start(struct domain *dom);
+void progress_stop(struct domain *dom);
+/* A new port's descriptor wakes the thread, if there is one. Domain locked. */
+void progress_watch(struct domain *dom, int fd);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Endpoints: opening, binding, closing. fi_endpoint(3). */
+#include "core/ep.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "core/fid.h"
+#include "xfer/xfer.h"
+
+/* Events a counter may be bound for, in the order of struct ep.cntrs. */
+static const uint64_t events_bound[] = {FI_SEND,  FI_RECV,        FI_READ,
+				       FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE};
+#define CNTR_EVENTS (sizeof(events_bound) / sizeof(events_bound[0]))
+#define CNTR_EVENT_FLAGS \
+	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+
+static struct fi_ops ep_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = ep_close,
+	.bind = ep_bind,
+	.control = ep_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = fid_no_tostr,
+	.ops_set = fid_no_ops_set,
+};
+
+struct ep *ep_new(struct domain *dom, size_t fclass, void *context)
+{
+	struct ep *ep = calloc(1, sizeof(*ep));
+
+	if (!ep)
+		return NULL;
+	ep->fid.fid.fclass = fclass;
+	ep->fid.fid.context = context;
+	ep->fid.fid.ops = &ep_fi_ops;
+	ep->fid.ops = &ep_ops;
+	ep->fid.cm = &ep_cm_ops;
+	ep->dom = dom;
+	ep->base = ep;
+	ep->addr_mask = UINT64_MAX;
+	ep->inject_max = XFER_INJECT_MAX;
+	list_init(&ep->aliases);
+	list_init(&ep->in_aliases);
+	xfer_refuse(ep);
+	ref_get(&dom->ref);
+	return ep;
+}
+
+/* A copy of what the application asked for, completed where it left something out. */
+int ep_own_info(struct ep *ep, const struct fi_info *info)
+{
+	ep->info = fi_dupinfo(info);
+	if (!ep->info)
+		return -FI_ENOMEM;
+	if (!ep->info->tx_attr || !ep->info->rx_attr || !ep->info->ep_attr)
+		return -FI_EINVAL;
+	ep->tx_size = ep->info->tx_attr->size ? ep->info->tx_attr->size : 1024;
+	if (ep->info->tx_attr->inject_size && ep->info->tx_attr->inject_size < ep->inject_max)
+		ep->inject_max = ep->info->tx_attr->inject_size;
+	return 0;
+}
+
+void ep_free(struct ep *ep)
+{
+	ref_put(&ep->dom->ref);
+	fi_freeinfo(ep->info);
+	free(ep->tables);
+	free(ep->tx_ctx);
+	free(ep->rx_ctx);
+	free(ep);
+}
+
+int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out, void *context)
+{
+	struct domain *dom = domain_of(domain);
+	struct ep *ep;
+	int err;
+
+	if (!info || !info->ep_attr || info->ep_attr->type != FI_EP_RDM) {
+		LOG_WARN(LOG_EP_CTRL, "endpoint of type %d: only FI_EP_RDM (%d) is supported",
+			 info && info->ep_attr ? (int)info->ep_attr->type : -1, FI_EP_RDM);
+		return -FI_EINVAL;
+	}
+	ep = ep_new(dom, FI_CLASS_EP, context);
+	if (!ep)
+		return -FI_ENOMEM;
+	err = ep_own_info(ep, info);
+	if (err) {
+		ep_free(ep);
+		return err;
+	}
+	*out = &ep->fid;
+	return 0;
+}
+
+int ep_open2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, uint64_t flags,
+	     void *context)
+{
+	if (flags & ~(FI_PEER | FI_PEER_TRANSFER))
+		return -FI_EINVAL;
+	return flags ? -FI_ENOSYS : ep_open(domain, info, ep, context);
+}
+
+static int bind_cq(struct ep *ep, struct cq *cq, uint64_t flags)
+{
+	if (flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION) ||
+	    !(flags & (FI_TRANSMIT | FI_RECV)) || (flags & FI_TRANSMIT && ep->tx_cq) ||
+	    (flags & FI_RECV && ep->rx_cq)) {
+		LOG_WARN(LOG_EP_CTRL, "completion queue with flags %#llx: unknown or bound twice",
+			 (unsigned long long)flags);
+		return -FI_EINVAL;
+	}
+	if (cq->dom != ep->dom)
+		return -FI_EDOMAIN;
+	if (flags & FI_TRANSMIT) {
+		ep->tx_cq = cq;
+		ep->tx_bind_flags = flags & FI_SELECTIVE_COMPLETION;
+		ref_get(&cq->ref);
+	}
+	if (flags & FI_RECV) {
+		ep->rx_cq = cq;
+		ep->rx_bind_flags = flags & FI_SELECTIVE_COMPLETION;
+		ref_get(&cq->ref);
+	}
+	return 0;
+}
+
+static int bind_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
+{
+	if (!flags || flags & ~CNTR_EVENT_FLAGS)
+		return -FI_EINVAL;
+	if (cntr->dom != ep->dom)
+		return -FI_EDOMAIN;
+	for (unsigned int i = 0; i < CNTR_EVENTS; i++)
+		if (flags & events_bound[i] && ep->cntrs[i])
+			return -FI_EINVAL;
+	for (unsigned int i = 0; i < CNTR_EVENTS; i++)
+		if (flags & events_bound[i]) {
+			ep->cntrs[i] = cntr;
+			ref_get(&cntr->ref);
+		}
+	return 0;
+}
+
+static int bind_av(struct ep *ep, struct av *av)
+{
+	if (ep->av)
+		return -FI_EINVAL;
+	if (av->dom != ep->dom)
+		return -FI_EDOMAIN;
+	ep->av = av;
+	ref_get(&av->ref);
+	return 0;
+}
+
+static int bind_srx(struct ep *ep, struct ep *srx)
+{
+	if (ep->srx || srx->fid.fid.fclass != FI_CLASS_SRX_CTX)
+		return -FI_EINVAL;
+	ep->srx = srx;
+	ref_get(&srx->ref);
+	return 0;
+}
+
+int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct ep *ep = (struct ep *)fid;
+
+	if (ep->enabled && bfid->fclass != FI_CLASS_EQ)
+		return -FI_EOPBADSTATE;
+	switch (bfid->fclass) {
+	case FI_CLASS_CQ:
+		return bind_cq(ep, (struct cq *)bfid, flags);
+	case FI_CLASS_CNTR:
+		return bind_cntr(ep, (struct cntr *)bfid, flags);
+	case FI_CLASS_AV:
+		return bind_av(ep, (struct av *)bfid);
+	case FI_CLASS_EQ:
+		if (ep->eq)
+			return -FI_EINVAL;
+		ep->eq = (struct eq *)bfid;
+		ref_get(&ep->eq->ref);
+		return 0;
+	case FI_CLASS_SRX_CTX:
+		return bind_srx(ep, (struct ep *)bfid);
+	case FI_CLASS_STX_CTX:
+		if (ep->stx)
+			return -FI_EINVAL;
+		ep->stx = (struct stx *)bfid;
+		ref_get(&ep->stx->ref);
+		return 0;
+	default:
+		LOG_WARN(LOG_EP_CTRL, "an object of class %zu does not bind to an endpoint",
+			 bfid->fclass);
+		return -FI_EINVAL;
+	}
+}
+
+/* Takes the endpoint out of everything that names it. Domain locked. */
+static void detach(struct ep *ep)
+{
+	struct port *port = ep->port;
+
+	if (!port)
+		return;
+	xfer_forget(ep);
+	if (ep->tx_cq)
+		cq_del_port(ep->tx_cq, port);
+	if (ep->rx_cq)
+		cq_del_port(ep->rx_cq, port);
+	for (unsigned int i = 0; i < CNTR_EVENTS; i++)
+		if (ep->cntrs[i])
+			cntr_del_port(ep->cntrs[i], port);
+	if (ep->base == ep)
+		port_close(port);
+	else if (ep->fid.fid.fclass == FI_CLASS_RX_CTX)
+		port_bind_rx(port, ep->index, NULL);
+}
+
+static void put_bindings(struct ep *ep)
+{
+	for (unsigned int i = 0; i < CNTR_EVENTS; i++)
+		if (ep->cntrs[i])
+			ref_put(&ep->cntrs[i]->ref);
+	if (ep->tx_cq)
+		ref_put(&ep->tx_cq->ref);
+	if (ep->rx_cq)
+		ref_put(&ep->rx_cq->ref);
+	if (ep->av)
+		ref_put(&ep->av->ref);
+	if (ep->eq)
+		ref_put(&ep->eq->ref);
+	if (ep->srx)
+		ref_put(&ep->srx->ref);
+	if (ep->stx)
+		ref_put(&ep->stx->ref);
+}
+
+static int close_alias(struct ep *ep)
+{
+	lock_take(&ep->dom->lock);
+	list_remove(&ep->in_aliases);
+	lock_give(&ep->dom->lock);
+	ref_put(&ep->base->ref);
+	ref_put(&ep->dom->ref);
+	free(ep->tables);
+	free(ep);
+	return 0;
+}
+
+int ep_close(struct fid *fid)
+{
+	struct ep *ep = (struct ep *)fid;
+
+	if (ep->is_alias)
+		return close_alias(ep);
+	if (ref_busy(&ep->ref)) {
+		LOG_INFO(LOG_EP_CTRL, "close: contexts, aliases or endpoints still use it");
+		return -FI_EBUSY;
+	}
+	lock_take(&ep->dom->lock);
+	detach(ep);
+	if (ep->own_rx)
+		xfer_rx_close(ep->own_rx);
+	lock_give(&ep->dom->lock);
+	put_bindings(ep);
+	if (ep->base != ep) {
+		struct ep **slot = ep->fid.fid.fclass == FI_CLASS_TX_CTX ? ep->base->tx_ctx
+									 : ep->base->rx_ctx;
+		slot[ep->index] = NULL;
+		ref_put(&ep->base->ref);
+	}
+	ep_free(ep);
+	return 0;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Active endpoints and what the same calls apply to: scalable endpoints and their transmit and
+ * receive contexts, shared contexts, aliases. fi_endpoint(3).
+ */
+#ifndef WEFT_CORE_EP_H
+#define WEFT_CORE_EP_H
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_tagged.h>
+
+#include "cntr/cntr.h"
+#include "core/av.h"
+#include "core/cq.h"
+#include "core/domain.h"
+#include "core/eq.h"
+
+struct entry_tables;
+struct port;
+struct rx;
+
+struct ep {
+	struct fid_ep fid;
+	/* What a send touches, set at bind and enable. */
+	struct domain *dom;
+	struct port *port;
+	struct cq *tx_cq;
+	struct cntr *tx_cntr; /* FI_SEND */
+	uint64_t tx_flags;    /* of sends without flags of their own */
+	uint64_t tx_msg_flags; /* added to the flags of ...msg calls */
+	uint64_t addr_mask;   /* strips the receive context off a fi_addr_t */
+	uint64_t rx_shift;    /* ... and where it is */
+	uint64_t rx_index_mask;
+	size_t inject_max;
+	size_t tx_size; /* operations that may wait for a connection */
+	struct rx *rx; /* where receives are posted, or NULL */
+	uint64_t rx_flags;     /* of receives without flags of their own */
+	uint64_t rx_msg_flags; /* added to the flags of ...msg calls */
+	/* The rest. */
+	struct ep *base;   /* what an alias is an alias of, or a context belongs to; else self */
+	struct fi_info *info;
+	struct av *av;
+	struct eq *eq;
+	struct cq *rx_cq;
+	struct cntr *cntrs[6]; /* by event: SEND RECV READ WRITE REMOTE_READ REMOTE_WRITE */
+	struct ep *srx;        /* FI_CLASS_SRX_CTX bound */
+	struct stx *stx;
+	struct rx *own_rx;     /* ours to close */
+	uint64_t tx_bind_flags, rx_bind_flags; /* FI_SELECTIVE_COMPLETION */
+	uint64_t tx_op_flags, rx_op_flags;     /* defaults as the application set them */
+	bool enabled;
+	bool is_alias;
+	struct entry_tables *tables; /* what fid.msg and fid.tagged point at once enabled */
+	struct list aliases; /* struct ep.in_aliases */
+	struct list in_aliases;
+	unsigned int index;    /* of a transmit or receive context */
+	struct ep **tx_ctx, **rx_ctx; /* of a scalable endpoint */
+	unsigned int tx_count, rx_count;
+	size_t cm_data_size, min_multi_recv;
+	int ref; /* atomic: contexts, aliases, endpoints using a shared context */
+};
+
+/* A shared transmit context: nothing of its own, sends use the endpoint's. */
+struct stx {
+	struct fid_stx fid;
+	struct domain *dom;
+	int ref;
+};
+
+static inline struct ep *ep_of(struct fid_ep *fid)
+{
+	return (struct ep *)fid;
+}
+
+/* Shared by the files of endpoints and contexts. */
+struct ep *ep_new(struct domain *dom, size_t fclass, void *context);
+int ep_own_info(struct ep *ep, const struct fi_info *info);
+void ep_free(struct ep *ep);
+/* The port of an endpoint or, for a context, of its scalable endpoint; opened when needed. */
+int ep_port(struct ep *ep);
+int ep_enable(struct ep *ep);
+int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
+int ep_close(struct fid *fid);
+int ep_control(struct fid *fid, int command, void *arg);
+/* Folds flags of the attributes and of the bindings into what the entries use. */
+void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags);
+int ep_alias(struct ep *ep, struct fi_alias *arg);
+/* Takes the base's state over into its aliases. */
+void ep_refresh_aliases(struct ep *ep);
+
+extern struct fi_ops_cm ep_cm_ops;
+extern struct fi_ops_ep ep_ops;
+extern struct fi_ops_ep sep_ops;
+
+int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+int ep_open2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, uint64_t flags,
+	     void *context);
+int sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+int sep_tx_context(struct fid_ep *sep, int idx, struct fi_tx_attr *attr, struct fid_ep **ep,
+		   void *context);
+int sep_rx_context(struct fid_ep *sep, int idx, struct fi_rx_attr *attr, struct fid_ep **ep,
+		   void *context);
+int srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **ep,
+	     void *context);
+int stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
+	     void *context);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Enabling: conditions that hold for the endpoint's life are folded into what its entries use. */
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "core/ep.h"
+#include "xfer/xfer.h"
+
+#define OP_FLAGS                                                                            \
+	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |            \
+	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_MULTI_RECV | FI_MORE | FI_FENCE)
+
+static bool sends(const struct ep *ep)
+{
+	size_t fclass = ep->fid.fid.fclass;
+
+	return fclass == FI_CLASS_TX_CTX ||
+	       (fclass == FI_CLASS_EP && !(ep->info->caps & FI_RECV && !(ep->info->caps & FI_SEND)));
+}
+
+static bool receives(const struct ep *ep)
+{
+	size_t fclass = ep->fid.fid.fclass;
+
+	return fclass == FI_CLASS_RX_CTX || fclass == FI_CLASS_SRX_CTX ||
+	       (fclass == FI_CLASS_EP && !(ep->info->caps & FI_SEND && !(ep->info->caps & FI_RECV)));
+}
+
+/*
+ * FI_COMPLETION is asked by every operation unless the binding is selective, and by none when there
+ * is no queue: then one test of the flag is all the entries need.
+ */
+static uint64_t fold(uint64_t flags, const struct cq *cq, uint64_t bind_flags, bool msg)
+{
+	flags = msg ? 0 : flags & OP_FLAGS & ~FI_MULTI_RECV;
+	if (!cq)
+		return flags & ~FI_COMPLETION;
+	if (!(bind_flags & FI_SELECTIVE_COMPLETION))
+		flags |= FI_COMPLETION;
+	return flags;
+}
+
+void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags)
+{
+	ep->tx_op_flags = tx_op_flags;
+	ep->rx_op_flags = rx_op_flags;
+	ep->tx_flags = fold(tx_op_flags, ep->tx_cq, ep->tx_bind_flags, false);
+	ep->tx_msg_flags = fold(tx_op_flags, ep->tx_cq, ep->tx_bind_flags, true);
+	/* A multi-receive default applies to plain receives too. fi_endpoint(3) op_flags. */
+	ep->rx_flags = fold(rx_op_flags, ep->rx_cq, ep->rx_bind_flags, false) |
+		       (rx_op_flags & FI_MULTI_RECV);
+	ep->rx_msg_flags = fold(rx_op_flags, ep->rx_cq, ep->rx_bind_flags, true);
+}
+
+int ep_port(struct ep *ep)
+{
+	struct ep *base = ep->base;
+	int err = 0;
+
+	if (!base->port)
+		err = port_open(base->dom, base->info, &base->port);
+	if (!err)
+		ep->port = base->port;
+	return err;
+}
+
+static int check_bindings(struct ep *ep)
+{
+	struct ep *base = ep->base;
+
+	if (!base->av) {
+		LOG_WARN(LOG_EP_CTRL, "enable: no address vector is bound");
+		return -FI_ENOAV;
+	}
+	if ((sends(ep) && !ep->tx_cq && !ep->cntrs[0]) ||
+	    (receives(ep) && !ep->rx_cq && !ep->cntrs[1])) {
+		LOG_WARN(LOG_EP_CTRL,
+			 "enable: neither a completion queue nor a counter is bound for %s",
+			 sends(ep) && !ep->tx_cq && !ep->cntrs[0] ? "FI_TRANSMIT" : "FI_RECV");
+		return -FI_ENOCQ;
+	}
+	return 0;
+}
+
+/* Completion of addresses with a receive context in their upper bits. fi_rx_addr, fi_av(3). */
+static void fold_addressing(struct ep *ep)
+{
+	int bits = ep->base->av->rx_ctx_bits;
+
+	if (!bits)
+		return;
+	ep->addr_mask = UINT64_MAX >> bits;
+	ep->rx_shift = 64 - (uint64_t)bits;
+	ep->rx_index_mask = (UINT64_C(1) << bits) - 1;
+}
+
+static int open_rx(struct ep *ep)
+{
+	ep->own_rx = xfer_rx_open(ep->dom);
+	if (!ep->own_rx)
+		return -FI_ENOMEM;
+	rx_context_set(ep->own_rx, &(struct rx_target){.cq = ep->rx_cq,
+						       .cntr = ep->cntrs[1],
+						       .caps = ep->info->caps,
+						       .addr_mask = ep->addr_mask,
+						       .min_multi_recv = ep->min_multi_recv,
+						       .shared = ep->srx ? ep->srx->rx : NULL});
+	ep->rx = ep->srx ? NULL : ep->own_rx;
+	port_bind_rx(ep->port, ep->index, ep->own_rx);
+	return 0;
+}
+
+static int join_queues(struct ep *ep)
+{
+	int err = 0;
+
+	if (ep->tx_cq)
+		err = cq_add_port(ep->tx_cq, ep->port);
+	if (!err && ep->rx_cq)
+		err = cq_add_port(ep->rx_cq, ep->port);
+	for (unsigned int i = 0; !err && i < 6; i++)
+		if (ep->cntrs[i])
+			err = cntr_add_port(ep->cntrs[i], ep->port);
+	return err;
+}
+
+static int enable_locked(struct ep *ep)
+{
+	int err = check_bindings(ep);
+
+	if (!err)
+		err = ep_port(ep);
+	if (err)
+		return err;
+	port_bind_av(ep->port, ep->base->av);
+	fold_addressing(ep);
+	ep->tx_cntr = ep->cntrs[0];
+	ep_fold_flags(ep, ep->info->tx_attr->op_flags, ep->info->rx_attr->op_flags);
+	if (receives(ep))
+		err = open_rx(ep);
+	if (!err)
+		err = join_queues(ep);
+	if (!err)
+		err = xfer_install(ep, sends(ep), receives(ep) && !ep->srx);
+	if (err)
+		return err;
+	ep->enabled = true;
+	ep_refresh_aliases(ep);
+	return 0;
+}
+
+/* A scalable endpoint only opens its port; its contexts are enabled one by one. */
+static int enable_scalable(struct ep *ep)
+{
+	int err;
+
+	if (!ep->av)
+		return -FI_ENOAV;
+	err = ep_port(ep);
+	if (!err) {
+		port_bind_av(ep->port, ep->av);
+		ep->enabled = true;
+	}
+	return err;
+}
+
+int ep_enable(struct ep *ep)
+{
+	int err;
+
+	if (ep->enabled)
+		return ep->fid.fid.fclass == FI_CLASS_SRX_CTX ? 0 : -FI_EOPBADSTATE;
+	lock_take(&ep->dom->lock);
+	err = ep->fid.fid.fclass == FI_CLASS_SEP ? enable_scalable(ep) : enable_locked(ep);
+	lock_give(&ep->dom->lock);
+	return err;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What can be asked of and set on an endpoint: control, options, aliases, cancel. */
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "core/ep.h"
+#include "xfer/xfer.h"
+
+static int get_op_flags(struct ep *ep, uint64_t *flags)
+{
+	if ((*flags & (FI_TRANSMIT | FI_RECV)) == FI_TRANSMIT)
+		*flags = ep->tx_op_flags;
+	else if ((*flags & (FI_TRANSMIT | FI_RECV)) == FI_RECV)
+		*flags = ep->rx_op_flags;
+	else
+		return -FI_EINVAL;
+	return 0;
+}
+
+static int set_op_flags(struct ep *ep, uint64_t flags)
+{
+	uint64_t side = flags & (FI_TRANSMIT | FI_RECV), rest = flags & ~side;
+
+	if (side != FI_TRANSMIT && side != FI_RECV)
+		return -FI_EINVAL;
+	lock_take(&ep->dom->lock);
+	if (side == FI_TRANSMIT)
+		ep_fold_flags(ep, rest, ep->rx_op_flags);
+	else
+		ep_fold_flags(ep, ep->tx_op_flags, rest);
+	lock_give(&ep->dom->lock);
+	return 0;
+}
+
+int ep_control(struct fid *fid, int command, void *arg)
+{
+	struct ep *ep = (struct ep *)fid;
+
+	switch (command) {
+	case FI_ENABLE:
+		return ep_enable(ep);
+	case FI_ALIAS:
+		return ep_alias(ep, arg);
+	case FI_GETOPSFLAG:
+		return arg ? get_op_flags(ep, arg) : -FI_EINVAL;
+	case FI_SETOPSFLAG:
+		return arg ? set_op_flags(ep, *(uint64_t *)arg) : -FI_EINVAL;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+/* Everything but identity, default flags and tables is the base's. */
+static void copy_state(struct ep *alias, const struct ep *base)
+{
+	struct ep keep = *alias;
+
+	*alias = *base;
+	alias->fid.fid = keep.fid.fid;
+	alias->tables = keep.tables;
+	alias->in_aliases = keep.in_aliases;
+	list_init(&alias->aliases);
+	alias->is_alias = true;
+	alias->base = keep.base;
+	alias->ref = 0;
+	ep_fold_flags(alias, keep.tx_op_flags, keep.rx_op_flags);
+}
+
+static void install_alias(struct ep *alias)
+{
+	if (xfer_install(alias, alias->tx_cq || alias->tx_cntr, alias->rx != NULL))
+		xfer_refuse(alias);
+}
+
+int ep_alias(struct ep *ep, struct fi_alias *arg)
+{
+	struct ep *alias;
+
+	if (!arg || ep->is_alias)
+		return -FI_EINVAL;
+	alias = calloc(1, sizeof(*alias));
+	if (!alias)
+		return -FI_ENOMEM;
+	*alias = *ep;
+	alias->tables = NULL;
+	alias->base = ep;
+	alias->tx_op_flags = arg->flags & FI_RECV ? ep->tx_op_flags : arg->flags & ~FI_TRANSMIT;
+	alias->rx_op_flags = arg->flags & FI_RECV ? arg->flags & ~FI_RECV : ep->rx_op_flags;
+	lock_take(&ep->dom->lock);
+	copy_state(alias, ep);
+	list_push(&ep->aliases, &alias->in_aliases);
+	xfer_refuse(alias);
+	if (ep->enabled)
+		install_alias(alias);
+	lock_give(&ep->dom->lock);
+	ref_get(&ep->ref);
+	ref_get(&ep->dom->ref);
+	*arg->fid = &alias->fid.fid;
+	return 0;
+}
+
+void ep_refresh_aliases(struct ep *ep)
+{
+	LIST_EACH(node, &ep->aliases) {
+		struct ep *alias = LIST_ENTRY(node, struct ep, in_aliases);
+
+		copy_state(alias, ep);
+		install_alias(alias);
+	}
+}
+
+static ssize_t ep_cancel(fid_t fid, void *context)
+{
+	struct ep *ep = (struct ep *)fid;
+	int ret = -FI_ENOENT;
+
+	lock_take(&ep->dom->lock);
+	if (ep->rx)
+		ret = rx_context_cancel(ep->rx, context);
+	if (ret == -FI_ENOENT && ep->port)
+		ret = xfer_cancel(ep->port, context);
+	lock_give(&ep->dom->lock);
+	return ret;
+}
+
+static int give(void *to, size_t *len, const void *from, size_t from_len)
+{
+	if (*len < from_len) {
+		*len = from_len;
+		return -FI_ETOOSMALL;
+	}
+	memcpy(to, from, from_len);
+	*len = from_len;
+	return 0;
+}
+
+static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
+{
+	struct ep *ep = (struct ep *)fid;
+	bool yes = true;
+	size_t value;
+
+	if (level != FI_OPT_ENDPOINT || !optval || !optlen)
+		return -FI_ENOPROTOOPT;
+	switch (optname) {
+	case FI_OPT_MIN_MULTI_RECV:
+		value = ep->min_multi_recv;
+		break;
+	case FI_OPT_CM_DATA_SIZE:
+		value = 0;
+		break;
+	case FI_OPT_TX_SIZE:
+		value = ep->tx_size;
+		break;
+	case FI_OPT_RX_SIZE:
+		value = ep->info && ep->info->rx_attr ? ep->info->rx_attr->size : 0;
+		break;
+	case FI_OPT_MAX_MSG_SIZE:
+	case FI_OPT_MAX_TAGGED_SIZE:
+		value = SIZE_MAX;
+		break;
+	case FI_OPT_INJECT_MSG_SIZE:
+	case FI_OPT_INJECT_TAGGED_SIZE:
+		value = ep->inject_max;
+		break;
+	case FI_OPT_SHARED_MEMORY_PERMITTED:
+		return give(optval, optlen, &yes, sizeof(yes));
+	default:
+		return -FI_ENOPROTOOPT;
+	}
+	return give(optval, optlen, &value, sizeof(value));
+}
+
+static int set_min_multi_recv(struct ep *ep, size_t value)
+{
+	lock_take(&ep->dom->lock);
+	ep->min_multi_recv = value;
+	if (ep->own_rx)
+		rx_context_min_multi_recv(ep->own_rx, value);
+	lock_give(&ep->dom->lock);
+	return 0;
+}
+
+/* Less is granted at once; more than the transports take in one packet is not. */
+static int set_inject(struct ep *ep, size_t value)
+{
+	if (value > XFER_INJECT_MAX)
+		return -FI_EINVAL;
+	ep->inject_max = value;
+	return 0;
+}
+
+static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
+{
+	struct ep *ep = (struct ep *)fid;
+	size_t value;
+
+	if (level != FI_OPT_ENDPOINT || !optval)
+		return -FI_ENOPROTOOPT;
+	if (optname == FI_OPT_SHARED_MEMORY_PERMITTED || optname == FI_OPT_CUDA_API_PERMITTED) {
+		if (optlen != sizeof(bool))
+			return -FI_EINVAL;
+		/* Shared memory is the only way inside a host so far: it cannot be given up. */
+		return optname == FI_OPT_SHARED_MEMORY_PERMITTED && !*(const bool *)optval
+			       ? -FI_EOPNOTSUPP
+			       : 0;
+	}
+	if (optlen != sizeof(value))
+		return -FI_EINVAL;
+	memcpy(&value, optval, sizeof(value));
+	switch (optname) {
+	case FI_OPT_MIN_MULTI_RECV:
+		return set_min_multi_recv(ep, value);
+	case FI_OPT_TX_SIZE:
+		ep->tx_size = value;
+		return 0;
+	case FI_OPT_INJECT_MSG_SIZE:
+	case FI_OPT_INJECT_TAGGED_SIZE:
+		return set_inject(ep, value);
+	default:
+		return -FI_ENOPROTOOPT;
+	}
+}
+
+static int no_tx_ctx(struct fid_ep *sep, int idx, struct fi_tx_attr *attr, struct fid_ep **ep,
+		     void *context)
+{
+	(void)sep, (void)idx, (void)attr, (void)ep, (void)context;
+	return -FI_EOPNOTSUPP;
+}
+
+static int no_rx_ctx(struct fid_ep *sep, int idx, struct fi_rx_attr *attr, struct fid_ep **ep,
+		     void *context)
+{
+	(void)sep, (void)idx, (void)attr, (void)ep, (void)context;
+	return -FI_EOPNOTSUPP;
+}
+
+static ssize_t rx_size_left(struct fid_ep *fid)
+{
+	struct ep *ep = ep_of(fid);
+
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	return ep->info && ep->info->rx_attr ? (ssize_t)ep->info->rx_attr->size : 0;
+}
+
+static ssize_t tx_size_left(struct fid_ep *fid)
+{
+	struct ep *ep = ep_of(fid);
+
+	return ep->enabled ? (ssize_t)ep->tx_size : -FI_EOPBADSTATE;
+}
+
+struct fi_ops_ep ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = ep_cancel,
+	.getopt = ep_getopt,
+	.setopt = ep_setopt,
+	.tx_ctx = no_tx_ctx,
+	.rx_ctx = no_rx_ctx,
+	.rx_size_left = rx_size_left,
+	.tx_size_left = tx_size_left,
+};
+
+struct fi_ops_ep sep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = ep_cancel,
+	.getopt = ep_getopt,
+	.setopt = ep_setopt,
+	.tx_ctx = sep_tx_context,
+	.rx_ctx = sep_rx_context,
+	.rx_size_left = rx_size_left,
+	.tx_size_left = tx_size_left,
+};

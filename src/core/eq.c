@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Opening, closing and filling event queues; reading them is eq_read.c. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "core/eq.h"
+#include "core/fid.h"
+
+#define SIZE_DEFAULT 1024
+
+static void append(struct eq *eq, struct eq_event *event)
+{
+	list_push(&eq->events, &event->link);
+	eq->count++;
+}
+
+static struct eq_event *new_event(uint32_t event, const void *buf, size_t len)
+{
+	struct eq_event *e = malloc(sizeof(*e) + len);
+
+	if (!e) {
+		LOG_WARN(LOG_EQ, "out of memory: event %u of %zu bytes is lost", event, len);
+		return NULL;
+	}
+	e->event = event;
+	e->written = false;
+	e->len = len;
+	if (len)
+		memcpy(e->data, buf, len);
+	return e;
+}
+
+int eq_post(struct eq *eq, uint32_t event, const void *buf, size_t len)
+{
+	struct eq_event *e = new_event(event, buf, len);
+
+	if (!e)
+		return -FI_ENOMEM;
+	lock_take(&eq->lock); /* the sleeper looks under it, so notify sees it armed */
+	append(eq, e);
+	lock_give(&eq->lock);
+	wait_notify(&eq->wait);
+	return 0;
+}
+
+int eq_post_error(struct eq *eq, const struct fi_eq_err_entry *entry)
+{
+	size_t len = entry->err_data ? entry->err_data_size : 0;
+	struct eq_error *e = malloc(sizeof(*e) + len);
+
+	if (!e) {
+		LOG_WARN(LOG_EQ, "out of memory: an error (%d) is lost", entry->err);
+		return -FI_ENOMEM;
+	}
+	e->entry = *entry;
+	e->entry.err_data = NULL;
+	e->entry.err_data_size = len;
+	if (len)
+		memcpy(e->data, entry->err_data, len);
+	lock_take(&eq->lock);
+	list_push(&eq->errors, &e->link);
+	lock_give(&eq->lock);
+	wait_notify(&eq->wait);
+	return 0;
+}
+
+ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf, size_t len, uint64_t flags)
+{
+	struct eq *eq = eq_of(fid);
+	struct eq_event *e;
+	bool room;
+
+	if (!(eq->flags & FI_WRITE)) {
+		LOG_WARN(LOG_EQ, "fi_eq_write: the queue was opened without FI_WRITE");
+		return -FI_EINVAL;
+	}
+	if (flags || (len && !buf))
+		return -FI_EINVAL;
+	e = new_event(event, buf, len);
+	if (!e)
+		return -FI_ENOMEM;
+	e->written = true;
+	lock_take(&eq->lock);
+	room = eq->count < eq->size;
+	if (room)
+		append(eq, e);
+	lock_give(&eq->lock);
+	if (!room) {
+		free(e);
+		return -FI_EAGAIN;
+	}
+	wait_notify(&eq->wait);
+	return (ssize_t)len;
+}
+
+int eq_add_driver(struct eq *eq, struct eq_driver *driver)
+{
+	int ret = wait_add_fd(&eq->wait, driver->fd);
+
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&eq->driving);
+	list_push(&eq->drivers, &driver->link);
+	__atomic_fetch_add(&eq->driver_count, 1, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&eq->driving);
+	wait_notify(&eq->wait); /* who sleeps without a descriptor has to nap from now on */
+	return 0;
+}
+
+void eq_del_driver(struct eq *eq, struct eq_driver *driver)
+{
+	pthread_mutex_lock(&eq->driving);
+	if (eq->next_driver == &driver->link)
+		eq->next_driver = driver->link.next;
+	list_remove(&driver->link);
+	__atomic_fetch_sub(&eq->driver_count, 1, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&eq->driving);
+	wait_del_fd(&eq->wait, driver->fd);
+}
+
+void eq_turn(struct eq *eq)
+{
+	if (!__atomic_load_n(&eq->driver_count, __ATOMIC_RELAXED))
+		return;
+	if (pthread_mutex_trylock(&eq->driving) != 0)
+		return;
+	for (struct list *node = eq->drivers.next; node != &eq->drivers; node = eq->next_driver) {
+		struct eq_driver *driver = LIST_ENTRY(node, struct eq_driver, link);
+
+		eq->next_driver = node->next; /* moved on by eq_del_driver when that one goes */
+		driver->turn(driver);
+	}
+	pthread_mutex_unlock(&eq->driving);
+}
+
+static void drop_events(struct eq *eq)
+{
+	struct list *node;
+
+	while ((node = list_pop(&eq->events))) {
+		struct eq_event *e = LIST_ENTRY(node, struct eq_event, link);
+
+		if (e->event == FI_CONNREQ && !e->written)
+			fi_freeinfo(((struct fi_eq_cm_entry *)e->data)->info);
+		free(e);
+	}
+	while ((node = list_pop(&eq->errors)))
+		free(LIST_ENTRY(node, struct eq_error, link));
+}
+
+static int eq_close(struct fid *fid)
+{
+	struct eq *eq = eq_of((struct fid_eq *)fid);
+
+	if (ref_busy(&eq->ref)) {
+		LOG_WARN(LOG_EQ, "an event queue with %d bindings cannot be closed", eq->ref);
+		return -FI_EBUSY;
+	}
+	drop_events(eq);
+	wait_fini(&eq->wait);
+	pthread_mutex_destroy(&eq->driving);
+	ref_put(&eq->fabric->ref);
+	free(eq->err_data);
+	free(eq);
+	return 0;
+}
+
+static int eq_control(struct fid *fid, int command, void *arg)
+{
+	return wait_control(&eq_of((struct fid_eq *)fid)->wait, command, arg);
+}
+
+static struct fi_ops fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = eq_close,
+	.bind = fid_no_bind,
+	.control = eq_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = fid_no_tostr,
+	.ops_set = fid_no_ops_set,
+};
+
+static void init_drivers(struct eq *eq)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&eq->driving, &attr);
+	pthread_mutexattr_destroy(&attr);
+	list_init(&eq->drivers);
+}
+
+int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **fid, void *context)
+{
+	static const struct fi_eq_attr none; /* FI_WAIT_NONE, no FI_WRITE */
+	const struct fi_eq_attr *a = attr ? attr : &none;
+	struct eq *eq;
+	int ret;
+
+	if (a->flags & ~(FI_WRITE | FI_AFFINITY)) {
+		LOG_WARN(LOG_EQ, "unknown flags %#llx of an event queue",
+			 (unsigned long long)a->flags);
+		return -FI_EINVAL;
+	}
+	eq = calloc(1, sizeof(*eq));
+	if (!eq)
+		return -FI_ENOMEM;
+	ret = wait_init(&eq->wait, a->wait_obj, a->wait_set);
+	if (ret)
+		goto free_eq;
+	lock_init(&eq->lock);
+	list_init(&eq->events);
+	list_init(&eq->errors);
+	init_drivers(eq);
+	eq->size = a->size > SIZE_DEFAULT ? a->size : SIZE_DEFAULT;
+	eq->flags = a->flags;
+	eq->fabric = fabric_of(fabric);
+	ref_get(&eq->fabric->ref);
+	eq->fid.fid = (struct fid){FI_CLASS_EQ, context, &fid_ops};
+	eq->fid.ops = &eq_read_ops;
+	wait_own(&eq->wait, &eq->fid.fid);
+	*fid = &eq->fid;
+	return 0;
+free_eq:
+	free(eq);
+	return ret;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Event queues: they belong to the fabric and have a lock of their own. fi_eq(3). */
+#ifndef WEFT_CORE_EQ_H
+#define WEFT_CORE_EQ_H
+
+#include <pthread.h>
+#include <rdma/fi_eq.h>
+#include <stdbool.h>
+
+#include "base/list.h"
+#include "base/lock.h"
+#include "core/fabric.h"
+#include "core/wait.h"
+
+struct eq {
+	struct fid_eq fid;
+	struct fabric *fabric;
+	struct lock lock;
+	struct list events; /* oldest first */
+	struct list errors;
+	struct waiter wait;
+	uint64_t flags;
+	int ref; /* atomic: objects bound */
+	void *err_data; /* what the last readerr handed out by pointer */
+	struct list drivers; /* struct eq_driver: what makes events while somebody reads */
+	size_t size;         /* events the application may have waiting with fi_eq_write */
+	size_t count;        /* events waiting; errors are not counted */
+	pthread_mutex_t driving; /* guards drivers; recursive, held during turns */
+	struct list *next_driver; /* of the walk under way */
+	unsigned int driver_count; /* atomic to read */
+};
+
+/* An event as it waits. */
+struct eq_event {
+	struct list link;
+	uint32_t event;
+	bool written; /* by fi_eq_write; else a fi_info in it is ours until it is read */
+	size_t len;
+	unsigned char data[] __attribute__((aligned(8)));
+};
+
+/* A failure as it waits. */
+struct eq_error {
+	struct list link;
+	struct fi_eq_err_entry entry; /* err_data is not set */
+	unsigned char data[];         /* entry.err_data_size bytes */
+};
+
+/*
+ * Progress on behalf of a reader: connection management joins here. A turn is called without the
+ * locks of the queue and of any domain, by one thread at a time; it may post events and add and
+ * remove drivers, itself included. After eq_del_driver no turn is under way.
+ */
+struct eq_driver {
+	struct list link;
+	void (*turn)(struct eq_driver *self);
+	int fd; /* readable when a turn would find something; -1: none */
+};
+
+static inline struct eq *eq_of(struct fid_eq *fid)
+{
+	return (struct eq *)fid;
+}
+
+int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context);
+
+/* Adds an event, `len` bytes copied. From any thread. 0 or -FI_ENOMEM. */
+int eq_post(struct eq *eq, uint32_t event, const void *buf, size_t len);
+/* Adds an error event; err_data copied. 0 or -FI_ENOMEM. */
+int eq_post_error(struct eq *eq, const struct fi_eq_err_entry *entry);
+
+int eq_add_driver(struct eq *eq, struct eq_driver *driver);
+void eq_del_driver(struct eq *eq, struct eq_driver *driver);
+
+/* For fi_trywait: 0 when a sleeper would be woken by whatever comes, -FI_EAGAIN: read first. */
+int eq_arm(struct eq *eq);
+/* Turns the drivers when nothing waits; true when an event or error can be read. */
+bool eq_ready(struct eq *eq);
+/* A turn of every driver, unless another thread is at it. */
+void eq_turn(struct eq *eq);
+
+/* fi_ops_eq.write: the size limits what the application writes, never what the library posts. */
+ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf, size_t len, uint64_t flags);
+
+/* eq_read.c: all operations but open, close and control. */
+extern struct fi_ops_eq eq_read_ops;
+
+#endif

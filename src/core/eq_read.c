@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reading event queues: now, or asleep until something comes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "core/eq.h"
+
+#define DEAF_NAP_MS 1 /* where no descriptor can wake a sleeper who turns drivers himself */
+
+/* The peer's data behind a struct fi_eq_cm_entry is cut where the application's buffer ends. */
+static bool is_cm(uint32_t event)
+{
+	return event == FI_CONNREQ || event == FI_CONNECTED || event == FI_SHUTDOWN;
+}
+
+/* Bytes of the event that go into a buffer of `len`, or -FI_ETOOSMALL. */
+static ssize_t fit(const struct eq_event *e, size_t len)
+{
+	if (e->len <= len)
+		return (ssize_t)e->len;
+	if (is_cm(e->event) && len >= sizeof(struct fi_eq_cm_entry))
+		return (ssize_t)len;
+	LOG_WARN(LOG_EQ, "event %u takes %zu bytes, the buffer has %zu", e->event, e->len, len);
+	return -FI_ETOOSMALL;
+}
+
+/* What is there now. */
+static ssize_t read_event(struct eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
+{
+	struct eq_event *taken = NULL;
+	ssize_t n = -FI_EAGAIN;
+
+	lock_take(&eq->lock);
+	if (!list_empty(&eq->errors)) {
+		n = -FI_EAVAIL;
+	} else if (!list_empty(&eq->events)) {
+		struct eq_event *e = LIST_ENTRY(eq->events.next, struct eq_event, link);
+
+		n = fit(e, len);
+		if (n >= 0)
+			*event = e->event;
+		if (n > 0)
+			memcpy(buf, e->data, (size_t)n);
+		if (n >= 0 && !(flags & FI_PEEK)) {
+			list_remove(&e->link);
+			eq->count--;
+			taken = e;
+		}
+	}
+	lock_give(&eq->lock);
+	free(taken);
+	return n;
+}
+
+static bool anything(struct eq *eq)
+{
+	bool any;
+
+	lock_take(&eq->lock);
+	any = !list_empty(&eq->errors) || !list_empty(&eq->events);
+	lock_give(&eq->lock);
+	return any;
+}
+
+bool eq_ready(struct eq *eq)
+{
+	if (anything(eq))
+		return true;
+	eq_turn(eq);
+	return anything(eq);
+}
+
+static int check_read(const uint32_t *event, const void *buf, size_t len)
+{
+	return event && (buf || len == 0) ? 0 : -FI_EINVAL;
+}
+
+static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t len, uint64_t flags)
+{
+	struct eq *eq = eq_of(fid);
+	ssize_t n = check_read(event, buf, len);
+
+	if (n)
+		return n;
+	n = read_event(eq, event, buf, len, flags);
+	if (n != -FI_EAGAIN)
+		return n;
+	eq_turn(eq);
+	return read_event(eq, event, buf, len, flags);
+}
+
+/*
+ * err_data goes into the application's buffer when it brought one (from API 1.5), else it is ours
+ * until the next read of an error.
+ */
+static void give_err_data(struct eq *eq, struct fi_eq_err_entry *buf, struct eq_error *e)
+{
+	size_t len = e->entry.err_data_size, room = buf->err_data_size;
+	bool sized = FI_VERSION_GE(eq->fabric->fid.api_version, FI_VERSION(1, 5));
+	void *to = buf->err_data;
+
+	*buf = e->entry;
+	if (sized && to && room) {
+		buf->err_data = to;
+		buf->err_data_size = len < room ? len : room;
+		if (len)
+			memcpy(to, e->data, buf->err_data_size);
+	} else {
+		buf->err_data = len ? e->data : NULL;
+	}
+}
+
+static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf, uint64_t flags)
+{
+	struct eq *eq = eq_of(fid);
+	void *old = NULL;
+	ssize_t n = -FI_EAGAIN;
+
+	if (!buf)
+		return -FI_EINVAL;
+	lock_take(&eq->lock);
+	if (!list_empty(&eq->errors)) {
+		struct eq_error *e = LIST_ENTRY(eq->errors.next, struct eq_error, link);
+
+		give_err_data(eq, buf, e);
+		n = sizeof(*buf);
+		if (!(flags & FI_PEEK)) {
+			list_remove(&e->link);
+			old = eq->err_data;
+			eq->err_data = e;
+		}
+	}
+	lock_give(&eq->lock);
+	free(old);
+	return n;
+}
+
+struct eq_sleep {
+	struct wait_for what;
+	struct eq *eq;
+};
+
+static bool sread_ready(struct wait_for *what, bool arm)
+{
+	struct eq *eq = ((struct eq_sleep *)what)->eq;
+
+	(void)arm; /* the descriptors of drivers need no arming */
+	what->nap = 0;
+	if (eq->wait.epfd < 0 && __atomic_load_n(&eq->driver_count, __ATOMIC_RELAXED))
+		what->nap = DEAF_NAP_MS;
+	return eq_ready(eq);
+}
+
+static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t len, int timeout,
+			uint64_t flags)
+{
+	struct eq *eq = eq_of(fid);
+	struct eq_sleep sleep = {.what.ready = sread_ready, .eq = eq};
+	uint64_t end = wait_end(timeout);
+	ssize_t n = check_read(event, buf, len);
+
+	if (n)
+		return n;
+	if (eq->wait.obj == FI_WAIT_NONE || eq->wait.obj == FI_WAIT_SET) {
+		LOG_WARN(LOG_EQ, "fi_eq_sread: the wait object is FI_WAIT_%s",
+			 eq->wait.obj == FI_WAIT_SET ? "SET" : "NONE");
+		return -FI_ENOSYS;
+	}
+	do {
+		if (wait_until(&eq->wait, &sleep.what, end) != 0)
+			return -FI_EAGAIN;
+		n = read_event(eq, event, buf, len, flags);
+	} while (n == -FI_EAGAIN); /* another reader was faster */
+	return n;
+}
+
+int eq_arm(struct eq *eq)
+{
+	wait_arm(&eq->wait);
+	wait_drain(&eq->wait);
+	return eq_ready(eq) ? -FI_EAGAIN : 0;
+}
+
+static const char *eq_strerror(struct fid_eq *fid, int prov_errno, const void *err_data, char *buf,
+			       size_t len)
+{
+	const char *text = fi_strerror(prov_errno);
+
+	(void)fid;
+	(void)err_data;
+	if (!buf || !len)
+		return text;
+	snprintf(buf, len, "%s", text);
+	return buf;
+}
+
+struct fi_ops_eq eq_read_ops = {
+	.size = sizeof(struct fi_ops_eq),
+	.read = eq_read,
+	.readerr = eq_readerr,
+	.write = eq_write,
+	.sread = eq_sread,
+	.strerror = eq_strerror,
+};

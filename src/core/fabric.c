@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "core/domain.h"
+#include "core/eq.h"
+#include "core/fabric.h"
+#include "core/fid.h"
+#include "core/pep.h"
+#include "core/trywait.h"
+#include "core/views.h"
+#include "core/wait.h"
+
+/* All open fabrics, oldest first. */
+static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list opened = {&opened, &opened};
+
+struct fid_fabric *fabric_opened(const char *name, const char *prov_name)
+{
+	struct fid_fabric *found = NULL;
+
+	pthread_mutex_lock(&opened_lock);
+	LIST_EACH(node, &opened) {
+		struct fabric *fab = LIST_ENTRY(node, struct fabric, in_opened);
+
+		if (strcmp(fab->name, name) == 0 && strcmp(fab->prov_name, prov_name) == 0) {
+			found = &fab->fid;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&opened_lock);
+	return found;
+}
+
+static int fabric_close(struct fid *fid)
+{
+	struct fabric *fab = fabric_of((struct fid_fabric *)fid);
+
+	if (ref_busy(&fab->ref)) {
+		LOG_WARN(LOG_FABRIC, "a fabric with %d open objects cannot be closed", fab->ref);
+		return -FI_EBUSY;
+	}
+	pthread_mutex_lock(&opened_lock);
+	list_remove(&fab->in_opened);
+	pthread_mutex_unlock(&opened_lock);
+	free(fab->name);
+	free(fab->prov_name);
+	free(fab);
+	return 0;
+}
+
+static int fabric_wait_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
+			    struct fid_wait **set)
+{
+	return wait_set_open(fabric_of(fid), attr, set);
+}
+
+static struct fi_ops fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = fabric_close,
+	.bind = fid_no_bind,
+	.control = fid_no_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = fid_no_tostr,
+	.ops_set = fid_no_ops_set,
+};
+
+static struct fi_ops_fabric fabric_ops = {
+	.size = sizeof(struct fi_ops_fabric),
+	.domain = domain_open,
+	.passive_ep = pep_open,
+	.eq_open = eq_open,
+	.wait_open = fabric_wait_open,
+	.trywait = trywait_all,
+	.domain2 = domain_open2,
+};
+
+static struct fabric *new_fabric(const struct fi_fabric_attr *attr)
+{
+	struct fabric *fab = calloc(1, sizeof(*fab));
+
+	if (!fab)
+		return NULL;
+	fab->name = strdup(attr->name);
+	if (!fab->name)
+		goto free_fabric;
+	fab->prov_name = strdup(attr->prov_name);
+	if (fab->prov_name)
+		return fab;
+	free(fab->name);
+free_fabric:
+	free(fab);
+	return NULL;
+}
+
+int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+	struct fabric *fab;
+
+	if (!attr || !attr->name || !attr->prov_name || !fabric)
+		return -FI_EINVAL;
+	if (!view_find(attr->prov_name)) {
+		LOG_WARN(LOG_FABRIC, "fi_fabric: there is no provider \"%s\"", attr->prov_name);
+		return -FI_ENODEV;
+	}
+	fab = new_fabric(attr);
+	if (!fab)
+		return -FI_ENOMEM;
+	fab->fid.fid = (struct fid){FI_CLASS_FABRIC, context, &fid_ops};
+	fab->fid.ops = &fabric_ops;
+	fab->fid.api_version = attr->api_version;
+	pthread_mutex_lock(&opened_lock);
+	list_push(&opened, &fab->in_opened);
+	pthread_mutex_unlock(&opened_lock);
+	*fabric = &fab->fid;
+	return 0;
+}
+
+int fi_fabric2(struct fi_info *info, struct fid_fabric **fabric, uint64_t flags, void *context)
+{
+	if (!info || flags)
+		return -FI_EINVAL;
+	return fi_fabric(info->fabric_attr, fabric, context);
+}

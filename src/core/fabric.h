@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The opened fabric: what fi_fabric gives. fi_fabric(3). */
+#ifndef WEFT_CORE_FABRIC_H
+#define WEFT_CORE_FABRIC_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+
+#include "base/list.h"
+
+struct fabric {
+	struct fid_fabric fid; /* api_version: what the application asked of fi_getinfo */
+	char *name;
+	char *prov_name;
+	int ref; /* atomic: domains, event queues, passive endpoints, wait sets open on it */
+	struct list in_opened; /* every open fabric, see fabric.c */
+};
+
+static inline struct fabric *fabric_of(struct fid_fabric *fid)
+{
+	return (struct fabric *)fid;
+}
+
+/*
+ * The first fabric opened with these names that is still open, or NULL: what fi_getinfo puts into
+ * fi_fabric_attr.fabric. Valid until the application closes it.
+ */
+struct fid_fabric *fabric_opened(const char *name, const char *prov_name);
+
+/* Reference counting shared by all objects: a parent is busy while children live. */
+static inline void ref_get(int *ref)
+{
+	__atomic_fetch_add(ref, 1, __ATOMIC_RELAXED);
+}
+
+static inline void ref_put(int *ref)
+{
+	__atomic_fetch_sub(ref, 1, __ATOMIC_RELEASE); /* pairs with the acquire in ref_busy */
+}
+
+static inline int ref_busy(int *ref)
+{
+	return __atomic_load_n(ref, __ATOMIC_ACQUIRE) != 0;
+}
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "core/domain.h"
+#include "core/fabric.h"
+#include "core/hints.h"
+#include "core/resolve.h"
+#include "core/views.h"
+
+static const struct fi_fabric_attr *fabric_hints(const struct query *q)
+{
+	return q->hints ? q->hints->fabric_attr : NULL;
+}
+
+static bool match_name(const struct view *v, const struct query *q, struct refusal *why)
+{
+	const struct fi_fabric_attr *asked = fabric_hints(q);
+	const char *prov = asked ? asked->prov_name : NULL, *user = env_get()->provider;
+
+	if (!view_offered(v, prov))
+		return hints_refuse(why,
+				    "fabric_attr->prov_name: \"%.100s\" asked, FI_PROVIDER is "
+				    "\"%.100s\"",
+				    prov ? prov : "", user ? user : "");
+	if (asked && asked->name && strcmp(asked->name, v->fabric) != 0)
+		return hints_refuse(why, "fabric_attr->name: \"%.100s\" asked, \"%s\" offered",
+				    asked->name, v->fabric);
+	return true;
+}
+
+/* Objects the application has open and wants entries for. */
+static bool match_objects(const struct view *v, const struct query *q, struct refusal *why)
+{
+	const struct fi_fabric_attr *asked = fabric_hints(q);
+	const struct fi_domain_attr *attr = q->hints ? q->hints->domain_attr : NULL;
+
+	if (asked && asked->fabric) {
+		const struct fabric *fabric = fabric_of(asked->fabric);
+
+		if (strcmp(fabric->name, v->fabric) != 0 || strcmp(fabric->prov_name, v->name) != 0)
+			return hints_refuse(why, "fabric_attr->fabric: is \"%.60s\" of \"%.60s\"",
+					    fabric->name, fabric->prov_name);
+	}
+	if (attr && attr->domain) {
+		const struct domain *dom = domain_of(attr->domain);
+
+		if (strcmp(dom->fabric->prov_name, v->name) != 0)
+			return hints_refuse(why, "domain_attr->domain: is of \"%.60s\"",
+					    dom->fabric->prov_name);
+	}
+	return true;
+}
+
+/* The name of an open domain of the hints, or NULL. */
+static const char *domain_name(const struct query *q)
+{
+	const struct fi_domain_attr *attr = q->hints ? q->hints->domain_attr : NULL;
+
+	return attr && attr->domain ? domain_of(attr->domain)->info->domain_attr->name : NULL;
+}
+
+static int fill_names(const struct view *v, const struct query *q, struct fi_info *info)
+{
+	struct fi_fabric_attr *attr = info->fabric_attr;
+
+	attr->prov_name = strdup(v->name);
+	attr->name = strdup(v->fabric);
+	if (!attr->prov_name || !attr->name)
+		return -FI_ENOMEM;
+	attr->prov_version = fi_version();
+	attr->api_version = q->version;
+	if (q->hints) {
+		info->handle = q->hints->handle;
+		attr->fabric = fabric_hints(q) ? fabric_hints(q)->fabric : NULL;
+		info->domain_attr->domain =
+			q->hints->domain_attr ? q->hints->domain_attr->domain : NULL;
+	}
+	return 0;
+}
+
+static int fill(const struct view *v, const struct query *q, struct fi_info *info,
+		struct refusal *why)
+{
+	const char *open_name = domain_name(q);
+	int ret;
+
+	if (!hints_match(v, q->version, q->hints, info, why))
+		return -FI_ENODATA;
+	ret = fill_names(v, q, info);
+	if (!ret)
+		ret = resolve(v, q, info, why);
+	if (!ret && open_name && strcmp(open_name, info->domain_attr->name) != 0) {
+		hints_refuse(why,
+			     "domain_attr->domain: is \"%.60s\", the address belongs to \"%s\"",
+			     open_name, info->domain_attr->name);
+		ret = -FI_ENODATA;
+	}
+	return ret;
+}
+
+static int new_entry(const struct view *v, const struct query *q, struct fi_info **entry,
+		     struct refusal *why)
+{
+	struct fi_info *info;
+	int ret;
+
+	if (!match_name(v, q, why) || !match_objects(v, q, why))
+		return -FI_ENODATA;
+	info = fi_allocinfo();
+	if (!info)
+		return -FI_ENOMEM;
+	ret = fill(v, q, info, why);
+	if (ret) {
+		fi_freeinfo(info);
+		return ret;
+	}
+	*entry = info;
+	return 0;
+}
+
+static void explain(const struct refusal *why)
+{
+	LOG_INFO(LOG_CORE, "no entry matches the hints");
+	for (size_t i = 0; i < view_count; i++)
+		LOG_INFO(LOG_CORE, "%s: %s", views[i].name, why[i].text);
+}
+
+static int entries(const struct query *q, struct fi_info **list)
+{
+	struct refusal why[VIEW_MAX];
+	struct fi_info *first = NULL, **next = &first;
+	int ret;
+
+	for (size_t i = 0; i < view_count; i++) {
+		ret = new_entry(&views[i], q, next, &why[i]);
+		if (ret == -FI_ENODATA)
+			continue;
+		if (ret) {
+			fi_freeinfo(first);
+			return ret;
+		}
+		next = &(*next)->next;
+	}
+	if (!first)
+		explain(why);
+	*list = first;
+	return first ? 0 : -FI_ENODATA;
+}
+
+/* FI_PROV_ATTR_ONLY: an entry for each name, with nothing but the name. */
+static int names(uint32_t version, struct fi_info **list)
+{
+	struct fi_info *first = NULL, **next = &first;
+
+	for (size_t i = 0; i < view_count; i++) {
+		if (view_find(views[i].name) != &views[i] ||
+		    !view_offered(&views[i], views[i].name))
+			continue;
+		*next = fi_allocinfo();
+		if (!*next)
+			goto free_list;
+		(*next)->fabric_attr->prov_version = fi_version();
+		(*next)->fabric_attr->api_version = version;
+		(*next)->fabric_attr->prov_name = strdup(views[i].name);
+		if (!(*next)->fabric_attr->prov_name)
+			goto free_list;
+		next = &(*next)->next;
+	}
+	*list = first;
+	return first ? 0 : -FI_ENODATA;
+
+free_list:
+	fi_freeinfo(first);
+	return -FI_ENOMEM;
+}
+
+EXTERNALLY_VISIBLE int fi_getinfo(uint32_t version, const char *node, const char *service,
+				  uint64_t flags, const struct fi_info *hints,
+				  struct fi_info **info)
+{
+	struct query q = {version, node, service, flags, hints};
+	int ret;
+
+	if (!info)
+		return -FI_EINVAL;
+	if (FI_VERSION_LT(fi_version(), version)) {
+		LOG_WARN(LOG_CORE, "version %u.%u of the interface asked, this is %u.%u",
+			 FI_MAJOR(version), FI_MINOR(version), FI_MAJOR(fi_version()),
+			 FI_MINOR(fi_version()));
+		return -FI_ENOSYS;
+	}
+	if ((flags & FI_SOURCE) && !node && !service) {
+		LOG_INFO(LOG_CORE, "FI_SOURCE needs a node or a service");
+		ret = -FI_ENODATA;
+	} else if (flags & FI_PROV_ATTR_ONLY) {
+		ret = names(version, info);
+	} else {
+		ret = entries(&q, info);
+	}
+	/* As documented, and unlike all other calls. */
+	if (ret == -FI_ENODATA)
+		*info = NULL;
+	return ret;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core/caps.h"
+#include "core/hints.h"
+#include "core/rules.h"
+
+bool hints_refuse(struct refusal *why, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(why->text, sizeof(why->text), fmt, args);
+	va_end(args);
+	return false;
+}
+
+/* The name of a value; those of 32 bits are read as such whatever the byte order. */
+static void name_value(char *buf, size_t len, uint64_t value, enum fi_type type)
+{
+	uint32_t narrow = (uint32_t)value;
+
+	switch (type) {
+	case FI_TYPE_CAPS:
+	case FI_TYPE_OP_FLAGS:
+	case FI_TYPE_MSG_ORDER:
+	case FI_TYPE_MODE:
+		fi_tostr_r(buf, len, &value, type);
+		break;
+	default:
+		fi_tostr_r(buf, len, &narrow, type);
+		break;
+	}
+}
+
+bool hints_refuse_value(struct refusal *why, const char *hint, enum fi_type type, uint64_t asked,
+			uint64_t offered)
+{
+	char theirs[512], ours[512];
+
+	name_value(theirs, sizeof(theirs), asked, type);
+	name_value(ours, sizeof(ours), offered, type);
+	return hints_refuse(why, "%s: [%s] asked, [%s] offered", hint, theirs, ours);
+}
+
+static bool match_caps(const struct view *v, uint32_t api, const struct fi_info *hints,
+		       struct fi_info *info, struct refusal *why)
+{
+	uint64_t offered = caps_offered(v, api),
+		 of_domain = offered & (FI_LOCAL_COMM | FI_REMOTE_COMM);
+	uint64_t caps = 0, tx = 0, rx = 0, domain = 0;
+
+	if (hints) {
+		caps = hints->caps;
+		tx = hints->tx_attr ? hints->tx_attr->caps : 0;
+		rx = hints->rx_attr ? hints->rx_attr->caps : 0;
+		if (hints->domain_attr && FI_VERSION_GE(api, FI_VERSION(1, 5)))
+			domain = hints->domain_attr->caps;
+	}
+	if (caps & ~offered)
+		return hints_refuse_value(why, "caps", FI_TYPE_CAPS, caps & ~offered, offered);
+	if (tx & ~offered)
+		return hints_refuse_value(why, "tx_attr->caps", FI_TYPE_CAPS, tx & ~offered,
+					  offered);
+	if (rx & ~offered)
+		return hints_refuse_value(why, "rx_attr->caps", FI_TYPE_CAPS, rx & ~offered,
+					  offered);
+	if (domain & ~of_domain)
+		return hints_refuse_value(why, "domain_attr->caps", FI_TYPE_CAPS,
+					  domain & ~of_domain, of_domain);
+	/* What a context shall do is asked of the endpoint as well. */
+	info->caps = caps_grant(offered, caps ? caps | tx | rx : 0);
+	info->tx_attr->caps = caps_tx(info->caps, tx);
+	info->rx_attr->caps = caps_rx(info->caps, rx);
+	info->domain_attr->caps = of_domain;
+	return true;
+}
+
+static bool match_order(const struct view *v, const struct fi_info *hints, struct fi_info *info,
+			struct refusal *why)
+{
+	uint64_t tx = hints && hints->tx_attr ? hints->tx_attr->msg_order : 0;
+	uint64_t rx = hints && hints->rx_attr ? hints->rx_attr->msg_order : 0;
+
+	if (tx & ~v->msg_order)
+		return hints_refuse_value(why, "tx_attr->msg_order", FI_TYPE_MSG_ORDER, tx,
+					  v->msg_order);
+	if (rx & ~v->msg_order)
+		return hints_refuse_value(why, "rx_attr->msg_order", FI_TYPE_MSG_ORDER, rx,
+					  v->msg_order);
+	info->tx_attr->msg_order = v->msg_order;
+	info->rx_attr->msg_order = v->msg_order;
+	return true;
+}
+
+static bool match_type(const struct view *v, const struct fi_info *hints, struct fi_info *info,
+		       struct refusal *why)
+{
+	const struct fi_ep_attr *asked = hints ? hints->ep_attr : NULL;
+
+	if (asked && asked->type != FI_EP_UNSPEC && asked->type != v->type)
+		return hints_refuse_value(why, "ep_attr->type", FI_TYPE_EP_TYPE, asked->type,
+					  v->type);
+	if (asked && asked->protocol != FI_PROTO_UNSPEC && asked->protocol != v->protocol)
+		return hints_refuse(why, "ep_attr->protocol: %#x asked, %#x offered",
+				    asked->protocol, v->protocol);
+	info->ep_attr->type = v->type;
+	info->ep_attr->protocol = v->protocol;
+	return true;
+}
+
+/*
+ * The two old names are granted as they are asked and stand alone; bits (from 1.5 on) stay where
+ * the view makes use of them. Without a word the old interface gets what it always got.
+ */
+static bool match_mr_mode(const struct view *v, uint32_t api, const struct fi_info *hints,
+			  struct fi_info *info, struct refusal *why)
+{
+	int asked = hints && hints->domain_attr ? hints->domain_attr->mr_mode : FI_MR_UNSPEC;
+	bool bits = FI_VERSION_GE(api, FI_VERSION(1, 5));
+	int granted = asked & v->mr_mode;
+
+	if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE)
+		granted = asked;
+	else if (asked & (bits ? FI_MR_BASIC | FI_MR_SCALABLE : ~0))
+		return hints_refuse_value(why, "domain_attr->mr_mode", FI_TYPE_MR_MODE,
+					  (uint64_t)asked, FI_MR_BASIC);
+	else if (!bits)
+		granted = FI_MR_BASIC;
+	else if (!hints)
+		granted = v->mr_mode;
+	info->domain_attr->mr_mode = granted;
+	return true;
+}
+
+bool hints_match(const struct view *v, uint32_t api, const struct fi_info *hints,
+		 struct fi_info *info, struct refusal *why)
+{
+	/* No mode is needed of the application: all mode members stay 0. */
+	return match_type(v, hints, info, why) && match_caps(v, api, hints, info, why) &&
+	       match_order(v, hints, info, why) && match_mr_mode(v, api, hints, info, why) &&
+	       rules_match(api, hints, info, why);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "core/eq.h"
+#include "core/mr_object.h"
+#include "core/mr_table.h"
+#include "core/rules.h"
+
+#define ACCESS                                                                                     \
+	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_COLLECTIVE)
+
+/* Where the memory is and what it will be used for: known, and of no consequence here. */
+#define FLAGS                                                                                      \
+	(FI_RMA_EVENT | FI_RMA_PMEM | FI_HMEM_DEVICE_ONLY | FI_HMEM_HOST_ALLOC | FI_MR_SINGLE_USE)
+
+/* Bytes of all segments; false: none, too many, or they reach beyond the address space. */
+static bool total_length(const struct iovec *iov, size_t count, size_t *total)
+{
+	*total = 0;
+	if (!iov || count == 0 || count > RULES_IOV_MAX)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		uintptr_t base = (uintptr_t)iov[i].iov_base;
+
+		/* NULL and SIZE_MAX together are the whole address space. */
+		if (iov[i].iov_len > SIZE_MAX - base || iov[i].iov_len > SIZE_MAX - *total)
+			return false;
+		*total += iov[i].iov_len;
+	}
+	return true;
+}
+
+/* Members younger than the application's interface are not looked at: they may not be there. */
+static int check_attr(const struct domain *dom, const struct fi_mr_attr *attr, uint64_t flags)
+{
+	if (flags & ~FLAGS) {
+		LOG_WARN(LOG_MR, "registration with unknown flags %#llx",
+			 (unsigned long long)(flags & ~FLAGS));
+		return -FI_EBADFLAGS;
+	}
+	if (attr->offset != 0) {
+		LOG_WARN(LOG_MR, "registration with offset %llu, which must be 0",
+			 (unsigned long long)attr->offset);
+		return -FI_EINVAL;
+	}
+	if (attr->access & ~ACCESS)
+		LOG_INFO(LOG_MR, "access rights %#llx grant nothing",
+			 (unsigned long long)(attr->access & ~ACCESS));
+	if (FI_VERSION_GE(domain_api(dom), FI_VERSION(1, 5)) && attr->auth_key_size != 0) {
+		LOG_WARN(LOG_MR, "there are no authorization keys, one of %zu bytes was given",
+			 attr->auth_key_size);
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static struct region *base_of(const struct domain *dom, const struct fi_mr_attr *attr)
+{
+	if (FI_VERSION_LT(domain_api(dom), FI_VERSION(2, 0)) || !attr->base_mr)
+		return NULL;
+	return (struct region *)attr->base_mr;
+}
+
+/* A region of its own inside another one, with rights of its own. */
+static bool inside(const struct iovec *iov, size_t count, const struct mr *mr)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!mr_object_covers(mr, &iov[i]))
+			return false;
+	}
+	return true;
+}
+
+static int set_segments(struct region *r, const struct iovec *iov, size_t count)
+{
+	r->mr.iov = &r->one;
+	if (count > 1)
+		r->mr.iov = malloc(count * sizeof(*iov));
+	if (!r->mr.iov)
+		return -FI_ENOMEM;
+	memcpy(r->mr.iov, iov, count * sizeof(*iov));
+	r->mr.iov_count = count;
+	return 0;
+}
+
+static int new_region(struct domain *dom, const struct fi_mr_attr *attr, uint64_t flags,
+		      struct region **region)
+{
+	struct region *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -FI_ENOMEM;
+	if (set_segments(r, attr->mr_iov, attr->iov_count)) {
+		free(r);
+		return -FI_ENOMEM;
+	}
+	r->mr.fid = (struct fid_mr){
+		.fid = {FI_CLASS_MR, attr->context, &mr_object_ops},
+		.mem_desc = r,
+		.key = FI_KEY_NOTAVAIL,
+	};
+	r->mr.dom = dom;
+	r->mr.access = attr->access & ACCESS;
+	r->mr.flags = flags;
+	r->mr.offset = mr_object_mode(dom, FI_MR_VIRT_ADDR) ? (uintptr_t)r->mr.iov[0].iov_base : 0;
+	r->mr.enabled = !mr_object_mode(dom, FI_MR_ENDPOINT) &&
+			!(mr_object_mode(dom, FI_MR_RMA_EVENT) && (flags & FI_RMA_EVENT));
+	r->base = base_of(dom, attr);
+	*region = r;
+	return 0;
+}
+
+static int enter(struct domain *dom, struct region *r, uint64_t key)
+{
+	int ret;
+
+	lock_take(&dom->lock);
+	ret = mr_table_add(dom->mrs, r, mr_object_mode(dom, FI_MR_PROV_KEY), &key);
+	if (!ret && r->base)
+		r->base->subs++;
+	lock_give(&dom->lock);
+	if (ret)
+		LOG_WARN(LOG_MR, "key %#llx: %s", (unsigned long long)key, fi_strerror(-ret));
+	else
+		ref_get(&dom->ref);
+	return ret;
+}
+
+/* Domains bound with FI_REG_MR hear of the registration; *mr is written already. */
+static int announce(struct domain *dom, struct region *r)
+{
+	struct fi_eq_entry entry = {.fid = &r->mr.fid.fid, .context = r->mr.fid.fid.context};
+
+	if (!dom->eq || !(dom->eq_flags & FI_REG_MR))
+		return 0;
+	return eq_post(dom->eq, FI_MR_COMPLETE, &entry, sizeof(entry));
+}
+
+static int reg_attr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
+		    struct fid_mr **mr)
+{
+	struct domain *dom = domain_of((struct fid_domain *)fid);
+	struct region *r;
+	size_t length;
+	int ret;
+
+	if (fid->fclass != FI_CLASS_DOMAIN || !attr || !mr)
+		return -FI_EINVAL;
+	ret = check_attr(dom, attr, flags);
+	if (ret)
+		return ret;
+	if (!total_length(attr->mr_iov, attr->iov_count, &length)) {
+		LOG_WARN(LOG_MR,
+			 "registration of %zu segments: none, more than %d, or not within "
+			 "the address space",
+			 attr->iov_count, RULES_IOV_MAX);
+		return -FI_EINVAL;
+	}
+	if (base_of(dom, attr) && !inside(attr->mr_iov, attr->iov_count, &base_of(dom, attr)->mr)) {
+		LOG_WARN(LOG_MR, "a region reaches beyond the one it shall be part of");
+		return -FI_EINVAL;
+	}
+	ret = new_region(dom, attr, flags, &r);
+	if (ret)
+		return ret;
+	r->mr.length = length;
+	ret = enter(dom, r, attr->requested_key);
+	if (ret) {
+		mr_object_free(r);
+		return ret;
+	}
+	*mr = &r->mr.fid;
+	ret = announce(dom, r);
+	if (ret)
+		mr_object_ops.close(&r->mr.fid.fid);
+	return ret;
+}
+
+static int reg_vector(struct fid *fid, const struct iovec *iov, size_t count, uint64_t access,
+		      uint64_t offset, uint64_t requested_key, uint64_t flags, struct fid_mr **mr,
+		      void *context)
+{
+	struct fi_mr_attr attr = {
+		.mr_iov = iov,
+		.iov_count = count,
+		.access = access,
+		.offset = offset,
+		.requested_key = requested_key,
+		.context = context,
+	};
+
+	return reg_attr(fid, &attr, flags, mr);
+}
+
+static int reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
+	       uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
+{
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)buf, .iov_len = len};
+
+	return reg_vector(fid, &iov, 1, access, offset, requested_key, flags, mr, context);
+}
+
+const struct fi_ops_mr mr_ops = {
+	.size = sizeof(struct fi_ops_mr),
+	.reg = reg,
+	.regv = reg_vector,
+	.regattr = reg_attr,
+};
+
+int mr_check(struct domain *dom, uint64_t key, uint64_t addr, size_t len, uint64_t access,
+	     struct mr **mr)
+{
+	struct region *r = mr_table_find(dom->mrs, key);
+	uint64_t at = r ? addr - r->mr.offset : 0; /* wraps below the region, and is then too big */
+
+	if (!r || !r->mr.enabled) {
+		LOG_INFO(LOG_MR, "key %#llx: %s", (unsigned long long)key,
+			 r ? "region not enabled" : "no such region");
+		return -FI_ENOKEY;
+	}
+	if (access & ~r->mr.access) {
+		LOG_INFO(LOG_MR, "key %#llx: access %#llx wanted, %#llx granted",
+			 (unsigned long long)key, (unsigned long long)access,
+			 (unsigned long long)r->mr.access);
+		return -FI_EACCES;
+	}
+	if (at > r->mr.length || len > r->mr.length - at) {
+		LOG_INFO(LOG_MR, "key %#llx: %zu bytes at %#llx, the region has %zu at %#llx",
+			 (unsigned long long)key, len, (unsigned long long)addr, r->mr.length,
+			 (unsigned long long)r->mr.offset);
+		return -FI_EINVAL;
+	}
+	*mr = &r->mr;
+	return 0;
+}
+
+/* A raw key is the key, so mapping keeps nothing. */
+static int map_raw(const struct fi_mr_map_raw *arg)
+{
+	if (arg->flags)
+		return -FI_EBADFLAGS;
+	if (!arg->raw_key || !arg->key || arg->key_size != sizeof(*arg->key))
+		return -FI_EINVAL;
+	memcpy(arg->key, arg->raw_key, sizeof(*arg->key));
+	return 0;
+}
+
+int mr_domain_control(struct domain *dom, int command, void *arg)
+{
+	(void)dom;
+	if (!arg)
+		return -FI_EINVAL;
+	switch (command) {
+	case FI_MAP_RAW_MR:
+		return map_raw(arg);
+	case FI_UNMAP_KEY:
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cntr/cntr.h"
+#include "core/ep.h"
+#include "core/fid.h"
+#include "core/mr_object.h"
+
+bool mr_object_mode(const struct domain *dom, int bit)
+{
+	int mode = dom->info->domain_attr->mr_mode;
+
+	if (mode == FI_MR_BASIC)
+		mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	return mode != FI_MR_SCALABLE && (mode & bit);
+}
+
+bool mr_object_covers(const struct mr *mr, const struct iovec *range)
+{
+	uintptr_t at = (uintptr_t)range->iov_base;
+
+	for (size_t i = 0; i < mr->iov_count; i++) {
+		uintptr_t base = (uintptr_t)mr->iov[i].iov_base;
+		size_t len = mr->iov[i].iov_len;
+
+		if (at >= base && at - base <= len && range->iov_len <= len - (at - base))
+			return true;
+	}
+	return false;
+}
+
+void mr_object_free(struct region *r)
+{
+	if (r->mr.iov != &r->one)
+		free(r->mr.iov);
+	free(r);
+}
+
+/*
+ * Whoever looks a region up does so with the domain locked, so once it is out of the table nobody
+ * can still be using it.
+ */
+static int mr_close(struct fid *fid)
+{
+	struct region *r = (struct region *)fid;
+	struct domain *dom = r->mr.dom;
+
+	lock_take(&dom->lock);
+	if (r->subs > 0) {
+		lock_give(&dom->lock);
+		LOG_WARN(LOG_MR, "region %#llx is the base of %d others",
+			 (unsigned long long)r->mr.fid.key, r->subs);
+		return -FI_EBUSY;
+	}
+	mr_table_remove(dom->mrs, r);
+	if (r->base)
+		r->base->subs--;
+	lock_give(&dom->lock);
+	if (r->mr.cntr)
+		ref_put(&r->mr.cntr->ref);
+	mr_object_free(r);
+	ref_put(&dom->ref);
+	return 0;
+}
+
+static int bind_cntr(struct region *r, struct cntr *cntr, uint64_t flags)
+{
+	if (flags == 0 || (flags & ~(FI_REMOTE_READ | FI_REMOTE_WRITE)))
+		return -FI_EBADFLAGS;
+	if (cntr->dom != r->mr.dom)
+		return -FI_EDOMAIN;
+	if (r->mr.cntr && r->mr.cntr != cntr)
+		return -FI_EBUSY;
+	if (!r->mr.cntr)
+		ref_get(&cntr->ref);
+	r->mr.cntr = cntr;
+	r->mr.cntr_flags |= flags;
+	return 0;
+}
+
+static int bind_ep(struct region *r, struct ep *ep, uint64_t flags)
+{
+	if (flags != 0)
+		return -FI_EBADFLAGS;
+	if (ep->dom != r->mr.dom)
+		return -FI_EDOMAIN;
+	r->mr.ep = &ep->fid;
+	return 0;
+}
+
+static int bind_any(struct region *r, struct fid *bfid, uint64_t flags)
+{
+	if (r->sealed)
+		return -FI_EOPBADSTATE;
+	switch (bfid->fclass) {
+	case FI_CLASS_CNTR:
+		return bind_cntr(r, (struct cntr *)bfid, flags);
+	case FI_CLASS_EP:
+	case FI_CLASS_SEP:
+	case FI_CLASS_RX_CTX:
+	case FI_CLASS_TX_CTX:
+		return bind_ep(r, (struct ep *)bfid, flags);
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct region *r = (struct region *)fid;
+	int ret;
+
+	if (!bfid)
+		return -FI_EINVAL;
+	lock_take(&r->mr.dom->lock);
+	ret = bind_any(r, bfid, flags);
+	lock_give(&r->mr.dom->lock);
+	if (ret)
+		LOG_WARN(LOG_MR, "bind to an object of class %zu, flags %#llx: %s", bfid->fclass,
+			 (unsigned long long)flags, fi_strerror(-ret));
+	return ret;
+}
+
+static int enable(struct region *r)
+{
+	struct domain *dom = r->mr.dom;
+	bool lacks_ep = mr_object_mode(dom, FI_MR_ENDPOINT) && !r->mr.ep;
+
+	if (lacks_ep) {
+		LOG_WARN(LOG_MR, "region %#llx must be bound to an endpoint before it is enabled",
+			 (unsigned long long)r->mr.fid.key);
+		return -FI_EOPBADSTATE;
+	}
+	lock_take(&dom->lock);
+	r->mr.enabled = true;
+	r->sealed = true;
+	lock_give(&dom->lock);
+	return 0;
+}
+
+/* A raw key is the key: 8 bytes. */
+static int get_raw(const struct mr *mr, const struct fi_mr_raw_attr *arg)
+{
+	size_t room = *arg->key_size;
+
+	if (arg->flags)
+		return -FI_EBADFLAGS;
+	*arg->key_size = sizeof(mr->fid.key);
+	if (room < sizeof(mr->fid.key))
+		return -FI_ETOOSMALL;
+	memcpy(arg->raw_key, &mr->fid.key, sizeof(mr->fid.key));
+	*arg->base_addr = mr->offset;
+	return 0;
+}
+
+/* New pages behind old addresses are seen without being told; only the question is checked. */
+static int refresh(const struct mr *mr, const struct fi_mr_modify *arg)
+{
+	if (arg->flags)
+		return -FI_EBADFLAGS;
+	for (size_t i = 0; arg->attr.mr_iov && i < arg->attr.iov_count; i++) {
+		if (!mr_object_covers(mr, &arg->attr.mr_iov[i]))
+			return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static int mr_control(struct fid *fid, int command, void *arg)
+{
+	struct region *r = (struct region *)fid;
+
+	switch (command) {
+	case FI_ENABLE:
+		return enable(r);
+	case FI_GET_RAW_MR:
+		return arg ? get_raw(&r->mr, arg) : -FI_EINVAL;
+	case FI_REFRESH:
+		return arg ? refresh(&r->mr, arg) : -FI_EINVAL;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+struct fi_ops mr_object_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mr_close,
+	.bind = mr_bind,
+	.control = mr_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = fid_no_tostr,
+	.ops_set = fid_no_ops_set,
+};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where the regions of a domain are found. Every region has a slot; a key the library chose names
+ * slot and generation, one the application chose is looked up by hash. Domain locked throughout.
+ */
+#ifndef WEFT_CORE_MR_TABLE_H
+#define WEFT_CORE_MR_TABLE_H
+
+#include "core/mr.h"
+
+/* A region with what only the table and mr.c know; it begins with what everybody sees. */
+struct region {
+	struct mr mr;
+	struct region *next; /* in its bucket */
+	struct region *base; /* of fi_mr_attr.base_mr, or NULL */
+	int subs;            /* regions whose base this is */
+	bool sealed;         /* fi_mr_enable came: nothing may be bound any more */
+	uint32_t slot;
+	struct iovec one; /* the segment, where there is only one */
+};
+
+static inline struct region *region_of(struct mr *mr)
+{
+	return (struct region *)mr;
+}
+
+/*
+ * Enters a region under the library's key, which goes to *key, or under *key. 0, -FI_ENOKEY when
+ * the application's key is taken, -FI_EKEYREJECTED when it means "no key", -FI_ENOMEM.
+ */
+int mr_table_add(struct mr_table *t, struct region *r, bool choose, uint64_t *key);
+void mr_table_remove(struct mr_table *t, struct region *r);
+struct region *mr_table_find(const struct mr_table *t, uint64_t key);
+
+#endif

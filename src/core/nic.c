@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/fid.h"
+#include "core/nic.h"
+#include "core/tostr.h"
+
+/* The object and its parts in one piece of memory. */
+struct nic {
+	struct fid_nic fid;
+	struct fi_device_attr device;
+	struct fi_bus_attr bus;
+	struct fi_link_attr link;
+};
+
+#define STRINGS 8
+
+/* Where the strings of a description are. */
+static void strings(struct nic *nic, char **at[STRINGS])
+{
+	at[0] = &nic->device.name;
+	at[1] = &nic->device.device_id;
+	at[2] = &nic->device.device_version;
+	at[3] = &nic->device.vendor_id;
+	at[4] = &nic->device.driver;
+	at[5] = &nic->device.firmware;
+	at[6] = &nic->link.address;
+	at[7] = &nic->link.network_type;
+}
+
+static int nic_close(struct fid *fid)
+{
+	struct nic *nic = (struct nic *)fid;
+	char **at[STRINGS];
+
+	strings(nic, at);
+	for (int i = 0; i < STRINGS; i++)
+		free(*at[i]);
+	free(nic);
+	return 0;
+}
+
+static int nic_dup(struct nic *from, struct fid_nic **copy)
+{
+	struct fid_nic *to = nic_new();
+	char **old[STRINGS], **new[STRINGS];
+
+	if (!to)
+		return -FI_ENOMEM;
+	*to->bus_attr = from->bus;
+	to->link_attr->mtu = from->link.mtu;
+	to->link_attr->speed = from->link.speed;
+	to->link_attr->state = from->link.state;
+	strings(from, old);
+	strings((struct nic *)to, new);
+	for (int i = 0; i < STRINGS; i++) {
+		*new[i] = *old[i] ? strdup(*old[i]) : NULL;
+		if (!*new[i] && *old[i]) {
+			nic_close(&to->fid);
+			return -FI_ENOMEM;
+		}
+	}
+	*copy = to;
+	return 0;
+}
+
+static int nic_control(struct fid *fid, int command, void *arg)
+{
+	return command == FI_DUP ? nic_dup((struct nic *)fid, arg) : -FI_ENOSYS;
+}
+
+static int nic_tostr(const struct fid *fid, char *buf, size_t len)
+{
+	struct text t;
+
+	if (!len)
+		return -FI_ETOOSMALL;
+	text_init(&t, buf, len);
+	tostr_nic(&t, (const struct fid_nic *)fid);
+	return 0;
+}
+
+static struct fi_ops nic_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = nic_close,
+	.bind = fid_no_bind,
+	.control = nic_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = nic_tostr,
+	.ops_set = fid_no_ops_set,
+};
+
+struct fid_nic *nic_new(void)
+{
+	struct nic *nic = calloc(1, sizeof(*nic));
+
+	if (!nic)
+		return NULL;
+	nic->fid.fid.fclass = FI_CLASS_NIC;
+	nic->fid.fid.ops = &nic_ops;
+	nic->fid.device_attr = &nic->device;
+	nic->fid.bus_attr = &nic->bus;
+	nic->fid.link_attr = &nic->link;
+	return &nic->fid;
+}

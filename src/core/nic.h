@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The description of a network card in an fi_info. fi_nic(3). */
+#ifndef WEFT_CORE_NIC_H
+#define WEFT_CORE_NIC_H
+
+#include <rdma/fabric.h>
+
+/*
+ * A description with all attributes there and empty, or NULL. Its strings are to be from malloc;
+ * closing it frees them, prov_attr not. It answers FI_DUP.
+ */
+struct fid_nic *nic_new(void);
+
+#endif

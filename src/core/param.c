@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Parameters: the variables of the library, in base/env.h, and those that others define at run
+ * time. fi_provider(3), fi_getparams in fabric(7).
+ */
+#include <ctype.h>
+#include <pthread.h>
+#include <rdma/providers/fi_prov.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/env.h"
+#include "base/list.h"
+#include "base/log.h"
+
+struct param {
+	struct list link;
+	char *name; /* of the variable */
+	enum fi_param_type type;
+	char *help;
+};
+
+/* Defined ones, oldest first; they stay for the life of the process. */
+static struct list defined = { &defined, &defined };
+static pthread_mutex_t defined_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* FI_<PROVIDER>_<NAME> or FI_<NAME> in capitals, from malloc. */
+static char *variable_of(const struct fi_provider *prov, const char *name)
+{
+	const char *prov_name = prov && prov->name ? prov->name : "";
+	char *variable;
+
+	if (asprintf(&variable, "FI_%s%s%s", prov_name, *prov_name ? "_" : "", name) < 0)
+		return NULL;
+	for (char *c = variable; *c; c++)
+		*c = (char)toupper((unsigned char)*c);
+	return variable;
+}
+
+/* With the lock held. */
+static struct param *find_defined(const char *variable)
+{
+	LIST_EACH(node, &defined) {
+		struct param *p = LIST_ENTRY(node, struct param, link);
+
+		if (strcmp(p->name, variable) == 0)
+			return p;
+	}
+	return NULL;
+}
+
+/* Sets *type; 0 or -FI_ENOENT. */
+static int find_type(const char *variable, enum fi_param_type *type)
+{
+	size_t count;
+	const struct env_row *row = env_rows(&count);
+	const struct param *p;
+
+	for (; count; row++, count--) {
+		if (strcmp(row->name, variable) == 0) {
+			*type = row->type;
+			return 0;
+		}
+	}
+	pthread_mutex_lock(&defined_lock);
+	p = find_defined(variable);
+	if (p)
+		*type = p->type;
+	pthread_mutex_unlock(&defined_lock);
+	return p ? 0 : -FI_ENOENT;
+}
+
+/* Takes over name and help. A parameter defined before stays as it was. */
+static int define(char *name, enum fi_param_type type, char *help)
+{
+	struct param *p = malloc(sizeof(*p));
+	bool known;
+
+	if (!p) {
+		free(name);
+		free(help);
+		return -FI_ENOMEM;
+	}
+	*p = (struct param){ .name = name, .type = type, .help = help };
+	pthread_mutex_lock(&defined_lock);
+	known = find_defined(name);
+	if (!known)
+		list_insert_before(&defined, &p->link);
+	pthread_mutex_unlock(&defined_lock);
+	if (known) {
+		free(p->name);
+		free(p->help);
+		free(p);
+	}
+	return 0;
+}
+
+int fi_param_define(const struct fi_provider *provider, const char *param_name,
+		    enum fi_param_type type, const char *help_string_fmt, ...)
+{
+	char *name, *help;
+	va_list args;
+	int len;
+
+	if (!param_name || !*param_name || !help_string_fmt || !*help_string_fmt) {
+		LOG_WARN(LOG_CORE, "a parameter needs a name and a help text");
+		return -FI_EINVAL;
+	}
+	name = variable_of(provider, param_name);
+	if (!name)
+		return -FI_ENOMEM;
+	va_start(args, help_string_fmt);
+	len = vasprintf(&help, help_string_fmt, args);
+	va_end(args);
+	if (len < 0) {
+		free(name);
+		return -FI_ENOMEM;
+	}
+	return define(name, type, help);
+}
+
+/* As env_parse, but a boolean becomes an int. */
+static int parse(enum fi_param_type type, const char *text, void *value)
+{
+	bool truth;
+	int ret;
+
+	if (type != FI_PARAM_BOOL)
+		return env_parse(type, text, value);
+	ret = env_parse(type, text, &truth);
+	if (!ret)
+		*(int *)value = truth;
+	return ret;
+}
+
+/* The text of a parameter that is known; *variable, from malloc, in any case. */
+static int find_text(char *variable, enum fi_param_type *type, const char **text)
+{
+	int ret = variable ? find_type(variable, type) : -FI_ENOMEM;
+
+	if (ret)
+		return ret;
+	*text = getenv(variable);
+	return *text ? 0 : -FI_ENODATA;
+}
+
+int fi_param_get(struct fi_provider *provider, const char *param_name, void *value)
+{
+	enum fi_param_type type;
+	const char *text;
+	char *variable;
+	int ret;
+
+	if (!param_name || !value)
+		return -FI_EINVAL;
+	variable = variable_of(provider, param_name);
+	ret = find_text(variable, &type, &text);
+	if (!ret) {
+		ret = parse(type, text, value);
+		if (ret)
+			LOG_WARN(LOG_CORE, "%s=%s is not a valid value", variable, text);
+	}
+	free(variable);
+	return ret;
+}
+
+static int describe(struct fi_param *to, const char *name, enum fi_param_type type, char *help)
+{
+	const char *value = getenv(name);
+
+	to->name = strdup(name);
+	to->type = type;
+	to->help_string = help;
+	to->value = value ? strdup(value) : NULL;
+	return to->name && help && (to->value || !value) ? 0 : -FI_ENOMEM;
+}
+
+/* The help text of a row with its default, from malloc. */
+static char *row_help(const struct env_row *row)
+{
+	char *help;
+
+	if (asprintf(&help, "%s (default: %s)", row->help,
+		     row->fallback ? row->fallback : "not set") < 0)
+		return NULL;
+	return help;
+}
+
+/* With the lock held. */
+static size_t count_defined(void)
+{
+	size_t count = 0;
+
+	LIST_EACH(node, &defined)
+		count++;
+	return count;
+}
+
+/* With the lock held; `to` has room for all and a last, empty entry. */
+static int describe_all(struct fi_param *to, const struct env_row *row, size_t rows)
+{
+	int ret = 0;
+
+	for (; rows && !ret; rows--, row++)
+		ret = describe(to++, row->name, row->type, row_help(row));
+	LIST_EACH(node, &defined) {
+		const struct param *p = LIST_ENTRY(node, struct param, link);
+
+		if (ret)
+			break;
+		ret = describe(to++, p->name, p->type, strdup(p->help));
+	}
+	return ret;
+}
+
+int fi_getparams(struct fi_param **params, int *count)
+{
+	size_t rows, all;
+	const struct env_row *row = env_rows(&rows);
+	struct fi_param *list;
+	int ret;
+
+	if (!params || !count)
+		return -FI_EINVAL;
+	pthread_mutex_lock(&defined_lock);
+	all = rows + count_defined();
+	list = calloc(all + 1, sizeof(*list));
+	ret = list ? describe_all(list, row, rows) : -FI_ENOMEM;
+	pthread_mutex_unlock(&defined_lock);
+	if (ret) {
+		fi_freeparams(list);
+		return ret;
+	}
+	*params = list;
+	*count = (int)all;
+	return 0;
+}
+
+void fi_freeparams(struct fi_param *params)
+{
+	for (struct fi_param *p = params; p && p->name; p++) {
+		free((char *)p->name);
+		free((char *)p->help_string);
+		free((char *)p->value);
+	}
+	free(params);
+}

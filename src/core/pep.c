@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+#include "core/fid.h"
+#include "core/pep.h"
+#include "core/pep_cm.h"
+
+static int pep_close(struct fid *fid)
+{
+	struct pep *pep = pep_of((struct fid_pep *)fid);
+
+	if (pep->eq)
+		ref_put(&pep->eq->ref);
+	ref_put(&pep->fabric->ref);
+	addr_free(&pep->name);
+	free(pep);
+	return 0;
+}
+
+static int pep_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+	struct pep *pep = pep_of((struct fid_pep *)fid);
+	struct eq *eq = (struct eq *)other;
+	int ret = -FI_EINVAL;
+
+	if (!other || other->fclass != FI_CLASS_EQ || flags || eq->fabric != pep->fabric) {
+		LOG_WARN(LOG_EP_CTRL, "a passive endpoint is bound to an event queue of its fabric, "
+				      "without flags (class %zu, flags %#llx)",
+			 other ? other->fclass : 0, (unsigned long long)flags);
+		return -FI_EINVAL;
+	}
+	lock_take(&pep->lock);
+	if (!pep->eq) {
+		pep->eq = eq;
+		ref_get(&eq->ref);
+		ret = 0;
+	}
+	lock_give(&pep->lock);
+	if (ret)
+		LOG_WARN(LOG_EP_CTRL, "the passive endpoint has an event queue already");
+	return ret;
+}
+
+static int pep_control(struct fid *fid, int command, void *arg)
+{
+	struct pep *pep = pep_of((struct fid_pep *)fid);
+
+	if (command != FI_BACKLOG)
+		return fid_no_control(fid, command, arg);
+	if (!arg || *(int *)arg < 0)
+		return -FI_EINVAL;
+	lock_take(&pep->lock);
+	pep->backlog = *(int *)arg;
+	lock_give(&pep->lock);
+	return 0;
+}
+
+static struct fi_ops fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = pep_close,
+	.bind = pep_bind,
+	.control = pep_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = fid_no_tostr,
+	.ops_set = fid_no_ops_set,
+};
+
+static int pep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
+{
+	size_t room;
+
+	(void)fid;
+	if (level != FI_OPT_ENDPOINT || name != FI_OPT_CM_DATA_SIZE)
+		return -FI_ENOPROTOOPT;
+	if (!value || !len)
+		return -FI_EINVAL;
+	room = *len;
+	*len = sizeof(size_t);
+	if (room < sizeof(size_t))
+		return -FI_ETOOSMALL;
+	*(size_t *)value = PEP_CM_DATA_MAX;
+	return 0;
+}
+
+static int pep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
+{
+	(void)fid;
+	(void)value;
+	LOG_WARN(LOG_EP_CTRL, "a passive endpoint has no option %d of level %d to set (%zu bytes)", name,
+		 level, len);
+	return -FI_ENOPROTOOPT;
+}
+
+static ssize_t no_cancel(fid_t fid, void *context)
+{
+	(void)fid;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+static int no_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, struct fid_ep **ep,
+		     void *context)
+{
+	(void)fid;
+	(void)index;
+	(void)attr;
+	(void)ep;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+static int no_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, struct fid_ep **ep,
+		     void *context)
+{
+	(void)fid;
+	(void)index;
+	(void)attr;
+	(void)ep;
+	(void)context;
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_size_left(struct fid_ep *fid)
+{
+	(void)fid;
+	return -FI_ENOSYS;
+}
+
+static struct fi_ops_ep ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = no_cancel,
+	.getopt = pep_getopt,
+	.setopt = pep_setopt,
+	.tx_ctx = no_tx_ctx,
+	.rx_ctx = no_rx_ctx,
+	.rx_size_left = no_size_left,
+	.tx_size_left = no_size_left,
+};
+
+static int check_info(const struct fi_info *info)
+{
+	if (!info || !info->ep_attr)
+		return -FI_EINVAL;
+	if (info->ep_attr->type == FI_EP_MSG)
+		return 0;
+	LOG_WARN(LOG_EP_CTRL, "a passive endpoint is of type FI_EP_MSG, not %d",
+		 (int)info->ep_attr->type);
+	return -FI_EINVAL;
+}
+
+int pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **fid, void *context)
+{
+	struct pep *pep;
+	int ret = check_info(info);
+
+	if (ret)
+		return ret;
+	pep = calloc(1, sizeof(*pep));
+	if (!pep)
+		return -FI_ENOMEM;
+	pep->format = info->addr_format;
+	if (info->src_addr)
+		ret = addr_from_user(&pep->name, pep->format, info->src_addr, info->src_addrlen);
+	if (ret)
+		goto free_pep;
+	lock_init(&pep->lock);
+	pep->backlog = SOMAXCONN;
+	pep->fabric = fabric_of(fabric);
+	ref_get(&pep->fabric->ref);
+	pep->fid.fid = (struct fid){FI_CLASS_PEP, context, &fid_ops};
+	pep->fid.ops = &ep_ops;
+	pep->fid.cm = &pep_cm_ops;
+	*fid = &pep->fid;
+	return 0;
+free_pep:
+	free(pep);
+	return ret;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names of passive endpoints, and listening. */
+#ifndef WEFT_CORE_PEP_CM_H
+#define WEFT_CORE_PEP_CM_H
+
+#include <rdma/fi_cm.h>
+
+extern struct fi_ops_cm pep_cm_ops;
+
+#endif

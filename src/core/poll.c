@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "cntr/cntr.h"
+#include "core/cq.h"
+#include "core/fid.h"
+#include "core/poll.h"
+#include "core/trywait.h"
+
+struct member {
+	struct list link;
+	struct fid *fid;       /* completion queue or counter; counted in its ref */
+	struct cntr_mark seen; /* of a counter, at the last poll */
+};
+
+/* Set locked. */
+static struct member *find_member(struct poll_set *set, const struct fid *fid)
+{
+	LIST_EACH(node, &set->members) {
+		struct member *m = LIST_ENTRY(node, struct member, link);
+
+		if (m->fid == fid)
+			return m;
+	}
+	return NULL;
+}
+
+/* Why it cannot be a member, or its count of references. */
+static int check_fid(const struct poll_set *set, struct fid *fid, uint64_t flags, int **ref)
+{
+	struct domain *dom;
+
+	if (!fid || flags)
+		return -FI_EINVAL;
+	if (fid->fclass == FI_CLASS_CQ) {
+		dom = ((struct cq *)fid)->dom;
+		*ref = &((struct cq *)fid)->ref;
+	} else if (fid->fclass == FI_CLASS_CNTR) {
+		dom = ((struct cntr *)fid)->dom;
+		*ref = &((struct cntr *)fid)->ref;
+	} else {
+		LOG_WARN(LOG_DOMAIN, "no poll set holds an object of class %zu", fid->fclass);
+		return -FI_EINVAL;
+	}
+	if (dom == set->dom)
+		return 0;
+	LOG_WARN(LOG_DOMAIN, "poll set and object of class %zu are of two domains", fid->fclass);
+	return -FI_EDOMAIN;
+}
+
+static int poll_add(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
+{
+	struct poll_set *set = poll_of(fid);
+	struct member *m;
+	int *ref, ret = check_fid(set, event_fid, flags, &ref);
+
+	if (ret)
+		return ret;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return -FI_ENOMEM;
+	m->fid = event_fid;
+	if (event_fid->fclass == FI_CLASS_CNTR)
+		m->seen = cntr_events((struct cntr *)event_fid);
+	lock_take(&set->lock);
+	if (!find_member(set, event_fid)) { /* once is enough */
+		list_push(&set->members, &m->link);
+		ref_get(ref);
+		m = NULL;
+	}
+	lock_give(&set->lock);
+	free(m);
+	return 0;
+}
+
+static int poll_del(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
+{
+	struct poll_set *set = poll_of(fid);
+	struct member *m;
+	int *ref, ret = check_fid(set, event_fid, flags, &ref);
+
+	if (ret)
+		return ret;
+	lock_take(&set->lock);
+	m = find_member(set, event_fid);
+	if (m) {
+		list_remove(&m->link);
+		ref_put(ref);
+	}
+	lock_give(&set->lock);
+	if (!m) {
+		LOG_WARN(LOG_DOMAIN, "the object of class %zu is not in the poll set",
+			 event_fid->fclass);
+		return -FI_EINVAL;
+	}
+	free(m);
+	return 0;
+}
+
+static bool member_ready(struct member *m)
+{
+	struct cntr *c = (struct cntr *)m->fid;
+	struct cntr_mark now;
+
+	if (m->fid->fclass == FI_CLASS_CQ)
+		return cq_ready((struct cq *)m->fid);
+	cntr_turn(c);
+	now = cntr_events(c);
+	if (cntr_mark_equal(&now, &m->seen))
+		return false;
+	m->seen = now;
+	return true;
+}
+
+static int poll_poll(struct fid_poll *fid, void **context, int count)
+{
+	struct poll_set *set = poll_of(fid);
+	struct list found;
+	int n = 0;
+
+	if (count < 0 || (count > 0 && !context))
+		return -FI_EINVAL;
+	list_init(&found);
+	lock_take(&set->lock);
+	LIST_EACH_SAFE(node, &set->members) {
+		struct member *m = LIST_ENTRY(node, struct member, link);
+
+		if (n == count)
+			break;
+		if (!member_ready(m))
+			continue;
+		context[n++] = m->fid->context;
+		list_remove(&m->link);
+		list_push(&found, &m->link);
+	}
+	/* Back at the end: with a short array, the others come first next time. */
+	for (struct list *node = list_pop(&found); node; node = list_pop(&found))
+		list_push(&set->members, node);
+	lock_give(&set->lock);
+	return n;
+}
+
+int poll_arm(struct poll_set *set)
+{
+	int ret = 0;
+
+	lock_take(&set->lock);
+	LIST_EACH(node, &set->members) {
+		ret = trywait_arm(LIST_ENTRY(node, struct member, link)->fid);
+		if (ret)
+			break;
+	}
+	lock_give(&set->lock);
+	return ret;
+}
+
+static int poll_close(struct fid *fid)
+{
+	struct poll_set *set = poll_of((struct fid_poll *)fid);
+
+	if (!list_empty(&set->members)) {
+		LOG_WARN(LOG_DOMAIN, "a poll set that has members cannot be closed");
+		return -FI_EBUSY;
+	}
+	ref_put(&set->dom->ref);
+	free(set);
+	return 0;
+}
+
+static struct fi_ops fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = poll_close,
+	.bind = fid_no_bind,
+	.control = fid_no_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = fid_no_tostr,
+	.ops_set = fid_no_ops_set,
+};
+
+static struct fi_ops_poll poll_ops = {
+	.size = sizeof(struct fi_ops_poll),
+	.poll = poll_poll,
+	.poll_add = poll_add,
+	.poll_del = poll_del,
+};
+
+int poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **fid)
+{
+	struct poll_set *set;
+
+	if (attr && attr->flags)
+		return -FI_EINVAL;
+	set = calloc(1, sizeof(*set));
+	if (!set)
+		return -FI_ENOMEM;
+	set->dom = domain_of(domain);
+	ref_get(&set->dom->ref);
+	lock_init(&set->lock);
+	list_init(&set->members);
+	set->fid.fid = (struct fid){.fclass = FI_CLASS_POLL, .ops = &fid_ops};
+	set->fid.ops = &poll_ops;
+	*fid = &set->fid;
+	return 0;
+}

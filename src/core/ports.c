@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "core/ports.h"
+#include "xfer/xfer.h"
+
+#define TURNS_OF_OTHERS 64 /* the other ports of the domain get a turn once in so many */
+
+int ports_add(struct ports *p, struct port *port, struct waiter *w)
+{
+	struct ports_use *list;
+	int ret;
+
+	for (unsigned int i = 0; i < p->count; i++) {
+		if (p->list[i].port == port) {
+			p->list[i].uses++;
+			return 0;
+		}
+	}
+	list = realloc(p->list, (p->count + 1) * sizeof(*list));
+	if (!list)
+		return -FI_ENOMEM;
+	p->list = list;
+	ret = wait_add_fd(w, port_fd(port));
+	if (ret)
+		return ret;
+	list[p->count] = (struct ports_use){port, 1};
+	__atomic_store_n(&p->count, p->count + 1, __ATOMIC_RELAXED);
+	wait_notify(w); /* who sleeps already has not armed it */
+	return 0;
+}
+
+void ports_del(struct ports *p, struct port *port, struct waiter *w)
+{
+	for (unsigned int i = 0; i < p->count; i++) {
+		if (p->list[i].port != port)
+			continue;
+		if (--p->list[i].uses == 0) {
+			wait_del_fd(w, port_fd(port));
+			p->list[i] = p->list[p->count - 1];
+			__atomic_store_n(&p->count, p->count - 1, __ATOMIC_RELAXED);
+		}
+		return;
+	}
+}
+
+void ports_fini(struct ports *p)
+{
+	free(p->list);
+	p->list = NULL;
+	p->count = 0;
+}
+
+void ports_turn(struct domain *dom, struct ports *p)
+{
+	bool locked = !dom->unlocked;
+
+	if (locked)
+		lock_take(&dom->lock);
+	for (unsigned int i = 0; i < p->count; i++)
+		port_turn(p->list[i].port);
+	if (++dom->turns % TURNS_OF_OTHERS == 0)
+		xfer_turn(dom);
+	if (locked)
+		lock_give(&dom->lock);
+}
+
+bool ports_arm(struct domain *dom, struct ports *p, int *nap)
+{
+	bool quiet = true;
+
+	*nap = 0;
+	lock_take(&dom->lock);
+	for (unsigned int i = 0; i < p->count; i++) {
+		quiet &= port_arm(p->list[i].port);
+		if (port_waits_for_room(p->list[i].port))
+			*nap = PORTS_NAP_MS;
+	}
+	lock_give(&dom->lock);
+	return quiet;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The ports that reading a queue or counter drives, each counted by how many bindings need it. */
+#ifndef WEFT_CORE_PORTS_H
+#define WEFT_CORE_PORTS_H
+
+#include <stdbool.h>
+
+#include "core/domain.h"
+#include "core/wait.h"
+
+struct port;
+
+struct ports {
+	struct ports_use *list;
+	unsigned int count; /* atomic to read; the rest under the domain's lock */
+};
+
+struct ports_use {
+	struct port *port;
+	unsigned int uses;
+};
+
+#define PORTS_NAP_MS 1 /* while something waits for room at a peer, which nobody announces */
+
+/* Domain locked. The port becomes a reason to wake `w`, too. 0 or a negative error. */
+int ports_add(struct ports *p, struct port *port, struct waiter *w);
+void ports_del(struct ports *p, struct port *port, struct waiter *w);
+void ports_fini(struct ports *p);
+
+static inline bool ports_any(const struct ports *p)
+{
+	return __atomic_load_n(&p->count, __ATOMIC_RELAXED) != 0;
+}
+
+/* Makes progress. Takes the domain's lock. */
+void ports_turn(struct domain *dom, struct ports *p);
+
+/*
+ * Before a sleep on the waiter: false when a port has something already. *nap is how long at most to
+ * sleep (ms), 0: as long as nothing comes. Takes the domain's lock.
+ */
+bool ports_arm(struct domain *dom, struct ports *p, int *nap);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Automatic progress: one thread a domain. It makes turns as long as they find something; while
+ * the application makes progress itself it only looks in now and then; else it sleeps until a
+ * port's sockets say that something came, and an idle process costs nothing.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <rdma/fi_errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "core/domain.h"
+#include "xfer/xfer.h"
+
+#define LOOK_IN_MS 10 /* while the application polls */
+#define NAP_MS 1      /* while something waits for room at a peer */
+
+struct progress {
+	struct domain *dom;
+	pthread_t thread;
+	int epfd; /* ports and stopfd */
+	int stopfd;
+	int stop; /* atomic */
+};
+
+/* How long to sleep in ms; -1: until something comes; 0: do not. Domain locked. */
+static int plan(struct progress *p, unsigned int *seen)
+{
+	struct domain *dom = p->dom;
+	int timeout = -1;
+
+	if (xfer_turn(dom))
+		return 0;
+	if (dom->turns != *seen) {
+		*seen = dom->turns;
+		return LOOK_IN_MS;
+	}
+	return xfer_arm(dom) ? (xfer_waits_for_room(dom) ? NAP_MS : timeout) : 0;
+}
+
+static void *run(void *arg)
+{
+	struct progress *p = arg;
+	struct epoll_event ev;
+	unsigned int seen = 0;
+
+	while (!__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE)) {
+		int timeout;
+
+		lock_take(&p->dom->lock);
+		timeout = plan(p, &seen);
+		lock_give(&p->dom->lock);
+		if (timeout == 0)
+			sched_yield();
+		else if (timeout == LOOK_IN_MS)
+			usleep(LOOK_IN_MS * 1000);
+		else
+			epoll_wait(p->epfd, &ev, 1, timeout);
+	}
+	return NULL;
+}
+
+static int start_thread(struct progress *p)
+{
+	sigset_t all, old;
+	int err;
+
+	/* Signals are the application's: its own threads take them. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&p->thread, NULL, run, p);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -err;
+}
+
+int progress_start(struct domain *dom)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	struct progress *p;
+	int err;
+
+	if (dom->thread)
+		return 0;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -FI_ENOMEM;
+	p->dom = dom;
+	p->epfd = epoll_create1(EPOLL_CLOEXEC);
+	p->stopfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (p->epfd < 0 || p->stopfd < 0 || epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->stopfd, &ev)) {
+		err = -errno;
+		goto close_fds;
+	}
+	lock_take(&dom->lock);
+	dom->unlocked = false;
+	dom->thread = p;
+	xfer_watch_all(dom);
+	lock_give(&dom->lock);
+	err = start_thread(p);
+	if (!err)
+		return 0;
+	LOG_WARN(LOG_DOMAIN, "no thread for automatic progress: %s", fi_strerror(-err));
+	dom->thread = NULL;
+close_fds:
+	if (p->epfd >= 0)
+		close(p->epfd);
+	if (p->stopfd >= 0)
+		close(p->stopfd);
+	free(p);
+	return err;
+}
+
+void progress_watch(struct domain *dom, int fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	if (dom->thread && epoll_ctl(dom->thread->epfd, EPOLL_CTL_ADD, fd, &ev))
+		LOG_WARN(LOG_DOMAIN, "a port cannot wake automatic progress: %s",
+			 fi_strerror(errno));
+}
+
+void progress_stop(struct domain *dom)
+{
+	struct progress *p = dom->thread;
+
+	if (!p)
+		return;
+	__atomic_store_n(&p->stop, 1, __ATOMIC_RELEASE);
+	eventfd_write(p->stopfd, 1);
+	pthread_join(p->thread, NULL);
+	close(p->epfd);
+	close(p->stopfd);
+	free(p);
+	dom->thread = NULL;
+}

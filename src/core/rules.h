@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The attributes that are the same for every view, a row each. */
+#ifndef WEFT_CORE_RULES_H
+#define WEFT_CORE_RULES_H
+
+#include <rdma/fabric.h>
+#include <stdbool.h>
+
+#include "core/hints.h"
+
+/* Limits the rest of the library keeps to. */
+#define RULES_INJECT_MAX  4096 /* bytes */
+#define RULES_IOV_MAX     16
+#define RULES_CONTEXT_MAX 64    /* of a scalable endpoint, each way */
+#define RULES_SIZE_MAX    65536 /* operations of a context under way */
+#define RULES_CQ_DATA     8     /* bytes */
+
+/* Holds the hints against every row and fills `info` accordingly. */
+bool rules_match(uint32_t api, const struct fi_info *hints, struct fi_info *info,
+		 struct refusal *why);
+
+#endif

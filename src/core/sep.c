@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Scalable endpoints, their contexts, and contexts shared by endpoints. fi_endpoint(3). */
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "core/ep.h"
+#include "core/fid.h"
+#include "xfer/xfer.h"
+
+/* FI_SHARED_CONTEXT and 0 stand for one of its own. */
+static unsigned int context_count(size_t asked)
+{
+	return asked == 0 || asked == FI_SHARED_CONTEXT ? 1 : (unsigned int)asked;
+}
+
+int sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out, void *context)
+{
+	struct ep *ep;
+	int err;
+
+	if (!info || !info->ep_attr || info->ep_attr->type != FI_EP_RDM)
+		return -FI_EINVAL;
+	ep = ep_new(domain_of(domain), FI_CLASS_SEP, context);
+	if (!ep)
+		return -FI_ENOMEM;
+	err = ep_own_info(ep, info);
+	if (err)
+		goto free_ep;
+	ep->fid.ops = &sep_ops;
+	ep->tx_count = context_count(info->ep_attr->tx_ctx_cnt);
+	ep->rx_count = context_count(info->ep_attr->rx_ctx_cnt);
+	if (ep->tx_count > XFER_CTX_MAX || ep->rx_count > XFER_CTX_MAX) {
+		LOG_WARN(LOG_EP_CTRL, "%u transmit and %u receive contexts: at most %d each",
+			 ep->tx_count, ep->rx_count, XFER_CTX_MAX);
+		err = -FI_EINVAL;
+		goto free_ep;
+	}
+	ep->tx_ctx = calloc(ep->tx_count, sizeof(struct ep *));
+	ep->rx_ctx = calloc(ep->rx_count, sizeof(struct ep *));
+	err = ep->tx_ctx && ep->rx_ctx ? 0 : -FI_ENOMEM;
+	if (err)
+		goto free_ep;
+	*out = &ep->fid;
+	return 0;
+free_ep:
+	ep_free(ep);
+	return err;
+}
+
+/* A context of the scalable endpoint with its attributes; entered in `slots`. */
+static int open_context(struct ep *sep, size_t fclass, int idx, struct ep **out, void *context)
+{
+	struct ep *ep = ep_new(sep->dom, fclass, context);
+	int err;
+
+	if (!ep)
+		return -FI_ENOMEM;
+	err = ep_own_info(ep, sep->info);
+	if (err) {
+		ep_free(ep);
+		return err;
+	}
+	ep->base = sep;
+	ep->index = (unsigned int)idx;
+	ep->min_multi_recv = sep->min_multi_recv;
+	ref_get(&sep->ref);
+	*out = ep;
+	return 0;
+}
+
+static bool index_free(struct ep **slots, unsigned int count, int idx)
+{
+	if (idx >= 0 && (unsigned int)idx < count && !slots[idx])
+		return true;
+	LOG_WARN(LOG_EP_CTRL, "context %d of %u: no such index, or it is open", idx, count);
+	return false;
+}
+
+int sep_tx_context(struct fid_ep *fid, int idx, struct fi_tx_attr *attr, struct fid_ep **out,
+		   void *context)
+{
+	struct ep *sep = ep_of(fid), *ep;
+	int err;
+
+	if (!index_free(sep->tx_ctx, sep->tx_count, idx))
+		return -FI_EINVAL;
+	err = open_context(sep, FI_CLASS_TX_CTX, idx, &ep, context);
+	if (err)
+		return err;
+	if (attr)
+		*ep->info->tx_attr = *attr;
+	if (attr && attr->size)
+		ep->tx_size = attr->size;
+	sep->tx_ctx[idx] = ep;
+	*out = &ep->fid;
+	return 0;
+}
+
+int sep_rx_context(struct fid_ep *fid, int idx, struct fi_rx_attr *attr, struct fid_ep **out,
+		   void *context)
+{
+	struct ep *sep = ep_of(fid), *ep;
+	int err;
+
+	if (!index_free(sep->rx_ctx, sep->rx_count, idx))
+		return -FI_EINVAL;
+	err = open_context(sep, FI_CLASS_RX_CTX, idx, &ep, context);
+	if (err)
+		return err;
+	if (attr)
+		*ep->info->rx_attr = *attr;
+	sep->rx_ctx[idx] = ep;
+	*out = &ep->fid;
+	return 0;
+}
+
+/* Its queues exist from the start; endpoints that bind it bring the messages. */
+int srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **out, void *context)
+{
+	struct domain *dom = domain_of(domain);
+	struct ep *ep = ep_new(dom, FI_CLASS_SRX_CTX, context);
+	int err;
+
+	if (!ep)
+		return -FI_ENOMEM;
+	err = ep_own_info(ep, dom->info);
+	if (err)
+		goto free_ep;
+	if (attr)
+		*ep->info->rx_attr = *attr;
+	ep->rx = ep->own_rx = xfer_rx_open(dom);
+	if (!ep->rx) {
+		err = -FI_ENOMEM;
+		goto free_ep;
+	}
+	rx_context_set(ep->rx, &(struct rx_target){.caps = ep->info->caps,
+						   .addr_mask = UINT64_MAX,
+						   .min_multi_recv = ep->min_multi_recv});
+	ep->rx_flags = ep->rx_msg_flags = FI_COMPLETION;
+	err = xfer_install(ep, false, true);
+	if (err)
+		goto close_rx;
+	ep->enabled = true;
+	*out = &ep->fid;
+	return 0;
+close_rx:
+	xfer_rx_close(ep->rx);
+free_ep:
+	ep_free(ep);
+	return err;
+}
+
+static int stx_close(struct fid *fid)
+{
+	struct stx *stx = (struct stx *)fid;
+
+	if (ref_busy(&stx->ref))
+		return -FI_EBUSY;
+	ref_put(&stx->dom->ref);
+	free(stx);
+	return 0;
+}
+
+static struct fi_ops stx_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = stx_close,
+	.bind = fid_no_bind,
+	.control = fid_no_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = fid_no_tostr,
+	.ops_set = fid_no_ops_set,
+};
+
+int stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **out,
+	     void *context)
+{
+	struct stx *stx = calloc(1, sizeof(*stx));
+
+	(void)attr;
+	if (!stx)
+		return -FI_ENOMEM;
+	stx->dom = domain_of(domain);
+	stx->fid.fid.fclass = FI_CLASS_STX_CTX;
+	stx->fid.fid.context = context;
+	stx->fid.fid.ops = &stx_fi_ops;
+	stx->fid.ops = &ep_ops;
+	ref_get(&stx->dom->ref);
+	*out = &stx->fid;
+	return 0;
+}

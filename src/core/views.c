@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/env.h"
+#include "core/views.h"
+
+/* The upper bit says: no FI_PROTO_ number of the interface. The rest is "wft". */
+#define PROTO_WEFT 0x80776674u
+
+/* What the engine can do over every transport. */
+#define ENGINE_CAPS                                                                                \
+	(FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_MULTI_RECV | FI_TAGGED_MULTI_RECV |           \
+	 FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | FI_SOURCE |         \
+	 FI_SOURCE_ERR | FI_NAMED_RX_CTX | FI_FENCE | FI_LOCAL_COMM)
+
+/* All sends between two contexts, tagged or not, are matched in the order they were posted. */
+#define ENGINE_ORDER FI_ORDER_SAS
+
+const struct view views[] = {
+	/*
+	 * FI_REMOTE_COMM: the engine addresses peers by IP; where no transport leads to another
+	 * host, a send to one fails with FI_EHOSTUNREACH.
+	 */
+	{
+		.name = "weft",
+		.fabric = "weft",
+		.domain = "weft",
+		.type = FI_EP_RDM,
+		.format = FI_SOCKADDR_IN,
+		.protocol = PROTO_WEFT,
+		.transports = VIEW_SHM,
+		.caps = ENGINE_CAPS | FI_REMOTE_COMM,
+		.msg_order = ENGINE_ORDER,
+	},
+	{
+		.name = "shm",
+		.fabric = "shm",
+		.domain = "shm",
+		.type = FI_EP_RDM,
+		.format = FI_ADDR_STR,
+		.protocol = FI_PROTO_SHM,
+		.transports = VIEW_SHM,
+		.caps = ENGINE_CAPS,
+		.msg_order = ENGINE_ORDER,
+	},
+};
+
+const size_t view_count = sizeof(views) / sizeof(views[0]);
+_Static_assert(sizeof(views) / sizeof(views[0]) <= VIEW_MAX, "VIEW_MAX bounds arrays elsewhere");
+
+/* A piece of a list or of a layered name. */
+struct word {
+	const char *at;
+	size_t len;
+};
+
+/* Takes the next word off *rest, blanks around it dropped; false at the end. */
+static bool next_word(const char **rest, const char *end, char separator, struct word *w)
+{
+	const char *at = *rest, *stop;
+
+	if (at > end)
+		return false;
+	stop = memchr(at, separator, (size_t)(end - at));
+	if (!stop)
+		stop = end;
+	*rest = stop + 1;
+	while (at < stop && isspace((unsigned char)*at))
+		at++;
+	while (stop > at && isspace((unsigned char)stop[-1]))
+		stop--;
+	*w = (struct word){at, (size_t)(stop - at)};
+	return true;
+}
+
+static bool same_word(struct word a, struct word b)
+{
+	return a.len == b.len && strncasecmp(a.at, b.at, a.len) == 0;
+}
+
+static bool has_layer(struct word name, struct word layer)
+{
+	const char *rest = name.at;
+	struct word w;
+
+	while (next_word(&rest, name.at + name.len, ';', &w)) {
+		if (same_word(w, layer))
+			return true;
+	}
+	return false;
+}
+
+/* Are all layers of `part` layers of `name`? */
+static bool has_layers(struct word name, struct word part)
+{
+	const char *rest = part.at;
+	struct word w;
+
+	if (part.len == 0)
+		return false;
+	while (next_word(&rest, part.at + part.len, ';', &w)) {
+		if (!has_layer(name, w))
+			return false;
+	}
+	return true;
+}
+
+static struct word word_of(const char *text)
+{
+	return (struct word){text, strlen(text)};
+}
+
+static bool is_alias(const struct view *v, struct word name)
+{
+	const char *rest = v->aliases;
+	struct word w;
+
+	if (!rest)
+		return false;
+	while (next_word(&rest, v->aliases + strlen(v->aliases), ',', &w)) {
+		if (same_word(w, name))
+			return true;
+	}
+	return false;
+}
+
+static struct word top_layer(const struct view *v)
+{
+	const char *last = strrchr(v->name, ';');
+
+	return word_of(last ? last + 1 : v->name);
+}
+
+/* What a list does to a row. */
+enum verdict { PASSED, NAMED, SHUT_OUT };
+
+static enum verdict judge(const struct view *v, const char *list)
+{
+	bool leaves_out, found = false, named = false;
+	const char *end;
+	struct word w;
+
+	if (!list || !*list)
+		return PASSED;
+	end = list + strlen(list);
+	leaves_out = *list == '^';
+	list += leaves_out;
+	while (next_word(&list, end, ',', &w)) {
+		bool alias = is_alias(v, w);
+
+		found |= alias || has_layers(word_of(v->name), w);
+		named |= alias || has_layer(w, top_layer(v));
+	}
+	if (leaves_out)
+		return found ? SHUT_OUT : PASSED;
+	if (!found)
+		return SHUT_OUT;
+	return named ? NAMED : PASSED;
+}
+
+bool view_offered(const struct view *v, const char *prov_name)
+{
+	enum verdict hints = judge(v, prov_name), user = judge(v, env_get()->provider);
+
+	if (hints == SHUT_OUT || user == SHUT_OUT)
+		return false;
+	return !v->by_name || hints == NAMED || user == NAMED;
+}
+
+const struct view *view_find(const char *prov_name)
+{
+	if (!prov_name)
+		return NULL;
+	for (size_t i = 0; i < view_count; i++) {
+		if (strcasecmp(views[i].name, prov_name) == 0)
+			return &views[i];
+	}
+	for (size_t i = 0; i < view_count; i++) {
+		if (is_alias(&views[i], word_of(prov_name)))
+			return &views[i];
+	}
+	return NULL;
+}
+
+const struct view *view_of(const struct fi_info *info)
+{
+	const char *name = info->fabric_attr ? info->fabric_attr->prov_name : NULL;
+	const struct view *first = view_find(name);
+
+	if (!first || !info->ep_attr)
+		return first;
+	for (const struct view *v = first; v < views + view_count; v++) {
+		if (v->type == info->ep_attr->type && strcmp(v->name, first->name) == 0)
+			return v;
+	}
+	return info->ep_attr->type == FI_EP_UNSPEC ? first : NULL;
+}

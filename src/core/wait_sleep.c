@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sleeping and waking. The protocol is at the head of wait.h. */
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/lock.h"
+#include "core/wait.h"
+#include "core/wait_set.h"
+
+/* Gate held. Every sleeper looks again at what it waits for. */
+static void wake_all(struct waiter *w)
+{
+	__atomic_store_n(&w->wakes, w->wakes + 1, __ATOMIC_RELEASE); /* pairs with wait_arm */
+	pthread_cond_broadcast(&w->woken);
+}
+
+/* Makes evfd readable. The flag second: a flag without a token only costs a read. */
+static void ring(struct waiter *w)
+{
+	uint64_t one = 1;
+
+	/* Fails only when it would overflow, and then it is readable already. */
+	if (write(w->evfd, &one, sizeof(one)) < 0)
+		return;
+	__atomic_store_n(&w->rung, 1, __ATOMIC_RELEASE);
+}
+
+/* True when evfd was readable; it is not any more. */
+static bool unring(struct waiter *w)
+{
+	uint64_t tokens;
+
+	return read(w->evfd, &tokens, sizeof(tokens)) == sizeof(tokens);
+}
+
+void wait_signal(struct waiter *w)
+{
+	/* First: who arms after this store finds what was published, or is signalled again. */
+	__atomic_store_n(&w->sleeping, 0, __ATOMIC_SEQ_CST);
+	if (w->evfd >= 0) {
+		ring(w);
+	} else if (w->obj == FI_WAIT_MUTEX_COND) {
+		pthread_mutex_lock(&w->gate);
+		wake_all(w);
+		pthread_mutex_unlock(&w->gate);
+		wait_cond_signal(w);
+	}
+	/* A set with a descriptor has ours among its own. */
+	if (w->set && w->set->wait.evfd < 0)
+		wait_signal(&w->set->wait);
+}
+
+/* A token was taken that sleepers on `w` may have been meant to see. */
+static void nudge(struct waiter *w)
+{
+	pthread_mutex_lock(&w->gate);
+	wake_all(w);
+	if (w->leader)
+		ring(w);
+	pthread_mutex_unlock(&w->gate);
+}
+
+void wait_drain(struct waiter *w)
+{
+	bool took = false;
+
+	if (w->evfd < 0 || !__atomic_load_n(&w->rung, __ATOMIC_ACQUIRE))
+		return;
+	pthread_mutex_lock(&w->gate);
+	if (!w->leader) { /* it is the leader who has to see the token, and who takes it */
+		__atomic_store_n(&w->rung, 0, __ATOMIC_RELAXED);
+		took = unring(w);
+		if (took)
+			wake_all(w);
+	}
+	pthread_mutex_unlock(&w->gate);
+	if (took && w->set)
+		nudge(&w->set->wait);
+}
+
+unsigned int wait_arm(struct waiter *w)
+{
+	unsigned int armed = __atomic_load_n(&w->wakes, __ATOMIC_ACQUIRE); /* pairs with wake_all */
+
+	__atomic_store_n(&w->sleeping, 1, __ATOMIC_SEQ_CST); /* partner: wait_notify */
+	return armed;
+}
+
+/* Gate held, let go while asleep. */
+static int lead(struct waiter *w, int timeout)
+{
+	struct epoll_event event;
+	int n, err;
+
+	w->leader = true;
+	pthread_mutex_unlock(&w->gate);
+	n = epoll_wait(w->epfd, &event, 1, timeout);
+	err = errno;
+	pthread_mutex_lock(&w->gate);
+	w->leader = false;
+	if (n > 0 && event.data.fd == w->evfd)
+		unring(w);
+	wake_all(w);
+	if (n < 0)
+		return err == EINTR ? -FI_EINTR : -err;
+	return n > 0 ? 0 : -FI_EAGAIN;
+}
+
+/* Gate held, let go while asleep. */
+static int follow(struct waiter *w, unsigned int armed, int timeout)
+{
+	uint64_t end = clock_us() + (uint64_t)timeout * 1000;
+	struct timespec at = {.tv_sec = (time_t)(end / 1000000),
+			      .tv_nsec = (long)(end % 1000000) * 1000};
+	int err = 0;
+
+	while (w->wakes == armed && err == 0) {
+		if (timeout < 0)
+			err = pthread_cond_wait(&w->woken, &w->gate);
+		else
+			err = pthread_cond_timedwait(&w->woken, &w->gate, &at);
+	}
+	return err ? -FI_EAGAIN : 0;
+}
+
+int wait_sleep_since(struct waiter *w, unsigned int armed, int timeout)
+{
+	int ret = 0;
+
+	if (w->obj == FI_WAIT_NONE)
+		return -FI_EAGAIN;
+	if (w->obj == FI_WAIT_YIELD) {
+		sched_yield();
+		return 0;
+	}
+	pthread_mutex_lock(&w->gate);
+	if (w->wakes == armed)
+		ret = w->evfd >= 0 && !w->leader ? lead(w, timeout) : follow(w, armed, timeout);
+	pthread_mutex_unlock(&w->gate);
+	return ret;
+}
+
+int wait_sleep(struct waiter *w, int timeout)
+{
+	unsigned int armed = __atomic_load_n(&w->wakes, __ATOMIC_ACQUIRE);
+	int ret = 0;
+
+	/* Taken back already: the signal came before us. wait_signal does it before it wakes. */
+	if (__atomic_load_n(&w->sleeping, __ATOMIC_SEQ_CST) || w->obj == FI_WAIT_NONE)
+		ret = wait_sleep_since(w, armed, timeout);
+	wait_arm(w);
+	return ret == -FI_EINTR ? -FI_EAGAIN : ret;
+}
+
+/* Polls until ready (true), or for as long as it is worth it. */
+static bool spin(struct waiter *w, struct wait_for *what, uint64_t end)
+{
+	int spin_us = env_get()->spin_us;
+	uint64_t until = clock_us() + (spin_us > 0 ? (uint64_t)spin_us : 0);
+
+	if (w->obj == FI_WAIT_YIELD || until > end)
+		until = end;
+	do {
+		if (what->ready(what, false))
+			return true;
+		if (w->obj == FI_WAIT_YIELD)
+			sched_yield();
+		else
+			cpu_relax();
+	} while (clock_us() < until);
+	return false;
+}
+
+/* ms until `end`, rounded up, at most `nap` if that is not 0; -1: no limit. */
+static int time_left(uint64_t end, int nap)
+{
+	uint64_t now = clock_us(), ms;
+
+	if (now >= end)
+		return 0;
+	ms = end == UINT64_MAX ? UINT64_MAX : (end - now + 999) / 1000;
+	if (nap && ms > (uint64_t)nap)
+		return nap;
+	if (ms > INT_MAX)
+		return end == UINT64_MAX ? -1 : INT_MAX;
+	return (int)ms;
+}
+
+/* One arming, one look, one sleep. 0: look again, 1: ready, or an error. */
+static int round_of(struct waiter *w, struct wait_for *what, uint64_t end)
+{
+	unsigned int armed = wait_arm(w);
+	int left, ret;
+
+	if (what->ready(what, true))
+		return 1;
+	left = time_left(end, what->nap);
+	if (left == 0)
+		return -FI_ETIMEDOUT;
+	ret = wait_sleep_since(w, armed, left);
+	return ret == -FI_EAGAIN ? 0 : ret;
+}
+
+int wait_until(struct waiter *w, struct wait_for *what, uint64_t end)
+{
+	int ret = 0;
+
+	if (spin(w, what, end))
+		return 0;
+	if (w->obj == FI_WAIT_YIELD || clock_us() >= end)
+		return -FI_ETIMEDOUT;
+	while (ret == 0)
+		ret = round_of(w, what, end);
+	/* We may have taken the token of somebody who polls the descriptor himself. */
+	if (w->evfd >= 0 && __atomic_load_n(&w->native, __ATOMIC_RELAXED))
+		ring(w);
+	return ret > 0 ? 0 : ret;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The contract between the engine (src/xfer) and a transport (src/hw/NAME). A transport gives one
+ * `struct transport`; for every port the engine opens a state of it, and for every connected peer a
+ * link: a reliable, ordered path.
+ *
+ * Every function here is called with the domain's lock held (or by the only thread) and must not
+ * block. A transport calls up only from `turn`, and only rx_deliver of xfer/rx.h.
+ */
+#ifndef WEFT_HW_LINK_H
+#define WEFT_HW_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+struct link;
+struct port;
+struct wire_hello;
+
+/* A packet as it is sent and delivered: see wire.h for the words. */
+struct packet {
+	uint64_t head;
+	uint64_t tag;
+	uint64_t data; /* meaningful with WIRE_DATA */
+	const void *payload;
+	size_t len;
+};
+
+struct link_ops {
+	/*
+	 * Sends one packet of at most link->eager_max payload bytes. The payload is copied before
+	 * it returns. 0, or -FI_EAGAIN: no room now, room will come.
+	 */
+	int (*send)(struct link *link, uint64_t head, uint64_t tag, uint64_t data, const void *buf,
+		    size_t len);
+	/* The same with the payload in pieces; p->payload is not looked at, p->len is their sum. */
+	int (*sendv)(struct link *link, const struct packet *p, const struct iovec *iov,
+		     size_t count);
+	/*
+	 * Copies from the peer's memory, without the peer, until the shorter side is full. The
+	 * bytes moved, or negative: cannot from here (stays so), the engine then asks the peer to
+	 * send. NULL when the transport has no such way.
+	 */
+	ssize_t (*fetch)(struct link *link, const struct iovec *local, size_t local_count,
+			 const struct iovec *remote, size_t remote_count);
+	/* Frees the link. Packets already sent stay readable for the peer. */
+	void (*close)(struct link *link);
+};
+
+/* Embedded at the start of a transport's own link. */
+struct link {
+	const struct link_ops *ops;
+	size_t eager_max; /* longest payload of one packet */
+};
+
+/* What the engine learned about the other side before it asks for a link. */
+struct link_peer {
+	const struct wire_hello *hello; /* checked */
+	uint32_t id; /* how our own packets name this peer: pool id */
+	int fd;    /* the descriptor that came with the hello; the callee takes it */
+	int sock;  /* bootstrap socket, open as long as the link: one byte on it wakes the peer */
+	pid_t pid; /* as the kernel tells; 0 when it is not visible from here */
+};
+
+struct transport {
+	const char *name;
+	/* The transport's state for one port. 0 or a negative error. */
+	int (*open)(struct port *port, void **state);
+	void (*close)(void *state);
+	/* Delivers what has come, a bounded number of packets. true when there was anything. */
+	bool (*turn)(void *state);
+	/* After true, the next packet makes its sender wake us; false: there is one already. */
+	bool (*arm)(void *state);
+	/* The descriptor that goes out with our hello; stays ours. */
+	int (*hello_fd)(void *state);
+	/* Makes the link. 0 or a negative error. */
+	int (*connect)(void *state, const struct link_peer *peer, struct link **link);
+	/* The peer of this id has died: what it left half done must not stop others. */
+	void (*bury)(void *state, uint32_t id);
+};
+
+extern const struct transport shm_transport;
+
+#endif

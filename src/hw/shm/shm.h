@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The shared-memory transport: one receive ring a port, one link a peer. */
+#ifndef WEFT_HW_SHM_SHM_H
+#define WEFT_HW_SHM_SHM_H
+
+#include "hw/link.h"
+#include "hw/shm/shm_ring.h"
+
+/* Longest payload of one packet: the claim word counts slots in 12 bits, and a packet must leave
+ * most of the smallest ring to others. */
+#define SHM_PACKET_MAX 16384u
+
+struct shm {
+	struct port *port;
+	struct ring ring;
+	uint64_t head;      /* next slot to read */
+	uint64_t published; /* head as senders know it */
+	uint32_t publish_step;
+	int fd; /* memfd of the ring, for hellos */
+};
+
+struct shm_link {
+	struct link link;
+	struct ring ring; /* the peer's */
+	uint64_t next;    /* position after our last claim */
+	uint64_t head;    /* the peer's head as last seen */
+	uint32_t src;     /* our id at the peer */
+	int sock;         /* one byte on it wakes the peer; the engine's */
+	pid_t pid;        /* for process_vm_readv; 0: no direct access */
+};
+
+int shm_send(struct link *link, uint64_t head, uint64_t tag, uint64_t data, const void *buf,
+	     size_t len);
+int shm_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
+
+bool shm_turn(void *state);
+bool shm_arm(void *state);
+void shm_bury(void *state, uint32_t id);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "hw/shm/shm_ring.h"
+
+#define PAGE 4096u
+#define CLAIM_TRIES 1000
+#define SLOTS_MIN 1024u
+#define SLOTS_MAX (1u << 20)
+#define RING_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static size_t claims_len(uint32_t slots)
+{
+	return (slots * sizeof(uint64_t) + PAGE - 1) & ~(size_t)(PAGE - 1);
+}
+
+static size_t file_len(uint32_t slots)
+{
+	return PAGE + claims_len(slots) + (size_t)slots * RING_SLOT;
+}
+
+/* Page, claims and slots, then the slots once more behind them. */
+static int ring_map(struct ring *r, int fd, uint32_t slots)
+{
+	size_t len = file_len(slots), slots_len = (size_t)slots * RING_SLOT;
+	off_t slots_off = (off_t)(len - slots_len);
+	unsigned char *base;
+
+	base = mmap(NULL, len + slots_len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	if (mmap(base, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
+	    mmap(base + len, slots_len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+		 slots_off) == MAP_FAILED) {
+		int err = errno;
+
+		munmap(base, len + slots_len);
+		return -err;
+	}
+	/* A forked child has no business here and would keep the memory alive. */
+	madvise(base, len + slots_len, MADV_DONTFORK);
+	r->page = (struct ring_page *)base;
+	r->claims = (uint64_t *)(base + PAGE);
+	r->slots = base + slots_off;
+	r->mask = slots - 1;
+	r->shift = (uint32_t)__builtin_ctz(slots);
+	r->map_len = len + slots_len;
+	return 0;
+}
+
+static uint32_t slots_for(size_t bytes)
+{
+	uint32_t slots = SLOTS_MIN;
+
+	while (slots < SLOTS_MAX && (size_t)slots * RING_SLOT < bytes)
+		slots *= 2;
+	return slots;
+}
+
+int ring_create(struct ring *r, size_t bytes, int *fd)
+{
+	uint32_t slots = slots_for(bytes);
+	int err, mem = memfd_create("weft-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (mem < 0)
+		return -errno;
+	if (ftruncate(mem, (off_t)file_len(slots)) || fcntl(mem, F_ADD_SEALS, RING_SEALS)) {
+		err = -errno;
+		goto close_mem;
+	}
+	err = ring_map(r, mem, slots);
+	if (err)
+		goto close_mem;
+	if (getrandom(&r->secret, sizeof(r->secret), 0) != sizeof(r->secret)) {
+		err = -FI_EIO;
+		goto unmap;
+	}
+	r->page->slots = slots;
+	r->page->secret = r->secret;
+	/* Lap 0 never happens: a fresh claim word says lap 0 and so is stale. */
+	r->page->head = r->page->hint = slots;
+	__atomic_store_n(&r->page->magic, RING_MAGIC, __ATOMIC_RELEASE);
+	*fd = mem;
+	return 0;
+unmap:
+	ring_unmap(r);
+close_mem:
+	close(mem);
+	return err;
+}
+
+int ring_attach(struct ring *r, int fd)
+{
+	struct ring_page page;
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals < 0 || (seals & RING_SEALS) != RING_SEALS || fstat(fd, &st) ||
+	    pread(fd, &page, sizeof(page), 0) != (ssize_t)sizeof(page))
+		return -FI_EINVAL;
+	if (page.magic != RING_MAGIC || page.slots < SLOTS_MIN || page.slots > SLOTS_MAX ||
+	    (page.slots & (page.slots - 1)) || (size_t)st.st_size != file_len(page.slots))
+		return -FI_EINVAL;
+	r->secret = page.secret;
+	return ring_map(r, fd, page.slots);
+}
+
+void ring_unmap(struct ring *r)
+{
+	munmap(r->page, r->map_len);
+}
+
+/*
+ * From *pos, a message start that is not behind the head, steps over what this lap has claimed. The
+ * frontier and the stale word there; false when the ring went round under us.
+ */
+static bool find_frontier(const struct ring *r, uint64_t *pos, uint64_t *word)
+{
+	for (;;) {
+		uint32_t slots;
+		int32_t ahead;
+
+		*word = __atomic_load_n(ring_claim_at(r, *pos), __ATOMIC_ACQUIRE);
+		/* Shifted so that the 31-bit laps compare as signed distances. */
+		ahead = (int32_t)((claim_lap(*word) - ring_lap(r, *pos)) << 1);
+		if (ahead < 0)
+			return true;
+		slots = claim_slots(*word);
+		if (ahead > 0 || slots == 0)
+			return false;
+		*pos += slots;
+	}
+}
+
+int ring_claim(struct ring *r, uint64_t *pos, uint32_t owner, uint32_t slots, uint64_t *word)
+{
+	/* Bounded: a ring spoilt by its owner must not keep us here. */
+	for (int tries = 0; tries < CLAIM_TRIES; tries++) {
+		/* Pairs with the release in shm_rx.c publish_head: slots before it are free. */
+		uint64_t head = __atomic_load_n(&r->page->head, __ATOMIC_ACQUIRE);
+		uint64_t hint = __atomic_load_n(&r->page->hint, __ATOMIC_RELAXED);
+
+		if (hint - *pos <= r->mask)
+			*pos = hint;
+		if ((int64_t)(head - *pos) > 0)
+			*pos = head;
+		if (!find_frontier(r, pos, word))
+			continue;
+		if (*pos + slots - head > r->mask + UINT64_C(1))
+			return -FI_EAGAIN;
+		if (__atomic_compare_exchange_n(ring_claim_at(r, *pos), word,
+						claim_word(ring_lap(r, *pos), owner, slots), false,
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+			__atomic_store_n(&r->page->hint, *pos, __ATOMIC_RELAXED);
+			return 0;
+		}
+	}
+	return -FI_EAGAIN;
+}
+
+bool ring_sleep(struct ring *r, uint64_t head)
+{
+	uint64_t *claim = ring_claim_at(r, head);
+	uint64_t word = __atomic_load_n(claim, __ATOMIC_ACQUIRE);
+
+	do {
+		if (claim_lap(word) == ring_lap(r, head))
+			return false;
+		/* Partner: the compare-exchange of whoever claims this slot. */
+	} while (!__atomic_compare_exchange_n(claim, &word, word | CLAIM_SLEEP, false,
+					      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+	return true;
+}
+
+uint32_t ring_dead_slots(struct ring *r, uint64_t head, uint32_t owner)
+{
+	uint64_t word = __atomic_load_n(ring_claim_at(r, head), __ATOMIC_ACQUIRE);
+
+	if (claim_lap(word) != ring_lap(r, head) || claim_owner(word) != (owner & 0xfffff))
+		return 0;
+	return claim_slots(word);
+}

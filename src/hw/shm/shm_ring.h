@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The receive ring of a port: one memfd, written by every peer of the host, read by its owner.
+ *
+ * Slots are cache lines; a message takes one or more in a row. Positions count up for ever, the lap
+ * is the position divided by the number of slots. A sender
+ *   claims  by compare-exchange on the claim word of the first slot: lap, its own id, slots taken;
+ *   writes  header and payload (the ring is mapped twice in a row, so nothing wraps);
+ *   publishes by storing the slot's token, which no stale or payload byte can equal by accident:
+ *           a secret of the ring plus the position.
+ * The claim words lie apart from the slots, so that a single sender keeps them in its own cache and
+ * exactly one line per small message changes hands. A claim names its claimer, so the owner skips
+ * what a dead one left unpublished. Before it sleeps, the owner sets the SLEEP bit in the claim
+ * word at its head: whoever claims that slot sees it in the very word it replaces, so neither side
+ * needs a fence to be sure of the wake-up.
+ */
+#ifndef WEFT_HW_SHM_RING_H
+#define WEFT_HW_SHM_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RING_SLOT 64u
+#define RING_MAGIC 0x676e6972u
+
+/* First page of the segment. The owner writes; senders read `head` and share `hint`. */
+struct ring_page {
+	uint32_t magic;
+	uint32_t slots; /* power of two */
+	uint64_t secret;
+	uint64_t head __attribute__((aligned(64))); /* slots before it are free again */
+	uint64_t hint __attribute__((aligned(64))); /* a message start near the frontier */
+};
+
+/* First line of a message. With WIRE_DATA eight bytes of data follow, then the payload. */
+struct ring_slot {
+	uint64_t token;
+	uint32_t src; /* the sender, as the owner named it */
+	uint32_t len; /* payload bytes */
+	uint64_t head;
+	uint64_t tag;
+	unsigned char rest[RING_SLOT - 32];
+};
+
+_Static_assert(sizeof(struct ring_slot) == RING_SLOT, "a slot is a cache line");
+
+struct ring {
+	struct ring_page *page;
+	uint64_t *claims;
+	unsigned char *slots; /* mapped twice in a row */
+	uint64_t secret;      /* copies: the page is writable by others */
+	uint32_t mask;
+	uint32_t shift; /* position to lap */
+	size_t map_len;
+};
+
+/* Claim word: lap (31 bits), SLEEP, owner (20 bits), slots (12 bits). */
+#define CLAIM_SLOTS_MAX 4095u
+#define CLAIM_SLEEP (UINT64_C(1) << 32)
+
+static inline uint64_t claim_word(uint32_t lap, uint32_t owner, uint32_t slots)
+{
+	return (uint64_t)(lap & 0x7fffffff) << 33 | (uint64_t)(owner & 0xfffff) << 12 | slots;
+}
+
+static inline uint32_t claim_lap(uint64_t word)
+{
+	return word >> 33;
+}
+
+static inline uint32_t claim_owner(uint64_t word)
+{
+	return word >> 12 & 0xfffff;
+}
+
+static inline uint32_t claim_slots(uint64_t word)
+{
+	return word & CLAIM_SLOTS_MAX;
+}
+
+static inline uint32_t ring_lap(const struct ring *r, uint64_t pos)
+{
+	return pos >> r->shift & 0x7fffffff;
+}
+
+static inline uint64_t *ring_claim_at(const struct ring *r, uint64_t pos)
+{
+	return &r->claims[pos & r->mask];
+}
+
+static inline struct ring_slot *ring_slot_at(const struct ring *r, uint64_t pos)
+{
+	return (struct ring_slot *)(r->slots + (pos & r->mask) * (size_t)RING_SLOT);
+}
+
+/* Makes a ring of at least `bytes`; *fd is its sealed memfd, the caller's. */
+int ring_create(struct ring *r, size_t bytes, int *fd);
+/* Maps a peer's ring. -FI_EINVAL when it is not one, or may still be resized. */
+int ring_attach(struct ring *r, int fd);
+void ring_unmap(struct ring *r);
+
+/*
+ * Takes `slots` slots at or after *pos for `owner`; *pos is where. *word is the claim it replaced
+ * (for CLAIM_SLEEP). 0 or -FI_EAGAIN when the ring is full. The cold road: *pos need not be the
+ * frontier any more.
+ */
+int ring_claim(struct ring *r, uint64_t *pos, uint32_t owner, uint32_t slots, uint64_t *word);
+
+/* Owner: asks to be woken at the next claim. false: something is claimed at `head` already. */
+bool ring_sleep(struct ring *r, uint64_t head);
+/* Owner: the slots to skip at `head` because `owner` claimed and never will publish; 0: none. */
+uint32_t ring_dead_slots(struct ring *r, uint64_t head, uint32_t owner);
+
+#endif

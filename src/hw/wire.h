@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Every byte layout and limit that two processes must agree on, whatever transport carries it. All
+ * fields are in host byte order; the hello refuses a peer of another order or version.
+ */
+#ifndef WEFT_HW_WIRE_H
+#define WEFT_HW_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define WIRE_MAGIC 0x54464557u /* "WEFT"; reads differently in the other byte order */
+#define WIRE_VERSION 1
+#define WIRE_NAME_MAX 96 /* bytes of an address string, with its terminator */
+#define WIRE_IOV_MAX 16  /* segments an offer may name */
+
+/* What a packet is. */
+enum wire_op {
+	WIRE_MSG = 1, /* a whole message: payload */
+	WIRE_OFFER,   /* a long message: payload is struct wire_offer */
+	WIRE_FIN,     /* receiver to sender: request `id` ended, tag is a positive error or 0 */
+	WIRE_PULL,    /* receiver cannot fetch: stream request `id`, tag is the receiver's id */
+	WIRE_FRAG,    /* piece of a pulled message: `id` is the receiver's, tag the byte offset */
+	WIRE_HOLD,    /* send no more messages until WIRE_RESUME */
+	WIRE_RESUME,
+};
+
+/* Flags of a packet. */
+#define WIRE_TAGGED 0x01u
+#define WIRE_DATA 0x02u        /* remote CQ data present */
+#define WIRE_ACK_MATCH 0x04u   /* answer with WIRE_FIN when matched */
+#define WIRE_ACK_DELIVER 0x08u /* answer with WIRE_FIN when placed */
+
+/* The first word of a packet: op, flags, receive context, request id. */
+#define WIRE_HEAD(op, flags, rx, id)                                                     \
+	((uint64_t)(op) | (uint64_t)(flags) << 8 | (uint64_t)(rx) << 16 | (uint64_t)(id) << 32)
+
+static inline unsigned int wire_op(uint64_t head)
+{
+	return head & 0xff;
+}
+
+static inline unsigned int wire_flags(uint64_t head)
+{
+	return head >> 8 & 0xff;
+}
+
+static inline unsigned int wire_rx(uint64_t head)
+{
+	return head >> 16 & 0xff;
+}
+
+static inline uint32_t wire_id(uint64_t head)
+{
+	return head >> 32;
+}
+
+/* Where a long message lies in its sender's memory. */
+struct wire_segment {
+	uint64_t addr;
+	uint64_t len;
+};
+
+struct wire_offer {
+	uint64_t len; /* of all segments */
+	uint64_t count;
+	struct wire_segment segment[WIRE_IOV_MAX];
+};
+
+/* First words of two processes on the bootstrap socket. The ring's descriptor travels along. */
+struct wire_hello {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t size; /* of this struct */
+	uint32_t kind; /* enum hello_kind */
+	uint32_t your_id; /* how packets to me must name you */
+	uint64_t incarnation; /* of the sender's endpoint, never the same again */
+	uint64_t probe_addr;  /* a word of the sender's memory to try a direct fetch on */
+	uint64_t probe_value; /* what it holds */
+	uint32_t name_format; /* FI_SOCKADDR_IN, FI_SOCKADDR_IN6 or FI_ADDR_STR */
+	uint32_t name_len;
+	char name[WIRE_NAME_MAX]; /* the sender's address in that format */
+};
+
+enum hello_kind {
+	HELLO_CONNECT = 1, /* initiator to target */
+	HELLO_ACCEPT,      /* target to initiator */
+	HELLO_CROSSED      /* target to initiator: my own connect to you wins, take that one */
+};
+
+/* After the hellos the bootstrap socket carries single bytes. */
+#define BOOT_WAKE 'w' /* look at your ring */
+#define BOOT_BYE 'b'  /* the endpoint is being closed in good order */
+
+_Static_assert(sizeof(struct wire_segment) == 16, "layout of a segment");
+_Static_assert(offsetof(struct wire_offer, segment) == 16, "layout of an offer");
+_Static_assert(offsetof(struct wire_hello, name) == 48, "layout of a hello");
+_Static_assert(sizeof(struct wire_hello) == 48 + WIRE_NAME_MAX, "a hello has no padding");
+
+#endif

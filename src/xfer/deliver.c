@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What comes up from a transport, sorted by what it is. Everything is checked here. */
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "hw/wire.h"
+#include "xfer/port.h"
+#include "xfer/tx.h"
+
+/* The offer's own figures agree with each other and with the packet. */
+static bool offer_valid(const struct packet *p)
+{
+	struct wire_offer offer;
+	size_t fixed = offsetof(struct wire_offer, segment);
+	uint64_t sum = 0;
+
+	if (p->len < fixed || p->len > sizeof(offer))
+		return false;
+	memcpy(&offer, p->payload, p->len);
+	if (offer.count > WIRE_IOV_MAX || p->len != fixed + offer.count * sizeof(offer.segment[0]))
+		return false;
+	for (size_t i = 0; i < offer.count; i++)
+		if (__builtin_add_overflow(sum, offer.segment[i].len, &sum))
+			return false;
+	return sum == offer.len;
+}
+
+static void refuse_message(struct peer *peer, const struct packet *p, const char *why)
+{
+	bool owed = wire_op(p->head) == WIRE_OFFER ||
+		    wire_flags(p->head) & (WIRE_ACK_MATCH | WIRE_ACK_DELIVER);
+
+	LOG_WARN(LOG_EP_DATA, "message for receive context %u dropped: %s", wire_rx(p->head), why);
+	if (owed)
+		tx_control(peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(p->head)), FI_EOPNOTSUPP);
+}
+
+static void deliver_message(struct port *port, struct peer *peer, const struct packet *p)
+{
+	unsigned int index = wire_rx(p->head);
+	struct rx *rx = index < PORT_RX_MAX ? port->rx[index] : NULL;
+
+	if (__builtin_expect(!rx, 0))
+		refuse_message(peer, p, "no such context, or not enabled");
+	else if (wire_op(p->head) == WIRE_OFFER && !offer_valid(p))
+		refuse_message(peer, p, "its offer contradicts itself");
+	else
+		rx_message(rx, peer, p);
+}
+
+static void deliver_control(struct port *port, struct peer *peer, const struct packet *p)
+{
+	switch (wire_op(p->head)) {
+	case WIRE_FIN:
+		tx_fin(port, peer, wire_id(p->head), (int)(p->tag & 0xffff));
+		break;
+	case WIRE_PULL:
+		tx_pull(port, peer, wire_id(p->head), (uint32_t)p->tag);
+		break;
+	case WIRE_FRAG:
+		rx_frag(port, peer, p);
+		break;
+	case WIRE_HOLD:
+	case WIRE_RESUME:
+		peer->held = wire_op(p->head) == WIRE_HOLD;
+		peer_refresh(peer);
+		if (!peer->held)
+			peer_busy(peer, &port->busy);
+		break;
+	default:
+		LOG_WARN(LOG_EP_DATA, "packet of unknown kind %u dropped", wire_op(p->head));
+	}
+}
+
+void rx_deliver(struct port *port, uint32_t src, const struct packet *p)
+{
+	struct peer *peer = pool_find(&port->peer_pool, src);
+
+	if (__builtin_expect(!peer, 0)) {
+		LOG_INFO(LOG_EP_DATA, "packet from %#x, who is not connected, dropped", src);
+		return;
+	}
+	if (__builtin_expect(wire_op(p->head) <= WIRE_OFFER, 1))
+		deliver_message(port, peer, p);
+	else
+		deliver_control(port, peer, p);
+}

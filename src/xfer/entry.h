@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The entries of the msg and tagged tables: one body, many thin doors. Included twice, by
+ * entry_st.c (one thread at a time by promise of the application) and entry_mt.c (the domain's lock
+ * is taken); the lock kind is a property of the table, never a test at run time.
+ *
+ * The includer defines ENTRY_LOCK(dom), ENTRY_UNLOCK(dom) and ENTRY_TABLE(name).
+ */
+#include <rdma/fi_errno.h>
+
+#include "xfer/entry_tables.h"
+#include "xfer/port.h"
+#include "xfer/tx.h"
+
+/* What keeps an operation off the fast road, whatever its size. */
+#define TX_SLOW (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE | FI_TRIGGER)
+
+#define MSG_HEAD WIRE_HEAD(WIRE_MSG, 0, 0, 0)
+#define TAGGED_HEAD WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0)
+#define DATA_HEAD WIRE_HEAD(0, WIRE_DATA, 0, 0)
+
+static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct xfer x)
+{
+	struct port *port = ep->port;
+	uint64_t index = x.addr & ep->addr_mask;
+	struct link *link;
+	ssize_t ret;
+
+	x.head |= (x.addr >> ep->rx_shift & ep->rx_index_mask) << 16;
+	ENTRY_LOCK(ep->dom);
+	link = index < port->peer_count ? port->peers[index]->link : &peer_full_link;
+	if (__builtin_expect(!x.iov && x.len <= link->eager_max && !(x.flags & TX_SLOW) &&
+				     !link->ops->send(link, x.head, x.tag, x.data, x.buf, x.len),
+			     1)) {
+		tx_complete(ep, x.flags, x.context);
+		ret = 0;
+	} else {
+		ret = tx_slow(ep, x);
+	}
+	ENTRY_UNLOCK(ep->dom);
+	return ret;
+}
+
+/* Plain sends: the endpoint's default flags apply. */
+static inline __attribute__((always_inline)) ssize_t post_plain(struct ep *ep, struct xfer x)
+{
+	x.flags |= ep->tx_flags;
+	return post(ep, x);
+}
+
+/* Injected sends: no completion, only a bounded size. */
+static inline __attribute__((always_inline)) ssize_t post_inject(struct ep *ep, struct xfer x)
+{
+	if (__builtin_expect(x.len > ep->inject_max, 0))
+		return -FI_EMSGSIZE;
+	x.flags |= FI_INJECT;
+	return post(ep, x);
+}
+
+/* Vectors: one segment travels like a plain buffer. */
+static inline ssize_t post_iov(struct ep *ep, struct xfer x, const struct iovec *iov, size_t count)
+{
+	if (__builtin_expect(count > WIRE_IOV_MAX || (count && !iov), 0))
+		return -FI_EINVAL;
+	if (count == 1) {
+		x.buf = iov->iov_base;
+		x.len = iov->iov_len;
+	} else if (count) {
+		x.iov = iov;
+		x.count = count;
+		for (size_t i = 0; i < count; i++)
+			x.len += iov[i].iov_len;
+	}
+	if (x.flags & FI_INJECT && x.len > ep->inject_max)
+		return -FI_EMSGSIZE;
+	return post(ep, x);
+}
+
+static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			fi_addr_t dest_addr, void *context)
+{
+	(void)desc;
+	return post_plain(ep_of(fid), (struct xfer){.head = MSG_HEAD,
+						    .flags = FI_MSG | FI_SEND,
+						    .buf = buf,
+						    .len = len,
+						    .context = context,
+						    .addr = dest_addr});
+}
+
+static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			    uint64_t data, fi_addr_t dest_addr, void *context)
+{
+	(void)desc;
+	return post_plain(ep_of(fid), (struct xfer){.head = MSG_HEAD | DATA_HEAD,
+						    .flags = FI_MSG | FI_SEND,
+						    .data = data,
+						    .buf = buf,
+						    .len = len,
+						    .context = context,
+						    .addr = dest_addr});
+}
+
+static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			 fi_addr_t dest_addr, void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc;
+
+	return post_iov(ep,
+			(struct xfer){.head = MSG_HEAD,
+				      .flags = ep->tx_flags | FI_MSG | FI_SEND,
+				      .context = context,
+				      .addr = dest_addr},
+			iov, count);
+}
+
+static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct ep *ep = ep_of(fid);
+
+	return post_iov(ep,
+			(struct xfer){.head = MSG_HEAD | (flags & FI_REMOTE_CQ_DATA ? DATA_HEAD : 0),
+				      .flags = flags | ep->tx_msg_flags | FI_MSG | FI_SEND,
+				      .data = msg->data,
+				      .context = msg->context,
+				      .addr = msg->addr},
+			msg->msg_iov, msg->iov_count);
+}
+
+static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr)
+{
+	return post_inject(ep_of(fid), (struct xfer){.head = MSG_HEAD,
+						     .flags = FI_MSG | FI_SEND,
+						     .buf = buf,
+						     .len = len,
+						     .addr = dest_addr});
+}
+
+static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+			      fi_addr_t dest_addr)
+{
+	return post_inject(ep_of(fid), (struct xfer){.head = MSG_HEAD | DATA_HEAD,
+						     .flags = FI_MSG | FI_SEND,
+						     .data = data,
+						     .buf = buf,
+						     .len = len,
+						     .addr = dest_addr});
+}
+
+static ssize_t tagged_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			   fi_addr_t dest_addr, uint64_t tag, void *context)
+{
+	(void)desc;
+	return post_plain(ep_of(fid), (struct xfer){.head = TAGGED_HEAD,
+						    .flags = FI_TAGGED | FI_SEND,
+						    .tag = tag,
+						    .buf = buf,
+						    .len = len,
+						    .context = context,
+						    .addr = dest_addr});
+}
+
+static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			       uint64_t data, fi_addr_t dest_addr, uint64_t tag, void *context)
+{
+	(void)desc;
+	return post_plain(ep_of(fid), (struct xfer){.head = TAGGED_HEAD | DATA_HEAD,
+						    .flags = FI_TAGGED | FI_SEND,
+						    .tag = tag,
+						    .data = data,
+						    .buf = buf,
+						    .len = len,
+						    .context = context,
+						    .addr = dest_addr});
+}
+
+static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			    fi_addr_t dest_addr, uint64_t tag, void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc;
+
+	return post_iov(ep,
+			(struct xfer){.head = TAGGED_HEAD,
+				      .flags = ep->tx_flags | FI_TAGGED | FI_SEND,
+				      .tag = tag,
+				      .context = context,
+				      .addr = dest_addr},
+			iov, count);
+}
+
+static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	struct ep *ep = ep_of(fid);
+
+	return post_iov(
+		ep,
+		(struct xfer){.head = TAGGED_HEAD | (flags & FI_REMOTE_CQ_DATA ? DATA_HEAD : 0),
+			      .flags = flags | ep->tx_msg_flags | FI_TAGGED | FI_SEND,
+			      .tag = msg->tag,
+			      .data = msg->data,
+			      .context = msg->context,
+			      .addr = msg->addr},
+		msg->msg_iov, msg->iov_count);
+}
+
+static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr,
+			     uint64_t tag)
+{
+	return post_inject(ep_of(fid), (struct xfer){.head = TAGGED_HEAD,
+						     .flags = FI_TAGGED | FI_SEND,
+						     .tag = tag,
+						     .buf = buf,
+						     .len = len,
+						     .addr = dest_addr});
+}
+
+static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+				 fi_addr_t dest_addr, uint64_t tag)
+{
+	return post_inject(ep_of(fid), (struct xfer){.head = TAGGED_HEAD | DATA_HEAD,
+						     .flags = FI_TAGGED | FI_SEND,
+						     .tag = tag,
+						     .data = data,
+						     .buf = buf,
+						     .len = len,
+						     .addr = dest_addr});
+}
+
+static ssize_t receive(struct ep *ep, bool tagged, const struct recv_args *args)
+{
+	ssize_t ret;
+
+	ENTRY_LOCK(ep->dom);
+	ret = rx_post(ep->rx, ep->port, tagged, args);
+	ENTRY_UNLOCK(ep->dom);
+	return ret;
+}
+
+static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src_addr,
+			void *context)
+{
+	struct iovec iov = {buf, len};
+	struct ep *ep = ep_of(fid);
+	(void)desc;
+
+	return receive(ep, false,
+		       &(struct recv_args){.iov = &iov,
+					   .iov_count = 1,
+					   .src = src_addr,
+					   .flags = ep->rx_flags,
+					   .context = context});
+}
+
+static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			 fi_addr_t src_addr, void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc;
+
+	return receive(ep, false,
+		       &(struct recv_args){.iov = iov,
+					   .iov_count = count,
+					   .src = src_addr,
+					   .flags = ep->rx_flags,
+					   .context = context});
+}
+
+static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct ep *ep = ep_of(fid);
+
+	return receive(ep, false,
+		       &(struct recv_args){.iov = msg->msg_iov,
+					   .iov_count = msg->iov_count,
+					   .src = msg->addr,
+					   .flags = flags | ep->rx_msg_flags,
+					   .context = msg->context});
+}
+
+static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
+			   fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
+{
+	struct iovec iov = {buf, len};
+	struct ep *ep = ep_of(fid);
+	(void)desc;
+
+	return receive(ep, true,
+		       &(struct recv_args){.iov = &iov,
+					   .iov_count = 1,
+					   .src = src_addr,
+					   .tag = tag,
+					   .ignore = ignore,
+					   .flags = ep->rx_flags,
+					   .context = context});
+}
+
+static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			    fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc;
+
+	return receive(ep, true,
+		       &(struct recv_args){.iov = iov,
+					   .iov_count = count,
+					   .src = src_addr,
+					   .tag = tag,
+					   .ignore = ignore,
+					   .flags = ep->rx_flags,
+					   .context = context});
+}
+
+static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	struct ep *ep = ep_of(fid);
+
+	return receive(ep, true,
+		       &(struct recv_args){.iov = msg->msg_iov,
+					   .iov_count = msg->iov_count,
+					   .src = msg->addr,
+					   .tag = msg->tag,
+					   .ignore = msg->ignore,
+					   .flags = flags | ep->rx_msg_flags,
+					   .context = msg->context});
+}
+
+const struct entry_tables ENTRY_TABLE = {
+	.msg = {.size = sizeof(struct fi_ops_msg),
+		.recv = msg_recv,
+		.recvv = msg_recvv,
+		.recvmsg = msg_recvmsg,
+		.send = msg_send,
+		.sendv = msg_sendv,
+		.sendmsg = msg_sendmsg,
+		.inject = msg_inject,
+		.senddata = msg_senddata,
+		.injectdata = msg_injectdata},
+	.tagged = {.size = sizeof(struct fi_ops_tagged),
+		   .recv = tagged_recv,
+		   .recvv = tagged_recvv,
+		   .recvmsg = tagged_recvmsg,
+		   .send = tagged_send,
+		   .sendv = tagged_sendv,
+		   .sendmsg = tagged_sendmsg,
+		   .inject = tagged_inject,
+		   .senddata = tagged_senddata,
+		   .injectdata = tagged_injectdata},
+};

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tables the entries are installed from. */
+#ifndef WEFT_XFER_ENTRY_TABLES_H
+#define WEFT_XFER_ENTRY_TABLES_H
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_collective.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+
+struct entry_tables {
+	struct fi_ops_msg msg;
+	struct fi_ops_tagged tagged;
+};
+
+extern const struct entry_tables entry_st; /* no lock */
+extern const struct entry_tables entry_mt; /* the domain's lock */
+
+/* Every entry refuses; sends and receives apart, as an endpoint may have only one of them. */
+struct refuse_tables {
+	struct fi_ops_msg msg;
+	struct fi_ops_tagged tagged;
+	struct fi_ops_rma rma;
+	struct fi_ops_atomic atomic;
+	struct fi_ops_collective collective;
+};
+
+extern const struct refuse_tables refuse_state;   /* -FI_EOPBADSTATE: not enabled, shut down */
+extern const struct refuse_tables refuse_support; /* -FI_EOPNOTSUPP: not a capability of it */
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "xfer/hello.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+union control {
+	struct cmsghdr align;
+	char buf[CMSG_SPACE(sizeof(int))];
+};
+
+static const uint32_t name_formats[] = {
+	[ADDR_IN] = FI_SOCKADDR_IN, [ADDR_IN6] = FI_SOCKADDR_IN6, [ADDR_STR] = FI_ADDR_STR};
+
+static void attach_fd(struct msghdr *msg, union control *control, int fd)
+{
+	struct cmsghdr *c;
+
+	msg->msg_control = control->buf;
+	msg->msg_controllen = sizeof(control->buf);
+	c = CMSG_FIRSTHDR(msg);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+}
+
+int hello_send(struct port *port, int sock, enum hello_kind kind, uint32_t id)
+{
+	struct wire_hello hello = {
+		.magic = WIRE_MAGIC,
+		.version = WIRE_VERSION,
+		.size = sizeof(hello),
+		.kind = kind,
+		.your_id = id,
+		.incarnation = port->incarnation,
+		.probe_addr = (uintptr_t)&port->probe,
+		.probe_value = port->probe,
+		.name_format = name_formats[port->name.kind],
+	};
+	size_t name_len = sizeof(hello.name);
+	struct iovec iov = {&hello, sizeof(hello)};
+	union control control = {0};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (addr_to_user(&port->name, hello.name, &name_len))
+		return -FI_EINVAL;
+	hello.name_len = (uint32_t)name_len;
+	if (kind != HELLO_CROSSED)
+		attach_fd(&msg, &control, port_transports[0]->hello_fd(port->hw[0]));
+	if (sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)sizeof(hello))
+		return -errno;
+	return 0;
+}
+
+static int received_fd(struct msghdr *msg)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	int fd = -1;
+
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
+
+static int check(const struct wire_hello *hello, ssize_t len, int fd)
+{
+	if (len < (ssize_t)sizeof(*hello) || hello->magic != WIRE_MAGIC ||
+	    hello->version != WIRE_VERSION || hello->size != sizeof(*hello)) {
+		LOG_WARN(LOG_EP_CTRL,
+			 "hello of %zd bytes, magic %#x, version %u refused: ours has %zu bytes, "
+			 "magic %#x, version %u",
+			 len, len >= 4 ? hello->magic : 0, len >= 6 ? hello->version : 0,
+			 sizeof(*hello), WIRE_MAGIC, WIRE_VERSION);
+		return -FI_EPROTO;
+	}
+	if (hello->name_len > sizeof(hello->name) ||
+	    (hello->kind != HELLO_CONNECT && hello->kind != HELLO_ACCEPT &&
+	     hello->kind != HELLO_CROSSED) ||
+	    (fd < 0) != (hello->kind == HELLO_CROSSED)) {
+		LOG_WARN(LOG_EP_CTRL, "hello of kind %u with a name of %u bytes%s refused",
+			 hello->kind, hello->name_len, fd < 0 ? ", without a ring" : "");
+		return -FI_EPROTO;
+	}
+	return 1;
+}
+
+int hello_recv(int sock, struct wire_hello *hello, int *fd)
+{
+	struct iovec iov = {hello, sizeof(*hello)};
+	union control control;
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.buf,
+			     .msg_controllen = sizeof(control.buf)};
+	ssize_t len = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int ret;
+
+	if (len < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (len == 0)
+		return -FI_ECONNRESET;
+	*fd = received_fd(&msg);
+	ret = check(hello, len, *fd);
+	if (ret < 0 && *fd >= 0)
+		close(*fd);
+	return ret;
+}
+
+int hello_name(const struct wire_hello *hello, struct addr *name)
+{
+	int err = addr_from_user(name, hello->name_format, hello->name, hello->name_len);
+
+	return err == -FI_EINVAL ? -FI_EPROTO : err;
+}

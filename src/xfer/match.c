@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Posting receives and finding the message, or the receive, that fits. */
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "core/cq.h"
+#include "hw/wire.h"
+#include "xfer/port.h"
+#include "xfer/rx.h"
+
+void rx_init(struct rx *rx, struct domain *dom)
+{
+	memset(rx, 0, sizeof(*rx));
+	rx->dom = dom;
+	rx->q = rx;
+	rx->addr_mask = UINT64_MAX;
+	rx->unexpected_max = env_get()->unexpected_max;
+	for (int i = 0; i < 2; i++) {
+		list_init(&rx->posted[i]);
+		list_init(&rx->unexpected[i]);
+	}
+	list_init(&rx->held);
+	pool_init(&rx->recv_pool, sizeof(struct recv));
+}
+
+void rx_fini(struct rx *rx)
+{
+	struct list *node;
+
+	if (rx->q != rx)
+		rx_forget_context(rx);
+	for (int i = 0; i < 2; i++)
+		while ((node = list_pop(&rx->unexpected[i])))
+			rx_drop(LIST_ENTRY(node, struct unexpected, link));
+	while (list_pop(&rx->held))
+		;
+	pool_fini(&rx->recv_pool);
+}
+
+struct rx *xfer_rx_open(struct domain *dom)
+{
+	struct rx *rx = malloc(sizeof(*rx));
+
+	if (rx)
+		rx_init(rx, dom);
+	return rx;
+}
+
+void xfer_rx_close(struct rx *rx)
+{
+	rx_fini(rx);
+	free(rx);
+}
+
+static inline bool fits(fi_addr_t want, fi_addr_t src, uint64_t differing, uint64_t ignore)
+{
+	return (want == FI_ADDR_UNSPEC || want == src) && !(differing & ~ignore);
+}
+
+/* The oldest receive for a message; it stays on its list. */
+static struct recv *find_posted(struct rx *rx, bool tagged, fi_addr_t src, uint64_t tag)
+{
+	LIST_EACH(node, &rx->q->posted[tagged]) {
+		struct recv *r = LIST_ENTRY(node, struct recv, link);
+
+		if (fits(r->src, src, r->tag ^ tag, r->ignore))
+			return r;
+	}
+	return NULL;
+}
+
+struct unexpected *rx_unexpected(struct rx *rx, bool tagged, const struct recv_args *args)
+{
+	LIST_EACH(node, &rx->unexpected[tagged]) {
+		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
+		fi_addr_t src = u->peer ? peer_addr(u->peer) : u->src;
+
+		if (fits(args->src, src, u->tag ^ args->tag, args->ignore))
+			return u;
+	}
+	return NULL;
+}
+
+void rx_message(struct rx *rx, struct peer *peer, const struct packet *p)
+{
+	bool tagged = wire_flags(p->head) & WIRE_TAGGED;
+	struct message m = {.peer = peer,
+			    .src = peer_addr(peer),
+			    .head = p->head,
+			    .tag = p->tag,
+			    .data = p->data,
+			    .len = p->len,
+			    .payload = p->payload};
+	struct recv *r = find_posted(rx, tagged, m.src, m.tag);
+
+	if (r)
+		rx_accept(rx, r, &m);
+	else
+		rx_store(rx, &m, p->len);
+}
+
+struct recv *rx_recv_new(struct rx *rx, const struct recv_args *args)
+{
+	struct recv *r = pool_get(&rx->recv_pool);
+
+	if (!r)
+		return NULL;
+	list_init(&r->link);
+	r->src = args->src;
+	r->tag = args->tag;
+	r->ignore = args->ignore;
+	r->flags = args->flags;
+	r->context = args->context;
+	r->len = 0;
+	r->arriving = 0;
+	r->exhausted = false;
+	r->iov_count = (unsigned int)args->iov_count;
+	for (size_t i = 0; i < args->iov_count; i++) {
+		r->iov[i] = args->iov[i];
+		r->len += args->iov[i].iov_len;
+	}
+	return r;
+}
+
+/* Hands a kept message to the receive; the receive may be gone afterwards. */
+static void accept_unexpected(struct rx *rx, struct recv *r, struct unexpected *u)
+{
+	struct message m = {.peer = u->peer,
+			    .src = u->peer ? peer_addr(u->peer) : u->src,
+			    .head = u->head,
+			    .tag = u->tag,
+			    .data = u->data,
+			    .len = u->len,
+			    .payload = u->payload};
+
+	rx_take(rx, u);
+	rx_accept(u->rx, r, &m);
+	rx_drop(u);
+}
+
+int rx_claimed(struct rx *rx, bool tagged, const struct recv_args *args)
+{
+	struct fi_context *context = args->context;
+	struct unexpected *u = context ? context->internal[0] : NULL;
+	struct recv *r;
+
+	if (!u)
+		return -FI_EINVAL;
+	if (args->flags & FI_DISCARD)
+		return rx_discard_claimed(rx, tagged, args);
+	context->internal[0] = NULL;
+	r = rx_recv_new(rx, args);
+	if (!r)
+		return -FI_ENOMEM;
+	r->flags &= ~FI_MULTI_RECV;
+	accept_unexpected(rx, r, u);
+	return 0;
+}
+
+static int post_multi(struct rx *rx, bool tagged, struct recv *r, const struct recv_args *args)
+{
+	struct unexpected *u;
+
+	/* It must not go away while we look for more to put into it. */
+	r->arriving++;
+	list_push(&rx->posted[tagged], &r->link);
+	while (!r->exhausted && (u = rx_unexpected(rx, tagged, args)))
+		accept_unexpected(rx, r, u);
+	r->arriving--;
+	if (r->exhausted && !r->arriving)
+		pool_put(&rx->recv_pool, r);
+	return 0;
+}
+
+int rx_post(struct rx *rx, struct port *port, bool tagged, const struct recv_args *args)
+{
+	struct recv_args a = *args;
+	struct unexpected *u;
+	struct recv *r;
+
+	if (a.iov_count > RX_IOV_MAX || (a.iov_count && !a.iov))
+		return -FI_EINVAL;
+	a.src = !(rx->caps & (FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV)) ||
+				a.src == FI_ADDR_UNSPEC
+			? FI_ADDR_UNSPEC
+			: a.src & rx->addr_mask;
+	if (a.flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))
+		return a.flags & FI_PEEK ? rx_peek(rx, port, tagged, &a)
+					 : rx_claimed(rx, tagged, &a);
+	r = rx_recv_new(rx, &a);
+	if (!r)
+		return -FI_ENOMEM;
+	if (a.flags & FI_MULTI_RECV)
+		return post_multi(rx, tagged, r, &a);
+	u = list_empty(&rx->unexpected[tagged]) ? NULL : rx_unexpected(rx, tagged, &a);
+	if (u)
+		accept_unexpected(rx, r, u);
+	else
+		list_push(&rx->posted[tagged], &r->link);
+	return 0;
+}
+
+int rx_cancel(struct rx *rx, void *context)
+{
+	for (int tagged = 0; tagged < 2; tagged++)
+		LIST_EACH(node, &rx->posted[tagged]) {
+			struct recv *r = LIST_ENTRY(node, struct recv, link);
+
+			if (r->context == context) {
+				rx_recv_fail(rx, r, FI_ECANCELED, tagged ? FI_TAGGED : FI_MSG);
+				return 0;
+			}
+		}
+	return -FI_ENOENT;
+}
+
+/* Receives that wait for this very peer cannot be met any more. */
+void rx_fail_directed(struct rx *rx, fi_addr_t src, int err)
+{
+	for (int tagged = 0; tagged < 2; tagged++)
+		LIST_EACH_SAFE(node, &rx->q->posted[tagged]) {
+			struct recv *r = LIST_ENTRY(node, struct recv, link);
+
+			if (r->src == src && src != FI_ADDR_UNSPEC)
+				rx_recv_fail(rx, r, err, tagged ? FI_TAGGED : FI_MSG);
+		}
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "xfer/peer.h"
+
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#include "base/forked.h"
+#include "base/log.h"
+#include "core/av.h"
+#include "xfer/port.h"
+#include "xfer/tx.h"
+
+static int full_send(struct link *link, uint64_t head, uint64_t tag, uint64_t data, const void *buf,
+		     size_t len)
+{
+	(void)link, (void)head, (void)tag, (void)data, (void)buf, (void)len;
+	return -FI_EAGAIN;
+}
+
+static int full_sendv(struct link *link, const struct packet *p, const struct iovec *iov,
+		      size_t count)
+{
+	(void)link, (void)p, (void)iov, (void)count;
+	return -FI_EAGAIN;
+}
+
+static void full_close(struct link *link)
+{
+	(void)link;
+}
+
+static const struct link_ops full_ops = {
+	.send = full_send,
+	.sendv = full_sendv,
+	.close = full_close,
+};
+
+struct link peer_full_link = {.ops = &full_ops};
+struct peer peer_nobody = {.link = &peer_full_link,
+			   .addr = FI_ADDR_NOTAVAIL,
+			   .reported = FI_ADDR_NOTAVAIL,
+			   .sock = -1};
+
+struct addr peer_key(const struct addr *name)
+{
+	struct addr key = *name;
+
+	if (name->kind == ADDR_STR || !addr_is_local(name))
+		return key;
+	memset(&key, 0, sizeof(key));
+	key.kind = ADDR_IN;
+	key.port = name->port;
+	key.ip[0] = 127;
+	key.ip[3] = 1;
+	return key;
+}
+
+static struct peer *find_key(struct port *port, const struct addr *key)
+{
+	LIST_EACH(node, &port->peers_list) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+
+		if (addr_equal(&peer->key, key))
+			return peer;
+	}
+	return NULL;
+}
+
+static struct peer *peer_new(struct port *port, const struct addr *name)
+{
+	struct peer *peer = pool_get(&port->peer_pool);
+	struct list *lists[] = {&peer->in_busy,  &peer->in_held, &peer->controls, &peer->backlog,
+				&peer->requests, &peer->streams, &peer->arrivals};
+
+	if (!peer)
+		return NULL;
+	memset(peer, 0, sizeof(*peer));
+	if (addr_dup(&peer->name, name)) {
+		pool_put(&port->peer_pool, peer);
+		return NULL;
+	}
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		list_init(lists[i]);
+	peer->key = peer_key(&peer->name);
+	peer->port = port;
+	peer->link = &peer_full_link;
+	peer->addr = peer->reported = FI_ADDR_NOTAVAIL;
+	peer->sock = peer->wake = -1;
+	list_push(&port->peers_list, &peer->in_port);
+	return peer;
+}
+
+struct peer *peer_by_name(struct port *port, const struct addr *name)
+{
+	struct addr key = peer_key(name);
+	struct peer *peer = find_key(port, &key);
+
+	return peer ? peer : peer_new(port, name);
+}
+
+static void peer_set_addr(struct peer *peer, fi_addr_t addr)
+{
+	peer->addr = addr;
+	peer->reported = av_user_id(peer->port->av, addr);
+}
+
+struct peer *peer_get(struct port *port, fi_addr_t addr)
+{
+	const struct addr *name;
+	struct peer *peer;
+
+	if (addr < port->peer_count && port->peers[addr] != &peer_nobody)
+		return port->peers[addr];
+	name = port->av ? av_addr(port->av, addr) : NULL;
+	if (!name || port_reserve(port, addr))
+		return NULL;
+	peer = peer_by_name(port, name);
+	if (!peer)
+		return NULL;
+	if (peer->addr == FI_ADDR_NOTAVAIL)
+		peer_set_addr(peer, addr);
+	port->peers[addr] = peer;
+	return peer;
+}
+
+fi_addr_t peer_addr_lookup(struct peer *peer)
+{
+	struct av *av = peer->port->av;
+	fi_addr_t addr;
+
+	if (!av)
+		return FI_ADDR_NOTAVAIL;
+	addr = av_find(av, &peer->name);
+	if (addr == FI_ADDR_NOTAVAIL)
+		addr = av_find(av, &peer->key);
+	if (addr != FI_ADDR_NOTAVAIL)
+		peer_set_addr(peer, addr);
+	return addr;
+}
+
+void peer_free(struct peer *peer)
+{
+	list_remove(&peer->in_port);
+	list_remove(&peer->in_busy);
+	list_remove(&peer->in_held);
+	addr_free(&peer->name);
+	pool_put(&peer->port->peer_pool, peer);
+}
+
+void peer_refresh(struct peer *peer)
+{
+	bool open = peer->state == PEER_CONNECTED && !peer->held && list_empty(&peer->backlog);
+
+	peer->link = open ? peer->real : &peer_full_link;
+}
+
+void peer_connected(struct peer *peer)
+{
+	peer->state = PEER_CONNECTED;
+	peer->held = peer->said_bye = false;
+	peer_refresh(peer);
+	tx_flush(peer);
+}
+
+static void close_sockets(struct peer *peer)
+{
+	if (peer->sock >= 0)
+		forked_close(peer->sock);
+	if (peer->wake >= 0 && peer->wake != peer->sock)
+		forked_close(peer->wake);
+	peer->sock = peer->wake = -1;
+}
+
+void peer_lost(struct peer *peer, int err)
+{
+	struct port *port = peer->port;
+
+	if (peer->state == PEER_CONNECTING || peer->state == PEER_CROSSED)
+		port->handshakes--;
+	if (peer->real)
+		port_transports[peer->hw]->bury(port->hw[peer->hw], pool_id(peer));
+	peer->state = PEER_IDLE;
+	peer_refresh(peer);
+	close_sockets(peer);
+	tx_fail_all(peer, err);
+	rx_fail_peer(port, peer, err);
+	list_remove(&peer->in_held);
+	peer->holding = false;
+	for (unsigned int i = 0; i < PORT_RX_MAX; i++) {
+		if (!port->rx[i])
+			continue;
+		rx_forget_peer(port->rx[i], peer);
+		if (peer->real && !peer->said_bye)
+			rx_fail_directed(port->rx[i], peer_addr(peer), err);
+	}
+	if (peer->real)
+		peer->real->ops->close(peer->real);
+	peer->real = NULL;
+}

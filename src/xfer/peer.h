@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One other endpoint, as a port knows it. Domain locked. */
+#ifndef WEFT_XFER_PEER_H
+#define WEFT_XFER_PEER_H
+
+#include <rdma/fabric.h>
+
+#include "base/addr.h"
+#include "base/list.h"
+#include "hw/link.h"
+
+struct port;
+
+enum peer_state {
+	PEER_IDLE,       /* known by name, never connected or lost since */
+	PEER_CONNECTING, /* our hello is on its way */
+	PEER_CROSSED,    /* the other side's connect won: waiting for it */
+	PEER_CONNECTED,
+};
+
+struct peer {
+	struct link *link;  /* never NULL: a link without room unless messages may go out now */
+	struct link *real;  /* the transport's link, or NULL */
+	fi_addr_t addr;     /* entry of the address vector, or FI_ADDR_NOTAVAIL */
+	fi_addr_t reported; /* what completions say: addr or the user's id */
+	struct port *port;
+	enum peer_state state;
+	bool held;          /* it asked us to send no more messages */
+	bool holding;       /* we asked it */
+	bool said_bye;
+	int sock;           /* bootstrap socket, or -1 */
+	int wake;           /* where its link sends wake-ups: sock, or a pair's end for ourselves */
+	unsigned int hw;    /* which of port_transports the link is of */
+	uint64_t incarnation;
+	uint64_t deadline; /* ms; of PEER_CROSSED */
+	struct addr name; /* as the vector or its hello says; ours */
+	struct addr key;  /* what it is found by: see peer_key; shares the name's string */
+	struct list in_port;    /* port->peers_list */
+	struct list in_busy;    /* port->busy, while a turn has something to send */
+	struct list in_held;    /* rx->held, while holding */
+	struct list controls;   /* struct txreq: control packets that found no room */
+	struct list backlog;    /* struct txreq not sent yet, in order */
+	struct list requests;   /* struct txreq sent, an answer awaited */
+	struct list streams;    /* struct txreq being streamed */
+	struct list arrivals;   /* struct arrival: messages being received */
+	size_t backlog_count;
+};
+
+fi_addr_t peer_addr_lookup(struct peer *peer);
+
+/* Where it stands in the address vector now; it may have been inserted after it connected. */
+static inline fi_addr_t peer_addr(struct peer *peer)
+{
+	return __builtin_expect(peer->addr != FI_ADDR_NOTAVAIL, 1) ? peer->addr
+								   : peer_addr_lookup(peer);
+}
+
+/* The next turns send what waits. */
+static inline void peer_busy(struct peer *peer, struct list *busy)
+{
+	if (list_empty(&peer->in_busy))
+		list_push(busy, &peer->in_busy);
+}
+
+/* The peer of an entry, made when it is first talked to; NULL: no such entry, or no memory. */
+struct peer *peer_get(struct port *port, fi_addr_t addr);
+/* The peer of this name, made when it is not there; NULL: no memory. */
+struct peer *peer_by_name(struct port *port, const struct addr *name);
+/*
+ * Names that mean the same endpoint get the same key: of an address of this host only the port
+ * counts. The string of a FI_ADDR_STR name is shared.
+ */
+struct addr peer_key(const struct addr *name);
+/* Forgets everything about it. It must be idle. */
+void peer_free(struct peer *peer);
+
+/* Its link works from now on. What waited goes out. */
+void peer_connected(struct peer *peer);
+/*
+ * The connection is gone or never came: everything under way with it ends with error `err`
+ * (positive), the next operation connects anew.
+ */
+void peer_lost(struct peer *peer, int err);
+/* Opens or shuts the fast road: messages go straight to the link only when nothing waits. */
+void peer_refresh(struct peer *peer);
+
+/* The link of whoever cannot be sent to right now: it has no room. */
+extern struct link peer_full_link;
+/* Stands in the table where no peer is, so that the table holds no NULL. */
+extern struct peer peer_nobody;
+
+#endif

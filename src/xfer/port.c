@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "xfer/port.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "core/av.h"
+#include "xfer/conn.h"
+#include "xfer/tx.h"
+
+/* Turns between two looks at the sockets: while a handshake is under way, and else. */
+#define POLL_TURNS_BUSY 8
+#define POLL_TURNS_IDLE 64
+#define POLL_MS 1
+
+const struct transport *const port_transports[PORT_TRANSPORTS] = {&shm_transport};
+
+static void init_fields(struct port *port, struct domain *dom)
+{
+	port->dom = dom;
+	port->listen = -1;
+	list_init(&port->busy);
+	list_init(&port->peers_list);
+	list_init(&port->strangers);
+	list_init(&port->in_domain);
+	list_init(&port->in_av);
+	pool_init(&port->peer_pool, sizeof(struct peer));
+	pool_init(&port->tx_pool, sizeof(struct txreq));
+	pool_init(&port->arrival_pool, sizeof(struct arrival));
+	pool_init(&port->stranger_pool, CONN_STRANGER_SIZE);
+}
+
+static void fini_fields(struct port *port)
+{
+	pool_fini(&port->peer_pool);
+	pool_fini(&port->tx_pool);
+	pool_fini(&port->arrival_pool);
+	pool_fini(&port->stranger_pool);
+	addr_free(&port->name);
+	free(port->peers);
+	free(port);
+}
+
+/* What the endpoint is to be called; an IP wildcard becomes an address peers can use. */
+static int choose_name(struct port *port, const struct fi_info *info)
+{
+	static const struct addr loopback = {.kind = ADDR_IN, .ip = {127, 0, 0, 1}};
+	static const unsigned char any[16];
+	uint16_t number;
+	int err;
+
+	if (!info->src_addr)
+		return addr_dup(&port->name, &loopback);
+	err = addr_from_user(&port->name, info->addr_format, info->src_addr, info->src_addrlen);
+	if (err)
+		return err;
+	if (port->name.kind != ADDR_STR && !memcmp(port->name.ip, any, sizeof(any))) {
+		number = port->name.port;
+		port->name = loopback;
+		port->name.port = number;
+	}
+	return 0;
+}
+
+static int open_hw(struct port *port)
+{
+	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++) {
+		int err = port_transports[i]->open(port, &port->hw[i]);
+
+		if (err) {
+			while (i-- > 0)
+				port_transports[i]->close(port->hw[i]);
+			return err;
+		}
+	}
+	return 0;
+}
+
+int port_open(struct domain *dom, const struct fi_info *info, struct port **out)
+{
+	struct port *port = calloc(1, sizeof(*port));
+	int err;
+
+	if (!port)
+		return -FI_ENOMEM;
+	init_fields(port, dom);
+	if (getrandom(&port->incarnation, sizeof(port->incarnation), 0) < 0 ||
+	    getrandom(&port->probe, sizeof(port->probe), 0) < 0) {
+		err = -errno;
+		goto free_port;
+	}
+	err = choose_name(port, info);
+	if (err)
+		goto free_port;
+	port->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (port->epfd < 0) {
+		err = -errno;
+		goto free_port;
+	}
+	err = open_hw(port);
+	if (err)
+		goto close_epfd;
+	err = conn_listen(port);
+	if (err)
+		goto close_hw;
+	list_push(&dom->ports, &port->in_domain);
+	progress_watch(dom, port->epfd);
+	*out = port;
+	return 0;
+close_hw:
+	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
+		port_transports[i]->close(port->hw[i]);
+close_epfd:
+	close(port->epfd);
+free_port:
+	fini_fields(port);
+	return err;
+}
+
+void port_close(struct port *port)
+{
+	memset(port->rx, 0, sizeof(port->rx));
+	conn_close(port);
+	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
+		port_transports[i]->close(port->hw[i]);
+	close(port->epfd);
+	list_remove(&port->in_domain);
+	list_remove(&port->in_av);
+	fini_fields(port);
+}
+
+const struct addr *port_name(const struct port *port)
+{
+	return &port->name;
+}
+
+int port_fd(const struct port *port)
+{
+	return port->epfd;
+}
+
+int port_reserve(struct port *port, fi_addr_t addr)
+{
+	size_t count = port->peer_count ? port->peer_count : 16;
+	struct peer **peers;
+
+	if (addr < port->peer_count)
+		return 0;
+	while (count <= addr)
+		count *= 2;
+	peers = realloc(port->peers, count * sizeof(*peers));
+	if (!peers)
+		return -FI_ENOMEM;
+	for (size_t i = port->peer_count; i < count; i++)
+		peers[i] = &peer_nobody;
+	port->peers = peers;
+	port->peer_count = count;
+	return 0;
+}
+
+void port_bind_av(struct port *port, struct av *av)
+{
+	if (port->av == av)
+		return;
+	port->av = av;
+	list_remove(&port->in_av);
+	list_push(&av->ports, &port->in_av);
+}
+
+void port_bind_rx(struct port *port, unsigned int index, struct rx *rx)
+{
+	port->rx[index] = rx;
+}
+
+void port_forget(struct port *port, fi_addr_t fi_addr)
+{
+	struct peer *peer;
+
+	if (fi_addr >= port->peer_count || port->peers[fi_addr] == &peer_nobody)
+		return;
+	peer = port->peers[fi_addr];
+	port->peers[fi_addr] = &peer_nobody;
+	if (peer->addr == fi_addr)
+		peer->addr = peer->reported = FI_ADDR_NOTAVAIL;
+}
+
+static bool flush_busy(struct port *port)
+{
+	bool moved = false;
+
+	LIST_EACH_SAFE(node, &port->busy)
+		moved |= tx_flush(LIST_ENTRY(node, struct peer, in_busy));
+	return moved;
+}
+
+static void look_at_sockets(struct port *port)
+{
+	uint64_t now = clock_coarse_ms();
+
+	if (!port->armed && !port->handshakes && now < port->next_poll)
+		return;
+	port->next_poll = now + POLL_MS;
+	port->armed = false;
+	conn_poll(port);
+}
+
+bool port_turn(struct port *port)
+{
+	bool moved = false;
+
+	if (__builtin_expect(port->in_turn, 0))
+		return false;
+	port->in_turn = true;
+	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
+		moved |= port_transports[i]->turn(port->hw[i]);
+	if (__builtin_expect(!list_empty(&port->busy), 0))
+		moved |= flush_busy(port);
+	if (__builtin_expect(
+		    port->armed ||
+			    !(++port->turns % (port->handshakes ? POLL_TURNS_BUSY : POLL_TURNS_IDLE)),
+		    0))
+		look_at_sockets(port);
+	port->in_turn = false;
+	return moved;
+}
+
+bool xfer_turn(struct domain *dom)
+{
+	bool moved = false;
+
+	LIST_EACH(node, &dom->ports)
+		moved |= port_turn(LIST_ENTRY(node, struct port, in_domain));
+	return moved;
+}
+
+bool port_arm(struct port *port)
+{
+	bool quiet = true;
+
+	port->armed = true;
+	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
+		quiet &= port_transports[i]->arm(port->hw[i]);
+	return quiet;
+}
+
+bool port_waits_for_room(const struct port *port)
+{
+	return !list_empty(&port->busy);
+}
+
+bool xfer_arm(struct domain *dom)
+{
+	bool quiet = true;
+
+	LIST_EACH(node, &dom->ports)
+		quiet &= port_arm(LIST_ENTRY(node, struct port, in_domain));
+	return quiet;
+}
+
+bool xfer_waits_for_room(struct domain *dom)
+{
+	LIST_EACH(node, &dom->ports)
+		if (port_waits_for_room(LIST_ENTRY(node, struct port, in_domain)))
+			return true;
+	return false;
+}
+
+void xfer_watch_all(struct domain *dom)
+{
+	LIST_EACH(node, &dom->ports)
+		progress_watch(dom, LIST_ENTRY(node, struct port, in_domain)->epfd);
+}

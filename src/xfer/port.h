@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The engine's side of an address: its peers, receive contexts, sockets. Domain locked. */
+#ifndef WEFT_XFER_PORT_H
+#define WEFT_XFER_PORT_H
+
+#include "base/addr.h"
+#include "base/list.h"
+#include "base/pool.h"
+#include "core/domain.h"
+#include "xfer/peer.h"
+#include "xfer/rx.h"
+#include "xfer/xfer.h"
+
+#define PORT_TRANSPORTS 1
+#define PORT_RX_MAX XFER_CTX_MAX
+
+struct av;
+
+struct port {
+	/* What a send touches. */
+	struct peer **peers; /* by fi_addr_t; &peer_nobody where never talked to */
+	size_t peer_count;
+	/* What a turn touches. */
+	void *hw[PORT_TRANSPORTS]; /* state of each transport */
+	bool in_turn;
+	bool armed; /* a sleeper relies on the sockets: look at them at once */
+	unsigned int turns;
+	uint64_t next_poll; /* ms: when the sockets are looked at again */
+	struct list busy;        /* struct peer.in_busy: something waits to be sent */
+	unsigned int handshakes; /* under way: sockets are looked at more often */
+	struct rx *rx[PORT_RX_MAX];
+	/* The rest. */
+	struct domain *dom;
+	struct av *av;
+	struct addr name;
+	struct addr key; /* peer_key of the name */
+	uint64_t incarnation;
+	uint64_t probe; /* the word peers try a direct fetch on */
+	int listen;
+	int epfd;
+	struct pool peer_pool;
+	struct pool tx_pool;      /* struct txreq */
+	struct pool arrival_pool; /* struct arrival */
+	struct list peers_list;
+	struct pool stranger_pool; /* struct stranger: accepted, no hello yet */
+	struct list strangers;
+	unsigned int stranger_count;
+	struct list in_domain;
+	struct list in_av;
+};
+
+extern const struct transport *const port_transports[PORT_TRANSPORTS];
+
+/* Makes room in the table for entry `addr`. 0 or -FI_ENOMEM. */
+int port_reserve(struct port *port, fi_addr_t addr);
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages meet receives: copy, fetch or pull, then complete. */
+#include "xfer/rx.h"
+
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cntr/cntr.h"
+#include "core/cq.h"
+#include "hw/wire.h"
+#include "xfer/port.h"
+#include "xfer/tx.h"
+
+static void fin(const struct message *m, int err)
+{
+	if (m->peer)
+		tx_control(m->peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(m->head)), (uint64_t)err);
+}
+
+/* Copies into the receive's segments, at most what they hold; the bytes copied. */
+static size_t scatter(const struct recv *r, size_t offset, const unsigned char *from, size_t len)
+{
+	size_t done = 0;
+
+	for (unsigned int i = 0; i < r->iov_count && done < len; i++) {
+		size_t room = r->iov[i].iov_len, piece;
+
+		if (offset >= room) {
+			offset -= room;
+			continue;
+		}
+		piece = room - offset < len - done ? room - offset : len - done;
+		memcpy((char *)r->iov[i].iov_base + offset, from + done, piece);
+		done += piece;
+		offset = 0;
+	}
+	return done;
+}
+
+/* Pushes what the application sees of a received message. */
+static void complete(struct rx *rx, struct recv *r, const struct message *m, size_t room,
+		     void *base, int err)
+{
+	uint32_t flags = wire_flags(m->head);
+	struct cq_slot slot = {
+		.context = r->context,
+		.flags = FI_RECV | (flags & WIRE_TAGGED ? FI_TAGGED : FI_MSG) |
+			 (flags & WIRE_DATA ? FI_REMOTE_CQ_DATA : 0),
+		.len = m->len < room ? m->len : room,
+		.buf = base,
+		.data = m->data,
+		.tag = m->tag,
+		.src = m->peer && m->src != FI_ADDR_NOTAVAIL ? m->peer->reported : m->src,
+	};
+
+	if (r->flags & FI_MULTI_RECV && r->exhausted && !r->arriving)
+		slot.flags |= FI_MULTI_RECV;
+	if (!err && m->len > room)
+		err = FI_ETRUNC;
+	if (__builtin_expect(!err && !(rx->caps & FI_SOURCE_ERR && slot.src == FI_ADDR_NOTAVAIL),
+			     1)) {
+		if (r->flags & FI_COMPLETION && rx->cq)
+			cq_push(rx->cq, slot);
+		if (rx->cntr)
+			cntr_done(rx->cntr, slot.len);
+		return;
+	}
+	rx_complete_error(rx, &slot, m, err);
+}
+
+/* A failed message, or one from an address the vector does not hold (FI_SOURCE_ERR). */
+void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct message *m, int err)
+{
+	struct cq_error why = {.err = err ? err : FI_EADDRNOTAVAIL};
+	unsigned char name[ADDR_STR_MAX];
+	size_t len = sizeof(name);
+
+	why.prov_errno = why.err;
+	if (err == FI_ETRUNC)
+		why.olen = m->len - slot->len;
+	if (!err && m->peer && !addr_to_user(&m->peer->name, name, &len))
+		why.data_size = len;
+	if (rx->cq)
+		cq_push_error(rx->cq, slot, &why, name);
+	if (rx->cntr)
+		cntr_fail(rx->cntr);
+}
+
+/* The message is in place (or failed): complete, free the receive if it is used up. */
+static void finish(struct rx *rx, struct recv *r, const struct message *m, size_t room, void *base,
+		   int err)
+{
+	r->arriving--;
+	complete(rx, r, m, room, base, err);
+	if (!r->arriving && (r->exhausted || !(r->flags & FI_MULTI_RECV)))
+		pool_put(&rx->q->recv_pool, r);
+}
+
+/*
+ * Takes the room the message needs out of a multi-receive buffer, which leaves the list when too
+ * little is left. Other receives leave it at once. The room for this message.
+ */
+static size_t reserve(struct rx *rx, struct recv *r, size_t len)
+{
+	size_t room = r->len, take = len < room ? len : room;
+
+	r->arriving++;
+	if (!(r->flags & FI_MULTI_RECV)) {
+		list_remove(&r->link);
+		return room;
+	}
+	r->len -= take;
+	r->iov[0].iov_base = (char *)r->iov[0].iov_base + take;
+	r->iov[0].iov_len = r->len;
+	if (r->len == 0 || r->len < rx->min_multi_recv) {
+		r->exhausted = true;
+		list_remove(&r->link);
+	}
+	return room;
+}
+
+/* Asks the sender to stream what cannot be fetched. */
+static void pull(struct rx *rx, struct recv *r, const struct message *m, size_t room, void *base)
+{
+	struct arrival *a = pool_get(&m->peer->port->arrival_pool);
+
+	if (!a) {
+		fin(m, FI_ENOMEM);
+		finish(rx, r, m, room, base, FI_ENOMEM);
+		return;
+	}
+	*a = (struct arrival){.rx = rx,
+			      .recv = r,
+			      .peer = m->peer,
+			      .head = m->head,
+			      .tag = m->tag,
+			      .data = m->data,
+			      .len = m->len,
+			      .room = room,
+			      .base = base};
+	list_push(&m->peer->arrivals, &a->link);
+	tx_control(m->peer, WIRE_HEAD(WIRE_PULL, 0, 0, wire_id(m->head)), pool_id(a));
+}
+
+/* One copy straight out of the sender's memory. 0, or negative: not possible. */
+static int fetch(const struct message *m, const struct wire_offer *offer, const struct iovec *iov,
+		 unsigned int iov_count, size_t want)
+{
+	struct link *link = m->peer->real;
+	struct iovec remote[WIRE_IOV_MAX];
+	ssize_t got;
+
+	if (!link || !link->ops->fetch)
+		return -FI_ENOSYS;
+	for (size_t i = 0; i < offer->count; i++)
+		remote[i] = (struct iovec){(void *)(uintptr_t)offer->segment[i].addr,
+					   offer->segment[i].len};
+	got = want ? link->ops->fetch(link, iov, iov_count, remote, offer->count) : 0;
+	return got < 0 || (size_t)got != want ? -FI_EIO : 0;
+}
+
+static void accept_offer(struct rx *rx, struct recv *r, struct message *m)
+{
+	struct wire_offer offer;
+	struct iovec iov[RX_IOV_MAX];
+	unsigned int count = r->iov_count;
+	size_t room, want;
+	void *base;
+
+	memcpy(&offer, m->payload, offsetof(struct wire_offer, segment));
+	memcpy(offer.segment, (const char *)m->payload + offsetof(struct wire_offer, segment),
+	       offer.count * sizeof(offer.segment[0]));
+	m->len = offer.len;
+	memcpy(iov, r->iov, count * sizeof(iov[0]));
+	base = r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL;
+	room = reserve(rx, r, m->len);
+	want = m->len < room ? m->len : room;
+	if (fetch(m, &offer, iov, count, want)) {
+		pull(rx, r, m, room, base);
+		return;
+	}
+	fin(m, 0);
+	finish(rx, r, m, room, base, 0);
+}
+
+void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
+{
+	void *base = NULL;
+	size_t room;
+
+	if (wire_op(m->head) == WIRE_OFFER) {
+		accept_offer(rx, r, &(struct message){m->peer, m->src, m->head, m->tag, m->data, 0,
+						      m->payload});
+		return;
+	}
+	if (r->iov_count == 1 && m->len <= r->iov[0].iov_len) {
+		if (m->len)
+			memcpy(r->iov[0].iov_base, m->payload, m->len);
+	} else {
+		scatter(r, 0, m->payload, m->len);
+	}
+	if (r->flags & FI_MULTI_RECV)
+		base = r->iov[0].iov_base;
+	room = reserve(rx, r, m->len);
+	if (wire_flags(m->head) & (WIRE_ACK_MATCH | WIRE_ACK_DELIVER))
+		fin(m, 0);
+	finish(rx, r, m, room, base, 0);
+}
+
+static void arrival_end(struct port *port, struct arrival *a, int err)
+{
+	struct message m = {.peer = a->peer,
+			    .src = peer_addr(a->peer),
+			    .head = a->head,
+			    .tag = a->tag,
+			    .data = a->data,
+			    .len = a->len};
+
+	list_remove(&a->link);
+	if (!err)
+		fin(&m, 0);
+	finish(a->rx, a->recv, &m, a->room, a->base, err);
+	pool_put(&port->arrival_pool, a);
+}
+
+void rx_frag(struct port *port, struct peer *peer, const struct packet *p)
+{
+	struct arrival *a = pool_find(&port->arrival_pool, wire_id(p->head));
+	size_t offset = p->tag, keep = p->len;
+
+	if (!a || a->peer != peer || offset != a->received || p->len > a->len - a->received) {
+		LOG_INFO(LOG_EP_DATA, "piece of a message that is not being received, dropped");
+		return;
+	}
+	if (offset >= a->room)
+		keep = 0;
+	else if (keep > a->room - offset)
+		keep = a->room - offset;
+	if (keep && a->base)
+		memcpy(a->base + offset, p->payload, keep);
+	else if (keep)
+		scatter(a->recv, offset, p->payload, keep);
+	a->received += p->len;
+	if (a->received == a->len)
+		arrival_end(port, a, 0);
+}
+
+void rx_fail_peer(struct port *port, struct peer *peer, int err)
+{
+	while (!list_empty(&peer->arrivals))
+		arrival_end(port, LIST_ENTRY(peer->arrivals.next, struct arrival, link), err);
+}
+
+/* A posted receive ends with a positive error and is freed when nothing is on its way into it. */
+void rx_recv_fail(struct rx *rx, struct recv *r, int err, uint64_t flags)
+{
+	struct cq_slot slot = {.context = r->context,
+			       .flags = FI_RECV | flags,
+			       .tag = r->tag,
+			       .src = FI_ADDR_NOTAVAIL};
+
+	list_remove(&r->link);
+	if (r->arriving) {
+		r->exhausted = true;
+		return;
+	}
+	if (rx->cq)
+		cq_push_error(rx->cq, &slot, &(struct cq_error){.err = err, .prov_errno = err},
+			      NULL);
+	if (rx->cntr && err != FI_ECANCELED)
+		cntr_fail(rx->cntr);
+	pool_put(&rx->q->recv_pool, r);
+}

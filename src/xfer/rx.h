@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Receive contexts: posted receives, unexpected messages, and the rules by which they meet. A
+ * context belongs to one endpoint, to a scalable endpoint's receive context, or is shared (SRX).
+ * Domain locked. fi_msg(3), fi_tagged(3).
+ */
+#ifndef WEFT_XFER_RX_H
+#define WEFT_XFER_RX_H
+
+#include <rdma/fabric.h>
+#include <sys/uio.h>
+
+#include "base/list.h"
+#include "base/pool.h"
+#include "hw/link.h"
+
+struct cntr;
+struct cq;
+struct cq_slot;
+struct domain;
+struct peer;
+struct port;
+
+#define RX_IOV_MAX 16
+
+struct rx {
+	struct rx *q; /* whose queues: its own, or those of the shared context it is bound to */
+	struct list posted[2];     /* struct recv; [1]: tagged */
+	struct list unexpected[2]; /* struct unexpected; [1]: tagged */
+	struct cq *cq;             /* NULL: nobody wants completions */
+	struct cntr *cntr;
+	uint64_t caps;
+	size_t min_multi_recv; /* bytes; less room than this releases a multi-receive buffer */
+	size_t unexpected_bytes;
+	size_t unexpected_max; /* FI_WEFT_UNEXPECTED_MAX */
+	struct domain *dom;
+	struct pool recv_pool;
+	struct list held; /* struct peer.in_held: asked to pause until there is room again */
+	uint64_t addr_mask; /* strips the context index off a fi_addr_t */
+};
+
+/* A posted receive. */
+struct recv {
+	struct list link;
+	fi_addr_t src; /* FI_ADDR_UNSPEC: from anybody */
+	uint64_t tag, ignore;
+	uint64_t flags; /* FI_MULTI_RECV, FI_COMPLETION, FI_CLAIM ... */
+	void *context;
+	size_t len; /* room left in all segments */
+	unsigned int arriving; /* messages being received into it */
+	bool exhausted;        /* multi-receive: no further message fits */
+	unsigned int iov_count;
+	struct iovec iov[RX_IOV_MAX];
+};
+
+/* A message matched to a receive whose bytes have not all come. */
+struct arrival {
+	struct list link; /* peer->arrivals */
+	struct rx *rx;
+	struct recv *recv;
+	struct peer *peer;
+	uint64_t head, tag, data; /* of the message */
+	size_t len;      /* of the message */
+	size_t room;     /* what of it fits */
+	size_t received; /* streamed so far, the part that does not fit included */
+	unsigned char *base; /* multi-receive: where this message lies; else NULL */
+};
+
+/* A message nobody had posted a receive for. */
+struct unexpected {
+	struct list link;
+	struct rx *rx;     /* the context it was sent to, which may share queues with others */
+	struct peer *peer; /* NULL once the peer is gone: the message is still good */
+	fi_addr_t src;     /* as far as it was known when it came */
+	uint64_t head, tag, data;
+	size_t len;      /* of the message */
+	size_t held;     /* bytes below */
+	unsigned char payload[]; /* the message, or the offer */
+};
+
+/* A message on its way to a receive. */
+struct message {
+	struct peer *peer; /* NULL: it came from somebody who is gone */
+	fi_addr_t src;
+	uint64_t head, tag, data;
+	size_t len; /* of the message */
+	const void *payload; /* the bytes, or struct wire_offer */
+};
+
+/* A receive as an entry got it. */
+struct recv_args {
+	const struct iovec *iov;
+	size_t iov_count;
+	fi_addr_t src;
+	uint64_t tag, ignore;
+	uint64_t flags;
+	void *context;
+};
+
+void rx_init(struct rx *rx, struct domain *dom);
+void rx_fini(struct rx *rx);
+
+/* A packet for the port, named by the sender's id. The one way up for transports. */
+void rx_deliver(struct port *port, uint32_t src, const struct packet *p);
+
+/* Posts a receive or does what FI_PEEK, FI_CLAIM, FI_DISCARD say. 0 or a negative error. */
+int rx_post(struct rx *rx, struct port *port, bool tagged, const struct recv_args *args);
+
+/* The message meets the receive `r`, which leaves its list when it is used up. */
+void rx_accept(struct rx *rx, struct recv *r, const struct message *m);
+/* A piece of a message that was asked for by WIRE_PULL. */
+void rx_frag(struct port *port, struct peer *peer, const struct packet *p);
+/* The peer is gone: what it had begun to send ends with `err` (positive). */
+void rx_fail_peer(struct port *port, struct peer *peer, int err);
+
+/* A checked message for this context: meets its receive or is kept. */
+void rx_message(struct rx *rx, struct peer *peer, const struct packet *p);
+/* A posted receive ends with `err` (positive); `flags` is FI_MSG or FI_TAGGED. */
+void rx_recv_fail(struct rx *rx, struct recv *r, int err, uint64_t flags);
+/* All that wait for `src` alone end with `err`. */
+void rx_fail_directed(struct rx *rx, fi_addr_t src, int err);
+/* What was kept of the peer stands without it from now on. */
+void rx_forget_peer(struct rx *rx, struct peer *peer);
+void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct message *m,
+		       int err);
+
+/* Keeps a message nobody waits for; asks its sender to pause when that is too much. */
+void rx_store(struct rx *rx, const struct message *m, size_t payload_len);
+/* The oldest message kept that such a receive would match, or NULL. */
+struct unexpected *rx_unexpected(struct rx *rx, bool tagged, const struct recv_args *args);
+/* Takes it off its list; the caller frees it with rx_drop. */
+void rx_take(struct rx *rx, struct unexpected *u);
+void rx_drop(struct unexpected *u);
+/* The context goes away; its messages in shared queues too. */
+void rx_forget_context(struct rx *rx);
+/* FI_PEEK, FI_CLAIM, FI_DISCARD. */
+int rx_peek(struct rx *rx, struct port *port, bool tagged, const struct recv_args *args);
+int rx_claimed(struct rx *rx, bool tagged, const struct recv_args *args);
+int rx_discard_claimed(struct rx *rx, bool tagged, const struct recv_args *args);
+/* A receive ready to meet a message. NULL: no memory, or too many segments. */
+struct recv *rx_recv_new(struct rx *rx, const struct recv_args *args);
+
+/* Ends the first posted receive with this context by -FI_ECANCELED. 0 or -FI_ENOENT. */
+int rx_cancel(struct rx *rx, void *context);
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Messages that came before their receive: kept within a bound per receive context, beyond which
+ * their senders are asked to pause; looked at, claimed and dropped as fi_tagged(3) describes.
+ */
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "core/cq.h"
+#include "hw/wire.h"
+#include "xfer/port.h"
+#include "xfer/rx.h"
+#include "xfer/tx.h"
+
+static size_t cost(const struct unexpected *u)
+{
+	return sizeof(*u) + u->held;
+}
+
+static void hold_sender(struct rx *rx, struct peer *peer)
+{
+	if (peer->holding)
+		return;
+	LOG_INFO(LOG_EP_DATA,
+		 "%zu bytes of unexpected messages reach FI_WEFT_UNEXPECTED_MAX=%zu: sender asked to pause",
+		 rx->unexpected_bytes, rx->unexpected_max);
+	peer->holding = true;
+	list_push(&rx->held, &peer->in_held);
+	tx_control(peer, WIRE_HEAD(WIRE_HOLD, 0, 0, 0), 0);
+}
+
+static void resume_senders(struct rx *rx)
+{
+	struct list *node;
+
+	while ((node = list_pop(&rx->held))) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_held);
+
+		peer->holding = false;
+		tx_control(peer, WIRE_HEAD(WIRE_RESUME, 0, 0, 0), 0);
+	}
+}
+
+void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
+{
+	struct rx *q = rx->q;
+	bool tagged = wire_flags(m->head) & WIRE_TAGGED;
+	struct unexpected *u = malloc(sizeof(*u) + payload_len);
+
+	if (!u) {
+		LOG_WARN(LOG_EP_DATA, "out of memory: a message of %zu bytes is lost", m->len);
+		return;
+	}
+	u->rx = rx;
+	u->peer = m->peer;
+	u->src = m->src;
+	u->head = m->head;
+	u->tag = m->tag;
+	u->data = m->data;
+	u->len = m->len;
+	u->held = payload_len;
+	if (payload_len)
+		memcpy(u->payload, m->payload, payload_len);
+	list_push(&q->unexpected[tagged], &u->link);
+	q->unexpected_bytes += cost(u);
+	if (q->unexpected_bytes > q->unexpected_max && m->peer)
+		hold_sender(q, m->peer);
+}
+
+void rx_take(struct rx *rx, struct unexpected *u)
+{
+	list_remove(&u->link);
+	rx->unexpected_bytes -= cost(u);
+	if (!list_empty(&rx->held) && rx->unexpected_bytes <= rx->unexpected_max / 2)
+		resume_senders(rx);
+}
+
+void rx_drop(struct unexpected *u)
+{
+	free(u);
+}
+
+/* A discarded offer or acknowledged message still owes its sender an answer. */
+static void answer_discarded(struct unexpected *u)
+{
+	bool owed = wire_op(u->head) == WIRE_OFFER ||
+		    wire_flags(u->head) & (WIRE_ACK_MATCH | WIRE_ACK_DELIVER);
+
+	if (u->peer && owed)
+		tx_control(u->peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(u->head)), 0);
+}
+
+static size_t message_len(const struct unexpected *u)
+{
+	struct wire_offer offer;
+
+	if (wire_op(u->head) != WIRE_OFFER)
+		return u->len;
+	memcpy(&offer.len, u->payload, sizeof(offer.len));
+	return offer.len;
+}
+
+static void complete_peek(struct rx *rx, bool tagged, const struct recv_args *args,
+			  const struct unexpected *u)
+{
+	struct cq_slot slot = {.context = args->context,
+			       .flags = FI_RECV | (tagged ? FI_TAGGED : FI_MSG),
+			       .tag = u ? u->tag : args->tag,
+			       .src = FI_ADDR_NOTAVAIL};
+
+	if (!rx->cq)
+		return;
+	if (!u) {
+		cq_push_error(rx->cq, &slot,
+			      &(struct cq_error){.err = FI_ENOMSG, .prov_errno = FI_ENOMSG}, NULL);
+		return;
+	}
+	if (wire_flags(u->head) & WIRE_DATA)
+		slot.flags |= FI_REMOTE_CQ_DATA;
+	slot.data = u->data;
+	slot.len = message_len(u);
+	slot.src = u->peer ? u->peer->reported : u->src;
+	cq_push(rx->cq, slot);
+}
+
+int rx_peek(struct rx *rx, struct port *port, bool tagged, const struct recv_args *args)
+{
+	struct unexpected *u = rx_unexpected(rx, tagged, args);
+
+	if (!u && port && port_turn(port))
+		u = rx_unexpected(rx, tagged, args);
+	complete_peek(rx, tagged, args, u);
+	if (!u)
+		return 0;
+	if (args->flags & FI_DISCARD) {
+		rx_take(rx, u);
+		answer_discarded(u);
+		rx_drop(u);
+	} else if (args->flags & FI_CLAIM) {
+		struct fi_context *context = args->context;
+
+		/* Out of reach for others; still counted until it is received. */
+		list_remove(&u->link);
+		context->internal[0] = u;
+	}
+	return 0;
+}
+
+/* FI_CLAIM | FI_DISCARD: the claimed message is dropped. */
+int rx_discard_claimed(struct rx *rx, bool tagged, const struct recv_args *args)
+{
+	struct fi_context *context = args->context;
+	struct unexpected *u = context ? context->internal[0] : NULL;
+
+	if (!u)
+		return -FI_EINVAL;
+	context->internal[0] = NULL;
+	complete_peek(rx, tagged, args, u);
+	rx_take(rx, u);
+	answer_discarded(u);
+	rx_drop(u);
+	return 0;
+}
+
+void rx_forget_context(struct rx *rx)
+{
+	for (int tagged = 0; tagged < 2; tagged++)
+		LIST_EACH_SAFE(node, &rx->q->unexpected[tagged]) {
+			struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
+
+			if (u->rx != rx)
+				continue;
+			rx_take(rx->q, u);
+			rx_drop(u);
+		}
+}
+
+/* Offers of a peer that is gone can never be met; whole messages of its stay good. */
+void rx_forget_peer(struct rx *rx, struct peer *peer)
+{
+	for (int tagged = 0; tagged < 2; tagged++)
+		LIST_EACH_SAFE(node, &rx->q->unexpected[tagged]) {
+			struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
+
+			if (u->peer != peer)
+				continue;
+			if (wire_op(u->head) == WIRE_OFFER) {
+				rx_take(rx->q, u);
+				rx_drop(u);
+			} else {
+				u->src = peer_addr(peer);
+				u->peer = NULL;
+			}
+		}
+}

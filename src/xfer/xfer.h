@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the objects of src/core ask of the engine: tables of entries to install, ports to open and
+ * close, progress. A port is what one address names: listener, receive ring, peers; an ordinary
+ * endpoint has one, all contexts of a scalable endpoint share one.
+ */
+#ifndef WEFT_XFER_XFER_H
+#define WEFT_XFER_XFER_H
+
+#include <rdma/fi_endpoint.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct addr;
+struct av;
+struct cntr;
+struct cq;
+struct domain;
+struct ep;
+struct port;
+struct rx;
+
+#define XFER_INJECT_MAX 4096 /* bytes; every transport takes this much in one packet */
+#define XFER_CTX_MAX 64      /* contexts of a scalable endpoint, each way */
+
+/* Opens the address: binds what `info->src_addr` says or any free one. Domain locked. */
+int port_open(struct domain *dom, const struct fi_info *info, struct port **port);
+/* Ends all its connections; operations still under way are dropped. Domain locked. */
+void port_close(struct port *port);
+const struct addr *port_name(const struct port *port);
+
+/* Moves what can be moved now; true when anything did. Domain locked. Never blocks. */
+bool port_turn(struct port *port);
+
+
+/*
+ * Before sleeping on port_fd: true when whatever arrives from now on makes the descriptor
+ * readable, false when something is there already. Domain locked.
+ */
+bool port_arm(struct port *port);
+/* Readable when a turn would find something, once armed. Owned by the port. */
+int port_fd(const struct port *port);
+
+/* The vector's entry is being removed, or its whole vector closed. Domain locked. */
+void port_forget(struct port *port, fi_addr_t fi_addr);
+
+/* True while something waits for room at a peer, which nobody announces: nap, do not sleep. */
+bool port_waits_for_room(const struct port *port);
+
+/* The same for every port of the domain; xfer_watch_all tells progress_watch of each. */
+bool xfer_turn(struct domain *dom);
+bool xfer_arm(struct domain *dom);
+bool xfer_waits_for_room(struct domain *dom);
+void xfer_watch_all(struct domain *dom);
+
+/* The vector whose entries name peers; removals are told through port_forget. Domain locked. */
+void port_bind_av(struct port *port, struct av *av);
+/* Messages for receive context `index` (below 64) go to `rx`; NULL: nobody. Domain locked. */
+void port_bind_rx(struct port *port, unsigned int index, struct rx *rx);
+
+/* Receive contexts: see xfer/rx.h. */
+struct rx *xfer_rx_open(struct domain *dom);
+/* Posted receives vanish, kept messages are dropped. */
+void xfer_rx_close(struct rx *rx);
+
+struct rx_target {
+	struct cq *cq;     /* where completions go, or NULL */
+	struct cntr *cntr; /* FI_RECV, or NULL */
+	uint64_t caps;
+	uint64_t addr_mask; /* strips a context index off a fi_addr_t */
+	size_t min_multi_recv;
+	struct rx *shared; /* the shared context whose queues it uses, or NULL */
+};
+
+void rx_context_set(struct rx *rx, const struct rx_target *target);
+int rx_context_cancel(struct rx *rx, void *context);
+void rx_context_min_multi_recv(struct rx *rx, size_t bytes);
+
+/*
+ * Installs msg, tagged (rma, atomic, collective) tables that fit the endpoint's capabilities and
+ * the directions it has. 0 or -FI_ENOMEM.
+ */
+int xfer_install(struct ep *ep, bool sends, bool receives);
+/* The same for an endpoint not enabled or shut down: everything refuses. */
+void xfer_refuse(struct ep *ep);
+/* The endpoint is being closed: its operations under way complete nowhere. Domain locked. */
+void xfer_forget(struct ep *ep);
+/* Ends the send of this context that waits to go out by -FI_ECANCELED. 0 or -FI_ENOENT. */
+int xfer_cancel(struct port *port, void *context);
+
+#endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tagged messages between two processes on two cores, timed as an application sees them:
+ *
+ *     client [-i] [-s] PROVIDER lat SIZE...    one-way time of a ping-pong, microseconds
+ *     client [-i] [-s] PROVIDER rate SIZE...   one sender, windows of 64 posted receives, million messages/s
+ *
+ * -i: fi_tinject where the provider takes the size, else fi_tsend.   -s: FI_THREAD_SAFE, not FI_THREAD_DOMAIN.
+ * A line "SIZE VALUE" for each size. It asks for release 1.17 of the API and is linked against that release where
+ * there is one, so one and the same file runs on any libfabric.so.1 that LD_LIBRARY_PATH names. */
+#define _GNU_SOURCE
+#include <stdbool.h>
+#include <string.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+#include "pair.h"
+
+#define WINDOW 64
+#define NAME_ROOM 256
+#define TAG 0x1234567890ULL
+#define ACK_TAG 0x9876543210ULL
+
+static bool inject, safe, rate;
+static char *provider;
+static char **sizes; /* ends with NULL */
+
+static struct fi_info *info;
+static struct fid_fabric *fabric;
+static struct fid_domain *domain;
+static struct fid_cq *cq;
+static struct fid_av *av;
+static struct fid_ep *ep;
+static fi_addr_t peer;
+static char *tx_buf, *rx_buf;
+static struct fi_context2 tx_context[WINDOW], rx_context[WINDOW];
+static size_t room = 8;	       /* bytes of each buffer: the largest size */
+static uint64_t sent, received; /* completions read, */
+static uint64_t posted, taken;	/* sends posted, receives waited for */
+
+static void must(ssize_t ret, const char *call)
+{
+	if (ret >= 0)
+		return;
+	fprintf(stderr, "bench: side %d: %s: %s\n", side, call, fi_strerror((int)-ret));
+	exit(EXIT_FAILURE);
+}
+
+static void find_fabric(void)
+{
+	struct fi_info *hints = fi_allocinfo();
+
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = FI_MSG | FI_TAGGED;
+	hints->mode = FI_CONTEXT | FI_CONTEXT2;
+	hints->domain_attr->threading = safe ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
+	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	hints->fabric_attr->prov_name = strdup(provider);
+	must(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info), "fi_getinfo");
+	fi_freeinfo(hints);
+}
+
+static void open_endpoint(void)
+{
+	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_NONE};
+	struct fi_av_attr av_attr = {.type = FI_AV_UNSPEC, .count = 1};
+
+	must(fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");
+	must(fi_domain(fabric, info, &domain, NULL), "fi_domain");
+	must(fi_cq_open(domain, &cq_attr, &cq, NULL), "fi_cq_open");
+	must(fi_av_open(domain, &av_attr, &av, NULL), "fi_av_open");
+	must(fi_endpoint(domain, info, &ep, NULL), "fi_endpoint");
+	must(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
+	must(fi_ep_bind(ep, &av->fid, 0), "fi_ep_bind");
+	must(fi_enable(ep), "fi_enable");
+}
+
+static void meet(void)
+{
+	char mine[NAME_ROOM] = "", theirs[NAME_ROOM];
+	size_t len = sizeof mine;
+
+	must(fi_getname(&ep->fid, mine, &len), "fi_getname");
+	pair_swap(mine, theirs, sizeof mine);
+	if (fi_av_insert(av, theirs, 1, &peer, 0, NULL) != 1)
+		pair_fail("fi_av_insert refused the address");
+}
+
+static void progress(void)
+{
+	struct fi_cq_tagged_entry entry[8];
+	struct fi_cq_err_entry error = {0};
+	ssize_t ret = fi_cq_read(cq, entry, 8);
+
+	for (ssize_t i = 0; i < ret; i++)
+		(entry[i].flags & FI_RECV) ? received++ : sent++;
+	if (ret == -FI_EAVAIL && fi_cq_readerr(cq, &error, 0) == 1)
+		ret = -error.err;
+	if (ret < 0 && ret != -FI_EAGAIN)
+		must(ret, "fi_cq_read");
+}
+
+static void wait_sent(void)
+{
+	while (sent != posted)
+		progress();
+}
+
+static void wait_received(uint64_t more)
+{
+	taken += more;
+	while (received < taken)
+		progress();
+}
+
+/* Receives have room for the largest size, so that those left over serve the next one. */
+static void post(uint64_t tag, int slot)
+{
+	ssize_t ret;
+
+	while ((ret = fi_trecv(ep, rx_buf, room, NULL, peer, tag, 0, &rx_context[slot])) == -FI_EAGAIN)
+		progress();
+	must(ret, "fi_trecv");
+}
+
+/* An injected message ends at once; its completion, which never comes, is counted here. */
+static void post_send(size_t size, uint64_t tag, int slot)
+{
+	bool now = inject && size <= info->tx_attr->inject_size;
+	ssize_t ret;
+
+	while ((ret = now ? fi_tinject(ep, tx_buf, size, peer, tag)
+			  : fi_tsend(ep, tx_buf, size, NULL, peer, tag, &tx_context[slot])) == -FI_EAGAIN)
+		progress();
+	must(ret, "sending");
+	posted++;
+	sent += now;
+}
+
+static void ping(size_t size)
+{
+	post_send(size, TAG, 0);
+	wait_sent();
+}
+
+/* A receive always stands before the other side can send. */
+static void pong(void)
+{
+	wait_received(1);
+	post(TAG, 0);
+}
+
+static void ping_pong(size_t size, int turns)
+{
+	for (int i = 0; i < turns; i++) {
+		if (side == 0)
+			ping(size);
+		pong();
+		if (side == 1)
+			ping(size);
+	}
+}
+
+static void send_window(size_t size)
+{
+	post(ACK_TAG, 0);
+	for (int i = 0; i < WINDOW; i++)
+		post_send(size, TAG, i);
+	wait_sent();
+	wait_received(1);
+}
+
+static void post_window(void)
+{
+	for (int i = 0; i < WINDOW; i++)
+		post(TAG, i);
+}
+
+/* The next window stands before its sender is told to go on. */
+static void receive_window(void)
+{
+	wait_received(WINDOW);
+	post_window();
+	post_send(8, ACK_TAG, 0);
+	wait_sent();
+}
+
+static void stream(size_t size, int windows)
+{
+	for (int i = 0; i < windows; i++)
+		side == 0 ? send_window(size) : receive_window();
+}
+
+/* One-way microseconds. */
+static double latency(size_t size)
+{
+	int turns = pair_turns(size);
+	double start = microseconds();
+
+	ping_pong(size, turns);
+	return (microseconds() - start) / turns / 2;
+}
+
+/* Million messages a second. */
+static double message_rate(size_t size)
+{
+	int windows = pair_turns(size) / 20;
+	double start = microseconds();
+
+	stream(size, windows);
+	return windows * WINDOW / (microseconds() - start);
+}
+
+/* One exchange whose bytes are looked at, before any that is timed; it also touches every page. */
+static void verify(size_t size)
+{
+	memset(rx_buf, 0, size);
+	for (size_t i = 0; i < size; i++)
+		tx_buf[i] = (char)(i % 251 + 1 + (size_t)side);
+	pair_sync();
+	rate ? stream(size, 1) : ping_pong(size, 1);
+	for (size_t i = 0; i < size && !(rate && side == 0); i++)
+		if (rx_buf[i] != (char)(i % 251 + 1 + (size_t)!side))
+			pair_fail("wrong data received");
+	pair_sync();
+}
+
+static void measure(size_t size)
+{
+	double (*once)(size_t) = rate ? message_rate : latency;
+	double values[REPEATS];
+
+	verify(size);
+	once(size);
+	for (int i = 0; i < REPEATS; i++)
+		values[i] = once(size);
+	if (side == 0)
+		printf("%zu %.4f\n", size, pair_median(values));
+}
+
+static void open_buffers(void)
+{
+	for (char **size = sizes; *size; size++)
+		room = strtoul(*size, NULL, 0) > room ? strtoul(*size, NULL, 0) : room;
+	if (posix_memalign((void **)&tx_buf, 4096, room) || posix_memalign((void **)&rx_buf, 4096, room))
+		pair_fail("no memory");
+}
+
+static void run(void)
+{
+	open_buffers();
+	find_fabric();
+	open_endpoint();
+	meet();
+	if (!rate)
+		post(TAG, 0);
+	else if (side == 1)
+		post_window();
+	for (char **size = sizes; *size; size++)
+		measure(strtoul(*size, NULL, 0));
+	pair_sync();
+	fi_close(&ep->fid);
+	fi_close(&av->fid);
+	fi_close(&cq->fid);
+	fi_close(&domain->fid);
+	fi_close(&fabric->fid);
+	fi_freeinfo(info);
+}
+
+int main(int argc, char **argv)
+{
+	int opt;
+
+	while ((opt = getopt(argc, argv, "is")) != -1) {
+		inject |= opt == 'i';
+		safe |= opt == 's';
+	}
+	if (argc - optind < 3) {
+		fputs("Usage: client [-i] [-s] PROVIDER lat|rate SIZE...\n", stderr);
+		return EXIT_FAILURE;
+	}
+	provider = argv[optind];
+	rate = !strcmp(argv[optind + 1], "rate");
+	sizes = argv + optind + 2;
+	return pair_run(run);
+}

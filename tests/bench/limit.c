@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the machine itself can do between two processes on two cores, with no library between:
+ *
+ *     limit line         one-way time of handing over a cache line, microseconds
+ *     limit copy SIZE..  the bytes copied into shared memory, handed over, and copied out
+ *     limit cma SIZE..   a cache line handed over, then the bytes fetched by one process_vm_readv
+ *     limit tcp SIZE..   the bytes through a TCP socket of the loopback device, both sides spinning
+ *     limit ring         lines a second through a ring of them, millions
+ *
+ * A line "SIZE VALUE" for each size; all times are half a round trip. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include "pair.h"
+
+#define MAX_SIZE (4u << 20)
+#define RING 256 /* lines; a power of two */
+
+/* What a side tells the other: how many messages it has sent, small ones in the same line. */
+struct line {
+	_Alignas(64) _Atomic uint32_t count;
+	char payload[60];
+};
+
+struct shared {
+	struct line line[2];
+	struct line ring[RING];
+	_Alignas(64) _Atomic uint32_t taken;
+	_Alignas(4096) char room[2][MAX_SIZE];
+};
+
+static struct shared *shared;
+static char **args;
+static uint32_t turn;	/* messages exchanged so far, each way */
+static char *tx, *rx;	/* private buffers */
+static int tcp;
+static struct { pid_t pid; char *buffer; } peer;
+
+/* acquire: with the release in hand_over of the other side */
+static void await_turn(void)
+{
+	while (atomic_load_explicit(&shared->line[!side].count, memory_order_acquire) != turn)
+		__builtin_ia32_pause();
+}
+
+static void hand_over(void)
+{
+	atomic_store_explicit(&shared->line[side].count, turn, memory_order_release);
+}
+
+static void line_put(size_t size)
+{
+	(void)size;
+	hand_over();
+}
+
+static void line_get(size_t size)
+{
+	(void)size;
+	await_turn();
+}
+
+static char *slot(int whose, size_t size)
+{
+	return size <= sizeof shared->line[0].payload ? shared->line[whose].payload : shared->room[whose];
+}
+
+static void copy_put(size_t size)
+{
+	memcpy(slot(side, size), tx, size);
+	hand_over();
+}
+
+static void copy_get(size_t size)
+{
+	await_turn();
+	memcpy(rx, slot(!side, size), size);
+}
+
+static void cma_get(size_t size)
+{
+	struct iovec local = {rx, size}, remote = {peer.buffer, size};
+
+	await_turn();
+	if (process_vm_readv(peer.pid, &local, 1, &remote, 1, 0) != (ssize_t)size)
+		pair_fail("process_vm_readv is not allowed here");
+}
+
+/* Both buffers of the kernel may be full at once, but never for two that take turns. */
+static void tcp_put(size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t n = send(tcp, tx + done, size - done, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && errno != EAGAIN)
+			pair_fail("send");
+		done += n > 0 ? (size_t)n : 0;
+	}
+}
+
+static void tcp_get(size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t n = recv(tcp, rx + done, size - done, MSG_DONTWAIT);
+
+		if (!n || (n < 0 && errno != EAGAIN))
+			pair_fail("recv");
+		done += n > 0 ? (size_t)n : 0;
+	}
+}
+
+static const struct way {
+	const char *name;
+	void (*put)(size_t size);
+	void (*get)(size_t size);
+} ways[] = {
+	{"line", line_put, line_get},
+	{"copy", copy_put, copy_get},
+	{"cma", line_put, cma_get},
+	{"tcp", tcp_put, tcp_get},
+}, *way;
+
+static double latency(size_t size)
+{
+	int turns = pair_turns(size);
+	double start = microseconds();
+
+	for (int i = 0; i < turns; i++) {
+		turn++;
+		if (side == 0)
+			way->put(size);
+		way->get(size);
+		if (side == 1)
+			way->put(size);
+	}
+	return (microseconds() - start) / turns / 2;
+}
+
+/* A slot is filled when its count is the number of its turn; taken tells how far the reader is. */
+static double ring_rate(size_t size)
+{
+	uint32_t lines = (uint32_t)pair_turns(size) * 20, end = turn + lines, room = 0;
+	double start = microseconds();
+
+	while (turn != end) {
+		struct line *at = &shared->ring[++turn % RING];
+
+		if (side == 0) {
+			while (!room)
+				room = RING - (turn - 1 - atomic_load_explicit(&shared->taken,
+									       memory_order_acquire));
+			room--;
+			memcpy(at->payload, tx, 8);
+			atomic_store_explicit(&at->count, turn, memory_order_release);
+		} else {
+			while (atomic_load_explicit(&at->count, memory_order_acquire) != turn)
+				__builtin_ia32_pause();
+			memcpy(rx, at->payload, 8);
+			if (turn % (RING / 4) == 0 || turn == end)
+				atomic_store_explicit(&shared->taken, turn, memory_order_release);
+		}
+	}
+	return lines / (microseconds() - start);
+}
+
+static void measure(size_t size)
+{
+	double values[REPEATS];
+
+	for (int i = -1; i < REPEATS; i++) {
+		double value = way ? latency(size) : ring_rate(size);
+
+		values[i < 0 ? 0 : i] = value;
+		pair_sync();
+	}
+	if (side == 0)
+		printf("%zu %.4f\n", size, pair_median(values));
+}
+
+/* Side 0 listens on a port the kernel picks and tells it over the wire. */
+static void tcp_open(void)
+{
+	struct sockaddr_in mine = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}, theirs;
+	socklen_t len = sizeof mine;
+	int on = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (side == 0 && (bind(fd, (struct sockaddr *)&mine, len) || listen(fd, 1) ||
+			  getsockname(fd, (struct sockaddr *)&mine, &len)))
+		pair_fail("listening");
+	pair_swap(&mine, &theirs, sizeof mine);
+	if (side == 1 && connect(fd, (struct sockaddr *)&theirs, sizeof theirs))
+		pair_fail("connecting");
+	tcp = side == 0 ? accept(fd, NULL, NULL) : fd;
+	setsockopt(tcp, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+static void run(void)
+{
+	struct { pid_t pid; char *buffer; } mine;
+
+	if (posix_memalign((void **)&tx, 4096, MAX_SIZE) || posix_memalign((void **)&rx, 4096, MAX_SIZE))
+		pair_fail("no memory");
+	memset(tx, side + 1, MAX_SIZE);
+	memset(rx, side + 1, MAX_SIZE);
+	mine.pid = getpid();
+	mine.buffer = tx;
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	pair_swap(&mine, &peer, sizeof mine);
+	if (way && way->put == tcp_put)
+		tcp_open();
+	if (!*args)
+		measure(8);
+	for (char **size = args; *size; size++) {
+		if (strtoul(*size, NULL, 0) > MAX_SIZE)
+			pair_fail("sizes go up to 4 MiB");
+		measure(strtoul(*size, NULL, 0));
+	}
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		return EXIT_FAILURE;
+	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+		if (!strcmp(argv[1], ways[i].name))
+			way = &ways[i];
+	if (!way && strcmp(argv[1], "ring"))
+		return EXIT_FAILURE;
+	args = argv + 2;
+	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (shared == MAP_FAILED)
+		return EXIT_FAILURE;
+	return pair_run(run);
+}

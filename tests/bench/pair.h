@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the measuring programs share: a pair of processes, each on a core of its own, joined by a socket. */
+#ifndef BENCH_PAIR_H
+#define BENCH_PAIR_H
+
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LIMIT 60    /* seconds a process may live */
+#define REPEATS 11  /* the median of so many repeats is reported */
+
+static int side; /* 0 or 1 */
+static int wire; /* to the other side, for meeting only: nothing measured goes over it */
+
+static double microseconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+static void pair_fail(const char *what)
+{
+	fprintf(stderr, "bench: side %d: %s\n", side, what);
+	exit(EXIT_FAILURE);
+}
+
+/* Gives the other side LEN bytes and takes as many from it. */
+static void pair_swap(const void *mine, void *theirs, size_t len)
+{
+	if (send(wire, mine, len, MSG_NOSIGNAL) != (ssize_t)len ||
+	    recv(wire, theirs, len, MSG_WAITALL) != (ssize_t)len)
+		pair_fail("the other side is gone");
+}
+
+static inline void pair_sync(void)
+{
+	char word = 0;
+
+	pair_swap(&word, &word, 1);
+}
+
+/* Long enough for the clock, short enough for the whole to end in good time. */
+static inline int pair_turns(size_t size)
+{
+	return size <= 4096 ? 20000 : size <= 65536 ? 4000 : size <= 1048576 ? 300 : 60;
+}
+
+static int pair_order(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double pair_median(double values[REPEATS])
+{
+	qsort(values, REPEATS, sizeof values[0], pair_order);
+	return values[REPEATS / 2];
+}
+
+static pid_t pair_start(int which, const int wires[2], void (*run)(void))
+{
+	cpu_set_t cpus;
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(EXIT_FAILURE);
+	alarm(LIMIT);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	side = which;
+	wire = wires[which];
+	close(wires[!which]);
+	CPU_ZERO(&cpus);
+	CPU_SET(which, &cpus);
+	if (sched_setaffinity(0, sizeof cpus, &cpus))
+		pair_fail("there are no two cores here");
+	run();
+	exit(EXIT_SUCCESS);
+}
+
+/* Runs RUN in two processes; the first that fails ends the other. */
+static int pair_run(void (*run)(void))
+{
+	int wires[2], status, failed = 0;
+	pid_t pids[2];
+
+	fflush(stdout);
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, wires))
+		return EXIT_FAILURE;
+	for (int i = 0; i < 2; i++)
+		pids[i] = pair_start(i, wires, run);
+	close(wires[0]);
+	close(wires[1]);
+	for (pid_t pid; (pid = wait(&status)) > 0;) {
+		pid_t other = pids[pid == pids[0]];
+
+		pids[pid != pids[0]] = 0;
+		if (status && !failed++ && other > 0)
+			kill(other, SIGKILL);
+	}
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif /* BENCH_PAIR_H */

@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Installs the missing packages of the groups named: tests/setup.sh build [test] [lint] [bench].
+# It says what it will install before it does; where it may not, it prints the command to run.
+# The apt-get column is the tested one; the others name the same things for their systems.
+set -eu
+cd "$(dirname "$0")/.."
+
+# group  apt-get               dnf                  zypper                  (- : no such package, or part of another)
+packages() {
+	cat <<-'END'
+	build    gcc                   gcc                  gcc
+	build    libc6-dev             glibc-devel          glibc-devel
+	build    make                  make                 make
+	build    autoconf              autoconf             autoconf
+	build    pkg-config            pkgconf-pkg-config   pkg-config
+	build    libibverbs-dev        rdma-core-devel      rdma-core-devel
+	build    librdmacm-dev         -                    -
+	build    libnl-3-dev           libnl3-devel         libnl3-devel
+	build    libnl-route-3-dev     -                    -
+	test     clang                 clang                clang
+	test     check                 check-devel          check-devel
+	test     valgrind              valgrind             valgrind
+	test     libc6-dbg             -                    -
+	test     binutils              binutils             binutils
+	test     python3               python3              python3
+	test     abigail-tools         libabigail           libabigail-tools
+	test     libnuma-dev           numactl-devel        libnuma-devel
+	test     libfabric1            libfabric            libfabric1
+	test     libfabric-bin         -                    libfabric
+	test     openmpi-bin           openmpi              openmpi4
+	test     libopenmpi-dev        openmpi-devel        openmpi4-devel
+	test     netpipe-openmpi       -                    -
+	lint     clang-format          clang-tools-extra    clang
+	lint     clang-tidy            -                    -
+	lint     cppcheck              cppcheck             cppcheck
+	bench    gnuplot-nox           gnuplot              gnuplot
+	END
+}
+
+installed() {
+	case $column in
+	2) [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ] ;;
+	*) rpm -q --whatprovides "$1" >/dev/null 2>&1 ;;
+	esac
+}
+
+missing() {
+	packages | while read -r group apt dnf zypper; do
+		case " $groups " in *" $group "*) ;; *) continue ;; esac
+		case $column in 2) p=$apt ;; 3) p=$dnf ;; *) p=$zypper ;; esac
+		[ "$p" = - ] || installed "$p" || printf '%s ' "$p"
+	done
+}
+
+groups=${*:-build test}
+if command -v apt-get >/dev/null; then
+	column=2 install='apt-get install -y --no-install-recommends'
+elif command -v dnf >/dev/null; then
+	column=3 install='dnf install -y'
+elif command -v zypper >/dev/null; then
+	column=4 install='zypper --non-interactive install'
+else
+	echo "setup: no apt-get, dnf or zypper here: nothing is installed, going on with what there is" >&2
+	exit 0
+fi
+
+need=$(missing)
+need=${need% }
+[ -n "$need" ] || exit 0
+rm -f config.mk # a tree configured before looks again, with the options it had
+
+as=
+if [ "$(id -u)" -ne 0 ]; then
+	as='sudo -n env DEBIAN_FRONTEND=noninteractive'
+	if ! sudo -n true 2>/dev/null; then
+		echo "setup: packages are missing and this user may not install them. Run:" >&2
+		echo "    sudo $install $need" >&2
+		exit 1
+	fi
+fi
+echo "setup: installing through ${install%% *}${as:+ (sudo)}: $need"
+export DEBIAN_FRONTEND=noninteractive
+[ $column -ne 2 ] || $as apt-get update -qq || :
+# shellcheck disable=SC2086 # the words of the commands
+$as $install $need </dev/null >setup.log 2>&1 || {
+	tail -n 20 setup.log >&2
+	echo "setup: failed: $as $install $need" >&2
+	exit 1
+}
+rm -f setup.log
