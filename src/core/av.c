@@ -48,7 +48,7 @@ static int remove_one(struct av *av, fi_addr_t fi_addr)
 	if (av_store_release(av->store, (uint32_t)index))
 		return 0;
 	LIST_EACH(member, &av->store->members)
-		xfer_forget(LIST_ENTRY(member, struct av, in_store), index);
+		port_forget_entry(LIST_ENTRY(member, struct av, in_store), index);
 	av_store_remove(av->store, (uint32_t)index);
 	return 0;
 }

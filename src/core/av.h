@@ -56,6 +56,6 @@ fi_addr_t av_find(struct av *av, const struct addr *addr);
 fi_addr_t av_user_id(struct av *av, fi_addr_t fi_addr);
 
 /* In the engine: the entry is about to go, port_forget for each of av->ports. Domain locked. */
-void xfer_forget(struct av *av, fi_addr_t index);
+void port_forget_entry(struct av *av, fi_addr_t index);
 
 #endif

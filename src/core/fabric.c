@@ -95,16 +95,29 @@ free_fabric:
 	return NULL;
 }
 
-int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+/* Is it what an entry of fi_getinfo may have said? */
+static bool known(const struct fi_fabric_attr *attr)
+{
+	if (!view_find(attr->prov_name)) {
+		LOG_WARN(LOG_FABRIC, "fi_fabric: there is no provider \"%s\"", attr->prov_name);
+		return false;
+	}
+	for (size_t i = 0; i < view_count; i++) {
+		if (strcmp(views[i].fabric, attr->name) == 0)
+			return true;
+	}
+	LOG_WARN(LOG_FABRIC, "fi_fabric: there is no fabric \"%s\"", attr->name);
+	return false;
+}
+
+static int fabric_open(const struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
 	struct fabric *fab;
 
 	if (!attr || !attr->name || !attr->prov_name || !fabric)
 		return -FI_EINVAL;
-	if (!view_find(attr->prov_name)) {
-		LOG_WARN(LOG_FABRIC, "fi_fabric: there is no provider \"%s\"", attr->prov_name);
+	if (!known(attr))
 		return -FI_ENODEV;
-	}
 	fab = new_fabric(attr);
 	if (!fab)
 		return -FI_ENOMEM;
@@ -118,9 +131,14 @@ int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *con
 	return 0;
 }
 
+int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+	return fabric_open(attr, fabric, context);
+}
+
 int fi_fabric2(struct fi_info *info, struct fid_fabric **fabric, uint64_t flags, void *context)
 {
 	if (!info || flags)
 		return -FI_EINVAL;
-	return fi_fabric(info->fabric_attr, fabric, context);
+	return fabric_open(info->fabric_attr, fabric, context);
 }

@@ -179,7 +179,7 @@ void port_bind_rx(struct port *port, unsigned int index, struct rx *rx)
 	port->rx[index] = rx;
 }
 
-void port_forget(struct port *port, fi_addr_t fi_addr)
+static void port_forget(struct port *port, fi_addr_t fi_addr)
 {
 	struct peer *peer;
 
@@ -189,6 +189,12 @@ void port_forget(struct port *port, fi_addr_t fi_addr)
 	port->peers[fi_addr] = &peer_nobody;
 	if (peer->addr == fi_addr)
 		peer->addr = peer->reported = FI_ADDR_NOTAVAIL;
+}
+
+void port_forget_entry(struct av *av, fi_addr_t index)
+{
+	LIST_EACH(node, &av->ports)
+		port_forget(LIST_ENTRY(node, struct port, in_av), index);
 }
 
 static bool flush_busy(struct port *port)

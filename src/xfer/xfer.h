@@ -42,9 +42,6 @@ bool port_arm(struct port *port);
 /* Readable when a turn would find something, once armed. Owned by the port. */
 int port_fd(const struct port *port);
 
-/* The vector's entry is being removed, or its whole vector closed. Domain locked. */
-void port_forget(struct port *port, fi_addr_t fi_addr);
-
 /* True while something waits for room at a peer, which nobody announces: nap, do not sleep. */
 bool port_waits_for_room(const struct port *port);
 
@@ -54,7 +51,10 @@ bool xfer_arm(struct domain *dom);
 bool xfer_waits_for_room(struct domain *dom);
 void xfer_watch_all(struct domain *dom);
 
-/* The vector whose entries name peers; removals are told through port_forget. Domain locked. */
+/*
+ * The vector whose entries name peers; removals are told to port_forget_entry of core/av.h. Domain
+ * locked.
+ */
 void port_bind_av(struct port *port, struct av *av);
 /* Messages for receive context `index` (below 64) go to `rx`; NULL: nobody. Domain locked. */
 void port_bind_rx(struct port *port, unsigned int index, struct rx *rx);

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Programs of every older release: old_nodes.c calls each old entry point with structs of its time.
+set -u
+cd "$(dirname "$0")/../.." || exit
+lib=$(realpath "${BUILD:-build}/libfabric.so") || exit 1
+program=$(mktemp)
+trap 'rm -f "$program"' EXIT
+${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -Iinclude -o "$program" tests/abi/old_nodes.c -ldl || exit 1
+"$program" "$lib"
