@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <rdma/fabric.h>
@@ -39,7 +38,7 @@ static void read_interfaces(void)
 	found = calloc(count_ifaddrs(list) + 1, sizeof(*found));
 	if (found) {
 		for (struct ifaddrs *i = list; i; i = i->ifa_next)
-			if (i->ifa_addr && (i->ifa_flags & IFF_UP) &&
+			if (i->ifa_addr &&
 			    addr_from_user(&found[n], FI_SOCKADDR, i->ifa_addr, 0) == 0)
 				n++;
 		free(mine);

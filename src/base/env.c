@@ -11,16 +11,16 @@
 #include "base/env.h"
 #include "base/log.h"
 
-#define TYPE_OF(member)                                    \
+#define TYPE_OF(member)                                                                            \
 	_Generic(((struct env_settings *)NULL)->member,    \
 		const char *: FI_PARAM_STRING,             \
 		int: FI_PARAM_INT,                         \
 		bool: FI_PARAM_BOOL,                       \
 		size_t: FI_PARAM_SIZE_T)
 
-#define ENV_ROW(type, member, name, fallback, help) \
-	{ name, TYPE_OF(member), fallback, help, offsetof(struct env_settings, member) },
-static const struct env_row rows[] = { ENV_ROWS(ENV_ROW) };
+#define ENV_ROW(type, member, name, fallback, help)                                                \
+	{name, TYPE_OF(member), fallback, help, offsetof(struct env_settings, member)},
+static const struct env_row rows[] = {ENV_ROWS(ENV_ROW)};
 #undef ENV_ROW
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
@@ -36,7 +36,7 @@ const struct env_row *env_rows(size_t *count)
 
 static int parse_bool(const char *text, bool *value)
 {
-	static const char *const words[] = { "0", "1", "no", "yes", "false", "true", "off", "on" };
+	static const char *const words[] = {"0", "1", "no", "yes", "false", "true", "off", "on"};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (strcasecmp(text, words[i]) == 0) {

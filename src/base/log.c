@@ -14,11 +14,11 @@
 
 #define ALL_SUBSYS ((1U << LOG_SUBSYS_COUNT) - 1)
 
-uint32_t log_mask[LOG_LEVEL_COUNT] = { ALL_SUBSYS, ALL_SUBSYS, ALL_SUBSYS, ALL_SUBSYS };
+uint32_t log_mask[LOG_LEVEL_COUNT] = {ALL_SUBSYS, ALL_SUBSYS, ALL_SUBSYS, ALL_SUBSYS};
 
-static int set_up;                   /* atomic: log_mask and prov_list are those of the user */
-static const char *prov_list;        /* FI_LOG_PROV or NULL */
-static const struct log_sink *sink;  /* atomic: of log_redirect, or NULL */
+static int set_up;                  /* atomic: log_mask and prov_list are those of the user */
+static const char *prov_list;       /* FI_LOG_PROV or NULL */
+static const struct log_sink *sink; /* atomic: of log_redirect, or NULL */
 
 static const char *const level_names[LOG_LEVEL_COUNT] = {
 	[FI_LOG_WARN] = "warn",

@@ -64,20 +64,20 @@ const char *log_subsys_name(int subsys);
 bool log_allowed(const char *prov, int level, int subsys);
 
 /* Will a message of this file be written? One load and a test while it will not. */
-#define log_enabled(level, subsys)                                             \
-	(__builtin_expect(log_mask[level] >> (subsys) & 1, 0) && \
+#define log_enabled(level, subsys)                                                                 \
+	(__builtin_expect((log_mask[level] >> (subsys)) & 1U, 0) &&                                \
 	 log_allowed(LOG_PROV, level, subsys))
 
 /* Writes without asking the filters. */
 void log_write(const struct log_place *place, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-#define LOG_AT(level, subsys, ...)                                                            \
-	do {                                                                                  \
-		if (log_enabled(level, subsys))                                               \
-			log_write(&(struct log_place){ LOG_PROV, level, subsys, __func__,     \
-						       __LINE__ },                            \
-				  __VA_ARGS__);                                               \
+#define LOG_AT(level, subsys, ...)                                                                 \
+	do {                                                                                       \
+		if (log_enabled(level, subsys))                                                    \
+			log_write(                                                                 \
+				&(struct log_place){LOG_PROV, level, subsys, __func__, __LINE__},  \
+				__VA_ARGS__);                                                      \
 	} while (0)
 
 #define LOG_WARN(subsys, ...)  LOG_AT(FI_LOG_WARN, subsys, __VA_ARGS__)

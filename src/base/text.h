@@ -15,8 +15,7 @@ struct text {
 void text_init(struct text *t, char *buf, size_t size);
 
 void text_add(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void text_addv(struct text *t, const char *fmt, va_list args)
-	__attribute__((format(printf, 2, 0)));
+void text_addv(struct text *t, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
 
 /* Takes `end` off if the text ends so. */
 void text_strip(struct text *t, const char *end);

@@ -116,12 +116,22 @@ bool cntr_ready(struct cntr *c)
 	return changed(c);
 }
 
+/*
+ * Who sleeps on a condition cannot drive the ports, and none of their descriptors wakes him: a thread
+ * has to. Where the application promised to be alone there is none, and so no sleep.
+ */
+static bool driven(struct cntr *c)
+{
+	if (!wait_is_deaf(&c->wait) || !ports_any(&c->ports))
+		return true;
+	return !c->dom->unlocked && progress_start(c->dom) == 0;
+}
+
 int cntr_arm(struct cntr *c)
 {
 	int nap;
 
-	/* The native sleeper cannot drive the ports, and none of their descriptors wakes it. */
-	if (wait_is_deaf(&c->wait) && progress_start(c->dom) != 0)
+	if (!driven(c))
 		return -FI_EAGAIN;
 	wait_arm(&c->wait);
 	wait_drain(&c->wait);

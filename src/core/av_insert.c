@@ -158,12 +158,35 @@ static size_t stride_of(uint32_t format)
 	}
 }
 
-static void insert_strings(struct av_insertion *in, const char *const *strings)
+/*
+ * fi_av(3) gives FI_ADDR_STR addresses as an array of pointers, while programs in use (fi_pingpong
+ * among them) pass what fi_getname wrote: the strings themselves, one behind the other. An address
+ * of ours has more than eight characters and a pointer has zeros on top, so the first eight bytes
+ * tell which it is.
+ */
+static bool points_to_strings(const void *addr)
 {
+	uint64_t first;
+
+	if (strnlen(addr, sizeof(first)) == sizeof(first))
+		return false;
+	memcpy(&first, addr, sizeof(first));
+	return first >> 48 == 0;
+}
+
+static void insert_strings(struct av_insertion *in, const void *addr)
+{
+	const char *const *pointers = points_to_strings(addr) ? addr : NULL;
+	const char *at = addr;
 	struct addr a;
 
-	for (size_t i = 0; i < in->count; i++)
-		av_insert_next(in, &a, addr_from_user(&a, FI_ADDR_STR, strings[i], 0));
+	for (size_t i = 0; i < in->count; i++) {
+		const char *str = pointers ? pointers[i] : at;
+
+		av_insert_next(in, &a, addr_from_user(&a, FI_ADDR_STR, str, 0));
+		if (!pointers)
+			at += strnlen(at, ADDR_STR_MAX) + 1;
+	}
 }
 
 static void insert_sockaddrs(struct av_insertion *in, const char *at)

@@ -12,7 +12,10 @@
 #include "core/info.h"
 
 /* By the first member a node does not have yet. */
-#define SIZES(info, tx_attr, ep_attr, domain_attr) { info, tx_attr, ep_attr, domain_attr }
+#define SIZES(info, tx_attr, ep_attr, domain_attr)                                                 \
+	{                                                                                          \
+		info, tx_attr, ep_attr, domain_attr                                                \
+	}
 #define INFO(member)   offsetof(struct fi_info, member)
 #define TX(member)     offsetof(struct fi_tx_attr, member)
 #define EP(member)     offsetof(struct fi_ep_attr, member)
@@ -51,43 +54,42 @@ static int hold_hints(const struct fi_info *hints, const struct info_sizes *size
 	return -FI_ENOMEM;
 }
 
-#define BIND(function, symbol, node) \
+#define BIND(function, symbol, node)                                                               \
 	__asm__(".symver " #function "_" #node ", " symbol "@FABRIC_1." #node)
 
 /* The three calls at FABRIC_1.<node>. */
-#define NODE(node)                                                                              \
-	EXTERNALLY_VISIBLE struct fi_info *compat_dupinfo_##node(const struct fi_info *info);   \
-	EXTERNALLY_VISIBLE void compat_freeinfo_##node(struct fi_info *info);                   \
-	EXTERNALLY_VISIBLE int compat_getinfo_##node(uint32_t version, const char *name,        \
-						     const char *service, uint64_t flags,       \
-						     const struct fi_info *hints,               \
-						     struct fi_info **info);                    \
-                                                                                                \
-	struct fi_info *compat_dupinfo_##node(const struct fi_info *info)                       \
-	{                                                                                       \
-		return info ? info_copy(info, &sizes_1_##node) : fi_dupinfo(NULL);              \
-	}                                                                                       \
-                                                                                                \
-	void compat_freeinfo_##node(struct fi_info *info)                                       \
-	{                                                                                       \
-		fi_freeinfo(info);                                                              \
-	}                                                                                       \
-                                                                                                \
-	int compat_getinfo_##node(uint32_t version, const char *name, const char *service,      \
-				  uint64_t flags, const struct fi_info *hints,                  \
-				  struct fi_info **info)                                        \
-	{                                                                                       \
-		struct fi_info *held;                                                           \
-		int ret = hold_hints(hints, &sizes_1_##node, &held);                            \
-                                                                                                \
-		if (!ret)                                                                       \
-			ret = fi_getinfo(version, name, service, flags, held, info);            \
-		fi_freeinfo(held);                                                              \
-		return ret;                                                                     \
-	}                                                                                       \
-                                                                                                \
-	BIND(compat_dupinfo, "fi_dupinfo", node);                                               \
-	BIND(compat_freeinfo, "fi_freeinfo", node);                                             \
+#define NODE(node)                                                                                 \
+	EXTERNALLY_VISIBLE struct fi_info *compat_dupinfo_##node(const struct fi_info *info);      \
+	EXTERNALLY_VISIBLE void compat_freeinfo_##node(struct fi_info *info);                      \
+	EXTERNALLY_VISIBLE int compat_getinfo_##node(                                              \
+		uint32_t version, const char *name, const char *service, uint64_t flags,           \
+		const struct fi_info *hints, struct fi_info **info);                               \
+                                                                                                   \
+	struct fi_info *compat_dupinfo_##node(const struct fi_info *info)                          \
+	{                                                                                          \
+		return info ? info_copy(info, &sizes_1_##node) : fi_dupinfo(NULL);                 \
+	}                                                                                          \
+                                                                                                   \
+	void compat_freeinfo_##node(struct fi_info *info)                                          \
+	{                                                                                          \
+		fi_freeinfo(info);                                                                 \
+	}                                                                                          \
+                                                                                                   \
+	int compat_getinfo_##node(uint32_t version, const char *name, const char *service,         \
+				  uint64_t flags, const struct fi_info *hints,                     \
+				  struct fi_info **info)                                           \
+	{                                                                                          \
+		struct fi_info *held;                                                              \
+		int ret = hold_hints(hints, &sizes_1_##node, &held);                               \
+                                                                                                   \
+		if (!ret)                                                                          \
+			ret = fi_getinfo(version, name, service, flags, held, info);               \
+		fi_freeinfo(held);                                                                 \
+		return ret;                                                                        \
+	}                                                                                          \
+                                                                                                   \
+	BIND(compat_dupinfo, "fi_dupinfo", node);                                                  \
+	BIND(compat_freeinfo, "fi_freeinfo", node);                                                \
 	BIND(compat_getinfo, "fi_getinfo", node)
 
 NODE(0);

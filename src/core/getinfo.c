@@ -21,11 +21,14 @@ static bool match_name(const struct view *v, const struct query *q, struct refus
 	const struct fi_fabric_attr *asked = fabric_hints(q);
 	const char *prov = asked ? asked->prov_name : NULL, *user = env_get()->provider;
 
-	if (!view_offered(v, prov))
+	if (!view_offered(v, prov) && user)
 		return hints_refuse(why,
-				    "fabric_attr->prov_name: \"%.100s\" asked, FI_PROVIDER is "
-				    "\"%.100s\"",
-				    prov ? prov : "", user ? user : "");
+				    "fabric_attr->prov_name: \"%.100s\" asked, \"%.100s\" "
+				    "by FI_PROVIDER",
+				    prov ? prov : "", user);
+	if (!view_offered(v, prov))
+		return hints_refuse(why, "fabric_attr->prov_name: \"%.100s\" asked",
+				    prov ? prov : "");
 	if (asked && asked->name && strcmp(asked->name, v->fabric) != 0)
 		return hints_refuse(why, "fabric_attr->name: \"%.100s\" asked, \"%s\" offered",
 				    asked->name, v->fabric);

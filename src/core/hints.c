@@ -98,13 +98,16 @@ static bool match_type(const struct view *v, const struct fi_info *hints, struct
 		       struct refusal *why)
 {
 	const struct fi_ep_attr *asked = hints ? hints->ep_attr : NULL;
+	char name[64];
 
 	if (asked && asked->type != FI_EP_UNSPEC && asked->type != v->type)
 		return hints_refuse_value(why, "ep_attr->type", FI_TYPE_EP_TYPE, asked->type,
 					  v->type);
 	if (asked && asked->protocol != FI_PROTO_UNSPEC && asked->protocol != v->protocol)
-		return hints_refuse(why, "ep_attr->protocol: %#x asked, %#x offered",
-				    asked->protocol, v->protocol);
+		return hints_refuse(
+			why, "ep_attr->protocol: %s (%#x) asked, %#x offered",
+			fi_tostr_r(name, sizeof(name), &asked->protocol, FI_TYPE_PROTOCOL),
+			asked->protocol, v->protocol);
 	info->ep_attr->type = v->type;
 	info->ep_attr->protocol = v->protocol;
 	return true;

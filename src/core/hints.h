@@ -13,7 +13,7 @@
 
 /* Why a view is not offered, for the log. */
 struct refusal {
-	char text[320];
+	char text[640];
 };
 
 /* Says why; always false. */

@@ -138,13 +138,16 @@ struct fi_info *info_copy(const struct fi_info *from, const struct info_sizes *s
 /* All attributes there, everything zero. */
 static struct fi_info *blank(void)
 {
-	struct fi_tx_attr tx = { 0 };
-	struct fi_rx_attr rx = { 0 };
-	struct fi_ep_attr ep = { 0 };
-	struct fi_domain_attr domain = { 0 };
-	struct fi_fabric_attr fabric = { 0 };
-	struct fi_info info = { .tx_attr = &tx, .rx_attr = &rx, .ep_attr = &ep,
-				.domain_attr = &domain, .fabric_attr = &fabric };
+	struct fi_tx_attr tx = {0};
+	struct fi_rx_attr rx = {0};
+	struct fi_ep_attr ep = {0};
+	struct fi_domain_attr domain = {0};
+	struct fi_fabric_attr fabric = {0};
+	struct fi_info info = {.tx_attr = &tx,
+			       .rx_attr = &rx,
+			       .ep_attr = &ep,
+			       .domain_attr = &domain,
+			       .fabric_attr = &fabric};
 
 	return info_copy(&info, &present);
 }

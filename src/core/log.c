@@ -20,8 +20,8 @@ int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
 	return log_allowed(name_of(prov), (int)level, (int)subsys);
 }
 
-int fi_log_ready(const struct fi_provider *prov, enum fi_log_level level,
-		 enum fi_log_subsys subsys, uint64_t *showtime)
+int fi_log_ready(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
+		 uint64_t *showtime)
 {
 	uint64_t now, due;
 
@@ -39,7 +39,7 @@ int fi_log_ready(const struct fi_provider *prov, enum fi_log_level level,
 void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
 	    const char *func, int line, const char *fmt, ...)
 {
-	struct log_place place = { name_of(prov), (int)level, (int)subsys, func, line };
+	struct log_place place = {name_of(prov), (int)level, (int)subsys, func, line};
 	char msg[MESSAGE_BYTES];
 	struct text t;
 	va_list args;

@@ -23,7 +23,7 @@ struct param {
 };
 
 /* Defined ones, oldest first; they stay for the life of the process. */
-static struct list defined = { &defined, &defined };
+static struct list defined = {&defined, &defined};
 static pthread_mutex_t defined_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* FI_<PROVIDER>_<NAME> or FI_<NAME> in capitals, from malloc. */
@@ -42,7 +42,7 @@ static char *variable_of(const struct fi_provider *prov, const char *name)
 /* With the lock held. */
 static struct param *find_defined(const char *variable)
 {
-	LIST_EACH(node, &defined) {
+	LIST_EACH (node, &defined) {
 		struct param *p = LIST_ENTRY(node, struct param, link);
 
 		if (strcmp(p->name, variable) == 0)
@@ -83,7 +83,7 @@ static int define(char *name, enum fi_param_type type, char *help)
 		free(help);
 		return -FI_ENOMEM;
 	}
-	*p = (struct param){ .name = name, .type = type, .help = help };
+	*p = (struct param){.name = name, .type = type, .help = help};
 	pthread_mutex_lock(&defined_lock);
 	known = find_defined(name);
 	if (!known)
@@ -193,7 +193,7 @@ static size_t count_defined(void)
 {
 	size_t count = 0;
 
-	LIST_EACH(node, &defined)
+	LIST_EACH (node, &defined)
 		count++;
 	return count;
 }
@@ -205,7 +205,7 @@ static int describe_all(struct fi_param *to, const struct env_row *row, size_t r
 
 	for (; rows && !ret; rows--, row++)
 		ret = describe(to++, row->name, row->type, row_help(row));
-	LIST_EACH(node, &defined) {
+	LIST_EACH (node, &defined) {
 		const struct param *p = LIST_ENTRY(node, struct param, link);
 
 		if (ret)

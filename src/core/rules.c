@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/text.h"
 #include "core/rules.h"
 
 /* Bits in groups of two: every tag bit may be masked on its own. fi_endpoint(3) */
@@ -64,14 +65,14 @@ struct rule {
 	{                                                                \
 		.hint = #part_ "_attr->" #member,                        \
 		.part = PART_##part_,                                    \
-		.test = check,                                           \
-		.grant = give,                                           \
+		.test = (check),                                         \
+		.grant = (give),                                         \
 		.size = sizeof(((struct fi_##part_##_attr *)0)->member), \
 		.at = offsetof(struct fi_##part_##_attr, member),        \
-		.type = print,                                           \
-		.since = version,                                        \
-		.offered = limit,                                        \
-		.usual = value,                                          \
+		.type = (print),                                         \
+		.since = (version),                                      \
+		.offered = (limit),                                      \
+		.usual = (value),                                        \
 	}
 /* clang-format on */
 
@@ -204,12 +205,29 @@ static uint64_t granted(const struct rule *r, uint64_t asked)
 	return r->usual;
 }
 
+/* The names of the values that ONE_OF lets pass. */
+static bool refuse_choice(const struct rule *r, uint64_t asked, struct refusal *why)
+{
+	uint32_t narrow = (uint32_t)asked;
+	char name[64], all[256];
+	struct text t;
+
+	text_init(&t, all, sizeof(all));
+	for (uint32_t value = 0; value < 64; value++) {
+		if (r->offered & BIT(value))
+			text_add(&t, "%s, ", fi_tostr_r(name, sizeof(name), &value, r->type));
+	}
+	text_strip(&t, ", ");
+	fi_tostr_r(name, sizeof(name), &narrow, r->type);
+	return hints_refuse(why, "%s: %s (%u) asked, %s offered", r->hint, name, narrow, all);
+}
+
 static bool refuse(const struct rule *r, uint64_t asked, struct refusal *why)
 {
-	if (r->type != NUMBER && r->test == WITHIN)
-		return hints_refuse_value(why, r->hint, (enum fi_type)r->type, asked, r->offered);
+	if (r->type != NUMBER && r->test == ONE_OF)
+		return refuse_choice(r, asked, why);
 	if (r->type != NUMBER)
-		return hints_refuse_value(why, r->hint, (enum fi_type)r->type, asked, r->usual);
+		return hints_refuse_value(why, r->hint, (enum fi_type)r->type, asked, r->offered);
 	return hints_refuse(why, "%s: %llu (%#llx) asked, %llu offered", r->hint,
 			    (unsigned long long)asked, (unsigned long long)asked,
 			    (unsigned long long)r->offered);

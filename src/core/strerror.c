@@ -2,7 +2,7 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-#define AT(errnum) [(errnum) - FI_ERRNO_OFFSET]
+#define AT(errnum) [(errnum)-FI_ERRNO_OFFSET]
 
 static const char *const texts[FI_ERRNO_MAX - FI_ERRNO_OFFSET] = {
 	AT(FI_EOTHER) = "Unspecified error",

@@ -55,7 +55,7 @@ static void add_member(struct text *t, const struct tostr_member *m, const void 
 		const int *i;
 		void *const *ptr;
 		char *const *str;
-	} at = { (const char *)data + m->offset };
+	} at = {(const char *)data + m->offset};
 
 	switch (m->kind) {
 	case SIZE:

@@ -5,8 +5,14 @@
 
 #include "core/tostr_layout.h"
 
-#define M(kind, type, member)    { #member, offsetof(struct type, member), kind, 0 }
-#define NAMES(set, type, member) { #member, offsetof(struct type, member), NAMED, set }
+#define M(kind, type, member)                                                                      \
+	{                                                                                          \
+#member, offsetof(struct type, member), kind, 0                                    \
+	}
+#define NAMES(set, type, member)                                                                   \
+	{                                                                                          \
+#member, offsetof(struct type, member), NAMED, set                                 \
+	}
 
 static const struct tostr_member tx_attr[] = {
 	NAMES(FI_TYPE_CAPS, fi_tx_attr, caps),
@@ -30,18 +36,12 @@ static const struct tostr_member rx_attr[] = {
 };
 
 static const struct tostr_member ep_attr[] = {
-	NAMES(FI_TYPE_EP_TYPE, fi_ep_attr, type),
-	NAMES(FI_TYPE_PROTOCOL, fi_ep_attr, protocol),
-	M(U32, fi_ep_attr, protocol_version),
-	M(SIZE, fi_ep_attr, max_msg_size),
-	M(SIZE, fi_ep_attr, msg_prefix_size),
-	M(SIZE, fi_ep_attr, max_order_raw_size),
-	M(SIZE, fi_ep_attr, max_order_war_size),
-	M(SIZE, fi_ep_attr, max_order_waw_size),
-	M(BITS64, fi_ep_attr, mem_tag_format),
-	M(CTX_COUNT, fi_ep_attr, tx_ctx_cnt),
-	M(CTX_COUNT, fi_ep_attr, rx_ctx_cnt),
-	M(SIZE, fi_ep_attr, auth_key_size),
+	NAMES(FI_TYPE_EP_TYPE, fi_ep_attr, type), NAMES(FI_TYPE_PROTOCOL, fi_ep_attr, protocol),
+	M(U32, fi_ep_attr, protocol_version),     M(SIZE, fi_ep_attr, max_msg_size),
+	M(SIZE, fi_ep_attr, msg_prefix_size),     M(SIZE, fi_ep_attr, max_order_raw_size),
+	M(SIZE, fi_ep_attr, max_order_war_size),  M(SIZE, fi_ep_attr, max_order_waw_size),
+	M(BITS64, fi_ep_attr, mem_tag_format),    M(CTX_COUNT, fi_ep_attr, tx_ctx_cnt),
+	M(CTX_COUNT, fi_ep_attr, rx_ctx_cnt),     M(SIZE, fi_ep_attr, auth_key_size),
 };
 
 static const struct tostr_member domain_attr[] = {
@@ -92,10 +92,8 @@ static const struct tostr_member info[] = {
 };
 
 static const struct tostr_member av_attr[] = {
-	NAMES(FI_TYPE_AV_TYPE, fi_av_attr, type),
-	M(SIZE, fi_av_attr, count),
-	M(SIZE, fi_av_attr, ep_per_node),
-	M(STR, fi_av_attr, name),
+	NAMES(FI_TYPE_AV_TYPE, fi_av_attr, type), M(SIZE, fi_av_attr, count),
+	M(SIZE, fi_av_attr, ep_per_node),         M(STR, fi_av_attr, name),
 	NAMES(TOSTR_AV_FLAGS, fi_av_attr, flags),
 };
 
@@ -135,18 +133,15 @@ static const struct tostr_member cq_err_entry[] = {
 	M(SIZE, fi_cq_err_entry, olen),
 	M(INT, fi_cq_err_entry, err),
 	/* err, not prov_errno: every release prints it so, and the text is part of the promise. */
-	{ "prov_errno", offsetof(struct fi_cq_err_entry, err), INT, 0 },
+	{"prov_errno", offsetof(struct fi_cq_err_entry, err), INT, 0},
 	M(PTR, fi_cq_err_entry, err_data),
 	M(SIZE, fi_cq_err_entry, err_data_size),
 };
 
 static const struct tostr_member device_attr[] = {
-	M(STR, fi_device_attr, name),
-	M(STR, fi_device_attr, device_id),
-	M(STR, fi_device_attr, device_version),
-	M(STR, fi_device_attr, vendor_id),
-	M(STR, fi_device_attr, driver),
-	M(STR, fi_device_attr, firmware),
+	M(STR, fi_device_attr, name),           M(STR, fi_device_attr, device_id),
+	M(STR, fi_device_attr, device_version), M(STR, fi_device_attr, vendor_id),
+	M(STR, fi_device_attr, driver),         M(STR, fi_device_attr, firmware),
 };
 
 static const struct tostr_member bus_attr[] = {
@@ -161,14 +156,15 @@ static const struct tostr_member pci_attr[] = {
 };
 
 static const struct tostr_member link_attr[] = {
-	M(STR, fi_link_attr, address),
-	M(SIZE, fi_link_attr, mtu),
-	M(SIZE, fi_link_attr, speed),
-	NAMES(TOSTR_LINK_STATE, fi_link_attr, state),
+	M(STR, fi_link_attr, address),      M(SIZE, fi_link_attr, mtu),
+	M(SIZE, fi_link_attr, speed),       NAMES(TOSTR_LINK_STATE, fi_link_attr, state),
 	M(STR, fi_link_attr, network_type),
 };
 
-#define LAYOUT(x) { "fi_" #x, x, sizeof(x) / sizeof((x)[0]) }
+#define LAYOUT(x)                                                                                  \
+	{                                                                                          \
+		"fi_" #x, x, sizeof(x) / sizeof((x)[0])                                            \
+	}
 
 static const struct tostr_layout by_type[] = {
 	[FI_TYPE_INFO] = LAYOUT(info),

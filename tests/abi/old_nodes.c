@@ -17,12 +17,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define CHECK(what)                                                                              \
-	do {                                                                                     \
-		if (!(what)) {                                                                   \
-			printf("old_nodes: %s, line %d: %s\n", now->name, __LINE__, #what);      \
-			failed = 1;                                                              \
-		}                                                                                \
+#define CHECK(what)                                                                                \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			printf("old_nodes: %s, line %d: %s\n", now->name, __LINE__, #what);        \
+			failed = 1;                                                                \
+		}                                                                                  \
 	} while (0)
 
 /* Bytes a program linked with the node compiled in. */
@@ -33,13 +33,13 @@ struct node {
 };
 
 static const struct node nodes[] = {
-	{ "FABRIC_1.0", FI_VERSION(1, 0), 112, 72, 80, 120 },
-	{ "FABRIC_1.1", FI_VERSION(1, 5), 112, 72, 96, 184 },
-	{ "FABRIC_1.2", FI_VERSION(1, 7), 120, 72, 96, 184 },
-	{ "FABRIC_1.3", FI_VERSION(1, 9), 120, 80, 96, 192 },
-	{ "FABRIC_1.7", FI_VERSION(1, 20), 120, 80, 96, 200 },
-	{ "FABRIC_1.8", FI_VERSION(2, 0), 120, 80, 96, 208 },
-	{ "FABRIC_1.9", FI_VERSION(2, 5), 120, 80, 96, 224 },
+	{"FABRIC_1.0", FI_VERSION(1, 0), 112, 72, 80, 120},
+	{"FABRIC_1.1", FI_VERSION(1, 5), 112, 72, 96, 184},
+	{"FABRIC_1.2", FI_VERSION(1, 7), 120, 72, 96, 184},
+	{"FABRIC_1.3", FI_VERSION(1, 9), 120, 80, 96, 192},
+	{"FABRIC_1.7", FI_VERSION(1, 20), 120, 80, 96, 200},
+	{"FABRIC_1.8", FI_VERSION(2, 0), 120, 80, 96, 208},
+	{"FABRIC_1.9", FI_VERSION(2, 5), 120, 80, 96, 224},
 };
 
 static const struct node *now;
@@ -54,7 +54,8 @@ static int (*getinfo)(uint32_t, const char *, const char *, uint64_t, const stru
 static void *at_edge(size_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	char *area = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *area =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (area == MAP_FAILED || mprotect(area + page, page, PROT_NONE)) {
 		perror("old_nodes: mmap");
@@ -105,9 +106,10 @@ static int nic_control(struct fid *fid, int command, void *arg)
 	return 0;
 }
 
-static struct fi_ops nic_ops = { .size = sizeof(nic_ops), .close = nic_close, .control = nic_control };
+static struct fi_ops nic_ops = {
+	.size = sizeof(nic_ops), .close = nic_close, .control = nic_control};
 
-static struct fid_nic nic = { .fid = { .fclass = FI_CLASS_NIC, .ops = &nic_ops } };
+static struct fid_nic nic = {.fid = {.fclass = FI_CLASS_NIC, .ops = &nic_ops}};
 
 /* ---- Structs of the time ---- */
 
@@ -121,20 +123,20 @@ static bool has(size_t size, size_t offset)
 #define EP(member)     has(now->ep_attr, offsetof(struct fi_ep_attr, member))
 #define DOMAIN(member) has(now->domain_attr, offsetof(struct fi_domain_attr, member))
 
-static struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = 0x1234 };
+static struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = 0x1234};
 static uint8_t key[5] = "key";
 static struct fid handle;
 
 static struct fi_tx_attr *old_tx(void)
 {
-	struct fi_tx_attr attr = { .caps = FI_MSG, .rma_iov_limit = 3, .tclass = FI_TC_BULK_DATA };
+	struct fi_tx_attr attr = {.caps = FI_MSG, .rma_iov_limit = 3, .tclass = FI_TC_BULK_DATA};
 
 	return copy_at_edge(&attr, now->tx_attr);
 }
 
 static struct fi_ep_attr *old_ep(void)
 {
-	struct fi_ep_attr attr = { .type = FI_EP_RDM, .rx_ctx_cnt = 7, .auth_key_size = sizeof(key) };
+	struct fi_ep_attr attr = {.type = FI_EP_RDM, .rx_ctx_cnt = 7, .auth_key_size = sizeof(key)};
 
 	attr.auth_key = copy_at_edge(key, sizeof(key));
 	return copy_at_edge(&attr, now->ep_attr);
@@ -143,9 +145,16 @@ static struct fi_ep_attr *old_ep(void)
 static struct fi_domain_attr *old_domain(void)
 {
 	struct fi_domain_attr attr = {
-		.name = (char *)"domain", .max_ep_srx_ctx = 8, .cntr_cnt = 9, .mr_cnt = 10,
-		.tclass = FI_TC_LOW_LATENCY, .max_ep_auth_key = 11, .max_group_id = 12,
-		.max_cntr_value = 13, .max_err_cntr_value = 14, .auth_key_size = sizeof(key),
+		.name = (char *)"domain",
+		.max_ep_srx_ctx = 8,
+		.cntr_cnt = 9,
+		.mr_cnt = 10,
+		.tclass = FI_TC_LOW_LATENCY,
+		.max_ep_auth_key = 11,
+		.max_group_id = 12,
+		.max_cntr_value = 13,
+		.max_err_cntr_value = 14,
+		.auth_key_size = sizeof(key),
 	};
 
 	attr.auth_key = copy_at_edge(key, sizeof(key));
@@ -155,11 +164,15 @@ static struct fi_domain_attr *old_domain(void)
 /* Everything the release had, and `next`, which a copy does not follow. */
 static struct fi_info *old_info(void)
 {
-	struct fi_rx_attr rx = { .caps = FI_RECV, .iov_limit = 6 };
-	struct fi_fabric_attr fabric = { .name = (char *)"fabric", .prov_name = (char *)"prov" };
+	struct fi_rx_attr rx = {.caps = FI_RECV, .iov_limit = 6};
+	struct fi_fabric_attr fabric = {.name = (char *)"fabric", .prov_name = (char *)"prov"};
 	struct fi_info info = {
-		.next = (struct fi_info *)8, .caps = FI_MSG, .addr_format = FI_SOCKADDR_IN,
-		.src_addrlen = sizeof(address), .handle = &handle, .nic = &nic,
+		.next = (struct fi_info *)8,
+		.caps = FI_MSG,
+		.addr_format = FI_SOCKADDR_IN,
+		.src_addrlen = sizeof(address),
+		.handle = &handle,
+		.nic = &nic,
 	};
 
 	info.src_addr = copy_at_edge(&address, sizeof(address));
@@ -255,7 +268,7 @@ static void *symbol(void *lib, const char *name)
 
 static struct fi_info *old_hints(void)
 {
-	struct fi_info info = { .caps = FI_MSG, .mode = FI_CONTEXT };
+	struct fi_info info = {.caps = FI_MSG, .mode = FI_CONTEXT};
 
 	info.tx_attr = at_edge(now->tx_attr);
 	info.rx_attr = at_edge(sizeof(struct fi_rx_attr));
@@ -275,8 +288,8 @@ static void check_fabric(void *lib, const struct fi_info *info)
 
 	if (now->api != FI_VERSION(1, 0) && now->api != FI_VERSION(1, 5))
 		return;
-	fabric = (int (*)(struct fi_fabric_attr *, struct fid_fabric **, void *))symbol(lib,
-										"fi_fabric");
+	fabric = (int (*)(struct fi_fabric_attr *, struct fid_fabric **, void *))symbol(
+		lib, "fi_fabric");
 	if (!fabric)
 		return;
 	CHECK(fabric(NULL, &opened, NULL) == -FI_EINVAL && !opened);
@@ -318,7 +331,8 @@ int main(int argc, char **argv)
 		dupinfo = (struct fi_info * (*)(const struct fi_info *)) symbol(lib, "fi_dupinfo");
 		freeinfo = (void (*)(struct fi_info *))symbol(lib, "fi_freeinfo");
 		getinfo = (int (*)(uint32_t, const char *, const char *, uint64_t,
-				   const struct fi_info *, struct fi_info **))symbol(lib, "fi_getinfo");
+				   const struct fi_info *, struct fi_info **))symbol(lib,
+										     "fi_getinfo");
 		if (!dupinfo || !freeinfo || !getinfo)
 			continue;
 		check_dupinfo();

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <check.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/eq.h"
+
+#define STUCK_MS 5000
+
+static struct fid_fabric *fabric;
+
+static void open_fabric(uint32_t api)
+{
+	struct fi_fabric_attr attr = {.name = "weft", .prov_name = "weft", .api_version = api};
+
+	ck_assert_int_eq(fi_fabric(&attr, &fabric, NULL), 0);
+}
+
+static void setup(void)
+{
+	open_fabric(FI_VERSION(1, 17));
+}
+
+static void teardown(void)
+{
+	ck_assert_int_eq(fi_close(&fabric->fid), 0);
+}
+
+static struct fid_eq *open_eq(uint64_t flags, enum fi_wait_obj obj)
+{
+	struct fi_eq_attr attr = {.size = 1, .flags = flags, .wait_obj = obj};
+	struct fid_eq *eq;
+
+	ck_assert_int_eq(fi_eq_open(fabric, &attr, &eq, &attr), 0);
+	ck_assert_ptr_eq(eq->fid.context, &attr);
+	return eq;
+}
+
+START_TEST(open_and_close)
+{
+	struct fi_eq_attr attr = {.flags = FI_TAGGED};
+	struct fid_eq *eq;
+
+	ck_assert_int_eq(fi_eq_open(fabric, &attr, &eq, NULL), -FI_EINVAL);
+	attr.flags = 0;
+	attr.wait_obj = FI_WAIT_SET;
+	ck_assert_int_eq(fi_eq_open(fabric, &attr, &eq, NULL), -FI_EINVAL);
+	ck_assert_int_eq(fi_eq_open(fabric, NULL, &eq, NULL), 0);
+	ck_assert_int_eq(fi_close(&fabric->fid), -FI_EBUSY);
+	ref_get(&eq_of(eq)->ref);
+	ck_assert_int_eq(fi_close(&eq->fid), -FI_EBUSY);
+	ref_put(&eq_of(eq)->ref);
+	ck_assert_int_eq(fi_close(&eq->fid), 0);
+}
+END_TEST
+
+START_TEST(write_and_read)
+{
+	struct fid_eq *eq = open_eq(FI_WRITE, FI_WAIT_NONE);
+	struct fi_eq_entry in = {.data = 7}, out;
+	uint32_t event = 99;
+
+	ck_assert_int_eq(fi_eq_read(eq, &event, &out, sizeof(out), 0), -FI_EAGAIN);
+	ck_assert_int_eq(fi_eq_write(eq, FI_NOTIFY, &in, sizeof(in), 0), sizeof(in));
+	ck_assert_int_eq(fi_eq_write(eq, 1234, NULL, 0, 0), 0);
+	ck_assert_int_eq(fi_eq_read(eq, &event, &out, sizeof(out) - 1, 0), -FI_ETOOSMALL);
+	ck_assert_uint_eq(event, 99);
+	ck_assert_int_eq(fi_eq_read(eq, &event, &out, sizeof(out), FI_PEEK), sizeof(out));
+	memset(&out, 0, sizeof(out));
+	ck_assert_int_eq(fi_eq_read(eq, &event, &out, sizeof(out), 0), sizeof(out));
+	ck_assert_uint_eq(event, FI_NOTIFY);
+	ck_assert_uint_eq(out.data, 7);
+	ck_assert_int_eq(fi_eq_read(eq, &event, NULL, 0, 0), 0);
+	ck_assert_uint_eq(event, 1234);
+	ck_assert_int_eq(fi_eq_read(eq, &event, &out, sizeof(out), 0), -FI_EAGAIN);
+	ck_assert_int_eq(fi_close(&eq->fid), 0);
+}
+END_TEST
+
+START_TEST(write_refused)
+{
+	struct fid_eq *eq = open_eq(0, FI_WAIT_NONE);
+	ssize_t n = 0;
+
+	ck_assert_int_eq(fi_eq_write(eq, FI_NOTIFY, "x", 1, 0), -FI_EINVAL);
+	ck_assert_int_eq(fi_close(&eq->fid), 0);
+	eq = open_eq(FI_WRITE, FI_WAIT_NONE);
+	for (int i = 0; i < 100000 && n >= 0; i++)
+		n = fi_eq_write(eq, FI_NOTIFY, "x", 1, 0);
+	ck_assert_int_eq(n, -FI_EAGAIN);
+	/* What the library has to say is kept all the same. */
+	ck_assert_int_eq(eq_post(eq_of(eq), FI_SHUTDOWN, NULL, 0), 0);
+	ck_assert_int_eq(fi_close(&eq->fid), 0);
+}
+END_TEST
+
+START_TEST(connection_data_is_cut)
+{
+	struct fid_eq *eq = open_eq(0, FI_WAIT_NONE);
+	char in[sizeof(struct fi_eq_cm_entry) + 20] = {0}, out[sizeof(in)];
+	uint32_t event;
+
+	memcpy(in + sizeof(struct fi_eq_cm_entry), "abcdefgh", 8);
+	ck_assert_int_eq(eq_post(eq_of(eq), FI_CONNECTED, in, sizeof(in)), 0);
+	ck_assert_int_eq(fi_eq_read(eq, &event, out, 15, 0), -FI_ETOOSMALL);
+	ck_assert_int_eq(fi_eq_read(eq, &event, out, 20, 0), 20);
+	ck_assert_int_eq(memcmp(out + sizeof(struct fi_eq_cm_entry), "abcd", 4), 0);
+	ck_assert_int_eq(fi_eq_read(eq, &event, out, sizeof(out), 0), -FI_EAGAIN);
+	ck_assert_int_eq(fi_close(&eq->fid), 0);
+}
+END_TEST
+
+START_TEST(errors_come_first)
+{
+	struct fid_eq *eq = open_eq(FI_WRITE, FI_WAIT_NONE);
+	struct fi_eq_err_entry in = {.context = &in, .data = 3, .err = FI_ECONNREFUSED}, out = {0};
+	uint32_t event;
+	char c;
+
+	ck_assert_int_eq(fi_eq_readerr(eq, &out, 0), -FI_EAGAIN);
+	ck_assert_int_eq(fi_eq_write(eq, FI_NOTIFY, "x", 1, 0), 1);
+	ck_assert_int_eq(eq_post_error(eq_of(eq), &in), 0);
+	ck_assert_int_eq(fi_eq_read(eq, &event, &c, 1, 0), -FI_EAVAIL);
+	ck_assert_int_eq(fi_eq_readerr(eq, &out, FI_PEEK), sizeof(out));
+	memset(&out, 0, sizeof(out));
+	ck_assert_int_eq(fi_eq_readerr(eq, &out, 0), sizeof(out));
+	ck_assert_int_eq(out.err, FI_ECONNREFUSED);
+	ck_assert_uint_eq(out.data, 3);
+	ck_assert_ptr_eq(out.context, &in);
+	ck_assert_uint_eq(out.err_data_size, 0);
+	ck_assert_int_eq(fi_eq_readerr(eq, &out, 0), -FI_EAGAIN);
+	ck_assert_int_eq(fi_eq_read(eq, &event, &c, 1, 0), 1);
+	ck_assert_int_eq(fi_close(&eq->fid), 0);
+}
+END_TEST
+
+static void post_err_data(struct fid_eq *eq)
+{
+	struct fi_eq_err_entry in = {.err = FI_EIO, .err_data = "why", .err_data_size = 4};
+
+	ck_assert_int_eq(eq_post_error(eq_of(eq), &in), 0);
+}
+
+START_TEST(err_data)
+{
+	struct fid_eq *eq = open_eq(0, FI_WAIT_NONE);
+	char room[8] = "zzzzzzz";
+	struct fi_eq_err_entry out = {.err_data = room, .err_data_size = 2};
+
+	post_err_data(eq);
+	post_err_data(eq);
+	post_err_data(eq);
+	ck_assert_int_eq(fi_eq_readerr(eq, &out, 0), sizeof(out));
+	ck_assert_ptr_eq(out.err_data, room);
+	ck_assert_uint_eq(out.err_data_size, 2);
+	ck_assert_str_eq(room, "whzzzzz");
+	out = (struct fi_eq_err_entry){.err_data = room, .err_data_size = sizeof(room)};
+	ck_assert_int_eq(fi_eq_readerr(eq, &out, 0), sizeof(out));
+	ck_assert_uint_eq(out.err_data_size, 4);
+	ck_assert_str_eq(room, "why");
+	out = (struct fi_eq_err_entry){.err_data = room};
+	ck_assert_int_eq(fi_eq_readerr(eq, &out, 0), sizeof(out));
+	ck_assert_ptr_ne(out.err_data, room);
+	ck_assert_uint_eq(out.err_data_size, 4);
+	ck_assert_str_eq(out.err_data, "why");
+	ck_assert_int_eq(fi_close(&eq->fid), 0);
+}
+END_TEST
+
+START_TEST(err_data_before_1_5)
+{
+	char room[8] = "zzzzzzz";
+	struct fi_eq_err_entry out = {.err_data = room, .err_data_size = sizeof(room)};
+	struct fid_fabric *fixture = fabric;
+	struct fid_eq *eq;
+
+	open_fabric(FI_VERSION(1, 4));
+	eq = open_eq(0, FI_WAIT_NONE);
+	post_err_data(eq);
+	ck_assert_int_eq(fi_eq_readerr(eq, &out, 0), sizeof(out));
+	ck_assert_str_eq(out.err_data, "why");
+	ck_assert_str_eq(room, "zzzzzzz");
+	ck_assert_int_eq(fi_close(&eq->fid), 0);
+	ck_assert_int_eq(fi_close(&fabric->fid), 0);
+	fabric = fixture;
+}
+END_TEST
+
+START_TEST(text_of_errors)
+{
+	struct fid_eq *eq = open_eq(0, FI_WAIT_NONE);
+	char buf[5];
+
+	ck_assert_str_eq(fi_eq_strerror(eq, FI_EIO, NULL, NULL, 0), fi_strerror(FI_EIO));
+	ck_assert_ptr_eq(fi_eq_strerror(eq, FI_EIO, NULL, buf, sizeof(buf)), buf);
+	ck_assert_uint_eq(strlen(buf), 4);
+	ck_assert_int_eq(fi_close(&eq->fid), 0);
+}
+END_TEST
+
+START_TEST(blocking_read)
+{
+	static const enum fi_wait_obj kinds[] = {FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_POLLFD,
+						 FI_WAIT_MUTEX_COND, FI_WAIT_YIELD};
+	struct fi_eq_err_entry in = {.err = FI_EIO};
+	uint64_t start = clock_us();
+	uint32_t event;
+	struct fid_eq *eq = open_eq(FI_WRITE, kinds[_i]);
+	char c;
+
+	ck_assert_int_eq(fi_eq_sread(eq, &event, &c, 1, 20, 0), -FI_EAGAIN);
+	ck_assert_uint_ge(clock_us() - start, 20000);
+	ck_assert_int_eq(fi_eq_sread(eq, &event, &c, 1, 0, 0), -FI_EAGAIN);
+	ck_assert_int_eq(fi_eq_write(eq, FI_NOTIFY, "x", 1, 0), 1);
+	ck_assert_int_eq(fi_eq_sread(eq, &event, &c, 1, -1, FI_PEEK), 1);
+	ck_assert_int_eq(fi_eq_sread(eq, &event, &c, 1, STUCK_MS, 0), 1);
+	ck_assert_int_eq(eq_post_error(eq_of(eq), &in), 0);
+	ck_assert_int_eq(fi_eq_sread(eq, &event, &c, 1, -1, 0), -FI_EAVAIL);
+	ck_assert_int_eq(fi_close(&eq->fid), 0);
+}
+END_TEST
+
+START_TEST(blocking_read_refused)
+{
+	struct fid_eq *eq = open_eq(0, FI_WAIT_NONE);
+	uint32_t event;
+	char c;
+
+	ck_assert_int_eq(fi_eq_sread(eq, &event, &c, 1, 10, 0), -FI_ENOSYS);
+	ck_assert_int_eq(fi_close(&eq->fid), 0);
+}
+END_TEST
+
+#define READERS 3
+#define EVENTS 6000
+
+static int lost;
+
+static void *read_many(void *arg)
+{
+	struct fid_eq *eq = arg;
+	uint32_t event;
+
+	for (int i = 0; i < EVENTS / READERS; i++) {
+		char c;
+
+		if (fi_eq_sread(eq, &event, &c, 1, STUCK_MS, 0) != 1)
+			__atomic_store_n(&lost, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+START_TEST(readers_and_a_writer)
+{
+	static const enum fi_wait_obj kinds[] = {FI_WAIT_FD, FI_WAIT_MUTEX_COND, FI_WAIT_YIELD};
+	struct fid_eq *eq = open_eq(0, kinds[_i]);
+	pthread_t threads[READERS];
+
+	for (int i = 0; i < READERS; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, read_many, eq), 0);
+	for (int i = 0; i < EVENTS; i++) {
+		ck_assert_int_eq(eq_post(eq_of(eq), FI_NOTIFY, "x", 1), 0);
+		if (i % 16 == 0)
+			usleep(20); /* let them fall asleep */
+	}
+	for (int i = 0; i < READERS; i++)
+		pthread_join(threads[i], NULL);
+	ck_assert(!lost);
+	ck_assert_int_eq(fi_close(&eq->fid), 0);
+}
+END_TEST
+
+struct source {
+	struct eq_driver driver;
+	struct eq *eq;
+	int fd;
+	bool leaves; /* takes itself off at its first turn */
+	int turns;
+};
+
+static void source_turn(struct eq_driver *driver)
+{
+	struct source *s = (struct source *)driver;
+	char c;
+
+	s->turns++;
+	if (s->leaves)
+		eq_del_driver(s->eq, driver);
+	else if (read(s->fd, &c, 1) == 1)
+		eq_post(s->eq, FI_NOTIFY, &c, 1);
+}
+
+static void *feed(void *arg)
+{
+	usleep(20000);
+	if (write(*(int *)arg, "y", 1) != 1)
+		abort();
+	return NULL;
+}
+
+START_TEST(drivers)
+{
+	static const enum fi_wait_obj kinds[] = {FI_WAIT_FD, FI_WAIT_MUTEX_COND, FI_WAIT_YIELD};
+	struct fid_eq *fid = open_eq(0, kinds[_i]);
+	struct eq *eq = eq_of(fid);
+	struct source a = {.driver = {.turn = source_turn, .fd = -1}, .eq = eq, .leaves = true};
+	struct source b = {.driver = {.turn = source_turn}, .eq = eq};
+	pthread_t thread;
+	uint32_t event;
+	int ends[2];
+	char c;
+
+	ck_assert_int_eq(pipe(ends), 0);
+	b.fd = b.driver.fd = ends[0];
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	ck_assert_int_eq(eq_add_driver(eq, &a.driver), 0);
+	ck_assert_int_eq(eq_add_driver(eq, &b.driver), 0);
+	ck_assert_int_eq(fi_eq_read(fid, &event, &c, 1, 0), -FI_EAGAIN);
+	ck_assert_int_eq(a.turns, 1);
+	ck_assert_int_eq(b.turns, 1);
+	ck_assert_int_eq(pthread_create(&thread, NULL, feed, &ends[1]), 0);
+	ck_assert_int_eq(fi_eq_sread(fid, &event, &c, 1, STUCK_MS, 0), 1);
+	ck_assert_int_eq(c, 'y');
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(a.turns, 1);
+	eq_del_driver(eq, &b.driver);
+	b.turns = 0;
+	ck_assert_int_eq(fi_eq_read(fid, &event, &c, 1, 0), -FI_EAGAIN);
+	ck_assert_int_eq(b.turns, 0);
+	ck_assert_int_eq(fi_close(&fid->fid), 0);
+	close(ends[0]);
+	close(ends[1]);
+}
+END_TEST
+
+START_TEST(try_wait)
+{
+	struct fid_eq *eq = open_eq(FI_WRITE, FI_WAIT_FD);
+	struct fid *fids[] = {&eq->fid};
+	struct pollfd p = {.events = POLLIN};
+	uint32_t event;
+	char c;
+
+	ck_assert_int_eq(fi_control(&eq->fid, FI_GETWAIT, &p.fd), 0);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(fi_trywait(fabric, fids, 1), 0);
+		ck_assert_int_eq(poll(&p, 1, 0), 0);
+		ck_assert_int_eq(fi_eq_write(eq, FI_NOTIFY, "x", 1, 0), 1);
+		ck_assert_int_eq(poll(&p, 1, 0), 1);
+		ck_assert_int_eq(fi_trywait(fabric, fids, 1), -FI_EAGAIN);
+		ck_assert_int_eq(fi_eq_read(eq, &event, &c, 1, 0), 1);
+	}
+	fids[0] = &fabric->fid;
+	ck_assert_int_eq(fi_trywait(fabric, fids, 1), -FI_EINVAL);
+	ck_assert_int_eq(fi_close(&eq->fid), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("core_eq");
+	TCase *tcase = tcase_create("eq");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_set_timeout(tcase, 20);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, open_and_close);
+	tcase_add_test(tcase, write_and_read);
+	tcase_add_test(tcase, write_refused);
+	tcase_add_test(tcase, connection_data_is_cut);
+	tcase_add_test(tcase, errors_come_first);
+	tcase_add_test(tcase, err_data);
+	tcase_add_test(tcase, err_data_before_1_5);
+	tcase_add_test(tcase, text_of_errors);
+	tcase_add_loop_test(tcase, blocking_read, 0, 5);
+	tcase_add_test(tcase, blocking_read_refused);
+	tcase_add_loop_test(tcase, readers_and_a_writer, 0, 3);
+	tcase_add_loop_test(tcase, drivers, 0, 3);
+	tcase_add_test(tcase, try_wait);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
