@@ -105,8 +105,8 @@ size_t addr_user_len(const struct addr *a)
 
 int addr_to_user(const struct addr *a, void *buf, size_t *len)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(a->port) };
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(a->port) };
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(a->port)};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(a->port)};
 	size_t need = addr_user_len(a), room = *len;
 	const void *from = "";
 
@@ -274,9 +274,9 @@ int addr_parse(struct addr *a, const char *str)
 		const char *scheme;
 		int kind;
 	} formats[] = {
-		{ "fi_sockaddr_in6://", ADDR_IN6 },
-		{ "fi_sockaddr_in://", ADDR_IN },
-		{ "fi_sockaddr://", ADDR_NONE },
+		{"fi_sockaddr_in6://", ADDR_IN6},
+		{"fi_sockaddr_in://", ADDR_IN},
+		{"fi_sockaddr://", ADDR_NONE},
 	};
 	char text[ADDR_STR_MAX];
 	struct addr read;

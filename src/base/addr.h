@@ -15,8 +15,8 @@
 enum addr_kind { ADDR_NONE, ADDR_IN, ADDR_IN6, ADDR_STR };
 
 struct addr {
-	uint8_t kind; /* enum addr_kind */
-	uint8_t uses; /* for whoever keeps it; no part of the address */
+	uint8_t kind;   /* enum addr_kind */
+	uint8_t uses;   /* for whoever keeps it; no part of the address */
 	uint16_t port;  /* host byte order; IP kinds only */
 	uint32_t scope; /* IPv6 scope id */
 	union {

@@ -58,9 +58,8 @@ static bool is_interface(const struct addr *a)
 		read_interfaces();
 		read_at = now;
 	}
-	for (size_t i = 0; i < mine_count && !found; i++)
-		found = mine[i].kind == a->kind &&
-			memcmp(mine[i].ip, a->ip, sizeof(a->ip)) == 0;
+	for (size_t i = 0; mine && i < mine_count && !found; i++)
+		found = mine[i].kind == a->kind && memcmp(mine[i].ip, a->ip, sizeof(a->ip)) == 0;
 	pthread_mutex_unlock(&mutex);
 	return found;
 }
@@ -69,7 +68,7 @@ bool addr_is_local(const struct addr *a)
 {
 	static const uint8_t any[16];
 	struct in6_addr in6;
-	struct addr v4 = { .kind = ADDR_IN };
+	struct addr v4 = {.kind = ADDR_IN};
 
 	if (a->kind == ADDR_STR)
 		return true;

@@ -24,39 +24,18 @@
 	    "Milliseconds between two messages that are limited in rate")                          \
 	ROW(const char *, provider, "FI_PROVIDER", NULL,                                           \
 	    "Comma list of providers to offer; a leading ^ leaves them out")                       \
-	ROW(size_t, universe_size, "FI_UNIVERSE_SIZE", "1024",                                     \
-	    "Processes expected in the job; sizes tables")                                         \
-	ROW(bool, fork_unsafe, "FI_FORK_UNSAFE", "no",                                             \
-	    "Leave out what keeps fork() safe")                                                    \
 	ROW(bool, shm_disable_cma, "FI_SHM_DISABLE_CMA", "no",                                     \
 	    "No copies straight between the memories of two processes")                            \
-	ROW(size_t, shm_tx_size, "FI_SHM_TX_SIZE", "1024",                                         \
-	    "Default size of a transmit context of shm")                                           \
-	ROW(size_t, shm_rx_size, "FI_SHM_RX_SIZE", "1024",                                         \
-	    "Default size of a receive context of shm")                                            \
 	ROW(const char *, tcp_iface, "FI_TCP_IFACE", NULL,                                         \
 	    "Name of the only network interface to offer for tcp")                                 \
-	ROW(int, tcp_port_low, "FI_TCP_PORT_LOW_RANGE", "0",                                       \
-	    "Lowest port to listen on; 0: the system chooses")                                     \
-	ROW(int, tcp_port_high, "FI_TCP_PORT_HIGH_RANGE", "0",                                     \
-	    "Highest port to listen on; 0: the system chooses")                                    \
-	ROW(size_t, mr_cache_max_size, "FI_MR_CACHE_MAX_SIZE", "-1",                               \
-	    "Bytes of memory the registration cache may hold; -1: no limit")                       \
-	ROW(size_t, mr_cache_max_count, "FI_MR_CACHE_MAX_COUNT", "1024",                           \
-	    "Regions the registration cache may hold; 0: no cache")                                \
-	ROW(const char *, mr_cache_monitor, "FI_MR_CACHE_MONITOR", NULL,                           \
-	    "What tells the registration cache that memory went away: userfaultfd, memhooks or "   \
-	    "disabled")                                                                            \
 	ROW(size_t, ring_size, "FI_WEFT_RING_SIZE", "262144",                                      \
 	    "Bytes of the shared receive ring of an endpoint")                                     \
-	ROW(size_t, eager_max, "FI_WEFT_EAGER_MAX", "8192",                                        \
+	ROW(size_t, eager_max, "FI_WEFT_EAGER_MAX", "4096",                                        \
 	    "Bytes of a message sent through the ring before a direct copy is used")               \
 	ROW(size_t, unexpected_max, "FI_WEFT_UNEXPECTED_MAX", "67108864",                          \
 	    "Bytes of unexpected messages kept for an endpoint before senders are held")           \
 	ROW(int, spin_us, "FI_WEFT_SPIN_US", "20",                                                 \
-	    "Microseconds a blocking read polls before it sleeps")                                 \
-	ROW(bool, shm_disable, "FI_WEFT_SHM_DISABLE", "no",                                        \
-	    "Shared memory is not used, not even between processes of one host")
+	    "Microseconds a blocking read polls before it sleeps")
 /* clang-format on */
 
 #define ENV_MEMBER(type, member, name, fallback, help) type member;

@@ -121,5 +121,5 @@ void av_hash_del(struct av_hash *h, const struct addr *table, size_t count, uint
 void av_hash_free(struct av_hash *h)
 {
 	free(h->slots);
-	*h = (struct av_hash){ 0 };
+	*h = (struct av_hash){0};
 }

@@ -176,7 +176,7 @@ static bool points_to_strings(const void *addr)
 
 static void insert_strings(struct av_insertion *in, const void *addr)
 {
-	const char *const *pointers = points_to_strings(addr) ? addr : NULL;
+	const char *const *pointers = in->count && points_to_strings(addr) ? addr : NULL;
 	const char *at = addr;
 	struct addr a;
 
@@ -207,11 +207,11 @@ static void insert_sockaddrs(struct av_insertion *in, const char *at)
 int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t *fi_addr,
 	      uint64_t flags, void *context)
 {
-	struct av_insertion in = { .av = av_of(fid),
-				   .count = count,
-				   .fi_addr = fi_addr,
-				   .flags = flags,
-				   .context = context };
+	struct av_insertion in = {.av = av_of(fid),
+				  .count = count,
+				  .fi_addr = fi_addr,
+				  .flags = flags,
+				  .context = context};
 	int err;
 
 	if (!addr && count)

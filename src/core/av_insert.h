@@ -10,10 +10,10 @@ struct av_insertion {
 	size_t count;       /* addresses of the call */
 	fi_addr_t *fi_addr; /* the caller's, or NULL; user ids until they are overwritten */
 	uint64_t flags;
-	void *context;      /* for events; with FI_SYNC_ERR an int for each address */
-	size_t next;        /* addresses dealt with */
+	void *context; /* for events; with FI_SYNC_ERR an int for each address */
+	size_t next;   /* addresses dealt with */
 	size_t inserted;
-	int err;            /* an event could not be posted */
+	int err; /* an event could not be posted */
 };
 
 /* Checks everything but the addresses; on return 0 the domain is locked, else a negative error. */

@@ -7,9 +7,9 @@
 #include "core/av_store.h"
 #include "core/fid.h"
 
-#define COLLECTIVE_FLAGS                                                                  \
-	(FI_BARRIER_SET | FI_BROADCAST_SET | FI_ALLTOALL_SET | FI_ALLREDUCE_SET |         \
-	 FI_ALLGATHER_SET | FI_REDUCE_SCATTER_SET | FI_REDUCE_SET | FI_SCATTER_SET |      \
+#define COLLECTIVE_FLAGS                                                                           \
+	(FI_BARRIER_SET | FI_BROADCAST_SET | FI_ALLTOALL_SET | FI_ALLREDUCE_SET |                  \
+	 FI_ALLGATHER_SET | FI_REDUCE_SCATTER_SET | FI_REDUCE_SET | FI_SCATTER_SET |               \
 	 FI_GATHER_SET)
 #define WORD_BITS 64
 
@@ -24,7 +24,7 @@ static int reserve_bits(struct av_set *s, size_t words)
 {
 	uint64_t *in;
 
-	if (words <= s->in_words)
+	if (s->in && words <= s->in_words)
 		return 0;
 	words += words / 2;
 	in = realloc(s->in, words * sizeof(*in));
@@ -167,8 +167,7 @@ static int remove_one(struct fid_av_set *fid, fi_addr_t addr)
 			continue;
 		s->in[addr / WORD_BITS] &= ~(UINT64_C(1) << addr % WORD_BITS);
 		s->count--;
-		memmove(&s->members[i], &s->members[i + 1],
-			(s->count - i) * sizeof(*s->members));
+		memmove(&s->members[i], &s->members[i + 1], (s->count - i) * sizeof(*s->members));
 		err = 0;
 	}
 	lock_give(&s->av->dom->lock);
@@ -281,8 +280,8 @@ static int fill(struct av_set *s, const struct fi_av_set_attr *attr)
 			 (unsigned long long)attr->stride, attr->count, entries);
 		return err;
 	}
-	return has_range(attr) ?
-		       append_range(s, attr->start_addr, attr->end_addr, attr->stride) : 0;
+	return has_range(attr) ? append_range(s, attr->start_addr, attr->end_addr, attr->stride)
+			       : 0;
 }
 
 static struct av_set *create(struct av *av, const struct fi_av_set_attr *attr, void *context)

@@ -10,11 +10,11 @@
 
 /* Named stores of all domains. Taken before a domain's lock. */
 static pthread_mutex_t names_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct list names = { &names, &names };
+static struct list names = {&names, &names};
 
 static struct av_store *find_name(const struct domain *dom, const char *name)
 {
-	LIST_EACH(node, &names) {
+	LIST_EACH (node, &names) {
 		struct av_store *s = LIST_ENTRY(node, struct av_store, in_names);
 
 		if (s->dom == dom && strcmp(s->name, name) == 0)
@@ -63,8 +63,10 @@ static int find_or_create(struct av *av, const char *name, size_t count, struct 
 	struct av_store *s = name ? find_name(av->dom, name) : NULL;
 
 	if (!s && (av->flags & FI_READ)) {
-		LOG_INFO(LOG_AV, "no address vector \"%s\" on this domain; vectors of other "
-			 "processes are not shared", name ? name : "");
+		LOG_INFO(LOG_AV,
+			 "no address vector \"%s\" on this domain; vectors of other "
+			 "processes are not shared",
+			 name ? name : "");
 		return -FI_ENOSYS;
 	}
 	if (!s)

@@ -16,7 +16,7 @@
 
 struct av_store {
 	struct domain *dom;
-	char *name;           /* or NULL */
+	char *name; /* or NULL */
 	enum fi_av_type type;
 	struct list in_names; /* the names' lock */
 	struct list members;  /* struct av.in_store; both locks */

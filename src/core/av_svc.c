@@ -54,7 +54,7 @@ static int read_uri(uint32_t format, const char *node, struct addr *a)
 
 static int look_up(uint32_t format, const char *node, const char *service, struct addr *a)
 {
-	struct addrinfo hints = { .ai_family = family_of(format), .ai_socktype = SOCK_STREAM };
+	struct addrinfo hints = {.ai_family = family_of(format), .ai_socktype = SOCK_STREAM};
 	struct addrinfo *found;
 	int err = getaddrinfo(node, service, &hints, &found);
 
@@ -160,8 +160,7 @@ int av_svc_insert_range(struct fid_av *fid, const char *node, size_t nodecnt, co
 			size_t svccnt, fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	struct av_insertion in = {
-		.av = av_of(fid), .fi_addr = fi_addr, .flags = flags, .context = context
-	};
+		.av = av_of(fid), .fi_addr = fi_addr, .flags = flags, .context = context};
 	struct site *sites;
 	int ret;
 
@@ -175,8 +174,8 @@ int av_svc_insert_range(struct fid_av *fid, const char *node, size_t nodecnt, co
 	if (!sites)
 		return -FI_ENOMEM;
 	for (size_t i = 0; i < nodecnt && in.count; i++)
-		sites[i].err = i ? resolve_further(in.av->format, node, i, service, sites) :
-				   resolve(in.av->format, node, service, &sites[0].addr);
+		sites[i].err = i ? resolve_further(in.av->format, node, i, service, sites)
+				 : resolve(in.av->format, node, service, &sites[0].addr);
 	ret = insert_all(&in, sites, svccnt);
 	free(sites);
 	return ret;

@@ -51,6 +51,19 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return 0;
 }
 
+static int domain_control(struct fid *fid, int command, void *arg)
+{
+	struct domain *dom = (struct domain *)fid;
+
+	switch (command) {
+	case FI_MAP_RAW_MR:
+	case FI_UNMAP_KEY:
+		return mr_domain_control(dom, command, arg);
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
 static int no_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
 			   struct fi_atomic_attr *attr, uint64_t flags)
 {
@@ -69,7 +82,7 @@ static struct fi_ops domain_fi_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = domain_close,
 	.bind = domain_bind,
-	.control = fid_no_control,
+	.control = domain_control,
 	.ops_open = fid_no_ops_open,
 	.tostr = fid_no_tostr,
 	.ops_set = fid_no_ops_set,

@@ -12,7 +12,7 @@
 
 static struct sockaddr_in in_of(const char *ip, uint16_t port)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
 
 	ck_assert_int_eq(inet_pton(AF_INET, ip, &in.sin_addr), 1);
 	return in;
@@ -20,9 +20,8 @@ static struct sockaddr_in in_of(const char *ip, uint16_t port)
 
 static struct sockaddr_in6 in6_of(const char *ip, uint16_t port, uint32_t scope)
 {
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
-				    .sin6_port = htons(port),
-				    .sin6_scope_id = scope };
+	struct sockaddr_in6 in6 = {
+		.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_scope_id = scope};
 
 	ck_assert_int_eq(inet_pton(AF_INET6, ip, &in6.sin6_addr), 1);
 	return in6;
@@ -138,12 +137,9 @@ START_TEST(short_room_gets_a_part_and_the_length)
 END_TEST
 
 static const char *const texts[] = {
-	"fi_sockaddr_in://1.2.3.4:5",
-	"fi_sockaddr_in://255.255.255.255:65535",
-	"fi_sockaddr_in6://[::1]:0",
-	"fi_sockaddr_in6://[fe80::6:12%4]:7471",
-	"fi_shm://1000:17:3",
-	"anything at all",
+	"fi_sockaddr_in://1.2.3.4:5", "fi_sockaddr_in://255.255.255.255:65535",
+	"fi_sockaddr_in6://[::1]:0",  "fi_sockaddr_in6://[fe80::6:12%4]:7471",
+	"fi_shm://1000:17:3",         "anything at all",
 };
 
 START_TEST(text_goes_in_and_out)
@@ -190,7 +186,7 @@ static const char *const bad_texts[] = {
 
 START_TEST(bad_text_is_refused)
 {
-	struct addr a = { .kind = 77 };
+	struct addr a = {.kind = 77};
 
 	ck_assert_msg(addr_parse(&a, bad_texts[_i]) == -FI_EINVAL, "%s", bad_texts[_i]);
 	ck_assert_int_eq(a.kind, 77);
@@ -199,10 +195,14 @@ END_TEST
 
 START_TEST(order_is_total)
 {
-	const char *rising[] = { "fi_sockaddr_in://1.2.3.4:9",	"fi_sockaddr_in://1.2.3.5:5",
-				 "fi_sockaddr_in://1.2.3.5:6",	"fi_sockaddr_in6://[::1]:1",
-				 "fi_sockaddr_in6://[::2]:1",	"fi_sockaddr_in6://[::2%1]:1",
-				 "a",				"b" };
+	const char *rising[] = {"fi_sockaddr_in://1.2.3.4:9",
+				"fi_sockaddr_in://1.2.3.5:5",
+				"fi_sockaddr_in://1.2.3.5:6",
+				"fi_sockaddr_in6://[::1]:1",
+				"fi_sockaddr_in6://[::2]:1",
+				"fi_sockaddr_in6://[::2%1]:1",
+				"a",
+				"b"};
 	const int n = sizeof(rising) / sizeof(rising[0]);
 
 	for (int i = 0; i < n; i++) {
@@ -235,11 +235,15 @@ END_TEST
 
 START_TEST(loopback_and_interfaces_are_local)
 {
-	const char *local[] = { "fi_sockaddr_in://127.0.0.1:1", "fi_sockaddr_in://127.8.9.10:1",
-				"fi_sockaddr_in6://[::1]:1", "fi_sockaddr_in6://[::ffff:127.0.0.1]:1",
-				"fi_sockaddr_in://0.0.0.0:1", "fi_sockaddr_in6://[::]:1", "fi_shm://x" };
-	const char *far[] = { "fi_sockaddr_in://192.0.2.1:1", "fi_sockaddr_in6://[2001:db8::1]:1",
-			      "fi_sockaddr_in6://[::ffff:192.0.2.1]:1" };
+	const char *local[] = {"fi_sockaddr_in://127.0.0.1:1",
+			       "fi_sockaddr_in://127.8.9.10:1",
+			       "fi_sockaddr_in6://[::1]:1",
+			       "fi_sockaddr_in6://[::ffff:127.0.0.1]:1",
+			       "fi_sockaddr_in://0.0.0.0:1",
+			       "fi_sockaddr_in6://[::]:1",
+			       "fi_shm://x"};
+	const char *far[] = {"fi_sockaddr_in://192.0.2.1:1", "fi_sockaddr_in6://[2001:db8::1]:1",
+			     "fi_sockaddr_in6://[::ffff:192.0.2.1]:1"};
 	struct ifaddrs *list;
 	struct addr a;
 
@@ -257,7 +261,7 @@ START_TEST(loopback_and_interfaces_are_local)
 		if (i->ifa_addr && addr_from_user(&a, FI_SOCKADDR, i->ifa_addr, 0) == 0)
 			ck_assert(addr_is_local(&a));
 	freeifaddrs(list);
-	a = (struct addr){ .kind = ADDR_NONE };
+	a = (struct addr){.kind = ADDR_NONE};
 	ck_assert(!addr_is_local(&a));
 }
 END_TEST
@@ -277,8 +281,7 @@ int main(void)
 	tcase_add_test(user, short_room_gets_a_part_and_the_length);
 	tcase_add_loop_test(text, text_goes_in_and_out, 0, sizeof(texts) / sizeof(texts[0]));
 	tcase_add_test(text, text_may_leave_parts_out);
-	tcase_add_loop_test(text, bad_text_is_refused, 0,
-			    sizeof(bad_texts) / sizeof(bad_texts[0]));
+	tcase_add_loop_test(text, bad_text_is_refused, 0, sizeof(bad_texts) / sizeof(bad_texts[0]));
 	tcase_add_test(order, order_is_total);
 	tcase_add_test(order, equality_forgives_an_unknown_scope);
 	tcase_add_test(order, loopback_and_interfaces_are_local);

@@ -102,7 +102,7 @@ static struct thing *thing_of(struct list *node)
 
 START_TEST(list_keeps_order)
 {
-	struct thing t[5] = { 0 };
+	struct thing t[5] = {0};
 	struct list head;
 	uint64_t expect = 0;
 
@@ -114,7 +114,7 @@ START_TEST(list_keeps_order)
 		list_push(&head, &t[i].link);
 	}
 	list_push_front(&head, &t[0].link);
-	LIST_EACH(node, &head)
+	LIST_EACH (node, &head)
 		ck_assert_uint_eq(thing_of(node)->number, expect++);
 	ck_assert_uint_eq(expect, 5);
 	ck_assert_ptr_eq(thing_of(list_pop(&head)), &t[0]);
@@ -124,7 +124,7 @@ END_TEST
 
 START_TEST(list_allows_removal_on_the_way)
 {
-	struct thing t[6] = { 0 };
+	struct thing t[6] = {0};
 	struct list head;
 	int left = 0;
 
@@ -133,11 +133,11 @@ START_TEST(list_allows_removal_on_the_way)
 		t[i].number = i;
 		list_push(&head, &t[i].link);
 	}
-	LIST_EACH_SAFE(node, &head)
+	LIST_EACH_SAFE (node, &head)
 		if (thing_of(node)->number % 2)
 			list_remove(node);
 	list_remove(&t[1].link); /* again: harmless */
-	LIST_EACH(node, &head) {
+	LIST_EACH (node, &head) {
 		ck_assert_uint_eq(thing_of(node)->number % 2, 0);
 		left++;
 	}
@@ -147,7 +147,7 @@ END_TEST
 
 START_TEST(list_inserts_before)
 {
-	struct thing a = { 0 }, b = { 0 };
+	struct thing a = {0}, b = {0};
 	struct list head;
 
 	list_init(&head);
@@ -160,7 +160,7 @@ START_TEST(list_inserts_before)
 END_TEST
 
 #define THREADS 4
-#define ROUNDS	20000
+#define ROUNDS  20000
 
 static struct {
 	struct lock lock;

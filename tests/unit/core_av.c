@@ -12,13 +12,15 @@
 #include "core/av.h"
 #include "core/av_set.h"
 #include "core/eq.h"
+#include "xfer/peer.h"
+#include "xfer/port.h"
 
 #define NONE FI_ADDR_NOTAVAIL
 #define MANY 5000
 
 static struct fabric fabric;
-static struct fi_info info = { .addr_format = FI_SOCKADDR_IN };
-static struct domain dom = { .fabric = &fabric, .info = &info };
+static struct fi_info info = {.addr_format = FI_SOCKADDR_IN};
+static struct domain dom = {.fabric = &fabric, .info = &info};
 
 static void setup(void)
 {
@@ -27,7 +29,7 @@ static void setup(void)
 
 static struct fid_av *open_av(enum fi_av_type type, uint64_t flags)
 {
-	struct fi_av_attr attr = { .type = type, .flags = flags };
+	struct fi_av_attr attr = {.type = type, .flags = flags};
 	struct fid_av *av;
 
 	ck_assert_int_eq(av_open(&dom.fid, &attr, &av, NULL), 0);
@@ -36,9 +38,9 @@ static struct fid_av *open_av(enum fi_av_type type, uint64_t flags)
 
 static struct sockaddr_in in_of(unsigned int number)
 {
-	return (struct sockaddr_in){ .sin_family = AF_INET,
-				     .sin_port = htons((uint16_t)(1 + number % 60000)),
-				     .sin_addr.s_addr = htonl(0x0a000001 + number / 60000) };
+	return (struct sockaddr_in){.sin_family = AF_INET,
+				    .sin_port = htons((uint16_t)(1 + number % 60000)),
+				    .sin_addr.s_addr = htonl(0x0a000001 + number / 60000)};
 }
 
 static fi_addr_t insert(struct fid_av *av, unsigned int number)
@@ -82,7 +84,7 @@ static void close_av(struct fid_av *av)
 
 START_TEST(open_says_what_it_chose)
 {
-	struct fi_av_attr attr = { .type = FI_AV_UNSPEC, .count = SIZE_MAX };
+	struct fi_av_attr attr = {.type = FI_AV_UNSPEC, .count = SIZE_MAX};
 	struct fid_av *av;
 
 	ck_assert_int_eq(av_open(&dom.fid, &attr, &av, &info), 0);
@@ -98,10 +100,10 @@ END_TEST
 
 START_TEST(open_refuses)
 {
-	struct fi_av_attr type = { .type = 9 }, flag = { .flags = FI_MULTICAST },
-			  bits = { .rx_ctx_bits = AV_RX_CTX_BITS_MAX + 1 },
-			  below = { .rx_ctx_bits = -1 }, read = { .flags = FI_READ },
-			  missing = { .flags = FI_READ, .name = "nobody made it" };
+	struct fi_av_attr type = {.type = 9}, flag = {.flags = FI_MULTICAST},
+			  bits = {.rx_ctx_bits = AV_RX_CTX_BITS_MAX + 1},
+			  below = {.rx_ctx_bits = -1}, read = {.flags = FI_READ},
+			  missing = {.flags = FI_READ, .name = "nobody made it"};
 	struct fid_av *av = NULL;
 
 	ck_assert_int_eq(av_open(&dom.fid, NULL, &av, NULL), -FI_EINVAL);
@@ -119,7 +121,7 @@ END_TEST
 START_TEST(table_counts_up_and_fills_holes)
 {
 	struct fid_av *av = open_av(FI_AV_TABLE, 0);
-	struct sockaddr_in two[2] = { in_of(7), in_of(8) };
+	struct sockaddr_in two[2] = {in_of(7), in_of(8)};
 
 	for (unsigned int i = 0; i < 10; i++)
 		ck_assert_uint_eq(insert(av, i), i);
@@ -192,9 +194,9 @@ END_TEST
 START_TEST(failures_are_told_one_by_one)
 {
 	struct fid_av *av = open_av(FI_AV_TABLE, 0);
-	struct sockaddr_in in[4] = { in_of(0), in_of(1), in_of(2), in_of(3) };
+	struct sockaddr_in in[4] = {in_of(0), in_of(1), in_of(2), in_of(3)};
 	fi_addr_t fi_addr[4];
-	int err[4] = { 9, 9, 9, 9 };
+	int err[4] = {9, 9, 9, 9};
 
 	in[1].sin_family = AF_INET6;
 	in[2].sin_port = 0;
@@ -232,7 +234,7 @@ END_TEST
 START_TEST(remove_refuses_and_goes_on)
 {
 	struct fid_av *av = open_av(FI_AV_TABLE, 0);
-	fi_addr_t some[3] = { 0, 5, 1 }, bad = NONE;
+	fi_addr_t some[3] = {0, 5, 1}, bad = NONE;
 
 	insert(av, 0);
 	insert(av, 1);
@@ -250,7 +252,7 @@ START_TEST(lookup_and_straddr_say_what_they_need)
 {
 	struct fid_av *av = open_av(FI_AV_TABLE, 0);
 	struct sockaddr_in in = in_of(0);
-	unsigned char raw[sizeof(in)] = { 0 };
+	unsigned char raw[sizeof(in)] = {0};
 	size_t len = 4;
 	char text[8];
 
@@ -275,7 +277,7 @@ END_TEST
 
 START_TEST(receive_contexts_are_stripped)
 {
-	struct fi_av_attr attr = { .type = FI_AV_MAP, .rx_ctx_bits = 6 };
+	struct fi_av_attr attr = {.type = FI_AV_MAP, .rx_ctx_bits = 6};
 	struct fid_av *av;
 	fi_addr_t a, ctx;
 
@@ -295,8 +297,8 @@ END_TEST
 START_TEST(user_ids_stand_for_entries)
 {
 	struct fid_av *av = open_av(FI_AV_TABLE, FI_AV_USER_ID);
-	struct sockaddr_in in[2] = { in_of(1), in_of(2) };
-	fi_addr_t ids[2] = { 1111, 2222 };
+	struct sockaddr_in in[2] = {in_of(1), in_of(2)};
+	fi_addr_t ids[2] = {1111, 2222};
 
 	insert(av, 0);
 	ck_assert_uint_eq(av_user_id(av_of(av), 0), 0);
@@ -322,7 +324,7 @@ END_TEST
 
 static struct fid_eq *open_eq(void)
 {
-	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_NONE };
+	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_NONE};
 	struct fid_eq *eq;
 
 	ck_assert_int_eq(eq_open(&fabric.fid, &attr, &eq, NULL), 0);
@@ -333,8 +335,8 @@ START_TEST(events_tell_of_failures_then_of_the_end)
 {
 	struct fid_av *av = open_av(FI_AV_TABLE, FI_EVENT);
 	struct fid_eq *eq = open_eq();
-	struct sockaddr_in in[3] = { in_of(0), in_of(1), in_of(2) };
-	struct fi_eq_err_entry error = { 0 };
+	struct sockaddr_in in[3] = {in_of(0), in_of(1), in_of(2)};
+	struct fi_eq_err_entry error = {0};
 	struct fi_eq_entry entry;
 	fi_addr_t fi_addr[3];
 	uint32_t event;
@@ -367,7 +369,7 @@ END_TEST
 
 START_TEST(strings_come_as_pointers)
 {
-	const char *names[] = { "fi_shm://1", NULL, "fi_shm://2" };
+	const char *names[] = {"fi_shm://1", NULL, "fi_shm://2"};
 	fi_addr_t fi_addr[3];
 	struct fid_av *av;
 	char buf[16];
@@ -387,13 +389,31 @@ START_TEST(strings_come_as_pointers)
 }
 END_TEST
 
+START_TEST(strings_come_one_behind_the_other)
+{
+	static const char packed[] = "fi_shm://1\0fi_shm://22";
+	fi_addr_t fi_addr[2];
+	struct fid_av *av;
+	char buf[16];
+	size_t len = sizeof(buf);
+
+	info.addr_format = FI_ADDR_STR;
+	av = open_av(FI_AV_MAP, 0);
+	ck_assert_int_eq(fi_av_insert(av, packed, 2, fi_addr, 0, NULL), 2);
+	ck_assert_int_eq(fi_av_lookup(av, fi_addr[1], buf, &len), 0);
+	ck_assert_str_eq(buf, "fi_shm://22");
+	ck_assert_int_eq(fi_av_insert(av, NULL, 0, fi_addr, 0, NULL), 0);
+	close_av(av);
+}
+END_TEST
+
 START_TEST(mixed_sockaddrs_are_walked)
 {
 	struct {
 		struct sockaddr_in in;
 		struct sockaddr_in6 in6;
 		struct sockaddr_in last, bad, after;
-	} all = { .in = in_of(0), .last = in_of(1), .bad = in_of(2), .after = in_of(3) };
+	} all = {.in = in_of(0), .last = in_of(1), .bad = in_of(2), .after = in_of(3)};
 	fi_addr_t fi_addr[5];
 	struct fid_av *av;
 	int err[5];
@@ -436,9 +456,9 @@ END_TEST
 
 START_TEST(ranges_go_service_by_service)
 {
-	const char *expect[] = { "fi_sockaddr_in://10.1.1.255:5000",
-				 "fi_sockaddr_in://10.1.1.255:5001",
-				 "fi_sockaddr_in://10.1.2.0:5000", "fi_sockaddr_in://10.1.2.0:5001" };
+	const char *expect[] = {"fi_sockaddr_in://10.1.1.255:5000",
+				"fi_sockaddr_in://10.1.1.255:5001",
+				"fi_sockaddr_in://10.1.2.0:5000", "fi_sockaddr_in://10.1.2.0:5001"};
 	struct fid_av *av = open_av(FI_AV_TABLE, FI_SYMMETRIC);
 	fi_addr_t a[4];
 	int err[2];
@@ -460,10 +480,10 @@ END_TEST
 
 START_TEST(names_are_shared_in_a_domain)
 {
-	struct fi_av_attr attr = { .type = FI_AV_TABLE, .name = "shared" };
-	struct fi_av_attr read = { .type = FI_AV_TABLE, .name = "shared", .flags = FI_READ };
-	struct fi_av_attr map = { .type = FI_AV_MAP, .name = "shared" };
-	struct domain other = { .fabric = &fabric, .info = &info };
+	struct fi_av_attr attr = {.type = FI_AV_TABLE, .name = "shared"};
+	struct fi_av_attr read = {.type = FI_AV_TABLE, .name = "shared", .flags = FI_READ};
+	struct fi_av_attr map = {.type = FI_AV_MAP, .name = "shared"};
+	struct domain other = {.fabric = &fabric, .info = &info};
 	struct fid_av *writer, *reader, *third;
 	struct sockaddr_in in = in_of(9);
 	fi_addr_t a;
@@ -505,7 +525,32 @@ START_TEST(close_waits_for_users)
 }
 END_TEST
 
-static struct fi_av_set_attr empty = { .start_addr = NONE, .end_addr = NONE };
+START_TEST(removal_reaches_the_ports)
+{
+	struct fi_av_attr attr = {.type = FI_AV_MAP, .name = "watched"};
+	struct peer one = {.addr = 0}, two = {.addr = 1};
+	struct peer *peers[] = {&one, &two};
+	struct port port = {.peers = peers, .peer_count = 2};
+	struct fid_av *av, *watched;
+
+	ck_assert_int_eq(av_open(&dom.fid, &attr, &av, NULL), 0);
+	ck_assert_int_eq(av_open(&dom.fid, &attr, &watched, NULL), 0);
+	insert(av, 0);
+	insert(av, 1);
+	insert(av, 1);
+	list_push(&av_of(watched)->ports, &port.in_av);
+	drop(av, 1); /* one of two insertions: nothing to tell */
+	ck_assert_ptr_eq(peers[1], &two);
+	drop(av, 1);
+	ck_assert_ptr_eq(peers[1], &peer_nobody);
+	ck_assert_ptr_eq(peers[0], &one);
+	list_remove(&port.in_av);
+	close_av(av);
+	close_av(watched);
+}
+END_TEST
+
+static struct fi_av_set_attr empty = {.start_addr = NONE, .end_addr = NONE};
 
 static struct fid_av_set *open_set(struct fid_av *av, struct fi_av_set_attr attr)
 {
@@ -538,11 +583,11 @@ static struct fid_av *ten_entries(enum fi_av_type type)
 
 START_TEST(sets_begin_as_asked)
 {
-	struct fi_av_set_attr range = { .start_addr = 1, .end_addr = 8, .stride = 3 },
-			      universe = { .flags = FI_UNIVERSE }, key = empty;
+	struct fi_av_set_attr range = {.start_addr = 1, .end_addr = 8, .stride = 3},
+			      universe = {.flags = FI_UNIVERSE}, key = empty;
 	struct fid_av *av = ten_entries(FI_AV_TABLE);
 	struct fid_av_set *set;
-	uint8_t secret[] = { 1, 2, 3 };
+	uint8_t secret[] = {1, 2, 3};
 
 	set = open_set(av, empty);
 	ck_assert_str_eq(members(set), "");
@@ -576,9 +621,12 @@ static int refusal(struct fid_av *av, struct fi_av_set_attr attr)
 	return err;
 }
 
-#define SET(first, last, step, most, flag)                                               \
-	((struct fi_av_set_attr){ .start_addr = first, .end_addr = last, .stride = step, \
-				  .count = most, .flags = flag })
+#define SET(first, last, step, most, flag)                                                         \
+	((struct fi_av_set_attr){.start_addr = first,                                              \
+				 .end_addr = last,                                                 \
+				 .stride = step,                                                   \
+				 .count = most,                                                    \
+				 .flags = flag})
 
 START_TEST(sets_refuse)
 {
@@ -684,11 +732,13 @@ static void add_vector_tests(TCase *t)
 	tcase_add_test(t, user_ids_stand_for_entries);
 	tcase_add_test(t, events_tell_of_failures_then_of_the_end);
 	tcase_add_test(t, strings_come_as_pointers);
+	tcase_add_test(t, strings_come_one_behind_the_other);
 	tcase_add_test(t, mixed_sockaddrs_are_walked);
 	tcase_add_test(t, services_are_resolved);
 	tcase_add_test(t, ranges_go_service_by_service);
 	tcase_add_test(t, names_are_shared_in_a_domain);
 	tcase_add_test(t, close_waits_for_users);
+	tcase_add_test(t, removal_reaches_the_ports);
 }
 
 static void add_set_tests(TCase *t)

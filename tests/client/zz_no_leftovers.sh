@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Nothing is left in /dev/shm or /tmp: not while a ping-pong runs, not after it ended, not after its processes were
+# killed. Where it may, the test runs with a /dev/shm and a /tmp of its own, so that no other program is mistaken for
+# ours.
+# TIMEOUT=60
+. "$(dirname "$0")/ours.bash"
+need pgrep
+pingpong=$BUILD/bin/fi_pingpong
+
+if [ "${1-}" != inside ]; then
+	case $BUILD/ in /tmp/* | /dev/shm/*) own=false ;; *) own=true ;; esac
+	for as in '' -r; do
+		# shellcheck disable=SC2086 # an option or nothing
+		$own && unshare $as -m true 2>/dev/null && exec unshare $as -m bash "$PWD/tests/client/no_leftovers.sh" inside
+	done
+else
+	rmdir "$work"/../?????? 2>/dev/null
+	mkdir -p "$work"
+	mount -t tmpfs none /tmp && mount -t tmpfs none /dev/shm || fail "mount"
+fi
+
+# Entries of the two folders, and files there that PID... hold open or mapped, unlinked ones included.
+entries() {
+	find /dev/shm /tmp -mindepth 1 2>/dev/null
+	local pid
+	for pid in "$@"; do
+		find "/proc/$pid/fd" -lname '/dev/shm/*' -printf '%l\n' -o -lname '/tmp/*' -printf '%l\n'
+		grep -oE '(/dev/shm|/tmp)/.*' "/proc/$pid/maps"
+	done
+}
+
+# nothing_new WHEN PID...
+nothing_new() {
+	local new
+	new=$(comm -13 "$work/before" <(entries "${@:2}" | sort -u))
+	[ -z "$new" ] || fail "$1: $new"
+}
+
+# run_pair PROVIDER TURNS: leaves the pids of the two programs in $server and $client.
+run_pair() {
+	local options=(-p "$1" -e rdm -m tagged -S 65536 -I "$2")
+	next_port
+	start "$pingpong" "${options[@]}" -B $port >"$work/server" 2>&1
+	server=$pid
+	within 10 listening $port || fail "the server does not listen: $(cat "$work/server")"
+	start "$pingpong" "${options[@]}" -P $port 127.0.0.1 >"$work/client" 2>&1
+	client=$pid
+}
+
+entries | sort -u >"$work/before"
+for provider in shm; do
+	run_pair $provider 100
+	wait "$client" "$server" || fail "$provider: $(cat "$work/server" "$work/client")"
+	nothing_new "$provider, after it ended"
+
+	run_pair $provider 100000000
+	sleep 1
+	kill -0 "$server" "$client" || fail "$provider: it did not run: $(cat "$work/server" "$work/client")"
+	assert_ours "$server"
+	nothing_new "$provider, while it runs" "$server" "$client"
+	kill -KILL "$client"
+	sleep 0.2
+	nothing_new "$provider, after the client was killed" "$(pgrep -x fi_pingpong | grep -x "$server")"
+	kill -KILL "$server" 2>/dev/null
+	wait "$client" "$server" 2>/dev/null
+	nothing_new "$provider, after both were killed"
+done

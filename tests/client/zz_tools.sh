@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Our own fi_info, fi_strerror, fi_pingpong and the demo.
+# TIMEOUT=180
+. "$(dirname "$0")/ours.bash"
+need pgrep
+bin=$BUILD/bin
+
+# says PATTERN COMMAND...: the command succeeds, and what it prints has a line like this.
+says() {
+	timeout 10 "${@:2}" >"$work/out" 2>&1 || fail "${*:2}: $(cat "$work/out")"
+	grep -q -- "$1" "$work/out" || fail "${*:2}: nothing like '$1': $(cat "$work/out")"
+}
+
+# refuses PATTERN COMMAND...: it fails, and says why.
+refuses() {
+	! timeout 20 "${@:2}" >"$work/out" 2>&1 || fail "${*:2}: succeeded"
+	grep -q -- "$1" "$work/out" || fail "${*:2}: nothing like '$1': $(cat "$work/out")"
+}
+
+says '^Invalid argument$' "$bin/fi_strerror" 22
+says '^Invalid argument$' "$bin/fi_strerror" -22
+says '^Provided buffer is too small$' "$bin/fi_strerror" 0x101
+refuses 'not a number' "$bin/fi_strerror" x
+
+says '^provider: shm$' "$bin/fi_info"
+says '^shm:$' "$bin/fi_info" -l
+says '^libfabric api: 1\.' "$bin/fi_info" --version
+says 'prov_name: shm' "$bin/fi_info" -v -p shm
+says 'type: FI_EP_RDM' "$bin/fi_info" -t FI_EP_RDM -c 'FI_MSG|FI_TAGGED|FI_RMA' -m 'FI_CONTEXT|FI_CONTEXT2'
+says 'addr_format: FI_ADDR_STR' "$bin/fi_info" -v -a FI_ADDR_STR
+says '^# FI_LOG_LEVEL' "$bin/fi_info" -e
+says '^FI_LOG_LEVEL=warn$' env FI_LOG_LEVEL=warn "$bin/fi_info" -g LOG_LEVEL
+refuses 'No data available' "$bin/fi_info" -p no-such-provider
+refuses 'is no capability' "$bin/fi_info" -c FI_NOTHING
+refuses 'Usage' "$bin/fi_info" --nothing
+
+for provider in shm; do
+	for mode in msg tagged; do
+		play "$bin/fi_pingpong" -p $provider -e rdm -m $mode -c -I 100
+		[ "$(grep -c '=100' "$work/client")" -eq 6 ] || fail "$provider $mode: $(cat "$work/client")"
+	done
+done
+refuses 'no such choice' "$bin/fi_pingpong" -e pigeon
+
+timeout 120 examples/demo.sh >"$work/demo" 2>&1 || fail "demo: $(cat "$work/demo")"
+grep -q '^ *1048576 ' "$work/demo" || fail "demo: $(cat "$work/demo")"
