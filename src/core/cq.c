@@ -190,6 +190,7 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 	cq->fid.fid.ops = &cq_fi_ops;
 	cq->fid.ops = cq_read_ops(cq);
 	ref_get(&dom->ref);
+	wait_own(&cq->wait, &cq->fid.fid);
 	*out = &cq->fid;
 	return 0;
 fini_wait:

@@ -3,13 +3,10 @@
 #include "core/cq_read.h"
 
 #include <rdma/fi_errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/env.h"
 #include "xfer/xfer.h"
 
 #define NAP_MS 1 /* between two tries to send what waits for room at a peer */
@@ -178,13 +175,15 @@ static bool enough(struct cq *cq, uint32_t need)
 	return false;
 }
 
-/* After true, whatever makes the queue readable also wakes a sleeper on cq->wait. Locked. */
-static bool arm(struct cq *cq, bool *nap)
+/*
+ * Asks all ports to wake us. true: whatever comes from now on does. *nap: something waits for room
+ * at a peer, which nobody announces. Locked.
+ */
+static bool arm_ports(struct cq *cq, bool *nap)
 {
 	bool quiet = true;
 
 	*nap = false;
-	__atomic_store_n(&cq->wait.sleeping, 1, __ATOMIC_SEQ_CST);
 	for (unsigned int i = 0; i < cq->port_count; i++) {
 		quiet &= port_arm(cq->ports[i].port);
 		*nap |= port_waits_for_room(cq->ports[i].port);
@@ -196,10 +195,12 @@ int cq_arm(struct cq *cq)
 {
 	bool nap, quiet;
 
-	lock_take(&cq->dom->lock);
+	wait_arm(&cq->wait);
 	wait_drain(&cq->wait);
+	lock_take(&cq->dom->lock);
 	turn(cq);
-	quiet = cq->head == cq->tail && !cq->signaled && arm(cq, &nap) && !nap;
+	quiet = cq->head == cq->tail && !cq->signaled && arm_ports(cq, &nap) &&
+		(!nap || wait_is_deaf(&cq->wait));
 	lock_give(&cq->dom->lock);
 	return quiet ? 0 : -FI_EAGAIN;
 }
@@ -216,77 +217,52 @@ bool cq_ready(struct cq *cq)
 	return ready;
 }
 
-/* Milliseconds from now to `end` in microseconds; -1: no end. */
-static int remaining(uint64_t now, uint64_t end)
-{
-	if (end == UINT64_MAX)
-		return -1;
-	return now >= end ? 0 : (int)((end - now + 999) / 1000);
-}
+struct cq_wait {
+	struct wait_for base;
+	struct cq *cq;
+	uint32_t need;
+};
 
-/* Sleeps until something may have come. Not locked. */
-static void doze(struct cq *cq, uint32_t need, int timeout)
+static bool wait_over(struct wait_for *self, bool arm)
 {
-	bool nap, sleep;
+	struct cq_wait *w = (struct cq_wait *)self;
+	bool over, nap, quiet;
 
-	if (cq->wait.obj == FI_WAIT_YIELD) {
-		sched_yield();
-		return;
+	lock_take(&w->cq->dom->lock);
+	if (!enough(w->cq, w->need))
+		turn(w->cq);
+	over = enough(w->cq, w->need);
+	if (!over && arm) {
+		quiet = arm_ports(w->cq, &nap);
+		/* Not quiet: it came just now, or its sender is between claim and publication. */
+		self->nap = quiet && !nap ? 0 : NAP_MS;
 	}
-	lock_take(&cq->dom->lock);
-	wait_drain(&cq->wait);
-	sleep = !enough(cq, need) && arm(cq, &nap);
-	lock_give(&cq->dom->lock);
-	if (sleep)
-		wait_sleep(&cq->wait, nap && (timeout < 0 || timeout > NAP_MS) ? NAP_MS : timeout);
-	__atomic_store_n(&cq->wait.sleeping, 0, __ATOMIC_SEQ_CST);
-}
-
-static ssize_t sread_from(struct cq *cq, void *buf, size_t count, fi_addr_t *src, uint32_t need,
-			  int timeout)
-{
-	uint64_t now = clock_us(), end = UINT64_MAX;
-	uint64_t spin_end = now + (uint64_t)env_get()->spin_us;
-	ssize_t ret = -FI_EAGAIN;
-
-	if (timeout >= 0)
-		end = now + (uint64_t)timeout * 1000;
-	for (;;) {
-		bool done;
-
-		lock_take(&cq->dom->lock);
-		if (!enough(cq, need))
-			turn(cq);
-		now = clock_us();
-		done = enough(cq, need) || now >= end;
-		if (done) {
-			cq->signaled = 0;
-			ret = copy_out(cq, buf, count, src);
-		}
-		lock_give(&cq->dom->lock);
-		if (done)
-			return ret;
-		if (now >= spin_end)
-			doze(cq, need, remaining(now, end));
-		else
-			cpu_relax();
-	}
+	lock_give(&w->cq->dom->lock);
+	return over;
 }
 
 static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src,
 			 const void *cond, int timeout)
 {
 	struct cq *cq = cq_of(fid);
-	uint32_t need = 1;
+	struct cq_wait what = {.base.ready = wait_over, .cq = cq, .need = 1};
+	ssize_t ret;
 
 	if (cq->wait.obj == FI_WAIT_NONE)
 		return -FI_ENOSYS;
 	if (cq->wait_cond == FI_CQ_COND_THRESHOLD && cond) {
-		need = (uint32_t)(size_t)cond;
-		if (need > count)
-			need = (uint32_t)count;
+		what.need = (uint32_t)(size_t)cond;
+		if (what.need > count)
+			what.need = (uint32_t)count;
 	}
-	return sread_from(cq, buf, count, src, need, timeout);
+	ret = wait_until(&cq->wait, &what.base, wait_end(timeout));
+	if (ret == -FI_EINTR)
+		return ret;
+	lock_take(&cq->dom->lock);
+	cq->signaled = 0;
+	ret = copy_out(cq, buf, count, src);
+	lock_give(&cq->dom->lock);
+	return ret;
 }
 
 static ssize_t sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, int timeout)

@@ -205,7 +205,7 @@ static void detach(struct ep *ep)
 
 	if (!port)
 		return;
-	xfer_forget(ep);
+	xfer_forget(ep, NULL);
 	if (ep->tx_cq)
 		cq_del_port(ep->tx_cq, port);
 	if (ep->rx_cq)
@@ -241,6 +241,8 @@ static void put_bindings(struct ep *ep)
 static int close_alias(struct ep *ep)
 {
 	lock_take(&ep->dom->lock);
+	if (ep->port)
+		xfer_forget(ep, ep->base);
 	list_remove(&ep->in_aliases);
 	lock_give(&ep->dom->lock);
 	ref_put(&ep->base->ref);

@@ -87,6 +87,11 @@ int progress_start(struct domain *dom)
 
 	if (dom->thread)
 		return 0;
+	if (dom->unlocked && ref_busy(&dom->ref)) {
+		LOG_WARN(LOG_DOMAIN, "automatic progress needs the lock that FI_THREAD_DOMAIN left out: "
+				     "ask for another threading level");
+		return -FI_EOPNOTSUPP;
+	}
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -FI_ENOMEM;

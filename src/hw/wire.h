@@ -47,7 +47,7 @@ static inline unsigned int wire_flags(uint64_t head)
 
 static inline unsigned int wire_rx(uint64_t head)
 {
-	return head >> 16 & 0xff;
+	return head >> 16 & 0xffff;
 }
 
 static inline uint32_t wire_id(uint64_t head)

@@ -418,6 +418,9 @@ static void connected_event(struct peer *peer)
 		return;
 	LOG_INFO(LOG_EP_CTRL, "a peer %s", peer->said_bye ? "closed its endpoint" : "is gone");
 	peer_lost(peer, peer->said_bye ? FI_ESHUTDOWN : FI_ECONNRESET);
+	/* Nobody names it: keep nothing of a client that came and went. */
+	if (peer_addr(peer) == FI_ADDR_NOTAVAIL)
+		peer_free(peer);
 }
 
 static void dispatch(struct port *port, uint64_t data)

@@ -78,9 +78,9 @@ void xfer_refuse(struct ep *ep)
 	ep->fid.collective = (struct fi_ops_collective *)&refuse_state.collective;
 }
 
-void xfer_forget(struct ep *ep)
+void xfer_forget(struct ep *ep, struct ep *heir)
 {
-	tx_forget(ep->port, ep);
+	tx_forget(ep->port, ep, heir);
 }
 
 int xfer_cancel(struct port *port, void *context)

@@ -36,8 +36,7 @@ void rx_fini(struct rx *rx)
 	for (int i = 0; i < 2; i++)
 		while ((node = list_pop(&rx->unexpected[i])))
 			rx_drop(LIST_ENTRY(node, struct unexpected, link));
-	while (list_pop(&rx->held))
-		;
+	rx_resume_senders(rx);
 	pool_fini(&rx->recv_pool);
 }
 

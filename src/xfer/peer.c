@@ -38,7 +38,6 @@ static const struct link_ops full_ops = {
 struct link peer_full_link = {.ops = &full_ops};
 struct peer peer_nobody = {.link = &peer_full_link,
 			   .addr = FI_ADDR_NOTAVAIL,
-			   .reported = FI_ADDR_NOTAVAIL,
 			   .sock = -1};
 
 struct addr peer_key(const struct addr *name)
@@ -84,7 +83,7 @@ static struct peer *peer_new(struct port *port, const struct addr *name)
 	peer->key = peer_key(&peer->name);
 	peer->port = port;
 	peer->link = &peer_full_link;
-	peer->addr = peer->reported = FI_ADDR_NOTAVAIL;
+	peer->addr = FI_ADDR_NOTAVAIL;
 	peer->sock = peer->wake = -1;
 	list_push(&port->peers_list, &peer->in_port);
 	return peer;
@@ -98,10 +97,11 @@ struct peer *peer_by_name(struct port *port, const struct addr *name)
 	return peer ? peer : peer_new(port, name);
 }
 
-static void peer_set_addr(struct peer *peer, fi_addr_t addr)
+fi_addr_t peer_reported(struct peer *peer)
 {
-	peer->addr = addr;
-	peer->reported = av_user_id(peer->port->av, addr);
+	fi_addr_t addr = peer_addr(peer);
+
+	return addr == FI_ADDR_NOTAVAIL ? addr : av_user_id(peer->port->av, addr);
 }
 
 struct peer *peer_get(struct port *port, fi_addr_t addr)
@@ -118,7 +118,7 @@ struct peer *peer_get(struct port *port, fi_addr_t addr)
 	if (!peer)
 		return NULL;
 	if (peer->addr == FI_ADDR_NOTAVAIL)
-		peer_set_addr(peer, addr);
+		peer->addr = addr;
 	port->peers[addr] = peer;
 	return peer;
 }
@@ -134,7 +134,7 @@ fi_addr_t peer_addr_lookup(struct peer *peer)
 	if (addr == FI_ADDR_NOTAVAIL)
 		addr = av_find(av, &peer->key);
 	if (addr != FI_ADDR_NOTAVAIL)
-		peer_set_addr(peer, addr);
+		peer->addr = addr;
 	return addr;
 }
 

@@ -22,7 +22,6 @@ struct peer {
 	struct link *link;  /* never NULL: a link without room unless messages may go out now */
 	struct link *real;  /* the transport's link, or NULL */
 	fi_addr_t addr;     /* entry of the address vector, or FI_ADDR_NOTAVAIL */
-	fi_addr_t reported; /* what completions say: addr or the user's id */
 	struct port *port;
 	enum peer_state state;
 	bool held;          /* it asked us to send no more messages */
@@ -54,6 +53,9 @@ static inline fi_addr_t peer_addr(struct peer *peer)
 	return __builtin_expect(peer->addr != FI_ADDR_NOTAVAIL, 1) ? peer->addr
 								   : peer_addr_lookup(peer);
 }
+
+/* What completions say of it: the user's id where one was given. */
+fi_addr_t peer_reported(struct peer *peer);
 
 /* The next turns send what waits. */
 static inline void peer_busy(struct peer *peer, struct list *busy)

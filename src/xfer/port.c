@@ -176,6 +176,8 @@ void port_bind_av(struct port *port, struct av *av)
 
 void port_bind_rx(struct port *port, unsigned int index, struct rx *rx)
 {
+	if (port->rx[index] && !rx)
+		rx_fail_context(port, port->rx[index], FI_ECANCELED);
 	port->rx[index] = rx;
 }
 
@@ -188,7 +190,7 @@ static void port_forget(struct port *port, fi_addr_t fi_addr)
 	peer = port->peers[fi_addr];
 	port->peers[fi_addr] = &peer_nobody;
 	if (peer->addr == fi_addr)
-		peer->addr = peer->reported = FI_ADDR_NOTAVAIL;
+		peer->addr = FI_ADDR_NOTAVAIL;
 }
 
 void port_forget_entry(struct av *av, fi_addr_t index)

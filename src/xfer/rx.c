@@ -52,7 +52,7 @@ static void complete(struct rx *rx, struct recv *r, const struct message *m, siz
 		.buf = base,
 		.data = m->data,
 		.tag = m->tag,
-		.src = m->peer && m->src != FI_ADDR_NOTAVAIL ? m->peer->reported : m->src,
+		.src = m->peer ? peer_reported(m->peer) : m->src,
 	};
 
 	if (r->flags & FI_MULTI_RECV && r->exhausted && !r->arriving)
@@ -251,6 +251,20 @@ void rx_fail_peer(struct port *port, struct peer *peer, int err)
 {
 	while (!list_empty(&peer->arrivals))
 		arrival_end(port, LIST_ENTRY(peer->arrivals.next, struct arrival, link), err);
+}
+
+void rx_fail_context(struct port *port, struct rx *rx, int err)
+{
+	LIST_EACH(at, &port->peers_list) {
+		struct peer *peer = LIST_ENTRY(at, struct peer, in_port);
+
+		LIST_EACH_SAFE(node, &peer->arrivals) {
+			struct arrival *a = LIST_ENTRY(node, struct arrival, link);
+
+			if (a->rx == rx)
+				arrival_end(port, a, err);
+		}
+	}
 }
 
 /* A posted receive ends with a positive error and is freed when nothing is on its way into it. */

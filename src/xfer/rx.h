@@ -112,6 +112,8 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m);
 void rx_frag(struct port *port, struct peer *peer, const struct packet *p);
 /* The peer is gone: what it had begun to send ends with `err` (positive). */
 void rx_fail_peer(struct port *port, struct peer *peer, int err);
+/* The context is being closed: what it is receiving ends with `err`. */
+void rx_fail_context(struct port *port, struct rx *rx, int err);
 
 /* A checked message for this context: meets its receive or is kept. */
 void rx_message(struct rx *rx, struct peer *peer, const struct packet *p);
@@ -131,6 +133,8 @@ struct unexpected *rx_unexpected(struct rx *rx, bool tagged, const struct recv_a
 /* Takes it off its list; the caller frees it with rx_drop. */
 void rx_take(struct rx *rx, struct unexpected *u);
 void rx_drop(struct unexpected *u);
+/* Senders that were asked to pause may go on. */
+void rx_resume_senders(struct rx *rx);
 /* The context goes away; its messages in shared queues too. */
 void rx_forget_context(struct rx *rx);
 /* FI_PEEK, FI_CLAIM, FI_DISCARD. */

@@ -263,7 +263,7 @@ void tx_pull(struct port *port, struct peer *peer, uint32_t id, uint32_t remote_
 	peer_busy(peer, &port->busy);
 }
 
-void tx_forget(struct port *port, struct ep *ep)
+void tx_forget(struct port *port, struct ep *ep, struct ep *heir)
 {
 	LIST_EACH(node, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
@@ -274,7 +274,7 @@ void tx_forget(struct port *port, struct ep *ep)
 				struct txreq *req = LIST_ENTRY(at, struct txreq, link);
 
 				if (req->ep == ep)
-					req->ep = NULL;
+					req->ep = heir;
 			}
 	}
 }

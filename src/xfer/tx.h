@@ -47,8 +47,8 @@ void tx_pull(struct port *port, struct peer *peer, uint32_t id, uint32_t remote_
 bool tx_flush(struct peer *peer);
 /* Ends all of the peer's requests with `err` (positive). */
 void tx_fail_all(struct peer *peer, int err);
-/* The endpoint is being closed: its requests vanish. */
-void tx_forget(struct port *port, struct ep *ep);
+/* The endpoint is being closed: its requests complete on `heir`, or nowhere when that is NULL. */
+void tx_forget(struct port *port, struct ep *ep, struct ep *heir);
 
 /* Ends a send that waits in a backlog. 0 or -FI_ENOENT. */
 int tx_cancel(struct port *port, void *context);

@@ -32,7 +32,7 @@ static void hold_sender(struct rx *rx, struct peer *peer)
 	tx_control(peer, WIRE_HEAD(WIRE_HOLD, 0, 0, 0), 0);
 }
 
-static void resume_senders(struct rx *rx)
+void rx_resume_senders(struct rx *rx)
 {
 	struct list *node;
 
@@ -75,7 +75,7 @@ void rx_take(struct rx *rx, struct unexpected *u)
 	list_remove(&u->link);
 	rx->unexpected_bytes -= cost(u);
 	if (!list_empty(&rx->held) && rx->unexpected_bytes <= rx->unexpected_max / 2)
-		resume_senders(rx);
+		rx_resume_senders(rx);
 }
 
 void rx_drop(struct unexpected *u)
@@ -122,7 +122,7 @@ static void complete_peek(struct rx *rx, bool tagged, const struct recv_args *ar
 		slot.flags |= FI_REMOTE_CQ_DATA;
 	slot.data = u->data;
 	slot.len = message_len(u);
-	slot.src = u->peer ? u->peer->reported : u->src;
+	slot.src = u->peer ? peer_reported(u->peer) : u->src;
 	cq_push(rx->cq, slot);
 }
 
@@ -167,6 +167,8 @@ int rx_discard_claimed(struct rx *rx, bool tagged, const struct recv_args *args)
 
 void rx_forget_context(struct rx *rx)
 {
+	if (rx->q->cq == rx->cq)
+		rx->q->cq = NULL;
 	for (int tagged = 0; tagged < 2; tagged++)
 		LIST_EACH_SAFE(node, &rx->q->unexpected[tagged]) {
 			struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);

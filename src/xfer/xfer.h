@@ -84,8 +84,11 @@ void rx_context_min_multi_recv(struct rx *rx, size_t bytes);
 int xfer_install(struct ep *ep, bool sends, bool receives);
 /* The same for an endpoint not enabled or shut down: everything refuses. */
 void xfer_refuse(struct ep *ep);
-/* The endpoint is being closed: its operations under way complete nowhere. Domain locked. */
-void xfer_forget(struct ep *ep);
+/*
+ * The endpoint is being closed: its operations under way complete on `heir`, nowhere if that is
+ * NULL. Domain locked.
+ */
+void xfer_forget(struct ep *ep, struct ep *heir);
 /* Ends the send of this context that waits to go out by -FI_ECANCELED. 0 or -FI_ENOENT. */
 int xfer_cancel(struct port *port, void *context);
 

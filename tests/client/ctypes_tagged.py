@@ -7,6 +7,7 @@ import sys
 import time
 
 FI_MSG, FI_TAGGED, FI_SEND, FI_RECV, FI_TRANSMIT = 0x2, 0x8, 0x800, 0x400, 0x800
+FI_CONTEXT, FI_CONTEXT2 = 1 << 59, 1 << 52
 FI_EP_RDM, FI_CQ_FORMAT_TAGGED, FI_WAIT_NONE = 3, 4, 0
 FI_EAGAIN = 11
 FI_VERSION = 2 << 16 | 6
@@ -103,20 +104,21 @@ class Library:
         return fid
 
 
-def retry(call, *arguments):
-    """Repeats a call until it has something other than -FI_EAGAIN to say."""
+def retry(fi, cq, call, *arguments):
+    """Repeats a call until it has something other than -FI_EAGAIN to say, with progress in between."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         result = call(*arguments)
         if result != -FI_EAGAIN:
             return result
+        fi.fi_cq_read(cq, None, 0)
     sys.exit("nothing came")
 
 
 def find(fi, provider):
     hints, info = fi.fi_allocinfo(), info_p()
     hints.contents.caps = FI_MSG | FI_TAGGED
-    hints.contents.mode = (1 << 64) - 1
+    hints.contents.mode = FI_CONTEXT | FI_CONTEXT2
     hints.contents.ep_attr.contents.type = FI_EP_RDM
     fi.fi_getinfo(FI_VERSION, None, None, 0, hints, c.byref(info))
     fi.fi_freeinfo(hints)
@@ -137,11 +139,11 @@ def send_to_itself(fi, ep, av, cq):
     contexts = (c.c_char * 128)()  # two fi_context2
     receive, send = c.addressof(contexts), c.addressof(contexts) + 64
     fi.fi_trecv(ep, inbox, 64, None, FI_ADDR_UNSPEC, 0xFEED, 0, receive)
-    retry(fi.fi_tsend, ep, outbox, 64, None, me, 0xFEED, send)
+    retry(fi, cq, fi.fi_tsend, ep, outbox, 64, None, me, 0xFEED, send)
     done = {}
     while len(done) < 2:
         entry = Entry()
-        retry(fi.fi_cq_read, cq, c.byref(entry), 1)
+        retry(fi, cq, fi.fi_cq_read, cq, c.byref(entry), 1)
         done[entry.op_context] = entry
     assert set(done) == {receive, send}, done
     assert done[send].flags & FI_SEND and done[send].flags & FI_TAGGED, hex(done[send].flags)

@@ -8,16 +8,15 @@
 need pgrep
 pingpong=$BUILD/bin/fi_pingpong
 
-if [ "${1-}" != inside ]; then
-	case $BUILD/ in /tmp/* | /dev/shm/*) own=false ;; *) own=true ;; esac
-	for as in '' -r; do
-		# shellcheck disable=SC2086 # an option or nothing
-		$own && unshare $as -m true 2>/dev/null && exec unshare $as -m bash "$PWD/tests/client/no_leftovers.sh" inside
-	done
-else
-	rmdir "$work"/../?????? 2>/dev/null
-	mkdir -p "$work"
+if [ "${1-}" = inside ]; then
 	mount -t tmpfs none /tmp && mount -t tmpfs none /dev/shm || fail "mount"
+else
+	case $BUILD/ in /tmp/* | /dev/shm/*) tries=() ;; *) tries=(-m -rm) ;; esac
+	for option in "${tries[@]}"; do
+		unshare "$option" true 2>/dev/null || continue
+		rm -rf "$work"
+		exec unshare "$option" bash "$PWD/tests/client/no_leftovers.sh" inside
+	done
 fi
 
 # Entries of the two folders, and files there that PID... hold open or mapped, unlinked ones included.
@@ -51,7 +50,7 @@ run_pair() {
 entries | sort -u >"$work/before"
 for provider in weft shm; do
 	run_pair $provider 100
-	wait "$client" "$server" || fail "$provider: $(cat "$work/server" "$work/client")"
+	wait "$client" && wait "$server" || fail "$provider: $(cat "$work/server" "$work/client")"
 	nothing_new "$provider, after it ended"
 
 	run_pair $provider 100000000

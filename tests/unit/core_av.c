@@ -25,6 +25,7 @@ static struct domain dom = {.fabric = &fabric, .info = &info};
 static void setup(void)
 {
 	list_init(&dom.ports);
+	info.addr_format = FI_SOCKADDR_IN;
 }
 
 static struct fid_av *open_av(enum fi_av_type type, uint64_t flags)

@@ -7,7 +7,7 @@
 
 #include "core/wait.h"
 
-#define STUCK_MS 5000 /* a wait this long was never woken */
+#define FOREVER -1 /* a lost wake-up ends at the time limit of the test */
 #define STRESS_US 300000
 
 static const enum fi_wait_obj sleeping_kinds[] = {FI_WAIT_FD, FI_WAIT_POLLFD, FI_WAIT_MUTEX_COND,
@@ -110,7 +110,7 @@ START_TEST(descriptors_wake)
 	ck_assert_int_eq(wait_add_fd(&w, ends[0]), 0);
 	ck_assert_int_eq(wait_sleep_since(&w, wait_arm(&w), 1), -FI_EAGAIN);
 	ck_assert_int_eq(write(ends[1], "x", 1), 1);
-	ck_assert_int_eq(wait_sleep_since(&w, wait_arm(&w), STUCK_MS), 0);
+	ck_assert_int_eq(wait_sleep_since(&w, wait_arm(&w), FOREVER), 0);
 	wait_del_fd(&w, ends[0]);
 	ck_assert_int_eq(wait_sleep_since(&w, wait_arm(&w), 1), -FI_EAGAIN);
 	ck_assert_int_eq(wait_add_fd(&w, 12345), -FI_EBADF);
@@ -129,12 +129,64 @@ START_TEST(signal_before_the_sleep_counts)
 		ck_assert_int_eq(wait_init(&w, sleeping_kinds[i], NULL), 0);
 		armed = wait_arm(&w);
 		wait_notify(&w);
-		ck_assert_int_eq(wait_sleep_since(&w, armed, STUCK_MS), 0);
+		ck_assert_int_eq(wait_sleep_since(&w, armed, FOREVER), 0);
 		__atomic_store_n(&w.sleeping, 1, __ATOMIC_SEQ_CST);
 		wait_notify(&w);
-		ck_assert_int_eq(wait_sleep(&w, STUCK_MS), 0);
+		ck_assert_int_eq(wait_sleep(&w, FOREVER), 0);
 		wait_fini(&w);
 	}
+}
+END_TEST
+
+/* Another thread's fi_trywait took the token that was meant for us, too. */
+START_TEST(token_taken_before_the_sleep)
+{
+	struct waiter w;
+	unsigned int armed;
+
+	ck_assert_int_eq(wait_init(&w, FI_WAIT_FD, NULL), 0);
+	armed = wait_arm(&w);
+	wait_notify(&w);
+	wait_drain(&w);
+	ck_assert_int_eq(wait_sleep_since(&w, armed, FOREVER), 0);
+	wait_fini(&w);
+}
+END_TEST
+
+struct sleeper {
+	struct waiter *w;
+	int ms, result;
+	pthread_t thread;
+};
+
+static void *sleep_once(void *arg)
+{
+	struct sleeper *s = arg;
+
+	s->result = wait_sleep_since(s->w, wait_arm(s->w), s->ms);
+	return NULL;
+}
+
+/* _i: the first of them leaves by itself. */
+START_TEST(all_wake)
+{
+	struct sleeper sleepers[3];
+	struct waiter w;
+
+	ck_assert_int_eq(wait_init(&w, FI_WAIT_FD, NULL), 0);
+	for (int i = 0; i < 3; i++) {
+		sleepers[i] = (struct sleeper){.w = &w, .ms = i == 0 && _i ? 60 : FOREVER};
+		ck_assert_int_eq(
+			pthread_create(&sleepers[i].thread, NULL, sleep_once, &sleepers[i]), 0);
+		usleep(10000);
+	}
+	if (!_i)
+		wait_notify(&w);
+	for (int i = 0; i < 3; i++) {
+		pthread_join(sleepers[i].thread, NULL);
+		ck_assert_int_eq(sleepers[i].result, i == 0 && _i ? -FI_EAGAIN : 0);
+	}
+	wait_fini(&w);
 }
 END_TEST
 
@@ -178,6 +230,30 @@ START_TEST(time_out)
 }
 END_TEST
 
+/* Something comes just after the last look before the sleep. */
+static bool publish_after_look(struct wait_for *what, bool arm)
+{
+	struct level *l = (struct level *)what;
+	bool ready = level_ready(what, arm);
+
+	if (arm && !ready)
+		raise_level(l->w, l->value);
+	return ready;
+}
+
+START_TEST(last_look)
+{
+	uint64_t value = 0;
+	struct waiter w;
+	struct level l = {
+		.what.ready = publish_after_look, .w = &w, .value = &value, .want = 2};
+
+	ck_assert_int_eq(wait_init(&w, sleeping_kinds[_i], NULL), 0);
+	ck_assert_int_eq(wait_until(&w, &l.what, wait_end(FOREVER)), 0);
+	wait_fini(&w);
+}
+END_TEST
+
 struct side {
 	struct waiter w;
 	uint64_t value;
@@ -195,7 +271,7 @@ static void *play(void *arg)
 		struct level l = {
 			.what.ready = level_ready, .w = &s->w, .value = &s->value, .want = i};
 
-		s->result = wait_until(&s->w, &l.what, wait_end(STUCK_MS));
+		s->result = wait_until(&s->w, &l.what, wait_end(FOREVER));
 		if (s->result)
 			break;
 		raise_level(&s->other->w, &s->other->value);
@@ -247,7 +323,7 @@ static void *watch(void *arg)
 		struct level l = {
 			.what.ready = level_ready, .w = &c->w, .value = &c->value, .want = i};
 
-		if (wait_until(&c->w, &l.what, wait_end(STUCK_MS)))
+		if (wait_until(&c->w, &l.what, wait_end(FOREVER)))
 			__atomic_store_n(&c->failed, 1, __ATOMIC_RELAXED);
 		if (me->first == 1) /* the level rises only as fast as it is seen */
 			for (int k = 0; k < CROWD; k++)
@@ -306,21 +382,18 @@ static bool may_sleep(struct native *n, uint64_t seen)
 
 static bool sleep_fd(struct native *n, uint64_t seen)
 {
-	return !may_sleep(n, seen) || readable(n->w.epfd, STUCK_MS);
+	return !may_sleep(n, seen) || readable(n->w.epfd, FOREVER);
 }
 
 static bool sleep_cond(struct native *n, uint64_t seen)
 {
-	struct timespec end;
 	int err = 0;
 
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += STUCK_MS / 1000;
 	pthread_mutex_lock(&n->w.mutex);
 	if (may_sleep(n, seen)) {
 		if (seen % 64 == 0)
 			usleep(200); /* now and then the signal finds the mutex held */
-		err = pthread_cond_timedwait(&n->w.cond, &n->w.mutex, &end);
+		err = pthread_cond_wait(&n->w.cond, &n->w.mutex);
 	}
 	pthread_mutex_unlock(&n->w.mutex);
 	return err == 0;
@@ -366,13 +439,16 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int kinds_count = sizeof(sleeping_kinds) / sizeof(sleeping_kinds[0]), failed;
 
-	tcase_set_timeout(stress, 20);
+	tcase_set_timeout(stress, 10);
 	tcase_add_test(plain, kinds);
 	tcase_add_test(plain, native_objects);
 	tcase_add_test(plain, one_signal_for_one_arming);
 	tcase_add_test(plain, descriptors_wake);
 	tcase_add_test(plain, signal_before_the_sleep_counts);
+	tcase_add_test(plain, token_taken_before_the_sleep);
+	tcase_add_loop_test(plain, all_wake, 0, 2);
 	tcase_add_test(plain, time_out);
+	tcase_add_loop_test(plain, last_look, 0, kinds_count - 1); /* FI_WAIT_YIELD never arms */
 	tcase_add_loop_test(stress, ping_pong, 0, kinds_count);
 	tcase_add_loop_test(stress, many_sleepers, 0, kinds_count);
 	tcase_add_test(stress, native_fd);

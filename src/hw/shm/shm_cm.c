@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -57,17 +58,64 @@ static int shm_hello_fd(void *state)
 	return ((struct shm *)state)->fd;
 }
 
+/* Steps over the first `len` bytes of a vector. */
+static void advance(struct iovec **iov, size_t *count, size_t len)
+{
+	while (*count && len >= (*iov)->iov_len) {
+		len -= (*iov)->iov_len;
+		(*iov)++;
+		(*count)--;
+	}
+	if (*count) {
+		(*iov)->iov_base = (char *)(*iov)->iov_base + len;
+		(*iov)->iov_len -= len;
+	}
+}
+
+/* The kernel moves at most 2 GiB a call: what it left over is asked for again. */
+static ssize_t fetch_rest(struct shm_link *s, struct iovec *local, size_t local_count,
+			  struct iovec *remote, size_t remote_count, size_t done)
+{
+	ssize_t got = (ssize_t)done;
+
+	while (got > 0) {
+		advance(&local, &local_count, (size_t)got);
+		advance(&remote, &remote_count, (size_t)got);
+		if (!local_count || !remote_count)
+			break;
+		got = process_vm_readv(s->pid, local, local_count, remote, remote_count, 0);
+		if (got > 0)
+			done += (size_t)got;
+	}
+	return got < 0 ? -errno : (ssize_t)done;
+}
+
+static size_t total(const struct iovec *iov, size_t count)
+{
+	size_t len = 0;
+
+	while (count-- > 0)
+		len += iov++->iov_len;
+	return len;
+}
+
 static ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t local_count,
 			 const struct iovec *remote, size_t remote_count)
 {
 	struct shm_link *s = (struct shm_link *)link;
+	struct iovec l[WIRE_IOV_MAX], r[WIRE_IOV_MAX];
 	ssize_t got;
 
 	if (!s->pid)
 		return -FI_ENOSYS;
 	got = process_vm_readv(s->pid, local, local_count, remote, remote_count, 0);
-	if (got >= 0)
+	if (got == (ssize_t)total(local, local_count) || got == (ssize_t)total(remote, remote_count))
 		return got;
+	if (got > 0) {
+		memcpy(l, local, local_count * sizeof(*l));
+		memcpy(r, remote, remote_count * sizeof(*r));
+		return fetch_rest(s, l, local_count, r, remote_count, (size_t)got);
+	}
 	got = -errno;
 	if (errno == EPERM || errno == ENOSYS) {
 		LOG_INFO(LOG_EP_DATA, "shm: process_vm_readv from %d refused: %s; copying through"

@@ -92,7 +92,8 @@ void shm_bury(void *state, uint32_t id)
 	uint32_t dead;
 
 	for (;;) {
-		while (shm_turn(shm))
+		/* Bounded by one ring full: the living may go on filling it. */
+		for (uint32_t i = 0; i <= shm->ring.mask / PACKETS_PER_TURN && shm_turn(shm); i++)
 			;
 		dead = ring_dead_slots(&shm->ring, shm->head, id);
 		if (!dead)

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tests over the public interface alone: a program is a table of cases, a case runs in one or more
+ * processes of its own, forked before the library is used. They meet over sockets; what is wanted of
+ * the library is checked with the macros below, and the first check that fails ends the case.
+ *
+ *	static void hello(struct api *a) { ... a->rank, a->ranks ... }
+ *	static const struct api_case cases[] = {{"hello", hello, 2}, {"alone", alone, 1}};
+ *	int main(int argc, char **argv) { return api_main(argc, argv, cases, API_COUNT(cases)); }
+ *
+ * Arguments name the cases to run. HW names the provider, "weft" without it. OTHER=1 says that
+ * another library than ours is loaded: what it does not offer is skipped, not failed.
+ */
+#ifndef API_H
+#define API_H
+
+#include <inttypes.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define API_LIMIT   10 /* seconds a case may take, times SLOWER */
+#define API_RANKS   8  /* processes of a case, at most */
+#define API_SKIP    77
+#define API_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* What one process of a case knows. Rank 0 has a socket to each of the others, they have one to it. */
+struct api {
+	int rank, ranks;
+	int socks[API_RANKS];
+	void *shared; /* API_SHARED bytes all processes see, zero at the start */
+	void (*progress)(void *); /* what to do while waiting for the others; may be NULL */
+	void *progress_arg;
+};
+
+#define API_SHARED (16u << 20)
+
+struct api_case {
+	const char *name;
+	void (*run)(struct api *a);
+	int ranks;
+	const char *env[2]; /* "NAME=value" set before the library is used */
+};
+
+/* Where each process is: said when its time is over. */
+static const char *volatile api_at_file = "?";
+static volatile int api_at_line;
+static const char *api_name = "?";
+static int api_rank;
+
+static inline const char *api_provider(void)
+{
+	const char *hw = getenv("HW");
+
+	return hw && *hw ? hw : "weft";
+}
+
+static inline bool api_other(void)
+{
+	return getenv("OTHER") != NULL;
+}
+
+/* ---- Checks ---------------------------------------------------------------------------------- */
+
+static inline void api_at(const char *file, int line)
+{
+	api_at_file = file;
+	api_at_line = line;
+}
+
+static inline __attribute__((noreturn)) void api_fail(const char *what)
+{
+	fprintf(stderr, "%s:%d: %s, rank %d: %s\n", api_at_file, api_at_line, api_name, api_rank,
+		what);
+	_exit(1);
+}
+
+static inline __attribute__((noreturn)) void api_skip(const char *why)
+{
+	fprintf(stderr, "%s: skipped: %s\n", api_name, why);
+	_exit(API_SKIP);
+}
+
+static inline const char *api_word(int64_t value)
+{
+	return value < 0 && value > -1000 ? fi_strerror((int)-value) : "";
+}
+
+static inline void api_check_eq(int64_t got, int64_t want, const char *text)
+{
+	char line[512];
+
+	if (got == want)
+		return;
+	snprintf(line, sizeof(line), "%s: got %" PRId64 " (%#" PRIx64 ") %s, wanted %" PRId64 " %s",
+		 text, got, (uint64_t)got, api_word(got), want, api_word(want));
+	api_fail(line);
+}
+
+#define CHECK(cond)                                    \
+	do {                                           \
+		api_at(__FILE__, __LINE__);            \
+		if (!(cond))                           \
+			api_fail("not so: " #cond);    \
+	} while (0)
+#define CHECK_EQ(got, want)                                                               \
+	do {                                                                              \
+		api_at(__FILE__, __LINE__);                                               \
+		api_check_eq((int64_t)(got), (int64_t)(want), #got " == " #want);         \
+	} while (0)
+#define OK(call) CHECK_EQ(call, 0)
+
+/* ---- Meeting: over sockets, the library is not involved -------------------------------------- */
+
+static inline void api_tell(struct api *a, int rank, const void *buf, size_t len)
+{
+	if (send(a->socks[rank], buf, len, MSG_NOSIGNAL) != (ssize_t)len)
+		api_fail("another process is gone");
+}
+
+/* Makes progress while it waits, if there is anything to make progress of. */
+static inline void api_hear(struct api *a, int rank, void *buf, size_t len)
+{
+	size_t have = 0;
+
+	while (have < len) {
+		ssize_t n = recv(a->socks[rank], (char *)buf + have, len - have,
+				 a->progress ? MSG_DONTWAIT : 0);
+
+		if (n == 0)
+			api_fail("another process is gone");
+		if (n > 0)
+			have += (size_t)n;
+		else if (a->progress)
+			a->progress(a->progress_arg);
+	}
+}
+
+/* Something to read from that process? */
+static inline bool api_heard(struct api *a, int rank)
+{
+	char byte;
+
+	return recv(a->socks[rank], &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/* Everybody gives `len` bytes and gets those of all, in the order of ranks. */
+static inline void api_swap(struct api *a, const void *mine, void *all, size_t len)
+{
+	char *to = all;
+
+	memcpy(to + (size_t)a->rank * len, mine, len);
+	if (a->rank) {
+		api_tell(a, 0, mine, len);
+		api_hear(a, 0, all, len * (size_t)a->ranks);
+		return;
+	}
+	for (int i = 1; i < a->ranks; i++)
+		api_hear(a, i, to + (size_t)i * len, len);
+	for (int i = 1; i < a->ranks; i++)
+		api_tell(a, i, all, len * (size_t)a->ranks);
+}
+
+/* Returns when all processes have come here. */
+static inline void api_meet(struct api *a)
+{
+	char all[API_RANKS], mine = 1;
+
+	if (a->ranks > 1)
+		api_swap(a, &mine, all, 1);
+}
+
+/* The same without progress: what is on its way stays there. */
+static inline void api_meet_still(struct api *a)
+{
+	void (*progress)(void *) = a->progress;
+
+	a->progress = NULL;
+	api_meet(a);
+	a->progress = progress;
+}
+
+static inline double api_seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+#include "lib/run.h"
+
+#endif
