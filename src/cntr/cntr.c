@@ -130,8 +130,8 @@ static struct fi_ops fid_ops = {
 
 static int check_attr(const struct fi_cntr_attr *attr)
 {
-	if (attr->flags == 0 && (attr->events == FI_CNTR_EVENTS_COMP ||
-				 attr->events == FI_CNTR_EVENTS_BYTES))
+	if (attr->flags == 0 &&
+	    (attr->events == FI_CNTR_EVENTS_COMP || attr->events == FI_CNTR_EVENTS_BYTES))
 		return 0;
 	LOG_WARN(LOG_CNTR, "no counter of events %d with flags %#llx", (int)attr->events,
 		 (unsigned long long)attr->flags);

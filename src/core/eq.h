@@ -20,13 +20,13 @@ struct eq {
 	struct list errors;
 	struct waiter wait;
 	uint64_t flags;
-	int ref; /* atomic: objects bound */
-	void *err_data; /* what the last readerr handed out by pointer */
-	struct list drivers; /* struct eq_driver: what makes events while somebody reads */
-	size_t size;         /* events the application may have waiting with fi_eq_write */
-	size_t count;        /* events waiting; errors are not counted */
-	pthread_mutex_t driving; /* guards drivers; recursive, held during turns */
-	struct list *next_driver; /* of the walk under way */
+	int ref;                   /* atomic: objects bound */
+	void *err_data;            /* what the last readerr handed out by pointer */
+	struct list drivers;       /* struct eq_driver: what makes events while somebody reads */
+	size_t size;               /* events the application may have waiting with fi_eq_write */
+	size_t count;              /* events waiting; errors are not counted */
+	pthread_mutex_t driving;   /* guards drivers; recursive, held during turns */
+	struct list *next_driver;  /* of the walk under way */
 	unsigned int driver_count; /* atomic to read */
 };
 

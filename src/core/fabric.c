@@ -22,7 +22,7 @@ struct fid_fabric *fabric_opened(const char *name, const char *prov_name)
 	struct fid_fabric *found = NULL;
 
 	pthread_mutex_lock(&opened_lock);
-	LIST_EACH(node, &opened) {
+	LIST_EACH (node, &opened) {
 		struct fabric *fab = LIST_ENTRY(node, struct fabric, in_opened);
 
 		if (strcmp(fab->name, name) == 0 && strcmp(fab->prov_name, prov_name) == 0) {

@@ -4,7 +4,8 @@
 
 int fid_no_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
-	LOG_WARN(LOG_CORE, "nothing can be bound to an object of class %zu (class %zu, flags %#llx)",
+	LOG_WARN(LOG_CORE,
+		 "nothing can be bound to an object of class %zu (class %zu, flags %#llx)",
 		 fid->fclass, other ? other->fclass : 0, (unsigned long long)flags);
 	return -FI_ENOSYS;
 }

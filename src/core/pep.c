@@ -26,8 +26,9 @@ static int pep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	int ret = -FI_EINVAL;
 
 	if (!other || other->fclass != FI_CLASS_EQ || flags || eq->fabric != pep->fabric) {
-		LOG_WARN(LOG_EP_CTRL, "a passive endpoint is bound to an event queue of its fabric, "
-				      "without flags (class %zu, flags %#llx)",
+		LOG_WARN(LOG_EP_CTRL,
+			 "a passive endpoint is bound to an event queue of its fabric, "
+			 "without flags (class %zu, flags %#llx)",
 			 other ? other->fclass : 0, (unsigned long long)flags);
 		return -FI_EINVAL;
 	}
@@ -88,8 +89,8 @@ static int pep_setopt(fid_t fid, int level, int name, const void *value, size_t 
 {
 	(void)fid;
 	(void)value;
-	LOG_WARN(LOG_EP_CTRL, "a passive endpoint has no option %d of level %d to set (%zu bytes)", name,
-		 level, len);
+	LOG_WARN(LOG_EP_CTRL, "a passive endpoint has no option %d of level %d to set (%zu bytes)",
+		 name, level, len);
 	return -FI_ENOPROTOOPT;
 }
 

@@ -17,7 +17,7 @@ struct member {
 /* Set locked. */
 static struct member *find_member(struct poll_set *set, const struct fid *fid)
 {
-	LIST_EACH(node, &set->members) {
+	LIST_EACH (node, &set->members) {
 		struct member *m = LIST_ENTRY(node, struct member, link);
 
 		if (m->fid == fid)
@@ -123,7 +123,7 @@ static int poll_poll(struct fid_poll *fid, void **context, int count)
 		return -FI_EINVAL;
 	list_init(&found);
 	lock_take(&set->lock);
-	LIST_EACH_SAFE(node, &set->members) {
+	LIST_EACH_SAFE (node, &set->members) {
 		struct member *m = LIST_ENTRY(node, struct member, link);
 
 		if (n == count)
@@ -146,7 +146,7 @@ int poll_arm(struct poll_set *set)
 	int ret = 0;
 
 	lock_take(&set->lock);
-	LIST_EACH(node, &set->members) {
+	LIST_EACH (node, &set->members) {
 		ret = trywait_arm(LIST_ENTRY(node, struct member, link)->fid);
 		if (ret)
 			break;

@@ -25,19 +25,19 @@ struct fabric;
 struct wait_set;
 
 struct waiter {
-	enum fi_wait_obj obj; /* never FI_WAIT_UNSPEC once opened */
-	int epfd;             /* FD, POLLFD, SET: readable when there is something; else -1 */
-	int evfd;             /* member of epfd: readable after wait_signal; else -1 */
-	int sleeping;         /* atomic: someone may be asleep, signal when something comes */
-	struct wait_set *set; /* FI_WAIT_SET: joined at open, left at wait_fini */
+	enum fi_wait_obj obj;  /* never FI_WAIT_UNSPEC once opened */
+	int epfd;              /* FD, POLLFD, SET: readable when there is something; else -1 */
+	int evfd;              /* member of epfd: readable after wait_signal; else -1 */
+	int sleeping;          /* atomic: someone may be asleep, signal when something comes */
+	struct wait_set *set;  /* FI_WAIT_SET: joined at open, left at wait_fini */
 	pthread_mutex_t mutex; /* FI_WAIT_MUTEX_COND: the application's, which may hold it at any
 	                          time; nothing here blocks on it */
 	pthread_cond_t cond;
 	struct fid *owner; /* atomic; SET: the object, which the set arms; see wait_own */
 	struct list in_set;
-	int rung;   /* atomic: evfd was written to since it was last read */
-	int native; /* atomic: FI_GETWAIT came, someone may sleep without our knowing */
-	int owed;   /* atomic: threads on their way to signal cond; see wait_cond.c */
+	int rung;             /* atomic: evfd was written to since it was last read */
+	int native;           /* atomic: FI_GETWAIT came, someone may sleep without our knowing */
+	int owed;             /* atomic: threads on their way to signal cond; see wait_cond.c */
 	pthread_mutex_t gate; /* guards the rest; held for a few instructions, never while asleep */
 	pthread_cond_t woken; /* followers */
 	unsigned int wakes;   /* atomic to read: ends of sleeps */

@@ -37,7 +37,7 @@ static bool any_ready(struct wait_set *set, bool arm)
 	bool found = false;
 
 	lock_take(&set->lock);
-	LIST_EACH(node, &set->members) {
+	LIST_EACH (node, &set->members) {
 		struct waiter *w = LIST_ENTRY(node, struct waiter, in_set);
 
 		struct fid *fid = __atomic_load_n(&w->owner, __ATOMIC_ACQUIRE);
@@ -115,8 +115,7 @@ static struct fi_ops_wait set_ops = {
 
 static int check_attr(const struct fi_wait_attr *attr)
 {
-	if (attr && !attr->flags && attr->wait_obj != FI_WAIT_NONE &&
-	    attr->wait_obj != FI_WAIT_SET)
+	if (attr && !attr->flags && attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_SET)
 		return 0;
 	if (attr)
 		LOG_WARN(LOG_FABRIC, "no wait set of kind %d with flags %#llx", (int)attr->wait_obj,

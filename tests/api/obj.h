@@ -1,73 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the tests of objects (endpoints, queues, vectors, regions) share. A program lists its cases
- * and hands them to obj_main; each case runs in a process of its own, so that one that fails or
- * hangs takes no other with it. An expectation that is not met ends the process with status 1.
+ * What the tests of objects (endpoints, queues, vectors, regions, wait objects) share: opening and
+ * closing them in every combination, where the tests of messages have one fixed set.
  */
-#ifndef TESTS_API_OBJ_H
-#define TESTS_API_OBJ_H
+#ifndef API_OBJ_H
+#define API_OBJ_H
 
 #include <poll.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
-#include <rdma/fi_errno.h>
-#include <rdma/fi_tagged.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#define OBJ_PATIENCE_MS 20000 /* for anything that has to come */
-#define OBJ_CASE_S      50    /* a case that takes longer has hung */
-#define OBJ_SKIP        77
+#include "api.h"
+#include "lib/data.h"
 
-#define MUST(cond, ...)                                                                            \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "%s:%d: not so: %s: ", __FILE__, __LINE__, #cond);         \
-			fprintf(stderr, "" __VA_ARGS__);                                           \
-			fprintf(stderr, "\n");                                                     \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
+#define OBJ_PATIENCE_MS 8000 /* for anything that has to come */
 
-/* The result of a call, compared with what it has to be; both are shown when they differ. */
-#define IS(call, want)                                                                             \
-	do {                                                                                       \
-		long long got_ = (long long)(call), want_ = (long long)(want);                     \
-		MUST(got_ == want_, "%s is %lld (%s), not %lld", #call, got_,                      \
-		     got_ < 0 ? fi_strerror((int)-got_) : "", want_);                              \
-	} while (0)
-
-#define OK(call)     IS(call, 0)
-#define FAILS(call)  MUST((call) < 0, "an error is due")
+#define FAILS(call)  CHECK((call) < 0)
 #define CLOSE(thing) OK(fi_close(&(thing)->fid))
 
-/* Not a failure: what the case needs is not there. */
-#define SKIP(...)                                                                                  \
-	do {                                                                                       \
-		printf("  cannot: " __VA_ARGS__);                                                  \
-		printf("\n");                                                                      \
-		fflush(stdout);                                                                    \
-		_exit(OBJ_SKIP);                                                                   \
-	} while (0)
-
-struct obj_case {
-	const char *name;
-	void (*run)(void);
-};
-
-/* The usual set of objects; members a test does not open stay NULL and are not closed. */
+/* The usual set; members a test does not open stay NULL and are not closed. */
 struct obj {
 	struct fi_info *hints, *info;
 	struct fid_fabric *fabric;
@@ -90,7 +43,7 @@ static inline uint64_t obj_now_us(void)
 	return (uint64_t)at.tv_sec * 1000000 + (uint64_t)at.tv_nsec / 1000;
 }
 
-/* CPU time this process used so far, in microseconds. */
+/* CPU time this process used so far, all its threads together. */
 static inline uint64_t obj_cpu_us(void)
 {
 	struct rusage use;
@@ -109,27 +62,32 @@ static inline void obj_sleep_us(uint64_t us)
 		;
 }
 
-/* Polls until `cond`, doing `work`; a failure when it takes longer than patience lasts. */
+/* For a case that needs more than the usual time. */
+static inline void obj_time_limit(unsigned int seconds)
+{
+	alarm(seconds * (api_limit() / API_LIMIT));
+}
+
+/* Does `work` until `cond`; a failure when that takes longer than patience lasts. */
 #define OBJ_UNTIL(cond, work)                                                                      \
 	for (uint64_t end_ = obj_now_us() + OBJ_PATIENCE_MS * 1000ULL; !(cond);) {                 \
-		MUST(obj_now_us() < end_, "waited for it for %d ms", OBJ_PATIENCE_MS);             \
+		if (obj_now_us() >= end_)                                                          \
+			api_fail("waited in vain for: " #cond);                                    \
 		work;                                                                              \
 	}
 
-/* What $HW names, as a provider; the only place that knows how a test finds its transport. */
 static inline struct fi_info *obj_hints(uint64_t caps)
 {
 	struct fi_info *hints = fi_allocinfo();
-	const char *hw = getenv("HW");
 
-	MUST(hints, "fi_allocinfo");
-	hints->fabric_attr->prov_name = strdup(hw && *hw ? hw : "shm");
+	CHECK(hints != NULL);
+	hints->fabric_attr->prov_name = strdup(api_provider());
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->caps = caps;
 	return hints;
 }
 
-/* Asks by o->hints (those of obj_hints if NULL); false when nobody offers it. */
+/* Asks for o->hints (plain ones if NULL); false when nobody offers it. */
 static inline bool obj_find(struct obj *o, uint32_t version)
 {
 	int ret;
@@ -137,15 +95,19 @@ static inline bool obj_find(struct obj *o, uint32_t version)
 	if (!o->hints)
 		o->hints = obj_hints(FI_MSG | FI_TAGGED);
 	ret = fi_getinfo(version, NULL, NULL, 0, o->hints, &o->info);
-	MUST(ret == 0 || ret == -FI_ENODATA, "fi_getinfo: %s", fi_strerror(-ret));
+	if (ret != -FI_ENODATA)
+		OK(ret);
 	return ret == 0;
 }
 
-/* Fabric and domain; a case without them is skipped. */
+/* Fabric and domain. What ours does not offer is a failure, unless the case asked obj_find first. */
 static inline void obj_domain(struct obj *o)
 {
-	if (!o->info && !obj_find(o, FI_VERSION(1, 17)))
-		SKIP("fi_getinfo offers nothing for what this case asks");
+	if (!o->info && !obj_find(o, FI_VERSION(1, 17))) {
+		if (api_other())
+			api_skip("not offered by this library");
+		api_fail("fi_getinfo offers nothing for the hints");
+	}
 	OK(fi_fabric(o->info->fabric_attr, &o->fabric, NULL));
 	OK(fi_domain(o->fabric, o->info, &o->domain, NULL));
 }
@@ -202,7 +164,7 @@ static inline void obj_open(struct obj *o)
 	if (!o->domain)
 		obj_domain(o);
 	if (!o->av)
-		o->av = obj_av(o, FI_AV_MAP, 0);
+		o->av = obj_av(o, FI_AV_UNSPEC, 0);
 	if (!o->cq)
 		o->cq = obj_cq(o, FI_WAIT_NONE);
 	if (!o->ep)
@@ -238,26 +200,34 @@ static inline fi_addr_t obj_insert(struct fid_av *av, const struct obj_name *nam
 {
 	fi_addr_t addr = FI_ADDR_NOTAVAIL;
 
-	IS(fi_av_insert(av, name->bytes, 1, &addr, 0, NULL), 1);
+	CHECK_EQ(fi_av_insert(av, name->bytes, 1, &addr, 0, NULL), 1);
 	return addr;
 }
 
-/* An endpoint's own address in its vector: messages to oneself. */
-static inline fi_addr_t obj_self(struct obj *o, struct fid_ep *ep)
+/* The address of an endpoint of this process in `av`. */
+static inline fi_addr_t obj_insert_ep(struct fid_av *av, struct fid_ep *ep)
 {
 	struct obj_name name = obj_name(&ep->fid);
 
-	return obj_insert(o->av, &name);
+	return obj_insert(av, &name);
 }
 
-/* Says what went wrong with a completion, and ends. */
+/* With two processes: the other's address, once it is in `av`. */
+static inline fi_addr_t obj_swap(struct api *a, struct fid_ep *ep, struct fid_av *av)
+{
+	struct obj_name mine = obj_name(&ep->fid), all[2];
+
+	api_swap(a, &mine, all, sizeof(mine));
+	return obj_insert(av, &all[!a->rank]);
+}
+
 static inline void obj_cq_failed(struct fid_cq *cq, ssize_t ret)
 {
 	struct fi_cq_err_entry err = {0};
 
 	if (ret == -FI_EAVAIL && fi_cq_readerr(cq, &err, 0) == 1)
-		MUST(false, "completion with error %d (%s)", err.err, fi_strerror(err.err));
-	MUST(false, "fi_cq_read: %s", fi_strerror((int)-ret));
+		ret = -err.err;
+	api_check_eq(ret, 1, "a good completion");
 }
 
 /* The next completion and, if wanted, its source. */
@@ -278,7 +248,7 @@ static inline struct fi_cq_tagged_entry obj_done(struct fid_cq *cq, const void *
 {
 	struct fi_cq_tagged_entry entry = obj_next(cq, NULL);
 
-	MUST(entry.op_context == context, "completion of %p", entry.op_context);
+	CHECK_EQ((uintptr_t)entry.op_context, (uintptr_t)context);
 	return entry;
 }
 
@@ -290,8 +260,8 @@ static inline struct fi_cq_err_entry obj_error(struct fid_cq *cq)
 	ssize_t ret;
 
 	OBJ_UNTIL((ret = fi_cq_read(cq, &entry, 1)) != -FI_EAGAIN, );
-	IS(ret, -FI_EAVAIL);
-	IS(fi_cq_readerr(cq, &err, 0), 1);
+	CHECK_EQ(ret, -FI_EAVAIL);
+	CHECK_EQ(fi_cq_readerr(cq, &err, 0), 1);
 	return err;
 }
 
@@ -302,88 +272,17 @@ static inline void obj_quiet(struct fid_cq *cq, unsigned int ms)
 	struct fi_cq_tagged_entry entry;
 
 	while (obj_now_us() < end)
-		IS(fi_cq_read(cq, &entry, 1), -FI_EAGAIN);
+		CHECK_EQ(fi_cq_read(cq, &entry, 1), -FI_EAGAIN);
 }
 
-/* A call that may have to be repeated while there is no room; reading `cq` makes some. */
+/* A call to repeat while there is no room; reading `cq` makes some. */
 #define POST(cq, call)                                                                             \
 	do {                                                                                       \
 		ssize_t ret_;                                                                      \
-		OBJ_UNTIL((ret_ = (call)) != -FI_EAGAIN, fi_cq_read((cq), NULL, 0));               \
-		IS(ret_, 0);                                                                       \
+		api_at(__FILE__, __LINE__);                                                        \
+		OBJ_UNTIL((ret_ = (call)) != -FI_EAGAIN, fi_cq_read((cq), NULL, 0))                \
+		api_check_eq(ret_, 0, #call);                                                      \
 	} while (0)
 
-static inline void obj_fill(void *buf, size_t len, unsigned int seed)
-{
-	unsigned char *at = buf;
-
-	for (size_t i = 0; i < len; i++)
-		at[i] = (unsigned char)(seed + i * 7 + (i >> 8));
-}
-
-static inline void obj_check(const void *buf, size_t len, unsigned int seed)
-{
-	const unsigned char *at = buf;
-
-	for (size_t i = 0; i < len; i++)
-		MUST(at[i] == (unsigned char)(seed + i * 7 + (i >> 8)), "byte %zu of %zu", i, len);
-}
-
-
-/* The status of a child: 0, a failure or OBJ_SKIP. */
-static inline int obj_reap(pid_t pid)
-{
-	int status;
-
-	MUST(waitpid(pid, &status, 0) == pid, "no child %d", (int)pid);
-	if (WIFSIGNALED(status)) {
-		fprintf(stderr, "process %d: signal %d%s\n", (int)pid, WTERMSIG(status),
-			WTERMSIG(status) == SIGALRM ? ": it hung" : "");
-		return 1;
-	}
-	return WEXITSTATUS(status);
-}
-
-static inline int obj_run_case(const struct obj_case *c)
-{
-	pid_t pid;
-
-	fflush(NULL);
-	pid = fork();
-	MUST(pid >= 0, "fork");
-	if (pid)
-		return obj_reap(pid);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	alarm(OBJ_CASE_S);
-	c->run();
-	exit(0);
-}
-
-/* Runs the cases named on the command line, or all. */
-static inline int obj_main(int argc, char **argv, const struct obj_case *cases)
-{
-	int failed = 0, skipped = 0, run = 0;
-
-	for (const struct obj_case *c = cases; c->name; c++) {
-		bool named = argc < 2;
-		int status;
-
-		for (int i = 1; i < argc; i++)
-			named |= !strcmp(argv[i], c->name);
-		if (!named)
-			continue;
-		run++;
-		status = obj_run_case(c);
-		failed += status != 0 && status != OBJ_SKIP;
-		skipped += status == OBJ_SKIP;
-		printf("%s %s\n", status == 0 ? "ok  " : status == OBJ_SKIP ? "skip" : "FAIL",
-		       c->name);
-	}
-	if (failed || !run)
-		return 1;
-	if (skipped == run)
-		printf("nothing of it can run here\n");
-	return skipped == run ? OBJ_SKIP : 0;
-}
 
 #endif

@@ -235,7 +235,7 @@ START_TEST(blocking_read_refused)
 END_TEST
 
 #define READERS 3
-#define EVENTS 6000
+#define EVENTS  6000
 
 static int lost;
 

@@ -23,7 +23,8 @@ struct shm_link {
 	struct link link;
 	struct ring ring; /* the peer's */
 	uint64_t next;    /* position after our last claim */
-	uint64_t head;    /* the peer's head as last seen */
+	uint64_t limit;   /* the end of the free slots, as last seen */
+	uint64_t owner;   /* our id, placed as in a claim word */
 	uint32_t src;     /* our id at the peer */
 	int sock;         /* one byte on it wakes the peer; the engine's */
 	pid_t pid;        /* for process_vm_readv; 0: no direct access */

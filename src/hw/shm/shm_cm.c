@@ -176,7 +176,9 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->link.ops = &shm_link_ops;
 	s->src = peer->id;
 	s->sock = peer->sock;
-	s->next = s->head = __atomic_load_n(&s->ring.page->head, __ATOMIC_ACQUIRE);
+	s->owner = claim_word(0, peer->id, 0);
+	s->next = __atomic_load_n(&s->ring.page->head, __ATOMIC_ACQUIRE);
+	s->limit = s->next + s->ring.mask + 1;
 	probe_fetch(s, peer);
 	s->link.eager_max = s->pid ? eager_limit() : SHM_PACKET_MAX;
 	*link = &s->link;

@@ -79,6 +79,18 @@ static inline uint32_t claim_slots(uint64_t word)
 	return word & CLAIM_SLOTS_MAX;
 }
 
+/* The lap of a position, placed as in a claim word. */
+static inline uint64_t ring_lap_bits(const struct ring *r, uint64_t pos)
+{
+	return pos >> r->shift << 33;
+}
+
+/* The word is of an earlier lap than those bits; laps compare as signed distances. */
+static inline bool claim_stale(uint64_t word, uint64_t lap_bits)
+{
+	return (int64_t)(word - lap_bits) < 0;
+}
+
 static inline uint32_t ring_lap(const struct ring *r, uint64_t pos)
 {
 	return pos >> r->shift & 0x7fffffff;

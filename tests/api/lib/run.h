@@ -32,11 +32,13 @@ static inline __attribute__((noreturn)) void api_child(const struct api_case *c,
 	api_name = c->name;
 	api_rank = a->rank;
 	for (int i = 1; i < a->ranks; i++) {
-		a->socks[a->rank ? 0 : i] = a->rank && a->rank != i ? a->socks[0] : pairs[i][!!a->rank];
-		if (a->rank != i)
-			close(pairs[i][1]);
-		if (a->rank)
-			close(pairs[i][0]);
+		int mine = !a->rank ? 0 : a->rank == i ? 1 : -1;
+
+		if (mine >= 0)
+			a->socks[a->rank ? 0 : i] = pairs[i][mine];
+		for (int end = 0; end < 2; end++)
+			if (end != mine)
+				close(pairs[i][end]);
 	}
 	for (size_t i = 0; i < API_COUNT(c->env); i++)
 		if (c->env[i] && putenv(strdup(c->env[i])))

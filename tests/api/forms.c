@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Every form of send against every form of receive, with data, in one to sixteen pieces. */
+#include "api.h"
+#include "lib/data.h"
+#include "lib/side.h"
+#include "lib/forms.h"
+
+#define CQ_DATA UINT64_C(0xfedcba9876543210)
+
+/* Both ranks walk the same list; rank 1 sends, rank 0 receives. */
+struct step {
+	unsigned int seed;
+	bool early; /* the receive is posted before the message is sent */
+	size_t len;
+	size_t from, to; /* pieces */
+	struct form_args send, recv;
+};
+
+static void one_send(struct side *s, struct step *st)
+{
+	struct data d = data_full(st->len, st->from, st->seed);
+
+	st->send.d = &d;
+	st->send.peer = s->addr[0];
+	st->send.context = form_injects(st->send.form) ? NULL : &d;
+	FORM_SEND(s, &st->send);
+	DATA_EXPECT(&d, st->len, st->seed);
+	memset(data_at(&d), 0xff, d.iov[0].iov_len);
+	if (!st->early)
+		api_meet(s->a);
+	data_free(&d);
+}
+
+static void one_receive(struct side *s, struct step *st)
+{
+	struct data d = data_new(st->len + 3, st->to);
+	uint64_t want = form_kind(&st->recv);
+	struct fi_cq_tagged_entry e;
+
+	st->recv.d = &d;
+	st->recv.peer = FI_ADDR_UNSPEC;
+	st->recv.context = &d;
+	if (!st->early)
+		api_meet(s->a); /* it waits here, unexpected */
+	POST(s, form_recv(s, &st->recv));
+	if (st->early)
+		api_meet_still(s->a);
+	if (form_has_data(&st->send))
+		want |= FI_REMOTE_CQ_DATA;
+	e = GOT(s, &d, want, st->len);
+	if (st->recv.tagged)
+		CHECK(e.tag == st->send.tag);
+	if (form_has_data(&st->send))
+		CHECK(e.data == st->send.data);
+	DATA_EXPECT(&d, st->len, st->seed);
+	data_free(&d);
+}
+
+static void one(struct side *s, struct step *st)
+{
+	if (s->a->rank == 0) {
+		one_receive(s, st);
+	} else {
+		if (st->early)
+			api_meet_still(s->a);
+		one_send(s, st);
+	}
+	api_meet(s->a);
+}
+
+/* A sender that has to wait for its completion must not wait for a meeting: only short messages. */
+static void all_forms(struct side *s, bool tagged)
+{
+	static const enum form receives[] = {FORM_PLAIN, FORM_VECTOR, FORM_MSG};
+	struct step st = {.seed = 1};
+
+	for (enum form from = 0; from < FORM_COUNT; from++)
+		for (size_t to = 0; to < API_COUNT(receives); to++)
+			for (int early = 0; early < 2; early++) {
+				st.seed++;
+				st.early = early;
+				st.len = 61 + st.seed;
+				st.from = from == FORM_VECTOR || from == FORM_MSG ? 2 : 1;
+				st.to = to ? 3 : 1;
+				st.send = (struct form_args){.form = from,
+							     .tagged = tagged,
+							     .tag = st.seed * UINT64_C(0x100000001),
+							     .data = CQ_DATA + st.seed};
+				st.recv = st.send;
+				st.recv.form = receives[to];
+				one(s, &st);
+			}
+}
+
+static void forms(struct api *a)
+{
+	struct side s;
+
+	side_open(&s, a, &(struct side_opts){0});
+	all_forms(&s, false);
+	all_forms(&s, true);
+	side_close(&s);
+}
+
+/* fi_sendmsg and fi_tsendmsg with the flags that change nothing but how. */
+static void flags(struct api *a)
+{
+	static const uint64_t sets[] = {
+		FI_REMOTE_CQ_DATA, FI_INJECT, FI_MORE, FI_COMPLETION, FI_INJECT_COMPLETE,
+		FI_TRANSMIT_COMPLETE, FI_REMOTE_CQ_DATA | FI_INJECT | FI_COMPLETION};
+	struct step st = {.early = true, .len = 777, .from = 3, .to = 2};
+	struct side s;
+
+	side_open(&s, a, &(struct side_opts){0});
+	for (size_t i = 0; i < 2 * API_COUNT(sets); i++) {
+		st.seed = (unsigned int)i + 50;
+		st.send = (struct form_args){.form = FORM_MSG,
+					     .tagged = i & 1,
+					     .tag = i,
+					     .data = ~CQ_DATA,
+					     .flags = sets[i / 2]};
+		st.recv = st.send;
+		st.recv.form = FORM_VECTOR;
+		one(&s, &st);
+	}
+	side_close(&s);
+}
+
+/* Pieces on both sides, some of them empty, of a short and of a long message. */
+static void pieces(struct api *a)
+{
+	static const size_t sizes[] = {0, 5, 1000, 100003};
+	struct step st = {.early = true};
+	struct side s;
+	size_t max;
+
+	side_open(&s, a, &(struct side_opts){0});
+	max = s.info->tx_attr->iov_limit;
+	CHECK(max >= 16 || api_other());
+	for (size_t i = 0; i < API_COUNT(sizes); i++)
+		for (size_t n = 1; n <= max; n++) {
+			st.seed++;
+			st.len = sizes[i];
+			st.from = n;
+			st.to = max + 1 - n;
+			st.send = (struct form_args){.form = n & 1 ? FORM_VECTOR : FORM_MSG,
+						     .tagged = n & 2,
+						     .tag = st.seed};
+			st.recv = st.send;
+			st.recv.form = n & 1 ? FORM_MSG : FORM_VECTOR;
+			one(&s, &st);
+		}
+	side_close(&s);
+}
+
+/* No pieces at all: an empty message, an empty buffer. */
+static void nothing(struct api *a)
+{
+	struct side s;
+
+	side_open(&s, a, &(struct side_opts){0});
+	for (int i = 0; i < 4; i++) {
+		struct form_args f = {.form = i & 1 ? FORM_MSG : FORM_PLAIN,
+				      .tagged = i & 2,
+				      .tag = 9,
+				      .context = &f};
+
+		f.peer = a->rank ? s.addr[0] : FI_ADDR_UNSPEC;
+		if (a->rank) {
+			FORM_SEND(&s, &f);
+		} else {
+			POST(&s, form_recv(&s, &f));
+			GOT(&s, &f, form_kind(&f), 0);
+		}
+		api_meet(a);
+	}
+	side_close(&s);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct api_case cases[] = {
+		{"forms", forms, 2, {0}},
+		{"flags", flags, 2, {0}},
+		{"pieces", pieces, 2, {0}},
+		{"nothing", nothing, 2, {0}},
+		{"pieces-no-cma", pieces, 2, {"FI_SHM_DISABLE_CMA=yes"}},
+	};
+
+	return api_main(argc, argv, cases, API_COUNT(cases));
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Scalable endpoints: up to 64 contexts each way, addressed by name. fi_endpoint(3), fi_av(3). */
+#include "obj.h"
+
+#define MOST 64
+#define BITS 6
+
+struct sep {
+	struct obj o;
+	struct fid_ep *ep;
+	int tx_count, rx_count;
+	struct fid_ep *tx[MOST], *rx[MOST];
+	struct fid_cq *tx_cq[MOST], *rx_cq[MOST];
+};
+
+static void find(struct sep *s, int tx, int rx)
+{
+	s->tx_count = tx;
+	s->rx_count = rx;
+	if (!s->o.hints)
+		s->o.hints = obj_hints(FI_MSG | FI_TAGGED | FI_NAMED_RX_CTX | FI_SOURCE |
+				       FI_DIRECTED_RECV);
+	s->o.hints->ep_attr->tx_ctx_cnt = (size_t)tx;
+	s->o.hints->ep_attr->rx_ctx_cnt = (size_t)rx;
+	obj_domain(&s->o);
+	if (!s->o.av)
+		s->o.av = obj_av(&s->o, FI_AV_UNSPEC, BITS);
+}
+
+static void add_contexts(struct sep *s)
+{
+	for (int i = 0; i < s->tx_count; i++) {
+		s->tx_cq[i] = obj_cq(&s->o, FI_WAIT_NONE);
+		OK(fi_tx_context(s->ep, i, NULL, &s->tx[i], NULL));
+		OK(fi_ep_bind(s->tx[i], &s->tx_cq[i]->fid, FI_TRANSMIT));
+		OK(fi_enable(s->tx[i]));
+	}
+	for (int i = 0; i < s->rx_count; i++) {
+		s->rx_cq[i] = obj_cq(&s->o, FI_WAIT_NONE);
+		OK(fi_rx_context(s->ep, i, NULL, &s->rx[i], NULL));
+		OK(fi_ep_bind(s->rx[i], &s->rx_cq[i]->fid, FI_RECV));
+		OK(fi_enable(s->rx[i]));
+	}
+}
+
+static void open_sep(struct sep *s, int tx, int rx)
+{
+	find(s, tx, rx);
+	OK(fi_scalable_ep(s->o.domain, s->o.info, &s->ep, NULL));
+	OK(fi_scalable_ep_bind(s->ep, &s->o.av->fid, 0));
+	OK(fi_enable(s->ep));
+	add_contexts(s);
+}
+
+static void close_sep(struct sep *s)
+{
+	for (int i = 0; i < s->tx_count; i++) {
+		CLOSE(s->tx[i]);
+		CLOSE(s->tx_cq[i]);
+	}
+	for (int i = 0; i < s->rx_count; i++) {
+		CLOSE(s->rx[i]);
+		CLOSE(s->rx_cq[i]);
+	}
+	CLOSE(s->ep);
+	obj_close(&s->o);
+}
+
+static void limits(struct api *a)
+{
+	struct sep s = {0};
+	struct fid_ep *ep;
+
+	(void)a;
+	find(&s, 4, 4);
+	if (!api_other()) {
+		CHECK(s.o.info->domain_attr->max_ep_tx_ctx >= MOST);
+		CHECK(s.o.info->domain_attr->max_ep_rx_ctx >= MOST);
+	}
+	CHECK(s.o.info->ep_attr->tx_ctx_cnt >= 4);
+	CHECK(s.o.info->ep_attr->rx_ctx_cnt >= 4);
+	s.o.info->ep_attr->tx_ctx_cnt = s.o.info->ep_attr->rx_ctx_cnt = 4;
+	OK(fi_scalable_ep(s.o.domain, s.o.info, &s.ep, NULL));
+	CHECK_EQ(s.ep->fid.fclass, FI_CLASS_SEP);
+	FAILS(fi_tx_context(s.ep, 4, NULL, &ep, NULL));
+	FAILS(fi_rx_context(s.ep, 4, NULL, &ep, NULL));
+	FAILS(fi_rx_context(s.ep, -1, NULL, &ep, NULL));
+	CLOSE(s.ep);
+	s.o.info->ep_attr->tx_ctx_cnt = s.o.info->domain_attr->max_ep_tx_ctx + 1;
+	FAILS(fi_scalable_ep(s.o.domain, s.o.info, &s.ep, NULL));
+	obj_close(&s.o);
+}
+
+/* Rank 0 sends from each of its contexts to each of those of rank 1, which sees where they arrive. */
+static void named_sends(struct sep *s, fi_addr_t peer)
+{
+	for (int i = 0; i < MOST; i++)
+		for (int j = 0; j < MOST; j++) {
+			uint64_t word = (uint64_t)(i * MOST + j);
+
+			POST(s->tx_cq[i], fi_tinject(s->tx[i], &word, sizeof(word),
+						     fi_rx_addr(peer, j, BITS), word));
+		}
+}
+
+static void named_receives(struct sep *s, fi_addr_t peer)
+{
+	static uint64_t words[MOST];
+
+	for (int i = 0; i < MOST; i++)
+		for (int j = 0; j < MOST; j++) {
+			struct fi_cq_tagged_entry e;
+			fi_addr_t src;
+
+			words[j] = UINT64_MAX;
+			POST(s->rx_cq[j], fi_trecv(s->rx[j], &words[j], sizeof(words[j]), NULL,
+						   FI_ADDR_UNSPEC, (uint64_t)(i * MOST + j), 0,
+						   &words[j]));
+			e = obj_next(s->rx_cq[j], &src);
+			CHECK(e.op_context == &words[j]);
+			CHECK_EQ(words[j], i * MOST + j);
+			CHECK_EQ(src & (UINT64_MAX >> BITS), peer);
+		}
+}
+
+static void named(struct api *a)
+{
+	struct sep s = {0};
+	fi_addr_t peer;
+
+	open_sep(&s, MOST, MOST);
+	peer = obj_swap(a, s.ep, s.o.av);
+	if (a->rank == 0)
+		named_sends(&s, peer);
+	else
+		named_receives(&s, peer);
+	api_meet(a);
+	for (int j = 0; j < MOST; j++)
+		obj_quiet(s.rx_cq[j], 0);
+	close_sep(&s);
+}
+
+/* Contexts are told apart also by plain endpoints that send, and order holds in each. */
+static void from_plain(struct api *a)
+{
+	struct sep s = {0};
+	struct fid_cq *cq;
+	fi_addr_t addr;
+	int got[2] = {-1, -1};
+
+	(void)a;
+	open_sep(&s, 2, 2);
+	addr = obj_insert_ep(s.o.av, s.ep);
+	cq = obj_cq(&s.o, FI_WAIT_NONE);
+	s.o.ep = obj_ready_ep(&s.o, cq);
+	for (int n = 0; n < 100; n++)
+		POST(cq, fi_inject(s.o.ep, &n, sizeof(n), fi_rx_addr(addr, n % 2, BITS)));
+	for (int n = 0; n < 100; n++) {
+		int at = n % 2;
+
+		OK(fi_recv(s.rx[at], &got[at], sizeof(int), NULL, FI_ADDR_UNSPEC, &got[at]));
+		CHECK_EQ(obj_done(s.rx_cq[at], &got[at]).len, sizeof(int));
+		CHECK_EQ(got[at], n);
+	}
+	CLOSE(s.o.ep);
+	s.o.ep = NULL;
+	CLOSE(cq);
+	close_sep(&s);
+}
+
+/* A plain fi_addr_t names the first context. */
+static void first_context(struct api *a)
+{
+	struct sep s = {0};
+	int word = 7, got = 0;
+	fi_addr_t addr;
+
+	(void)a;
+	open_sep(&s, 2, 3);
+	addr = obj_insert_ep(s.o.av, s.ep);
+	CHECK_EQ(fi_rx_addr(addr, 0, BITS), addr);
+	CHECK(fi_rx_addr(addr, 1, BITS) != fi_rx_addr(addr, 2, BITS));
+	OK(fi_recv(s.rx[0], &got, sizeof(got), NULL, FI_ADDR_UNSPEC, &got));
+	OK(fi_send(s.tx[1], &word, sizeof(word), NULL, addr, &word));
+	obj_done(s.rx_cq[0], &got);
+	obj_done(s.tx_cq[1], &word);
+	CHECK_EQ(got, 7);
+	close_sep(&s);
+}
+
+/* Long messages and a receive that wants one sender, between contexts. */
+static void long_directed(struct api *a)
+{
+	struct sep s = {0};
+	size_t len = 3 << 20;
+	char *buf = malloc(len);
+	fi_addr_t peer;
+
+	open_sep(&s, 2, 5);
+	peer = obj_swap(a, s.ep, s.o.av);
+	if (a->rank == 0) {
+		data_fill(buf, len, 5);
+		POST(s.tx_cq[1], fi_tsend(s.tx[1], buf, len, NULL, fi_rx_addr(peer, 4, BITS), 9, buf));
+		obj_done(s.tx_cq[1], buf);
+	} else {
+		OK(fi_trecv(s.rx[4], buf, len, NULL, peer, 9, 0, buf));
+		CHECK_EQ(obj_done(s.rx_cq[4], buf).len, len);
+		data_check(buf, len, 5);
+	}
+	api_meet(a);
+	close_sep(&s);
+	free(buf);
+}
+
+/* The scalable endpoint itself carries no data and needs a vector; so do its contexts. */
+static void refusals(struct api *a)
+{
+	struct sep s = {0};
+	struct fid_ep *tx;
+	struct fid_cq *cq;
+	int word = 1;
+
+	(void)a;
+	find(&s, 1, 1);
+	cq = obj_cq(&s.o, FI_WAIT_NONE);
+	OK(fi_scalable_ep(s.o.domain, s.o.info, &s.ep, NULL));
+	OK(fi_tx_context(s.ep, 0, NULL, &tx, NULL));
+	CHECK_EQ(tx->fid.fclass, FI_CLASS_TX_CTX);
+	OK(fi_ep_bind(tx, &cq->fid, FI_TRANSMIT));
+	if (!api_other())
+		CHECK_EQ(fi_enable(tx), -FI_ENOAV);
+	OK(fi_scalable_ep_bind(s.ep, &s.o.av->fid, 0));
+	OK(fi_enable(s.ep));
+	OK(fi_enable(tx));
+	if (!api_other()) {
+		FAILS(fi_send(s.ep, &word, sizeof(word), NULL, 0, NULL));
+		FAILS(fi_recv(tx, &word, sizeof(word), NULL, FI_ADDR_UNSPEC, NULL));
+	}
+	CLOSE(tx);
+	CLOSE(cq);
+	s.tx_count = s.rx_count = 0;
+	close_sep(&s);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct api_case cases[] = {
+		{"limits", limits, 1, {0}},
+		{"named", named, 2, {0}},
+		{"from_plain", from_plain, 1, {0}},
+		{"first_context", first_context, 1, {0}},
+		{"long_directed", long_directed, 2, {0}},
+		{"refusals", refusals, 1, {0}},
+	};
+
+	return api_main(argc, argv, cases, API_COUNT(cases));
+}
