@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ping-pong over reliable unconnected endpoints, the smallest whole program: open an endpoint, give it queues
- * and an address vector, meet, then send and receive. Only the library is used, also for meeting: the client
- * knows the server's node and port, and its first message is its own address.
+/* Ping-pong over reliable unconnected endpoints, the smallest whole program: open an endpoint, give
+ * it queues and an address vector, meet, then send and receive. Only the library is used, also for
+ * meeting: the client knows the server's node and port, and its first message is its own address.
  *
  *     rdm_pingpong -p shm 127.0.0.1             the server (the node is its own address)
  *     rdm_pingpong -p shm -c 127.0.0.1          the client
  *
- * The client prints a line for each size: bytes, one-way time in microseconds, megabytes per second. */
+ * The client prints a line for each size: bytes, one-way microseconds, megabytes per second. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 
-#define MAX_SIZE (1u << 20)
+#define MAX_SIZE  (1u << 20)
 #define NAME_ROOM 256 /* bytes of an address, the payload of the first message */
 
 static struct fi_info *hints, *info;
@@ -45,7 +45,8 @@ static void find_fabric(const char *node, const char *port, bool client)
 {
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->caps = FI_MSG;
-	must(fi_getinfo(FI_VERSION(1, 17), node, port, client ? 0 : FI_SOURCE, hints, &info), "fi_getinfo");
+	must(fi_getinfo(FI_VERSION(1, 17), node, port, client ? 0 : FI_SOURCE, hints, &info),
+	     "fi_getinfo");
 	must(fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");
 	must(fi_domain(fabric, info, &domain, NULL), "fi_domain");
 }
@@ -111,7 +112,8 @@ static void receive_message(void)
 
 static void insert_peer(const void *address)
 {
-	must(fi_av_insert(av, address, 1, &peer, 0, NULL) == 1 ? 0 : -FI_EADDRNOTAVAIL, "fi_av_insert");
+	must(fi_av_insert(av, address, 1, &peer, 0, NULL) == 1 ? 0 : -FI_EADDRNOTAVAIL,
+	     "fi_av_insert");
 }
 
 static void meet(bool client)
@@ -168,7 +170,8 @@ static void measure(size_t size, bool client)
 /* In the reverse order of opening: nothing may be closed while something uses it. */
 static void close_all(void)
 {
-	struct fid *fids[] = {&ep->fid, &av->fid, &tx_cq->fid, &rx_cq->fid, &domain->fid, &fabric->fid};
+	struct fid *fids[] = {&ep->fid,    &av->fid,     &tx_cq->fid,
+			      &rx_cq->fid, &domain->fid, &fabric->fid};
 
 	for (size_t i = 0; i < sizeof fids / sizeof fids[0]; i++)
 		must(fi_close(fids[i]), "fi_close");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fi_info: lists what fi_getinfo offers, and the settings the library reads from the environment. */
+/* fi_info: lists what fi_getinfo offers, and the settings read from the environment. */
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
 
-#define API FI_VERSION(1, 17)
+#define API         FI_VERSION(1, 17)
 #define OPT_VERSION 256
 
 enum show {
@@ -97,7 +97,8 @@ static uint64_t parse_bits(char *list, enum fi_type type, const char *kind)
 {
 	uint64_t bits = 0;
 
-	for (char *save, *word = strtok_r(list, "|", &save); word; word = strtok_r(NULL, "|", &save))
+	for (char *save, *word = strtok_r(list, "|", &save); word;
+	     word = strtok_r(NULL, "|", &save))
 		bits |= parse_bit(word, type, kind);
 	return bits;
 }
@@ -124,8 +125,8 @@ static void parse_hint(struct request *req, int opt, char *arg)
 		hints->mode = parse_bits(arg, FI_TYPE_MODE, "mode");
 		break;
 	case 't':
-		hints->ep_attr->type = (enum fi_ep_type)parse_value(arg, FI_TYPE_EP_TYPE,
-								    "endpoint type");
+		hints->ep_attr->type =
+			(enum fi_ep_type)parse_value(arg, FI_TYPE_EP_TYPE, "endpoint type");
 		break;
 	case 'a':
 		hints->addr_format = parse_value(arg, FI_TYPE_ADDR_FORMAT, "address format");
@@ -149,7 +150,8 @@ static void parse(struct request *req, int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "s:n:P:c:m:t:d:f:a:p:eg:i:lvh", longopts, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "s:n:P:c:m:t:d:f:a:p:eg:i:lvh", longopts, NULL)) !=
+	       -1) {
 		switch (opt) {
 		case 's':
 			req->flags = FI_SOURCE;
@@ -283,7 +285,8 @@ int main(int argc, char **argv)
 
 	if (!req.hints)
 		return EXIT_FAILURE;
-	/* Everything is accepted, so that nothing is hidden; bits 0 and 1 are modes of 1.x that exclude others. */
+	/* All is accepted, so that nothing is hidden; bits 0 and 1 are modes of 1.x, alone or not
+	 * at all. */
 	req.hints->mode = ~0ULL;
 	req.hints->domain_attr->mode = ~0ULL;
 	req.hints->domain_attr->mr_mode = ~0x3;

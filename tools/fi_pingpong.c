@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fi_pingpong: messages going back and forth between two processes, checked and timed.
  *
- * The two meet over a control socket (TCP), where the server tells the client its provider and address and
- * where both wait for each other before each size. Everything measured goes through the endpoint. */
+ * The two meet over a control socket (TCP), where the server tells the client its provider and
+ * address and where both wait for each other before each size. Everything measured goes through
+ * the endpoint. */
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -13,9 +14,9 @@
 #include "pingpong_control.h"
 #include "pingpong_options.h"
 
-#define API FI_VERSION(1, 17)
+#define API       FI_VERSION(1, 17)
 #define NAME_ROOM 256 /* bytes of an endpoint's or a provider's name */
-#define TAG 0x70696e67ULL
+#define TAG       0x70696e67ULL
 
 static const size_t default_sizes[] = {64, 256, 1024, 4096, 65536, 1048576};
 #define SIZES (sizeof default_sizes / sizeof default_sizes[0])
@@ -32,7 +33,7 @@ static struct {
 	struct fid_mr *mr;
 	struct fid_ep *ep;
 	fi_addr_t peer; /* unused by a connected endpoint */
-	size_t room;	/* bytes of each of the two buffers */
+	size_t room;    /* bytes of each of the two buffers */
 	char *tx_buf;
 	char *rx_buf;
 	void *desc;
@@ -104,7 +105,8 @@ static void open_buffers(void)
 	pp.rx_buf = pp.tx_buf + pp.room;
 	if (!(pp.info->domain_attr->mr_mode & FI_MR_LOCAL))
 		return;
-	must(fi_mr_reg(pp.domain, pp.tx_buf, 2 * pp.room, access, 0, TAG, 0, &pp.mr, NULL), "fi_mr_reg");
+	must(fi_mr_reg(pp.domain, pp.tx_buf, 2 * pp.room, access, 0, TAG, 0, &pp.mr, NULL),
+	     "fi_mr_reg");
 	pp.desc = fi_mr_desc(pp.mr);
 }
 
@@ -215,8 +217,10 @@ static void post_recv(size_t len)
 
 	do
 		ret = want.hints->caps & FI_TAGGED
-			      ? fi_trecv(pp.ep, pp.rx_buf, len, pp.desc, FI_ADDR_UNSPEC, TAG, 0, &pp.rx_context)
-			      : fi_recv(pp.ep, pp.rx_buf, len, pp.desc, FI_ADDR_UNSPEC, &pp.rx_context);
+			      ? fi_trecv(pp.ep, pp.rx_buf, len, pp.desc, FI_ADDR_UNSPEC, TAG, 0,
+					 &pp.rx_context)
+			      : fi_recv(pp.ep, pp.rx_buf, len, pp.desc, FI_ADDR_UNSPEC,
+					&pp.rx_context);
 	while (ret == -FI_EAGAIN && fi_cq_read(pp.rx_cq, NULL, 0) <= 0);
 	must(ret, "posting a receive");
 }
@@ -227,7 +231,8 @@ static void send_one(size_t len)
 
 	do
 		ret = want.hints->caps & FI_TAGGED
-			      ? fi_tsend(pp.ep, pp.tx_buf, len, pp.desc, pp.peer, TAG, &pp.tx_context)
+			      ? fi_tsend(pp.ep, pp.tx_buf, len, pp.desc, pp.peer, TAG,
+					 &pp.tx_context)
 			      : fi_send(pp.ep, pp.tx_buf, len, pp.desc, pp.peer, &pp.tx_context);
 	while (ret == -FI_EAGAIN && fi_cq_read(pp.tx_cq, NULL, 0) <= 0);
 	must(ret, "sending");
@@ -277,8 +282,9 @@ static void report(size_t len, double time)
 	double usec = time * 1e6 / (double)want.iterations / 2;
 
 	printf("%-8s%-8s=%-8s%-9s%8.2fs%10.2f%11.2f%11.2f\n", scaled(size, (double)len, 1024),
-	       scaled(sent, (double)want.iterations, 1000), scaled(ack, (double)want.iterations, 1000),
-	       scaled(total, bytes, 1024), time, bytes / (time * 1e6), usec, 1 / usec);
+	       scaled(sent, (double)want.iterations, 1000),
+	       scaled(ack, (double)want.iterations, 1000), scaled(total, bytes, 1024), time,
+	       bytes / (time * 1e6), usec, 1 / usec);
 	fflush(stdout);
 }
 
@@ -301,8 +307,8 @@ static void run(size_t len)
 
 static void run_all(void)
 {
-	printf("%-8s%-8s%-9s%-9s%9s%10s%11s%11s\n", "bytes", "#sent", "#ack", "total", "time", "MB/sec",
-	       "usec/xfer", "Mxfers/sec");
+	printf("%-8s%-8s%-9s%-9s%9s%10s%11s%11s\n", "bytes", "#sent", "#ack", "total", "time",
+	       "MB/sec", "usec/xfer", "Mxfers/sec");
 	if (want.size)
 		run(want.size);
 	for (size_t i = 0; !want.size && i < SIZES && default_sizes[i] <= pp.room; i++)
@@ -313,9 +319,15 @@ static void run_all(void)
 static void close_all(void)
 {
 	struct fid *fids[] = {
-		&pp.ep->fid,	 pp.pep ? &pp.pep->fid : NULL, pp.mr ? &pp.mr->fid : NULL,
-		&pp.tx_cq->fid,	 &pp.rx_cq->fid,	       pp.av ? &pp.av->fid : NULL,
-		&pp.domain->fid, &pp.eq->fid,		       &pp.fabric->fid,
+		&pp.ep->fid,
+		pp.pep ? &pp.pep->fid : NULL,
+		pp.mr ? &pp.mr->fid : NULL,
+		&pp.tx_cq->fid,
+		&pp.rx_cq->fid,
+		pp.av ? &pp.av->fid : NULL,
+		&pp.domain->fid,
+		&pp.eq->fid,
+		&pp.fabric->fid,
 	};
 
 	if (pp.info->ep_attr->type == FI_EP_MSG)
@@ -338,7 +350,8 @@ int main(int argc, char **argv)
 	hints->ep_attr->type = FI_EP_DGRAM;
 	hints->caps = FI_MSG;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
-	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	hints->domain_attr->mr_mode =
+		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	parse(argc, argv);
 
 	say(want.server ? "connecting the control socket" : "waiting for a client");

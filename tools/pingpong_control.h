@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The control socket of fi_pingpong: one TCP connection of the two processes, beside what is measured. */
+/* The control socket of fi_pingpong: one TCP connection beside what is measured. */
 #ifndef PINGPONG_CONTROL_H
 #define PINGPONG_CONTROL_H
 
@@ -68,11 +68,12 @@ static void control_connect(void)
 
 	for (;;) {
 		control = want.src_port ? control_bind(want.src_port)
-					   : socket(remote->ai_family, SOCK_STREAM, 0);
+					: socket(remote->ai_family, SOCK_STREAM, 0);
 		if (!connect(control, remote->ai_addr, remote->ai_addrlen))
 			break;
 		if (errno != ECONNREFUSED || seconds() > deadline)
-			die("connect to %s port %s: %s", want.server, want.dst_port, strerror(errno));
+			die("connect to %s port %s: %s", want.server, want.dst_port,
+			    strerror(errno));
 		close(control);
 		usleep(50000);
 	}

@@ -63,13 +63,16 @@ static bool wait_ready(struct wait_for *what, bool arm)
 	struct cntr_sleep *sleep = (struct cntr_sleep *)what;
 	struct cntr *c = sleep->cntr;
 
-	do {
+	for (unsigned int tries = 0; tries < PORTS_ARM_TRIES; tries++) {
 		cntr_turn(c);
 		if (reached(sleep))
 			return true;
-	} while (arm && !arm_ports(c, &what->nap));
-	/* Arming turns nothing, but another thread may have, before our ports were armed. */
-	return arm && reached(sleep);
+		/* Arming turns nothing, but another thread may have, before our ports were armed. */
+		if (!arm || arm_ports(c, &what->nap))
+			return arm && reached(sleep);
+	}
+	what->nap = PORTS_NAP_MS;
+	return false;
 }
 
 int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)

@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "core/cq_read.h"
 #include "core/fid.h"
-#include "xfer/xfer.h"
 
 #define CQ_SIZE_DEFAULT 1024u
 #define CQ_SIZE_MAX (1u << 20) /* asked; it grows past that when it must */
@@ -31,6 +30,7 @@ bool cq_grow(struct cq *cq)
 	cq->mask = 2 * old - 1;
 	cq->head = 0;
 	cq->tail = count;
+	cq->limit = 2 * old;
 	return true;
 }
 
@@ -38,7 +38,8 @@ struct cq_slot *cq_slot_slow(struct cq *cq)
 {
 	static struct cq_slot lost;
 
-	if (cq_grow(cq))
+	cq->limit = cq->head + cq->mask + 1;
+	if (cq->tail != cq->limit || cq_grow(cq))
 		return &cq->ring[cq->tail++ & cq->mask];
 	LOG_WARN(LOG_CQ, "out of memory: a completion beyond the %u unread ones is lost",
 		 cq->tail - cq->head);
@@ -65,31 +66,12 @@ void cq_push_error(struct cq *cq, const struct cq_slot *entry, const struct cq_e
 
 int cq_add_port(struct cq *cq, struct port *port)
 {
-	struct cq_port *ports;
-
-	for (unsigned int i = 0; i < cq->port_count; i++)
-		if (cq->ports[i].port == port) {
-			cq->ports[i].uses++;
-			return 0;
-		}
-	ports = realloc(cq->ports, (cq->port_count + 1) * sizeof(*cq->ports));
-	if (!ports)
-		return -FI_ENOMEM;
-	cq->ports = ports;
-	wait_add_fd(&cq->wait, port_fd(port));
-	cq->ports[cq->port_count++] = (struct cq_port){port, 1};
-	return 0;
+	return ports_add(&cq->ports, port, &cq->wait);
 }
 
 void cq_del_port(struct cq *cq, struct port *port)
 {
-	for (unsigned int i = 0; i < cq->port_count; i++) {
-		if (cq->ports[i].port != port || --cq->ports[i].uses)
-			continue;
-		wait_del_fd(&cq->wait, port_fd(port));
-		cq->ports[i] = cq->ports[--cq->port_count];
-		return;
-	}
+	ports_del(&cq->ports, port, &cq->wait);
 }
 
 static int cq_close(struct fid *fid)
@@ -103,7 +85,7 @@ static int cq_close(struct fid *fid)
 	wait_fini(&cq->wait);
 	ref_put(&cq->dom->ref);
 	free(cq->err_data);
-	free(cq->ports);
+	ports_fini(&cq->ports);
 	free(cq->ring);
 	free(cq);
 	return 0;
@@ -149,12 +131,6 @@ static int check_attr(const struct fi_cq_attr *attr)
 	return 0;
 }
 
-/* Somebody else signals this one, so somebody has to make progress: fi_cq(3) FI_WAIT_MUTEX_COND. */
-static int needs_thread(const struct cq *cq)
-{
-	return cq->wait.obj == FI_WAIT_MUTEX_COND;
-}
-
 int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **out, void *context)
 {
 	struct domain *dom = domain_of(domain);
@@ -177,9 +153,11 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 	err = wait_init(&cq->wait, attr->wait_obj, attr->wait_set);
 	if (err)
 		goto free_ring;
-	if (needs_thread(cq) && (err = progress_start(dom)))
+	/* Who sleeps on a condition makes no progress himself. fi_cq(3) FI_WAIT_MUTEX_COND. */
+	if (wait_is_deaf(&cq->wait) && (err = progress_start(dom)))
 		goto fini_wait;
 	cq->mask = size - 1;
+	cq->limit = size;
 	cq->capacity_asked = attr->size ? (uint32_t)attr->size : size;
 	attr->size = cq->capacity_asked;
 	cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr->format;

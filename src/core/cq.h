@@ -7,6 +7,7 @@
 #include <rdma/fi_eq.h>
 
 #include "core/domain.h"
+#include "core/ports.h"
 #include "core/wait.h"
 
 struct port;
@@ -32,23 +33,18 @@ struct cq_error {
 	unsigned char data[]; /* err_data */
 };
 
-struct cq_port {
-	struct port *port;
-	unsigned int uses; /* bindings that need it */
-};
-
 struct cq {
 	struct fid_cq fid;
 	struct domain *dom;
 	struct cq_slot *ring;
 	uint32_t head, tail; /* count up for ever; tail - head entries wait */
+	uint32_t limit; /* the tail may go up to here before anybody looks at the head */
 	uint32_t mask;
 	uint32_t capacity_asked; /* attr.size as granted */
 	enum fi_cq_format format;
 	enum fi_cq_wait_cond wait_cond;
 	struct waiter wait;
-	struct cq_port *ports; /* progressed by a read of the empty queue */
-	unsigned int port_count;
+	struct ports ports; /* progressed by a read of the empty queue */
 	int signaled; /* fi_cq_signal came: the next blocking read returns */
 	int ref;      /* atomic: endpoints bound */
 	void *err_data; /* what the last readerr handed out by pointer */
@@ -63,20 +59,33 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 
 /* Doubles the ring. false: out of memory, nothing changed. */
 bool cq_grow(struct cq *cq);
-/* A completion that could not be kept for lack of memory is logged: cold end of cq_push. */
+/*
+ * Cold end of cq_slot: learns what was read since, or grows. A completion that cannot be kept for
+ * lack of memory is logged.
+ */
 struct cq_slot *cq_slot_slow(struct cq *cq);
 
 /* Room for one more completion, to be filled completely; the queue is never full. */
 static inline struct cq_slot *cq_slot(struct cq *cq)
 {
-	if (__builtin_expect(cq->tail - cq->head > cq->mask, 0))
+	if (__builtin_expect(cq->tail == cq->limit, 0))
 		return cq_slot_slow(cq);
 	return &cq->ring[cq->tail++ & cq->mask];
 }
 
 static inline void cq_push(struct cq *cq, struct cq_slot entry)
 {
-	*cq_slot(cq) = entry;
+	struct cq_slot *slot = cq_slot(cq);
+
+	/* By member, so that the entry never lies in memory before it lies in the ring. */
+	slot->context = entry.context;
+	slot->flags = entry.flags;
+	slot->len = entry.len;
+	slot->buf = entry.buf;
+	slot->data = entry.data;
+	slot->tag = entry.tag;
+	slot->src = entry.src;
+	slot->error = entry.error;
 	wait_notify(&cq->wait);
 }
 

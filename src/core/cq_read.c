@@ -9,8 +9,6 @@
 
 #include "xfer/xfer.h"
 
-#define NAP_MS 1 /* between two tries to send what waits for room at a peer */
-
 /* Other ports of the domain get a turn once in so many empty reads. */
 #define DOMAIN_TURNS 64
 
@@ -29,8 +27,8 @@ static inline __attribute__((always_inline)) void release(struct domain *dom, bo
 /* Progress for the reader of an empty queue. */
 static void turn(struct cq *cq)
 {
-	for (unsigned int i = 0; i < cq->port_count; i++)
-		port_turn(cq->ports[i].port);
+	for (unsigned int i = 0; i < cq->ports.count; i++)
+		port_turn(cq->ports.list[i].port);
 	if (__builtin_expect(++cq->dom->turns % DOMAIN_TURNS == 0, 0))
 		xfer_turn(cq->dom);
 }
@@ -83,7 +81,7 @@ static inline __attribute__((always_inline)) ssize_t read_now(struct cq *cq, voi
 	ssize_t ret;
 
 	hold(cq->dom, locked);
-	if (cq->head == cq->tail)
+	if (cq->head == cq->tail || !count) /* a read of nothing is a call for progress */
 		turn(cq);
 	ret = cq->head == cq->tail ? -FI_EAGAIN : copy_out(cq, buf, count, src);
 	release(cq->dom, locked);
@@ -175,34 +173,31 @@ static bool enough(struct cq *cq, uint32_t need)
 	return false;
 }
 
-/*
- * Asks all ports to wake us. true: whatever comes from now on does. *nap: something waits for room
- * at a peer, which nobody announces. Locked.
- */
-static bool arm_ports(struct cq *cq, bool *nap)
+/* Makes progress; true when a reader who waits for `need` entries can go on. */
+static bool turn_until(struct cq *cq, uint32_t need)
 {
-	bool quiet = true;
+	bool over;
 
-	*nap = false;
-	for (unsigned int i = 0; i < cq->port_count; i++) {
-		quiet &= port_arm(cq->ports[i].port);
-		*nap |= port_waits_for_room(cq->ports[i].port);
-	}
-	return quiet;
+	lock_take(&cq->dom->lock);
+	if (!enough(cq, need))
+		turn(cq);
+	over = enough(cq, need);
+	lock_give(&cq->dom->lock);
+	return over;
 }
 
 int cq_arm(struct cq *cq)
 {
-	bool nap, quiet;
+	int nap;
 
 	wait_arm(&cq->wait);
 	wait_drain(&cq->wait);
-	lock_take(&cq->dom->lock);
-	turn(cq);
-	quiet = cq->head == cq->tail && !cq->signaled && arm_ports(cq, &nap) &&
-		(!nap || wait_is_deaf(&cq->wait));
-	lock_give(&cq->dom->lock);
-	return quiet ? 0 : -FI_EAGAIN;
+	if (wait_is_deaf(&cq->wait))
+		progress_kick(cq->dom);
+	if (turn_until(cq, 1) || !ports_arm(cq->dom, &cq->ports, &nap) ||
+	    (nap && !wait_is_deaf(&cq->wait)) || turn_until(cq, 1))
+		return -FI_EAGAIN;
+	return 0;
 }
 
 bool cq_ready(struct cq *cq)
@@ -226,19 +221,16 @@ struct cq_wait {
 static bool wait_over(struct wait_for *self, bool arm)
 {
 	struct cq_wait *w = (struct cq_wait *)self;
-	bool over, nap, quiet;
 
-	lock_take(&w->cq->dom->lock);
-	if (!enough(w->cq, w->need))
-		turn(w->cq);
-	over = enough(w->cq, w->need);
-	if (!over && arm) {
-		quiet = arm_ports(w->cq, &nap);
-		/* Not quiet: it came just now, or its sender is between claim and publication. */
-		self->nap = quiet && !nap ? 0 : NAP_MS;
+	for (unsigned int tries = 0; tries < PORTS_ARM_TRIES; tries++) {
+		if (turn_until(w->cq, w->need))
+			return true;
+		/* Arming turns nothing, but another thread may have, before our ports were armed. */
+		if (!arm || ports_arm(w->cq->dom, &w->cq->ports, &self->nap))
+			return arm && turn_until(w->cq, w->need);
 	}
-	lock_give(&w->cq->dom->lock);
-	return over;
+	self->nap = PORTS_NAP_MS;
+	return false;
 }
 
 static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src,

@@ -51,6 +51,8 @@ int domain_open2(struct fid_fabric *fabric, struct fi_info *info, struct fid_dom
 /* Starts the thread of automatic progress if there is none yet. 0 or a negative error. */
 int progress_start(struct domain *dom);
 void progress_stop(struct domain *dom);
+/* An application thread is about to sleep on something only the thread can wake it from. */
+void progress_kick(struct domain *dom);
 /* A new port's descriptor wakes the thread, if there is one. Domain locked. */
 void progress_watch(struct domain *dom, int fd);
 

@@ -78,8 +78,12 @@ int ep_alias(struct ep *ep, struct fi_alias *arg)
 {
 	struct ep *alias;
 
-	if (!arg || ep->is_alias)
+	if (!arg || ep->is_alias || !(arg->flags & (FI_TRANSMIT | FI_RECV)) ||
+	    (arg->flags & FI_TRANSMIT && arg->flags & FI_RECV)) {
+		LOG_WARN(LOG_EP_CTRL, "alias with flags %#llx: FI_TRANSMIT or FI_RECV has to be set",
+			 arg ? (unsigned long long)arg->flags : 0);
 		return -FI_EINVAL;
+	}
 	alias = calloc(1, sizeof(*alias));
 	if (!alias)
 		return -FI_ENOMEM;

@@ -136,16 +136,14 @@ void eq_turn(struct eq *eq)
 
 static void drop_events(struct eq *eq)
 {
-	struct list *node;
-
-	while ((node = list_pop(&eq->events))) {
+	LIST_EACH_SAFE (node, &eq->events) {
 		struct eq_event *e = LIST_ENTRY(node, struct eq_event, link);
 
 		if (e->event == FI_CONNREQ && !e->written)
 			fi_freeinfo(((struct fi_eq_cm_entry *)e->data)->info);
 		free(e);
 	}
-	while ((node = list_pop(&eq->errors)))
+	LIST_EACH_SAFE (node, &eq->errors)
 		free(LIST_ENTRY(node, struct eq_error, link));
 }
 

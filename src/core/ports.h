@@ -21,6 +21,8 @@ struct ports_use {
 };
 
 #define PORTS_NAP_MS 1 /* while something waits for room at a peer, which nobody announces */
+/* So often a sleeper tries to arm before it naps: a sender may be stopped in the middle of a packet. */
+#define PORTS_ARM_TRIES 64
 
 /* Domain locked. The port becomes a reason to wake `w`, too. 0 or a negative error. */
 int ports_add(struct ports *p, struct port *port, struct waiter *w);

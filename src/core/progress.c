@@ -5,6 +5,7 @@
  * port's sockets say that something came, and an idle process costs nothing.
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <rdma/fi_errno.h>
 #include <sched.h>
@@ -24,8 +25,8 @@
 struct progress {
 	struct domain *dom;
 	pthread_t thread;
-	int epfd; /* ports and stopfd */
-	int stopfd;
+	int epfd; /* ports and kickfd */
+	int kickfd;
 	int stop; /* atomic */
 };
 
@@ -48,7 +49,9 @@ static void *run(void *arg)
 {
 	struct progress *p = arg;
 	struct epoll_event ev;
+	struct pollfd kick = {.fd = p->kickfd, .events = POLLIN};
 	unsigned int seen = 0;
+	eventfd_t kicks;
 
 	while (!__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE)) {
 		int timeout;
@@ -59,9 +62,10 @@ static void *run(void *arg)
 		if (timeout == 0)
 			sched_yield();
 		else if (timeout == LOOK_IN_MS)
-			usleep(LOOK_IN_MS * 1000);
+			poll(&kick, 1, LOOK_IN_MS);
 		else
 			epoll_wait(p->epfd, &ev, 1, timeout);
+		eventfd_read(p->kickfd, &kicks);
 	}
 	return NULL;
 }
@@ -97,8 +101,8 @@ int progress_start(struct domain *dom)
 		return -FI_ENOMEM;
 	p->dom = dom;
 	p->epfd = epoll_create1(EPOLL_CLOEXEC);
-	p->stopfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (p->epfd < 0 || p->stopfd < 0 || epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->stopfd, &ev)) {
+	p->kickfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (p->epfd < 0 || p->kickfd < 0 || epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->kickfd, &ev)) {
 		err = -errno;
 		goto close_fds;
 	}
@@ -115,8 +119,8 @@ int progress_start(struct domain *dom)
 close_fds:
 	if (p->epfd >= 0)
 		close(p->epfd);
-	if (p->stopfd >= 0)
-		close(p->stopfd);
+	if (p->kickfd >= 0)
+		close(p->kickfd);
 	free(p);
 	return err;
 }
@@ -130,6 +134,12 @@ void progress_watch(struct domain *dom, int fd)
 			 fi_strerror(errno));
 }
 
+void progress_kick(struct domain *dom)
+{
+	if (dom->thread)
+		eventfd_write(dom->thread->kickfd, 1);
+}
+
 void progress_stop(struct domain *dom)
 {
 	struct progress *p = dom->thread;
@@ -137,10 +147,10 @@ void progress_stop(struct domain *dom)
 	if (!p)
 		return;
 	__atomic_store_n(&p->stop, 1, __ATOMIC_RELEASE);
-	eventfd_write(p->stopfd, 1);
+	progress_kick(dom);
 	pthread_join(p->thread, NULL);
 	close(p->epfd);
-	close(p->stopfd);
+	close(p->kickfd);
 	free(p);
 	dom->thread = NULL;
 }

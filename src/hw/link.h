@@ -31,12 +31,16 @@ struct packet {
 
 struct link_ops {
 	/*
-	 * Sends one packet of at most link->eager_max payload bytes. The payload is copied before
-	 * it returns. 0, or -FI_EAGAIN: no room now, room will come.
+	 * Sends one packet. The payload is copied before it returns. 0; -FI_EAGAIN: no room now,
+	 * room will come; -FI_EMSGSIZE: more than link->eager_max bytes of payload. On the road of
+	 * every small message: at most six arguments in registers, see tests/source/hotpath.py.
 	 */
 	int (*send)(struct link *link, uint64_t head, uint64_t tag, uint64_t data, const void *buf,
 		    size_t len);
-	/* The same with the payload in pieces; p->payload is not looked at, p->len is their sum. */
+	/*
+	 * The same with the payload in pieces, at most eager_max bytes; p->payload is not looked
+	 * at, p->len is their sum.
+	 */
 	int (*sendv)(struct link *link, const struct packet *p, const struct iovec *iov,
 		     size_t count);
 	/*

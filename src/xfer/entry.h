@@ -19,33 +19,58 @@
 #define TAGGED_HEAD WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0)
 #define DATA_HEAD WIRE_HEAD(0, WIRE_DATA, 0, 0)
 
-static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct xfer x)
+/* Off the fast road, with the lock it took. */
+static __attribute__((noinline, cold)) ssize_t post_slow(struct ep *ep, struct xfer x)
 {
-	struct port *port = ep->port;
-	uint64_t index = x.addr & ep->addr_mask;
-	struct link *link;
-	ssize_t ret;
+	ssize_t ret = tx_slow(ep, x);
 
-	x.head |= (x.addr >> ep->rx_shift & ep->rx_index_mask) << 16;
-	ENTRY_LOCK(ep->dom);
-	link = index < port->peer_count ? port->peers[index]->link : &peer_full_link;
-	if (__builtin_expect(!x.iov && x.len <= link->eager_max && !(x.flags & TX_SLOW) &&
-				     !link->ops->send(link, x.head, x.tag, x.data, x.buf, x.len),
-			     1)) {
-		tx_complete(ep, x.flags, x.context);
-		ret = 0;
-	} else {
-		ret = tx_slow(ep, x);
-	}
 	ENTRY_UNLOCK(ep->dom);
 	return ret;
+}
+
+/*
+ * x.flags is TX_KIND of the operation, a constant; `flags` is what the application asks. An address
+ * that names a receive context as well is larger than any entry of the table, so that ordinary
+ * ones need not be taken apart.
+ */
+static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct xfer x,
+							  uint64_t flags)
+{
+	struct port *port = ep->port;
+	struct link *link;
+
+	ENTRY_LOCK(ep->dom);
+	if (__builtin_expect(x.addr < port->peer_count, 1)) {
+		link = port->peers[x.addr]->link;
+	} else {
+		uint64_t index = x.addr & ep->addr_mask;
+
+		link = index < port->peer_count ? port->peers[index]->link : &peer_full_link;
+		x.head |= (x.addr >> ep->rx_shift & ep->rx_index_mask) << 16;
+	}
+	if (__builtin_expect(x.iov || flags & TX_SLOW ||
+				     link->ops->send(link, x.head, x.tag, x.data, x.buf, x.len),
+			     0))
+		/* Copied here, by member, so that the request takes no memory on the fast road. */
+		return post_slow(ep, (struct xfer){.head = x.head,
+						   .flags = x.flags | flags,
+						   .tag = x.tag,
+						   .data = x.data,
+						   .buf = x.buf,
+						   .iov = x.iov,
+						   .count = x.count,
+						   .len = x.len,
+						   .context = x.context,
+						   .addr = x.addr});
+	tx_complete(ep, x.flags, flags, x.context);
+	ENTRY_UNLOCK(ep->dom);
+	return 0;
 }
 
 /* Plain sends: the endpoint's default flags apply. */
 static inline __attribute__((always_inline)) ssize_t post_plain(struct ep *ep, struct xfer x)
 {
-	x.flags |= ep->tx_flags;
-	return post(ep, x);
+	return post(ep, x, ep->tx_flags);
 }
 
 /* Injected sends: no completion, only a bounded size. */
@@ -53,12 +78,12 @@ static inline __attribute__((always_inline)) ssize_t post_inject(struct ep *ep, 
 {
 	if (__builtin_expect(x.len > ep->inject_max, 0))
 		return -FI_EMSGSIZE;
-	x.flags |= FI_INJECT;
-	return post(ep, x);
+	return post(ep, x, FI_INJECT);
 }
 
 /* Vectors: one segment travels like a plain buffer. */
-static inline ssize_t post_iov(struct ep *ep, struct xfer x, const struct iovec *iov, size_t count)
+static inline ssize_t post_iov(struct ep *ep, struct xfer x, uint64_t flags,
+			       const struct iovec *iov, size_t count)
 {
 	if (__builtin_expect(count > WIRE_IOV_MAX || (count && !iov), 0))
 		return -FI_EINVAL;
@@ -71,9 +96,9 @@ static inline ssize_t post_iov(struct ep *ep, struct xfer x, const struct iovec 
 		for (size_t i = 0; i < count; i++)
 			x.len += iov[i].iov_len;
 	}
-	if (x.flags & FI_INJECT && x.len > ep->inject_max)
+	if (flags & FI_INJECT && x.len > ep->inject_max)
 		return -FI_EMSGSIZE;
-	return post(ep, x);
+	return post(ep, x, flags);
 }
 
 static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -109,10 +134,10 @@ static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **des
 
 	return post_iov(ep,
 			(struct xfer){.head = MSG_HEAD,
-				      .flags = ep->tx_flags | FI_MSG | FI_SEND,
+				      .flags = FI_MSG | FI_SEND,
 				      .context = context,
 				      .addr = dest_addr},
-			iov, count);
+			ep->tx_flags, iov, count);
 }
 
 static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -121,11 +146,11 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 
 	return post_iov(ep,
 			(struct xfer){.head = MSG_HEAD | (flags & FI_REMOTE_CQ_DATA ? DATA_HEAD : 0),
-				      .flags = flags | ep->tx_msg_flags | FI_MSG | FI_SEND,
+				      .flags = FI_MSG | FI_SEND,
 				      .data = msg->data,
 				      .context = msg->context,
 				      .addr = msg->addr},
-			msg->msg_iov, msg->iov_count);
+			flags | ep->tx_msg_flags, msg->msg_iov, msg->iov_count);
 }
 
 static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr)
@@ -183,11 +208,11 @@ static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov, void **
 
 	return post_iov(ep,
 			(struct xfer){.head = TAGGED_HEAD,
-				      .flags = ep->tx_flags | FI_TAGGED | FI_SEND,
+				      .flags = FI_TAGGED | FI_SEND,
 				      .tag = tag,
 				      .context = context,
 				      .addr = dest_addr},
-			iov, count);
+			ep->tx_flags, iov, count);
 }
 
 static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
@@ -197,12 +222,12 @@ static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 	return post_iov(
 		ep,
 		(struct xfer){.head = TAGGED_HEAD | (flags & FI_REMOTE_CQ_DATA ? DATA_HEAD : 0),
-			      .flags = flags | ep->tx_msg_flags | FI_TAGGED | FI_SEND,
+			      .flags = FI_TAGGED | FI_SEND,
 			      .tag = msg->tag,
 			      .data = msg->data,
 			      .context = msg->context,
 			      .addr = msg->addr},
-		msg->msg_iov, msg->iov_count);
+		flags | ep->tx_msg_flags, msg->msg_iov, msg->iov_count);
 }
 
 static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr,

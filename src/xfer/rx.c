@@ -114,7 +114,7 @@ static size_t reserve(struct rx *rx, struct recv *r, size_t len)
 	r->len -= take;
 	r->iov[0].iov_base = (char *)r->iov[0].iov_base + take;
 	r->iov[0].iov_len = r->len;
-	if (r->len == 0 || r->len < rx->min_multi_recv) {
+	if (r->len == 0 || r->len < rx->q->min_multi_recv) {
 		r->exhausted = true;
 		list_remove(&r->link);
 	}

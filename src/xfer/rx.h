@@ -30,7 +30,7 @@ struct rx {
 	struct cq *cq;             /* NULL: nobody wants completions */
 	struct cntr *cntr;
 	uint64_t caps;
-	size_t min_multi_recv; /* bytes; less room than this releases a multi-receive buffer */
+	size_t min_multi_recv; /* bytes; less room releases a multi-receive buffer; of q */
 	size_t unexpected_bytes;
 	size_t unexpected_max; /* FI_WEFT_UNEXPECTED_MAX */
 	struct domain *dom;

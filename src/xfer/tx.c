@@ -19,7 +19,7 @@ static void req_free(struct txreq *req)
 void tx_complete_error(struct ep *ep, const struct txreq *req, int err)
 {
 	struct cq_slot slot = {.context = req->context,
-			       .flags = req->flags & (FI_MSG | FI_TAGGED | FI_SEND),
+			       .flags = req->flags & TX_KIND,
 			       .tag = req->tag};
 
 	if (ep->tx_cq)
@@ -35,7 +35,7 @@ static void req_end(struct txreq *req, int err)
 	if (req->ep && err)
 		tx_complete_error(req->ep, req, err);
 	else if (req->ep)
-		tx_complete(req->ep, req->flags, req->context);
+		tx_complete(req->ep, req->flags & TX_KIND, req->flags, req->context);
 	req_free(req);
 }
 
@@ -173,7 +173,7 @@ static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 
 		err = link->ops->sendv(link, &p, x->iov ? x->iov : &one, x->iov ? x->count : 1);
 		if (!err)
-			tx_complete(ep, x->flags, x->context);
+			tx_complete(ep, x->flags & TX_KIND, x->flags, x->context);
 		return err;
 	}
 	req = req_new(ep, peer, x);

@@ -56,13 +56,15 @@ int tx_cancel(struct port *port, void *context);
 /* A control packet that must not be lost: sent now or queued. */
 void tx_control(struct peer *peer, uint64_t head, uint64_t tag);
 
-/* Ends the operation well: completion and counter as asked. */
-static inline void tx_complete(struct ep *ep, uint64_t flags, void *context)
+/* The flags that say what an operation is. */
+#define TX_KIND (FI_MSG | FI_TAGGED | FI_SEND)
+
+/* Ends an operation of this kind well: completion and counter as its flags ask. */
+static inline void tx_complete(struct ep *ep, uint64_t kind, uint64_t flags, void *context)
 {
-	if (flags & FI_COMPLETION)
-		cq_push(ep->tx_cq, (struct cq_slot){.context = context,
-						    .flags = flags & (FI_MSG | FI_TAGGED | FI_SEND)});
-	if (ep->tx_cntr)
+	if (__builtin_expect((flags & FI_COMPLETION) != 0, 1))
+		cq_push(ep->tx_cq, (struct cq_slot){.context = context, .flags = kind});
+	if (__builtin_expect(ep->tx_cntr != NULL, 0))
 		cntr_done(ep->tx_cntr, 0);
 }
 void tx_complete_error(struct ep *ep, const struct txreq *req, int err);

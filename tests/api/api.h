@@ -15,6 +15,7 @@
 #define API_H
 
 #include <inttypes.h>
+#include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>

@@ -84,18 +84,20 @@ static void limits(struct api *a)
 	CHECK_EQ(s.ep->fid.fclass, FI_CLASS_SEP);
 	FAILS(fi_tx_context(s.ep, 4, NULL, &ep, NULL));
 	FAILS(fi_rx_context(s.ep, 4, NULL, &ep, NULL));
-	FAILS(fi_rx_context(s.ep, -1, NULL, &ep, NULL));
+	if (!api_other())
+		FAILS(fi_rx_context(s.ep, -1, NULL, &ep, NULL));
 	CLOSE(s.ep);
 	s.o.info->ep_attr->tx_ctx_cnt = s.o.info->domain_attr->max_ep_tx_ctx + 1;
-	FAILS(fi_scalable_ep(s.o.domain, s.o.info, &s.ep, NULL));
+	if (!api_other())
+		FAILS(fi_scalable_ep(s.o.domain, s.o.info, &s.ep, NULL));
 	obj_close(&s.o);
 }
 
 /* Rank 0 sends from each of its contexts to each of those of rank 1, which sees where they arrive. */
 static void named_sends(struct sep *s, fi_addr_t peer)
 {
-	for (int i = 0; i < MOST; i++)
-		for (int j = 0; j < MOST; j++) {
+	for (int i = 0; i < s->tx_count; i++)
+		for (int j = 0; j < s->rx_count; j++) {
 			uint64_t word = (uint64_t)(i * MOST + j);
 
 			POST(s->tx_cq[i], fi_tinject(s->tx[i], &word, sizeof(word),
@@ -107,8 +109,8 @@ static void named_receives(struct sep *s, fi_addr_t peer)
 {
 	static uint64_t words[MOST];
 
-	for (int i = 0; i < MOST; i++)
-		for (int j = 0; j < MOST; j++) {
+	for (int i = 0; i < s->tx_count; i++)
+		for (int j = 0; j < s->rx_count; j++) {
 			struct fi_cq_tagged_entry e;
 			fi_addr_t src;
 
@@ -126,16 +128,17 @@ static void named_receives(struct sep *s, fi_addr_t peer)
 static void named(struct api *a)
 {
 	struct sep s = {0};
+	int count = api_other() ? 16 : MOST;
 	fi_addr_t peer;
 
-	open_sep(&s, MOST, MOST);
+	open_sep(&s, count, count);
 	peer = obj_swap(a, s.ep, s.o.av);
 	if (a->rank == 0)
 		named_sends(&s, peer);
 	else
 		named_receives(&s, peer);
 	api_meet(a);
-	for (int j = 0; j < MOST; j++)
+	for (int j = 0; j < count; j++)
 		obj_quiet(s.rx_cq[j], 0);
 	close_sep(&s);
 }

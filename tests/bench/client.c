@@ -2,11 +2,13 @@
 /* Tagged messages between two processes on two cores, timed as an application sees them:
  *
  *     client [-i] [-s] PROVIDER lat SIZE...    one-way time of a ping-pong, microseconds
- *     client [-i] [-s] PROVIDER rate SIZE...   one sender, windows of 64 posted receives, million messages/s
+ *     client [-i] [-s] PROVIDER rate SIZE...   one sender, windows of 64 posted receives,
+ *                                              million messages a second
  *
- * -i: fi_tinject where the provider takes the size, else fi_tsend.   -s: FI_THREAD_SAFE, not FI_THREAD_DOMAIN.
- * A line "SIZE VALUE" for each size. It asks for release 1.17 of the API and is linked against that release where
- * there is one, so one and the same file runs on any libfabric.so.1 that LD_LIBRARY_PATH names. */
+ * -i: fi_tinject where the provider takes the size, else fi_tsend.
+ * -s: FI_THREAD_SAFE instead of FI_THREAD_DOMAIN.
+ * A line "SIZE VALUE" for each size. It asks for release 1.17 of the API and is linked against that
+ * release where there is one, so the same file runs on any libfabric.so.1 in LD_LIBRARY_PATH. */
 #define _GNU_SOURCE
 #include <stdbool.h>
 #include <string.h>
@@ -19,10 +21,10 @@
 #include <rdma/fi_tagged.h>
 #include "pair.h"
 
-#define WINDOW 64
+#define WINDOW    64
 #define NAME_ROOM 256
-#define TAG 0x1234567890ULL
-#define ACK_TAG 0x9876543210ULL
+#define TAG       0x1234567890ULL
+#define ACK_TAG   0x9876543210ULL
 
 static bool inject, safe, rate;
 static char *provider;
@@ -37,9 +39,9 @@ static struct fid_ep *ep;
 static fi_addr_t peer;
 static char *tx_buf, *rx_buf;
 static struct fi_context2 tx_context[WINDOW], rx_context[WINDOW];
-static size_t room = 8;	       /* bytes of each buffer: the largest size */
+static size_t room = 8;         /* bytes of each buffer: the largest size */
 static uint64_t sent, received; /* completions read, */
-static uint64_t posted, taken;	/* sends posted, receives waited for */
+static uint64_t posted, taken;  /* sends posted, receives waited for */
 
 static void must(ssize_t ret, const char *call)
 {
@@ -121,7 +123,8 @@ static void post(uint64_t tag, int slot)
 {
 	ssize_t ret;
 
-	while ((ret = fi_trecv(ep, rx_buf, room, NULL, peer, tag, 0, &rx_context[slot])) == -FI_EAGAIN)
+	while ((ret = fi_trecv(ep, rx_buf, room, NULL, peer, tag, 0, &rx_context[slot])) ==
+	       -FI_EAGAIN)
 		progress();
 	must(ret, "fi_trecv");
 }
@@ -133,7 +136,8 @@ static void post_send(size_t size, uint64_t tag, int slot)
 	ssize_t ret;
 
 	while ((ret = now ? fi_tinject(ep, tx_buf, size, peer, tag)
-			  : fi_tsend(ep, tx_buf, size, NULL, peer, tag, &tx_context[slot])) == -FI_EAGAIN)
+			  : fi_tsend(ep, tx_buf, size, NULL, peer, tag, &tx_context[slot])) ==
+	       -FI_EAGAIN)
 		progress();
 	must(ret, "sending");
 	posted++;
@@ -245,7 +249,8 @@ static void open_buffers(void)
 {
 	for (char **size = sizes; *size; size++)
 		room = strtoul(*size, NULL, 0) > room ? strtoul(*size, NULL, 0) : room;
-	if (posix_memalign((void **)&tx_buf, 4096, room) || posix_memalign((void **)&rx_buf, 4096, room))
+	if (posix_memalign((void **)&tx_buf, 4096, room) ||
+	    posix_memalign((void **)&rx_buf, 4096, room))
 		pair_fail("no memory");
 }
 

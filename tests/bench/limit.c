@@ -20,7 +20,7 @@
 #include "pair.h"
 
 #define MAX_SIZE (4u << 20)
-#define RING 256 /* lines; a power of two */
+#define RING     256 /* lines; a power of two */
 
 /* What a side tells the other: how many messages it has sent, small ones in the same line. */
 struct line {
@@ -37,10 +37,13 @@ struct shared {
 
 static struct shared *shared;
 static char **args;
-static uint32_t turn;	/* messages exchanged so far, each way */
-static char *tx, *rx;	/* private buffers */
+static uint32_t turn; /* messages exchanged so far, each way */
+static char *tx, *rx; /* private buffers */
 static int tcp;
-static struct { pid_t pid; char *buffer; } peer;
+static struct {
+	pid_t pid;
+	char *buffer;
+} peer;
 
 /* acquire: with the release in hand_over of the other side */
 static void await_turn(void)
@@ -68,7 +71,8 @@ static void line_get(size_t size)
 
 static char *slot(int whose, size_t size)
 {
-	return size <= sizeof shared->line[0].payload ? shared->line[whose].payload : shared->room[whose];
+	return size <= sizeof shared->line[0].payload ? shared->line[whose].payload
+						      : shared->room[whose];
 }
 
 static void copy_put(size_t size)
@@ -119,12 +123,14 @@ static const struct way {
 	const char *name;
 	void (*put)(size_t size);
 	void (*get)(size_t size);
-} ways[] = {
-	{"line", line_put, line_get},
-	{"copy", copy_put, copy_get},
-	{"cma", line_put, cma_get},
-	{"tcp", tcp_put, tcp_get},
-}, *way;
+} ways[] =
+	{
+		{"line", line_put, line_get},
+		{"copy", copy_put, copy_get},
+		{"cma", line_put, cma_get},
+		{"tcp", tcp_put, tcp_get},
+},
+  *way;
 
 static double latency(size_t size)
 {
@@ -153,8 +159,9 @@ static double ring_rate(size_t size)
 
 		if (side == 0) {
 			while (!room)
-				room = RING - (turn - 1 - atomic_load_explicit(&shared->taken,
-									       memory_order_acquire));
+				room = RING -
+				       (turn - 1 -
+					atomic_load_explicit(&shared->taken, memory_order_acquire));
 			room--;
 			memcpy(at->payload, tx, 8);
 			atomic_store_explicit(&at->count, turn, memory_order_release);
@@ -186,7 +193,9 @@ static void measure(size_t size)
 /* Side 0 listens on a port the kernel picks and tells it over the wire. */
 static void tcp_open(void)
 {
-	struct sockaddr_in mine = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}, theirs;
+	struct sockaddr_in mine = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)},
+			   theirs;
 	socklen_t len = sizeof mine;
 	int on = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
 
@@ -202,9 +211,13 @@ static void tcp_open(void)
 
 static void run(void)
 {
-	struct { pid_t pid; char *buffer; } mine;
+	struct {
+		pid_t pid;
+		char *buffer;
+	} mine;
 
-	if (posix_memalign((void **)&tx, 4096, MAX_SIZE) || posix_memalign((void **)&rx, 4096, MAX_SIZE))
+	if (posix_memalign((void **)&tx, 4096, MAX_SIZE) ||
+	    posix_memalign((void **)&rx, 4096, MAX_SIZE))
 		pair_fail("no memory");
 	memset(tx, side + 1, MAX_SIZE);
 	memset(rx, side + 1, MAX_SIZE);
@@ -233,7 +246,8 @@ int main(int argc, char **argv)
 	if (!way && strcmp(argv[1], "ring"))
 		return EXIT_FAILURE;
 	args = argv + 2;
-	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (shared == MAP_FAILED)
 		return EXIT_FAILURE;
 	return pair_run(run);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the measuring programs share: a pair of processes, each on a core of its own, joined by a socket. */
+/* What the measuring programs share: two processes, each on a core of its own, and a socket. */
 #ifndef BENCH_PAIR_H
 #define BENCH_PAIR_H
 
@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LIMIT 60    /* seconds a process may live */
-#define REPEATS 11  /* the median of so many repeats is reported */
+#define LIMIT   60 /* seconds a process may live */
+#define REPEATS 11 /* the median of so many repeats is reported */
 
 static int side; /* 0 or 1 */
 static int wire; /* to the other side, for meeting only: nothing measured goes over it */

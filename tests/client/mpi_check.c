@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An MPI program that uses what MPI libraries use of the fabric, any number of ranks, every byte checked.
- * Each rank ends with a line: its number, how much it checked, and which libfabric.so.1 it had loaded. */
+/* Uses what MPI libraries use of the fabric, with any number of ranks; every byte is checked. Each
+ * rank ends with a line: its number, how much it checked, which libfabric.so.1 it had loaded. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_SIZE (4 << 20)
-#define STORM 200 /* messages to each other rank at once */
+#define STORM    200 /* messages to each other rank at once */
 
 static int rank, ranks;
 static long checked;
@@ -64,12 +64,13 @@ static void test_sizes(void)
 	int to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks;
 
 	for (int base = 0; base <= MAX_SIZE; base = base ? base * 2 : 1)
-		for (int size = base > 1 ? base - 1 : base; size <= base + 1 && size <= MAX_SIZE; size++) {
+		for (int size = base > 1 ? base - 1 : base; size <= base + 1 && size <= MAX_SIZE;
+		     size++) {
 			unsigned char *out = filled(rank, base % 1000, size);
 			MPI_Status status;
 
-			MPI_Sendrecv(out, size, MPI_BYTE, to, base % 1000, in, MAX_SIZE, MPI_BYTE, from,
-				     base % 1000, MPI_COMM_WORLD, &status);
+			MPI_Sendrecv(out, size, MPI_BYTE, to, base % 1000, in, MAX_SIZE, MPI_BYTE,
+				     from, base % 1000, MPI_COMM_WORLD, &status);
 			same_status("ring", &status, from, base % 1000, size);
 			same_data("ring", in, from, base % 1000, size);
 			free(out);
@@ -99,7 +100,7 @@ static void test_tags(void)
 		free(out[tag]);
 }
 
-/* Everyone to rank 0, itself included, which takes whatever comes; order must hold for each sender. */
+/* Everyone, rank 0 too, to rank 0, which takes whatever comes; each sender's order must hold. */
 static void test_wildcards(void)
 {
 	enum { EACH = 20 };
@@ -116,7 +117,8 @@ static void test_wildcards(void)
 	for (int i = 0; rank == 0 && i < EACH * ranks; i++) {
 		MPI_Recv(in, size, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
 		same("order of one sender", status.MPI_TAG, next[status.MPI_SOURCE % 1024]++);
-		same_data("wildcards", in, status.MPI_SOURCE, status.MPI_TAG, status.MPI_TAG % 2 ? size : 10);
+		same_data("wildcards", in, status.MPI_SOURCE, status.MPI_TAG,
+			  status.MPI_TAG % 2 ? size : 10);
 	}
 	MPI_Waitall(EACH, request, MPI_STATUSES_IGNORE);
 	for (int i = 0; i < EACH; i++)
@@ -188,9 +190,11 @@ static void test_storm(int late)
 			MPI_Barrier(MPI_COMM_WORLD);
 		data[i] = filled(sends ? rank : ranks, turn, size);
 		if (sends)
-			MPI_Isend(data[i], size, MPI_BYTE, peer, turn, MPI_COMM_WORLD, &requests[i]);
+			MPI_Isend(data[i], size, MPI_BYTE, peer, turn, MPI_COMM_WORLD,
+				  &requests[i]);
 		else
-			MPI_Irecv(data[i], size, MPI_BYTE, peer, turn, MPI_COMM_WORLD, &requests[i]);
+			MPI_Irecv(data[i], size, MPI_BYTE, peer, turn, MPI_COMM_WORLD,
+				  &requests[i]);
 	}
 	MPI_Waitall(2 * all, requests, MPI_STATUSES_IGNORE);
 	for (int i = 0; i < 2 * all; i++) {

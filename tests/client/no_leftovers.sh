@@ -9,13 +9,14 @@ need pgrep
 pingpong=$BUILD/bin/fi_pingpong
 
 if [ "${1-}" = inside ]; then
-	mount -t tmpfs none /tmp && mount -t tmpfs none /dev/shm || fail "mount"
+	for folder in /tmp /dev/shm; do mount -t tmpfs none $folder || fail "mount"; done
 else
 	case $BUILD/ in /tmp/* | /dev/shm/*) tries=() ;; *) tries=(-m -rm) ;; esac
 	for option in "${tries[@]}"; do
-		unshare "$option" true 2>/dev/null || continue
-		rm -rf "$work"
-		exec unshare "$option" bash "$PWD/tests/client/no_leftovers.sh" inside
+		if unshare "$option" true 2>/dev/null; then
+			unshare "$option" bash "$PWD/tests/client/no_leftovers.sh" inside
+			exit
+		fi
 	done
 fi
 
@@ -50,7 +51,7 @@ run_pair() {
 entries | sort -u >"$work/before"
 for provider in weft shm; do
 	run_pair $provider 100
-	wait "$client" && wait "$server" || fail "$provider: $(cat "$work/server" "$work/client")"
+	{ wait "$client" && wait "$server"; } || fail "$provider: $(cat "$work/server" "$work/client")"
 	nothing_new "$provider, after it ended"
 
 	run_pair $provider 100000000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # what is set here is used by those who source it
 # Sourced by the tests of this folder: real clients, built for libfabric by others, run on ours.
 # BUILD is the build folder; $work is a folder of the test's own; what start began is ended at the end.
 set -u
@@ -64,7 +64,7 @@ assert_ours() {
 }
 
 # A port of its own for each meeting of two processes.
-port=$((20000 + $$ % 10000))
+declare -i port=$((20000 + $$ % 10000))
 next_port() {
 	port=$((port + 1))
 	while listening $port; do port=$((port + 1)); done

@@ -20,8 +20,8 @@ for way in LD_LIBRARY_PATH="$BUILD" LD_PRELOAD="$lib"; do
 	for provider in weft shm; do
 		listed -p $provider -t FI_EP_RDM -c 'FI_MSG|FI_TAGGED'
 		for mode in msg tagged; do
-			play $pingpong -p $provider -e rdm -m $mode -S all -I 200 -c
-			[ "$(grep -c '=200' "$work/client")" -ge 6 ] || fail "$provider $mode: $(cat "$work/client")"
+			play $pingpong -p $provider -e rdm -m $mode -S all -I 20 -c
+			[ "$(grep -c '=20 ' "$work/client")" -ge 6 ] || fail "$provider $mode: $(cat "$work/client")"
 			play $pingpong -p $provider -e rdm -m $mode -S 100000 -I 1000
 			echo "$way, $provider, $mode: $(tail -n 1 "$work/client")"
 		done

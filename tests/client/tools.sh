@@ -27,7 +27,7 @@ says '^provider: weft$' "$bin/fi_info"
 says '^weft:$' "$bin/fi_info" -l
 says '^libfabric api: 2\.' "$bin/fi_info" --version
 says 'prov_name: shm' "$bin/fi_info" -v -p shm
-says 'type: FI_EP_RDM' "$bin/fi_info" -t FI_EP_RDM -c 'FI_MSG|FI_TAGGED|FI_RMA' -m 'FI_CONTEXT|FI_CONTEXT2'
+says 'type: FI_EP_RDM' "$bin/fi_info" -t FI_EP_RDM -c 'FI_MSG|FI_TAGGED' -m 'FI_CONTEXT|FI_CONTEXT2'
 says 'addr_format: FI_ADDR_STR' "$bin/fi_info" -v -a FI_ADDR_STR
 says '^# FI_LOG_LEVEL' "$bin/fi_info" -e
 says '^FI_LOG_LEVEL=warn$' env FI_LOG_LEVEL=warn "$bin/fi_info" -g LOG_LEVEL

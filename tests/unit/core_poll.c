@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#define WEFT_NO_DEPRECATED /* what 2.x calls old is to work */
 #include <check.h>
 #include <stdlib.h>
 

@@ -179,11 +179,37 @@ bool ring_sleep(struct ring *r, uint64_t head)
 	return true;
 }
 
-uint32_t ring_dead_slots(struct ring *r, uint64_t head, uint32_t owner)
+uint64_t ring_step(const struct ring *r, uint64_t *pos)
 {
-	uint64_t word = __atomic_load_n(ring_claim_at(r, head), __ATOMIC_ACQUIRE);
+	uint64_t word = __atomic_load_n(ring_claim_at(r, *pos), __ATOMIC_ACQUIRE);
 
-	if (claim_lap(word) != ring_lap(r, head) || claim_owner(word) != (owner & 0xfffff))
+	if (claim_lap(word) != ring_lap(r, *pos) || claim_slots(word) == 0)
 		return 0;
-	return claim_slots(word);
+	*pos += claim_slots(word);
+	return word;
+}
+
+uint32_t ring_bury(struct ring *r, uint64_t head, uint32_t owner)
+{
+	uint64_t pos = head, at = head, word;
+	uint32_t buried = 0;
+
+	/* Bounded: senders may go on claiming while we walk. */
+	while (pos - head <= r->mask && (word = ring_step(r, &pos))) {
+		if (claim_owner(word) == (owner & RING_DEAD) && !ring_published(r, at)) {
+			/* A claim of this lap is nobody's to change but ours. */
+			__atomic_store_n(ring_claim_at(r, at), word | (uint64_t)RING_DEAD << 12,
+					 __ATOMIC_RELAXED);
+			buried++;
+		}
+		at = pos;
+	}
+	return buried;
+}
+
+uint32_t ring_skip_dead(const struct ring *r, uint64_t head)
+{
+	uint64_t pos = head, word = ring_step(r, &pos);
+
+	return word && claim_owner(word) == RING_DEAD ? claim_slots(word) : 0;
 }

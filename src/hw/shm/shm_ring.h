@@ -12,7 +12,8 @@
  * exactly one line per small message changes hands. A claim names its claimer, so the owner skips
  * what a dead one left unpublished. Before it sleeps, the owner sets the SLEEP bit in the claim
  * word at its head: whoever claims that slot sees it in the very word it replaces, so neither side
- * needs a fence to be sure of the wake-up.
+ * needs a fence to be sure of the wake-up. A dead peer's claims need not be at the head when its death
+ * is noticed: the owner writes RING_DEAD into them and skips each when it gets there.
  */
 #ifndef WEFT_HW_SHM_RING_H
 #define WEFT_HW_SHM_RING_H
@@ -58,6 +59,7 @@ struct ring {
 /* Claim word: lap (31 bits), SLEEP, owner (20 bits), slots (12 bits). */
 #define CLAIM_SLOTS_MAX 4095u
 #define CLAIM_SLEEP (UINT64_C(1) << 32)
+#define RING_DEAD 0xfffffu /* as owner: dead; no peer has this index */
 
 static inline uint64_t claim_word(uint32_t lap, uint32_t owner, uint32_t slots)
 {
@@ -121,7 +123,22 @@ int ring_claim(struct ring *r, uint64_t *pos, uint32_t owner, uint32_t slots, ui
 
 /* Owner: asks to be woken at the next claim. false: something is claimed at `head` already. */
 bool ring_sleep(struct ring *r, uint64_t head);
-/* Owner: the slots to skip at `head` because `owner` claimed and never will publish; 0: none. */
-uint32_t ring_dead_slots(struct ring *r, uint64_t head, uint32_t owner);
+/*
+ * Owner: steps from *pos, a message start not behind the head, over one claim of this lap. Its word,
+ * or 0 at the frontier.
+ */
+uint64_t ring_step(const struct ring *r, uint64_t *pos);
+/* Owner: is the message that starts at `pos` there? Pairs with the release of its publisher. */
+static inline bool ring_published(const struct ring *r, uint64_t pos)
+{
+	return __atomic_load_n(&ring_slot_at(r, pos)->token, __ATOMIC_ACQUIRE) == r->secret + pos;
+}
+/*
+ * Owner: `owner` is dead. What it claimed at or after `head` and never published is marked for
+ * ring_skip_dead; the number of these messages.
+ */
+uint32_t ring_bury(struct ring *r, uint64_t head, uint32_t owner);
+/* Owner: the slots to skip at `head` because whoever claimed them is dead; 0: none. */
+uint32_t ring_skip_dead(const struct ring *r, uint64_t head);
 
 #endif

@@ -53,6 +53,18 @@ static __attribute__((noinline, cold)) uint32_t skip_spoilt(struct shm *shm,
 	return slots ? slots : 1;
 }
 
+/* The slots at the head that nobody is left to publish; 0: none. */
+static __attribute__((noinline, cold)) uint32_t skip_dead(struct shm *shm)
+{
+	uint32_t slots = ring_skip_dead(&shm->ring, shm->head);
+
+	if (!slots)
+		return 0;
+	LOG_INFO(LOG_EP_DATA, "shm: %u slots claimed by a peer that died, skipped", slots);
+	shm->buried--;
+	return slots;
+}
+
 bool shm_turn(void *state)
 {
 	struct shm *shm = state;
@@ -62,13 +74,16 @@ bool shm_turn(void *state)
 		struct ring_slot *slot = ring_slot_at(&shm->ring, shm->head);
 		uint32_t slots;
 
-		/* Pairs with the release in shm_tx.c publish. */
-		if (__atomic_load_n(&slot->token, __ATOMIC_ACQUIRE) !=
-		    shm->ring.secret + shm->head)
-			break;
-		slots = deliver(shm, slot);
-		if (__builtin_expect(!slots, 0))
-			slots = skip_spoilt(shm, slot);
+		/* Partner: shm_tx.c publish. */
+		if (ring_published(&shm->ring, shm->head)) {
+			slots = deliver(shm, slot);
+			if (__builtin_expect(!slots, 0))
+				slots = skip_spoilt(shm, slot);
+		} else {
+			slots = __builtin_expect(shm->buried != 0, 0) ? skip_dead(shm) : 0;
+			if (!slots)
+				break;
+		}
 		shm->head += slots;
 		if (shm->head - shm->published >= shm->publish_step)
 			publish_head(shm);
@@ -85,21 +100,37 @@ bool shm_arm(void *state)
 	return ring_sleep(&shm->ring, shm->head);
 }
 
+/*
+ * What a dead peer published behind somebody's unfinished packet is read later, perhaps after it came
+ * back as a new one: whole messages are good, but nothing may be answered.
+ */
+static void disarm(struct shm *shm, uint32_t id)
+{
+	uint64_t pos = shm->head, at = pos, word;
+	const uint64_t acks = WIRE_HEAD(0, WIRE_ACK_MATCH | WIRE_ACK_DELIVER, 0, 0);
+
+	while (pos - shm->head <= shm->ring.mask && (word = ring_step(&shm->ring, &pos))) {
+		struct ring_slot *slot = ring_slot_at(&shm->ring, at);
+
+		if (claim_owner(word) == (id & RING_DEAD) && ring_published(&shm->ring, at)) {
+			slot->head &= ~acks;
+			if (wire_op(slot->head) != WIRE_MSG)
+				slot->src = 0; /* names nobody */
+		}
+		at = pos;
+	}
+}
+
 /* Its socket is closed, so all it ever published is in memory: read that, skip what is not. */
 void shm_bury(void *state, uint32_t id)
 {
 	struct shm *shm = state;
-	uint32_t dead;
 
-	for (;;) {
-		/* Bounded by one ring full: the living may go on filling it. */
-		for (uint32_t i = 0; i <= shm->ring.mask / PACKETS_PER_TURN && shm_turn(shm); i++)
-			;
-		dead = ring_dead_slots(&shm->ring, shm->head, id);
-		if (!dead)
-			break;
-		LOG_INFO(LOG_EP_DATA, "shm: peer %#x died with %u slots claimed, skipped", id, dead);
-		shm->head += dead;
-	}
+	while (shm_turn(shm))
+		;
+	shm->buried += ring_bury(&shm->ring, shm->head, id);
+	while (shm_turn(shm))
+		;
+	disarm(shm, id);
 	publish_head(shm);
 }
