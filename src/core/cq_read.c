@@ -173,13 +173,13 @@ static bool enough(struct cq *cq, uint32_t need)
 	return false;
 }
 
-/* Makes progress; true when a reader who waits for `need` entries can go on. */
-static bool turn_until(struct cq *cq, uint32_t need)
+/* Can a reader who waits for `need` entries go on? With `progress`, after making some. */
+static bool can_go_on(struct cq *cq, uint32_t need, bool progress)
 {
 	bool over;
 
 	lock_take(&cq->dom->lock);
-	if (!enough(cq, need))
+	if (progress && !enough(cq, need))
 		turn(cq);
 	over = enough(cq, need);
 	lock_give(&cq->dom->lock);
@@ -194,8 +194,8 @@ int cq_arm(struct cq *cq)
 	wait_drain(&cq->wait);
 	if (wait_is_deaf(&cq->wait))
 		progress_kick(cq->dom);
-	if (turn_until(cq, 1) || !ports_arm(cq->dom, &cq->ports, &nap) ||
-	    (nap && !wait_is_deaf(&cq->wait)) || turn_until(cq, 1))
+	if (can_go_on(cq, 1, true) || !ports_arm(cq->dom, &cq->ports, &nap) ||
+	    (nap && !wait_is_deaf(&cq->wait)) || can_go_on(cq, 1, false))
 		return -FI_EAGAIN;
 	return 0;
 }
@@ -223,11 +223,14 @@ static bool wait_over(struct wait_for *self, bool arm)
 	struct cq_wait *w = (struct cq_wait *)self;
 
 	for (unsigned int tries = 0; tries < PORTS_ARM_TRIES; tries++) {
-		if (turn_until(w->cq, w->need))
+		if (can_go_on(w->cq, w->need, true))
 			return true;
-		/* Arming turns nothing, but another thread may have, before our ports were armed. */
+		/*
+		 * Progress after arming could use the arming up. Another thread may have made some
+		 * before it, so the queue itself is looked at once more.
+		 */
 		if (!arm || ports_arm(w->cq->dom, &w->cq->ports, &self->nap))
-			return arm && turn_until(w->cq, w->need);
+			return arm && can_go_on(w->cq, w->need, false);
 	}
 	self->nap = PORTS_NAP_MS;
 	return false;
