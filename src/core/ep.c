@@ -59,6 +59,8 @@ int ep_own_info(struct ep *ep, const struct fi_info *info)
 	ep->tx_size = ep->info->tx_attr->size ? ep->info->tx_attr->size : 1024;
 	if (ep->info->tx_attr->inject_size && ep->info->tx_attr->inject_size < ep->inject_max)
 		ep->inject_max = ep->info->tx_attr->inject_size;
+	ep->tx_op_flags = ep->info->tx_attr->op_flags;
+	ep->rx_op_flags = ep->info->rx_attr->op_flags;
 	return 0;
 }
 

@@ -136,7 +136,7 @@ static int enable_locked(struct ep *ep)
 	port_bind_av(ep->port, ep->base->av);
 	fold_addressing(ep);
 	ep->tx_cntr = ep->cntrs[0];
-	ep_fold_flags(ep, ep->info->tx_attr->op_flags, ep->info->rx_attr->op_flags);
+	ep_fold_flags(ep, ep->tx_op_flags, ep->rx_op_flags);
 	if (receives(ep))
 		err = open_rx(ep);
 	if (!err)

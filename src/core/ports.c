@@ -22,6 +22,8 @@ int ports_add(struct ports *p, struct port *port, struct waiter *w)
 		return -FI_ENOMEM;
 	p->list = list;
 	ret = wait_add_fd(w, port_fd(port));
+	if (!ret)
+		ret = port_add_waiter(port, w);
 	if (ret)
 		return ret;
 	list[p->count] = (struct ports_use){port, 1};
@@ -37,6 +39,7 @@ void ports_del(struct ports *p, struct port *port, struct waiter *w)
 			continue;
 		if (--p->list[i].uses == 0) {
 			wait_del_fd(w, port_fd(port));
+			port_del_waiter(port, w);
 			p->list[i] = p->list[p->count - 1];
 			__atomic_store_n(&p->count, p->count - 1, __ATOMIC_RELAXED);
 		}

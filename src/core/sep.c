@@ -88,8 +88,10 @@ int sep_tx_context(struct fid_ep *fid, int idx, struct fi_tx_attr *attr, struct 
 	err = open_context(sep, FI_CLASS_TX_CTX, idx, &ep, context);
 	if (err)
 		return err;
-	if (attr)
+	if (attr) {
 		*ep->info->tx_attr = *attr;
+		ep->tx_op_flags = attr->op_flags;
+	}
 	if (attr && attr->size)
 		ep->tx_size = attr->size;
 	sep->tx_ctx[idx] = ep;
@@ -108,8 +110,10 @@ int sep_rx_context(struct fid_ep *fid, int idx, struct fi_rx_attr *attr, struct 
 	err = open_context(sep, FI_CLASS_RX_CTX, idx, &ep, context);
 	if (err)
 		return err;
-	if (attr)
+	if (attr) {
 		*ep->info->rx_attr = *attr;
+		ep->rx_op_flags = attr->op_flags;
+	}
 	sep->rx_ctx[idx] = ep;
 	*out = &ep->fid;
 	return 0;

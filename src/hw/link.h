@@ -32,11 +32,11 @@ struct packet {
 struct link_ops {
 	/*
 	 * Sends one packet. The payload is copied before it returns. 0; -FI_EAGAIN: no room now,
-	 * room will come; -FI_EMSGSIZE: more than link->eager_max bytes of payload. On the road of
-	 * every small message: at most six arguments in registers, see tests/source/hotpath.py.
+	 * room will come; -FI_EMSGSIZE: more than link->eager_max bytes of payload. The order of
+	 * the arguments is that of fi_tsend, so that they stay in the registers they came in.
 	 */
-	int (*send)(struct link *link, uint64_t head, uint64_t tag, uint64_t data, const void *buf,
-		    size_t len);
+	int (*send)(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
+		    uint64_t tag);
 	/*
 	 * The same with the payload in pieces, at most eager_max bytes; p->payload is not looked
 	 * at, p->len is their sum.

@@ -29,40 +29,45 @@ static __attribute__((noinline, cold)) ssize_t post_slow(struct ep *ep, struct x
 }
 
 /*
- * x.flags is TX_KIND of the operation, a constant; `flags` is what the application asks. An address
- * that names a receive context as well is larger than any entry of the table, so that ordinary
- * ones need not be taken apart.
+ * x.flags is TX_KIND of the operation, a constant; *flags is what the application asks, looked at
+ * where it lies. An address that names a receive context is larger than any entry of the table and
+ * goes the slow road with all else that is not the rule.
  */
 static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct xfer x,
-							  uint64_t flags)
+							  const uint64_t *flags)
 {
-	struct port *port = ep->port;
+	/* For the slow road alone: a store each, where a register would be saved and restored. */
+	volatile struct {
+		const void *buf;
+		size_t len;
+		uint64_t tag;
+		fi_addr_t addr;
+	} again;
+	struct port *port;
 	struct link *link;
 
+	again.buf = x.buf;
+	again.len = x.len;
+	again.tag = x.tag;
+	again.addr = x.addr;
 	ENTRY_LOCK(ep->dom);
-	if (__builtin_expect(x.addr < port->peer_count, 1)) {
-		link = port->peers[x.addr]->link;
-	} else {
-		uint64_t index = x.addr & ep->addr_mask;
-
-		link = index < port->peer_count ? port->peers[index]->link : &peer_full_link;
-		x.head |= (x.addr >> ep->rx_shift & ep->rx_index_mask) << 16;
-	}
-	if (__builtin_expect(x.iov || flags & TX_SLOW ||
-				     link->ops->send(link, x.head, x.tag, x.data, x.buf, x.len),
+	port = ep->port;
+	link = x.addr < port->peer_count ? port->peers[x.addr]->link : &peer_full_link;
+	if (__builtin_expect(x.iov || *flags & TX_SLOW ||
+				     link->ops->send(link, x.buf, x.len, x.data, x.head, x.tag),
 			     0))
 		/* Copied here, by member, so that the request takes no memory on the fast road. */
 		return post_slow(ep, (struct xfer){.head = x.head,
-						   .flags = x.flags | flags,
-						   .tag = x.tag,
+						   .flags = x.flags | *flags,
+						   .tag = again.tag,
 						   .data = x.data,
-						   .buf = x.buf,
+						   .buf = again.buf,
 						   .iov = x.iov,
 						   .count = x.count,
-						   .len = x.len,
+						   .len = again.len,
 						   .context = x.context,
-						   .addr = x.addr});
-	tx_complete(ep, x.flags, flags, x.context);
+						   .addr = again.addr});
+	tx_complete(ep, x.flags, *flags, x.context);
 	ENTRY_UNLOCK(ep->dom);
 	return 0;
 }
@@ -70,15 +75,17 @@ static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct 
 /* Plain sends: the endpoint's default flags apply. */
 static inline __attribute__((always_inline)) ssize_t post_plain(struct ep *ep, struct xfer x)
 {
-	return post(ep, x, ep->tx_flags);
+	return post(ep, x, &ep->tx_flags);
 }
 
 /* Injected sends: no completion, only a bounded size. */
 static inline __attribute__((always_inline)) ssize_t post_inject(struct ep *ep, struct xfer x)
 {
+	uint64_t flags = FI_INJECT;
+
 	if (__builtin_expect(x.len > ep->inject_max, 0))
 		return -FI_EMSGSIZE;
-	return post(ep, x, FI_INJECT);
+	return post(ep, x, &flags);
 }
 
 /* Vectors: one segment travels like a plain buffer. */
@@ -98,7 +105,7 @@ static inline ssize_t post_iov(struct ep *ep, struct xfer x, uint64_t flags,
 	}
 	if (flags & FI_INJECT && x.len > ep->inject_max)
 		return -FI_EMSGSIZE;
-	return post(ep, x, flags);
+	return post(ep, x, &flags);
 }
 
 static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,

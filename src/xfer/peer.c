@@ -10,10 +10,10 @@
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
-static int full_send(struct link *link, uint64_t head, uint64_t tag, uint64_t data, const void *buf,
-		     size_t len)
+static int full_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
+		     uint64_t tag)
 {
-	(void)link, (void)head, (void)tag, (void)data, (void)buf, (void)len;
+	(void)link, (void)buf, (void)len, (void)data, (void)head, (void)tag;
 	return -FI_EAGAIN;
 }
 

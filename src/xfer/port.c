@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/av.h"
+#include "core/wait.h"
 #include "xfer/conn.h"
 #include "xfer/tx.h"
 
@@ -44,6 +45,7 @@ static void fini_fields(struct port *port)
 	pool_fini(&port->arrival_pool);
 	pool_fini(&port->stranger_pool);
 	addr_free(&port->name);
+	free(port->waiters);
 	free(port->peers);
 	free(port);
 }
@@ -219,9 +221,41 @@ static void look_at_sockets(struct port *port)
 	conn_poll(port);
 }
 
+int port_add_waiter(struct port *port, struct waiter *w)
+{
+	struct waiter **waiters;
+
+	waiters = realloc(port->waiters, (port->waiter_count + 1) * sizeof(struct waiter *));
+	if (!waiters)
+		return -FI_ENOMEM;
+	port->waiters = waiters;
+	waiters[port->waiter_count++] = w;
+	return 0;
+}
+
+void port_del_waiter(struct port *port, struct waiter *w)
+{
+	for (unsigned int i = 0; i < port->waiter_count; i++)
+		if (port->waiters[i] == w) {
+			port->waiters[i] = port->waiters[--port->waiter_count];
+			return;
+		}
+}
+
+/*
+ * One thread has read what was to wake another: that one must arm again, or it would sleep through
+ * whatever comes next.
+ */
+static __attribute__((noinline, cold)) void wake_sleepers(struct port *port)
+{
+	for (unsigned int i = 0; i < port->waiter_count; i++)
+		wait_notify(port->waiters[i]);
+	progress_kick(port->dom);
+}
+
 bool port_turn(struct port *port)
 {
-	bool moved = false;
+	bool moved = false, armed = port->armed;
 
 	if (__builtin_expect(port->in_turn, 0))
 		return false;
@@ -235,6 +269,8 @@ bool port_turn(struct port *port)
 			    !(++port->turns % (port->handshakes ? POLL_TURNS_BUSY : POLL_TURNS_IDLE)),
 		    0))
 		look_at_sockets(port);
+	if (__builtin_expect(armed && moved, 0))
+		wake_sleepers(port);
 	port->in_turn = false;
 	return moved;
 }

@@ -30,6 +30,8 @@ struct port {
 	unsigned int handshakes; /* under way: sockets are looked at more often */
 	struct rx *rx[PORT_RX_MAX];
 	/* The rest. */
+	struct waiter **waiters; /* who may sleep on what this port brings */
+	unsigned int waiter_count;
 	struct domain *dom;
 	struct av *av;
 	struct addr name;

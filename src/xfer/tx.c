@@ -54,11 +54,12 @@ static int send_offer(struct link *link, struct txreq *req)
 	for (size_t i = 0; i < req->count; i++)
 		offer.segment[i] = (struct wire_segment){(uintptr_t)req->iov[i].iov_base,
 							 req->iov[i].iov_len};
-	return link->ops->send(link,
-			       WIRE_HEAD(WIRE_OFFER, flags, wire_rx(req->head), pool_id(req)),
-			       req->tag, req->data, &offer,
+	return link->ops->send(link, &offer,
 			       offsetof(struct wire_offer, segment) +
-				       req->count * sizeof(struct wire_segment));
+				       req->count * sizeof(struct wire_segment),
+			       req->data,
+			       WIRE_HEAD(WIRE_OFFER, flags, wire_rx(req->head), pool_id(req)),
+			       req->tag);
 }
 
 static int send_whole(struct link *link, struct txreq *req, uint64_t ack)
@@ -199,6 +200,7 @@ int tx_slow(struct ep *ep, struct xfer x)
 	struct peer *peer = peer_get(ep->port, x.addr & ep->addr_mask);
 	int err;
 
+	x.head |= (x.addr >> ep->rx_shift & ep->rx_index_mask) << 16;
 	if (!peer) {
 		LOG_WARN(LOG_EP_DATA, "send: fi_addr %#llx is not in the address vector",
 			 (unsigned long long)x.addr);
@@ -225,7 +227,7 @@ void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
 	if (!peer->real)
 		return;
 	if (list_empty(&peer->controls) &&
-	    !peer->real->ops->send(peer->real, head, tag, 0, NULL, 0))
+	    !peer->real->ops->send(peer->real, NULL, 0, 0, head, tag))
 		return;
 	req = pool_get(&peer->port->tx_pool);
 	if (!req) {
@@ -371,7 +373,7 @@ static bool flush_controls(struct peer *peer)
 	LIST_EACH_SAFE(node, &peer->controls) {
 		struct txreq *req = LIST_ENTRY(node, struct txreq, link);
 
-		if (peer->real->ops->send(peer->real, req->head, req->tag, 0, NULL, 0))
+		if (peer->real->ops->send(peer->real, NULL, 0, 0, req->head, req->tag))
 			return moved;
 		list_remove(&req->link);
 		req_free(req);

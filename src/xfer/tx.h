@@ -63,7 +63,7 @@ void tx_control(struct peer *peer, uint64_t head, uint64_t tag);
 static inline void tx_complete(struct ep *ep, uint64_t kind, uint64_t flags, void *context)
 {
 	if (__builtin_expect((flags & FI_COMPLETION) != 0, 1))
-		cq_push(ep->tx_cq, (struct cq_slot){.context = context, .flags = kind});
+		cq_push_done(ep->tx_cq, context, kind);
 	if (__builtin_expect(ep->tx_cntr != NULL, 0))
 		cntr_done(ep->tx_cntr, 0);
 }

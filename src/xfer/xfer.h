@@ -20,6 +20,7 @@ struct domain;
 struct ep;
 struct port;
 struct rx;
+struct waiter;
 
 #define XFER_INJECT_MAX 4096 /* bytes; every transport takes this much in one packet */
 #define XFER_CTX_MAX 64      /* contexts of a scalable endpoint, each way */
@@ -39,6 +40,9 @@ bool port_turn(struct port *port);
  * readable, false when something is there already. Domain locked.
  */
 bool port_arm(struct port *port);
+/* Whoever may sleep on the port's descriptor. Domain locked. 0 or -FI_ENOMEM. */
+int port_add_waiter(struct port *port, struct waiter *w);
+void port_del_waiter(struct port *port, struct waiter *w);
 /* Readable when a turn would find something, once armed. Owned by the port. */
 int port_fd(const struct port *port);
 

@@ -203,7 +203,8 @@ static void all_cycles(int end, unsigned int side)
 	int fds = 0;
 
 	for (unsigned int i = 0; i < CYCLES + CROSSES; i++) {
-		one_cycle(end, (struct cycle){.round = i, .side = side, .crossing = i >= CYCLES}, &seed);
+		one_cycle(end, (struct cycle){.round = i, .side = side, .crossing = i >= CYCLES},
+			  &seed);
 		if (i == 0)
 			fds = count_fds(getpid());
 	}
@@ -222,7 +223,7 @@ int main(void)
 	pid_t pid;
 
 	alarm(LIMIT);
-	fi_freeinfo(node_info()); /* or there is nothing to test */
+	need_provider();
 	wire(ends);
 	for (int i = 0; i < 4; i++)
 		reader((struct unread){.reader_connects = i & 1, .posted = i & 2});

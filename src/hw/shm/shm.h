@@ -31,8 +31,8 @@ struct shm_link {
 	pid_t pid;        /* for process_vm_readv; 0: no direct access */
 };
 
-int shm_send(struct link *link, uint64_t head, uint64_t tag, uint64_t data, const void *buf,
-	     size_t len);
+int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
+	     uint64_t tag);
 int shm_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
 
 bool shm_turn(void *state);

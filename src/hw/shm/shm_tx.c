@@ -32,49 +32,46 @@ static COLD int wake_owner(struct shm_link *s)
 	return 0;
 }
 
-/* What was claimed: filled by claim, and by claim_slow at another place. */
+/* Slots claimed: what it takes to fill and publish them. */
 struct claimed {
 	struct ring_slot *slot;
 	uint64_t pos;
 	uint64_t word; /* what the claim replaced */
 };
 
+/* Claims at our own last position, the frontier while nobody else sends. */
+INLINE bool claim(const struct shm_link *s, uint32_t slots, struct claimed *c)
+{
+	uint64_t pos = s->next, lap = ring_lap_bits(&s->ring, pos);
+	uint64_t *at = ring_claim_at(&s->ring, pos);
+	uint64_t word = __atomic_load_n(at, __ATOMIC_RELAXED);
+	struct ring_slot *slot = ring_slot_at(&s->ring, pos);
+	bool ours = pos + (slots - 1) < s->limit && claim_stale(word, lap) &&
+		    __atomic_compare_exchange_n(at, &word, lap | s->owner | slots, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+
+	*c = (struct claimed){slot, pos, word};
+	return ours;
+}
+
+/* Claims wherever the frontier is now. */
 static COLD bool claim_slow(struct shm_link *s, uint32_t slots, struct claimed *c)
 {
-	int err;
+	int err = ring_claim(&s->ring, &s->next, s->src, slots, &c->word);
 
-	c->pos = s->next;
-	err = ring_claim(&s->ring, &c->pos, s->src, slots, &c->word);
 	/* Partner: shm_rx.c publish_head. */
 	s->limit = __atomic_load_n(&s->ring.page->head, __ATOMIC_ACQUIRE) + s->ring.mask + 1;
-	s->next = c->pos;
+	c->pos = s->next;
 	c->slot = ring_slot_at(&s->ring, c->pos);
 	return err == 0;
 }
 
-/*
- * Claims at our own last position, the frontier while nobody else sends. The slots' stale content
- * may be overwritten once this says true.
- */
-INLINE bool claim(struct shm_link *s, uint32_t slots, struct claimed *c)
-{
-	uint64_t pos = s->next, *at = ring_claim_at(&s->ring, pos);
-	uint64_t lap = ring_lap_bits(&s->ring, pos);
-
-	c->pos = pos;
-	c->slot = ring_slot_at(&s->ring, pos);
-	c->word = __atomic_load_n(at, __ATOMIC_RELAXED);
-	return pos + slots <= s->limit && claim_stale(c->word, lap) &&
-	       __atomic_compare_exchange_n(at, &c->word, lap | s->owner | slots, false,
-					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-}
-
 /* The payload is in place: hand the line over. Partner: shm_turn. */
-INLINE int publish(struct shm_link *s, const struct claimed *c, uint32_t slots)
+INLINE int publish(struct shm_link *s, struct claimed c, uint32_t slots)
 {
-	__atomic_store_n(&c->slot->token, s->ring.secret + c->pos, __ATOMIC_RELEASE);
-	s->next = c->pos + slots;
-	if (__builtin_expect((c->word & CLAIM_SLEEP) != 0, 0))
+	__atomic_store_n(&c.slot->token, s->ring.secret + c.pos, __ATOMIC_RELEASE);
+	s->next = c.pos + slots;
+	if (__builtin_expect((c.word & CLAIM_SLEEP) != 0, 0))
 		return wake_owner(s);
 	return 0;
 }
@@ -96,12 +93,10 @@ INLINE int send_pieces(struct link *link, const struct packet *p, const struct i
 	struct shm_link *s = (struct shm_link *)link;
 	size_t hdr = header_len(p->head);
 	uint32_t slots = slots_of(hdr + p->len);
-	struct claimed c;
+	struct claimed c, other;
 	unsigned char *to;
 
 	if (__builtin_expect(!claim(s, slots, &c), 0)) {
-		struct claimed other;
-
 		if (!claim_slow(s, slots, &other))
 			return -FI_EAGAIN;
 		c = other;
@@ -113,7 +108,7 @@ INLINE int send_pieces(struct link *link, const struct packet *p, const struct i
 			memcpy(to, iov[i].iov_base, iov[i].iov_len);
 		to += iov[i].iov_len;
 	}
-	return publish(s, &c, slots);
+	return publish(s, c, slots);
 }
 
 int shm_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count)
@@ -122,8 +117,8 @@ int shm_sendv(struct link *link, const struct packet *p, const struct iovec *iov
 }
 
 /* Packets of any size, whatever the state of the ring. */
-static __attribute__((noinline)) int send_any(struct link *link, uint64_t head, uint64_t tag,
-					      uint64_t data, const void *buf, size_t len)
+static __attribute__((noinline)) int send_any(struct link *link, const void *buf, size_t len,
+					      uint64_t data, uint64_t head, uint64_t tag)
 {
 	struct packet p = {.head = head, .tag = tag, .data = data, .len = len};
 	struct iovec iov = {(void *)(uintptr_t)buf, len};
@@ -132,28 +127,29 @@ static __attribute__((noinline)) int send_any(struct link *link, uint64_t head, 
 }
 
 /* The header is written; the payload and the rest remain. */
-static __attribute__((noinline)) int send_copy(struct shm_link *s, struct claimed c,
-					       const void *buf, size_t len)
+static __attribute__((noinline)) int send_copy(struct shm_link *s, struct ring_slot *slot,
+					       uint64_t pos, uint64_t word, const void *buf,
+					       size_t len)
 {
 	if (len)
-		memcpy(c.slot->rest, buf, len);
-	return publish(s, &c, 1);
+		memcpy(slot->rest, buf, len);
+	return publish(s, (struct claimed){slot, pos, word}, 1);
 }
 
-int shm_send(struct link *link, uint64_t head, uint64_t tag, uint64_t data, const void *buf,
-	     size_t len)
+int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
+	     uint64_t tag)
 {
 	struct shm_link *s = (struct shm_link *)link;
 	struct packet p = {.head = head, .tag = tag, .len = len};
 	struct claimed c;
 
 	if (len > sizeof(c.slot->rest) || wire_flags(head) & WIRE_DATA)
-		return send_any(link, head, tag, data, buf, len);
+		return send_any(link, buf, len, data, head, tag);
 	if (__builtin_expect(!claim(s, 1, &c), 0))
-		return send_any(link, head, tag, 0, buf, len);
+		return send_any(link, buf, len, 0, head, tag);
 	write_header(s, c.slot, &p);
 	if (len != 8)
-		return send_copy(s, c, buf, len);
+		return send_copy(s, c.slot, c.pos, c.word, buf, len);
 	memcpy(c.slot->rest, buf, 8);
-	return publish(s, &c, 1);
+	return publish(s, c, 1);
 }

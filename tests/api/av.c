@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Address vectors: inserting, finding, removing, and what removal means to messages. fi_av(3). */
+#include "obj.h"
+
+#define PEERS 5
+
+/* Addresses of real endpoints, which the vectors of these cases hold. */
+struct peers {
+	struct obj o;
+	struct fid_ep *ep[PEERS];
+	struct obj_name name[PEERS];
+	struct fid_av *av; /* under test */
+};
+
+static void open_peers(struct peers *p, enum fi_av_type type)
+{
+	obj_domain(&p->o);
+	p->o.av = obj_av(&p->o, FI_AV_UNSPEC, 0);
+	p->o.cq = obj_cq(&p->o, FI_WAIT_NONE);
+	for (int i = 0; i < PEERS; i++) {
+		p->ep[i] = obj_ready_ep(&p->o, p->o.cq);
+		p->name[i] = obj_name(&p->ep[i]->fid);
+	}
+	p->av = obj_av(&p->o, type, 0);
+}
+
+static void close_peers(struct peers *p)
+{
+	CLOSE(p->av);
+	for (int i = 0; i < PEERS; i++)
+		CLOSE(p->ep[i]);
+	obj_close(&p->o);
+}
+
+/* The vector gives back what was put in. */
+static void holds(struct fid_av *av, fi_addr_t addr, const struct obj_name *name)
+{
+	char bytes[256];
+	size_t len = sizeof(bytes);
+
+	OK(fi_av_lookup(av, addr, bytes, &len));
+	CHECK_EQ(len, name->len);
+	CHECK(memcmp(bytes, name->bytes, len) == 0);
+}
+
+static void table(struct api *a)
+{
+	struct peers p = {0};
+	fi_addr_t addr;
+
+	(void)a;
+	open_peers(&p, FI_AV_TABLE);
+	for (int i = 0; i < PEERS; i++) {
+		/* Indices go up by one, whether they are asked for or not. */
+		if (i % 2) {
+			CHECK_EQ(fi_av_insert(p.av, p.name[i].bytes, 1, NULL, 0, NULL), 1);
+			continue;
+		}
+		CHECK_EQ(fi_av_insert(p.av, p.name[i].bytes, 1, &addr, 0, NULL), 1);
+		CHECK_EQ(addr, i);
+	}
+	for (int i = 0; i < PEERS; i++)
+		holds(p.av, (fi_addr_t)i, &p.name[i]);
+	/* The lowest index that is free is taken first. */
+	for (addr = 1; addr < 4; addr += 2)
+		OK(fi_av_remove(p.av, &addr, 1, 0));
+	CHECK_EQ(obj_insert(p.av, &p.name[3]), 1);
+	CHECK_EQ(obj_insert(p.av, &p.name[1]), 3);
+	holds(p.av, 1, &p.name[3]);
+	holds(p.av, 3, &p.name[1]);
+	close_peers(&p);
+}
+
+static void map(struct api *a)
+{
+	struct peers p = {0};
+	fi_addr_t addr[PEERS];
+
+	(void)a;
+	open_peers(&p, FI_AV_MAP);
+	for (int i = 0; i < PEERS; i++)
+		addr[i] = obj_insert(p.av, &p.name[i]);
+	for (int i = 0; i < PEERS; i++) {
+		CHECK(addr[i] != FI_ADDR_NOTAVAIL && addr[i] != FI_ADDR_UNSPEC);
+		holds(p.av, addr[i], &p.name[i]);
+	}
+	OK(fi_av_remove(p.av, addr, PEERS, 0));
+	addr[2] = obj_insert(p.av, &p.name[2]);
+	holds(p.av, addr[2], &p.name[2]);
+	close_peers(&p);
+}
+
+/* Several at once: socket addresses lie one behind the other, strings too, as fi_getname wrote them. */
+static void many(struct api *a)
+{
+	struct peers p = {0};
+	char all[PEERS * 256];
+	fi_addr_t addr[PEERS];
+	size_t at = 0;
+
+	(void)a;
+	open_peers(&p, FI_AV_TABLE);
+	for (int i = 0; i < PEERS; i++) {
+		memcpy(all + at, p.name[i].bytes, p.name[i].len);
+		at += p.name[i].len;
+	}
+	CHECK_EQ(fi_av_insert(p.av, all, PEERS, addr, 0, NULL), PEERS);
+	for (int i = 0; i < PEERS; i++) {
+		CHECK_EQ(addr[i], i);
+		holds(p.av, addr[i], &p.name[i]);
+	}
+	close_peers(&p);
+}
+
+/* An address as text, cut where the buffer ends; the length is that of the whole. */
+static void text(struct api *a)
+{
+	struct peers p = {0};
+	char whole[256], part[9], bytes[256];
+	size_t len = sizeof(whole), cut = sizeof(part), need = 4;
+	fi_addr_t addr;
+
+	(void)a;
+	open_peers(&p, FI_AV_MAP);
+	CHECK(fi_av_straddr(p.av, p.name[0].bytes, whole, &len) == whole);
+	CHECK_EQ(len, strlen(whole) + 1);
+	CHECK(len > sizeof(part));
+	fi_av_straddr(p.av, p.name[0].bytes, part, &cut);
+	CHECK_EQ(cut, len);
+	CHECK(!strncmp(part, whole, sizeof(part) - 1));
+	addr = obj_insert(p.av, &p.name[0]);
+	memset(bytes, 0x5a, sizeof(bytes));
+	fi_av_lookup(p.av, addr, bytes, &need);
+	CHECK_EQ(need, p.name[0].len);
+	CHECK(memcmp(bytes, p.name[0].bytes, 4) == 0);
+	CHECK_EQ(bytes[4], 0x5a);
+	close_peers(&p);
+}
+
+/* By node and service; only where addresses are of that kind. */
+static void service(struct api *a)
+{
+	struct peers p = {0};
+	fi_addr_t addr[6];
+	char bytes[256], str[256], want[64];
+	size_t len;
+
+	(void)a;
+	open_peers(&p, FI_AV_TABLE);
+	if (p.o.info->addr_format == FI_ADDR_STR) {
+		CHECK_EQ(fi_av_insertsvc(p.av, p.name[1].bytes, NULL, &addr[0], 0, NULL), 1);
+		holds(p.av, addr[0], &p.name[1]);
+		close_peers(&p);
+		return;
+	}
+	CHECK_EQ(fi_av_insertsvc(p.av, "10.1.1.1", "4999", &addr[0], 0, NULL), 1);
+	CHECK_EQ(addr[0], 0);
+	CHECK_EQ(fi_av_insertsym(p.av, "10.1.1.1", 2, "5000", 3, addr, 0, NULL), 6);
+	for (int i = 0; i < 6; i++) {
+		CHECK_EQ(addr[i], i + 1);
+		len = sizeof(bytes);
+		OK(fi_av_lookup(p.av, addr[i], bytes, &len));
+		len = sizeof(str);
+		fi_av_straddr(p.av, bytes, str, &len);
+		snprintf(want, sizeof(want), "10.1.1.%d:%d", 1 + i / 3, 5000 + i % 3);
+		CHECK(strstr(str, want) != NULL);
+	}
+	close_peers(&p);
+}
+
+/* What cannot be inserted is marked, the rest is there; FI_SYNC_ERR tells why. */
+static void failures(struct api *a)
+{
+	struct peers p = {0};
+	fi_addr_t addr = 0;
+	int errs[1] = {-1};
+
+	(void)a;
+	open_peers(&p, FI_AV_TABLE);
+	CHECK_EQ(fi_av_insertsvc(p.av, "no.such.host.invalid", "1", &addr, 0, NULL) <= 0, 1);
+	if (!api_other()) {
+		CHECK_EQ(fi_av_insert(p.av, p.name[0].bytes, 1, &addr, FI_SYNC_ERR, errs), 1);
+		CHECK_EQ(errs[0], 0);
+		CHECK_EQ(addr, 0);
+		addr = 1;
+		FAILS(fi_av_remove(p.av, &addr, 1, 0));
+		FAILS(fi_av_lookup(p.av, 7, NULL, &(size_t){0}));
+	}
+	close_peers(&p);
+}
+
+/* Asynchronous insertion ends with an event; without a queue for it there is none. */
+static void events(struct api *a)
+{
+	struct peers p = {0};
+	struct fi_av_attr attr = {.type = FI_AV_TABLE, .flags = FI_EVENT};
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_UNSPEC};
+	struct fi_eq_entry entry;
+	struct fid_av *av;
+	struct fid_eq *eq;
+	fi_addr_t addr = FI_ADDR_NOTAVAIL;
+	uint32_t event;
+	int context;
+
+	(void)a;
+	open_peers(&p, FI_AV_TABLE);
+	OK(fi_eq_open(p.o.fabric, &eq_attr, &eq, NULL));
+	OK(fi_av_open(p.o.domain, &attr, &av, NULL));
+	CHECK_EQ(fi_av_insert(av, p.name[0].bytes, 1, &addr, 0, &context), -FI_ENOEQ);
+	OK(fi_av_bind(av, &eq->fid, 0));
+	OK(fi_av_insert(av, p.name[0].bytes, 1, &addr, 0, &context));
+	CHECK_EQ(fi_eq_sread(eq, &event, &entry, sizeof(entry), OBJ_PATIENCE_MS, 0), sizeof(entry));
+	CHECK_EQ(event, FI_AV_COMPLETE);
+	CHECK(entry.fid == &av->fid && entry.context == &context);
+	CHECK_EQ(entry.data, 1);
+	CHECK_EQ(addr, 0);
+	CLOSE(av);
+	CLOSE(eq);
+	close_peers(&p);
+}
+
+static fi_addr_t source_of_next(struct obj *o, struct fid_ep *ep)
+{
+	fi_addr_t src;
+	int word;
+
+	OK(fi_recv(ep, &word, sizeof(word), NULL, FI_ADDR_UNSPEC, &word));
+	CHECK(obj_next(o->cq, &src).op_context == &word);
+	return src;
+}
+
+/* Messages of a peer taken out of the vector still come, from nobody; put back, from its new address. */
+static void removed_source(struct api *a)
+{
+	struct obj o = {0};
+	fi_addr_t peer, spare;
+	struct obj_name name = {0};
+	int word = 1;
+
+	o.hints = obj_hints(FI_MSG | FI_SOURCE);
+	obj_open(&o);
+	peer = obj_swap(a, o.ep, o.av);
+	name.len = sizeof(name.bytes);
+	OK(fi_av_lookup(o.av, peer, name.bytes, &name.len));
+	for (int step = 0; step < 3; step++) {
+		if (a->rank == 0) {
+			POST(o.cq, fi_inject(o.ep, &word, sizeof(word), peer));
+			api_meet_still(a);
+			continue;
+		}
+		if (step == 1) {
+			OK(fi_av_remove(o.av, &peer, 1, 0));
+			peer = FI_ADDR_NOTAVAIL;
+		} else if (step == 2) {
+			spare = obj_insert_ep(o.av, o.ep);
+			peer = obj_insert(o.av, &name);
+			CHECK(peer != spare);
+		}
+		CHECK_EQ(source_of_next(&o, o.ep), peer);
+		api_meet_still(a);
+	}
+	api_meet(a);
+	obj_close(&o);
+}
+
+/* The vector reports what the application called the address; sends go by the address itself. */
+static void user_ids(struct api *a)
+{
+	struct obj o = {0};
+	struct obj_name name;
+	fi_addr_t addr = 0xabcdef0123456789;
+	int word = 1;
+
+	(void)a;
+	o.hints = obj_hints(FI_MSG | FI_SOURCE | FI_AV_USER_ID);
+	if (!obj_find(&o, FI_VERSION(1, 20))) {
+		fi_freeinfo(o.hints);
+		o.hints = obj_hints(FI_MSG | FI_SOURCE);
+	}
+	obj_open(&o);
+	name = obj_name(&o.ep->fid);
+	if (fi_av_insert(o.av, name.bytes, 1, &addr, FI_AV_USER_ID, NULL) != 1) {
+		if (!api_other())
+			api_fail("FI_AV_USER_ID is refused");
+		api_skip("no user ids");
+	}
+	CHECK(addr != 0xabcdef0123456789);
+	POST(o.cq, fi_inject(o.ep, &word, sizeof(word), addr));
+	CHECK_EQ(source_of_next(&o, o.ep), 0xabcdef0123456789);
+	obj_close(&o);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct api_case cases[] = {
+		{"table", table, 1, {0}},
+		{"map", map, 1, {0}},
+		{"many", many, 1, {0}},
+		{"text", text, 1, {0}},
+		{"service", service, 1, {0}},
+		{"failures", failures, 1, {0}},
+		{"events", events, 1, {0}},
+		{"removed_source", removed_source, 2, {0}},
+		{"user_ids", user_ids, 1, {0}},
+	};
+
+	return api_main(argc, argv, cases, API_COUNT(cases));
+}

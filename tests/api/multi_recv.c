@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* FI_MULTI_RECV: one buffer for many messages, released once, with or after the last of them. */
+#include "api.h"
+#include "lib/data.h"
+#include "lib/side.h"
+#include "lib/forms.h"
+
+/* A posted buffer, and how far it is used. */
+struct pool {
+	struct data d;
+	size_t used;
+	unsigned int messages;
+	bool released;
+};
+
+static struct side_opts options(size_t min)
+{
+	struct side_opts o = {.caps = FI_MSG | FI_TAGGED | FI_MULTI_RECV | FI_TAGGED_MULTI_RECV,
+			      .min_multi_recv = min};
+
+	if (api_other())
+		o.caps &= ~FI_TAGGED_MULTI_RECV;
+	return o;
+}
+
+static void pool_post(struct side *s, struct pool *p, size_t len, bool tagged)
+{
+	*p = (struct pool){.d = data_new(len, 1)};
+	POST(s, form_recv(s, &(struct form_args){.form = FORM_MSG,
+						 .tagged = tagged,
+						 .d = &p->d,
+						 .tag = 5,
+						 .ignore = 3,
+						 .peer = FI_ADDR_UNSPEC,
+						 .flags = FI_MULTI_RECV | FI_COMPLETION,
+						 .context = p}));
+}
+
+/* Takes one entry; the message it tells of lies in free room, behind all earlier ones. */
+static struct pool *pool_take(struct side *s, bool tagged, size_t len, unsigned int seed)
+{
+	struct fi_cq_tagged_entry e = TAKE(s, s->rx);
+	struct pool *p = e.op_context;
+	size_t at;
+
+	CHECK(!p->released);
+	p->released = e.flags & FI_MULTI_RECV;
+	if (!(e.flags & FI_RECV)) {
+		CHECK(p->released);
+		CHECK(!(e.flags & SIDE_FLAGS & ~FI_MULTI_RECV));
+		return pool_take(s, tagged, len, seed);
+	}
+	CHECK_EQ(e.flags & (FI_MSG | FI_TAGGED), tagged ? FI_TAGGED : FI_MSG);
+	CHECK_EQ(e.len, len);
+	at = (size_t)((char *)e.buf - (char *)data_at(&p->d));
+	CHECK(at >= p->used && at + len <= p->d.len);
+	data_check(e.buf, len, seed);
+	p->used = at + len;
+	p->messages++;
+	return p;
+}
+
+/* The release of a buffer may come as an entry of its own. */
+static void pool_released(struct side *s, struct pool *p)
+{
+	if (!p->released) {
+		struct fi_cq_tagged_entry e = TAKE(s, s->rx);
+
+		CHECK(e.op_context == p);
+		CHECK_EQ(e.flags & SIDE_FLAGS, FI_MULTI_RECV);
+		p->released = true;
+	}
+	CHECK(data_all((char *)data_at(&p->d) + p->d.len, DATA_GAP, DATA_GUARD));
+	data_free(&p->d);
+}
+
+static void send_message(struct side *s, bool tagged, size_t len, unsigned int seed)
+{
+	struct data d = data_full(len, seed % 3 ? 1 : 2, seed);
+	struct form_args f = {.form = seed % 3 ? FORM_PLAIN : FORM_VECTOR,
+			      .tagged = tagged,
+			      .d = &d,
+			      .tag = 4 + seed % 4,
+			      .peer = s->addr[0],
+			      .context = &d};
+
+	FORM_SEND(s, &f);
+	data_free(&d);
+}
+
+#define BUFFER  10000
+#define MINIMUM 1000
+#define COUNT   300
+
+static size_t length(unsigned int i)
+{
+	return i * 37 % (MINIMUM + 1); /* always fits: a buffer has so much room or is released */
+}
+
+/* Two buffers in turn: as one is released it is posted again. */
+static void receive_stream(struct side *s, bool tagged, bool late)
+{
+	struct pool pools[2];
+
+	if (late)
+		api_meet(s->a);
+	pool_post(s, &pools[0], BUFFER, tagged);
+	pool_post(s, &pools[1], BUFFER, tagged);
+	if (!late)
+		api_meet(s->a);
+	for (unsigned int i = 0; i < COUNT; i++) {
+		struct pool *p = pool_take(s, tagged, length(i), i);
+
+		if (p->d.len - p->used < MINIMUM) {
+			pool_released(s, p);
+			pool_post(s, p, BUFFER, tagged);
+		}
+	}
+	for (int i = 0; i < 2; i++) {
+		OK(fi_cancel(&s->ep->fid, &pools[i]));
+		TAKE_ERR(s, s->rx, FI_ECANCELED);
+		data_free(&pools[i].d);
+	}
+	QUIET(s, s->rx, 2);
+}
+
+static void stream(struct api *a)
+{
+	struct side_opts o = options(MINIMUM);
+	struct side s;
+
+	side_open(&s, a, &o);
+	for (int i = 0; i < (api_other() ? 1 : 4); i++) {
+		bool tagged = i & 1, late = i & 2;
+
+		if (a->rank) {
+			if (!late)
+				api_meet(a);
+			for (unsigned int n = 0; n < COUNT; n++)
+				send_message(&s, tagged, length(n), n);
+			if (late)
+				api_meet(a);
+		} else {
+			receive_stream(&s, tagged, late);
+		}
+		api_meet(a);
+	}
+	side_close(&s);
+}
+
+/*
+ * Long messages, all on their way at once, fill a buffer exactly: it is released after the last,
+ * whatever their order of arrival. Every third time they are there before the buffer.
+ */
+static void long_ones(struct api *a)
+{
+	enum { EACH = 60000, N = 8 };
+	struct side_opts o = options(1);
+	struct side s;
+
+	side_open(&s, a, &o);
+	for (int round = 0; round < 6; round++) {
+		struct data d[N];
+		struct pool p;
+
+		if (!a->rank) {
+			if (round % 3 == 2)
+				api_meet(a);
+			pool_post(&s, &p, EACH * N, api_other() ? false : round & 1);
+			if (round % 3 != 2)
+				api_meet(a);
+			for (unsigned int i = 0; i < N; i++) {
+				pool_take(&s, api_other() ? false : round & 1, EACH, i);
+				CHECK(!p.released || i + 1 == N);
+			}
+			pool_released(&s, &p);
+			api_meet(a);
+			continue;
+		}
+		if (round % 3 != 2)
+			api_meet(a);
+		for (unsigned int i = 0; i < N; i++) {
+			d[i] = data_full(EACH, 1, i);
+			POST(&s, form_send(&s, &(struct form_args){.tagged = !api_other() && round & 1,
+								   .d = &d[i],
+								   .tag = 6,
+								   .peer = s.addr[0]}));
+		}
+		if (round % 3 == 2)
+			api_meet(a);
+		for (unsigned int i = 0; i < N; i++)
+			TAKE(&s, s.tx);
+		for (unsigned int i = 0; i < N; i++)
+			data_free(&d[i]);
+		api_meet(a);
+	}
+	side_close(&s);
+}
+
+/* Longer than the room left: truncated, and the buffer is released. The next message needs another. */
+static void too_long(struct api *a)
+{
+	static const size_t lens[] = {200, 20000};
+	struct side_opts o = options(16);
+	struct side s;
+
+	side_open(&s, a, &o);
+	for (size_t i = 0; i < API_COUNT(lens); i++) {
+		if (a->rank == 0) {
+			struct fi_cq_err_entry err;
+			struct pool p, q;
+
+			pool_post(&s, &p, 150, false);
+			pool_post(&s, &q, 400, false);
+			api_meet(a);
+			pool_take(&s, false, 100, 1);
+			err = TAKE_ERR(&s, s.rx, FI_ETRUNC);
+			CHECK(err.op_context == &p);
+			CHECK_EQ(err.olen, lens[i] - 50);
+			p.released = err.flags & FI_MULTI_RECV;
+			pool_released(&s, &p);
+			pool_take(&s, false, 390, 3);
+			pool_released(&s, &q);
+		} else {
+			api_meet(a);
+			send_message(&s, false, 100, 1);
+			send_message(&s, false, lens[i], 2);
+			send_message(&s, false, 390, 3);
+		}
+		api_meet(a);
+	}
+	side_close(&s);
+}
+
+/* Entries are selective, but the release of a buffer is always told. */
+static void selective(struct api *a)
+{
+	struct side_opts o = options(64);
+	char buf[1000];
+	struct side s;
+
+	o.rx_bind = FI_SELECTIVE_COMPLETION;
+	o.rx_flags = FI_MULTI_RECV;
+	side_open(&s, a, &o);
+	if (a->rank == 0) {
+		struct fi_cq_tagged_entry e;
+
+		POST(&s, fi_recv(s.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, buf));
+		api_meet(a);
+		e = TAKE(&s, s.rx);
+		CHECK(e.op_context == buf);
+		CHECK(e.flags & FI_MULTI_RECV);
+		QUIET(&s, s.rx, 2);
+		data_check(buf + 900, 100, 9);
+	} else {
+		api_meet(a);
+		for (unsigned int i = 0; i < 10; i++)
+			send_message(&s, false, 100, i);
+	}
+	side_close(&s);
+}
+
+/* The minimum can be read back; messages of no bytes never fill a buffer. */
+static void minimum(struct api *a)
+{
+	size_t min = 0, len = sizeof(min);
+	struct side_opts o = options(77);
+	struct pool p;
+	struct side s;
+
+	side_open(&s, a, &o);
+	OK(fi_getopt(&s.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &min, &len));
+	CHECK_EQ(min, 77);
+	if (a->rank) {
+		for (unsigned int i = 0; i < 100; i++)
+			POST(&s, fi_inject(s.ep, NULL, 0, s.addr[0]));
+		send_message(&s, false, 100, 1);
+		send_message(&s, false, 60, 2);
+	} else {
+		pool_post(&s, &p, 200, false);
+		for (unsigned int i = 0; i < 100; i++)
+			CHECK(!pool_take(&s, false, 0, 0)->released);
+		CHECK(!pool_take(&s, false, 100, 1)->released);
+		pool_take(&s, false, 60, 2);
+		pool_released(&s, &p);
+	}
+	side_close(&s);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct api_case cases[] = {
+		{"stream", stream, 2, {0}},
+		{"long", long_ones, 2, {0}},
+		{"too-long", too_long, 2, {0}},
+		{"selective", selective, 2, {0}},
+		{"minimum", minimum, 2, {0}},
+		{"long-no-cma", long_ones, 2, {"FI_SHM_DISABLE_CMA=yes"}},
+		{"too-long-no-cma", too_long, 2, {"FI_SHM_DISABLE_CMA=yes"}},
+	};
+
+	return api_main(argc, argv, cases, API_COUNT(cases));
+}
