@@ -164,15 +164,19 @@ static int post_multi(struct rx *rx, bool tagged, struct recv *r, const struct r
 {
 	struct unexpected *u;
 
-	/* It must not go away while we look for more to put into it. */
-	r->arriving++;
 	list_push(&rx->posted[tagged], &r->link);
-	while (!r->exhausted && (u = rx_unexpected(rx, tagged, args)))
+	/* It is the last one posted until it is used up, and then it may be gone. */
+	while (rx->posted[tagged].prev == &r->link && (u = rx_unexpected(rx, tagged, args)))
 		accept_unexpected(rx, r, u);
-	r->arriving--;
-	if (r->exhausted && !r->arriving)
-		pool_put(&rx->recv_pool, r);
 	return 0;
+}
+
+/* Without the capability for that kind of message the sender asked for does not count. */
+static inline fi_addr_t only_from(const struct rx *rx, bool tagged, fi_addr_t src)
+{
+	uint64_t able = FI_DIRECTED_RECV | (tagged ? FI_TAGGED_DIRECTED_RECV : 0);
+
+	return rx->caps & able && src != FI_ADDR_UNSPEC ? src & rx->addr_mask : FI_ADDR_UNSPEC;
 }
 
 int rx_post(struct rx *rx, struct port *port, bool tagged, const struct recv_args *args)
@@ -181,12 +185,10 @@ int rx_post(struct rx *rx, struct port *port, bool tagged, const struct recv_arg
 	struct unexpected *u;
 	struct recv *r;
 
-	if (a.iov_count > RX_IOV_MAX || (a.iov_count && !a.iov))
+	if (a.iov_count > RX_IOV_MAX || (a.iov_count && !a.iov) ||
+	    (a.flags & FI_MULTI_RECV && a.iov_count != 1))
 		return -FI_EINVAL;
-	a.src = !(rx->caps & (FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV)) ||
-				a.src == FI_ADDR_UNSPEC
-			? FI_ADDR_UNSPEC
-			: a.src & rx->addr_mask;
+	a.src = only_from(rx, tagged, a.src);
 	if (a.flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))
 		return a.flags & FI_PEEK ? rx_peek(rx, port, tagged, &a)
 					 : rx_claimed(rx, tagged, &a);

@@ -133,8 +133,10 @@ fi_addr_t peer_addr_lookup(struct peer *peer)
 	addr = av_find(av, &peer->name);
 	if (addr == FI_ADDR_NOTAVAIL)
 		addr = av_find(av, &peer->key);
-	if (addr != FI_ADDR_NOTAVAIL)
+	if (addr != FI_ADDR_NOTAVAIL && !port_reserve(peer->port, addr)) {
 		peer->addr = addr;
+		peer->port->peers[addr] = peer; /* where removal of the entry looks for it */
+	}
 	return addr;
 }
 

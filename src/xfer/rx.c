@@ -55,8 +55,11 @@ static void complete(struct rx *rx, struct recv *r, const struct message *m, siz
 		.src = m->peer ? peer_reported(m->peer) : m->src,
 	};
 
-	if (r->flags & FI_MULTI_RECV && r->exhausted && !r->arriving)
+	/* That the buffer is released is told even where completions are selective. */
+	if (r->flags & FI_MULTI_RECV && r->exhausted && !r->arriving) {
 		slot.flags |= FI_MULTI_RECV;
+		r->flags |= FI_COMPLETION;
+	}
 	if (!err && m->len > room)
 		err = FI_ETRUNC;
 	if (__builtin_expect(!err && !(rx->caps & FI_SOURCE_ERR && slot.src == FI_ADDR_NOTAVAIL),

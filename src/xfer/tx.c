@@ -29,6 +29,11 @@ void tx_complete_error(struct ep *ep, const struct txreq *req, int err)
 		cntr_fail(ep->tx_cntr);
 }
 
+void tx_count(struct ep *ep)
+{
+	cntr_done(ep->tx_cntr, 0);
+}
+
 /* Ends a request, well or with a positive error, and frees it. It is on no list any more. */
 static void req_end(struct txreq *req, int err)
 {
@@ -81,10 +86,13 @@ static int req_send(struct txreq *req)
 
 	if (err)
 		return err;
-	if (whole && !ack)
+	if (whole && !ack) {
 		req_end(req, 0);
-	else
-		list_push(&req->peer->requests, &req->link);
+		return 0;
+	}
+	req->awaited = true;
+	req->offered = !whole;
+	list_push(&req->peer->requests, &req->link);
 	return 0;
 }
 
@@ -160,6 +168,13 @@ static bool fenced(const struct peer *peer, uint64_t flags)
 	return flags & FI_FENCE && !(list_empty(&peer->requests) && list_empty(&peer->streams));
 }
 
+/* Whatever is posted after a fence waits for what the fence waits for. */
+static bool behind_fence(const struct peer *peer)
+{
+	return !list_empty(&peer->backlog) &&
+	       fenced(peer, LIST_ENTRY(peer->backlog.next, struct txreq, link)->flags);
+}
+
 /* The peer is connected and nothing waits before us. */
 static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
@@ -188,7 +203,7 @@ static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 
 static int tx_try(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
-	if (peer->state != PEER_CONNECTED || fenced(peer, x->flags))
+	if (peer->state != PEER_CONNECTED || fenced(peer, x->flags) || behind_fence(peer))
 		return tx_queue(ep, peer, x);
 	if (peer->held || !list_empty(&peer->backlog))
 		return -FI_EAGAIN;
@@ -243,7 +258,7 @@ void tx_fin(struct port *port, struct peer *peer, uint32_t id, int err)
 {
 	struct txreq *req = pool_find(&port->tx_pool, id);
 
-	if (!req || req->peer != peer) {
+	if (!req || req->peer != peer || !req->awaited) {
 		LOG_INFO(LOG_EP_DATA, "answer for request %#x, which is not under way", id);
 		return;
 	}
@@ -257,8 +272,9 @@ void tx_pull(struct port *port, struct peer *peer, uint32_t id, uint32_t remote_
 {
 	struct txreq *req = pool_find(&port->tx_pool, id);
 
-	if (!req || req->peer != peer)
+	if (!req || req->peer != peer || !req->offered)
 		return;
+	req->offered = false;
 	req->remote_id = remote_id;
 	list_remove(&req->link);
 	list_push(&peer->streams, &req->link);

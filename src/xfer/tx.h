@@ -32,6 +32,8 @@ struct txreq {
 	size_t len;
 	size_t sent;        /* of a stream */
 	uint32_t remote_id; /* receiver's arrival, of a stream */
+	bool awaited;       /* sent: the peer may say that it ended */
+	bool offered;       /* sent as an offer: the peer may pull it, once */
 	size_t count;
 	struct iovec iov[WIRE_IOV_MAX];
 };
@@ -59,13 +61,16 @@ void tx_control(struct peer *peer, uint64_t head, uint64_t tag);
 /* The flags that say what an operation is. */
 #define TX_KIND (FI_MSG | FI_TAGGED | FI_SEND)
 
+/* One more on the endpoint's counter of sends, which it has. */
+void tx_count(struct ep *ep);
+
 /* Ends an operation of this kind well: completion and counter as its flags ask. */
 static inline void tx_complete(struct ep *ep, uint64_t kind, uint64_t flags, void *context)
 {
 	if (__builtin_expect((flags & FI_COMPLETION) != 0, 1))
 		cq_push_done(ep->tx_cq, context, kind);
 	if (__builtin_expect(ep->tx_cntr != NULL, 0))
-		cntr_done(ep->tx_cntr, 0);
+		tx_count(ep);
 }
 void tx_complete_error(struct ep *ep, const struct txreq *req, int err);
 

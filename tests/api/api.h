@@ -175,13 +175,15 @@ static inline void api_swap(struct api *a, const void *mine, void *all, size_t l
 }
 
 /* Returns when all processes have come here. */
-static inline void api_meet(struct api *a)
+static inline void api_meet_all(struct api *a)
 {
 	char all[API_RANKS], mine = 1;
 
 	if (a->ranks > 1)
 		api_swap(a, &mine, all, 1);
 }
+
+#define api_meet(a) (api_at(__FILE__, __LINE__), api_meet_all(a))
 
 /* The same without progress: what is on its way stays there. */
 static inline void api_meet_still(struct api *a)

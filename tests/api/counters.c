@@ -61,15 +61,15 @@ static void with_queues(struct api *a)
 		OK(fi_recv(c[1].ep, &words[i], sizeof(int), NULL, FI_ADDR_UNSPEC, NULL));
 	for (int i = 2; i < 4; i++)
 		OK(fi_trecv(c[1].ep, &words[i], sizeof(int), NULL, FI_ADDR_UNSPEC, 1, 0, NULL));
-	OK(fi_send(c[0].ep, &word, sizeof(word), NULL, c[1].addr, NULL));
-	OK(fi_tsend(c[0].ep, &word, sizeof(word), NULL, c[1].addr, 1, NULL));
+	POST(o.cq, fi_send(c[0].ep, &word, sizeof(word), NULL, c[1].addr, NULL));
+	POST(o.cq, fi_tsend(c[0].ep, &word, sizeof(word), NULL, c[1].addr, 1, NULL));
 	for (int n = 0; n < 4; n++)
 		obj_next(o.cq, NULL);
 	reaches(c[0].sent, 2);
 	reaches(c[1].received, 2);
 	/* Injected messages complete nowhere, yet they count. */
-	OK(fi_inject(c[0].ep, &word, sizeof(word), c[1].addr));
-	OK(fi_tinject(c[0].ep, &word, sizeof(word), c[1].addr, 1));
+	POST(o.cq, fi_inject(c[0].ep, &word, sizeof(word), c[1].addr));
+	POST(o.cq, fi_tinject(c[0].ep, &word, sizeof(word), c[1].addr, 1));
 	reaches(c[1].received, 4);
 	reaches(c[0].sent, 4);
 	CHECK_EQ(fi_cntr_read(c[0].received), 0);
@@ -92,7 +92,7 @@ static void suppressed(struct api *a)
 	open_counted(&o, &c, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION, FI_WAIT_NONE);
 	for (int n = 0; n < 8; n++) {
 		OK(fi_recv(c.ep, &got[n], sizeof(int), NULL, FI_ADDR_UNSPEC, NULL));
-		OK(fi_send(c.ep, &n, sizeof(n), NULL, c.addr, NULL));
+		POST(o.cq, fi_send(c.ep, &n, sizeof(n), NULL, c.addr, NULL));
 		reaches(c.received, (uint64_t)n + 1);
 		reaches(c.sent, (uint64_t)n + 1);
 		CHECK_EQ(got[n], n);
@@ -145,7 +145,7 @@ static void errors(struct api *a)
 	open_objects(&o);
 	open_counted(&o, &c, FI_RECV | FI_TRANSMIT | FI_SELECTIVE_COMPLETION, FI_WAIT_UNSPEC);
 	OK(fi_recv(c.ep, little, sizeof(little), NULL, FI_ADDR_UNSPEC, little));
-	OK(fi_inject(c.ep, big, sizeof(big), c.addr));
+	POST(o.cq, fi_inject(c.ep, big, sizeof(big), c.addr));
 	err = obj_error(o.cq);
 	CHECK_EQ(err.err, FI_ETRUNC);
 	CHECK(err.op_context == little);
@@ -153,7 +153,7 @@ static void errors(struct api *a)
 	CHECK_EQ(fi_cntr_read(c.received), 0);
 	/* A waiter learns of the error instead of waiting on. */
 	OK(fi_recv(c.ep, little, sizeof(little), NULL, FI_ADDR_UNSPEC, little));
-	OK(fi_inject(c.ep, big, sizeof(big), c.addr));
+	POST(o.cq, fi_inject(c.ep, big, sizeof(big), c.addr));
 	if (!api_other())
 		CHECK_EQ(fi_cntr_wait(c.received, 1, OBJ_PATIENCE_MS), -FI_EAVAIL);
 	close_counted(&c);

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Blocking reads of completion queues on every kind of wait object. fi_cq(3). */
+#include <pthread.h>
+
+#include "obj.h"
+
+static const struct {
+	enum fi_wait_obj obj;
+	const char *name;
+} kinds[] = {
+	{FI_WAIT_UNSPEC, "UNSPEC"}, {FI_WAIT_FD, "FD"},
+	{FI_WAIT_MUTEX_COND, "MUTEX_COND"}, {FI_WAIT_YIELD, "YIELD"},
+	{FI_WAIT_POLLFD, "POLLFD"},
+};
+
+/* Opens o with a queue of that kind; false where another library has none. */
+static bool open_kind(struct obj *o, enum fi_wait_obj wait, enum fi_cq_wait_cond cond)
+{
+	struct fi_cq_attr attr = {
+		.format = FI_CQ_FORMAT_TAGGED, .wait_obj = wait, .wait_cond = cond};
+	int ret;
+
+	o->hints = obj_hints(FI_MSG | FI_TAGGED | FI_SOURCE);
+	obj_domain(o);
+	ret = fi_cq_open(o->domain, &attr, &o->cq, NULL);
+	if (ret && api_other())
+		return false;
+	OK(ret);
+	o->av = obj_av(o, FI_AV_UNSPEC, 0);
+	o->ep = obj_ready_ep(o, o->cq);
+	return true;
+}
+
+/* Nothing comes: the call returns when the time is over, not before and not much later. */
+static void times_out(struct obj *o, int ms)
+{
+	uint64_t start = obj_now_us(), took;
+	struct fi_cq_tagged_entry e;
+
+	CHECK_EQ(fi_cq_sread(o->cq, &e, 1, NULL, ms), -FI_EAGAIN);
+	took = obj_now_us() - start;
+	CHECK(took + 1000 >= (uint64_t)ms * 1000);
+	CHECK(took < (uint64_t)ms * 1000 + 1000000);
+}
+
+/* Both processes answer each other from blocking reads, with pauses long enough to fall asleep. */
+static void answer(struct api *a, struct obj *o, fi_addr_t peer)
+{
+	struct fi_cq_tagged_entry e;
+	fi_addr_t src;
+	int got;
+
+	for (int n = 0; n < 20; n++) {
+		OK(fi_recv(o->ep, &got, sizeof(got), NULL, FI_ADDR_UNSPEC, &got));
+		if (a->rank == n % 2) {
+			obj_sleep_us(n < 10 ? 3000 : 0);
+			POST(o->cq, fi_inject(o->ep, &n, sizeof(n), peer));
+			n++;
+			if (n == 20)
+				break;
+		}
+		CHECK_EQ(fi_cq_sreadfrom(o->cq, &e, 1, &src, NULL, OBJ_PATIENCE_MS), 1);
+		CHECK(e.op_context == &got);
+		CHECK_EQ(src, peer);
+		CHECK_EQ(got, n);
+	}
+}
+
+static void sread_kind(struct api *a, enum fi_wait_obj wait)
+{
+	enum fi_wait_obj obj = FI_WAIT_NONE;
+	struct obj o = {0};
+	fi_addr_t peer;
+
+	if (!open_kind(&o, wait, FI_CQ_COND_NONE))
+		return;
+	if (!api_other() && wait != FI_WAIT_UNSPEC) {
+		OK(fi_control(&o.cq->fid, FI_GETWAITOBJ, &obj));
+		CHECK_EQ(obj, wait);
+	}
+	times_out(&o, 0);
+	times_out(&o, 60);
+	obj_progress(a, o.cq);
+	peer = obj_swap(a, o.ep, o.av);
+	answer(a, &o, peer);
+	api_meet(a);
+	a->progress = NULL;
+	obj_close(&o);
+}
+
+static void sread_all(struct api *a)
+{
+	for (size_t i = 0; i < API_COUNT(kinds); i++)
+		sread_kind(a, kinds[i].obj);
+}
+
+/* No wait object, no waiting. */
+static void none(struct api *a)
+{
+	struct fi_cq_tagged_entry e;
+	struct obj o = {0};
+
+	(void)a;
+	obj_open(&o);
+	FAILS(fi_cq_sread(o.cq, &e, 1, NULL, 0));
+	if (!api_other())
+		CHECK(fi_cq_sread(o.cq, &e, 1, NULL, 0) != -FI_EAGAIN);
+	obj_close(&o);
+}
+
+/* A threshold lets a reader sleep through the first completions, and loses none. */
+static void threshold(struct api *a)
+{
+	struct fi_cq_tagged_entry e[8];
+	struct obj o = {0};
+	int got[8], have = 0;
+	fi_addr_t peer;
+
+	if (!open_kind(&o, FI_WAIT_UNSPEC, FI_CQ_COND_THRESHOLD))
+		api_skip("no wait conditions");
+	obj_progress(a, o.cq);
+	peer = obj_swap(a, o.ep, o.av);
+	for (int n = 0; n < 8; n++) {
+		if (a->rank == 0) {
+			obj_sleep_us(5000);
+			POST(o.cq, fi_inject(o.ep, &n, sizeof(n), peer));
+		} else {
+			OK(fi_recv(o.ep, &got[n], sizeof(int), NULL, FI_ADDR_UNSPEC, &got[n]));
+		}
+	}
+	while (a->rank == 1 && have < 8) {
+		ssize_t n = fi_cq_sread(o.cq, e, 8, (void *)(uintptr_t)(have ? 1 : 6),
+					OBJ_PATIENCE_MS);
+
+		CHECK(n > 0);
+		if (!have && !api_other())
+			CHECK(n >= 6);
+		for (int i = 0; i < n; i++)
+			CHECK(e[i].op_context == &got[have + i]);
+		have += (int)n;
+	}
+	/* Fewer than the threshold come out when the time is over. */
+	if (a->rank == 0)
+		POST(o.cq, fi_inject(o.ep, &have, sizeof(have), peer));
+	else
+		OK(fi_recv(o.ep, got, sizeof(int), NULL, FI_ADDR_UNSPEC, got));
+	api_meet(a);
+	if (a->rank == 1 && !api_other())
+		CHECK_EQ(fi_cq_sread(o.cq, e, 8, (void *)(uintptr_t)5, 100), 1);
+	api_meet(a);
+	obj_close(&o);
+}
+
+struct signaller {
+	struct fid_cq *cq;
+	unsigned int after_ms;
+};
+
+static void *signal_later(void *arg)
+{
+	struct signaller *s = arg;
+
+	obj_sleep_us(s->after_ms * 1000ULL);
+	OK(fi_cq_signal(s->cq));
+	return NULL;
+}
+
+/* fi_cq_signal ends a wait without limit, whatever the wait object. */
+static void signal_kind(enum fi_wait_obj wait)
+{
+	struct obj o = {0};
+	struct signaller s = {.after_ms = 50};
+	struct fi_cq_tagged_entry e;
+	pthread_t thread;
+
+	if (!open_kind(&o, wait, FI_CQ_COND_NONE))
+		return;
+	s.cq = o.cq;
+	CHECK(pthread_create(&thread, NULL, signal_later, &s) == 0);
+	CHECK_EQ(fi_cq_sread(o.cq, &e, 1, NULL, -1), -FI_EAGAIN);
+	pthread_join(thread, NULL);
+	/* One signal ends one wait. */
+	times_out(&o, 30);
+	obj_close(&o);
+}
+
+static void signals(struct api *a)
+{
+	(void)a;
+	for (size_t i = 0; i < API_COUNT(kinds); i++)
+		signal_kind(kinds[i].obj);
+}
+
+/* An error is something to read. */
+static void error_wakes(struct api *a)
+{
+	struct fi_cq_tagged_entry e;
+	struct obj o = {0};
+	char big[32] = "", little[4];
+	fi_addr_t peer;
+
+	if (!open_kind(&o, FI_WAIT_UNSPEC, FI_CQ_COND_NONE))
+		api_skip("no blocking reads");
+	obj_progress(a, o.cq);
+	peer = obj_swap(a, o.ep, o.av);
+	if (a->rank == 0) {
+		obj_sleep_us(50000);
+		POST(o.cq, fi_inject(o.ep, big, sizeof(big), peer));
+	} else {
+		OK(fi_recv(o.ep, little, sizeof(little), NULL, FI_ADDR_UNSPEC, little));
+		CHECK_EQ(fi_cq_sread(o.cq, &e, 1, NULL, OBJ_PATIENCE_MS), -FI_EAVAIL);
+		CHECK_EQ(obj_error(o.cq).err, FI_ETRUNC);
+	}
+	api_meet(a);
+	obj_close(&o);
+}
+
+/* A second in fi_cq_sread costs no CPU. */
+static void asleep_is_free(struct api *a)
+{
+	static const enum fi_wait_obj sleeping[] = {FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_POLLFD,
+						    FI_WAIT_MUTEX_COND};
+
+	(void)a;
+	for (size_t i = 0; i < API_COUNT(sleeping); i++) {
+		struct obj o = {0};
+		uint64_t before, used;
+
+		if (!open_kind(&o, sleeping[i], FI_CQ_COND_NONE))
+			continue;
+		before = obj_cpu_us();
+		times_out(&o, 1000);
+		used = obj_cpu_us() - before;
+		if (used > 10000) {
+			fprintf(stderr, "kind %d: %" PRIu64 " us\n", (int)sleeping[i], used);
+			api_fail("a sleeping reader is busy");
+		}
+		obj_close(&o);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct api_case cases[] = {
+		{"sread", sread_all, 2, {0}},
+		{"none", none, 1, {0}},
+		{"threshold", threshold, 2, {0}},
+		{"signals", signals, 1, {0}},
+		{"error_wakes", error_wakes, 2, {0}},
+		{"asleep_is_free", asleep_is_free, 1, {0}},
+	};
+
+	return api_main(argc, argv, cases, API_COUNT(cases));
+}

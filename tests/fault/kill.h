@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The survivor of tests/fault/kill.c: what it does with its victims and with the one who stays. */
+#ifndef FAULT_KILL_H
+#define FAULT_KILL_H
+
+#include "node.h"
+
+#define VICTIMS 2
+#define DEEP    8 /* operations under way with each */
+#define LONG    300000
+#define DEAD_MS 1000 /* by then every operation with a dead peer has ended */
+#define WINDOW  64   /* messages of the steady one without an answer */
+#define OVER    UINT64_MAX
+
+/* What a round does. */
+struct round {
+	unsigned int number;
+	bool victims_send, long_messages;
+	struct name names[VICTIMS];
+};
+
+enum order { ORDER_MEET, ORDER_DEAD, ORDER_END };
+
+struct word {
+	enum order order;
+	struct round round;
+};
+
+struct op {
+	int whose; /* victim, or -1: the steady one */
+	bool busy, receive;
+	unsigned char buf[LONG];
+};
+
+struct victim {
+	fi_addr_t addr;
+	uint64_t got, sent; /* messages */
+	bool lost;          /* an operation with it ended with an error */
+	struct op ops[DEEP], sentinel;
+};
+
+struct survivor {
+	struct node n;
+	int end;
+	struct round round;
+	struct victim victims[VICTIMS];
+	struct op steady[DEEP];
+	fi_addr_t steady_addr;
+	uint64_t steady_got, answered;
+	int fds, maps;
+};
+
+/* Lengths of small messages: mostly of several slots, so that a death often finds one half written. */
+static inline size_t message_len(const struct round *r, uint64_t number)
+{
+	return r->long_messages ? LONG : 16 + number * 997 % 12000;
+}
+
+static inline void message_fill(unsigned char *buf, size_t len, uint64_t number)
+{
+	memset(buf, (int)(number * 5 & 0xff), len);
+	memcpy(buf, &number, sizeof(number));
+}
+
+static inline void message_check(const unsigned char *buf, size_t len, uint64_t number,
+				 const char *from)
+{
+	uint64_t is;
+
+	memcpy(&is, buf, sizeof(is));
+	if (is != number)
+		fail("message %llu from %s instead of %llu", (unsigned long long)is, from,
+		     (unsigned long long)number);
+	for (size_t i = sizeof(is); i < len; i++)
+		if (buf[i] != (unsigned char)(number * 5))
+			fail("message %llu from %s: byte %zu of %zu differs",
+			     (unsigned long long)number, from, i, len);
+}
+
+static inline void survivor_receive(struct survivor *s, struct op *op)
+{
+	fi_addr_t from = op->whose < 0 ? s->steady_addr : s->victims[op->whose].addr;
+
+	must(fi_recv(s->n.ep, op->buf, LONG, NULL, from, op), "fi_recv");
+	op->busy = op->receive = true;
+}
+
+static inline void survivor_send(struct survivor *s, struct op *op)
+{
+	struct victim *v = &s->victims[op->whose];
+	size_t len = message_len(&s->round, v->sent);
+	ssize_t ret;
+
+	message_fill(op->buf, len, v->sent);
+	ret = fi_send(s->n.ep, op->buf, len, NULL, v->addr, op);
+	if (ret == -FI_EAGAIN)
+		return;
+	if (ret) {
+		v->lost = true;
+		return;
+	}
+	op->busy = true;
+	op->receive = false;
+	v->sent++;
+}
+
+static inline void survivor_victim_event(struct survivor *s, struct op *op, const struct event *e)
+{
+	struct victim *v = &s->victims[op->whose];
+
+	op->busy = false;
+	if (e->err) {
+		v->lost = true;
+		return;
+	}
+	if (op == &v->sentinel)
+		fail("the sentinel receive got something");
+	if (!op->receive)
+		return;
+	if (e->len != message_len(&s->round, v->got))
+		fail("message %llu of a victim has %zu bytes", (unsigned long long)v->got, e->len);
+	message_check(op->buf, e->len, v->got++, "a victim");
+	if (!v->lost)
+		survivor_receive(s, op);
+}
+
+static inline void survivor_step(struct survivor *s)
+{
+	struct event e;
+
+	if (s->steady_got - s->answered >= WINDOW / 4 &&
+	    !fi_inject(s->n.ep, &s->steady_got, sizeof(s->steady_got), s->steady_addr))
+		s->answered = s->steady_got;
+	if (!node_poll(&s->n, &e)) {
+		sched_yield();
+		return;
+	}
+	if (!e.context)
+		fail("an operation without a context ended: %s", fi_strerror(e.err));
+	if (((struct op *)e.context)->whose >= 0) {
+		survivor_victim_event(s, e.context, &e);
+		return;
+	}
+	if (e.err)
+		fail("a receive for the steady one ended with %s", fi_strerror(e.err));
+	message_check(((struct op *)e.context)->buf, e.len, s->steady_got++, "the steady one");
+	survivor_receive(s, e.context);
+}
+
+static inline void survivor_meet(struct survivor *s)
+{
+	for (int i = 0; i < VICTIMS; i++) {
+		struct victim *v = &s->victims[i];
+
+		v->addr = node_insert(&s->n, &s->round.names[i]);
+		v->got = v->sent = 0;
+		v->lost = false;
+		for (int k = 0; s->round.victims_send && k < DEEP; k++)
+			survivor_receive(s, &v->ops[k]);
+		must(fi_trecv(s->n.ep, v->sentinel.buf, 1, NULL, v->addr, 1, 0, &v->sentinel),
+		     "fi_trecv");
+		v->sentinel.busy = true;
+	}
+}
+
+/* Keeps DEEP sends to each victim under way. */
+static inline void survivor_feed(struct survivor *s)
+{
+	for (int i = 0; !s->round.victims_send && i < VICTIMS; i++)
+		for (int k = 0; k < DEEP; k++)
+			if (!s->victims[i].lost && !s->victims[i].ops[k].busy)
+				survivor_send(s, &s->victims[i].ops[k]);
+}
+
+/* Until a send to it ends with an error, as one to a dead must. */
+static inline void survivor_probe(struct survivor *s, struct victim *v, uint64_t end)
+{
+	struct op *op = &v->ops[0];
+
+	while (op->busy && op->receive && now_ms() < end)
+		if (v->lost || v->got == 0) {
+			fi_cancel(&s->n.ep->fid, op);
+			survivor_step(s);
+		} else {
+			survivor_step(s);
+		}
+	v->lost = false;
+	while (!v->lost && now_ms() < end) {
+		if (!op->busy)
+			survivor_send(s, op);
+		survivor_step(s);
+	}
+	if (!v->lost)
+		fail("a send to the dead finds no end");
+}

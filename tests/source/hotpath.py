@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a small message costs, counted in executed instructions.
+
+hotpath.c steps through calls on two connected endpoints over shared memory; here what it saw is held to a
+budget: instructions, locked instructions and calls of the library, no system call and no library but its own
+except for the copy. With an argument (a name of a call) it also prints where the instructions of that call lie.
+"""
+import collections
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+
+SKIP = 77
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(ROOT, "build")))
+LIBRARY = os.path.join(BUILD, "libfabric.so")
+
+# Call: the most instructions, locked instructions and calls, without the domain's lock. Those that send eight
+# bytes call the link alone; where another call is allowed, memcpy may have its instructions as well.
+SMALL = (102, 1, 1)
+COPIED = (160, 1, 2)
+BUDGET = {
+    "tsend": SMALL,
+    "tinject": SMALL,
+    "send": SMALL,
+    "inject": SMALL,
+    "tinjectdata": COPIED,
+    "tsenddata": COPIED,
+    "tsend-64": COPIED,
+    "trecv": (160, 0, 3),
+    "recv": (160, 0, 3),
+    "cq_read": (80, 0, 1),
+    "cq_read-empty": (160, 0, 5),
+    "cq_read+receive": (600, 0, 12),
+}
+LOCK = (8, 1, 0)  # taken and given
+OTHERS = 1.25  # compilers but gcc may need so much more; the figures above are what it makes of the code
+MEMCPY = 60  # instructions of the C library, where two calls are allowed
+
+
+def skip(why):
+    print("hotpath: " + why)
+    sys.exit(SKIP)
+
+
+def optimised():
+    """The budget is for the build that is installed, not for one that is easy to debug."""
+    with open(os.path.join(ROOT, "config.mk"), encoding="utf-8") as config:
+        flags = re.search(r"^CFLAGS = (.*)$", config.read(), re.M)
+    return flags and re.search(r"-O[23]\b", flags.group(1)) and "-fsanitize" not in flags.group(1)
+
+
+def steps(program, level):
+    """{call: [(whose, address, kind)]} of one run."""
+    run = subprocess.run([program, level], stdout=subprocess.PIPE, timeout=30, check=False, text=True)
+    if run.returncode == SKIP:
+        skip("this system does not let a process trace its child")
+    if run.returncode:
+        sys.exit(f"hotpath: {level}: the traced program ended with status {run.returncode}")
+    seen = {}
+    for line in run.stdout.splitlines():
+        words = line.split()
+        if words[0] == "call":
+            seen[words[1]] = []
+        else:
+            seen[list(seen)[-1]].append(words)
+    return seen
+
+
+def functions(trace):
+    """Where the instructions lie, inlined functions by their own names."""
+    own = [step[1] for step in trace if step[0] == "own"]
+    run = subprocess.run(["addr2line", "-fe", LIBRARY] + own, stdout=subprocess.PIPE, check=True, text=True)
+    return collections.Counter(run.stdout.splitlines()[::2])
+
+
+def slack():
+    with open(LIBRARY, "rb") as library:
+        return OTHERS if b"clang version" in library.read() else 1
+
+
+def judge(name, level, trace):
+    """Prints the figures of one call; its faults."""
+    kinds = collections.Counter(step[2] for step in trace if step[0] == "own")
+    own = sum(kinds.values())
+    foreign = sum(step[0] == "other" for step in trace)
+    limit = [a + b if level == "safe" else a for a, b in zip(BUDGET[name], LOCK)]
+    limit[0] = int(limit[0] * slack())
+    got = [own, kinds["locked"], kinds["call"]]
+    print("%-7s%-16s %4d of %4d instructions  %d of %d locked  %2d of %2d calls  %3d in other libraries"
+          % (level, name, got[0], limit[0], got[1], limit[1], got[2], limit[2], foreign))
+    faults = [f"{what}: {a}, at most {b} are allowed"
+              for what, a, b in zip(("instructions", "locked instructions", "calls"), got, limit) if a > b]
+    if any(step[2] == "syscall" for step in trace):
+        faults.append("it makes a system call")
+    if foreign > (MEMCPY if limit[2] > 1 else 0):
+        faults.append(f"{foreign} instructions are executed in other libraries")
+    return [f"{name} ({level}): {fault}" for fault in faults]
+
+
+def main():
+    if platform.machine() != "x86_64":
+        skip("instructions are told apart on x86-64 only")
+    if not optimised():
+        skip("the build is not optimised (CFLAGS without -O2)")
+    faults = []
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "hotpath")
+        subprocess.run(os.environ.get("CC", "cc").split() + [
+            "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", "-I", os.path.join(ROOT, "include"),
+            "-o", program, os.path.join(ROOT, "tests/source/hotpath.c"), LIBRARY, "-Wl,-rpath," + BUILD], check=True)
+        for level in "safe", "domain":
+            seen = steps(program, level)
+            for name in BUDGET:
+                if name not in seen or not any(step[0] == "own" for step in seen[name]):
+                    faults.append(f"{name} ({level}): nothing was counted")
+                    continue
+                faults += judge(name, level, seen[name])
+                if name in sys.argv[1:]:
+                    for function, count in functions(seen[name]).most_common():
+                        print(f"    {count:4d} {function}")
+    for fault in faults:
+        print("hotpath: " + fault)
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()

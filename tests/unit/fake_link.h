@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An endpoint with one peer that is not there: its link takes as many packets as the test says and
+ * remembers them; what it would answer the test hands to rx_deliver itself.
+ */
+#ifndef FAKE_LINK_H
+#define FAKE_LINK_H
+
+#include <check.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/ep.h"
+#include "hw/wire.h"
+#include "xfer/port.h"
+#include "xfer/tx.h"
+
+#define FAKE_EAGER   256u /* bytes of a packet */
+#define FAKE_PACKETS 1024
+#define FAKE_TX_SIZE 8
+#define FAKE_PLENTY  1000000
+
+struct fake_packet {
+	uint64_t head, tag, data;
+	size_t len;
+	unsigned char payload[FAKE_EAGER > sizeof(struct wire_offer) ? FAKE_EAGER
+								     : sizeof(struct wire_offer)];
+};
+
+static struct fake {
+	struct link link;
+	int room; /* packets it still takes */
+	int closed;
+	unsigned int count;
+	struct fake_packet packets[FAKE_PACKETS];
+	/* The objects around it. */
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_cq *cq;
+	struct fid_av *av;
+	struct fid_ep *ep;
+	fi_addr_t addr; /* the peer's */
+	struct port *port;
+	struct peer *peer;
+} fake;
+
+static int fake_sendv(struct link *link, const struct packet *p, const struct iovec *iov,
+		      size_t count)
+{
+	struct fake_packet *to = &fake.packets[fake.count];
+	size_t at = 0;
+
+	ck_assert_ptr_eq(link, &fake.link);
+	ck_assert_uint_lt(fake.count, FAKE_PACKETS);
+	ck_assert_uint_le(p->len, sizeof(to->payload));
+	if (fake.room == 0)
+		return -FI_EAGAIN;
+	fake.room--;
+	fake.count++;
+	*to = (struct fake_packet){.head = p->head, .tag = p->tag, .data = p->data, .len = p->len};
+	for (size_t i = 0; i < count; i++) {
+		memcpy(to->payload + at, iov[i].iov_base, iov[i].iov_len);
+		at += iov[i].iov_len;
+	}
+	ck_assert_uint_eq(at, p->len);
+	return 0;
+}
+
+static int fake_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
+		     uint64_t tag)
+{
+	struct packet p = {.head = head, .tag = tag, .data = data, .len = len};
+	struct iovec iov = {(void *)(uintptr_t)buf, len};
+	bool offer = wire_op(head) == WIRE_OFFER;
+
+	if (len > FAKE_EAGER && !offer)
+		return -FI_EMSGSIZE;
+	return fake_sendv(link, &p, &iov, len != 0);
+}
+
+static void fake_close(struct link *link)
+{
+	(void)link;
+	fake.closed++;
+}
+
+static const struct link_ops fake_ops = {
+	.send = fake_send,
+	.sendv = fake_sendv,
+	.close = fake_close,
+};
+
+/* The packet sent last but `back`. */
+static inline const struct fake_packet *fake_last(unsigned int back)
+{
+	ck_assert_uint_gt(fake.count, back);
+	return &fake.packets[fake.count - 1 - back];
+}
+
+/* The peer says something. */
+static inline void fake_says(uint64_t head, uint64_t tag, uint64_t data, const void *payload,
+			     size_t len)
+{
+	struct packet p = {.head = head, .tag = tag, .data = data, .payload = payload, .len = len};
+
+	rx_deliver(fake.port, pool_id(fake.peer), &p);
+}
+
+static inline void fake_says_fin(uint32_t id, int err)
+{
+	fake_says(WIRE_HEAD(WIRE_FIN, 0, 0, id), (uint64_t)err, 0, NULL, 0);
+}
+
+static inline void fake_connect(void)
+{
+	fake.peer->real = &fake.link;
+	peer_connected(fake.peer);
+}
+
+/* One read: the entry, or NULL and the error left in the queue. */
+static inline const struct fi_cq_tagged_entry *fake_read(void)
+{
+	static struct fi_cq_tagged_entry entry;
+	ssize_t ret = fi_cq_read(fake.cq, &entry, 1);
+
+	ck_assert(ret == 1 || ret == -FI_EAGAIN);
+	return ret == 1 ? &entry : NULL;
+}
+
+static inline void fake_expect(const void *context, uint64_t flags)
+{
+	const struct fi_cq_tagged_entry *entry = fake_read();
+
+	ck_assert_ptr_nonnull(entry);
+	ck_assert_ptr_eq(entry->op_context, context);
+	ck_assert_uint_eq(entry->flags, flags);
+}
+
+static inline struct fi_cq_err_entry fake_expect_error(const void *context, int err)
+{
+	struct fi_cq_err_entry entry = {0};
+	struct fi_cq_tagged_entry none;
+
+	ck_assert_int_eq(fi_cq_read(fake.cq, &none, 1), -FI_EAVAIL);
+	ck_assert_int_eq(fi_cq_readerr(fake.cq, &entry, 0), 1);
+	ck_assert_ptr_eq(entry.op_context, context);
+	ck_assert_int_eq(entry.err, err);
+	return entry;
+}
+
+static inline void fake_expect_nothing(void)
+{
+	ck_assert_ptr_null(fake_read());
+}
+
+static void fake_open(void)
+{
+	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_NONE};
+	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
+	struct fi_info *hints = fi_allocinfo();
+
+	memset(&fake, 0, sizeof(fake));
+	hints->fabric_attr->prov_name = strdup("shm");
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV;
+	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+	hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
+	hints->tx_attr->size = FAKE_TX_SIZE;
+	ck_assert_int_eq(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &fake.info), 0);
+	fi_freeinfo(hints);
+	ck_assert_int_eq(fi_fabric(fake.info->fabric_attr, &fake.fabric, NULL), 0);
+	ck_assert_int_eq(fi_domain(fake.fabric, fake.info, &fake.domain, NULL), 0);
+	ck_assert_int_eq(fi_cq_open(fake.domain, &cq_attr, &fake.cq, NULL), 0);
+	ck_assert_int_eq(fi_av_open(fake.domain, &av_attr, &fake.av, NULL), 0);
+	ck_assert_int_eq(fi_endpoint(fake.domain, fake.info, &fake.ep, NULL), 0);
+	ck_assert_int_eq(fi_ep_bind(fake.ep, &fake.cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	ck_assert_int_eq(fi_ep_bind(fake.ep, &fake.av->fid, 0), 0);
+	ck_assert_int_eq(fi_enable(fake.ep), 0);
+	ck_assert_int_eq(fi_av_insert(fake.av, "fi_shm://fake", 1, &fake.addr, 0, NULL), 1);
+	fake.link = (struct link){.ops = &fake_ops, .eager_max = FAKE_EAGER};
+	fake.room = FAKE_PLENTY;
+	fake.port = ep_of(fake.ep)->port;
+	fake.peer = peer_get(fake.port, fake.addr);
+	ck_assert_ptr_nonnull(fake.peer);
+	fake.peer->state = PEER_CONNECTING;
+	fake.port->handshakes++;
+}
+
+/* The same with the link up. */
+static inline void fake_open_connected(void)
+{
+	fake_open();
+	fake.port->handshakes--;
+	fake_connect();
+}
+
+static void fake_shut(void)
+{
+	int links = fake.peer->real != NULL;
+
+	ck_assert_int_eq(fi_close(&fake.ep->fid), 0);
+	ck_assert_int_eq(fake.closed, links);
+	ck_assert_int_eq(fi_close(&fake.av->fid), 0);
+	ck_assert_int_eq(fi_close(&fake.cq->fid), 0);
+	ck_assert_int_eq(fi_close(&fake.domain->fid), 0);
+	ck_assert_int_eq(fi_close(&fake.fabric->fid), 0);
+	fi_freeinfo(fake.info);
+}
+
+static inline int fake_run(Suite *suite)
+{
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
+
+#endif

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sending beyond the fast road: queues, fences, pauses, long messages, cancelling. */
+#include "fake_link.h"
+
+#define TAG 0x1234
+
+static char buf[4 * FAKE_EAGER];
+
+static ssize_t send_tagged(size_t len, uint64_t tag, void *context)
+{
+	return fi_tsend(fake.ep, buf, len, NULL, fake.addr, tag, context);
+}
+
+static ssize_t send_flags(size_t len, uint64_t flags, void *context)
+{
+	struct iovec iov = {buf, len};
+	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .addr = fake.addr, .context = context};
+
+	return fi_sendmsg(fake.ep, &msg, flags | FI_COMPLETION);
+}
+
+static void fill(void)
+{
+	for (size_t i = 0; i < sizeof(buf); i++)
+		buf[i] = (char)(i * 7 + i / 256);
+}
+
+START_TEST(fast_road)
+{
+	const struct fake_packet *p;
+
+	fill();
+	ck_assert_int_eq(fi_tsenddata(fake.ep, buf, 100, NULL, 77, fake.addr, TAG, &buf[1]), 0);
+	p = fake_last(0);
+	ck_assert_uint_eq(p->head, WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, 0, 0));
+	ck_assert_uint_eq(p->tag, TAG);
+	ck_assert_uint_eq(p->data, 77);
+	ck_assert_uint_eq(p->len, 100);
+	ck_assert_mem_eq(p->payload, buf, 100);
+	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
+	ck_assert_int_eq(fi_send(fake.ep, buf, 0, NULL, fake.addr, &buf[2]), 0);
+	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_MSG, 0, 0, 0));
+	fake_expect(&buf[2], FI_MSG | FI_SEND);
+	ck_assert_int_eq(fi_inject(fake.ep, buf, 8, fake.addr), 0);
+	fake_expect_nothing();
+	ck_assert_uint_eq(fake.count, 3);
+}
+END_TEST
+
+START_TEST(full_link_is_eagain)
+{
+	fake.room = 0;
+	ck_assert_int_eq(send_tagged(8, TAG, NULL), -FI_EAGAIN);
+	ck_assert_int_eq(fi_tinject(fake.ep, buf, 8, fake.addr, TAG), -FI_EAGAIN);
+	ck_assert_int_eq(send_tagged(sizeof(buf), TAG, NULL), -FI_EAGAIN);
+	fake_expect_nothing();
+	fake.room = FAKE_PLENTY;
+	fake_expect_nothing(); /* nothing was kept of what was refused */
+	ck_assert_uint_eq(fake.count, 0);
+	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_int_eq(send_tagged(8, TAG, NULL), 0);
+	ck_assert_uint_eq(fake.count, 1);
+}
+END_TEST
+
+START_TEST(waits_for_the_connection_in_order)
+{
+	uint64_t i;
+
+	for (i = 0; i < FAKE_TX_SIZE; i++) {
+		memset(buf, (int)i, 16);
+		if (i % 2)
+			ck_assert_int_eq(fi_tinject(fake.ep, buf, 16, fake.addr, i), 0);
+		else
+			ck_assert_int_eq(send_tagged(sizeof(buf) / 8, i, &buf[i]), 0);
+	}
+	ck_assert_int_eq(send_tagged(8, i, NULL), -FI_EAGAIN); /* tx_attr->size bounds it */
+	memset(buf, 0x55, sizeof(buf));
+	fake_expect_nothing();
+	fake.room = 3;
+	fake.port->handshakes--;
+	fake_connect();
+	ck_assert_uint_eq(fake.count, 3);
+	ck_assert_int_eq(send_tagged(8, i, NULL), -FI_EAGAIN); /* none overtakes those that wait */
+	fake.room = FAKE_PLENTY;
+	for (i = 0; i < FAKE_TX_SIZE; i += 2)
+		fake_expect(&buf[i], FI_TAGGED | FI_SEND);
+	fake_expect_nothing();
+	ck_assert_uint_eq(fake.count, FAKE_TX_SIZE);
+	for (i = 0; i < FAKE_TX_SIZE; i++) {
+		ck_assert_uint_eq(fake.packets[i].tag, i);
+		/* What was injected is as it was then. */
+		ck_assert_uint_eq(fake.packets[i].payload[0], i % 2 ? i : 0x55);
+	}
+	ck_assert_int_eq(send_tagged(8, i, NULL), 0);
+	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+}
+END_TEST
+
+START_TEST(long_message_is_offered)
+{
+	const struct fake_packet *p;
+	struct wire_offer offer;
+
+	ck_assert_int_eq(send_tagged(sizeof(buf), TAG, &buf[1]), 0);
+	p = fake_last(0);
+	ck_assert_uint_eq(wire_op(p->head), WIRE_OFFER);
+	ck_assert_uint_eq(wire_flags(p->head), WIRE_TAGGED);
+	ck_assert_uint_eq(p->tag, TAG);
+	ck_assert_uint_eq(p->len, offsetof(struct wire_offer, segment) + sizeof(offer.segment[0]));
+	memcpy(&offer, p->payload, p->len);
+	ck_assert_uint_eq(offer.len, sizeof(buf));
+	ck_assert_uint_eq(offer.count, 1);
+	ck_assert_uint_eq(offer.segment[0].addr, (uintptr_t)buf);
+	ck_assert_uint_eq(offer.segment[0].len, sizeof(buf));
+	fake_expect_nothing();
+	fake_says_fin(wire_id(p->head) ^ 1, 0); /* another's */
+	fake_expect_nothing();
+	fake_says_fin(wire_id(p->head), 0);
+	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
+	fake_says_fin(wire_id(p->head), 0); /* once more: it is gone */
+	fake_expect_nothing();
+	ck_assert_int_eq(send_tagged(sizeof(buf), TAG, &buf[2]), 0);
+	fake_says_fin(wire_id(fake_last(0)->head), FI_ENOMEM);
+	fake_expect_error(&buf[2], FI_ENOMEM);
+}
+END_TEST
+
+/* Pulled over a link that takes two packets at a time. */
+START_TEST(long_message_is_streamed)
+{
+	struct iovec iov[3] = {{buf, 300}, {buf + 300, 1}, {buf + 301, sizeof(buf) - 301}};
+	struct fi_msg_tagged msg = {
+		.msg_iov = iov, .iov_count = 3, .addr = fake.addr, .tag = TAG, .context = &buf[1]};
+	unsigned char got[sizeof(buf)];
+	size_t at = 0;
+	uint32_t id;
+
+	fill();
+	ck_assert_int_eq(fi_tsendmsg(fake.ep, &msg, FI_COMPLETION), 0);
+	id = wire_id(fake_last(0)->head);
+	fake.room = 0;
+	fake_says(WIRE_HEAD(WIRE_PULL, 0, 0, id), 4711, 0, NULL, 0);
+	for (unsigned int i = 1; at < sizeof(buf); i++) {
+		const struct fake_packet *p;
+
+		if (fake.count == i) {
+			fake.room = 2;
+			fake_expect_nothing();
+		}
+		p = &fake.packets[i];
+		ck_assert_uint_gt(fake.count, i);
+		ck_assert_uint_eq(p->head, WIRE_HEAD(WIRE_FRAG, 0, 0, 4711));
+		ck_assert_uint_eq(p->tag, at);
+		ck_assert_uint_le(p->len, FAKE_EAGER);
+		ck_assert_uint_gt(p->len, 0);
+		memcpy(got + at, p->payload, p->len);
+		at += p->len;
+	}
+	ck_assert_uint_eq(at, sizeof(buf));
+	ck_assert_mem_eq(got, buf, sizeof(buf));
+	fake.room = FAKE_PLENTY;
+	fake_expect_nothing(); /* sent is not received */
+	fake_says_fin(id, 0);
+	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
+	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+}
+END_TEST
+
+START_TEST(delivery_is_awaited)
+{
+	uint32_t first, second;
+
+	ck_assert_int_eq(send_flags(8, FI_DELIVERY_COMPLETE, &buf[1]), 0);
+	ck_assert_uint_eq(wire_flags(fake_last(0)->head), WIRE_ACK_DELIVER);
+	first = wire_id(fake_last(0)->head);
+	fake_says(WIRE_HEAD(WIRE_PULL, 0, 0, first), 1, 0, NULL, 0); /* it was no offer */
+	fake_expect_nothing();
+	ck_assert_uint_eq(fake.count, 1);
+	ck_assert_int_eq(send_flags(8, FI_MATCH_COMPLETE, &buf[2]), 0);
+	ck_assert_uint_eq(wire_flags(fake_last(0)->head), WIRE_ACK_MATCH);
+	second = wire_id(fake_last(0)->head);
+	ck_assert_int_eq(send_flags(8, 0, &buf[3]), 0);
+	fake_expect(&buf[3], FI_MSG | FI_SEND);
+	fake_expect_nothing();
+	fake_says_fin(second, 0);
+	fake_expect(&buf[2], FI_MSG | FI_SEND);
+	fake_says_fin(first, 0);
+	fake_expect(&buf[1], FI_MSG | FI_SEND);
+}
+END_TEST
+
+START_TEST(fence_waits)
+{
+	uint32_t id;
+
+	ck_assert_int_eq(send_flags(8, FI_FENCE, &buf[1]), 0); /* nothing is before it */
+	fake_expect(&buf[1], FI_MSG | FI_SEND);
+	ck_assert_int_eq(send_flags(8, FI_DELIVERY_COMPLETE, &buf[2]), 0);
+	id = wire_id(fake_last(0)->head);
+	ck_assert_int_eq(send_flags(9, FI_FENCE, &buf[3]), 0);
+	ck_assert_uint_eq(fake.count, 2);
+	fake_expect_nothing();
+	ck_assert_uint_eq(fake.count, 2);
+	fake_says_fin(id, 0);
+	fake_expect(&buf[2], FI_MSG | FI_SEND);
+	fake_expect(&buf[3], FI_MSG | FI_SEND);
+	ck_assert_uint_eq(fake.count, 3);
+	ck_assert_uint_eq(fake_last(0)->len, 9);
+}
+END_TEST
+
+START_TEST(nothing_passes_a_fence)
+{
+	uint32_t id;
+	ssize_t ret;
+
+	ck_assert_int_eq(send_flags(8, FI_DELIVERY_COMPLETE, &buf[1]), 0);
+	id = wire_id(fake_last(0)->head);
+	ck_assert_int_eq(send_flags(9, FI_FENCE, &buf[2]), 0);
+	ret = send_flags(10, 0, &buf[3]);
+	ck_assert(ret == 0 || ret == -FI_EAGAIN);
+	ck_assert_int_eq(fi_tinject(fake.ep, buf, 11, fake.addr, TAG), ret);
+	ck_assert_uint_eq(fake.count, 1);
+	fake_says_fin(id, 0);
+	fake_expect(&buf[1], FI_MSG | FI_SEND);
+	fake_expect(&buf[2], FI_MSG | FI_SEND);
+	ck_assert_uint_eq(fake.packets[1].len, 9);
+	if (ret == 0)
+		ck_assert_uint_eq(fake.packets[2].len, 10);
+}
+END_TEST
+
+START_TEST(held_until_resumed)
+{
+	fake_says(WIRE_HEAD(WIRE_HOLD, 0, 0, 0), 0, 0, NULL, 0);
+	ck_assert_int_eq(send_tagged(8, TAG, NULL), -FI_EAGAIN);
+	ck_assert_int_eq(fi_inject(fake.ep, buf, 8, fake.addr), -FI_EAGAIN);
+	ck_assert_int_eq(send_tagged(sizeof(buf), TAG, NULL), -FI_EAGAIN);
+	ck_assert_uint_eq(fake.count, 0);
+	tx_control(fake.peer, WIRE_HEAD(WIRE_FIN, 0, 0, 1), 0); /* answers are not messages */
+	ck_assert_uint_eq(fake.count, 1);
+	fake_says(WIRE_HEAD(WIRE_RESUME, 0, 0, 0), 0, 0, NULL, 0);
+	ck_assert_int_eq(send_tagged(8, TAG, &buf[1]), 0);
+	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
+}
+END_TEST
+
+START_TEST(held_while_it_waits)
+{
+	ck_assert_int_eq(send_tagged(8, TAG, &buf[1]), 0);
+	fake.room = 0;
+	fake.port->handshakes--;
+	fake_connect();
+	fake_says(WIRE_HEAD(WIRE_HOLD, 0, 0, 0), 0, 0, NULL, 0);
+	fake.room = FAKE_PLENTY;
+	fake_expect_nothing();
+	ck_assert_uint_eq(fake.count, 0);
+	fake_says(WIRE_HEAD(WIRE_RESUME, 0, 0, 0), 0, 0, NULL, 0);
+	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
+}
+END_TEST
+
+START_TEST(answers_go_first_and_are_never_lost)
+{
+	fake.room = 0;
+	for (uint32_t i = 0; i < 5; i++)
+		tx_control(fake.peer, WIRE_HEAD(WIRE_FIN, 0, 0, i), i);
+	fake.room = 2;
+	fake_expect_nothing();
+	ck_assert_uint_eq(fake.count, 2);
+	tx_control(fake.peer, WIRE_HEAD(WIRE_FIN, 0, 0, 5), 5);
+	fake.room = FAKE_PLENTY;
+	fake_expect_nothing();
+	ck_assert_uint_eq(fake.count, 6);
+	for (uint32_t i = 0; i < 6; i++)
+		ck_assert_uint_eq(wire_id(fake.packets[i].head), i);
+}
+END_TEST
+
+START_TEST(cancel_what_waits)
+{
+	for (uint64_t i = 0; i < 4; i++)
+		ck_assert_int_eq(send_tagged(8, i, &buf[i]), 0);
+	ck_assert_int_eq(fi_cancel(&fake.ep->fid, &buf[2]), 0);
+	ck_assert_int_eq(fake_expect_error(&buf[2], FI_ECANCELED).flags & FI_SEND, FI_SEND);
+	ck_assert_int_eq(fi_cancel(&fake.ep->fid, &buf[2]), -FI_ENOENT);
+	ck_assert_int_eq(send_tagged(8, 4, &buf[4]), 0);
+	fake.port->handshakes--;
+	fake_connect();
+	for (unsigned int i = 0; i < 5; i++)
+		if (i != 2)
+			fake_expect(&buf[i], FI_TAGGED | FI_SEND);
+	ck_assert_uint_eq(fake.count, 4);
+	ck_assert_uint_eq(fake.packets[2].tag, 3);
+	ck_assert_int_eq(fi_cancel(&fake.ep->fid, &buf[0]), -FI_ENOENT); /* it is out */
+}
+END_TEST
+
+/* Room in the queue that a cancelled send gives back can be used again, again and again. */
+START_TEST(cancel_gives_the_room_back)
+{
+	for (int round = 0; round < 3; round++) {
+		for (unsigned int i = 0; i < FAKE_TX_SIZE; i++)
+			ck_assert_int_eq(send_tagged(8, i, &buf[i]), 0);
+		ck_assert_int_eq(send_tagged(8, 99, NULL), -FI_EAGAIN);
+		for (unsigned int i = 0; i < FAKE_TX_SIZE; i++) {
+			ck_assert_int_eq(fi_cancel(&fake.ep->fid, &buf[i]), 0);
+			fake_expect_error(&buf[i], FI_ECANCELED);
+		}
+	}
+	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+}
+END_TEST
+
+/* A peer that answers what it was never asked. */
+START_TEST(answers_to_what_was_not_sent)
+{
+	struct txreq *req;
+	uint32_t id;
+
+	ck_assert_int_eq(send_tagged(8, 0, &buf[0]), 0);
+	ck_assert_int_eq(send_tagged(8, 1, &buf[1]), 0);
+	req = LIST_ENTRY(fake.peer->backlog.next, struct txreq, link);
+	id = pool_id(req);
+	fake_says_fin(id, 0);
+	fake_says(WIRE_HEAD(WIRE_PULL, 0, 0, id), 1, 0, NULL, 0);
+	fake_expect_nothing();
+	fake.port->handshakes--;
+	fake_connect();
+	fake_expect(&buf[0], FI_TAGGED | FI_SEND);
+	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
+	ck_assert_uint_eq(fake.count, 2);
+	ck_assert_uint_eq(wire_op(fake.packets[0].head), WIRE_MSG);
+	ck_assert_uint_eq(fake.peer->backlog_count, 0);
+}
+END_TEST
+
+START_TEST(the_end_of_the_peer_ends_all)
+{
+	ck_assert_int_eq(send_tagged(sizeof(buf), 0, &buf[0]), 0);
+	ck_assert_int_eq(send_flags(8, FI_DELIVERY_COMPLETE, &buf[1]), 0);
+	ck_assert_int_eq(send_flags(8, FI_FENCE, &buf[2]), 0);
+	fake.room = 0;
+	tx_control(fake.peer, WIRE_HEAD(WIRE_FIN, 0, 0, 1), 0);
+	peer_lost(fake.peer, FI_ECONNRESET);
+	for (unsigned int i = 0; i < 3; i++)
+		fake_expect_error(&buf[i], FI_ECONNRESET);
+	fake_expect_nothing();
+	ck_assert_int_eq(fake.closed, 1);
+	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.peer->backlog_count, 0);
+	ck_assert(list_empty(&fake.port->busy));
+	fake.closed = 0; /* for fake_shut */
+}
+END_TEST
+
+START_TEST(closing_forgets_what_waits)
+{
+	ck_assert_int_eq(send_tagged(8, 0, &buf[0]), 0);
+	ck_assert_int_eq(send_tagged(8, 1, &buf[1]), 0);
+	ck_assert_int_eq(fi_close(&fake.ep->fid), 0);
+	fake_expect_nothing();
+	ck_assert_int_eq(fi_endpoint(fake.domain, fake.info, &fake.ep, NULL), 0);
+	fake.peer = &peer_nobody;
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("xfer_tx");
+	TCase *up = tcase_create("connected"), *down = tcase_create("connecting");
+
+	tcase_add_checked_fixture(up, fake_open_connected, fake_shut);
+	tcase_add_test(up, fast_road);
+	tcase_add_test(up, full_link_is_eagain);
+	tcase_add_test(up, long_message_is_offered);
+	tcase_add_test(up, long_message_is_streamed);
+	tcase_add_test(up, delivery_is_awaited);
+	tcase_add_test(up, fence_waits);
+	tcase_add_test(up, nothing_passes_a_fence);
+	tcase_add_test(up, held_until_resumed);
+	tcase_add_test(up, answers_go_first_and_are_never_lost);
+	tcase_add_test(up, the_end_of_the_peer_ends_all);
+	tcase_add_checked_fixture(down, fake_open, fake_shut);
+	tcase_add_test(down, waits_for_the_connection_in_order);
+	tcase_add_test(down, held_while_it_waits);
+	tcase_add_test(down, cancel_what_waits);
+	tcase_add_test(down, cancel_gives_the_room_back);
+	tcase_add_test(down, answers_to_what_was_not_sent);
+	tcase_add_test(down, closing_forgets_what_waits);
+	suite_add_tcase(suite, up);
+	suite_add_tcase(suite, down);
+	return fake_run(suite);
+}
