@@ -58,20 +58,25 @@ int hello_send(struct port *port, int sock, enum hello_kind kind, uint32_t id)
 	return 0;
 }
 
+/* The one descriptor that came; of several none is wanted. -1: none. */
 static int received_fd(struct msghdr *msg)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
 	int fd = -1;
 
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return fd;
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+		return -1;
+	for (size_t at = 0; CMSG_LEN(at + sizeof(int)) <= c->cmsg_len; at += sizeof(int)) {
+		memcpy(&fd, CMSG_DATA(c) + at, sizeof(fd));
+		if (c->cmsg_len != CMSG_LEN(sizeof(int)))
+			close(fd);
+	}
+	return c->cmsg_len == CMSG_LEN(sizeof(int)) ? fd : -1;
 }
 
 static int check(const struct wire_hello *hello, ssize_t len, int fd)
 {
-	if (len < (ssize_t)sizeof(*hello) || hello->magic != WIRE_MAGIC ||
+	if (len != (ssize_t)sizeof(*hello) || hello->magic != WIRE_MAGIC ||
 	    hello->version != WIRE_VERSION || hello->size != sizeof(*hello)) {
 		LOG_WARN(LOG_EP_CTRL,
 			 "hello of %zd bytes, magic %#x, version %u refused: ours has %zu bytes, "
@@ -80,7 +85,7 @@ static int check(const struct wire_hello *hello, ssize_t len, int fd)
 			 sizeof(*hello), WIRE_MAGIC, WIRE_VERSION);
 		return -FI_EPROTO;
 	}
-	if (hello->name_len > sizeof(hello->name) ||
+	if (hello->name_len == 0 || hello->name_len > sizeof(hello->name) ||
 	    (hello->kind != HELLO_CONNECT && hello->kind != HELLO_ACCEPT &&
 	     hello->kind != HELLO_CROSSED) ||
 	    (fd < 0) != (hello->kind == HELLO_CROSSED)) {
@@ -99,7 +104,7 @@ int hello_recv(int sock, struct wire_hello *hello, int *fd)
 			     .msg_iovlen = 1,
 			     .msg_control = control.buf,
 			     .msg_controllen = sizeof(control.buf)};
-	ssize_t len = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t len = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
 	int ret;
 
 	if (len < 0)

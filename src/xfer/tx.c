@@ -239,9 +239,10 @@ void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
 {
 	struct txreq *req;
 
-	if (!peer->real)
+	/* A peer that has accepted us may send before we have read that it did. */
+	if (peer->state == PEER_IDLE)
 		return;
-	if (list_empty(&peer->controls) &&
+	if (peer->real && list_empty(&peer->controls) &&
 	    !peer->real->ops->send(peer->real, NULL, 0, 0, head, tag))
 		return;
 	req = pool_get(&peer->port->tx_pool);

@@ -328,9 +328,10 @@ static void test_unexpected(void)
 	test_storm(1);
 }
 
+/* The storm comes first: everybody connects to everybody in the midst of it. */
 static void (*const tests[])(void) = {
-	test_sizes,  test_tags,       test_wildcards,  test_probes,
-	test_posted, test_unexpected, test_persistent, test_kinds,
+	test_posted, test_sizes,      test_tags,       test_wildcards,
+	test_probes, test_unexpected, test_persistent, test_kinds,
 };
 
 int main(int argc, char **argv)

@@ -21,4 +21,5 @@ ranks() {
 
 ranks 1
 ranks 2
+ranks 3 --oversubscribe
 ranks 4 --oversubscribe

@@ -36,7 +36,8 @@ struct victim {
 	fi_addr_t addr;
 	uint64_t got, sent; /* messages */
 	bool lost;          /* an operation with it ended with an error */
-	struct op ops[DEEP], sentinel;
+	struct op ops[DEEP], probe;
+	struct op sentinel; /* a receive that only the death ends */
 };
 
 struct survivor {
@@ -47,13 +48,16 @@ struct survivor {
 	struct op steady[DEEP];
 	fi_addr_t steady_addr;
 	uint64_t steady_got, answered;
-	int fds, maps;
+	int fds, maps; /* held before the first death; mappings: after some */
 };
 
-/* Lengths of small messages: mostly of several slots, so that a death often finds one half written. */
+/*
+ * Lengths of small messages: what is injected is never offered and fetched, so none fails alone; mostly of many
+ * slots, so that a death often finds one half written.
+ */
 static inline size_t message_len(const struct round *r, uint64_t number)
 {
-	return r->long_messages ? LONG : 16 + number * 997 % 12000;
+	return r->long_messages ? LONG : 16 + number * 997 % 4000;
 }
 
 static inline void message_fill(unsigned char *buf, size_t len, uint64_t number)
@@ -117,9 +121,10 @@ static inline void survivor_victim_event(struct survivor *s, struct op *op, cons
 		fail("the sentinel receive got something");
 	if (!op->receive)
 		return;
-	if (e->len != message_len(&s->round, v->got))
-		fail("message %llu of a victim has %zu bytes", (unsigned long long)v->got, e->len);
-	message_check(op->buf, e->len, v->got++, "a victim");
+	message_check(op->buf, e->len, v->got, "a victim");
+	if (e->len != message_len(&s->round, v->got++))
+		fail("message %llu of a victim has %zu bytes", (unsigned long long)v->got - 1,
+		     e->len);
 	if (!v->lost)
 		survivor_receive(s, op);
 }
@@ -159,7 +164,7 @@ static inline void survivor_meet(struct survivor *s)
 			survivor_receive(s, &v->ops[k]);
 		must(fi_trecv(s->n.ep, v->sentinel.buf, 1, NULL, v->addr, 1, 0, &v->sentinel),
 		     "fi_trecv");
-		v->sentinel.busy = true;
+		v->sentinel.busy = v->sentinel.receive = true;
 	}
 }
 
@@ -172,24 +177,42 @@ static inline void survivor_feed(struct survivor *s)
 				survivor_send(s, &s->victims[i].ops[k]);
 }
 
-/* Until a send to it ends with an error, as one to a dead must. */
-static inline void survivor_probe(struct survivor *s, struct victim *v, uint64_t end)
+static inline void survivor_cancel(struct survivor *s, struct op *op)
 {
-	struct op *op = &v->ops[0];
+	if (op->busy && op->receive)
+		fi_cancel(&s->n.ep->fid, op);
+}
 
-	while (op->busy && op->receive && now_ms() < end)
-		if (v->lost || v->got == 0) {
-			fi_cancel(&s->n.ep->fid, op);
-			survivor_step(s);
-		} else {
-			survivor_step(s);
-		}
+/*
+ * Everything under way with the dead ends by itself, but for receives posted again after the death was
+ * noticed, or before it ever connected; a new send to it ends with an error.
+ */
+static inline void survivor_mourn(struct survivor *s, struct victim *v, uint64_t end)
+{
+	int left;
+
 	v->lost = false;
 	while (!v->lost && now_ms() < end) {
-		if (!op->busy)
-			survivor_send(s, op);
+		if (!v->probe.busy)
+			survivor_send(s, &v->probe);
 		survivor_step(s);
 	}
 	if (!v->lost)
 		fail("a send to the dead finds no end");
+	if (v->got == 0)
+		survivor_cancel(s, &v->sentinel);
+	for (int k = 0; k < DEEP; k++)
+		survivor_cancel(s, &v->ops[k]);
+	do {
+		survivor_step(s);
+		left = v->sentinel.busy + v->probe.busy;
+		for (int k = 0; k < DEEP; k++)
+			left += v->ops[k].busy;
+	} while (left && now_ms() < end);
+	if (left)
+		fail("%d operations with the dead have no end%s", left,
+		     v->sentinel.busy ? ", a receive from it among them" : "");
+	must(fi_av_remove(s->n.av, &v->addr, 1, 0), "fi_av_remove");
 }
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Wait sets, poll sets, event queues and fi_trywait. fi_poll(3), fi_eq(3). */
+#include <pthread.h>
+
+#include "obj.h"
+
+static struct fid_eq *open_eq(struct obj *o, enum fi_wait_obj wait, struct fid_wait *set)
+{
+	struct fi_eq_attr attr = {.wait_obj = wait, .wait_set = set, .flags = FI_WRITE};
+	struct fid_eq *eq;
+
+	OK(fi_eq_open(o->fabric, &attr, &eq, NULL));
+	return eq;
+}
+
+static void write_event(struct fid_eq *eq, uint64_t data)
+{
+	struct fi_eq_entry entry = {.fid = &eq->fid, .data = data};
+
+	CHECK_EQ(fi_eq_write(eq, FI_NOTIFY, &entry, sizeof(entry), 0), sizeof(entry));
+}
+
+/* Written events come out in order; FI_PEEK leaves them there. */
+static void eq_events(struct api *a)
+{
+	struct fi_eq_err_entry err = {0};
+	struct fi_eq_entry entry;
+	struct obj o = {0};
+	struct fid_eq *eq;
+	uint32_t event = 0;
+
+	(void)a;
+	obj_domain(&o);
+	eq = open_eq(&o, FI_WAIT_UNSPEC, NULL);
+	CHECK_EQ(fi_eq_read(eq, &event, &entry, sizeof(entry), 0), -FI_EAGAIN);
+	CHECK_EQ(fi_eq_readerr(eq, &err, 0), -FI_EAGAIN);
+	for (uint64_t n = 0; n < 5; n++)
+		write_event(eq, n);
+	CHECK_EQ(fi_eq_read(eq, &event, &entry, sizeof(entry), FI_PEEK), sizeof(entry));
+	CHECK_EQ(entry.data, 0);
+	for (uint64_t n = 0; n < 5; n++) {
+		CHECK_EQ(fi_eq_sread(eq, &event, &entry, sizeof(entry), n % 2 ? 0 : 1000, 0),
+			 sizeof(entry));
+		CHECK_EQ(event, FI_NOTIFY);
+		CHECK_EQ(entry.data, n);
+		CHECK(entry.fid == &eq->fid);
+	}
+	CHECK_EQ(fi_eq_sread(eq, &event, &entry, sizeof(entry), 20, 0), -FI_EAGAIN);
+	CLOSE(eq);
+	obj_close(&o);
+}
+
+static void *write_later(void *eq)
+{
+	obj_sleep_us(50000);
+	write_event(eq, 77);
+	return NULL;
+}
+
+static void eq_wakes(struct api *a)
+{
+	static const enum fi_wait_obj kinds[] = {FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_MUTEX_COND,
+						 FI_WAIT_YIELD};
+	struct fi_eq_entry entry;
+	struct obj o = {0};
+	pthread_t thread;
+	uint32_t event;
+
+	(void)a;
+	obj_domain(&o);
+	for (size_t i = 0; i < API_COUNT(kinds); i++) {
+		struct fi_eq_attr attr = {.wait_obj = kinds[i], .flags = FI_WRITE};
+		struct fid_eq *eq;
+
+		if (fi_eq_open(o.fabric, &attr, &eq, NULL) && api_other())
+			continue;
+		CHECK(pthread_create(&thread, NULL, write_later, eq) == 0);
+		CHECK_EQ(fi_eq_sread(eq, &event, &entry, sizeof(entry), -1, 0), sizeof(entry));
+		CHECK_EQ(entry.data, 77);
+		pthread_join(thread, NULL);
+		CLOSE(eq);
+	}
+	obj_close(&o);
+}
+
+static void trywait_codes(struct api *a)
+{
+	struct obj o = {0};
+	struct fid *fids[2];
+	struct pollfd p = {.events = POLLIN};
+	struct fi_cq_tagged_entry e;
+	struct fi_eq_entry entry;
+	struct fid_eq *eq;
+	uint32_t event;
+	fi_addr_t self;
+	int got, word = 1;
+
+	(void)a;
+	obj_domain(&o);
+	o.cq = obj_cq(&o, FI_WAIT_FD);
+	obj_open(&o);
+	eq = open_eq(&o, FI_WAIT_FD, NULL);
+	fids[0] = &o.cq->fid;
+	fids[1] = &eq->fid;
+	self = obj_insert_ep(o.av, o.ep);
+	OBJ_UNTIL(fi_trywait(o.fabric, fids, 2) == 0, fi_cq_read(o.cq, NULL, 0));
+	/* Anything in either queue: read first. */
+	write_event(eq, 1);
+	CHECK_EQ(fi_trywait(o.fabric, fids, 2), -FI_EAGAIN);
+	CHECK_EQ(fi_trywait(o.fabric, fids + 1, 1), -FI_EAGAIN);
+	CHECK_EQ(fi_eq_read(eq, &event, &entry, sizeof(entry), 0), sizeof(entry));
+	OK(fi_trywait(o.fabric, fids + 1, 1));
+	OK(fi_control(fids[1], FI_GETWAIT, &p.fd));
+	write_event(eq, 2);
+	CHECK_EQ(poll(&p, 1, 1000), 1);
+	OK(fi_recv(o.ep, &got, sizeof(got), NULL, FI_ADDR_UNSPEC, &got));
+	POST(o.cq, fi_inject(o.ep, &word, sizeof(word), self));
+	OBJ_UNTIL(fi_trywait(o.fabric, fids, 1) == -FI_EAGAIN && fi_cq_read(o.cq, &e, 1) == 1, );
+	OBJ_UNTIL(fi_trywait(o.fabric, fids, 1) == 0, );
+	CLOSE(eq);
+	obj_close(&o);
+}
+
+static struct fid_cq *cq_in_set(struct obj *o, struct fid_wait *set)
+{
+	struct fi_cq_attr attr = {
+		.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_SET, .wait_set = set};
+	struct fid_cq *cq;
+	int ret = fi_cq_open(o->domain, &attr, &cq, NULL);
+
+	if (ret && api_other())
+		api_skip("no wait sets");
+	OK(ret);
+	return cq;
+}
+
+/* fi_wait sleeps on queues and counters together; whichever gets something ends it. */
+static void wait_set(struct api *a, enum fi_wait_obj wait)
+{
+	struct fi_wait_attr attr = {.wait_obj = wait};
+	struct fi_cntr_attr cntr_attr = {.wait_obj = FI_WAIT_SET};
+	struct obj o = {0};
+	struct fid_cntr *cntr;
+	struct fid_wait *set;
+	fi_addr_t peer;
+	int got[8];
+
+	obj_domain(&o);
+	OK(fi_wait_open(o.fabric, &attr, &set));
+	o.cq = cq_in_set(&o, set);
+	cntr_attr.wait_set = set;
+	OK(fi_cntr_open(o.domain, &cntr_attr, &cntr, NULL));
+	obj_open(&o);
+	obj_progress(a, o.cq);
+	if (!api_other())
+		FAILS(fi_cq_sread(o.cq, &(struct fi_cq_tagged_entry){0}, 1, NULL, 0));
+	CHECK_EQ(fi_wait(set, 30), -FI_ETIMEDOUT);
+	OK(fi_cntr_add(cntr, 1));
+	if (!api_other())
+		OK(fi_wait(set, 1000));
+	peer = obj_swap(a, o.ep, o.av);
+	for (int n = 0; n < 8; n++) {
+		struct fi_cq_tagged_entry e;
+
+		OK(fi_recv(o.ep, &got[n], sizeof(int), NULL, FI_ADDR_UNSPEC, &got[n]));
+		if (a->rank == n % 2) {
+			obj_sleep_us(3000);
+			POST(o.cq, fi_inject(o.ep, &n, sizeof(n), peer));
+			OK(fi_cancel(&o.ep->fid, &got[n]));
+			CHECK_EQ(obj_error(o.cq).err, FI_ECANCELED);
+			continue;
+		}
+		OBJ_UNTIL(fi_cq_read(o.cq, &e, 1) == 1, CHECK(fi_wait(set, 1000) == 0));
+		CHECK_EQ(got[n], n);
+	}
+	api_meet(a);
+	CLOSE(o.ep);
+	CLOSE(o.cq);
+	CLOSE(cntr);
+	CLOSE(set);
+	o.ep = NULL;
+	o.cq = NULL;
+	obj_close(&o);
+}
+
+static void wait_set_fd(struct api *a)
+{
+	wait_set(a, FI_WAIT_FD);
+}
+
+static void wait_set_unspec(struct api *a)
+{
+	wait_set(a, FI_WAIT_UNSPEC);
+}
+
+static void wait_set_cond(struct api *a)
+{
+	wait_set(a, FI_WAIT_MUTEX_COND);
+}
+
+static void wait_set_yield(struct api *a)
+{
+	wait_set(a, FI_WAIT_YIELD);
+}
+
+/* The descriptor of the set is enough to sleep on everything in it. */
+static void wait_set_native(struct api *a)
+{
+	struct fi_wait_attr attr = {.wait_obj = FI_WAIT_FD};
+	struct pollfd p = {.events = POLLIN};
+	struct obj o = {0};
+	struct fid_wait *set;
+	struct fid_cq *quiet;
+	struct fid *fid;
+	fi_addr_t peer;
+
+	obj_domain(&o);
+	OK(fi_wait_open(o.fabric, &attr, &set));
+	quiet = cq_in_set(&o, set);
+	o.cq = cq_in_set(&o, set);
+	obj_open(&o);
+	fid = &set->fid;
+	OK(fi_control(fid, FI_GETWAIT, &p.fd));
+	obj_progress(a, o.cq);
+	peer = obj_swap(a, o.ep, o.av);
+	for (int n = 0; n < 100; n++) {
+		struct fi_cq_tagged_entry e;
+		int got = -1;
+
+		if (a->rank == 0) {
+			obj_sleep_us((uint64_t)(n % 5) * 500);
+			POST(o.cq, fi_inject(o.ep, &n, sizeof(n), peer));
+			api_meet(a);
+			continue;
+		}
+		OK(fi_recv(o.ep, &got, sizeof(got), NULL, FI_ADDR_UNSPEC, &got));
+		while (fi_cq_read(o.cq, &e, 1) != 1)
+			if (fi_trywait(o.fabric, &fid, 1) == 0)
+				CHECK_EQ(poll(&p, 1, 1000), 1);
+		CHECK_EQ(got, n);
+		api_meet(a);
+	}
+	CLOSE(o.ep);
+	CLOSE(o.cq);
+	CLOSE(quiet);
+	CLOSE(set);
+	o.ep = NULL;
+	o.cq = NULL;
+	obj_close(&o);
+}
+
+/* A poll set drives its members and names those that have something. */
+static void poll_set(struct api *a)
+{
+	struct fi_poll_attr attr = {0};
+	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED};
+	struct obj o = {0};
+	struct fid_cq *other;
+	struct fid_cntr *cntr;
+	struct fid_poll *set;
+	bool cq_seen = false, cntr_seen = false;
+	void *found[4] = {0};
+	fi_addr_t self;
+	int got, word = 5, n;
+
+	(void)a;
+	obj_domain(&o);
+	OK(fi_cq_open(o.domain, &cq_attr, &o.cq, &o));
+	OK(fi_cq_open(o.domain, &cq_attr, &other, &other));
+	OK(fi_cntr_open(o.domain, &(struct fi_cntr_attr){0}, &cntr, &cntr));
+	o.av = obj_av(&o, FI_AV_UNSPEC, 0);
+	o.ep = obj_ep(&o);
+	OK(fi_ep_bind(o.ep, &o.av->fid, 0));
+	OK(fi_ep_bind(o.ep, &o.cq->fid, FI_TRANSMIT | FI_RECV));
+	OK(fi_ep_bind(o.ep, &cntr->fid, FI_RECV));
+	OK(fi_enable(o.ep));
+	OK(fi_poll_open(o.domain, &attr, &set));
+	OK(fi_poll_add(set, &o.cq->fid, 0));
+	OK(fi_poll_add(set, &other->fid, 0));
+	OK(fi_poll_add(set, &cntr->fid, 0));
+	CHECK_EQ(fi_poll(set, found, 4), 0);
+	self = obj_insert_ep(o.av, o.ep);
+	OK(fi_recv(o.ep, &got, sizeof(got), NULL, FI_ADDR_UNSPEC, &got));
+	while (fi_inject(o.ep, &word, sizeof(word), self) == -FI_EAGAIN)
+		fi_poll(set, found, 4);
+	/* Both have something, seen together or one after the other. */
+	OBJ_UNTIL(cq_seen && cntr_seen, n = fi_poll(set, found, 4); for (int i = 0; i < n; i++) {
+		CHECK(found[i] == &o || found[i] == &cntr);
+		*(found[i] == &o ? &cq_seen : &cntr_seen) = true;
+	});
+	/* Nothing was read from the queue; the counter stands where it stood. */
+	CHECK_EQ(fi_poll(set, found, 4), 1);
+	CHECK(found[0] == &o);
+	obj_done(o.cq, &got);
+	OBJ_UNTIL(fi_poll(set, found, 4) == 0, );
+	/* What the application adds is no news to it. */
+	OK(fi_cntr_add(cntr, 3));
+	CHECK_EQ(fi_poll(set, found, 4), 0);
+	OK(fi_poll_del(set, &o.cq->fid, 0));
+	OK(fi_poll_del(set, &other->fid, 0));
+	OK(fi_poll_del(set, &cntr->fid, 0));
+	CLOSE(set);
+	CLOSE(other);
+	CLOSE(o.ep);
+	CLOSE(cntr);
+	o.ep = NULL;
+	obj_close(&o);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct api_case cases[] = {
+		{"eq_events", eq_events, 1, {0}},
+		{"eq_wakes", eq_wakes, 1, {0}},
+		{"trywait_codes", trywait_codes, 1, {0}},
+		{"wait_set_fd", wait_set_fd, 2, {0}},
+		{"wait_set_unspec", wait_set_unspec, 2, {0}},
+		{"wait_set_cond", wait_set_cond, 2, {0}},
+		{"wait_set_yield", wait_set_yield, 2, {0}},
+		{"wait_set_native", wait_set_native, 2, {0}},
+		{"poll_set", poll_set, 1, {0}},
+	};
+
+	return api_main(argc, argv, cases, API_COUNT(cases));
+}

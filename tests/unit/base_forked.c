@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Guarded descriptors are the parent's alone. */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/forked.h"
+
+#define MANY   200
+#define FORKS  50
+#define LIMIT  20 /* seconds a child may take */
+
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+static int guarded(void)
+{
+	int fd = dup(STDERR_FILENO);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(forked_guard(fd), 0);
+	return fd;
+}
+
+/* What a child says of itself: the status it ends with. */
+static int in_child(int (*says)(const int *fds), const int *fds)
+{
+	int status;
+	pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		alarm(LIMIT);
+		_exit(says(fds));
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static int count_open(const int *fds)
+{
+	int count = 0;
+
+	for (int i = 0; fds[i] >= 0; i++)
+		count += is_open(fds[i]);
+	return count;
+}
+
+START_TEST(child_has_none)
+{
+	int fds[MANY + 1];
+
+	for (int i = 0; i < MANY; i++)
+		fds[i] = guarded();
+	fds[MANY] = -1;
+	ck_assert_int_eq(in_child(count_open, fds), 0);
+	ck_assert_int_eq(count_open(fds), MANY);
+	ck_assert_int_eq(in_child(count_open, fds), 0); /* and again */
+	for (int i = 0; i < MANY; i++)
+		forked_close(fds[i]);
+	ck_assert_int_eq(count_open(fds), 0);
+}
+END_TEST
+
+/* A number that was given back and is something else now is left alone. */
+START_TEST(closed_ones_are_forgotten)
+{
+	int fds[3] = {guarded(), -1, -1}, other;
+
+	forked_close(fds[0]);
+	ck_assert(!is_open(fds[0]));
+	other = dup(STDERR_FILENO);
+	ck_assert_int_eq(other, fds[0]); /* the lowest free number */
+	ck_assert_int_eq(in_child(count_open, fds), 1);
+	close(other);
+	fds[0] = guarded(); /* its place in the list is used again */
+	ck_assert_int_eq(in_child(count_open, fds), 0);
+	forked_close(fds[0]);
+}
+END_TEST
+
+/* The end of the parent is seen although a child lives on. */
+START_TEST(peers_see_the_end)
+{
+	int pair[2], hold[2], status;
+	struct pollfd end;
+	pid_t parent;
+	char byte;
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	ck_assert_int_eq(pipe(hold), 0);
+	parent = fork();
+	ck_assert_int_ge(parent, 0);
+	if (parent == 0) {
+		if (forked_guard(pair[1]))
+			_exit(1);
+		if (fork() == 0) { /* lives until the pipe ends */
+			close(hold[1]);
+			alarm(LIMIT);
+			_exit(read(hold[0], &byte, 1) != 0);
+		}
+		_exit(0);
+	}
+	close(pair[1]);
+	close(hold[0]);
+	ck_assert_int_eq(waitpid(parent, &status, 0), parent);
+	ck_assert_int_eq(status, 0);
+	end = (struct pollfd){.fd = pair[0], .events = POLLIN};
+	ck_assert_int_eq(poll(&end, 1, 2000), 1);
+	ck_assert_int_eq(recv(pair[0], &byte, 1, 0), 0);
+	close(pair[0]);
+	close(hold[1]);
+}
+END_TEST
+
+/* In a child the list begins anew: what it guards itself its own children do not get. */
+static int guards_its_own(const int *fds)
+{
+	int own[2] = {dup(STDERR_FILENO), -1};
+
+	if (is_open(fds[0]) && own[0] != fds[0])
+		return 1;
+	if (forked_guard(own[0]))
+		return 2;
+	return in_child(count_open, own) ? 3 : !is_open(own[0]);
+}
+
+START_TEST(children_of_children)
+{
+	int fds[2] = {guarded(), -1};
+
+	ck_assert_int_eq(in_child(guards_its_own, fds), 0);
+	ck_assert(is_open(fds[0]));
+	forked_close(fds[0]);
+}
+END_TEST
+
+static int stop; /* atomic */
+
+static void *guard_and_close(void *arg)
+{
+	(void)arg;
+	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
+		int fd = dup(STDERR_FILENO);
+
+		if (fd < 0 || forked_guard(fd))
+			return &stop;
+		forked_close(fd);
+	}
+	return NULL;
+}
+
+/* fork while another thread is inside: the child must not find the list locked for ever. */
+START_TEST(fork_beside_a_busy_thread)
+{
+	int fds[2] = {guarded(), -1};
+	pthread_t thread;
+	void *failed;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, guard_and_close, NULL), 0);
+	for (int i = 0; i < FORKS; i++)
+		ck_assert_int_eq(in_child(guards_its_own, fds), 0);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+	pthread_join(thread, &failed);
+	ck_assert_ptr_null(failed);
+	forked_close(fds[0]);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("base_forked");
+	TCase *all = tcase_create("forked");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_set_timeout(all, 2 * LIMIT);
+	tcase_add_test(all, child_has_none);
+	tcase_add_test(all, closed_ones_are_forgotten);
+	tcase_add_test(all, peers_see_the_end);
+	tcase_add_test(all, children_of_children);
+	tcase_add_test(all, fork_beside_a_busy_thread);
+	suite_add_tcase(suite, all);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

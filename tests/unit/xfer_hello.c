@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Hellos over a pair of sockets: good ones, and all that a stranger may send instead. */
+#include "fake_link.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "xfer/hello.h"
+
+static int pair[2]; /* the stranger writes to 0 */
+
+static unsigned int count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int count = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+static struct wire_hello good(enum hello_kind kind)
+{
+	struct wire_hello hello = {.magic = WIRE_MAGIC,
+				   .version = WIRE_VERSION,
+				   .size = sizeof(hello),
+				   .kind = kind,
+				   .your_id = 7,
+				   .incarnation = 8,
+				   .name_format = FI_ADDR_STR,
+				   .name = "fi_shm://me"};
+
+	hello.name_len = (uint32_t)strlen(hello.name) + 1;
+	return hello;
+}
+
+/* Sends these bytes with `fds` descriptors. */
+static void say(const void *bytes, size_t len, unsigned int fds)
+{
+	struct iovec iov = {(void *)(uintptr_t)bytes, len};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	char control[CMSG_SPACE(8 * sizeof(int))] = {0};
+	struct cmsghdr *c;
+	int *at;
+
+	if (fds) {
+		msg.msg_control = control;
+		msg.msg_controllen = CMSG_SPACE(fds * sizeof(int));
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(fds * sizeof(int));
+		at = (int *)CMSG_DATA(c);
+		for (unsigned int i = 0; i < fds; i++)
+			at[i] = STDERR_FILENO;
+	}
+	ck_assert_int_eq(sendmsg(pair[0], &msg, 0), len);
+}
+
+/* Said, it is refused with this error and leaves no descriptor behind. */
+static void refused(const void *bytes, size_t len, unsigned int fds, int err)
+{
+	unsigned int before = count_fds();
+	struct wire_hello hello;
+	int fd = -1;
+
+	say(bytes, len, fds);
+	ck_assert_int_eq(hello_recv(pair[1], &hello, &fd), err);
+	ck_assert_uint_eq(count_fds(), before);
+}
+
+static void setup(void)
+{
+	fake_open();
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
+}
+
+static void teardown(void)
+{
+	close(pair[0]);
+	close(pair[1]);
+	fake_shut();
+}
+
+START_TEST(ours_arrives)
+{
+	const struct addr *mine = port_name(fake.port);
+	struct wire_hello hello;
+	struct addr name;
+	int fd = -1;
+
+	ck_assert_int_eq(hello_recv(pair[1], &hello, &fd), 0);
+	ck_assert_int_eq(hello_send(fake.port, pair[0], HELLO_CONNECT, 4711), 0);
+	ck_assert_int_eq(hello_recv(pair[1], &hello, &fd), 1);
+	ck_assert_uint_eq(hello.kind, HELLO_CONNECT);
+	ck_assert_uint_eq(hello.your_id, 4711);
+	ck_assert_uint_eq(hello.incarnation, fake.port->incarnation);
+	ck_assert_ptr_eq((void *)(uintptr_t)hello.probe_addr, &fake.port->probe);
+	ck_assert_uint_eq(hello.probe_value, fake.port->probe);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	ck_assert_int_gt(fcntl(fd, F_GET_SEALS), 0); /* a ring that cannot shrink */
+	close(fd);
+	ck_assert_int_eq(hello_name(&hello, &name), 0);
+	ck_assert(addr_equal(&name, mine));
+	addr_free(&name);
+	ck_assert_int_eq(hello_recv(pair[1], &hello, &fd), 0);
+}
+END_TEST
+
+START_TEST(crossed_brings_no_ring)
+{
+	struct wire_hello hello = good(HELLO_CROSSED);
+	int fd = 99;
+
+	ck_assert_int_eq(hello_send(fake.port, pair[0], HELLO_CROSSED, 0), 0);
+	ck_assert_int_eq(hello_recv(pair[1], &hello, &fd), 1);
+	ck_assert_uint_eq(hello.kind, HELLO_CROSSED);
+	ck_assert_int_eq(fd, -1);
+	hello = good(HELLO_CROSSED);
+	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
+}
+END_TEST
+
+START_TEST(good_ones)
+{
+	for (enum hello_kind kind = HELLO_CONNECT; kind <= HELLO_ACCEPT; kind++) {
+		struct wire_hello hello = good(kind), in;
+		int fd = -1;
+
+		say(&hello, sizeof(hello), 1);
+		ck_assert_int_eq(hello_recv(pair[1], &in, &fd), 1);
+		ck_assert_mem_eq(&in, &hello, sizeof(in));
+		ck_assert_int_ge(fd, 0);
+		close(fd);
+		refused(&hello, sizeof(hello), 0, -FI_EPROTO); /* without a ring */
+		refused(&hello, sizeof(hello), 2, -FI_EPROTO); /* with two */
+		refused(&hello, sizeof(hello), 8, -FI_EPROTO);
+	}
+}
+END_TEST
+
+START_TEST(the_end)
+{
+	struct wire_hello hello;
+	int fd;
+
+	close(pair[0]);
+	ck_assert_int_eq(hello_recv(pair[1], &hello, &fd), -FI_ECONNRESET);
+}
+END_TEST
+
+START_TEST(other_lengths)
+{
+	char longer[sizeof(struct wire_hello) + 1] = {0};
+	struct wire_hello hello = good(HELLO_CONNECT);
+
+	for (size_t len = 1; len < sizeof(hello); len++)
+		refused(&hello, len, 1, -FI_EPROTO);
+	memcpy(longer, &hello, sizeof(hello));
+	refused(longer, sizeof(longer), 1, -FI_EPROTO);
+}
+END_TEST
+
+START_TEST(other_versions)
+{
+	struct wire_hello hello = good(HELLO_CONNECT);
+
+	hello.magic++;
+	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
+	hello.magic = __builtin_bswap32(WIRE_MAGIC); /* the other byte order */
+	hello.version = __builtin_bswap16(WIRE_VERSION);
+	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
+	hello = good(HELLO_CONNECT);
+	hello.version++;
+	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
+	hello = good(HELLO_CONNECT);
+	hello.size--;
+	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
+}
+END_TEST
+
+START_TEST(other_kinds)
+{
+	struct wire_hello hello = good(HELLO_CONNECT);
+
+	hello.kind = 0;
+	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
+	hello.kind = HELLO_CROSSED + 1;
+	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
+	hello.kind = UINT32_MAX;
+	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
+}
+END_TEST
+
+START_TEST(names)
+{
+	struct wire_hello hello = good(HELLO_CONNECT);
+	struct addr name = {0};
+
+	hello.name_len = sizeof(hello.name) + 1;
+	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
+	hello.name_len = UINT32_MAX;
+	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
+	hello = good(HELLO_CONNECT);
+	memset(hello.name, 'x', sizeof(hello.name)); /* without an end */
+	hello.name_len = sizeof(hello.name);
+	ck_assert_int_eq(hello_name(&hello, &name), -FI_EPROTO);
+	hello = good(HELLO_CONNECT);
+	hello.name_format = UINT32_MAX;
+	ck_assert_int_eq(hello_name(&hello, &name), -FI_EPROTO);
+	hello.name_format = FI_SOCKADDR_IN;
+	hello.name_len = 3;
+	ck_assert_int_eq(hello_name(&hello, &name), -FI_EPROTO);
+	hello = good(HELLO_CONNECT);
+	hello.name_len = 0;
+	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
+	ck_assert_uint_eq(name.kind, ADDR_NONE);
+}
+END_TEST
+
+START_TEST(a_full_socket)
+{
+	int err;
+
+	while ((err = hello_send(fake.port, pair[0], HELLO_CONNECT, 1)) == 0)
+		;
+	ck_assert_int_eq(err, -FI_EAGAIN);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("xfer_hello");
+	TCase *all = tcase_create("hello");
+
+	tcase_add_checked_fixture(all, setup, teardown);
+	tcase_add_test(all, ours_arrives);
+	tcase_add_test(all, crossed_brings_no_ring);
+	tcase_add_test(all, good_ones);
+	tcase_add_test(all, the_end);
+	tcase_add_test(all, other_lengths);
+	tcase_add_test(all, other_versions);
+	tcase_add_test(all, other_kinds);
+	tcase_add_test(all, names);
+	tcase_add_test(all, a_full_socket);
+	suite_add_tcase(suite, all);
+	return fake_run(suite);
+}
