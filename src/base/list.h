@@ -10,14 +10,14 @@ struct list {
 	struct list *next, *prev;
 };
 
-#define LIST_ENTRY(node, type, member) ((type *)((char *)(node) - offsetof(type, member)))
+#define LIST_ENTRY(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
 
-#define LIST_EACH(node, head) \
+#define LIST_EACH(node, head)                                                                      \
 	for (struct list *node = (head)->next; node != (head); node = node->next)
 
 /* The body may remove `node`. */
-#define LIST_EACH_SAFE(node, head)                                                          \
-	for (struct list *node = (head)->next, *node##_next = node->next; node != (head); \
+#define LIST_EACH_SAFE(node, head)                                                                 \
+	for (struct list *node = (head)->next, *node##_next = node->next; node != (head);          \
 	     node = node##_next, node##_next = node->next)
 
 static inline void list_init(struct list *head)

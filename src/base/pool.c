@@ -5,7 +5,7 @@
 #include "base/pool.h"
 
 #define CHUNK_ITEMS 64
-#define INDEX_MASK ((1u << POOL_INDEX_BITS) - 1)
+#define INDEX_MASK  ((1u << POOL_INDEX_BITS) - 1)
 
 _Static_assert(sizeof(struct pool_item) == 16, "objects keep the alignment of malloc");
 

@@ -141,5 +141,7 @@ int cntr_arm(struct cntr *c)
 	cntr_turn(c);
 	if (!arm_ports(c, &nap) || (nap && !wait_is_deaf(&c->wait)) || changed(c))
 		return -FI_EAGAIN;
+	if (wait_is_deaf(&c->wait))
+		progress_take_over(c->dom);
 	return 0;
 }

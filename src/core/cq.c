@@ -11,7 +11,7 @@
 #include "core/fid.h"
 
 #define CQ_SIZE_DEFAULT 1024u
-#define CQ_SIZE_MAX (1u << 20) /* asked; it grows past that when it must */
+#define CQ_SIZE_MAX     (1u << 20) /* asked; it grows past that when it must */
 
 bool cq_grow(struct cq *cq)
 {

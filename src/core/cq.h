@@ -39,16 +39,16 @@ struct cq {
 	struct domain *dom;
 	struct cq_slot *ring;
 	uint32_t head, tail; /* count up for ever; tail - head entries wait */
-	uint32_t limit; /* the tail may go up to here before anybody looks at the head */
+	uint32_t limit;      /* the tail may go up to here before anybody looks at the head */
 	uint32_t mask;
 	uint32_t capacity_asked; /* attr.size as granted */
 	enum fi_cq_format format;
 	enum fi_cq_wait_cond wait_cond;
 	struct waiter wait;
 	struct ports ports; /* progressed by a read of the empty queue */
-	int signaled; /* fi_cq_signal came: the next blocking read returns */
-	int ref;      /* atomic: endpoints bound */
-	void *err_data; /* what the last readerr handed out by pointer */
+	int signaled;       /* fi_cq_signal came: the next blocking read returns */
+	int ref;            /* atomic: endpoints bound */
+	void *err_data;     /* what the last readerr handed out by pointer */
 };
 
 static inline struct cq *cq_of(struct fid_cq *fid)

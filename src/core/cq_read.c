@@ -47,7 +47,8 @@ _Static_assert(offsetof(struct cq_slot, context) == offsetof(struct fi_cq_tagged
 _Static_assert(offsetof(struct cq_slot, flags) == offsetof(struct fi_cq_tagged_entry, flags) &&
 		       offsetof(struct cq_slot, len) == offsetof(struct fi_cq_tagged_entry, len) &&
 		       offsetof(struct cq_slot, buf) == offsetof(struct fi_cq_tagged_entry, buf) &&
-		       offsetof(struct cq_slot, data) == offsetof(struct fi_cq_tagged_entry, data) &&
+		       offsetof(struct cq_slot, data) ==
+			       offsetof(struct fi_cq_tagged_entry, data) &&
 		       offsetof(struct cq_slot, tag) == offsetof(struct fi_cq_tagged_entry, tag),
 	       "slot and entry agree");
 
@@ -83,9 +84,8 @@ static ssize_t copy_out(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
 	return n ? (ssize_t)n : -FI_EAGAIN;
 }
 
-static inline __attribute__((always_inline)) ssize_t read_now(struct cq *cq, void *buf,
-							      size_t count, fi_addr_t *src,
-							      bool locked)
+static inline __attribute__((always_inline)) ssize_t
+read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 {
 	ssize_t ret;
 
@@ -201,11 +201,11 @@ int cq_arm(struct cq *cq)
 
 	wait_arm(&cq->wait);
 	wait_drain(&cq->wait);
-	if (wait_is_deaf(&cq->wait))
-		progress_kick(cq->dom);
 	if (can_go_on(cq, 1, true) || !ports_arm(cq->dom, &cq->ports, &nap) ||
 	    (nap && !wait_is_deaf(&cq->wait)) || can_go_on(cq, 1, false))
 		return -FI_EAGAIN;
+	if (wait_is_deaf(&cq->wait))
+		progress_take_over(cq->dom);
 	return 0;
 }
 

@@ -123,8 +123,8 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	err = mr_table_open(dom);
 	if (err)
 		goto free_info;
-	dom->unlocked = attr->threading == FI_THREAD_DOMAIN &&
-			attr->data_progress != FI_PROGRESS_AUTO;
+	dom->unlocked =
+		attr->threading == FI_THREAD_DOMAIN && attr->data_progress != FI_PROGRESS_AUTO;
 	dom->fid.fid.fclass = FI_CLASS_DOMAIN;
 	dom->fid.fid.context = context;
 	dom->fid.fid.ops = &domain_fi_ops;

@@ -22,14 +22,14 @@ struct domain {
 	struct fabric *fabric;
 	struct fi_info *info; /* what it was opened with, our copy */
 	struct lock lock;
-	bool unlocked;       /* one thread at a time by promise of the application: data calls skip
+	bool unlocked;     /* one thread at a time by promise of the application: data calls skip
 	                        the lock */
-	struct list ports;   /* struct port.in_domain: every enabled address */
+	struct list ports; /* struct port.in_domain: every enabled address */
 	struct mr_table *mrs;
-	struct eq *eq;          /* bound for asynchronous events, or NULL */
-	uint64_t eq_flags;      /* FI_REG_MR */
-	int ref;                /* atomic: children */
-	unsigned int turns;     /* counts progress made by the application, read by the thread */
+	struct eq *eq;           /* bound for asynchronous events, or NULL */
+	uint64_t eq_flags;       /* FI_REG_MR */
+	int ref;                 /* atomic: children */
+	unsigned int turns;      /* counts progress made by the application, read by the thread */
 	struct progress *thread; /* automatic progress, or NULL */
 };
 
@@ -51,8 +51,10 @@ int domain_open2(struct fid_fabric *fabric, struct fi_info *info, struct fid_dom
 /* Starts the thread of automatic progress if there is none yet. 0 or a negative error. */
 int progress_start(struct domain *dom);
 void progress_stop(struct domain *dom);
-/* An application thread is about to sleep on something only the thread can wake it from. */
+/* The thread looks at the ports at once. */
 void progress_kick(struct domain *dom);
+/* An application thread is about to sleep on something only the thread can wake it from. */
+void progress_take_over(struct domain *dom);
 /* A new port's descriptor wakes the thread, if there is one. Domain locked. */
 void progress_watch(struct domain *dom, int fd);
 

@@ -11,10 +11,9 @@
 
 /* Events a counter may be bound for, in the order of struct ep.cntrs. */
 static const uint64_t events_bound[] = {FI_SEND,  FI_RECV,        FI_READ,
-				       FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE};
-#define CNTR_EVENTS (sizeof(events_bound) / sizeof(events_bound[0]))
-#define CNTR_EVENT_FLAGS \
-	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+					FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE};
+#define CNTR_EVENTS      (sizeof(events_bound) / sizeof(events_bound[0]))
+#define CNTR_EVENT_FLAGS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 
 static struct fi_ops ep_fi_ops = {
 	.size = sizeof(struct fi_ops),
@@ -271,8 +270,8 @@ int ep_close(struct fid *fid)
 	lock_give(&ep->dom->lock);
 	put_bindings(ep);
 	if (ep->base != ep) {
-		struct ep **slot = ep->fid.fid.fclass == FI_CLASS_TX_CTX ? ep->base->tx_ctx
-									 : ep->base->rx_ctx;
+		struct ep **slot =
+			ep->fid.fid.fclass == FI_CLASS_TX_CTX ? ep->base->tx_ctx : ep->base->rx_ctx;
 		slot[ep->index] = NULL;
 		ref_put(&ep->base->ref);
 	}

@@ -26,19 +26,19 @@ struct ep {
 	struct domain *dom;
 	struct port *port;
 	struct cq *tx_cq;
-	struct cntr *tx_cntr; /* FI_SEND */
-	uint64_t tx_flags;    /* of sends without flags of their own */
+	struct cntr *tx_cntr;  /* FI_SEND */
+	uint64_t tx_flags;     /* of sends without flags of their own */
 	uint64_t tx_msg_flags; /* added to the flags of ...msg calls */
-	uint64_t addr_mask;   /* strips the receive context off a fi_addr_t */
-	uint64_t rx_shift;    /* ... and where it is */
+	uint64_t addr_mask;    /* strips the receive context off a fi_addr_t */
+	uint64_t rx_shift;     /* ... and where it is */
 	uint64_t rx_index_mask;
 	size_t inject_max;
-	size_t tx_size; /* operations that may wait for a connection */
-	struct rx *rx; /* where receives are posted, or NULL */
+	size_t tx_size;        /* operations that may wait for a connection */
+	struct rx *rx;         /* where receives are posted, or NULL */
 	uint64_t rx_flags;     /* of receives without flags of their own */
 	uint64_t rx_msg_flags; /* added to the flags of ...msg calls */
 	/* The rest. */
-	struct ep *base;   /* what an alias is an alias of, or a context belongs to; else self */
+	struct ep *base; /* what an alias is an alias of, or a context belongs to; else self */
 	struct fi_info *info;
 	struct av *av;
 	struct eq *eq;
@@ -46,15 +46,15 @@ struct ep {
 	struct cntr *cntrs[6]; /* by event: SEND RECV READ WRITE REMOTE_READ REMOTE_WRITE */
 	struct ep *srx;        /* FI_CLASS_SRX_CTX bound */
 	struct stx *stx;
-	struct rx *own_rx;     /* ours to close */
+	struct rx *own_rx;                     /* ours to close */
 	uint64_t tx_bind_flags, rx_bind_flags; /* FI_SELECTIVE_COMPLETION */
 	uint64_t tx_op_flags, rx_op_flags;     /* defaults as the application set them */
 	bool enabled;
 	bool is_alias;
 	struct entry_tables *tables; /* what fid.msg and fid.tagged point at once enabled */
-	struct list aliases; /* struct ep.in_aliases */
+	struct list aliases;         /* struct ep.in_aliases */
 	struct list in_aliases;
-	unsigned int index;    /* of a transmit or receive context */
+	unsigned int index;           /* of a transmit or receive context */
 	struct ep **tx_ctx, **rx_ctx; /* of a scalable endpoint */
 	unsigned int tx_count, rx_count;
 	size_t cm_data_size, min_multi_recv;
@@ -101,8 +101,7 @@ int sep_tx_context(struct fid_ep *sep, int idx, struct fi_tx_attr *attr, struct 
 		   void *context);
 int sep_rx_context(struct fid_ep *sep, int idx, struct fi_rx_attr *attr, struct fid_ep **ep,
 		   void *context);
-int srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **ep,
-	     void *context);
+int srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **ep, void *context);
 int stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
 	     void *context);
 

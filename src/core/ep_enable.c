@@ -7,8 +7,8 @@
 #include "core/ep.h"
 #include "xfer/xfer.h"
 
-#define OP_FLAGS                                                                            \
-	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |            \
+#define OP_FLAGS                                                                                   \
+	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                   \
 	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_MULTI_RECV | FI_MORE | FI_FENCE)
 
 static bool sends(const struct ep *ep)
@@ -16,7 +16,8 @@ static bool sends(const struct ep *ep)
 	size_t fclass = ep->fid.fid.fclass;
 
 	return fclass == FI_CLASS_TX_CTX ||
-	       (fclass == FI_CLASS_EP && !(ep->info->caps & FI_RECV && !(ep->info->caps & FI_SEND)));
+	       (fclass == FI_CLASS_EP &&
+		!(ep->info->caps & FI_RECV && !(ep->info->caps & FI_SEND)));
 }
 
 static bool receives(const struct ep *ep)
@@ -24,7 +25,8 @@ static bool receives(const struct ep *ep)
 	size_t fclass = ep->fid.fid.fclass;
 
 	return fclass == FI_CLASS_RX_CTX || fclass == FI_CLASS_SRX_CTX ||
-	       (fclass == FI_CLASS_EP && !(ep->info->caps & FI_SEND && !(ep->info->caps & FI_RECV)));
+	       (fclass == FI_CLASS_EP &&
+		!(ep->info->caps & FI_SEND && !(ep->info->caps & FI_RECV)));
 }
 
 /*

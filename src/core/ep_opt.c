@@ -80,7 +80,8 @@ int ep_alias(struct ep *ep, struct fi_alias *arg)
 
 	if (!arg || ep->is_alias || !(arg->flags & (FI_TRANSMIT | FI_RECV)) ||
 	    (arg->flags & FI_TRANSMIT && arg->flags & FI_RECV)) {
-		LOG_WARN(LOG_EP_CTRL, "alias with flags %#llx: FI_TRANSMIT or FI_RECV has to be set",
+		LOG_WARN(LOG_EP_CTRL,
+			 "alias with flags %#llx: FI_TRANSMIT or FI_RECV has to be set",
 			 arg ? (unsigned long long)arg->flags : 0);
 		return -FI_EINVAL;
 	}
@@ -107,7 +108,7 @@ int ep_alias(struct ep *ep, struct fi_alias *arg)
 
 void ep_refresh_aliases(struct ep *ep)
 {
-	LIST_EACH(node, &ep->aliases) {
+	LIST_EACH (node, &ep->aliases) {
 		struct ep *alias = LIST_ENTRY(node, struct ep, in_aliases);
 
 		copy_state(alias, ep);

@@ -15,14 +15,14 @@ struct mr {
 	struct domain *dom;
 	uint64_t access; /* FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE */
 	uint64_t flags;
-	uint64_t offset;  /* what a remote address of the region's first byte is */
-	size_t length;    /* bytes of all segments together */
+	uint64_t offset; /* what a remote address of the region's first byte is */
+	size_t length;   /* bytes of all segments together */
 	size_t iov_count;
 	struct iovec *iov;
-	bool enabled;     /* FI_MR_ENDPOINT: only after fi_mr_enable */
-	struct cntr *cntr;  /* FI_REMOTE_WRITE (and READ) events, or NULL */
+	bool enabled;      /* FI_MR_ENDPOINT: only after fi_mr_enable */
+	struct cntr *cntr; /* FI_REMOTE_WRITE (and READ) events, or NULL */
 	uint64_t cntr_flags;
-	struct fid_ep *ep;  /* bound with FI_MR_ENDPOINT, or NULL */
+	struct fid_ep *ep; /* bound with FI_MR_ENDPOINT, or NULL */
 };
 
 /* fi_ops_mr of the domain. */

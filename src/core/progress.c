@@ -20,7 +20,7 @@
 #include "xfer/xfer.h"
 
 #define LOOK_IN_MS 10 /* while the application polls */
-#define NAP_MS 1      /* while something waits for room at a peer */
+#define NAP_MS     1  /* while something waits for room at a peer */
 
 struct progress {
 	struct domain *dom;
@@ -28,6 +28,7 @@ struct progress {
 	int epfd; /* ports and kickfd */
 	int kickfd;
 	int stop; /* atomic */
+	int alone; /* atomic: the application goes to sleep, what it polled before is no sign of life */
 };
 
 /* How long to sleep in ms; -1: until something comes; 0: do not. Domain locked. */
@@ -36,6 +37,8 @@ static int plan(struct progress *p, unsigned int *seen)
 	struct domain *dom = p->dom;
 	int timeout = -1;
 
+	if (__atomic_exchange_n(&p->alone, 0, __ATOMIC_RELAXED))
+		*seen = dom->turns;
 	if (xfer_turn(dom))
 		return 0;
 	if (dom->turns != *seen) {
@@ -92,8 +95,9 @@ int progress_start(struct domain *dom)
 	if (dom->thread)
 		return 0;
 	if (dom->unlocked && ref_busy(&dom->ref)) {
-		LOG_WARN(LOG_DOMAIN, "automatic progress needs the lock that FI_THREAD_DOMAIN left out: "
-				     "ask for another threading level");
+		LOG_WARN(LOG_DOMAIN,
+			 "automatic progress needs the lock that FI_THREAD_DOMAIN left out: "
+			 "ask for another threading level");
 		return -FI_EOPNOTSUPP;
 	}
 	p = calloc(1, sizeof(*p));
@@ -138,6 +142,14 @@ void progress_kick(struct domain *dom)
 {
 	if (dom->thread)
 		eventfd_write(dom->thread->kickfd, 1);
+}
+
+void progress_take_over(struct domain *dom)
+{
+	if (!dom->thread)
+		return;
+	__atomic_store_n(&dom->thread->alone, 1, __ATOMIC_RELAXED);
+	progress_kick(dom);
 }
 
 void progress_stop(struct domain *dom)

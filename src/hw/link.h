@@ -63,7 +63,7 @@ struct link {
 /* What the engine learned about the other side before it asks for a link. */
 struct link_peer {
 	const struct wire_hello *hello; /* checked */
-	uint32_t id; /* how our own packets name this peer: pool id */
+	uint32_t id;                    /* how our own packets name this peer: pool id */
 	int fd;    /* the descriptor that came with the hello; the callee takes it */
 	int sock;  /* bootstrap socket, open as long as the link: one byte on it wakes the peer */
 	pid_t pid; /* as the kernel tells; 0 when it is not visible from here */

@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_MAGIC 0x54464557u /* "WEFT"; reads differently in the other byte order */
-#define WIRE_VERSION 1
+#define WIRE_MAGIC    0x54464557u /* "WEFT"; reads differently in the other byte order */
+#define WIRE_VERSION  1
 #define WIRE_NAME_MAX 96 /* bytes of an address string, with its terminator */
-#define WIRE_IOV_MAX 16  /* segments an offer may name */
+#define WIRE_IOV_MAX  16 /* segments an offer may name */
 
 /* What a packet is. */
 enum wire_op {
@@ -26,13 +26,13 @@ enum wire_op {
 };
 
 /* Flags of a packet. */
-#define WIRE_TAGGED 0x01u
-#define WIRE_DATA 0x02u        /* remote CQ data present */
-#define WIRE_ACK_MATCH 0x04u   /* answer with WIRE_FIN when matched */
+#define WIRE_TAGGED      0x01u
+#define WIRE_DATA        0x02u /* remote CQ data present */
+#define WIRE_ACK_MATCH   0x04u /* answer with WIRE_FIN when matched */
 #define WIRE_ACK_DELIVER 0x08u /* answer with WIRE_FIN when placed */
 
 /* The first word of a packet: op, flags, receive context, request id. */
-#define WIRE_HEAD(op, flags, rx, id)                                                     \
+#define WIRE_HEAD(op, flags, rx, id)                                                               \
 	((uint64_t)(op) | (uint64_t)(flags) << 8 | (uint64_t)(rx) << 16 | (uint64_t)(id) << 32)
 
 static inline unsigned int wire_op(uint64_t head)
@@ -71,9 +71,9 @@ struct wire_offer {
 struct wire_hello {
 	uint32_t magic;
 	uint16_t version;
-	uint16_t size; /* of this struct */
-	uint32_t kind; /* enum hello_kind */
-	uint32_t your_id; /* how packets to me must name you */
+	uint16_t size;        /* of this struct */
+	uint32_t kind;        /* enum hello_kind */
+	uint32_t your_id;     /* how packets to me must name you */
 	uint64_t incarnation; /* of the sender's endpoint, never the same again */
 	uint64_t probe_addr;  /* a word of the sender's memory to try a direct fetch on */
 	uint64_t probe_value; /* what it holds */
@@ -90,7 +90,7 @@ enum hello_kind {
 
 /* After the hellos the bootstrap socket carries single bytes. */
 #define BOOT_WAKE 'w' /* look at your ring */
-#define BOOT_BYE 'b'  /* the endpoint is being closed in good order */
+#define BOOT_BYE  'b' /* the endpoint is being closed in good order */
 
 _Static_assert(sizeof(struct wire_segment) == 16, "layout of a segment");
 _Static_assert(offsetof(struct wire_offer, segment) == 16, "layout of an offer");

@@ -13,10 +13,7 @@
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -25,11 +22,13 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "xfer/hello.h"
+#include "xfer/listen.h"
 
 #define EVENTS_PER_POLL 32
-#define STRANGERS_MAX 64
-#define STRANGER_MS 5000 /* a stranger who says nothing is shown the door */
-#define CROSSED_MS 30000
+#define STRANGERS_MAX   64
+#define STRANGER_MS     5000 /* a stranger who says nothing is shown the door */
+#define CROWDED_MS      200  /* or after this, when others wait outside */
+#define CROSSED_MS      30000
 
 /* What an event's data says, above the id of the object. */
 enum source { SOURCE_LISTEN, SOURCE_STRANGER, SOURCE_PEER };
@@ -38,7 +37,7 @@ struct stranger {
 	struct list link; /* port->strangers */
 	int sock;
 	pid_t pid;
-	uint64_t deadline; /* ms */
+	uint64_t since; /* ms */
 };
 
 _Static_assert(sizeof(struct stranger) <= CONN_STRANGER_SIZE, "port.c makes room for it");
@@ -52,103 +51,15 @@ static int watch(struct port *port, int fd, enum source source, uint32_t id)
 	return 0;
 }
 
-/* "\0weft/ip/PORT" or "\0weft/NAME": gone with the process, never in a file system. */
-static socklen_t abstract_name(struct sockaddr_un *un, const struct addr *key)
-{
-	int len;
-
-	memset(un, 0, sizeof(*un));
-	un->sun_family = AF_UNIX;
-	if (key->kind == ADDR_STR)
-		len = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "weft/%s", key->str);
-	else
-		len = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "weft/ip/%u", key->port);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
-}
-
-static int try_bind(struct port *port)
-{
-	struct addr key = peer_key(&port->name);
-	struct sockaddr_un un;
-	socklen_t len = abstract_name(&un, &key);
-
-	return bind(port->listen, (struct sockaddr *)&un, len) ? -errno : 0;
-}
-
-/* Any free number of the dynamic range. */
-static int bind_any_port(struct port *port)
-{
-	uint16_t start;
-	int err = -FI_EADDRINUSE;
-
-	if (getrandom(&start, sizeof(start), 0) != sizeof(start))
-		return -FI_EIO;
-	for (unsigned int i = 0; i < 16384 && err == -FI_EADDRINUSE; i++) {
-		port->name.port = (uint16_t)(49152 + (start + i) % 16384);
-		err = try_bind(port);
-	}
-	return err;
-}
-
-/* "fi_shm://PID" names a process; its further endpoints are told apart by a number. */
-static int bind_next_name(struct port *port)
-{
-	char *stem = port->name.str, name[ADDR_STR_MAX];
-	int err = -FI_EADDRINUSE;
-
-	for (unsigned int i = 1; i < 65536 && err == -FI_EADDRINUSE; i++) {
-		struct addr next = {.kind = ADDR_STR, .str = name};
-
-		if (snprintf(name, sizeof(name), "%s:%u", stem, i) >= (int)sizeof(name))
-			return -FI_EADDRINUSE;
-		port->name = next;
-		err = try_bind(port);
-		port->name.str = stem;
-		if (!err) {
-			addr_free(&port->name);
-			err = addr_dup(&port->name, &next);
-		}
-	}
-	return err;
-}
-
-static int bind_name(struct port *port)
-{
-	int err;
-
-	if (port->name.kind != ADDR_STR && port->name.port == 0)
-		return bind_any_port(port);
-	err = try_bind(port);
-	if (err == -FI_EADDRINUSE && port->name.kind == ADDR_STR &&
-	    !strncmp(port->name.str, "fi_shm://", 9))
-		err = bind_next_name(port);
-	return err;
-}
-
 int conn_listen(struct port *port)
 {
-	char text[ADDR_STR_MAX + 32];
-	int err;
+	int err = listen_open(port);
 
-	port->listen = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (port->listen < 0)
-		return -errno;
-	err = forked_guard(port->listen);
-	if (!err)
-		err = bind_name(port);
-	if (!err && listen(port->listen, SOMAXCONN))
-		err = -errno;
-	if (!err)
-		err = watch(port, port->listen, SOURCE_LISTEN, 0);
-	if (err) {
-		addr_print(&port->name, text, sizeof(text));
-		LOG_WARN(LOG_EP_CTRL, "cannot listen on %s: %s", text, fi_strerror(-err));
+	if (!err && (err = watch(port, port->listen, SOURCE_LISTEN, 0))) {
 		forked_close(port->listen);
 		port->listen = -1;
-		return err;
 	}
-	port->key = peer_key(&port->name);
-	return 0;
+	return err;
 }
 
 /* Makes the peer's link of what its hello brought; takes `fd`. */
@@ -217,7 +128,7 @@ close_pair:
 static int open_connection(struct peer *peer)
 {
 	struct sockaddr_un un;
-	socklen_t len = abstract_name(&un, &peer->key);
+	socklen_t len = listen_name(&un, &peer->key);
 	int err, sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (sock < 0)
@@ -329,9 +240,37 @@ refuse:
 	forked_close(sock);
 }
 
+static void stranger_free(struct port *port, struct stranger *s)
+{
+	list_remove(&s->link);
+	pool_put(&port->stranger_pool, s);
+	port->stranger_count--;
+	port->handshakes--;
+}
+
+static void show_door(struct port *port, struct stranger *s, uint64_t now)
+{
+	LOG_WARN(LOG_EP_CTRL, "process %d connected and said nothing for %u ms: closed",
+		 (int)s->pid, (unsigned int)(now - s->since));
+	forked_close(s->sock);
+	stranger_free(port, s);
+}
+
+/* Silent strangers must not keep those outside who have something to say. */
+static bool make_room(struct port *port)
+{
+	struct stranger *oldest = LIST_ENTRY(port->strangers.next, struct stranger, link);
+	uint64_t now = clock_coarse_ms();
+
+	if (now - oldest->since < CROWDED_MS)
+		return false;
+	show_door(port, oldest, now);
+	return true;
+}
+
 static void accept_strangers(struct port *port)
 {
-	while (port->stranger_count < STRANGERS_MAX) {
+	while (port->stranger_count < STRANGERS_MAX || make_room(port)) {
 		int sock = accept4(port->listen, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		struct stranger *s = sock < 0 ? NULL : pool_get(&port->stranger_pool);
 		pid_t pid;
@@ -346,20 +285,11 @@ static void accept_strangers(struct port *port)
 			forked_close(sock);
 			continue;
 		}
-		*s = (struct stranger){
-			.sock = sock, .pid = pid, .deadline = clock_coarse_ms() + STRANGER_MS};
+		*s = (struct stranger){.sock = sock, .pid = pid, .since = clock_coarse_ms()};
 		list_push(&port->strangers, &s->link);
 		port->stranger_count++;
 		port->handshakes++;
 	}
-}
-
-static void stranger_free(struct port *port, struct stranger *s)
-{
-	list_remove(&s->link);
-	pool_put(&port->stranger_pool, s);
-	port->stranger_count--;
-	port->handshakes--;
 }
 
 static void stranger_event(struct port *port, struct stranger *s)
@@ -451,17 +381,13 @@ static void expire(struct port *port)
 {
 	uint64_t now = clock_coarse_ms();
 
-	LIST_EACH_SAFE(node, &port->strangers) {
+	LIST_EACH_SAFE (node, &port->strangers) {
 		struct stranger *s = LIST_ENTRY(node, struct stranger, link);
 
-		if (now < s->deadline)
-			continue;
-		LOG_WARN(LOG_EP_CTRL, "process %d connected and said nothing for %d ms: closed",
-			 (int)s->pid, STRANGER_MS);
-		forked_close(s->sock);
-		stranger_free(port, s);
+		if (now - s->since >= STRANGER_MS)
+			show_door(port, s, now);
 	}
-	LIST_EACH_SAFE(node, &port->peers_list) {
+	LIST_EACH_SAFE (node, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
 
 		if (peer->state == PEER_CROSSED && now >= peer->deadline)
@@ -487,7 +413,7 @@ void conn_close(struct port *port)
 {
 	struct list *node;
 
-	LIST_EACH_SAFE(at, &port->peers_list) {
+	LIST_EACH_SAFE (at, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(at, struct peer, in_port);
 
 		if (peer->state == PEER_CONNECTED)

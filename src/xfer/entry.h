@@ -15,9 +15,9 @@
 /* What keeps an operation off the fast road, whatever its size. */
 #define TX_SLOW (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE | FI_TRIGGER)
 
-#define MSG_HEAD WIRE_HEAD(WIRE_MSG, 0, 0, 0)
+#define MSG_HEAD    WIRE_HEAD(WIRE_MSG, 0, 0, 0)
 #define TAGGED_HEAD WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0)
-#define DATA_HEAD WIRE_HEAD(0, WIRE_DATA, 0, 0)
+#define DATA_HEAD   WIRE_HEAD(0, WIRE_DATA, 0, 0)
 
 /* Off the fast road, with the lock it took. */
 static __attribute__((noinline, cold)) ssize_t post_slow(struct ep *ep, struct xfer x)
@@ -151,13 +151,14 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 {
 	struct ep *ep = ep_of(fid);
 
-	return post_iov(ep,
-			(struct xfer){.head = MSG_HEAD | (flags & FI_REMOTE_CQ_DATA ? DATA_HEAD : 0),
-				      .flags = FI_MSG | FI_SEND,
-				      .data = msg->data,
-				      .context = msg->context,
-				      .addr = msg->addr},
-			flags | ep->tx_msg_flags, msg->msg_iov, msg->iov_count);
+	return post_iov(
+		ep,
+		(struct xfer){.head = MSG_HEAD | (flags & FI_REMOTE_CQ_DATA ? DATA_HEAD : 0),
+			      .flags = FI_MSG | FI_SEND,
+			      .data = msg->data,
+			      .context = msg->context,
+			      .addr = msg->addr},
+		flags | ep->tx_msg_flags, msg->msg_iov, msg->iov_count);
 }
 
 static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#define ENTRY_LOCK(dom) lock_take(&(dom)->lock)
+#define ENTRY_LOCK(dom)   lock_take(&(dom)->lock)
 #define ENTRY_UNLOCK(dom) lock_give(&(dom)->lock)
-#define ENTRY_TABLE entry_mt
+#define ENTRY_TABLE       entry_mt
 #include "xfer/entry.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#define ENTRY_LOCK(dom) ((void)(dom))
+#define ENTRY_LOCK(dom)   ((void)(dom))
 #define ENTRY_UNLOCK(dom) ((void)(dom))
-#define ENTRY_TABLE entry_st
+#define ENTRY_TABLE       entry_st
 #include "xfer/entry.h"

@@ -109,10 +109,9 @@ int hello_recv(int sock, struct wire_hello *hello, int *fd)
 
 	if (len < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	if (len == 0)
-		return -FI_ECONNRESET;
+	/* Even an empty message may bring descriptors. */
 	*fd = received_fd(&msg);
-	ret = check(hello, len, *fd);
+	ret = len ? check(hello, len, *fd) : -FI_ECONNRESET;
 	if (ret < 0 && *fd >= 0)
 		close(*fd);
 	return ret;

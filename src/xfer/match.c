@@ -55,6 +55,9 @@ void xfer_rx_close(struct rx *rx)
 	free(rx);
 }
 
+/* Flags that make a receive call more than that. */
+#define SPECIAL (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV)
+
 static inline bool fits(fi_addr_t want, fi_addr_t src, uint64_t differing, uint64_t ignore)
 {
 	return (want == FI_ADDR_UNSPEC || want == src) && !(differing & ~ignore);
@@ -63,7 +66,7 @@ static inline bool fits(fi_addr_t want, fi_addr_t src, uint64_t differing, uint6
 /* The oldest receive for a message; it stays on its list. */
 static struct recv *find_posted(struct rx *rx, bool tagged, fi_addr_t src, uint64_t tag)
 {
-	LIST_EACH(node, &rx->q->posted[tagged]) {
+	LIST_EACH (node, &rx->q->posted[tagged]) {
 		struct recv *r = LIST_ENTRY(node, struct recv, link);
 
 		if (fits(r->src, src, r->tag ^ tag, r->ignore))
@@ -74,7 +77,7 @@ static struct recv *find_posted(struct rx *rx, bool tagged, fi_addr_t src, uint6
 
 struct unexpected *rx_unexpected(struct rx *rx, bool tagged, const struct recv_args *args)
 {
-	LIST_EACH(node, &rx->unexpected[tagged]) {
+	LIST_EACH (node, &rx->unexpected[tagged]) {
 		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
 		fi_addr_t src = u->peer ? peer_addr(u->peer) : u->src;
 
@@ -84,9 +87,10 @@ struct unexpected *rx_unexpected(struct rx *rx, bool tagged, const struct recv_a
 	return NULL;
 }
 
-void rx_message(struct rx *rx, struct peer *peer, const struct packet *p)
+/* Anything but a whole message for a receive that takes it in one segment. */
+static __attribute__((noinline)) void message_slow(struct rx *rx, struct recv *r, struct peer *peer,
+						   const struct packet *p)
 {
-	bool tagged = wire_flags(p->head) & WIRE_TAGGED;
 	struct message m = {.peer = peer,
 			    .src = peer_addr(peer),
 			    .head = p->head,
@@ -94,12 +98,20 @@ void rx_message(struct rx *rx, struct peer *peer, const struct packet *p)
 			    .data = p->data,
 			    .len = p->len,
 			    .payload = p->payload};
-	struct recv *r = find_posted(rx, tagged, m.src, m.tag);
 
 	if (r)
 		rx_accept(rx, r, &m);
 	else
 		rx_store(rx, &m, p->len);
+}
+
+void rx_message(struct rx *rx, struct peer *peer, const struct packet *p)
+{
+	bool tagged = wire_flags(p->head) & WIRE_TAGGED;
+	struct recv *r = find_posted(rx, tagged, peer_addr(peer), p->tag);
+
+	if (__builtin_expect(!r || !rx_place(rx, r, peer, p), 0))
+		message_slow(rx, r, peer, p);
 }
 
 struct recv *rx_recv_new(struct rx *rx, const struct recv_args *args)
@@ -179,36 +191,55 @@ static inline fi_addr_t only_from(const struct rx *rx, bool tagged, fi_addr_t sr
 	return rx->caps & able && src != FI_ADDR_UNSPEC ? src & rx->addr_mask : FI_ADDR_UNSPEC;
 }
 
-int rx_post(struct rx *rx, struct port *port, bool tagged, const struct recv_args *args)
+/* What is more than a receive to be met by the next message. */
+static __attribute__((noinline)) int post_special(struct rx *rx, struct port *port, bool tagged,
+						  const struct recv_args *args)
 {
 	struct recv_args a = *args;
+	struct recv *r;
+
+	a.src = only_from(rx, tagged, a.src);
+	if (a.flags & FI_PEEK)
+		return rx_peek(rx, port, tagged, &a);
+	if (a.flags & (FI_CLAIM | FI_DISCARD))
+		return rx_claimed(rx, tagged, &a);
+	if (a.iov_count != 1)
+		return -FI_EINVAL;
+	r = rx_recv_new(rx, &a);
+	return r ? post_multi(rx, tagged, r, &a) : -FI_ENOMEM;
+}
+
+int rx_post(struct rx *rx, struct port *port, bool tagged, const struct recv_args *args)
+{
 	struct unexpected *u;
 	struct recv *r;
 
-	if (a.iov_count > RX_IOV_MAX || (a.iov_count && !a.iov) ||
-	    (a.flags & FI_MULTI_RECV && a.iov_count != 1))
+	if (__builtin_expect(args->iov_count > RX_IOV_MAX || (args->iov_count && !args->iov), 0))
 		return -FI_EINVAL;
-	a.src = only_from(rx, tagged, a.src);
-	if (a.flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))
-		return a.flags & FI_PEEK ? rx_peek(rx, port, tagged, &a)
-					 : rx_claimed(rx, tagged, &a);
-	r = rx_recv_new(rx, &a);
-	if (!r)
+	if (__builtin_expect((args->flags & SPECIAL) != 0, 0))
+		return post_special(rx, port, tagged, args);
+	r = rx_recv_new(rx, args);
+	if (__builtin_expect(!r, 0))
 		return -FI_ENOMEM;
-	if (a.flags & FI_MULTI_RECV)
-		return post_multi(rx, tagged, r, &a);
-	u = list_empty(&rx->unexpected[tagged]) ? NULL : rx_unexpected(rx, tagged, &a);
-	if (u)
-		accept_unexpected(rx, r, u);
-	else
-		list_push(&rx->posted[tagged], &r->link);
+	r->src = only_from(rx, tagged, args->src);
+	if (__builtin_expect(!list_empty(&rx->unexpected[tagged]), 0)) {
+		struct recv_args a = *args;
+
+		a.src = r->src;
+		u = rx_unexpected(rx, tagged, &a);
+		if (u) {
+			accept_unexpected(rx, r, u);
+			return 0;
+		}
+	}
+	list_push(&rx->posted[tagged], &r->link);
 	return 0;
 }
 
 int rx_cancel(struct rx *rx, void *context)
 {
 	for (int tagged = 0; tagged < 2; tagged++)
-		LIST_EACH(node, &rx->posted[tagged]) {
+		LIST_EACH (node, &rx->posted[tagged]) {
 			struct recv *r = LIST_ENTRY(node, struct recv, link);
 
 			if (r->context == context) {
@@ -223,7 +254,7 @@ int rx_cancel(struct rx *rx, void *context)
 void rx_fail_directed(struct rx *rx, fi_addr_t src, int err)
 {
 	for (int tagged = 0; tagged < 2; tagged++)
-		LIST_EACH_SAFE(node, &rx->q->posted[tagged]) {
+		LIST_EACH_SAFE (node, &rx->q->posted[tagged]) {
 			struct recv *r = LIST_ENTRY(node, struct recv, link);
 
 			if (r->src == src && src != FI_ADDR_UNSPEC)

@@ -36,9 +36,7 @@ static const struct link_ops full_ops = {
 };
 
 struct link peer_full_link = {.ops = &full_ops};
-struct peer peer_nobody = {.link = &peer_full_link,
-			   .addr = FI_ADDR_NOTAVAIL,
-			   .sock = -1};
+struct peer peer_nobody = {.link = &peer_full_link, .addr = FI_ADDR_NOTAVAIL, .sock = -1};
 
 struct addr peer_key(const struct addr *name)
 {
@@ -56,7 +54,7 @@ struct addr peer_key(const struct addr *name)
 
 static struct peer *find_key(struct port *port, const struct addr *key)
 {
-	LIST_EACH(node, &port->peers_list) {
+	LIST_EACH (node, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
 
 		if (addr_equal(&peer->key, key))

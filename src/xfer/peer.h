@@ -19,29 +19,29 @@ enum peer_state {
 };
 
 struct peer {
-	struct link *link;  /* never NULL: a link without room unless messages may go out now */
-	struct link *real;  /* the transport's link, or NULL */
-	fi_addr_t addr;     /* entry of the address vector, or FI_ADDR_NOTAVAIL */
+	struct link *link; /* never NULL: a link without room unless messages may go out now */
+	struct link *real; /* the transport's link, or NULL */
+	fi_addr_t addr;    /* entry of the address vector, or FI_ADDR_NOTAVAIL */
 	struct port *port;
 	enum peer_state state;
-	bool held;          /* it asked us to send no more messages */
-	bool holding;       /* we asked it */
+	bool held;    /* it asked us to send no more messages */
+	bool holding; /* we asked it */
 	bool said_bye;
-	int sock;           /* bootstrap socket, or -1 */
-	int wake;           /* where its link sends wake-ups: sock, or a pair's end for ourselves */
-	unsigned int hw;    /* which of port_transports the link is of */
+	int sock;        /* bootstrap socket, or -1 */
+	int wake;        /* where its link sends wake-ups: sock, or a pair's end for ourselves */
+	unsigned int hw; /* which of port_transports the link is of */
 	uint64_t incarnation;
-	uint64_t deadline; /* ms; of PEER_CROSSED */
-	struct addr name; /* as the vector or its hello says; ours */
-	struct addr key;  /* what it is found by: see peer_key; shares the name's string */
-	struct list in_port;    /* port->peers_list */
-	struct list in_busy;    /* port->busy, while a turn has something to send */
-	struct list in_held;    /* rx->held, while holding */
-	struct list controls;   /* struct txreq: control packets that found no room */
-	struct list backlog;    /* struct txreq not sent yet, in order */
-	struct list requests;   /* struct txreq sent, an answer awaited */
-	struct list streams;    /* struct txreq being streamed */
-	struct list arrivals;   /* struct arrival: messages being received */
+	uint64_t deadline;    /* ms; of PEER_CROSSED */
+	struct addr name;     /* as the vector or its hello says; ours */
+	struct addr key;      /* what it is found by: see peer_key; shares the name's string */
+	struct list in_port;  /* port->peers_list */
+	struct list in_busy;  /* port->busy, while a turn has something to send */
+	struct list in_held;  /* rx->held, while holding */
+	struct list controls; /* struct txreq: control packets that found no room */
+	struct list backlog;  /* struct txreq not sent yet, in order */
+	struct list requests; /* struct txreq sent, an answer awaited */
+	struct list streams;  /* struct txreq being streamed */
+	struct list arrivals; /* struct arrival: messages being received */
 	size_t backlog_count;
 };
 

@@ -16,10 +16,10 @@
 #include "xfer/conn.h"
 #include "xfer/tx.h"
 
-/* Turns between two looks at the sockets: while a handshake is under way, and else. */
-#define POLL_TURNS_BUSY 8
-#define POLL_TURNS_IDLE 64
-#define POLL_MS 1
+/* Turns between two looks at the sockets, a power of two less one: during a handshake, and else. */
+#define POLL_TURNS_BUSY 7u
+#define POLL_TURNS_IDLE 63u
+#define POLL_MS         1
 
 const struct transport *const port_transports[PORT_TRANSPORTS] = {&shm_transport};
 
@@ -128,6 +128,7 @@ free_port:
 
 void port_close(struct port *port)
 {
+	port->closing = true;
 	memset(port->rx, 0, sizeof(port->rx));
 	conn_close(port);
 	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
@@ -187,6 +188,9 @@ static void port_forget(struct port *port, fi_addr_t fi_addr)
 {
 	struct peer *peer;
 
+	for (unsigned int i = 0; i < PORT_RX_MAX; i++)
+		if (port->rx[i])
+			rx_forget_addr(port->rx[i], fi_addr);
 	if (fi_addr >= port->peer_count || port->peers[fi_addr] == &peer_nobody)
 		return;
 	peer = port->peers[fi_addr];
@@ -197,20 +201,20 @@ static void port_forget(struct port *port, fi_addr_t fi_addr)
 
 void port_forget_entry(struct av *av, fi_addr_t index)
 {
-	LIST_EACH(node, &av->ports)
+	LIST_EACH (node, &av->ports)
 		port_forget(LIST_ENTRY(node, struct port, in_av), index);
 }
 
-static bool flush_busy(struct port *port)
+static __attribute__((noinline, cold)) bool flush_busy(struct port *port)
 {
 	bool moved = false;
 
-	LIST_EACH_SAFE(node, &port->busy)
+	LIST_EACH_SAFE (node, &port->busy)
 		moved |= tx_flush(LIST_ENTRY(node, struct peer, in_busy));
 	return moved;
 }
 
-static void look_at_sockets(struct port *port)
+static __attribute__((noinline, cold)) void look_at_sockets(struct port *port)
 {
 	uint64_t now = clock_coarse_ms();
 
@@ -256,6 +260,7 @@ static __attribute__((noinline, cold)) void wake_sleepers(struct port *port)
 bool port_turn(struct port *port)
 {
 	bool moved = false, armed = port->armed;
+	unsigned int every;
 
 	if (__builtin_expect(port->in_turn, 0))
 		return false;
@@ -264,10 +269,8 @@ bool port_turn(struct port *port)
 		moved |= port_transports[i]->turn(port->hw[i]);
 	if (__builtin_expect(!list_empty(&port->busy), 0))
 		moved |= flush_busy(port);
-	if (__builtin_expect(
-		    port->armed ||
-			    !(++port->turns % (port->handshakes ? POLL_TURNS_BUSY : POLL_TURNS_IDLE)),
-		    0))
+	every = port->handshakes ? POLL_TURNS_BUSY : POLL_TURNS_IDLE;
+	if (__builtin_expect(port->armed || !(++port->turns & every), 0))
 		look_at_sockets(port);
 	if (__builtin_expect(armed && moved, 0))
 		wake_sleepers(port);
@@ -279,7 +282,7 @@ bool xfer_turn(struct domain *dom)
 {
 	bool moved = false;
 
-	LIST_EACH(node, &dom->ports)
+	LIST_EACH (node, &dom->ports)
 		moved |= port_turn(LIST_ENTRY(node, struct port, in_domain));
 	return moved;
 }
@@ -303,14 +306,14 @@ bool xfer_arm(struct domain *dom)
 {
 	bool quiet = true;
 
-	LIST_EACH(node, &dom->ports)
+	LIST_EACH (node, &dom->ports)
 		quiet &= port_arm(LIST_ENTRY(node, struct port, in_domain));
 	return quiet;
 }
 
 bool xfer_waits_for_room(struct domain *dom)
 {
-	LIST_EACH(node, &dom->ports)
+	LIST_EACH (node, &dom->ports)
 		if (port_waits_for_room(LIST_ENTRY(node, struct port, in_domain)))
 			return true;
 	return false;
@@ -318,6 +321,6 @@ bool xfer_waits_for_room(struct domain *dom)
 
 void xfer_watch_all(struct domain *dom)
 {
-	LIST_EACH(node, &dom->ports)
+	LIST_EACH (node, &dom->ports)
 		progress_watch(dom, LIST_ENTRY(node, struct port, in_domain)->epfd);
 }

@@ -12,7 +12,7 @@
 #include "xfer/xfer.h"
 
 #define PORT_TRANSPORTS 1
-#define PORT_RX_MAX XFER_CTX_MAX
+#define PORT_RX_MAX     XFER_CTX_MAX
 
 struct av;
 
@@ -23,9 +23,10 @@ struct port {
 	/* What a turn touches. */
 	void *hw[PORT_TRANSPORTS]; /* state of each transport */
 	bool in_turn;
+	bool closing;
 	bool armed; /* a sleeper relies on the sockets: look at them at once */
 	unsigned int turns;
-	uint64_t next_poll; /* ms: when the sockets are looked at again */
+	uint64_t next_poll;      /* ms: when the sockets are looked at again */
 	struct list busy;        /* struct peer.in_busy: something waits to be sent */
 	unsigned int handshakes; /* under way: sockets are looked at more often */
 	struct rx *rx[PORT_RX_MAX];

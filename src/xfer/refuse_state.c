@@ -2,6 +2,6 @@
 /* For endpoints not enabled yet or shut down. fi_endpoint(3). */
 #include <rdma/fi_errno.h>
 
-#define REFUSAL (-FI_EOPBADSTATE)
+#define REFUSAL      (-FI_EOPBADSTATE)
 #define REFUSE_TABLE refuse_state
 #include "xfer/refuse.h"

@@ -194,8 +194,9 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 	size_t room;
 
 	if (wire_op(m->head) == WIRE_OFFER) {
-		accept_offer(rx, r, &(struct message){m->peer, m->src, m->head, m->tag, m->data, 0,
-						      m->payload});
+		accept_offer(rx, r,
+			     &(struct message){m->peer, m->src, m->head, m->tag, m->data, 0,
+					       m->payload});
 		return;
 	}
 	if (r->iov_count == 1 && m->len <= r->iov[0].iov_len) {
@@ -210,6 +211,32 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 	if (wire_flags(m->head) & (WIRE_ACK_MATCH | WIRE_ACK_DELIVER))
 		fin(m, 0);
 	finish(rx, r, m, room, base, 0);
+}
+
+bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct packet *p)
+{
+	const uint64_t plain = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, 0xffff, UINT32_MAX);
+	uint64_t kind = FI_RECV | (wire_flags(p->head) & WIRE_TAGGED ? FI_TAGGED : FI_MSG);
+
+	if (p->head & ~plain || r->flags & FI_MULTI_RECV || r->iov_count != 1 ||
+	    p->len > r->iov[0].iov_len || rx->caps & FI_SOURCE_ERR)
+		return false;
+	if (p->len)
+		memcpy(r->iov[0].iov_base, p->payload, p->len);
+	list_remove(&r->link);
+	if (wire_flags(p->head) & WIRE_DATA)
+		kind |= FI_REMOTE_CQ_DATA;
+	if (r->flags & FI_COMPLETION && rx->cq)
+		cq_push(rx->cq, (struct cq_slot){.context = r->context,
+						 .flags = kind,
+						 .len = p->len,
+						 .data = p->data,
+						 .tag = p->tag,
+						 .src = peer_reported(peer)});
+	if (rx->cntr)
+		cntr_done(rx->cntr, p->len);
+	pool_put(&rx->q->recv_pool, r);
+	return true;
 }
 
 static void arrival_end(struct port *port, struct arrival *a, int err)
@@ -258,10 +285,10 @@ void rx_fail_peer(struct port *port, struct peer *peer, int err)
 
 void rx_fail_context(struct port *port, struct rx *rx, int err)
 {
-	LIST_EACH(at, &port->peers_list) {
+	LIST_EACH (at, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(at, struct peer, in_port);
 
-		LIST_EACH_SAFE(node, &peer->arrivals) {
+		LIST_EACH_SAFE (node, &peer->arrivals) {
 			struct arrival *a = LIST_ENTRY(node, struct arrival, link);
 
 			if (a->rx == rx)

@@ -35,7 +35,7 @@ struct rx {
 	size_t unexpected_max; /* FI_WEFT_UNEXPECTED_MAX */
 	struct domain *dom;
 	struct pool recv_pool;
-	struct list held; /* struct peer.in_held: asked to pause until there is room again */
+	struct list held;   /* struct peer.in_held: asked to pause until there is room again */
 	uint64_t addr_mask; /* strips the context index off a fi_addr_t */
 };
 
@@ -46,7 +46,7 @@ struct recv {
 	uint64_t tag, ignore;
 	uint64_t flags; /* FI_MULTI_RECV, FI_COMPLETION, FI_CLAIM ... */
 	void *context;
-	size_t len; /* room left in all segments */
+	size_t len;            /* room left in all segments */
 	unsigned int arriving; /* messages being received into it */
 	bool exhausted;        /* multi-receive: no further message fits */
 	unsigned int iov_count;
@@ -60,10 +60,10 @@ struct arrival {
 	struct recv *recv;
 	struct peer *peer;
 	uint64_t head, tag, data; /* of the message */
-	size_t len;      /* of the message */
-	size_t room;     /* what of it fits */
-	size_t received; /* streamed so far, the part that does not fit included */
-	unsigned char *base; /* multi-receive: where this message lies; else NULL */
+	size_t len;               /* of the message */
+	size_t room;              /* what of it fits */
+	size_t received;          /* streamed so far, the part that does not fit included */
+	unsigned char *base;      /* multi-receive: where this message lies; else NULL */
 };
 
 /* A message nobody had posted a receive for. */
@@ -73,8 +73,8 @@ struct unexpected {
 	struct peer *peer; /* NULL once the peer is gone: the message is still good */
 	fi_addr_t src;     /* as far as it was known when it came */
 	uint64_t head, tag, data;
-	size_t len;      /* of the message */
-	size_t held;     /* bytes below */
+	size_t len;              /* of the message */
+	size_t held;             /* bytes below */
 	unsigned char payload[]; /* the message, or the offer */
 };
 
@@ -83,7 +83,7 @@ struct message {
 	struct peer *peer; /* NULL: it came from somebody who is gone */
 	fi_addr_t src;
 	uint64_t head, tag, data;
-	size_t len; /* of the message */
+	size_t len;          /* of the message */
 	const void *payload; /* the bytes, or struct wire_offer */
 };
 
@@ -108,6 +108,11 @@ int rx_post(struct rx *rx, struct port *port, bool tagged, const struct recv_arg
 
 /* The message meets the receive `r`, which leaves its list when it is used up. */
 void rx_accept(struct rx *rx, struct recv *r, const struct message *m);
+/*
+ * The same for the common case: a whole message that nobody must be told of, into one segment that
+ * holds it. false: not that case, nothing done.
+ */
+bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct packet *p);
 /* A piece of a message that was asked for by WIRE_PULL. */
 void rx_frag(struct port *port, struct peer *peer, const struct packet *p);
 /* The peer is gone: what it had begun to send ends with `err` (positive). */
@@ -123,8 +128,9 @@ void rx_recv_fail(struct rx *rx, struct recv *r, int err, uint64_t flags);
 void rx_fail_directed(struct rx *rx, fi_addr_t src, int err);
 /* What was kept of the peer stands without it from now on. */
 void rx_forget_peer(struct rx *rx, struct peer *peer);
-void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct message *m,
-		       int err);
+/* The same of an entry that leaves the address vector. */
+void rx_forget_addr(struct rx *rx, fi_addr_t addr);
+void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct message *m, int err);
 
 /* Keeps a message nobody waits for; asks its sender to pause when that is too much. */
 void rx_store(struct rx *rx, const struct message *m, size_t payload_len);

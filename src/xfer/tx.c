@@ -18,9 +18,8 @@ static void req_free(struct txreq *req)
 
 void tx_complete_error(struct ep *ep, const struct txreq *req, int err)
 {
-	struct cq_slot slot = {.context = req->context,
-			       .flags = req->flags & TX_KIND,
-			       .tag = req->tag};
+	struct cq_slot slot = {
+		.context = req->context, .flags = req->flags & TX_KIND, .tag = req->tag};
 
 	if (ep->tx_cq)
 		cq_push_error(ep->tx_cq, &slot, &(struct cq_error){.err = err, .prov_errno = err},
@@ -57,14 +56,13 @@ static int send_offer(struct link *link, struct txreq *req)
 	uint64_t flags = wire_flags(req->head);
 
 	for (size_t i = 0; i < req->count; i++)
-		offer.segment[i] = (struct wire_segment){(uintptr_t)req->iov[i].iov_base,
-							 req->iov[i].iov_len};
-	return link->ops->send(link, &offer,
-			       offsetof(struct wire_offer, segment) +
-				       req->count * sizeof(struct wire_segment),
-			       req->data,
-			       WIRE_HEAD(WIRE_OFFER, flags, wire_rx(req->head), pool_id(req)),
-			       req->tag);
+		offer.segment[i] =
+			(struct wire_segment){(uintptr_t)req->iov[i].iov_base, req->iov[i].iov_len};
+	return link->ops->send(
+		link, &offer,
+		offsetof(struct wire_offer, segment) + req->count * sizeof(struct wire_segment),
+		req->data, WIRE_HEAD(WIRE_OFFER, flags, wire_rx(req->head), pool_id(req)),
+		req->tag);
 }
 
 static int send_whole(struct link *link, struct txreq *req, uint64_t ack)
@@ -184,8 +182,7 @@ static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 
 	if (x->len <= link->eager_max && !ack_flags(x->flags)) {
 		struct iovec one = {(void *)(uintptr_t)x->buf, x->len};
-		struct packet p = {
-			.head = x->head, .tag = x->tag, .data = x->data, .len = x->len};
+		struct packet p = {.head = x->head, .tag = x->tag, .data = x->data, .len = x->len};
 
 		err = link->ops->sendv(link, &p, x->iov ? x->iov : &one, x->iov ? x->count : 1);
 		if (!err)
@@ -210,6 +207,13 @@ static int tx_try(struct ep *ep, struct peer *peer, const struct xfer *x)
 	return tx_now(ep, peer, x);
 }
 
+static int tx_begin(struct ep *ep, struct peer *peer, const struct xfer *x)
+{
+	int err = peer->state == PEER_IDLE ? conn_start(peer) : 0;
+
+	return err ? err : tx_try(ep, peer, x);
+}
+
 int tx_slow(struct ep *ep, struct xfer x)
 {
 	struct peer *peer = peer_get(ep->port, x.addr & ep->addr_mask);
@@ -223,15 +227,13 @@ int tx_slow(struct ep *ep, struct xfer x)
 	}
 	if (x.flags & FI_TRIGGER)
 		return -FI_EOPNOTSUPP;
-	if (peer->state == PEER_IDLE) {
-		err = conn_start(peer);
-		if (err)
-			return err;
-	}
-	err = tx_try(ep, peer, &x);
-	/* No room: what we have received may be what the peer is waiting to be rid of. */
+	err = tx_begin(ep, peer, &x);
+	/*
+	 * No room: what we have received may be what the peer is waiting to be rid of. Or that it is
+	 * dead: then this one goes to whoever has its address now.
+	 */
 	if (err == -FI_EAGAIN && port_turn(ep->port))
-		err = tx_try(ep, peer, &x);
+		err = tx_begin(ep, peer, &x);
 	return err;
 }
 
@@ -284,12 +286,12 @@ void tx_pull(struct port *port, struct peer *peer, uint32_t id, uint32_t remote_
 
 void tx_forget(struct port *port, struct ep *ep, struct ep *heir)
 {
-	LIST_EACH(node, &port->peers_list) {
+	LIST_EACH (node, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
 		struct list *lists[] = {&peer->backlog, &peer->requests, &peer->streams};
 
 		for (unsigned int i = 0; i < 3; i++)
-			LIST_EACH(at, lists[i]) {
+			LIST_EACH (at, lists[i]) {
 				struct txreq *req = LIST_ENTRY(at, struct txreq, link);
 
 				if (req->ep == ep)
@@ -300,10 +302,10 @@ void tx_forget(struct port *port, struct ep *ep, struct ep *heir)
 
 int tx_cancel(struct port *port, void *context)
 {
-	LIST_EACH(node, &port->peers_list) {
+	LIST_EACH (node, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
 
-		LIST_EACH(at, &peer->backlog) {
+		LIST_EACH (at, &peer->backlog) {
 			struct txreq *req = LIST_ENTRY(at, struct txreq, link);
 
 			if (req->context != context || !req->ep)
@@ -368,7 +370,7 @@ static bool flush_streams(struct peer *peer)
 {
 	bool moved = false;
 
-	LIST_EACH_SAFE(node, &peer->streams) {
+	LIST_EACH_SAFE (node, &peer->streams) {
 		struct txreq *req = LIST_ENTRY(node, struct txreq, link);
 
 		while (req->sent < req->len) {
@@ -387,7 +389,7 @@ static bool flush_controls(struct peer *peer)
 {
 	bool moved = false;
 
-	LIST_EACH_SAFE(node, &peer->controls) {
+	LIST_EACH_SAFE (node, &peer->controls) {
 		struct txreq *req = LIST_ENTRY(node, struct txreq, link);
 
 		if (peer->real->ops->send(peer->real, NULL, 0, 0, req->head, req->tag))

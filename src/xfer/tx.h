@@ -9,7 +9,7 @@
 
 /* One operation as an entry got it. Passed by value: it must not escape on the fast road. */
 struct xfer {
-	uint64_t head; /* wire op and flags; receive context and id are added on the way */
+	uint64_t head;  /* wire op and flags; receive context and id are added on the way */
 	uint64_t flags; /* FI_* of this operation */
 	uint64_t tag;
 	uint64_t data;

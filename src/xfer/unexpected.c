@@ -24,9 +24,10 @@ static void hold_sender(struct rx *rx, struct peer *peer)
 {
 	if (peer->holding)
 		return;
-	LOG_INFO(LOG_EP_DATA,
-		 "%zu bytes of unexpected messages reach FI_WEFT_UNEXPECTED_MAX=%zu: sender asked to pause",
-		 rx->unexpected_bytes, rx->unexpected_max);
+	LOG_INFO(
+		LOG_EP_DATA,
+		"%zu bytes of unexpected messages reach FI_WEFT_UNEXPECTED_MAX=%zu: sender asked to pause",
+		rx->unexpected_bytes, rx->unexpected_max);
 	peer->holding = true;
 	list_push(&rx->held, &peer->in_held);
 	tx_control(peer, WIRE_HEAD(WIRE_HOLD, 0, 0, 0), 0);
@@ -170,7 +171,7 @@ void rx_forget_context(struct rx *rx)
 	if (rx->q->cq == rx->cq)
 		rx->q->cq = NULL;
 	for (int tagged = 0; tagged < 2; tagged++)
-		LIST_EACH_SAFE(node, &rx->q->unexpected[tagged]) {
+		LIST_EACH_SAFE (node, &rx->q->unexpected[tagged]) {
 			struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
 
 			if (u->rx != rx)
@@ -184,7 +185,7 @@ void rx_forget_context(struct rx *rx)
 void rx_forget_peer(struct rx *rx, struct peer *peer)
 {
 	for (int tagged = 0; tagged < 2; tagged++)
-		LIST_EACH_SAFE(node, &rx->q->unexpected[tagged]) {
+		LIST_EACH_SAFE (node, &rx->q->unexpected[tagged]) {
 			struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
 
 			if (u->peer != peer)
@@ -196,5 +197,17 @@ void rx_forget_peer(struct rx *rx, struct peer *peer)
 				u->src = peer_addr(peer);
 				u->peer = NULL;
 			}
+		}
+}
+
+/* What came from an address that is removed comes from nobody: its number may soon be another's. */
+void rx_forget_addr(struct rx *rx, fi_addr_t addr)
+{
+	for (int tagged = 0; tagged < 2; tagged++)
+		LIST_EACH (node, &rx->q->unexpected[tagged]) {
+			struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
+
+			if (u->src == addr)
+				u->src = FI_ADDR_NOTAVAIL;
 		}
 }

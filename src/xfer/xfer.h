@@ -23,7 +23,7 @@ struct rx;
 struct waiter;
 
 #define XFER_INJECT_MAX 4096 /* bytes; every transport takes this much in one packet */
-#define XFER_CTX_MAX 64      /* contexts of a scalable endpoint, each way */
+#define XFER_CTX_MAX    64   /* contexts of a scalable endpoint, each way */
 
 /* Opens the address: binds what `info->src_addr` says or any free one. Domain locked. */
 int port_open(struct domain *dom, const struct fi_info *info, struct port **port);
@@ -33,7 +33,6 @@ const struct addr *port_name(const struct port *port);
 
 /* Moves what can be moved now; true when anything did. Domain locked. Never blocks. */
 bool port_turn(struct port *port);
-
 
 /*
  * Before sleeping on port_fd: true when whatever arrives from now on makes the descriptor

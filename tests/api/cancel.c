@@ -14,6 +14,14 @@ static struct form_args args_of(struct side *s, bool tagged, const struct data *
 				  .context = (void *)d};
 }
 
+/* Nothing to cancel: libraries that look for it later say 0. */
+static void not_found(struct side *s, const void *context)
+{
+	ssize_t ret = fi_cancel(&s->ep->fid, (void *)context);
+
+	CHECK(ret == -FI_ENOENT || (ret == 0 && api_other()));
+}
+
 static void expect_canceled(struct side *s, const struct data *d, bool tagged)
 {
 	struct fi_cq_err_entry e = TAKE_ERR(s, s->rx, FI_ECANCELED);
@@ -73,19 +81,19 @@ static void unknown(struct api *a)
 	for (int tagged = 0; tagged < 2; tagged++) {
 		struct form_args f = args_of(&s, tagged, &d, 1);
 
-		CHECK_EQ(fi_cancel(&s.ep->fid, &d), -FI_ENOENT);
+		not_found(&s, &d);
 		if (a->rank) {
 			FORM_SEND(&s, &f);
-			CHECK_EQ(fi_cancel(&s.ep->fid, &d), -FI_ENOENT);
+			not_found(&s, &d);
 		} else {
 			POST(&s, form_recv(&s, &f));
 			GOT(&s, &d, form_kind(&f), 8);
-			CHECK_EQ(fi_cancel(&s.ep->fid, &d), -FI_ENOENT);
+			not_found(&s, &d);
 			POST(&s, form_recv(&s, &f));
-			CHECK_EQ(fi_cancel(&s.ep->fid, &f), -FI_ENOENT);
+			not_found(&s, &f);
 			OK(fi_cancel(&s.ep->fid, &d));
 			expect_canceled(&s, &d, tagged);
-			CHECK_EQ(fi_cancel(&s.ep->fid, &d), -FI_ENOENT);
+			not_found(&s, &d);
 		}
 		api_meet(a);
 		QUIET(&s, s.rx, 2);
@@ -113,7 +121,7 @@ static void same_context(struct api *a)
 		TAKE_ERR(&s, s.rx, FI_ECANCELED);
 		QUIET(&s, s.rx, 1);
 	}
-	CHECK_EQ(fi_cancel(&s.ep->fid, &d), -FI_ENOENT);
+	not_found(&s, &d);
 	side_close(&s);
 	data_free(&d);
 }

@@ -12,9 +12,9 @@
 
 #include "base/forked.h"
 
-#define MANY   200
-#define FORKS  50
-#define LIMIT  20 /* seconds a child may take */
+#define MANY  200
+#define FORKS 50
+#define LIMIT 20 /* seconds a child may take */
 
 static bool is_open(int fd)
 {

@@ -15,7 +15,7 @@
 #include "hw/shm/shm_ring.h"
 
 #define BYTES 65536u /* the smallest ring */
-#define LIMIT 40 /* seconds */
+#define LIMIT 40     /* seconds */
 
 /* The reading side, as hw/shm/shm_rx.c keeps it. */
 static struct ring ring;

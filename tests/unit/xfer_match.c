@@ -16,7 +16,8 @@ static void fill(void)
 
 static void post(unsigned int n, size_t len, uint64_t tag, uint64_t ignore)
 {
-	ck_assert_int_eq(fi_trecv(fake.ep, in[n], len, NULL, FI_ADDR_UNSPEC, tag, ignore, in[n]), 0);
+	ck_assert_int_eq(fi_trecv(fake.ep, in[n], len, NULL, FI_ADDR_UNSPEC, tag, ignore, in[n]),
+			 0);
 }
 
 /* A message of `len` bytes of `out` from `at` on. */
@@ -175,7 +176,8 @@ END_TEST
 START_TEST(segments_are_filled_in_turn)
 {
 	struct iovec iov[4] = {{in[0], 5}, {in[1], 0}, {in[2], 1}, {in[3], 100}};
-	struct fi_msg_tagged msg = {.msg_iov = iov, .iov_count = 4, .addr = FI_ADDR_UNSPEC, .tag = 5};
+	struct fi_msg_tagged msg = {
+		.msg_iov = iov, .iov_count = 4, .addr = FI_ADDR_UNSPEC, .tag = 5};
 
 	ck_assert_int_eq(fi_trecvmsg(fake.ep, &msg, FI_COMPLETION), 0);
 	message(5, 0, 50);
@@ -319,11 +321,21 @@ START_TEST(offers_that_contradict_themselves)
 	for (int i = 0; i < 6; i++) {
 		o = (struct wire_offer){.len = 100, .count = 1, .segment = {{0x1000, 100}}};
 		switch (i) {
-		case 0: o.len = 101; break;
-		case 1: o.count = 2; break;
-		case 2: o.count = UINT64_MAX; break;
-		case 3: o.count = WIRE_IOV_MAX + 1; break;
-		case 4: o.segment[0].len = UINT64_MAX; break;
+		case 0:
+			o.len = 101;
+			break;
+		case 1:
+			o.count = 2;
+			break;
+		case 2:
+			o.count = UINT64_MAX;
+			break;
+		case 3:
+			o.count = WIRE_IOV_MAX + 1;
+			break;
+		case 4:
+			o.segment[0].len = UINT64_MAX;
+			break;
 		}
 		fake_says(head, 5, 0, &o, i == 5 ? 8 : len);
 		ck_assert_uint_eq(fake.count, i + 1);
@@ -366,7 +378,7 @@ START_TEST(what_a_lost_peer_had_sent)
 	offer(5, 1, 1000); /* under way */
 	to = (uint32_t)fake_last(0)->tag;
 	piece(to, 0, 200);
-	offer(6, 2, 1000); /* not yet asked for */
+	offer(6, 2, 1000);  /* not yet asked for */
 	message(7, 0, 100); /* whole */
 	peer_lost(fake.peer, FI_ECONNRESET);
 	fake_expect_error(in[0], FI_ECONNRESET);

@@ -14,7 +14,8 @@ static ssize_t send_tagged(size_t len, uint64_t tag, void *context)
 static ssize_t send_flags(size_t len, uint64_t flags, void *context)
 {
 	struct iovec iov = {buf, len};
-	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .addr = fake.addr, .context = context};
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = fake.addr, .context = context};
 
 	return fi_sendmsg(fake.ep, &msg, flags | FI_COMPLETION);
 }

@@ -17,7 +17,7 @@ struct shm {
 	uint64_t published; /* head as senders know it */
 	uint32_t publish_step;
 	uint32_t buried; /* claims of the dead still to be skipped */
-	int fd; /* memfd of the ring, for hellos */
+	int fd;          /* memfd of the ring, for hellos */
 };
 
 struct shm_link {

@@ -109,7 +109,8 @@ static ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t lo
 	if (!s->pid)
 		return -FI_ENOSYS;
 	got = process_vm_readv(s->pid, local, local_count, remote, remote_count, 0);
-	if (got == (ssize_t)total(local, local_count) || got == (ssize_t)total(remote, remote_count))
+	if (got == (ssize_t)total(local, local_count) ||
+	    got == (ssize_t)total(remote, remote_count))
 		return got;
 	if (got > 0) {
 		memcpy(l, local, local_count * sizeof(*l));
@@ -118,8 +119,10 @@ static ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t lo
 	}
 	got = -errno;
 	if (errno == EPERM || errno == ENOSYS) {
-		LOG_INFO(LOG_EP_DATA, "shm: process_vm_readv from %d refused: %s; copying through"
-				      " the ring from now on", (int)s->pid, fi_strerror(errno));
+		LOG_INFO(LOG_EP_DATA,
+			 "shm: process_vm_readv from %d refused: %s; copying through"
+			 " the ring from now on",
+			 (int)s->pid, fi_strerror(errno));
 		s->pid = 0;
 	}
 	return got;
@@ -167,7 +170,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	}
 	err = ring_attach(&s->ring, peer->fd);
 	if (err) {
-		LOG_WARN(LOG_EP_CTRL, "shm: %s sent no usable ring: %s", peer->hello->name,
+		LOG_WARN(LOG_EP_CTRL, "shm: process %d sent no usable ring: %s", (int)peer->pid,
 			 fi_strerror(-err));
 		free(s);
 		goto close_fd;

@@ -10,11 +10,11 @@
 
 #include "hw/shm/shm_ring.h"
 
-#define PAGE 4096u
+#define PAGE        4096u
 #define CLAIM_TRIES 1000
-#define SLOTS_MIN 1024u
-#define SLOTS_MAX (1u << 20)
-#define RING_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define SLOTS_MIN   1024u
+#define SLOTS_MAX   (1u << 20)
+#define RING_SEALS  (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 static size_t claims_len(uint32_t slots)
 {

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RING_SLOT 64u
+#define RING_SLOT  64u
 #define RING_MAGIC 0x676e6972u
 
 /* First page of the segment. The owner writes; senders read `head` and share `hint`. */
@@ -58,8 +58,8 @@ struct ring {
 
 /* Claim word: lap (31 bits), SLEEP, owner (20 bits), slots (12 bits). */
 #define CLAIM_SLOTS_MAX 4095u
-#define CLAIM_SLEEP (UINT64_C(1) << 32)
-#define RING_DEAD 0xfffffu /* as owner: dead; no peer has this index */
+#define CLAIM_SLEEP     (UINT64_C(1) << 32)
+#define RING_DEAD       0xfffffu /* as owner: dead; no peer has this index */
 
 static inline uint64_t claim_word(uint32_t lap, uint32_t owner, uint32_t slots)
 {
