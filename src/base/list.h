@@ -12,6 +12,7 @@ struct list {
 
 #define LIST_ENTRY(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): `node` is a name that is declared here */
 #define LIST_EACH(node, head)                                                                      \
 	for (struct list *node = (head)->next; node != (head); node = node->next)
 
@@ -19,6 +20,7 @@ struct list {
 #define LIST_EACH_SAFE(node, head)                                                                 \
 	for (struct list *node = (head)->next, *node##_next = node->next; node != (head);          \
 	     node = node##_next, node##_next = node->next)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 static inline void list_init(struct list *head)
 {

@@ -82,8 +82,11 @@ struct transport {
 	int (*hello_fd)(void *state);
 	/* Makes the link. 0 or a negative error. */
 	int (*connect)(void *state, const struct link_peer *peer, struct link **link);
-	/* The peer of this id has died: what it left half done must not stop others. */
-	void (*bury)(void *state, uint32_t id);
+	/*
+	 * The peer of this id has died: what it left half done must not stop others. true: whole
+	 * messages of it stand behind others' and will be delivered later, under its id.
+	 */
+	bool (*bury)(void *state, uint32_t id);
 };
 
 extern const struct transport shm_transport;

@@ -349,7 +349,7 @@ static void connected_event(struct peer *peer)
 	LOG_INFO(LOG_EP_CTRL, "a peer %s", peer->said_bye ? "closed its endpoint" : "is gone");
 	peer_lost(peer, peer->said_bye ? FI_ESHUTDOWN : FI_ECONNRESET);
 	/* Nobody names it: keep nothing of a client that came and went. */
-	if (peer_addr(peer) == FI_ADDR_NOTAVAIL)
+	if (!peer->unread && peer_addr(peer) == FI_ADDR_NOTAVAIL)
 		peer_free(peer);
 }
 

@@ -98,6 +98,7 @@ static int check(const struct wire_hello *hello, ssize_t len, int fd)
 
 int hello_recv(int sock, struct wire_hello *hello, int *fd)
 {
+	/* cppcheck-suppress ctuuninitvar ; it is written to */
 	struct iovec iov = {hello, sizeof(*hello)};
 	union control control;
 	struct msghdr msg = {.msg_iov = &iov,

@@ -23,6 +23,7 @@ void rx_init(struct rx *rx, struct domain *dom)
 		list_init(&rx->posted[i]);
 		list_init(&rx->unexpected[i]);
 	}
+	list_init(&rx->claimed);
 	list_init(&rx->held);
 	pool_init(&rx->recv_pool, sizeof(struct recv));
 }
@@ -36,6 +37,8 @@ void rx_fini(struct rx *rx)
 	for (int i = 0; i < 2; i++)
 		while ((node = list_pop(&rx->unexpected[i])))
 			rx_drop(LIST_ENTRY(node, struct unexpected, link));
+	while ((node = list_pop(&rx->claimed)))
+		rx_drop(LIST_ENTRY(node, struct unexpected, link));
 	rx_resume_senders(rx);
 	pool_fini(&rx->recv_pool);
 }
@@ -168,6 +171,12 @@ int rx_claimed(struct rx *rx, bool tagged, const struct recv_args *args)
 	if (!r)
 		return -FI_ENOMEM;
 	r->flags &= ~FI_MULTI_RECV;
+	if (wire_op(u->head) == WIRE_OFFER && !u->peer) {
+		rx_take(rx, u);
+		rx_drop(u);
+		rx_recv_fail(rx, r, FI_ECONNRESET, tagged ? FI_TAGGED : FI_MSG);
+		return 0;
+	}
 	accept_unexpected(rx, r, u);
 	return 0;
 }

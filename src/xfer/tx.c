@@ -12,7 +12,7 @@
 
 static void req_free(struct txreq *req)
 {
-	free(req->bounce);
+	free(req->bounce); /* NOLINT(clang-analyzer-unix.Malloc): it does not follow the lists */
 	pool_put(&req->peer->port->tx_pool, req);
 }
 
@@ -130,7 +130,8 @@ static int req_bounce(struct txreq *req)
 	if (!to)
 		return -FI_ENOMEM;
 	for (size_t i = 0; i < req->count; i++) {
-		memcpy(to, req->iov[i].iov_base, req->iov[i].iov_len);
+		if (req->iov[i].iov_len) /* else the address may be NULL */
+			memcpy(to, req->iov[i].iov_base, req->iov[i].iov_len);
 		to += req->iov[i].iov_len;
 	}
 	req->iov[0] = (struct iovec){req->bounce, req->len};
@@ -227,6 +228,9 @@ int tx_slow(struct ep *ep, struct xfer x)
 	}
 	if (x.flags & FI_TRIGGER)
 		return -FI_EOPNOTSUPP;
+	/* By default of the endpoint; only what the fast road copies may be longer. */
+	if (x.flags & FI_INJECT && x.len > ep->inject_max)
+		return -FI_EMSGSIZE;
 	err = tx_begin(ep, peer, &x);
 	/*
 	 * No room: what we have received may be what the peer is waiting to be rid of. Or that it is

@@ -145,6 +145,7 @@ int rx_peek(struct rx *rx, struct port *port, bool tagged, const struct recv_arg
 
 		/* Out of reach for others; still counted until it is received. */
 		list_remove(&u->link);
+		list_push(&rx->claimed, &u->link);
 		context->internal[0] = u;
 	}
 	return 0;
@@ -181,9 +182,20 @@ void rx_forget_context(struct rx *rx)
 		}
 }
 
-/* Offers of a peer that is gone can never be met; whole messages of its stay good. */
+/*
+ * Offers of a peer that is gone can never be met; whole messages of its stay good. A claimed offer
+ * stays, to fail when it is received.
+ */
 void rx_forget_peer(struct rx *rx, struct peer *peer)
 {
+	LIST_EACH (node, &rx->q->claimed) {
+		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
+
+		if (u->peer != peer)
+			continue;
+		u->src = peer_addr(peer);
+		u->peer = NULL;
+	}
 	for (int tagged = 0; tagged < 2; tagged++)
 		LIST_EACH_SAFE (node, &rx->q->unexpected[tagged]) {
 			struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
@@ -203,6 +215,12 @@ void rx_forget_peer(struct rx *rx, struct peer *peer)
 /* What came from an address that is removed comes from nobody: its number may soon be another's. */
 void rx_forget_addr(struct rx *rx, fi_addr_t addr)
 {
+	LIST_EACH (node, &rx->q->claimed) {
+		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
+
+		if (u->src == addr)
+			u->src = FI_ADDR_NOTAVAIL;
+	}
 	for (int tagged = 0; tagged < 2; tagged++)
 		LIST_EACH (node, &rx->q->unexpected[tagged]) {
 			struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);

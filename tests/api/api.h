@@ -33,16 +33,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define API_LIMIT   10 /* seconds a case may take, times SLOWER */
-#define API_RANKS   8  /* processes of a case, at most */
-#define API_SKIP    77
+#define API_LIMIT        10 /* seconds a case may take, times SLOWER */
+#define API_RANKS        8  /* processes of a case, at most */
+#define API_SKIP         77
 #define API_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* What one process of a case knows. Rank 0 has a socket to each of the others, they have one to it. */
 struct api {
 	int rank, ranks;
 	int socks[API_RANKS];
-	void *shared; /* API_SHARED bytes all processes see, zero at the start */
+	void *shared;             /* API_SHARED bytes all processes see, zero at the start */
 	void (*progress)(void *); /* what to do while waiting for the others; may be NULL */
 	void *progress_arg;
 };
@@ -111,16 +111,16 @@ static inline void api_check_eq(int64_t got, int64_t want, const char *text)
 	api_fail(line);
 }
 
-#define CHECK(cond)                                    \
-	do {                                           \
-		api_at(__FILE__, __LINE__);            \
-		if (!(cond))                           \
-			api_fail("not so: " #cond);    \
+#define CHECK(cond)                                                                                \
+	do {                                                                                       \
+		api_at(__FILE__, __LINE__);                                                        \
+		if (!(cond))                                                                       \
+			api_fail("not so: " #cond);                                                \
 	} while (0)
-#define CHECK_EQ(got, want)                                                               \
-	do {                                                                              \
-		api_at(__FILE__, __LINE__);                                               \
-		api_check_eq((int64_t)(got), (int64_t)(want), #got " == " #want);         \
+#define CHECK_EQ(got, want)                                                                        \
+	do {                                                                                       \
+		api_at(__FILE__, __LINE__);                                                        \
+		api_check_eq((int64_t)(got), (int64_t)(want), #got " == " #want);                  \
 	} while (0)
 #define OK(call) CHECK_EQ(call, 0)
 

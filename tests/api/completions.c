@@ -63,7 +63,8 @@ static void formats(struct api *a)
 					  (void *)i));
 		api_meet(a);
 		for (uintptr_t i = 0; i < COUNT && a->rank; i++)
-			POST(&s, fi_tinjectdata(s.ep, bufs[i], i, ~(uint64_t)i, s.addr[0], i << 32));
+			POST(&s,
+			     fi_tinjectdata(s.ep, bufs[i], i, ~(uint64_t)i, s.addr[0], i << 32));
 		if (a->rank == 0) {
 			read_entries(&s, f, entries, COUNT);
 			for (uintptr_t i = 0; i < COUNT; i++)
@@ -236,7 +237,8 @@ static void errors(struct api *a)
 		if (a->rank)
 			POST(&s, fi_inject(s.ep, buf, 8, s.addr[0]));
 		else
-			POST(&s, fi_recv(s.ep, buf, i == 2 ? 7 : 8, NULL, FI_ADDR_UNSPEC, (void *)i));
+			POST(&s,
+			     fi_recv(s.ep, buf, i == 2 ? 7 : 8, NULL, FI_ADDR_UNSPEC, (void *)i));
 	}
 	api_meet(a);
 	for (double end = api_seconds() + 0.05; api_seconds() < end;)

@@ -113,7 +113,8 @@ static void storm_many(struct api *a)
 	side_open(&s, a, &(struct side_opts){.caps = FI_TAGGED | FI_SOURCE});
 	for (unsigned int i = 0; i < EACH && a->rank; i++) {
 		data_fill(piece, sizeof(piece), i);
-		POST(&s, fi_tinject(s.ep, piece, sizeof(piece), s.addr[0], (uint64_t)a->rank << 32 | i));
+		POST(&s, fi_tinject(s.ep, piece, sizeof(piece), s.addr[0],
+				    (uint64_t)a->rank << 32 | i));
 	}
 	if (a->rank == 0) {
 		double end = api_seconds() + 0.1;
@@ -184,7 +185,8 @@ static void both_long(struct api *a)
 	}
 	api_meet(a);
 	for (unsigned int i = COUNT; i-- > 0;)
-		POST(&s, fi_trecv(s.ep, data_at(&in[i]), LEN, NULL, s.addr[!a->rank], i, 0, &in[i]));
+		POST(&s,
+		     fi_trecv(s.ep, data_at(&in[i]), LEN, NULL, s.addr[!a->rank], i, 0, &in[i]));
 	for (unsigned int i = 0; i < COUNT; i++) {
 		TAKE(&s, s.rx);
 		TAKE(&s, s.tx);

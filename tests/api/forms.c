@@ -105,9 +105,13 @@ static void forms(struct api *a)
 /* fi_sendmsg and fi_tsendmsg with the flags that change nothing but how. */
 static void flags(struct api *a)
 {
-	static const uint64_t sets[] = {
-		FI_REMOTE_CQ_DATA, FI_INJECT, FI_MORE, FI_COMPLETION, FI_INJECT_COMPLETE,
-		FI_TRANSMIT_COMPLETE, FI_REMOTE_CQ_DATA | FI_INJECT | FI_COMPLETION};
+	static const uint64_t sets[] = {FI_REMOTE_CQ_DATA,
+					FI_INJECT,
+					FI_MORE,
+					FI_COMPLETION,
+					FI_INJECT_COMPLETE,
+					FI_TRANSMIT_COMPLETE,
+					FI_REMOTE_CQ_DATA | FI_INJECT | FI_COMPLETION};
 	struct step st = {.early = true, .len = 777, .from = 3, .to = 2};
 	struct side s;
 

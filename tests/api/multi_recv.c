@@ -181,10 +181,11 @@ static void long_ones(struct api *a)
 			api_meet(a);
 		for (unsigned int i = 0; i < N; i++) {
 			d[i] = data_full(EACH, 1, i);
-			POST(&s, form_send(&s, &(struct form_args){.tagged = !api_other() && round & 1,
-								   .d = &d[i],
-								   .tag = 6,
-								   .peer = s.addr[0]}));
+			POST(&s,
+			     form_send(&s, &(struct form_args){.tagged = !api_other() && round & 1,
+							       .d = &d[i],
+							       .tag = 6,
+							       .peer = s.addr[0]}));
 		}
 		if (round % 3 == 2)
 			api_meet(a);

@@ -125,6 +125,9 @@ static void overtake(struct api *a)
 		api_meet(a);
 	}
 	side_close(&s);
+	data_free(&big);
+	data_free(&small);
+	data_free(&to);
 }
 
 int main(int argc, char **argv)

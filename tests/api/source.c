@@ -22,8 +22,11 @@ static void post_word(struct side *s, bool tagged, uint64_t *value, fi_addr_t fr
 {
 	struct data d = {.iov = {{value, 8}}, .count = 1, .len = 8};
 
-	POST(s, form_recv(s, &(struct form_args){
-				     .tagged = tagged, .d = &d, .tag = 3, .peer = from, .context = value}));
+	POST(s, form_recv(s, &(struct form_args){.tagged = tagged,
+						 .d = &d,
+						 .tag = 3,
+						 .peer = from,
+						 .context = value}));
 }
 
 /* Each message says its sender's rank; so must the completion. */

@@ -17,6 +17,7 @@ struct worker {
 	struct fid_cq *tx_cq, *rx_cq;
 	fi_addr_t peer;
 	unsigned int id;
+	struct obj *shared;
 };
 
 static void open_level(struct obj *o, enum fi_threading level)
@@ -245,7 +246,7 @@ static void domain_auto(struct api *a)
 static void *open_and_close(void *arg)
 {
 	struct worker *w = arg;
-	struct obj *o = (struct obj *)(void *)w->tx;
+	struct obj *o = w->shared;
 
 	for (int n = 0; n < 40; n++) {
 		struct fid_cq *cq = obj_cq(o, FI_WAIT_NONE);
@@ -272,7 +273,7 @@ static void safe_objects(struct api *a)
 	(void)a;
 	open_level(&o, FI_THREAD_SAFE);
 	for (int i = 0; i < THREADS; i++)
-		w[i].tx = (struct fid_ep *)(void *)&o;
+		w[i].shared = &o;
 	run_all(w, open_and_close);
 	obj_close(&o);
 }

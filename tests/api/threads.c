@@ -16,7 +16,8 @@
 struct load {
 	struct side *s;
 	unsigned int id;
-	unsigned char *out, *in; /* EACH pieces of `LONG / 10`, and room for a long one at the end */
+	unsigned char *out,
+		*in; /* EACH pieces of `LONG / 10`, and room for a long one at the end */
 };
 
 /* How often each operation has completed; [0] sends, [1] receives. */

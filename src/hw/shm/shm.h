@@ -37,6 +37,6 @@ int shm_sendv(struct link *link, const struct packet *p, const struct iovec *iov
 
 bool shm_turn(void *state);
 bool shm_arm(void *state);
-void shm_bury(void *state, uint32_t id);
+bool shm_bury(void *state, uint32_t id);
 
 #endif

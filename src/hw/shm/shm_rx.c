@@ -105,10 +105,11 @@ bool shm_arm(void *state)
 
 /*
  * What a dead peer published behind somebody's unfinished packet is read later, perhaps after it came
- * back as a new one: whole messages are good, but nothing may be answered.
+ * back as a new one: whole messages are good, but nothing may be answered. True: there are such.
  */
-static void disarm(struct shm *shm, uint32_t id)
+static bool disarm(struct shm *shm, uint32_t id)
 {
+	bool unread = false;
 	uint64_t pos = shm->head, at = pos, word;
 	const uint64_t acks = WIRE_HEAD(0, WIRE_ACK_MATCH | WIRE_ACK_DELIVER, 0, 0);
 
@@ -117,11 +118,14 @@ static void disarm(struct shm *shm, uint32_t id)
 
 		if (claim_owner(word) == (id & RING_DEAD) && ring_published(&shm->ring, at)) {
 			slot->head &= ~acks;
-			if (wire_op(slot->head) != WIRE_MSG)
+			if (wire_op(slot->head) == WIRE_MSG)
+				unread = true;
+			else
 				slot->src = 0; /* names nobody */
 		}
 		at = pos;
 	}
+	return unread;
 }
 
 /* Bounded by one ring full: the living may go on filling it. */
@@ -132,13 +136,13 @@ static void drain(struct shm *shm)
 }
 
 /* Its socket is closed, so all it ever published is in memory: read that, skip what is not. */
-void shm_bury(void *state, uint32_t id)
+bool shm_bury(void *state, uint32_t id)
 {
 	struct shm *shm = state;
 
 	drain(shm);
 	shm->buried += ring_bury(&shm->ring, shm->head, id);
 	drain(shm);
-	disarm(shm, id);
 	publish_head(shm);
+	return disarm(shm, id);
 }

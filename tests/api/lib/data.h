@@ -29,9 +29,8 @@ static inline void data_check_at(const void *buf, size_t len, unsigned int seed,
 
 	for (size_t i = 0; i < len; i++)
 		if (b[i] != data_byte(seed, from + i)) {
-			snprintf(line, sizeof(line),
-				 "byte %zu of message %u is %#x, wanted %#x", from + i, seed, b[i],
-				 data_byte(seed, from + i));
+			snprintf(line, sizeof(line), "byte %zu of message %u is %#x, wanted %#x",
+				 from + i, seed, b[i], data_byte(seed, from + i));
 			api_fail(line);
 		}
 }
@@ -140,10 +139,10 @@ static inline void data_free(struct data *d)
 	d->memory = NULL;
 }
 
-#define DATA_EXPECT(d, len, seed)            \
-	do {                                 \
-		api_at(__FILE__, __LINE__);  \
-		data_expect(d, len, seed);   \
+#define DATA_EXPECT(d, len, seed)                                                                  \
+	do {                                                                                       \
+		api_at(__FILE__, __LINE__);                                                        \
+		data_expect(d, len, seed);                                                         \
 	} while (0)
 
 #endif

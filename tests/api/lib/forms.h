@@ -119,10 +119,10 @@ static inline ssize_t form_recv(struct side *s, const struct form_args *f)
 
 	switch (f->form) {
 	case FORM_VECTOR:
-		return f->tagged ? fi_trecvv(s->ep, f->d->iov, NULL, f->d->count, f->peer, f->tag,
-					     f->ignore, f->context)
-				 : fi_recvv(s->ep, f->d->iov, NULL, f->d->count, f->peer,
-					    f->context);
+		return f->tagged
+			       ? fi_trecvv(s->ep, f->d->iov, NULL, f->d->count, f->peer, f->tag,
+					   f->ignore, f->context)
+			       : fi_recvv(s->ep, f->d->iov, NULL, f->d->count, f->peer, f->context);
 	case FORM_MSG:
 		return f->tagged ? fi_trecvmsg(s->ep, &t, f->flags)
 				 : fi_recvmsg(s->ep, &m, f->flags);

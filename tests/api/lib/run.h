@@ -60,7 +60,8 @@ static inline int api_wait(pid_t *pids, int ranks)
 		if (bad && WIFSIGNALED(status) && first)
 			fprintf(stderr, "ended by signal %d\n", WTERMSIG(status));
 		if (first)
-			result = WIFEXITED(status) && WEXITSTATUS(status) == API_SKIP ? API_SKIP : 1;
+			result =
+				WIFEXITED(status) && WEXITSTATUS(status) == API_SKIP ? API_SKIP : 1;
 		for (int i = 0; i < ranks; i++) {
 			if (pids[i] == pid)
 				pids[i] = 0;
@@ -82,7 +83,8 @@ static inline int api_run(const struct api_case *c)
 	for (int i = 1; i < c->ranks; i++)
 		if (socketpair(AF_UNIX, SOCK_STREAM, 0, pairs[i]))
 			return 1;
-	a.shared = mmap(NULL, API_SHARED, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	a.shared =
+		mmap(NULL, API_SHARED, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (a.shared == MAP_FAILED)
 		return 1;
 	for (a.rank = 0; a.rank < c->ranks; a.rank++) {
@@ -121,7 +123,10 @@ static inline int api_main(int argc, char **argv, const struct api_case *cases, 
 		result = api_run(&cases[i]);
 		passed += !result;
 		failed += result && result != API_SKIP;
-		printf("%-4s %s (%.2f s)\n", !result ? "ok" : result == API_SKIP ? "skip" : "FAIL",
+		printf("%-4s %s (%.2f s)\n",
+		       !result              ? "ok"
+		       : result == API_SKIP ? "skip"
+					    : "FAIL",
 		       cases[i].name, api_seconds() - start);
 	}
 	if (!failed && !passed)

@@ -13,9 +13,9 @@ struct side_opts {
 	enum fi_cq_format format; /* of both queues; 0: FI_CQ_FORMAT_TAGGED */
 	enum fi_av_type av_type;
 	size_t cq_size, min_multi_recv;
-	bool one_cq;        /* s->tx and s->rx are the same queue */
-	bool knows_nobody;  /* no address is inserted */
-	bool not_enabled;   /* opened and bound, no more */
+	bool one_cq;       /* s->tx and s->rx are the same queue */
+	bool knows_nobody; /* no address is inserted */
+	bool not_enabled;  /* opened and bound, no more */
 };
 
 struct side {
@@ -111,8 +111,8 @@ static inline void side_open(struct side *s, struct api *a, const struct side_op
 	OK(fi_ep_bind(s->ep, &s->av->fid, 0));
 	side_queues(s, o);
 	if (o->min_multi_recv)
-		OK(fi_setopt(&s->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &o->min_multi_recv,
-			     sizeof(o->min_multi_recv)));
+		OK(fi_setopt(&s->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV,
+			     &o->min_multi_recv, sizeof(o->min_multi_recv)));
 	if (o->not_enabled)
 		return;
 	OK(fi_enable(s->ep));
@@ -196,8 +196,7 @@ static inline void side_quiet(struct side *s, struct fid_cq *cq, int ms)
 	}
 }
 
-#define SIDE_FLAGS \
-	(FI_SEND | FI_RECV | FI_MSG | FI_TAGGED | FI_REMOTE_CQ_DATA | FI_MULTI_RECV)
+#define SIDE_FLAGS (FI_SEND | FI_RECV | FI_MSG | FI_TAGGED | FI_REMOTE_CQ_DATA | FI_MULTI_RECV)
 
 static inline struct fi_cq_tagged_entry side_got(struct side *s, const void *context,
 						 uint64_t flags, size_t len)
@@ -220,22 +219,22 @@ static inline void side_sent(struct side *s, const void *context, uint64_t flags
 		     (int64_t)(flags | FI_SEND), "flags of the send");
 }
 
-#define TAKE(...)     (api_at(__FILE__, __LINE__), side_take(__VA_ARGS__))
+#define TAKE(...)      (api_at(__FILE__, __LINE__), side_take(__VA_ARGS__))
 #define TAKE_FROM(...) (api_at(__FILE__, __LINE__), side_take_from(__VA_ARGS__))
-#define TAKE_ERR(...) (api_at(__FILE__, __LINE__), side_take_err(__VA_ARGS__))
-#define QUIET(...)    (api_at(__FILE__, __LINE__), side_quiet(__VA_ARGS__))
-#define GOT(...)      (api_at(__FILE__, __LINE__), side_got(__VA_ARGS__))
-#define SENT(...)     (api_at(__FILE__, __LINE__), side_sent(__VA_ARGS__))
+#define TAKE_ERR(...)  (api_at(__FILE__, __LINE__), side_take_err(__VA_ARGS__))
+#define QUIET(...)     (api_at(__FILE__, __LINE__), side_quiet(__VA_ARGS__))
+#define GOT(...)       (api_at(__FILE__, __LINE__), side_got(__VA_ARGS__))
+#define SENT(...)      (api_at(__FILE__, __LINE__), side_sent(__VA_ARGS__))
 
 /* Posts, and again while there is no room. */
-#define POST(s, call)                                              \
-	do {                                                       \
-		ssize_t post_ret;                                  \
-                                                                   \
-		api_at(__FILE__, __LINE__);                        \
-		while ((post_ret = (call)) == -FI_EAGAIN)          \
-			side_progress(s);                          \
-		api_check_eq(post_ret, 0, #call);                  \
+#define POST(s, call)                                                                              \
+	do {                                                                                       \
+		ssize_t post_ret;                                                                  \
+                                                                                                   \
+		api_at(__FILE__, __LINE__);                                                        \
+		while ((post_ret = (call)) == -FI_EAGAIN)                                          \
+			side_progress(s);                                                          \
+		api_check_eq(post_ret, 0, #call);                                                  \
 	} while (0)
 
 #endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fork(2) in a program that uses the library: whatever the child does, the parent's endpoints go on,
+ * and the death of a process is seen by its peers even when a child of it lives.
+ */
+#include "obj.h"
+
+#define ROUNDS   40
+#define LONG_LEN (300u << 10)
+
+struct half {
+	struct obj o;
+	fi_addr_t peer;
+	char *in, *out;
+};
+
+static void open_half(struct half *h, struct api *a, enum fi_progress progress)
+{
+	h->o.hints = obj_hints(FI_MSG | FI_TAGGED);
+	h->o.hints->domain_attr->data_progress = progress;
+	obj_open(&h->o);
+	obj_progress(a, h->o.cq);
+	h->peer = obj_swap(a, h->o.ep, h->o.av);
+	h->in = malloc(LONG_LEN);
+	h->out = malloc(LONG_LEN);
+}
+
+static void close_half(struct half *h, struct api *a)
+{
+	api_meet(a);
+	obj_close(&h->o);
+	free(h->in);
+	free(h->out);
+}
+
+/* Both send and receive, small and long by turns. */
+static void exchange(struct half *h, unsigned int rounds)
+{
+	for (unsigned int n = 0; n < rounds; n++) {
+		size_t len = n % 3 ? 100 : LONG_LEN;
+
+		data_fill(h->out, len, n);
+		OK(fi_trecv(h->o.ep, h->in, len, NULL, FI_ADDR_UNSPEC, n, 0, h->in));
+		POST(h->o.cq, fi_tsend(h->o.ep, h->out, len, NULL, h->peer, n, h->out));
+		obj_next(h->o.cq, NULL);
+		obj_next(h->o.cq, NULL);
+		data_check(h->in, len, n);
+	}
+}
+
+static void reap(pid_t pid)
+{
+	int status = 0;
+
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK_EQ(status, 0);
+}
+
+/* Children that end in every way while the parent talks: at once, through exit, through exec. */
+static void children(struct api *a, enum fi_progress progress)
+{
+	struct half h = {0};
+
+	open_half(&h, a, progress);
+	exchange(&h, 5);
+	for (int n = 0; n < 6; n++) {
+		pid_t pid = fork();
+
+		CHECK(pid >= 0);
+		if (pid == 0 && n % 3 == 0)
+			_exit(0);
+		if (pid == 0 && n % 3 == 1)
+			exit(0);
+		if (pid == 0) {
+			execl("/bin/true", "true", (char *)NULL);
+			_exit(1);
+		}
+		exchange(&h, 5);
+		reap(pid);
+		exchange(&h, ROUNDS);
+	}
+	close_half(&h, a);
+}
+
+static void children_end(struct api *a)
+{
+	children(a, FI_PROGRESS_MANUAL);
+}
+
+static void children_end_auto(struct api *a)
+{
+	children(a, FI_PROGRESS_AUTO);
+}
+
+/* A child that stays, writing over the memory it shares with nobody. */
+static void child_lives(struct api *a, enum fi_progress progress)
+{
+	struct half h = {0};
+	pid_t pid;
+
+	open_half(&h, a, progress);
+	exchange(&h, 5);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		memset(h.in, 0xff, LONG_LEN);
+		memset(h.out, 0xff, LONG_LEN);
+		for (;;)
+			pause();
+	}
+	exchange(&h, 5 * ROUNDS);
+	close_half(&h, a);
+	kill(pid, SIGKILL);
+	CHECK(waitpid(pid, NULL, 0) == pid);
+}
+
+static void child_stays(struct api *a)
+{
+	child_lives(a, FI_PROGRESS_MANUAL);
+}
+
+static void child_stays_auto(struct api *a)
+{
+	child_lives(a, FI_PROGRESS_AUTO);
+}
+
+/* The program it becomes keeps no descriptor of ours, so the parent's end is seen. */
+static void child_execs(struct api *a)
+{
+	struct half h = {0};
+	pid_t pid;
+
+	open_half(&h, a, FI_PROGRESS_MANUAL);
+	exchange(&h, 5);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		execl("/bin/sleep", "sleep", "8", (char *)NULL);
+		_exit(1);
+	}
+	exchange(&h, 5 * ROUNDS);
+	close_half(&h, a);
+	kill(pid, SIGKILL);
+	CHECK(waitpid(pid, NULL, 0) == pid);
+}
+
+/* The child opens objects of its own and talks to itself; the parent's are not touched. */
+static void child_uses_it(struct api *a)
+{
+	struct half h = {0};
+	pid_t pid;
+
+	open_half(&h, a, FI_PROGRESS_MANUAL);
+	exchange(&h, 5);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		struct obj o = {0};
+		fi_addr_t self;
+		int word = 5, got = 0;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		obj_open(&o);
+		self = obj_insert_ep(o.av, o.ep);
+		OK(fi_recv(o.ep, &got, sizeof(got), NULL, FI_ADDR_UNSPEC, &got));
+		POST(o.cq, fi_inject(o.ep, &word, sizeof(word), self));
+		obj_done(o.cq, &got);
+		CHECK_EQ(got, 5);
+		obj_close(&o);
+		_exit(0);
+	}
+	exchange(&h, 2 * ROUNDS);
+	reap(pid);
+	exchange(&h, ROUNDS);
+	close_half(&h, a);
+}
+
+/* The outcome of a message to a process that died; 0: none yet. */
+static int outcome(struct half *h)
+{
+	struct fi_cq_tagged_entry e;
+	struct fi_cq_err_entry err = {0};
+	ssize_t ret = fi_tsend(h->o.ep, h->out, 100, NULL, h->peer, 1, h->out);
+
+	if (ret && ret != -FI_EAGAIN)
+		return (int)ret;
+	ret = fi_cq_read(h->o.cq, &e, 1);
+	if (ret != -FI_EAVAIL)
+		return 0;
+	CHECK_EQ(fi_cq_readerr(h->o.cq, &err, 0), 1);
+	return -err.err;
+}
+
+/* Rank 1 leaves a child behind, which holds on to everything it got, and dies. */
+static void dies_with_child(struct api *a, bool exec)
+{
+	struct half h = {0};
+	pid_t pid;
+
+	open_half(&h, a, FI_PROGRESS_MANUAL);
+	exchange(&h, 5);
+	if (a->rank == 1) {
+		pid = fork();
+		CHECK(pid >= 0);
+		if (pid == 0) {
+			alarm(9);
+			api_meet(a);
+			if (exec)
+				execl("/bin/sleep", "sleep", "9", (char *)NULL);
+			pause();
+			_exit(0);
+		}
+		obj_sleep_us(200000);
+		_exit(0);
+	}
+	api_meet(a); /* with the child */
+	OBJ_UNTIL(outcome(&h) < 0, obj_sleep_us(1000));
+	a->progress = NULL;
+	obj_close(&h.o);
+}
+
+static void death_is_seen(struct api *a)
+{
+	dies_with_child(a, false);
+}
+
+static void death_is_seen_exec(struct api *a)
+{
+	dies_with_child(a, true);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct api_case cases[] = {
+		{"children_end", children_end, 2, {0}},
+		{"children_end_auto", children_end_auto, 2, {0}},
+		{"child_stays", child_stays, 2, {0}},
+		{"child_stays_auto", child_stays_auto, 2, {0}},
+		{"child_execs", child_execs, 2, {0}},
+		{"child_uses_it", child_uses_it, 2, {0}},
+		{"death_is_seen", death_is_seen, 2, {0}},
+		{"death_is_seen_exec", death_is_seen_exec, 2, {0}},
+	};
+
+	return api_main(argc, argv, cases, API_COUNT(cases));
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A program that opens, uses and closes its objects 500 times has as many descriptors, threads and
+ * mappings afterwards as before, and its memory does not grow; nor does its peer's.
+ */
+#include <dirent.h>
+
+#include "obj.h"
+
+#define TIMES   500
+#define WARM_UP 50 /* first caches and arenas fill */
+#define GROWTH  (1024u << 10) /* bytes, of what is resident, over all the times */
+
+struct use {
+	long fds, threads, mappings;
+	size_t bytes;
+};
+
+static long entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	long count = 0;
+
+	CHECK(dir != NULL);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+static struct use use_now(void)
+{
+	struct use u = {.fds = entries("/proc/self/fd"), .threads = entries("/proc/self/task")};
+	FILE *maps = fopen("/proc/self/maps", "r"), *statm = fopen("/proc/self/statm", "r");
+	long pages = 0;
+	int c;
+
+	CHECK(maps && statm);
+	while ((c = fgetc(maps)) != EOF)
+		u.mappings += c == '\n';
+	CHECK(fscanf(statm, "%*d %ld", &pages) == 1);
+	u.bytes = (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
+	fclose(maps);
+	fclose(statm);
+	return u;
+}
+
+static void same(const struct use *before)
+{
+	struct use now = use_now();
+
+	if (now.fds != before->fds || now.threads != before->threads ||
+	    now.mappings > before->mappings + 4 || now.bytes > before->bytes + GROWTH) {
+		fprintf(stderr,
+			"  descriptors %ld, then %ld; threads %ld, %ld; mappings %ld, %ld; "
+			"KiB %zu, %zu\n",
+			before->fds, now.fds, before->threads, now.threads, before->mappings,
+			now.mappings, before->bytes >> 10, now.bytes >> 10);
+		api_fail("something is left behind");
+	}
+}
+
+/* Runs `once` TIMES and compares. */
+static void repeat(void (*once)(void *), void *arg)
+{
+	struct use before = {0};
+
+	obj_time_limit(25);
+	for (int n = 0; n < TIMES; n++) {
+		if (n == WARM_UP)
+			before = use_now();
+		once(arg);
+	}
+	same(&before);
+}
+
+/* A message to oneself and one to a neighbour, small and long. */
+static void talk(struct obj *o, struct fid_ep *other)
+{
+	static char out[100000], in[100000];
+	fi_addr_t addr[2] = {obj_insert_ep(o->av, o->ep), obj_insert_ep(o->av, other)};
+
+	for (int i = 0; i < 4; i++) {
+		size_t len = i < 2 ? 8 : sizeof(out);
+
+		OK(fi_recv(i % 2 ? other : o->ep, in, len, NULL, FI_ADDR_UNSPEC, in));
+		POST(o->cq, fi_send(o->ep, out, len, NULL, addr[i % 2], out));
+		obj_next(o->cq, NULL);
+		obj_next(o->cq, NULL);
+	}
+	OK(fi_av_remove(o->av, addr, 2, 0));
+}
+
+static void open_endpoints(void *arg)
+{
+	struct obj *o = arg;
+	struct fid_ep *other = obj_ready_ep(o, o->cq);
+
+	o->ep = obj_ready_ep(o, o->cq);
+	talk(o, other);
+	CLOSE(other);
+	CLOSE(o->ep);
+	o->ep = NULL;
+}
+
+static void endpoints(struct api *a)
+{
+	struct obj o = {0};
+
+	(void)a;
+	obj_domain(&o);
+	o.av = obj_av(&o, FI_AV_UNSPEC, 0);
+	o.cq = obj_cq(&o, FI_WAIT_FD);
+	repeat(open_endpoints, &o);
+	obj_close(&o);
+}
+
+/* Fabric, domain and all, with a receive and a message left over. */
+static void open_everything(void *arg)
+{
+	enum fi_progress *progress = arg;
+	struct obj o = {0};
+	struct fid_mr *mr;
+	static int in;
+
+	o.hints = obj_hints(FI_MSG | FI_TAGGED);
+	o.hints->domain_attr->data_progress = *progress;
+	obj_domain(&o);
+	o.cq = obj_cq(&o, FI_WAIT_FD);
+	obj_open(&o);
+	talk(&o, o.ep);
+	OK(fi_mr_reg(o.domain, &in, sizeof(in), FI_SEND | FI_RECV, 0, 1, 0, &mr, NULL));
+	OK(fi_recv(o.ep, &in, sizeof(in), NULL, FI_ADDR_UNSPEC, NULL));
+	POST(o.cq, fi_tinject(o.ep, &in, sizeof(in), obj_insert_ep(o.av, o.ep), 1));
+	CLOSE(mr);
+	obj_close(&o);
+}
+
+static void everything(struct api *a)
+{
+	enum fi_progress manual = FI_PROGRESS_MANUAL;
+
+	(void)a;
+	repeat(open_everything, &manual);
+}
+
+static void with_thread(struct api *a)
+{
+	enum fi_progress automatic = FI_PROGRESS_AUTO;
+
+	(void)a;
+	repeat(open_everything, &automatic);
+}
+
+/* Contexts and aliases. */
+static void open_contexts(void *arg)
+{
+	struct obj *o = arg;
+	struct fid_ep *sep, *tx, *rx, *alias;
+
+	OK(fi_scalable_ep(o->domain, o->info, &sep, NULL));
+	OK(fi_scalable_ep_bind(sep, &o->av->fid, 0));
+	OK(fi_tx_context(sep, 0, NULL, &tx, NULL));
+	OK(fi_rx_context(sep, 0, NULL, &rx, NULL));
+	OK(fi_ep_bind(tx, &o->cq->fid, FI_TRANSMIT));
+	OK(fi_ep_bind(rx, &o->cq->fid, FI_RECV));
+	OK(fi_enable(sep));
+	OK(fi_enable(tx));
+	OK(fi_enable(rx));
+	OK(fi_ep_alias(tx, &alias, FI_TRANSMIT));
+	CLOSE(alias);
+	CLOSE(tx);
+	CLOSE(rx);
+	CLOSE(sep);
+}
+
+static void contexts(struct api *a)
+{
+	struct obj o = {0};
+
+	(void)a;
+	if (api_other())
+		api_skip("aliases of contexts");
+	o.hints = obj_hints(FI_MSG | FI_NAMED_RX_CTX);
+	obj_domain(&o);
+	o.av = obj_av(&o, FI_AV_UNSPEC, 1);
+	o.cq = obj_cq(&o, FI_WAIT_NONE);
+	repeat(open_contexts, &o);
+	obj_close(&o);
+}
+
+/* The fi_getinfo of a program's start. */
+static void ask(void *arg)
+{
+	struct obj o = {0};
+
+	(void)arg;
+	CHECK(obj_find(&o, FI_VERSION(1, 17)));
+	fi_freeinfo(o.info);
+	fi_freeinfo(o.hints);
+}
+
+static void infos(struct api *a)
+{
+	(void)a;
+	repeat(ask, NULL);
+}
+
+/* Rank 0 keeps its endpoint; rank 1 comes and goes, and each time both send. */
+static void visit(struct api *a, struct obj *o)
+{
+	static char in[100000], out[100000];
+	fi_addr_t peer = obj_swap(a, o->ep, o->av);
+
+	OK(fi_recv(o->ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, in));
+	POST(o->cq, fi_send(o->ep, out, sizeof(out), NULL, peer, out));
+	obj_next(o->cq, NULL);
+	obj_next(o->cq, NULL);
+	api_meet(a);
+	OK(fi_av_remove(o->av, &peer, 1, 0));
+}
+
+static void visitor(struct api *a)
+{
+	struct use before = {0};
+	struct obj o = {0};
+
+	obj_time_limit(25);
+	if (a->rank == 0)
+		obj_open(&o);
+	for (int n = 0; n < TIMES; n++) {
+		if (a->rank == 1)
+			obj_open(&o);
+		if (a->rank == 0 && n == WARM_UP)
+			before = use_now();
+		obj_progress(a, o.cq);
+		visit(a, &o);
+		a->progress = NULL;
+		if (a->rank == 1)
+			obj_close(&o);
+	}
+	api_meet(a);
+	if (a->rank == 1)
+		return;
+	/* The last visitor may be known to be gone a little later. */
+	for (int n = 0; n < 100 && use_now().fds != before.fds; n++) {
+		obj_sleep_us(10000);
+		fi_cq_read(o.cq, NULL, 0);
+	}
+	same(&before);
+	obj_close(&o);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct api_case cases[] = {
+		{"endpoints", endpoints, 1, {0}},
+		{"everything", everything, 1, {0}},
+		{"with_thread", with_thread, 1, {0}},
+		{"contexts", contexts, 1, {0}},
+		{"infos", infos, 1, {0}},
+		{"visitor", visitor, 2, {0}},
+	};
+
+	return api_main(argc, argv, cases, API_COUNT(cases));
+}
