@@ -55,8 +55,8 @@ $(BUILD)/tests/unit/%.o: CPPFLAGS += $(CHECK_CFLAGS)
 $(BUILD)/tests/api/%.o $(BUILD)/tests/fault/%.o: INC = -Iinclude
 $(BUILD)/tools/%.o $(BUILD)/examples/%.o: INC = -Iinclude
 $(BUILD)/t/%:       $(BUILD)/tests/unit/%.o  $(LIB); $(ld) $(CHECK_LIBS) $(LIBS)
-$(BUILD)/t/api_%:   $(BUILD)/tests/api/%.o   $(SO);  $(ld)
-$(BUILD)/t/fault_%: $(BUILD)/tests/fault/%.o $(SO);  $(ld)
+$(BUILD)/t/api_%:   $(BUILD)/tests/api/%.o   $(SO) | $(SO).1;  $(ld)
+$(BUILD)/t/fault_%: $(BUILD)/tests/fault/%.o $(SO) | $(SO).1;  $(ld)
 $(BUILD)/bin/%:     $(BUILD)/tools/%.o       $(SO);  $(ld)
 $(BUILD)/bin/%:     $(BUILD)/examples/%.o    $(SO);  $(ld)
 

@@ -7,6 +7,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "core/av.h"
+#include "xfer/conn.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
@@ -115,6 +116,9 @@ struct peer *peer_get(struct port *port, fi_addr_t addr)
 	peer = peer_by_name(port, name);
 	if (!peer)
 		return NULL;
+	/* Connected to whoever had the address before? It may have said good-bye unheard. */
+	if (peer->state == PEER_CONNECTED && !port->in_turn)
+		conn_poll(port);
 	if (peer->addr == FI_ADDR_NOTAVAIL)
 		peer->addr = addr;
 	port->peers[addr] = peer;

@@ -234,10 +234,13 @@ int tx_slow(struct ep *ep, struct xfer x)
 	err = tx_begin(ep, peer, &x);
 	/*
 	 * No room: what we have received may be what the peer is waiting to be rid of. Or that it is
-	 * dead: then this one goes to whoever has its address now.
+	 * dead: then this one goes to whoever has its address now. Or the transport only wants its
+	 * own side looked after.
 	 */
-	if (err == -FI_EAGAIN && port_turn(ep->port))
+	if (err == -FI_EAGAIN) {
+		port_turn(ep->port);
 		err = tx_begin(ep, peer, &x);
+	}
 	return err;
 }
 

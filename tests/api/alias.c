@@ -43,7 +43,8 @@ static void set_flags(struct fid_ep *ep, uint64_t flags)
 }
 
 /* A message to oneself through `tx` and `rx`: exactly these contexts complete, NULL for none. */
-static void expect_pair(struct obj *o, struct fid_ep *tx, struct fid_ep *rx, bool sent, bool received)
+static void expect_pair(struct obj *o, struct fid_ep *tx, struct fid_ep *rx, bool sent,
+			bool received)
 {
 	fi_addr_t self = obj_insert_ep(o->av, o->ep);
 	int word = 3, got = 0, completions = sent + received;

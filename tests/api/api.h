@@ -57,8 +57,8 @@ struct api_case {
 };
 
 /* Where each process is: said when its time is over. */
-static const char *volatile api_at_file = "?";
-static volatile int api_at_line;
+static const char *api_at_file = "?";
+static int api_at_line;
 static const char *api_name = "?";
 static int api_rank;
 
@@ -78,8 +78,9 @@ static inline bool api_other(void)
 
 static inline void api_at(const char *file, int line)
 {
-	api_at_file = file;
-	api_at_line = line;
+	/* From any thread. */
+	__atomic_store_n(&api_at_file, file, __ATOMIC_RELAXED);
+	__atomic_store_n(&api_at_line, line, __ATOMIC_RELAXED);
 }
 
 static inline __attribute__((noreturn)) void api_fail(const char *what)

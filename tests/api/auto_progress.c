@@ -114,7 +114,7 @@ static void long_from_sleeper(struct api *a)
 	sender_sleeps(a, LONG_LEN);
 }
 
-/* Neither touches the library between posting and the end; the sender's data is unexpected first. */
+/* Neither touches the library from posting to the end; the data is unexpected first. */
 static void both_sleep(struct api *a)
 {
 	struct obj o = {0};
@@ -126,7 +126,8 @@ static void both_sleep(struct api *a)
 	peer = obj_swap(a, o.ep, o.av);
 	data_fill(buf, LONG_LEN, 3);
 	if (a->rank == 0)
-		OBJ_UNTIL(fi_tsend(o.ep, buf, LONG_LEN, NULL, peer, 5, buf) == 0, obj_sleep_us(1000));
+		OBJ_UNTIL(fi_tsend(o.ep, buf, LONG_LEN, NULL, peer, 5, buf) == 0,
+			  obj_sleep_us(1000));
 	obj_sleep_us(100000);
 	if (a->rank == 1) {
 		memset(buf, 0, LONG_LEN);
@@ -134,7 +135,8 @@ static void both_sleep(struct api *a)
 	}
 	for (int ms = 0; ms < OBJ_PATIENCE_MS; ms += 50) {
 		obj_sleep_us(50000);
-		if (ms >= 500 || ((volatile char *)buf)[LONG_LEN - 1] == (char)data_byte(3, LONG_LEN - 1))
+		if (ms >= 500 ||
+		    ((volatile char *)buf)[LONG_LEN - 1] == (char)data_byte(3, LONG_LEN - 1))
 			break;
 	}
 	obj_sleep_us(100000);

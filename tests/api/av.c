@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Address vectors: inserting, finding, removing, and what removal means to messages. fi_av(3). */
+/* Address vectors: inserting, finding, removing. fi_av(3). */
 #include "obj.h"
 
 #define PEERS 5
@@ -90,7 +90,7 @@ static void map(struct api *a)
 	close_peers(&p);
 }
 
-/* Several at once: socket addresses lie one behind the other, strings too, as fi_getname wrote them. */
+/* Several at once, one behind the other as fi_getname wrote them: socket addresses or strings. */
 static void many(struct api *a)
 {
 	struct peers p = {0};
@@ -219,89 +219,13 @@ static void events(struct api *a)
 	close_peers(&p);
 }
 
-static fi_addr_t source_of_next(struct obj *o, struct fid_ep *ep)
-{
-	fi_addr_t src;
-	int word;
-
-	OK(fi_recv(ep, &word, sizeof(word), NULL, FI_ADDR_UNSPEC, &word));
-	CHECK(obj_next(o->cq, &src).op_context == &word);
-	return src;
-}
-
-/* Messages of a peer taken out of the vector still come, from nobody; put back, from its new address. */
-static void removed_source(struct api *a)
-{
-	struct obj o = {0};
-	fi_addr_t peer, spare;
-	struct obj_name name = {0};
-	int word = 1;
-
-	o.hints = obj_hints(FI_MSG | FI_SOURCE);
-	obj_open(&o);
-	obj_progress(a, o.cq);
-	peer = obj_swap(a, o.ep, o.av);
-	name.len = sizeof(name.bytes);
-	OK(fi_av_lookup(o.av, peer, name.bytes, &name.len));
-	for (int step = 0; step < 3; step++) {
-		if (a->rank == 1 && step == 1) {
-			OK(fi_av_remove(o.av, &peer, 1, 0));
-			peer = FI_ADDR_NOTAVAIL;
-		} else if (a->rank == 1 && step == 2) {
-			spare = obj_insert_ep(o.av, o.ep);
-			peer = obj_insert(o.av, &name);
-			CHECK(peer != spare);
-		}
-		api_meet(a);
-		if (a->rank == 0)
-			POST(o.cq, fi_inject(o.ep, &word, sizeof(word), peer));
-		else
-			CHECK_EQ(source_of_next(&o, o.ep), peer);
-		api_meet(a);
-	}
-	api_meet(a);
-	obj_close(&o);
-}
-
-/* The vector reports what the application called the address; sends go by the address itself. */
-static void user_ids(struct api *a)
-{
-	struct obj o = {0};
-	struct obj_name name;
-	fi_addr_t addr = 0xabcdef0123456789;
-	int word = 1;
-
-	(void)a;
-	o.hints = obj_hints(FI_MSG | FI_SOURCE | FI_AV_USER_ID);
-	if (!obj_find(&o, FI_VERSION(1, 20))) {
-		fi_freeinfo(o.hints);
-		o.hints = obj_hints(FI_MSG | FI_SOURCE);
-	}
-	obj_open(&o);
-	name = obj_name(&o.ep->fid);
-	if (fi_av_insert(o.av, name.bytes, 1, &addr, FI_AV_USER_ID, NULL) != 1) {
-		if (!api_other())
-			api_fail("FI_AV_USER_ID is refused");
-		api_skip("no user ids");
-	}
-	CHECK(addr != 0xabcdef0123456789);
-	POST(o.cq, fi_inject(o.ep, &word, sizeof(word), addr));
-	CHECK_EQ(source_of_next(&o, o.ep), 0xabcdef0123456789);
-	obj_close(&o);
-}
-
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
-		{"table", table, 1, {0}},
-		{"map", map, 1, {0}},
-		{"many", many, 1, {0}},
-		{"text", text, 1, {0}},
-		{"service", service, 1, {0}},
-		{"failures", failures, 1, {0}},
+		{"table", table, 1, {0}},     {"map", map, 1, {0}},
+		{"many", many, 1, {0}},       {"text", text, 1, {0}},
+		{"service", service, 1, {0}}, {"failures", failures, 1, {0}},
 		{"events", events, 1, {0}},
-		{"removed_source", removed_source, 2, {0}},
-		{"user_ids", user_ids, 1, {0}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

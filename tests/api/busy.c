@@ -141,9 +141,8 @@ static void events(struct api *a)
 static void av_with_set(struct api *a)
 {
 	struct obj o = {0};
-	struct fi_av_set_attr attr = {.start_addr = FI_ADDR_NOTAVAIL,
-				      .end_addr = FI_ADDR_NOTAVAIL,
-				      .count = 4};
+	struct fi_av_set_attr attr = {
+		.start_addr = FI_ADDR_NOTAVAIL, .end_addr = FI_ADDR_NOTAVAIL, .count = 4};
 	struct fid_av_set *set;
 
 	(void)a;
@@ -262,11 +261,15 @@ static void traffic(struct api *a)
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
-		{"fabric", fabric, 1, {0}},   {"domain", domain, 1, {0}},
-		{"bound", bound, 1, {0}},     {"events", events, 1, {0}},
+		{"fabric", fabric, 1, {0}},
+		{"domain", domain, 1, {0}},
+		{"bound", bound, 1, {0}},
+		{"events", events, 1, {0}},
 		{"av_with_set", av_with_set, 1, {0}},
-		{"scalable", scalable, 1, {0}}, {"alias", alias, 1, {0}},
-		{"sets", sets, 1, {0}},       {"traffic", traffic, 1, {0}},
+		{"scalable", scalable, 1, {0}},
+		{"alias", alias, 1, {0}},
+		{"sets", sets, 1, {0}},
+		{"traffic", traffic, 1, {0}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

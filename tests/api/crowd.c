@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * 300 endpoints, three processes with a hundred each: a message round the ring of all of them, and a
- * hub that all of them send to. Nothing limits the peers of a host to a few hundred.
+ * 300 endpoints, three processes with a hundred each: a message round the ring of all of them,
+ * and a hub that all of them send to. Nothing limits the peers of a host to a few hundred.
  */
 #include <sys/resource.h>
 

@@ -8,7 +8,7 @@
 #include "obj.h"
 
 #define TIMES   500
-#define WARM_UP 50 /* first caches and arenas fill */
+#define WARM_UP 50            /* first caches and arenas fill */
 #define GROWTH  (1024u << 10) /* bytes, of what is resident, over all the times */
 
 struct use {

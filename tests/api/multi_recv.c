@@ -133,19 +133,57 @@ static void stream(struct api *a)
 	for (int i = 0; i < (api_other() ? 1 : 4); i++) {
 		bool tagged = i & 1, late = i & 2;
 
-		if (a->rank) {
-			if (!late)
-				api_meet(a);
-			for (unsigned int n = 0; n < COUNT; n++)
-				send_message(&s, tagged, length(n), n);
-			if (late)
-				api_meet(a);
-		} else {
+		if (!a->rank)
 			receive_stream(&s, tagged, late);
-		}
+		if (a->rank && !late)
+			api_meet(a);
+		for (unsigned int n = 0; n < COUNT && a->rank; n++)
+			send_message(&s, tagged, length(n), n);
+		if (a->rank && late)
+			api_meet(a);
 		api_meet(a);
 	}
 	side_close(&s);
+}
+
+#define LONG_LEN   60000
+#define LONG_COUNT 8
+
+static void receive_long(struct side *s, bool tagged, bool late)
+{
+	struct pool p;
+
+	if (late)
+		api_meet(s->a);
+	pool_post(s, &p, LONG_LEN * LONG_COUNT, tagged);
+	if (!late)
+		api_meet(s->a);
+	for (unsigned int i = 0; i < LONG_COUNT; i++) {
+		pool_take(s, tagged, LONG_LEN, i);
+		CHECK(!p.released || i + 1 == LONG_COUNT);
+	}
+	pool_released(s, &p);
+}
+
+static void send_long(struct side *s, bool tagged, bool late)
+{
+	struct data d[LONG_COUNT];
+
+	if (!late)
+		api_meet(s->a);
+	for (unsigned int i = 0; i < LONG_COUNT; i++) {
+		d[i] = data_full(LONG_LEN, 1, i);
+		POST(s, form_send(s, &(struct form_args){.tagged = tagged,
+							 .d = &d[i],
+							 .tag = 6,
+							 .peer = s->addr[0]}));
+	}
+	if (late)
+		api_meet(s->a);
+	for (unsigned int i = 0; i < LONG_COUNT; i++)
+		TAKE(s, s->tx);
+	for (unsigned int i = 0; i < LONG_COUNT; i++)
+		data_free(&d[i]);
 }
 
 /*
@@ -154,45 +192,14 @@ static void stream(struct api *a)
  */
 static void long_ones(struct api *a)
 {
-	enum { EACH = 60000, N = 8 };
 	struct side_opts o = options(1);
 	struct side s;
 
 	side_open(&s, a, &o);
 	for (int round = 0; round < 6; round++) {
-		struct data d[N];
-		struct pool p;
+		bool tagged = round & 1 && !api_other();
 
-		if (!a->rank) {
-			if (round % 3 == 2)
-				api_meet(a);
-			pool_post(&s, &p, EACH * N, api_other() ? false : round & 1);
-			if (round % 3 != 2)
-				api_meet(a);
-			for (unsigned int i = 0; i < N; i++) {
-				pool_take(&s, api_other() ? false : round & 1, EACH, i);
-				CHECK(!p.released || i + 1 == N);
-			}
-			pool_released(&s, &p);
-			api_meet(a);
-			continue;
-		}
-		if (round % 3 != 2)
-			api_meet(a);
-		for (unsigned int i = 0; i < N; i++) {
-			d[i] = data_full(EACH, 1, i);
-			POST(&s,
-			     form_send(&s, &(struct form_args){.tagged = !api_other() && round & 1,
-							       .d = &d[i],
-							       .tag = 6,
-							       .peer = s.addr[0]}));
-		}
-		if (round % 3 == 2)
-			api_meet(a);
-		for (unsigned int i = 0; i < N; i++)
-			TAKE(&s, s.tx);
-		for (unsigned int i = 0; i < N; i++)
-			data_free(&d[i]);
+		(a->rank ? send_long : receive_long)(&s, tagged, round % 3 == 2);
 		api_meet(a);
 	}
 	side_close(&s);

@@ -55,11 +55,7 @@ static inline uint64_t obj_cpu_us(void)
 
 static inline void obj_sleep_us(uint64_t us)
 {
-	struct timespec left = {.tv_sec = (time_t)(us / 1000000),
-				.tv_nsec = (long)(us % 1000000) * 1000};
-
-	while (nanosleep(&left, &left))
-		;
+	usleep((useconds_t)us);
 }
 
 /* For a case that needs more than the usual time. */
@@ -70,11 +66,15 @@ static inline void obj_time_limit(unsigned int seconds)
 
 /* Does `work` until `cond`; a failure when that takes longer than patience lasts. */
 #define OBJ_UNTIL(cond, work)                                                                      \
-	for (uint64_t end_ = obj_now_us() + OBJ_PATIENCE_MS * 1000ULL; !(cond);) {                 \
-		if (obj_now_us() >= end_)                                                          \
-			api_fail("waited in vain for: " #cond);                                    \
-		work;                                                                              \
-	}
+	do {                                                                                       \
+		uint64_t end_ = obj_now_us() + OBJ_PATIENCE_MS * 1000ULL;                          \
+                                                                                                   \
+		while (!(cond)) {                                                                  \
+			if (obj_now_us() >= end_)                                                  \
+				api_fail("waited in vain for: " #cond);                            \
+			work;                                                                      \
+		}                                                                                  \
+	} while (0)
 
 static inline struct fi_info *obj_hints(uint64_t caps)
 {
@@ -100,7 +100,7 @@ static inline bool obj_find(struct obj *o, uint32_t version)
 	return ret == 0;
 }
 
-/* Fabric and domain. What ours does not offer is a failure, unless the case asked obj_find first. */
+/* Fabric and domain. What ours does not offer is a failure, unless obj_find was asked first. */
 static inline void obj_domain(struct obj *o)
 {
 	if (!o->info && !obj_find(o, FI_VERSION(1, 17))) {
@@ -292,9 +292,8 @@ static inline void obj_quiet(struct fid_cq *cq, unsigned int ms)
 	do {                                                                                       \
 		ssize_t ret_;                                                                      \
 		api_at(__FILE__, __LINE__);                                                        \
-		OBJ_UNTIL((ret_ = (call)) != -FI_EAGAIN, fi_cq_read((cq), NULL, 0))                \
+		OBJ_UNTIL((ret_ = (call)) != -FI_EAGAIN, fi_cq_read((cq), NULL, 0));               \
 		api_check_eq(ret_, 0, #call);                                                      \
 	} while (0)
-
 
 #endif

@@ -105,8 +105,9 @@ static void options(struct api *a)
 	CHECK_EQ(len, sizeof(size_t));
 	len = 1;
 	if (!api_other())
-		CHECK_EQ(fi_getopt(&o.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &small, &len),
-			 -FI_ETOOSMALL);
+		CHECK_EQ(
+			fi_getopt(&o.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &small, &len),
+			-FI_ETOOSMALL);
 	value = 3;
 	len = sizeof(value);
 	CHECK_EQ(fi_getopt(&o.ep->fid, FI_OPT_ENDPOINT, 999, &value, &len), -FI_ENOPROTOOPT);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Wait sets, poll sets, event queues and fi_trywait. fi_poll(3), fi_eq(3). */
+/* Event queues, poll sets and fi_trywait. fi_eq(3), fi_poll(3). */
 #include <pthread.h>
 
 #include "obj.h"
@@ -121,134 +121,6 @@ static void trywait_codes(struct api *a)
 	obj_close(&o);
 }
 
-static struct fid_cq *cq_in_set(struct obj *o, struct fid_wait *set)
-{
-	struct fi_cq_attr attr = {
-		.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_SET, .wait_set = set};
-	struct fid_cq *cq;
-	int ret = fi_cq_open(o->domain, &attr, &cq, NULL);
-
-	if (ret && api_other())
-		api_skip("no wait sets");
-	OK(ret);
-	return cq;
-}
-
-/* fi_wait sleeps on queues and counters together; whichever gets something ends it. */
-static void wait_set(struct api *a, enum fi_wait_obj wait)
-{
-	struct fi_wait_attr attr = {.wait_obj = wait};
-	struct fi_cntr_attr cntr_attr = {.wait_obj = FI_WAIT_SET};
-	struct obj o = {0};
-	struct fid_cntr *cntr;
-	struct fid_wait *set;
-	fi_addr_t peer;
-	int got[8];
-
-	obj_domain(&o);
-	OK(fi_wait_open(o.fabric, &attr, &set));
-	o.cq = cq_in_set(&o, set);
-	cntr_attr.wait_set = set;
-	OK(fi_cntr_open(o.domain, &cntr_attr, &cntr, NULL));
-	obj_open(&o);
-	obj_progress(a, o.cq);
-	if (!api_other())
-		FAILS(fi_cq_sread(o.cq, &(struct fi_cq_tagged_entry){0}, 1, NULL, 0));
-	CHECK_EQ(fi_wait(set, 30), -FI_ETIMEDOUT);
-	OK(fi_cntr_add(cntr, 1));
-	if (!api_other())
-		OK(fi_wait(set, 1000));
-	peer = obj_swap(a, o.ep, o.av);
-	for (int n = 0; n < 8; n++) {
-		struct fi_cq_tagged_entry e;
-
-		OK(fi_recv(o.ep, &got[n], sizeof(int), NULL, FI_ADDR_UNSPEC, &got[n]));
-		if (a->rank == n % 2) {
-			obj_sleep_us(3000);
-			POST(o.cq, fi_inject(o.ep, &n, sizeof(n), peer));
-			OK(fi_cancel(&o.ep->fid, &got[n]));
-			CHECK_EQ(obj_error(o.cq).err, FI_ECANCELED);
-			continue;
-		}
-		OBJ_UNTIL(fi_cq_read(o.cq, &e, 1) == 1, CHECK(fi_wait(set, 1000) == 0));
-		CHECK_EQ(got[n], n);
-	}
-	api_meet(a);
-	CLOSE(o.ep);
-	CLOSE(o.cq);
-	CLOSE(cntr);
-	CLOSE(set);
-	o.ep = NULL;
-	o.cq = NULL;
-	obj_close(&o);
-}
-
-static void wait_set_fd(struct api *a)
-{
-	wait_set(a, FI_WAIT_FD);
-}
-
-static void wait_set_unspec(struct api *a)
-{
-	wait_set(a, FI_WAIT_UNSPEC);
-}
-
-static void wait_set_cond(struct api *a)
-{
-	wait_set(a, FI_WAIT_MUTEX_COND);
-}
-
-static void wait_set_yield(struct api *a)
-{
-	wait_set(a, FI_WAIT_YIELD);
-}
-
-/* The descriptor of the set is enough to sleep on everything in it. */
-static void wait_set_native(struct api *a)
-{
-	struct fi_wait_attr attr = {.wait_obj = FI_WAIT_FD};
-	struct pollfd p = {.events = POLLIN};
-	struct obj o = {0};
-	struct fid_wait *set;
-	struct fid_cq *quiet;
-	struct fid *fid;
-	fi_addr_t peer;
-
-	obj_domain(&o);
-	OK(fi_wait_open(o.fabric, &attr, &set));
-	quiet = cq_in_set(&o, set);
-	o.cq = cq_in_set(&o, set);
-	obj_open(&o);
-	fid = &set->fid;
-	OK(fi_control(fid, FI_GETWAIT, &p.fd));
-	obj_progress(a, o.cq);
-	peer = obj_swap(a, o.ep, o.av);
-	for (int n = 0; n < 100; n++) {
-		struct fi_cq_tagged_entry e;
-		int got = -1;
-
-		if (a->rank == 0) {
-			obj_sleep_us((uint64_t)(n % 5) * 500);
-			POST(o.cq, fi_inject(o.ep, &n, sizeof(n), peer));
-			api_meet(a);
-			continue;
-		}
-		OK(fi_recv(o.ep, &got, sizeof(got), NULL, FI_ADDR_UNSPEC, &got));
-		while (fi_cq_read(o.cq, &e, 1) != 1)
-			if (fi_trywait(o.fabric, &fid, 1) == 0)
-				CHECK_EQ(poll(&p, 1, 1000), 1);
-		CHECK_EQ(got, n);
-		api_meet(a);
-	}
-	CLOSE(o.ep);
-	CLOSE(o.cq);
-	CLOSE(quiet);
-	CLOSE(set);
-	o.ep = NULL;
-	o.cq = NULL;
-	obj_close(&o);
-}
-
 /* A poll set drives its members and names those that have something. */
 static void poll_set(struct api *a)
 {
@@ -284,10 +156,11 @@ static void poll_set(struct api *a)
 	while (fi_inject(o.ep, &word, sizeof(word), self) == -FI_EAGAIN)
 		fi_poll(set, found, 4);
 	/* Both have something, seen together or one after the other. */
-	OBJ_UNTIL(cq_seen && cntr_seen, n = fi_poll(set, found, 4); for (int i = 0; i < n; i++) {
-		CHECK(found[i] == &o || found[i] == &cntr);
-		*(found[i] == &o ? &cq_seen : &cntr_seen) = true;
-	});
+	OBJ_UNTIL(
+		cq_seen && cntr_seen, n = fi_poll(set, found, 4); for (int i = 0; i < n; i++) {
+			CHECK(found[i] == &o || found[i] == &cntr);
+			*(found[i] == &o ? &cq_seen : &cntr_seen) = true;
+		});
 	/* Nothing was read from the queue; the counter stands where it stood. */
 	CHECK_EQ(fi_poll(set, found, 4), 1);
 	CHECK(found[0] == &o);
@@ -313,11 +186,6 @@ int main(int argc, char **argv)
 		{"eq_events", eq_events, 1, {0}},
 		{"eq_wakes", eq_wakes, 1, {0}},
 		{"trywait_codes", trywait_codes, 1, {0}},
-		{"wait_set_fd", wait_set_fd, 2, {0}},
-		{"wait_set_unspec", wait_set_unspec, 2, {0}},
-		{"wait_set_cond", wait_set_cond, 2, {0}},
-		{"wait_set_yield", wait_set_yield, 2, {0}},
-		{"wait_set_native", wait_set_native, 2, {0}},
 		{"poll_set", poll_set, 1, {0}},
 	};
 

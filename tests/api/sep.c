@@ -93,7 +93,7 @@ static void limits(struct api *a)
 	obj_close(&s.o);
 }
 
-/* Rank 0 sends from each of its contexts to each of those of rank 1, which sees where they arrive. */
+/* Rank 0 sends from each of its contexts to each of rank 1, which sees where they arrive. */
 static void named_sends(struct sep *s, fi_addr_t peer)
 {
 	for (int i = 0; i < s->tx_count; i++)
@@ -115,9 +115,9 @@ static void named_receives(struct sep *s, fi_addr_t peer)
 			fi_addr_t src;
 
 			words[j] = UINT64_MAX;
-			POST(s->rx_cq[j], fi_trecv(s->rx[j], &words[j], sizeof(words[j]), NULL,
-						   FI_ADDR_UNSPEC, (uint64_t)(i * MOST + j), 0,
-						   &words[j]));
+			POST(s->rx_cq[j],
+			     fi_trecv(s->rx[j], &words[j], sizeof(words[j]), NULL, FI_ADDR_UNSPEC,
+				      (uint64_t)(i * MOST + j), 0, &words[j]));
 			e = obj_next(s->rx_cq[j], &src);
 			CHECK(e.op_context == &words[j]);
 			CHECK_EQ(words[j], i * MOST + j);
@@ -203,7 +203,8 @@ static void long_directed(struct api *a)
 	peer = obj_swap(a, s.ep, s.o.av);
 	if (a->rank == 0) {
 		data_fill(buf, len, 5);
-		POST(s.tx_cq[1], fi_tsend(s.tx[1], buf, len, NULL, fi_rx_addr(peer, 4, BITS), 9, buf));
+		POST(s.tx_cq[1],
+		     fi_tsend(s.tx[1], buf, len, NULL, fi_rx_addr(peer, 4, BITS), 9, buf));
 		obj_done(s.tx_cq[1], buf);
 	} else {
 		OK(fi_trecv(s.rx[4], buf, len, NULL, peer, 9, 0, buf));

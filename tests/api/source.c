@@ -86,10 +86,41 @@ static void unknown(struct api *a)
 	side_close(&s);
 }
 
-/*
- * The same, but the receiver wants to know: an error completion that brings the message, and the
- * address, good for fi_av_insert; from then on the sender is known.
- */
+/* The message comes as an error completion that says where from. */
+static void take_unknown(struct side *s, const struct form_args *f)
+{
+	unsigned char name[SIDE_NAME] = {0};
+	struct fi_cq_err_entry e = {.err_data = name, .err_data_size = sizeof(name)};
+	struct fi_cq_tagged_entry entry;
+	ssize_t ret;
+
+	while ((ret = fi_cq_read(s->rx, &entry, 1)) == -FI_EAGAIN)
+		side_progress(s);
+	CHECK_EQ(ret, -FI_EAVAIL);
+	CHECK_EQ(fi_cq_readerr(s->rx, &e, 0), 1);
+	CHECK_EQ(e.err, FI_EADDRNOTAVAIL);
+	CHECK(e.op_context == f->context);
+	CHECK_EQ(e.len, f->d->len);
+	CHECK_EQ(e.flags & (FI_RECV | FI_MSG | FI_TAGGED), FI_RECV | form_kind(f));
+	CHECK_EQ(e.err_data_size, s->name_len);
+	CHECK(e.err_data == name && !memcmp(name, s->names[1], s->name_len));
+	DATA_EXPECT(f->d, f->d->len, 4);
+}
+
+/* The address is good for fi_av_insert; from then on the sender is known. */
+static void get_to_know(struct side *s)
+{
+	fi_addr_t addr = FI_ADDR_NOTAVAIL, src = FI_ADDR_NOTAVAIL;
+	uint64_t value = 0;
+
+	CHECK_EQ(fi_av_insert(s->av, s->names[1], 1, &addr, 0, NULL), 1);
+	api_meet(s->a);
+	post_word(s, false, &value, FI_ADDR_UNSPEC);
+	TAKE_FROM(s, s->rx, &src);
+	CHECK_EQ(src, addr);
+	CHECK_EQ(value, 6);
+}
+
 static void unknown_told(struct api *a)
 {
 	struct side_opts o = {.caps = FI_MSG | FI_TAGGED | FI_SOURCE | FI_SOURCE_ERR,
@@ -99,33 +130,16 @@ static void unknown_told(struct api *a)
 
 	side_open(&s, a, &o);
 	for (int i = 0; i < 6; i++) {
-		unsigned char name[SIDE_NAME] = {0};
-		struct fi_cq_err_entry e = {.err_data = name, .err_data_size = sizeof(name)};
 		struct data d = a->rank ? data_full(lens[i & 1], 1, 4) : data_new(lens[i & 1], 1);
 		struct form_args f = {.tagged = i & 2, .d = &d, .tag = 3, .context = &f};
-		struct fi_cq_tagged_entry entry;
-		ssize_t ret;
 
 		f.peer = a->rank ? s.addr[0] : FI_ADDR_UNSPEC;
 		if (a->rank) {
 			FORM_SEND(&s, &f);
-			data_free(&d);
-			api_meet(a);
-			continue;
+		} else {
+			POST(&s, form_recv(&s, &f));
+			take_unknown(&s, &f);
 		}
-		POST(&s, form_recv(&s, &f));
-		api_at(__FILE__, __LINE__);
-		while ((ret = fi_cq_read(s.rx, &entry, 1)) == -FI_EAGAIN)
-			;
-		CHECK_EQ(ret, -FI_EAVAIL);
-		CHECK_EQ(fi_cq_readerr(s.rx, &e, 0), 1);
-		CHECK_EQ(e.err, FI_EADDRNOTAVAIL);
-		CHECK(e.op_context == &f);
-		CHECK_EQ(e.len, lens[i & 1]);
-		CHECK_EQ(e.flags & (FI_RECV | FI_MSG | FI_TAGGED), FI_RECV | form_kind(&f));
-		CHECK_EQ(e.err_data_size, s.name_len);
-		CHECK(e.err_data == name && !memcmp(name, s.names[1], s.name_len));
-		DATA_EXPECT(&d, lens[i & 1], 4);
 		data_free(&d);
 		api_meet(a);
 	}
@@ -133,15 +147,7 @@ static void unknown_told(struct api *a)
 		api_meet(a);
 		send_word(&s, false, 6);
 	} else {
-		fi_addr_t addr = FI_ADDR_NOTAVAIL, src = FI_ADDR_NOTAVAIL;
-		uint64_t value;
-
-		CHECK_EQ(fi_av_insert(s.av, s.names[1], 1, &addr, 0, NULL), 1);
-		api_meet(a);
-		post_word(&s, false, &value, FI_ADDR_UNSPEC);
-		TAKE_FROM(&s, s.rx, &src);
-		CHECK_EQ(src, addr);
-		CHECK_EQ(value, 6);
+		get_to_know(&s);
 	}
 	side_close(&s);
 }

@@ -146,7 +146,8 @@ static void multi_recv(struct api *a)
 	struct shared s = {0};
 	char buf[256];
 	struct iovec iov = {buf, sizeof(buf)};
-	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = buf};
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = buf};
 	size_t min = 64;
 	int used = 0;
 
@@ -258,7 +259,8 @@ static void transmit(struct api *a)
 
 		words[i] = i + 1;
 		OK(fi_recv(s.ep[to], &got[to], sizeof(int), NULL, FI_ADDR_UNSPEC, &got[to]));
-		POST(s.cq[i], fi_send(s.ep[i], &words[i], sizeof(int), NULL, s.addr[to], &words[i]));
+		POST(s.cq[i],
+		     fi_send(s.ep[i], &words[i], sizeof(int), NULL, s.addr[to], &words[i]));
 		obj_done(s.cq[i], &words[i]);
 		obj_done(s.cq[to], &got[to]);
 		CHECK_EQ(got[to], i + 1);

@@ -22,7 +22,8 @@ struct worker {
 
 static void open_level(struct obj *o, enum fi_threading level)
 {
-	o->hints = obj_hints(FI_MSG | FI_TAGGED);
+	if (!o->hints)
+		o->hints = obj_hints(FI_MSG | FI_TAGGED);
 	o->hints->domain_attr->threading = level;
 	obj_domain(o);
 	CHECK_EQ(o->info->domain_attr->threading, level);
@@ -88,7 +89,8 @@ static void safe(struct api *a)
 	o.ep = obj_ready_ep(&o, o.cq);
 	self = obj_insert_ep(o.av, o.ep);
 	for (int i = 0; i < THREADS; i++)
-		w[i] = (struct worker){.tx = o.ep, .rx = o.ep, .tx_cq = o.cq, .rx_cq = o.cq, .peer = self};
+		w[i] = (struct worker){
+			.tx = o.ep, .rx = o.ep, .tx_cq = o.cq, .rx_cq = o.cq, .peer = self};
 	run_all(w, talk);
 	CHECK_EQ(drain(o.cq), 2 * THREADS * MESSAGES);
 	obj_close(&o);
@@ -191,7 +193,7 @@ static void fid(struct api *a)
 	obj_close(&o);
 }
 
-/* A domain for each thread, objects and all: nothing is shared, and nothing may be behind the scenes. */
+/* A domain for each thread, objects and all: nothing is shared, nor may it be behind the scenes. */
 static void *own_domain(void *arg)
 {
 	struct worker *w = arg;
@@ -223,7 +225,7 @@ static void domain(struct api *a)
 	run_all(w, own_domain);
 }
 
-/* FI_THREAD_DOMAIN with automatic progress: the library's own thread is no business of the application. */
+/* With automatic progress the library's own thread is no business of the application. */
 static void domain_auto(struct api *a)
 {
 	struct worker w = {0};

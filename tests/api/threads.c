@@ -23,7 +23,7 @@ struct load {
 /* How often each operation has completed; [0] sends, [1] receives. */
 static unsigned char done[2][POSTERS][EACH];
 static unsigned int done_count[2];
-static volatile bool stop;
+static bool stop;
 
 static size_t length(unsigned int i)
 {
@@ -96,7 +96,7 @@ static void *reader(void *arg)
 	struct side *s = arg;
 	struct fi_cq_tagged_entry e[8];
 
-	while (!stop) {
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		struct fid_cq *queues[] = {s->tx, s->rx};
 
 		for (int q = 0; q < 2; q++) {
@@ -142,7 +142,7 @@ static void run(struct api *a, const struct side_opts *o)
 	wait_for_all();
 	a->progress = NULL; /* the readers make it */
 	api_meet(a);
-	stop = true;
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (int i = 0; i < READERS; i++)
 		OK(pthread_join(threads[POSTERS + i], NULL));
 	CHECK_EQ(done_count[0], POSTERS * EACH);

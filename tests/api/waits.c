@@ -8,9 +8,8 @@ static const struct {
 	enum fi_wait_obj obj;
 	const char *name;
 } kinds[] = {
-	{FI_WAIT_UNSPEC, "UNSPEC"}, {FI_WAIT_FD, "FD"},
-	{FI_WAIT_MUTEX_COND, "MUTEX_COND"}, {FI_WAIT_YIELD, "YIELD"},
-	{FI_WAIT_POLLFD, "POLLFD"},
+	{FI_WAIT_UNSPEC, "UNSPEC"}, {FI_WAIT_FD, "FD"},         {FI_WAIT_MUTEX_COND, "MUTEX_COND"},
+	{FI_WAIT_YIELD, "YIELD"},   {FI_WAIT_POLLFD, "POLLFD"},
 };
 
 /* Opens o with a queue of that kind; false where another library has none. */
@@ -129,8 +128,8 @@ static void threshold(struct api *a)
 		}
 	}
 	while (a->rank == 1 && have < 8) {
-		ssize_t n = fi_cq_sread(o.cq, e, 8, (void *)(uintptr_t)(have ? 1 : 6),
-					OBJ_PATIENCE_MS);
+		ssize_t n =
+			fi_cq_sread(o.cq, e, 8, (void *)(uintptr_t)(have ? 1 : 6), OBJ_PATIENCE_MS);
 
 		CHECK(n > 0);
 		if (!have && !api_other())
@@ -242,12 +241,9 @@ static void asleep_is_free(struct api *a)
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
-		{"sread", sread_all, 2, {0}},
-		{"none", none, 1, {0}},
-		{"threshold", threshold, 2, {0}},
-		{"signals", signals, 1, {0}},
-		{"error_wakes", error_wakes, 2, {0}},
-		{"asleep_is_free", asleep_is_free, 1, {0}},
+		{"sread", sread_all, 2, {0}},         {"none", none, 1, {0}},
+		{"threshold", threshold, 2, {0}},     {"signals", signals, 1, {0}},
+		{"error_wakes", error_wakes, 2, {0}}, {"asleep_is_free", asleep_is_free, 1, {0}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

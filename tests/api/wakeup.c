@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * No lost wake-up. One process sleeps between messages that come at random moments: in poll(2) or
- * epoll_wait(2) on the queue's descriptor after fi_trywait, in fi_cq_sread, on a mutex and condition;
- * each message has to wake it within a second. fi_poll(3), fi_cq(3).
+ * epoll_wait(2) on the queue's descriptor after fi_trywait, in fi_cq_sread, on a mutex and
+ * condition; each message has to wake it within a second. fi_poll(3), fi_cq(3).
  */
 #include <pthread.h>
 #include <sys/epoll.h>
@@ -147,8 +147,8 @@ static void receive_all(struct sleeper *s, size_t len)
 		if (took > worst)
 			worst = took;
 	}
-	printf("  worst of %d: %" PRIu64 " us; CPU %" PRIu64 " of %" PRIu64 " ms\n", MESSAGES, worst,
-	       (obj_cpu_us() - cpu) / 1000, (obj_now_us() - start) / 1000);
+	printf("  worst of %d: %" PRIu64 " us; CPU %" PRIu64 " of %" PRIu64 " ms\n", MESSAGES,
+	       worst, (obj_cpu_us() - cpu) / 1000, (obj_now_us() - start) / 1000);
 	CHECK(worst < LATE_MS * 1000);
 	free(buf);
 }
@@ -209,9 +209,12 @@ static void cond_long(struct api *a)
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
-		{"poll_small", poll_small, 2, {0}},   {"poll_long", poll_long, 2, {0}},
-		{"epoll_small", epoll_small, 2, {0}}, {"sread_small", sread_small, 2, {0}},
-		{"sread_long", sread_long, 2, {0}},   {"cond_small", cond_small, 2, {0}},
+		{"poll_small", poll_small, 2, {0}},
+		{"poll_long", poll_long, 2, {0}},
+		{"epoll_small", epoll_small, 2, {0}},
+		{"sread_small", sread_small, 2, {0}},
+		{"sread_long", sread_long, 2, {0}},
+		{"cond_small", cond_small, 2, {0}},
 		{"cond_long", cond_long, 2, {0}},
 		{"streamed_long", poll_long, 2, {"FI_SHM_DISABLE_CMA=1"}},
 	};

@@ -90,6 +90,8 @@ static void live(void *arg)
 	char word;
 
 	(void)arg;
+	close(to_live[0]);
+	close(to_reader[0]);
 	node_open(&n, NULL);
 	to = node_insert(&n, &reader_name);
 	while (recv(to_live[1], &word, 1, 0) == 1) {
@@ -139,6 +141,7 @@ static void reader(void *arg)
 	char word;
 
 	(void)arg;
+	close(to_reader[0]);
 	node_open(&n, NULL);
 	reader_name = node_name(&n);
 	tell(to_reader[1], &reader_name, sizeof(reader_name));

@@ -16,6 +16,7 @@ struct shm {
 	uint64_t head;      /* next slot to read */
 	uint64_t published; /* head as senders know it */
 	uint32_t publish_step;
+	uint32_t turns;  /* counts shm_turn */
 	uint32_t buried; /* claims of the dead still to be skipped */
 	int fd;          /* memfd of the ring, for hellos */
 };
@@ -27,6 +28,8 @@ struct shm_link {
 	uint64_t limit;   /* the end of the free slots, as last seen */
 	uint64_t owner;   /* our id, placed as in a claim word */
 	uint32_t src;     /* our id at the peer */
+	uint32_t turns_seen; /* own->turns when a lap of the peer's ring last began */
+	const struct shm *own; /* of the port that sends */
 	int sock;         /* one byte on it wakes the peer; the engine's */
 	pid_t pid;        /* for process_vm_readv; 0: no direct access */
 };

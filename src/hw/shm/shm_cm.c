@@ -163,7 +163,6 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	struct shm_link *s = calloc(1, sizeof(*s));
 	int err;
 
-	(void)state;
 	if (!s) {
 		err = -FI_ENOMEM;
 		goto close_fd;
@@ -177,6 +176,8 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	}
 	close(peer->fd);
 	s->link.ops = &shm_link_ops;
+	s->own = state;
+	s->turns_seen = s->own->turns - 1;
 	s->src = peer->id;
 	s->sock = peer->sock;
 	s->owner = claim_word(0, peer->id, 0);

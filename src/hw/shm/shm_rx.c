@@ -70,6 +70,7 @@ bool shm_turn(void *state)
 	struct shm *shm = state;
 	unsigned int packets;
 
+	shm->turns++;
 	for (packets = 0; packets < PACKETS_PER_TURN; packets++) {
 		struct ring_slot *slot = ring_slot_at(&shm->ring, shm->head);
 		uint32_t slots;

@@ -54,11 +54,20 @@ INLINE bool claim(const struct shm_link *s, uint32_t slots, struct claimed *c)
 	return ours;
 }
 
-/* Claims wherever the frontier is now. */
+/*
+ * Claims wherever the frontier is now. A port that sends and never reads would not see that it is
+ * asked to pause: for each lap of the peer's ring its own must have had a turn.
+ */
 static COLD bool claim_slow(struct shm_link *s, uint32_t slots, struct claimed *c)
 {
-	int err = ring_claim(&s->ring, &s->next, s->src, slots, &c->word);
+	bool lap_over = s->next + slots > s->limit;
+	int err;
 
+	if (lap_over && s->own->turns == s->turns_seen)
+		return false;
+	if (lap_over)
+		s->turns_seen = s->own->turns;
+	err = ring_claim(&s->ring, &s->next, s->src, slots, &c->word);
 	/* Partner: shm_rx.c publish_head. */
 	s->limit = __atomic_load_n(&s->ring.page->head, __ATOMIC_ACQUIRE) + s->ring.mask + 1;
 	c->pos = s->next;

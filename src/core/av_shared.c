@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/forked.h"
+#include "base/log.h"
+#include "core/av_name.h"
+#include "core/av_shared.h"
+
+#define MAGIC    UINT64_C(0x3176612d74666577) /* another layout needs another one */
+#define HEAD_LEN 4096
+#define SEALS    (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+/* Behind it, at HEAD_LEN, the ids, then the slots. */
+struct av_shared_head {
+	uint64_t magic;
+	uint32_t format;
+	uint32_t type;
+	uint64_t capacity;
+	uint64_t count;    /* atomic; never falls */
+	uint64_t removals; /* atomic; never falls */
+	char name[AV_SHARED_KEY_MAX];
+};
+
+_Static_assert(sizeof(struct av_shared_head) <= HEAD_LEN, "the head has its page");
+
+int av_shared_key(struct av_shared_key *key, const char *domain, const char *name)
+{
+	int len = snprintf(key->name, sizeof(key->name), "%s\n%s", domain ? domain : "", name);
+
+	if (len < (int)sizeof(key->name))
+		return 0;
+	LOG_WARN(LOG_AV, "name of an address vector, with its domain's: %d bytes, %d at most", len,
+		 AV_SHARED_KEY_MAX - 1);
+	return -FI_EINVAL;
+}
+
+static size_t slot_len(uint32_t format)
+{
+	return format == FI_ADDR_STR ? sizeof(struct av_shared_entry) : sizeof(struct addr);
+}
+
+static size_t table_len(uint64_t capacity, uint32_t format)
+{
+	return HEAD_LEN + capacity * (sizeof(fi_addr_t) + slot_len(format));
+}
+
+static int map(struct av_shared *t, int fd, uint64_t capacity, const struct av_shared_key *key)
+{
+	size_t len = table_len(capacity, key->format);
+	int prot = t->fd >= 0 ? PROT_READ | PROT_WRITE : PROT_READ;
+	char *at = mmap(NULL, len, prot, MAP_SHARED, fd, 0);
+
+	if (at == MAP_FAILED)
+		return -errno;
+	madvise(at, len, MADV_DONTDUMP);
+	t->head = (struct av_shared_head *)at;
+	t->len = len;
+	t->ids = (fi_addr_t *)(at + HEAD_LEN);
+	t->slots = at + HEAD_LEN + capacity * sizeof(fi_addr_t);
+	t->slot_len = slot_len(key->format);
+	t->capacity = capacity;
+	return 0;
+}
+
+static int create(struct av_shared *t, const struct av_shared_key *key, size_t count)
+{
+	size_t capacity = count > AV_SHARED_ENTRIES ? count : AV_SHARED_ENTRIES;
+	int err;
+
+	if (capacity > AV_SHARED_ENTRIES_MAX)
+		capacity = AV_SHARED_ENTRIES_MAX;
+	t->fd = memfd_create("weft-av", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (t->fd < 0)
+		return -errno;
+	err = forked_guard(t->fd);
+	if (err)
+		return err;
+	if (fchmod(t->fd, S_IRUSR | S_IWUSR) ||
+	    ftruncate(t->fd, (off_t)table_len(capacity, key->format)) ||
+	    fcntl(t->fd, F_ADD_SEALS, SEALS))
+		return -errno;
+	err = map(t, t->fd, capacity, key);
+	if (err)
+		return err;
+	t->head->magic = MAGIC;
+	t->head->format = key->format;
+	t->head->type = key->type == FI_AV_UNSPEC ? FI_AV_TABLE : key->type;
+	t->head->capacity = capacity;
+	memcpy(t->head->name, key->name, sizeof(key->name));
+	return av_name_publish(key->name, t->fd, &t->place);
+}
+
+/* -FI_ENOSYS: not what it was said to be. */
+static int check(int fd, const struct av_shared_key *key, struct av_shared_head *head)
+{
+	struct stat st;
+
+	if (pread(fd, head, sizeof(*head), 0) != (ssize_t)sizeof(*head) || fstat(fd, &st) ||
+	    (fcntl(fd, F_GET_SEALS) & SEALS) != SEALS)
+		return -FI_ENOSYS;
+	if (head->magic != MAGIC || memcmp(head->name, key->name, strlen(key->name) + 1) != 0 ||
+	    head->capacity > AV_SHARED_ENTRIES_MAX ||
+	    (size_t)st.st_size != table_len(head->capacity, head->format))
+		return -FI_ENOSYS;
+	if (head->format == key->format &&
+	    (key->type == FI_AV_UNSPEC || head->type == (uint32_t)key->type))
+		return 0;
+	LOG_WARN(LOG_AV, "address vector \"%s\" has type %u and format %u, not %d and %u",
+		 strchr(key->name, '\n') + 1, head->type, head->format, key->type, key->format);
+	return -FI_EINVAL;
+}
+
+/* What av_name_find is to try with every place. */
+struct opening {
+	struct av_shared *t;
+	const struct av_shared_key *key;
+	bool write;
+};
+
+static int join(void *arg, int fd)
+{
+	struct opening *o = arg;
+	struct av_shared *t = o->t;
+	struct av_shared_head head;
+	int err = check(fd, o->key, &head);
+
+	if (err || !o->write) {
+		err = err ? err : map(t, fd, head.capacity, o->key);
+		close(fd);
+		return err;
+	}
+	t->fd = fd;
+	err = forked_guard(fd);
+	if (!err)
+		err = map(t, fd, head.capacity, o->key);
+	return err ? err : av_name_publish(o->key->name, fd, &t->place);
+}
+
+static void explain(const struct av_shared_key *key, int err)
+{
+	const char *name = strchr(key->name, '\n') + 1;
+
+	if (err == -FI_ENOENT)
+		LOG_INFO(LOG_AV, "no process has an address vector \"%s\" to write", name);
+	else if (err == -FI_ENOSYS)
+		LOG_WARN(LOG_AV,
+			 "address vector \"%s\" is out of reach: /proc does not lead to the memory "
+			 "of the process that has it (is its pid namespace another one?)",
+			 name);
+	else if (err != -FI_EINVAL)
+		LOG_WARN(LOG_AV, "address vector \"%s\": %s", name, fi_strerror(-err));
+}
+
+int av_shared_open(struct av_shared *t, const struct av_shared_key *key, size_t count, bool write)
+{
+	struct opening o = {.t = t, .key = key, .write = write};
+	int door = -1, err = 0;
+
+	*t = (struct av_shared){.fd = -1, .place = -1};
+	if (write)
+		err = av_name_enter(key->name, &door);
+	if (!err)
+		err = av_name_find(key->name, write ? O_RDWR : O_RDONLY, join, &o);
+	if (err == -FI_ENOENT && write)
+		err = create(t, key, count);
+	if (err) {
+		explain(key, err);
+		av_shared_close(t);
+	}
+	if (door >= 0)
+		forked_close(door);
+	return err == -FI_ENOENT ? -FI_EINVAL : err;
+}
+
+void av_shared_close(struct av_shared *t)
+{
+	if (t->place >= 0)
+		forked_close(t->place);
+	if (t->fd >= 0)
+		forked_close(t->fd);
+	if (t->head)
+		munmap(t->head, t->len);
+}
+
+static struct addr *slot(const struct av_shared *t, size_t index)
+{
+	return (struct addr *)(t->slots + index * t->slot_len);
+}
+
+enum fi_av_type av_shared_type(const struct av_shared *t)
+{
+	return (enum fi_av_type)t->head->type;
+}
+
+size_t av_shared_count(const struct av_shared *t)
+{
+	/* Pairs with the release in av_shared_add. */
+	uint64_t count = __atomic_load_n(&t->head->count, __ATOMIC_ACQUIRE);
+
+	return count < t->capacity ? count : t->capacity;
+}
+
+uint64_t av_shared_removals(const struct av_shared *t)
+{
+	/* Pairs with the release in av_shared_remove. */
+	return __atomic_load_n(&t->head->removals, __ATOMIC_ACQUIRE);
+}
+
+void av_shared_get(const struct av_shared *t, size_t index, struct av_shared_entry *entry)
+{
+	bool strings = t->slot_len == sizeof(*entry);
+	struct addr *a = &entry->addr;
+
+	memcpy(entry, slot(t, index), t->slot_len);
+	if (!strings && (a->kind == ADDR_IN || a->kind == ADDR_IN6))
+		return;
+	if (!strings || a->kind != ADDR_STR)
+		a->kind = ADDR_NONE;
+	entry->str[ADDR_STR_MAX - 1] = '\0';
+	a->str = entry->str;
+}
+
+int av_shared_begin(struct av_shared *t)
+{
+	while (flock(t->fd, LOCK_EX))
+		if (errno != EINTR)
+			return -errno;
+	return 0;
+}
+
+void av_shared_end(struct av_shared *t)
+{
+	flock(t->fd, LOCK_UN);
+}
+
+int av_shared_add(struct av_shared *t, const struct addr *a, uint32_t *index)
+{
+	size_t i = av_shared_count(t);
+	struct av_shared_entry entry = {.addr = *a};
+
+	if (i == t->capacity) {
+		LOG_WARN(LOG_AV,
+			 "the shared address vector is full with %zu addresses; a larger "
+			 "attr->count when it is made gives room for more (%u at most)",
+			 i, AV_SHARED_ENTRIES_MAX);
+		return -FI_ENOMEM;
+	}
+	if (a->kind == ADDR_STR) {
+		snprintf(entry.str, sizeof(entry.str), "%s", a->str);
+		entry.addr.str = NULL;
+	}
+	entry.addr.uses = 0;
+	memcpy(slot(t, i), &entry, t->slot_len);
+	t->ids[i] = i;
+	/* Pairs with the acquire in av_shared_count. */
+	__atomic_store_n(&t->head->count, i + 1, __ATOMIC_RELEASE);
+	*index = (uint32_t)i;
+	return 0;
+}
+
+void av_shared_remove(struct av_shared *t, size_t index)
+{
+	t->ids[index] = FI_ADDR_NOTAVAIL;
+	__atomic_store_n(&slot(t, index)->kind, ADDR_NONE, __ATOMIC_RELAXED);
+	/* Pairs with the acquire in av_shared_removals. */
+	__atomic_add_fetch(&t->head->removals, 1, __ATOMIC_RELEASE);
+}
+
+uint8_t *av_shared_uses(struct av_shared *t, size_t index)
+{
+	return &slot(t, index)->uses;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The programs of the libfabric tutorial, written for interface 1.1, as tests: ping-pong, and an
+ * OpenSHMEM's start and put.
+ */
+#include <rdma/fi_rma.h>
+
+#include "obj.h"
+
+#define V1_1 FI_VERSION(1, 1)
+
+/* Ping-pong: two queues of contexts alone, nothing but defaults. */
+
+static void one_completion(struct fid_cq *cq)
+{
+	struct fi_cq_entry entry;
+	ssize_t ret;
+
+	OBJ_UNTIL((ret = fi_cq_read(cq, &entry, 1)) > 0, CHECK_EQ(ret, -FI_EAGAIN));
+}
+
+static struct fid_cq *plain_cq(struct obj *o, size_t size)
+{
+	struct fi_cq_attr attr = {
+		.size = size, .wait_obj = FI_WAIT_NONE, .format = FI_CQ_FORMAT_CONTEXT};
+	struct fid_cq *cq;
+
+	OK(fi_cq_open(o->domain, &attr, &cq, NULL));
+	return cq;
+}
+
+static void pingpong(struct api *a)
+{
+	struct fi_av_attr av_attr = {.count = 1};
+	struct fid_cq *tx_cq, *rx_cq;
+	struct obj o = {.hints = obj_hints(FI_MSG)};
+	static char out[1024], in[1024];
+	fi_addr_t peer;
+
+	CHECK(obj_find(&o, V1_1));
+	obj_domain(&o);
+	tx_cq = plain_cq(&o, o.info->tx_attr->size);
+	rx_cq = plain_cq(&o, o.info->rx_attr->size);
+	av_attr.type = o.info->domain_attr->av_type;
+	OK(fi_av_open(o.domain, &av_attr, &o.av, NULL));
+	OK(fi_endpoint(o.domain, o.info, &o.ep, NULL));
+	OK(fi_ep_bind(o.ep, &o.av->fid, 0));
+	OK(fi_ep_bind(o.ep, &tx_cq->fid, FI_TRANSMIT));
+	OK(fi_ep_bind(o.ep, &rx_cq->fid, FI_RECV));
+	OK(fi_enable(o.ep));
+	OK(fi_recv(o.ep, in, sizeof(in), NULL, 0,
+		   NULL)); /* the source is ignored: no FI_DIRECTED_RECV */
+	peer = obj_swap(a, o.ep, o.av);
+	for (int i = 0; i < 1000; i++) {
+		if (a->rank == 1) {
+			one_completion(rx_cq);
+			OK(fi_recv(o.ep, in, sizeof(in), NULL, 0, NULL));
+		}
+		POST(tx_cq, fi_send(o.ep, out, sizeof(out), NULL, peer, NULL));
+		one_completion(tx_cq);
+		if (a->rank == 0) {
+			one_completion(rx_cq);
+			OK(fi_recv(o.ep, in, sizeof(in), NULL, 0, NULL));
+		}
+	}
+	api_meet(a);
+	CLOSE(o.ep);
+	o.ep = NULL;
+	CLOSE(tx_cq);
+	CLOSE(rx_cq);
+	obj_close(&o);
+}
+
+/* The whole memory under key 0, offsets that are addresses; a put that a counter sees complete. */
+static void shmem(struct api *a)
+{
+	struct obj o = {.hints = obj_hints(FI_RMA | FI_MSG)};
+	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
+	struct fid_cntr *puts;
+	struct fid_mr *mr;
+	fi_addr_t peer;
+	uint64_t value = 40 + (uint64_t)a->rank;
+	static uint64_t target; /* at the same address in both, being forked from one */
+
+	o.hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
+	o.hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
+	o.hints->domain_attr->mr_mode = FI_MR_SCALABLE;
+	if (!obj_find(&o, FI_VERSION(1, 0)))
+		api_skip("no one-sided transfers here");
+	obj_domain(&o);
+	puts = obj_cntr(&o, FI_WAIT_UNSPEC);
+	OK(fi_av_open(o.domain, &av_attr, &o.av, NULL));
+	o.cq = obj_cq(&o, FI_WAIT_NONE);
+	o.ep = obj_ep(&o);
+	OK(fi_ep_bind(o.ep, &puts->fid, FI_WRITE));
+	OK(fi_ep_bind(o.ep, &o.av->fid, 0));
+	OK(fi_ep_bind(o.ep, &o.cq->fid, FI_TRANSMIT | FI_RECV));
+	OK(fi_mr_reg(o.domain, NULL, UINT64_MAX, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 0, 0, &mr,
+		     NULL));
+	OK(fi_enable(o.ep));
+	peer = obj_swap(a, o.ep, o.av);
+	CHECK_EQ(peer, 0);
+	POST(o.cq, fi_write(o.ep, &value, 8, NULL, peer, (uint64_t)(uintptr_t)&target, 0, NULL));
+	OK(fi_cntr_wait(puts, 1, OBJ_PATIENCE_MS));
+	api_meet(a);
+	CHECK_EQ(*(volatile uint64_t *)&target, 40 + !a->rank);
+	CLOSE(o.ep);
+	CLOSE(mr);
+	CLOSE(puts);
+	o.ep = NULL;
+	obj_close(&o);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct api_case cases[] = {
+		{"pingpong", pingpong, 2, {0}},
+		{"shmem", shmem, 2, {0}},
+	};
+
+	return api_main(argc, argv, cases, API_COUNT(cases));
+}
