@@ -127,17 +127,26 @@ static int guards_its_own(const int *fds)
 {
 	int own[2] = {dup(STDERR_FILENO), -1};
 
-	if (is_open(fds[0]) && own[0] != fds[0])
+	if (own[0] != fds[0]) /* the lowest free number: there it is closed */
 		return 1;
 	if (forked_guard(own[0]))
 		return 2;
 	return in_child(count_open, own) ? 3 : !is_open(own[0]);
 }
 
+/* What it opens itself under a number that was guarded is its own, and its children's. */
+static int takes_the_number(const int *fds)
+{
+	int own[2] = {dup(STDERR_FILENO), -1};
+
+	return own[0] != fds[0] || in_child(count_open, own) != 1;
+}
+
 START_TEST(children_of_children)
 {
 	int fds[2] = {guarded(), -1};
 
+	ck_assert_int_eq(in_child(takes_the_number, fds), 0);
 	ck_assert_int_eq(in_child(guards_its_own, fds), 0);
 	ck_assert(is_open(fds[0]));
 	forked_close(fds[0]);
