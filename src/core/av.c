@@ -19,7 +19,7 @@ _Static_assert(PRINT_MAX > ADDR_STR_MAX, "strings print as they are");
 
 const struct addr *av_addr(const struct av *av, fi_addr_t index)
 {
-	return av_store_has(av->store, index) ? &av->store->table[index] : NULL;
+	return av_store_at(av->store, index);
 }
 
 fi_addr_t av_find(struct av *av, const struct addr *addr)
@@ -33,7 +33,8 @@ fi_addr_t av_user_id(struct av *av, fi_addr_t fi_addr)
 {
 	fi_addr_t index = av_index(av, fi_addr);
 
-	return av->store->ids && av_store_has(av->store, index) ? av->store->ids[index] : fi_addr;
+	return index < av->store->id_count && av_store_has(av->store, index) ? av->store->ids[index]
+									     : fi_addr;
 }
 
 static int remove_one(struct av *av, fi_addr_t fi_addr)
@@ -57,7 +58,7 @@ static int remove_one(struct av *av, fi_addr_t fi_addr)
 static int remove_many(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint64_t flags)
 {
 	struct av *av = av_of(fid);
-	int ret = 0;
+	int ret;
 
 	if (flags)
 		return -FI_EBADFLAGS;
@@ -66,11 +67,16 @@ static int remove_many(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uin
 	if (av->flags & FI_READ)
 		return -FI_EACCES;
 	lock_take(&av->dom->lock);
+	ret = av_store_begin(av->store);
+	if (ret)
+		goto unlock;
 	for (size_t i = 0; i < count; i++) {
 		int err = remove_one(av, fi_addr[i]);
 
 		ret = ret ? ret : err;
 	}
+	av_store_end(av->store);
+unlock:
 	lock_give(&av->dom->lock);
 	return ret;
 }
@@ -232,7 +238,7 @@ static struct av *create(struct domain *dom, const struct fi_av_attr *attr, void
 	av->fid.ops = &av_ops;
 	av->dom = dom;
 	av->format = dom->info->addr_format;
-	av->type = attr->type == FI_AV_UNSPEC ? FI_AV_TABLE : attr->type;
+	av->type = attr->type;
 	av->flags = attr->flags;
 	av->rx_ctx_bits = attr->rx_ctx_bits;
 	list_init(&av->ports);
@@ -261,8 +267,12 @@ int av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **
 	}
 	ref_get(&dom->ref);
 	attr->type = av->type;
+	/*
+	 * A fi_addr_t is an index and so the same in all processes, whatever their map_addr. MPICH
+	 * reads what it is given as the table of them.
+	 */
 	if (attr->name && !attr->map_addr)
-		attr->map_addr = av->store; /* any value will do: the same for all who share it */
+		attr->map_addr = av->store->shared.ids;
 	*fid = &av->fid;
 	return 0;
 }

@@ -3,7 +3,11 @@
  * Address vectors. Under the domain's lock. fi_av(3).
  *
  * The fi_addr_t of an entry is its index whatever the type of the vector; FI_AV_MAP gives one
- * index to one address however often it is inserted, FI_AV_TABLE a new one each time.
+ * index to one address however often it is inserted, FI_AV_TABLE a new one each time. Vectors of
+ * one name share their entries with those of other processes on a domain of that name, so indexes
+ * mean the same everywhere: to write for whoever opened them so, to read with FI_READ. User ids
+ * stay with the process. A removal is told to the ports of this domain; others that talk to the
+ * peer go on.
  */
 #ifndef WEFT_CORE_AV_H
 #define WEFT_CORE_AV_H
@@ -23,7 +27,7 @@ struct av {
 	struct fid_av fid;
 	struct domain *dom;
 	uint32_t format;      /* addr_format of the domain's info */
-	enum fi_av_type type; /* FI_AV_MAP or FI_AV_TABLE */
+	enum fi_av_type type; /* FI_AV_MAP or FI_AV_TABLE; as asked until the store is there */
 	uint64_t flags;       /* of fi_av_open */
 	int rx_ctx_bits;
 	struct list ports;      /* struct port.in_av: told when an entry goes away */
@@ -46,7 +50,8 @@ static inline fi_addr_t av_index(const struct av *av, fi_addr_t fi_addr)
 	return fi_addr & ~(uint64_t)0 >> av->rx_ctx_bits;
 }
 
-/* The address of an entry (by index), or NULL when there is none. Good until the lock is given. */
+/* The address of an entry (by index), or NULL when there is none. Good until the lock is
+ * given, or another is asked for. */
 const struct addr *av_addr(const struct av *av, fi_addr_t index);
 
 /* The lowest entry with this address, or FI_ADDR_NOTAVAIL. */

@@ -14,20 +14,27 @@ static size_t next_slot(const struct av_hash *h, size_t slot)
 }
 
 /* The slot of this address, or the empty one where it would go. */
-static size_t probe(const struct av_hash *h, const struct addr *table, const struct addr *addr)
+static size_t probe(const struct av_hash *h, const struct av_rows *rows, const struct addr *addr)
 {
 	size_t slot = home_of(h, addr);
+	struct av_shared_entry entry;
 
-	while (h->slots[slot] && !addr_equal(&table[h->slots[slot] - 1], addr))
+	while (h->slots[slot] && !addr_equal(av_hash_row(rows, h->slots[slot] - 1, &entry), addr))
 		slot = next_slot(h, slot);
 	return slot;
 }
 
-static void put(struct av_hash *h, const struct addr *table, uint32_t index)
+static void put(struct av_hash *h, const struct av_rows *rows, uint32_t index)
 {
-	size_t slot = probe(h, table, &table[index]);
-	uint32_t there = h->slots[slot];
+	struct av_shared_entry entry;
+	const struct addr *addr = av_hash_row(rows, index, &entry);
+	size_t slot;
+	uint32_t there;
 
+	if (addr->kind == ADDR_NONE)
+		return;
+	slot = probe(h, rows, addr);
+	there = h->slots[slot];
 	if (there)
 		h->twins = true;
 	else
@@ -37,7 +44,7 @@ static void put(struct av_hash *h, const struct addr *table, uint32_t index)
 }
 
 /* Room for `want` addresses at two thirds full, then everything in again. */
-static void build(struct av_hash *h, const struct addr *table, size_t count, size_t want)
+static void build(struct av_hash *h, const struct av_rows *rows, size_t count, size_t want)
 {
 	av_hash_free(h);
 	h->size = want + want / 2 + 16;
@@ -45,42 +52,44 @@ static void build(struct av_hash *h, const struct addr *table, size_t count, siz
 	if (!h->slots)
 		return;
 	for (size_t i = 0; i < count; i++)
-		if (table[i].kind != ADDR_NONE)
-			put(h, table, (uint32_t)i);
+		put(h, rows, (uint32_t)i);
 }
 
-static uint32_t scan(const struct addr *table, size_t from, size_t count, const struct addr *addr)
+static uint32_t scan(const struct av_rows *rows, size_t from, size_t count, const struct addr *addr)
 {
+	struct av_shared_entry entry;
+
 	for (size_t i = from; i < count; i++)
-		if (addr_equal(&table[i], addr))
+		if (addr_equal(av_hash_row(rows, i, &entry), addr))
 			return (uint32_t)i;
 	return AV_HASH_NONE;
 }
 
-uint32_t av_hash_find(struct av_hash *h, const struct addr *table, size_t count,
+uint32_t av_hash_find(struct av_hash *h, const struct av_rows *rows, size_t count,
 		      const struct addr *addr)
 {
 	if (!h->slots)
-		build(h, table, count, count);
+		build(h, rows, count, count);
 	if (!h->slots)
-		return scan(table, 0, count, addr);
-	return h->slots[probe(h, table, addr)] - 1; /* AV_HASH_NONE from an empty slot */
+		return scan(rows, 0, count, addr);
+	return h->slots[probe(h, rows, addr)] - 1; /* AV_HASH_NONE from an empty slot */
 }
 
-void av_hash_add(struct av_hash *h, const struct addr *table, size_t count, uint32_t index)
+void av_hash_add(struct av_hash *h, const struct av_rows *rows, size_t count, uint32_t index)
 {
 	if (!h->slots)
 		return;
 	if (h->used + 1 > h->size / 8 * 7)
-		build(h, table, count, h->used + 1);
+		build(h, rows, count, h->used + 1);
 	else
-		put(h, table, index);
+		put(h, rows, index);
 }
 
 /* Would the entry of slot `at` still be found if it moved back to `hole`? */
-static bool may_move(const struct av_hash *h, const struct addr *table, size_t hole, size_t at)
+static bool may_move(const struct av_hash *h, const struct av_rows *rows, size_t hole, size_t at)
 {
-	size_t home = home_of(h, &table[h->slots[at] - 1]);
+	struct av_shared_entry entry;
+	size_t home = home_of(h, av_hash_row(rows, h->slots[at] - 1, &entry));
 
 	if (hole < at)
 		return home <= hole || home > at;
@@ -88,12 +97,12 @@ static bool may_move(const struct av_hash *h, const struct addr *table, size_t h
 }
 
 /* Empties a slot and moves back those behind it that would not be found any more. */
-static void take_out(struct av_hash *h, const struct addr *table, size_t hole)
+static void take_out(struct av_hash *h, const struct av_rows *rows, size_t hole)
 {
 	h->used--;
 	h->slots[hole] = 0;
 	for (size_t at = next_slot(h, hole); h->slots[at]; at = next_slot(h, at)) {
-		if (!may_move(h, table, hole, at))
+		if (!may_move(h, rows, hole, at))
 			continue;
 		h->slots[hole] = h->slots[at];
 		h->slots[at] = 0;
@@ -101,21 +110,24 @@ static void take_out(struct av_hash *h, const struct addr *table, size_t hole)
 	}
 }
 
-void av_hash_del(struct av_hash *h, const struct addr *table, size_t count, uint32_t index)
+void av_hash_del(struct av_hash *h, const struct av_rows *rows, size_t count, uint32_t index)
 {
+	struct av_shared_entry entry;
+	const struct addr *addr;
 	size_t slot;
 	uint32_t twin;
 
 	if (!h->slots)
 		return;
-	slot = probe(h, table, &table[index]);
+	addr = av_hash_row(rows, index, &entry);
+	slot = probe(h, rows, addr);
 	if (h->slots[slot] != index + 1)
 		return;
-	twin = h->twins ? scan(table, index + 1, count, &table[index]) : AV_HASH_NONE;
+	twin = h->twins ? scan(rows, index + 1, count, addr) : AV_HASH_NONE;
 	if (twin != AV_HASH_NONE)
 		h->slots[slot] = twin + 1;
 	else
-		take_out(h, table, slot);
+		take_out(h, rows, slot);
 }
 
 void av_hash_free(struct av_hash *h)

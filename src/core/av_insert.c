@@ -45,6 +45,11 @@ int av_insert_begin(struct av_insertion *in)
 		LOG_WARN(LOG_AV, "insertion into an FI_EVENT vector without an event queue");
 		return -FI_ENOEQ;
 	}
+	err = av_store_begin(av->store);
+	if (err) {
+		lock_give(&av->dom->lock);
+		return err;
+	}
 	/* Room for all at once; where that fails single addresses may still find some. */
 	if (av->type == FI_AV_TABLE)
 		av_store_reserve(av->store, in->count);
@@ -137,6 +142,7 @@ int av_insert_end(struct av_insertion *in)
 	};
 	int ret = (int)in->inserted;
 
+	av_store_end(av->store);
 	if (av->flags & FI_EVENT) {
 		ret = eq_post(av->eq, FI_AV_COMPLETE, &entry, sizeof(entry));
 		ret = in->err ? in->err : ret;

@@ -69,9 +69,14 @@ int av_name_enter(const char *name, int *door)
 
 int av_name_publish(const char *name, int fd, int *place)
 {
-	char at[32];
+	char pid[16], at[32];
+	/* As others see it who use the same /proc: getpid(2) may speak of a namespace further in. */
+	ssize_t len = readlink("/proc/self", pid, sizeof(pid) - 1);
 
-	snprintf(at, sizeof(at), "/%d/%d", (int)getpid(), fd);
+	if (len < 0)
+		return -errno;
+	pid[len] = '\0';
+	snprintf(at, sizeof(at), "/%s/%d", pid, fd);
 	return bind_name(name, at, place);
 }
 

@@ -233,7 +233,7 @@ static int check_range(const struct av *av, const struct fi_av_set_attr *attr)
 		return attr->stride ? -FI_EINVAL : 0;
 	if (av->type != FI_AV_TABLE || !attr->stride || attr->comm_key_size)
 		return -FI_EINVAL;
-	if (attr->end_addr < attr->start_addr || attr->end_addr >= av->store->count)
+	if (attr->end_addr < attr->start_addr || attr->end_addr >= av_store_count(av->store))
 		return -FI_EINVAL;
 	number = (attr->end_addr - attr->start_addr) / attr->stride + 1;
 	return attr->count && number > attr->count ? -FI_EINVAL : 0;
@@ -268,7 +268,7 @@ static int append_range(struct av_set *s, uint64_t first, uint64_t last, uint64_
 /* The first members. Domain locked. */
 static int fill(struct av_set *s, const struct fi_av_set_attr *attr)
 {
-	size_t entries = s->av->store->count;
+	size_t entries = av_store_count(s->av->store);
 	int err;
 
 	if (attr->flags & FI_UNIVERSE)

@@ -8,7 +8,7 @@
 
 #define COUNT_HINT_MAX (1u << 20) /* entries made room for on the word of attr->count alone */
 
-/* Named stores of all domains. Taken before a domain's lock. */
+/* Stores with a name that are written to, of all domains. Taken before a domain's lock. */
 static pthread_mutex_t names_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct list names = {&names, &names};
 
@@ -26,52 +26,67 @@ static struct av_store *find_name(const struct domain *dom, const char *name)
 static void destroy(struct av_store *s)
 {
 	for (size_t i = 0; i < s->count; i++)
-		addr_free(&s->table[i]);
+		addr_free(&s->rows.table[i]);
+	if (s->rows.shared)
+		av_shared_close(&s->shared);
 	av_hash_free(&s->hash);
-	free(s->table);
+	free(s->rows.table);
 	free(s->ids);
 	free(s->name);
 	free(s);
 }
 
-static int create(struct av *av, const char *name, size_t count, struct av_store **store)
+static int open_shared(struct av_store *s, const struct av *av, const char *name, size_t count)
+{
+	const struct fi_domain_attr *attr = av->dom->info->domain_attr;
+	struct av_shared_key key = {.format = av->format, .type = av->type};
+	bool write = !(av->flags & FI_READ);
+	int err = av_shared_key(&key, attr ? attr->name : NULL, name);
+
+	if (!err)
+		err = av_shared_open(&s->shared, &key, count, write);
+	if (err)
+		return err;
+	s->rows.shared = &s->shared;
+	s->type = av_shared_type(&s->shared);
+	s->name = strdup(name);
+	if (!s->name)
+		return -FI_ENOMEM;
+	if (write)
+		list_push(&names, &s->in_names);
+	return 0;
+}
+
+static int create(const struct av *av, const char *name, size_t count, struct av_store **store)
 {
 	struct av_store *s = calloc(1, sizeof(*s));
+	int err = 0;
 
 	if (!s)
 		return -FI_ENOMEM;
 	s->dom = av->dom;
-	s->type = av->type;
+	s->type = av->type == FI_AV_UNSPEC ? FI_AV_TABLE : av->type;
 	list_init(&s->in_names);
 	list_init(&s->members);
-	if (name) {
-		s->name = strdup(name);
-		if (!s->name) {
-			free(s);
-			return -FI_ENOMEM;
-		}
-		list_push(&names, &s->in_names);
-	}
-	/* Only a hint: without memory for it now, insertions ask again. */
-	av_store_reserve(s, count < COUNT_HINT_MAX ? count : COUNT_HINT_MAX);
-	*store = s;
-	return 0;
+	if (name)
+		err = open_shared(s, av, name, count);
+	else /* Only a hint: without memory for it now, insertions ask again. */
+		av_store_reserve(s, count < COUNT_HINT_MAX ? count : COUNT_HINT_MAX);
+	if (err)
+		destroy(s);
+	else
+		*store = s;
+	return err;
 }
 
-static int find_or_create(struct av *av, const char *name, size_t count, struct av_store **store)
+static int find_or_create(const struct av *av, const char *name, size_t count,
+			  struct av_store **store)
 {
 	struct av_store *s = name ? find_name(av->dom, name) : NULL;
 
-	if (!s && (av->flags & FI_READ)) {
-		LOG_INFO(LOG_AV,
-			 "no address vector \"%s\" on this domain; vectors of other "
-			 "processes are not shared",
-			 name ? name : "");
-		return -FI_ENOSYS;
-	}
 	if (!s)
 		return create(av, name, count, store);
-	if (s->type != av->type) {
+	if (av->type != FI_AV_UNSPEC && s->type != av->type) {
 		LOG_WARN(LOG_AV, "address vector \"%s\" was opened with type %d, not %d", name,
 			 s->type, av->type);
 		return -FI_EINVAL;
@@ -87,6 +102,7 @@ int av_store_join(struct av *av, const char *name, size_t count)
 	pthread_mutex_lock(&names_mutex);
 	err = find_or_create(av, name, count, &av->store);
 	if (!err) {
+		av->type = av->store->type;
 		lock_take(&av->dom->lock);
 		list_push(&av->store->members, &av->in_store);
 		lock_give(&av->dom->lock);
@@ -116,20 +132,44 @@ int av_store_leave(struct av *av)
 	return busy ? -FI_EBUSY : 0;
 }
 
+int av_store_begin(struct av_store *s)
+{
+	int err = s->rows.shared ? av_shared_begin(&s->shared) : 0;
+
+	if (err)
+		LOG_WARN(LOG_AV, "cannot lock address vector \"%s\": %s", s->name,
+			 fi_strerror(-err));
+	return err;
+}
+
+void av_store_end(struct av_store *s)
+{
+	if (s->rows.shared)
+		av_shared_end(&s->shared);
+}
+
+size_t av_store_count(const struct av_store *s)
+{
+	return s->rows.shared ? av_shared_count(&s->shared) : s->count;
+}
+
+const struct addr *av_store_at(struct av_store *s, fi_addr_t index)
+{
+	const struct addr *a;
+
+	if (index >= av_store_count(s))
+		return NULL;
+	a = av_hash_row(&s->rows, index, &s->found);
+	return a->kind == ADDR_NONE ? NULL : a;
+}
+
 static int grow(struct av_store *s, size_t capacity)
 {
-	struct addr *table = realloc(s->table, capacity * sizeof(*table));
-	fi_addr_t *ids;
+	struct addr *table = realloc(s->rows.table, capacity * sizeof(*table));
 
 	if (!table)
 		return -FI_ENOMEM;
-	s->table = table;
-	if (s->ids) {
-		ids = realloc(s->ids, capacity * sizeof(*ids));
-		if (!ids)
-			return -FI_ENOMEM;
-		s->ids = ids;
-	}
+	s->rows.table = table;
 	s->capacity = capacity;
 	return 0;
 }
@@ -139,7 +179,7 @@ int av_store_reserve(struct av_store *s, size_t more)
 	size_t fresh = more > s->holes ? more - s->holes : 0;
 	size_t half_again = s->capacity + s->capacity / 2;
 
-	if (fresh <= s->capacity - s->count)
+	if (s->rows.shared || fresh <= s->capacity - s->count)
 		return 0;
 	if (fresh > AV_STORE_MAX - s->count) {
 		LOG_WARN(LOG_AV, "%zu more addresses: an address vector holds %u", more,
@@ -156,53 +196,115 @@ static uint32_t free_index(struct av_store *s)
 
 	if (!s->holes)
 		return (uint32_t)s->count++;
-	while (s->table[i].kind != ADDR_NONE)
+	while (s->rows.table[i].kind != ADDR_NONE)
 		i++;
 	s->first_hole = i + 1;
 	s->holes--;
 	return (uint32_t)i;
 }
 
-int av_store_add(struct av_store *s, const struct addr *a, uint32_t *index)
+static int add_shared(struct av_store *s, struct addr *a, uint32_t *index)
 {
-	int err = av_store_reserve(s, 1);
-	uint32_t i;
+	int err = av_shared_add(&s->shared, a, index);
 
+	if (!err)
+		addr_free(a);
+	return err; /* av_store_find brings the hash up to date */
+}
+
+int av_store_add(struct av_store *s, struct addr *a, uint32_t *index)
+{
+	uint32_t i;
+	int err;
+
+	if (s->rows.shared)
+		return add_shared(s, a, index);
+	err = av_store_reserve(s, 1);
 	if (err)
 		return err;
 	i = free_index(s);
-	s->table[i] = *a;
-	s->table[i].uses = 0;
-	if (s->ids)
+	s->rows.table[i] = *a;
+	s->rows.table[i].uses = 0;
+	if (i < s->id_count)
 		s->ids[i] = i;
-	av_hash_add(&s->hash, s->table, s->count, i);
+	av_hash_add(&s->hash, &s->rows, s->count, i);
 	*index = i;
 	return 0;
 }
 
 void av_store_remove(struct av_store *s, uint32_t index)
 {
-	av_hash_del(&s->hash, s->table, s->count, index);
-	addr_free(&s->table[index]);
+	if (s->rows.shared) {
+		av_shared_remove(&s->shared, index);
+		return;
+	}
+	av_hash_del(&s->hash, &s->rows, s->count, index);
+	addr_free(&s->rows.table[index]);
 	if (!s->holes || index < s->first_hole)
 		s->first_hole = index;
 	s->holes++;
 }
 
+/* The hash learns what came and went in a shared table. */
+static void catch_up(struct av_store *s)
+{
+	uint64_t removals = av_shared_removals(&s->shared);
+	size_t count = av_shared_count(&s->shared);
+
+	if (removals != s->removals)
+		av_hash_free(&s->hash); /* an entry behind the removed one may have its address */
+	s->removals = removals;
+	for (size_t i = s->hashed; s->hash.slots && i < count; i++)
+		av_hash_add(&s->hash, &s->rows, i + 1, (uint32_t)i);
+	s->hashed = count;
+}
+
 uint32_t av_store_find(struct av_store *s, const struct addr *a)
 {
-	return av_hash_find(&s->hash, s->table, s->count, a);
+	if (!s->rows.shared)
+		return av_hash_find(&s->hash, &s->rows, s->count, a);
+	catch_up(s);
+	return av_hash_find(&s->hash, &s->rows, s->hashed, a);
 }
 
 int av_store_set_id(struct av_store *s, uint32_t index, fi_addr_t id)
 {
-	if (!s->ids) {
-		s->ids = malloc(s->capacity * sizeof(*s->ids));
-		if (!s->ids)
+	size_t count = (size_t)index + index / 2 + 1;
+	fi_addr_t *ids;
+
+	if (index >= s->id_count) {
+		ids = realloc(s->ids, count * sizeof(*ids));
+		if (!ids)
 			return -FI_ENOMEM;
-		for (size_t i = 0; i < s->count; i++)
-			s->ids[i] = i;
+		for (size_t i = s->id_count; i < count; i++)
+			ids[i] = i;
+		s->ids = ids;
+		s->id_count = count;
 	}
 	s->ids[index] = id;
 	return 0;
+}
+
+static uint8_t *uses_of(struct av_store *s, uint32_t index)
+{
+	return s->rows.shared ? av_shared_uses(&s->shared, index) : &s->rows.table[index].uses;
+}
+
+void av_store_hold(struct av_store *s, uint32_t index)
+{
+	uint8_t *uses = uses_of(s, index);
+
+	if (*uses < AV_STORE_USES_MAX)
+		++*uses;
+}
+
+bool av_store_release(struct av_store *s, uint32_t index)
+{
+	uint8_t *uses = uses_of(s, index);
+
+	if (*uses == 0)
+		return false;
+	if (*uses < AV_STORE_USES_MAX)
+		--*uses;
+	return true;
 }

@@ -8,9 +8,9 @@
 #define REMOTE_WAYS  (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 
 /* Secondary ones that are there at no cost, asked or not. */
-#define FREE (FI_MULTI_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define FREE (FI_MULTI_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV)
 
-#define SINCE_1_5 (FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SOURCE_ERR)
+#define SINCE_1_5 (FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV | FI_SOURCE_ERR)
 #define SINCE_2_0 (FI_EXACT_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV | FI_TAGGED_MULTI_RECV)
 
 #define OF_BOTH                                                                                    \

@@ -46,6 +46,11 @@ struct cq_slot *cq_slot_slow(struct cq *cq)
 	return &lost;
 }
 
+void cq_push_done_slow(struct cq *cq, void *context, uint64_t flags)
+{
+	cq_push(cq, (struct cq_slot){.context = context, .flags = flags});
+}
+
 void cq_push_error(struct cq *cq, const struct cq_slot *entry, const struct cq_error *why,
 		   const void *err_data)
 {

@@ -80,11 +80,22 @@ static inline void cq_push(struct cq *cq, struct cq_slot entry)
 	wait_notify(&cq->wait);
 }
 
-/* The same where there is nothing to say but whose it is; built in place, without a copy. */
+/* The cold end of cq_push_done. */
+void cq_push_done_slow(struct cq *cq, void *context, uint64_t flags);
+
+/*
+ * The same where there is nothing to say but whose it is: built in place, without a copy, and
+ * nothing is kept across a call.
+ */
 static inline void cq_push_done(struct cq *cq, void *context, uint64_t flags)
 {
-	struct cq_slot *slot = cq_slot(cq);
+	struct cq_slot *slot;
 
+	if (__builtin_expect(cq->tail == cq->limit, 0)) {
+		cq_push_done_slow(cq, context, flags);
+		return;
+	}
+	slot = &cq->ring[cq->tail++ & cq->mask];
 	slot->context = context;
 	slot->flags = flags;
 	memset(&slot->len, 0, sizeof(*slot) - offsetof(struct cq_slot, len));

@@ -48,7 +48,7 @@ static bool match_caps(const struct view *v, uint32_t api, const struct fi_info 
 		       struct fi_info *info, struct refusal *why)
 {
 	uint64_t offered = caps_offered(v, api),
-		 of_domain = offered & (FI_LOCAL_COMM | FI_REMOTE_COMM);
+		 of_domain = offered & (FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV);
 	uint64_t caps = 0, tx = 0, rx = 0, domain = 0;
 
 	if (hints) {

@@ -13,7 +13,7 @@
 #define ENGINE_CAPS                                                                                \
 	(FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_MULTI_RECV | FI_TAGGED_MULTI_RECV |           \
 	 FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | FI_SOURCE |         \
-	 FI_SOURCE_ERR | FI_NAMED_RX_CTX | FI_FENCE | FI_LOCAL_COMM)
+	 FI_SOURCE_ERR | FI_NAMED_RX_CTX | FI_FENCE | FI_LOCAL_COMM | FI_SHARED_AV)
 
 /* All sends between two contexts, tagged or not, are matched in the order they were posted. */
 #define ENGINE_ORDER FI_ORDER_SAS

@@ -182,8 +182,7 @@ void peer_lost(struct peer *peer, int err)
 	if (peer->state == PEER_CONNECTING || peer->state == PEER_CROSSED)
 		port->handshakes--;
 	if (peer->real)
-		peer->unread =
-			port_transports[peer->hw]->bury(port->hw[peer->hw], pool_id(peer));
+		peer->unread = port_transports[peer->hw]->bury(port->hw[peer->hw], pool_id(peer));
 	peer->state = PEER_IDLE;
 	peer_refresh(peer);
 	close_sockets(peer);

@@ -27,7 +27,7 @@ struct peer {
 	bool held;    /* it asked us to send no more messages */
 	bool holding; /* we asked it */
 	bool said_bye;
-	bool unread; /* lost, but messages of it are still to be delivered: its id stays */
+	bool unread;     /* lost, but messages of it are still to be delivered: its id stays */
 	int sock;        /* bootstrap socket, or -1 */
 	int wake;        /* where its link sends wake-ups: sock, or a pair's end for ourselves */
 	unsigned int hw; /* which of port_transports the link is of */

@@ -9,6 +9,7 @@
 
 #define THREADS  3
 #define MESSAGES 3000
+#define ROUNDS   3
 
 /* One thread's way of talking: from `tx` to `peer`, which is `rx` of the same thread. */
 struct worker {
@@ -30,26 +31,52 @@ static void open_level(struct obj *o, enum fi_threading level)
 	o->av = obj_av(o, FI_AV_UNSPEC, 0);
 }
 
-static void send_one(struct worker *w, uint64_t tag, uint64_t *word)
+/* A receive under way. Whichever thread reads its completion says so here. */
+struct pending {
+	bool done;
+	uint64_t word;
+};
+
+static int completions; /* all threads together */
+
+static ssize_t read_one(struct fid_cq *cq)
 {
-	*word = tag;
-	POST(w->tx_cq, fi_tsend(w->tx, word, sizeof(*word), NULL, w->peer, tag, NULL));
+	struct fi_cq_tagged_entry e;
+	ssize_t ret = fi_cq_read(cq, &e, 1);
+	struct pending *p = ret == 1 ? e.op_context : NULL;
+
+	if (ret != 1) {
+		CHECK_EQ(ret, -FI_EAGAIN);
+		return ret;
+	}
+	__atomic_add_fetch(&completions, 1, __ATOMIC_RELAXED);
+	if (p)
+		__atomic_store_n(&p->done, true, __ATOMIC_RELEASE); /* pairs with is_done */
+	return ret;
 }
 
-/* Messages to itself, tags of its own; completions are counted, whoever's they are. */
+static bool is_done(const struct pending *p)
+{
+	return __atomic_load_n(&p->done, __ATOMIC_ACQUIRE);
+}
+
+/* Messages to itself, tags of its own. */
 static void *talk(void *arg)
 {
 	struct worker *w = arg;
-	static __thread uint64_t out[16], in[16];
+	static __thread uint64_t out[16];
+	static __thread struct pending in[16];
 
 	for (uint64_t n = 0; n < MESSAGES; n++) {
-		uint64_t tag = (uint64_t)w->id << 32 | n;
+		uint64_t tag = (uint64_t)w->id << 32 | n, *word = &out[n % 16];
+		struct pending *p = &in[n % 16];
 
-		in[n % 16] = 0;
-		OK(fi_trecv(w->rx, &in[n % 16], 8, NULL, FI_ADDR_UNSPEC, tag, 0, NULL));
-		send_one(w, tag, &out[n % 16]);
-		OBJ_UNTIL(__atomic_load_n(&in[n % 16], __ATOMIC_ACQUIRE) == tag,
-			  fi_cq_read(w->rx_cq, NULL, 0));
+		p->done = false;
+		*word = tag;
+		OK(fi_trecv(w->rx, &p->word, 8, NULL, FI_ADDR_UNSPEC, tag, 0, p));
+		POST(w->tx_cq, fi_tsend(w->tx, word, 8, NULL, w->peer, tag, NULL));
+		OBJ_UNTIL(is_done(p), read_one(w->rx_cq));
+		CHECK_EQ(p->word, tag);
 	}
 	return NULL;
 }
@@ -64,35 +91,37 @@ static void run_all(struct worker *w, void *(*run)(void *))
 		pthread_join(w[i].thread, NULL);
 }
 
-static int drain(struct fid_cq *cq)
+static void expect_completions(struct fid_cq *cq, int count)
 {
-	struct fi_cq_tagged_entry e;
-	int count = 0;
-	ssize_t ret;
+	OBJ_UNTIL(__atomic_load_n(&completions, __ATOMIC_RELAXED) == count, read_one(cq));
+	CHECK_EQ(read_one(cq), -FI_EAGAIN);
+}
 
-	while ((ret = fi_cq_read(cq, &e, 1)) == 1)
-		count++;
-	CHECK_EQ(ret, -FI_EAGAIN);
-	return count;
+/* Opens o with one endpoint and one queue: what a single thread needs to talk. */
+static struct worker open_worker(struct obj *o, enum fi_threading level)
+{
+	open_level(o, level);
+	o->cq = obj_cq(o, FI_WAIT_NONE);
+	o->ep = obj_ready_ep(o, o->cq);
+	return (struct worker){.tx = o->ep,
+			       .rx = o->ep,
+			       .tx_cq = o->cq,
+			       .rx_cq = o->cq,
+			       .peer = obj_insert_ep(o->av, o->ep)};
 }
 
 /* All threads use one endpoint and one queue at the same time. */
 static void safe(struct api *a)
 {
-	struct worker w[THREADS] = {0};
+	struct worker w[THREADS];
 	struct obj o = {0};
-	fi_addr_t self;
 
 	(void)a;
-	open_level(&o, FI_THREAD_SAFE);
-	o.cq = obj_cq(&o, FI_WAIT_NONE);
-	o.ep = obj_ready_ep(&o, o.cq);
-	self = obj_insert_ep(o.av, o.ep);
-	for (int i = 0; i < THREADS; i++)
-		w[i] = (struct worker){
-			.tx = o.ep, .rx = o.ep, .tx_cq = o.cq, .rx_cq = o.cq, .peer = self};
+	w[0] = open_worker(&o, FI_THREAD_SAFE);
+	for (int i = 1; i < THREADS; i++)
+		w[i] = w[0];
 	run_all(w, talk);
-	CHECK_EQ(drain(o.cq), 2 * THREADS * MESSAGES);
+	expect_completions(o.cq, 2 * THREADS * MESSAGES);
 	obj_close(&o);
 }
 
@@ -101,7 +130,6 @@ static void separate(enum fi_threading level, bool shared_queue)
 {
 	struct worker w[THREADS] = {0};
 	struct obj o = {0};
-	int count = 0;
 
 	open_level(&o, level);
 	if (shared_queue)
@@ -114,13 +142,14 @@ static void separate(enum fi_threading level, bool shared_queue)
 	}
 	run_all(w, talk);
 	for (int i = 0; i < THREADS; i++) {
-		count += shared_queue && i ? 0 : drain(w[i].rx_cq);
+		while (read_one(w[i].rx_cq) == 1)
+			;
 		CLOSE(w[i].tx);
 		CLOSE(w[i].rx);
 		if (!shared_queue)
 			CLOSE(w[i].rx_cq);
 	}
-	CHECK_EQ(count, 2 * THREADS * MESSAGES);
+	CHECK_EQ(completions, 2 * THREADS * MESSAGES);
 	obj_close(&o);
 }
 
@@ -142,53 +171,39 @@ static void endpoint(struct api *a)
 	separate(FI_THREAD_ENDPOINT, false);
 }
 
-/* One thread sends, another reads the endpoint's queue: allowed for FI_THREAD_FID and above. */
-static bool stop_reading;
-
+/* One thread posts, another reads the endpoint's queue: allowed from FI_THREAD_FID on. */
 static void *read_only(void *arg)
 {
 	struct worker *w = arg;
-	struct fi_cq_tagged_entry e;
-	static int count;
 
-	while (!__atomic_load_n(&stop_reading, __ATOMIC_ACQUIRE) || count < 2 * MESSAGES) {
-		ssize_t ret = fi_cq_read(w->rx_cq, &e, 1);
-
-		if (ret == 1)
-			count++;
-		else
-			CHECK_EQ(ret, -FI_EAGAIN);
-	}
+	expect_completions(w->rx_cq, 2 * MESSAGES);
 	return NULL;
 }
 
 static void post_only(struct worker *w)
 {
-	static uint64_t out[MESSAGES], in[MESSAGES];
+	static uint64_t out[MESSAGES];
+	static struct pending in[MESSAGES];
 
 	for (uint64_t n = 0; n < MESSAGES; n++) {
-		OK(fi_trecv(w->rx, &in[n], 8, NULL, FI_ADDR_UNSPEC, n + 1, 0, NULL));
+		OK(fi_trecv(w->rx, &in[n].word, 8, NULL, FI_ADDR_UNSPEC, n, 0, &in[n]));
 		out[n] = n + 1;
-		OBJ_UNTIL(fi_tsend(w->tx, &out[n], 8, NULL, w->peer, n + 1, NULL) == 0, );
+		OBJ_UNTIL(fi_tsend(w->tx, &out[n], 8, NULL, w->peer, n, NULL) == 0, );
 	}
-	for (uint64_t n = 0; n < MESSAGES; n++)
-		OBJ_UNTIL(__atomic_load_n(&in[n], __ATOMIC_ACQUIRE) == n + 1, obj_sleep_us(100));
+	for (uint64_t n = 0; n < MESSAGES; n++) {
+		OBJ_UNTIL(is_done(&in[n]), obj_sleep_us(100));
+		CHECK_EQ(in[n].word, n + 1);
+	}
 }
 
 static void fid(struct api *a)
 {
 	struct obj o = {0};
-	struct worker w;
+	struct worker w = open_worker(&o, FI_THREAD_FID);
 
 	(void)a;
-	open_level(&o, FI_THREAD_FID);
-	o.cq = obj_cq(&o, FI_WAIT_NONE);
-	o.ep = obj_ready_ep(&o, o.cq);
-	w = (struct worker){.tx = o.ep, .rx = o.ep, .tx_cq = o.cq, .rx_cq = o.cq};
-	w.peer = obj_insert_ep(o.av, o.ep);
 	CHECK(pthread_create(&w.thread, NULL, read_only, &w) == 0);
 	post_only(&w);
-	__atomic_store_n(&stop_reading, true, __ATOMIC_RELEASE);
 	pthread_join(w.thread, NULL);
 	obj_close(&o);
 }
@@ -196,22 +211,14 @@ static void fid(struct api *a)
 /* A domain for each thread, objects and all: nothing is shared, nor may it be behind the scenes. */
 static void *own_domain(void *arg)
 {
-	struct worker *w = arg;
-	struct obj o = {0};
+	for (int round = 0; round < ROUNDS; round++) {
+		struct obj o = {0};
+		struct worker mine = open_worker(&o, FI_THREAD_DOMAIN);
 
-	for (int round = 0; round < 3; round++) {
-		open_level(&o, FI_THREAD_DOMAIN);
-		o.cq = obj_cq(&o, FI_WAIT_NONE);
-		o.ep = obj_ready_ep(&o, o.cq);
-		*w = (struct worker){.thread = w->thread,
-				     .tx = o.ep,
-				     .rx = o.ep,
-				     .tx_cq = o.cq,
-				     .rx_cq = o.cq,
-				     .peer = obj_insert_ep(o.av, o.ep),
-				     .id = w->id};
-		talk(w);
-		CHECK_EQ(drain(o.cq), 2 * MESSAGES);
+		mine.id = ((struct worker *)arg)->id;
+		talk(&mine);
+		while (read_one(o.cq) == 1)
+			;
 		obj_close(&o);
 	}
 	return NULL;
@@ -223,24 +230,20 @@ static void domain(struct api *a)
 
 	(void)a;
 	run_all(w, own_domain);
+	CHECK_EQ(completions, ROUNDS * 2 * THREADS * MESSAGES);
 }
 
 /* With automatic progress the library's own thread is no business of the application. */
 static void domain_auto(struct api *a)
 {
-	struct worker w = {0};
-	struct obj o = {0};
+	struct obj o = {.hints = obj_hints(FI_MSG | FI_TAGGED)};
+	struct worker w;
 
 	(void)a;
-	o.hints = obj_hints(FI_MSG | FI_TAGGED);
 	o.hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
-	open_level(&o, FI_THREAD_DOMAIN);
-	o.cq = obj_cq(&o, FI_WAIT_NONE);
-	o.ep = obj_ready_ep(&o, o.cq);
-	w = (struct worker){.tx = o.ep, .rx = o.ep, .tx_cq = o.cq, .rx_cq = o.cq};
-	w.peer = obj_insert_ep(o.av, o.ep);
+	w = open_worker(&o, FI_THREAD_DOMAIN);
 	talk(&w);
-	OBJ_UNTIL(drain(o.cq) == 0, );
+	expect_completions(o.cq, 2 * MESSAGES);
 	obj_close(&o);
 }
 
@@ -254,12 +257,12 @@ static void *open_and_close(void *arg)
 		struct fid_cq *cq = obj_cq(o, FI_WAIT_NONE);
 		struct fid_ep *ep = obj_ready_ep(o, cq);
 		fi_addr_t self = obj_insert_ep(o->av, ep);
-		uint64_t in = 0;
+		struct pending in = {0};
 
-		OK(fi_trecv(ep, &in, 8, NULL, FI_ADDR_UNSPEC, 0, ~0ULL, NULL));
+		OK(fi_trecv(ep, &in.word, 8, NULL, FI_ADDR_UNSPEC, 0, ~0ULL, &in));
 		POST(cq, fi_tinject(ep, &(uint64_t){w->id + 1}, 8, self, 1));
-		OBJ_UNTIL(__atomic_load_n(&in, __ATOMIC_ACQUIRE), fi_cq_read(cq, NULL, 0));
-		CHECK_EQ(in, w->id + 1);
+		OBJ_UNTIL(is_done(&in), read_one(cq));
+		CHECK_EQ(in.word, w->id + 1);
 		CLOSE(ep);
 		CLOSE(cq);
 		OK(fi_av_remove(o->av, &self, 1, 0));

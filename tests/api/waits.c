@@ -93,6 +93,52 @@ static void sread_all(struct api *a)
 		sread_kind(a, kinds[i].obj);
 }
 
+/* The descriptors as poll(2) takes them; asked again before each sleep, for they may change. */
+static void sleep_on_pollfds(struct obj *o)
+{
+	struct fi_wait_pollfd set = {.nfds = 0};
+	struct fid *fid = &o->cq->fid;
+	struct pollfd fds[64];
+	uint64_t index;
+
+	CHECK_EQ(fi_control(fid, FI_GETWAIT, &set), -FI_ETOOSMALL);
+	CHECK(set.nfds >= 1 && set.nfds <= API_COUNT(fds));
+	index = set.change_index;
+	set.fd = fds;
+	OK(fi_control(fid, FI_GETWAIT, &set));
+	CHECK_EQ(set.change_index, index);
+	if (fi_trywait(o->fabric, &fid, 1) == 0)
+		CHECK(poll(fds, set.nfds, 1000) >= 1);
+}
+
+static void pollfd(struct api *a)
+{
+	struct fi_cq_tagged_entry e;
+	struct obj o = {0};
+	fi_addr_t peer;
+
+	if (!open_kind(&o, FI_WAIT_POLLFD, FI_CQ_COND_NONE))
+		api_skip("no FI_WAIT_POLLFD");
+	obj_progress(a, o.cq);
+	peer = obj_swap(a, o.ep, o.av);
+	for (int n = 0; n < 50; n++) {
+		int got = -1;
+
+		if (a->rank == 0) {
+			obj_sleep_us(2000);
+			POST(o.cq, fi_inject(o.ep, &n, sizeof(n), peer));
+		} else {
+			OK(fi_recv(o.ep, &got, sizeof(got), NULL, FI_ADDR_UNSPEC, &got));
+			while (fi_cq_read(o.cq, &e, 1) != 1)
+				sleep_on_pollfds(&o);
+			CHECK_EQ(got, n);
+		}
+		api_meet(a);
+	}
+	a->progress = NULL;
+	obj_close(&o);
+}
+
 /* No wait object, no waiting. */
 static void none(struct api *a)
 {
@@ -241,9 +287,13 @@ static void asleep_is_free(struct api *a)
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
-		{"sread", sread_all, 2, {0}},         {"none", none, 1, {0}},
-		{"threshold", threshold, 2, {0}},     {"signals", signals, 1, {0}},
-		{"error_wakes", error_wakes, 2, {0}}, {"asleep_is_free", asleep_is_free, 1, {0}},
+		{"sread", sread_all, 2, {0}},
+		{"pollfd", pollfd, 2, {0}},
+		{"none", none, 1, {0}},
+		{"threshold", threshold, 2, {0}},
+		{"signals", signals, 1, {0}},
+		{"error_wakes", error_wakes, 2, {0}},
+		{"asleep_is_free", asleep_is_free, 1, {0}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

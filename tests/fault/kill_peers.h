@@ -90,11 +90,11 @@ static void steady(void *arg)
 	hear(wire_end, &name, sizeof(name));
 	to = node_insert(&n, &name);
 	must(fi_recv(n.ep, &answer, sizeof(answer), NULL, FI_ADDR_UNSPEC, &answer), "fi_recv");
-	while (answered != OVER) {
+	while (answered != OVER || done < sent) {
 		size_t len = sent % 50 == 49 ? LONG : 16 + sent * 31 % 3000;
 
 		/* One buffer: one message at a time. */
-		if (sent == done && sent - answered < WINDOW) {
+		if (answered != OVER && sent == done && sent - answered < WINDOW) {
 			message_fill(buf, len, sent);
 			if (!fi_send(n.ep, buf, len, NULL, to, NULL))
 				sent++;

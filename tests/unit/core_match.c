@@ -102,7 +102,7 @@ END_TEST
 
 START_TEST(caps_not_there)
 {
-	const uint64_t absent[] = {FI_MULTICAST, FI_HMEM, FI_SHARED_AV, FI_RMA_PMEM, 1ULL << 40};
+	const uint64_t absent[] = {FI_MULTICAST, FI_HMEM, FI_RMA_PMEM, 1ULL << 40};
 
 	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++) {
 		hints->caps = FI_MSG | absent[i];
@@ -115,12 +115,24 @@ START_TEST(caps_remote)
 {
 	hints->caps = FI_MSG | FI_REMOTE_COMM;
 	ck_assert_int_eq(found("weft"), 0);
-	ck_assert_uint_eq(list->domain_attr->caps, FI_LOCAL_COMM | FI_REMOTE_COMM);
+	ck_assert_uint_eq(list->domain_attr->caps, FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV);
 	ck_assert_int_eq(found("shm"), -FI_ENODATA);
 	hints->caps = FI_MSG | FI_LOCAL_COMM;
 	ck_assert_int_eq(ask(NOW), 0);
 	hints->domain_attr->caps = FI_REMOTE_COMM;
 	ck_assert_int_eq(ask(NOW), -FI_ENODATA);
+}
+END_TEST
+
+START_TEST(caps_shared_vectors)
+{
+	hints->caps = FI_MSG | FI_SHARED_AV;
+	hints->domain_attr->caps = FI_SHARED_AV;
+	ck_assert_int_eq(found("weft"), 0);
+	ck_assert_uint_ne(list->caps & FI_SHARED_AV, 0);
+	ck_assert_uint_eq((list->tx_attr->caps | list->rx_attr->caps) & FI_SHARED_AV, 0);
+	ck_assert_int_eq(found("shm"), 0);
+	ck_assert_int_eq(ask(FI_VERSION(1, 4)), -FI_ENODATA);
 }
 END_TEST
 
@@ -400,6 +412,7 @@ static TCase *attributes_case(void)
 	tcase_add_test(tc, caps_of_contexts);
 	tcase_add_test(tc, caps_not_there);
 	tcase_add_test(tc, caps_remote);
+	tcase_add_test(tc, caps_shared_vectors);
 	tcase_add_test(tc, caps_by_version);
 	tcase_add_loop_test(tc, attribute, 0, COUNT(numbers));
 	tcase_add_test(tc, attributes_by_version);

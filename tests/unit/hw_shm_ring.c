@@ -90,14 +90,16 @@ START_TEST(many_claimers)
 		pids[i] = child(storm, i);
 	for (int left = SENDERS * STORM; left > 0;) {
 		struct ring_slot *slot = look();
+		uint32_t from;
 
 		if (!slot) {
 			sched_yield();
 			continue;
 		}
-		ck_assert_uint_lt(slot->src, SENDERS);
-		take(slot->src, storm_slots(slot->src, next[slot->src]), next[slot->src]);
-		next[slot->src]++;
+		from = slot->src;
+		ck_assert_uint_lt(from, SENDERS);
+		take(from, storm_slots(from, next[from]), next[from]);
+		next[from]++;
 		left--;
 	}
 	for (int i = 0; i < SENDERS; i++)

@@ -23,15 +23,15 @@ struct shm {
 
 struct shm_link {
 	struct link link;
-	struct ring ring; /* the peer's */
-	uint64_t next;    /* position after our last claim */
-	uint64_t limit;   /* the end of the free slots, as last seen */
-	uint64_t owner;   /* our id, placed as in a claim word */
-	uint32_t src;     /* our id at the peer */
-	uint32_t turns_seen; /* own->turns when a lap of the peer's ring last began */
+	struct ring ring;      /* the peer's */
+	uint64_t next;         /* position after our last claim */
+	uint64_t limit;        /* the end of the free slots, as last seen */
+	uint64_t owner;        /* our id, placed as in a claim word */
+	uint32_t src;          /* our id at the peer */
+	uint32_t turns_seen;   /* own->turns when a lap of the peer's ring last began */
 	const struct shm *own; /* of the port that sends */
-	int sock;         /* one byte on it wakes the peer; the engine's */
-	pid_t pid;        /* for process_vm_readv; 0: no direct access */
+	int sock;              /* one byte on it wakes the peer; the engine's */
+	pid_t pid;             /* for process_vm_readv; 0: no direct access */
 };
 
 int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,

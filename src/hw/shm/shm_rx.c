@@ -75,9 +75,6 @@ bool shm_turn(void *state)
 		struct ring_slot *slot = ring_slot_at(&shm->ring, shm->head);
 		uint32_t slots;
 
-		/* A message of two lines comes at once, not one line after the other. */
-		__builtin_prefetch(slot + 1);
-
 		/* Partner: shm_tx.c publish. */
 		if (ring_published(&shm->ring, shm->head)) {
 			slots = deliver(shm, slot);

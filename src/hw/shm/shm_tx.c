@@ -39,16 +39,30 @@ struct claimed {
 	uint64_t word; /* what the claim replaced */
 };
 
+/* Asks for the line to write to while the claim is still being made. */
+INLINE void want_line(void *line)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("prefetchw %0" : : "m"(*(char *)line));
+#else
+	__builtin_prefetch(line, 1);
+#endif
+}
+
 /* Claims at our own last position, the frontier while nobody else sends. */
 INLINE bool claim(const struct shm_link *s, uint32_t slots, struct claimed *c)
 {
 	uint64_t pos = s->next, lap = ring_lap_bits(&s->ring, pos);
 	uint64_t *at = ring_claim_at(&s->ring, pos);
-	uint64_t word = __atomic_load_n(at, __ATOMIC_RELAXED);
 	struct ring_slot *slot = ring_slot_at(&s->ring, pos);
-	bool ours = pos + (slots - 1) < s->limit && claim_stale(word, lap) &&
-		    __atomic_compare_exchange_n(at, &word, lap | s->owner | slots, false,
-						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	uint64_t word;
+	bool ours;
+
+	want_line(slot);
+	word = __atomic_load_n(at, __ATOMIC_RELAXED);
+	ours = pos + (slots - 1) < s->limit && claim_stale(word, lap) &&
+	       __atomic_compare_exchange_n(at, &word, lap | s->owner | slots, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 
 	*c = (struct claimed){slot, pos, word};
 	return ours;
@@ -156,9 +170,12 @@ int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint
 		return send_any(link, buf, len, data, head, tag);
 	if (__builtin_expect(!claim(s, 1, &c), 0))
 		return send_any(link, buf, len, 0, head, tag);
-	write_header(s, c.slot, &p);
-	if (len != 8)
+	if (len != 8) {
+		write_header(s, c.slot, &p);
 		return send_copy(s, c.slot, c.pos, c.word, buf, len);
+	}
+	p.len = 8;
+	write_header(s, c.slot, &p);
 	memcpy(c.slot->rest, buf, 8);
 	return publish(s, c, 1);
 }
