@@ -428,6 +428,8 @@ START_TEST(the_file_is_private_and_keeps_its_size)
 	ck_assert_int_eq(ftruncate(t.fd, 0), -1);
 	ck_assert_int_eq(ftruncate(t.fd, st.st_size + 4096), -1);
 	av_shared_close(&reader);
+	if (fchown(t.fd, 65534, (gid_t)-1) == 0) /* as if another user had published it */
+		ck_assert_int_eq(av_shared_open(&reader, &key, 0, false), -FI_ENOSYS);
 	av_shared_close(&t);
 }
 END_TEST
