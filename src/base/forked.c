@@ -11,6 +11,13 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int *fds; /* -1: free */
 static size_t count;
 
+static unsigned int forks;
+
+unsigned int forked_count(void)
+{
+	return forks;
+}
+
 static void before(void)
 {
 	pthread_mutex_lock(&mutex);
@@ -27,6 +34,7 @@ static void in_child(void)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	count = 0;
+	forks++;
 	pthread_mutex_unlock(&mutex);
 }
 

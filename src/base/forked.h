@@ -7,6 +7,10 @@
 #ifndef WEFT_BASE_FORKED_H
 #define WEFT_BASE_FORKED_H
 
+/* Forks between the start of the program and this process: what was made under another count is
+ * somebody else's and must be left alone. */
+unsigned int forked_count(void);
+
 /* From any thread. -FI_ENOMEM when it cannot be noted. */
 int forked_guard(int fd);
 /* Closes a guarded descriptor, here and now. */

@@ -20,6 +20,8 @@ static int domain_close(struct fid *fid)
 {
 	struct domain *dom = (struct domain *)fid;
 
+	if (domain_foreign(dom))
+		return 0;
 	if (ref_busy(&dom->ref)) {
 		LOG_INFO(LOG_DOMAIN, "close: %d objects are still open on it", dom->ref);
 		return -FI_EBUSY;
@@ -116,6 +118,7 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	if (!dom)
 		return -FI_ENOMEM;
 	dom->fabric = fabric_of(fabric);
+	dom->forks = forked_count();
 	list_init(&dom->ports);
 	dom->info = fi_dupinfo(info);
 	if (!dom->info)

@@ -10,6 +10,7 @@
 #include <rdma/fi_domain.h>
 #include <stdbool.h>
 
+#include "base/forked.h"
 #include "base/list.h"
 #include "base/lock.h"
 #include "core/fabric.h"
@@ -29,6 +30,7 @@ struct domain {
 	struct eq *eq;           /* bound for asynchronous events, or NULL */
 	uint64_t eq_flags;       /* FI_REG_MR */
 	int ref;                 /* atomic: children */
+	unsigned int forks;      /* forked_count of the process that opened it */
 	unsigned int turns;      /* counts progress made by the application, read by the thread */
 	struct progress *thread; /* automatic progress, or NULL */
 };
@@ -41,6 +43,12 @@ static inline struct domain *domain_of(struct fid_domain *fid)
 static inline uint32_t domain_api(const struct domain *dom)
 {
 	return dom->fabric->fid.api_version;
+}
+
+/* True in a forked child: its objects are the parent's, closing them must do nothing. */
+static inline bool domain_foreign(const struct domain *dom)
+{
+	return dom->forks != forked_count();
 }
 
 int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,

@@ -257,6 +257,8 @@ int ep_close(struct fid *fid)
 {
 	struct ep *ep = (struct ep *)fid;
 
+	if (domain_foreign(ep->dom))
+		return 0;
 	if (ep->is_alias)
 		return close_alias(ep);
 	if (ref_busy(&ep->ref)) {

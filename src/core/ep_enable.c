@@ -53,6 +53,9 @@ void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags)
 	ep->rx_flags = fold(rx_op_flags, ep->rx_cq, ep->rx_bind_flags, false) |
 		       (rx_op_flags & FI_MULTI_RECV);
 	ep->rx_msg_flags = fold(rx_op_flags, ep->rx_cq, ep->rx_bind_flags, true);
+	/* A shared context has no queue: the endpoint that gets the message decides. */
+	if (ep->fid.fid.fclass == FI_CLASS_SRX_CTX)
+		ep->rx_flags |= rx_op_flags & FI_COMPLETION;
 }
 
 int ep_port(struct ep *ep)
@@ -107,6 +110,7 @@ static int open_rx(struct ep *ep)
 						       .caps = ep->info->caps,
 						       .addr_mask = ep->addr_mask,
 						       .min_multi_recv = ep->min_multi_recv,
+						       .selective = ep->rx_bind_flags != 0,
 						       .shared = ep->srx ? ep->srx->rx : NULL});
 	ep->rx = ep->srx ? NULL : ep->own_rx;
 	port_bind_rx(ep->port, ep->index, ep->own_rx);

@@ -141,7 +141,7 @@ int srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep *
 	rx_context_set(ep->rx, &(struct rx_target){.caps = ep->info->caps,
 						   .addr_mask = UINT64_MAX,
 						   .min_multi_recv = ep->min_multi_recv});
-	ep->rx_flags = ep->rx_msg_flags = FI_COMPLETION;
+	ep_fold_flags(ep, 0, ep->info->rx_attr->op_flags);
 	err = xfer_install(ep, false, true);
 	if (err)
 		goto close_rx;

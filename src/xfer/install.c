@@ -95,6 +95,7 @@ void rx_context_set(struct rx *rx, const struct rx_target *target)
 	rx->caps = target->caps;
 	rx->addr_mask = target->addr_mask;
 	rx->min_multi_recv = target->min_multi_recv;
+	rx->complete_all = target->cq && !target->selective;
 	if (!target->shared)
 		return;
 	rx->q = target->shared;

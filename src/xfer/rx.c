@@ -39,6 +39,12 @@ static size_t scatter(const struct recv *r, size_t offset, const unsigned char *
 	return done;
 }
 
+/* A receive posted to a shared context does not know whose queue it will complete in. */
+static inline bool wants_completion(const struct rx *rx, const struct recv *r)
+{
+	return rx->complete_all || (r->flags & FI_COMPLETION && rx->cq);
+}
+
 /* Pushes what the application sees of a received message. */
 static void complete(struct rx *rx, struct recv *r, const struct message *m, size_t room,
 		     void *base, int err)
@@ -64,7 +70,7 @@ static void complete(struct rx *rx, struct recv *r, const struct message *m, siz
 		err = FI_ETRUNC;
 	if (__builtin_expect(!err && !(rx->caps & FI_SOURCE_ERR && slot.src == FI_ADDR_NOTAVAIL),
 			     1)) {
-		if (r->flags & FI_COMPLETION && rx->cq)
+		if (wants_completion(rx, r))
 			cq_push(rx->cq, slot);
 		if (rx->cntr)
 			cntr_done(rx->cntr, slot.len);
@@ -226,7 +232,7 @@ bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct pac
 	list_remove(&r->link);
 	if (wire_flags(p->head) & WIRE_DATA)
 		kind |= FI_REMOTE_CQ_DATA;
-	if (r->flags & FI_COMPLETION && rx->cq)
+	if (wants_completion(rx, r))
 		cq_push(rx->cq, (struct cq_slot){.context = r->context,
 						 .flags = kind,
 						 .len = p->len,

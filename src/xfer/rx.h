@@ -29,6 +29,7 @@ struct rx {
 	struct list unexpected[2]; /* struct unexpected; [1]: tagged */
 	struct cq *cq;             /* NULL: nobody wants completions */
 	struct cntr *cntr;
+	bool complete_all; /* the queue was not bound selectively */
 	uint64_t caps;
 	size_t min_multi_recv; /* bytes; less room releases a multi-receive buffer; of q */
 	size_t unexpected_bytes;
