@@ -163,8 +163,11 @@ static int av_close(struct fid *fid)
 {
 	struct av *av = (struct av *)fid;
 	struct domain *dom = av->dom;
-	int err = av_store_leave(av);
+	int err;
 
+	if (domain_foreign(dom))
+		return 0;
+	err = av_store_leave(av);
 	if (err) {
 		LOG_WARN(LOG_AV, "endpoints or sets still use the address vector");
 		return err;

@@ -48,7 +48,7 @@ struct survivor {
 	struct op steady[DEEP];
 	fi_addr_t steady_addr;
 	uint64_t steady_got, answered;
-	int fds, maps; /* held before the first death; mappings: after some */
+	int fds, rings; /* held before the first death */
 };
 
 /*

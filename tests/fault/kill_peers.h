@@ -107,7 +107,7 @@ static void steady(void *arg)
 			done += !e.context;
 			if (!e.context)
 				continue;
-			answered = answer;
+			answered = answered == OVER ? OVER : answer;
 			must(fi_recv(n.ep, &answer, sizeof(answer), NULL, FI_ADDR_UNSPEC, &answer),
 			     "fi_recv");
 		} else {
