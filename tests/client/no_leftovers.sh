@@ -20,14 +20,17 @@ else
 	done
 fi
 
-# Entries of the two folders, and files there that PID... hold open or mapped, unlinked ones included.
+# Entries of the two folders, and files there that PID... hold open or mapped, unlinked ones included; not those of
+# the build folder, which may lie there.
 entries() {
-	find /dev/shm /tmp -mindepth 1 2>/dev/null
-	local pid
-	for pid in "$@"; do
-		find "/proc/$pid/fd" -lname '/dev/shm/*' -printf '%l\n' -o -lname '/tmp/*' -printf '%l\n'
-		grep -oE '(/dev/shm|/tmp)/.*' "/proc/$pid/maps"
-	done
+	{
+		find /dev/shm /tmp -mindepth 1 2>/dev/null
+		local pid
+		for pid in "$@"; do
+			find "/proc/$pid/fd" -lname '/dev/shm/*' -printf '%l\n' -o -lname '/tmp/*' -printf '%l\n'
+			grep -oE '(/dev/shm|/tmp)/.*' "/proc/$pid/maps"
+		done
+	} | grep -vF "$BUILD/"
 }
 
 # nothing_new WHEN PID...
