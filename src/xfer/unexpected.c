@@ -171,6 +171,13 @@ void rx_forget_context(struct rx *rx)
 {
 	if (rx->q->cq == rx->cq)
 		rx->q->cq = NULL;
+	LIST_EACH (node, &rx->q->claimed) {
+		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
+
+		/* Whoever claimed it may still receive it, without this one's queue. */
+		if (u->rx == rx)
+			u->rx = rx->q;
+	}
 	for (int tagged = 0; tagged < 2; tagged++)
 		LIST_EACH_SAFE (node, &rx->q->unexpected[tagged]) {
 			struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);

@@ -73,7 +73,7 @@ struct rx_target {
 	uint64_t caps;
 	uint64_t addr_mask; /* strips a context index off a fi_addr_t */
 	size_t min_multi_recv;
-	bool selective; /* completions only for receives that ask for one */
+	bool selective;    /* completions only for receives that ask for one */
 	struct rx *shared; /* the shared context whose queues it uses, or NULL */
 };
 

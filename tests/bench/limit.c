@@ -52,7 +52,8 @@ static struct {
 /* acquire: with the release in hand_over of the other side */
 static void await_turn(void)
 {
-	while (atomic_load_explicit(&shared->line[turn % RING][!side].count, memory_order_acquire) != turn)
+	while (atomic_load_explicit(&shared->line[turn % RING][!side].count,
+				    memory_order_acquire) != turn)
 		;
 }
 
@@ -76,7 +77,7 @@ static void line_get(size_t size)
 static char *slot(int whose, size_t size)
 {
 	return size <= sizeof shared->line[0][0].payload ? shared->line[turn % RING][whose].payload
-						      : shared->room[whose];
+							 : shared->room[whose];
 }
 
 static void copy_put(size_t size)
