@@ -12,7 +12,7 @@ work=$build/bench
 rounds=${ROUNDS:-3}
 pairs=${PAIRS:-weft:shm}
 sizes='8 64 512 4096 16384 65536 262144 1048576 4194304'
-mpi_sizes='8 65536 1048576'
+mpi_sizes='8 64 512 4096 16384 65536 262144 1048576 4194304'
 failed=0
 mkdir -p "$work"
 raw=$work/raw
