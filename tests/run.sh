@@ -75,6 +75,7 @@ one() {
 	fi
 	limit=$(sed -n '1,10s/.*TIMEOUT=\([0-9][0-9]*\).*/\1/p' "$source" | head -n 1)
 	limit=$((${limit:-60} * ${SLOWER:-1}))
+	export CK_TIMEOUT_MULTIPLIER=${SLOWER:-1} # of check's own limits
 	[ ! -t 1 ] || printf '%*d/%d ....  %s' ${#total} $turn "$total" "$label"
 	HW=${2:-${HW-}} run_test "$log"
 	case $status in

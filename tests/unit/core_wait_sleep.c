@@ -70,15 +70,18 @@ static void *sleep_once(void *arg)
 /* _i: the first of them leaves by itself. */
 START_TEST(all_wake)
 {
+	/* The later ones have to be asleep before the first one leaves. */
+	const char *slower = getenv("SLOWER");
+	int pace = slower ? atoi(slower) : 1;
 	struct sleeper sleepers[3];
 	struct waiter w;
 
 	ck_assert_int_eq(wait_init(&w, FI_WAIT_FD, NULL), 0);
 	for (int i = 0; i < 3; i++) {
-		sleepers[i] = (struct sleeper){.w = &w, .ms = i == 0 && _i ? 60 : FOREVER};
+		sleepers[i] = (struct sleeper){.w = &w, .ms = i == 0 && _i ? 60 * pace : FOREVER};
 		ck_assert_int_eq(
 			pthread_create(&sleepers[i].thread, NULL, sleep_once, &sleepers[i]), 0);
-		usleep(10000);
+		usleep(10000 * (useconds_t)pace);
 	}
 	if (!_i)
 		wait_notify(&w);
