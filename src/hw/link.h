@@ -16,6 +16,9 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#define WIRE_FDS 2 /* descriptors that travel with a hello */
+
+struct fi_rma_iov;
 struct link;
 struct port;
 struct wire_hello;
@@ -38,7 +41,7 @@ struct link_ops {
 	int (*send)(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 		    uint64_t tag);
 	/*
-	 * The same with the payload in pieces, at most eager_max bytes; p->payload is not looked
+	 * The same with the payload in pieces, at most packet_max bytes; p->payload is not looked
 	 * at, p->len is their sum.
 	 */
 	int (*sendv)(struct link *link, const struct packet *p, const struct iovec *iov,
@@ -50,6 +53,32 @@ struct link_ops {
 	 */
 	ssize_t (*fetch)(struct link *link, const struct iovec *local, size_t local_count,
 			 const struct iovec *remote, size_t remote_count);
+	/*
+	 * One-sided, without the peer and in one copy: bytes between our segments and ranges of the
+	 * peer's regions, both of the same length in all. Key, rights and bounds of every range are
+	 * looked up in the peer's own table before the first byte moves, and a region is not closed
+	 * meanwhile. The engine sees to the order: nothing that it must not overtake is under way.
+	 *   0              done
+	 *   1              done, and the peer counts such accesses: tell it (WIRE_TOLD)
+	 *   -FI_EFAULT     the memory behind the region, or ours, is not there; some may have moved
+	 *   other negative not this way, nothing has moved: ask the peer by packets, it will know why
+	 * NULL when the transport has no such way.
+	 */
+	int (*put)(struct link *link, const struct iovec *local, size_t local_count,
+		   const struct fi_rma_iov *remote, size_t remote_count);
+	int (*get)(struct link *link, const struct iovec *local, size_t local_count,
+		   const struct fi_rma_iov *remote, size_t remote_count);
+	/*
+	 * Would put (write) or get have a way to all these ranges right now? Moves nothing.
+	 */
+	bool (*reach)(struct link *link, const struct fi_rma_iov *remote, size_t remote_count,
+		      bool write);
+	/*
+	 * Takes back a WIRE_PUT packet (link->last after it was sent) that the peer has not begun
+	 * to process: it never will. The packet's payload, as it was sent, readable until the next
+	 * call on the link, its length in *len; NULL: the peer has it. NULL with put.
+	 */
+	const void *(*withdraw)(struct link *link, uint64_t place, size_t *len);
 	/* Frees the link. Packets already sent stay readable for the peer. */
 	void (*close)(struct link *link);
 };
@@ -57,14 +86,16 @@ struct link_ops {
 /* Embedded at the start of a transport's own link. */
 struct link {
 	const struct link_ops *ops;
-	size_t eager_max; /* longest payload of one packet */
+	size_t eager_max;  /* longest message worth copying; longer ones are offered, or put */
+	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
+	uint64_t last;     /* where the last packet with WIRE_DATA went, for withdraw */
 };
 
 /* What the engine learned about the other side before it asks for a link. */
 struct link_peer {
 	const struct wire_hello *hello; /* checked */
 	uint32_t id;                    /* how our own packets name this peer: pool id */
-	int fd;    /* the descriptor that came with the hello; the callee takes it */
+	int fds[WIRE_FDS]; /* the descriptors that came with the hello, or -1; the callee takes them */
 	int sock;  /* bootstrap socket, open as long as the link: one byte on it wakes the peer */
 	pid_t pid; /* as the kernel tells; 0 when it is not visible from here */
 };
@@ -78,8 +109,8 @@ struct transport {
 	bool (*turn)(void *state);
 	/* After true, the next packet makes its sender wake us; false: there is one already. */
 	bool (*arm)(void *state);
-	/* The descriptor that goes out with our hello; stays ours. */
-	int (*hello_fd)(void *state);
+	/* The descriptors that go out with our hello; they stay ours. */
+	void (*hello_fds)(void *state, int fds[WIRE_FDS]);
 	/* Makes the link. 0 or a negative error. */
 	int (*connect)(void *state, const struct link_peer *peer, struct link **link);
 	/*

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC    0x54464557u /* "WEFT"; reads differently in the other byte order */
-#define WIRE_VERSION  1
+#define WIRE_VERSION  2
 #define WIRE_NAME_MAX 96 /* bytes of an address string, with its terminator */
 #define WIRE_IOV_MAX  16 /* segments an offer may name */
 
@@ -23,6 +23,18 @@ enum wire_op {
 	WIRE_FRAG,    /* piece of a pulled message: `id` is the receiver's, tag the byte offset */
 	WIRE_HOLD,    /* send no more messages until WIRE_RESUME */
 	WIRE_RESUME,
+	/*
+	 * One-sided requests. `id` counts them for each pair of endpoints (their sequence number),
+	 * and they are performed in that order. See struct wire_ranges for what they carry.
+	 */
+	WIRE_PUT,  /* data follow */
+	WIRE_GET,  /* nothing follows but, in the short form, a uint64_t: the bytes wanted */
+	WIRE_AMO,  /* struct wire_amo follows, then operands, then values to compare with */
+	WIRE_TOLD, /* we have accessed your region directly: count it. struct wire_told follows */
+	/* Answers to them. An answer to one says that all before it are done. */
+	WIRE_DONE,   /* all up to `id` are done */
+	WIRE_RESULT, /* bytes for `id` at offset `tag` of its result; the last ones end it */
+	WIRE_FAILED, /* `id` failed: tag is the positive error, above 16 bits the reason's */
 };
 
 /* Flags of a packet. */
@@ -30,6 +42,12 @@ enum wire_op {
 #define WIRE_DATA        0x02u /* remote CQ data present */
 #define WIRE_ACK_MATCH   0x04u /* answer with WIRE_FIN when matched */
 #define WIRE_ACK_DELIVER 0x08u /* answer with WIRE_FIN when placed */
+
+/* Flags of a one-sided request, which has WIRE_DATA in the short form. */
+#define WIRE_LONG   0x10u /* struct wire_ranges leads the payload; else tag: address, data: key */
+#define WIRE_CQ     0x20u /* then eight bytes of remote CQ data */
+#define WIRE_COMMIT 0x40u /* make it durable before it counts as done */
+#define WIRE_MATCH  0x80u /* of WIRE_AMO: the target is a tagged receive, the key its tag */
 
 /* The first word of a packet: op, flags, receive context, request id. */
 #define WIRE_HEAD(op, flags, rx, id)                                                               \
@@ -67,7 +85,41 @@ struct wire_offer {
 	struct wire_segment segment[WIRE_IOV_MAX];
 };
 
-/* First words of two processes on the bootstrap socket. The ring's descriptor travels along. */
+/* A range of a registered region. */
+struct wire_range {
+	uint64_t addr;
+	uint64_t len;
+	uint64_t key;
+};
+
+/* The long form of a one-sided request: many ranges, or a piece of what one packet cannot hold. */
+struct wire_ranges {
+	uint64_t offset; /* of this packet's data among all of it */
+	uint64_t count;
+	struct wire_range range[WIRE_IOV_MAX];
+};
+
+/* What an atomic does: applied to elements of all ranges in turn. */
+struct wire_amo {
+	uint8_t op;   /* enum fi_op */
+	uint8_t type; /* enum fi_datatype */
+	uint8_t form; /* enum atomic_form */
+	uint8_t unused[5];
+};
+
+/* A direct access. */
+struct wire_told {
+	uint64_t read; /* 1: it was a read; 0: a write */
+};
+
+#define WIRE_AMO_MAX    4096u /* bytes of operands in one atomic */
+#define WIRE_PACKET_MIN 9216u /* every transport's packets hold at least this: operands twice and heads */
+
+_Static_assert(2 * WIRE_AMO_MAX + sizeof(struct wire_ranges) + sizeof(struct wire_amo) + 8 <=
+		       WIRE_PACKET_MIN,
+	       "the largest atomic fits a packet");
+
+/* First words of two processes on the bootstrap socket. A transport's descriptors travel along. */
 struct wire_hello {
 	uint32_t magic;
 	uint16_t version;
@@ -93,6 +145,9 @@ enum hello_kind {
 #define BOOT_BYE  'b' /* the endpoint is being closed in good order */
 
 _Static_assert(sizeof(struct wire_segment) == 16, "layout of a segment");
+_Static_assert(sizeof(struct wire_range) == 24, "layout of a range");
+_Static_assert(offsetof(struct wire_ranges, range) == 16, "layout of ranges");
+_Static_assert(sizeof(struct wire_amo) == 8, "layout of an atomic");
 _Static_assert(offsetof(struct wire_offer, segment) == 16, "layout of an offer");
 _Static_assert(offsetof(struct wire_hello, name) == 48, "layout of a hello");
 _Static_assert(sizeof(struct wire_hello) == 48 + WIRE_NAME_MAX, "a hello has no padding");
