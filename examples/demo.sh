@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Two processes play ping-pong over every transport the library offers here; BUILD is the build folder.
+# Two processes play ping-pong over every transport the library offers here, then the examples of one-sided
+# communication run over the first that has it; BUILD is the build folder.
 set -u
 cd "$(dirname "$0")/.." || exit
 build=$(realpath "${BUILD:-build}") || exit
@@ -30,6 +31,18 @@ table() {
 		{ printf "  %10d  %14.2f  %14.1f\n", $1, $2, $3 }' "$lines"
 }
 
+# one_sided PROVIDER PROGRAM WORDS...
+one_sided() {
+	printf '\n%s, over %s: %s\n' "$2" "$1" "${*:3}"
+	timeout 60 "$bin/$2" -p "$1" 2>&1 | sed 's/^/  /'
+	[ "${PIPESTATUS[0]}" -eq 0 ] || { echo "  failed" && failed=1; }
+}
+
+# providers CAPABILITIES: those that offer them on reliable datagrams, a line each.
+providers() {
+	"$bin/fi_info" -t FI_EP_RDM -c "$1" 2>/dev/null | sed -n 's/^provider: //p' | awk '!seen[$0]++'
+}
+
 failed=0 count=0
 "$bin/fi_info" --version | sed -n '2,$p'
 while IFS= read -r provider; do
@@ -41,6 +54,12 @@ while IFS= read -r provider; do
 		echo "  failed"
 		failed=1
 	fi
-done < <("$bin/fi_info" -t FI_EP_RDM -c FI_MSG | sed -n 's/^provider: //p' | awk '!seen[$0]++')
+done < <(providers FI_MSG)
 [ $count -gt 0 ] || { echo "no transport here" >&2; exit 1; }
+provider=$(providers 'FI_RMA|FI_ATOMIC' | head -n 1)
+if [ -n "$provider" ]; then
+	one_sided "$provider" rma_put "one process reads and writes the memory of another"
+	one_sided "$provider" shmem_like "every process works in the memory of the others"
+	one_sided "$provider" remote_log "several processes append to a log that another keeps"
+fi
 exit $failed

@@ -25,6 +25,49 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
 	return error;
 }
 
+bool cntr_enter_due(struct cntr *c)
+{
+	struct cntr *first;
+
+	if (__atomic_exchange_n(&c->due, true, __ATOMIC_SEQ_CST))
+		return false;
+	first = __atomic_load_n(&c->dom->due, __ATOMIC_RELAXED);
+	do { /* the release pairs with the acquire of defer_run */
+		c->next_due = first;
+	} while (!__atomic_compare_exchange_n(&c->dom->due, &first, c, true, __ATOMIC_RELEASE,
+					      __ATOMIC_RELAXED));
+	return true;
+}
+
+void cntr_due(struct cntr *c)
+{
+	if (cntr_enter_due(c) && !c->dom->starting)
+		progress_kick(c->dom);
+}
+
+void cntr_put(struct cntr *c, uint64_t value)
+{
+	__atomic_store_n(&c->value, value, __ATOMIC_SEQ_CST);
+	wait_notify(&c->wait);
+	if (cntr_reached(c))
+		cntr_due(c);
+}
+
+/* Starts what the values allow, in the application's own call. */
+static void settle(struct cntr *c)
+{
+	if (__builtin_expect(!cntr_reached(c), 1))
+		return;
+	cntr_enter_due(c);
+	ports_run_due(c->dom);
+}
+
+static void changed(struct cntr *c)
+{
+	wait_notify(&c->wait);
+	settle(c);
+}
+
 /*
  * What the application does itself is no event for a poll set, so it is noted, and noted first: the
  * other way round, an event between the two could look like nothing.
@@ -35,7 +78,7 @@ static int cntr_add(struct fid_cntr *fid, uint64_t value)
 
 	__atomic_fetch_add(&c->added, value, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&c->value, value, __ATOMIC_SEQ_CST); /* partner: mark_now */
-	wait_notify(&c->wait);
+	changed(c);
 	return 0;
 }
 
@@ -45,28 +88,32 @@ static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
 
 	__atomic_fetch_add(&c->added_error, value, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&c->error, value, __ATOMIC_SEQ_CST); /* partner: mark_now */
-	wait_notify(&c->wait);
+	changed(c);
 	return 0;
 }
 
 static int cntr_set(struct fid_cntr *fid, uint64_t value)
 {
 	struct cntr *c = cntr_of(fid);
-	uint64_t old = __atomic_exchange_n(&c->value, value, __ATOMIC_SEQ_CST);
+	uint64_t old;
 
+	settle(c); /* what is due stays so */
+	old = __atomic_exchange_n(&c->value, value, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&c->added, value - old, __ATOMIC_RELAXED);
-	wait_notify(&c->wait);
+	changed(c);
 	return 0;
 }
 
 static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 {
 	struct cntr *c = cntr_of(fid);
-	uint64_t old = __atomic_exchange_n(&c->error, value, __ATOMIC_SEQ_CST);
+	uint64_t old;
 
+	settle(c);
+	old = __atomic_exchange_n(&c->error, value, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&c->added_error, value - old, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->error_seen, value, __ATOMIC_RELAXED);
-	wait_notify(&c->wait);
+	changed(c);
 	return 0;
 }
 
@@ -81,11 +128,31 @@ static struct fi_ops_cntr cntr_ops = {
 	.seterr = cntr_seterr,
 };
 
+/* Cuts the counter off from the domain's work and ports; false: it is in use. */
+static bool leave(struct cntr *c)
+{
+	bool busy;
+
+	/* Locked: who sees the last of the work counted may close while that is still being done. */
+	lock_take(&c->dom->lock);
+	busy = ref_busy(&c->ref);
+	if (!busy) {
+		list_remove(&c->in_joined);
+		ports_leave(&c->ports, &c->wait);
+	}
+	lock_give(&c->dom->lock);
+	return !busy;
+}
+
 static int cntr_close(struct fid *fid)
 {
 	struct cntr *c = cntr_of((struct fid_cntr *)fid);
 
-	if (ref_busy(&c->ref)) {
+	if (domain_foreign(c->dom))
+		return 0;
+	if (__atomic_load_n(&c->due, __ATOMIC_SEQ_CST))
+		ports_run_due(c->dom);
+	if (!leave(c)) {
 		LOG_WARN(LOG_CNTR, "a counter with %d bindings cannot be closed", c->ref);
 		return -FI_EBUSY;
 	}
@@ -158,6 +225,10 @@ int cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_c
 	c->dom = domain_of(domain);
 	ref_get(&c->dom->ref);
 	c->events = a->events;
+	c->threshold = UINT64_MAX;
+	list_init(&c->waiting);
+	list_init(&c->in_waiting);
+	list_init(&c->in_joined);
 	lock_init(&c->mark_lock);
 	c->fid.fid = (struct fid){FI_CLASS_CNTR, context, &fid_ops};
 	c->fid.ops = &cntr_ops;

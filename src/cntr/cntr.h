@@ -36,9 +36,15 @@ struct cntr {
 	uint64_t added_error;
 	uint64_t error_seen; /* atomic: what the application knows of error */
 	struct lock mark_lock;
-	struct cntr_mark told; /* the values fi_trywait or a wait set last spoke of */
+	struct cntr_mark told;  /* the values fi_trywait or a wait set last spoke of */
+	struct list waiting;    /* struct work, by threshold: what starts later; domain's lock */
+	struct list in_waiting; /* domain->waiting, while there is some; domain's lock */
+	struct list in_joined;  /* domain->joined: driven by all its ports; domain's lock */
+	struct cntr *next_due;  /* in domain->due; his who set `due` */
+	bool due;               /* atomic: entered there */
 	uint64_t value __attribute__((aligned(64))); /* atomic */
 	uint64_t error;                              /* atomic */
+	uint64_t threshold; /* atomic: the first of `waiting`; UINT64_MAX: there is none */
 };
 
 static inline struct cntr *cntr_of(struct fid_cntr *fid)
@@ -49,21 +55,57 @@ static inline struct cntr *cntr_of(struct fid_cntr *fid)
 int cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr,
 	      void *context);
 
-/* One operation done; `bytes` counts where the counter was opened with FI_CNTR_EVENTS_BYTES. */
-static inline void cntr_done(struct cntr *c, size_t bytes)
+/* Successes and failures together: what thresholds are compared with. */
+static inline uint64_t cntr_sum(const struct cntr *c)
 {
-	uint64_t add = c->events == FI_CNTR_EVENTS_BYTES ? bytes : 1;
+	return __atomic_load_n(&c->value, __ATOMIC_SEQ_CST) +
+	       __atomic_load_n(&c->error, __ATOMIC_SEQ_CST);
+}
 
+/* After every change. Partner: who sets the threshold and then looks at the values. */
+static inline bool cntr_reached(const struct cntr *c)
+{
+	return cntr_sum(c) >= __atomic_load_n(&c->threshold, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Something that waits for the counter may start: the next turn of a port of the domain will see to
+ * it, or the thread of automatic progress at once. Domain locked. Cold.
+ */
+void cntr_due(struct cntr *c);
+/* Enters the counter in domain->due; false: it was there. From any thread. */
+bool cntr_enter_due(struct cntr *c);
+
+/* Adds to the successes. Domain locked. */
+static inline void cntr_count(struct cntr *c, uint64_t add)
+{
 	/* Before the look at `sleeping`: partner cntr_wait. Also pairs with the acquire of a read. */
 	__atomic_fetch_add(&c->value, add, __ATOMIC_SEQ_CST);
 	wait_notify(&c->wait);
+	if (__builtin_expect(cntr_reached(c), 0))
+		cntr_due(c);
 }
 
+/*
+ * One operation done; `bytes` counts where the counter was opened with FI_CNTR_EVENTS_BYTES. Domain
+ * locked.
+ */
+static inline void cntr_done(struct cntr *c, size_t bytes)
+{
+	cntr_count(c, c->events == FI_CNTR_EVENTS_BYTES ? bytes : 1);
+}
+
+/* One operation failed. Domain locked. */
 static inline void cntr_fail(struct cntr *c)
 {
 	__atomic_fetch_add(&c->error, 1, __ATOMIC_SEQ_CST);
 	wait_notify(&c->wait);
+	if (__builtin_expect(cntr_reached(c), 0))
+		cntr_due(c);
 }
+
+/* Sets the successes. Domain locked. */
+void cntr_put(struct cntr *c, uint64_t value);
 
 /* Endpoint enable and close, domain locked: which ports a read or wait drives. */
 int cntr_add_port(struct cntr *c, struct port *port);

@@ -12,9 +12,15 @@ static struct cntr_mark mark_now(struct cntr *c)
 				  __atomic_load_n(&c->error, __ATOMIC_SEQ_CST)};
 }
 
+/* Deferred work may change any counter: while there is some, all of them drive the ports. */
+static bool driving(const struct cntr *c)
+{
+	return ports_any(&c->ports) || domain_defers(c->dom);
+}
+
 void cntr_turn(struct cntr *c)
 {
-	if (ports_any(&c->ports))
+	if (driving(c))
 		ports_turn(c->dom, &c->ports);
 }
 
@@ -31,7 +37,7 @@ struct cntr_mark cntr_events(struct cntr *c)
 static bool arm_ports(struct cntr *c, int *nap)
 {
 	*nap = 0;
-	if (!ports_any(&c->ports))
+	if (!driving(c))
 		return true;
 	if (!ports_arm(c->dom, &c->ports, nap))
 		return false;
@@ -125,7 +131,7 @@ bool cntr_ready(struct cntr *c)
  */
 static bool driven(struct cntr *c)
 {
-	if (!wait_is_deaf(&c->wait) || !ports_any(&c->ports))
+	if (!wait_is_deaf(&c->wait) || !driving(c))
 		return true;
 	return !c->dom->unlocked && progress_start(c->dom) == 0;
 }

@@ -27,10 +27,14 @@ static inline __attribute__((always_inline)) void release(struct domain *dom, bo
 /* Progress for the reader of an empty queue. */
 static void turn(struct cq *cq)
 {
+	struct domain *dom = cq->dom;
+
+	if (__builtin_expect(++dom->turns % DOMAIN_TURNS == 0 || domain_defers(dom), 0)) {
+		xfer_turn(dom);
+		return;
+	}
 	for (unsigned int i = 0; i < cq->ports.count; i++)
 		port_turn(cq->ports.list[i].port);
-	if (__builtin_expect(++cq->dom->turns % DOMAIN_TURNS == 0, 0))
-		xfer_turn(cq->dom);
 }
 
 /* Bytes of one entry as the application sees it. */

@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
+#include "atomic/atomic.h"
 #include "base/log.h"
 #include "cntr/cntr.h"
 #include "core/av.h"
@@ -15,6 +16,7 @@
 #include "core/mr.h"
 #include "core/poll.h"
 #include "core/fid.h"
+#include "xfer/xfer.h"
 
 static int domain_close(struct fid *fid)
 {
@@ -61,16 +63,29 @@ static int domain_control(struct fid *fid, int command, void *arg)
 	case FI_MAP_RAW_MR:
 	case FI_UNMAP_KEY:
 		return mr_domain_control(dom, command, arg);
+	case FI_QUEUE_WORK:
+		return defer_queue(dom, arg);
+	case FI_CANCEL_WORK:
+		return defer_cancel_work(dom, arg);
+	case FI_FLUSH_WORK:
+		return defer_flush(dom, arg);
 	default:
 		return -FI_ENOSYS;
 	}
 }
 
-static int no_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
-			   struct fi_atomic_attr *attr, uint64_t flags)
+static int query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
+			struct fi_atomic_attr *attr, uint64_t flags)
 {
-	(void)domain, (void)datatype, (void)op, (void)attr, (void)flags;
-	return -FI_EOPNOTSUPP;
+	const uint64_t forms = FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC;
+	enum atomic_form form = flags & FI_FETCH_ATOMIC     ? ATOMIC_FETCH
+				: flags & FI_COMPARE_ATOMIC ? ATOMIC_COMPARE
+							    : ATOMIC_BASE;
+	(void)domain;
+
+	if (!attr || flags & ~(forms | FI_TAGGED) || (flags & forms) == forms)
+		return -FI_EINVAL;
+	return xfer_atomic_valid(form, datatype, op, attr);
 }
 
 static int no_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
@@ -100,7 +115,7 @@ static struct fi_ops_domain domain_ops = {
 	.poll_open = poll_open,
 	.stx_ctx = stx_open,
 	.srx_ctx = srx_open,
-	.query_atomic = no_query_atomic,
+	.query_atomic = query_atomic,
 	.query_collective = no_query_collective,
 	.endpoint2 = ep_open2,
 };
@@ -120,6 +135,8 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	dom->fabric = fabric_of(fabric);
 	dom->forks = forked_count();
 	list_init(&dom->ports);
+	list_init(&dom->waiting);
+	list_init(&dom->joined);
 	dom->info = fi_dupinfo(info);
 	if (!dom->info)
 		goto free_dom;

@@ -15,7 +15,9 @@
 #include "base/lock.h"
 #include "core/fabric.h"
 
+struct cntr;
 struct eq;
+struct mr_share;
 struct mr_table;
 
 struct domain {
@@ -23,10 +25,16 @@ struct domain {
 	struct fabric *fabric;
 	struct fi_info *info; /* what it was opened with, our copy */
 	struct lock lock;
-	bool unlocked;     /* one thread at a time by promise of the application: data calls skip
+	bool unlocked;       /* one thread at a time by promise of the application: data calls skip
 	                        the lock */
-	struct list ports; /* struct port.in_domain: every enabled address */
+	struct list ports;   /* struct port.in_domain: every enabled address */
+	struct list waiting; /* struct cntr.in_waiting: what work waits for that starts later */
+	struct list joined;  /* struct cntr.in_joined: every port drives them */
+	struct cntr *due;    /* atomic: counters whose work may start, linked by next_due */
+	int deferred;        /* atomic: work that waits, or is deferred and under way */
+	bool starting;       /* in defer_run */
 	struct mr_table *mrs;
+	struct mr_share *share;  /* the regions as peers see them, or NULL */
 	struct eq *eq;           /* bound for asynchronous events, or NULL */
 	uint64_t eq_flags;       /* FI_REG_MR */
 	int ref;                 /* atomic: children */
@@ -43,6 +51,18 @@ static inline struct domain *domain_of(struct fid_domain *fid)
 static inline uint32_t domain_api(const struct domain *dom)
 {
 	return dom->fabric->fid.api_version;
+}
+
+/* Is there work that any port's progress may bring on, whoever waits for it? From any thread. */
+static inline bool domain_defers(const struct domain *dom)
+{
+	return __atomic_load_n(&dom->deferred, __ATOMIC_RELAXED) != 0;
+}
+
+/* May something start that waited for a counter? From any thread. */
+static inline bool domain_due(const struct domain *dom)
+{
+	return __atomic_load_n(&dom->due, __ATOMIC_RELAXED) != NULL;
 }
 
 /* True in a forked child: its objects are the parent's, closing them must do nothing. */

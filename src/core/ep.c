@@ -214,10 +214,12 @@ static void detach(struct ep *ep)
 	for (unsigned int i = 0; i < CNTR_EVENTS; i++)
 		if (ep->cntrs[i])
 			cntr_del_port(ep->cntrs[i], port);
-	if (ep->base == ep)
+	if (ep->base == ep) {
+		defer_port_closing(port);
 		port_close(port);
-	else if (ep->fid.fid.fclass == FI_CLASS_RX_CTX)
+	} else if (ep->fid.fid.fclass == FI_CLASS_RX_CTX) {
 		port_bind_rx(port, ep->index, NULL);
+	}
 }
 
 static void put_bindings(struct ep *ep)
@@ -242,6 +244,7 @@ static void put_bindings(struct ep *ep)
 static int close_alias(struct ep *ep)
 {
 	lock_take(&ep->dom->lock);
+	defer_forget(ep, ep->base);
 	if (ep->port)
 		xfer_forget(ep, ep->base);
 	list_remove(&ep->in_aliases);
@@ -266,9 +269,11 @@ int ep_close(struct fid *fid)
 		return -FI_EBUSY;
 	}
 	lock_take(&ep->dom->lock);
+	defer_forget(ep, NULL);
 	detach(ep);
 	if (ep->own_rx)
 		xfer_rx_close(ep->own_rx);
+	defer_run(ep->dom); /* what failed with it may be what other work waits for */
 	lock_give(&ep->dom->lock);
 	put_bindings(ep);
 	if (ep->base != ep) {

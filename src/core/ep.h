@@ -16,7 +16,7 @@
 #include "core/domain.h"
 #include "core/eq.h"
 
-struct entry_tables;
+struct entry_own;
 struct port;
 struct rx;
 
@@ -27,6 +27,7 @@ struct ep {
 	struct port *port;
 	struct cq *tx_cq;
 	struct cntr *tx_cntr;  /* FI_SEND */
+	struct cntr *read_cntr, *write_cntr; /* FI_READ, FI_WRITE: of what it initiates */
 	uint64_t tx_flags;     /* of sends without flags of their own */
 	uint64_t tx_msg_flags; /* added to the flags of ...msg calls */
 	uint64_t addr_mask;    /* strips the receive context off a fi_addr_t */
@@ -51,7 +52,7 @@ struct ep {
 	uint64_t tx_op_flags, rx_op_flags;     /* defaults as the application set them */
 	bool enabled;
 	bool is_alias;
-	struct entry_tables *tables; /* what fid.msg and fid.tagged point at once enabled */
+	struct entry_own *tables;    /* what fid.msg, tagged, rma and atomic point at once enabled */
 	struct list aliases;         /* struct ep.in_aliases */
 	struct list in_aliases;
 	unsigned int index;           /* of a transmit or receive context */

@@ -5,11 +5,13 @@
 
 #include "base/log.h"
 #include "core/ep.h"
+#include "core/mr_share.h"
 #include "xfer/xfer.h"
 
 #define OP_FLAGS                                                                                   \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                   \
-	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_MULTI_RECV | FI_MORE | FI_FENCE)
+	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_MULTI_RECV | FI_MORE | \
+	 FI_FENCE)
 
 static bool sends(const struct ep *ep)
 {
@@ -27,6 +29,27 @@ static bool receives(const struct ep *ep)
 	return fclass == FI_CLASS_RX_CTX || fclass == FI_CLASS_SRX_CTX ||
 	       (fclass == FI_CLASS_EP &&
 		!(ep->info->caps & FI_SEND && !(ep->info->caps & FI_RECV)));
+}
+
+/* One-sided operations: from a context that transmits, if it has the capability. */
+static bool initiates(const struct ep *ep)
+{
+	size_t fclass = ep->fid.fid.fclass;
+
+	return (fclass == FI_CLASS_TX_CTX || fclass == FI_CLASS_EP) &&
+	       ep->info->caps & (FI_RMA | FI_ATOMIC) && ep->info->caps & (FI_READ | FI_WRITE);
+}
+
+static bool transmits(const struct ep *ep)
+{
+	return initiates(ep) || (sends(ep) && ep->info->caps & (FI_MSG | FI_TAGGED));
+}
+
+/* Messages come in, or accesses to its memory are counted and told. */
+static bool has_receive_side(const struct ep *ep)
+{
+	return receives(ep) || (ep->fid.fid.fclass == FI_CLASS_EP &&
+				ep->info->caps & (FI_REMOTE_READ | FI_REMOTE_WRITE));
 }
 
 /*
@@ -58,13 +81,28 @@ void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags)
 		ep->rx_flags |= rx_op_flags & FI_COMPLETION;
 }
 
+static int open_port(struct ep *ep)
+{
+	struct port *port;
+	int err = port_open(ep->dom, ep->info, &port);
+
+	if (err)
+		return err;
+	err = defer_port_opened(port);
+	if (err)
+		port_close(port);
+	else
+		ep->port = port;
+	return err;
+}
+
 int ep_port(struct ep *ep)
 {
 	struct ep *base = ep->base;
 	int err = 0;
 
 	if (!base->port)
-		err = port_open(base->dom, base->info, &base->port);
+		err = open_port(base);
 	if (!err)
 		ep->port = base->port;
 	return err;
@@ -73,16 +111,19 @@ int ep_port(struct ep *ep)
 static int check_bindings(struct ep *ep)
 {
 	struct ep *base = ep->base;
+	const char *lacks = NULL;
 
 	if (!base->av) {
 		LOG_WARN(LOG_EP_CTRL, "enable: no address vector is bound");
 		return -FI_ENOAV;
 	}
-	if ((sends(ep) && !ep->tx_cq && !ep->cntrs[0]) ||
-	    (receives(ep) && !ep->rx_cq && !ep->cntrs[1])) {
+	if (transmits(ep) && !ep->tx_cq && !ep->cntrs[0] && !ep->cntrs[2] && !ep->cntrs[3])
+		lacks = "FI_TRANSMIT";
+	if (receives(ep) && ep->info->caps & (FI_MSG | FI_TAGGED) && !ep->rx_cq && !ep->cntrs[1])
+		lacks = "FI_RECV";
+	if (lacks) {
 		LOG_WARN(LOG_EP_CTRL,
-			 "enable: neither a completion queue nor a counter is bound for %s",
-			 sends(ep) && !ep->tx_cq && !ep->cntrs[0] ? "FI_TRANSMIT" : "FI_RECV");
+			 "enable: neither a completion queue nor a counter is bound for %s", lacks);
 		return -FI_ENOCQ;
 	}
 	return 0;
@@ -107,6 +148,8 @@ static int open_rx(struct ep *ep)
 		return -FI_ENOMEM;
 	rx_context_set(ep->own_rx, &(struct rx_target){.cq = ep->rx_cq,
 						       .cntr = ep->cntrs[1],
+						       .read_cntr = ep->cntrs[4],
+						       .write_cntr = ep->cntrs[5],
 						       .caps = ep->info->caps,
 						       .addr_mask = ep->addr_mask,
 						       .min_multi_recv = ep->min_multi_recv,
@@ -142,13 +185,19 @@ static int enable_locked(struct ep *ep)
 	port_bind_av(ep->port, ep->base->av);
 	fold_addressing(ep);
 	ep->tx_cntr = ep->cntrs[0];
+	ep->read_cntr = ep->cntrs[2];
+	ep->write_cntr = ep->cntrs[3];
+	if (ep->cntrs[4] || ep->cntrs[5])
+		mr_share_tell_all(ep->dom);
 	ep_fold_flags(ep, ep->tx_op_flags, ep->rx_op_flags);
-	if (receives(ep))
+	if (has_receive_side(ep))
 		err = open_rx(ep);
 	if (!err)
 		err = join_queues(ep);
 	if (!err)
-		err = xfer_install(ep, sends(ep), receives(ep) && !ep->srx);
+		err = xfer_install(ep, &(struct xfer_roles){.sends = sends(ep),
+							    .receives = receives(ep) && !ep->srx,
+							    .initiates = initiates(ep)});
 	if (err)
 		return err;
 	ep->enabled = true;

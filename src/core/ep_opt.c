@@ -70,7 +70,12 @@ static void copy_state(struct ep *alias, const struct ep *base)
 
 static void install_alias(struct ep *alias)
 {
-	if (xfer_install(alias, alias->tx_cq || alias->tx_cntr, alias->rx != NULL))
+	const struct ep *a = alias;
+	bool transmits = a->tx_cq || a->tx_cntr || a->read_cntr || a->write_cntr;
+	struct xfer_roles roles = {
+		.sends = transmits, .receives = a->rx != NULL, .initiates = transmits};
+
+	if (xfer_install(alias, &roles))
 		xfer_refuse(alias);
 }
 
@@ -125,6 +130,8 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	lock_take(&ep->dom->lock);
 	if (ep->rx)
 		found = rx_context_cancel(ep->rx, context);
+	if (found == -FI_ENOENT)
+		found = defer_cancel(ep, context);
 	if (found == -FI_ENOENT && ep->port)
 		xfer_cancel(ep->port, context);
 	lock_give(&ep->dom->lock);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "core/eq.h"
 #include "core/mr_object.h"
+#include "core/mr_share.h"
 #include "core/mr_table.h"
 #include "core/rules.h"
 
@@ -118,6 +119,8 @@ static int enter(struct domain *dom, struct region *r, uint64_t key)
 
 	lock_take(&dom->lock);
 	ret = mr_table_add(dom->mrs, r, mr_object_mode(dom, FI_MR_PROV_KEY), &key);
+	if (!ret)
+		mr_share_update(dom, r);
 	if (!ret && r->base)
 		r->base->subs++;
 	lock_give(&dom->lock);
@@ -234,6 +237,13 @@ int mr_check(struct domain *dom, uint64_t key, uint64_t addr, size_t len, uint64
 	}
 	*mr = &r->mr;
 	return 0;
+}
+
+struct mr *mr_find(struct domain *dom, uint64_t key)
+{
+	struct region *r = mr_table_find(dom->mrs, key);
+
+	return r && r->mr.enabled ? &r->mr : NULL;
 }
 
 /* A raw key is the key, so mapping keeps nothing. */

@@ -41,4 +41,7 @@ int mr_domain_control(struct domain *dom, int command, void *arg);
 int mr_check(struct domain *dom, uint64_t key, uint64_t addr, size_t len, uint64_t access,
 	     struct mr **mr);
 
+/* The enabled region of `key`, or NULL. Domain locked. */
+struct mr *mr_find(struct domain *dom, uint64_t key);
+
 #endif

@@ -7,6 +7,8 @@
 #include "core/ep.h"
 #include "core/fid.h"
 #include "core/mr_object.h"
+#include "core/mr_share.h"
+#include "xfer/xfer.h"
 
 bool mr_object_mode(const struct domain *dom, int bit)
 {
@@ -39,8 +41,8 @@ void mr_object_free(struct region *r)
 }
 
 /*
- * Whoever looks a region up does so with the domain locked, so once it is out of the table nobody
- * can still be using it.
+ * Here whoever looks a region up does so with the domain locked, so once it is out of the table
+ * nobody can still be using it; peers that go straight to the memory are waited for.
  */
 static int mr_close(struct fid *fid)
 {
@@ -54,7 +56,9 @@ static int mr_close(struct fid *fid)
 			 (unsigned long long)r->mr.fid.key, r->subs);
 		return -FI_EBUSY;
 	}
+	mr_share_remove(dom, r);
 	mr_table_remove(dom->mrs, r);
+	xfer_settle(dom);
 	if (r->base)
 		r->base->subs--;
 	lock_give(&dom->lock);
@@ -77,6 +81,7 @@ static int bind_cntr(struct region *r, struct cntr *cntr, uint64_t flags)
 		ref_get(&cntr->ref);
 	r->mr.cntr = cntr;
 	r->mr.cntr_flags |= flags;
+	mr_share_update(r->mr.dom, r);
 	return 0;
 }
 
@@ -136,6 +141,7 @@ static int enable(struct region *r)
 	lock_take(&dom->lock);
 	r->mr.enabled = true;
 	r->sealed = true;
+	mr_share_update(dom, r);
 	lock_give(&dom->lock);
 	return 0;
 }

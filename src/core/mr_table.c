@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "core/mr_share.h"
 #include "core/mr_table.h"
 
 /*
@@ -13,11 +14,9 @@
  * goes to the end of a queue that is kept at least REST long, so that a key of old, even after
  * the generation has wrapped, is not seen again soon.
  */
-#define SLOT_BITS  20
-#define SLOT_SHIFT 32
-#define GEN_SHIFT  (SLOT_SHIFT + SLOT_BITS)
-#define SLOT_MASK  ((1u << SLOT_BITS) - 1)
-#define REST       64
+#define GEN_SHIFT (MR_SLOT_SHIFT + MR_SLOT_BITS)
+#define SLOT_MASK ((1u << MR_SLOT_BITS) - 1)
+#define REST      64
 
 #define NO_SLOT UINT32_MAX
 
@@ -46,6 +45,7 @@ int mr_table_open(struct domain *dom)
 		return -FI_ENOMEM;
 	t->oldest = t->newest = NO_SLOT;
 	dom->mrs = t;
+	mr_share_open(dom);
 	return 0;
 }
 
@@ -55,6 +55,7 @@ void mr_table_close(struct domain *dom)
 
 	if (!t)
 		return;
+	mr_share_close(dom);
 	free(t->slots);
 	free(t->buckets);
 	free(t);
@@ -119,7 +120,7 @@ static uint64_t key_of(uint32_t slot, uint64_t generation)
 	uint64_t top = generation << GEN_SHIFT,
 		 rest = (generation >> (64 - GEN_SHIFT)) & UINT32_MAX;
 
-	return top | (uint64_t)slot << SLOT_SHIFT | rest;
+	return top | (uint64_t)slot << MR_SLOT_SHIFT | rest;
 }
 
 static struct region **bucket(const struct mr_table *t, uint64_t key)
@@ -164,7 +165,7 @@ static struct region *find_hashed(const struct mr_table *t, uint64_t key)
 
 static struct region *find_chosen(const struct mr_table *t, uint64_t key)
 {
-	uint32_t slot = (uint32_t)(key >> SLOT_SHIFT) & SLOT_MASK;
+	uint32_t slot = mr_key_slot(key);
 	struct region *r = slot < t->count ? t->slots[slot].region : NULL;
 
 	return r && r->mr.fid.key == key ? r : NULL;
@@ -173,6 +174,11 @@ static struct region *find_chosen(const struct mr_table *t, uint64_t key)
 struct region *mr_table_find(const struct mr_table *t, uint64_t key)
 {
 	return t->chosen_here ? find_chosen(t, key) : find_hashed(t, key);
+}
+
+bool mr_table_chooses(const struct mr_table *t)
+{
+	return t->chosen_here;
 }
 
 int mr_table_add(struct mr_table *t, struct region *r, bool choose, uint64_t *key)

@@ -31,5 +31,16 @@ static inline struct region *region_of(struct mr *mr)
 int mr_table_add(struct mr_table *t, struct region *r, bool choose, uint64_t *key);
 void mr_table_remove(struct mr_table *t, struct region *r);
 struct region *mr_table_find(const struct mr_table *t, uint64_t key);
+/* Are keys the library's? As of the last region entered. */
+bool mr_table_chooses(const struct mr_table *t);
+
+#define MR_SLOT_BITS  20
+#define MR_SLOT_SHIFT 32
+
+/* The slot in a key of the library's. */
+static inline uint32_t mr_key_slot(uint64_t key)
+{
+	return (uint32_t)(key >> MR_SLOT_SHIFT) & ((1u << MR_SLOT_BITS) - 1);
+}
 
 #endif

@@ -32,19 +32,29 @@ int ports_add(struct ports *p, struct port *port, struct waiter *w)
 	return 0;
 }
 
+static void drop(struct ports *p, unsigned int i, struct waiter *w)
+{
+	wait_del_fd(w, port_fd(p->list[i].port));
+	port_del_waiter(p->list[i].port, w);
+	p->list[i] = p->list[p->count - 1];
+	__atomic_store_n(&p->count, p->count - 1, __ATOMIC_RELAXED);
+}
+
 void ports_del(struct ports *p, struct port *port, struct waiter *w)
 {
 	for (unsigned int i = 0; i < p->count; i++) {
 		if (p->list[i].port != port)
 			continue;
-		if (--p->list[i].uses == 0) {
-			wait_del_fd(w, port_fd(port));
-			port_del_waiter(port, w);
-			p->list[i] = p->list[p->count - 1];
-			__atomic_store_n(&p->count, p->count - 1, __ATOMIC_RELAXED);
-		}
+		if (--p->list[i].uses == 0)
+			drop(p, i, w);
 		return;
 	}
+}
+
+void ports_leave(struct ports *p, struct waiter *w)
+{
+	while (p->count)
+		drop(p, 0, w);
 }
 
 void ports_fini(struct ports *p)
@@ -60,12 +70,36 @@ void ports_turn(struct domain *dom, struct ports *p)
 
 	if (locked)
 		lock_take(&dom->lock);
-	for (unsigned int i = 0; i < p->count; i++)
-		port_turn(p->list[i].port);
-	if (++dom->turns % TURNS_OF_OTHERS == 0)
+	if (++dom->turns % TURNS_OF_OTHERS == 0 || domain_defers(dom))
 		xfer_turn(dom);
+	else
+		for (unsigned int i = 0; i < p->count; i++)
+			port_turn(p->list[i].port);
 	if (locked)
 		lock_give(&dom->lock);
+}
+
+void ports_run_due(struct domain *dom)
+{
+	bool locked = !dom->unlocked;
+
+	if (locked)
+		lock_take(&dom->lock);
+	defer_run(dom);
+	if (locked)
+		lock_give(&dom->lock);
+}
+
+/* Deferred work can hang on a port whose descriptor does not wake who sleeps on these. */
+static bool deaf_to_others(const struct domain *dom, const struct ports *p)
+{
+	unsigned int count = 0;
+
+	if (!domain_defers(dom) || dom->thread)
+		return false;
+	LIST_EACH (node, &dom->ports)
+		count++;
+	return count > p->count;
 }
 
 bool ports_arm(struct domain *dom, struct ports *p, int *nap)
@@ -79,6 +113,8 @@ bool ports_arm(struct domain *dom, struct ports *p, int *nap)
 		if (port_waits_for_room(p->list[i].port))
 			*nap = PORTS_NAP_MS;
 	}
+	if (domain_due(dom) || deaf_to_others(dom, p))
+		*nap = PORTS_NAP_MS;
 	lock_give(&dom->lock);
 	return quiet;
 }

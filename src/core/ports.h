@@ -34,6 +34,12 @@ static inline bool ports_any(const struct ports *p)
 	return __atomic_load_n(&p->count, __ATOMIC_RELAXED) != 0;
 }
 
+/* No port drives it any more, whatever they were counted for. Domain locked. */
+void ports_leave(struct ports *p, struct waiter *w);
+
+/* Starts what waited for counters and is due. Takes the domain's lock. */
+void ports_run_due(struct domain *dom);
+
 /* Makes progress. Takes the domain's lock. */
 void ports_turn(struct domain *dom, struct ports *p);
 

@@ -45,7 +45,9 @@ static int plan(struct progress *p, unsigned int *seen)
 		*seen = dom->turns;
 		return LOOK_IN_MS;
 	}
-	return xfer_arm(dom) ? (xfer_waits_for_room(dom) ? NAP_MS : timeout) : 0;
+	if (!xfer_arm(dom))
+		return 0;
+	return xfer_waits_for_room(dom) || domain_due(dom) ? NAP_MS : timeout;
 }
 
 static void *run(void *arg)

@@ -10,7 +10,7 @@
 
 #define TX_OP_FLAGS                                                                                \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                   \
-	 FI_DELIVERY_COMPLETE)
+	 FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE)
 #define RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
 
 #define BIT(value) (1ULL << (value))
@@ -101,9 +101,9 @@ static const struct rule rules[] = {
 
 	RULE(ep, protocol_version, V1_0, UP_TO, 1, OURS, 1, NUMBER),
 	RULE(ep, max_msg_size, V1_0, UP_TO, SIZE_MAX, OURS, SIZE_MAX, NUMBER),
-	RULE(ep, max_order_raw_size, V1_0, UP_TO, 0, OURS, 0, NUMBER),
-	RULE(ep, max_order_war_size, V1_0, UP_TO, 0, OURS, 0, NUMBER),
-	RULE(ep, max_order_waw_size, V1_0, UP_TO, 0, OURS, 0, NUMBER),
+	RULE(ep, max_order_raw_size, V1_0, UP_TO, SIZE_MAX, OURS, SIZE_MAX, NUMBER),
+	RULE(ep, max_order_war_size, V1_0, UP_TO, SIZE_MAX, OURS, SIZE_MAX, NUMBER),
+	RULE(ep, max_order_waw_size, V1_0, UP_TO, SIZE_MAX, OURS, SIZE_MAX, NUMBER),
 	RULE(ep, mem_tag_format, V1_0, ANY, 0, THEIRS, TAG_GENERIC, NUMBER),
 	RULE(ep, tx_ctx_cnt, V1_0, CONTEXTS, RULES_CONTEXT_MAX, THEIRS, 1, NUMBER),
 	RULE(ep, rx_ctx_cnt, V1_0, CONTEXTS, RULES_CONTEXT_MAX, THEIRS, 1, NUMBER),

@@ -142,7 +142,7 @@ int srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep *
 						   .addr_mask = UINT64_MAX,
 						   .min_multi_recv = ep->min_multi_recv});
 	ep_fold_flags(ep, 0, ep->info->rx_attr->op_flags);
-	err = xfer_install(ep, false, true);
+	err = xfer_install(ep, &(struct xfer_roles){.receives = true});
 	if (err)
 		goto close_rx;
 	ep->enabled = true;

@@ -13,10 +13,23 @@
 #define ENGINE_CAPS                                                                                \
 	(FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_MULTI_RECV | FI_TAGGED_MULTI_RECV |           \
 	 FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | FI_SOURCE |         \
-	 FI_SOURCE_ERR | FI_NAMED_RX_CTX | FI_FENCE | FI_LOCAL_COMM | FI_SHARED_AV)
+	 FI_SOURCE_ERR | FI_NAMED_RX_CTX | FI_FENCE | FI_LOCAL_COMM | FI_SHARED_AV | FI_RMA |      \
+	 FI_ATOMIC | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT |        \
+	 FI_RMA_PMEM | FI_TRIGGER)
 
-/* All sends between two contexts, tagged or not, are matched in the order they were posted. */
-#define ENGINE_ORDER FI_ORDER_SAS
+/*
+ * All sends between two contexts, tagged or not, are matched in the order they were posted, and
+ * one-sided operations are performed in theirs, whatever their size; what was sent after them is
+ * delivered after them. Only a one-sided operation may overtake a message.
+ */
+#define ENGINE_ORDER                                                                               \
+	(FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_SAR | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | \
+	 FI_ORDER_WAW | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR |                   \
+	 FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR |      \
+	 FI_ORDER_ATOMIC_WAW)
+
+/* An application that can use them gets keys that lead straight to the memory behind them. */
+#define ENGINE_MR (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
 const struct view views[] = {
 	/*
@@ -33,6 +46,7 @@ const struct view views[] = {
 		.transports = VIEW_SHM,
 		.caps = ENGINE_CAPS | FI_REMOTE_COMM,
 		.msg_order = ENGINE_ORDER,
+		.mr_mode = ENGINE_MR,
 	},
 	{
 		.name = "shm",
@@ -44,6 +58,7 @@ const struct view views[] = {
 		.transports = VIEW_SHM,
 		.caps = ENGINE_CAPS,
 		.msg_order = ENGINE_ORDER,
+		.mr_mode = ENGINE_MR,
 	},
 };
 

@@ -118,6 +118,13 @@ struct transport {
 	 * messages of it stand behind others' and will be delivered later, under its id.
 	 */
 	bool (*bury)(void *state, uint32_t id);
+	/*
+	 * `settle` notes the direct accesses (put, get) by peers that are under way; with `last`
+	 * none may begin after it. `settled`: all that were noted have ended; while not, *id is a
+	 * peer whose has not. Only the peer itself, or bury, ends one.
+	 */
+	void (*settle)(void *state, bool last);
+	bool (*settled)(void *state, uint32_t *id);
 };
 
 extern const struct transport shm_transport;

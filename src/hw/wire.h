@@ -18,7 +18,8 @@
 enum wire_op {
 	WIRE_MSG = 1, /* a whole message: payload */
 	WIRE_OFFER,   /* a long message: payload is struct wire_offer */
-	WIRE_FIN,     /* receiver to sender: request `id` ended, tag is a positive error or 0 */
+	WIRE_FIN,     /* receiver to sender: request `id` ended, tag is a positive error or 0; the
+	                 payload is the result of an atomic */
 	WIRE_PULL,    /* receiver cannot fetch: stream request `id`, tag is the receiver's id */
 	WIRE_FRAG,    /* piece of a pulled message: `id` is the receiver's, tag the byte offset */
 	WIRE_HOLD,    /* send no more messages until WIRE_RESUME */
@@ -30,7 +31,11 @@ enum wire_op {
 	WIRE_PUT,  /* data follow */
 	WIRE_GET,  /* nothing follows but, in the short form, a uint64_t: the bytes wanted */
 	WIRE_AMO,  /* struct wire_amo follows, then operands, then values to compare with */
-	WIRE_TOLD, /* we have accessed your region directly: count it. struct wire_told follows */
+	/*
+	 * We have accessed your region directly: count it. tag: its key; WIRE_LONG: it was a read;
+	 * WIRE_DATA: with remote CQ data; a uint64_t follows, the bytes. No number, no answer.
+	 */
+	WIRE_TOLD,
 	/* Answers to them. An answer to one says that all before it are done. */
 	WIRE_DONE,   /* all up to `id` are done */
 	WIRE_RESULT, /* bytes for `id` at offset `tag` of its result; the last ones end it */
@@ -47,7 +52,11 @@ enum wire_op {
 #define WIRE_LONG   0x10u /* struct wire_ranges leads the payload; else tag: address, data: key */
 #define WIRE_CQ     0x20u /* then eight bytes of remote CQ data */
 #define WIRE_COMMIT 0x40u /* make it durable before it counts as done */
-#define WIRE_MATCH  0x80u /* of WIRE_AMO: the target is a tagged receive, the key its tag */
+/*
+ * Of WIRE_AMO: the target is a tagged receive, the key its tag, addresses are offsets into it. It is
+ * matched like a message and answered like one: `id` is the request, WIRE_FIN brings the result.
+ */
+#define WIRE_MATCH 0x80u
 
 /* The first word of a packet: op, flags, receive context, request id. */
 #define WIRE_HEAD(op, flags, rx, id)                                                               \
@@ -104,12 +113,8 @@ struct wire_amo {
 	uint8_t op;   /* enum fi_op */
 	uint8_t type; /* enum fi_datatype */
 	uint8_t form; /* enum atomic_form */
-	uint8_t unused[5];
-};
-
-/* A direct access. */
-struct wire_told {
-	uint64_t read; /* 1: it was a read; 0: a write */
+	uint8_t unused;
+	uint32_t len; /* bytes of all its elements */
 };
 
 #define WIRE_AMO_MAX    4096u /* bytes of operands in one atomic */

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -62,13 +63,15 @@ int conn_listen(struct port *port)
 	return err;
 }
 
-/* Makes the peer's link of what its hello brought; takes `fd`. */
-static int make_link(struct peer *peer, const struct wire_hello *hello, int fd, pid_t pid)
+/* Makes the peer's link of what its hello brought; takes `fds`. */
+static int make_link(struct peer *peer, const struct wire_hello *hello, const int fds[WIRE_FDS],
+		     pid_t pid)
 {
 	struct link_peer lp = {
-		.hello = hello, .id = hello->your_id, .fd = fd, .sock = peer->wake, .pid = pid};
+		.hello = hello, .id = hello->your_id, .sock = peer->wake, .pid = pid};
 	int err;
 
+	memcpy(lp.fds, fds, sizeof(lp.fds));
 	err = port_transports[0]->connect(peer->port->hw[0], &lp, &peer->real);
 	if (err)
 		return err;
@@ -100,17 +103,15 @@ static int connect_self(struct peer *peer)
 				   .incarnation = port->incarnation,
 				   .probe_addr = (uintptr_t)&port->probe,
 				   .probe_value = port->probe};
-	int pair[2], fd, err;
+	int pair[2], fds[WIRE_FDS], err;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	fd = dup(port_transports[0]->hello_fd(port->hw[0]));
-	if (fd < 0) {
-		err = -errno;
+	err = hello_own_fds(port, fds);
+	if (err)
 		goto close_pair;
-	}
 	peer->wake = pair[1];
-	err = make_link(peer, &hello, fd, getpid());
+	err = make_link(peer, &hello, fds, getpid());
 	if (!err)
 		err = watch(port, pair[0], SOURCE_PEER, pool_id(peer));
 	if (err)
@@ -189,16 +190,16 @@ static void abandon_attempt(struct peer *peer)
 	peer->port->handshakes--;
 }
 
-/* Takes `sock` and `fd` in any case. */
-static void accept_peer(struct peer *peer, const struct wire_hello *hello, int sock, int fd,
-			pid_t pid)
+/* Takes `sock` and `fds` in any case. */
+static void accept_peer(struct peer *peer, const struct wire_hello *hello, int sock,
+			const int fds[WIRE_FDS], pid_t pid)
 {
 	struct port *port = peer->port;
 	int err;
 
 	abandon_attempt(peer);
 	peer->sock = peer->wake = sock;
-	err = make_link(peer, hello, fd, pid);
+	err = make_link(peer, hello, fds, pid);
 	if (!err)
 		err = hello_send(port, sock, HELLO_ACCEPT, pool_id(peer));
 	if (!err)
@@ -211,8 +212,9 @@ static void accept_peer(struct peer *peer, const struct wire_hello *hello, int s
 	peer_connected(peer);
 }
 
-/* A stranger's hello: who is it, and does its connection count? Takes `sock` and `fd`. */
-static void greet(struct port *port, const struct wire_hello *hello, int sock, int fd, pid_t pid)
+/* A stranger's hello: who is it, and does its connection count? Takes `sock` and `fds`. */
+static void greet(struct port *port, const struct wire_hello *hello, int sock, int fds[WIRE_FDS],
+		  pid_t pid)
 {
 	struct addr name;
 	struct peer *peer;
@@ -233,10 +235,10 @@ static void greet(struct port *port, const struct wire_hello *hello, int sock, i
 		hello_send(port, sock, HELLO_CROSSED, 0);
 		goto refuse;
 	}
-	accept_peer(peer, hello, sock, fd, pid);
+	accept_peer(peer, hello, sock, fds, pid);
 	return;
 refuse:
-	close(fd);
+	hello_close_fds(fds);
 	forked_close(sock);
 }
 
@@ -295,26 +297,26 @@ static void accept_strangers(struct port *port)
 static void stranger_event(struct port *port, struct stranger *s)
 {
 	struct wire_hello hello;
-	int sock = s->sock, fd, ret = hello_recv(sock, &hello, &fd);
+	int sock = s->sock, fds[WIRE_FDS], ret = hello_recv(sock, &hello, fds);
 	pid_t pid = s->pid;
 
 	if (ret == 0)
 		return;
 	stranger_free(port, s);
 	if (ret < 0 || hello.kind != HELLO_CONNECT) {
-		if (ret > 0 && fd >= 0)
-			close(fd);
+		if (ret > 0)
+			hello_close_fds(fds);
 		forked_close(sock);
 		return;
 	}
 	epoll_ctl(port->epfd, EPOLL_CTL_DEL, sock, NULL);
-	greet(port, &hello, sock, fd, pid);
+	greet(port, &hello, sock, fds, pid);
 }
 
 static void handshake_event(struct peer *peer)
 {
 	struct wire_hello hello;
-	int fd, ret = hello_recv(peer->sock, &hello, &fd);
+	int fds[WIRE_FDS], ret = hello_recv(peer->sock, &hello, fds);
 
 	if (ret == 0)
 		return;
@@ -326,7 +328,7 @@ static void handshake_event(struct peer *peer)
 		return;
 	}
 	if (ret > 0)
-		ret = make_link(peer, &hello, fd, peer_pid(peer->sock));
+		ret = make_link(peer, &hello, fds, peer_pid(peer->sock));
 	if (ret < 0) {
 		peer_lost(peer, ret == -FI_ECONNRESET ? FI_ECONNREFUSED : -ret);
 		return;

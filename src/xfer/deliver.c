@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "hw/wire.h"
+#include "xfer/os.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
@@ -28,7 +29,7 @@ static bool offer_valid(const struct packet *p)
 
 static void refuse_message(struct peer *peer, const struct packet *p, const char *why)
 {
-	bool owed = wire_op(p->head) == WIRE_OFFER ||
+	bool owed = wire_op(p->head) != WIRE_MSG ||
 		    wire_flags(p->head) & (WIRE_ACK_MATCH | WIRE_ACK_DELIVER);
 
 	/* Its sender will learn that we have closed. */
@@ -52,11 +53,26 @@ static void deliver_message(struct port *port, struct peer *peer, const struct p
 		rx_message(rx, peer, p);
 }
 
+/* An atomic on a tagged receive is a message until it meets one. */
+static void deliver_request(struct port *port, struct peer *peer, const struct packet *p)
+{
+	bool matched = wire_op(p->head) == WIRE_AMO && wire_flags(p->head) & WIRE_MATCH;
+	unsigned int index = wire_rx(p->head);
+	struct rx *rx = index < PORT_RX_MAX ? port->rx[index] : NULL;
+
+	if (!matched)
+		os_request(port, peer, p);
+	else if (!rx || !(rx->caps & FI_TAGGED))
+		refuse_message(peer, p, "no such context, or none for tagged messages");
+	else
+		rx_atomic(rx, peer, p);
+}
+
 static void deliver_control(struct port *port, struct peer *peer, const struct packet *p)
 {
 	switch (wire_op(p->head)) {
 	case WIRE_FIN:
-		tx_fin(port, peer, wire_id(p->head), (int)(p->tag & 0xffff));
+		tx_fin(port, peer, p);
 		break;
 	case WIRE_PULL:
 		tx_pull(port, peer, wire_id(p->head), (uint32_t)p->tag);
@@ -70,6 +86,17 @@ static void deliver_control(struct port *port, struct peer *peer, const struct p
 		peer_refresh(peer);
 		if (!peer->held)
 			peer_busy(peer, &port->busy);
+		break;
+	case WIRE_PUT:
+	case WIRE_GET:
+	case WIRE_AMO:
+	case WIRE_TOLD:
+		deliver_request(port, peer, p);
+		break;
+	case WIRE_DONE:
+	case WIRE_RESULT:
+	case WIRE_FAILED:
+		os_answer(port, peer, p);
 		break;
 	default:
 		LOG_WARN(LOG_EP_DATA, "packet of unknown kind %u dropped", wire_op(p->head));

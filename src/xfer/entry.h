@@ -8,6 +8,7 @@
  */
 #include <rdma/fi_errno.h>
 
+#include "xfer/defer.h"
 #include "xfer/entry_tables.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
@@ -68,6 +69,8 @@ static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct 
 						   .context = x.context,
 						   .addr = again.addr});
 	tx_complete(ep, x.flags, *flags, x.context);
+	if (__builtin_expect(ep->tx_cntr != NULL, 0))
+		tx_count(ep, again.len);
 	ENTRY_UNLOCK(ep->dom);
 	return 0;
 }
@@ -266,7 +269,9 @@ static ssize_t receive(struct ep *ep, bool tagged, const struct recv_args *args)
 	ssize_t ret;
 
 	ENTRY_LOCK(ep->dom);
-	ret = rx_post(ep->rx, ep->port, tagged, args);
+	ret = __builtin_expect((args->flags & FI_TRIGGER) != 0, 0)
+		      ? defer_recv(ep, tagged, args)
+		      : rx_post(ep->rx, ep->port, tagged, args);
 	ENTRY_UNLOCK(ep->dom);
 	return ret;
 }

@@ -14,8 +14,18 @@ struct entry_tables {
 	struct fi_ops_tagged tagged;
 };
 
+/* What an endpoint's tables point at once it is enabled: all entries, those it lacks refuse. */
+struct entry_own {
+	struct entry_tables two_sided;
+	struct fi_ops_rma rma;
+	struct fi_ops_atomic atomic;
+};
+
 extern const struct entry_tables entry_st; /* no lock */
 extern const struct entry_tables entry_mt; /* the domain's lock */
+
+extern const struct fi_ops_rma entry_rma_st, entry_rma_mt;
+extern const struct fi_ops_atomic entry_atomic_st, entry_atomic_mt;
 
 /* Every entry refuses; sends and receives apart, as an endpoint may have only one of them. */
 struct refuse_tables {

@@ -2,6 +2,7 @@
 #include "xfer/hello.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,23 +12,28 @@
 
 union control {
 	struct cmsghdr align;
-	char buf[CMSG_SPACE(sizeof(int))];
+	char buf[CMSG_SPACE(WIRE_FDS * sizeof(int))];
 };
 
 static const uint32_t name_formats[] = {
 	[ADDR_IN] = FI_SOCKADDR_IN, [ADDR_IN6] = FI_SOCKADDR_IN6, [ADDR_STR] = FI_ADDR_STR};
 
-static void attach_fd(struct msghdr *msg, union control *control, int fd)
+/* Those before the first -1 go out. */
+static void attach_fds(struct msghdr *msg, union control *control, const int fds[WIRE_FDS])
 {
 	struct cmsghdr *c;
+	size_t count = 0;
+
+	while (count < WIRE_FDS && fds[count] >= 0)
+		count++;
 
 	msg->msg_control = control->buf;
-	msg->msg_controllen = sizeof(control->buf);
+	msg->msg_controllen = CMSG_SPACE(count * sizeof(int));
 	c = CMSG_FIRSTHDR(msg);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	c->cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, count * sizeof(int));
 }
 
 int hello_send(struct port *port, int sock, enum hello_kind kind, uint32_t id)
@@ -47,31 +53,58 @@ int hello_send(struct port *port, int sock, enum hello_kind kind, uint32_t id)
 	struct iovec iov = {&hello, sizeof(hello)};
 	union control control = {0};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	int fds[WIRE_FDS];
 
 	if (addr_to_user(&port->name, hello.name, &name_len))
 		return -FI_EINVAL;
 	hello.name_len = (uint32_t)name_len;
-	if (kind != HELLO_CROSSED)
-		attach_fd(&msg, &control, port_transports[0]->hello_fd(port->hw[0]));
+	if (kind != HELLO_CROSSED) {
+		port_transports[0]->hello_fds(port->hw[0], fds);
+		attach_fds(&msg, &control, fds);
+	}
 	if (sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)sizeof(hello))
 		return -errno;
 	return 0;
 }
 
-/* The one descriptor that came; of several none is wanted. -1: none. */
-static int received_fd(struct msghdr *msg)
+void hello_close_fds(int fds[WIRE_FDS])
+{
+	for (unsigned int i = 0; i < WIRE_FDS; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+		fds[i] = -1;
+	}
+}
+
+/* The descriptors that came. Of too many the kernel keeps some back, and none is wanted. */
+static void received_fds(struct msghdr *msg, int fds[WIRE_FDS])
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
-	int fd = -1;
 
+	for (unsigned int i = 0; i < WIRE_FDS; i++)
+		fds[i] = -1;
 	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-		return -1;
-	for (size_t at = 0; CMSG_LEN(at + sizeof(int)) <= c->cmsg_len; at += sizeof(int)) {
-		memcpy(&fd, CMSG_DATA(c) + at, sizeof(fd));
-		if (c->cmsg_len != CMSG_LEN(sizeof(int)))
-			close(fd);
+		return;
+	memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+	if (msg->msg_flags & MSG_CTRUNC)
+		hello_close_fds(fds);
+}
+
+int hello_own_fds(struct port *port, int fds[WIRE_FDS])
+{
+	int err;
+
+	port_transports[0]->hello_fds(port->hw[0], fds);
+	for (unsigned int i = 0; i < WIRE_FDS; i++) {
+		if (fds[i] < 0 || (fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 0)) >= 0)
+			continue;
+		err = -errno;
+		while (i < WIRE_FDS)
+			fds[i++] = -1; /* not copied yet */
+		hello_close_fds(fds);
+		return err;
 	}
-	return c->cmsg_len == CMSG_LEN(sizeof(int)) ? fd : -1;
+	return 0;
 }
 
 static int check(const struct wire_hello *hello, ssize_t len, int fd)
@@ -96,7 +129,7 @@ static int check(const struct wire_hello *hello, ssize_t len, int fd)
 	return 1;
 }
 
-int hello_recv(int sock, struct wire_hello *hello, int *fd)
+int hello_recv(int sock, struct wire_hello *hello, int fds[WIRE_FDS])
 {
 	/* cppcheck-suppress ctuuninitvar ; it is written to */
 	struct iovec iov = {hello, sizeof(*hello)};
@@ -111,10 +144,10 @@ int hello_recv(int sock, struct wire_hello *hello, int *fd)
 	if (len < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	/* Even an empty message may bring descriptors. */
-	*fd = received_fd(&msg);
-	ret = len ? check(hello, len, *fd) : -FI_ECONNRESET;
-	if (ret < 0 && *fd >= 0)
-		close(*fd);
+	received_fds(&msg, fds);
+	ret = len ? check(hello, len, fds[0]) : -FI_ECONNRESET;
+	if (ret < 0)
+		hello_close_fds(fds);
 	return ret;
 }
 

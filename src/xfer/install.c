@@ -42,29 +42,90 @@ static void take_tagged(struct fi_ops_tagged *to, const struct fi_ops_tagged *fr
 	}
 }
 
-int xfer_install(struct ep *ep, bool sends, bool receives)
+static void install_messages(struct ep *ep, bool sends, bool receives)
 {
 	const struct entry_tables *from = ep->dom->unlocked ? &entry_st : &entry_mt;
+	struct entry_tables *to = &ep->tables->two_sided;
 	uint64_t caps = ep->info->caps;
 
+	to->msg = refuse_support.msg;
+	to->tagged = refuse_support.tagged;
+	if (sends && caps & FI_MSG)
+		take_msg(&to->msg, &from->msg, true);
+	if (receives && caps & FI_MSG)
+		take_msg(&to->msg, &from->msg, false);
+	if (sends && caps & FI_TAGGED)
+		take_tagged(&to->tagged, &from->tagged, true);
+	if (receives && caps & FI_TAGGED)
+		take_tagged(&to->tagged, &from->tagged, false);
+}
+
+static void take_writes(struct fi_ops_rma *to, const struct fi_ops_rma *from)
+{
+	to->write = from->write;
+	to->writev = from->writev;
+	to->writemsg = from->writemsg;
+	to->inject = from->inject;
+	to->writedata = from->writedata;
+	to->injectdata = from->injectdata;
+}
+
+static void take_reads(struct fi_ops_rma *to, const struct fi_ops_rma *from)
+{
+	to->read = from->read;
+	to->readv = from->readv;
+	to->readmsg = from->readmsg;
+}
+
+/* An atomic that brings a value back reads; the valid calls answer whoever has atomics at all. */
+static void take_atomics(struct fi_ops_atomic *to, const struct fi_ops_atomic *from, uint64_t caps)
+{
+	*to = *from;
+	if (!(caps & FI_WRITE)) {
+		to->write = refuse_support.atomic.write;
+		to->writev = refuse_support.atomic.writev;
+		to->writemsg = refuse_support.atomic.writemsg;
+		to->inject = refuse_support.atomic.inject;
+	}
+	if (!(caps & FI_READ)) {
+		to->readwrite = refuse_support.atomic.readwrite;
+		to->readwritev = refuse_support.atomic.readwritev;
+		to->readwritemsg = refuse_support.atomic.readwritemsg;
+		to->compwrite = refuse_support.atomic.compwrite;
+		to->compwritev = refuse_support.atomic.compwritev;
+		to->compwritemsg = refuse_support.atomic.compwritemsg;
+	}
+}
+
+static void install_onesided(struct ep *ep, bool initiates)
+{
+	bool locked = !ep->dom->unlocked;
+	uint64_t caps = initiates ? ep->info->caps : 0;
+	const struct fi_ops_rma *rma = locked ? &entry_rma_mt : &entry_rma_st;
+
+	ep->tables->rma = refuse_support.rma;
+	ep->tables->atomic = refuse_support.atomic;
+	if (caps & FI_RMA && caps & FI_WRITE)
+		take_writes(&ep->tables->rma, rma);
+	if (caps & FI_RMA && caps & FI_READ)
+		take_reads(&ep->tables->rma, rma);
+	if (caps & FI_ATOMIC)
+		take_atomics(&ep->tables->atomic, locked ? &entry_atomic_mt : &entry_atomic_st,
+			     caps);
+}
+
+int xfer_install(struct ep *ep, const struct xfer_roles *roles)
+{
 	if (!ep->tables)
 		ep->tables = malloc(sizeof(*ep->tables));
 	if (!ep->tables)
 		return -FI_ENOMEM;
-	ep->tables->msg = refuse_support.msg;
-	ep->tables->tagged = refuse_support.tagged;
-	if (sends && caps & FI_MSG)
-		take_msg(&ep->tables->msg, &from->msg, true);
-	if (receives && caps & FI_MSG)
-		take_msg(&ep->tables->msg, &from->msg, false);
-	if (sends && caps & FI_TAGGED)
-		take_tagged(&ep->tables->tagged, &from->tagged, true);
-	if (receives && caps & FI_TAGGED)
-		take_tagged(&ep->tables->tagged, &from->tagged, false);
-	ep->fid.msg = &ep->tables->msg;
-	ep->fid.tagged = &ep->tables->tagged;
-	ep->fid.rma = (struct fi_ops_rma *)&refuse_support.rma;
-	ep->fid.atomic = (struct fi_ops_atomic *)&refuse_support.atomic;
+	install_messages(ep, roles->sends, roles->receives);
+	install_onesided(ep, roles->initiates);
+	ep->fid.msg = &ep->tables->two_sided.msg;
+	ep->fid.tagged = &ep->tables->two_sided.tagged;
+	ep->fid.rma = &ep->tables->rma;
+	ep->fid.atomic = &ep->tables->atomic;
 	ep->fid.collective = (struct fi_ops_collective *)&refuse_support.collective;
 	return 0;
 }
@@ -92,6 +153,8 @@ void rx_context_set(struct rx *rx, const struct rx_target *target)
 {
 	rx->cq = target->cq;
 	rx->cntr = target->cntr;
+	rx->read_cntr = target->read_cntr;
+	rx->write_cntr = target->write_cntr;
 	rx->caps = target->caps;
 	rx->addr_mask = target->addr_mask;
 	rx->min_multi_recv = target->min_multi_recv;

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "core/cq.h"
 #include "hw/wire.h"
+#include "xfer/os.h"
 #include "xfer/port.h"
 #include "xfer/rx.h"
 
@@ -108,6 +109,17 @@ static __attribute__((noinline)) void message_slow(struct rx *rx, struct recv *r
 		rx_store(rx, &m, p->len);
 }
 
+void rx_atomic(struct rx *rx, struct peer *peer, const struct packet *p)
+{
+	struct message m = os_match(peer, p);
+	struct recv *r = find_posted(rx, true, m.src, m.tag);
+
+	if (r)
+		rx_accept(rx, r, &m);
+	else
+		rx_store(rx, &m, p->len);
+}
+
 void rx_message(struct rx *rx, struct peer *peer, const struct packet *p)
 {
 	bool tagged = wire_flags(p->head) & WIRE_TAGGED;
@@ -129,6 +141,7 @@ struct recv *rx_recv_new(struct rx *rx, const struct recv_args *args)
 	r->ignore = args->ignore;
 	r->flags = args->flags;
 	r->context = args->context;
+	r->work = args->work;
 	r->len = 0;
 	r->arriving = 0;
 	r->exhausted = false;
@@ -171,7 +184,7 @@ int rx_claimed(struct rx *rx, bool tagged, const struct recv_args *args)
 	if (!r)
 		return -FI_ENOMEM;
 	r->flags &= ~FI_MULTI_RECV;
-	if (wire_op(u->head) == WIRE_OFFER && !u->peer) {
+	if (wire_op(u->head) != WIRE_MSG && !u->peer) {
 		rx_take(rx, u);
 		rx_drop(u);
 		rx_recv_fail(rx, r, FI_ECONNRESET, tagged ? FI_TAGGED : FI_MSG);

@@ -68,7 +68,8 @@ static struct peer *peer_new(struct port *port, const struct addr *name)
 {
 	struct peer *peer = pool_get(&port->peer_pool);
 	struct list *lists[] = {&peer->in_busy,  &peer->in_held, &peer->controls, &peer->backlog,
-				&peer->requests, &peer->streams, &peer->arrivals};
+				&peer->requests, &peer->streams, &peer->arrivals, &peer->awaiting,
+				&peer->in_awaiting, &peer->in_owed, &peer->replies};
 
 	if (!peer)
 		return NULL;
@@ -147,6 +148,8 @@ void peer_free(struct peer *peer)
 	list_remove(&peer->in_port);
 	list_remove(&peer->in_busy);
 	list_remove(&peer->in_held);
+	list_remove(&peer->in_awaiting);
+	list_remove(&peer->in_owed);
 	addr_free(&peer->name);
 	pool_put(&peer->port->peer_pool, peer);
 }

@@ -39,11 +39,23 @@ struct peer {
 	struct list in_busy;  /* port->busy, while a turn has something to send */
 	struct list in_held;  /* rx->held, while holding */
 	struct list controls; /* struct txreq: control packets that found no room */
-	struct list backlog;  /* struct txreq not sent yet, in order */
+	struct list backlog;  /* struct txreq not sent yet, or not all of it, in order */
 	struct list requests; /* struct txreq sent, an answer awaited */
 	struct list streams;  /* struct txreq being streamed */
 	struct list arrivals; /* struct arrival: messages being received */
 	size_t backlog_count;
+	/* One-sided operations on its memory, see xfer/os.h. */
+	struct list awaiting;    /* struct txreq: sent, in order, no answer yet */
+	struct list in_awaiting; /* port->awaiting, while there are any */
+	size_t awaiting_count;
+	uint32_t seq;              /* number of the last one sent */
+	uint32_t seen_seq;         /* of the oldest without an answer, when last looked at */
+	unsigned int direct_spell; /* so many go straight to its memory: it reads no packets */
+	bool bulk;                 /* a long answer is coming: what follows waits for it */
+	/* Those of the peer on ours. */
+	uint32_t done_seq;    /* number of the last one done */
+	struct list in_owed;  /* port->owed, until that is told */
+	struct list replies;  /* struct txreq: long answers on their way */
 };
 
 fi_addr_t peer_addr_lookup(struct peer *peer);

@@ -14,12 +14,16 @@
 #include "core/av.h"
 #include "core/wait.h"
 #include "xfer/conn.h"
+#include "xfer/os.h"
+#include "xfer/settle.h"
 #include "xfer/tx.h"
 
 /* Turns between two looks at the sockets, a power of two less one: during a handshake, and else. */
 #define POLL_TURNS_BUSY 7u
 #define POLL_TURNS_IDLE 63u
 #define POLL_MS         1
+/* Turns between two looks at one-sided operations without an answer, likewise. */
+#define HELP_TURNS 63u
 
 const struct transport *const port_transports[PORT_TRANSPORTS] = {&shm_transport};
 
@@ -28,6 +32,8 @@ static void init_fields(struct port *port, struct domain *dom)
 	port->dom = dom;
 	port->listen = -1;
 	list_init(&port->busy);
+	list_init(&port->awaiting);
+	list_init(&port->owed);
 	list_init(&port->peers_list);
 	list_init(&port->strangers);
 	list_init(&port->in_domain);
@@ -130,6 +136,7 @@ void port_close(struct port *port)
 {
 	port->closing = true;
 	memset(port->rx, 0, sizeof(port->rx));
+	settle_close(port);
 	conn_close(port);
 	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
 		port_transports[i]->close(port->hw[i]);
@@ -267,8 +274,12 @@ bool port_turn(struct port *port)
 	port->in_turn = true;
 	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
 		moved |= port_transports[i]->turn(port->hw[i]);
+	if (__builtin_expect(!list_empty(&port->owed), 0))
+		os_acknowledge(port);
 	if (__builtin_expect(!list_empty(&port->busy), 0))
 		moved |= flush_busy(port);
+	if (__builtin_expect(!list_empty(&port->awaiting), 0) && !(++port->waits & HELP_TURNS))
+		moved |= os_help(port, false);
 	every = port->handshakes ? POLL_TURNS_BUSY : POLL_TURNS_IDLE;
 	if (__builtin_expect(port->armed || !(++port->turns & every), 0))
 		look_at_sockets(port);
@@ -292,6 +303,8 @@ bool port_arm(struct port *port)
 	bool quiet = true;
 
 	port->armed = true;
+	if (!list_empty(&port->awaiting))
+		quiet = !os_help(port, true);
 	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
 		quiet &= port_transports[i]->arm(port->hw[i]);
 	return quiet;
@@ -299,7 +312,7 @@ bool port_arm(struct port *port)
 
 bool port_waits_for_room(const struct port *port)
 {
-	return !list_empty(&port->busy);
+	return !list_empty(&port->busy) || !list_empty(&port->awaiting);
 }
 
 bool xfer_arm(struct domain *dom)

@@ -10,6 +10,8 @@
 #include "cntr/cntr.h"
 #include "core/cq.h"
 #include "hw/wire.h"
+#include "xfer/defer.h"
+#include "xfer/os.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
@@ -42,7 +44,7 @@ static size_t scatter(const struct recv *r, size_t offset, const unsigned char *
 /* A receive posted to a shared context does not know whose queue it will complete in. */
 static inline bool wants_completion(const struct rx *rx, const struct recv *r)
 {
-	return rx->complete_all || (r->flags & FI_COMPLETION && rx->cq);
+	return (rx->complete_all && !r->work) || (r->flags & FI_COMPLETION && rx->cq);
 }
 
 /* Pushes what the application sees of a received message. */
@@ -53,7 +55,8 @@ static void complete(struct rx *rx, struct recv *r, const struct message *m, siz
 	struct cq_slot slot = {
 		.context = r->context,
 		.flags = FI_RECV | (flags & WIRE_TAGGED ? FI_TAGGED : FI_MSG) |
-			 (flags & WIRE_DATA ? FI_REMOTE_CQ_DATA : 0),
+			 (flags & WIRE_DATA ? FI_REMOTE_CQ_DATA : 0) |
+			 (wire_op(m->head) == WIRE_AMO ? FI_ATOMIC : 0),
 		.len = m->len < room ? m->len : room,
 		.buf = base,
 		.data = m->data,
@@ -72,11 +75,13 @@ static void complete(struct rx *rx, struct recv *r, const struct message *m, siz
 			     1)) {
 		if (wants_completion(rx, r))
 			cq_push(rx->cq, slot);
-		if (rx->cntr)
+		if (rx->cntr && !r->work)
 			cntr_done(rx->cntr, slot.len);
-		return;
+	} else if (!r->work || r->flags & FI_COMPLETION) {
+		rx_complete_error(rx, &slot, m, err);
 	}
-	rx_complete_error(rx, &slot, m, err);
+	if (r->work)
+		defer_done(r->work, err);
 }
 
 /* A failed message, or one from an address the vector does not hold (FI_SOURCE_ERR). */
@@ -194,11 +199,29 @@ static void accept_offer(struct rx *rx, struct recv *r, struct message *m)
 	finish(rx, r, m, room, base, 0);
 }
 
+/* The message is an atomic: the receive's buffer is its target. */
+static void accept_atomic(struct rx *rx, struct recv *r, const struct message *m)
+{
+	struct message seen = *m;
+	void *base = r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL;
+	bool data = os_match_apply(m, r->iov, r->iov_count, &seen.data);
+	size_t room;
+
+	seen.head = WIRE_HEAD(WIRE_AMO, WIRE_TAGGED | (data ? WIRE_DATA : 0), 0, 0);
+	seen.len = os_match_len(m);
+	room = reserve(rx, r, seen.len);
+	finish(rx, r, &seen, room, base, 0);
+}
+
 void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 {
 	void *base = NULL;
 	size_t room;
 
+	if (wire_op(m->head) == WIRE_AMO) {
+		accept_atomic(rx, r, m);
+		return;
+	}
 	if (wire_op(m->head) == WIRE_OFFER) {
 		accept_offer(rx, r,
 			     &(struct message){m->peer, m->src, m->head, m->tag, m->data, 0,
@@ -224,7 +247,7 @@ bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct pac
 	const uint64_t plain = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, 0xffff, UINT32_MAX);
 	uint64_t kind = FI_RECV | (wire_flags(p->head) & WIRE_TAGGED ? FI_TAGGED : FI_MSG);
 
-	if (p->head & ~plain || r->flags & FI_MULTI_RECV || r->iov_count != 1 ||
+	if (p->head & ~plain || r->flags & FI_MULTI_RECV || r->iov_count != 1 || r->work ||
 	    p->len > r->iov[0].iov_len || rx->caps & FI_SOURCE_ERR)
 		return false;
 	if (p->len)
@@ -316,10 +339,12 @@ void rx_recv_fail(struct rx *rx, struct recv *r, int err, uint64_t flags)
 		r->exhausted = true;
 		return;
 	}
-	if (rx->cq)
+	if (rx->cq && (!r->work || r->flags & FI_COMPLETION))
 		cq_push_error(rx->cq, &slot, &(struct cq_error){.err = err, .prov_errno = err},
 			      NULL);
-	if (rx->cntr && err != FI_ECANCELED)
+	if (rx->cntr && err != FI_ECANCELED && !r->work)
 		cntr_fail(rx->cntr);
+	if (r->work)
+		defer_done(r->work, err);
 	pool_put(&rx->q->recv_pool, r);
 }

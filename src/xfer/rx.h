@@ -20,6 +20,7 @@ struct cq_slot;
 struct domain;
 struct peer;
 struct port;
+struct work;
 
 #define RX_IOV_MAX 16
 
@@ -29,6 +30,7 @@ struct rx {
 	struct list unexpected[2]; /* struct unexpected; [1]: tagged */
 	struct cq *cq;             /* NULL: nobody wants completions */
 	struct cntr *cntr;
+	struct cntr *read_cntr, *write_cntr; /* FI_REMOTE_READ, FI_REMOTE_WRITE */
 	bool complete_all; /* the queue was not bound selectively */
 	uint64_t caps;
 	size_t min_multi_recv; /* bytes; less room releases a multi-receive buffer; of q */
@@ -48,6 +50,7 @@ struct recv {
 	uint64_t tag, ignore;
 	uint64_t flags; /* FI_MULTI_RECV, FI_COMPLETION, FI_CLAIM ... */
 	void *context;
+	struct work *work;     /* deferred work it belongs to, or NULL */
 	size_t len;            /* room left in all segments */
 	unsigned int arriving; /* messages being received into it */
 	bool exhausted;        /* multi-receive: no further message fits */
@@ -97,6 +100,7 @@ struct recv_args {
 	uint64_t tag, ignore;
 	uint64_t flags;
 	void *context;
+	struct work *work; /* deferred work it belongs to, or NULL */
 };
 
 void rx_init(struct rx *rx, struct domain *dom);
@@ -124,6 +128,8 @@ void rx_fail_context(struct port *port, struct rx *rx, int err);
 
 /* A checked message for this context: meets its receive or is kept. */
 void rx_message(struct rx *rx, struct peer *peer, const struct packet *p);
+/* The same for an atomic that is to act on a tagged receive. */
+void rx_atomic(struct rx *rx, struct peer *peer, const struct packet *p);
 /* A posted receive ends with `err` (positive); `flags` is FI_MSG or FI_TAGGED. */
 void rx_recv_fail(struct rx *rx, struct recv *r, int err, uint64_t flags);
 /* All that wait for `src` alone end with `err`. */

@@ -3,11 +3,16 @@
 #ifndef WEFT_XFER_TX_H
 #define WEFT_XFER_TX_H
 
+#include <rdma/fi_rma.h>
+
 #include "core/ep.h"
 #include "hw/wire.h"
 #include "xfer/peer.h"
 
-/* One operation as an entry got it. Passed by value: it must not escape on the fast road. */
+struct packet;
+struct work;
+
+/* One message as an entry got it. Passed by value: it must not escape on the fast road. */
 struct xfer {
 	uint64_t head;  /* wire op and flags; receive context and id are added on the way */
 	uint64_t flags; /* FI_* of this operation */
@@ -19,59 +24,85 @@ struct xfer {
 	size_t len;   /* bytes in all */
 	void *context;
 	fi_addr_t addr;
+	struct work *work; /* deferred work it belongs to, or NULL */
 };
 
 /* An operation that outlives its call. */
 struct txreq {
-	struct list link; /* peer->backlog, requests or streams */
-	struct ep *ep;
+	struct list link; /* of peer: backlog, requests, streams, controls or awaiting */
+	struct ep *ep;    /* NULL: nobody is to be told */
 	struct peer *peer;
 	uint64_t head, flags, tag, data;
 	void *context;
-	void *bounce; /* our copy of an injected buffer, or NULL */
+	struct work *work;
+	void *bounce; /* our copy of what the caller wants back at once, or NULL */
 	size_t len;
-	size_t sent;        /* of a stream */
+	size_t sent;        /* of a stream, or of a long one-sided operation */
 	uint32_t remote_id; /* receiver's arrival, of a stream */
-	bool awaited;       /* sent: the peer may say that it ended */
-	bool offered;       /* sent as an offer: the peer may pull it, once */
+	uint32_t seq;       /* of a one-sided operation, and of the answer to one */
+	uint64_t place;     /* of its packet: link->last */
+	struct wire_amo amo;
+	bool awaited; /* sent: the peer may say that it ended */
+	bool offered; /* sent as an offer: the peer may pull it, once */
+	bool whole;   /* one-sided, and one packet holds it */
 	size_t count;
+	size_t got; /* bytes of the result that came */
+	size_t result_count, remote_count;
 	struct iovec iov[WIRE_IOV_MAX];
+	struct iovec result[WIRE_IOV_MAX];
+	struct fi_rma_iov remote[WIRE_IOV_MAX];
 };
 
 /* Everything the fast road does not do. 0 or a negative error. */
 int tx_slow(struct ep *ep, struct xfer x);
 
 /* What a peer's packets say about our requests. */
-void tx_fin(struct port *port, struct peer *peer, uint32_t id, int err);
+void tx_fin(struct port *port, struct peer *peer, const struct packet *p);
 void tx_pull(struct port *port, struct peer *peer, uint32_t id, uint32_t remote_id);
 
 /* Sends what can be sent of the peer's backlog and streams; true when anything moved. */
 bool tx_flush(struct peer *peer);
+/* Sends the message, on no list, and puts it where its answer finds it. 0 or -FI_EAGAIN. */
+int tx_send(struct txreq *req);
+/* May not go before all before it have ended: a fence, or see os_waits. */
+bool tx_blocked(const struct peer *peer, const struct txreq *req);
+/* The same of an operation not posted yet, and of whatever stands behind one that is blocked. */
+bool tx_must_queue(const struct peer *peer, uint64_t flags);
+/* Puts it at the end of the backlog. 0 or -FI_EAGAIN: that is full. */
+int tx_queue(struct ep *ep, struct txreq *req);
+
+/* A control packet that must not be lost: sent now or queued. */
+void tx_control(struct peer *peer, uint64_t head, uint64_t tag);
+/* The same with bytes behind it, which are copied. */
+void tx_control_data(struct peer *peer, const struct packet *p);
+
+/* Requests: made empty, ended (err positive or 0) and freed. A request that ends is on no list. */
+struct txreq *tx_req_new(struct ep *ep, struct peer *peer);
+void tx_req_end(struct txreq *req, int err);
+void tx_req_fail(struct txreq *req, int err, int reason);
+void tx_req_free(struct txreq *req);
+/* A copy of `count` segments in memory of the request's own. 0 or -FI_ENOMEM. */
+int tx_req_bounce(struct txreq *req, const struct iovec *iov, size_t count);
+
 /* Ends all of the peer's requests with `err` (positive). */
 void tx_fail_all(struct peer *peer, int err);
 /* The endpoint is being closed: its requests complete on `heir`, or nowhere when that is NULL. */
 void tx_forget(struct port *port, struct ep *ep, struct ep *heir);
 
-/* Ends a send that waits in a backlog. 0 or -FI_ENOENT. */
+/* Ends an operation that waits in a backlog. 0 or -FI_ENOENT. */
 int tx_cancel(struct port *port, void *context);
 
-/* A control packet that must not be lost: sent now or queued. */
-void tx_control(struct peer *peer, uint64_t head, uint64_t tag);
-
 /* The flags that say what an operation is. */
-#define TX_KIND (FI_MSG | FI_TAGGED | FI_SEND)
+#define TX_KIND (FI_MSG | FI_TAGGED | FI_SEND | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE)
 
-/* One more on the endpoint's counter of sends, which it has. */
-void tx_count(struct ep *ep);
+/* One more of `len` bytes on the endpoint's counter of sends, which it has. */
+void tx_count(struct ep *ep, size_t len);
 
-/* Ends an operation of this kind well: completion and counter as its flags ask. */
+/* Ends a send of this kind well, as its flags ask; the counter is the caller's. */
 static inline void tx_complete(struct ep *ep, uint64_t kind, uint64_t flags, void *context)
 {
 	if (__builtin_expect((flags & FI_COMPLETION) != 0, 1))
 		cq_push_done(ep->tx_cq, context, kind);
-	if (__builtin_expect(ep->tx_cntr != NULL, 0))
-		tx_count(ep);
 }
-void tx_complete_error(struct ep *ep, const struct txreq *req, int err);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "core/cq.h"
 #include "hw/wire.h"
+#include "xfer/os.h"
 #include "xfer/port.h"
 #include "xfer/rx.h"
 #include "xfer/tx.h"
@@ -48,7 +49,7 @@ void rx_resume_senders(struct rx *rx)
 void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 {
 	struct rx *q = rx->q;
-	bool tagged = wire_flags(m->head) & WIRE_TAGGED;
+	bool tagged = wire_flags(m->head) & WIRE_TAGGED || wire_op(m->head) == WIRE_AMO;
 	struct unexpected *u = malloc(sizeof(*u) + payload_len);
 
 	if (!u) {
@@ -90,6 +91,10 @@ static void answer_discarded(struct unexpected *u)
 	bool owed = wire_op(u->head) == WIRE_OFFER ||
 		    wire_flags(u->head) & (WIRE_ACK_MATCH | WIRE_ACK_DELIVER);
 
+	if (u->peer && wire_op(u->head) == WIRE_AMO) {
+		os_match_refuse(u->peer, u->head);
+		return;
+	}
 	if (u->peer && owed)
 		tx_control(u->peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(u->head)), 0);
 }
@@ -98,6 +103,13 @@ static size_t message_len(const struct unexpected *u)
 {
 	struct wire_offer offer;
 
+	if (wire_op(u->head) == WIRE_AMO)
+		return os_match_len(&(struct message){.peer = u->peer,
+						      .head = u->head,
+						      .tag = u->tag,
+						      .data = u->data,
+						      .len = u->len,
+						      .payload = u->payload});
 	if (wire_op(u->head) != WIRE_OFFER)
 		return u->len;
 	memcpy(&offer.len, u->payload, sizeof(offer.len));
@@ -119,9 +131,12 @@ static void complete_peek(struct rx *rx, bool tagged, const struct recv_args *ar
 			      &(struct cq_error){.err = FI_ENOMSG, .prov_errno = FI_ENOMSG}, NULL);
 		return;
 	}
-	if (wire_flags(u->head) & WIRE_DATA)
+	if (wire_op(u->head) == WIRE_AMO) {
+		slot.flags |= FI_ATOMIC;
+	} else if (wire_flags(u->head) & WIRE_DATA) {
 		slot.flags |= FI_REMOTE_CQ_DATA;
-	slot.data = u->data;
+		slot.data = u->data;
+	}
 	slot.len = message_len(u);
 	slot.src = u->peer ? peer_reported(u->peer) : u->src;
 	cq_push(rx->cq, slot);
@@ -209,7 +224,7 @@ void rx_forget_peer(struct rx *rx, struct peer *peer)
 
 			if (u->peer != peer)
 				continue;
-			if (wire_op(u->head) == WIRE_OFFER) {
+			if (wire_op(u->head) != WIRE_MSG) {
 				rx_take(rx->q, u);
 				rx_drop(u);
 			} else {

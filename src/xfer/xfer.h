@@ -7,10 +7,13 @@
 #ifndef WEFT_XFER_XFER_H
 #define WEFT_XFER_XFER_H
 
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_endpoint.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "atomic/atomic.h"
 
 struct addr;
 struct av;
@@ -18,6 +21,7 @@ struct cntr;
 struct cq;
 struct domain;
 struct ep;
+struct fi_deferred_work;
 struct port;
 struct rx;
 struct waiter;
@@ -55,6 +59,12 @@ bool xfer_waits_for_room(struct domain *dom);
 void xfer_watch_all(struct domain *dom);
 
 /*
+ * Returns when no direct access by a peer that began before the call is still under way; that may
+ * be as long as the peer's copy takes. Domain locked.
+ */
+void xfer_settle(struct domain *dom);
+
+/*
  * The vector whose entries name peers; removals are told to port_forget_entry of core/av.h. Domain
  * locked.
  */
@@ -70,6 +80,7 @@ void xfer_rx_close(struct rx *rx);
 struct rx_target {
 	struct cq *cq;     /* where completions go, or NULL */
 	struct cntr *cntr; /* FI_RECV, or NULL */
+	struct cntr *read_cntr, *write_cntr; /* FI_REMOTE_READ, FI_REMOTE_WRITE, or NULL */
 	uint64_t caps;
 	uint64_t addr_mask; /* strips a context index off a fi_addr_t */
 	size_t min_multi_recv;
@@ -81,11 +92,21 @@ void rx_context_set(struct rx *rx, const struct rx_target *target);
 int rx_context_cancel(struct rx *rx, void *context);
 void rx_context_min_multi_recv(struct rx *rx, size_t bytes);
 
+/* What an endpoint may begin. */
+struct xfer_roles {
+	bool sends, receives; /* messages */
+	bool initiates;       /* one-sided operations */
+};
+
 /*
- * Installs msg, tagged (rma, atomic, collective) tables that fit the endpoint's capabilities and
- * the directions it has. 0 or -FI_ENOMEM.
+ * What one atomic of this kind may carry: 0, -FI_EINVAL (no such type or operator) or -FI_EOPNOTSUPP.
+ * fi_query_atomic.
  */
-int xfer_install(struct ep *ep, bool sends, bool receives);
+int xfer_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op op,
+		      struct fi_atomic_attr *attr);
+
+/* Installs tables that fit the endpoint's capabilities and its roles. 0 or -FI_ENOMEM. */
+int xfer_install(struct ep *ep, const struct xfer_roles *roles);
 /* The same for an endpoint not enabled or shut down: everything refuses. */
 void xfer_refuse(struct ep *ep);
 /*
@@ -93,7 +114,30 @@ void xfer_refuse(struct ep *ep);
  * NULL. Domain locked.
  */
 void xfer_forget(struct ep *ep, struct ep *heir);
-/* Ends the send of this context that waits to go out by -FI_ECANCELED. 0 or -FI_ENOENT. */
+/*
+ * Operations that start later, see xfer/defer.h. The first three are fi_control on the domain and
+ * take its lock; 0 or a negative error. fi_trigger(3)
+ */
+int defer_queue(struct domain *dom, struct fi_deferred_work *work);
+/* -FI_ENOENT: it is not waiting, which may mean that it has started. */
+int defer_cancel_work(struct domain *dom, const struct fi_deferred_work *work);
+/* All work, or what waits for the triggering counter of `work` if that is not NULL. */
+int defer_flush(struct domain *dom, const struct fi_deferred_work *work);
+/* Domain locked, the rest too. Starts what is due; not within itself, and cheap where nothing is. */
+void defer_run(struct domain *dom);
+/*
+ * The endpoint is being closed: what waits of it is its heir's from now on. Without one triggered
+ * operations vanish like posted receives; deferred work, which is the domain's, counts an error on
+ * its completion counter.
+ */
+void defer_forget(struct ep *ep, struct ep *heir);
+/* Ends the triggered operation of this context that still waits by -FI_ECANCELED. 0 or -FI_ENOENT. */
+int defer_cancel(struct ep *ep, void *context);
+/* A port was opened, or is about to be closed. 0 or -FI_ENOMEM. */
+int defer_port_opened(struct port *port);
+void defer_port_closing(struct port *port);
+
+/* Ends the operation of this context that waits to go out by -FI_ECANCELED. 0 or -FI_ENOENT. */
 int xfer_cancel(struct port *port, void *context);
 
 #endif

@@ -66,10 +66,10 @@ static void refused(const void *bytes, size_t len, unsigned int fds, int err)
 {
 	unsigned int before = count_fds();
 	struct wire_hello hello;
-	int fd = -1;
+	int in[WIRE_FDS];
 
 	say(bytes, len, fds);
-	ck_assert_int_eq(hello_recv(pair[1], &hello, &fd), err);
+	ck_assert_int_eq(hello_recv(pair[1], &hello, in), err);
 	ck_assert_uint_eq(count_fds(), before);
 }
 
@@ -91,36 +91,37 @@ START_TEST(ours_arrives)
 	const struct addr *mine = port_name(fake.port);
 	struct wire_hello hello;
 	struct addr name;
-	int fd = -1;
+	int fds[WIRE_FDS];
 
-	ck_assert_int_eq(hello_recv(pair[1], &hello, &fd), 0);
+	ck_assert_int_eq(hello_recv(pair[1], &hello, fds), 0);
 	ck_assert_int_eq(hello_send(fake.port, pair[0], HELLO_CONNECT, 4711), 0);
-	ck_assert_int_eq(hello_recv(pair[1], &hello, &fd), 1);
+	ck_assert_int_eq(hello_recv(pair[1], &hello, fds), 1);
 	ck_assert_uint_eq(hello.kind, HELLO_CONNECT);
 	ck_assert_uint_eq(hello.your_id, 4711);
 	ck_assert_uint_eq(hello.incarnation, fake.port->incarnation);
 	ck_assert_ptr_eq((void *)(uintptr_t)hello.probe_addr, &fake.port->probe);
 	ck_assert_uint_eq(hello.probe_value, fake.port->probe);
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
-	ck_assert_int_gt(fcntl(fd, F_GET_SEALS), 0); /* a ring that cannot shrink */
-	close(fd);
+	ck_assert_int_ge(fds[0], 0);
+	ck_assert_int_eq(fcntl(fds[0], F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	ck_assert_int_gt(fcntl(fds[0], F_GET_SEALS), 0); /* a ring that cannot shrink */
+	hello_close_fds(fds);
 	ck_assert_int_eq(hello_name(&hello, &name), 0);
 	ck_assert(addr_equal(&name, mine));
 	addr_free(&name);
-	ck_assert_int_eq(hello_recv(pair[1], &hello, &fd), 0);
+	ck_assert_int_eq(hello_recv(pair[1], &hello, fds), 0);
 }
 END_TEST
 
 START_TEST(crossed_brings_no_ring)
 {
 	struct wire_hello hello = good(HELLO_CROSSED);
-	int fd = 99;
+	int fds[WIRE_FDS] = {99, 99};
 
 	ck_assert_int_eq(hello_send(fake.port, pair[0], HELLO_CROSSED, 0), 0);
-	ck_assert_int_eq(hello_recv(pair[1], &hello, &fd), 1);
+	ck_assert_int_eq(hello_recv(pair[1], &hello, fds), 1);
 	ck_assert_uint_eq(hello.kind, HELLO_CROSSED);
-	ck_assert_int_eq(fd, -1);
+	ck_assert_int_eq(fds[0], -1);
+	ck_assert_int_eq(fds[1], -1);
 	hello = good(HELLO_CROSSED);
 	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
 }
@@ -130,15 +131,21 @@ START_TEST(good_ones)
 {
 	for (enum hello_kind kind = HELLO_CONNECT; kind <= HELLO_ACCEPT; kind++) {
 		struct wire_hello hello = good(kind), in;
-		int fd = -1;
+		int fds[WIRE_FDS];
 
 		say(&hello, sizeof(hello), 1);
-		ck_assert_int_eq(hello_recv(pair[1], &in, &fd), 1);
+		ck_assert_int_eq(hello_recv(pair[1], &in, fds), 1);
 		ck_assert_mem_eq(&in, &hello, sizeof(in));
-		ck_assert_int_ge(fd, 0);
-		close(fd);
+		ck_assert_int_ge(fds[0], 0);
+		ck_assert_int_eq(fds[1], -1);
+		close(fds[0]);
+		say(&hello, sizeof(hello), 2);
+		ck_assert_int_eq(hello_recv(pair[1], &in, fds), 1);
+		ck_assert_int_ge(fds[0], 0);
+		ck_assert_int_ge(fds[1], 0);
+		hello_close_fds(fds);
 		refused(&hello, sizeof(hello), 0, -FI_EPROTO); /* without a ring */
-		refused(&hello, sizeof(hello), 2, -FI_EPROTO); /* with two */
+		refused(&hello, sizeof(hello), WIRE_FDS + 1, -FI_EPROTO);
 		refused(&hello, sizeof(hello), 8, -FI_EPROTO);
 	}
 }
@@ -147,10 +154,10 @@ END_TEST
 START_TEST(the_end)
 {
 	struct wire_hello hello;
-	int fd;
+	int fds[WIRE_FDS];
 
 	close(pair[0]);
-	ck_assert_int_eq(hello_recv(pair[1], &hello, &fd), -FI_ECONNRESET);
+	ck_assert_int_eq(hello_recv(pair[1], &hello, fds), -FI_ECONNRESET);
 }
 END_TEST
 

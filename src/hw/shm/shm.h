@@ -3,8 +3,10 @@
 #ifndef WEFT_HW_SHM_SHM_H
 #define WEFT_HW_SHM_SHM_H
 
+#include "core/mr_view.h"
 #include "hw/link.h"
 #include "hw/shm/shm_ring.h"
+#include "hw/wire.h"
 
 /* Longest payload of one packet: the claim word counts slots in 12 bits, and a packet must leave
  * most of the smallest ring to others. */
@@ -16,9 +18,10 @@ struct shm {
 	uint64_t head;      /* next slot to read */
 	uint64_t published; /* head as senders know it */
 	uint32_t publish_step;
-	uint32_t turns;  /* counts shm_turn */
-	uint32_t buried; /* claims of the dead still to be skipped */
-	int fd;          /* memfd of the ring, for hellos */
+	uint32_t turns;             /* counts shm_turn */
+	uint32_t buried;            /* claims of the dead still to be skipped */
+	int fd;                     /* memfd of the ring, for hellos */
+	uint64_t noted[RING_MARKS]; /* marks that shm_settled waits for */
 };
 
 struct shm_link {
@@ -32,11 +35,40 @@ struct shm_link {
 	const struct shm *own; /* of the port that sends */
 	int sock;              /* one byte on it wakes the peer; the engine's */
 	pid_t pid;             /* for process_vm_readv; 0: no direct access */
+	uint64_t looked;       /* ms: when the peer was last seen to be there */
+	struct mr_view regions;
+	void *withdrawn; /* a payload taken back: SHM_PACKET_MAX bytes, or NULL */
 };
+
+/* Bytes of the first slot that are not payload. */
+static inline size_t shm_header_len(uint64_t head)
+{
+	return offsetof(struct ring_slot, rest) + (wire_flags(head) & WIRE_DATA ? 8 : 0);
+}
+
+/* A copy between our memory and the peer's: until the shorter side is full. */
+struct shm_cma {
+	const struct iovec *local, *remote; /* at most WIRE_IOV_MAX each */
+	size_t local_count, remote_count;
+	bool write;   /* to the peer */
+	size_t moved; /* bytes, in any case */
+};
+
+/* 0 or a negative error; -FI_ENOSYS and -FI_EPERM stay so: copies are not allowed. */
+int shm_cma_move(struct shm_link *s, struct shm_cma *c);
 
 int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 	     uint64_t tag);
 int shm_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
+
+ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t local_count,
+		  const struct iovec *remote, size_t remote_count);
+int shm_put(struct link *link, const struct iovec *local, size_t local_count,
+	    const struct fi_rma_iov *remote, size_t remote_count);
+int shm_get(struct link *link, const struct iovec *local, size_t local_count,
+	    const struct fi_rma_iov *remote, size_t remote_count);
+bool shm_reach(struct link *link, const struct fi_rma_iov *remote, size_t remote_count, bool write);
+const void *shm_withdraw(struct link *link, uint64_t place, size_t *len);
 
 bool shm_turn(void *state);
 bool shm_arm(void *state);

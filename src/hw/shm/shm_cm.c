@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opening a port's ring, joining a peer's, and the direct access to its memory. */
-#include <errno.h>
+/* Opening a port's ring, joining a peer's. */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/env.h"
 #include "base/log.h"
+#include "core/mr_share.h"
 #include "hw/shm/shm.h"
+#include "hw/shm/shm_mark.h"
 #include "hw/wire.h"
-#include "xfer/xfer.h"
+#include "xfer/port.h"
 
 /* An injected message is always a packet. */
 static size_t eager_limit(void)
@@ -53,79 +53,28 @@ static void shm_close_port(void *state)
 	free(shm);
 }
 
-static int shm_hello_fd(void *state)
+static void shm_hello_fds(void *state, int fds[WIRE_FDS])
 {
-	return ((struct shm *)state)->fd;
+	struct shm *shm = state;
+
+	fds[0] = shm->fd;
+	fds[1] = mr_share_fd(shm->port->dom);
 }
 
-/* Steps over the first `len` bytes of a vector. */
-static void advance(struct iovec **iov, size_t *count, size_t len)
+static void shm_settle(void *state, bool last)
 {
-	while (*count && len >= (*iov)->iov_len) {
-		len -= (*iov)->iov_len;
-		(*iov)++;
-		(*count)--;
-	}
-	if (*count) {
-		(*iov)->iov_base = (char *)(*iov)->iov_base + len;
-		(*iov)->iov_len -= len;
-	}
+	struct shm *shm = state;
+
+	if (last)
+		shm_mark_close(&shm->ring);
+	shm_mark_note(&shm->ring, shm->noted);
 }
 
-/* The kernel moves at most 2 GiB a call: what it left over is asked for again. */
-static ssize_t fetch_rest(struct shm_link *s, struct iovec *local, size_t local_count,
-			  struct iovec *remote, size_t remote_count, size_t done)
+static bool shm_settled(void *state, uint32_t *id)
 {
-	ssize_t got = (ssize_t)done;
+	struct shm *shm = state;
 
-	while (got > 0) {
-		advance(&local, &local_count, (size_t)got);
-		advance(&remote, &remote_count, (size_t)got);
-		if (!local_count || !remote_count)
-			break;
-		got = process_vm_readv(s->pid, local, local_count, remote, remote_count, 0);
-		if (got > 0)
-			done += (size_t)got;
-	}
-	return got < 0 ? -errno : (ssize_t)done;
-}
-
-static size_t total(const struct iovec *iov, size_t count)
-{
-	size_t len = 0;
-
-	while (count-- > 0)
-		len += iov++->iov_len;
-	return len;
-}
-
-static ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t local_count,
-			 const struct iovec *remote, size_t remote_count)
-{
-	struct shm_link *s = (struct shm_link *)link;
-	struct iovec l[WIRE_IOV_MAX], r[WIRE_IOV_MAX];
-	ssize_t got;
-
-	if (!s->pid)
-		return -FI_ENOSYS;
-	got = process_vm_readv(s->pid, local, local_count, remote, remote_count, 0);
-	if (got == (ssize_t)total(local, local_count) ||
-	    got == (ssize_t)total(remote, remote_count))
-		return got;
-	if (got > 0) {
-		memcpy(l, local, local_count * sizeof(*l));
-		memcpy(r, remote, remote_count * sizeof(*r));
-		return fetch_rest(s, l, local_count, r, remote_count, (size_t)got);
-	}
-	got = -errno;
-	if (errno == EPERM || errno == ENOSYS) {
-		LOG_INFO(LOG_EP_DATA,
-			 "shm: process_vm_readv from %d refused: %s; copying through"
-			 " the ring from now on",
-			 (int)s->pid, fi_strerror(errno));
-		s->pid = 0;
-	}
-	return got;
+	return shm_mark_ended(&shm->ring, shm->noted, id);
 }
 
 static void shm_close_link(struct link *link)
@@ -133,6 +82,8 @@ static void shm_close_link(struct link *link)
 	struct shm_link *s = (struct shm_link *)link;
 
 	ring_unmap(&s->ring);
+	mr_view_detach(&s->regions);
+	free(s->withdrawn);
 	free(s);
 }
 
@@ -140,6 +91,10 @@ static const struct link_ops shm_link_ops = {
 	.send = shm_send,
 	.sendv = shm_sendv,
 	.fetch = shm_fetch,
+	.put = shm_put,
+	.get = shm_get,
+	.reach = shm_reach,
+	.withdraw = shm_withdraw,
 	.close = shm_close_link,
 };
 
@@ -153,28 +108,46 @@ static void probe_fetch(struct shm_link *s, const struct link_peer *peer)
 	if (env_get()->shm_disable_cma)
 		return;
 	s->pid = peer->pid;
+	s->looked = clock_coarse_ms();
 	if (shm_fetch(&s->link, &local, 1, &remote, 1) != (ssize_t)sizeof(word) ||
 	    word != peer->hello->probe_value)
 		s->pid = 0;
 }
 
+/* Without the table all goes by packets. */
+static void attach_regions(struct shm_link *s, const struct link_peer *peer)
+{
+	int err = peer->fds[1] < 0 ? 0 : mr_view_attach(&s->regions, peer->fds[1]);
+
+	if (err)
+		LOG_WARN(LOG_EP_CTRL, "shm: process %d sent no usable table of regions: %s",
+			 (int)peer->pid, fi_strerror(-err));
+}
+
+static int join(struct shm_link *s, const struct link_peer *peer)
+{
+	int err = ring_attach(&s->ring, peer->fds[0]);
+
+	if (err)
+		LOG_WARN(LOG_EP_CTRL, "shm: process %d sent no usable ring: %s", (int)peer->pid,
+			 fi_strerror(-err));
+	else
+		attach_regions(s, peer);
+	return err;
+}
+
 static int shm_connect(void *state, const struct link_peer *peer, struct link **link)
 {
 	struct shm_link *s = calloc(1, sizeof(*s));
-	int err;
+	int err = s ? join(s, peer) : -FI_ENOMEM;
 
-	if (!s) {
-		err = -FI_ENOMEM;
-		goto close_fd;
-	}
-	err = ring_attach(&s->ring, peer->fd);
+	for (unsigned int i = 0; i < WIRE_FDS; i++)
+		if (peer->fds[i] >= 0)
+			close(peer->fds[i]);
 	if (err) {
-		LOG_WARN(LOG_EP_CTRL, "shm: process %d sent no usable ring: %s", (int)peer->pid,
-			 fi_strerror(-err));
 		free(s);
-		goto close_fd;
+		return err;
 	}
-	close(peer->fd);
 	s->link.ops = &shm_link_ops;
 	s->own = state;
 	s->turns_seen = s->own->turns - 1;
@@ -184,12 +157,10 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->next = __atomic_load_n(&s->ring.page->head, __ATOMIC_ACQUIRE);
 	s->limit = s->next + s->ring.mask + 1;
 	probe_fetch(s, peer);
+	s->link.packet_max = SHM_PACKET_MAX;
 	s->link.eager_max = s->pid ? eager_limit() : SHM_PACKET_MAX;
 	*link = &s->link;
 	return 0;
-close_fd:
-	close(peer->fd);
-	return err;
 }
 
 const struct transport shm_transport = {
@@ -198,7 +169,9 @@ const struct transport shm_transport = {
 	.close = shm_close_port,
 	.turn = shm_turn,
 	.arm = shm_arm,
-	.hello_fd = shm_hello_fd,
+	.hello_fds = shm_hello_fds,
 	.connect = shm_connect,
 	.bury = shm_bury,
+	.settle = shm_settle,
+	.settled = shm_settled,
 };

@@ -196,7 +196,10 @@ uint32_t ring_bury(struct ring *r, uint64_t head, uint32_t owner)
 
 	/* Bounded: senders may go on claiming while we walk. */
 	while (pos - head <= r->mask && (word = ring_step(r, &pos))) {
-		if (claim_owner(word) == (owner & RING_DEAD) && !ring_published(r, at)) {
+		uint64_t state = ring_state(r, at);
+
+		if (claim_owner(word) == (owner & RING_DEAD) && state != RING_PUBLISHED &&
+		    state != RING_WITHDRAWN) {
 			/* A claim of this lap is nobody's to change but ours. */
 			__atomic_store_n(ring_claim_at(r, at), word | (uint64_t)RING_DEAD << 12,
 					 __ATOMIC_RELAXED);
@@ -212,4 +215,11 @@ uint32_t ring_skip_dead(const struct ring *r, uint64_t head)
 	uint64_t pos = head, word = ring_step(r, &pos);
 
 	return word && claim_owner(word) == RING_DEAD ? claim_slots(word) : 0;
+}
+
+uint32_t ring_skip_withdrawn(const struct ring *r, uint64_t head)
+{
+	uint64_t pos = head;
+
+	return ring_state(r, head) == RING_WITHDRAWN ? claim_slots(ring_step(r, &pos)) : 0;
 }

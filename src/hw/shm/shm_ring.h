@@ -8,6 +8,8 @@
  *   writes  header and payload (the ring is mapped twice in a row, so nothing wraps);
  *   publishes by storing the slot's token, which no stale or payload byte can equal by accident:
  *           a secret of the ring plus the position.
+ * The token also says who owns the message: one that may be taken back (WIRE_PUT) changes hands by a
+ * compare-exchange on it, of the owner who reads it or of the sender who withdraws it.
  * The claim words lie apart from the slots, so that a single sender keeps them in its own cache and
  * exactly one line per small message changes hands. A claim names its claimer, so the owner skips
  * what a dead one left unpublished. Before it sleeps, the owner sets the SLEEP bit in the claim
@@ -25,14 +27,25 @@
 #define RING_SLOT  64u
 #define RING_MAGIC 0x676e6972u
 
-/* First page of the segment. The owner writes; senders read `head` and share `hint`. */
+#define RING_MARKS 56u
+
+/* Who is at work in the owner's memory: see shm_mark.h. */
+struct ring_mark {
+	uint64_t word __attribute__((aligned(64)));
+};
+
+/* First page of the segment. The owner writes; senders read `head` and share `hint` and marks. */
 struct ring_page {
 	uint32_t magic;
 	uint32_t slots; /* power of two */
 	uint64_t secret;
-	uint64_t head __attribute__((aligned(64))); /* slots before it are free again */
-	uint64_t hint __attribute__((aligned(64))); /* a message start near the frontier */
+	uint64_t head __attribute__((aligned(64)));   /* slots before it are free again */
+	uint64_t hint __attribute__((aligned(64)));   /* a message start near the frontier */
+	uint32_t closed __attribute__((aligned(64))); /* nobody gets a mark any more */
+	struct ring_mark marks[RING_MARKS];
 };
+
+_Static_assert(sizeof(struct ring_page) <= 4096, "the first page");
 
 /* First line of a message. With WIRE_DATA eight bytes of data follow, then the payload. */
 struct ring_slot {
@@ -128,10 +141,23 @@ bool ring_sleep(struct ring *r, uint64_t head);
  * or 0 at the frontier.
  */
 uint64_t ring_step(const struct ring *r, uint64_t *pos);
-/* Owner: is the message that starts at `pos` there? Pairs with the release of its publisher. */
+/*
+ * Owner: how far the message that starts at `pos` is: one of the states below, or anything else
+ * while it is being written. Pairs with the release of its publisher.
+ */
+static inline uint64_t ring_state(const struct ring *r, uint64_t pos)
+{
+	return __atomic_load_n(&ring_slot_at(r, pos)->token, __ATOMIC_ACQUIRE) - (r->secret + pos);
+}
+
+/* States, as what is added to the token; positions do not get that far. */
+#define RING_PUBLISHED 0u
+#define RING_WITHDRAWN (UINT64_C(1) << 63) /* its sender took it back */
+#define RING_TAKEN     (UINT64_C(1) << 62) /* its sender can no longer do so */
+
 static inline bool ring_published(const struct ring *r, uint64_t pos)
 {
-	return __atomic_load_n(&ring_slot_at(r, pos)->token, __ATOMIC_ACQUIRE) == r->secret + pos;
+	return ring_state(r, pos) == RING_PUBLISHED;
 }
 /*
  * Owner: `owner` is dead. What it claimed at or after `head` and never published is marked for
@@ -140,5 +166,7 @@ static inline bool ring_published(const struct ring *r, uint64_t pos)
 uint32_t ring_bury(struct ring *r, uint64_t head, uint32_t owner);
 /* Owner: the slots to skip at `head` because whoever claimed them is dead; 0: none. */
 uint32_t ring_skip_dead(const struct ring *r, uint64_t head);
+/* Owner: the same because what stood there was taken back. */
+uint32_t ring_skip_withdrawn(const struct ring *r, uint64_t head);
 
 #endif

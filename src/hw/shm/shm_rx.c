@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "hw/shm/shm.h"
+#include "hw/shm/shm_mark.h"
 #include "hw/wire.h"
 #include "xfer/rx.h"
 
@@ -16,11 +17,20 @@ static void publish_head(struct shm *shm)
 	__atomic_store_n(&shm->ring.page->head, shm->head, __ATOMIC_RELEASE);
 }
 
+/* Ours from now on, unless its sender was faster. Partner: shm_rma.c shm_withdraw. */
+static bool take(const struct shm *shm, struct ring_slot *slot)
+{
+	uint64_t token = shm->ring.secret + shm->head;
+
+	return __atomic_compare_exchange_n(&slot->token, &token, token + RING_TAKEN, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
 /*
  * Delivers the packet in `slot`. The header is copied before it is checked: a peer could still
  * write to it. The slots it takes, or 0 when it makes no sense.
  */
-static uint32_t deliver(struct shm *shm, const struct ring_slot *slot)
+static uint32_t deliver(struct shm *shm, struct ring_slot *slot)
 {
 	uint32_t src = slot->src, len = *(const volatile uint32_t *)&slot->len;
 	struct packet p = {
@@ -38,7 +48,8 @@ static uint32_t deliver(struct shm *shm, const struct ring_slot *slot)
 	}
 	if (__builtin_expect(len > SHM_PACKET_MAX, 0))
 		return 0;
-	rx_deliver(shm->port, src, &p);
+	if (wire_op(p.head) != WIRE_PUT || take(shm, slot))
+		rx_deliver(shm->port, src, &p);
 	return (uint32_t)((hdr + len + RING_SLOT - 1) / RING_SLOT);
 }
 
@@ -65,6 +76,14 @@ static __attribute__((noinline, cold)) uint32_t skip_dead(struct shm *shm)
 	return slots;
 }
 
+/* The slots at the head that hold nothing for us; 0: it will come yet. */
+static __attribute__((noinline, cold)) uint32_t skip(struct shm *shm)
+{
+	uint32_t slots = ring_skip_withdrawn(&shm->ring, shm->head);
+
+	return slots || !shm->buried ? slots : skip_dead(shm);
+}
+
 bool shm_turn(void *state)
 {
 	struct shm *shm = state;
@@ -73,15 +92,18 @@ bool shm_turn(void *state)
 	shm->turns++;
 	for (packets = 0; packets < PACKETS_PER_TURN; packets++) {
 		struct ring_slot *slot = ring_slot_at(&shm->ring, shm->head);
+		/* Partner: shm_tx.c publish. */
+		uint64_t at = ring_state(&shm->ring, shm->head);
 		uint32_t slots;
 
-		/* Partner: shm_tx.c publish. */
-		if (ring_published(&shm->ring, shm->head)) {
+		if (at == RING_PUBLISHED) {
 			slots = deliver(shm, slot);
 			if (__builtin_expect(!slots, 0))
 				slots = skip_spoilt(shm, slot);
 		} else {
-			slots = __builtin_expect(shm->buried != 0, 0) ? skip_dead(shm) : 0;
+			if (__builtin_expect(at != RING_WITHDRAWN && !shm->buried, 1))
+				break;
+			slots = skip(shm);
 			if (!slots)
 				break;
 		}
@@ -133,7 +155,11 @@ static void drain(struct shm *shm)
 		;
 }
 
-/* Its socket is closed, so all it ever published is in memory: read that, skip what is not. */
+/*
+ * Its socket is closed, so all it ever published is in memory: read that, skip what is not. A
+ * process that ends closes its sockets after the last of its threads has left the kernel: what it
+ * was copying to or from our memory has ended, too.
+ */
 bool shm_bury(void *state, uint32_t id)
 {
 	struct shm *shm = state;
@@ -142,5 +168,6 @@ bool shm_bury(void *state, uint32_t id)
 	shm->buried += ring_bury(&shm->ring, shm->head, id);
 	drain(shm);
 	publish_head(shm);
+	shm_mark_clear(&shm->ring, id);
 	return disarm(shm, id);
 }

@@ -13,9 +13,10 @@ struct side_opts {
 	enum fi_cq_format format; /* of both queues; 0: FI_CQ_FORMAT_TAGGED */
 	enum fi_av_type av_type;
 	size_t cq_size, min_multi_recv;
-	bool one_cq;       /* s->tx and s->rx are the same queue */
-	bool knows_nobody; /* no address is inserted */
-	bool not_enabled;  /* opened and bound, no more */
+	bool one_cq;                         /* s->tx and s->rx are the same queue */
+	bool knows_nobody;                   /* no address is inserted */
+	bool not_enabled;                    /* opened and bound, no more */
+	void (*tune)(struct fi_info *hints); /* last, may be NULL: whatever else is asked for */
 };
 
 struct side {
@@ -61,6 +62,8 @@ static inline void side_info(struct side *s, const struct side_opts *o)
 	hints->domain_attr->av_type = o->av_type;
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	hints->fabric_attr->prov_name = strdup(api_provider());
+	if (o->tune)
+		o->tune(hints);
 	ret = fi_getinfo(version, NULL, NULL, 0, hints, &s->info);
 	if (ret == -FI_ENODATA && api_other())
 		api_skip("not offered by this library");

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What every one-sided program opens before it does anything of its own: fabric, domain, completion
+ * queue, address vector, endpoint. After node_start() process N of the team has the address N. */
+#ifndef NODE_H
+#define NODE_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include "team.h"
+
+static struct node {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_cq *cq;
+	struct fid_av *av;
+	struct fid_ep *ep;
+} node;
+
+static inline void must(ssize_t ret, const char *call)
+{
+	if (ret < 0)
+		fail("%s: %s", call, fi_strerror((int)-ret));
+}
+
+/* One thread, reliable datagrams, and these capabilities; the caller adds what else it wants. */
+static inline struct fi_info *node_hints(const char *provider, uint64_t caps)
+{
+	struct fi_info *hints = fi_allocinfo();
+
+	if (!hints)
+		fail("out of memory");
+	hints->caps = caps;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	if (provider)
+		hints->fabric_attr->prov_name = strdup(provider);
+	return hints;
+}
+
+/* Everything up to the endpoint; what is bound to it beyond that comes before node_start(). The hints
+ * are freed. The version is the one these programs were written for, whatever the library's is. */
+static inline void node_open(struct fi_info *hints, uint64_t cq_flags)
+{
+	struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_NONE};
+	struct fi_av_attr av = {.type = FI_AV_TABLE, .count = TEAM_MAX};
+
+	must(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &node.info), "fi_getinfo");
+	fi_freeinfo(hints);
+	must(fi_fabric(node.info->fabric_attr, &node.fabric, NULL), "fi_fabric");
+	must(fi_domain(node.fabric, node.info, &node.domain, NULL), "fi_domain");
+	must(fi_cq_open(node.domain, &cq, &node.cq, NULL), "fi_cq_open");
+	must(fi_av_open(node.domain, &av, &node.av, NULL), "fi_av_open");
+	must(fi_endpoint(node.domain, node.info, &node.ep, NULL), "fi_endpoint");
+	must(fi_ep_bind(node.ep, &node.cq->fid, cq_flags), "fi_ep_bind");
+	must(fi_ep_bind(node.ep, &node.av->fid, 0), "fi_ep_bind");
+}
+
+/* In a table the first address inserted is number 0, the next number 1: the ranks of the team. */
+static inline void node_start(void)
+{
+	char name[TEAM_CARD];
+	size_t len = sizeof name;
+
+	must(fi_enable(node.ep), "fi_enable");
+	must(fi_getname(&node.ep->fid, name, &len), "fi_getname");
+	team_exchange(name, len);
+	for (int i = 0; i < team.size; i++)
+		if (fi_av_insert(node.av, team_card(i), 1, NULL, 0, NULL) != 1)
+			fail("process %d has a name that fi_av_insert does not take", i);
+}
+
+/* Memory that others may read and write; `key` is used where the application chooses the keys. */
+static inline struct fid_mr *node_expose(void *memory, size_t len, uint64_t key, uint64_t flags)
+{
+	struct fid_mr *mr;
+
+	must(fi_mr_reg(node.domain, memory, len, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, key, flags,
+		       &mr, NULL),
+	     "fi_mr_reg");
+	return mr;
+}
+
+/* Lets the library work: with manual progress nothing moves but inside calls like this. */
+static inline void node_turn(void)
+{
+	ssize_t ret = fi_cq_read(node.cq, NULL, 0);
+
+	if (ret != -FI_EAGAIN)
+		must(ret, "fi_cq_read");
+}
+
+/* What a post returned: true when there was no room, so that it has to be tried again. */
+static inline bool node_full(ssize_t ret, const char *call)
+{
+	if (ret == -FI_EAGAIN)
+		node_turn();
+	else
+		must(ret, call);
+	return ret == -FI_EAGAIN;
+}
+
+/* Waits for the next completion: 0, or for one in error the positive error. */
+static inline int node_completion(struct fi_cq_data_entry *entry)
+{
+	struct fi_cq_err_entry error = {0};
+	ssize_t ret;
+
+	while ((ret = fi_cq_read(node.cq, entry, 1)) == -FI_EAGAIN)
+		sched_yield();
+	if (ret == -FI_EAVAIL && fi_cq_readerr(node.cq, &error, 0) == 1)
+		return error.err;
+	must(ret, "fi_cq_read");
+	return 0;
+}
+
+/* Waits for the completion of the one operation under way. */
+static inline void node_complete(const char *call)
+{
+	struct fi_cq_data_entry entry;
+
+	must(-node_completion(&entry), call);
+}
+
+/* Ends all traffic. What was bound to the endpoint can be closed after it, and then the rest. */
+static inline void node_stop(void)
+{
+	must(fi_close(&node.ep->fid), "fi_close");
+}
+
+static inline void node_close(void)
+{
+	struct fid *fids[] = {&node.av->fid, &node.cq->fid, &node.domain->fid, &node.fabric->fid};
+
+	for (size_t i = 0; i < sizeof fids / sizeof fids[0]; i++)
+		must(fi_close(fids[i]), "fi_close");
+	fi_freeinfo(node.info);
+}
+
+#endif /* NODE_H */

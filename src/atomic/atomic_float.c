@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The atomic kernels of floating types, real and complex. */
+#include "atomic/atomic_make.h"
+
+#define EACH_f32  each_u32
+#define EACH_f64  each_u64
+#define EACH_f80  atomic_each_u128
+#define EACH_f16  atomic_each_u16
+#define EACH_bf16 atomic_each_u16
+#define EACH_e4m3 atomic_each_u8
+#define EACH_e5m2 atomic_each_u8
+#define EACH_cf32 each_u64
+#define EACH_cf64 atomic_each_u128
+#define EACH_cf80 atomic_each_u256
+
+#define REAL(type, n, w)                                                                           \
+	ATOMIC_NUMBER_KERNELS(n)                                                                   \
+	ATOMIC_ORDERED_KERNELS(n)
+#define COMPLEX(type, n, w) ATOMIC_NUMBER_KERNELS(n)
+
+ATOMIC_REALS(REAL)
+ATOMIC_COMPLEXES(COMPLEX)
+
+void atomic_each_u8(const struct atomic_args *a, atomic_step *step)
+{
+	each_u8(a, step);
+}
+
+void atomic_each_u16(const struct atomic_args *a, atomic_step *step)
+{
+	each_u16(a, step);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Elements no instruction can exchange: each is changed under the lock of its cache line. */
+#include "atomic/atomic_each.h"
+#include "base/lock.h"
+
+#define STRIPES 64
+#define LINE    64 /* bytes; also keeps the locks apart */
+#define LARGEST 32 /* bytes of an element */
+
+_Static_assert(STRIPES == 1 << 6, "stripe_of takes six bits");
+
+static struct {
+	struct lock lock;
+} __attribute__((aligned(LINE))) stripes[STRIPES];
+
+/* By the line an element begins in, whatever its type; multiplied so that round distances spread. */
+static struct lock *stripe_of(const void *element)
+{
+	uint64_t line = (uintptr_t)element / LINE;
+
+	return &stripes[line * UINT64_C(0x9e3779b97f4a7c15) >> 58].lock;
+}
+
+void atomic_locked(const struct atomic_args *args, size_t size, atomic_step *step)
+{
+	const struct atomic_args a = *args;
+	char old[LARGEST], new[LARGEST] __attribute__((aligned(LARGEST)));
+
+	for (size_t i = 0; i < a.count; i++) {
+		void *target = atomic_at(a.target, i, size);
+		struct lock *lock = stripe_of(target);
+
+		lock_take(lock);
+		memcpy(old, target, size);
+		memcpy(new, old, size);
+		if (step(new, atomic_at(a.operand, i, size), atomic_at(a.compare, i, size)))
+			memcpy(target, new, size);
+		lock_give(lock);
+		if (a.result)
+			memcpy(atomic_at(a.result, i, size), old, size);
+	}
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The rows src/atomic is generated from: the types by class, the operators by what they are made
+ * of, and which operators a class has.
+ */
+#ifndef WEFT_ATOMIC_ATOMIC_ROWS_H
+#define WEFT_ATOMIC_ATOMIC_ROWS_H
+
+/*
+ * X(type, name, word). The word is the unsigned integer of that size: it is what is moved and
+ * exchanged, and what integers are computed as, so that overflow wraps.
+ */
+#define ATOMIC_INTEGERS(X)                                                                         \
+	X(FI_INT8, i8, u8)                                                                         \
+	X(FI_UINT8, u8, u8)                                                                        \
+	X(FI_INT16, i16, u16)                                                                      \
+	X(FI_UINT16, u16, u16)                                                                     \
+	X(FI_INT32, i32, u32)                                                                      \
+	X(FI_UINT32, u32, u32)                                                                     \
+	X(FI_INT64, i64, u64)                                                                      \
+	X(FI_UINT64, u64, u64)                                                                     \
+	X(FI_INT128, i128, u128)                                                                   \
+	X(FI_UINT128, u128, u128)
+#define ATOMIC_REALS(X)                                                                            \
+	X(FI_FLOAT, f32, u32)                                                                      \
+	X(FI_DOUBLE, f64, u64)                                                                     \
+	X(FI_LONG_DOUBLE, f80, u128)                                                               \
+	X(FI_FLOAT16, f16, u16)                                                                    \
+	X(FI_BFLOAT16, bf16, u16)                                                                  \
+	X(FI_FLOAT8_E4M3, e4m3, u8)                                                                \
+	X(FI_FLOAT8_E5M2, e5m2, u8)
+#define ATOMIC_COMPLEXES(X)                                                                        \
+	X(FI_FLOAT_COMPLEX, cf32, u64)                                                             \
+	X(FI_DOUBLE_COMPLEX, cf64, u128)                                                           \
+	X(FI_LONG_DOUBLE_COMPLEX, cf80, u256)
+
+/*
+ * X(name, op, word for it, expression of the target t, the operand v and the value c compared with).
+ *
+ * The expression is the new value: */
+#define ATOMIC_ARITHMETIC(X, n)                                                                    \
+	X(n, FI_SUM, sum, t + v)                                                                   \
+	X(n, FI_DIFF, diff, t - v)                                                                 \
+	X(n, FI_PROD, prod, n##_times(t, v))                                                       \
+	X(n, FI_LOR, lor, t || v)                                                                  \
+	X(n, FI_LAND, land, t &&v)                                                                 \
+	X(n, FI_LXOR, lxor, !t != !v)
+#define ATOMIC_BITWISE(X, n)                                                                       \
+	X(n, FI_BOR, bor, t | v)                                                                   \
+	X(n, FI_BAND, band, t &v)                                                                  \
+	X(n, FI_BXOR, bxor, t ^ v)
+#define ATOMIC_MASKED(X, n) X(n, FI_MSWAP, mswap, (v & c) | (t & ~c))
+
+/* The expression tells whether the operand becomes the new value: */
+#define ATOMIC_EXTREMES(X, n)                                                                      \
+	X(n, FI_MIN, min, v < t)                                                                   \
+	X(n, FI_MAX, max, v > t)
+#define ATOMIC_EQUALITY(X, n)                                                                      \
+	X(n, FI_CSWAP, cswap, c == t)                                                              \
+	X(n, FI_CSWAP_NE, cswap_ne, c != t)
+#define ATOMIC_ORDER(X, n)                                                                         \
+	X(n, FI_CSWAP_LE, cswap_le, c <= t)                                                        \
+	X(n, FI_CSWAP_LT, cswap_lt, c < t)                                                         \
+	X(n, FI_CSWAP_GE, cswap_ge, c >= t)                                                        \
+	X(n, FI_CSWAP_GT, cswap_gt, c > t)
+
+/* Of any word, whatever its bits mean: */
+#define ATOMIC_MOVES(X, n)                                                                         \
+	X(n, FI_ATOMIC_READ, read, t)                                                              \
+	X(n, FI_ATOMIC_WRITE, write, v)
+
+/* What a class has of them: some are done to the type, some to its word. */
+#define ATOMIC_INTEGER(X, n, w)                                                                    \
+	ATOMIC_MOVES(X, w)                                                                         \
+	ATOMIC_ARITHMETIC(X, w)                                                                    \
+	ATOMIC_BITWISE(X, w)                                                                       \
+	ATOMIC_MASKED(X, w)                                                                        \
+	ATOMIC_EQUALITY(X, w)                                                                      \
+	ATOMIC_EXTREMES(X, n)                                                                      \
+	ATOMIC_ORDER(X, n)
+#define ATOMIC_REAL(X, n, w)                                                                       \
+	ATOMIC_COMPLEX(X, n, w)                                                                    \
+	ATOMIC_EXTREMES(X, n)                                                                      \
+	ATOMIC_ORDER(X, n)
+#define ATOMIC_COMPLEX(X, n, w)                                                                    \
+	ATOMIC_MOVES(X, w)                                                                         \
+	ATOMIC_ARITHMETIC(X, n)                                                                    \
+	ATOMIC_EQUALITY(X, n)
+
+#endif

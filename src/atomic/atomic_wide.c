@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sixteen bytes at once, where the processor can; else under locks. The compiler's own library is
+ * not asked: it may choose locks, of which another process knows nothing.
+ */
+#include "atomic/atomic_each.h"
+
+#define WIDE 16 /* bytes */
+
+#if defined(__x86_64__)
+
+#include <cpuid.h>
+
+typedef unsigned __int128 wide __attribute__((may_alias));
+
+/*
+ * Needs cmpxchg16b, and AVX: the makers of processors that have it promise that movdqa loads in one
+ * piece. (An exchange would load too, but not from read-only memory.) Asking takes long on a
+ * virtual machine, so it is done once; threads that do it at the same time find the same.
+ */
+static bool processor_can(void)
+{
+	static int known; /* 1 it can, -1 it cannot */
+	const unsigned int need = bit_CMPXCHG16B | bit_AVX;
+	unsigned int a, b, c, d;
+	int can = __atomic_load_n(&known, __ATOMIC_RELAXED);
+
+	if (can == 0) {
+		can = __get_cpuid(1, &a, &b, &c, &d) && (c & need) == need ? 1 : -1;
+		__atomic_store_n(&known, can, __ATOMIC_RELAXED);
+	}
+	return can > 0;
+}
+
+/* An acquire, as every load on x86. */
+static inline wide load(const wide *p)
+{
+	uint64_t value __attribute__((vector_size(WIDE)));
+
+	__asm__ volatile("movdqa %1, %0" : "=x"(value) : "m"(*p) : "memory");
+	return (wide)value;
+}
+
+/* *p = new if *p == *old, else *old = *p; acquire and release, as every locked instruction. */
+static inline bool exchange(wide *p, wide *old, wide new)
+{
+	uint64_t low = (uint64_t)*old, high = (uint64_t)(*old >> 64);
+	bool done;
+
+	__asm__ volatile("lock cmpxchg16b %1"
+			 : "=@ccz"(done), "+m"(*p), "+a"(low), "+d"(high)
+			 : "b"((uint64_t) new), "c"((uint64_t)(new >> 64))
+			 : "memory");
+	*old = (wide)high << 64 | low;
+	return done;
+}
+
+void atomic_each_u128(const struct atomic_args *args, atomic_step *step)
+{
+	const struct atomic_args a = *args;
+	wide *target = a.target;
+
+	if (!atomic_aligned(&a, WIDE) || !processor_can()) {
+		atomic_locked(args, WIDE, step);
+		return;
+	}
+	for (size_t i = 0; i < a.count; i++) {
+		const void *v = atomic_at(a.operand, i, WIDE), *c = atomic_at(a.compare, i, WIDE);
+		wide old = load(&target[i]), new = old;
+
+		while (step(&new, v, c) && !exchange(&target[i], &old, new))
+			new = old;
+		if (a.result)
+			memcpy(atomic_at(a.result, i, WIDE), &old, WIDE);
+	}
+}
+
+#else
+
+void atomic_each_u128(const struct atomic_args *a, atomic_step *step)
+{
+	atomic_locked(a, WIDE, step);
+}
+
+#endif

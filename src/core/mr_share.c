@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core/mr_share.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+/* Lies in a page of its own, which a forked child finds wiped: the table is its parent's. */
+struct mr_share {
+	struct share_page *page; /* NULL: it is not ours */
+	int fd;
+};
+
+/* The owner's mapping comes first: after the seal nobody gets one to write to. */
+static struct share_page *map_sealed(int fd)
+{
+	struct share_page *page;
+
+	if (ftruncate(fd, sizeof(*page)))
+		return NULL;
+	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		return NULL;
+	if (fcntl(fd, F_ADD_SEALS, SHARE_SEALS)) {
+		munmap(page, sizeof(*page));
+		return NULL;
+	}
+	madvise(page, sizeof(*page), MADV_DONTFORK);
+	page->slots = SHARE_SLOTS;
+	page->buckets = SHARE_BUCKETS;
+	__atomic_store_n(&page->magic, SHARE_MAGIC, __ATOMIC_RELEASE);
+	return page;
+}
+
+static struct mr_share *map_wiped(void)
+{
+	struct mr_share *share = mmap(NULL, sizeof(*share), PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (share == MAP_FAILED)
+		return NULL;
+	if (madvise(share, sizeof(*share), MADV_WIPEONFORK)) {
+		munmap(share, sizeof(*share));
+		return NULL;
+	}
+	return share;
+}
+
+void mr_share_open(struct domain *dom)
+{
+	struct mr_share *share = map_wiped();
+	int fd = share ? memfd_create("weft-regions", MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
+	struct share_page *page = fd < 0 ? NULL : map_sealed(fd);
+
+	dom->share = NULL;
+	if (page) {
+		*share = (struct mr_share){page, fd};
+		dom->share = share;
+		return;
+	}
+	LOG_INFO(LOG_MR, "peers get no table of regions: %s", fi_strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	if (share)
+		munmap(share, sizeof(*share));
+}
+
+void mr_share_close(struct domain *dom)
+{
+	struct mr_share *share = dom->share;
+
+	if (!share)
+		return;
+	if (share->page) {
+		munmap(share->page, sizeof(*share->page));
+		close(share->fd);
+	}
+	munmap(share, sizeof(*share));
+	dom->share = NULL;
+}
+
+/* The page if there is one and it is ours. */
+static struct share_page *page_of(const struct domain *dom)
+{
+	return dom->share ? dom->share->page : NULL;
+}
+
+int mr_share_fd(const struct domain *dom)
+{
+	return page_of(dom) ? dom->share->fd : -1;
+}
+
+void mr_share_tell_all(struct domain *dom)
+{
+	struct share_page *page = page_of(dom);
+
+	if (page)
+		__atomic_store_n(&page->tell_all, 1, __ATOMIC_RELEASE);
+}
+
+/* Partner: mr_view.c read_entry. Every word is a release, so that none is seen before seq is odd. */
+static void write_entry(struct share_entry *e, const struct share_region *region)
+{
+	const uint64_t *from = (const uint64_t *)region;
+	uint64_t *to = (uint64_t *)&e->region;
+	uint32_t seq = e->seq;
+
+	__atomic_store_n(&e->seq, seq + 1, __ATOMIC_RELAXED);
+	for (size_t i = 0; i < sizeof(*region) / sizeof(*to); i++)
+		__atomic_store_n(&to[i], from[i], __ATOMIC_RELEASE);
+	__atomic_store_n(&e->seq, seq + 2, __ATOMIC_RELEASE);
+}
+
+static struct share_region describe(const struct mr *mr)
+{
+	return (struct share_region){
+		.key = mr->fid.key,
+		.base = (uintptr_t)mr->iov[0].iov_base,
+		.offset = mr->offset,
+		.length = mr->length,
+		.access = mr->access,
+		.tell = mr->cntr ? mr->cntr_flags : 0,
+		.flags = SHARE_THERE | (mr->flags & FI_RMA_PMEM ? SHARE_PMEM : 0),
+	};
+}
+
+/* Partner: mr_view.c find_hashed. */
+static void chain(struct share_page *page, uint32_t slot, uint64_t key)
+{
+	uint32_t *bucket = &page->bucket[share_bucket(key)];
+
+	__atomic_store_n(&page->entry[slot].next, *bucket, __ATOMIC_RELAXED);
+	__atomic_store_n(bucket, slot + 1, __ATOMIC_RELEASE);
+}
+
+/* Whoever stands on the slot finds on from it, in this chain or in the one it goes to next. */
+static void unchain(struct share_page *page, uint32_t slot, uint64_t key)
+{
+	uint32_t *link = &page->bucket[share_bucket(key)];
+
+	while (*link != slot + 1)
+		link = &page->entry[*link - 1].next;
+	__atomic_store_n(link, page->entry[slot].next, __ATOMIC_RELEASE);
+}
+
+static void enter(struct share_page *page, uint32_t slot, const struct share_region *region,
+		  bool hashed)
+{
+	if (page->hashed != hashed)
+		__atomic_store_n(&page->hashed, hashed, __ATOMIC_RELEASE);
+	if (page->used <= slot)
+		__atomic_store_n(&page->used, slot + 1, __ATOMIC_RELEASE);
+	if (hashed)
+		chain(page, slot, region->key);
+}
+
+void mr_share_update(struct domain *dom, const struct region *r)
+{
+	struct share_page *page = page_of(dom);
+	struct share_region region;
+
+	if (!page || !r->mr.enabled || r->mr.iov_count != 1 || r->slot >= SHARE_SLOTS)
+		return;
+	region = describe(&r->mr);
+	if (!(page->entry[r->slot].region.flags & SHARE_THERE))
+		enter(page, r->slot, &region, !mr_table_chooses(dom->mrs));
+	write_entry(&page->entry[r->slot], &region);
+}
+
+void mr_share_remove(struct domain *dom, const struct region *r)
+{
+	struct share_page *page = page_of(dom);
+	struct share_entry *e;
+
+	if (!page || r->slot >= SHARE_SLOTS)
+		return;
+	e = &page->entry[r->slot];
+	if (!(e->region.flags & SHARE_THERE))
+		return;
+	if (page->hashed)
+		unchain(page, r->slot, r->mr.fid.key);
+	write_entry(e, &(struct share_region){0});
+	/*
+	 * Partner: shm_mark.c shm_mark_enter. Who does not see this has a mark that is seen by
+	 * whoever looks for marks from here on.
+	 */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Straight from memory to memory: process_vm_readv and process_vm_writev. */
+#include <errno.h>
+#include <poll.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "hw/shm/shm.h"
+#include "hw/wire.h"
+
+/* Steps over the first `len` bytes of a vector. */
+static void advance(struct iovec **iov, size_t *count, size_t len)
+{
+	while (*count && len >= (*iov)->iov_len) {
+		len -= (*iov)->iov_len;
+		(*iov)++;
+		(*count)--;
+	}
+	if (*count) {
+		(*iov)->iov_base = (char *)(*iov)->iov_base + len;
+		(*iov)->iov_len -= len;
+	}
+}
+
+static ssize_t move_some(const struct shm_link *s, const struct shm_cma *c)
+{
+	return c->write ? process_vm_writev(s->pid, c->local, c->local_count, c->remote,
+					    c->remote_count, 0)
+			: process_vm_readv(s->pid, c->local, c->local_count, c->remote,
+					   c->remote_count, 0);
+}
+
+/* The kernel moves at most 2 GiB a call: what it left over is asked for again. */
+static int move_rest(struct shm_link *s, struct shm_cma *c)
+{
+	struct iovec l[WIRE_IOV_MAX], r[WIRE_IOV_MAX], *local = l, *remote = r;
+	struct shm_cma left = *c;
+	ssize_t got = (ssize_t)c->moved;
+
+	memcpy(l, c->local, c->local_count * sizeof(*l));
+	memcpy(r, c->remote, c->remote_count * sizeof(*r));
+	while (got > 0) {
+		advance(&local, &left.local_count, (size_t)got);
+		advance(&remote, &left.remote_count, (size_t)got);
+		if (!left.local_count || !left.remote_count)
+			return 0;
+		left.local = local;
+		left.remote = remote;
+		got = move_some(s, &left);
+		if (got > 0)
+			c->moved += (size_t)got;
+	}
+	return got < 0 ? -errno : -FI_EFAULT;
+}
+
+static size_t total(const struct iovec *iov, size_t count)
+{
+	size_t len = 0;
+
+	while (count-- > 0)
+		len += iov++->iov_len;
+	return len;
+}
+
+/*
+ * The number of a process that ended may be another one's. It is the peer's as long as its socket is
+ * open; a few milliseconds later, too, numbers not being given anew that fast.
+ */
+static bool ended(struct shm_link *s)
+{
+	struct pollfd p = {.fd = s->sock};
+	uint64_t now = clock_coarse_ms();
+
+	if (now == s->looked)
+		return false;
+	s->looked = now;
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
+}
+
+/* Not allowed: a filter of system calls, or one of the kernel's rules on who may trace whom. */
+static void give_up(struct shm_link *s, const char *what, int err)
+{
+	LOG_INFO(LOG_EP_DATA, "shm: %s %d refused: %s; copying through the ring from now on", what,
+		 (int)s->pid, fi_strerror(err));
+	s->pid = 0;
+}
+
+int shm_cma_move(struct shm_link *s, struct shm_cma *c)
+{
+	ssize_t got;
+	int err;
+
+	c->moved = 0;
+	if (!s->pid)
+		return -FI_ENOSYS;
+	if (ended(s))
+		return -FI_ECONNRESET;
+	got = move_some(s, c);
+	if (got > 0)
+		c->moved = (size_t)got;
+	if (got >= 0 && (c->moved == total(c->local, c->local_count) ||
+			 c->moved == total(c->remote, c->remote_count)))
+		return 0;
+	if (got > 0)
+		return move_rest(s, c);
+	err = got < 0 ? errno : FI_EFAULT;
+	if (err == EPERM || err == ENOSYS)
+		give_up(s, c->write ? "process_vm_writev to" : "process_vm_readv from", err);
+	return -err;
+}
+
+ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t local_count,
+		  const struct iovec *remote, size_t remote_count)
+{
+	struct shm_cma c = {.local = local,
+			    .remote = remote,
+			    .local_count = local_count,
+			    .remote_count = remote_count};
+	int err = shm_cma_move((struct shm_link *)link, &c);
+
+	return err ? err : (ssize_t)c.moved;
+}

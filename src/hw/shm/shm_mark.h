@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Marks: who goes straight to the memory of a port's process carries one, in the page of the port's
+ * ring, from before it looks a key up until its last byte has moved. The owner, having taken a region
+ * out of its table, waits until those marks are gone that it sees then. A word counts its uses, so
+ * that a mark given back and taken anew is not waited for.
+ */
+#ifndef WEFT_HW_SHM_SHM_MARK_H
+#define WEFT_HW_SHM_SHM_MARK_H
+
+#include "hw/shm/shm_ring.h"
+
+/* One that is carried. */
+struct shm_mark {
+	uint64_t *at;
+	uint64_t word;
+};
+
+/*
+ * Peer: takes one as `id`, which is what the owner calls us. false: all are taken and stay so, or
+ * the owner is closing its port.
+ */
+bool shm_mark_enter(struct ring *r, uint32_t id, struct shm_mark *mark);
+void shm_mark_leave(const struct shm_mark *mark);
+
+/* Owner: nobody gets one any more. */
+void shm_mark_close(struct ring *r);
+/* Owner: what is taken now; zeroes else. */
+void shm_mark_note(const struct ring *r, uint64_t noted[RING_MARKS]);
+/* Owner: are they given back? Those that are become zero; *id is one who still has his. */
+bool shm_mark_ended(const struct ring *r, uint64_t noted[RING_MARKS], uint32_t *id);
+/* Owner: gives back what this peer had; it is dead. */
+void shm_mark_clear(struct ring *r, uint32_t id);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One-sided: a peer's regions without the peer, and packets taken back from it. */
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hw/shm/shm.h"
+#include "hw/shm/shm_mark.h"
+#include "hw/wire.h"
+
+/* Where all the ranges lie. 0; 1: the owner counts such accesses; or why not. */
+static int find_all(const struct shm_link *s, const struct fi_rma_iov *range, size_t count,
+		    uint64_t access, struct iovec *at)
+{
+	int tell = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct mr_place place;
+		int err = mr_view_find(&s->regions, &range[i], access, &place);
+
+		if (err)
+			return err;
+		tell |= place.tell;
+		at[i] = (struct iovec){(void *)(uintptr_t)place.at, range[i].len};
+	}
+	return tell;
+}
+
+static uint64_t access_of(bool write)
+{
+	return write ? FI_REMOTE_WRITE : FI_REMOTE_READ;
+}
+
+/*
+ * Some has moved, or memory is missing. Of a peer that ended in the middle nobody will ask what it had
+ * got: let the engine find out.
+ */
+static int move_error(const struct shm_cma *c, int err)
+{
+	return c->moved && err != -ESRCH && err != -FI_ECONNRESET ? -FI_EFAULT : err;
+}
+
+/* With `c` complete but for its remote side. */
+static int access_regions(struct shm_link *s, struct shm_cma *c, const struct fi_rma_iov *range,
+			  size_t count)
+{
+	struct iovec at[WIRE_IOV_MAX];
+	struct shm_mark mark;
+	int err, tell;
+
+	if (!s->pid || !s->regions.page)
+		return -FI_ENOSYS;
+	if (count > WIRE_IOV_MAX || c->local_count > WIRE_IOV_MAX)
+		return -FI_EINVAL;
+	/* First the mark, then the table: what is found stays until the mark is given back. */
+	if (!shm_mark_enter(&s->ring, s->src, &mark))
+		return -FI_EAGAIN;
+	tell = find_all(s, range, count, access_of(c->write), at);
+	c->remote = at;
+	c->remote_count = count;
+	err = tell < 0 ? tell : shm_cma_move(s, c);
+	shm_mark_leave(&mark);
+	if (err < 0)
+		return tell < 0 ? tell : move_error(c, err);
+	return tell;
+}
+
+int shm_put(struct link *link, const struct iovec *local, size_t local_count,
+	    const struct fi_rma_iov *remote, size_t remote_count)
+{
+	struct shm_cma c = {.local = local, .local_count = local_count, .write = true};
+
+	return access_regions((struct shm_link *)link, &c, remote, remote_count);
+}
+
+int shm_get(struct link *link, const struct iovec *local, size_t local_count,
+	    const struct fi_rma_iov *remote, size_t remote_count)
+{
+	struct shm_cma c = {.local = local, .local_count = local_count};
+
+	return access_regions((struct shm_link *)link, &c, remote, remote_count);
+}
+
+bool shm_reach(struct link *link, const struct fi_rma_iov *remote, size_t remote_count, bool write)
+{
+	struct shm_link *s = (struct shm_link *)link;
+	struct iovec at[WIRE_IOV_MAX];
+
+	return s->pid && remote_count <= WIRE_IOV_MAX &&
+	       find_all(s, remote, remote_count, access_of(write), at) >= 0;
+}
+
+/*
+ * What is published is the peer's as soon as it takes it (shm_rx.c take): the payload is copied
+ * while it is still there, and counts if the packet was.
+ */
+const void *shm_withdraw(struct link *link, uint64_t place, size_t *len)
+{
+	struct shm_link *s = (struct shm_link *)link;
+	struct ring_slot *slot = ring_slot_at(&s->ring, place);
+	uint64_t token = s->ring.secret + place;
+	size_t bytes, from;
+
+	if (__atomic_load_n(&slot->token, __ATOMIC_ACQUIRE) != token)
+		return NULL;
+	if (!s->withdrawn)
+		s->withdrawn = malloc(SHM_PACKET_MAX);
+	bytes = *(const volatile uint32_t *)&slot->len;
+	from = shm_header_len(*(const volatile uint64_t *)&slot->head);
+	if (!s->withdrawn || bytes > SHM_PACKET_MAX)
+		return NULL;
+	memcpy(s->withdrawn, (unsigned char *)slot + from, bytes);
+	/* Partner: shm_rx.c take. */
+	if (!__atomic_compare_exchange_n(&slot->token, &token, token + RING_WITHDRAWN, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return NULL;
+	*len = bytes;
+	return s->withdrawn;
+}

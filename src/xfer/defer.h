@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Operations that start later: triggered operations (FI_TRIGGER in the flags of a call) and deferred
+ * work (queued on a domain). Both wait on a counter, in the order of their thresholds. Domain locked
+ * throughout. fi_trigger(3).
+ *
+ * A counter that reaches the first of its thresholds is entered in domain->due (cntr_due of
+ * cntr/cntr.h); defer_run starts what is due. What finds no room stays where it is, the first of its
+ * counter, and the counter stays due; all whose threshold was reached by then start after it, even
+ * if the counter should be set back.
+ */
+#ifndef WEFT_XFER_DEFER_H
+#define WEFT_XFER_DEFER_H
+
+#include "base/list.h"
+#include "cntr/cntr.h"
+#include "xfer/xfer.h"
+
+struct onesided;
+struct recv_args;
+struct work;
+struct xfer;
+
+/*
+ * An entry got FI_TRIGGER: starts the operation at once if its threshold is reached and nothing that
+ * is due stands before it, else keeps it with a copy of all that is the caller's again after the
+ * call. 0 or a negative error. From the start on it is an ordinary operation of the endpoint.
+ */
+int defer_send(struct ep *ep, const struct xfer *x);
+int defer_recv(struct ep *ep, bool tagged, const struct recv_args *args);
+int defer_onesided(struct ep *ep, const struct onesided *o);
+
+/*
+ * The operation of deferred work has ended (err positive or 0): to be called once for each that was
+ * posted, whatever becomes of its endpoint. The work is gone afterwards.
+ */
+void defer_done(struct work *work, int err);
+
+/* ---- For the files defer*.c alone ------------------------------------------------------------ */
+
+/* What the two sorts of work differ in. */
+struct work_kind {
+	/* Posts it. 0: its own affair from now on. -FI_EAGAIN: no room. Else it is to fail. */
+	int (*start)(struct work *work);
+	/* It could not be posted: err is positive. Frees it. */
+	void (*fail)(struct work *work, int err);
+	/* Its endpoint is being closed. Frees it. */
+	void (*orphan)(struct work *work);
+};
+
+struct work {
+	struct list link; /* cntr->waiting */
+	const struct work_kind *kind;
+	uint64_t threshold; /* 0 once it was reached */
+	struct cntr *cntr;  /* waited for; counted in its ref as long as it waits */
+	struct domain *dom;
+	struct ep *ep; /* NULL: an operation on a counter */
+};
+
+/* Enters it to wait for its counter, starts it if it is due. Members but `link` are filled. */
+void defer_enter(struct work *work);
+/* Takes it off; the caller frees it. */
+void defer_remove(struct work *work);
+/* Would an operation with this threshold have to wait, or be the first to start? */
+bool defer_must_wait(const struct cntr *c, uint64_t threshold);
+/* The counter is about to be set: whatever it has reached by now stays due. */
+void defer_settle(struct cntr *c);
+/* Calls `visit`, which may take the work off, for all that waits. */
+void defer_each(struct domain *dom, void (*visit)(struct work *work, const void *arg),
+		const void *arg);
+/* The first for which `match` says yes, or NULL. */
+struct work *defer_find(struct domain *dom, bool (*match)(const struct work *work, const void *arg),
+			const void *arg);
+/* A read of the counter, or a wait for it, drives all ports of its domain. 0 or -FI_ENOMEM. */
+int defer_join(struct cntr *c);
+
+#endif

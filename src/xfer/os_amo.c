@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Atomics at their target: regions, or posted tagged receives (FI_TAGGED). fi_atomic(3). */
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "xfer/os_target.h"
+#include "xfer/rx.h"
+#include "xfer/tx.h"
+
+/* How many values travel for each element. */
+static unsigned int operands(const struct wire_amo *amo)
+{
+	if (amo->op == FI_ATOMIC_READ)
+		return 0;
+	return amo->form == ATOMIC_COMPARE ? 2 : 1;
+}
+
+bool os_amo_parse(const struct os_request *r)
+{
+	size_t size = atomic_size(r->amo.type);
+
+	if (!atomic_find(r->amo.form, r->amo.op, r->amo.type) || r->amo.len != r->total ||
+	    !r->total || r->total > WIRE_AMO_MAX)
+		return false;
+	for (size_t i = 0; i < r->count; i++)
+		if (r->range[i].len % size)
+			return false;
+	return r->len == operands(&r->amo) * r->total;
+}
+
+/* Eight bytes written atomically are what others poll on: never seen half done. */
+static bool torn(const struct wire_amo *amo, const void *at)
+{
+	return amo->op == FI_ATOMIC_WRITE && atomic_size(amo->type) == 8 && (uintptr_t)at % 8;
+}
+
+/* Can every element be got at? 0 or -FI_EINVAL. */
+static int check_spot(const struct wire_amo *amo, const struct os_spot *spot, size_t len)
+{
+	size_t size = atomic_size(amo->type), piece;
+
+	for (size_t done = 0; done < len; done += piece) {
+		const void *at;
+
+		piece = len - done;
+		at = os_piece(spot, done, &piece);
+		if (!piece || piece % size || torn(amo, at)) {
+			LOG_WARN(LOG_EP_DATA, "atomic: an element of %zu bytes at %p is %s", size,
+				 at, torn(amo, at) ? "not aligned" : "not in one segment");
+			return -FI_EINVAL;
+		}
+	}
+	return 0;
+}
+
+/* All the elements of a spot; `done` bytes of all were dealt with before. */
+static void apply(const struct os_request *r, const struct os_spot *spot, size_t len, size_t done,
+		  char *result)
+{
+	atomic_kernel *kernel = atomic_find(r->amo.form, r->amo.op, r->amo.type);
+	size_t size = atomic_size(r->amo.type), piece;
+
+	for (size_t skip = 0; skip < len; skip += piece) {
+		const char *operand = r->payload + done + skip;
+
+		piece = len - skip;
+		kernel(&(struct atomic_args){.target = os_piece(spot, skip, &piece),
+					     .operand = operand,
+					     .compare = operand + r->total,
+					     .result = result + done + skip,
+					     .count = piece / size});
+	}
+}
+
+static uint64_t access_for(const struct wire_amo *amo)
+{
+	if (amo->form == ATOMIC_BASE)
+		return FI_REMOTE_WRITE;
+	return amo->op == FI_ATOMIC_READ ? FI_REMOTE_READ : FI_REMOTE_READ | FI_REMOTE_WRITE;
+}
+
+int os_amo(struct os_request *r)
+{
+	bool base = r->amo.form == ATOMIC_BASE;
+	char result[WIRE_AMO_MAX];
+	size_t done = 0;
+	int err = os_check(r, access_for(&r->amo));
+
+	for (size_t i = 0; !err && i < r->count; i++) {
+		struct os_spot spot = os_spot(r, i);
+
+		err = check_spot(&r->amo, &spot, r->range[i].len);
+	}
+	if (err)
+		return err;
+	for (size_t i = 0; i < r->count; i++) {
+		struct os_spot spot = os_spot(r, i);
+
+		apply(r, &spot, r->range[i].len, done, result);
+		done += r->range[i].len;
+	}
+	err = os_finish(r, FI_ATOMIC | (base ? FI_REMOTE_WRITE : FI_REMOTE_READ));
+	if (err)
+		return err;
+	if (base)
+		os_done(r);
+	else
+		os_reply_bytes(r, result, r->total);
+	return 0;
+}
+
+/* The packet such a message came as. */
+static struct packet packet_of(const struct message *m)
+{
+	return (struct packet){.head = m->head,
+			       .tag = m->data,
+			       .data = m->tag,
+			       .payload = m->payload,
+			       .len = m->len};
+}
+
+struct message os_match(struct peer *peer, const struct packet *p)
+{
+	struct message m = {.peer = peer,
+			    .src = peer_addr(peer),
+			    .head = p->head,
+			    .tag = p->data,
+			    .data = p->tag,
+			    .len = p->len,
+			    .payload = p->payload};
+	struct os_request r;
+
+	if (wire_flags(p->head) & WIRE_LONG && os_parse(&r, peer, p) && r.count)
+		m.tag = r.range[0].key;
+	return m;
+}
+
+/* Bytes of a buffer that a checked request reaches to. */
+static size_t reach(const struct os_request *r)
+{
+	uint64_t end, max = 0;
+
+	for (size_t i = 0; i < r->count; i++) {
+		if (__builtin_add_overflow(r->range[i].addr, r->range[i].len, &end))
+			return SIZE_MAX;
+		if (end > max)
+			max = end;
+	}
+	return max;
+}
+
+size_t os_match_len(const struct message *m)
+{
+	struct packet p = packet_of(m);
+	struct os_request r;
+
+	return os_parse(&r, m->peer, &p) ? reach(&r) : 0;
+}
+
+static void answer(struct peer *peer, uint64_t head, int err, const void *buf, size_t len)
+{
+	struct packet p = {.head = WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(head)),
+			   .tag = (uint64_t)err,
+			   .payload = buf,
+			   .len = len};
+
+	if (peer)
+		tx_control_data(peer, &p);
+}
+
+/* All ranges of it on a receive's segments. 0 or a negative error. */
+static int apply_all(const struct os_request *r, const struct iovec *iov, size_t count,
+		     char *result)
+{
+	size_t done = 0, room = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < count; i++)
+		room += iov[i].iov_len;
+	if (reach(r) > room)
+		return -FI_EINVAL;
+	for (size_t i = 0; !err && i < r->count; i++)
+		err = check_spot(&r->amo, &(struct os_spot){iov, count, r->range[i].addr},
+				 r->range[i].len);
+	for (size_t i = 0; !err && i < r->count; i++) {
+		apply(r, &(struct os_spot){iov, count, r->range[i].addr}, r->range[i].len, done,
+		      result);
+		done += r->range[i].len;
+	}
+	return err;
+}
+
+bool os_match_apply(const struct message *m, const struct iovec *iov, size_t count, uint64_t *cq)
+{
+	struct packet p = packet_of(m);
+	char result[WIRE_AMO_MAX];
+	struct os_request r;
+	int err = os_parse(&r, m->peer, &p) ? 0 : -FI_EINVAL;
+
+	if (!err)
+		err = apply_all(&r, iov, count, result);
+	answer(m->peer, m->head, -err, result, err || r.amo.form == ATOMIC_BASE ? 0 : r.total);
+	if (err)
+		return false;
+	*cq = r.cq;
+	return r.flags & WIRE_CQ;
+}
+
+void os_match_refuse(struct peer *peer, uint64_t head)
+{
+	answer(peer, head, FI_ECANCELED, NULL, 0);
+}

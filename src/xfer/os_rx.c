@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The target's side of one-sided operations: every request is checked as a whole, then performed. */
+#include <rdma/fi_errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cntr/cntr.h"
+#include "xfer/os_target.h"
+#include "xfer/port.h"
+#include "xfer/tx.h"
+
+/* Takes `len` bytes off the payload. */
+static const char *cut(struct os_request *r, size_t len)
+{
+	const char *at = r->payload;
+
+	if (r->len < len)
+		return NULL;
+	r->payload += len;
+	r->len -= len;
+	return at;
+}
+
+static bool parse_ranges(struct os_request *r)
+{
+	struct wire_ranges ranges;
+	const char *at = cut(r, offsetof(struct wire_ranges, range));
+	size_t len;
+
+	if (!at)
+		return false;
+	memcpy(&ranges, at, offsetof(struct wire_ranges, range));
+	if (ranges.count > WIRE_IOV_MAX)
+		return false;
+	len = ranges.count * sizeof(ranges.range[0]);
+	at = cut(r, len);
+	if (!at)
+		return false;
+	memcpy(r->range, at, len);
+	r->count = ranges.count;
+	r->offset = ranges.offset;
+	for (size_t i = 0; i < r->count; i++)
+		if (__builtin_add_overflow(r->total, r->range[i].len, &r->total))
+			return false;
+	return true;
+}
+
+/* What stands before the data; false: the packet contradicts itself. */
+static bool parse_heads(struct os_request *r, const struct packet *p)
+{
+	const char *at;
+
+	if (r->flags & WIRE_LONG && !parse_ranges(r))
+		return false;
+	if (r->flags & WIRE_CQ) {
+		at = cut(r, sizeof(r->cq));
+		if (!at)
+			return false;
+		memcpy(&r->cq, at, sizeof(r->cq));
+	}
+	if (r->op == WIRE_AMO) {
+		at = cut(r, sizeof(r->amo));
+		if (!at)
+			return false;
+		memcpy(&r->amo, at, sizeof(r->amo));
+	}
+	if (r->flags & WIRE_LONG)
+		return true;
+	r->count = 1;
+	r->range[0] = (struct wire_range){.addr = p->tag, .len = r->len, .key = p->data};
+	if (r->op == WIRE_AMO) {
+		r->range[0].len = r->amo.len;
+	} else if (r->op == WIRE_GET) {
+		at = cut(r, sizeof(uint64_t));
+		if (!at)
+			return false;
+		memcpy(&r->range[0].len, at, sizeof(uint64_t));
+	}
+	r->total = r->range[0].len;
+	return true;
+}
+
+bool os_parse(struct os_request *r, struct peer *peer, const struct packet *p)
+{
+	r->peer = peer;
+	r->op = wire_op(p->head);
+	r->flags = wire_flags(p->head);
+	r->seq = wire_id(p->head);
+	r->index = wire_rx(p->head);
+	r->payload = p->payload;
+	r->len = p->len;
+	r->total = r->offset = r->cq = 0;
+	if (!(r->flags & WIRE_LONG) != !!(r->flags & WIRE_DATA) || !parse_heads(r, p))
+		return false;
+	switch (r->op) {
+	case WIRE_PUT:
+		return r->offset <= r->total && r->len <= r->total - r->offset;
+	case WIRE_AMO:
+		return r->offset == 0 && os_amo_parse(r);
+	default:
+		return r->offset == 0 && r->len == 0;
+	}
+}
+
+int os_check(struct os_request *r, uint64_t access)
+{
+	struct domain *dom = r->peer->port->dom;
+
+	for (size_t i = 0; i < r->count; i++) {
+		int err = mr_check(dom, r->range[i].key, r->range[i].addr, r->range[i].len, access,
+				   &r->mr[i]);
+
+		if (err)
+			return err;
+		if (r->flags & WIRE_COMMIT && !(r->mr[i]->flags & FI_RMA_PMEM)) {
+			LOG_WARN(LOG_EP_DATA,
+				 "FI_COMMIT_COMPLETE: region %#llx is not registered with "
+				 "FI_RMA_PMEM",
+				 (unsigned long long)r->range[i].key);
+			return -FI_EINVAL;
+		}
+	}
+	return 0;
+}
+
+void os_refuse(const struct os_request *r, int err)
+{
+	/* A key that names nothing grants nothing: the reason tells the two apart. */
+	uint64_t reason = (uint64_t)-err, shown = reason == FI_ENOKEY ? FI_EACCES : reason;
+
+	tx_control(r->peer, WIRE_HEAD(WIRE_FAILED, 0, 0, r->seq), shown | reason << 16);
+}
+
+void os_done(struct os_request *r)
+{
+	struct peer *peer = r->peer;
+
+	peer->done_seq = r->seq;
+	if (list_empty(&peer->in_owed))
+		list_push(&peer->port->owed, &peer->in_owed);
+}
+
+void os_acknowledge(struct port *port)
+{
+	struct list *node;
+
+	while ((node = list_pop(&port->owed))) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_owed);
+
+		tx_control(peer, WIRE_HEAD(WIRE_DONE, 0, 0, peer->done_seq), 0);
+	}
+}
+
+static struct rx *context_of(const struct port *port, unsigned int index)
+{
+	return index < PORT_RX_MAX ? port->rx[index] : NULL;
+}
+
+static void push_data(struct rx *rx, uint64_t kind, uint64_t data)
+{
+	if (rx && rx->cq)
+		cq_push(rx->cq, (struct cq_slot){.flags = kind | FI_REMOTE_CQ_DATA,
+						 .data = data,
+						 .src = FI_ADDR_NOTAVAIL});
+	else
+		LOG_WARN(LOG_EP_DATA, "remote CQ data %#llx dropped: no such context, or no queue",
+			 (unsigned long long)data);
+}
+
+static void count_access(struct rx *rx, const struct mr *mr, uint64_t event, size_t len)
+{
+	struct cntr *cntr = NULL;
+
+	if (rx)
+		cntr = event == FI_REMOTE_READ ? rx->read_cntr : rx->write_cntr;
+	if (cntr)
+		cntr_done(cntr, len);
+	if (mr && mr->cntr && mr->cntr_flags & event && mr->cntr != cntr)
+		cntr_done(mr->cntr, len);
+}
+
+void os_event(struct os_request *r, uint64_t kind)
+{
+	struct rx *rx = context_of(r->peer->port, r->index);
+
+	count_access(rx, r->count ? r->mr[0] : NULL, kind & (FI_REMOTE_READ | FI_REMOTE_WRITE),
+		     r->total);
+	if (r->flags & WIRE_CQ)
+		push_data(rx, kind, r->cq);
+}
+
+void *os_piece(const struct os_spot *spot, size_t skip, size_t *len)
+{
+	uint64_t at = spot->at + skip;
+
+	for (size_t i = 0; i < spot->count; i++) {
+		if (at < spot->iov[i].iov_len) {
+			if (*len > spot->iov[i].iov_len - at)
+				*len = spot->iov[i].iov_len - at;
+			return (char *)spot->iov[i].iov_base + at;
+		}
+		at -= spot->iov[i].iov_len;
+	}
+	*len = 0;
+	return NULL;
+}
+
+struct os_spot os_spot(const struct os_request *r, size_t i)
+{
+	const struct mr *mr = r->mr[i];
+
+	return (struct os_spot){mr->iov, mr->iov_count, r->range[i].addr - mr->offset};
+}
+
+/* Copies `len` bytes between `buf` and what lies `skip` bytes behind the spot. */
+static void copy(const struct os_spot *spot, size_t skip, char *buf, size_t len, bool in)
+{
+	while (len) {
+		size_t piece = len;
+		void *at = os_piece(spot, skip, &piece);
+
+		if (!piece)
+			return;
+		if (in)
+			memcpy(at, buf, piece);
+		else
+			memcpy(buf, at, piece);
+		skip += piece;
+		buf += piece;
+		len -= piece;
+	}
+}
+
+void os_copy(const struct os_request *r, size_t offset, char *buf, size_t len, bool in)
+{
+	for (size_t i = 0; i < r->count && len; i++) {
+		struct os_spot spot = os_spot(r, i);
+		size_t piece = r->range[i].len;
+
+		if (offset >= piece) {
+			offset -= piece;
+			continue;
+		}
+		piece -= offset;
+		if (piece > len)
+			piece = len;
+		copy(&spot, offset, buf, piece, in);
+		buf += piece;
+		len -= piece;
+		offset = 0;
+	}
+}
+
+/* Writes the pages behind a range through to what they are mapped from. */
+static int flush(const struct os_spot *spot, size_t len)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t done = 0, piece; done < len; done += piece) {
+		uintptr_t at, from;
+
+		piece = len - done;
+		at = (uintptr_t)os_piece(spot, done, &piece);
+		from = at & ~(page - 1);
+		if (!piece || msync((void *)from, at + piece - from, MS_SYNC))
+			return -FI_EIO;
+	}
+	return 0;
+}
+
+static int commit(const struct os_request *r)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < r->count; i++) {
+		struct os_spot spot = os_spot(r, i);
+
+		err = flush(&spot, r->range[i].len);
+	}
+	return err;
+}
+
+int os_finish(struct os_request *r, uint64_t kind)
+{
+	int err = r->flags & WIRE_COMMIT ? commit(r) : 0;
+
+	if (!err)
+		os_event(r, kind);
+	return err;
+}
+
+static int put(struct os_request *r)
+{
+	int err = os_check(r, FI_REMOTE_WRITE);
+
+	if (err)
+		return err;
+	os_copy(r, r->offset, (char *)(uintptr_t)r->payload, r->len, true);
+	if (r->offset + r->len < r->total)
+		return 0; /* more is to come */
+	err = os_finish(r, FI_RMA | FI_REMOTE_WRITE);
+	if (!err)
+		os_done(r);
+	return err;
+}
+
+static int get(struct os_request *r)
+{
+	int err = os_check(r, FI_REMOTE_READ);
+
+	return err ? err : os_reply(r);
+}
+
+/* An access by the other side itself. */
+static void told(struct port *port, const struct packet *p)
+{
+	bool read = wire_flags(p->head) & WIRE_LONG;
+	struct rx *rx = context_of(port, wire_rx(p->head));
+	struct mr *mr = NULL;
+	uint64_t len = 0;
+
+	if (p->len == sizeof(len))
+		memcpy(&len, p->payload, sizeof(len));
+	mr = mr_find(port->dom, p->tag);
+	count_access(rx, mr, read ? FI_REMOTE_READ : FI_REMOTE_WRITE, len);
+	if (wire_flags(p->head) & WIRE_DATA)
+		push_data(rx, FI_RMA | FI_REMOTE_WRITE, p->data);
+}
+
+void os_request(struct port *port, struct peer *peer, const struct packet *p)
+{
+	struct os_request r;
+	int err;
+
+	if (wire_op(p->head) == WIRE_TOLD) {
+		told(port, p);
+		return;
+	}
+	if (!os_parse(&r, peer, p)) {
+		LOG_WARN(LOG_EP_DATA, "a one-sided request of %zu bytes contradicts itself",
+			 p->len);
+		err = -FI_EINVAL;
+	} else if (r.op == WIRE_PUT) {
+		err = put(&r);
+	} else {
+		err = r.op == WIRE_GET ? get(&r) : os_amo(&r);
+	}
+	if (err)
+		os_refuse(&r, err);
+}

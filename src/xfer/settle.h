@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Waiting for peers that are at work in our memory without us. Domain locked. */
+#ifndef WEFT_XFER_SETTLE_H
+#define WEFT_XFER_SETTLE_H
+
+struct port;
+
+/* The port is being closed: what peers have begun through it ends, and nothing begins any more. */
+void settle_close(struct port *port);
+
+#endif

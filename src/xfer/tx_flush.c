@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What waits to go out to a peer: answers first, then its backlog in order, then streams. */
+#include "xfer/os.h"
+#include "xfer/port.h"
+#include "xfer/tx.h"
+
+/* The next piece of a stream: at most eager_max bytes from where it stands. */
+static int send_frag(struct txreq *req)
+{
+	struct link *link = req->peer->real;
+	struct iovec iov[WIRE_IOV_MAX];
+	struct packet p = {.head = WIRE_HEAD(WIRE_FRAG, 0, 0, req->remote_id), .tag = req->sent};
+	size_t skip = req->sent, count = 0;
+	int err;
+
+	for (size_t i = 0; i < req->count && p.len < link->eager_max; i++) {
+		size_t len = req->iov[i].iov_len;
+
+		if (skip >= len) {
+			skip -= len;
+			continue;
+		}
+		len -= skip;
+		if (len > link->eager_max - p.len)
+			len = link->eager_max - p.len;
+		iov[count++] = (struct iovec){(char *)req->iov[i].iov_base + skip, len};
+		p.len += len;
+		skip = 0;
+	}
+	err = link->ops->sendv(link, &p, iov, count);
+	if (!err)
+		req->sent += p.len;
+	return err;
+}
+
+/* True when there was room for all of it; the request is then on another list, or gone. */
+static bool flush_stream(struct peer *peer, struct txreq *req, bool *moved)
+{
+	while (req->sent < req->len) {
+		if (send_frag(req))
+			return false;
+		*moved = true;
+	}
+	/* All is on its way: the receiver's answer ends it. */
+	list_remove(&req->link);
+	list_push(&peer->requests, &req->link);
+	return true;
+}
+
+static bool flush_streams(struct peer *peer)
+{
+	bool moved = false;
+
+	LIST_EACH_SAFE (node, &peer->streams)
+		if (!flush_stream(peer, LIST_ENTRY(node, struct txreq, link), &moved))
+			break;
+	return moved;
+}
+
+/* Long answers to one-sided requests, each from the memory as it is then. */
+static bool flush_replies(struct peer *peer)
+{
+	bool moved = false;
+
+	while (!list_empty(&peer->replies)) {
+		if (os_reply_more(LIST_ENTRY(peer->replies.next, struct txreq, link)))
+			break;
+		moved = true;
+	}
+	return moved;
+}
+
+static bool flush_controls(struct peer *peer)
+{
+	bool moved = false;
+
+	LIST_EACH_SAFE (node, &peer->controls) {
+		struct txreq *req = LIST_ENTRY(node, struct txreq, link);
+		struct packet p = {
+			.head = req->head, .tag = req->tag, .data = req->data, .len = req->len};
+
+		if (peer->real->ops->sendv(peer->real, &p, req->iov, req->count))
+			return moved;
+		list_remove(&req->link);
+		tx_req_free(req);
+		moved = true;
+	}
+	return moved;
+}
+
+/* The peer asked us to send no more of what it has to keep until it is matched. */
+static bool held(const struct peer *peer, const struct txreq *req)
+{
+	return peer->held && (req->flags & FI_SEND || wire_flags(req->head) & WIRE_MATCH);
+}
+
+static bool flush_backlog(struct peer *peer)
+{
+	bool moved = false;
+
+	while (!list_empty(&peer->backlog)) {
+		struct txreq *req = LIST_ENTRY(peer->backlog.next, struct txreq, link);
+		size_t before = req->sent;
+
+		if (held(peer, req) || tx_blocked(peer, req))
+			break;
+		list_remove(&req->link);
+		if (req->flags & FI_SEND ? tx_send(req) : os_send(req)) {
+			list_push_front(&peer->backlog, &req->link);
+			moved |= req->sent != before;
+			break;
+		}
+		peer->backlog_count--;
+		moved = true;
+	}
+	return moved;
+}
+
+static bool nothing_waits(const struct peer *peer)
+{
+	return list_empty(&peer->controls) && list_empty(&peer->backlog) &&
+	       list_empty(&peer->streams) && list_empty(&peer->replies);
+}
+
+bool tx_flush(struct peer *peer)
+{
+	bool moved;
+
+	if (peer->state != PEER_CONNECTED)
+		return false;
+	moved = flush_controls(peer);
+	if (list_empty(&peer->controls)) {
+		moved |= flush_backlog(peer);
+		moved |= flush_streams(peer);
+		moved |= flush_replies(peer);
+	}
+	if (nothing_waits(peer))
+		list_remove(&peer->in_busy);
+	peer_refresh(peer);
+	return moved;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests: operations that outlive their call, from the pool until they end. */
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xfer/defer.h"
+#include "xfer/port.h"
+#include "xfer/tx.h"
+
+struct txreq *tx_req_new(struct ep *ep, struct peer *peer)
+{
+	struct txreq *req = pool_get(&peer->port->tx_pool);
+
+	if (!req)
+		return NULL;
+	/* The lists behind it are filled as far as they are used. */
+	memset(req, 0, offsetof(struct txreq, iov));
+	list_init(&req->link);
+	req->ep = ep;
+	req->peer = peer;
+	return req;
+}
+
+void tx_req_free(struct txreq *req)
+{
+	free(req->bounce); /* NOLINT(clang-analyzer-unix.Malloc): it does not follow the lists */
+	pool_put(&req->peer->port->tx_pool, req);
+}
+
+int tx_req_bounce(struct txreq *req, const struct iovec *iov, size_t count)
+{
+	unsigned char *to;
+	size_t len = 0;
+
+	for (size_t i = 0; i < count; i++)
+		len += iov[i].iov_len;
+	req->count = 0;
+	if (!len)
+		return 0;
+	to = req->bounce = malloc(len);
+	if (!to)
+		return -FI_ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		if (iov[i].iov_len) /* else the address may be NULL */
+			memcpy(to, iov[i].iov_base, iov[i].iov_len);
+		to += iov[i].iov_len;
+	}
+	req->iov[0] = (struct iovec){req->bounce, len};
+	req->count = 1;
+	return 0;
+}
+
+static struct cntr *counter_of(const struct ep *ep, uint64_t kind)
+{
+	if (kind & FI_SEND)
+		return ep->tx_cntr;
+	return kind & FI_READ ? ep->read_cntr : ep->write_cntr;
+}
+
+void tx_count(struct ep *ep, size_t len)
+{
+	cntr_done(ep->tx_cntr, len);
+}
+
+static void complete(struct txreq *req)
+{
+	struct cntr *cntr = counter_of(req->ep, req->flags);
+
+	if (req->flags & FI_COMPLETION && req->ep->tx_cq)
+		cq_push_done(req->ep->tx_cq, req->context, req->flags & TX_KIND);
+	if (cntr && !req->work)
+		cntr_done(cntr, req->len);
+}
+
+/* Of deferred work the endpoint hears nothing it did not ask for. fi_trigger(3) */
+static void complete_error(struct txreq *req, int err, int reason)
+{
+	struct cq_slot slot = {
+		.context = req->context, .flags = req->flags & TX_KIND, .tag = req->tag};
+	struct cntr *cntr = counter_of(req->ep, req->flags);
+	bool told = !req->work || req->flags & FI_COMPLETION;
+
+	if (req->ep->tx_cq && told)
+		cq_push_error(req->ep->tx_cq, &slot,
+			      &(struct cq_error){.err = err, .prov_errno = reason}, NULL);
+	if (cntr && !req->work)
+		cntr_fail(cntr);
+}
+
+void tx_req_fail(struct txreq *req, int err, int reason)
+{
+	if (req->ep)
+		complete_error(req, err, reason);
+	if (req->work)
+		defer_done(req->work, err);
+	tx_req_free(req);
+}
+
+void tx_req_end(struct txreq *req, int err)
+{
+	if (err) {
+		tx_req_fail(req, err, err);
+		return;
+	}
+	if (req->ep)
+		complete(req);
+	if (req->work)
+		defer_done(req->work, 0);
+	tx_req_free(req);
+}
+
+/* The lists of requests that an endpoint may be told about. */
+#define LISTS 4
+
+static void lists_of(struct peer *peer, struct list *lists[LISTS])
+{
+	lists[0] = &peer->awaiting;
+	lists[1] = &peer->requests;
+	lists[2] = &peer->streams;
+	lists[3] = &peer->backlog;
+}
+
+void tx_forget(struct port *port, struct ep *ep, struct ep *heir)
+{
+	LIST_EACH (node, &port->peers_list) {
+		struct list *lists[LISTS];
+
+		lists_of(LIST_ENTRY(node, struct peer, in_port), lists);
+		for (unsigned int i = 0; i < LISTS; i++)
+			LIST_EACH (at, lists[i]) {
+				struct txreq *req = LIST_ENTRY(at, struct txreq, link);
+
+				if (req->ep != ep)
+					continue;
+				req->ep = heir;
+				if (!heir)
+					req->result_count = 0; /* memory that may be gone */
+			}
+	}
+}
+
+int tx_cancel(struct port *port, void *context)
+{
+	LIST_EACH (node, &port->peers_list) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+
+		LIST_EACH (at, &peer->backlog) {
+			struct txreq *req = LIST_ENTRY(at, struct txreq, link);
+
+			/* What has begun, or is deferred work, is not to be had by its context. */
+			if (req->context != context || !req->ep || req->work || req->sent)
+				continue;
+			list_remove(&req->link);
+			peer->backlog_count--;
+			tx_req_end(req, FI_ECANCELED);
+			return 0;
+		}
+	}
+	return -FI_ENOENT;
+}
+
+void tx_fail_all(struct peer *peer, int err)
+{
+	struct list *lists[LISTS], *node;
+
+	while ((node = list_pop(&peer->controls)) || (node = list_pop(&peer->replies)))
+		tx_req_free(LIST_ENTRY(node, struct txreq, link));
+	lists_of(peer, lists);
+	for (unsigned int i = 0; i < LISTS; i++)
+		while ((node = list_pop(lists[i])))
+			tx_req_end(LIST_ENTRY(node, struct txreq, link), err);
+	peer->backlog_count = 0;
+	peer->awaiting_count = 0;
+	peer->bulk = false;
+	list_remove(&peer->in_busy);
+	list_remove(&peer->in_awaiting);
+	list_remove(&peer->in_owed);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One-sided transfers from and to the contexts of scalable endpoints. fi_endpoint(3), fi_av(3). */
+#include "obj.h"
+#include "lib/rma.h"
+#include "lib/rma_buf.h"
+
+#define TX   3
+#define RX   5
+#define BITS 4
+#define LEN  70000
+
+/* A scalable endpoint in the place of o.ep; counters and queues for each of its contexts. */
+struct contexts {
+	struct rma r; /* o.ep, o.cq and the counters are those of the context in use */
+	struct fid_ep *sep, *tx[TX], *rx[RX];
+	struct fid_cq *tx_cq[TX], *rx_cq[RX];
+	struct fid_cntr *reads[TX], *writes[TX];
+	uint64_t done[TX][2];
+};
+
+static void find(struct contexts *c, struct api *a)
+{
+	struct fi_info *hints = obj_hints(FI_MSG | FI_RMA | FI_NAMED_RX_CTX);
+
+	c->r = (struct rma){.a = a, .next_key = 1};
+	hints->domain_attr->mr_mode = RMA_PROVIDED;
+	hints->ep_attr->tx_ctx_cnt = TX;
+	hints->ep_attr->rx_ctx_cnt = RX;
+	c->r.o.hints = hints;
+	obj_domain(&c->r.o);
+	c->r.o.av = obj_av(&c->r.o, FI_AV_UNSPEC, BITS);
+}
+
+static void open_tx(struct contexts *c)
+{
+	for (int i = 0; i < TX; i++) {
+		c->tx_cq[i] = obj_cq(&c->r.o, FI_WAIT_NONE);
+		c->reads[i] = obj_cntr(&c->r.o, FI_WAIT_NONE);
+		c->writes[i] = obj_cntr(&c->r.o, FI_WAIT_NONE);
+		OK(fi_tx_context(c->sep, i, NULL, &c->tx[i], NULL));
+		OK(fi_ep_bind(c->tx[i], &c->tx_cq[i]->fid, FI_TRANSMIT));
+		OK(fi_ep_bind(c->tx[i], &c->reads[i]->fid, FI_READ));
+		OK(fi_ep_bind(c->tx[i], &c->writes[i]->fid, FI_WRITE));
+		OK(fi_enable(c->tx[i]));
+	}
+}
+
+static void open_contexts(struct contexts *c, struct api *a)
+{
+	memset(c, 0, sizeof(*c));
+	find(c, a);
+	OK(fi_scalable_ep(c->r.o.domain, c->r.o.info, &c->sep, NULL));
+	OK(fi_scalable_ep_bind(c->sep, &c->r.o.av->fid, 0));
+	OK(fi_enable(c->sep));
+	open_tx(c);
+	for (int i = 0; i < RX; i++) {
+		c->rx_cq[i] = obj_cq(&c->r.o, FI_WAIT_NONE);
+		OK(fi_rx_context(c->sep, i, NULL, &c->rx[i], NULL));
+		OK(fi_ep_bind(c->rx[i], &c->rx_cq[i]->fid, FI_RECV));
+		OK(fi_enable(c->rx[i]));
+	}
+	if (a->ranks > 1)
+		c->r.addr[!a->rank] = obj_swap(a, c->sep, c->r.o.av);
+	else
+		c->r.addr[0] = obj_insert_ep(c->r.o.av, c->sep);
+}
+
+static void close_contexts(struct contexts *c)
+{
+	api_meet(c->r.a);
+	c->r.a->progress = NULL;
+	for (int i = 0; i < TX; i++) {
+		CLOSE(c->tx[i]);
+		CLOSE(c->tx_cq[i]);
+		CLOSE(c->reads[i]);
+		CLOSE(c->writes[i]);
+	}
+	for (int i = 0; i < RX; i++) {
+		CLOSE(c->rx[i]);
+		CLOSE(c->rx_cq[i]);
+	}
+	CLOSE(c->sep);
+	c->r.o.ep = NULL;
+	c->r.o.cq = NULL;
+	obj_close(&c->r.o);
+}
+
+/* What follows goes through this transmit context, and what comes to that receive context. */
+static void use(struct contexts *c, int tx, int rx)
+{
+	struct rma *r = &c->r;
+
+	r->o.ep = c->tx[tx];
+	r->o.cq = c->tx_cq[tx];
+	r->reads = c->reads[tx];
+	r->writes = c->writes[tx];
+	r->in = c->rx_cq[rx];
+	r->a->progress = rma_progress;
+	r->a->progress_arg = r;
+	memcpy(r->done, c->done[tx], sizeof(r->done));
+}
+
+/* From each transmit context to each receive context, which alone hears of it. */
+static void through(struct contexts *c, const struct rma_target *t, int tx, int rx)
+{
+	static const enum rma_form forms[] = {RMA_DATA, RMA_INJECTDATA, RMA_WRITEMSG, RMA_READ};
+	static const size_t lens[] = {8, 4096, LEN};
+	static unsigned char local[LEN];
+	struct rma *r = &c->r;
+
+	use(c, tx, rx);
+	for (size_t i = 0; i < API_COUNT(forms) * API_COUNT(lens); i++) {
+		struct iovec iov = {local, lens[i % API_COUNT(lens)]};
+		struct fi_rma_iov to = {t->key.base, iov.iov_len, t->key.key};
+		struct rma_op op = {.form = forms[i / API_COUNT(lens)],
+				    .iov = &iov,
+				    .count = 1,
+				    .to = &to,
+				    .to_count = 1,
+				    .data = RMA_CQ_DATA ^ i,
+				    .context = &iov};
+
+		if (rma_injects(op.form) && iov.iov_len > r->o.info->tx_attr->inject_size)
+			continue;
+		op.flags = rma_reads(op.form) ? 0 : FI_REMOTE_CQ_DATA;
+		op.peer = fi_rx_addr(r->addr[r->a->ranks - 1], rx, BITS);
+		if (r->a->rank == 0)
+			RMA_RUN(r, &op);
+		if (r->a->rank == r->a->ranks - 1 && !rma_reads(op.form))
+			RMA_TOLD(r, r->in, op.data);
+	}
+	memcpy(c->done[tx], r->done, sizeof(r->done));
+}
+
+static void named(struct api *a)
+{
+	static unsigned char memory[LEN];
+	struct rma_target t;
+	struct contexts c;
+
+	open_contexts(&c, a);
+	use(&c, 0, 0);
+	rma_target_open(&c.r, &t, memory, LEN);
+	for (int tx = 0; tx < TX; tx++)
+		for (int rx = 0; rx < RX; rx++)
+			through(&c, &t, tx, rx);
+	rma_target_close(&c.r, &t);
+	for (int rx = 0; rx < RX; rx++)
+		obj_quiet(c.rx_cq[rx], 2);
+	for (int tx = 0; tx < TX; tx++)
+		obj_quiet(c.tx_cq[tx], 0);
+	close_contexts(&c);
+}
+
+/* Each context fails on its own account. */
+static void failing(struct api *a)
+{
+	static unsigned char memory[LEN], local[LEN];
+	struct rma_target t;
+	struct contexts c;
+
+	open_contexts(&c, a);
+	use(&c, 0, 0);
+	rma_target_open(&c.r, &t, memory, LEN);
+	for (int tx = 0; a->rank == 0 && tx < TX; tx++)
+		for (enum rma_form form = RMA_WRITE; form <= RMA_READ; form += RMA_READ) {
+			struct iovec iov = {local, tx ? LEN : 8};
+			struct fi_rma_iov to = {t.key.base + 1, LEN, t.key.key};
+
+			use(&c, tx, 0);
+			c.r.failed[0] = 0;
+			c.r.failed[1] = 0;
+			if (form == RMA_READ)
+				c.r.failed[0] = 1;
+			to.addr = t.key.base + LEN - iov.iov_len + 1;
+			RMA_FAILS(&c.r,
+				  &(struct rma_op){.form = form,
+						   .iov = &iov,
+						   .count = 1,
+						   .to = &to,
+						   .to_count = 1,
+						   .peer = fi_rx_addr(c.r.addr[1], tx, BITS),
+						   .context = &to},
+				  FI_EINVAL);
+		}
+	rma_target_close(&c.r, &t);
+	close_contexts(&c);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct api_case cases[] = {
+		{"named", named, 2, {0}},
+		{"named_self", named, 1, {0}},
+		{"failing", failing, 2, {0}},
+		{"named_no_cma", named, 2, {"FI_SHM_DISABLE_CMA=1"}},
+	};
+
+	return api_main(argc, argv, cases, API_COUNT(cases));
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The window the one-sided MPI programs work on, and every way of synchronising access to it. */
+#ifndef MPI_WINDOW_H
+#define MPI_WINDOW_H
+
+#include <stdbool.h>
+#include "mpi_say.h"
+
+#define MAX_SIZE (1 << 20)
+#define ROOM     (MAX_SIZE + 64)
+
+static unsigned char *memory; /* this rank's part of the window */
+static MPI_Win win;
+
+/* ---- ways of synchronising: this rank works on the one after it, the one before on this ---- */
+
+static inline void fence_begin(void)
+{
+	MPI_Win_fence(MPI_MODE_NOPRECEDE, win);
+}
+
+static inline void fence_end(void)
+{
+	MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+}
+
+static inline void lock_begin(void)
+{
+	MPI_Win_lock(MPI_LOCK_SHARED, after(), 0, win);
+}
+
+static inline void lock_end(void)
+{
+	MPI_Win_unlock(after(), win);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static inline void exclusive_begin(void)
+{
+	MPI_Win_lock(MPI_LOCK_EXCLUSIVE, after(), 0, win);
+}
+
+static inline void flush_begin(void)
+{
+	MPI_Win_lock_all(0, win);
+}
+
+static inline void flush_end(void)
+{
+	MPI_Win_flush(after(), win);
+	MPI_Win_unlock_all(win);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static inline void group_of(int other, MPI_Group *group)
+{
+	MPI_Group all;
+
+	MPI_Comm_group(MPI_COMM_WORLD, &all);
+	MPI_Group_incl(all, 1, &other, group);
+	MPI_Group_free(&all);
+}
+
+static inline void pscw_begin(void)
+{
+	MPI_Group to, from;
+
+	group_of(after(), &to);
+	group_of(before(), &from);
+	MPI_Win_post(from, 0, win);
+	MPI_Win_start(to, 0, win);
+	MPI_Group_free(&to);
+	MPI_Group_free(&from);
+}
+
+static inline void pscw_end(void)
+{
+	MPI_Win_complete(win);
+	MPI_Win_wait(win);
+}
+
+static const struct way {
+	const char *name;
+	void (*begin)(void);
+	void (*end)(void);
+} ways[] = {
+	{"fence", fence_begin, fence_end},        {"lock", lock_begin, lock_end},
+	{"exclusive", exclusive_begin, lock_end}, {"flush", flush_begin, flush_end},
+	{"pscw", pscw_begin, pscw_end},
+};
+
+#define WAYS (sizeof ways / sizeof ways[0])
+
+/* Our own part of the window is written and read under a lock, as the separate memory model asks. */
+static inline void fill_own(int byte)
+{
+	MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win);
+	memset(memory, byte, ROOM);
+	MPI_Win_unlock(rank, win);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static inline void read_own(void *copy, size_t at, size_t size)
+{
+	MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
+	memcpy(copy, memory + at, size);
+	MPI_Win_unlock(rank, win);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* In memory of our own, or in memory the MPI library finds: it may share that among ranks of a host. */
+static inline void open_window(bool allocate)
+{
+	if (allocate) {
+		MPI_Win_allocate(ROOM, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+	} else {
+		memory = malloc(ROOM);
+		MPI_Win_create(memory, ROOM, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	}
+}
+
+static inline void close_window(bool allocate)
+{
+	MPI_Win_free(&win);
+	if (!allocate)
+		free(memory);
+}
+
+#endif /* MPI_WINDOW_H */
