@@ -14,19 +14,9 @@
 #define EACH_cf80 atomic_each_u256
 
 #define REAL(type, n, w)                                                                           \
-	ATOMIC_NUMBER_KERNELS(n)                                                                   \
-	ATOMIC_ORDERED_KERNELS(n)
-#define COMPLEX(type, n, w) ATOMIC_NUMBER_KERNELS(n)
+	ATOMIC_MAKE_NUMBER(n)                                                                      \
+	ATOMIC_MAKE_ORDER(n)
+#define COMPLEX(type, n, w) ATOMIC_MAKE_NUMBER(n)
 
 ATOMIC_REALS(REAL)
 ATOMIC_COMPLEXES(COMPLEX)
-
-void atomic_each_u8(const struct atomic_args *a, atomic_step *step)
-{
-	each_u8(a, step);
-}
-
-void atomic_each_u16(const struct atomic_args *a, atomic_step *step)
-{
-	each_u16(a, step);
-}

@@ -14,9 +14,9 @@
 #define EACH_i128 atomic_each_u128
 
 #define WORD(w)                                                                                    \
-	ATOMIC_NUMBER_KERNELS(w)                                                                   \
-	ATOMIC_BIT_KERNELS(w)
-#define INTEGER(type, n, w) ATOMIC_ORDERED_KERNELS(n)
+	ATOMIC_MAKE_NUMBER(w)                                                                      \
+	ATOMIC_MAKE_BITS(w)
+#define INTEGER(type, n, w) ATOMIC_MAKE_ORDER(n)
 
 WORD(u8)
 WORD(u16)

@@ -9,69 +9,59 @@
 #include "atomic/atomic_kernels.h"
 #include "atomic/atomic_types.h"
 
-#define ATOMIC_KERNEL(n, op, step)                                                                 \
+/* The values the expressions of the rows are about. */
+#define ATOMIC_T(n) const n##_value t = n##_get(*(n *)target);
+#define ATOMIC_V(n) const n##_value v = n##_get(*(const n *)operand);
+#define ATOMIC_C(n) const n##_value c = n##_get(*(const n *)compare);
+
+#define ATOMIC_KERNEL(n, op)                                                                       \
 	void atomic_##op##_##n(const struct atomic_args *a)                                        \
 	{                                                                                          \
-		EACH_##n(a, step);                                                                 \
+		EACH_##n(a, op##_##n);                                                             \
 	}
 
-/* The expression of t and v is the new value. */
-#define ATOMIC_COMPUTED(n, id, op, e)                                                              \
-	static inline bool op##_##n(void *tp, const void *vp, const void *cp)                      \
+/* A new value is stored. */
+#define ATOMIC_STORED(n, op, values, new)                                                          \
+	static inline bool op##_##n(void *target, const void *operand, const void *compare)        \
 	{                                                                                          \
-		const n##_value t = n##_get(*(n *)tp), v = n##_get(*(const n *)vp);                \
+		values                                                                             \
                                                                                                    \
-		(void)cp;                                                                          \
-		*(n *)tp = n##_put(e);                                                             \
+			(void) compare;                                                            \
+		*(n *)target = new;                                                                \
 		return true;                                                                       \
 	}                                                                                          \
-	ATOMIC_KERNEL(n, op, op##_##n)
+	ATOMIC_KERNEL(n, op)
 
-/* The same of t, v and c. */
+/* The operand is stored, bit by bit, upon a condition. */
+#define ATOMIC_PICKED(n, op, values, e)                                                            \
+	static inline bool op##_##n(void *target, const void *operand, const void *compare)        \
+	{                                                                                          \
+		values                                                                             \
+                                                                                                   \
+			(void) compare;                                                            \
+		if (e)                                                                             \
+			*(n *)target = *(const n *)operand;                                        \
+		return e;                                                                          \
+	}                                                                                          \
+	ATOMIC_KERNEL(n, op)
+
+/* What X of the rows may be. */
+#define ATOMIC_COMPUTED(n, id, op, e) ATOMIC_STORED(n, op, ATOMIC_T(n) ATOMIC_V(n), n##_put(e))
+#define ATOMIC_TRUTH(n, id, op, e)    ATOMIC_STORED(n, op, ATOMIC_T(n) ATOMIC_V(n), n##_truth(e))
 #define ATOMIC_MERGED(n, id, op, e)                                                                \
-	static inline bool op##_##n(void *tp, const void *vp, const void *cp)                      \
-	{                                                                                          \
-		const n##_value t = n##_get(*(n *)tp), v = n##_get(*(const n *)vp),                \
-				c = n##_get(*(const n *)cp);                                       \
-                                                                                                   \
-		*(n *)tp = n##_put(e);                                                             \
-		return true;                                                                       \
-	}                                                                                          \
-	ATOMIC_KERNEL(n, op, op##_##n)
+	ATOMIC_STORED(n, op, ATOMIC_T(n) ATOMIC_V(n) ATOMIC_C(n), n##_put(e))
+#define ATOMIC_CHOSEN(n, id, op, e)  ATOMIC_PICKED(n, op, ATOMIC_T(n) ATOMIC_V(n), e)
+#define ATOMIC_SWAPPED(n, id, op, e) ATOMIC_PICKED(n, op, ATOMIC_T(n) ATOMIC_C(n), e)
 
-/* The operand, bit by bit, is the new value if the expression of t and v holds. */
-#define ATOMIC_CHOSEN(n, id, op, e)                                                                \
-	static inline bool op##_##n(void *tp, const void *vp, const void *cp)                      \
-	{                                                                                          \
-		const n##_value t = n##_get(*(n *)tp), v = n##_get(*(const n *)vp);                \
-                                                                                                   \
-		(void)cp;                                                                          \
-		if (e)                                                                             \
-			*(n *)tp = *(const n *)vp;                                                 \
-		return e;                                                                          \
-	}                                                                                          \
-	ATOMIC_KERNEL(n, op, op##_##n)
-
-/* The same if that of t and c holds. */
-#define ATOMIC_SWAPPED(n, id, op, e)                                                               \
-	static inline bool op##_##n(void *tp, const void *vp, const void *cp)                      \
-	{                                                                                          \
-		const n##_value t = n##_get(*(n *)tp), c = n##_get(*(const n *)cp);                \
-                                                                                                   \
-		if (e)                                                                             \
-			*(n *)tp = *(const n *)vp;                                                 \
-		return e;                                                                          \
-	}                                                                                          \
-	ATOMIC_KERNEL(n, op, op##_##n)
-
-/* What the classes have, beside what is done to their words. */
-#define ATOMIC_ORDERED_KERNELS(n)                                                                  \
+/* For all types, for those that have an order, for words. */
+#define ATOMIC_MAKE_NUMBER(n)                                                                      \
+	ATOMIC_ARITHMETIC(ATOMIC_COMPUTED, n)                                                      \
+	ATOMIC_LOGICAL(ATOMIC_TRUTH, n)                                                            \
+	ATOMIC_EQUALITY(ATOMIC_SWAPPED, n)
+#define ATOMIC_MAKE_ORDER(n)                                                                       \
 	ATOMIC_EXTREMES(ATOMIC_CHOSEN, n)                                                          \
 	ATOMIC_ORDER(ATOMIC_SWAPPED, n)
-#define ATOMIC_NUMBER_KERNELS(n)                                                                   \
-	ATOMIC_ARITHMETIC(ATOMIC_COMPUTED, n)                                                      \
-	ATOMIC_EQUALITY(ATOMIC_SWAPPED, n)
-#define ATOMIC_BIT_KERNELS(n)                                                                      \
+#define ATOMIC_MAKE_BITS(n)                                                                        \
 	ATOMIC_BITWISE(ATOMIC_COMPUTED, n)                                                         \
 	ATOMIC_MASKED(ATOMIC_MERGED, n)
 

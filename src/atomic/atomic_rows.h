@@ -41,15 +41,18 @@
 #define ATOMIC_ARITHMETIC(X, n)                                                                    \
 	X(n, FI_SUM, sum, t + v)                                                                   \
 	X(n, FI_DIFF, diff, t - v)                                                                 \
-	X(n, FI_PROD, prod, n##_times(t, v))                                                       \
-	X(n, FI_LOR, lor, t || v)                                                                  \
-	X(n, FI_LAND, land, t &&v)                                                                 \
-	X(n, FI_LXOR, lxor, !t != !v)
+	X(n, FI_PROD, prod, n##_times(t, v))
 #define ATOMIC_BITWISE(X, n)                                                                       \
-	X(n, FI_BOR, bor, t | v)                                                                   \
-	X(n, FI_BAND, band, t &v)                                                                  \
-	X(n, FI_BXOR, bxor, t ^ v)
+	X(n, FI_BOR, bor, (t) | (v))                                                               \
+	X(n, FI_BAND, band, (t) & (v))                                                             \
+	X(n, FI_BXOR, bxor, (t) ^ (v))
 #define ATOMIC_MASKED(X, n) X(n, FI_MSWAP, mswap, (v & c) | (t & ~c))
+
+/* The expression is true or false, which becomes the new value: */
+#define ATOMIC_LOGICAL(X, n)                                                                       \
+	X(n, FI_LOR, lor, t != 0 || v != 0)                                                        \
+	X(n, FI_LAND, land, t != 0 && v != 0)                                                      \
+	X(n, FI_LXOR, lxor, (t != 0) != (v != 0))
 
 /* The expression tells whether the operand becomes the new value: */
 #define ATOMIC_EXTREMES(X, n)                                                                      \
@@ -73,6 +76,7 @@
 #define ATOMIC_INTEGER(X, n, w)                                                                    \
 	ATOMIC_MOVES(X, w)                                                                         \
 	ATOMIC_ARITHMETIC(X, w)                                                                    \
+	ATOMIC_LOGICAL(X, w)                                                                       \
 	ATOMIC_BITWISE(X, w)                                                                       \
 	ATOMIC_MASKED(X, w)                                                                        \
 	ATOMIC_EQUALITY(X, w)                                                                      \
@@ -85,6 +89,7 @@
 #define ATOMIC_COMPLEX(X, n, w)                                                                    \
 	ATOMIC_MOVES(X, w)                                                                         \
 	ATOMIC_ARITHMETIC(X, n)                                                                    \
+	ATOMIC_LOGICAL(X, n)                                                                       \
 	ATOMIC_EQUALITY(X, n)
 
 #endif

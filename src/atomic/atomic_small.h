@@ -16,6 +16,7 @@
 #ifndef WEFT_ATOMIC_ATOMIC_SMALL_H
 #define WEFT_ATOMIC_ATOMIC_SMALL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -103,14 +104,20 @@ static inline uint32_t small_rebias(struct small f)
 	return (uint32_t)(127 - f.bias) << 23;
 }
 
+/* yes ? a : b, without the branch that would keep compilers from using vectors. */
+static inline uint32_t small_select(bool yes, uint32_t a, uint32_t b)
+{
+	return b ^ ((a ^ b) & -(uint32_t)yes);
+}
+
 /* Exact. */
 static inline float small_get(uint32_t x, struct small f)
 {
 	uint32_t size = x & (f.sign - 1), wide = size << f.cut;
 	uint32_t subnormal = small_bits((float)(int32_t)size * f.least);
 
-	wide = size >= f.special ? wide | SMALL_INFINITY : wide + small_rebias(f);
-	wide = size < f.normal ? subnormal : wide;
+	wide = small_select(size >= f.special, wide | SMALL_INFINITY, wide + small_rebias(f));
+	wide = small_select(size < f.normal, subnormal, wide);
 	return small_float(wide | (x & f.sign) << f.up);
 }
 
@@ -120,13 +127,14 @@ static inline uint32_t small_put(float x, struct small f)
 	uint32_t bits = small_bits(x), size = bits & ~(UINT32_C(1) << 31);
 	uint32_t half = (UINT32_C(1) << (f.cut - 1)) - 1 + (size >> f.cut & 1);
 	uint32_t small = (size - small_rebias(f) + half) >> f.cut;
-	/* A float of this size has steps of `least`: the sum is rounded as a subnormal is. */
+	/* Floats of this size lie `least` apart: the sum rounds as a subnormal does. */
 	float comb = f.least * 0x1p23f;
 	uint32_t subnormal = small_bits(small_float(size) + comb) - small_bits(comb);
+	bool is_subnormal = f.normal && size < small_rebias(f) + (UINT32_C(1) << 23);
 
-	small = small > f.top ? f.top : small;
-	small = size > SMALL_INFINITY ? f.nan : small;
-	small = f.normal && size < small_rebias(f) + (UINT32_C(1) << 23) ? subnormal : small;
+	small = small_select(small > f.top, f.top, small);
+	small = small_select(size > SMALL_INFINITY, f.nan, small);
+	small = small_select(is_subnormal, subnormal, small);
 	return small | (bits >> f.up & f.sign);
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The plain kernels. Each goes through blocks of a fixed number of elements, which compilers turn
- * into vector instructions even where they shun the code for leftovers (gcc -O2), then through the
- * rest. A block exists twice: for every machine, and for those with wide vectors.
+ * The plain kernels. Blocks of a fixed number of elements become vector instructions even where the
+ * compiler shuns the code for leftovers (gcc -O2); a loop over single elements does the rest.
  */
 #include "atomic/atomic.h"
 #include "atomic/atomic_rows.h"
@@ -13,57 +12,110 @@
 #define OPS   (FI_DIFF + 1)
 #define BLOCK 64 /* elements */
 
-#define NOINLINE __attribute__((noinline))
+typedef void plain_block(void *target, const void *operand);
 
-/* new_##op##_##n gives the new element. */
-#define PLAIN_BLOCK(n, name, op)                                                                   \
-	static void name(n *restrict target, const n *restrict operand)                            \
+/* Apart from the kernels, so that no compiler makes copies of it; block NULL: there is none. */
+static __attribute__((noinline)) void run(void *target, const void *operand, size_t count,
+					  size_t size, plain_block *block, plain_kernel *rest)
+{
+	const char *v = operand;
+	char *t = target;
+
+	for (; block && count >= BLOCK; count -= BLOCK, t += BLOCK * size, v += BLOCK * size)
+		block(t, v);
+	rest(t, v, count);
+}
+
+/* One element, a loop over any number, a block. */
+#define ONE(n, op, result)                                                                         \
+	static inline n op##_##n##_one(n target, n operand)                                        \
 	{                                                                                          \
-		for (int i = 0; i < BLOCK; i++)                                                    \
-			target[i] = new_##op##_##n(target[i], operand[i]);                         \
+		const n##_value t = n##_get(target), v = n##_get(operand);                         \
+                                                                                                   \
+		return result;                                                                     \
 	}
-
-#define PLAIN_KERNEL(n, op)                                                                        \
-	NOINLINE PLAIN_BLOCK(n, op##_##n##_block, op)                                              \
-	NOINLINE PLAIN_WIDE PLAIN_BLOCK(n, op##_##n##_wide, op) static void op##_##n(              \
-		void *target, const void *operand, size_t count)                                   \
+#define LOOP(n, op, name)                                                                          \
+	static void name(void *target, const void *operand, size_t count)                          \
 	{                                                                                          \
-		void (*const block)(n *, const n *) =                                              \
-			plain_wide() ? op##_##n##_wide : op##_##n##_block;                         \
 		const n *v = operand;                                                              \
 		n *t = target;                                                                     \
                                                                                                    \
-		for (; count >= BLOCK; count -= BLOCK, t += BLOCK, v += BLOCK)                     \
-			block(t, v);                                                               \
-		for (; count > 0; count--, t++, v++)                                               \
-			*t = new_##op##_##n(*t, *v);                                               \
+		PLAIN_SCALAR                                                                       \
+		for (size_t i = 0; i < count; i++)                                                 \
+			t[i] = op##_##n##_one(t[i], v[i]);                                         \
+	}
+#define UNIT(n, op, name)                                                                          \
+	static void name(void *restrict target, const void *restrict operand)                      \
+	{                                                                                          \
+		const n *v = operand;                                                              \
+		n *t = target;                                                                     \
+                                                                                                   \
+		PLAIN_TIGHT                                                                        \
+		for (int i = 0; i < BLOCK; i++)                                                    \
+			t[i] = op##_##n##_one(t[i], v[i]);                                         \
 	}
 
+/* The kinds of kernels: for vectors of any machine and wide ones; for wide ones; without. */
+#define VECTOR(n, op)                                                                              \
+	LOOP(n, op, op##_##n##_rest)                                                               \
+	UNIT(n, op, op##_##n##_block)                                                              \
+	PLAIN_WIDE UNIT(n, op, op##_##n##_wide) static void op##_##n(                              \
+		void *target, const void *operand, size_t count)                                   \
+	{                                                                                          \
+		run(target, operand, count, sizeof(n),                                             \
+		    plain_wide() ? op##_##n##_wide : op##_##n##_block, op##_##n##_rest);           \
+	}
+#define WIDE(n, op)                                                                                \
+	LOOP(n, op, op##_##n##_rest)                                                               \
+	PLAIN_WIDE UNIT(n, op, op##_##n##_wide) static void op##_##n(                              \
+		void *target, const void *operand, size_t count)                                   \
+	{                                                                                          \
+		run(target, operand, count, sizeof(n), plain_wide() ? op##_##n##_wide : NULL,      \
+		    op##_##n##_rest);                                                              \
+	}
+#define SCALAR(n, op) LOOP(n, op, op##_##n)
+
+#define KIND_u8   VECTOR
+#define KIND_i8   VECTOR
+#define KIND_u16  VECTOR
+#define KIND_i16  VECTOR
+#define KIND_u32  VECTOR
+#define KIND_i32  VECTOR
+#define KIND_u64  VECTOR
+#define KIND_i64  VECTOR
+#define KIND_u128 SCALAR
+#define KIND_i128 SCALAR
+#define KIND_f32  VECTOR
+#define KIND_f64  VECTOR
+#define KIND_f80  SCALAR
+#define KIND_f16  WIDE
+#define KIND_bf16 WIDE
+#define KIND_e4m3 SCALAR
+#define KIND_e5m2 SCALAR
+#define KIND_cf32 VECTOR
+#define KIND_cf64 VECTOR
+#define KIND_cf80 SCALAR
+
 #define COMPUTED(n, id, op, e)                                                                     \
-	static inline n new_##op##_##n(n target, n operand)                                        \
-	{                                                                                          \
-		const n##_value t = n##_get(target), v = n##_get(operand);                         \
-                                                                                                   \
-		return n##_put(e);                                                                 \
-	}                                                                                          \
-	PLAIN_KERNEL(n, op)
-
+	ONE(n, op, n##_put(e))                                                                     \
+	KIND_##n(n, op)
+#define TRUTH(n, id, op, e)                                                                        \
+	ONE(n, op, n##_truth(e))                                                                   \
+	KIND_##n(n, op)
 #define CHOSEN(n, id, op, e)                                                                       \
-	static inline n new_##op##_##n(n target, n operand)                                        \
-	{                                                                                          \
-		const n##_value t = n##_get(target), v = n##_get(operand);                         \
-                                                                                                   \
-		return (e) ? operand : target;                                                     \
-	}                                                                                          \
-	PLAIN_KERNEL(n, op)
+	ONE(n, op, (e) ? operand : target)                                                         \
+	KIND_##n(n, op)
 
-#define WORD(w)                                                                                    \
-	ATOMIC_ARITHMETIC(COMPUTED, w)                                                             \
-	ATOMIC_BITWISE(COMPUTED, w)
-#define INTEGER(type, n, w) ATOMIC_EXTREMES(CHOSEN, n)
-#define COMPLEX(type, n, w) ATOMIC_ARITHMETIC(COMPUTED, n)
-#define REAL(type, n, w)                                                                           \
+#define NUMBER(n)                                                                                  \
 	ATOMIC_ARITHMETIC(COMPUTED, n)                                                             \
+	ATOMIC_LOGICAL(TRUTH, n)
+#define WORD(n)                                                                                    \
+	NUMBER(n)                                                                                  \
+	ATOMIC_BITWISE(COMPUTED, n)
+#define INTEGER(type, n, w) ATOMIC_EXTREMES(CHOSEN, n)
+#define COMPLEX(type, n, w) NUMBER(n)
+#define REAL(type, n, w)                                                                           \
+	NUMBER(n)                                                                                  \
 	ATOMIC_EXTREMES(CHOSEN, n)
 
 WORD(u8)
@@ -89,11 +141,16 @@ COPY(u128)
 COPY(u256)
 
 #define ENTRY(n, id, op, e) [id] = op##_##n,
-#define ROW(type, w, ...)   [type] = {[FI_ATOMIC_WRITE] = write_##w, __VA_ARGS__},
+#define COMPLEX_ROW(type, n, w)                                                                    \
+	[type] = {[FI_ATOMIC_WRITE] = write_##w,                                                   \
+		  ATOMIC_ARITHMETIC(ENTRY, n) ATOMIC_LOGICAL(ENTRY, n)},
+#define REAL_ROW(type, n, w)                                                                       \
+	[type] = {[FI_ATOMIC_WRITE] = write_##w,                                                   \
+		  ATOMIC_ARITHMETIC(ENTRY, n) ATOMIC_LOGICAL(ENTRY, n) ATOMIC_EXTREMES(ENTRY, n)},
 #define INTEGER_ROW(type, n, w)                                                                    \
-	ROW(type, w, ATOMIC_ARITHMETIC(ENTRY, w) ATOMIC_BITWISE(ENTRY, w) ATOMIC_EXTREMES(ENTRY, n))
-#define REAL_ROW(type, n, w)    ROW(type, w, ATOMIC_ARITHMETIC(ENTRY, n) ATOMIC_EXTREMES(ENTRY, n))
-#define COMPLEX_ROW(type, n, w) ROW(type, w, ATOMIC_ARITHMETIC(ENTRY, n))
+	[type] = {[FI_ATOMIC_WRITE] = write_##w,                                                   \
+		  ATOMIC_ARITHMETIC(ENTRY, w) ATOMIC_LOGICAL(ENTRY, w) ATOMIC_BITWISE(ENTRY, w)    \
+			  ATOMIC_EXTREMES(ENTRY, n)},
 
 static plain_kernel *const kernels[TYPES][OPS] = {
 	ATOMIC_INTEGERS(INTEGER_ROW) ATOMIC_REALS(REAL_ROW) ATOMIC_COMPLEXES(COMPLEX_ROW)};

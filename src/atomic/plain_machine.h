@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What plain kernels may use beyond what every machine of its kind has. */
+/* What the plain kernels ask of compiler and machine. */
 #ifndef WEFT_ATOMIC_PLAIN_MACHINE_H
 #define WEFT_ATOMIC_PLAIN_MACHINE_H
 
@@ -7,7 +7,7 @@
 
 #if defined(__x86_64__)
 
-/* Of functions to be called only if plain_wide(). */
+/* For functions to be called only if plain_wide(). */
 #define PLAIN_WIDE __attribute__((target("avx2")))
 
 static inline bool plain_wide(void)
@@ -24,6 +24,15 @@ static inline bool plain_wide(void)
 	return false;
 }
 
+#endif
+
+/* Before a loop: as few vectors a turn as will do; no vectors. gcc -O2 means that by itself. */
+#if defined(__clang__)
+#define PLAIN_TIGHT  _Pragma("clang loop unroll(disable) interleave_count(2)")
+#define PLAIN_SCALAR _Pragma("clang loop unroll(disable) vectorize(disable)")
+#else
+#define PLAIN_TIGHT
+#define PLAIN_SCALAR
 #endif
 
 #endif

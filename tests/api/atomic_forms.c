@@ -324,7 +324,7 @@ static void alignment(struct api *a)
 			st.n = st.form == AMO_MSG && st.count > 5 ? 5 : 1;
 			st.odd = odd;
 			st.flags = FI_DELIVERY_COMPLETE;
-			if (st.op == FI_ATOMIC_WRITE)
+			if (st.op == FI_ATOMIC_WRITE && st.family != AMO_COMPARE)
 				st.type = odd & 8 ? FI_FLOAT : FI_DOUBLE_COMPLEX;
 			if (there_is(&m, &st))
 				one(&m, 0, &st);

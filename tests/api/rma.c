@@ -176,7 +176,7 @@ static void nothing(struct api *a)
 		if (form != RMA_DATA && form != RMA_INJECTDATA)
 			RMA_RUN(&r, &(struct rma_op){.form = form,
 						     .to = &to,
-						     .to_count = is_msg(form) ? 0 : 1,
+						     .to_count = 1,
 						     .peer = r.addr[1],
 						     .context = rma_injects(form) ? NULL : &r});
 	api_meet(a);

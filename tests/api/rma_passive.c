@@ -17,7 +17,7 @@ static void do_writes(struct passive *p)
 
 static void writes(struct api *a)
 {
-	passive_run(a, &(struct rma_opts){PASSIVE_KEYS}, do_writes);
+	passive_run(a, &(struct rma_opts){.mr_mode = RMA_PROVIDED}, do_writes);
 }
 
 static void writes_by_offset(struct api *a)
@@ -43,7 +43,7 @@ static void do_reads(struct passive *p)
 
 static void reads(struct api *a)
 {
-	passive_run(a, &(struct rma_opts){PASSIVE_KEYS}, do_reads);
+	passive_run(a, &(struct rma_opts){.mr_mode = RMA_PROVIDED}, do_reads);
 }
 
 /* Injected ones, one by one and then many at once, by their counter alone. */
@@ -77,7 +77,7 @@ static void do_injects(struct passive *p)
 static void injects(struct api *a)
 {
 	passive_needs_all();
-	passive_run(a, &(struct rma_opts){PASSIVE_KEYS}, do_injects);
+	passive_run(a, &(struct rma_opts){.mr_mode = RMA_PROVIDED}, do_injects);
 }
 
 static void run_stream(struct passive *p, unsigned int seed, unsigned int reads)
@@ -102,7 +102,7 @@ static void do_mixed(struct passive *p)
 static void mixed(struct api *a)
 {
 	passive_needs_all();
-	passive_run(a, &(struct rma_opts){PASSIVE_KEYS}, do_mixed);
+	passive_run(a, &(struct rma_opts){.mr_mode = RMA_PROVIDED}, do_mixed);
 }
 
 /* ---- What else may be under way -------------------------------------------------------------- */
@@ -113,7 +113,7 @@ static void behind_message(struct api *a)
 	static unsigned char note[100], offer[200000];
 	struct passive p;
 
-	passive_open(&p, a, &(struct rma_opts){PASSIVE_KEYS});
+	passive_open(&p, a, &(struct rma_opts){.mr_mode = RMA_PROVIDED});
 	if (a->rank == 1) {
 		passive_sleep(&p);
 		OK(fi_recv(p.r.o.ep, note, sizeof(note), NULL, FI_ADDR_UNSPEC, note));
@@ -141,7 +141,7 @@ static void not_twice(struct api *a)
 	struct passive p;
 
 	passive_needs_all();
-	passive_open(&p, a, &(struct rma_opts){PASSIVE_KEYS});
+	passive_open(&p, a, &(struct rma_opts){.mr_mode = RMA_PROVIDED});
 	if (a->rank == 1) {
 		uint64_t end;
 
@@ -166,7 +166,7 @@ static void by_turns(struct api *a)
 	struct passive p;
 
 	passive_needs_all();
-	passive_open(&p, a, &(struct rma_opts){PASSIVE_KEYS});
+	passive_open(&p, a, &(struct rma_opts){.mr_mode = RMA_PROVIDED});
 	for (unsigned int n = 0; n < 5; n++) {
 		if (a->rank == 1) {
 			passive_sleep(&p);
@@ -190,7 +190,7 @@ static void two_initiators(struct api *a)
 	char byte = 1;
 
 	passive_needs_all();
-	passive_open(&p, a, &(struct rma_opts){PASSIVE_KEYS});
+	passive_open(&p, a, &(struct rma_opts){.mr_mode = RMA_PROVIDED});
 	if (a->rank == 2) {
 		passive_sleep(&p);
 	} else {

@@ -86,18 +86,20 @@ static void do_poll(struct passive *p)
 
 static void cntr_wait(struct api *a)
 {
-	passive_run(a, &(struct rma_opts){PASSIVE_KEYS, .wait = FI_WAIT_UNSPEC}, do_cntr_wait);
+	passive_run(a, &(struct rma_opts){.mr_mode = RMA_PROVIDED, .wait = FI_WAIT_UNSPEC},
+		    do_cntr_wait);
 }
 
 static void cq_sread(struct api *a)
 {
-	passive_run(a, &(struct rma_opts){PASSIVE_KEYS, .wait = FI_WAIT_UNSPEC}, do_cq_sread);
+	passive_run(a, &(struct rma_opts){.mr_mode = RMA_PROVIDED, .wait = FI_WAIT_UNSPEC},
+		    do_cq_sread);
 }
 
 static void poll_fd(struct api *a)
 {
 	passive_needs_all();
-	passive_run(a, &(struct rma_opts){PASSIVE_KEYS, .wait = FI_WAIT_FD}, do_poll);
+	passive_run(a, &(struct rma_opts){.mr_mode = RMA_PROVIDED, .wait = FI_WAIT_FD}, do_poll);
 }
 
 /* The initiator's own threads get there, whatever it does. */
@@ -119,7 +121,7 @@ static void auto_initiator(struct api *a)
 {
 	enum fi_progress progress = a->rank ? FI_PROGRESS_MANUAL : FI_PROGRESS_AUTO;
 
-	passive_run(a, &(struct rma_opts){PASSIVE_KEYS, .progress = progress}, do_auto);
+	passive_run(a, &(struct rma_opts){.mr_mode = RMA_PROVIDED, .progress = progress}, do_auto);
 }
 
 int main(int argc, char **argv)

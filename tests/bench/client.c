@@ -7,102 +7,32 @@
  *
  * -i: fi_tinject where the provider takes the size, else fi_tsend.
  * -s: FI_THREAD_SAFE instead of FI_THREAD_DOMAIN.
- * A line "SIZE VALUE" for each size. It asks for release 1.17 of the API and is linked against that
- * release where there is one, so the same file runs on any libfabric.so.1 in LD_LIBRARY_PATH. */
+ * A line "SIZE VALUE" for each size. The same file runs on any libfabric.so.1 in LD_LIBRARY_PATH. */
 #define _GNU_SOURCE
-#include <stdbool.h>
-#include <string.h>
-#include <rdma/fabric.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_eq.h>
-#include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
-#include "pair.h"
+#include "fabric.h"
 
-#define WINDOW    64
-#define NAME_ROOM 256
-#define TAG       0x1234567890ULL
-#define ACK_TAG   0x9876543210ULL
+#define WINDOW  64
+#define TAG     0x1234567890ULL
+#define ACK_TAG 0x9876543210ULL
 
 static bool inject, safe, rate;
 static char *provider;
 static char **sizes; /* ends with NULL */
 
-static struct fi_info *info;
-static struct fid_fabric *fabric;
-static struct fid_domain *domain;
-static struct fid_cq *cq;
-static struct fid_av *av;
-static struct fid_ep *ep;
-static fi_addr_t peer;
 static char *tx_buf, *rx_buf;
 static struct fi_context2 tx_context[WINDOW], rx_context[WINDOW];
 static size_t room = 8;         /* bytes of each buffer: the largest size */
 static uint64_t sent, received; /* completions read, */
 static uint64_t posted, taken;  /* sends posted, receives waited for */
 
-static void must(ssize_t ret, const char *call)
-{
-	if (ret >= 0)
-		return;
-	fprintf(stderr, "bench: side %d: %s: %s\n", side, call, fi_strerror((int)-ret));
-	exit(EXIT_FAILURE);
-}
-
-static void find_fabric(void)
-{
-	struct fi_info *hints = fi_allocinfo();
-
-	hints->ep_attr->type = FI_EP_RDM;
-	hints->caps = FI_MSG | FI_TAGGED;
-	hints->mode = FI_CONTEXT | FI_CONTEXT2;
-	hints->domain_attr->threading = safe ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
-	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
-	hints->fabric_attr->prov_name = strdup(provider);
-	must(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info), "fi_getinfo");
-	fi_freeinfo(hints);
-}
-
-static void open_endpoint(void)
-{
-	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_NONE};
-	struct fi_av_attr av_attr = {.type = FI_AV_UNSPEC, .count = 1};
-
-	must(fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");
-	must(fi_domain(fabric, info, &domain, NULL), "fi_domain");
-	must(fi_cq_open(domain, &cq_attr, &cq, NULL), "fi_cq_open");
-	must(fi_av_open(domain, &av_attr, &av, NULL), "fi_av_open");
-	must(fi_endpoint(domain, info, &ep, NULL), "fi_endpoint");
-	must(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
-	must(fi_ep_bind(ep, &av->fid, 0), "fi_ep_bind");
-	must(fi_enable(ep), "fi_enable");
-}
-
-static void meet(void)
-{
-	char mine[NAME_ROOM] = "", theirs[NAME_ROOM];
-	size_t len = sizeof mine;
-
-	must(fi_getname(&ep->fid, mine, &len), "fi_getname");
-	pair_swap(mine, theirs, sizeof mine);
-	if (fi_av_insert(av, theirs, 1, &peer, 0, NULL) != 1)
-		pair_fail("fi_av_insert refused the address");
-}
-
 static void progress(void)
 {
 	struct fi_cq_tagged_entry entry[8];
-	struct fi_cq_err_entry error = {0};
-	ssize_t ret = fi_cq_read(cq, entry, 8);
+	ssize_t count = fabric_read(entry, 8);
 
-	for (ssize_t i = 0; i < ret; i++)
+	for (ssize_t i = 0; i < count; i++)
 		(entry[i].flags & FI_RECV) ? received++ : sent++;
-	if (ret == -FI_EAVAIL && fi_cq_readerr(cq, &error, 0) == 1)
-		ret = -error.err;
-	if (ret < 0 && ret != -FI_EAGAIN)
-		must(ret, "fi_cq_read");
 }
 
 static void wait_sent(void)
@@ -242,7 +172,7 @@ static void measure(size_t size)
 	for (int i = 0; i < REPEATS; i++)
 		values[i] = once(size);
 	if (side == 0)
-		printf("%zu %.4f\n", size, pair_median(values));
+		printf("%zu %.4f\n", size, clock_median(values));
 }
 
 static void open_buffers(void)
@@ -257,9 +187,9 @@ static void open_buffers(void)
 static void run(void)
 {
 	open_buffers();
-	find_fabric();
-	open_endpoint();
-	meet();
+	must(fabric_find(fabric_hints(provider, FI_MSG | FI_TAGGED, safe)), "fi_getinfo");
+	fabric_open();
+	fabric_meet();
 	if (!rate)
 		post(TAG, 0);
 	else if (side == 1)
@@ -267,12 +197,7 @@ static void run(void)
 	for (char **size = sizes; *size; size++)
 		measure(strtoul(*size, NULL, 0));
 	pair_sync();
-	fi_close(&ep->fid);
-	fi_close(&av->fid);
-	fi_close(&cq->fid);
-	fi_close(&domain->fid);
-	fi_close(&fabric->fid);
-	fi_freeinfo(info);
+	fabric_close();
 }
 
 int main(int argc, char **argv)

@@ -6,8 +6,11 @@
  *     limit cma SIZE..   a cache line handed over, then the bytes fetched by one process_vm_readv
  *     limit tcp SIZE..   the bytes through a TCP socket of the loopback device, both sides spinning
  *     limit ring         lines a second through a ring of them, millions
+ *     limit vmread SIZE..   one process_vm_readv of the bytes while the other side spins
+ *     limit vmwrite SIZE..  one process_vm_writev
  *
- * A line "SIZE VALUE" for each size; all times are half a round trip. */
+ * A line "SIZE VALUE" for each size. Times are in microseconds and half a round trip, but those of
+ * vmread and vmwrite, which are a call. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -92,13 +95,26 @@ static void copy_get(size_t size)
 	memcpy(rx, slot(!side, size), size);
 }
 
-static void cma_get(size_t size)
+static void vm_read(size_t size)
 {
 	struct iovec local = {rx, size}, remote = {peer.buffer, size};
 
-	await_turn();
 	if (process_vm_readv(peer.pid, &local, 1, &remote, 1, 0) != (ssize_t)size)
 		pair_fail("process_vm_readv is not allowed here");
+}
+
+static void vm_write(size_t size)
+{
+	struct iovec local = {tx, size}, remote = {peer.buffer, size};
+
+	if (process_vm_writev(peer.pid, &local, 1, &remote, 1, 0) != (ssize_t)size)
+		pair_fail("process_vm_writev is not allowed here");
+}
+
+static void cma_get(size_t size)
+{
+	await_turn();
+	vm_read(size);
 }
 
 /* Both buffers of the kernel may be full at once, but never for two that take turns. */
@@ -124,18 +140,14 @@ static void tcp_get(size_t size)
 	}
 }
 
-static const struct way {
+struct way {
 	const char *name;
+	double (*once)(size_t size); /* what is reported */
 	void (*put)(size_t size);
 	void (*get)(size_t size);
-} ways[] =
-	{
-		{"line", line_put, line_get},
-		{"copy", copy_put, copy_get},
-		{"cma", line_put, cma_get},
-		{"tcp", tcp_put, tcp_get},
-},
-  *way;
+};
+
+static const struct way *way;
 
 static double latency(size_t size)
 {
@@ -151,6 +163,20 @@ static double latency(size_t size)
 			way->put(size);
 	}
 	return (microseconds() - start) / turns / 2;
+}
+
+/* Side 1 only spins, until it is told that the last call is done. */
+static double call(size_t size)
+{
+	int turns = pair_turns(size);
+	double start = microseconds(), end;
+
+	turn++;
+	for (int i = 0; i < turns && side == 0; i++)
+		way->put(size);
+	end = microseconds();
+	side == 0 ? hand_over() : await_turn();
+	return (end - start) / turns;
 }
 
 /* A slot is filled when its count is the number of its turn; taken tells how far the reader is. */
@@ -181,18 +207,25 @@ static double ring_rate(size_t size)
 	return lines / (microseconds() - start);
 }
 
+static const struct way ways[] = {
+	{"line", latency, line_put, line_get}, {"copy", latency, copy_put, copy_get},
+	{"cma", latency, line_put, cma_get},   {"tcp", latency, tcp_put, tcp_get},
+	{"ring", ring_rate, NULL, NULL},       {"vmread", call, vm_read, NULL},
+	{"vmwrite", call, vm_write, NULL},
+};
+
 static void measure(size_t size)
 {
 	double values[REPEATS];
 
 	for (int i = -1; i < REPEATS; i++) {
-		double value = way ? latency(size) : ring_rate(size);
+		double value = way->once(size);
 
 		values[i < 0 ? 0 : i] = value;
 		pair_sync();
 	}
 	if (side == 0)
-		printf("%zu %.4f\n", size, pair_median(values));
+		printf("%zu %.4f\n", size, clock_median(values));
 }
 
 /* Side 0 listens on a port the kernel picks and tells it over the wire. */
@@ -230,7 +263,7 @@ static void run(void)
 	mine.buffer = tx;
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
 	pair_swap(&mine, &peer, sizeof mine);
-	if (way && way->put == tcp_put)
+	if (way->put == tcp_put)
 		tcp_open();
 	if (!*args)
 		measure(8);
@@ -248,7 +281,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
 		if (!strcmp(argv[1], ways[i].name))
 			way = &ways[i];
-	if (!way && strcmp(argv[1], "ring"))
+	if (!way)
 		return EXIT_FAILURE;
 	args = argv + 2;
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,

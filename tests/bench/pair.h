@@ -11,22 +11,13 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+#include "clock.h"
 
-#define LIMIT   60 /* seconds a process may live */
-#define REPEATS 11 /* the median of so many repeats is reported */
+#define LIMIT 60 /* seconds a process may live */
 
 static int side; /* 0 or 1 */
 static int wire; /* to the other side, for meeting only: nothing measured goes over it */
-
-static double microseconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
 
 static void pair_fail(const char *what)
 {
@@ -55,19 +46,6 @@ static inline int pair_turns(size_t size)
 	return size <= 4096 ? 20000 : size <= 65536 ? 4000 : size <= 1048576 ? 300 : 60;
 }
 
-static int pair_order(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static double pair_median(double values[REPEATS])
-{
-	qsort(values, REPEATS, sizeof values[0], pair_order);
-	return values[REPEATS / 2];
-}
-
 static pid_t pair_start(int which, const int wires[2], void (*run)(void))
 {
 	cpu_set_t cpus;
@@ -91,7 +69,7 @@ static pid_t pair_start(int which, const int wires[2], void (*run)(void))
 	exit(EXIT_SUCCESS);
 }
 
-/* Runs RUN in two processes; the first that fails ends the other. */
+/* Runs RUN in two processes; the first that fails ends the other. Its status, or 0. */
 static int pair_run(void (*run)(void))
 {
 	int wires[2], status, failed = 0;
@@ -108,10 +86,13 @@ static int pair_run(void (*run)(void))
 		pid_t other = pids[pid == pids[0]];
 
 		pids[pid != pids[0]] = 0;
-		if (status && !failed++ && other > 0)
+		if (!status || failed)
+			continue;
+		failed = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
+		if (other > 0)
 			kill(other, SIGKILL);
 	}
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return failed;
 }
 
 #endif /* BENCH_PAIR_H */

@@ -7,11 +7,12 @@
  * no-max leaves MPI_MAX out, which Open MPI 4.1 asks of transports that do not know it and then ends. */
 #include "mpi_window.h"
 
-/* Open MPI 4.1 crashes in an MPI_Compare_and_swap of a rank with itself over most transports. */
+/* Open MPI 4.1 crashes, over any transport, in an MPI_Compare_and_swap of a rank with itself or with one
+ * whose part of the window it has mapped, as MPI_Win_allocate does on one host. */
 #if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
-#define SWAPS_WITH_ITSELF 0
+#define SWAPS_LOCALLY 0
 #else
-#define SWAPS_WITH_ITSELF 1
+#define SWAPS_LOCALLY 1
 #endif
 
 static bool with_max = true;
@@ -155,7 +156,7 @@ static void test_swap_lock(void)
 
 	fill_own(0);
 	MPI_Win_lock_all(0, win);
-	for (int i = 0; i < (rank || SWAPS_WITH_ITSELF ? EACH : 0); i++) {
+	for (int i = 0; i < (rank || SWAPS_LOCALLY ? EACH : 0); i++) {
 		do {
 			MPI_Compare_and_swap(&mine, &none, &got, MPI_LONG, 0, 0, win);
 			MPI_Win_flush(0, win);
@@ -173,7 +174,7 @@ static void test_swap_lock(void)
 	MPI_Barrier(MPI_COMM_WORLD);
 	read_own(own, 0, ROOM);
 	same("count under a swapped lock", own[COUNT_AT / 8],
-	     rank ? 0 : EACH * (ranks - !SWAPS_WITH_ITSELF));
+	     rank ? 0 : EACH * (ranks - !SWAPS_LOCALLY));
 	free(own);
 }
 
@@ -208,7 +209,8 @@ int main(int argc, char **argv)
 	test_accumulate();
 	test_get_accumulate();
 	test_tickets();
-	test_swap_lock();
+	if (!allocate || SWAPS_LOCALLY)
+		test_swap_lock();
 	test_exclusive();
 	close_window(allocate);
 	say_passed();

@@ -1,29 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Uses what MPI libraries use of the fabric, with any number of ranks; every byte is checked. Each
  * rank ends with a line: its number, how much it checked, which libfabric.so.1 it had loaded. */
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "mpi_say.h"
 
 #define MAX_SIZE (4 << 20)
 #define STORM    200 /* messages to each other rank at once */
-
-static int rank, ranks;
-static long checked;
-
-static void fail(const char *what, long a, long b)
-{
-	fprintf(stderr, "mpi_check: rank %d: %s: %ld, expected %ld\n", rank, what, a, b);
-	MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-static void same(const char *what, long a, long b)
-{
-	checked++;
-	if (a != b)
-		fail(what, a, b);
-}
 
 static unsigned char pattern(int from, int tag, int at)
 {
@@ -61,7 +42,7 @@ static void same_status(const char *what, MPI_Status *status, int from, int tag,
 static void test_sizes(void)
 {
 	static unsigned char in[MAX_SIZE];
-	int to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks;
+	int to = after(), from = before();
 
 	for (int base = 0; base <= MAX_SIZE; base = base ? base * 2 : 1)
 		for (int size = base > 1 ? base - 1 : base; size <= base + 1 && size <= MAX_SIZE;
@@ -81,7 +62,7 @@ static void test_sizes(void)
 static void test_tags(void)
 {
 	enum { TAGS = 50, SIZE = 3000 };
-	int to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks;
+	int to = after(), from = before();
 	unsigned char *out[TAGS], in[SIZE];
 	MPI_Request request[TAGS];
 	MPI_Status status;
@@ -129,7 +110,7 @@ static void test_wildcards(void)
 /* Takes the next message by one of four ways of looking before receiving. */
 static void take_probed(int way, unsigned char *in, int size, int tag)
 {
-	int from = (rank + ranks - 1) % ranks, found = 0;
+	int from = before(), found = 0;
 	MPI_Message message;
 	MPI_Status status;
 
@@ -162,7 +143,7 @@ static void test_probes(void)
 
 		MPI_Iprobe(MPI_ANY_SOURCE, 999, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
 		same("probe for what nobody sent", found, 0);
-		MPI_Isend(out, size, MPI_BYTE, (rank + 1) % ranks, i, MPI_COMM_WORLD, &request);
+		MPI_Isend(out, size, MPI_BYTE, after(), i, MPI_COMM_WORLD, &request);
 		take_probed(i % 4, in, size, i);
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 		free(out);
@@ -212,7 +193,7 @@ static void test_persistent(void)
 {
 	enum { SIZE = 20000 };
 	static unsigned char out[SIZE], in[SIZE];
-	int to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks;
+	int to = after(), from = before();
 	MPI_Request request[2];
 
 	MPI_Send_init(out, SIZE, MPI_BYTE, to, 5, MPI_COMM_WORLD, &request[0]);
@@ -233,7 +214,7 @@ static void test_kinds(void)
 {
 	enum { ROWS = 300, GAP = 3 };
 	int grid[ROWS * GAP], column[ROWS], found;
-	int to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks;
+	int to = after(), from = before();
 	MPI_Datatype vector;
 	MPI_Request request;
 	MPI_Status status;
@@ -304,20 +285,6 @@ static void test_collectives(MPI_Comm comm, int count)
 	free(out);
 }
 
-/* The path of the libfabric.so.1 mapped into this process, or "none". */
-static void find_library(char path[4096])
-{
-	char line[4096];
-	FILE *maps = fopen("/proc/self/maps", "r");
-
-	strcpy(path, "none");
-	while (maps && fgets(line, sizeof line, maps))
-		if (strstr(line, "/libfabric.so"))
-			sscanf(strchr(line, '/'), "%4095[^\n]", path);
-	if (maps)
-		fclose(maps);
-}
-
 static void test_posted(void)
 {
 	test_storm(0);
@@ -336,12 +303,9 @@ static void (*const tests[])(void) = {
 
 int main(int argc, char **argv)
 {
-	char library[4096];
 	MPI_Comm other;
 
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	start(&argc, &argv);
 	/* A barrier each: wildcards must not catch what belongs to the next test. */
 	for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
 		tests[i]();
@@ -351,9 +315,7 @@ int main(int argc, char **argv)
 	for (int count = 1; count <= 50000; count *= 7)
 		test_collectives(other, count);
 	MPI_Comm_free(&other);
-	find_library(library);
-	printf("rank %d of %d: %ld checks passed with %s\n", rank, ranks, checked, library);
-	fflush(stdout);
+	say_passed();
 	MPI_Finalize();
 	return 0;
 }

@@ -76,8 +76,10 @@ static bool ended(struct shm_link *s)
 
 	if (now == s->looked)
 		return false;
+	if (poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR))
+		return true;
 	s->looked = now;
-	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
+	return false;
 }
 
 /* Not allowed: a filter of system calls, or one of the kernel's rules on who may trace whom. */

@@ -154,6 +154,8 @@ static inline void amo_register(struct amo_side *m, struct api *a, uint64_t acce
 	uint64_t mine[2], all[API_RANKS][2];
 	int mode = m->s.info->domain_attr->mr_mode;
 
+	if (mode == FI_MR_BASIC)
+		mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY; /* as it was called once */
 	OK(fi_mr_reg(m->s.domain, amo_memory(a, a->rank), AMO_REGION, access, 0,
 		     77 + (uint64_t)a->rank, 0, &m->mr, NULL));
 	mine[0] = fi_mr_key(m->mr);

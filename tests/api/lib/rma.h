@@ -30,6 +30,7 @@ struct rma {
 	struct fid_cq *in;               /* what comes from others */
 	struct fid_cntr *reads, *writes; /* of what is initiated here */
 	struct fid_cntr *messages;       /* where there are no queues */
+	struct fid_cntr *by_others[2];   /* what others write and read here, where it is counted */
 	uint64_t done[2], failed[2];     /* [0] writes, [1] reads: what the counters have to say */
 	fi_addr_t addr[API_RANKS];
 	uint64_t next_key;
@@ -130,6 +131,9 @@ static inline void rma_leave(struct rma *r)
 	CLOSE(r->writes);
 	if (r->messages)
 		CLOSE(r->messages);
+	for (int i = 0; i < 2; i++)
+		if (r->by_others[i])
+			CLOSE(r->by_others[i]);
 	if (r->in)
 		CLOSE(r->in);
 	obj_close(&r->o);
@@ -254,7 +258,7 @@ static inline ssize_t rma_post(struct fid_ep *ep, const struct rma_op *op)
 {
 	void *buf = op->count ? op->iov->iov_base : NULL;
 	size_t len = op->count ? op->iov->iov_len : 0;
-	uint64_t at = op->to->addr, key = op->to->key;
+	uint64_t at = op->to ? op->to->addr : 0, key = op->to ? op->to->key : 0;
 
 	switch (op->form) {
 	case RMA_WRITE:

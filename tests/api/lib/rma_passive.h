@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A target that does nothing at all: it tells its key, sleeps until a signal wakes it, and looks at
- * its passive_memory without a call of the library. What others wrote must be there, and what they read
+ * its memory without a call of the library. What others wrote must be there, and what they read
  * must have been right, all while it slept. Needs rma_buf.h.
  */
 #ifndef API_RMA_PASSIVE_H
@@ -26,17 +26,17 @@ static inline void passive_signal(int sig)
 	passive_woken = sig;
 }
 
-/* May this process look into the sleeper's passive_memory? */
+/* May this process look into the sleeper's memory? */
 static inline void passive_probe(const struct passive *p, uintptr_t at)
 {
 	unsigned char byte;
 	struct iovec here = {&byte, 1}, there = {(void *)at, 1};
 
 	if (process_vm_readv(p->sleeper, &here, 1, &there, 1, 0) != 1)
-		api_skip("the kernel lets no process reach into another one's passive_memory");
+		api_skip("the kernel lets no process reach into another one's memory");
 }
 
-/* Everybody knows everybody, the sleeper's passive_memory holds message 1, and so does the model. */
+/* Everybody knows everybody, the sleeper's memory holds message 1, and so does the model. */
 static inline void passive_open(struct passive *p, struct api *a, const struct rma_opts *o)
 {
 	int last = a->ranks - 1;
@@ -116,8 +116,6 @@ static inline void passive_run(struct api *a, const struct rma_opts *o,
 	}
 	passive_close(&p);
 }
-
-#define PASSIVE_KEYS .mr_mode = RMA_PROVIDED
 
 static inline void passive_put(struct passive *p, enum rma_form form, size_t len, size_t at,
 			       unsigned int seed)

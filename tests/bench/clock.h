@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Time, and the figure that stands for many. */
+#ifndef BENCH_CLOCK_H
+#define BENCH_CLOCK_H
+
+#include <stdlib.h>
+#include <time.h>
+
+#define REPEATS 11 /* the median of so many repeats is reported */
+
+static double microseconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+static int clock_order(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double clock_median(double values[REPEATS])
+{
+	qsort(values, REPEATS, sizeof values[0], clock_order);
+	return values[REPEATS / 2];
+}
+
+#endif /* BENCH_CLOCK_H */

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* An endpoint of any libfabric.so.1, and the one of the other process. The programs that include
+ * this ask for release 1.17 of the API and are linked against that release where there is one. */
+#ifndef BENCH_FABRIC_H
+#define BENCH_FABRIC_H
+
+#include <stdbool.h>
+#include <string.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include "pair.h"
+
+#define NAME_ROOM 256
+
+static struct fi_info *info;
+static struct fid_fabric *fabric;
+static struct fid_domain *domain;
+static struct fid_cq *cq;
+static struct fid_av *av;
+static struct fid_ep *ep;
+static fi_addr_t peer;
+
+static void must(ssize_t ret, const char *call)
+{
+	if (ret >= 0)
+		return;
+	fprintf(stderr, "bench: side %d: %s: %s\n", side, call, fi_strerror((int)-ret));
+	exit(EXIT_FAILURE);
+}
+
+/* SAFE: FI_THREAD_SAFE instead of FI_THREAD_DOMAIN. The caller may add to them. */
+static struct fi_info *fabric_hints(const char *provider, uint64_t caps, bool safe)
+{
+	struct fi_info *hints = fi_allocinfo();
+
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = caps;
+	hints->mode = FI_CONTEXT | FI_CONTEXT2;
+	hints->domain_attr->threading = safe ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
+	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	hints->fabric_attr->prov_name = strdup(provider);
+	return hints;
+}
+
+/* What fi_getinfo says; the hints are freed. */
+static int fabric_find(struct fi_info *hints)
+{
+	int ret = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info);
+
+	fi_freeinfo(hints);
+	return ret;
+}
+
+static void fabric_open(void)
+{
+	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_NONE};
+	struct fi_av_attr av_attr = {.type = FI_AV_UNSPEC, .count = 1};
+
+	must(fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");
+	must(fi_domain(fabric, info, &domain, NULL), "fi_domain");
+	must(fi_cq_open(domain, &cq_attr, &cq, NULL), "fi_cq_open");
+	must(fi_av_open(domain, &av_attr, &av, NULL), "fi_av_open");
+	must(fi_endpoint(domain, info, &ep, NULL), "fi_endpoint");
+	must(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
+	must(fi_ep_bind(ep, &av->fid, 0), "fi_ep_bind");
+	must(fi_enable(ep), "fi_enable");
+}
+
+static void fabric_meet(void)
+{
+	char mine[NAME_ROOM] = "", theirs[NAME_ROOM];
+	size_t len = sizeof mine;
+
+	must(fi_getname(&ep->fid, mine, &len), "fi_getname");
+	pair_swap(mine, theirs, sizeof mine);
+	if (fi_av_insert(av, theirs, 1, &peer, 0, NULL) != 1)
+		pair_fail("fi_av_insert refused the address");
+}
+
+/* Up to ROOM completions, their number; a failed operation ends the program. */
+static inline ssize_t fabric_read(struct fi_cq_tagged_entry *entry, size_t room)
+{
+	struct fi_cq_err_entry error = {0};
+	ssize_t ret = fi_cq_read(cq, entry, room);
+
+	if (ret == -FI_EAVAIL && fi_cq_readerr(cq, &error, 0) == 1)
+		ret = -error.err;
+	if (ret < 0 && ret != -FI_EAGAIN)
+		must(ret, "fi_cq_read");
+	return ret;
+}
+
+static void fabric_close(void)
+{
+	fi_close(&ep->fid);
+	fi_close(&av->fid);
+	fi_close(&cq->fid);
+	fi_close(&domain->fid);
+	fi_close(&fabric->fid);
+	fi_freeinfo(info);
+}
+
+#endif /* BENCH_FABRIC_H */

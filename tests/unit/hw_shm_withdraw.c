@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packets with data and puts: how they arrive, and how a put is taken back before it does. */
+#include "shm_pair.h"
+
+#define HELD 64
+
+static struct {
+	uint32_t src;
+	uint64_t head, tag, data;
+	size_t len;
+	unsigned char payload[SHM_PACKET_MAX];
+} got[HELD]; /* what arrived, in turn */
+static unsigned int count;
+
+static void keep(uint32_t src, const struct packet *p)
+{
+	ck_assert_uint_lt(count, HELD);
+	got[count].src = src;
+	got[count].head = p->head;
+	got[count].tag = p->tag;
+	got[count].data = p->data;
+	got[count].len = p->len;
+	memcpy(got[count].payload, p->payload, p->len);
+	count++;
+}
+
+static void start(void)
+{
+	setup();
+	arrived = keep;
+	count = 0;
+}
+
+static void turn(void)
+{
+	while (shm_transport.turn(own))
+		;
+}
+
+static uint64_t head_of(unsigned int op, unsigned int flags, uint32_t id)
+{
+	return WIRE_HEAD(op, flags, 3, id);
+}
+
+static const unsigned char *text(size_t len, unsigned int seed)
+{
+	static unsigned char bytes[SHM_PACKET_MAX];
+
+	for (size_t i = 0; i < len; i++)
+		bytes[i] = (unsigned char)(i * 11 + (i >> 8) + seed);
+	return bytes;
+}
+
+static int sendv(struct shm_link *s, uint64_t head, size_t len, unsigned int seed)
+{
+	const unsigned char *from = text(len, seed);
+	struct iovec iov[2] = {{(void *)(uintptr_t)from, len / 3},
+			       {(void *)(uintptr_t)(from + len / 3), len - len / 3}};
+	struct packet p = {.head = head, .tag = seed, .data = seed * UINT64_C(3), .len = len};
+
+	return shm_sendv(&s->link, &p, iov, 2);
+}
+
+static void put(struct shm_link *s, uint32_t id, size_t len)
+{
+	ck_assert_int_eq(sendv(s, head_of(WIRE_PUT, WIRE_DATA, id), len, id), 0);
+}
+
+static void taken_back(struct shm_link *s, uint64_t place, uint32_t id, size_t len)
+{
+	size_t back = 0;
+	const void *payload = shm_withdraw(&s->link, place, &back);
+
+	ck_assert_ptr_nonnull(payload);
+	ck_assert_uint_eq(back, len);
+	ck_assert_mem_eq(payload, text(len, id), len);
+}
+
+static void not_taken_back(struct shm_link *s, uint64_t place)
+{
+	size_t len = 99;
+
+	ck_assert_ptr_null(shm_withdraw(&s->link, place, &len));
+	ck_assert_uint_eq(len, 99);
+}
+
+/* Every length that fits a slot, and beyond: with and without data, by each way of sending. */
+START_TEST(lengths)
+{
+	struct shm_link *s = join(0);
+
+	for (size_t len = 0; len < 100; len++) {
+		for (unsigned int flags = 0; flags <= WIRE_DATA; flags += WIRE_DATA) {
+			uint64_t head = head_of(WIRE_MSG, flags, (uint32_t)len),
+				 last = s->link.last;
+			uint32_t seed = (uint32_t)len + 5;
+
+			count = 0;
+			ck_assert_int_eq(shm_send(&s->link, text(len, seed), len,
+						  seed * UINT64_C(3), head, seed),
+					 0);
+			if (flags & WIRE_DATA)
+				ck_assert_uint_gt(s->link.last, last);
+			last = s->link.last;
+			ck_assert_int_eq(sendv(s, head, len, seed), 0);
+			ck_assert_uint_gt(s->link.last, last);
+			turn();
+			ck_assert_uint_eq(count, 2);
+			for (int i = 0; i < 2; i++) {
+				ck_assert_uint_eq(got[i].src, FIRST);
+				ck_assert_uint_eq(got[i].head, head);
+				ck_assert_uint_eq(got[i].tag, seed);
+				ck_assert_uint_eq(got[i].data, flags ? seed * UINT64_C(3) : 0);
+				ck_assert_uint_eq(got[i].len, len);
+				ck_assert_mem_eq(got[i].payload, text(len, seed), len);
+			}
+		}
+	}
+	leave(s);
+}
+END_TEST
+
+START_TEST(largest)
+{
+	struct shm_link *s = join(0);
+
+	ck_assert_uint_eq(s->link.packet_max, SHM_PACKET_MAX);
+	ck_assert_uint_ge(s->link.packet_max, WIRE_PACKET_MIN);
+	ck_assert_int_eq(sendv(s, head_of(WIRE_PUT, WIRE_DATA, 1), s->link.packet_max, 1), 0);
+	ck_assert_int_eq(shm_send(&s->link, text(s->link.eager_max + 1, 2), s->link.eager_max + 1,
+				  0, head_of(WIRE_MSG, 0, 2), 0),
+			 -FI_EMSGSIZE);
+	turn();
+	ck_assert_uint_eq(count, 1);
+	ck_assert_uint_eq(got[0].len, SHM_PACKET_MAX);
+	ck_assert_mem_eq(got[0].payload, text(SHM_PACKET_MAX, 1), SHM_PACKET_MAX);
+	leave(s);
+}
+END_TEST
+
+/* Of five of each length the second and the fourth come back; the others arrive. */
+START_TEST(some_of_them)
+{
+	static const size_t lens[] = {0, 1, 8, 24, 25, 100, 4096, SHM_PACKET_MAX};
+	struct shm_link *s = join(0);
+
+	for (int round = 0; round < 400; round++) { /* several laps of the ring */
+		size_t len = lens[round % 8];
+		uint64_t places[5];
+
+		count = 0;
+		for (uint32_t i = 0; i < 5; i++) {
+			put(s, i, len);
+			places[i] = s->link.last;
+		}
+		taken_back(s, places[3], 3, len);
+		taken_back(s, places[1], 1, len);
+		not_taken_back(s, places[1]);
+		turn();
+		ck_assert_uint_eq(count, 3);
+		for (uint32_t i = 0; i < 3; i++) {
+			ck_assert_uint_eq(wire_id(got[i].head), 2 * i);
+			ck_assert_mem_eq(got[i].payload, text(len, 2 * i), len);
+		}
+		for (int i = 0; i < 5; i++)
+			not_taken_back(s, places[i]);
+	}
+	leave(s);
+}
+END_TEST
+
+/* Long form: no data in the header. Sent by the shortest road, too. */
+START_TEST(without_data)
+{
+	struct shm_link *s = join(0);
+	size_t len;
+
+	ck_assert_int_eq(sendv(s, head_of(WIRE_PUT, WIRE_LONG, 1), 500, 1), 0);
+	taken_back(s, s->link.last, 1, 500);
+	ck_assert_int_eq(shm_send(&s->link, text(8, 2), 8, 7, head_of(WIRE_PUT, WIRE_DATA, 2), 9),
+			 0);
+	taken_back(s, s->link.last, 2, 8);
+	turn();
+	ck_assert_uint_eq(count, 0);
+	ck_assert_ptr_null(shm_withdraw(&s->link, 0, &len));
+	ck_assert_ptr_null(shm_withdraw(&s->link, s->next, &len));
+	ck_assert_ptr_null(shm_withdraw(&s->link, UINT64_MAX, &len));
+	leave(s);
+}
+END_TEST
+
+/* Only withdrawn packets at the head: they make room, and do not keep the owner awake for ever. */
+START_TEST(full_of_them)
+{
+	struct shm_link *s = join(0);
+	uint64_t places[HELD * 8];
+	unsigned int n = 0;
+
+	while (sendv(s, head_of(WIRE_PUT, WIRE_DATA, n), 2000, n) == 0)
+		places[n++] = s->link.last;
+	ck_assert_uint_gt(n, 20);
+	for (unsigned int i = 0; i < n; i++)
+		taken_back(s, places[i], i, 2000);
+	ck_assert(!shm_transport.arm(own));
+	turn();
+	ck_assert_uint_eq(count, 0);
+	ck_assert(shm_transport.arm(own));
+	put(s, 7, 2000);
+	turn();
+	ck_assert_uint_eq(count, 1);
+	ck_assert_uint_eq(wire_id(got[0].head), 7);
+	leave(s);
+}
+END_TEST
+
+/* While it is being delivered it is not to be had any more. */
+static struct shm_link *holder;
+static uint64_t holds;
+
+static void try_to_take_back(uint32_t src, const struct packet *p)
+{
+	size_t len;
+
+	keep(src, p);
+	ck_assert_ptr_null(shm_withdraw(&holder->link, holds, &len));
+}
+
+START_TEST(too_late)
+{
+	holder = join(0);
+	arrived = try_to_take_back;
+	put(holder, 1, 100);
+	holds = holder->link.last;
+	turn();
+	ck_assert_uint_eq(count, 1);
+	leave(holder);
+}
+END_TEST
+
+static int die(int number)
+{
+	struct shm_link *s = join(number);
+	uint64_t word, place;
+	size_t len;
+
+	EXPECT(sendv(s, head_of(WIRE_PUT, WIRE_DATA, 1), 300, 1) == 0);
+	place = s->link.last;
+	EXPECT(sendv(s, head_of(WIRE_PUT, WIRE_DATA, 2), 300, 2) == 0);
+	EXPECT(shm_withdraw(&s->link, place, &len));
+	EXPECT(ring_claim(&s->ring, &s->next, s->src, 5, &word) == 0); /* never published */
+	return 0;
+}
+
+/* A sender that withdrew and died: all it left is skipped or delivered, whatever stands before it. */
+START_TEST(sender_died)
+{
+	struct shm_link *live = join(1);
+	uint64_t word;
+	struct ring_slot *slot;
+	uint64_t at = live->next;
+
+	for (int behind = 0; behind < 2; behind++) {
+		count = 0;
+		at = live->next;
+		if (behind) {
+			ck_assert_int_eq(ring_claim(&live->ring, &at, live->src, 1, &word), 0);
+			live->next = at + 1;
+		}
+		ck_assert_int_eq(status_of(child(die, behind ? 2 : 0)), 0);
+		shm_transport.bury(own, FIRST + (behind ? 2 : 0));
+		if (behind) {
+			ck_assert_uint_eq(count, 0);
+			slot = ring_slot_at(&live->ring, at);
+			*slot = (struct ring_slot){.src = FIRST + 1,
+						   .head = head_of(WIRE_MSG, 0, 9)};
+			__atomic_store_n(&slot->token, live->ring.secret + at, __ATOMIC_RELEASE);
+			turn();
+			ck_assert_uint_eq(wire_id(got[0].head), 9);
+			ck_assert_uint_eq(got[1].src, 0); /* a request of the dead: nobody's */
+		}
+		ck_assert_uint_eq(count, 1 + (unsigned int)behind);
+		ck_assert_uint_eq(wire_id(got[behind].head), 2);
+		put(live, 5, 100);
+		turn();
+		ck_assert_uint_eq(count, 2 + (unsigned int)behind);
+		ck_assert(shm_transport.arm(own));
+	}
+	leave(live);
+}
+END_TEST
+
+#define STORM   60000
+#define SENDERS 2
+
+static unsigned char applied[SENDERS][STORM]; /* by the owner */
+static uint32_t expected[SENDERS];            /* at least this comes next */
+
+static void apply(uint32_t src, const struct packet *p)
+{
+	uint32_t from = src - FIRST, id = wire_id(p->head);
+
+	ck_assert_uint_lt(from, SENDERS);
+	ck_assert_uint_lt(id, STORM);
+	ck_assert_uint_ge(id, expected[from]);
+	expected[from] = id + 1;
+	ck_assert_mem_eq(p->payload, text(p->len, id), p->len);
+	applied[from][id]++;
+}
+
+static bool is_put(uint32_t id)
+{
+	return id % 5 != 0;
+}
+
+/* What its senders took back, and so apply themselves, stands in shared memory. */
+static unsigned char *taken;
+
+/* Sends puts and, now and then, something else; of some puts it thinks better, soon or late. */
+static int storm(int number)
+{
+	struct shm_link *s = join(number);
+	uint64_t places[8] = {0};
+	uint32_t x = 12345 + (uint32_t)number;
+
+	for (uint32_t id = 0; id < STORM; id++) {
+		unsigned int op = is_put(id) ? WIRE_PUT : WIRE_MSG;
+		size_t len = id % 7 ? 8 : 200;
+		uint32_t back;
+		const void *payload;
+
+		while (sendv(s, head_of(op, WIRE_DATA, id), len, id))
+			(void)shm_transport.turn(own), sched_yield();
+		places[id % 8] = s->link.last;
+		x = x * 1103515245 + 12345;
+		back = x >> 16 & 7;
+		if (back > id || !is_put(id - back))
+			continue;
+		payload = shm_withdraw(&s->link, places[(id - back) % 8], &len);
+		if (!payload)
+			continue;
+		EXPECT(len == ((id - back) % 7 ? 8 : 200));
+		EXPECT(!memcmp(payload, text(len, id - back), len));
+		taken[number * STORM + (int)(id - back)]++;
+	}
+	return 0;
+}
+
+/* Both sides reach for the same packets: each is applied once, in order. */
+START_TEST(once_each)
+{
+	unsigned int by_owner = 0, by_sender = 0;
+	int left = SENDERS, status;
+
+	arrived = apply;
+	taken = mmap(NULL, sizeof(applied), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	ck_assert_ptr_ne(taken, MAP_FAILED);
+	for (int i = 0; i < SENDERS; i++)
+		child(storm, i);
+	while (left > 0) {
+		if (shm_transport.turn(own))
+			continue;
+		if (waitpid(-1, &status, WNOHANG) > 0) {
+			ck_assert_int_eq(status, 0);
+			left--;
+		}
+		sched_yield();
+	}
+	turn();
+	for (int i = 0; i < SENDERS; i++)
+		for (int id = 0; id < STORM; id++) {
+			ck_assert_uint_eq(applied[i][id] + taken[i * STORM + id], 1);
+			by_owner += applied[i][id];
+			by_sender += taken[i * STORM + id];
+		}
+	ck_assert_uint_gt(by_owner, SENDERS * STORM / 5);
+	ck_assert_uint_gt(by_sender, 100);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("hw_shm_withdraw");
+	TCase *tcase = tcase_create("withdraw");
+
+	tcase_set_timeout(tcase, LIMIT + 5);
+	tcase_add_checked_fixture(tcase, start, teardown);
+	tcase_add_test(tcase, lengths);
+	tcase_add_test(tcase, largest);
+	tcase_add_test(tcase, some_of_them);
+	tcase_add_test(tcase, without_data);
+	tcase_add_test(tcase, full_of_them);
+	tcase_add_test(tcase, too_late);
+	tcase_add_test(tcase, sender_died);
+	tcase_add_test(tcase, once_each);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Shared-memory links from child processes to the test's own port, without the engine: what comes is
+ * shown to the test's `arrived`. For the tests of one-sided access.
+ */
+#ifndef UNIT_SHM_PAIR_H
+#define UNIT_SHM_PAIR_H
+
+#include <check.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/mr_share.h"
+#include "hw/shm/shm.h"
+#include "hw/shm/shm_mark.h"
+#include "xfer/port.h"
+
+#define LIMIT 40 /* seconds */
+#define BOTH  (FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define FIRST 0x100001u /* how the owner names the first child; the next has the next number */
+
+/* In a child: a failed assertion of check would be lost. */
+#define EXPECT(what)                                                                               \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			fprintf(stderr, "%s:%d: child: %s\n", __FILE__, __LINE__, #what);          \
+			_exit(1);                                                                  \
+		}                                                                                  \
+	} while (0)
+
+/* The test's own side, and in a child the child's. */
+static struct domain dom;
+static struct port port;
+static struct shm *own;
+static uint64_t probe;
+static struct region regions[4];
+static int *step; /* shared by all processes */
+
+/* For children: what the owner's hello brings. */
+static int owner_fds[WIRE_FDS];
+static pid_t owner_pid;
+static int pairs[8][2]; /* [0] is the owner's end */
+
+static void (*arrived)(uint32_t src, const struct packet *p);
+
+/* In the place of the engine's. */
+void rx_deliver(struct port *to, uint32_t src, const struct packet *p)
+{
+	ck_assert_ptr_eq(to, &port);
+	arrived(src, p);
+}
+
+static void side_open(void)
+{
+	memset(&dom, 0, sizeof(dom));
+	memset(&port, 0, sizeof(port));
+	lock_init(&dom.lock);
+	list_init(&dom.ports);
+	port.dom = &dom;
+	ck_assert_int_eq(mr_table_open(&dom), 0);
+	ck_assert_int_eq(shm_transport.open(&port, (void **)&own), 0);
+}
+
+static void setup(void)
+{
+	alarm(LIMIT);
+	side_open();
+	memset(regions, 0, sizeof(regions));
+	probe = 0x1122334455667788;
+	step = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(step, MAP_FAILED);
+	owner_pid = getpid();
+	shm_transport.hello_fds(own, owner_fds);
+	for (int i = 0; i < 8; i++)
+		ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pairs[i]), 0);
+}
+
+static void teardown(void)
+{
+	shm_transport.close(own);
+	mr_table_close(&dom);
+}
+
+static inline struct region *expose(int number, void *at, size_t len, uint64_t access)
+{
+	struct region *r = &regions[number];
+
+	*r = (struct region){.mr = {.access = access, .length = len, .enabled = true}};
+	r->one = (struct iovec){at, len};
+	r->mr.iov = &r->one;
+	r->mr.iov_count = 1;
+	r->mr.dom = &dom;
+	ck_assert_int_eq(mr_table_add(dom.mrs, r, true, &r->mr.fid.key), 0);
+	mr_share_update(&dom, r);
+	return r;
+}
+
+static inline struct fi_rma_iov range(int number, uint64_t addr, size_t len)
+{
+	return (struct fi_rma_iov){.addr = addr, .len = len, .key = regions[number].mr.fid.key};
+}
+
+/* The link of child `number` to the owner, whose process shall be `pid`. */
+static inline struct shm_link *join_as(int number, pid_t pid)
+{
+	struct wire_hello hello = {.probe_addr = (uintptr_t)&probe, .probe_value = probe};
+	struct link_peer peer = {.hello = &hello,
+				 .id = FIRST + (uint32_t)number,
+				 .fds = {dup(owner_fds[0]), dup(owner_fds[1])},
+				 .sock = pairs[number][1],
+				 .pid = pid};
+	struct link *link;
+
+	EXPECT(shm_transport.connect(own, &peer, &link) == 0);
+	return (struct shm_link *)link;
+}
+
+static inline struct shm_link *join(int number)
+{
+	struct shm_link *s = join_as(number, owner_pid);
+
+	EXPECT(s->pid == owner_pid);
+	return s;
+}
+
+static inline void leave(struct shm_link *s)
+{
+	s->link.ops->close(&s->link);
+}
+
+/* Runs a child with a port of its own. */
+static inline pid_t child(int (*run)(int number), int number)
+{
+	pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid) {
+		close(pairs[number][1]);
+		return pid;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	alarm(LIMIT);
+	for (int i = 0; i < 8; i++)
+		close(pairs[i][0]);
+	side_open();
+	exit(run(number));
+}
+
+static inline int status_of(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static inline void await_step(int number)
+{
+	while (__atomic_load_n(step, __ATOMIC_ACQUIRE) < number)
+		sched_yield();
+}
+
+static inline void next_step(void)
+{
+	__atomic_add_fetch(step, 1, __ATOMIC_ACQ_REL);
+}
+
+static inline int run_suite(Suite *suite)
+{
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Closing a region or an endpoint while a peer is at work in our memory, which is only a mark here. */
+#include <check.h>
+#include <pthread.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "core/ep.h"
+#include "hw/shm/shm.h"
+#include "hw/shm/shm_mark.h"
+#include "xfer/port.h"
+
+#define LIMIT    20     /* seconds */
+#define A_WHILE  100000 /* microseconds: closing would be over */
+#define OWNER    "fi_shm://settle-owner"
+#define STRANGER 0x100007u
+
+static struct fi_info *info;
+static struct fid_fabric *fabric;
+static struct fid_domain *domain;
+static struct fid_ep *ep;
+static struct fid_cq *cq;
+static struct fid_av *av;
+static struct fid_mr *mr;
+static char memory[4096];
+
+static void open_side(const char *name)
+{
+	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_NONE};
+	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
+	struct fi_info *hints = fi_allocinfo();
+
+	alarm(LIMIT);
+	hints->fabric_attr->prov_name = strdup("shm");
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = FI_MSG | FI_TAGGED;
+	hints->addr_format = FI_ADDR_STR;
+	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+	hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
+	ck_assert_int_eq(fi_getinfo(FI_VERSION(1, 17), name, NULL, FI_SOURCE, hints, &info), 0);
+	fi_freeinfo(hints);
+	ck_assert_int_eq(fi_fabric(info->fabric_attr, &fabric, NULL), 0);
+	ck_assert_int_eq(fi_domain(fabric, info, &domain, NULL), 0);
+	ck_assert_int_eq(fi_cq_open(domain, &cq_attr, &cq, NULL), 0);
+	ck_assert_int_eq(fi_av_open(domain, &av_attr, &av, NULL), 0);
+	ck_assert_int_eq(fi_endpoint(domain, info, &ep, NULL), 0);
+	ck_assert_int_eq(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	ck_assert_int_eq(fi_ep_bind(ep, &av->fid, 0), 0);
+	ck_assert_int_eq(fi_enable(ep), 0);
+	ck_assert_int_eq(
+		fi_mr_reg(domain, memory, sizeof(memory), FI_REMOTE_WRITE, 0, 1, 0, &mr, NULL), 0);
+}
+
+static void shut_side(void)
+{
+	if (mr)
+		ck_assert_int_eq(fi_close(&mr->fid), 0);
+	if (ep)
+		ck_assert_int_eq(fi_close(&ep->fid), 0);
+	ck_assert_int_eq(fi_close(&av->fid), 0);
+	ck_assert_int_eq(fi_close(&cq->fid), 0);
+	ck_assert_int_eq(fi_close(&domain->fid), 0);
+	ck_assert_int_eq(fi_close(&fabric->fid), 0);
+	fi_freeinfo(info);
+}
+
+static struct ring *own_ring(void)
+{
+	return &((struct shm *)ep_of(ep)->port->hw[0])->ring;
+}
+
+/* A close that another thread is at. */
+static struct closing {
+	pthread_t thread;
+	struct fid *fid;
+	int ret;
+	bool over;
+} closing;
+
+static void *close_it(void *arg)
+{
+	struct closing *c = arg;
+
+	c->ret = fi_close(c->fid);
+	__atomic_store_n(&c->over, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void begin_close(struct fid *fid)
+{
+	closing = (struct closing){.fid = fid};
+	ck_assert_int_eq(pthread_create(&closing.thread, NULL, close_it, &closing), 0);
+}
+
+static bool is_over(void)
+{
+	return __atomic_load_n(&closing.over, __ATOMIC_ACQUIRE);
+}
+
+static void end_close(void)
+{
+	ck_assert_int_eq(pthread_join(closing.thread, NULL), 0);
+	ck_assert_int_eq(closing.ret, 0);
+}
+
+/* What was logged last about waiting. */
+static char said[256];
+static int times_said;
+
+static bool warnings(const char *prov, int level, int subsys)
+{
+	(void)prov;
+	return level == FI_LOG_WARN && subsys == LOG_MR;
+}
+
+static void hear(const struct log_place *place, const char *msg)
+{
+	(void)place;
+	snprintf(said, sizeof(said), "%s", msg);
+	__atomic_add_fetch(&times_said, 1, __ATOMIC_RELEASE);
+}
+
+static const struct log_sink sink = {warnings, hear};
+
+START_TEST(region_waits)
+{
+	struct shm_mark mark;
+
+	open_side(OWNER);
+	ck_assert(shm_mark_enter(own_ring(), STRANGER, &mark));
+	begin_close(&mr->fid);
+	usleep(A_WHILE);
+	ck_assert(!is_over());
+	shm_mark_leave(&mark);
+	end_close();
+	mr = NULL;
+	shut_side();
+}
+END_TEST
+
+/* It says so once a second, and the mark may be given back and taken again. */
+START_TEST(region_says_so)
+{
+	struct shm_mark mark;
+
+	open_side(OWNER);
+	log_redirect(&sink);
+	ck_assert(shm_mark_enter(own_ring(), STRANGER, &mark));
+	begin_close(&mr->fid);
+	usleep(2500000);
+	ck_assert(!is_over());
+	ck_assert_int_ge(times_said, 1);
+	ck_assert_int_le(times_said, 2);
+	ck_assert_ptr_nonnull(strstr(said, "waiting for"));
+	shm_mark_leave(&mark);
+	ck_assert(shm_mark_enter(own_ring(), STRANGER, &mark));
+	end_close();
+	shm_mark_leave(&mark);
+	mr = NULL;
+	shut_side();
+	log_redirect(NULL);
+}
+END_TEST
+
+START_TEST(endpoint_waits)
+{
+	struct shm_mark mark, more;
+
+	open_side(OWNER);
+	ck_assert(shm_mark_enter(own_ring(), STRANGER, &mark));
+	begin_close(&ep->fid);
+	usleep(A_WHILE);
+	ck_assert(!is_over());
+	ck_assert(!shm_mark_enter(own_ring(), STRANGER + 1, &more)); /* nobody new */
+	shm_mark_leave(&mark);
+	end_close();
+	ep = NULL;
+	shut_side();
+}
+END_TEST
+
+/* A child with an endpoint of its own that talked to the owner; then it has a mark and stays. */
+static void peer_main(int tell)
+{
+	struct shm_mark mark;
+	struct shm_link *link;
+	struct peer *peer;
+	fi_addr_t addr;
+	char byte = 1;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	open_side("fi_shm://settle-peer");
+	if (fi_av_insert(av, OWNER, 1, &addr, 0, NULL) != 1)
+		_exit(1);
+	while (fi_tinject(ep, &byte, 1, addr, 1) == -FI_EAGAIN)
+		fi_cq_read(cq, NULL, 0);
+	peer = peer_get(ep_of(ep)->port, addr);
+	while (peer->state != PEER_CONNECTED)
+		fi_cq_read(cq, NULL, 0);
+	fi_cq_read(cq, NULL, 0);
+	link = (struct shm_link *)peer->real;
+	if (!shm_mark_enter(&link->ring, link->src, &mark) || write(tell, &byte, 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static pid_t peer_with_mark(int *told)
+{
+	int pipe_ends[2];
+	pid_t pid;
+
+	ck_assert_int_eq(pipe(pipe_ends), 0);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0)
+		peer_main(pipe_ends[1]);
+	*told = pipe_ends[0];
+	return pid;
+}
+
+/* Reads the peer's message, so that the two are connected, and waits for its mark. */
+static void await_peer(int told)
+{
+	struct fi_cq_tagged_entry entry;
+	char byte;
+
+	ck_assert_int_eq(fi_trecv(ep, &byte, 1, NULL, FI_ADDR_UNSPEC, 1, 0, NULL), 0);
+	while (fi_cq_read(cq, &entry, 1) != 1)
+		sched_yield();
+	ck_assert_int_eq(read(told, &byte, 1), 1);
+}
+
+/* Killed in the middle of an access: nobody waits for it, and it was named. */
+START_TEST(peer_is_killed)
+{
+	int told;
+	pid_t pid = peer_with_mark(&told);
+
+	open_side(OWNER);
+	log_redirect(&sink);
+	await_peer(told);
+	begin_close(_i ? &ep->fid : &mr->fid);
+	usleep(A_WHILE);
+	ck_assert(!is_over());
+	while (!__atomic_load_n(&times_said, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	ck_assert_ptr_nonnull(strstr(said, "settle-peer"));
+	kill(pid, SIGKILL);
+	end_close();
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	if (_i)
+		ep = NULL;
+	else
+		mr = NULL;
+	shut_side();
+	log_redirect(NULL);
+}
+END_TEST
+
+int main(void)
+{
+	SRunner *runner;
+	Suite *suite = suite_create("xfer_settle");
+	TCase *tcase = tcase_create("settle");
+	int failed;
+
+	tcase_set_timeout(tcase, LIMIT + 5);
+	tcase_add_test(tcase, region_waits);
+	tcase_add_test(tcase, region_says_so);
+	tcase_add_test(tcase, endpoint_waits);
+	tcase_add_loop_test(tcase, peer_is_killed, 0, 2);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
