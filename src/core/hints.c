@@ -131,8 +131,6 @@ static bool match_mr_mode(const struct view *v, uint32_t api, const struct fi_in
 					  (uint64_t)asked, FI_MR_BASIC);
 	else if (!bits)
 		granted = FI_MR_BASIC;
-	else if (!hints)
-		granted = v->mr_mode;
 	info->domain_attr->mr_mode = granted;
 	return true;
 }

@@ -152,17 +152,18 @@ static int as_atomic(struct deferred *d, struct onesided *o, struct os_store *st
 static int change_counter(struct deferred *d)
 {
 	const struct fi_op_cntr *op = d->op;
-	struct cntr *c = d->told;
+	bool set = d->type == FI_OP_CNTR_SET;
 	uint64_t value = op->value;
+	struct cntr *c = d->told;
 
-	if (d->type == FI_OP_CNTR_SET)
-		defer_settle(c);
 	d->told = NULL;
 	defer_done(&d->work, 0);
-	if (d->type == FI_OP_CNTR_SET)
+	if (set) {
+		defer_settle(c);
 		cntr_put(c, value);
-	else
+	} else {
 		cntr_count(c, value);
+	}
 	ref_put(&c->ref);
 	return 0;
 }

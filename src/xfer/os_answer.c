@@ -128,6 +128,8 @@ static int do_put(struct link *link, const struct txreq *req)
 	payload = link->ops->withdraw(link, req->place, &len);
 	if (!payload)
 		return -FI_EAGAIN;
+	if (len < req->len)
+		return -FI_EPROTO; /* it was written to by somebody else */
 	/* The data end the payload, whatever leads it. */
 	iov = (struct iovec){(void *)(uintptr_t)(payload + len - req->len), req->len};
 	ret = link->ops->put(link, &iov, req->len ? 1 : 0, req->remote, req->remote_count);

@@ -102,9 +102,9 @@ static void keys(struct api *a)
 			if (!stale)
 				one.target->key += 4711;
 			CHECK_EQ(fails(&m, &one, FI_EACCES).prov_errno, FI_ENOKEY);
-			if (!stale)
-				works(&m);
 		}
+		if (a->rank && !stale)
+			works(&m);
 		api_meet(a);
 		if (!stale)
 			OK(fi_close(&m.mr->fid));
@@ -201,8 +201,9 @@ static void lists(struct api *a)
 		else
 			one.target[AMO_IOV - 1].addr += AMO_REGION;
 		fails(&m, &one, i & 1 ? FI_EACCES : FI_EINVAL);
-		works(&m);
 	}
+	if (a->rank)
+		works(&m);
 	amo_close(&m);
 }
 
@@ -214,16 +215,16 @@ static void misaligned_write(struct api *a)
 
 	ours();
 	amo_open_usual(&m, a);
-	for (uint64_t i = 0; a->rank && i < 2 * 7 * API_COUNT(types); i++) {
-		struct amo one = single(&m, (enum amo_family)(i & 1), 8 + i / 2 % 7 + 1);
+	for (uint64_t i = 0; a->rank && i < 2 * 7; i++) {
+		struct amo one = single(&m, (enum amo_family)(i & 1), 8 + i / 2 + 1);
 
 		one.op = FI_ATOMIC_WRITE;
-		one.type = types[i / 14];
+		one.type = types[i % API_COUNT(types)];
 		fails(&m, &one, FI_EINVAL);
 		one.type = FI_UINT32;
 		mark(&m);
 		AMO_RUN(&m.s, &one);
-		CHECK_EQ(memcmp((char *)word(&m, 1) + i / 2 % 7 + 1, operand, 4), 0);
+		CHECK_EQ(memcmp((char *)word(&m, 1) + i / 2 + 1, operand, 4), 0);
 	}
 	amo_close(&m);
 }

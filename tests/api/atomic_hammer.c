@@ -246,9 +246,7 @@ static void progress(void *arg)
 
 static void open_all(struct amo_side *m, struct api *a)
 {
-	amo_open(m, a,
-		 &(struct side_opts){.threading = FI_THREAD_SAFE, .tx_flags = FI_DELIVERY_COMPLETE},
-		 AMO_ACCESS);
+	amo_open(m, a, &(struct side_opts){.threading = FI_THREAD_SAFE}, AMO_ACCESS);
 	a->progress = progress;
 }
 

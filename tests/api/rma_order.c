@@ -41,7 +41,7 @@ static void streams(struct api *a, uint64_t flags, bool both)
 	mr = rma_reg(&r, memory, sizeof(memory), RMA_REMOTE);
 	mine = rma_key(&r, mr, memory, sizeof(memory));
 	api_swap(a, &mine, keys, sizeof(mine));
-	for (unsigned int n = 0; n < 6; n++) {
+	for (unsigned int n = 0; n < 3; n++) {
 		s = (struct stream){.r = &r,
 				    .peer = r.addr[!a->rank],
 				    .key = keys[!a->rank],

@@ -93,11 +93,9 @@ static inline bits soft_infinity(const struct format *f, bool minus)
 
 static inline int soft_length(bits x)
 {
-	int n = 0;
+	uint64_t high = (uint64_t)(x >> 64), low = (uint64_t)x;
 
-	for (; x; x >>= 1)
-		n++;
-	return n;
+	return high ? 128 - __builtin_clzll(high) : low ? 64 - __builtin_clzll(low) : 0;
 }
 
 /* x / 2^n, to nearest, ties to even. */

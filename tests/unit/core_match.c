@@ -102,7 +102,7 @@ END_TEST
 
 START_TEST(caps_not_there)
 {
-	const uint64_t absent[] = {FI_MULTICAST, FI_HMEM, FI_RMA_PMEM, 1ULL << 40};
+	const uint64_t absent[] = {FI_MULTICAST, FI_HMEM, FI_COLLECTIVE, 1ULL << 40};
 
 	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++) {
 		hints->caps = FI_MSG | absent[i];
@@ -178,7 +178,7 @@ static const struct number numbers[] = {
 	{IN(rx, iov_limit), 17, REFUSED},
 	{IN(tx, op_flags), FI_COMPLETION | FI_DELIVERY_COMPLETE,
 	 FI_COMPLETION | FI_DELIVERY_COMPLETE, MET},
-	{IN(tx, op_flags), FI_COMMIT_COMPLETE, REFUSED},
+	{IN(tx, op_flags), FI_COMMIT_COMPLETE, FI_COMMIT_COMPLETE, MET},
 	{IN(tx, op_flags), FI_MULTI_RECV, REFUSED},
 	{IN(rx, op_flags), FI_MULTI_RECV | FI_COMPLETION, FI_MULTI_RECV | FI_COMPLETION, MET},
 	{IN(rx, op_flags), FI_INJECT, REFUSED},
@@ -193,6 +193,9 @@ static const struct number numbers[] = {
 	{IN(ep, protocol_version), 1, 1, MET},
 	{IN(ep, protocol_version), 2, REFUSED},
 	{IN(ep, max_msg_size), 100, SIZE_MAX, MET},
+	{IN(ep, max_order_raw_size), 4096, SIZE_MAX, MET},
+	{IN(ep, max_order_war_size), 0, SIZE_MAX, MET},
+	{IN(ep, max_order_waw_size), SIZE_MAX, SIZE_MAX, MET},
 	{IN(ep, mem_tag_format), 0, 0xaaaaaaaaaaaaaaaaULL, MET},
 	{IN(ep, mem_tag_format), 0x30ff, 0x30ff, MET},
 	{IN(ep, tx_ctx_cnt), 0, 1, MET},
@@ -288,10 +291,11 @@ static const struct {
 	{NOW, FI_MR_SCALABLE, FI_MR_SCALABLE},
 	{NOW, FI_MR_BASIC | FI_MR_SCALABLE, -1},
 	{NOW, FI_MR_BASIC | FI_MR_LOCAL, -1},
-	{NOW, BASIC, 0},
+	{NOW, BASIC, BASIC},
 	{NOW, FI_MR_LOCAL, 0},
-	{NOW, 0xffc, 0},
-	{FI_VERSION(1, 5), BASIC | FI_MR_ENDPOINT, 0},
+	{NOW, FI_MR_PROV_KEY, FI_MR_PROV_KEY},
+	{NOW, 0xffc, BASIC},
+	{FI_VERSION(1, 5), BASIC | FI_MR_ENDPOINT, BASIC},
 	{FI_VERSION(1, 4), 0, FI_MR_BASIC},
 	{FI_VERSION(1, 4), FI_MR_BASIC, FI_MR_BASIC},
 	{FI_VERSION(1, 4), FI_MR_SCALABLE, FI_MR_SCALABLE},

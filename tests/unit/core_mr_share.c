@@ -354,7 +354,7 @@ START_TEST(read_while_written)
 	reg(buf, 100, BOTH, 5);
 	slot = region_of((struct mr *)mr)->slot;
 	ck_assert_int_eq(pthread_create(&writer, NULL, change, &slot), 0);
-	for (uint64_t i = 0; i < 300000; i++) {
+	for (uint64_t i = 0; hits < 100000; i++) {
 		uint64_t addr = (1 + i % 2) << 32;
 		struct mr_place place;
 
@@ -365,7 +365,6 @@ START_TEST(read_while_written)
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	ck_assert_int_eq(pthread_join(writer, NULL), 0);
-	ck_assert_uint_gt(hits, 0);
 	drop(mr);
 }
 END_TEST

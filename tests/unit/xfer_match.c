@@ -353,7 +353,7 @@ START_TEST(packets_without_sense)
 	struct packet p = {.head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), .tag = 5};
 
 	post(0, 64, 5, 0);
-	for (unsigned int op = WIRE_RESUME + 1; op <= 0xff; op++)
+	for (unsigned int op = WIRE_FAILED + 1; op <= 0xff; op++)
 		fake_says(WIRE_HEAD(op, WIRE_TAGGED, 0, 0), 5, 0, out, 4);
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, PORT_RX_MAX, 0), 5, 0, out, 4);
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0xffff, 0), 5, 0, out, 4);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -191,7 +192,7 @@ START_TEST(endpoint_waits)
 END_TEST
 
 /* A child with an endpoint of its own that talked to the owner; then it has a mark and stays. */
-static void peer_main(int tell)
+static void peer_main(int sock)
 {
 	struct shm_mark mark;
 	struct shm_link *link;
@@ -201,7 +202,7 @@ static void peer_main(int tell)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	open_side("fi_shm://settle-peer");
-	if (fi_av_insert(av, OWNER, 1, &addr, 0, NULL) != 1)
+	if (read(sock, &byte, 1) != 1 || fi_av_insert(av, OWNER, 1, &addr, 0, NULL) != 1)
 		_exit(1);
 	while (fi_tinject(ep, &byte, 1, addr, 1) == -FI_EAGAIN)
 		fi_cq_read(cq, NULL, 0);
@@ -210,47 +211,49 @@ static void peer_main(int tell)
 		fi_cq_read(cq, NULL, 0);
 	fi_cq_read(cq, NULL, 0);
 	link = (struct shm_link *)peer->real;
-	if (!shm_mark_enter(&link->ring, link->src, &mark) || write(tell, &byte, 1) != 1)
+	if (!shm_mark_enter(&link->ring, link->src, &mark) || write(sock, &byte, 1) != 1)
 		_exit(1);
 	for (;;)
 		pause();
 }
 
-static pid_t peer_with_mark(int *told)
+static pid_t peer_with_mark(int *sock)
 {
-	int pipe_ends[2];
+	int pair[2];
 	pid_t pid;
 
-	ck_assert_int_eq(pipe(pipe_ends), 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0)
-		peer_main(pipe_ends[1]);
-	*told = pipe_ends[0];
+		peer_main(pair[1]);
+	close(pair[1]);
+	*sock = pair[0];
 	return pid;
 }
 
 /* Reads the peer's message, so that the two are connected, and waits for its mark. */
-static void await_peer(int told)
+static void await_peer(int sock)
 {
 	struct fi_cq_tagged_entry entry;
-	char byte;
+	char byte = 1;
 
+	ck_assert_int_eq(write(sock, &byte, 1), 1); /* there is something to connect to */
 	ck_assert_int_eq(fi_trecv(ep, &byte, 1, NULL, FI_ADDR_UNSPEC, 1, 0, NULL), 0);
 	while (fi_cq_read(cq, &entry, 1) != 1)
 		sched_yield();
-	ck_assert_int_eq(read(told, &byte, 1), 1);
+	ck_assert_int_eq(read(sock, &byte, 1), 1);
 }
 
 /* Killed in the middle of an access: nobody waits for it, and it was named. */
 START_TEST(peer_is_killed)
 {
-	int told;
-	pid_t pid = peer_with_mark(&told);
+	int sock;
+	pid_t pid = peer_with_mark(&sock);
 
 	open_side(OWNER);
 	log_redirect(&sink);
-	await_peer(told);
+	await_peer(sock);
 	begin_close(_i ? &ep->fid : &mr->fid);
 	usleep(A_WHILE);
 	ck_assert(!is_over());

@@ -177,6 +177,7 @@ static inline void amo_open(struct amo_side *m, struct api *a, const struct side
 	if (!opts.caps)
 		opts.caps = AMO_CAPS;
 	side_open(&m->s, a, &opts);
+	m->s.yields = true;
 	amo_register(m, a, access);
 }
 

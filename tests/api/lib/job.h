@@ -15,6 +15,7 @@ struct job {
 		struct fi_op_compare_atomic compare;
 		struct fi_op_cntr cntr;
 	} op;
+	struct iovec iov; /* for tests that have no struct rig_op */
 };
 
 static inline enum fi_op_type job_type(enum rig_kind kind)

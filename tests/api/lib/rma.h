@@ -54,8 +54,7 @@ static inline void rma_progress(void *arg)
 	} else {
 		fi_cntr_read(r->writes);
 	}
-	if (r->a->ranks > 2)
-		sched_yield();
+	sched_yield(); /* there may be fewer cores than processes */
 }
 
 static inline void rma_domain(struct rma *r, const struct rma_opts *o)
@@ -125,7 +124,8 @@ static inline void rma_open(struct rma *r, struct api *a, const struct rma_opts 
 static inline void rma_leave(struct rma *r)
 {
 	r->a->progress = NULL;
-	CLOSE(r->o.ep);
+	if (r->o.ep)
+		CLOSE(r->o.ep);
 	r->o.ep = NULL;
 	CLOSE(r->reads);
 	CLOSE(r->writes);
@@ -256,8 +256,8 @@ static inline ssize_t rma_post_msg(struct fid_ep *ep, const struct rma_op *op)
 
 static inline ssize_t rma_post(struct fid_ep *ep, const struct rma_op *op)
 {
-	void *buf = op->count ? op->iov->iov_base : NULL;
-	size_t len = op->count ? op->iov->iov_len : 0;
+	void *buf = op->iov ? op->iov->iov_base : NULL;
+	size_t len = op->iov ? op->iov->iov_len : 0;
 	uint64_t at = op->to ? op->to->addr : 0, key = op->to ? op->to->key : 0;
 
 	switch (op->form) {
@@ -317,8 +317,12 @@ static inline void rma_check_entry(const struct rma_op *op, const void *context,
 /* The next completion is that of `op`. */
 static inline void rma_completed(struct rma *r, const struct rma_op *op)
 {
-	struct fi_cq_tagged_entry e = obj_next(r->o.cq, NULL);
+	struct fi_cq_tagged_entry e;
+	ssize_t ret;
 
+	OBJ_UNTIL((ret = fi_cq_read(r->o.cq, &e, 1)) != -FI_EAGAIN, rma_progress(r));
+	if (ret != 1)
+		obj_cq_failed(r->o.cq, ret);
 	rma_check_entry(op, e.op_context, e.flags);
 }
 

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One process works on the memory of another on a second core, which only spins in fi_cq_read:
+ *
+ *     onesided [-s] PROVIDER write|read|fetch_add SIZE...
+ *         one operation and the wait for its completion, microseconds; writes are complete when
+ *         they are delivered, fetch_add is fi_fetch_atomic FI_SUM of uint64
+ *     onesided [-i] [-s] PROVIDER inject_write|atomic_sum SIZE...
+ *         a stream of operations on the same bytes, million operations a second: fi_inject_write,
+ *         or fi_atomic FI_SUM of uint64, with -i fi_inject_atomic. Their time ends when the last
+ *         word has been read back and shows all of them.
+ *
+ * -s: FI_THREAD_SAFE instead of FI_THREAD_DOMAIN. All but write and read want multiples of 8 bytes.
+ * A line "SIZE VALUE" for each size; a size that is too long for the operation has none. Status 77:
+ * the provider does not have the operation; standard error says what is missing. The same file runs
+ * on any libfabric.so.1 in LD_LIBRARY_PATH. */
+#define _GNU_SOURCE
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
+#include "fabric.h"
+
+#define WINDOW      256 /* operations under way at most */
+#define KEY         7   /* where the provider does not choose it */
+#define NOT_OFFERED 77
+
+struct way {
+	const char *name;
+	bool counts; /* each operation adds one to, or writes its number into, the last word */
+	bool stream, injects;
+	uint64_t caps, op_flags;
+	/* 0, or why the provider does not have it; at most so many elements. */
+	int (*valid)(struct fid_ep *ep, enum fi_datatype type, enum fi_op op, size_t *count);
+	ssize_t (*post)(size_t size, void *context);
+};
+
+static const struct way *way;
+static bool safe, inject;
+static char *provider;
+static char **sizes; /* ends with NULL */
+
+static size_t room = 8;       /* bytes of each buffer: the largest size */
+static unsigned char *memory; /* side 1's is what side 0 works on; side 0's is sent from */
+static unsigned char *result; /* what comes back */
+static struct fid_mr *mr;
+static struct {
+	uint64_t addr, key;
+} remote;                                   /* the memory of side 1 */
+static uint64_t operation;                  /* of this run, from 1 */
+static struct fi_context2 contexts[WINDOW]; /* of operations */
+static struct fi_context2 *idle[WINDOW];    /* those under none */
+static int idles;
+static _Atomic uint32_t *runs; /* completed by side 0; in memory of both */
+
+static uint64_t *last_word(unsigned char *buffer, size_t size)
+{
+	return (uint64_t *)(void *)(buffer + size) - 1;
+}
+
+static ssize_t post_write(size_t size, void *context)
+{
+	return fi_write(ep, memory, size, NULL, peer, remote.addr, remote.key, context);
+}
+
+static ssize_t post_read(size_t size, void *context)
+{
+	return fi_read(ep, result, size, NULL, peer, remote.addr, remote.key, context);
+}
+
+static ssize_t post_fetch_add(size_t size, void *context)
+{
+	return fi_fetch_atomic(ep, memory, size / 8, NULL, result, NULL, peer, remote.addr,
+			       remote.key, FI_UINT64, FI_SUM, context);
+}
+
+static ssize_t post_inject_write(size_t size, void *context)
+{
+	(void)context;
+	*last_word(memory, size) = operation;
+	return fi_inject_write(ep, memory, size, peer, remote.addr, remote.key);
+}
+
+static ssize_t post_sum(size_t size, void *context)
+{
+	return fi_atomic(ep, memory, size / 8, NULL, peer, remote.addr, remote.key, FI_UINT64,
+			 FI_SUM, context);
+}
+
+static ssize_t post_inject_sum(size_t size, void *context)
+{
+	(void)context;
+	return fi_inject_atomic(ep, memory, size / 8, peer, remote.addr, remote.key, FI_UINT64,
+				FI_SUM);
+}
+
+/* The last word, read back. */
+static ssize_t post_look(size_t size, void *context)
+{
+	return fi_read(ep, result, 8, NULL, peer, remote.addr + size - 8, remote.key, context);
+}
+
+static const struct way ways[] = {
+	{
+		.name = "write",
+		.caps = FI_RMA,
+		.op_flags = FI_DELIVERY_COMPLETE,
+		.post = post_write,
+	},
+	{
+		.name = "read",
+		.caps = FI_RMA,
+		.post = post_read,
+	},
+	{
+		.name = "fetch_add",
+		.counts = true,
+		.caps = FI_RMA | FI_ATOMIC,
+		.valid = fi_fetch_atomicvalid,
+		.post = post_fetch_add,
+	},
+	{
+		.name = "inject_write",
+		.counts = true,
+		.stream = true,
+		.injects = true,
+		.caps = FI_RMA,
+		.post = post_inject_write,
+	},
+	{
+		.name = "atomic_sum",
+		.counts = true,
+		.stream = true,
+		.caps = FI_RMA | FI_ATOMIC,
+		.valid = fi_atomicvalid,
+		.post = post_sum,
+	},
+	{
+		.name = "atomic_sum",
+		.counts = true,
+		.stream = true,
+		.injects = true,
+		.caps = FI_RMA | FI_ATOMIC,
+		.valid = fi_atomicvalid,
+		.post = post_inject_sum,
+	},
+};
+
+static void progress(void)
+{
+	struct fi_cq_tagged_entry entry[16];
+	ssize_t count = fabric_read(entry, 16);
+
+	for (ssize_t i = 0; i < count; i++)
+		idle[idles++] = entry[i].op_context;
+}
+
+/* Posts one operation that has a completion. */
+static void post(ssize_t (*one)(size_t size, void *context), size_t size)
+{
+	struct fi_context2 *context;
+	ssize_t ret;
+
+	while (!idles)
+		progress();
+	context = idle[--idles];
+	while ((ret = one(size, context)) == -FI_EAGAIN)
+		progress();
+	must(ret, way->name);
+}
+
+static void post_injected(size_t size)
+{
+	ssize_t ret;
+
+	while ((ret = way->post(size, NULL)) == -FI_EAGAIN)
+		progress();
+	must(ret, way->name);
+}
+
+static void complete_all(void)
+{
+	while (idles < WINDOW)
+		progress();
+}
+
+/* Each fetch has to return what those before it have made of the word. */
+static void one_at_a_time(size_t size)
+{
+	post(way->post, size);
+	complete_all();
+	if (way->counts && *last_word(result, size) != operation - 1)
+		pair_fail("a fetch returned a wrong value");
+}
+
+/* Reads are not ordered behind other operations everywhere: as often as it takes. */
+static void flush(size_t size, uint64_t expected)
+{
+	do {
+		post(post_look, size);
+		complete_all();
+	} while (*(uint64_t *)(void *)result != expected);
+}
+
+static void work(size_t size, uint64_t count)
+{
+	for (operation = 1; operation <= count; operation++) {
+		if (!way->stream)
+			one_at_a_time(size);
+		else if (way->injects)
+			post_injected(size);
+		else
+			post(way->post, size);
+	}
+	if (!way->stream)
+		return;
+	complete_all();
+	flush(size, count);
+}
+
+/* acquire: with the release of side 0 in measure_run */
+static void serve(uint32_t run)
+{
+	while (atomic_load_explicit(runs, memory_order_acquire) != run)
+		progress();
+}
+
+static unsigned char pattern(size_t at, uint32_t run)
+{
+	return (unsigned char)((at + run) % 251 + 1);
+}
+
+/* Data go from one side to the other and differ in each run; words are counted up from 0, by 1. */
+static void prepare(size_t size, uint32_t run)
+{
+	int from = way->post == post_read ? 1 : 0;
+
+	memset(memory, 0, size);
+	memset(result, 0, size);
+	for (size_t i = 0; i < size && !way->counts && side == from; i++)
+		memory[i] = pattern(i, run);
+	for (size_t i = 0; i < size / 8 && way->counts && side == 0; i++)
+		((uint64_t *)(void *)memory)[i] = 1;
+}
+
+static void verify(size_t size, uint32_t run, uint64_t count)
+{
+	int to = way->post == post_read ? 0 : 1;
+	const unsigned char *got = to == 0 ? result : memory;
+
+	if (side != to)
+		return;
+	if (way->counts && *last_word(memory, size) != count) {
+		fprintf(stderr, "bench: %s: %llu of %llu are seen in the end\n", way->name,
+			(unsigned long long)*last_word(memory, size), (unsigned long long)count);
+		exit(EXIT_FAILURE);
+	}
+	for (size_t i = 0; i < size && !way->counts; i++)
+		if (got[i] != pattern(i, run))
+			pair_fail("wrong data");
+}
+
+/* Microseconds for one operation, or million operations a second. */
+static double measure_run(size_t size)
+{
+	static uint32_t run;
+	uint64_t count = (uint64_t)pair_turns(size) * (way->stream ? 4 : 1);
+	double start, end;
+
+	prepare(size, ++run);
+	pair_sync();
+	start = microseconds();
+	side == 0 ? work(size, count) : serve(run);
+	end = microseconds();
+	if (side == 0)
+		atomic_store_explicit(runs, run, memory_order_release);
+	pair_sync();
+	verify(size, run, count);
+	return way->stream ? (double)count / (end - start) : (end - start) / (double)count;
+}
+
+/* Both sides come to the same answer. */
+static bool fits(size_t size)
+{
+	size_t count = SIZE_MAX;
+	const char *why = NULL;
+
+	if (way->counts && (size % 8 || !size))
+		pair_fail("sizes are multiples of 8 here");
+	if (way->valid)
+		must(way->valid(ep, FI_UINT64, FI_SUM, &count), "the valid call");
+	if (way->injects && size > info->tx_attr->inject_size)
+		why = "more than is injected";
+	else if (way->valid && size / 8 > count)
+		why = "more than one atomic takes";
+	if (why && side == 0)
+		fprintf(stderr, "bench: %s %s of %zu bytes: %s\n", provider, way->name, size, why);
+	return !why;
+}
+
+static void measure(size_t size)
+{
+	double values[REPEATS];
+
+	if (!fits(size))
+		return;
+	measure_run(size);
+	for (int i = 0; i < REPEATS; i++)
+		values[i] = measure_run(size);
+	if (side == 0)
+		printf("%zu %.4f\n", size, clock_median(values));
+}
+
+static void offered(ssize_t ret, const char *call)
+{
+	if (ret != -FI_ENODATA && ret != -FI_EOPNOTSUPP && ret != -FI_ENOSYS) {
+		must(ret, call);
+		return;
+	}
+	if (side == 0)
+		fprintf(stderr, "bench: %s does not offer %s: %s: %s\n", provider, way->name, call,
+			fi_strerror((int)-ret));
+	exit(NOT_OFFERED);
+}
+
+static void find(void)
+{
+	struct fi_info *hints = fabric_hints(provider, way->caps, safe);
+
+	hints->tx_attr->op_flags = way->op_flags;
+	offered(fabric_find(hints), "fi_getinfo");
+}
+
+static void ask_atomic(void)
+{
+	size_t count = 0;
+
+	if (way->valid)
+		offered(way->valid(ep, FI_UINT64, FI_SUM, &count), "the valid call");
+}
+
+/* What comes back in mr_mode says whether addresses or offsets are meant. Where a region belongs to
+ * an endpoint it would have to be bound: that mode is not offered. */
+static void expose(void)
+{
+	struct {
+		uint64_t addr, key;
+	} mine = {0};
+
+	if (posix_memalign((void **)&memory, 4096, room) ||
+	    posix_memalign((void **)&result, 4096, room))
+		pair_fail("no memory");
+	memset(memory, 0, room);
+	memset(result, 0, room);
+	must(fi_mr_reg(domain, memory, room, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY, 0, &mr,
+		       NULL),
+	     "fi_mr_reg");
+	if (info->domain_attr->mr_mode & FI_MR_VIRT_ADDR)
+		mine.addr = (uintptr_t)memory;
+	mine.key = fi_mr_key(mr);
+	pair_swap(&mine, &remote, sizeof mine);
+}
+
+static void run(void)
+{
+	for (char **size = sizes; *size; size++)
+		room = strtoul(*size, NULL, 0) > room ? strtoul(*size, NULL, 0) : room;
+	while (idles < WINDOW) {
+		idle[idles] = &contexts[idles];
+		idles++;
+	}
+	find();
+	fabric_open();
+	ask_atomic();
+	fabric_meet();
+	expose();
+	for (char **size = sizes; *size; size++)
+		measure(strtoul(*size, NULL, 0));
+	pair_sync();
+	fi_close(&mr->fid);
+	fabric_close();
+}
+
+static const struct way *way_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+		if (!strcmp(name, ways[i].name) && (!inject || ways[i].injects))
+			return &ways[i];
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	int opt;
+
+	while ((opt = getopt(argc, argv, "is")) != -1) {
+		inject |= opt == 'i';
+		safe |= opt == 's';
+	}
+	if (argc - optind >= 3)
+		way = way_named(argv[optind + 1]);
+	if (!way) {
+		fputs("Usage: onesided [-i] [-s] PROVIDER "
+		      "write|read|fetch_add|inject_write|atomic_sum SIZE...\n",
+		      stderr);
+		return EXIT_FAILURE;
+	}
+	provider = argv[optind];
+	sizes = argv + optind + 2;
+	runs = mmap(NULL, sizeof *runs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return runs == MAP_FAILED ? EXIT_FAILURE : pair_run(run);
+}
