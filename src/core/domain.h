@@ -33,6 +33,7 @@ struct domain {
 	struct cntr *due;    /* atomic: counters whose work may start, linked by next_due */
 	int deferred;        /* atomic: work that waits, or is deferred and under way */
 	bool starting;       /* in defer_run */
+	bool stuck;          /* some of `due` found no room */
 	struct mr_table *mrs;
 	struct mr_share *share;  /* the regions as peers see them, or NULL */
 	struct eq *eq;           /* bound for asynchronous events, or NULL */

@@ -45,6 +45,20 @@ bool defer_must_wait(const struct cntr *c, uint64_t threshold)
 	return cntr_sum(c) < threshold || cntr_reached(c);
 }
 
+void defer_settle(struct cntr *c)
+{
+	uint64_t sum = cntr_sum(c);
+
+	LIST_EACH (node, &c->waiting) {
+		struct work *work = LIST_ENTRY(node, struct work, link);
+
+		if (work->threshold > sum)
+			break;
+		work->threshold = 0;
+	}
+	refresh(c);
+}
+
 void defer_enter(struct work *work)
 {
 	struct cntr *c = work->cntr;
@@ -52,6 +66,8 @@ void defer_enter(struct work *work)
 
 	ref_get(&c->ref);
 	__atomic_fetch_add(&dom->deferred, 1, __ATOMIC_RELAXED);
+	if (cntr_reached(c))
+		defer_settle(c); /* it goes behind all that is due */
 	insert(c, work);
 	if (!cntr_reached(c))
 		return;
@@ -65,20 +81,6 @@ void defer_remove(struct work *work)
 	refresh(work->cntr);
 	ref_put(&work->cntr->ref);
 	__atomic_fetch_sub(&work->dom->deferred, 1, __ATOMIC_RELAXED);
-}
-
-void defer_settle(struct cntr *c)
-{
-	uint64_t sum = cntr_sum(c);
-
-	LIST_EACH (node, &c->waiting) {
-		struct work *work = LIST_ENTRY(node, struct work, link);
-
-		if (work->threshold > sum)
-			break;
-		work->threshold = 0;
-	}
-	refresh(c);
 }
 
 /* False: there was no room, it stays the first. */
@@ -147,6 +149,21 @@ static void run_all(struct cntr *c, struct cntr **stuck)
 	}
 }
 
+/* The next turn tries again. A thread that sleeps has to know that one is needed. */
+static void try_again(struct domain *dom, struct cntr *c)
+{
+	if (c && !dom->stuck)
+		progress_kick(dom);
+	dom->stuck = c != NULL;
+	while (c) {
+		struct cntr *next = c->next_due;
+
+		__atomic_store_n(&c->due, false, __ATOMIC_SEQ_CST);
+		cntr_enter_due(c);
+		c = next;
+	}
+}
+
 void defer_run(struct domain *dom)
 {
 	struct cntr *stuck = NULL, *c;
@@ -156,11 +173,7 @@ void defer_run(struct domain *dom)
 	dom->starting = true;
 	while ((c = take_due(dom)))
 		run_all(c, &stuck);
-	while ((c = stuck)) { /* the next turn tries again */
-		stuck = c->next_due;
-		__atomic_store_n(&c->due, false, __ATOMIC_SEQ_CST);
-		cntr_enter_due(c);
-	}
+	try_again(dom, stuck);
 	dom->starting = false;
 }
 

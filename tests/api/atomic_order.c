@@ -155,12 +155,11 @@ static void turns(struct api *a)
 {
 	static struct script s;
 
-	amo_open(&s.m, a, &(struct side_opts){.tx_flags = FI_DELIVERY_COMPLETE, .tune = ordered},
-		 AMO_ACCESS);
-	for (int i = 0; a->rank && i < 12; i++) {
-		s.m.s.yields = i & 2;
+	amo_open(&s.m, a, &(struct side_opts){.tune = ordered}, AMO_ACCESS);
+	for (int i = 0; a->rank && i < 24; i++) {
+		s.m.s.yields = i % 4 > 2;
 		*word_at(a, 0) = 0;
-		in_turn(&s, i & 1);
+		in_turn(&s, api_other() || i & 1);
 	}
 	amo_close(&s.m);
 }

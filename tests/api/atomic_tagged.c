@@ -45,9 +45,7 @@ static const struct step steps[] = {
 
 /* ---- The receiver ---------------------------------------------------------------------------- */
 
-/* In pieces of uneven lengths; with `crossing`, elements lie across their ends. */
-static bool crossing;
-
+/* In pieces of uneven lengths, whole elements each. */
 static void receive_pieces(struct amo_side *m, const struct step *st, void *context)
 {
 	size_t size = eval_size(st->type), left = TAGGED_ROOM - st->offset;
@@ -55,7 +53,7 @@ static void receive_pieces(struct amo_side *m, const struct step *st, void *cont
 	struct iovec iov[4];
 
 	for (size_t i = 0; i < API_COUNT(iov); i++) {
-		size_t len = i == 3 ? left : (i + 2) * size + (crossing ? 3 : 0);
+		size_t len = i == 3 ? left : (i + 2) * size;
 
 		left -= len;
 		len += i ? 0 : st->offset;
@@ -194,20 +192,106 @@ static void forms(struct api *a)
 	amo_close(&m);
 }
 
-static void across(struct api *a)
+#define PIECES 3
+#define WORDS  16 /* in each piece; the later pieces lie lower */
+
+/* Adds so many words from that byte of a receive in pieces; `err` is how the receive ends. */
+struct spread {
+	enum fi_op op;
+	uint64_t offset;
+	size_t count;
+	int err;
+	uint64_t operand[PIECES * WORDS], result[PIECES * WORDS];
+};
+
+static unsigned char *piece(struct api *a, int i)
+{
+	return amo_memory(a, 0) + (PIECES - i) * 16 * WORDS;
+}
+
+static void spread_target(struct amo_side *m)
+{
+	struct iovec iov[PIECES];
+
+	for (int i = 0; i < PIECES; i++) {
+		iov[i] = (struct iovec){piece(m->s.a, i), 8 * WORDS};
+		data_fill(iov[i].iov_base, iov[i].iov_len, (unsigned int)i);
+	}
+	POST(&m->s, fi_trecvv(m->s.ep, iov, NULL, PIECES, FI_ADDR_UNSPEC, TAGGED_TAG, 0, m));
+}
+
+static void spread_act(struct amo_side *m, struct spread *s)
+{
+	struct amo one = {.family = AMO_FETCH, .type = FI_UINT64, .op = s->op};
+
+	tagged_aim(&one, m, TAGGED_TAG, s->offset, s->count);
+	one.buf->addr = s->operand;
+	one.result->addr = s->result;
+	data_fill(s->operand, sizeof(s->operand), 9);
+	memset(s->result, 0, sizeof(s->result));
+	POST(&m->s, amo_post(m->s.ep, &one));
+	if (s->err)
+		AMO_FAILED(&m->s, &one, FI_EINVAL);
+	else
+		AMO_DONE(&m->s, &one);
+}
+
+static void spread_check(struct amo_side *m, const struct spread *s)
+{
+	unsigned char want[PIECES][8 * WORDS], was[PIECES][8 * WORDS], none[8] = {0};
+
+	for (int i = 0; i < PIECES; i++)
+		data_fill(want[i], sizeof(want[i]), (unsigned int)i);
+	memcpy(was, want, sizeof(was));
+	for (size_t i = 0; i < s->count && !s->err; i++)
+		eval(FI_UINT64, s->op, &want[0][0] + s->offset + 8 * i, &s->operand[i], NULL);
+	for (int i = 0; i < PIECES; i++)
+		CHECK(!memcmp(want[i], piece(m->s.a, i), sizeof(want[i])));
+	for (size_t i = 0; i < s->count; i++)
+		CHECK(!memcmp(&s->result[i], s->err ? none : &was[0][0] + s->offset + 8 * i, 8));
+}
+
+static void spread(struct amo_side *m, enum fi_op op, uint64_t offset, size_t count, int err)
+{
+	static struct spread s;
+	struct api *a = m->s.a;
+
+	s.op = op;
+	s.offset = offset;
+	s.count = count;
+	s.err = err;
+	if (!a->rank)
+		spread_target(m);
+	api_meet_still(a);
+	if (a->rank)
+		spread_act(m, &s);
+	else if (err)
+		CHECK(TAKE_ERR(&m->s, m->s.rx, err).op_context == m);
+	else
+		tagged_ended(m, m, TAGGED_TAG, offset + 8 * count);
+	api_meet(a);
+	if (a->rank)
+		spread_check(m, &s);
+	api_meet(a);
+}
+
+/*
+ * The buffer is the pieces one after the other. An element lies in one of them or is refused, as are
+ * eight bytes that could not be written at once: the receive is not spent without a word.
+ */
+static void scattered(struct api *a)
 {
 	struct amo_side m;
 
-	crossing = true;
 	tagged_open(&m, a);
-	for (unsigned int i = 0; i < API_COUNT(steps); i++) {
-		if (steps[i].n == 1)
-			continue;
-		if (a->rank)
-			initiator(&m, &steps[i], i * 5);
-		else
-			receiver(&m, &steps[i], i * 5);
-	}
+	spread(&m, FI_SUM, 0, PIECES * WORDS, 0);
+	spread(&m, FI_SUM, 24, 40, 0);
+	spread(&m, FI_SUM, 8 * WORDS, 1, 0);
+	spread(&m, FI_SUM, 4, WORDS - 1, 0);
+	spread(&m, FI_SUM, 8, PIECES * WORDS, FI_ETRUNC);
+	spread(&m, FI_SUM, 4, WORDS, FI_EINVAL);
+	spread(&m, FI_SUM, 8 * WORDS - 1, 1, FI_EINVAL);
+	spread(&m, FI_ATOMIC_WRITE, 4, 1, FI_EINVAL);
 	amo_close(&m);
 }
 
@@ -216,7 +300,7 @@ int main(int argc, char **argv)
 	static const struct api_case cases[] = {
 		{"forms", forms, 2, {0}},
 		{"forms-no-cma", forms, 2, {"FI_SHM_DISABLE_CMA=1"}},
-		{"across", across, 2, {0}},
+		{"scattered", scattered, 2, {0}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

@@ -208,6 +208,38 @@ static void order(struct api *a)
 	rig_close(&r);
 }
 
+/* What comes due by one counter starts in the order the counters came due. */
+static void order_of_counters(struct api *a)
+{
+	struct fid_cntr *start, *next[4];
+	uint64_t got[4];
+	struct rig_op ops[4];
+	struct job jobs[8];
+	struct rig r;
+
+	(void)a;
+	rig_open(&r, &usual);
+	start = obj_cntr(&r.o, FI_WAIT_NONE);
+	for (unsigned int n = 0; n < 4; n++) {
+		next[n] = obj_cntr(&r.o, FI_WAIT_NONE);
+		OK(fi_recv(r.o.ep, &got[n], sizeof(got[n]), NULL, FI_ADDR_UNSPEC, NULL));
+		rig_op(&r, &ops[n], RIG_SEND, 0);
+		ops[n].local = n;
+		job_of(&r, &jobs[n], &ops[n], next[n], 1, NULL);
+		OK(job_queue(&r, &jobs[n]));
+		job_counter(&jobs[4 + n], FI_OP_CNTR_ADD, start, 1, next[n], 1);
+		OK(job_queue(&r, &jobs[4 + n]));
+	}
+	OK(fi_cntr_add(start, 1));
+	rig_counts(r.received, 4, 0);
+	for (unsigned int n = 0; n < 4; n++) {
+		CHECK_EQ(got[n], n);
+		CLOSE(next[n]);
+	}
+	CLOSE(start);
+	rig_close(&r);
+}
+
 /* ---- Counters -------------------------------------------------------------------------------- */
 
 #define CHAIN 10000
@@ -641,6 +673,7 @@ int main(int argc, char **argv)
 		{"endpoint_counter", endpoint_counter, 1, {0}},
 		{"failures", failures, 1, {0}},
 		{"order", order, 1, {0}},
+		{"order_of_counters", order_of_counters, 1, {0}},
 		{"chain", chain, 1, {0}},
 		{"one_counter", one_counter, 1, {0}},
 		{"set_counters", set_counters, 1, {0}},

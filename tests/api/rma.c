@@ -155,6 +155,43 @@ static void injected_is_copied(struct api *a)
 	rma_close(&r);
 }
 
+/* FI_INJECT as a default: writes are copied, or refused for their length; reads are as ever. */
+static void inject_default(struct api *a)
+{
+	static unsigned char memory[70000], local[70000];
+	static const size_t lens[] = {0, 8, 500, 4096, 70000};
+	uint64_t flags = FI_TRANSMIT | FI_INJECT;
+	struct rma_target t;
+	struct rma r;
+
+	if (api_other())
+		api_skip("flags of the endpoint cannot be set");
+	rma_open(&r, a, &(struct rma_opts){.mr_mode = RMA_PROVIDED});
+	OK(fi_control(&r.o.ep->fid, FI_SETOPSFLAG, &flags));
+	rma_target_open(&r, &t, memory, sizeof(memory));
+	for (size_t i = 0; a->rank == 0 && i < API_COUNT(lens); i++) {
+		bool fits = lens[i] <= r.o.info->tx_attr->inject_size;
+		ssize_t ret;
+
+		data_fill(local, lens[i], (unsigned int)i);
+		OBJ_UNTIL((ret = fi_write(r.o.ep, local, lens[i], NULL, r.addr[1], t.key.base,
+					  t.key.key, &t)) != -FI_EAGAIN,
+			  rma_progress(&r));
+		memset(local, 0xff, lens[i]);
+		CHECK_EQ(ret, fits ? 0 : -FI_EMSGSIZE);
+		if (!fits)
+			continue;
+		obj_done(r.o.cq, &t);
+		r.done[0]++;
+		RMA_PLAIN(&r, RMA_READ, local, lens[i], &t.key, 0);
+		data_check(local, lens[i], (unsigned int)i);
+	}
+	if (a->rank == 0)
+		RMA_PLAIN(&r, RMA_READ, local, sizeof(local), &t.key, 0);
+	rma_target_close(&r, &t);
+	rma_close(&r);
+}
+
 /* No buffer and no pieces at all: nothing is moved, and that completes. */
 static void nothing(struct api *a)
 {
@@ -194,6 +231,7 @@ int main(int argc, char **argv)
 		{"pieces", pieces, 2, {0}},
 		{"flags", flags, 2, {0}},
 		{"injected_is_copied", injected_is_copied, 2, {0}},
+		{"inject_default", inject_default, 2, {0}},
 		{"nothing", nothing, 2, {0}},
 		{"forms_no_cma", forms, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"auto_progress_no_cma", auto_progress, 2, {"FI_SHM_DISABLE_CMA=1"}},

@@ -111,6 +111,36 @@ static void asked_by_default(struct api *a)
 	rma_close(&r);
 }
 
+/* An alias with defaults of its own posts to the same queue and counters. */
+static void alias(struct api *a)
+{
+	uint64_t flags = FI_TRANSMIT | FI_COMPLETION | FI_DELIVERY_COMPLETE;
+	struct rma_target t;
+	struct fid_ep *both[2];
+	struct rma r;
+
+	if (api_other())
+		api_skip("no aliases");
+	rma_open(&r, a,
+		 &(struct rma_opts){.mr_mode = RMA_PROVIDED, .cq_bind = FI_SELECTIVE_COMPLETION});
+	both[0] = r.o.ep;
+	OK(fi_ep_alias(r.o.ep, &both[1], flags));
+	rma_target_open(&r, &t, memory, LEN);
+	for (int n = 0; a->rank == 0 && n < 12; n++) {
+		struct rma_op op = plain(&r, &t, n / 2 % 2 ? RMA_READ : RMA_WRITE, n / 4 ? LEN : 8);
+
+		r.o.ep = both[n % 2];
+		if (n % 2)
+			RMA_RUN(&r, &op);
+		else
+			unseen(&r, &op);
+	}
+	r.o.ep = both[0];
+	CLOSE(both[1]);
+	rma_target_close(&r, &t);
+	rma_close(&r);
+}
+
 /* Another endpoint, whose transmits complete in a queue of that format. */
 static void use_queues(struct rma *r, enum fi_cq_format format, bool receives)
 {
@@ -269,6 +299,7 @@ int main(int argc, char **argv)
 		{"injected", injected, 2, {0}},
 		{"selective", selective, 2, {0}},
 		{"asked_by_default", asked_by_default, 2, {0}},
+		{"alias", alias, 2, {0}},
 		{"formats", formats, 2, {0}},
 		{"told", told, 2, {0}},
 		{"told_self", told, 1, {0}},

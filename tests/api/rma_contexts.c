@@ -14,13 +14,13 @@ struct contexts {
 	struct rma r; /* o.ep, o.cq and the counters are those of the context in use */
 	struct fid_ep *sep, *tx[TX], *rx[RX];
 	struct fid_cq *tx_cq[TX], *rx_cq[RX];
-	struct fid_cntr *reads[TX], *writes[TX];
+	struct fid_cntr *reads[TX], *writes[TX], *by_others[RX];
 	uint64_t done[TX][2];
 };
 
 static void find(struct contexts *c, struct api *a)
 {
-	struct fi_info *hints = obj_hints(FI_MSG | FI_RMA | FI_NAMED_RX_CTX);
+	struct fi_info *hints = obj_hints(FI_MSG | FI_RMA | FI_RMA_EVENT | FI_NAMED_RX_CTX);
 
 	c->r = (struct rma){.a = a, .next_key = 1};
 	hints->domain_attr->mr_mode = RMA_PROVIDED;
@@ -57,6 +57,8 @@ static void open_contexts(struct contexts *c, struct api *a)
 		c->rx_cq[i] = obj_cq(&c->r.o, FI_WAIT_NONE);
 		OK(fi_rx_context(c->sep, i, NULL, &c->rx[i], NULL));
 		OK(fi_ep_bind(c->rx[i], &c->rx_cq[i]->fid, FI_RECV));
+		c->by_others[i] = obj_cntr(&c->r.o, FI_WAIT_NONE);
+		OK(fi_ep_bind(c->rx[i], &c->by_others[i]->fid, FI_REMOTE_WRITE | FI_REMOTE_READ));
 		OK(fi_enable(c->rx[i]));
 	}
 	if (a->ranks > 1)
@@ -78,6 +80,7 @@ static void close_contexts(struct contexts *c)
 	for (int i = 0; i < RX; i++) {
 		CLOSE(c->rx[i]);
 		CLOSE(c->rx_cq[i]);
+		CLOSE(c->by_others[i]);
 	}
 	CLOSE(c->sep);
 	c->r.o.ep = NULL;
@@ -152,6 +155,41 @@ static void named(struct api *a)
 	close_contexts(&c);
 }
 
+/* Each receive context counts what names it, and nothing else. */
+static void counted(struct api *a)
+{
+	static unsigned char memory[LEN], local[LEN];
+	static const size_t lens[] = {8, LEN};
+	struct rma_target t;
+	struct contexts c;
+
+	open_contexts(&c, a);
+	use(&c, 0, 0);
+	rma_target_open(&c.r, &t, memory, LEN);
+	for (int n = 0; a->rank == 0 && n < 4 * RX * RX; n++) {
+		struct iovec iov = {local, lens[n % 2]};
+		struct fi_rma_iov to = {t.key.base, iov.iov_len, t.key.key};
+
+		if (n / 4 % RX <= n / 4 / RX) /* context i is named by 4 * (RX - i) of them */
+			RMA_RUN(&c.r, &(struct rma_op){.form = n & 2 ? RMA_READ : RMA_WRITE,
+						       .iov = &iov,
+						       .count = 1,
+						       .to = &to,
+						       .to_count = 1,
+						       .peer = fi_rx_addr(c.r.addr[a->ranks - 1],
+									  n / 4 % RX, BITS),
+						       .context = &to});
+	}
+	for (int i = 0; a->rank == a->ranks - 1 && i < RX; i++)
+		OBJ_UNTIL(fi_cntr_read(c.by_others[i]) >= (uint64_t)(4 * (RX - i)),
+			  rma_progress(&c.r));
+	api_meet(a);
+	for (int i = 0; i < RX; i++)
+		CHECK_EQ(fi_cntr_read(c.by_others[i]), a->rank == a->ranks - 1 ? 4 * (RX - i) : 0);
+	rma_target_close(&c.r, &t);
+	close_contexts(&c);
+}
+
 /* Each context fails on its own account. */
 static void failing(struct api *a)
 {
@@ -168,10 +206,8 @@ static void failing(struct api *a)
 			struct fi_rma_iov to = {t.key.base + 1, LEN, t.key.key};
 
 			use(&c, tx, 0);
-			c.r.failed[0] = 0;
+			c.r.failed[0] = form == RMA_READ;
 			c.r.failed[1] = 0;
-			if (form == RMA_READ)
-				c.r.failed[0] = 1;
 			to.addr = t.key.base + LEN - iov.iov_len + 1;
 			RMA_FAILS(&c.r,
 				  &(struct rma_op){.form = form,
@@ -190,10 +226,9 @@ static void failing(struct api *a)
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
-		{"named", named, 2, {0}},
-		{"named_self", named, 1, {0}},
-		{"failing", failing, 2, {0}},
-		{"named_no_cma", named, 2, {"FI_SHM_DISABLE_CMA=1"}},
+		{"named", named, 2, {0}},     {"named_self", named, 1, {0}},
+		{"counted", counted, 2, {0}}, {"counted_self", counted, 1, {0}},
+		{"failing", failing, 2, {0}}, {"named_no_cma", named, 2, {"FI_SHM_DISABLE_CMA=1"}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

@@ -217,6 +217,33 @@ static void no_rights(struct api *a)
 	}
 }
 
+/* A key is good in its domain alone, though both are one process's. */
+static void other_domain(struct api *a)
+{
+	struct denied d;
+	struct obj o = {0};
+	struct fid_mr *mr = NULL;
+
+	denied_open(&d, a, 0);
+	o.hints = obj_hints(FI_MSG | FI_RMA);
+	obj_open(&o);
+	if (a->rank == 1)
+		OK(fi_mr_reg(o.domain, memory, LEN, RMA_REMOTE, 0, 4711, 0, &mr, NULL));
+	api_meet(a);
+	for (size_t i = 0; a->rank == 0 && i < API_COUNT(lens); i++) {
+		struct fi_rma_iov to = {0, lens[i], 4711};
+
+		all_fail(&d, false, &to, FI_EACCES);
+		all_fail(&d, true, &to, FI_EACCES);
+	}
+	settle(&d);
+	api_meet(a);
+	if (mr)
+		CLOSE(mr);
+	obj_close(&o);
+	denied_close(&d);
+}
+
 /* Beyond the end, before the start, and around the end of all addresses. */
 static void bounds(struct api *a)
 {
@@ -364,6 +391,7 @@ int main(int argc, char **argv)
 	static const struct api_case cases[] = {
 		{"keys", keys, 2, {0}},
 		{"no_rights", no_rights, 2, {0}},
+		{"other_domain", other_domain, 2, {0}},
 		{"bounds", bounds, 2, {0}},
 		{"last_range", last_range, 2, {0}},
 		{"among_good", among_good, 2, {0}},

@@ -254,6 +254,61 @@ static void by_completions(struct api *a)
 	rig_close(&r);
 }
 
+/* A counter set back before anybody looked: what it had reached by then starts all the same. */
+static void set_back(struct api *a)
+{
+	struct fi_triggered_context triggers[3];
+	struct rig_op ops[3];
+	struct rig r;
+
+	(void)a;
+	rig_open(&r, &usual);
+	for (unsigned int n = 0; n < 3; n++) {
+		rig_op(&r, &ops[n], RIG_WRITE, n);
+		triggers[n] = at(r.sent, n + 1);
+		OK(post(&r, &ops[n], &triggers[n], 0));
+	}
+	POST(r.o.cq, fi_inject(r.o.ep, &r, 1, r.self)); /* connects */
+	OBJ_UNTIL(rig_happened(&ops[0]), rig_turn(&r));
+	OK(fi_inject(r.o.ep, &r, 1, r.self)); /* counts in the call */
+	OK(fi_cntr_set(r.sent, 0));
+	completed(&r, &ops[0]);
+	completed(&r, &ops[1]);
+	rig_turns(&r);
+	CHECK(!rig_happened(&ops[2]));
+	OK(fi_inject(r.o.ep, &r, 1, r.self));
+	OK(fi_inject(r.o.ep, &r, 1, r.self));
+	OK(fi_inject(r.o.ep, &r, 1, r.self));
+	OK(fi_cntr_seterr(r.sent, 0));
+	completed(&r, &ops[2]);
+	rig_close(&r);
+}
+
+/* Reached already, but behind what came due before and has not started. */
+static void behind_others(struct api *a)
+{
+	struct fi_triggered_context triggers[2];
+	struct rig_op ops[2];
+	struct rig r;
+
+	(void)a;
+	rig_open(&r, &usual);
+	for (unsigned int n = 0; n < 2; n++) {
+		rig_op(&r, &ops[n], RIG_WRITE, 0);
+		triggers[n] = at(r.sent, 2 - n);
+		ops[n].local += n;
+	}
+	POST(r.o.cq, fi_inject(r.o.ep, &r, 1, r.self)); /* connects */
+	rig_counts(r.sent, 1, 0);
+	OK(post(&r, &ops[0], &triggers[0], 0));
+	OK(fi_inject(r.o.ep, &r, 1, r.self)); /* counts in the call; the next turn would start it */
+	OK(post(&r, &ops[1], &triggers[1], 0));
+	completed(&r, &ops[0]);
+	completed(&r, &ops[1]);
+	CHECK_EQ(*ops[0].word, RIG_NEW + 1);
+	rig_close(&r);
+}
+
 /* What is valid for the call alone is copied: lists, and the data of injected operations. */
 static void lists_are_copied(struct api *a)
 {
@@ -477,7 +532,7 @@ static void closes(struct api *a)
 static void alias_closes(struct api *a)
 {
 	struct fi_triggered_context trigger;
-	struct fid_ep *ep, *alias;
+	struct fid_ep *ep, *alias = NULL;
 	struct fid_cntr *cntr;
 	struct rig_op op;
 	struct rig r;
@@ -555,17 +610,21 @@ static void shared_context(struct api *a)
 
 /*
  * More operations are due than there is room for at a peer that does not read: they wait where they
- * are and go in order, though the counter is set back meanwhile.
+ * are and go in order, though the counter is set back meanwhile. With automatic progress their owner
+ * sleeps while they go.
  */
-static void flood(struct api *a)
+static void flood_with(struct api *a, enum fi_progress progress)
 {
+	struct rig_opts opts = {.caps = FI_TRIGGER, .progress = progress};
 	struct fi_triggered_context *triggers = calloc(FLOOD, sizeof(*triggers));
 	static uint64_t words[FLOOD];
 	struct fid_cntr *cntr;
 	fi_addr_t peer;
 	struct rig r;
 
-	rig_open(&r, &usual);
+	if (a->rank)
+		opts.progress = FI_PROGRESS_MANUAL;
+	rig_open(&r, &opts);
 	peer = obj_swap(a, r.o.ep, r.o.av);
 	cntr = obj_cntr(&r.o, FI_WAIT_NONE);
 	for (unsigned int n = 0; n < FLOOD && a->rank == 0; n++) {
@@ -577,25 +636,43 @@ static void flood(struct api *a)
 		triggers[n] = at(cntr, n + 1);
 		OK(fi_sendmsg(r.o.ep, &msg, FI_TRIGGER));
 	}
+	obj_progress(a, r.o.cq);
+	api_meet(a);
 	if (a->rank == 0) {
+		POST(r.o.cq, fi_inject(r.o.ep, words, sizeof(words[0]), peer));
+		rig_turns(&r);
+		obj_sleep_us(50000); /* connected; a thread of ours goes to sleep */
 		OK(fi_cntr_add(cntr, FLOOD));
 		OK(fi_cntr_set(cntr, 0));
-		rig_turns(&r);
+	} else {
+		OK(fi_recv(r.o.ep, words, sizeof(words[0]), NULL, FI_ADDR_UNSPEC, NULL));
+		obj_next(r.o.cq, NULL);
 	}
-	api_meet_still(a);
-	for (unsigned int n = 0; n < FLOOD; n++) {
-		if (a->rank == 0) {
-			CHECK(obj_next(r.o.cq, NULL).op_context == &triggers[n]);
-			continue;
-		}
+	a->progress = NULL;
+	api_meet(a);
+	for (unsigned int n = 0; n < FLOOD && a->rank; n++) {
 		OK(fi_recv(r.o.ep, &words[n], sizeof(words[n]), NULL, FI_ADDR_UNSPEC, NULL));
 		obj_next(r.o.cq, NULL);
 		CHECK_EQ(words[n], n);
 	}
+	if (progress == FI_PROGRESS_AUTO)
+		api_meet(a);
+	for (unsigned int n = 0; n < FLOOD && !a->rank; n++)
+		CHECK(obj_next(r.o.cq, NULL).op_context == &triggers[n]);
 	api_meet(a);
 	CLOSE(cntr);
 	rig_close(&r);
 	free(triggers);
+}
+
+static void flood(struct api *a)
+{
+	flood_with(a, FI_PROGRESS_MANUAL);
+}
+
+static void flood_asleep(struct api *a)
+{
+	flood_with(a, FI_PROGRESS_AUTO);
 }
 
 #define ROUNDS 50
@@ -634,6 +711,37 @@ static void owner_sleeps(struct api *a)
 	rig_counts(r.received, ROUNDS, 0);
 	rig_counts(r.sent, ROUNDS, 0);
 	api_meet(a);
+	rig_close(&r);
+}
+
+/* A send counts in its own call and starts another; the sender is asleep by then. */
+static void started_in_a_call(struct api *a)
+{
+	struct rig_opts opts = {.caps = FI_TRIGGER, .progress = FI_PROGRESS_AUTO};
+	struct fi_triggered_context trigger;
+	uint64_t words[2] = {0}, word = 7;
+	struct iovec iov = {&word, sizeof(word)};
+	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .context = &trigger};
+	struct rig r;
+
+	rig_open(&r, &opts);
+	msg.addr = obj_swap(a, r.o.ep, r.o.av);
+	for (int n = 0; n < 2; n++)
+		OK(fi_recv(r.o.ep, &words[n], sizeof(words[n]), NULL, FI_ADDR_UNSPEC, NULL));
+	POST(r.o.cq, fi_inject(r.o.ep, &word, sizeof(word), msg.addr)); /* connects */
+	rig_counts(r.received, 1, 0);
+	rig_counts(r.sent, 1, 0);
+	api_meet(a);
+	if (a->rank == 0) {
+		trigger = at(r.sent, 2);
+		OK(fi_sendmsg(r.o.ep, &msg, FI_TRIGGER));
+		obj_sleep_us(100000); /* the thread has nothing to do and sleeps */
+		OK(fi_inject(r.o.ep, &word, sizeof(word), msg.addr));
+	} else {
+		OK(fi_recv(r.o.ep, &words[0], sizeof(words[0]), NULL, FI_ADDR_UNSPEC, NULL));
+		OBJ_UNTIL(fi_cntr_read(r.received) == 3, );
+	}
+	api_meet(a); /* rank 0 is asleep in it */
 	rig_close(&r);
 }
 
@@ -696,6 +804,8 @@ int main(int argc, char **argv)
 		{"sums", sums, 1, {0}},
 		{"already_met", already_met, 1, {0}},
 		{"by_completions", by_completions, 1, {0}},
+		{"set_back", set_back, 1, {0}},
+		{"behind_others", behind_others, 1, {0}},
 		{"lists_are_copied", lists_are_copied, 1, {0}},
 		{"operands_are_copied", operands_are_copied, 1, {0}},
 		{"failures", failures, 1, {0}},
@@ -705,7 +815,9 @@ int main(int argc, char **argv)
 		{"alias_closes", alias_closes, 1, {0}},
 		{"shared_context", shared_context, 1, {0}},
 		{"flood", flood, 2, {0}},
+		{"flood_asleep", flood_asleep, 2, {0}},
 		{"owner_sleeps", owner_sleeps, 2, {0}},
+		{"started_in_a_call", started_in_a_call, 2, {0}},
 		{"race", race, 1, {0}},
 	};
 

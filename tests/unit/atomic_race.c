@@ -82,7 +82,7 @@ static void check_array(const void *expected)
 
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
-#define UPS 3000
+#define UPS 20000
 
 /* Up and down, so that no type runs out of exact numbers: with 8 threads it stays below 9. */
 static void *up_and_down(void *arg)
@@ -106,8 +106,9 @@ START_TEST(sums_and_differences_cancel)
 }
 END_TEST
 
-/* Types whose numbers are exact up to THREADS * UPS. Each old value is seen once. */
-static unsigned char seen[ELEMENTS][THREADS * UPS];
+#define TICKETS 8000 /* times THREADS: exact in the types counts_far tells */
+
+static unsigned char seen[ELEMENTS][THREADS * TICKETS];
 
 static bool counts_far(void)
 {
@@ -130,11 +131,11 @@ static void *draw_tickets(void *arg)
 
 	(void)arg;
 	pthread_barrier_wait(&start);
-	for (int i = 0; i < UPS; i++) {
+	for (int i = 0; i < TICKETS; i++) {
 		call(ATOMIC_FETCH, FI_SUM, numbers[1], NULL, old);
 		for (size_t e = 0; e < ELEMENTS; e++)
 			__atomic_fetch_add(
-				&seen[e][as_integer(&old[e * t->size]) % (THREADS * UPS)], 1,
+				&seen[e][as_integer(&old[e * t->size]) % (THREADS * TICKETS)], 1,
 				__ATOMIC_RELAXED);
 	}
 	return NULL;
@@ -147,8 +148,8 @@ START_TEST(every_sum_is_fetched_once)
 		return;
 	in_threads(draw_tickets);
 	for (size_t e = 0; e < ELEMENTS; e++) {
-		ck_assert_uint_eq(as_integer(&array[e * t->size]), THREADS * UPS);
-		for (int i = 0; i < THREADS * UPS; i++)
+		ck_assert_uint_eq(as_integer(&array[e * t->size]), THREADS * TICKETS);
+		for (int i = 0; i < THREADS * TICKETS; i++)
 			if (seen[e][i] != 1)
 				ck_abort_msg("%s: %d was seen %d times", t->name, i, seen[e][i]);
 	}
@@ -157,7 +158,7 @@ END_TEST
 
 /* ---- Compare and swap -------------------------------------------------------------------------- */
 
-#define SWAPS 1500
+#define SWAPS 4000
 
 static int number_of(const unsigned char *element)
 {
@@ -205,7 +206,7 @@ END_TEST
 
 /* ---- Reading and writing ------------------------------------------------------------------------ */
 
-#define WRITES 4000
+#define WRITES 10000
 
 /* Half of the threads write elements of equal bytes, the others must read such elements. */
 static void *write_or_read(void *arg)
@@ -273,7 +274,7 @@ START_TEST(processes_share_elements)
 		pids[p] = fork();
 		if (pids[p] != 0)
 			continue;
-		for (int i = 0; i < 4 * UPS; i++) {
+		for (int i = 0; i < UPS; i++) {
 			call(ATOMIC_BASE, FI_SUM, numbers[1], NULL, NULL);
 			call(ATOMIC_BASE, FI_DIFF, numbers[1], NULL, NULL);
 		}

@@ -153,7 +153,7 @@ static inline pid_t child(int (*run)(int number), int number)
 	for (int i = 0; i < 8; i++)
 		close(pairs[i][0]);
 	side_open();
-	exit(run(number));
+	_exit(run(number));
 }
 
 static inline int status_of(pid_t pid)

@@ -114,7 +114,7 @@ static inline long double eval_get(enum fi_datatype type, const void *from)
 		memcpy(&x, from, sizeof(x));
 		return x;
 	default:
-		memcpy(&code, from, eval_size(type));
+		memcpy(&code, from, eval_size(type) == 1 ? 1 : 2);
 		return eval_decode(eval_format(type), code);
 	}
 }
@@ -137,7 +137,7 @@ static inline void eval_put(enum fi_datatype type, void *to, long double x)
 		break;
 	default:
 		code = (uint16_t)eval_encode(eval_format(type), x);
-		memcpy(to, &code, eval_size(type));
+		memcpy(to, &code, eval_size(type) == 1 ? 1 : 2);
 	}
 }
 

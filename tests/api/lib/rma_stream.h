@@ -41,8 +41,10 @@ static inline void stream_reap(struct stream *s)
 	ssize_t ret = fi_cq_read(s->r->o.cq, &e, 1);
 	struct stream_op *op;
 
-	if (ret == -FI_EAGAIN)
+	if (ret == -FI_EAGAIN) {
+		rma_progress(s->r);
 		return;
+	}
 	if (ret != 1)
 		obj_cq_failed(s->r->o.cq, ret);
 	op = e.op_context;

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The table of run.sh, from its raw figures: lines "WHO/ROW SIZE VALUE", WHO is ours, reference or limit. Of several
+# for one row the best counts: the smallest time, the largest rate. Ratios are quotients of the figures as they stand.
+# What one-sided operations are meant to reach, and whether they did, goes to the file `targets`.
+BEGIN {
+	OFS = "\t"
+}
+{
+	best[$1, $2] = better($1, best[$1, $2], $3)
+	if ($1 !~ /^limit/) {
+		row = substr($1, index($1, "/") + 1)
+		if (!seen[row, $2]++) {
+			rows[++count] = row
+			at[count] = $2
+		}
+	}
+}
+END {
+	print "what", "bytes", "unit", "ours", "reference", "limit", "ours/reference", "ours/limit"
+	for (i = 1; i <= count; i++)
+		line(rows[i], at[i], unit(rows[i]), best["ours/" rows[i], at[i]], best["reference/" rows[i], at[i]],
+			limit(rows[i], at[i]))
+	for (i = 1; i <= count; i++)
+		derive(rows[i], at[i])
+	line("a cache line handed over", 64, "us", "", "", best["limit/line", 8])
+	line("TCP socket, spinning", 8, "us", "", "", best["limit/tcp", 8])
+}
+
+function is_rate(name) {
+	return name ~ /stream|ring|plain/
+}
+
+function better(name, a, b) {
+	return a == "" || is_rate(name) == (b + 0 > a + 0) ? b : a
+}
+
+function least(a, b) {
+	return a == "" || (b != "" && b + 0 < a + 0) ? b : a
+}
+
+function unit(row) {
+	return row ~ /^plain/ ? "el/ns" : is_rate(row) ? "M/s" : "us"
+}
+
+function over(a, b) {
+	return a == "" || b == "" || !b ? "" : a / b
+}
+
+function figure(value, form) {
+	return value == "" ? "-" : sprintf(form, value)
+}
+
+function line(row, size, unit, ours, reference, limit) {
+	print row, size, unit, figure(ours, "%.3f"), figure(reference, "%.3f"), figure(limit, "%.3f"),
+		figure(over(ours, reference), "%.2f"), figure(over(ours, limit), "%.2f")
+}
+
+function pair(row) {
+	return substr(row, 1, index(row, "/") - 1)
+}
+
+# The one-way time of a message of eight bytes.
+function message(who, row) {
+	return best[who "/" pair(row) "/tsend", 8]
+}
+
+# What bounds a row. Messages: inside a host the better of two copies and one fetch, over tcp a bare socket. One-sided:
+# the call of the kernel that does it; what has to ask the target, a message there and one back. Streams: a bare ring of
+# cache lines.
+function limit(row, size) {
+	if (row ~ /^plain/)
+		return best["limit/plain", size]
+	if (row ~ /stream/)
+		return size == 8 ? best["limit/ring", 8] : ""
+	if (row ~ /fetch_add$/)
+		return size == 8 && message("ours", row) != "" ? 2 * message("ours", row) : ""
+	if (row ~ /\/(write|read)$/)
+		return row ~ /:shm/ ? best["limit/vm" substr(row, index(row, "/") + 1), size] : ""
+	if (row ~ /:(tcp|net|sockets)/)
+		return best["limit/tcp", size]
+	return least(best["limit/copy", size], best["limit/cma", size])
+}
+
+# GB a second
+function speed(size, time) {
+	return over(size / 1000, time)
+}
+
+# Rows made of others, and what is meant to be reached.
+function derive(row, size,  ours, reference) {
+	ours = best["ours/" row, size]
+	reference = best["reference/" row, size]
+	if (row ~ /\/(write|read)$/ && size >= 65536)
+		line(row ", rate", size, "GB/s", speed(size, ours), speed(size, reference), speed(size, limit(row, size)))
+	if (row ~ /^plain/)
+		target(row ", ours/hand-vectorised", over(ours, best["limit/plain", size]), "at least", 0.7)
+	if (size != 8)
+		return
+	if (row ~ /\/(read|fetch_add)$/) {
+		ours = over(ours, message("ours", row))
+		line(row " / one-way message", size, "x", ours, over(reference, message("reference", row)), 2)
+		target(row " / one-way message", ours, "at most", 2.2)
+	}
+	if (row ~ /stream,(inject_write|atomic_sum)$/)
+		target(row ", ours/reference", over(ours, reference), "at least", 2)
+}
+
+function target(what, value, sense, bound) {
+	printf "%-44s %6s   %s %s: %s\n", what, figure(value, "%.2f"), sense, bound, value == "" ? "not measured" :
+		(sense == "at most" ? value <= bound : value >= bound) ? "met" : "missed" >targets
+}
