@@ -61,7 +61,8 @@ struct link_ops {
 	 *   0              done
 	 *   1              done, and the peer counts such accesses: tell it (WIRE_TOLD)
 	 *   -FI_EFAULT     the memory behind the region, or ours, is not there; some may have moved
-	 *   other negative not this way, nothing has moved: ask the peer by packets, it will know why
+	 *   other negative not this way, nothing has moved: ask the peer by packets, it will know
+	 *                  why; -FI_EAGAIN: too many others are at it, or its port is closing
 	 * NULL when the transport has no such way.
 	 */
 	int (*put)(struct link *link, const struct iovec *local, size_t local_count,
@@ -88,7 +89,7 @@ struct link {
 	const struct link_ops *ops;
 	size_t eager_max;  /* longest message worth copying; longer ones are offered, or put */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
-	uint64_t last;     /* where the last packet with WIRE_DATA went, for withdraw */
+	uint64_t last; /* where the last packet of sendv, or with WIRE_DATA, went: for withdraw */
 };
 
 /* What the engine learned about the other side before it asks for a link. */
@@ -109,7 +110,7 @@ struct transport {
 	bool (*turn)(void *state);
 	/* After true, the next packet makes its sender wake us; false: there is one already. */
 	bool (*arm)(void *state);
-	/* The descriptors that go out with our hello; they stay ours. */
+	/* The descriptors that go out with our hello, then -1; they stay ours. */
 	void (*hello_fds)(void *state, int fds[WIRE_FDS]);
 	/* Makes the link. 0 or a negative error. */
 	int (*connect)(void *state, const struct link_peer *peer, struct link **link);

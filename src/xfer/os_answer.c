@@ -160,7 +160,8 @@ static bool help_peer(struct peer *peer)
 		if (ret == -FI_EAGAIN || (!put && ret < 0 && ret != -FI_EFAULT))
 			break;
 		peer->direct_spell = DIRECT_SPELL;
-		if (ret >= 0)
+		/* The packet of a read is still there: the peer counts it when it gets to it. */
+		if (put && ret >= 0)
 			os_tell(req, ret > 0);
 		retire(peer, req, ret < 0 ? -ret : 0, ret < 0 ? -ret : 0);
 		any = true;

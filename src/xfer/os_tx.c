@@ -167,12 +167,18 @@ static int send_packets(struct txreq *req)
 	return 0;
 }
 
-/* Worth going straight to the peer's memory, and nobody there has to be asked. */
-static bool wants_direct(const struct peer *peer, const struct txreq *req)
+/* Nobody at the peer has to take part. */
+static bool may_go_direct(const struct peer *peer, const struct txreq *req)
 {
 	return peer->real->ops->put && wire_op(req->head) != WIRE_AMO && !req->sent &&
-	       !(wire_flags(req->head) & WIRE_COMMIT) &&
-	       (req->len > peer->real->eager_max || peer->direct_spell);
+	       !(wire_flags(req->head) & WIRE_COMMIT);
+}
+
+/* ... and it is worth it. */
+static bool wants_direct(const struct peer *peer, const struct txreq *req)
+{
+	return (req->len > peer->real->eager_max || peer->direct_spell) &&
+	       may_go_direct(peer, req);
 }
 
 void os_tell(const struct txreq *req, bool counts)
@@ -224,9 +230,17 @@ bool os_waits(const struct peer *peer, const struct txreq *req)
 
 int os_send(struct txreq *req)
 {
-	if (list_empty(&req->peer->awaiting) && wants_direct(req->peer, req) && !go_direct(req))
+	struct peer *peer = req->peer;
+	bool first = list_empty(&peer->awaiting);
+	int err;
+
+	if (first && wants_direct(peer, req) && !go_direct(req))
 		return 0;
-	return send_packets(req);
+	err = send_packets(req);
+	/* A peer that reads none of its packets has no room for more, and needs none. */
+	if (err == -FI_EAGAIN && first && may_go_direct(peer, req) && !go_direct(req))
+		return 0;
+	return err;
 }
 
 static uint64_t head_of(const struct ep *ep, const struct onesided *o)

@@ -356,12 +356,75 @@ static void processes(struct api *a)
 	amo_close(&m);
 }
 
+/*
+ * The memory's process has the domain open twice, a thread for each: still one actor, so what comes
+ * in by the one is not lost to the other.
+ */
+static bool stop;
+
+static void *poll_second(void *arg)
+{
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+		progress(arg);
+	return NULL;
+}
+
+static void progress_both(void *arg)
+{
+	struct amo_side *m = arg;
+
+	side_progress(&m[0].s);
+	progress(&m[1].s);
+}
+
+static void open_twice(struct amo_side *m, struct worker *w, struct api *a)
+{
+	struct amo_side *mine = &m[a->rank % 2];
+
+	open_all(&m[0], a);
+	open_all(&m[1], a);
+	a->progress = progress_both;
+	a->progress_arg = m;
+	*w = (struct worker){.m = mine,
+			     .ep = mine->s.ep,
+			     .cq = mine->s.tx,
+			     .id = (unsigned int)a->rank,
+			     .workers = PROCESSES};
+}
+
+static void two_domains(struct api *a)
+{
+	static struct amo_side m[2];
+	static struct worker w;
+	pthread_t thread;
+
+	open_twice(m, &w, a);
+	if (!a->rank)
+		OK(pthread_create(&thread, NULL, poll_second, &m[1].s));
+	for (size_t k = 0; k < API_COUNT(kinds); k++) {
+		if (!offers(&m[0], &kinds[k]))
+			continue;
+		clear(a);
+		w.kind = &kinds[k];
+		work(&w);
+		api_meet(a);
+		check(a, &kinds[k], PROCESSES);
+	}
+	api_meet(a);
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	if (!a->rank)
+		OK(pthread_join(thread, NULL));
+	amo_close(&m[1]);
+	amo_close(&m[0]);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
 		{"one-endpoint", one_endpoint, 2, {0}},
 		{"own-endpoints", own_endpoints, 2, {0}},
 		{"processes", processes, PROCESSES, {0}},
+		{"two-domains", two_domains, PROCESSES, {0}},
 		{"processes-no-cma", processes, PROCESSES, {"FI_SHM_DISABLE_CMA=1"}},
 	};
 

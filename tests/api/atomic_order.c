@@ -164,6 +164,59 @@ static void turns(struct api *a)
 	amo_close(&s.m);
 }
 
+/* An endpoint whose completions can be slept for. */
+static struct fid_ep *sleeper(struct side *s, struct fid_cq **cq)
+{
+	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_UNSPEC};
+	struct fid_ep *ep;
+
+	OK(fi_cq_open(s->domain, &attr, cq, NULL));
+	OK(fi_endpoint(s->domain, s->info, &ep, NULL));
+	OK(fi_ep_bind(ep, &s->av->fid, 0));
+	OK(fi_ep_bind(ep, &(*cq)->fid, FI_TRANSMIT | FI_RECV));
+	OK(fi_enable(ep));
+	return ep;
+}
+
+/* A read and an addition at once, and then to sleep: the read does not see what came after it. */
+static void asleep(struct amo_side *m, struct fid_ep *ep, struct fid_cq *cq)
+{
+	struct amo one = word_amo(m, AMO_BASE, AMO_PLAIN);
+	struct fi_cq_tagged_entry e;
+	uint64_t seen = UINT64_MAX;
+
+	for (uint64_t i = 0; i < 6000; i++) {
+		OK(fi_read(ep, &seen, 8, NULL, m->s.addr[0], m->base[0], m->key[0], &seen));
+		OK(amo_post(ep, &one));
+		for (int n = 0; n < 2; n++) {
+			ssize_t ret;
+
+			while ((ret = fi_cq_sread(cq, &e, 1, NULL, 1000)) == -FI_EAGAIN)
+				continue;
+			CHECK_EQ(ret, 1);
+		}
+		CHECK_EQ(seen, i);
+	}
+}
+
+static void asleep_all(struct api *a)
+{
+	struct amo_side m;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+
+	if (api_other())
+		api_skip("its reads may overtake atomics");
+	amo_open(&m, a, &(struct side_opts){.tune = ordered}, AMO_ACCESS);
+	if (a->rank) {
+		ep = sleeper(&m.s, &cq);
+		asleep(&m, ep, cq);
+		OK(fi_close(&ep->fid));
+		OK(fi_close(&cq->fid));
+	}
+	amo_close(&m);
+}
+
 /* A fenced one, and what follows it, see all that was posted before, though no order is asked for. */
 static void fence(struct api *a)
 {
@@ -200,9 +253,13 @@ static void fence(struct api *a)
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
-		{"order", order, 2, {0}}, {"order-no-cma", order, 2, {"FI_SHM_DISABLE_CMA=1"}},
-		{"turns", turns, 2, {0}}, {"turns-no-cma", turns, 2, {"FI_SHM_DISABLE_CMA=1"}},
-		{"fence", fence, 2, {0}}, {"fence-no-cma", fence, 2, {"FI_SHM_DISABLE_CMA=1"}},
+		{"order", order, 2, {0}},
+		{"order-no-cma", order, 2, {"FI_SHM_DISABLE_CMA=1"}},
+		{"turns", turns, 2, {0}},
+		{"turns-no-cma", turns, 2, {"FI_SHM_DISABLE_CMA=1"}},
+		{"asleep", asleep_all, 2, {0}},
+		{"fence", fence, 2, {0}},
+		{"fence-no-cma", fence, 2, {"FI_SHM_DISABLE_CMA=1"}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

@@ -55,6 +55,48 @@ static void auto_progress(struct api *a)
 	rma_close(&r);
 }
 
+/*
+ * Neither application calls from posting to the end: all that is left are the threads. The target's
+ * memory is shared, so that its last byte tells of a write.
+ */
+static void asleep(struct rma *r, const struct rma_target *t, size_t len, bool reads)
+{
+	static unsigned char local[3 << 20];
+	unsigned char *there = r->a->shared;
+	volatile unsigned char *last = reads ? &local[len - 1] : &there[len - 1];
+	struct fi_cq_tagged_entry e;
+
+	data_fill(reads ? there : local, len, 1);
+	memset(reads ? local : there, ~data_byte(1, len - 1), len);
+	obj_sleep_us(30000); /* by now the threads sleep too */
+	OK(reads ? fi_read(r->o.ep, local, len, NULL, r->addr[1], t->key.base, t->key.key, &e)
+		 : fi_write(r->o.ep, local, len, NULL, r->addr[1], t->key.base, t->key.key, &e));
+	OBJ_UNTIL(*last == data_byte(1, len - 1), obj_sleep_us(1000));
+	obj_sleep_us(50000);
+	CHECK_EQ(fi_cq_read(r->o.cq, &e, 1), 1);
+	CHECK(e.op_context == &e);
+	data_check(local, len, 1);
+	data_check(there, len, 1);
+}
+
+static void both_sleep(struct api *a)
+{
+	static const size_t lens[] = {8, 5000, 70000, 3 << 20};
+	unsigned char word[8];
+	struct rma_target t;
+	struct rma r;
+
+	rma_open(&r, a, &(struct rma_opts){.mr_mode = RMA_PROVIDED, .progress = FI_PROGRESS_AUTO});
+	rma_target_open(&r, &t, a->shared, API_SHARED);
+	if (a->rank == 0)
+		RMA_PLAIN(&r, RMA_READ, word, 8, &t.key, 0);
+	a->progress = NULL;
+	for (size_t n = 0; a->rank == 0 && n < 2 * API_COUNT(lens); n++)
+		asleep(&r, &t, lens[n / 2], n % 2);
+	rma_target_close(&r, &t);
+	rma_close(&r);
+}
+
 /* Pieces here against ranges there. */
 static void pieces(struct api *a)
 {
@@ -228,6 +270,7 @@ int main(int argc, char **argv)
 	static const struct api_case cases[] = {
 		{"forms", forms, 2, {0}},
 		{"auto_progress", auto_progress, 2, {0}},
+		{"both_sleep", both_sleep, 2, {0}},
 		{"pieces", pieces, 2, {0}},
 		{"flags", flags, 2, {0}},
 		{"injected_is_copied", injected_is_copied, 2, {0}},
@@ -235,6 +278,7 @@ int main(int argc, char **argv)
 		{"nothing", nothing, 2, {0}},
 		{"forms_no_cma", forms, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"auto_progress_no_cma", auto_progress, 2, {"FI_SHM_DISABLE_CMA=1"}},
+		{"both_sleep_no_cma", both_sleep, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"pieces_no_cma", pieces, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"flags_no_cma", flags, 2, {"FI_SHM_DISABLE_CMA=1"}},
 	};

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Waits in which the initiator sleeps too, for transfers with a target that calls nothing. */
+#include <pthread.h>
+
 #include "obj.h"
 #include "lib/rma.h"
 #include "lib/rma_buf.h"
@@ -111,6 +113,7 @@ static void do_auto(struct passive *p)
 
 	data_fill(buf, sizeof(buf), 9);
 	memcpy(p->model, buf, sizeof(buf));
+	obj_sleep_us(100000); /* by now they sleep too */
 	OK(fi_write(p->r.o.ep, buf, sizeof(buf), NULL, p->r.addr[1], key->base, key->key, buf));
 	obj_sleep_us(1000000);
 	CHECK_EQ(fi_cq_read(p->r.o.cq, &e, 1), 1);
@@ -124,12 +127,53 @@ static void auto_initiator(struct api *a)
 	passive_run(a, &(struct rma_opts){.mr_mode = RMA_PROVIDED, .progress = progress}, do_auto);
 }
 
+/* One thread sleeps on the queue already when another one posts and does no more. */
+static void *sleeps_on_cq(void *arg)
+{
+	struct passive *p = arg;
+	struct fi_cq_tagged_entry e;
+
+	CHECK_EQ(fi_cq_sread(p->r.o.cq, &e, 1, NULL, OBJ_PATIENCE_MS), 1);
+	CHECK(e.op_context == arg);
+	return NULL;
+}
+
+static void do_other_thread(struct passive *p)
+{
+	struct rma_key *key = &p->t.key;
+	static unsigned char buf[70000];
+	pthread_t thread;
+
+	for (unsigned int n = 0; n < 4; n++) {
+		size_t len = n % 2 ? sizeof(buf) : 64;
+
+		data_fill(buf, len, n);
+		memcpy(p->model, buf, len);
+		OK(pthread_create(&thread, NULL, sleeps_on_cq, p));
+		obj_sleep_us(50000);
+		OK(fi_write(p->r.o.ep, buf, len, NULL, p->r.addr[1], key->base, key->key, p));
+		OK(pthread_join(thread, NULL));
+	}
+}
+
+static void other_thread(struct api *a)
+{
+	if (api_other())
+		api_skip("what a thread does wakes no other one there");
+	passive_run(a,
+		    &(struct rma_opts){.mr_mode = RMA_PROVIDED,
+				       .wait = FI_WAIT_UNSPEC,
+				       .threading = FI_THREAD_SAFE},
+		    do_other_thread);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
 		{"cntr_wait", cntr_wait, 2, {0}},
 		{"cq_sread", cq_sread, 2, {0}},
 		{"poll_fd", poll_fd, 2, {0}},
+		{"other_thread", other_thread, 2, {0}},
 		{"auto_initiator", auto_initiator, 2, {0}},
 	};
 

@@ -639,16 +639,18 @@ static void flood_with(struct api *a, enum fi_progress progress)
 	obj_progress(a, r.o.cq);
 	api_meet(a);
 	if (a->rank == 0) {
-		POST(r.o.cq, fi_inject(r.o.ep, words, sizeof(words[0]), peer));
-		rig_turns(&r);
-		obj_sleep_us(50000); /* connected; a thread of ours goes to sleep */
-		OK(fi_cntr_add(cntr, FLOOD));
-		OK(fi_cntr_set(cntr, 0));
+		POST(r.o.cq, fi_inject(r.o.ep, words, sizeof(words[0]), peer)); /* connects */
 	} else {
 		OK(fi_recv(r.o.ep, words, sizeof(words[0]), NULL, FI_ADDR_UNSPEC, NULL));
 		obj_next(r.o.cq, NULL);
 	}
+	api_meet(a);
 	a->progress = NULL;
+	if (a->rank == 0) {
+		obj_sleep_us(100000); /* a thread of ours goes to sleep */
+		OK(fi_cntr_add(cntr, FLOOD));
+		OK(fi_cntr_set(cntr, 0));
+	}
 	api_meet(a);
 	for (unsigned int n = 0; n < FLOOD && a->rank; n++) {
 		OK(fi_recv(r.o.ep, &words[n], sizeof(words[n]), NULL, FI_ADDR_UNSPEC, NULL));

@@ -50,9 +50,9 @@ function figure(value, form) {
 	return value == "" ? "-" : sprintf(form, value)
 }
 
-function line(row, size, unit, ours, reference, limit) {
-	print row, size, unit, figure(ours, "%.3f"), figure(reference, "%.3f"), figure(limit, "%.3f"),
-		figure(over(ours, reference), "%.2f"), figure(over(ours, limit), "%.2f")
+function line(row, size, in_unit, ours, reference, bound) {
+	print row, size, in_unit, figure(ours, "%.3f"), figure(reference, "%.3f"), figure(bound, "%.3f"),
+		figure(over(ours, reference), "%.2f"), figure(over(ours, bound), "%.2f")
 }
 
 function pair(row) {
@@ -106,6 +106,11 @@ function derive(row, size,  ours, reference) {
 }
 
 function target(what, value, sense, bound) {
-	printf "%-44s %6s   %s %s: %s\n", what, figure(value, "%.2f"), sense, bound, value == "" ? "not measured" :
-		(sense == "at most" ? value <= bound : value >= bound) ? "met" : "missed" >targets
+	printf "%-44s %6s   %s %s: %s\n", what, figure(value, "%.2f"), sense, bound, verdict(value, sense, bound) >targets
+}
+
+function verdict(value, sense, bound) {
+	if (value == "")
+		return "not measured"
+	return (sense == "at most" ? value <= bound : value >= bound) ? "met" : "missed"
 }

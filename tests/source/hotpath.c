@@ -12,11 +12,13 @@
  */
 #include <link.h>
 #include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -59,6 +61,9 @@ static struct fid_domain *domain;
 static struct side a, b;
 static char out[4096], in[4096];
 static struct fi_context2 context[2];
+static uint64_t word, operand = 1, result; /* b's memory; what a adds to it, and gets */
+static struct fid_mr *mr;
+static uint64_t addr, key; /* of the word */
 static struct fi_cq_tagged_entry entry;
 
 /* Where things are mapped; the same in both processes. */
@@ -83,7 +88,7 @@ static void find_fabric(bool safe)
 	struct fi_info *hints = fi_allocinfo();
 
 	hints->ep_attr->type = FI_EP_RDM;
-	hints->caps = FI_MSG | FI_TAGGED;
+	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->domain_attr->threading = safe ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
@@ -198,6 +203,60 @@ static ssize_t empty_read(void)
 	return fi_cq_read(a.cq, &entry, 1) == -FI_EAGAIN ? 0 : -FI_EOTHER;
 }
 
+static void expose(void)
+{
+	must(fi_mr_reg(domain, &word, sizeof(word), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 1, 0, &mr,
+		       NULL),
+	     "fi_mr_reg");
+	if (info->domain_attr->mr_mode & FI_MR_VIRT_ADDR)
+		addr = (uintptr_t)&word;
+	key = fi_mr_key(mr);
+}
+
+static ssize_t inject_write(void)
+{
+	return fi_inject_write(a.ep, &operand, sizeof(operand), a.peer, addr, key);
+}
+
+static ssize_t post_read(void)
+{
+	return fi_read(a.ep, &result, sizeof(result), NULL, a.peer, addr, key, &context[0]);
+}
+
+static ssize_t fetch_add(void)
+{
+	return fi_fetch_atomic(a.ep, &operand, 1, NULL, &result, NULL, a.peer, addr, key, FI_UINT64,
+			       FI_SUM, &context[0]);
+}
+
+/* A read comes after everything before it. */
+static void settle(uint64_t expected)
+{
+	must(post_read(), "fi_read");
+	wait_for(&a, FI_READ);
+	if (result != expected)
+		must(-FI_EOTHER, "the word is another");
+}
+
+/* The target does its part only afterwards: posting is what is counted. */
+static void count_onesided(void)
+{
+	expose();
+	for (int i = 0; i < WARM_UP; i++) {
+		must(inject_write(), "fi_inject_write");
+		must(fetch_add(), "fi_fetch_atomic");
+		wait_for(&a, FI_READ);
+		settle(2);
+	}
+	COUNT("inject_write", inject_write());
+	settle(1);
+	COUNT("fetch_atomic", fetch_add());
+	wait_for(&a, FI_READ);
+	settle(2);
+	COUNT("read", post_read());
+	wait_for(&a, FI_READ);
+}
+
 static int child(bool safe)
 {
 	find_fabric(safe);
@@ -208,6 +267,7 @@ static int child(bool safe)
 	warm_up();
 	count_tagged();
 	count_msg();
+	count_onesided();
 	COUNT("cq_read-empty", empty_read());
 	return 0;
 }

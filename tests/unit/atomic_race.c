@@ -206,7 +206,7 @@ END_TEST
 
 /* ---- Reading and writing ------------------------------------------------------------------------ */
 
-#define WRITES 10000
+#define WRITES 40000
 
 /* Half of the threads write elements of equal bytes, the others must read such elements. */
 static void *write_or_read(void *arg)

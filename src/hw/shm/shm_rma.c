@@ -43,7 +43,7 @@ static int move_error(const struct shm_cma *c, int err)
 }
 
 /* With `c` complete but for its remote side. */
-static int access_regions(struct shm_link *s, struct shm_cma *c, const struct fi_rma_iov *range,
+static int access_regions(struct shm_link *s, struct shm_cma c, const struct fi_rma_iov *range,
 			  size_t count)
 {
 	struct iovec at[WIRE_IOV_MAX];
@@ -52,18 +52,18 @@ static int access_regions(struct shm_link *s, struct shm_cma *c, const struct fi
 
 	if (!s->pid || !s->regions.page)
 		return -FI_ENOSYS;
-	if (count > WIRE_IOV_MAX || c->local_count > WIRE_IOV_MAX)
+	if (count > WIRE_IOV_MAX || c.local_count > WIRE_IOV_MAX)
 		return -FI_EINVAL;
 	/* First the mark, then the table: what is found stays until the mark is given back. */
 	if (!shm_mark_enter(&s->ring, s->src, &mark))
 		return -FI_EAGAIN;
-	tell = find_all(s, range, count, access_of(c->write), at);
-	c->remote = at;
-	c->remote_count = count;
-	err = tell < 0 ? tell : shm_cma_move(s, c);
+	tell = find_all(s, range, count, access_of(c.write), at);
+	c.remote = at;
+	c.remote_count = count;
+	err = tell < 0 ? tell : shm_cma_move(s, &c);
 	shm_mark_leave(&mark);
 	if (err < 0)
-		return tell < 0 ? tell : move_error(c, err);
+		return tell < 0 ? tell : move_error(&c, err);
 	return tell;
 }
 
@@ -72,7 +72,7 @@ int shm_put(struct link *link, const struct iovec *local, size_t local_count,
 {
 	struct shm_cma c = {.local = local, .local_count = local_count, .write = true};
 
-	return access_regions((struct shm_link *)link, &c, remote, remote_count);
+	return access_regions((struct shm_link *)link, c, remote, remote_count);
 }
 
 int shm_get(struct link *link, const struct iovec *local, size_t local_count,
@@ -80,7 +80,7 @@ int shm_get(struct link *link, const struct iovec *local, size_t local_count,
 {
 	struct shm_cma c = {.local = local, .local_count = local_count};
 
-	return access_regions((struct shm_link *)link, &c, remote, remote_count);
+	return access_regions((struct shm_link *)link, c, remote, remote_count);
 }
 
 bool shm_reach(struct link *link, const struct fi_rma_iov *remote, size_t remote_count, bool write)
