@@ -95,8 +95,15 @@ int os_result(struct txreq *req, const struct packet *p);
 struct message os_match(struct peer *peer, const struct packet *p);
 /* The bytes of the receive it reaches to. */
 size_t os_match_len(const struct message *m);
-/* Performs it on the receive's segments and answers. Remote CQ data in *cq; true: there are any. */
-bool os_match_apply(const struct message *m, const struct iovec *iov, size_t count, uint64_t *cq);
+/* What became of it: how its receive ends. */
+struct os_matched {
+	int err;       /* positive: the initiator got it, too */
+	bool has_data; /* remote CQ data came along */
+	uint64_t data;
+};
+
+/* Performs it on the receive's segments and answers. */
+struct os_matched os_match_apply(const struct message *m, const struct iovec *iov, size_t count);
 /* Nobody will receive it. */
 void os_match_refuse(struct peer *peer, uint64_t head);
 

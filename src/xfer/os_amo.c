@@ -191,7 +191,7 @@ static int apply_all(const struct os_request *r, const struct iovec *iov, size_t
 	return err;
 }
 
-bool os_match_apply(const struct message *m, const struct iovec *iov, size_t count, uint64_t *cq)
+struct os_matched os_match_apply(const struct message *m, const struct iovec *iov, size_t count)
 {
 	struct packet p = packet_of(m);
 	char result[WIRE_AMO_MAX];
@@ -201,10 +201,8 @@ bool os_match_apply(const struct message *m, const struct iovec *iov, size_t cou
 	if (!err)
 		err = apply_all(&r, iov, count, result);
 	answer(m->peer, m->head, -err, result, err || r.amo.form == ATOMIC_BASE ? 0 : r.total);
-	if (err)
-		return false;
-	*cq = r.cq;
-	return r.flags & WIRE_CQ;
+	return (struct os_matched){
+		.err = -err, .has_data = !err && r.flags & WIRE_CQ, .data = err ? 0 : r.cq};
 }
 
 void os_match_refuse(struct peer *peer, uint64_t head)

@@ -204,13 +204,15 @@ static void accept_atomic(struct rx *rx, struct recv *r, const struct message *m
 {
 	struct message seen = *m;
 	void *base = r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL;
-	bool data = os_match_apply(m, r->iov, r->iov_count, &seen.data);
+	struct os_matched end = os_match_apply(m, r->iov, r->iov_count);
 	size_t room;
 
-	seen.head = WIRE_HEAD(WIRE_AMO, WIRE_TAGGED | (data ? WIRE_DATA : 0), 0, 0);
+	seen.head = WIRE_HEAD(WIRE_AMO, WIRE_TAGGED | (end.has_data ? WIRE_DATA : 0), 0, 0);
+	seen.data = end.data;
 	seen.len = os_match_len(m);
 	room = reserve(rx, r, seen.len);
-	finish(rx, r, &seen, room, base, 0);
+	/* Where it reached too far the receive is told so. */
+	finish(rx, r, &seen, room, base, seen.len > room ? 0 : end.err);
 }
 
 void rx_accept(struct rx *rx, struct recv *r, const struct message *m)

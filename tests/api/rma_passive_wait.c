@@ -131,10 +131,12 @@ static void auto_initiator(struct api *a)
 static void *sleeps_on_cq(void *arg)
 {
 	struct passive *p = arg;
+	uint64_t start = obj_now_us();
 	struct fi_cq_tagged_entry e;
 
 	CHECK_EQ(fi_cq_sread(p->r.o.cq, &e, 1, NULL, OBJ_PATIENCE_MS), 1);
 	CHECK(e.op_context == arg);
+	CHECK(obj_now_us() - start < OBJ_PATIENCE_MS * 500); /* and not because the time is over */
 	return NULL;
 }
 
