@@ -152,9 +152,9 @@ struct fi_op_cntr {
 
 /*
  * Work queued on a domain.  It starts when triggering_cntr (successes and errors together) is at
- * least threshold; completion_cntr, or NULL, then gains 1 when it is done.  A condition that can
- * no longer come true is the application's to cancel.  -FI_ENOSYS when the operation cannot be
- * deferred.  fi_trigger(3)
+ * least threshold; completion_cntr, or NULL, then gains 1 when it is done, or its errors do when it
+ * fails or its endpoint is closed before.  A condition that can no longer come true is the
+ * application's to cancel.  -FI_ENOSYS when the operation cannot be deferred.  fi_trigger(3)
  */
 struct fi_deferred_work {
 	struct fi_context2 context;	/* the library's while queued */

@@ -26,12 +26,13 @@ struct ep {
 	struct domain *dom;
 	struct port *port;
 	struct cq *tx_cq;
-	struct cntr *tx_cntr;  /* FI_SEND */
+	struct cntr *tx_cntr;                /* FI_SEND */
 	struct cntr *read_cntr, *write_cntr; /* FI_READ, FI_WRITE: of what it initiates */
-	uint64_t tx_flags;     /* of sends without flags of their own */
-	uint64_t tx_msg_flags; /* added to the flags of ...msg calls */
-	uint64_t addr_mask;    /* strips the receive context off a fi_addr_t */
-	uint64_t rx_shift;     /* ... and where it is */
+	uint64_t tx_flags;                   /* of sends without flags of their own */
+	uint64_t tx_msg_flags;               /* added to the flags of ...msg calls */
+	uint64_t tx_msg_mask; /* and what of theirs counts: no completions without a queue */
+	uint64_t addr_mask;   /* strips the receive context off a fi_addr_t */
+	uint64_t rx_shift;    /* ... and where it is */
 	uint64_t rx_index_mask;
 	size_t inject_max;
 	size_t tx_size;        /* operations that may wait for a connection */
@@ -52,8 +53,8 @@ struct ep {
 	uint64_t tx_op_flags, rx_op_flags;     /* defaults as the application set them */
 	bool enabled;
 	bool is_alias;
-	struct entry_own *tables;    /* what fid.msg, tagged, rma and atomic point at once enabled */
-	struct list aliases;         /* struct ep.in_aliases */
+	struct entry_own *tables; /* what fid.msg, tagged, rma and atomic point at once enabled */
+	struct list aliases;      /* struct ep.in_aliases */
 	struct list in_aliases;
 	unsigned int index;           /* of a transmit or receive context */
 	struct ep **tx_ctx, **rx_ctx; /* of a scalable endpoint */

@@ -72,6 +72,7 @@ void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags)
 	ep->rx_op_flags = rx_op_flags;
 	ep->tx_flags = fold(tx_op_flags, ep->tx_cq, ep->tx_bind_flags, false);
 	ep->tx_msg_flags = fold(tx_op_flags, ep->tx_cq, ep->tx_bind_flags, true);
+	ep->tx_msg_mask = ep->tx_cq ? UINT64_MAX : ~FI_COMPLETION;
 	/* A multi-receive default applies to plain receives too. fi_endpoint(3) op_flags. */
 	ep->rx_flags = fold(rx_op_flags, ep->rx_cq, ep->rx_bind_flags, false) |
 		       (rx_op_flags & FI_MULTI_RECV);

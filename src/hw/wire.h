@@ -28,9 +28,9 @@ enum wire_op {
 	 * One-sided requests. `id` counts them for each pair of endpoints (their sequence number),
 	 * and they are performed in that order. See struct wire_ranges for what they carry.
 	 */
-	WIRE_PUT,  /* data follow */
-	WIRE_GET,  /* nothing follows but, in the short form, a uint64_t: the bytes wanted */
-	WIRE_AMO,  /* struct wire_amo follows, then operands, then values to compare with */
+	WIRE_PUT, /* data follow */
+	WIRE_GET, /* nothing follows but, in the short form, a uint64_t: the bytes wanted */
+	WIRE_AMO, /* struct wire_amo follows, then operands, then values to compare with */
 	/*
 	 * We have accessed your region directly: count it. tag: its key; WIRE_LONG: it was a read;
 	 * WIRE_DATA: with remote CQ data; a uint64_t follows, the bytes. No number, no answer.
@@ -117,8 +117,9 @@ struct wire_amo {
 	uint32_t len; /* bytes of all its elements */
 };
 
-#define WIRE_AMO_MAX    4096u /* bytes of operands in one atomic */
-#define WIRE_PACKET_MIN 9216u /* every transport's packets hold at least this: operands twice and heads */
+#define WIRE_AMO_MAX ((size_t)4096) /* bytes of operands in one atomic */
+#define WIRE_PACKET_MIN                                                                            \
+	9216u /* every transport's packets hold at least this: operands twice and heads */
 
 _Static_assert(2 * WIRE_AMO_MAX + sizeof(struct wire_ranges) + sizeof(struct wire_amo) + 8 <=
 		       WIRE_PACKET_MIN,

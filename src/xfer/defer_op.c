@@ -247,7 +247,7 @@ int defer_onesided(struct ep *ep, const struct onesided *o)
 {
 	struct fi_trigger_threshold trigger;
 	struct onesided now = *o;
-	unsigned char *at, *data, **inject = o->flags & FI_INJECT ? &data : NULL;
+	unsigned char *at, *data = NULL, **inject = o->flags & FI_INJECT ? &data : NULL;
 	struct triggered *t;
 	size_t size = lists_of(o);
 	int err = trigger_of(ep, o->context, &trigger);

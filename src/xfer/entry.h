@@ -161,7 +161,7 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 			      .data = msg->data,
 			      .context = msg->context,
 			      .addr = msg->addr},
-		flags | ep->tx_msg_flags, msg->msg_iov, msg->iov_count);
+		(flags & ep->tx_msg_mask) | ep->tx_msg_flags, msg->msg_iov, msg->iov_count);
 }
 
 static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr)
@@ -238,7 +238,7 @@ static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 			      .data = msg->data,
 			      .context = msg->context,
 			      .addr = msg->addr},
-		flags | ep->tx_msg_flags, msg->msg_iov, msg->iov_count);
+		(flags & ep->tx_msg_mask) | ep->tx_msg_flags, msg->msg_iov, msg->iov_count);
 }
 
 static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr,

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "core/cq.h"
 #include "hw/wire.h"
+#include "xfer/defer.h"
 #include "xfer/os.h"
 #include "xfer/port.h"
 #include "xfer/rx.h"
@@ -35,9 +36,13 @@ void rx_fini(struct rx *rx)
 
 	if (rx->q != rx)
 		rx_forget_context(rx);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
 		while ((node = list_pop(&rx->unexpected[i])))
 			rx_drop(LIST_ENTRY(node, struct unexpected, link));
+		while ((node = list_pop(&rx->posted[i])))
+			if (LIST_ENTRY(node, struct recv, link)->work)
+				defer_done(LIST_ENTRY(node, struct recv, link)->work, FI_ECANCELED);
+	}
 	while ((node = list_pop(&rx->claimed)))
 		rx_drop(LIST_ENTRY(node, struct unexpected, link));
 	rx_resume_senders(rx);
@@ -264,7 +269,7 @@ int rx_cancel(struct rx *rx, void *context)
 		LIST_EACH (node, &rx->posted[tagged]) {
 			struct recv *r = LIST_ENTRY(node, struct recv, link);
 
-			if (r->context == context) {
+			if (r->context == context && !r->work) {
 				rx_recv_fail(rx, r, FI_ECANCELED, tagged ? FI_TAGGED : FI_MSG);
 				return 0;
 			}

@@ -32,8 +32,8 @@ struct onesided {
 	uint64_t flags;      /* FI_* of this operation */
 	fi_addr_t addr;
 	void *context;
-	uint64_t data; /* with FI_REMOTE_CQ_DATA */
-	size_t len;    /* bytes at the target */
+	uint64_t data;           /* with FI_REMOTE_CQ_DATA */
+	size_t len;              /* bytes at the target */
 	const struct iovec *iov; /* what goes there: data, or operands */
 	size_t count;
 	const struct iovec *compare; /* values to compare with, of the same length */

@@ -13,9 +13,8 @@
 
 static struct txreq *oldest(struct peer *peer)
 {
-	return list_empty(&peer->awaiting)
-		       ? NULL
-		       : LIST_ENTRY(peer->awaiting.next, struct txreq, link);
+	return list_empty(&peer->awaiting) ? NULL
+					   : LIST_ENTRY(peer->awaiting.next, struct txreq, link);
 }
 
 static void retire(struct peer *peer, struct txreq *req, int err, int reason)

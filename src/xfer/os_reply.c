@@ -41,9 +41,8 @@ static int reply_long(struct os_request *r)
 	req->data = r->cq;
 	req->remote_count = r->count;
 	for (size_t i = 0; i < r->count; i++)
-		req->remote[i] = (struct fi_rma_iov){.addr = r->range[i].addr,
-						     .len = r->range[i].len,
-						     .key = r->range[i].key};
+		req->remote[i] = (struct fi_rma_iov){
+			.addr = r->range[i].addr, .len = r->range[i].len, .key = r->range[i].key};
 	list_push(&r->peer->replies, &req->link);
 	peer_busy(r->peer, &r->peer->port->busy);
 	return 0;

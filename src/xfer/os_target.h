@@ -11,8 +11,8 @@ struct os_request {
 	struct peer *peer;
 	unsigned int op, flags, index;
 	uint32_t seq;
-	size_t count; /* of range */
-	size_t total; /* bytes of all ranges */
+	size_t count;  /* of range */
+	size_t total;  /* bytes of all ranges */
 	size_t offset; /* where the data of this packet belong among them */
 	uint64_t cq;   /* remote CQ data, with WIRE_CQ */
 	struct wire_amo amo;

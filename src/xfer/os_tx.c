@@ -55,8 +55,7 @@ static void add_ranges(struct pieces *s, const struct txreq *req)
 		s->ranges.range[i] = (struct wire_range){req->remote[i].addr, req->remote[i].len,
 							 req->remote[i].key};
 	add(s, &s->ranges,
-	    offsetof(struct wire_ranges, range) +
-		    req->remote_count * sizeof(struct wire_range));
+	    offsetof(struct wire_ranges, range) + req->remote_count * sizeof(struct wire_range));
 }
 
 /* What leads the payload. */
@@ -177,8 +176,7 @@ static bool may_go_direct(const struct peer *peer, const struct txreq *req)
 /* ... and it is worth it. */
 static bool wants_direct(const struct peer *peer, const struct txreq *req)
 {
-	return (req->len > peer->real->eager_max || peer->direct_spell) &&
-	       may_go_direct(peer, req);
+	return (req->len > peer->real->eager_max || peer->direct_spell) && may_go_direct(peer, req);
 }
 
 void os_tell(const struct txreq *req, bool counts)
@@ -222,10 +220,9 @@ bool os_waits(const struct peer *peer, const struct txreq *req)
 {
 	if (list_empty(&peer->awaiting) || req->sent)
 		return false;
-	return peer->bulk ||
-	       (wants_direct(peer, req) &&
-		peer->real->ops->reach(peer->real, req->remote, req->remote_count,
-				       wire_op(req->head) == WIRE_PUT));
+	return peer->bulk || (wants_direct(peer, req) &&
+			      peer->real->ops->reach(peer->real, req->remote, req->remote_count,
+						     wire_op(req->head) == WIRE_PUT));
 }
 
 int os_send(struct txreq *req)
@@ -331,7 +328,8 @@ static int send_now(struct ep *ep, struct txreq *req, const struct onesided *o)
 static int post(struct ep *ep, struct peer *peer, const struct onesided *o)
 {
 	bool ready = peer->state == PEER_CONNECTED && !tx_must_queue(peer, o->flags);
-	bool kept = o->kind & FI_ATOMIC && o->flags & FI_TAGGED; /* as a message is, until matched */
+	bool kept =
+		o->kind & FI_ATOMIC && o->flags & FI_TAGGED; /* as a message is, until matched */
 	struct txreq *req;
 
 	if (peer->awaiting_count >= ep->tx_size || (ready && !list_empty(&peer->backlog)) ||

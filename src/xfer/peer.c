@@ -67,9 +67,10 @@ static struct peer *find_key(struct port *port, const struct addr *key)
 static struct peer *peer_new(struct port *port, const struct addr *name)
 {
 	struct peer *peer = pool_get(&port->peer_pool);
-	struct list *lists[] = {&peer->in_busy,  &peer->in_held, &peer->controls, &peer->backlog,
-				&peer->requests, &peer->streams, &peer->arrivals, &peer->awaiting,
-				&peer->in_awaiting, &peer->in_owed, &peer->replies};
+	struct list *lists[] = {&peer->in_busy,  &peer->in_held,  &peer->controls,
+				&peer->backlog,  &peer->requests, &peer->streams,
+				&peer->arrivals, &peer->awaiting, &peer->in_awaiting,
+				&peer->in_owed,  &peer->replies};
 
 	if (!peer)
 		return NULL;

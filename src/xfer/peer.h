@@ -53,9 +53,9 @@ struct peer {
 	unsigned int direct_spell; /* so many go straight to its memory: it reads no packets */
 	bool bulk;                 /* a long answer is coming: what follows waits for it */
 	/* Those of the peer on ours. */
-	uint32_t done_seq;    /* number of the last one done */
-	struct list in_owed;  /* port->owed, until that is told */
-	struct list replies;  /* struct txreq: long answers on their way */
+	uint32_t done_seq;   /* number of the last one done */
+	struct list in_owed; /* port->owed, until that is told */
+	struct list replies; /* struct txreq: long answers on their way */
 };
 
 fi_addr_t peer_addr_lookup(struct peer *peer);

@@ -286,6 +286,8 @@ bool port_turn(struct port *port)
 	if (__builtin_expect(armed && moved, 0))
 		wake_sleepers(port);
 	port->in_turn = false;
+	if (__builtin_expect(domain_due(port->dom), 0))
+		defer_run(port->dom);
 	return moved;
 }
 

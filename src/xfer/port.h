@@ -26,11 +26,11 @@ struct port {
 	bool closing;
 	bool armed; /* a sleeper relies on the sockets: look at them at once */
 	unsigned int turns;
-	uint64_t next_poll;      /* ms: when the sockets are looked at again */
-	struct list busy;        /* struct peer.in_busy: something waits to be sent */
-	struct list awaiting;    /* struct peer.in_awaiting: one-sided operations without an answer */
-	struct list owed;        /* struct peer.in_owed: to be told what is done */
-	unsigned int waits;      /* turns while there were any in awaiting */
+	uint64_t next_poll;   /* ms: when the sockets are looked at again */
+	struct list busy;     /* struct peer.in_busy: something waits to be sent */
+	struct list awaiting; /* struct peer.in_awaiting: one-sided operations without an answer */
+	struct list owed;     /* struct peer.in_owed: to be told what is done */
+	unsigned int waits;   /* turns while there were any in awaiting */
 	unsigned int handshakes; /* under way: sockets are looked at more often */
 	struct rx *rx[PORT_RX_MAX];
 	/* The rest. */

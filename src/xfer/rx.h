@@ -31,7 +31,7 @@ struct rx {
 	struct cq *cq;             /* NULL: nobody wants completions */
 	struct cntr *cntr;
 	struct cntr *read_cntr, *write_cntr; /* FI_REMOTE_READ, FI_REMOTE_WRITE */
-	bool complete_all; /* the queue was not bound selectively */
+	bool complete_all;                   /* the queue was not bound selectively */
 	uint64_t caps;
 	size_t min_multi_recv; /* bytes; less room releases a multi-receive buffer; of q */
 	size_t unexpected_bytes;

@@ -184,6 +184,7 @@ int tx_slow(struct ep *ep, struct xfer x)
 	struct peer *peer;
 	int err;
 
+	x.flags &= ep->tx_msg_mask;
 	if (x.flags & FI_TRIGGER)
 		return defer_send(ep, &x);
 	peer = peer_get(ep->port, x.addr & ep->addr_mask);

@@ -78,8 +78,8 @@ struct rx *xfer_rx_open(struct domain *dom);
 void xfer_rx_close(struct rx *rx);
 
 struct rx_target {
-	struct cq *cq;     /* where completions go, or NULL */
-	struct cntr *cntr; /* FI_RECV, or NULL */
+	struct cq *cq;                       /* where completions go, or NULL */
+	struct cntr *cntr;                   /* FI_RECV, or NULL */
 	struct cntr *read_cntr, *write_cntr; /* FI_REMOTE_READ, FI_REMOTE_WRITE, or NULL */
 	uint64_t caps;
 	uint64_t addr_mask; /* strips a context index off a fi_addr_t */

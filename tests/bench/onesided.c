@@ -319,6 +319,7 @@ static void offered(ssize_t ret, const char *call)
 	if (side == 0)
 		fprintf(stderr, "bench: %s does not offer %s: %s: %s\n", provider, way->name, call,
 			fi_strerror((int)-ret));
+	pair_sync(); /* whoever ends first ends the other */
 	exit(NOT_OFFERED);
 }
 

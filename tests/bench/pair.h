@@ -88,6 +88,9 @@ static int pair_run(void (*run)(void))
 		pids[pid != pids[0]] = 0;
 		if (!status || failed)
 			continue;
+		if (WIFSIGNALED(status))
+			fprintf(stderr, "bench: ended by signal %d%s\n", WTERMSIG(status),
+				WTERMSIG(status) == SIGALRM ? ", out of time" : "");
 		failed = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
 		if (other > 0)
 			kill(other, SIGKILL);
