@@ -16,7 +16,7 @@
 #include "cntr/cntr.h"
 #include "xfer/xfer.h"
 
-struct onesided;
+struct rma;
 struct recv_args;
 struct work;
 struct xfer;
@@ -28,7 +28,7 @@ struct xfer;
  */
 int defer_send(struct ep *ep, const struct xfer *x);
 int defer_recv(struct ep *ep, bool tagged, const struct recv_args *args);
-int defer_onesided(struct ep *ep, const struct onesided *o);
+int defer_rma(struct ep *ep, const struct rma *o);
 
 /*
  * The operation of deferred work has ended (err positive or 0): to be called once for each that was

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "xfer/defer.h"
-#include "xfer/os.h"
+#include "xfer/rma.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
@@ -20,7 +20,7 @@ struct triggered {
 	union {
 		struct xfer send;
 		struct recv_args recv;
-		struct onesided onesided;
+		struct rma onesided;
 	} op;
 	/* What `op` points to, copied: lists of segments, then injected data. */
 	unsigned char kept[] __attribute__((aligned(16)));
@@ -41,7 +41,7 @@ struct teller {
 static struct teller teller_of(const struct triggered *t)
 {
 	const struct ep *ep = t->work.ep;
-	const struct onesided *o = &t->op.onesided;
+	const struct rma *o = &t->op.onesided;
 
 	switch (t->form) {
 	case FORM_SEND:
@@ -86,7 +86,7 @@ static int start(struct work *work)
 	else if (t->form == FORM_RECV)
 		err = rx_post(ep->rx, ep->port, t->tagged, &t->op.recv);
 	else
-		err = os_post(ep, &t->op.onesided);
+		err = rma_post(ep, &t->op.onesided);
 	if (!err)
 		free(t);
 	return err;
@@ -237,16 +237,16 @@ int defer_recv(struct ep *ep, bool tagged, const struct recv_args *args)
 }
 
 /* Bytes of all lists; of the data besides if that is injected. */
-static size_t lists_of(const struct onesided *o)
+static size_t lists_of(const struct rma *o)
 {
 	return (o->count + o->compare_count + o->result_count) * sizeof(struct iovec) +
 	       o->remote_count * sizeof(struct fi_rma_iov);
 }
 
-int defer_onesided(struct ep *ep, const struct onesided *o)
+int defer_rma(struct ep *ep, const struct rma *o)
 {
 	struct fi_trigger_threshold trigger;
-	struct onesided now = *o;
+	struct rma now = *o;
 	unsigned char *at, *data = NULL, **inject = o->flags & FI_INJECT ? &data : NULL;
 	struct triggered *t;
 	size_t size = lists_of(o);
@@ -256,7 +256,7 @@ int defer_onesided(struct ep *ep, const struct onesided *o)
 		return err;
 	now.flags &= ~FI_TRIGGER;
 	if (!defer_must_wait(cntr_of(trigger.cntr), trigger.threshold))
-		return os_post(ep, &now);
+		return rma_post(ep, &now);
 	if (inject)
 		size += bytes_of(o->iov, o->count) + bytes_of(o->compare, o->compare_count);
 	t = new (ep, FORM_ONESIDED, &trigger, size);

@@ -3,7 +3,7 @@
 #include <rdma/fi_errno.h>
 
 #include "xfer/defer_work.h"
-#include "xfer/os.h"
+#include "xfer/rma.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
@@ -77,19 +77,19 @@ static int as_recv(struct deferred *d, struct recv_args *args)
 	return 0;
 }
 
-static int as_rma(struct deferred *d, struct onesided *o)
+static int as_rma(struct deferred *d, struct rma *o)
 {
 	const struct fi_op_rma *op = d->op;
 	int err = op->flags & FI_TRIGGER
 			  ? -FI_EINVAL
-			  : os_from_rma(o, &op->msg, op->flags, d->type == FI_OP_WRITE);
+			  : rma_from_rma(o, &op->msg, op->flags, d->type == FI_OP_WRITE);
 
 	if (!err)
 		o->work = &d->work;
 	return err;
 }
 
-static uint64_t atomic_args(const struct deferred *d, struct os_atomic_msg *m)
+static uint64_t atomic_args(const struct deferred *d, struct rma_atomic_msg *m)
 {
 	const struct fi_op_atomic *base = d->op;
 	const struct fi_op_fetch_atomic *fetch = d->op;
@@ -97,30 +97,30 @@ static uint64_t atomic_args(const struct deferred *d, struct os_atomic_msg *m)
 
 	switch (d->type) {
 	case FI_OP_ATOMIC:
-		*m = (struct os_atomic_msg){.form = ATOMIC_BASE, .msg = &base->msg};
+		*m = (struct rma_atomic_msg){.form = ATOMIC_BASE, .msg = &base->msg};
 		return base->flags;
 	case FI_OP_FETCH_ATOMIC:
-		*m = (struct os_atomic_msg){.form = ATOMIC_FETCH,
-					    .msg = &fetch->msg,
-					    .result = fetch->fetch.msg_iov,
-					    .result_count = fetch->fetch.iov_count};
+		*m = (struct rma_atomic_msg){.form = ATOMIC_FETCH,
+					     .msg = &fetch->msg,
+					     .result = fetch->fetch.msg_iov,
+					     .result_count = fetch->fetch.iov_count};
 		return fetch->flags;
 	default:
-		*m = (struct os_atomic_msg){.form = ATOMIC_COMPARE,
-					    .msg = &compare->msg,
-					    .result = compare->fetch.msg_iov,
-					    .result_count = compare->fetch.iov_count,
-					    .compare = compare->compare.msg_iov,
-					    .compare_count = compare->compare.iov_count};
+		*m = (struct rma_atomic_msg){.form = ATOMIC_COMPARE,
+					     .msg = &compare->msg,
+					     .result = compare->fetch.msg_iov,
+					     .result_count = compare->fetch.iov_count,
+					     .compare = compare->compare.msg_iov,
+					     .compare_count = compare->compare.iov_count};
 		return compare->flags;
 	}
 }
 
-static int as_atomic(struct deferred *d, struct onesided *o, struct os_store *store)
+static int as_atomic(struct deferred *d, struct rma *o, struct rma_store *store)
 {
-	struct os_atomic_msg m;
+	struct rma_atomic_msg m;
 	uint64_t flags = atomic_args(d, &m);
-	int err = flags & FI_TRIGGER ? -FI_EINVAL : os_from_atomic(o, store, &m, flags);
+	int err = flags & FI_TRIGGER ? -FI_EINVAL : rma_from_atomic(o, store, &m, flags);
 
 	if (!err)
 		o->work = &d->work;
@@ -151,9 +151,9 @@ static int change_counter(struct deferred *d)
 static int take(struct deferred *d, bool post)
 {
 	struct ep *ep = d->work.ep;
-	struct os_store store;
+	struct rma_store store;
 	struct recv_args args;
-	struct onesided o;
+	struct rma o;
 	struct xfer x;
 	int err;
 
@@ -170,13 +170,13 @@ static int take(struct deferred *d, bool post)
 	case FI_OP_READ:
 	case FI_OP_WRITE:
 		err = as_rma(d, &o);
-		return err || !post ? err : os_post(ep, &o);
+		return err || !post ? err : rma_post(ep, &o);
 	case FI_OP_CNTR_SET:
 	case FI_OP_CNTR_ADD:
 		return post ? change_counter(d) : 0;
 	default:
 		err = as_atomic(d, &o, &store);
-		return err || !post ? err : os_post(ep, &o);
+		return err || !post ? err : rma_post(ep, &o);
 	}
 }
 
@@ -197,7 +197,7 @@ static uint64_t describe(const struct deferred *d, struct cq_slot *slot)
 	bool sends = d->type == FI_OP_SEND || d->type == FI_OP_TSEND;
 	const struct fi_op_rma *rma = d->op;
 	struct fi_msg_tagged msg;
-	struct os_atomic_msg m;
+	struct rma_atomic_msg m;
 	uint64_t flags;
 
 	if (d->type == FI_OP_READ || d->type == FI_OP_WRITE) {

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "hw/wire.h"
-#include "xfer/os.h"
+#include "xfer/rma.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
@@ -61,7 +61,7 @@ static void deliver_request(struct port *port, struct peer *peer, const struct p
 	struct rx *rx = index < PORT_RX_MAX ? port->rx[index] : NULL;
 
 	if (!matched)
-		os_request(port, peer, p);
+		rma_serve(port, peer, p);
 	else if (!rx || !(rx->caps & FI_TAGGED))
 		refuse_message(peer, p, "no such context, or none for tagged messages");
 	else
@@ -96,7 +96,7 @@ static void deliver_control(struct port *port, struct peer *peer, const struct p
 	case WIRE_DONE:
 	case WIRE_RESULT:
 	case WIRE_FAILED:
-		os_answer(port, peer, p);
+		rma_answer(port, peer, p);
 		break;
 	default:
 		LOG_WARN(LOG_EP_DATA, "packet of unknown kind %u dropped", wire_op(p->head));

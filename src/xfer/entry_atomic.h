@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The entries of the atomic table; included after entry_rma.h, ENTRY_ATOMIC is its name. */
 
-static ssize_t post_atomic(struct ep *ep, const struct os_atomic_msg *m, uint64_t flags)
+static ssize_t post_atomic(struct ep *ep, const struct rma_atomic_msg *m, uint64_t flags)
 {
-	struct os_store store;
-	struct onesided o;
-	int err = os_from_atomic(&o, &store, m, flags);
+	struct rma_store store;
+	struct rma o;
+	int err = rma_from_atomic(&o, &store, m, flags);
 
-	return err ? err : post_onesided(ep, &o);
+	return err ? err : post_rma(ep, &o);
 }
 
 /* The elements of all lists are meant for one range. */
@@ -33,7 +33,7 @@ static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, 
 				    .datatype = datatype,
 				    .op = op};
 
-	return post_atomic(ep_of(fid), &(struct os_atomic_msg){.form = ATOMIC_BASE, .msg = &msg},
+	return post_atomic(ep_of(fid), &(struct rma_atomic_msg){.form = ATOMIC_BASE, .msg = &msg},
 			   FI_INJECT);
 }
 
@@ -53,7 +53,7 @@ static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void 
 				    .context = context};
 	(void)desc;
 
-	return post_atomic(ep, &(struct os_atomic_msg){.form = ATOMIC_BASE, .msg = &msg},
+	return post_atomic(ep, &(struct rma_atomic_msg){.form = ATOMIC_BASE, .msg = &msg},
 			   ep->tx_flags);
 }
 
@@ -71,7 +71,7 @@ static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 {
 	struct ep *ep = ep_of(fid);
 
-	return post_atomic(ep, &(struct os_atomic_msg){.form = ATOMIC_BASE, .msg = msg},
+	return post_atomic(ep, &(struct rma_atomic_msg){.form = ATOMIC_BASE, .msg = msg},
 			   flags | ep->tx_msg_flags);
 }
 
@@ -95,10 +95,10 @@ static ssize_t atomic_readwritev(struct fid_ep *fid, const struct fi_ioc *iov, v
 	(void)desc, (void)result_desc;
 
 	return post_atomic(ep,
-			   &(struct os_atomic_msg){.form = ATOMIC_FETCH,
-						   .msg = &msg,
-						   .result = resultv,
-						   .result_count = result_count},
+			   &(struct rma_atomic_msg){.form = ATOMIC_FETCH,
+						    .msg = &msg,
+						    .result = resultv,
+						    .result_count = result_count},
 			   ep->tx_flags);
 }
 
@@ -122,10 +122,10 @@ static ssize_t atomic_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomi
 	(void)result_desc;
 
 	return post_atomic(ep,
-			   &(struct os_atomic_msg){.form = ATOMIC_FETCH,
-						   .msg = msg,
-						   .result = resultv,
-						   .result_count = result_count},
+			   &(struct rma_atomic_msg){.form = ATOMIC_FETCH,
+						    .msg = msg,
+						    .result = resultv,
+						    .result_count = result_count},
 			   flags | ep->tx_msg_flags);
 }
 
@@ -150,12 +150,12 @@ static ssize_t atomic_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, v
 	(void)desc, (void)compare_desc, (void)result_desc;
 
 	return post_atomic(ep,
-			   &(struct os_atomic_msg){.form = ATOMIC_COMPARE,
-						   .msg = &msg,
-						   .compare = comparev,
-						   .compare_count = compare_count,
-						   .result = resultv,
-						   .result_count = result_count},
+			   &(struct rma_atomic_msg){.form = ATOMIC_COMPARE,
+						    .msg = &msg,
+						    .compare = comparev,
+						    .compare_count = compare_count,
+						    .result = resultv,
+						    .result_count = result_count},
 			   ep->tx_flags);
 }
 
@@ -181,12 +181,12 @@ static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomi
 	(void)compare_desc, (void)result_desc;
 
 	return post_atomic(ep,
-			   &(struct os_atomic_msg){.form = ATOMIC_COMPARE,
-						   .msg = msg,
-						   .compare = comparev,
-						   .compare_count = compare_count,
-						   .result = resultv,
-						   .result_count = result_count},
+			   &(struct rma_atomic_msg){.form = ATOMIC_COMPARE,
+						    .msg = msg,
+						    .compare = comparev,
+						    .compare_count = compare_count,
+						    .result = resultv,
+						    .result_count = result_count},
 			   flags | ep->tx_msg_flags);
 }
 
@@ -194,21 +194,21 @@ static int atomic_writevalid(struct fid_ep *fid, enum fi_datatype datatype, enum
 			     size_t *count)
 {
 	(void)fid;
-	return os_atomic_valid(ATOMIC_BASE, datatype, op, count);
+	return rma_atomic_valid(ATOMIC_BASE, datatype, op, count);
 }
 
 static int atomic_readwritevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
 				 size_t *count)
 {
 	(void)fid;
-	return os_atomic_valid(ATOMIC_FETCH, datatype, op, count);
+	return rma_atomic_valid(ATOMIC_FETCH, datatype, op, count);
 }
 
 static int atomic_compwritevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
 				 size_t *count)
 {
 	(void)fid;
-	return os_atomic_valid(ATOMIC_COMPARE, datatype, op, count);
+	return rma_atomic_valid(ATOMIC_COMPARE, datatype, op, count);
 }
 
 const struct fi_ops_atomic ENTRY_ATOMIC = {

@@ -3,21 +3,21 @@
 #include <rdma/fi_errno.h>
 
 #include "xfer/entry_tables.h"
-#include "xfer/os.h"
+#include "xfer/rma.h"
 #include "xfer/tx.h"
 
-static ssize_t post_onesided(struct ep *ep, const struct onesided *o)
+static ssize_t post_rma(struct ep *ep, const struct rma *o)
 {
 	ssize_t ret;
 
 	ENTRY_LOCK(ep->dom);
-	ret = os_post(ep, o);
+	ret = rma_post(ep, o);
 	ENTRY_UNLOCK(ep->dom);
 	return ret;
 }
 
 /* One local buffer, one range. */
-static inline ssize_t post_write(struct ep *ep, struct onesided o, const struct iovec *iov,
+static inline ssize_t post_write(struct ep *ep, struct rma o, const struct iovec *iov,
 				 const struct fi_rma_iov *remote)
 {
 	o.wire = WIRE_PUT;
@@ -27,15 +27,15 @@ static inline ssize_t post_write(struct ep *ep, struct onesided o, const struct 
 	o.count = 1;
 	o.remote = remote;
 	o.remote_count = 1;
-	return post_onesided(ep, &o);
+	return post_rma(ep, &o);
 }
 
-static ssize_t post_rma(struct ep *ep, const struct fi_msg_rma *msg, uint64_t flags, bool write)
+static ssize_t post_rma_msg(struct ep *ep, const struct fi_msg_rma *msg, uint64_t flags, bool write)
 {
-	struct onesided o;
-	int err = os_from_rma(&o, msg, flags, write);
+	struct rma o;
+	int err = rma_from_rma(&o, msg, flags, write);
 
-	return err ? err : post_onesided(ep, &o);
+	return err ? err : post_rma(ep, &o);
 }
 
 /* A vector for one range. */
@@ -47,7 +47,7 @@ static ssize_t post_vector(struct ep *ep, struct fi_msg_rma *msg, struct fi_rma_
 		remote->len += msg->msg_iov[i].iov_len;
 	msg->rma_iov = remote;
 	msg->rma_iov_count = 1;
-	return post_rma(ep, msg, ep->tx_flags, write);
+	return post_rma_msg(ep, msg, ep->tx_flags, write);
 }
 
 static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src_addr,
@@ -58,16 +58,16 @@ static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 	struct fi_rma_iov remote = {.addr = addr, .len = len, .key = key};
 	(void)desc;
 
-	return post_onesided(ep, &(struct onesided){.wire = WIRE_GET,
-						    .kind = FI_RMA | FI_READ,
-						    .flags = ep->tx_flags & ~FI_INJECT,
-						    .addr = src_addr,
-						    .context = context,
-						    .len = len,
-						    .result = &iov,
-						    .result_count = 1,
-						    .remote = &remote,
-						    .remote_count = 1});
+	return post_rma(ep, &(struct rma){.wire = WIRE_GET,
+					  .kind = FI_RMA | FI_READ,
+					  .flags = ep->tx_flags & ~FI_INJECT,
+					  .addr = src_addr,
+					  .context = context,
+					  .len = len,
+					  .result = &iov,
+					  .result_count = 1,
+					  .remote = &remote,
+					  .remote_count = 1});
 }
 
 static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -85,7 +85,7 @@ static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uin
 {
 	struct ep *ep = ep_of(fid);
 
-	return post_rma(ep, msg, flags | ep->tx_msg_flags, false);
+	return post_rma_msg(ep, msg, flags | ep->tx_msg_flags, false);
 }
 
 static ssize_t rma_write(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -95,7 +95,7 @@ static ssize_t rma_write(struct fid_ep *fid, const void *buf, size_t len, void *
 	(void)desc;
 
 	return post_write(
-		ep, (struct onesided){.flags = ep->tx_flags, .addr = dest_addr, .context = context},
+		ep, (struct rma){.flags = ep->tx_flags, .addr = dest_addr, .context = context},
 		&(struct iovec){(void *)(uintptr_t)buf, len},
 		&(struct fi_rma_iov){.addr = addr, .len = len, .key = key});
 }
@@ -115,13 +115,13 @@ static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, ui
 {
 	struct ep *ep = ep_of(fid);
 
-	return post_rma(ep, msg, flags | ep->tx_msg_flags, true);
+	return post_rma_msg(ep, msg, flags | ep->tx_msg_flags, true);
 }
 
 static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr,
 			  uint64_t addr, uint64_t key)
 {
-	return post_write(ep_of(fid), (struct onesided){.flags = FI_INJECT, .addr = dest_addr},
+	return post_write(ep_of(fid), (struct rma){.flags = FI_INJECT, .addr = dest_addr},
 			  &(struct iovec){(void *)(uintptr_t)buf, len},
 			  &(struct fi_rma_iov){.addr = addr, .len = len, .key = key});
 }
@@ -134,10 +134,10 @@ static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len, vo
 	(void)desc;
 
 	return post_write(ep,
-			  (struct onesided){.flags = ep->tx_flags | FI_REMOTE_CQ_DATA,
-					    .addr = dest_addr,
-					    .context = context,
-					    .data = data},
+			  (struct rma){.flags = ep->tx_flags | FI_REMOTE_CQ_DATA,
+				       .addr = dest_addr,
+				       .context = context,
+				       .data = data},
 			  &(struct iovec){(void *)(uintptr_t)buf, len},
 			  &(struct fi_rma_iov){.addr = addr, .len = len, .key = key});
 }
@@ -146,9 +146,9 @@ static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len, u
 			      fi_addr_t dest_addr, uint64_t addr, uint64_t key)
 {
 	return post_write(ep_of(fid),
-			  (struct onesided){.flags = FI_INJECT | FI_REMOTE_CQ_DATA,
-					    .addr = dest_addr,
-					    .data = data},
+			  (struct rma){.flags = FI_INJECT | FI_REMOTE_CQ_DATA,
+				       .addr = dest_addr,
+				       .data = data},
 			  &(struct iovec){(void *)(uintptr_t)buf, len},
 			  &(struct fi_rma_iov){.addr = addr, .len = len, .key = key});
 }

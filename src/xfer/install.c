@@ -97,7 +97,7 @@ static void take_atomics(struct fi_ops_atomic *to, const struct fi_ops_atomic *f
 	}
 }
 
-static void install_onesided(struct ep *ep, bool initiates)
+static void install_rma(struct ep *ep, bool initiates)
 {
 	bool locked = !ep->dom->unlocked;
 	uint64_t caps = initiates ? ep->info->caps : 0;
@@ -121,7 +121,7 @@ int xfer_install(struct ep *ep, const struct xfer_roles *roles)
 	if (!ep->tables)
 		return -FI_ENOMEM;
 	install_messages(ep, roles->sends, roles->receives);
-	install_onesided(ep, roles->initiates);
+	install_rma(ep, roles->initiates);
 	ep->fid.msg = &ep->tables->two_sided.msg;
 	ep->fid.tagged = &ep->tables->two_sided.tagged;
 	ep->fid.rma = &ep->tables->rma;

@@ -10,7 +10,7 @@
 #include "core/cq.h"
 #include "hw/wire.h"
 #include "xfer/defer.h"
-#include "xfer/os.h"
+#include "xfer/rma.h"
 #include "xfer/port.h"
 #include "xfer/rx.h"
 
@@ -116,7 +116,7 @@ static __attribute__((noinline)) void message_slow(struct rx *rx, struct recv *r
 
 void rx_atomic(struct rx *rx, struct peer *peer, const struct packet *p)
 {
-	struct message m = os_match(peer, p);
+	struct message m = rma_match(peer, p);
 	struct recv *r = find_posted(rx, true, m.src, m.tag);
 
 	if (r)

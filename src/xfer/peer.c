@@ -185,7 +185,8 @@ void peer_lost(struct peer *peer, int err)
 
 	if (peer->state == PEER_CONNECTING || peer->state == PEER_CROSSED)
 		port->handshakes--;
-	if (peer->real)
+	/* It may have come in by our hello before we made a link of its. */
+	if (peer->real || peer->state == PEER_CONNECTING)
 		peer->unread = port_transports[peer->hw]->bury(port->hw[peer->hw], pool_id(peer));
 	peer->state = PEER_IDLE;
 	peer_refresh(peer);

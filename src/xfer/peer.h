@@ -44,7 +44,7 @@ struct peer {
 	struct list streams;  /* struct txreq being streamed */
 	struct list arrivals; /* struct arrival: messages being received */
 	size_t backlog_count;
-	/* One-sided operations on its memory, see xfer/os.h. */
+	/* One-sided operations on its memory, see xfer/rma.h. */
 	struct list awaiting;    /* struct txreq: sent, in order, no answer yet */
 	struct list in_awaiting; /* port->awaiting, while there are any */
 	size_t awaiting_count;

@@ -14,7 +14,7 @@
 #include "core/av.h"
 #include "core/wait.h"
 #include "xfer/conn.h"
-#include "xfer/os.h"
+#include "xfer/rma.h"
 #include "xfer/settle.h"
 #include "xfer/tx.h"
 
@@ -275,11 +275,11 @@ bool port_turn(struct port *port)
 	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
 		moved |= port_transports[i]->turn(port->hw[i]);
 	if (__builtin_expect(!list_empty(&port->owed), 0))
-		os_acknowledge(port);
+		rma_acknowledge(port);
 	if (__builtin_expect(!list_empty(&port->busy), 0))
 		moved |= flush_busy(port);
 	if (__builtin_expect(!list_empty(&port->awaiting), 0) && !(++port->waits & HELP_TURNS))
-		moved |= os_help(port, false);
+		moved |= rma_help(port, false);
 	every = port->handshakes ? POLL_TURNS_BUSY : POLL_TURNS_IDLE;
 	if (__builtin_expect(port->armed || !(++port->turns & every), 0))
 		look_at_sockets(port);
@@ -306,7 +306,7 @@ bool port_arm(struct port *port)
 
 	port->armed = true;
 	if (!list_empty(&port->awaiting))
-		quiet = !os_help(port, true);
+		quiet = !rma_help(port, true);
 	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
 		quiet &= port_transports[i]->arm(port->hw[i]);
 	return quiet;

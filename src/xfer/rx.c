@@ -11,7 +11,7 @@
 #include "core/cq.h"
 #include "hw/wire.h"
 #include "xfer/defer.h"
-#include "xfer/os.h"
+#include "xfer/rma.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
@@ -204,12 +204,12 @@ static void accept_atomic(struct rx *rx, struct recv *r, const struct message *m
 {
 	struct message seen = *m;
 	void *base = r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL;
-	struct os_matched end = os_match_apply(m, r->iov, r->iov_count);
+	struct rma_matched end = rma_match_apply(m, r->iov, r->iov_count);
 	size_t room;
 
 	seen.head = WIRE_HEAD(WIRE_AMO, WIRE_TAGGED | (end.has_data ? WIRE_DATA : 0), 0, 0);
 	seen.data = end.data;
-	seen.len = os_match_len(m);
+	seen.len = rma_match_len(m);
 	room = reserve(rx, r, seen.len);
 	/* Where it reached too far the receive is told so. */
 	finish(rx, r, &seen, room, base, seen.len > room ? 0 : end.err);

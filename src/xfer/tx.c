@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "xfer/conn.h"
 #include "xfer/defer.h"
-#include "xfer/os.h"
+#include "xfer/rma.h"
 #include "xfer/port.h"
 
 static uint64_t ack_flags(uint64_t flags)
@@ -126,7 +126,7 @@ static bool fenced(const struct peer *peer, uint64_t flags)
 
 bool tx_blocked(const struct peer *peer, const struct txreq *req)
 {
-	return fenced(peer, req->flags) || (!(req->flags & FI_SEND) && os_waits(peer, req));
+	return fenced(peer, req->flags) || (!(req->flags & FI_SEND) && rma_waits(peer, req));
 }
 
 bool tx_must_queue(const struct peer *peer, uint64_t flags)
@@ -253,7 +253,7 @@ void tx_fin(struct port *port, struct peer *peer, const struct packet *p)
 	}
 	list_remove(&req->link);
 	if (!err && !(req->flags & FI_SEND))
-		err = os_result(req, p);
+		err = rma_result(req, p);
 	tx_req_end(req, err);
 	if (!list_empty(&peer->backlog))
 		peer_busy(peer, &port->busy);

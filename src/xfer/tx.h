@@ -64,7 +64,7 @@ void tx_pull(struct port *port, struct peer *peer, uint32_t id, uint32_t remote_
 bool tx_flush(struct peer *peer);
 /* Sends the message, on no list, and puts it where its answer finds it. 0 or -FI_EAGAIN. */
 int tx_send(struct txreq *req);
-/* May not go before all before it have ended: a fence, or see os_waits. */
+/* May not go before all before it have ended: a fence, or see rma_waits. */
 bool tx_blocked(const struct peer *peer, const struct txreq *req);
 /* The same of an operation not posted yet, and of whatever stands behind one that is blocked. */
 bool tx_must_queue(const struct peer *peer, uint64_t flags);

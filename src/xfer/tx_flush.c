@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What waits to go out to a peer: answers first, then its backlog in order, then streams. */
-#include "xfer/os.h"
+#include "xfer/rma.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
@@ -63,7 +63,7 @@ static bool flush_replies(struct peer *peer)
 	bool moved = false;
 
 	while (!list_empty(&peer->replies)) {
-		if (os_reply_more(LIST_ENTRY(peer->replies.next, struct txreq, link)))
+		if (rma_reply_more(LIST_ENTRY(peer->replies.next, struct txreq, link)))
 			break;
 		moved = true;
 	}
@@ -105,7 +105,7 @@ static bool flush_backlog(struct peer *peer)
 		if (held(peer, req) || tx_blocked(peer, req))
 			break;
 		list_remove(&req->link);
-		if (req->flags & FI_SEND ? tx_send(req) : os_send(req)) {
+		if (req->flags & FI_SEND ? tx_send(req) : rma_send(req)) {
 			list_push_front(&peer->backlog, &req->link);
 			moved |= req->sent != before;
 			break;

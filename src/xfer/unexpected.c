@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "core/cq.h"
 #include "hw/wire.h"
-#include "xfer/os.h"
+#include "xfer/rma.h"
 #include "xfer/port.h"
 #include "xfer/rx.h"
 #include "xfer/tx.h"
@@ -92,7 +92,7 @@ static void answer_discarded(struct unexpected *u)
 		    wire_flags(u->head) & (WIRE_ACK_MATCH | WIRE_ACK_DELIVER);
 
 	if (u->peer && wire_op(u->head) == WIRE_AMO) {
-		os_match_refuse(u->peer, u->head);
+		rma_match_refuse(u->peer, u->head);
 		return;
 	}
 	if (u->peer && owed)
@@ -104,12 +104,12 @@ static size_t message_len(const struct unexpected *u)
 	struct wire_offer offer;
 
 	if (wire_op(u->head) == WIRE_AMO)
-		return os_match_len(&(struct message){.peer = u->peer,
-						      .head = u->head,
-						      .tag = u->tag,
-						      .data = u->data,
-						      .len = u->len,
-						      .payload = u->payload});
+		return rma_match_len(&(struct message){.peer = u->peer,
+						       .head = u->head,
+						       .tag = u->tag,
+						       .data = u->data,
+						       .len = u->len,
+						       .payload = u->payload});
 	if (wire_op(u->head) != WIRE_OFFER)
 		return u->len;
 	memcpy(&offer.len, u->payload, sizeof(offer.len));

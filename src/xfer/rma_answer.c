@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "xfer/os.h"
+#include "xfer/rma.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
 /* A peer that does not look at its packets is spared this many operations. */
 #define DIRECT_SPELL 32
+#define PUT_TRIES    100
 
 static struct txreq *oldest(struct peer *peer)
 {
@@ -67,7 +68,7 @@ static size_t scatter(const struct txreq *req, const char *from, size_t len)
 	return done;
 }
 
-int os_result(struct txreq *req, const struct packet *p)
+int rma_result(struct txreq *req, const struct packet *p)
 {
 	if (p->len != (expects_result(req) ? req->len : 0))
 		return FI_EPROTO;
@@ -87,7 +88,7 @@ static void take_result(struct peer *peer, struct txreq *req, const struct packe
 		retire(peer, req, 0, 0);
 }
 
-void os_answer(struct port *port, struct peer *peer, const struct packet *p)
+void rma_answer(struct port *port, struct peer *peer, const struct packet *p)
 {
 	uint32_t seq = wire_id(p->head);
 	struct txreq *req;
@@ -117,12 +118,32 @@ static int do_get(struct link *link, const struct txreq *req)
 		       : 0;
 }
 
+/*
+ * What is taken back must be written now. The way there can be crowded for a moment, or be closing;
+ * and what was to be reached may just have been closed.
+ */
+static int put_withdrawn(struct link *link, const struct iovec *iov, const struct txreq *req)
+{
+	int ret = -FI_EAGAIN;
+
+	for (int tries = 0; tries < PUT_TRIES && ret == -FI_EAGAIN; tries++)
+		ret = link->ops->put(link, iov, iov->iov_len ? 1 : 0, req->remote,
+				     req->remote_count);
+	switch (ret) {
+	case -FI_EAGAIN:
+		return -FI_ESHUTDOWN;
+	case -FI_ENOKEY:
+		return -FI_EACCES;
+	default:
+		return ret;
+	}
+}
+
 static int do_put(struct link *link, const struct txreq *req)
 {
 	struct iovec iov;
 	const char *payload;
 	size_t len;
-	int ret;
 
 	payload = link->ops->withdraw(link, req->place, &len);
 	if (!payload)
@@ -131,9 +152,7 @@ static int do_put(struct link *link, const struct txreq *req)
 		return -FI_EPROTO; /* it was written to by somebody else */
 	/* The data end the payload, whatever leads it. */
 	iov = (struct iovec){(void *)(uintptr_t)(payload + len - req->len), req->len};
-	ret = link->ops->put(link, &iov, req->len ? 1 : 0, req->remote, req->remote_count);
-	/* Closed since we looked: no way back, and none needed. */
-	return ret < 0 && ret != -FI_EFAULT ? -FI_EACCES : ret;
+	return put_withdrawn(link, &iov, req);
 }
 
 /* Only what nobody at the peer has to take part in. */
@@ -161,7 +180,7 @@ static bool help_peer(struct peer *peer)
 		peer->direct_spell = DIRECT_SPELL;
 		/* The packet of a read is still there: the peer counts it when it gets to it. */
 		if (put && ret >= 0)
-			os_tell(req, ret > 0);
+			rma_tell(req, ret > 0);
 		retire(peer, req, ret < 0 ? -ret : 0, ret < 0 ? -ret : 0);
 		any = true;
 	}
@@ -170,7 +189,7 @@ static bool help_peer(struct peer *peer)
 	return any;
 }
 
-bool os_help(struct port *port, bool now)
+bool rma_help(struct port *port, bool now)
 {
 	bool any = false;
 

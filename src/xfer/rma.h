@@ -7,8 +7,8 @@
  * in the order they were posted: short ones travel as packets, answered in that order; a long one
  * goes straight to the peer's memory once all before it are answered.
  */
-#ifndef WEFT_XFER_OS_H
-#define WEFT_XFER_OS_H
+#ifndef WEFT_XFER_RMA_H
+#define WEFT_XFER_RMA_H
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
@@ -25,7 +25,7 @@ struct txreq;
 struct work;
 
 /* One operation as an entry got it. What it points to is the caller's again after the call. */
-struct onesided {
+struct rma {
 	unsigned int wire;   /* WIRE_PUT, WIRE_GET or WIRE_AMO */
 	struct wire_amo amo; /* of WIRE_AMO */
 	uint64_t kind;       /* FI_RMA or FI_ATOMIC, FI_READ or FI_WRITE */
@@ -46,13 +46,13 @@ struct onesided {
 };
 
 /* Where the lists of an operation lie that came in other shapes. */
-struct os_store {
+struct rma_store {
 	struct iovec iov[WIRE_IOV_MAX], compare[WIRE_IOV_MAX], result[WIRE_IOV_MAX];
 	struct fi_rma_iov remote[WIRE_IOV_MAX];
 };
 
 /* The arguments of an atomic ...msg call. */
-struct os_atomic_msg {
+struct rma_atomic_msg {
 	enum atomic_form form;
 	const struct fi_msg_atomic *msg;
 	const struct fi_ioc *result;
@@ -62,60 +62,60 @@ struct os_atomic_msg {
 };
 
 /* Check what a call was given and fill *o. 0 or a negative error. */
-int os_from_rma(struct onesided *o, const struct fi_msg_rma *msg, uint64_t flags, bool write);
-int os_from_atomic(struct onesided *o, struct os_store *store, const struct os_atomic_msg *m,
-		   uint64_t flags);
+int rma_from_rma(struct rma *o, const struct fi_msg_rma *msg, uint64_t flags, bool write);
+int rma_from_atomic(struct rma *o, struct rma_store *store, const struct rma_atomic_msg *m,
+		    uint64_t flags);
 /* fi_*atomicvalid: 0 and the elements one call may carry, -FI_EINVAL or -FI_EOPNOTSUPP. */
-int os_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op op, size_t *count);
+int rma_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op op, size_t *count);
 
 /* Posts it. 0, -FI_EAGAIN, or why not. */
-int os_post(struct ep *ep, const struct onesided *o);
+int rma_post(struct ep *ep, const struct rma *o);
 
 /* What waited in a backlog may go now. 0 (it is on another list, or ended) or -FI_EAGAIN. */
-int os_send(struct txreq *req);
+int rma_send(struct txreq *req);
 /* Must the request, at the head of the backlog, wait until all before it are answered? */
-bool os_waits(const struct peer *peer, const struct txreq *req);
+bool rma_waits(const struct peer *peer, const struct txreq *req);
 
 /*
  * After a direct access: the peer is told when it is to get a completion of it, or `counts` what is
  * done to its memory.
  */
-void os_tell(const struct txreq *req, bool counts);
+void rma_tell(const struct txreq *req, bool counts);
 
 /* A packet of the peer that asks for something, or answers. */
-void os_request(struct port *port, struct peer *peer, const struct packet *p);
-void os_answer(struct port *port, struct peer *peer, const struct packet *p);
+void rma_serve(struct port *port, struct peer *peer, const struct packet *p);
+void rma_answer(struct port *port, struct peer *peer, const struct packet *p);
 /* What came back for an atomic that was matched like a message. 0, or FI_EPROTO: not what it should. */
-int os_result(struct txreq *req, const struct packet *p);
+int rma_result(struct txreq *req, const struct packet *p);
 
 /*
  * An atomic whose target is a tagged receive: as a message its tag is what it is matched by, its data
  * are the packet's tag.
  */
-struct message os_match(struct peer *peer, const struct packet *p);
+struct message rma_match(struct peer *peer, const struct packet *p);
 /* The bytes of the receive it reaches to. */
-size_t os_match_len(const struct message *m);
+size_t rma_match_len(const struct message *m);
 /* What became of it: how its receive ends. */
-struct os_matched {
+struct rma_matched {
 	int err;       /* positive: the initiator got it, too */
 	bool has_data; /* remote CQ data came along */
 	uint64_t data;
 };
 
 /* Performs it on the receive's segments and answers. */
-struct os_matched os_match_apply(const struct message *m, const struct iovec *iov, size_t count);
+struct rma_matched rma_match_apply(const struct message *m, const struct iovec *iov, size_t count);
 /* Nobody will receive it. */
-void os_match_refuse(struct peer *peer, uint64_t head);
+void rma_match_refuse(struct peer *peer, uint64_t head);
 
 /* The next piece of a long answer, which is freed with the last one. 0 or -FI_EAGAIN. */
-int os_reply_more(struct txreq *req);
+int rma_reply_more(struct txreq *req);
 /* Tells those who wait for it what has been done. */
-void os_acknowledge(struct port *port);
+void rma_acknowledge(struct port *port);
 
 /*
  * For peers that have not answered since the last look, and with `now` for all: does in their place
  * what they have not begun. True: something ended.
  */
-bool os_help(struct port *port, bool now);
+bool rma_help(struct port *port, bool now);
 
 #endif

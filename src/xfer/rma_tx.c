@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "xfer/conn.h"
 #include "xfer/defer.h"
-#include "xfer/os.h"
+#include "xfer/rma.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
@@ -179,7 +179,7 @@ static bool wants_direct(const struct peer *peer, const struct txreq *req)
 	return (req->len > peer->real->eager_max || peer->direct_spell) && may_go_direct(peer, req);
 }
 
-void os_tell(const struct txreq *req, bool counts)
+void rma_tell(const struct txreq *req, bool counts)
 {
 	uint64_t flags = (wire_op(req->head) == WIRE_GET ? WIRE_LONG : 0) |
 			 (wire_flags(req->head) & WIRE_CQ ? WIRE_DATA : 0);
@@ -211,12 +211,12 @@ static int go_direct(struct txreq *req)
 	if (req->peer->direct_spell)
 		req->peer->direct_spell--;
 	if (ret >= 0)
-		os_tell(req, ret > 0);
+		rma_tell(req, ret > 0);
 	tx_req_end(req, ret < 0 ? FI_EFAULT : 0);
 	return 0;
 }
 
-bool os_waits(const struct peer *peer, const struct txreq *req)
+bool rma_waits(const struct peer *peer, const struct txreq *req)
 {
 	if (list_empty(&peer->awaiting) || req->sent)
 		return false;
@@ -225,7 +225,7 @@ bool os_waits(const struct peer *peer, const struct txreq *req)
 						     wire_op(req->head) == WIRE_PUT));
 }
 
-int os_send(struct txreq *req)
+int rma_send(struct txreq *req)
 {
 	struct peer *peer = req->peer;
 	bool first = list_empty(&peer->awaiting);
@@ -240,7 +240,7 @@ int os_send(struct txreq *req)
 	return err;
 }
 
-static uint64_t head_of(const struct ep *ep, const struct onesided *o)
+static uint64_t head_of(const struct ep *ep, const struct rma *o)
 {
 	uint64_t flags = (o->flags & FI_REMOTE_CQ_DATA ? WIRE_CQ : 0) |
 			 (o->flags & FI_COMMIT_COMPLETE ? WIRE_COMMIT : 0) |
@@ -249,7 +249,7 @@ static uint64_t head_of(const struct ep *ep, const struct onesided *o)
 	return WIRE_HEAD(o->wire, flags, o->addr >> ep->rx_shift & ep->rx_index_mask, 0);
 }
 
-static struct txreq *req_new(struct ep *ep, struct peer *peer, const struct onesided *o)
+static struct txreq *req_new(struct ep *ep, struct peer *peer, const struct rma *o)
 {
 	struct txreq *req = tx_req_new(ep, peer);
 
@@ -275,7 +275,7 @@ static struct txreq *req_new(struct ep *ep, struct peer *peer, const struct ones
 }
 
 /* Operands, then what they are compared with: one copy of both, which is what is sent. */
-static int flatten(struct txreq *req, const struct onesided *o)
+static int flatten(struct txreq *req, const struct rma *o)
 {
 	struct iovec all[2 * WIRE_IOV_MAX];
 	size_t count = o->count;
@@ -287,7 +287,7 @@ static int flatten(struct txreq *req, const struct onesided *o)
 }
 
 /* To go out later: what the caller may touch again is copied. Frees the request if it fails. */
-static int enqueue(struct ep *ep, struct txreq *req, const struct onesided *o)
+static int enqueue(struct ep *ep, struct txreq *req, const struct rma *o)
 {
 	int err = 0;
 
@@ -303,19 +303,19 @@ static int enqueue(struct ep *ep, struct txreq *req, const struct onesided *o)
 }
 
 /* The peer is connected and nothing waits before us. */
-static int send_now(struct ep *ep, struct txreq *req, const struct onesided *o)
+static int send_now(struct ep *ep, struct txreq *req, const struct rma *o)
 {
 	struct peer *peer = req->peer;
 	int err;
 
-	if (os_waits(peer, req))
+	if (rma_waits(peer, req))
 		return enqueue(ep, req, o);
 	err = o->compare_count ? flatten(req, o) : 0;
 	if (err) {
 		tx_req_free(req);
 		return err;
 	}
-	err = os_send(req);
+	err = rma_send(req);
 	if (err != -FI_EAGAIN)
 		return err;
 	/* Too long to be sent in one go: the rest follows as there is room. */
@@ -325,7 +325,7 @@ static int send_now(struct ep *ep, struct txreq *req, const struct onesided *o)
 	return err;
 }
 
-static int post(struct ep *ep, struct peer *peer, const struct onesided *o)
+static int post(struct ep *ep, struct peer *peer, const struct rma *o)
 {
 	bool ready = peer->state == PEER_CONNECTED && !tx_must_queue(peer, o->flags);
 	bool kept =
@@ -341,20 +341,20 @@ static int post(struct ep *ep, struct peer *peer, const struct onesided *o)
 	return ready ? send_now(ep, req, o) : enqueue(ep, req, o);
 }
 
-static int begin(struct ep *ep, struct peer *peer, const struct onesided *o)
+static int begin(struct ep *ep, struct peer *peer, const struct rma *o)
 {
 	int err = peer->state == PEER_IDLE ? conn_start(peer) : 0;
 
 	return err ? err : post(ep, peer, o);
 }
 
-int os_post(struct ep *ep, const struct onesided *o)
+int rma_post(struct ep *ep, const struct rma *o)
 {
 	struct peer *peer;
 	int err;
 
 	if (o->flags & FI_TRIGGER)
-		return defer_onesided(ep, o);
+		return defer_rma(ep, o);
 	if (o->flags & FI_INJECT && o->len > ep->inject_max)
 		return -FI_EMSGSIZE;
 	peer = peer_get(ep->port, o->addr & ep->addr_mask);

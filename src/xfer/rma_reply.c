@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "xfer/os_target.h"
+#include "xfer/rma_target.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
@@ -17,7 +17,7 @@ static struct packet result(uint32_t seq, size_t offset, const void *buf, size_t
 			       .len = len};
 }
 
-void os_reply_bytes(const struct os_request *r, const void *buf, size_t len)
+void rma_reply_bytes(const struct rma_request *r, const void *buf, size_t len)
 {
 	struct packet p = result(r->seq, 0, buf, len);
 	struct peer *peer = r->peer;
@@ -29,7 +29,7 @@ void os_reply_bytes(const struct os_request *r, const void *buf, size_t len)
 }
 
 /* Longer than a packet: a request of our own walks over the memory. */
-static int reply_long(struct os_request *r)
+static int reply_long(struct rma_request *r)
 {
 	struct txreq *req = tx_req_new(NULL, r->peer);
 
@@ -48,13 +48,13 @@ static int reply_long(struct os_request *r)
 	return 0;
 }
 
-static void reply_flat(struct os_request *r, char *buf)
+static void reply_flat(struct rma_request *r, char *buf)
 {
-	os_copy(r, 0, buf, r->total, false);
-	os_reply_bytes(r, buf, r->total);
+	rma_copy(r, 0, buf, r->total, false);
+	rma_reply_bytes(r, buf, r->total);
 }
 
-int os_reply(struct os_request *r)
+int rma_reply(struct rma_request *r)
 {
 	struct link *link = r->peer->real;
 	char small[64], *buf;
@@ -66,12 +66,12 @@ int os_reply(struct os_request *r)
 	if (r->total > link->packet_max)
 		return reply_long(r);
 	if (r->count == 1 && r->total) {
-		struct os_spot spot = os_spot(r, 0);
+		struct rma_spot spot = rma_spot(r, 0);
 
-		at = os_piece(&spot, 0, &piece);
+		at = rma_piece(&spot, 0, &piece);
 	}
 	if (at && piece == r->total) {
-		os_reply_bytes(r, at, r->total);
+		rma_reply_bytes(r, at, r->total);
 	} else if (r->total <= sizeof(small)) {
 		reply_flat(r, small);
 	} else {
@@ -81,28 +81,28 @@ int os_reply(struct os_request *r)
 		reply_flat(r, buf);
 		free(buf);
 	}
-	os_event(r, FI_RMA | FI_REMOTE_READ);
+	rma_event(r, FI_RMA | FI_REMOTE_READ);
 	return 0;
 }
 
 /* The request as it came, for what is left of it: a region may have gone meanwhile. */
-static int revive(struct os_request *r, const struct txreq *req)
+static int revive(struct rma_request *r, const struct txreq *req)
 {
-	*r = (struct os_request){.peer = req->peer,
-				 .op = WIRE_GET,
-				 .flags = wire_flags(req->head),
-				 .index = wire_rx(req->head),
-				 .seq = req->seq,
-				 .count = req->remote_count,
-				 .total = req->len,
-				 .cq = req->data};
+	*r = (struct rma_request){.peer = req->peer,
+				  .op = WIRE_GET,
+				  .flags = wire_flags(req->head),
+				  .index = wire_rx(req->head),
+				  .seq = req->seq,
+				  .count = req->remote_count,
+				  .total = req->len,
+				  .cq = req->data};
 	for (size_t i = 0; i < r->count; i++)
 		r->range[i] = (struct wire_range){req->remote[i].addr, req->remote[i].len,
 						  req->remote[i].key};
-	return os_check(r, FI_REMOTE_READ);
+	return rma_check(r, FI_REMOTE_READ);
 }
 
-static int send_piece(struct txreq *req, const struct os_request *r)
+static int send_piece(struct txreq *req, const struct rma_request *r)
 {
 	struct link *link = req->peer->real;
 	size_t want = req->len - req->sent;
@@ -116,7 +116,7 @@ static int send_piece(struct txreq *req, const struct os_request *r)
 	buf = malloc(want);
 	if (!buf)
 		return -FI_EAGAIN;
-	os_copy(r, req->sent, buf, want, false);
+	rma_copy(r, req->sent, buf, want, false);
 	p = result(req->seq, req->sent, buf, want);
 	iov = (struct iovec){buf, want};
 	err = link->ops->sendv(link, &p, &iov, 1);
@@ -126,20 +126,20 @@ static int send_piece(struct txreq *req, const struct os_request *r)
 	return err;
 }
 
-int os_reply_more(struct txreq *req)
+int rma_reply_more(struct txreq *req)
 {
-	struct os_request r;
+	struct rma_request r;
 	int err = revive(&r, req);
 
 	if (err) {
-		os_refuse(&r, err);
+		rma_refuse(&r, err);
 	} else {
 		err = send_piece(req, &r);
 		if (err)
 			return err;
 		if (req->sent < req->len)
 			return 0;
-		os_event(&r, FI_RMA | FI_REMOTE_READ);
+		rma_event(&r, FI_RMA | FI_REMOTE_READ);
 	}
 	list_remove(&req->link);
 	tx_req_free(req);

@@ -7,12 +7,12 @@
 
 #include "base/log.h"
 #include "cntr/cntr.h"
-#include "xfer/os_target.h"
+#include "xfer/rma_target.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
 /* Takes `len` bytes off the payload. */
-static const char *cut(struct os_request *r, size_t len)
+static const char *cut(struct rma_request *r, size_t len)
 {
 	const char *at = r->payload;
 
@@ -23,7 +23,7 @@ static const char *cut(struct os_request *r, size_t len)
 	return at;
 }
 
-static bool parse_ranges(struct os_request *r)
+static bool parse_ranges(struct rma_request *r)
 {
 	struct wire_ranges ranges;
 	const char *at = cut(r, offsetof(struct wire_ranges, range));
@@ -48,7 +48,7 @@ static bool parse_ranges(struct os_request *r)
 }
 
 /* What stands before the data; false: the packet contradicts itself. */
-static bool parse_heads(struct os_request *r, const struct packet *p)
+static bool parse_heads(struct rma_request *r, const struct packet *p)
 {
 	const char *at;
 
@@ -82,7 +82,7 @@ static bool parse_heads(struct os_request *r, const struct packet *p)
 	return true;
 }
 
-bool os_parse(struct os_request *r, struct peer *peer, const struct packet *p)
+bool rma_parse(struct rma_request *r, struct peer *peer, const struct packet *p)
 {
 	r->peer = peer;
 	r->op = wire_op(p->head);
@@ -98,13 +98,13 @@ bool os_parse(struct os_request *r, struct peer *peer, const struct packet *p)
 	case WIRE_PUT:
 		return r->offset <= r->total && r->len <= r->total - r->offset;
 	case WIRE_AMO:
-		return r->offset == 0 && os_amo_parse(r);
+		return r->offset == 0 && rma_amo_parse(r);
 	default:
 		return r->offset == 0 && r->len == 0;
 	}
 }
 
-int os_check(struct os_request *r, uint64_t access)
+int rma_check(struct rma_request *r, uint64_t access)
 {
 	struct domain *dom = r->peer->port->dom;
 
@@ -125,7 +125,7 @@ int os_check(struct os_request *r, uint64_t access)
 	return 0;
 }
 
-void os_refuse(const struct os_request *r, int err)
+void rma_refuse(const struct rma_request *r, int err)
 {
 	/* A key that names nothing grants nothing: the reason tells the two apart. */
 	uint64_t reason = (uint64_t)-err, shown = reason == FI_ENOKEY ? FI_EACCES : reason;
@@ -133,7 +133,7 @@ void os_refuse(const struct os_request *r, int err)
 	tx_control(r->peer, WIRE_HEAD(WIRE_FAILED, 0, 0, r->seq), shown | reason << 16);
 }
 
-void os_done(struct os_request *r)
+void rma_done(struct rma_request *r)
 {
 	struct peer *peer = r->peer;
 
@@ -142,7 +142,7 @@ void os_done(struct os_request *r)
 		list_push(&peer->port->owed, &peer->in_owed);
 }
 
-void os_acknowledge(struct port *port)
+void rma_acknowledge(struct port *port)
 {
 	struct list *node;
 
@@ -181,7 +181,7 @@ static void count_access(struct rx *rx, const struct mr *mr, uint64_t event, siz
 		cntr_done(mr->cntr, len);
 }
 
-void os_event(struct os_request *r, uint64_t kind)
+void rma_event(struct rma_request *r, uint64_t kind)
 {
 	struct rx *rx = context_of(r->peer->port, r->index);
 
@@ -191,7 +191,7 @@ void os_event(struct os_request *r, uint64_t kind)
 		push_data(rx, kind, r->cq);
 }
 
-void *os_piece(const struct os_spot *spot, size_t skip, size_t *len)
+void *rma_piece(const struct rma_spot *spot, size_t skip, size_t *len)
 {
 	uint64_t at = spot->at + skip;
 
@@ -207,19 +207,19 @@ void *os_piece(const struct os_spot *spot, size_t skip, size_t *len)
 	return NULL;
 }
 
-struct os_spot os_spot(const struct os_request *r, size_t i)
+struct rma_spot rma_spot(const struct rma_request *r, size_t i)
 {
 	const struct mr *mr = r->mr[i];
 
-	return (struct os_spot){mr->iov, mr->iov_count, r->range[i].addr - mr->offset};
+	return (struct rma_spot){mr->iov, mr->iov_count, r->range[i].addr - mr->offset};
 }
 
 /* Copies `len` bytes between `buf` and what lies `skip` bytes behind the spot. */
-static void copy(const struct os_spot *spot, size_t skip, char *buf, size_t len, bool in)
+static void copy(const struct rma_spot *spot, size_t skip, char *buf, size_t len, bool in)
 {
 	while (len) {
 		size_t piece = len;
-		void *at = os_piece(spot, skip, &piece);
+		void *at = rma_piece(spot, skip, &piece);
 
 		if (!piece)
 			return;
@@ -233,10 +233,10 @@ static void copy(const struct os_spot *spot, size_t skip, char *buf, size_t len,
 	}
 }
 
-void os_copy(const struct os_request *r, size_t offset, char *buf, size_t len, bool in)
+void rma_copy(const struct rma_request *r, size_t offset, char *buf, size_t len, bool in)
 {
 	for (size_t i = 0; i < r->count && len; i++) {
-		struct os_spot spot = os_spot(r, i);
+		struct rma_spot spot = rma_spot(r, i);
 		size_t piece = r->range[i].len;
 
 		if (offset >= piece) {
@@ -254,7 +254,7 @@ void os_copy(const struct os_request *r, size_t offset, char *buf, size_t len, b
 }
 
 /* Writes the pages behind a range through to what they are mapped from. */
-static int flush(const struct os_spot *spot, size_t len)
+static int flush(const struct rma_spot *spot, size_t len)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 
@@ -262,7 +262,7 @@ static int flush(const struct os_spot *spot, size_t len)
 		uintptr_t at, from;
 
 		piece = len - done;
-		at = (uintptr_t)os_piece(spot, done, &piece);
+		at = (uintptr_t)rma_piece(spot, done, &piece);
 		from = at & ~(page - 1);
 		if (!piece || msync((void *)from, at + piece - from, MS_SYNC))
 			return -FI_EIO;
@@ -270,47 +270,47 @@ static int flush(const struct os_spot *spot, size_t len)
 	return 0;
 }
 
-static int commit(const struct os_request *r)
+static int commit(const struct rma_request *r)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < r->count; i++) {
-		struct os_spot spot = os_spot(r, i);
+		struct rma_spot spot = rma_spot(r, i);
 
 		err = flush(&spot, r->range[i].len);
 	}
 	return err;
 }
 
-int os_finish(struct os_request *r, uint64_t kind)
+int rma_finish(struct rma_request *r, uint64_t kind)
 {
 	int err = r->flags & WIRE_COMMIT ? commit(r) : 0;
 
 	if (!err)
-		os_event(r, kind);
+		rma_event(r, kind);
 	return err;
 }
 
-static int put(struct os_request *r)
+static int put(struct rma_request *r)
 {
-	int err = os_check(r, FI_REMOTE_WRITE);
+	int err = rma_check(r, FI_REMOTE_WRITE);
 
 	if (err)
 		return err;
-	os_copy(r, r->offset, (char *)(uintptr_t)r->payload, r->len, true);
+	rma_copy(r, r->offset, (char *)(uintptr_t)r->payload, r->len, true);
 	if (r->offset + r->len < r->total)
 		return 0; /* more is to come */
-	err = os_finish(r, FI_RMA | FI_REMOTE_WRITE);
+	err = rma_finish(r, FI_RMA | FI_REMOTE_WRITE);
 	if (!err)
-		os_done(r);
+		rma_done(r);
 	return err;
 }
 
-static int get(struct os_request *r)
+static int get(struct rma_request *r)
 {
-	int err = os_check(r, FI_REMOTE_READ);
+	int err = rma_check(r, FI_REMOTE_READ);
 
-	return err ? err : os_reply(r);
+	return err ? err : rma_reply(r);
 }
 
 /* An access by the other side itself. */
@@ -329,24 +329,24 @@ static void told(struct port *port, const struct packet *p)
 		push_data(rx, FI_RMA | FI_REMOTE_WRITE, p->data);
 }
 
-void os_request(struct port *port, struct peer *peer, const struct packet *p)
+void rma_serve(struct port *port, struct peer *peer, const struct packet *p)
 {
-	struct os_request r;
+	struct rma_request r;
 	int err;
 
 	if (wire_op(p->head) == WIRE_TOLD) {
 		told(port, p);
 		return;
 	}
-	if (!os_parse(&r, peer, p)) {
+	if (!rma_parse(&r, peer, p)) {
 		LOG_WARN(LOG_EP_DATA, "a one-sided request of %zu bytes contradicts itself",
 			 p->len);
 		err = -FI_EINVAL;
 	} else if (r.op == WIRE_PUT) {
 		err = put(&r);
 	} else {
-		err = r.op == WIRE_GET ? get(&r) : os_amo(&r);
+		err = r.op == WIRE_GET ? get(&r) : rma_amo(&r);
 	}
 	if (err)
-		os_refuse(&r, err);
+		rma_refuse(&r, err);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A one-sided request at its target: shared by the files that perform it. Domain locked. */
-#ifndef WEFT_XFER_OS_TARGET_H
-#define WEFT_XFER_OS_TARGET_H
+#ifndef WEFT_XFER_RMA_TARGET_H
+#define WEFT_XFER_RMA_TARGET_H
 
 #include "core/mr.h"
 #include "hw/wire.h"
-#include "xfer/os.h"
+#include "xfer/rma.h"
 
-struct os_request {
+struct rma_request {
 	struct peer *peer;
 	unsigned int op, flags, index;
 	uint32_t seq;
@@ -23,41 +23,41 @@ struct os_request {
 };
 
 /* Takes a packet apart; false: it contradicts itself. */
-bool os_parse(struct os_request *r, struct peer *peer, const struct packet *p);
+bool rma_parse(struct rma_request *r, struct peer *peer, const struct packet *p);
 /* All ranges grant `access` (FI_REMOTE_READ, FI_REMOTE_WRITE)? 0 or a negative error; fills mr. */
-int os_check(struct os_request *r, uint64_t access);
+int rma_check(struct rma_request *r, uint64_t access);
 
 /* A place in memory that may consist of several segments. */
-struct os_spot {
+struct rma_spot {
 	const struct iovec *iov;
 	size_t count;
 	uint64_t at; /* bytes from the start of the first one */
 };
 
 /* Where range i of a checked request is. */
-struct os_spot os_spot(const struct os_request *r, size_t i);
+struct rma_spot rma_spot(const struct rma_request *r, size_t i);
 /* What lies `skip` bytes behind the spot; *len becomes how much of it in one piece, 0: nothing. */
-void *os_piece(const struct os_spot *spot, size_t skip, size_t *len);
+void *rma_piece(const struct rma_spot *spot, size_t skip, size_t *len);
 /* Copies bytes at `offset` of all ranges from (in) or to `buf`. */
-void os_copy(const struct os_request *r, size_t offset, char *buf, size_t len, bool in);
+void rma_copy(const struct rma_request *r, size_t offset, char *buf, size_t len, bool in);
 
 /* The memory is written: flushes it if asked, then counts and tells. 0 or a negative error. */
-int os_finish(struct os_request *r, uint64_t kind);
+int rma_finish(struct rma_request *r, uint64_t kind);
 /* Counts the access and pushes CQ data; `kind` as completions say it. */
-void os_event(struct os_request *r, uint64_t kind);
+void rma_event(struct rma_request *r, uint64_t kind);
 /* To be acknowledged with others at the end of the turn. */
-void os_done(struct os_request *r);
+void rma_done(struct rma_request *r);
 /* It failed: tells the initiator. */
-void os_refuse(const struct os_request *r, int err);
+void rma_refuse(const struct rma_request *r, int err);
 
 /* Sends the bytes of all ranges back, of a long one piece by piece. 0 or a negative error. */
-int os_reply(struct os_request *r);
+int rma_reply(struct rma_request *r);
 /* Sends these bytes, which are copied if they must wait. */
-void os_reply_bytes(const struct os_request *r, const void *buf, size_t len);
+void rma_reply_bytes(const struct rma_request *r, const void *buf, size_t len);
 
 /* Do the operands fit what the atomic says of itself? The packet's own figures only. */
-bool os_amo_parse(const struct os_request *r);
+bool rma_amo_parse(const struct rma_request *r);
 /* Performs it and answers. 0 or a negative error. */
-int os_amo(struct os_request *r);
+int rma_amo(struct rma_request *r);
 
 #endif

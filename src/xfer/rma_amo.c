@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "xfer/os_target.h"
+#include "xfer/rma_target.h"
 #include "xfer/rx.h"
 #include "xfer/tx.h"
 
@@ -16,7 +16,7 @@ static unsigned int operands(const struct wire_amo *amo)
 	return amo->form == ATOMIC_COMPARE ? 2 : 1;
 }
 
-bool os_amo_parse(const struct os_request *r)
+bool rma_amo_parse(const struct rma_request *r)
 {
 	size_t size = atomic_size(r->amo.type);
 
@@ -36,7 +36,7 @@ static bool torn(const struct wire_amo *amo, const void *at)
 }
 
 /* Can every element be got at? 0 or -FI_EINVAL. */
-static int check_spot(const struct wire_amo *amo, const struct os_spot *spot, size_t len)
+static int check_spot(const struct wire_amo *amo, const struct rma_spot *spot, size_t len)
 {
 	size_t size = atomic_size(amo->type), piece;
 
@@ -44,7 +44,7 @@ static int check_spot(const struct wire_amo *amo, const struct os_spot *spot, si
 		const void *at;
 
 		piece = len - done;
-		at = os_piece(spot, done, &piece);
+		at = rma_piece(spot, done, &piece);
 		if (!piece || piece % size || torn(amo, at)) {
 			LOG_WARN(LOG_EP_DATA, "atomic: an element of %zu bytes at %p is %s", size,
 				 at, torn(amo, at) ? "not aligned" : "not in one segment");
@@ -55,7 +55,7 @@ static int check_spot(const struct wire_amo *amo, const struct os_spot *spot, si
 }
 
 /* All the elements of a spot; `done` bytes of all were dealt with before. */
-static void apply(const struct os_request *r, const struct os_spot *spot, size_t len, size_t done,
+static void apply(const struct rma_request *r, const struct rma_spot *spot, size_t len, size_t done,
 		  char *result)
 {
 	atomic_kernel *kernel = atomic_find(r->amo.form, r->amo.op, r->amo.type);
@@ -65,7 +65,7 @@ static void apply(const struct os_request *r, const struct os_spot *spot, size_t
 		const char *operand = r->payload + done + skip;
 
 		piece = len - skip;
-		kernel(&(struct atomic_args){.target = os_piece(spot, skip, &piece),
+		kernel(&(struct atomic_args){.target = rma_piece(spot, skip, &piece),
 					     .operand = operand,
 					     .compare = operand + r->total,
 					     .result = result + done + skip,
@@ -80,33 +80,33 @@ static uint64_t access_for(const struct wire_amo *amo)
 	return amo->op == FI_ATOMIC_READ ? FI_REMOTE_READ : FI_REMOTE_READ | FI_REMOTE_WRITE;
 }
 
-int os_amo(struct os_request *r)
+int rma_amo(struct rma_request *r)
 {
 	bool base = r->amo.form == ATOMIC_BASE;
 	char result[WIRE_AMO_MAX];
 	size_t done = 0;
-	int err = os_check(r, access_for(&r->amo));
+	int err = rma_check(r, access_for(&r->amo));
 
 	for (size_t i = 0; !err && i < r->count; i++) {
-		struct os_spot spot = os_spot(r, i);
+		struct rma_spot spot = rma_spot(r, i);
 
 		err = check_spot(&r->amo, &spot, r->range[i].len);
 	}
 	if (err)
 		return err;
 	for (size_t i = 0; i < r->count; i++) {
-		struct os_spot spot = os_spot(r, i);
+		struct rma_spot spot = rma_spot(r, i);
 
 		apply(r, &spot, r->range[i].len, done, result);
 		done += r->range[i].len;
 	}
-	err = os_finish(r, FI_ATOMIC | (base ? FI_REMOTE_WRITE : FI_REMOTE_READ));
+	err = rma_finish(r, FI_ATOMIC | (base ? FI_REMOTE_WRITE : FI_REMOTE_READ));
 	if (err)
 		return err;
 	if (base)
-		os_done(r);
+		rma_done(r);
 	else
-		os_reply_bytes(r, result, r->total);
+		rma_reply_bytes(r, result, r->total);
 	return 0;
 }
 
@@ -120,7 +120,7 @@ static struct packet packet_of(const struct message *m)
 			       .len = m->len};
 }
 
-struct message os_match(struct peer *peer, const struct packet *p)
+struct message rma_match(struct peer *peer, const struct packet *p)
 {
 	struct message m = {.peer = peer,
 			    .src = peer_addr(peer),
@@ -129,15 +129,15 @@ struct message os_match(struct peer *peer, const struct packet *p)
 			    .data = p->tag,
 			    .len = p->len,
 			    .payload = p->payload};
-	struct os_request r;
+	struct rma_request r;
 
-	if (wire_flags(p->head) & WIRE_LONG && os_parse(&r, peer, p) && r.count)
+	if (wire_flags(p->head) & WIRE_LONG && rma_parse(&r, peer, p) && r.count)
 		m.tag = r.range[0].key;
 	return m;
 }
 
 /* Bytes of a buffer that a checked request reaches to. */
-static size_t reach(const struct os_request *r)
+static size_t reach(const struct rma_request *r)
 {
 	uint64_t end, max = 0;
 
@@ -150,12 +150,12 @@ static size_t reach(const struct os_request *r)
 	return max;
 }
 
-size_t os_match_len(const struct message *m)
+size_t rma_match_len(const struct message *m)
 {
 	struct packet p = packet_of(m);
-	struct os_request r;
+	struct rma_request r;
 
-	return os_parse(&r, m->peer, &p) ? reach(&r) : 0;
+	return rma_parse(&r, m->peer, &p) ? reach(&r) : 0;
 }
 
 static void answer(struct peer *peer, uint64_t head, int err, const void *buf, size_t len)
@@ -170,7 +170,7 @@ static void answer(struct peer *peer, uint64_t head, int err, const void *buf, s
 }
 
 /* All ranges of it on a receive's segments. 0 or a negative error. */
-static int apply_all(const struct os_request *r, const struct iovec *iov, size_t count,
+static int apply_all(const struct rma_request *r, const struct iovec *iov, size_t count,
 		     char *result)
 {
 	size_t done = 0, room = 0;
@@ -181,31 +181,31 @@ static int apply_all(const struct os_request *r, const struct iovec *iov, size_t
 	if (reach(r) > room)
 		return -FI_EINVAL;
 	for (size_t i = 0; !err && i < r->count; i++)
-		err = check_spot(&r->amo, &(struct os_spot){iov, count, r->range[i].addr},
+		err = check_spot(&r->amo, &(struct rma_spot){iov, count, r->range[i].addr},
 				 r->range[i].len);
 	for (size_t i = 0; !err && i < r->count; i++) {
-		apply(r, &(struct os_spot){iov, count, r->range[i].addr}, r->range[i].len, done,
+		apply(r, &(struct rma_spot){iov, count, r->range[i].addr}, r->range[i].len, done,
 		      result);
 		done += r->range[i].len;
 	}
 	return err;
 }
 
-struct os_matched os_match_apply(const struct message *m, const struct iovec *iov, size_t count)
+struct rma_matched rma_match_apply(const struct message *m, const struct iovec *iov, size_t count)
 {
 	struct packet p = packet_of(m);
 	char result[WIRE_AMO_MAX];
-	struct os_request r;
-	int err = os_parse(&r, m->peer, &p) ? 0 : -FI_EINVAL;
+	struct rma_request r;
+	int err = rma_parse(&r, m->peer, &p) ? 0 : -FI_EINVAL;
 
 	if (!err)
 		err = apply_all(&r, iov, count, result);
 	answer(m->peer, m->head, -err, result, err || r.amo.form == ATOMIC_BASE ? 0 : r.total);
-	return (struct os_matched){
+	return (struct rma_matched){
 		.err = -err, .has_data = !err && r.flags & WIRE_CQ, .data = err ? 0 : r.cq};
 }
 
-void os_match_refuse(struct peer *peer, uint64_t head)
+void rma_match_refuse(struct peer *peer, uint64_t head)
 {
 	answer(peer, head, FI_ECANCELED, NULL, 0);
 }

@@ -3,7 +3,7 @@
 #include <rdma/fi_errno.h>
 
 #include "base/log.h"
-#include "xfer/os.h"
+#include "xfer/rma.h"
 #include "xfer/xfer.h"
 
 /* Bytes of all segments. false: too many of them, none where some are said to be, or an overflow. */
@@ -29,7 +29,7 @@ static bool sum_remote(const struct fi_rma_iov *remote, size_t count, size_t *le
 	return true;
 }
 
-int os_from_rma(struct onesided *o, const struct fi_msg_rma *msg, uint64_t flags, bool write)
+int rma_from_rma(struct rma *o, const struct fi_msg_rma *msg, uint64_t flags, bool write)
 {
 	size_t local;
 
@@ -60,7 +60,7 @@ int os_from_rma(struct onesided *o, const struct fi_msg_rma *msg, uint64_t flags
 	return 0;
 }
 
-int os_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op op, size_t *count)
+int rma_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op op, size_t *count)
 {
 	size_t size = atomic_size(type);
 
@@ -76,7 +76,7 @@ int os_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op op,
 int xfer_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op op,
 		      struct fi_atomic_attr *attr)
 {
-	int err = os_atomic_valid(form, type, op, &attr->count);
+	int err = rma_atomic_valid(form, type, op, &attr->count);
 
 	if (!err)
 		attr->size = atomic_size(type);
@@ -114,7 +114,7 @@ static int remote_to_bytes(struct fi_rma_iov *to, const struct fi_msg_atomic *ms
 }
 
 /* Operands, compare values and results each cover all elements, where they are needed. */
-static bool lengths_agree(struct onesided *o, const struct os_atomic_msg *m)
+static bool lengths_agree(struct rma *o, const struct rma_atomic_msg *m)
 {
 	size_t operand, compare, result;
 
@@ -130,7 +130,7 @@ static bool lengths_agree(struct onesided *o, const struct os_atomic_msg *m)
 	return m->form == ATOMIC_BASE || result == o->len;
 }
 
-static int same_tag(const struct onesided *o)
+static int same_tag(const struct rma *o)
 {
 	for (size_t i = 1; o->flags & FI_TAGGED && i < o->remote_count; i++)
 		if (o->remote[i].key != o->remote[0].key)
@@ -138,13 +138,13 @@ static int same_tag(const struct onesided *o)
 	return 0;
 }
 
-int os_from_atomic(struct onesided *o, struct os_store *store, const struct os_atomic_msg *m,
-		   uint64_t flags)
+int rma_from_atomic(struct rma *o, struct rma_store *store, const struct rma_atomic_msg *m,
+		    uint64_t flags)
 {
 	const struct fi_msg_atomic *msg = m->msg;
 	size_t size = atomic_size(msg->datatype);
 	bool reads = msg->op == FI_ATOMIC_READ;
-	int err = os_atomic_valid(m->form, msg->datatype, msg->op, NULL);
+	int err = rma_atomic_valid(m->form, msg->datatype, msg->op, NULL);
 
 	if (!err && !reads)
 		err = to_bytes(store->iov, msg->msg_iov, msg->iov_count, size);
@@ -156,7 +156,7 @@ int os_from_atomic(struct onesided *o, struct os_store *store, const struct os_a
 		err = remote_to_bytes(store->remote, msg, size);
 	if (err)
 		return err;
-	*o = (struct onesided){
+	*o = (struct rma){
 		.wire = WIRE_AMO,
 		.kind = FI_ATOMIC | (m->form == ATOMIC_BASE ? FI_WRITE : FI_READ),
 		.flags = flags,
