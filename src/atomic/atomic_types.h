@@ -72,13 +72,21 @@ ATOMIC_SMALL(bf16, uint16_t)
 ATOMIC_SMALL(e4m3, uint8_t)
 ATOMIC_SMALL(e5m2, uint8_t)
 
-#define ATOMIC_PAIR(n, type)                                                                       \
-	ATOMIC_NUMBER(n, type, type, x, x,                                                         \
-		      __builtin_complex(__real__(t) * __real__(v) - __imag__(t) * __imag__(v),     \
-					__real__(t) * __imag__(v) + __imag__(t) * __real__(v)))
+/* Volatile, lest a compiler fuse a product with the sum and round once: not all machines could. */
+#define ATOMIC_PAIR(n, half)                                                                       \
+	static inline half _Complex n##_product(half _Complex t, half _Complex v)                  \
+	{                                                                                          \
+		const volatile half ac = __real__(t) * __real__(v),                                \
+				    bd = __imag__(t) * __imag__(v);                                \
+		const volatile half ad = __real__(t) * __imag__(v),                                \
+				    bc = __imag__(t) * __real__(v);                                \
+                                                                                                   \
+		return __builtin_complex((half)(ac - bd), (half)(ad + bc));                        \
+	}                                                                                          \
+	ATOMIC_NUMBER(n, half _Complex, half _Complex, x, x, n##_product(t, v))
 
-ATOMIC_PAIR(cf32, float _Complex)
-ATOMIC_PAIR(cf64, double _Complex)
-ATOMIC_PAIR(cf80, long double _Complex)
+ATOMIC_PAIR(cf32, float)
+ATOMIC_PAIR(cf64, double)
+ATOMIC_PAIR(cf80, long double)
 
 #endif

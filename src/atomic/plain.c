@@ -14,7 +14,7 @@
 
 typedef void plain_block(void *target, const void *operand);
 
-/* Apart from the kernels, so that no compiler makes copies of it; block NULL: there is none. */
+/* Not in each kernel: it would be a third of it. block NULL: there is none. */
 static __attribute__((noinline)) void run(void *target, const void *operand, size_t count,
 					  size_t size, plain_block *block, plain_kernel *rest)
 {

@@ -76,10 +76,12 @@ struct link_ops {
 		      bool write);
 	/*
 	 * Takes back a WIRE_PUT packet (link->last after it was sent) that the peer has not begun
-	 * to process: it never will. The packet's payload, as it was sent, readable until the next
-	 * call on the link, its length in *len; NULL: the peer has it. NULL with put.
+	 * to process: it never will, nor anything of ours behind it until `release` is called for
+	 * it, which must be soon. The packet's payload, as it was sent, readable until the next
+	 * call on the link, its length in *len; NULL: the peer has it. Both NULL with put.
 	 */
 	const void *(*withdraw)(struct link *link, uint64_t place, size_t *len);
+	void (*release)(struct link *link, uint64_t place);
 	/* Frees the link. Packets already sent stay readable for the peer. */
 	void (*close)(struct link *link);
 };

@@ -257,7 +257,7 @@ void port_del_waiter(struct port *port, struct waiter *w)
  * One thread has read what was to wake another: that one must arm again, or it would sleep through
  * whatever comes next.
  */
-static __attribute__((noinline, cold)) void wake_sleepers(struct port *port)
+__attribute__((noinline, cold)) void port_wake(struct port *port)
 {
 	for (unsigned int i = 0; i < port->waiter_count; i++)
 		wait_notify(port->waiters[i]);
@@ -284,7 +284,7 @@ bool port_turn(struct port *port)
 	if (__builtin_expect(port->armed || !(++port->turns & every), 0))
 		look_at_sockets(port);
 	if (__builtin_expect(armed && moved, 0))
-		wake_sleepers(port);
+		port_wake(port);
 	port->in_turn = false;
 	if (__builtin_expect(domain_due(port->dom), 0))
 		defer_run(port->dom);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the target says of one-sided operations; and doing without it where it says nothing. */
 #include <rdma/fi_errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -10,7 +11,7 @@
 
 /* A peer that does not look at its packets is spared this many operations. */
 #define DIRECT_SPELL 32
-#define PUT_TRIES    100
+#define TRIES        100 /* at a direct access that must be made */
 
 static struct txreq *oldest(struct peer *peer)
 {
@@ -109,9 +110,62 @@ void rma_answer(struct port *port, struct peer *peer, const struct packet *p)
 		peer_busy(peer, &port->busy);
 }
 
-/* The peer sleeps over it: in its place, as it would have done. 0, or negative: cannot be done. */
-static int do_get(struct link *link, const struct txreq *req)
+/*
+ * The peer sleeps over it: in its place, as it would have done. What it has begun to read it is not
+ * asleep over. A read must not see what was written after it, and the peer may have done both by
+ * now: a read is done here only while nothing that writes stands behind it, or once that is taken
+ * back, with all that is behind it in turn.
+ */
+static bool reachable(struct link *link, const struct txreq *req)
 {
+	bool put = wire_op(req->head) == WIRE_PUT;
+
+	return !req->got && (req->whole || !put) && !(wire_flags(req->head) & WIRE_COMMIT) &&
+	       link->ops->reach(link, req->remote, req->remote_count, put);
+}
+
+/* All reads before the first write, which goes to *write (NULL: none), can be done here? */
+static bool reads_are_clear(struct peer *peer, struct txreq **write)
+{
+	*write = NULL;
+	LIST_EACH (node, &peer->awaiting) {
+		struct txreq *req = LIST_ENTRY(node, struct txreq, link);
+
+		if (wire_op(req->head) != WIRE_GET) {
+			*write = req;
+			return true;
+		}
+		if (!reachable(peer->real, req))
+			return false;
+	}
+	return true;
+}
+
+/* Takes a write out of the peer's hands; its data are in req->bounce then. */
+static bool take_back(struct link *link, struct txreq *req)
+{
+	const char *payload;
+	size_t len;
+
+	if (wire_op(req->head) != WIRE_PUT || !reachable(link, req))
+		return false;
+	if (!req->bounce && req->len)
+		req->bounce = malloc(req->len);
+	if (!req->bounce && req->len)
+		return false;
+	payload = link->ops->withdraw(link, req->place, &len);
+	/* The data end the payload, whatever leads it. */
+	if (payload && len >= req->len && req->len)
+		memcpy(req->bounce, payload + len - req->len, req->len);
+	return payload != NULL;
+}
+
+static int move(struct link *link, const struct txreq *req)
+{
+	struct iovec iov = {req->bounce, req->len};
+
+	if (wire_op(req->head) == WIRE_PUT)
+		return link->ops->put(link, &iov, req->len ? 1 : 0, req->remote, req->remote_count);
 	/* Of an endpoint that was closed meanwhile nobody wants it any more. */
 	return req->ep ? link->ops->get(link, req->result, req->result_count, req->remote,
 					req->remote_count)
@@ -119,69 +173,39 @@ static int do_get(struct link *link, const struct txreq *req)
 }
 
 /*
- * What is taken back must be written now. The way there can be crowded for a moment, or be closing;
- * and what was to be reached may just have been closed.
+ * There is no way back now. The way there can be crowded for a moment, or be closing; and what was
+ * to be reached may just have been closed.
  */
-static int put_withdrawn(struct link *link, const struct iovec *iov, const struct txreq *req)
+static void perform(struct peer *peer, struct txreq *req)
 {
 	int ret = -FI_EAGAIN;
 
-	for (int tries = 0; tries < PUT_TRIES && ret == -FI_EAGAIN; tries++)
-		ret = link->ops->put(link, iov, iov->iov_len ? 1 : 0, req->remote,
-				     req->remote_count);
-	switch (ret) {
-	case -FI_EAGAIN:
-		return -FI_ESHUTDOWN;
-	case -FI_ENOKEY:
-		return -FI_EACCES;
-	default:
-		return ret;
-	}
-}
-
-static int do_put(struct link *link, const struct txreq *req)
-{
-	struct iovec iov;
-	const char *payload;
-	size_t len;
-
-	payload = link->ops->withdraw(link, req->place, &len);
-	if (!payload)
-		return -FI_EAGAIN;
-	if (len < req->len)
-		return -FI_EPROTO; /* it was written to by somebody else */
-	/* The data end the payload, whatever leads it. */
-	iov = (struct iovec){(void *)(uintptr_t)(payload + len - req->len), req->len};
-	return put_withdrawn(link, &iov, req);
-}
-
-/* Only what nobody at the peer has to take part in. */
-static bool helpable(struct link *link, const struct txreq *req)
-{
-	bool put = wire_op(req->head) == WIRE_PUT && req->whole,
-	     get = wire_op(req->head) == WIRE_GET && !req->got;
-
-	return (put || get) && !(wire_flags(req->head) & WIRE_COMMIT) &&
-	       link->ops->reach(link, req->remote, req->remote_count, put);
+	for (int tries = 0; tries < TRIES && ret == -FI_EAGAIN; tries++)
+		ret = move(peer->real, req);
+	if (ret == -FI_EAGAIN)
+		ret = -FI_ESHUTDOWN;
+	else if (ret == -FI_ENOKEY)
+		ret = -FI_EACCES;
+	/* The packet of a read is still there: the peer counts it when it gets to it. */
+	if (ret >= 0 && wire_op(req->head) == WIRE_PUT)
+		rma_tell(req, ret > 0);
+	if (wire_op(req->head) == WIRE_PUT)
+		peer->real->ops->release(peer->real, req->place);
+	peer->direct_spell = DIRECT_SPELL;
+	retire(peer, req, ret < 0 ? -ret : 0, ret < 0 ? -ret : 0);
 }
 
 static bool help_peer(struct peer *peer)
 {
-	struct link *link = peer->real;
-	struct txreq *req;
+	struct txreq *req, *write;
 	bool any = false;
 
-	while ((req = oldest(peer)) && helpable(link, req)) {
-		bool put = wire_op(req->head) == WIRE_PUT;
-		int ret = put ? do_put(link, req) : do_get(link, req);
-
-		if (ret == -FI_EAGAIN || (!put && ret < 0 && ret != -FI_EFAULT))
-			break;
-		peer->direct_spell = DIRECT_SPELL;
-		/* The packet of a read is still there: the peer counts it when it gets to it. */
-		if (put && ret >= 0)
-			rma_tell(req, ret > 0);
-		retire(peer, req, ret < 0 ? -ret : 0, ret < 0 ? -ret : 0);
+	while (oldest(peer) && reads_are_clear(peer, &write) &&
+	       (!write || take_back(peer->real, write))) {
+		while ((req = oldest(peer)) && req != write)
+			perform(peer, req);
+		if (write)
+			perform(peer, write);
 		any = true;
 	}
 	if (any && !list_empty(&peer->backlog))

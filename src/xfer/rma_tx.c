@@ -140,6 +140,9 @@ static void await(struct txreq *req)
 	peer->awaiting_count++;
 	if (list_empty(&peer->in_awaiting))
 		list_push(&peer->port->awaiting, &peer->in_awaiting);
+	/* A sleeper would wait for an answer that a peer which sleeps, too, does not give. */
+	if (__builtin_expect(peer->port->armed, 0) && peer->real->ops->withdraw)
+		port_wake(peer->port);
 }
 
 static int send_packets(struct txreq *req)

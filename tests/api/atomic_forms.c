@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every form of every family of atomics: one element to as many as fit, in one to sixteen pieces, at
- * any alignment, with flags, with keys and addresses of each kind, to another process and to itself.
+ * Every form of every family of atomics: one element to as many as fit, in one to sixteen pieces,
+ * at any alignment, with flags, keys and addresses of each kind, to another process and to itself.
  */
 #include "api.h"
 #include "lib/atomic.h"

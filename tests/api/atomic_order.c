@@ -217,7 +217,7 @@ static void asleep_all(struct api *a)
 	amo_close(&m);
 }
 
-/* A fenced one, and what follows it, see all that was posted before, though no order is asked for. */
+/* A fenced one and what follows see all that was posted before, though no order is asked for. */
 static void fence(struct api *a)
 {
 	static uint64_t big[WORDS], results[2];

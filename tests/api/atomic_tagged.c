@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Atomics on tagged receives: matched as messages are, in their order and with them, they act on the
- * buffer at an offset and complete the receive. Without a receive they wait for one.
+ * Atomics on tagged receives: matched as messages are, in their order and with them, they act on
+ * the buffer at an offset and complete the receive. Without a receive they wait for one.
  */
 #include "api.h"
 #include "lib/atomic.h"
@@ -276,8 +276,8 @@ static void spread(struct amo_side *m, enum fi_op op, uint64_t offset, size_t co
 }
 
 /*
- * The buffer is the pieces one after the other. An element lies in one of them or is refused, as are
- * eight bytes that could not be written at once: the receive is not spent without a word.
+ * The buffer is the pieces one after the other. An element lies in one of them or is refused, as
+ * are eight bytes that could not be written at once: the receive is not spent without a word.
  */
 static void scattered(struct api *a)
 {

@@ -12,8 +12,8 @@
 #define ELEMENTS 3 /* in the array they share */
 #define CYCLE    8 /* numbers 0 to 7 are exact in every type */
 
-/* Where the array begins: aligned; as an array of parts is; not at all. */
-static const size_t shifts[] = {0, 8, 1};
+/* Where the array begins: aligned; not at all; as double complex may be. */
+static const size_t shifts[] = {0, 1, 8};
 #define SHIFTS (int)(sizeof(shifts) / sizeof(shifts[0]))
 #define CASES  (TYPES * SHIFTS)
 
@@ -33,14 +33,18 @@ static void put_number(void *to, int number)
 		store(t, to, part, t->class < REAL ? (bits)number : soft_pack(&t->real, x));
 }
 
-static void set_up(int i, unsigned char *where)
+/* Case i; false if it is the same as another. */
+static bool set_up(int i, unsigned char *where)
 {
 	t = &types[i / SHIFTS];
 	array = where + shifts[i % SHIFTS];
+	if (shifts[i % SHIFTS] == 8 && t->size <= 8)
+		return false;
 	for (int k = 0; k < CYCLE; k++)
 		for (size_t e = 0; e < ELEMENTS; e++)
 			put_number(&numbers[k][e * t->size], k);
 	memcpy(array, numbers[0], ELEMENTS * t->size);
+	return true;
 }
 
 static void in_threads(void *(*work)(void *))
@@ -100,7 +104,8 @@ static void *up_and_down(void *arg)
 
 START_TEST(sums_and_differences_cancel)
 {
-	set_up(_i, room);
+	if (!set_up(_i, room))
+		return;
 	in_threads(up_and_down);
 	check_array(numbers[0]);
 }
@@ -122,7 +127,7 @@ static size_t as_integer(const void *element)
 	if (t->class < REAL)
 		return (size_t)load(t, element, 0);
 	x = number(t, element, 0);
-	return (size_t)(x.exp < 0 ? x.mant >> -x.exp : x.mant << x.exp);
+	return !x.mant ? 0 : (size_t)(x.exp < 0 ? x.mant >> -x.exp : x.mant << x.exp);
 }
 
 static void *draw_tickets(void *arg)
@@ -143,8 +148,7 @@ static void *draw_tickets(void *arg)
 
 START_TEST(every_sum_is_fetched_once)
 {
-	set_up(_i, room);
-	if (!counts_far())
+	if (!set_up(_i, room) || !counts_far())
 		return;
 	in_threads(draw_tickets);
 	for (size_t e = 0; e < ELEMENTS; e++) {
@@ -158,7 +162,7 @@ END_TEST
 
 /* ---- Compare and swap -------------------------------------------------------------------------- */
 
-#define SWAPS 4000
+#define SWAPS 3000
 
 static int number_of(const unsigned char *element)
 {
@@ -198,7 +202,8 @@ static void *swap_on(void *arg)
 
 START_TEST(swaps_take_turns)
 {
-	set_up(_i, room);
+	if (!set_up(_i, room))
+		return;
 	in_threads(swap_on);
 	check_array(numbers[THREADS * SWAPS % CYCLE]);
 }
@@ -206,7 +211,7 @@ END_TEST
 
 /* ---- Reading and writing ------------------------------------------------------------------------ */
 
-#define WRITES 40000
+#define WRITES 30000
 
 /* Half of the threads write elements of equal bytes, the others must read such elements. */
 static void *write_or_read(void *arg)
@@ -222,8 +227,9 @@ static void *write_or_read(void *arg)
 		else
 			call(ATOMIC_FETCH, writes ? FI_ATOMIC_WRITE : FI_ATOMIC_READ, pattern, NULL,
 			     old);
-		for (size_t b = 0; b < ELEMENTS * t->size; b++)
-			if ((!writes || i % 2 == 0) && old[b] != old[b / t->size * t->size])
+		for (size_t e = 0; e < ELEMENTS; e++)
+			if ((!writes || i % 2 == 0) &&
+			    memcmp(&old[e * t->size], &old[e * t->size + 1], t->size - 1) != 0)
 				return (void *)1;
 	}
 	return NULL;
@@ -231,7 +237,8 @@ static void *write_or_read(void *arg)
 
 START_TEST(elements_are_read_whole)
 {
-	set_up(_i, room);
+	if (!set_up(_i, room))
+		return;
 	in_threads(write_or_read);
 }
 END_TEST
@@ -267,8 +274,7 @@ START_TEST(processes_share_elements)
 	int status;
 
 	ck_assert_ptr_ne(shared, MAP_FAILED);
-	set_up(_i * SHIFTS, shared);
-	if (!without_locks())
+	if (!set_up(_i * SHIFTS, shared) || !without_locks())
 		return;
 	for (int p = 0; p < PROCESSES; p++) {
 		pids[p] = fork();

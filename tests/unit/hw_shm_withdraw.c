@@ -74,6 +74,7 @@ static void taken_back(struct shm_link *s, uint64_t place, uint32_t id, size_t l
 	ck_assert_ptr_nonnull(payload);
 	ck_assert_uint_eq(back, len);
 	ck_assert_mem_eq(payload, text(len, id), len);
+	shm_release(&s->link, place);
 }
 
 static void not_taken_back(struct shm_link *s, uint64_t place)
@@ -209,6 +210,28 @@ START_TEST(full_of_them)
 	turn();
 	ck_assert_uint_eq(count, 1);
 	ck_assert_uint_eq(wire_id(got[0].head), 7);
+	leave(s);
+}
+END_TEST
+
+/* What stands behind a packet that is being taken back waits until its sender has done it itself. */
+START_TEST(behind_it)
+{
+	struct shm_link *s = join(0);
+	uint64_t place;
+	size_t len;
+
+	put(s, 1, 8);
+	place = s->link.last;
+	put(s, 2, 8);
+	ck_assert_ptr_nonnull(shm_withdraw(&s->link, place, &len));
+	turn();
+	ck_assert_uint_eq(count, 0);
+	ck_assert(!shm_transport.arm(own)); /* nobody would wake us */
+	shm_release(&s->link, place);
+	turn();
+	ck_assert_uint_eq(count, 1);
+	ck_assert_uint_eq(wire_id(got[0].head), 2);
 	leave(s);
 }
 END_TEST
@@ -358,6 +381,7 @@ static int storm(int number)
 		EXPECT(len == storm_len(id - back));
 		EXPECT(storm_holds(payload, id - back));
 		taken[number * STORM + (int)(id - back)]++;
+		shm_release(&s->link, places[(id - back) % 8]);
 	}
 	return 0;
 }
@@ -407,6 +431,7 @@ int main(void)
 	tcase_add_test(tcase, some_of_them);
 	tcase_add_test(tcase, without_data);
 	tcase_add_test(tcase, full_of_them);
+	tcase_add_test(tcase, behind_it);
 	tcase_add_test(tcase, too_late);
 	tcase_add_test(tcase, sender_died);
 	tcase_add_test(tcase, once_each);

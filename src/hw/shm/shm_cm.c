@@ -95,6 +95,7 @@ static const struct link_ops shm_link_ops = {
 	.get = shm_get,
 	.reach = shm_reach,
 	.withdraw = shm_withdraw,
+	.release = shm_release,
 	.close = shm_close_link,
 };
 

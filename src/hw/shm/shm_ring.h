@@ -154,6 +154,7 @@ static inline uint64_t ring_state(const struct ring *r, uint64_t pos)
 #define RING_PUBLISHED 0u
 #define RING_WITHDRAWN (UINT64_C(1) << 63) /* its sender took it back */
 #define RING_TAKEN     (UINT64_C(1) << 62) /* its sender can no longer do so */
+#define RING_HELD      (UINT64_C(1) << 61) /* its sender is about to: the owner waits for it */
 
 static inline bool ring_published(const struct ring *r, uint64_t pos)
 {

@@ -113,9 +113,18 @@ const void *shm_withdraw(struct link *link, uint64_t place, size_t *len)
 		return NULL;
 	memcpy(s->withdrawn, (unsigned char *)slot + from, bytes);
 	/* Partner: shm_rx.c take. */
-	if (!__atomic_compare_exchange_n(&slot->token, &token, token + RING_WITHDRAWN, false,
+	if (!__atomic_compare_exchange_n(&slot->token, &token, token + RING_HELD, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return NULL;
 	*len = bytes;
 	return s->withdrawn;
+}
+
+/* Whatever was done in the owner's place is done: partner of the acquire in ring_state. */
+void shm_release(struct link *link, uint64_t place)
+{
+	struct shm_link *s = (struct shm_link *)link;
+
+	__atomic_store_n(&ring_slot_at(&s->ring, place)->token,
+			 s->ring.secret + place + RING_WITHDRAWN, __ATOMIC_RELEASE);
 }
