@@ -85,7 +85,7 @@ static void deliver_control(struct port *port, struct peer *peer, const struct p
 		peer->held = wire_op(p->head) == WIRE_HOLD;
 		peer_refresh(peer);
 		if (!peer->held)
-			peer_busy(peer, &port->busy);
+			peer_busy(peer);
 		break;
 	case WIRE_PUT:
 	case WIRE_GET:
@@ -96,7 +96,7 @@ static void deliver_control(struct port *port, struct peer *peer, const struct p
 	case WIRE_DONE:
 	case WIRE_RESULT:
 	case WIRE_FAILED:
-		rma_answer(port, peer, p);
+		rma_answer(peer, p);
 		break;
 	default:
 		LOG_WARN(LOG_EP_DATA, "packet of unknown kind %u dropped", wire_op(p->head));

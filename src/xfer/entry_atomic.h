@@ -20,21 +20,103 @@ static size_t elements(const struct fi_ioc *ioc, size_t count)
 	return sum;
 }
 
+/* What travels and comes back, where there is one buffer of each. */
+struct plain {
+	const void *operand, *compare;
+	void *result;
+	size_t count;
+	enum fi_datatype type;
+	enum fi_op op;
+};
+
+static inline ssize_t post_plain_atomic(struct ep *ep, struct rma o, const struct plain *p,
+					uint64_t addr, uint64_t key)
+{
+	struct iovec operand = {.iov_base = (void *)(uintptr_t)p->operand},
+		     compare = {.iov_base = (void *)(uintptr_t)p->compare},
+		     result = {.iov_base = p->result};
+	struct fi_rma_iov remote = {.addr = addr, .key = key};
+	int err;
+
+	o.iov = &operand;
+	o.compare = &compare;
+	o.result = &result;
+	o.remote = &remote;
+	err = rma_from_plain(&o, p->type, p->op, p->count);
+	if (err)
+		return err;
+	operand.iov_len = compare.iov_len = result.iov_len = remote.len = o.len;
+	return post_rma(ep, &o);
+}
+
 static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, fi_addr_t dest_addr,
 			     uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op)
 {
-	struct fi_ioc operand = {(void *)(uintptr_t)buf, count};
-	struct fi_rma_ioc remote = {.addr = addr, .count = count, .key = key};
-	struct fi_msg_atomic msg = {.msg_iov = &operand,
-				    .iov_count = 1,
-				    .addr = dest_addr,
-				    .rma_iov = &remote,
-				    .rma_iov_count = 1,
-				    .datatype = datatype,
-				    .op = op};
+	return post_plain_atomic(
+		ep_of(fid),
+		(struct rma){.flags = FI_INJECT, .addr = dest_addr, .amo.form = ATOMIC_BASE},
+		&(struct plain){.operand = buf, .count = count, .type = datatype, .op = op}, addr,
+		key);
+}
 
-	return post_atomic(ep_of(fid), &(struct rma_atomic_msg){.form = ATOMIC_BASE, .msg = &msg},
-			   FI_INJECT);
+static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			    fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			    enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc;
+
+	return post_plain_atomic(
+		ep,
+		(struct rma){.flags = ep->tx_flags,
+			     .addr = dest_addr,
+			     .context = context,
+			     .amo.form = ATOMIC_BASE},
+		&(struct plain){.operand = buf, .count = count, .type = datatype, .op = op}, addr,
+		key);
+}
+
+static ssize_t atomic_readwrite(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+				void *result, void *result_desc, fi_addr_t dest_addr, uint64_t addr,
+				uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc, (void)result_desc;
+
+	return post_plain_atomic(ep,
+				 (struct rma){.flags = ep->tx_flags,
+					      .addr = dest_addr,
+					      .context = context,
+					      .amo.form = ATOMIC_FETCH},
+				 &(struct plain){.operand = buf,
+						 .result = result,
+						 .count = count,
+						 .type = datatype,
+						 .op = op},
+				 addr, key);
+}
+
+static ssize_t atomic_compwrite(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+				const void *compare, void *compare_desc, void *result,
+				void *result_desc, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+				enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc, (void)compare_desc, (void)result_desc;
+
+	return post_plain_atomic(ep,
+				 (struct rma){.flags = ep->tx_flags,
+					      .addr = dest_addr,
+					      .context = context,
+					      .amo.form = ATOMIC_COMPARE},
+				 &(struct plain){.operand = buf,
+						 .compare = compare,
+						 .result = result,
+						 .count = count,
+						 .type = datatype,
+						 .op = op},
+				 addr, key);
 }
 
 static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
@@ -55,16 +137,6 @@ static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void 
 
 	return post_atomic(ep, &(struct rma_atomic_msg){.form = ATOMIC_BASE, .msg = &msg},
 			   ep->tx_flags);
-}
-
-static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t count, void *desc,
-			    fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-			    enum fi_datatype datatype, enum fi_op op, void *context)
-{
-	struct fi_ioc operand = {(void *)(uintptr_t)buf, count};
-
-	(void)desc;
-	return atomic_writev(fid, &operand, NULL, 1, dest_addr, addr, key, datatype, op, context);
 }
 
 static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint64_t flags)
@@ -100,18 +172,6 @@ static ssize_t atomic_readwritev(struct fid_ep *fid, const struct fi_ioc *iov, v
 						    .result = resultv,
 						    .result_count = result_count},
 			   ep->tx_flags);
-}
-
-static ssize_t atomic_readwrite(struct fid_ep *fid, const void *buf, size_t count, void *desc,
-				void *result, void *result_desc, fi_addr_t dest_addr, uint64_t addr,
-				uint64_t key, enum fi_datatype datatype, enum fi_op op,
-				void *context)
-{
-	struct fi_ioc operand = {(void *)(uintptr_t)buf, count}, old = {result, count};
-
-	(void)desc, (void)result_desc;
-	return atomic_readwritev(fid, &operand, NULL, 1, &old, NULL, 1, dest_addr, addr, key,
-				 datatype, op, context);
 }
 
 static ssize_t atomic_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
@@ -157,19 +217,6 @@ static ssize_t atomic_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, v
 						    .result = resultv,
 						    .result_count = result_count},
 			   ep->tx_flags);
-}
-
-static ssize_t atomic_compwrite(struct fid_ep *fid, const void *buf, size_t count, void *desc,
-				const void *compare, void *compare_desc, void *result,
-				void *result_desc, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-				enum fi_datatype datatype, enum fi_op op, void *context)
-{
-	struct fi_ioc operand = {(void *)(uintptr_t)buf, count},
-		      with = {(void *)(uintptr_t)compare, count}, old = {result, count};
-
-	(void)desc, (void)compare_desc, (void)result_desc;
-	return atomic_compwritev(fid, &operand, NULL, 1, &with, NULL, 1, &old, NULL, 1, dest_addr,
-				 addr, key, datatype, op, context);
 }
 
 static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,

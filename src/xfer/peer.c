@@ -144,6 +144,15 @@ fi_addr_t peer_addr_lookup(struct peer *peer)
 	return addr;
 }
 
+void peer_busy(struct peer *peer)
+{
+	if (!list_empty(&peer->in_busy))
+		return;
+	list_push(&peer->port->busy, &peer->in_busy);
+	if (peer->port->armed)
+		port_wake(peer->port);
+}
+
 void peer_free(struct peer *peer)
 {
 	list_remove(&peer->in_port);

@@ -70,12 +70,8 @@ static inline fi_addr_t peer_addr(struct peer *peer)
 /* What completions say of it: the user's id where one was given. */
 fi_addr_t peer_reported(struct peer *peer);
 
-/* The next turns send what waits. */
-static inline void peer_busy(struct peer *peer, struct list *busy)
-{
-	if (list_empty(&peer->in_busy))
-		list_push(busy, &peer->in_busy);
-}
+/* The next turns send what waits; whoever sleeps takes one. */
+void peer_busy(struct peer *peer);
 
 /* The peer of an entry, made when it is first talked to; NULL: no such entry, or no memory. */
 struct peer *peer_get(struct port *port, fi_addr_t addr);

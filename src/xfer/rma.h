@@ -65,6 +65,11 @@ struct rma_atomic_msg {
 int rma_from_rma(struct rma *o, const struct fi_msg_rma *msg, uint64_t flags, bool write);
 int rma_from_atomic(struct rma *o, struct rma_store *store, const struct rma_atomic_msg *m,
 		    uint64_t flags);
+/*
+ * An atomic on one buffer each and one range, which o's lists name; their lengths are filled in by
+ * the caller. o->amo.form is set.
+ */
+int rma_from_plain(struct rma *o, enum fi_datatype type, enum fi_op op, size_t count);
 /* fi_*atomicvalid: 0 and the elements one call may carry, -FI_EINVAL or -FI_EOPNOTSUPP. */
 int rma_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op op, size_t *count);
 
@@ -84,7 +89,7 @@ void rma_tell(const struct txreq *req, bool counts);
 
 /* A packet of the peer that asks for something, or answers. */
 void rma_serve(struct port *port, struct peer *peer, const struct packet *p);
-void rma_answer(struct port *port, struct peer *peer, const struct packet *p);
+void rma_answer(struct peer *peer, const struct packet *p);
 /* What came back for an atomic that was matched like a message. 0, or FI_EPROTO: not what it should. */
 int rma_result(struct txreq *req, const struct packet *p);
 

@@ -35,6 +35,13 @@ static bool torn(const struct wire_amo *amo, const void *at)
 	return amo->op == FI_ATOMIC_WRITE && atomic_size(amo->type) == 8 && (uintptr_t)at % 8;
 }
 
+static int refuse_element(const struct wire_amo *amo, const void *at)
+{
+	LOG_WARN(LOG_EP_DATA, "atomic: an element of %zu bytes at %p is %s", atomic_size(amo->type),
+		 at, torn(amo, at) ? "not aligned" : "not in one segment");
+	return -FI_EINVAL;
+}
+
 /* Can every element be got at? 0 or -FI_EINVAL. */
 static int check_spot(const struct wire_amo *amo, const struct rma_spot *spot, size_t len)
 {
@@ -45,16 +52,16 @@ static int check_spot(const struct wire_amo *amo, const struct rma_spot *spot, s
 
 		piece = len - done;
 		at = rma_piece(spot, done, &piece);
-		if (!piece || piece % size || torn(amo, at)) {
-			LOG_WARN(LOG_EP_DATA, "atomic: an element of %zu bytes at %p is %s", size,
-				 at, torn(amo, at) ? "not aligned" : "not in one segment");
-			return -FI_EINVAL;
-		}
+		if (!piece || piece % size || torn(amo, at))
+			return refuse_element(amo, at);
 	}
 	return 0;
 }
 
-/* All the elements of a spot; `done` bytes of all were dealt with before. */
+/*
+ * All the elements of a spot; `done` bytes of all were dealt with before. `result` takes what was
+ * there, NULL: nobody asks.
+ */
 static void apply(const struct rma_request *r, const struct rma_spot *spot, size_t len, size_t done,
 		  char *result)
 {
@@ -68,7 +75,7 @@ static void apply(const struct rma_request *r, const struct rma_spot *spot, size
 		kernel(&(struct atomic_args){.target = rma_piece(spot, skip, &piece),
 					     .operand = operand,
 					     .compare = operand + r->total,
-					     .result = result + done + skip,
+					     .result = result ? result + done + skip : NULL,
 					     .count = piece / size});
 	}
 }
@@ -80,12 +87,27 @@ static uint64_t access_for(const struct wire_amo *amo)
 	return amo->op == FI_ATOMIC_READ ? FI_REMOTE_READ : FI_REMOTE_READ | FI_REMOTE_WRITE;
 }
 
-int rma_amo(struct rma_request *r)
+/* The memory is changed; what was there goes back if it was asked for. 0 or a negative error. */
+static int conclude(struct rma_request *r, const char *result)
 {
 	bool base = r->amo.form == ATOMIC_BASE;
+	int err = rma_finish(r, FI_ATOMIC | (base ? FI_REMOTE_WRITE : FI_REMOTE_READ));
+
+	if (err)
+		return err;
+	if (base)
+		rma_done(r);
+	else
+		rma_reply_bytes(r, result, r->total);
+	return 0;
+}
+
+/* Of several ranges, or in several segments. */
+static int amo_scattered(struct rma_request *r)
+{
 	char result[WIRE_AMO_MAX];
 	size_t done = 0;
-	int err = rma_check(r, access_for(&r->amo));
+	int err = 0;
 
 	for (size_t i = 0; !err && i < r->count; i++) {
 		struct rma_spot spot = rma_spot(r, i);
@@ -97,17 +119,43 @@ int rma_amo(struct rma_request *r)
 	for (size_t i = 0; i < r->count; i++) {
 		struct rma_spot spot = rma_spot(r, i);
 
-		apply(r, &spot, r->range[i].len, done, result);
+		apply(r, &spot, r->range[i].len, done, r->amo.form == ATOMIC_BASE ? NULL : result);
 		done += r->range[i].len;
 	}
-	err = rma_finish(r, FI_ATOMIC | (base ? FI_REMOTE_WRITE : FI_REMOTE_READ));
+	return conclude(r, result);
+}
+
+/* What is the rule: some elements in a row. */
+static int amo_in_a_row(struct rma_request *r, void *at)
+{
+	bool base = r->amo.form == ATOMIC_BASE;
+	char result[WIRE_AMO_MAX];
+
+	if (torn(&r->amo, at))
+		return refuse_element(&r->amo, at);
+	atomic_find(r->amo.form, r->amo.op, r->amo.type)(
+		&(struct atomic_args){.target = at,
+				      .operand = r->payload,
+				      .compare = r->payload + r->total,
+				      .result = base ? NULL : result,
+				      .count = r->total / atomic_size(r->amo.type)});
+	return conclude(r, result);
+}
+
+int rma_amo(struct rma_request *r)
+{
+	int err = rma_check(r, access_for(&r->amo));
+	struct rma_spot spot;
+	size_t piece = r->total;
+	void *at;
+
 	if (err)
 		return err;
-	if (base)
-		rma_done(r);
-	else
-		rma_reply_bytes(r, result, r->total);
-	return 0;
+	if (r->count != 1)
+		return amo_scattered(r);
+	spot = rma_spot(r, 0);
+	at = rma_piece(&spot, 0, &piece);
+	return piece == r->total ? amo_in_a_row(r, at) : amo_scattered(r);
 }
 
 /* The packet such a message came as. */
@@ -185,7 +233,7 @@ static int apply_all(const struct rma_request *r, const struct iovec *iov, size_
 				 r->range[i].len);
 	for (size_t i = 0; !err && i < r->count; i++) {
 		apply(r, &(struct rma_spot){iov, count, r->range[i].addr}, r->range[i].len, done,
-		      result);
+		      r->amo.form == ATOMIC_BASE ? NULL : result);
 		done += r->range[i].len;
 	}
 	return err;

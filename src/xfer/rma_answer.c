@@ -89,7 +89,7 @@ static void take_result(struct peer *peer, struct txreq *req, const struct packe
 		retire(peer, req, 0, 0);
 }
 
-void rma_answer(struct port *port, struct peer *peer, const struct packet *p)
+void rma_answer(struct peer *peer, const struct packet *p)
 {
 	uint32_t seq = wire_id(p->head);
 	struct txreq *req;
@@ -107,7 +107,7 @@ void rma_answer(struct port *port, struct peer *peer, const struct packet *p)
 			       (int)(p->tag >> 16 & 0xffff));
 	}
 	if (!list_empty(&peer->backlog))
-		peer_busy(peer, &port->busy);
+		peer_busy(peer);
 }
 
 /*
@@ -209,7 +209,7 @@ static bool help_peer(struct peer *peer)
 		any = true;
 	}
 	if (any && !list_empty(&peer->backlog))
-		peer_busy(peer, &peer->port->busy);
+		peer_busy(peer);
 	return any;
 }
 

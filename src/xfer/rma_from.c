@@ -83,6 +83,33 @@ int xfer_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op o
 	return err;
 }
 
+int rma_from_plain(struct rma *o, enum fi_datatype type, enum fi_op op, size_t count)
+{
+	enum atomic_form form = o->amo.form;
+	int err = rma_atomic_valid(form, type, op, NULL);
+
+	if (err)
+		return err;
+	o->count = op != FI_ATOMIC_READ;
+	o->compare_count = form == ATOMIC_COMPARE;
+	o->result_count = form != ATOMIC_BASE;
+	o->remote_count = 1;
+	if (!count || (o->count && !o->iov->iov_base) ||
+	    (o->compare_count && !o->compare->iov_base) ||
+	    (o->result_count && !o->result->iov_base))
+		return -FI_EINVAL;
+	/* No type is that small. */
+	if (count > WIRE_AMO_MAX || count * atomic_size(type) > WIRE_AMO_MAX)
+		return -FI_EMSGSIZE;
+	o->wire = WIRE_AMO;
+	o->kind = FI_ATOMIC | (form == ATOMIC_BASE ? FI_WRITE : FI_READ);
+	o->len = count * atomic_size(type);
+	o->amo.op = (uint8_t)op;
+	o->amo.type = (uint8_t)type;
+	o->amo.len = (uint32_t)o->len;
+	return 0;
+}
+
 /* Element counts become bytes. 0, -FI_EINVAL, or -FI_EMSGSIZE. */
 static int to_bytes(struct iovec *iov, const struct fi_ioc *ioc, size_t count, size_t size)
 {

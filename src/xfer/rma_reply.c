@@ -44,7 +44,7 @@ static int reply_long(struct rma_request *r)
 		req->remote[i] = (struct fi_rma_iov){
 			.addr = r->range[i].addr, .len = r->range[i].len, .key = r->range[i].key};
 	list_push(&r->peer->replies, &req->link);
-	peer_busy(r->peer, &r->peer->port->busy);
+	peer_busy(r->peer);
 	return 0;
 }
 

@@ -12,8 +12,8 @@
 
 /* Bytes a request needs at most beside its data: struct wire_ranges, CQ data, struct wire_amo. */
 #define HEADS (sizeof(struct wire_ranges) + sizeof(uint64_t) + sizeof(struct wire_amo))
-/* Bytes that fit the first cache line of a packet in the short form. */
-#define SHORT_MAX 24
+/* Bytes of data that fit the first cache line of a packet in the short form, whatever leads them. */
+#define BRIEF_MAX 16
 
 /* The payload of a request, in pieces. */
 struct pieces {
@@ -75,20 +75,50 @@ static void add_heads(struct pieces *s, const struct txreq *req, bool long_form)
 	}
 }
 
-/* A small request is put together here and goes the link's shortest road. */
-static int send_short(struct link *link, const struct packet *p, const struct pieces *s)
+/* Would all of it, in the short form, fit a cache line, without being put together first? */
+static bool is_brief(const struct txreq *req)
 {
-	unsigned char flat[SHORT_MAX];
-	size_t at = 0;
-
-	if (s->count == 1)
-		return link->ops->send(link, s->iov[0].iov_base, p->len, p->data, p->head, p->tag);
-	for (size_t i = 0; i < s->count; i++) {
-		if (s->iov[i].iov_len) /* else the address may be NULL */
-			memcpy(flat + at, s->iov[i].iov_base, s->iov[i].iov_len);
-		at += s->iov[i].iov_len;
+	if (req->remote_count != 1 || wire_flags(req->head) & WIRE_CQ || !req->whole)
+		return false;
+	switch (wire_op(req->head)) {
+	case WIRE_GET:
+		return true;
+	case WIRE_PUT:
+		return req->count == 1 && req->len <= BRIEF_MAX;
+	default: /* an operand, and perhaps what it is compared with */
+		return req->count <= 2 && req->len * req->count <= BRIEF_MAX;
 	}
-	return link->ops->send(link, flat, at, p->data, p->head, p->tag);
+}
+
+/* The link's shortest road. 0 or -FI_EAGAIN. */
+static int send_brief(const struct txreq *req)
+{
+	struct link *link = req->peer->real;
+	struct {
+		struct wire_amo amo;
+		unsigned char operand[BRIEF_MAX];
+	} flat;
+	uint64_t head = req->head | WIRE_HEAD(0, WIRE_DATA, 0, req->seq);
+	uint64_t key = req->remote[0].key, addr = req->remote[0].addr;
+	size_t len = 0;
+
+	switch (wire_op(req->head)) {
+	case WIRE_GET:
+		return link->ops->send(link, &req->len, sizeof(uint64_t), key, head, addr);
+	case WIRE_PUT:
+		return link->ops->send(link, req->iov[0].iov_base, req->len, key, head, addr);
+	default:
+		flat.amo = req->amo;
+		for (size_t i = 0; i < req->count; i++) {
+			if (req->iov[i].iov_len == 8)
+				memcpy(flat.operand + len, req->iov[i].iov_base, 8);
+			else
+				memcpy(flat.operand + len, req->iov[i].iov_base,
+				       req->iov[i].iov_len);
+			len += req->iov[i].iov_len;
+		}
+		return link->ops->send(link, &flat, sizeof(flat.amo) + len, key, head, addr);
+	}
 }
 
 /* One packet of the request: all of it, or the next piece of a long write. 0 or -FI_EAGAIN. */
@@ -118,8 +148,7 @@ static int send_packet(struct txreq *req)
 		p.tag = req->remote[0].addr;
 		p.data = req->remote[0].key;
 	}
-	err = !long_form && s.total <= SHORT_MAX ? send_short(link, &p, &s)
-						 : link->ops->sendv(link, &p, s.iov, s.count);
+	err = link->ops->sendv(link, &p, s.iov, s.count);
 	if (!err && !req->whole)
 		req->sent += left < room ? left : room;
 	return err;
@@ -157,7 +186,7 @@ static int send_packets(struct txreq *req)
 		req->seq = peer->seq + 1;
 	req->whole = op == WIRE_AMO || (op == WIRE_GET ? req->remote_count == 1 : req->len <= max);
 	do {
-		if (send_packet(req))
+		if (is_brief(req) ? send_brief(req) : send_packet(req))
 			return -FI_EAGAIN;
 		if (!(wire_flags(req->head) & WIRE_MATCH))
 			peer->seq = req->seq;
@@ -289,6 +318,16 @@ static int flatten(struct txreq *req, const struct rma *o)
 	return tx_req_bounce(req, all, count);
 }
 
+/* Behind the operands; a copy is made only where the lists are too long. */
+static int add_compare(struct txreq *req, const struct rma *o)
+{
+	if (o->count + o->compare_count > WIRE_IOV_MAX)
+		return flatten(req, o);
+	for (size_t i = 0; i < o->compare_count; i++)
+		req->iov[req->count++] = o->compare[i];
+	return 0;
+}
+
 /* To go out later: what the caller may touch again is copied. Frees the request if it fails. */
 static int enqueue(struct ep *ep, struct txreq *req, const struct rma *o)
 {
@@ -313,7 +352,7 @@ static int send_now(struct ep *ep, struct txreq *req, const struct rma *o)
 
 	if (rma_waits(peer, req))
 		return enqueue(ep, req, o);
-	err = o->compare_count ? flatten(req, o) : 0;
+	err = add_compare(req, o);
 	if (err) {
 		tx_req_free(req);
 		return err;

@@ -92,7 +92,7 @@ int tx_queue(struct ep *ep, struct txreq *req)
 		return -FI_EAGAIN;
 	list_push(&peer->backlog, &req->link);
 	peer->backlog_count++;
-	peer_busy(peer, &peer->port->busy);
+	peer_busy(peer);
 	peer_refresh(peer);
 	return 0;
 }
@@ -233,7 +233,7 @@ void tx_control_data(struct peer *peer, const struct packet *p)
 	req->data = p->data;
 	req->len = p->len;
 	list_push(&peer->controls, &req->link);
-	peer_busy(peer, &peer->port->busy);
+	peer_busy(peer);
 }
 
 void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
@@ -256,7 +256,7 @@ void tx_fin(struct port *port, struct peer *peer, const struct packet *p)
 		err = rma_result(req, p);
 	tx_req_end(req, err);
 	if (!list_empty(&peer->backlog))
-		peer_busy(peer, &port->busy);
+		peer_busy(peer);
 }
 
 void tx_pull(struct port *port, struct peer *peer, uint32_t id, uint32_t remote_id)
@@ -269,5 +269,5 @@ void tx_pull(struct port *port, struct peer *peer, uint32_t id, uint32_t remote_
 	req->remote_id = remote_id;
 	list_remove(&req->link);
 	list_push(&peer->streams, &req->link);
-	peer_busy(peer, &port->busy);
+	peer_busy(peer);
 }
