@@ -36,11 +36,12 @@ void atomic_locked(const struct atomic_args *a, size_t size, atomic_step *step);
 
 /* The releases and acquires are each other's partners, in whatever thread or process. */
 #define ATOMIC_EACH(w, word)                                                                       \
+	typedef word w##_shared __attribute__((may_alias));                                        \
 	static inline __attribute__((always_inline)) void each_##w(const struct atomic_args *args, \
 								   atomic_step *step)              \
 	{                                                                                          \
 		const struct atomic_args a = *args;                                                \
-		word __attribute__((may_alias)) *target = a.target;                                \
+		w##_shared *target = a.target;                                                     \
                                                                                                    \
 		if (!atomic_aligned(&a, sizeof(word))) {                                           \
 			atomic_locked(args, sizeof(word), step);                                   \

@@ -73,8 +73,8 @@ ATOMIC_SMALL(e4m3, uint8_t)
 ATOMIC_SMALL(e5m2, uint8_t)
 
 /* Volatile, lest a compiler fuse a product with the sum and round once: not all machines could. */
-#define ATOMIC_PAIR(n, half)                                                                       \
-	static inline half _Complex n##_product(half _Complex t, half _Complex v)                  \
+#define ATOMIC_PAIR(n, type, half)                                                                 \
+	static inline type n##_product(type t, type v)                                             \
 	{                                                                                          \
 		const volatile half ac = __real__(t) * __real__(v),                                \
 				    bd = __imag__(t) * __imag__(v);                                \
@@ -83,10 +83,10 @@ ATOMIC_SMALL(e5m2, uint8_t)
                                                                                                    \
 		return __builtin_complex((half)(ac - bd), (half)(ad + bc));                        \
 	}                                                                                          \
-	ATOMIC_NUMBER(n, half _Complex, half _Complex, x, x, n##_product(t, v))
+	ATOMIC_NUMBER(n, type, type, x, x, n##_product(t, v))
 
-ATOMIC_PAIR(cf32, float)
-ATOMIC_PAIR(cf64, double)
-ATOMIC_PAIR(cf80, long double)
+ATOMIC_PAIR(cf32, float _Complex, float)
+ATOMIC_PAIR(cf64, double _Complex, double)
+ATOMIC_PAIR(cf80, long double _Complex, long double)
 
 #endif

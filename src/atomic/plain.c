@@ -38,21 +38,19 @@ static __attribute__((noinline)) void run(void *target, const void *operand, siz
 	static void name(void *target, const void *operand, size_t count)                          \
 	{                                                                                          \
 		const n *v = operand;                                                              \
-		n *t = target;                                                                     \
                                                                                                    \
 		PLAIN_SCALAR                                                                       \
 		for (size_t i = 0; i < count; i++)                                                 \
-			t[i] = op##_##n##_one(t[i], v[i]);                                         \
+			((n *)target)[i] = op##_##n##_one(((n *)target)[i], v[i]);                 \
 	}
 #define UNIT(n, op, name)                                                                          \
 	static void name(void *restrict target, const void *restrict operand)                      \
 	{                                                                                          \
 		const n *v = operand;                                                              \
-		n *t = target;                                                                     \
                                                                                                    \
 		PLAIN_TIGHT                                                                        \
 		for (int i = 0; i < BLOCK; i++)                                                    \
-			t[i] = op##_##n##_one(t[i], v[i]);                                         \
+			((n *)target)[i] = op##_##n##_one(((n *)target)[i], v[i]);                 \
 	}
 
 /* The kinds of kernels: for vectors of any machine and wide ones; for wide ones; without. */
@@ -75,26 +73,26 @@ static __attribute__((noinline)) void run(void *target, const void *operand, siz
 	}
 #define SCALAR(n, op) LOOP(n, op, op##_##n)
 
-#define KIND_u8   VECTOR
-#define KIND_i8   VECTOR
-#define KIND_u16  VECTOR
-#define KIND_i16  VECTOR
-#define KIND_u32  VECTOR
-#define KIND_i32  VECTOR
-#define KIND_u64  VECTOR
-#define KIND_i64  VECTOR
-#define KIND_u128 SCALAR
-#define KIND_i128 SCALAR
-#define KIND_f32  VECTOR
-#define KIND_f64  VECTOR
-#define KIND_f80  SCALAR
-#define KIND_f16  WIDE
-#define KIND_bf16 WIDE
-#define KIND_e4m3 SCALAR
-#define KIND_e5m2 SCALAR
-#define KIND_cf32 VECTOR
-#define KIND_cf64 VECTOR
-#define KIND_cf80 SCALAR
+#define KIND_u8(n, op)   VECTOR(n, op)
+#define KIND_i8(n, op)   VECTOR(n, op)
+#define KIND_u16(n, op)  VECTOR(n, op)
+#define KIND_i16(n, op)  VECTOR(n, op)
+#define KIND_u32(n, op)  VECTOR(n, op)
+#define KIND_i32(n, op)  VECTOR(n, op)
+#define KIND_u64(n, op)  VECTOR(n, op)
+#define KIND_i64(n, op)  VECTOR(n, op)
+#define KIND_u128(n, op) SCALAR(n, op)
+#define KIND_i128(n, op) SCALAR(n, op)
+#define KIND_f32(n, op)  VECTOR(n, op)
+#define KIND_f64(n, op)  VECTOR(n, op)
+#define KIND_f80(n, op)  SCALAR(n, op)
+#define KIND_f16(n, op)  WIDE(n, op)
+#define KIND_bf16(n, op) WIDE(n, op)
+#define KIND_e4m3(n, op) SCALAR(n, op)
+#define KIND_e5m2(n, op) SCALAR(n, op)
+#define KIND_cf32(n, op) VECTOR(n, op)
+#define KIND_cf64(n, op) VECTOR(n, op)
+#define KIND_cf80(n, op) SCALAR(n, op)
 
 #define COMPUTED(n, id, op, e)                                                                     \
 	ONE(n, op, n##_put(e))                                                                     \

@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "xfer/xfer.h"
-
-/* Other ports of the domain get a turn once in so many empty reads. */
-#define DOMAIN_TURNS 64
 
 static inline __attribute__((always_inline)) void hold(struct domain *dom, bool locked)
 {
@@ -22,19 +18,6 @@ static inline __attribute__((always_inline)) void release(struct domain *dom, bo
 {
 	if (locked)
 		lock_give(&dom->lock);
-}
-
-/* Progress for the reader of an empty queue. */
-static void turn(struct cq *cq)
-{
-	struct domain *dom = cq->dom;
-
-	if (__builtin_expect(++dom->turns % DOMAIN_TURNS == 0 || domain_defers(dom), 0)) {
-		xfer_turn(dom);
-		return;
-	}
-	for (unsigned int i = 0; i < cq->ports.count; i++)
-		port_turn(cq->ports.list[i].port);
 }
 
 /* Bytes of one entry as the application sees it. */
@@ -95,7 +78,7 @@ read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 
 	hold(cq->dom, locked);
 	if (cq->head == cq->tail || !count) /* a read of nothing is a call for progress */
-		turn(cq);
+		ports_turn_held(cq->dom, &cq->ports);
 	ret = cq->head == cq->tail ? -FI_EAGAIN : copy_out(cq, buf, count, src);
 	release(cq->dom, locked);
 	return ret;
@@ -193,7 +176,7 @@ static bool can_go_on(struct cq *cq, uint32_t need, bool progress)
 
 	lock_take(&cq->dom->lock);
 	if (progress && !enough(cq, need))
-		turn(cq);
+		ports_turn_held(cq->dom, &cq->ports);
 	over = enough(cq, need);
 	lock_give(&cq->dom->lock);
 	return over;
@@ -219,7 +202,7 @@ bool cq_ready(struct cq *cq)
 
 	lock_take(&cq->dom->lock);
 	if (cq->head == cq->tail)
-		turn(cq);
+		ports_turn_held(cq->dom, &cq->ports);
 	ready = cq->head != cq->tail;
 	lock_give(&cq->dom->lock);
 	return ready;

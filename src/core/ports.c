@@ -64,17 +64,23 @@ void ports_fini(struct ports *p)
 	p->count = 0;
 }
 
+void ports_turn_held(struct domain *dom, struct ports *p)
+{
+	if (__builtin_expect(++dom->turns % TURNS_OF_OTHERS == 0 || domain_defers(dom), 0)) {
+		xfer_turn(dom);
+		return;
+	}
+	for (unsigned int i = 0; i < p->count; i++)
+		port_turn(p->list[i].port);
+}
+
 void ports_turn(struct domain *dom, struct ports *p)
 {
 	bool locked = !dom->unlocked;
 
 	if (locked)
 		lock_take(&dom->lock);
-	if (++dom->turns % TURNS_OF_OTHERS == 0 || domain_defers(dom))
-		xfer_turn(dom);
-	else
-		for (unsigned int i = 0; i < p->count; i++)
-			port_turn(p->list[i].port);
+	ports_turn_held(dom, p);
 	if (locked)
 		lock_give(&dom->lock);
 }
