@@ -3,22 +3,19 @@
 #include "atomic/atomic_kernels.h"
 #include "atomic/atomic_types.h"
 
-#define TYPES (FI_FLOAT8_E5M2 + 1)
-#define OPS   (FI_DIFF + 1)
-
 #define ENTRY(n, id, op, e)     [id] = atomic_##op##_##n,
 #define INTEGER_ROW(type, n, w) [type] = {ATOMIC_INTEGER(ENTRY, n, w)},
 #define REAL_ROW(type, n, w)    [type] = {ATOMIC_REAL(ENTRY, n, w)},
 #define COMPLEX_ROW(type, n, w) [type] = {ATOMIC_COMPLEX(ENTRY, n, w)},
 
 /* Where the class of the type lacks the operator there is a hole. */
-static atomic_kernel *const kernels[TYPES][OPS] = {
+static atomic_kernel *const kernels[ATOMIC_TYPES][ATOMIC_OPS] = {
 	ATOMIC_INTEGERS(INTEGER_ROW) ATOMIC_REALS(REAL_ROW) ATOMIC_COMPLEXES(COMPLEX_ROW)};
 
 #define SIZE(type, n, w) [type] = sizeof(n),
 
-static const unsigned char sizes[TYPES] = {ATOMIC_INTEGERS(SIZE) ATOMIC_REALS(SIZE)
-						   ATOMIC_COMPLEXES(SIZE)};
+static const unsigned char sizes[ATOMIC_TYPES] = {ATOMIC_INTEGERS(SIZE) ATOMIC_REALS(SIZE)
+							  ATOMIC_COMPLEXES(SIZE)};
 
 #define BIT(op) (UINT32_C(1) << (op))
 #define CHANGES                                                                                    \
@@ -36,13 +33,13 @@ static const uint32_t forms[ATOMIC_FORMS] = {
 
 atomic_kernel *atomic_find(enum atomic_form form, enum fi_op op, enum fi_datatype type)
 {
-	if ((unsigned int)form >= ATOMIC_FORMS || (unsigned int)op >= OPS ||
-	    (unsigned int)type >= TYPES || !(forms[form] & BIT(op)))
+	if ((unsigned int)form >= ATOMIC_FORMS || (unsigned int)op >= ATOMIC_OPS ||
+	    (unsigned int)type >= ATOMIC_TYPES || !(forms[form] & BIT(op)))
 		return NULL;
 	return kernels[type][op];
 }
 
 size_t atomic_size(enum fi_datatype type)
 {
-	return (unsigned int)type < TYPES ? sizes[type] : 0;
+	return (unsigned int)type < ATOMIC_TYPES ? sizes[type] : 0;
 }

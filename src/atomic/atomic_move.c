@@ -29,7 +29,7 @@ static inline bool keep(void *t, const void *v, const void *c)
 	void atomic_write_##w(const struct atomic_args *args)                                      \
 	{                                                                                          \
 		const struct atomic_args a = *args;                                                \
-		w##_value __attribute__((may_alias)) *target = a.target;                           \
+		w##_shared *target = a.target;                                                     \
                                                                                                    \
 		if (a.result || !atomic_aligned(&a, sizeof(w))) {                                  \
 			each_##w(args, replace_##w);                                               \

@@ -6,6 +6,11 @@
 #ifndef WEFT_ATOMIC_ATOMIC_ROWS_H
 #define WEFT_ATOMIC_ATOMIC_ROWS_H
 
+#include <rdma/fi_domain.h>
+
+#define ATOMIC_TYPES (FI_FLOAT8_E5M2 + 1)
+#define ATOMIC_OPS   (FI_DIFF + 1)
+
 /*
  * X(type, name, word). The word is the unsigned integer of that size: it is what is moved and
  * exchanged, and what integers are computed as, so that overflow wraps.

@@ -8,8 +8,6 @@
 #include "atomic/atomic_types.h"
 #include "atomic/plain_machine.h"
 
-#define TYPES (FI_FLOAT8_E5M2 + 1)
-#define OPS   (FI_DIFF + 1)
 #define BLOCK 64 /* elements */
 
 typedef void plain_block(void *target, const void *operand);
@@ -43,8 +41,8 @@ static __attribute__((noinline)) void run(void *target, const void *operand, siz
 		for (size_t i = 0; i < count; i++)                                                 \
 			((n *)target)[i] = op##_##n##_one(((n *)target)[i], v[i]);                 \
 	}
-#define UNIT(n, op, name)                                                                          \
-	static void name(void *restrict target, const void *restrict operand)                      \
+#define UNIT(n, op, name, attributes)                                                              \
+	static attributes void name(void *restrict target, const void *restrict operand)           \
 	{                                                                                          \
 		const n *v = operand;                                                              \
                                                                                                    \
@@ -56,17 +54,17 @@ static __attribute__((noinline)) void run(void *target, const void *operand, siz
 /* The kinds of kernels: for vectors of any machine and wide ones; for wide ones; without. */
 #define VECTOR(n, op)                                                                              \
 	LOOP(n, op, op##_##n##_rest)                                                               \
-	UNIT(n, op, op##_##n##_block)                                                              \
-	PLAIN_WIDE UNIT(n, op, op##_##n##_wide) static void op##_##n(                              \
-		void *target, const void *operand, size_t count)                                   \
+	UNIT(n, op, op##_##n##_block, PLAIN_ANY)                                                   \
+	UNIT(n, op, op##_##n##_wide, PLAIN_WIDE)                                                   \
+	static void op##_##n(void *target, const void *operand, size_t count)                      \
 	{                                                                                          \
 		run(target, operand, count, sizeof(n),                                             \
 		    plain_wide() ? op##_##n##_wide : op##_##n##_block, op##_##n##_rest);           \
 	}
 #define WIDE(n, op)                                                                                \
 	LOOP(n, op, op##_##n##_rest)                                                               \
-	PLAIN_WIDE UNIT(n, op, op##_##n##_wide) static void op##_##n(                              \
-		void *target, const void *operand, size_t count)                                   \
+	UNIT(n, op, op##_##n##_wide, PLAIN_WIDE)                                                   \
+	static void op##_##n(void *target, const void *operand, size_t count)                      \
 	{                                                                                          \
 		run(target, operand, count, sizeof(n), plain_wide() ? op##_##n##_wide : NULL,      \
 		    op##_##n##_rest);                                                              \
@@ -150,12 +148,12 @@ COPY(u256)
 		  ATOMIC_ARITHMETIC(ENTRY, w) ATOMIC_LOGICAL(ENTRY, w) ATOMIC_BITWISE(ENTRY, w)    \
 			  ATOMIC_EXTREMES(ENTRY, n)},
 
-static plain_kernel *const kernels[TYPES][OPS] = {
+static plain_kernel *const kernels[ATOMIC_TYPES][ATOMIC_OPS] = {
 	ATOMIC_INTEGERS(INTEGER_ROW) ATOMIC_REALS(REAL_ROW) ATOMIC_COMPLEXES(COMPLEX_ROW)};
 
 plain_kernel *plain_find(enum fi_op op, enum fi_datatype type)
 {
-	if ((unsigned int)op >= OPS || (unsigned int)type >= TYPES)
+	if ((unsigned int)op >= ATOMIC_OPS || (unsigned int)type >= ATOMIC_TYPES)
 		return NULL;
 	return kernels[type][op];
 }

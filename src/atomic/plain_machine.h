@@ -5,6 +5,9 @@
 
 #include <stdbool.h>
 
+/* For functions any machine of the kind can run. */
+#define PLAIN_ANY
+
 #if defined(__x86_64__)
 
 /* For functions to be called only if plain_wide(). */

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 static inline __attribute__((always_inline)) void hold(struct domain *dom, bool locked)
 {
 	if (locked)

@@ -337,6 +337,12 @@ static void handshake_event(struct peer *peer)
 	peer_connected(peer);
 }
 
+void conn_finish(struct peer *peer)
+{
+	if (peer->state == PEER_CONNECTING)
+		handshake_event(peer);
+}
+
 /* Wake-ups and good-byes are read away; the end of the socket is the end of the peer. */
 static void connected_event(struct peer *peer)
 {

@@ -16,6 +16,9 @@
 int conn_listen(struct port *port);
 /* Begins to connect an idle peer. 0, -FI_EAGAIN (later), or why it cannot be reached. */
 int conn_start(struct peer *peer);
+/* A packet of a peer we are connecting to has come: it has accepted us, and its hello, which it sent
+ * before, is there to be read now. */
+void conn_finish(struct peer *peer);
 /* Looks at the sockets once, without blocking. */
 void conn_poll(struct port *port);
 /* Says good-bye to every peer and closes all sockets. */

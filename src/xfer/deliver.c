@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "hw/wire.h"
+#include "xfer/conn.h"
 #include "xfer/rma.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
@@ -60,6 +61,9 @@ static void deliver_request(struct port *port, struct peer *peer, const struct p
 	unsigned int index = wire_rx(p->head);
 	struct rx *rx = index < PORT_RX_MAX ? port->rx[index] : NULL;
 
+	/* It accepted us and asks before we have read that it did: there must be a way to answer. */
+	if (__builtin_expect(!peer->real, 0))
+		conn_finish(peer);
 	if (!matched)
 		rma_serve(port, peer, p);
 	else if (!rx || !(rx->caps & FI_TAGGED))

@@ -87,25 +87,24 @@ static uint64_t access_for(const struct wire_amo *amo)
 	return amo->op == FI_ATOMIC_READ ? FI_REMOTE_READ : FI_REMOTE_READ | FI_REMOTE_WRITE;
 }
 
-/* The memory is changed; what was there goes back if it was asked for. 0 or a negative error. */
+/* The memory is changed; what was there goes back, NULL: nobody asked. 0 or a negative error. */
 static int conclude(struct rma_request *r, const char *result)
 {
-	bool base = r->amo.form == ATOMIC_BASE;
-	int err = rma_finish(r, FI_ATOMIC | (base ? FI_REMOTE_WRITE : FI_REMOTE_READ));
+	int err = rma_finish(r, FI_ATOMIC | (result ? FI_REMOTE_READ : FI_REMOTE_WRITE));
 
 	if (err)
 		return err;
-	if (base)
-		rma_done(r);
-	else
+	if (result)
 		rma_reply_bytes(r, result, r->total);
+	else
+		rma_done(r);
 	return 0;
 }
 
 /* Of several ranges, or in several segments. */
 static int amo_scattered(struct rma_request *r)
 {
-	char result[WIRE_AMO_MAX];
+	char room[WIRE_AMO_MAX], *result = r->amo.form == ATOMIC_BASE ? NULL : room;
 	size_t done = 0;
 	int err = 0;
 
@@ -119,7 +118,7 @@ static int amo_scattered(struct rma_request *r)
 	for (size_t i = 0; i < r->count; i++) {
 		struct rma_spot spot = rma_spot(r, i);
 
-		apply(r, &spot, r->range[i].len, done, r->amo.form == ATOMIC_BASE ? NULL : result);
+		apply(r, &spot, r->range[i].len, done, result);
 		done += r->range[i].len;
 	}
 	return conclude(r, result);
@@ -128,8 +127,7 @@ static int amo_scattered(struct rma_request *r)
 /* What is the rule: some elements in a row. */
 static int amo_in_a_row(struct rma_request *r, void *at)
 {
-	bool base = r->amo.form == ATOMIC_BASE;
-	char result[WIRE_AMO_MAX];
+	char room[WIRE_AMO_MAX], *result = r->amo.form == ATOMIC_BASE ? NULL : room;
 
 	if (torn(&r->amo, at))
 		return refuse_element(&r->amo, at);
@@ -137,7 +135,7 @@ static int amo_in_a_row(struct rma_request *r, void *at)
 		&(struct atomic_args){.target = at,
 				      .operand = r->payload,
 				      .compare = r->payload + r->total,
-				      .result = base ? NULL : result,
+				      .result = result,
 				      .count = r->total / atomic_size(r->amo.type)});
 	return conclude(r, result);
 }

@@ -19,16 +19,19 @@
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
-#define FAKE_EAGER   256u /* bytes of a packet */
+#define FAKE_EAGER   256u /* bytes of a message */
+#define FAKE_PACKET  WIRE_PACKET_MIN
 #define FAKE_PACKETS 1024
 #define FAKE_TX_SIZE 8
 #define FAKE_PLENTY  1000000
+#ifndef FAKE_CAPS
+#define FAKE_CAPS (FI_MSG | FI_TAGGED | FI_DIRECTED_RECV)
+#endif
 
 struct fake_packet {
 	uint64_t head, tag, data;
 	size_t len;
-	unsigned char payload[FAKE_EAGER > sizeof(struct wire_offer) ? FAKE_EAGER
-								     : sizeof(struct wire_offer)];
+	unsigned char payload[FAKE_PACKET];
 };
 
 static struct fake {
@@ -36,7 +39,6 @@ static struct fake {
 	int room; /* packets it still takes */
 	int closed;
 	unsigned int count;
-	struct fake_packet packets[FAKE_PACKETS];
 	/* The objects around it. */
 	struct fi_info *info;
 	struct fid_fabric *fabric;
@@ -47,6 +49,7 @@ static struct fake {
 	fi_addr_t addr; /* the peer's */
 	struct port *port;
 	struct peer *peer;
+	struct fake_packet packets[FAKE_PACKETS]; /* `count` of them */
 } fake;
 
 static int fake_sendv(struct link *link, const struct packet *p, const struct iovec *iov,
@@ -61,10 +64,14 @@ static int fake_sendv(struct link *link, const struct packet *p, const struct io
 	if (fake.room == 0)
 		return -FI_EAGAIN;
 	fake.room--;
-	fake.count++;
-	*to = (struct fake_packet){.head = p->head, .tag = p->tag, .data = p->data, .len = p->len};
+	link->last = fake.count++;
+	to->head = p->head;
+	to->tag = p->tag;
+	to->data = p->data;
+	to->len = p->len;
 	for (size_t i = 0; i < count; i++) {
-		memcpy(to->payload + at, iov[i].iov_base, iov[i].iov_len);
+		if (iov[i].iov_len)
+			memcpy(to->payload + at, iov[i].iov_base, iov[i].iov_len);
 		at += iov[i].iov_len;
 	}
 	ck_assert_uint_eq(at, p->len);
@@ -164,10 +171,10 @@ static void fake_open(void)
 	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
 	struct fi_info *hints = fi_allocinfo();
 
-	memset(&fake, 0, sizeof(fake));
+	memset(&fake, 0, offsetof(struct fake, packets));
 	hints->fabric_attr->prov_name = strdup("shm");
 	hints->ep_attr->type = FI_EP_RDM;
-	hints->caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV;
+	hints->caps = FAKE_CAPS;
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
 	hints->tx_attr->size = FAKE_TX_SIZE;
@@ -183,7 +190,7 @@ static void fake_open(void)
 	ck_assert_int_eq(fi_enable(fake.ep), 0);
 	ck_assert_int_eq(fi_av_insert(fake.av, "fi_shm://fake", 1, &fake.addr, 0, NULL), 1);
 	fake.link =
-		(struct link){.ops = &fake_ops, .eager_max = FAKE_EAGER, .packet_max = FAKE_EAGER};
+		(struct link){.ops = &fake_ops, .eager_max = FAKE_EAGER, .packet_max = FAKE_PACKET};
 	fake.room = FAKE_PLENTY;
 	fake.port = ep_of(fake.ep)->port;
 	fake.peer = peer_get(fake.port, fake.addr);

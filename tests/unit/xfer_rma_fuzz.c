@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One-sided requests with wrong bytes in them, thousands, the same ones every time: whatever becomes of
+ * one, memory that nobody exposed for writing stays as it is, and who waits for an answer gets one.
+ */
+#include "fake_rma.h"
+
+#define TAG    0x77
+#define RANDOM 2000 /* packets of each kind with some random bytes */
+
+static unsigned char *const target = memory[0].data + 64; /* of the tagged receive */
+static uint64_t seed;
+
+static const struct request kinds[] = {
+	{.op = WIRE_PUT, .flags = WIRE_DATA, .seq = 7, .addr = 100, .key = KEY_ALL, .len = 24},
+	{.op = WIRE_PUT,
+	 .flags = WIRE_LONG | WIRE_CQ,
+	 .seq = 7,
+	 .count = 2,
+	 .range = {{100, 20, KEY_ALL}, {REGION - 4, 4, KEY_WRITE}},
+	 .len = 24},
+	{.op = WIRE_GET, .flags = WIRE_DATA, .seq = 7, .addr = 100, .key = KEY_READ, .want = 24},
+	{.op = WIRE_GET,
+	 .flags = WIRE_LONG,
+	 .seq = 7,
+	 .count = 2,
+	 .range = {{REGION - 24, 24, KEY_ALL}, {0, 24, KEY_READ}}},
+	{.op = WIRE_AMO,
+	 .flags = WIRE_DATA | WIRE_CQ,
+	 .seq = 7,
+	 .addr = REGION - 16,
+	 .key = KEY_ALL,
+	 .amo = {FI_SUM, FI_UINT64, ATOMIC_BASE, 0, 16},
+	 .len = 16},
+	{.op = WIRE_AMO,
+	 .flags = WIRE_DATA,
+	 .seq = 7,
+	 .addr = 8,
+	 .key = KEY_ALL,
+	 .amo = {FI_ATOMIC_READ, FI_UINT32, ATOMIC_FETCH, 0, 16}},
+	{.op = WIRE_AMO,
+	 .flags = WIRE_LONG,
+	 .seq = 7,
+	 .count = 2,
+	 .range = {{0, 16, KEY_ALL}, {REGION - 8, 8, KEY_ALL}},
+	 .amo = {FI_CSWAP, FI_UINT64, ATOMIC_COMPARE, 0, 24},
+	 .len = 48},
+	{.op = WIRE_AMO,
+	 .flags = WIRE_DATA | WIRE_MATCH,
+	 .seq = 7,
+	 .addr = 8,
+	 .key = TAG,
+	 .amo = {FI_SUM, FI_UINT64, ATOMIC_FETCH, 0, 16},
+	 .len = 16},
+	{.op = WIRE_AMO,
+	 .flags = WIRE_LONG | WIRE_MATCH | WIRE_CQ,
+	 .seq = 7,
+	 .count = 2,
+	 .range = {{0, 8, TAG}, {24, 8, TAG}},
+	 .amo = {FI_SUM, FI_UINT64, ATOMIC_BASE, 0, 16},
+	 .len = 16},
+};
+
+static uint64_t next_random(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+/* Bytes that may be wrong: the three words, then the payload. */
+static unsigned char *byte_of(struct raw *raw, size_t at)
+{
+	if (at < 8)
+		return (unsigned char *)&raw->p.head + at;
+	if (at < 16)
+		return (unsigned char *)&raw->p.tag + at - 8;
+	if (at < 24)
+		return (unsigned char *)&raw->p.data + at - 16;
+	return &raw->payload[at - 24];
+}
+
+/* Until nothing more is said; true: `id` had its one last answer. */
+static bool is_answered(uint32_t id, bool *failed)
+{
+	unsigned int answers = 0, pieces = 0;
+	uint64_t next = 0;
+
+	while (port_turn(fake.port))
+		;
+	for (unsigned int i = 0; i < fake.count; i++) {
+		const struct fake_packet *p = &fake.packets[i];
+		unsigned int op = wire_op(p->head);
+
+		if (wire_id(p->head) != id)
+			continue;
+		if (op == WIRE_RESULT) {
+			ck_assert_uint_eq(p->tag, next);
+			next += p->len;
+			pieces++;
+		}
+		answers += op == WIRE_DONE || op == WIRE_FAILED || op == WIRE_FIN;
+		*failed = op == WIRE_FAILED || (op == WIRE_FIN && p->tag);
+	}
+	fake.count = 0;
+	ck_assert_uint_le(answers + (pieces > 0), 1);
+	return answers + pieces > 0;
+}
+
+static void drain(void)
+{
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry error = {0};
+
+	for (ssize_t ret; (ret = fi_cq_read(fake.cq, &entry, 1)) != -FI_EAGAIN;)
+		if (ret == -FI_EAVAIL)
+			ck_assert_int_eq(fi_cq_readerr(fake.cq, &error, 0), 1);
+}
+
+/*
+ * What is owed follows from the words alone. Not of other operations; of a matched one only if its tag is
+ * that of the receive; of a write not before its last piece, so not where its ranges are longer now.
+ */
+static bool is_owed(const struct raw *raw, const struct request *kind)
+{
+	uint64_t head = raw->p.head;
+	bool matched = kind->flags & WIRE_MATCH;
+
+	if (wire_op(head) != kind->op ||
+	    (wire_flags(head) & WIRE_MATCH) != (matched ? WIRE_MATCH : 0))
+		return kind->op == WIRE_PUT && wire_op(head) == WIRE_PUT;
+	if (matched)
+		return false;
+	return !(kind->op == WIRE_PUT && wire_flags(head) & WIRE_LONG);
+}
+
+static void say(const struct raw *raw, const struct request *kind)
+{
+	bool failed = false, answered;
+	struct fi_context context;
+
+	logged.count = 0;
+	memcpy(memory, copy, sizeof(copy));
+	ck_assert_int_eq(fi_trecv(fake.ep, target, 64, NULL, fake.addr, TAG, 0, &context), 0);
+	raw_say(raw);
+	answered = is_answered(wire_id(raw->p.head), &failed);
+	ck_assert(guards_whole());
+	if (is_owed(raw, kind))
+		ck_assert_msg(answered, "no answer to %#lx", (unsigned long)raw->p.head);
+	if (failed) {
+		ck_assert(memory_untouched());
+		ck_assert_uint_gt(logged.count, 0);
+	}
+	fi_cancel(&fake.ep->fid, &context);
+	fake_says(WIRE_HEAD(WIRE_RESUME, 0, 0, 0), 0, 0, NULL, 0);
+	drain();
+}
+
+/* One that was not matched is met now, and answered. */
+static void meet_all(void)
+{
+	struct fi_context context = {0};
+	uint32_t kept;
+
+	do {
+		kept = (uint32_t)ep_of(fake.ep)->rx->unexpected_bytes;
+		ck_assert_int_eq(fi_trecv(fake.ep, target, 64, NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX,
+					  &context),
+				 0);
+	} while (ep_of(fake.ep)->rx->unexpected_bytes != kept);
+	fi_cancel(&fake.ep->fid, &context);
+	fake.count = 0;
+	drain();
+	ck_assert(guards_whole());
+}
+
+static void setup(void)
+{
+	rma_setup();
+	seed = 88172645463325252;
+}
+
+START_TEST(one_byte)
+{
+	static const unsigned char masks[] = {0x01, 0x02, 0x10, 0x80, 0xff};
+	static struct raw raw;
+	bool failed = true;
+
+	request_write(&raw, &kinds[_i]);
+	memcpy(memory, copy, sizeof(copy));
+	ck_assert_int_eq(fi_trecv(fake.ep, target, 64, NULL, fake.addr, TAG, 0, NULL), 0);
+	raw_say(&raw);
+	ck_assert(is_answered(7, &failed) && !failed); /* it was right before */
+	fi_cancel(&fake.ep->fid, NULL);
+	drain();
+	for (size_t at = 0; at < 24 + raw.p.len; at++)
+		for (size_t n = 0; n < sizeof(masks); n++) {
+			*byte_of(&raw, at) ^= masks[n];
+			say(&raw, &kinds[_i]);
+			*byte_of(&raw, at) ^= masks[n];
+		}
+	meet_all();
+}
+END_TEST
+
+/* Every length shorter than it was, and some longer. */
+START_TEST(lengths)
+{
+	static struct raw raw;
+	size_t full;
+
+	request_write(&raw, &kinds[_i]);
+	full = raw.p.len;
+	for (raw.p.len = 0; raw.p.len < full + 64; raw.p.len++)
+		say(&raw, &kinds[_i]);
+	meet_all();
+}
+END_TEST
+
+START_TEST(some_bytes)
+{
+	static struct raw raw;
+
+	for (int i = 0; i < RANDOM; i++) {
+		request_write(&raw, &kinds[_i]);
+		for (uint64_t n = next_random() % 5 + 2; n > 0; n--)
+			*byte_of(&raw, next_random() % (24 + raw.p.len)) =
+				(unsigned char)(next_random() >> 20);
+		if (next_random() % 4 == 0)
+			raw.p.len = next_random() % (raw.p.len + 1);
+		/* Most of the time still what it was: else it is not looked into. */
+		if (next_random() % 8)
+			raw.p.head = WIRE_HEAD(kinds[_i].op, kinds[_i].flags, 0, 7);
+		say(&raw, &kinds[_i]);
+	}
+	meet_all();
+}
+END_TEST
+
+int main(void)
+{
+	const int count = sizeof(kinds) / sizeof(kinds[0]);
+	Suite *suite = suite_create("xfer_rma_fuzz");
+	TCase *tcase = tcase_create("bytes");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, setup, rma_teardown);
+	tcase_add_loop_test(tcase, one_byte, 0, count);
+	tcase_add_loop_test(tcase, lengths, 0, count);
+	tcase_add_loop_test(tcase, some_bytes, 0, count);
+	suite_add_tcase(suite, tcase);
+	return fake_run(suite);
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a peer may ask of our memory, and what is refused: nothing is touched then, and it is told. */
+#include "fake_rma.h"
+
+#define SHORT  WIRE_DATA
+#define PUT(f) .op = WIRE_PUT, .flags = (f), .seq = 7, .first = 1
+#define GET(f) .op = WIRE_GET, .flags = (f), .seq = 7
+#define AMO(f) .op = WIRE_AMO, .flags = (f), .seq = 7
+#define ADD(n)                                                                                     \
+	{                                                                                          \
+		.op = FI_SUM, .type = FI_UINT64, .form = ATOMIC_BASE, .len = 8 * (n)               \
+	}
+#define CSWAP(n)                                                                                   \
+	{                                                                                          \
+		.op = FI_CSWAP, .type = FI_UINT64, .form = ATOMIC_COMPARE, .len = 8 * (n)          \
+	}
+
+/* ---- What is right works: else what follows would show nothing. ---- */
+
+START_TEST(short_forms)
+{
+	struct request put = {PUT(SHORT), .key = KEY_ALL, .addr = 100, .len = 8};
+	struct request get = {GET(SHORT), .key = KEY_ALL, .addr = 100, .want = 8};
+	struct request add = {AMO(SHORT),    .key = KEY_ALL, .addr = 104,
+			      .amo = ADD(2), .len = 16,      .first = 9};
+	uint64_t had[2], operand[2];
+
+	request_say(&put);
+	answer_expect_done(7);
+	for (size_t i = 0; i < 8; i++)
+		copy[0].data[100 + i] = request_byte(&put, i);
+	ck_assert(memory_untouched());
+	request_say(&get);
+	answer_expect_result(7, &copy[0].data[100], 8);
+	memcpy(had, &copy[0].data[104], 16);
+	for (size_t i = 0; i < 16; i++)
+		((unsigned char *)operand)[i] = request_byte(&add, i);
+	request_say(&add);
+	answer_expect_done(7);
+	for (int i = 0; i < 2; i++)
+		had[i] += operand[i];
+	memcpy(&copy[0].data[104], had, 16);
+	ck_assert(memory_untouched());
+	add.amo.form = ATOMIC_FETCH;
+	request_say(&add);
+	answer_expect_result(7, had, 16);
+}
+END_TEST
+
+START_TEST(long_forms)
+{
+	struct request put = {.op = WIRE_PUT,
+			      .flags = WIRE_LONG,
+			      .seq = 9,
+			      .count = 3,
+			      .range = {{10, 4, KEY_ALL}, {0, 0, KEY_WRITE}, {20, 6, KEY_WRITE}},
+			      .offset = 3,
+			      .len = 5,
+			      .first = 1};
+	struct request get = {.op = WIRE_GET,
+			      .flags = WIRE_LONG,
+			      .seq = 10,
+			      .count = 2,
+			      .range = {{REGION, 0, KEY_ALL}, {5, 200, KEY_READ}}};
+
+	request_say(&put); /* bytes 3 to 7 of ten: nobody is told yet */
+	port_turn(fake.port);
+	ck_assert_uint_eq(fake.count, 0);
+	copy[0].data[13] = 1;
+	for (size_t i = 0; i < 4; i++)
+		copy[0].data[20 + i] = request_byte(&put, 1 + i);
+	ck_assert(memory_untouched());
+	put.offset = 8;
+	put.len = 2;
+	request_say(&put); /* the last ones */
+	answer_expect_done(9);
+	copy[0].data[24] = 1;
+	copy[0].data[25] = 4;
+	ck_assert(memory_untouched());
+	request_say(&get);
+	answer_expect_result(10, &copy[1].data[5], 200);
+}
+END_TEST
+
+START_TEST(sixteen_ranges)
+{
+	struct request add = {.op = WIRE_AMO,
+			      .flags = WIRE_LONG | WIRE_CQ,
+			      .seq = 1,
+			      .count = WIRE_IOV_MAX,
+			      .amo = {.op = FI_BXOR, .type = FI_UINT8, .form = ATOMIC_BASE},
+			      .len = WIRE_IOV_MAX};
+
+	add.cq = 0x1234567890;
+	add.amo.len = WIRE_IOV_MAX;
+	for (size_t i = 0; i < WIRE_IOV_MAX; i++) {
+		add.range[i] = (struct wire_range){i * 2, 1, i % 2 ? KEY_ALL : KEY_WRITE};
+		copy[0].data[i * 2] ^= request_byte(&add, i);
+	}
+	request_say(&add);
+	answer_expect_done(1);
+	ck_assert(memory_untouched());
+	ck_assert_uint_eq(fake_read()->data, 0x1234567890);
+	request_say(&(struct request){.op = WIRE_PUT, .flags = WIRE_LONG, .seq = 2});
+	answer_expect_done(2); /* of no ranges */
+}
+END_TEST
+
+/* ---- Packets that contradict themselves. ---- */
+
+static const struct request senseless[] = {
+	{PUT(0), .key = KEY_ALL, .len = 8},
+	{PUT(WIRE_LONG | WIRE_DATA), .len = 8, .count = 1, .range = {{0, 8, KEY_ALL}}},
+	{PUT(SHORT | WIRE_CQ), .key = KEY_ALL, .cut = 1},
+	{GET(0), .key = KEY_ALL, .want = 8},
+	{GET(SHORT), .key = KEY_ALL, .want = 8, .cut = 1},
+	{GET(SHORT), .key = KEY_ALL, .want = 8, .more = 1},
+	{GET(SHORT | WIRE_CQ), .key = KEY_ALL, .want = 8, .cut = 8},
+	{PUT(WIRE_LONG), .cut = 1},
+	{GET(WIRE_LONG), .cut = 16},
+	{PUT(WIRE_LONG), .count = 17},
+	{PUT(WIRE_LONG), .count = 1, .said = UINT64_MAX, .len = 8},
+	{PUT(WIRE_LONG), .said = 1ull << 61, .len = 8},
+	{PUT(WIRE_LONG), .count = 1, .said = 2, .range = {{0, 23, KEY_ALL}}, .len = 23},
+	{GET(WIRE_LONG), .count = 2, .range = {{0, UINT64_MAX, KEY_ALL}, {0, 2, KEY_ALL}}},
+	{PUT(WIRE_LONG), .count = 2, .range = {{0, UINT64_MAX - 7, KEY_ALL}, {0, 16, KEY_ALL}},
+	 .len = 8},
+	{PUT(WIRE_LONG), .count = 1, .range = {{0, 8, KEY_ALL}}, .offset = 9},
+	{PUT(WIRE_LONG), .count = 1, .range = {{0, 8, KEY_ALL}}, .offset = 1, .len = 8},
+	{PUT(WIRE_LONG), .count = 1, .range = {{0, 8, KEY_ALL}}, .offset = UINT64_MAX - 3,
+	 .len = 8},
+	{PUT(WIRE_LONG), .count = 1, .range = {{0, 8, KEY_ALL}}, .len = 8, .more = 1},
+	{GET(WIRE_LONG), .count = 1, .range = {{0, 8, KEY_ALL}}, .offset = 1},
+	{GET(WIRE_LONG), .count = 1, .range = {{0, 8, KEY_ALL}}, .more = 1},
+};
+
+/* None is done, and each has one answer, and a line in the log with its length. */
+static void expect_senseless(const struct request *r)
+{
+	static struct raw raw;
+	char words[64];
+
+	logged.count = 0;
+	request_write(&raw, r);
+	raw_say(&raw);
+	answer_expect_failed(7, FI_EINVAL, FI_EINVAL);
+	ck_assert(memory_untouched());
+	ck_assert_uint_eq(logged.count, 1);
+	snprintf(words, sizeof(words), " %zu bytes", raw.p.len);
+	ck_assert_ptr_nonnull(strstr(logged.text, words));
+}
+
+START_TEST(reads_and_writes_without_sense)
+{
+	for (size_t i = 0; i < sizeof(senseless) / sizeof(senseless[0]); i++)
+		expect_senseless(&senseless[i]);
+}
+END_TEST
+
+static const struct request senseless_atomics[] = {
+	{AMO(0), .key = KEY_ALL, .amo = ADD(1), .len = 8},
+	{AMO(SHORT), .key = KEY_ALL, .amo = ADD(1), .cut = 1},
+	{AMO(SHORT), .key = KEY_ALL, .amo = ADD(1), .len = 7},
+	{AMO(SHORT), .key = KEY_ALL, .amo = ADD(1), .len = 9},
+	{AMO(SHORT), .key = KEY_ALL, .amo = ADD(1), .len = 16},
+	{AMO(SHORT), .key = KEY_ALL, .amo = ADD(0)},
+	{AMO(SHORT), .key = KEY_ALL, .amo = ADD(513), .len = 8 * 513},
+	{AMO(SHORT), .key = KEY_ALL, .amo = {FI_SUM, FI_UINT64, ATOMIC_BASE, 0, UINT32_MAX},
+	 .len = 8},
+	{AMO(SHORT), .key = KEY_ALL, .amo = {FI_SUM, FI_UINT64, ATOMIC_BASE, 0, 12}, .len = 12},
+	{AMO(SHORT), .key = KEY_ALL, .amo = {255, FI_UINT64, ATOMIC_BASE, 0, 8}, .len = 8},
+	{AMO(SHORT), .key = KEY_ALL, .amo = {FI_SUM, 255, ATOMIC_BASE, 0, 8}, .len = 8},
+	{AMO(SHORT), .key = KEY_ALL, .amo = {FI_SUM, FI_UINT64, ATOMIC_FORMS, 0, 8}, .len = 8},
+	{AMO(SHORT), .key = KEY_ALL, .amo = {FI_SUM, FI_UINT64, 255, 0, 8}, .len = 8},
+	{AMO(SHORT), .key = KEY_ALL, .amo = {FI_ATOMIC_READ, FI_UINT64, ATOMIC_BASE, 0, 8}},
+	{AMO(SHORT), .key = KEY_ALL, .amo = {FI_ATOMIC_READ, FI_UINT64, ATOMIC_FETCH, 0, 8},
+	 .len = 8},
+	{AMO(SHORT), .key = KEY_ALL, .amo = {FI_CSWAP, FI_UINT64, ATOMIC_BASE, 0, 8}, .len = 8},
+	{AMO(SHORT), .key = KEY_ALL, .amo = {FI_SUM, FI_UINT64, ATOMIC_COMPARE, 0, 8}, .len = 16},
+	{AMO(SHORT), .key = KEY_ALL, .amo = {FI_BOR, FI_DOUBLE, ATOMIC_BASE, 0, 8}, .len = 8},
+	{AMO(SHORT), .key = KEY_ALL, .amo = CSWAP(1), .len = 8},
+	{AMO(SHORT), .key = KEY_ALL, .amo = CSWAP(1), .len = 24},
+	{AMO(WIRE_LONG), .amo = ADD(1), .len = 8},
+	{AMO(WIRE_LONG), .amo = ADD(0)},
+	{AMO(WIRE_LONG), .count = 1, .range = {{0, 16, KEY_ALL}}, .amo = ADD(1), .len = 8},
+	{AMO(WIRE_LONG), .count = 1, .range = {{0, 8, KEY_ALL}}, .offset = 8, .amo = ADD(1),
+	 .len = 8},
+	{AMO(WIRE_LONG), .count = 2, .range = {{0, 12, KEY_ALL}, {16, 4, KEY_ALL}}, .amo = ADD(2),
+	 .len = 16},
+	{AMO(WIRE_LONG), .count = 2, .range = {{0, UINT64_MAX - 7, KEY_ALL}, {16, 16, KEY_ALL}},
+	 .amo = ADD(1), .len = 8},
+};
+
+START_TEST(atomics_without_sense)
+{
+	for (size_t i = 0; i < sizeof(senseless_atomics) / sizeof(senseless_atomics[0]); i++)
+		expect_senseless(&senseless_atomics[i]);
+}
+END_TEST
+
+/* ---- What is not granted. ---- */
+
+/* The same of a write, a read and an atomic; the first of two ranges would be granted. */
+static void expect_denied(struct wire_range bad, int err, int reason)
+{
+	struct request all[] = {{.op = WIRE_PUT, .len = bad.len % 4096},
+				{.op = WIRE_GET, .want = bad.len},
+				{.op = WIRE_AMO, .amo = ADD(1), .len = 8}};
+	char words[32];
+
+	snprintf(words, sizeof(words), "key %#llx", (unsigned long long)bad.key);
+	for (unsigned int i = 0; i < 6; i++) {
+		struct request *r = &all[i % 3];
+
+		if (bad.len != 8 && (r->op == WIRE_AMO || bad.len > 4096) && i % 3 != 1)
+			continue;
+		r->flags = SHORT;
+		r->seq = 1000 + i;
+		r->addr = bad.addr;
+		r->key = bad.key;
+		if (i >= 3) {
+			r->flags = WIRE_LONG;
+			r->count = 2;
+			r->range[0] = (struct wire_range){0, 8, KEY_ALL};
+			r->range[1] = bad;
+			r->len = r->len ? r->len + 8 : 0;
+			r->amo.len = 16;
+		}
+		logged.count = 0;
+		request_say(r);
+		answer_expect_failed(r->seq, err, reason);
+		ck_assert(memory_untouched());
+		ck_assert_uint_eq(logged.count, 1);
+		ck_assert_ptr_nonnull(strstr(logged.text, words));
+	}
+}
+
+START_TEST(keys)
+{
+	expect_denied((struct wire_range){0, 8, KEY_UNKNOWN}, FI_EACCES, FI_ENOKEY);
+	expect_denied((struct wire_range){0, 8, UINT64_MAX}, FI_EACCES, FI_ENOKEY);
+	expect_denied((struct wire_range){0, 0, KEY_UNKNOWN}, FI_EACCES, FI_ENOKEY);
+	expect_denied((struct wire_range){0, 8, KEY_GONE}, FI_EACCES, FI_ENOKEY);
+	expect_denied((struct wire_range){0, 8, KEY_OFF}, FI_EACCES, FI_ENOKEY);
+	expect_denied((struct wire_range){0, 8, KEY_LOCAL}, FI_EACCES, FI_EACCES);
+}
+END_TEST
+
+START_TEST(bounds)
+{
+	expect_denied((struct wire_range){REGION - 7, 8, KEY_ALL}, FI_EINVAL, FI_EINVAL);
+	expect_denied((struct wire_range){REGION, 8, KEY_ALL}, FI_EINVAL, FI_EINVAL);
+	expect_denied((struct wire_range){REGION + 1, 0, KEY_ALL}, FI_EINVAL, FI_EINVAL);
+	expect_denied((struct wire_range){UINT64_MAX - 3, 8, KEY_ALL}, FI_EINVAL, FI_EINVAL);
+	expect_denied((struct wire_range){UINT64_MAX - 7, 8, KEY_ALL}, FI_EINVAL, FI_EINVAL);
+	expect_denied((struct wire_range){1ull << 63, 8, KEY_ALL}, FI_EINVAL, FI_EINVAL);
+	expect_denied((struct wire_range){0, REGION + 1, KEY_ALL}, FI_EINVAL, FI_EINVAL);
+	expect_denied((struct wire_range){8, UINT64_MAX - 8, KEY_ALL}, FI_EINVAL, FI_EINVAL);
+}
+END_TEST
+
+START_TEST(rights)
+{
+	static const struct {
+		struct request r;
+		bool granted;
+	} cases[] = {
+		{{PUT(SHORT), .key = KEY_READ, .len = 8}, false},
+		{{GET(SHORT), .key = KEY_WRITE, .want = 8}, false},
+		{{AMO(SHORT), .key = KEY_READ, .amo = ADD(1), .len = 8}, false},
+		{{AMO(SHORT), .key = KEY_WRITE, .amo = ADD(1), .len = 8}, true},
+		{{AMO(SHORT), .key = KEY_READ,
+		  .amo = {FI_ATOMIC_READ, FI_UINT64, ATOMIC_FETCH, 0, 8}},
+		 true},
+		{{AMO(SHORT), .key = KEY_WRITE,
+		  .amo = {FI_ATOMIC_READ, FI_UINT64, ATOMIC_FETCH, 0, 8}},
+		 false},
+		{{AMO(SHORT), .key = KEY_WRITE, .amo = CSWAP(1), .len = 16}, false},
+		{{AMO(SHORT), .key = KEY_READ, .amo = CSWAP(1), .len = 16}, false},
+		{{AMO(SHORT), .key = KEY_READ, .amo = {FI_SUM, FI_UINT64, ATOMIC_FETCH, 0, 8},
+		  .len = 8},
+		 false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fake_packet p;
+
+		request_say(&cases[i].r);
+		p = answer_take();
+		ck_assert_uint_eq(wire_id(p.head), 7);
+		ck_assert_int_eq(wire_op(p.head) != WIRE_FAILED, cases[i].granted);
+		if (!cases[i].granted)
+			ck_assert_uint_eq(p.tag, FI_EACCES | FI_EACCES << 16);
+		if (cases[i].granted)
+			memcpy(copy, memory, sizeof(copy));
+		ck_assert(memory_untouched());
+	}
+}
+END_TEST
+
+START_TEST(what_else_is_refused)
+{
+	struct request put = {PUT(SHORT | WIRE_COMMIT), .key = KEY_ALL, .len = 8};
+	struct request torn = {AMO(SHORT), .key = KEY_ALL, .addr = 12,
+			       .amo = {FI_ATOMIC_WRITE, FI_UINT64, ATOMIC_BASE, 0, 16}, .len = 16};
+
+	request_say(&put);
+	answer_expect_failed(7, FI_EINVAL, FI_EINVAL);
+	ck_assert_ptr_nonnull(strstr(logged.text, "region 0xa "));
+	request_say(&torn);
+	answer_expect_failed(7, FI_EINVAL, FI_EINVAL);
+	ck_assert_ptr_nonnull(strstr(logged.text, "not aligned"));
+	ck_assert(memory_untouched());
+	put.flags = SHORT | WIRE_CQ;
+	put.cq = 77;
+	put.seq = 8;
+	request_say(&put); /* without the right no completion */
+	ck_assert_uint_eq(fake_read()->data, 77);
+	answer_expect_done(8);
+	put.key = KEY_READ;
+	request_say(&put);
+	answer_expect_failed(8, FI_EACCES, FI_EACCES);
+	fake_expect_nothing();
+}
+END_TEST
+
+/* That a peer has been at a region itself: a number and nothing more, whatever it says. */
+START_TEST(tells_without_sense)
+{
+	static const uint64_t keys[] = {KEY_ALL, KEY_OFF, KEY_GONE, UINT64_MAX};
+	unsigned char bytes[16] = {0};
+
+	for (unsigned int flags = 0; flags < 0x100; flags++)
+		for (unsigned int i = 0; i < 4; i++)
+			for (size_t len = 0; len <= 16; len += 4)
+				fake_says(WIRE_HEAD(WIRE_TOLD, flags, i ? 0xffff : PORT_RX_MAX, 5),
+					  keys[i], 1, bytes, len);
+	port_turn(fake.port);
+	ck_assert_uint_eq(fake.count, 0);
+	fake_expect_nothing();
+	ck_assert(memory_untouched());
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("xfer_rma_target");
+	TCase *right = tcase_create("right"), *wrong = tcase_create("wrong");
+
+	tcase_add_checked_fixture(right, rma_setup, rma_teardown);
+	tcase_add_test(right, short_forms);
+	tcase_add_test(right, long_forms);
+	tcase_add_test(right, sixteen_ranges);
+	tcase_add_checked_fixture(wrong, rma_setup, rma_teardown);
+	tcase_add_test(wrong, reads_and_writes_without_sense);
+	tcase_add_test(wrong, atomics_without_sense);
+	tcase_add_test(wrong, keys);
+	tcase_add_test(wrong, bounds);
+	tcase_add_test(wrong, rights);
+	tcase_add_test(wrong, what_else_is_refused);
+	tcase_add_test(wrong, tells_without_sense);
+	suite_add_tcase(suite, right);
+	suite_add_tcase(suite, wrong);
+	return fake_run(suite);
+}
