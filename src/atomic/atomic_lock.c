@@ -13,7 +13,7 @@ static struct {
 	struct lock lock;
 } __attribute__((aligned(LINE))) stripes[STRIPES];
 
-/* By the line an element begins in, whatever its type; multiplied so that round distances spread. */
+/* By the line an element begins in, whatever its type. The product spreads round distances. */
 static struct lock *stripe_of(const void *element)
 {
 	uint64_t line = (uintptr_t)element / LINE;

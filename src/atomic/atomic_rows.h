@@ -40,9 +40,10 @@
 	X(FI_LONG_DOUBLE_COMPLEX, cf80, u256)
 
 /*
- * X(name, op, word for it, expression of the target t, the operand v and the value c compared with).
- *
- * The expression is the new value: */
+ * X(name, op, word for it, expression of target t, operand v and c, the value compared with).
+ */
+
+/* The expression is the new value: */
 #define ATOMIC_ARITHMETIC(X, n)                                                                    \
 	X(n, FI_SUM, sum, t + v)                                                                   \
 	X(n, FI_DIFF, diff, t - v)                                                                 \

@@ -2,13 +2,15 @@
 /*
  * Floating types smaller than float, computed with as floats.
  *
- * A result is rounded twice, to float and to the small format, and yet correctly, because float's
- * 24 bits are enough for p <= 11 of the small one. A product of two has at most 2p <= 22 bits, so
- * float holds it exactly; only bfloat16, whose exponents are float's own, can lose bits below 2^-149,
- * and there no product of two 8-bit numbers lies so that this shows (it would have to be 65535).
- * A sum that float cannot hold is one of two numbers far apart: rounding it to 2p + 2 <= 24 bits
- * never moves it onto, or across, the middle between two neighbours of the small format; and one
- * small enough to be subnormal is exact.
+ * A result is rounded twice, to float's 24 bits and to the p <= 11 of the small format, and comes
+ * out as if rounded once:
+ *   Products have at most 2p <= 22 bits, so float holds them. Only bfloat16, with the exponents
+ *   of float, can lose bits below 2^-149; that would show in a product of two 8-bit numbers that
+ *   is 65535, and there is none.
+ *   Sums that float cannot hold have one operand less than 2^(p-24) <= 2^-13 of the other. They lie
+ *   so close to the larger, which the small format holds, that both roundings keep them on its
+ *   side of the middle to the next number, which is 2^-(p+1) of it away at least. Sums that are
+ *   subnormal in the small format float holds.
  *
  * Nothing branches and nothing depends on how the processor treats subnormal floats, bfloat16's
  * own subnormals aside, which are floats' too.

@@ -49,6 +49,8 @@ static int mr_close(struct fid *fid)
 	struct region *r = (struct region *)fid;
 	struct domain *dom = r->mr.dom;
 
+	if (domain_foreign(dom))
+		return 0;
 	lock_take(&dom->lock);
 	if (r->subs > 0) {
 		lock_give(&dom->lock);
@@ -71,12 +73,17 @@ static int mr_close(struct fid *fid)
 
 static int bind_cntr(struct region *r, struct cntr *cntr, uint64_t flags)
 {
+	int err;
+
 	if (flags == 0 || (flags & ~(FI_REMOTE_READ | FI_REMOTE_WRITE)))
 		return -FI_EBADFLAGS;
 	if (cntr->dom != r->mr.dom)
 		return -FI_EDOMAIN;
 	if (r->mr.cntr && r->mr.cntr != cntr)
 		return -FI_EBUSY;
+	err = defer_join(cntr);
+	if (err)
+		return err;
 	if (!r->mr.cntr)
 		ref_get(&cntr->ref);
 	r->mr.cntr = cntr;

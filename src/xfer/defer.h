@@ -71,7 +71,5 @@ void defer_each(struct domain *dom, void (*visit)(struct work *work, const void 
 /* The first for which `match` says yes, or NULL. */
 struct work *defer_find(struct domain *dom, bool (*match)(const struct work *work, const void *arg),
 			const void *arg);
-/* A read of the counter, or a wait for it, drives all ports of its domain. 0 or -FI_ENOMEM. */
-int defer_join(struct cntr *c);
 
 #endif

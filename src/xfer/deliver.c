@@ -68,6 +68,8 @@ static void deliver_request(struct port *port, struct peer *peer, const struct p
 		rma_serve(port, peer, p);
 	else if (!rx || !(rx->caps & FI_TAGGED))
 		refuse_message(peer, p, "no such context, or none for tagged messages");
+	else if (!rma_match_valid(peer, p))
+		refuse_message(peer, p, "its atomic contradicts itself");
 	else
 		rx_atomic(rx, peer, p);
 }

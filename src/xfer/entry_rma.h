@@ -60,7 +60,7 @@ static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 
 	return post_rma(ep, &(struct rma){.wire = WIRE_GET,
 					  .kind = FI_RMA | FI_READ,
-					  .flags = ep->tx_flags & ~FI_INJECT,
+					  .flags = ep->tx_flags & ~(FI_INJECT | FI_COMMIT_COMPLETE),
 					  .addr = src_addr,
 					  .context = context,
 					  .len = len,

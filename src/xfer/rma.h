@@ -98,6 +98,8 @@ int rma_result(struct txreq *req, const struct packet *p);
  * are the packet's tag.
  */
 struct message rma_match(struct peer *peer, const struct packet *p);
+/* Does the packet make sense? All its ranges have the same key, the tag. */
+bool rma_match_valid(struct peer *peer, const struct packet *p);
 /* The bytes of the receive it reaches to. */
 size_t rma_match_len(const struct message *m);
 /* What became of it: how its receive ends. */

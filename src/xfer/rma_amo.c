@@ -182,6 +182,18 @@ struct message rma_match(struct peer *peer, const struct packet *p)
 	return m;
 }
 
+bool rma_match_valid(struct peer *peer, const struct packet *p)
+{
+	struct rma_request r;
+
+	if (!rma_parse(&r, peer, p))
+		return false;
+	for (size_t i = 1; i < r.count; i++)
+		if (r.range[i].key != r.range[0].key)
+			return false;
+	return true;
+}
+
 /* Bytes of a buffer that a checked request reaches to. */
 static size_t reach(const struct rma_request *r)
 {
@@ -224,8 +236,12 @@ static int apply_all(const struct rma_request *r, const struct iovec *iov, size_
 
 	for (size_t i = 0; i < count; i++)
 		room += iov[i].iov_len;
-	if (reach(r) > room)
+	if (reach(r) > room) {
+		LOG_WARN(LOG_EP_DATA,
+			 "atomic on tag %#llx: it reaches to byte %llu, the receive has %zu",
+			 (unsigned long long)r->range[0].key, (unsigned long long)reach(r), room);
 		return -FI_EINVAL;
+	}
 	for (size_t i = 0; !err && i < r->count; i++)
 		err = check_spot(&r->amo, &(struct rma_spot){iov, count, r->range[i].addr},
 				 r->range[i].len);

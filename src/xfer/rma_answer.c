@@ -19,12 +19,20 @@ static struct txreq *oldest(struct peer *peer)
 					   : LIST_ENTRY(peer->awaiting.next, struct txreq, link);
 }
 
+static void end_bulk(struct peer *peer)
+{
+	if (!peer->bulk)
+		return;
+	peer->bulk = false;
+	peer_refresh(peer);
+}
+
 static void retire(struct peer *peer, struct txreq *req, int err, int reason)
 {
 	list_remove(&req->link);
 	if (--peer->awaiting_count == 0) {
 		list_remove(&peer->in_awaiting);
-		peer->bulk = false;
+		end_bulk(peer);
 	}
 	if (err)
 		tx_req_fail(req, err, reason);
@@ -89,22 +97,56 @@ static void take_result(struct peer *peer, struct txreq *req, const struct packe
 		retire(peer, req, 0, 0);
 }
 
+/* The long write of that number of which not all has been sent, or NULL. */
+static struct txreq *unfinished(struct peer *peer, uint32_t seq)
+{
+	struct txreq *req;
+
+	if (list_empty(&peer->backlog))
+		return NULL;
+	req = LIST_ENTRY(peer->backlog.next, struct txreq, link);
+	return req->sent && req->seq == seq ? req : NULL;
+}
+
+/* `what` is the tag of WIRE_FAILED. The rest of a long write, part of which was refused, stays here. */
+static void take_failure(struct peer *peer, uint32_t seq, uint64_t what)
+{
+	int err = (int)(what & 0xffff) ? (int)(what & 0xffff) : FI_EIO;
+	int reason = (int)(what >> 16 & 0xffff);
+	struct txreq *req = oldest(peer);
+
+	if (req && req->seq == seq) {
+		retire(peer, req, err, reason);
+		return;
+	}
+	req = unfinished(peer, seq);
+	if (!req)
+		return;
+	list_remove(&req->link);
+	peer->backlog_count--;
+	tx_req_fail(req, err, reason);
+}
+
 void rma_answer(struct peer *peer, const struct packet *p)
 {
 	uint32_t seq = wire_id(p->head);
 	struct txreq *req;
 
+	if (peer->seq - seq > INT32_MAX) {
+		LOG_WARN(LOG_EP_DATA, "answer to operation %u, the last one was %u", seq,
+			 peer->seq);
+		return;
+	}
 	if (wire_op(p->head) == WIRE_DONE) {
 		done_before(peer, seq + 1);
 	} else {
 		done_before(peer, seq);
 		req = oldest(peer);
 		/* An answer that comes too late is to one we have helped ourselves to. */
-		if (req && req->seq == seq && wire_op(p->head) == WIRE_RESULT)
-			take_result(peer, req, p);
+		if (wire_op(p->head) == WIRE_FAILED)
+			take_failure(peer, seq, p->tag);
 		else if (req && req->seq == seq)
-			retire(peer, req, (int)(p->tag & 0xffff) ? (int)(p->tag & 0xffff) : FI_EIO,
-			       (int)(p->tag >> 16 & 0xffff));
+			take_result(peer, req, p);
 	}
 	if (!list_empty(&peer->backlog))
 		peer_busy(peer);
@@ -178,21 +220,21 @@ static int move(struct link *link, const struct txreq *req)
  */
 static void perform(struct peer *peer, struct txreq *req)
 {
-	int ret = -FI_EAGAIN;
+	int ret = -FI_EAGAIN, err;
 
 	for (int tries = 0; tries < TRIES && ret == -FI_EAGAIN; tries++)
 		ret = move(peer->real, req);
 	if (ret == -FI_EAGAIN)
 		ret = -FI_ESHUTDOWN;
-	else if (ret == -FI_ENOKEY)
-		ret = -FI_EACCES;
+	err = ret < 0 ? -ret : 0;
 	/* The packet of a read is still there: the peer counts it when it gets to it. */
 	if (ret >= 0 && wire_op(req->head) == WIRE_PUT)
 		rma_tell(req, ret > 0);
 	if (wire_op(req->head) == WIRE_PUT)
 		peer->real->ops->release(peer->real, req->place);
 	peer->direct_spell = DIRECT_SPELL;
-	retire(peer, req, ret < 0 ? -ret : 0, ret < 0 ? -ret : 0);
+	/* As the peer would have said it: see rma_refuse. */
+	retire(peer, req, err == FI_ENOKEY ? FI_EACCES : err, err);
 }
 
 static bool help_peer(struct peer *peer)

@@ -75,6 +75,15 @@ static void add_heads(struct pieces *s, const struct txreq *req, bool long_form)
 	}
 }
 
+static size_t operands_len(const struct txreq *req)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < req->count; i++)
+		len += req->iov[i].iov_len;
+	return len;
+}
+
 /* Would all of it, in the short form, fit a cache line, without being put together first? */
 static bool is_brief(const struct txreq *req)
 {
@@ -85,8 +94,8 @@ static bool is_brief(const struct txreq *req)
 		return true;
 	case WIRE_PUT:
 		return req->count == 1 && req->len <= BRIEF_MAX;
-	default: /* an operand, and perhaps what it is compared with */
-		return req->count <= 2 && req->len * req->count <= BRIEF_MAX;
+	default: /* an operand, and perhaps what it is compared with: two pieces, or one copy of both */
+		return req->count <= 2 && operands_len(req) <= BRIEF_MAX;
 	}
 }
 
@@ -192,8 +201,10 @@ static int send_packets(struct txreq *req)
 			peer->seq = req->seq;
 	} while (op == WIRE_PUT && !req->whole && req->sent < req->len);
 	/* What follows must not be done before all of a long answer has been read. */
-	if (op == WIRE_GET && req->len > max)
+	if (op == WIRE_GET && req->len > max) {
 		peer->bulk = true;
+		peer_refresh(peer);
+	}
 	await(req);
 	return 0;
 }
@@ -252,9 +263,9 @@ bool rma_waits(const struct peer *peer, const struct txreq *req)
 {
 	if (list_empty(&peer->awaiting) || req->sent)
 		return false;
-	return peer->bulk || (wants_direct(peer, req) &&
-			      peer->real->ops->reach(peer->real, req->remote, req->remote_count,
-						     wire_op(req->head) == WIRE_PUT));
+	return wants_direct(peer, req) &&
+	       peer->real->ops->reach(peer->real, req->remote, req->remote_count,
+				      wire_op(req->head) == WIRE_PUT);
 }
 
 int rma_send(struct txreq *req)
@@ -395,10 +406,10 @@ int rma_post(struct ep *ep, const struct rma *o)
 	struct peer *peer;
 	int err;
 
-	if (o->flags & FI_TRIGGER)
-		return defer_rma(ep, o);
 	if (o->flags & FI_INJECT && o->len > ep->inject_max)
 		return -FI_EMSGSIZE;
+	if (o->flags & FI_TRIGGER)
+		return defer_rma(ep, o);
 	peer = peer_get(ep->port, o->addr & ep->addr_mask);
 	if (!peer) {
 		LOG_WARN(LOG_EP_DATA, "one-sided: fi_addr %#llx is not in the address vector",

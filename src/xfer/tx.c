@@ -118,20 +118,22 @@ static int queue_message(struct ep *ep, struct peer *peer, const struct xfer *x)
 	return err;
 }
 
-static bool fenced(const struct peer *peer, uint64_t flags)
+/* By a fence, or because the peer is still reading what a message could let it change. */
+static bool barred(const struct peer *peer, uint64_t flags)
 {
-	return flags & FI_FENCE && !(list_empty(&peer->requests) && list_empty(&peer->streams) &&
-				     list_empty(&peer->awaiting));
+	return peer->bulk ||
+	       (flags & FI_FENCE && !(list_empty(&peer->requests) && list_empty(&peer->streams) &&
+				      list_empty(&peer->awaiting)));
 }
 
 bool tx_blocked(const struct peer *peer, const struct txreq *req)
 {
-	return fenced(peer, req->flags) || (!(req->flags & FI_SEND) && rma_waits(peer, req));
+	return barred(peer, req->flags) || (!(req->flags & FI_SEND) && rma_waits(peer, req));
 }
 
 bool tx_must_queue(const struct peer *peer, uint64_t flags)
 {
-	return fenced(peer, flags) ||
+	return barred(peer, flags) ||
 	       (!list_empty(&peer->backlog) &&
 		tx_blocked(peer, LIST_ENTRY(peer->backlog.next, struct txreq, link)));
 }

@@ -64,7 +64,7 @@ void tx_pull(struct port *port, struct peer *peer, uint32_t id, uint32_t remote_
 bool tx_flush(struct peer *peer);
 /* Sends the message, on no list, and puts it where its answer finds it. 0 or -FI_EAGAIN. */
 int tx_send(struct txreq *req);
-/* May not go before all before it have ended: a fence, or see rma_waits. */
+/* May not go before all before it have ended: a fence, peer->bulk, or see rma_waits. */
 bool tx_blocked(const struct peer *peer, const struct txreq *req);
 /* The same of an operation not posted yet, and of whatever stands behind one that is blocked. */
 bool tx_must_queue(const struct peer *peer, uint64_t flags);
@@ -86,7 +86,10 @@ int tx_req_bounce(struct txreq *req, const struct iovec *iov, size_t count);
 
 /* Ends all of the peer's requests with `err` (positive). */
 void tx_fail_all(struct peer *peer, int err);
-/* The endpoint is being closed: its requests complete on `heir`, or nowhere when that is NULL. */
+/*
+ * The endpoint is being closed: its requests complete on `heir`. Without one they complete nowhere, and
+ * those not sent yet are discarded.
+ */
 void tx_forget(struct port *port, struct ep *ep, struct ep *heir);
 
 /* Ends an operation that waits in a backlog. 0 or -FI_ENOENT. */

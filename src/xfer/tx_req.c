@@ -137,12 +137,31 @@ static void lists_of(struct peer *peer, struct list *lists[LISTS])
 	lists[3] = &peer->backlog;
 }
 
+/*
+ * What an endpoint that is gone left in the backlog: its buffers may be gone, too. Injected operations
+ * still go out.
+ */
+static void discard(struct peer *peer)
+{
+	LIST_EACH_SAFE (at, &peer->backlog) {
+		struct txreq *req = LIST_ENTRY(at, struct txreq, link);
+
+		if (req->ep || req->flags & FI_INJECT)
+			continue;
+		list_remove(&req->link);
+		peer->backlog_count--;
+		tx_req_end(req, FI_ECANCELED);
+	}
+	peer_refresh(peer);
+}
+
 void tx_forget(struct port *port, struct ep *ep, struct ep *heir)
 {
 	LIST_EACH (node, &port->peers_list) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
 		struct list *lists[LISTS];
 
-		lists_of(LIST_ENTRY(node, struct peer, in_port), lists);
+		lists_of(peer, lists);
 		for (unsigned int i = 0; i < LISTS; i++)
 			LIST_EACH (at, lists[i]) {
 				struct txreq *req = LIST_ENTRY(at, struct txreq, link);
@@ -153,6 +172,7 @@ void tx_forget(struct port *port, struct ep *ep, struct ep *heir)
 				if (!heir)
 					req->result_count = 0; /* memory that may be gone */
 			}
+		discard(peer);
 	}
 }
 

@@ -49,7 +49,10 @@ void port_del_waiter(struct port *port, struct waiter *w);
 /* Readable when a turn would find something, once armed. Owned by the port. */
 int port_fd(const struct port *port);
 
-/* True while something waits for room at a peer, which nobody announces: nap, do not sleep. */
+/*
+ * True while something waits for room at a peer, or for an answer that we may have to do without. Nobody
+ * announces either: nap, do not sleep.
+ */
 bool port_waits_for_room(const struct port *port);
 
 /* The same for every port of the domain; xfer_watch_all tells progress_watch of each. */
@@ -133,6 +136,11 @@ void defer_run(struct domain *dom);
 void defer_forget(struct ep *ep, struct ep *heir);
 /* Ends the triggered operation of this context that still waits by -FI_ECANCELED. 0 or -FI_ENOENT. */
 int defer_cancel(struct ep *ep, void *context);
+/*
+ * A read of the counter, or a wait for it, drives all ports of its domain: what changes it may come
+ * through any of them. 0 or -FI_ENOMEM.
+ */
+int defer_join(struct cntr *c);
 /* A port was opened, or is about to be closed. 0 or -FI_ENOMEM. */
 int defer_port_opened(struct port *port);
 void defer_port_closing(struct port *port);

@@ -85,6 +85,7 @@ static void asleep(struct rma *r, const struct rma_target *t, size_t len, bool r
 	data_check(there, len, 1);
 }
 
+/* Each time from the start, when the threads have only just begun. */
 static void both_sleep(struct api *a)
 {
 	static const size_t lens[] = {8, 5000, 70000, 3 << 20};
@@ -92,15 +93,20 @@ static void both_sleep(struct api *a)
 	struct rma_target t;
 	struct rma r;
 
-	rma_open(&r, a, &(struct rma_opts){.mr_mode = RMA_PROVIDED, .progress = FI_PROGRESS_AUTO});
-	rma_target_open(&r, &t, a->shared, API_SHARED);
-	if (a->rank == 0)
-		RMA_PLAIN(&r, RMA_READ, word, 8, &t.key, 0);
-	a->progress = NULL;
-	for (size_t n = 0; a->rank == 0 && n < 2 * API_COUNT(lens); n++)
-		asleep(&r, &t, lens[n / 2], n % 2);
-	rma_target_close(&r, &t);
-	rma_close(&r);
+	for (size_t n = 0; n < API_COUNT(lens); n++) {
+		rma_open(&r, a,
+			 &(struct rma_opts){.mr_mode = RMA_PROVIDED, .progress = FI_PROGRESS_AUTO});
+		rma_target_open(&r, &t, a->shared, API_SHARED);
+		if (a->rank == 0)
+			RMA_PLAIN(&r, RMA_READ, word, 8, &t.key, 0);
+		a->progress = NULL;
+		if (a->rank == 0) {
+			asleep(&r, &t, lens[n], false);
+			asleep(&r, &t, lens[n], true);
+		}
+		rma_target_close(&r, &t);
+		rma_close(&r);
+	}
 }
 
 /* Pieces here against ranges there. */

@@ -21,8 +21,8 @@
 enum class { SIGNED, UNSIGNED, REAL, COMPLEX };
 
 /*
- * A letter of cells for each operator in the order of enum fi_op, which is MIN MAX SUM PROD LOR LAND
- * BOR BAND LXOR BXOR READ WRITE, CSWAP and its NE LE LT GE GT, MSWAP, DIFF: b for base and fetch,
+ * A letter of cells for each operator in the order of enum fi_op (MIN MAX SUM PROD LOR LAND BOR
+ * BAND LXOR BXOR READ WRITE, CSWAP and its NE LE LT GE GT, MSWAP, DIFF): b for base and fetch,
  * f for fetch alone, c for compare, - for no sense.
  */
 struct type {
@@ -31,35 +31,6 @@ struct type {
 	enum class class;
 	struct format real; /* of a number, or of each half of a complex one */
 };
-
-#define F32                                                                                        \
-	{                                                                                          \
-		4, 4, 23, 8, false, false                                                          \
-	}
-#define F64                                                                                        \
-	{                                                                                          \
-		8, 8, 52, 11, false, false                                                         \
-	}
-#define F80                                                                                        \
-	{                                                                                          \
-		16, 10, 63, 15, true, false                                                        \
-	}
-#define F16                                                                                        \
-	{                                                                                          \
-		2, 2, 10, 5, false, false                                                          \
-	}
-#define BF16                                                                                       \
-	{                                                                                          \
-		2, 2, 7, 8, false, false                                                           \
-	}
-#define E4M3                                                                                       \
-	{                                                                                          \
-		1, 1, 3, 4, false, true                                                            \
-	}
-#define E5M2                                                                                       \
-	{                                                                                          \
-		1, 1, 2, 5, false, false                                                           \
-	}
 
 static const struct type types[TYPES] = {
 	[FI_INT8] = {"int8", "bbbbbbbbbbfbcccccccb", 1, SIGNED, {0}},
@@ -72,17 +43,28 @@ static const struct type types[TYPES] = {
 	[FI_UINT64] = {"uint64", "bbbbbbbbbbfbcccccccb", 8, UNSIGNED, {0}},
 	[FI_INT128] = {"int128", "bbbbbbbbbbfbcccccccb", 16, SIGNED, {0}},
 	[FI_UINT128] = {"uint128", "bbbbbbbbbbfbcccccccb", 16, UNSIGNED, {0}},
-	[FI_FLOAT] = {"float", "bbbbbb--b-fbcccccc-b", 4, REAL, F32},
-	[FI_DOUBLE] = {"double", "bbbbbb--b-fbcccccc-b", 8, REAL, F64},
-	[FI_LONG_DOUBLE] = {"long double", "bbbbbb--b-fbcccccc-b", 16, REAL, F80},
-	[FI_FLOAT16] = {"float16", "bbbbbb--b-fbcccccc-b", 2, REAL, F16},
-	[FI_BFLOAT16] = {"bfloat16", "bbbbbb--b-fbcccccc-b", 2, REAL, BF16},
-	[FI_FLOAT8_E4M3] = {"float8 e4m3", "bbbbbb--b-fbcccccc-b", 1, REAL, E4M3},
-	[FI_FLOAT8_E5M2] = {"float8 e5m2", "bbbbbb--b-fbcccccc-b", 1, REAL, E5M2},
-	[FI_FLOAT_COMPLEX] = {"float complex", "--bbbb--b-fbcc-----b", 8, COMPLEX, F32},
-	[FI_DOUBLE_COMPLEX] = {"double complex", "--bbbb--b-fbcc-----b", 16, COMPLEX, F64},
-	[FI_LONG_DOUBLE_COMPLEX] = {"long double complex", "--bbbb--b-fbcc-----b", 32, COMPLEX,
-				    F80},
+	[FI_FLOAT] = {"float", "bbbbbb--b-fbcccccc-b", 4, REAL, {4, 4, 23, 8, false, false}},
+	[FI_DOUBLE] = {"double", "bbbbbb--b-fbcccccc-b", 8, REAL, {8, 8, 52, 11, false, false}},
+	[FI_LONG_DOUBLE] =
+		{"long double", "bbbbbb--b-fbcccccc-b", 16, REAL, {16, 10, 63, 15, true, false}},
+	[FI_FLOAT16] = {"float16", "bbbbbb--b-fbcccccc-b", 2, REAL, {2, 2, 10, 5, false, false}},
+	[FI_BFLOAT16] = {"bfloat16", "bbbbbb--b-fbcccccc-b", 2, REAL, {2, 2, 7, 8, false, false}},
+	[FI_FLOAT8_E4M3] =
+		{"float8 e4m3", "bbbbbb--b-fbcccccc-b", 1, REAL, {1, 1, 3, 4, false, true}},
+	[FI_FLOAT8_E5M2] =
+		{"float8 e5m2", "bbbbbb--b-fbcccccc-b", 1, REAL, {1, 1, 2, 5, false, false}},
+	[FI_FLOAT_COMPLEX] =
+		{"float complex", "--bbbb--b-fbcc-----b", 8, COMPLEX, {4, 4, 23, 8, false, false}},
+	[FI_DOUBLE_COMPLEX] = {"double complex",
+			       "--bbbb--b-fbcc-----b",
+			       16,
+			       COMPLEX,
+			       {8, 8, 52, 11, false, false}},
+	[FI_LONG_DOUBLE_COMPLEX] = {"long double complex",
+				    "--bbbb--b-fbcc-----b",
+				    32,
+				    COMPLEX,
+				    {16, 10, 63, 15, true, false}},
 };
 
 /* Whether the cell makes sense. */
@@ -102,7 +84,7 @@ static inline bool model_holds(const struct type *t)
 	return t->real.used != 10 || next != one;
 }
 
-/* ---- Values, as bits: those of an integer, or of a part of a floating number ------------------- */
+/* ---- Values, as bits: those of an integer, or of a part of a floating number ----------------- */
 
 static inline int parts(const struct type *t)
 {
@@ -145,7 +127,7 @@ static inline bool alike(const struct type *t, const void *a, const void *b, boo
 	return true;
 }
 
-/* ---- The operators ----------------------------------------------------------------------------- */
+/* ---- The operators --------------------------------------------------------------------------- */
 
 static inline bits sign_bit(const struct type *t)
 {
@@ -284,7 +266,7 @@ static inline bool model(const struct type *t, enum fi_op op, const void *target
 	return true;
 }
 
-/* ---- Values worth trying ----------------------------------------------------------------------- */
+/* ---- Values worth trying --------------------------------------------------------------------- */
 
 /* A generator of the same numbers in every run. */
 static inline uint64_t arbitrary(void)

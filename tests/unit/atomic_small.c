@@ -74,7 +74,7 @@ static void check_all(const struct type *t, enum fi_op op, const unsigned char *
 				     (unsigned int)load(t, &expected[i * t->size], 0));
 }
 
-/* Of all[i] the operator makes expected[i], given other[i] (what is compared with, if anything is). */
+/* Of all[i] the operator makes expected[i], given other[i], or comparing with that. */
 static void check_op(const struct type *t, enum fi_op op)
 {
 	enum fi_datatype type = (enum fi_datatype)(t - types);

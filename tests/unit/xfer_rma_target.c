@@ -324,6 +324,73 @@ START_TEST(what_else_is_refused)
 }
 END_TEST
 
+/* ---- Atomics on tagged receives. ---- */
+
+#define TAG 0x77
+
+static const struct request senseless_matched[] = {
+	{AMO(SHORT | WIRE_MATCH), .key = TAG, .amo = ADD(1), .len = 7},
+	{AMO(SHORT | WIRE_MATCH), .key = TAG, .amo = ADD(0)},
+	{AMO(SHORT | WIRE_MATCH), .key = TAG, .amo = {255, FI_UINT64, 0, 0, 8}, .len = 8},
+	{AMO(WIRE_MATCH), .key = TAG, .amo = ADD(1), .len = 8},
+	{AMO(WIRE_LONG | WIRE_MATCH), .key = TAG, .amo = ADD(1), .len = 8},
+	{AMO(WIRE_LONG | WIRE_MATCH), .key = TAG, .said = 17, .amo = ADD(1), .len = 8},
+	{AMO(WIRE_LONG | WIRE_MATCH), .count = 2, .range = {{0, 8, TAG}, {8, 8, TAG + 1}},
+	 .amo = ADD(2), .len = 16},
+};
+
+/* They meet no receive: the one that waits is there for what makes sense. */
+START_TEST(matched_without_sense)
+{
+	struct request right = {AMO(SHORT | WIRE_MATCH), .key = TAG, .addr = 8, .amo = ADD(1),
+				.len = 8};
+	uint64_t word;
+
+	ck_assert_int_eq(fi_trecv(fake.ep, memory[0].data, 64, NULL, fake.addr, TAG, 0, &right), 0);
+	for (size_t i = 0; i < sizeof(senseless_matched) / sizeof(senseless_matched[0]); i++) {
+		logged.count = 0;
+		request_say(&senseless_matched[i]);
+		answer_expect_fin(7, FI_EOPNOTSUPP, 0);
+		ck_assert_uint_eq(logged.count, 1);
+		fake_expect_nothing();
+		ck_assert(memory_untouched());
+	}
+	ck_assert_uint_eq(ep_of(fake.ep)->rx->unexpected_bytes, 0);
+	request_say(&right);
+	answer_expect_fin(7, 0, 0);
+	fake_expect(&right, FI_TAGGED | FI_RECV | FI_ATOMIC);
+	memcpy(&word, &copy[0].data[8], 8);
+	for (size_t i = 0; i < 8; i++)
+		word += (uint64_t)request_byte(&right, i) << 8 * i;
+	memcpy(&copy[0].data[8], &word, 8);
+	ck_assert(memory_untouched());
+}
+END_TEST
+
+/* Beyond the receive's buffer, by little or by so much that it wraps. */
+START_TEST(matched_out_of_bounds)
+{
+	static const uint64_t at[] = {57, 64, UINT64_MAX, UINT64_MAX - 7, 1ull << 63};
+	struct request r = {AMO(SHORT | WIRE_MATCH), .key = TAG, .amo = ADD(1), .len = 8};
+
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		struct fi_cq_err_entry error;
+
+		logged.count = 0;
+		r.addr = at[i];
+		ck_assert_int_eq(fi_trecv(fake.ep, memory[0].data, 64, NULL, fake.addr, TAG, 0, &r),
+				 0);
+		request_say(&r);
+		answer_expect_fin(7, FI_EINVAL, 0);
+		error = fake_expect_error(&r, FI_ETRUNC);
+		ck_assert_uint_eq(error.flags, FI_TAGGED | FI_RECV | FI_ATOMIC);
+		ck_assert(memory_untouched());
+		ck_assert_uint_eq(logged.count, 1);
+		ck_assert_ptr_nonnull(strstr(logged.text, "tag 0x77"));
+	}
+}
+END_TEST
+
 /* That a peer has been at a region itself: a number and nothing more, whatever it says. */
 START_TEST(tells_without_sense)
 {
@@ -358,6 +425,8 @@ int main(void)
 	tcase_add_test(wrong, bounds);
 	tcase_add_test(wrong, rights);
 	tcase_add_test(wrong, what_else_is_refused);
+	tcase_add_test(wrong, matched_without_sense);
+	tcase_add_test(wrong, matched_out_of_bounds);
 	tcase_add_test(wrong, tells_without_sense);
 	suite_add_tcase(suite, right);
 	suite_add_tcase(suite, wrong);

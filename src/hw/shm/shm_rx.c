@@ -17,11 +17,16 @@ static void publish_head(struct shm *shm)
 	__atomic_store_n(&shm->ring.page->head, shm->head, __ATOMIC_RELEASE);
 }
 
-/* Ours from now on, unless its sender was faster. Partner: shm_rma.c shm_withdraw. */
+/*
+ * Ours from now on, unless its sender was faster: then it is held, and so is all behind it. Partner:
+ * shm_rma.c shm_withdraw.
+ */
 static bool take(const struct shm *shm, struct ring_slot *slot)
 {
 	uint64_t token = shm->ring.secret + shm->head;
 
+	if (wire_op(*(const volatile uint64_t *)&slot->head) != WIRE_PUT)
+		return true;
 	return __atomic_compare_exchange_n(&slot->token, &token, token + RING_TAKEN, false,
 					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
@@ -48,8 +53,7 @@ static uint32_t deliver(struct shm *shm, struct ring_slot *slot)
 	}
 	if (__builtin_expect(len > SHM_PACKET_MAX, 0))
 		return 0;
-	if (wire_op(p.head) != WIRE_PUT || take(shm, slot))
-		rx_deliver(shm->port, src, &p);
+	rx_deliver(shm->port, src, &p);
 	return (uint32_t)((hdr + len + RING_SLOT - 1) / RING_SLOT);
 }
 
@@ -97,6 +101,8 @@ bool shm_turn(void *state)
 		uint32_t slots;
 
 		if (at == RING_PUBLISHED) {
+			if (__builtin_expect(!take(shm, slot), 0))
+				break;
 			slots = deliver(shm, slot);
 			if (__builtin_expect(!slots, 0))
 				slots = skip_spoilt(shm, slot);
