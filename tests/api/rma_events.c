@@ -249,49 +249,6 @@ static void at_region(struct api *a)
 	region_counts(a, 0);
 }
 
-/* Under FI_MR_RMA_EVENT a region is closed to others before fi_mr_enable, and to binds after it. */
-static void not_enabled(struct api *a)
-{
-	struct rma_opts o = {.caps = FI_MSG | FI_RMA | FI_RMA_EVENT,
-			     .mr_mode = RMA_PROVIDED | FI_MR_RMA_EVENT};
-	struct events v;
-
-	if (api_other())
-		api_skip("regions have no counters");
-	events_prepare(&v, a, &o);
-	rma_enable(&v.r);
-	if (!rma_mode(&v.r, FI_MR_RMA_EVENT))
-		api_skip("the mode is not needed");
-	if (a->rank == 1) {
-		OK(fi_mr_reg(v.r.o.domain, memory, LEN, RMA_REMOTE, 0, 1, FI_RMA_EVENT, &v.t.mr,
-			     NULL));
-		OK(fi_mr_bind(v.t.mr, &v.written->fid, FI_REMOTE_WRITE));
-		v.t.key = rma_key(&v.r, v.t.mr, memory, LEN);
-	}
-	v.t.key = rma_share(&v.r, 1, &v.t.key);
-	for (int n = 0; n < 4 && a->rank == 0; n++) {
-		struct rma_op op = make_op(&v, n % 2 ? RMA_READ : RMA_WRITE, n / 2 ? LEN : 8, 0);
-
-		RMA_FAILS(&v.r, &op, FI_EACCES);
-	}
-	api_meet(a);
-	if (a->rank == 1) {
-		OK(fi_mr_enable(v.t.mr));
-		FAILS(fi_mr_bind(v.t.mr, &v.read->fid, FI_REMOTE_READ));
-	}
-	api_meet(a);
-	for (int n = 0; n < 4; n++) {
-		struct rma_op op = make_op(&v, n % 2 ? RMA_READ : RMA_WRITE, n / 2 ? LEN : 8, 0);
-
-		v.writes += !(n % 2);
-		if (a->rank == 0)
-			RMA_RUN(&v.r, &op);
-	}
-	if (a->rank == 1)
-		COUNTED(&v);
-	events_close(&v);
-}
-
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
@@ -300,7 +257,6 @@ int main(int argc, char **argv)
 		{"many", many, 2, {0}},
 		{"waiting", waiting, 2, {0}},
 		{"at_region", at_region, 2, {0}},
-		{"not_enabled", not_enabled, 2, {0}},
 		{"at_endpoint_no_cma", at_endpoint, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"many_no_cma", many, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"at_region_no_cma", at_region, 2, {"FI_SHM_DISABLE_CMA=1"}},

@@ -241,6 +241,8 @@ START_TEST(behind_a_long_read)
 	ck_assert_int_eq(post_read(REGION, &buf[1]), 0);
 	ck_assert_int_eq(post_write(8, &buf[2]), 0);
 	ck_assert_int_eq(fi_inject_write(fake.ep, buf, 4, fake.addr, 100, KEY_ALL), 0);
+	/* Whoever gets a message may change what is being read. */
+	ck_assert_int_eq(fi_tsend(fake.ep, buf, 4, NULL, fake.addr, 1, &buf[3]), 0);
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 1);
 	come_back(0, 1); /* the request: its answer starts with the next turn */
@@ -255,10 +257,11 @@ START_TEST(behind_a_long_read)
 	come_back(sent - 1, sent);
 	ck_assert_mem_eq(buf, memory[0].data, REGION);
 	fake_expect(&buf[1], FI_RMA | FI_READ);
-	fake_expect_nothing();
-	ck_assert_uint_eq(fake.count, sent + 2);
+	fake_expect(&buf[3], FI_TAGGED | FI_SEND);
+	ck_assert_uint_eq(fake.count, sent + 3);
 	ck_assert_uint_eq(wire_op(fake.packets[sent].head), WIRE_PUT);
-	says_done(wire_id(fake_last(0)->head));
+	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_MSG);
+	says_done(wire_id(fake_last(1)->head));
 	fake_expect(&buf[2], FI_RMA | FI_WRITE);
 	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
 }
@@ -306,6 +309,38 @@ START_TEST(compare_behind_a_long_read)
 	compare_waits(FI_UINT32, 3, 12);
 	compare_waits(FI_UINT64, 2, 16);
 	compare_waits(FI_UINT64, 8, 64);
+}
+END_TEST
+
+/* What it would have to keep until it is matched, it asked us not to send. */
+START_TEST(held_like_messages)
+{
+	struct fi_ioc ioc = {buf, 1};
+	struct fi_rma_ioc to = {.count = 1, .key = KEY};
+	struct fi_msg_atomic msg = {.msg_iov = &ioc,
+				    .iov_count = 1,
+				    .addr = fake.addr,
+				    .rma_iov = &to,
+				    .rma_iov_count = 1,
+				    .datatype = FI_UINT64,
+				    .op = FI_SUM,
+				    .context = &buf[1]};
+
+	fake_says(WIRE_HEAD(WIRE_HOLD, 0, 0, 0), 0, 0, NULL, 0);
+	ck_assert_int_eq(fi_atomicmsg(fake.ep, &msg, FI_TAGGED | FI_COMPLETION), -FI_EAGAIN);
+	ck_assert_uint_eq(fake.count, 0);
+	ck_assert_int_eq(fi_atomicmsg(fake.ep, &msg, FI_COMPLETION), 0);
+	ck_assert_int_eq(post_write(8, &buf[2]), 0);
+	ck_assert_uint_eq(fake.count, 2);
+	fake_says(WIRE_HEAD(WIRE_RESUME, 0, 0, 0), 0, 0, NULL, 0);
+	ck_assert_int_eq(fi_atomicmsg(fake.ep, &msg, FI_TAGGED | FI_COMPLETION), 0);
+	ck_assert_uint_eq(wire_flags(fake_last(0)->head), WIRE_MATCH | WIRE_DATA);
+	fake_says_fin(wire_id(fake_last(0)->head), 0);
+	fake_expect(&buf[1], FI_TAGGED | FI_ATOMIC | FI_WRITE);
+	says_done(wire_id(fake_last(1)->head));
+	fake_expect(&buf[1], FI_ATOMIC | FI_WRITE);
+	fake_expect(&buf[2], FI_RMA | FI_WRITE);
+	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
 }
 END_TEST
 
@@ -373,6 +408,7 @@ int main(void)
 	tcase_add_test(requests, long_write_refused_at_first);
 	tcase_add_test(requests, behind_a_long_read);
 	tcase_add_test(requests, compare_behind_a_long_read);
+	tcase_add_test(requests, held_like_messages);
 	tcase_add_test(requests, fence_waits);
 	suite_add_tcase(suite, answers);
 	suite_add_tcase(suite, requests);

@@ -90,7 +90,6 @@ static inline void passive_sleep(struct passive *p)
 
 static inline void passive_wake(const struct passive *p)
 {
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	CHECK(kill(p->sleeper, SIGUSR1) == 0);
 }
 
