@@ -138,6 +138,8 @@ void progress_watch(struct domain *dom, int fd)
 	if (dom->thread && epoll_ctl(dom->thread->epfd, EPOLL_CTL_ADD, fd, &ev))
 		LOG_WARN(LOG_DOMAIN, "a port cannot wake automatic progress: %s",
 			 fi_strerror(errno));
+	/* The thread may be asleep already, and has not armed this port. */
+	progress_kick(dom);
 }
 
 void progress_kick(struct domain *dom)

@@ -403,18 +403,21 @@ static void expire(struct port *port)
 	}
 }
 
-void conn_poll(struct port *port)
+bool conn_poll(struct port *port)
 {
 	struct epoll_event events[EVENTS_PER_POLL];
+	bool any = false;
 	int n;
 
 	do {
 		n = epoll_wait(port->epfd, events, EVENTS_PER_POLL, 0);
 		for (int i = 0; i < n; i++)
 			dispatch(port, events[i].data.u64);
+		any |= n > 0;
 	} while (n == EVENTS_PER_POLL);
 	if (port->handshakes)
 		expire(port);
+	return any;
 }
 
 void conn_close(struct port *port)

@@ -19,8 +19,8 @@ int conn_start(struct peer *peer);
 /* A packet of a peer we are connecting to has come: it has accepted us, and its hello, which it sent
  * before, is there to be read now. */
 void conn_finish(struct peer *peer);
-/* Looks at the sockets once, without blocking. */
-void conn_poll(struct port *port);
+/* Looks at the sockets once, without blocking. True: there was something. */
+bool conn_poll(struct port *port);
 /* Says good-bye to every peer and closes all sockets. */
 void conn_close(struct port *port);
 

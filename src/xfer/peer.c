@@ -149,7 +149,7 @@ void peer_busy(struct peer *peer)
 	if (!list_empty(&peer->in_busy))
 		return;
 	list_push(&peer->port->busy, &peer->in_busy);
-	if (peer->port->armed)
+	if (peer->port->sleepers)
 		port_wake(peer->port);
 }
 

@@ -221,15 +221,15 @@ static __attribute__((noinline, cold)) bool flush_busy(struct port *port)
 	return moved;
 }
 
-static __attribute__((noinline, cold)) void look_at_sockets(struct port *port)
+static __attribute__((noinline, cold)) bool look_at_sockets(struct port *port)
 {
 	uint64_t now = clock_coarse_ms();
 
 	if (!port->armed && !port->handshakes && now < port->next_poll)
-		return;
+		return false;
 	port->next_poll = now + POLL_MS;
 	port->armed = false;
-	conn_poll(port);
+	return conn_poll(port);
 }
 
 int port_add_waiter(struct port *port, struct waiter *w)
@@ -246,6 +246,7 @@ int port_add_waiter(struct port *port, struct waiter *w)
 
 void port_del_waiter(struct port *port, struct waiter *w)
 {
+	port->slept_on = false;
 	for (unsigned int i = 0; i < port->waiter_count; i++)
 		if (port->waiters[i] == w) {
 			port->waiters[i] = port->waiters[--port->waiter_count];
@@ -259,6 +260,7 @@ void port_del_waiter(struct port *port, struct waiter *w)
  */
 __attribute__((noinline, cold)) void port_wake(struct port *port)
 {
+	port->sleepers = false;
 	for (unsigned int i = 0; i < port->waiter_count; i++)
 		wait_notify(port->waiters[i]);
 	progress_kick(port->dom);
@@ -266,7 +268,7 @@ __attribute__((noinline, cold)) void port_wake(struct port *port)
 
 bool port_turn(struct port *port)
 {
-	bool moved = false, armed = port->armed;
+	bool moved = false, heard = false;
 	unsigned int every;
 
 	if (__builtin_expect(port->in_turn, 0))
@@ -282,8 +284,9 @@ bool port_turn(struct port *port)
 		moved |= rma_help(port, false);
 	every = port->handshakes ? POLL_TURNS_BUSY : POLL_TURNS_IDLE;
 	if (__builtin_expect(port->armed || !(++port->turns & every), 0))
-		look_at_sockets(port);
-	if (__builtin_expect(armed && moved, 0))
+		heard = look_at_sockets(port);
+	/* What was to wake a sleeper may be read away here, turns before what it told of, or after. */
+	if (__builtin_expect(port->sleepers && (moved || heard), 0))
 		port_wake(port);
 	port->in_turn = false;
 	if (__builtin_expect(domain_due(port->dom), 0))
@@ -304,7 +307,7 @@ bool port_arm(struct port *port)
 {
 	bool quiet = true;
 
-	port->armed = true;
+	port->armed = port->sleepers = true;
 	if (!list_empty(&port->awaiting))
 		quiet = !rma_help(port, true);
 	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)

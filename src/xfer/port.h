@@ -24,7 +24,8 @@ struct port {
 	void *hw[PORT_TRANSPORTS]; /* state of each transport */
 	bool in_turn;
 	bool closing;
-	bool armed; /* a sleeper relies on the sockets: look at them at once */
+	bool armed;    /* the sockets may have been told something since: look at them at once */
+	bool sleepers; /* somebody armed it and was not woken since */
 	unsigned int turns;
 	uint64_t next_poll;   /* ms: when the sockets are looked at again */
 	struct list busy;     /* struct peer.in_busy: something waits to be sent */

@@ -179,7 +179,7 @@ static void await(struct txreq *req)
 	if (list_empty(&peer->in_awaiting))
 		list_push(&peer->port->awaiting, &peer->in_awaiting);
 	/* A sleeper would wait for an answer that a peer which sleeps, too, does not give. */
-	if (__builtin_expect(peer->port->armed, 0) && peer->real->ops->withdraw)
+	if (__builtin_expect(peer->port->sleepers, 0) && peer->real->ops->withdraw)
 		port_wake(peer->port);
 }
 
