@@ -246,7 +246,6 @@ int port_add_waiter(struct port *port, struct waiter *w)
 
 void port_del_waiter(struct port *port, struct waiter *w)
 {
-	port->slept_on = false;
 	for (unsigned int i = 0; i < port->waiter_count; i++)
 		if (port->waiters[i] == w) {
 			port->waiters[i] = port->waiters[--port->waiter_count];

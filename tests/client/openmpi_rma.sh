@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # One-sided Open MPI as the distribution built it: osc/rdma over btl/ofi over ours. No other transport between ranks
-# is allowed to it, for messages neither, so what arrives has come through our library.
+# is allowed to it, for messages neither, so what arrives in memory of the ranks' own (create) has come through our
+# library; of windows that Open MPI allocates it maps the parts of other ranks, and uses ours for the rest.
 # TIMEOUT=400
 . "$(dirname "$0")/ours.bash"
 need mpirun mpicc
