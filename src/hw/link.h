@@ -76,12 +76,18 @@ struct link_ops {
 		      bool write);
 	/*
 	 * Takes back a WIRE_PUT packet (link->last after it was sent) that the peer has not begun
-	 * to process: it never will, nor anything of ours behind it until `release` is called for
-	 * it, which must be soon. The packet's payload, as it was sent, readable until the next
-	 * call on the link, its length in *len; NULL: the peer has it. Both NULL with put.
+	 * to process: it does not, nor anything behind it, until `release` is called for it, which
+	 * must be soon. The packet's payload, as it was sent, readable until the next call on the
+	 * link, its length in *len; NULL: the peer has it. `release` with `done`: what the packet
+	 * asks for is done, the peer passes it by; else it is the peer's again. Both NULL with put.
 	 */
 	const void *(*withdraw)(struct link *link, uint64_t place, size_t *len);
-	void (*release)(struct link *link, uint64_t place);
+	void (*release)(struct link *link, uint64_t place, bool done);
+	/*
+	 * Had the peer not begun with this WIRE_GET packet when all that we have read by now was as
+	 * we read it? Then nothing that is behind the packet has been done, either.
+	 */
+	bool (*untouched)(struct link *link, uint64_t place);
 	/* Frees the link. Packets already sent stay readable for the peer. */
 	void (*close)(struct link *link);
 };

@@ -11,7 +11,6 @@
 
 /* A peer that does not look at its packets is spared this many operations. */
 #define DIRECT_SPELL 32
-#define TRIES        100 /* at a direct access that must be made */
 
 static struct txreq *oldest(struct peer *peer)
 {
@@ -154,9 +153,8 @@ void rma_answer(struct peer *peer, const struct packet *p)
 
 /*
  * The peer sleeps over it: in its place, as it would have done. What it has begun to read it is not
- * asleep over. A read must not see what was written after it, and the peer may have done both by
- * now: a read is done here only while nothing that writes stands behind it, or once that is taken
- * back, with all that is behind it in turn.
+ * asleep over. A read must not see what was sent after it, which the peer may be at while we read: what
+ * was read counts if the peer had not begun with the request by then, else its answer comes.
  */
 static bool reachable(struct link *link, const struct txreq *req)
 {
@@ -164,23 +162,6 @@ static bool reachable(struct link *link, const struct txreq *req)
 
 	return !req->got && (req->whole || !put) && !(wire_flags(req->head) & WIRE_COMMIT) &&
 	       link->ops->reach(link, req->remote, req->remote_count, put);
-}
-
-/* All reads before the first write, which goes to *write (NULL: none), can be done here? */
-static bool reads_are_clear(struct peer *peer, struct txreq **write)
-{
-	*write = NULL;
-	LIST_EACH (node, &peer->awaiting) {
-		struct txreq *req = LIST_ENTRY(node, struct txreq, link);
-
-		if (wire_op(req->head) != WIRE_GET) {
-			*write = req;
-			return true;
-		}
-		if (!reachable(peer->real, req))
-			return false;
-	}
-	return true;
 }
 
 /* Takes a write out of the peer's hands; its data are in req->bounce then. */
@@ -202,53 +183,61 @@ static bool take_back(struct link *link, struct txreq *req)
 	return payload != NULL;
 }
 
-static int move(struct link *link, const struct txreq *req)
+static int write_for(struct link *link, const struct txreq *req)
 {
 	struct iovec iov = {req->bounce, req->len};
 
-	if (wire_op(req->head) == WIRE_PUT)
-		return link->ops->put(link, &iov, req->len ? 1 : 0, req->remote, req->remote_count);
-	/* Of an endpoint that was closed meanwhile nobody wants it any more. */
-	return req->ep ? link->ops->get(link, req->result, req->result_count, req->remote,
-					req->remote_count)
-		       : 0;
+	return link->ops->put(link, &iov, req->len ? 1 : 0, req->remote, req->remote_count);
 }
 
-/*
- * There is no way back now. The way there can be crowded for a moment, or be closing; and what was
- * to be reached may just have been closed.
- */
-static void perform(struct peer *peer, struct txreq *req)
+static void end(struct peer *peer, struct txreq *req, int err, int reason)
 {
-	int ret = -FI_EAGAIN, err;
-
-	for (int tries = 0; tries < TRIES && ret == -FI_EAGAIN; tries++)
-		ret = move(peer->real, req);
-	if (ret == -FI_EAGAIN)
-		ret = -FI_ESHUTDOWN;
-	err = ret < 0 ? -ret : 0;
-	/* The packet of a read is still there: the peer counts it when it gets to it. */
-	if (ret >= 0 && wire_op(req->head) == WIRE_PUT)
-		rma_tell(req, ret > 0);
-	if (wire_op(req->head) == WIRE_PUT)
-		peer->real->ops->release(peer->real, req->place);
 	peer->direct_spell = DIRECT_SPELL;
-	/* As the peer would have said it: see rma_refuse. */
-	retire(peer, req, err == FI_ENOKEY ? FI_EACCES : err, err);
+	retire(peer, req, err, reason);
+}
+
+/* False: it cannot be done from here, the peer has the packet again. */
+static bool perform_write(struct peer *peer, struct txreq *req)
+{
+	int ret = write_for(peer->real, req);
+	bool done = ret >= 0 || ret == -FI_EFAULT;
+
+	if (ret >= 0)
+		rma_tell(req, ret > 0);
+	peer->real->ops->release(peer->real, req->place, done);
+	if (done)
+		end(peer, req, ret < 0 ? FI_EFAULT : 0, FI_EFAULT);
+	return done;
+}
+
+/* False: the answer has to come. The packet is still there: the peer counts it when it gets to it. */
+static bool perform_read(struct peer *peer, struct txreq *req)
+{
+	struct link *link = peer->real;
+	int ret = 0;
+
+	if (wire_op(req->head) != WIRE_GET || !reachable(link, req))
+		return false;
+	/* Of an endpoint that was closed meanwhile nobody wants it any more. */
+	if (req->ep)
+		ret = link->ops->get(link, req->result, req->result_count, req->remote,
+				     req->remote_count);
+	if ((ret < 0 && ret != -FI_EFAULT) || !link->ops->untouched(link, req->place))
+		return false;
+	end(peer, req, ret < 0 ? FI_EFAULT : 0, FI_EFAULT);
+	return true;
 }
 
 static bool help_peer(struct peer *peer)
 {
-	struct txreq *req, *write;
+	struct txreq *req;
 	bool any = false;
 
-	while (oldest(peer) && reads_are_clear(peer, &write) &&
-	       (!write || take_back(peer->real, write))) {
-		while ((req = oldest(peer)) && req != write)
-			perform(peer, req);
-		if (write)
-			perform(peer, write);
-		any = true;
+	for (; (req = oldest(peer)); any = true) {
+		if (perform_read(peer, req))
+			continue;
+		if (!take_back(peer->real, req) || !perform_write(peer, req))
+			break;
 	}
 	if (any && !list_empty(&peer->backlog))
 		peer_busy(peer);

@@ -169,24 +169,48 @@ static void push_data(struct rx *rx, uint64_t kind, uint64_t data)
 			 (unsigned long long)data);
 }
 
-static void count_access(struct rx *rx, const struct mr *mr, uint64_t event, size_t len)
+/* What counts such accesses to the endpoint, or to the region. NULL: nothing. */
+static struct cntr *endpoint_counter(const struct rx *rx, uint64_t event)
 {
-	struct cntr *cntr = NULL;
+	if (!rx)
+		return NULL;
+	return event == FI_REMOTE_READ ? rx->read_cntr : rx->write_cntr;
+}
 
-	if (rx)
-		cntr = event == FI_REMOTE_READ ? rx->read_cntr : rx->write_cntr;
-	if (cntr)
-		cntr_done(cntr, len);
-	if (mr && mr->cntr && mr->cntr_flags & event && mr->cntr != cntr)
-		cntr_done(mr->cntr, len);
+static struct cntr *region_counter(const struct mr *mr, uint64_t event)
+{
+	return mr && mr->cntr_flags & event ? mr->cntr : NULL;
+}
+
+/* Of several ranges the first for whose region this counter counts. */
+static bool counted_before(const struct rma_request *r, size_t i, uint64_t event)
+{
+	for (size_t j = 0; j < i; j++)
+		if (region_counter(r->mr[j], event) == region_counter(r->mr[i], event))
+			return true;
+	return false;
+}
+
+/* An operation is one access, for each counter, however many ranges it has. */
+static void count_access(const struct rma_request *r, const struct rx *rx, uint64_t event)
+{
+	struct cntr *own = endpoint_counter(rx, event);
+
+	if (own)
+		cntr_done(own, r->total);
+	for (size_t i = 0; i < r->count; i++) {
+		struct cntr *cntr = region_counter(r->mr[i], event);
+
+		if (cntr && cntr != own && !counted_before(r, i, event))
+			cntr_done(cntr, r->total);
+	}
 }
 
 void rma_event(struct rma_request *r, uint64_t kind)
 {
 	struct rx *rx = context_of(r->peer->port, r->index);
 
-	count_access(rx, r->count ? r->mr[0] : NULL, kind & (FI_REMOTE_READ | FI_REMOTE_WRITE),
-		     r->total);
+	count_access(r, rx, kind & (FI_REMOTE_READ | FI_REMOTE_WRITE));
 	if (r->flags & WIRE_CQ)
 		push_data(rx, kind, r->cq);
 }
@@ -318,13 +342,14 @@ static void told(struct port *port, const struct packet *p)
 {
 	bool read = wire_flags(p->head) & WIRE_LONG;
 	struct rx *rx = context_of(port, wire_rx(p->head));
-	struct mr *mr = NULL;
+	struct rma_request r = {.count = 1};
 	uint64_t len = 0;
 
 	if (p->len == sizeof(len))
 		memcpy(&len, p->payload, sizeof(len));
-	mr = mr_find(port->dom, p->tag);
-	count_access(rx, mr, read ? FI_REMOTE_READ : FI_REMOTE_WRITE, len);
+	r.mr[0] = mr_find(port->dom, p->tag);
+	r.total = len;
+	count_access(&r, rx, read ? FI_REMOTE_READ : FI_REMOTE_WRITE);
 	if (wire_flags(p->head) & WIRE_DATA)
 		push_data(rx, FI_RMA | FI_REMOTE_WRITE, p->data);
 }

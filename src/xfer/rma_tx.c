@@ -299,7 +299,7 @@ static struct txreq *req_new(struct ep *ep, struct peer *peer, const struct rma 
 	if (!req)
 		return NULL;
 	req->head = head_of(ep, o);
-	req->flags = o->flags | o->kind;
+	req->flags = (o->flags & ~(TX_KIND & ~FI_TAGGED)) | o->kind;
 	req->data = o->data;
 	req->context = o->context;
 	req->work = o->work;

@@ -100,7 +100,7 @@ static void complete_error(struct txreq *req, int err, int reason)
 	if (req->ep->tx_cq && told)
 		cq_push_error(req->ep->tx_cq, &slot,
 			      &(struct cq_error){.err = err, .prov_errno = reason}, NULL);
-	if (cntr && !req->work)
+	if (cntr && !req->work && err != FI_ECANCELED)
 		cntr_fail(cntr);
 }
 

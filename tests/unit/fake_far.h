@@ -106,12 +106,20 @@ static const void *far_withdraw(struct link *link, uint64_t place, size_t *len)
 	return fake.packets[place].payload;
 }
 
-static void far_release(struct link *link, uint64_t place)
+static void far_release(struct link *link, uint64_t place, bool done)
 {
 	(void)link;
 	ck_assert_int_eq(there.held, 1);
 	there.held--;
-	note("back", place, SIZE_MAX);
+	note(done ? "back" : "left", place, SIZE_MAX);
+}
+
+static bool far_untouched(struct link *link, uint64_t place)
+{
+	(void)link;
+	ck_assert_uint_lt(place, fake.count);
+	ck_assert_uint_eq(wire_op(fake.packets[place].head), WIRE_GET);
+	return place >= there.begun;
 }
 
 static const struct link_ops far_ops = {
@@ -123,6 +131,7 @@ static const struct link_ops far_ops = {
 	.reach = far_reach,
 	.withdraw = far_withdraw,
 	.release = far_release,
+	.untouched = far_untouched,
 };
 
 static inline void far_setup(void)

@@ -74,7 +74,7 @@ static void taken_back(struct shm_link *s, uint64_t place, uint32_t id, size_t l
 	ck_assert_ptr_nonnull(payload);
 	ck_assert_uint_eq(back, len);
 	ck_assert_mem_eq(payload, text(len, id), len);
-	shm_release(&s->link, place);
+	shm_release(&s->link, place, true);
 }
 
 static void not_taken_back(struct shm_link *s, uint64_t place)
@@ -228,10 +228,46 @@ START_TEST(behind_it)
 	turn();
 	ck_assert_uint_eq(count, 0);
 	ck_assert(!shm_transport.arm(own)); /* nobody would wake us */
-	shm_release(&s->link, place);
+	shm_release(&s->link, place, true);
 	turn();
 	ck_assert_uint_eq(count, 1);
 	ck_assert_uint_eq(wire_id(got[0].head), 2);
+	leave(s);
+}
+END_TEST
+
+/* Its sender could not do it: the owner does. */
+START_TEST(given_back)
+{
+	struct shm_link *s = join(0);
+	size_t len;
+
+	put(s, 1, 8);
+	ck_assert_ptr_nonnull(shm_withdraw(&s->link, s->link.last, &len));
+	shm_release(&s->link, s->link.last, false);
+	taken_back(s, s->link.last, 1, 8);
+	put(s, 2, 8);
+	ck_assert_ptr_nonnull(shm_withdraw(&s->link, s->link.last, &len));
+	shm_release(&s->link, s->link.last, false);
+	turn();
+	ck_assert_uint_eq(count, 1);
+	ck_assert_uint_eq(wire_id(got[0].head), 2);
+	leave(s);
+}
+END_TEST
+
+/* The sender of a read can tell whether it has been begun. */
+START_TEST(untouched)
+{
+	struct shm_link *s = join(0);
+	uint64_t place;
+
+	ck_assert_int_eq(sendv(s, head_of(WIRE_GET, WIRE_DATA, 1), 8, 1), 0);
+	place = s->link.last;
+	ck_assert(shm_untouched(&s->link, place));
+	turn();
+	ck_assert_uint_eq(count, 1);
+	ck_assert(!shm_untouched(&s->link, place));
 	leave(s);
 }
 END_TEST
@@ -381,7 +417,7 @@ static int storm(int number)
 		EXPECT(len == storm_len(id - back));
 		EXPECT(storm_holds(payload, id - back));
 		taken[number * STORM + (int)(id - back)]++;
-		shm_release(&s->link, places[(id - back) % 8]);
+		shm_release(&s->link, places[(id - back) % 8], true);
 	}
 	return 0;
 }
@@ -432,6 +468,8 @@ int main(void)
 	tcase_add_test(tcase, without_data);
 	tcase_add_test(tcase, full_of_them);
 	tcase_add_test(tcase, behind_it);
+	tcase_add_test(tcase, given_back);
+	tcase_add_test(tcase, untouched);
 	tcase_add_test(tcase, too_late);
 	tcase_add_test(tcase, sender_died);
 	tcase_add_test(tcase, once_each);

@@ -82,9 +82,14 @@ START_TEST(answers_wait_for_room)
 	ck_assert_int_eq(first[0], 99);
 	port_turn(fake.port);
 	memset(memory[0].data, 0xee, 200);
+	for (fake.room = 2; get.seq < 7; get.want = 8) { /* nobody passes those that wait */
+		get.seq = get.seq < 6 ? 6 : 7;
+		request_say(&get);
+		ck_assert_uint_eq(fake.count, 0);
+	}
 	for (fake.room = 1; port_turn(fake.port); fake.room = 1)
 		;
-	ck_assert_uint_eq(fake.count, 5);
+	ck_assert_uint_eq(fake.count, 7);
 	ck_assert_uint_eq(fake.packets[0].head, WIRE_HEAD(WIRE_RESULT, 0, 0, 1));
 	ck_assert_mem_eq(fake.packets[0].payload, copy[0].data, 8);
 	ck_assert_uint_eq(fake.packets[1].head, WIRE_HEAD(WIRE_RESULT, 0, 0, 2));
@@ -94,6 +99,8 @@ START_TEST(answers_wait_for_room)
 	ck_assert_mem_eq(fake.packets[2].payload + 8, copy[0].data + 8, 92);
 	ck_assert_uint_eq(fake.packets[3].head, WIRE_HEAD(WIRE_FAILED, 0, 0, 4));
 	ck_assert_uint_eq(fake.packets[4].head, WIRE_HEAD(WIRE_DONE, 0, 0, 5));
+	ck_assert_uint_eq(fake.packets[5].head, WIRE_HEAD(WIRE_RESULT, 0, 0, 6));
+	ck_assert_uint_eq(fake.packets[6].head, WIRE_HEAD(WIRE_RESULT, 0, 0, 7));
 	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
 }
 END_TEST

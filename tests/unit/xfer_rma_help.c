@@ -30,7 +30,7 @@ START_TEST(reads_and_writes_in_order)
 	ck_assert_int_eq(fi_writemsg(fake.ep, &msg, FI_REMOTE_CQ_DATA | FI_COMPLETION), 0);
 	far_post_read(200, 8, &buf[4]);
 	memset(buf + 600, 0xdd, 125); /* too late: what is written is what was sent */
-	expect_help("take#1 get@0+8 put@100+20 back#1 take#2 put@300+10 back#2 get@200+8 ");
+	expect_help("get@0+8 take#1 put@100+20 back#1 take#2 put@300+10 back#2 get@200+8 ");
 	fake_expect(&buf[1], FI_RMA | FI_READ);
 	fake_expect(&buf[2], FI_RMA | FI_WRITE);
 	fake_expect(&buf[3], FI_RMA | FI_WRITE);
@@ -48,21 +48,38 @@ START_TEST(reads_and_writes_in_order)
 }
 END_TEST
 
-/* The peer might do it, and the read would not see what was before. */
-START_TEST(no_read_before_an_atomic)
+START_TEST(no_atomics)
 {
 	far_post_read(0, 8, &buf[1]);
 	far_post_write(0, 8, &buf[2]);
 	far_post_read(16, 8, &buf[3]);
 	far_post_add(16, &buf[4]);
-	expect_help("take#1 get@0+8 put@0+8 back#1 ");
+	far_post_write(24, 8, &buf[5]);
+	expect_help("get@0+8 take#1 put@0+8 back#1 get@16+8 ");
 	fake_expect(&buf[1], FI_RMA | FI_READ);
 	fake_expect(&buf[2], FI_RMA | FI_WRITE);
-	expect_help("");
+	fake_expect(&buf[3], FI_RMA | FI_READ);
+	expect_help(""); /* nor anything behind one */
 	fake_expect_nothing();
-	far_says_done(wire_id(fake_last(0)->head)); /* without a result of the read: wrong */
-	fake_expect_error(&buf[3], FI_EPROTO);
+	far_says_done(wire_id(fake_last(0)->head));
 	fake_expect(&buf[4], FI_ATOMIC | FI_WRITE);
+	fake_expect(&buf[5], FI_RMA | FI_WRITE);
+	far_expect_none_left();
+}
+END_TEST
+
+/* The peer woke up while we read: it may have done what is behind the read, too. */
+START_TEST(read_begun_meanwhile)
+{
+	far_post_read(0, 8, &buf[1]);
+	far_post_add(0, &buf[2]);
+	there.begun = 2;
+	expect_help("get@0+8 ");
+	fake_expect_nothing();
+	fake_says(WIRE_HEAD(WIRE_RESULT, 0, 0, wire_id(fake.packets[0].head)), 0, 0, buf, 8);
+	fake_expect(&buf[1], FI_RMA | FI_READ);
+	far_says_done(wire_id(fake.packets[1].head));
+	fake_expect(&buf[2], FI_ATOMIC | FI_WRITE);
 	far_expect_none_left();
 }
 END_TEST
@@ -120,29 +137,37 @@ START_TEST(out_of_reach)
 }
 END_TEST
 
-/* There is no way back: it ends with why, and what is behind it goes on. */
-START_TEST(write_fails_in_its_place)
+/* Some of it may have been written: it ends with why, and what is behind it goes on. */
+START_TEST(memory_is_not_there)
 {
-	static const struct {
-		int put, err;
-	} cases[] = {{-FI_EFAULT, FI_EFAULT},
-		     {-FI_ENOKEY, FI_EACCES},
-		     {-FI_EACCES, FI_EACCES},
-		     {-FI_EINVAL, FI_EINVAL}};
+	there.put_ends = -FI_EFAULT;
+	far_post_write(0, 8, &buf[1]);
+	far_post_read(8, 8, &buf[2]);
+	expect_help("take#0 put@0+8 back#0 get@8+8 ");
+	ck_assert_int_eq(fake_expect_error(&buf[1], FI_EFAULT).prov_errno, FI_EFAULT);
+	fake_expect(&buf[2], FI_RMA | FI_READ);
+	far_expect_none_left();
+}
+END_TEST
+
+/* Crowded, closed, forbidden: the peer has the packet again and says what becomes of it. */
+START_TEST(write_cannot_be_made)
+{
+	static const int cases[] = {-FI_EAGAIN, -FI_ENOKEY, -FI_EACCES, -FI_EINVAL, -FI_EPERM};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char said[64];
+		uint32_t seq;
 
 		fake.count = 0;
 		fake.peer->direct_spell = 0;
-		there.put_ends = cases[i].put;
+		there.put_ends = cases[i];
 		far_post_write(0, 8, &buf[1]);
-		far_post_read(8, 8, &buf[2]);
-		snprintf(said, sizeof(said), "take#0 put@0+8 back#0 get@8+8 ");
-		expect_help(said);
-		ck_assert_int_eq(fake_expect_error(&buf[1], cases[i].err).prov_errno,
-				 -cases[i].put);
-		fake_expect(&buf[2], FI_RMA | FI_READ);
+		seq = wire_id(fake_last(0)->head);
+		expect_help("take#0 put@0+8 left#0 ");
+		fake_expect_nothing();
+		fake_says(WIRE_HEAD(WIRE_FAILED, 0, 0, seq), FI_EACCES | FI_ENOKEY << 16, 0, NULL,
+			  0);
+		ck_assert_int_eq(fake_expect_error(&buf[1], FI_EACCES).prov_errno, FI_ENOKEY);
 		far_expect_none_left();
 	}
 }
@@ -152,13 +177,11 @@ START_TEST(the_way_is_crowded)
 {
 	far_post_write(0, 8, &buf[1]);
 	there.crowded = true;
-	expect_help("take#0 put@0+8 put@0+8 back#0 ");
-	fake_expect(&buf[1], FI_RMA | FI_WRITE);
-	fake.peer->direct_spell = 0;
-	there.put_ends = -FI_EAGAIN;
-	far_post_write(0, 8, &buf[2]);
+	expect_help("take#0 put@0+8 left#0 ");
+	fake_expect_nothing();
 	rma_help(fake.port, true);
-	fake_expect_error(&buf[2], FI_ESHUTDOWN);
+	ck_assert_str_eq(there.said, "take#0 put@0+8 back#0 ");
+	fake_expect(&buf[1], FI_RMA | FI_WRITE);
 	far_expect_none_left();
 }
 END_TEST
@@ -202,11 +225,13 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, far_setup, far_teardown);
 	tcase_add_test(tcase, reads_and_writes_in_order);
-	tcase_add_test(tcase, no_read_before_an_atomic);
+	tcase_add_test(tcase, no_atomics);
+	tcase_add_test(tcase, read_begun_meanwhile);
 	tcase_add_test(tcase, what_the_peer_has_begun_is_its);
 	tcase_add_test(tcase, answers_put_it_off);
 	tcase_add_test(tcase, out_of_reach);
-	tcase_add_test(tcase, write_fails_in_its_place);
+	tcase_add_test(tcase, memory_is_not_there);
+	tcase_add_test(tcase, write_cannot_be_made);
 	tcase_add_test(tcase, the_way_is_crowded);
 	tcase_add_test(tcase, a_spell_of_direct_ones);
 	tcase_add_test(tcase, endpoint_closed_meanwhile);

@@ -96,6 +96,7 @@ static const struct link_ops shm_link_ops = {
 	.reach = shm_reach,
 	.withdraw = shm_withdraw,
 	.release = shm_release,
+	.untouched = shm_untouched,
 	.close = shm_close_link,
 };
 

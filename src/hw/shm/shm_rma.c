@@ -10,7 +10,10 @@
 #include "hw/shm/shm_mark.h"
 #include "hw/wire.h"
 
-/* Where all the ranges lie. 0; 1: the owner counts such accesses; or why not. */
+/*
+ * Where all the ranges lie. 0; 1: the owner counts such accesses; or why not. Told is of one region
+ * only: several, of which one counts, go by packets.
+ */
 static int find_all(const struct shm_link *s, const struct fi_rma_iov *range, size_t count,
 		    uint64_t access, struct iovec *at)
 {
@@ -25,7 +28,7 @@ static int find_all(const struct shm_link *s, const struct fi_rma_iov *range, si
 		tell |= place.tell;
 		at[i] = (struct iovec){(void *)(uintptr_t)place.at, range[i].len};
 	}
-	return tell;
+	return tell && count > 1 ? -FI_ENOSYS : tell;
 }
 
 static uint64_t access_of(bool write)
@@ -120,11 +123,22 @@ const void *shm_withdraw(struct link *link, uint64_t place, size_t *len)
 	return s->withdrawn;
 }
 
+/* The acquire keeps what was read before it before it: pairs with the fence in shm_rx.c take. */
+bool shm_untouched(struct link *link, uint64_t place)
+{
+	const struct shm_link *s = (struct shm_link *)link;
+
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&ring_slot_at(&s->ring, place)->token, __ATOMIC_RELAXED) ==
+	       s->ring.secret + place;
+}
+
 /* Whatever was done in the owner's place is done: partner of the acquire in ring_state. */
-void shm_release(struct link *link, uint64_t place)
+void shm_release(struct link *link, uint64_t place, bool done)
 {
 	struct shm_link *s = (struct shm_link *)link;
+	uint64_t state = done ? RING_WITHDRAWN : RING_PUBLISHED;
 
-	__atomic_store_n(&ring_slot_at(&s->ring, place)->token,
-			 s->ring.secret + place + RING_WITHDRAWN, __ATOMIC_RELEASE);
+	__atomic_store_n(&ring_slot_at(&s->ring, place)->token, s->ring.secret + place + state,
+			 __ATOMIC_RELEASE);
 }

@@ -18,14 +18,20 @@ static void publish_head(struct shm *shm)
 }
 
 /*
- * Ours from now on, unless its sender was faster: then it is held, and so is all behind it. Partner:
- * shm_rma.c shm_withdraw.
+ * Ours from now on, unless its sender was faster: then it is held, and so is all behind it. Nobody takes
+ * a WIRE_GET back, but its sender must see that it is begun before anything comes of that. Partners:
+ * shm_rma.c shm_withdraw, shm_untouched.
  */
 static bool take(const struct shm *shm, struct ring_slot *slot)
 {
 	uint64_t token = shm->ring.secret + shm->head;
+	unsigned int op = wire_op(*(const volatile uint64_t *)&slot->head);
 
-	if (wire_op(*(const volatile uint64_t *)&slot->head) != WIRE_PUT)
+	if (op == WIRE_GET) {
+		__atomic_store_n(&slot->token, token + RING_TAKEN, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+	}
+	if (op != WIRE_PUT)
 		return true;
 	return __atomic_compare_exchange_n(&slot->token, &token, token + RING_TAKEN, false,
 					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
