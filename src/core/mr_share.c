@@ -123,7 +123,7 @@ static struct share_region describe(const struct mr *mr)
 		.length = mr->length,
 		.access = mr->access,
 		.tell = mr->cntr ? mr->cntr_flags : 0,
-		.flags = SHARE_THERE | (mr->flags & FI_RMA_PMEM ? SHARE_PMEM : 0),
+		.flags = SHARE_THERE,
 	};
 }
 

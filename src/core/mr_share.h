@@ -24,7 +24,6 @@
 
 /* share_region.flags */
 #define SHARE_THERE 1u
-#define SHARE_PMEM  2u /* durable memory */
 
 struct share_region {
 	uint64_t key;

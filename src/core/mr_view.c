@@ -112,6 +112,5 @@ int mr_view_find(const struct mr_view *view, const struct fi_rma_iov *range, uin
 		return -FI_EINVAL;
 	place->at = r.base + at;
 	place->tell = r.tell & access || __atomic_load_n(&view->page->tell_all, __ATOMIC_ACQUIRE);
-	place->pmem = r.flags & SHARE_PMEM;
 	return 0;
 }

@@ -20,7 +20,6 @@ struct mr_view {
 struct mr_place {
 	uint64_t at; /* address in the owner's memory */
 	bool tell;   /* the owner counts such accesses */
-	bool pmem;   /* registered as durable */
 };
 
 /* Maps the table behind `fd`, which stays the caller's. -FI_EINVAL: it is none, or not sealed. */

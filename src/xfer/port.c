@@ -186,8 +186,10 @@ void port_bind_av(struct port *port, struct av *av)
 
 void port_bind_rx(struct port *port, unsigned int index, struct rx *rx)
 {
-	if (port->rx[index] && !rx)
+	if (port->rx[index] && !rx) {
 		rx_fail_context(port, port->rx[index], FI_ECANCELED);
+		rx_refuse_kept(port->rx[index]);
+	}
 	port->rx[index] = rx;
 }
 

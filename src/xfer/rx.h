@@ -149,6 +149,8 @@ void rx_take(struct rx *rx, struct unexpected *u);
 void rx_drop(struct unexpected *u);
 /* Senders that were asked to pause may go on. */
 void rx_resume_senders(struct rx *rx);
+/* The context is closed while its port lives on: whoever waits for an answer gets one. */
+void rx_refuse_kept(struct rx *rx);
 /* The context goes away; its messages in shared queues too. */
 void rx_forget_context(struct rx *rx);
 /* FI_PEEK, FI_CLAIM, FI_DISCARD. */

@@ -182,6 +182,24 @@ int rx_discard_claimed(struct rx *rx, bool tagged, const struct recv_args *args)
 	return 0;
 }
 
+void rx_refuse_kept(struct rx *rx)
+{
+	for (int tagged = 0; tagged < 2; tagged++)
+		LIST_EACH_SAFE (node, &rx->q->unexpected[tagged]) {
+			struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
+			bool owed = wire_op(u->head) != WIRE_MSG ||
+				    wire_flags(u->head) & (WIRE_ACK_MATCH | WIRE_ACK_DELIVER);
+
+			if (u->rx != rx)
+				continue;
+			if (u->peer && owed)
+				tx_control(u->peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(u->head)),
+					   FI_ECANCELED);
+			rx_take(rx->q, u);
+			rx_drop(u);
+		}
+}
+
 void rx_forget_context(struct rx *rx)
 {
 	if (rx->q->cq == rx->cq)

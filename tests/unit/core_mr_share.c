@@ -214,20 +214,6 @@ START_TEST(counters)
 }
 END_TEST
 
-START_TEST(durable)
-{
-	struct mr_place place;
-
-	for (int i = 0; i < 2; i++) {
-		ck_assert_int_eq(
-			fi_mr_reg(&dom.fid, buf, 9, BOTH, 0, 1, i ? FI_RMA_PMEM : 0, &mr, NULL), 0);
-		ck_assert_int_eq(find(1, 0, 1, FI_REMOTE_READ, &place), 0);
-		ck_assert(place.pmem == (i == 1));
-		drop(mr);
-	}
-}
-END_TEST
-
 /* The next number after `from` that meets this bucket. */
 static uint64_t colliding(uint64_t from, uint32_t bucket)
 {
@@ -518,7 +504,6 @@ int main(void)
 	tcase_add_test(tcase, stale_generation);
 	tcase_add_test(tcase, only_ready_ones);
 	tcase_add_test(tcase, counters);
-	tcase_add_test(tcase, durable);
 	tcase_add_test(tcase, collisions);
 	tcase_add_test(tcase, chain_order);
 	tcase_add_test(tcase, more_than_buckets);
