@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/iov.h"
 #include "base/log.h"
 #include "xfer/rma.h"
 #include "xfer/port.h"
@@ -55,32 +56,16 @@ static void done_before(struct peer *peer, uint32_t seq)
 		retire(peer, req, expects_result(req) ? FI_EPROTO : 0, FI_EPROTO);
 }
 
-static size_t scatter(const struct txreq *req, const char *from, size_t len)
+static void scatter(const struct txreq *req, const struct packet *p)
 {
-	size_t skip = req->got, done = 0;
-
-	for (size_t i = 0; i < req->result_count && done < len; i++) {
-		size_t room = req->result[i].iov_len;
-
-		if (skip >= room) {
-			skip -= room;
-			continue;
-		}
-		room -= skip;
-		if (room > len - done)
-			room = len - done;
-		memcpy((char *)req->result[i].iov_base + skip, from + done, room);
-		done += room;
-		skip = 0;
-	}
-	return done;
+	iov_scatter(req->result, req->result_count, req->got, p->payload, p->len);
 }
 
 int rma_result(struct txreq *req, const struct packet *p)
 {
 	if (p->len != (expects_result(req) ? req->len : 0))
 		return FI_EPROTO;
-	scatter(req, p->payload, p->len);
+	scatter(req, p);
 	return 0;
 }
 
@@ -90,7 +75,7 @@ static void take_result(struct peer *peer, struct txreq *req, const struct packe
 		LOG_WARN(LOG_EP_DATA, "a result of %zu bytes that was not asked for", p->len);
 		return;
 	}
-	scatter(req, p->payload, p->len);
+	scatter(req, p);
 	req->got += p->len;
 	if (req->got == req->len)
 		retire(peer, req, 0, 0);

@@ -3,6 +3,7 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
+#include "base/iov.h"
 #include "base/log.h"
 #include "xfer/conn.h"
 #include "xfer/defer.h"
@@ -33,18 +34,8 @@ static void add(struct pieces *s, const void *at, size_t len)
 /* Some of a request's data: `want` bytes from `skip` on. */
 static void add_data(struct pieces *s, const struct txreq *req, size_t skip, size_t want)
 {
-	for (size_t i = 0; i < req->count && want; i++) {
-		size_t len = req->iov[i].iov_len;
-
-		if (skip >= len) {
-			skip -= len;
-			continue;
-		}
-		len = len - skip < want ? len - skip : want;
-		add(s, (const char *)req->iov[i].iov_base + skip, len);
-		want -= len;
-		skip = 0;
-	}
+	s->count += iov_slice(s->iov + s->count, req->iov, req->count, skip, &want);
+	s->total += want;
 }
 
 static void add_ranges(struct pieces *s, const struct txreq *req)

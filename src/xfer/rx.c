@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
+#include "base/iov.h"
 #include "base/log.h"
 #include "cntr/cntr.h"
 #include "core/cq.h"
@@ -19,26 +20,6 @@ static void fin(const struct message *m, int err)
 {
 	if (m->peer)
 		tx_control(m->peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(m->head)), (uint64_t)err);
-}
-
-/* Copies into the receive's segments, at most what they hold; the bytes copied. */
-static size_t scatter(const struct recv *r, size_t offset, const unsigned char *from, size_t len)
-{
-	size_t done = 0;
-
-	for (unsigned int i = 0; i < r->iov_count && done < len; i++) {
-		size_t room = r->iov[i].iov_len, piece;
-
-		if (offset >= room) {
-			offset -= room;
-			continue;
-		}
-		piece = room - offset < len - done ? room - offset : len - done;
-		memcpy((char *)r->iov[i].iov_base + offset, from + done, piece);
-		done += piece;
-		offset = 0;
-	}
-	return done;
 }
 
 /* A receive posted to a shared context does not know whose queue it will complete in. */
@@ -234,7 +215,7 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 		if (m->len)
 			memcpy(r->iov[0].iov_base, m->payload, m->len);
 	} else {
-		scatter(r, 0, m->payload, m->len);
+		iov_scatter(r->iov, r->iov_count, 0, m->payload, m->len);
 	}
 	if (r->flags & FI_MULTI_RECV)
 		base = r->iov[0].iov_base;
@@ -302,7 +283,7 @@ void rx_frag(struct port *port, struct peer *peer, const struct packet *p)
 	if (keep && a->base)
 		memcpy(a->base + offset, p->payload, keep);
 	else if (keep)
-		scatter(a->recv, offset, p->payload, keep);
+		iov_scatter(a->recv->iov, a->recv->iov_count, offset, p->payload, keep);
 	a->received += p->len;
 	if (a->received == a->len)
 		arrival_end(port, a, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What waits to go out to a peer: answers first, then its backlog in order, then streams. */
+#include "base/iov.h"
 #include "xfer/rma.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
@@ -10,23 +11,11 @@ static int send_frag(struct txreq *req)
 	struct link *link = req->peer->real;
 	struct iovec iov[WIRE_IOV_MAX];
 	struct packet p = {.head = WIRE_HEAD(WIRE_FRAG, 0, 0, req->remote_id), .tag = req->sent};
-	size_t skip = req->sent, count = 0;
+	size_t count;
 	int err;
 
-	for (size_t i = 0; i < req->count && p.len < link->eager_max; i++) {
-		size_t len = req->iov[i].iov_len;
-
-		if (skip >= len) {
-			skip -= len;
-			continue;
-		}
-		len -= skip;
-		if (len > link->eager_max - p.len)
-			len = link->eager_max - p.len;
-		iov[count++] = (struct iovec){(char *)req->iov[i].iov_base + skip, len};
-		p.len += len;
-		skip = 0;
-	}
+	p.len = link->eager_max;
+	count = iov_slice(iov, req->iov, req->count, req->sent, &p.len);
 	err = link->ops->sendv(link, &p, iov, count);
 	if (!err)
 		req->sent += p.len;

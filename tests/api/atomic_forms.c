@@ -332,6 +332,25 @@ static void alignment(struct api *a)
 	amo_close(&m);
 }
 
+/* Each form as the first operation of all, which has to wait for the connection. */
+static void first(struct api *a)
+{
+	for (unsigned int i = 0; i < AMO_FAMILIES * AMO_FORMS * 4; i++) {
+		struct step st = kinds[i & 1 ? 4 : 3];
+		struct amo_side m;
+
+		st.family = (enum amo_family)(i / 4 / AMO_FORMS);
+		st.form = (enum amo_form)(i / 4 % AMO_FORMS);
+		st.count = i & 1 ? st.count : 3;
+		st.n = i & 2 ? 3 : 1;
+		st.flags = st.form == AMO_MSG ? FI_COMPLETION | FI_DELIVERY_COMPLETE : 0;
+		amo_open_usual(&m, a);
+		if (a->rank && there_is(&m, &st))
+			one(&m, 0, &st);
+		amo_close(&m);
+	}
+}
+
 /* Keys the application chose or the library, addresses or offsets. */
 
 static void scalable(struct fi_info *hints)
@@ -377,6 +396,7 @@ int main(int argc, char **argv)
 		{"forms", forms, 2, {0}},
 		{"forms-no-cma", forms, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"oneself", oneself, 1, {0}},
+		{"first", first, 2, {0}},
 		{"flags", flags, 2, {0}},
 		{"full", full, 2, {0}},
 		{"full-no-cma", full, 2, {"FI_SHM_DISABLE_CMA=1"}},

@@ -4,6 +4,7 @@
  * on, and the death of a process is seen by its peers even when a child of it lives.
  */
 #include "obj.h"
+#include "lib/rma.h"
 
 #define ROUNDS   40
 #define LONG_LEN (300u << 10)
@@ -240,6 +241,38 @@ static void death_is_seen_exec(struct api *a)
 	dies_with_child(a, true);
 }
 
+/* While the library's own thread is at work on a region, which the child closes its copy of. */
+static void child_closes_region(struct api *a)
+{
+	static uint64_t words[4];
+	struct fid_mr *mr;
+	struct rma_key key;
+	struct rma r;
+
+	rma_open(&r, a, &(struct rma_opts){.mr_mode = RMA_PROVIDED, .progress = FI_PROGRESS_AUTO});
+	mr = rma_reg(&r, words, sizeof(words), RMA_REMOTE);
+	key = rma_key(&r, mr, words, sizeof(words));
+	for (int n = 0; n < 10 * ROUNDS; n++) {
+		uint64_t word = 1;
+		pid_t pid;
+
+		for (int i = 0; i < 20; i++)
+			POST(r.o.cq, fi_inject_write(r.o.ep, &word, sizeof(word), r.addr[0],
+						     key.base, key.key));
+		pid = fork();
+		CHECK(pid >= 0);
+		if (pid == 0) {
+			alarm(api_limit() / 2); /* for ever is too long */
+			_exit(fi_close(&mr->fid) != 0);
+		}
+		reap(pid);
+		r.done[0] += 20;
+	}
+	rma_counted(&r);
+	CLOSE(mr);
+	rma_close(&r);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
@@ -249,6 +282,7 @@ int main(int argc, char **argv)
 		{"child_stays_auto", child_stays_auto, 2, {0}},
 		{"child_execs", child_execs, 2, {0}},
 		{"child_uses_it", child_uses_it, 2, {0}},
+		{"child_closes_region", child_closes_region, 1, {0}},
 		{"death_is_seen", death_is_seen, 2, {0}},
 		{"death_is_seen_exec", death_is_seen_exec, 2, {0}},
 	};

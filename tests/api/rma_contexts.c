@@ -223,12 +223,89 @@ static void failing(struct api *a)
 	close_contexts(&c);
 }
 
+/* ---- A context that ends first ------------------------------------------------------------------ */
+
+#define EARLY 2000
+
+/* Rank 1: an endpoint that is there, but does not call in before it is told to. */
+static void called(struct api *a, struct obj *o)
+{
+	struct obj_name name;
+	char byte = 0;
+
+	obj_open(o);
+	name = obj_name(&o->ep->fid);
+	OK(fi_recv(o->ep, &byte, 1, NULL, FI_ADDR_UNSPEC, &byte));
+	api_tell(a, 0, &name, sizeof(name));
+	api_hear(a, 0, &byte, 1);
+	CHECK_EQ(obj_done(o->cq, &byte).len, 1);
+	obj_progress(a, o->cq);
+	api_meet(a);
+	a->progress = NULL;
+}
+
+/* Rank 0: what the first context has posted waits for its connection when it is closed. */
+static void caller(struct api *a, struct obj *o)
+{
+	char *buf = mmap(NULL, EARLY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct fid_ep *sep, *tx[2];
+	struct obj_name name;
+	fi_addr_t to;
+
+	CHECK(buf != MAP_FAILED);
+	o->cq = obj_cq(o, FI_WAIT_NONE);
+	OK(fi_scalable_ep(o->domain, o->info, &sep, NULL));
+	OK(fi_scalable_ep_bind(sep, &o->av->fid, 0));
+	for (int i = 0; i < 2; i++) {
+		OK(fi_tx_context(sep, i, NULL, &tx[i], NULL));
+		OK(fi_ep_bind(tx[i], &o->cq->fid, FI_TRANSMIT));
+		OK(fi_enable(tx[i]));
+	}
+	OK(fi_enable(sep));
+	api_hear(a, 1, &name, sizeof(name));
+	to = obj_insert(o->av, &name);
+	OK(fi_write(tx[0], buf, EARLY, NULL, to, 0, 99, NULL));
+	OK(fi_send(tx[0], buf, EARLY, NULL, to, NULL));
+	CLOSE(tx[0]);
+	OK(munmap(buf, EARLY));
+	api_tell(a, 1, "", 1);
+	POST(o->cq, fi_send(tx[1], &to, 1, NULL, to, &to));
+	obj_done(o->cq, &to);
+	obj_quiet(o->cq, 50);
+	obj_progress(a, o->cq);
+	api_meet(a);
+	a->progress = NULL;
+	CLOSE(tx[1]);
+	CLOSE(sep);
+}
+
+/* Its memory is not touched any more, nothing of it completes, and the other context goes on. */
+static void closed_early(struct api *a)
+{
+	struct obj o = {.hints = obj_hints(FI_MSG | FI_RMA)};
+
+	o.hints->domain_attr->mr_mode = RMA_PROVIDED;
+	if (a->rank == 0)
+		o.hints->ep_attr->tx_ctx_cnt = 2;
+	obj_domain(&o);
+	o.av = obj_av(&o, FI_AV_TABLE, 0);
+	if (a->rank == 0)
+		caller(a, &o);
+	else
+		called(a, &o);
+	obj_close(&o);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
-		{"named", named, 2, {0}},     {"named_self", named, 1, {0}},
-		{"counted", counted, 2, {0}}, {"counted_self", counted, 1, {0}},
-		{"failing", failing, 2, {0}}, {"named_no_cma", named, 2, {"FI_SHM_DISABLE_CMA=1"}},
+		{"named", named, 2, {0}},
+		{"named_self", named, 1, {0}},
+		{"counted", counted, 2, {0}},
+		{"counted_self", counted, 1, {0}},
+		{"failing", failing, 2, {0}},
+		{"closed_early", closed_early, 2, {0}},
+		{"named_no_cma", named, 2, {"FI_SHM_DISABLE_CMA=1"}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

@@ -249,6 +249,84 @@ static void at_region(struct api *a)
 	region_counts(a, 0);
 }
 
+/* The target reads nothing but the counter of the region, and sleeps on nothing else. */
+static void at_region_alone(struct api *a)
+{
+	struct rma_opts o = {.caps = FI_MSG | FI_RMA | FI_RMA_EVENT,
+			     .mr_mode = RMA_PROVIDED,
+			     .wait = FI_WAIT_UNSPEC};
+	struct fid_mr *mr = NULL;
+	struct events v;
+
+	if (api_other())
+		api_skip("regions have no counters");
+	events_prepare(&v, a, &o);
+	rma_enable(&v.r);
+	if (a->rank == 1) {
+		mr = counting_region(&v.r, memory, LEN, v.written, FI_REMOTE_WRITE);
+		v.t.key = rma_key(&v.r, mr, memory, LEN);
+	}
+	v.t.key = rma_share(&v.r, 1, &v.t.key);
+	if (a->rank == 0) {
+		RMA_PLAIN(&v.r, RMA_WRITE, local, 8, &v.t.key, 0);
+		RMA_PLAIN(&v.r, RMA_WRITE, local, 8, &v.t.key, 0);
+	} else {
+		OBJ_UNTIL(fi_cntr_read(v.written) >= 1, sched_yield());
+		OK(fi_cntr_wait(v.written, 2, OBJ_PATIENCE_MS));
+		CLOSE(mr);
+	}
+	rma_close(&v.r);
+}
+
+/* One write into two regions: it counts once at each. */
+static void across_regions(struct api *a)
+{
+	static const size_t lens[] = {8, LEN / 2};
+	struct rma_opts o = {.caps = FI_MSG | FI_RMA | FI_RMA_EVENT, .mr_mode = RMA_PROVIDED};
+	struct rma_key keys[2] = {{0}};
+	struct fid_mr *mr[2];
+	struct events v;
+
+	if (api_other())
+		api_skip("regions have no counters");
+	events_prepare(&v, a, &o);
+	rma_enable(&v.r);
+	for (int i = 0; i < 2; i++) {
+		unsigned char *half = memory + (size_t)i * (LEN / 2);
+
+		if (a->rank == 1) {
+			mr[i] = counting_region(&v.r, half, LEN / 2, i ? v.read : v.written,
+						FI_REMOTE_WRITE);
+			keys[i] = rma_key(&v.r, mr[i], half, LEN / 2);
+		}
+		keys[i] = rma_share(&v.r, 1, &keys[i]);
+	}
+	for (size_t n = 0; n < API_COUNT(lens); n++) {
+		struct iovec iov = {local, 2 * lens[n]};
+		struct fi_rma_iov to[2] = {{keys[0].base, lens[n], keys[0].key},
+					   {keys[1].base, lens[n], keys[1].key}};
+
+		if (a->rank == 0)
+			RMA_RUN(&v.r, &(struct rma_op){.form = RMA_WRITEMSG,
+						       .iov = &iov,
+						       .count = 1,
+						       .to = to,
+						       .to_count = 2,
+						       .peer = v.r.addr[1],
+						       .flags = FI_COMPLETION,
+						       .context = local});
+		api_meet(a);
+		v.writes++;
+		v.reads++; /* the second region's counter */
+		if (a->rank == 1)
+			COUNTED(&v);
+		api_meet(a);
+	}
+	for (int i = 0; a->rank == 1 && i < 2; i++)
+		CLOSE(mr[i]);
+	rma_close(&v.r);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
@@ -257,9 +335,12 @@ int main(int argc, char **argv)
 		{"many", many, 2, {0}},
 		{"waiting", waiting, 2, {0}},
 		{"at_region", at_region, 2, {0}},
+		{"at_region_alone", at_region_alone, 2, {0}},
+		{"across_regions", across_regions, 2, {0}},
 		{"at_endpoint_no_cma", at_endpoint, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"many_no_cma", many, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"at_region_no_cma", at_region, 2, {"FI_SHM_DISABLE_CMA=1"}},
+		{"across_regions_no_cma", across_regions, 2, {"FI_SHM_DISABLE_CMA=1"}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

@@ -3,6 +3,9 @@
  * The order of one-sided transfers among themselves, before messages, behind fences, and that what
  * is told of them at either end is not told too early. fi_endpoint(3) msg_order, fi_cq(3).
  */
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
 #include "obj.h"
 #include "lib/rma.h"
 #include "lib/rma_buf.h"
@@ -177,6 +180,89 @@ static void send_after_read(struct api *a)
 	rma_close(&r);
 }
 
+/* ---- A read that takes its time ---------------------------------------------------------------- */
+
+#define BULK (1u << 20)
+
+static useconds_t copy_us; /* what each of the library's own copies takes longer */
+
+__attribute__((visibility("default"))) ssize_t
+process_vm_readv(pid_t pid, const struct iovec *to, unsigned long to_count,
+		 const struct iovec *from, unsigned long from_count, unsigned long flags)
+{
+	if (copy_us)
+		usleep(copy_us);
+	return syscall(SYS_process_vm_readv, pid, to, to_count, from, from_count, flags);
+}
+
+/* A region of one or two pieces of rank 1, and processes that have talked to each other. */
+static void bulk_open(struct rma *r, struct rma_target *t, struct api *a, size_t pieces)
+{
+	struct iovec iov[2] = {{memory, BULK / pieces}, {memory + BULK / 2, BULK / 2}};
+	char word = 0;
+
+	open_ordered(r, a, 0);
+	*t = (struct rma_target){0};
+	memset(memory, a->rank ? 'a' : 0, BULK);
+	if (a->rank == 1) {
+		t->mr = rma_regv(r, iov, pieces, RMA_REMOTE);
+		t->key = rma_key(r, t->mr, memory, BULK);
+		OK(fi_recv(r->o.ep, &word, 1, NULL, FI_ADDR_UNSPEC, &word));
+	}
+	t->key = rma_share(r, 1, &t->key);
+	if (a->rank == 0)
+		POST(r->o.cq, fi_send(r->o.ep, &word, 1, NULL, r->addr[1], &word));
+	obj_done(a->rank ? r->in : r->o.cq, &word);
+	api_meet(a);
+}
+
+/*
+ * Rank 0 reads and sends a message; rank 1 overwrites what is read as soon as it has the message.
+ * With `us`, rank 1 does not call in at first, and rank 0's copies take so long that rank 1 is back
+ * before they end.
+ */
+static void send_after_slow_read(struct api *a, size_t pieces, size_t len, useconds_t us)
+{
+	struct rma_target t;
+	struct rma r;
+	char word = 0;
+
+	bulk_open(&r, &t, a, pieces);
+	if (a->rank == 0) {
+		OK(fi_read(r.o.ep, memory, len, NULL, r.addr[1], t.key.base, t.key.key, memory));
+		OK(fi_send(r.o.ep, &word, 1, NULL, r.addr[1], &word));
+		copy_us = us;
+		api_tell(a, 1, &word, 1);
+		obj_next(r.o.cq, NULL);
+		obj_next(r.o.cq, NULL);
+		copy_us = 0;
+		CHECK(data_all(memory, len, 'a'));
+	} else {
+		OK(fi_recv(r.o.ep, &word, 1, NULL, FI_ADDR_UNSPEC, &word));
+		a->progress = NULL;
+		api_hear(a, 0, &word, 1);
+		a->progress = rma_progress;
+		obj_sleep_us(us / 3);
+		obj_done(r.in, &word);
+		memset(memory, 'b', BULK);
+	}
+	rma_target_close(&r, &t);
+	rma_close(&r);
+}
+
+static void send_after_bulk_read(struct api *a)
+{
+	send_after_slow_read(a, 1, BULK, 0);
+	send_after_slow_read(a, 2, BULK, 0);
+}
+
+static void send_after_helped_read(struct api *a)
+{
+	send_after_slow_read(a, 1, 4096, 200000);
+}
+
+/* ---- Remote CQ data ---------------------------------------------------------------------------- */
+
 /* Remote CQ data is not there before the data, nor out of turn. */
 static void told_after_write(struct api *a)
 {
@@ -339,6 +425,8 @@ int main(int argc, char **argv)
 		{"fenced", fenced, 2, {0}},
 		{"send_after_write", send_after_write, 2, {0}},
 		{"send_after_read", send_after_read, 2, {0}},
+		{"send_after_bulk_read", send_after_bulk_read, 2, {0}},
+		{"send_after_helped_read", send_after_helped_read, 2, {0}},
 		{"told_after_write", told_after_write, 2, {0}},
 		{"told_after_writes", told_after_writes, 2, {0}},
 		{"delivered", delivered, 2, {0}},
@@ -348,6 +436,7 @@ int main(int argc, char **argv)
 		{"both_ways_no_cma", both_ways, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"send_after_write_no_cma", send_after_write, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"send_after_read_no_cma", send_after_read, 2, {"FI_SHM_DISABLE_CMA=1"}},
+		{"send_after_bulk_read_no_cma", send_after_bulk_read, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"told_after_write_no_cma", told_after_write, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"delivered_no_cma", delivered, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"fenced_write_no_cma", fenced_write, 2, {"FI_SHM_DISABLE_CMA=1"}},

@@ -202,12 +202,35 @@ static void refused(struct api *a)
 	free(buf);
 }
 
+/* The level is one of writes: as the endpoint's default it means nothing to reads of any memory. */
+static void reads(struct api *a)
+{
+	uint64_t level = FI_TRANSMIT | FI_COMMIT_COMPLETE;
+	unsigned char *buf = calloc(1, LEN);
+	struct pmem p;
+
+	CHECK(buf != NULL);
+	pmem_open(&p, a, RMA_PROVIDED, false);
+	if (a->rank == 1)
+		data_fill(p.map, LEN, 5);
+	OK(fi_control(&p.r.o.ep->fid, FI_SETOPSFLAG, &level));
+	api_meet(a);
+	for (unsigned int n = 0; a->rank == 0 && n < API_COUNT(lens); n++) {
+		memset(buf, 0, LEN);
+		RMA_PLAIN(&p.r, RMA_READ, buf, lens[n], &p.t.key, 0);
+		data_check(buf, lens[n], 5);
+	}
+	pmem_close(&p);
+	free(buf);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
 		{"commits", commits, 2, {0}},
 		{"among_writes", among_writes, 2, {0}},
 		{"refused", refused, 2, {0}},
+		{"reads", reads, 2, {0}},
 		{"commits_no_cma", commits, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"refused_no_cma", refused, 2, {"FI_SHM_DISABLE_CMA=1"}},
 	};

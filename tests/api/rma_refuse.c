@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What read and write calls refuse at once, and with which error: nothing completes, nothing counts. */
+#include <rdma/fi_trigger.h>
+
 #include "obj.h"
 #include "lib/rma.h"
 #include "lib/rma_buf.h"
@@ -159,6 +161,38 @@ static void inject_length(struct api *a)
 }
 
 /* Lists of one side against lists of the other. */
+/* At once, not only when the trigger comes. */
+static void inject_triggered(struct api *a)
+{
+	struct iovec iov = {local, LEN};
+	struct fi_rma_iov to = {.len = LEN};
+	struct fi_triggered_context2 trigger = {.event_type = FI_TRIGGER_THRESHOLD};
+	struct fid_cntr *cntr;
+	struct own o;
+
+	own_open(&o, a, FI_MSG | FI_RMA | FI_TRIGGER);
+	cntr = obj_cntr(&o.r.o, FI_WAIT_NONE);
+	trigger.trigger.threshold.cntr = cntr;
+	trigger.trigger.threshold.threshold = 1;
+	to.addr = o.t.key.base;
+	to.key = o.t.key.key;
+	for (size_t len = o.r.o.info->tx_attr->inject_size + 1; len <= LEN; len = len * 2 + 1) {
+		iov.iov_len = to.len = len;
+		CHECK_EQ(rma_post(o.r.o.ep, &(struct rma_op){.form = RMA_WRITEMSG,
+							     .iov = &iov,
+							     .count = 1,
+							     .to = &to,
+							     .to_count = 1,
+							     .peer = o.r.addr[0],
+							     .flags = FI_INJECT | FI_TRIGGER,
+							     .context = &trigger}),
+			 -FI_EMSGSIZE);
+	}
+	OK(fi_cntr_add(cntr, 1));
+	CLOSE(cntr);
+	own_close(&o);
+}
+
 static ssize_t lists(struct own *o, enum rma_form form, const struct iovec *iov, size_t count,
 		     const struct fi_rma_iov *to, size_t to_count)
 {
@@ -236,6 +270,7 @@ int main(int argc, char **argv)
 		{"capability", capability, 1, {0}},
 		{"wrong_context", wrong_context, 1, {0}},
 		{"inject_length", inject_length, 1, {0}},
+		{"inject_triggered", inject_triggered, 1, {0}},
 		{"lengths_differ", lengths_differ, 1, {0}},
 		{"list_limits", list_limits, 1, {0}},
 	};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/iov.h"
+
+#include <string.h>
+
+size_t iov_slice(struct iovec *to, const struct iovec *iov, size_t count, size_t skip, size_t *len)
+{
+	size_t used = 0, done = 0;
+
+	for (size_t i = 0; i < count && done < *len; i++) {
+		size_t piece = iov[i].iov_len;
+
+		if (skip >= piece) {
+			skip -= piece;
+			continue;
+		}
+		piece -= skip;
+		if (piece > *len - done)
+			piece = *len - done;
+		to[used++] = (struct iovec){(char *)iov[i].iov_base + skip, piece};
+		done += piece;
+		skip = 0;
+	}
+	*len = done;
+	return used;
+}
+
+size_t iov_scatter(const struct iovec *iov, size_t count, size_t skip, const void *from, size_t len)
+{
+	size_t done = 0;
+
+	for (size_t i = 0; i < count && done < len; i++) {
+		struct iovec at;
+		size_t piece = len - done;
+
+		if (iov_slice(&at, &iov[i], 1, skip, &piece)) {
+			memcpy(at.iov_base, (const char *)from + done, piece);
+			done += piece;
+			skip = 0;
+		} else {
+			skip -= iov[i].iov_len;
+		}
+	}
+	return done;
+}
