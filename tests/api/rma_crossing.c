@@ -27,7 +27,7 @@ static size_t len_of(size_t turn, size_t i)
 static void finish(struct rma *r, size_t count)
 {
 	struct fi_cq_err_entry err = {0};
-	struct fi_cq_entry entry;
+	struct fi_cq_tagged_entry entry;
 
 	while (count) {
 		ssize_t ret = fi_cq_read(r->o.cq, &entry, 1);
