@@ -15,9 +15,12 @@
  *
  * Shared by every call below:
  *  - counts are elements of datatype, from 1 to the count of the matching valid call; local and
- *    remote counts must agree; the target is aligned to the element;
+ *    remote counts must agree; buffers and target may be aligned as they like, but an 8-byte
+ *    FI_ATOMIC_WRITE must be aligned to 8 at the target (else an error completion, FI_EINVAL):
+ *    whoever polls the word never sees half of it;
  *  - (addr, key) as in fi_rma(3); with FI_TAGGED in the flags the target is a posted tagged
- *    receive instead: key is its tag, addr a byte offset into it;
+ *    receive instead: key is its tag, addr a byte offset into it.  It is matched as a message
+ *    is, waits for a receive if there is none, and completes the receive (FI_ATOMIC in its flags);
  *  - desc is fi_mr_desc() of the local region under FI_MR_LOCAL (or for device memory), else NULL;
  *  - buf, compare and result belong to the library until the completion (buf and compare only for
  *    the call with FI_INJECT); fi_ioc, desc and msg structures only for the call;

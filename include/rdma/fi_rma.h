@@ -14,8 +14,11 @@
  *  - buffers belong to the library until the completion; iovec, desc and msg structures only for
  *    the call;
  *  - 0 means accepted.  -FI_EAGAIN: no room now, read the completion queue and try again.  Other
- *    negative FI_E* refuse for good.  A bad key, a range outside the region or a missing right
- *    is found at the target and comes back as an error completion (FI_EACCES, FI_EKEYREJECTED).
+ *    negative FI_E* refuse for good.  What the target's memory refuses comes back as an error
+ *    completion and has touched nothing: FI_EACCES for a key that names no region (any more) or
+ *    lacks the right (prov_errno FI_ENOKEY tells the first), FI_EINVAL for a range outside it;
+ *  - a completion, or a counter that grows, says that the target's memory holds the data, or
+ *    that the data read are here, whatever level was asked for.
  */
 #ifndef FI_RMA_H
 #define FI_RMA_H
