@@ -84,10 +84,11 @@ struct link_ops {
 	const void *(*withdraw)(struct link *link, uint64_t place, size_t *len);
 	void (*release)(struct link *link, uint64_t place, bool done);
 	/*
-	 * Had the peer not begun with this WIRE_GET packet when all that we have read by now was as
-	 * we read it? Then nothing that is behind the packet has been done, either.
+	 * Takes back a WIRE_GET packet that the peer has not begun with, for good: the peer passes
+	 * it by. True: nothing that is behind the packet had been done, either, when all that we
+	 * have read by now was as we read it.
 	 */
-	bool (*untouched)(struct link *link, uint64_t place);
+	bool (*retract)(struct link *link, uint64_t place);
 	/* Frees the link. Packets already sent stay readable for the peer. */
 	void (*close)(struct link *link);
 };

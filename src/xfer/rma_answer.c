@@ -195,7 +195,7 @@ static bool perform_write(struct peer *peer, struct txreq *req)
 	return done;
 }
 
-/* False: the answer has to come. The packet is still there: the peer counts it when it gets to it. */
+/* False: the answer has to come. Else the peer never sees the packet: the memory may be gone by then. */
 static bool perform_read(struct peer *peer, struct txreq *req)
 {
 	struct link *link = peer->real;
@@ -207,8 +207,10 @@ static bool perform_read(struct peer *peer, struct txreq *req)
 	if (req->ep)
 		ret = link->ops->get(link, req->result, req->result_count, req->remote,
 				     req->remote_count);
-	if ((ret < 0 && ret != -FI_EFAULT) || !link->ops->untouched(link, req->place))
+	if ((ret < 0 && ret != -FI_EFAULT) || !link->ops->retract(link, req->place))
 		return false;
+	if (ret >= 0)
+		rma_tell(req, ret > 0);
 	end(peer, req, ret < 0 ? FI_EFAULT : 0, FI_EFAULT);
 	return true;
 }

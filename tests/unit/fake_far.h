@@ -114,7 +114,7 @@ static void far_release(struct link *link, uint64_t place, bool done)
 	note(done ? "back" : "left", place, SIZE_MAX);
 }
 
-static bool far_untouched(struct link *link, uint64_t place)
+static bool far_retract(struct link *link, uint64_t place)
 {
 	(void)link;
 	ck_assert_uint_lt(place, fake.count);
@@ -131,7 +131,7 @@ static const struct link_ops far_ops = {
 	.reach = far_reach,
 	.withdraw = far_withdraw,
 	.release = far_release,
-	.untouched = far_untouched,
+	.retract = far_retract,
 };
 
 static inline void far_setup(void)

@@ -256,18 +256,20 @@ START_TEST(given_back)
 }
 END_TEST
 
-/* The sender of a read can tell whether it has been begun. */
-START_TEST(untouched)
+/* A read is taken back at once, or not at all. */
+START_TEST(retracted)
 {
 	struct shm_link *s = join(0);
 	uint64_t place;
 
 	ck_assert_int_eq(sendv(s, head_of(WIRE_GET, WIRE_DATA, 1), 8, 1), 0);
+	ck_assert(shm_retract(&s->link, s->link.last));
+	ck_assert_int_eq(sendv(s, head_of(WIRE_GET, WIRE_DATA, 2), 8, 2), 0);
 	place = s->link.last;
-	ck_assert(shm_untouched(&s->link, place));
 	turn();
 	ck_assert_uint_eq(count, 1);
-	ck_assert(!shm_untouched(&s->link, place));
+	ck_assert_uint_eq(wire_id(got[0].head), 2);
+	ck_assert(!shm_retract(&s->link, place));
 	leave(s);
 }
 END_TEST
@@ -469,7 +471,7 @@ int main(void)
 	tcase_add_test(tcase, full_of_them);
 	tcase_add_test(tcase, behind_it);
 	tcase_add_test(tcase, given_back);
-	tcase_add_test(tcase, untouched);
+	tcase_add_test(tcase, retracted);
 	tcase_add_test(tcase, too_late);
 	tcase_add_test(tcase, sender_died);
 	tcase_add_test(tcase, once_each);

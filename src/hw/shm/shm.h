@@ -70,7 +70,7 @@ int shm_get(struct link *link, const struct iovec *local, size_t local_count,
 bool shm_reach(struct link *link, const struct fi_rma_iov *remote, size_t remote_count, bool write);
 const void *shm_withdraw(struct link *link, uint64_t place, size_t *len);
 void shm_release(struct link *link, uint64_t place, bool done);
-bool shm_untouched(struct link *link, uint64_t place);
+bool shm_retract(struct link *link, uint64_t place);
 
 bool shm_turn(void *state);
 bool shm_arm(void *state);

@@ -96,7 +96,7 @@ static const struct link_ops shm_link_ops = {
 	.reach = shm_reach,
 	.withdraw = shm_withdraw,
 	.release = shm_release,
-	.untouched = shm_untouched,
+	.retract = shm_retract,
 	.close = shm_close_link,
 };
 

@@ -123,14 +123,15 @@ const void *shm_withdraw(struct link *link, uint64_t place, size_t *len)
 	return s->withdrawn;
 }
 
-/* The acquire keeps what was read before it before it: pairs with the fence in shm_rx.c take. */
-bool shm_untouched(struct link *link, uint64_t place)
+/* What was read before it was read before it: it is a full barrier. Partner: shm_rx.c take. */
+bool shm_retract(struct link *link, uint64_t place)
 {
-	const struct shm_link *s = (struct shm_link *)link;
+	struct shm_link *s = (struct shm_link *)link;
+	uint64_t token = s->ring.secret + place;
 
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return __atomic_load_n(&ring_slot_at(&s->ring, place)->token, __ATOMIC_RELAXED) ==
-	       s->ring.secret + place;
+	return __atomic_compare_exchange_n(&ring_slot_at(&s->ring, place)->token, &token,
+					   token + RING_WITHDRAWN, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_RELAXED);
 }
 
 /* Whatever was done in the owner's place is done: partner of the acquire in ring_state. */

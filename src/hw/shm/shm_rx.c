@@ -18,23 +18,18 @@ static void publish_head(struct shm *shm)
 }
 
 /*
- * Ours from now on, unless its sender was faster: then it is held, and so is all behind it. Nobody takes
- * a WIRE_GET back, but its sender must see that it is begun before anything comes of that. Partners:
- * shm_rma.c shm_withdraw, shm_untouched.
+ * Ours from now on, unless its sender was faster: then it is held, and so is all behind it, or it is
+ * withdrawn. Partners: shm_rma.c shm_withdraw, shm_retract.
  */
 static bool take(const struct shm *shm, struct ring_slot *slot)
 {
 	uint64_t token = shm->ring.secret + shm->head;
 	unsigned int op = wire_op(*(const volatile uint64_t *)&slot->head);
 
-	if (op == WIRE_GET) {
-		__atomic_store_n(&slot->token, token + RING_TAKEN, __ATOMIC_RELAXED);
-		__atomic_thread_fence(__ATOMIC_RELEASE);
-	}
-	if (op != WIRE_PUT)
+	if (op != WIRE_PUT && op != WIRE_GET)
 		return true;
 	return __atomic_compare_exchange_n(&slot->token, &token, token + RING_TAKEN, false,
-					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 /*
