@@ -41,9 +41,8 @@ static inline void passive_open(struct passive *p, struct api *a, const struct r
 {
 	int last = a->ranks - 1;
 	struct {
-		pid_t pid;
-		uintptr_t at;
-	} mine = {getpid(), (uintptr_t)passive_memory}, all[API_RANKS];
+		uintptr_t pid, at; /* no padding: it is sent as it stands */
+	} mine = {(uintptr_t)getpid(), (uintptr_t)passive_memory}, all[API_RANKS];
 	unsigned char *first = malloc(8);
 
 	rma_open(&p->r, a, o);
@@ -54,7 +53,7 @@ static inline void passive_open(struct passive *p, struct api *a, const struct r
 	data_fill(a->rank == last ? passive_memory : p->model, PASSIVE_SIZE, 1);
 	rma_target_open(&p->r, &p->t, passive_memory, PASSIVE_SIZE);
 	api_swap(a, &mine, all, sizeof(mine));
-	p->sleeper = all[last].pid;
+	p->sleeper = (pid_t)all[last].pid;
 	passive_probe(p, all[last].at);
 	p->r.addr[!a->rank] = p->r.addr[last];
 	if (a->rank != last) /* while it is awake: they get to know each other */
