@@ -137,9 +137,8 @@ void rma_answer(struct peer *peer, const struct packet *p)
 }
 
 /*
- * The peer sleeps over it: in its place, as it would have done. What it has begun to read it is not
- * asleep over. A read must not see what was sent after it, which the peer may be at while we read: what
- * was read counts if the peer had not begun with the request by then, else its answer comes.
+ * The peer sleeps over it: in its place, as it would have done. What it has begun to answer it is not
+ * asleep over, and some of it only the peer can do.
  */
 static bool reachable(struct link *link, const struct txreq *req)
 {
@@ -195,7 +194,11 @@ static bool perform_write(struct peer *peer, struct txreq *req)
 	return done;
 }
 
-/* False: the answer has to come. Else the peer never sees the packet: the memory may be gone by then. */
+/*
+ * A read must not see what was sent after it, which the peer may be at while we read: what was read
+ * counts if the packet could still be taken back afterwards. False: the answer has to come. Else the
+ * peer never sees the packet: the memory may be gone by then.
+ */
 static bool perform_read(struct peer *peer, struct txreq *req)
 {
 	struct link *link = peer->real;

@@ -182,7 +182,7 @@ static struct cntr *region_counter(const struct mr *mr, uint64_t event)
 	return mr && mr->cntr_flags & event ? mr->cntr : NULL;
 }
 
-/* Of several ranges the first for whose region this counter counts. */
+/* Did the same counter count for the region of a range before this one? */
 static bool counted_before(const struct rma_request *r, size_t i, uint64_t event)
 {
 	for (size_t j = 0; j < i; j++)
