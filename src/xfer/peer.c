@@ -166,8 +166,8 @@ void peer_free(struct peer *peer)
 
 void peer_refresh(struct peer *peer)
 {
-	bool open = peer->state == PEER_CONNECTED && !peer->held && !peer->bulk &&
-		    list_empty(&peer->backlog);
+	bool open =
+		peer->state == PEER_CONNECTED && !peer->held && !peer->bulk && !peer_behind(peer);
 
 	peer->link = open ? peer->real : &peer_full_link;
 }

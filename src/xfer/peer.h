@@ -94,6 +94,11 @@ void peer_connected(struct peer *peer);
 void peer_lost(struct peer *peer, int err);
 /* Opens or shuts the fast road: messages go straight to the link only when nothing waits. */
 void peer_refresh(struct peer *peer);
+/* Something must go out first, whatever it is: what is posted now has no room. */
+static inline bool peer_behind(const struct peer *peer)
+{
+	return !list_empty(&peer->backlog) || !list_empty(&peer->controls);
+}
 
 /* The link of whoever cannot be sent to right now: it has no room. */
 extern struct link peer_full_link;

@@ -144,6 +144,9 @@ static bool reachable(struct link *link, const struct txreq *req)
 {
 	bool put = wire_op(req->head) == WIRE_PUT;
 
+	/* What we would tell the peer instead comes behind all that it has of us. */
+	if (wire_flags(req->head) & WIRE_CQ && req->peer->awaiting_count > 1)
+		return false;
 	return !req->got && (req->whole || !put) && !(wire_flags(req->head) & WIRE_COMMIT) &&
 	       link->ops->reach(link, req->remote, req->remote_count, put);
 }

@@ -376,7 +376,7 @@ static int post(struct ep *ep, struct peer *peer, const struct rma *o)
 		o->kind & FI_ATOMIC && o->flags & FI_TAGGED; /* as a message is, until matched */
 	struct txreq *req;
 
-	if (peer->awaiting_count >= ep->tx_size || (ready && !list_empty(&peer->backlog)) ||
+	if (peer->awaiting_count >= ep->tx_size || (ready && peer_behind(peer)) ||
 	    (ready && kept && peer->held))
 		return -FI_EAGAIN;
 	req = req_new(ep, peer, o);

@@ -169,7 +169,7 @@ static int tx_try(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
 	if (peer->state != PEER_CONNECTED || tx_must_queue(peer, x->flags))
 		return queue_message(ep, peer, x);
-	if (peer->held || !list_empty(&peer->backlog))
+	if (peer->held || peer_behind(peer))
 		return -FI_EAGAIN;
 	return tx_now(ep, peer, x);
 }
@@ -236,6 +236,7 @@ void tx_control_data(struct peer *peer, const struct packet *p)
 	req->len = p->len;
 	list_push(&peer->controls, &req->link);
 	peer_busy(peer);
+	peer_refresh(peer);
 }
 
 void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
