@@ -60,6 +60,10 @@ bool addr_equal(const struct addr *a, const struct addr *b);
 /* A total order, the same in every process: settles crossing connects. */
 int addr_compare(const struct addr *a, const struct addr *b);
 uint64_t addr_hash(const struct addr *a);
+/* An IPv4 address in the clothes of an IPv6 one becomes the former; a string is shared. */
+struct addr addr_unmapped(const struct addr *a);
+/* An address every host has, for itself. */
+bool addr_is_loopback(const struct addr *a);
 /*
  * True for loopback, the unspecified address, strings (they name endpoints of this host) and the
  * addresses of this host's interfaces, as they were at most a second ago.

@@ -64,26 +64,36 @@ static bool is_interface(const struct addr *a)
 	return found;
 }
 
+struct addr addr_unmapped(const struct addr *a)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, 0xff};
+	struct addr v4 = {.kind = ADDR_IN, .port = a->port};
+
+	if (a->kind != ADDR_IN6 || memcmp(a->ip, mapped, sizeof(mapped)) != 0)
+		return *a;
+	memcpy(v4.ip, a->ip + sizeof(mapped), 4);
+	return v4;
+}
+
+bool addr_is_loopback(const struct addr *a)
+{
+	static const uint8_t loopback6[16] = {[15] = 1};
+	struct addr real = addr_unmapped(a);
+
+	if (real.kind == ADDR_IN6)
+		return memcmp(real.ip, loopback6, sizeof(loopback6)) == 0;
+	return real.kind == ADDR_IN && real.ip[0] == IN_LOOPBACKNET;
+}
+
 bool addr_is_local(const struct addr *a)
 {
 	static const uint8_t any[16];
-	struct in6_addr in6;
-	struct addr v4 = {.kind = ADDR_IN};
+	struct addr real = addr_unmapped(a);
 
 	if (a->kind == ADDR_STR)
 		return true;
 	if (a->kind == ADDR_NONE)
 		return false;
-	if (a->kind == ADDR_IN6) {
-		memcpy(&in6, a->ip, sizeof(in6));
-		if (IN6_IS_ADDR_LOOPBACK(&in6))
-			return true;
-		if (IN6_IS_ADDR_V4MAPPED(&in6)) {
-			memcpy(v4.ip, a->ip + 12, 4);
-			return addr_is_local(&v4);
-		}
-	} else if (a->ip[0] == IN_LOOPBACKNET) {
-		return true;
-	}
-	return memcmp(a->ip, any, sizeof(any)) == 0 || is_interface(a);
+	return addr_is_loopback(&real) || memcmp(real.ip, any, sizeof(any)) == 0 ||
+	       is_interface(&real);
 }

@@ -28,6 +28,11 @@
 	    "No copies straight between the memories of two processes")                            \
 	ROW(const char *, tcp_iface, "FI_TCP_IFACE", NULL,                                         \
 	    "Name of the only network interface to offer for tcp")                                 \
+	ROW(int, tcp_port_low, "FI_TCP_PORT_LOW_RANGE", "0",                                       \
+	    "First of the port numbers endpoints choose from; 0: any of the dynamic range")        \
+	ROW(int, tcp_port_high, "FI_TCP_PORT_HIGH_RANGE", "0", "Last of those port numbers")       \
+	ROW(int, peer_timeout, "FI_WEFT_PEER_TIMEOUT", "30000",                                    \
+	    "Milliseconds without a sign of life after which a peer across the network is gone")   \
 	ROW(size_t, ring_size, "FI_WEFT_RING_SIZE", "262144",                                      \
 	    "Bytes of the shared receive ring of an endpoint")                                     \
 	ROW(size_t, eager_max, "FI_WEFT_EAGER_MAX", "4096",                                        \

@@ -9,13 +9,20 @@
 /* The upper bit says: no FI_PROTO_ number of the interface. The rest is "wft". */
 #define PROTO_WEFT 0x80776674u
 
-/* What the engine can do over every transport. */
-#define ENGINE_CAPS                                                                                \
+/* What the engine can do over every transport, to one peer or to many. */
+#define PAIR_CAPS                                                                                  \
 	(FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_MULTI_RECV | FI_TAGGED_MULTI_RECV |           \
-	 FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | FI_SOURCE |         \
-	 FI_SOURCE_ERR | FI_NAMED_RX_CTX | FI_FENCE | FI_LOCAL_COMM | FI_SHARED_AV | FI_RMA |      \
-	 FI_ATOMIC | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT |        \
-	 FI_RMA_PMEM | FI_TRIGGER)
+	 FI_FENCE | FI_LOCAL_COMM | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE | FI_REMOTE_READ |     \
+	 FI_REMOTE_WRITE | FI_RMA_EVENT | FI_RMA_PMEM | FI_TRIGGER)
+
+/* And where peers have addresses. */
+#define ENGINE_CAPS                                                                                \
+	(PAIR_CAPS | FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV |         \
+	 FI_SOURCE | FI_SOURCE_ERR | FI_NAMED_RX_CTX | FI_SHARED_AV)
+
+#define DGRAM_CAPS                                                                                 \
+	(FI_MSG | FI_MULTICAST | FI_SEND | FI_RECV | FI_SOURCE | FI_SOURCE_ERR | FI_MULTI_RECV |   \
+	 FI_LOCAL_COMM | FI_REMOTE_COMM)
 
 /*
  * All sends between two contexts, tagged or not, are matched in the order they were posted, and
@@ -31,36 +38,53 @@
 /* An application that can use them gets keys that lead straight to the memory behind them. */
 #define ENGINE_MR (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
+#define VIEW_ANY (VIEW_SHM | VIEW_TCP)
+
+/* An engine endpoint that speaks IP addresses. */
+#define IP_RDM                                                                                     \
+	.type = FI_EP_RDM, .format = FI_SOCKADDR_IN, .caps = ENGINE_CAPS | FI_REMOTE_COMM,         \
+	.msg_order = ENGINE_ORDER, .mr_mode = ENGINE_MR
+#define IP_MSG                                                                                     \
+	.type = FI_EP_MSG, .format = FI_SOCKADDR_IN, .caps = PAIR_CAPS | FI_REMOTE_COMM,           \
+	.msg_order = ENGINE_ORDER, .mr_mode = ENGINE_MR
+
+#define NAMES(of) .name = (of), .fabric = (of), .domain = (of)
+
+/* clang-format off */
 const struct view views[] = {
-	/*
-	 * FI_REMOTE_COMM: the engine addresses peers by IP; where no transport leads to another
-	 * host, a send to one fails with FI_EHOSTUNREACH.
-	 */
+	{NAMES("weft"), IP_RDM, .transports = VIEW_ANY, .protocol = PROTO_WEFT},
+	{NAMES("weft"), IP_MSG, .transports = VIEW_ANY, .protocol = PROTO_WEFT},
+	{NAMES("tcp"), IP_RDM, .transports = VIEW_TCP, .protocol = FI_PROTO_XNET},
+	{NAMES("tcp"), IP_MSG, .transports = VIEW_TCP, .protocol = FI_PROTO_SOCK_TCP},
+	{NAMES("tcp;ofi_rxm"), IP_RDM, .transports = VIEW_TCP, .protocol = FI_PROTO_RXM,
+	 .by_name = true},
+	{NAMES("sockets"), IP_RDM, .transports = VIEW_TCP, .protocol = FI_PROTO_SOCK_TCP,
+	 .by_name = true},
+	{NAMES("sockets"), IP_MSG, .transports = VIEW_TCP, .protocol = FI_PROTO_SOCK_TCP,
+	 .by_name = true},
+	{NAMES("net"), IP_RDM, .transports = VIEW_TCP, .protocol = FI_PROTO_XNET, .by_name = true},
+	{NAMES("net"), IP_MSG, .transports = VIEW_TCP, .protocol = FI_PROTO_SOCK_TCP,
+	 .by_name = true},
 	{
-		.name = "weft",
-		.fabric = "weft",
-		.domain = "weft",
-		.type = FI_EP_RDM,
-		.format = FI_SOCKADDR_IN,
-		.protocol = PROTO_WEFT,
-		.transports = VIEW_SHM,
-		.caps = ENGINE_CAPS | FI_REMOTE_COMM,
-		.msg_order = ENGINE_ORDER,
-		.mr_mode = ENGINE_MR,
-	},
-	{
-		.name = "shm",
-		.fabric = "shm",
-		.domain = "shm",
+		NAMES("shm"),
 		.type = FI_EP_RDM,
 		.format = FI_ADDR_STR,
-		.protocol = FI_PROTO_SHM,
 		.transports = VIEW_SHM,
+		.protocol = FI_PROTO_SHM,
 		.caps = ENGINE_CAPS,
 		.msg_order = ENGINE_ORDER,
 		.mr_mode = ENGINE_MR,
 	},
+	{
+		NAMES("udp"),
+		.type = FI_EP_DGRAM,
+		.format = FI_SOCKADDR_IN,
+		.transports = VIEW_UDP,
+		.protocol = FI_PROTO_UDP,
+		.caps = DGRAM_CAPS,
+	},
 };
+/* clang-format on */
 
 const size_t view_count = sizeof(views) / sizeof(views[0]);
 _Static_assert(sizeof(views) / sizeof(views[0]) <= VIEW_MAX, "VIEW_MAX bounds arrays elsewhere");

@@ -5,7 +5,8 @@
  * link: a reliable, ordered path.
  *
  * Every function here is called with the domain's lock held (or by the only thread) and must not
- * block. A transport calls up only from `turn`, and only rx_deliver of xfer/rx.h.
+ * block. A transport calls up only from `turn`, and only what xfer/rx.h lists for it: rx_deliver,
+ * rx_land, rx_into, rx_landed and rx_ended.
  */
 #ifndef WEFT_HW_LINK_H
 #define WEFT_HW_LINK_H
@@ -46,6 +47,14 @@ struct link_ops {
 	 */
 	int (*sendv)(struct link *link, const struct packet *p, const struct iovec *iov,
 		     size_t count);
+	/*
+	 * The same as sendv for a payload whose memory stays as it is while link->pending: what finds no
+	 * room at once goes out by turns, straight from there. NULL: sendv copies in any case.
+	 */
+	int (*lend)(struct link *link, const struct packet *p, const struct iovec *iov,
+		    size_t count);
+	/* What is pending is copied: the memory is its owner's again. 0 or -FI_ENOMEM. */
+	int (*keep)(struct link *link);
 	/*
 	 * Copies from the peer's memory, without the peer, until the shorter side is full. The
 	 * bytes moved, or negative: cannot from here (stays so), the engine then asks the peer to
@@ -89,7 +98,11 @@ struct link_ops {
 	 * have read by now was as we read it.
 	 */
 	bool (*retract)(struct link *link, uint64_t place);
-	/* Frees the link. Packets already sent stay readable for the peer. */
+	/*
+	 * Frees the link, and its socket where the transport owns those. Packets already sent stay
+	 * readable for the peer, as far as that is in our hands: a bounded time may pass in it when the
+	 * peer has been told good-bye.
+	 */
 	void (*close)(struct link *link);
 };
 
@@ -98,28 +111,43 @@ struct link {
 	const struct link_ops *ops;
 	size_t eager_max;  /* longest message worth copying; longer ones are offered, or put */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
+	size_t lend_min;   /* payloads from here on are better lent than copied; SIZE_MAX: none */
+	bool pending;      /* of a packet that was lent, some is not out yet */
 	uint64_t last; /* where the last packet of sendv, or with WIRE_DATA, went: for withdraw */
 };
 
 /* What the engine learned about the other side before it asks for a link. */
 struct link_peer {
 	const struct wire_hello *hello; /* checked */
-	uint32_t id;                    /* how our own packets name this peer: pool id */
+	uint32_t id; /* how our packets name us to the peer; with takes_socks the peer itself, as
+			`src` of rx_deliver */
 	int fds[WIRE_FDS]; /* the descriptors that came with the hello, or -1; the callee takes them */
-	int sock;  /* bootstrap socket, open as long as the link: one byte on it wakes the peer */
+	int sock; /* bootstrap socket, open as long as the link: one byte on it wakes the peer; with
+		      takes_socks the link's from now on, unless connect fails */
 	pid_t pid; /* as the kernel tells; 0 when it is not visible from here */
 };
 
 struct transport {
 	const char *name;
+	unsigned int bit; /* VIEW_ bit of core/views.h */
+	/*
+	 * The packets travel on the bootstrap socket. It is non-blocking, no epoll instance watches it,
+	 * and it is noted with forked_guard; the link reads all of it and tells rx_ended of its end.
+	 */
+	bool takes_socks;
 	/* The transport's state for one port. 0 or a negative error. */
 	int (*open)(struct port *port, void **state);
 	void (*close)(void *state);
 	/* Delivers what has come, a bounded number of packets. true when there was anything. */
 	bool (*turn)(void *state);
-	/* After true, the next packet makes its sender wake us; false: there is one already. */
+	/*
+	 * After true, the next packet, or room for what is pending, makes the port's descriptor
+	 * readable: by the bootstrap socket, or by `fd`; false: there is one already.
+	 */
 	bool (*arm)(void *state);
-	/* The descriptors that go out with our hello, then -1; they stay ours. */
+	/* A descriptor, the state's, that the port watches; -1: none. NULL: likewise. */
+	int (*fd)(void *state);
+	/* The descriptors that go out with our hello, then -1; they stay ours. NULL: none. */
 	void (*hello_fds)(void *state, int fds[WIRE_FDS]);
 	/* Makes the link. 0 or a negative error. */
 	int (*connect)(void *state, const struct link_peer *peer, struct link **link);
@@ -131,12 +159,14 @@ struct transport {
 	/*
 	 * `settle` notes the direct accesses (put, get) by peers that are under way; with `last`
 	 * none may begin after it. `settled`: all that were noted have ended; while not, *id is a
-	 * peer whose has not. Only the peer itself, or bury, ends one.
+	 * peer whose has not. Only the peer itself, or bury, ends one. NULL: there are no such
+	 * accesses; bury may be NULL, too, and is then false.
 	 */
 	void (*settle)(void *state, bool last);
 	bool (*settled)(void *state, uint32_t *id);
 };
 
 extern const struct transport shm_transport;
+extern const struct transport tcp_transport;
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC    0x54464557u /* "WEFT"; reads differently in the other byte order */
-#define WIRE_VERSION  2
+#define WIRE_VERSION  3
 #define WIRE_NAME_MAX 96 /* bytes of an address string, with its terminator */
 #define WIRE_IOV_MAX  16 /* segments an offer may name */
 
@@ -40,6 +40,7 @@ enum wire_op {
 	WIRE_DONE,   /* all up to `id` are done */
 	WIRE_RESULT, /* bytes for `id` at offset `tag` of its result; the last ones end it */
 	WIRE_FAILED, /* `id` failed: tag is the positive error, above 16 bits the reason's */
+	WIRE_BYE,    /* the endpoint is being closed in good order; nothing follows */
 };
 
 /* Flags of a packet. */
@@ -125,7 +126,12 @@ _Static_assert(2 * WIRE_AMO_MAX + sizeof(struct wire_ranges) + sizeof(struct wir
 		       WIRE_PACKET_MIN,
 	       "the largest atomic fits a packet");
 
-/* First words of two processes on the bootstrap socket. A transport's descriptors travel along. */
+#define WIRE_CM_DATA_MAX 512u /* bytes of an application's data in a hello of connected endpoints */
+
+/*
+ * First words of two processes on the bootstrap socket, always of this length. Inside a host a
+ * transport's descriptors travel along.
+ */
 struct wire_hello {
 	uint32_t magic;
 	uint16_t version;
@@ -138,15 +144,21 @@ struct wire_hello {
 	uint32_t name_format; /* FI_SOCKADDR_IN, FI_SOCKADDR_IN6 or FI_ADDR_STR */
 	uint32_t name_len;
 	char name[WIRE_NAME_MAX]; /* the sender's address in that format */
+	uint32_t error;           /* of HELLO_REJECT: why, positive; 0: the application said so */
+	uint32_t data_len;        /* of HELLO_REQUEST, HELLO_ACCEPT, HELLO_REJECT */
+	uint8_t data[WIRE_CM_DATA_MAX];
 };
 
 enum hello_kind {
 	HELLO_CONNECT = 1, /* initiator to target */
 	HELLO_ACCEPT,      /* target to initiator */
-	HELLO_CROSSED      /* target to initiator: my own connect to you wins, take that one */
+	HELLO_CROSSED,     /* target to initiator: my own connect to you wins, take that one */
+	HELLO_REQUEST,     /* of connected endpoints: HELLO_CONNECT to a passive one */
+	HELLO_REJECT,      /* target to initiator: no connection comes of it */
+	HELLO_KINDS
 };
 
-/* After the hellos the bootstrap socket carries single bytes. */
+/* After the hellos the bootstrap socket carries single bytes, unless it is the transport's own. */
 #define BOOT_WAKE 'w' /* look at your ring */
 #define BOOT_BYE  'b' /* the endpoint is being closed in good order */
 
@@ -156,6 +168,7 @@ _Static_assert(offsetof(struct wire_ranges, range) == 16, "layout of ranges");
 _Static_assert(sizeof(struct wire_amo) == 8, "layout of an atomic");
 _Static_assert(offsetof(struct wire_offer, segment) == 16, "layout of an offer");
 _Static_assert(offsetof(struct wire_hello, name) == 48, "layout of a hello");
-_Static_assert(sizeof(struct wire_hello) == 48 + WIRE_NAME_MAX, "a hello has no padding");
+_Static_assert(sizeof(struct wire_hello) == 56 + WIRE_NAME_MAX + WIRE_CM_DATA_MAX,
+	       "a hello has no padding");
 
 #endif

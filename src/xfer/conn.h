@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connecting: the listener of a port, the bootstrap sockets, and what is told over them. Inside a
- * host an abstract unix socket derived from the endpoint's address carries the hellos and stays
- * open; its end is how every transport learns that the peer is gone. Domain locked.
+ * Connecting: the bootstrap sockets of a port, and what is told over them. Inside a host an abstract
+ * unix socket derived from the endpoint's address carries the hellos and stays open; its end is how the
+ * transport learns that the peer is gone. Across the network it is a TCP connection, which is the TCP
+ * transport's own once the hellos are exchanged. Domain locked.
  */
 #ifndef WEFT_XFER_CONN_H
 #define WEFT_XFER_CONN_H
 
 #include "xfer/port.h"
 
-/* Bytes of conn.c's record of an accepted socket that has not said who it is. */
-#define CONN_STRANGER_SIZE 32
+/* What becomes of a connected endpoint's connection. Domain locked. */
+struct port_cm {
+	/* It stands; what the other side said on accepting is in the hello. Not called for conn_adopt. */
+	void (*connected)(struct port *port, const struct wire_hello *hello);
+	/*
+	 * It has ended or never came: `err` is positive, FI_ESHUTDOWN after a good-bye. The hello, or
+	 * NULL, is what refused it (HELLO_REJECT). Not called for what the port itself ends.
+	 */
+	void (*ended)(struct port *port, int err, const struct wire_hello *hello);
+};
 
 /* Listens on port->name; a name without a port number, or that is taken, is completed. */
 int conn_listen(struct port *port);
@@ -23,5 +32,18 @@ void conn_finish(struct peer *peer);
 bool conn_poll(struct port *port);
 /* Says good-bye to every peer and closes all sockets. */
 void conn_close(struct port *port);
+
+/* ---- Connected endpoints: a port with one peer ------------------------------------------------- */
+
+/* Gives the port its one peer, not connected yet. 0 or -FI_ENOMEM. */
+int conn_single(struct port *port);
+/* Begins to connect to whoever listens at `to`; data: the application's. 0 or why not. */
+int conn_request(struct port *port, const struct addr *to, const void *data, size_t len);
+/* Takes a guest's request (HELLO_REQUEST): connected on success. Takes the guest in any case. */
+int conn_adopt(struct port *port, struct guest *guest, const void *data, size_t len);
+/* Ends the connection in good order; operations under way end with FI_ESHUTDOWN. */
+void conn_shutdown(struct port *port);
+/* The port's one peer. */
+struct peer *conn_peer(const struct port *port);
 
 #endif

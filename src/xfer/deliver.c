@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "hw/wire.h"
+#include "xfer/arrival.h"
 #include "xfer/conn.h"
 #include "xfer/rma.h"
 #include "xfer/port.h"
@@ -84,7 +85,7 @@ static void deliver_control(struct port *port, struct peer *peer, const struct p
 		tx_pull(port, peer, wire_id(p->head), (uint32_t)p->tag);
 		break;
 	case WIRE_FRAG:
-		rx_frag(port, peer, p);
+		arrival_frag(port, peer, p);
 		break;
 	case WIRE_HOLD:
 	case WIRE_RESUME:
@@ -103,6 +104,9 @@ static void deliver_control(struct port *port, struct peer *peer, const struct p
 	case WIRE_RESULT:
 	case WIRE_FAILED:
 		rma_answer(peer, p);
+		break;
+	case WIRE_BYE:
+		peer->said_bye = true;
 		break;
 	default:
 		LOG_WARN(LOG_EP_DATA, "packet of unknown kind %u dropped", wire_op(p->head));

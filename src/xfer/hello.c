@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -36,32 +37,51 @@ static void attach_fds(struct msghdr *msg, union control *control, const int fds
 	memcpy(CMSG_DATA(c), fds, count * sizeof(int));
 }
 
-int hello_send(struct port *port, int sock, enum hello_kind kind, uint32_t id)
+/* What is the same for all of a port. 0 or a negative error. */
+static int introduce(const struct port *port, struct wire_hello *hello)
+{
+	size_t len = sizeof(hello->name);
+
+	hello->incarnation = port->incarnation;
+	hello->probe_addr = (uintptr_t)&port->probe;
+	hello->probe_value = port->probe;
+	hello->name_format = name_formats[port->name.kind];
+	if (addr_to_user(&port->name, hello->name, &len))
+		return -FI_EINVAL;
+	hello->name_len = (uint32_t)len;
+	return 0;
+}
+
+static bool brings_fds(enum hello_kind kind)
+{
+	return kind == HELLO_CONNECT || kind == HELLO_ACCEPT || kind == HELLO_REQUEST;
+}
+
+int hello_send(struct port *port, int sock, bool inside, const struct hello_words *words)
 {
 	struct wire_hello hello = {
 		.magic = WIRE_MAGIC,
 		.version = WIRE_VERSION,
 		.size = sizeof(hello),
-		.kind = kind,
-		.your_id = id,
-		.incarnation = port->incarnation,
-		.probe_addr = (uintptr_t)&port->probe,
-		.probe_value = port->probe,
-		.name_format = name_formats[port->name.kind],
+		.kind = words->kind,
+		.your_id = words->id,
+		.error = (uint32_t)words->error,
+		.data_len = (uint32_t)words->data_len,
 	};
-	size_t name_len = sizeof(hello.name);
 	struct iovec iov = {&hello, sizeof(hello)};
 	union control control = {0};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	int fds[WIRE_FDS];
+	int fds[WIRE_FDS], err = port ? introduce(port, &hello) : 0;
 
-	if (addr_to_user(&port->name, hello.name, &name_len))
-		return -FI_EINVAL;
-	hello.name_len = (uint32_t)name_len;
-	if (kind != HELLO_CROSSED) {
-		port_transports[0]->hello_fds(port->hw[0], fds);
+	if (err)
+		return err;
+	if (words->data_len)
+		memcpy(hello.data, words->data, words->data_len);
+	if (inside && brings_fds(words->kind)) {
+		port_transports[PORT_SHM]->hello_fds(port->hw[PORT_SHM], fds);
 		attach_fds(&msg, &control, fds);
 	}
+	/* A new connection has room for it. */
 	if (sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)sizeof(hello))
 		return -errno;
 	return 0;
@@ -94,7 +114,7 @@ int hello_own_fds(struct port *port, int fds[WIRE_FDS])
 {
 	int err;
 
-	port_transports[0]->hello_fds(port->hw[0], fds);
+	port_transports[PORT_SHM]->hello_fds(port->hw[PORT_SHM], fds);
 	for (unsigned int i = 0; i < WIRE_FDS; i++) {
 		if (fds[i] < 0 || (fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 0)) >= 0)
 			continue;
@@ -107,7 +127,7 @@ int hello_own_fds(struct port *port, int fds[WIRE_FDS])
 	return 0;
 }
 
-static int check(const struct wire_hello *hello, ssize_t len, int fd)
+static int check(const struct wire_hello *hello, ssize_t len)
 {
 	if (len != (ssize_t)sizeof(*hello) || hello->magic != WIRE_MAGIC ||
 	    hello->version != WIRE_VERSION || hello->size != sizeof(*hello)) {
@@ -118,18 +138,19 @@ static int check(const struct wire_hello *hello, ssize_t len, int fd)
 			 sizeof(*hello), WIRE_MAGIC, WIRE_VERSION);
 		return -FI_EPROTO;
 	}
-	if (hello->name_len == 0 || hello->name_len > sizeof(hello->name) ||
-	    (hello->kind != HELLO_CONNECT && hello->kind != HELLO_ACCEPT &&
-	     hello->kind != HELLO_CROSSED) ||
-	    (fd < 0) != (hello->kind == HELLO_CROSSED)) {
-		LOG_WARN(LOG_EP_CTRL, "hello of kind %u with a name of %u bytes%s refused",
-			 hello->kind, hello->name_len, fd < 0 ? ", without a ring" : "");
+	/* Only who takes part has a name. */
+	if ((hello->name_len == 0 && brings_fds(hello->kind)) ||
+	    hello->name_len > sizeof(hello->name) || hello->data_len > sizeof(hello->data) ||
+	    hello->kind < HELLO_CONNECT || hello->kind >= HELLO_KINDS) {
+		LOG_WARN(LOG_EP_CTRL,
+			 "hello of kind %u with a name of %u bytes and %u bytes of data refused",
+			 hello->kind, hello->name_len, hello->data_len);
 		return -FI_EPROTO;
 	}
 	return 1;
 }
 
-int hello_recv(int sock, struct wire_hello *hello, int fds[WIRE_FDS])
+static int recv_inside(int sock, struct wire_hello *hello, int fds[WIRE_FDS])
 {
 	/* cppcheck-suppress ctuuninitvar ; it is written to */
 	struct iovec iov = {hello, sizeof(*hello)};
@@ -145,10 +166,50 @@ int hello_recv(int sock, struct wire_hello *hello, int fds[WIRE_FDS])
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	/* Even an empty message may bring descriptors. */
 	received_fds(&msg, fds);
-	ret = len ? check(hello, len, fds[0]) : -FI_ECONNRESET;
+	ret = len ? check(hello, len) : -FI_ECONNRESET;
+	if (ret > 0 && (fds[0] < 0) == brings_fds(hello->kind)) {
+		LOG_WARN(LOG_EP_CTRL, "hello of kind %u %s refused", hello->kind,
+			 fds[0] < 0 ? "without a ring" : "with descriptors");
+		ret = -FI_EPROTO;
+	}
 	if (ret < 0)
 		hello_close_fds(fds);
 	return ret;
+}
+
+/* Will nothing more come? */
+static bool ended(int sock)
+{
+	struct pollfd p = {.fd = sock, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/*
+ * A stream: not a byte is taken before all are there, so that what follows stays for whoever reads on.
+ * See dial_tune: until then the socket says nothing, unless it ends. What cannot become a hello is not
+ * waited for.
+ */
+static int recv_network(int sock, struct wire_hello *hello)
+{
+	ssize_t len = recv(sock, hello, sizeof(*hello), MSG_DONTWAIT | MSG_PEEK);
+
+	if (len < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (len == 0)
+		return -FI_ECONNRESET;
+	if (len < (ssize_t)sizeof(*hello))
+		return ended(sock) ? check(hello, len) : 0;
+	if (recv(sock, hello, sizeof(*hello), MSG_DONTWAIT) != (ssize_t)sizeof(*hello))
+		return -FI_EPROTO;
+	return check(hello, len);
+}
+
+int hello_recv(int sock, bool inside, struct wire_hello *hello, int fds[WIRE_FDS])
+{
+	for (unsigned int i = 0; i < WIRE_FDS; i++)
+		fds[i] = -1;
+	return inside ? recv_inside(sock, hello, fds) : recv_network(sock, hello);
 }
 
 int hello_name(const struct wire_hello *hello, struct addr *name)

@@ -7,15 +7,27 @@
 #include "hw/wire.h"
 #include "xfer/port.h"
 
-/* Sends one on `sock`, our transport's descriptors with it; `id` is how the receiver is to be named. */
-int hello_send(struct port *port, int sock, enum hello_kind kind, uint32_t id);
+/* What one says beside what all of a port say. */
+struct hello_words {
+	enum hello_kind kind;
+	uint32_t id;      /* how the receiver is to be named */
+	int error;        /* of HELLO_REJECT, positive */
+	const void *data; /* the application's, at most WIRE_CM_DATA_MAX bytes */
+	size_t data_len;
+};
+
+/*
+ * Sends one on `sock`, inside a host with our transport's descriptors. `port` may be NULL where there is
+ * none: HELLO_REJECT. 0 or a negative error.
+ */
+int hello_send(struct port *port, int sock, bool inside, const struct hello_words *words);
 
 /*
  * Receives one from `sock`. 1: *hello is valid and `fds` are the descriptors that came, then -1, the
  * caller's; 0: nothing there yet; negative: -FI_ECONNRESET at the end, -FI_EPROTO for anything that
  * is not a hello of ours (logged with both sides' figures).
  */
-int hello_recv(int sock, struct wire_hello *hello, int fds[WIRE_FDS]);
+int hello_recv(int sock, bool inside, struct wire_hello *hello, int fds[WIRE_FDS]);
 
 /* Copies of the descriptors our own hello brings, the caller's. 0 or a negative error. */
 int hello_own_fds(struct port *port, int fds[WIRE_FDS]);

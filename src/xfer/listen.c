@@ -2,107 +2,161 @@
 #include "xfer/listen.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/forked.h"
 #include "base/log.h"
+#include "xfer/dial.h"
 
-socklen_t listen_name(struct sockaddr_un *un, const struct addr *key)
+/* Where the kernel takes numbers from, too, when it is asked for any. */
+#define DYNAMIC_LOW  49152
+#define DYNAMIC_HIGH 65535
+
+static int bound_socket(const struct sockaddr *sa, socklen_t len, int backlog)
 {
-	int len;
+	int type = sa->sa_family == AF_UNIX ? SOCK_SEQPACKET : SOCK_STREAM, one = 1, err = 0;
+	int sock = socket(sa->sa_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-	memset(un, 0, sizeof(*un));
-	un->sun_family = AF_UNIX;
-	if (key->kind == ADDR_STR)
-		len = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "weft/%s", key->str);
-	else
-		len = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "weft/ip/%u", key->port);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+	if (sock < 0)
+		return -errno;
+	if (type == SOCK_STREAM)
+		setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (sa->sa_family == AF_INET6)
+		setsockopt(sock, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+	if (bind(sock, sa, len) || listen(sock, backlog))
+		err = -errno;
+	if (!err)
+		err = forked_guard(sock);
+	if (!err)
+		return sock;
+	close(sock);
+	return err;
 }
 
-static int try_bind(struct port *port)
+static int bind_inside(const struct addr *name, int backlog)
 {
-	struct addr key = peer_key(&port->name);
 	struct sockaddr_un un;
-	socklen_t len = listen_name(&un, &key);
+	socklen_t len = dial_unix_name(&un, name);
 
-	return bind(port->listen, (struct sockaddr *)&un, len) ? -errno : 0;
+	return bound_socket((struct sockaddr *)&un, len, backlog);
 }
 
-/* Any free number of the dynamic range. */
-static int bind_any_port(struct port *port)
+static int bind_network(const struct addr *name, int backlog)
 {
+	struct sockaddr_storage sa = {0};
+	size_t len = sizeof(sa);
+	int err = addr_to_user(name, &sa, &len);
+
+	return err ? err : bound_socket((struct sockaddr *)&sa, (socklen_t)len, backlog);
+}
+
+/* Both listeners, or none, at the name as it is now. 0 or a negative error. */
+static int bind_both(const struct addr *name, const struct listen_how *how, int socks[2])
+{
+	socks[0] = socks[1] = -1;
+	if (how->network && (socks[1] = bind_network(name, how->backlog)) < 0)
+		return socks[1];
+	if (how->inside && (socks[0] = bind_inside(name, how->backlog)) < 0) {
+		if (socks[1] >= 0)
+			forked_close(socks[1]);
+		socks[1] = -1;
+		return socks[0];
+	}
+	return 0;
+}
+
+/* The numbers the user allows. */
+static void port_range(unsigned int *low, unsigned int *count)
+{
+	int from = env_get()->tcp_port_low, to = env_get()->tcp_port_high;
+
+	if (from == 0 && to == 0) {
+		from = DYNAMIC_LOW;
+		to = DYNAMIC_HIGH;
+	} else if (from <= 0 || to < from || to > UINT16_MAX) {
+		LOG_WARN(LOG_EP_CTRL,
+			 "FI_TCP_PORT_LOW_RANGE=%d, FI_TCP_PORT_HIGH_RANGE=%d: no range, ignored",
+			 from, to);
+		from = DYNAMIC_LOW;
+		to = DYNAMIC_HIGH;
+	}
+	*low = (unsigned int)from;
+	*count = (unsigned int)(to - from) + 1;
+}
+
+/* Any free number. */
+static int bind_any_port(struct addr *name, const struct listen_how *how, int socks[2])
+{
+	unsigned int low, count;
 	uint16_t start;
 	int err = -FI_EADDRINUSE;
 
 	if (getrandom(&start, sizeof(start), 0) != sizeof(start))
 		return -FI_EIO;
-	for (unsigned int i = 0; i < 16384 && err == -FI_EADDRINUSE; i++) {
-		port->name.port = (uint16_t)(49152 + (start + i) % 16384);
-		err = try_bind(port);
+	port_range(&low, &count);
+	for (unsigned int i = 0; i < count && err == -FI_EADDRINUSE; i++) {
+		name->port = (uint16_t)(low + (start + i) % count);
+		err = bind_both(name, how, socks);
 	}
+	if (err)
+		name->port = 0;
 	return err;
 }
 
 /* "fi_shm://PID" names a process; its further endpoints are told apart by a number. */
-static int bind_next_name(struct port *port)
+static int bind_next_name(struct addr *name, const struct listen_how *how, int socks[2])
 {
-	char *stem = port->name.str, name[ADDR_STR_MAX];
+	char text[ADDR_STR_MAX];
 	int err = -FI_EADDRINUSE;
 
 	for (unsigned int i = 1; i < 65536 && err == -FI_EADDRINUSE; i++) {
-		struct addr next = {.kind = ADDR_STR, .str = name};
+		struct addr next = {.kind = ADDR_STR, .str = text};
 
-		if (snprintf(name, sizeof(name), "%s:%u", stem, i) >= (int)sizeof(name))
+		if (snprintf(text, sizeof(text), "%s:%u", name->str, i) >= (int)sizeof(text))
 			return -FI_EADDRINUSE;
-		port->name = next;
-		err = try_bind(port);
-		port->name.str = stem;
+		err = bind_both(&next, how, socks);
 		if (!err) {
-			addr_free(&port->name);
-			err = addr_dup(&port->name, &next);
+			addr_free(name);
+			return addr_dup(name, &next);
 		}
 	}
 	return err;
 }
 
-static int bind_name(struct port *port)
+static int bind_name(struct addr *name, const struct listen_how *how, int socks[2])
 {
 	int err;
 
-	if (port->name.kind != ADDR_STR && port->name.port == 0)
-		return bind_any_port(port);
-	err = try_bind(port);
-	if (err == -FI_EADDRINUSE && port->name.kind == ADDR_STR &&
-	    !strncmp(port->name.str, "fi_shm://", 9))
-		err = bind_next_name(port);
+	if (name->kind != ADDR_STR && name->port == 0)
+		return bind_any_port(name, how, socks);
+	err = bind_both(name, how, socks);
+	if (err == -FI_EADDRINUSE && name->kind == ADDR_STR && !strncmp(name->str, "fi_shm://", 9))
+		err = bind_next_name(name, how, socks);
 	return err;
 }
 
-int listen_open(struct port *port)
+int listen_open(struct lobby *l, struct addr *name, const struct listen_how *how)
 {
+	static const enum lobby_source sources[2] = {LOBBY_INSIDE, LOBBY_NETWORK};
 	char text[ADDR_STR_MAX + 32];
-	int err;
+	int socks[2] = {-1, -1}, err = bind_name(name, how, socks);
 
-	port->listen = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (port->listen < 0)
-		return -errno;
-	err = forked_guard(port->listen);
+	/* The lobby has them even if it cannot watch them, and closes them with the rest. */
+	for (unsigned int i = 0; i < 2; i++)
+		if (socks[i] >= 0 && !err)
+			err = lobby_listen(l, sources[i], socks[i]);
+		else if (socks[i] >= 0)
+			forked_close(socks[i]);
 	if (!err)
-		err = bind_name(port);
-	if (!err && listen(port->listen, SOMAXCONN))
-		err = -errno;
-	if (err) {
-		addr_print(&port->name, text, sizeof(text));
-		LOG_WARN(LOG_EP_CTRL, "cannot listen on %s: %s", text, fi_strerror(-err));
-		forked_close(port->listen);
-		port->listen = -1;
-		return err;
-	}
-	port->key = peer_key(&port->name);
-	return 0;
+		return 0;
+	lobby_close(l);
+	addr_print(name, text, sizeof(text));
+	LOG_WARN(LOG_EP_CTRL, "cannot listen on %s: %s", text, fi_strerror(-err));
+	return err;
 }

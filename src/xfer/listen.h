@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The socket where a port is found, by its name. */
+/* The sockets where an address is found. */
 #ifndef WEFT_XFER_LISTEN_H
 #define WEFT_XFER_LISTEN_H
 
-#include <sys/socket.h>
-#include <sys/un.h>
+#include "base/addr.h"
+#include "xfer/lobby.h"
 
-#include "xfer/port.h"
-
-/* "\0weft/ip/PORT" or "\0weft/NAME": gone with the process, never in a file system. */
-socklen_t listen_name(struct sockaddr_un *un, const struct addr *key);
+/* Which of the two there are to be. */
+struct listen_how {
+	bool inside, network;
+	int backlog;
+};
 
 /*
- * Opens port->listen. A name without a port number, or that is taken, is completed; port->key is
- * set. 0 or a negative error, logged.
+ * Opens the listeners of *name in the lobby. A name without a port number, or "fi_shm://PID" that is
+ * taken, is completed. 0 or a negative error, logged.
  */
-int listen_open(struct port *port);
+int listen_open(struct lobby *l, struct addr *name, const struct listen_how *how);
 
 #endif

@@ -72,8 +72,7 @@ static inline bool fits(fi_addr_t want, fi_addr_t src, uint64_t differing, uint6
 	return (want == FI_ADDR_UNSPEC || want == src) && !(differing & ~ignore);
 }
 
-/* The oldest receive for a message; it stays on its list. */
-static struct recv *find_posted(struct rx *rx, bool tagged, fi_addr_t src, uint64_t tag)
+struct recv *rx_find_posted(struct rx *rx, bool tagged, fi_addr_t src, uint64_t tag)
 {
 	LIST_EACH (node, &rx->q->posted[tagged]) {
 		struct recv *r = LIST_ENTRY(node, struct recv, link);
@@ -117,7 +116,7 @@ static __attribute__((noinline)) void message_slow(struct rx *rx, struct recv *r
 void rx_atomic(struct rx *rx, struct peer *peer, const struct packet *p)
 {
 	struct message m = rma_match(peer, p);
-	struct recv *r = find_posted(rx, true, m.src, m.tag);
+	struct recv *r = rx_find_posted(rx, true, m.src, m.tag);
 
 	if (r)
 		rx_accept(rx, r, &m);
@@ -128,7 +127,7 @@ void rx_atomic(struct rx *rx, struct peer *peer, const struct packet *p)
 void rx_message(struct rx *rx, struct peer *peer, const struct packet *p)
 {
 	bool tagged = wire_flags(p->head) & WIRE_TAGGED;
-	struct recv *r = find_posted(rx, tagged, peer_addr(peer), p->tag);
+	struct recv *r = rx_find_posted(rx, tagged, peer_addr(peer), p->tag);
 
 	if (__builtin_expect(!r || !rx_place(rx, r, peer, p), 0))
 		message_slow(rx, r, peer, p);

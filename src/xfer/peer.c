@@ -7,6 +7,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "core/av.h"
+#include "xfer/arrival.h"
 #include "xfer/conn.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
@@ -39,20 +40,6 @@ static const struct link_ops full_ops = {
 struct link peer_full_link = {.ops = &full_ops};
 struct peer peer_nobody = {.link = &peer_full_link, .addr = FI_ADDR_NOTAVAIL, .sock = -1};
 
-struct addr peer_key(const struct addr *name)
-{
-	struct addr key = *name;
-
-	if (name->kind == ADDR_STR || !addr_is_local(name))
-		return key;
-	memset(&key, 0, sizeof(key));
-	key.kind = ADDR_IN;
-	key.port = name->port;
-	key.ip[0] = 127;
-	key.ip[3] = 1;
-	return key;
-}
-
 static struct peer *find_key(struct port *port, const struct addr *key)
 {
 	LIST_EACH (node, &port->peers_list) {
@@ -64,13 +51,13 @@ static struct peer *find_key(struct port *port, const struct addr *key)
 	return NULL;
 }
 
-static struct peer *peer_new(struct port *port, const struct addr *name)
+struct peer *peer_new(struct port *port, const struct addr *name)
 {
 	struct peer *peer = pool_get(&port->peer_pool);
 	struct list *lists[] = {&peer->in_busy,  &peer->in_held,  &peer->controls,
 				&peer->backlog,  &peer->requests, &peer->streams,
 				&peer->arrivals, &peer->awaiting, &peer->in_awaiting,
-				&peer->in_owed,  &peer->replies};
+				&peer->in_owed,  &peer->replies,  &peer->lent};
 
 	if (!peer)
 		return NULL;
@@ -81,7 +68,7 @@ static struct peer *peer_new(struct port *port, const struct addr *name)
 	}
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		list_init(lists[i]);
-	peer->key = peer_key(&peer->name);
+	peer->key = addr_unmapped(&peer->name);
 	peer->port = port;
 	peer->link = &peer_full_link;
 	peer->addr = FI_ADDR_NOTAVAIL;
@@ -92,7 +79,7 @@ static struct peer *peer_new(struct port *port, const struct addr *name)
 
 struct peer *peer_by_name(struct port *port, const struct addr *name)
 {
-	struct addr key = peer_key(name);
+	struct addr key = addr_unmapped(name);
 	struct peer *peer = find_key(port, &key);
 
 	return peer ? peer : peer_new(port, name);
@@ -139,7 +126,9 @@ fi_addr_t peer_addr_lookup(struct peer *peer)
 		addr = av_find(av, &peer->key);
 	if (addr != FI_ADDR_NOTAVAIL && !port_reserve(peer->port, addr)) {
 		peer->addr = addr;
-		peer->port->peers[addr] = peer; /* where removal of the entry looks for it */
+		/* Where removal of the entry looks for it; ourselves may be there already. */
+		if (peer->port->peers[addr] == &peer_nobody)
+			peer->port->peers[addr] = peer;
 	}
 	return addr;
 }
@@ -193,16 +182,19 @@ void peer_lost(struct peer *peer, int err)
 {
 	struct port *port = peer->port;
 
-	if (peer->state == PEER_CONNECTING || peer->state == PEER_CROSSED)
-		port->handshakes--;
 	/* It may have come in by our hello before we made a link of its. */
-	if (peer->real || peer->state == PEER_CONNECTING)
-		peer->unread = port_transports[peer->hw]->bury(port->hw[peer->hw], pool_id(peer));
+	bool came = peer->real || (peer->state == PEER_CONNECTING && peer->inside);
+	const struct transport *hw = port_transports[peer->real ? peer->hw : PORT_SHM];
+
+	if (peer_attempts(peer))
+		port->handshakes--;
+	if (came && hw->bury)
+		peer->unread = hw->bury(port->hw[peer->real ? peer->hw : PORT_SHM], pool_id(peer));
 	peer->state = PEER_IDLE;
 	peer_refresh(peer);
 	close_sockets(peer);
 	tx_fail_all(peer, err);
-	rx_fail_peer(port, peer, err);
+	arrival_fail_peer(port, peer, err);
 	list_remove(&peer->in_held);
 	peer->holding = false;
 	for (unsigned int i = 0; i < PORT_RX_MAX; i++) {

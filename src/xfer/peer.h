@@ -13,6 +13,7 @@ struct port;
 
 enum peer_state {
 	PEER_IDLE,       /* known by name, never connected or lost since */
+	PEER_DIALING,    /* the network is asked for a connection */
 	PEER_CONNECTING, /* our hello is on its way */
 	PEER_CROSSED,    /* the other side's connect won: waiting for it */
 	PEER_CONNECTED,
@@ -27,14 +28,15 @@ struct peer {
 	bool held;    /* it asked us to send no more messages */
 	bool holding; /* we asked it */
 	bool said_bye;
+	bool inside;     /* its bootstrap socket is one of this host's own */
 	bool unread;     /* lost, but messages of it are still to be delivered: its id stays */
-	int sock;        /* bootstrap socket, or -1 */
+	int sock;        /* bootstrap socket, or -1: there is none, or it is the link's */
 	int wake;        /* where its link sends wake-ups: sock, or a pair's end for ourselves */
 	unsigned int hw; /* which of port_transports the link is of */
 	uint64_t incarnation;
-	uint64_t deadline;    /* ms; of PEER_CROSSED */
+	uint64_t deadline;    /* ms; of PEER_DIALING and PEER_CROSSED */
 	struct addr name;     /* as the vector or its hello says; ours */
-	struct addr key;      /* what it is found by: see peer_key; shares the name's string */
+	struct addr key;      /* what it is found by: the name unmapped, whose string it shares */
 	struct list in_port;  /* port->peers_list */
 	struct list in_busy;  /* port->busy, while a turn has something to send */
 	struct list in_held;  /* rx->held, while holding */
@@ -42,6 +44,8 @@ struct peer {
 	struct list backlog;  /* struct txreq not sent yet, or not all of it, in order */
 	struct list requests; /* struct txreq sent, an answer awaited */
 	struct list streams;  /* struct txreq being streamed */
+	struct list
+		lent; /* struct txreq, at most one: sent, but for what the link still holds of it */
 	struct list arrivals; /* struct arrival: messages being received */
 	size_t backlog_count;
 	/* One-sided operations on its memory, see xfer/rma.h. */
@@ -77,11 +81,8 @@ void peer_busy(struct peer *peer);
 struct peer *peer_get(struct port *port, fi_addr_t addr);
 /* The peer of this name, made when it is not there; NULL: no memory. */
 struct peer *peer_by_name(struct port *port, const struct addr *name);
-/*
- * Names that mean the same endpoint get the same key: of an address of this host only the port
- * counts. The string of a FI_ADDR_STR name is shared.
- */
-struct addr peer_key(const struct addr *name);
+/* A new one of this name, whoever else has it. */
+struct peer *peer_new(struct port *port, const struct addr *name);
 /* Forgets everything about it. It must be idle. */
 void peer_free(struct peer *peer);
 
@@ -94,6 +95,13 @@ void peer_connected(struct peer *peer);
 void peer_lost(struct peer *peer, int err);
 /* Opens or shuts the fast road: messages go straight to the link only when nothing waits. */
 void peer_refresh(struct peer *peer);
+/* Is there an attempt of ours to connect? */
+static inline bool peer_attempts(const struct peer *peer)
+{
+	return peer->state == PEER_DIALING || peer->state == PEER_CONNECTING ||
+	       peer->state == PEER_CROSSED;
+}
+
 /* Something must go out first, whatever it is: what is posted now has no room. */
 static inline bool peer_behind(const struct peer *peer)
 {

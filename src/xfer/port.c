@@ -12,7 +12,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/av.h"
+#include "core/views.h"
 #include "core/wait.h"
+#include "xfer/arrival.h"
 #include "xfer/conn.h"
 #include "xfer/rma.h"
 #include "xfer/settle.h"
@@ -25,23 +27,23 @@
 /* Turns between two looks at one-sided operations without an answer, likewise. */
 #define HELP_TURNS 63u
 
-const struct transport *const port_transports[PORT_TRANSPORTS] = {&shm_transport};
+const struct transport *const port_transports[PORT_TRANSPORTS] = {
+	[PORT_SHM] = &shm_transport,
+	[PORT_TCP] = &tcp_transport,
+};
 
 static void init_fields(struct port *port, struct domain *dom)
 {
 	port->dom = dom;
-	port->listen = -1;
 	list_init(&port->busy);
 	list_init(&port->awaiting);
 	list_init(&port->owed);
 	list_init(&port->peers_list);
-	list_init(&port->strangers);
 	list_init(&port->in_domain);
 	list_init(&port->in_av);
 	pool_init(&port->peer_pool, sizeof(struct peer));
 	pool_init(&port->tx_pool, sizeof(struct txreq));
 	pool_init(&port->arrival_pool, sizeof(struct arrival));
-	pool_init(&port->stranger_pool, CONN_STRANGER_SIZE);
 }
 
 static void fini_fields(struct port *port)
@@ -49,7 +51,6 @@ static void fini_fields(struct port *port)
 	pool_fini(&port->peer_pool);
 	pool_fini(&port->tx_pool);
 	pool_fini(&port->arrival_pool);
-	pool_fini(&port->stranger_pool);
 	addr_free(&port->name);
 	free(port->waiters);
 	free(port->peers);
@@ -77,18 +78,69 @@ static int choose_name(struct port *port, const struct fi_info *info)
 	return 0;
 }
 
-static int open_hw(struct port *port)
+/* Whoever asks for peers of this host alone gets nothing of the network. fi_getinfo(3) FI_LOCAL_COMM */
+static unsigned int wanted_transports(const struct fi_info *info)
 {
-	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++) {
-		int err = port_transports[i]->open(port, &port->hw[i]);
+	const struct view *view = view_of(info);
+	unsigned int wanted = view ? view->transports : VIEW_SHM;
 
-		if (err) {
-			while (i-- > 0)
-				port_transports[i]->close(port->hw[i]);
-			return err;
-		}
-	}
-	return 0;
+	if (info->caps & FI_LOCAL_COMM && !(info->caps & FI_REMOTE_COMM) && wanted & VIEW_SHM)
+		return VIEW_SHM;
+	return wanted;
+}
+
+static void close_hw(struct port *port)
+{
+	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
+		if (port->hw[i])
+			port_transports[i]->close(port->hw[i]);
+}
+
+static int open_transport(struct port *port, unsigned int i)
+{
+	const struct transport *t = port_transports[i];
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)PORT_HW << 32};
+	int err = t->open(port, &port->hw[i]), fd = -1;
+
+	if (!err && t->fd)
+		fd = t->fd(port->hw[i]);
+	if (fd >= 0 && epoll_ctl(port->epfd, EPOLL_CTL_ADD, fd, &ev))
+		err = -errno;
+	return err;
+}
+
+static int open_hw(struct port *port, const struct fi_info *info)
+{
+	unsigned int wanted = wanted_transports(info);
+	int err = 0;
+
+	for (unsigned int i = 0; i < PORT_TRANSPORTS && !err; i++)
+		if (port_transports[i]->bit & wanted)
+			err = open_transport(port, i);
+	if (err)
+		close_hw(port);
+	return err;
+}
+
+/* All but listeners. */
+static int prepare(struct port *port, const struct fi_info *info)
+{
+	int err;
+
+	if (getrandom(&port->incarnation, sizeof(port->incarnation), 0) < 0 ||
+	    getrandom(&port->probe, sizeof(port->probe), 0) < 0)
+		return -errno;
+	err = choose_name(port, info);
+	if (err)
+		return err;
+	port->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (port->epfd < 0)
+		return -errno;
+	lobby_init(&port->lobby, port->epfd);
+	err = open_hw(port, info);
+	if (err)
+		close(port->epfd);
+	return err;
 }
 
 int port_open(struct domain *dom, const struct fi_info *info, struct port **out)
@@ -99,23 +151,15 @@ int port_open(struct domain *dom, const struct fi_info *info, struct port **out)
 	if (!port)
 		return -FI_ENOMEM;
 	init_fields(port, dom);
-	if (getrandom(&port->incarnation, sizeof(port->incarnation), 0) < 0 ||
-	    getrandom(&port->probe, sizeof(port->probe), 0) < 0) {
-		err = -errno;
-		goto free_port;
-	}
-	err = choose_name(port, info);
+	err = prepare(port, info);
 	if (err)
 		goto free_port;
-	port->epfd = epoll_create1(EPOLL_CLOEXEC);
-	if (port->epfd < 0) {
-		err = -errno;
-		goto free_port;
+	if (info->ep_attr->type == FI_EP_RDM) {
+		err = conn_listen(port);
+	} else if (info->ep_attr->type == FI_EP_MSG) {
+		port->key = addr_unmapped(&port->name);
+		err = conn_single(port);
 	}
-	err = open_hw(port);
-	if (err)
-		goto close_epfd;
-	err = conn_listen(port);
 	if (err)
 		goto close_hw;
 	list_push(&dom->ports, &port->in_domain);
@@ -123,9 +167,7 @@ int port_open(struct domain *dom, const struct fi_info *info, struct port **out)
 	*out = port;
 	return 0;
 close_hw:
-	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
-		port_transports[i]->close(port->hw[i]);
-close_epfd:
+	close_hw(port);
 	close(port->epfd);
 free_port:
 	fini_fields(port);
@@ -138,8 +180,7 @@ void port_close(struct port *port)
 	memset(port->rx, 0, sizeof(port->rx));
 	settle_close(port);
 	conn_close(port);
-	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
-		port_transports[i]->close(port->hw[i]);
+	close_hw(port);
 	close(port->epfd);
 	list_remove(&port->in_domain);
 	list_remove(&port->in_av);
@@ -187,7 +228,7 @@ void port_bind_av(struct port *port, struct av *av)
 void port_bind_rx(struct port *port, unsigned int index, struct rx *rx)
 {
 	if (port->rx[index] && !rx) {
-		rx_fail_context(port, port->rx[index], FI_ECANCELED);
+		arrival_fail_context(port, port->rx[index], FI_ECANCELED);
 		rx_refuse_kept(port->rx[index]);
 	}
 	port->rx[index] = rx;
@@ -223,11 +264,17 @@ static __attribute__((noinline, cold)) bool flush_busy(struct port *port)
 	return moved;
 }
 
+/* Handshakes are under way. */
+static inline bool expecting(const struct port *port)
+{
+	return port->handshakes || port->lobby.count;
+}
+
 static __attribute__((noinline, cold)) bool look_at_sockets(struct port *port)
 {
 	uint64_t now = clock_coarse_ms();
 
-	if (!port->armed && !port->handshakes && now < port->next_poll)
+	if (!port->armed && !expecting(port) && now < port->next_poll)
 		return false;
 	port->next_poll = now + POLL_MS;
 	port->armed = false;
@@ -276,14 +323,15 @@ bool port_turn(struct port *port)
 		return false;
 	port->in_turn = true;
 	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
-		moved |= port_transports[i]->turn(port->hw[i]);
+		if (port->hw[i])
+			moved |= port_transports[i]->turn(port->hw[i]);
 	if (__builtin_expect(!list_empty(&port->owed), 0))
 		rma_acknowledge(port);
 	if (__builtin_expect(!list_empty(&port->busy), 0))
 		moved |= flush_busy(port);
 	if (__builtin_expect(!list_empty(&port->awaiting), 0) && !(++port->waits & HELP_TURNS))
 		moved |= rma_help(port, false);
-	every = port->handshakes ? POLL_TURNS_BUSY : POLL_TURNS_IDLE;
+	every = expecting(port) ? POLL_TURNS_BUSY : POLL_TURNS_IDLE;
 	if (__builtin_expect(port->armed || !(++port->turns & every), 0))
 		heard = look_at_sockets(port);
 	/* What was to wake a sleeper may be read away here, turns before what it told of, or after. */
@@ -312,7 +360,8 @@ bool port_arm(struct port *port)
 	if (!list_empty(&port->awaiting))
 		quiet = !rma_help(port, true);
 	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
-		quiet &= port_transports[i]->arm(port->hw[i]);
+		if (port->hw[i])
+			quiet &= port_transports[i]->arm(port->hw[i]);
 	return quiet;
 }
 

@@ -7,12 +7,18 @@
 #include "base/list.h"
 #include "base/pool.h"
 #include "core/domain.h"
+#include "xfer/lobby.h"
 #include "xfer/peer.h"
 #include "xfer/rx.h"
 #include "xfer/xfer.h"
 
-#define PORT_TRANSPORTS 1
-#define PORT_RX_MAX     XFER_CTX_MAX
+/* The transports, in the order of preference; an index of port_transports and of port->hw. */
+enum port_transport { PORT_SHM, PORT_TCP, PORT_TRANSPORTS };
+
+#define PORT_RX_MAX XFER_CTX_MAX
+
+/* What an event of the port's epoll instance is about, beyond enum lobby_source. */
+enum port_source { PORT_PEER = LOBBY_SOURCES, PORT_HW };
 
 struct av;
 
@@ -21,7 +27,7 @@ struct port {
 	struct peer **peers; /* by fi_addr_t; &peer_nobody where never talked to */
 	size_t peer_count;
 	/* What a turn touches. */
-	void *hw[PORT_TRANSPORTS]; /* state of each transport */
+	void *hw[PORT_TRANSPORTS]; /* state of each transport it uses, else NULL */
 	bool in_turn;
 	bool closing;
 	bool armed;    /* the sockets may have been told something since: look at them at once */
@@ -40,18 +46,19 @@ struct port {
 	struct domain *dom;
 	struct av *av;
 	struct addr name;
-	struct addr key; /* peer_key of the name */
+	struct addr key;          /* the name unmapped */
+	const struct port_cm *cm; /* of a connected endpoint: its one peer is peers[0] */
+	void *cm_arg;             /* its owner's */
+	void *cm_data;            /* what the application says with its request, or NULL */
+	size_t cm_len;
 	uint64_t incarnation;
 	uint64_t probe; /* the word peers try a direct fetch on */
-	int listen;
 	int epfd;
+	struct lobby lobby;
 	struct pool peer_pool;
 	struct pool tx_pool;      /* struct txreq */
 	struct pool arrival_pool; /* struct arrival */
 	struct list peers_list;
-	struct pool stranger_pool; /* struct stranger: accepted, no hello yet */
-	struct list strangers;
-	unsigned int stranger_count;
 	struct list in_domain;
 	struct list in_av;
 };

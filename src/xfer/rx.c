@@ -11,12 +11,13 @@
 #include "cntr/cntr.h"
 #include "core/cq.h"
 #include "hw/wire.h"
+#include "xfer/arrival.h"
 #include "xfer/defer.h"
 #include "xfer/rma.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
-static void fin(const struct message *m, int err)
+void rx_fin(const struct message *m, int err)
 {
 	if (m->peer)
 		tx_control(m->peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(m->head)), (uint64_t)err);
@@ -83,9 +84,8 @@ void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct m
 		cntr_fail(rx->cntr);
 }
 
-/* The message is in place (or failed): complete, free the receive if it is used up. */
-static void finish(struct rx *rx, struct recv *r, const struct message *m, size_t room, void *base,
-		   int err)
+void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t room, void *base,
+	       int err)
 {
 	r->arriving--;
 	complete(rx, r, m, room, base, err);
@@ -93,11 +93,7 @@ static void finish(struct rx *rx, struct recv *r, const struct message *m, size_
 		pool_put(&rx->q->recv_pool, r);
 }
 
-/*
- * Takes the room the message needs out of a multi-receive buffer, which leaves the list when too
- * little is left. Other receives leave it at once. The room for this message.
- */
-static size_t reserve(struct rx *rx, struct recv *r, size_t len)
+size_t rx_reserve(struct rx *rx, struct recv *r, size_t len)
 {
 	size_t room = r->len, take = len < room ? len : room;
 
@@ -114,29 +110,6 @@ static size_t reserve(struct rx *rx, struct recv *r, size_t len)
 		list_remove(&r->link);
 	}
 	return room;
-}
-
-/* Asks the sender to stream what cannot be fetched. */
-static void pull(struct rx *rx, struct recv *r, const struct message *m, size_t room, void *base)
-{
-	struct arrival *a = pool_get(&m->peer->port->arrival_pool);
-
-	if (!a) {
-		fin(m, FI_ENOMEM);
-		finish(rx, r, m, room, base, FI_ENOMEM);
-		return;
-	}
-	*a = (struct arrival){.rx = rx,
-			      .recv = r,
-			      .peer = m->peer,
-			      .head = m->head,
-			      .tag = m->tag,
-			      .data = m->data,
-			      .len = m->len,
-			      .room = room,
-			      .base = base};
-	list_push(&m->peer->arrivals, &a->link);
-	tx_control(m->peer, WIRE_HEAD(WIRE_PULL, 0, 0, wire_id(m->head)), pool_id(a));
 }
 
 /* One copy straight out of the sender's memory. 0, or negative: not possible. */
@@ -170,14 +143,14 @@ static void accept_offer(struct rx *rx, struct recv *r, struct message *m)
 	m->len = offer.len;
 	memcpy(iov, r->iov, count * sizeof(iov[0]));
 	base = r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL;
-	room = reserve(rx, r, m->len);
+	room = rx_reserve(rx, r, m->len);
 	want = m->len < room ? m->len : room;
 	if (fetch(m, &offer, iov, count, want)) {
-		pull(rx, r, m, room, base);
+		arrival_pull(rx, r, m, room, base);
 		return;
 	}
-	fin(m, 0);
-	finish(rx, r, m, room, base, 0);
+	rx_fin(m, 0);
+	rx_finish(rx, r, m, room, base, 0);
 }
 
 /* The message is an atomic: the receive's buffer is its target. */
@@ -191,9 +164,9 @@ static void accept_atomic(struct rx *rx, struct recv *r, const struct message *m
 	seen.head = WIRE_HEAD(WIRE_AMO, WIRE_TAGGED | (end.has_data ? WIRE_DATA : 0), 0, 0);
 	seen.data = end.data;
 	seen.len = rma_match_len(m);
-	room = reserve(rx, r, seen.len);
+	room = rx_reserve(rx, r, seen.len);
 	/* Where it reached too far the receive is told so. */
-	finish(rx, r, &seen, room, base, seen.len > room ? 0 : end.err);
+	rx_finish(rx, r, &seen, room, base, seen.len > room ? 0 : end.err);
 }
 
 void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
@@ -219,10 +192,10 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 	}
 	if (r->flags & FI_MULTI_RECV)
 		base = r->iov[0].iov_base;
-	room = reserve(rx, r, m->len);
+	room = rx_reserve(rx, r, m->len);
 	if (wire_flags(m->head) & (WIRE_ACK_MATCH | WIRE_ACK_DELIVER))
-		fin(m, 0);
-	finish(rx, r, m, room, base, 0);
+		rx_fin(m, 0);
+	rx_finish(rx, r, m, room, base, 0);
 }
 
 bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct packet *p)
@@ -249,64 +222,6 @@ bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct pac
 		cntr_done(rx->cntr, p->len);
 	pool_put(&rx->q->recv_pool, r);
 	return true;
-}
-
-static void arrival_end(struct port *port, struct arrival *a, int err)
-{
-	struct message m = {.peer = a->peer,
-			    .src = peer_addr(a->peer),
-			    .head = a->head,
-			    .tag = a->tag,
-			    .data = a->data,
-			    .len = a->len};
-
-	list_remove(&a->link);
-	if (!err)
-		fin(&m, 0);
-	finish(a->rx, a->recv, &m, a->room, a->base, err);
-	pool_put(&port->arrival_pool, a);
-}
-
-void rx_frag(struct port *port, struct peer *peer, const struct packet *p)
-{
-	struct arrival *a = pool_find(&port->arrival_pool, wire_id(p->head));
-	size_t offset = p->tag, keep = p->len;
-
-	if (!a || a->peer != peer || offset != a->received || p->len > a->len - a->received) {
-		LOG_INFO(LOG_EP_DATA, "piece of a message that is not being received, dropped");
-		return;
-	}
-	if (offset >= a->room)
-		keep = 0;
-	else if (keep > a->room - offset)
-		keep = a->room - offset;
-	if (keep && a->base)
-		memcpy(a->base + offset, p->payload, keep);
-	else if (keep)
-		iov_scatter(a->recv->iov, a->recv->iov_count, offset, p->payload, keep);
-	a->received += p->len;
-	if (a->received == a->len)
-		arrival_end(port, a, 0);
-}
-
-void rx_fail_peer(struct port *port, struct peer *peer, int err)
-{
-	while (!list_empty(&peer->arrivals))
-		arrival_end(port, LIST_ENTRY(peer->arrivals.next, struct arrival, link), err);
-}
-
-void rx_fail_context(struct port *port, struct rx *rx, int err)
-{
-	LIST_EACH (at, &port->peers_list) {
-		struct peer *peer = LIST_ENTRY(at, struct peer, in_port);
-
-		LIST_EACH_SAFE (node, &peer->arrivals) {
-			struct arrival *a = LIST_ENTRY(node, struct arrival, link);
-
-			if (a->rx == rx)
-				arrival_end(port, a, err);
-		}
-	}
 }
 
 /* A posted receive ends with a positive error and is freed when nothing is on its way into it. */

@@ -58,19 +58,6 @@ struct recv {
 	struct iovec iov[RX_IOV_MAX];
 };
 
-/* A message matched to a receive whose bytes have not all come. */
-struct arrival {
-	struct list link; /* peer->arrivals */
-	struct rx *rx;
-	struct recv *recv;
-	struct peer *peer;
-	uint64_t head, tag, data; /* of the message */
-	size_t len;               /* of the message */
-	size_t room;              /* what of it fits */
-	size_t received;          /* streamed so far, the part that does not fit included */
-	unsigned char *base;      /* multi-receive: where this message lies; else NULL */
-};
-
 /* A message nobody had posted a receive for. */
 struct unexpected {
 	struct list link;
@@ -106,8 +93,30 @@ struct recv_args {
 void rx_init(struct rx *rx, struct domain *dom);
 void rx_fini(struct rx *rx);
 
-/* A packet for the port, named by the sender's id. The one way up for transports. */
+/*
+ * The way up for transports, from a turn. `src` names the peer: its number in our pool of peers, as our
+ * hello told it, or as link_peer.id told a transport that takes sockets.
+ */
+/* A packet that is all here. */
 void rx_deliver(struct port *port, uint32_t src, const struct packet *p);
+/*
+ * A packet whose payload (p->len bytes; p->payload is not looked at) has yet to come: where to? An
+ * id for the two calls below, when its bytes have a place of their own already; 0: collect it, then
+ * rx_deliver.
+ */
+uint32_t rx_land(struct port *port, uint32_t src, const struct packet *p);
+/*
+ * The places for its bytes from `offset` on, at most `max` segments: how many of them were filled in. 0:
+ * the rest is not wanted, throw it away. What is named is good until the caller's turn calls up again.
+ */
+size_t rx_into(struct port *port, uint32_t id, size_t offset, struct iovec *iov, size_t max);
+/* All of the payload has come. */
+void rx_landed(struct port *port, uint32_t id);
+/*
+ * The connection of a transport that takes sockets has ended: `err` is positive. The link is closed
+ * before it returns.
+ */
+void rx_ended(struct port *port, uint32_t src, int err);
 
 /* Posts a receive or does what FI_PEEK, FI_CLAIM, FI_DISCARD say. 0 or a negative error. */
 int rx_post(struct rx *rx, struct port *port, bool tagged, const struct recv_args *args);
@@ -119,12 +128,18 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m);
  * holds it. false: not that case, nothing done.
  */
 bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct packet *p);
-/* A piece of a message that was asked for by WIRE_PULL. */
-void rx_frag(struct port *port, struct peer *peer, const struct packet *p);
-/* The peer is gone: what it had begun to send ends with `err` (positive). */
-void rx_fail_peer(struct port *port, struct peer *peer, int err);
-/* The context is being closed: what it is receiving ends with `err`. */
-void rx_fail_context(struct port *port, struct rx *rx, int err);
+/* What came of a message: answers its sender, if there is one to be answered. */
+void rx_fin(const struct message *m, int err);
+/*
+ * Takes the room the message needs out of a multi-receive buffer, which leaves the list when too
+ * little is left. Other receives leave it at once. The room for this message.
+ */
+size_t rx_reserve(struct rx *rx, struct recv *r, size_t len);
+/* The message is in place (or failed): completes, frees the receive if it is used up. */
+void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t room, void *base,
+	       int err);
+/* The oldest receive for a message; it stays on its list. NULL: none. */
+struct recv *rx_find_posted(struct rx *rx, bool tagged, fi_addr_t src, uint64_t tag);
 
 /* A checked message for this context: meets its receive or is kept. */
 void rx_message(struct rx *rx, struct peer *peer, const struct packet *p);

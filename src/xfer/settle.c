@@ -12,7 +12,8 @@
 static void note(struct port *port, bool last)
 {
 	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
-		port_transports[i]->settle(port->hw[i], last);
+		if (port->hw[i] && port_transports[i]->settle)
+			port_transports[i]->settle(port->hw[i], last);
 }
 
 /* A peer that was stopped in the middle keeps us here: say so now and then. */
@@ -36,6 +37,8 @@ static void wait_for_peers(struct port *port, unsigned int hw)
 	uint64_t next = clock_coarse_ms() + SAY_MS;
 	uint32_t id;
 
+	if (!port->hw[hw] || !port_transports[hw]->settle)
+		return;
 	while (!port_transports[hw]->settled(port->hw[hw], &id)) {
 		say(port, id, &next);
 		conn_poll(port); /* what a peer that died had begun is ended when that is noticed */

@@ -39,7 +39,14 @@ static int send_whole(struct link *link, struct txreq *req, uint64_t ack)
 
 	if (ack)
 		p.head |= WIRE_HEAD(0, ack, 0, pool_id(req));
-	return link->ops->sendv(link, &p, req->iov, req->count);
+	return tx_lend(link, &p, req->iov, req->count);
+}
+
+/* The link goes on with it from the caller's memory. */
+static void lent(struct txreq *req)
+{
+	list_push(&req->peer->lent, &req->link);
+	peer_busy(req->peer);
 }
 
 int tx_send(struct txreq *req)
@@ -52,7 +59,10 @@ int tx_send(struct txreq *req)
 	if (err)
 		return err;
 	if (whole && !ack) {
-		tx_req_end(req, 0);
+		if (!link->pending)
+			tx_req_end(req, 0);
+		else
+			lent(req);
 		return 0;
 	}
 	req->awaited = true;
@@ -145,7 +155,8 @@ static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 	struct txreq *req;
 	int err;
 
-	if (x->len <= link->eager_max && !ack_flags(x->flags) && !x->work) {
+	if (x->len <= link->eager_max && x->len < link->lend_min && !ack_flags(x->flags) &&
+	    !x->work) {
 		struct iovec one = {(void *)(uintptr_t)x->buf, x->len};
 		struct packet p = {.head = x->head, .tag = x->tag, .data = x->data, .len = x->len};
 

@@ -29,7 +29,7 @@ struct xfer {
 
 /* An operation that outlives its call. */
 struct txreq {
-	struct list link; /* of peer: backlog, requests, streams, controls or awaiting */
+	struct list link; /* of peer: backlog, requests, streams, lent, controls or awaiting */
 	struct ep *ep;    /* NULL: nobody is to be told */
 	struct peer *peer;
 	uint64_t head, flags, tag, data;
@@ -62,6 +62,13 @@ void tx_pull(struct port *port, struct peer *peer, uint32_t id, uint32_t remote_
 
 /* Sends what can be sent of the peer's backlog and streams; true when anything moved. */
 bool tx_flush(struct peer *peer);
+/* Sends a packet whose payload stays where it is until link->pending is false again. */
+static inline int tx_lend(struct link *link, const struct packet *p, const struct iovec *iov,
+			  size_t count)
+{
+	return p->len < link->lend_min ? link->ops->sendv(link, p, iov, count)
+				       : link->ops->lend(link, p, iov, count);
+}
 /* Sends the message, on no list, and puts it where its answer finds it. 0 or -FI_EAGAIN. */
 int tx_send(struct txreq *req);
 /* May not go before all before it have ended: a fence, peer->bulk, or see rma_waits. */

@@ -16,7 +16,7 @@ static int send_frag(struct txreq *req)
 
 	p.len = link->eager_max;
 	count = iov_slice(iov, req->iov, req->count, req->sent, &p.len);
-	err = link->ops->sendv(link, &p, iov, count);
+	err = tx_lend(link, &p, iov, count);
 	if (!err)
 		req->sent += p.len;
 	return err;
@@ -107,8 +107,19 @@ static bool flush_backlog(struct peer *peer)
 
 static bool nothing_waits(const struct peer *peer)
 {
-	return list_empty(&peer->controls) && list_empty(&peer->backlog) &&
-	       list_empty(&peer->streams) && list_empty(&peer->replies);
+	return list_empty(&peer->controls) && list_empty(&peer->lent) &&
+	       list_empty(&peer->backlog) && list_empty(&peer->streams) &&
+	       list_empty(&peer->replies);
+}
+
+/* What was lent to the link is out. */
+static bool end_lent(struct peer *peer)
+{
+	struct list *node = peer->real->pending ? NULL : list_pop(&peer->lent);
+
+	if (node)
+		tx_req_end(LIST_ENTRY(node, struct txreq, link), 0);
+	return node != NULL;
 }
 
 bool tx_flush(struct peer *peer)
@@ -117,7 +128,8 @@ bool tx_flush(struct peer *peer)
 
 	if (peer->state != PEER_CONNECTED)
 		return false;
-	moved = flush_controls(peer);
+	moved = end_lent(peer);
+	moved |= flush_controls(peer);
 	if (list_empty(&peer->controls)) {
 		moved |= flush_backlog(peer);
 		moved |= flush_streams(peer);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "xfer/defer.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
@@ -127,14 +128,15 @@ void tx_req_end(struct txreq *req, int err)
 }
 
 /* The lists of requests that an endpoint may be told about. */
-#define LISTS 4
+#define LISTS 5
 
 static void lists_of(struct peer *peer, struct list *lists[LISTS])
 {
 	lists[0] = &peer->awaiting;
 	lists[1] = &peer->requests;
-	lists[2] = &peer->streams;
-	lists[3] = &peer->backlog;
+	lists[2] = &peer->lent;
+	lists[3] = &peer->streams;
+	lists[4] = &peer->backlog;
 }
 
 /*
@@ -155,6 +157,14 @@ static void discard(struct peer *peer)
 	peer_refresh(peer);
 }
 
+/* What the link has not sent yet of a buffer it was lent is copied. */
+static void give_back(struct peer *peer)
+{
+	if (peer->real->ops->keep(peer->real))
+		LOG_WARN(LOG_EP_DATA,
+			 "out of memory: an endpoint is closed while its message is sent");
+}
+
 void tx_forget(struct port *port, struct ep *ep, struct ep *heir)
 {
 	LIST_EACH (node, &port->peers_list) {
@@ -172,6 +182,9 @@ void tx_forget(struct port *port, struct ep *ep, struct ep *heir)
 				if (!heir)
 					req->result_count = 0; /* memory that may be gone */
 			}
+		/* Buffers that a request of it names may be gone soon. */
+		if (!heir && peer->real && peer->real->pending)
+			give_back(peer);
 		discard(peer);
 	}
 }

@@ -189,8 +189,10 @@ static void fake_open(void)
 	ck_assert_int_eq(fi_ep_bind(fake.ep, &fake.av->fid, 0), 0);
 	ck_assert_int_eq(fi_enable(fake.ep), 0);
 	ck_assert_int_eq(fi_av_insert(fake.av, "fi_shm://fake", 1, &fake.addr, 0, NULL), 1);
-	fake.link =
-		(struct link){.ops = &fake_ops, .eager_max = FAKE_EAGER, .packet_max = FAKE_PACKET};
+	fake.link = (struct link){.ops = &fake_ops,
+				  .eager_max = FAKE_EAGER,
+				  .packet_max = FAKE_PACKET,
+				  .lend_min = SIZE_MAX};
 	fake.room = FAKE_PLENTY;
 	fake.port = ep_of(fake.ep)->port;
 	fake.peer = peer_get(fake.port, fake.addr);

@@ -8,6 +8,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "core/mr_share.h"
+#include "core/views.h"
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_mark.h"
 #include "hw/wire.h"
@@ -160,6 +161,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->limit = s->next + s->ring.mask + 1;
 	probe_fetch(s, peer);
 	s->link.packet_max = SHM_PACKET_MAX;
+	s->link.lend_min = SIZE_MAX;
 	s->link.eager_max = s->pid ? eager_limit() : SHM_PACKET_MAX;
 	*link = &s->link;
 	return 0;
@@ -167,6 +169,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 
 const struct transport shm_transport = {
 	.name = "shm",
+	.bit = VIEW_SHM,
 	.open = shm_open_port,
 	.close = shm_close_port,
 	.turn = shm_turn,

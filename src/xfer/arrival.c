@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages that come in pieces: streamed on request, or read from the network straight into their place. */
+#include "xfer/arrival.h"
+
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#include "base/iov.h"
+#include "base/log.h"
+#include "hw/wire.h"
+#include "xfer/port.h"
+#include "xfer/tx.h"
+
+/* NULL: no memory. */
+static struct arrival *begin(struct rx *rx, struct recv *r, const struct message *m, size_t room,
+			     void *base)
+{
+	struct arrival *a = pool_get(&m->peer->port->arrival_pool);
+
+	if (!a)
+		return NULL;
+	*a = (struct arrival){.rx = rx,
+			      .recv = r,
+			      .peer = m->peer,
+			      .head = m->head,
+			      .tag = m->tag,
+			      .data = m->data,
+			      .len = m->len,
+			      .room = room,
+			      .base = base};
+	list_push(&m->peer->arrivals, &a->link);
+	return a;
+}
+
+static void end(struct port *port, struct arrival *a, int err)
+{
+	struct message m = {.peer = a->peer,
+			    .src = peer_addr(a->peer),
+			    .head = a->head,
+			    .tag = a->tag,
+			    .data = a->data,
+			    .len = a->len};
+
+	list_remove(&a->link);
+	if (!err && a->owed)
+		rx_fin(&m, 0);
+	rx_finish(a->rx, a->recv, &m, a->room, a->base, err);
+	pool_put(&port->arrival_pool, a);
+}
+
+void arrival_pull(struct rx *rx, struct recv *r, const struct message *m, size_t room, void *base)
+{
+	struct arrival *a = begin(rx, r, m, room, base);
+
+	if (!a) {
+		rx_fin(m, FI_ENOMEM);
+		rx_finish(rx, r, m, room, base, FI_ENOMEM);
+		return;
+	}
+	a->owed = true;
+	tx_control(m->peer, WIRE_HEAD(WIRE_PULL, 0, 0, wire_id(m->head)), pool_id(a));
+}
+
+/* The arrival this piece is the next one of, or NULL. */
+static struct arrival *next_piece(struct port *port, const struct peer *peer,
+				  const struct packet *p)
+{
+	struct arrival *a = pool_find(&port->arrival_pool, wire_id(p->head));
+
+	return a && a->peer == peer && p->tag == a->received && p->len <= a->len - a->received
+		       ? a
+		       : NULL;
+}
+
+static void advance(struct port *port, struct arrival *a, size_t len)
+{
+	a->received += len;
+	if (a->received == a->len)
+		end(port, a, 0);
+}
+
+void arrival_frag(struct port *port, struct peer *peer, const struct packet *p)
+{
+	struct arrival *a = next_piece(port, peer, p);
+	size_t keep = p->len, offset = p->tag;
+
+	if (!a) {
+		LOG_INFO(LOG_EP_DATA, "piece of a message that is not being received, dropped");
+		return;
+	}
+	if (offset >= a->room)
+		keep = 0;
+	else if (keep > a->room - offset)
+		keep = a->room - offset;
+	if (keep && a->base)
+		memcpy(a->base + offset, p->payload, keep);
+	else if (keep)
+		iov_scatter(a->recv->iov, a->recv->iov_count, offset, p->payload, keep);
+	advance(port, a, p->len);
+}
+
+/* A whole message whose receive is posted. */
+static struct arrival *land_message(struct port *port, struct peer *peer, const struct packet *p)
+{
+	struct message m = {.peer = peer,
+			    .src = peer_addr(peer),
+			    .head = p->head,
+			    .tag = p->tag,
+			    .data = p->data,
+			    .len = p->len};
+	unsigned int index = wire_rx(p->head);
+	struct rx *rx = index < PORT_RX_MAX ? port->rx[index] : NULL;
+	struct recv *r = NULL;
+	struct arrival *a;
+
+	if (rx)
+		r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED, m.src, m.tag);
+	if (!r)
+		return NULL;
+	a = begin(rx, r, &m, 0, r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL);
+	if (!a)
+		return NULL;
+	a->room = rx_reserve(rx, r, m.len);
+	a->owed = wire_flags(m.head) & (WIRE_ACK_MATCH | WIRE_ACK_DELIVER);
+	return a;
+}
+
+uint32_t rx_land(struct port *port, uint32_t src, const struct packet *p)
+{
+	struct peer *peer = pool_find(&port->peer_pool, src);
+	struct arrival *a = NULL;
+
+	if (peer && wire_op(p->head) == WIRE_MSG)
+		a = land_message(port, peer, p);
+	else if (peer && wire_op(p->head) == WIRE_FRAG)
+		a = next_piece(port, peer, p);
+	if (!a)
+		return 0;
+	a->landing = p->len;
+	return pool_id(a);
+}
+
+size_t rx_into(struct port *port, uint32_t id, size_t offset, struct iovec *iov, size_t max)
+{
+	struct arrival *a = pool_find(&port->arrival_pool, id);
+	size_t at, want;
+
+	if (!a || max < RX_IOV_MAX)
+		return 0;
+	at = a->received + offset;
+	if (at >= a->room)
+		return 0;
+	want = a->landing - offset;
+	if (want > a->room - at)
+		want = a->room - at;
+	if (a->base) {
+		iov[0] = (struct iovec){a->base + at, want};
+		return 1;
+	}
+	return iov_slice(iov, a->recv->iov, a->recv->iov_count, at, &want);
+}
+
+void rx_landed(struct port *port, uint32_t id)
+{
+	struct arrival *a = pool_find(&port->arrival_pool, id);
+
+	if (a)
+		advance(port, a, a->landing);
+}
+
+void arrival_fail_peer(struct port *port, struct peer *peer, int err)
+{
+	while (!list_empty(&peer->arrivals))
+		end(port, LIST_ENTRY(peer->arrivals.next, struct arrival, link), err);
+}
+
+void arrival_fail_context(struct port *port, struct rx *rx, int err)
+{
+	LIST_EACH (at, &port->peers_list) {
+		struct peer *peer = LIST_ENTRY(at, struct peer, in_port);
+
+		LIST_EACH_SAFE (node, &peer->arrivals) {
+			struct arrival *a = LIST_ENTRY(node, struct arrival, link);
+
+			if (a->rx == rx)
+				end(port, a, err);
+		}
+	}
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "xfer/dial.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "base/forked.h"
+#include "base/log.h"
+#include "hw/wire.h"
+
+#define PROBES 4 /* keepalive questions without an answer */
+
+socklen_t dial_unix_name(struct sockaddr_un *un, const struct addr *name)
+{
+	char ip[INET6_ADDRSTRLEN] = "?";
+	int len;
+
+	memset(un, 0, sizeof(*un));
+	un->sun_family = AF_UNIX;
+	if (name->kind == ADDR_STR) {
+		len = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "weft/%s", name->str);
+	} else {
+		inet_ntop(name->kind == ADDR_IN6 ? AF_INET6 : AF_INET, name->ip, ip, sizeof(ip));
+		len = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "weft/%s/%u", ip,
+			       name->port);
+	}
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+}
+
+pid_t dial_pid(int sock)
+{
+	struct ucred cred = {.uid = (uid_t)-1};
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		return -1;
+	if (cred.uid != geteuid()) {
+		LOG_WARN(LOG_EP_CTRL, "user %u is refused: endpoints are for user %u alone",
+			 (unsigned int)cred.uid, (unsigned int)geteuid());
+		return -1;
+	}
+	return cred.pid;
+}
+
+int dial_inside(const struct addr *name)
+{
+	struct sockaddr_un un;
+	socklen_t len = dial_unix_name(&un, name);
+	int err = 0, sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (sock < 0)
+		return -errno;
+	if (connect(sock, (struct sockaddr *)&un, len))
+		err = errno == EAGAIN ? -FI_EAGAIN : -errno;
+	else if (dial_pid(sock) < 0)
+		err = -FI_EACCES;
+	if (!err)
+		err = forked_guard(sock);
+	if (!err)
+		return sock;
+	close(sock);
+	return err;
+}
+
+static void set(int sock, int level, int option, int value)
+{
+	setsockopt(sock, level, option, &value, sizeof(value));
+}
+
+void dial_tune(int sock)
+{
+	int ms = env_get()->peer_timeout, probe = ms / 1000 / (PROBES + 1);
+
+	set(sock, IPPROTO_TCP, TCP_NODELAY, 1);
+	/* Not a word is read before all of the first one is there. */
+	set(sock, SOL_SOCKET, SO_RCVLOWAT, (int)sizeof(struct wire_hello));
+	if (ms <= 0)
+		return;
+	set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, ms);
+	set(sock, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set(sock, IPPROTO_TCP, TCP_KEEPIDLE, probe > 0 ? probe : 1);
+	set(sock, IPPROTO_TCP, TCP_KEEPINTVL, probe > 0 ? probe : 1);
+	set(sock, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
+}
+
+int dial_network(const struct addr *name)
+{
+	struct sockaddr_storage to = {0};
+	size_t len = sizeof(to);
+	int err = addr_to_user(name, &to, &len), sock;
+
+	if (err)
+		return err;
+	sock = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (sock < 0)
+		return -errno;
+	dial_tune(sock);
+	if (connect(sock, (struct sockaddr *)&to, (socklen_t)len) && errno != EINPROGRESS)
+		err = -errno;
+	if (!err)
+		err = forked_guard(sock);
+	if (!err)
+		return sock;
+	close(sock);
+	return err;
+}
+
+bool dial_remote(int sock, struct addr *addr)
+{
+	struct sockaddr_storage from;
+	socklen_t len = sizeof(from);
+
+	return !getpeername(sock, (struct sockaddr *)&from, &len) &&
+	       !addr_from_user(addr, FI_SOCKADDR, &from, len);
+}
+
+/* Where nobody listens on a port of the dynamic range, the kernel may connect a socket to itself. */
+static bool connected_to_itself(int sock)
+{
+	struct sockaddr_storage from;
+	socklen_t len = sizeof(from);
+	struct addr own, other;
+
+	return !getsockname(sock, (struct sockaddr *)&from, &len) &&
+	       !addr_from_user(&own, FI_SOCKADDR, &from, len) && dial_remote(sock, &other) &&
+	       addr_equal(&own, &other);
+}
+
+int dial_connected(int sock)
+{
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_ERROR, &err, &len))
+		return -errno;
+	if (err)
+		return -err;
+	return connected_to_itself(sock) ? -FI_ECONNREFUSED : 0;
+}
