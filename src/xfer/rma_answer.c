@@ -136,6 +136,15 @@ void rma_answer(struct peer *peer, const struct packet *p)
 		peer_busy(peer);
 }
 
+/* What we would tell the peer of this one comes behind all that it has of us: is there such a one? */
+static bool tells_later(const struct txreq *req)
+{
+	for (struct list *at = req->link.next; at != &req->peer->awaiting; at = at->next)
+		if (wire_flags(LIST_ENTRY(at, struct txreq, link)->head) & WIRE_CQ)
+			return true;
+	return false;
+}
+
 /*
  * The peer sleeps over it: in its place, as it would have done. What it has begun to answer it is not
  * asleep over, and some of it only the peer can do.
@@ -144,8 +153,7 @@ static bool reachable(struct link *link, const struct txreq *req)
 {
 	bool put = wire_op(req->head) == WIRE_PUT;
 
-	/* What we would tell the peer instead comes behind all that it has of us. */
-	if (wire_flags(req->head) & WIRE_CQ && req->peer->awaiting_count > 1)
+	if (wire_flags(req->head) & WIRE_CQ && tells_later(req))
 		return false;
 	return !req->got && (req->whole || !put) && !(wire_flags(req->head) & WIRE_COMMIT) &&
 	       link->ops->reach(link, req->remote, req->remote_count, put);

@@ -3,6 +3,7 @@
 #ifndef FAULT_STRANGER_H
 #define FAULT_STRANGER_H
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
@@ -18,9 +19,12 @@ struct hello {
 	uint64_t incarnation, probe_addr, probe_value;
 	uint32_t name_format, name_len;
 	char name[96];
+	uint32_t error, data_len;
+	uint8_t data[512];
 };
 
-#define MAGIC 0x54464557u
+#define MAGIC   0x54464557u
+#define VERSION 3
 
 /* The first words of a ring: hw/shm/shm_ring.h. */
 struct page {
@@ -39,10 +43,13 @@ static int knock(const struct name *name)
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	struct sockaddr_in in;
 	int len, sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	char text[INET_ADDRSTRLEN];
 
 	memcpy(&in, name->bytes, sizeof(in));
 	if (strcmp(provider(), "shm"))
-		len = snprintf(un.sun_path + 1, 100, "weft/ip/%u", ntohs(in.sin_port));
+		len = snprintf(un.sun_path + 1, 100, "weft/%s/%u",
+			       inet_ntop(AF_INET, &in.sin_addr, text, sizeof(text)),
+			       ntohs(in.sin_port));
 	else
 		len = snprintf(un.sun_path + 1, 100, "weft/%s", name->bytes);
 	if (sock < 0 ||
@@ -89,7 +96,7 @@ static int ring_file(size_t len, int seals, struct page page)
 static struct hello good_hello(unsigned int n)
 {
 	struct hello h = {
-		.magic = MAGIC, .version = 1, .size = sizeof(h), .kind = 1, .your_id = 1u << 20};
+		.magic = MAGIC, .version = VERSION, .size = sizeof(h), .kind = 1, .your_id = 1u << 20};
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(1 + n % 1000)};
 
 	h.incarnation = n;
@@ -125,7 +132,7 @@ static void flawed_hello(int sock, unsigned int flaw, unsigned int n)
 		h.version++;
 		break;
 	case 3:
-		h.version = __builtin_bswap16(1);
+		h.version = __builtin_bswap16(VERSION);
 		break;
 	case 4:
 		h.size++;

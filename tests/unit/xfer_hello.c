@@ -61,6 +61,11 @@ static void say(const void *bytes, size_t len, unsigned int fds)
 	ck_assert_int_eq(sendmsg(pair[0], &msg, 0), len);
 }
 
+static int send_ours(enum hello_kind kind, uint32_t id)
+{
+	return hello_send(fake.port, pair[0], true, &(struct hello_words){.kind = kind, .id = id});
+}
+
 /* Said, it is refused with this error and leaves no descriptor behind. */
 static void refused(const void *bytes, size_t len, unsigned int fds, int err)
 {
@@ -69,7 +74,7 @@ static void refused(const void *bytes, size_t len, unsigned int fds, int err)
 	int in[WIRE_FDS];
 
 	say(bytes, len, fds);
-	ck_assert_int_eq(hello_recv(pair[1], &hello, in), err);
+	ck_assert_int_eq(hello_recv(pair[1], true, &hello, in), err);
 	ck_assert_uint_eq(count_fds(), before);
 }
 
@@ -93,9 +98,9 @@ START_TEST(ours_arrives)
 	struct addr name;
 	int fds[WIRE_FDS];
 
-	ck_assert_int_eq(hello_recv(pair[1], &hello, fds), 0);
-	ck_assert_int_eq(hello_send(fake.port, pair[0], HELLO_CONNECT, 4711), 0);
-	ck_assert_int_eq(hello_recv(pair[1], &hello, fds), 1);
+	ck_assert_int_eq(hello_recv(pair[1], true, &hello, fds), 0);
+	ck_assert_int_eq(send_ours(HELLO_CONNECT, 4711), 0);
+	ck_assert_int_eq(hello_recv(pair[1], true, &hello, fds), 1);
 	ck_assert_uint_eq(hello.kind, HELLO_CONNECT);
 	ck_assert_uint_eq(hello.your_id, 4711);
 	ck_assert_uint_eq(hello.incarnation, fake.port->incarnation);
@@ -108,7 +113,7 @@ START_TEST(ours_arrives)
 	ck_assert_int_eq(hello_name(&hello, &name), 0);
 	ck_assert(addr_equal(&name, mine));
 	addr_free(&name);
-	ck_assert_int_eq(hello_recv(pair[1], &hello, fds), 0);
+	ck_assert_int_eq(hello_recv(pair[1], true, &hello, fds), 0);
 }
 END_TEST
 
@@ -117,8 +122,8 @@ START_TEST(crossed_brings_no_ring)
 	struct wire_hello hello = good(HELLO_CROSSED);
 	int fds[WIRE_FDS] = {99, 99};
 
-	ck_assert_int_eq(hello_send(fake.port, pair[0], HELLO_CROSSED, 0), 0);
-	ck_assert_int_eq(hello_recv(pair[1], &hello, fds), 1);
+	ck_assert_int_eq(send_ours(HELLO_CROSSED, 0), 0);
+	ck_assert_int_eq(hello_recv(pair[1], true, &hello, fds), 1);
 	ck_assert_uint_eq(hello.kind, HELLO_CROSSED);
 	ck_assert_int_eq(fds[0], -1);
 	ck_assert_int_eq(fds[1], -1);
@@ -134,13 +139,13 @@ START_TEST(good_ones)
 		int fds[WIRE_FDS];
 
 		say(&hello, sizeof(hello), 1);
-		ck_assert_int_eq(hello_recv(pair[1], &in, fds), 1);
+		ck_assert_int_eq(hello_recv(pair[1], true, &in, fds), 1);
 		ck_assert_mem_eq(&in, &hello, sizeof(in));
 		ck_assert_int_ge(fds[0], 0);
 		ck_assert_int_eq(fds[1], -1);
 		close(fds[0]);
 		say(&hello, sizeof(hello), 2);
-		ck_assert_int_eq(hello_recv(pair[1], &in, fds), 1);
+		ck_assert_int_eq(hello_recv(pair[1], true, &in, fds), 1);
 		ck_assert_int_ge(fds[0], 0);
 		ck_assert_int_ge(fds[1], 0);
 		hello_close_fds(fds);
@@ -157,7 +162,7 @@ START_TEST(the_end)
 	int fds[WIRE_FDS];
 
 	close(pair[0]);
-	ck_assert_int_eq(hello_recv(pair[1], &hello, fds), -FI_ECONNRESET);
+	ck_assert_int_eq(hello_recv(pair[1], true, &hello, fds), -FI_ECONNRESET);
 }
 END_TEST
 
@@ -197,10 +202,64 @@ START_TEST(other_kinds)
 
 	hello.kind = 0;
 	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
-	hello.kind = HELLO_CROSSED + 1;
+	hello.kind = HELLO_KINDS;
 	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
 	hello.kind = UINT32_MAX;
 	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
+}
+END_TEST
+
+START_TEST(data_too_long)
+{
+	struct wire_hello hello = good(HELLO_REQUEST);
+
+	hello.data_len = sizeof(hello.data) + 1;
+	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
+	hello.data_len = UINT32_MAX;
+	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
+}
+END_TEST
+
+START_TEST(words_of_the_application)
+{
+	struct hello_words words = {
+		.kind = HELLO_REJECT, .error = FI_EBUSY, .data = "no, thanks", .data_len = 10};
+	struct wire_hello hello;
+	int fds[WIRE_FDS];
+
+	/* Where there is no port, either. */
+	ck_assert_int_eq(hello_send(NULL, pair[0], true, &words), 0);
+	ck_assert_int_eq(hello_recv(pair[1], true, &hello, fds), 1);
+	ck_assert_uint_eq(hello.kind, HELLO_REJECT);
+	ck_assert_uint_eq(hello.error, FI_EBUSY);
+	ck_assert_uint_eq(hello.data_len, 10);
+	ck_assert_mem_eq(hello.data, "no, thanks", 10);
+	ck_assert_int_eq(fds[0], -1);
+}
+END_TEST
+
+/* Of a stream nothing is taken before all of it is there, and nothing behind it. */
+START_TEST(in_pieces)
+{
+	struct wire_hello hello = good(HELLO_CONNECT), in;
+	int stream[2], fds[WIRE_FDS];
+	char behind;
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, stream), 0);
+	for (size_t at = 0; at < sizeof(hello); at += 8) {
+		ck_assert_int_eq(hello_recv(stream[1], false, &in, fds), 0);
+		ck_assert_int_eq(write(stream[0], (char *)&hello + at, 8), 8);
+	}
+	ck_assert_int_eq(write(stream[0], "x", 1), 1);
+	ck_assert_int_eq(hello_recv(stream[1], false, &in, fds), 1);
+	ck_assert_mem_eq(&in, &hello, sizeof(in));
+	ck_assert_int_eq(read(stream[1], &behind, 1), 1);
+	ck_assert_int_eq(behind, 'x');
+	ck_assert_int_eq(hello_recv(stream[1], false, &in, fds), 0);
+	ck_assert_int_eq(write(stream[0], &hello, sizeof(hello) / 2), sizeof(hello) / 2);
+	close(stream[0]);
+	ck_assert_int_eq(hello_recv(stream[1], false, &in, fds), -FI_EPROTO);
+	close(stream[1]);
 }
 END_TEST
 
@@ -234,7 +293,7 @@ START_TEST(a_full_socket)
 {
 	int err;
 
-	while ((err = hello_send(fake.port, pair[0], HELLO_CONNECT, 1)) == 0)
+	while ((err = send_ours(HELLO_CONNECT, 1)) == 0)
 		;
 	ck_assert_int_eq(err, -FI_EAGAIN);
 }
@@ -253,6 +312,9 @@ int main(void)
 	tcase_add_test(all, other_lengths);
 	tcase_add_test(all, other_versions);
 	tcase_add_test(all, other_kinds);
+	tcase_add_test(all, data_too_long);
+	tcase_add_test(all, words_of_the_application);
+	tcase_add_test(all, in_pieces);
 	tcase_add_test(all, names);
 	tcase_add_test(all, a_full_socket);
 	suite_add_tcase(suite, all);

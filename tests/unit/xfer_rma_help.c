@@ -48,6 +48,24 @@ START_TEST(reads_and_writes_in_order)
 }
 END_TEST
 
+/* Told in the order they were posted, or by the peer itself. */
+START_TEST(remote_data_in_turn)
+{
+	far_post_write(100, 20, &buf[1]);
+	ck_assert_int_eq(fi_writedata(fake.ep, buf, 8, NULL, 4, fake.addr, 300, FAR_KEY, &buf[2]),
+			 0);
+	ck_assert_int_eq(fi_writedata(fake.ep, buf, 8, NULL, 5, fake.addr, 400, FAR_KEY, &buf[3]),
+			 0);
+	expect_help("take#0 put@100+20 back#0 ");
+	fake_expect(&buf[1], FI_RMA | FI_WRITE);
+	fake_says(WIRE_HEAD(WIRE_DONE, 0, 0, wire_id(fake.packets[1].head)), 0, 0, NULL, 0);
+	fake_expect(&buf[2], FI_RMA | FI_WRITE);
+	expect_help("take#2 put@400+8 back#2 ");
+	fake_expect(&buf[3], FI_RMA | FI_WRITE);
+	ck_assert_uint_eq(fake_last(0)->data, 5);
+}
+END_TEST
+
 START_TEST(no_atomics)
 {
 	far_post_read(0, 8, &buf[1]);
@@ -225,6 +243,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, far_setup, far_teardown);
 	tcase_add_test(tcase, reads_and_writes_in_order);
+	tcase_add_test(tcase, remote_data_in_turn);
 	tcase_add_test(tcase, no_atomics);
 	tcase_add_test(tcase, read_begun_meanwhile);
 	tcase_add_test(tcase, what_the_peer_has_begun_is_its);
