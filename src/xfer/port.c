@@ -7,11 +7,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/av.h"
+#include "core/ifaces.h"
 #include "core/views.h"
 #include "core/wait.h"
 #include "xfer/arrival.h"
@@ -57,25 +59,23 @@ static void fini_fields(struct port *port)
 	free(port);
 }
 
-/* What the endpoint is to be called; an IP wildcard becomes an address peers can use. */
+/* What the endpoint is to be called; a wildcard becomes an address peers can use. */
 static int choose_name(struct port *port, const struct fi_info *info)
 {
-	static const struct addr loopback = {.kind = ADDR_IN, .ip = {127, 0, 0, 1}};
 	static const unsigned char any[16];
 	uint16_t number;
 	int err;
 
 	if (!info->src_addr)
-		return addr_dup(&port->name, &loopback);
+		return ifaces_default(info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET,
+				      &port->name);
 	err = addr_from_user(&port->name, info->addr_format, info->src_addr, info->src_addrlen);
-	if (err)
+	if (err || port->name.kind == ADDR_STR || memcmp(port->name.ip, any, sizeof(any)) != 0)
 		return err;
-	if (port->name.kind != ADDR_STR && !memcmp(port->name.ip, any, sizeof(any))) {
-		number = port->name.port;
-		port->name = loopback;
-		port->name.port = number;
-	}
-	return 0;
+	number = port->name.port;
+	err = ifaces_default(port->name.kind == ADDR_IN6 ? AF_INET6 : AF_INET, &port->name);
+	port->name.port = number;
+	return err;
 }
 
 /* Whoever asks for peers of this host alone gets nothing of the network. fi_getinfo(3) FI_LOCAL_COMM */
