@@ -41,7 +41,9 @@ uint64_t caps_grant(uint64_t offered, uint64_t asked)
 
 	if (!asked)
 		return offered;
-	if ((asked & MESSAGES) && !(asked & MESSAGE_WAYS))
+	if (asked & FI_MULTICAST) /* a way to send messages */
+		caps |= offered & FI_MSG;
+	if ((caps & MESSAGES) && !(asked & MESSAGE_WAYS))
 		caps |= offered & MESSAGE_WAYS;
 	if ((asked & REMOTE) && !(asked & REMOTE_WAYS))
 		caps |= offered & REMOTE_WAYS;

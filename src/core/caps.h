@@ -12,7 +12,7 @@ uint64_t caps_offered(const struct view *v, uint32_t api);
 
 /*
  * What an entry has when `asked`, a subset of `offered`, is wanted; 0: everything. Primary
- * capabilities only as asked, with both directions unless one is named.
+ * capabilities only as asked, with both directions unless one is named; multicast brings FI_MSG.
  */
 uint64_t caps_grant(uint64_t offered, uint64_t asked);
 

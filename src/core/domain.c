@@ -143,8 +143,10 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	err = mr_table_open(dom);
 	if (err)
 		goto free_info;
-	dom->unlocked =
-		attr->threading == FI_THREAD_DOMAIN && attr->data_progress != FI_PROGRESS_AUTO;
+	/* Connected endpoints are also turned by who reads event queues, which are of no domain. */
+	dom->unlocked = attr->threading == FI_THREAD_DOMAIN &&
+			attr->data_progress != FI_PROGRESS_AUTO &&
+			!(info->ep_attr && info->ep_attr->type == FI_EP_MSG);
 	dom->fid.fid.fclass = FI_CLASS_DOMAIN;
 	dom->fid.fid.context = context;
 	dom->fid.fid.ops = &domain_fi_ops;

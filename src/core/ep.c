@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "core/ep_cm.h"
 #include "core/fid.h"
 #include "xfer/xfer.h"
 
@@ -65,6 +66,7 @@ int ep_own_info(struct ep *ep, const struct fi_info *info)
 
 void ep_free(struct ep *ep)
 {
+	ep_cm_free(ep);
 	ref_put(&ep->dom->ref);
 	fi_freeinfo(ep->info);
 	free(ep->tables);
@@ -73,21 +75,29 @@ void ep_free(struct ep *ep)
 	free(ep);
 }
 
+static bool supported(enum fi_ep_type type)
+{
+	return type == FI_EP_RDM || type == FI_EP_MSG;
+}
+
 int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out, void *context)
 {
 	struct domain *dom = domain_of(domain);
 	struct ep *ep;
 	int err;
 
-	if (!info || !info->ep_attr || info->ep_attr->type != FI_EP_RDM) {
-		LOG_WARN(LOG_EP_CTRL, "endpoint of type %d: only FI_EP_RDM (%d) is supported",
-			 info && info->ep_attr ? (int)info->ep_attr->type : -1, FI_EP_RDM);
+	if (!info || !info->ep_attr || !supported(info->ep_attr->type)) {
+		LOG_WARN(LOG_EP_CTRL, "endpoint of type %d: there are FI_EP_RDM (%d), FI_EP_MSG (%d)",
+			 info && info->ep_attr ? (int)info->ep_attr->type : -1, FI_EP_RDM,
+			 FI_EP_MSG);
 		return -FI_EINVAL;
 	}
 	ep = ep_new(dom, FI_CLASS_EP, context);
 	if (!ep)
 		return -FI_ENOMEM;
 	err = ep_own_info(ep, info);
+	if (!err && info->ep_attr->type == FI_EP_MSG)
+		err = ep_cm_open(ep, info);
 	if (err) {
 		ep_free(ep);
 		return err;
@@ -233,8 +243,10 @@ static void put_bindings(struct ep *ep)
 		ref_put(&ep->rx_cq->ref);
 	if (ep->av)
 		ref_put(&ep->av->ref);
-	if (ep->eq)
+	if (ep->eq) {
+		eq_forget(ep->eq, &ep->fid.fid);
 		ref_put(&ep->eq->ref);
+	}
 	if (ep->srx)
 		ref_put(&ep->srx->ref);
 	if (ep->stx)
@@ -268,6 +280,7 @@ int ep_close(struct fid *fid)
 		LOG_INFO(LOG_EP_CTRL, "close: contexts, aliases or endpoints still use it");
 		return -FI_EBUSY;
 	}
+	ep_cm_leave(ep);
 	lock_take(&ep->dom->lock);
 	defer_forget(ep, NULL);
 	detach(ep);

@@ -17,6 +17,7 @@
 #include "core/eq.h"
 
 struct entry_own;
+struct ep_cm;
 struct port;
 struct rx;
 
@@ -59,7 +60,8 @@ struct ep {
 	unsigned int index;           /* of a transmit or receive context */
 	struct ep **tx_ctx, **rx_ctx; /* of a scalable endpoint */
 	unsigned int tx_count, rx_count;
-	size_t cm_data_size, min_multi_recv;
+	struct ep_cm *cm;             /* of a connected endpoint, else NULL */
+	size_t min_multi_recv;
 	int ref; /* atomic: contexts, aliases, endpoints using a shared context */
 };
 
@@ -91,7 +93,6 @@ int ep_alias(struct ep *ep, struct fi_alias *arg);
 /* Takes the base's state over into its aliases. */
 void ep_refresh_aliases(struct ep *ep);
 
-extern struct fi_ops_cm ep_cm_ops;
 extern struct fi_ops_ep ep_ops;
 extern struct fi_ops_ep sep_ops;
 

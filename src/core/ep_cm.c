@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of endpoints; connections belong to endpoint types there are none of yet. fi_cm(3). */
+#include "core/ep_cm.h"
+
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ep.h"
+#include "base/log.h"
+#include "core/connreq.h"
+#include "core/pep.h"
 #include "xfer/xfer.h"
+
+/* ---- Of every endpoint ------------------------------------------------------------------------- */
 
 static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
 {
@@ -42,17 +47,300 @@ static int ep_setname(fid_t fid, void *addr, size_t addrlen)
 	return 0;
 }
 
-static int no_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
+/* ---- Connections ------------------------------------------------------------------------------- */
+
+static void turn(struct eq_driver *driver)
 {
-	(void)ep, (void)addr, (void)addrlen;
-	return -FI_ENOTCONN;
+	struct ep *ep = ((struct ep_cm *)driver)->ep;
+
+	if (domain_foreign(ep->dom))
+		return;
+	lock_take(&ep->dom->lock);
+	cm_turn(ep->port);
+	if (ep->cm->driven)
+		eq_driver_nap(ep->eq, driver, cm_naps(ep->port));
+	lock_give(&ep->dom->lock);
 }
 
-static int no_connect(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen)
+/* What wakes those who sleep on the event queue has changed. Locked. */
+static void watch(struct ep *ep)
 {
-	(void)ep, (void)addr, (void)param, (void)paramlen;
-	return -FI_ENOSYS;
+	uint32_t events;
+	int fd = cm_watch(ep->port, &events);
+
+	if (!ep->cm->driven)
+		return;
+	eq_driver_watch(ep->eq, &ep->cm->driver, fd, events);
+	eq_driver_nap(ep->eq, &ep->cm->driver, cm_naps(ep->port));
 }
+
+/* It takes the place of a passive endpoint, or is to accept somebody. */
+static int take_handle(struct ep *ep, struct fid *handle)
+{
+	struct connreq *request = connreq_of(handle);
+
+	if (request && !request->taken) {
+		request->taken = true;
+		ep->cm->request = request;
+		return 0;
+	}
+	if (!request && handle->fclass == FI_CLASS_PEP)
+		return pep_give_name((struct fid_pep *)handle, ep->info);
+	LOG_WARN(LOG_EP_CTRL, "info->handle is %s (class %zu)",
+		 request ? "a request that another endpoint has" : "not of a connection",
+		 handle->fclass);
+	return -FI_EINVAL;
+}
+
+int ep_cm_open(struct ep *ep, const struct fi_info *info)
+{
+	int err;
+
+	ep->cm = calloc(1, sizeof(*ep->cm));
+	if (!ep->cm)
+		return -FI_ENOMEM;
+	list_init(&ep->cm->driver.link);
+	ep->cm->driver.turn = turn;
+	ep->cm->driver.fd = -1;
+	ep->cm->ep = ep;
+	ep->info->handle = NULL;
+	err = info->handle ? take_handle(ep, info->handle) : 0;
+	if (err)
+		ep_cm_free(ep);
+	else
+		ep->dom->unlocked =
+			false; /* event queues are nobody's domain: other threads read them */
+	return err;
+}
+
+void ep_cm_leave(struct ep *ep)
+{
+	bool driven;
+
+	if (!ep->cm)
+		return;
+	lock_take(&ep->dom->lock);
+	driven = ep->cm->driven;
+	ep->cm->driven = false;
+	lock_give(&ep->dom->lock);
+	if (driven)
+		eq_del_driver(ep->eq, &ep->cm->driver);
+}
+
+void ep_cm_free(struct ep *ep)
+{
+	if (ep->cm && ep->cm->request)
+		connreq_free(ep->cm->request);
+	free(ep->cm);
+	ep->cm = NULL;
+}
+
+static void post_event(struct ep *ep, uint32_t event, const void *data, size_t len)
+{
+	union {
+		struct fi_eq_cm_entry entry;
+		unsigned char bytes[sizeof(struct fi_eq_cm_entry) + XFER_CM_DATA];
+	} e = {.entry = {.fid = &ep->fid.fid}};
+
+	if (len)
+		memcpy(e.bytes + sizeof(e.entry), data, len);
+	eq_post(ep->eq, event, &e, sizeof(e.entry) + len);
+}
+
+static void post_failure(struct ep *ep, int err, const void *data, size_t len)
+{
+	struct fi_eq_err_entry entry = {.fid = &ep->fid.fid,
+					.context = ep->fid.fid.context,
+					.err = err,
+					.prov_errno = err,
+					.err_data = (void *)(uintptr_t)data,
+					.err_data_size = len};
+
+	eq_post_error(ep->eq, &entry);
+}
+
+void ep_cm_connected(struct ep *ep, const void *data, size_t len)
+{
+	ep->cm->state = EP_CM_CONNECTED;
+	watch(ep);
+	post_event(ep, FI_CONNECTED, data, len);
+}
+
+void ep_cm_ended(struct ep *ep, int err, const void *data, size_t len)
+{
+	enum ep_cm_state was = ep->cm->state;
+
+	ep->cm->state = EP_CM_ENDED;
+	watch(ep);
+	ep_fold_flags(ep, ep->tx_op_flags, ep->rx_op_flags);
+	ep_refresh_aliases(ep);
+	if (was == EP_CM_CONNECTED)
+		post_event(ep, FI_SHUTDOWN, NULL, 0);
+	else if (was == EP_CM_CONNECTING)
+		post_failure(ep, err, data, len);
+}
+
+/* What fi_connect and fi_accept have in common. Enables the endpoint if nobody did. */
+static int prepare(struct ep *ep, const void *param, size_t paramlen)
+{
+	if (!ep->cm)
+		return -FI_ENOSYS;
+	if (paramlen && !param)
+		return -FI_EINVAL;
+	if (!ep->eq) {
+		LOG_WARN(LOG_EP_CTRL, "connecting needs an event queue");
+		return -FI_ENOEQ;
+	}
+	return ep->enabled ? 0 : ep_enable(ep);
+}
+
+/* Events come to whoever only reads the queue, too. No lock held: a turn takes the domain's. */
+static int drive(struct ep *ep)
+{
+	int err = 0;
+
+	if (!ep->cm->driven)
+		err = eq_add_driver(ep->eq, &ep->cm->driver);
+	if (!err)
+		ep->cm->driven = true;
+	return err;
+}
+
+static bool is_new(const struct ep *ep)
+{
+	if (ep->cm->state == EP_CM_NEW)
+		return true;
+	LOG_WARN(LOG_EP_CTRL, "an endpoint is connected once in its life");
+	return false;
+}
+
+static int connect_locked(struct ep *ep, const struct addr *to, const void *param, size_t paramlen)
+{
+	int err;
+
+	if (!is_new(ep) || ep->cm->request)
+		return -FI_EINVAL;
+	err = cm_connect(ep->port, to, param, paramlen);
+	if (err == -FI_ENOMEM)
+		return err;
+	ep->cm->state = EP_CM_CONNECTING;
+	watch(ep);
+	if (err)
+		ep_cm_ended(ep, -err, NULL, 0);
+	return 0;
+}
+
+static int ep_connect(struct fid_ep *fid, const void *addr, const void *param, size_t paramlen)
+{
+	struct ep *ep = ep_of(fid)->base;
+	struct addr to;
+	int err = prepare(ep, param, paramlen);
+
+	if (!err)
+		err = addr ? addr_from_user(&to, ep->info->addr_format, addr, 0) : -FI_EINVAL;
+	if (err)
+		return err;
+	err = drive(ep);
+	if (!err) {
+		lock_take(&ep->dom->lock);
+		err = connect_locked(ep, &to, param, paramlen);
+		lock_give(&ep->dom->lock);
+	}
+	addr_free(&to);
+	return err;
+}
+
+static int accept_locked(struct ep *ep, const void *param, size_t paramlen)
+{
+	struct connreq *request = ep->cm->request;
+	struct cm_request *req = request ? request->req : NULL;
+	int err;
+
+	if (!req || !is_new(ep)) {
+		LOG_WARN(LOG_EP_CTRL, "accept: the endpoint was opened for no request, or that was "
+				      "answered");
+		return -FI_EINVAL;
+	}
+	request->req = NULL;
+	err = cm_accept(ep->port, req, param, paramlen);
+	if (err)
+		ep->cm->state = EP_CM_ENDED;
+	else
+		ep_cm_connected(ep, NULL, 0);
+	return err;
+}
+
+static int ep_accept(struct fid_ep *fid, const void *param, size_t paramlen)
+{
+	struct ep *ep = ep_of(fid)->base;
+	int err = prepare(ep, param, paramlen);
+
+	if (!err)
+		err = drive(ep);
+	if (err)
+		return err;
+	lock_take(&ep->dom->lock);
+	err = accept_locked(ep, param, paramlen);
+	lock_give(&ep->dom->lock);
+	return err;
+}
+
+static int shutdown_locked(struct ep *ep)
+{
+	enum ep_cm_state was = ep->cm->state;
+
+	if (was == EP_CM_NEW)
+		return -FI_ENOTCONN;
+	if (was == EP_CM_ENDED)
+		return 0;
+	cm_shutdown(ep->port);
+	ep_cm_ended(ep, FI_ECANCELED, NULL, 0);
+	return 0;
+}
+
+static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
+{
+	struct ep *ep = ep_of(fid)->base;
+	int err;
+
+	if (!ep->cm)
+		return -FI_ENOSYS;
+	if (flags)
+		return -FI_EINVAL;
+	lock_take(&ep->dom->lock);
+	err = shutdown_locked(ep);
+	lock_give(&ep->dom->lock);
+	return err;
+}
+
+/* NULL: nobody is connected, or about to be. */
+static const struct addr *peer_name(const struct ep *ep)
+{
+	const struct ep_cm *cm = ep->cm;
+
+	if (!cm)
+		return NULL;
+	if (cm->state == EP_CM_CONNECTING || cm->state == EP_CM_CONNECTED)
+		return cm_peer_name(ep->port);
+	return cm->request && cm->request->req ? cm_request_name(cm->request->req) : NULL;
+}
+
+static int ep_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
+{
+	struct ep *ep = ep_of(fid)->base;
+	const struct addr *name;
+	int err;
+
+	if (!addrlen || (*addrlen && !addr))
+		return -FI_EINVAL;
+	lock_take(&ep->dom->lock);
+	name = peer_name(ep);
+	err = name ? addr_to_user(name, addr, addrlen) : -FI_ENOTCONN;
+	lock_give(&ep->dom->lock);
+	return err;
+}
+
+/* ---- What is for others ------------------------------------------------------------------------ */
 
 static int no_listen(struct fid_pep *pep)
 {
@@ -60,21 +348,9 @@ static int no_listen(struct fid_pep *pep)
 	return -FI_ENOSYS;
 }
 
-static int no_accept(struct fid_ep *ep, const void *param, size_t paramlen)
-{
-	(void)ep, (void)param, (void)paramlen;
-	return -FI_ENOSYS;
-}
-
 static int no_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t paramlen)
 {
 	(void)pep, (void)handle, (void)param, (void)paramlen;
-	return -FI_ENOSYS;
-}
-
-static int no_shutdown(struct fid_ep *ep, uint64_t flags)
-{
-	(void)ep, (void)flags;
 	return -FI_ENOSYS;
 }
 
@@ -89,11 +365,11 @@ struct fi_ops_cm ep_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = ep_setname,
 	.getname = ep_getname,
-	.getpeer = no_getpeer,
-	.connect = no_connect,
+	.getpeer = ep_getpeer,
+	.connect = ep_connect,
 	.listen = no_listen,
-	.accept = no_accept,
+	.accept = ep_accept,
 	.reject = no_reject,
-	.shutdown = no_shutdown,
+	.shutdown = ep_shutdown,
 	.join = no_join,
 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "core/ep.h"
+#include "core/ep_cm.h"
 #include "core/mr_share.h"
 #include "xfer/xfer.h"
 
@@ -77,6 +77,10 @@ void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags)
 	ep->rx_flags = fold(rx_op_flags, ep->rx_cq, ep->rx_bind_flags, false) |
 		       (rx_op_flags & FI_MULTI_RECV);
 	ep->rx_msg_flags = fold(rx_op_flags, ep->rx_cq, ep->rx_bind_flags, true);
+	if (ep->base->cm && ep->base->cm->state == EP_CM_ENDED && !ep->srx) {
+		ep->rx_flags |= XFER_ENDED;
+		ep->rx_msg_flags |= XFER_ENDED;
+	}
 	/* A shared context has no queue: the endpoint that gets the message decides. */
 	if (ep->fid.fid.fclass == FI_CLASS_SRX_CTX)
 		ep->rx_flags |= rx_op_flags & FI_COMPLETION;
@@ -90,11 +94,14 @@ static int open_port(struct ep *ep)
 	if (err)
 		return err;
 	err = defer_port_opened(port);
-	if (err)
+	if (err) {
 		port_close(port);
-	else
-		ep->port = port;
-	return err;
+		return err;
+	}
+	if (ep->cm)
+		cm_own(port, ep);
+	ep->port = port;
+	return 0;
 }
 
 int ep_port(struct ep *ep)
@@ -114,7 +121,7 @@ static int check_bindings(struct ep *ep)
 	struct ep *base = ep->base;
 	const char *lacks = NULL;
 
-	if (!base->av) {
+	if (!base->av && !base->cm) {
 		LOG_WARN(LOG_EP_CTRL, "enable: no address vector is bound");
 		return -FI_ENOAV;
 	}
@@ -133,9 +140,12 @@ static int check_bindings(struct ep *ep)
 /* Completion of addresses with a receive context in their upper bits. fi_rx_addr, fi_av(3). */
 static void fold_addressing(struct ep *ep)
 {
-	int bits = ep->base->av->rx_ctx_bits;
+	int bits = ep->base->av ? ep->base->av->rx_ctx_bits : 0;
 
-	if (!bits)
+	/* Whatever is given as an address means the one peer. */
+	if (ep->base->cm)
+		ep->addr_mask = ep->rx_index_mask = 0;
+	if (!bits || ep->base->cm)
 		return;
 	ep->addr_mask = UINT64_MAX >> bits;
 	ep->rx_shift = 64 - (uint64_t)bits;
@@ -183,7 +193,8 @@ static int enable_locked(struct ep *ep)
 		err = ep_port(ep);
 	if (err)
 		return err;
-	port_bind_av(ep->port, ep->base->av);
+	if (ep->base->av)
+		port_bind_av(ep->port, ep->base->av);
 	fold_addressing(ep);
 	ep->tx_cntr = ep->cntrs[0];
 	ep->read_cntr = ep->cntrs[2];
@@ -225,8 +236,9 @@ int ep_enable(struct ep *ep)
 {
 	int err;
 
+	/* fi_connect and fi_accept have done it, perhaps. */
 	if (ep->enabled)
-		return ep->fid.fid.fclass == FI_CLASS_SRX_CTX ? 0 : -FI_EOPBADSTATE;
+		return ep->fid.fid.fclass == FI_CLASS_SRX_CTX || ep->cm ? 0 : -FI_EOPBADSTATE;
 	lock_take(&ep->dom->lock);
 	err = ep->fid.fid.fclass == FI_CLASS_SEP ? enable_scalable(ep) : enable_locked(ep);
 	lock_give(&ep->dom->lock);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "core/connreq.h"
 #include "core/eq.h"
 #include "core/fid.h"
 
@@ -116,7 +117,24 @@ void eq_del_driver(struct eq *eq, struct eq_driver *driver)
 	list_remove(&driver->link);
 	__atomic_fetch_sub(&eq->driver_count, 1, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&eq->driving);
+	eq_driver_nap(eq, driver, false);
 	wait_del_fd(&eq->wait, driver->fd);
+}
+
+void eq_driver_watch(struct eq *eq, struct eq_driver *driver, int fd, uint32_t events)
+{
+	wait_del_fd(&eq->wait, driver->fd);
+	driver->fd = -1; /* what is closed without a word is not taken out by its number later */
+	wait_watch_fd(&eq->wait, fd, events);
+}
+
+void eq_driver_nap(struct eq *eq, struct eq_driver *driver, bool nap)
+{
+	if (driver->nap == nap)
+		return;
+	driver->nap = nap;
+	__atomic_fetch_add(&eq->naps, nap ? 1 : -1u, __ATOMIC_RELAXED);
+	wait_notify(&eq->wait);
 }
 
 void eq_turn(struct eq *eq)
@@ -134,15 +152,54 @@ void eq_turn(struct eq *eq)
 	pthread_mutex_unlock(&eq->driving);
 }
 
+/* The library's own events hold what the application has not taken over. */
+static void drop_event(struct eq_event *e)
+{
+	if (e->event == FI_CONNREQ && !e->written) {
+		struct fi_info *info = ((struct fi_eq_cm_entry *)e->data)->info;
+		struct connreq *request = info ? connreq_of(info->handle) : NULL;
+
+		if (request)
+			connreq_free(request);
+		fi_freeinfo(info);
+	}
+	free(e);
+}
+
+/* Every kind of event begins with the object it is about. */
+static bool is_about(const struct eq_event *e, const struct fid *fid)
+{
+	return !e->written && e->len >= sizeof(fid) && *(fid_t const *)e->data == fid;
+}
+
+void eq_forget(struct eq *eq, const struct fid *fid)
+{
+	struct list gone;
+
+	list_init(&gone);
+	lock_take(&eq->lock);
+	LIST_EACH_SAFE (node, &eq->events) {
+		if (!is_about(LIST_ENTRY(node, struct eq_event, link), fid))
+			continue;
+		list_remove(node);
+		list_push(&gone, node);
+		eq->count--;
+	}
+	LIST_EACH_SAFE (node, &eq->errors) {
+		if (LIST_ENTRY(node, struct eq_error, link)->entry.fid != fid)
+			continue;
+		list_remove(node);
+		free(LIST_ENTRY(node, struct eq_error, link));
+	}
+	lock_give(&eq->lock);
+	LIST_EACH_SAFE (node, &gone)
+		drop_event(LIST_ENTRY(node, struct eq_event, link));
+}
+
 static void drop_events(struct eq *eq)
 {
-	LIST_EACH_SAFE (node, &eq->events) {
-		struct eq_event *e = LIST_ENTRY(node, struct eq_event, link);
-
-		if (e->event == FI_CONNREQ && !e->written)
-			fi_freeinfo(((struct fi_eq_cm_entry *)e->data)->info);
-		free(e);
-	}
+	LIST_EACH_SAFE (node, &eq->events)
+		drop_event(LIST_ENTRY(node, struct eq_event, link));
 	LIST_EACH_SAFE (node, &eq->errors)
 		free(LIST_ENTRY(node, struct eq_error, link));
 }

@@ -28,6 +28,7 @@ struct eq {
 	pthread_mutex_t driving;   /* guards drivers; recursive, held during turns */
 	struct list *next_driver;  /* of the walk under way */
 	unsigned int driver_count; /* atomic to read */
+	unsigned int naps;         /* atomic: drivers nobody would wake for */
 };
 
 /* An event as it waits. */
@@ -54,7 +55,8 @@ struct eq_error {
 struct eq_driver {
 	struct list link;
 	void (*turn)(struct eq_driver *self);
-	int fd; /* readable when a turn would find something; -1: none */
+	int fd;   /* readable when a turn would find something; -1: none */
+	bool nap; /* what a turn would find is announced by nothing */
 };
 
 static inline struct eq *eq_of(struct fid_eq *fid)
@@ -69,8 +71,17 @@ int eq_post(struct eq *eq, uint32_t event, const void *buf, size_t len);
 /* Adds an error event; err_data copied. 0 or -FI_ENOMEM. */
 int eq_post_error(struct eq *eq, const struct fi_eq_err_entry *entry);
 
+/* Drops what waits of an object that is being closed; requests to be connected are refused. */
+void eq_forget(struct eq *eq, const struct fid *fid);
+
 int eq_add_driver(struct eq *eq, struct eq_driver *driver);
 void eq_del_driver(struct eq *eq, struct eq_driver *driver);
+/*
+ * Another descriptor wakes for it from now on, by these events of epoll_ctl(2); its owner may close it
+ * without a word. -1: none. Calls for one driver are serialized by its owner.
+ */
+void eq_driver_watch(struct eq *eq, struct eq_driver *driver, int fd, uint32_t events);
+void eq_driver_nap(struct eq *eq, struct eq_driver *driver, bool nap);
 
 /* For fi_trywait: 0 when a sleeper would be woken by whatever comes, -FI_EAGAIN: read first. */
 int eq_arm(struct eq *eq);

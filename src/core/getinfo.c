@@ -9,6 +9,7 @@
 #include "core/fabric.h"
 #include "core/hints.h"
 #include "core/resolve.h"
+#include "core/resolve_ip.h"
 #include "core/views.h"
 
 static const struct fi_fabric_attr *fabric_hints(const struct query *q)
@@ -21,12 +22,13 @@ static bool match_name(const struct view *v, const struct query *q, struct refus
 	const struct fi_fabric_attr *asked = fabric_hints(q);
 	const char *prov = asked ? asked->prov_name : NULL, *user = env_get()->provider;
 
-	if (!view_offered(v, prov) && user)
+	why->of_name = !view_offered(v, prov);
+	if (why->of_name && user)
 		return hints_refuse(why,
 				    "fabric_attr->prov_name: \"%.100s\" asked, \"%.100s\" "
 				    "by FI_PROVIDER",
 				    prov ? prov : "", user);
-	if (!view_offered(v, prov))
+	if (why->of_name)
 		return hints_refuse(why, "fabric_attr->prov_name: \"%.100s\" asked",
 				    prov ? prov : "");
 	if (asked && asked->name && strcmp(asked->name, v->fabric) != 0)
@@ -125,11 +127,22 @@ static int new_entry(const struct view *v, const struct query *q, struct fi_info
 	return 0;
 }
 
+/* Those that were not meant are left out where one was; types of one name often say the same. */
 static void explain(const struct refusal *why)
 {
-	LOG_INFO(LOG_CORE, "no entry matches the hints");
+	bool meant = false;
+
 	for (size_t i = 0; i < view_count; i++)
+		meant |= !why[i].of_name;
+	LOG_INFO(LOG_CORE, "no entry matches the hints");
+	for (size_t i = 0; i < view_count; i++) {
+		if (meant && why[i].of_name)
+			continue;
+		if (i && strcmp(views[i].name, views[i - 1].name) == 0 &&
+		    strcmp(why[i].text, why[i - 1].text) == 0)
+			continue;
 		LOG_INFO(LOG_CORE, "%s: %s", views[i].name, why[i].text);
+	}
 }
 
 static int entries(const struct query *q, struct fi_info **list)
@@ -146,7 +159,8 @@ static int entries(const struct query *q, struct fi_info **list)
 			fi_freeinfo(first);
 			return ret;
 		}
-		next = &(*next)->next;
+		while (*next)
+			next = &(*next)->next;
 	}
 	if (!first)
 		explain(why);
@@ -185,7 +199,8 @@ EXTERNALLY_VISIBLE int fi_getinfo(uint32_t version, const char *node, const char
 				  uint64_t flags, const struct fi_info *hints,
 				  struct fi_info **info)
 {
-	struct query q = {version, node, service, flags, hints};
+	struct ip_ends ends = {.known = false};
+	struct query q = {version, node, service, flags, hints, &ends};
 	int ret;
 
 	if (!info)
@@ -203,6 +218,7 @@ EXTERNALLY_VISIBLE int fi_getinfo(uint32_t version, const char *node, const char
 		ret = names(version, info);
 	} else {
 		ret = entries(&q, info);
+		resolve_ip_forget(&ends);
 	}
 	/* As documented, and unlike all other calls. */
 	if (ret == -FI_ENODATA)

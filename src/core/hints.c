@@ -44,36 +44,57 @@ bool hints_refuse_value(struct refusal *why, const char *hint, enum fi_type type
 	return hints_refuse(why, "%s: [%s] asked, [%s] offered", hint, theirs, ours);
 }
 
+/* What hints ask of the endpoint, of its contexts and of the domain; 0: nothing in particular. */
+struct asked_caps {
+	uint64_t ep, tx, rx, domain;
+};
+
+static struct asked_caps caps_asked(uint32_t api, const struct fi_info *hints)
+{
+	struct asked_caps a = {0};
+
+	if (!hints)
+		return a;
+	a.ep = hints->caps;
+	a.tx = hints->tx_attr ? hints->tx_attr->caps : 0;
+	a.rx = hints->rx_attr ? hints->rx_attr->caps : 0;
+	if (hints->domain_attr && FI_VERSION_GE(api, FI_VERSION(1, 5)))
+		a.domain = hints->domain_attr->caps;
+	return a;
+}
+
+static bool caps_within(struct refusal *why, const char *hint, uint64_t asked, uint64_t offered)
+{
+	return !(asked & ~offered) ||
+	       hints_refuse_value(why, hint, FI_TYPE_CAPS, asked & ~offered, offered);
+}
+
+#define COMM (FI_LOCAL_COMM | FI_REMOTE_COMM)
+
+/* Who wants this host alone gets that; who says nothing of it, or all, gets all. */
+static uint64_t without_network(uint64_t asked)
+{
+	return (asked & COMM) == FI_LOCAL_COMM ? FI_REMOTE_COMM : 0;
+}
+
 static bool match_caps(const struct view *v, uint32_t api, const struct fi_info *hints,
 		       struct fi_info *info, struct refusal *why)
 {
-	uint64_t offered = caps_offered(v, api),
-		 of_domain = offered & (FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV);
-	uint64_t caps = 0, tx = 0, rx = 0, domain = 0;
+	uint64_t offered = caps_offered(v, api), of_domain = offered & (COMM | FI_SHARED_AV);
+	struct asked_caps a = caps_asked(api, hints);
 
-	if (hints) {
-		caps = hints->caps;
-		tx = hints->tx_attr ? hints->tx_attr->caps : 0;
-		rx = hints->rx_attr ? hints->rx_attr->caps : 0;
-		if (hints->domain_attr && FI_VERSION_GE(api, FI_VERSION(1, 5)))
-			domain = hints->domain_attr->caps;
-	}
-	if (caps & ~offered)
-		return hints_refuse_value(why, "caps", FI_TYPE_CAPS, caps & ~offered, offered);
-	if (tx & ~offered)
-		return hints_refuse_value(why, "tx_attr->caps", FI_TYPE_CAPS, tx & ~offered,
-					  offered);
-	if (rx & ~offered)
-		return hints_refuse_value(why, "rx_attr->caps", FI_TYPE_CAPS, rx & ~offered,
-					  offered);
-	if (domain & ~of_domain)
-		return hints_refuse_value(why, "domain_attr->caps", FI_TYPE_CAPS,
-					  domain & ~of_domain, of_domain);
+	if (!caps_within(why, "caps", a.ep, offered) ||
+	    !caps_within(why, "tx_attr->caps", a.tx, offered) ||
+	    !caps_within(why, "rx_attr->caps", a.rx, offered) ||
+	    !caps_within(why, "domain_attr->caps", a.domain, of_domain))
+		return false;
+	/* The endpoint follows its domain unless it says so itself. */
+	offered &= ~without_network(a.ep & COMM ? a.ep : a.domain);
 	/* What a context shall do is asked of the endpoint as well. */
-	info->caps = caps_grant(offered, caps ? caps | tx | rx : 0);
-	info->tx_attr->caps = caps_tx(info->caps, tx);
-	info->rx_attr->caps = caps_rx(info->caps, rx);
-	info->domain_attr->caps = of_domain;
+	info->caps = caps_grant(offered, a.ep ? a.ep | a.tx | a.rx : 0);
+	info->tx_attr->caps = caps_tx(info->caps, a.tx);
+	info->rx_attr->caps = caps_rx(info->caps, a.rx);
+	info->domain_attr->caps = of_domain & ~without_network(a.domain);
 	return true;
 }
 

@@ -13,6 +13,7 @@
 
 /* Why a view is not offered, for the log. */
 struct refusal {
+	bool of_name; /* the caller named other providers, that is all */
 	char text[640];
 };
 

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core/ifaces.h"
 
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/env.h"
 #include "base/log.h"
 
-#define STEP 16 /* entries an array grows by */
+#define STEP  16             /* entries an array grows by */
+#define MASKS (3 * INT8_MAX) /* words at most that follow the settings of a link */
 
 static void *grow(void **array, size_t count, size_t size)
 {
@@ -127,34 +133,42 @@ bool ifaces_route(const struct ifaces *all, const struct addr *to, struct addr *
 	return ifaces_ask_route(to, from);
 }
 
-/*
- * Megabits a second, -1 where the driver cannot say. The file is read only of what may be
- * preferred for it.
- */
-static uint64_t read_speed(const char *name)
+/* Bits a second, as the driver has it; 0: it cannot say. */
+static uint64_t speed_of(int fd, const char *name)
 {
-	char path[64];
-	long long megabits = 0;
-	FILE *file;
+	union {
+		struct ethtool_link_settings settings;
+		char room[sizeof(struct ethtool_link_settings) + MASKS * sizeof(uint32_t)];
+	} ask = {.settings = {.cmd = ETHTOOL_GLINKSETTINGS}};
+	struct ifreq req = {.ifr_data = (char *)&ask};
+	int words;
 
-	snprintf(path, sizeof(path), "/sys/class/net/%s/speed", name);
-	file = fopen(path, "re");
-	if (!file)
+	snprintf(req.ifr_name, sizeof(req.ifr_name), "%s", name);
+	/* The first answer is but the length of a mask, negated. */
+	if (ioctl(fd, SIOCETHTOOL, &req))
 		return 0;
-	if (fscanf(file, "%lld", &megabits) != 1 || megabits < 0 || megabits > UINT32_MAX)
-		megabits = 0;
-	fclose(file);
-	return (uint64_t)megabits * 1000000;
+	words = -ask.settings.link_mode_masks_nwords;
+	if (words <= 0)
+		return 0;
+	memset(&ask, 0, sizeof(ask));
+	ask.settings.cmd = ETHTOOL_GLINKSETTINGS;
+	ask.settings.link_mode_masks_nwords = (int8_t)words;
+	if (ioctl(fd, SIOCETHTOOL, &req) || ask.settings.speed == (uint32_t)SPEED_UNKNOWN)
+		return 0;
+	return ask.settings.speed * UINT64_C(1000000);
 }
 
 static void read_speeds(struct ifaces *all)
 {
-	for (size_t n = 0; n < all->addr_count; n++) {
-		struct iface *i = &all->iface[all->addr[n].of];
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-		if (i->kind == IFACE_NIC && i->running && !i->speed)
-			i->speed = read_speed(i->name);
+	if (fd < 0)
+		return;
+	for (struct iface *i = all->iface; i < all->iface + all->count; i++) {
+		if (i->kind != IFACE_LOOPBACK && i->running)
+			i->speed = speed_of(fd, i->name);
 	}
+	close(fd);
 }
 
 /* Where would packets to anywhere go? Addresses kept for examples are nobody's neighbours. */
@@ -222,7 +236,9 @@ int ifaces_default(int family, struct addr *a)
 		err = -FI_EADDRNOTAVAIL;
 	if (err)
 		LOG_WARN(LOG_EP_CTRL, "FI_TCP_IFACE: \"%.60s\" is not up with an %s address", name,
-			 family == AF_INET6 ? "IPv6" : family == AF_INET ? "IPv4" : "IP");
+			 family == AF_INET6  ? "IPv6"
+			 : family == AF_INET ? "IPv4"
+					     : "IP");
 	ifaces_free(&all);
 	return err;
 }

@@ -23,22 +23,22 @@ enum iface_kind {
 struct iface {
 	char name[IF_NAMESIZE];
 	int index;
-	int master;         /* index of the bridge or bond it is a port of; 0: of none */
-	uint8_t kind;       /* enum iface_kind */
-	bool up;            /* switched on */
-	bool running;       /* and with a carrier */
-	bool far;           /* packets for hosts far away leave here */
-	unsigned int type;  /* ARPHRD_ of <net/if_arp.h> */
-	size_t mtu;         /* bytes */
-	uint64_t speed;     /* bits a second; 0: not known */
+	int master;          /* index of the bridge or bond it is a port of; 0: of none */
+	uint8_t kind;        /* enum iface_kind */
+	bool up;             /* switched on */
+	bool running;        /* and with a carrier */
+	bool far;            /* packets for hosts far away leave here */
+	unsigned int type;   /* ARPHRD_ of <net/if_arp.h> */
+	size_t mtu;          /* bytes */
+	uint64_t speed;      /* bits a second; 0: not known */
 	char hw_address[64]; /* as text; "": none */
 };
 
 struct iface_addr {
-	struct addr addr; /* port 0; the scope of a link-local one is set */
-	uint8_t prefix;   /* bits of the network's part */
-	bool unsettled;   /* may not be used yet, or should not any more */
-	unsigned int of;  /* its interface: index in struct ifaces.iface */
+	struct addr addr;   /* port 0; the scope of a link-local one is set */
+	uint8_t prefix;     /* bits of the network's part */
+	bool unsettled;     /* may not be used yet, or should not any more */
+	unsigned int of;    /* its interface: index in struct ifaces.iface */
 	unsigned int place; /* as the kernel told them */
 };
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <net/if_arp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,4 +104,43 @@ struct fid_nic *nic_new(void)
 	nic->fid.bus_attr = &nic->bus;
 	nic->fid.link_attr = &nic->link;
 	return &nic->fid;
+}
+
+static const char *network_type(unsigned int arp_type)
+{
+	switch (arp_type) {
+	case ARPHRD_ETHER:
+		return "Ethernet";
+	case ARPHRD_INFINIBAND:
+		return "InfiniBand";
+	default:
+		return NULL;
+	}
+}
+
+/* NULL and "" stay away. */
+static bool keep(char **member, const char *text)
+{
+	if (!text || !*text)
+		return true;
+	*member = strdup(text);
+	return *member;
+}
+
+struct fid_nic *nic_of(const struct iface *iface)
+{
+	struct fid_nic *nic = nic_new();
+	struct fi_link_attr *link;
+
+	if (!nic)
+		return NULL;
+	link = nic->link_attr;
+	link->mtu = iface->mtu;
+	link->speed = iface->speed;
+	link->state = iface->up && iface->running ? FI_LINK_UP : FI_LINK_DOWN;
+	if (keep(&nic->device_attr->name, iface->name) && keep(&link->address, iface->hw_address) &&
+	    keep(&link->network_type, network_type(iface->type)))
+		return nic;
+	nic_close(&nic->fid);
+	return NULL;
 }

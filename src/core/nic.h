@@ -5,10 +5,15 @@
 
 #include <rdma/fabric.h>
 
+#include "core/ifaces.h"
+
 /*
  * A description with all attributes there and empty, or NULL. Its strings are to be from malloc;
  * closing it frees them, prov_attr not. It answers FI_DUP.
  */
 struct fid_nic *nic_new(void);
+
+/* What is known of a network interface: its name and link. NULL: no memory. */
+struct fid_nic *nic_of(const struct iface *iface);
 
 #endif

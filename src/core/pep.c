@@ -1,20 +1,65 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "core/pep.h"
+
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "base/forked.h"
 #include "base/log.h"
 #include "core/fid.h"
-#include "core/pep.h"
 #include "core/pep_cm.h"
+#include "xfer/xfer.h"
+
+int pep_bound(struct pep *pep)
+{
+	return pep->listener ? 0 : cm_open(pep->info, &pep->name, &pep->listener);
+}
+
+void pep_quit(struct pep *pep)
+{
+	if (pep->listening)
+		eq_del_driver(pep->eq, &pep->driver);
+	pep->listening = false;
+	if (pep->listener)
+		cm_close(pep->listener);
+	pep->listener = NULL;
+}
+
+int pep_give_name(struct fid_pep *fid, struct fi_info *info)
+{
+	struct pep *pep = pep_of(fid);
+	size_t len;
+	int err;
+
+	lock_take(&pep->lock);
+	err = pep->spent ? -FI_EINVAL : pep_bound(pep);
+	if (!err)
+		pep->spent = true;
+	lock_give(&pep->lock);
+	if (err)
+		return err;
+	pep_quit(pep);
+	free(info->src_addr);
+	len = addr_user_len(&pep->name);
+	info->src_addr = malloc(len);
+	info->src_addrlen = info->src_addr ? len : 0;
+	return info->src_addr ? addr_to_user(&pep->name, info->src_addr, &len) : -FI_ENOMEM;
+}
 
 static int pep_close(struct fid *fid)
 {
 	struct pep *pep = pep_of((struct fid_pep *)fid);
 
-	if (pep->eq)
+	if (pep->forks != forked_count())
+		return 0;
+	pep_quit(pep);
+	if (pep->eq) {
+		eq_forget(pep->eq, fid);
 		ref_put(&pep->eq->ref);
+	}
 	ref_put(&pep->fabric->ref);
 	addr_free(&pep->name);
+	fi_freeinfo(pep->info);
 	free(pep);
 	return 0;
 }
@@ -81,7 +126,7 @@ static int pep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 	*len = sizeof(size_t);
 	if (room < sizeof(size_t))
 		return -FI_ETOOSMALL;
-	*(size_t *)value = PEP_CM_DATA_MAX;
+	*(size_t *)value = XFER_CM_DATA;
 	return 0;
 }
 
@@ -161,13 +206,19 @@ int pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **f
 	pep = calloc(1, sizeof(*pep));
 	if (!pep)
 		return -FI_ENOMEM;
-	pep->format = info->addr_format;
-	if (info->src_addr)
-		ret = addr_from_user(&pep->name, pep->format, info->src_addr, info->src_addrlen);
+	pep->info = fi_dupinfo(info);
+	if (!pep->info)
+		ret = -FI_ENOMEM;
+	else if (info->src_addr)
+		ret = addr_from_user(&pep->name, info->addr_format, info->src_addr,
+				     info->src_addrlen);
 	if (ret)
 		goto free_pep;
 	lock_init(&pep->lock);
+	list_init(&pep->driver.link);
+	pep->driver.turn = pep_cm_turn;
 	pep->backlog = SOMAXCONN;
+	pep->forks = forked_count();
 	pep->fabric = fabric_of(fabric);
 	ref_get(&pep->fabric->ref);
 	pep->fid.fid = (struct fid){FI_CLASS_PEP, context, &fid_ops};
@@ -176,6 +227,7 @@ int pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **f
 	*fid = &pep->fid;
 	return 0;
 free_pep:
+	fi_freeinfo(pep->info);
 	free(pep);
 	return ret;
 }

@@ -11,16 +11,21 @@
 #include "core/eq.h"
 #include "core/fabric.h"
 
-#define PEP_CM_DATA_MAX 256 /* bytes of user data with a connection request */
+struct cm_listener;
 
 struct pep {
 	struct fid_pep fid;
+	struct eq_driver driver; /* hears requests while somebody reads the event queue */
 	struct fabric *fabric;
-	struct lock lock; /* guards the rest */
-	struct eq *eq;    /* NULL until bound */
-	uint32_t format;  /* of addresses, as in the fi_info */
-	struct addr name; /* ADDR_NONE until one is given */
+	struct fi_info *info;         /* what it was opened with, our copy */
+	struct lock lock;             /* guards the rest */
+	struct eq *eq;                /* NULL until bound */
+	struct addr name;             /* ADDR_NONE until one is given */
+	struct cm_listener *listener; /* bound to the name, once somebody asked for that */
+	bool listening;               /* the queue has the driver */
+	bool spent;                   /* an active endpoint took its place */
 	int backlog;
+	unsigned int forks; /* forked_count of the process that opened it */
 };
 
 static inline struct pep *pep_of(struct fid_pep *fid)
@@ -30,5 +35,11 @@ static inline struct pep *pep_of(struct fid_pep *fid)
 
 /* fi_ops_fabric.passive_ep; reads addr_format, src_addr and the endpoint type of `info`. */
 int pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context);
+/* The passive endpoint's address, for good, as src_addr of `info`. 0 or a negative error. */
+int pep_give_name(struct fid_pep *fid, struct fi_info *info);
+/* Binds it to its name. Locked. 0 or a negative error. */
+int pep_bound(struct pep *pep);
+/* Nobody gets in any more. No lock held. */
+void pep_quit(struct pep *pep);
 
 #endif

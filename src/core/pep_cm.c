@@ -1,67 +1,181 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/log.h"
-#include "core/pep.h"
 #include "core/pep_cm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/forked.h"
+#include "base/log.h"
+#include "core/connreq.h"
+#include "core/pep.h"
+#include "xfer/xfer.h"
+
+/* The address is free, or the name stays as it was. */
+static int rename_locked(struct pep *pep, struct addr *name)
+{
+	struct cm_listener *listener;
+	int err;
+
+	if (pep->listening || pep->spent)
+		return -FI_EOPBADSTATE;
+	/* By the same name again, perhaps. */
+	if (pep->listener)
+		cm_close(pep->listener);
+	pep->listener = NULL;
+	err = cm_open(pep->info, name, &listener);
+	if (err)
+		return err;
+	pep->listener = listener;
+	addr_free(&pep->name);
+	pep->name = *name;
+	return 0;
+}
 
 static int pep_cm_setname(fid_t fid, void *addr, size_t addrlen)
 {
 	struct pep *pep = pep_of((struct fid_pep *)fid);
-	struct addr name, old;
+	struct addr name;
 	int ret;
 
 	if (!addr || !addrlen)
 		return -FI_EINVAL;
-	ret = addr_from_user(&name, pep->format, addr, addrlen);
+	ret = addr_from_user(&name, pep->info->addr_format, addr, addrlen);
 	if (ret)
 		return ret;
 	lock_take(&pep->lock);
-	old = pep->name;
-	pep->name = name;
+	ret = rename_locked(pep, &name);
 	lock_give(&pep->lock);
-	addr_free(&old);
-	return 0;
+	if (ret)
+		addr_free(&name);
+	return ret;
 }
 
+/* Asking makes the name a complete one. */
 static int pep_cm_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct pep *pep = pep_of((struct fid_pep *)fid);
-	int ret = -FI_EADDRNOTAVAIL;
+	int ret;
 
 	if (!addrlen || (*addrlen && !addr))
 		return -FI_EINVAL;
 	lock_take(&pep->lock);
-	if (pep->name.kind != ADDR_NONE)
+	ret = pep->spent ? 0 : pep_bound(pep);
+	if (!ret)
 		ret = addr_to_user(&pep->name, addr, addrlen);
 	lock_give(&pep->lock);
-	if (ret == -FI_EADDRNOTAVAIL)
-		LOG_WARN(LOG_EP_CTRL, "fi_getname: the passive endpoint was given no address");
 	return ret;
+}
+
+static int listen_locked(struct pep *pep)
+{
+	int ret;
+
+	if (!pep->eq) {
+		LOG_WARN(LOG_EP_CTRL, "fi_listen: the passive endpoint has no event queue");
+		return -FI_ENOEQ;
+	}
+	if (pep->spent)
+		return -FI_EOPBADSTATE;
+	ret = pep_bound(pep);
+	if (!ret)
+		ret = cm_listen(pep->listener, pep->backlog);
+	if (ret)
+		return ret;
+	pep->driver.fd = cm_fd(pep->listener);
+	pep->listening = true;
+	return 0;
 }
 
 static int pep_cm_listen(struct fid_pep *fid)
 {
 	struct pep *pep = pep_of(fid);
-	bool bound;
+	int ret = 0;
+	bool first;
 
 	lock_take(&pep->lock);
-	bound = pep->eq != NULL;
+	first = !pep->listening;
+	if (first)
+		ret = listen_locked(pep);
 	lock_give(&pep->lock);
-	if (!bound) {
-		LOG_WARN(LOG_EP_CTRL, "fi_listen: the passive endpoint has no event queue");
-		return -FI_ENOEQ;
+	/* Not under the lock, which a turn takes. */
+	if (!ret && first)
+		ret = eq_add_driver(pep->eq, &pep->driver);
+	if (ret && first)
+		pep->listening = false;
+	return ret;
+}
+
+static int set_address(void **to, size_t *to_len, const struct addr *name)
+{
+	size_t len = addr_user_len(name);
+
+	free(*to);
+	*to = malloc(len);
+	*to_len = *to ? len : 0;
+	return *to ? addr_to_user(name, *to, &len) : -FI_ENOMEM;
+}
+
+/* What an endpoint for the one who asks is to be opened with. NULL: no memory. */
+static struct fi_info *request_info(const struct pep *pep, const struct cm_request *req)
+{
+	struct fi_info *info = fi_dupinfo(pep->info);
+
+	if (info && !set_address(&info->src_addr, &info->src_addrlen, &pep->name) &&
+	    !set_address(&info->dest_addr, &info->dest_addrlen, cm_request_name(req)))
+		return info;
+	fi_freeinfo(info);
+	return NULL;
+}
+
+/* Takes the request. */
+static void announce(struct pep *pep, struct cm_request *req)
+{
+	union {
+		struct fi_eq_cm_entry entry;
+		unsigned char bytes[sizeof(struct fi_eq_cm_entry) + XFER_CM_DATA];
+	} event;
+	struct fi_info *info = request_info(pep, req);
+	struct connreq *c = connreq_new(req);
+	const void *data;
+	size_t len;
+
+	if (c && info) {
+		data = cm_request_data(req, &len);
+		info->handle = &c->fid;
+		event.entry = (struct fi_eq_cm_entry){.fid = &pep->fid.fid, .info = info};
+		memcpy(event.bytes + sizeof(event.entry), data, len);
+		if (!eq_post(pep->eq, FI_CONNREQ, &event, sizeof(event.entry) + len))
+			return;
 	}
-	LOG_WARN(LOG_EP_CTRL, "fi_listen: no transport here accepts connections of FI_EP_MSG");
-	return -FI_ENOSYS;
+	LOG_WARN(LOG_EP_CTRL, "out of memory: a request to be connected is refused");
+	if (c)
+		connreq_free(c);
+	fi_freeinfo(info);
+}
+
+void pep_cm_turn(struct eq_driver *driver)
+{
+	struct pep *pep = LIST_ENTRY(driver, struct pep, driver);
+	struct cm_request *req;
+
+	if (pep->forks != forked_count())
+		return;
+	lock_take(&pep->lock);
+	while ((req = cm_next(pep->listener)))
+		announce(pep, req);
+	lock_give(&pep->lock);
 }
 
 static int pep_cm_reject(struct fid_pep *fid, fid_t handle, const void *param, size_t paramlen)
 {
-	(void)fid;
-	(void)handle;
-	(void)param;
-	(void)paramlen;
-	LOG_WARN(LOG_EP_CTRL, "fi_reject: no transport here accepts connections of FI_EP_MSG");
-	return -FI_ENOSYS;
+	struct connreq *c = connreq_of(handle);
+
+	(void)fid; /* a request does not depend on whom it came to any more */
+	if (!c || (paramlen && !param)) {
+		LOG_WARN(LOG_EP_CTRL, "fi_reject: %s", c ? "no data" : "the handle is no request");
+		return -FI_EINVAL;
+	}
+	return connreq_reject(c, param, paramlen);
 }
 
 static int no_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "core/domain.h"
+#include "core/nic.h"
 #include "core/resolve.h"
 #include "core/resolve_ip.h"
 
@@ -27,68 +30,140 @@ static int keep_domain(struct fi_info *info, const char *name)
 	return info->domain_attr->name ? 0 : -FI_ENOMEM;
 }
 
-static int keep_ip(void **member, size_t *member_len, const struct ip *ip)
+/* The domain an entry must be of: by name, or that of an open one. */
+static const char *domain_asked(const struct query *q)
 {
-	return ip->len ? keep(member, member_len, &ip->sa, ip->len) : 0;
+	const struct fi_domain_attr *attr = q->hints ? q->hints->domain_attr : NULL;
+
+	if (!attr || attr->name || !attr->domain)
+		return attr ? attr->name : NULL;
+	return domain_of(attr->domain)->info->domain_attr->name;
 }
 
-/* The family a format stands for; AF_UNSPEC: either; -1: none. */
-static int family_of(uint32_t format)
+static int keep_ip(void **member, size_t *member_len, const struct addr *a)
 {
-	switch (format) {
-	case FI_FORMAT_UNSPEC:
-	case FI_SOCKADDR:
-	case FI_SOCKADDR_IP:
-		return AF_UNSPEC;
-	case FI_SOCKADDR_IN:
-		return AF_INET;
-	case FI_SOCKADDR_IN6:
-		return AF_INET6;
-	default:
-		return -1;
+	struct sockaddr_in6 name; /* the larger one */
+	size_t len = sizeof(name);
+	int err = addr_to_user(a, &name, &len);
+
+	return err || !len ? err : keep(member, member_len, &name, len);
+}
+
+/* What differs between the entries for two addresses of this host. */
+static int keep_source(const struct view *v, struct fi_info *info, const struct ip_source *s)
+{
+	int err;
+
+	info->addr_format = s->addr.kind == ADDR_IN6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+	err = keep_ip(&info->src_addr, &info->src_addrlen, &s->addr);
+	if (err)
+		return err;
+	if (s->iface && s->iface->kind != IFACE_LOOPBACK) {
+		info->nic = nic_of(s->iface);
+		if (!info->nic)
+			return -FI_ENOMEM;
 	}
+	return keep_domain(info, s->iface ? s->iface->name : v->domain);
 }
 
-/* What was said of both ends; each may stay unknown (len 0). */
-static bool ip_ends(const struct query *q, int *family, struct ip *src, struct ip *dest,
-		    struct refusal *why)
+/*
+ * Who says nothing of addresses, and either names a domain or a provider, or asks nothing
+ * in particular, is looking round and is shown every address. Others take the first entry, or
+ * spread their processes over all they are given: they get the best one alone.
+ */
+static bool looks_round(const struct query *q, const char *domain)
 {
 	const struct fi_info *h = q->hints;
-	bool named = q->node || q->service, source = q->flags & FI_SOURCE;
 
-	if (h && h->src_addr && !source &&
-	    !resolve_ip_read(src, "src_addr", h->src_addr, h->src_addrlen, family, why))
+	if (q->node || q->service)
 		return false;
-	if (h && h->dest_addr && (source || !named) &&
-	    !resolve_ip_read(dest, "dest_addr", h->dest_addr, h->dest_addrlen, family, why))
+	if (!h)
+		return true;
+	if (h->src_addr || h->dest_addr)
 		return false;
-	return !named || resolve_ip_lookup(q, family, source ? src : dest, why);
+	return domain || !h->caps || (h->fabric_attr && h->fabric_attr->prov_name);
+}
+
+/* The entry `like` again, for another address; linked behind *last. */
+static int add_entry(const struct view *v, const struct fi_info *like, const struct ip_source *s,
+		     struct fi_info **last)
+{
+	struct fi_info *info = fi_dupinfo(like);
+
+	if (!info)
+		return -FI_ENOMEM;
+	free(info->src_addr);
+	free(info->domain_attr->name);
+	if (info->nic)
+		info->nic->fid.ops->close(&info->nic->fid);
+	info->src_addr = NULL;
+	info->src_addrlen = 0;
+	info->domain_attr->name = NULL;
+	info->nic = NULL;
+	(*last)->next = info;
+	*last = info;
+	return keep_source(v, info, s);
+}
+
+static bool is_loopback(const struct ip_source *s)
+{
+	return s->iface && s->iface->kind == IFACE_LOOPBACK;
+}
+
+/* Beside the addresses that others can reach, those of loopback are for this host only. */
+static int add_others(const struct view *v, const struct query *q, const char *domain,
+		      const struct ip_source *first, struct fi_info *info)
+{
+	bool far = q->hints && q->hints->caps & FI_REMOTE_COMM;
+	struct fi_info *last = info;
+	struct ip_source s;
+	size_t at = 0;
+	int err = 0;
+
+	while (!err && resolve_ip_other(q->ends, domain, first, &at, &s)) {
+		bool near = is_loopback(&s) && !is_loopback(first);
+
+		if (near && far)
+			continue;
+		err = add_entry(v, info, &s, &last);
+		if (!err && near)
+			last->caps &= ~FI_REMOTE_COMM;
+	}
+	return err;
+}
+
+static bool is_ip_format(uint32_t format)
+{
+	return format == FI_FORMAT_UNSPEC || format == FI_SOCKADDR || format == FI_SOCKADDR_IP ||
+	       format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6;
 }
 
 static int resolve_sockets(const struct view *v, const struct query *q, struct fi_info *info,
 			   struct refusal *why)
 {
-	const char *asked = q->hints && q->hints->domain_attr ? q->hints->domain_attr->name : NULL;
 	uint32_t format = q->hints ? q->hints->addr_format : FI_FORMAT_UNSPEC;
-	struct ip src = {.len = 0}, dest = {.len = 0};
-	int family = family_of(format), ret;
-	char iface[IF_NAMESIZE] = "";
+	const char *domain = domain_asked(q);
+	struct ip_source s;
+	int err;
 
-	if (family < 0) {
+	if (!is_ip_format(format)) {
 		hints_refuse_value(why, "addr_format", FI_TYPE_ADDR_FORMAT, format, v->format);
 		return -FI_ENODATA;
 	}
 	/* The view's own name for the domain says nothing of an interface. */
-	if (asked && strcmp(asked, v->domain) == 0)
-		asked = NULL;
-	if (!ip_ends(q, &family, &src, &dest, why) ||
-	    !resolve_ip_source(&src, &dest, family, asked, iface, why))
+	if (domain && strcmp(domain, v->domain) == 0)
+		domain = NULL;
+	err = resolve_ip_ends(q->ends, q, why);
+	if (err)
+		return err;
+	if (!resolve_ip_source(q->ends, domain, &s, why))
 		return -FI_ENODATA;
-	info->addr_format = src.sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
-	ret = keep_ip(&info->src_addr, &info->src_addrlen, &src);
-	if (!ret)
-		ret = keep_ip(&info->dest_addr, &info->dest_addrlen, &dest);
-	return ret ? ret : keep_domain(info, *iface ? iface : v->domain);
+	err = keep_source(v, info, &s);
+	if (!err)
+		err = keep_ip(&info->dest_addr, &info->dest_addrlen, &q->ends->dest);
+	if (!err && looks_round(q, domain))
+		err = add_others(v, q, domain, &s, info);
+	return err;
 }
 
 /* "fi_ns://node:service" needs nothing more to be unique, "fi_shm://node" does. */

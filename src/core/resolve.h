@@ -11,17 +11,21 @@
 #include "core/hints.h"
 #include "core/views.h"
 
-/* The arguments of fi_getinfo. */
+struct ip_ends;
+
+/* The arguments of fi_getinfo, and what was found out so far. */
 struct query {
 	uint32_t version;
 	const char *node, *service;
 	uint64_t flags;
 	const struct fi_info *hints;
+	struct ip_ends *ends;
 };
 
 /*
- * Fills addr_format, src_addr, dest_addr and the name of the domain. 0, -FI_ENOMEM, or -FI_ENODATA
- * with a reason; what is filled belongs to `info` in any case.
+ * Fills addr_format, src_addr, dest_addr, nic and the name of the domain of `info`; entries for
+ * further addresses of this host, if any, are linked behind it. 0, -FI_ENOMEM, or -FI_ENODATA with
+ * a reason; what is filled belongs to `info` in any case.
  */
 int resolve(const struct view *v, const struct query *q, struct fi_info *info, struct refusal *why);
 

@@ -1,51 +1,47 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <arpa/inet.h>
-#include <ifaddrs.h>
+#include "core/resolve_ip.h"
+
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/env.h"
 #include "base/log.h"
-#include "core/resolve_ip.h"
 
 static const char *family_name(int family)
 {
-	return family == AF_INET6 ? "IPv6" : "IPv4";
+	return family == AF_INET6 ? "IPv6" : family == AF_INET ? "IPv4" : "IP";
 }
 
-static socklen_t length_of(int family)
+static int family_of(const struct addr *a)
 {
-	if (family == AF_INET)
-		return sizeof(struct sockaddr_in);
-	return family == AF_INET6 ? sizeof(struct sockaddr_in6) : 0;
+	return a->kind == ADDR_IN6 ? AF_INET6 : AF_INET;
 }
 
-static void set(struct ip *ip, const void *addr, socklen_t len)
+/* The family a format stands for; -1: none, no view of IP addresses looks at the rest. */
+static int family_asked(const struct query *q)
 {
-	memcpy(&ip->sa, addr, len);
-	ip->len = len;
+	switch (q->hints ? q->hints->addr_format : FI_FORMAT_UNSPEC) {
+	case FI_SOCKADDR_IN:
+		return AF_INET;
+	case FI_SOCKADDR_IN6:
+		return AF_INET6;
+	default:
+		return AF_UNSPEC;
+	}
 }
 
-bool resolve_ip_read(struct ip *ip, const char *hint, const void *addr, size_t len, int *family,
-		     struct refusal *why)
+/* An address of the hints; all that is said must be of one family. */
+static bool read_hint(struct ip_ends *ends, struct addr *a, const char *hint, const void *from,
+		      size_t len)
 {
-	sa_family_t theirs = AF_UNSPEC;
-	socklen_t need;
-
-	if (len == 0 || len >= sizeof(struct sockaddr))
-		memcpy(&theirs, (const char *)addr + offsetof(struct sockaddr, sa_family),
-		       sizeof(theirs));
-	need = length_of(theirs);
-	if (need == 0 || (len != 0 && len < need))
-		return hints_refuse(why, "%s: no socket address (family %d, %zu bytes)", hint,
-				    theirs, len);
-	if (*family != AF_UNSPEC && *family != theirs)
-		return hints_refuse(why, "%s: is %s, %s asked", hint, family_name(theirs),
-				    family_name(*family));
-	set(ip, addr, need);
-	*family = theirs;
+	if (addr_from_user(a, FI_SOCKADDR, from, len))
+		return hints_refuse(&ends->why, "%s: no socket address of %zu bytes", hint, len);
+	if (ends->family != AF_UNSPEC && ends->family != family_of(a))
+		return hints_refuse(&ends->why, "%s: is %s, %s asked", hint,
+				    family_name(family_of(a)), family_name(ends->family));
+	ends->family = family_of(a);
 	return true;
 }
 
@@ -76,194 +72,192 @@ static bool split_string(const char *text, char *host, size_t host_size, char *p
 	return true;
 }
 
-static bool lookup(const char *node, const char *service, const struct addrinfo *how, struct ip *ip,
-		   struct refusal *why)
+/* The first answer, rather an IPv4 one. */
+static bool lookup(struct ip_ends *ends, struct addr *a, const char *node, const char *service,
+		   int flags)
 {
-	struct addrinfo *list, *best = NULL;
-	int err = getaddrinfo(node, service, how, &list);
+	struct addrinfo how = {
+		.ai_family = ends->family, .ai_socktype = SOCK_STREAM, .ai_flags = flags};
+	struct addrinfo *list;
+	int err = getaddrinfo(node, service, &how, &list);
 
 	if (err)
-		return hints_refuse(why, "node %.100s, service %.50s: %s", node ? node : "(none)",
-				    service ? service : "(none)", gai_strerror(err));
+		return hints_refuse(&ends->why, "node %.100s, service %.50s: %s",
+				    node ? node : "(none)", service ? service : "(none)",
+				    gai_strerror(err));
+	a->kind = ADDR_NONE;
 	for (struct addrinfo *ai = list; ai; ai = ai->ai_next) {
-		if (length_of(ai->ai_family) == 0)
+		if (a->kind == ADDR_IN || (a->kind == ADDR_IN6 && ai->ai_family == AF_INET6))
 			continue;
-		if (!best || (best->ai_family == AF_INET6 && ai->ai_family == AF_INET))
-			best = ai;
+		addr_from_user(a, FI_SOCKADDR, ai->ai_addr, ai->ai_addrlen);
 	}
-	if (best)
-		set(ip, best->ai_addr, length_of(best->ai_family));
 	freeaddrinfo(list);
-	return best || hints_refuse(why, "node %.100s: no IP address", node ? node : "(none)");
+	return a->kind != ADDR_NONE ||
+	       hints_refuse(&ends->why, "node %.100s: no IP address", node ? node : "(none)");
 }
 
-bool resolve_ip_lookup(const struct query *q, int *family, struct ip *ip, struct refusal *why)
+/* Node and service, one of which is there. */
+static bool read_names(struct ip_ends *ends, const struct query *q)
 {
-	struct addrinfo how = {.ai_family = *family, .ai_socktype = SOCK_STREAM};
+	bool source = q->flags & FI_SOURCE;
+	struct addr *a = source ? &ends->src : &ends->dest;
 	const char *node = q->node, *service = q->service;
 	char host[256], port[16];
+	int flags = (q->flags & FI_NUMERICHOST ? AI_NUMERICHOST : 0) | (source ? AI_PASSIVE : 0);
 
-	if (q->flags & FI_NUMERICHOST)
-		how.ai_flags |= AI_NUMERICHOST;
-	if (q->flags & FI_SOURCE)
-		how.ai_flags |= AI_PASSIVE;
 	if (node && strstr(node, "://")) {
 		if (service)
-			return hints_refuse(
-				why, "node: \"%.100s\" is an address and takes no service", node);
+			return hints_refuse(&ends->why,
+					    "node: \"%.100s\" is an address and takes no service",
+					    node);
 		if (!split_string(node, host, sizeof(host), port, sizeof(port)))
-			return hints_refuse(why, "node: \"%.100s\" is no socket address", node);
+			return hints_refuse(&ends->why, "node: \"%.100s\" is no socket address",
+					    node);
 		node = host;
 		service = *port ? port : NULL;
 	}
-	if (!lookup(node, service, &how, ip, why))
+	if (!lookup(ends, a, node, service, flags))
 		return false;
-	*family = ip->sa.sa_family;
+	/* A service alone says nothing but the port. */
+	if (!node && source)
+		a->kind = ADDR_NONE;
+	else
+		ends->family = family_of(a);
 	return true;
 }
 
-static in_port_t port_of(const struct ip *ip)
+static bool read_ends(struct ip_ends *ends, const struct query *q)
 {
-	return ip->sa.sa_family == AF_INET6 ? ip->in6.sin6_port : ip->in.sin_port;
-}
+	const struct fi_info *h = q->hints;
+	bool named = q->node || q->service, source = q->flags & FI_SOURCE;
 
-static void set_port(struct ip *ip, in_port_t port)
-{
-	if (ip->sa.sa_family == AF_INET6)
-		ip->in6.sin6_port = port;
-	else
-		ip->in.sin_port = port;
-}
-
-static bool is_any(const struct ip *ip)
-{
-	if (ip->sa.sa_family == AF_INET6)
-		return IN6_IS_ADDR_UNSPECIFIED(&ip->in6.sin6_addr);
-	return ip->in.sin_addr.s_addr == htonl(INADDR_ANY);
-}
-
-static bool same_host(const struct ip *ip, const struct sockaddr *sa)
-{
-	if (!sa || sa->sa_family != ip->sa.sa_family)
+	ends->family = family_asked(q);
+	if (h && h->src_addr && !source &&
+	    !read_hint(ends, &ends->src, "src_addr", h->src_addr, h->src_addrlen))
 		return false;
-	if (sa->sa_family == AF_INET6)
-		return memcmp(&((const struct sockaddr_in6 *)sa)->sin6_addr, &ip->in6.sin6_addr,
-			      sizeof(struct in6_addr)) == 0;
-	return ((const struct sockaddr_in *)sa)->sin_addr.s_addr == ip->in.sin_addr.s_addr;
-}
-
-/* Asks the routing table: a datagram socket is connected without sending anything. */
-static bool route_to(const struct ip *dest, struct ip *src)
-{
-	socklen_t len = sizeof(src->in6);
-	struct ip to = *dest;
-	int fd = socket(to.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool found;
-
-	if (fd < 0)
+	if (h && h->dest_addr && (source || !named) &&
+	    !read_hint(ends, &ends->dest, "dest_addr", h->dest_addr, h->dest_addrlen))
 		return false;
-	if (port_of(&to) == 0)
-		set_port(&to, htons(9));
-	found = connect(fd, &to.sa, to.len) == 0 && getsockname(fd, &src->sa, &len) == 0;
-	close(fd);
-	if (!found)
-		return false;
-	src->len = length_of(src->sa.sa_family);
-	set_port(src, 0);
-	return true;
+	return !named || read_names(ends, q);
 }
 
-/* How well an interface's address serves as source; 0: not at all. */
-static int fitness(const struct ifaddrs *ifa, int family, const char *asked)
+/* No host is said. */
+static bool is_open(const struct addr *a)
 {
-	if (!ifa->ifa_addr || ifa->ifa_addr->sa_family != family || !(ifa->ifa_flags & IFF_UP))
-		return 0;
-	if (asked)
-		return strcmp(ifa->ifa_name, asked) == 0;
-	if (ifa->ifa_flags & IFF_LOOPBACK)
-		return 1;
-	if (family == AF_INET6 &&
-	    IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)ifa->ifa_addr)->sin6_addr))
-		return 2;
-	return ifa->ifa_flags & IFF_RUNNING ? 4 : 3;
+	static const uint8_t any[sizeof(a->ip)];
+
+	return a->kind == ADDR_NONE || memcmp(a->ip, any, sizeof(any)) == 0;
 }
 
-static bool first_interface(const struct ifaddrs *list, int family, const char *asked,
-			    struct ip *src)
+static int find_out(struct ip_ends *ends, const struct query *q)
 {
-	int best = 0;
+	int err;
 
-	for (const struct ifaddrs *ifa = list; ifa; ifa = ifa->ifa_next) {
-		int fit = fitness(ifa, family, asked);
-
-		if (fit > best) {
-			best = fit;
-			set(src, ifa->ifa_addr, length_of(family));
-		}
+	if (!read_ends(ends, q))
+		return -FI_ENODATA;
+	err = ifaces_read(&ends->net);
+	if (err)
+		return err;
+	if (is_open(&ends->src) && !is_open(&ends->dest) &&
+	    !ifaces_route(&ends->net, &ends->dest, &ends->from)) {
+		LOG_INFO(LOG_CORE, "the kernel tells of no route to the destination");
+		ends->from.kind = ADDR_NONE;
 	}
-	return best > 0;
+	return 0;
 }
 
-static void loopback(struct ip *ip, int family)
+int resolve_ip_ends(struct ip_ends *ends, const struct query *q, struct refusal *why)
 {
-	memset(ip, 0, sizeof(*ip));
-	ip->len = length_of(family);
-	ip->sa.sa_family = (sa_family_t)family;
-	if (family == AF_INET6)
-		ip->in6.sin6_addr = in6addr_loopback;
-	else
-		ip->in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-}
-
-static bool find_source(const struct ifaddrs *list, const struct ip *dest, int family,
-			const char *asked, struct ip *src)
-{
-	if (!asked && dest->len && !is_any(dest) && route_to(dest, src))
-		return true;
-	if (first_interface(list, family, asked, src))
-		return true;
-	loopback(src, family);
-	return !asked;
-}
-
-/* An address may be on several interfaces; the one asked for counts. */
-static void name_interface(const struct ifaddrs *list, const struct ip *src, const char *asked,
-			   char *iface)
-{
-	for (; list; list = list->ifa_next) {
-		if (!same_host(src, list->ifa_addr))
-			continue;
-		if (!*iface || (asked && strcmp(list->ifa_name, asked) == 0))
-			snprintf(iface, IF_NAMESIZE, "%s", list->ifa_name);
+	if (!ends->known) {
+		ends->known = true;
+		ends->err = find_out(ends, q);
 	}
+	if (ends->err)
+		*why = ends->why;
+	return ends->err;
 }
 
-bool resolve_ip_source(struct ip *src, const struct ip *dest, int family, const char *asked,
-		       char *iface, struct refusal *why)
+void resolve_ip_forget(struct ip_ends *ends)
 {
-	bool open = src->len == 0 || is_any(src), met = true;
-	in_port_t port = src->len ? port_of(src) : 0;
-	struct ifaddrs *list;
+	ifaces_free(&ends->net);
+}
 
-	if (getifaddrs(&list) != 0)
-		list = NULL;
-	if (!asked && open)
-		asked = env_get()->tcp_iface;
-	if (family == AF_UNSPEC)
-		family = AF_INET;
+static void loopback(struct addr *a, int family)
+{
+	const char *text = family == AF_INET6 ? "fi_sockaddr://[::1]" : "fi_sockaddr://127.0.0.1";
+
+	addr_parse(a, text);
+}
+
+/* An address of this host to fill an open one with. */
+static bool choose(const struct ip_ends *ends, const char *name, struct addr *a)
+{
+	const struct iface *way = ifaces_holding(&ends->net, &ends->from, name);
+	const struct iface_addr *best;
+	size_t at = 0;
+
+	if (ends->from.kind != ADDR_NONE && (!name || (way && strcmp(way->name, name) == 0))) {
+		*a = ends->from;
+		return true;
+	}
+	best = ifaces_next(&ends->net, ends->family, name, &at);
+	if (best)
+		*a = best->addr;
+	else
+		loopback(a, ends->family);
+	return best || !name;
+}
+
+static bool belongs(const struct ip_source *s, const char *name)
+{
+	return s->iface && strcmp(s->iface->name, name) == 0;
+}
+
+static void tell(struct ip_ends *ends, const struct ip_source *s)
+{
+	char text[ADDR_STR_MAX];
+
+	if (ends->told)
+		return;
+	ends->told = true;
+	addr_print(&s->addr, text, sizeof(text));
+	LOG_INFO(LOG_CORE, "source address is %s of %s", text,
+		 s->iface ? s->iface->name : "no interface");
+}
+
+bool resolve_ip_source(struct ip_ends *ends, const char *asked, struct ip_source *s,
+		       struct refusal *why)
+{
+	bool open = is_open(&ends->src), met = true;
+	const char *name = asked || !open ? asked : env_get()->tcp_iface;
+
+	s->addr = ends->src;
 	if (open) {
-		met = find_source(list, dest, family, asked, src);
-		set_port(src, port);
+		met = choose(ends, name, &s->addr);
+		s->addr.port = ends->src.port;
 	}
-	name_interface(list, src, asked, iface);
-	if (list)
-		freeifaddrs(list);
-	if (asked && (!met || strcmp(iface, asked) != 0))
-		return hints_refuse(why,
-				    "domain: \"%.60s\" asked, no such interface is up with "
-				    "that %s address",
-				    asked, family_name(family));
-	if (open)
-		LOG_INFO(LOG_CORE, "source address is that of %s", *iface ? iface : "loopback");
+	s->iface = ifaces_holding(&ends->net, &s->addr, name);
+	if (name && (!met || !belongs(s, name)))
+		return hints_refuse(
+			why, "%s: \"%.60s\" asked, no such interface is up with %s %s address",
+			asked ? "domain_attr->name" : "FI_TCP_IFACE", name, open ? "an" : "that",
+			family_name(ends->family));
+	tell(ends, s);
+	return true;
+}
+
+bool resolve_ip_other(const struct ip_ends *ends, const char *asked, const struct ip_source *first,
+		      size_t *at, struct ip_source *other)
+{
+	const struct iface_addr *a;
+
+	if (!asked)
+		asked = env_get()->tcp_iface;
+	do
+		a = ifaces_next(&ends->net, ends->family, asked, at);
+	while (a && addr_equal(&a->addr, &first->addr));
+	if (!a)
+		return false;
+	*other = (struct ip_source){a->addr, ifaces_of(&ends->net, a)};
 	return true;
 }

@@ -3,41 +3,54 @@
 #ifndef WEFT_CORE_RESOLVE_IP_H
 #define WEFT_CORE_RESOLVE_IP_H
 
-#include <net/if.h>
-#include <netinet/in.h>
 #include <stdbool.h>
-#include <sys/socket.h>
 
+#include "core/ifaces.h"
 #include "core/resolve.h"
 
-struct ip {
-	socklen_t len; /* 0: not known */
-	union {
-		struct sockaddr sa;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-	};
+/*
+ * What one call of fi_getinfo says of IP addresses and what the system makes of it: found out when
+ * the first view asks, good for all of them. Zero to begin with.
+ */
+struct ip_ends {
+	bool known; /* the rest has been found out; `err` tells how it went */
+	bool told;  /* the log knows which source was chosen */
+	int err;
+	struct refusal why;
+	int family;       /* AF_UNSPEC: nothing settles it */
+	struct addr src;  /* ADDR_NONE: not said; its port may be there all the same */
+	struct addr dest; /* ADDR_NONE: not said */
+	struct addr
+		from; /* where the kernel would send to dest from; ADDR_NONE: it does not tell */
+	struct ifaces net;
+};
+
+/* A source address and the interface it belongs to, of ends->net; NULL: none of this host's. */
+struct ip_source {
+	struct addr addr;
+	const struct iface *iface;
 };
 
 /*
- * All of them: *family is AF_UNSPEC until something settles it, then all must agree; false with a
- * reason.
+ * Finds everything out. A name server may be asked; IPv4 comes before IPv6. 0, -FI_ENOMEM, or
+ * -FI_ENODATA with a reason.
  */
-
-/* A socket address of the hints; `hint` names it. */
-bool resolve_ip_read(struct ip *ip, const char *hint, const void *addr, size_t len, int *family,
-		     struct refusal *why);
-
-/* Node and service, one of which is there; IPv4 comes first. May ask a name server. */
-bool resolve_ip_lookup(const struct query *q, int *family, struct ip *ip, struct refusal *why);
+int resolve_ip_ends(struct ip_ends *ends, const struct query *q, struct refusal *why);
+void resolve_ip_forget(struct ip_ends *ends);
 
 /*
- * Completes the source: an address without host, or none at all, becomes the one the system would
- * use towards `dest`, else that of the first interface that is up, loopback coming last. `asked`
- * is the interface it must belong to, or NULL; `iface` the one it belongs to, "" when it is none
- * of this host.
+ * The source of an entry: what was said, or where that leaves the host open (or all of it), what
+ * the kernel would use towards the destination, else this host's best address. `asked` is the
+ * interface it must belong to, or NULL: FI_TCP_IFACE may name one then. False with a reason.
  */
-bool resolve_ip_source(struct ip *src, const struct ip *dest, int family, const char *asked,
-		       char *iface, struct refusal *why);
+bool resolve_ip_source(struct ip_ends *ends, const char *asked, struct ip_source *source,
+		       struct refusal *why);
+
+/*
+ * Another address that would do as well as `first`, of the same interface where that was asked for,
+ * from number *at on; *at begins with 0. False: no more.
+ */
+bool resolve_ip_other(const struct ip_ends *ends, const char *asked, const struct ip_source *first,
+		      size_t *at, struct ip_source *other);
 
 #endif

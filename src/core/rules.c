@@ -12,6 +12,9 @@
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                   \
 	 FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE)
 #define RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
+/* Nobody tells whether a datagram arrived. */
+#define DGRAM_TX_OP_FLAGS                                                                          \
+	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_MULTICAST)
 
 #define BIT(value) (1ULL << (value))
 
@@ -37,6 +40,13 @@ enum grant {
 	LARGER, /* of both */
 };
 
+/* Endpoint types a row speaks of. */
+#define RDM     BIT(FI_EP_RDM)
+#define MSG     BIT(FI_EP_MSG)
+#define DGRAM   BIT(FI_EP_DGRAM)
+#define STREAMS (RDM | MSG) /* all arrives, in order */
+#define ALL     (STREAMS | DGRAM)
+
 enum part { PART_tx, PART_rx, PART_ep, PART_domain };
 
 static const size_t parts[] = {
@@ -52,6 +62,7 @@ struct rule {
 	uint8_t test;   /* enum test */
 	uint8_t grant;  /* enum grant */
 	uint8_t size;   /* of the member, 4 or 8 */
+	uint8_t types;  /* of endpoints, a BIT for each */
 	uint16_t at;    /* of the member in its struct */
 	int16_t type;   /* enum fi_type to print it with, or NUMBER */
 	uint32_t since; /* version of the interface that knows the member */
@@ -61,7 +72,7 @@ struct rule {
 #define NUMBER (-1)
 
 /* clang-format off */
-#define RULE(part_, member, version, check, limit, give, value, print)  \
+#define RULE_FOR(ep_types, part_, member, version, check, limit, give, value, print)  \
 	{                                                                \
 		.hint = #part_ "_attr->" #member,                        \
 		.part = PART_##part_,                                    \
@@ -69,11 +80,15 @@ struct rule {
 		.grant = (give),                                         \
 		.size = sizeof(((struct fi_##part_##_attr *)0)->member), \
 		.at = offsetof(struct fi_##part_##_attr, member),        \
+		.types = (ep_types),                                     \
 		.type = (print),                                         \
 		.since = (version),                                      \
 		.offered = (limit),                                      \
 		.usual = (value),                                        \
 	}
+#define RULE(part_, ...)                RULE_FOR(ALL, part_, __VA_ARGS__)
+#define NONE(types, part_, member, version) \
+	RULE_FOR(types, part_, member, version, UP_TO, 0, OURS, 0, NUMBER)
 /* clang-format on */
 
 #define V1_0  0
@@ -85,12 +100,15 @@ struct rule {
 
 /* clang-format off */
 static const struct rule rules[] = {
-	RULE(tx, op_flags, V1_0, WITHIN, TX_OP_FLAGS, THEIRS, 0, FI_TYPE_OP_FLAGS),
+	RULE_FOR(STREAMS, tx, op_flags, V1_0, WITHIN, TX_OP_FLAGS, THEIRS, 0, FI_TYPE_OP_FLAGS),
+	RULE_FOR(DGRAM, tx, op_flags, V1_0, WITHIN, DGRAM_TX_OP_FLAGS, THEIRS, 0, FI_TYPE_OP_FLAGS),
 	RULE(tx, comp_order, V1_0, WITHIN, FI_ORDER_NONE, OURS, FI_ORDER_NONE, FI_TYPE_MSG_ORDER),
 	RULE(tx, inject_size, V1_0, UP_TO, RULES_INJECT_MAX, OURS, RULES_INJECT_MAX, NUMBER),
 	RULE(tx, size, V1_0, UP_TO, RULES_SIZE_MAX, THEIRS, 1024, NUMBER),
 	RULE(tx, iov_limit, V1_0, UP_TO, RULES_IOV_MAX, OURS, RULES_IOV_MAX, NUMBER),
-	RULE(tx, rma_iov_limit, V1_0, UP_TO, RULES_IOV_MAX, OURS, RULES_IOV_MAX, NUMBER),
+	RULE_FOR(STREAMS, tx, rma_iov_limit, V1_0, UP_TO, RULES_IOV_MAX, OURS, RULES_IOV_MAX,
+		 NUMBER),
+	NONE(DGRAM, tx, rma_iov_limit, V1_0),
 	RULE(tx, tclass, V1_9, ANY, 0, OURS, FI_TC_UNSPEC, NUMBER),
 
 	RULE(rx, op_flags, V1_0, WITHIN, RX_OP_FLAGS, THEIRS, 0, FI_TYPE_OP_FLAGS),
@@ -100,13 +118,23 @@ static const struct rule rules[] = {
 	RULE(rx, iov_limit, V1_0, UP_TO, RULES_IOV_MAX, OURS, RULES_IOV_MAX, NUMBER),
 
 	RULE(ep, protocol_version, V1_0, UP_TO, 1, OURS, 1, NUMBER),
-	RULE(ep, max_msg_size, V1_0, UP_TO, SIZE_MAX, OURS, SIZE_MAX, NUMBER),
-	RULE(ep, max_order_raw_size, V1_0, UP_TO, SIZE_MAX, OURS, SIZE_MAX, NUMBER),
-	RULE(ep, max_order_war_size, V1_0, UP_TO, SIZE_MAX, OURS, SIZE_MAX, NUMBER),
-	RULE(ep, max_order_waw_size, V1_0, UP_TO, SIZE_MAX, OURS, SIZE_MAX, NUMBER),
-	RULE(ep, mem_tag_format, V1_0, ANY, 0, THEIRS, TAG_GENERIC, NUMBER),
-	RULE(ep, tx_ctx_cnt, V1_0, CONTEXTS, RULES_CONTEXT_MAX, THEIRS, 1, NUMBER),
-	RULE(ep, rx_ctx_cnt, V1_0, CONTEXTS, RULES_CONTEXT_MAX, THEIRS, 1, NUMBER),
+	RULE_FOR(STREAMS, ep, max_msg_size, V1_0, UP_TO, SIZE_MAX, OURS, SIZE_MAX, NUMBER),
+	RULE_FOR(DGRAM, ep, max_msg_size, V1_0, UP_TO, RULES_DGRAM_MAX, OURS, RULES_DGRAM_MAX,
+		 NUMBER),
+	RULE_FOR(STREAMS, ep, max_order_raw_size, V1_0, UP_TO, SIZE_MAX, OURS, SIZE_MAX, NUMBER),
+	NONE(DGRAM, ep, max_order_raw_size, V1_0),
+	RULE_FOR(STREAMS, ep, max_order_war_size, V1_0, UP_TO, SIZE_MAX, OURS, SIZE_MAX, NUMBER),
+	NONE(DGRAM, ep, max_order_war_size, V1_0),
+	RULE_FOR(STREAMS, ep, max_order_waw_size, V1_0, UP_TO, SIZE_MAX, OURS, SIZE_MAX, NUMBER),
+	NONE(DGRAM, ep, max_order_waw_size, V1_0),
+	RULE_FOR(STREAMS, ep, mem_tag_format, V1_0, ANY, 0, THEIRS, TAG_GENERIC, NUMBER),
+	RULE_FOR(DGRAM, ep, mem_tag_format, V1_0, ANY, 0, OURS, 0, NUMBER),
+	RULE_FOR(RDM, ep, tx_ctx_cnt, V1_0, CONTEXTS, RULES_CONTEXT_MAX, THEIRS, 1, NUMBER),
+	RULE_FOR(MSG, ep, tx_ctx_cnt, V1_0, CONTEXTS, 1, THEIRS, 1, NUMBER),
+	RULE_FOR(DGRAM, ep, tx_ctx_cnt, V1_0, UP_TO, 1, OURS, 1, NUMBER),
+	RULE_FOR(RDM, ep, rx_ctx_cnt, V1_0, CONTEXTS, RULES_CONTEXT_MAX, THEIRS, 1, NUMBER),
+	RULE_FOR(MSG, ep, rx_ctx_cnt, V1_0, CONTEXTS, 1, THEIRS, 1, NUMBER),
+	RULE_FOR(DGRAM, ep, rx_ctx_cnt, V1_0, UP_TO, 1, OURS, 1, NUMBER),
 	RULE(ep, auth_key_size, V1_5, UP_TO, 0, OURS, 0, NUMBER),
 
 	RULE(domain, threading, V1_0, ONE_OF, THREADING, THEIRS, FI_THREAD_SAFE, FI_TYPE_THREADING),
@@ -116,18 +144,28 @@ static const struct rule rules[] = {
 	     FI_TYPE_PROGRESS),
 	RULE(domain, resource_mgmt, V1_0, ONE_OF, BIT(FI_RM_DISABLED) | BIT(FI_RM_ENABLED), OURS,
 	     FI_RM_ENABLED, NUMBER),
-	RULE(domain, av_type, V1_0, ONE_OF, BIT(FI_AV_MAP) | BIT(FI_AV_TABLE), THEIRS,
-	     FI_AV_UNSPEC, FI_TYPE_AV_TYPE),
+	RULE(domain, av_type, V1_0, ONE_OF, BIT(FI_AV_MAP) | BIT(FI_AV_TABLE), THEIRS, FI_AV_UNSPEC,
+	     FI_TYPE_AV_TYPE),
 	RULE(domain, mr_key_size, V1_0, UP_TO, sizeof(uint64_t), OURS, sizeof(uint64_t), NUMBER),
-	RULE(domain, cq_data_size, V1_0, UP_TO, RULES_CQ_DATA, OURS, RULES_CQ_DATA, NUMBER),
+	RULE_FOR(STREAMS, domain, cq_data_size, V1_0, UP_TO, RULES_CQ_DATA, OURS, RULES_CQ_DATA,
+		 NUMBER),
+	NONE(DGRAM, domain, cq_data_size, V1_0),
 	RULE(domain, cq_cnt, V1_0, ANY, 0, LARGER, 65536, NUMBER),
 	RULE(domain, ep_cnt, V1_0, ANY, 0, LARGER, 32768, NUMBER),
 	RULE(domain, tx_ctx_cnt, V1_0, ANY, 0, LARGER, 32768, NUMBER),
 	RULE(domain, rx_ctx_cnt, V1_0, ANY, 0, LARGER, 32768, NUMBER),
-	RULE(domain, max_ep_tx_ctx, V1_0, UP_TO, RULES_CONTEXT_MAX, OURS, RULES_CONTEXT_MAX, NUMBER),
-	RULE(domain, max_ep_rx_ctx, V1_0, UP_TO, RULES_CONTEXT_MAX, OURS, RULES_CONTEXT_MAX, NUMBER),
-	RULE(domain, max_ep_stx_ctx, V1_0, UP_TO, RULES_CONTEXT_MAX, OURS, RULES_CONTEXT_MAX, NUMBER),
-	RULE(domain, max_ep_srx_ctx, V1_0, UP_TO, RULES_CONTEXT_MAX, OURS, RULES_CONTEXT_MAX, NUMBER),
+	RULE_FOR(RDM, domain, max_ep_tx_ctx, V1_0, UP_TO, RULES_CONTEXT_MAX, OURS,
+		 RULES_CONTEXT_MAX, NUMBER),
+	RULE_FOR(MSG | DGRAM, domain, max_ep_tx_ctx, V1_0, UP_TO, 1, OURS, 1, NUMBER),
+	RULE_FOR(RDM, domain, max_ep_rx_ctx, V1_0, UP_TO, RULES_CONTEXT_MAX, OURS,
+		 RULES_CONTEXT_MAX, NUMBER),
+	RULE_FOR(MSG | DGRAM, domain, max_ep_rx_ctx, V1_0, UP_TO, 1, OURS, 1, NUMBER),
+	RULE_FOR(STREAMS, domain, max_ep_stx_ctx, V1_0, UP_TO, RULES_CONTEXT_MAX, OURS,
+		 RULES_CONTEXT_MAX, NUMBER),
+	NONE(DGRAM, domain, max_ep_stx_ctx, V1_0),
+	RULE_FOR(STREAMS, domain, max_ep_srx_ctx, V1_0, UP_TO, RULES_CONTEXT_MAX, OURS,
+		 RULES_CONTEXT_MAX, NUMBER),
+	NONE(DGRAM, domain, max_ep_srx_ctx, V1_0),
 	RULE(domain, cntr_cnt, V1_5, ANY, 0, LARGER, 65536, NUMBER),
 	RULE(domain, mr_iov_limit, V1_5, UP_TO, RULES_IOV_MAX, OURS, RULES_IOV_MAX, NUMBER),
 	RULE(domain, auth_key_size, V1_5, UP_TO, 0, OURS, 0, NUMBER),
@@ -239,6 +277,8 @@ bool rules_match(uint32_t api, const struct fi_info *hints, struct fi_info *info
 	for (const struct rule *r = rules; r < rules + sizeof(rules) / sizeof(rules[0]); r++) {
 		uint64_t asked = asked_by(r, api, hints);
 
+		if (!(r->types & BIT(info->ep_attr->type)))
+			continue;
 		if (!met(r, asked))
 			return refuse(r, asked, why);
 		put(r, info, granted(r, asked));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The attributes that are the same for every view, a row each. */
+/* Attributes that depend on nothing but the type of the endpoint, a row each. */
 #ifndef WEFT_CORE_RULES_H
 #define WEFT_CORE_RULES_H
 
@@ -14,8 +14,9 @@
 #define RULES_CONTEXT_MAX 64    /* of a scalable endpoint, each way */
 #define RULES_SIZE_MAX    65536 /* operations of a context under way */
 #define RULES_CQ_DATA     8     /* bytes */
+#define RULES_DGRAM_MAX   65507 /* bytes: what IPv4 leaves of its 65535; IPv6 has room for more */
 
-/* Holds the hints against every row and fills `info` accordingly. */
+/* Holds the hints against the rows for the type of `info`, which is set, and fills it accordingly. */
 bool rules_match(uint32_t api, const struct fi_info *hints, struct fi_info *info,
 		 struct refusal *why);
 

@@ -113,9 +113,9 @@ void wait_own(struct waiter *w, struct fid *owner)
 		wait_notify(&w->set->wait); /* who sleeps on the set has not armed it */
 }
 
-int wait_add_fd(struct waiter *w, int fd)
+int wait_watch_fd(struct waiter *w, int fd, uint32_t events)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+	struct epoll_event event = {.events = events, .data.fd = fd};
 	int err;
 
 	if (w->epfd < 0 || fd < 0 || epoll_ctl(w->epfd, EPOLL_CTL_ADD, fd, &event) == 0)
@@ -123,6 +123,11 @@ int wait_add_fd(struct waiter *w, int fd)
 	err = errno;
 	LOG_WARN(LOG_CORE, "descriptor %d cannot wake a sleeper: %s", fd, strerror(err));
 	return -err;
+}
+
+int wait_add_fd(struct waiter *w, int fd)
+{
+	return wait_watch_fd(w, fd, EPOLLIN);
 }
 
 void wait_del_fd(struct waiter *w, int fd)

@@ -57,6 +57,8 @@ void wait_own(struct waiter *w, struct fid *owner);
 
 /* Makes a descriptor (a port's poller) a reason to wake. Nothing to do without epfd. 0 or -errno. */
 int wait_add_fd(struct waiter *w, int fd);
+/* The same for other events of it, as epoll_ctl(2) names them. It may be closed without being taken out. */
+int wait_watch_fd(struct waiter *w, int fd, uint32_t events);
 void wait_del_fd(struct waiter *w, int fd);
 
 /* Wakes whoever sleeps. From any thread, with or without the domain's lock; never blocks. */

@@ -71,6 +71,7 @@ int conn_link(struct peer *peer, struct guest *guest)
 	int err, one = 1;
 
 	memcpy(lp.fds, guest->fds, sizeof(lp.fds));
+	port->cm_sock = peer->sock;
 	if (port_transports[hw]->takes_socks)
 		setsockopt(peer->sock, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
 	err = port_transports[hw]->connect(port->hw[hw], &lp, &peer->real);
@@ -124,6 +125,8 @@ static int say_hello(struct peer *peer)
 				    .data = port->cm_data,
 				    .data_len = port->cm_len};
 
+	if (port->cm)
+		conn_single_name(peer);
 	return hello_send(port, peer->sock, peer->inside, &words);
 }
 
@@ -162,6 +165,8 @@ int conn_dial(struct peer *peer)
 
 	if (port->hw[PORT_SHM] && addr_is_local(&peer->name))
 		err = attempt(peer, dial_inside(&peer->key), true);
+	if (err == -FI_ECONNREFUSED && port->cm)
+		err = attempt(peer, conn_single_inside(peer), true);
 	if (port->hw[PORT_TCP] && peer->name.kind != ADDR_STR &&
 	    (err == -FI_EHOSTUNREACH || err == -FI_ECONNREFUSED))
 		err = attempt(peer, dial_network(&peer->name), false);
@@ -185,8 +190,7 @@ int conn_start(struct peer *peer)
 	return err;
 }
 
-/* The connection ended, or never came, for no reason of ours. */
-static void lose(struct peer *peer, int err, const struct wire_hello *hello)
+void conn_lose(struct peer *peer, int err, const struct wire_hello *hello)
 {
 	struct port *port = peer->port;
 
@@ -298,7 +302,7 @@ static void dialed_event(struct peer *peer)
 	if (!err)
 		err = control(peer->port, EPOLL_CTL_MOD, peer, EPOLLIN);
 	if (err)
-		lose(peer, -err, NULL);
+		conn_lose(peer, -err, NULL);
 	else
 		peer->state = PEER_CONNECTING;
 }
@@ -313,7 +317,7 @@ static void crossed(struct peer *peer)
 
 static void rejected(struct peer *peer, const struct wire_hello *hello)
 {
-	lose(peer, hello->error ? (int)hello->error : FI_ECONNREFUSED, hello);
+	conn_lose(peer, hello->error ? (int)hello->error : FI_ECONNREFUSED, hello);
 }
 
 static void accepted(struct peer *peer, struct guest *guest)
@@ -325,7 +329,7 @@ static void accepted(struct peer *peer, struct guest *guest)
 		epoll_ctl(port->epfd, EPOLL_CTL_DEL, peer->sock, NULL);
 	err = conn_link(peer, guest);
 	if (err) {
-		lose(peer, -err, NULL);
+		conn_lose(peer, -err, NULL);
 		return;
 	}
 	port->handshakes--;
@@ -342,7 +346,7 @@ static void handshake_event(struct peer *peer)
 	if (ret == 0)
 		return;
 	if (ret < 0) {
-		lose(peer, ret == -FI_ECONNRESET ? FI_ECONNREFUSED : -ret, NULL);
+		conn_lose(peer, ret == -FI_ECONNRESET ? FI_ECONNREFUSED : -ret, NULL);
 		return;
 	}
 	guest.pid = guest.inside ? dial_pid(peer->sock) : 0;
@@ -358,7 +362,7 @@ static void handshake_event(struct peer *peer)
 		break;
 	default:
 		hello_close_fds(guest.fds);
-		lose(peer, FI_EPROTO, NULL);
+		conn_lose(peer, FI_EPROTO, NULL);
 	}
 }
 
@@ -386,7 +390,9 @@ void conn_ended(struct peer *peer, int err)
 {
 	LOG_INFO(LOG_EP_CTRL, "a peer %s: %s", peer->said_bye ? "closed its endpoint" : "is gone",
 		 fi_strerror(err));
-	lose(peer, peer->said_bye ? FI_ESHUTDOWN : err, NULL);
+	if (peer->port->cm && peer->inside)
+		conn_single_drain(peer);
+	conn_lose(peer, peer->said_bye ? FI_ESHUTDOWN : err, NULL);
 }
 
 void rx_ended(struct port *port, uint32_t src, int err)
@@ -399,6 +405,9 @@ void rx_ended(struct port *port, uint32_t src, int err)
 
 static void peer_event(struct peer *peer)
 {
+	/* An event of a socket it had when the events were asked for. */
+	if (peer->sock < 0)
+		return;
 	switch (peer->state) {
 	case PEER_DIALING:
 		dialed_event(peer);
@@ -441,10 +450,12 @@ static void expire(struct port *port)
 	LIST_EACH_SAFE (node, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
 
+		if (port->cm)
+			conn_single_again(peer);
 		/* Whoever has our hello may take as long as it likes: it lives. */
 		if ((peer->state == PEER_CROSSED || peer->state == PEER_DIALING) &&
 		    now >= peer->deadline)
-			lose(peer, FI_ETIMEDOUT, NULL);
+			conn_lose(peer, FI_ETIMEDOUT, NULL);
 	}
 }
 

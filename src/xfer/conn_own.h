@@ -16,5 +16,19 @@ int conn_take(struct peer *peer, struct guest *guest, const struct hello_words *
 void conn_goodbye(struct peer *peer);
 /* Its connection has ended by itself. */
 void conn_ended(struct peer *peer, int err);
+/* It has ended, or never came, for no reason of ours; the hello is what refused it, or NULL. */
+void conn_lose(struct peer *peer, int err, const struct wire_hello *hello);
+
+/* Of a connected endpoint's port; see conn_single.c. */
+
+/* Whoever listens to all addresses of this host may be meant. A socket, or a negative error. */
+int conn_single_inside(const struct peer *peer);
+/* Nobody could listen to it yet: it is tried again by turns. */
+bool conn_single_waits(const struct peer *peer);
+void conn_single_again(struct peer *peer);
+/* Completes the port's name by that of the socket that was connected. */
+void conn_single_name(struct peer *peer);
+/* Takes what a peer that is gone has sent before. */
+void conn_single_drain(struct peer *peer);
 
 #endif

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connected endpoints: a port whose one peer is asked for, or comes with a request. */
+#include <errno.h>
+#include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
 
+#include "base/clock.h"
+#include "base/env.h"
 #include "base/log.h"
 #include "xfer/conn_own.h"
+#include "xfer/dial.h"
+
+#define NAME_TRIES 64
 
 int conn_single(struct port *port)
 {
@@ -39,6 +48,14 @@ static int call_it(struct peer *peer, const struct addr *name)
 	return 0;
 }
 
+/* Too many others are before us, and inside a host nobody queues by himself. */
+static void wait_outside(struct peer *peer)
+{
+	peer->state = PEER_DIALING;
+	peer->deadline = clock_coarse_ms() + (uint64_t)env_get()->peer_timeout;
+	peer->port->handshakes++;
+}
+
 int conn_request(struct port *port, const struct addr *to, const void *data, size_t len)
 {
 	struct peer *peer = conn_peer(port);
@@ -53,14 +70,40 @@ int conn_request(struct port *port, const struct addr *to, const void *data, siz
 		memcpy(port->cm_data, data, len);
 	port->cm_len = len;
 	err = conn_dial(peer);
-	if (!err)
+	if (err == -FI_EAGAIN) {
+		wait_outside(peer);
 		return 0;
+	}
+	if (!err) {
+		conn_single_name(peer);
+		return 0;
+	}
 	addr_print(to, text, sizeof(text));
 	LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s", text, fi_strerror(-err));
-	free(port->cm_data);
-	port->cm_data = NULL;
-	port->cm_len = 0;
 	return err;
+}
+
+bool conn_single_waits(const struct peer *peer)
+{
+	return peer->state == PEER_DIALING && peer->sock < 0;
+}
+
+void conn_single_again(struct peer *peer)
+{
+	uint64_t deadline = peer->deadline;
+	int err;
+
+	if (!conn_single_waits(peer))
+		return;
+	peer->port->handshakes--;
+	peer->state = PEER_IDLE;
+	err = conn_dial(peer);
+	if (!err)
+		return;
+	wait_outside(peer);
+	peer->deadline = deadline;
+	if (err != -FI_EAGAIN)
+		conn_lose(peer, -err, NULL);
 }
 
 int conn_adopt(struct port *port, struct guest *guest, const void *data, size_t len)
@@ -88,4 +131,65 @@ void conn_shutdown(struct port *port)
 
 	conn_goodbye(peer);
 	peer_lost(peer, FI_ESHUTDOWN);
+}
+
+int conn_single_inside(const struct peer *peer)
+{
+	struct addr all = peer->key;
+
+	if (all.kind == ADDR_STR)
+		return -FI_ECONNREFUSED;
+	memset(all.ip, 0, sizeof(all.ip));
+	return dial_inside(&all);
+}
+
+/* A port number nobody else inside this host goes by at the moment; none if that is hard to find. */
+static void name_inside(struct port *port, int sock)
+{
+	struct addr name = port->name;
+	struct sockaddr_un un;
+	socklen_t len;
+
+	for (unsigned int i = 0; i < NAME_TRIES; i++) {
+		if (getrandom(&name.port, sizeof(name.port), 0) != sizeof(name.port))
+			return;
+		name.port |= 0xc000; /* dynamic, as the kernel's own would be */
+		len = dial_unix_name(&un, &name);
+		if (!bind(sock, (struct sockaddr *)&un, len)) {
+			port->name.port = name.port;
+			return;
+		}
+	}
+}
+
+/* What the kernel has called it. */
+static void name_network(struct port *port, int sock)
+{
+	struct sockaddr_storage own;
+	socklen_t len = sizeof(own);
+	struct addr name;
+
+	if (!getsockname(sock, (struct sockaddr *)&own, &len) &&
+	    !addr_from_user(&name, FI_SOCKADDR, &own, len))
+		port->name = name;
+}
+
+void conn_single_name(struct peer *peer)
+{
+	struct port *port = peer->port;
+
+	if (port->name.kind == ADDR_STR || port->name.port)
+		return;
+	if (peer->inside)
+		name_inside(port, peer->sock);
+	else
+		name_network(port, peer->sock);
+}
+
+void conn_single_drain(struct peer *peer)
+{
+	struct port *port = peer->port;
+
+	while (port_transports[PORT_SHM]->turn(port->hw[PORT_SHM]))
+		;
 }

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "hw/wire.h"
 
-#define PROBES 4 /* keepalive questions without an answer */
+#define PROBES 3 /* questions to an idle peer without an answer */
 
 socklen_t dial_unix_name(struct sockaddr_un *un, const struct addr *name)
 {
@@ -77,17 +77,17 @@ static void set(int sock, int level, int option, int value)
 
 void dial_tune(int sock)
 {
-	int ms = env_get()->peer_timeout, probe = ms / 1000 / (PROBES + 1);
+	int seconds = env_get()->peer_timeout / 1000;
 
 	set(sock, IPPROTO_TCP, TCP_NODELAY, 1);
 	/* Not a word is read before all of the first one is there. */
 	set(sock, SOL_SOCKET, SO_RCVLOWAT, (int)sizeof(struct wire_hello));
-	if (ms <= 0)
+	if (env_get()->peer_timeout <= 0)
 		return;
-	set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, ms);
+	/* Half of the time, then questions. */
 	set(sock, SOL_SOCKET, SO_KEEPALIVE, 1);
-	set(sock, IPPROTO_TCP, TCP_KEEPIDLE, probe > 0 ? probe : 1);
-	set(sock, IPPROTO_TCP, TCP_KEEPINTVL, probe > 0 ? probe : 1);
+	set(sock, IPPROTO_TCP, TCP_KEEPIDLE, seconds > PROBES ? seconds / 2 : 1);
+	set(sock, IPPROTO_TCP, TCP_KEEPINTVL, seconds > 4 * PROBES ? seconds / 2 / PROBES : 1);
 	set(sock, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
 }
 

@@ -4,7 +4,8 @@
  * entry_st.c (one thread at a time by promise of the application) and entry_mt.c (the domain's lock
  * is taken); the lock kind is a property of the table, never a test at run time.
  *
- * The includer defines ENTRY_LOCK(dom), ENTRY_UNLOCK(dom) and ENTRY_TABLE(name).
+ * The includer defines ENTRY_LOCK(dom), ENTRY_UNLOCK(dom), ENTRY_TABLE and ENTRY_ADDR(addr), which entry of
+ * the port's table an address means at first sight.
  */
 #include <rdma/fi_errno.h>
 
@@ -51,6 +52,7 @@ static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct 
 	again.len = x.len;
 	again.tag = x.tag;
 	again.addr = x.addr;
+	x.addr = ENTRY_ADDR(x.addr);
 	ENTRY_LOCK(ep->dom);
 	port = ep->port;
 	link = x.addr < port->peer_count ? port->peers[x.addr]->link : &peer_full_link;

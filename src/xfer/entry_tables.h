@@ -21,8 +21,9 @@ struct entry_own {
 	struct fi_ops_atomic atomic;
 };
 
-extern const struct entry_tables entry_st; /* no lock */
-extern const struct entry_tables entry_mt; /* the domain's lock */
+extern const struct entry_tables entry_st;   /* no lock */
+extern const struct entry_tables entry_mt;   /* the domain's lock */
+extern const struct entry_tables entry_pair; /* the same, to the one peer there is */
 
 extern const struct fi_ops_rma entry_rma_st, entry_rma_mt;
 extern const struct fi_ops_atomic entry_atomic_st, entry_atomic_mt;

@@ -44,7 +44,9 @@ static void take_tagged(struct fi_ops_tagged *to, const struct fi_ops_tagged *fr
 
 static void install_messages(struct ep *ep, bool sends, bool receives)
 {
-	const struct entry_tables *from = ep->dom->unlocked ? &entry_st : &entry_mt;
+	const struct entry_tables *from = ep->base->cm        ? &entry_pair
+					  : ep->dom->unlocked ? &entry_st
+							      : &entry_mt;
 	struct entry_tables *to = &ep->tables->two_sided;
 	uint64_t caps = ep->info->caps;
 

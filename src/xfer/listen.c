@@ -29,7 +29,7 @@ static int bound_socket(const struct sockaddr *sa, socklen_t len, int backlog)
 		setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (sa->sa_family == AF_INET6)
 		setsockopt(sock, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
-	if (bind(sock, sa, len) || listen(sock, backlog))
+	if (bind(sock, sa, len) || (backlog != LISTEN_LATER && listen(sock, backlog)))
 		err = -errno;
 	if (!err)
 		err = forked_guard(sock);
@@ -141,22 +141,56 @@ static int bind_name(struct addr *name, const struct listen_how *how, int socks[
 	return err;
 }
 
-int listen_open(struct lobby *l, struct addr *name, const struct listen_how *how)
+static int fail(const struct addr *name, int err)
 {
-	static const enum lobby_source sources[2] = {LOBBY_INSIDE, LOBBY_NETWORK};
 	char text[ADDR_STR_MAX + 32];
-	int socks[2] = {-1, -1}, err = bind_name(name, how, socks);
 
-	/* The lobby has them even if it cannot watch them, and closes them with the rest. */
-	for (unsigned int i = 0; i < 2; i++)
-		if (socks[i] >= 0 && !err)
-			err = lobby_listen(l, sources[i], socks[i]);
-		else if (socks[i] >= 0)
-			forked_close(socks[i]);
-	if (!err)
-		return 0;
-	lobby_close(l);
 	addr_print(name, text, sizeof(text));
 	LOG_WARN(LOG_EP_CTRL, "cannot listen on %s: %s", text, fi_strerror(-err));
 	return err;
+}
+
+int listen_bind(struct addr *name, const struct listen_how *how, int socks[2])
+{
+	int err = bind_name(name, how, socks);
+
+	return err ? fail(name, err) : 0;
+}
+
+/* The lobby has them even if it cannot watch them, and closes them with the rest. */
+static int hand_over(struct lobby *l, const int socks[2])
+{
+	int err = 0, ret;
+
+	for (enum lobby_source i = LOBBY_INSIDE; i <= LOBBY_NETWORK; i++) {
+		ret = socks[i] >= 0 ? lobby_listen(l, i, socks[i]) : 0;
+		err = err ? err : ret;
+	}
+	return err;
+}
+
+int listen_begin(struct lobby *l, const int socks[2], int backlog)
+{
+	for (enum lobby_source i = LOBBY_INSIDE; i <= LOBBY_NETWORK; i++)
+		if (socks[i] >= 0 && listen(socks[i], backlog)) {
+			int err = -errno;
+
+			hand_over(l, socks);
+			LOG_WARN(LOG_EP_CTRL, "cannot listen: %s", fi_strerror(-err));
+			return err;
+		}
+	return hand_over(l, socks);
+}
+
+int listen_open(struct lobby *l, struct addr *name, const struct listen_how *how)
+{
+	int socks[2], err = listen_bind(name, how, socks);
+
+	if (err)
+		return err;
+	err = hand_over(l, socks);
+	if (!err)
+		return 0;
+	lobby_close(l);
+	return fail(name, err);
 }

@@ -9,13 +9,23 @@
 /* Which of the two there are to be. */
 struct listen_how {
 	bool inside, network;
-	int backlog;
+	int backlog; /* or LISTEN_LATER */
 };
+
+#define LISTEN_LATER (-1) /* bind only */
 
 /*
  * Opens the listeners of *name in the lobby. A name without a port number, or "fi_shm://PID" that is
  * taken, is completed. 0 or a negative error, logged.
  */
 int listen_open(struct lobby *l, struct addr *name, const struct listen_how *how);
+
+/*
+ * Its two halves for who listens later: sockets bound to *name, noted with forked_guard, by enum
+ * lobby_source, -1 where there is to be none; and to listen with them. They are the lobby's then, in any
+ * case. 0 or a negative error, logged.
+ */
+int listen_bind(struct addr *name, const struct listen_how *how, int socks[2]);
+int listen_begin(struct lobby *l, const int socks[2], int backlog);
 
 #endif

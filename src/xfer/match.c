@@ -65,7 +65,7 @@ void xfer_rx_close(struct rx *rx)
 }
 
 /* Flags that make a receive call more than that. */
-#define SPECIAL (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV)
+#define SPECIAL (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV | XFER_ENDED)
 
 static inline bool fits(fi_addr_t want, fi_addr_t src, uint64_t differing, uint64_t ignore)
 {
@@ -109,6 +109,10 @@ static __attribute__((noinline)) void message_slow(struct rx *rx, struct recv *r
 
 	if (r)
 		rx_accept(rx, r, &m);
+	else if (p->tag &&
+		 !(wire_flags(p->head) & WIRE_TAGGED)) /* no receive would ever match it */
+		LOG_WARN(LOG_EP_DATA, "message without a tag that says %#llx for one dropped",
+			 (unsigned long long)p->tag);
 	else
 		rx_store(rx, &m, p->len);
 }
@@ -217,6 +221,26 @@ static inline fi_addr_t only_from(const struct rx *rx, bool tagged, fi_addr_t sr
 	return rx->caps & able && src != FI_ADDR_UNSPEC ? src & rx->addr_mask : FI_ADDR_UNSPEC;
 }
 
+/* What came before the connection ended can still be received. */
+static int post_late(struct rx *rx, bool tagged, const struct recv_args *args)
+{
+	struct unexpected *u = rx_unexpected(rx, tagged, args);
+	struct recv *r;
+
+	if (!u)
+		return -FI_ENOTCONN;
+	r = rx_recv_new(rx, args);
+	if (!r)
+		return -FI_ENOMEM;
+	if (!(args->flags & FI_MULTI_RECV)) {
+		accept_unexpected(rx, r, u);
+		return 0;
+	}
+	post_multi(rx, tagged, r, args);
+	rx_fail_posted(rx, FI_ECANCELED);
+	return 0;
+}
+
 /* What is more than a receive to be met by the next message. */
 static __attribute__((noinline)) int post_special(struct rx *rx, struct port *port, bool tagged,
 						  const struct recv_args *args)
@@ -229,8 +253,10 @@ static __attribute__((noinline)) int post_special(struct rx *rx, struct port *po
 		return rx_peek(rx, port, tagged, &a);
 	if (a.flags & (FI_CLAIM | FI_DISCARD))
 		return rx_claimed(rx, tagged, &a);
-	if (a.iov_count != 1)
+	if (a.flags & FI_MULTI_RECV && a.iov_count != 1)
 		return -FI_EINVAL;
+	if (a.flags & XFER_ENDED)
+		return post_late(rx, tagged, &a);
 	r = rx_recv_new(rx, &a);
 	return r ? post_multi(rx, tagged, r, &a) : -FI_ENOMEM;
 }
@@ -286,4 +312,12 @@ void rx_fail_directed(struct rx *rx, fi_addr_t src, int err)
 			if (r->src == src && src != FI_ADDR_UNSPEC)
 				rx_recv_fail(rx, r, err, tagged ? FI_TAGGED : FI_MSG);
 		}
+}
+
+void rx_fail_posted(struct rx *rx, int err)
+{
+	for (int tagged = 0; tagged < 2; tagged++)
+		LIST_EACH_SAFE (node, &rx->posted[tagged])
+			rx_recv_fail(rx, LIST_ENTRY(node, struct recv, link), err,
+				     tagged ? FI_TAGGED : FI_MSG);
 }

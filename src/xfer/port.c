@@ -79,7 +79,7 @@ static int choose_name(struct port *port, const struct fi_info *info)
 }
 
 /* Whoever asks for peers of this host alone gets nothing of the network. fi_getinfo(3) FI_LOCAL_COMM */
-static unsigned int wanted_transports(const struct fi_info *info)
+unsigned int port_wanted(const struct fi_info *info)
 {
 	const struct view *view = view_of(info);
 	unsigned int wanted = view ? view->transports : VIEW_SHM;
@@ -111,7 +111,7 @@ static int open_transport(struct port *port, unsigned int i)
 
 static int open_hw(struct port *port, const struct fi_info *info)
 {
-	unsigned int wanted = wanted_transports(info);
+	unsigned int wanted = port_wanted(info);
 	int err = 0;
 
 	for (unsigned int i = 0; i < PORT_TRANSPORTS && !err; i++)

@@ -51,6 +51,7 @@ struct port {
 	void *cm_arg;             /* its owner's */
 	void *cm_data;            /* what the application says with its request, or NULL */
 	size_t cm_len;
+	int cm_sock; /* of the connection, not ours to close */
 	uint64_t incarnation;
 	uint64_t probe; /* the word peers try a direct fetch on */
 	int epfd;
@@ -67,6 +68,8 @@ extern const struct transport *const port_transports[PORT_TRANSPORTS];
 
 /* Whoever sleeps on the port takes a turn and arms anew. */
 void port_wake(struct port *port);
+/* VIEW_ bits: what such an endpoint may use. */
+unsigned int port_wanted(const struct fi_info *info);
 /* Makes room in the table for entry `addr`. 0 or -FI_ENOMEM. */
 int port_reserve(struct port *port, fi_addr_t addr);
 

@@ -17,6 +17,8 @@
 
 struct addr;
 struct av;
+struct cm_listener;
+struct cm_request;
 struct cntr;
 struct cq;
 struct domain;
@@ -28,6 +30,8 @@ struct waiter;
 
 #define XFER_INJECT_MAX 4096 /* bytes; every transport takes this much in one packet */
 #define XFER_CTX_MAX    64   /* contexts of a scalable endpoint, each way */
+#define XFER_ENDED   (UINT64_C(1) << 63) /* in ep->rx_flags: nothing more will come */
+#define XFER_CM_DATA    512  /* bytes an application may say with a connection request or an answer */
 
 /* Opens the address: binds what `info->src_addr` says or any free one. Domain locked. */
 int port_open(struct domain *dom, const struct fi_info *info, struct port **port);
@@ -147,5 +151,49 @@ void defer_port_closing(struct port *port);
 
 /* Ends the operation of this context that waits to go out by -FI_ECANCELED. 0 or -FI_ENOENT. */
 int xfer_cancel(struct port *port, void *context);
+
+/* ---- Connected endpoints, see xfer/cm.c. Of what is said, XFER_CM_DATA bytes travel. ----------- */
+
+/*
+ * Listeners of a passive endpoint; the owner serializes all calls. cm_open binds to *name (ADDR_NONE:
+ * any), which becomes one that peers can use; nobody gets in before cm_listen. 0 or a negative error.
+ */
+int cm_open(const struct fi_info *info, struct addr *name, struct cm_listener **l);
+int cm_listen(struct cm_listener *l, int backlog);
+/* Readable when cm_next may have something. */
+int cm_fd(const struct cm_listener *l);
+/* The next request to be connected, the caller's; NULL: none. Never blocks. */
+struct cm_request *cm_next(struct cm_listener *l);
+/* Whoever waits unheard is refused. */
+void cm_close(struct cm_listener *l);
+
+/* Who asks, and what it says. */
+const struct addr *cm_request_name(const struct cm_request *req);
+const void *cm_request_data(const struct cm_request *req, size_t *len);
+/* Says no, and frees it. From any thread. */
+void cm_reject(struct cm_request *req, const void *data, size_t len);
+
+/*
+ * The port of a connected endpoint is this one's: ep_cm_connected and ep_cm_ended of core/ep_cm.h are
+ * told of it. Domain locked, the rest too.
+ */
+void cm_own(struct port *port, struct ep *ep);
+/* Asks whoever listens at `to`. 0: the endpoint will be told what comes of it; or a negative error. */
+int cm_connect(struct port *port, const struct addr *to, const void *data, size_t len);
+/* Takes the request, in any case; 0: connected. */
+int cm_accept(struct port *port, struct cm_request *req, const void *data, size_t len);
+/* Ends the connection, or the attempt; what is under way completes with an error. */
+void cm_shutdown(struct port *port);
+/* Of the other side. */
+const struct addr *cm_peer_name(const struct port *port);
+/* A turn of the port that looks at its sockets. */
+void cm_turn(struct port *port);
+/*
+ * What tells, by these events of epoll_ctl(2), that something becomes of the connection, and is not also
+ * readable for every message: the engine's own, closed without a word; -1: nothing will.
+ */
+int cm_watch(const struct port *port, uint32_t *events);
+/* Something is to be tried again soon, by a turn that nothing announces. */
+bool cm_naps(const struct port *port);
 
 #endif

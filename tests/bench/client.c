@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tagged messages between two processes on two cores, timed as an application sees them:
  *
- *     client [-i] [-s] PROVIDER lat SIZE...    one-way time of a ping-pong, microseconds
- *     client [-i] [-s] PROVIDER rate SIZE...   one sender, windows of 64 posted receives,
- *                                              million messages a second
+ *     client [OPTION...] PROVIDER lat SIZE...    one-way time of a ping-pong, microseconds
+ *     client [OPTION...] PROVIDER rate SIZE...   one sender, windows of 64 posted receives,
+ *                                                million messages a second; all share one buffer
+ *     client [OPTION...] PROVIDER bandwidth SIZE...
+ *                                                the same with 64 buffers, GB a second
  *
  * -i: fi_tinject where the provider takes the size, else fi_tsend.
  * -s: FI_THREAD_SAFE instead of FI_THREAD_DOMAIN.
- * A line "SIZE VALUE" for each size. The same file runs on any libfabric.so.1 in LD_LIBRARY_PATH. */
+ * -d: datagrams, by fi_send on FI_EP_DGRAM. For lat only: of one at a time none is lost.
+ * -n: over a network, see pair.h.
+ * A line "SIZE VALUE" for each size. Status 77: the provider is not there. The same file runs on any
+ * libfabric.so.1 in LD_LIBRARY_PATH. */
 #define _GNU_SOURCE
 #include <rdma/fi_tagged.h>
 #include "fabric.h"
@@ -16,13 +21,15 @@
 #define TAG     0x1234567890ULL
 #define ACK_TAG 0x9876543210ULL
 
-static bool inject, safe, rate;
+static bool inject, safe, datagrams;
+static bool rate, bandwidth; /* with bandwidth also rate */
 static char *provider;
 static char **sizes; /* ends with NULL */
 
 static char *tx_buf, *rx_buf;
 static struct fi_context2 tx_context[WINDOW], rx_context[WINDOW];
 static size_t room = 8;         /* bytes of each buffer: the largest size */
+static size_t stride;           /* from one buffer to the next: 0, all are one, or room */
 static uint64_t sent, received; /* completions read, */
 static uint64_t posted, taken;  /* sends posted, receives waited for */
 
@@ -49,14 +56,29 @@ static void wait_received(uint64_t more)
 }
 
 /* Receives have room for the largest size, so that those left over serve the next one. */
+static ssize_t post_one(uint64_t tag, int slot)
+{
+	char *to = rx_buf + stride * (size_t)slot;
+
+	return datagrams ? fi_recv(ep, to, room, NULL, FI_ADDR_UNSPEC, &rx_context[slot])
+			 : fi_trecv(ep, to, room, NULL, peer, tag, 0, &rx_context[slot]);
+}
+
 static void post(uint64_t tag, int slot)
 {
 	ssize_t ret;
 
-	while ((ret = fi_trecv(ep, rx_buf, room, NULL, peer, tag, 0, &rx_context[slot])) ==
-	       -FI_EAGAIN)
+	while ((ret = post_one(tag, slot)) == -FI_EAGAIN)
 		progress();
-	must(ret, "fi_trecv");
+	must(ret, "receiving");
+}
+
+static ssize_t send_one(size_t size, uint64_t tag, int slot)
+{
+	char *from = tx_buf + stride * (size_t)slot;
+
+	return datagrams ? fi_send(ep, from, size, NULL, peer, &tx_context[slot])
+			 : fi_tsend(ep, from, size, NULL, peer, tag, &tx_context[slot]);
 }
 
 /* An injected message ends at once; its completion, which never comes, is counted here. */
@@ -65,8 +87,7 @@ static void post_send(size_t size, uint64_t tag, int slot)
 	bool now = inject && size <= info->tx_attr->inject_size;
 	ssize_t ret;
 
-	while ((ret = now ? fi_tinject(ep, tx_buf, size, peer, tag)
-			  : fi_tsend(ep, tx_buf, size, NULL, peer, tag, &tx_context[slot])) ==
+	while ((ret = now ? fi_tinject(ep, tx_buf, size, peer, tag) : send_one(size, tag, slot)) ==
 	       -FI_EAGAIN)
 		progress();
 	must(ret, "sending");
@@ -138,56 +159,85 @@ static double latency(size_t size)
 	return (microseconds() - start) / turns / 2;
 }
 
-/* Million messages a second. */
-static double message_rate(size_t size)
+/* Million messages a second, or GB. */
+static double stream_rate(size_t size)
 {
-	int windows = pair_turns(size) / 20;
-	double start = microseconds();
+	int windows = pair_windows(size);
+	double start = microseconds(), messages;
 
 	stream(size, windows);
-	return windows * WINDOW / (microseconds() - start);
+	messages = windows * WINDOW / (microseconds() - start);
+	return bandwidth ? messages * (double)size / 1000 : messages;
+}
+
+static size_t buffers(void)
+{
+	return stride ? WINDOW : 1;
+}
+
+static size_t all_buffers(size_t size)
+{
+	return stride * (buffers() - 1) + size;
+}
+
+static char pattern(size_t at, int whose)
+{
+	return (char)(at % 251 + 1 + (size_t)whose);
 }
 
 /* One exchange whose bytes are looked at, before any that is timed; it also touches every page. */
 static void verify(size_t size)
 {
-	memset(rx_buf, 0, size);
-	for (size_t i = 0; i < size; i++)
-		tx_buf[i] = (char)(i % 251 + 1 + (size_t)side);
+	memset(rx_buf, 0, all_buffers(size));
+	for (size_t i = 0; i < all_buffers(size); i++)
+		tx_buf[i] = pattern(i, side);
 	pair_sync();
 	rate ? stream(size, 1) : ping_pong(size, 1);
-	for (size_t i = 0; i < size && !(rate && side == 0); i++)
-		if (rx_buf[i] != (char)(i % 251 + 1 + (size_t)!side))
-			pair_fail("wrong data received");
+	for (size_t slot = 0; slot < buffers() && !(rate && side == 0); slot++)
+		for (size_t i = slot * stride; i < slot * stride + size; i++)
+			if (rx_buf[i] != pattern(i, !side))
+				pair_fail("wrong data received");
 	pair_sync();
 }
 
 static void measure(size_t size)
 {
-	double (*once)(size_t) = rate ? message_rate : latency;
-	double values[REPEATS];
+	double (*once)(size_t) = rate ? stream_rate : latency;
+	double values[REPEATS_MAX];
+	int repeats = pair_repeats(size);
 
 	verify(size);
 	once(size);
-	for (int i = 0; i < REPEATS; i++)
+	for (int i = 0; i < repeats; i++)
 		values[i] = once(size);
 	if (side == 0)
-		printf("%zu %.4f\n", size, clock_median(values));
+		printf("%zu %.4f\n", size, clock_median(values, repeats));
 }
 
 static void open_buffers(void)
 {
 	for (char **size = sizes; *size; size++)
 		room = strtoul(*size, NULL, 0) > room ? strtoul(*size, NULL, 0) : room;
-	if (posix_memalign((void **)&tx_buf, 4096, room) ||
-	    posix_memalign((void **)&rx_buf, 4096, room))
+	stride = bandwidth ? room : 0;
+	if (posix_memalign((void **)&tx_buf, 4096, all_buffers(room)) ||
+	    posix_memalign((void **)&rx_buf, 4096, all_buffers(room)))
 		pair_fail("no memory");
+}
+
+static void find(void)
+{
+	struct fi_info *hints =
+		fabric_hints(provider, datagrams ? FI_MSG : FI_MSG | FI_TAGGED, safe);
+
+	if (datagrams)
+		hints->ep_attr->type = FI_EP_DGRAM;
+	fabric_offered(fabric_find(hints), "fi_getinfo");
 }
 
 static void run(void)
 {
 	open_buffers();
-	must(fabric_find(fabric_hints(provider, FI_MSG | FI_TAGGED, safe)), "fi_getinfo");
+	find();
 	fabric_open();
 	fabric_meet();
 	if (!rate)
@@ -204,16 +254,19 @@ int main(int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "is")) != -1) {
+	while ((opt = getopt(argc, argv, "isdn")) != -1) {
 		inject |= opt == 'i';
 		safe |= opt == 's';
+		datagrams |= opt == 'd';
+		pair_network |= opt == 'n';
 	}
 	if (argc - optind < 3) {
-		fputs("Usage: client [-i] [-s] PROVIDER lat|rate SIZE...\n", stderr);
+		fputs("Usage: client [-isdn] PROVIDER lat|rate|bandwidth SIZE...\n", stderr);
 		return EXIT_FAILURE;
 	}
 	provider = argv[optind];
-	rate = !strcmp(argv[optind + 1], "rate");
+	bandwidth = !strcmp(argv[optind + 1], "bandwidth");
+	rate = bandwidth || !strcmp(argv[optind + 1], "rate");
 	sizes = argv + optind + 2;
 	return pair_run(run);
 }

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define REPEATS 11 /* the median of so many repeats is reported */
+#define REPEATS     11  /* the median of so many repeats is reported, */
+#define REPEATS_MAX 401 /* or of up to so many */
 
 static double microseconds(void)
 {
@@ -23,10 +24,10 @@ static int clock_order(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static double clock_median(double values[REPEATS])
+static inline double clock_median(double *values, int count)
 {
-	qsort(values, REPEATS, sizeof values[0], clock_order);
-	return values[REPEATS / 2];
+	qsort(values, (size_t)count, sizeof values[0], clock_order);
+	return values[count / 2];
 }
 
 #endif /* BENCH_CLOCK_H */

@@ -14,7 +14,8 @@
 #include <rdma/fi_errno.h>
 #include "pair.h"
 
-#define NAME_ROOM 256
+#define NAME_ROOM   256
+#define NOT_OFFERED 77 /* exit status */
 
 static struct fi_info *info;
 static struct fid_fabric *fabric;
@@ -30,6 +31,19 @@ static void must(ssize_t ret, const char *call)
 		return;
 	fprintf(stderr, "bench: side %d: %s: %s\n", side, call, fi_strerror((int)-ret));
 	exit(EXIT_FAILURE);
+}
+
+/* As must, but what the library does not have ends both sides with a status of its own. */
+static inline void fabric_offered(ssize_t ret, const char *call)
+{
+	if (ret != -FI_ENODATA && ret != -FI_EOPNOTSUPP && ret != -FI_ENOSYS) {
+		must(ret, call);
+		return;
+	}
+	if (side == 0)
+		fprintf(stderr, "bench: not offered: %s: %s\n", call, fi_strerror((int)-ret));
+	pair_sync(); /* whoever ends first ends the other */
+	exit(NOT_OFFERED);
 }
 
 /* SAFE: FI_THREAD_SAFE instead of FI_THREAD_DOMAIN. The caller may add to them. */
@@ -70,7 +84,7 @@ static void fabric_open(void)
 	must(fi_enable(ep), "fi_enable");
 }
 
-static void fabric_meet(void)
+static inline void fabric_meet(void)
 {
 	char mine[NAME_ROOM] = "", theirs[NAME_ROOM];
 	size_t len = sizeof mine;
@@ -94,7 +108,7 @@ static inline ssize_t fabric_read(struct fi_cq_tagged_entry *entry, size_t room)
 	return ret;
 }
 
-static void fabric_close(void)
+static inline void fabric_close(void)
 {
 	fi_close(&ep->fid);
 	fi_close(&av->fid);

@@ -4,7 +4,6 @@
  *     limit line         one-way time of handing over a cache line, microseconds, mean over 256 lines
  *     limit copy SIZE..  the bytes copied into shared memory, handed over, and copied out
  *     limit cma SIZE..   a cache line handed over, then the bytes fetched by one process_vm_readv
- *     limit tcp SIZE..   the bytes through a TCP socket of the loopback device, both sides spinning
  *     limit ring         lines a second through a ring of them, millions
  *     limit vmread SIZE..   one process_vm_readv of the bytes while the other side spins
  *     limit vmwrite SIZE..  one process_vm_writev
@@ -12,10 +11,6 @@
  * A line "SIZE VALUE" for each size. Times are in microseconds and half a round trip, but those of
  * vmread and vmwrite, which are a call. */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -46,7 +41,6 @@ static struct shared *shared;
 static char **args;
 static uint32_t turn; /* messages exchanged so far, each way */
 static char *tx, *rx; /* private buffers */
-static int tcp;
 static struct {
 	pid_t pid;
 	char *buffer;
@@ -115,29 +109,6 @@ static void cma_get(size_t size)
 {
 	await_turn();
 	vm_read(size);
-}
-
-/* Both buffers of the kernel may be full at once, but never for two that take turns. */
-static void tcp_put(size_t size)
-{
-	for (size_t done = 0; done < size;) {
-		ssize_t n = send(tcp, tx + done, size - done, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (n < 0 && errno != EAGAIN)
-			pair_fail("send");
-		done += n > 0 ? (size_t)n : 0;
-	}
-}
-
-static void tcp_get(size_t size)
-{
-	for (size_t done = 0; done < size;) {
-		ssize_t n = recv(tcp, rx + done, size - done, MSG_DONTWAIT);
-
-		if (!n || (n < 0 && errno != EAGAIN))
-			pair_fail("recv");
-		done += n > 0 ? (size_t)n : 0;
-	}
 }
 
 struct way {
@@ -209,9 +180,8 @@ static double ring_rate(size_t size)
 
 static const struct way ways[] = {
 	{"line", latency, line_put, line_get}, {"copy", latency, copy_put, copy_get},
-	{"cma", latency, line_put, cma_get},   {"tcp", latency, tcp_put, tcp_get},
-	{"ring", ring_rate, NULL, NULL},       {"vmread", call, vm_read, NULL},
-	{"vmwrite", call, vm_write, NULL},
+	{"cma", latency, line_put, cma_get},   {"ring", ring_rate, NULL, NULL},
+	{"vmread", call, vm_read, NULL},       {"vmwrite", call, vm_write, NULL},
 };
 
 static void measure(size_t size)
@@ -225,26 +195,7 @@ static void measure(size_t size)
 		pair_sync();
 	}
 	if (side == 0)
-		printf("%zu %.4f\n", size, clock_median(values));
-}
-
-/* Side 0 listens on a port the kernel picks and tells it over the wire. */
-static void tcp_open(void)
-{
-	struct sockaddr_in mine = {.sin_family = AF_INET,
-				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)},
-			   theirs;
-	socklen_t len = sizeof mine;
-	int on = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	if (side == 0 && (bind(fd, (struct sockaddr *)&mine, len) || listen(fd, 1) ||
-			  getsockname(fd, (struct sockaddr *)&mine, &len)))
-		pair_fail("listening");
-	pair_swap(&mine, &theirs, sizeof mine);
-	if (side == 1 && connect(fd, (struct sockaddr *)&theirs, sizeof theirs))
-		pair_fail("connecting");
-	tcp = side == 0 ? accept(fd, NULL, NULL) : fd;
-	setsockopt(tcp, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+		printf("%zu %.4f\n", size, clock_median(values, REPEATS));
 }
 
 static void run(void)
@@ -263,8 +214,6 @@ static void run(void)
 	mine.buffer = tx;
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
 	pair_swap(&mine, &peer, sizeof mine);
-	if (way->put == tcp_put)
-		tcp_open();
 	if (!*args)
 		measure(8);
 	for (char **size = args; *size; size++) {

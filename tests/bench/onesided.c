@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One process works on the memory of another on a second core, which only spins in fi_cq_read:
  *
- *     onesided [-s] PROVIDER write|read|fetch_add SIZE...
+ *     onesided [-s] [-n] PROVIDER write|read|fetch_add SIZE...
  *         one operation and the wait for its completion, microseconds; writes are complete when
  *         they are delivered, fetch_add is fi_fetch_atomic FI_SUM of uint64
- *     onesided [-i] [-s] PROVIDER inject_write|atomic_sum SIZE...
+ *     onesided [-i] [-s] [-n] PROVIDER inject_write|atomic_sum SIZE...
  *         a stream of operations on the same bytes, million operations a second: fi_inject_write,
  *         or fi_atomic FI_SUM of uint64, with -i fi_inject_atomic. Their time ends when the last
  *         word has been read back and shows all of them.
  *
- * -s: FI_THREAD_SAFE instead of FI_THREAD_DOMAIN. All but write and read want multiples of 8 bytes.
+ * -s: FI_THREAD_SAFE instead of FI_THREAD_DOMAIN. -n: over a network, see pair.h. All but write and
+ * read want multiples of 8 bytes.
  * A line "SIZE VALUE" for each size; a size that is too long for the operation has none. Status 77:
  * the provider does not have the operation; standard error says what is missing. The same file runs
  * on any libfabric.so.1 in LD_LIBRARY_PATH. */
@@ -20,9 +21,8 @@
 #include <rdma/fi_rma.h>
 #include "fabric.h"
 
-#define WINDOW      256 /* operations under way at most */
-#define KEY         7   /* where the provider does not choose it */
-#define NOT_OFFERED 77
+#define WINDOW 256 /* operations under way at most */
+#define KEY    7   /* where the provider does not choose it */
 
 struct way {
 	const char *name;
@@ -299,28 +299,16 @@ static bool fits(size_t size)
 
 static void measure(size_t size)
 {
-	double values[REPEATS];
+	double values[REPEATS_MAX];
+	int repeats = pair_repeats(size);
 
 	if (!fits(size))
 		return;
 	measure_run(size);
-	for (int i = 0; i < REPEATS; i++)
+	for (int i = 0; i < repeats; i++)
 		values[i] = measure_run(size);
 	if (side == 0)
-		printf("%zu %.4f\n", size, clock_median(values));
-}
-
-static void offered(ssize_t ret, const char *call)
-{
-	if (ret != -FI_ENODATA && ret != -FI_EOPNOTSUPP && ret != -FI_ENOSYS) {
-		must(ret, call);
-		return;
-	}
-	if (side == 0)
-		fprintf(stderr, "bench: %s does not offer %s: %s: %s\n", provider, way->name, call,
-			fi_strerror((int)-ret));
-	pair_sync(); /* whoever ends first ends the other */
-	exit(NOT_OFFERED);
+		printf("%zu %.4f\n", size, clock_median(values, repeats));
 }
 
 static void find(void)
@@ -328,7 +316,7 @@ static void find(void)
 	struct fi_info *hints = fabric_hints(provider, way->caps, safe);
 
 	hints->tx_attr->op_flags = way->op_flags;
-	offered(fabric_find(hints), "fi_getinfo");
+	fabric_offered(fabric_find(hints), "fi_getinfo");
 }
 
 static void ask_atomic(void)
@@ -336,7 +324,7 @@ static void ask_atomic(void)
 	size_t count = 0;
 
 	if (way->valid)
-		offered(way->valid(ep, FI_UINT64, FI_SUM, &count), "the valid call");
+		fabric_offered(way->valid(ep, FI_UINT64, FI_SUM, &count), "the valid call");
 }
 
 /* What comes back in mr_mode says whether addresses or offsets are meant. Where a region belongs to
@@ -393,14 +381,15 @@ int main(int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "is")) != -1) {
+	while ((opt = getopt(argc, argv, "isn")) != -1) {
 		inject |= opt == 'i';
 		safe |= opt == 's';
+		pair_network |= opt == 'n';
 	}
 	if (argc - optind >= 3)
 		way = way_named(argv[optind + 1]);
 	if (!way) {
-		fputs("Usage: onesided [-i] [-s] PROVIDER "
+		fputs("Usage: onesided [-isn] PROVIDER "
 		      "write|read|fetch_add|inject_write|atomic_sum SIZE...\n",
 		      stderr);
 		return EXIT_FAILURE;

@@ -119,6 +119,6 @@ int main(int argc, char **argv)
 	rate(sum);
 	for (int i = 0; i < REPEATS; i++)
 		values[i] = rate(sum);
-	printf("%zu %.4f\n", sizeof target, clock_median(values));
+	printf("%zu %.4f\n", sizeof target, clock_median(values, REPEATS));
 	return verify(REPEATS + 1);
 }

@@ -5,7 +5,7 @@
 # ROUNDS rounds the best counts. Writes $BUILD/bench.tsv and, where gnuplot is, $BUILD/bench.svg.
 #   BUILD (build)      ROUNDS (3)      PAIRS (weft:shm): providers compared, ours:reference
 #   MPI=no leaves NetPIPE over Open MPI out: its reference is Open MPI's own shared memory (ob1, vader)
-#   ONLY=messages, ONLY=onesided: that part alone
+#   ONLY=messages, ONLY=onesided, ONLY=network: that part alone; network is in network.sh
 set -u
 cd "$(dirname "$0")/../.." || exit
 build=$(realpath "${BUILD:-build}")
@@ -22,8 +22,8 @@ raw=$work/raw
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 case ${ONLY-} in
-'' | messages | onesided) ;;
-*) echo "bench: ONLY is messages or onesided" >&2; exit 1 ;;
+'' | messages | onesided | network) ;;
+*) echo "bench: ONLY is messages, onesided or network" >&2; exit 1 ;;
 esac
 [ -e "$build/libfabric.so.1" ] || { echo "bench: no libfabric.so.1 in $build" >&2; exit 1; }
 reference=$(ldconfig -p | awk '$1 == "libfabric.so.1" { print $NF; exit }')
@@ -34,21 +34,21 @@ compile() {
 	${CC:-cc} -std=gnu11 -O2 -Wall -Iinclude -o "$work/$1" "tests/bench/$1.c" "${@:2}" || exit
 }
 
-compile client "${reference:-$build/libfabric.so.1}"
-compile onesided "${reference:-$build/libfabric.so.1}"
-compile limit
+for program in client onesided connect; do compile $program "${reference:-$build/libfabric.so.1}"; done
+for program in limit sockets; do compile $program; done
 compile plain -Isrc -I. "$build/libfabric.a"
 
 # part NAME: is it wanted?
 part() { [ "${ONLY:-$1}" = "$1" ]; }
 
-# job NAME COMMAND...: adds its lines "SIZE VALUE" to the raw figures as "NAME SIZE VALUE". Status 77: not offered.
+# job NAME COMMAND...: adds its lines "SIZE VALUE" to the raw figures as "NAME SIZE VALUE", "WHAT NUMBER VALUE" as
+# "NAME/WHAT NUMBER VALUE". Status 77: not offered.
 job() {
 	local name=$1 status=0
 	shift
 	timeout 90 "$@" >"$work/out" 2>"$work/err" || status=$?
 	if [ $status -eq 0 ]; then
-		awk -v name="$name" '{ print name, $1, $2 }' "$work/out" >>"$raw"
+		awk -v name="$name" '{ row = NF > 2 ? name "/" $1 : name; print row, $(NF - 1), $NF }' "$work/out" >>"$raw"
 		return
 	fi
 	[ $status -eq 77 ] || echo "bench: $name: failed (status $status): $*" >&2
@@ -87,7 +87,7 @@ both() {
 limits() {
 	# shellcheck disable=SC2086
 	if part messages; then
-		for way in copy cma tcp; do job "limit/$way" "$work/limit" $way $sizes; done
+		for way in copy cma; do job "limit/$way" "$work/limit" $way $sizes; done
 	fi
 	# shellcheck disable=SC2086
 	if part onesided; then
@@ -95,8 +95,9 @@ limits() {
 		job ours/plain/FI_SUM-double "$work/plain" library
 		job limit/plain "$work/plain" hand
 	fi
-	job limit/line "$work/limit" line
-	job limit/ring "$work/limit" ring
+	if part messages || part onesided; then
+		for way in line ring; do job limit/$way "$work/limit" $way; done
+	fi
 }
 
 # netpipe SIZE MPIRUN_OPTION...: "SIZE MICROSECONDS"
@@ -118,6 +119,9 @@ mpi() {
 	done
 }
 
+# shellcheck source=tests/bench/network.sh
+. tests/bench/network.sh
+
 for round in $(seq "$rounds"); do
 	echo "bench: round $round of $rounds" >&2
 	for pair in $pairs; do
@@ -125,6 +129,7 @@ for round in $(seq "$rounds"); do
 		[ -z "$reference" ] || both reference "$(dirname "$reference")" "${pair#*:}" "$pair"
 	done
 	limits
+	if part network; then network "$round"; fi
 	if part messages && [ "${MPI-}" != no ] && command -v NPopenmpi >/dev/null; then mpi; fi
 done
 

@@ -27,6 +27,7 @@ enter_lab() {
 [ -n "${HOSTS_LAB-}" ] || enter_lab "$@"
 unset HOSTS_LAB
 . "$(dirname "${BASH_SOURCE[0]}")/ours.bash"
+ip link set lo up || fail "no loopback"
 declare -a holder=() # by host: the process that holds its namespaces
 apart=-p             # empty: hosts made from now on share the process ids of the test
 
@@ -132,4 +133,9 @@ restore() {
 # received HOST INTERFACE: bytes since the host was made.
 received() {
 	on "$1" cat "/sys/class/net/$2/statistics/rx_bytes"
+}
+
+# listening_on HOST PORT: somebody there accepts connections at this TCP port.
+listening_on() {
+	on "$1" cat /proc/net/tcp /proc/net/tcp6 | grep -qi "^ *[0-9]*: [0-9A-F]*:$(printf %04X "$2") [0-9A-F:]* 0A"
 }

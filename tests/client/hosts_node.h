@@ -28,7 +28,19 @@
 #define NODE_RANKS 64
 #define STUCK      20 /* seconds without any completion that count as a failure */
 
-enum op_kind { SEND, SEND_DATA, INJECT, RECV, WRITE, INJECT_WRITE, READ, FETCH_ADD, SWAP, BIT_OR };
+enum op_kind {
+	SEND,
+	SEND_DATA,
+	SEND_DELIVERED, /* done when the other side has it */
+	INJECT,
+	RECV,
+	WRITE,
+	INJECT_WRITE,
+	READ,
+	FETCH_ADD,
+	SWAP,
+	BIT_OR,
+};
 
 /* An operation; the context comes first, so that a completion leads back to it. */
 struct op {
@@ -41,6 +53,7 @@ struct op {
 	uint64_t addr;           /* of others: where, from the start of the peer's region */
 	uint64_t arg[2], result; /* of atomics */
 	bool done;
+	int err;    /* positive: it failed */
 	size_t len; /* of a receive: what came */
 	uint64_t flags, data;
 };
@@ -56,7 +69,8 @@ struct node {
 	int rank, ranks;
 	int local; /* ranks on each host: 0 to local - 1 are on the first one */
 	const char *dir;
-	bool sleeps; /* waits in the library; else it polls */
+	bool sleeps;   /* waits in the library; else it polls */
+	bool may_fail; /* operations may: it is written to op->err */
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
@@ -144,6 +158,12 @@ static inline void failed(void)
 	if (fi_cq_readerr(node.cq, &error, 0) != 1)
 		die("an error that can not be read");
 	op = error.op_context;
+	if (op && node.may_fail) {
+		op->done = true;
+		op->err = error.err;
+		node.open--;
+		return;
+	}
 	die("operation %d with rank %d, tag %llx: error %d, %s; provider's %d",
 	    op ? (int)op->kind : -1, op ? op->peer : -1, op ? (unsigned long long)op->tag : 0,
 	    error.err, fi_strerror(error.err), error.prov_errno);
@@ -156,8 +176,10 @@ static inline bool progress(int sleep)
 	ssize_t n = sleep && node.sleeps ? fi_cq_sread(node.cq, entry, 16, NULL, sleep)
 					 : fi_cq_read(node.cq, entry, 16);
 
-	if (n == -FI_EAVAIL)
+	if (n == -FI_EAVAIL) {
 		failed();
+		return true;
+	}
 	if (n == -FI_EAGAIN || n == -FI_EINTR) {
 		sched_yield();
 		return false;
@@ -310,6 +332,18 @@ static inline ssize_t try_atomic(struct op *op, uint64_t addr, uint64_t key)
 	return fi_atomic(node.ep, &op->arg[0], 1, NULL, to, addr, key, FI_UINT64, FI_BOR, op);
 }
 
+static inline ssize_t try_delivered(struct op *op)
+{
+	struct iovec iov = {op->buf, op->size};
+	struct fi_msg_tagged msg = {.msg_iov = &iov,
+				    .iov_count = 1,
+				    .addr = node.peer[op->peer],
+				    .tag = op->tag,
+				    .context = op};
+
+	return fi_tsendmsg(node.ep, &msg, FI_DELIVERY_COMPLETE | FI_COMPLETION);
+}
+
 static inline ssize_t try_post(struct op *op)
 {
 	const struct card *card = &node.card[op->peer];
@@ -320,6 +354,8 @@ static inline ssize_t try_post(struct op *op)
 		return fi_tsend(node.ep, op->buf, op->size, NULL, to, op->tag, op);
 	case SEND_DATA:
 		return fi_tsenddata(node.ep, op->buf, op->size, NULL, ~op->tag, to, op->tag, op);
+	case SEND_DELIVERED:
+		return try_delivered(op);
 	case INJECT:
 		return fi_tinject(node.ep, op->buf, op->size, to, op->tag);
 	case RECV:

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The TCP transport: packets travel on the very socket the hellos came by, framed. One read buffer a
+ * port, one link a peer; an idle link holds no buffer.
+ */
+#ifndef WEFT_HW_TCP_TCP_H
+#define WEFT_HW_TCP_TCP_H
+
+#include "base/list.h"
+#include "hw/link.h"
+#include "hw/wire.h"
+
+/* What stands before every payload, in host byte order: the hello refused others. */
+struct tcp_frame {
+	uint64_t head;
+	uint64_t tag;
+	uint32_t len;  /* of the payload */
+	uint32_t zero; /* must be */
+	uint64_t data; /* there with WIRE_DATA alone */
+};
+
+_Static_assert(offsetof(struct tcp_frame, len) == 16, "layout of a frame");
+_Static_assert(offsetof(struct tcp_frame, data) == 24, "layout of a frame");
+_Static_assert(sizeof(struct tcp_frame) == 32, "layout of a frame");
+
+#define TCP_PACKET_MAX 131072u /* longest payload */
+#define TCP_LEND_MIN   16384u  /* shorter payloads are sooner copied than kept track of */
+#define TCP_READ       65536u  /* bytes of the read buffer */
+#define TCP_DIRECT_MAX 8       /* links that are read one by one, without epoll */
+#define TCP_LINGER_MS  1000    /* in all that a port waits for its last bytes to be acknowledged */
+
+_Static_assert(TCP_PACKET_MAX >= WIRE_PACKET_MIN, "every request fits a packet");
+
+/* May something be sent? In the first two it is tried. */
+enum tcp_tx {
+	TCP_READY,
+	TCP_FULL,   /* not even a byte found room the last time */
+	TCP_REST,   /* some of a packet is not out yet: it goes first */
+	TCP_FAILED, /* the connection is broken: `err` */
+};
+
+struct tcp_rest;
+
+/* The state of a port. */
+struct tcp {
+	struct port *port;
+	unsigned int count;    /* links, those that linger included */
+	unsigned int live;     /* of them: not closed */
+	unsigned int idle;     /* turns since something came */
+	unsigned int turns;    /* that looked */
+	unsigned int packets;  /* delivered in this turn from this link */
+	bool alone;            /* the port has no other transport */
+	bool watching;         /* epfd knows all links */
+	bool due;              /* the timer went off */
+	bool in_turn;          /* what is closed now is freed at its end */
+	struct list links;     /* struct tcp_link.in_state, live */
+	struct list graves;    /* the same, closed during the turn */
+	struct list lingering; /* the same, closed: the last bytes are on their way */
+	struct list attend;    /* struct tcp_link.in_attend: not TCP_READY */
+	uint64_t looked;       /* ms: at those that linger */
+	uint64_t next_look;    /* ms: for peers that do not answer */
+	int epfd;
+	int timer;          /* in epfd, with no link; -1 until somebody sleeps */
+	unsigned char *buf; /* TCP_READ bytes; what they hold is used up before the next read */
+};
+
+struct tcp_link {
+	struct link link;
+	struct tcp *own;
+	uint32_t id; /* how the engine names the peer */
+	int sock;
+	enum tcp_tx tx;
+	int err; /* of TCP_FAILED, positive */
+	struct tcp_rest *rest;
+	/* What is being received: the frame, then its payload. */
+	struct tcp_frame frame;
+	uint32_t have;       /* bytes of the frame that have come */
+	uint32_t got;        /* of the payload, once it has begun */
+	uint32_t landing;    /* its id at the engine, which names places for it, or 0 */
+	unsigned char *kept; /* else where it is put together */
+	bool begun;          /* the payload did not come with its frame */
+	bool bulk;           /* the last packet was long: others like it follow */
+	/* Its life. */
+	bool ended;        /* the engine was told */
+	bool closed;       /* by the engine */
+	bool doubt;        /* something was on its way when tcp_alive_look came by */
+	bool shut;         /* our side of the connection */
+	uint32_t events;   /* that epfd looks for */
+	uint64_t deadline; /* ms: no longer worth lingering */
+	struct list in_state;
+	struct list in_attend;
+};
+
+/* Bytes of the frame. */
+static inline size_t tcp_frame_len(uint64_t head)
+{
+	return wire_flags(head) & WIRE_DATA ? sizeof(struct tcp_frame)
+					    : offsetof(struct tcp_frame, data);
+}
+
+/* tcp_tx.c */
+int tcp_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
+	     uint64_t tag);
+int tcp_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
+int tcp_lend(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
+int tcp_keep(struct link *link);
+/* Goes on with the rest of a packet; true when something went. */
+bool tcp_flush(struct tcp_link *l);
+/* The connection is broken: `err` is positive. The engine hears of it in the next turn. */
+void tcp_fail(struct tcp_link *l, int err);
+/* There is room again, as far as we know. */
+void tcp_reopen(struct tcp_link *l);
+
+/* tcp_rx.c */
+/* Delivers what has come, a bounded part of it; true when there was anything. */
+bool tcp_read(struct tcp_link *l);
+/* Tells the engine that the connection is over. */
+void tcp_end(struct tcp_link *l, int err);
+
+/* tcp_turn.c */
+bool tcp_turn(void *state);
+bool tcp_arm(void *state);
+/* Lets epfd look for these events of the link. 0 or a negative error. */
+int tcp_watch(struct tcp_link *l, uint32_t events);
+int tcp_watch_all(struct tcp *t);
+
+/* tcp_alive.c */
+void tcp_alive_options(int sock);
+/* Breaks connections to peers that do not answer; looks at them now and then. */
+void tcp_alive_look(struct tcp *t);
+/* Sees to it that sleep ends for that. */
+void tcp_alive_timer(struct tcp *t);
+
+/* tcp_linger.c */
+void tcp_close_link(struct link *link);
+/* Sees to those that linger, now and then; with `last` it waits for them, a bounded time. */
+void tcp_linger(struct tcp *t, bool last);
+void tcp_free(struct tcp_link *l);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Peers that no longer answer. The kernel asks idle ones; for those that have been sent something we look
+ * how long ago anything was acknowledged. TCP_USER_TIMEOUT would not do: it also ends connections to
+ * peers that are there and merely do not read, and a program may compute for long.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <rdma/fi_errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/log.h"
+#include "hw/tcp/tcp.h"
+
+#define LOOKS 4 /* in the time a peer has */
+
+static void set(int sock, int level, int name, int value)
+{
+	if (setsockopt(sock, level, name, &value, sizeof(value)))
+		LOG_DEBUG(LOG_EP_CTRL, "tcp: option %d of level %d is refused: %s", name, level,
+			  fi_strerror(errno));
+}
+
+/* Half of the time, then three questions. */
+void tcp_alive_options(int sock)
+{
+	int seconds = env_get()->peer_timeout / 1000;
+
+	if (env_get()->peer_timeout <= 0)
+		return;
+	set(sock, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set(sock, IPPROTO_TCP, TCP_KEEPIDLE, seconds > 3 ? seconds / 2 : 1);
+	set(sock, IPPROTO_TCP, TCP_KEEPINTVL, seconds > 11 ? seconds / 6 : 1);
+	set(sock, IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+/*
+ * With something on its way that was so the last time, too, nothing came for too long. Where the peer's
+ * window is shut nothing is on its way but a question now and then: one that was not answered before the
+ * next was sent is enough.
+ */
+static bool is_dead(struct tcp_link *l, int timeout)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+	bool doubt = l->doubt;
+
+	if (getsockopt(l->sock, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return false;
+	l->doubt = info.tcpi_unacked > 0 || info.tcpi_probes > 1;
+	return doubt && l->doubt && info.tcpi_last_ack_recv >= (uint32_t)timeout;
+}
+
+void tcp_alive_look(struct tcp *t)
+{
+	int timeout = env_get()->peer_timeout;
+	uint64_t now = clock_coarse_ms(), expired;
+
+	if (timeout <= 0 || (now < t->next_look && !t->due))
+		return;
+	if (t->timer >= 0 && read(t->timer, &expired, sizeof(expired)) < 0 && errno != EAGAIN)
+		LOG_WARN(LOG_EP_CTRL, "tcp: cannot read a timer: %s", fi_strerror(errno));
+	t->due = false;
+	if (now < t->next_look)
+		return;
+	t->next_look = now + (uint64_t)timeout / LOOKS;
+	LIST_EACH (node, &t->links) {
+		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
+
+		if (l->tx != TCP_FAILED && is_dead(l, timeout))
+			tcp_fail(l, FI_ETIMEDOUT);
+	}
+}
+
+/* Who sleeps must look, too. Without a timer it sleeps until the kernel gives the peer up. */
+void tcp_alive_timer(struct tcp *t)
+{
+	int timeout = env_get()->peer_timeout, ms = timeout / LOOKS + 1;
+	struct timespec every = {ms / 1000, ms % 1000 * 1000000L};
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	if (timeout <= 0 || t->timer >= 0)
+		return;
+	t->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (t->timer < 0 ||
+	    timerfd_settime(t->timer, 0, &(struct itimerspec){every, every}, NULL) ||
+	    epoll_ctl(t->epfd, EPOLL_CTL_ADD, t->timer, &ev))
+		LOG_WARN(LOG_EP_CTRL, "tcp: no timer for peers that do not answer: %s",
+			 fi_strerror(errno));
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Opening a port's state, making links of sockets. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/views.h"
+#include "hw/tcp/tcp.h"
+#include "xfer/port.h"
+
+static int tcp_open(struct port *port, void **state)
+{
+	struct tcp *t = calloc(1, sizeof(*t));
+	int err = -FI_ENOMEM;
+
+	if (!t)
+		return err;
+	t->buf = malloc(TCP_READ);
+	if (!t->buf)
+		goto free_state;
+	t->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (t->epfd < 0) {
+		err = -errno;
+		goto free_buf;
+	}
+	t->port = port;
+	t->timer = -1;
+	list_init(&t->links);
+	list_init(&t->graves);
+	list_init(&t->lingering);
+	list_init(&t->attend);
+	*state = t;
+	return 0;
+free_buf:
+	free(t->buf);
+free_state:
+	free(t);
+	return err;
+}
+
+/* The engine has closed all links. */
+static void tcp_close(void *state)
+{
+	struct tcp *t = state;
+
+	tcp_linger(t, true);
+	if (t->timer >= 0)
+		close(t->timer);
+	close(t->epfd);
+	free(t->buf);
+	free(t);
+}
+
+static int tcp_fd(void *state)
+{
+	return ((struct tcp *)state)->epfd;
+}
+
+static const struct link_ops tcp_link_ops = {
+	.send = tcp_send,
+	.sendv = tcp_sendv,
+	.lend = tcp_lend,
+	.keep = tcp_keep,
+	.close = tcp_close_link,
+};
+
+static bool is_alone(const struct tcp *t)
+{
+	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
+		if (t->port->hw[i] && t->port->hw[i] != t)
+			return false;
+	return true;
+}
+
+static void add_link(struct tcp *t, struct tcp_link *l)
+{
+	t->count++;
+	t->live++;
+	t->idle = 0;
+	t->alone = is_alone(t);
+	list_push(&t->links, &l->in_state);
+}
+
+static int tcp_connect(void *state, const struct link_peer *peer, struct link **link)
+{
+	struct tcp *t = state;
+	struct tcp_link *l = calloc(1, sizeof(*l));
+	int err = 0, one = 1;
+
+	if (!l)
+		return -FI_ENOMEM;
+	l->link.ops = &tcp_link_ops;
+	l->link.eager_max = l->link.packet_max = TCP_PACKET_MAX;
+	l->link.lend_min = TCP_LEND_MIN;
+	l->own = t;
+	l->id = peer->id;
+	l->sock = peer->sock;
+	list_init(&l->in_state);
+	list_init(&l->in_attend);
+	if (t->live >= TCP_DIRECT_MAX && !t->watching)
+		err = tcp_watch_all(t);
+	if (!err && t->watching)
+		err = tcp_watch(l, EPOLLIN);
+	if (err) {
+		free(l);
+		return err;
+	}
+	tcp_alive_options(l->sock);
+	setsockopt(l->sock, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	add_link(t, l);
+	*link = &l->link;
+	return 0;
+}
+
+const struct transport tcp_transport = {
+	.name = "tcp",
+	.bit = VIEW_TCP,
+	.takes_socks = true,
+	.open = tcp_open,
+	.close = tcp_close,
+	.turn = tcp_turn,
+	.arm = tcp_arm,
+	.fd = tcp_fd,
+	.connect = tcp_connect,
+};

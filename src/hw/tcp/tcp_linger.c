@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The end of a link. A socket that is closed while something comes in, or is unread, throws away what
+ * it had still to send. So a link that is in order lingers when the engine has closed it: it sends what
+ * is left, tells the peer that nothing follows, drops what comes, until all of its own is acknowledged.
+ */
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/forked.h"
+#include "base/log.h"
+#include "hw/tcp/tcp.h"
+
+#define DROPS  64     /* reads of one go */
+#define NAP_NS 500000 /* nobody announces an acknowledgement */
+
+void tcp_free(struct tcp_link *l)
+{
+	if (l->sock >= 0)
+		forked_close(l->sock);
+	free(l->kept);
+	free(l->rest);
+	free(l);
+}
+
+/* Reads away what has come. false: the connection is broken. */
+static bool drop_input(const struct tcp_link *l)
+{
+	char scrap[4096];
+	ssize_t len = 1;
+
+	for (int i = 0; i < DROPS && len > 0; i++)
+		len = recv(l->sock, scrap, sizeof(scrap), MSG_DONTWAIT);
+	return len >= 0 || errno == EAGAIN || errno == EINTR;
+}
+
+/*
+ * Some kernels acknowledge a lone segment as late as 40 ms after it has come. When all has been sent,
+ * once, and twice the time of a round trip is over, it is there.
+ */
+static bool arrived(const struct tcp_link *l)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+	int unsent;
+
+	return !ioctl(l->sock, SIOCOUTQNSD, &unsent) && !unsent &&
+	       !getsockopt(l->sock, IPPROTO_TCP, TCP_INFO, &info, &len) && !info.tcpi_retransmits &&
+	       !info.tcpi_lost && info.tcpi_last_data_sent * 1000ull > 2ull * info.tcpi_rtt + 1000;
+}
+
+/* Has the peer's kernel all of it? The end itself counts as a byte and matters to nobody. */
+static bool acknowledged(const struct tcp_link *l)
+{
+	int unsent;
+
+	return ioctl(l->sock, SIOCOUTQ, &unsent) || unsent <= 1 || arrived(l);
+}
+
+/* Goes on with it; true: nothing is left to wait for. */
+static bool step(struct tcp_link *l)
+{
+	if (l->tx == TCP_REST)
+		tcp_flush(l);
+	if (l->tx == TCP_FAILED || !drop_input(l))
+		return true;
+	if (l->tx == TCP_REST)
+		return false;
+	if (!l->shut)
+		shutdown(l->sock, SHUT_WR);
+	l->shut = true;
+	return acknowledged(l);
+}
+
+static void bury(struct tcp_link *l)
+{
+	struct tcp *t = l->own;
+
+	t->count--;
+	list_remove(&l->in_attend);
+	list_remove(&l->in_state);
+	if (l->sock >= 0)
+		forked_close(l->sock);
+	l->sock = -1;
+	if (t->in_turn)
+		list_push(&t->graves, &l->in_state);
+	else
+		tcp_free(l);
+}
+
+void tcp_close_link(struct link *link)
+{
+	struct tcp_link *l = (struct tcp_link *)link;
+	struct tcp *t = l->own;
+	bool broken = l->ended || l->tx == TCP_FAILED || tcp_keep(link);
+
+	l->closed = true;
+	t->live--;
+	if (l->events)
+		epoll_ctl(t->epfd, EPOLL_CTL_DEL, l->sock, NULL);
+	l->events = 0;
+	if (broken || step(l)) {
+		bury(l);
+		return;
+	}
+	list_remove(&l->in_attend);
+	list_remove(&l->in_state);
+	list_push(&t->lingering, &l->in_state);
+	l->deadline = clock_coarse_ms() + TCP_LINGER_MS;
+}
+
+static void go_on(struct tcp *t, uint64_t now)
+{
+	LIST_EACH_SAFE (node, &t->lingering) {
+		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
+		bool done = step(l);
+
+		list_remove(&l->in_attend);
+		if (!done && now >= l->deadline)
+			LOG_INFO(LOG_EP_CTRL,
+				 "tcp: peer %#x did not take all that was sent in %d ms", l->id,
+				 TCP_LINGER_MS);
+		if (done || now >= l->deadline)
+			bury(l);
+	}
+}
+
+void tcp_linger(struct tcp *t, bool last)
+{
+	const struct timespec nap = {.tv_nsec = NAP_NS};
+	uint64_t now = clock_coarse_ms();
+
+	if (now == t->looked && !last)
+		return;
+	t->looked = now;
+	go_on(t, now);
+	while (last && !list_empty(&t->lingering)) {
+		nanosleep(&nap, NULL);
+		go_on(t, clock_coarse_ms());
+	}
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Receiving. What comes is read into the port's buffer and delivered out of it; of a packet that is not
+ * all there the frame stays in the link. A long payload is then read straight to the places the engine
+ * names, another one into memory of its own. Whatever calls up may close the link: nothing of it but
+ * `closed` is looked at afterwards until that was seen.
+ */
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/iov.h"
+#include "base/log.h"
+#include "hw/tcp/tcp.h"
+#include "xfer/rx.h"
+
+/* After these others have their turn. */
+#define PACKETS_PER_TURN 64
+#define BYTES_PER_TURN   (256u * 1024)
+/* Payloads longer than this are worth a place of their own. */
+#define LAND_MIN 4096u
+/* Read beyond a long payload: what follows is long, too, and is better not moved twice. */
+#define AHEAD 4096u
+
+void tcp_end(struct tcp_link *l, int err)
+{
+	l->ended = true;
+	rx_ended(l->own->port, l->id, l->tx == TCP_FAILED ? l->err : err);
+}
+
+static struct packet packet_of(const struct tcp_link *l)
+{
+	const struct tcp_frame *f = &l->frame;
+
+	return (struct packet){.head = f->head,
+			       .tag = f->tag,
+			       .data = wire_flags(f->head) & WIRE_DATA ? f->data : 0,
+			       .len = f->len};
+}
+
+/* The next thing that comes is a frame. */
+static void expect_frame(struct tcp_link *l)
+{
+	l->have = l->got = l->landing = 0;
+	l->begun = false;
+	l->own->packets++;
+}
+
+static void deliver(struct tcp_link *l, const void *payload)
+{
+	struct packet p = packet_of(l);
+
+	p.payload = payload;
+	expect_frame(l);
+	rx_deliver(l->own->port, l->id, &p);
+}
+
+static void finish(struct tcp_link *l)
+{
+	unsigned char *payload = l->kept;
+	uint32_t id = l->landing;
+
+	l->kept = NULL;
+	if (id) {
+		expect_frame(l);
+		rx_landed(l->own->port, id);
+	} else {
+		deliver(l, payload);
+	}
+	free(payload);
+}
+
+/* Bytes of the frame still to come. */
+static size_t frame_wants(const struct tcp_link *l)
+{
+	size_t least = offsetof(struct tcp_frame, data);
+
+	return (l->have < least ? least : tcp_frame_len(l->frame.head)) - l->have;
+}
+
+/* Takes the frame, or what there is of it; how many bytes. */
+static size_t take_frame(struct tcp_link *l, const unsigned char *at, size_t len)
+{
+	size_t used = 0, n;
+
+	while (used < len && (n = frame_wants(l)) > 0) {
+		if (n > len - used)
+			n = len - used;
+		memcpy((unsigned char *)&l->frame + l->have, at + used, n);
+		l->have += (uint32_t)n;
+		used += n;
+	}
+	return used;
+}
+
+static bool frame_good(const struct tcp_link *l)
+{
+	const struct tcp_frame *f = &l->frame;
+	unsigned int op = wire_op(f->head);
+
+	if (__builtin_expect(op && op <= WIRE_BYE && f->len <= TCP_PACKET_MAX && !f->zero, 1))
+		return true;
+	LOG_WARN(LOG_EP_DATA,
+		 "tcp: peer %#x sent no packet of ours: op %u, %u bytes (at most %u), %#x for zero",
+		 l->id, op, f->len, TCP_PACKET_MAX, f->zero);
+	return false;
+}
+
+/* Not all of the payload is here: where does it go? 0 or a positive error. */
+static int begin(struct tcp_link *l)
+{
+	struct packet p = packet_of(l);
+
+	l->begun = true;
+	if (l->bulk)
+		l->landing = rx_land(l->own->port, l->id, &p);
+	if (l->landing || l->closed)
+		return 0;
+	l->kept = malloc(l->frame.len);
+	return l->kept ? 0 : FI_ENOMEM;
+}
+
+/* Puts bytes of a payload where the engine wants them, if it still does. */
+static void spread(struct tcp_link *l, const unsigned char *at, size_t len)
+{
+	struct iovec iov[RX_IOV_MAX];
+	size_t done = 0, n = 1, count;
+
+	while (done < len && n) {
+		count = rx_into(l->own->port, l->landing, l->got + done, iov, RX_IOV_MAX);
+		n = iov_scatter(iov, count, 0, at + done, len - done);
+		done += n;
+	}
+}
+
+/* Takes bytes of a payload that has begun; how many. */
+static size_t take_payload(struct tcp_link *l, const unsigned char *at, size_t len)
+{
+	size_t left = l->frame.len - l->got;
+
+	if (len > left)
+		len = left;
+	if (l->landing)
+		spread(l, at, len);
+	else
+		memcpy(l->kept + l->got, at, len);
+	l->got += (uint32_t)len;
+	if (len == left)
+		finish(l);
+	return len;
+}
+
+/* The frame is all here: takes its payload, or what there is of it; how many bytes. */
+static size_t take_first(struct tcp_link *l, const unsigned char *at, size_t len)
+{
+	size_t all = l->frame.len;
+	int err;
+
+	if (!frame_good(l)) {
+		tcp_end(l, FI_EPROTO);
+		return 0;
+	}
+	l->bulk = all > LAND_MIN;
+	if (all <= len) {
+		deliver(l, at);
+		return all;
+	}
+	err = begin(l);
+	if (err)
+		tcp_end(l, err);
+	return err || l->closed || !len ? 0 : take_payload(l, at, len);
+}
+
+static void take(struct tcp_link *l, const unsigned char *at, size_t len)
+{
+	size_t used = 0;
+
+	while (used < len && !l->ended && !l->closed) {
+		if (l->begun) {
+			used += take_payload(l, at + used, len - used);
+			continue;
+		}
+		used += take_frame(l, at + used, len - used);
+		if (!frame_wants(l))
+			used += take_first(l, at + used, len - used);
+	}
+}
+
+/* Where the bytes that come go: the rest of the payload, `*room` bytes, then the buffer. */
+static size_t places(struct tcp_link *l, struct iovec *iov, size_t *room)
+{
+	size_t left = l->frame.len - l->got, count = 1;
+	struct iovec named[RX_IOV_MAX];
+
+	*room = left;
+	if (l->landing) {
+		count = rx_into(l->own->port, l->landing, l->got, named, RX_IOV_MAX);
+		count = iov_slice(iov, named, count, 0, room);
+	} else {
+		iov[0] = (struct iovec){l->kept + l->got, left};
+	}
+	iov[count].iov_base = l->own->buf;
+	iov[count].iov_len = *room == left && l->bulk ? AHEAD : TCP_READ;
+	return count + 1;
+}
+
+/* As recv; *asked and *placed: how many bytes there was room for, and at places of their own. */
+static ssize_t receive(struct tcp_link *l, size_t *asked, size_t *placed)
+{
+	struct iovec iov[RX_IOV_MAX + 1];
+	struct msghdr m = {.msg_iov = iov};
+
+	*placed = 0;
+	if (!l->begun) {
+		*asked = l->bulk ? AHEAD : TCP_READ;
+		return recv(l->sock, l->own->buf, *asked, MSG_DONTWAIT);
+	}
+	m.msg_iovlen = places(l, iov, placed);
+	*asked = *placed + iov[m.msg_iovlen - 1].iov_len;
+	return recvmsg(l->sock, &m, MSG_DONTWAIT);
+}
+
+/* `len` bytes have come, as `receive` asked for them. */
+static void received(struct tcp_link *l, size_t len, size_t placed)
+{
+	if (placed > len)
+		placed = len;
+	l->got += (uint32_t)placed;
+	if (placed && l->got == l->frame.len)
+		finish(l);
+	take(l, l->own->buf, len - placed);
+}
+
+/* recv gave nothing. */
+static void silent(struct tcp_link *l, ssize_t ret)
+{
+	if (ret < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (ret == 0 && l->have)
+		LOG_INFO(LOG_EP_DATA, "tcp: the connection to peer %#x ended within a packet",
+			 l->id);
+	tcp_end(l, ret == 0 ? FI_ECONNRESET : errno);
+}
+
+bool tcp_read(struct tcp_link *l)
+{
+	size_t bytes = 0, asked, placed;
+	ssize_t len;
+
+	l->own->packets = 0;
+	do {
+		len = receive(l, &asked, &placed);
+		if (len <= 0) {
+			silent(l, len);
+			return bytes || l->ended;
+		}
+		bytes += (size_t)len;
+		received(l, (size_t)len, placed);
+	} while ((size_t)len == asked && !l->ended && !l->closed && bytes < BYTES_PER_TURN &&
+		 l->own->packets < PACKETS_PER_TURN);
+	return true;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Turns and sleep. Few links are read one by one, without a question who has something; for many epoll
+ * is asked. Sockets are made known to epoll when that is needed first: every packet costs more from then
+ * on.
+ */
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <sys/epoll.h>
+
+#include "base/log.h"
+#include "hw/tcp/tcp.h"
+
+#define EVENTS 32
+/* Beside another transport, after so many turns without anything only some look: a power of two. */
+#define IDLE_TURNS 64u
+#define IDLE_EVERY 16u
+/* Turns between two looks at the clock, less one. */
+#define LOOK_TURNS 15u
+
+int tcp_watch(struct tcp_link *l, uint32_t events)
+{
+	struct epoll_event ev = {.events = events, .data.ptr = l};
+
+	if (l->events == events)
+		return 0;
+	if (epoll_ctl(l->own->epfd, l->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, l->sock, &ev)) {
+		int err = errno;
+
+		LOG_WARN(LOG_EP_CTRL, "tcp: cannot watch a socket: %s", fi_strerror(err));
+		return -err;
+	}
+	l->events = events;
+	return 0;
+}
+
+int tcp_watch_all(struct tcp *t)
+{
+	int err = 0;
+
+	LIST_EACH (node, &t->links) {
+		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
+
+		if (!l->events)
+			err = tcp_watch(l, EPOLLIN);
+		if (err)
+			return err;
+	}
+	t->watching = true;
+	return 0;
+}
+
+/* Each once, in turn; those that come and go meanwhile do no harm. */
+static bool read_all(struct tcp *t)
+{
+	bool any = false;
+
+	for (unsigned int n = t->live; n-- > 0 && !list_empty(&t->links);) {
+		struct tcp_link *l = LIST_ENTRY(t->links.next, struct tcp_link, in_state);
+
+		list_remove(&l->in_state);
+		list_push(&t->links, &l->in_state);
+		any |= tcp_read(l);
+	}
+	return any;
+}
+
+static bool read_ready(struct tcp *t)
+{
+	struct epoll_event ev[EVENTS];
+	int n = epoll_wait(t->epfd, ev, EVENTS, 0);
+	bool any = false;
+
+	for (int i = 0; i < n; i++) {
+		struct tcp_link *l = ev[i].data.ptr;
+
+		if (!l)
+			t->due = true;
+		else if (!l->closed && ev[i].events & ~(uint32_t)EPOLLOUT)
+			any |= tcp_read(l);
+	}
+	return any;
+}
+
+/* A broken connection may still hold what was sent before: good-bye, perhaps. */
+static bool attend_link(struct tcp_link *l)
+{
+	bool any = l->tx == TCP_REST && tcp_flush(l);
+
+	if (l->tx == TCP_FAILED && !tcp_read(l)) {
+		tcp_end(l, l->err);
+		any = true;
+	}
+	return any;
+}
+
+static bool attend(struct tcp *t)
+{
+	struct list todo = t->attend, *node;
+	bool any = false;
+
+	todo.next->prev = todo.prev->next = &todo;
+	list_init(&t->attend);
+	while ((node = list_pop(&todo))) {
+		list_push(&t->attend, node);
+		any |= attend_link(LIST_ENTRY(node, struct tcp_link, in_attend));
+	}
+	return any;
+}
+
+static void clear_graves(struct tcp *t)
+{
+	struct list *node;
+
+	while ((node = list_pop(&t->graves)))
+		tcp_free(LIST_ENTRY(node, struct tcp_link, in_state));
+}
+
+static bool take_turn(struct tcp *t)
+{
+	bool any = false;
+
+	if (t->idle++ >= IDLE_TURNS && !t->alone && t->idle % IDLE_EVERY && list_empty(&t->attend))
+		return false;
+	t->in_turn = true;
+	if (__builtin_expect(t->due || !(++t->turns & LOOK_TURNS), 0))
+		tcp_alive_look(t);
+	if (__builtin_expect(!list_empty(&t->attend), 0))
+		any = attend(t);
+	any |= t->live <= TCP_DIRECT_MAX ? read_all(t) : read_ready(t);
+	t->in_turn = false;
+	if (__builtin_expect(!list_empty(&t->graves), 0))
+		clear_graves(t);
+	if (__builtin_expect(!list_empty(&t->lingering), 0))
+		tcp_linger(t, false);
+	if (any)
+		t->idle = 0;
+	return any;
+}
+
+bool tcp_turn(void *state)
+{
+	struct tcp *t = state;
+
+	return t->count && take_turn(t);
+}
+
+/* Asks to be told of room; false: a turn has something to do. */
+static bool ask_room(struct tcp *t)
+{
+	LIST_EACH (node, &t->attend) {
+		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_attend);
+
+		if (l->tx == TCP_FAILED || tcp_watch(l, EPOLLIN | EPOLLOUT))
+			return false;
+	}
+	return true;
+}
+
+bool tcp_arm(void *state)
+{
+	struct tcp *t = state;
+	struct epoll_event ev[EVENTS];
+	int n;
+
+	t->idle = 0; /* the next turn looks */
+	if (!t->watching && tcp_watch_all(t))
+		return false;
+	if (t->live)
+		tcp_alive_timer(t);
+	if (!ask_room(t))
+		return false;
+	n = epoll_wait(t->epfd, ev, EVENTS, 0);
+	for (int i = 0; i < n; i++) {
+		struct tcp_link *l = ev[i].data.ptr;
+
+		if (!l)
+			t->due = true;
+		else if (ev[i].events & EPOLLOUT && l->tx == TCP_FULL)
+			tcp_reopen(l);
+	}
+	return n <= 0;
+}

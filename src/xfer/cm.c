@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connecting endpoints that are connected once, by their application's word: what src/core sees of
+ * listeners (lobby, listen), of requests that came to them, and of the one connection of a port
+ * (conn_single).
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/forked.h"
+#include "base/log.h"
+#include "core/ep_cm.h"
+#include "core/ifaces.h"
+#include "core/views.h"
+#include "xfer/conn_own.h"
+#include "xfer/hello.h"
+#include "xfer/listen.h"
+
+#define EVENTS_PER_CALL 256 /* strangers' words looked at before the caller gets a rest */
+
+_Static_assert(XFER_CM_DATA == WIRE_CM_DATA_MAX, "what is promised travels");
+
+struct cm_listener {
+	struct lobby lobby;
+	int epfd;
+	int socks[2]; /* bound, until the lobby has them; -1 */
+};
+
+/* Somebody who asks and waits for an answer. */
+struct cm_request {
+	struct guest guest;
+	struct addr name;
+};
+
+/* Where the application names no address: any. */
+static int want_name(const struct fi_info *info, const struct addr *name, struct addr *to)
+{
+	if (name->kind != ADDR_NONE)
+		return addr_dup(to, name);
+	*to = (struct addr){.kind = info->addr_format == FI_SOCKADDR_IN6 ? ADDR_IN6 : ADDR_IN};
+	return 0;
+}
+
+/* What is bound to all addresses is told by one that peers can use. */
+static int usable(struct addr *name)
+{
+	static const unsigned char any[sizeof(name->ip)];
+	uint16_t port = name->port;
+	int err;
+
+	if (name->kind == ADDR_STR || memcmp(name->ip, any, sizeof(any)) != 0)
+		return 0;
+	err = ifaces_default(name->kind == ADDR_IN6 ? AF_INET6 : AF_INET, name);
+	name->port = port;
+	return err;
+}
+
+static int bind_name(struct cm_listener *l, const struct fi_info *info, struct addr *name)
+{
+	unsigned int wanted = port_wanted(info);
+	struct listen_how how = {
+		.inside = wanted & VIEW_SHM, .network = wanted & VIEW_TCP, .backlog = LISTEN_LATER};
+	struct addr bound;
+	int err = want_name(info, name, &bound);
+
+	if (!err)
+		err = listen_bind(&bound, &how, l->socks);
+	if (err)
+		return err;
+	err = usable(&bound);
+	if (err) {
+		addr_free(&bound);
+		return err;
+	}
+	addr_free(name);
+	*name = bound;
+	return 0;
+}
+
+int cm_open(const struct fi_info *info, struct addr *name, struct cm_listener **out)
+{
+	struct cm_listener *l = calloc(1, sizeof(*l));
+	int err;
+
+	if (!l)
+		return -FI_ENOMEM;
+	l->socks[0] = l->socks[1] = -1;
+	l->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (l->epfd < 0) {
+		err = -errno;
+		free(l);
+		return err;
+	}
+	lobby_init(&l->lobby, l->epfd);
+	err = bind_name(l, info, name);
+	if (err)
+		cm_close(l);
+	else
+		*out = l;
+	return err;
+}
+
+int cm_listen(struct cm_listener *l, int backlog)
+{
+	int err = listen_begin(&l->lobby, l->socks, backlog);
+
+	l->socks[0] = l->socks[1] = -1;
+	return err;
+}
+
+int cm_fd(const struct cm_listener *l)
+{
+	return l->epfd;
+}
+
+void cm_close(struct cm_listener *l)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		if (l->socks[i] >= 0)
+			forked_close(l->socks[i]);
+	lobby_close(&l->lobby);
+	close(l->epfd);
+	free(l);
+}
+
+static void refuse(struct guest *guest, const void *data, size_t len)
+{
+	hello_send(NULL, guest->sock, guest->inside,
+		   &(struct hello_words){.kind = HELLO_REJECT,
+					 .error = FI_ECONNREFUSED,
+					 .data = data,
+					 .data_len = len < XFER_CM_DATA ? len : XFER_CM_DATA});
+	lobby_dismiss(guest);
+}
+
+/* NULL: nobody to be connected to; the guest is gone. */
+static struct cm_request *receive(struct guest *guest)
+{
+	struct cm_request *req = calloc(1, sizeof(*req));
+
+	if (req && guest->hello.kind == HELLO_REQUEST && !hello_name(&guest->hello, &req->name)) {
+		req->guest = *guest;
+		return req;
+	}
+	free(req);
+	refuse(guest, NULL, 0);
+	return NULL;
+}
+
+struct cm_request *cm_next(struct cm_listener *l)
+{
+	struct cm_request *req = NULL;
+	struct epoll_event event;
+	struct guest guest;
+
+	for (unsigned int i = 0; i < EVENTS_PER_CALL && !req; i++) {
+		if (epoll_wait(l->epfd, &event, 1, 0) != 1)
+			break;
+		if (lobby_event(&l->lobby, event.data.u64, &guest))
+			req = receive(&guest);
+	}
+	if (l->lobby.count)
+		lobby_expire(&l->lobby);
+	return req;
+}
+
+const struct addr *cm_request_name(const struct cm_request *req)
+{
+	return &req->name;
+}
+
+const void *cm_request_data(const struct cm_request *req, size_t *len)
+{
+	*len = req->guest.hello.data_len;
+	return req->guest.hello.data;
+}
+
+static struct guest leave(struct cm_request *req)
+{
+	struct guest guest = req->guest;
+
+	addr_free(&req->name);
+	free(req);
+	return guest;
+}
+
+void cm_reject(struct cm_request *req, const void *data, size_t len)
+{
+	struct guest guest = leave(req);
+
+	refuse(&guest, data, len);
+}
+
+/* Nobody is there any more to be answered. */
+static bool gave_up(const struct guest *guest)
+{
+	struct pollfd p = {.fd = guest->sock, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+int cm_accept(struct port *port, struct cm_request *req, const void *data, size_t len)
+{
+	struct guest guest = leave(req);
+
+	if (!port->hw[guest.inside ? PORT_SHM : PORT_TCP]) {
+		LOG_WARN(LOG_EP_CTRL, "accept: the request came by a transport that the endpoint "
+				      "does not use");
+		refuse(&guest, NULL, 0);
+		return -FI_EINVAL;
+	}
+	if (gave_up(&guest)) {
+		lobby_dismiss(&guest);
+		return -FI_ECONNABORTED;
+	}
+	return conn_adopt(port, &guest, data, len < XFER_CM_DATA ? len : XFER_CM_DATA);
+}
+
+static void connected(struct port *port, const struct wire_hello *hello)
+{
+	ep_cm_connected(port->cm_arg, hello->data, hello->data_len);
+}
+
+/* Receives that only this peer could have met are no longer waited for. */
+static void cancel_receives(struct port *port)
+{
+	for (unsigned int i = 0; i < PORT_RX_MAX; i++)
+		if (port->rx[i] && port->rx[i]->q == port->rx[i])
+			rx_fail_posted(port->rx[i], FI_ECANCELED);
+}
+
+static void ended(struct port *port, int err, const struct wire_hello *hello)
+{
+	cancel_receives(port);
+	ep_cm_ended(port->cm_arg, err, hello ? hello->data : NULL, hello ? hello->data_len : 0);
+}
+
+void cm_own(struct port *port, struct ep *ep)
+{
+	static const struct port_cm cm = {connected, ended};
+
+	port->cm = &cm;
+	port->cm_arg = ep;
+}
+
+int cm_connect(struct port *port, const struct addr *to, const void *data, size_t len)
+{
+	return conn_request(port, to, data, len < XFER_CM_DATA ? len : XFER_CM_DATA);
+}
+
+void cm_shutdown(struct port *port)
+{
+	conn_shutdown(port);
+	cancel_receives(port);
+}
+
+const struct addr *cm_peer_name(const struct port *port)
+{
+	return &conn_peer(port)->name;
+}
+
+int cm_watch(const struct port *port, uint32_t *events)
+{
+	const struct peer *peer = conn_peer(port);
+
+	*events = peer->state == PEER_CONNECTED ? EPOLLRDHUP : EPOLLIN;
+	if (peer->state == PEER_CONNECTED)
+		return port->cm_sock;
+	return peer_attempts(peer) ? port->epfd : -1;
+}
+
+bool cm_naps(const struct port *port)
+{
+	return conn_single_waits(conn_peer(port));
+}
+
+void cm_turn(struct port *port)
+{
+	port->armed = true;
+	port_turn(port);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What peers cost, in time and in memory of the process (the kernel's is not counted):
+ *
+ *     connect PROVIDER mesh ENDPOINTS     so many endpoints, half of them in each of two processes,
+ *                                         one domain, completion queue and address vector each. Every
+ *                                         endpoint sends a message to DEGREE others, most of them
+ *                                         first ones; all is done by one thread a process
+ *     connect PROVIDER addresses COUNT    so many addresses are inserted and never talked to
+ *
+ * Lines "WHAT NUMBER VALUE", WHAT being
+ *     opening, connecting    milliseconds, for all of the NUMBER endpoints
+ *     connection             bytes for each peer an endpoint is connected to; NUMBER of endpoints
+ *     inserting              microseconds for each of NUMBER addresses
+ *     address                bytes for each of NUMBER addresses
+ * Status 77: the provider is not there. The same file runs on any libfabric.so.1 in LD_LIBRARY_PATH. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <malloc.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <rdma/fi_eq.h>
+#include "fabric.h"
+
+#define DEGREE   8 /* endpoint i sends to those 1, 2, 4 .. 128 further on */
+#define HALF_MAX 512
+#define BATCH    1000       /* addresses inserted by one call */
+#define HOST     0x0a000001 /* the first of those addresses: 10.0.0.1, */
+#define PORT     20000
+#define PER_HOST 64 /* ports of a host */
+
+struct name {
+	char bytes[NAME_ROOM];
+};
+
+static char *provider;
+static size_t number; /* of endpoints or addresses */
+
+static size_t half; /* endpoints of this side */
+static struct fid_ep *eps[HALF_MAX];
+static struct name names[2][HALF_MAX];
+static fi_addr_t addrs[2 * HALF_MAX]; /* of all endpoints, those of side 0 first */
+static char message[8] = "message", room[HALF_MAX][DEGREE][sizeof message];
+static struct fi_context2 contexts[HALF_MAX][2 * DEGREE];
+static size_t sent, received;
+
+/*
+ * Bytes in use: what was allocated, or what there is in pages of our own where that is more (memory
+ * mapped by the library itself).
+ */
+struct use {
+	double allocated, pages;
+};
+
+static struct use memory_use(void)
+{
+	FILE *status = fopen("/proc/self/status", "r");
+	struct mallinfo2 info2;
+	struct use use = {0};
+	char line[256];
+
+	malloc_trim(0);
+	info2 = mallinfo2();
+	use.allocated = (double)(info2.uordblks + info2.hblkhd);
+	while (status && fgets(line, sizeof line, status))
+		if (sscanf(line, "RssAnon: %lf", &use.pages) == 1)
+			use.pages *= 1024;
+	if (status)
+		fclose(status);
+	return use;
+}
+
+static double memory_since(struct use before)
+{
+	struct use now = memory_use();
+	double allocated = now.allocated - before.allocated, pages = now.pages - before.pages;
+
+	return allocated > pages ? allocated : pages;
+}
+
+static void find(void)
+{
+	struct fi_info *hints = fabric_hints(provider, FI_MSG, false);
+
+	hints->addr_format = FI_SOCKADDR_IN;
+	fabric_offered(fabric_find(hints), "fi_getinfo");
+}
+
+static void progress(void)
+{
+	struct fi_cq_tagged_entry entry[64];
+	ssize_t count = fabric_read(entry, 64);
+
+	for (ssize_t i = 0; i < count; i++)
+		(entry[i].flags & FI_RECV) ? received++ : sent++;
+}
+
+/* The first one is fabric_open's. */
+static void open_endpoints(void)
+{
+	eps[0] = ep;
+	for (size_t i = 1; i < half; i++) {
+		must(fi_endpoint(domain, info, &eps[i], NULL), "fi_endpoint");
+		must(fi_ep_bind(eps[i], &cq->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
+		must(fi_ep_bind(eps[i], &av->fid, 0), "fi_ep_bind");
+		must(fi_enable(eps[i]), "fi_enable");
+	}
+}
+
+static void meet(void)
+{
+	for (size_t i = 0; i < half; i++) {
+		size_t len = NAME_ROOM;
+
+		must(fi_getname(&eps[i]->fid, names[side][i].bytes, &len), "fi_getname");
+	}
+	pair_swap(names[side], names[!side], half * sizeof names[0][0]);
+	for (size_t i = 0; i < 2 * half; i++)
+		if (fi_av_insert(av, &names[i / half][i % half], 1, &addrs[i], 0, NULL) != 1)
+			pair_fail("fi_av_insert refused an address");
+}
+
+static void receive_all(void)
+{
+	for (size_t i = 0; i < half; i++)
+		for (size_t k = 0; k < DEGREE; k++)
+			must(fi_recv(eps[i], room[i][k], sizeof message, NULL, FI_ADDR_UNSPEC,
+				     &contexts[i][k]),
+			     "fi_recv");
+}
+
+static void send_to(size_t from, size_t k)
+{
+	size_t to = (side * half + from + (1u << k)) % number;
+	ssize_t ret;
+
+	while ((ret = fi_send(eps[from], message, sizeof message, NULL, addrs[to],
+			      &contexts[from][DEGREE + k])) == -FI_EAGAIN)
+		progress();
+	must(ret, "fi_send");
+}
+
+/* Calls in until the other side is done, too: it may be waiting for an answer of ours. */
+static void finish(void)
+{
+	char word = 0;
+
+	while (sent < half * DEGREE || received < half * DEGREE)
+		progress();
+	if (send(wire, &word, 1, MSG_NOSIGNAL) != 1)
+		pair_fail("the other side is gone");
+	while (recv(wire, &word, 1, MSG_DONTWAIT) != 1) {
+		if (errno != EAGAIN)
+			pair_fail("the other side is gone");
+		progress();
+	}
+}
+
+static void exchange(void)
+{
+	receive_all();
+	pair_sync();
+	for (size_t k = 0; k < DEGREE; k++)
+		for (size_t i = 0; i < half; i++)
+			send_to(i, k);
+	finish();
+	for (size_t i = 0; i < half; i++)
+		for (size_t k = 0; k < DEGREE; k++)
+			if (memcmp(room[i][k], message, sizeof message))
+				pair_fail("wrong data received");
+}
+
+/* Each connection has two ends, and each of those a descriptor. */
+static void allow_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		pair_fail("getrlimit");
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		pair_fail("setrlimit");
+}
+
+static void mesh(void)
+{
+	double start, opened, connected, bytes;
+	struct use before;
+
+	memset(room, 1, sizeof room);
+	memset(contexts, 1, sizeof contexts);
+	allow_descriptors();
+	find();
+	start = microseconds();
+	fabric_open();
+	open_endpoints();
+	opened = microseconds() - start;
+	meet();
+	before = memory_use();
+	pair_sync();
+	start = microseconds();
+	exchange();
+	connected = microseconds() - start;
+	bytes = memory_since(before);
+	if (side == 0)
+		printf("opening %zu %.3f\nconnecting %zu %.3f\nconnection %zu %.1f\n", number,
+		       opened / 1000, number, connected / 1000, number,
+		       bytes / (double)(half * DEGREE * 2));
+	pair_sync();
+}
+
+static void make_addresses(struct sockaddr_in *batch, size_t from)
+{
+	for (size_t i = 0; i < BATCH; i++) {
+		batch[i] = (struct sockaddr_in){.sin_family = AF_INET};
+		batch[i].sin_port = htons((uint16_t)(PORT + (from + i) % PER_HOST));
+		batch[i].sin_addr.s_addr = htonl(HOST + (uint32_t)((from + i) / PER_HOST));
+	}
+}
+
+static void addresses(void)
+{
+	struct sockaddr_in *batch = calloc(BATCH, sizeof *batch);
+	fi_addr_t *where = malloc(number * sizeof *where);
+	struct use before;
+	double start, time;
+
+	if (!batch || !where)
+		pair_fail("no memory");
+	memset(batch, 1, BATCH * sizeof *batch);
+	memset(where, 1, number * sizeof *where);
+	find();
+	fabric_open();
+	before = memory_use();
+	start = microseconds();
+	for (size_t done = 0; done < number; done += BATCH) {
+		make_addresses(batch, done);
+		if (fi_av_insert(av, batch, BATCH, where + done, 0, NULL) != BATCH)
+			pair_fail("fi_av_insert refused an address");
+	}
+	time = microseconds() - start;
+	if (side == 0)
+		printf("inserting %zu %.3f\naddress %zu %.1f\n", number, time / (double)number,
+		       number, memory_since(before) / (double)number);
+	pair_sync();
+}
+
+int main(int argc, char **argv)
+{
+	bool many = argc == 4 && !strcmp(argv[2], "mesh");
+
+	if (argc == 4) {
+		provider = argv[1];
+		number = strtoul(argv[3], NULL, 0);
+		half = number / 2;
+	}
+	if (many && half > 128 && half <= HALF_MAX)
+		return pair_run(mesh);
+	if (argc == 4 && !strcmp(argv[2], "addresses") && number && number % BATCH == 0)
+		return pair_run(addresses);
+	fputs("Usage: connect PROVIDER mesh|addresses NUMBER\n", stderr);
+	return EXIT_FAILURE;
+}

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # variables of run.sh, which reads this file
+# The network part of run.sh, over the loopback device: ours by name, the reference, and plain sockets. Where the
+# reference has several providers for the same, each is measured and the best one counts.
+tcp_sizes='8 64 512 4096 16384 65536 262144 1048576 4194304'
+tcp_references='tcp net'	# 1.17: the layered one and its new one; later releases have but tcp
+
+# turn ROW OURS REFERENCES PROGRAM ARGUMENT...: ours, then each provider of the reference
+turn() {
+	local row=$1 ours=$2 references=$3 provider
+	local -a program
+	read -ra program <<<"$4"
+	shift 4
+	program[0]=$work/${program[0]}
+	job "ours/$row" env LD_LIBRARY_PATH="$build" "${program[@]}" "$ours" "$@"
+	[ -n "$reference" ] || return
+	for provider in $references; do
+		job "reference/$row" env LD_LIBRARY_PATH="$(dirname "$reference")" "${program[@]}" "$provider" "$@"
+	done
+}
+
+# What is small is soon done and easily disturbed: several short turns.
+network_small() {
+	local again
+	for again in 1 2 3; do
+		turn tcp/tsend tcp "$tcp_references" 'client -n' lat 8
+		job limit/tcp "$work/sockets" tcp 8
+		turn udp/send udp udp 'client -nd' lat 8
+		job limit/udp "$work/sockets" udp 8
+	done
+}
+
+network_long() {
+	local size way
+	# shellcheck disable=SC2086 # several sizes
+	turn tcp/tsend tcp "$tcp_references" 'client -n' lat ${tcp_sizes#8 }
+	# shellcheck disable=SC2086
+	job limit/tcp "$work/sockets" tcp ${tcp_sizes#8 }
+	for size in 65536 1048576; do
+		turn tcp/bandwidth tcp "$tcp_references" 'client -n' bandwidth $size
+		for way in stream sleepers; do job limit/tcp-bandwidth "$work/sockets" $way $size; done
+	done
+	for way in write read; do turn tcp/$way tcp "$tcp_references" 'onesided -n' $way 8 65536 1048576; done
+}
+
+# The layered provider of the reference does not get so many endpoints connected within a minute.
+network_peers() {
+	turn tcp tcp "$tcp_references" connect addresses 100000
+	turn tcp tcp net connect mesh 500
+}
+
+# network ROUND
+network() {
+	network_small
+	network_long
+	[ "$1" -gt 1 ] || network_peers
+}

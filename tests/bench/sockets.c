@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What plain sockets do between two processes on two cores, over the loopback device, with no library
+ * between and a call of the kernel for each message:
+ *
+ *     sockets tcp SIZE...       one-way time of a ping-pong, microseconds; both sides spin in recv
+ *     sockets udp SIZE...       the same by sendto and recvfrom
+ *     sockets stream SIZE...    windows of 64 messages, a buffer for each, and an answer: GB a second;
+ *                               both sides spin
+ *     sockets sleepers SIZE...  the same, both sides sleep in the kernel while there is nothing to do
+ *
+ * A line "SIZE VALUE" for each size. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <string.h>
+#include "pair.h"
+
+#define WINDOW 64
+#define ANSWER 8 /* bytes */
+
+struct way {
+	const char *name;
+	int type;  /* of the socket */
+	int flags; /* of its calls */
+	void (*once)(size_t size, int turns);
+};
+
+static const struct way *way;
+static char **sizes; /* ends with NULL */
+static int sock;
+static struct sockaddr_in peer;
+static char *tx, *rx;      /* for a stream WINDOW buffers each, else one */
+static size_t size_of_all; /* of each */
+
+/* One call, unless the kernel takes less than all. */
+static void tcp_put(const char *from, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t n = send(sock, from + done, size - done, way->flags | MSG_NOSIGNAL);
+
+		if (n < 0 && errno != EAGAIN)
+			pair_fail("send");
+		done += n > 0 ? (size_t)n : 0;
+	}
+}
+
+static void tcp_get(char *to, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t n = recv(sock, to + done, size - done, way->flags);
+
+		if (!n || (n < 0 && errno != EAGAIN))
+			pair_fail("recv");
+		done += n > 0 ? (size_t)n : 0;
+	}
+}
+
+static void tcp_turns(size_t size, int turns)
+{
+	for (int i = 0; i < turns; i++) {
+		if (side == 0)
+			tcp_put(tx, size);
+		tcp_get(rx, size);
+		if (side == 1)
+			tcp_put(tx, size);
+	}
+}
+
+static void udp_put(size_t size)
+{
+	if (sendto(sock, tx, size, MSG_DONTWAIT, (struct sockaddr *)&peer, sizeof peer) !=
+	    (ssize_t)size)
+		pair_fail("sendto");
+}
+
+/* Takes the sender's address, as any endpoint that hears from several has to. */
+static void udp_get(size_t size)
+{
+	struct sockaddr_in from;
+	socklen_t len;
+	ssize_t n;
+
+	do {
+		len = sizeof from;
+		n = recvfrom(sock, rx, size, MSG_DONTWAIT, (struct sockaddr *)&from, &len);
+	} while (n < 0 && errno == EAGAIN);
+	if (n != (ssize_t)size)
+		pair_fail("recvfrom");
+}
+
+/* Nothing is lost: there is one datagram at a time. */
+static void udp_turns(size_t size, int turns)
+{
+	for (int i = 0; i < turns; i++) {
+		if (side == 0)
+			udp_put(size);
+		udp_get(size);
+		if (side == 1)
+			udp_put(size);
+	}
+}
+
+static void stream_windows(size_t size, int windows)
+{
+	for (int i = 0; i < windows; i++) {
+		for (size_t slot = 0; slot < WINDOW; slot++)
+			side == 0 ? tcp_put(tx + slot * size, size)
+				  : tcp_get(rx + slot * size, size);
+		side == 0 ? tcp_get(rx, ANSWER) : tcp_put(tx, ANSWER);
+	}
+}
+
+static const struct way ways[] = {
+	{"tcp", SOCK_STREAM, MSG_DONTWAIT, tcp_turns},
+	{"udp", SOCK_DGRAM, MSG_DONTWAIT, udp_turns},
+	{"stream", SOCK_STREAM, MSG_DONTWAIT, stream_windows},
+	{"sleepers", SOCK_STREAM, 0, stream_windows},
+};
+
+/* One-way microseconds, or GB a second. */
+static double figure(size_t size)
+{
+	bool stream = way->once == stream_windows;
+	int turns = stream ? pair_windows(size) : pair_turns(size);
+	double start = microseconds(), time;
+
+	way->once(size, turns);
+	time = microseconds() - start;
+	return stream ? (double)(turns * WINDOW * size) / 1000 / time : time / turns / 2;
+}
+
+static void measure(size_t size)
+{
+	double values[REPEATS_MAX];
+	int repeats = pair_repeats(size);
+
+	figure(size);
+	for (int i = 0; i < repeats; i++)
+		values[i] = figure(size);
+	if (side == 0)
+		printf("%zu %.4f\n", size, clock_median(values, repeats));
+}
+
+/* Ports are the kernel's choice; both sides tell theirs over the wire. Side 0 listens. */
+static void open_socket(void)
+{
+	struct sockaddr_in mine = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	bool tcp = way->type == SOCK_STREAM;
+	socklen_t len = sizeof mine;
+	int on = 1;
+
+	sock = socket(AF_INET, way->type, 0);
+	if (bind(sock, (struct sockaddr *)&mine, len) || (tcp && side == 0 && listen(sock, 1)) ||
+	    getsockname(sock, (struct sockaddr *)&mine, &len))
+		pair_fail("no socket");
+	pair_swap(&mine, &peer, sizeof mine);
+	if (tcp && side == 0)
+		sock = accept(sock, NULL, NULL);
+	else if (tcp && connect(sock, (struct sockaddr *)&peer, sizeof peer))
+		pair_fail("connect");
+	if (tcp && setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on))
+		pair_fail("TCP_NODELAY");
+}
+
+static void open_buffers(void)
+{
+	for (char **size = sizes; *size; size++)
+		if (strtoul(*size, NULL, 0) > size_of_all)
+			size_of_all = strtoul(*size, NULL, 0);
+	if (way->once == stream_windows)
+		size_of_all *= WINDOW;
+	if (posix_memalign((void **)&tx, 4096, size_of_all) ||
+	    posix_memalign((void **)&rx, 4096, size_of_all))
+		pair_fail("no memory");
+	memset(tx, side + 1, size_of_all);
+	memset(rx, side + 1, size_of_all);
+}
+
+static void run(void)
+{
+	open_buffers();
+	open_socket();
+	for (char **size = sizes; *size; size++)
+		measure(strtoul(*size, NULL, 0));
+}
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; i < sizeof ways / sizeof ways[0] && argc > 1; i++)
+		if (!strcmp(argv[1], ways[i].name))
+			way = &ways[i];
+	if (!way || argc < 3) {
+		fputs("Usage: sockets tcp|udp|stream|sleepers SIZE...\n", stderr);
+		return EXIT_FAILURE;
+	}
+	sizes = argv + 2;
+	pair_network = true;
+	return pair_run(run);
+}

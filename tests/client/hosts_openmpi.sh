@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Open MPI as the distribution built it, over ours, on four hosts of two ranks each: messages over mtl/ofi, one-sided
+# communication over btl/ofi. Nothing is configured but that libfabric is used; what crosses the loopback is counted,
+# so it shows that ranks of one host meet in shared memory, and that with TCP alone they would not.
+#     OTHER=/path/libfabric.so.1 bash tests/client/hosts_openmpi.sh    over another library, to test the test
+# TIMEOUT=400
+. "$(dirname "$0")/hosts.bash"
+need mpirun mpicc
+hosts=4 each=2
+total=$((hosts * each))
+lib=$(realpath "${OTHER:-$lib}")
+for program in mpi_check mpi_rma; do
+	mpicc -O2 -std=gnu11 -o "$work/$program" tests/client/$program.c || fail "mpicc $program"
+done
+
+# The stand-in for ssh: agent.sh HOST WORD... makes a command line of the words, for a shell of that host.
+write_agent() {
+	local h enter
+	echo '#!/bin/sh'
+	echo 'host=$1; shift; case $host in'
+	for ((h = 1; h <= hosts; h++)); do
+		entry $h
+		printf 'h%d) exec %s sh -c "$*" ;;\n' $h "${enter[*]@Q}"
+	done
+	echo 'esac; echo "no host $host" >&2; exit 1'
+}
+
+# ranks PROVIDER OPTION... PROGRAM WORD...: as many as there are, the first ones on the first host; sets $loopback.
+ranks() {
+	local h before=()
+	for ((h = 1; h <= hosts; h++)); do before[h]=$(received $h lo); done
+	on 1 timeout -k 5 90 mpirun -n $total --hostfile "$work/hostfile" --mca plm_rsh_agent "$work/agent.sh" \
+		--mca oob_tcp_if_include eth0 -x LD_LIBRARY_PATH="$(dirname "$lib")" --mca pml cm --mca mtl ofi \
+		--mca opal_common_ofi_verbose 10 --mca btl_base_verbose 10 "${@:2}" >"$work/out" 2>"$work/err" ||
+		fail "$*: $(tail -n 30 "$work/out" "$work/err")"
+	[ "$(grep -c " of $total: .* passed with $lib\$" "$work/out")" -eq $total ] ||
+		fail "$*: not every rank had loaded $lib: $(cat "$work/out")"
+	[ "$(grep -c "mtl:ofi:prov: $1\$" "$work/err")" -eq $total ] || fail "$*: not chosen: $(cat "$work/err")"
+	for ((h = 1; h <= hosts; h++)); do loopback[h]=$(($(received $h lo) - before[h])); done
+	echo "$*: $(head -n 1 "$work/out"); bytes on the loopbacks: ${loopback[*]}"
+}
+loopback=()
+
+# loopback_carried LEAST MOST: bytes, on every host. Open MPI itself has some 20 kB to say there.
+loopback_carried() {
+	local bytes
+	for bytes in "${loopback[@]}"; do
+		[ "$bytes" -ge "$1" ] && [ "$bytes" -le "$2" ] || fail "on the loopbacks: ${loopback[*]}"
+	done
+}
+
+apart= # mpirun and what it starts must see one another's process ids across hosts
+make_hosts $hosts
+for ((h = 1; h <= hosts; h++)); do echo "h$h slots=$each"; done >"$work/hostfile"
+write_agent >"$work/agent.sh" && chmod +x "$work/agent.sh"
+
+over_tcp=(-x FI_PROVIDER=tcp --mca btl self --mca mtl_ofi_provider_include)
+if [ -n "${OTHER-}" ]; then
+	ranks 'tcp;ofi_rxm' "${over_tcp[@]}" 'tcp;ofi_rxm' "$work/mpi_check"
+	loopback_carried 30000000 100000000
+	exit
+fi
+ranks weft --mca btl self "$work/mpi_check"
+loopback_carried 1 500000
+ranks tcp "${over_tcp[@]}" tcp "$work/mpi_check"
+loopback_carried 30000000 100000000
+for window in create allocate; do
+	ranks weft --mca btl self,ofi --mca osc rdma "$work/mpi_rma" $window
+	[ "$(grep -c 'init of component ofi returned success' "$work/err")" -eq $total ] ||
+		fail "btl/ofi was not chosen: $(cat "$work/err")"
+	loopback_carried 1 500000
+done

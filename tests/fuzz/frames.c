@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Bytes of any content and in any pieces on the sockets of the TCP transport, under an endpoint that is
+ * at work with those who send them. What it sends itself must be frames, and names the ids that peers
+ * answer with.
+ */
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "base/forked.h"
+#include "hw/tcp/tcp.h"
+
+#define STEPS    200
+#define SENT_MAX 8
+
+/* The other end of a connection. */
+static struct far {
+	int sock; /* or -1 */
+	struct tcp_frame frame;
+	size_t have, left; /* bytes of what we send: of the frame, of the payload to come */
+} far[PEERS];
+
+/* The last frames that we sent to anybody. */
+static struct tcp_frame sent[SENT_MAX];
+static unsigned int sent_count;
+
+/* Our own bytes are frames, one behind the other. */
+static void parse(struct far *f, const unsigned char *at, size_t len)
+{
+	while (len) {
+		size_t want = offsetof(struct tcp_frame, data), n = len < f->left ? len : f->left;
+
+		at += n;
+		len -= n;
+		f->left -= n;
+		if (!len)
+			return;
+		if (f->have >= want)
+			want = tcp_frame_len(f->frame.head);
+		n = len < want - f->have ? len : want - f->have;
+		memcpy((unsigned char *)&f->frame + f->have, at, n);
+		at += n;
+		len -= n;
+		f->have += n;
+		if (f->have < offsetof(struct tcp_frame, data) ||
+		    f->have < tcp_frame_len(f->frame.head))
+			continue;
+		MUST(wire_op(f->frame.head) >= WIRE_MSG && wire_op(f->frame.head) <= WIRE_BYE);
+		MUST(f->frame.len <= TCP_PACKET_MAX && !f->frame.zero);
+		sent[sent_count++ % SENT_MAX] = f->frame;
+		f->left = f->frame.len;
+		f->have = 0;
+	}
+}
+
+static bool read_far(struct far *f)
+{
+	static unsigned char buf[65536];
+	ssize_t len = f->sock < 0 ? 0 : recv(f->sock, buf, sizeof(buf), MSG_DONTWAIT);
+
+	if (len > 0)
+		parse(f, buf, (size_t)len);
+	return len > 0;
+}
+
+static void turn(void)
+{
+	port_turn(world.port);
+	reap();
+}
+
+/* What the input writes arrives, if the connection still stands. */
+static void write_far(struct far *f, const void *bytes, size_t len)
+{
+	const char *at = bytes;
+
+	for (int i = 0; len && i < 100 && f->sock >= 0; i++) {
+		ssize_t n = send(f->sock, at, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n > 0) {
+			at += n;
+			len -= (size_t)n;
+		}
+		if (len)
+			turn();
+	}
+}
+
+static void connect_peer(unsigned int i)
+{
+	struct peer *peer = world.peer[i];
+	struct guest guest = {.inside = false, .fds = {-1, -1}};
+	int pair[2];
+
+	if (peer->state == PEER_CONNECTED)
+		return;
+	if (far[i].sock >= 0)
+		close(far[i].sock);
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair));
+	MUST(!forked_guard(pair[0]));
+	far[i] = (struct far){.sock = pair[1]};
+	peer->sock = peer->wake = pair[0];
+	peer->inside = false;
+	MUST(!conn_link(peer, &guest));
+	peer_connected(peer);
+}
+
+/* The other side ends it, with or without bytes unread. */
+static void hang_up(unsigned int i)
+{
+	if (far[i].sock >= 0)
+		close(far[i].sock);
+	far[i].sock = -1;
+	for (int n = 0; world.peer[i]->state == PEER_CONNECTED; n++) {
+		turn();
+		MUST(n < 100000);
+	}
+}
+
+/* A word of a frame: something small, what we said ourselves, or anything. */
+static uint64_t word(struct input *in, uint64_t ours)
+{
+	switch (take8(in) % 4) {
+	case 0:
+		return take8(in);
+	case 1:
+		return ours;
+	case 2:
+		return take32(in);
+	default:
+		return take64(in);
+	}
+}
+
+/* A frame that has sense; its payload is the input's, or `filler` bytes. */
+static void frame(struct input *in, struct far *f)
+{
+	unsigned int op = take8(in) % (WIRE_BYE + 1), flags = take8(in);
+	struct tcp_frame ours = sent[(sent_count + SENT_MAX - 1 - take8(in) % SENT_MAX) % SENT_MAX];
+	struct tcp_frame is = {0};
+	static unsigned char payload[TCP_PACKET_MAX];
+	size_t len = take16(in), filler = len & 0x8000 ? (len & 0x7fff) * 4 : 0;
+	uint64_t id = word(in, wire_id(ours.head));
+
+	if (op == WIRE_FRAG)
+		id = word(in, ours.tag); /* of a WIRE_PULL */
+	is.head = WIRE_HEAD(op, flags, 0, (uint32_t)id);
+	is.tag = word(in, ours.tag);
+	is.data = 1;
+	is.len = (uint32_t)(filler ? filler : len);
+	write_far(f, &is, tcp_frame_len(is.head));
+	if (filler) {
+		memset(payload, (int)len, filler);
+		write_far(f, payload, filler);
+	} else {
+		take(in, payload, len);
+		write_far(f, payload, len);
+	}
+}
+
+static void raw(struct input *in, struct far *f)
+{
+	unsigned char bytes[256];
+	size_t len = take8(in);
+
+	write_far(f, bytes, take(in, bytes, len));
+}
+
+static void step(struct input *in)
+{
+	uint8_t what = take8(in);
+	unsigned int i = what >> 7;
+	size_t n;
+
+	switch (what % 8) {
+	case 0:
+	case 1:
+		frame(in, &far[i]);
+		break;
+	case 2:
+		raw(in, &far[i]);
+		break;
+	case 3:
+		for (n = take8(in); n && read_far(&far[i]); n--)
+			turn();
+		break;
+	case 4:
+		turn();
+		break;
+	case 5:
+		if (take8(in) % 8 == 0)
+			hang_up(i);
+		break;
+	default:
+		for (i = 0; i < PEERS; i++)
+			connect_peer(i);
+		app_step(in);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+
+	if (!world.ep) {
+		world_open();
+		for (unsigned int i = 0; i < PEERS; i++)
+			far[i].sock = -1;
+	}
+	for (unsigned int i = 0; i < PEERS; i++)
+		connect_peer(i);
+	for (int i = 0; i < STEPS && in.left; i++)
+		step(&in);
+	for (unsigned int i = 0; i < PEERS; i++)
+		hang_up(i);
+	turn();
+	sent_count = 0;
+	memset(sent, 0, sizeof(sent));
+	world_settle();
+	return 0;
+}

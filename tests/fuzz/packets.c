@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Packets of any content, to an endpoint that is at work with the peers that send them. The link is
+ * none: it takes packets as far as the input gives it room, lent ones piece by piece, and remembers the
+ * ids in them, so that the peers can answer what was really asked.
+ */
+#include "app.h"
+
+#define EAGER    16384u
+#define PACKET   16384u
+#define SENT_MAX 8
+#define STEPS    200
+
+struct far {
+	struct link link; /* first */
+	unsigned int room;
+	struct iovec lent[48];
+	size_t lent_count;
+};
+
+/* What was sent last to anybody. */
+static struct {
+	uint64_t head, tag;
+} sent[SENT_MAX];
+static unsigned int sent_count;
+
+static unsigned int sum; /* of the bytes sent: they are there to be read */
+
+static void look_at(const struct iovec *iov, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t at = 0; at < iov[i].iov_len; at++)
+			sum += ((const unsigned char *)iov[i].iov_base)[at];
+}
+
+static int far_put(struct far *f, const struct packet *p, const struct iovec *iov, size_t count,
+		   bool lend)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < count; i++)
+		len += iov[i].iov_len;
+	MUST(len == p->len);
+	if (len > PACKET || count > 48)
+		return -FI_EMSGSIZE;
+	if (!f->room || f->link.pending)
+		return -FI_EAGAIN;
+	f->room--;
+	sent[sent_count % SENT_MAX].head = p->head;
+	sent[sent_count++ % SENT_MAX].tag = p->tag;
+	f->link.pending = lend && f->room % 2;
+	if (f->link.pending)
+		memcpy(f->lent, iov, (f->lent_count = count) * sizeof(*iov));
+	else
+		look_at(iov, count);
+	return 0;
+}
+
+static int far_sendv(struct link *link, const struct packet *p, const struct iovec *iov,
+		     size_t count)
+{
+	return far_put((struct far *)link, p, iov, count, false);
+}
+
+static int far_lend(struct link *link, const struct packet *p, const struct iovec *iov,
+		    size_t count)
+{
+	return far_put((struct far *)link, p, iov, count, true);
+}
+
+static int far_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
+		    uint64_t tag)
+{
+	struct packet p = {.head = head, .tag = tag, .data = data, .len = len};
+	struct iovec iov = {(void *)(uintptr_t)buf, len};
+
+	return far_put((struct far *)link, &p, &iov, 1, false);
+}
+
+/* The rest of what was lent is read, from where it lies. */
+static int far_keep(struct link *link)
+{
+	struct far *f = (struct far *)link;
+
+	if (link->pending)
+		look_at(f->lent, f->lent_count);
+	link->pending = false;
+	return 0;
+}
+
+static void far_close(struct link *link)
+{
+	free(link);
+}
+
+static const struct link_ops far_ops = {
+	.send = far_send,
+	.sendv = far_sendv,
+	.lend = far_lend,
+	.keep = far_keep,
+	.close = far_close,
+};
+
+static void connect_peer(struct peer *peer)
+{
+	struct far *f = calloc(1, sizeof(*f));
+
+	MUST(f);
+	f->link = (struct link){
+		.ops = &far_ops, .eager_max = EAGER, .packet_max = PACKET, .lend_min = 1000};
+	f->room = 4;
+	peer->real = &f->link;
+	peer->hw = PORT_TCP;
+	peer_connected(peer);
+}
+
+/* A word of a packet: anything, something small, or what we said ourselves. */
+static uint64_t word(struct input *in, uint64_t ours)
+{
+	switch (take8(in) % 4) {
+	case 0:
+		return take8(in);
+	case 1:
+		return ours;
+	case 2:
+		return take32(in);
+	default:
+		return take64(in);
+	}
+}
+
+/* op, flags, context, id, tag, data, length, payload. */
+static void packet(struct input *in, struct peer *peer)
+{
+	unsigned int op = take8(in), flags = take8(in), rx = take8(in);
+	unsigned int which = sent_count + SENT_MAX - 1 - take8(in) % SENT_MAX;
+	uint64_t id = wire_id(sent[which % SENT_MAX].head), tag = sent[which % SENT_MAX].tag;
+	struct packet p = {0};
+	size_t len;
+	unsigned char *payload;
+
+	id = word(in, id);
+	if (op == WIRE_FRAG)
+		id = word(in, tag); /* of a WIRE_PULL */
+	p.head = WIRE_HEAD(op, flags, rx, (uint32_t)id);
+	p.tag = word(in, tag);
+	p.data = flags & WIRE_DATA ? word(in, 1) : 0;
+	len = take16(in) % (PACKET + 1);
+	payload = malloc(len);
+	MUST(payload || !len);
+	if (len)
+		take(in, payload, len);
+	p.payload = payload;
+	p.len = len;
+	rx_deliver(world.port, pool_id(peer), &p);
+	free(payload);
+}
+
+static void lose(struct peer *peer)
+{
+	peer_lost(peer, FI_ECONNRESET);
+	reap();
+	connect_peer(peer);
+}
+
+static void step(struct input *in)
+{
+	uint8_t what = take8(in);
+	struct peer *peer = world.peer[what >> 7];
+	struct far *f = (struct far *)peer->real;
+
+	switch (what % 8) {
+	case 0:
+	case 1:
+	case 2:
+		packet(in, peer);
+		break;
+	case 3:
+		f->room = take8(in);
+		far_keep(&f->link);
+		break;
+	case 4:
+		port_turn(world.port);
+		reap();
+		break;
+	case 5:
+		if (take8(in) % 8 == 0)
+			lose(peer);
+		break;
+	default:
+		app_step(in);
+	}
+}
+
+static void initialize(void)
+{
+	world_open();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+
+	if (!world.ep)
+		initialize();
+	for (unsigned int i = 0; i < PEERS; i++)
+		connect_peer(world.peer[i]);
+	for (int i = 0; i < STEPS && in.left; i++)
+		step(&in);
+	for (unsigned int i = 0; i < PEERS; i++)
+		peer_lost(world.peer[i], FI_ECONNRESET);
+	sent_count = 0;
+	memset(sent, 0, sizeof(sent));
+	world_settle();
+	return 0;
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The endpoint under test, its application and what must hold of them: every operation the application
+ * begins ends exactly once, its buffer is not touched afterwards, memory that nobody may write stays as
+ * it is, and once all peers are gone and all receives cancelled the engine holds nothing. Buffers are
+ * allocated to their very size, so that the sanitizer sees a byte too many. The world outlives an input;
+ * world_settle puts it back to where it was.
+ */
+#ifndef FUZZ_WORLD_H
+#define FUZZ_WORLD_H
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+
+#include "base/log.h"
+#include "core/ep.h"
+#include "input.h"
+#include "xfer/conn_own.h"
+#include "xfer/port.h"
+
+#define PEERS  2
+#define SLOTS  48
+#define REGION 4096
+#define TX_MAX 16
+
+/* Keys of our regions, whose addresses count from 0. */
+enum { KEY_ALL = 1, KEY_READ, KEY_WRITE, KEYS };
+
+/* What a slot is in use for. */
+enum use {
+	FREE,
+	SEND, /* anything that is sent, one-sided operations too */
+	RECV,
+	MULTI,
+	PEEK,
+	CLAIM,   /* a peek that claims what it finds */
+	CLAIMED, /* a message stands behind the context */
+};
+
+struct slot {
+	struct fi_context context; /* first: completions name it */
+	enum use use;
+	size_t len;
+	unsigned char *buf, *result;
+};
+
+struct area {
+	unsigned char before[64], data[REGION], after[64];
+};
+
+static struct {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_cq *cq;
+	struct fid_av *av;
+	struct fid_ep *ep;
+	struct fid_mr *mr[KEYS];
+	fi_addr_t addr[PEERS];
+	struct port *port;
+	struct peer *peer[PEERS];
+	struct slot slot[SLOTS];
+	struct area memory[KEYS], copy[KEYS];
+} world;
+
+/* ---- The log is written, and read by nobody. ---- */
+
+static bool log_all(const char *prov, int level, int subsys)
+{
+	(void)prov, (void)subsys;
+	return level <= FI_LOG_INFO;
+}
+
+static void log_drop(const struct log_place *place, const char *msg)
+{
+	(void)place;
+	MUST(strlen(msg) < 4096);
+}
+
+static const struct log_sink log_sink = {log_all, log_drop};
+
+/* ---- Completions ---- */
+
+static inline struct slot *slot_new(enum use use, size_t len)
+{
+	for (unsigned int i = 0; i < SLOTS; i++) {
+		struct slot *s = &world.slot[i];
+
+		if (s->use != FREE)
+			continue;
+		*s = (struct slot){.use = use, .len = len, .buf = malloc(len)};
+		MUST(s->buf || !len);
+		if (len)
+			memset(s->buf, (int)i, len);
+		return s;
+	}
+	return NULL;
+}
+
+static inline void slot_free(struct slot *s)
+{
+	free(s->buf);
+	free(s->result);
+	*s = (struct slot){.use = FREE};
+}
+
+/* The call was refused: no completion will come of it. */
+static inline void slot_posted(struct slot *s, ssize_t ret)
+{
+	if (ret)
+		slot_free(s);
+}
+
+static inline struct slot *slot_of(const void *context)
+{
+	size_t at = (size_t)((const char *)context - (const char *)world.slot);
+
+	MUST(at < sizeof(world.slot) && at % sizeof(struct slot) == 0);
+	return &world.slot[at / sizeof(struct slot)];
+}
+
+static inline void ended(struct slot *s, const struct fi_cq_tagged_entry *e, int err)
+{
+	switch (s->use) {
+	case MULTI:
+		MUST(e->len <= s->len);
+		if (!err && e->len)
+			MUST((unsigned char *)e->buf >= s->buf &&
+			     (unsigned char *)e->buf + e->len <= s->buf + s->len);
+		if (e->flags & FI_MULTI_RECV || err == FI_ECANCELED)
+			slot_free(s);
+		break;
+	case CLAIM:
+		s->use = CLAIMED;
+		if (err)
+			slot_free(s);
+		break;
+	case RECV:
+		MUST(e->len <= s->len);
+		MUST(e->flags & FI_RECV);
+		slot_free(s);
+		break;
+	default:
+		MUST(s->use != FREE && s->use != CLAIMED);
+		slot_free(s);
+	}
+}
+
+/* Reads all completions; what peers write with data for us has no context. */
+static inline void reap(void)
+{
+	struct fi_cq_tagged_entry e;
+	struct fi_cq_err_entry error = {0};
+	ssize_t ret;
+
+	while ((ret = fi_cq_read(world.cq, &e, 1)) != -FI_EAGAIN) {
+		MUST(ret == 1 || ret == -FI_EAVAIL);
+		if (ret < 0) {
+			MUST(fi_cq_readerr(world.cq, &error, 0) == 1);
+			MUST(error.err > 0);
+			e = (struct fi_cq_tagged_entry){.op_context = error.op_context,
+							.flags = error.flags,
+							.len = error.len};
+		}
+		if (e.op_context)
+			ended(slot_of(e.op_context), &e, ret < 0 ? error.err : 0);
+		else
+			MUST(ret == 1 && e.flags & FI_REMOTE_CQ_DATA);
+	}
+}
+
+/* ---- Objects ---- */
+
+static inline void memory_fill(void)
+{
+	for (unsigned int i = 0; i < KEYS; i++)
+		for (size_t at = 0; at < sizeof(struct area); at++)
+			((unsigned char *)&world.copy[i])[at] = (unsigned char)(at * 7 + i);
+	memcpy(world.memory, world.copy, sizeof(world.copy));
+}
+
+/* What no peer was allowed to write; the rest is as it was, from now on. */
+static inline void memory_check(void)
+{
+	for (unsigned int i = 0; i < KEYS; i++) {
+		const struct area *is = &world.memory[i], *was = &world.copy[i];
+
+		MUST(!memcmp(is->before, was->before, sizeof(is->before)));
+		MUST(!memcmp(is->after, was->after, sizeof(is->after)));
+		if (i != KEY_ALL && i != KEY_WRITE)
+			MUST(!memcmp(is->data, was->data, sizeof(is->data)));
+	}
+	memcpy(world.memory, world.copy, sizeof(world.copy));
+}
+
+static inline void region_open(uint64_t key)
+{
+	static const uint64_t access[KEYS] = {[KEY_ALL] = FI_REMOTE_READ | FI_REMOTE_WRITE,
+					      [KEY_READ] = FI_REMOTE_READ,
+					      [KEY_WRITE] = FI_REMOTE_WRITE};
+
+	if (!world.mr[key])
+		MUST(!fi_mr_reg(world.domain, world.memory[key].data, REGION, access[key], 0, key,
+				0, &world.mr[key], NULL));
+}
+
+static inline void region_close(uint64_t key)
+{
+	if (world.mr[key])
+		MUST(!fi_close(&world.mr[key]->fid));
+	world.mr[key] = NULL;
+}
+
+/* Peers are called 127.0.0.1:1 and so on: nobody is there. */
+static inline void peers_insert(void)
+{
+	for (unsigned int i = 0; i < PEERS; i++) {
+		struct sockaddr_in in = {.sin_family = AF_INET,
+					 .sin_port = htons((uint16_t)(1 + i))};
+
+		in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		MUST(fi_av_insert(world.av, &in, 1, &world.addr[i], 0, NULL) == 1);
+		world.peer[i] = peer_get(world.port, world.addr[i]);
+		MUST(world.peer[i]);
+	}
+}
+
+static inline void world_open(void)
+{
+	struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_NONE};
+	struct fi_av_attr av = {.type = FI_AV_TABLE};
+	struct fi_info *hints = fi_allocinfo();
+
+	log_redirect(&log_sink);
+	hints->fabric_attr->prov_name = strdup("tcp");
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_RMA | FI_ATOMIC | FI_MULTI_RECV;
+	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+	hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
+	hints->tx_attr->size = TX_MAX;
+	MUST(!fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &world.info));
+	fi_freeinfo(hints);
+	MUST(!fi_fabric(world.info->fabric_attr, &world.fabric, NULL));
+	MUST(!fi_domain(world.fabric, world.info, &world.domain, NULL));
+	MUST(!fi_cq_open(world.domain, &cq, &world.cq, NULL));
+	MUST(!fi_av_open(world.domain, &av, &world.av, NULL));
+	MUST(!fi_endpoint(world.domain, world.info, &world.ep, NULL));
+	MUST(!fi_ep_bind(world.ep, &world.cq->fid, FI_TRANSMIT | FI_RECV));
+	MUST(!fi_ep_bind(world.ep, &world.av->fid, 0));
+	MUST(!fi_enable(world.ep));
+	world.port = ep_of(world.ep)->port;
+	memory_fill();
+	for (uint64_t key = KEY_ALL; key < KEYS; key++)
+		region_open(key);
+	peers_insert();
+}
+
+/* Takes what nobody has received, until nothing is kept. */
+static inline void unexpected_drain(void)
+{
+	struct rx *rx = ep_of(world.ep)->rx;
+
+	for (unsigned int i = 0; i < SLOTS; i++) {
+		struct slot *s = &world.slot[i];
+		struct fi_msg_tagged msg = {.context = s};
+
+		if (s->use != CLAIMED)
+			continue;
+		s->use = PEEK;
+		MUST(!fi_trecvmsg(world.ep, &msg, FI_CLAIM | FI_DISCARD));
+	}
+	reap();
+	while (rx->unexpected_bytes) {
+		bool tagged = list_empty(&rx->unexpected[0]);
+		struct slot *s = slot_new(RECV, 16);
+		ssize_t ret = tagged ? fi_trecv(world.ep, s->buf, s->len, NULL, FI_ADDR_UNSPEC, 0,
+						UINT64_MAX, s)
+				     : fi_recv(world.ep, s->buf, s->len, NULL, FI_ADDR_UNSPEC, s);
+
+		MUST(!ret);
+		reap();
+	}
+}
+
+/* All peers are idle. Everything else ends now. */
+static inline void world_settle(void)
+{
+	for (unsigned int i = 0; i < SLOTS; i++)
+		if (world.slot[i].use == RECV || world.slot[i].use == MULTI)
+			MUST(!fi_cancel(&world.ep->fid, &world.slot[i]));
+	reap();
+	unexpected_drain();
+	for (unsigned int i = 0; i < SLOTS; i++)
+		MUST(world.slot[i].use == FREE);
+	MUST(world.port->tx_pool.in_use == 0);
+	MUST(world.port->arrival_pool.in_use == 0);
+	MUST(ep_of(world.ep)->rx->recv_pool.in_use == 0);
+	for (uint64_t key = KEY_ALL; key < KEYS; key++)
+		region_open(key);
+	memory_check();
+}
+
+#endif

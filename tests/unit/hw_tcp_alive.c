@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Peers that no longer answer, and such that merely do not read. The network is a loopback of the test's
+ * own, which it takes down.
+ */
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+
+#include "tcp_pair.h"
+
+#define MSG     WIRE_HEAD(WIRE_MSG, 0, 0, 0)
+#define TIMEOUT 1500 /* ms */
+#define SLACK   2500
+
+static unsigned char bytes[TCP_PACKET_MAX];
+
+static int network(bool up)
+{
+	struct ifreq ifr = {.ifr_name = "lo", .ifr_flags = (short)(up ? IFF_UP | IFF_RUNNING : 0)};
+	int sock = socket(AF_INET, SOCK_DGRAM, 0), ret = ioctl(sock, SIOCSIFFLAGS, &ifr);
+
+	close(sock);
+	return ret;
+}
+
+static int put(uint32_t id, size_t len)
+{
+	return link_of(id)->ops->send(link_of(id), bytes, len, 0, MSG, 0);
+}
+
+/* Nobody answers from now on: how many ms until that is noticed, by turns or by one who sleeps. */
+static uint64_t until_noticed(uint32_t id, bool sleeps)
+{
+	struct pollfd p = {.fd = tcp_transport.fd(sides[0].hw), .events = POLLIN};
+	uint64_t began = clock_coarse_ms();
+
+	ck_assert_int_eq(network(false), 0);
+	while (!joints[id - 1].ends && clock_coarse_ms() < began + 20000) {
+		if (sleeps && tcp_transport.arm(sides[0].hw))
+			poll(&p, 1, 20000);
+		turn(0);
+	}
+	ck_assert_int_eq(network(true), 0);
+	ck_assert_int_eq(joints[id - 1].ends, 1);
+	ck_assert_int_eq(joints[id - 1].ended, FI_ETIMEDOUT);
+	return clock_coarse_ms() - began;
+}
+
+static void noticed_in_time(uint64_t ms)
+{
+	ck_assert_uint_lt(ms, TIMEOUT + SLACK);
+}
+
+START_TEST(idle)
+{
+	uint32_t id = join_raw();
+
+	quiet_turns(300);
+	noticed_in_time(until_noticed(id, _i));
+}
+END_TEST
+
+START_TEST(on_its_way)
+{
+	uint32_t id = join_raw();
+	uint64_t ms;
+
+	ck_assert_int_eq(put(id, 8), 0);
+	quiet_turns(300);
+	ck_assert_int_eq(network(false), 0);
+	ck_assert_int_eq(put(id, 8), 0);
+	ms = until_noticed(id, _i);
+	noticed_in_time(ms);
+	ck_assert_uint_gt(ms, TIMEOUT / 2);
+}
+END_TEST
+
+static void shut_window(uint32_t id)
+{
+	while (put(id, 10000) == 0)
+		;
+	quiet_turns(100);
+}
+
+START_TEST(window_shut)
+{
+	uint32_t id = join_raw();
+
+	shut_window(id);
+	/* Questions are asked ever more rarely. */
+	ck_assert_uint_lt(until_noticed(id, _i), 4 * TIMEOUT + SLACK);
+}
+END_TEST
+
+/* Whoever reads nothing for long, but is there, stays connected. */
+START_TEST(busy)
+{
+	uint32_t id = join_raw();
+	ssize_t n = 1;
+
+	if (_i)
+		shut_window(id);
+	else
+		ck_assert_int_eq(put(id, 8), 0);
+	for (int i = 0; i < 4 * TIMEOUT / 10; i++) {
+		tcp_transport.arm(sides[0].hw);
+		turn(0);
+		usleep(10000);
+	}
+	ck_assert_int_eq(joints[id - 1].ends, 0);
+	while (n > 0 || put(id, 8) == -FI_EAGAIN) {
+		n = recv(peer_of(id), bytes, sizeof(bytes), 0);
+		turn(0);
+	}
+	ck_assert_int_eq(joints[id - 1].ends, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("hw_tcp_alive");
+	TCase *tcase = tcase_create("alive");
+	char timeout[16];
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) || network(true)) {
+		printf("no network namespace of our own: %s\n", strerror(errno));
+		return 77;
+	}
+	snprintf(timeout, sizeof(timeout), "%d", TIMEOUT);
+	setenv("FI_WEFT_PEER_TIMEOUT", timeout, 1);
+	tcase_add_loop_test(tcase, idle, 0, 2);
+	tcase_add_loop_test(tcase, on_its_way, 0, 2);
+	tcase_add_loop_test(tcase, window_shut, 0, 2);
+	tcase_add_loop_test(tcase, busy, 0, 2);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite, tcase);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the TCP transport asks of the kernel, and of memory: calls are counted on their way. */
+#include <malloc.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+
+#include "tcp_pair.h"
+
+#define MSG WIRE_HEAD(WIRE_MSG, 0, 0, 0)
+
+static struct calls {
+	unsigned int recv, recvmsg, send, sendmsg, epoll;
+} calls;
+
+ssize_t recv(int sock, void *buf, size_t len, int flags)
+{
+	calls.recv++;
+	return syscall(SYS_recvfrom, sock, buf, len, flags, NULL, NULL);
+}
+
+ssize_t recvmsg(int sock, struct msghdr *m, int flags)
+{
+	calls.recvmsg++;
+	return syscall(SYS_recvmsg, sock, m, flags);
+}
+
+ssize_t send(int sock, const void *buf, size_t len, int flags)
+{
+	calls.send++;
+	return syscall(SYS_sendto, sock, buf, len, flags, NULL, 0);
+}
+
+ssize_t sendmsg(int sock, const struct msghdr *m, int flags)
+{
+	calls.sendmsg++;
+	return syscall(SYS_sendmsg, sock, m, flags);
+}
+
+int epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
+{
+	calls.epoll++;
+	return (int)syscall(SYS_epoll_pwait, epfd, events, max, timeout, NULL, 0);
+}
+
+static void expect_calls(struct calls want)
+{
+	ck_assert_uint_eq(calls.recv, want.recv);
+	ck_assert_uint_eq(calls.recvmsg, want.recvmsg);
+	ck_assert_uint_eq(calls.send, want.send);
+	ck_assert_uint_eq(calls.sendmsg, want.sendmsg);
+	ck_assert_uint_eq(calls.epoll, want.epoll);
+	memset(&calls, 0, sizeof(calls));
+}
+
+static unsigned char bytes[TCP_PACKET_MAX];
+
+static int put(uint32_t id, size_t len)
+{
+	return link_of(id)->ops->send(link_of(id), bytes, len, 0, MSG, 0);
+}
+
+START_TEST(ping_pong)
+{
+	uint32_t id = join_both();
+
+	for (unsigned int i = 0; i < 100; i++) {
+		ck_assert_int_eq(put(id + i % 2, 8), 0);
+		usleep(100); /* let it come */
+		expect_calls((struct calls){.send = 1});
+		ck_assert(turn(!(i % 2)));
+		ck_assert_uint_eq(seen_count, i + 1);
+		expect_calls((struct calls){.recv = 1});
+	}
+}
+END_TEST
+
+START_TEST(nobody_there)
+{
+	for (int i = 0; i < 1000; i++)
+		ck_assert(!turn(0));
+	expect_calls((struct calls){0});
+}
+END_TEST
+
+/* Beside another transport a silent link is asked less and less, and heard soon nevertheless. */
+START_TEST(beside_another)
+{
+	uint32_t id;
+	unsigned int turns = 0;
+
+	sides[0].port.hw[PORT_SHM] = &sides[1];
+	id = join_both();
+	for (int i = 0; i < 1600; i++)
+		turn(0);
+	ck_assert_uint_ge(calls.recv, 64);
+	ck_assert_uint_le(calls.recv, 64 + 1600 / 16);
+	ck_assert_int_eq(put(id + 1, 8), 0);
+	usleep(1000);
+	while (!seen_count && turns++ < 1000)
+		turn(0);
+	ck_assert_uint_le(turns, 16);
+	/* Who sleeps looks at once; so does who expects an answer. */
+	for (int i = 0; i < 200; i++)
+		turn(0);
+	tcp_transport.arm(sides[0].hw);
+	memset(&calls, 0, sizeof(calls));
+	turn(0);
+	ck_assert_uint_eq(calls.recv, 1);
+	for (int i = 0; i < 200; i++)
+		turn(0);
+	ck_assert_int_eq(put(id, 8), 0);
+	memset(&calls, 0, sizeof(calls));
+	turn(0);
+	ck_assert_uint_eq(calls.recv, 1);
+}
+END_TEST
+
+START_TEST(alone)
+{
+	join_raw();
+	for (int i = 0; i < 1000; i++)
+		turn(0);
+	expect_calls((struct calls){.recv = 1000});
+}
+END_TEST
+
+START_TEST(many)
+{
+	uint32_t id = 0;
+
+	for (int i = 0; i < 20; i++)
+		id = join_both();
+	for (int i = 0; i < 100; i++)
+		turn(0);
+	expect_calls((struct calls){.epoll = 100});
+	ck_assert_int_eq(put(id + 1, 8), 0);
+	usleep(1000);
+	turn(0);
+	expect_calls((struct calls){.send = 1, .epoll = 1, .recv = 1});
+	ck_assert_uint_eq(seen_count, 1);
+}
+END_TEST
+
+/* Long messages that follow each other: after the first each is one call, straight to its place. */
+START_TEST(long_messages)
+{
+	uint32_t id = join_both();
+
+	engine.lands = true;
+	for (int i = 0; i < 5; i++)
+		ck_assert_int_eq(put(id, 60000), 0);
+	expect_calls((struct calls){.sendmsg = 5});
+	usleep(10000);
+	TURN_UNTIL(seen_count == 5);
+	for (int i = 1; i < 5; i++)
+		ck_assert(seen[i].landed);
+	ck_assert_uint_le(calls.recvmsg, 6);
+}
+END_TEST
+
+/* Silent links hold no buffers, whatever came by them. */
+START_TEST(memory)
+{
+	size_t before = mallinfo2().uordblks, cut = 700;
+
+	for (int i = 0; i < 30; i++)
+		join_raw();
+	put_frame(bytes, MSG, 0, 0, 8000);
+	for (uint32_t id = 1; id <= joint_count; id++)
+		write_all(peer_of(id), bytes, cut);
+	quiet_turns(5);
+	for (uint32_t id = 1; id <= joint_count; id++) {
+		write_all(peer_of(id), bytes + cut, 24 + 8000 - cut);
+		ck_assert_int_eq(put(id, 1000), 0);
+	}
+	TURN_UNTIL(seen_count == joint_count);
+	forget();
+	ck_assert_uint_le((mallinfo2().uordblks - before) / joint_count, 512);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("hw_tcp_cost");
+	TCase *tcase = tcase_create("cost");
+
+	tcase_add_test(tcase, ping_pong);
+	tcase_add_test(tcase, nobody_there);
+	tcase_add_test(tcase, beside_another);
+	tcase_add_test(tcase, alone);
+	tcase_add_test(tcase, many);
+	tcase_add_test(tcase, long_messages);
+	tcase_add_test(tcase, memory);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite, tcase);
+}

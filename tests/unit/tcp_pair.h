@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ports with the TCP transport alone, without the engine: what comes up is remembered. Their peers are
+ * plain sockets of the test, or each other.
+ */
+#ifndef UNIT_TCP_PAIR_H
+#define UNIT_TCP_PAIR_H
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/forked.h"
+#include "hw/tcp/tcp.h"
+#include "hw/wire.h"
+#include "xfer/port.h"
+
+#define LIMIT    40 /* seconds */
+#define LINKS    64
+#define SEEN_MAX 65536
+
+/* A port of the test. */
+struct side {
+	struct port port;
+	void *hw;
+};
+static struct side sides[2];
+
+/* A link: named to the transport by its place in the table, and one. */
+static struct joint {
+	struct side *side;
+	struct link *link; /* NULL once closed */
+	int peer;          /* the test's socket, or -1 */
+	int ended;         /* what rx_ended said */
+	int ends;          /* how often */
+} joints[LINKS];
+static unsigned int joint_count;
+
+/* What came up. */
+struct seen {
+	uint32_t src;
+	uint64_t head, tag, data;
+	size_t len, kept; /* kept: bytes below, of a landed packet */
+	bool landed;
+	unsigned char *payload;
+};
+static struct seen seen[SEEN_MAX];
+static unsigned int seen_count;
+
+/* A payload that lands: the places for it. */
+static struct landing {
+	uint32_t src;
+	struct packet p;
+	unsigned char *to;
+	size_t wanted; /* bytes; the rest is not */
+} landings[4];
+
+/* What the engine would do; a test sets them. */
+static struct {
+	void (*on_deliver)(uint32_t src, const struct packet *p);
+	void (*on_landed)(uint32_t src);
+	bool lands;
+	size_t wanted;  /* bytes of each payload that lands */
+	size_t segment; /* bytes of each place */
+} engine;
+
+static inline void forget(void)
+{
+	for (unsigned int i = 0; i < seen_count; i++)
+		free(seen[i].payload);
+	seen_count = 0;
+}
+
+static void note(uint32_t src, const struct packet *p, const void *payload, size_t kept,
+		 bool landed)
+{
+	struct seen *s = &seen[seen_count];
+
+	ck_assert_uint_lt(seen_count, SEEN_MAX);
+	*s = (struct seen){src, p->head, p->tag, p->data, p->len, kept, landed, malloc(kept + 1)};
+	ck_assert_ptr_nonnull(s->payload);
+	if (kept)
+		memcpy(s->payload, payload, kept);
+	seen_count++;
+}
+
+static struct joint *joint_of(const struct port *port, uint32_t src)
+{
+	ck_assert(src > 0 && src <= joint_count);
+	ck_assert_ptr_eq(&joints[src - 1].side->port, port);
+	ck_assert_ptr_nonnull(joints[src - 1].link); /* nothing comes of what is closed */
+	return &joints[src - 1];
+}
+
+static inline void close_joint(uint32_t src)
+{
+	struct link *link = joints[src - 1].link;
+
+	joints[src - 1].link = NULL;
+	link->ops->close(link);
+}
+
+/* In the place of the engine's. */
+void rx_deliver(struct port *port, uint32_t src, const struct packet *p)
+{
+	joint_of(port, src);
+	note(src, p, p->payload, p->len, false);
+	if (engine.on_deliver)
+		engine.on_deliver(src, p);
+	/* It is still there after whatever that did. */
+	ck_assert_mem_eq(seen[seen_count - 1].payload, p->payload, p->len);
+}
+
+uint32_t rx_land(struct port *port, uint32_t src, const struct packet *p)
+{
+	joint_of(port, src);
+	for (uint32_t i = 0; engine.lands && i < 4; i++)
+		if (!landings[i].to) {
+			landings[i] = (struct landing){src, *p, malloc(p->len), p->len};
+			if (landings[i].wanted > engine.wanted)
+				landings[i].wanted = engine.wanted;
+			memset(landings[i].to, 0xee, p->len);
+			return i + 1;
+		}
+	return 0;
+}
+
+size_t rx_into(struct port *port, uint32_t id, size_t offset, struct iovec *iov, size_t max)
+{
+	struct landing *to = &landings[id - 1];
+	size_t count = 0;
+
+	joint_of(port, to->src);
+	ck_assert_ptr_nonnull(to->to);
+	ck_assert_uint_lt(offset, to->p.len);
+	for (; count < max && offset < to->wanted; count++) {
+		size_t n = to->wanted - offset;
+
+		iov[count] =
+			(struct iovec){to->to + offset, n < engine.segment ? n : engine.segment};
+		offset += iov[count].iov_len;
+	}
+	return count;
+}
+
+void rx_landed(struct port *port, uint32_t id)
+{
+	struct landing *to = &landings[id - 1];
+	uint32_t src = to->src;
+
+	joint_of(port, src);
+	ck_assert_ptr_nonnull(to->to);
+	note(src, &to->p, to->to, to->p.len, true);
+	free(to->to);
+	to->to = NULL;
+	if (engine.on_landed)
+		engine.on_landed(src);
+}
+
+void rx_ended(struct port *port, uint32_t src, int err)
+{
+	struct joint *j = joint_of(port, src);
+
+	j->ended = err;
+	j->ends++;
+	close_joint(src);
+	for (int i = 0; i < 4; i++)
+		if (landings[i].to && landings[i].src == src) {
+			free(landings[i].to);
+			landings[i].to = NULL;
+		}
+}
+
+static void tcp_sockets(int fds[2])
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(in);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+	ck_assert_int_eq(bind(listener, (struct sockaddr *)&in, len), 0);
+	ck_assert_int_eq(listen(listener, 1), 0);
+	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&in, &len), 0);
+	fds[0] = socket(AF_INET, SOCK_STREAM, 0);
+	ck_assert_int_eq(connect(fds[0], (struct sockaddr *)&in, len), 0);
+	fds[1] = accept(listener, NULL, NULL);
+	ck_assert_int_ge(fds[1], 0);
+	close(listener);
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(fcntl(fds[i], F_SETFL, O_NONBLOCK), 0);
+}
+
+static inline void buffers(int sock, int bytes)
+{
+	setsockopt(sock, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	setsockopt(sock, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+}
+
+static uint32_t join_socket(struct side *side, int sock)
+{
+	struct wire_hello hello = {0};
+	struct link_peer peer = {
+		.hello = &hello, .id = joint_count + 1, .fds = {-1, -1}, .sock = sock};
+	struct joint *j = &joints[joint_count];
+
+	ck_assert_uint_lt(joint_count, LINKS);
+	joint_count++;
+	*j = (struct joint){.side = side, .peer = -1};
+	ck_assert_int_eq(forked_guard(sock), 0);
+	ck_assert_int_eq(tcp_transport.connect(side->hw, &peer, &j->link), 0);
+	return peer.id;
+}
+
+/* A link of the first port to a socket of the test. */
+static inline uint32_t join_raw(void)
+{
+	uint32_t id;
+	int fds[2];
+
+	tcp_sockets(fds);
+	id = join_socket(&sides[0], fds[0]);
+	joints[id - 1].peer = fds[1];
+	return id;
+}
+
+/* A link between the two ports; the second one's is the next. */
+static inline uint32_t join_both(void)
+{
+	uint32_t id;
+	int fds[2];
+
+	tcp_sockets(fds);
+	id = join_socket(&sides[0], fds[0]);
+	join_socket(&sides[1], fds[1]);
+	return id;
+}
+
+static inline struct link *link_of(uint32_t id)
+{
+	return joints[id - 1].link;
+}
+
+static inline int peer_of(uint32_t id)
+{
+	return joints[id - 1].peer;
+}
+
+static inline bool turn(int side)
+{
+	return tcp_transport.turn(sides[side].hw);
+}
+
+/* Turns of both ports until the condition holds, or for too long. */
+#define TURN_UNTIL(condition)                                                                      \
+	do {                                                                                       \
+		uint64_t end_ = clock_coarse_ms() + 10000;                                         \
+		bool so_;                                                                          \
+		while (!(so_ = (condition)) && clock_coarse_ms() < end_)                           \
+			turn(0), turn(1);                                                          \
+		ck_assert_msg(so_, "%s", #condition);                                              \
+	} while (0)
+
+static inline void quiet_turns(int ms)
+{
+	uint64_t end = clock_coarse_ms() + (uint64_t)ms;
+
+	while (clock_coarse_ms() < end)
+		turn(0), turn(1);
+}
+
+static inline void write_all(int sock, const void *buf, size_t len)
+{
+	const char *at = buf;
+
+	while (len) {
+		ssize_t n = send(sock, at, len, MSG_NOSIGNAL);
+
+		if (n < 0) {
+			ck_assert_int_eq(errno, EAGAIN);
+			turn(0);
+			continue;
+		}
+		at += n;
+		len -= (size_t)n;
+	}
+}
+
+/* A packet as it stands on the wire, each field at its place; the bytes it takes. */
+static inline size_t put_frame(unsigned char *to, uint64_t head, uint64_t tag, uint64_t data,
+			       uint32_t len)
+{
+	memset(to, 0, 24);
+	memcpy(to, &head, 8);
+	memcpy(to + 8, &tag, 8);
+	memcpy(to + 16, &len, 4);
+	if (!(wire_flags(head) & WIRE_DATA))
+		return 24;
+	memcpy(to + 24, &data, 8);
+	return 32;
+}
+
+/* The byte at `at` of the payload of packet `number`. */
+static inline unsigned char byte_of(uint64_t number, size_t at)
+{
+	return (unsigned char)(number * 31 + at * 7 + at / 251);
+}
+
+static inline void fill(unsigned char *to, uint64_t number, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		to[i] = byte_of(number, i);
+}
+
+/* Is it packet `number`, its first `good` bytes as they were sent? */
+static inline void expect_seen(unsigned int at, uint32_t src, uint64_t number, size_t len,
+			       size_t good)
+{
+	const struct seen *s = &seen[at];
+
+	ck_assert_uint_lt(at, seen_count);
+	ck_assert_uint_eq(s->src, src);
+	ck_assert_uint_eq(s->tag, number);
+	ck_assert_uint_eq(s->len, len);
+	for (size_t i = 0; i < good; i++)
+		if (s->payload[i] != byte_of(number, i))
+			ck_abort_msg("byte %zu of packet %u", i, (unsigned int)number);
+	for (size_t i = good; i < len; i++)
+		ck_assert_uint_eq(s->payload[i], 0xee);
+}
+
+static void setup(void)
+{
+	alarm(LIMIT);
+	memset(&engine, 0, sizeof(engine));
+	engine.wanted = engine.segment = SIZE_MAX;
+	joint_count = 0;
+	for (int i = 0; i < 2; i++) {
+		memset(&sides[i], 0, sizeof(sides[i]));
+		ck_assert_int_eq(tcp_transport.open(&sides[i].port, &sides[i].hw), 0);
+		sides[i].port.hw[PORT_TCP] = sides[i].hw;
+	}
+}
+
+static void teardown(void)
+{
+	for (uint32_t id = 1; id <= joint_count; id++) {
+		if (joints[id - 1].link)
+			close_joint(id);
+		if (joints[id - 1].peer >= 0)
+			close(joints[id - 1].peer);
+	}
+	for (int i = 0; i < 2; i++)
+		tcp_transport.close(sides[i].hw);
+	forget();
+	for (int i = 0; i < 4; i++)
+		free(landings[i].to);
+	memset(landings, 0, sizeof(landings));
+}
+
+static inline int run_suite(Suite *suite, TCase *tcase)
+{
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_set_timeout(tcase, LIMIT + 5);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif
