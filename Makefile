@@ -3,7 +3,7 @@
 
 BUILD = build
 VER   = 1.30.0
-HW   ?= shm weft
+HW   ?= shm tcp weft
 export BUILD HW CC
 
 # These goals work where nothing is installed or configured yet.

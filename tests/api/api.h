@@ -69,6 +69,12 @@ static inline const char *api_provider(void)
 	return hw && *hw ? hw : "weft";
 }
 
+/* Do the processes of a case, though all on this host, talk as if across a network? */
+static inline bool api_networked(void)
+{
+	return strcmp(api_provider(), "shm") != 0 && strcmp(api_provider(), "weft") != 0;
+}
+
 static inline bool api_other(void)
 {
 	return getenv("OTHER") != NULL;

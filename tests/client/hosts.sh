@@ -5,6 +5,7 @@
 # common. What crosses the loopback and the wire is counted: with TCP alone both carry it, so that the proof can fail.
 #     OTHER=/path/libfabric.so.1 bash tests/client/hosts.sh    the same over another library, to test the test
 # TIMEOUT=180
+# shellcheck disable=SC2154 # what hosts.bash sets
 . "$(dirname "$0")/hosts.bash"
 others=4 each=2
 total=$((others * each))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Many processes on several hosts, all to all in random order: tagged messages of many sizes, writes
- * and reads, atomics, a barrier; every byte is checked. The library chooses the provider (FI_PROVIDER)
- * and the address. Each process ends with a line: its number, provider, address, the bytes it had for
- * others on its host and elsewhere, how much it checked.
+/* Many processes on several hosts, all to all in random order: tagged messages of many sizes,
+ * writes and reads, atomics, a barrier; every byte is checked. The library chooses the provider
+ * (FI_PROVIDER) and the address. Each process ends with a line: its number, provider, address, the
+ * bytes it had for others on its host and elsewhere, how much it checked.
  *
  *     hosts_alltoall [-a] [-6] FOLDER RANK RANKS LOCAL    -a: no atomics; -6: addresses of IPv6
  *
@@ -137,8 +137,8 @@ static void check_received(const struct op *op)
 	check("message", op->buf, op->size, op->tag);
 }
 
-/* Half of what comes is waited for from the start; the rest now and then while we send, so that some of
- * it finds nobody waiting, and whenever sending gets stuck. */
+/* Half of what comes is waited for from the start; the rest now and then while we send, so that some
+ * of it finds nobody waiting, and whenever sending gets stuck. */
 static void messages(int round)
 {
 	size_t count = (size_t)node.ranks * SIZES, waited = 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Three processes on three hosts; whoever started them cuts the second one off and joins it again. What
- * the first has under way with it must end with an error in bounded time, while the third is talked to as
- * before; once the network is whole, all talk as if nothing had been, the same processes.
+/* Three processes on three hosts; whoever started them cuts the second one off and joins it again.
+ * What the first has under way with it must end with an error in bounded time, while the third is
+ * talked to as before; once the network is whole, the same processes all talk again.
  *
- *     hosts_drop [-i] FOLDER RANK SECONDS    -i: the second process does nothing while it is cut off
+ *     hosts_drop [-i] FOLDER RANK SECONDS    -i: the second does nothing while it is cut off
  *
- * SECONDS: what an operation may take to fail. Files it makes: talked.RANK, lost.0; waits for: cut.0, whole.0. */
+ * SECONDS: what an operation may take to fail. Files it makes: talked.RANK, lost.0; it waits for
+ * cut.0 and whole.0. */
 #include "hosts_node.h"
 
 #define LONG (1 << 20)
@@ -70,8 +71,8 @@ static size_t answer(int peer)
 	return len;
 }
 
-/* Each with each, or all with the first one; the lower rank begins. A connection that dies unnoticed may take
- * a message with it, so there is none between the other two before the network is whole again. */
+/* Each with each, or all with the first one; the lower rank begins. A connection that dies unnoticed
+ * may take a message with it, so the other two have none before the network is whole again. */
 static void talk_all(bool others)
 {
 	static const size_t sizes[] = {0, 8, 5000, LONG};

@@ -3,6 +3,7 @@
 # A host whose wire is pulled says no good-bye: what others have under way with it must end with an error after
 # FI_WEFT_PEER_TIMEOUT, and when the wire is back the same processes must be able to talk again.
 # TIMEOUT=120
+# shellcheck disable=SC2154 # what hosts.bash sets
 . "$(dirname "$0")/hosts.bash"
 program=$work/hosts_drop
 ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O2 -Iinclude -o "$program" tests/client/hosts_drop.c "$lib" -pthread ||
@@ -23,7 +24,7 @@ cut() {
 	meet=$work/$1${2-}
 	mkdir "$meet"
 	for rank in 0 1 2; do
-		start_on $((rank + 1)) env LD_LIBRARY_PATH="$BUILD" FI_PROVIDER="$1" FI_WEFT_PEER_TIMEOUT=${timeout[rank]} \
+		start_on $((rank + 1)) env LD_LIBRARY_PATH="$BUILD" FI_PROVIDER="$1" FI_WEFT_PEER_TIMEOUT="${timeout[rank]}" \
 			timeout -s KILL 50 "$program" "${@:2}" "$meet" $rank 6 >"$work/out.$rank" 2>&1
 		pids+=("$pid")
 	done

@@ -5,6 +5,7 @@
 # so it shows that ranks of one host meet in shared memory, and that with TCP alone they would not.
 #     OTHER=/path/libfabric.so.1 bash tests/client/hosts_openmpi.sh    over another library, to test the test
 # TIMEOUT=400
+# shellcheck disable=SC2154,SC2034,SC2016 # what hosts.bash sets and uses; words for a shell
 . "$(dirname "$0")/hosts.bash"
 need mpirun mpicc
 hosts=4 each=2

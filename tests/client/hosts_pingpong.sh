@@ -4,6 +4,7 @@
 # provider named; data are checked.
 #     OTHER=/path/libfabric.so.1 bash tests/client/hosts_pingpong.sh    over another library, to test the test
 # TIMEOUT=180
+# shellcheck disable=SC2154 # what hosts.bash sets
 . "$(dirname "$0")/hosts.bash"
 pingpong=/usr/bin/fi_pingpong
 need $pingpong pgrep
@@ -11,7 +12,7 @@ lib=${OTHER:-$lib}
 
 # play_hosts ADDRESS OPTION...: a server on host 1, a client on host 2.
 play_hosts() {
-	local address=$1 server start=("env" LD_LIBRARY_PATH="$(dirname "$lib")" timeout 30 $pingpong "${@:2}")
+	local address=$1 server start=("env" LD_LIBRARY_PATH="$(dirname "$lib")" timeout 30 "$pingpong" "${@:2}")
 	start_on 1 "${start[@]}" >"$work/server" 2>&1
 	server=$pid
 	within 10 listening_on 1 47592 || fail "$*: the server does not listen: $(cat "$work/server")"

@@ -49,7 +49,6 @@ struct tcp {
 	unsigned int idle;     /* turns since something came */
 	unsigned int turns;    /* that looked */
 	unsigned int packets;  /* delivered in this turn from this link */
-	bool alone;            /* the port has no other transport */
 	bool watching;         /* epfd knows all links */
 	bool due;              /* the timer went off */
 	bool in_turn;          /* what is closed now is freed at its end */

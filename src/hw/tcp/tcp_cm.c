@@ -69,20 +69,11 @@ static const struct link_ops tcp_link_ops = {
 	.close = tcp_close_link,
 };
 
-static bool is_alone(const struct tcp *t)
-{
-	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
-		if (t->port->hw[i] && t->port->hw[i] != t)
-			return false;
-	return true;
-}
-
 static void add_link(struct tcp *t, struct tcp_link *l)
 {
 	t->count++;
 	t->live++;
 	t->idle = 0;
-	t->alone = is_alone(t);
 	list_push(&t->links, &l->in_state);
 }
 

@@ -10,9 +10,10 @@
 
 #include "base/log.h"
 #include "hw/tcp/tcp.h"
+#include "xfer/port.h"
 
 #define EVENTS 32
-/* Beside another transport, after so many turns without anything only some look: a power of two. */
+/* Beside others, after so many turns without anything only some look: a power of two. */
 #define IDLE_TURNS 64u
 #define IDLE_EVERY 16u
 /* Turns between two looks at the clock, less one. */
@@ -116,11 +117,23 @@ static void clear_graves(struct tcp *t)
 		tcp_free(LIST_ENTRY(node, struct tcp_link, in_state));
 }
 
+/* Nothing else waits for its turn: no other transport of the port, no other port of the domain. */
+static bool is_alone(const struct tcp *t)
+{
+	const struct list *ports = &t->port->dom->ports;
+
+	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
+		if (t->port->hw[i] && t->port->hw[i] != t)
+			return false;
+	return ports->next == ports->prev;
+}
+
 static bool take_turn(struct tcp *t)
 {
 	bool any = false;
 
-	if (t->idle++ >= IDLE_TURNS && !t->alone && t->idle % IDLE_EVERY && list_empty(&t->attend))
+	if (t->idle++ >= IDLE_TURNS && t->idle % IDLE_EVERY && list_empty(&t->attend) &&
+	    !is_alone(t))
 		return false;
 	t->in_turn = true;
 	if (__builtin_expect(t->due || !(++t->turns & LOOK_TURNS), 0))

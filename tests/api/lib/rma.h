@@ -9,6 +9,8 @@
 
 #include <rdma/fi_rma.h>
 
+#include "pair.h"
+
 #define RMA_REMOTE   (FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define RMA_PROVIDED (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY) /* keys by the library */
 
@@ -34,6 +36,7 @@ struct rma {
 	uint64_t done[2], failed[2];     /* [0] writes, [1] reads: what the counters have to say */
 	fi_addr_t addr[API_RANKS];
 	uint64_t next_key;
+	struct pair pair;
 };
 
 /* What a peer has to know of a region: the remote address of its first byte, its key. */
@@ -61,6 +64,7 @@ static inline void rma_domain(struct rma *r, const struct rma_opts *o)
 {
 	struct fi_info *hints = obj_hints(o->caps ? o->caps : FI_MSG | FI_RMA);
 
+	hints->ep_attr->type = pair_type();
 	hints->domain_attr->mr_mode = o->mr_mode;
 	hints->domain_attr->data_progress = hints->domain_attr->control_progress = o->progress;
 	hints->domain_attr->threading = o->threading;
@@ -74,7 +78,7 @@ static inline void rma_domain(struct rma *r, const struct rma_opts *o)
 static inline void rma_endpoint(struct rma *r, const struct rma_opts *o)
 {
 	r->o.av = obj_av(&r->o, FI_AV_UNSPEC, 0);
-	r->o.ep = obj_ep(&r->o);
+	r->o.ep = pair_endpoint(&r->pair, r->a, r->o.fabric, r->o.domain, r->o.info);
 	r->reads = obj_cntr(&r->o, o->wait);
 	r->writes = obj_cntr(&r->o, o->wait);
 	OK(fi_ep_bind(r->o.ep, &r->o.av->fid, 0));
@@ -97,14 +101,20 @@ static inline void rma_enable(struct rma *r)
 	struct obj_name mine, all[API_RANKS];
 
 	OK(fi_enable(r->o.ep));
+	r->a->progress = rma_progress;
+	r->a->progress_arg = r;
+	if (pair_wanted()) {
+		pair_meet(&r->pair, r->a, r->o.ep);
+		for (int i = 0; i < r->a->ranks; i++)
+			r->addr[i] = pair_addr(i);
+		return;
+	}
 	mine = obj_name(&r->o.ep->fid);
 	api_swap(r->a, &mine, all, r->a->ranks > 1 ? sizeof(mine) : 0);
 	if (r->a->ranks == 1)
 		all[0] = mine;
 	for (int i = 0; i < r->a->ranks; i++)
 		r->addr[i] = obj_insert(r->o.av, &all[i]);
-	r->a->progress = rma_progress;
-	r->a->progress_arg = r;
 }
 
 static inline void rma_prepare(struct rma *r, struct api *a, const struct rma_opts *o)
@@ -127,6 +137,7 @@ static inline void rma_leave(struct rma *r)
 	if (r->o.ep)
 		CLOSE(r->o.ep);
 	r->o.ep = NULL;
+	pair_close(&r->pair);
 	CLOSE(r->reads);
 	CLOSE(r->writes);
 	if (r->messages)

@@ -3,6 +3,8 @@
 #ifndef API_SIDE_H
 #define API_SIDE_H
 
+#include "pair.h"
+
 #define SIDE_NAME 128 /* bytes of an address */
 
 struct side_opts {
@@ -30,6 +32,7 @@ struct side {
 	fi_addr_t addr[API_RANKS]; /* of every process, its own included */
 	unsigned char names[API_RANKS][SIDE_NAME];
 	size_t name_len;
+	struct pair pair;
 	bool yields; /* while it waits: set for tests with many answers to wait for */
 };
 
@@ -55,7 +58,7 @@ static inline void side_info(struct side *s, const struct side_opts *o)
 		version = fi_version();
 	hints->caps = o->caps ? o->caps : FI_MSG | FI_TAGGED;
 	hints->mode = 0;
-	hints->ep_attr->type = FI_EP_RDM;
+	hints->ep_attr->type = pair_type();
 	hints->tx_attr->op_flags = o->tx_flags;
 	hints->rx_attr->op_flags = o->rx_flags;
 	hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;
@@ -92,6 +95,12 @@ static inline void side_exchange(struct side *s, const struct side_opts *o)
 {
 	unsigned char name[SIDE_NAME] = {0};
 
+	if (pair_wanted()) {
+		pair_meet(&s->pair, s->a, s->ep);
+		for (int i = 0; i < s->a->ranks; i++)
+			s->addr[i] = pair_addr(i);
+		return;
+	}
 	s->name_len = sizeof(name);
 	OK(fi_getname(&s->ep->fid, name, &s->name_len));
 	api_swap(s->a, name, s->names, sizeof(name));
@@ -111,7 +120,7 @@ static inline void side_open(struct side *s, struct api *a, const struct side_op
 	OK(fi_fabric(s->info->fabric_attr, &s->fabric, NULL));
 	OK(fi_domain(s->fabric, s->info, &s->domain, NULL));
 	OK(fi_av_open(s->domain, &av, &s->av, NULL));
-	OK(fi_endpoint(s->domain, s->info, &s->ep, NULL));
+	s->ep = pair_endpoint(&s->pair, a, s->fabric, s->domain, s->info);
 	OK(fi_ep_bind(s->ep, &s->av->fid, 0));
 	side_queues(s, o);
 	if (o->min_multi_recv)
@@ -131,6 +140,7 @@ static inline void side_close(struct side *s)
 	api_meet(s->a);
 	s->a->progress = NULL;
 	OK(fi_close(&s->ep->fid));
+	pair_close(&s->pair);
 	OK(fi_close(&s->tx->fid));
 	if (s->rx != s->tx)
 		OK(fi_close(&s->rx->fid));

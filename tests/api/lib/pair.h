@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * EP=msg: a test of two processes runs on connected endpoints. Rank 1 connects to rank 0, and what is given
+ * as an address later means nothing: it is FI_ADDR_UNSPEC, or 0. Needs api.h.
+ */
+#ifndef API_PAIR_H
+#define API_PAIR_H
+
+#define PAIR_MS 10000 /* for an event */
+
+struct pair {
+	struct fid_eq *eq;
+	struct fid_pep *pep; /* of rank 0 */
+	struct fi_info *request;
+};
+
+static inline bool pair_wanted(void)
+{
+	const char *ep = getenv("EP");
+
+	return ep && !strcmp(ep, "msg");
+}
+
+static inline enum fi_ep_type pair_type(void)
+{
+	return pair_wanted() ? FI_EP_MSG : FI_EP_RDM;
+}
+
+static inline fi_addr_t pair_addr(int rank)
+{
+	return rank ? 0 : FI_ADDR_UNSPEC;
+}
+
+/* The next event has to be this one. */
+static inline struct fi_eq_cm_entry pair_event(const struct pair *p, uint32_t wanted)
+{
+	struct fi_eq_err_entry err = {0};
+	struct fi_eq_cm_entry entry;
+	uint32_t event = 0;
+	ssize_t ret = fi_eq_sread(p->eq, &event, &entry, sizeof(entry), PAIR_MS, 0);
+
+	if (ret == -FI_EAVAIL && fi_eq_readerr(p->eq, &err, 0) > 0)
+		ret = -err.err;
+	api_check_eq(ret, sizeof(entry), "fi_eq_sread");
+	api_check_eq(event, wanted, "event");
+	return entry;
+}
+
+static inline void pair_queue(struct pair *p, struct fid_fabric *fabric)
+{
+	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_UNSPEC};
+
+	OK(fi_eq_open(fabric, &attr, &p->eq, NULL));
+}
+
+/* Rank 0 has heard rank 1 when it returns. */
+static inline void pair_listen(struct pair *p, struct api *a, struct fid_fabric *fabric,
+			       struct fi_info *info)
+{
+	struct {
+		char bytes[128];
+		size_t len;
+	} name = {.len = sizeof(name.bytes)};
+
+	OK(fi_passive_ep(fabric, info, &p->pep, NULL));
+	OK(fi_pep_bind(p->pep, &p->eq->fid, 0));
+	OK(fi_listen(p->pep));
+	OK(fi_getname(&p->pep->fid, name.bytes, &name.len));
+	api_tell(a, 1, &name, sizeof(name));
+	p->request = pair_event(p, FI_CONNREQ).info;
+}
+
+/* An endpoint of the kind that is wanted, to be bound to what it needs. */
+static inline struct fid_ep *pair_endpoint(struct pair *p, struct api *a, struct fid_fabric *fabric,
+					   struct fid_domain *domain, struct fi_info *info)
+{
+	struct fid_ep *ep;
+
+	if (pair_wanted()) {
+		if (a->ranks != 2)
+			api_skip("not for two processes");
+		pair_queue(p, fabric);
+		if (a->rank == 0)
+			pair_listen(p, a, fabric, info);
+	}
+	OK(fi_endpoint(domain, p->request ? p->request : info, &ep, NULL));
+	if (pair_wanted())
+		OK(fi_ep_bind(ep, &p->eq->fid, 0));
+	return ep;
+}
+
+/* Connected when it returns. */
+static inline void pair_meet(struct pair *p, struct api *a, struct fid_ep *ep)
+{
+	struct {
+		char bytes[128];
+		size_t len;
+	} name;
+
+	if (a->rank == 0) {
+		OK(fi_accept(ep, NULL, 0));
+	} else {
+		api_hear(a, 0, &name, sizeof(name));
+		OK(fi_connect(ep, name.bytes, NULL, 0));
+	}
+	CHECK(pair_event(p, FI_CONNECTED).fid == &ep->fid);
+}
+
+static inline void pair_close(struct pair *p)
+{
+	if (p->pep)
+		OK(fi_close(&p->pep->fid));
+	if (p->eq)
+		OK(fi_close(&p->eq->fid));
+	fi_freeinfo(p->request);
+}
+
+#endif
