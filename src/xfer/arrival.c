@@ -121,7 +121,7 @@ static struct arrival *land_message(struct port *port, struct peer *peer, const 
 	if (!a)
 		return NULL;
 	a->room = rx_reserve(rx, r, m.len);
-	a->owed = wire_flags(m.head) & (WIRE_ACK_MATCH | WIRE_ACK_DELIVER);
+	a->owed = rx_owes(m.head);
 	return a;
 }
 

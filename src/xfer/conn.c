@@ -168,7 +168,7 @@ int conn_dial(struct peer *peer)
 	if (err == -FI_ECONNREFUSED && port->cm)
 		err = attempt(peer, conn_single_inside(peer), true);
 	if (port->hw[PORT_TCP] && peer->name.kind != ADDR_STR &&
-	    (err == -FI_EHOSTUNREACH || err == -FI_ECONNREFUSED))
+	    (err == -FI_EHOSTUNREACH || err == -FI_ECONNREFUSED || err == -FI_EACCES))
 		err = attempt(peer, dial_network(&peer->name), false);
 	return err;
 }

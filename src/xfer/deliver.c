@@ -31,14 +31,11 @@ static bool offer_valid(const struct packet *p)
 
 static void refuse_message(struct peer *peer, const struct packet *p, const char *why)
 {
-	bool owed = wire_op(p->head) != WIRE_MSG ||
-		    wire_flags(p->head) & (WIRE_ACK_MATCH | WIRE_ACK_DELIVER);
-
 	/* Its sender will learn that we have closed. */
 	if (peer->port->closing)
 		return;
 	LOG_WARN(LOG_EP_DATA, "message for receive context %u dropped: %s", wire_rx(p->head), why);
-	if (owed)
+	if (rx_owes(p->head))
 		tx_control(peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(p->head)), FI_EOPNOTSUPP);
 }
 

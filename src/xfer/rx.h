@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "base/pool.h"
 #include "hw/link.h"
+#include "hw/wire.h"
 
 struct cntr;
 struct cq;
@@ -128,6 +129,11 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m);
  * holds it. false: not that case, nothing done.
  */
 bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct packet *p);
+/* Does the sender of what came with this head wait to hear of it? */
+static inline bool rx_owes(uint64_t head)
+{
+	return wire_op(head) != WIRE_MSG || wire_flags(head) & (WIRE_ACK_MATCH | WIRE_ACK_DELIVER);
+}
 /* What came of a message: answers its sender, if there is one to be answered. */
 void rx_fin(const struct message *m, int err);
 /*

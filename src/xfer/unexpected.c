@@ -88,14 +88,11 @@ void rx_drop(struct unexpected *u)
 /* A discarded offer or acknowledged message still owes its sender an answer. */
 static void answer_discarded(struct unexpected *u)
 {
-	bool owed = wire_op(u->head) == WIRE_OFFER ||
-		    wire_flags(u->head) & (WIRE_ACK_MATCH | WIRE_ACK_DELIVER);
-
 	if (u->peer && wire_op(u->head) == WIRE_AMO) {
 		rma_match_refuse(u->peer, u->head);
 		return;
 	}
-	if (u->peer && owed)
+	if (u->peer && rx_owes(u->head))
 		tx_control(u->peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(u->head)), 0);
 }
 
@@ -187,12 +184,10 @@ void rx_refuse_kept(struct rx *rx)
 	for (int tagged = 0; tagged < 2; tagged++)
 		LIST_EACH_SAFE (node, &rx->q->unexpected[tagged]) {
 			struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
-			bool owed = wire_op(u->head) != WIRE_MSG ||
-				    wire_flags(u->head) & (WIRE_ACK_MATCH | WIRE_ACK_DELIVER);
 
 			if (u->rx != rx)
 				continue;
-			if (u->peer && owed)
+			if (u->peer && rx_owes(u->head))
 				tx_control(u->peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(u->head)),
 					   FI_ECANCELED);
 			rx_take(rx->q, u);

@@ -30,8 +30,8 @@ struct waiter;
 
 #define XFER_INJECT_MAX 4096 /* bytes; every transport takes this much in one packet */
 #define XFER_CTX_MAX    64   /* contexts of a scalable endpoint, each way */
-#define XFER_ENDED   (UINT64_C(1) << 63) /* in ep->rx_flags: nothing more will come */
-#define XFER_CM_DATA    512  /* bytes an application may say with a connection request or an answer */
+#define XFER_ENDED      (UINT64_C(1) << 63) /* in ep->rx_flags: nothing more will come */
+#define XFER_CM_DATA    512 /* bytes an application may say with a connection request or an answer */
 
 /* Opens the address: binds what `info->src_addr` says or any free one. Domain locked. */
 int port_open(struct domain *dom, const struct fi_info *info, struct port **port);

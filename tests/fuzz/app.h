@@ -180,6 +180,7 @@ static inline void app_claimed(struct input *in)
 		return;
 	s->len = CHOOSE(in, lengths);
 	s->use = RECV;
+	free(s->buf);
 	s->buf = malloc(s->len);
 	MUST(s->buf || !s->len);
 	m.iov_count = pieces(in, s, iov);

@@ -23,6 +23,7 @@
 #include "xfer/port.h"
 
 #define STEPS    60
+#define PATIENCE 20000 /* of 100 us */
 #define SLOTS    4
 #define FDS_MAX  4
 #define RING_LEN (4096 + 1024 * (8 + 64))
@@ -410,40 +411,43 @@ static bool quiet(void)
 	return port->lobby.count == 0;
 }
 
-static void settle(void)
+/* The kernel takes its time now and then, across the network. */
+static void settle(unsigned int fds)
 {
 	for (unsigned int i = 0; i < SLOTS; i++)
 		slot_close(i, true);
-	for (int n = 0; n < 2000; n++) {
+	heard_close();
+	for (int n = 0; n < PATIENCE; n++) {
 		turn_away();
 		turn();
-		if (quiet())
+		if (quiet() && lowest_fd() == fds)
 			break;
+		if (n > 20)
+			usleep(100);
 	}
-	MUST(quiet());
 	turn();
+	MUST(quiet());
+	MUST(lowest_fd() == fds);
 	MUST(port->handshakes == 0);
 	MUST(posted == done);
-	heard_close();
+	memset(&heard, 0, sizeof(heard));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static unsigned int fds;
 	struct input in = {data, size};
+	unsigned int fds;
 
 	if (!ep) {
 		endpoint_open();
 		peers_listen();
 		for (unsigned int i = 0; i < SLOTS; i++)
 			slots[i].sock = -1;
-		fds = lowest_fd();
 	}
+	fds = lowest_fd(); /* the fuzzer opens some itself */
 	for (int i = 0; i < STEPS && in.left; i++)
 		step(&in);
-	settle();
-	memset(&heard, 0, sizeof(heard));
-	MUST(lowest_fd() == fds);
+	settle(fds);
 	return 0;
 }

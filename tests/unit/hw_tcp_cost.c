@@ -170,7 +170,7 @@ START_TEST(memory)
 		write_all(peer_of(id), bytes, cut);
 	quiet_turns(5);
 	for (uint32_t id = 1; id <= joint_count; id++) {
-		write_all(peer_of(id), bytes + cut, 24 + 8000 - cut);
+		write_all(peer_of(id), bytes + cut, FRAME + 8000 - cut);
 		ck_assert_int_eq(put(id, 1000), 0);
 	}
 	TURN_UNTIL(seen_count == joint_count);

@@ -30,6 +30,7 @@
 /* A port of the test. */
 struct side {
 	struct port port;
+	struct domain dom;
 	void *hw;
 };
 static struct side sides[2];
@@ -293,17 +294,19 @@ static inline void write_all(int sock, const void *buf, size_t len)
 }
 
 /* A packet as it stands on the wire, each field at its place; the bytes it takes. */
+#define FRAME   32
+#define AT_LEN  24
+#define AT_ZERO 28
+
 static inline size_t put_frame(unsigned char *to, uint64_t head, uint64_t tag, uint64_t data,
 			       uint32_t len)
 {
-	memset(to, 0, 24);
+	memset(to, 0, FRAME);
 	memcpy(to, &head, 8);
 	memcpy(to + 8, &tag, 8);
-	memcpy(to + 16, &len, 4);
-	if (!(wire_flags(head) & WIRE_DATA))
-		return 24;
-	memcpy(to + 24, &data, 8);
-	return 32;
+	memcpy(to + 16, &data, 8);
+	memcpy(to + AT_LEN, &len, 4);
+	return FRAME;
 }
 
 /* The byte at `at` of the payload of packet `number`. */
@@ -343,6 +346,9 @@ static void setup(void)
 	joint_count = 0;
 	for (int i = 0; i < 2; i++) {
 		memset(&sides[i], 0, sizeof(sides[i]));
+		sides[i].port.dom = &sides[i].dom;
+		list_init(&sides[i].dom.ports);
+		list_push(&sides[i].dom.ports, &sides[i].port.in_domain);
 		ck_assert_int_eq(tcp_transport.open(&sides[i].port, &sides[i].hw), 0);
 		sides[i].port.hw[PORT_TCP] = sides[i].hw;
 	}

@@ -10,17 +10,21 @@
 #include "hw/link.h"
 #include "hw/wire.h"
 
-/* What stands before every payload, in host byte order: the hello refused others. */
+/*
+ * What stands before every payload, in host byte order: the hello refused others. Copies of long payloads
+ * are a fifth slower behind less than 32 bytes: the processor takes places that lie so close to each
+ * other in two pages for the same.
+ */
 struct tcp_frame {
 	uint64_t head;
 	uint64_t tag;
+	uint64_t data; /* meaningful with WIRE_DATA */
 	uint32_t len;  /* of the payload */
 	uint32_t zero; /* must be */
-	uint64_t data; /* there with WIRE_DATA alone */
 };
 
-_Static_assert(offsetof(struct tcp_frame, len) == 16, "layout of a frame");
-_Static_assert(offsetof(struct tcp_frame, data) == 24, "layout of a frame");
+_Static_assert(offsetof(struct tcp_frame, data) == 16, "layout of a frame");
+_Static_assert(offsetof(struct tcp_frame, len) == 24, "layout of a frame");
 _Static_assert(sizeof(struct tcp_frame) == 32, "layout of a frame");
 
 #define TCP_PACKET_MAX 131072u /* longest payload */
@@ -89,13 +93,6 @@ struct tcp_link {
 	struct list in_state;
 	struct list in_attend;
 };
-
-/* Bytes of the frame. */
-static inline size_t tcp_frame_len(uint64_t head)
-{
-	return wire_flags(head) & WIRE_DATA ? sizeof(struct tcp_frame)
-					    : offsetof(struct tcp_frame, data);
-}
 
 /* tcp_tx.c */
 int tcp_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,

@@ -21,8 +21,16 @@
 #define BYTES_PER_TURN   (256u * 1024)
 /* Payloads longer than this are worth a place of their own. */
 #define LAND_MIN 4096u
-/* Read beyond a long payload: what follows is long, too, and is better not moved twice. */
+/*
+ * After one longer than this only so much is read ahead: what follows is as long, too, and is better not
+ * moved twice. A shorter one is moved faster than the kernel is asked twice.
+ */
+#ifndef BULK_MIN
+#define BULK_MIN 24576u
+#endif
+#ifndef AHEAD
 #define AHEAD 4096u
+#endif
 
 void tcp_end(struct tcp_link *l, int err)
 {
@@ -72,27 +80,16 @@ static void finish(struct tcp_link *l)
 	free(payload);
 }
 
-/* Bytes of the frame still to come. */
-static size_t frame_wants(const struct tcp_link *l)
-{
-	size_t least = offsetof(struct tcp_frame, data);
-
-	return (l->have < least ? least : tcp_frame_len(l->frame.head)) - l->have;
-}
-
 /* Takes the frame, or what there is of it; how many bytes. */
 static size_t take_frame(struct tcp_link *l, const unsigned char *at, size_t len)
 {
-	size_t used = 0, n;
+	size_t wants = sizeof(l->frame) - l->have;
 
-	while (used < len && (n = frame_wants(l)) > 0) {
-		if (n > len - used)
-			n = len - used;
-		memcpy((unsigned char *)&l->frame + l->have, at + used, n);
-		l->have += (uint32_t)n;
-		used += n;
-	}
-	return used;
+	if (len > wants)
+		len = wants;
+	memcpy((unsigned char *)&l->frame + l->have, at, len);
+	l->have += (uint32_t)len;
+	return len;
 }
 
 static bool frame_good(const struct tcp_link *l)
@@ -114,7 +111,7 @@ static int begin(struct tcp_link *l)
 	struct packet p = packet_of(l);
 
 	l->begun = true;
-	if (l->bulk)
+	if (l->frame.len > LAND_MIN)
 		l->landing = rx_land(l->own->port, l->id, &p);
 	if (l->landing || l->closed)
 		return 0;
@@ -162,7 +159,7 @@ static size_t take_first(struct tcp_link *l, const unsigned char *at, size_t len
 		tcp_end(l, FI_EPROTO);
 		return 0;
 	}
-	l->bulk = all > LAND_MIN;
+	l->bulk = all > BULK_MIN;
 	if (all <= len) {
 		deliver(l, at);
 		return all;
@@ -183,7 +180,7 @@ static void take(struct tcp_link *l, const unsigned char *at, size_t len)
 			continue;
 		}
 		used += take_frame(l, at + used, len - used);
-		if (!frame_wants(l))
+		if (l->have == sizeof(l->frame))
 			used += take_first(l, at + used, len - used);
 	}
 }

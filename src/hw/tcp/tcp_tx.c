@@ -15,7 +15,9 @@
 #include "hw/tcp/tcp.h"
 
 #define COLD     __attribute__((noinline, cold))
+#ifndef COPY_MAX
 #define COPY_MAX 2048 /* bytes: beside a payload up to this the cost of an iovec is felt */
+#endif
 #define IOV_MOST 48   /* segments; the engine uses up to 4 + 2 * WIRE_IOV_MAX */
 
 struct tcp_rest {
@@ -170,7 +172,7 @@ static COLD int send_behind(struct tcp_link *l, const struct packet *p)
 		return -FI_EAGAIN;
 	count = old->count - old->first;
 	memcpy(all, old->iov + old->first, count * sizeof(all[0]));
-	all[count] = (struct iovec){&f, offsetof(struct tcp_frame, data)};
+	all[count] = (struct iovec){&f, sizeof(f)};
 	r = rest_copied(all, count + 1, 0, old->left + all[count].iov_len);
 	if (!r)
 		return -FI_EAGAIN;
@@ -199,7 +201,7 @@ static int send_pieces(struct tcp_link *l, const struct packet *p, const struct 
 		return -FI_EMSGSIZE;
 	if (l->tx >= TCP_REST)
 		return send_behind(l, p);
-	all[0] = (struct iovec){&f, tcp_frame_len(p->head)};
+	all[0] = (struct iovec){&f, sizeof(f)};
 	if (count)
 		memcpy(all + 1, iov, count * sizeof(*iov));
 	o.len += all[0].iov_len;
@@ -272,12 +274,12 @@ static int send_flat(struct tcp_link *l, const struct packet *p)
 		struct tcp_frame frame;
 		unsigned char payload[COPY_MAX];
 	} out;
-	size_t hdr = tcp_frame_len(p->head), len = hdr + p->len;
+	size_t len = sizeof(out.frame) + p->len;
 	ssize_t sent;
 
 	out.frame = frame_of(p);
 	if (p->len)
-		memcpy((unsigned char *)&out + hdr, p->payload, p->len);
+		memcpy(out.payload, p->payload, p->len);
 	sent = send(l->sock, &out, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (__builtin_expect(sent != (ssize_t)len, 0))
 		return send_short(

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connected endpoints: one side listens, the other connects, both may be in one process. Needs obj.h,
+ * whose struct obj holds the domain.
+ */
+#ifndef API_CM_H
+#define API_CM_H
+
+#define CM_DATA  512   /* bytes that travel with a request or an answer */
+#define CM_MS    10000 /* for an event that has to come */
+#define CM_QUIET 50    /* ms in which nothing comes */
+
+#define CM_PROGRESS_MAX 32 /* queues a process makes progress of while it waits */
+
+/* One end of a connection. */
+struct cm_end {
+	struct fid_eq *eq;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+};
+
+struct cm {
+	struct obj o;
+	struct fid_pep *pep;
+	struct fid_eq *eq; /* of pep */
+	struct fid_eq *turned[CM_PROGRESS_MAX];
+	unsigned int turned_count;
+};
+
+/* An event as it was read. */
+struct cm_event {
+	struct fi_eq_cm_entry entry;
+	unsigned char data[CM_DATA + 16];
+	size_t len; /* of data */
+};
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static inline void cm_domain(struct cm *c, uint64_t caps, void (*tune)(struct fi_info *hints))
+{
+	struct fi_info *hints = obj_hints(caps ? caps : FI_MSG | FI_TAGGED);
+
+	memset(c, 0, sizeof(*c));
+	hints->ep_attr->type = FI_EP_MSG;
+	if (tune)
+		tune(hints);
+	c->o.hints = hints;
+	if (!obj_find(&c->o, FI_VERSION(1, 17)))
+		api_skip("no connected endpoints");
+	obj_domain(&c->o);
+}
+
+static inline struct fid_eq *cm_eq(struct cm *c, enum fi_wait_obj wait)
+{
+	struct fi_eq_attr attr = {.wait_obj = wait};
+	struct fid_eq *eq;
+
+	OK(fi_eq_open(c->o.fabric, &attr, &eq, NULL));
+	CHECK(c->turned_count < CM_PROGRESS_MAX);
+	c->turned[c->turned_count++] = eq;
+	return eq;
+}
+
+static inline void cm_close_eq(struct cm *c, struct fid_eq *eq)
+{
+	for (unsigned int i = 0; i < c->turned_count; i++)
+		if (c->turned[i] == eq)
+			c->turned[i--] = c->turned[--c->turned_count];
+	CLOSE(eq);
+}
+
+/* Bound to a queue of its own, not listening. */
+static inline struct fid_pep *cm_pep(struct cm *c, struct fid_eq *eq)
+{
+	struct fid_pep *pep;
+
+	OK(fi_passive_ep(c->o.fabric, c->o.info, &pep, NULL));
+	OK(fi_pep_bind(pep, &eq->fid, 0));
+	return pep;
+}
+
+static inline void cm_listen(struct cm *c)
+{
+	c->eq = cm_eq(c, FI_WAIT_UNSPEC);
+	c->pep = cm_pep(c, c->eq);
+	OK(fi_listen(c->pep));
+}
+
+/* Opened for `info`, bound, not enabled. */
+static inline void cm_end(struct cm *c, struct cm_end *e, struct fi_info *info)
+{
+	e->eq = cm_eq(c, FI_WAIT_UNSPEC);
+	e->cq = obj_cq(&c->o, FI_WAIT_NONE);
+	OK(fi_endpoint(c->o.domain, info, &e->ep, e));
+	OK(fi_ep_bind(e->ep, &e->eq->fid, 0));
+	OK(fi_ep_bind(e->ep, &e->cq->fid, FI_TRANSMIT | FI_RECV));
+}
+
+static inline void cm_close_end(struct cm *c, struct cm_end *e)
+{
+	if (e->ep)
+		CLOSE(e->ep);
+	CLOSE(e->cq);
+	cm_close_eq(c, e->eq);
+}
+
+static inline void cm_close(struct cm *c)
+{
+	if (c->pep)
+		CLOSE(c->pep);
+	if (c->eq)
+		cm_close_eq(c, c->eq);
+	CHECK_EQ(c->turned_count, 0);
+	obj_close(&c->o);
+}
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+/* Everything moves, nothing is taken. */
+static inline void cm_turn(struct cm *c)
+{
+	struct cm_event scratch;
+	uint32_t event;
+
+	for (unsigned int i = 0; i < c->turned_count; i++)
+		fi_eq_read(c->turned[i], &event, &scratch, sizeof(scratch), FI_PEEK);
+	sched_yield(); /* there may be fewer cores than processes */
+}
+
+static inline ssize_t cm_read(struct cm *c, struct fid_eq *eq, uint32_t *event,
+			      struct cm_event *got)
+{
+	unsigned char bytes[sizeof(got->entry) + sizeof(got->data)];
+	ssize_t ret;
+
+	OBJ_UNTIL((ret = fi_eq_read(eq, event, bytes, sizeof(bytes), 0)) != -FI_EAGAIN, cm_turn(c));
+	if (ret < (ssize_t)sizeof(got->entry))
+		return ret;
+	memcpy(&got->entry, bytes, sizeof(got->entry));
+	got->len = (size_t)ret - sizeof(got->entry);
+	memcpy(got->data, bytes + sizeof(got->entry), got->len);
+	return ret;
+}
+
+/* The next event has to be this one, about that object. */
+static inline struct cm_event cm_event(struct cm *c, struct fid_eq *eq, uint32_t wanted,
+				       const struct fid *about)
+{
+	struct fi_eq_err_entry err = {0};
+	struct cm_event got = {0};
+	uint32_t event = 0;
+	ssize_t ret = cm_read(c, eq, &event, &got);
+
+	if (ret == -FI_EAVAIL && fi_eq_readerr(eq, &err, 0) > 0)
+		ret = -err.err;
+	api_check_eq(ret < 0 ? ret : 0, 0, "fi_eq_read");
+	api_check_eq(event, wanted, "the event");
+	api_check_eq((intptr_t)got.entry.fid, (intptr_t)about, "its object");
+	return got;
+}
+
+/* The next one has to be a failure of that endpoint, for that reason. */
+static inline struct cm_event cm_failure(struct cm *c, struct cm_end *e, int wanted)
+{
+	struct fi_eq_err_entry err = {0};
+	struct cm_event got = {0};
+	uint32_t event = 0;
+
+	err.err_data = got.data;
+	err.err_data_size = sizeof(got.data);
+	api_check_eq(cm_read(c, e->eq, &event, &got), -FI_EAVAIL, "fi_eq_read");
+	api_check_eq(fi_eq_readerr(e->eq, &err, 0), sizeof(err), "fi_eq_readerr");
+	api_check_eq(err.err, wanted, "the reason");
+	api_check_eq((intptr_t)err.fid, (intptr_t)&e->ep->fid, "its object");
+	api_check_eq((intptr_t)err.context, (intptr_t)e, "its context");
+	got.len = err.err_data_size;
+	return got;
+}
+
+/* Nothing is told for a while. */
+static inline void cm_silence(struct cm *c, struct fid_eq *eq)
+{
+	uint64_t end = obj_now_us() + CM_QUIET * 1000;
+	struct cm_event scratch;
+	uint32_t event;
+
+	while (obj_now_us() < end) {
+		api_check_eq(fi_eq_read(eq, &event, &scratch, sizeof(scratch), 0), -FI_EAGAIN,
+			     "an event too many");
+		cm_turn(c);
+	}
+}
+
+#define EVENT(...)   (api_at(__FILE__, __LINE__), cm_event(__VA_ARGS__))
+#define FAILURE(...) (api_at(__FILE__, __LINE__), cm_failure(__VA_ARGS__))
+#define SILENCE(...) (api_at(__FILE__, __LINE__), cm_silence(__VA_ARGS__))
+
+/* ---- Connecting ------------------------------------------------------------------------------ */
+
+static inline struct obj_name cm_peer(struct fid_ep *ep)
+{
+	struct obj_name name = {.len = sizeof(name.bytes)};
+
+	OK(fi_getpeer(ep, name.bytes, &name.len));
+	return name;
+}
+
+/* The next request to our passive endpoint. */
+static inline struct fi_info *cm_request(struct cm *c)
+{
+	struct cm_event got = EVENT(c, c->eq, FI_CONNREQ, &c->pep->fid);
+
+	CHECK(got.entry.info && got.entry.info->handle);
+	return got.entry.info;
+}
+
+static inline void cm_connect(struct cm *c, struct cm_end *e, const struct obj_name *to)
+{
+	cm_end(c, e, c->o.info);
+	OK(fi_enable(e->ep));
+	OK(fi_connect(e->ep, to->bytes, NULL, 0));
+}
+
+static inline void cm_accept(struct cm *c, struct cm_end *e, struct fi_info *request)
+{
+	cm_end(c, e, request);
+	OK(fi_enable(e->ep));
+	OK(fi_accept(e->ep, NULL, 0));
+	fi_freeinfo(request);
+	EVENT(c, e->eq, FI_CONNECTED, &e->ep->fid);
+}
+
+/* Both ends in this process, connected. */
+static inline void cm_both(struct cm *c, struct cm_end *active, struct cm_end *passive)
+{
+	struct obj_name name;
+
+	if (!c->pep)
+		cm_listen(c);
+	name = obj_name(&c->pep->fid);
+	cm_connect(c, active, &name);
+	cm_accept(c, passive, cm_request(c));
+	EVENT(c, active->eq, FI_CONNECTED, &active->ep->fid);
+}
+
+/* One end here, the other in the other process: rank 1 has connected to rank 0. */
+static inline void cm_pair(struct cm *c, struct api *a, struct cm_end *e)
+{
+	struct obj_name mine = {0}, all[2];
+
+	if (a->rank == 0) {
+		cm_listen(c);
+		mine = obj_name(&c->pep->fid);
+	}
+	api_swap(a, &mine, all, sizeof(mine));
+	if (a->rank) {
+		cm_connect(c, e, &all[0]);
+		EVENT(c, e->eq, FI_CONNECTED, &e->ep->fid);
+	} else {
+		cm_accept(c, e, cm_request(c));
+	}
+}
+
+/* A word goes over. */
+static inline void cm_say(struct cm_end *from, struct cm_end *to, uint64_t word)
+{
+	uint64_t heard = ~word;
+
+	POST(to->cq, fi_recv(to->ep, &heard, sizeof(heard), NULL, FI_ADDR_UNSPEC, &heard));
+	POST(from->cq, fi_send(from->ep, &word, sizeof(word), NULL, FI_ADDR_UNSPEC, &word));
+	obj_done(from->cq, &word);
+	obj_done(to->cq, &heard);
+	CHECK_EQ(heard, word);
+}
+
+static inline void cm_talk(struct cm_end *a, struct cm_end *b)
+{
+	cm_say(a, b, 0x1234);
+	cm_say(b, a, 0x4321);
+}
+
+#endif
