@@ -19,27 +19,29 @@ turn() {
 	done
 }
 
-# What is small is soon done and easily disturbed: several short turns.
-network_small() {
-	local again
-	for again in 1 2 3; do
+# What is easily disturbed and soon done has several short turns.
+network_messages() {
+	local size _
+	for _ in 1 2 3; do
 		turn tcp/tsend tcp "$tcp_references" 'client -n' lat 8
 		job limit/tcp "$work/sockets" tcp 8
+	done
+	# shellcheck disable=SC2086 # several sizes
+	turn tcp/tsend tcp "$tcp_references" 'client -n' lat ${tcp_sizes#8 }
+	# shellcheck disable=SC2086
+	job limit/tcp "$work/sockets" tcp ${tcp_sizes#8 }
+	for size in 65536 65536 1048576 1048576; do
+		turn tcp/bandwidth tcp "$tcp_references" 'client -n' bandwidth $size
+		job limit/tcp-bandwidth "$work/sockets" stream $size
+	done
+	for _ in 1 2 3; do
 		turn udp/send udp udp 'client -nd' lat 8
 		job limit/udp "$work/sockets" udp 8
 	done
 }
 
-network_long() {
-	local size way
-	# shellcheck disable=SC2086 # several sizes
-	turn tcp/tsend tcp "$tcp_references" 'client -n' lat ${tcp_sizes#8 }
-	# shellcheck disable=SC2086
-	job limit/tcp "$work/sockets" tcp ${tcp_sizes#8 }
-	for size in 65536 1048576; do
-		turn tcp/bandwidth tcp "$tcp_references" 'client -n' bandwidth $size
-		for way in stream sleepers; do job limit/tcp-bandwidth "$work/sockets" $way $size; done
-	done
+network_onesided() {
+	local way
 	for way in write read; do turn tcp/$way tcp "$tcp_references" 'onesided -n' $way 8 65536 1048576; done
 }
 
@@ -51,7 +53,7 @@ network_peers() {
 
 # network ROUND
 network() {
-	network_small
-	network_long
+	network_messages
+	network_onesided
 	[ "$1" -gt 1 ] || network_peers
 }

@@ -51,7 +51,7 @@ job() {
 		awk -v name="$name" '{ row = NF > 2 ? name "/" $1 : name; print row, $(NF - 1), $NF }' "$work/out" >>"$raw"
 		return
 	fi
-	[ $status -eq 77 ] || echo "bench: $name: failed (status $status): $*" >&2
+	echo "bench: $name: $([ $status -eq 77 ] && echo not offered || echo failed) (status $status): $*" >&2
 	tail -n 3 "$work/err" >&2
 	case $name in ours*) failed=1 ;; esac
 }

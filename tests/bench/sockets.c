@@ -2,11 +2,9 @@
 /* What plain sockets do between two processes on two cores, over the loopback device, with no library
  * between and a call of the kernel for each message:
  *
- *     sockets tcp SIZE...       one-way time of a ping-pong, microseconds; both sides spin in recv
- *     sockets udp SIZE...       the same by sendto and recvfrom
- *     sockets stream SIZE...    windows of 64 messages, a buffer for each, and an answer: GB a second;
- *                               both sides spin
- *     sockets sleepers SIZE...  the same, both sides sleep in the kernel while there is nothing to do
+ *     sockets tcp SIZE...     one-way time of a ping-pong, microseconds; both sides spin
+ *     sockets udp SIZE...     the same by sendto and recvfrom
+ *     sockets stream SIZE...  windows of 64 messages, a buffer for each, and an answer: GB a second
  *
  * A line "SIZE VALUE" for each size. */
 #define _GNU_SOURCE
@@ -23,8 +21,7 @@
 
 struct way {
 	const char *name;
-	int type;  /* of the socket */
-	int flags; /* of its calls */
+	int type; /* of the socket */
 	void (*once)(size_t size, int turns);
 };
 
@@ -39,7 +36,7 @@ static size_t size_of_all; /* of each */
 static void tcp_put(const char *from, size_t size)
 {
 	for (size_t done = 0; done < size;) {
-		ssize_t n = send(sock, from + done, size - done, way->flags | MSG_NOSIGNAL);
+		ssize_t n = send(sock, from + done, size - done, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (n < 0 && errno != EAGAIN)
 			pair_fail("send");
@@ -50,7 +47,7 @@ static void tcp_put(const char *from, size_t size)
 static void tcp_get(char *to, size_t size)
 {
 	for (size_t done = 0; done < size;) {
-		ssize_t n = recv(sock, to + done, size - done, way->flags);
+		ssize_t n = recv(sock, to + done, size - done, MSG_DONTWAIT);
 
 		if (!n || (n < 0 && errno != EAGAIN))
 			pair_fail("recv");
@@ -114,10 +111,9 @@ static void stream_windows(size_t size, int windows)
 }
 
 static const struct way ways[] = {
-	{"tcp", SOCK_STREAM, MSG_DONTWAIT, tcp_turns},
-	{"udp", SOCK_DGRAM, MSG_DONTWAIT, udp_turns},
-	{"stream", SOCK_STREAM, MSG_DONTWAIT, stream_windows},
-	{"sleepers", SOCK_STREAM, 0, stream_windows},
+	{"tcp", SOCK_STREAM, tcp_turns},
+	{"udp", SOCK_DGRAM, udp_turns},
+	{"stream", SOCK_STREAM, stream_windows},
 };
 
 /* One-way microseconds, or GB a second. */
@@ -194,7 +190,7 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], ways[i].name))
 			way = &ways[i];
 	if (!way || argc < 3) {
-		fputs("Usage: sockets tcp|udp|stream|sleepers SIZE...\n", stderr);
+		fputs("Usage: sockets tcp|udp|stream SIZE...\n", stderr);
 		return EXIT_FAILURE;
 	}
 	sizes = argv + 2;

@@ -137,8 +137,8 @@ static void check_received(const struct op *op)
 	check("message", op->buf, op->size, op->tag);
 }
 
-/* Half of what comes is waited for from the start; the rest now and then while we send, so that some
- * of it finds nobody waiting, and whenever sending gets stuck. */
+/* Half of what comes is waited for from the start; the rest now and then while we send, so that
+ * some of it finds nobody waiting, and whenever sending gets stuck. */
 static void messages(int round)
 {
 	size_t count = (size_t)node.ranks * SIZES, waited = 0;

@@ -71,8 +71,8 @@ static size_t answer(int peer)
 	return len;
 }
 
-/* Each with each, or all with the first one; the lower rank begins. A connection that dies unnoticed
- * may take a message with it, so the other two have none before the network is whole again. */
+/* Each with each, or all with the first one; the lower rank begins. A connection that dies
+ * unnoticed may take a message with it, so the other two have none before the network is whole. */
 static void talk_all(bool others)
 {
 	static const size_t sizes[] = {0, 8, 5000, LONG};

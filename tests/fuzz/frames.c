@@ -30,22 +30,19 @@ static unsigned int sent_count;
 static void parse(struct far *f, const unsigned char *at, size_t len)
 {
 	while (len) {
-		size_t want = offsetof(struct tcp_frame, data), n = len < f->left ? len : f->left;
+		size_t n = len < f->left ? len : f->left;
 
 		at += n;
 		len -= n;
 		f->left -= n;
-		if (!len)
-			return;
-		if (f->have >= want)
-			want = tcp_frame_len(f->frame.head);
-		n = len < want - f->have ? len : want - f->have;
+		n = sizeof(f->frame) - f->have;
+		if (n > len)
+			n = len;
 		memcpy((unsigned char *)&f->frame + f->have, at, n);
 		at += n;
 		len -= n;
 		f->have += n;
-		if (f->have < offsetof(struct tcp_frame, data) ||
-		    f->have < tcp_frame_len(f->frame.head))
+		if (f->have < sizeof(f->frame))
 			continue;
 		MUST(wire_op(f->frame.head) >= WIRE_MSG && wire_op(f->frame.head) <= WIRE_BYE);
 		MUST(f->frame.len <= TCP_PACKET_MAX && !f->frame.zero);
@@ -150,7 +147,7 @@ static void frame(struct input *in, struct far *f)
 	is.tag = word(in, ours.tag);
 	is.data = 1;
 	is.len = (uint32_t)(filler ? filler : len);
-	write_far(f, &is, tcp_frame_len(is.head));
+	write_far(f, &is, sizeof(is));
 	if (filler) {
 		memset(payload, (int)len, filler);
 		write_far(f, payload, filler);

@@ -30,7 +30,7 @@ _Static_assert(sizeof(struct tcp_frame) == 32, "layout of a frame");
 #define TCP_PACKET_MAX 131072u /* longest payload */
 #define TCP_LEND_MIN   16384u  /* shorter payloads are sooner copied than kept track of */
 #define TCP_READ       65536u  /* bytes of the read buffer */
-#define TCP_DIRECT_MAX 8       /* links that are read one by one, without epoll */
+#define TCP_DIRECT_MAX 2       /* links; an empty recv costs as much as three questions to epoll */
 #define TCP_LINGER_MS  1000    /* in all that a port waits for its last bytes to be acknowledged */
 
 _Static_assert(TCP_PACKET_MAX >= WIRE_PACKET_MIN, "every request fits a packet");

@@ -25,12 +25,8 @@
  * After one longer than this only so much is read ahead: what follows is as long, too, and is better not
  * moved twice. A shorter one is moved faster than the kernel is asked twice.
  */
-#ifndef BULK_MIN
-#define BULK_MIN 24576u
-#endif
-#ifndef AHEAD
-#define AHEAD 4096u
-#endif
+#define BULK_MIN 32768u
+#define AHEAD    4096u
 
 void tcp_end(struct tcp_link *l, int err)
 {

@@ -15,9 +15,7 @@
 #include "hw/tcp/tcp.h"
 
 #define COLD     __attribute__((noinline, cold))
-#ifndef COPY_MAX
-#define COPY_MAX 2048 /* bytes: beside a payload up to this the cost of an iovec is felt */
-#endif
+#define COPY_MAX 8192 /* bytes: an iovec beside a payload up to this costs more than its copy */
 #define IOV_MOST 48   /* segments; the engine uses up to 4 + 2 * WIRE_IOV_MAX */
 
 struct tcp_rest {

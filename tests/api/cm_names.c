@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Addresses of passive and connected endpoints: given, completed, refused, taken over. fi_cm(3). */
+#include <netinet/in.h>
+#include <arpa/inet.h>
+
+#include "obj.h"
+#include "lib/cm.h"
+
+static struct sockaddr_in ip4(const char *ip, uint16_t port)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons(port)};
+
+	CHECK_EQ(inet_pton(AF_INET, ip, &sin.sin_addr), 1);
+	return sin;
+}
+
+static struct sockaddr_in in_of(const struct obj_name *name)
+{
+	struct sockaddr_in sin;
+
+	CHECK_EQ(name->len, sizeof(sin));
+	memcpy(&sin, name->bytes, sizeof(sin));
+	CHECK_EQ(sin.sin_family, AF_INET);
+	return sin;
+}
+
+static struct sockaddr_in name_of(struct fid *fid)
+{
+	struct obj_name name = obj_name(fid);
+
+	return in_of(&name);
+}
+
+/* A port number nobody uses right now. */
+static uint16_t free_port(struct cm *c)
+{
+	struct fid_eq *eq = cm_eq(c, FI_WAIT_NONE);
+	struct fid_pep *pep = cm_pep(c, eq);
+	uint16_t port = ntohs(name_of(&pep->fid).sin_port);
+
+	CLOSE(pep);
+	cm_close_eq(c, eq);
+	CHECK(port != 0);
+	return port;
+}
+
+static void connect_to(struct cm *c, const struct sockaddr_in *to)
+{
+	struct obj_name name = {.len = sizeof(*to)};
+	struct cm_end active, passive;
+
+	memcpy(name.bytes, to, sizeof(*to));
+	cm_connect(c, &active, &name);
+	cm_accept(c, &passive, cm_request(c));
+	EVENT(c, active.eq, FI_CONNECTED, &active.ep->fid);
+	cm_talk(&active, &passive);
+	cm_close_end(c, &active);
+	cm_close_end(c, &passive);
+}
+
+/* The name is there before it listens, stays the same, and cannot be changed then. */
+static void listener(struct api *a)
+{
+	struct sockaddr_in before, after, other = ip4("127.0.0.1", 0);
+	struct cm c;
+
+	(void)a;
+	cm_domain(&c, 0, NULL);
+	c.eq = cm_eq(&c, FI_WAIT_UNSPEC);
+	c.pep = cm_pep(&c, c.eq);
+	before = name_of(&c.pep->fid);
+	CHECK(before.sin_port != 0);
+	OK(fi_listen(c.pep));
+	after = name_of(&c.pep->fid);
+	CHECK(!memcmp(&before, &after, sizeof(after)));
+	CHECK_EQ(fi_setname(&c.pep->fid, &other, sizeof(other)), -FI_EOPBADSTATE);
+	OK(fi_listen(c.pep));
+	connect_to(&c, &after);
+	cm_close(&c);
+}
+
+/* Nobody can connect to an address that is only reserved, and nobody else can have it. */
+static void reserved(struct api *a)
+{
+	struct obj_name name;
+	struct fid_pep *other;
+	struct cm_end e;
+	struct cm c;
+
+	(void)a;
+	cm_domain(&c, 0, NULL);
+	c.eq = cm_eq(&c, FI_WAIT_UNSPEC);
+	c.pep = cm_pep(&c, c.eq);
+	name = obj_name(&c.pep->fid);
+	cm_connect(&c, &e, &name);
+	FAILURE(&c, &e, FI_ECONNREFUSED);
+	OK(fi_listen(c.pep));
+	other = cm_pep(&c, c.eq);
+	CHECK_EQ(fi_setname(&other->fid, name.bytes, name.len), -FI_EADDRINUSE);
+	/* It has a name all the same, another one. */
+	OK(fi_listen(other));
+	CHECK(name_of(&other->fid).sin_port != in_of(&name).sin_port);
+	CLOSE(other);
+	cm_close_end(&c, &e);
+	cm_close(&c);
+}
+
+/* An address is free again when its endpoint is closed, also right after connections to it. */
+static void again(struct api *a)
+{
+	struct sockaddr_in name;
+	struct cm c;
+
+	(void)a;
+	cm_domain(&c, 0, NULL);
+	name = ip4("127.0.0.1", free_port(&c));
+	for (int i = 0; i < 5; i++) {
+		struct sockaddr_in got;
+
+		c.eq = cm_eq(&c, FI_WAIT_UNSPEC);
+		c.pep = cm_pep(&c, c.eq);
+		OK(fi_setname(&c.pep->fid, &name, sizeof(name)));
+		OK(fi_listen(c.pep));
+		got = name_of(&c.pep->fid);
+		CHECK(!memcmp(&got, &name, sizeof(got)));
+		connect_to(&c, &name);
+		CLOSE(c.pep);
+		c.pep = NULL;
+		cm_close_eq(&c, c.eq);
+		c.eq = NULL;
+	}
+	cm_close(&c);
+}
+
+/* Listening to all addresses: found by each of them, and the name given out is one of them. */
+static void wildcard(struct api *a)
+{
+	struct sockaddr_in all = ip4("0.0.0.0", 0), told, loopback;
+	struct cm c;
+
+	(void)a;
+	cm_domain(&c, 0, NULL);
+	c.eq = cm_eq(&c, FI_WAIT_UNSPEC);
+	c.pep = cm_pep(&c, c.eq);
+	OK(fi_setname(&c.pep->fid, &all, sizeof(all)));
+	OK(fi_listen(c.pep));
+	told = name_of(&c.pep->fid);
+	if (!api_other())
+		CHECK(told.sin_addr.s_addr != INADDR_ANY);
+	connect_to(&c, &told);
+	loopback = ip4("127.0.0.1", ntohs(told.sin_port));
+	connect_to(&c, &loopback);
+	cm_close(&c);
+}
+
+/* The name of an active endpoint is what the other side is told. */
+static void active_name(struct api *a)
+{
+	struct sockaddr_in mine, other = ip4("127.0.0.1", 1);
+	struct fi_info *request;
+	struct obj_name to;
+	struct cm_end e;
+	struct cm c;
+
+	(void)a;
+	cm_domain(&c, 0, NULL);
+	mine = ip4("127.0.0.1", free_port(&c));
+	cm_listen(&c);
+	to = obj_name(&c.pep->fid);
+	cm_end(&c, &e, c.o.info);
+	OK(fi_setname(&e.ep->fid, &mine, sizeof(mine)));
+	OK(fi_enable(e.ep));
+	OK(fi_connect(e.ep, to.bytes, NULL, 0));
+	CHECK_EQ(fi_setname(&e.ep->fid, &other, sizeof(other)), -FI_EOPBADSTATE);
+	request = cm_request(&c);
+	CHECK_EQ(request->dest_addrlen, sizeof(mine));
+	CHECK(!memcmp(request->dest_addr, &mine, sizeof(mine)));
+	OK(fi_reject(c.pep, request->handle, NULL, 0));
+	fi_freeinfo(request);
+	FAILURE(&c, &e, FI_ECONNREFUSED);
+	cm_close_end(&c, &e);
+	cm_close(&c);
+}
+
+/* An active endpoint takes the place of a passive one: its address, and nobody connects to that. */
+static void taken_over(struct api *a)
+{
+	struct fi_info *info, *request;
+	struct sockaddr_in mine, got;
+	struct obj_name to, dead;
+	struct cm_end e, other;
+	struct fid_ep *second;
+	struct fid_pep *pep;
+	struct cm c;
+
+	(void)a;
+	cm_domain(&c, 0, NULL);
+	cm_listen(&c);
+	to = obj_name(&c.pep->fid);
+	pep = cm_pep(&c, c.eq);
+	OK(fi_listen(pep));
+	dead = obj_name(&pep->fid);
+	mine = in_of(&dead);
+	info = fi_dupinfo(c.o.info);
+	info->handle = &pep->fid;
+	cm_end(&c, &e, info);
+	CHECK(fi_endpoint(c.o.domain, info, &second, NULL) < 0);
+	CLOSE(pep);
+	got = name_of(&e.ep->fid);
+	CHECK(!memcmp(&got, &mine, sizeof(mine)));
+	cm_connect(&c, &other, &dead);
+	FAILURE(&c, &other, FI_ECONNREFUSED);
+	OK(fi_connect(e.ep, to.bytes, NULL, 0));
+	request = cm_request(&c);
+	CHECK(!memcmp(request->dest_addr, &mine, sizeof(mine)));
+	fi_close(request->handle);
+	fi_freeinfo(request);
+	FAILURE(&c, &e, FI_ECONNREFUSED);
+	fi_freeinfo(info);
+	cm_close_end(&c, &e);
+	cm_close_end(&c, &other);
+	cm_close(&c);
+}
+
+static void ask_ip6(struct fi_info *hints)
+{
+	struct sockaddr_in6 sin6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+
+	hints->addr_format = FI_SOCKADDR_IN6;
+	hints->src_addr = malloc(sizeof(sin6));
+	CHECK(hints->src_addr != NULL);
+	memcpy(hints->src_addr, &sin6, sizeof(sin6));
+	hints->src_addrlen = sizeof(sin6);
+}
+
+static void ip6(struct api *a)
+{
+	struct cm_end active, passive;
+	struct obj_name name;
+	struct cm c;
+
+	(void)a;
+	cm_domain(&c, 0, ask_ip6);
+	cm_both(&c, &active, &passive);
+	name = cm_peer(active.ep);
+	CHECK_EQ(name.len, sizeof(struct sockaddr_in6));
+	name = cm_peer(passive.ep);
+	CHECK_EQ(name.len, sizeof(struct sockaddr_in6));
+	CHECK_EQ(((struct sockaddr_in6 *)(void *)name.bytes)->sin6_family, AF_INET6);
+	cm_talk(&active, &passive);
+	cm_close_end(&c, &active);
+	cm_close_end(&c, &passive);
+	cm_close(&c);
+}
+
+/* Too small a buffer: what it takes is told. */
+static void no_room(struct api *a)
+{
+	struct cm_end active, passive;
+	size_t len = 4;
+	char few[4];
+	struct cm c;
+
+	(void)a;
+	cm_domain(&c, 0, NULL);
+	cm_both(&c, &active, &passive);
+	CHECK_EQ(fi_getname(&c.pep->fid, few, &len), -FI_ETOOSMALL);
+	CHECK_EQ(len, sizeof(struct sockaddr_in));
+	len = 4;
+	CHECK_EQ(fi_getpeer(active.ep, few, &len), -FI_ETOOSMALL);
+	CHECK_EQ(len, sizeof(struct sockaddr_in));
+	cm_close_end(&c, &active);
+	cm_close_end(&c, &passive);
+	cm_close(&c);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct api_case cases[] = {
+		{"listener", listener, 1, {0}},
+		{"reserved", reserved, 1, {0}},
+		{"again", again, 1, {0}},
+		{"wildcard", wildcard, 1, {0}},
+		{"active-name", active_name, 1, {0}},
+		{"taken-over", taken_over, 1, {0}},
+		{"ip6", ip6, 1, {0}},
+		{"no-room", no_room, 1, {0}},
+	};
+
+	return api_main(argc, argv, cases, API_COUNT(cases));
+}
