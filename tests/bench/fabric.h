@@ -41,7 +41,7 @@ static inline void fabric_offered(ssize_t ret, const char *call)
 		return;
 	}
 	if (side == 0)
-		fprintf(stderr, "bench: not offered: %s: %s\n", call, fi_strerror((int)-ret));
+		fprintf(stderr, "bench: %s: %s\n", call, fi_strerror((int)-ret));
 	pair_sync(); /* whoever ends first ends the other */
 	exit(NOT_OFFERED);
 }

@@ -64,7 +64,8 @@ function label(row, size) {
 }
 
 function line(row, size, in_unit, ours, reference, bound) {
-	print label(row, size), is_counted(row) ? "-" : size, in_unit, figure(ours, "%.3f"), figure(reference, "%.3f"), figure(bound, "%.3f"),
+	print label(row, size), is_counted(row) ? "-" : size, in_unit,
+		figure(ours, "%.3f"), figure(reference, "%.3f"), figure(bound, "%.3f"),
 		figure(over(ours, reference), "%.2f"), figure(over(ours, bound), "%.2f")
 }
 
@@ -77,9 +78,9 @@ function message(who, row) {
 	return best[who "/" pair(row) "/tsend", 8]
 }
 
-# What bounds a row. Messages: inside a host the better of two copies and one fetch, over tcp a bare socket. One-sided:
-# the call of the kernel that does it; what has to ask the target, a message there and one back. Streams: a bare ring of
-# cache lines.
+# What bounds a row. Messages: inside a host the better of two copies and one fetch, over the network a bare
+# socket. One-sided: the call of the kernel that does it; what has to ask the target, a message there and one back.
+# Streams: a bare ring of cache lines.
 function limit(row, size) {
 	if (row ~ /^plain/)
 		return best["limit/plain", size]
@@ -126,6 +127,7 @@ function derive(row, size,  ours, reference) {
 		target(row ", ours/reference", over(ours, reference), "at least", 2)
 }
 
+# What the network part is meant to reach.
 function network(row, size, ours, reference, bound) {
 	if (row ~ /^(tcp\/tsend|udp\/send)$/ && size == 8)
 		target(row " of 8 bytes, ours/limit", over(ours, bound), "at most", 1.05)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Three processes on three hosts; whoever started them cuts the second one off and joins it again.
  * What the first has under way with it must end with an error in bounded time, while the third is
- * talked to as before; once the network is whole, the same processes all talk again.
+ * talked to as before; once the network is whole, the same processes all talk again, and nothing
+ * that failed is done any more.
  *
  *     hosts_drop [-i] FOLDER RANK SECONDS    -i: the second does nothing while it is cut off
  *
@@ -111,6 +112,7 @@ static void lose(int peer, double limit)
 	double start = seconds();
 
 	node.may_fail = true;
+	memset(out, 0xab, LONG);
 	for (int i = 0; i < COUNT; i++) {
 		size_t size = kinds[i] == SEND ? LONG : 8;
 
@@ -134,6 +136,18 @@ static void lose(int peer, double limit)
 	node.may_fail = false;
 }
 
+/* What has failed is not done when the network is whole again: time for it to arrive all the same. */
+static void check_untouched(void)
+{
+	double start = seconds();
+
+	while (seconds() - start < 4)
+		progress(100);
+	for (int i = 0; i < 8; i++)
+		if (region[i])
+			die("a write that had failed was done afterwards");
+}
+
 /* What each does until the network is whole again. */
 static void cut_off(bool idle, double limit)
 {
@@ -149,6 +163,8 @@ static void cut_off(bool idle, double limit)
 			;
 	}
 	wait_file("whole");
+	if (idle)
+		check_untouched();
 }
 
 int main(int argc, char **argv)

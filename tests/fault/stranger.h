@@ -3,28 +3,10 @@
 #ifndef FAULT_STRANGER_H
 #define FAULT_STRANGER_H
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/mman.h>
-#include <sys/un.h>
 
-#include "node.h"
-
-/* What a hello looks like on the socket: hw/wire.h. */
-struct hello {
-	uint32_t magic;
-	uint16_t version, size;
-	uint32_t kind, your_id;
-	uint64_t incarnation, probe_addr, probe_value;
-	uint32_t name_format, name_len;
-	char name[96];
-	uint32_t error, data_len;
-	uint8_t data[512];
-};
-
-#define MAGIC   0x54464557u
-#define VERSION 3
+#include "hello.h"
 
 /* The first words of a ring: hw/shm/shm_ring.h. */
 struct page {
@@ -91,25 +73,6 @@ static int ring_file(size_t len, int seals, struct page page)
 	    pwrite(fd, &page, sizeof(page), 0) != sizeof(page) || fcntl(fd, F_ADD_SEALS, seals))
 		fail("memfd: %s", strerror(errno));
 	return fd;
-}
-
-static struct hello good_hello(unsigned int n)
-{
-	struct hello h = {
-		.magic = MAGIC, .version = VERSION, .size = sizeof(h), .kind = 1, .your_id = 1u << 20};
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(1 + n % 1000)};
-
-	h.incarnation = n;
-	if (strcmp(provider(), "shm")) {
-		h.name_format = FI_SOCKADDR_IN;
-		h.name_len = sizeof(in);
-		in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-		memcpy(h.name, &in, sizeof(in));
-	} else {
-		h.name_format = FI_ADDR_STR;
-		h.name_len = (uint32_t)snprintf(h.name, sizeof(h.name), "stranger-%u", n) + 1;
-	}
-	return h;
 }
 
 enum { HELLO_FLAWS = 10, FILE_FLAWS = 11, MANNERS = 7 + HELLO_FLAWS + FILE_FLAWS };

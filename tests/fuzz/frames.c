@@ -93,6 +93,9 @@ static void connect_peer(unsigned int i)
 
 	if (peer->state == PEER_CONNECTED)
 		return;
+	/* It was lost in the middle of a send, which called anew. */
+	if (peer_attempts(peer))
+		peer_lost(peer, FI_ECONNREFUSED);
 	if (far[i].sock >= 0)
 		close(far[i].sock);
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair));
@@ -114,6 +117,8 @@ static void hang_up(unsigned int i)
 		turn();
 		MUST(n < 100000);
 	}
+	if (peer_attempts(world.peer[i]))
+		peer_lost(world.peer[i], FI_ECONNREFUSED);
 }
 
 /* A word of a frame: something small, what we said ourselves, or anything. */

@@ -67,6 +67,7 @@ static struct landing {
 /* What the engine would do; a test sets them. */
 static struct {
 	void (*on_deliver)(uint32_t src, const struct packet *p);
+	void (*on_land)(uint32_t src);
 	void (*on_landed)(uint32_t src);
 	bool lands;
 	size_t wanted;  /* bytes of each payload that lands */
@@ -123,6 +124,8 @@ void rx_deliver(struct port *port, uint32_t src, const struct packet *p)
 uint32_t rx_land(struct port *port, uint32_t src, const struct packet *p)
 {
 	joint_of(port, src);
+	if (engine.on_land)
+		engine.on_land(src);
 	for (uint32_t i = 0; engine.lands && i < 4; i++)
 		if (!landings[i].to) {
 			landings[i] = (struct landing){src, *p, malloc(p->len), p->len};

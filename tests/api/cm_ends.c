@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of a connection, in good order or not: who is told, and what becomes of what was under way. */
+#include <netinet/in.h>
+#include <sys/wait.h>
+
+#include "obj.h"
+#include "lib/cm.h"
+
+#define POSTED 4
+#define LONG   (4u << 20) /* more than any buffer on the way takes */
+
+static uint64_t words[2][POSTED];
+
+static void post_all(struct cm_end *e, uint64_t *into)
+{
+	for (int i = 0; i < POSTED; i++)
+		OK(fi_recv(e->ep, &into[i], 8, NULL, FI_ADDR_UNSPEC, &into[i]));
+}
+
+static void check_cancelled(struct cm_end *e, const uint64_t *into)
+{
+	for (int i = 0; i < POSTED; i++) {
+		struct fi_cq_err_entry err = obj_error(e->cq);
+
+		CHECK_EQ(err.err, FI_ECANCELED);
+		CHECK_EQ((intptr_t)err.op_context, (intptr_t)&into[i]);
+		CHECK_EQ(err.flags, FI_MSG | FI_RECV);
+	}
+}
+
+/* The end was told once, and nothing goes any more. */
+static void check_over(struct cm *c, struct cm_end *e)
+{
+	size_t len = sizeof(struct sockaddr_in6);
+	struct obj_name name = obj_name(&e->ep->fid);
+	uint64_t word = 1;
+
+	CHECK_EQ(fi_send(e->ep, &word, 8, NULL, 0, &word), -FI_ENOTCONN);
+	CHECK_EQ(fi_tinject(e->ep, &word, 8, 0, 5), -FI_ENOTCONN);
+	CHECK_EQ(fi_recv(e->ep, &word, 8, NULL, 0, &word), -FI_ENOTCONN);
+	CHECK_EQ(fi_trecv(e->ep, &word, 8, NULL, 0, 5, 0, &word), -FI_ENOTCONN);
+	CHECK_EQ(fi_getpeer(e->ep, name.bytes, &len), -FI_ENOTCONN);
+	CHECK_EQ(fi_connect(e->ep, name.bytes, NULL, 0), -FI_EINVAL);
+	OK(fi_shutdown(e->ep, 0));
+	SILENCE(c, e->eq);
+	obj_quiet(e->cq, 5);
+}
+
+/* Who ends it hears of it as well, and finds what it had posted cancelled at once. */
+static void end_by_shutdown(struct api *a)
+{
+	struct fi_cq_tagged_entry unused;
+	struct cm_end active, passive;
+	struct cm c;
+
+	(void)a;
+	cm_domain(&c, 0, NULL);
+	for (int turn = 0; turn < 2; turn++) {
+		struct cm_end *one = turn ? &active : &passive, *other = turn ? &passive : &active;
+
+		cm_both(&c, &active, &passive);
+		cm_talk(one, other);
+		post_all(one, words[0]);
+		post_all(other, words[1]);
+		OK(fi_shutdown(one->ep, 0));
+		CHECK_EQ(fi_cq_read(one->cq, &unused, 1), -FI_EAVAIL);
+		check_cancelled(one, words[0]);
+		EVENT(&c, one->eq, FI_SHUTDOWN, &one->ep->fid);
+		EVENT(&c, other->eq, FI_SHUTDOWN, &other->ep->fid);
+		check_cancelled(other, words[1]);
+		check_over(&c, one);
+		check_over(&c, other);
+		cm_close_end(&c, one);
+		SILENCE(&c, other->eq);
+		cm_close_end(&c, other);
+	}
+	cm_close(&c);
+}
+
+static void end_by_close(struct api *a)
+{
+	struct cm_end active, passive;
+	struct cm c;
+
+	(void)a;
+	cm_domain(&c, 0, NULL);
+	for (int turn = 0; turn < 2; turn++) {
+		struct cm_end *one = turn ? &active : &passive, *other = turn ? &passive : &active;
+
+		cm_both(&c, &active, &passive);
+		post_all(other, words[1]);
+		cm_close_end(&c, one);
+		EVENT(&c, other->eq, FI_SHUTDOWN, &other->ep->fid);
+		check_cancelled(other, words[1]);
+		check_over(&c, other);
+		cm_close_end(&c, other);
+	}
+	cm_close(&c);
+}
+
+/* An attempt is given up. */
+static void end_of_attempt(struct api *a)
+{
+	struct cm_end active, passive;
+	struct fi_info *request;
+	struct obj_name to;
+	struct cm c;
+
+	(void)a;
+	cm_domain(&c, 0, NULL);
+	cm_listen(&c);
+	to = obj_name(&c.pep->fid);
+	cm_connect(&c, &active, &to);
+	post_all(&active, words[0]);
+	request = cm_request(&c);
+	OK(fi_shutdown(active.ep, 0));
+	check_cancelled(&active, words[0]);
+	FAILURE(&c, &active, FI_ECANCELED);
+	check_over(&c, &active);
+	cm_end(&c, &passive, request);
+	CHECK(fi_accept(passive.ep, NULL, 0) < 0);
+	fi_freeinfo(request);
+	cm_close_end(&c, &active);
+	cm_close_end(&c, &passive);
+	cm_close(&c);
+}
+
+#define MESSAGES 200
+
+static size_t length(int i)
+{
+	return 8 + (size_t)i * 37 % 4000;
+}
+
+/*
+ * All that was sent before the end arrives: what was waited for before the end is told, the rest when it
+ * is asked for.
+ */
+static void last_words(struct api *a)
+{
+	static unsigned char in[MESSAGES][4096], out[4096];
+	struct cm_end active, passive;
+	struct cm c;
+
+	(void)a;
+	cm_domain(&c, 0, NULL);
+	for (int turn = 0; turn < 2; turn++) {
+		cm_both(&c, &active, &passive);
+		for (int i = 0; i < MESSAGES / 2; i++)
+			OK(fi_recv(passive.ep, in[i], sizeof(in[i]), NULL, 0, in[i]));
+		for (int i = 0; i < MESSAGES; i++) {
+			memset(out, i, length(i));
+			POST(active.cq, fi_inject(active.ep, out, length(i), 0));
+		}
+		if (turn)
+			OK(fi_shutdown(active.ep, 0));
+		cm_close_end(&c, &active);
+		EVENT(&c, passive.eq, FI_SHUTDOWN, &passive.ep->fid);
+		for (int i = 0; i < MESSAGES; i++) {
+			if (i >= MESSAGES / 2)
+				OK(fi_recv(passive.ep, in[i], sizeof(in[i]), NULL, 0, in[i]));
+			CHECK_EQ(obj_done(passive.cq, in[i]).len, length(i));
+			memset(out, i, length(i));
+			CHECK(!memcmp(in[i], out, length(i)));
+		}
+		check_over(&c, &passive);
+		cm_close_end(&c, &passive);
+	}
+	cm_close(&c);
+}
+
+/* The same with one buffer for many messages, which is given back. */
+static void last_words_multi(struct api *a)
+{
+	static unsigned char in[1 << 16];
+	struct fi_cq_tagged_entry e;
+	struct cm_end active, passive;
+	struct iovec iov = {in, sizeof(in)};
+	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .context = in};
+	struct fi_cq_err_entry err;
+	struct cm c;
+
+	(void)a;
+	cm_domain(&c, FI_MSG | FI_MULTI_RECV, NULL);
+	cm_both(&c, &active, &passive);
+	for (uint64_t i = 0; i < 10; i++)
+		POST(active.cq, fi_inject(active.ep, &i, sizeof(i), 0));
+	cm_close_end(&c, &active);
+	EVENT(&c, passive.eq, FI_SHUTDOWN, &passive.ep->fid);
+	OK(fi_recvmsg(passive.ep, &msg, FI_MULTI_RECV));
+	for (uint64_t i = 0; i < 10; i++) {
+		e = obj_next(passive.cq, NULL);
+		CHECK_EQ(e.len, 8);
+		CHECK_EQ(*(uint64_t *)e.buf, i);
+	}
+	err = obj_error(passive.cq);
+	CHECK_EQ(err.err, FI_ECANCELED);
+	CHECK_EQ((intptr_t)err.op_context, (intptr_t)in);
+	CHECK_EQ(fi_recvmsg(passive.ep, &msg, FI_MULTI_RECV), -FI_ENOTCONN);
+	cm_close_end(&c, &passive);
+	cm_close(&c);
+}
+
+/* A message that nobody received to its end: its sender is told so. */
+static void under_way(struct api *a)
+{
+	static unsigned char out[LONG];
+	struct cm_end active, passive;
+	struct fi_cq_err_entry err;
+	struct cm c;
+
+	(void)a;
+	cm_domain(&c, 0, NULL);
+	for (int turn = 0; turn < 2; turn++) {
+		cm_both(&c, &active, &passive);
+		OK(fi_send(active.ep, out, LONG, NULL, 0, out));
+		post_all(&active, words[0]);
+		obj_quiet(active.cq, 20);
+		if (turn)
+			OK(fi_shutdown(passive.ep, 0));
+		cm_close_end(&c, &passive);
+		EVENT(&c, active.eq, FI_SHUTDOWN, &active.ep->fid);
+		err = obj_error(active.cq);
+		CHECK_EQ((intptr_t)err.op_context, (intptr_t)out);
+		CHECK_EQ(err.flags, FI_MSG | FI_SEND);
+		CHECK(err.err == FI_ESHUTDOWN || err.err == FI_ECONNRESET);
+		check_cancelled(&active, words[0]);
+		check_over(&c, &active);
+		cm_close_end(&c, &active);
+	}
+	cm_close(&c);
+}
+
+/* ---- Deaths ------------------------------------------------------------------------------------ */
+
+/* Another process, connected to the passive endpoint of that name; it never returns. */
+static __attribute__((noreturn)) void victim(const struct obj_name *to)
+{
+	static uint64_t word = 42;
+	struct cm_end e;
+	struct cm c;
+
+	cm_domain(&c, 0, NULL);
+	cm_connect(&c, &e, to);
+	EVENT(&c, e.eq, FI_CONNECTED, &e.ep->fid);
+	POST(e.cq, fi_inject(e.ep, &word, sizeof(word), 0));
+	for (;;)
+		fi_cq_read(e.cq, NULL, 0);
+}
+
+/* It is started before the library is used here, and learns the name when there is one. */
+static pid_t start_victim(int *tell)
+{
+	struct obj_name to;
+	int ends[2];
+	pid_t pid;
+
+	CHECK(pipe(ends) == 0);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		CHECK(read(ends[0], &to, sizeof(to)) == sizeof(to));
+		victim(&to);
+	}
+	close(ends[0]);
+	*tell = ends[1];
+	return pid;
+}
+
+static void kill_victim(pid_t pid)
+{
+	CHECK(kill(pid, SIGKILL) == 0);
+	CHECK(waitpid(pid, NULL, 0) == pid);
+}
+
+/* While we talk, and with a long message to it under way. */
+static void killed(struct api *a)
+{
+	static unsigned char out[LONG];
+	uint64_t heard = 0;
+	struct obj_name name;
+	struct cm_end e;
+	struct cm c;
+	pid_t pid;
+	int tell;
+
+	(void)a;
+	pid = start_victim(&tell);
+	cm_domain(&c, 0, NULL);
+	cm_listen(&c);
+	name = obj_name(&c.pep->fid);
+	CHECK(write(tell, &name, sizeof(name)) == sizeof(name));
+	cm_accept(&c, &e, cm_request(&c));
+	OK(fi_recv(e.ep, &heard, 8, NULL, 0, &heard));
+	obj_done(e.cq, &heard);
+	CHECK_EQ(heard, 42);
+	post_all(&e, words[0]);
+	OK(fi_send(e.ep, out, LONG, NULL, 0, out));
+	kill_victim(pid);
+	EVENT(&c, e.eq, FI_SHUTDOWN, &e.ep->fid);
+	CHECK_EQ((intptr_t)obj_error(e.cq).op_context, (intptr_t)out);
+	check_cancelled(&e, words[0]);
+	check_over(&c, &e);
+	cm_close_end(&c, &e);
+	cm_close(&c);
+	close(tell);
+}
+
+/* While its request waits for an answer. */
+static void killed_early(struct api *a)
+{
+	struct fi_info *request;
+	struct obj_name name;
+	struct cm_end e;
+	struct cm c;
+	pid_t pid;
+	int tell, ret;
+
+	(void)a;
+	pid = start_victim(&tell);
+	cm_domain(&c, 0, NULL);
+	cm_listen(&c);
+	name = obj_name(&c.pep->fid);
+	CHECK(write(tell, &name, sizeof(name)) == sizeof(name));
+	request = cm_request(&c);
+	kill_victim(pid);
+	cm_end(&c, &e, request);
+	ret = fi_accept(e.ep, NULL, 0);
+	if (!ret) {
+		EVENT(&c, e.eq, FI_CONNECTED, &e.ep->fid);
+		EVENT(&c, e.eq, FI_SHUTDOWN, &e.ep->fid);
+	}
+	fi_freeinfo(request);
+	cm_close_end(&c, &e);
+	cm_close(&c);
+	close(tell);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct api_case cases[] = {
+		{"shutdown", end_by_shutdown, 1, {0}},
+		{"close", end_by_close, 1, {0}},
+		{"attempt", end_of_attempt, 1, {0}},
+		{"last-words", last_words, 1, {0}},
+		{"last-words-multi", last_words_multi, 1, {0}},
+		{"under-way", under_way, 1, {0}},
+		{"killed", killed, 1, {0}},
+		{"killed-early", killed_early, 1, {0}},
+	};
+
+	return api_main(argc, argv, cases, API_COUNT(cases));
+}

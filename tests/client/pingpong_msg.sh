@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The fi_pingpong of the distribution on our connected endpoints, by IPv4 and IPv6.
+# TIMEOUT=240
+. "$(dirname "$0")/ours.bash"
+pingpong=/usr/bin/fi_pingpong
+need $pingpong pgrep
+
+# talk ADDRESS OPTION...: play does IPv4 alone.
+talk() {
+	local server
+	next_port
+	start "${setting[@]}" timeout 100 $pingpong -e msg -B $port "${@:2}" >"$work/server" 2>&1
+	server=$pid
+	within 10 listening $port || fail "$*: the server does not listen: $(cat "$work/server")"
+	assert_ours "$(pgrep -P "$server" -x fi_pingpong)"
+	"${setting[@]}" timeout 100 $pingpong -e msg -P $port "${@:2}" "$1" >"$work/client" 2>&1 ||
+		fail "$*: client: $(cat "$work/client")"
+	wait "$server" || fail "$*: server: $(cat "$work/server")"
+}
+
+setting=(env LD_LIBRARY_PATH="$BUILD")
+for provider in '' weft tcp sockets net; do
+	named=(${provider:+-p "$provider"})
+	talk 127.0.0.1 "${named[@]}" -S all -I 20 -c
+	[ "$(grep -c '=20 ' "$work/client")" -ge 6 ] || fail "${provider:-no name}: $(cat "$work/client")"
+	talk ::1 "${named[@]}" -6 -S 100000 -I 200 -c
+	echo "${provider:-no name}: $(tail -n 1 "$work/client")"
+done
+setting=(env LD_PRELOAD="$lib")
+talk 127.0.0.1 -p tcp -S 1024 -I 200 -c
+echo "preloaded: $(tail -n 1 "$work/client")"

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What travels on an endpoint's sockets, for tests that speak it themselves, rightly or wrongly. */
+#ifndef FAULT_HELLO_H
+#define FAULT_HELLO_H
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/un.h>
+
+#include "node.h"
+
+/* The first words, hw/wire.h. */
+struct hello {
+	uint32_t magic;
+	uint16_t version, size;
+	uint32_t kind, your_id;
+	uint64_t incarnation, probe_addr, probe_value;
+	uint32_t name_format, name_len;
+	char name[96];
+	uint32_t error, data_len;
+	uint8_t data[512];
+};
+
+#define MAGIC         0x54464557u
+#define VERSION       3
+#define HELLO_CONNECT 1u
+#define HELLO_ACCEPT  2u
+
+/* What leads every packet across the network, hw/tcp/tcp.h. */
+struct frame {
+	uint64_t head, tag, data;
+	uint32_t len, zero;
+};
+
+/* Kinds of packets and their flags, hw/wire.h: the first two bytes of `head`; the last four are an id. */
+#define WIRE_MSG   1u
+#define WIRE_OFFER 2u
+#define WIRE_FRAG  5u
+#define WIRE_BYE   15u
+#define PACKET_MAX 131072u /* bytes of a payload */
+
+static inline struct hello good_hello(unsigned int n)
+{
+	struct hello h = {.magic = MAGIC,
+			  .version = VERSION,
+			  .size = sizeof(h),
+			  .kind = HELLO_CONNECT,
+			  .your_id = 1u << 20};
+	struct sockaddr_in in = {.sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)(1 + n % 1000))};
+
+	h.incarnation = n;
+	if (strcmp(provider(), "shm")) {
+		h.name_format = FI_SOCKADDR_IN;
+		h.name_len = sizeof(in);
+		in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		memcpy(h.name, &in, sizeof(in));
+	} else {
+		h.name_format = FI_ADDR_STR;
+		h.name_len = (uint32_t)snprintf(h.name, sizeof(h.name), "stranger-%u", n) + 1;
+	}
+	return h;
+}
+
+/* Ends the test where endpoints have no TCP listener. */
+static inline void need_network(void)
+{
+	need_provider();
+	if (strcmp(provider(), "shm"))
+		return;
+	printf("nothing of %s crosses a network\n", provider());
+	exit(77);
+}
+
+static inline int tcp_socket(void)
+{
+	int sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+
+	if (sock < 0)
+		fail("socket: %s", strerror(errno));
+	setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	return sock;
+}
+
+/* Connects to the TCP listener of the endpoint of this name. */
+static inline int knock_tcp(const struct name *name)
+{
+	int sock = tcp_socket();
+
+	if (connect(sock, (const struct sockaddr *)(const void *)name->bytes,
+		    sizeof(struct sockaddr_in)))
+		fail("cannot connect to the endpoint: %s", strerror(errno));
+	return sock;
+}
+
+/* It ends with a reset. */
+static inline void slam(int sock)
+{
+	struct linger now = {1, 0};
+
+	setsockopt(sock, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	close(sock);
+}
+
+#endif

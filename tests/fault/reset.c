@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A peer across the network, which is a socket of this test, resets its connection: before it has said a
+ * word, within its first words, within a packet, in the middle of everything. Whatever was under way with
+ * it ends with an error that says so, what was not for it alone stays, and the next send connects anew.
+ */
+#include <poll.h>
+
+#include "hello.h"
+
+#define ROUNDS  12
+#define WAIT_MS 2000
+#define DEEP    3 /* operations of each kind */
+#define LONG    300000
+
+static struct node n;
+static fi_addr_t peer;
+static int listener, sock = -1;
+static struct name peer_name;
+static char buf[LONG];
+static bool busy[64]; /* contexts */
+static int errs[64];
+
+/* ---- Our endpoint ---- */
+
+static void poll_node(void)
+{
+	struct event e;
+
+	while (node_poll(&n, &e)) {
+		if (e.context < (void *)busy || e.context >= (void *)(busy + 64))
+			fail("an operation nobody began ended");
+		if (!*(bool *)e.context)
+			fail("an operation ended twice");
+		*(bool *)e.context = false;
+		errs[(bool *)e.context - busy] = e.err;
+	}
+}
+
+/* Until there is something to read at the descriptor. */
+static void wait_fd(int fd, const char *what)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	uint64_t end = now_ms() + WAIT_MS;
+
+	while (poll(&p, 1, 0) == 0) {
+		poll_node();
+		if (now_ms() > end)
+			fail("%s does not come", what);
+	}
+}
+
+static void wait_ended(unsigned int context, int err, const char *what)
+{
+	uint64_t end = now_ms() + WAIT_MS;
+
+	while (busy[context]) {
+		poll_node();
+		if (now_ms() > end)
+			fail("%s does not end", what);
+	}
+	if (errs[context] != err)
+		fail("%s ended with %s, not with %s", what, fi_strerror(errs[context]),
+		     fi_strerror(err));
+}
+
+static void post_recv(unsigned int context, fi_addr_t from, size_t len)
+{
+	must(fi_recv(n.ep, buf, len, NULL, from, &busy[context]), "fi_recv");
+	busy[context] = true;
+}
+
+static bool try_send(unsigned int context, size_t len, uint64_t flags)
+{
+	struct iovec iov = {buf, len};
+	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .addr = peer};
+	ssize_t ret;
+
+	msg.context = &busy[context];
+	ret = fi_sendmsg(n.ep, &msg, flags | FI_COMPLETION);
+	if (ret != -FI_EAGAIN)
+		must(ret, "fi_sendmsg");
+	busy[context] = ret == 0;
+	return ret == 0;
+}
+
+static void post_send(unsigned int context, size_t len, uint64_t flags)
+{
+	uint64_t end = now_ms() + WAIT_MS;
+
+	while (!try_send(context, len, flags)) {
+		poll_node();
+		if (now_ms() > end)
+			fail("no room for a send");
+	}
+}
+
+/* ---- The peer ---- */
+
+static void listen_here(void)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET};
+	socklen_t len = sizeof(in);
+
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	listener = tcp_socket();
+	if (bind(listener, (struct sockaddr *)&in, len) || listen(listener, 5) ||
+	    getsockname(listener, (struct sockaddr *)&in, &len))
+		fail("no listener: %s", strerror(errno));
+	peer_name.len = len;
+	memcpy(peer_name.bytes, &in, len);
+}
+
+static void hear_all(void *to, size_t len, const char *what)
+{
+	for (size_t got = 0; got < len;) {
+		ssize_t ret;
+
+		wait_fd(sock, what);
+		ret = recv(sock, (char *)to + got, len - got, 0);
+		if (ret <= 0)
+			fail("%s: %s", what, ret ? strerror(errno) : "the end");
+		got += (size_t)ret;
+	}
+}
+
+static void say(const void *what, size_t len)
+{
+	if (send(sock, what, len, MSG_NOSIGNAL) != (ssize_t)len)
+		fail("send: %s", strerror(errno));
+}
+
+static void take_call(void)
+{
+	wait_fd(listener, "a connection");
+	sock = accept(listener, NULL, NULL);
+	if (sock < 0)
+		fail("accept: %s", strerror(errno));
+}
+
+static void hear_hello(void)
+{
+	struct hello h;
+
+	hear_all(&h, sizeof(h), "a hello");
+	if (h.magic != MAGIC || h.version != VERSION || h.size != sizeof(h) ||
+	    h.kind != HELLO_CONNECT)
+		fail("magic %#x, version %u, size %u, kind %u", h.magic, h.version, h.size, h.kind);
+}
+
+static struct hello acceptance(unsigned int round)
+{
+	struct hello h = good_hello(round);
+
+	h.kind = HELLO_ACCEPT;
+	memcpy(h.name, peer_name.bytes, peer_name.len);
+	return h;
+}
+
+/* A message of ours, of `len` bytes that are all `len`. */
+static void hear_message(size_t len)
+{
+	static unsigned char in[LONG];
+	struct frame f;
+
+	hear_all(&f, sizeof(f), "a frame");
+	if ((f.head & 0xff) != WIRE_MSG || f.len != len || f.zero)
+		fail("a frame of kind %u and %u bytes", (unsigned int)f.head & 0xff, f.len);
+	hear_all(in, len, "a payload");
+	for (size_t i = 0; i < len; i++)
+		if (in[i] != (unsigned char)len)
+			fail("byte %zu of a message of %zu", i, len);
+}
+
+static void say_message(size_t len, size_t sent)
+{
+	struct frame f = {.head = WIRE_MSG, .len = (uint32_t)len};
+	static char out[sizeof(f) + LONG];
+
+	memcpy(out, &f, sizeof(f));
+	memset(out + sizeof(f), (int)len, len);
+	say(out, sent);
+}
+
+static void end(void)
+{
+	slam(sock);
+	sock = -1;
+}
+
+/* ---- Rounds ---- */
+
+/* A send connects, and arrives. */
+static void meet(unsigned int round)
+{
+	struct hello h = acceptance(round);
+
+	memset(buf, 100, sizeof(buf));
+	post_send(0, 100, 0);
+	take_call();
+	hear_hello();
+	say(&h, sizeof(h));
+	hear_message(100);
+	wait_ended(0, 0, "the first send");
+}
+
+/* It ends before it has begun: after so many bytes of its hello. */
+static void die_young(unsigned int round, size_t after)
+{
+	struct hello h = acceptance(round);
+
+	post_recv(1, FI_ADDR_UNSPEC, 8);
+	post_send(0, 100, 0);
+	take_call();
+	hear_hello();
+	if (after)
+		say(&h, after);
+	usleep(round % 2 * 2000);
+	end();
+	wait_ended(0, FI_ECONNREFUSED, "a send to somebody who hangs up");
+	if (!busy[1])
+		fail("a receive from anybody ended with it");
+	must(fi_cancel(&n.ep->fid, &busy[1]), "fi_cancel");
+	wait_ended(1, FI_ECANCELED, "a receive");
+}
+
+/* Fills the connection until there is no room. Contexts from 20 on: all but `*count` ended well. */
+static void fill(unsigned int *first, unsigned int *last)
+{
+	unsigned int i = 20;
+
+	for (int tries = 0; tries < 3 && i < 64;) {
+		if (try_send(i, 100000, 0)) {
+			i++;
+			continue;
+		}
+		poll_node();
+		usleep(1000);
+		tries++;
+	}
+	*first = 20;
+	*last = i;
+}
+
+/* Everything at once is under way. */
+static void die_busy(unsigned int round)
+{
+	unsigned int first, last, lost = 0;
+
+	meet(round);
+	post_recv(1, FI_ADDR_UNSPEC, 8);
+	for (unsigned int i = 0; i < DEEP; i++) {
+		post_recv(2 + i, peer, 8);
+		post_send(5 + i, 100, FI_DELIVERY_COMPLETE);
+		post_send(8 + i, 100, FI_MATCH_COMPLETE);
+		post_send(11 + i, LONG, 0);
+	}
+	fill(&first, &last);
+	end();
+	for (unsigned int i = 2; i < 14; i++)
+		wait_ended(i, FI_ECONNRESET, "an operation that a reset interrupts");
+	for (unsigned int i = first; i < last; i++) {
+		lost += busy[i] || errs[i];
+		wait_ended(i, busy[i] || errs[i] ? FI_ECONNRESET : 0, "a send without room");
+	}
+	if (!lost)
+		fail("no send was under way");
+	if (!busy[1])
+		fail("a receive from anybody ended with it");
+	meet(round);
+	say_message(8, sizeof(struct frame) + 8);
+	wait_ended(1, 0, "the receive from anybody");
+	end();
+}
+
+/* Within a packet, whose receive is lost with it when it has begun to come in. */
+static void die_talking(unsigned int round, size_t len, size_t sent)
+{
+	meet(round);
+	post_recv(1, FI_ADDR_UNSPEC, LONG);
+	/* The second of two long ones is received straight into its place. */
+	say_message(len, sizeof(struct frame) + len);
+	wait_ended(1, 0, "a whole message");
+	post_recv(1, FI_ADDR_UNSPEC, LONG);
+	post_recv(2, peer, LONG);
+	say_message(len, sent);
+	for (uint64_t until = now_ms() + 5; now_ms() < until;)
+		poll_node();
+	end();
+	wait_ended(2, FI_ECONNRESET, "a receive from the peer");
+	meet(round);
+	if (busy[1]) {
+		say_message(8, sizeof(struct frame) + 8);
+		wait_ended(1, 0, "the receive from anybody");
+	} else {
+		wait_ended(1, FI_ECONNRESET, "the receive that had begun");
+	}
+	end();
+}
+
+int main(void)
+{
+	int fds = 0;
+
+	alarm(LIMIT);
+	need_network();
+	listen_here();
+	node_open(&n, NULL);
+	peer = node_insert(&n, &peer_name);
+	for (unsigned int round = 0; round < ROUNDS; round++) {
+		die_young(round, 0);
+		die_young(round, 1 + round * 50);
+		die_busy(round);
+		die_talking(round, 1000, sizeof(struct frame) + 500);
+		die_talking(round, 100000, sizeof(struct frame) + 50000);
+		die_talking(round, 100000, 20);
+		if (round == 0)
+			fds = count_fds(getpid());
+	}
+	if (count_fds(getpid()) != fds)
+		fail("%d descriptors have become %d", fds, count_fds(getpid()));
+	node_close(&n);
+	close(listener);
+	return EXIT_SUCCESS;
+}
