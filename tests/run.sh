@@ -6,7 +6,8 @@
 # A test is a program or script that exits with 0, with 77 and a reason as its last line where it cannot run,
 # or with anything else when it fails. It has 60 seconds, or what a line TIMEOUT=seconds among the first ten
 # of its source says. Whatever it leaves running is ended. It is told in the environment:
-#   BUILD  the build folder (a full path)        HW  the transport; api and fault tests run once for each of $HW
+#   BUILD  the build folder (a full path)        HW  the transport; api and fault tests run once for each of $HW,
+#          or once, where a line HW=transport among the first ten of its source says so
 # Read from the environment:
 #   ARGS   arguments for the tests    RUN  what to run programs under    SLOWER  factor for the time limits
 set -u
@@ -32,6 +33,11 @@ find_test() {
 		return 0
 	done
 	return 1
+}
+
+# setting NAME FILE: what a word NAME=value among the first ten lines of a test says.
+setting() {
+	sed -n "1,10s/.*\<$1=\([a-z0-9][a-z0-9]*\).*/\1/p" "$2" | head -n 1
 }
 
 # end_left: ends what the test started and left running, by its process group and by the mark in its environment.
@@ -73,7 +79,7 @@ one() {
 		failed=$((failed + 1))
 		return
 	fi
-	limit=$(sed -n '1,10s/.*TIMEOUT=\([0-9][0-9]*\).*/\1/p' "$source" | head -n 1)
+	limit=$(setting TIMEOUT "$source")
 	limit=$((${limit:-60} * ${SLOWER:-1}))
 	export CK_TIMEOUT_MULTIPLIER=${SLOWER:-1} # of check's own limits
 	[ ! -t 1 ] || printf '%*d/%d ....  %s' ${#total} $turn "$total" "$label"
@@ -93,7 +99,10 @@ trap 'end_left; echo; echo "interrupted" >&2; exit 130' INT TERM
 runs=()
 for name in "$@"; do
 	case $name in
-	api_* | fault_*) for hw in ${HW:-shm}; do runs+=("$name $hw"); done ;;
+	api_* | fault_*)
+		find_test "$name" && only=$(setting HW "$source") || only=
+		for hw in ${only:-${HW:-shm}}; do runs+=("$name $hw"); done
+		;;
 	*) runs+=("$name") ;;
 	esac
 done

@@ -61,6 +61,8 @@ int ep_own_info(struct ep *ep, const struct fi_info *info)
 		ep->inject_max = ep->info->tx_attr->inject_size;
 	ep->tx_op_flags = ep->info->tx_attr->op_flags;
 	ep->rx_op_flags = ep->info->rx_attr->op_flags;
+	if (ep->info->ep_attr->type == FI_EP_DGRAM)
+		ep->info->caps &= ~(FI_TAGGED | FI_RMA | FI_ATOMIC);
 	return 0;
 }
 
@@ -77,7 +79,7 @@ void ep_free(struct ep *ep)
 
 static bool supported(enum fi_ep_type type)
 {
-	return type == FI_EP_RDM || type == FI_EP_MSG;
+	return type == FI_EP_RDM || type == FI_EP_MSG || type == FI_EP_DGRAM;
 }
 
 int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out, void *context)
@@ -87,9 +89,8 @@ int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out
 	int err;
 
 	if (!info || !info->ep_attr || !supported(info->ep_attr->type)) {
-		LOG_WARN(LOG_EP_CTRL, "endpoint of type %d: there are FI_EP_RDM (%d), FI_EP_MSG (%d)",
-			 info && info->ep_attr ? (int)info->ep_attr->type : -1, FI_EP_RDM,
-			 FI_EP_MSG);
+		LOG_WARN(LOG_EP_CTRL, "endpoint of type %d: no such type is offered",
+			 info && info->ep_attr ? (int)info->ep_attr->type : -1);
 		return -FI_EINVAL;
 	}
 	ep = ep_new(dom, FI_CLASS_EP, context);
@@ -168,7 +169,8 @@ static int bind_av(struct ep *ep, struct av *av)
 
 static int bind_srx(struct ep *ep, struct ep *srx)
 {
-	if (ep->srx || srx->fid.fid.fclass != FI_CLASS_SRX_CTX)
+	if (ep->srx || srx->fid.fid.fclass != FI_CLASS_SRX_CTX ||
+	    ep->info->ep_attr->type == FI_EP_DGRAM)
 		return -FI_EINVAL;
 	ep->srx = srx;
 	ref_get(&srx->ref);

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "core/connreq.h"
+#include "core/mc.h"
 #include "core/pep.h"
 #include "xfer/xfer.h"
 
@@ -354,13 +355,6 @@ static int no_reject(struct fid_pep *pep, fid_t handle, const void *param, size_
 	return -FI_ENOSYS;
 }
 
-static int no_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
-		   void *context)
-{
-	(void)ep, (void)addr, (void)flags, (void)mc, (void)context;
-	return -FI_ENOSYS;
-}
-
 struct fi_ops_cm ep_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = ep_setname,
@@ -371,5 +365,5 @@ struct fi_ops_cm ep_cm_ops = {
 	.accept = ep_accept,
 	.reject = no_reject,
 	.shutdown = ep_shutdown,
-	.join = no_join,
+	.join = mc_join,
 };

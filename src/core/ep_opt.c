@@ -171,6 +171,8 @@ static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *op
 		value = ep->info && ep->info->rx_attr ? ep->info->rx_attr->size : 0;
 		break;
 	case FI_OPT_MAX_MSG_SIZE:
+		value = ep->info->ep_attr->max_msg_size;
+		break;
 	case FI_OPT_MAX_TAGGED_SIZE:
 		value = SIZE_MAX;
 		break;

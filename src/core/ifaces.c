@@ -15,8 +15,8 @@
 #include "base/env.h"
 #include "base/log.h"
 
-#define STEP  16u             /* entries an array grows by */
-#define MASKS (3u * INT8_MAX) /* words at most that follow the settings of a link */
+#define STEP  16                     /* entries an array grows by */
+#define MASKS ((size_t)3 * INT8_MAX) /* words at most that follow the settings of a link */
 
 static void *grow(void **array, size_t count, size_t size)
 {
@@ -138,7 +138,7 @@ static uint64_t speed_of(int fd, const char *name)
 {
 	union {
 		struct ethtool_link_settings settings;
-		char room[sizeof(struct ethtool_link_settings) + sizeof(uint32_t) * MASKS];
+		char room[sizeof(struct ethtool_link_settings) + MASKS * sizeof(uint32_t)];
 	} ask = {.settings = {.cmd = ETHTOOL_GLINKSETTINGS}};
 	struct ifreq req = {.ifr_data = (char *)&ask};
 	int words;

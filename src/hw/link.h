@@ -168,5 +168,6 @@ struct transport {
 
 extern const struct transport shm_transport;
 extern const struct transport tcp_transport;
+extern const struct transport udp_transport; /* datagrams, by xfer/dgram.h: no links */
 
 #endif

@@ -139,6 +139,7 @@ struct wire_hello {
 	uint32_t kind;        /* enum hello_kind */
 	uint32_t your_id;     /* how packets to me must name you */
 	uint64_t incarnation; /* of the sender's endpoint, never the same again */
+	uint64_t serial; /* of this hello among all of the sender's endpoint, from 1 */
 	uint64_t probe_addr;  /* a word of the sender's memory to try a direct fetch on */
 	uint64_t probe_value; /* what it holds */
 	uint32_t name_format; /* FI_SOCKADDR_IN, FI_SOCKADDR_IN6 or FI_ADDR_STR */
@@ -167,8 +168,8 @@ _Static_assert(sizeof(struct wire_range) == 24, "layout of a range");
 _Static_assert(offsetof(struct wire_ranges, range) == 16, "layout of ranges");
 _Static_assert(sizeof(struct wire_amo) == 8, "layout of an atomic");
 _Static_assert(offsetof(struct wire_offer, segment) == 16, "layout of an offer");
-_Static_assert(offsetof(struct wire_hello, name) == 48, "layout of a hello");
-_Static_assert(sizeof(struct wire_hello) == 56 + WIRE_NAME_MAX + WIRE_CM_DATA_MAX,
+_Static_assert(offsetof(struct wire_hello, name) == 56, "layout of a hello");
+_Static_assert(sizeof(struct wire_hello) == 64 + WIRE_NAME_MAX + WIRE_CM_DATA_MAX,
 	       "a hello has no padding");
 
 #endif

@@ -1,17 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What conn.c and conn_single.c share. */
+/* What the files of connecting share. */
 #ifndef WEFT_XFER_CONN_OWN_H
 #define WEFT_XFER_CONN_OWN_H
 
 #include "xfer/conn.h"
 #include "xfer/hello.h"
 
+/* conn_open.c */
+/* As epoll_ctl for the peer's bootstrap socket. 0 or a negative error. */
+int conn_control(struct port *port, int op, struct peer *peer, uint32_t events);
+int conn_watch(struct peer *peer, uint32_t events);
+/* Asks whoever is at the other end to be our peer. 0 or a negative error. */
+int conn_say_hello(struct peer *peer);
 /* Begins to connect to peer->name by whatever way there is. 0 or a negative error. */
 int conn_dial(struct peer *peer);
 /* Makes the peer's link of what its hello brought; takes guest->fds. 0 or a negative error. */
 int conn_link(struct peer *peer, struct guest *guest);
+
+/* conn_greet.c */
+/* Somebody has come in. Takes the guest. */
+void conn_greet(struct port *port, struct guest *guest);
 /* The guest is this peer from now on, and told so. Takes the guest in any case. */
 int conn_take(struct peer *peer, struct guest *guest, const struct hello_words *words);
+
+/* conn.c */
+/* An idle peer that nobody names is freed: nothing is kept of a client that came and went. */
+void conn_forget(struct peer *peer);
 /* Tells a connected peer that nothing more will come. */
 void conn_goodbye(struct peer *peer);
 /* Its connection has ended by itself. */

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "core/ep.h"
 #include "xfer/entry_tables.h"
+#include "xfer/port.h"
 
 static int start(struct work *work)
 {
@@ -117,7 +118,7 @@ static int check_operation(struct deferred *d)
 	}
 	if (!d->work.ep->enabled)
 		return -FI_EOPBADSTATE;
-	if (!has_call(d->work.ep, d->type)) {
+	if (!has_call(d->work.ep, d->type) || (d->work.ep->port && d->work.ep->port->dgram)) {
 		LOG_WARN(LOG_DOMAIN, "deferred work: its endpoint has no call for operation %d",
 			 (int)d->type);
 		return -FI_ENOSYS;

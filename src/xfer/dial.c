@@ -136,6 +136,7 @@ static bool connected_to_itself(int sock)
 
 int dial_connected(int sock)
 {
+	struct addr other;
 	int err = 0;
 	socklen_t len = sizeof(err);
 
@@ -143,5 +144,7 @@ int dial_connected(int sock)
 		return -errno;
 	if (err)
 		return -err;
+	if (!dial_remote(sock, &other))
+		return -FI_EAGAIN;
 	return connected_to_itself(sock) ? -FI_ECONNREFUSED : 0;
 }

@@ -23,7 +23,7 @@ int dial_inside(const struct addr *name);
  * dial_connected says how. Noted with forked_guard. Or a negative error.
  */
 int dial_network(const struct addr *name);
-/* 0: the connection stands; or why it does not, negative. */
+/* 0: the connection stands; -FI_EAGAIN: not yet; or why it does not, negative. */
 int dial_connected(int sock);
 
 /* The process at the other end; -1: not our user's (logged), or unknown. */

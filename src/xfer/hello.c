@@ -38,11 +38,12 @@ static void attach_fds(struct msghdr *msg, union control *control, const int fds
 }
 
 /* What is the same for all of a port. 0 or a negative error. */
-static int introduce(const struct port *port, struct wire_hello *hello)
+static int introduce(struct port *port, struct wire_hello *hello)
 {
 	size_t len = sizeof(hello->name);
 
 	hello->incarnation = port->incarnation;
+	hello->serial = ++port->hellos;
 	hello->probe_addr = (uintptr_t)&port->probe;
 	hello->probe_value = port->probe;
 	hello->name_format = name_formats[port->name.kind];

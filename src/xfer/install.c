@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/ep.h"
+#include "xfer/dgram.h"
 #include "xfer/entry_tables.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
@@ -48,14 +49,17 @@ static void install_messages(struct ep *ep, bool sends, bool receives)
 					  : ep->dom->unlocked ? &entry_st
 							      : &entry_mt;
 	struct entry_tables *to = &ep->tables->two_sided;
+	const struct fi_ops_msg *msg = &from->msg;
 	uint64_t caps = ep->info->caps;
 
+	if (ep->port && ep->port->dgram)
+		msg = ep->dom->unlocked ? &dgram_st : &dgram_mt;
 	to->msg = refuse_support.msg;
 	to->tagged = refuse_support.tagged;
-	if (sends && caps & FI_MSG)
-		take_msg(&to->msg, &from->msg, true);
-	if (receives && caps & FI_MSG)
-		take_msg(&to->msg, &from->msg, false);
+	if (sends && caps & (FI_MSG | FI_MULTICAST))
+		take_msg(&to->msg, msg, true);
+	if (receives && caps & (FI_MSG | FI_MULTICAST))
+		take_msg(&to->msg, msg, false);
 	if (sends && caps & FI_TAGGED)
 		take_tagged(&to->tagged, &from->tagged, true);
 	if (receives && caps & FI_TAGGED)
@@ -144,6 +148,8 @@ void xfer_refuse(struct ep *ep)
 void xfer_forget(struct ep *ep, struct ep *heir)
 {
 	tx_forget(ep->port, ep, heir);
+	if (ep->port->dgram)
+		dgram_forget(ep->port->dgram, ep, heir);
 }
 
 int xfer_cancel(struct port *port, void *context)

@@ -34,6 +34,7 @@ struct peer {
 	int wake;        /* where its link sends wake-ups: sock, or a pair's end for ourselves */
 	unsigned int hw; /* which of port_transports the link is of */
 	uint64_t incarnation;
+	uint64_t serial; /* of the hello its link was made by */
 	uint64_t deadline;    /* ms; of PEER_DIALING and PEER_CROSSED */
 	struct addr name;     /* as the vector or its hello says; ours */
 	struct addr key;      /* what it is found by: the name unmapped, whose string it shares */
@@ -46,7 +47,8 @@ struct peer {
 	struct list streams;  /* struct txreq being streamed */
 	struct list
 		lent; /* struct txreq, at most one: sent, but for what the link still holds of it */
-	struct list arrivals; /* struct arrival: messages being received */
+	const struct txreq *lender; /* whose memory it is that link->pending is about */
+	struct list arrivals;       /* struct arrival: messages being received */
 	size_t backlog_count;
 	/* One-sided operations on its memory, see xfer/rma.h. */
 	struct list awaiting;    /* struct txreq: sent, in order, no answer yet */

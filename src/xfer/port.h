@@ -13,7 +13,7 @@
 #include "xfer/xfer.h"
 
 /* The transports, in the order of preference; an index of port_transports and of port->hw. */
-enum port_transport { PORT_SHM, PORT_TCP, PORT_TRANSPORTS };
+enum port_transport { PORT_SHM, PORT_TCP, PORT_UDP, PORT_TRANSPORTS };
 
 #define PORT_RX_MAX XFER_CTX_MAX
 
@@ -21,6 +21,7 @@ enum port_transport { PORT_SHM, PORT_TCP, PORT_TRANSPORTS };
 enum port_source { PORT_PEER = LOBBY_SOURCES, PORT_HW };
 
 struct av;
+struct dgram;
 
 struct port {
 	/* What a send touches. */
@@ -40,6 +41,7 @@ struct port {
 	unsigned int waits;   /* turns while there were any in awaiting */
 	unsigned int handshakes; /* under way: sockets are looked at more often */
 	struct rx *rx[PORT_RX_MAX];
+	struct dgram *dgram; /* of a datagram endpoint, which has no peers; else NULL */
 	/* The rest. */
 	struct waiter **waiters; /* who may sleep on what this port brings */
 	unsigned int waiter_count;
@@ -52,6 +54,7 @@ struct port {
 	void *cm_data;            /* what the application says with its request, or NULL */
 	size_t cm_len;
 	int cm_sock; /* of the connection, not ours to close */
+	uint64_t hellos; /* sent */
 	uint64_t incarnation;
 	uint64_t probe; /* the word peers try a direct fetch on */
 	int epfd;

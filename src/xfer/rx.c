@@ -70,13 +70,14 @@ static void complete(struct rx *rx, struct recv *r, const struct message *m, siz
 void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct message *m, int err)
 {
 	struct cq_error why = {.err = err ? err : FI_EADDRNOTAVAIL};
+	const struct addr *from = m->peer ? &m->peer->name : m->from;
 	unsigned char name[ADDR_STR_MAX];
 	size_t len = sizeof(name);
 
 	why.prov_errno = why.err;
 	if (err == FI_ETRUNC)
 		why.olen = m->len - slot->len;
-	if (!err && m->peer && !addr_to_user(&m->peer->name, name, &len))
+	if (!err && from && !addr_to_user(from, name, &len))
 		why.data_size = len;
 	if (rx->cq)
 		cq_push_error(rx->cq, slot, &why, name);
@@ -181,7 +182,7 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 	if (wire_op(m->head) == WIRE_OFFER) {
 		accept_offer(rx, r,
 			     &(struct message){m->peer, m->src, m->head, m->tag, m->data, 0,
-					       m->payload});
+					       m->payload, NULL});
 		return;
 	}
 	if (r->iov_count == 1 && m->len <= r->iov[0].iov_len) {

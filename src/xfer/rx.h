@@ -15,6 +15,7 @@
 #include "hw/link.h"
 #include "hw/wire.h"
 
+struct addr;
 struct cntr;
 struct cq;
 struct cq_slot;
@@ -76,8 +77,9 @@ struct message {
 	struct peer *peer; /* NULL: it came from somebody who is gone */
 	fi_addr_t src;
 	uint64_t head, tag, data;
-	size_t len;          /* of the message */
-	const void *payload; /* the bytes, or struct wire_offer */
+	size_t len;              /* of the message */
+	const void *payload;     /* the bytes, or struct wire_offer */
+	const struct addr *from; /* who sent it, where there is no peer; or NULL */
 };
 
 /* A receive as an entry got it. */

@@ -33,13 +33,13 @@ static int send_offer(struct link *link, struct txreq *req)
 		req->tag);
 }
 
-static int send_whole(struct link *link, struct txreq *req, uint64_t ack)
+static int send_whole(struct txreq *req, uint64_t ack)
 {
 	struct packet p = {.head = req->head, .tag = req->tag, .data = req->data, .len = req->len};
 
 	if (ack)
 		p.head |= WIRE_HEAD(0, ack, 0, pool_id(req));
-	return tx_lend(link, &p, req->iov, req->count);
+	return tx_lend(req, &p, req->iov, req->count);
 }
 
 /* The link goes on with it from the caller's memory. */
@@ -54,7 +54,7 @@ int tx_send(struct txreq *req)
 	struct link *link = req->peer->real;
 	uint64_t ack = ack_flags(req->flags);
 	bool whole = req->len <= link->eager_max;
-	int err = whole ? send_whole(link, req, ack) : send_offer(link, req);
+	int err = whole ? send_whole(req, ack) : send_offer(link, req);
 
 	if (err)
 		return err;
@@ -255,6 +255,13 @@ void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
 	tx_control_data(peer, &(struct packet){.head = head, .tag = tag});
 }
 
+/* Answered before all of it was sent: the peer refuses it, or is wrong. Its memory is not lent any more. */
+static void take_back(struct link *link)
+{
+	if (link->ops->keep(link))
+		LOG_WARN(LOG_EP_DATA, "out of memory: a message ends while it is sent");
+}
+
 void tx_fin(struct port *port, struct peer *peer, const struct packet *p)
 {
 	uint32_t id = wire_id(p->head);
@@ -268,6 +275,8 @@ void tx_fin(struct port *port, struct peer *peer, const struct packet *p)
 	list_remove(&req->link);
 	if (!err && !(req->flags & FI_SEND))
 		err = rma_result(req, p);
+	if (req == peer->lender && peer->real && peer->real->pending)
+		take_back(peer->real);
 	tx_req_end(req, err);
 	if (!list_empty(&peer->backlog))
 		peer_busy(peer);

@@ -62,12 +62,19 @@ void tx_pull(struct port *port, struct peer *peer, uint32_t id, uint32_t remote_
 
 /* Sends what can be sent of the peer's backlog and streams; true when anything moved. */
 bool tx_flush(struct peer *peer);
-/* Sends a packet whose payload stays where it is until link->pending is false again. */
-static inline int tx_lend(struct link *link, const struct packet *p, const struct iovec *iov,
+/* Sends a packet whose payload, the request's, stays where it is until link->pending is false again. */
+static inline int tx_lend(const struct txreq *req, const struct packet *p, const struct iovec *iov,
 			  size_t count)
 {
-	return p->len < link->lend_min ? link->ops->sendv(link, p, iov, count)
-				       : link->ops->lend(link, p, iov, count);
+	struct link *link = req->peer->real;
+	int err;
+
+	if (p->len < link->lend_min)
+		return link->ops->sendv(link, p, iov, count);
+	err = link->ops->lend(link, p, iov, count);
+	if (!err && link->pending)
+		req->peer->lender = req;
+	return err;
 }
 /* Sends the message, on no list, and puts it where its answer finds it. 0 or -FI_EAGAIN. */
 int tx_send(struct txreq *req);

@@ -16,7 +16,7 @@ static int send_frag(struct txreq *req)
 
 	p.len = link->eager_max;
 	count = iov_slice(iov, req->iov, req->count, req->sent, &p.len);
-	err = tx_lend(link, &p, iov, count);
+	err = tx_lend(req, &p, iov, count);
 	if (!err)
 		req->sent += p.len;
 	return err;

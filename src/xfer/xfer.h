@@ -79,6 +79,13 @@ void port_bind_av(struct port *port, struct av *av);
 /* Messages for receive context `index` (below 64) go to `rx`; NULL: nobody. Domain locked. */
 void port_bind_rx(struct port *port, unsigned int index, struct rx *rx);
 
+/*
+ * Joins a multicast group, to send (FI_SEND), to receive (FI_RECV) or both; *addr is what reaches it. A
+ * group without a number has that of the port. 0 or a negative error. Domain locked.
+ */
+int dgram_join(struct port *port, const struct addr *group, uint64_t flags, fi_addr_t *addr);
+void dgram_leave(struct port *port, fi_addr_t addr);
+
 /* Receive contexts: see xfer/rx.h. */
 struct rx *xfer_rx_open(struct domain *dom);
 /* Posted receives vanish, kept messages are dropped. */

@@ -136,7 +136,7 @@ static void lose(int peer, double limit)
 	node.may_fail = false;
 }
 
-/* What has failed is not done when the network is whole again: time for it to arrive all the same. */
+/* What has failed is not done when the network is whole again; it has the time to arrive. */
 static void check_untouched(void)
 {
 	double start = seconds();

@@ -22,9 +22,9 @@ talk() {
 setting=(env LD_LIBRARY_PATH="$BUILD")
 for provider in '' weft tcp sockets net; do
 	named=(${provider:+-p "$provider"})
-	talk 127.0.0.1 "${named[@]}" -S all -I 20 -c
-	[ "$(grep -c '=20 ' "$work/client")" -ge 6 ] || fail "${provider:-no name}: $(cat "$work/client")"
-	talk ::1 "${named[@]}" -6 -S 100000 -I 200 -c
+	talk 127.0.0.1 "${named[@]}" -S all -I 10 -c
+	[ "$(grep -c '=10 ' "$work/client")" -ge 6 ] || fail "${provider:-no name}: $(cat "$work/client")"
+	talk ::1 "${named[@]}" -6 -S 100000 -I 50 -c
 	echo "${provider:-no name}: $(tail -n 1 "$work/client")"
 done
 setting=(env LD_PRELOAD="$lib")

@@ -15,7 +15,7 @@ struct hello {
 	uint32_t magic;
 	uint16_t version, size;
 	uint32_t kind, your_id;
-	uint64_t incarnation, probe_addr, probe_value;
+	uint64_t incarnation, serial, probe_addr, probe_value;
 	uint32_t name_format, name_len;
 	char name[96];
 	uint32_t error, data_len;

@@ -87,6 +87,10 @@ static void bury(struct tcp_link *l)
 	t->count--;
 	list_remove(&l->in_attend);
 	list_remove(&l->in_state);
+	/* What was reported as failed must not be done when the network is whole again. */
+	if (l->sock >= 0 && l->tx == TCP_FAILED)
+		setsockopt(l->sock, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1},
+			   sizeof(struct linger));
 	if (l->sock >= 0)
 		forked_close(l->sock);
 	l->sock = -1;

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core/mc.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "core/ep.h"
+#include "core/fid.h"
+#include "xfer/xfer.h"
+
+struct mc {
+	struct fid_mc fid;
+	struct ep *ep; /* never an alias */
+};
+
+static int mc_close(struct fid *fid)
+{
+	struct mc *mc = (struct mc *)fid;
+	struct domain *dom = mc->ep->dom;
+
+	if (domain_foreign(dom))
+		return 0;
+	lock_take(&dom->lock);
+	dgram_leave(mc->ep->port, mc->fid.fi_addr);
+	lock_give(&dom->lock);
+	ref_put(&mc->ep->ref);
+	free(mc);
+	return 0;
+}
+
+static struct fi_ops mc_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mc_close,
+	.bind = fid_no_bind,
+	.control = fid_no_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = fid_no_tostr,
+	.ops_set = fid_no_ops_set,
+};
+
+/* What the member may do: what it asks for, else all the endpoint can. 0 or a negative error. */
+static int ways_of(const struct ep *ep, uint64_t flags, uint64_t *ways)
+{
+	uint64_t able = ep->info->caps & (FI_SEND | FI_RECV);
+
+	if (!(ep->info->caps & FI_MULTICAST) || flags & FI_COLLECTIVE)
+		return -FI_ENOSYS;
+	if (flags & ~(FI_SEND | FI_RECV))
+		return -FI_EBADFLAGS;
+	if (!able)
+		able = FI_SEND | FI_RECV;
+	if (flags & ~able) {
+		LOG_WARN(LOG_EP_CTRL, "join to %s: the endpoint cannot",
+			 flags & ~able & FI_SEND ? "send" : "receive");
+		return -FI_EINVAL;
+	}
+	*ways = flags ? flags : able;
+	return 0;
+}
+
+static int join_locked(struct mc *mc, const void *addr, uint64_t ways)
+{
+	struct addr group;
+	int err = addr_from_user(&group, mc->ep->info->addr_format, addr, 0);
+
+	if (err)
+		return err;
+	err = ep_port(mc->ep);
+	if (!err)
+		err = dgram_join(mc->ep->port, &group, ways, &mc->fid.fi_addr);
+	addr_free(&group);
+	return err;
+}
+
+/* All that was to be done is done: tell. */
+static int announce(struct mc *mc)
+{
+	struct fi_eq_entry entry = {.fid = &mc->fid.fid, .context = mc->fid.fid.context};
+
+	return eq_post(mc->ep->eq, FI_JOIN_COMPLETE, &entry, sizeof(entry));
+}
+
+static struct mc *mc_new(struct ep *ep, void *context)
+{
+	struct mc *mc = calloc(1, sizeof(*mc));
+
+	if (!mc)
+		return NULL;
+	mc->fid.fid.fclass = FI_CLASS_MC;
+	mc->fid.fid.context = context;
+	mc->fid.fid.ops = &mc_fi_ops;
+	mc->ep = ep;
+	return mc;
+}
+
+int mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **out,
+	    void *context)
+{
+	struct ep *ep = ep_of(fid)->base;
+	struct mc *mc;
+	uint64_t ways;
+	int err = ways_of(ep, flags, &ways);
+
+	if (err)
+		return err;
+	if (!addr)
+		return -FI_EINVAL;
+	if (!ep->eq) {
+		LOG_WARN(LOG_EP_CTRL, "join: no event queue is bound that could tell of its end");
+		return -FI_ENOEQ;
+	}
+	mc = mc_new(ep, context);
+	if (!mc)
+		return -FI_ENOMEM;
+	lock_take(&ep->dom->lock);
+	err = join_locked(mc, addr, ways);
+	lock_give(&ep->dom->lock);
+	if (err) {
+		free(mc);
+		return err;
+	}
+	ref_get(&ep->ref);
+	err = announce(mc);
+	if (err) {
+		mc_close(&mc->fid.fid);
+		return err;
+	}
+	*out = &mc->fid;
+	return 0;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Datagrams are read straight into the receives posted for them. */
+#define LOG_PROV "udp"
+#include <errno.h>
+#include <rdma/fi_errno.h>
+
+#include "base/log.h"
+#include "hw/udp/udp.h"
+
+/* MSG_TRUNC: the length is that of the datagram, whatever fits. */
+#define RECV_FLAGS (MSG_DONTWAIT | MSG_TRUNC)
+
+/* Datagrams of one socket in a turn; so many are asked for once they keep coming. */
+#define BATCH 16
+/* Turns in a row that brought something before that: an exchange of single ones is cheaper without. */
+#define SPELL 3
+
+static void came(struct udp *u, struct recv *r, size_t len, const union udp_name *name,
+		 socklen_t name_len)
+{
+	struct addr from;
+	bool known = name_len && !addr_from_user(&from, FI_SOCKADDR, name, name_len);
+
+	dgram_came(&u->dgram, r, len, known ? &from : NULL);
+}
+
+/* Errors here are those of datagrams we sent, or of a receive whose memory is none: the next turn goes on. */
+static unsigned int nothing(void)
+{
+	if (errno != EWOULDBLOCK && errno != EINTR)
+		LOG_INFO(LOG_EP_DATA, "while receiving: %s", fi_strerror(errno));
+	return 0;
+}
+
+/* The common case, and the cheapest of the system's calls. */
+static unsigned int take_one(struct udp *u, int fd, struct recv *r)
+{
+	bool source = dgram_wants_source(&u->dgram);
+	union udp_name name;
+	socklen_t name_len = source ? sizeof(name) : 0;
+	ssize_t len = recvfrom(fd, r->iov[0].iov_base, r->iov[0].iov_len, RECV_FLAGS,
+			       source ? &name.sa : NULL, source ? &name_len : NULL);
+
+	if (len < 0)
+		return nothing();
+	came(u, r, (size_t)len, &name, name_len);
+	return 1;
+}
+
+static unsigned int take_many(struct udp *u, int fd, struct recv *list[], unsigned int count)
+{
+	bool source = dgram_wants_source(&u->dgram);
+	union udp_name names[BATCH];
+	struct mmsghdr msgs[BATCH];
+	int n;
+
+	for (unsigned int i = 0; i < count; i++)
+		msgs[i].msg_hdr = (struct msghdr){.msg_name = source ? &names[i] : NULL,
+						  .msg_namelen = source ? sizeof(names[i]) : 0,
+						  .msg_iov = list[i]->iov,
+						  .msg_iovlen = list[i]->iov_count};
+	n = recvmmsg(fd, msgs, count, RECV_FLAGS, NULL);
+	if (n < 0)
+		return nothing();
+	for (int i = 0; i < n; i++)
+		came(u, list[i], msgs[i].msg_len, &names[i], msgs[i].msg_hdr.msg_namelen);
+	return (unsigned int)n;
+}
+
+static unsigned int take(struct udp *u, int fd)
+{
+	struct recv *list[BATCH];
+	unsigned int count;
+
+	if (!dgram_wanted(&u->dgram))
+		return 0;
+	count = dgram_receives(&u->dgram, list, u->spell < SPELL ? 1 : BATCH);
+	if (count == 1 && list[0]->iov_count == 1)
+		return take_one(u, fd, list[0]);
+	return take_many(u, fd, list, count);
+}
+
+static unsigned int take_of_groups(struct udp *u)
+{
+	unsigned int n = 0;
+
+	LIST_EACH (node, &u->dgram.groups) {
+		struct dgram_group *g = LIST_ENTRY(node, struct dgram_group, link);
+
+		if (g->fd >= 0)
+			n += take(u, g->fd);
+	}
+	return n;
+}
+
+/* Neither the groups nor the endpoint's own address may use up all receives turn after turn. */
+static unsigned int take_of_all(struct udp *u)
+{
+	unsigned int n = 0;
+
+	u->groups_first = !u->groups_first;
+	if (u->groups_first)
+		n = take_of_groups(u);
+	n += take(u, u->fd);
+	if (!u->groups_first)
+		n += take_of_groups(u);
+	return n;
+}
+
+bool udp_turn(void *state)
+{
+	struct udp *u = state;
+	bool moved = u->dgram.held_count && dgram_flush(&u->dgram);
+	unsigned int n;
+
+	if (!dgram_wanted(&u->dgram))
+		return moved;
+	n = list_empty(&u->dgram.groups) ? take(u, u->fd) : take_of_all(u);
+	u->spell = n ? u->spell + 1 : 0;
+	return moved || n;
+}

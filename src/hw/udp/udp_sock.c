@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Opening the endpoint's socket, and what wakes those who sleep on it. */
+#define LOG_PROV "udp"
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/forked.h"
+#include "base/log.h"
+#include "core/views.h"
+#include "hw/udp/udp.h"
+
+/* Bytes asked for the queue of datagrams nobody has taken yet; the system may grant less. */
+#define QUEUE_BYTES (4 << 20)
+
+static const struct dgram_ops ops = {
+	.send = udp_send,
+	.send_many = udp_send_many,
+	.join = udp_join,
+	.leave = udp_leave,
+};
+
+socklen_t udp_name(const struct addr *a, union udp_name *name)
+{
+	size_t len = sizeof(*name);
+
+	addr_to_user(a, name, &len);
+	return (socklen_t)len;
+}
+
+static int bind_to(int fd, const struct addr *at, bool group)
+{
+	const int yes = 1, bytes = QUEUE_BYTES;
+	union udp_name name;
+	socklen_t len = udp_name(at, &name);
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	if ((at->kind == ADDR_IN6 &&
+	     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes))) ||
+	    (group && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes))) ||
+	    bind(fd, &name.sa, len))
+		return -errno;
+	return forked_guard(fd);
+}
+
+int udp_bind(const struct addr *at, bool group)
+{
+	int fd = socket(at->kind == ADDR_IN6 ? AF_INET6 : AF_INET,
+			SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int err = fd < 0 ? -errno : bind_to(fd, at, group);
+	char text[ADDR_STR_MAX];
+
+	if (!err)
+		return fd;
+	addr_print(at, text, sizeof(text));
+	LOG_WARN(LOG_EP_CTRL, "no socket at %s: %s", text, fi_strerror(-err));
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* The number the system chose where none was asked for. */
+static int complete_name(int fd, struct addr *name)
+{
+	union udp_name bound;
+	socklen_t len = sizeof(bound);
+
+	if (getsockname(fd, &bound.sa, &len))
+		return -errno;
+	name->port = ntohs(name->kind == ADDR_IN6 ? bound.in6.sin6_port : bound.in.sin_port);
+	return 0;
+}
+
+static int open_socket(struct udp *u, struct addr *name)
+{
+	int err;
+
+	if (name->kind != ADDR_IN && name->kind != ADDR_IN6) {
+		LOG_WARN(LOG_EP_CTRL, "the endpoint's name is no IP address");
+		return -FI_EINVAL;
+	}
+	u->fd = udp_bind(name, false);
+	if (u->fd < 0)
+		return u->fd;
+	err = complete_name(u->fd, name);
+	if (err)
+		forked_close(u->fd);
+	return err;
+}
+
+static int udp_open(struct port *port, void **state)
+{
+	struct udp *u = calloc(1, sizeof(*u));
+	int err;
+
+	if (!u)
+		return -FI_ENOMEM;
+	err = open_socket(u, &port->name);
+	if (err)
+		goto free_state;
+	u->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (u->epfd < 0) {
+		err = -errno;
+		goto close_socket;
+	}
+	dgram_init(&u->dgram, port, &ops);
+	u->dgram.max = port->name.kind == ADDR_IN6 ? UDP_MAX_IN6 : UDP_MAX_IN;
+	*state = u;
+	return 0;
+close_socket:
+	forked_close(u->fd);
+free_state:
+	free(u);
+	return err;
+}
+
+static void udp_close(void *state)
+{
+	struct udp *u = state;
+
+	dgram_fini(&u->dgram);
+	forked_close(u->fd);
+	close(u->epfd);
+	free(u);
+}
+
+static int udp_fd(void *state)
+{
+	return ((struct udp *)state)->epfd;
+}
+
+/* The socket wakes for these events, and for none it is not in the set for. False: it cannot. */
+static bool watch(const struct udp *u, int fd, uint32_t *watched, uint32_t want)
+{
+	struct epoll_event ev = {.events = want};
+	int how = !*watched ? EPOLL_CTL_ADD : want ? EPOLL_CTL_MOD : EPOLL_CTL_DEL;
+
+	if (*watched == want)
+		return true;
+	if (epoll_ctl(u->epfd, how, fd, &ev))
+		return false;
+	*watched = want;
+	return true;
+}
+
+/* What nobody has posted a receive for wakes nobody. What is there already does so at once. */
+static bool udp_arm(void *state)
+{
+	struct udp *u = state;
+	uint32_t in = dgram_wanted(&u->dgram) ? EPOLLIN : 0;
+	uint32_t out = u->dgram.held_count ? EPOLLOUT : 0;
+	bool good = watch(u, u->fd, &u->watched, in | out);
+
+	LIST_EACH (node, &u->dgram.groups) {
+		struct dgram_group *g = LIST_ENTRY(node, struct dgram_group, link);
+
+		if (g->fd >= 0)
+			good &= watch(u, g->fd, &g->watched, in);
+	}
+	return good;
+}
+
+const struct transport udp_transport = {
+	.name = "udp",
+	.bit = VIEW_UDP,
+	.open = udp_open,
+	.close = udp_close,
+	.turn = udp_turn,
+	.arm = udp_arm,
+	.fd = udp_fd,
+};

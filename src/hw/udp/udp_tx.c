@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#define LOG_PROV "udp"
+#include <errno.h>
+#include <rdma/fi_errno.h>
+
+#include "base/log.h"
+#include "hw/udp/udp.h"
+
+#define SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL)
+
+static struct msghdr message(union udp_name *name, const struct addr *to, const struct iovec *iov,
+			     size_t count)
+{
+	return (struct msghdr){.msg_name = name,
+			       .msg_namelen = udp_name(to, name),
+			       .msg_iov = (struct iovec *)(uintptr_t)iov,
+			       .msg_iovlen = count};
+}
+
+static ssize_t send_one(int fd, const struct addr *to, const struct iovec *iov, size_t count)
+{
+	union udp_name name;
+	struct msghdr msg = message(&name, to, iov, count);
+
+	if (count != 1)
+		return sendmsg(fd, &msg, SEND_FLAGS);
+	return sendto(fd, iov->iov_base, iov->iov_len, SEND_FLAGS, &name.sa, msg.msg_namelen);
+}
+
+static int reason(void)
+{
+	return errno == EWOULDBLOCK || errno == ENOBUFS ? -FI_EAGAIN : -errno;
+}
+
+/*
+ * What an earlier datagram met on its way (nobody listens, no route) is told with a later one, once: a
+ * second try shows whose error it is.
+ */
+static bool may_be_old(int err)
+{
+	return err != -FI_EAGAIN && err != -FI_EMSGSIZE && err != -FI_EFAULT;
+}
+
+static __attribute__((noinline, cold)) int refused(const struct addr *to, int err)
+{
+	char text[ADDR_STR_MAX];
+
+	addr_print(to, text, sizeof(text));
+	LOG_WARN(LOG_EP_DATA, "a datagram to %s does not go out: %s", text, fi_strerror(-err));
+	return err;
+}
+
+int udp_send(struct dgram *d, const struct addr *to, const struct iovec *iov, size_t count)
+{
+	const struct udp *u = (const struct udp *)d;
+	int err = 0;
+
+	for (int tries = 0; tries < 2; tries++) {
+		if (__builtin_expect(send_one(u->fd, to, iov, count) >= 0, 1))
+			return 0;
+		err = reason();
+		if (!may_be_old(err))
+			break;
+	}
+	return err == -FI_EAGAIN ? err : refused(to, err);
+}
+
+int udp_send_many(struct dgram *d, const struct dgram_out *outs, unsigned int count)
+{
+	const struct udp *u = (const struct udp *)d;
+	struct mmsghdr msgs[DGRAM_HELD_MAX] = {0};
+	union udp_name names[DGRAM_HELD_MAX];
+	int n, err = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		msgs[i].msg_hdr = message(&names[i], &outs[i].to, outs[i].iov, outs[i].count);
+	for (int tries = 0; tries < 2; tries++) {
+		n = sendmmsg(u->fd, msgs, count, SEND_FLAGS);
+		if (n > 0)
+			return n;
+		err = reason();
+		if (!may_be_old(err))
+			break;
+	}
+	return err == -FI_EAGAIN ? err : refused(&outs->to, err);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who comes to us: is it somebody, and does its connection count? */
+#include <rdma/fi_errno.h>
+#include <sys/epoll.h>
+
+#include "base/forked.h"
+#include "base/log.h"
+#include "xfer/conn_own.h"
+#include "xfer/dial.h"
+
+/* Ends our own attempt, if there is one: the peer's connection is taken instead. */
+static void abandon_attempt(struct peer *peer)
+{
+	if (!peer_attempts(peer))
+		return;
+	if (peer->sock >= 0)
+		forked_close(peer->sock);
+	peer->sock = peer->wake = -1;
+	peer->state = PEER_IDLE;
+	peer->port->handshakes--;
+}
+
+int conn_take(struct peer *peer, struct guest *guest, const struct hello_words *words)
+{
+	int err;
+
+	abandon_attempt(peer);
+	peer->sock = peer->wake = guest->sock;
+	peer->inside = guest->inside;
+	err = conn_link(peer, guest);
+	if (!err)
+		err = hello_send(peer->port, guest->sock, guest->inside, words);
+	if (!err && peer->sock >= 0)
+		err = conn_watch(peer, EPOLLIN);
+	if (!err) {
+		peer_connected(peer);
+		return 0;
+	}
+	LOG_WARN(LOG_EP_CTRL, "cannot accept a peer: %s", fi_strerror(-err));
+	peer_lost(peer, -err);
+	return err;
+}
+
+/* Where somebody across the network says that it is on its loopback, it can only be found where it is. */
+static void name_by_socket(const struct guest *guest, struct addr *name)
+{
+	struct addr from;
+	uint16_t port = name->port;
+
+	if (guest->inside || !addr_is_loopback(name) || !dial_remote(guest->sock, &from) ||
+	    addr_is_local(&from))
+		return;
+	*name = from;
+	name->port = port;
+}
+
+/* Who is it? NULL: nobody to be connected to. */
+static struct peer *identify(struct port *port, const struct guest *guest)
+{
+	struct addr name;
+	struct peer *peer;
+
+	if (guest->hello.kind != HELLO_CONNECT || port->cm || hello_name(&guest->hello, &name))
+		return NULL;
+	name_by_socket(guest, &name);
+	/* To ourselves across the network: the other end is somebody else of the same name. */
+	peer = guest->hello.incarnation == port->incarnation ? peer_new(port, &name)
+							     : peer_by_name(port, &name);
+	addr_free(&name);
+	return peer;
+}
+
+/* Does its connection count? Takes the guest. */
+void conn_greet(struct port *port, struct guest *guest)
+{
+	struct peer *peer = identify(port, guest);
+
+	if (!peer) {
+		hello_send(NULL, guest->sock, guest->inside,
+			   &(struct hello_words){.kind = HELLO_REJECT, .error = FI_ECONNREFUSED});
+		lobby_dismiss(guest);
+		return;
+	}
+	if (peer->state == PEER_CONNECTED && peer->incarnation == guest->hello.incarnation &&
+	    guest->hello.serial < peer->serial) {
+		lobby_dismiss(guest); /* its attempt crossed ours and lost */
+		return;
+	}
+	if (peer->state == PEER_CONNECTED)
+		peer_lost(peer, FI_ECONNRESET); /* it died and came back before we noticed */
+	if (peer->state == PEER_CONNECTING && port->incarnation < guest->hello.incarnation) {
+		hello_send(port, guest->sock, guest->inside,
+			   &(struct hello_words){.kind = HELLO_CROSSED});
+		lobby_dismiss(guest);
+		return;
+	}
+	if (conn_take(peer, guest,
+		      &(struct hello_words){.kind = HELLO_ACCEPT, .id = pool_id(peer)}))
+		conn_forget(peer);
+}

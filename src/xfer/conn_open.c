@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Our own attempts to connect, and the making of links. */
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/forked.h"
+#include "base/log.h"
+#include "xfer/conn_own.h"
+#include "xfer/dial.h"
+#include "xfer/listen.h"
+
+int conn_control(struct port *port, int op, struct peer *peer, uint32_t events)
+{
+	struct epoll_event ev = {.events = events,
+				 .data.u64 = (uint64_t)PORT_PEER << 32 | pool_id(peer)};
+
+	return epoll_ctl(port->epfd, op, peer->sock, &ev) ? -errno : 0;
+}
+
+int conn_watch(struct peer *peer, uint32_t events)
+{
+	return conn_control(peer->port, EPOLL_CTL_ADD, peer, events);
+}
+
+int conn_listen(struct port *port)
+{
+	struct listen_how how = {.inside = port->hw[PORT_SHM] != NULL,
+				 .network = port->hw[PORT_TCP] != NULL,
+				 .backlog = SOMAXCONN};
+	int err = listen_open(&port->lobby, &port->name, &how);
+
+	if (!err)
+		port->key = addr_unmapped(&port->name);
+	return err;
+}
+
+int conn_link(struct peer *peer, struct guest *guest)
+{
+	struct port *port = peer->port;
+	enum port_transport hw = guest->inside ? PORT_SHM : PORT_TCP;
+	struct link_peer lp = {.hello = &guest->hello,
+			       .id = guest->inside ? guest->hello.your_id : pool_id(peer),
+			       .sock = peer->wake,
+			       .pid = guest->pid};
+	int err, one = 1;
+
+	memcpy(lp.fds, guest->fds, sizeof(lp.fds));
+	port->cm_sock = peer->sock;
+	if (port_transports[hw]->takes_socks)
+		setsockopt(peer->sock, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
+	err = port_transports[hw]->connect(port->hw[hw], &lp, &peer->real);
+	if (err)
+		return err;
+	peer->hw = hw;
+	peer->incarnation = guest->hello.incarnation;
+	peer->serial = guest->hello.serial;
+	if (port_transports[hw]->takes_socks)
+		peer->sock = peer->wake = -1;
+	return 0;
+}
+
+/* To ourselves: the same link, with a pair of sockets for the wake-ups. */
+static int connect_self(struct peer *peer)
+{
+	struct port *port = peer->port;
+	struct guest self = {.inside = true,
+			     .pid = getpid(),
+			     .hello = {.your_id = pool_id(peer),
+				       .incarnation = port->incarnation,
+				       .probe_addr = (uintptr_t)&port->probe,
+				       .probe_value = port->probe}};
+	int pair[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	err = hello_own_fds(port, self.fds);
+	if (err)
+		goto close_pair;
+	peer->sock = pair[0];
+	peer->wake = pair[1];
+	err = conn_link(peer, &self);
+	if (!err)
+		err = conn_watch(peer, EPOLLIN);
+	if (err)
+		goto close_pair;
+	peer_connected(peer);
+	return 0;
+close_pair:
+	peer->sock = peer->wake = -1;
+	close(pair[0]);
+	close(pair[1]);
+	return err;
+}
+
+int conn_say_hello(struct peer *peer)
+{
+	struct port *port = peer->port;
+	struct hello_words words = {.kind = port->cm ? HELLO_REQUEST : HELLO_CONNECT,
+				    .id = pool_id(peer),
+				    .data = port->cm_data,
+				    .data_len = port->cm_len};
+
+	if (port->cm)
+		conn_single_name(peer);
+	return hello_send(port, peer->sock, peer->inside, &words);
+}
+
+/* Takes the socket. 0 or a negative error. */
+static int attempt(struct peer *peer, int sock, bool inside)
+{
+	int err;
+
+	if (sock < 0)
+		return sock;
+	peer->sock = peer->wake = sock;
+	peer->inside = inside;
+	err = inside ? conn_say_hello(peer) : 0;
+	if (!err)
+		err = conn_watch(peer, inside ? EPOLLIN : EPOLLOUT);
+	if (err) {
+		forked_close(sock);
+		peer->sock = peer->wake = -1;
+		return err;
+	}
+	peer->state = inside ? PEER_CONNECTING : PEER_DIALING;
+	peer->deadline = clock_coarse_ms() + (uint64_t)env_get()->peer_timeout;
+	peer->port->handshakes++;
+	return 0;
+}
+
+/*
+ * That an address is one of this host's own says only where to ask first: whoever listens by that name
+ * in our network namespace is here. Others, and those who do not use shared memory, are across the
+ * network, which may be the loopback.
+ */
+int conn_dial(struct peer *peer)
+{
+	struct port *port = peer->port;
+	int err = -FI_EHOSTUNREACH;
+
+	if (port->hw[PORT_SHM] && addr_is_local(&peer->name))
+		err = attempt(peer, dial_inside(&peer->key), true);
+	if (err == -FI_ECONNREFUSED && port->cm)
+		err = attempt(peer, conn_single_inside(peer), true);
+	if (port->hw[PORT_TCP] && peer->name.kind != ADDR_STR &&
+	    (err == -FI_EHOSTUNREACH || err == -FI_ECONNREFUSED || err == -FI_EACCES))
+		err = attempt(peer, dial_network(&peer->name), false);
+	return err;
+}
+
+int conn_start(struct peer *peer)
+{
+	char text[ADDR_STR_MAX + 32];
+	int err;
+
+	if (peer->port->cm)
+		return -FI_ENOTCONN;
+	if (addr_equal(&peer->key, &peer->port->key) && peer->port->hw[PORT_SHM])
+		return connect_self(peer);
+	err = conn_dial(peer);
+	if (err && err != -FI_EAGAIN) {
+		addr_print(&peer->name, text, sizeof(text));
+		LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s", text, fi_strerror(-err));
+	}
+	return err;
+}

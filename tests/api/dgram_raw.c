@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A datagram endpoint and a plain socket understand each other: nothing but the message is on the wire,
+ * and the endpoint's name is the address it comes from. HW=udp
+ */
+#include <arpa/inet.h>
+
+#include "api.h"
+#include "lib/data.h"
+#include "lib/side.h"
+#include "lib/forms.h"
+#include "lib/dgram_side.h"
+
+union name {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+static socklen_t length(bool in6)
+{
+	return in6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
+/* A socket of our own on loopback; its name too. */
+static int plain_socket(bool in6, union name *name)
+{
+	int fd = socket(in6 ? AF_INET6 : AF_INET, SOCK_DGRAM, 0);
+	struct timeval patience = {.tv_sec = 5};
+	socklen_t len = length(in6);
+
+	memset(name, 0, sizeof(*name));
+	name->sa.sa_family = in6 ? AF_INET6 : AF_INET;
+	if (in6)
+		name->in6.sin6_addr = in6addr_loopback;
+	else
+		name->in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	CHECK(fd >= 0 && bind(fd, &name->sa, len) == 0);
+	CHECK(getsockname(fd, &name->sa, &len) == 0);
+	CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0);
+	return fd;
+}
+
+static union name name_of(struct fid_ep *ep, bool in6)
+{
+	union name name;
+	size_t len = sizeof(name);
+
+	OK(fi_getname(&ep->fid, &name, &len));
+	CHECK_EQ(len, length(in6));
+	return name;
+}
+
+static in_port_t number_of(const union name *name)
+{
+	return name->sa.sa_family == AF_INET6 ? name->in6.sin6_port : name->in.sin_port;
+}
+
+/* What the endpoint sends is what the socket gets, from the endpoint's name. */
+static void goes_out(struct side *s, int fd, fi_addr_t to, const union name *own, size_t len)
+{
+	struct data d = data_full(len, 1, (unsigned int)len);
+	unsigned char *got = malloc(len + 1);
+	union name from;
+	socklen_t from_len = sizeof(from);
+
+	CHECK(got);
+	POST(s, fi_send(s->ep, data_at(&d), len, NULL, to, &d));
+	SENT(s, &d, FI_MSG);
+	CHECK_EQ(recvfrom(fd, got, len + 1, 0, &from.sa, &from_len), len);
+	data_check(got, len, (unsigned int)len);
+	CHECK_EQ(from_len, length(own->sa.sa_family == AF_INET6));
+	CHECK(!memcmp(&from, own, from_len));
+	free(got);
+	data_free(&d);
+}
+
+static void comes_in(struct side *s, int fd, fi_addr_t want, const union name *own, size_t len)
+{
+	struct data out = data_full(len, 1, 77), in = data_new(len, 1);
+	struct fi_cq_tagged_entry e;
+	fi_addr_t src;
+
+	POST(s, fi_recv(s->ep, data_at(&in), len, NULL, FI_ADDR_UNSPEC, &in));
+	CHECK_EQ(sendto(fd, data_at(&out), len, 0, &own->sa, length(own->sa.sa_family == AF_INET6)),
+		 len);
+	e = TAKE_FROM(s, s->rx, &src);
+	CHECK(e.op_context == &in && e.len == len);
+	CHECK_EQ(src, want);
+	DATA_EXPECT(&in, len, 77);
+	data_free(&out);
+	data_free(&in);
+}
+
+static void understand(struct api *a, bool in6)
+{
+	static const size_t lens[] = {0, 1, 8, 1472, 20000};
+	struct side_opts o = dgram_opts(FI_MSG | FI_SOURCE, in6);
+	union name own, theirs;
+	struct side s;
+	fi_addr_t to;
+	int fd;
+
+	side_open(&s, a, &o);
+	fd = plain_socket(in6, &theirs);
+	own = name_of(s.ep, in6);
+	CHECK(number_of(&own) != 0);
+	CHECK_EQ(fi_av_insert(s.av, &theirs, 1, &to, 0, NULL), 1);
+	for (size_t i = 0; i < API_COUNT(lens); i++)
+		if (lens[i] <= s.info->ep_attr->max_msg_size) {
+			goes_out(&s, fd, to, &own, lens[i]);
+			comes_in(&s, fd, to, &own, lens[i]);
+		}
+	close(fd);
+	side_close(&s);
+}
+
+static void wire(struct api *a)
+{
+	understand(a, false);
+}
+
+static void wire6(struct api *a)
+{
+	understand(a, true);
+}
+
+/* Nobody listens there: that is nobody's error, and the endpoint goes on. */
+static void nobody(struct api *a)
+{
+	struct side_opts o = dgram_opts(FI_MSG | FI_SOURCE, false);
+	union name own, theirs;
+	uint64_t value = 0;
+	struct side s;
+	fi_addr_t to;
+	int fd;
+
+	side_open(&s, a, &o);
+	fd = plain_socket(false, &theirs);
+	close(fd);
+	CHECK_EQ(fi_av_insert(s.av, &theirs, 1, &to, 0, NULL), 1);
+	POST(&s, fi_recv(s.ep, &value, sizeof(value), NULL, FI_ADDR_UNSPEC, &value));
+	for (int i = 0; i < 50; i++) {
+		POST(&s, fi_send(s.ep, "hello", 5, NULL, to, &s));
+		SENT(&s, &s, FI_MSG);
+	}
+	QUIET(&s, s.rx, 5);
+	own = name_of(s.ep, false);
+	fd = plain_socket(false, &theirs);
+	CHECK_EQ(sendto(fd, "abcdefgh", 8, 0, &own.sa, sizeof(own.in)), 8);
+	GOT(&s, &value, FI_MSG, 8);
+	close(fd);
+	side_close(&s);
+}
+
+/* What is sent to a removed entry goes nowhere; the others are as they were. */
+static void removed(struct api *a)
+{
+	struct side_opts o = dgram_opts(FI_MSG, false);
+	union name theirs[2], own;
+	fi_addr_t to[2];
+	struct side s;
+	int fd[2];
+
+	side_open(&s, a, &o);
+	own = name_of(s.ep, false);
+	for (int i = 0; i < 2; i++) {
+		fd[i] = plain_socket(false, &theirs[i]);
+		CHECK_EQ(fi_av_insert(s.av, &theirs[i], 1, &to[i], 0, NULL), 1);
+	}
+	goes_out(&s, fd[0], to[0], &own, 8);
+	OK(fi_av_remove(s.av, &to[0], 1, 0));
+	CHECK_EQ(fi_send(s.ep, "hello", 5, NULL, to[0], NULL), -FI_EINVAL);
+	goes_out(&s, fd[1], to[1], &own, 8);
+	close(fd[0]);
+	close(fd[1]);
+	side_close(&s);
+}
+
+static struct fid_ep *bare_ep(struct side *s, struct fi_info *info)
+{
+	struct fid_ep *ep;
+
+	OK(fi_endpoint(s->domain, info, &ep, NULL));
+	OK(fi_ep_bind(ep, &s->av->fid, 0));
+	OK(fi_ep_bind(ep, &s->tx->fid, FI_TRANSMIT));
+	OK(fi_ep_bind(ep, &s->rx->fid, FI_RECV));
+	return ep;
+}
+
+/* The number asked for is the one it gets, as long as nobody else has it. */
+static void numbers(struct api *a)
+{
+	struct side_opts o = dgram_opts(FI_MSG, false);
+	struct fid_ep *ep;
+	union name theirs, got;
+	struct side s;
+	int fd;
+
+	side_open(&s, a, &o);
+	fd = plain_socket(false, &theirs);
+	ep = bare_ep(&s, s.info);
+	OK(fi_setname(&ep->fid, &theirs, sizeof(theirs.in)));
+	if (!api_other())
+		CHECK_EQ(fi_enable(ep), -FI_EADDRINUSE);
+	OK(fi_close(&ep->fid));
+	close(fd);
+	ep = bare_ep(&s, s.info);
+	OK(fi_setname(&ep->fid, &theirs, sizeof(theirs.in)));
+	OK(fi_enable(ep));
+	got = name_of(ep, false);
+	CHECK(!memcmp(&got, &theirs, sizeof(got.in)));
+	CHECK(fi_setname(&ep->fid, &theirs, sizeof(theirs.in)) < 0);
+	OK(fi_close(&ep->fid));
+	side_close(&s);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct api_case cases[] = {
+		{"wire", wire, 1, {0}},       {"wire6", wire6, 1, {0}},
+		{"nobody", nobody, 1, {0}},   {"removed", removed, 1, {0}},
+		{"numbers", numbers, 1, {0}},
+	};
+
+	return api_main(argc, argv, cases, API_COUNT(cases));
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Hints for datagram endpoints on the loopback interface. Datagrams are lost when more of them wait than
+ * the kernel keeps, so the tests have few under way at a time. Needs api.h.
+ */
+#ifndef API_DGRAM_H
+#define API_DGRAM_H
+
+#include <netinet/in.h>
+
+static inline void dgram_hint(struct fi_info *hints)
+{
+	free(hints->fabric_attr->prov_name);
+	hints->fabric_attr->prov_name = strdup("udp");
+	hints->ep_attr->type = FI_EP_DGRAM;
+	hints->tx_attr->msg_order = hints->rx_attr->msg_order = 0;
+}
+
+/* For side_opts.tune: an endpoint at 127.0.0.1, at a number of the system's choice. */
+static inline void dgram_in(struct fi_info *hints)
+{
+	struct sockaddr_in *in = calloc(1, sizeof(*in));
+
+	CHECK(in);
+	dgram_hint(hints);
+	*in = (struct sockaddr_in){.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	hints->addr_format = FI_SOCKADDR_IN;
+	hints->src_addr = in;
+	hints->src_addrlen = sizeof(*in);
+}
+
+/* The same at ::1. */
+static inline void dgram_in6(struct fi_info *hints)
+{
+	struct sockaddr_in6 *in6 = calloc(1, sizeof(*in6));
+
+	CHECK(in6);
+	dgram_hint(hints);
+	*in6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
+	hints->addr_format = FI_SOCKADDR_IN6;
+	hints->src_addr = in6;
+	hints->src_addrlen = sizeof(*in6);
+}
+
+static inline void dgram_need_in6(void)
+{
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+	bool good = fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	if (!good)
+		api_skip("this host has no IPv6");
+}
+
+#endif

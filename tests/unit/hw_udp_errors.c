@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the network says of an earlier datagram (nobody listens there) is no error of the next one, nor
+ * of a receive. Sockets hear of it only on demand: that is switched on here.
+ */
+#include "dgram_open.h"
+
+#define MANY 5
+
+/* The socket has an error to tell. */
+static void make_error(void)
+{
+	struct pollfd p = {.fd = opened.udp->fd};
+	uint64_t word = 1;
+
+	ck_assert_int_eq(fi_inject(opened.ep, &word, sizeof(word), opened.to_nobody), 0);
+	ck_assert_int_eq(poll(&p, 1, 1000), 1);
+	ck_assert(p.revents & POLLERR);
+}
+
+static void setup(void)
+{
+	const int yes = 1;
+
+	open_all();
+	ck_assert_int_eq(setsockopt(opened.udp->fd, IPPROTO_IP, IP_RECVERR, &yes, sizeof(yes)), 0);
+}
+
+static void expect_at_plain(uint64_t word)
+{
+	struct pollfd p = {.fd = opened.plain, .events = POLLIN};
+	uint64_t got = 0;
+
+	ck_assert_int_eq(poll(&p, 1, 1000), 1);
+	ck_assert_int_eq(recv(opened.plain, &got, sizeof(got), 0), sizeof(got));
+	ck_assert_uint_eq(got, word);
+}
+
+START_TEST(sends_go_on)
+{
+	for (uint64_t i = 0; i < 3; i++) {
+		make_error();
+		ck_assert_int_eq(send_word(opened.ep, opened.to_plain, &i, 0), 0);
+		expect(&i);
+		expect_at_plain(i);
+	}
+	expect_nothing();
+}
+END_TEST
+
+START_TEST(several_go_on)
+{
+	uint64_t words[MANY];
+
+	make_error();
+	for (uint64_t i = 0; i < MANY; i++) {
+		words[i] = i;
+		ck_assert_int_eq(send_word(opened.ep, opened.to_plain, &words[i],
+					   i + 1 < MANY ? FI_MORE : 0),
+				 0);
+	}
+	for (uint64_t i = 0; i < MANY; i++) {
+		expect(&words[i]);
+		expect_at_plain(i);
+	}
+	expect_nothing();
+}
+END_TEST
+
+/* With one receive posted, and with several: those are read in another way once datagrams keep coming. */
+START_TEST(receives_go_on)
+{
+	uint64_t words[MANY], out = 7;
+
+	for (int i = 0; i < MANY; i++)
+		ck_assert_int_eq(fi_recv(opened.ep, &words[i], sizeof(words[i]), NULL,
+					 FI_ADDR_UNSPEC, &words[i]),
+				 0);
+	for (int i = 0; i < MANY; i++) {
+		make_error();
+		opened.udp->spell = i & 1 ? 100 : 0;
+		expect_nothing();
+		ck_assert_int_eq(sendto(opened.plain, &out, sizeof(out), 0,
+					(struct sockaddr *)&opened.name, sizeof(opened.name)),
+				 sizeof(out));
+		ck_assert_uint_eq(expect(&words[i]).len, sizeof(out));
+		ck_assert_uint_eq(words[i], out);
+	}
+}
+END_TEST
+
+/* The error of a datagram itself is told: no route leads from loopback to the world. */
+START_TEST(own_errors_are_told)
+{
+	struct sockaddr_in far = {.sin_family = AF_INET, .sin_port = htons(9)};
+	uint64_t word = 1, more = 2;
+	fi_addr_t to;
+
+	inet_pton(AF_INET, "203.0.113.1", &far.sin_addr);
+	to = insert(&far);
+	make_error();
+	ck_assert_int_lt(send_word(opened.ep, to, &word, 0), 0);
+	ck_assert_int_ne(send_word(opened.ep, to, &word, 0), -FI_EAGAIN);
+	ck_assert_int_eq(send_word(opened.ep, to, &word, FI_MORE), 0);
+	ck_assert_int_eq(send_word(opened.ep, opened.to_plain, &more, 0), 0);
+	expect_error(&word, FI_EINVAL);
+	expect(&more);
+	expect_at_plain(2);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("hw_udp_errors");
+	TCase *tcase = tcase_create("errors");
+
+	tcase_add_checked_fixture(tcase, setup, close_all);
+	tcase_add_test(tcase, sends_go_on);
+	tcase_add_test(tcase, several_go_on);
+	tcase_add_test(tcase, receives_go_on);
+	tcase_add_test(tcase, own_errors_are_told);
+	suite_add_tcase(suite, tcase);
+	return run(suite);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sends of a datagram endpoint when there is no room, or an error: over a transport that does as told. */
+#include "dgram_open.h"
+#include "core/ports.h"
+
+static int room;  /* datagrams it takes from now on */
+static int fails; /* 0, or the error of the first that there is no room for */
+static uint64_t words[DGRAM_HELD_MAX + 4];
+static uint64_t seen[4 * DGRAM_HELD_MAX]; /* in the order it took them */
+static unsigned int seen_count;
+
+static void see(const struct iovec *iov, size_t count)
+{
+	ck_assert_uint_eq(count, 1);
+	ck_assert_uint_eq(iov->iov_len, sizeof(uint64_t));
+	memcpy(&seen[seen_count++], iov->iov_base, sizeof(uint64_t));
+	room--;
+}
+
+static int fake_send(struct dgram *d, const struct addr *to, const struct iovec *iov, size_t count)
+{
+	(void)d, (void)to;
+	if (!room)
+		return fails ? fails : -FI_EAGAIN;
+	see(iov, count);
+	return 0;
+}
+
+static int fake_send_many(struct dgram *d, const struct dgram_out *outs, unsigned int count)
+{
+	int taken = 0;
+
+	(void)d;
+	while (room && (unsigned int)taken < count) {
+		see(outs[taken].iov, outs[taken].count);
+		taken++;
+	}
+	return taken ? taken : fails ? fails : -FI_EAGAIN;
+}
+
+static const struct dgram_ops fake_ops = {.send = fake_send, .send_many = fake_send_many};
+static const struct dgram_ops *real_ops;
+
+static void setup(void)
+{
+	open_all();
+	real_ops = opened.dgram->ops;
+	opened.dgram->ops = &fake_ops;
+	room = fails = 0;
+	seen_count = 0;
+	for (unsigned int i = 0; i < DGRAM_HELD_MAX + 4; i++)
+		words[i] = 100 + i;
+}
+
+static void teardown(void)
+{
+	if (opened.ep)
+		opened.dgram->ops = real_ops;
+	close_all();
+}
+
+static ssize_t give(unsigned int i, uint64_t flags)
+{
+	return send_word(opened.ep, opened.to_plain, &words[i], flags);
+}
+
+/* Those from `from` on went out, in order. */
+static void expect_seen(unsigned int from, unsigned int count)
+{
+	ck_assert_uint_ge(seen_count, count);
+	for (unsigned int i = 0; i < count; i++)
+		ck_assert_uint_eq(seen[seen_count - count + i], words[from + i]);
+}
+
+START_TEST(no_room)
+{
+	ck_assert_int_eq(give(0, 0), -FI_EAGAIN);
+	ck_assert_int_eq(fi_inject(opened.ep, words, 8, opened.to_plain), -FI_EAGAIN);
+	expect_nothing();
+	room = 1;
+	ck_assert_int_eq(give(1, 0), 0);
+	expect(&words[1]);
+	expect_nothing();
+	ck_assert_uint_eq(seen_count, 1);
+}
+END_TEST
+
+START_TEST(no_way)
+{
+	fails = -FI_EHOSTUNREACH;
+	ck_assert_int_eq(give(0, 0), -FI_EHOSTUNREACH);
+	expect_nothing();
+}
+END_TEST
+
+/* Nothing goes out before the last of them is there; what finds no room then goes with later turns. */
+START_TEST(together)
+{
+	room = 2;
+	for (unsigned int i = 0; i < 4; i++)
+		ck_assert_int_eq(give(i, FI_MORE), 0);
+	ck_assert_uint_eq(seen_count, 0);
+	ck_assert_int_eq(give(4, 0), 0);
+	expect_seen(0, 2);
+	expect(&words[0]);
+	expect(&words[1]);
+	expect_nothing();
+	room = 1;
+	expect(&words[2]);
+	expect_nothing();
+	room = 8;
+	expect(&words[3]);
+	expect(&words[4]);
+	expect_seen(0, 5);
+	expect_nothing();
+}
+END_TEST
+
+/* One that cannot go out ends with its error; those behind it are no worse. */
+START_TEST(one_fails)
+{
+	for (unsigned int i = 0; i < 3; i++)
+		ck_assert_int_eq(give(i, FI_MORE), 0);
+	room = 1;
+	fails = -FI_ENETUNREACH;
+	opened.dgram->ops = &fake_ops;
+	dgram_flush(opened.dgram);
+	expect(&words[0]);
+	expect_error(&words[1], FI_ENETUNREACH);
+	expect_error(&words[2], FI_ENETUNREACH);
+	expect_nothing();
+	room = 1;
+	ck_assert_int_eq(give(3, 0), 0);
+	expect(&words[3]);
+}
+END_TEST
+
+/* What is accepted is bounded, and nothing overtakes it. */
+START_TEST(bounded)
+{
+	for (unsigned int i = 0; i < DGRAM_HELD_MAX; i++)
+		ck_assert_int_eq(give(i, FI_MORE), 0);
+	ck_assert_int_eq(give(DGRAM_HELD_MAX, FI_MORE), -FI_EAGAIN);
+	ck_assert_int_eq(give(DGRAM_HELD_MAX, 0), -FI_EAGAIN);
+	ck_assert_int_eq(give(DGRAM_HELD_MAX, FI_INJECT), -FI_EAGAIN);
+	ck_assert_int_eq(fi_inject(opened.ep, words, 8, opened.to_plain), -FI_EAGAIN);
+	ck_assert_uint_eq(seen_count, 0);
+	room = DGRAM_HELD_MAX + 1;
+	ck_assert_int_eq(fi_inject(opened.ep, &words[DGRAM_HELD_MAX], 8, opened.to_plain), 0);
+	expect_seen(0, DGRAM_HELD_MAX + 1);
+	for (unsigned int i = 0; i < DGRAM_HELD_MAX; i++)
+		expect(&words[i]);
+	expect_nothing();
+}
+END_TEST
+
+/* Injected memory is the caller's again at once: it waits for nobody, but does not overtake either. */
+START_TEST(injected)
+{
+	room = 2;
+	ck_assert_int_eq(give(0, FI_MORE), 0);
+	ck_assert_int_eq(give(1, FI_MORE | FI_INJECT | FI_COMPLETION), 0);
+	expect_seen(0, 2);
+	expect(&words[0]);
+	expect(&words[1]);
+	expect_nothing();
+}
+END_TEST
+
+/* Whoever sleeps while some waits for room is woken by room. */
+START_TEST(room_wakes)
+{
+	struct port *port = ep_of(opened.ep)->port;
+	struct pollfd p = {.fd = port_fd(port), .events = POLLIN};
+
+	ck_assert(port_arm(port));
+	ck_assert_int_eq(poll(&p, 1, 0), 0);
+	ck_assert_int_eq(give(0, FI_MORE), 0);
+	ck_assert(port_arm(port));
+	ck_assert_int_eq(poll(&p, 1, 1000), 1);
+	room = 1;
+	expect(&words[0]);
+	ck_assert(port_arm(port));
+	ck_assert_int_eq(poll(&p, 1, 0), 0);
+}
+END_TEST
+
+/* What an alias left completes on the endpoint; what the endpoint leaves is dropped. */
+START_TEST(closing)
+{
+	struct fid_ep *alias;
+
+	ck_assert_int_eq(fi_ep_alias(opened.ep, &alias, FI_TRANSMIT), 0);
+	ck_assert_int_eq(send_word(alias, opened.to_plain, &words[0], FI_MORE), 0);
+	ck_assert_int_eq(give(1, FI_MORE), 0);
+	ck_assert_int_eq(fi_close(&alias->fid), 0);
+	room = 2;
+	expect(&words[0]);
+	expect(&words[1]);
+	ck_assert_int_eq(give(2, FI_MORE), 0);
+	room = 0;
+	ck_assert_int_eq(fi_close(&opened.ep->fid), 0);
+	opened.ep = NULL;
+	expect_nothing();
+	ck_assert_uint_eq(seen_count, 2);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("xfer_dgram");
+	TCase *tcase = tcase_create("dgram");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, no_room);
+	tcase_add_test(tcase, no_way);
+	tcase_add_test(tcase, together);
+	tcase_add_test(tcase, one_fails);
+	tcase_add_test(tcase, bounded);
+	tcase_add_test(tcase, injected);
+	tcase_add_test(tcase, room_wakes);
+	tcase_add_test(tcase, closing);
+	suite_add_tcase(suite, tcase);
+	return run(suite);
+}
