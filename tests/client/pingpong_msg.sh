@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The fi_pingpong of the distribution on our connected endpoints, by IPv4 and IPv6.
+# The fi_pingpong of the distribution on our connected endpoints, by IPv4 and IPv6; the example msg_pingpong.
 # TIMEOUT=240
 . "$(dirname "$0")/ours.bash"
 pingpong=/usr/bin/fi_pingpong
@@ -30,3 +30,21 @@ done
 setting=(env LD_PRELOAD="$lib")
 talk 127.0.0.1 -p tcp -S 1024 -I 200 -c
 echo "preloaded: $(tail -n 1 "$work/client")"
+
+# The example: a client that asks for too much is refused and told why, the next one is served.
+example=$BUILD/bin/msg_pingpong
+for provider in weft tcp; do
+	next_port
+	start timeout 50 "$example" -p $provider -P $port 127.0.0.1 >"$work/server" 2>&1
+	server=$pid
+	within 10 listening $port || fail "msg_pingpong: the server does not listen: $(cat "$work/server")"
+	if timeout 50 "$example" -p $provider -P $port -c -s 1048577 127.0.0.1 >"$work/client" 2>&1; then
+		fail "msg_pingpong: the server took too long messages"
+	fi
+	grep -q 'refused: messages of more than a megabyte' "$work/client" || fail "$(cat "$work/client")"
+	timeout 50 "$example" -p $provider -P $port -c -s 4096 127.0.0.1 >"$work/client" 2>&1 ||
+		fail "msg_pingpong: client: $(cat "$work/client")"
+	grep -q '^# the server says: welcome$' "$work/client" || fail "msg_pingpong: $(cat "$work/client")"
+	wait "$server" || fail "msg_pingpong: server: $(cat "$work/server")"
+	echo "msg_pingpong, $provider: $(tail -n 1 "$work/client")"
+done

@@ -65,7 +65,7 @@ int udp_bind(const struct addr *at, bool group)
 /* The number the system chose where none was asked for. */
 static int complete_name(int fd, struct addr *name)
 {
-	union udp_name bound;
+	union udp_name bound = {0};
 	socklen_t len = sizeof(bound);
 
 	if (getsockname(fd, &bound.sa, &len))
