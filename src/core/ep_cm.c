@@ -58,8 +58,6 @@ static void turn(struct eq_driver *driver)
 		return;
 	lock_take(&ep->dom->lock);
 	cm_turn(ep->port);
-	if (ep->cm->driven)
-		eq_driver_nap(ep->eq, driver, cm_naps(ep->port));
 	lock_give(&ep->dom->lock);
 }
 
@@ -69,10 +67,8 @@ static void watch(struct ep *ep)
 	uint32_t events;
 	int fd = cm_watch(ep->port, &events);
 
-	if (!ep->cm->driven)
-		return;
-	eq_driver_watch(ep->eq, &ep->cm->driver, fd, events);
-	eq_driver_nap(ep->eq, &ep->cm->driver, cm_naps(ep->port));
+	if (ep->cm->driven)
+		eq_driver_watch(ep->eq, &ep->cm->driver, fd, events);
 }
 
 /* It takes the place of a passive endpoint, or is to accept somebody. */

@@ -117,7 +117,6 @@ void eq_del_driver(struct eq *eq, struct eq_driver *driver)
 	list_remove(&driver->link);
 	__atomic_fetch_sub(&eq->driver_count, 1, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&eq->driving);
-	eq_driver_nap(eq, driver, false);
 	wait_del_fd(&eq->wait, driver->fd);
 }
 
@@ -126,15 +125,6 @@ void eq_driver_watch(struct eq *eq, struct eq_driver *driver, int fd, uint32_t e
 	wait_del_fd(&eq->wait, driver->fd);
 	driver->fd = -1; /* what is closed without a word is not taken out by its number later */
 	wait_watch_fd(&eq->wait, fd, events);
-}
-
-void eq_driver_nap(struct eq *eq, struct eq_driver *driver, bool nap)
-{
-	if (driver->nap == nap)
-		return;
-	driver->nap = nap;
-	__atomic_fetch_add(&eq->naps, nap ? 1 : -1u, __ATOMIC_RELAXED);
-	wait_notify(&eq->wait);
 }
 
 void eq_turn(struct eq *eq)

@@ -28,7 +28,6 @@ struct eq {
 	pthread_mutex_t driving;   /* guards drivers; recursive, held during turns */
 	struct list *next_driver;  /* of the walk under way */
 	unsigned int driver_count; /* atomic to read */
-	unsigned int naps;         /* atomic: drivers nobody would wake for */
 };
 
 /* An event as it waits. */
@@ -55,8 +54,7 @@ struct eq_error {
 struct eq_driver {
 	struct list link;
 	void (*turn)(struct eq_driver *self);
-	int fd;   /* readable when a turn would find something; -1: none */
-	bool nap; /* what a turn would find is announced by nothing */
+	int fd; /* readable when a turn would find something; -1: none */
 };
 
 static inline struct eq *eq_of(struct fid_eq *fid)
@@ -81,7 +79,6 @@ void eq_del_driver(struct eq *eq, struct eq_driver *driver);
  * without a word. -1: none. Calls for one driver are serialized by its owner.
  */
 void eq_driver_watch(struct eq *eq, struct eq_driver *driver, int fd, uint32_t events);
-void eq_driver_nap(struct eq *eq, struct eq_driver *driver, bool nap);
 
 /* For fi_trywait: 0 when a sleeper would be woken by whatever comes, -FI_EAGAIN: read first. */
 int eq_arm(struct eq *eq);

@@ -7,8 +7,7 @@
 #include "base/log.h"
 #include "core/eq.h"
 
-#define DEAF_NAP_MS 1  /* where no descriptor can wake a sleeper who turns drivers himself */
-#define NAP_MS      10 /* where a driver asks for it */
+#define DEAF_NAP_MS 1 /* where no descriptor can wake a sleeper who turns drivers himself */
 
 /* The peer's data behind a struct fi_eq_cm_entry is cut where the application's buffer ends. */
 static bool is_cm(uint32_t event)
@@ -148,7 +147,7 @@ static bool sread_ready(struct wait_for *what, bool arm)
 	struct eq *eq = ((struct eq_sleep *)what)->eq;
 
 	(void)arm; /* the descriptors of drivers need no arming */
-	what->nap = __atomic_load_n(&eq->naps, __ATOMIC_RELAXED) ? NAP_MS : 0;
+	what->nap = 0;
 	if (eq->wait.epfd < 0 && __atomic_load_n(&eq->driver_count, __ATOMIC_RELAXED))
 		what->nap = DEAF_NAP_MS;
 	return eq_ready(eq);
@@ -181,9 +180,7 @@ int eq_arm(struct eq *eq)
 {
 	wait_arm(&eq->wait);
 	wait_drain(&eq->wait);
-	if (eq_ready(eq) || __atomic_load_n(&eq->naps, __ATOMIC_RELAXED))
-		return -FI_EAGAIN;
-	return 0;
+	return eq_ready(eq) ? -FI_EAGAIN : 0;
 }
 
 static const char *eq_strerror(struct fid_eq *fid, int prov_errno, const void *err_data, char *buf,

@@ -251,7 +251,11 @@ void cm_own(struct port *port, struct ep *ep)
 
 int cm_connect(struct port *port, const struct addr *to, const void *data, size_t len)
 {
-	return conn_request(port, to, data, len < XFER_CM_DATA ? len : XFER_CM_DATA);
+	int err = conn_request(port, to, data, len < XFER_CM_DATA ? len : XFER_CM_DATA);
+
+	if (err && err != -FI_ENOMEM)
+		cancel_receives(port);
+	return err;
 }
 
 void cm_shutdown(struct port *port)
@@ -273,11 +277,6 @@ int cm_watch(const struct port *port, uint32_t *events)
 	if (peer->state == PEER_CONNECTED)
 		return port->cm_sock;
 	return peer_attempts(peer) ? port->epfd : -1;
-}
-
-bool cm_naps(const struct port *port)
-{
-	return conn_single_waits(conn_peer(port));
 }
 
 void cm_turn(struct port *port)

@@ -185,7 +185,10 @@ void cm_reject(struct cm_request *req, const void *data, size_t len);
  * told of it. Domain locked, the rest too.
  */
 void cm_own(struct port *port, struct ep *ep);
-/* Asks whoever listens at `to`. 0: the endpoint will be told what comes of it; or a negative error. */
+/*
+ * Asks whoever listens at `to`. 0: the endpoint will be told what comes of it; -FI_ENOMEM: nothing was
+ * done; or why nobody can be asked.
+ */
 int cm_connect(struct port *port, const struct addr *to, const void *data, size_t len);
 /* Takes the request, in any case; 0: connected. */
 int cm_accept(struct port *port, struct cm_request *req, const void *data, size_t len);
@@ -200,7 +203,5 @@ void cm_turn(struct port *port);
  * readable for every message: the engine's own, closed without a word; -1: nothing will.
  */
 int cm_watch(const struct port *port, uint32_t *events);
-/* Something is to be tried again soon, by a turn that nothing announces. */
-bool cm_naps(const struct port *port);
 
 #endif

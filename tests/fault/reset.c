@@ -239,7 +239,7 @@ static void die_young(unsigned int round, size_t after)
 	wait_ended(1, FI_ECANCELED, "a receive");
 }
 
-/* Fills the connection until there is no room, with contexts from `i` on; the last one and one more. */
+/* Sends until there is no room, with contexts from `i` on; the first that was not used. */
 static unsigned int fill(unsigned int i)
 {
 	for (int tries = 0; tries < 3 && i < 64;) {
@@ -271,9 +271,8 @@ static void die_busy(unsigned int round)
 	end();
 	for (unsigned int i = 2; i < 14; i++)
 		wait_ended(i, FI_ECONNRESET, "an operation that a reset interrupts");
-	for (unsigned int i = FILL; i < last; i++) {
+	for (unsigned int i = FILL; i < last; i++)
 		wait_ended(i, busy[i] || errs[i] ? FI_ECONNRESET : 0, "a send without room");
-	}
 	if (!busy[1])
 		fail("a receive from anybody ended with it");
 	meet(round);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the TCP transport asks of the kernel, and of memory: calls are counted on their way. */
+/*
+ * What the TCP transport asks of the kernel, and of memory: calls are counted on their way, and some of
+ * them made to send less than they were asked to.
+ */
 #include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 
+#include "base/iov.h"
 #include "tcp_pair.h"
 
 #define MSG WIRE_HEAD(WIRE_MSG, 0, 0, 0)
@@ -11,6 +15,8 @@
 static struct calls {
 	unsigned int recv, recvmsg, send, sendmsg, epoll;
 } calls;
+
+static size_t most = SIZE_MAX; /* bytes that one call sends */
 
 ssize_t recv(int sock, void *buf, size_t len, int flags)
 {
@@ -27,13 +33,23 @@ ssize_t recvmsg(int sock, struct msghdr *m, int flags)
 ssize_t send(int sock, const void *buf, size_t len, int flags)
 {
 	calls.send++;
-	return syscall(SYS_sendto, sock, buf, len, flags, NULL, 0);
+	if (!most)
+		return errno = EAGAIN, -1;
+	return syscall(SYS_sendto, sock, buf, len < most ? len : most, flags, NULL, 0);
 }
 
 ssize_t sendmsg(int sock, const struct msghdr *m, int flags)
 {
+	struct iovec iov[64];
+	struct msghdr some = {.msg_iov = iov};
+	size_t len = most;
+
 	calls.sendmsg++;
-	return syscall(SYS_sendmsg, sock, m, flags);
+	if (!most)
+		return errno = EAGAIN, -1;
+	ck_assert_uint_le(m->msg_iovlen, 64);
+	some.msg_iovlen = iov_slice(iov, m->msg_iov, m->msg_iovlen, 0, &len);
+	return syscall(SYS_sendmsg, sock, &some, flags);
 }
 
 int epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
@@ -115,6 +131,65 @@ START_TEST(beside_another)
 }
 END_TEST
 
+/* What is not out yet goes on in every turn, however silent the others are. */
+START_TEST(rest_beside_another)
+{
+	uint32_t id;
+
+	sides[0].port.hw[PORT_SHM] = &sides[1];
+	id = join_both();
+	for (int i = 0; i < 200; i++)
+		turn(0);
+	most = 10;
+	ck_assert_int_eq(put(id, 8), 0);
+	for (int i = 0; i < 200; i++)
+		turn(0);
+	most = 0;
+	ck_assert_int_eq(put(id, 10000), -FI_EAGAIN);
+	most = 1;
+	ck_assert_int_eq(put(id, 10000), 0);
+	memset(&calls, 0, sizeof(calls));
+	for (int i = 0; i < 1000; i++)
+		turn(0);
+	ck_assert_uint_eq(calls.sendmsg, 1000);
+}
+END_TEST
+
+/* A packet is cut at any place, and again and again. */
+START_TEST(cut_anywhere)
+{
+	uint32_t id = join_both();
+	struct link *link = link_of(id);
+	const size_t len = 60;
+	unsigned int count = 0;
+
+	for (most = 1; most <= FRAME + len; most++) {
+		size_t first = most;
+		struct packet p = {.head = MSG, .tag = count, .len = len};
+		struct iovec iov[3] = {{bytes, 20}, {bytes + 20, 1}, {bytes + 21, len - 21}};
+
+		fill(bytes, count, len);
+		if (_i == 0)
+			ck_assert_int_eq(link->ops->send(link, bytes, len, 0, MSG, count), 0);
+		else if (_i == 1)
+			ck_assert_int_eq(link->ops->sendv(link, &p, iov, 3), 0);
+		else
+			ck_assert_int_eq(link->ops->lend(link, &p, iov, 3), 0);
+		ck_assert(link->pending == (_i >= 2 && first < FRAME + len));
+		most = 9;
+		if (_i == 3 && first < FRAME + len) {
+			turn(0);
+			ck_assert_int_eq(link->ops->keep(link), 0);
+		}
+		TURN_UNTIL(seen_count == count + 1);
+		expect_seen(count, id + 1, count, len, len);
+		most = first;
+		count++;
+	}
+	ck_assert_uint_eq(count, FRAME + len);
+}
+END_TEST
+
 START_TEST(alone)
 {
 	join_raw();
@@ -187,6 +262,8 @@ int main(void)
 	tcase_add_test(tcase, ping_pong);
 	tcase_add_test(tcase, nobody_there);
 	tcase_add_test(tcase, beside_another);
+	tcase_add_test(tcase, rest_beside_another);
+	tcase_add_loop_test(tcase, cut_anywhere, 0, 4);
 	tcase_add_test(tcase, alone);
 	tcase_add_test(tcase, many);
 	tcase_add_test(tcase, long_messages);

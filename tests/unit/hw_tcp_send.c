@@ -167,7 +167,9 @@ START_TEST(woken_by_room)
 	/* What it was woken for is done, or told once; then it sleeps. */
 	for (int i = 0; i < 4 && !arm(); i++)
 		turn(0);
-	TURN_UNTIL(put(id, SEND, count, 8) == 0);
+	ck_assert(arm());
+	ck_assert(!readable(5));
+	ck_assert_int_eq(put(id, SEND, count, 8), 0);
 	TURN_UNTIL(seen_count == count + 1);
 	ck_assert(arm());
 	ck_assert(!readable(5));
