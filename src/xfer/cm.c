@@ -237,6 +237,7 @@ static void cancel_receives(struct port *port)
 
 static void ended(struct port *port, int err, const struct wire_hello *hello)
 {
+	conn_single_settled(port);
 	cancel_receives(port);
 	ep_cm_ended(port->cm_arg, err, hello ? hello->data : NULL, hello ? hello->data_len : 0);
 }
@@ -261,6 +262,7 @@ int cm_connect(struct port *port, const struct addr *to, const void *data, size_
 void cm_shutdown(struct port *port)
 {
 	conn_shutdown(port);
+	conn_single_settled(port);
 	cancel_receives(port);
 }
 

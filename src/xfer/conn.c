@@ -254,5 +254,6 @@ void conn_close(struct port *port)
 		peer_free(peer);
 	}
 	lobby_close(&port->lobby);
+	conn_single_settled(port);
 	free(port->cm_data);
 }

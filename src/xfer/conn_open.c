@@ -107,7 +107,7 @@ int conn_say_hello(struct peer *peer)
 				    .data_len = port->cm_len};
 
 	if (port->cm)
-		conn_single_name(peer);
+		conn_single_dialed(peer);
 	return hello_send(port, peer->sock, peer->inside, &words);
 }
 
@@ -129,7 +129,7 @@ static int attempt(struct peer *peer, int sock, bool inside)
 		return err;
 	}
 	peer->state = inside ? PEER_CONNECTING : PEER_DIALING;
-	peer->deadline = clock_coarse_ms() + (uint64_t)env_get()->peer_timeout;
+	peer->deadline = conn_deadline();
 	peer->port->handshakes++;
 	return 0;
 }

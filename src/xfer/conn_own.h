@@ -3,6 +3,8 @@
 #ifndef WEFT_XFER_CONN_OWN_H
 #define WEFT_XFER_CONN_OWN_H
 
+#include "base/clock.h"
+#include "base/env.h"
 #include "xfer/conn.h"
 #include "xfer/hello.h"
 
@@ -12,6 +14,14 @@ int conn_control(struct port *port, int op, struct peer *peer, uint32_t events);
 int conn_watch(struct peer *peer, uint32_t events);
 /* Asks whoever is at the other end to be our peer. 0 or a negative error. */
 int conn_say_hello(struct peer *peer);
+/* When an attempt that begins now has taken too long. FI_WEFT_PEER_TIMEOUT 0: never. */
+static inline uint64_t conn_deadline(void)
+{
+	int ms = env_get()->peer_timeout;
+
+	return ms > 0 ? clock_coarse_ms() + (uint64_t)ms : UINT64_MAX;
+}
+
 /* Begins to connect to peer->name by whatever way there is. 0 or a negative error. */
 int conn_dial(struct peer *peer);
 /* Makes the peer's link of what its hello brought; takes guest->fds. 0 or a negative error. */
@@ -37,11 +47,12 @@ void conn_lose(struct peer *peer, int err, const struct wire_hello *hello);
 
 /* Whoever listens to all addresses of this host may be meant. A socket, or a negative error. */
 int conn_single_inside(const struct peer *peer);
-/* Nobody could listen to it yet: it is tried again by turns. */
-bool conn_single_waits(const struct peer *peer);
+/* One that nobody could listen to yet is tried again. */
 void conn_single_again(struct peer *peer);
-/* Completes the port's name by that of the socket that was connected. */
-void conn_single_name(struct peer *peer);
+/* There is a socket to say hello on: it completes the port's name. */
+void conn_single_dialed(struct peer *peer);
+/* The attempt is over: nobody has to wake for it. */
+void conn_single_settled(struct port *port);
 /* Takes what a peer that is gone has sent before. */
 void conn_single_drain(struct peer *peer);
 

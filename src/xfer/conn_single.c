@@ -5,16 +5,19 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "xfer/conn_own.h"
 #include "xfer/dial.h"
 
 #define NAME_TRIES 64
+#define AGAIN_MS   10
 
 int conn_single(struct port *port)
 {
@@ -48,12 +51,100 @@ static int call_it(struct peer *peer, const struct addr *name)
 	return 0;
 }
 
+/* A port number nobody else inside this host goes by at the moment; none if that is hard to find. */
+static void name_inside(struct port *port, int sock)
+{
+	struct addr name = port->name;
+	struct sockaddr_un un;
+	socklen_t len;
+
+	for (unsigned int i = 0; i < NAME_TRIES; i++) {
+		if (getrandom(&name.port, sizeof(name.port), 0) != sizeof(name.port))
+			return;
+		name.port |= 0xc000; /* dynamic, as the kernel's own would be */
+		len = dial_unix_name(&un, &name);
+		if (!bind(sock, (struct sockaddr *)&un, len)) {
+			port->name.port = name.port;
+			return;
+		}
+	}
+}
+
+/* What the kernel has called it. */
+static void name_network(struct port *port, int sock)
+{
+	struct sockaddr_storage own;
+	socklen_t len = sizeof(own);
+	struct addr name;
+
+	if (!getsockname(sock, (struct sockaddr *)&own, &len) &&
+	    !addr_from_user(&name, FI_SOCKADDR, &own, len))
+		port->name = name;
+}
+
+/* Completes the port's name by that of the socket. */
+static void complete_name(struct peer *peer)
+{
+	struct port *port = peer->port;
+
+	if (port->name.kind == ADDR_STR || port->name.port)
+		return;
+	if (peer->inside)
+		name_inside(port, peer->sock);
+	else
+		name_network(port, peer->sock);
+}
+
+void conn_single_dialed(struct peer *peer)
+{
+	conn_single_settled(peer->port);
+	complete_name(peer);
+}
+
+/* Whoever sleeps wakes in so many ms and, if it is `again`, every so many. */
+static void set_timer(struct port *port, int ms, bool again)
+{
+	struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
+	struct itimerspec when = {.it_value = t};
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)PORT_HW << 32};
+
+	conn_single_settled(port);
+	if (ms <= 0)
+		return;
+	if (again)
+		when.it_interval = t;
+	port->cm_timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (port->cm_timer < 0 || timerfd_settime(port->cm_timer, 0, &when, NULL) ||
+	    epoll_ctl(port->epfd, EPOLL_CTL_ADD, port->cm_timer, &ev))
+		LOG_WARN(LOG_EP_CTRL, "no timer for a connection attempt: %s", fi_strerror(errno));
+}
+
+void conn_single_settled(struct port *port)
+{
+	if (port->cm_timer > 0)
+		close(port->cm_timer);
+	port->cm_timer = 0;
+}
+
 /* Too many others are before us, and inside a host nobody queues by himself. */
 static void wait_outside(struct peer *peer)
 {
 	peer->state = PEER_DIALING;
-	peer->deadline = clock_coarse_ms() + (uint64_t)env_get()->peer_timeout;
 	peer->port->handshakes++;
+	set_timer(peer->port, AGAIN_MS, true);
+}
+
+static bool waits_outside(const struct peer *peer)
+{
+	return peer->state == PEER_DIALING && peer->sock < 0;
+}
+
+/* The network may keep silent for as long as it likes. */
+static void dialed(struct peer *peer)
+{
+	if (peer->state == PEER_DIALING)
+		set_timer(peer->port, env_get()->peer_timeout, false);
+	complete_name(peer);
 }
 
 int conn_request(struct port *port, const struct addr *to, const void *data, size_t len)
@@ -72,10 +163,11 @@ int conn_request(struct port *port, const struct addr *to, const void *data, siz
 	err = conn_dial(peer);
 	if (err == -FI_EAGAIN) {
 		wait_outside(peer);
+		peer->deadline = conn_deadline();
 		return 0;
 	}
 	if (!err) {
-		conn_single_name(peer);
+		dialed(peer);
 		return 0;
 	}
 	addr_print(to, text, sizeof(text));
@@ -83,23 +175,20 @@ int conn_request(struct port *port, const struct addr *to, const void *data, siz
 	return err;
 }
 
-bool conn_single_waits(const struct peer *peer)
-{
-	return peer->state == PEER_DIALING && peer->sock < 0;
-}
-
 void conn_single_again(struct peer *peer)
 {
 	uint64_t deadline = peer->deadline;
 	int err;
 
-	if (!conn_single_waits(peer))
+	if (!waits_outside(peer))
 		return;
 	peer->port->handshakes--;
 	peer->state = PEER_IDLE;
 	err = conn_dial(peer);
-	if (!err)
+	if (!err) {
+		dialed(peer);
 		return;
+	}
 	wait_outside(peer);
 	peer->deadline = deadline;
 	if (err != -FI_EAGAIN)
@@ -141,49 +230,6 @@ int conn_single_inside(const struct peer *peer)
 		return -FI_ECONNREFUSED;
 	memset(all.ip, 0, sizeof(all.ip));
 	return dial_inside(&all);
-}
-
-/* A port number nobody else inside this host goes by at the moment; none if that is hard to find. */
-static void name_inside(struct port *port, int sock)
-{
-	struct addr name = port->name;
-	struct sockaddr_un un;
-	socklen_t len;
-
-	for (unsigned int i = 0; i < NAME_TRIES; i++) {
-		if (getrandom(&name.port, sizeof(name.port), 0) != sizeof(name.port))
-			return;
-		name.port |= 0xc000; /* dynamic, as the kernel's own would be */
-		len = dial_unix_name(&un, &name);
-		if (!bind(sock, (struct sockaddr *)&un, len)) {
-			port->name.port = name.port;
-			return;
-		}
-	}
-}
-
-/* What the kernel has called it. */
-static void name_network(struct port *port, int sock)
-{
-	struct sockaddr_storage own;
-	socklen_t len = sizeof(own);
-	struct addr name;
-
-	if (!getsockname(sock, (struct sockaddr *)&own, &len) &&
-	    !addr_from_user(&name, FI_SOCKADDR, &own, len))
-		port->name = name;
-}
-
-void conn_single_name(struct peer *peer)
-{
-	struct port *port = peer->port;
-
-	if (port->name.kind == ADDR_STR || port->name.port)
-		return;
-	if (peer->inside)
-		name_inside(port, peer->sock);
-	else
-		name_network(port, peer->sock);
 }
 
 void conn_single_drain(struct peer *peer)

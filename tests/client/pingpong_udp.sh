@@ -13,11 +13,11 @@ meet() {
 	local -a on=([0]="LD_LIBRARY_PATH=$BUILD" [1]="LD_LIBRARY_PATH=$BUILD")
 	for side in 0 1; do [ "${library[side]}" = ours ] || on[side]=LD_LIBRARY_PATH=; done
 	next_port
-	start env "${on[0]}" timeout 100 $pingpong -B $port -p udp -c "${@:4}" >"$work/server" 2>&1
+	start env "${on[0]}" timeout 100 $pingpong -B $port -c "${@:4}" >"$work/server" 2>&1
 	server=$pid
 	within 10 listening $port || fail "$*: the server does not listen: $(cat "$work/server")"
 	[ "$1" = theirs ] || assert_ours "$(pgrep -P "$server" -x fi_pingpong)"
-	env "${on[1]}" timeout 100 $pingpong -P $port -p udp -c "${@:4}" "$address" >"$work/client" 2>&1 ||
+	env "${on[1]}" timeout 100 $pingpong -P $port -c "${@:4}" "$address" >"$work/client" 2>&1 ||
 		fail "$*: client: $(cat "$work/client")"
 	wait "$server" || fail "$*: server: $(cat "$work/server")"
 	echo "$1 to $2 at $address, ${*:4}: $(tail -n 1 "$work/client")"
@@ -30,18 +30,18 @@ all_sizes() {
 
 env LD_LIBRARY_PATH="$BUILD" timeout 10 $info -p udp -t FI_EP_DGRAM -c 'FI_MSG|FI_MULTICAST' >"$work/info" 2>&1 ||
 	fail "fi_info: $(cat "$work/info")"
-meet ours ours 127.0.0.1 -S all -I 20 && all_sizes
-meet ours ours 127.0.0.1 -e dgram -S 1000 -I 500
+meet ours ours 127.0.0.1 -S all -I 20 && all_sizes # what it does when it is told nothing
+meet ours ours 127.0.0.1 -p udp -e dgram -S 1000 -I 500
 addresses=(127.0.0.1)
 if grep -q '^0\{31\}1 ' /proc/net/if_inet6 2>/dev/null; then
 	addresses+=(::1)
-	meet ours ours ::1 -6 -e dgram -S all -I 20 && all_sizes
+	meet ours ours ::1 -6 -p udp -e dgram -S all -I 20 && all_sizes
 fi
 # The other library goes to 1472 bytes and no further: where the limits differ, "all" means something else to each side.
 for size in 0 1 64 1024; do
 	for address in "${addresses[@]}"; do
 		[ "$address" = 127.0.0.1 ] && six=() || six=(-6)
-		meet ours theirs "$address" "${six[@]}" -e dgram -S $size -I 50
-		meet theirs ours "$address" "${six[@]}" -e dgram -S $size -I 50
+		meet ours theirs "$address" "${six[@]}" -p udp -e dgram -S $size -I 50
+		meet theirs ours "$address" "${six[@]}" -p udp -e dgram -S $size -I 50
 	done
 done

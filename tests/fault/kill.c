@@ -6,11 +6,11 @@
  * second; the third loses nothing; nothing is left behind.
  */
 #define LIMIT 85
+#include <malloc.h>
 #include <sys/mount.h>
 
 #include "kill_peers.h"
 
-#define ROUNDS  200
 #define WITHOUT 60 /* the last of them: long messages are streamed through the ring */
 
 static bool private_places;
@@ -41,6 +41,24 @@ static void leaks(struct survivor *s, uint64_t end)
 		     s->round.number, s->fds, s->rings, count_fds(getpid()), count_rings());
 }
 
+/* Between two spells it has once had nothing under way. */
+static void measure(struct survivor *s)
+{
+	size_t *least = &s->heap[s->round.number / SPELL], now = mallinfo2().uordblks;
+
+	if (!*least || now < *least)
+		*least = now;
+}
+
+static void compare(const struct survivor *s)
+{
+	size_t first = s->heap[1], last = s->heap[s->round.number / SPELL - 1];
+
+	if (last > first + GROWTH)
+		fail("in %u rounds %zu bytes of heap have become %zu", s->round.number, first,
+		     last);
+}
+
 static void survivor_dead(struct survivor *s)
 {
 	uint64_t end = now_ms() + DEAD_MS, steady_got;
@@ -53,6 +71,7 @@ static void survivor_dead(struct survivor *s)
 	if (s->steady_got < steady_got + 3)
 		fail("the third one is not heard any more");
 	leaks(s, end);
+	measure(s);
 }
 
 static void survivor_start(struct survivor *s, int end)
@@ -100,6 +119,7 @@ static void survivor(void *arg)
 			survivor_feed(&s);
 		survivor_step(&s);
 	}
+	compare(&s);
 	while (fi_inject(s.n.ep, &over, sizeof(over), s.steady_addr) == -FI_EAGAIN)
 		survivor_step(&s);
 	/* The steady one closes first, or its last send would end with an error. */

@@ -10,6 +10,8 @@
 #define LONG    300000
 #define DEAD_MS 1000 /* by then every operation with a dead peer has ended */
 #define WINDOW  64   /* messages of the steady one without an answer */
+#define WARM    20   /* rounds after which the heap does not grow */
+#define KEEP    (256 * 1024)
 #define OVER    UINT64_MAX
 
 /* What a round does. */
@@ -48,7 +50,8 @@ struct survivor {
 	struct op steady[DEEP];
 	fi_addr_t steady_addr;
 	uint64_t steady_got, answered;
-	int fds, rings; /* held before the first death */
+	int fds, rings;              /* held before the first death */
+	size_t heap[ROUNDS / SPELL]; /* bytes in use, the least seen in each spell */
 };
 
 /*
@@ -183,6 +186,21 @@ static inline void survivor_cancel(struct survivor *s, struct op *op)
 		fi_cancel(&s->n.ep->fid, op);
 }
 
+/* What it sent and was not received yet is still good. */
+static inline void survivor_inherit(struct survivor *s, struct victim *v)
+{
+	struct op *op = &v->ops[0];
+
+	do {
+		survivor_receive(s, op);
+		for (int i = 0; i < WINDOW && op->busy; i++)
+			survivor_step(s);
+	} while (!op->busy);
+	survivor_cancel(s, op);
+	while (op->busy)
+		survivor_step(s);
+}
+
 /*
  * Everything under way with the dead ends by itself, but for receives posted again after the death was
  * noticed, or before it ever connected; a new send to it ends with an error.
@@ -212,6 +230,7 @@ static inline void survivor_mourn(struct survivor *s, struct victim *v, uint64_t
 	if (left)
 		fail("%d operations with the dead have no end%s", left,
 		     v->sentinel.busy ? ", a receive from it among them" : "");
+	survivor_inherit(s, v);
 	must(fi_av_remove(s->n.av, &v->addr, 1, 0), "fi_av_remove");
 }
 

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "core/eq.h"
@@ -336,6 +337,82 @@ START_TEST(drivers)
 }
 END_TEST
 
+/* Of an object that goes away nothing is told any more; of others all. */
+START_TEST(forgotten)
+{
+	struct fid_eq *fid = open_eq(FI_WRITE, FI_WAIT_NONE);
+	struct fid gone = {0}, stays = {0};
+	struct fi_eq_cm_entry entry = {.fid = &gone};
+	struct fi_eq_err_entry err = {.fid = &gone, .err = FI_EIO};
+	struct eq *eq = eq_of(fid);
+	uint32_t event;
+
+	ck_assert_int_eq(eq_post(eq, FI_CONNECTED, &entry, sizeof(entry)), 0);
+	ck_assert_int_eq(eq_post_error(eq, &err), 0);
+	entry.fid = err.fid = &stays;
+	ck_assert_int_eq(eq_post(eq, FI_SHUTDOWN, &entry, sizeof(entry)), 0);
+	ck_assert_int_eq(eq_post_error(eq, &err), 0);
+	entry.fid = &gone;
+	ck_assert_int_eq(eq_post(eq, FI_SHUTDOWN, &entry, sizeof(entry)), 0);
+	/* What the application wrote may look like anything. */
+	ck_assert_int_eq(fi_eq_write(fid, FI_NOTIFY, &entry, sizeof(entry), 0), sizeof(entry));
+	ck_assert_int_eq(fi_eq_write(fid, FI_NOTIFY, &entry, 1, 0), 1);
+	eq_forget(eq, &gone);
+	err.err_data_size = 0;
+	ck_assert_int_eq(fi_eq_readerr(fid, &err, 0), sizeof(err));
+	ck_assert_ptr_eq(err.fid, &stays);
+	ck_assert_int_eq(fi_eq_readerr(fid, &err, 0), -FI_EAGAIN);
+	ck_assert_int_eq(fi_eq_read(fid, &event, &entry, sizeof(entry), 0), sizeof(entry));
+	ck_assert_uint_eq(event, FI_SHUTDOWN);
+	ck_assert_ptr_eq(entry.fid, &stays);
+	ck_assert_int_eq(fi_eq_read(fid, &event, &entry, sizeof(entry), 0), sizeof(entry));
+	ck_assert_uint_eq(event, FI_NOTIFY);
+	ck_assert_int_eq(fi_eq_read(fid, &event, &entry, sizeof(entry), 0), 1);
+	ck_assert_int_eq(fi_eq_read(fid, &event, &entry, sizeof(entry), 0), -FI_EAGAIN);
+	ck_assert_uint_eq(eq->count, 0);
+	ck_assert_int_eq(fi_close(&fid->fid), 0);
+}
+END_TEST
+
+static void no_turn(struct eq_driver *driver)
+{
+	(void)driver;
+}
+
+/* What wakes for a driver changes; what it had is closed without a word, and its number is another's then. */
+START_TEST(watched)
+{
+	struct fid_eq *fid = open_eq(0, FI_WAIT_FD);
+	struct eq_driver a = {.turn = no_turn, .fd = -1}, b = a;
+	struct eq *eq = eq_of(fid);
+	struct pollfd p = {.events = POLLIN};
+	int first[2], second[2];
+
+	ck_assert_int_eq(pipe(first), 0);
+	ck_assert_int_eq(pipe(second), 0);
+	ck_assert_int_eq(fi_control(&fid->fid, FI_GETWAIT, &p.fd), 0);
+	ck_assert_int_eq(write(first[1], "x", 1), 1);
+	ck_assert_int_eq(eq_add_driver(eq, &a), 0);
+	ck_assert_int_eq(poll(&p, 1, 0), 0);
+	eq_driver_watch(eq, &a, first[0], EPOLLRDHUP);
+	ck_assert_int_eq(poll(&p, 1, 0), 0); /* readable, which does not count */
+	close(first[0]);
+	ck_assert_int_eq(dup2(second[0], first[0]), first[0]);
+	b.fd = first[0];
+	ck_assert_int_eq(eq_add_driver(eq, &b), 0);
+	eq_del_driver(eq, &a);
+	ck_assert_int_eq(write(second[1], "x", 1), 1);
+	ck_assert_int_eq(poll(&p, 1, 0), 1);
+	eq_del_driver(eq, &b);
+	ck_assert_int_eq(poll(&p, 1, 0), 0);
+	ck_assert_int_eq(fi_close(&fid->fid), 0);
+	close(first[0]);
+	close(first[1]);
+	close(second[0]);
+	close(second[1]);
+}
+END_TEST
+
 START_TEST(try_wait)
 {
 	struct fid_eq *eq = open_eq(FI_WRITE, FI_WAIT_FD);
@@ -380,6 +457,8 @@ int main(void)
 	tcase_add_test(tcase, blocking_read_refused);
 	tcase_add_loop_test(tcase, readers_and_a_writer, 0, 3);
 	tcase_add_loop_test(tcase, drivers, 0, 3);
+	tcase_add_test(tcase, forgotten);
+	tcase_add_test(tcase, watched);
 	tcase_add_test(tcase, try_wait);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);

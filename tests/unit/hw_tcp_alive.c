@@ -3,7 +3,10 @@
  * Peers that no longer answer, and such that merely do not read. The network is a loopback of the test's
  * own, which it takes down.
  */
+#include <linux/sockios.h>
 #include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -77,10 +80,29 @@ START_TEST(on_its_way)
 }
 END_TEST
 
+static int sock_of(uint32_t id)
+{
+	return ((struct tcp_link *)link_of(id))->sock;
+}
+
+/* Is there something to be sent, and nothing on its way? */
+static bool window_is_shut(uint32_t id)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+	int unsent;
+
+	ck_assert_int_eq(getsockopt(sock_of(id), IPPROTO_TCP, TCP_INFO, &info, &len), 0);
+	ck_assert_int_eq(ioctl(sock_of(id), SIOCOUTQ, &unsent), 0);
+	return unsent > 0 && !info.tcpi_unacked;
+}
+
 static void shut_window(uint32_t id)
 {
-	while (put(id, 10000) == 0)
+	buffers(peer_of(id), 20000);
+	while (put(id, 1000) == 0)
 		;
+	TURN_UNTIL(window_is_shut(id));
 	quiet_turns(100);
 }
 
@@ -118,6 +140,28 @@ START_TEST(busy)
 }
 END_TEST
 
+/* A look that comes when something has just been sent after long silence is no proof. */
+START_TEST(one_look)
+{
+	uint32_t id = join_raw();
+	struct tcp *t = sides[0].hw;
+	uint64_t next;
+	int off = 0;
+
+	setsockopt(sock_of(id), SOL_SOCKET, SO_KEEPALIVE, &off, sizeof(off));
+	quiet_turns(TIMEOUT + 200);
+	for (next = t->next_look; t->next_look == next;)
+		turn(0);
+	ck_assert_int_eq(network(false), 0);
+	ck_assert_int_eq(put(id, 8), 0);
+	for (next = t->next_look; t->next_look == next;)
+		turn(0);
+	ck_assert_int_eq(network(true), 0);
+	quiet_turns(TIMEOUT);
+	ck_assert_int_eq(joints[id - 1].ends, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("hw_tcp_alive");
@@ -133,6 +177,7 @@ int main(void)
 	tcase_add_loop_test(tcase, idle, 0, 2);
 	tcase_add_loop_test(tcase, on_its_way, 0, 2);
 	tcase_add_loop_test(tcase, window_shut, 0, 2);
+	tcase_add_test(tcase, one_look);
 	tcase_add_loop_test(tcase, busy, 0, 2);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite, tcase);

@@ -86,7 +86,7 @@ struct tcp_link {
 	/* Its life. */
 	bool ended;        /* the engine was told */
 	bool closed;       /* by the engine */
-	bool doubt;        /* something was on its way when tcp_alive_look came by */
+	bool doubt;        /* it did not answer when tcp_alive_look came by */
 	bool shut;         /* our side of the connection */
 	uint32_t events;   /* that epfd looks for */
 	uint64_t deadline; /* ms: no longer worth lingering */

@@ -41,11 +41,11 @@ void tcp_alive_options(int sock)
 }
 
 /*
- * With something on its way that was so the last time, too, nothing came for too long. Where the peer's
- * window is shut nothing is on its way but a question now and then: one that was not answered before the
- * next was sent is enough.
+ * Nothing came for too long, though something is on its way. Where the peer's window is shut that is only
+ * a question now and then: one that was not answered before the next was sent is enough. Twice in a row,
+ * since it may be we who slept.
  */
-static bool is_dead(struct tcp_link *l, int timeout)
+static bool is_dead(struct tcp_link *l, uint32_t timeout)
 {
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
@@ -53,8 +53,9 @@ static bool is_dead(struct tcp_link *l, int timeout)
 
 	if (getsockopt(l->sock, IPPROTO_TCP, TCP_INFO, &info, &len))
 		return false;
-	l->doubt = info.tcpi_unacked > 0 || info.tcpi_probes > 1;
-	return doubt && l->doubt && info.tcpi_last_ack_recv >= (uint32_t)timeout;
+	l->doubt = (info.tcpi_unacked > 0 || info.tcpi_probes > 1) &&
+		   info.tcpi_last_ack_recv >= timeout;
+	return doubt && l->doubt;
 }
 
 void tcp_alive_look(struct tcp *t)
@@ -73,7 +74,7 @@ void tcp_alive_look(struct tcp *t)
 	LIST_EACH (node, &t->links) {
 		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
 
-		if (l->tx != TCP_FAILED && is_dead(l, timeout))
+		if (l->tx != TCP_FAILED && is_dead(l, (uint32_t)timeout))
 			tcp_fail(l, FI_ETIMEDOUT);
 	}
 }

@@ -32,18 +32,16 @@ static inline fi_addr_t pair_addr(int rank)
 }
 
 /* The next event has to be this one. */
-static inline struct fi_eq_cm_entry pair_event(const struct pair *p, uint32_t wanted)
+static inline void pair_event(const struct pair *p, uint32_t wanted, struct fi_eq_cm_entry *entry)
 {
 	struct fi_eq_err_entry err = {0};
-	struct fi_eq_cm_entry entry;
 	uint32_t event = 0;
-	ssize_t ret = fi_eq_sread(p->eq, &event, &entry, sizeof(entry), PAIR_MS, 0);
+	ssize_t ret = fi_eq_sread(p->eq, &event, entry, sizeof(*entry), PAIR_MS, 0);
 
 	if (ret == -FI_EAVAIL && fi_eq_readerr(p->eq, &err, 0) > 0)
 		ret = -err.err;
-	api_check_eq(ret, sizeof(entry), "fi_eq_sread");
+	api_check_eq(ret, sizeof(*entry), "fi_eq_sread");
 	api_check_eq(event, wanted, "event");
-	return entry;
 }
 
 static inline void pair_queue(struct pair *p, struct fid_fabric *fabric)
@@ -61,13 +59,15 @@ static inline void pair_listen(struct pair *p, struct api *a, struct fid_fabric 
 		char bytes[128];
 		size_t len;
 	} name = {.len = sizeof(name.bytes)};
+	struct fi_eq_cm_entry entry;
 
 	OK(fi_passive_ep(fabric, info, &p->pep, NULL));
 	OK(fi_pep_bind(p->pep, &p->eq->fid, 0));
 	OK(fi_listen(p->pep));
 	OK(fi_getname(&p->pep->fid, name.bytes, &name.len));
 	api_tell(a, 1, &name, sizeof(name));
-	p->request = pair_event(p, FI_CONNREQ).info;
+	pair_event(p, FI_CONNREQ, &entry);
+	p->request = entry.info;
 }
 
 /* An endpoint of the kind that is wanted, to be bound to what it needs. */
@@ -96,6 +96,7 @@ static inline void pair_meet(struct pair *p, struct api *a, struct fid_ep *ep)
 		char bytes[128];
 		size_t len;
 	} name;
+	struct fi_eq_cm_entry entry;
 
 	if (a->rank == 0) {
 		OK(fi_accept(ep, NULL, 0));
@@ -103,7 +104,8 @@ static inline void pair_meet(struct pair *p, struct api *a, struct fid_ep *ep)
 		api_hear(a, 0, &name, sizeof(name));
 		OK(fi_connect(ep, name.bytes, NULL, 0));
 	}
-	CHECK(pair_event(p, FI_CONNECTED).fid == &ep->fid);
+	pair_event(p, FI_CONNECTED, &entry);
+	CHECK(entry.fid == &ep->fid);
 }
 
 static inline void pair_close(struct pair *p)

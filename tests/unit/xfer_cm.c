@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Listeners of passive endpoints and who comes to them: requests, and what is none. */
+#include <arpa/inet.h>
+#include <check.h>
+#include <dirent.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "hw/link.h"
+#include "hw/wire.h"
+#include "xfer/dial.h"
+#include "xfer/xfer.h"
+
+static struct fi_info *info;
+static struct cm_listener *listener;
+static struct addr name; /* of the listener */
+
+static unsigned int count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int count = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count;
+}
+
+static void setup(void)
+{
+	info = fi_allocinfo();
+	ck_assert_ptr_nonnull(info);
+	info->ep_attr->type = FI_EP_MSG;
+	info->addr_format = FI_SOCKADDR_IN;
+	info->fabric_attr->prov_name = strdup("weft");
+	name = (struct addr){.kind = ADDR_IN, .ip = {127, 0, 0, 1}};
+	ck_assert_int_eq(cm_open(info, &name, &listener), 0);
+	ck_assert_uint_ne(name.port, 0);
+}
+
+static void teardown(void)
+{
+	if (listener)
+		cm_close(listener);
+	fi_freeinfo(info);
+}
+
+/* Somebody comes in, by the door inside the host or by TCP. */
+static int come_in(bool inside)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET,
+				  .sin_port = htons(name.port),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int sock = inside ? dial_inside(&name) : socket(AF_INET, SOCK_STREAM, 0);
+
+	if (inside || !connect(sock, (struct sockaddr *)&sin, sizeof(sin)))
+		return sock;
+	close(sock);
+	return -FI_ECONNREFUSED;
+}
+
+static struct wire_hello hello_of(enum hello_kind kind, size_t data_len)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET,
+				  .sin_port = htons(4711),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct wire_hello hello = {.magic = WIRE_MAGIC,
+				   .version = WIRE_VERSION,
+				   .size = sizeof(hello),
+				   .kind = kind,
+				   .name_format = FI_SOCKADDR_IN,
+				   .name_len = sizeof(sin),
+				   .data_len = (uint32_t)data_len};
+
+	memcpy(hello.name, &sin, sizeof(sin));
+	memset(hello.data, 'd', sizeof(hello.data));
+	return hello;
+}
+
+/* Inside a host a hello of those who take part brings a descriptor. */
+static void say(int sock, const struct wire_hello *hello, bool inside)
+{
+	struct iovec iov = {(void *)(uintptr_t)hello, sizeof(*hello)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	char control[CMSG_SPACE(sizeof(int))] = {0};
+	struct cmsghdr *c;
+
+	if (inside) {
+		msg.msg_control = control;
+		msg.msg_controllen = sizeof(control);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &(int){STDERR_FILENO}, sizeof(int));
+	}
+	ck_assert_int_eq(sendmsg(sock, &msg, 0), sizeof(*hello));
+}
+
+/* The next request, within a while; NULL: none came. */
+static struct cm_request *hear(void)
+{
+	struct pollfd p = {.fd = cm_fd(listener), .events = POLLIN};
+	struct cm_request *req = NULL;
+
+	while (!req && poll(&p, 1, 200) == 1)
+		req = cm_next(listener);
+	return req;
+}
+
+/* The answer is a refusal with that many bytes, and then the end. */
+static void expect_refusal(int sock, size_t data_len)
+{
+	struct wire_hello hello;
+	char byte;
+
+	ck_assert_int_eq(recv(sock, &hello, sizeof(hello), MSG_WAITALL), sizeof(hello));
+	ck_assert_uint_eq(hello.kind, HELLO_REJECT);
+	ck_assert_uint_eq(hello.error, FI_ECONNREFUSED);
+	ck_assert_uint_eq(hello.data_len, data_len);
+	ck_assert_int_eq(recv(sock, &byte, 1, 0), 0);
+	close(sock);
+}
+
+/* Bound is not open: nobody gets in, and nobody waits at the door. */
+START_TEST(bound_only)
+{
+	ck_assert_int_eq(come_in(_i), -FI_ECONNREFUSED);
+	ck_assert_ptr_null(cm_next(listener));
+	ck_assert_int_eq(cm_listen(listener, 5), 0);
+	close(come_in(_i));
+	ck_assert_ptr_null(hear());
+}
+END_TEST
+
+START_TEST(request)
+{
+	static const size_t lengths[] = {0, 1, WIRE_CM_DATA_MAX};
+	unsigned int before;
+
+	ck_assert_int_eq(cm_listen(listener, 5), 0);
+	before = count_fds();
+	for (size_t i = 0; i < 3; i++) {
+		struct wire_hello hello = hello_of(HELLO_REQUEST, lengths[i]);
+		const unsigned char *data;
+		struct cm_request *req;
+		int sock = come_in(_i);
+		size_t len;
+
+		say(sock, &hello, _i);
+		req = hear();
+		ck_assert_ptr_nonnull(req);
+		ck_assert_uint_eq(cm_request_name(req)->port, 4711);
+		ck_assert_int_eq(cm_request_name(req)->kind, ADDR_IN);
+		data = cm_request_data(req, &len);
+		ck_assert_uint_eq(len, lengths[i]);
+		for (size_t at = 0; at < len; at++)
+			ck_assert_uint_eq(data[at], 'd');
+		cm_reject(req, hello.data, lengths[i]);
+		expect_refusal(sock, lengths[i]);
+		ck_assert_uint_eq(count_fds(), before);
+	}
+}
+END_TEST
+
+/* What is no request is refused in words it understands, or has nothing more to expect. */
+START_TEST(no_request)
+{
+	struct wire_hello hello = hello_of(HELLO_CONNECT, 0);
+	unsigned int before;
+	char byte;
+	int sock;
+
+	ck_assert_int_eq(cm_listen(listener, 5), 0);
+	before = count_fds();
+	sock = come_in(_i);
+	say(sock, &hello, _i);
+	ck_assert_ptr_null(hear());
+	expect_refusal(sock, 0);
+
+	hello = hello_of(HELLO_REQUEST, 0);
+	hello.name_format = 12345; /* nobody's address */
+	sock = come_in(_i);
+	say(sock, &hello, _i);
+	ck_assert_ptr_null(hear());
+	expect_refusal(sock, 0);
+
+	hello = hello_of(HELLO_REQUEST, WIRE_CM_DATA_MAX + 1);
+	sock = come_in(_i);
+	say(sock, &hello, _i);
+	ck_assert_ptr_null(hear());
+	ck_assert_int_le(recv(sock, &byte, 1, 0), 0);
+	close(sock);
+
+	hello = hello_of(HELLO_REQUEST, 0);
+	hello.magic++;
+	sock = come_in(_i);
+	say(sock, &hello, _i);
+	ck_assert_ptr_null(hear());
+	ck_assert_int_le(recv(sock, &byte, 1, 0), 0);
+	close(sock);
+	ck_assert_uint_eq(count_fds(), before);
+}
+END_TEST
+
+/* More than fits is cut, not written past the end. */
+START_TEST(long_refusal)
+{
+	struct wire_hello hello = hello_of(HELLO_REQUEST, 0);
+	unsigned char much[2 * WIRE_CM_DATA_MAX] = {0};
+	struct cm_request *req;
+	int sock;
+
+	ck_assert_int_eq(cm_listen(listener, 5), 0);
+	sock = come_in(_i);
+	say(sock, &hello, _i);
+	req = hear();
+	ck_assert_ptr_nonnull(req);
+	cm_reject(req, much, sizeof(much));
+	expect_refusal(sock, WIRE_CM_DATA_MAX);
+}
+END_TEST
+
+/* Strangers who say nothing do not keep others out, and go with the listener. */
+START_TEST(silence)
+{
+	struct wire_hello hello = hello_of(HELLO_REQUEST, 0);
+	struct cm_request *req;
+	int silent[40], sock;
+	char byte;
+
+	ck_assert_int_eq(cm_listen(listener, 100), 0);
+	for (size_t i = 0; i < 40; i++)
+		ck_assert_int_ge(silent[i] = come_in(_i), 0);
+	sock = come_in(_i);
+	say(sock, &hello, _i);
+	req = hear();
+	ck_assert_ptr_nonnull(req);
+	cm_close(listener);
+	listener = NULL;
+	for (size_t i = 0; i < 40; i++) {
+		ck_assert_int_le(recv(silent[i], &byte, 1, 0), 0);
+		close(silent[i]);
+	}
+	/* Whoever was heard is still to be answered. */
+	ck_assert_int_eq(recv(sock, &byte, 1, MSG_DONTWAIT), -1);
+	cm_reject(req, NULL, 0);
+	expect_refusal(sock, 0);
+}
+END_TEST
+
+/* A view that does not use shared memory has no door for it. */
+START_TEST(network_only)
+{
+	cm_close(listener);
+	free(info->fabric_attr->prov_name);
+	info->fabric_attr->prov_name = strdup("tcp");
+	name.port = 0;
+	ck_assert_int_eq(cm_open(info, &name, &listener), 0);
+	ck_assert_int_eq(cm_listen(listener, 5), 0);
+	ck_assert_int_eq(come_in(true), -FI_ECONNREFUSED);
+	close(come_in(false));
+}
+END_TEST
+
+/* Any address: a number of its own, and an address others can be told. */
+START_TEST(any_address)
+{
+	static const unsigned char any[sizeof(name.ip)];
+
+	for (int known = 0; known < 2; known++) {
+		cm_close(listener);
+		name = (struct addr){.kind = known ? ADDR_IN : ADDR_NONE};
+		ck_assert_int_eq(cm_open(info, &name, &listener), 0);
+		ck_assert_int_eq(name.kind, ADDR_IN);
+		ck_assert_uint_ne(name.port, 0);
+		ck_assert_int_ne(memcmp(name.ip, any, sizeof(any)), 0);
+		ck_assert_int_eq(cm_listen(listener, 5), 0);
+		close(come_in(false));
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("xfer_cm");
+	TCase *tcase = tcase_create("cm");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_set_timeout(tcase, 20);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_loop_test(tcase, bound_only, 0, 2);
+	tcase_add_loop_test(tcase, request, 0, 2);
+	tcase_add_loop_test(tcase, no_request, 0, 2);
+	tcase_add_loop_test(tcase, long_refusal, 0, 2);
+	tcase_add_loop_test(tcase, silence, 0, 2);
+	tcase_add_test(tcase, network_only);
+	tcase_add_test(tcase, any_address);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
