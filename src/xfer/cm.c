@@ -227,11 +227,11 @@ static void connected(struct port *port, const struct wire_hello *hello)
 	ep_cm_connected(port->cm_arg, hello->data, hello->data_len);
 }
 
-/* Receives that only this peer could have met are no longer waited for. */
+/* Receives that only this peer could have met are over; in a shared context they are anybody's. */
 static void cancel_receives(struct port *port)
 {
 	for (unsigned int i = 0; i < PORT_RX_MAX; i++)
-		if (port->rx[i] && port->rx[i]->q == port->rx[i])
+		if (port->rx[i])
 			rx_fail_posted(port->rx[i], FI_ECANCELED);
 }
 

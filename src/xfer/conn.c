@@ -32,7 +32,7 @@
 
 void conn_forget(struct peer *peer)
 {
-	if (!peer->unread && peer_addr(peer) == FI_ADDR_NOTAVAIL)
+	if (!peer->unread && peer_addr(peer) == FI_ADDR_NOTAVAIL && !peer->named)
 		peer_free(peer);
 }
 

@@ -92,6 +92,15 @@ fi_addr_t peer_reported(struct peer *peer)
 	return addr == FI_ADDR_NOTAVAIL ? addr : av_user_id(peer->port->av, addr);
 }
 
+/* Puts it into the table, unless somebody is there. */
+static void enter(struct peer *peer, fi_addr_t addr)
+{
+	if (peer->port->peers[addr] != &peer_nobody)
+		return;
+	peer->port->peers[addr] = peer;
+	peer->named++;
+}
+
 struct peer *peer_get(struct port *port, fi_addr_t addr)
 {
 	const struct addr *name;
@@ -105,12 +114,12 @@ struct peer *peer_get(struct port *port, fi_addr_t addr)
 	peer = peer_by_name(port, name);
 	if (!peer)
 		return NULL;
+	if (peer->addr == FI_ADDR_NOTAVAIL)
+		peer->addr = addr;
+	enter(peer, addr);
 	/* Connected to whoever had the address before? It may have said good-bye unheard. */
 	if (peer->state == PEER_CONNECTED && !port->in_turn)
 		conn_poll(port);
-	if (peer->addr == FI_ADDR_NOTAVAIL)
-		peer->addr = addr;
-	port->peers[addr] = peer;
 	return peer;
 }
 
@@ -127,8 +136,7 @@ fi_addr_t peer_addr_lookup(struct peer *peer)
 	if (addr != FI_ADDR_NOTAVAIL && !port_reserve(peer->port, addr)) {
 		peer->addr = addr;
 		/* Where removal of the entry looks for it; ourselves may be there already. */
-		if (peer->port->peers[addr] == &peer_nobody)
-			peer->port->peers[addr] = peer;
+		enter(peer, addr);
 	}
 	return addr;
 }

@@ -20,9 +20,10 @@ enum peer_state {
 };
 
 struct peer {
-	struct link *link; /* never NULL: a link without room unless messages may go out now */
-	struct link *real; /* the transport's link, or NULL */
-	fi_addr_t addr;    /* entry of the address vector, or FI_ADDR_NOTAVAIL */
+	struct link *link;  /* never NULL: a link without room unless messages may go out now */
+	struct link *real;  /* the transport's link, or NULL */
+	fi_addr_t addr;     /* entry of the address vector, or FI_ADDR_NOTAVAIL */
+	unsigned int named; /* entries of port->peers that are this one */
 	struct port *port;
 	enum peer_state state;
 	bool held;    /* it asked us to send no more messages */
@@ -34,7 +35,7 @@ struct peer {
 	int wake;        /* where its link sends wake-ups: sock, or a pair's end for ourselves */
 	unsigned int hw; /* which of port_transports the link is of */
 	uint64_t incarnation;
-	uint64_t serial; /* of the hello its link was made by */
+	uint64_t serial;      /* of the hello its link was made by */
 	uint64_t deadline;    /* ms; of PEER_DIALING and PEER_CROSSED */
 	struct addr name;     /* as the vector or its hello says; ours */
 	struct addr key;      /* what it is found by: the name unmapped, whose string it shares */
@@ -85,7 +86,7 @@ struct peer *peer_get(struct port *port, fi_addr_t addr);
 struct peer *peer_by_name(struct port *port, const struct addr *name);
 /* A new one of this name, whoever else has it. */
 struct peer *peer_new(struct port *port, const struct addr *name);
-/* Forgets everything about it. It must be idle. */
+/* Forgets everything about it. It must be idle, and no entry of port->peers. */
 void peer_free(struct peer *peer);
 
 /* Its link works from now on. What waited goes out. */

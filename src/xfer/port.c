@@ -248,6 +248,8 @@ static void port_forget(struct port *port, fi_addr_t fi_addr)
 	port->peers[fi_addr] = &peer_nobody;
 	if (peer->addr == fi_addr)
 		peer->addr = FI_ADDR_NOTAVAIL;
+	if (--peer->named == 0 && peer->state == PEER_IDLE && !peer->unread)
+		peer_free(peer);
 }
 
 void port_forget_entry(struct av *av, fi_addr_t index)

@@ -157,7 +157,7 @@ void rx_atomic(struct rx *rx, struct peer *peer, const struct packet *p);
 void rx_recv_fail(struct rx *rx, struct recv *r, int err, uint64_t flags);
 /* All that wait for `src` alone end with `err`. */
 void rx_fail_directed(struct rx *rx, fi_addr_t src, int err);
-/* All that wait end with `err`. */
+/* All that wait in queues of its own end with `err`. */
 void rx_fail_posted(struct rx *rx, int err);
 /* What was kept of the peer stands without it from now on. */
 void rx_forget_peer(struct rx *rx, struct peer *peer);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connecting: requests, answers and what is said with them, names, many at a time. fi_cm(3). */
+#include <netinet/in.h>
+
 #include "obj.h"
 #include "lib/cm.h"
 
@@ -160,6 +162,7 @@ static void names(struct api *a)
 	if (a->rank)
 		mine = obj_name(&e.ep->fid);
 	api_swap(a, &mine, all, sizeof(mine));
+	CHECK(((struct sockaddr_in *)(void *)all[1].bytes)->sin_port != 0);
 	/* Rank 1's name as it says itself, as the request said, as the connection says. */
 	check_name(&all[0], all[1].bytes, all[1].len);
 	peer = cm_peer(e.ep);

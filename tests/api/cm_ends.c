@@ -129,35 +129,37 @@ static void end_of_attempt(struct api *a)
 
 static size_t length(int i)
 {
-	return 8 + (size_t)i * 37 % 4000;
+	return 8 + (size_t)i * 37 % 400;
 }
 
 /*
  * All that was sent before the end arrives: what was waited for before the end is told, the rest when it
- * is asked for.
+ * is asked for. The receiver does not look before all is over.
  */
 static void last_words(struct api *a)
 {
-	static unsigned char in[MESSAGES][4096], out[4096];
+	static unsigned char in[MESSAGES][512], out[512];
 	struct cm_end active, passive;
 	struct cm c;
 
 	(void)a;
 	cm_domain(&c, 0, NULL);
-	for (int turn = 0; turn < 2; turn++) {
+	for (int turn = 0; turn < 4; turn++) {
+		int posted = turn < 2 ? MESSAGES : MESSAGES / 2;
+
 		cm_both(&c, &active, &passive);
-		for (int i = 0; i < MESSAGES / 2; i++)
+		for (int i = 0; i < posted; i++)
 			OK(fi_recv(passive.ep, in[i], sizeof(in[i]), NULL, 0, in[i]));
 		for (int i = 0; i < MESSAGES; i++) {
 			memset(out, i, length(i));
-			POST(active.cq, fi_inject(active.ep, out, length(i), 0));
+			OK(fi_inject(active.ep, out, length(i), 0));
 		}
-		if (turn)
+		if (turn & 1)
 			OK(fi_shutdown(active.ep, 0));
 		cm_close_end(&c, &active);
 		EVENT(&c, passive.eq, FI_SHUTDOWN, &passive.ep->fid);
 		for (int i = 0; i < MESSAGES; i++) {
-			if (i >= MESSAGES / 2)
+			if (i >= posted)
 				OK(fi_recv(passive.ep, in[i], sizeof(in[i]), NULL, 0, in[i]));
 			CHECK_EQ(obj_done(passive.cq, in[i]).len, length(i));
 			memset(out, i, length(i));
@@ -197,6 +199,28 @@ static void last_words_multi(struct api *a)
 	CHECK_EQ(err.err, FI_ECANCELED);
 	CHECK_EQ((intptr_t)err.op_context, (intptr_t)in);
 	CHECK_EQ(fi_recvmsg(passive.ep, &msg, FI_MULTI_RECV), -FI_ENOTCONN);
+	cm_close_end(&c, &passive);
+	cm_close(&c);
+}
+
+/* Nothing is told of an endpoint that is closed, also what waited to be read. */
+static void unread(struct api *a)
+{
+	struct cm_end active, passive;
+	struct cm c;
+
+	(void)a;
+	cm_domain(&c, 0, NULL);
+	cm_both(&c, &active, &passive);
+	OK(fi_shutdown(active.ep, 0));
+	CLOSE(active.ep);
+	active.ep = NULL;
+	SILENCE(&c, active.eq);
+	OBJ_UNTIL(fi_send(passive.ep, NULL, 0, NULL, 0, NULL) == -FI_ENOTCONN, cm_turn(&c));
+	CLOSE(passive.ep);
+	passive.ep = NULL;
+	SILENCE(&c, passive.eq);
+	cm_close_end(&c, &active);
 	cm_close_end(&c, &passive);
 	cm_close(&c);
 }
@@ -345,6 +369,7 @@ int main(int argc, char **argv)
 		{"attempt", end_of_attempt, 1, {0}},
 		{"last-words", last_words, 1, {0}},
 		{"last-words-multi", last_words_multi, 1, {0}},
+		{"unread", unread, 1, {0}},
 		{"under-way", under_way, 1, {0}},
 		{"killed", killed, 1, {0}},
 		{"killed-early", killed_early, 1, {0}},

@@ -68,6 +68,26 @@ static void to_nobody(struct api *a)
 	cm_close(&c);
 }
 
+/* Not even a first packet can be sent there. */
+static void no_way(struct api *a)
+{
+	struct sockaddr_in all = {.sin_family = AF_INET,
+				  .sin_port = htons(4711),
+				  .sin_addr.s_addr = htonl(INADDR_BROADCAST)};
+	struct obj_name to = {.len = sizeof(all)};
+	struct cm_end e;
+	struct cm c;
+
+	(void)a;
+	memcpy(to.bytes, &all, sizeof(all));
+	cm_domain(&c, 0, NULL);
+	attempt(&c, &e, &to);
+	FAILURE(&c, &e, FI_ENETUNREACH);
+	check_failed(&c, &e, &to);
+	cm_close_end(&c, &e);
+	cm_close(&c);
+}
+
 /* With and without words; there is no second answer. */
 static void rejected(struct api *a)
 {
@@ -376,6 +396,7 @@ int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
 		{"to-nobody", to_nobody, 1, {0}},
+		{"no-way", no_way, 1, {0}},
 		{"rejected", rejected, 1, {0}},
 		{"unanswered", unanswered, 1, {0}},
 		{"orphan", orphan, 1, {0}},

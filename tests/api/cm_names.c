@@ -224,11 +224,11 @@ static void taken_over(struct api *a)
 	info->handle = &pep->fid;
 	cm_end(&c, &e, info);
 	CHECK(fi_endpoint(c.o.domain, info, &second, NULL) < 0);
+	cm_connect(&c, &other, &dead);
+	FAILURE(&c, &other, FI_ECONNREFUSED);
 	CLOSE(pep);
 	got = name_of(&e.ep->fid);
 	CHECK(!memcmp(&got, &mine, sizeof(mine)));
-	cm_connect(&c, &other, &dead);
-	FAILURE(&c, &other, FI_ECONNREFUSED);
 	OK(fi_connect(e.ep, to.bytes, NULL, 0));
 	request = cm_request(&c);
 	CHECK(!memcmp(request->dest_addr, &mine, sizeof(mine)));

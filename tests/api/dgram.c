@@ -5,6 +5,7 @@
  */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
+#include <rdma/fi_trigger.h>
 
 #include "api.h"
 #include "lib/data.h"
@@ -336,6 +337,32 @@ static void refuse(struct api *a)
 	side_close(&s);
 }
 
+/* Work that starts later, and receives shared between endpoints, are for those that are reliable. */
+static void refuse_objects(struct api *a)
+{
+	struct side_opts o = dgram_opts(FI_MSG, false);
+	struct fi_rx_attr attr = {0};
+	char buf[8] = {0};
+	struct iovec iov = {buf, sizeof(buf)};
+	struct fi_op_msg op = {.msg = {.msg_iov = &iov, .iov_count = 1}};
+	struct fi_deferred_work work = {.threshold = 1, .op_type = FI_OP_SEND, .op.msg = &op};
+	struct fid_ep *srx, *ep;
+	struct side s;
+
+	side_open(&s, a, &o);
+	op.ep = s.ep;
+	op.msg.addr = s.addr[0];
+	OK(fi_cntr_open(s.domain, NULL, &work.triggering_cntr, NULL));
+	CHECK_EQ(fi_control(&s.domain->fid, FI_QUEUE_WORK, &work), -FI_ENOSYS);
+	OK(fi_close(&work.triggering_cntr->fid));
+	OK(fi_srx_context(s.domain, &attr, &srx, NULL));
+	OK(fi_endpoint(s.domain, s.info, &ep, NULL));
+	CHECK_EQ(fi_ep_bind(ep, &srx->fid, 0), -FI_EINVAL);
+	OK(fi_close(&ep->fid));
+	OK(fi_close(&srx->fid));
+	side_close(&s);
+}
+
 /* A domain of datagrams registers memory like any other, and waits for nobody when that ends. */
 static void region(struct api *a)
 {
@@ -372,6 +399,7 @@ int main(int argc, char **argv)
 		{"unknown-error", unknown_error, 2, {0}},
 		{"unknown-error6", unknown_error6, 2, {0}},
 		{"refuse", refuse, 1, {0}},
+		{"refuse-objects", refuse_objects, 1, {0}},
 		{"region", region, 1, {0}},
 	};
 

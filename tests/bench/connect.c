@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What peers cost, in time and in memory of the process (the kernel's is not counted):
+/* What peers cost, in time and in memory of the process; the kernel's is not counted:
  *
- *     connect PROVIDER mesh ENDPOINTS     so many endpoints, half of them in each of two processes,
- *                                         one domain, completion queue and address vector each. Every
- *                                         endpoint sends a message to DEGREE others, most of them
- *                                         first ones; all is done by one thread a process
- *     connect PROVIDER addresses COUNT    so many addresses are inserted and never talked to
+ *     connect PROVIDER mesh ENDPOINTS DEGREE   half of the endpoints in each of two processes, which
+ *                                              have a thread, a domain, a completion queue and an
+ *                                              address vector each. Every endpoint sends a message to
+ *                                              DEGREE others, none of which sends it one
+ *     connect PROVIDER addresses COUNT         so many addresses are inserted and never talked to
  *
- * Lines "WHAT NUMBER VALUE", WHAT being
- *     opening, connecting    milliseconds, for all of the NUMBER endpoints
- *     connection             bytes for each peer an endpoint is connected to; NUMBER of endpoints
- *     inserting              microseconds for each of NUMBER addresses
- *     address                bytes for each of NUMBER addresses
- * Status 77: the provider is not there. The same file runs on any libfabric.so.1 in LD_LIBRARY_PATH. */
+ * Lines "WHAT NUMBER VALUE", NUMBER being that of endpoints or addresses, and WHAT
+ *     opening, connecting   milliseconds, for all of them
+ *     endpoint              bytes for each that has sent one message and received one
+ *     connection            bytes for each peer that is connected further; only of many, the first few
+ *                           may find room in what the endpoint has made at once
+ *     inserting             microseconds for each
+ *     address               bytes for each
+ * Status 77: the provider is not there, or the descriptors do not suffice. The same file runs on any
+ * libfabric.so.1 in LD_LIBRARY_PATH. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,12 +25,13 @@
 #include <rdma/fi_eq.h>
 #include "fabric.h"
 
-#define DEGREE   8 /* endpoint i sends to those 1, 2, 4 .. 128 further on */
-#define HALF_MAX 512
-#define BATCH    1000       /* addresses inserted by one call */
-#define HOST     0x0a000001 /* the first of those addresses: 10.0.0.1, */
-#define PORT     20000
-#define PER_HOST 64 /* ports of a host */
+#define HALF_MAX   256
+#define DEGREE_MAX 80
+#define MANY       64         /* peers connected further that tell what each of them costs */
+#define BATCH      1000       /* addresses inserted by one call */
+#define HOST       0x0a000001 /* the first of those addresses: 10.0.0.1, */
+#define PORT       20000
+#define PER_HOST   64 /* ports of a host */
 
 struct name {
 	char bytes[NAME_ROOM];
@@ -35,13 +39,14 @@ struct name {
 
 static char *provider;
 static size_t number; /* of endpoints or addresses */
+static size_t degree;
 
 static size_t half; /* endpoints of this side */
 static struct fid_ep *eps[HALF_MAX];
 static struct name names[2][HALF_MAX];
 static fi_addr_t addrs[2 * HALF_MAX]; /* of all endpoints, those of side 0 first */
-static char message[8] = "message", room[HALF_MAX][DEGREE][sizeof message];
-static struct fi_context2 contexts[HALF_MAX][2 * DEGREE];
+static char message[8] = "message", room[HALF_MAX][DEGREE_MAX][sizeof message];
+static struct fi_context2 contexts[HALF_MAX][2 * DEGREE_MAX];
 static size_t sent, received;
 
 /*
@@ -123,7 +128,7 @@ static void meet(void)
 static void receive_all(void)
 {
 	for (size_t i = 0; i < half; i++)
-		for (size_t k = 0; k < DEGREE; k++)
+		for (size_t k = 0; k < degree; k++)
 			must(fi_recv(eps[i], room[i][k], sizeof message, NULL, FI_ADDR_UNSPEC,
 				     &contexts[i][k]),
 			     "fi_recv");
@@ -131,21 +136,21 @@ static void receive_all(void)
 
 static void send_to(size_t from, size_t k)
 {
-	size_t to = (side * half + from + (1u << k)) % number;
+	size_t to = ((size_t)side * half + from + k + 1) % number;
 	ssize_t ret;
 
 	while ((ret = fi_send(eps[from], message, sizeof message, NULL, addrs[to],
-			      &contexts[from][DEGREE + k])) == -FI_EAGAIN)
+			      &contexts[from][degree + k])) == -FI_EAGAIN)
 		progress();
 	must(ret, "fi_send");
 }
 
 /* Calls in until the other side is done, too: it may be waiting for an answer of ours. */
-static void finish(void)
+static void finish(size_t messages)
 {
 	char word = 0;
 
-	while (sent < half * DEGREE || received < half * DEGREE)
+	while (sent < messages || received < messages)
 		progress();
 	if (send(wire, &word, 1, MSG_NOSIGNAL) != 1)
 		pair_fail("the other side is gone");
@@ -156,21 +161,27 @@ static void finish(void)
 	}
 }
 
-static void exchange(void)
+/* Microseconds. */
+static double exchange(size_t from, size_t to)
 {
-	receive_all();
-	pair_sync();
-	for (size_t k = 0; k < DEGREE; k++)
+	double start = microseconds();
+
+	for (size_t k = from; k < to; k++)
 		for (size_t i = 0; i < half; i++)
 			send_to(i, k);
-	finish();
+	finish(half * to);
+	return microseconds() - start;
+}
+
+static void verify(void)
+{
 	for (size_t i = 0; i < half; i++)
-		for (size_t k = 0; k < DEGREE; k++)
+		for (size_t k = 0; k < degree; k++)
 			if (memcmp(room[i][k], message, sizeof message))
 				pair_fail("wrong data received");
 }
 
-/* Each connection has two ends, and each of those a descriptor. */
+/* Each end of a connection has one, an endpoint a few. */
 static void allow_descriptors(void)
 {
 	struct rlimit limit;
@@ -180,32 +191,52 @@ static void allow_descriptors(void)
 	limit.rlim_cur = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &limit))
 		pair_fail("setrlimit");
+	if (limit.rlim_max < half * (2 * degree + 8))
+		fabric_offered(-FI_EOPNOTSUPP, "so many descriptors");
 }
 
+/* Microseconds. */
+static double open_all(void)
+{
+	double start = microseconds();
+
+	fabric_open();
+	open_endpoints();
+	return microseconds() - start;
+}
+
+static void say(const char *what, double value)
+{
+	if (side == 0)
+		printf("%s %zu %.3f\n", what, number, value);
+}
+
+/* What an endpoint makes for its first message is no part of a connection. */
 static void mesh(void)
 {
-	double start, opened, connected, bytes;
-	struct use before;
+	size_t further = 2 * (degree - 1); /* peers of each endpoint */
+	struct use before, first;
+	double connecting;
 
 	memset(room, 1, sizeof room);
 	memset(contexts, 1, sizeof contexts);
+	memset(names, 1, sizeof names);
 	allow_descriptors();
 	find();
-	start = microseconds();
-	fabric_open();
-	open_endpoints();
-	opened = microseconds() - start;
-	meet();
 	before = memory_use();
+	say("opening", open_all() / 1000);
+	meet();
+	receive_all();
 	pair_sync();
-	start = microseconds();
-	exchange();
-	connected = microseconds() - start;
-	bytes = memory_since(before);
-	if (side == 0)
-		printf("opening %zu %.3f\nconnecting %zu %.3f\nconnection %zu %.1f\n", number,
-		       opened / 1000, number, connected / 1000, number,
-		       bytes / (double)(half * DEGREE * 2));
+	connecting = exchange(0, 1);
+	first = memory_use();
+	say("endpoint", memory_since(before) / (double)half);
+	pair_sync();
+	connecting += exchange(1, degree);
+	say("connecting", connecting / 1000);
+	if (further >= MANY)
+		say("connection", memory_since(first) / (double)(half * further));
+	verify();
 	pair_sync();
 }
 
@@ -239,25 +270,29 @@ static void addresses(void)
 			pair_fail("fi_av_insert refused an address");
 	}
 	time = microseconds() - start;
-	if (side == 0)
-		printf("inserting %zu %.3f\naddress %zu %.1f\n", number, time / (double)number,
-		       number, memory_since(before) / (double)number);
+	say("inserting", time / (double)number);
+	say("address", memory_since(before) / (double)number);
 	pair_sync();
 }
 
 int main(int argc, char **argv)
 {
-	bool many = argc == 4 && !strcmp(argv[2], "mesh");
+	bool meshed = argc == 5 && !strcmp(argv[2], "mesh");
 
-	if (argc == 4) {
+	pair_network = true;
+	if (argc > 3) {
 		provider = argv[1];
 		number = strtoul(argv[3], NULL, 0);
 		half = number / 2;
 	}
-	if (many && half > 128 && half <= HALF_MAX)
+	if (meshed)
+		degree = strtoul(argv[4], NULL, 0);
+	if (meshed && half <= HALF_MAX && degree && degree <= DEGREE_MAX && degree < half)
 		return pair_run(mesh);
 	if (argc == 4 && !strcmp(argv[2], "addresses") && number && number % BATCH == 0)
 		return pair_run(addresses);
-	fputs("Usage: connect PROVIDER mesh|addresses NUMBER\n", stderr);
+	fputs("Usage: connect PROVIDER mesh ENDPOINTS DEGREE\n"
+	      "       connect PROVIDER addresses COUNT\n",
+	      stderr);
 	return EXIT_FAILURE;
 }

@@ -60,10 +60,14 @@ static struct fi_info *fabric_hints(const char *provider, uint64_t caps, bool sa
 	return hints;
 }
 
-/* What fi_getinfo says; the hints are freed. */
+/*
+ * What fi_getinfo says; the hints are freed. A network is the loopback device: other addresses of this
+ * host pass through it, too, but cost the kernel more, and which of them is chosen differs.
+ */
 static int fabric_find(struct fi_info *hints)
 {
-	int ret = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info);
+	const char *node = pair_network ? PAIR_HOST : NULL;
+	int ret = fi_getinfo(FI_VERSION(1, 17), node, NULL, node ? FI_SOURCE : 0, hints, &info);
 
 	fi_freeinfo(hints);
 	return ret;

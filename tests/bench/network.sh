@@ -48,7 +48,8 @@ network_onesided() {
 # The layered provider of the reference does not get so many endpoints connected within a minute.
 network_peers() {
 	turn tcp tcp "$tcp_references" connect addresses 100000
-	turn tcp tcp net connect mesh 500
+	turn tcp tcp net connect mesh 500 8
+	turn tcp tcp net connect mesh 132 65
 }
 
 # network ROUND

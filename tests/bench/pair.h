@@ -46,6 +46,7 @@ static inline void pair_sync(void)
  * spoils those it meets, and leaves their median alone.
  */
 static bool pair_network;
+#define PAIR_HOST "127.0.0.1" /* then */
 
 /* Turns of a repeat: long enough for the clock, short enough for the whole to end in good time. */
 static inline int pair_turns(size_t size)

@@ -143,8 +143,7 @@ static void measure(size_t size)
 /* Ports are the kernel's choice; both sides tell theirs over the wire. Side 0 listens. */
 static void open_socket(void)
 {
-	struct sockaddr_in mine = {.sin_family = AF_INET,
-				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in mine = {.sin_family = AF_INET, .sin_addr.s_addr = inet_addr(PAIR_HOST)};
 	bool tcp = way->type == SOCK_STREAM;
 	socklen_t len = sizeof mine;
 	int on = 1;

@@ -48,7 +48,7 @@ function unit(row) {
 
 # Rows of connect.c, where the size is a number of endpoints or addresses.
 function is_counted(row) {
-	return row ~ /\/(opening|connecting|connection|inserting|address)$/
+	return row ~ /\/(opening|connecting|endpoint|connection|inserting|address)$/
 }
 
 function over(a, b) {

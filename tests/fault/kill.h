@@ -10,8 +10,9 @@
 #define LONG    300000
 #define DEAD_MS 1000 /* by then every operation with a dead peer has ended */
 #define WINDOW  64   /* messages of the steady one without an answer */
-#define WARM    20   /* rounds after which the heap does not grow */
-#define KEEP    (256 * 1024)
+#define ROUNDS  200
+#define SPELL   20          /* rounds */
+#define GROWTH  (64 * 1024) /* bytes that the heap may grow by after the first spell */
 #define OVER    UINT64_MAX
 
 /* What a round does. */

@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "hw/tcp/tcp.h"
 
-#define LOOKS 4 /* in the time a peer has */
+#define LOOKS 8 /* in the time a peer has */
 
 static void set(int sock, int level, int name, int value)
 {
@@ -41,10 +41,17 @@ void tcp_alive_options(int sock)
 }
 
 /*
- * Nothing came for too long, though something is on its way. Where the peer's window is shut that is only
- * a question now and then: one that was not answered before the next was sent is enough. Twice in a row,
- * since it may be we who slept.
+ * Is nobody there to answer? To a peer whose window is shut the kernel says something ever more rarely:
+ * nothing has come for longer than it waits now before it does so again, or it has asked twice in vain.
  */
+static bool unanswered(const struct tcp_info *info)
+{
+	return (info->tcpi_unacked &&
+		info->tcpi_last_ack_recv * 4000ull > info->tcpi_rto * 5ull) || /* ms, us */
+	       info->tcpi_probes > 1;
+}
+
+/* Twice in a row, since it may be we who slept. */
 static bool is_dead(struct tcp_link *l, uint32_t timeout)
 {
 	struct tcp_info info;
@@ -53,8 +60,7 @@ static bool is_dead(struct tcp_link *l, uint32_t timeout)
 
 	if (getsockopt(l->sock, IPPROTO_TCP, TCP_INFO, &info, &len))
 		return false;
-	l->doubt = (info.tcpi_unacked > 0 || info.tcpi_probes > 1) &&
-		   info.tcpi_last_ack_recv >= timeout;
+	l->doubt = info.tcpi_last_ack_recv >= timeout && unanswered(&info);
 	return doubt && l->doubt;
 }
 
