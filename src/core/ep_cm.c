@@ -61,14 +61,20 @@ static void turn(struct eq_driver *driver)
 	lock_give(&ep->dom->lock);
 }
 
-/* What wakes those who sleep on the event queue has changed. Locked. */
+/*
+ * Who sleeps on the event queue wakes for what becomes of the attempt, then for the end of the connection,
+ * not for every message. Locked.
+ */
 static void watch(struct ep *ep)
 {
-	uint32_t events;
-	int fd = cm_watch(ep->port, &events);
+	enum ep_cm_state state = ep->cm->state;
 
-	if (ep->cm->driven)
-		eq_driver_watch(ep->eq, &ep->cm->driver, fd, events);
+	if (!ep->cm->driven)
+		return;
+	eq_driver_watch(ep->eq, &ep->cm->driver,
+			state == EP_CM_CONNECTING ? port_fd(ep->port) : -1);
+	if (state == EP_CM_CONNECTED)
+		eq_watch_end(ep->eq, cm_sock(ep->port));
 }
 
 /* It takes the place of a passive endpoint, or is to accept somebody. */

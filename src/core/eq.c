@@ -2,6 +2,7 @@
 /* Opening, closing and filling event queues; reading them is eq_read.c. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "base/log.h"
 #include "core/connreq.h"
@@ -120,11 +121,16 @@ void eq_del_driver(struct eq *eq, struct eq_driver *driver)
 	wait_del_fd(&eq->wait, driver->fd);
 }
 
-void eq_driver_watch(struct eq *eq, struct eq_driver *driver, int fd, uint32_t events)
+void eq_driver_watch(struct eq *eq, struct eq_driver *driver, int fd)
 {
 	wait_del_fd(&eq->wait, driver->fd);
-	driver->fd = -1; /* what is closed without a word is not taken out by its number later */
-	wait_watch_fd(&eq->wait, fd, events);
+	driver->fd = fd;
+	wait_add_fd(&eq->wait, fd);
+}
+
+void eq_watch_end(struct eq *eq, int sock)
+{
+	wait_watch_fd(&eq->wait, sock, EPOLLRDHUP);
 }
 
 void eq_turn(struct eq *eq)

@@ -74,11 +74,10 @@ void eq_forget(struct eq *eq, const struct fid *fid);
 
 int eq_add_driver(struct eq *eq, struct eq_driver *driver);
 void eq_del_driver(struct eq *eq, struct eq_driver *driver);
-/*
- * Another descriptor wakes for it from now on, by these events of epoll_ctl(2); its owner may close it
- * without a word. -1: none. Calls for one driver are serialized by its owner.
- */
-void eq_driver_watch(struct eq *eq, struct eq_driver *driver, int fd, uint32_t events);
+/* Another descriptor wakes for it from now on, or none (-1). Calls for one driver are serialized by its owner. */
+void eq_driver_watch(struct eq *eq, struct eq_driver *driver, int fd);
+/* The end of this socket wakes, too, until it is closed, of which nobody has to be told. */
+void eq_watch_end(struct eq *eq, int sock);
 
 /* For fi_trywait: 0 when a sleeper would be woken by whatever comes, -FI_EAGAIN: read first. */
 int eq_arm(struct eq *eq);

@@ -271,14 +271,9 @@ const struct addr *cm_peer_name(const struct port *port)
 	return &conn_peer(port)->name;
 }
 
-int cm_watch(const struct port *port, uint32_t *events)
+int cm_sock(const struct port *port)
 {
-	const struct peer *peer = conn_peer(port);
-
-	*events = peer->state == PEER_CONNECTED ? EPOLLRDHUP : EPOLLIN;
-	if (peer->state == PEER_CONNECTED)
-		return port->cm_sock;
-	return peer_attempts(peer) ? port->epfd : -1;
+	return port->cm_sock;
 }
 
 void cm_turn(struct port *port)

@@ -132,11 +132,12 @@ static int check(const struct wire_hello *hello, ssize_t len)
 {
 	if (len != (ssize_t)sizeof(*hello) || hello->magic != WIRE_MAGIC ||
 	    hello->version != WIRE_VERSION || hello->size != sizeof(*hello)) {
-		LOG_WARN(LOG_EP_CTRL,
-			 "hello of %zd bytes, magic %#x, version %u refused: ours has %zu bytes, "
-			 "magic %#x, version %u",
-			 len, len >= 4 ? hello->magic : 0, len >= 6 ? hello->version : 0,
-			 sizeof(*hello), WIRE_MAGIC, WIRE_VERSION);
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"hello of %zd bytes refused: magic %#x, version %u, size %u; ours has magic %#x, "
+			"version %u, size %zu",
+			len, len >= 4 ? hello->magic : 0, len >= 6 ? hello->version : 0,
+			len >= 8 ? hello->size : 0, WIRE_MAGIC, WIRE_VERSION, sizeof(*hello));
 		return -FI_EPROTO;
 	}
 	/* Only who takes part has a name. */

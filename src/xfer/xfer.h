@@ -198,10 +198,7 @@ void cm_shutdown(struct port *port);
 const struct addr *cm_peer_name(const struct port *port);
 /* A turn of the port that looks at its sockets. */
 void cm_turn(struct port *port);
-/*
- * What tells, by these events of epoll_ctl(2), that something becomes of the connection, and is not also
- * readable for every message: the engine's own, closed without a word; -1: nothing will.
- */
-int cm_watch(const struct port *port, uint32_t *events);
+/* The socket of the connection, to look for its end alone; closed without a word. */
+int cm_sock(const struct port *port);
 
 #endif

@@ -10,8 +10,9 @@
  * Lines "WHAT NUMBER VALUE", NUMBER being that of endpoints or addresses, and WHAT
  *     opening, connecting   milliseconds, for all of them
  *     endpoint              bytes for each that has sent one message and received one
- *     connection            bytes for each peer that is connected further; only of many, the first few
- *                           may find room in what the endpoint has made at once
+ *     connection            bytes for each peer that is connected further: instead of the others, and
+ *                           only where they are many: the first few may find room in what an endpoint
+ *                           has made at once
  *     inserting             microseconds for each
  *     address               bytes for each
  * Status 77: the provider is not there, or the descriptors do not suffice. The same file runs on any
@@ -215,8 +216,8 @@ static void say(const char *what, double value)
 static void mesh(void)
 {
 	size_t further = 2 * (degree - 1); /* peers of each endpoint */
+	double opening, connecting, endpoint;
 	struct use before, first;
-	double connecting;
 
 	memset(room, 1, sizeof room);
 	memset(contexts, 1, sizeof contexts);
@@ -224,18 +225,22 @@ static void mesh(void)
 	allow_descriptors();
 	find();
 	before = memory_use();
-	say("opening", open_all() / 1000);
+	opening = open_all();
 	meet();
 	receive_all();
 	pair_sync();
 	connecting = exchange(0, 1);
 	first = memory_use();
-	say("endpoint", memory_since(before) / (double)half);
+	endpoint = memory_since(before) / (double)half;
 	pair_sync();
 	connecting += exchange(1, degree);
-	say("connecting", connecting / 1000);
-	if (further >= MANY)
+	if (further >= MANY) {
 		say("connection", memory_since(first) / (double)(half * further));
+	} else {
+		say("opening", opening / 1000);
+		say("connecting", connecting / 1000);
+		say("endpoint", endpoint);
+	}
 	verify();
 	pair_sync();
 }

@@ -40,9 +40,10 @@ network_messages() {
 	done
 }
 
+# The new provider of the reference says of a write that it is delivered before it is: no figure to compare with.
 network_onesided() {
 	local way
-	for way in write read; do turn tcp/$way tcp "$tcp_references" 'onesided -n' $way 8 65536 1048576; done
+	for way in write read; do turn tcp/$way tcp tcp 'onesided -n' $way 8 65536 1048576; done
 }
 
 # The layered provider of the reference does not get so many endpoints connected within a minute.
@@ -52,9 +53,9 @@ network_peers() {
 	turn tcp tcp net connect mesh 132 65
 }
 
-# network ROUND
+# network ROUND: thousands of connections come last, those that ended keep the kernel busy for a minute
 network() {
 	network_messages
 	network_onesided
-	[ "$1" -gt 1 ] || network_peers
+	[ "$1" -lt "$rounds" ] || network_peers
 }

@@ -48,7 +48,7 @@ static inline struct hello good_hello(unsigned int n)
 			  .kind = HELLO_CONNECT,
 			  .your_id = 1u << 20};
 	struct sockaddr_in in = {.sin_family = AF_INET,
-				 .sin_port = htons((uint16_t)(1 + n % 1000))};
+				 .sin_port = htons((uint16_t)(1 + n % 10000))};
 
 	h.incarnation = n;
 	if (strcmp(provider(), "shm")) {

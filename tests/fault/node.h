@@ -13,6 +13,10 @@
 
 #include "process.h"
 
+#ifndef NODE_CAPS
+#define NODE_CAPS (FI_MSG | FI_TAGGED | FI_DIRECTED_RECV)
+#endif
+
 static inline void must(ssize_t ret, const char *what)
 {
 	if (ret < 0)
@@ -54,7 +58,7 @@ static inline struct fi_info *node_info(void)
 
 	hints->fabric_attr->prov_name = strdup(provider());
 	hints->ep_attr->type = FI_EP_RDM;
-	hints->caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV;
+	hints->caps = NODE_CAPS;
 	ret = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info);
 	fi_freeinfo(hints);
 	if (ret == -FI_ENODATA) {

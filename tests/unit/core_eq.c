@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "core/eq.h"
@@ -379,26 +379,34 @@ static void no_turn(struct eq_driver *driver)
 	(void)driver;
 }
 
-/* What wakes for a driver changes; what it had is closed without a word, and its number is another's then. */
+/* What wakes for a driver changes. A socket whose end wakes is closed without a word, its number is another's then. */
 START_TEST(watched)
 {
 	struct fid_eq *fid = open_eq(0, FI_WAIT_FD);
 	struct eq_driver a = {.turn = no_turn, .fd = -1}, b = a;
 	struct eq *eq = eq_of(fid);
 	struct pollfd p = {.events = POLLIN};
-	int first[2], second[2];
+	int first[2], second[2], number;
 
-	ck_assert_int_eq(pipe(first), 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, first), 0);
 	ck_assert_int_eq(pipe(second), 0);
 	ck_assert_int_eq(fi_control(&fid->fid, FI_GETWAIT, &p.fd), 0);
 	ck_assert_int_eq(write(first[1], "x", 1), 1);
 	ck_assert_int_eq(eq_add_driver(eq, &a), 0);
 	ck_assert_int_eq(poll(&p, 1, 0), 0);
-	eq_driver_watch(eq, &a, first[0], EPOLLRDHUP);
+	eq_driver_watch(eq, &a, first[0]);
+	ck_assert_int_eq(poll(&p, 1, 0), 1);
+	eq_driver_watch(eq, &a, -1);
+	ck_assert_int_eq(poll(&p, 1, 0), 0);
+	eq_watch_end(eq, first[0]);
 	ck_assert_int_eq(poll(&p, 1, 0), 0); /* readable, which does not count */
+	ck_assert_int_eq(shutdown(first[1], SHUT_WR), 0);
+	ck_assert_int_eq(poll(&p, 1, 0), 1);
+	number = first[0];
 	close(first[0]);
-	ck_assert_int_eq(dup2(second[0], first[0]), first[0]);
-	b.fd = first[0];
+	ck_assert_int_eq(poll(&p, 1, 0), 0);
+	ck_assert_int_eq(dup2(second[0], number), number);
+	b.fd = number;
 	ck_assert_int_eq(eq_add_driver(eq, &b), 0);
 	eq_del_driver(eq, &a);
 	ck_assert_int_eq(write(second[1], "x", 1), 1);
@@ -406,7 +414,7 @@ START_TEST(watched)
 	eq_del_driver(eq, &b);
 	ck_assert_int_eq(poll(&p, 1, 0), 0);
 	ck_assert_int_eq(fi_close(&fid->fid), 0);
-	close(first[0]);
+	close(number);
 	close(first[1]);
 	close(second[0]);
 	close(second[1]);

@@ -155,6 +155,30 @@ START_TEST(rest_beside_another)
 }
 END_TEST
 
+/* Who sleeps because there was no room is told once that there is. */
+START_TEST(room_is_told_once)
+{
+	uint32_t id = join_both();
+
+	most = 0;
+	ck_assert_int_eq(put(id, 8), -FI_EAGAIN);
+	ck_assert(!tcp_transport.arm(sides[0].hw));
+	ck_assert(tcp_transport.arm(sides[0].hw));
+	most = SIZE_MAX;
+	ck_assert_int_eq(put(id, 8), 0);
+	TURN_UNTIL(seen_count == 1);
+}
+END_TEST
+
+/* Nothing of what a call left on the stack is good any more. */
+static __attribute__((noinline)) void spoil_stack(void)
+{
+	volatile unsigned char spoilt[32768];
+
+	for (size_t i = 0; i < sizeof(spoilt); i++)
+		spoilt[i] = 0xa5;
+}
+
 /* A packet is cut at any place, and again and again. */
 START_TEST(cut_anywhere)
 {
@@ -175,6 +199,7 @@ START_TEST(cut_anywhere)
 			ck_assert_int_eq(link->ops->sendv(link, &p, iov, 3), 0);
 		else
 			ck_assert_int_eq(link->ops->lend(link, &p, iov, 3), 0);
+		spoil_stack();
 		ck_assert(link->pending == (_i >= 2 && first < FRAME + len));
 		most = 9;
 		if (_i == 3 && first < FRAME + len) {
@@ -263,6 +288,7 @@ int main(void)
 	tcase_add_test(tcase, nobody_there);
 	tcase_add_test(tcase, beside_another);
 	tcase_add_test(tcase, rest_beside_another);
+	tcase_add_test(tcase, room_is_told_once);
 	tcase_add_loop_test(tcase, cut_anywhere, 0, 4);
 	tcase_add_test(tcase, alone);
 	tcase_add_test(tcase, many);

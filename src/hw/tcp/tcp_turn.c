@@ -132,8 +132,7 @@ static bool take_turn(struct tcp *t)
 {
 	bool any = false;
 
-	if (t->idle++ >= IDLE_TURNS && t->idle % IDLE_EVERY && list_empty(&t->attend) &&
-	    !is_alone(t))
+	if (t->idle++ >= IDLE_TURNS && t->idle % IDLE_EVERY && !is_alone(t))
 		return false;
 	t->in_turn = true;
 	if (__builtin_expect(t->due || !(++t->turns & LOOK_TURNS), 0))

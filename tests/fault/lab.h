@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two processes, each in a network of its own, and a wire between the two that the test can make dark:
+ * what is sent arrives nowhere, and nobody is told.
+ */
+#ifndef FAULT_LAB_H
+#define FAULT_LAB_H
+
+#include <sched.h>
+
+#include "node.h"
+
+struct lab {
+	int end;    /* wire to the other process */
+	int which;  /* 0 or 1 */
+	pid_t peer; /* of 0: the other process */
+};
+
+static inline int run(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static inline int run(const char *format, ...)
+{
+	char command[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(command, sizeof(command), format, args);
+	va_end(args);
+	return system(command); /* NOLINT(cert-env33-c): ip has no other interface for scripts */
+}
+
+static inline void lab_address(const struct lab *lab)
+{
+	if (run("ip link set lo up && ip addr add 10.99.0.%d/24 dev eth0 && ip link set eth0 up",
+		lab->which + 1))
+		fail("no address in a network of our own");
+}
+
+/* The second waits for the first, which makes the wire. */
+static inline void lab_enter(const struct lab *lab)
+{
+	char word = 0;
+
+	if (unshare(CLONE_NEWNET))
+		fail("unshare: %s", strerror(errno));
+	if (lab->which == 1) {
+		tell(lab->end, &word, 1);
+		hear(lab->end, &word, 1);
+		lab_address(lab);
+		tell(lab->end, &word, 1);
+		return;
+	}
+	hear(lab->end, &word, 1);
+	if (run("ip link add eth0 type veth peer name eth0 netns %d", (int)lab->peer))
+		fail("no wire between two networks");
+	lab_address(lab);
+	tell(lab->end, &word, 1);
+	hear(lab->end, &word, 1);
+}
+
+/* Our frames go to nobody from now on. */
+static inline void lab_dark(const struct lab *lab)
+{
+	if (run("ip neigh replace 10.99.0.%d lladdr 02:00:00:00:00:99 dev eth0 nud permanent",
+		2 - lab->which))
+		fail("the wire does not go dark");
+}
+
+static inline void lab_light(const struct lab *lab)
+{
+	if (run("ip neigh del 10.99.0.%d dev eth0", 2 - lab->which))
+		fail("the wire stays dark");
+}
+
+static inline void lab_try(void *arg)
+{
+	(void)arg;
+	exit(unshare(CLONE_NEWNET) || run("ip link add one type veth peer name two 2>/dev/null")
+		     ? EXIT_FAILURE
+		     : EXIT_SUCCESS);
+}
+
+/* Ends the test where there can be no such networks. */
+static inline void need_lab(void)
+{
+	int status;
+
+	if (geteuid() != 0) {
+		printf("needs root\n");
+		exit(77);
+	}
+	if (waitpid(start("try", lab_try, NULL), &status, 0) > 0 && status == 0)
+		return;
+	printf("no networks of our own here, or no ip to make them with\n");
+	exit(77);
+}
+
+#endif

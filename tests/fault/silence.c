@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The network between two endpoints goes dark: nothing arrives, nobody is told. Whatever one of them is at,
+ * it ends with an error soon after FI_WEFT_PEER_TIMEOUT; when there is light again the two talk as before,
+ * whether the other has noticed anything or not. A peer that merely stands still is waited for.
+ */
+#define NODE_CAPS (FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_RMA | FI_ATOMIC)
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
+
+#include "hello.h"
+#include "lab.h"
+#include "talk.h"
+
+#define TIMEOUT_MS 2000
+#define SLACK_MS   4000 /* after that everything has ended */
+#define STILL_MS   6000 /* a peer stands still */
+#define ROUNDS     3    /* of talk */
+#define OPS        64
+#define LONG       1000000
+
+static struct lab lab;
+static struct node n;
+static fi_addr_t peer;
+static struct fid_mr *region;
+static uint64_t memory[64];
+static unsigned char buf[LONG];
+static struct fi_context ops[OPS]; /* operations by their number */
+static unsigned int posted, ended, failed;
+
+static void meet_up(void)
+{
+	node_open(&n, NULL);
+	must(fi_mr_reg(n.domain, memory, sizeof(memory), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 1, 0,
+		       &region, NULL),
+	     "fi_mr_reg");
+	peer = talk_meet(&n, lab.end);
+}
+
+static void part(void)
+{
+	must(fi_close(&region->fid), "fi_close");
+	node_close(&n);
+}
+
+/* Both sides at once. */
+static void talk_some(void)
+{
+	for (unsigned int i = 0; i < ROUNDS; i++)
+		talk(&n, peer, i, lab.which);
+}
+
+/* Looks after the endpoint until the other side says something. */
+static void stand_by(void)
+{
+	struct event e;
+	char word;
+
+	while (recv(lab.end, &word, 1, MSG_DONTWAIT) != 1) {
+		while (node_poll(&n, &e))
+			if (!e.err)
+				fail("something came through the dark");
+		usleep(1000);
+	}
+}
+
+/* The first word after the dark is of the one who knows that it was. */
+static void break_silence(void)
+{
+	struct event e;
+
+	if (lab.which == 0)
+		must(fi_tsend(n.ep, memory, 8, NULL, peer, 99, NULL), "fi_tsend");
+	else
+		must(fi_trecv(n.ep, memory, 8, NULL, FI_ADDR_UNSPEC, 99, 0, NULL), "fi_trecv");
+	e = node_wait(&n, TALK_MS, "the first word");
+	if (e.err)
+		fail("the first word ended with %s", fi_strerror(e.err));
+	/* It has arrived before the other one speaks, too. */
+	if (lab.which == 0)
+		hear(lab.end, &(char){0}, 1);
+	else
+		tell(lab.end, "", 1);
+}
+
+/* ---- What is under way in the dark ---- */
+
+static void count(ssize_t ret, const char *what)
+{
+	must(ret, what);
+	posted++;
+}
+
+/* Much is to be sent, some of it to be answered. */
+static void send_much(void)
+{
+	for (int i = 0; i < 8; i++) {
+		struct iovec iov = {buf, i % 2 ? LONG : 50000};
+		struct fi_msg_tagged m = {
+			.msg_iov = &iov, .iov_count = 1, .addr = peer, .context = &ops[posted]};
+		ssize_t ret = fi_tsendmsg(n.ep, &m, FI_COMPLETION | FI_DELIVERY_COMPLETE);
+
+		if (ret != -FI_EAGAIN)
+			count(ret, "fi_tsendmsg");
+	}
+}
+
+static void only_wait(void)
+{
+	count(fi_trecv(n.ep, buf, LONG, NULL, peer, 1, 0, &ops[posted]), "fi_trecv");
+	count(fi_recv(n.ep, buf, LONG, NULL, peer, &ops[posted]), "fi_recv");
+}
+
+static void ask(void)
+{
+	count(fi_read(n.ep, buf, 64, NULL, peer, 0, 1, &ops[posted]), "fi_read");
+	count(fi_write(n.ep, buf, 64, NULL, peer, 0, 1, &ops[posted]), "fi_write");
+	count(fi_fetch_atomic(n.ep, buf, 1, NULL, buf + 8, NULL, peer, 0, 1, FI_UINT64, FI_SUM,
+			      &ops[posted]),
+	      "fi_fetch_atomic");
+}
+
+/* It was never talked to before. */
+static void call(void)
+{
+	count(fi_send(n.ep, buf, 100, NULL, peer, &ops[posted]), "fi_send");
+	count(fi_read(n.ep, buf, 64, NULL, peer, 0, 1, &ops[posted]), "fi_read");
+}
+
+static const struct silence {
+	const char *name;
+	void (*begin)(void);
+	bool strange; /* the peer was not talked to before */
+	bool late;    /* begun only after it is dark */
+	bool asleep;  /* the peer waits far longer until it notices */
+} silences[] = {
+	{"sending", send_much, false, true, false},
+	{"waiting", only_wait, false, false, false},
+	{"asking", ask, false, true, true},
+	{"calling", call, true, true, false},
+};
+
+#define SILENCES (sizeof(silences) / sizeof(silences[0]))
+
+/* All of it ends in time, with an error that fits. */
+static void endure(const struct silence *s)
+{
+	uint64_t end = now_ms() + TIMEOUT_MS + SLACK_MS;
+	struct event e;
+
+	while (ended < posted) {
+		if (now_ms() > end)
+			fail("%s: after %d ms %u operations of %u have not ended", s->name,
+			     TIMEOUT_MS + SLACK_MS, posted - ended, posted);
+		if (!node_poll(&n, &e)) {
+			usleep(1000);
+			continue;
+		}
+		ended++;
+		failed += e.err != 0;
+		if (e.err && e.err != FI_ETIMEDOUT && e.err != FI_EHOSTUNREACH)
+			fail("%s: an operation ended with %s", s->name, fi_strerror(e.err));
+	}
+	if (failed < posted)
+		fail("%s: %u operations of %u were done in the dark", s->name, posted - failed,
+		     posted);
+}
+
+/* ---- The two sides; lab.which 0 is the one that has something to do ---- */
+
+static void near(const struct silence *s)
+{
+	char word = 0;
+
+	meet_up();
+	if (!s->strange)
+		talk_some();
+	tell(lab.end, &word, 1);
+	hear(lab.end, &word, 1); /* the other side is dark */
+	if (!s->late)
+		s->begin();
+	lab_dark(&lab);
+	if (s->late)
+		s->begin();
+	endure(s);
+	lab_light(&lab);
+	tell(lab.end, &word, 1);
+	hear(lab.end, &word, 1);
+	break_silence();
+	talk_some();
+	tell(lab.end, &word, 1);
+	hear(lab.end, &word, 1);
+	part();
+}
+
+static void far(const struct silence *s)
+{
+	char word = 0;
+
+	meet_up();
+	if (!s->strange)
+		talk_some();
+	hear(lab.end, &word, 1);
+	lab_dark(&lab);
+	tell(lab.end, &word, 1);
+	stand_by();
+	lab_light(&lab);
+	tell(lab.end, &word, 1);
+	break_silence();
+	talk_some();
+	stand_by();
+	tell(lab.end, &word, 1);
+	part();
+}
+
+/* ---- A peer that stands still for long, with the network whole ---- */
+
+static void near_still(const struct silence *s)
+{
+	uint64_t end = now_ms() + STILL_MS;
+	struct event e;
+
+	(void)s;
+	meet_up();
+	talk_some();
+	kill(lab.peer, SIGSTOP);
+	only_wait();
+	send_much();
+	ask();
+	while (now_ms() < end) {
+		if (node_poll(&n, &e) && e.err)
+			fail("a peer that stands still was given up: %s", fi_strerror(e.err));
+		usleep(1000);
+	}
+	kill(lab.peer, SIGCONT);
+	tell(lab.end, "", 1);
+	stand_by();
+	for (int i = 0; i < 2; i++) {
+		must(fi_cancel(&n.ep->fid, &ops[i]), "fi_cancel");
+		if (node_wait(&n, TALK_MS, "a receive").err != FI_ECANCELED)
+			fail("a receive that was cancelled ended otherwise");
+	}
+	talk_some();
+	tell(lab.end, "", 1);
+	part();
+}
+
+static void far_still(const struct silence *s)
+{
+	char word;
+
+	(void)s;
+	meet_up();
+	talk_some();
+	hear(lab.end, &word, 1);
+	tell(lab.end, "", 1);
+	talk_some();
+	stand_by();
+	part();
+}
+
+struct life {
+	struct lab lab;
+	const struct silence *silence; /* NULL: standing still */
+};
+
+static void live(void *arg)
+{
+	const struct life *life = arg;
+	const struct silence *s = life->silence;
+	bool patient = s && s->asleep && life->lab.which == 1;
+	char text[16];
+
+	lab = life->lab;
+	snprintf(text, sizeof(text), "%d", patient ? 15 * TIMEOUT_MS : TIMEOUT_MS);
+	setenv("FI_WEFT_PEER_TIMEOUT", text, 1);
+	setenv("FI_TCP_IFACE", "eth0", 1); /* its state is known a moment later */
+	lab_enter(&lab);
+	if (lab.which == 0)
+		(s ? near : near_still)(s);
+	else
+		(s ? far : far_still)(s);
+}
+
+/* All at once: they mostly wait. */
+int main(void)
+{
+	pid_t pids[SILENCES + 1][2];
+
+	alarm(LIMIT);
+	need_lab();
+	need_network();
+	for (size_t i = 0; i <= SILENCES; i++) {
+		struct life life = {.silence = i < SILENCES ? &silences[i] : NULL};
+		int ends[2];
+
+		wire(ends);
+		life.lab = (struct lab){.end = ends[1], .which = 1};
+		pids[i][1] = start("far", live, &life);
+		life.lab = (struct lab){.end = ends[0], .which = 0, .peer = pids[i][1]};
+		pids[i][0] = start("near", live, &life);
+		close(ends[0]);
+		close(ends[1]);
+	}
+	for (size_t i = 0; i <= SILENCES; i++) {
+		const char *name = i < SILENCES ? silences[i].name : "standing still";
+
+		finish(pids[i][0], name);
+		finish(pids[i][1], name);
+	}
+	return EXIT_SUCCESS;
+}
