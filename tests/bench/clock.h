@@ -7,7 +7,7 @@
 #include <time.h>
 
 #define REPEATS     11  /* the median of so many repeats is reported, */
-#define REPEATS_MAX 401 /* or of up to so many */
+#define REPEATS_MAX 201 /* or of up to so many */
 
 static double microseconds(void)
 {

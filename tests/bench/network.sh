@@ -19,17 +19,13 @@ turn() {
 	done
 }
 
-# What is easily disturbed and soon done has several short turns.
+# Many short turns: the machine may be fast now and slow a moment later.
 network_messages() {
 	local size _
-	for _ in 1 2 3; do
-		turn tcp/tsend tcp "$tcp_references" 'client -n' lat 8
-		job limit/tcp "$work/sockets" tcp 8
+	for size in 8 8 $tcp_sizes; do
+		turn tcp/tsend tcp "$tcp_references" 'client -n' lat "$size"
+		job limit/tcp "$work/sockets" tcp "$size"
 	done
-	# shellcheck disable=SC2086 # several sizes
-	turn tcp/tsend tcp "$tcp_references" 'client -n' lat ${tcp_sizes#8 }
-	# shellcheck disable=SC2086
-	job limit/tcp "$work/sockets" tcp ${tcp_sizes#8 }
 	for size in 65536 65536 1048576 1048576; do
 		turn tcp/bandwidth tcp "$tcp_references" 'client -n' bandwidth $size
 		job limit/tcp-bandwidth "$work/sockets" stream $size
