@@ -24,6 +24,8 @@ static int mc_close(struct fid *fid)
 	lock_take(&dom->lock);
 	dgram_leave(mc->ep->port, mc->fid.fi_addr);
 	lock_give(&dom->lock);
+	if (mc->ep->eq)
+		eq_forget(mc->ep->eq, fid);
 	ref_put(&mc->ep->ref);
 	free(mc);
 	return 0;

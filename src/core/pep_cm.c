@@ -31,6 +31,8 @@ static int rename_locked(struct pep *pep, struct addr *name)
 	return 0;
 }
 
+#define REQUESTS_PER_TURN 64
+
 static int pep_cm_setname(fid_t fid, void *addr, size_t addrlen)
 {
 	struct pep *pep = pep_of((struct fid_pep *)fid);
@@ -157,11 +159,12 @@ void pep_cm_turn(struct eq_driver *driver)
 {
 	struct pep *pep = LIST_ENTRY(driver, struct pep, driver);
 	struct cm_request *req;
+	unsigned int left = REQUESTS_PER_TURN;
 
 	if (pep->forks != forked_count())
 		return;
 	lock_take(&pep->lock);
-	while ((req = cm_next(pep->listener)))
+	while (left-- && (req = cm_next(pep->listener)))
 		announce(pep, req);
 	lock_give(&pep->lock);
 }

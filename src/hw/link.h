@@ -100,8 +100,7 @@ struct link_ops {
 	bool (*retract)(struct link *link, uint64_t place);
 	/*
 	 * Frees the link, and its socket where the transport owns those. Packets already sent stay
-	 * readable for the peer, as far as that is in our hands: a bounded time may pass in it when the
-	 * peer has been told good-bye.
+	 * readable for the peer, as far as that is in our hands.
 	 */
 	void (*close)(struct link *link);
 };
@@ -137,6 +136,7 @@ struct transport {
 	bool takes_socks;
 	/* The transport's state for one port. 0 or a negative error. */
 	int (*open)(struct port *port, void **state);
+	/* May wait, a bounded time, until peers have what was sent last. */
 	void (*close)(void *state);
 	/* Delivers what has come, a bounded number of packets. true when there was anything. */
 	bool (*turn)(void *state);

@@ -44,7 +44,10 @@ static void end(struct port *port, struct arrival *a, int err)
 	list_remove(&a->link);
 	if (!err && a->owed)
 		rx_fin(&m, 0);
-	rx_finish(a->rx, a->recv, &m, a->room, a->base, err);
+	if (port->closing)
+		rx_abandon(a->rx, a->recv);
+	else
+		rx_finish(a->rx, a->recv, &m, a->room, a->base, err);
 	pool_put(&port->arrival_pool, a);
 }
 

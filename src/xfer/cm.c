@@ -30,6 +30,7 @@ struct cm_listener {
 	struct lobby lobby;
 	int epfd;
 	int socks[2]; /* bound, until the lobby has them; -1 */
+	uint8_t kind; /* of its name: those who ask have one like it */
 };
 
 /* Somebody who asks and waits for an answer. */
@@ -80,6 +81,7 @@ static int bind_name(struct cm_listener *l, const struct fi_info *info, struct a
 	}
 	addr_free(name);
 	*name = bound;
+	l->kind = bound.kind;
 	return 0;
 }
 
@@ -140,13 +142,17 @@ static void refuse(struct guest *guest, const void *data, size_t len)
 }
 
 /* NULL: nobody to be connected to; the guest is gone. */
-static struct cm_request *receive(struct guest *guest)
+static struct cm_request *receive(const struct cm_listener *l, struct guest *guest)
 {
 	struct cm_request *req = calloc(1, sizeof(*req));
 
 	if (req && guest->hello.kind == HELLO_REQUEST && !hello_name(&guest->hello, &req->name)) {
 		req->guest = *guest;
-		return req;
+		if (req->name.kind == l->kind)
+			return req;
+		LOG_WARN(LOG_EP_CTRL, "a request from an address of format %u is refused",
+			 guest->hello.name_format);
+		addr_free(&req->name);
 	}
 	free(req);
 	refuse(guest, NULL, 0);
@@ -163,7 +169,7 @@ struct cm_request *cm_next(struct cm_listener *l)
 		if (epoll_wait(l->epfd, &event, 1, 0) != 1)
 			break;
 		if (lobby_event(&l->lobby, event.data.u64, &guest))
-			req = receive(&guest);
+			req = receive(l, &guest);
 	}
 	if (l->lobby.count)
 		lobby_expire(&l->lobby);

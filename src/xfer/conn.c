@@ -74,7 +74,9 @@ static void crossed(struct peer *peer)
 
 static void rejected(struct peer *peer, const struct wire_hello *hello)
 {
-	conn_lose(peer, hello->error ? (int)hello->error : FI_ECONNREFUSED, hello);
+	conn_lose(peer,
+		  hello->error && hello->error <= UINT16_MAX ? (int)hello->error : FI_ECONNREFUSED,
+		  hello);
 }
 
 static void accepted(struct peer *peer, struct guest *guest)
@@ -125,7 +127,7 @@ static void handshake_event(struct peer *peer)
 
 void conn_finish(struct peer *peer)
 {
-	if (peer->state == PEER_CONNECTING)
+	if (peer->state == PEER_CONNECTING && !peer->losing)
 		handshake_event(peer);
 }
 
@@ -147,8 +149,6 @@ void conn_ended(struct peer *peer, int err)
 {
 	LOG_INFO(LOG_EP_CTRL, "a peer %s: %s", peer->said_bye ? "closed its endpoint" : "is gone",
 		 fi_strerror(err));
-	if (peer->port->cm && peer->inside)
-		conn_single_drain(peer);
 	conn_lose(peer, peer->said_bye ? FI_ESHUTDOWN : err, NULL);
 }
 

@@ -62,6 +62,10 @@ static struct peer *identify(struct port *port, const struct guest *guest)
 
 	if (guest->hello.kind != HELLO_CONNECT || port->cm || hello_name(&guest->hello, &name))
 		return NULL;
+	if (!guest->inside && name.kind == ADDR_STR) {
+		addr_free(&name);
+		return NULL;
+	}
 	name_by_socket(guest, &name);
 	/* To ourselves across the network: the other end is somebody else of the same name. */
 	peer = guest->hello.incarnation == port->incarnation ? peer_new(port, &name)

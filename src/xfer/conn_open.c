@@ -48,12 +48,12 @@ int conn_link(struct peer *peer, struct guest *guest)
 			       .id = guest->inside ? guest->hello.your_id : pool_id(peer),
 			       .sock = peer->wake,
 			       .pid = guest->pid};
-	int err, one = 1;
+	int err;
 
 	memcpy(lp.fds, guest->fds, sizeof(lp.fds));
 	port->cm_sock = peer->sock;
 	if (port_transports[hw]->takes_socks)
-		setsockopt(peer->sock, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
+		dial_over(peer->sock);
 	err = port_transports[hw]->connect(port->hw[hw], &lp, &peer->real);
 	if (err)
 		return err;

@@ -53,7 +53,5 @@ void conn_single_again(struct peer *peer);
 void conn_single_dialed(struct peer *peer);
 /* The attempt is over: nobody has to wake for it. */
 void conn_single_settled(struct port *port);
-/* Takes what a peer that is gone has sent before. */
-void conn_single_drain(struct peer *peer);
 
 #endif

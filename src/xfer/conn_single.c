@@ -231,11 +231,3 @@ int conn_single_inside(const struct peer *peer)
 	memset(all.ip, 0, sizeof(all.ip));
 	return dial_inside(&all);
 }
-
-void conn_single_drain(struct peer *peer)
-{
-	struct port *port = peer->port;
-
-	while (port_transports[PORT_SHM]->turn(port->hw[PORT_SHM]))
-		;
-}

@@ -26,7 +26,7 @@ static bool offer_valid(const struct packet *p)
 	for (size_t i = 0; i < offer.count; i++)
 		if (__builtin_add_overflow(sum, offer.segment[i].len, &sum))
 			return false;
-	return sum == offer.len;
+	return sum == offer.len && sum; /* nothing is not offered: it would never come */
 }
 
 static void refuse_message(struct peer *peer, const struct packet *p, const char *why)

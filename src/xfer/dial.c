@@ -84,11 +84,18 @@ void dial_tune(int sock)
 	set(sock, SOL_SOCKET, SO_RCVLOWAT, (int)sizeof(struct wire_hello));
 	if (env_get()->peer_timeout <= 0)
 		return;
+	set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, env_get()->peer_timeout);
 	/* Half of the time, then questions. */
 	set(sock, SOL_SOCKET, SO_KEEPALIVE, 1);
 	set(sock, IPPROTO_TCP, TCP_KEEPIDLE, seconds > PROBES ? seconds / 2 : 1);
 	set(sock, IPPROTO_TCP, TCP_KEEPINTVL, seconds > 4 * PROBES ? seconds / 2 / PROBES : 1);
 	set(sock, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
+}
+
+void dial_over(int sock)
+{
+	set(sock, SOL_SOCKET, SO_RCVLOWAT, 1);
+	set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
 }
 
 int dial_network(const struct addr *name)

@@ -28,8 +28,10 @@ int dial_connected(int sock);
 
 /* The process at the other end; -1: not our user's (logged), or unknown. */
 pid_t dial_pid(int sock);
-/* Small packets go at once; a peer that shows no sign of life is given up. */
+/* For the hellos: each is read when all of it is there; a peer that shows no sign of life is given up. */
 void dial_tune(int sock);
+/* They are exchanged: from now on a peer may be slow to read, and every byte counts. */
+void dial_over(int sock);
 /* The address of a TCP socket's other end. False: there is none. */
 bool dial_remote(int sock, struct addr *addr);
 

@@ -2,9 +2,12 @@
 #include "xfer/lobby.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/forked.h"
@@ -27,8 +30,9 @@ struct stranger {
 void lobby_init(struct lobby *l, int epfd)
 {
 	l->epfd = epfd;
-	l->inside = l->network = -1;
+	l->inside = l->network = l->timer = -1;
 	l->count = 0;
+	l->shut = false;
 	list_init(&l->strangers);
 	pool_init(&l->pool, sizeof(struct stranger));
 }
@@ -46,11 +50,63 @@ int lobby_listen(struct lobby *l, enum lobby_source source, int sock)
 	return watch(l, sock, source, 0);
 }
 
+static void listen_for(struct lobby *l, uint32_t events)
+{
+	const int socks[] = {[LOBBY_INSIDE] = l->inside, [LOBBY_NETWORK] = l->network};
+
+	for (uint64_t i = LOBBY_INSIDE; i <= LOBBY_NETWORK; i++) {
+		struct epoll_event ev = {.events = events, .data.u64 = i << 32};
+
+		if (socks[i] >= 0)
+			epoll_ctl(l->epfd, EPOLL_CTL_MOD, socks[i], &ev);
+	}
+}
+
+static void open_door(struct lobby *l)
+{
+	if (!l->shut)
+		return;
+	l->shut = false;
+	close(l->timer);
+	l->timer = -1;
+	listen_for(l, EPOLLIN);
+}
+
+/*
+ * There is no room, or no descriptor, for those outside: whoever sleeps is not to be woken by them until
+ * somebody leaves, or some time is over.
+ */
+static void shut_door(struct lobby *l)
+{
+	const struct itimerspec later = {.it_value.tv_nsec = CROWDED_MS * 1000000L};
+
+	if (l->shut)
+		return;
+	l->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (l->timer < 0)
+		return;
+	if (timerfd_settime(l->timer, 0, &later, NULL) || watch(l, l->timer, LOBBY_TIMER, 0)) {
+		close(l->timer);
+		l->timer = -1;
+		return;
+	}
+	l->shut = true;
+	listen_for(l, 0);
+}
+
 static void stranger_free(struct lobby *l, struct stranger *s)
 {
 	list_remove(&s->link);
 	pool_put(&l->pool, s);
 	l->count--;
+	open_door(l);
+}
+
+static bool readable(int sock)
+{
+	struct pollfd p = {.fd = sock, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
 }
 
 static void show_door(struct lobby *l, struct stranger *s, uint64_t now)
@@ -65,13 +121,19 @@ static void show_door(struct lobby *l, struct stranger *s, uint64_t now)
 /* Silent strangers must not keep those outside who have something to say. */
 static bool make_room(struct lobby *l)
 {
-	struct stranger *oldest = LIST_ENTRY(l->strangers.next, struct stranger, link);
 	uint64_t now = clock_coarse_ms();
 
-	if (now - oldest->since < CROWDED_MS)
-		return false;
-	show_door(l, oldest, now);
-	return true;
+	LIST_EACH (node, &l->strangers) {
+		struct stranger *s = LIST_ENTRY(node, struct stranger, link);
+
+		if (now - s->since < CROWDED_MS)
+			return false;
+		if (readable(s->sock))
+			continue; /* it has spoken: its turn comes */
+		show_door(l, s, now);
+		return true;
+	}
+	return false;
 }
 
 /* Takes the socket. */
@@ -96,14 +158,18 @@ static void admit(struct lobby *l, int sock, bool inside)
 
 static void accept_strangers(struct lobby *l, bool inside)
 {
-	while (l->count < STRANGERS_MAX || make_room(l)) {
-		int sock = accept4(inside ? l->inside : l->network, NULL, NULL,
-				   SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int listener = inside ? l->inside : l->network;
 
+	while (l->count < STRANGERS_MAX || (readable(listener) && make_room(l))) {
+		int sock = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (sock < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			shut_door(l);
 		if (sock < 0)
 			return;
 		admit(l, sock, inside);
 	}
+	shut_door(l);
 }
 
 /* True: it has said hello. */
@@ -133,6 +199,9 @@ bool lobby_event(struct lobby *l, uint64_t data, struct guest *guest)
 	case LOBBY_NETWORK:
 		accept_strangers(l, data >> 32 == LOBBY_INSIDE);
 		return false;
+	case LOBBY_TIMER:
+		open_door(l);
+		return false;
 	default:
 		s = pool_find(&l->pool, (uint32_t)data);
 		return s && listen_to(l, s, guest);
@@ -146,7 +215,7 @@ void lobby_expire(struct lobby *l)
 	LIST_EACH_SAFE (node, &l->strangers) {
 		struct stranger *s = LIST_ENTRY(node, struct stranger, link);
 
-		if (now - s->since >= STRANGER_MS)
+		if (now - s->since >= STRANGER_MS && !readable(s->sock))
 			show_door(l, s, now);
 	}
 }
@@ -169,7 +238,8 @@ void lobby_close(struct lobby *l)
 		forked_close(l->inside);
 	if (l->network >= 0)
 		forked_close(l->network);
-	l->inside = l->network = -1;
+	if (l->timer >= 0)
+		close(l->timer);
 	pool_fini(&l->pool);
-	pool_init(&l->pool, sizeof(struct stranger));
+	lobby_init(l, l->epfd);
 }

@@ -15,7 +15,7 @@
 #include "hw/wire.h"
 
 /* What an event's data says, above the id of the object. */
-enum lobby_source { LOBBY_INSIDE, LOBBY_NETWORK, LOBBY_STRANGER, LOBBY_SOURCES };
+enum lobby_source { LOBBY_INSIDE, LOBBY_NETWORK, LOBBY_STRANGER, LOBBY_TIMER, LOBBY_SOURCES };
 
 struct lobby {
 	int epfd;    /* the owner's */
@@ -24,6 +24,8 @@ struct lobby {
 	struct list strangers;
 	struct pool pool;
 	unsigned int count; /* of strangers */
+	bool shut;          /* no room: those outside wait */
+	int timer;          /* opens it again; -1 while it is open */
 };
 
 /* Somebody who has said hello. */

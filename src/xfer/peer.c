@@ -196,6 +196,7 @@ void peer_lost(struct peer *peer, int err)
 
 	if (peer_attempts(peer))
 		port->handshakes--;
+	peer->losing = true;
 	if (came && hw->bury)
 		peer->unread = hw->bury(port->hw[peer->real ? peer->hw : PORT_SHM], pool_id(peer));
 	peer->state = PEER_IDLE;
@@ -215,4 +216,5 @@ void peer_lost(struct peer *peer, int err)
 	if (peer->real)
 		peer->real->ops->close(peer->real);
 	peer->real = NULL;
+	peer->losing = false;
 }

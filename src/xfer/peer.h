@@ -29,6 +29,7 @@ struct peer {
 	bool held;    /* it asked us to send no more messages */
 	bool holding; /* we asked it */
 	bool said_bye;
+	bool losing;     /* peer_lost is at it */
 	bool inside;     /* its bootstrap socket is one of this host's own */
 	bool unread;     /* lost, but messages of it are still to be delivered: its id stays */
 	int sock;        /* bootstrap socket, or -1: there is none, or it is the link's */

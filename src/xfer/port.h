@@ -53,8 +53,8 @@ struct port {
 	void *cm_arg;             /* its owner's */
 	void *cm_data;            /* what the application says with its request, or NULL */
 	size_t cm_len;
-	int cm_sock;  /* of the connection, not ours to close */
-	int cm_timer; /* of an attempt, in epfd; 0: none */
+	int cm_sock;     /* of the connection, not ours to close */
+	int cm_timer;    /* of an attempt, in epfd; 0: none */
 	uint64_t hellos; /* sent */
 	uint64_t incarnation;
 	uint64_t probe; /* the word peers try a direct fetch on */

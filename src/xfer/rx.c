@@ -94,6 +94,15 @@ void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t ro
 		pool_put(&rx->q->recv_pool, r);
 }
 
+void rx_abandon(struct rx *rx, struct recv *r)
+{
+	r->arriving--;
+	if (r->work && !r->arriving)
+		defer_done(r->work, FI_ECANCELED);
+	if (!r->arriving && (r->exhausted || !(r->flags & FI_MULTI_RECV)))
+		pool_put(&rx->q->recv_pool, r);
+}
+
 size_t rx_reserve(struct rx *rx, struct recv *r, size_t len)
 {
 	size_t room = r->len, take = len < room ? len : room;

@@ -5,7 +5,7 @@
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
-/* The next piece of a stream: at most eager_max bytes from where it stands. */
+/* The next piece of a stream, from where it stands. */
 static int send_frag(struct txreq *req)
 {
 	struct link *link = req->peer->real;
@@ -14,7 +14,7 @@ static int send_frag(struct txreq *req)
 	size_t count;
 	int err;
 
-	p.len = link->eager_max;
+	p.len = link->packet_max;
 	count = iov_slice(iov, req->iov, req->count, req->sent, &p.len);
 	err = tx_lend(req, &p, iov, count);
 	if (!err)

@@ -202,9 +202,12 @@ void rx_forget_context(struct rx *rx)
 	LIST_EACH (node, &rx->q->claimed) {
 		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
 
-		/* Whoever claimed it may still receive it, without this one's queue. */
-		if (u->rx == rx)
+		/* Whoever claimed it may still receive it, without this one's queue and peers. */
+		if (u->rx == rx) {
 			u->rx = rx->q;
+			u->src = FI_ADDR_NOTAVAIL;
+			u->peer = NULL;
+		}
 	}
 	for (int tagged = 0; tagged < 2; tagged++)
 		LIST_EACH_SAFE (node, &rx->q->unexpected[tagged]) {

@@ -80,7 +80,7 @@ START_TEST(in_pieces)
 	engine.lands = _i & 1;
 	engine.segment = _i & 2 ? 1000 : SIZE_MAX;
 	begin_stream();
-	add_mixture(300, TCP_PACKET_MAX);
+	add_mixture(300, TCP_EAGER_MAX);
 	for (size_t at = 0; at < stream_len;) {
 		size_t n = (size_t)rand() % most + 1;
 

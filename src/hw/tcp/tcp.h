@@ -27,7 +27,12 @@ _Static_assert(offsetof(struct tcp_frame, data) == 16, "layout of a frame");
 _Static_assert(offsetof(struct tcp_frame, len) == 24, "layout of a frame");
 _Static_assert(sizeof(struct tcp_frame) == 32, "layout of a frame");
 
-#define TCP_PACKET_MAX 131072u /* longest payload */
+/*
+ * A short end of a segment goes out alone: the longer packets are, the fewer such there are. The heads of
+ * a one-sided request fit beside a mebibyte.
+ */
+#define TCP_PACKET_MAX ((1u << 20) + 4096) /* longest payload */
+#define TCP_EAGER_MAX  131072u /* longest message that is sent without being asked for */
 #define TCP_LEND_MIN   16384u  /* shorter payloads are sooner copied than kept track of */
 #define TCP_READ       65536u  /* bytes of the read buffer */
 #define TCP_DIRECT_MAX 2       /* links; an empty recv costs as much as three questions to epoll */

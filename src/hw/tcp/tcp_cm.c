@@ -86,7 +86,8 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 	if (!l)
 		return -FI_ENOMEM;
 	l->link.ops = &tcp_link_ops;
-	l->link.eager_max = l->link.packet_max = TCP_PACKET_MAX;
+	l->link.eager_max = TCP_EAGER_MAX;
+	l->link.packet_max = TCP_PACKET_MAX;
 	l->link.lend_min = TCP_LEND_MIN;
 	l->own = t;
 	l->id = peer->id;

@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/forked.h"
@@ -107,7 +108,11 @@ void tcp_close_link(struct link *link)
 	bool broken = l->ended || l->tx == TCP_FAILED || tcp_keep(link);
 
 	l->closed = true;
-	t->live--;
+	/* Nobody is left to look at by the clock: who sleeps is not to be woken for it. */
+	if (--t->live == 0 && t->timer >= 0) {
+		close(t->timer);
+		t->timer = -1;
+	}
 	if (l->events)
 		epoll_ctl(t->epfd, EPOLL_CTL_DEL, l->sock, NULL);
 	l->events = 0;
