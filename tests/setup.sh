@@ -19,6 +19,7 @@ packages() {
 	build    libnl-3-dev           libnl3-devel         libnl3-devel
 	build    libnl-route-3-dev     -                    -
 	test     clang                 clang                clang
+	test     libclang-rt-dev       compiler-rt          -
 	test     g++                   gcc-c++              gcc-c++
 	test     check                 check-devel          check-devel
 	test     valgrind              valgrind             valgrind

@@ -60,7 +60,7 @@ struct ep {
 	unsigned int index;           /* of a transmit or receive context */
 	struct ep **tx_ctx, **rx_ctx; /* of a scalable endpoint */
 	unsigned int tx_count, rx_count;
-	struct ep_cm *cm;             /* of a connected endpoint, else NULL */
+	struct ep_cm *cm; /* of a connected endpoint, else NULL */
 	size_t min_multi_recv;
 	int ref; /* atomic: contexts, aliases, endpoints using a shared context */
 };

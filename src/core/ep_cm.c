@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "core/connreq.h"
 #include "core/mc.h"
@@ -50,6 +51,20 @@ static int ep_setname(fid_t fid, void *addr, size_t addrlen)
 
 /* ---- Connections ------------------------------------------------------------------------------- */
 
+/* Is it time to ask whether the peer is still there? */
+static bool look_due(struct ep_cm *cm)
+{
+	uint64_t now;
+
+	if (!cm->look_ms)
+		return false;
+	now = clock_coarse_ms();
+	if (now < cm->next_look)
+		return false;
+	cm->next_look = now + (uint64_t)cm->look_ms / 2;
+	return true;
+}
+
 static void turn(struct eq_driver *driver)
 {
 	struct ep *ep = ((struct ep_cm *)driver)->ep;
@@ -57,7 +72,10 @@ static void turn(struct eq_driver *driver)
 	if (domain_foreign(ep->dom))
 		return;
 	lock_take(&ep->dom->lock);
-	cm_turn(ep->port);
+	if (look_due(ep->cm))
+		cm_look(ep->port);
+	else
+		cm_turn(ep->port);
 	lock_give(&ep->dom->lock);
 }
 
@@ -73,8 +91,13 @@ static void watch(struct ep *ep)
 		return;
 	eq_driver_watch(ep->eq, &ep->cm->driver,
 			state == EP_CM_CONNECTING ? port_fd(ep->port) : -1);
-	if (state == EP_CM_CONNECTED)
-		eq_watch_end(ep->eq, cm_sock(ep->port));
+	if (state != EP_CM_CONNECTED)
+		return;
+	eq_watch_end(ep->eq, cm_sock(ep->port));
+	ep->cm->look_ms = cm_look_ms(ep->port);
+	ep->cm->next_look = clock_coarse_ms() + (uint64_t)ep->cm->look_ms / 2;
+	if (ep->cm->look_ms)
+		eq_tick(ep->eq, ep->cm->look_ms);
 }
 
 /* It takes the place of a passive endpoint, or is to accept somebody. */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opening, closing and filling event queues; reading them is eq_read.c. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "core/connreq.h"
@@ -133,12 +136,49 @@ void eq_watch_end(struct eq *eq, int sock)
 	wait_watch_fd(&eq->wait, sock, EPOLLRDHUP);
 }
 
+void eq_tick(struct eq *eq, int ms)
+{
+	struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
+	int timer, fresh = -1;
+
+	lock_take(&eq->lock);
+	timer = eq->timer;
+	if (timer < 0)
+		timer = fresh = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (fresh >= 0 || ms < eq->timer_ms) {
+		__atomic_store_n(&eq->timer_ms, ms, __ATOMIC_RELAXED);
+		if (timerfd_settime(timer, 0, &(struct itimerspec){t, t}, NULL))
+			LOG_WARN(LOG_EQ, "an event queue has no timer: %s", fi_strerror(errno));
+	}
+	if (fresh >= 0)
+		wait_add_fd(&eq->wait, fresh);
+	__atomic_store_n(&eq->timer, timer, __ATOMIC_RELEASE); /* pairs with hear_timer */
+	lock_give(&eq->lock);
+}
+
+/* Whoever the timer woke is not woken again. */
+static void hear_timer(struct eq *eq)
+{
+	int timer = __atomic_load_n(&eq->timer, __ATOMIC_ACQUIRE); /* pairs with eq_tick */
+	uint64_t now, expired;
+
+	if (__builtin_expect(timer < 0, 1))
+		return;
+	now = clock_coarse_ms();
+	if (now < eq->next_tick)
+		return;
+	eq->next_tick = now + (uint64_t)__atomic_load_n(&eq->timer_ms, __ATOMIC_RELAXED) / 2;
+	if (read(timer, &expired, sizeof(expired)) < 0 && errno != EAGAIN)
+		LOG_WARN(LOG_EQ, "cannot read a timer: %s", fi_strerror(errno));
+}
+
 void eq_turn(struct eq *eq)
 {
 	if (!__atomic_load_n(&eq->driver_count, __ATOMIC_RELAXED))
 		return;
 	if (pthread_mutex_trylock(&eq->driving) != 0)
 		return;
+	hear_timer(eq);
 	for (struct list *node = eq->drivers.next; node != &eq->drivers; node = eq->next_driver) {
 		struct eq_driver *driver = LIST_ENTRY(node, struct eq_driver, link);
 
@@ -210,6 +250,8 @@ static int eq_close(struct fid *fid)
 	}
 	drop_events(eq);
 	wait_fini(&eq->wait);
+	if (eq->timer >= 0)
+		close(eq->timer);
 	pthread_mutex_destroy(&eq->driving);
 	ref_put(&eq->fabric->ref);
 	free(eq->err_data);
@@ -262,6 +304,7 @@ int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **
 	if (ret)
 		goto free_eq;
 	lock_init(&eq->lock);
+	eq->timer = -1;
 	list_init(&eq->events);
 	list_init(&eq->errors);
 	init_drivers(eq);

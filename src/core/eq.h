@@ -28,6 +28,9 @@ struct eq {
 	pthread_mutex_t driving;   /* guards drivers; recursive, held during turns */
 	struct list *next_driver;  /* of the walk under way */
 	unsigned int driver_count; /* atomic to read */
+	int timer;                 /* atomic: wakes sleepers for a turn now and then; -1: none */
+	int timer_ms;              /* atomic: so often */
+	uint64_t next_tick;        /* ms: it may have gone off; guarded by driving */
 };
 
 /* An event as it waits. */
@@ -76,6 +79,8 @@ int eq_add_driver(struct eq *eq, struct eq_driver *driver);
 void eq_del_driver(struct eq *eq, struct eq_driver *driver);
 /* Another descriptor wakes for it from now on, or none (-1). Calls for one driver are serialized by its owner. */
 void eq_driver_watch(struct eq *eq, struct eq_driver *driver, int fd);
+/* Sleepers take a turn at least so often (ms) from now on, for what nothing announces. */
+void eq_tick(struct eq *eq, int ms);
 /* The end of this socket wakes, too, until it is closed, of which nobody has to be told. */
 void eq_watch_end(struct eq *eq, int sock);
 

@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/forked.h"
 #include "base/log.h"
 #include "core/ep_cm.h"
@@ -22,6 +23,7 @@
 #include "xfer/hello.h"
 #include "xfer/listen.h"
 
+#define LOOKS           4   /* for a peer in the time it has */
 #define EVENTS_PER_CALL 256 /* strangers' words looked at before the caller gets a rest */
 
 _Static_assert(XFER_CM_DATA == WIRE_CM_DATA_MAX, "what is promised travels");
@@ -280,6 +282,22 @@ const struct addr *cm_peer_name(const struct port *port)
 int cm_sock(const struct port *port)
 {
 	return port->cm_sock;
+}
+
+int cm_look_ms(const struct port *port)
+{
+	int ms = env_get()->peer_timeout;
+
+	if (conn_peer(port)->inside || ms <= 0)
+		return 0;
+	return ms > LOOKS ? ms / LOOKS : 1;
+}
+
+/* Before a sleep the transport sees to its peers. */
+void cm_look(struct port *port)
+{
+	port_arm(port);
+	cm_turn(port);
 }
 
 void cm_turn(struct port *port)

@@ -198,6 +198,9 @@ void cm_shutdown(struct port *port);
 const struct addr *cm_peer_name(const struct port *port);
 /* A turn of the port that looks at its sockets. */
 void cm_turn(struct port *port);
+/* The same, which also finds out whether a peer across the network is still there: so often (ms); 0: never. */
+void cm_look(struct port *port);
+int cm_look_ms(const struct port *port);
 /* The socket of the connection, to look for its end alone; closed without a word. */
 int cm_sock(const struct port *port);
 

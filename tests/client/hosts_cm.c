@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One end of a connection between two hosts, told step by step in words that its caller reads:
  *
- *     hosts_cm [-p PROVIDER] [-a] [-l] listen PORT            at all addresses, for one connection
- *     hosts_cm [-p PROVIDER] [-a] [-l] connect ADDRESS PORT
+ *     hosts_cm [-p PROVIDER] [-a] [-d] [-l] listen PORT            at all addresses, for one connection
+ *     hosts_cm [-p PROVIDER] [-a] [-d] [-l] connect ADDRESS PORT
  *
  *     listening | connecting | connected ADDRESS (of the other) | heard WORD | shutdown MS | failed ERROR MS
  *     receive ERROR | send ERROR       of what was under way at the end
  *
  * It sleeps in fi_eq_sread; with -a, and whenever something of its own is under way, it polls its completion
- * queue between events. -l: a long message is under way. Who connects says a word. MS: since the step before. */
+ * queue between events. -l: a long message is under way. Who connects says a word, with -d a second later.
+ * MS: since the step before. */
 #include <arpa/inet.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -33,7 +34,7 @@ static struct {
 	struct fid_eq *eq;
 	struct fid_cq *cq;
 	struct fid_ep *ep;
-	bool polls, has_long;
+	bool polls, has_long, delays;
 	uint64_t word, last;
 	double step;
 } node;
@@ -165,6 +166,8 @@ static void talk(bool speaks)
 	must(fi_getpeer(node.ep, name, &len), "fi_getpeer");
 	print_name("connected", name);
 	step();
+	if (node.delays)
+		sleep(1);
 	if (speaks)
 		must(fi_inject(node.ep, &word, sizeof(word), 0), "fi_inject");
 	if (longer)
@@ -193,10 +196,11 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->caps = FI_MSG;
-	while ((opt = getopt(argc, argv, "p:al")) != -1) {
+	while ((opt = getopt(argc, argv, "p:adl")) != -1) {
 		if (opt == 'p')
 			hints->fabric_attr->prov_name = strdup(optarg);
 		node.polls |= opt == 'a';
+		node.delays |= opt == 'd';
 		node.has_long |= opt == 'l';
 	}
 	listens = argc - optind == 2 && !strcmp(argv[optind], "listen");

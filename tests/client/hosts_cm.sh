@@ -89,15 +89,15 @@ for provider in ${OTHER:+tcp} ${OTHER:-weft tcp}; do
 	on 2 ip neigh del 10.77.0.1 dev eth0
 	restore 1
 
-	# The wire is pulled: with nothing under way, then with a long message under way.
-	for long in '' -l; do
-		meet "${of[@]}" $long
+	# The wire is pulled: with nothing under way, before a word, and with a long message under way.
+	for how in '' -d -l; do
+		meet "${of[@]}" $how
 		drop 1
 		says client '^shutdown' 20
 		says listener '^shutdown' 20
 		says client '^receive Operation canceled'
-		[ -z "$long" ] || says client '^send '
-		echo "$provider $long: the wire is pulled: $(grep '^shutdown' "$work/client")"
+		[ "$how" != -l ] || says client '^send '
+		echo "$provider $how: the wire is pulled: $(grep '^shutdown' "$work/client")"
 		restore 1
 	done
 done

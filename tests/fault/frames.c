@@ -30,7 +30,7 @@ static const struct bad {
 	{{.head = HEAD(WIRE_MSG, 0, 0, 0), .len = PACKET_MAX + 1},
 	 0,
 	 true,
-	 "131073 bytes (at most"},
+	 "1052673 bytes (at most"},
 	{{.head = HEAD(WIRE_MSG, DATA, 0, 0), .len = UINT32_MAX}, 64, true, "4294967295 bytes (at"},
 	{{.head = HEAD(WIRE_MSG, 0, 0, 0), .len = 8, .zero = 7}, 8, true, "0x7 for zero"},
 	{{.head = HEAD(0, 0, 0, 0)}, 0, true, "op 0, 0 bytes"},

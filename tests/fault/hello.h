@@ -38,7 +38,7 @@ struct frame {
 #define WIRE_OFFER 2u
 #define WIRE_FRAG  5u
 #define WIRE_BYE   15u
-#define PACKET_MAX 131072u /* bytes of a payload */
+#define PACKET_MAX ((1u << 20) + 4096) /* bytes of a payload */
 
 static inline struct hello good_hello(unsigned int n)
 {

@@ -143,7 +143,7 @@ static void frame(struct input *in, struct far *f)
 	struct tcp_frame ours = sent[(sent_count + SENT_MAX - 1 - take8(in) % SENT_MAX) % SENT_MAX];
 	struct tcp_frame is = {0};
 	static unsigned char payload[TCP_PACKET_MAX];
-	size_t len = take16(in), filler = len & 0x8000 ? (len & 0x7fff) * 4 : 0;
+	size_t len = take16(in), filler = len & 0x8000 ? (len & 0x7fff) * 8 : 0;
 	uint64_t id = word(in, wire_id(ours.head));
 
 	if (op == WIRE_FRAG)

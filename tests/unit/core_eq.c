@@ -12,6 +12,7 @@
 #define FOREVER -1 /* a lost wake-up ends at the time limit of the test */
 
 static struct fid_fabric *fabric;
+static unsigned int turns;
 
 static void open_fabric(uint32_t api)
 {
@@ -421,6 +422,41 @@ START_TEST(watched)
 }
 END_TEST
 
+static void count_turn(struct eq_driver *driver)
+{
+	(void)driver;
+	turns++;
+}
+
+/* Asleep, and still a turn now and then, of the shortest interval asked for; by the descriptor, too. */
+START_TEST(ticks)
+{
+	struct fid_eq *fid = open_eq(0, FI_WAIT_FD);
+	struct eq_driver driver = {.turn = count_turn, .fd = -1};
+	struct fi_eq_entry entry;
+	struct fid *fids[] = {&fid->fid};
+	struct pollfd p = {.events = POLLIN};
+	uint32_t event;
+
+	turns = 0;
+	ck_assert_int_eq(eq_add_driver(eq_of(fid), &driver), 0);
+	eq_tick(eq_of(fid), 100);
+	eq_tick(eq_of(fid), 40);
+	eq_tick(eq_of(fid), 5000);
+	ck_assert_int_eq(fi_eq_sread(fid, &event, &entry, sizeof(entry), 500, 0), -FI_EAGAIN);
+	ck_assert_uint_ge(turns, 6);
+	ck_assert_uint_lt(turns, 1000);
+	ck_assert_int_eq(fi_control(&fid->fid, FI_GETWAIT, &p.fd), 0);
+	for (int i = 0; i < 3; i++) {
+		while (fi_trywait(fabric, fids, 1) != 0)
+			;
+		ck_assert_int_eq(poll(&p, 1, 5000), 1);
+	}
+	eq_del_driver(eq_of(fid), &driver);
+	ck_assert_int_eq(fi_close(&fid->fid), 0);
+}
+END_TEST
+
 START_TEST(try_wait)
 {
 	struct fid_eq *eq = open_eq(FI_WRITE, FI_WAIT_FD);
@@ -467,6 +503,7 @@ int main(void)
 	tcase_add_loop_test(tcase, drivers, 0, 3);
 	tcase_add_test(tcase, forgotten);
 	tcase_add_test(tcase, watched);
+	tcase_add_test(tcase, ticks);
 	tcase_add_test(tcase, try_wait);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);

@@ -47,6 +47,8 @@ START_TEST(every_size)
 				       65504,
 				       65505,
 				       65536,
+				       TCP_EAGER_MAX,
+				       TCP_EAGER_MAX + 1,
 				       TCP_PACKET_MAX - 1,
 				       TCP_PACKET_MAX};
 	uint32_t id = join_both();
@@ -54,12 +56,18 @@ START_TEST(every_size)
 
 	engine.lands = _i & 1;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		for (int k = 0; k < 6; k++, number++) {
+		for (int k = 0; k < 6; k++) {
+			/* Longer messages are offered: the engine learns it so. */
+			if (k / 2 == SEND && sizes[i] > TCP_EAGER_MAX) {
+				ck_assert_int_eq(put(id, SEND, number, sizes[i]), -FI_EMSGSIZE);
+				continue;
+			}
 			ck_assert_int_eq(put(id, k / 2, number, sizes[i]), 0);
 			TURN_UNTIL(seen_count == number + 1 && !link_of(id)->pending);
 			expect_seen((unsigned int)number, id + 1, number, sizes[i], sizes[i]);
 			ck_assert_uint_eq(seen[number].data, k & 1 ? ~number : 0);
 			ck_assert_uint_eq(seen[number].head, MSG(k & 1 ? WIRE_DATA : 0));
+			number++;
 		}
 	for (int way = SEND; way <= LEND; way++)
 		ck_assert_int_eq(put(id, way, 0, TCP_PACKET_MAX + 1), -FI_EMSGSIZE);

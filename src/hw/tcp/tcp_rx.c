@@ -18,7 +18,7 @@
 
 /* After these others have their turn. */
 #define PACKETS_PER_TURN 64
-#define BYTES_PER_TURN   (256u * 1024)
+#define BYTES_PER_TURN   262144u
 /* Payloads longer than this are worth a place of their own. */
 #define LAND_MIN 4096u
 /*

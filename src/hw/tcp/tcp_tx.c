@@ -262,7 +262,7 @@ static __attribute__((noinline)) int send_long(struct tcp_link *l, const struct 
 {
 	struct iovec iov = {(void *)(uintptr_t)p->payload, p->len};
 
-	return send_pieces(l, p, &iov, 1, false);
+	return p->len > TCP_EAGER_MAX ? -FI_EMSGSIZE : send_pieces(l, p, &iov, 1, false);
 }
 
 /* Frame and payload in one piece: the kernel copies that faster than two. */
