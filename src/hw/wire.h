@@ -139,7 +139,7 @@ struct wire_hello {
 	uint32_t kind;        /* enum hello_kind */
 	uint32_t your_id;     /* how packets to me must name you */
 	uint64_t incarnation; /* of the sender's endpoint, never the same again */
-	uint64_t serial; /* of this hello among all of the sender's endpoint, from 1 */
+	uint64_t serial;      /* of this hello among all of the sender's endpoint, from 1 */
 	uint64_t probe_addr;  /* a word of the sender's memory to try a direct fetch on */
 	uint64_t probe_value; /* what it holds */
 	uint32_t name_format; /* FI_SOCKADDR_IN, FI_SOCKADDR_IN6 or FI_ADDR_STR */

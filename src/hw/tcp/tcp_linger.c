@@ -128,6 +128,7 @@ void tcp_close_link(struct link *link)
 
 static void go_on(struct tcp *t, uint64_t now)
 {
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the lists */
 	LIST_EACH_SAFE (node, &t->lingering) {
 		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
 		bool done = step(l);
