@@ -52,8 +52,8 @@ static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct 
 	again.len = x.len;
 	again.tag = x.tag;
 	again.addr = x.addr;
-	x.addr =
-		ENTRY_ADDR(x.addr); /* cppcheck-suppress selfAssignment ; in one table it is none */
+	/* cppcheck-suppress selfAssignment ; in one table it is none */
+	x.addr = ENTRY_ADDR(x.addr);
 	ENTRY_LOCK(ep->dom);
 	port = ep->port;
 	link = x.addr < port->peer_count ? port->peers[x.addr]->link : &peer_full_link;
