@@ -11,9 +11,13 @@
 #define DEAD_MS 1000 /* by then every operation with a dead peer has ended */
 #define WINDOW  64   /* messages of the steady one without an answer */
 #define ROUNDS  200
-#define SPELL   20          /* rounds */
-#define GROWTH  (64 * 1024) /* bytes that the heap may grow by after the first spell */
-#define OVER    UINT64_MAX
+#define SPELL   20 /* rounds */
+/*
+ * Bytes that the heap may grow by after the first spell: what the dead had sent and nobody receives any
+ * more is kept, and how much of it there is depends on when they died.
+ */
+#define GROWTH (512 * 1024)
+#define OVER   UINT64_MAX
 
 /* What a round does. */
 struct round {
