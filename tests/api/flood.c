@@ -44,13 +44,26 @@ static void connect_first(struct side *s)
 #define STORM_MAX  65536  /* FI_WEFT_UNEXPECTED_MAX of these cases */
 #define STORM_RING 262144 /* FI_WEFT_RING_SIZE */
 
-/* What one side may have sent before it is held: the two, each as often again for slack. */
-/* What the kernel holds of a TCP connection, on both sides together, is at most that by default. */
-#define STORM_KERNEL (12u << 20)
+/* The most bytes the kernel holds in one direction of a TCP connection at this end or that one. */
+static size_t kernel_holds(const char *limits)
+{
+	unsigned long least, usual, most = 0;
+	FILE *file = fopen(limits, "r");
 
+	CHECK(file && fscanf(file, "%lu %lu %lu", &least, &usual, &most) == 3);
+	fclose(file);
+	return most;
+}
+
+/* What one side may have sent before it is held: all there is room for, each as often again for slack. */
 static unsigned int storm_bound(void)
 {
-	return (STORM_MAX + (api_networked() ? STORM_KERNEL : STORM_RING)) * 2 / PIECE;
+	size_t room = STORM_RING;
+
+	if (api_networked())
+		room = kernel_holds("/proc/sys/net/ipv4/tcp_wmem") +
+		       kernel_holds("/proc/sys/net/ipv4/tcp_rmem");
+	return (unsigned int)((STORM_MAX + room) * 2 / PIECE);
 }
 
 /* Sends until there has been no room for a while. Nobody reads a queue here unless `reads`. */
