@@ -30,6 +30,8 @@ network_messages() {
 		turn tcp/bandwidth tcp "$tcp_references" 'client -n' bandwidth $size
 		job limit/tcp-bandwidth "$work/sockets" stream $size
 	done
+	job limit/uring "$work/sockets" uring 8
+	job limit/zerocopy "$work/sockets" zerocopy 65536 1048576
 	for _ in 1 2 3; do
 		turn udp/send udp udp 'client -nd' lat 8
 		job limit/udp "$work/sockets" udp 8

@@ -35,7 +35,8 @@ compile() {
 }
 
 for program in client onesided connect; do compile $program "${reference:-$build/libfabric.so.1}"; done
-for program in limit sockets; do compile $program; done
+compile limit
+compile sockets -luring
 compile plain -Isrc -I. "$build/libfabric.a"
 
 # part NAME: is it wanted?

@@ -6,10 +6,17 @@
  *     sockets udp SIZE...     the same by sendto and recvfrom
  *     sockets stream SIZE...  windows of 64 messages, a buffer for each, and an answer: GB a second
  *
+ * And what a transport might do instead:
+ *
+ *     sockets uring SIZE...     the ping-pong through io_uring, both sides spinning on its ring
+ *     sockets zerocopy SIZE...  the stream with MSG_ZEROCOPY, buffers being free when the kernel says so
+ *
  * A line "SIZE VALUE" for each size. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <liburing.h>
+#include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
@@ -110,16 +117,139 @@ static void stream_windows(size_t size, int windows)
 	}
 }
 
+/* ---- Through a ring ---- */
+
+static struct io_uring ring;
+
+enum { RECEIVED = 1, SENT };
+
+/* Until the next of them has happened: bytes. What is submitted meanwhile goes with it. */
+static size_t ring_wait(uint64_t what)
+{
+	struct io_uring_cqe *cqe;
+	uint64_t of;
+	int n;
+
+	do {
+		do
+			io_uring_get_events(&ring);
+		while (io_uring_peek_cqe(&ring, &cqe));
+		n = cqe->res;
+		of = cqe->user_data;
+		io_uring_cqe_seen(&ring, cqe);
+		if (n <= 0)
+			pair_fail("io_uring");
+	} while (of != what);
+	return (size_t)n;
+}
+
+static void ring_ask(size_t size)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+
+	io_uring_prep_recv(sqe, sock, rx, size, MSG_WAITALL);
+	sqe->user_data = RECEIVED;
+}
+
+/* The next receive is asked for with the same call. */
+static void ring_put(size_t size)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+
+	io_uring_prep_send(sqe, sock, tx, size, MSG_WAITALL);
+	sqe->user_data = SENT;
+	ring_ask(size);
+	if (io_uring_submit(&ring) != 2)
+		pair_fail("io_uring_submit");
+}
+
+static void uring_turns(size_t size, int turns)
+{
+	if (!ring.ring_fd &&
+	    io_uring_queue_init(64, &ring, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN))
+		pair_fail("no io_uring");
+	if (side == 1) {
+		ring_ask(size);
+		io_uring_submit(&ring);
+	}
+	for (int i = 0; i < turns; i++) {
+		if (side == 0)
+			ring_put(size);
+		ring_wait(RECEIVED);
+		if (side == 1 && i < turns - 1)
+			ring_put(size);
+	}
+	if (side == 1)
+		tcp_put(tx, size);
+}
+
+/* ---- Without a copy ---- */
+
+static void zerocopy_put(const char *from, size_t size, unsigned int *calls)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t n = send(sock, from + done, size - done,
+				 MSG_DONTWAIT | MSG_NOSIGNAL | MSG_ZEROCOPY);
+
+		if (n < 0 && errno != EAGAIN && errno != ENOBUFS)
+			pair_fail("send with MSG_ZEROCOPY");
+		done += n > 0 ? (size_t)n : 0;
+		*calls += n > 0;
+	}
+}
+
+/* A message of the error queue tells of a range of calls. */
+static void zerocopy_wait(unsigned int calls)
+{
+	while (calls) {
+		union {
+			struct cmsghdr head;
+			char room[256];
+		} control;
+		struct msghdr msg = {.msg_control = &control, .msg_controllen = sizeof control};
+		const struct sock_extended_err *e;
+
+		if (recvmsg(sock, &msg, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+			continue;
+		e = (const void *)CMSG_DATA(&control.head);
+		calls -= e->ee_data - e->ee_info + 1;
+	}
+}
+
+static void zerocopy_windows(size_t size, int windows)
+{
+	int on = 1;
+
+	if (setsockopt(sock, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof on))
+		pair_fail("SO_ZEROCOPY");
+	for (int i = 0; i < windows; i++) {
+		unsigned int calls = 0;
+
+		for (size_t slot = 0; slot < WINDOW; slot++)
+			side == 0 ? zerocopy_put(tx + slot * size, size, &calls)
+				  : tcp_get(rx + slot * size, size);
+		side == 0 ? tcp_get(rx, ANSWER) : tcp_put(tx, ANSWER);
+		zerocopy_wait(calls);
+	}
+}
+
 static const struct way ways[] = {
 	{"tcp", SOCK_STREAM, tcp_turns},
 	{"udp", SOCK_DGRAM, udp_turns},
 	{"stream", SOCK_STREAM, stream_windows},
+	{"uring", SOCK_STREAM, uring_turns},
+	{"zerocopy", SOCK_STREAM, zerocopy_windows},
 };
+
+static bool streams(void)
+{
+	return way->once == stream_windows || way->once == zerocopy_windows;
+}
 
 /* One-way microseconds, or GB a second. */
 static double figure(size_t size)
 {
-	bool stream = way->once == stream_windows;
+	bool stream = streams();
 	int turns = stream ? pair_windows(size) : pair_turns(size);
 	double start = microseconds(), time;
 
@@ -166,7 +296,7 @@ static void open_buffers(void)
 	for (char **size = sizes; *size; size++)
 		if (strtoul(*size, NULL, 0) > size_of_all)
 			size_of_all = strtoul(*size, NULL, 0);
-	if (way->once == stream_windows)
+	if (streams())
 		size_of_all *= WINDOW;
 	if (posix_memalign((void **)&tx, 4096, size_of_all) ||
 	    posix_memalign((void **)&rx, 4096, size_of_all))
@@ -189,7 +319,7 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], ways[i].name))
 			way = &ways[i];
 	if (!way || argc < 3) {
-		fputs("Usage: sockets tcp|udp|stream SIZE...\n", stderr);
+		fputs("Usage: sockets tcp|udp|stream|uring|zerocopy SIZE...\n", stderr);
 		return EXIT_FAILURE;
 	}
 	sizes = argv + 2;

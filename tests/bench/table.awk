@@ -22,12 +22,21 @@ END {
 			limit(rows[i], at[i]))
 	for (i = 1; i <= count; i++)
 		derive(rows[i], at[i])
+	instead("limit/uring", "limit/tcp", 8, "us", "the ping-pong through io_uring")
+	instead("limit/zerocopy", "limit/tcp-bandwidth", 65536, "GB/s", "the stream with MSG_ZEROCOPY")
+	instead("limit/zerocopy", "limit/tcp-bandwidth", 1048576, "GB/s", "the stream with MSG_ZEROCOPY")
 	if (("limit/line", 8) in best)
 		line("a cache line handed over", 64, "us", "", "", best["limit/line", 8])
 }
 
+# What a transport might do, beside the limit of what it does.
+function instead(row, other, size, in_unit, what) {
+	if ((row, size) in best)
+		line(what, size, in_unit, best[row, size], "", best[other, size])
+}
+
 function is_rate(name) {
-	return name ~ /stream|ring|plain|bandwidth/
+	return name ~ /stream|limit\/ring|plain|bandwidth|zerocopy/
 }
 
 function better(name, a, b) {
