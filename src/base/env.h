@@ -33,6 +33,10 @@
 	ROW(int, tcp_port_high, "FI_TCP_PORT_HIGH_RANGE", "0", "Last of those port numbers")       \
 	ROW(int, peer_timeout, "FI_WEFT_PEER_TIMEOUT", "30000",                                    \
 	    "Milliseconds without a sign of life after which a peer across the network is gone")   \
+	ROW(const char *, verbs_device, "FI_VERBS_DEVICE_NAME", NULL,                              \
+	    "Comma list of RDMA devices, or beginnings of their names, to use; unset: all")        \
+	ROW(int, verbs_gid_index, "FI_VERBS_GID_IDX", "-1",                                        \
+	    "The only entry of an RDMA port's table of GIDs to use; -1: what fits the address")    \
 	ROW(size_t, ring_size, "FI_WEFT_RING_SIZE", "262144",                                      \
 	    "Bytes of the shared receive ring of an endpoint")                                     \
 	ROW(size_t, eager_max, "FI_WEFT_EAGER_MAX", "4096",                                        \

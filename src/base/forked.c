@@ -67,12 +67,24 @@ unlock:
 	return err;
 }
 
-void forked_close(int fd)
+static void forget(int fd)
 {
-	pthread_mutex_lock(&mutex);
 	for (size_t i = 0; i < count; i++)
 		if (fds[i] == fd)
 			fds[i] = -1;
+}
+
+void forked_close(int fd)
+{
+	pthread_mutex_lock(&mutex);
+	forget(fd);
 	close(fd);
+	pthread_mutex_unlock(&mutex);
+}
+
+void forked_release(int fd)
+{
+	pthread_mutex_lock(&mutex);
+	forget(fd);
 	pthread_mutex_unlock(&mutex);
 }

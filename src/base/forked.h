@@ -15,5 +15,7 @@ unsigned int forked_count(void);
 int forked_guard(int fd);
 /* Closes a guarded descriptor, here and now. */
 void forked_close(int fd);
+/* It is closed by somebody else, who is called right after this. */
+void forked_release(int fd);
 
 #endif

@@ -4,14 +4,23 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
+#include "base/forked.h"
 #include "base/log.h"
 #include "core/fid.h"
 #include "xfer/xfer.h"
+
+/* A forked child has neither its socket nor anybody to answer. */
+static bool is_foreign(const struct connreq *c)
+{
+	return c->forks != forked_count();
+}
 
 static int connreq_close(struct fid *fid)
 {
 	struct connreq *c = (struct connreq *)fid;
 
+	if (is_foreign(c))
+		return 0;
 	if (c->taken) {
 		LOG_WARN(LOG_EP_CTRL, "close: an endpoint was opened with the request");
 		return -FI_EBUSY;
@@ -40,12 +49,15 @@ struct connreq *connreq_new(struct cm_request *req)
 	}
 	c->fid = (struct fid){FI_CLASS_CONNREQ, NULL, &fid_ops};
 	c->req = req;
+	c->forks = forked_count();
 	return c;
 }
 
 struct connreq *connreq_of(struct fid *handle)
 {
-	return handle && handle->fclass == FI_CLASS_CONNREQ ? (struct connreq *)handle : NULL;
+	struct connreq *c = (struct connreq *)handle;
+
+	return c && c->fid.fclass == FI_CLASS_CONNREQ && !is_foreign(c) ? c : NULL;
 }
 
 int connreq_reject(struct connreq *c, const void *data, size_t len)
@@ -63,6 +75,8 @@ int connreq_reject(struct connreq *c, const void *data, size_t len)
 
 void connreq_free(struct connreq *c)
 {
+	if (is_foreign(c))
+		return;
 	if (c->req)
 		cm_reject(c->req, NULL, 0);
 	free(c);

@@ -17,6 +17,7 @@ struct connreq {
 	struct fid fid;
 	struct cm_request *req; /* NULL: answered */
 	bool taken;             /* an endpoint was opened with it, and frees it */
+	unsigned int forks;     /* forked_count of the process it came to: for others it is none */
 };
 
 /* Takes the request. NULL: no memory, and it is refused. */

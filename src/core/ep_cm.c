@@ -276,6 +276,7 @@ static int ep_connect(struct fid_ep *fid, const void *addr, const void *param, s
 	return err;
 }
 
+/* As with fi_connect, what comes of it is told by an event: that nobody is there any more, perhaps. */
 static int accept_locked(struct ep *ep, const void *param, size_t paramlen)
 {
 	struct connreq *request = ep->cm->request;
@@ -288,12 +289,13 @@ static int accept_locked(struct ep *ep, const void *param, size_t paramlen)
 		return -FI_EINVAL;
 	}
 	request->req = NULL;
+	ep->cm->state = EP_CM_CONNECTING;
 	err = cm_accept(ep->port, req, param, paramlen);
 	if (err)
-		ep->cm->state = EP_CM_ENDED;
+		ep_cm_ended(ep, -err, NULL, 0);
 	else
 		ep_cm_connected(ep, NULL, 0);
-	return err;
+	return 0;
 }
 
 static int ep_accept(struct fid_ep *fid, const void *param, size_t paramlen)

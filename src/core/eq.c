@@ -208,6 +208,17 @@ static bool is_about(const struct eq_event *e, const struct fid *fid)
 	return !e->written && e->len >= sizeof(fid) && *(fid_t const *)e->data == fid;
 }
 
+size_t eq_waiting(struct eq *eq, const struct fid *fid)
+{
+	size_t count = 0;
+
+	lock_take(&eq->lock);
+	LIST_EACH (node, &eq->events)
+		count += is_about(LIST_ENTRY(node, struct eq_event, link), fid);
+	lock_give(&eq->lock);
+	return count;
+}
+
 void eq_forget(struct eq *eq, const struct fid *fid)
 {
 	struct list gone;

@@ -72,6 +72,8 @@ int eq_post(struct eq *eq, uint32_t event, const void *buf, size_t len);
 /* Adds an error event; err_data copied. 0 or -FI_ENOMEM. */
 int eq_post_error(struct eq *eq, const struct fi_eq_err_entry *entry);
 
+/* How many events wait that are about an object. */
+size_t eq_waiting(struct eq *eq, const struct fid *fid);
 /* Drops what waits of an object that is being closed; requests to be connected are refused. */
 void eq_forget(struct eq *eq, const struct fid *fid);
 

@@ -8,9 +8,11 @@
 #include "core/domain.h"
 #include "core/fabric.h"
 #include "core/hints.h"
+#include "core/rdma_ports.h"
 #include "core/resolve.h"
 #include "core/resolve_ip.h"
 #include "core/views.h"
+#include "hw/link.h"
 
 static const struct fi_fabric_attr *fabric_hints(const struct query *q)
 {
@@ -168,6 +170,12 @@ static int entries(const struct query *q, struct fi_info **list)
 	return first ? 0 : -FI_ENODATA;
 }
 
+/* Devices that come and go are there. */
+static bool present(const struct view *v)
+{
+	return v->transports != VIEW_VERBS || (verbs_transport.bit && rdma_ports_any());
+}
+
 /* FI_PROV_ATTR_ONLY: an entry for each name, with nothing but the name. */
 static int names(uint32_t version, struct fi_info **list)
 {
@@ -175,7 +183,7 @@ static int names(uint32_t version, struct fi_info **list)
 
 	for (size_t i = 0; i < view_count; i++) {
 		if (view_find(views[i].name) != &views[i] ||
-		    !view_offered(&views[i], views[i].name))
+		    !view_offered(&views[i], views[i].name) || !present(&views[i]))
 			continue;
 		*next = fi_allocinfo();
 		if (!*next)

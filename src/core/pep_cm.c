@@ -10,6 +10,8 @@
 #include "core/pep.h"
 #include "xfer/xfer.h"
 
+#define REQUESTS_PER_TURN 64
+
 /* The address is free, or the name stays as it was. */
 static int rename_locked(struct pep *pep, struct addr *name)
 {
@@ -30,8 +32,6 @@ static int rename_locked(struct pep *pep, struct addr *name)
 	pep->name = *name;
 	return 0;
 }
-
-#define REQUESTS_PER_TURN 64
 
 static int pep_cm_setname(fid_t fid, void *addr, size_t addrlen)
 {
@@ -155,16 +155,27 @@ static void announce(struct pep *pep, struct cm_request *req)
 	fi_freeinfo(info);
 }
 
+/* How many more may wait to be read; the others stay outside, and their sockets wake who sleeps. */
+static size_t room(const struct pep *pep)
+{
+	size_t waiting = eq_waiting(pep->eq, &pep->fid.fid);
+	size_t most = pep->backlog > 1 ? (size_t)pep->backlog : 1;
+
+	if (most > REQUESTS_PER_TURN)
+		most = REQUESTS_PER_TURN;
+	return most > waiting ? most - waiting : 0;
+}
+
 void pep_cm_turn(struct eq_driver *driver)
 {
 	struct pep *pep = LIST_ENTRY(driver, struct pep, driver);
 	struct cm_request *req;
-	unsigned int left = REQUESTS_PER_TURN;
+	size_t left;
 
 	if (pep->forks != forked_count())
 		return;
 	lock_take(&pep->lock);
-	while (left-- && (req = cm_next(pep->listener)))
+	for (left = room(pep); left && (req = cm_next(pep->listener)); left--)
 		announce(pep, req);
 	lock_give(&pep->lock);
 }

@@ -8,8 +8,12 @@
 #include "base/addr.h"
 #include "core/domain.h"
 #include "core/nic.h"
+#include "core/rdma_ports.h"
 #include "core/resolve.h"
 #include "core/resolve_ip.h"
+#include "core/views.h"
+#include "hw/link.h"
+#include "core/rules.h"
 
 /* Copies an address into an entry. */
 static int keep(void **member, size_t *member_len, const void *addr, size_t len)
@@ -49,12 +53,27 @@ static int keep_ip(void **member, size_t *member_len, const struct addr *a)
 	return err || !len ? err : keep(member, member_len, &name, len);
 }
 
+static size_t dgram_max(const struct ip_source *s)
+{
+	return s->addr.kind == ADDR_IN6 ? RULES_DGRAM_MAX6 : RULES_DGRAM_MAX;
+}
+
+/* Datagrams as long as that do not go out from there. */
+static bool too_long(const struct view *v, const struct query *q, const struct ip_source *s)
+{
+	const struct fi_ep_attr *asked = q->hints ? q->hints->ep_attr : NULL;
+
+	return v->type == FI_EP_DGRAM && asked && asked->max_msg_size > dgram_max(s);
+}
+
 /* What differs between the entries for two addresses of this host. */
 static int keep_source(const struct view *v, struct fi_info *info, const struct ip_source *s)
 {
 	int err;
 
 	info->addr_format = s->addr.kind == ADDR_IN6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+	if (v->type == FI_EP_DGRAM)
+		info->ep_attr->max_msg_size = dgram_max(s);
 	err = keep_ip(&info->src_addr, &info->src_addrlen, &s->addr);
 	if (err)
 		return err;
@@ -105,6 +124,31 @@ static int add_entry(const struct view *v, const struct fi_info *like, const str
 	return keep_source(v, info, s);
 }
 
+/* Does the address lead to what the view goes by? */
+static bool suits(const struct view *v, const struct ip_source *s)
+{
+	struct rdma_port port;
+
+	return v->transports != VIEW_VERBS ||
+	       (verbs_transport.bit && rdma_ports_find(&s->addr, &port));
+}
+
+/* The best one is not: another, where the application leaves that open. */
+static bool find_suitable(const struct view *v, const struct query *q, const char *domain,
+			  struct ip_source *s, struct refusal *why)
+{
+	struct ip_source best = *s;
+	size_t at = 0;
+
+	while (!suits(v, s)) {
+		if (!resolve_ip_is_open(q->ends) ||
+		    !resolve_ip_other(q->ends, domain, &best, &at, s))
+			return hints_refuse(why, "src_addr: no RDMA device has that address");
+		s->addr.port = best.addr.port;
+	}
+	return true;
+}
+
 static bool is_loopback(const struct ip_source *s)
 {
 	return s->iface && s->iface->kind == IFACE_LOOPBACK;
@@ -123,7 +167,7 @@ static int add_others(const struct view *v, const struct query *q, const char *d
 	while (!err && resolve_ip_other(q->ends, domain, first, &at, &s)) {
 		bool near = is_loopback(&s) && !is_loopback(first);
 
-		if (near && far)
+		if ((near && far) || !suits(v, &s) || too_long(v, q, &s))
 			continue;
 		err = add_entry(v, info, &s, &last);
 		if (!err && near)
@@ -156,8 +200,13 @@ static int resolve_sockets(const struct view *v, const struct query *q, struct f
 	err = resolve_ip_ends(q->ends, q, why);
 	if (err)
 		return err;
-	if (!resolve_ip_source(q->ends, domain, &s, why))
+	if (!resolve_ip_source(q->ends, domain, &s, why) || !find_suitable(v, q, domain, &s, why))
 		return -FI_ENODATA;
+	if (too_long(v, q, &s)) {
+		hints_refuse(why, "ep_attr->max_msg_size: %zu asked, %zu offered",
+			     q->hints->ep_attr->max_msg_size, dgram_max(&s));
+		return -FI_ENODATA;
+	}
 	err = keep_source(v, info, &s);
 	if (!err)
 		err = keep_ip(&info->dest_addr, &info->dest_addrlen, &q->ends->dest);

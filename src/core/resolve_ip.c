@@ -225,6 +225,11 @@ static void tell(struct ip_ends *ends, const struct ip_source *s)
 		 s->iface ? s->iface->name : "no interface");
 }
 
+bool resolve_ip_is_open(const struct ip_ends *ends)
+{
+	return is_open(&ends->src);
+}
+
 bool resolve_ip_source(struct ip_ends *ends, const char *asked, struct ip_source *s,
 		       struct refusal *why)
 {

@@ -45,6 +45,8 @@ void resolve_ip_forget(struct ip_ends *ends);
  */
 bool resolve_ip_source(struct ip_ends *ends, const char *asked, struct ip_source *source,
 		       struct refusal *why);
+/* Was its host left open? */
+bool resolve_ip_is_open(const struct ip_ends *ends);
 
 /*
  * Another address that would do as well as `first`, of the same interface where that was asked for,

@@ -119,7 +119,7 @@ static const struct rule rules[] = {
 
 	RULE(ep, protocol_version, V1_0, UP_TO, 1, OURS, 1, NUMBER),
 	RULE_FOR(STREAMS, ep, max_msg_size, V1_0, UP_TO, SIZE_MAX, OURS, SIZE_MAX, NUMBER),
-	RULE_FOR(DGRAM, ep, max_msg_size, V1_0, UP_TO, RULES_DGRAM_MAX, OURS, RULES_DGRAM_MAX,
+	RULE_FOR(DGRAM, ep, max_msg_size, V1_0, UP_TO, RULES_DGRAM_MAX6, OURS, RULES_DGRAM_MAX,
 		 NUMBER),
 	RULE_FOR(STREAMS, ep, max_order_raw_size, V1_0, UP_TO, SIZE_MAX, OURS, SIZE_MAX, NUMBER),
 	NONE(DGRAM, ep, max_order_raw_size, V1_0),

@@ -14,7 +14,9 @@
 #define RULES_CONTEXT_MAX 64    /* of a scalable endpoint, each way */
 #define RULES_SIZE_MAX    65536 /* operations of a context under way */
 #define RULES_CQ_DATA     8     /* bytes */
-#define RULES_DGRAM_MAX   65507 /* bytes: what IPv4 leaves of its 65535; IPv6 has room for more */
+/* Bytes of the longest datagram: the length field of the IP packet, less the headers it counts. */
+#define RULES_DGRAM_MAX  65507
+#define RULES_DGRAM_MAX6 65527
 
 /* Holds the hints against the rows for the type of `info`, which is set, and fills it accordingly. */
 bool rules_match(uint32_t api, const struct fi_info *hints, struct fi_info *info,

@@ -38,7 +38,7 @@
 /* An application that can use them gets keys that lead straight to the memory behind them. */
 #define ENGINE_MR (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
-#define VIEW_ANY (VIEW_SHM | VIEW_TCP)
+#define VIEW_ANY (VIEW_SHM | VIEW_VERBS | VIEW_TCP)
 
 /* An engine endpoint that speaks IP addresses. */
 #define IP_RDM                                                                                     \
@@ -54,6 +54,7 @@
 const struct view views[] = {
 	{NAMES("weft"), IP_RDM, .transports = VIEW_ANY, .protocol = PROTO_WEFT},
 	{NAMES("weft"), IP_MSG, .transports = VIEW_ANY, .protocol = PROTO_WEFT},
+	{NAMES("verbs;ofi_rxm"), IP_RDM, .transports = VIEW_VERBS, .protocol = FI_PROTO_RXM},
 	{NAMES("tcp"), IP_RDM, .transports = VIEW_TCP, .protocol = FI_PROTO_XNET},
 	{NAMES("tcp"), IP_MSG, .transports = VIEW_TCP, .protocol = FI_PROTO_SOCK_TCP},
 	{NAMES("tcp;ofi_rxm"), IP_RDM, .transports = VIEW_TCP, .protocol = FI_PROTO_RXM,

@@ -11,9 +11,10 @@
 #include <stdbool.h>
 
 /* Transports a view may use, a bit each; the engine takes the best both ends have. */
-#define VIEW_SHM 0x1u
-#define VIEW_TCP 0x2u
-#define VIEW_UDP 0x4u
+#define VIEW_SHM   0x1u
+#define VIEW_TCP   0x2u
+#define VIEW_UDP   0x4u
+#define VIEW_VERBS 0x8u
 
 #define VIEW_MAX 16 /* rows */
 

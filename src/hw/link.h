@@ -23,6 +23,7 @@ struct fi_rma_iov;
 struct link;
 struct port;
 struct wire_hello;
+struct wire_nic;
 
 /* A packet as it is sent and delivered: see wire.h for the words. */
 struct packet {
@@ -100,7 +101,8 @@ struct link_ops {
 	bool (*retract)(struct link *link, uint64_t place);
 	/*
 	 * Frees the link, and its socket where the transport owns those. Packets already sent stay
-	 * readable for the peer, as far as that is in our hands.
+	 * readable for the peer, as far as that is in our hands; if link->failed, those that have not
+	 * left us never do.
 	 */
 	void (*close)(struct link *link);
 };
@@ -112,6 +114,7 @@ struct link {
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
 	size_t lend_min;   /* payloads from here on are better lent than copied; SIZE_MAX: none */
 	bool pending;      /* of a packet that was lent, some is not out yet */
+	bool failed;       /* the engine's: what was under way was reported as failed */
 	uint64_t last; /* where the last packet of sendv, or with WIRE_DATA, went: for withdraw */
 };
 
@@ -123,7 +126,8 @@ struct link_peer {
 	int fds[WIRE_FDS]; /* the descriptors that came with the hello, or -1; the callee takes them */
 	int sock; /* bootstrap socket, open as long as the link: one byte on it wakes the peer; with
 		      takes_socks the link's from now on, unless connect fails */
-	pid_t pid; /* as the kernel tells; 0 when it is not visible from here */
+	pid_t pid;  /* as the kernel tells; 0 when it is not visible from here */
+	void *half; /* of `offer`: the link's if connect succeeds, else still the engine's */
 };
 
 struct transport {
@@ -134,7 +138,8 @@ struct transport {
 	 * and it is noted with forked_guard; the link reads all of it and tells rx_ended of its end.
 	 */
 	bool takes_socks;
-	/* The transport's state for one port. 0 or a negative error. */
+	/* The transport's state for one port; NULL where its address has no such way out. 0 or a
+	 * negative error. */
 	int (*open)(struct port *port, void **state);
 	/* May wait, a bounded time, until peers have what was sent last. */
 	void (*close)(void *state);
@@ -149,8 +154,22 @@ struct transport {
 	int (*fd)(void *state);
 	/* The descriptors that go out with our hello, then -1; they stay ours. NULL: none. */
 	void (*hello_fds)(void *state, int fds[WIRE_FDS]);
+	/*
+	 * Of transports whose both ends must know of each other before there is a link: makes our half
+	 * of one and fills in what our hello says of it. `theirs` is what the peer's hello said, NULL when
+	 * ours is the first. connect takes the half, or withdraw ends it. 0 or a negative error. NULL: a
+	 * hello is all that is needed.
+	 */
+	int (*offer)(void *state, const struct wire_nic *theirs, struct wire_nic *ours,
+		     void **half);
+	void (*withdraw)(void *state, void *half);
 	/* Makes the link. 0 or a negative error. */
 	int (*connect)(void *state, const struct link_peer *peer, struct link **link);
+	/*
+	 * Waits, a bounded time, until what was sent has arrived: the bootstrap sockets are closed
+	 * next, and nothing that comes in is for anybody. NULL: whoever reads a socket's end has all.
+	 */
+	void (*drain)(void *state);
 	/*
 	 * The peer of this id has died: what it left half done must not stop others. true: whole
 	 * messages of it stand behind others' and will be delivered later, under its id.
@@ -168,6 +187,7 @@ struct transport {
 
 extern const struct transport shm_transport;
 extern const struct transport tcp_transport;
+extern const struct transport verbs_transport;
 extern const struct transport udp_transport; /* datagrams, by xfer/dgram.h: no links */
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC    0x54464557u /* "WEFT"; reads differently in the other byte order */
-#define WIRE_VERSION  3
+#define WIRE_VERSION  4
 #define WIRE_NAME_MAX 96 /* bytes of an address string, with its terminator */
 #define WIRE_IOV_MAX  16 /* segments an offer may name */
 
@@ -119,6 +119,19 @@ struct wire_amo {
 };
 
 #define WIRE_AMO_MAX ((size_t)4096) /* bytes of operands in one atomic */
+
+/*
+ * What one side may make the other keep. An initiator waits until no more than WIRE_RESULTS_MAX bytes are
+ * on their way to it before it goes on, and asks for no more than that of tagged receives. Who goes beyond
+ * one of the others, which are far from what comes of that, of 2^20 requests without an answer, or of
+ * what sockets hold, is ended: FI_EPROTO.
+ */
+#define WIRE_RESULTS_MAX  ((size_t)16 << 20)
+#define WIRE_RESULT_BRIEF ((size_t)16) /* results up to this count as nothing */
+/* Bytes of answers that it does not take. */
+#define WIRE_ANSWERS_MAX ((size_t)128 << 20)
+/* Bytes of messages that come in spite of WIRE_HOLD: they were under way. */
+#define WIRE_HELD_MAX ((size_t)256 << 20)
 #define WIRE_PACKET_MIN                                                                            \
 	9216u /* every transport's packets hold at least this: operands twice and heads */
 
@@ -127,6 +140,19 @@ _Static_assert(2 * WIRE_AMO_MAX + sizeof(struct wire_ranges) + sizeof(struct wir
 	       "the largest atomic fits a packet");
 
 #define WIRE_CM_DATA_MAX 512u /* bytes of an application's data in a hello of connected endpoints */
+
+/* One end of a path between two RDMA devices; all zero: there is none to be had. */
+struct wire_nic {
+	uint32_t qpn;    /* queue pair */
+	uint32_t psn;    /* of its first packet */
+	uint32_t number; /* how packets to this end name it */
+	uint16_t window; /* packets it has room for at first */
+	uint16_t lid;
+	uint8_t mtu;        /* enum ibv_mtu */
+	uint8_t infiniband; /* else Ethernet */
+	uint8_t unused[6];
+	uint8_t gid[16];
+};
 
 /*
  * First words of two processes on the bootstrap socket, always of this length. Inside a host a
@@ -145,6 +171,7 @@ struct wire_hello {
 	uint32_t name_format; /* FI_SOCKADDR_IN, FI_SOCKADDR_IN6 or FI_ADDR_STR */
 	uint32_t name_len;
 	char name[WIRE_NAME_MAX]; /* the sender's address in that format */
+	struct wire_nic nic;      /* of HELLO_CONNECT, HELLO_REQUEST, HELLO_ACCEPT */
 	uint32_t error;           /* of HELLO_REJECT: why, positive; 0: the application said so */
 	uint32_t data_len;        /* of HELLO_REQUEST, HELLO_ACCEPT, HELLO_REJECT */
 	uint8_t data[WIRE_CM_DATA_MAX];
@@ -169,7 +196,9 @@ _Static_assert(offsetof(struct wire_ranges, range) == 16, "layout of ranges");
 _Static_assert(sizeof(struct wire_amo) == 8, "layout of an atomic");
 _Static_assert(offsetof(struct wire_offer, segment) == 16, "layout of an offer");
 _Static_assert(offsetof(struct wire_hello, name) == 56, "layout of a hello");
-_Static_assert(sizeof(struct wire_hello) == 64 + WIRE_NAME_MAX + WIRE_CM_DATA_MAX,
+_Static_assert(sizeof(struct wire_nic) == 40, "layout of an end of a path");
+_Static_assert(sizeof(struct wire_hello) ==
+		       64 + WIRE_NAME_MAX + sizeof(struct wire_nic) + WIRE_CM_DATA_MAX,
 	       "a hello has no padding");
 
 #endif

@@ -31,6 +31,7 @@ _Static_assert(XFER_CM_DATA == WIRE_CM_DATA_MAX, "what is promised travels");
 struct cm_listener {
 	struct lobby lobby;
 	int epfd;
+	struct listen_how how;
 	int socks[2]; /* bound, until the lobby has them; -1 */
 	uint8_t kind; /* of its name: those who ask have one like it */
 };
@@ -67,13 +68,13 @@ static int usable(struct addr *name)
 static int bind_name(struct cm_listener *l, const struct fi_info *info, struct addr *name)
 {
 	unsigned int wanted = port_wanted(info);
-	struct listen_how how = {
-		.inside = wanted & VIEW_SHM, .network = wanted & VIEW_TCP, .backlog = LISTEN_LATER};
 	struct addr bound;
 	int err = want_name(info, name, &bound);
 
+	l->how = (struct listen_how){
+		.inside = wanted & VIEW_SHM, .network = wanted & VIEW_TCP, .backlog = LISTEN_LATER};
 	if (!err)
-		err = listen_bind(&bound, &how, l->socks);
+		err = listen_bind(&bound, &l->how, l->socks);
 	if (err)
 		return err;
 	err = usable(&bound);
@@ -112,10 +113,8 @@ int cm_open(const struct fi_info *info, struct addr *name, struct cm_listener **
 
 int cm_listen(struct cm_listener *l, int backlog)
 {
-	int err = listen_begin(&l->lobby, l->socks, backlog);
-
-	l->socks[0] = l->socks[1] = -1;
-	return err;
+	l->how.backlog = backlog;
+	return listen_begin(&l->lobby, &l->how, l->socks);
 }
 
 int cm_fd(const struct cm_listener *l)
@@ -125,9 +124,7 @@ int cm_fd(const struct cm_listener *l)
 
 void cm_close(struct cm_listener *l)
 {
-	for (unsigned int i = 0; i < 2; i++)
-		if (l->socks[i] >= 0)
-			forked_close(l->socks[i]);
+	listen_drop(l->socks);
 	lobby_close(&l->lobby);
 	close(l->epfd);
 	free(l);
@@ -205,6 +202,14 @@ void cm_reject(struct cm_request *req, const void *data, size_t len)
 	refuse(&guest, data, len);
 }
 
+/* Receives that only this peer could have met are over; in a shared context they are anybody's. */
+static void cancel_receives(struct port *port)
+{
+	for (unsigned int i = 0; i < PORT_RX_MAX; i++)
+		if (port->rx[i])
+			rx_fail_posted(port->rx[i], FI_ECANCELED);
+}
+
 /* Nobody is there any more to be answered. */
 static bool gave_up(const struct guest *guest)
 {
@@ -213,11 +218,12 @@ static bool gave_up(const struct guest *guest)
 	return poll(&p, 1, 0) == 1;
 }
 
-int cm_accept(struct port *port, struct cm_request *req, const void *data, size_t len)
+/* Takes the request. */
+static int adopt(struct port *port, struct cm_request *req, const void *data, size_t len)
 {
 	struct guest guest = leave(req);
 
-	if (!port->hw[guest.inside ? PORT_SHM : PORT_TCP]) {
+	if (guest.inside ? !port->hw[PORT_SHM] : !port->hw[PORT_TCP] && !port->hw[PORT_VERBS]) {
 		LOG_WARN(LOG_EP_CTRL, "accept: the request came by a transport that the endpoint "
 				      "does not use");
 		refuse(&guest, NULL, 0);
@@ -230,17 +236,18 @@ int cm_accept(struct port *port, struct cm_request *req, const void *data, size_
 	return conn_adopt(port, &guest, data, len < XFER_CM_DATA ? len : XFER_CM_DATA);
 }
 
+int cm_accept(struct port *port, struct cm_request *req, const void *data, size_t len)
+{
+	int err = adopt(port, req, data, len);
+
+	if (err)
+		cancel_receives(port);
+	return err;
+}
+
 static void connected(struct port *port, const struct wire_hello *hello)
 {
 	ep_cm_connected(port->cm_arg, hello->data, hello->data_len);
-}
-
-/* Receives that only this peer could have met are over; in a shared context they are anybody's. */
-static void cancel_receives(struct port *port)
-{
-	for (unsigned int i = 0; i < PORT_RX_MAX; i++)
-		if (port->rx[i])
-			rx_fail_posted(port->rx[i], FI_ECANCELED);
 }
 
 static void ended(struct port *port, int err, const struct wire_hello *hello)

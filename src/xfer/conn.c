@@ -28,11 +28,14 @@
 #include "xfer/dial.h"
 
 #define EVENTS_PER_POLL 32
+#define POLLS_PER_TURN  8  /* then others have their turn */
+#define BYTES_PER_EVENT 64 /* of wake-ups, each alone inside a host */
 #define CROSSED_MS      30000
+#define LAST_TURNS      4096 /* of what a peer sent before its end */
 
 void conn_forget(struct peer *peer)
 {
-	if (!peer->unread && peer_addr(peer) == FI_ADDR_NOTAVAIL && !peer->named)
+	if (!peer->unread && !peer->named)
 		peer_free(peer);
 }
 
@@ -86,7 +89,9 @@ static void accepted(struct peer *peer, struct guest *guest)
 
 	if (!guest->inside)
 		epoll_ctl(port->epfd, EPOLL_CTL_DEL, peer->sock, NULL);
-	err = conn_link(peer, guest);
+	err = conn_link(peer, guest, &(struct wire_nic){.qpn = 0});
+	if (!err && !guest->inside && peer->sock >= 0)
+		err = conn_watch(peer, EPOLLIN);
 	if (err) {
 		conn_lose(peer, -err, NULL);
 		return;
@@ -131,18 +136,39 @@ void conn_finish(struct peer *peer)
 		handshake_event(peer);
 }
 
+/*
+ * Whoever ends its socket in good order has seen to it that all it sent is here: that comes first. It may
+ * end the peer, too.
+ */
+static struct peer *hear_out(struct peer *peer)
+{
+	struct port *port = peer->port;
+	unsigned int hw = peer->hw;
+	uint32_t id = pool_id(peer);
+
+	for (unsigned int i = 0; i < LAST_TURNS && port_transports[hw]->turn(port->hw[hw]); i++)
+		;
+	peer = pool_find(&port->peer_pool, id);
+	return peer && peer->state == PEER_CONNECTED ? peer : NULL;
+}
+
 /* Wake-ups and good-byes are read away; the end of the socket is the end of the peer. */
 static void connected_event(struct peer *peer)
 {
 	char byte;
-	ssize_t len;
+	ssize_t len = 1;
 
-	while ((len = recv(peer->sock, &byte, 1, MSG_DONTWAIT)) > 0)
-		if (byte == BOOT_BYE)
+	for (int i = 0; i < BYTES_PER_EVENT && len > 0; i++) {
+		len = recv(peer->sock, &byte, 1, MSG_DONTWAIT);
+		if (len > 0 && byte == BOOT_BYE)
 			peer->said_bye = true;
-	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+	}
+	if (len > 0 || (len < 0 && (errno == EAGAIN || errno == EINTR)))
 		return;
-	conn_ended(peer, FI_ECONNRESET);
+	if (!peer->inside)
+		peer = hear_out(peer);
+	if (peer)
+		conn_ended(peer, FI_ECONNRESET);
 }
 
 void conn_ended(struct peer *peer, int err)
@@ -220,14 +246,15 @@ bool conn_poll(struct port *port)
 {
 	struct epoll_event events[EVENTS_PER_POLL];
 	bool any = false;
-	int n;
+	int n = EVENTS_PER_POLL;
 
-	do {
+	for (int polls = 0; n == EVENTS_PER_POLL && polls < POLLS_PER_TURN; polls++) {
 		n = epoll_wait(port->epfd, events, EVENTS_PER_POLL, 0);
 		for (int i = 0; i < n; i++)
 			dispatch(port, events[i].data.u64);
 		any |= n > 0;
-	} while (n == EVENTS_PER_POLL);
+	}
+	port->armed |= n == EVENTS_PER_POLL; /* the next turn goes on */
 	if (port->handshakes || port->lobby.count)
 		expire(port);
 	return any;
@@ -237,16 +264,24 @@ void conn_goodbye(struct peer *peer)
 {
 	if (peer->state != PEER_CONNECTED)
 		return;
-	if (peer->sock >= 0)
+	if (peer->inside)
 		send(peer->sock, &(char){BOOT_BYE}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	else
 		peer->real->ops->send(peer->real, NULL, 0, 0, WIRE_HEAD(WIRE_BYE, 0, 0, 0), 0);
+}
+
+static void drain(struct port *port)
+{
+	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
+		if (port->hw[i] && port_transports[i]->drain)
+			port_transports[i]->drain(port->hw[i]);
 }
 
 void conn_close(struct port *port)
 {
 	LIST_EACH (at, &port->peers_list)
 		conn_goodbye(LIST_ENTRY(at, struct peer, in_port));
+	drain(port);
 	LIST_EACH_SAFE (at, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(at, struct peer, in_port);
 

@@ -28,6 +28,8 @@ int conn_start(struct peer *peer);
 /* A packet of a peer we are connecting to has come: it has accepted us, and its hello, which it sent
  * before, is there to be read now. */
 void conn_finish(struct peer *peer);
+/* Our half of a link between RDMA devices, if there is one, comes to nothing. */
+void conn_withdraw(struct peer *peer);
 /* Looks at the sockets once, without blocking. True: there was something. */
 bool conn_poll(struct port *port);
 /* Says good-bye to every peer and closes all sockets. */

@@ -16,20 +16,22 @@ static void abandon_attempt(struct peer *peer)
 	if (peer->sock >= 0)
 		forked_close(peer->sock);
 	peer->sock = peer->wake = -1;
+	conn_withdraw(peer);
 	peer->state = PEER_IDLE;
 	peer->port->handshakes--;
 }
 
 int conn_take(struct peer *peer, struct guest *guest, const struct hello_words *words)
 {
+	struct hello_words answer = *words;
 	int err;
 
 	abandon_attempt(peer);
 	peer->sock = peer->wake = guest->sock;
 	peer->inside = guest->inside;
-	err = conn_link(peer, guest);
+	err = conn_link(peer, guest, &answer.nic);
 	if (!err)
-		err = hello_send(peer->port, guest->sock, guest->inside, words);
+		err = hello_send(peer->port, guest->sock, guest->inside, &answer);
 	if (!err && peer->sock >= 0)
 		err = conn_watch(peer, EPOLLIN);
 	if (!err) {

@@ -31,7 +31,7 @@ int conn_watch(struct peer *peer, uint32_t events)
 int conn_listen(struct port *port)
 {
 	struct listen_how how = {.inside = port->hw[PORT_SHM] != NULL,
-				 .network = port->hw[PORT_TCP] != NULL,
+				 .network = port->hw[PORT_TCP] || port->hw[PORT_VERBS],
 				 .backlog = SOMAXCONN};
 	int err = listen_open(&port->lobby, &port->name, &how);
 
@@ -40,20 +40,17 @@ int conn_listen(struct port *port)
 	return err;
 }
 
-int conn_link(struct peer *peer, struct guest *guest)
+static int make_link(struct peer *peer, struct guest *guest, enum port_transport hw)
 {
 	struct port *port = peer->port;
-	enum port_transport hw = guest->inside ? PORT_SHM : PORT_TCP;
 	struct link_peer lp = {.hello = &guest->hello,
 			       .id = guest->inside ? guest->hello.your_id : pool_id(peer),
 			       .sock = peer->wake,
-			       .pid = guest->pid};
+			       .pid = guest->pid,
+			       .half = peer->half};
 	int err;
 
 	memcpy(lp.fds, guest->fds, sizeof(lp.fds));
-	port->cm_sock = peer->sock;
-	if (port_transports[hw]->takes_socks)
-		dial_over(peer->sock);
 	err = port_transports[hw]->connect(port->hw[hw], &lp, &peer->real);
 	if (err)
 		return err;
@@ -63,6 +60,61 @@ int conn_link(struct peer *peer, struct guest *guest)
 	if (port_transports[hw]->takes_socks)
 		peer->sock = peer->wake = -1;
 	return 0;
+}
+
+void conn_withdraw(struct peer *peer)
+{
+	if (peer->half)
+		port_transports[PORT_VERBS]->withdraw(peer->port->hw[PORT_VERBS], peer->half);
+	peer->half = NULL;
+}
+
+/* Our end, where there is one to be had: for the first hello, or in answer to `theirs`. */
+static void offer_half(struct peer *peer, const struct wire_nic *theirs, struct wire_nic *ours)
+{
+	void *hw = peer->port->hw[PORT_VERBS];
+
+	if (peer->inside || !hw || peer->plain || peer->half)
+		return;
+	if (port_transports[PORT_VERBS]->offer(hw, theirs, ours, &peer->half))
+		*ours = (struct wire_nic){.qpn = 0};
+}
+
+/* Between RDMA devices, as both sides want it. */
+static int link_devices(struct peer *peer, struct guest *guest)
+{
+	int err = make_link(peer, guest, PORT_VERBS);
+
+	if (!err) {
+		peer->half = NULL;
+		return 0;
+	}
+	peer->plain = true;
+	conn_withdraw(peer);
+	return err;
+}
+
+int conn_link(struct peer *peer, struct guest *guest, struct wire_nic *ours)
+{
+	struct port *port = peer->port;
+	const struct wire_nic *theirs = &guest->hello.nic;
+	bool asked = peer->half; /* we did, and what they say is settled */
+
+	port->cm_sock = peer->sock;
+	if (guest->inside)
+		return make_link(peer, guest, PORT_SHM);
+	dial_over(peer->sock);
+	if (theirs->qpn)
+		offer_half(peer, theirs, ours);
+	if (theirs->qpn && peer->half) {
+		int err = link_devices(peer, guest);
+
+		if (!err || asked)
+			return err;
+	}
+	*ours = (struct wire_nic){.qpn = 0};
+	conn_withdraw(peer);
+	return port->hw[PORT_TCP] ? make_link(peer, guest, PORT_TCP) : -FI_EHOSTUNREACH;
 }
 
 /* To ourselves: the same link, with a pair of sockets for the wake-ups. */
@@ -84,7 +136,8 @@ static int connect_self(struct peer *peer)
 		goto close_pair;
 	peer->sock = pair[0];
 	peer->wake = pair[1];
-	err = conn_link(peer, &self);
+	peer->inside = true;
+	err = conn_link(peer, &self, NULL);
 	if (!err)
 		err = conn_watch(peer, EPOLLIN);
 	if (err)
@@ -108,6 +161,7 @@ int conn_say_hello(struct peer *peer)
 
 	if (port->cm)
 		conn_single_dialed(peer);
+	offer_half(peer, NULL, &words.nic);
 	return hello_send(port, peer->sock, peer->inside, &words);
 }
 
@@ -129,7 +183,6 @@ static int attempt(struct peer *peer, int sock, bool inside)
 		return err;
 	}
 	peer->state = inside ? PEER_CONNECTING : PEER_DIALING;
-	peer->deadline = conn_deadline();
 	peer->port->handshakes++;
 	return 0;
 }
@@ -142,13 +195,14 @@ static int attempt(struct peer *peer, int sock, bool inside)
 int conn_dial(struct peer *peer)
 {
 	struct port *port = peer->port;
-	int err = -FI_EHOSTUNREACH;
+	int err = -FI_EHOSTUNREACH, ms = env_get()->peer_timeout;
 
+	peer->deadline = ms > 0 ? clock_coarse_ms() + (uint64_t)ms : UINT64_MAX;
 	if (port->hw[PORT_SHM] && addr_is_local(&peer->name))
 		err = attempt(peer, dial_inside(&peer->key), true);
 	if (err == -FI_ECONNREFUSED && port->cm)
 		err = attempt(peer, conn_single_inside(peer), true);
-	if (port->hw[PORT_TCP] && peer->name.kind != ADDR_STR &&
+	if ((port->hw[PORT_TCP] || port->hw[PORT_VERBS]) && peer->name.kind != ADDR_STR &&
 	    (err == -FI_EHOSTUNREACH || err == -FI_ECONNREFUSED || err == -FI_EACCES))
 		err = attempt(peer, dial_network(&peer->name), false);
 	return err;

@@ -3,8 +3,6 @@
 #ifndef WEFT_XFER_CONN_OWN_H
 #define WEFT_XFER_CONN_OWN_H
 
-#include "base/clock.h"
-#include "base/env.h"
 #include "xfer/conn.h"
 #include "xfer/hello.h"
 
@@ -14,18 +12,13 @@ int conn_control(struct port *port, int op, struct peer *peer, uint32_t events);
 int conn_watch(struct peer *peer, uint32_t events);
 /* Asks whoever is at the other end to be our peer. 0 or a negative error. */
 int conn_say_hello(struct peer *peer);
-/* When an attempt that begins now has taken too long. FI_WEFT_PEER_TIMEOUT 0: never. */
-static inline uint64_t conn_deadline(void)
-{
-	int ms = env_get()->peer_timeout;
-
-	return ms > 0 ? clock_coarse_ms() + (uint64_t)ms : UINT64_MAX;
-}
-
-/* Begins to connect to peer->name by whatever way there is. 0 or a negative error. */
+/* Begins to connect to peer->name by whatever way there is; the time it has begins. 0 or a negative error. */
 int conn_dial(struct peer *peer);
-/* Makes the peer's link of what its hello brought; takes guest->fds. 0 or a negative error. */
-int conn_link(struct peer *peer, struct guest *guest);
+/*
+ * Makes the peer's link of what its hello brought; takes guest->fds. `ours` is our end of a path between
+ * RDMA devices, for the answer, where the link is one. 0 or a negative error.
+ */
+int conn_link(struct peer *peer, struct guest *guest, struct wire_nic *ours);
 
 /* conn_greet.c */
 /* Somebody has come in. Takes the guest. */

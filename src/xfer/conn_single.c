@@ -101,18 +101,15 @@ void conn_single_dialed(struct peer *peer)
 	complete_name(peer);
 }
 
-/* Whoever sleeps wakes in so many ms and, if it is `again`, every so many. */
-static void set_timer(struct port *port, int ms, bool again)
+/* Whoever sleeps wakes in so many ms. */
+static void set_timer(struct port *port, int ms)
 {
-	struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
-	struct itimerspec when = {.it_value = t};
+	struct itimerspec when = {.it_value = {ms / 1000, ms % 1000 * 1000000L}};
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)PORT_HW << 32};
 
 	conn_single_settled(port);
 	if (ms <= 0)
 		return;
-	if (again)
-		when.it_interval = t;
 	port->cm_timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (port->cm_timer < 0 || timerfd_settime(port->cm_timer, 0, &when, NULL) ||
 	    epoll_ctl(port->epfd, EPOLL_CTL_ADD, port->cm_timer, &ev))
@@ -131,7 +128,7 @@ static void wait_outside(struct peer *peer)
 {
 	peer->state = PEER_DIALING;
 	peer->port->handshakes++;
-	set_timer(peer->port, AGAIN_MS, true);
+	set_timer(peer->port, AGAIN_MS);
 }
 
 static bool waits_outside(const struct peer *peer)
@@ -143,7 +140,7 @@ static bool waits_outside(const struct peer *peer)
 static void dialed(struct peer *peer)
 {
 	if (peer->state == PEER_DIALING)
-		set_timer(peer->port, env_get()->peer_timeout, false);
+		set_timer(peer->port, env_get()->peer_timeout);
 	complete_name(peer);
 }
 
@@ -163,7 +160,6 @@ int conn_request(struct port *port, const struct addr *to, const void *data, siz
 	err = conn_dial(peer);
 	if (err == -FI_EAGAIN) {
 		wait_outside(peer);
-		peer->deadline = conn_deadline();
 		return 0;
 	}
 	if (!err) {

@@ -50,18 +50,16 @@ pid_t dial_pid(int sock)
 	return cred.pid;
 }
 
-int dial_inside(const struct addr *name)
+int dial_socket(int family)
 {
-	struct sockaddr_un un;
-	socklen_t len = dial_unix_name(&un, name);
-	int err = 0, sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int type = family == AF_UNIX ? SOCK_SEQPACKET : SOCK_STREAM;
+	int sock = socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-	if (sock < 0)
-		return -errno;
-	if (connect(sock, (struct sockaddr *)&un, len))
-		err = errno == EAGAIN ? -FI_EAGAIN : -errno;
-	else if (dial_pid(sock) < 0)
-		err = -FI_EACCES;
+	return sock < 0 ? -errno : sock;
+}
+
+int dial_keep(int sock, int err)
+{
 	if (!err)
 		err = forked_guard(sock);
 	if (!err)
@@ -70,7 +68,22 @@ int dial_inside(const struct addr *name)
 	return err;
 }
 
-static void set(int sock, int level, int option, int value)
+int dial_inside(const struct addr *name)
+{
+	struct sockaddr_un un;
+	socklen_t len = dial_unix_name(&un, name);
+	int err = 0, sock = dial_socket(AF_UNIX);
+
+	if (sock < 0)
+		return sock;
+	if (connect(sock, (struct sockaddr *)&un, len))
+		err = errno == EAGAIN ? -FI_EAGAIN : -errno;
+	else if (dial_pid(sock) < 0)
+		err = -FI_EACCES;
+	return dial_keep(sock, err);
+}
+
+void dial_set(int sock, int level, int option, int value)
 {
 	setsockopt(sock, level, option, &value, sizeof(value));
 }
@@ -79,23 +92,23 @@ void dial_tune(int sock)
 {
 	int seconds = env_get()->peer_timeout / 1000;
 
-	set(sock, IPPROTO_TCP, TCP_NODELAY, 1);
+	dial_set(sock, IPPROTO_TCP, TCP_NODELAY, 1);
 	/* Not a word is read before all of the first one is there. */
-	set(sock, SOL_SOCKET, SO_RCVLOWAT, (int)sizeof(struct wire_hello));
+	dial_set(sock, SOL_SOCKET, SO_RCVLOWAT, (int)sizeof(struct wire_hello));
 	if (env_get()->peer_timeout <= 0)
 		return;
-	set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, env_get()->peer_timeout);
+	dial_set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, env_get()->peer_timeout);
 	/* Half of the time, then questions. */
-	set(sock, SOL_SOCKET, SO_KEEPALIVE, 1);
-	set(sock, IPPROTO_TCP, TCP_KEEPIDLE, seconds > PROBES ? seconds / 2 : 1);
-	set(sock, IPPROTO_TCP, TCP_KEEPINTVL, seconds > 4 * PROBES ? seconds / 2 / PROBES : 1);
-	set(sock, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
+	dial_set(sock, SOL_SOCKET, SO_KEEPALIVE, 1);
+	dial_set(sock, IPPROTO_TCP, TCP_KEEPIDLE, seconds > PROBES ? seconds / 2 : 1);
+	dial_set(sock, IPPROTO_TCP, TCP_KEEPINTVL, seconds > 4 * PROBES ? seconds / 2 / PROBES : 1);
+	dial_set(sock, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
 }
 
 void dial_over(int sock)
 {
-	set(sock, SOL_SOCKET, SO_RCVLOWAT, 1);
-	set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
+	dial_set(sock, SOL_SOCKET, SO_RCVLOWAT, 1);
+	dial_set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
 }
 
 int dial_network(const struct addr *name)
@@ -106,18 +119,13 @@ int dial_network(const struct addr *name)
 
 	if (err)
 		return err;
-	sock = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	sock = dial_socket(to.ss_family);
 	if (sock < 0)
-		return -errno;
+		return sock;
 	dial_tune(sock);
 	if (connect(sock, (struct sockaddr *)&to, (socklen_t)len) && errno != EINPROGRESS)
 		err = -errno;
-	if (!err)
-		err = forked_guard(sock);
-	if (!err)
-		return sock;
-	close(sock);
-	return err;
+	return dial_keep(sock, err);
 }
 
 bool dial_remote(int sock, struct addr *addr)

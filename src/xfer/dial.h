@@ -13,6 +13,12 @@
 /* "\0weft/IP/PORT" or "\0weft/NAME": gone with the process, never in a file system. */
 socklen_t dial_unix_name(struct sockaddr_un *un, const struct addr *name);
 
+/* A non-blocking one of this family; or a negative error. */
+int dial_socket(int family);
+/* After the steps that made it what it is: 0, and it is noted with forked_guard; else it is closed. */
+int dial_keep(int sock, int err);
+void dial_set(int sock, int level, int option, int value);
+
 /*
  * A connected socket to whoever listens inside this host by that name, of our own user; noted with
  * forked_guard. Negative: -FI_ECONNREFUSED nobody does, -FI_EAGAIN not now, -FI_EACCES another user's.

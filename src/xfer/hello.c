@@ -68,6 +68,7 @@ int hello_send(struct port *port, int sock, bool inside, const struct hello_word
 		.your_id = words->id,
 		.error = (uint32_t)words->error,
 		.data_len = (uint32_t)words->data_len,
+		.nic = words->nic,
 	};
 	struct iovec iov = {&hello, sizeof(hello)};
 	union control control = {0};

@@ -14,6 +14,7 @@ struct hello_words {
 	int error;        /* of HELLO_REJECT, positive */
 	const void *data; /* the application's, at most WIRE_CM_DATA_MAX bytes */
 	size_t data_len;
+	struct wire_nic nic; /* our end of a path between RDMA devices */
 };
 
 /*

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,25 +19,27 @@
 #define DYNAMIC_LOW  49152
 #define DYNAMIC_HIGH 65535
 
+/*
+ * The kernel keeps those who say nothing for that long, whatever the reason: a peer's process may be at
+ * something else after its kernel has connected it, and the others need not wait for it.
+ */
+#define SILENT_SECONDS 3
+
 static int bound_socket(const struct sockaddr *sa, socklen_t len, int backlog)
 {
-	int type = sa->sa_family == AF_UNIX ? SOCK_SEQPACKET : SOCK_STREAM, one = 1, err = 0;
-	int sock = socket(sa->sa_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int err = 0, sock = dial_socket(sa->sa_family);
 
 	if (sock < 0)
-		return -errno;
-	if (type == SOCK_STREAM)
-		setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+		return sock;
+	if (sa->sa_family != AF_UNIX) {
+		dial_set(sock, SOL_SOCKET, SO_REUSEADDR, 1);
+		dial_set(sock, IPPROTO_TCP, TCP_DEFER_ACCEPT, SILENT_SECONDS);
+	}
 	if (sa->sa_family == AF_INET6)
-		setsockopt(sock, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+		dial_set(sock, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	if (bind(sock, sa, len) || (backlog != LISTEN_LATER && listen(sock, backlog)))
 		err = -errno;
-	if (!err)
-		err = forked_guard(sock);
-	if (!err)
-		return sock;
-	close(sock);
-	return err;
+	return dial_keep(sock, err);
 }
 
 static int bind_inside(const struct addr *name, int backlog)
@@ -56,19 +59,34 @@ static int bind_network(const struct addr *name, int backlog)
 	return err ? err : bound_socket((struct sockaddr *)&sa, (socklen_t)len, backlog);
 }
 
-/* Both listeners, or none, at the name as it is now. 0 or a negative error. */
+void listen_drop(int socks[2])
+{
+	for (enum lobby_source i = LOBBY_INSIDE; i <= LOBBY_NETWORK; i++) {
+		if (socks[i] >= 0)
+			forked_close(socks[i]);
+		socks[i] = -1;
+	}
+}
+
+/*
+ * Both listeners, or none, at the name as it is now. The kernel lets several be bound to one number across
+ * the network as long as none listens: the name inside the host, which is one socket's alone, says
+ * whose it is. 0 or a negative error.
+ */
 static int bind_both(const struct addr *name, const struct listen_how *how, int socks[2])
 {
-	socks[0] = socks[1] = -1;
-	if (how->network && (socks[1] = bind_network(name, how->backlog)) < 0)
-		return socks[1];
-	if (how->inside && (socks[0] = bind_inside(name, how->backlog)) < 0) {
-		if (socks[1] >= 0)
-			forked_close(socks[1]);
-		socks[1] = -1;
-		return socks[0];
-	}
-	return 0;
+	int err = 0;
+
+	socks[LOBBY_INSIDE] = socks[LOBBY_NETWORK] = -1;
+	if (how->network)
+		err = socks[LOBBY_NETWORK] = bind_network(name, how->backlog);
+	if (err >= 0)
+		err = socks[LOBBY_INSIDE] =
+			bind_inside(name, how->inside ? how->backlog : LISTEN_LATER);
+	if (err >= 0)
+		return 0;
+	listen_drop(socks);
+	return err;
 }
 
 /* The numbers the user allows. */
@@ -157,29 +175,30 @@ int listen_bind(struct addr *name, const struct listen_how *how, int socks[2])
 	return err ? fail(name, err) : 0;
 }
 
-/* The lobby has them even if it cannot watch them, and closes them with the rest. */
-static int hand_over(struct lobby *l, const int socks[2])
+static int begin(struct lobby *l, enum lobby_source source, int *sock, int backlog)
 {
-	int err = 0, ret;
+	int err;
 
-	for (enum lobby_source i = LOBBY_INSIDE; i <= LOBBY_NETWORK; i++) {
-		ret = socks[i] >= 0 ? lobby_listen(l, i, socks[i]) : 0;
-		err = err ? err : ret;
-	}
+	if (*sock < 0)
+		return 0;
+	if (listen(*sock, backlog))
+		return -errno;
+	err = lobby_listen(l, source, *sock);
+	if (!err)
+		*sock = -1;
 	return err;
 }
 
-int listen_begin(struct lobby *l, const int socks[2], int backlog)
+int listen_begin(struct lobby *l, const struct listen_how *how, int socks[2])
 {
-	for (enum lobby_source i = LOBBY_INSIDE; i <= LOBBY_NETWORK; i++)
-		if (socks[i] >= 0 && listen(socks[i], backlog)) {
-			int err = -errno;
+	/* First the one that may fail: somebody listens to all addresses, of which this is one. */
+	int err = begin(l, LOBBY_NETWORK, &socks[LOBBY_NETWORK], how->backlog);
 
-			hand_over(l, socks);
-			LOG_WARN(LOG_EP_CTRL, "cannot listen: %s", fi_strerror(-err));
-			return err;
-		}
-	return hand_over(l, socks);
+	if (!err && how->inside)
+		err = begin(l, LOBBY_INSIDE, &socks[LOBBY_INSIDE], how->backlog);
+	if (err)
+		LOG_WARN(LOG_EP_CTRL, "cannot listen: %s", fi_strerror(-err));
+	return err;
 }
 
 int listen_open(struct lobby *l, struct addr *name, const struct listen_how *how)
@@ -188,9 +207,9 @@ int listen_open(struct lobby *l, struct addr *name, const struct listen_how *how
 
 	if (err)
 		return err;
-	err = hand_over(l, socks);
-	if (!err)
-		return 0;
-	lobby_close(l);
-	return fail(name, err);
+	err = listen_begin(l, how, socks);
+	listen_drop(socks);
+	if (err)
+		lobby_close(l);
+	return err;
 }

@@ -22,10 +22,13 @@ int listen_open(struct lobby *l, struct addr *name, const struct listen_how *how
 
 /*
  * Its two halves for who listens later: sockets bound to *name, noted with forked_guard, by enum
- * lobby_source, -1 where there is to be none; and to listen with them. They are the lobby's then, in any
- * case. 0 or a negative error, logged.
+ * lobby_source, -1 where there is none, one that keeps the name where nobody is to come in by it; and to
+ * listen with them: those that are the lobby's then are -1, and the call may be repeated when it fails.
+ * 0 or a negative error, logged.
  */
 int listen_bind(struct addr *name, const struct listen_how *how, int socks[2]);
-int listen_begin(struct lobby *l, const int socks[2], int backlog);
+int listen_begin(struct lobby *l, const struct listen_how *how, int socks[2]);
+/* Closes what is left of them. */
+void listen_drop(int socks[2]);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <rdma/fi_errno.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -44,10 +45,30 @@ static int watch(struct lobby *l, int fd, enum lobby_source source, uint32_t id)
 	return epoll_ctl(l->epfd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
+/* Before it is needed: then there may be no descriptor to be had. */
+static int make_timer(struct lobby *l)
+{
+	int err = 0, timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+
+	if (timer < 0)
+		return -errno;
+	err = watch(l, timer, LOBBY_TIMER, 0);
+	if (err)
+		close(timer);
+	else
+		l->timer = timer;
+	return err;
+}
+
 int lobby_listen(struct lobby *l, enum lobby_source source, int sock)
 {
-	*(source == LOBBY_INSIDE ? &l->inside : &l->network) = sock;
-	return watch(l, sock, source, 0);
+	int err = l->timer < 0 ? make_timer(l) : 0;
+
+	if (!err)
+		err = watch(l, sock, source, 0);
+	if (!err)
+		*(source == LOBBY_INSIDE ? &l->inside : &l->network) = sock;
+	return err;
 }
 
 static void listen_for(struct lobby *l, uint32_t events)
@@ -62,13 +83,21 @@ static void listen_for(struct lobby *l, uint32_t events)
 	}
 }
 
+/* 0: it does not go off. */
+static void set_timer(struct lobby *l, long ms)
+{
+	const struct itimerspec when = {.it_value.tv_nsec = ms * 1000000};
+
+	if (timerfd_settime(l->timer, 0, &when, NULL))
+		LOG_WARN(LOG_EP_CTRL, "a timer cannot be set: %s", fi_strerror(errno));
+}
+
 static void open_door(struct lobby *l)
 {
 	if (!l->shut)
 		return;
 	l->shut = false;
-	close(l->timer);
-	l->timer = -1;
+	set_timer(l, 0);
 	listen_for(l, EPOLLIN);
 }
 
@@ -78,19 +107,10 @@ static void open_door(struct lobby *l)
  */
 static void shut_door(struct lobby *l)
 {
-	const struct itimerspec later = {.it_value.tv_nsec = CROWDED_MS * 1000000L};
-
 	if (l->shut)
 		return;
-	l->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (l->timer < 0)
-		return;
-	if (timerfd_settime(l->timer, 0, &later, NULL) || watch(l, l->timer, LOBBY_TIMER, 0)) {
-		close(l->timer);
-		l->timer = -1;
-		return;
-	}
 	l->shut = true;
+	set_timer(l, CROWDED_MS);
 	listen_for(l, 0);
 }
 

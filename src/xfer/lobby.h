@@ -25,7 +25,7 @@ struct lobby {
 	struct pool pool;
 	unsigned int count; /* of strangers */
 	bool shut;          /* no room: those outside wait */
-	int timer;          /* opens it again; -1 while it is open */
+	int timer;          /* opens it again; -1 until there is a listener */
 };
 
 /* Somebody who has said hello. */
@@ -38,7 +38,7 @@ struct guest {
 };
 
 void lobby_init(struct lobby *l, int epfd);
-/* Watches a listener, which is the lobby's from now on. 0 or a negative error. */
+/* Watches a listener, which is the lobby's then. 0 or a negative error. */
 int lobby_listen(struct lobby *l, enum lobby_source source, int sock);
 /* An event with this data came. True: *guest is somebody new, the caller's with all it has. */
 bool lobby_event(struct lobby *l, uint64_t data, struct guest *guest);

@@ -133,11 +133,12 @@ fi_addr_t peer_addr_lookup(struct peer *peer)
 	addr = av_find(av, &peer->name);
 	if (addr == FI_ADDR_NOTAVAIL)
 		addr = av_find(av, &peer->key);
-	if (addr != FI_ADDR_NOTAVAIL && !port_reserve(peer->port, addr)) {
+	if (addr == FI_ADDR_NOTAVAIL || port_reserve(peer->port, addr))
+		return addr;
+	enter(peer, addr);
+	/* Noted only where removal of the entry finds it: the other end of ours may be there already. */
+	if (peer->port->peers[addr] == peer)
 		peer->addr = addr;
-		/* Where removal of the entry looks for it; ourselves may be there already. */
-		enter(peer, addr);
-	}
 	return addr;
 }
 
@@ -177,6 +178,19 @@ void peer_connected(struct peer *peer)
 	tx_flush(peer);
 }
 
+void peer_excess(struct peer *peer, const char *of_what, size_t max)
+{
+	char text[ADDR_STR_MAX + 32];
+
+	if (peer->excess)
+		return;
+	addr_print(&peer->name, text, sizeof(text));
+	LOG_WARN(LOG_EP_DATA, "%s: more than %zu bytes %s: its connection is ended", text, max,
+		 of_what);
+	peer->excess = true;
+	peer_busy(peer);
+}
+
 static void close_sockets(struct peer *peer)
 {
 	if (peer->sock >= 0)
@@ -184,6 +198,16 @@ static void close_sockets(struct peer *peer)
 	if (peer->wake >= 0 && peer->wake != peer->sock)
 		forked_close(peer->wake);
 	peer->sock = peer->wake = -1;
+}
+
+/* In good order, ours or the peer's, last words go out; else what was reported as failed is not done. */
+static void close_link(struct peer *peer, int err)
+{
+	if (!peer->real)
+		return;
+	peer->real->failed = err != FI_ESHUTDOWN && err != FI_ECANCELED;
+	peer->real->ops->close(peer->real);
+	peer->real = NULL;
 }
 
 void peer_lost(struct peer *peer, int err)
@@ -196,6 +220,7 @@ void peer_lost(struct peer *peer, int err)
 
 	if (peer_attempts(peer))
 		port->handshakes--;
+	conn_withdraw(peer);
 	peer->losing = true;
 	if (came && hw->bury)
 		peer->unread = hw->bury(port->hw[peer->real ? peer->hw : PORT_SHM], pool_id(peer));
@@ -213,8 +238,6 @@ void peer_lost(struct peer *peer, int err)
 		if (peer->real && !peer->said_bye)
 			rx_fail_directed(port->rx[i], peer_addr(peer), err);
 	}
-	if (peer->real)
-		peer->real->ops->close(peer->real);
-	peer->real = NULL;
-	peer->losing = false;
+	close_link(peer, err);
+	peer->losing = peer->excess = false;
 }

@@ -31,10 +31,13 @@ struct peer {
 	bool said_bye;
 	bool losing;     /* peer_lost is at it */
 	bool inside;     /* its bootstrap socket is one of this host's own */
+	bool excess;     /* it makes us keep more than it may: the next turn ends its connection */
 	bool unread;     /* lost, but messages of it are still to be delivered: its id stays */
 	int sock;        /* bootstrap socket, or -1: there is none, or it is the link's */
 	int wake;        /* where its link sends wake-ups: sock, or a pair's end for ourselves */
 	unsigned int hw; /* which of port_transports the link is of */
+	void *half; /* of a link between RDMA devices, from our hello until the answer; or NULL */
+	bool plain; /* such a link could not be made: not offered again */
 	uint64_t incarnation;
 	uint64_t serial;      /* of the hello its link was made by */
 	uint64_t deadline;    /* ms; of PEER_DIALING and PEER_CROSSED */
@@ -43,7 +46,9 @@ struct peer {
 	struct list in_port;  /* port->peers_list */
 	struct list in_busy;  /* port->busy, while a turn has something to send */
 	struct list in_held;  /* rx->held, while holding */
-	struct list controls; /* struct txreq: control packets that found no room */
+	size_t unheard;       /* bytes of messages that came while holding */
+	struct list controls; /* struct control */
+	size_t owed;          /* bytes kept in controls and replies */
 	struct list backlog;  /* struct txreq not sent yet, or not all of it, in order */
 	struct list requests; /* struct txreq sent, an answer awaited */
 	struct list streams;  /* struct txreq being streamed */
@@ -56,10 +61,12 @@ struct peer {
 	struct list awaiting;    /* struct txreq: sent, in order, no answer yet */
 	struct list in_awaiting; /* port->awaiting, while there are any */
 	size_t awaiting_count;
+	size_t results;            /* bytes that answers to them bring back: struct txreq.weight */
+	size_t matching;           /* bytes that atomics on its tagged receives bring back */
 	uint32_t seq;              /* number of the last one sent */
 	uint32_t seen_seq;         /* of the oldest without an answer, when last looked at */
 	unsigned int direct_spell; /* so many go straight to its memory: it reads no packets */
-	bool bulk;                 /* a long answer is coming: what follows waits for it */
+	bool bulk; /* too much of that, or a long answer, is coming: what follows waits */
 	/* Those of the peer on ours. */
 	uint32_t done_seq;   /* number of the last one done */
 	struct list in_owed; /* port->owed, until that is told */
@@ -92,6 +99,8 @@ void peer_free(struct peer *peer);
 
 /* Its link works from now on. What waited goes out. */
 void peer_connected(struct peer *peer);
+/* It makes us keep more than `max` bytes of that, which no peer of ours does: it is ended. */
+void peer_excess(struct peer *peer, const char *of_what, size_t max);
 /*
  * The connection is gone or never came: everything under way with it ends with error `err`
  * (positive), the next operation connects anew.

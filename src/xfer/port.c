@@ -31,6 +31,7 @@
 
 const struct transport *const port_transports[PORT_TRANSPORTS] = {
 	[PORT_SHM] = &shm_transport,
+	[PORT_VERBS] = &verbs_transport,
 	[PORT_TCP] = &tcp_transport,
 	[PORT_UDP] = &udp_transport,
 };
@@ -103,7 +104,11 @@ static int open_transport(struct port *port, unsigned int i)
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)PORT_HW << 32};
 	int err = t->open(port, &port->hw[i]), fd = -1;
 
-	if (!err && t->fd)
+	if (err || !port->hw[i])
+		return err;
+	port->open[port->open_count].turn = t->turn;
+	port->open[port->open_count++].state = port->hw[i];
+	if (t->fd)
 		fd = t->fd(port->hw[i]);
 	if (fd >= 0 && epoll_ctl(port->epfd, EPOLL_CTL_ADD, fd, &ev))
 		err = -errno;
@@ -262,8 +267,14 @@ static __attribute__((noinline, cold)) bool flush_busy(struct port *port)
 {
 	bool moved = false;
 
-	LIST_EACH_SAFE (node, &port->busy)
-		moved |= tx_flush(LIST_ENTRY(node, struct peer, in_busy));
+	LIST_EACH_SAFE (node, &port->busy) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_busy);
+
+		if (peer->excess)
+			rx_ended(port, pool_id(peer), FI_EPROTO);
+		else
+			moved |= tx_flush(peer);
+	}
 	return moved;
 }
 
@@ -325,9 +336,8 @@ bool port_turn(struct port *port)
 	if (__builtin_expect(port->in_turn, 0))
 		return false;
 	port->in_turn = true;
-	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
-		if (port->hw[i])
-			moved |= port_transports[i]->turn(port->hw[i]);
+	for (unsigned int i = 0; i < port->open_count; i++)
+		moved |= port->open[i].turn(port->open[i].state);
 	if (__builtin_expect(!list_empty(&port->owed), 0))
 		rma_acknowledge(port);
 	if (__builtin_expect(!list_empty(&port->busy), 0))

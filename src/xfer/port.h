@@ -13,7 +13,7 @@
 #include "xfer/xfer.h"
 
 /* The transports, in the order of preference; an index of port_transports and of port->hw. */
-enum port_transport { PORT_SHM, PORT_TCP, PORT_UDP, PORT_TRANSPORTS };
+enum port_transport { PORT_SHM, PORT_VERBS, PORT_TCP, PORT_UDP, PORT_TRANSPORTS };
 
 #define PORT_RX_MAX XFER_CTX_MAX
 
@@ -28,7 +28,11 @@ struct port {
 	struct peer **peers; /* by fi_addr_t; &peer_nobody where never talked to */
 	size_t peer_count;
 	/* What a turn touches. */
-	void *hw[PORT_TRANSPORTS]; /* state of each transport it uses, else NULL */
+	struct {
+		bool (*turn)(void *state);
+		void *state;
+	} open[PORT_TRANSPORTS]; /* the transports it uses */
+	unsigned int open_count;
 	bool in_turn;
 	bool closing;
 	bool armed;    /* the sockets may have been told something since: look at them at once */
@@ -39,7 +43,8 @@ struct port {
 	struct list awaiting; /* struct peer.in_awaiting: one-sided operations without an answer */
 	struct list owed;     /* struct peer.in_owed: to be told what is done */
 	unsigned int waits;   /* turns while there were any in awaiting */
-	unsigned int handshakes; /* under way: sockets are looked at more often */
+	unsigned int handshakes;   /* under way: sockets are looked at more often */
+	void *hw[PORT_TRANSPORTS]; /* state of each transport it uses, else NULL */
 	struct rx *rx[PORT_RX_MAX];
 	struct dgram *dgram; /* of a datagram endpoint, which has no peers; else NULL */
 	/* The rest. */

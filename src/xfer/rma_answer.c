@@ -19,9 +19,10 @@ static struct txreq *oldest(struct peer *peer)
 					   : LIST_ENTRY(peer->awaiting.next, struct txreq, link);
 }
 
-static void end_bulk(struct peer *peer)
+static void unweigh(struct peer *peer, const struct txreq *req)
 {
-	if (!peer->bulk)
+	peer->results -= req->weight;
+	if (!peer->bulk || peer->results > WIRE_RESULTS_MAX)
 		return;
 	peer->bulk = false;
 	peer_refresh(peer);
@@ -30,10 +31,10 @@ static void end_bulk(struct peer *peer)
 static void retire(struct peer *peer, struct txreq *req, int err, int reason)
 {
 	list_remove(&req->link);
-	if (--peer->awaiting_count == 0) {
+	if (--peer->awaiting_count == 0)
 		list_remove(&peer->in_awaiting);
-		end_bulk(peer);
-	}
+	if (__builtin_expect(tx_brings(req), 0))
+		unweigh(peer, req);
 	if (err)
 		tx_req_fail(req, err, reason);
 	else

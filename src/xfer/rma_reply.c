@@ -35,6 +35,10 @@ static int reply_long(struct rma_request *r)
 
 	if (!req)
 		return -FI_ENOMEM;
+	if (!tx_owe(r->peer, sizeof(*req))) {
+		tx_req_free(req);
+		return 0; /* nobody is to be answered any more */
+	}
 	req->seq = r->seq;
 	req->len = r->total;
 	req->head = (uint64_t)r->flags << 8 | (uint64_t)r->index << 16;
@@ -141,6 +145,7 @@ int rma_reply_more(struct txreq *req)
 			return 0;
 		rma_event(&r, FI_RMA | FI_REMOTE_READ);
 	}
+	req->peer->owed -= sizeof(*req);
 	list_remove(&req->link);
 	tx_req_free(req);
 	return 0;

@@ -160,6 +160,7 @@ static void await(struct txreq *req)
 	struct peer *peer = req->peer;
 
 	if (wire_flags(req->head) & WIRE_MATCH) {
+		peer->matching += req->len;
 		req->awaited = true;
 		list_push(&peer->requests, &req->link);
 		return;
@@ -172,6 +173,19 @@ static void await(struct txreq *req)
 	/* A sleeper would wait for an answer that a peer which sleeps, too, does not give. */
 	if (__builtin_expect(peer->port->sleepers, 0) && peer->real->ops->withdraw)
 		port_wake(peer->port);
+}
+
+/* What follows must not be done before all of a long answer has been read, nor bring ever more. */
+static __attribute__((noinline, cold)) void weigh(struct txreq *req, bool is_long)
+{
+	struct peer *peer = req->peer;
+
+	req->weight = is_long ? WIRE_RESULTS_MAX + 1 : req->len;
+	peer->results += req->weight;
+	if (peer->results <= WIRE_RESULTS_MAX)
+		return;
+	peer->bulk = true;
+	peer_refresh(peer);
 }
 
 static int send_packets(struct txreq *req)
@@ -191,11 +205,8 @@ static int send_packets(struct txreq *req)
 		if (!(wire_flags(req->head) & WIRE_MATCH))
 			peer->seq = req->seq;
 	} while (op == WIRE_PUT && !req->whole && req->sent < req->len);
-	/* What follows must not be done before all of a long answer has been read. */
-	if (op == WIRE_GET && req->len > max) {
-		peer->bulk = true;
-		peer_refresh(peer);
-	}
+	if (op != WIRE_PUT && __builtin_expect(tx_brings(req), 0))
+		weigh(req, req->len > max);
 	await(req);
 	return 0;
 }
@@ -377,7 +388,7 @@ static int post(struct ep *ep, struct peer *peer, const struct rma *o)
 	struct txreq *req;
 
 	if (peer->awaiting_count >= ep->tx_size || (ready && peer_behind(peer)) ||
-	    (ready && kept && peer->held))
+	    (ready && kept && (peer->held || peer->matching > WIRE_RESULTS_MAX)))
 		return -FI_EAGAIN;
 	req = req_new(ep, peer, o);
 	if (!req)

@@ -116,8 +116,8 @@ size_t rx_into(struct port *port, uint32_t id, size_t offset, struct iovec *iov,
 /* All of the payload has come. */
 void rx_landed(struct port *port, uint32_t id);
 /*
- * The connection of a transport that takes sockets has ended: `err` is positive. The link is closed
- * before it returns.
+ * The connection of a transport that takes sockets has ended, or one whose peer goes too far (peer_excess)
+ * is to: `err` is positive. The link is closed before it returns.
  */
 void rx_ended(struct port *port, uint32_t src, int err);
 

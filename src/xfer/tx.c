@@ -3,6 +3,7 @@
 #include "xfer/tx.h"
 
 #include <rdma/fi_errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -223,31 +224,51 @@ int tx_slow(struct ep *ep, struct xfer x)
 	return err;
 }
 
+bool tx_owe(struct peer *peer, size_t bytes)
+{
+	peer->owed += bytes;
+	if (peer->owed > WIRE_ANSWERS_MAX)
+		peer_excess(peer, "of answers that it does not take", WIRE_ANSWERS_MAX);
+	return !peer->excess;
+}
+
+/* Whoever sends requests and takes no answers has at most as many under way as a pool names. */
+_Static_assert(((sizeof(struct control) + WIRE_RESULT_BRIEF) << POOL_INDEX_BITS) +
+			       3 * WIRE_RESULTS_MAX <=
+		       WIRE_ANSWERS_MAX,
+	       "no peer of ours makes us keep too many answers");
+
+static void keep_control(struct peer *peer, const struct packet *p)
+{
+	struct control *c = malloc(sizeof(*c) + p->len);
+
+	if (!c || !tx_owe(peer, sizeof(*c) + p->len)) {
+		if (!c)
+			LOG_WARN(LOG_EP_DATA, "out of memory: an answer to a peer is lost");
+		free(c);
+		return;
+	}
+	c->head = p->head;
+	c->tag = p->tag;
+	c->data = p->data;
+	c->len = p->len;
+	if (p->len)
+		memcpy(c->payload, p->payload, p->len);
+	list_push(&peer->controls, &c->link);
+	peer_busy(peer);
+	peer_refresh(peer);
+}
+
 void tx_control_data(struct peer *peer, const struct packet *p)
 {
 	struct iovec iov = {(void *)(uintptr_t)p->payload, p->len};
-	struct txreq *req;
 
 	/* A peer that has accepted us may send before we have read that it did. */
 	if (peer->state == PEER_IDLE)
 		return;
-	if (peer->real && list_empty(&peer->controls) &&
-	    !peer->real->ops->sendv(peer->real, p, &iov, p->len ? 1 : 0))
-		return;
-	req = tx_req_new(NULL, peer);
-	if (!req || tx_req_bounce(req, &iov, 1)) {
-		LOG_WARN(LOG_EP_DATA, "out of memory: an answer to a peer is lost");
-		if (req)
-			tx_req_free(req);
-		return;
-	}
-	req->head = p->head;
-	req->tag = p->tag;
-	req->data = p->data;
-	req->len = p->len;
-	list_push(&peer->controls, &req->link);
-	peer_busy(peer);
-	peer_refresh(peer);
+	if (!peer->real || !list_empty(&peer->controls) ||
+	    peer->real->ops->sendv(peer->real, p, &iov, p->len ? 1 : 0))
+		keep_control(peer, p);
 }
 
 void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
@@ -273,6 +294,8 @@ void tx_fin(struct port *port, struct peer *peer, const struct packet *p)
 		return;
 	}
 	list_remove(&req->link);
+	if (wire_flags(req->head) & WIRE_MATCH)
+		peer->matching -= req->len;
 	if (!err && !(req->flags & FI_SEND))
 		err = rma_result(req, p);
 	if (req == peer->lender && peer->real && peer->real->pending)

@@ -29,7 +29,7 @@ struct xfer {
 
 /* An operation that outlives its call. */
 struct txreq {
-	struct list link; /* of peer: backlog, requests, streams, lent, controls or awaiting */
+	struct list link; /* of peer: backlog, requests, streams, lent, replies or awaiting */
 	struct ep *ep;    /* NULL: nobody is to be told */
 	struct peer *peer;
 	uint64_t head, flags, tag, data;
@@ -46,12 +46,28 @@ struct txreq {
 	bool offered; /* sent as an offer: the peer may pull it, once */
 	bool whole;   /* one-sided, and one packet holds it */
 	size_t count;
-	size_t got; /* bytes of the result that came */
+	size_t got;    /* bytes of the result that came */
+	size_t weight; /* of that result in peer->results, if it has one: tx_brings */
 	size_t result_count, remote_count;
 	struct iovec iov[WIRE_IOV_MAX];
 	struct iovec result[WIRE_IOV_MAX];
 	struct fi_rma_iov remote[WIRE_IOV_MAX];
 };
+
+/* A control packet that found no room. */
+struct control {
+	struct list link; /* peer->controls */
+	uint64_t head, tag, data;
+	size_t len;
+	unsigned char payload[];
+};
+
+/* Does its answer, in turn, bring back more than a few bytes? */
+static inline bool tx_brings(const struct txreq *req)
+{
+	return req->len > WIRE_RESULT_BRIEF && wire_op(req->head) != WIRE_PUT &&
+	       !(wire_flags(req->head) & WIRE_MATCH);
+}
 
 /* Everything the fast road does not do. 0 or a negative error. */
 int tx_slow(struct ep *ep, struct xfer x);
@@ -89,6 +105,8 @@ int tx_queue(struct ep *ep, struct txreq *req);
 void tx_control(struct peer *peer, uint64_t head, uint64_t tag);
 /* The same with bytes behind it, which are copied. */
 void tx_control_data(struct peer *peer, const struct packet *p);
+/* An answer of so many bytes has to wait: false if that is one too many, see WIRE_ANSWERS_MAX. */
+bool tx_owe(struct peer *peer, size_t bytes);
 
 /* Requests: made empty, ended (err positive or 0) and freed. A request that ends is on no list. */
 struct txreq *tx_req_new(struct ep *ep, struct peer *peer);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What waits to go out to a peer: answers first, then its backlog in order, then streams. */
+#include <stdlib.h>
+
 #include "base/iov.h"
 #include "xfer/rma.h"
 #include "xfer/port.h"
@@ -64,14 +66,15 @@ static bool flush_controls(struct peer *peer)
 	bool moved = false;
 
 	LIST_EACH_SAFE (node, &peer->controls) {
-		struct txreq *req = LIST_ENTRY(node, struct txreq, link);
-		struct packet p = {
-			.head = req->head, .tag = req->tag, .data = req->data, .len = req->len};
+		struct control *c = LIST_ENTRY(node, struct control, link);
+		struct packet p = {.head = c->head, .tag = c->tag, .data = c->data, .len = c->len};
+		struct iovec iov = {c->payload, c->len};
 
-		if (peer->real->ops->sendv(peer->real, &p, req->iov, req->count))
+		if (peer->real->ops->sendv(peer->real, &p, &iov, c->len ? 1 : 0))
 			return moved;
-		list_remove(&req->link);
-		tx_req_free(req);
+		peer->owed -= sizeof(*c) + c->len;
+		list_remove(&c->link);
+		free(c);
 		moved = true;
 	}
 	return moved;

@@ -213,7 +213,9 @@ void tx_fail_all(struct peer *peer, int err)
 {
 	struct list *lists[LISTS], *node;
 
-	while ((node = list_pop(&peer->controls)) || (node = list_pop(&peer->replies)))
+	while ((node = list_pop(&peer->controls)))
+		free(LIST_ENTRY(node, struct control, link));
+	while ((node = list_pop(&peer->replies)))
 		tx_req_free(LIST_ENTRY(node, struct txreq, link));
 	lists_of(peer, lists);
 	for (unsigned int i = 0; i < LISTS; i++)
@@ -221,6 +223,7 @@ void tx_fail_all(struct peer *peer, int err)
 			tx_req_end(LIST_ENTRY(node, struct txreq, link), err);
 	peer->backlog_count = 0;
 	peer->awaiting_count = 0;
+	peer->results = peer->matching = peer->owed = 0;
 	peer->bulk = false;
 	list_remove(&peer->in_busy);
 	list_remove(&peer->in_awaiting);

@@ -30,6 +30,7 @@ static void hold_sender(struct rx *rx, struct peer *peer)
 		"%zu bytes of unexpected messages reach FI_WEFT_UNEXPECTED_MAX=%zu: sender asked to pause",
 		rx->unexpected_bytes, rx->unexpected_max);
 	peer->holding = true;
+	peer->unheard = 0;
 	list_push(&rx->held, &peer->in_held);
 	tx_control(peer, WIRE_HEAD(WIRE_HOLD, 0, 0, 0), 0);
 }
@@ -46,12 +47,26 @@ void rx_resume_senders(struct rx *rx)
 	}
 }
 
+/* False: the peer was asked to pause long ago. */
+static bool bearable(struct peer *peer, size_t bytes)
+{
+	if (!peer || !peer->holding)
+		return true;
+	peer->unheard += bytes;
+	if (peer->unheard > WIRE_HELD_MAX)
+		peer_excess(peer, "of messages since it was asked to pause", WIRE_HELD_MAX);
+	return !peer->excess;
+}
+
 void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 {
 	struct rx *q = rx->q;
 	bool tagged = wire_flags(m->head) & WIRE_TAGGED || wire_op(m->head) == WIRE_AMO;
-	struct unexpected *u = malloc(sizeof(*u) + payload_len);
+	struct unexpected *u;
 
+	if (!bearable(m->peer, sizeof(*u) + payload_len))
+		return;
+	u = malloc(sizeof(*u) + payload_len);
 	if (!u) {
 		LOG_WARN(LOG_EP_DATA, "out of memory: a message of %zu bytes is lost", m->len);
 		return;
@@ -221,8 +236,8 @@ void rx_forget_context(struct rx *rx)
 }
 
 /*
- * Offers of a peer that is gone can never be met; whole messages of its stay good. A claimed offer
- * stays, to fail when it is received.
+ * Offers of a peer that is gone can never be met; whole messages of its stay good, unless they are too
+ * many. A claimed offer stays, to fail when it is received.
  */
 void rx_forget_peer(struct rx *rx, struct peer *peer)
 {
@@ -240,7 +255,7 @@ void rx_forget_peer(struct rx *rx, struct peer *peer)
 
 			if (u->peer != peer)
 				continue;
-			if (wire_op(u->head) != WIRE_MSG) {
+			if (wire_op(u->head) != WIRE_MSG || peer->excess) {
 				rx_take(rx->q, u);
 				rx_drop(u);
 			} else {

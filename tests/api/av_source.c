@@ -46,6 +46,29 @@ static void removed(struct api *a)
 	obj_close(&o);
 }
 
+/* A message of our own that came before our entry was removed is not from whoever has its number then. */
+static void self_removed(struct api *a)
+{
+	struct obj o = {0};
+	struct fid_ep *other;
+	fi_addr_t self;
+	int word = 1;
+
+	(void)a;
+	o.hints = obj_hints(FI_MSG | FI_SOURCE);
+	obj_open(&o);
+	other = obj_ready_ep(&o, o.cq);
+	self = obj_insert_ep(o.av, o.ep);
+	for (int i = 0; i < 2; i++)
+		POST(o.cq, fi_inject(o.ep, &word, sizeof(word), self));
+	CHECK_EQ(source_of_next(&o, o.ep), self);
+	OK(fi_av_remove(o.av, &self, 1, 0));
+	CHECK_EQ(obj_insert_ep(o.av, other), self);
+	CHECK_EQ(source_of_next(&o, o.ep), FI_ADDR_NOTAVAIL);
+	CLOSE(other);
+	obj_close(&o);
+}
+
 /* The vector reports what the application called the address; sends go by the address itself. */
 static void user_ids(struct api *a)
 {
@@ -77,6 +100,7 @@ int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
 		{"removed", removed, 2, {0}},
+		{"self_removed", self_removed, 1, {0}},
 		{"user_ids", user_ids, 1, {0}},
 	};
 

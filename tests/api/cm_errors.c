@@ -191,46 +191,33 @@ static void orphan(struct api *a)
 	struct cm c;
 
 	(void)a;
-	cm_domain(&c, 0, NULL);
-	cm_listen(&c);
-	to = obj_name(&c.pep->fid);
-	cm_connect(&c, &active, &to);
-	request = cm_request(&c);
+	request = cm_ask(&c, &active, &to);
 	CLOSE(c.pep);
 	c.pep = NULL;
 	cm_accept(&c, &passive, request);
 	EVENT(&c, active.eq, FI_CONNECTED, &active.ep->fid);
 	cm_talk(&active, &passive);
-	cm_close_end(&c, &active);
-	cm_close_end(&c, &passive);
-	cm_close(&c);
+	cm_close_both(&c, &active, &passive);
 }
 
-/* Whoever asked is gone before the answer: no connection, or one that has ended at once. */
+/* Whoever asked is gone before the answer: that fails as an attempt does. */
 static void given_up(struct api *a)
 {
 	struct cm_end active, passive;
 	struct fi_info *request;
 	struct obj_name to;
 	struct cm c;
-	int ret;
 
 	(void)a;
-	cm_domain(&c, 0, NULL);
-	cm_listen(&c);
-	to = obj_name(&c.pep->fid);
-	cm_connect(&c, &active, &to);
-	request = cm_request(&c);
+	request = cm_ask(&c, &active, &to);
 	cm_close_end(&c, &active);
 	cm_end(&c, &passive, request);
-	ret = fi_accept(passive.ep, NULL, 0);
-	if (ret) {
-		CHECK_EQ(ret, -FI_ECONNABORTED);
-	} else {
-		EVENT(&c, passive.eq, FI_CONNECTED, &passive.ep->fid);
-		EVENT(&c, passive.eq, FI_SHUTDOWN, &passive.ep->fid);
-	}
-	SILENCE(&c, passive.eq);
+	OK(fi_enable(passive.ep));
+	OK(fi_recv(passive.ep, &word, 8, NULL, FI_ADDR_UNSPEC, &passive));
+	OK(fi_accept(passive.ep, NULL, 0));
+	FAILURE(&c, &passive, FI_ECONNABORTED);
+	check_failed(&c, &passive, &to);
+	CHECK_EQ(fi_accept(passive.ep, NULL, 0), -FI_EINVAL);
 	fi_freeinfo(request);
 	cm_close_end(&c, &passive);
 	cm_close(&c);
@@ -266,9 +253,7 @@ static void once(struct api *a)
 	SILENCE(&c, passive.eq);
 	SILENCE(&c, active.eq);
 	fi_freeinfo(request);
-	cm_close_end(&c, &active);
-	cm_close_end(&c, &passive);
-	cm_close(&c);
+	cm_close_both(&c, &active, &passive);
 }
 
 /* A request may also be rejected after an endpoint was opened for it. */
@@ -280,19 +265,13 @@ static void rejected_late(struct api *a)
 	struct cm c;
 
 	(void)a;
-	cm_domain(&c, 0, NULL);
-	cm_listen(&c);
-	to = obj_name(&c.pep->fid);
-	cm_connect(&c, &active, &to);
-	request = cm_request(&c);
+	request = cm_ask(&c, &active, &to);
 	cm_end(&c, &passive, request);
 	OK(fi_reject(c.pep, request->handle, "no", 2));
 	CHECK_EQ(fi_accept(passive.ep, NULL, 0), -FI_EINVAL);
 	FAILURE(&c, &active, FI_ECONNREFUSED);
 	fi_freeinfo(request);
-	cm_close_end(&c, &active);
-	cm_close_end(&c, &passive);
-	cm_close(&c);
+	cm_close_both(&c, &active, &passive);
 }
 
 static void senseless(struct api *a)
@@ -356,9 +335,7 @@ static void before(struct api *a)
 	obj_done(passive.cq, &word);
 	obj_done(active.cq, &heard);
 	CHECK_EQ(heard, 77);
-	cm_close_end(&c, &active);
-	cm_close_end(&c, &passive);
-	cm_close(&c);
+	cm_close_both(&c, &active, &passive);
 }
 
 /* A connected endpoint and one that is none do not meet, whoever calls whom. */

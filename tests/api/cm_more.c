@@ -257,9 +257,7 @@ static void alias(struct api *a)
 	CHECK_EQ(fi_recv(late, &word, 8, NULL, 0, &word), -FI_ENOTCONN);
 	CLOSE(early);
 	CLOSE(late);
-	cm_close_end(&c, &active);
-	cm_close_end(&c, &passive);
-	cm_close(&c);
+	cm_close_both(&c, &active, &passive);
 }
 
 int main(int argc, char **argv)

@@ -267,9 +267,7 @@ static void ip6(struct api *a)
 	CHECK_EQ(name.len, sizeof(struct sockaddr_in6));
 	CHECK_EQ(((struct sockaddr_in6 *)(void *)name.bytes)->sin6_family, AF_INET6);
 	cm_talk(&active, &passive);
-	cm_close_end(&c, &active);
-	cm_close_end(&c, &passive);
-	cm_close(&c);
+	cm_close_both(&c, &active, &passive);
 }
 
 /* Too small a buffer: what it takes is told. */
@@ -288,9 +286,7 @@ static void no_room(struct api *a)
 	len = 4;
 	CHECK_EQ(fi_getpeer(active.ep, few, &len), -FI_ETOOSMALL);
 	CHECK_EQ(len, sizeof(struct sockaddr_in));
-	cm_close_end(&c, &active);
-	cm_close_end(&c, &passive);
-	cm_close(&c);
+	cm_close_both(&c, &active, &passive);
 }
 
 int main(int argc, char **argv)

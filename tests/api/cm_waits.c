@@ -130,9 +130,7 @@ static void idle(struct api *a)
 	CHECK_EQ(fi_eq_sread(c.eq, &event, &entry, sizeof(entry), 300, 0), -FI_EAGAIN);
 	CHECK(obj_now_us() - start >= 590000);
 	CHECK(obj_cpu_us() - cpu < 200000);
-	cm_close_end(&c, &active);
-	cm_close_end(&c, &passive);
-	cm_close(&c);
+	cm_close_both(&c, &active, &passive);
 }
 
 /* ---- One queue alone --------------------------------------------------------------------------- */
@@ -140,22 +138,18 @@ static void idle(struct api *a)
 /* Connected and ended by reading completions alone; the events are there when somebody looks. */
 static void completions_only(struct api *a)
 {
-	struct obj_name mine = {0}, all[2];
+	struct obj_name to;
 	uint64_t word = 5, heard = 0;
 	struct cm_end e;
 	struct cm c;
 
 	cm_domain(&c, 0, NULL);
-	if (a->rank == 0) {
-		cm_listen(&c);
-		mine = obj_name(&c.pep->fid);
-	}
-	api_swap(a, &mine, all, sizeof(mine));
+	to = cm_meet(&c, a);
 	if (a->rank) {
 		cm_end(&c, &e, c.o.info);
 		OK(fi_enable(e.ep));
 		OK(fi_recv(e.ep, &heard, 8, NULL, 0, &heard));
-		OK(fi_connect(e.ep, all[0].bytes, NULL, 0));
+		OK(fi_connect(e.ep, to.bytes, NULL, 0));
 		obj_done(e.cq, &heard);
 		CHECK_EQ(heard, 5);
 		OK(fi_recv(e.ep, &heard, 8, NULL, 0, &heard));
@@ -204,18 +198,14 @@ static void events_only(struct api *a)
 /* Asleep for completions from before there is a connection until after its end. */
 static void asleep_for_completions(struct api *a)
 {
-	struct obj_name mine = {0}, all[2];
+	struct obj_name to;
 	struct fi_cq_tagged_entry entry;
 	uint64_t word = 5, heard = 0;
 	struct cm_end e;
 	struct cm c;
 
 	cm_domain(&c, 0, NULL);
-	if (a->rank == 0) {
-		cm_listen(&c);
-		mine = obj_name(&c.pep->fid);
-	}
-	api_swap(a, &mine, all, sizeof(mine));
+	to = cm_meet(&c, a);
 	if (a->rank) {
 		e.eq = cm_eq(&c, FI_WAIT_NONE);
 		e.cq = obj_cq(&c.o, FI_WAIT_UNSPEC);
@@ -225,7 +215,7 @@ static void asleep_for_completions(struct api *a)
 		OK(fi_enable(e.ep));
 		for (int i = 0; i < 2; i++)
 			OK(fi_recv(e.ep, &heard, 8, NULL, 0, &heard));
-		OK(fi_connect(e.ep, all[0].bytes, NULL, 0));
+		OK(fi_connect(e.ep, to.bytes, NULL, 0));
 		CHECK_EQ(fi_cq_sread(e.cq, &entry, 1, NULL, OBJ_PATIENCE_MS), 1);
 		CHECK_EQ(heard, 5);
 		CHECK_EQ(fi_cq_sread(e.cq, &entry, 1, NULL, OBJ_PATIENCE_MS), -FI_EAVAIL);
@@ -252,7 +242,7 @@ static void ask_auto(struct fi_info *hints)
 /* The connecting side calls nothing at all, and still takes what is sent to it. */
 static void nothing_read(struct api *a)
 {
-	struct obj_name mine = {0}, all[2];
+	struct obj_name to;
 	uint64_t word = 5, heard = 0;
 	struct iovec iov = {&word, sizeof(word)};
 	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .context = &word};
@@ -260,16 +250,12 @@ static void nothing_read(struct api *a)
 	struct cm c;
 
 	cm_domain(&c, 0, ask_auto);
-	if (a->rank == 0) {
-		cm_listen(&c);
-		mine = obj_name(&c.pep->fid);
-	}
-	api_swap(a, &mine, all, sizeof(mine));
+	to = cm_meet(&c, a);
 	if (a->rank) {
 		cm_end(&c, &e, c.o.info);
 		OK(fi_enable(e.ep));
 		OK(fi_recv(e.ep, &heard, 8, NULL, 0, &heard));
-		OK(fi_connect(e.ep, all[0].bytes, NULL, 0));
+		OK(fi_connect(e.ep, to.bytes, NULL, 0));
 		api_meet(a);
 		EVENT(&c, e.eq, FI_CONNECTED, &e.ep->fid);
 		obj_done(e.cq, &heard);
@@ -290,10 +276,10 @@ static void nothing_read(struct api *a)
 
 struct watcher {
 	struct cm_end *e;
-	struct fi_eq_cm_entry entry;
 	uint32_t event;
 	ssize_t ret;
 	long sleeps;
+	struct fi_eq_cm_entry entry;
 };
 
 static void *watch(void *arg)

@@ -106,7 +106,7 @@ static void all_sizes(struct api *a, bool in6)
 
 	side_open(&s, a, &o);
 	s.yields = true;
-	CHECK(s.info->ep_attr->max_msg_size >= 65507 && s.info->ep_attr->max_msg_size <= most);
+	CHECK_EQ(s.info->ep_attr->max_msg_size, most);
 	OK(fi_getopt(&s.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MAX_MSG_SIZE, &told, &len));
 	CHECK_EQ(told, s.info->ep_attr->max_msg_size);
 	for (unsigned int i = 0; i < API_COUNT(lens); i++) {
@@ -118,6 +118,29 @@ static void all_sizes(struct api *a, bool in6)
 		refuse_longer(&s, most);
 	dgram_pass(&s, s.info->ep_attr->max_msg_size, 41, true);
 	side_close(&s);
+}
+
+/* Who asks for as much as fits is given it, who asks for a byte more finds nothing. */
+static void asked_size(struct api *a)
+{
+	static void (*const at[])(struct fi_info * hints) = {dgram_in, dgram_in6};
+
+	(void)a;
+	dgram_need_in6();
+	for (size_t i = 0; i < 2; i++) {
+		struct fi_info *hints = fi_allocinfo(), *info = NULL;
+		size_t most = i ? 65527 : 65507;
+
+		CHECK(hints);
+		at[i](hints);
+		hints->ep_attr->max_msg_size = most;
+		OK(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info));
+		CHECK_EQ(info->ep_attr->max_msg_size, most);
+		fi_freeinfo(info);
+		hints->ep_attr->max_msg_size = most + 1;
+		CHECK_EQ(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info), -FI_ENODATA);
+		fi_freeinfo(hints);
+	}
 }
 
 static void sizes(struct api *a)
@@ -391,6 +414,7 @@ int main(int argc, char **argv)
 		{"late", late, 2, {0}},
 		{"sizes", sizes, 2, {0}},
 		{"sizes6", sizes6, 2, {0}},
+		{"asked-size", asked_size, 1, {0}},
 		{"truncate", truncate_all, 2, {0}},
 		{"source", source, 4, {0}},
 		{"source-map", source_map, 4, {0}},

@@ -196,8 +196,8 @@ static void storm(struct node *n, fi_addr_t to)
 static void read_log(void)
 {
 	static const char *const words[] = {
-		"version 4, size",
-		"magic 0x57454654, version 768",
+		"version 5, size",
+		"magic 0x57454654, version 1024",
 		"hello of",
 		"with a name of 0 bytes",
 		"connected and said nothing for",

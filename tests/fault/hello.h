@@ -18,12 +18,13 @@ struct hello {
 	uint64_t incarnation, serial, probe_addr, probe_value;
 	uint32_t name_format, name_len;
 	char name[96];
+	uint8_t nic[40];
 	uint32_t error, data_len;
 	uint8_t data[512];
 };
 
 #define MAGIC         0x54464557u
-#define VERSION       3
+#define VERSION       4
 #define HELLO_CONNECT 1u
 #define HELLO_ACCEPT  2u
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A peer across the network, which is a socket of this test, resets its connection: before it has said a
- * word, within its first words, within a packet, in the middle of everything. Whatever was under way with
- * it ends with an error that says so, what was not for it alone stays, and the next send connects anew.
+ * word, within its first words, within a packet, in the middle of everything; or it comes back by another.
+ * Whatever was under way with it ends with an error that says so, what was not for it alone stays, and the
+ * next send connects anew.
  */
 #include <poll.h>
 
@@ -240,10 +241,10 @@ static void die_young(unsigned int round, size_t after)
 }
 
 /* Sends until there is no room, with contexts from `i` on; the first that was not used. */
-static unsigned int fill(unsigned int i)
+static unsigned int fill(unsigned int i, uint64_t flags)
 {
 	for (int tries = 0; tries < 3 && i < 64;) {
-		if (try_send(i, 100000, 0)) {
+		if (try_send(i, 100000, flags)) {
 			i++;
 			continue;
 		}
@@ -267,7 +268,7 @@ static void die_busy(unsigned int round)
 		post_send(8 + i, 100, FI_MATCH_COMPLETE);
 		post_send(11 + i, LONG, 0);
 	}
-	last = fill(FILL);
+	last = fill(FILL, 0);
 	end();
 	for (unsigned int i = 2; i < 14; i++)
 		wait_ended(i, FI_ECONNRESET, "an operation that a reset interrupts");
@@ -306,6 +307,42 @@ static void die_talking(unsigned int round, size_t len, size_t sent)
 	end();
 }
 
+/*
+ * It dies unseen and comes back: by its new connection we learn that. What is reported as failed then does not
+ * go out by the old one, though there is nobody who would not read it.
+ */
+static void die_unseen(unsigned int round)
+{
+	struct hello h = good_hello(ROUNDS + round);
+	struct name mine = node_name(&n);
+	static char scrap[LONG];
+	unsigned int last;
+	ssize_t ret;
+	int old;
+
+	meet(round);
+	old = sock;
+	last = fill(FILL, FI_DELIVERY_COMPLETE);
+	post_recv(2, peer, 8);
+	sock = knock_tcp(&mine);
+	memcpy(h.name, peer_name.bytes, peer_name.len);
+	say(&h, sizeof(h));
+	hear_all(&h, sizeof(h), "a hello");
+	if (h.kind != HELLO_ACCEPT)
+		fail("who comes back is told %u", h.kind);
+	wait_ended(2, FI_ECONNRESET, "a receive from who died");
+	for (unsigned int i = FILL; i < last; i++)
+		wait_ended(i, FI_ECONNRESET, "a send to who died");
+	do {
+		wait_fd(old, "the end of the old connection");
+		ret = recv(old, scrap, sizeof(scrap), 0);
+	} while (ret > 0);
+	if (!ret)
+		fail("all that was sent on the old connection came, what had failed, too");
+	close(old);
+	end();
+}
+
 int main(void)
 {
 	int fds = 0;
@@ -322,6 +359,7 @@ int main(void)
 		die_talking(round, 1000, sizeof(struct frame) + 500);
 		die_talking(round, 100000, sizeof(struct frame) + 50000);
 		die_talking(round, 100000, 20);
+		die_unseen(round);
 		if (round == 0)
 			fds = count_fds(getpid());
 	}

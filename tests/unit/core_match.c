@@ -131,6 +131,8 @@ START_TEST(attribute)
 	uint64_t wide;
 
 	hints->ep_attr->type = n->type;
+	if (n->type == FI_EP_DGRAM)
+		hints->addr_format = FI_SOCKADDR_IN; /* the other family differs in max_msg_size */
 	memcpy(member(hints, n), &n->asked, n->size);
 	ck_assert_int_eq(ask(NOW), n->met ? 0 : -FI_ENODATA);
 	for (struct fi_info *i = list; i; i = i->next) {

@@ -21,6 +21,7 @@
 #include "base/forked.h"
 #include "hw/tcp/tcp.h"
 #include "hw/wire.h"
+#include "xfer/dial.h"
 #include "xfer/port.h"
 
 #define LIMIT    40 /* seconds */
@@ -217,6 +218,8 @@ static uint32_t join_socket(struct side *side, int sock)
 	ck_assert_uint_lt(joint_count, LINKS);
 	joint_count++;
 	*j = (struct joint){.side = side, .peer = -1};
+	dial_tune(sock); /* as for the hellos, which have been said */
+	dial_over(sock);
 	ck_assert_int_eq(forked_guard(sock), 0);
 	ck_assert_int_eq(tcp_transport.connect(side->hw, &peer, &j->link), 0);
 	return peer.id;

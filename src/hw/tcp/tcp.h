@@ -36,7 +36,8 @@ _Static_assert(sizeof(struct tcp_frame) == 32, "layout of a frame");
 #define TCP_LEND_MIN   16384u  /* shorter payloads are sooner copied than kept track of */
 #define TCP_READ       65536u  /* bytes of the read buffer */
 #define TCP_DIRECT_MAX 2       /* links; an empty recv costs as much as three questions to epoll */
-#define TCP_LINGER_MS  1000    /* in all that a port waits for its last bytes to be acknowledged */
+#define TCP_DEAF_MAX   (1u << 20) /* bytes of messages sent until what has come is to be read */
+#define TCP_LINGER_MS  1000 /* in all that a port waits for its last bytes to be acknowledged */
 
 _Static_assert(TCP_PACKET_MAX >= WIRE_PACKET_MIN, "every request fits a packet");
 
@@ -80,6 +81,9 @@ struct tcp_link {
 	enum tcp_tx tx;
 	int err; /* of TCP_FAILED, positive */
 	struct tcp_rest *rest;
+	size_t said;    /* bytes of messages sent since the peer was heard */
+	uint64_t heard; /* bytes received */
+	uint64_t hear;  /* up to there, before more messages go out; or 0 */
 	/* What is being received: the frame, then its payload. */
 	struct tcp_frame frame;
 	uint32_t have;       /* bytes of the frame that have come */
@@ -126,7 +130,6 @@ int tcp_watch(struct tcp_link *l, uint32_t events);
 int tcp_watch_all(struct tcp *t);
 
 /* tcp_alive.c */
-void tcp_alive_options(int sock);
 /* Breaks connections to peers that do not answer; looks at them now and then. */
 void tcp_alive_look(struct tcp *t);
 /* Sees to it that sleep ends for that. */
@@ -134,8 +137,10 @@ void tcp_alive_timer(struct tcp *t);
 
 /* tcp_linger.c */
 void tcp_close_link(struct link *link);
-/* Sees to those that linger, now and then; with `last` it waits for them, a bounded time. */
-void tcp_linger(struct tcp *t, bool last);
+/* Sees to those that linger, now and then. */
+void tcp_linger(struct tcp *t);
+/* The port is closed: leaves them to another of the domain, or waits for them, a bounded time. */
+void tcp_linger_out(struct tcp *t);
 void tcp_free(struct tcp_link *l);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peers that no longer answer. The kernel asks idle ones; for those that have been sent something we look
+ * Peers that no longer answer. The kernel asks idle ones (dial_tune); for those that have been sent something we look
  * how long ago anything was acknowledged. TCP_USER_TIMEOUT would not do: it also ends connections to
  * peers that are there and merely do not read, and a program may compute for long.
  */
@@ -19,26 +19,6 @@
 #include "hw/tcp/tcp.h"
 
 #define LOOKS 8 /* in the time a peer has */
-
-static void set(int sock, int level, int name, int value)
-{
-	if (setsockopt(sock, level, name, &value, sizeof(value)))
-		LOG_DEBUG(LOG_EP_CTRL, "tcp: option %d of level %d is refused: %s", name, level,
-			  fi_strerror(errno));
-}
-
-/* Half of the time, then three questions. */
-void tcp_alive_options(int sock)
-{
-	int seconds = env_get()->peer_timeout / 1000;
-
-	if (env_get()->peer_timeout <= 0)
-		return;
-	set(sock, SOL_SOCKET, SO_KEEPALIVE, 1);
-	set(sock, IPPROTO_TCP, TCP_KEEPIDLE, seconds > 3 ? seconds / 2 : 1);
-	set(sock, IPPROTO_TCP, TCP_KEEPINTVL, seconds > 11 ? seconds / 6 : 1);
-	set(sock, IPPROTO_TCP, TCP_KEEPCNT, 3);
-}
 
 /*
  * Is nobody there to answer? To a peer whose window is shut the kernel says something ever more rarely:

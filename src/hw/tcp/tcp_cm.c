@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opening a port's state, making links of sockets. */
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "core/views.h"
@@ -48,7 +45,7 @@ static void tcp_close(void *state)
 {
 	struct tcp *t = state;
 
-	tcp_linger(t, true);
+	tcp_linger_out(t);
 	if (t->timer >= 0)
 		close(t->timer);
 	close(t->epfd);
@@ -81,7 +78,7 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 {
 	struct tcp *t = state;
 	struct tcp_link *l = calloc(1, sizeof(*l));
-	int err = 0, one = 1;
+	int err = 0;
 
 	if (!l)
 		return -FI_ENOMEM;
@@ -102,8 +99,6 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 		free(l);
 		return err;
 	}
-	tcp_alive_options(l->sock);
-	setsockopt(l->sock, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	add_link(t, l);
 	*link = &l->link;
 	return 0;

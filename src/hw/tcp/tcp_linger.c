@@ -3,6 +3,7 @@
  * The end of a link. A socket that is closed while something comes in, or is unread, throws away what
  * it had still to send. So a link that is in order lingers when the engine has closed it: it sends what
  * is left, tells the peer that nothing follows, drops what comes, until all of its own is acknowledged.
+ * One that has failed is reset.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -19,6 +20,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "hw/tcp/tcp.h"
+#include "xfer/port.h"
 
 #define DROPS  64     /* reads of one go */
 #define NAP_NS 500000 /* nobody announces an acknowledgement */
@@ -88,8 +90,8 @@ static void bury(struct tcp_link *l)
 	t->count--;
 	list_remove(&l->in_attend);
 	list_remove(&l->in_state);
-	/* What was reported as failed must not be done when the network is whole again. */
-	if (l->sock >= 0 && l->tx == TCP_FAILED)
+	/* What was reported as failed must not be done, not even when the network is whole again. */
+	if (l->sock >= 0 && (l->tx == TCP_FAILED || l->link.failed))
 		setsockopt(l->sock, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1},
 			   sizeof(struct linger));
 	if (l->sock >= 0)
@@ -105,7 +107,7 @@ void tcp_close_link(struct link *link)
 {
 	struct tcp_link *l = (struct tcp_link *)link;
 	struct tcp *t = l->own;
-	bool broken = l->ended || l->tx == TCP_FAILED || tcp_keep(link);
+	bool broken = link->failed || l->ended || l->tx == TCP_FAILED || tcp_keep(link);
 
 	l->closed = true;
 	/* Nobody is left to look at by the clock: who sleeps is not to be woken for it. */
@@ -143,16 +145,53 @@ static void go_on(struct tcp *t, uint64_t now)
 	}
 }
 
-void tcp_linger(struct tcp *t, bool last)
+void tcp_linger(struct tcp *t)
 {
-	const struct timespec nap = {.tv_nsec = NAP_NS};
 	uint64_t now = clock_coarse_ms();
 
-	if (now == t->looked && !last)
+	if (now == t->looked)
 		return;
 	t->looked = now;
 	go_on(t, now);
-	while (last && !list_empty(&t->lingering)) {
+}
+
+/* Another port of the domain that has turns of its own. */
+static struct tcp *find_heir(const struct tcp *t)
+{
+	LIST_EACH (node, &t->port->dom->ports) {
+		struct port *port = LIST_ENTRY(node, struct port, in_domain);
+
+		if (port->hw[PORT_TCP] && port != t->port && !port->closing)
+			return port->hw[PORT_TCP];
+	}
+	return NULL;
+}
+
+/* A nap would stop the whole domain, for as long as a peer does not read. */
+static void bequeath(struct tcp *t)
+{
+	struct tcp *heir = find_heir(t);
+
+	if (!heir)
+		return;
+	LIST_EACH_SAFE (node, &t->lingering) {
+		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
+
+		list_remove(&l->in_state);
+		list_push(&heir->lingering, &l->in_state);
+		l->own = heir;
+		t->count--;
+		heir->count++;
+	}
+}
+
+void tcp_linger_out(struct tcp *t)
+{
+	const struct timespec nap = {.tv_nsec = NAP_NS};
+
+	go_on(t, clock_coarse_ms());
+	bequeath(t);
+	while (!list_empty(&t->lingering)) {
 		nanosleep(&nap, NULL);
 		go_on(t, clock_coarse_ms());
 	}

@@ -250,6 +250,7 @@ bool tcp_read(struct tcp_link *l)
 			return bytes || l->ended;
 		}
 		bytes += (size_t)len;
+		l->heard += (size_t)len;
 		received(l, (size_t)len, placed);
 	} while ((size_t)len == asked && !l->ended && !l->closed && bytes < BYTES_PER_TURN &&
 		 l->own->packets < PACKETS_PER_TURN);

@@ -144,7 +144,7 @@ static bool take_turn(struct tcp *t)
 	if (__builtin_expect(!list_empty(&t->graves), 0))
 		clear_graves(t);
 	if (__builtin_expect(!list_empty(&t->lingering), 0))
-		tcp_linger(t, false);
+		tcp_linger(t);
 	if (any)
 		t->idle = 0;
 	return any;

@@ -4,10 +4,12 @@
  * lent payload, a list of where it lies; turns go on with it, and nothing overtakes it.
  */
 #include <errno.h>
+#include <linux/sockios.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "base/iov.h"
@@ -180,6 +182,31 @@ static COLD int send_behind(struct tcp_link *l, const struct packet *p)
 	return 0;
 }
 
+/*
+ * A port that sends and never reads would not see that it is asked to pause: what has come by now is read
+ * before it goes on. Not all that comes, which may have no end.
+ */
+static COLD bool must_hear(struct tcp_link *l)
+{
+	int unread = 0;
+
+	if (!l->hear && !ioctl(l->sock, SIOCINQ, &unread))
+		l->hear = l->heard + (unsigned int)unread;
+	if (l->heard < l->hear)
+		return true;
+	l->said = l->hear = 0;
+	return false;
+}
+
+/* Counts what the peer may have to keep. */
+static inline bool deaf(struct tcp_link *l, uint64_t head, size_t len)
+{
+	if (wire_op(head) > WIRE_OFFER && !(wire_flags(head) & WIRE_MATCH))
+		return false;
+	l->said += sizeof(struct tcp_frame) + len;
+	return __builtin_expect(l->said > TCP_DEAF_MAX, 0) && must_hear(l);
+}
+
 static inline struct tcp_frame frame_of(const struct packet *p)
 {
 	return (struct tcp_frame){
@@ -199,6 +226,8 @@ static int send_pieces(struct tcp_link *l, const struct packet *p, const struct 
 		return -FI_EMSGSIZE;
 	if (l->tx >= TCP_REST)
 		return send_behind(l, p);
+	if (deaf(l, p->head, p->len))
+		return -FI_EAGAIN;
 	all[0] = (struct iovec){&f, sizeof(f)};
 	if (count)
 		memcpy(all + 1, iov, count * sizeof(*iov));
@@ -275,6 +304,8 @@ static int send_flat(struct tcp_link *l, const struct packet *p)
 	size_t len = sizeof(out.frame) + p->len;
 	ssize_t sent;
 
+	if (deaf(l, p->head, p->len))
+		return -FI_EAGAIN;
 	out.frame = frame_of(p);
 	if (p->len)
 		memcpy(out.payload, p->payload, p->len);

@@ -11,10 +11,6 @@
 
 #include "xfer/dgram.h"
 
-/* Bytes of the longest datagram: the length field of the IP packet, less the headers it counts. */
-#define UDP_MAX_IN  65507u
-#define UDP_MAX_IN6 65527u
-
 struct udp {
 	struct dgram dgram;
 	int fd;             /* non-blocking, like those of the groups */

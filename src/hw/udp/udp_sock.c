@@ -10,6 +10,7 @@
 
 #include "base/forked.h"
 #include "base/log.h"
+#include "core/rules.h"
 #include "core/views.h"
 #include "hw/udp/udp.h"
 
@@ -107,7 +108,7 @@ static int udp_open(struct port *port, void **state)
 		goto close_socket;
 	}
 	dgram_init(&u->dgram, port, &ops);
-	u->dgram.max = port->name.kind == ADDR_IN6 ? UDP_MAX_IN6 : UDP_MAX_IN;
+	u->dgram.max = port->name.kind == ADDR_IN6 ? RULES_DGRAM_MAX6 : RULES_DGRAM_MAX;
 	*state = u;
 	return 0;
 close_socket:

@@ -29,9 +29,9 @@ struct cm {
 
 /* An event as it was read. */
 struct cm_event {
-	struct fi_eq_cm_entry entry;
 	unsigned char data[CM_DATA + 16];
 	size_t len; /* of data */
+	struct fi_eq_cm_entry entry;
 };
 
 /* ---- Opening --------------------------------------------------------------------------------- */
@@ -243,8 +243,26 @@ static inline void cm_both(struct cm *c, struct cm_end *active, struct cm_end *p
 	EVENT(c, active->eq, FI_CONNECTED, &active->ep->fid);
 }
 
-/* One end here, the other in the other process: rank 1 has connected to rank 0. */
-static inline void cm_pair(struct cm *c, struct api *a, struct cm_end *e)
+/* Both are closed, and all the rest. */
+static inline void cm_close_both(struct cm *c, struct cm_end *one, struct cm_end *other)
+{
+	cm_close_end(c, one);
+	cm_close_end(c, other);
+	cm_close(c);
+}
+
+/* A request of this process to its own listener, of that name. */
+static inline struct fi_info *cm_ask(struct cm *c, struct cm_end *active, struct obj_name *to)
+{
+	cm_domain(c, 0, NULL);
+	cm_listen(c);
+	*to = obj_name(&c->pep->fid);
+	cm_connect(c, active, to);
+	return cm_request(c);
+}
+
+/* Rank 0 listens, and everybody learns where. */
+static inline struct obj_name cm_meet(struct cm *c, struct api *a)
 {
 	struct obj_name mine = {0}, all[2];
 
@@ -253,8 +271,16 @@ static inline void cm_pair(struct cm *c, struct api *a, struct cm_end *e)
 		mine = obj_name(&c->pep->fid);
 	}
 	api_swap(a, &mine, all, sizeof(mine));
+	return all[0];
+}
+
+/* One end here, the other in the other process: rank 1 has connected to rank 0. */
+static inline void cm_pair(struct cm *c, struct api *a, struct cm_end *e)
+{
+	struct obj_name to = cm_meet(c, a);
+
 	if (a->rank) {
-		cm_connect(c, e, &all[0]);
+		cm_connect(c, e, &to);
 		EVENT(c, e->eq, FI_CONNECTED, &e->ep->fid);
 	} else {
 		cm_accept(c, e, cm_request(c));

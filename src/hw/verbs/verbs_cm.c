@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The transport as the engine sees it. */
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "core/views.h"
+#include "hw/verbs/verbs.h"
+#include "xfer/port.h"
+
+static int verbs_open(struct port *port, void **state)
+{
+	struct rdma_port found;
+	struct verbs *v;
+
+	*state = NULL;
+	if (!rdma_ports_find(&port->name, &found))
+		return 0;
+	v = calloc(1, sizeof(*v));
+	if (!v)
+		return -FI_ENOMEM;
+	v->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (v->epfd < 0) {
+		int err = -errno;
+
+		free(v);
+		return err;
+	}
+	v->port = port;
+	pool_init(&v->links, sizeof(struct verbs_link));
+	list_init(&v->all);
+	list_init(&v->attend);
+	*state = v;
+	return 0;
+}
+
+/* The engine has closed all links. */
+static void verbs_close(void *state)
+{
+	struct verbs *v = state;
+
+	if (v->up)
+		verbs_down(v);
+	pool_fini(&v->links);
+	close(v->epfd);
+	free(v);
+}
+
+static int verbs_fd(void *state)
+{
+	return ((struct verbs *)state)->epfd;
+}
+
+const struct transport verbs_transport = {
+	.name = "verbs",
+	.bit = VIEW_VERBS,
+	.open = verbs_open,
+	.close = verbs_close,
+	.turn = verbs_turn,
+	.arm = verbs_arm,
+	.fd = verbs_fd,
+	.offer = verbs_offer,
+	.withdraw = verbs_withdraw,
+	.connect = verbs_connect,
+	.drain = verbs_drain,
+};

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * libibverbs, loaded when the first device is used: a host without devices pays nothing for it, and
+ * the library can be installed where it is not.
+ */
+#ifndef WEFT_HW_VERBS_VERBS_LIB_H
+#define WEFT_HW_VERBS_VERBS_LIB_H
+
+#include <infiniband/verbs.h>
+
+/* What is called by name; posting and polling go through the device's own tables. */
+#define VERBS_CALLS(CALL)                                                                          \
+	CALL(get_device_list)                                                                      \
+	CALL(free_device_list)                                                                     \
+	CALL(get_device_name)                                                                      \
+	CALL(open_device)                                                                          \
+	CALL(close_device)                                                                         \
+	CALL(query_device)                                                                         \
+	CALL(query_port)                                                                           \
+	CALL(alloc_pd)                                                                             \
+	CALL(dealloc_pd)                                                                           \
+	CALL(reg_mr)                                                                               \
+	CALL(dereg_mr)                                                                             \
+	CALL(create_comp_channel)                                                                  \
+	CALL(destroy_comp_channel)                                                                 \
+	CALL(create_cq)                                                                            \
+	CALL(resize_cq)                                                                            \
+	CALL(destroy_cq)                                                                           \
+	CALL(get_cq_event)                                                                         \
+	CALL(ack_cq_events)                                                                        \
+	CALL(create_srq)                                                                           \
+	CALL(destroy_srq)                                                                          \
+	CALL(create_qp)                                                                            \
+	CALL(modify_qp)                                                                            \
+	CALL(destroy_qp)                                                                           \
+	CALL(wc_status_str)
+
+#define VERBS_MEMBER(name) __typeof__(ibv_##name) *name;
+struct verbs_lib {
+	VERBS_CALLS(VERBS_MEMBER)
+};
+#undef VERBS_MEMBER
+
+/* NULL: it is not here, which is logged once. From any thread. */
+const struct verbs_lib *verbs_lib(void);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * More come at once than are let in at a time: they are honest and all get in, those too that say nothing
+ * for a while after they knocked, since their process is at something else.
+ */
+#include <sys/resource.h>
+
+#include "obj.h"
+
+#define EACH     50 /* endpoints of a process that comes */
+#define SECONDS  60
+#define STALL_US 700000 /* that long nobody who knocked says a word */
+
+/* As many descriptors as this process may ask for. */
+static void raise_limit(void)
+{
+	struct rlimit l;
+
+	if (!getrlimit(RLIMIT_NOFILE, &l)) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
+/* They knock one after the other, and no progress is made yet. */
+static void knock(struct obj *o, struct fid_ep *ep[EACH], const struct obj_name *hub, int rank)
+{
+	static uint64_t words[EACH];
+	fi_addr_t to = obj_insert(o->av, hub);
+
+	for (int i = 0; i < EACH; i++) {
+		words[i] = (uint64_t)(rank * EACH + i);
+		ep[i] = obj_ready_ep(o, o->cq);
+		POST(o->cq, fi_send(ep[i], &words[i], 8, NULL, to, &words[i]));
+	}
+}
+
+static void come(struct api *a, struct obj *o, const struct obj_name *hub, bool stall)
+{
+	struct fid_ep *ep[EACH];
+
+	o->av = obj_av(o, FI_AV_UNSPEC, 0);
+	o->cq = obj_cq(o, FI_WAIT_NONE);
+	obj_progress(a, o->cq);
+	knock(o, ep, hub, a->rank);
+	if (stall)
+		obj_sleep_us(STALL_US);
+	for (int i = 0; i < EACH; i++)
+		obj_next(o->cq, NULL);
+	api_meet(a);
+	for (int i = 0; i < EACH; i++)
+		CLOSE(ep[i]);
+	obj_close(o);
+}
+
+/* Every word is heard once. */
+static void receive(struct obj *o, int count)
+{
+	static uint64_t in[API_RANKS * EACH];
+	bool heard[API_RANKS * EACH] = {false};
+
+	for (int i = 0; i < count; i++)
+		OK(fi_recv(o->ep, &in[i], 8, NULL, FI_ADDR_UNSPEC, &in[i]));
+	for (int i = 0; i < count; i++) {
+		struct fi_cq_tagged_entry e = obj_next(o->cq, NULL);
+		uint64_t word = *(uint64_t *)e.op_context;
+
+		CHECK(word >= EACH && word < (uint64_t)(API_RANKS * EACH) && !heard[word]);
+		heard[word] = true;
+	}
+}
+
+static void rush(struct api *a, bool stall)
+{
+	struct obj_name mine = {0}, all[API_RANKS];
+	struct obj o = {0};
+
+	obj_time_limit(SECONDS);
+	raise_limit();
+	if (a->rank == 0) {
+		obj_open(&o);
+		mine = obj_name(&o.ep->fid);
+	} else {
+		obj_domain(&o);
+	}
+	api_swap(a, &mine, all, sizeof(mine));
+	if (a->rank) {
+		come(a, &o, &all[0], stall);
+		return;
+	}
+	obj_progress(a, o.cq);
+	receive(&o, (a->ranks - 1) * EACH);
+	api_meet(a);
+	obj_close(&o);
+}
+
+static void at_once(struct api *a)
+{
+	rush(a, false);
+}
+
+static void speechless(struct api *a)
+{
+	rush(a, true);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct api_case cases[] = {
+		{"at-once", at_once, 4, {0}},
+		{"speechless", speechless, 4, {0}},
+	};
+
+	return api_main(argc, argv, cases, API_COUNT(cases));
+}

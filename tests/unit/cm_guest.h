@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Those who come to the listener of a passive endpoint, without an endpoint of their own. */
+#ifndef UNIT_CM_GUEST_H
+#define UNIT_CM_GUEST_H
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <netinet/in.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "hw/wire.h"
+#include "xfer/dial.h"
+
+/* Somebody comes in, by the door inside the host or by TCP. */
+static inline int guest_in(const struct addr *name, bool inside)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET,
+				  .sin_port = htons(name->port),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int sock = inside ? dial_inside(name) : socket(AF_INET, SOCK_STREAM, 0);
+
+	if (inside || !connect(sock, (struct sockaddr *)&sin, sizeof(sin)))
+		return sock;
+	close(sock);
+	return -FI_ECONNREFUSED;
+}
+
+static inline struct wire_hello guest_hello(enum hello_kind kind, size_t data_len)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET,
+				  .sin_port = htons(4711),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct wire_hello hello = {.magic = WIRE_MAGIC,
+				   .version = WIRE_VERSION,
+				   .size = sizeof(hello),
+				   .kind = kind,
+				   .name_format = FI_SOCKADDR_IN,
+				   .name_len = sizeof(sin),
+				   .data_len = (uint32_t)data_len};
+
+	memcpy(hello.name, &sin, sizeof(sin));
+	memset(hello.data, 'd', sizeof(hello.data));
+	return hello;
+}
+
+/* Inside a host a hello of those who take part brings a descriptor. */
+static inline void guest_say(int sock, const struct wire_hello *hello, bool inside)
+{
+	struct iovec iov = {(void *)(uintptr_t)hello, sizeof(*hello)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	char control[CMSG_SPACE(sizeof(int))] = {0};
+	struct cmsghdr *c;
+
+	if (inside) {
+		msg.msg_control = control;
+		msg.msg_controllen = sizeof(control);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &(int){STDERR_FILENO}, sizeof(int));
+	}
+	ck_assert_int_eq(sendmsg(sock, &msg, 0), sizeof(*hello));
+}
+
+#endif
