@@ -7,7 +7,7 @@ HW   ?= shm tcp weft
 export BUILD HW CC
 
 # These goals work where nothing is installed or configured yet.
-BARE = help check demo bench clean distclean
+BARE = help check check-verbs lab-shell demo bench clean distclean
 ifneq ($(filter-out $(BARE),$(or $(MAKECMDGOALS),all)),)
 include config.mk
 endif
@@ -23,7 +23,8 @@ BIN  := $(TOOL:%=$(BUILD)/bin/%) $(patsubst examples/%.c,$(BUILD)/bin/%,$(wildca
 tests = $(patsubst unit_%,%,$(subst /,_,$(basename $(patsubst tests/%,%,$(wildcard $1)))))
 FAST := $(call tests,tests/unit/*.c tests/api/*.c)
 PROG := $(FAST) $(call tests,tests/fault/*.c)
-TEST := $(PROG) $(filter-out bench_%,$(call tests,tests/*/*.sh tests/*/*.py))
+TEST := $(PROG) $(filter-out bench_% lab_%,$(call tests,tests/*/*.sh tests/*/*.py))
+LAB  := $(call tests,tests/lab/*.c) $(filter api_%,$(shell sed 's/\#.*//' tests/lab/list))
 
 INC   = -Isrc -Iinclude -I.
 FLAGS = -std=gnu11 -D_GNU_SOURCE -DWEFT_NO_DEPRECATED -fPIC -fvisibility=hidden -Wall -Wextra -Werror -pthread $(CFLAGS)
@@ -52,11 +53,13 @@ $(BUILD)/%.o:        %.c config.mk; $(cc)
 
 # Unit tests see every hidden symbol; all other programs only what an application sees.
 $(BUILD)/tests/unit/%.o: CPPFLAGS += $(CHECK_CFLAGS)
-$(BUILD)/tests/api/%.o $(BUILD)/tests/fault/%.o: INC = -Iinclude
+$(BUILD)/tests/api/%.o $(BUILD)/tests/fault/%.o $(BUILD)/tests/lab/%.o: INC = -Iinclude
 $(BUILD)/tools/%.o $(BUILD)/examples/%.o: INC = -Iinclude
 $(BUILD)/t/%:       $(BUILD)/tests/unit/%.o  $(LIB); $(ld) $(CHECK_LIBS) $(LIBS)
 $(BUILD)/t/api_%:   $(BUILD)/tests/api/%.o   $(SO) | $(SO).1;  $(ld)
 $(BUILD)/t/fault_%: $(BUILD)/tests/fault/%.o $(SO) | $(SO).1;  $(ld)
+$(BUILD)/t/lab_%:   $(BUILD)/tests/lab/%.o   $(SO) | $(SO).1;  $(ld)
+$(BUILD)/t/lab_rdma_peer: $(BUILD)/tests/lab/rdma_peer.o;      $(ld) -lrdmacm -libverbs
 $(BUILD)/bin/%:     $(BUILD)/tools/%.o       $(SO);  $(ld)
 $(BUILD)/bin/%:     $(BUILD)/examples/%.o    $(SO);  $(ld)
 
@@ -68,6 +71,18 @@ demo:		## install what is missing, build, show it at work
 check:		## install what is missing, build, run every test
 	@tests/setup.sh build test
 	$(sub) test
+
+check-verbs:	## the same for the tests that need RDMA, in a guest that has some: KERNEL=6.1, TESTS=lab_p*
+	@tests/setup.sh build test lab
+	$(sub) verbs
+
+verbs: all $(LAB:%=$(BUILD)/t/%)
+	@tests/lab/vm/check.sh
+
+lab-shell:	## a shell in such a guest
+	@tests/setup.sh build test lab
+	$(sub) all
+	@tests/lab/vm/shell.sh
 
 test: all $(PROG:%=$(BUILD)/t/%)	## run every test
 	@tests/run.sh $(TEST)
@@ -144,8 +159,8 @@ distclean: clean	## remove what was built and configured
 help:		## this list
 	@sed -n 's/^\([a-z][^:]*\):.*## /make \1\t/p' Makefile | expand -t 20
 
-.PHONY: all demo check test fast asan tsan valgrind coverage bench lint format install uninstall
-.PHONY: clean distclean help
+.PHONY: all demo check test check-verbs verbs lab-shell fast asan tsan valgrind coverage bench lint
+.PHONY: format install uninstall clean distclean help
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

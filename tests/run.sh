@@ -10,6 +10,7 @@
 #          or once, where a line HW=transport among the first ten of its source says so
 # Read from the environment:
 #   ARGS   arguments for the tests    RUN  what to run programs under    SLOWER  factor for the time limits
+#   WATCH  a command: a test after which it does not say what it said before has left something behind, and fails
 set -u
 cd "$(dirname "$0")/.." || exit
 BUILD=$(realpath "${BUILD:-build}")
@@ -64,6 +65,17 @@ run_test() {
 	printf -v seconds '%d.%02d' $((us / 1000000)) $((us / 10000 % 100))
 }
 
+# left_behind BEFORE LOG: is the word of WATCH still another, seconds after the test? What it says goes into the log.
+left_behind() {
+	local now try
+	for try in {1..20}; do
+		[ "$try" -eq 1 ] || sleep 0.2
+		now=$(${WATCH:-true} 2>&1)
+		[ "$now" != "$1" ] || return
+	done
+	printf 'left behind: %s\nbefore it was: %s\n' "$now" "$1" >>"$2"
+}
+
 # report WORD LABEL [REASON]: the line of a test; on a terminal it replaces the one shown while the test ran.
 report() {
 	[ ! -t 1 ] || printf '\r\033[K'
@@ -72,7 +84,7 @@ report() {
 
 # one NAME [TRANSPORT]
 one() {
-	local label=$1${2:+ ($2)} log=$logs/$1${2:+.$2}.log
+	local label=$1${2:+ ($2)} log=$logs/$1${2:+.$2}.log before
 	turn=$((turn + 1))
 	if ! find_test "$1"; then
 		seconds=0 report FAIL "$label" "no such test"
@@ -83,11 +95,14 @@ one() {
 	limit=$((${limit:-60} * ${SLOWER:-1}))
 	export CK_TIMEOUT_MULTIPLIER=${SLOWER:-1} # of check's own limits
 	[ ! -t 1 ] || printf '%*d/%d ....  %s' ${#total} $turn "$total" "$label"
+	before=$(${WATCH:-true} 2>&1)
 	HW=${2:-${HW-}} run_test "$log"
+	case $status in 0 | 77) if left_behind "$before" "$log"; then status=left; fi ;; esac
 	case $status in
 	0) passed=$((passed + 1)) && report pass "$label" ;;
 	77) skipped=$((skipped + 1)) && report skip "$label" "$(tail -n 1 "$log")" ;;
 	124 | 137) failed=$((failed + 1)) && report FAIL "$label" "ended at its limit of $limit s" ;;
+	left) failed=$((failed + 1)) && report FAIL "$label" "something is left behind" ;;
 	*) failed=$((failed + 1)) && report FAIL "$label" "status $status" ;;
 	esac
 	case $status in 0 | 77) [ "$total" -eq 1 ] || return ;; esac # a test run alone always shows its output

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Installs the missing packages of the groups named: tests/setup.sh build [test] [lint] [bench].
+# Installs the missing packages of the groups named: tests/setup.sh build [test] [lab] [lint] [bench].
 # It says what it will install before it does; where it may not, it prints the command to run.
 # The apt-get column is the tested one; the others name the same things for their systems.
 set -eu
@@ -34,10 +34,18 @@ packages() {
 	test     openmpi-bin           openmpi              openmpi4
 	test     libopenmpi-dev        openmpi-devel        openmpi4-devel
 	test     netpipe-openmpi       -                    -
+	lab      qemu-system-x86       qemu-system-x86-core qemu-x86
+	lab      busybox-static        busybox              busybox-static
+	lab      kmod                  kmod                 kmod
+	lab      ibverbs-providers     libibverbs           libibverbs
+	lab      ibverbs-utils         libibverbs-utils     libibverbs-utils
+	lab      rdmacm-utils          librdmacm-utils      librdmacm-utils
+	lab      perftest              perftest             perftest
 	lint     clang-format          clang-tools-extra    clang
 	lint     clang-tidy            -                    -
 	lint     cppcheck              cppcheck             cppcheck
 	bench    gnuplot-nox           gnuplot              gnuplot
+	bench    liburing-dev          liburing-devel       liburing-devel
 	END
 }
 

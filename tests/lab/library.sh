@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Beside RDMA devices the library starts: a program that nobody here wrote lists its providers, and an endpoint of a
+# client that names nothing takes little memory.
+. "$(dirname "$0")/lab.bash"
+info=/usr/bin/fi_info
+need $info
+most=64 # MiB of a process with an endpoint
+
+export LD_LIBRARY_PATH=$BUILD
+timeout 30 $info >"$work/info" 2>&1 || fail "fi_info: $(cat "$work/info")"
+[ "$(sed -n '1s/^provider: //p' "$work/info")" = weft ] || fail "the first entry is: $(head -n 1 "$work/info")"
+for provider in weft tcp shm udp; do
+	grep -qx "provider: $provider" "$work/info" || fail "fi_info does not list $provider: $(cat "$work/info")"
+done
+echo "fi_info: $(sed -n 's/^provider: //p' "$work/info" | sort | uniq -c | paste -sd, | tr -s ' ')"
+
+timeout 30 "$BUILD/t/lab_endpoint" $most >"$work/endpoint" 2>&1 || fail "$(cat "$work/endpoint")"
+cat "$work/endpoint"
+! timeout 30 "$BUILD/t/lab_endpoint" 1 >"$work/endpoint" 2>&1 || fail "1 MiB is enough, it says: $(cat "$work/endpoint")"

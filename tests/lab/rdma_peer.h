@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What rdma_peer.c and its partners say to each other, and the verbs it says it with. A connection is
+ * reliable (RC); all numbers are in network byte order.
+ *
+ * Each side owns a window: memory that the other one reads, writes and acts on. The first message
+ * each side sends, as soon as the connection is up, is a `struct peer_place`: where its window is.
+ * Then come the steps both sides were told to make. In each the connecting side is the initiator
+ * first and the listening side serves, then the other way round:
+ *
+ *	the server prepares its window and says it is ready        struct peer_turn{step, PEER_READY}
+ *	the initiator does what the step is about
+ *	the initiator says it has done it, once it has completed   struct peer_turn{step, PEER_DONE}
+ *
+ *	send    a message of `size` bytes, the data of the step
+ *	write   the data of the step into the window, with immediate PEER_IMMEDIATE
+ *	read    the whole window, which the server has filled with the data of the step
+ *	add     fetch-and-add of PEER_ADDEND to the window's first 8 bytes, which held PEER_FIRST
+ *	swap    compare-and-swap there: a compare that does not match, then PEER_FIRST by PEER_SECOND
+ *
+ * Numbers of the atomics are in the byte order of the machines, which is the same. The data of a step
+ * is peer_fill()'s, its seed twice the step, plus one where the listening side initiates.
+ */
+#ifndef LAB_RDMA_PEER_H
+#define LAB_RDMA_PEER_H
+
+#include <arpa/inet.h>
+#include <endian.h>
+#include <infiniband/verbs.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum peer_step { PEER_SEND, PEER_WRITE, PEER_READ, PEER_ADD, PEER_SWAP, PEER_STEPS };
+enum peer_what { PEER_READY = 1, PEER_DONE };
+
+struct peer_place {
+	uint64_t addr; /* of the window */
+	uint32_t rkey;
+	uint32_t size; /* bytes of the window, and of the messages of step `send` */
+};
+
+struct peer_turn {
+	uint32_t step; /* enum peer_step */
+	uint32_t what; /* enum peer_what */
+};
+
+#define PEER_IMMEDIATE 0x77656674u
+#define PEER_FIRST     0x0102030405060708u
+#define PEER_SECOND    0x1112131415161718u
+#define PEER_ADDEND    0x0001000100010001u
+
+#define PEER_RECVS   4         /* receives posted at any time */
+#define PEER_MOST    (1 << 20) /* bytes of a message, at most */
+#define PEER_CQ_SIZE 32
+
+/* What came in: a message's data stays until peer_release(). */
+struct peer_arrival {
+	struct ibv_wc wc;
+	char *data;
+};
+
+struct peer {
+	struct ibv_qp *qp;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr; /* over all of memory */
+	char *memory; /* blocks of `size` bytes: window, what is sent, what is read, receives */
+	uint32_t size;
+	struct peer_place theirs; /* in host byte order */
+	struct peer_arrival arrived[PEER_RECVS];
+	unsigned int arrivals; /* that nobody took yet */
+	unsigned int sent;     /* completions of what we sent that nobody took yet */
+	double patience;       /* seconds to wait for anything */
+	int events;            /* file descriptor of the connection's events */
+	double gone;           /* when it was seen to have one, 0 if it has none */
+};
+
+#define PEER_LINGER 1.0 /* seconds in which what the other side did before it left may come in */
+
+enum { PEER_WINDOW, PEER_OUT, PEER_IN, PEER_RECV, PEER_BLOCKS = PEER_RECV + PEER_RECVS };
+
+static inline __attribute__((noreturn, format(printf, 1, 2))) void peer_fail(const char *format,
+									     ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fprintf(stderr, "rdma_peer: ");
+	vfprintf(stderr, format, args);
+	fprintf(stderr, "\n");
+	va_end(args);
+	exit(EXIT_FAILURE);
+}
+
+static inline double peer_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Byte `i` of the data of a step: nowhere the same for 8 in a row. */
+static inline char peer_byte(size_t i, unsigned int seed)
+{
+	return (char)((i * 31 + (i >> 8) * 7 + seed * 101) & 0xff);
+}
+
+static inline void peer_fill(char *data, size_t len, unsigned int seed)
+{
+	for (size_t i = 0; i < len; i++)
+		data[i] = peer_byte(i, seed);
+}
+
+static inline void peer_compare(const char *data, size_t len, unsigned int seed, const char *what)
+{
+	for (size_t i = 0; i < len; i++)
+		if (data[i] != peer_byte(i, seed))
+			peer_fail("%s: byte %zu of %zu is %#x, not %#x", what, i, len,
+				  data[i] & 0xff, peer_byte(i, seed) & 0xff);
+}
+
+static inline char *peer_block(const struct peer *p, unsigned int n)
+{
+	return p->memory + (size_t)n * p->size;
+}
+
+static inline void peer_post_recv(struct peer *p, unsigned int n)
+{
+	struct ibv_sge sge = {(uintptr_t)peer_block(p, PEER_RECV + n), p->size, p->mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = n, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	if (ibv_post_recv(p->qp, &wr, &bad))
+		peer_fail("ibv_post_recv: %m");
+}
+
+/* Nothing is there: while connected, any event is the end of the connection. */
+static inline void peer_idle(struct peer *p)
+{
+	struct pollfd fd = {.fd = p->events, .events = POLLIN};
+
+	if (poll(&fd, 1, 0) < 1)
+		usleep(20);
+	else if (p->gone == 0)
+		p->gone = peer_now();
+	else if (peer_now() > p->gone + PEER_LINGER)
+		peer_fail("the other side is gone");
+}
+
+/* Takes one completion, if there is one. */
+static inline void peer_poll(struct peer *p)
+{
+	struct ibv_wc wc;
+	int n = ibv_poll_cq(p->cq, 1, &wc);
+
+	if (n < 0)
+		peer_fail("ibv_poll_cq fails");
+	if (!n) {
+		peer_idle(p);
+		return;
+	}
+	if (wc.status != IBV_WC_SUCCESS)
+		peer_fail("a completion says: %s", ibv_wc_status_str(wc.status));
+	if (!(wc.opcode & IBV_WC_RECV)) {
+		p->sent++;
+		return;
+	}
+	p->arrived[p->arrivals++] =
+		(struct peer_arrival){wc, peer_block(p, PEER_RECV + (unsigned int)wc.wr_id)};
+}
+
+/* The next that came in: a message, or (`immediate`) a write with immediate data. */
+static inline struct peer_arrival peer_hear(struct peer *p, bool immediate, const char *what)
+{
+	double end = peer_now() + p->patience;
+	struct peer_arrival first;
+
+	while (!p->arrivals) {
+		if (peer_now() > end)
+			peer_fail("%s: nothing came in", what);
+		peer_poll(p);
+	}
+	first = p->arrived[0];
+	p->arrivals--;
+	memmove(p->arrived, p->arrived + 1, p->arrivals * sizeof(first));
+	if (first.wc.opcode != (immediate ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV))
+		peer_fail("%s: came in as opcode %d", what, (int)first.wc.opcode);
+	return first;
+}
+
+/* The buffer of what came in may be used again. */
+static inline void peer_release(struct peer *p, const struct peer_arrival *a)
+{
+	peer_post_recv(p, (unsigned int)a->wc.wr_id);
+}
+
+/* Posts one operation between block `block` and, unless it is a send, the other side's window, and waits for it. */
+static inline void peer_do(struct peer *p, struct ibv_send_wr *wr, unsigned int block, size_t len,
+			   const char *what)
+{
+	double end = peer_now() + p->patience;
+	struct ibv_sge sge = {(uintptr_t)peer_block(p, block), (uint32_t)len, p->mr->lkey};
+	struct ibv_send_wr *bad;
+
+	wr->sg_list = &sge;
+	wr->num_sge = 1;
+	wr->send_flags = IBV_SEND_SIGNALED;
+	if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
+		wr->wr.atomic.remote_addr = p->theirs.addr;
+		wr->wr.atomic.rkey = p->theirs.rkey;
+	} else {
+		wr->wr.rdma.remote_addr = p->theirs.addr;
+		wr->wr.rdma.rkey = p->theirs.rkey;
+	}
+	if (ibv_post_send(p->qp, wr, &bad))
+		peer_fail("%s: ibv_post_send: %m", what);
+	while (!p->sent) {
+		if (peer_now() > end)
+			peer_fail("%s: does not complete", what);
+		peer_poll(p);
+	}
+	p->sent--;
+}
+
+static inline void peer_send(struct peer *p, size_t len, const char *what)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND};
+
+	peer_do(p, &wr, PEER_OUT, len, what);
+}
+
+static inline void peer_tell_turn(struct peer *p, enum peer_step step, enum peer_what what)
+{
+	struct peer_turn turn = {htonl(step), htonl(what)};
+
+	memcpy(peer_block(p, PEER_OUT), &turn, sizeof(turn));
+	peer_send(p, sizeof(turn), "a turn");
+}
+
+static inline void peer_hear_turn(struct peer *p, enum peer_step step, enum peer_what what)
+{
+	struct peer_arrival a = peer_hear(p, false, "a turn");
+	struct peer_turn turn;
+
+	if (a.wc.byte_len != sizeof(turn))
+		peer_fail("a turn of %u bytes", a.wc.byte_len);
+	memcpy(&turn, a.data, sizeof(turn));
+	if (ntohl(turn.step) != step || ntohl(turn.what) != what)
+		peer_fail("turn %u of step %u, not %u of %u", ntohl(turn.what), ntohl(turn.step),
+			  what, step);
+	peer_release(p, &a);
+}
+
+/* Each side tells where its window is. */
+static inline void peer_exchange_places(struct peer *p)
+{
+	struct peer_place place = {htobe64((uintptr_t)peer_block(p, PEER_WINDOW)),
+				   htonl(p->mr->rkey), htonl(p->size)};
+	struct peer_arrival a;
+
+	memcpy(peer_block(p, PEER_OUT), &place, sizeof(place));
+	peer_send(p, sizeof(place), "our place");
+	a = peer_hear(p, false, "their place");
+	if (a.wc.byte_len != sizeof(place))
+		peer_fail("a place of %u bytes", a.wc.byte_len);
+	memcpy(&place, a.data, sizeof(place));
+	p->theirs = (struct peer_place){be64toh(place.addr), ntohl(place.rkey), ntohl(place.size)};
+	peer_release(p, &a);
+	if (p->theirs.size != p->size)
+		peer_fail("the other side has %u bytes, not %u", p->theirs.size, p->size);
+}
+
+#endif

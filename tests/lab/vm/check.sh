@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck disable=SC2034,SC2154 # what the files read here set, and the other way round
+# Runs the tests of tests/lab/list: on this machine's RDMA devices if it has any, or in guests that have some. Their lines
+# come as they are said, the last one counts them: "N passed, N failed[, N skipped]". Read from the environment:
+#     KERNEL   the guest's kernel, 6.1 or 6.12; both, one after the other, without it
+#     TESTS    a pattern of names: TESTS=lab_t*
+#     and what kernel.bash says
+set -u
+cd "$(dirname "$0")/../../.." || exit
+BUILD=$(realpath "${BUILD:-build}")
+export BUILD
+limit=280 # seconds a guest has
+boot=120  # and those of them until it is up
+passed=0 failed=0 skipped=0 qemu='' work=''
+. tests/lab/vm/kernel.bash
+. tests/lab/vm/boot.bash
+
+# What the tests get to know on a device and in a guest. Emulation takes its time.
+settings=(HW=verbs WATCH='rdma resource show')
+guest_settings=(SLOWER=3 LAB_GUEST=1)
+
+fail() {
+	echo "lab: $*" >&2
+	exit 1
+}
+
+end_guest() {
+	[ -z "$qemu" ] || kill "$qemu" 2>/dev/null
+	[ -z "$work" ] || rm -rf "$work"
+}
+
+# hear: the guest's lines, until it ends; sets $status, which it ended with, $at, how far it came, and counts.
+hear() {
+	local line seconds=$boot start=$SECONDS done=0
+	status='' at='did not come up'
+	while IFS= read -r -t "$seconds" line; do
+		case $line in
+		'lab: up')
+			line="$head: up after $((SECONDS - start)) s"
+			seconds=$limit
+			;;
+		'lab: broken: '*) at="is ${line#lab: }" && continue ;;
+		'lab: end '*) status=${line##* } && continue ;;
+		*' passed, '*' failed'*) continue ;; # of this guest
+		esac
+		echo "$line"
+		if counted "$line"; then done=$((done + 1)); fi
+		[ "$seconds" -eq $boot ] || at="went down during ${tests[done]-its end}"
+	done
+}
+
+# counted LINE: is it that of a test? Adds it up.
+counted() {
+	[[ $1 =~ ^\ {0,3}[0-9]+/[0-9]+\ (pass|FAIL|skip)\  ]] || return
+	case ${BASH_REMATCH[1]} in
+	pass) passed=$((passed + 1)) ;;
+	FAIL) failed=$((failed + 1)) ;;
+	skip) skipped=$((skipped + 1)) ;;
+	esac
+}
+
+# last_words: of qemu and of the guest's kernel; where that panicked, what led to it rather than the end of it.
+last_words() {
+	cat "$work/qemu"
+	tr -d '\r' <"$work/console" | awk '
+		/Kernel panic|Oops|BUG:|blocked for more than/ && !last { last = NR + 16 }
+		{ line[NR] = $0 }
+		END { if (!last || last > NR) last = NR; for (i = last > 25 ? last - 24 : 1; i <= last; i++) print line[i] }'
+}
+
+# run_guest VERSION: a guest that does not end as it should is a failed run.
+run_guest() {
+	local status at head
+	get_kernel "$1"
+	head="kernel $1 ($(cat "$kernel/name"))"
+	echo "$head: booting"
+	make_initramfs "$work/initrd" '' bash tests/lab/vm/inside.sh env "${settings[@]}" "${guest_settings[@]}" \
+		tests/run.sh "${tests[@]}" || fail "no initramfs"
+	rm -f "$work/out" && mkfifo "$work/out"
+	guest $limit -serial stdio </dev/null >"$work/out" 2>"$work/qemu" &
+	qemu=$!
+	hear <"$work/out"
+	kill "$qemu" 2>/dev/null
+	wait "$qemu"
+	case $?,$status in 0,[01]) return ;; 124,*) at+=", for which it had $limit s" ;; esac
+	failed=$((failed + 1))
+	echo "$head: FAIL  the guest $at; its last words:"
+	last_words | sed 's/^/    /'
+}
+
+names=$(sed 's/#.*//' tests/lab/list)
+tests=()
+for name in $names; do
+	# shellcheck disable=SC2053 # a pattern
+	[[ $name != ${TESTS:-*} ]] || tests+=("$name")
+done
+[ ${#tests[@]} -gt 0 ] || fail "no test's name is like '${TESTS:-*}'"
+
+if [ -n "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
+	exec env "${settings[@]}" tests/run.sh "${tests[@]}"
+fi
+trap end_guest EXIT
+trap 'echo "interrupted" >&2; exit 130' INT TERM
+new_work
+for version in ${KERNEL:-6.1 6.12}; do run_guest "$version"; done
+
+summary="$passed passed, $failed failed"
+[ $skipped -eq 0 ] || summary+=", $skipped skipped"
+echo "$summary"
+[ $failed -eq 0 ] && [ $passed -gt 0 ]

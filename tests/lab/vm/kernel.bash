@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154 # what is set here is used by those who source it, and the other way round
+# The kernels of the guests: Debian's packages, of which only the image and the modules needed are kept. They are fetched
+# once, under an apt configuration of their own: the system's lists of packages stay as they are.
+#     LAB_CACHE   where they are kept; "lab" in the build folder without it
+#     LAB_MIRROR  where they come from
+
+declare -A suites=([6.1]=bookworm [6.12]=bookworm-backports)
+modules=(virtio_pci 9pnet_virtio 9p overlay rdma_rxe rdma_ucm ib_uverbs dummy veth)
+optional=(crc32_generic crc32_pclmul) # what rxe's checksums are made with, where the kernel has them as modules
+
+# get_kernel VERSION: sets $kernel, a folder of the image, the modules, numbered in the order they load, and the name.
+get_kernel() {
+	local fresh cache=${LAB_CACHE:-$BUILD/lab}
+	[ -n "${suites[$1]-}" ] || fail "no kernel $1: there are ${!suites[*]}"
+	kernel=$cache/$1
+	[ ! -e "$kernel/name" ] || return 0
+	command -v apt-get >/dev/null || fail "the kernels are Debian's packages: there is no apt-get to fetch them with"
+	mkdir -p "$cache" || fail "no folder $cache"
+	fresh=$(mktemp -d "$cache/new.XXXXXX") || fail "no folder in $cache"
+	echo "kernel $1: fetching it"
+	if fetch_kernel "$1" "$fresh" >"$fresh/log" 2>&1; then
+		rm -rf "$fresh"/{apt,root} "$kernel"
+		chmod 755 "$fresh"
+		mv -T "$fresh" "$kernel"
+	else
+		tail -n 20 "$fresh/log"
+		rm -rf "$fresh"
+		fail "kernel $1: not to be had"
+	fi
+}
+
+# fetch_kernel VERSION FOLDER
+fetch_kernel() {
+	local apt=$2/apt package root=$2/root
+	mkdir -p "$apt"/{lists,archives}/partial "$root" || return
+	cat >"$apt/conf" <<-END
+		Dir::State::lists "$apt/lists";
+		Dir::Cache "$apt";
+		Dir::Cache::archives "archives";
+		Dir::Etc::sourcelist "$apt/sources.list";
+		Dir::Etc::sourceparts "-";
+		APT::Sandbox::User "";
+	END
+	echo "deb [arch=amd64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
+		"${LAB_MIRROR:-http://deb.debian.org/debian} ${suites[$1]} main" >"$apt/sources.list"
+	export APT_CONFIG=$apt/conf
+	timeout 120 apt-get -q update || return
+	package=$(apt-cache depends linux-image-amd64:amd64 | sed -n 's/.*Depends: //p')
+	package=${package%:amd64}
+	case $package in
+	linux-image-"$1".*) ;;
+	*) echo "${suites[$1]} has '$package', which is no kernel $1" && return 1 ;;
+	esac
+	(cd "$apt" && timeout 240 apt-get -q download "$package:amd64") && dpkg-deb -x "$apt"/linux-image-*.deb "$root" || return
+	unset APT_CONFIG
+	[ -d "$root/lib" ] || ln -s usr/lib "$root/lib"
+	take_modules "$root" "${package#linux-image-}" "$2/modules" && mv "$root"/boot/vmlinuz-* "$2/vmlinuz" &&
+		echo "${package#linux-image-}" >"$2/name"
+}
+
+# take_modules ROOT NAME FOLDER: what modprobe would load, in its order.
+take_modules() {
+	local path module file n=100
+	mkdir -p "$3" && depmod -b "$1" "$2" || return
+	for module in "${modules[@]}"; do
+		modprobe -d "$1" -S "$2" --show-depends "$module" || return
+	done >"$3.list"
+	for module in "${optional[@]}"; do modprobe -d "$1" -S "$2" --show-depends "$module"; done >>"$3.list"
+	awk '$1 == "insmod" && !seen[$2]++ { print $2 }' "$3.list" >"$3.order"
+	while read -r path; do
+		n=$((n + 1)) file=$3/$n-$(basename "$path")
+		cp "$path" "$file" || return
+		case $file in *.xz) busybox unxz "$file" || return ;; esac
+	done <"$3.order"
+}
