@@ -41,6 +41,8 @@ struct verbs {
 	int epfd;         /* holds what wakes: the channel, once there is one */
 	bool up;          /* all below is there */
 	unsigned int got; /* completions read by arm, in wc */
+	unsigned int turns;
+	unsigned int troubles; /* of the device, as far as they were looked into */
 	struct verbs_path path;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
@@ -104,6 +106,10 @@ void verbs_say(struct verbs_link *l, bool signaled);
 void verbs_tell(struct verbs_link *l);
 /* Sends up to the one numbered `posted` are over. */
 void verbs_sent(struct verbs_link *l, uint32_t posted);
+
+/* verbs_event.c */
+/* Hears what the device says of itself and breaks the links that it has broken. */
+void verbs_look(struct verbs *v);
 
 /* verbs_turn.c */
 bool verbs_turn(void *state);

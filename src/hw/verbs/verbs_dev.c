@@ -2,6 +2,7 @@
 #include "hw/verbs/verbs_dev.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -19,7 +20,8 @@ static struct verbs_dev *find(const char *name)
 	LIST_EACH (node, &all) {
 		struct verbs_dev *dev = LIST_ENTRY(node, struct verbs_dev, in_all);
 
-		if (dev->forked == forked_count() && strcmp(dev->name, name) == 0)
+		if (dev->forked == forked_count() && strcmp(dev->name, name) == 0 &&
+		    !__atomic_load_n(&dev->gone, __ATOMIC_RELAXED))
 			return dev;
 	}
 	return NULL;
@@ -60,6 +62,7 @@ static int fill(struct verbs_dev *dev)
 	dev->pd = dev->lib->alloc_pd(dev->ctx);
 	if (!dev->pd)
 		goto close_context;
+	fcntl(dev->ctx->async_fd, F_SETFL, fcntl(dev->ctx->async_fd, F_GETFL) | O_NONBLOCK);
 	/* A child must not end what is its parent's. */
 	if (!forked_guard(dev->ctx->cmd_fd) && !forked_guard(dev->ctx->async_fd))
 		return 0;
@@ -134,4 +137,34 @@ void verbs_dev_close(struct verbs_path *path)
 	put(path->dev);
 	pthread_mutex_unlock(&lock);
 	path->dev = NULL;
+}
+
+static bool is_trouble(enum ibv_event_type type)
+{
+	switch (type) {
+	case IBV_EVENT_CQ_ERR:
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_DEVICE_FATAL:
+		return true;
+	default: /* of a port that is down the retries of each send tell */
+		return false;
+	}
+}
+
+void verbs_dev_listen(struct verbs_dev *dev)
+{
+	struct ibv_async_event event;
+
+	while (!dev->lib->get_async_event(dev->ctx, &event)) {
+		LOG_INFO(LOG_DOMAIN, "%s: %s", dev->name,
+			 dev->lib->event_type_str(event.event_type));
+		if (event.event_type == IBV_EVENT_DEVICE_FATAL)
+			__atomic_store_n(&dev->gone, true, __ATOMIC_RELAXED);
+		if (is_trouble(event.event_type))
+			__atomic_fetch_add(&dev->troubles, 1, __ATOMIC_RELAXED);
+		dev->lib->ack_async_event(&event);
+	}
 }

@@ -17,7 +17,9 @@ struct verbs_dev {
 	struct ibv_device_attr attr;
 	char name[RDMA_NAME_MAX];
 	unsigned int users;
-	unsigned int forked; /* forked_count when it was opened */
+	unsigned int forked;   /* forked_count when it was opened */
+	unsigned int troubles; /* atomic: events that may mean that something of it has broken */
+	bool gone;             /* atomic: nothing of it works any more */
 	struct list in_all;
 };
 
@@ -32,5 +34,7 @@ struct verbs_path {
 /* Opens the device that has the address. 0 or a negative error. From any thread. */
 int verbs_dev_open(const struct addr *a, struct verbs_path *path);
 void verbs_dev_close(struct verbs_path *path);
+/* Notes in `troubles` and `gone` what the device has to say of itself. From any thread. */
+void verbs_dev_listen(struct verbs_dev *dev);
 
 #endif

@@ -32,7 +32,11 @@
 	CALL(destroy_srq)                                                                          \
 	CALL(create_qp)                                                                            \
 	CALL(modify_qp)                                                                            \
+	CALL(query_qp)                                                                             \
 	CALL(destroy_qp)                                                                           \
+	CALL(get_async_event)                                                                      \
+	CALL(ack_async_event)                                                                      \
+	CALL(event_type_str)                                                                       \
 	CALL(wc_status_str)
 
 #define VERBS_MEMBER(name) __typeof__(ibv_##name) *name;

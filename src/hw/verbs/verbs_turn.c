@@ -11,6 +11,9 @@
 
 #define BATCH ((int)(sizeof(((struct verbs *)NULL)->wc) / sizeof(struct ibv_wc)))
 
+/* Turns between two questions to the device how it is, less one. */
+#define LOOK_TURNS 1023u
+
 static int error_of(enum ibv_wc_status status)
 {
 	switch (status) {
@@ -204,6 +207,8 @@ bool verbs_turn(void *state)
 
 	if (!v->up)
 		return false;
+	if (__builtin_expect(!(++v->turns & LOOK_TURNS), 0))
+		verbs_look(v);
 	n = read_completions(v);
 	for (int i = 0; i < n; i++)
 		complete(v, &v->wc[i]);
@@ -233,6 +238,7 @@ bool verbs_arm(void *state)
 
 	if (!v->up)
 		return true;
+	verbs_look(v);
 	if (v->got || !list_empty(&v->attend))
 		return false;
 	read_events(v);

@@ -25,7 +25,7 @@ static int failed(const char *what)
 static int make_channel(struct verbs *v)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
-	int fd, err;
+	int fd, async = v->path.dev->ctx->async_fd, err;
 
 	v->channel = v->path.dev->lib->create_comp_channel(v->path.dev->ctx);
 	if (!v->channel)
@@ -33,7 +33,8 @@ static int make_channel(struct verbs *v)
 	fd = v->channel->fd;
 	err = forked_guard(fd);
 	if (!err && (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) ||
-		     epoll_ctl(v->epfd, EPOLL_CTL_ADD, fd, &ev)))
+		     epoll_ctl(v->epfd, EPOLL_CTL_ADD, fd, &ev) ||
+		     epoll_ctl(v->epfd, EPOLL_CTL_ADD, async, &ev)))
 		err = -errno;
 	if (!err)
 		return 0;
@@ -44,6 +45,7 @@ static int make_channel(struct verbs *v)
 
 static void drop_channel(struct verbs *v)
 {
+	epoll_ctl(v->epfd, EPOLL_CTL_DEL, v->path.dev->ctx->async_fd, NULL);
 	forked_release(v->channel->fd);
 	v->path.dev->lib->destroy_comp_channel(v->channel);
 }
@@ -70,10 +72,18 @@ static int make_queues(struct verbs *v)
 	return failed("a shared receive queue");
 }
 
+/* The device has gone, and the last link with it: another may have its address now. */
+static bool is_useless(const struct verbs *v)
+{
+	return list_empty(&v->all) && __atomic_load_n(&v->path.dev->gone, __ATOMIC_RELAXED);
+}
+
 int verbs_up(struct verbs *v)
 {
 	int err;
 
+	if (v->up && is_useless(v))
+		verbs_down(v);
 	if (v->up)
 		return 0;
 	err = verbs_dev_open(&v->port->name, &v->path);
@@ -87,6 +97,7 @@ int verbs_up(struct verbs *v)
 		goto drop_channel;
 	verbs_slots_init(&v->recv, v->path.dev, VERBS_SLOT);
 	verbs_slots_init(&v->send, v->path.dev, VERBS_SLOT);
+	v->troubles = __atomic_load_n(&v->path.dev->troubles, __ATOMIC_RELAXED);
 	v->up = true;
 	return 0;
 drop_channel:

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two processes that send each other messages until that fails:
+ *
+ *	rdm_talk IFACE IFACE
+ *
+ * each with an endpoint at the interface named. Prints "going" when enough of them have arrived, then what each
+ * side, but one that was killed, was told in the end. Succeeds if all were told.
+ */
+#define LIMIT 100
+#include "../fault/node.h"
+
+#define ENOUGH 100 /* messages */
+#define LEN    64
+
+struct side {
+	const char *iface;
+	int end; /* of the wire to the other */
+};
+
+static void told(const struct event *e)
+{
+	printf("%s: a %s ended: %s\n", who, e->flags & FI_RECV ? "receive" : "send",
+	       fi_strerror(e->err));
+	exit(EXIT_SUCCESS);
+}
+
+/* The next send, when there is room for it. */
+static void say(struct node *n, fi_addr_t peer, const void *buf)
+{
+	struct event e;
+	ssize_t ret;
+
+	while ((ret = fi_send(n->ep, buf, LEN, NULL, peer, NULL)) == -FI_EAGAIN)
+		if (node_poll(n, &e) && e.err)
+			told(&e);
+	must(ret, "fi_send");
+}
+
+static void talk_on(void *arg)
+{
+	static char in[LEN], out[LEN];
+	struct side *s = arg;
+	struct node n;
+	struct name mine, theirs;
+	fi_addr_t peer;
+	struct event e;
+
+	setenv("FI_TCP_IFACE", s->iface, 1);
+	node_open(&n, NULL);
+	mine = node_name(&n);
+	tell(s->end, &mine, sizeof(mine));
+	hear(s->end, &theirs, sizeof(theirs));
+	peer = node_insert(&n, &theirs);
+	must(fi_recv(n.ep, in, LEN, NULL, peer, NULL), "fi_recv");
+	say(&n, peer, out);
+	for (unsigned int count = 0;;) {
+		if (!node_poll(&n, &e))
+			continue;
+		if (e.err)
+			told(&e);
+		if (!(e.flags & FI_RECV))
+			continue;
+		if (++count == ENOUGH) {
+			puts("going");
+			fflush(stdout);
+		}
+		must(fi_recv(n.ep, in, LEN, NULL, peer, NULL), "fi_recv");
+		say(&n, peer, out);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct side sides[2];
+	int ends[2], status, bad = 0;
+
+	if (argc != 3)
+		fail("two names of interfaces, please");
+	wire(ends);
+	for (int i = 0; i < 2; i++) {
+		sides[i] = (struct side){argv[1 + i], ends[i]};
+		start(i ? "side 1" : "side 0", talk_on, &sides[i]);
+	}
+	while (wait(&status) > 0)
+		bad += !WIFSIGNALED(status) && WEXITSTATUS(status);
+	return bad;
+}
