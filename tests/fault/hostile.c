@@ -159,24 +159,6 @@ static bool ask(const struct greed *g, int sock)
 	return poll(&end, 1, END_MS) == 1;
 }
 
-/* What a process had at most so far, in kB. */
-static long peak_of(pid_t pid)
-{
-	char path[64], line[256];
-	long kb = -1;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	file = fopen(path, "r");
-	while (file && kb < 0 && fgets(line, sizeof(line), file))
-		sscanf(line, "VmHWM: %ld", &kb);
-	if (file)
-		fclose(file);
-	if (kb < 0)
-		fail("no VmHWM of process %d", (int)pid);
-	return kb;
-}
-
 /* A real peer is served still. */
 static void come_in(const char *when)
 {

@@ -129,22 +129,35 @@ static inline int count_fds(pid_t pid)
 	return count_entries(path);
 }
 
-/* VmRSS in kB. */
-static inline long memory_of(pid_t pid)
+/* A figure of /proc/PID/status, in kB. */
+static inline long status_of(pid_t pid, const char *what)
 {
 	char path[64], line[256];
+	size_t len = strlen(what);
 	long kb = -1;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	file = fopen(path, "r");
 	while (file && kb < 0 && fgets(line, sizeof(line), file))
-		sscanf(line, "VmRSS: %ld", &kb);
+		if (!strncmp(line, what, len) && line[len] == ':')
+			kb = atol(line + len + 1);
 	if (file)
 		fclose(file);
 	if (kb < 0)
-		fail("no VmRSS of process %d", (int)pid);
+		fail("no %s of process %d", what, (int)pid);
 	return kb;
+}
+
+/* What a process has in memory, and had at most so far, in kB. */
+static inline long memory_of(pid_t pid)
+{
+	return status_of(pid, "VmRSS");
+}
+
+static inline long peak_of(pid_t pid)
+{
+	return status_of(pid, "VmHWM");
 }
 
 #endif
