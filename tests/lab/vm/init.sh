@@ -36,6 +36,7 @@ mkdir /upper/files /upper/work
 mount -t overlay -o "lowerdir=/host$build,upperdir=/upper/files,workdir=/upper/work" none "/host$build" ||
 	end "broken no build folder to write to"
 cp /job /host/run/job
+hostname lab
 ip link set lo up
 
 if [ -n "$shell" ]; then
