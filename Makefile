@@ -121,7 +121,7 @@ lint: config.mk	## clang-format, cppcheck and clang-tidy
 	clang-format --dry-run -Werror $(CODE)
 	cppcheck -q --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 		--std=c11 $(INC) src
-	clang-tidy --quiet $(SRC) -- $(filter -std=% -D%,$(FLAGS)) $(INC)
+	clang-tidy --quiet $(SRC) -- $(filter -std=% -D%,$(FLAGS)) $(INC) $(CPPFLAGS)
 
 format:		## lay the code out
 	clang-format -i $(CODE)

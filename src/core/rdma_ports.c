@@ -42,7 +42,7 @@ static bool read_gid(struct rdma_port *p, unsigned int index)
 	    sscanf(text, "%4x:%4x:%4x:%4x:%4x:%4x:%4x:%4x", &word[0], &word[1], &word[2], &word[3],
 		   &word[4], &word[5], &word[6], &word[7]) != 8)
 		return false;
-	for (int i = 0; i < 8; i++) {
+	for (size_t i = 0; i < 8; i++) {
 		p->gid[2 * i] = word[i] >> 8;
 		p->gid[2 * i + 1] = word[i] & 0xff;
 	}
@@ -106,11 +106,12 @@ static void look_at_device(const char *device, const uint8_t wanted[16], struct 
 			   int *best)
 {
 	struct rdma_port p = {.port = 1};
+	size_t len = strlen(device);
 	char text[64];
 
-	if (strlen(device) >= sizeof(p.device))
+	if (len >= sizeof(p.device))
 		return;
-	strcpy(p.device, device);
+	memcpy(p.device, device, len + 1);
 	for (; read_file(&p, "state", text, sizeof(text)); p.port++) {
 		if (!strstr(text, "ACTIVE"))
 			continue;

@@ -137,7 +137,7 @@ static int connect_self(struct peer *peer)
 	peer->sock = pair[0];
 	peer->wake = pair[1];
 	peer->inside = true;
-	err = conn_link(peer, &self, NULL);
+	err = conn_link(peer, &self, &(struct wire_nic){.qpn = 0});
 	if (!err)
 		err = conn_watch(peer, EPOLLIN);
 	if (err)

@@ -79,7 +79,7 @@ int hello_send(struct port *port, int sock, bool inside, const struct hello_word
 		return err;
 	if (words->data_len)
 		memcpy(hello.data, words->data, words->data_len);
-	if (inside && brings_fds(words->kind)) {
+	if (port && inside && brings_fds(words->kind)) {
 		port_transports[PORT_SHM]->hello_fds(port->hw[PORT_SHM], fds);
 		attach_fds(&msg, &control, fds);
 	}

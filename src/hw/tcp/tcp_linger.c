@@ -174,6 +174,7 @@ static void bequeath(struct tcp *t)
 
 	if (!heir)
 		return;
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the lists */
 	LIST_EACH_SAFE (node, &t->lingering) {
 		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
 

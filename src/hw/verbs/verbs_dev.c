@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <rdma/fi_errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,7 +84,7 @@ static int get(const char *name, struct verbs_dev **out)
 		if (!dev)
 			return -FI_ENOMEM;
 		dev->lib = verbs_lib();
-		strcpy(dev->name, name);
+		snprintf(dev->name, sizeof(dev->name), "%s", name);
 		err = dev->lib ? fill(dev) : -FI_ENOSYS;
 		if (err) {
 			LOG_WARN(LOG_DOMAIN, "cannot open %s: %s", name, fi_strerror(-err));

@@ -39,6 +39,7 @@
 	CALL(event_type_str)                                                                       \
 	CALL(wc_status_str)
 
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): `name` is that of a member */
 #define VERBS_MEMBER(name) __typeof__(ibv_##name) *name;
 struct verbs_lib {
 	VERBS_CALLS(VERBS_MEMBER)
