@@ -157,12 +157,12 @@ struct transport {
 	/*
 	 * Of transports whose both ends must know of each other before there is a link: makes our half
 	 * of one and fills in what our hello says of it. `theirs` is what the peer's hello said, NULL when
-	 * ours is the first. connect takes the half, or withdraw ends it. 0 or a negative error. NULL: a
+	 * ours is the first. connect takes the half, or abandon ends it. 0 or a negative error. NULL: a
 	 * hello is all that is needed.
 	 */
 	int (*offer)(void *state, const struct wire_nic *theirs, struct wire_nic *ours,
 		     void **half);
-	void (*withdraw)(void *state, void *half);
+	void (*abandon)(void *state, void *half);
 	/* Makes the link. 0 or a negative error. */
 	int (*connect)(void *state, const struct link_peer *peer, struct link **link);
 	/*

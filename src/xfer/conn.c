@@ -186,6 +186,20 @@ void rx_ended(struct port *port, uint32_t src, int err)
 		conn_ended(peer, err);
 }
 
+/*
+ * Inside a host it may be writing to our memory at this moment: it is told to go, and buried when it has,
+ * as always.
+ */
+void conn_expel(struct peer *peer)
+{
+	if (peer->state != PEER_CONNECTED || !peer->inside) {
+		rx_ended(peer->port, pool_id(peer), FI_EPROTO);
+		return;
+	}
+	shutdown(peer->sock, SHUT_WR);
+	list_remove(&peer->in_busy);
+}
+
 static void peer_event(struct peer *peer)
 {
 	/* An event of a socket it had when the events were asked for. */
@@ -270,7 +284,7 @@ void conn_goodbye(struct peer *peer)
 		peer->real->ops->send(peer->real, NULL, 0, 0, WIRE_HEAD(WIRE_BYE, 0, 0, 0), 0);
 }
 
-static void drain(struct port *port)
+void conn_drain(struct port *port)
 {
 	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
 		if (port->hw[i] && port_transports[i]->drain)
@@ -281,7 +295,7 @@ void conn_close(struct port *port)
 {
 	LIST_EACH (at, &port->peers_list)
 		conn_goodbye(LIST_ENTRY(at, struct peer, in_port));
-	drain(port);
+	conn_drain(port);
 	LIST_EACH_SAFE (at, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(at, struct peer, in_port);
 

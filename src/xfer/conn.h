@@ -29,7 +29,9 @@ int conn_start(struct peer *peer);
  * before, is there to be read now. */
 void conn_finish(struct peer *peer);
 /* Our half of a link between RDMA devices, if there is one, comes to nothing. */
-void conn_withdraw(struct peer *peer);
+void conn_abandon(struct peer *peer);
+/* It made us keep too much: its connection ends. */
+void conn_expel(struct peer *peer);
 /* Looks at the sockets once, without blocking. True: there was something. */
 bool conn_poll(struct port *port);
 /* Says good-bye to every peer and closes all sockets. */

@@ -16,7 +16,7 @@ static void abandon_attempt(struct peer *peer)
 	if (peer->sock >= 0)
 		forked_close(peer->sock);
 	peer->sock = peer->wake = -1;
-	conn_withdraw(peer);
+	conn_abandon(peer);
 	peer->state = PEER_IDLE;
 	peer->port->handshakes--;
 }

@@ -62,10 +62,10 @@ static int make_link(struct peer *peer, struct guest *guest, enum port_transport
 	return 0;
 }
 
-void conn_withdraw(struct peer *peer)
+void conn_abandon(struct peer *peer)
 {
 	if (peer->half)
-		port_transports[PORT_VERBS]->withdraw(peer->port->hw[PORT_VERBS], peer->half);
+		port_transports[PORT_VERBS]->abandon(peer->port->hw[PORT_VERBS], peer->half);
 	peer->half = NULL;
 }
 
@@ -89,8 +89,8 @@ static int link_devices(struct peer *peer, struct guest *guest)
 		peer->half = NULL;
 		return 0;
 	}
-	peer->plain = true;
-	conn_withdraw(peer);
+	peer->plain = peer->port->hw[PORT_TCP];
+	conn_abandon(peer);
 	return err;
 }
 
@@ -113,7 +113,7 @@ int conn_link(struct peer *peer, struct guest *guest, struct wire_nic *ours)
 			return err;
 	}
 	*ours = (struct wire_nic){.qpn = 0};
-	conn_withdraw(peer);
+	conn_abandon(peer);
 	return port->hw[PORT_TCP] ? make_link(peer, guest, PORT_TCP) : -FI_EHOSTUNREACH;
 }
 

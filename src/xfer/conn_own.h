@@ -31,6 +31,8 @@ int conn_take(struct peer *peer, struct guest *guest, const struct hello_words *
 void conn_forget(struct peer *peer);
 /* Tells a connected peer that nothing more will come. */
 void conn_goodbye(struct peer *peer);
+/* Waits, a bounded time, until peers have what was sent: before sockets are closed. */
+void conn_drain(struct port *port);
 /* Its connection has ended by itself. */
 void conn_ended(struct peer *peer, int err);
 /* It has ended, or never came, for no reason of ours; the hello is what refused it, or NULL. */

@@ -215,6 +215,7 @@ void conn_shutdown(struct port *port)
 	struct peer *peer = conn_peer(port);
 
 	conn_goodbye(peer);
+	conn_drain(port);
 	peer_lost(peer, FI_ESHUTDOWN);
 }
 

@@ -118,8 +118,8 @@ struct peer *peer_get(struct port *port, fi_addr_t addr)
 		peer->addr = addr;
 	enter(peer, addr);
 	/* Connected to whoever had the address before? It may have said good-bye unheard. */
-	if (peer->state == PEER_CONNECTED && !port->in_turn)
-		conn_poll(port);
+	if (peer->state == PEER_CONNECTED && !port->in_turn && conn_poll(port) && port->sleepers)
+		port_wake(port);
 	return peer;
 }
 
@@ -173,7 +173,7 @@ void peer_refresh(struct peer *peer)
 void peer_connected(struct peer *peer)
 {
 	peer->state = PEER_CONNECTED;
-	peer->held = peer->said_bye = false;
+	peer->held = peer->said_bye = peer->excess = false;
 	peer_refresh(peer);
 	tx_flush(peer);
 }
@@ -220,7 +220,7 @@ void peer_lost(struct peer *peer, int err)
 
 	if (peer_attempts(peer))
 		port->handshakes--;
-	conn_withdraw(peer);
+	conn_abandon(peer);
 	peer->losing = true;
 	if (came && hw->bury)
 		peer->unread = hw->bury(port->hw[peer->real ? peer->hw : PORT_SHM], pool_id(peer));

@@ -123,6 +123,8 @@ static int open_hw(struct port *port, const struct fi_info *info)
 	for (unsigned int i = 0; i < PORT_TRANSPORTS && !err; i++)
 		if (port_transports[i]->bit & wanted)
 			err = open_transport(port, i);
+	if (!err && !port->open_count)
+		err = -FI_ENODEV;
 	if (err)
 		close_hw(port);
 	return err;
@@ -271,7 +273,7 @@ static __attribute__((noinline, cold)) bool flush_busy(struct port *port)
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_busy);
 
 		if (peer->excess)
-			rx_ended(port, pool_id(peer), FI_EPROTO);
+			conn_expel(peer);
 		else
 			moved |= tx_flush(peer);
 	}

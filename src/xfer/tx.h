@@ -5,6 +5,7 @@
 
 #include <rdma/fi_rma.h>
 
+#include "atomic/atomic.h"
 #include "core/ep.h"
 #include "hw/wire.h"
 #include "xfer/peer.h"
@@ -66,6 +67,7 @@ struct control {
 static inline bool tx_brings(const struct txreq *req)
 {
 	return req->len > WIRE_RESULT_BRIEF && wire_op(req->head) != WIRE_PUT &&
+	       !(wire_op(req->head) == WIRE_AMO && req->amo.form == ATOMIC_BASE) &&
 	       !(wire_flags(req->head) & WIRE_MATCH);
 }
 

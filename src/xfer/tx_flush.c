@@ -83,6 +83,8 @@ static bool flush_controls(struct peer *peer)
 /* The peer asked us to send no more of what it has to keep until it is matched. */
 static bool held(const struct peer *peer, const struct txreq *req)
 {
+	if (wire_flags(req->head) & WIRE_MATCH && peer->matching > WIRE_RESULTS_MAX)
+		return true;
 	return peer->held && (req->flags & FI_SEND || wire_flags(req->head) & WIRE_MATCH);
 }
 

@@ -23,7 +23,8 @@ static size_t cost(const struct unexpected *u)
 
 static void hold_sender(struct rx *rx, struct peer *peer)
 {
-	if (peer->holding)
+	/* Whoever has gone, and is read out, sends nothing more. */
+	if (peer->holding || peer->state == PEER_IDLE)
 		return;
 	LOG_INFO(
 		LOG_EP_DATA,

@@ -64,10 +64,16 @@ static inline void obj_time_limit(unsigned int seconds)
 	alarm(seconds * (api_limit() / API_LIMIT));
 }
 
+/* As all limits it grows with SLOWER. */
+static inline uint64_t obj_patience_us(void)
+{
+	return OBJ_PATIENCE_MS * 1000ULL * (api_limit() / API_LIMIT);
+}
+
 /* Does `work` until `cond`; a failure when that takes longer than patience lasts. */
 #define OBJ_UNTIL(cond, work)                                                                      \
 	do {                                                                                       \
-		uint64_t end_ = obj_now_us() + OBJ_PATIENCE_MS * 1000ULL;                          \
+		uint64_t end_ = obj_now_us() + obj_patience_us();                                  \
                                                                                                    \
 		while (!(cond)) {                                                                  \
 			if (obj_now_us() >= end_)                                                  \

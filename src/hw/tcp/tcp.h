@@ -141,6 +141,8 @@ void tcp_close_link(struct link *link);
 void tcp_linger(struct tcp *t);
 /* The port is closed: leaves them to another of the domain, or waits for them, a bounded time. */
 void tcp_linger_out(struct tcp *t);
+/* Sees to it that sleep ends when such a link can go on. */
+void tcp_linger_watch(struct tcp_link *l);
 void tcp_free(struct tcp_link *l);
 
 #endif

@@ -128,6 +128,17 @@ void tcp_close_link(struct link *link)
 	l->deadline = clock_coarse_ms() + TCP_LINGER_MS;
 }
 
+/* Whoever sleeps is to wake when there is room for what is left. */
+void tcp_linger_watch(struct tcp_link *l)
+{
+	if (l->tx == TCP_REST) {
+		tcp_watch(l, EPOLLOUT);
+	} else if (l->events) {
+		epoll_ctl(l->own->epfd, EPOLL_CTL_DEL, l->sock, NULL);
+		l->events = 0;
+	}
+}
+
 static void go_on(struct tcp *t, uint64_t now)
 {
 	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the lists */
@@ -142,6 +153,8 @@ static void go_on(struct tcp *t, uint64_t now)
 				 TCP_LINGER_MS);
 		if (done || now >= l->deadline)
 			bury(l);
+		else if (l->events)
+			tcp_linger_watch(l);
 	}
 }
 
@@ -180,7 +193,11 @@ static void bequeath(struct tcp *t)
 
 		list_remove(&l->in_state);
 		list_push(&heir->lingering, &l->in_state);
+		if (l->events)
+			epoll_ctl(t->epfd, EPOLL_CTL_DEL, l->sock, NULL);
+		l->events = 0;
 		l->own = heir;
+		tcp_linger_watch(l);
 		t->count--;
 		heir->count++;
 	}

@@ -180,6 +180,8 @@ bool tcp_arm(void *state)
 		return false;
 	if (t->live)
 		tcp_alive_timer(t);
+	LIST_EACH (node, &t->lingering)
+		tcp_linger_watch(LIST_ENTRY(node, struct tcp_link, in_state));
 	if (!ask_room(t))
 		return false;
 	n = epoll_wait(t->epfd, ev, EVENTS, 0);

@@ -73,6 +73,7 @@ struct verbs_link {
 	uint32_t promised; /* all the room there may be */
 	bool heard;
 	bool bye;                     /* the peer has said it: it hears nothing any more */
+	bool owes;                    /* a word that found no room: see verbs_say */
 	bool ended;                   /* the engine was told */
 	int err;                      /* positive: broken */
 	uint16_t slots[VERBS_FLIGHT]; /* of each send under way, or VERBS_NO_SLOT */
@@ -91,7 +92,7 @@ void verbs_revoke(struct verbs *v, unsigned int window);
 
 /* verbs_link.c */
 int verbs_offer(void *state, const struct wire_nic *theirs, struct wire_nic *ours, void **half);
-void verbs_withdraw(void *state, void *half);
+void verbs_abandon(void *state, void *half);
 int verbs_connect(void *state, const struct link_peer *peer, struct link **link);
 /* Waits, a bounded time, until all that was sent has arrived. */
 void verbs_drain(void *state);
@@ -108,7 +109,7 @@ void verbs_tell(struct verbs_link *l);
 void verbs_sent(struct verbs_link *l, uint32_t posted);
 
 /* verbs_event.c */
-/* Hears what the device says of itself and breaks the links that it has broken. */
+/* Hears what the device says of itself and breaks the links that it has broken. It may all be down then. */
 void verbs_look(struct verbs *v);
 
 /* verbs_turn.c */

@@ -13,6 +13,12 @@ static bool is_broken(const struct verbs_link *l)
 	       attr.qp_state == IBV_QPS_ERR || attr.qp_state == IBV_QPS_SQE;
 }
 
+/* The device has gone, and the last link with it: another may have its address some day. */
+static bool is_useless(const struct verbs *v)
+{
+	return list_empty(&v->all) && __atomic_load_n(&v->path.dev->gone, __ATOMIC_RELAXED);
+}
+
 void verbs_look(struct verbs *v)
 {
 	struct verbs_dev *dev = v->path.dev;
@@ -21,6 +27,10 @@ void verbs_look(struct verbs *v)
 
 	verbs_dev_listen(dev);
 	troubles = __atomic_load_n(&dev->troubles, __ATOMIC_RELAXED);
+	if (is_useless(v)) {
+		verbs_down(v);
+		return;
+	}
 	if (troubles == v->troubles)
 		return;
 	v->troubles = troubles;

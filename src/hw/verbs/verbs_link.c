@@ -21,7 +21,6 @@
 #define RNR_FOREVER 7
 #define RNR_TIMER   12 /* 0.64 ms until a send is repeated that found no slot */
 #define HOPS        64
-#define READS       16 /* one-sided reads and atomics under way */
 #define PSN_MASK    0xffffffu
 #define NAP_NS      20000
 
@@ -43,14 +42,14 @@ static int make_qp(struct verbs_link *l)
 						.max_send_sge = VERBS_SEGMENTS,
 						.max_inline_data = VERBS_INLINE},
 					.qp_type = IBV_QPT_RC};
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
-				   .port_num = v->path.port.port,
-				   .qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
-						      IBV_ACCESS_REMOTE_READ |
-						      IBV_ACCESS_REMOTE_ATOMIC};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = v->path.port.port};
 	int err;
 
 	l->qp = v->path.dev->lib->create_qp(v->path.dev->pd, &init);
+	if (!l->qp) {
+		init.cap.max_inline_data = sizeof(struct verbs_head); /* words about room need it */
+		l->qp = v->path.dev->lib->create_qp(v->path.dev->pd, &init);
+	}
 	if (!l->qp)
 		return refused(l, "cannot make a queue pair", FI_ENOMEM);
 	l->inline_max = init.cap.max_inline_data;
@@ -138,17 +137,10 @@ int verbs_offer(void *state, const struct wire_nic *theirs, struct wire_nic *our
 	return 0;
 }
 
-void verbs_withdraw(void *state, void *half)
+void verbs_abandon(void *state, void *half)
 {
 	(void)state;
 	link_free(half);
-}
-
-static uint8_t reads_max(const struct verbs *v)
-{
-	int most = v->path.dev->attr.max_qp_rd_atom;
-
-	return (uint8_t)(most < READS ? most : READS);
 }
 
 static int ready_to_receive(struct verbs_link *l, const struct wire_nic *theirs)
@@ -159,7 +151,6 @@ static int ready_to_receive(struct verbs_link *l, const struct wire_nic *theirs)
 		.path_mtu = theirs->mtu < path->mtu ? (enum ibv_mtu)theirs->mtu : path->mtu,
 		.dest_qp_num = theirs->qpn,
 		.rq_psn = theirs->psn & PSN_MASK,
-		.max_dest_rd_atomic = reads_max(l->own),
 		.min_rnr_timer = RNR_TIMER,
 		.ah_attr = {.is_global = 1,
 			    .grh = {.sgid_index = (uint8_t)path->port.gid_index, .hop_limit = HOPS},
@@ -179,8 +170,7 @@ static int ready_to_send(struct verbs_link *l)
 				   .sq_psn = l->psn,
 				   .timeout = ACK_TIMEOUT,
 				   .retry_cnt = RETRIES,
-				   .rnr_retry = RNR_FOREVER,
-				   .max_rd_atomic = reads_max(l->own)};
+				   .rnr_retry = RNR_FOREVER};
 
 	return l->own->path.dev->lib->modify_qp(l->qp, &attr,
 						IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |

@@ -45,6 +45,8 @@ int verbs_slots_grow(struct verbs_slots *s)
 	mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (mem == MAP_FAILED)
 		return -errno;
+	madvise(mem, bytes,
+		MADV_DONTFORK); /* a page that a child shares might become the parent's copy */
 	mr = s->dev->lib->reg_mr(s->dev->pd, mem, bytes, IBV_ACCESS_LOCAL_WRITE);
 	if (!mr) {
 		int err = errno;

@@ -209,7 +209,7 @@ bool verbs_turn(void *state)
 		return false;
 	if (__builtin_expect(!(++v->turns & LOOK_TURNS), 0))
 		verbs_look(v);
-	n = read_completions(v);
+	n = v->up ? read_completions(v) : 0;
 	for (int i = 0; i < n; i++)
 		complete(v, &v->wc[i]);
 	if (__builtin_expect(!list_empty(&v->attend), 0))
@@ -239,6 +239,8 @@ bool verbs_arm(void *state)
 	if (!v->up)
 		return true;
 	verbs_look(v);
+	if (!v->up)
+		return true;
 	if (v->got || !list_empty(&v->attend))
 		return false;
 	read_events(v);

@@ -87,17 +87,20 @@ static int send_packet(struct verbs_link *l, const struct packet *p, const struc
 		       size_t count)
 {
 	struct verbs_head h = {.head = p->head, .tag = p->tag, .data = p->data, .freed = l->freed};
+	bool bye = wire_op(p->head) == WIRE_BYE;
 	int err;
 
-	/* The last place in the queue is for words about room: see verbs_tell. */
-	if (!l->room || in_flight(l) >= VERBS_FLIGHT - 1)
+	/* The last place in the queue is for words about room, and for the very last one, which needs none. */
+	if (!bye && (!l->room || in_flight(l) >= VERBS_FLIGHT - 1))
+		return -FI_EAGAIN;
+	if (in_flight(l) >= VERBS_FLIGHT)
 		return -FI_EAGAIN;
 	err = sizeof(h) + p->len <= l->inline_max && count < VERBS_SEGMENTS
 		      ? post_inline(l, &h, iov, count)
 		      : post_copy(l, &h, iov, count);
 	if (err)
 		return err;
-	l->room--;
+	l->room -= !bye;
 	l->freed = 0;
 	return 0;
 }
@@ -127,15 +130,17 @@ void verbs_say(struct verbs_link *l, bool signaled)
 		wr.send_flags |= IBV_SEND_SIGNALED;
 	if (in_flight(l) < VERBS_FLIGHT && !post(l, &wr, VERBS_NO_SLOT)) {
 		l->freed = 0;
+		l->owes = false;
 		return;
 	}
+	l->owes = true;
 	list_remove(&l->in_attend);
 	list_push(&l->own->attend, &l->in_attend);
 }
 
 void verbs_tell(struct verbs_link *l)
 {
-	if (l->heard && !l->err && l->freed >= l->window / 2)
+	if (l->heard && !l->err && (l->owes || l->freed >= l->window / 2))
 		verbs_say(l, false);
 }
 

@@ -72,18 +72,10 @@ static int make_queues(struct verbs *v)
 	return failed("a shared receive queue");
 }
 
-/* The device has gone, and the last link with it: another may have its address now. */
-static bool is_useless(const struct verbs *v)
-{
-	return list_empty(&v->all) && __atomic_load_n(&v->path.dev->gone, __ATOMIC_RELAXED);
-}
-
 int verbs_up(struct verbs *v)
 {
 	int err;
 
-	if (v->up && is_useless(v))
-		verbs_down(v);
 	if (v->up)
 		return 0;
 	err = verbs_dev_open(&v->port->name, &v->path);
@@ -121,6 +113,7 @@ void verbs_down(struct verbs *v)
 	verbs_slots_fini(&v->send, forked);
 	verbs_dev_close(&v->path);
 	v->up = false;
+	v->got = 0;
 }
 
 /* One more chunk of receive slots, posted. */

@@ -16,7 +16,7 @@ static int verbs_open(struct port *port, void **state)
 	struct verbs *v;
 
 	*state = NULL;
-	if (!rdma_ports_find(&port->name, &found))
+	if (!rdma_ports_find(&port->name, &found) || !verbs_lib())
 		return 0;
 	v = calloc(1, sizeof(*v));
 	if (!v)
@@ -62,7 +62,7 @@ const struct transport verbs_transport = {
 	.arm = verbs_arm,
 	.fd = verbs_fd,
 	.offer = verbs_offer,
-	.withdraw = verbs_withdraw,
+	.abandon = verbs_abandon,
 	.connect = verbs_connect,
 	.drain = verbs_drain,
 };
