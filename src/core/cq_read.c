@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hw/link.h"
+
 static inline __attribute__((always_inline)) void hold(struct domain *dom, bool locked)
 {
 	if (locked)
@@ -274,10 +276,13 @@ static int signal_reader(struct fid_cq *fid)
 static const char *error_text(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
 			      size_t len)
 {
-	(void)fid, (void)err_data;
+	const struct device_ops *device = cq_of(fid)->dom->device_ops;
+	const char *text = device ? device->error_text(prov_errno) : fi_strerror(prov_errno);
+	(void)err_data;
+
 	if (buf && len)
-		snprintf(buf, len, "%s", fi_strerror(prov_errno));
-	return buf && len ? buf : fi_strerror(prov_errno);
+		snprintf(buf, len, "%s", text);
+	return buf && len ? buf : text;
 }
 
 static struct fi_ops_cq ops_st = {

@@ -16,6 +16,9 @@
 #include "core/mr.h"
 #include "core/poll.h"
 #include "core/fid.h"
+#include "core/views.h"
+#include "base/addr.h"
+#include "hw/link.h"
 #include "xfer/xfer.h"
 
 static int domain_close(struct fid *fid)
@@ -30,6 +33,8 @@ static int domain_close(struct fid *fid)
 	}
 	progress_stop(dom);
 	mr_table_close(dom);
+	if (dom->device_ops)
+		dom->device_ops->close(dom->device);
 	if (dom->eq)
 		ref_put(&dom->eq->ref);
 	ref_put(&dom->fabric->ref);
@@ -59,6 +64,9 @@ static int domain_control(struct fid *fid, int command, void *arg)
 {
 	struct domain *dom = (struct domain *)fid;
 
+	/* What starts later is the engine's. */
+	if (dom->device_ops && command != FI_MAP_RAW_MR && command != FI_UNMAP_KEY)
+		return -FI_ENOSYS;
 	switch (command) {
 	case FI_MAP_RAW_MR:
 	case FI_UNMAP_KEY:
@@ -81,10 +89,12 @@ static int query_atomic(struct fid_domain *domain, enum fi_datatype datatype, en
 	enum atomic_form form = flags & FI_FETCH_ATOMIC     ? ATOMIC_FETCH
 				: flags & FI_COMPARE_ATOMIC ? ATOMIC_COMPARE
 							    : ATOMIC_BASE;
-	(void)domain;
+	const struct device_ops *device = domain_of(domain)->device_ops;
 
 	if (!attr || flags & ~(forms | FI_TAGGED) || (flags & forms) == forms)
 		return -FI_EINVAL;
+	if (device)
+		return device->atomic((int)form, (int)datatype, (int)op, &attr->count, &attr->size);
 	return xfer_atomic_valid(form, datatype, op, attr);
 }
 
@@ -120,6 +130,37 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint2 = ep_open2,
 };
 
+/* The device that the entry's address belongs to. */
+static int open_device(struct domain *dom)
+{
+	const struct view *v = view_of(dom->info);
+	struct addr at;
+	int err;
+
+	if (!v || v->transports != VIEW_RC)
+		return 0;
+	if (!dom->info->src_addr) {
+		LOG_WARN(LOG_DOMAIN, "info->src_addr has to name an address of an RDMA device");
+		return -FI_EINVAL;
+	}
+	err = addr_from_user(&at, dom->info->addr_format, dom->info->src_addr,
+			     dom->info->src_addrlen);
+	if (err)
+		return err;
+	err = rc_transport.device->open(&at, &dom->device);
+	if (!err)
+		dom->device_ops = rc_transport.device;
+	addr_free(&at);
+	return err;
+}
+
+static void init_lists(struct domain *dom)
+{
+	list_init(&dom->ports);
+	list_init(&dom->waiting);
+	list_init(&dom->joined);
+}
+
 int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **out,
 		void *context)
 {
@@ -134,15 +175,16 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 		return -FI_ENOMEM;
 	dom->fabric = fabric_of(fabric);
 	dom->forks = forked_count();
-	list_init(&dom->ports);
-	list_init(&dom->waiting);
-	list_init(&dom->joined);
+	init_lists(dom);
 	dom->info = fi_dupinfo(info);
 	if (!dom->info)
 		goto free_dom;
-	err = mr_table_open(dom);
+	err = open_device(dom);
 	if (err)
 		goto free_info;
+	err = mr_table_open(dom);
+	if (err)
+		goto close_device;
 	/* Connected endpoints are also turned by who reads event queues, which are of no domain. */
 	dom->unlocked = attr->threading == FI_THREAD_DOMAIN &&
 			attr->data_progress != FI_PROGRESS_AUTO &&
@@ -161,6 +203,9 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	return 0;
 close_mrs:
 	mr_table_close(dom);
+close_device:
+	if (dom->device_ops)
+		dom->device_ops->close(dom->device);
 free_info:
 	fi_freeinfo(dom->info);
 free_dom:

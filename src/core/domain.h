@@ -16,6 +16,7 @@
 #include "core/fabric.h"
 
 struct cntr;
+struct device_ops;
 struct eq;
 struct mr_share;
 struct mr_table;
@@ -35,6 +36,8 @@ struct domain {
 	bool starting;       /* in defer_run */
 	bool stuck;          /* some of `due` found no room */
 	struct mr_table *mrs;
+	const struct device_ops *device_ops; /* memory is registered with `device`; NULL: ours */
+	void *device;
 	struct mr_share *share;  /* the regions as peers see them, or NULL */
 	struct eq *eq;           /* bound for asynchronous events, or NULL */
 	uint64_t eq_flags;       /* FI_REG_MR */

@@ -86,9 +86,15 @@ static void turn(struct eq_driver *driver)
 static void watch(struct ep *ep)
 {
 	enum ep_cm_state state = ep->cm->state;
+	int news;
 
 	if (!ep->cm->driven)
 		return;
+	news = cm_news_fd(ep->port);
+	if (news >= 0) {
+		eq_driver_watch(ep->eq, &ep->cm->driver, state == EP_CM_ENDED ? -1 : news);
+		return;
+	}
 	eq_driver_watch(ep->eq, &ep->cm->driver,
 			state == EP_CM_CONNECTING ? port_fd(ep->port) : -1);
 	if (state != EP_CM_CONNECTED)
@@ -291,7 +297,9 @@ static int accept_locked(struct ep *ep, const void *param, size_t paramlen)
 	request->req = NULL;
 	ep->cm->state = EP_CM_CONNECTING;
 	err = cm_accept(ep->port, req, param, paramlen);
-	if (err)
+	if (err == CM_LATER)
+		watch(ep);
+	else if (err)
 		ep_cm_ended(ep, -err, NULL, 0);
 	else
 		ep_cm_connected(ep, NULL, 0);

@@ -207,6 +207,8 @@ static int enable_locked(struct ep *ep)
 	if (!err)
 		err = join_queues(ep);
 	if (!err)
+		err = xfer_enable(ep);
+	if (!err)
 		err = xfer_install(ep, &(struct xfer_roles){.sends = sends(ep),
 							    .receives = receives(ep) && !ep->srx,
 							    .initiates = initiates(ep)});

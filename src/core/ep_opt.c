@@ -162,7 +162,7 @@ static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *op
 		value = ep->min_multi_recv;
 		break;
 	case FI_OPT_CM_DATA_SIZE:
-		value = ep->cm ? XFER_CM_DATA : 0;
+		value = ep->cm ? cm_data_most(ep->info) : 0;
 		break;
 	case FI_OPT_TX_SIZE:
 		value = ep->tx_size;

@@ -173,7 +173,7 @@ static int entries(const struct query *q, struct fi_info **list)
 /* Devices that come and go are there. */
 static bool present(const struct view *v)
 {
-	return v->transports != VIEW_VERBS || (verbs_transport.bit && rdma_ports_any());
+	return !view_needs_rdma(v) || (verbs_transport.bit && rdma_ports_any());
 }
 
 /* FI_PROV_ATTR_ONLY: an entry for each name, with nothing but the name. */

@@ -134,6 +134,32 @@ static bool match_type(const struct view *v, const struct fi_info *hints, struct
 	return true;
 }
 
+#define MR_BASIC (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+
+/*
+ * Rules of registration that the application has to follow. Who gives no hints is told of them. Under
+ * the old name the rule for local buffers is a mode of its own.
+ */
+static bool match_needed(const struct view *v, uint32_t api, const struct fi_info *hints,
+			 struct fi_info *info, struct refusal *why)
+{
+	int granted = info->domain_attr->mr_mode, needed = v->mr_needed;
+	bool named = granted == FI_MR_BASIC, told = hints && hints->domain_attr;
+
+	if (!told && FI_VERSION_GE(api, FI_VERSION(1, 5))) {
+		info->domain_attr->mr_mode = needed;
+		return true;
+	}
+	if (named)
+		granted = MR_BASIC | (!hints || hints->mode & FI_LOCAL_MR ? FI_MR_LOCAL : 0);
+	if (needed & ~granted)
+		return hints_refuse_value(why, "domain_attr->mr_mode", FI_TYPE_MR_MODE,
+					  (uint64_t)granted, (uint64_t)needed);
+	if (named && needed & FI_MR_LOCAL)
+		info->mode = info->tx_attr->mode = info->rx_attr->mode = FI_LOCAL_MR;
+	return true;
+}
+
 /*
  * The two old names are granted as they are asked and stand alone; bits (from 1.5 on) stay where
  * the view makes use of them. Without a word the old interface gets what it always got.
@@ -153,13 +179,13 @@ static bool match_mr_mode(const struct view *v, uint32_t api, const struct fi_in
 	else if (!bits)
 		granted = FI_MR_BASIC;
 	info->domain_attr->mr_mode = granted;
-	return true;
+	return !v->mr_needed || match_needed(v, api, hints, info, why);
 }
 
 bool hints_match(const struct view *v, uint32_t api, const struct fi_info *hints,
 		 struct fi_info *info, struct refusal *why)
 {
-	/* No mode is needed of the application: all mode members stay 0. */
+	/* No mode is needed of the application, but for what match_needed sets: mode members stay 0. */
 	return match_type(v, hints, info, why) && match_caps(v, api, hints, info, why) &&
 	       match_order(v, hints, info, why) && match_mr_mode(v, api, hints, info, why) &&
 	       rules_match(api, hints, info, why);

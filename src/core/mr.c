@@ -8,6 +8,7 @@
 #include "core/mr_share.h"
 #include "core/mr_table.h"
 #include "core/rules.h"
+#include "hw/link.h"
 
 #define ACCESS                                                                                     \
 	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_COLLECTIVE)
@@ -113,10 +114,35 @@ static int new_region(struct domain *dom, const struct fi_mr_attr *attr, uint64_
 	return 0;
 }
 
+/* The device looks after the region from now on: the table does not know it. */
+static int enter_device(struct domain *dom, struct region *r)
+{
+	struct device_memory mem;
+	int ret;
+
+	if (r->mr.iov_count != 1)
+		return -FI_EINVAL;
+	ret = dom->device_ops->add(dom->device, r->mr.iov, r->mr.access, &mem);
+	if (ret)
+		return ret;
+	r->mr.handle = mem.handle;
+	r->mr.lkey = mem.lkey;
+	r->mr.rkey = mem.rkey;
+	r->mr.fid.key = mem.rkey;
+	lock_take(&dom->lock);
+	if (r->base)
+		r->base->subs++;
+	lock_give(&dom->lock);
+	ref_get(&dom->ref);
+	return 0;
+}
+
 static int enter(struct domain *dom, struct region *r, uint64_t key)
 {
 	int ret;
 
+	if (dom->device_ops)
+		return enter_device(dom, r);
 	lock_take(&dom->lock);
 	ret = mr_table_add(dom->mrs, r, mr_object_mode(dom, FI_MR_PROV_KEY), &key);
 	if (!ret)

@@ -23,6 +23,9 @@ struct mr {
 	struct cntr *cntr; /* FI_REMOTE_WRITE (and READ) events, or NULL */
 	uint64_t cntr_flags;
 	struct fid_ep *ep; /* bound with FI_MR_ENDPOINT, or NULL */
+	/* Of a domain with a device, which knows the region by these; the key is the second. */
+	uint32_t lkey, rkey;
+	void *handle; /* the device's */
 };
 
 /* fi_ops_mr of the domain. */

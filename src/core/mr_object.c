@@ -8,6 +8,7 @@
 #include "core/fid.h"
 #include "core/mr_object.h"
 #include "core/mr_share.h"
+#include "hw/link.h"
 #include "xfer/xfer.h"
 
 bool mr_object_mode(const struct domain *dom, int bit)
@@ -40,6 +41,19 @@ void mr_object_free(struct region *r)
 	free(r);
 }
 
+/* Nobody finds it from now on, nor is still at it. */
+static int take_out(struct domain *dom, struct region *r)
+{
+	struct device_memory mem = {r->mr.handle, r->mr.lkey, r->mr.rkey};
+
+	if (dom->device_ops)
+		return dom->device_ops->remove(dom->device, &mem);
+	mr_share_remove(dom, r);
+	mr_table_remove(dom->mrs, r);
+	xfer_settle(dom);
+	return 0;
+}
+
 /*
  * Here whoever looks a region up does so with the domain locked, so once it is out of the table
  * nobody can still be using it; peers that go straight to the memory are waited for.
@@ -48,6 +62,7 @@ static int mr_close(struct fid *fid)
 {
 	struct region *r = (struct region *)fid;
 	struct domain *dom = r->mr.dom;
+	int err;
 
 	if (domain_foreign(dom))
 		return 0;
@@ -58,9 +73,11 @@ static int mr_close(struct fid *fid)
 			 (unsigned long long)r->mr.fid.key, r->subs);
 		return -FI_EBUSY;
 	}
-	mr_share_remove(dom, r);
-	mr_table_remove(dom->mrs, r);
-	xfer_settle(dom);
+	err = take_out(dom, r);
+	if (err) {
+		lock_give(&dom->lock);
+		return err;
+	}
 	if (r->base)
 		r->base->subs--;
 	lock_give(&dom->lock);
@@ -75,6 +92,9 @@ static int bind_cntr(struct region *r, struct cntr *cntr, uint64_t flags)
 {
 	int err;
 
+	/* What others do to the memory does not come by us. */
+	if (r->mr.dom->device_ops)
+		return -FI_EOPNOTSUPP;
 	if (flags == 0 || (flags & ~(FI_REMOTE_READ | FI_REMOTE_WRITE)))
 		return -FI_EBADFLAGS;
 	if (cntr->dom != r->mr.dom)

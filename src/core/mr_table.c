@@ -45,7 +45,8 @@ int mr_table_open(struct domain *dom)
 		return -FI_ENOMEM;
 	t->oldest = t->newest = NO_SLOT;
 	dom->mrs = t;
-	mr_share_open(dom);
+	if (!dom->device_ops)
+		mr_share_open(dom);
 	return 0;
 }
 

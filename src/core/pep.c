@@ -117,7 +117,6 @@ static int pep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 {
 	size_t room;
 
-	(void)fid;
 	if (level != FI_OPT_ENDPOINT || name != FI_OPT_CM_DATA_SIZE)
 		return -FI_ENOPROTOOPT;
 	if (!value || !len)
@@ -126,7 +125,7 @@ static int pep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 	*len = sizeof(size_t);
 	if (room < sizeof(size_t))
 		return -FI_ETOOSMALL;
-	*(size_t *)value = XFER_CM_DATA;
+	*(size_t *)value = cm_data_most(pep_of((struct fid_pep *)fid)->info);
 	return 0;
 }
 

@@ -120,9 +120,10 @@ static int set_address(void **to, size_t *to_len, const struct addr *name)
 /* What an endpoint for the one who asks is to be opened with. NULL: no memory. */
 static struct fi_info *request_info(const struct pep *pep, const struct cm_request *req)
 {
+	const struct addr *own = cm_request_own_name(req);
 	struct fi_info *info = fi_dupinfo(pep->info);
 
-	if (info && !set_address(&info->src_addr, &info->src_addrlen, &pep->name) &&
+	if (info && !set_address(&info->src_addr, &info->src_addrlen, own ? own : &pep->name) &&
 	    !set_address(&info->dest_addr, &info->dest_addrlen, cm_request_name(req)))
 		return info;
 	fi_freeinfo(info);

@@ -75,6 +75,8 @@ static int keep_source(const struct view *v, struct fi_info *info, const struct 
 	if (v->type == FI_EP_DGRAM)
 		info->ep_attr->max_msg_size = dgram_max(s);
 	err = keep_ip(&info->src_addr, &info->src_addrlen, &s->addr);
+	if (!err && v->transports == VIEW_RC)
+		err = rc_transport.device->limit(&s->addr, info);
 	if (err)
 		return err;
 	if (s->iface && s->iface->kind != IFACE_LOOPBACK) {
@@ -129,8 +131,7 @@ static bool suits(const struct view *v, const struct ip_source *s)
 {
 	struct rdma_port port;
 
-	return v->transports != VIEW_VERBS ||
-	       (verbs_transport.bit && rdma_ports_find(&s->addr, &port));
+	return !view_needs_rdma(v) || (verbs_transport.bit && rdma_ports_find(&s->addr, &port));
 }
 
 /* The best one is not: another, where the application leaves that open. */

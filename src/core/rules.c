@@ -12,6 +12,8 @@
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                   \
 	 FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE)
 #define RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
+/* The other device says that it has it, not that anybody could see it. */
+#define RC_TX_OP_FLAGS (FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE)
 /* Nobody tells whether a datagram arrived. */
 #define DGRAM_TX_OP_FLAGS                                                                          \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_MULTICAST)
@@ -45,7 +47,9 @@ enum grant {
 #define MSG     BIT(FI_EP_MSG)
 #define DGRAM   BIT(FI_EP_DGRAM)
 #define STREAMS (RDM | MSG) /* all arrives, in order */
-#define ALL     (STREAMS | DGRAM)
+#define RC      BIT(6)      /* those of type MSG that are a device's bare queue pair */
+#define ENGINE  (STREAMS | DGRAM)
+#define ALL     (ENGINE | RC)
 
 enum part { PART_tx, PART_rx, PART_ep, PART_domain };
 
@@ -102,38 +106,53 @@ struct rule {
 static const struct rule rules[] = {
 	RULE_FOR(STREAMS, tx, op_flags, V1_0, WITHIN, TX_OP_FLAGS, THEIRS, 0, FI_TYPE_OP_FLAGS),
 	RULE_FOR(DGRAM, tx, op_flags, V1_0, WITHIN, DGRAM_TX_OP_FLAGS, THEIRS, 0, FI_TYPE_OP_FLAGS),
+	RULE_FOR(RC, tx, op_flags, V1_0, WITHIN, RC_TX_OP_FLAGS, THEIRS, 0, FI_TYPE_OP_FLAGS),
 	RULE(tx, comp_order, V1_0, WITHIN, FI_ORDER_NONE, OURS, FI_ORDER_NONE, FI_TYPE_MSG_ORDER),
-	RULE(tx, inject_size, V1_0, UP_TO, RULES_INJECT_MAX, OURS, RULES_INJECT_MAX, NUMBER),
-	RULE(tx, size, V1_0, UP_TO, RULES_SIZE_MAX, THEIRS, 1024, NUMBER),
-	RULE(tx, iov_limit, V1_0, UP_TO, RULES_IOV_MAX, OURS, RULES_IOV_MAX, NUMBER),
+	RULE_FOR(ENGINE, tx, inject_size, V1_0, UP_TO, RULES_INJECT_MAX, OURS, RULES_INJECT_MAX,
+		 NUMBER),
+	RULE_FOR(RC, tx, inject_size, V1_0, UP_TO, RULES_RC_INJECT, OURS, RULES_RC_INJECT, NUMBER),
+	RULE_FOR(ENGINE, tx, size, V1_0, UP_TO, RULES_SIZE_MAX, THEIRS, 1024, NUMBER),
+	RULE_FOR(RC, tx, size, V1_0, UP_TO, RULES_RC_SIZE_MAX, THEIRS, 256, NUMBER),
+	RULE_FOR(ENGINE, tx, iov_limit, V1_0, UP_TO, RULES_IOV_MAX, OURS, RULES_IOV_MAX, NUMBER),
+	RULE_FOR(RC, tx, iov_limit, V1_0, UP_TO, RULES_RC_IOV_MAX, OURS, RULES_RC_IOV_MAX, NUMBER),
 	RULE_FOR(STREAMS, tx, rma_iov_limit, V1_0, UP_TO, RULES_IOV_MAX, OURS, RULES_IOV_MAX,
 		 NUMBER),
+	RULE_FOR(RC, tx, rma_iov_limit, V1_0, UP_TO, 1, OURS, 1, NUMBER),
 	NONE(DGRAM, tx, rma_iov_limit, V1_0),
 	RULE(tx, tclass, V1_9, ANY, 0, OURS, FI_TC_UNSPEC, NUMBER),
 
-	RULE(rx, op_flags, V1_0, WITHIN, RX_OP_FLAGS, THEIRS, 0, FI_TYPE_OP_FLAGS),
+	RULE_FOR(ENGINE, rx, op_flags, V1_0, WITHIN, RX_OP_FLAGS, THEIRS, 0, FI_TYPE_OP_FLAGS),
+	RULE_FOR(RC, rx, op_flags, V1_0, WITHIN, FI_COMPLETION, THEIRS, 0, FI_TYPE_OP_FLAGS),
 	RULE(rx, comp_order, V1_0, WITHIN, FI_ORDER_NONE, OURS, FI_ORDER_NONE, FI_TYPE_MSG_ORDER),
 	RULE(rx, total_buffered_recv, V1_0, ANY, 0, THEIRS, 0, NUMBER),
-	RULE(rx, size, V1_0, UP_TO, RULES_SIZE_MAX, THEIRS, 1024, NUMBER),
-	RULE(rx, iov_limit, V1_0, UP_TO, RULES_IOV_MAX, OURS, RULES_IOV_MAX, NUMBER),
+	RULE_FOR(ENGINE, rx, size, V1_0, UP_TO, RULES_SIZE_MAX, THEIRS, 1024, NUMBER),
+	RULE_FOR(RC, rx, size, V1_0, UP_TO, RULES_RC_SIZE_MAX, THEIRS, 256, NUMBER),
+	RULE_FOR(ENGINE, rx, iov_limit, V1_0, UP_TO, RULES_IOV_MAX, OURS, RULES_IOV_MAX, NUMBER),
+	RULE_FOR(RC, rx, iov_limit, V1_0, UP_TO, RULES_RC_IOV_MAX, OURS, RULES_RC_IOV_MAX, NUMBER),
 
 	RULE(ep, protocol_version, V1_0, UP_TO, 1, OURS, 1, NUMBER),
 	RULE_FOR(STREAMS, ep, max_msg_size, V1_0, UP_TO, SIZE_MAX, OURS, SIZE_MAX, NUMBER),
+	RULE_FOR(RC, ep, max_msg_size, V1_0, UP_TO, RULES_RC_MSG_MAX, OURS, RULES_RC_MSG_MAX, NUMBER),
 	RULE_FOR(DGRAM, ep, max_msg_size, V1_0, UP_TO, RULES_DGRAM_MAX6, OURS, RULES_DGRAM_MAX,
 		 NUMBER),
 	RULE_FOR(STREAMS, ep, max_order_raw_size, V1_0, UP_TO, SIZE_MAX, OURS, SIZE_MAX, NUMBER),
+	RULE_FOR(RC, ep, max_order_raw_size, V1_0, UP_TO, RULES_RC_MSG_MAX, OURS, RULES_RC_MSG_MAX, NUMBER),
 	NONE(DGRAM, ep, max_order_raw_size, V1_0),
 	RULE_FOR(STREAMS, ep, max_order_war_size, V1_0, UP_TO, SIZE_MAX, OURS, SIZE_MAX, NUMBER),
+	NONE(RC, ep, max_order_war_size, V1_0),
 	NONE(DGRAM, ep, max_order_war_size, V1_0),
 	RULE_FOR(STREAMS, ep, max_order_waw_size, V1_0, UP_TO, SIZE_MAX, OURS, SIZE_MAX, NUMBER),
+	RULE_FOR(RC, ep, max_order_waw_size, V1_0, UP_TO, RULES_RC_MSG_MAX, OURS, RULES_RC_MSG_MAX, NUMBER),
 	NONE(DGRAM, ep, max_order_waw_size, V1_0),
 	RULE_FOR(STREAMS, ep, mem_tag_format, V1_0, ANY, 0, THEIRS, TAG_GENERIC, NUMBER),
+	RULE_FOR(RC, ep, mem_tag_format, V1_0, ANY, 0, OURS, 0, NUMBER),
 	RULE_FOR(DGRAM, ep, mem_tag_format, V1_0, ANY, 0, OURS, 0, NUMBER),
 	RULE_FOR(RDM, ep, tx_ctx_cnt, V1_0, CONTEXTS, RULES_CONTEXT_MAX, THEIRS, 1, NUMBER),
-	RULE_FOR(MSG, ep, tx_ctx_cnt, V1_0, CONTEXTS, 1, THEIRS, 1, NUMBER),
+	RULE_FOR(MSG | RC, ep, tx_ctx_cnt, V1_0, CONTEXTS, 1, THEIRS, 1, NUMBER),
 	RULE_FOR(DGRAM, ep, tx_ctx_cnt, V1_0, UP_TO, 1, OURS, 1, NUMBER),
 	RULE_FOR(RDM, ep, rx_ctx_cnt, V1_0, CONTEXTS, RULES_CONTEXT_MAX, THEIRS, 1, NUMBER),
 	RULE_FOR(MSG, ep, rx_ctx_cnt, V1_0, CONTEXTS, 1, THEIRS, 1, NUMBER),
+	RULE_FOR(RC, ep, rx_ctx_cnt, V1_0, UP_TO, 1, OURS, 1, NUMBER),
 	RULE_FOR(DGRAM, ep, rx_ctx_cnt, V1_0, UP_TO, 1, OURS, 1, NUMBER),
 	RULE(ep, auth_key_size, V1_5, UP_TO, 0, OURS, 0, NUMBER),
 
@@ -146,8 +165,13 @@ static const struct rule rules[] = {
 	     FI_RM_ENABLED, NUMBER),
 	RULE(domain, av_type, V1_0, ONE_OF, BIT(FI_AV_MAP) | BIT(FI_AV_TABLE), THEIRS, FI_AV_UNSPEC,
 	     FI_TYPE_AV_TYPE),
-	RULE(domain, mr_key_size, V1_0, UP_TO, sizeof(uint64_t), OURS, sizeof(uint64_t), NUMBER),
+	RULE_FOR(ENGINE, domain, mr_key_size, V1_0, UP_TO, sizeof(uint64_t), OURS, sizeof(uint64_t),
+		 NUMBER),
+	RULE_FOR(RC, domain, mr_key_size, V1_0, UP_TO, sizeof(uint32_t), OURS, sizeof(uint32_t),
+		 NUMBER),
 	RULE_FOR(STREAMS, domain, cq_data_size, V1_0, UP_TO, RULES_CQ_DATA, OURS, RULES_CQ_DATA,
+		 NUMBER),
+	RULE_FOR(RC, domain, cq_data_size, V1_0, UP_TO, sizeof(uint32_t), OURS, sizeof(uint32_t),
 		 NUMBER),
 	NONE(DGRAM, domain, cq_data_size, V1_0),
 	RULE(domain, cq_cnt, V1_0, ANY, 0, LARGER, 65536, NUMBER),
@@ -156,18 +180,20 @@ static const struct rule rules[] = {
 	RULE(domain, rx_ctx_cnt, V1_0, ANY, 0, LARGER, 32768, NUMBER),
 	RULE_FOR(RDM, domain, max_ep_tx_ctx, V1_0, UP_TO, RULES_CONTEXT_MAX, OURS,
 		 RULES_CONTEXT_MAX, NUMBER),
-	RULE_FOR(MSG | DGRAM, domain, max_ep_tx_ctx, V1_0, UP_TO, 1, OURS, 1, NUMBER),
+	RULE_FOR(MSG | DGRAM | RC, domain, max_ep_tx_ctx, V1_0, UP_TO, 1, OURS, 1, NUMBER),
 	RULE_FOR(RDM, domain, max_ep_rx_ctx, V1_0, UP_TO, RULES_CONTEXT_MAX, OURS,
 		 RULES_CONTEXT_MAX, NUMBER),
-	RULE_FOR(MSG | DGRAM, domain, max_ep_rx_ctx, V1_0, UP_TO, 1, OURS, 1, NUMBER),
+	RULE_FOR(MSG | DGRAM | RC, domain, max_ep_rx_ctx, V1_0, UP_TO, 1, OURS, 1, NUMBER),
 	RULE_FOR(STREAMS, domain, max_ep_stx_ctx, V1_0, UP_TO, RULES_CONTEXT_MAX, OURS,
 		 RULES_CONTEXT_MAX, NUMBER),
-	NONE(DGRAM, domain, max_ep_stx_ctx, V1_0),
+	NONE(DGRAM | RC, domain, max_ep_stx_ctx, V1_0),
 	RULE_FOR(STREAMS, domain, max_ep_srx_ctx, V1_0, UP_TO, RULES_CONTEXT_MAX, OURS,
 		 RULES_CONTEXT_MAX, NUMBER),
-	NONE(DGRAM, domain, max_ep_srx_ctx, V1_0),
+	NONE(DGRAM | RC, domain, max_ep_srx_ctx, V1_0),
 	RULE(domain, cntr_cnt, V1_5, ANY, 0, LARGER, 65536, NUMBER),
-	RULE(domain, mr_iov_limit, V1_5, UP_TO, RULES_IOV_MAX, OURS, RULES_IOV_MAX, NUMBER),
+	RULE_FOR(ENGINE, domain, mr_iov_limit, V1_5, UP_TO, RULES_IOV_MAX, OURS, RULES_IOV_MAX,
+		 NUMBER),
+	RULE_FOR(RC, domain, mr_iov_limit, V1_5, UP_TO, 1, OURS, 1, NUMBER),
 	RULE(domain, auth_key_size, V1_5, UP_TO, 0, OURS, 0, NUMBER),
 	RULE(domain, max_err_data, V1_5, UP_TO, ADDR_STR_MAX, OURS, ADDR_STR_MAX, NUMBER),
 	RULE(domain, mr_cnt, V1_5, ANY, 0, LARGER, 65536, NUMBER),
@@ -271,13 +297,18 @@ static bool refuse(const struct rule *r, uint64_t asked, struct refusal *why)
 			    (unsigned long long)r->offered);
 }
 
+static unsigned int kind_of(const struct fi_info *info)
+{
+	return info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_RC ? RC : BIT(info->ep_attr->type);
+}
+
 bool rules_match(uint32_t api, const struct fi_info *hints, struct fi_info *info,
 		 struct refusal *why)
 {
 	for (const struct rule *r = rules; r < rules + sizeof(rules) / sizeof(rules[0]); r++) {
 		uint64_t asked = asked_by(r, api, hints);
 
-		if (!(r->types & BIT(info->ep_attr->type)))
+		if (!(r->types & kind_of(info)))
 			continue;
 		if (!met(r, asked))
 			return refuse(r, asked, why);

@@ -123,9 +123,14 @@ int sep_rx_context(struct fid_ep *fid, int idx, struct fi_rx_attr *attr, struct 
 int srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **out, void *context)
 {
 	struct domain *dom = domain_of(domain);
-	struct ep *ep = ep_new(dom, FI_CLASS_SRX_CTX, context);
+	struct ep *ep;
 	int err;
 
+	if (dom->device_ops) {
+		LOG_WARN(LOG_EP_CTRL, "the provider has no shared receive contexts");
+		return -FI_EOPNOTSUPP;
+	}
+	ep = ep_new(dom, FI_CLASS_SRX_CTX, context);
 	if (!ep)
 		return -FI_ENOMEM;
 	err = ep_own_info(ep, dom->info);

@@ -38,6 +38,18 @@
 /* An application that can use them gets keys that lead straight to the memory behind them. */
 #define ENGINE_MR (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
+/*
+ * What a queue pair of a device does by itself, and how it keeps order: only what reads (or changes and
+ * reads) may be overtaken by what was posted after it, unless that is fenced.
+ */
+#define RC_CAPS                                                                                    \
+	(FI_MSG | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |   \
+	 FI_REMOTE_WRITE | FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define RC_ORDER                                                                                   \
+	(FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAS | FI_ORDER_WAW | FI_ORDER_RAS | FI_ORDER_RAW | \
+	 FI_ORDER_RAR | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW)
+#define RC_MR (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+
 #define VIEW_ANY (VIEW_SHM | VIEW_VERBS | VIEW_TCP)
 
 /* An engine endpoint that speaks IP addresses. */
@@ -55,6 +67,17 @@ const struct view views[] = {
 	{NAMES("weft"), IP_RDM, .transports = VIEW_ANY, .protocol = PROTO_WEFT},
 	{NAMES("weft"), IP_MSG, .transports = VIEW_ANY, .protocol = PROTO_WEFT},
 	{NAMES("verbs;ofi_rxm"), IP_RDM, .transports = VIEW_VERBS, .protocol = FI_PROTO_RXM},
+	{
+		NAMES("verbs"),
+		.type = FI_EP_MSG,
+		.format = FI_SOCKADDR_IN,
+		.transports = VIEW_RC,
+		.protocol = FI_PROTO_RDMA_CM_IB_RC,
+		.caps = RC_CAPS,
+		.msg_order = RC_ORDER,
+		.mr_mode = RC_MR,
+		.mr_needed = RC_MR,
+	},
 	{NAMES("tcp"), IP_RDM, .transports = VIEW_TCP, .protocol = FI_PROTO_XNET},
 	{NAMES("tcp"), IP_MSG, .transports = VIEW_TCP, .protocol = FI_PROTO_SOCK_TCP},
 	{NAMES("tcp;ofi_rxm"), IP_RDM, .transports = VIEW_TCP, .protocol = FI_PROTO_RXM,

@@ -15,6 +15,7 @@
 #define VIEW_TCP   0x2u
 #define VIEW_UDP   0x4u
 #define VIEW_VERBS 0x8u
+#define VIEW_RC    0x10u /* bare queue pairs, which talk to any program that has one */
 
 #define VIEW_MAX 16 /* rows */
 
@@ -31,7 +32,14 @@ struct view {
 	uint64_t caps;
 	uint64_t msg_order; /* holds for transmit and receive contexts */
 	int mr_mode;        /* FI_MR_ bits it makes use of when the application offers them */
+	int mr_needed;      /* those it cannot do without */
 };
+
+/* Is there an RDMA device behind everything it does? */
+static inline bool view_needs_rdma(const struct view *v)
+{
+	return v->transports == VIEW_VERBS || v->transports == VIEW_RC;
+}
 
 extern const struct view views[];
 extern const size_t view_count;

@@ -19,8 +19,11 @@
 
 #define WIRE_FDS 2 /* descriptors that travel with a hello */
 
+struct addr;
+struct fi_info;
 struct fi_rma_iov;
 struct link;
+struct native_cm;
 struct port;
 struct wire_hello;
 struct wire_nic;
@@ -130,6 +133,36 @@ struct link_peer {
 	void *half; /* of `offer`: the link's if connect succeeds, else still the engine's */
 };
 
+/* Memory as a device knows it. */
+struct device_memory {
+	void *handle; /* the device's */
+	uint32_t lkey, rkey;
+};
+
+/*
+ * A device that the application registers its memory with, and whose operations reach that memory by
+ * themselves. Opened once for a domain, whose lock is not held.
+ */
+struct device_ops {
+	/* The one that has this address. 0 or a negative error. */
+	int (*open)(const struct addr *at, void **device);
+	void (*close)(void *device);
+	/* `access` as in fi_mr(3). 0 or a negative error. */
+	int (*add)(void *device, const struct iovec *memory, uint64_t access,
+		   struct device_memory *mem);
+	/* Nobody gets at the memory any more when it returns. */
+	int (*remove)(void *device, struct device_memory *mem);
+	/* Narrows what an entry promises to what the device at this address can do. 0 or an error. */
+	int (*limit)(const struct addr *at, struct fi_info *info);
+	/*
+	 * What one atomic may carry: 0, with the number of elements and their size, -FI_EINVAL or
+	 * -FI_EOPNOTSUPP. `form` is enum atomic_form of atomic/atomic.h, the others enums of the interface.
+	 */
+	int (*atomic)(int form, int datatype, int op, size_t *count, size_t *size);
+	/* What a prov_errno of a failed operation means. */
+	const char *(*error_text)(int prov_errno);
+};
+
 struct transport {
 	const char *name;
 	unsigned int bit; /* VIEW_ bit of core/views.h */
@@ -183,11 +216,15 @@ struct transport {
 	 */
 	void (*settle)(void *state, bool last);
 	bool (*settled)(void *state, uint32_t *id);
+	/* Of transports by xfer/native.h; else NULL. */
+	const struct device_ops *device;
+	const struct native_cm *cm;
 };
 
 extern const struct transport shm_transport;
 extern const struct transport tcp_transport;
 extern const struct transport verbs_transport;
 extern const struct transport udp_transport; /* datagrams, by xfer/dgram.h: no links */
+extern const struct transport rc_transport;  /* bare queue pairs, by xfer/native.h: no links */
 
 #endif

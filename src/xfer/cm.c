@@ -22,6 +22,7 @@
 #include "xfer/conn_own.h"
 #include "xfer/hello.h"
 #include "xfer/listen.h"
+#include "xfer/native.h"
 
 #define LOOKS           4   /* for a peer in the time it has */
 #define EVENTS_PER_CALL 256 /* strangers' words looked at before the caller gets a rest */
@@ -29,6 +30,8 @@
 _Static_assert(XFER_CM_DATA == WIRE_CM_DATA_MAX, "what is promised travels");
 
 struct cm_listener {
+	const struct native_cm *cm; /* of `native`, which then is all there is; or NULL */
+	struct native_listener *native;
 	struct lobby lobby;
 	int epfd;
 	struct listen_how how;
@@ -38,6 +41,8 @@ struct cm_listener {
 
 /* Somebody who asks and waits for an answer. */
 struct cm_request {
+	const struct native_cm *cm; /* as above */
+	struct native_request *native;
 	struct guest guest;
 	struct addr name;
 };
@@ -88,6 +93,18 @@ static int bind_name(struct cm_listener *l, const struct fi_info *info, struct a
 	return 0;
 }
 
+static int open_native(struct cm_listener *l, const struct fi_info *info, struct addr *name)
+{
+	struct addr bound;
+	int err = want_name(info, name, &bound);
+
+	if (!err)
+		err = l->cm->open(&bound, &l->native);
+	if (!err)
+		*name = bound;
+	return err;
+}
+
 int cm_open(const struct fi_info *info, struct addr *name, struct cm_listener **out)
 {
 	struct cm_listener *l = calloc(1, sizeof(*l));
@@ -95,6 +112,15 @@ int cm_open(const struct fi_info *info, struct addr *name, struct cm_listener **
 
 	if (!l)
 		return -FI_ENOMEM;
+	if (port_wanted(info) & VIEW_RC) {
+		l->cm = port_transports[PORT_RC]->cm;
+		err = open_native(l, info, name);
+		if (err)
+			free(l);
+		else
+			*out = l;
+		return err;
+	}
 	l->socks[0] = l->socks[1] = -1;
 	l->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (l->epfd < 0) {
@@ -113,20 +139,26 @@ int cm_open(const struct fi_info *info, struct addr *name, struct cm_listener **
 
 int cm_listen(struct cm_listener *l, int backlog)
 {
+	if (l->cm)
+		return l->cm->listen(l->native, backlog);
 	l->how.backlog = backlog;
 	return listen_begin(&l->lobby, &l->how, l->socks);
 }
 
 int cm_fd(const struct cm_listener *l)
 {
-	return l->epfd;
+	return l->cm ? l->cm->fd(l->native) : l->epfd;
 }
 
 void cm_close(struct cm_listener *l)
 {
-	listen_drop(l->socks);
-	lobby_close(&l->lobby);
-	close(l->epfd);
+	if (l->cm) {
+		l->cm->close(l->native);
+	} else {
+		listen_drop(l->socks);
+		lobby_close(&l->lobby);
+		close(l->epfd);
+	}
 	free(l);
 }
 
@@ -158,12 +190,31 @@ static struct cm_request *receive(const struct cm_listener *l, struct guest *gue
 	return NULL;
 }
 
+static struct cm_request *next_native(struct cm_listener *l)
+{
+	struct native_request *native = l->cm->next(l->native);
+	struct cm_request *req;
+
+	if (!native)
+		return NULL;
+	req = calloc(1, sizeof(*req));
+	if (!req) {
+		l->cm->reject(native, NULL, 0);
+		return NULL;
+	}
+	req->cm = l->cm;
+	req->native = native;
+	return req;
+}
+
 struct cm_request *cm_next(struct cm_listener *l)
 {
 	struct cm_request *req = NULL;
 	struct epoll_event event;
 	struct guest guest;
 
+	if (l->cm)
+		return next_native(l);
 	for (unsigned int i = 0; i < EVENTS_PER_CALL && !req; i++) {
 		if (epoll_wait(l->epfd, &event, 1, 0) != 1)
 			break;
@@ -177,11 +228,18 @@ struct cm_request *cm_next(struct cm_listener *l)
 
 const struct addr *cm_request_name(const struct cm_request *req)
 {
-	return &req->name;
+	return req->cm ? req->cm->name(req->native) : &req->name;
+}
+
+const struct addr *cm_request_own_name(const struct cm_request *req)
+{
+	return req->cm ? req->cm->own_name(req->native) : NULL;
 }
 
 const void *cm_request_data(const struct cm_request *req, size_t *len)
 {
+	if (req->cm)
+		return req->cm->data(req->native, len);
 	*len = req->guest.hello.data_len;
 	return req->guest.hello.data;
 }
@@ -195,10 +253,24 @@ static struct guest leave(struct cm_request *req)
 	return guest;
 }
 
+static struct native_request *leave_native(struct cm_request *req)
+{
+	struct native_request *native = req->native;
+
+	free(req);
+	return native;
+}
+
 void cm_reject(struct cm_request *req, const void *data, size_t len)
 {
-	struct guest guest = leave(req);
+	const struct native_cm *cm = req->cm;
+	struct guest guest;
 
+	if (cm) {
+		cm->reject(leave_native(req), data, len);
+		return;
+	}
+	guest = leave(req);
 	refuse(&guest, data, len);
 }
 
@@ -238,11 +310,27 @@ static int adopt(struct port *port, struct cm_request *req, const void *data, si
 
 int cm_accept(struct port *port, struct cm_request *req, const void *data, size_t len)
 {
-	int err = adopt(port, req, data, len);
+	struct native *n = port->native;
+	int err;
 
+	if (!n != !req->cm) {
+		LOG_WARN(LOG_EP_CTRL, "accept: the request came to a listener of another kind");
+		cm_reject(req, NULL, 0);
+		return -FI_EINVAL;
+	}
+	if (n) {
+		err = n->ops->accept(n, leave_native(req), data, len);
+		return err ? err : CM_LATER;
+	}
+	err = adopt(port, req, data, len);
 	if (err)
 		cancel_receives(port);
 	return err;
+}
+
+size_t cm_data_most(const struct fi_info *info)
+{
+	return port_wanted(info) & VIEW_RC ? CM_NATIVE_DATA : XFER_CM_DATA;
 }
 
 static void connected(struct port *port, const struct wire_hello *hello)
@@ -257,6 +345,16 @@ static void ended(struct port *port, int err, const struct wire_hello *hello)
 	ep_cm_ended(port->cm_arg, err, hello ? hello->data : NULL, hello ? hello->data_len : 0);
 }
 
+void native_connected(struct native *n, const void *data, size_t len)
+{
+	ep_cm_connected(n->port->cm_arg, data, len);
+}
+
+void native_ended(struct native *n, int err, const void *data, size_t len)
+{
+	ep_cm_ended(n->port->cm_arg, err, data, len);
+}
+
 void cm_own(struct port *port, struct ep *ep)
 {
 	static const struct port_cm cm = {connected, ended};
@@ -267,7 +365,12 @@ void cm_own(struct port *port, struct ep *ep)
 
 int cm_connect(struct port *port, const struct addr *to, const void *data, size_t len)
 {
-	int err = conn_request(port, to, data, len < XFER_CM_DATA ? len : XFER_CM_DATA);
+	struct native *n = port->native;
+	int err;
+
+	if (n)
+		return n->ops->connect(n, to, data, len);
+	err = conn_request(port, to, data, len < XFER_CM_DATA ? len : XFER_CM_DATA);
 
 	if (err && err != -FI_ENOMEM)
 		cancel_receives(port);
@@ -276,6 +379,10 @@ int cm_connect(struct port *port, const struct addr *to, const void *data, size_
 
 void cm_shutdown(struct port *port)
 {
+	if (port->native) {
+		port->native->ops->shutdown(port->native);
+		return;
+	}
 	conn_shutdown(port);
 	conn_single_settled(port);
 	cancel_receives(port);
@@ -283,7 +390,12 @@ void cm_shutdown(struct port *port)
 
 const struct addr *cm_peer_name(const struct port *port)
 {
-	return &conn_peer(port)->name;
+	return port->native ? &port->native->peer : &conn_peer(port)->name;
+}
+
+int cm_news_fd(const struct port *port)
+{
+	return port->native ? port->native->ops->fd(port->native) : -1;
 }
 
 int cm_sock(const struct port *port)
@@ -295,7 +407,7 @@ int cm_look_ms(const struct port *port)
 {
 	int ms = env_get()->peer_timeout;
 
-	if (conn_peer(port)->inside || ms <= 0)
+	if (port->native || conn_peer(port)->inside || ms <= 0)
 		return 0;
 	return ms > LOOKS ? ms / LOOKS : 1;
 }

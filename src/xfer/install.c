@@ -6,6 +6,7 @@
 #include "core/ep.h"
 #include "xfer/dgram.h"
 #include "xfer/entry_tables.h"
+#include "xfer/native.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
 #include "xfer/xfer.h"
@@ -54,6 +55,8 @@ static void install_messages(struct ep *ep, bool sends, bool receives)
 
 	if (ep->port && ep->port->dgram)
 		msg = ep->dom->unlocked ? &dgram_st : &dgram_mt;
+	else if (ep->port && ep->port->native)
+		msg = ep->port->native->msg;
 	to->msg = refuse_support.msg;
 	to->tagged = refuse_support.tagged;
 	if (sends && caps & (FI_MSG | FI_MULTICAST))
@@ -105,10 +108,16 @@ static void take_atomics(struct fi_ops_atomic *to, const struct fi_ops_atomic *f
 
 static void install_rma(struct ep *ep, bool initiates)
 {
+	const struct native *native = ep->port ? ep->port->native : NULL;
 	bool locked = !ep->dom->unlocked;
 	uint64_t caps = initiates ? ep->info->caps : 0;
 	const struct fi_ops_rma *rma = locked ? &entry_rma_mt : &entry_rma_st;
+	const struct fi_ops_atomic *atomic = locked ? &entry_atomic_mt : &entry_atomic_st;
 
+	if (native) {
+		rma = native->rma;
+		atomic = native->atomic;
+	}
 	ep->tables->rma = refuse_support.rma;
 	ep->tables->atomic = refuse_support.atomic;
 	if (caps & FI_RMA && caps & FI_WRITE)
@@ -116,8 +125,7 @@ static void install_rma(struct ep *ep, bool initiates)
 	if (caps & FI_RMA && caps & FI_READ)
 		take_reads(&ep->tables->rma, rma);
 	if (caps & FI_ATOMIC)
-		take_atomics(&ep->tables->atomic, locked ? &entry_atomic_mt : &entry_atomic_st,
-			     caps);
+		take_atomics(&ep->tables->atomic, atomic, caps);
 }
 
 int xfer_install(struct ep *ep, const struct xfer_roles *roles)
@@ -134,6 +142,13 @@ int xfer_install(struct ep *ep, const struct xfer_roles *roles)
 	ep->fid.atomic = &ep->tables->atomic;
 	ep->fid.collective = (struct fi_ops_collective *)&refuse_support.collective;
 	return 0;
+}
+
+int xfer_enable(struct ep *ep)
+{
+	struct native *n = ep->port->native;
+
+	return n ? n->ops->enable(n, ep) : 0;
 }
 
 void xfer_refuse(struct ep *ep)

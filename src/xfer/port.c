@@ -30,10 +30,8 @@
 #define HELP_TURNS 63u
 
 const struct transport *const port_transports[PORT_TRANSPORTS] = {
-	[PORT_SHM] = &shm_transport,
-	[PORT_VERBS] = &verbs_transport,
-	[PORT_TCP] = &tcp_transport,
-	[PORT_UDP] = &udp_transport,
+	[PORT_SHM] = &shm_transport, [PORT_VERBS] = &verbs_transport, [PORT_TCP] = &tcp_transport,
+	[PORT_UDP] = &udp_transport, [PORT_RC] = &rc_transport,
 };
 
 static void init_fields(struct port *port, struct domain *dom)
@@ -164,7 +162,7 @@ int port_open(struct domain *dom, const struct fi_info *info, struct port **out)
 		goto free_port;
 	if (info->ep_attr->type == FI_EP_RDM) {
 		err = conn_listen(port);
-	} else if (info->ep_attr->type == FI_EP_MSG) {
+	} else if (info->ep_attr->type == FI_EP_MSG && !port->native) {
 		port->key = addr_unmapped(&port->name);
 		err = conn_single(port);
 	}

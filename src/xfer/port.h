@@ -13,7 +13,7 @@
 #include "xfer/xfer.h"
 
 /* The transports, in the order of preference; an index of port_transports and of port->hw. */
-enum port_transport { PORT_SHM, PORT_VERBS, PORT_TCP, PORT_UDP, PORT_TRANSPORTS };
+enum port_transport { PORT_SHM, PORT_VERBS, PORT_TCP, PORT_UDP, PORT_RC, PORT_TRANSPORTS };
 
 #define PORT_RX_MAX XFER_CTX_MAX
 
@@ -22,6 +22,7 @@ enum port_source { PORT_PEER = LOBBY_SOURCES, PORT_HW };
 
 struct av;
 struct dgram;
+struct native;
 
 struct port {
 	/* What a send touches. */
@@ -46,7 +47,8 @@ struct port {
 	unsigned int handshakes;   /* under way: sockets are looked at more often */
 	void *hw[PORT_TRANSPORTS]; /* state of each transport it uses, else NULL */
 	struct rx *rx[PORT_RX_MAX];
-	struct dgram *dgram; /* of a datagram endpoint, which has no peers; else NULL */
+	struct dgram *dgram;   /* of a datagram endpoint, which has no peers; else NULL */
+	struct native *native; /* of a connected one that is the device's, likewise */
 	/* The rest. */
 	struct waiter **waiters; /* who may sleep on what this port brings */
 	unsigned int waiter_count;

@@ -102,6 +102,9 @@ struct rx_target {
 	struct rx *shared; /* the shared context whose queues it uses, or NULL */
 };
 
+/* Of an endpoint whose port is a device's, once its queues are known. 0 or a negative error. */
+int xfer_enable(struct ep *ep);
+
 void rx_context_set(struct rx *rx, const struct rx_target *target);
 int rx_context_cancel(struct rx *rx, void *context);
 void rx_context_min_multi_recv(struct rx *rx, size_t bytes);
@@ -174,8 +177,9 @@ struct cm_request *cm_next(struct cm_listener *l);
 /* Whoever waits unheard is refused. */
 void cm_close(struct cm_listener *l);
 
-/* Who asks, and what it says. */
+/* Who asks, and what it says; and by which name it reached us, NULL: the listener's. */
 const struct addr *cm_request_name(const struct cm_request *req);
+const struct addr *cm_request_own_name(const struct cm_request *req);
 const void *cm_request_data(const struct cm_request *req, size_t *len);
 /* Says no, and frees it. From any thread. */
 void cm_reject(struct cm_request *req, const void *data, size_t len);
@@ -190,10 +194,14 @@ void cm_own(struct port *port, struct ep *ep);
  * done; or why nobody can be asked.
  */
 int cm_connect(struct port *port, const struct addr *to, const void *data, size_t len);
-/* Takes the request, in any case; 0: connected. */
+/* Takes the request, in any case; 0: connected; CM_LATER: the endpoint will be told what comes of it. */
+#define CM_LATER 1
 int cm_accept(struct port *port, struct cm_request *req, const void *data, size_t len);
 /* Ends the connection, or the attempt; what is under way completes with an error. */
 void cm_shutdown(struct port *port);
+/* What may be said with any request or answer, for endpoints of such an entry. */
+#define CM_NATIVE_DATA 56 /* where the network's own connection manager carries it */
+size_t cm_data_most(const struct fi_info *info);
 /* Of the other side. */
 const struct addr *cm_peer_name(const struct port *port);
 /* A turn of the port that looks at its sockets. */
@@ -201,6 +209,8 @@ void cm_turn(struct port *port);
 /* The same, which also finds out whether a peer across the network is still there: so often (ms); 0: never. */
 void cm_look(struct port *port);
 int cm_look_ms(const struct port *port);
+/* Readable when there is news of the connection, for its whole life; -1: look at port_fd, then cm_sock. */
+int cm_news_fd(const struct port *port);
 /* The socket of the connection, to look for its end alone; closed without a word. */
 int cm_sock(const struct port *port);
 

@@ -129,6 +129,7 @@ int verbs_dev_open(const struct addr *a, struct verbs_path *path)
 	}
 	path->lid = attr.lid;
 	path->mtu = attr.active_mtu;
+	path->message_max = attr.max_msg_sz;
 	return 0;
 }
 

@@ -27,8 +27,9 @@ struct verbs_dev {
 struct verbs_path {
 	struct verbs_dev *dev;
 	struct rdma_port port;
-	uint16_t lid;     /* of InfiniBand */
-	enum ibv_mtu mtu; /* of the port as it is */
+	uint16_t lid;         /* of InfiniBand */
+	enum ibv_mtu mtu;     /* of the port as it is */
+	uint32_t message_max; /* bytes */
 };
 
 /* Opens the device that has the address. 0 or a negative error. From any thread. */

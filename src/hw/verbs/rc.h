@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Bare reliable queue pairs (RC), connected by rdma_cm: what the application posts is what the device
+ * does, and the other side may be any program that has such a queue pair. fi_verbs(7).
+ *
+ * A connection: NEW; RESOLVING (address, then route) and ASKING, of who asks; ANSWERING, of who was asked;
+ * UP; OVER, for good, whatever it was before.
+ */
+#ifndef WEFT_HW_VERBS_RC_H
+#define WEFT_HW_VERBS_RC_H
+
+#include <rdma/fi_errno.h>
+
+#include "core/ep.h"
+#include "core/rules.h"
+#include "hw/verbs/verbs_cmlib.h"
+#include "hw/verbs/verbs_dev.h"
+#include "xfer/native.h"
+#include "xfer/port.h"
+
+#define RC_BATCH      16
+#define RC_ASK_MOST   56 /* bytes of private data that fit beside what rdma_cm says itself */
+#define RC_ANSWER     196
+#define RC_REJECT     148
+#define RC_REQUEST    UINT8_MAX           /* room for the data of a request, as events count it */
+#define RC_RECEIVE    (UINT64_C(1) << 63) /* in a wr_id: a receive; the rest counts them */
+#define RC_RETRIES    7
+#define RC_RNR_WAITS  7  /* for ever */
+#define RC_READS      16 /* reads and atomics under way, each way, at most */
+#define RC_RESOLVE_MS 2000
+
+#define RC_ACCESS                                                                                  \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+	 IBV_ACCESS_REMOTE_ATOMIC)
+
+enum rc_state { RC_NEW, RC_RESOLVING, RC_ASKING, RC_ANSWERING, RC_UP, RC_OVER };
+
+/* A work request that the device has. */
+struct rc_work {
+	void *context;
+	uint64_t flags; /* what it is (FI_MSG | FI_SEND ...), and FI_COMPLETION */
+	size_t len;
+	void *buf; /* of a receive */
+};
+
+/* Its rings hold a power of two of slots, which are counted up for ever. */
+struct rc_ring {
+	struct rc_work *work;
+	uint32_t mask;
+	uint32_t posted, over;
+	uint32_t limit; /* posted may go up to here */
+	uint32_t size;  /* under way at most */
+};
+
+struct rc {
+	struct native native;
+	struct ibv_qp *qp; /* NULL until the endpoint is enabled */
+	struct rc_ring tx, rx;
+	uint32_t inline_most;
+	uint32_t unsignaled; /* sends of which one completes at least, less one: a mask */
+	uint32_t signal;     /* IBV_SEND_SIGNALED where every one is counted */
+	struct ep *ep;
+	struct ibv_cq *cq;
+	struct ibv_comp_channel *channel;
+	unsigned int got; /* completions read by arm, in wc */
+	struct ibv_wc wc[RC_BATCH];
+	unsigned int turns;
+	/* The connection. */
+	const struct verbs_path *path; /* the domain's */
+	const struct verbs_cmlib *lib;
+	enum rc_state state;
+	struct rdma_event_channel *events; /* NULL before there is something to hear */
+	struct rdma_cm_id *id;
+	int epfd;                   /* all that wakes: the channel, and news_fd */
+	int news_fd;                /* an epoll instance: events, once they are there */
+	uint8_t reads, writes_back; /* under way: ours, and theirs */
+	size_t say_len;
+	unsigned char say[RC_ASK_MOST];
+};
+
+/* Somebody who asks; the id has a channel of its own, since it outlives the listener. */
+struct native_request {
+	struct rdma_event_channel *events;
+	struct rdma_cm_id *id;
+	struct addr name, own;
+	uint8_t reads, writes_back; /* that it agrees to: ours, and its own */
+	size_t len;
+	unsigned char data[RC_REQUEST];
+};
+
+static inline struct rc *rc_of(struct native *n)
+{
+	return (struct rc *)n;
+}
+
+static inline struct rc *rc_of_ep(const struct ep *ep)
+{
+	return (struct rc *)ep->port->native;
+}
+
+/* rc_up.c */
+int rc_enable(struct native *n, struct ep *ep);
+
+/* rc_cm.c */
+int rc_connect(struct native *n, const struct addr *to, const void *data, size_t len);
+int rc_accept(struct native *n, struct native_request *req, const void *data, size_t len);
+void rc_shutdown(struct native *n);
+int rc_fd(const struct native *n);
+/* What happened to the connection since; true: something. */
+bool rc_news(struct rc *rc);
+/* It is over: what is under way completes as cancelled; the endpoint is told. `err` is positive. */
+void rc_end(struct rc *rc, int err);
+/* Frees what the connection has. */
+void rc_leave(struct rc *rc);
+
+/* rc_listen.c */
+extern const struct native_cm rc_cm;
+/* Frees the request without its id and channel. */
+void rc_forget_request(struct native_request *req);
+void rc_reject(struct native_request *req, const void *data, size_t len);
+
+/* rc_turn.c */
+bool rc_turn(void *state);
+bool rc_arm(void *state);
+
+/* rc_mem.c */
+extern const struct device_ops rc_device;
+
+/* rc_msg.c, rc_rma.c, rc_atomic.c */
+extern const struct fi_ops_msg rc_msg_ops;
+extern const struct fi_ops_rma rc_rma_ops;
+extern const struct fi_ops_atomic rc_atomic_ops;
+/* What one atomic may carry: see device_ops.atomic. */
+int rc_atomic_valid(int form, int datatype, int op, size_t *count, size_t *size);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Posting to the device: shared by the entries. The queue pair belongs to the domain's lock. */
+#ifndef WEFT_HW_VERBS_RC_POST_H
+#define WEFT_HW_VERBS_RC_POST_H
+
+#include "core/mr.h"
+#include "hw/verbs/rc.h"
+
+/* What no queue pair promises. */
+#define RC_IMPOSSIBLE (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_TRIGGER)
+
+/* One operation as an entry got it. */
+struct rc_op {
+	uint64_t flags; /* FI_COMPLETION, FI_INJECT, FI_FENCE ... */
+	uint64_t kind;  /* FI_MSG | FI_SEND ... */
+	void *context;
+	size_t len;
+};
+
+static inline struct ibv_sge rc_sge(const void *buf, size_t len, void *desc)
+{
+	return (struct ibv_sge){.addr = (uintptr_t)buf,
+				.length = (uint32_t)len,
+				.lkey = desc ? ((const struct mr *)desc)->lkey : 0};
+}
+
+/* Why nothing can be posted now. */
+static inline int rc_no_room(const struct rc *rc)
+{
+	return rc->state == RC_UP ? -FI_EAGAIN : -FI_ENOTCONN;
+}
+
+static inline int rc_error(int err)
+{
+	return err == ENOMEM ? -FI_EAGAIN : -err;
+}
+
+/* Locked. */
+static inline int rc_post_locked(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op)
+{
+	struct rc_ring *tx = &rc->tx;
+	struct rc_work *work = &tx->work[tx->posted & tx->mask];
+	struct ibv_send_wr *bad;
+	int err;
+
+	if (__builtin_expect(tx->posted == tx->limit, 0))
+		return rc_no_room(rc);
+	work->context = op.context;
+	work->flags = op.kind | (op.flags & FI_COMPLETION);
+	work->len = op.len;
+	wr->wr_id = tx->posted;
+	wr->send_flags |= rc->signal;
+	if (op.flags & FI_COMPLETION || !(tx->posted & rc->unsignaled))
+		wr->send_flags |= IBV_SEND_SIGNALED;
+	if (__builtin_expect((op.flags & FI_FENCE) != 0, 0))
+		wr->send_flags |= IBV_SEND_FENCE;
+	err = ibv_post_send(rc->qp, wr, &bad);
+	if (__builtin_expect(err, 0))
+		return rc_error(err);
+	tx->posted++;
+	return 0;
+}
+
+static inline ssize_t rc_post(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op)
+{
+	int err;
+
+	lock_take(&ep->dom->lock);
+	err = rc_post_locked(rc_of_ep(ep), wr, op);
+	lock_give(&ep->dom->lock);
+	return err;
+}
+
+/*
+ * The same of what leaves our memory, and goes along with the request where it is short: then it needs no
+ * registration. `keyed`: all of it is registered.
+ */
+static inline ssize_t rc_post_out(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op,
+				  bool keyed)
+{
+	const struct rc *rc = rc_of_ep(ep);
+
+	if (__builtin_expect((op.flags & RC_IMPOSSIBLE) != 0, 0))
+		return -FI_EOPNOTSUPP;
+	if (op.len <= rc->inline_most)
+		wr->send_flags = IBV_SEND_INLINE;
+	else if (op.flags & FI_INJECT)
+		return -FI_EMSGSIZE;
+	else if (__builtin_expect(!keyed || op.len > RULES_RC_MSG_MAX, 0))
+		return keyed ? -FI_EMSGSIZE : -FI_EINVAL;
+	return rc_post(ep, wr, op);
+}
+
+/* A vector as the device takes it. */
+struct rc_list {
+	struct ibv_sge sge[RULES_RC_IOV_MAX];
+	size_t len;
+	bool keyed;
+};
+
+/* 0 or -FI_EINVAL. */
+static inline int rc_gather(struct rc_list *list, const struct iovec *iov, void **desc,
+			    size_t count)
+{
+	list->len = 0;
+	list->keyed = true;
+	if (count > RULES_RC_IOV_MAX || (count && !iov))
+		return -FI_EINVAL;
+	for (size_t i = 0; i < count; i++) {
+		void *d = desc ? desc[i] : NULL;
+
+		list->sge[i] = rc_sge(iov[i].iov_base, iov[i].iov_len, d);
+		list->keyed &= d || !iov[i].iov_len;
+		list->len += iov[i].iov_len;
+		if (iov[i].iov_len > RULES_RC_MSG_MAX)
+			return -FI_EMSGSIZE;
+	}
+	return 0;
+}
+
+#endif

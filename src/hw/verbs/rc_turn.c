@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the device has done: each work request ends in the application's queues. */
+#include <arpa/inet.h>
+
+#define LOG_PROV "verbs"
+#include "base/log.h"
+#include "hw/verbs/rc.h"
+
+#define NEWS_TURNS_BUSY                                                                            \
+	7u /* between two looks for news, a power of two less one: connecting, and else */
+#define NEWS_TURNS_IDLE 255u
+
+static int error_of(enum ibv_wc_status status, bool receive)
+{
+	switch (status) {
+	case IBV_WC_LOC_LEN_ERR:
+		return receive ? FI_ETRUNC : FI_EMSGSIZE;
+	case IBV_WC_LOC_PROT_ERR:
+	case IBV_WC_LOC_ACCESS_ERR:
+		return FI_EFAULT;
+	case IBV_WC_WR_FLUSH_ERR:
+		return FI_ECANCELED;
+	case IBV_WC_REM_ACCESS_ERR:
+		return FI_EACCES;
+	case IBV_WC_REM_INV_REQ_ERR:
+	case IBV_WC_REM_OP_ERR:
+		return FI_EREMOTEIO;
+	case IBV_WC_RETRY_EXC_ERR:
+	case IBV_WC_RNR_RETRY_EXC_ERR:
+	case IBV_WC_RESP_TIMEOUT_ERR:
+		return FI_ETIMEDOUT;
+	default:
+		return FI_EIO;
+	}
+}
+
+/* What the device had is over: room for another one. */
+static struct rc_work *next_over(struct rc_ring *ring)
+{
+	ring->limit++;
+	return &ring->work[ring->over++ & ring->mask];
+}
+
+static struct cntr *counter_of(const struct ep *ep, uint64_t flags)
+{
+	if (flags & FI_SEND)
+		return ep->cntrs[0];
+	return flags & FI_READ ? ep->cntrs[2] : ep->cntrs[3];
+}
+
+static void sent(struct rc *rc, const struct rc_work *work)
+{
+	struct cntr *cntr = counter_of(rc->ep, work->flags);
+
+	if (work->flags & FI_COMPLETION)
+		cq_push_done(rc->ep->tx_cq, work->context, work->flags & ~FI_COMPLETION);
+	if (cntr)
+		cntr_done(cntr, work->len);
+}
+
+static void push_failure(struct cq *cq, struct cntr *cntr, const struct cq_slot *slot,
+			 const struct cq_error *why)
+{
+	if (cq)
+		cq_push_error(cq, slot, why, NULL);
+	if (cntr)
+		cntr_fail(cntr);
+}
+
+static void unsent(struct rc *rc, const struct rc_work *work, enum ibv_wc_status status)
+{
+	push_failure(
+		rc->ep->tx_cq, counter_of(rc->ep, work->flags),
+		&(struct cq_slot){.context = work->context, .flags = work->flags & ~FI_COMPLETION},
+		&(struct cq_error){.err = error_of(status, false), .prov_errno = (int)status});
+}
+
+/* All up to this one are over; only of the last it is known that it may have failed. */
+static void complete_send(struct rc *rc, const struct ibv_wc *wc)
+{
+	uint32_t last = (uint32_t)wc->wr_id;
+
+	while (rc->tx.over != last)
+		sent(rc, next_over(&rc->tx));
+	if (wc->status == IBV_WC_SUCCESS)
+		sent(rc, next_over(&rc->tx));
+	else
+		unsent(rc, next_over(&rc->tx), wc->status);
+}
+
+/* A write told of itself, in the place of a message. */
+static void told(struct rc *rc, const struct rc_work *work, const struct ibv_wc *wc)
+{
+	const struct ep *ep = rc->ep;
+
+	if (ep->rx_cq)
+		cq_push(ep->rx_cq,
+			(struct cq_slot){.context = work->context,
+					 .flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
+					 .len = wc->byte_len,
+					 .data = ntohl(wc->imm_data),
+					 .src = FI_ADDR_NOTAVAIL});
+	if (ep->cntrs[5])
+		cntr_done(ep->cntrs[5], wc->byte_len);
+}
+
+static void received(struct rc *rc, const struct rc_work *work, const struct ibv_wc *wc)
+{
+	struct cq_slot slot = {.context = work->context,
+			       .flags = FI_MSG | FI_RECV,
+			       .len = wc->byte_len,
+			       .buf = work->buf,
+			       .src = FI_ADDR_NOTAVAIL};
+
+	if (wc->wc_flags & IBV_WC_WITH_IMM) {
+		slot.flags |= FI_REMOTE_CQ_DATA;
+		slot.data = ntohl(wc->imm_data);
+	}
+	if (work->flags & FI_COMPLETION)
+		cq_push(rc->ep->rx_cq, slot);
+	if (rc->ep->cntrs[1])
+		cntr_done(rc->ep->cntrs[1], wc->byte_len);
+}
+
+static void complete_recv(struct rc *rc, const struct ibv_wc *wc)
+{
+	struct rc_work *work = next_over(&rc->rx);
+	int err;
+
+	if (wc->status == IBV_WC_SUCCESS) {
+		if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+			told(rc, work, wc);
+		else
+			received(rc, work, wc);
+		return;
+	}
+	err = error_of(wc->status, true);
+	push_failure(rc->ep->rx_cq, rc->ep->cntrs[1],
+		     &(struct cq_slot){.context = work->context, .flags = FI_MSG | FI_RECV},
+		     &(struct cq_error){.err = err, .prov_errno = (int)wc->status});
+}
+
+static void complete(struct rc *rc, const struct ibv_wc *wc)
+{
+	if (wc->wr_id & RC_RECEIVE)
+		complete_recv(rc, wc);
+	else
+		complete_send(rc, wc);
+	if (__builtin_expect(wc->status == IBV_WC_SUCCESS, 1) || wc->status == IBV_WC_WR_FLUSH_ERR)
+		return;
+	LOG_INFO(LOG_EP_DATA, "the queue pair breaks: %s",
+		 rc->path->dev->lib->wc_status_str(wc->status));
+	rc_end(rc, error_of(wc->status, false));
+}
+
+static bool news_due(struct rc *rc)
+{
+	unsigned int every = rc->state == RC_UP ? NEWS_TURNS_IDLE : NEWS_TURNS_BUSY;
+
+	return rc->native.port->armed || !(++rc->turns & every);
+}
+
+bool rc_turn(void *state)
+{
+	struct rc *rc = state;
+	bool heard = false;
+	int n;
+
+	if (!rc->cq)
+		return false;
+	n = (int)rc->got;
+	rc->got = 0;
+	if (!n)
+		n = ibv_poll_cq(rc->cq, RC_BATCH, rc->wc);
+	for (int i = 0; i < n; i++)
+		complete(rc, &rc->wc[i]);
+	if (rc->events && news_due(rc))
+		heard = rc_news(rc);
+	return n > 0 || heard;
+}
+
+/* What made the channel readable is read away. */
+static void read_events(struct rc *rc)
+{
+	const struct verbs_lib *lib = rc->path->dev->lib;
+	unsigned int n = 0;
+	struct ibv_cq *cq;
+	void *context;
+
+	while (!lib->get_cq_event(rc->channel, &cq, &context))
+		n++;
+	if (n)
+		lib->ack_cq_events(rc->cq, n);
+}
+
+bool rc_arm(void *state)
+{
+	struct rc *rc = state;
+	int n;
+
+	if (!rc->cq)
+		return true;
+	if (rc->got)
+		return false;
+	read_events(rc);
+	if (ibv_req_notify_cq(rc->cq, 0))
+		return false;
+	n = ibv_poll_cq(rc->cq, RC_BATCH, rc->wc);
+	rc->got = n > 0 ? (unsigned int)n : 0;
+	return n <= 0;
+}

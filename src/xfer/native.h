@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connected endpoints whose operations are the device's own, nothing of ours on the wire: what such a
+ * transport gives instead of links, and its way up. Its `open` (hw/link.h) sets port->native. It brings
+ * entries of its own, as nothing of the engine's lies between those and the device, and does what
+ * xfer.h asks of connections (cm_...). Domain locked throughout, but for listeners and requests.
+ */
+#ifndef WEFT_XFER_NATIVE_H
+#define WEFT_XFER_NATIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "xfer/entry_tables.h"
+
+struct ep;
+struct fi_info;
+struct native;
+struct native_listener;
+struct native_request;
+struct port;
+
+/* See the functions of the same name in xfer/xfer.h; what those check is checked. */
+struct native_ops {
+	/* 0: native_connected or native_ended will be called; -FI_ENOMEM: nothing was done; or why not. */
+	int (*connect)(struct native *n, const struct addr *to, const void *data, size_t len);
+	/* The same of a request, which it takes in any case. */
+	int (*accept)(struct native *n, struct native_request *req, const void *data, size_t len);
+	/* Ends the connection, or the attempt; neither of the two is called any more. */
+	void (*shutdown)(struct native *n);
+	/* Readable when there is news of the connection; the same for the port's life. */
+	int (*fd)(const struct native *n);
+	/* The endpoint is enabled: its queues and counters are those it will have. 0 or an error. */
+	int (*enable)(struct native *n, struct ep *ep);
+};
+
+/* Those of listeners, whose owner serializes the calls; requests are on their own. */
+struct native_cm {
+	int (*open)(struct addr *name, struct native_listener **l);
+	int (*listen)(struct native_listener *l, int backlog);
+	int (*fd)(const struct native_listener *l);
+	struct native_request *(*next)(struct native_listener *l);
+	void (*close)(struct native_listener *l);
+	/* Who asks, and whom: addresses without strings. */
+	const struct addr *(*name)(const struct native_request *req);
+	const struct addr *(*own_name)(const struct native_request *req);
+	const void *(*data)(const struct native_request *req, size_t *len);
+	void (*reject)(struct native_request *req, const void *data, size_t len);
+};
+
+/* Embedded at the start of the transport's state. */
+struct native {
+	const struct native_ops *ops;
+	const struct fi_ops_msg *msg; /* complete tables, which take the domain's lock */
+	const struct fi_ops_rma *rma;
+	const struct fi_ops_atomic *atomic;
+	struct port *port;
+	struct addr peer;    /* of the other side, ADDR_NONE before there is one */
+	size_t connect_most; /* bytes that go with a request, an acceptance */
+	size_t accept_most;
+};
+
+/* The way up, from the transport's turn: see struct port_cm. */
+void native_connected(struct native *n, const void *data, size_t len);
+/* `err` is positive. */
+void native_ended(struct native *n, int err, const void *data, size_t len);
+
+#endif
