@@ -134,6 +134,13 @@ static bool match_type(const struct view *v, const struct fi_info *hints, struct
 	return true;
 }
 
+static void add_mode(struct fi_info *info, uint64_t bits)
+{
+	info->mode |= bits;
+	info->tx_attr->mode |= bits;
+	info->rx_attr->mode |= bits;
+}
+
 #define MR_BASIC (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
 /*
@@ -156,7 +163,7 @@ static bool match_needed(const struct view *v, uint32_t api, const struct fi_inf
 		return hints_refuse_value(why, "domain_attr->mr_mode", FI_TYPE_MR_MODE,
 					  (uint64_t)granted, (uint64_t)needed);
 	if (named && needed & FI_MR_LOCAL)
-		info->mode = info->tx_attr->mode = info->rx_attr->mode = FI_LOCAL_MR;
+		add_mode(info, FI_LOCAL_MR);
 	return true;
 }
 
@@ -185,7 +192,8 @@ static bool match_mr_mode(const struct view *v, uint32_t api, const struct fi_in
 bool hints_match(const struct view *v, uint32_t api, const struct fi_info *hints,
 		 struct fi_info *info, struct refusal *why)
 {
-	/* No mode is needed of the application, but for what match_needed sets: mode members stay 0. */
+	/* No mode is needed of the application, but for what match_needed sets. */
+	add_mode(info, hints ? v->mode & hints->mode : v->mode);
 	return match_type(v, hints, info, why) && match_caps(v, api, hints, info, why) &&
 	       match_order(v, hints, info, why) && match_mr_mode(v, api, hints, info, why) &&
 	       rules_match(api, hints, info, why);

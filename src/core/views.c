@@ -77,6 +77,7 @@ const struct view views[] = {
 		.msg_order = RC_ORDER,
 		.mr_mode = RC_MR,
 		.mr_needed = RC_MR,
+		.mode = FI_RX_CQ_DATA,
 	},
 	{NAMES("tcp"), IP_RDM, .transports = VIEW_TCP, .protocol = FI_PROTO_XNET},
 	{NAMES("tcp"), IP_MSG, .transports = VIEW_TCP, .protocol = FI_PROTO_SOCK_TCP},

@@ -33,6 +33,7 @@ struct view {
 	uint64_t msg_order; /* holds for transmit and receive contexts */
 	int mr_mode;        /* FI_MR_ bits it makes use of when the application offers them */
 	int mr_needed;      /* those it cannot do without */
+	uint64_t mode;      /* FI_RX_CQ_DATA where that holds: told to those who can live with it */
 };
 
 /* Is there an RDMA device behind everything it does? */

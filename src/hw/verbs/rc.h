@@ -71,8 +71,9 @@ struct rc {
 	enum rc_state state;
 	struct rdma_event_channel *events; /* NULL before there is something to hear */
 	struct rdma_cm_id *id;
-	int epfd;                   /* all that wakes: the channel, and news_fd */
-	int news_fd;                /* an epoll instance: events, once they are there */
+	int epfd;    /* all that wakes: the channel, and news_fd */
+	int news_fd; /* an epoll instance: events and the timer, once they are there */
+	int timer;   /* of asking, which may be left without an answer; -1: none */
 	uint8_t reads, writes_back; /* under way: ours, and theirs */
 	size_t say_len;
 	unsigned char say[RC_ASK_MOST];
@@ -122,6 +123,8 @@ void rc_reject(struct native_request *req, const void *data, size_t len);
 /* rc_turn.c */
 bool rc_turn(void *state);
 bool rc_arm(void *state);
+/* A receive that came too late for the device completes as cancelled. */
+void rc_give_back(struct rc *rc, const struct rc_work *work);
 
 /* rc_mem.c */
 extern const struct device_ops rc_device;

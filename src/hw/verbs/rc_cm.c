@@ -4,8 +4,11 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #define LOG_PROV "verbs"
+#include "base/env.h"
 #include "base/log.h"
 #include "hw/verbs/rc.h"
 
@@ -43,13 +46,46 @@ static int step(struct rc *rc, enum ibv_qp_state state)
 	return errno ? failed(rc, "a queue pair does not get on") : 0;
 }
 
+/* There was an answer, or there will be none. */
+static void stop_timer(struct rc *rc)
+{
+	if (rc->timer >= 0)
+		close(rc->timer);
+	rc->timer = -1;
+}
+
+/* Whoever sleeps wakes when the answer is overdue. */
+static int start_timer(struct rc *rc)
+{
+	int ms = env_get()->peer_timeout;
+	struct itimerspec when = {.it_value = {ms / 1000, ms % 1000 * 1000000L}};
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	if (ms <= 0)
+		return 0;
+	rc->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (rc->timer < 0 || timerfd_settime(rc->timer, 0, &when, NULL) ||
+	    epoll_ctl(rc->news_fd, EPOLL_CTL_ADD, rc->timer, &ev))
+		return failed(rc, "no timer");
+	return 0;
+}
+
+static bool overdue(const struct rc *rc)
+{
+	uint64_t times;
+
+	return rc->timer >= 0 && read(rc->timer, &times, sizeof(times)) > 0;
+}
+
 /* All that is posted, and will be, is given back. */
 static void flush(struct rc *rc)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 
+	stop_timer(rc);
 	rc->state = RC_OVER;
 	rc->tx.limit = rc->tx.posted;
+	rc->rx.limit = rc->rx.posted;
 	if (rc->qp && rc->path->dev->lib->modify_qp(rc->qp, &attr, IBV_QP_STATE))
 		LOG_INFO(LOG_EP_CTRL, "a queue pair is not flushed: %s", fi_strerror(errno));
 }
@@ -72,6 +108,7 @@ void rc_end(struct rc *rc, int err)
 
 static void up(struct rc *rc, const void *data, size_t len)
 {
+	stop_timer(rc);
 	rc->state = RC_UP;
 	rc->tx.limit = rc->tx.over + rc->tx.size;
 	native_connected(&rc->native, data, len);
@@ -108,6 +145,7 @@ static int adopt(struct rc *rc, struct rdma_event_channel *events, struct rdma_c
 
 void rc_leave(struct rc *rc)
 {
+	stop_timer(rc);
 	if (!rc->events)
 		return;
 	if (rc->state == RC_UP || rc->state == RC_ANSWERING)
@@ -171,6 +209,8 @@ int rc_connect(struct native *n, const struct addr *to, const void *data, size_t
 	if (len)
 		memcpy(rc->say, data, len);
 	err = adopt(rc, events, id);
+	if (!err)
+		err = start_timer(rc);
 	if (!err)
 		err = resolve(rc, to);
 	if (err)
@@ -336,8 +376,13 @@ static void handle(struct rc *rc, const struct rdma_cm_event *event)
 bool rc_news(struct rc *rc)
 {
 	struct rdma_cm_event *event;
-	bool any = false;
+	bool any = overdue(rc);
 
+	if (any) {
+		LOG_WARN(LOG_EP_CTRL, "nobody answered within %d ms (FI_WEFT_PEER_TIMEOUT)",
+			 env_get()->peer_timeout);
+		rc_end(rc, FI_ETIMEDOUT);
+	}
 	while (!rc->lib->get_cm_event(rc->events, &event)) {
 		any = true;
 		handle(rc, event);

@@ -86,7 +86,7 @@ static inline ssize_t rc_post_out(struct ep *ep, struct ibv_send_wr *wr, struct 
 		wr->send_flags = IBV_SEND_INLINE;
 	else if (op.flags & FI_INJECT)
 		return -FI_EMSGSIZE;
-	else if (__builtin_expect(!keyed || op.len > RULES_RC_MSG_MAX, 0))
+	else if (__builtin_expect(!keyed || op.len > rc->path->message_max, 0))
 		return keyed ? -FI_EMSGSIZE : -FI_EINVAL;
 	return rc_post(ep, wr, op);
 }

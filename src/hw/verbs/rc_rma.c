@@ -29,7 +29,7 @@ static ssize_t post_read(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op,
 {
 	if (__builtin_expect((op.flags & (RC_IMPOSSIBLE | FI_REMOTE_CQ_DATA)) != 0, 0))
 		return -FI_EOPNOTSUPP;
-	if (__builtin_expect(!keyed || op.len > RULES_RC_MSG_MAX, 0))
+	if (__builtin_expect(!keyed || op.len > rc_of_ep(ep)->path->message_max, 0))
 		return keyed ? -FI_EMSGSIZE : -FI_EINVAL;
 	return rc_post(ep, wr, op);
 }

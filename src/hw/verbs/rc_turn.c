@@ -34,10 +34,8 @@ static int error_of(enum ibv_wc_status status, bool receive)
 	}
 }
 
-/* What the device had is over: room for another one. */
 static struct rc_work *next_over(struct rc_ring *ring)
 {
-	ring->limit++;
 	return &ring->work[ring->over++ & ring->mask];
 }
 
@@ -140,6 +138,13 @@ static void complete_recv(struct rc *rc, const struct ibv_wc *wc)
 		     &(struct cq_error){.err = err, .prov_errno = (int)wc->status});
 }
 
+void rc_give_back(struct rc *rc, const struct rc_work *work)
+{
+	push_failure(rc->ep->rx_cq, rc->ep->cntrs[1],
+		     &(struct cq_slot){.context = work->context, .flags = FI_MSG | FI_RECV},
+		     &(struct cq_error){.err = FI_ECANCELED, .prov_errno = IBV_WC_WR_FLUSH_ERR});
+}
+
 static void complete(struct rc *rc, const struct ibv_wc *wc)
 {
 	if (wc->wr_id & RC_RECEIVE)
@@ -151,6 +156,15 @@ static void complete(struct rc *rc, const struct ibv_wc *wc)
 	LOG_INFO(LOG_EP_DATA, "the queue pair breaks: %s",
 		 rc->path->dev->lib->wc_status_str(wc->status));
 	rc_end(rc, error_of(wc->status, false));
+}
+
+/* What is over leaves room for others, while there may be others. */
+static void make_room(struct rc *rc)
+{
+	if (rc->state == RC_UP)
+		rc->tx.limit = rc->tx.over + rc->tx.size;
+	if (rc->state != RC_OVER)
+		rc->rx.limit = rc->rx.over + rc->rx.size;
 }
 
 static bool news_due(struct rc *rc)
@@ -174,6 +188,8 @@ bool rc_turn(void *state)
 		n = ibv_poll_cq(rc->cq, RC_BATCH, rc->wc);
 	for (int i = 0; i < n; i++)
 		complete(rc, &rc->wc[i]);
+	if (n > 0)
+		make_room(rc);
 	if (rc->events && news_due(rc))
 		heard = rc_news(rc);
 	return n > 0 || heard;

@@ -77,6 +77,7 @@ static int rc_open(struct port *port, void **state)
 		free(rc);
 		return err;
 	}
+	rc->timer = -1;
 	rc->lib = verbs_cmlib();
 	rc->path = port->dom->device;
 	rc->native = (struct native){.ops = &ops,
