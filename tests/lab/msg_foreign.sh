@@ -70,15 +70,17 @@ kill -KILL "$client"
 wait "$server" || fail "a peer that dies: $(cat "$work/server")"
 echo "a peer that dies: heard of"
 
-next_port
-start timeout 60 fi_pingpong -p verbs -e msg -I 20 -S all -v -B $port >"$work/server" 2>&1
-server=$pid
-within 20 listening $port || fail "fi_pingpong: $(cat "$work/server")"
-timeout 60 fi_pingpong -p verbs -e msg -I 20 -S all -v -P $port "${address[0]}" >"$work/client" 2>&1 ||
-	fail "fi_pingpong: $(cat "$work/client" "$work/server")"
-wait "$server" || fail "fi_pingpong: the server: $(cat "$work/server")"
-[ "$(grep -cE '^[0-9]+[km]? +20 ' "$work/client")" -gt 3 ] || fail "fi_pingpong: $(cat "$work/client")"
-echo "fi_pingpong: $(grep -cE '^[0-9]+[km]? +20 ' "$work/client") sizes"
+for size in 64 65536; do
+	next_port
+	start timeout 60 fi_pingpong -p verbs -e msg -I 20 -S $size -c -B $port >"$work/server" 2>&1
+	server=$pid
+	within 20 listening $port || fail "fi_pingpong: $(cat "$work/server")"
+	timeout 60 fi_pingpong -p verbs -e msg -I 20 -S $size -c -P $port "${address[0]}" >"$work/client" 2>&1 ||
+		fail "fi_pingpong: $(cat "$work/client" "$work/server")"
+	wait "$server" || fail "fi_pingpong: the server: $(cat "$work/server")"
+	grep -qE '^[0-9]+k? +20 +=20 ' "$work/client" || fail "fi_pingpong: $(cat "$work/client")"
+	echo "fi_pingpong: $size bytes: done"
+done
 
 gone() {
 	[ "$(objects)" = "$before" ]

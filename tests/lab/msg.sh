@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Two connected endpoints of the provider "verbs" in every form of the interface.
+# TIMEOUT=120
+. "$(dirname "$0")/lab.bash"
+need rdma
+objects() {
+	rdma resource show | sed 's/ctx [0-9]*//'
+}
+
+before=$(objects)
+timeout 100 "$BUILD/t/lab_msg_forms" "${address[0]}" >"$work/out" 2>&1 || fail "$(cat "$work/out")"
+[ "$(grep -c ': done$' "$work/out")" -eq 10 ] || fail "not all cases: $(cat "$work/out")"
+cat "$work/out"
+[ "$(objects)" = "$before" ] || fail "left behind: $(objects), before: $before"

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What two connected endpoints of the provider "verbs" do in every form of the interface, both in this
+ * process, at one address: msg_forms 10.77.0.1. Each case is a connection of its own and a line.
+ */
+#include "msg_ends.h"
+
+/* ---- Cases ------------------------------------------------------------------------------------- */
+
+static void messages(struct end *a, struct end *b)
+{
+	char word[] = "on the stack";
+	struct iovec iov[2] = {{a->memory, 100}, {a->memory + 200, 300}};
+	struct iovec to[2] = {{b->memory, 50}, {b->memory + 1000, 4000}};
+	void *descs[2] = {a->desc, a->desc}, *to_descs[2] = {b->desc, b->desc};
+	struct fi_cq_data_entry got;
+	struct fi_msg msg = {
+		.msg_iov = iov, .desc = descs, .iov_count = 2, .context = iov, .data = 9};
+
+	fill(a, 1);
+	OK(fi_recvv(b->ep, to, to_descs, 2, 0, to));
+	OK(fi_sendv(a->ep, iov, descs, 2, 0, iov));
+	done(a, SENT, iov);
+	got = done(b, CAME, to);
+	CHECK(got.len == 400);
+	CHECK(!memcmp(b->memory, a->memory, 50) && !memcmp(b->memory + 1000, a->memory + 50, 50) &&
+	      !memcmp(b->memory + 1050, a->memory + 200, 300));
+
+	OK(fi_recv(b->ep, b->memory, 100, b->desc, 0, b));
+	OK(fi_inject(a->ep, word, sizeof(word), 0));
+	memset(word, 0, sizeof(word));
+	got = done(b, CAME, b);
+	CHECK(got.len == sizeof(word) && !strcmp(b->memory, "on the stack"));
+	silent(a);
+
+	OK(fi_recv(b->ep, b->memory, 100, b->desc, 0, b));
+	OK(fi_injectdata(a->ep, a->memory, 0, 0x12345678, 0));
+	got = done(b, CAME | FI_REMOTE_CQ_DATA, b);
+	CHECK(got.len == 0 && got.data == 0x12345678);
+
+	OK(fi_recv(b->ep, b->memory, 1000, b->desc, 0, b));
+	OK(fi_senddata(a->ep, a->memory, 500, a->desc, 77, 0, a));
+	done(a, SENT, a);
+	got = done(b, CAME | FI_REMOTE_CQ_DATA, b);
+	CHECK(got.len == 500 && got.data == 77 && !memcmp(a->memory, b->memory, 500));
+
+	OK(fi_recvmsg(
+		b->ep,
+		&(struct fi_msg){.msg_iov = to, .desc = to_descs, .iov_count = 2, .context = to},
+		0));
+	OK(fi_sendmsg(a->ep, &msg, FI_REMOTE_CQ_DATA | FI_FENCE));
+	done(a, SENT, iov);
+	got = done(b, CAME | FI_REMOTE_CQ_DATA, to);
+	CHECK(got.len == 400 && got.data == 9);
+}
+
+static void refused(struct end *a, struct end *b)
+{
+	struct fi_msg msg = {.msg_iov = &(struct iovec){a->memory, 1000},
+			     .desc = &a->desc,
+			     .iov_count = 1,
+			     .context = a};
+	struct fid_ep *srx;
+	size_t most = 4096, len = sizeof(most);
+
+	(void)b;
+	OK(fi_getopt(&a->ep->fid, FI_OPT_ENDPOINT, FI_OPT_INJECT_MSG_SIZE, &most, &len));
+	CHECK(most >= 64 && most < 1000);
+	CHECK(fi_inject(a->ep, a->memory, 1000, 0) == -FI_EMSGSIZE);
+	CHECK(fi_sendmsg(a->ep, &msg, FI_INJECT) == -FI_EMSGSIZE);
+	CHECK(fi_sendmsg(a->ep, &msg, FI_DELIVERY_COMPLETE) == -FI_EOPNOTSUPP);
+	CHECK(fi_send(a->ep, a->memory, 1000, NULL, 0, a) == -FI_EINVAL);
+	CHECK(fi_recv(a->ep, a->memory, 1000, NULL, 0, a) == -FI_EINVAL);
+	CHECK(fi_send(a->ep, a->memory, SIZE_MAX / 2, a->desc, 0, a) == -FI_EMSGSIZE);
+	CHECK(fi_tsend(a->ep, a->memory, 8, a->desc, 0, 0, a) == -FI_EOPNOTSUPP);
+	CHECK(fi_srx_context(domain, NULL, &srx, NULL) == -FI_EOPNOTSUPP);
+	silent(a);
+}
+
+static void writes_and_reads(struct end *a, struct end *b)
+{
+	struct fi_rma_iov to = window(b, 400), all = window(b, 16384);
+	struct iovec iov[2] = {{a->memory, 100}, {a->memory + 200, 300}};
+	void *descs[2] = {a->desc, a->desc};
+	struct fi_msg_rma msg = {.msg_iov = iov,
+				 .desc = descs,
+				 .iov_count = 2,
+				 .rma_iov = &to,
+				 .rma_iov_count = 1,
+				 .context = iov,
+				 .data = 5};
+	struct fi_cq_data_entry got;
+
+	fill(a, 3);
+	OK(fi_write(a->ep, a->memory, all.len, a->desc, 0, all.addr, all.key, a));
+	done(a, WROTE, a);
+	CHECK(!memcmp(a->memory, b->memory + WINDOW, all.len));
+	OK(fi_read(a->ep, a->memory + WINDOW, all.len, a->desc, 0, all.addr, all.key, b));
+	done(a, READ, b);
+	CHECK(!memcmp(a->memory, a->memory + WINDOW, all.len));
+
+	OK(fi_recv(b->ep, b->memory, 8, b->desc, 0, b));
+	OK(fi_writemsg(a->ep, &msg, FI_REMOTE_CQ_DATA | FI_COMPLETION));
+	done(a, WROTE, iov);
+	got = done(b, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA, b);
+	CHECK(got.data == 5 && got.len == 400);
+	CHECK(!memcmp(b->memory + WINDOW, a->memory, 100) &&
+	      !memcmp(b->memory + WINDOW + 100, a->memory + 200, 300));
+
+	memset(a->memory, 0, 600);
+	OK(fi_readv(a->ep, iov, descs, 2, 0, to.addr, to.key, iov));
+	done(a, READ, iov);
+	CHECK(!memcmp(a->memory, b->memory + WINDOW, 100) &&
+	      !memcmp(a->memory + 200, b->memory + WINDOW + 100, 300));
+
+	OK(fi_inject_write(a->ep, "short", 6, 0, to.addr, to.key));
+	OK(fi_recv(b->ep, b->memory, 8, b->desc, 0, b));
+	OK(fi_inject_writedata(a->ep, "word", 5, 0xfedcba98, 0, to.addr + 100, to.key));
+	got = done(b, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA, b);
+	CHECK(got.data == 0xfedcba98);
+	CHECK(!strcmp(b->memory + WINDOW, "short") && !strcmp(b->memory + WINDOW + 100, "word"));
+	silent(a);
+	to.len = 399;
+	CHECK(fi_writemsg(a->ep, &msg, 0) == -FI_EINVAL);
+}
+
+static void atomics(struct end *a, struct end *b)
+{
+	struct fi_rma_iov to = window(b, 8);
+	uint64_t *cell = (uint64_t *)(void *)(b->memory + WINDOW), one = 1, two = 2;
+	uint64_t *old = (uint64_t *)(void *)a->memory;
+	struct fi_atomic_attr attr;
+	size_t count = 0;
+
+	*cell = 40;
+	OK(fi_fetch_atomic(a->ep, &two, 1, NULL, old, a->desc, 0, to.addr, to.key, FI_UINT64,
+			   FI_SUM, a));
+	done(a, FETCHED, a);
+	CHECK(*old == 40 && *cell == 42);
+	OK(fi_compare_atomic(a->ep, &one, 1, NULL, &two, NULL, old, a->desc, 0, to.addr, to.key,
+			     FI_INT64, FI_CSWAP, a));
+	done(a, FETCHED, a);
+	CHECK(*old == 42 && *cell == 42);
+	CHECK(fi_fetch_atomic(a->ep, &two, 1, NULL, old, a->desc, 0, to.addr, to.key, FI_UINT64,
+			      FI_PROD, a) == -FI_EOPNOTSUPP);
+	CHECK(fi_fetch_atomic(a->ep, &two, 1, NULL, old, a->desc, 0, to.addr + 4, to.key, FI_UINT64,
+			      FI_SUM, a) == -FI_EINVAL);
+	CHECK(fi_atomic(a->ep, &two, 1, NULL, 0, to.addr, to.key, FI_UINT64, FI_SUM, a) ==
+	      -FI_EOPNOTSUPP);
+	OK(fi_fetch_atomicvalid(a->ep, FI_UINT64, FI_SUM, &count));
+	CHECK(count == 1);
+	OK(fi_compare_atomicvalid(a->ep, FI_UINT64, FI_CSWAP, &count));
+	CHECK(fi_fetch_atomicvalid(a->ep, FI_UINT32, FI_SUM, &count) == -FI_EOPNOTSUPP);
+	CHECK(fi_atomicvalid(a->ep, FI_UINT64, FI_SUM, &count) == -FI_EOPNOTSUPP);
+	OK(fi_query_atomic(domain, FI_UINT64, FI_SUM, &attr, FI_FETCH_ATOMIC));
+	CHECK(attr.count == 1 && attr.size == 8);
+	CHECK(fi_query_atomic(domain, FI_UINT64, FI_SUM, &attr, 0) == -FI_EOPNOTSUPP);
+}
+
+/* Only what asks for a completion has one, and the places of the others come back. */
+static void selected(struct end *a, struct end *b)
+{
+	struct fi_rma_iov to = window(b, 8);
+	struct fi_msg_rma msg = {.msg_iov = &(struct iovec){a->memory, 8},
+				 .desc = &a->desc,
+				 .iov_count = 1,
+				 .rma_iov = &to,
+				 .rma_iov_count = 1,
+				 .context = b};
+
+	for (int i = 0; i < 100; i++) {
+		time_t end = time(NULL) + PATIENT;
+		ssize_t ret;
+
+		while ((ret = fi_write(a->ep, a->memory, 8, a->desc, 0, to.addr, to.key, a)) ==
+		       -FI_EAGAIN) {
+			struct fi_cq_data_entry entry;
+
+			CHECK(fi_cq_read(a->cq, &entry, 1) == -FI_EAGAIN && time(NULL) < end);
+		}
+		OK(ret);
+	}
+	while (fi_writemsg(a->ep, &msg, FI_COMPLETION))
+		silent(a);
+	done(a, WROTE, b);
+	silent(a);
+}
+
+static void counters(struct end *a, struct end *b)
+{
+	struct fi_rma_iov to = window(b, 8);
+
+	OK(fi_recv(b->ep, b->memory, 100, b->desc, 0, b));
+	OK(fi_send(a->ep, a->memory, 100, a->desc, 0, a));
+	OK(fi_inject_write(a->ep, a->memory, 8, 0, to.addr, to.key));
+	OK(fi_read(a->ep, a->memory, 8, a->desc, 0, to.addr, to.key, a));
+	OK(fi_cntr_wait(a->cntr, 3, PATIENT * 1000));
+	OK(fi_cntr_wait(b->cntr, 1, PATIENT * 1000));
+	CHECK(fi_cntr_read(a->cntr) == 3 && fi_cntr_read(b->cntr) == 1);
+	silent(a);
+}
+
+/* The queue is full, and there is room again; it takes as much as was asked for, no more. */
+static void full(struct end *a, struct end *b)
+{
+	int posted = 0, received = 0;
+
+	while (!fi_recv(b->ep, b->memory, 8, b->desc, 0, b))
+		received++;
+	CHECK(received == 16);
+	CHECK(fi_recv(b->ep, b->memory, 8, b->desc, 0, b) == -FI_EAGAIN);
+	while (!fi_send(a->ep, a->memory, 8, a->desc, 0, a) && posted < 100)
+		posted++;
+	CHECK(posted == 16);
+	CHECK(fi_send(a->ep, a->memory, 8, a->desc, 0, a) == -FI_EAGAIN);
+	for (int i = 0; i < posted; i++) {
+		done(a, SENT, a);
+		done(b, CAME, b);
+	}
+	OK(fi_recv(b->ep, b->memory, 8, b->desc, 0, b));
+	OK(fi_send(a->ep, a->memory, 8, a->desc, 0, a));
+	done(a, SENT, a);
+	done(b, CAME, b);
+}
+
+static void check_over(struct end *e)
+{
+	event(e->eq, FI_SHUTDOWN);
+	CHECK(fi_send(e->ep, e->memory, 8, e->desc, 0, e) == -FI_ENOTCONN);
+}
+
+/* What does not fit ends the connection; both sides hear why, what else was posted is cancelled. */
+static void too_long(struct end *a, struct end *b)
+{
+	struct fi_cq_err_entry err;
+
+	OK(fi_recv(b->ep, b->memory, 100, b->desc, 0, b));
+	OK(fi_recv(b->ep, b->memory, 100, b->desc, 0, a));
+	OK(fi_send(a->ep, a->memory, 1000, a->desc, 0, a));
+	err = failed(b, b);
+	CHECK(err.err == FI_ETRUNC && err.flags == CAME);
+	err = failed(a, a);
+	CHECK(err.err == FI_EREMOTEIO && err.flags == SENT);
+	CHECK(strstr(fi_cq_strerror(a->cq, err.prov_errno, NULL, NULL, 0), "invalid request"));
+	err = failed(b, a);
+	CHECK(err.err == FI_ECANCELED);
+	check_over(a);
+	check_over(b);
+}
+
+static void denied(struct end *a, struct end *b)
+{
+	struct fi_rma_iov to = window(b, 8);
+	struct fi_cq_err_entry err;
+
+	OK(fi_write(a->ep, a->memory, 8, a->desc, 0, to.addr, to.key, a));
+	err = failed(a, a);
+	CHECK(err.err == FI_EACCES && err.flags == WROTE);
+	CHECK(strstr(fi_cq_strerror(a->cq, err.prov_errno, NULL, NULL, 0), "access"));
+	check_over(a);
+}
+
+static void ended(struct end *a, struct end *b)
+{
+	OK(fi_recv(a->ep, a->memory, 8, a->desc, 0, a));
+	OK(fi_recv(b->ep, b->memory, 8, b->desc, 0, b));
+	OK(fi_shutdown(a->ep, 0));
+	check_over(a);
+	CHECK(failed(a, a).err == FI_ECANCELED);
+	check_over(b);
+	CHECK(failed(b, b).err == FI_ECANCELED);
+	OK(fi_recv(b->ep, b->memory, 8, b->desc, 0, a));
+	CHECK(failed(b, a).err == FI_ECANCELED);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(struct end *a, struct end *b);
+	bool selective, counted;
+	uint64_t access; /* 0: all */
+} cases[] = {
+	{"messages", messages, false, false, 0},
+	{"refused", refused, false, false, 0},
+	{"writes and reads", writes_and_reads, false, false, 0},
+	{"atomics", atomics, false, false, 0},
+	{"selected", selected, true, false, 0},
+	{"counters", counters, true, true, 0},
+	{"full", full, false, false, 0},
+	{"too long", too_long, false, false, 0},
+	{"denied", denied, false, false, FI_SEND | FI_RECV | FI_REMOTE_READ},
+	{"ended", ended, false, false, 0},
+};
+
+static void open_all(const char *address)
+{
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_UNSPEC};
+
+	info = look_up(address, 0);
+	listen_info = look_up(address, FI_SOURCE);
+	OK(fi_fabric(info->fabric_attr, &fabric, NULL));
+	OK(fi_domain(fabric, info, &domain, NULL));
+	OK(fi_eq_open(fabric, &eq_attr, &pep_eq, NULL));
+	OK(fi_passive_ep(fabric, listen_info, &pep, NULL));
+	OK(fi_pep_bind(pep, &pep_eq->fid, 0));
+	OK(fi_listen(pep));
+}
+
+static void close_all(void)
+{
+	OK(fi_close(&pep->fid));
+	OK(fi_close(&pep_eq->fid));
+	OK(fi_close(&domain->fid));
+	OK(fi_close(&fabric->fid));
+	fi_freeinfo(info);
+	fi_freeinfo(listen_info);
+}
+
+int main(int argc, char **argv)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc != 2)
+		return 2;
+	open_all(argv[1]);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct end a, b;
+
+		now = cases[i].name;
+		selective = cases[i].selective;
+		counted = cases[i].counted;
+		connect_with(&a, &b, cases[i].access ? cases[i].access : ACCESS);
+		cases[i].run(&a, &b);
+		close_end(&a);
+		close_end(&b);
+		printf("%s: done\n", now);
+	}
+	close_all();
+	return 0;
+}
