@@ -48,6 +48,8 @@ static struct fid_domain *domain;
 static struct fid_eq *pep_eq;
 static struct fid_pep *pep;
 static bool selective, counted;
+static struct fid_eq *eqs[2]; /* of the ends that are open */
+static unsigned int eq_count;
 
 static inline void check_ok(ssize_t ret, const char *call, int line)
 {
@@ -80,7 +82,7 @@ static inline void open_end(struct end *e, struct fi_info *from, uint64_t access
 {
 	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD};
 	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_UNSPEC};
-	struct fi_cntr_attr cntr_attr = {.events = FI_CNTR_EVENTS_COMP};
+	struct fi_cntr_attr cntr_attr = {.events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_UNSPEC};
 	uint64_t bind = FI_TRANSMIT | FI_RECV | (selective ? FI_SELECTIVE_COMPLETION : 0);
 
 	*e = (struct end){.memory = aligned_alloc(4096, MEMORY)};
@@ -89,6 +91,7 @@ static inline void open_end(struct end *e, struct fi_info *from, uint64_t access
 	e->desc = fi_mr_desc(e->mr);
 	OK(fi_endpoint(domain, from, &e->ep, NULL));
 	OK(fi_eq_open(fabric, &eq_attr, &e->eq, NULL));
+	eqs[eq_count++] = e->eq;
 	OK(fi_cq_open(domain, &cq_attr, &e->cq, NULL));
 	OK(fi_ep_bind(e->ep, &e->eq->fid, 0));
 	OK(fi_ep_bind(e->ep, &e->cq->fid, bind));
@@ -99,12 +102,27 @@ static inline void open_end(struct end *e, struct fi_info *from, uint64_t access
 	OK(fi_enable(e->ep));
 }
 
+/* Every end makes progress while its own queue is read. */
+static inline void turn_others(void)
+{
+	char buf[256];
+	uint32_t got;
+
+	for (unsigned int i = 0; i < eq_count; i++)
+		fi_eq_read(eqs[i], &got, buf, sizeof(buf), FI_PEEK);
+}
+
 static inline struct fi_eq_cm_entry event(struct fid_eq *eq, uint32_t want)
 {
 	struct fi_eq_cm_entry entry[8];
+	time_t end = time(NULL) + PATIENT;
 	uint32_t got = 0;
-	ssize_t n = fi_eq_sread(eq, &got, entry, sizeof(entry), PATIENT * 1000, 0);
+	ssize_t n;
 
+	while ((n = fi_eq_read(eq, &got, entry, sizeof(entry), 0)) == -FI_EAGAIN) {
+		CHECK(time(NULL) < end);
+		turn_others();
+	}
 	CHECK(n >= (ssize_t)sizeof(*entry) && got == want);
 	return entry[0];
 }
@@ -133,6 +151,7 @@ static inline void close_end(struct end *e)
 	OK(fi_close(&e->ep->fid));
 	OK(fi_close(&e->cq->fid));
 	OK(fi_close(&e->eq->fid));
+	eq_count = 0;
 	OK(fi_close(&e->mr->fid));
 	if (e->cntr)
 		OK(fi_close(&e->cntr->fid));

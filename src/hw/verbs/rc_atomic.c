@@ -79,7 +79,8 @@ static ssize_t post(struct ep *ep, const struct act *a, uint64_t flags, void *co
 	return rc_post(
 		ep, &wr,
 		(struct rc_op){
-			.flags = flags, .kind = KIND, .context = context, .len = sizeof(uint64_t)});
+			.flags = flags, .kind = KIND, .context = context, .len = sizeof(uint64_t)},
+		0);
 }
 
 /* Flags of an entry without any: the operand is read at once, the result cannot be injected. */

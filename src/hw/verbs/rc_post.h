@@ -35,39 +35,50 @@ static inline int rc_error(int err)
 	return err == ENOMEM ? -FI_EAGAIN : -err;
 }
 
-/* Locked. */
-static inline int rc_post_locked(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op)
+#define RC_INLINE static inline __attribute__((always_inline))
+
+/* Locked. `send_flags` has all but what tells of the end. */
+RC_INLINE int rc_post_locked(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op,
+			     unsigned int send_flags)
 {
 	struct rc_ring *tx = &rc->tx;
-	struct rc_work *work = &tx->work[tx->posted & tx->mask];
+	uint32_t posted = tx->posted;
+	struct rc_work *work = &tx->work[posted & tx->mask];
 	struct ibv_send_wr *bad;
 	int err;
 
-	if (__builtin_expect(tx->posted == tx->limit, 0))
+	if (__builtin_expect(posted == tx->limit, 0))
 		return rc_no_room(rc);
 	work->context = op.context;
 	work->flags = op.kind | (op.flags & FI_COMPLETION);
 	work->len = op.len;
-	wr->wr_id = tx->posted;
-	wr->send_flags |= rc->signal;
-	if (op.flags & FI_COMPLETION || !(tx->posted & rc->unsignaled))
-		wr->send_flags |= IBV_SEND_SIGNALED;
-	if (__builtin_expect((op.flags & FI_FENCE) != 0, 0))
-		wr->send_flags |= IBV_SEND_FENCE;
+	send_flags |= rc->signal;
+	if (__builtin_expect((op.flags & FI_COMPLETION) != 0, 1) || !(posted & rc->unsignaled))
+		send_flags |= IBV_SEND_SIGNALED;
+	wr->wr_id = posted;
+	wr->send_flags = send_flags;
 	err = ibv_post_send(rc->qp, wr, &bad);
 	if (__builtin_expect(err, 0))
 		return rc_error(err);
-	tx->posted++;
+	tx->posted = posted + 1;
 	return 0;
 }
 
-static inline ssize_t rc_post(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op)
+RC_INLINE ssize_t rc_post(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op,
+			  unsigned int send_flags)
 {
+	struct rc *rc = rc_of_ep(ep);
+	struct domain *dom = ep->dom;
 	int err;
 
-	lock_take(&ep->dom->lock);
-	err = rc_post_locked(rc_of_ep(ep), wr, op);
-	lock_give(&ep->dom->lock);
+	if (__builtin_expect((op.flags & (RC_IMPOSSIBLE | FI_FENCE)) != 0, 0)) {
+		if (op.flags & RC_IMPOSSIBLE)
+			return -FI_EOPNOTSUPP;
+		send_flags |= IBV_SEND_FENCE;
+	}
+	lock_take(&dom->lock);
+	err = rc_post_locked(rc, wr, op, send_flags);
+	lock_give(&dom->lock);
 	return err;
 }
 
@@ -75,20 +86,15 @@ static inline ssize_t rc_post(struct ep *ep, struct ibv_send_wr *wr, struct rc_o
  * The same of what leaves our memory, and goes along with the request where it is short: then it needs no
  * registration. `keyed`: all of it is registered.
  */
-static inline ssize_t rc_post_out(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op,
-				  bool keyed)
+RC_INLINE ssize_t rc_post_out(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op, bool keyed)
 {
 	const struct rc *rc = rc_of_ep(ep);
 
-	if (__builtin_expect((op.flags & RC_IMPOSSIBLE) != 0, 0))
-		return -FI_EOPNOTSUPP;
 	if (op.len <= rc->inline_most)
-		wr->send_flags = IBV_SEND_INLINE;
-	else if (op.flags & FI_INJECT)
+		return rc_post(ep, wr, op, IBV_SEND_INLINE);
+	if (__builtin_expect(op.flags & FI_INJECT || op.len > rc->path->message_max, 0))
 		return -FI_EMSGSIZE;
-	else if (__builtin_expect(!keyed || op.len > rc->path->message_max, 0))
-		return keyed ? -FI_EMSGSIZE : -FI_EINVAL;
-	return rc_post(ep, wr, op);
+	return __builtin_expect(keyed, 1) ? rc_post(ep, wr, op, 0) : -FI_EINVAL;
 }
 
 /* A vector as the device takes it. */

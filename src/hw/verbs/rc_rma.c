@@ -27,11 +27,11 @@ static inline ssize_t write_one(struct ep *ep, struct ibv_sge sge, struct fi_rma
 
 static ssize_t post_read(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op, bool keyed)
 {
-	if (__builtin_expect((op.flags & (RC_IMPOSSIBLE | FI_REMOTE_CQ_DATA)) != 0, 0))
+	if (__builtin_expect((op.flags & FI_REMOTE_CQ_DATA) != 0, 0))
 		return -FI_EOPNOTSUPP;
 	if (__builtin_expect(!keyed || op.len > rc_of_ep(ep)->path->message_max, 0))
 		return keyed ? -FI_EMSGSIZE : -FI_EINVAL;
-	return rc_post(ep, wr, op);
+	return rc_post(ep, wr, op, 0);
 }
 
 static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src_addr,
