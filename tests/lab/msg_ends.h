@@ -188,6 +188,7 @@ static inline struct fi_cq_err_entry failed(struct end *e, void *context)
 		CHECK(time(NULL) < end);
 	CHECK(n == -FI_EAVAIL);
 	CHECK(fi_cq_readerr(e->cq, &err, 0) == 1);
+	printf("%s: fails with %s, %d\n", now, fi_strerror(err.err), err.prov_errno);
 	CHECK(err.op_context == context);
 	return err;
 }

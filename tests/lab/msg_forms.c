@@ -238,10 +238,11 @@ static void too_long(struct end *a, struct end *b)
 	OK(fi_recv(b->ep, b->memory, 100, b->desc, 0, a));
 	OK(fi_send(a->ep, a->memory, 1000, a->desc, 0, a));
 	err = failed(b, b);
-	CHECK(err.err == FI_ETRUNC && err.flags == CAME);
+	/* Not every device tells this from other errors of its own side. */
+	CHECK((err.err == FI_ETRUNC || err.err == FI_EIO) && err.flags == CAME);
 	err = failed(a, a);
 	CHECK(err.err == FI_EREMOTEIO && err.flags == SENT);
-	CHECK(strstr(fi_cq_strerror(a->cq, err.prov_errno, NULL, NULL, 0), "invalid request"));
+	CHECK(strstr(fi_cq_strerror(a->cq, err.prov_errno, NULL, NULL, 0), "remote"));
 	err = failed(b, a);
 	CHECK(err.err == FI_ECANCELED);
 	check_over(a);

@@ -22,7 +22,8 @@ static int error_of(enum ibv_wc_status status, bool receive)
 		return FI_ECANCELED;
 	case IBV_WC_REM_ACCESS_ERR:
 		return FI_EACCES;
-	case IBV_WC_REM_INV_REQ_ERR:
+	case IBV_WC_REM_INV_REQ_ERR: /* of a receive: LOC_LEN_ERR, as some devices say it */
+		return receive ? FI_ETRUNC : FI_EREMOTEIO;
 	case IBV_WC_REM_OP_ERR:
 		return FI_EREMOTEIO;
 	case IBV_WC_RETRY_EXC_ERR:
