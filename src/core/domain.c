@@ -139,6 +139,8 @@ static int open_device(struct domain *dom)
 
 	if (!v || v->transports != VIEW_RC)
 		return 0;
+	if (!rc_transport.bit)
+		return -FI_ENOSYS;
 	if (!dom->info->src_addr) {
 		LOG_WARN(LOG_DOMAIN, "info->src_addr has to name an address of an RDMA device");
 		return -FI_EINVAL;

@@ -98,6 +98,8 @@ static int open_native(struct cm_listener *l, const struct fi_info *info, struct
 	struct addr bound;
 	int err = want_name(info, name, &bound);
 
+	if (!err && !l->cm)
+		err = -FI_ENOSYS;
 	if (!err)
 		err = l->cm->open(&bound, &l->native);
 	if (!err)
