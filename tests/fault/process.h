@@ -130,7 +130,7 @@ static inline int count_fds(pid_t pid)
 }
 
 /* A figure of /proc/PID/status, in kB. */
-static inline long status_of(pid_t pid, const char *what)
+static inline long figure_of(pid_t pid, const char *what)
 {
 	char path[64], line[256];
 	size_t len = strlen(what);
@@ -152,12 +152,12 @@ static inline long status_of(pid_t pid, const char *what)
 /* What a process has in memory, and had at most so far, in kB. */
 static inline long memory_of(pid_t pid)
 {
-	return status_of(pid, "VmRSS");
+	return figure_of(pid, "VmRSS");
 }
 
 static inline long peak_of(pid_t pid)
 {
-	return status_of(pid, "VmHWM");
+	return figure_of(pid, "VmHWM");
 }
 
 #endif
