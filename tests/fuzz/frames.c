@@ -103,7 +103,7 @@ static void connect_peer(unsigned int i)
 	far[i] = (struct far){.sock = pair[1]};
 	peer->sock = peer->wake = pair[0];
 	peer->inside = false;
-	MUST(!conn_link(peer, &guest));
+	MUST(!conn_link(peer, &guest, &(struct wire_nic){.qpn = 0}));
 	peer_connected(peer);
 }
 
