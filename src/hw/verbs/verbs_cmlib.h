@@ -26,6 +26,7 @@
 	CALL(get_src_port)                                                                         \
 	CALL(event_str)
 
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): `name` is that of a member */
 #define VERBS_CMLIB_MEMBER(name) __typeof__(rdma_##name) *name;
 struct verbs_cmlib {
 	VERBS_CMLIB_CALLS(VERBS_CMLIB_MEMBER)
