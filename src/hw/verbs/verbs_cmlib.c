@@ -1,27 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hw/verbs/verbs_cmlib.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
 
-#define LOG_PROV "verbs"
 #include "base/forked.h"
-#include "base/log.h"
-
-#define NAME "librdmacm.so.1"
+#include "hw/verbs/verbs_lib.h"
 
 static struct verbs_cmlib lib;
 static bool loaded;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static const struct {
-	const char *name;
-	size_t offset;
-} calls[] = {
+static const struct verbs_call calls[] = {
 #define VERBS_CMLIB_ROW(name) {"rdma_" #name, offsetof(struct verbs_cmlib, name)},
 	VERBS_CMLIB_CALLS(VERBS_CMLIB_ROW)
 #undef VERBS_CMLIB_ROW
@@ -29,22 +20,7 @@ static const struct {
 
 static void load(void)
 {
-	void *handle = dlopen(NAME, RTLD_NOW | RTLD_LOCAL);
-
-	for (size_t i = 0; handle && i < sizeof(calls) / sizeof(calls[0]); i++) {
-		void *at = dlsym(handle, calls[i].name);
-
-		if (!at) {
-			LOG_WARN(LOG_CORE, "%s has no %s: nothing can be connected", NAME,
-				 calls[i].name);
-			dlclose(handle);
-			return;
-		}
-		*(void **)((char *)&lib + calls[i].offset) = at;
-	}
-	loaded = handle;
-	if (!handle)
-		LOG_WARN(LOG_CORE, "%s cannot be loaded: %s", NAME, dlerror());
+	loaded = verbs_lib_load("librdmacm.so.1", calls, sizeof(calls) / sizeof(calls[0]), &lib);
 }
 
 const struct verbs_cmlib *verbs_cmlib(void)

@@ -3,46 +3,43 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 #define LOG_PROV "verbs"
 #include "base/log.h"
-
-#define NAME "libibverbs.so.1"
 
 static struct verbs_lib lib;
 static bool loaded;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static const struct {
-	const char *name;
-	size_t offset;
-} calls[] = {
+static const struct verbs_call calls[] = {
 #define VERBS_ROW(name) {"ibv_" #name, offsetof(struct verbs_lib, name)},
 	VERBS_CALLS(VERBS_ROW)
 #undef VERBS_ROW
 };
 
-static void load(void)
+bool verbs_lib_load(const char *library, const struct verbs_call *list, size_t count, void *table)
 {
-	void *handle = dlopen(NAME, RTLD_NOW | RTLD_LOCAL);
+	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
 
-	for (size_t i = 0; handle && i < sizeof(calls) / sizeof(calls[0]); i++) {
-		void *at = dlsym(handle, calls[i].name);
+	for (size_t i = 0; handle && i < count; i++) {
+		void *at = dlsym(handle, list[i].name);
 
 		if (!at) {
-			LOG_WARN(LOG_CORE, "%s has no %s: RDMA devices are not used", NAME,
-				 calls[i].name);
+			LOG_WARN(LOG_CORE, "%s has no %s: it is not used", library, list[i].name);
 			dlclose(handle);
-			return;
+			return false;
 		}
-		*(void **)((char *)&lib + calls[i].offset) = at;
+		*(void **)((char *)table + list[i].offset) = at;
 	}
-	loaded = handle;
 	if (!handle)
-		LOG_WARN(LOG_CORE, "there are RDMA devices, but %s cannot be loaded: %s", NAME,
+		LOG_WARN(LOG_CORE, "there are RDMA devices, but %s cannot be loaded: %s", library,
 			 dlerror());
+	return handle;
+}
+
+static void load(void)
+{
+	loaded = verbs_lib_load("libibverbs.so.1", calls, sizeof(calls) / sizeof(calls[0]), &lib);
 }
 
 const struct verbs_lib *verbs_lib(void)

@@ -7,6 +7,8 @@
 #define WEFT_HW_VERBS_VERBS_LIB_H
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 /* What is called by name; posting and polling go through the device's own tables. */
 #define VERBS_CALLS(CALL)                                                                          \
@@ -45,6 +47,15 @@ struct verbs_lib {
 	VERBS_CALLS(VERBS_MEMBER)
 };
 #undef VERBS_MEMBER
+
+/* A call by its name in the library, and where its address goes in a table. */
+struct verbs_call {
+	const char *name;
+	size_t offset;
+};
+
+/* Loads the library and fills the table with all of the calls. False: it cannot be had, which is logged. */
+bool verbs_lib_load(const char *library, const struct verbs_call *calls, size_t count, void *table);
 
 /* NULL: it is not here, which is logged once. From any thread. */
 const struct verbs_lib *verbs_lib(void);
