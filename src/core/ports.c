@@ -70,8 +70,10 @@ void ports_turn_held(struct domain *dom, struct ports *p)
 		xfer_turn(dom);
 		return;
 	}
-	for (unsigned int i = 0; i < p->count; i++)
+	for (unsigned int i = 1; i < p->count; i++)
 		port_turn(p->list[i].port);
+	if (p->count)
+		port_turn(p->list[0].port); /* last, so that it returns to our caller */
 }
 
 void ports_turn(struct domain *dom, struct ports *p)

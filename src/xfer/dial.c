@@ -105,12 +105,6 @@ void dial_tune(int sock)
 	dial_set(sock, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
 }
 
-void dial_over(int sock)
-{
-	dial_set(sock, SOL_SOCKET, SO_RCVLOWAT, 1);
-	dial_set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
-}
-
 int dial_network(const struct addr *name)
 {
 	struct sockaddr_storage to = {0};
@@ -137,16 +131,46 @@ bool dial_remote(int sock, struct addr *addr)
 	       !addr_from_user(addr, FI_SOCKADDR, &from, len);
 }
 
-/* Where nobody listens on a port of the dynamic range, the kernel may connect a socket to itself. */
-static bool connected_to_itself(int sock)
+static bool ends(int sock, struct addr *own, struct addr *other)
 {
 	struct sockaddr_storage from;
 	socklen_t len = sizeof(from);
-	struct addr own, other;
 
 	return !getsockname(sock, (struct sockaddr *)&from, &len) &&
-	       !addr_from_user(&own, FI_SOCKADDR, &from, len) && dial_remote(sock, &other) &&
-	       addr_equal(&own, &other);
+	       !addr_from_user(own, FI_SOCKADDR, &from, len) && dial_remote(sock, other);
+}
+
+/* Where nobody listens on a port of the dynamic range, the kernel may connect a socket to itself. */
+static bool connected_to_itself(int sock)
+{
+	struct addr own, other;
+
+	return ends(sock, &own, &other) && addr_equal(&own, &other);
+}
+
+/* An address that speaks with itself does so within its host. */
+static bool within_host(int sock)
+{
+	struct addr own, other;
+
+	if (!ends(sock, &own, &other))
+		return false;
+	own.port = other.port = 0;
+	return addr_equal(&own, &other);
+}
+
+/*
+ * Inside a host there is no path to be fair on, and the system's choice may pace what it sends, or weigh
+ * every acknowledgement: Reno, which every kernel has and allows everyone, does least.
+ */
+void dial_over(int sock)
+{
+	static const char plain[] = "reno";
+
+	dial_set(sock, SOL_SOCKET, SO_RCVLOWAT, 1);
+	dial_set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
+	if (within_host(sock))
+		setsockopt(sock, IPPROTO_TCP, TCP_CONGESTION, plain, sizeof(plain) - 1);
 }
 
 int dial_connected(int sock)

@@ -36,7 +36,10 @@ int dial_connected(int sock);
 pid_t dial_pid(int sock);
 /* For the hellos: each is read when all of it is there; a peer that shows no sign of life is given up. */
 void dial_tune(int sock);
-/* They are exchanged: from now on a peer may be slow to read, and every byte counts. */
+/*
+ * They are exchanged: from now on a peer may be slow to read, every byte counts, and what stays inside the
+ * host is sent without regard for a network.
+ */
 void dial_over(int sock);
 /* The address of a TCP socket's other end. False: there is none. */
 bool dial_remote(int sock, struct addr *addr);

@@ -208,6 +208,23 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 	rx_finish(rx, r, m, room, base, 0);
 }
 
+/* A message in one packet has come. Built in place, word by word, as it will be read soon. */
+static inline void report(struct rx *rx, fi_addr_t src, const struct recv *r,
+			  const struct packet *p, uint64_t flags)
+{
+	struct cq_slot *slot = cq_slot(rx->cq);
+
+	slot->context = r->context;
+	slot->flags = flags;
+	slot->len = p->len;
+	slot->buf = NULL;
+	slot->data = p->data;
+	slot->tag = p->tag;
+	slot->src = src;
+	slot->error = NULL;
+	wait_notify(&rx->cq->wait);
+}
+
 bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct packet *p)
 {
 	const uint64_t plain = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, 0xffff, UINT32_MAX);
@@ -222,12 +239,7 @@ bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct pac
 	if (wire_flags(p->head) & WIRE_DATA)
 		kind |= FI_REMOTE_CQ_DATA;
 	if (wants_completion(rx, r))
-		cq_push(rx->cq, (struct cq_slot){.context = r->context,
-						 .flags = kind,
-						 .len = p->len,
-						 .data = p->data,
-						 .tag = p->tag,
-						 .src = peer_reported(peer)});
+		report(rx, peer_reported(peer), r, p, kind);
 	if (rx->cntr)
 		cntr_done(rx->cntr, p->len);
 	pool_put(&rx->q->recv_pool, r);

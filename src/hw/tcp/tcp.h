@@ -35,6 +35,7 @@ _Static_assert(sizeof(struct tcp_frame) == 32, "layout of a frame");
 #define TCP_EAGER_MAX  131072u /* longest message that is sent without being asked for */
 #define TCP_LEND_MIN   16384u  /* shorter payloads are sooner copied than kept track of */
 #define TCP_READ       65536u  /* bytes of the read buffer */
+#define TCP_AHEAD      4096u   /* of it where long packets follow each other */
 #define TCP_DIRECT_MAX 2       /* links; an empty recv costs as much as three questions to epoll */
 #define TCP_DEAF_MAX   (1u << 20) /* bytes of messages sent until what has come is to be read */
 #define TCP_LINGER_MS  1000 /* in all that a port waits for its last bytes to be acknowledged */
@@ -119,6 +120,15 @@ void tcp_reopen(struct tcp_link *l);
 /* tcp_rx.c */
 /* Delivers what has come, a bounded part of it; true when there was anything. */
 bool tcp_read(struct tcp_link *l);
+/* The same for a link that awaits a frame, after recv put `len` bytes into the buffer, or failed. */
+bool tcp_take(struct tcp_link *l, ssize_t len);
+
+/* Bytes that such a recv asks for. */
+static inline size_t tcp_ahead(const struct tcp_link *l)
+{
+	return l->bulk ? TCP_AHEAD : TCP_READ;
+}
+
 /* Tells the engine that the connection is over. */
 void tcp_end(struct tcp_link *l, int err);
 

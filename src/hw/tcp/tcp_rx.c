@@ -22,11 +22,10 @@
 /* Payloads longer than this are worth a place of their own. */
 #define LAND_MIN 4096u
 /*
- * After one longer than this only so much is read ahead: what follows is as long, too, and is better not
- * moved twice. A shorter one is moved faster than the kernel is asked twice.
+ * After one longer than this little is read ahead: what follows is as long, too, and is better not moved
+ * twice. A shorter one is moved faster than the kernel is asked twice.
  */
 #define BULK_MIN 32768u
-#define AHEAD    4096u
 
 void tcp_end(struct tcp_link *l, int err)
 {
@@ -83,7 +82,10 @@ static size_t take_frame(struct tcp_link *l, const unsigned char *at, size_t len
 
 	if (len > wants)
 		len = wants;
-	memcpy((unsigned char *)&l->frame + l->have, at, len);
+	if (__builtin_expect(len == sizeof(l->frame), 1))
+		memcpy(&l->frame, at, sizeof(l->frame)); /* no call */
+	else
+		memcpy((unsigned char *)&l->frame + l->have, at, len);
 	l->have += (uint32_t)len;
 	return len;
 }
@@ -195,7 +197,7 @@ static size_t places(struct tcp_link *l, struct iovec *iov, size_t *room)
 		iov[0] = (struct iovec){l->kept + l->got, left};
 	}
 	iov[count].iov_base = l->own->buf;
-	iov[count].iov_len = *room == left && l->bulk ? AHEAD : TCP_READ;
+	iov[count].iov_len = *room == left && l->bulk ? TCP_AHEAD : TCP_READ;
 	return count + 1;
 }
 
@@ -207,7 +209,7 @@ static ssize_t receive(struct tcp_link *l, size_t *asked, size_t *placed)
 
 	*placed = 0;
 	if (!l->begun) {
-		*asked = l->bulk ? AHEAD : TCP_READ;
+		*asked = tcp_ahead(l);
 		return recv(l->sock, l->own->buf, *asked, MSG_DONTWAIT);
 	}
 	m.msg_iovlen = places(l, iov, placed);
@@ -220,6 +222,7 @@ static void received(struct tcp_link *l, size_t len, size_t placed)
 {
 	if (placed > len)
 		placed = len;
+	l->heard += len;
 	l->got += (uint32_t)placed;
 	if (placed && l->got == l->frame.len)
 		finish(l);
@@ -237,22 +240,38 @@ static void silent(struct tcp_link *l, ssize_t ret)
 	tcp_end(l, ret == 0 ? FI_ECONNRESET : errno);
 }
 
-bool tcp_read(struct tcp_link *l)
+/* May the link have more of this turn? */
+static bool goes_on(const struct tcp_link *l, size_t bytes)
 {
-	size_t bytes = 0, asked, placed;
-	ssize_t len;
+	return !l->ended && !l->closed && bytes < BYTES_PER_TURN &&
+	       l->own->packets < PACKETS_PER_TURN;
+}
+
+static bool read_on(struct tcp_link *l, ssize_t len, size_t asked, size_t placed)
+{
+	size_t bytes = 0;
 
 	l->own->packets = 0;
-	do {
-		len = receive(l, &asked, &placed);
-		if (len <= 0) {
-			silent(l, len);
-			return bytes || l->ended;
-		}
+	while (len > 0) {
 		bytes += (size_t)len;
-		l->heard += (size_t)len;
 		received(l, (size_t)len, placed);
-	} while ((size_t)len == asked && !l->ended && !l->closed && bytes < BYTES_PER_TURN &&
-		 l->own->packets < PACKETS_PER_TURN);
-	return true;
+		if ((size_t)len < asked || !goes_on(l, bytes))
+			return true;
+		len = receive(l, &asked, &placed);
+	}
+	silent(l, len);
+	return bytes || l->ended;
+}
+
+bool tcp_take(struct tcp_link *l, ssize_t len)
+{
+	return read_on(l, len, tcp_ahead(l), 0);
+}
+
+bool tcp_read(struct tcp_link *l)
+{
+	size_t asked, placed;
+	ssize_t len = receive(l, &asked, &placed);
+
+	return read_on(l, len, asked, placed);
 }
