@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Our own attempts to connect, and the making of links. */
+/* Our own attempts to connect. */
 #include <errno.h>
 #include <rdma/fi_errno.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -38,83 +37,6 @@ int conn_listen(struct port *port)
 	if (!err)
 		port->key = addr_unmapped(&port->name);
 	return err;
-}
-
-static int make_link(struct peer *peer, struct guest *guest, enum port_transport hw)
-{
-	struct port *port = peer->port;
-	struct link_peer lp = {.hello = &guest->hello,
-			       .id = guest->inside ? guest->hello.your_id : pool_id(peer),
-			       .sock = peer->wake,
-			       .pid = guest->pid,
-			       .half = peer->half};
-	int err;
-
-	memcpy(lp.fds, guest->fds, sizeof(lp.fds));
-	err = port_transports[hw]->connect(port->hw[hw], &lp, &peer->real);
-	if (err)
-		return err;
-	peer->hw = hw;
-	peer->incarnation = guest->hello.incarnation;
-	peer->serial = guest->hello.serial;
-	if (port_transports[hw]->takes_socks)
-		peer->sock = peer->wake = -1;
-	return 0;
-}
-
-void conn_abandon(struct peer *peer)
-{
-	if (peer->half)
-		port_transports[PORT_VERBS]->abandon(peer->port->hw[PORT_VERBS], peer->half);
-	peer->half = NULL;
-}
-
-/* Our end, where there is one to be had: for the first hello, or in answer to `theirs`. */
-static void offer_half(struct peer *peer, const struct wire_nic *theirs, struct wire_nic *ours)
-{
-	void *hw = peer->port->hw[PORT_VERBS];
-
-	if (peer->inside || !hw || peer->plain || peer->half)
-		return;
-	if (port_transports[PORT_VERBS]->offer(hw, theirs, ours, &peer->half))
-		*ours = (struct wire_nic){.qpn = 0};
-}
-
-/* Between RDMA devices, as both sides want it. */
-static int link_devices(struct peer *peer, struct guest *guest)
-{
-	int err = make_link(peer, guest, PORT_VERBS);
-
-	if (!err) {
-		peer->half = NULL;
-		return 0;
-	}
-	peer->plain = peer->port->hw[PORT_TCP];
-	conn_abandon(peer);
-	return err;
-}
-
-int conn_link(struct peer *peer, struct guest *guest, struct wire_nic *ours)
-{
-	struct port *port = peer->port;
-	const struct wire_nic *theirs = &guest->hello.nic;
-	bool asked = peer->half; /* we did, and what they say is settled */
-
-	port->cm_sock = peer->sock;
-	if (guest->inside)
-		return make_link(peer, guest, PORT_SHM);
-	dial_over(peer->sock);
-	if (theirs->qpn)
-		offer_half(peer, theirs, ours);
-	if (theirs->qpn && peer->half) {
-		int err = link_devices(peer, guest);
-
-		if (!err || asked)
-			return err;
-	}
-	*ours = (struct wire_nic){.qpn = 0};
-	conn_abandon(peer);
-	return port->hw[PORT_TCP] ? make_link(peer, guest, PORT_TCP) : -FI_EHOSTUNREACH;
 }
 
 /* To ourselves: the same link, with a pair of sockets for the wake-ups. */
@@ -161,7 +83,7 @@ int conn_say_hello(struct peer *peer)
 
 	if (port->cm)
 		conn_single_dialed(peer);
-	offer_half(peer, NULL, &words.nic);
+	conn_offer(peer, NULL, &words.nic);
 	return hello_send(port, peer->sock, peer->inside, &words);
 }
 

@@ -14,6 +14,13 @@ int conn_watch(struct peer *peer, uint32_t events);
 int conn_say_hello(struct peer *peer);
 /* Begins to connect to peer->name by whatever way there is; the time it has begins. 0 or a negative error. */
 int conn_dial(struct peer *peer);
+
+/* conn_link.c */
+/*
+ * Our end of a path between RDMA devices, where there is one to be had: for the first hello, or in answer
+ * to `theirs`.
+ */
+void conn_offer(struct peer *peer, const struct wire_nic *theirs, struct wire_nic *ours);
 /*
  * Makes the peer's link of what its hello brought; takes guest->fds. `ours` is our end of a path between
  * RDMA devices, for the answer, where the link is one. 0 or a negative error.

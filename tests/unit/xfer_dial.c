@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections of the network: which of them stay inside the host, and how those are sent. */
+#include "xfer/dial.h"
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int dialed, accepted;
+
+static struct sockaddr_in at(const char *ip)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET};
+
+	inet_pton(AF_INET, ip, &sin.sin_addr);
+	return sin;
+}
+
+/* A connection between these two of our addresses. */
+static void join(const char *from, const char *to)
+{
+	struct sockaddr_in near = at(from), far = at(to);
+	socklen_t len = sizeof(far);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+	dialed = socket(AF_INET, SOCK_STREAM, 0);
+	ck_assert_int_eq(bind(listener, (struct sockaddr *)&far, len), 0);
+	ck_assert_int_eq(listen(listener, 1), 0);
+	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&far, &len), 0);
+	ck_assert_int_eq(bind(dialed, (struct sockaddr *)&near, sizeof(near)), 0);
+	ck_assert_int_eq(connect(dialed, (struct sockaddr *)&far, sizeof(far)), 0);
+	accepted = accept(listener, NULL, NULL);
+	ck_assert_int_ge(accepted, 0);
+	close(listener);
+}
+
+static void part(void)
+{
+	close(dialed);
+	close(accepted);
+}
+
+static const char *congestion(int sock)
+{
+	static char name[16];
+	socklen_t len = sizeof(name);
+
+	memset(name, 0, sizeof(name));
+	ck_assert_int_eq(getsockopt(sock, IPPROTO_TCP, TCP_CONGESTION, name, &len), 0);
+	return name;
+}
+
+static int patience(int sock)
+{
+	int low = 0;
+	socklen_t len = sizeof(low);
+
+	ck_assert_int_eq(getsockopt(sock, SOL_SOCKET, SO_RCVLOWAT, &low, &len), 0);
+	return low;
+}
+
+START_TEST(the_hellos_wait_for_all)
+{
+	join("127.0.0.1", "127.0.0.1");
+	dial_tune(dialed);
+	ck_assert_int_gt(patience(dialed), 1);
+	dial_over(dialed);
+	ck_assert_int_eq(patience(dialed), 1);
+	part();
+}
+END_TEST
+
+START_TEST(one_address_is_one_host)
+{
+	join("127.0.0.1", "127.0.0.1");
+	dial_over(dialed);
+	dial_over(accepted);
+	ck_assert_str_eq(congestion(dialed), "reno");
+	ck_assert_str_eq(congestion(accepted), "reno");
+	part();
+}
+END_TEST
+
+/* They are one host's, too, but nothing says so. */
+START_TEST(two_addresses_are_as_the_system_wants)
+{
+	char before[16];
+
+	join("127.0.0.1", "127.0.0.2");
+	strcpy(before, congestion(dialed));
+	dial_over(dialed);
+	ck_assert_str_eq(congestion(dialed), before);
+	part();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("xfer_dial");
+	TCase *all = tcase_create("dial");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_test(all, the_hellos_wait_for_all);
+	tcase_add_test(all, one_address_is_one_host);
+	tcase_add_test(all, two_addresses_are_as_the_system_wants);
+	suite_add_tcase(suite, all);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
