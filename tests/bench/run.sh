@@ -5,7 +5,7 @@
 # ROUNDS rounds the best counts. Writes $BUILD/bench.tsv and, where gnuplot is, $BUILD/bench.svg.
 #   BUILD (build)      ROUNDS (3)      PAIRS (weft:shm): providers compared, ours:reference
 #   MPI=no leaves NetPIPE over Open MPI out: its reference is Open MPI's own shared memory (ob1, vader)
-#   ONLY=messages, ONLY=onesided, ONLY=network: that part alone; network is in network.sh
+#   ONLY=messages, onesided, network or collectives: that part alone; the last two are in files of their own
 set -u
 cd "$(dirname "$0")/../.." || exit
 build=$(realpath "${BUILD:-build}")
@@ -22,8 +22,8 @@ raw=$work/raw
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 case ${ONLY-} in
-'' | messages | onesided | network) ;;
-*) echo "bench: ONLY is messages, onesided or network" >&2; exit 1 ;;
+'' | messages | onesided | network | collectives) ;;
+*) echo "bench: ONLY is messages, onesided, network or collectives" >&2; exit 1 ;;
 esac
 [ -e "$build/libfabric.so.1" ] || { echo "bench: no libfabric.so.1 in $build" >&2; exit 1; }
 reference=$(ldconfig -p | awk '$1 == "libfabric.so.1" { print $NF; exit }')
@@ -34,7 +34,7 @@ compile() {
 	${CC:-cc} -std=gnu11 -O2 -Wall -Iinclude -o "$work/$1" "tests/bench/$1.c" "${@:2}" || exit
 }
 
-for program in client onesided connect; do compile $program "${reference:-$build/libfabric.so.1}"; done
+for program in client onesided connect collective; do compile $program "${reference:-$build/libfabric.so.1}"; done
 compile limit
 compile sockets -luring
 compile plain -Isrc -I. "$build/libfabric.a"
@@ -122,6 +122,8 @@ mpi() {
 
 # shellcheck source=tests/bench/network.sh
 . tests/bench/network.sh
+# shellcheck source=tests/bench/collectives.sh
+. tests/bench/collectives.sh
 
 for round in $(seq "$rounds"); do
 	echo "bench: round $round of $rounds" >&2
@@ -131,6 +133,7 @@ for round in $(seq "$rounds"); do
 	done
 	limits
 	if part network; then network "$round"; fi
+	if part collectives; then collectives; fi
 	if part messages && [ "${MPI-}" != no ] && command -v NPopenmpi >/dev/null; then mpi; fi
 done
 

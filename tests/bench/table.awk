@@ -89,7 +89,7 @@ function message(who, row) {
 
 # What bounds a row. Messages: inside a host the better of two copies and one fetch, over the network a bare
 # socket. One-sided: the call of the kernel that does it; what has to ask the target, a message there and one back.
-# Streams: a bare ring of cache lines.
+# Streams: a bare ring of cache lines. Collectives: Open MPI's own.
 function limit(row, size) {
 	if (row ~ /^plain/)
 		return best["limit/plain", size]
@@ -99,6 +99,8 @@ function limit(row, size) {
 		return size == 8 && message("ours", row) != "" ? 2 * message("ours", row) : ""
 	if (row == "tcp/bandwidth")
 		return best["limit/tcp-bandwidth", size]
+	if (row ~ /^collective/)
+		return best["limit/" row, size]
 	if (row ~ /^udp/)
 		return best["limit/udp", size]
 	if (is_counted(row))
@@ -120,6 +122,7 @@ function derive(row, size,  ours, reference) {
 	ours = best["ours/" row, size]
 	reference = best["reference/" row, size]
 	network(row, size, ours, reference, limit(row, size))
+	collective(row, size, ours, reference, limit(row, size))
 	if (row ~ /\/(write|read)$/ && size >= 65536)
 		line(row ", rate", size, "GB/s", speed(size, ours), speed(size, reference), speed(size, limit(row, size)))
 	if (row ~ /^plain/)
@@ -148,6 +151,14 @@ function network(row, size, ours, reference, bound) {
 		target(row ", bytes", ours, "at most", 32)
 	if (row == "tcp/connection")
 		target(row ", bytes", ours, "at most", 8192)
+}
+
+function collective(row, size, ours, reference, bound) {
+	if (row !~ /^collective/)
+		return
+	target(row " of " size " bytes, ours/Open MPI", over(ours, bound), "at most", 1)
+	if (reference != "")
+		target(row " of " size " bytes, ours/reference", over(ours, reference), "at most", 0.5)
 }
 
 function target(what, value, sense, bound) {

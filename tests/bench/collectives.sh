@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # variables of run.sh, which reads this file
+# The collectives part of run.sh: ours inside a host, the reference's, which has none over shared memory, and as the
+# limit Open MPI's own over its own shared memory. Two members have a core each, more share them and sleep.
+if part collectives && [ "${MPI-}" != no ] && command -v mpicc >/dev/null; then
+	mpicc -std=gnu11 -D_GNU_SOURCE -O2 -Wall -o "$work/collective_mpi" tests/bench/collective_mpi.c || exit
+fi
+
+# group MEMBERS WHAT SIZE...
+group() {
+	local row=collective/$2/$1 bind='--bind-to core'
+	[ "$1" -le "$(nproc)" ] || bind='--oversubscribe --bind-to none --mca mpi_yield_when_idle 1'
+	job "ours/$row" env LD_LIBRARY_PATH="$build" "$work/collective" weft "$@"
+	[ -z "$reference" ] ||
+		job "reference/$row" env LD_LIBRARY_PATH="$(dirname "$reference")" "$work/collective" 'tcp;ofi_rxm' "$@"
+	# shellcheck disable=SC2086 # several options
+	[ ! -x "$work/collective_mpi" ] ||
+		job "limit/$row" mpirun -n "$1" $bind --mca pml ob1 --mca btl self,vader "$work/collective_mpi" "${@:2}"
+}
+
+collectives() {
+	local members
+	for members in 2 4 8; do
+		group $members barrier 8
+		group $members allreduce 8 65536 1048576
+		group $members broadcast 65536 1048576
+		group $members alltoall 65536 1048576
+	done
+}

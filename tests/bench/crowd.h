@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the measurements of collectives share: what is measured, and how often. */
+#ifndef BENCH_CROWD_H
+#define BENCH_CROWD_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "clock.h"
+
+#define MEMBERS_MAX 64
+
+enum what { BARRIER, ALLREDUCE, BROADCAST, ALLTOALL, WHATS };
+
+static int member, members;
+static enum what what;
+static char *from, *to; /* `members` slices of the largest size each */
+static size_t room;     /* bytes of a slice */
+
+static void crowd_fail(const char *why)
+{
+	fprintf(stderr, "bench: member %d: %s\n", member, why);
+	exit(EXIT_FAILURE);
+}
+
+static void crowd_what(const char *name)
+{
+	static const char *const names[WHATS] = {"barrier", "allreduce", "broadcast", "alltoall"};
+
+	for (what = 0; what < WHATS && strcmp(names[what], name) != 0; what++)
+		;
+	if (what == WHATS)
+		crowd_fail("what is measured is barrier, allreduce, broadcast or alltoall");
+}
+
+static void crowd_buffers(char **sizes)
+{
+	for (; *sizes; sizes++)
+		room = strtoul(*sizes, NULL, 0) > room ? strtoul(*sizes, NULL, 0) : room;
+	if (posix_memalign((void **)&from, 4096, room * (size_t)members) ||
+	    posix_memalign((void **)&to, 4096, room * (size_t)members))
+		crowd_fail("no memory");
+	memset(from, 0, room * (size_t)members);
+	memset(to, 0, room * (size_t)members);
+}
+
+static bool crowd_crowded(void)
+{
+	return members > sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* Calls of a repeat. */
+static int crowd_turns(size_t size)
+{
+	int turns = size <= 4096 ? 2000 : size <= 65536 ? 400 : 40;
+
+	return crowd_crowded() ? turns / 20 : turns;
+}
+
+/* A double for every word: sums of small numbers are exact, whatever their order. */
+static void crowd_fill(size_t size)
+{
+	for (size_t i = 0; i < room * (size_t)members / sizeof(double); i++)
+		((double *)from)[i] = (double)(i % 97 + (size_t)member);
+	memset(to, 0, room * (size_t)members);
+	if (what == BROADCAST && member != 0)
+		memset(from, 0, size);
+}
+
+static double crowd_expected(size_t i, size_t size)
+{
+	size_t words = size / sizeof(double);
+
+	if (what == ALLREDUCE)
+		return (double)(i % 97 * (size_t)members) + members * (members - 1) / 2.0;
+	if (what == BROADCAST)
+		return (double)(i % 97);
+	return (double)(((size_t)member * words + i % words) % 97 + i / words);
+}
+
+/* The result of one call after crowd_fill. */
+static void crowd_verify(size_t size)
+{
+	const double *got = (const double *)(what == BROADCAST ? from : to);
+	size_t words = size / sizeof(double) * (what == ALLTOALL ? (size_t)members : 1);
+
+	for (size_t i = 0; i < words && what != BARRIER; i++)
+		if (got[i] != crowd_expected(i, size))
+			crowd_fail("a wrong result");
+}
+
+/* Runs a call for each size and prints "SIZE MICROSECONDS". */
+static void crowd_measure(char **sizes, void (*call)(size_t size))
+{
+	for (; *sizes; sizes++) {
+		size_t size = strtoul(*sizes, NULL, 0);
+		int turns = crowd_turns(size);
+		double values[REPEATS];
+
+		crowd_fill(size);
+		call(size);
+		crowd_verify(size);
+		for (int i = -1; i < REPEATS; i++) {
+			double start = microseconds();
+
+			for (int turn = 0; turn < turns; turn++)
+				call(size);
+			if (i >= 0)
+				values[i] = (microseconds() - start) / turns;
+		}
+		if (member == 0)
+			printf("%zu %.4f\n", size, clock_median(values, REPEATS));
+	}
+}
+
+#endif /* BENCH_CROWD_H */
