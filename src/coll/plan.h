@@ -56,8 +56,8 @@ struct plan_shape {
 	size_t count;        /* elements for each member; size * count elements fit into size_t */
 	size_t width;        /* bytes of an element; only to choose by */
 	/*
-	 * The operator is associative in no way but in the order of ranks (FI_ATOMIC_WRITE): combine
-	 * strictly in that order. Sums and extremes need it not, rounding and NaN do not count.
+	 * Combine strictly in the order of ranks: for operators that are not commutative, as
+	 * FI_ATOMIC_WRITE, rounding, NaN and the sign of zero aside.
 	 */
 	bool ordered;
 	enum plan_overlap overlap;
@@ -96,7 +96,7 @@ struct plan_local {
 enum {
 	PLAN_MESSAGES = 16, /* at most in a round, */
 	PLAN_LOCALS = 16,   /* and local steps */
-	PLAN_PHASES = 6
+	PLAN_PHASES = 8
 };
 
 struct plan_round {
@@ -105,20 +105,36 @@ struct plan_round {
 	struct plan_local local[PLAN_LOCALS];
 };
 
-/* One algorithm over some of the members: plan_own.h. */
+/* What an algorithm is told: plan_own.h. */
+struct plan_part {
+	uint32_t rank, size, root;
+	size_t count; /* elements; of what, the algorithm says */
+	size_t tune;  /* radix, elements of a chunk: the algorithm says */
+	bool same;    /* PLAN_IN is PLAN_OUT, or what a member brings lies in its place there */
+};
+
+/* Whom the ranks of a phase number. */
+enum plan_among {
+	PLAN_ALL,    /* all members */
+	PLAN_HOST,   /* those of this member's host */
+	PLAN_LEADERS /* one of each host */
+};
+
+/* One algorithm, run from its first round to its last. */
 struct plan_phase {
 	const struct plan_algorithm *algorithm;
-	struct plan_shape shape; /* as those members see it */
-	struct plan_place space[PLAN_SPACES];
-	enum { PLAN_ALL, PLAN_HOST, PLAN_LEADERS } among;
+	struct plan_part part;
+	struct plan_place space[PLAN_SPACES]; /* where its spaces begin */
+	enum plan_among among;
 	size_t rounds;
 };
 
 /* Members are the plan's, but for `scratch`, which is for all to read. */
 struct plan {
 	size_t scratch; /* elements of PLAN_TMP; 0: none */
+	size_t kept;    /* of these, at the begin: in use by more than one phase */
 	unsigned int phases;
-	uint32_t moved; /* with PLAN_LEADERS: the root, which leads its host */
+	uint32_t root; /* leads its host; 0 where there is none, as the first of each host does */
 	const struct layout *layout;
 	struct plan_phase phase[PLAN_PHASES];
 };

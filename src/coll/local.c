@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "coll/local.h"
+
+#include <string.h>
+
+enum { CACHED = 4096 }; /* bytes copied and combined at a time, so that they are still near */
+
+static void copy(const struct local *l, const struct plan_local *step)
+{
+	char *dst = local_at(l, step->dst);
+	const char *from = local_at(l, step->left);
+	size_t len = step->count * l->width;
+
+	for (size_t i = 0; i < step->blocks; i++) {
+		if (dst != from)
+			memmove(dst, from, len);
+		dst += step->dst_step * (ptrdiff_t)l->width;
+		from += step->left_step * (ptrdiff_t)l->width;
+	}
+}
+
+/* dst = left OP dst: the right operand makes room. */
+static void reduce_under(const struct local *l, char *dst, const char *left, size_t count)
+{
+	char right[CACHED] __attribute__((aligned(64)));
+
+	memcpy(right, dst, count * l->width);
+	memcpy(dst, left, count * l->width);
+	l->kernel(dst, right, count);
+}
+
+static void reduce_block(const struct local *l, char *dst, const char *left, const char *right,
+			 size_t count)
+{
+	if (dst == right) {
+		reduce_under(l, dst, left, count);
+		return;
+	}
+	memcpy(dst, left, count * l->width);
+	l->kernel(dst, right, count);
+}
+
+static void reduce(const struct local *l, const struct plan_local *step)
+{
+	char *dst = local_at(l, step->dst);
+	const char *left = local_at(l, step->left), *right = local_at(l, step->right);
+	size_t block = CACHED / l->width;
+
+	if (dst == left || (dst == right && l->commutes)) {
+		l->kernel(dst, dst == left ? right : left, step->count);
+		return;
+	}
+	for (size_t left_over = step->count; left_over; left_over -= block) {
+		if (block > left_over)
+			block = left_over;
+		reduce_block(l, dst, left, right, block);
+		dst += block * l->width;
+		left += block * l->width;
+		right += block * l->width;
+	}
+}
+
+void local_run(const struct local *l, const struct plan_round *round)
+{
+	for (unsigned int i = 0; i < round->locals; i++)
+		if (round->local[i].what == PLAN_COPY)
+			copy(l, &round->local[i]);
+		else
+			reduce(l, &round->local[i]);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A plan is a few phases, one after the other; here a round of the plan is found in its phase. */
+#include "coll/layout.h"
+#include "coll/plan_own.h"
+
+static uint32_t leader(const struct plan *plan, uint32_t host)
+{
+	const struct layout *l = plan->layout;
+
+	if (layout_host_at(l, layout_place(l, plan->root)) == host)
+		return plan->root;
+	return layout_rank(l, l->first[host]);
+}
+
+/* The member that is rank `i` of a phase. */
+static uint32_t member(const struct plan *plan, enum plan_among among, uint32_t i)
+{
+	switch (among) {
+	case PLAN_HOST:
+		return layout_rank(plan->layout, plan->layout->first[plan->layout->mine] + i);
+	case PLAN_LEADERS:
+		return leader(plan, i);
+	default:
+		return i;
+	}
+}
+
+static void translate(const struct plan_phase *phase, struct plan_place *place)
+{
+	*place = plan_past(phase->space[place->space], place->at);
+}
+
+bool plan_round(const struct plan *plan, size_t n, struct plan_round *round)
+{
+	const struct plan_phase *phase = plan->phase, *end = plan->phase + plan->phases;
+
+	for (; phase < end && n >= phase->rounds; phase++)
+		n -= phase->rounds;
+	if (phase == end)
+		return false;
+	round->messages = round->locals = 0;
+	phase->algorithm->round(&phase->part, n, round);
+	for (unsigned int i = 0; i < round->messages; i++) {
+		round->message[i].peer = member(plan, phase->among, round->message[i].peer);
+		translate(phase, &round->message[i].place);
+	}
+	for (unsigned int i = 0; i < round->locals; i++) {
+		translate(phase, &round->local[i].dst);
+		translate(phase, &round->local[i].left);
+		translate(phase, &round->local[i].right);
+	}
+	return true;
+}
