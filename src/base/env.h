@@ -43,6 +43,8 @@
 	    "Bytes of a message sent through the ring before a direct copy is used")               \
 	ROW(size_t, unexpected_max, "FI_WEFT_UNEXPECTED_MAX", "67108864",                          \
 	    "Bytes of unexpected messages kept for an endpoint before senders are held")           \
+	ROW(int, join_timeout, "FI_WEFT_JOIN_TIMEOUT", "5000",                                     \
+	    "Milliseconds after which members that wait for each other in different groups fail")  \
 	ROW(int, spin_us, "FI_WEFT_SPIN_US", "20",                                                 \
 	    "Microseconds a blocking read polls before it sleeps")
 /* clang-format on */

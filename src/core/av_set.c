@@ -7,11 +7,40 @@
 #include "core/av_store.h"
 #include "core/fid.h"
 
-#define COLLECTIVE_FLAGS                                                                           \
-	(FI_BARRIER_SET | FI_BROADCAST_SET | FI_ALLTOALL_SET | FI_ALLREDUCE_SET |                  \
-	 FI_ALLGATHER_SET | FI_REDUCE_SCATTER_SET | FI_REDUCE_SET | FI_SCATTER_SET |               \
-	 FI_GATHER_SET)
 #define WORD_BITS 64
+
+/* Collective addresses of sets: no entry of a vector has them, nor any group. */
+#define SET_ADDR (UINT64_C(1) << 62)
+
+static size_t count_of(const struct av_set *s)
+{
+	return s->members ? s->members->count : 0;
+}
+
+void av_members_put(struct av_members *members)
+{
+	if (members && --members->ref == 0)
+		free(members);
+}
+
+struct av_members *av_set_members(struct av_set *set)
+{
+	if (!count_of(set))
+		return NULL;
+	set->members->ref++;
+	return set->members;
+}
+
+struct av_set *av_set_find(struct domain *dom, fi_addr_t coll_addr)
+{
+	LIST_EACH (node, &dom->sets) {
+		struct av_set *s = LIST_ENTRY(node, struct av_set, in_domain);
+
+		if ((SET_ADDR | s->number) == coll_addr)
+			return s;
+	}
+	return NULL;
+}
 
 static bool has(const struct av_set *s, fi_addr_t addr)
 {
@@ -36,18 +65,28 @@ static int reserve_bits(struct av_set *s, size_t words)
 	return 0;
 }
 
-static int reserve_members(struct av_set *s, size_t count)
+/* Room for `count` members in a list that nobody else has. */
+static int own_members(struct av_set *s, size_t count)
 {
-	fi_addr_t *members;
+	struct av_members *old = s->members, *m;
+	size_t have = count_of(s);
 
-	if (count <= s->capacity)
+	if (old && old->ref == 1 && count <= old->capacity)
 		return 0;
+	if (old && old->ref > 1 && count < have)
+		count = have;
 	count += count / 2;
-	members = realloc(s->members, count * sizeof(*members));
-	if (!members)
+	m = malloc(sizeof(*m) + count * sizeof(m->addr[0]));
+	if (!m)
 		return -FI_ENOMEM;
-	s->members = members;
-	s->capacity = count;
+	m->ref = 1;
+	m->capacity = count;
+	m->count = have;
+	if (have)
+		memcpy(m->addr, old->addr, have * sizeof(m->addr[0]));
+	if (old)
+		av_members_put(old);
+	s->members = m;
 	return 0;
 }
 
@@ -57,36 +96,43 @@ static int append(struct av_set *s, fi_addr_t addr)
 	int err = reserve_bits(s, addr / WORD_BITS + 1);
 
 	if (!err)
-		err = reserve_members(s, s->count + 1);
+		err = own_members(s, count_of(s) + 1);
 	if (err)
 		return err;
 	s->in[addr / WORD_BITS] |= UINT64_C(1) << addr % WORD_BITS;
-	s->members[s->count++] = addr;
+	s->members->addr[s->members->count++] = addr;
 	return 0;
 }
 
 /* Keeps those members whose being in `other` is `keep`, in their order. */
-static void filter(struct av_set *s, const struct av_set *other, bool keep)
+static int filter(struct av_set *s, const struct av_set *other, bool keep)
 {
+	struct av_members *m;
 	size_t kept = 0;
+	int err = own_members(s, count_of(s));
 
-	for (size_t i = 0; i < s->count; i++) {
-		fi_addr_t addr = s->members[i];
+	if (err)
+		return err;
+	m = s->members;
+	for (size_t i = 0; i < m->count; i++) {
+		fi_addr_t addr = m->addr[i];
 
 		if (has(other, addr) == keep)
-			s->members[kept++] = addr;
+			m->addr[kept++] = addr;
 	}
 	/* Only now: `other` may be the set itself. */
 	memset(s->in, 0, s->in_words * sizeof(*s->in));
-	s->count = kept;
+	m->count = kept;
 	for (size_t i = 0; i < kept; i++)
-		s->in[s->members[i] / WORD_BITS] |= UINT64_C(1) << s->members[i] % WORD_BITS;
+		s->in[m->addr[i] / WORD_BITS] |= UINT64_C(1) << m->addr[i] % WORD_BITS;
+	return 0;
 }
 
 static int join(struct av_set *dst, const struct av_set *src)
 {
-	for (size_t i = 0; i < src->count; i++) {
-		int err = has(dst, src->members[i]) ? 0 : append(dst, src->members[i]);
+	for (size_t i = 0; i < count_of(src); i++) {
+		fi_addr_t addr = src->members->addr[i];
+		int err = has(dst, addr) ? 0 : append(dst, addr);
 
 		if (err)
 			return err;
@@ -125,13 +171,14 @@ static int filter_by(struct fid_av_set *dst_fid, const struct fid_av_set *src_fi
 {
 	const struct av_set *src;
 	struct av_set *dst;
+	int err = 0;
 
 	if (!take_both(dst_fid, src_fid, &dst, &src))
 		return -FI_EINVAL;
-	if (dst->count)
-		filter(dst, src, keep);
+	if (count_of(dst))
+		err = filter(dst, src, keep);
 	lock_give(&dst->av->dom->lock);
-	return 0;
+	return err;
 }
 
 static int intersect(struct fid_av_set *dst, const struct fid_av_set *src)
@@ -156,29 +203,41 @@ static int insert(struct fid_av_set *fid, fi_addr_t addr)
 	return err;
 }
 
+/* `addr` is a member. */
+static int take_out(struct av_set *s, fi_addr_t addr)
+{
+	int err = own_members(s, count_of(s));
+	struct av_members *m = s->members;
+	size_t i = 0;
+
+	if (err)
+		return err;
+	while (m->addr[i] != addr)
+		i++;
+	s->in[addr / WORD_BITS] &= ~(UINT64_C(1) << addr % WORD_BITS);
+	m->count--;
+	memmove(&m->addr[i], &m->addr[i + 1], (m->count - i) * sizeof(m->addr[0]));
+	return 0;
+}
+
 static int remove_one(struct fid_av_set *fid, fi_addr_t addr)
 {
 	struct av_set *s = av_set_of(fid);
 	int err = -FI_EINVAL;
 
 	lock_take(&s->av->dom->lock);
-	for (size_t i = 0; has(s, addr) && i < s->count; i++) {
-		if (s->members[i] != addr)
-			continue;
-		s->in[addr / WORD_BITS] &= ~(UINT64_C(1) << addr % WORD_BITS);
-		s->count--;
-		memmove(&s->members[i], &s->members[i + 1], (s->count - i) * sizeof(*s->members));
-		err = 0;
-	}
+	if (has(s, addr))
+		err = take_out(s, addr);
 	lock_give(&s->av->dom->lock);
 	return err;
 }
 
-/* Nothing could be done with it: there is no collective yet. */
-static int refuse_addr(struct fid_av_set *fid, fi_addr_t *coll_addr)
+static int set_addr(struct fid_av_set *fid, fi_addr_t *coll_addr)
 {
-	(void)fid, (void)coll_addr;
-	return -FI_ENOSYS;
+	if (!coll_addr)
+		return -FI_EINVAL;
+	*coll_addr = SET_ADDR | av_set_of(fid)->number;
+	return 0;
 }
 
 static struct fi_ops_av_set set_ops = {
@@ -188,12 +247,12 @@ static struct fi_ops_av_set set_ops = {
 	.diff = diff,
 	.insert = insert,
 	.remove = remove_one,
-	.addr = refuse_addr,
+	.addr = set_addr,
 };
 
 static void destroy(struct av_set *s)
 {
-	free(s->members);
+	av_members_put(s->members);
 	free(s->in);
 	free(s->comm_key);
 	free(s);
@@ -202,11 +261,15 @@ static void destroy(struct av_set *s)
 static int set_close(struct fid *fid)
 {
 	struct av_set *s = (struct av_set *)fid;
+	struct domain *dom = s->av->dom;
 
-	if (ref_busy(&s->ref))
-		return -FI_EBUSY;
+	if (domain_foreign(dom))
+		return 0;
+	lock_take(&dom->lock);
+	list_remove(&s->in_domain);
 	ref_put(&s->av->ref);
 	destroy(s);
+	lock_give(&dom->lock);
 	return 0;
 }
 
@@ -241,13 +304,8 @@ static int check_range(const struct av *av, const struct fi_av_set_attr *attr)
 
 static int check_attr(const struct fi_av_set_attr *attr)
 {
-	if (attr->flags & ~(FI_UNIVERSE | COLLECTIVE_FLAGS))
+	if (attr->flags & ~(FI_UNIVERSE | AV_SET_COLLECTIVES))
 		return -FI_EBADFLAGS;
-	if (attr->flags & COLLECTIVE_FLAGS & ~AV_SET_OFFERED) {
-		LOG_WARN(LOG_AV, "set for collectives %#llx, which are not offered",
-			 (unsigned long long)(attr->flags & COLLECTIVE_FLAGS & ~AV_SET_OFFERED));
-		return -FI_EOPNOTSUPP;
-	}
 	return attr->comm_key_size && !attr->comm_key ? -FI_EINVAL : 0;
 }
 
@@ -294,6 +352,7 @@ static struct av_set *create(struct av *av, const struct fi_av_set_attr *attr, v
 	s->fid.fid.context = context;
 	s->fid.fid.ops = &fid_ops;
 	s->fid.ops = &set_ops;
+	list_init(&s->in_domain);
 	s->av = av;
 	s->flags = attr->flags;
 	if (attr->comm_key_size) {
@@ -322,8 +381,11 @@ int av_set_open(struct fid_av *fid, struct fi_av_set_attr *attr, struct fid_av_s
 		return -FI_ENOMEM;
 	lock_take(&av->dom->lock);
 	err = fill(s, attr);
-	if (!err)
+	if (!err) {
 		ref_get(&av->ref);
+		s->number = ++av->dom->set_count;
+		list_push(&av->dom->sets, &s->in_domain);
+	}
 	lock_give(&av->dom->lock);
 	if (err) {
 		destroy(s);

@@ -98,11 +98,15 @@ static int query_atomic(struct fid_domain *domain, enum fi_datatype datatype, en
 	return xfer_atomic_valid(form, datatype, op, attr);
 }
 
-static int no_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
-			       struct fi_collective_attr *attr, uint64_t flags)
+static int query_collective(struct fid_domain *fid, enum fi_collective_op coll,
+			    struct fi_collective_attr *attr, uint64_t flags)
 {
-	(void)domain, (void)coll, (void)attr, (void)flags;
-	return -FI_EOPNOTSUPP;
+	const struct fi_info *info = domain_of(fid)->info;
+	const struct view *view = view_of(info);
+
+	if (view && !(view->caps & FI_COLLECTIVE))
+		return -FI_EOPNOTSUPP;
+	return coll_query(coll, attr, flags);
 }
 
 static struct fi_ops domain_fi_ops = {
@@ -126,7 +130,7 @@ static struct fi_ops_domain domain_ops = {
 	.stx_ctx = stx_open,
 	.srx_ctx = srx_open,
 	.query_atomic = query_atomic,
-	.query_collective = no_query_collective,
+	.query_collective = query_collective,
 	.endpoint2 = ep_open2,
 };
 
@@ -159,6 +163,7 @@ static int open_device(struct domain *dom)
 static void init_lists(struct domain *dom)
 {
 	list_init(&dom->ports);
+	list_init(&dom->sets);
 	list_init(&dom->waiting);
 	list_init(&dom->joined);
 }

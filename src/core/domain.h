@@ -29,6 +29,8 @@ struct domain {
 	bool unlocked;       /* one thread at a time by promise of the application: data calls skip
 	                        the lock */
 	struct list ports;   /* struct port.in_domain: every enabled address */
+	struct list sets;    /* struct av_set.in_domain */
+	uint64_t set_count;  /* opened so far */
 	struct list waiting; /* struct cntr.in_waiting: what work waits for that starts later */
 	struct list joined;  /* struct cntr.in_joined: every port drives them */
 	struct cntr *due;    /* atomic: counters whose work may start, linked by next_due */

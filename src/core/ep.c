@@ -283,6 +283,7 @@ int ep_close(struct fid *fid)
 		return -FI_EBUSY;
 	}
 	ep_cm_leave(ep);
+	coll_leave(ep);
 	lock_take(&ep->dom->lock);
 	defer_forget(ep, NULL);
 	detach(ep);

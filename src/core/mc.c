@@ -46,7 +46,7 @@ static int ways_of(const struct ep *ep, uint64_t flags, uint64_t *ways)
 {
 	uint64_t able = ep->info->caps & (FI_SEND | FI_RECV);
 
-	if (!(ep->info->caps & FI_MULTICAST) || flags & FI_COLLECTIVE)
+	if (!(ep->info->caps & FI_MULTICAST))
 		return -FI_ENOSYS;
 	if (flags & ~(FI_SEND | FI_RECV))
 		return -FI_EBADFLAGS;
@@ -102,8 +102,11 @@ int mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc 
 	struct ep *ep = ep_of(fid)->base;
 	struct mc *mc;
 	uint64_t ways;
-	int err = ways_of(ep, flags, &ways);
+	int err;
 
+	if (flags & FI_COLLECTIVE)
+		return coll_join(ep, addr, flags, out, context);
+	err = ways_of(ep, flags, &ways);
 	if (err)
 		return err;
 	if (!addr)

@@ -18,7 +18,7 @@
 /* And where peers have addresses. */
 #define ENGINE_CAPS                                                                                \
 	(PAIR_CAPS | FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV |         \
-	 FI_SOURCE | FI_SOURCE_ERR | FI_NAMED_RX_CTX | FI_SHARED_AV)
+	 FI_SOURCE | FI_SOURCE_ERR | FI_NAMED_RX_CTX | FI_SHARED_AV | FI_COLLECTIVE)
 
 #define DGRAM_CAPS                                                                                 \
 	(FI_MSG | FI_MULTICAST | FI_SEND | FI_RECV | FI_SOURCE | FI_SOURCE_ERR | FI_MULTI_RECV |   \

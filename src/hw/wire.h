@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC    0x54464557u /* "WEFT"; reads differently in the other byte order */
-#define WIRE_VERSION  4
+#define WIRE_VERSION  5
 #define WIRE_NAME_MAX 96 /* bytes of an address string, with its terminator */
 #define WIRE_IOV_MAX  16 /* segments an offer may name */
 
@@ -41,6 +41,7 @@ enum wire_op {
 	WIRE_RESULT, /* bytes for `id` at offset `tag` of its result; the last ones end it */
 	WIRE_FAILED, /* `id` failed: tag is the positive error, above 16 bits the reason's */
 	WIRE_BYE,    /* the endpoint is being closed in good order; nothing follows */
+	WIRE_GROUP,  /* about a collective group: struct wire_group follows */
 };
 
 /* Flags of a packet. */
@@ -82,6 +83,35 @@ static inline uint32_t wire_id(uint64_t head)
 {
 	return head >> 32;
 }
+
+/* The receive context that stands for all groups: tagged messages whose data word names the group. */
+#define WIRE_RX_GROUP 0xffffu
+
+/* Of a message to a group: which of its collectives it is part of, and the rank that sends it. */
+#define WIRE_GROUP_RANK_BITS      24
+#define WIRE_GROUP_TAG(seq, rank) ((uint64_t)(seq) << WIRE_GROUP_RANK_BITS | (rank))
+
+/* What is said about a group. */
+enum wire_group_kind {
+	WIRE_GROUP_UP = 1, /* join, to the parent: all below me, and I, have joined */
+	WIRE_GROUP_DOWN,   /* join, to a child: the group stands, `id` is its number */
+	WIRE_GROUP_FAIL,   /* the join of `key` comes to nothing: `error` */
+	WIRE_GROUP_PROBE,  /* I wait for you in the join of `key`: do you know of it? */
+	WIRE_GROUP_ASK,    /* I do not, and wait for you in that of `id`: do you? */
+	WIRE_GROUP_ABORT,  /* the group `id` has come to an end: `error` */
+};
+
+struct wire_group {
+	uint32_t kind;
+	uint32_t error;   /* positive */
+	uint32_t rank;    /* of the sender */
+	uint32_t size;    /* members */
+	uint32_t attempt; /* counts the sender's joins of that key; of DOWN: the receiver's */
+	uint32_t unused;
+	uint64_t key;   /* of a join: says who the members are, in whatever order */
+	uint64_t order; /* the same in their order */
+	uint64_t id;
+};
 
 /* Where a long message lies in its sender's memory. */
 struct wire_segment {
@@ -191,6 +221,7 @@ enum hello_kind {
 #define BOOT_BYE  'b' /* the endpoint is being closed in good order */
 
 _Static_assert(sizeof(struct wire_segment) == 16, "layout of a segment");
+_Static_assert(sizeof(struct wire_group) == 48, "layout of a word about a group");
 _Static_assert(sizeof(struct wire_range) == 24, "layout of a range");
 _Static_assert(offsetof(struct wire_ranges, range) == 16, "layout of ranges");
 _Static_assert(sizeof(struct wire_amo) == 8, "layout of an atomic");

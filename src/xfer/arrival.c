@@ -111,8 +111,7 @@ static struct arrival *land_message(struct port *port, struct peer *peer, const 
 			    .tag = p->tag,
 			    .data = p->data,
 			    .len = p->len};
-	unsigned int index = wire_rx(p->head);
-	struct rx *rx = index < PORT_RX_MAX ? port->rx[index] : NULL;
+	struct rx *rx = rx_context_of(port, peer, p);
 	struct recv *r = NULL;
 	struct arrival *a;
 

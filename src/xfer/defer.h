@@ -30,15 +30,9 @@ int defer_send(struct ep *ep, const struct xfer *x);
 int defer_recv(struct ep *ep, bool tagged, const struct recv_args *args);
 int defer_rma(struct ep *ep, const struct rma *o);
 
-/*
- * The operation of deferred work has ended (err positive or 0): to be called once for each that was
- * posted, whatever becomes of its endpoint. The work is gone afterwards.
- */
-void defer_done(struct work *work, int err);
+/* ---- For the files defer*.c, and collectives: what has only a `done` is never entered ----------- */
 
-/* ---- For the files defer*.c alone ------------------------------------------------------------ */
-
-/* What the two sorts of work differ in. */
+/* What the sorts of work differ in. */
 struct work_kind {
 	/* Posts it. 0: its own affair from now on. -FI_EAGAIN: no room. Else it is to fail. */
 	int (*start)(struct work *work);
@@ -46,6 +40,8 @@ struct work_kind {
 	void (*fail)(struct work *work, int err);
 	/* Its endpoint is being closed. Frees it. */
 	void (*orphan)(struct work *work);
+	/* What it had posted has ended: err is positive or 0. Deferred work is gone afterwards. */
+	void (*done)(struct work *work, int err);
 };
 
 struct work {
@@ -55,7 +51,17 @@ struct work {
 	struct cntr *cntr;  /* waited for; counted in its ref as long as it waits */
 	struct domain *dom;
 	struct ep *ep; /* NULL: an operation on a counter */
+	size_t got;    /* bytes of the message, set before a receive is done */
 };
+
+/*
+ * An operation that belongs to some work, deferred or a collective's, has ended (err positive or 0): to
+ * be called once for each that was posted, whatever becomes of its endpoint.
+ */
+static inline void defer_done(struct work *work, int err)
+{
+	work->kind->done(work, err);
+}
 
 /* Enters it to wait for its counter, starts it if it is due. Members but `link` are filled. */
 void defer_enter(struct work *work);

@@ -14,24 +14,6 @@
 #include "xfer/entry_tables.h"
 #include "xfer/port.h"
 
-static int start(struct work *work)
-{
-	return defer_post(deferred_of(work));
-}
-
-static void fail(struct work *work, int err)
-{
-	defer_post_error(deferred_of(work), err);
-	defer_done(work, err);
-}
-
-static void orphan(struct work *work)
-{
-	defer_done(work, FI_ECANCELED);
-}
-
-static const struct work_kind kind = {.start = start, .fail = fail, .orphan = orphan};
-
 /* Frees it without a word; the counter to be told if there is one. */
 static struct cntr *end(struct deferred *d)
 {
@@ -42,7 +24,7 @@ static struct cntr *end(struct deferred *d)
 	return told;
 }
 
-void defer_done(struct work *work, int err)
+static void done(struct work *work, int err)
 {
 	struct cntr *told = end(deferred_of(work));
 
@@ -54,6 +36,24 @@ void defer_done(struct work *work, int err)
 		cntr_count(told, 1);
 	ref_put(&told->ref);
 }
+
+static int start(struct work *work)
+{
+	return defer_post(deferred_of(work));
+}
+
+static void fail(struct work *work, int err)
+{
+	defer_post_error(deferred_of(work), err);
+	done(work, err);
+}
+
+static void orphan(struct work *work)
+{
+	done(work, FI_ECANCELED);
+}
+
+static const struct work_kind kind = {.start = start, .fail = fail, .orphan = orphan, .done = done};
 
 /* ---- Queueing -------------------------------------------------------------------------------- */
 

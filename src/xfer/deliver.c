@@ -7,6 +7,7 @@
 #include "hw/wire.h"
 #include "xfer/arrival.h"
 #include "xfer/conn.h"
+#include "xfer/group.h"
 #include "xfer/rma.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
@@ -39,10 +40,18 @@ static void refuse_message(struct peer *peer, const struct packet *p, const char
 		tx_control(peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(p->head)), FI_EOPNOTSUPP);
 }
 
-static void deliver_message(struct port *port, struct peer *peer, const struct packet *p)
+struct rx *rx_context_of(struct port *port, struct peer *peer, const struct packet *p)
 {
 	unsigned int index = wire_rx(p->head);
-	struct rx *rx = index < PORT_RX_MAX ? port->rx[index] : NULL;
+
+	if (__builtin_expect(index < PORT_RX_MAX, 1))
+		return port->rx[index];
+	return index == WIRE_RX_GROUP ? coll_context(port, peer, p) : NULL;
+}
+
+static void deliver_message(struct port *port, struct peer *peer, const struct packet *p)
+{
+	struct rx *rx = rx_context_of(port, peer, p);
 
 	if (__builtin_expect(!rx, 0))
 		refuse_message(peer, p, "no such context, or not enabled");
@@ -104,6 +113,9 @@ static void deliver_control(struct port *port, struct peer *peer, const struct p
 		break;
 	case WIRE_BYE:
 		peer->said_bye = true;
+		break;
+	case WIRE_GROUP:
+		coll_hear(port, peer, p);
 		break;
 	default:
 		LOG_WARN(LOG_EP_DATA, "packet of unknown kind %u dropped", wire_op(p->head));

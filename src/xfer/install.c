@@ -6,6 +6,7 @@
 #include "core/ep.h"
 #include "xfer/dgram.h"
 #include "xfer/entry_tables.h"
+#include "xfer/group.h"
 #include "xfer/native.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
@@ -128,6 +129,13 @@ static void install_rma(struct ep *ep, bool initiates)
 		take_atomics(&ep->tables->atomic, atomic, caps);
 }
 
+/* Groups are of endpoints with addresses, and contexts of their own. */
+static bool joins(const struct ep *ep)
+{
+	return ep->fid.fid.fclass == FI_CLASS_EP && ep->info->caps & FI_COLLECTIVE &&
+	       ep->info->ep_attr->type == FI_EP_RDM;
+}
+
 int xfer_install(struct ep *ep, const struct xfer_roles *roles)
 {
 	if (!ep->tables)
@@ -140,7 +148,8 @@ int xfer_install(struct ep *ep, const struct xfer_roles *roles)
 	ep->fid.tagged = &ep->tables->two_sided.tagged;
 	ep->fid.rma = &ep->tables->rma;
 	ep->fid.atomic = &ep->tables->atomic;
-	ep->fid.collective = (struct fi_ops_collective *)&refuse_support.collective;
+	ep->fid.collective = (struct fi_ops_collective *)(joins(ep) ? &coll_entries
+								    : &refuse_support.collective);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "core/av.h"
 #include "xfer/arrival.h"
 #include "xfer/conn.h"
+#include "xfer/group.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
@@ -57,7 +58,8 @@ struct peer *peer_new(struct port *port, const struct addr *name)
 	struct list *lists[] = {&peer->in_busy,  &peer->in_held,  &peer->controls,
 				&peer->backlog,  &peer->requests, &peer->streams,
 				&peer->arrivals, &peer->awaiting, &peer->in_awaiting,
-				&peer->in_owed,  &peer->replies,  &peer->lent};
+				&peer->in_owed,  &peer->replies,  &peer->lent,
+				&peer->ahead};
 
 	if (!peer)
 		return NULL;
@@ -238,6 +240,8 @@ void peer_lost(struct peer *peer, int err)
 		if (peer->real && !peer->said_bye)
 			rx_fail_directed(port->rx[i], peer_addr(peer), err);
 	}
+	if (port->coll)
+		coll_lost(port->coll, peer, err);
 	close_link(peer, err);
 	peer->losing = peer->excess = false;
 }

@@ -18,6 +18,7 @@
 #include "core/wait.h"
 #include "xfer/arrival.h"
 #include "xfer/conn.h"
+#include "xfer/group.h"
 #include "xfer/rma.h"
 #include "xfer/settle.h"
 #include "xfer/tx.h"
@@ -184,6 +185,9 @@ void port_close(struct port *port)
 {
 	port->closing = true;
 	memset(port->rx, 0, sizeof(port->rx));
+	if (port->coll)
+		coll_close(port->coll);
+	port->coll = NULL;
 	settle_close(port);
 	conn_close(port);
 	close_hw(port);
@@ -351,6 +355,8 @@ bool port_turn(struct port *port)
 	if (__builtin_expect(port->sleepers && (moved || heard), 0))
 		port_wake(port);
 	port->in_turn = false;
+	if (__builtin_expect(port->coll != NULL, 0))
+		moved |= coll_turn(port->coll);
 	if (__builtin_expect(domain_due(port->dom), 0))
 		defer_run(port->dom);
 	return moved;
@@ -380,7 +386,8 @@ bool port_arm(struct port *port)
 
 bool port_waits_for_room(const struct port *port)
 {
-	return !list_empty(&port->busy) || !list_empty(&port->awaiting);
+	return !list_empty(&port->busy) || !list_empty(&port->awaiting) ||
+	       (port->coll && coll_waits(port->coll));
 }
 
 bool xfer_arm(struct domain *dom)

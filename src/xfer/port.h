@@ -49,6 +49,7 @@ struct port {
 	struct rx *rx[PORT_RX_MAX];
 	struct dgram *dgram;   /* of a datagram endpoint, which has no peers; else NULL */
 	struct native *native; /* of a connected one that is the device's, likewise */
+	struct coll *coll;     /* see xfer/group.h; or NULL */
 	/* The rest. */
 	struct waiter **waiters; /* who may sleep on what this port brings */
 	unsigned int waiter_count;

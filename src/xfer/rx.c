@@ -62,8 +62,10 @@ static void complete(struct rx *rx, struct recv *r, const struct message *m, siz
 	} else if (!r->work || r->flags & FI_COMPLETION) {
 		rx_complete_error(rx, &slot, m, err);
 	}
-	if (r->work)
+	if (r->work) {
+		r->work->got = slot.len;
 		defer_done(r->work, err);
+	}
 }
 
 /* A failed message, or one from an address the vector does not hold (FI_SOURCE_ERR). */

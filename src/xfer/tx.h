@@ -71,6 +71,16 @@ static inline bool tx_brings(const struct txreq *req)
 	       !(wire_flags(req->head) & WIRE_MATCH);
 }
 
+/*
+ * A message of a group, or a word about one (no work: what has no room is copied). It waits for nothing
+ * but a connection and room, in the order of such messages to the peer; p->payload stays until its
+ * work is done. 1: it is done already, `work` is not told. 0: it is, or was. Or why it can never be sent.
+ */
+int tx_ahead(struct peer *peer, const struct packet *p, struct work *work);
+/* Ends those for whose work `match` says yes by `err` (positive). */
+void tx_withdraw(struct port *port, int err,
+		 bool (*match)(const struct work *work, const void *arg), const void *arg);
+
 /* Everything the fast road does not do. 0 or a negative error. */
 int tx_slow(struct ep *ep, struct xfer x);
 
@@ -78,6 +88,9 @@ int tx_slow(struct ep *ep, struct xfer x);
 void tx_fin(struct port *port, struct peer *peer, const struct packet *p);
 void tx_pull(struct port *port, struct peer *peer, uint32_t id, uint32_t remote_id);
 
+/* For tx_flush: what of peer->ahead finds room; and another attempt to connect. */
+bool tx_ahead_flush(struct peer *peer);
+void tx_ahead_connect(struct peer *peer);
 /* Sends what can be sent of the peer's backlog and streams; true when anything moved. */
 bool tx_flush(struct peer *peer);
 /* Sends a packet whose payload, the request's, stays where it is until link->pending is false again. */

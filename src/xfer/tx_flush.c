@@ -112,7 +112,7 @@ static bool flush_backlog(struct peer *peer)
 
 static bool nothing_waits(const struct peer *peer)
 {
-	return list_empty(&peer->controls) && list_empty(&peer->lent) &&
+	return list_empty(&peer->controls) && list_empty(&peer->lent) && list_empty(&peer->ahead) &&
 	       list_empty(&peer->backlog) && list_empty(&peer->streams) &&
 	       list_empty(&peer->replies);
 }
@@ -131,11 +131,14 @@ bool tx_flush(struct peer *peer)
 {
 	bool moved;
 
+	if (peer->state == PEER_IDLE && !list_empty(&peer->ahead))
+		tx_ahead_connect(peer);
 	if (peer->state != PEER_CONNECTED)
 		return false;
 	moved = end_lent(peer);
 	moved |= flush_controls(peer);
 	if (list_empty(&peer->controls)) {
+		moved |= tx_ahead_flush(peer);
 		moved |= flush_backlog(peer);
 		moved |= flush_streams(peer);
 		moved |= flush_replies(peer);

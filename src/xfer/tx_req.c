@@ -128,7 +128,7 @@ void tx_req_end(struct txreq *req, int err)
 }
 
 /* The lists of requests that an endpoint may be told about. */
-#define LISTS 5
+#define LISTS 6
 
 static void lists_of(struct peer *peer, struct list *lists[LISTS])
 {
@@ -136,7 +136,8 @@ static void lists_of(struct peer *peer, struct list *lists[LISTS])
 	lists[1] = &peer->requests;
 	lists[2] = &peer->lent;
 	lists[3] = &peer->streams;
-	lists[4] = &peer->backlog;
+	lists[4] = &peer->ahead;
+	lists[5] = &peer->backlog;
 }
 
 /*

@@ -8,6 +8,7 @@
 #define WEFT_XFER_XFER_H
 
 #include <rdma/fi_atomic.h>
+#include <rdma/fi_collective.h>
 #include <rdma/fi_endpoint.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,6 +86,16 @@ void port_bind_rx(struct port *port, unsigned int index, struct rx *rx);
  */
 int dgram_join(struct port *port, const struct addr *group, uint64_t flags, fi_addr_t *addr);
 void dgram_leave(struct port *port, fi_addr_t addr);
+
+/*
+ * Collective groups, see src/coll. coll_join is fi_ops_cm.join with FI_COLLECTIVE in the flags, of an
+ * endpoint that is no alias; coll_query is fi_query_collective. Both take the domain's lock.
+ */
+int coll_join(struct ep *ep, const struct fi_collective_addr *addr, uint64_t flags,
+	      struct fid_mc **mc, void *context);
+/* The endpoint is about to be closed. No lock held. */
+void coll_leave(struct ep *ep);
+int coll_query(enum fi_collective_op coll, struct fi_collective_attr *attr, uint64_t flags);
 
 /* Receive contexts: see xfer/rx.h. */
 struct rx *xfer_rx_open(struct domain *dom);

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a port has to do with groups: messages find them, ends of peers are told, turns are taken. */
+#include "coll/coll.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "coll/join.h"
+#include "coll/op.h"
+#include "xfer/conn.h"
+#include "xfer/port.h"
+#include "xfer/tx.h"
+
+#define LATER_MS 200 /* what a member sent before it left is here by then */
+
+struct coll *coll_of(struct port *port)
+{
+	struct coll *c = port->coll;
+
+	if (c)
+		return c;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	c->port = port;
+	list_init(&c->groups);
+	for (unsigned int i = 0; i < COLL_BUCKETS; i++)
+		list_init(&c->bucket[i]);
+	rx_init(&c->early, port->dom);
+	list_init(&c->joins);
+	list_init(&c->kept);
+	list_init(&c->ready);
+	list_init(&c->broken);
+	list_init(&c->idle);
+	pool_init(&c->group_pool, sizeof(struct group));
+	pthread_mutex_init(&c->watching, NULL);
+	c->driver.fd = -1;
+	port->coll = c;
+	return c;
+}
+
+void coll_close(struct coll *c)
+{
+	struct list *node;
+
+	join_close(c);
+	rx_fini(&c->early);
+	while ((node = list_pop(&c->idle)))
+		free(LIST_ENTRY(node, struct op, in_ready));
+	pool_fini(&c->group_pool);
+	pthread_mutex_destroy(&c->watching);
+	free(c);
+}
+
+/* ---- Saying things ---------------------------------------------------------------------------- */
+
+int coll_reach(struct coll *c, fi_addr_t addr)
+{
+	struct peer *peer = peer_get(c->port, addr);
+	int err;
+
+	if (!peer)
+		return -FI_EADDRNOTAVAIL;
+	if (peer->state != PEER_IDLE)
+		return 0;
+	/* Its last words are still to come; whoever waits for more looks again. */
+	if (peer->unread) {
+		coll_wake_in(c, LATER_MS);
+		return 0;
+	}
+	err = conn_start(peer);
+	if (err == -FI_EAGAIN) {
+		coll_wake_in(c, LATER_MS);
+		err = 0;
+	}
+	return err;
+}
+
+int coll_answer(struct peer *peer, const struct wire_group *word)
+{
+	struct packet p = {
+		.head = WIRE_HEAD(WIRE_GROUP, 0, 0, 0), .payload = word, .len = sizeof(*word)};
+	int ret = tx_ahead(peer, &p, NULL);
+
+	return ret < 0 ? ret : 0;
+}
+
+int coll_say(struct coll *c, fi_addr_t addr, const struct wire_group *word)
+{
+	struct peer *peer = peer_get(c->port, addr);
+
+	return peer ? coll_answer(peer, word) : -FI_EADDRNOTAVAIL;
+}
+
+/* ---- Hearing ---------------------------------------------------------------------------------- */
+
+/* It is kept where the group may be joined yet. */
+static struct rx *early(struct coll *c, uint64_t id)
+{
+	return id & GROUP_ID_MANAGED || !list_empty(&c->joins) ? &c->early : NULL;
+}
+
+struct rx *coll_context(struct port *port, struct peer *peer, const struct packet *p)
+{
+	uint32_t rank = p->tag & ((1u << WIRE_GROUP_RANK_BITS) - 1);
+	struct coll *c = coll_of(port);
+	struct group *g = c ? group_find(c, p->data) : NULL;
+
+	if (!c)
+		return NULL;
+	if (!g)
+		return early(c, p->data);
+	if (g->err)
+		return NULL;
+	if (group_has(g, rank, peer))
+		return &g->rx;
+	LOG_WARN(LOG_EP_DATA, "a message to a group says that it is of rank %u, which is not so",
+		 rank);
+	return NULL;
+}
+
+static void hear_abort(struct coll *c, struct peer *peer, const struct wire_group *word)
+{
+	struct group *g = group_find(c, word->id);
+
+	if (g && group_rank(g, peer) < g->size)
+		group_fail(g, word->error ? (int)word->error : FI_ECONNRESET);
+}
+
+void coll_hear(struct port *port, struct peer *peer, const struct packet *p)
+{
+	struct coll *c = coll_of(port);
+	struct wire_group word;
+
+	if (!c || p->len != sizeof(word)) {
+		LOG_WARN(LOG_EP_DATA, "a word about a group has %zu bytes instead of %zu: dropped",
+			 p->len, sizeof(word));
+		return;
+	}
+	memcpy(&word, p->payload, sizeof(word));
+	if (word.error > UINT16_MAX)
+		word.error = FI_EOTHER;
+	if (word.kind == WIRE_GROUP_ABORT)
+		hear_abort(c, peer, &word);
+	else
+		join_hear(c, peer, &word);
+}
+
+/*
+ * Whoever left in good order has sent all that others need of it, unless they find later that they need
+ * more: then it cannot be reached.
+ */
+void coll_lost(struct coll *c, struct peer *peer, int err)
+{
+	bool left = peer->said_bye || err == FI_ESHUTDOWN;
+
+	rx_forget_peer(&c->early, peer);
+	join_lost(c, peer, err);
+	LIST_EACH (node, &c->groups) {
+		struct group *g = LIST_ENTRY(node, struct group, in_coll);
+
+		rx_forget_peer(&g->rx, peer);
+		if (!g->id || g->err || group_rank(g, peer) == g->size)
+			continue;
+		if (left)
+			coll_wake_in(c, LATER_MS);
+		else
+			group_fail(g, err);
+	}
+}
+
+/* ---- Turns ------------------------------------------------------------------------------------ */
+
+void coll_wake_in(struct coll *c, unsigned int ms)
+{
+	uint64_t at = clock_coarse_ms() + ms;
+
+	if (!c->wake_at || at < c->wake_at)
+		c->wake_at = at;
+}
+
+bool coll_waits(const struct coll *c)
+{
+	return c->wake_at || !list_empty(&c->ready) || !list_empty(&c->broken);
+}
+
+static bool look(struct coll *c)
+{
+	uint64_t now;
+
+	if (!c->wake_at && list_empty(&c->joins))
+		return false;
+	now = clock_coarse_ms();
+	join_look(c, now);
+	if (!c->wake_at || now < c->wake_at)
+		return false;
+	c->wake_at = 0;
+	LIST_EACH (node, &c->groups)
+		group_look(LIST_ENTRY(node, struct group, in_coll));
+	return true;
+}
+
+bool coll_run(struct coll *c)
+{
+	struct list *node;
+	bool any;
+
+	if (c->running)
+		return false;
+	c->running = true;
+	any = look(c);
+	for (;;) {
+		if ((node = list_pop(&c->broken)))
+			group_end(LIST_ENTRY(node, struct group, in_broken));
+		else if ((node = list_pop(&c->ready)))
+			op_step(LIST_ENTRY(node, struct op, in_ready));
+		else
+			break;
+		any = true;
+	}
+	c->running = false;
+	return any;
+}
+
+bool coll_turn(struct coll *c)
+{
+	if (__builtin_expect(!coll_waits(c) && list_empty(&c->joins), 1))
+		return false;
+	return coll_run(c);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Collective groups of one endpoint, and what is under way in them. Domain locked throughout.
+ *
+ * A message of a collective is an ordinary tagged message to the context WIRE_RX_GROUP: its data word is
+ * the group's number, its tag says which collective (they are counted) and who sends. Every group has
+ * queues of its own to match it in. What comes before its group has been joined here waits in `early`.
+ *
+ * Nothing is done from within what calls up: callbacks only note what is ready or broken, coll_run goes
+ * on with it.
+ */
+#ifndef WEFT_COLL_COLL_H
+#define WEFT_COLL_COLL_H
+
+#include <pthread.h>
+
+#include "base/list.h"
+#include "base/pool.h"
+#include "core/eq.h"
+#include "xfer/group.h"
+#include "xfer/rx.h"
+
+struct ep;
+struct group;
+
+#define COLL_BUCKETS 64
+
+struct coll {
+	struct port *port;
+	struct ep *ep;                    /* of the first join; NULL: none has been yet */
+	struct list groups;               /* struct group.in_coll: all that are open */
+	struct list bucket[COLL_BUCKETS]; /* struct group.in_bucket: those that stand, by number */
+	struct rx early;
+	struct list joins; /* struct group.in_joins: pending ones, oldest first */
+	struct list kept;  /* struct join_word: about joins that have not begun here */
+	size_t kept_count;
+	struct list ready;  /* struct op.in_ready: the messages of a round are complete */
+	struct list broken; /* struct group.in_broken: to be ended */
+	struct pool group_pool;
+	struct list idle;  /* struct op.in_ready: not in use */
+	uint64_t made;     /* groups we gave a number */
+	uint32_t attempts; /* joins begun */
+	uint64_t wake_at;  /* ms: the next look at groups; 0: none is due */
+	bool running;      /* in coll_run */
+	/* Whoever reads the event queue turns the port while joins are pending. */
+	struct eq_driver driver;
+	pthread_mutex_t watching; /* guards driver.fd; taken before the domain's lock */
+	bool driven;
+};
+
+/* That of a port, made when it is not there; NULL: no memory. */
+struct coll *coll_of(struct port *port);
+/* Goes on with whatever can, unless it is at it already; true when there was anything. */
+bool coll_run(struct coll *coll);
+/* coll_run is to look at groups again in so many ms, if not earlier. */
+void coll_wake_in(struct coll *coll, unsigned int ms);
+/* Begins to connect to an entry of the vector that is not connected. 0 or a negative error. */
+int coll_reach(struct coll *coll, fi_addr_t addr);
+/* Says something to the endpoint of that entry. 0 or why it cannot be reached. */
+int coll_say(struct coll *coll, fi_addr_t addr, const struct wire_group *word);
+int coll_answer(struct peer *peer, const struct wire_group *word);
+
+#endif

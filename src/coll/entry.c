@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The calls: what is asked for is checked, then it is an operation. fi_collective(3). */
+#include <rdma/fi_collective.h>
+#include <rdma/fi_errno.h>
+
+#include "base/log.h"
+#include "coll/op.h"
+#include "coll/query.h"
+#include "core/ep.h"
+#include "xfer/port.h"
+#include "xfer/xfer.h"
+
+#define FLAGS                                                                                      \
+	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |          \
+	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
+
+/* A call as it came. */
+struct call {
+	enum fi_collective_op kind;
+	const void *buf;
+	void *result;
+	size_t count;
+	fi_addr_t coll_addr, root;
+	enum fi_datatype type;
+	enum fi_op op;
+	uint64_t flags;
+	void *context;
+};
+
+/* Which members give and get how much, in counts. */
+enum share { NONE, ONE, EACH, ONE_AT_ROOT, EACH_AT_ROOT };
+
+static const struct {
+	enum share in, out;
+	bool rooted;
+} kinds[] = {
+	[FI_BARRIER] = {NONE, NONE, false},      [FI_BROADCAST] = {NONE, ONE, true},
+	[FI_ALLTOALL] = {EACH, EACH, false},     [FI_ALLREDUCE] = {ONE, ONE, false},
+	[FI_ALLGATHER] = {ONE, EACH, false},     [FI_REDUCE_SCATTER] = {EACH, ONE, false},
+	[FI_REDUCE] = {ONE, ONE_AT_ROOT, true},  [FI_SCATTER] = {EACH_AT_ROOT, ONE, true},
+	[FI_GATHER] = {ONE, EACH_AT_ROOT, true},
+};
+
+static size_t elements(enum share share, const struct group *g, const struct op_args *a)
+{
+	switch (share) {
+	case ONE:
+		return a->count;
+	case EACH:
+		return a->count * g->size;
+	case ONE_AT_ROOT:
+		return g->rank == a->root ? a->count : 0;
+	case EACH_AT_ROOT:
+		return g->rank == a->root ? a->count * g->size : 0;
+	default:
+		return 0;
+	}
+}
+
+static int check_memory(const struct call *c, const struct op_args *a)
+{
+	size_t align = query_reduces(c->kind) ? query_align(c->type) : 1;
+
+	if ((a->in_count && !a->in) || (a->out_count && !a->out)) {
+		LOG_WARN(LOG_EP_DATA, "collective %d of %zu elements: %s is NULL", (int)c->kind,
+			 c->count, a->in_count && !a->in ? "buf" : "result");
+		return -FI_EINVAL;
+	}
+	if (((uintptr_t)a->in | (uintptr_t)a->out) % align) {
+		LOG_WARN(LOG_EP_DATA,
+			 "collective %d: %p or %p is not aligned to the %zu bytes of type %d",
+			 (int)c->kind, a->in, a->out, align, (int)c->type);
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static int check_root(struct group *g, const struct call *c, struct op_args *a)
+{
+	if (!kinds[c->kind].rooted)
+		return 0;
+	a->root = group_rank_of(g, c->root);
+	if (a->root < g->size)
+		return 0;
+	LOG_WARN(LOG_EP_DATA, "collective %d: the root, fi_addr %llu, is no member of the group",
+		 (int)c->kind, (unsigned long long)c->root);
+	return -FI_EINVAL;
+}
+
+static int check(struct group *g, const struct call *c, struct op_args *a)
+{
+	int err = query_offers(c->kind, c->type, c->op);
+
+	if (err) {
+		LOG_WARN(LOG_EP_DATA, "collective %d is not offered for type %d and operator %d",
+			 (int)c->kind, (int)c->type, (int)c->op);
+		return err;
+	}
+	if (g->flags && !(g->flags & FI_BARRIER_SET << c->kind)) {
+		LOG_WARN(LOG_EP_DATA, "collective %d: the group's set is for %#llx alone",
+			 (int)c->kind, (unsigned long long)g->flags);
+		return -FI_EOPNOTSUPP;
+	}
+	err = check_root(g, c, a);
+	if (err)
+		return err;
+	a->width = query_width(c->type);
+	if (c->count > QUERY_BYTES_MAX / a->width / g->size) {
+		LOG_WARN(LOG_EP_DATA,
+			 "collective %d: %zu elements for each of %u members are too many",
+			 (int)c->kind, c->count, g->size);
+		return -FI_EMSGSIZE;
+	}
+	a->count = c->count;
+	a->in_count = elements(kinds[c->kind].in, g, a);
+	a->out_count = elements(kinds[c->kind].out, g, a);
+	a->in = a->in_count ? (void *)(uintptr_t)c->buf : NULL;
+	a->out = a->out_count ? c->result : NULL;
+	return check_memory(c, a);
+}
+
+static int start(struct ep *ep, const struct call *c)
+{
+	struct op_args a = {.kind = c->kind,
+			    .type = c->type,
+			    .op = c->op,
+			    .flags = c->flags & ep->tx_msg_mask,
+			    .context = c->context};
+	struct group *g = group_of(ep->port->coll, c->coll_addr);
+	int err;
+
+	if (!g) {
+		LOG_WARN(LOG_EP_DATA, "collective %d: %#llx is the address of no group",
+			 (int)c->kind, (unsigned long long)c->coll_addr);
+		return -FI_EINVAL;
+	}
+	if (g->err)
+		return -g->err;
+	if (!g->id)
+		return -FI_EOPBADSTATE;
+	err = check(g, c, &a);
+	if (!err)
+		err = op_post(ep, g, &a);
+	if (err == -FI_EAGAIN) {
+		port_turn(ep->port);
+		err = g->err ? -g->err : op_post(ep, g, &a);
+	}
+	return err;
+}
+
+static ssize_t post(struct fid_ep *fid, struct call c)
+{
+	struct ep *ep = ep_of(fid);
+	int err;
+
+	if (c.flags & ~FLAGS) {
+		LOG_WARN(LOG_EP_DATA, "collective %d: flags %#llx are not for collectives",
+			 (int)c.kind, (unsigned long long)(c.flags & ~FLAGS));
+		return -FI_EBADFLAGS;
+	}
+	c.flags |= ep->tx_flags;
+	lock_take(&ep->dom->lock);
+	err = start(ep, &c);
+	lock_give(&ep->dom->lock);
+	return err;
+}
+
+static ssize_t barrier2(struct fid_ep *fid, fi_addr_t coll_addr, uint64_t flags, void *context)
+{
+	return post(fid, (struct call){.kind = FI_BARRIER,
+				       .coll_addr = coll_addr,
+				       .type = FI_VOID,
+				       .op = FI_NOOP,
+				       .flags = flags,
+				       .context = context});
+}
+
+static ssize_t barrier(struct fid_ep *fid, fi_addr_t coll_addr, void *context)
+{
+	return barrier2(fid, coll_addr, 0, context);
+}
+
+static ssize_t broadcast(struct fid_ep *fid, void *buf, size_t count, void *desc,
+			 fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype,
+			 uint64_t flags, void *context)
+{
+	(void)desc;
+	return post(fid, (struct call){.kind = FI_BROADCAST,
+				       .result = buf,
+				       .count = count,
+				       .coll_addr = coll_addr,
+				       .root = root_addr,
+				       .type = datatype,
+				       .op = FI_NOOP,
+				       .flags = flags,
+				       .context = context});
+}
+
+static ssize_t alltoall(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
+			void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype,
+			uint64_t flags, void *context)
+{
+	(void)desc, (void)result_desc;
+	return post(fid, (struct call){.kind = FI_ALLTOALL,
+				       .buf = buf,
+				       .result = result,
+				       .count = count,
+				       .coll_addr = coll_addr,
+				       .type = datatype,
+				       .op = FI_NOOP,
+				       .flags = flags,
+				       .context = context});
+}
+
+static ssize_t allreduce(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			 void *result, void *result_desc, fi_addr_t coll_addr,
+			 enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
+{
+	(void)desc, (void)result_desc;
+	return post(fid, (struct call){.kind = FI_ALLREDUCE,
+				       .buf = buf,
+				       .result = result,
+				       .count = count,
+				       .coll_addr = coll_addr,
+				       .type = datatype,
+				       .op = op,
+				       .flags = flags,
+				       .context = context});
+}
+
+static ssize_t allgather(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			 void *result, void *result_desc, fi_addr_t coll_addr,
+			 enum fi_datatype datatype, uint64_t flags, void *context)
+{
+	(void)desc, (void)result_desc;
+	return post(fid, (struct call){.kind = FI_ALLGATHER,
+				       .buf = buf,
+				       .result = result,
+				       .count = count,
+				       .coll_addr = coll_addr,
+				       .type = datatype,
+				       .op = FI_NOOP,
+				       .flags = flags,
+				       .context = context});
+}
+
+static ssize_t reduce_scatter(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			      void *result, void *result_desc, fi_addr_t coll_addr,
+			      enum fi_datatype datatype, enum fi_op op, uint64_t flags,
+			      void *context)
+{
+	(void)desc, (void)result_desc;
+	return post(fid, (struct call){.kind = FI_REDUCE_SCATTER,
+				       .buf = buf,
+				       .result = result,
+				       .count = count,
+				       .coll_addr = coll_addr,
+				       .type = datatype,
+				       .op = op,
+				       .flags = flags,
+				       .context = context});
+}
+
+static ssize_t reduce(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
+		      void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr,
+		      enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
+{
+	(void)desc, (void)result_desc;
+	return post(fid, (struct call){.kind = FI_REDUCE,
+				       .buf = buf,
+				       .result = result,
+				       .count = count,
+				       .coll_addr = coll_addr,
+				       .root = root_addr,
+				       .type = datatype,
+				       .op = op,
+				       .flags = flags,
+				       .context = context});
+}
+
+static ssize_t scatter(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
+		       void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr,
+		       enum fi_datatype datatype, uint64_t flags, void *context)
+{
+	(void)desc, (void)result_desc;
+	return post(fid, (struct call){.kind = FI_SCATTER,
+				       .buf = buf,
+				       .result = result,
+				       .count = count,
+				       .coll_addr = coll_addr,
+				       .root = root_addr,
+				       .type = datatype,
+				       .op = FI_NOOP,
+				       .flags = flags,
+				       .context = context});
+}
+
+static ssize_t gather(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
+		      void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr,
+		      enum fi_datatype datatype, uint64_t flags, void *context)
+{
+	(void)desc, (void)result_desc;
+	return post(fid, (struct call){.kind = FI_GATHER,
+				       .buf = buf,
+				       .result = result,
+				       .count = count,
+				       .coll_addr = coll_addr,
+				       .root = root_addr,
+				       .type = datatype,
+				       .op = FI_NOOP,
+				       .flags = flags,
+				       .context = context});
+}
+
+/* Of each buffer one segment, whose count is that of the other calls. */
+static ssize_t msg(struct fid_ep *fid, const struct fi_msg_collective *m, struct fi_ioc *resultv,
+		   void **result_desc, size_t result_count, uint64_t flags)
+{
+	struct call c = {.kind = m->coll,
+			 .coll_addr = m->coll_addr,
+			 .root = m->root_addr,
+			 .type = m->datatype,
+			 .op = m->op,
+			 .flags = flags,
+			 .context = m->context};
+
+	(void)result_desc;
+	if (m->iov_count > 1 || result_count > 1) {
+		LOG_WARN(LOG_EP_DATA,
+			 "collective %d: %zu and %zu segments, at most one of each buffer",
+			 (int)m->coll, m->iov_count, result_count);
+		return -FI_EINVAL;
+	}
+	if (result_count) {
+		c.result = resultv->addr;
+		c.count = resultv->count;
+	}
+	if (m->iov_count) {
+		c.buf = m->msg_iov->addr;
+		c.count = m->msg_iov->count;
+	}
+	if (c.kind == FI_BROADCAST && m->iov_count)
+		c.result = m->msg_iov->addr;
+	return post(fid, c);
+}
+
+const struct fi_ops_collective coll_entries = {
+	.size = sizeof(struct fi_ops_collective),
+	.barrier = barrier,
+	.broadcast = broadcast,
+	.alltoall = alltoall,
+	.allreduce = allreduce,
+	.allgather = allgather,
+	.reduce_scatter = reduce_scatter,
+	.reduce = reduce,
+	.scatter = scatter,
+	.gather = gather,
+	.msg = msg,
+	.barrier2 = barrier2,
+};

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "coll/group.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "coll/join.h"
+#include "coll/layout.h"
+#include "coll/op.h"
+#include "core/av_set.h"
+#include "core/ep.h"
+#include "core/fid.h"
+#include "xfer/arrival.h"
+#include "xfer/port.h"
+#include "xfer/tx.h"
+
+/* Collective addresses of groups: no entry of a vector has them, nor any set. */
+#define GROUP_ADDR (UINT64_C(1) << 61)
+
+static struct list *bucket_of(struct coll *c, uint64_t id)
+{
+	return &c->bucket[(id ^ id >> 32) % COLL_BUCKETS];
+}
+
+struct group *group_find(struct coll *c, uint64_t id)
+{
+	LIST_EACH (node, bucket_of(c, id)) {
+		struct group *g = LIST_ENTRY(node, struct group, in_bucket);
+
+		if (g->id == id)
+			return g;
+	}
+	return NULL;
+}
+
+struct group *group_of(struct coll *c, fi_addr_t coll_addr)
+{
+	if (!c || coll_addr >> 32 != GROUP_ADDR >> 32)
+		return NULL;
+	return pool_find(&c->group_pool, (uint32_t)coll_addr);
+}
+
+/* ---- Members ---------------------------------------------------------------------------------- */
+
+fi_addr_t group_member(const struct group *g, uint32_t rank)
+{
+	return g->members->addr[rank];
+}
+
+bool group_has(struct group *g, uint32_t rank, const struct peer *peer)
+{
+	return rank < g->size && peer_get(g->coll->port, group_member(g, rank)) == peer;
+}
+
+uint32_t group_rank(struct group *g, const struct peer *peer)
+{
+	const struct port *port = g->coll->port;
+
+	for (uint32_t i = 0; i < g->size; i++) {
+		fi_addr_t addr = group_member(g, i);
+
+		if (addr == peer->addr || (addr < port->peer_count && port->peers[addr] == peer))
+			return i;
+	}
+	return g->size;
+}
+
+uint32_t group_rank_of(struct group *g, fi_addr_t addr)
+{
+	/* Mostly the same again, or the vector in its order. */
+	if (g->root == addr)
+		return g->root_rank;
+	for (uint32_t i = 0; i < g->size; i++)
+		if (group_member(g, i) == addr) {
+			g->root = addr;
+			g->root_rank = i;
+			return i;
+		}
+	return g->size;
+}
+
+/* The number of a host: its address, as good as any. */
+static uint64_t host_of(void *arg, uint32_t rank)
+{
+	struct group *g = arg;
+	const struct addr *name = av_addr(g->ep->av, group_member(g, rank));
+	struct addr host;
+
+	if (!name || name->kind == ADDR_STR)
+		return 0;
+	host = addr_unmapped(name);
+	host.port = 0;
+	return addr_hash(&host);
+}
+
+const struct layout *group_layout(struct group *g)
+{
+	if (!g->laid_out && g->size > 1)
+		g->layout = layout_make(g->rank, g->size, host_of, g);
+	g->laid_out = true;
+	return g->layout;
+}
+
+/* ---- Beginning -------------------------------------------------------------------------------- */
+
+static void free_group(struct group *g)
+{
+	rx_fini(&g->rx);
+	layout_free(g->layout);
+	av_members_put(g->members);
+	pool_put(&g->coll->group_pool, g);
+}
+
+static int group_close(struct fid *fid)
+{
+	struct group *g = (struct group *)fid;
+	struct ep *ep = g->ep;
+
+	if (domain_foreign(ep->dom))
+		return 0;
+	lock_take(&ep->dom->lock);
+	if (!list_empty(&g->in_joins))
+		join_fail(g, FI_ECANCELED);
+	/* What is under way ends here, and the others do not wait for us. */
+	if (!list_empty(&g->ops)) {
+		g->err = g->err ? g->err : FI_ECANCELED;
+		group_end(g);
+	}
+	list_remove(&g->in_broken);
+	list_remove(&g->in_bucket);
+	list_remove(&g->in_coll);
+	free_group(g);
+	lock_give(&ep->dom->lock);
+	eq_forget(ep->eq, fid);
+	ref_put(&ep->ref);
+	return 0;
+}
+
+static struct fi_ops group_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = group_close,
+	.bind = fid_no_bind,
+	.control = fid_no_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = fid_no_tostr,
+	.ops_set = fid_no_ops_set,
+};
+
+struct group *group_new(struct coll *c, struct av_members *members, uint32_t rank)
+{
+	struct group *g = pool_get(&c->group_pool);
+
+	if (!g)
+		return NULL;
+	memset(g, 0, sizeof(*g));
+	g->fid.fid.fclass = FI_CLASS_MC;
+	g->fid.fid.ops = &group_fi_ops;
+	g->fid.fi_addr = GROUP_ADDR | pool_id(g);
+	g->coll = c;
+	g->members = members;
+	g->rank = rank;
+	g->size = (uint32_t)members->count;
+	g->root = FI_ADDR_NOTAVAIL;
+	list_init(&g->in_bucket);
+	list_init(&g->in_joins);
+	list_init(&g->in_broken);
+	list_init(&g->ops);
+	rx_init(&g->rx, c->port->dom);
+	list_push(&c->groups, &g->in_coll);
+	return g;
+}
+
+/* What came before goes where its receives will be posted. */
+static void take_early(struct group *g)
+{
+	struct rx *from = &g->coll->early;
+
+	LIST_EACH_SAFE (node, &from->unexpected[1]) {
+		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
+
+		if (u->data != g->id)
+			continue;
+		rx_take(from, u);
+		u->rx = &g->rx;
+		list_push(&g->rx.unexpected[1], &u->link);
+		g->rx.unexpected_bytes += sizeof(*u) + u->held;
+	}
+}
+
+void group_form(struct group *g, uint64_t id)
+{
+	struct fi_eq_entry entry = {.fid = &g->fid.fid, .context = g->fid.fid.context};
+
+	g->id = id;
+	list_push(bucket_of(g->coll, id), &g->in_bucket);
+	take_early(g);
+	if (eq_post(g->ep->eq, FI_JOIN_COMPLETE, &entry, sizeof(entry)))
+		LOG_WARN(LOG_EP_CTRL, "out of memory: the end of a join is not told");
+}
+
+void group_refuse(struct group *g, int err)
+{
+	struct fi_eq_err_entry entry = {
+		.fid = &g->fid.fid, .context = g->fid.fid.context, .err = err, .prov_errno = err};
+
+	g->err = err;
+	if (eq_post_error(g->ep->eq, &entry))
+		LOG_WARN(LOG_EP_CTRL, "out of memory: the end of a join is not told");
+}
+
+/* ---- Ending ----------------------------------------------------------------------------------- */
+
+void group_tell(struct group *g, const struct wire_group *word)
+{
+	for (uint64_t step = 1; step < g->size; step *= 2) {
+		uint32_t up = (uint32_t)((g->rank + step) % g->size);
+		uint32_t down = (uint32_t)((g->rank + g->size - step) % g->size);
+
+		/* Whoever cannot be reached cannot be told; others can, by others. */
+		coll_say(g->coll, group_member(g, up), word);
+		if (down != up)
+			coll_say(g->coll, group_member(g, down), word);
+	}
+}
+
+void group_fail(struct group *g, int err)
+{
+	if (g->err)
+		return;
+	g->err = err;
+	list_push(&g->coll->broken, &g->in_broken);
+}
+
+static bool is_of(const struct work *work, const void *arg)
+{
+	const struct op_slot *slot = LIST_ENTRY(work, struct op_slot, work);
+
+	return op_is_work(work) && slot->op->group == arg;
+}
+
+void group_end(struct group *g)
+{
+	struct port *port = g->coll->port;
+	struct wire_group word = {.kind = WIRE_GROUP_ABORT,
+				  .error = (uint32_t)g->err,
+				  .rank = g->rank,
+				  .size = g->size,
+				  .id = g->id};
+
+	if (!g->id) {
+		join_fail(g, g->err);
+		return;
+	}
+	LOG_INFO(LOG_EP_CTRL, "a group of %u ends: %s", g->size, fi_strerror(g->err));
+	rx_fail_posted(&g->rx, g->err);
+	arrival_fail_context(port, &g->rx, g->err);
+	tx_withdraw(port, g->err, is_of, g);
+	op_end_all(g);
+	group_tell(g, &word);
+}
+
+void group_look(struct group *g)
+{
+	LIST_EACH (node, &g->ops)
+		if (!g->err)
+			op_look(LIST_ENTRY(node, struct op, in_group));
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One group as one member sees it: from the join to fi_close of its fid_mc. Domain locked. */
+#ifndef WEFT_COLL_GROUP_H
+#define WEFT_COLL_GROUP_H
+
+#include <rdma/fi_cm.h>
+
+#include "coll/coll.h"
+
+struct av_members;
+struct layout;
+
+/* Neighbours in the graph that ends are told along: 2^k ranks up and down. */
+#define GROUP_LINKS 24 /* k below this: a rank has so many bits */
+
+/* A join under way. */
+struct join {
+	uint64_t key;   /* who the members are, whatever their order; and how they are managed */
+	uint64_t order; /* the same in order */
+	uint32_t attempt;
+	uint32_t children;              /* by k: rank + 2^k is to tell us */
+	uint32_t arrived;               /* has told us */
+	uint32_t attempts[GROUP_LINKS]; /* theirs */
+	bool active;                    /* no older one of this key is pending */
+	bool told;                      /* our parent */
+	uint64_t since, probe_at;       /* ms */
+};
+
+struct group {
+	struct fid_mc fid;
+	struct coll *coll;
+	struct ep *ep;
+	struct list in_coll, in_bucket, in_joins, in_broken;
+	struct av_members *members; /* shared with the set */
+	uint64_t set;               /* number of that */
+	uint64_t flags;             /* FI_*_SET: the collectives it is for; none: all */
+	uint64_t id;                /* what messages call it; 0: it does not stand yet */
+	uint32_t rank, size;
+	int err; /* positive: it has ended, or never stood */
+	struct join join;
+	struct rx rx;
+	struct list ops; /* struct op.in_group, in the order of the calls */
+	size_t op_count;
+	unsigned int alone_count; /* of them: op->alone */
+	uint64_t seq;             /* of the last collective */
+	unsigned int spell;       /* since the last one that all waited for all in */
+	bool laid_out;            /* layout was tried to be made */
+	struct layout *layout;
+	fi_addr_t root; /* asked for last */
+	uint32_t root_rank;
+};
+
+/* Numbers of groups whose members the application manages have it. */
+#define GROUP_ID_MANAGED (UINT64_C(1) << 63)
+
+/* One that does not stand yet. Takes `members` on success. NULL: no memory. */
+struct group *group_new(struct coll *coll, struct av_members *members, uint32_t rank);
+/* The group an application means by this address, or NULL. */
+struct group *group_of(struct coll *coll, fi_addr_t coll_addr);
+struct group *group_find(struct coll *coll, uint64_t id);
+/* It stands, by this number: the application is told. */
+void group_form(struct group *g, uint64_t id);
+/* The application is told that it does not. */
+void group_refuse(struct group *g, int err);
+/* Will be ended by coll_run: err is positive. */
+void group_fail(struct group *g, int err);
+/* Ends all that is under way in it, and tells the others. */
+void group_end(struct group *g);
+/* Is the member of that rank this peer? */
+bool group_has(struct group *g, uint32_t rank, const struct peer *peer);
+/* The rank of a peer, or `size`. */
+uint32_t group_rank(struct group *g, const struct peer *peer);
+/* The rank of an entry of the vector, or `size`. */
+uint32_t group_rank_of(struct group *g, fi_addr_t addr);
+fi_addr_t group_member(const struct group *g, uint32_t rank);
+/* Says it to all neighbours. */
+void group_tell(struct group *g, const struct wire_group *word);
+/* Receives that wait for members who have left are looked at. */
+void group_look(struct group *g);
+/* Who shares a host with whom, or NULL. */
+const struct layout *group_layout(struct group *g);
+
+#endif

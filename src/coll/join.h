@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How members who are given the same set find that they are: along a binomial tree of the ranks all tell
+ * their parents, the first one gives the group a number, and tells it back down. A join is known by its
+ * `key` until then. Whoever waits long asks those it waits for; see join.c for what becomes of members
+ * who do not agree. Domain locked.
+ */
+#ifndef WEFT_COLL_JOIN_H
+#define WEFT_COLL_JOIN_H
+
+#include "coll/group.h"
+
+/* A word about a join that nobody here has begun. */
+struct join_word {
+	struct list link;
+	uint32_t from;  /* in the port's pool of peers */
+	uint64_t since; /* ms */
+	struct wire_group word;
+};
+
+/* Begins: g->join has its key and order. */
+void join_start(struct group *g);
+void join_hear(struct coll *coll, struct peer *from, const struct wire_group *word);
+/* A pending one comes to nothing; the others are told. */
+void join_fail(struct group *g, int err);
+/* The peer is gone. */
+void join_lost(struct coll *coll, struct peer *peer, int err);
+/* Asks, where too long nothing was heard. */
+void join_look(struct coll *coll, uint64_t now);
+void join_close(struct coll *coll);
+
+#endif

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "coll/op.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "core/ep.h"
+#include "xfer/port.h"
+#include "xfer/tx.h"
+
+/* Collectives of which some members may be far ahead of others, in a row without one that all wait in. */
+#define SPELL_MAX 64
+
+/* ---- Messages --------------------------------------------------------------------------------- */
+
+/* A message of the round is complete. */
+static void settle(struct op *op, int err)
+{
+	op->pending--;
+	if (err && !op->err)
+		op->err = err;
+}
+
+static void done(struct work *work, int err)
+{
+	struct op_slot *slot = LIST_ENTRY(work, struct op_slot, work);
+	struct op *op = slot->op;
+	const struct plan_message *m = &op->round.message[slot - op->slot];
+
+	slot->pending = false;
+	if (!err && !m->send && work->got != m->count * op->local.width)
+		err = FI_EINVAL; /* it was called with other arguments there */
+	settle(op, err);
+	if (err)
+		group_fail(op->group, err);
+	if (!op->pending && list_empty(&op->in_ready))
+		list_push(&op->group->coll->ready, &op->in_ready);
+}
+
+static const struct work_kind kind = {.done = done};
+
+bool op_is_work(const struct work *work)
+{
+	return work->kind == &kind;
+}
+
+static int receive(struct op *op, struct op_slot *slot, const struct plan_message *m)
+{
+	struct group *g = op->group;
+	struct iovec iov = {local_at(&op->local, m->place), m->count * op->local.width};
+	int err;
+
+	err = rx_post(&g->rx, NULL, true,
+		      &(struct recv_args){.iov = &iov,
+					  .iov_count = 1,
+					  .src = FI_ADDR_UNSPEC,
+					  .tag = WIRE_GROUP_TAG(op->seq, m->peer),
+					  .work = &slot->work});
+	/* Nobody else would notice if it was dead. */
+	return err || !slot->pending ? err : coll_reach(g->coll, group_member(g, m->peer));
+}
+
+/* 1: it is complete already. */
+static int send(struct op *op, struct op_slot *slot, const struct plan_message *m)
+{
+	struct group *g = op->group;
+	struct peer *peer = peer_get(g->coll->port, group_member(g, m->peer));
+	struct packet p = {.head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 0),
+			   .tag = WIRE_GROUP_TAG(op->seq, g->rank),
+			   .data = g->id,
+			   .payload = local_at(&op->local, m->place),
+			   .len = m->count * op->local.width};
+
+	return peer ? tx_ahead(peer, &p, &slot->work) : -FI_EADDRNOTAVAIL;
+}
+
+static void start_message(struct op *op, unsigned int i)
+{
+	const struct plan_message *m = &op->round.message[i];
+	struct op_slot *slot = &op->slot[i];
+	int ret;
+
+	slot->work.kind = &kind;
+	slot->op = op;
+	slot->pending = true;
+	ret = m->send ? send(op, slot, m) : receive(op, slot, m);
+	if (ret > 0) {
+		slot->pending = false;
+		settle(op, 0);
+	}
+	if (ret >= 0)
+		return;
+	/* Posted all the same, or not: the end of the group sees to it. */
+	LOG_WARN(LOG_EP_DATA, "a member of a group of %u, fi_addr %llu, cannot be reached: %s",
+		 op->group->size, (unsigned long long)group_member(op->group, m->peer),
+		 fi_strerror(-ret));
+	if (m->send) {
+		slot->pending = false;
+		settle(op, -ret);
+	}
+	group_fail(op->group, -ret);
+}
+
+/* Receives first: what has come already needs no place of its own. */
+static void start_round(struct op *op)
+{
+	unsigned int count = op->round.messages;
+
+	/* One more until all are posted. */
+	op->pending = count + 1;
+	for (unsigned int i = 0; i < count; i++)
+		if (!op->round.message[i].send)
+			start_message(op, i);
+	for (unsigned int i = 0; i < count; i++)
+		if (op->round.message[i].send)
+			start_message(op, i);
+	op->pending--;
+}
+
+void op_look(struct op *op)
+{
+	struct group *g = op->group;
+
+	for (unsigned int i = 0; op->begun && i < op->round.messages; i++) {
+		const struct plan_message *m = &op->round.message[i];
+		int err;
+
+		if (!op->slot[i].pending || m->send)
+			continue;
+		err = coll_reach(g->coll, group_member(g, m->peer));
+		if (err)
+			group_fail(g, -err);
+	}
+}
+
+/* ---- Ends ------------------------------------------------------------------------------------- */
+
+static struct cntr *counter_of(const struct ep *ep)
+{
+	return ep->write_cntr ? ep->write_cntr : ep->tx_cntr;
+}
+
+static void tell(const struct op *op, int err)
+{
+	struct cntr *cntr = counter_of(op->ep);
+	struct cq_slot slot = {.context = op->context, .flags = FI_COLLECTIVE};
+
+	if (err && op->ep->tx_cq)
+		cq_push_error(op->ep->tx_cq, &slot,
+			      &(struct cq_error){.err = err, .prov_errno = err}, NULL);
+	else if (!err && op->flags & FI_COMPLETION)
+		cq_push_done(op->ep->tx_cq, op->context, FI_COLLECTIVE);
+	if (err && cntr && err != FI_ECANCELED)
+		cntr_fail(cntr);
+	else if (!err && cntr)
+		cntr_done(cntr, op->bytes);
+}
+
+/* What had to wait for it, or for all, may begin. */
+static void begin_next(struct group *g)
+{
+	bool first = true;
+
+	LIST_EACH (node, &g->ops) {
+		struct op *op = LIST_ENTRY(node, struct op, in_group);
+
+		if (op->begun && op->alone)
+			return;
+		if (!op->begun && op->alone && !first)
+			return;
+		if (!op->begun) {
+			op->begun = true;
+			if (list_empty(&op->in_ready))
+				list_push(&g->coll->ready, &op->in_ready);
+			if (op->alone)
+				return;
+		}
+		first = false;
+	}
+}
+
+static void end(struct op *op, int err)
+{
+	struct group *g = op->group;
+
+	if (op->ep)
+		tell(op, err);
+	list_remove(&op->in_group);
+	list_remove(&op->in_ready);
+	free(op->memory);
+	list_push(&g->coll->idle, &op->in_ready);
+	g->op_count--;
+	if (!err && g->alone_count) {
+		g->alone_count -= op->alone;
+		begin_next(g);
+	}
+}
+
+void op_end_all(struct group *g)
+{
+	while (!list_empty(&g->ops))
+		end(LIST_ENTRY(g->ops.next, struct op, in_group), g->err);
+}
+
+void op_step(struct op *op)
+{
+	if (op->group->err)
+		return; /* its end is near */
+	while (!op->pending) {
+		if (op->next)
+			local_run(&op->local, &op->round);
+		if (!plan_round(&op->plan, op->next, &op->round)) {
+			end(op, 0);
+			return;
+		}
+		op->next++;
+		start_round(op);
+		if (op->group->err)
+			return;
+	}
+}
+
+/* ---- Beginnings ------------------------------------------------------------------------------- */
+
+static struct op *op_new(struct coll *c)
+{
+	struct list *node = list_pop(&c->idle);
+	struct op *op = node ? LIST_ENTRY(node, struct op, in_ready) : malloc(sizeof(*op));
+
+	if (!op)
+		return NULL;
+	list_init(&op->in_group);
+	list_init(&op->in_ready);
+	op->err = 0;
+	op->begun = op->alone = false;
+	op->pending = 0;
+	op->next = 0;
+	op->memory = NULL;
+	op->round.messages = op->round.locals = 0;
+	return op;
+}
+
+static enum plan_overlap overlap_of(const struct op_args *a)
+{
+	const char *in = a->in, *out = a->out;
+	size_t in_len = a->in_count * a->width, out_len = a->out_count * a->width;
+
+	if (!in_len || !out_len || !in || !out || in >= out + out_len || out >= in + in_len)
+		return PLAN_APART;
+	return in == out ? PLAN_SAME : PLAN_MIXED;
+}
+
+/* The same whichever comes first, bit by bit? */
+static bool commutes(const struct op_args *a)
+{
+	return a->op != FI_ATOMIC_WRITE &&
+	       (a->type <= FI_UINT64 || a->type == FI_INT128 || a->type == FI_UINT128);
+}
+
+static int make_plan(struct op *op, struct group *g, const struct op_args *a)
+{
+	struct plan_shape shape = {.kind = a->kind,
+				   .rank = g->rank,
+				   .size = g->size,
+				   .root = a->root,
+				   .count = a->count,
+				   .width = a->width,
+				   .ordered = a->op == FI_ATOMIC_WRITE,
+				   .overlap = overlap_of(a),
+				   .layout = group_layout(g)};
+	size_t bytes;
+
+	plan_make(&op->plan, &shape);
+	bytes = op->plan.scratch * a->width;
+	if (bytes > sizeof(op->scratch)) {
+		op->memory = malloc(bytes);
+		if (!op->memory)
+			return -FI_ENOMEM;
+	}
+	op->local = (struct local){
+		.space = {[PLAN_IN] = a->in,
+			  [PLAN_OUT] = a->out,
+			  [PLAN_TMP] = op->memory ? op->memory : op->scratch},
+		.width = a->width,
+		.kernel = plain_find(a->op, a->type),
+		.commutes = commutes(a),
+	};
+	return 0;
+}
+
+/* May it begin beside what is under way? */
+static bool must_wait(const struct group *g, const struct op *op)
+{
+	return !list_empty(&g->ops) && (op->alone || g->alone_count);
+}
+
+static void begin(struct op *op)
+{
+	struct group *g = op->group;
+	struct coll *c = g->coll;
+	bool wait = must_wait(g, op);
+
+	list_push(&g->ops, &op->in_group);
+	g->op_count++;
+	g->alone_count += op->alone;
+	if (wait)
+		return;
+	op->begun = true;
+	if (c->running) {
+		list_push(&c->ready, &op->in_ready);
+		return;
+	}
+	c->running = true;
+	op_step(op);
+	c->running = false;
+	if (coll_waits(c))
+		coll_run(c);
+}
+
+static int post(struct ep *ep, struct group *g, const struct op_args *args, bool alone)
+{
+	struct op *op = op_new(g->coll);
+	int err;
+
+	if (!op)
+		return -FI_ENOMEM;
+	op->group = g;
+	op->ep = ep;
+	op->flags = args->flags;
+	op->context = args->context;
+	op->alone = alone || args->flags & FI_FENCE;
+	op->bytes = args->out_count * args->width;
+	err = make_plan(op, g, args);
+	if (err) {
+		list_push(&g->coll->idle, &op->in_ready);
+		return err;
+	}
+	op->seq = ++g->seq;
+	begin(op);
+	return 0;
+}
+
+/* Can nobody end it before all have begun? */
+static bool all_wait(enum fi_collective_op kind)
+{
+	return kind != FI_BROADCAST && kind != FI_REDUCE && kind != FI_SCATTER && kind != FI_GATHER;
+}
+
+/*
+ * Where only some wait for others, those who do not could get ahead without end, and what they send would
+ * be kept without bound: after a spell of such all meet. Every member counts the same.
+ */
+static int meet(struct group *g)
+{
+	static const struct op_args barrier = {
+		.kind = FI_BARRIER, .type = FI_VOID, .op = FI_NOOP, .width = 1};
+	int err = post(NULL, g, &barrier, true);
+
+	if (!err)
+		g->spell = 0;
+	return err;
+}
+
+int op_post(struct ep *ep, struct group *g, const struct op_args *args)
+{
+	bool meets = all_wait(args->kind) || g->size == 1;
+	int err = 0;
+
+	if (g->op_count >= ep->tx_size)
+		return -FI_EAGAIN;
+	if (!meets && g->spell == SPELL_MAX)
+		err = meet(g);
+	if (!err)
+		err = post(ep, g, args, false);
+	if (!err)
+		g->spell = meets ? 0 : g->spell + 1;
+	return err;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A collective under way: the rounds of its plan, one after the other. Domain locked. */
+#ifndef WEFT_COLL_OP_H
+#define WEFT_COLL_OP_H
+
+#include "coll/group.h"
+#include "coll/local.h"
+#include "coll/plan.h"
+#include "xfer/defer.h"
+
+#define OP_SCRATCH 512 /* bytes of it that are part of an operation */
+
+/* What a call asks for, checked. */
+struct op_args {
+	enum fi_collective_op kind;
+	enum fi_datatype type;
+	enum fi_op op;
+	void *in; /* the one buffer of a broadcast is `out` */
+	void *out;
+	size_t count, width;
+	size_t in_count, out_count; /* elements of the buffers */
+	uint32_t root;
+	uint64_t flags;
+	void *context;
+};
+
+/* A message of the round. */
+struct op_slot {
+	struct work work;
+	struct op *op;
+	bool pending;
+};
+
+struct op {
+	struct list in_group, in_ready;
+	struct group *group;
+	struct ep *ep; /* NULL: nobody is to be told */
+	uint64_t flags;
+	void *context;
+	uint64_t seq;
+	size_t bytes; /* for counters */
+	bool begun;   /* its first round */
+	bool alone;   /* begins when all before it have ended, and none begins before its end */
+	int err;      /* positive */
+	unsigned int pending; /* messages */
+	size_t next;          /* round */
+	struct plan plan;
+	struct local local;
+	struct plan_round round;
+	struct op_slot slot[PLAN_MESSAGES];
+	void *memory; /* of scratch, where it is not `scratch` */
+	char scratch[OP_SCRATCH] __attribute__((aligned(16)));
+};
+
+/* Begins one. 0 or a negative error. */
+int op_post(struct ep *ep, struct group *g, const struct op_args *args);
+/* Goes on with one whose messages are complete. */
+void op_step(struct op *op);
+/* Ends all of the group by its error, at once. */
+void op_end_all(struct group *g);
+/* Is this the work of a slot? */
+bool op_is_work(const struct work *work);
+/* Connects to those that it waits for and who are not connected. */
+void op_look(struct op *op);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "coll/query.h"
+
+#include <complex.h>
+#include <rdma/fi_collective.h>
+#include <rdma/fi_errno.h>
+
+#include "atomic/atomic.h"
+#include "base/log.h"
+#include "hw/wire.h"
+#include "xfer/xfer.h"
+
+bool query_reduces(enum fi_collective_op coll)
+{
+	return coll == FI_ALLREDUCE || coll == FI_REDUCE || coll == FI_REDUCE_SCATTER;
+}
+
+size_t query_width(enum fi_datatype type)
+{
+	return type == FI_VOID ? 1 : atomic_size(type);
+}
+
+size_t query_align(enum fi_datatype type)
+{
+	switch (type) {
+	case FI_FLOAT_COMPLEX:
+		return _Alignof(float complex);
+	case FI_DOUBLE_COMPLEX:
+		return _Alignof(double complex);
+	case FI_LONG_DOUBLE_COMPLEX:
+		return _Alignof(long double complex);
+	default:
+		return query_width(type);
+	}
+}
+
+/* What changes nothing, or hands on what is there, says no more than the collective does. */
+static bool moves(enum fi_op op)
+{
+	return op == FI_NOOP || op == FI_ATOMIC_READ || op == FI_ATOMIC_WRITE;
+}
+
+int query_offers(enum fi_collective_op coll, enum fi_datatype type, enum fi_op op)
+{
+	bool offered;
+
+	if ((unsigned int)coll > FI_GATHER)
+		return -FI_EINVAL;
+	if (coll == FI_BARRIER)
+		offered = type == FI_VOID && op == FI_NOOP;
+	else if (query_reduces(coll))
+		offered = op != FI_DIFF && plain_find(op, type); /* a difference has no order */
+	else
+		offered = moves(op) && type != FI_VOID && atomic_size(type);
+	return offered ? 0 : -FI_EOPNOTSUPP;
+}
+
+int coll_query(enum fi_collective_op coll, struct fi_collective_attr *attr, uint64_t flags)
+{
+	int err;
+
+	if (!attr || attr->mode) {
+		LOG_WARN(LOG_DOMAIN, "fi_query_collective: no attributes, or mode is not 0");
+		return -FI_EINVAL;
+	}
+	if (flags && flags != FI_SCATTER)
+		return -FI_EBADFLAGS;
+	/* The scattering form of a reduction. */
+	if (flags && coll != FI_REDUCE && coll != FI_REDUCE_SCATTER)
+		return -FI_EINVAL;
+	if (flags)
+		coll = FI_REDUCE_SCATTER;
+	err = query_offers(coll, attr->datatype, attr->op);
+	if (err)
+		return err;
+	attr->datatype_attr.size = coll == FI_BARRIER ? 0 : query_width(attr->datatype);
+	attr->datatype_attr.count =
+		coll == FI_BARRIER ? 0 : QUERY_BYTES_MAX / attr->datatype_attr.size;
+	attr->max_members = (size_t)1 << WIRE_GROUP_RANK_BITS;
+	return 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the engine asks of the collectives (src/coll), which stand above it. A port has a struct coll from
+ * the first time on that it, or a peer, has to do with a group. Domain locked throughout.
+ */
+#ifndef WEFT_XFER_GROUP_H
+#define WEFT_XFER_GROUP_H
+
+#include <rdma/fi_collective.h>
+
+#include "hw/link.h"
+
+struct coll;
+struct peer;
+struct port;
+struct rx;
+
+/*
+ * Where a message for WIRE_RX_GROUP goes, a context without completion queue whose receives all have
+ * their `work`; NULL: nobody wants it.
+ */
+struct rx *coll_context(struct port *port, struct peer *peer, const struct packet *p);
+/* A WIRE_GROUP packet. */
+void coll_hear(struct port *port, struct peer *peer, const struct packet *p);
+/* The connection is gone, `err` is positive; peer->said_bye tells how. The peer may be freed next. */
+void coll_lost(struct coll *coll, struct peer *peer, int err);
+/* Goes on with whatever can; true when anything did. Outside of the transports' turns. */
+bool coll_turn(struct coll *coll);
+/* Something waits for a time, of which no descriptor tells. */
+bool coll_waits(const struct coll *coll);
+/* The port is being closed; no group is left but what nobody has joined. */
+void coll_close(struct coll *coll);
+
+/* The entries of an endpoint that has the capability. */
+extern const struct fi_ops_collective coll_entries;
+
+#endif
