@@ -11,6 +11,7 @@
 #include "xfer/xfer.h"
 
 #define TICK_MS 50 /* sleepers on the event queue look at joins so often */
+#define TURNS   64 /* until all that has come is read, at most */
 
 /* What a call asks for; `members` is ours. */
 struct wish {
@@ -246,8 +247,8 @@ static void drive(struct eq_driver *driver)
 		return;
 	lock_take(&dom->lock);
 	pending = !list_empty(&c->joins);
-	if (pending && (port_turn(c->port) || !port_arm(c->port)))
-		port_turn(c->port);
+	for (int i = 0; pending && i < TURNS && (port_turn(c->port) || !port_arm(c->port)); i++)
+		;
 	lock_give(&dom->lock);
 	if (pending || c->driver.fd >= 0)
 		watch(c);

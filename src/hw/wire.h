@@ -42,6 +42,7 @@ enum wire_op {
 	WIRE_FAILED, /* `id` failed: tag is the positive error, above 16 bits the reason's */
 	WIRE_BYE,    /* the endpoint is being closed in good order; nothing follows */
 	WIRE_GROUP,  /* about a collective group: struct wire_group follows */
+	WIRE_OPS
 };
 
 /* Flags of a packet. */

@@ -24,7 +24,7 @@ struct hello {
 };
 
 #define MAGIC         0x54464557u
-#define VERSION       4
+#define VERSION       5
 #define HELLO_CONNECT 1u
 #define HELLO_ACCEPT  2u
 
@@ -39,6 +39,7 @@ struct frame {
 #define WIRE_OFFER 2u
 #define WIRE_FRAG  5u
 #define WIRE_BYE   15u
+#define WIRE_GROUP 16u
 #define PACKET_MAX ((1u << 20) + 4096) /* bytes of a payload */
 
 static inline struct hello good_hello(unsigned int n)

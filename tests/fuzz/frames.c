@@ -44,7 +44,7 @@ static void parse(struct far *f, const unsigned char *at, size_t len)
 		f->have += n;
 		if (f->have < sizeof(f->frame))
 			continue;
-		MUST(wire_op(f->frame.head) >= WIRE_MSG && wire_op(f->frame.head) <= WIRE_BYE);
+		MUST(wire_op(f->frame.head) >= WIRE_MSG && wire_op(f->frame.head) < WIRE_OPS);
 		MUST(f->frame.len <= TCP_PACKET_MAX && !f->frame.zero);
 		sent[sent_count++ % SENT_MAX] = f->frame;
 		f->left = f->frame.len;
@@ -139,7 +139,7 @@ static uint64_t word(struct input *in, uint64_t ours)
 /* A frame that has sense; its payload is the input's, or `filler` bytes. */
 static void frame(struct input *in, struct far *f)
 {
-	unsigned int op = take8(in) % (WIRE_BYE + 1), flags = take8(in);
+	unsigned int op = take8(in) % WIRE_OPS, flags = take8(in);
 	struct tcp_frame ours = sent[(sent_count + SENT_MAX - 1 - take8(in) % SENT_MAX) % SENT_MAX];
 	struct tcp_frame is = {0};
 	static unsigned char payload[TCP_PACKET_MAX];

@@ -29,8 +29,10 @@ static char name[64];
 
 static void setup(void)
 {
-	for (int i = 0; i < PLACES; i++)
+	for (int i = 0; i < PLACES; i++) {
 		doms[i] = (struct domain){.fabric = &fabric, .info = &info};
+		list_init(&doms[i].sets);
+	}
 	info.addr_format = FI_SOCKADDR_IN;
 	snprintf(name, sizeof(name), "unit.%d\n", (int)getpid());
 }
@@ -277,7 +279,7 @@ START_TEST(sets_and_user_ids_work)
 		insert(av, i);
 	drop(av, 50);
 	ck_assert_int_eq(fi_av_set(reader, &all, &set, NULL), 0);
-	ck_assert_uint_eq(av_set_of(set)->count, 99);
+	ck_assert_uint_eq(av_set_of(set)->members->count, 99);
 	ck_assert_int_eq(fi_av_set_insert(set, 50), -FI_EINVAL);
 	ck_assert_int_eq(fi_close(&set->fid), 0);
 	ck_assert_int_eq(fi_av_set_user_id(av, 60, 1234, 0), 0);

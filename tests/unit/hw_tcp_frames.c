@@ -163,7 +163,7 @@ static const struct bad {
 	uint32_t len, zero;
 } bad[] = {
 	{WIRE_HEAD(0, 0, 0, 0), 8, 0},
-	{WIRE_HEAD(WIRE_BYE + 1, 0, 0, 0), 8, 0},
+	{WIRE_HEAD(WIRE_OPS, 0, 0, 0), 8, 0},
 	{WIRE_HEAD(0xff, WIRE_DATA, 0, 0), 0, 0},
 	{MSG(0), TCP_PACKET_MAX + 1, 0},
 	{MSG(WIRE_DATA), UINT32_MAX, 0},

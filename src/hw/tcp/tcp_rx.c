@@ -95,7 +95,7 @@ static bool frame_good(const struct tcp_link *l)
 	const struct tcp_frame *f = &l->frame;
 	unsigned int op = wire_op(f->head);
 
-	if (__builtin_expect(op && op <= WIRE_BYE && f->len <= TCP_PACKET_MAX && !f->zero, 1))
+	if (__builtin_expect(op && op < WIRE_OPS && f->len <= TCP_PACKET_MAX && !f->zero, 1))
 		return true;
 	LOG_WARN(LOG_EP_DATA,
 		 "tcp: peer %#x sent no packet of ours: op %u, %u bytes (at most %u), %#x for zero",

@@ -38,6 +38,7 @@ static inline void club_open_with(struct club *c, struct api *a, const struct si
 	side_exchange(&c->s, &o);
 	a->progress = side_progress;
 	a->progress_arg = &c->s;
+	c->s.yields = true;
 }
 
 static inline void club_open(struct club *c, struct api *a)

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What collectives give, worked out plainly. Every member knows what all others bring: element `i` of member
+ * `m` is a function of both. Needs api.h, lib/eval.h.
+ */
+#ifndef API_GROUP_MODEL_H
+#define API_GROUP_MODEL_H
+
+/* One collective. */
+struct model {
+	enum fi_collective_op kind;
+	enum fi_datatype type;
+	enum fi_op op;
+	size_t count;
+	int size, root;
+	unsigned int seed;
+};
+
+static inline bool model_reduces(enum fi_collective_op kind)
+{
+	return kind == FI_ALLREDUCE || kind == FI_REDUCE || kind == FI_REDUCE_SCATTER;
+}
+
+static inline bool model_rooted(enum fi_collective_op kind)
+{
+	return kind == FI_BROADCAST || kind == FI_REDUCE || kind == FI_SCATTER || kind == FI_GATHER;
+}
+
+/* Elements of a member's buffers. */
+static inline size_t model_in(const struct model *m, int rank)
+{
+	switch (m->kind) {
+	case FI_BARRIER:
+		return 0;
+	case FI_BROADCAST:
+		return rank == m->root ? m->count : 0;
+	case FI_ALLTOALL:
+	case FI_REDUCE_SCATTER:
+		return m->count * (size_t)m->size;
+	case FI_SCATTER:
+		return rank == m->root ? m->count * (size_t)m->size : 0;
+	default:
+		return m->count;
+	}
+}
+
+static inline size_t model_out(const struct model *m, int rank)
+{
+	switch (m->kind) {
+	case FI_BARRIER:
+		return 0;
+	case FI_ALLTOALL:
+	case FI_ALLGATHER:
+		return m->count * (size_t)m->size;
+	case FI_GATHER:
+		return rank == m->root ? m->count * (size_t)m->size : 0;
+	case FI_REDUCE:
+		return rank == m->root ? m->count : 0;
+	default:
+		return m->count;
+	}
+}
+
+static inline uint64_t model_random(uint64_t x)
+{
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+/*
+ * Element `i` of what a member brings. Integers are any; other numbers small and whole, so that no order of
+ * adding them matters: 1 mostly, and at times 2, 0 or -1.
+ */
+static inline void model_bring(const struct model *m, int rank, size_t i, void *to)
+{
+	uint64_t r = model_random(m->seed * UINT64_C(1000003) + (uint64_t)rank * 7919 + i * 31 + 1);
+	enum fi_datatype part = eval_part(m->type);
+	size_t half = eval_size(part);
+	static const long double few[] = {1, 1, 1, 1, 2, 0, -1, 1};
+	uint64_t words[4] = {r, model_random(r), 0, 0};
+
+	memset(to, 0, eval_size(m->type));
+	switch (eval_class(m->type)) {
+	case EVAL_INTEGER:
+		memcpy(to, words, eval_size(m->type));
+		break;
+	case EVAL_REAL:
+		eval_put(m->type, to, few[r % API_COUNT(few)]);
+		break;
+	default:
+		eval_put(part, to, few[r % API_COUNT(few)]);
+		eval_put(part, (char *)to + half, few[r / 8 % 3 ? 5 : 0]);
+	}
+}
+
+/* Element `i` of all members', combined in their order. */
+static inline void model_combine(const struct model *m, size_t i, void *to)
+{
+	unsigned char next[EVAL_ELEMENT];
+
+	model_bring(m, 0, i, to);
+	for (int rank = 1; rank < m->size; rank++) {
+		model_bring(m, rank, i, next);
+		eval(m->type, m->op, to, next, next); /* compared with nothing */
+	}
+}
+
+/* Element `i` of a member's result. */
+static inline void model_result(const struct model *m, int rank, size_t i, void *to)
+{
+	size_t at = m->count ? i % m->count : 0;
+	int block = m->count ? (int)(i / m->count) : 0;
+
+	switch (m->kind) {
+	case FI_BROADCAST:
+		model_bring(m, m->root, i, to);
+		break;
+	case FI_ALLTOALL:
+		model_bring(m, block, (size_t)rank * m->count + at, to);
+		break;
+	case FI_ALLGATHER:
+	case FI_GATHER:
+		model_bring(m, block, at, to);
+		break;
+	case FI_SCATTER:
+		model_bring(m, m->root, (size_t)rank * m->count + i, to);
+		break;
+	case FI_REDUCE_SCATTER:
+		model_combine(m, (size_t)rank * m->count + i, to);
+		break;
+	default:
+		model_combine(m, i, to);
+	}
+}
+
+#endif
