@@ -255,7 +255,7 @@ static bool holds(const struct row *row, const struct plan_build *b)
 	return row->kind == s->kind && s->size <= row->most_size && bytes <= row->most &&
 	       bytes / s->size >= row->piece && (b->near || !(row->only & NEAR)) &&
 	       (!(s->size & (s->size - 1)) || !(row->only & TWOS)) &&
-	       (!s->ordered || row->only & ORDERED);
+	       (!s->ordered || !plan_reduces(s->kind) || row->only & ORDERED);
 }
 
 /* Of a single member. */

@@ -31,6 +31,9 @@ void plan_flat(const struct plan_build *b);
 /* Adds it in levels, inside hosts and between them. False: that would be no better. */
 bool plan_levels(const struct plan_build *b);
 
+/* It combines operands. */
+bool plan_reduces(enum fi_collective_op kind);
+
 /* Elements of a whole vector of the collective. */
 size_t plan_vector(const struct plan_shape *shape);
 

@@ -42,7 +42,7 @@ size_t plan_vector(const struct plan_shape *shape)
 	}
 }
 
-static bool reduces(enum fi_collective_op kind)
+bool plan_reduces(enum fi_collective_op kind)
 {
 	return kind == FI_ALLREDUCE || kind == FI_REDUCE || kind == FI_REDUCE_SCATTER;
 }
@@ -57,7 +57,7 @@ static struct plan_shape plain_shape(const struct plan_shape *shape)
 {
 	struct plan_shape s = *shape;
 
-	s.ordered = s.ordered && reduces(s.kind);
+	s.ordered = s.ordered && plan_reduces(s.kind);
 	if (!rooted(s.kind))
 		s.root = 0;
 	if (s.kind == FI_BARRIER || s.kind == FI_BROADCAST || (rooted(s.kind) && s.rank != s.root))
@@ -72,7 +72,7 @@ static void set_aside(struct plan_build *b)
 	bool whole = s->kind == FI_ALLREDUCE || s->kind == FI_REDUCE;
 	struct plan_build copy = *b;
 
-	if (s->size == 1 || !(reduces(s->kind) || s->kind == FI_ALLTOALL) ||
+	if (s->size == 1 || !(plan_reduces(s->kind) || s->kind == FI_ALLTOALL) ||
 	    s->overlap == PLAN_APART || (whole && s->overlap == PLAN_SAME))
 		return;
 	copy.out = plan_keep(b->plan, plan_vector(s));
