@@ -21,7 +21,7 @@ struct wish {
 	void *context;
 	struct av_members *members;
 	uint32_t rank;
-	uint64_t key, order;
+	uint64_t key;
 	bool managed; /* by the application */
 };
 
@@ -46,13 +46,11 @@ static uint64_t hash_bytes(const void *bytes, size_t len)
 static int number_members(struct wish *w)
 {
 	struct port *port = w->ep->port;
-	uint64_t sum = 0, order = 0;
 	unsigned int own = 0;
 
 	for (size_t i = 0; i < w->members->count; i++) {
 		const struct addr *name = av_addr(w->ep->av, w->members->addr[i]);
 		struct addr key;
-		uint64_t h;
 
 		if (!name) {
 			LOG_WARN(LOG_EP_CTRL,
@@ -62,16 +60,12 @@ static int number_members(struct wish *w)
 			return -FI_EINVAL;
 		}
 		key = addr_unmapped(name);
-		h = addr_hash(&key);
-		sum += mix(h);
-		order = mix(order ^ h);
+		w->key = mix(w->key ^ addr_hash(&key));
 		if (addr_equal(&key, &port->key)) {
 			w->rank = (uint32_t)i;
 			own++;
 		}
 	}
-	w->key = mix(sum);
-	w->order = order;
 	if (own == 1)
 		return 0;
 	LOG_WARN(LOG_EP_CTRL, "join: the endpoint is %u times among the %zu members of its set",
@@ -142,7 +136,6 @@ static int check_ways(struct wish *w)
 		err = check_whole(w);
 	if (w->set->comm_key_size)
 		w->key = mix(w->key ^ hash_bytes(w->set->comm_key, w->set->comm_key_size));
-	w->order = mix(w->order ^ w->key);
 	return err;
 }
 
@@ -151,14 +144,14 @@ static int check_double(struct wish *w, struct coll *c)
 	LIST_EACH (node, &c->groups) {
 		struct group *g = LIST_ENTRY(node, struct group, in_coll);
 
-		if (!g->err && g->join.order == w->order && g->set == w->set->number) {
+		if (!g->err && g->join.key == w->key && g->set == w->set->number) {
 			LOG_WARN(LOG_EP_CTRL,
 				 "join: the endpoint has joined the %u of that set already",
 				 g->size);
 			return -FI_EALREADY;
 		}
 	}
-	if (w->managed && group_find(c, w->order | GROUP_ID_MANAGED)) {
+	if (w->managed && group_find(c, w->key | GROUP_ID_MANAGED)) {
 		LOG_WARN(LOG_EP_CTRL,
 			 "join: another set of the same members and key is joined already");
 		return -FI_EALREADY;
@@ -183,10 +176,9 @@ static void start(struct wish *w, struct group *g)
 	g->set = w->set->number;
 	g->flags = w->set->flags & AV_SET_COLLECTIVES;
 	g->join.key = w->key;
-	g->join.order = w->order;
 	ref_get(&w->ep->ref);
 	if (w->managed)
-		group_form(g, w->order | GROUP_ID_MANAGED);
+		group_form(g, w->key | GROUP_ID_MANAGED);
 	else
 		join_start(g);
 }

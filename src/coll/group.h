@@ -15,8 +15,7 @@ struct layout;
 
 /* A join under way. */
 struct join {
-	uint64_t key;   /* who the members are, whatever their order; and how they are managed */
-	uint64_t order; /* the same in order */
+	uint64_t key; /* who the members are, in their order; and of what they are a part */
 	uint32_t attempt;
 	uint32_t children;              /* by k: rank + 2^k is to tell us */
 	uint32_t arrived;               /* has told us */

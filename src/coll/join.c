@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Joins. A member that has another idea of the group is found out so:
- *
- *   the same members in another order, or another number of them: by whoever hears of it, at once.
- *   other members: who waits for somebody in one join while that one waits for him in another, of
- *   which neither knows, would wait for ever. After a while we ask those we wait for (PROBE); who
- *   does not know our join and waits in one that we belong to asks back (ASK); if we do not know
- *   that one, both fail.
- *
- * A join that fails does so for all who take part in it.
+ * Joins. Members who have different ideas of a group would wait for ever: each in a join that the other does not
+ * know. That the other has not begun it yet is no reason to give up, so after a while we ask those we wait
+ * for (PROBE). Who does not know our join, and waits long in one that we belong to, asks back (ASK); if we
+ * do not know that one, both fail. A join that fails does so for all who take part in it.
  */
 #include "coll/join.h"
 
@@ -65,7 +60,6 @@ static struct wire_group word_of(const struct group *g, enum wire_group_kind kin
 				   .size = g->size,
 				   .attempt = g->join.attempt,
 				   .key = g->join.key,
-				   .order = g->join.order,
 				   .id = g->id};
 }
 
@@ -181,29 +175,11 @@ static void check(struct group *g)
 
 /* ---- Hearing ---------------------------------------------------------------------------------- */
 
-static bool agrees(const struct group *g, const struct wire_group *word)
-{
-	return g->join.order == word->order && g->size == word->size;
-}
-
-static void disagree(struct group *g, struct peer *from, const struct wire_group *word)
-{
-	LOG_WARN(LOG_EP_CTRL,
-		 "join: fi_addr %llu has %u members in another order or number than our %u",
-		 (unsigned long long)peer_addr(from), word->size, g->size);
-	refuse(from, word->key, FI_EINVAL);
-	join_fail(g, FI_EINVAL);
-}
-
 static void hear_up(struct group *g, struct peer *from, const struct wire_group *word)
 {
 	uint32_t step = word->rank - g->rank;
 	unsigned int k;
 
-	if (!agrees(g, word)) {
-		disagree(g, from, word);
-		return;
-	}
 	if (!step || step & (step - 1) || !(g->join.children & step) ||
 	    !group_has(g, word->rank, from))
 		return;
@@ -303,10 +279,6 @@ static void hear(struct group *g, struct peer *from, const struct wire_group *wo
 		if (group_rank(g, from) < g->size)
 			join_fail(g, word->error ? (int)word->error : FI_EINVAL);
 		break;
-	case WIRE_GROUP_PROBE:
-		if (!agrees(g, word))
-			disagree(g, from, word);
-		break;
 	default:
 		break;
 	}
@@ -359,7 +331,7 @@ static void hear_kept(struct group *g)
 		/* Each sender's first: what else it said is about the next one. */
 		if (word.key != g->join.key || list_empty(&g->in_joins))
 			continue;
-		if (word.kind == WIRE_GROUP_UP && agrees(g, &word) && word.rank > g->rank &&
+		if (word.kind == WIRE_GROUP_UP && word.rank > g->rank &&
 		    g->join.arrived & (word.rank - g->rank))
 			continue;
 		drop(c, w);

@@ -109,8 +109,7 @@ struct wire_group {
 	uint32_t size;    /* members */
 	uint32_t attempt; /* counts the sender's joins of that key; of DOWN: the receiver's */
 	uint32_t unused;
-	uint64_t key;   /* of a join: says who the members are, in whatever order */
-	uint64_t order; /* the same in their order */
+	uint64_t key; /* of a join: says who the members are, in their order */
 	uint64_t id;
 };
 
@@ -222,7 +221,7 @@ enum hello_kind {
 #define BOOT_BYE  'b' /* the endpoint is being closed in good order */
 
 _Static_assert(sizeof(struct wire_segment) == 16, "layout of a segment");
-_Static_assert(sizeof(struct wire_group) == 48, "layout of a word about a group");
+_Static_assert(sizeof(struct wire_group) == 40, "layout of a word about a group");
 _Static_assert(sizeof(struct wire_range) == 24, "layout of a range");
 _Static_assert(offsetof(struct wire_ranges, range) == 16, "layout of ranges");
 _Static_assert(sizeof(struct wire_amo) == 8, "layout of an atomic");

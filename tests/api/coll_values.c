@@ -172,7 +172,7 @@ static void verify(const struct group *g, struct shot *s)
 
 	for (size_t i = 0; i < n; i++) {
 		model_result(&s->m, g->rank, i, want);
-		if (!eval_same(s->m.type, s->out + i * s->width, want))
+		if (!model_same(&s->m, s->out + i * s->width, want))
 			differs(g, s, i);
 	}
 	guarded(s->in, s->in_place && s->out_len > s->in_len ? s->out_len : s->in_len);
@@ -244,7 +244,7 @@ static void flights(struct api *a)
 			struct group *of = &g[model_random(flight * 100 + i) % 2];
 			struct model m = choose(of, 1000 + flight * FLIGHT + i);
 
-			s[i].width = 0;
+			s[i] = (struct shot){.width = 0};
 			if (!offered(&c, &m))
 				continue;
 			s[i] = prepare(of, m);
