@@ -137,14 +137,14 @@ static void every_width(struct plan_shape shape, size_t size_at)
 		}
 }
 
-/* Few elements where there are many members. */
+/* Few elements where there are many members; one number for roots other than 0. */
 static void every_count(struct plan_shape shape, size_t size_at)
 {
 	size_t counts[] = {0, 1, 5, shape.size <= 17 ? 64 : 2};
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		shape.count = counts[i];
-		if (shape.kind != FI_BARRIER || i == 0)
+		if (i == 2 || (shape.kind != FI_BARRIER && shape.root == 0))
 			every_width(shape, size_at);
 	}
 }
@@ -242,6 +242,28 @@ START_TEST(real_numbers)
 }
 END_TEST
 
+/* Nobody leaves a barrier before the last has come. */
+START_TEST(a_barrier_holds)
+{
+	for (size_t at = 1; at < SIZES; at++)
+		for (size_t l = 0; l < LAYOUTS; l++)
+			for (uint32_t late = 0; late < sizes[at]; late += 1 + sizes[at] / 20) {
+				struct plan_shape shape = {.kind = FI_BARRIER, .size = sizes[at]};
+				struct cells c;
+
+				cells_open(&c, &shape, apart, l ? layouts[at][l] : NULL);
+				for (uint32_t i = 0; i < shape.size; i++)
+					if (i != late)
+						sim_is_ready(&c.sim, i);
+				sim_drain(&c.sim);
+				for (uint32_t i = 0; i < shape.size; i++)
+					SIM_CHECK(!c.sim.member[i].ended);
+				sim_run(&c.sim);
+				cells_close(&c);
+			}
+}
+END_TEST
+
 static const struct plan_algorithm *const algorithms[] = {
 	&plan_place_own,       &plan_hand_over,
 	&plan_dissemination,   &plan_tree_broadcast,
@@ -295,6 +317,7 @@ int main(void)
 	tcase_set_timeout(tcase, 0);
 	tcase_add_loop_test(tcase, every_shape, 0, KINDS);
 	tcase_add_loop_test(tcase, in_the_order_of_ranks, 0, 3);
+	tcase_add_test(tcase, a_barrier_holds);
 	tcase_add_loop_test(tcase, long_vectors, 0, 3);
 	tcase_add_loop_test(tcase, real_numbers, 0, 5);
 	tcase_add_test(tcase, every_algorithm);
