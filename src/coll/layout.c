@@ -73,10 +73,13 @@ static bool set_order(struct layout *l, const struct entry *e, uint32_t size)
 	if (i == size)
 		return true;
 	l->order = malloc(size * sizeof(*l->order));
-	if (!l->order)
+	l->place = malloc(size * sizeof(*l->place));
+	if (!l->order || !l->place)
 		return false;
-	for (i = 0; i < size; i++)
+	for (i = 0; i < size; i++) {
 		l->order[i] = e[i].rank;
+		l->place[e[i].rank] = i;
+	}
 	return true;
 }
 
@@ -106,38 +109,21 @@ void layout_free(struct layout *l)
 		return;
 	free(l->first);
 	free(l->order);
+	free(l->place);
 	free(l);
-}
-
-/* Of rising numbers in a[begin..end): the place of the last one that is at most x, begin if none. */
-static uint32_t last_upto(const uint32_t *a, uint32_t begin, uint32_t end, uint32_t x)
-{
-	while (end - begin > 1) {
-		uint32_t middle = begin + (end - begin) / 2;
-
-		if (a[middle] <= x)
-			begin = middle;
-		else
-			end = middle;
-	}
-	return begin;
 }
 
 uint32_t layout_host_at(const struct layout *l, uint32_t place)
 {
-	return last_upto(l->first, 0, l->hosts, place);
-}
+	uint32_t host = 0, end = l->hosts;
 
-uint32_t layout_place(const struct layout *l, uint32_t rank)
-{
-	uint32_t place;
+	while (end - host > 1) {
+		uint32_t middle = host + (end - host) / 2;
 
-	if (!l->order)
-		return rank;
-	for (uint32_t h = 0; h < l->hosts; h++) {
-		place = last_upto(l->order, l->first[h], l->first[h + 1], rank);
-		if (l->order[place] == rank)
-			return place;
+		if (l->first[middle] <= place)
+			host = middle;
+		else
+			end = middle;
 	}
-	return 0; /* no such rank */
+	return host;
 }

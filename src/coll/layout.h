@@ -15,6 +15,7 @@ struct layout {
 	uint32_t each;   /* members of every host; 0: not the same for all */
 	uint32_t *first; /* where a host begins in that order; hosts + 1 of them */
 	uint32_t *order; /* ranks in that order; NULL: rank i is in place i */
+	uint32_t *place; /* of each rank in `order`; NULL with that */
 };
 
 /* The number or address that stands for a rank's host: equal for two ranks if and only if they share it. */
@@ -40,10 +41,12 @@ static inline uint32_t layout_here(const struct layout *l, uint32_t h)
 	return l->first[h + 1] - l->first[h];
 }
 
-/* The place of a rank in the order: O(log hosts), or O(hosts log size) where there is an `order`. */
-uint32_t layout_place(const struct layout *l, uint32_t rank);
+static inline uint32_t layout_place(const struct layout *l, uint32_t rank)
+{
+	return l->place ? l->place[rank] : rank;
+}
 
-/* The host that has place i. */
+/* The host that has a place: O(log hosts). */
 uint32_t layout_host_at(const struct layout *l, uint32_t place);
 
 #endif

@@ -3,23 +3,16 @@
 #include "coll/layout.h"
 #include "coll/plan_own.h"
 
-static uint32_t leader(const struct plan *plan, uint32_t host)
-{
-	const struct layout *l = plan->layout;
-
-	if (layout_host_at(l, layout_place(l, plan->root)) == host)
-		return plan->root;
-	return layout_rank(l, l->first[host]);
-}
-
 /* The member that is rank `i` of a phase. */
 static uint32_t member(const struct plan *plan, enum plan_among among, uint32_t i)
 {
+	const struct layout *l = plan->layout;
+
 	switch (among) {
 	case PLAN_HOST:
-		return layout_rank(plan->layout, plan->layout->first[plan->layout->mine] + i);
+		return layout_rank(l, l->first[l->mine] + i);
 	case PLAN_LEADERS:
-		return leader(plan, i);
+		return i == plan->root_host ? plan->root : layout_rank(l, l->first[i]);
 	default:
 		return i;
 	}

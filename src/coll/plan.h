@@ -134,7 +134,7 @@ struct plan {
 	size_t scratch; /* elements of PLAN_TMP; 0: none */
 	size_t kept;    /* of these, at the begin: in use by more than one phase */
 	unsigned int phases;
-	uint32_t root; /* leads its host; 0 where there is none, as the first of each host does */
+	uint32_t root, root_host; /* the root leads its host; 0, 0 where there is none */
 	const struct layout *layout;
 	struct plan_phase phase[PLAN_PHASES];
 };

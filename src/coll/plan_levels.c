@@ -66,6 +66,8 @@ static struct levels levels_of(const struct plan_build *b)
 	v.leaders.shape.rank = l->mine;
 	v.leaders.shape.size = l->hosts;
 	v.leaders.shape.root = root_host;
+	b->plan->root = s->root;
+	b->plan->root_host = root_host;
 	v.leads = v.host.shape.rank == v.host.shape.root;
 	return v;
 }
