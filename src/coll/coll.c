@@ -32,6 +32,7 @@ struct coll *coll_of(struct port *port)
 	rx_init(&c->early, port->dom);
 	list_init(&c->joins);
 	list_init(&c->kept);
+	list_init(&c->failures);
 	list_init(&c->ready);
 	list_init(&c->broken);
 	list_init(&c->idle);

@@ -34,14 +34,14 @@ struct coll {
 	struct list joins; /* struct group.in_joins: pending ones, oldest first */
 	struct list kept;  /* struct join_word: about joins that have not begun here */
 	size_t kept_count;
-	struct list ready;  /* struct op.in_ready: the messages of a round are complete */
-	struct list broken; /* struct group.in_broken: to be ended */
+	struct list failures; /* struct join_failure, by key */
+	struct list ready;    /* struct op.in_ready: the messages of a round are complete */
+	struct list broken;   /* struct group.in_broken: to be ended */
 	struct pool group_pool;
-	struct list idle;  /* struct op.in_ready: not in use */
-	uint64_t made;     /* groups we gave a number */
-	uint32_t attempts; /* joins begun */
-	uint64_t wake_at;  /* ms: the next look at groups; 0: none is due */
-	bool running;      /* in coll_run */
+	struct list idle; /* struct op.in_ready: not in use */
+	uint64_t made;    /* groups we gave a number */
+	uint64_t wake_at; /* ms: the next look at groups; 0: none is due */
+	bool running;     /* in coll_run */
 	/* Whoever reads the event queue turns the port while joins are pending. */
 	struct eq_driver driver;
 	pthread_mutex_t watching; /* guards driver.fd; taken before the domain's lock */

@@ -330,6 +330,7 @@ int coll_join(struct ep *ep, const struct fi_collective_addr *addr, uint64_t fla
 	if (err)
 		return err;
 	lock_take(&ep->dom->lock);
+	port_turn(ep->port); /* of what failed before the others may have told us */
 	err = join(&w, &g);
 	if (!err)
 		*mc = &g->fid;

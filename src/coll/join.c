@@ -19,7 +19,6 @@
 #include "xfer/port.h"
 
 #define KEPT_MAX      65536 /* words about joins that were not begun here */
-#define FAIL_KEPT_MS  5000  /* how long the end of one is news */
 #define PROBE_MS      100   /* until we first ask those we wait for, */
 #define PROBE_NEXT_MS 1000  /* and ask again */
 
@@ -71,14 +70,42 @@ static int say(struct group *g, uint32_t rank, enum wire_group_kind kind)
 }
 
 /* Somebody who is not told by those in the group is: its join of `key` is in vain. */
-static void refuse(struct peer *to, uint64_t key, int err)
+static void refuse(struct peer *to, uint64_t key, uint32_t attempt, int err)
 {
-	struct wire_group word = {.kind = WIRE_GROUP_FAIL, .error = (uint32_t)err, .key = key};
+	struct wire_group word = {
+		.kind = WIRE_GROUP_FAIL, .error = (uint32_t)err, .attempt = attempt, .key = key};
 
 	coll_answer(to, &word);
 }
 
 /* ---- Ends ------------------------------------------------------------------------------------- */
+
+static struct join_failure *find_failure(struct coll *c, uint64_t key)
+{
+	LIST_EACH (node, &c->failures) {
+		struct join_failure *f = LIST_ENTRY(node, struct join_failure, link);
+
+		if (f->key == key)
+			return f;
+	}
+	return NULL;
+}
+
+/* An attempt has failed; what is heard of it, or of those before, is old from now on. */
+static void note_failure(struct coll *c, uint64_t key, uint32_t attempt)
+{
+	struct join_failure *f = find_failure(c, key);
+
+	if (!f) {
+		f = malloc(sizeof(*f));
+		if (!f)
+			return;
+		*f = (struct join_failure){.key = key};
+		list_push(&c->failures, &f->link);
+	}
+	if (attempt > f->attempt)
+		f->attempt = attempt;
+}
 
 static struct group *find_join(struct coll *c, uint64_t key)
 {
@@ -119,8 +146,10 @@ void join_fail(struct group *g, int err)
 	list_remove(&g->in_broken);
 	group_refuse(g, err);
 	word.error = (uint32_t)err;
-	if (active)
+	if (active) {
+		note_failure(g->coll, g->join.key, g->join.attempt);
 		group_tell(g, &word);
+	}
 	leave(g);
 }
 
@@ -243,7 +272,7 @@ static void hear_ask(struct coll *c, struct peer *from, const struct wire_group 
 	LOG_WARN(LOG_EP_CTRL,
 		 "join: we wait for fi_addr %llu in a group of %u, it waits for us in one of %u",
 		 (unsigned long long)peer_addr(from), g->size, word->size);
-	refuse(from, word->id, FI_EINVAL);
+	refuse(from, word->id, word->attempt, FI_EINVAL);
 	join_fail(g, FI_EINVAL);
 }
 
@@ -256,7 +285,7 @@ static void keep(struct coll *c, struct peer *from, const struct wire_group *wor
 			 c->kept_count);
 		return;
 	}
-	*w = (struct join_word){.from = pool_id(from), .since = clock_coarse_ms(), .word = *word};
+	*w = (struct join_word){.from = pool_id(from), .word = *word};
 	list_push(&c->kept, &w->link);
 	c->kept_count++;
 }
@@ -276,7 +305,7 @@ static void hear(struct group *g, struct peer *from, const struct wire_group *wo
 		hear_up(g, from, word);
 		break;
 	case WIRE_GROUP_FAIL:
-		if (group_rank(g, from) < g->size)
+		if (word->attempt >= g->join.attempt && group_rank(g, from) < g->size)
 			join_fail(g, word->error ? (int)word->error : FI_EINVAL);
 		break;
 	default:
@@ -290,11 +319,13 @@ static void hear_other(struct coll *c, struct peer *from, const struct wire_grou
 	struct group *past = find_past(c, word->key);
 
 	if (past && past->err && !past->id && word->kind != WIRE_GROUP_FAIL)
-		refuse(from, word->key, past->err);
+		refuse(from, word->key, word->attempt, past->err);
 	else if (word->kind == WIRE_GROUP_PROBE)
 		hear_probe(c, from, word);
-	else if (word->kind == WIRE_GROUP_UP || (word->kind == WIRE_GROUP_FAIL && !past))
+	else if (word->kind == WIRE_GROUP_UP)
 		keep(c, from, word);
+	else if (word->kind == WIRE_GROUP_FAIL)
+		note_failure(c, word->key, word->attempt);
 }
 
 void join_hear(struct coll *c, struct peer *from, const struct wire_group *word)
@@ -317,24 +348,19 @@ void join_hear(struct coll *c, struct peer *from, const struct wire_group *word)
 static void hear_kept(struct group *g)
 {
 	struct coll *c = g->coll;
-	uint64_t now = clock_coarse_ms();
 
 	LIST_EACH_SAFE (node, &c->kept) {
 		struct join_word *w = LIST_ENTRY(node, struct join_word, link);
 		struct peer *from = pool_find(&c->port->peer_pool, w->from);
 		struct wire_group word = w->word;
 
-		if (!from || (word.kind == WIRE_GROUP_FAIL && now - w->since > FAIL_KEPT_MS)) {
-			drop(c, w);
-			continue;
-		}
 		/* Each sender's first: what else it said is about the next one. */
-		if (word.key != g->join.key || list_empty(&g->in_joins))
-			continue;
-		if (word.kind == WIRE_GROUP_UP && word.rank > g->rank &&
-		    g->join.arrived & (word.rank - g->rank))
+		if (word.key != g->join.key ||
+		    (word.rank > g->rank && g->join.arrived & (word.rank - g->rank)))
 			continue;
 		drop(c, w);
+		if (!from)
+			continue;
 		hear(g, from, &word);
 		/* The list may be another one now. */
 		if (list_empty(&g->in_joins))
@@ -356,10 +382,11 @@ static int reach_all(struct group *g)
 
 static void begin(struct group *g)
 {
+	const struct join_failure *f = find_failure(g->coll, g->join.key);
 	int err;
 
 	g->join.active = true;
-	g->join.attempt = ++g->coll->attempts;
+	g->join.attempt = f ? f->attempt + 1 : 1;
 	g->join.since = clock_coarse_ms();
 	g->join.probe_at = g->join.since + PROBE_MS;
 	g->join.children = children_of(g);
@@ -429,4 +456,6 @@ void join_close(struct coll *c)
 {
 	LIST_EACH_SAFE (node, &c->kept)
 		drop(c, LIST_ENTRY(node, struct join_word, link));
+	LIST_EACH_SAFE (node, &c->failures)
+		free(LIST_ENTRY(node, struct join_failure, link));
 }

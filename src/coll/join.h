@@ -13,12 +13,18 @@
 /* A word about a join that nobody here has begun. */
 struct join_word {
 	struct list link;
-	uint32_t from;  /* in the port's pool of peers */
-	uint64_t since; /* ms */
+	uint32_t from; /* in the port's pool of peers */
 	struct wire_group word;
 };
 
-/* Begins: g->join has its key and order. */
+/* The joins of this key that came to nothing so far, here or elsewhere: news of them is old. */
+struct join_failure {
+	struct list link;
+	uint64_t key;
+	uint32_t attempt; /* the last of them */
+};
+
+/* Begins: g->join has its key. */
 void join_start(struct group *g);
 void join_hear(struct coll *coll, struct peer *from, const struct wire_group *word);
 /* A pending one comes to nothing; the others are told. */

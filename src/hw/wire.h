@@ -107,7 +107,7 @@ struct wire_group {
 	uint32_t error;   /* positive */
 	uint32_t rank;    /* of the sender */
 	uint32_t size;    /* members */
-	uint32_t attempt; /* counts the sender's joins of that key; of DOWN: the receiver's */
+	uint32_t attempt; /* 1 + how many joins of that key failed before; of DOWN: as in UP */
 	uint32_t unused;
 	uint64_t key; /* of a join: says who the members are, in their order */
 	uint64_t id;
