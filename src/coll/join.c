@@ -91,6 +91,13 @@ static struct join_failure *find_failure(struct coll *c, uint64_t key)
 	return NULL;
 }
 
+static void drop(struct coll *c, struct join_word *w)
+{
+	list_remove(&w->link);
+	c->kept_count--;
+	free(w);
+}
+
 /* An attempt has failed; what is heard of it, or of those before, is old from now on. */
 static void note_failure(struct coll *c, uint64_t key, uint32_t attempt)
 {
@@ -105,6 +112,12 @@ static void note_failure(struct coll *c, uint64_t key, uint32_t attempt)
 	}
 	if (attempt > f->attempt)
 		f->attempt = attempt;
+	LIST_EACH_SAFE (node, &c->kept) {
+		struct join_word *w = LIST_ENTRY(node, struct join_word, link);
+
+		if (w->word.key == key && w->word.attempt <= f->attempt)
+			drop(c, w);
+	}
 }
 
 static struct group *find_join(struct coll *c, uint64_t key)
@@ -290,22 +303,50 @@ static void keep(struct coll *c, struct peer *from, const struct wire_group *wor
 	c->kept_count++;
 }
 
-static void drop(struct coll *c, struct join_word *w)
+/* Others are at a later attempt: one that we had not begun has failed before. */
+static void renew(struct group *g, uint32_t attempt)
 {
-	list_remove(&w->link);
-	c->kept_count--;
-	free(w);
+	uint32_t children = g->join.children;
+	unsigned int k;
+
+	g->join.attempt = attempt;
+	g->join.told = false;
+	while (children) {
+		uint32_t rank = next_child(g, &children, &k);
+
+		if (g->join.attempts[k] >= attempt)
+			continue;
+		g->join.arrived &= ~(1u << k);
+		say(g, rank, WIRE_GROUP_PROBE);
+	}
+	check(g);
+}
+
+/* False: it is about an attempt that is over. */
+static bool current(struct group *g, struct peer *from, const struct wire_group *word)
+{
+	if (word->attempt < g->join.attempt) {
+		if (word->kind != WIRE_GROUP_FAIL)
+			refuse(from, word->key, word->attempt, FI_ECANCELED);
+		return false;
+	}
+	if (word->attempt > g->join.attempt && word->kind != WIRE_GROUP_FAIL &&
+	    group_rank(g, from) < g->size)
+		renew(g, word->attempt);
+	return !list_empty(&g->in_joins);
 }
 
 /* About a join that is active here. */
 static void hear(struct group *g, struct peer *from, const struct wire_group *word)
 {
+	if (!current(g, from, word))
+		return;
 	switch (word->kind) {
 	case WIRE_GROUP_UP:
 		hear_up(g, from, word);
 		break;
 	case WIRE_GROUP_FAIL:
-		if (word->attempt >= g->join.attempt && group_rank(g, from) < g->size)
+		if (group_rank(g, from) < g->size)
 			join_fail(g, word->error ? (int)word->error : FI_EINVAL);
 		break;
 	default:
@@ -316,9 +357,12 @@ static void hear(struct group *g, struct peer *from, const struct wire_group *wo
 /* About one that is not. */
 static void hear_other(struct coll *c, struct peer *from, const struct wire_group *word)
 {
+	const struct join_failure *f = find_failure(c, word->key);
 	struct group *past = find_past(c, word->key);
 
-	if (past && past->err && !past->id && word->kind != WIRE_GROUP_FAIL)
+	if (word->kind == WIRE_GROUP_UP && f && word->attempt <= f->attempt)
+		refuse(from, word->key, word->attempt, FI_ECANCELED);
+	else if (past && past->err && !past->id && word->kind != WIRE_GROUP_FAIL)
 		refuse(from, word->key, word->attempt, past->err);
 	else if (word->kind == WIRE_GROUP_PROBE)
 		hear_probe(c, from, word);
