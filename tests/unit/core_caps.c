@@ -48,7 +48,7 @@ END_TEST
 
 START_TEST(caps_not_there)
 {
-	const uint64_t absent[] = {FI_MULTICAST | FI_TAGGED, FI_HMEM, FI_COLLECTIVE, 1ULL << 40};
+	const uint64_t absent[] = {FI_MULTICAST | FI_TAGGED, FI_HMEM, 1ULL << 40};
 
 	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++) {
 		hints->caps = FI_MSG | absent[i];
