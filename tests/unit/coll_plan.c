@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TIMEOUT=120 */
 /* Plans of every collective, run on elements that know where they come from. */
 #include "coll/layout.h"
 #include "coll/plan_own.h"

@@ -112,17 +112,18 @@ static inline void cells_buffers(struct cells *c, uint32_t rank)
 {
 	const struct plan_shape *s = &c->shape[rank];
 	struct sim_member *m = &c->sim.member[rank];
-	size_t in = cells_in(s), out = cells_out(s), all = in + out + m->plan.scratch;
+	size_t in = cells_in(s), out = cells_out(s);
 	bool apart = s->overlap == PLAN_APART || !in || !out;
-	struct cell *mem = malloc((all + 2 * s->count * s->size + 2) * sizeof(*mem)), *from;
-	ptrdiff_t shift = cells_shift(s);
+	ptrdiff_t shift = apart ? 0 : cells_shift(s);
+	size_t all = m->plan.scratch + in + out + (size_t)labs(shift);
+	struct cell *mem = malloc((all + 1) * sizeof(*mem)), *from;
 
-	cells_poison(mem, all + 2 * s->count * s->size + 2);
+	cells_poison(mem, all);
 	c->memory[rank] = mem;
 	m->local = (struct local){{NULL}, sizeof(*mem), cell_combine, false};
 	m->local.space[PLAN_TMP] = (char *)mem;
 	mem += m->plan.scratch;
-	from = apart || shift >= 0 ? mem : mem - shift;
+	from = shift < 0 ? mem - shift : mem;
 	m->local.space[PLAN_IN] = (char *)from;
 	m->local.space[PLAN_OUT] = (char *)(apart ? from + in : from + shift);
 	m->limit[PLAN_IN] = in;
