@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Local steps on memory. */
+#include "coll/local.h"
+
+#include <check.h>
+#include <string.h>
+
+enum { COUNT = 3000 }; /* more than is combined at a time */
+
+static double in[COUNT + 9], out[COUNT + 9], tmp[COUNT + 9];
+
+static struct local doubles(enum fi_op op, bool commutes)
+{
+	return (struct local){{(char *)in, (char *)out, (char *)tmp},
+			      sizeof(double),
+			      plain_find(op, FI_DOUBLE),
+			      commutes};
+}
+
+static void fill(void)
+{
+	for (int i = 0; i < COUNT + 9; i++) {
+		in[i] = i;
+		out[i] = 1e6 + 3 * i;
+		tmp[i] = 5e6 + 7 * i;
+	}
+}
+
+/* Differences tell left from right. */
+static void reduce(enum fi_op op, bool commutes, struct plan_local step)
+{
+	struct local l = doubles(op, commutes);
+	struct plan_round r = {.locals = 1};
+
+	fill();
+	step.what = PLAN_REDUCE;
+	step.count = COUNT;
+	step.blocks = 1;
+	r.local[0] = step;
+	local_run(&l, &r);
+}
+
+START_TEST(apart)
+{
+	reduce(FI_DIFF, false,
+	       (struct plan_local){
+		       .dst = {PLAN_OUT, 2}, .left = {PLAN_TMP, 5}, .right = {PLAN_IN, 1}});
+	for (int i = 0; i < COUNT; i++)
+		ck_assert(out[i + 2] == 5e6 + 7 * (i + 5) - (i + 1));
+	ck_assert(out[1] == 1e6 + 3 && out[COUNT + 2] == 1e6 + 3 * (COUNT + 2));
+	ck_assert(tmp[5] == 5e6 + 35 && in[1] == 1);
+}
+END_TEST
+
+START_TEST(onto_the_left)
+{
+	reduce(FI_DIFF, false,
+	       (struct plan_local){
+		       .dst = {PLAN_OUT, 2}, .left = {PLAN_OUT, 2}, .right = {PLAN_IN, 1}});
+	for (int i = 0; i < COUNT; i++)
+		ck_assert(out[i + 2] == 1e6 + 3 * (i + 2) - (i + 1));
+	ck_assert(out[1] == 1e6 + 3 && out[COUNT + 2] == 1e6 + 3 * (COUNT + 2));
+}
+END_TEST
+
+START_TEST(onto_the_right)
+{
+	reduce(FI_DIFF, false,
+	       (struct plan_local){
+		       .dst = {PLAN_OUT, 2}, .left = {PLAN_IN, 1}, .right = {PLAN_OUT, 2}});
+	for (int i = 0; i < COUNT; i++)
+		ck_assert(out[i + 2] == i + 1 - (1e6 + 3 * (i + 2)));
+	ck_assert(out[1] == 1e6 + 3 && out[COUNT + 2] == 1e6 + 3 * (COUNT + 2));
+}
+END_TEST
+
+/* Where they commute no side is asked for. */
+START_TEST(onto_the_right_commuting)
+{
+	reduce(FI_SUM, true,
+	       (struct plan_local){
+		       .dst = {PLAN_OUT, 2}, .left = {PLAN_IN, 1}, .right = {PLAN_OUT, 2}});
+	for (int i = 0; i < COUNT; i++)
+		ck_assert(out[i + 2] == i + 1 + 1e6 + 3 * (i + 2));
+}
+END_TEST
+
+START_TEST(blocks)
+{
+	struct local l = doubles(FI_SUM, false);
+	struct plan_round r = {.locals = 2};
+
+	fill();
+	r.local[0] = (struct plan_local){.what = PLAN_COPY,
+					 .dst = {PLAN_OUT, 20},
+					 .left = {PLAN_IN, 0},
+					 .count = 2,
+					 .blocks = 4,
+					 .dst_step = -5,
+					 .left_step = 3};
+	r.local[1] = (struct plan_local){.what = PLAN_COPY, /* overlaps itself */
+					 .dst = {PLAN_OUT, 21},
+					 .left = {PLAN_OUT, 20},
+					 .count = 2,
+					 .blocks = 1};
+	local_run(&l, &r);
+	ck_assert(out[20] == 0 && out[21] == 0 && out[22] == 1);
+	ck_assert(out[15] == 3 && out[16] == 4 && out[10] == 6 && out[11] == 7);
+	ck_assert(out[5] == 9 && out[6] == 10 && out[7] == 1e6 + 21 && out[4] == 1e6 + 12);
+}
+END_TEST
+
+/* An element of a width that 4096 is no multiple of. */
+static void join(void *target, const void *operand, size_t count)
+{
+	for (size_t i = 0; i < 7 * count; i++)
+		((char *)target)[i] = (char)(2 * ((char *)target)[i] + ((const char *)operand)[i]);
+}
+
+START_TEST(odd_width)
+{
+	static char a[7 * COUNT], b[7 * COUNT], c[7 * COUNT + 1];
+	struct local l = {{a, c, b}, 7, join, false};
+	struct plan_round r = {.locals = 1};
+
+	memset(a, 3, sizeof(a));
+	memset(b, 5, sizeof(b));
+	r.local[0] = (struct plan_local){.what = PLAN_REDUCE,
+					 .dst = {PLAN_OUT, 0},
+					 .left = {PLAN_IN, 0},
+					 .right = {PLAN_TMP, 0},
+					 .count = COUNT,
+					 .blocks = 1};
+	local_run(&l, &r);
+	for (int i = 0; i < 7 * COUNT; i++)
+		ck_assert_int_eq(c[i], 11);
+	ck_assert_int_eq(c[7 * COUNT], 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("coll_local");
+	TCase *tcase = tcase_create("local");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tcase, apart);
+	tcase_add_test(tcase, onto_the_left);
+	tcase_add_test(tcase, onto_the_right);
+	tcase_add_test(tcase, onto_the_right_commuting);
+	tcase_add_test(tcase, blocks);
+	tcase_add_test(tcase, odd_width);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
