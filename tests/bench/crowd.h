@@ -46,9 +46,14 @@ static void crowd_buffers(char **sizes)
 	memset(to, 0, room * (size_t)members);
 }
 
+/* More members than cores? */
 static bool crowd_crowded(void)
 {
-	return members > sysconf(_SC_NPROCESSORS_ONLN);
+	static long cores;
+
+	if (!cores)
+		cores = sysconf(_SC_NPROCESSORS_ONLN);
+	return members > cores;
 }
 
 /* Calls of a repeat. */
