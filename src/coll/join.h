@@ -35,4 +35,25 @@ void join_lost(struct coll *coll, struct peer *peer, int err);
 void join_look(struct coll *coll, uint64_t now);
 void join_close(struct coll *coll);
 
+/* ---- For the files join*.c alone --------------------------------------------------------------- */
+
+uint32_t join_parent(uint32_t rank);
+/* The next child in a set of them, taken out; its rank is returned, its bit's number in *k. */
+uint32_t join_child(const struct group *g, uint32_t *bits, unsigned int *k);
+/* What is said of the join. */
+struct wire_group join_say_what(const struct group *g, enum wire_group_kind kind);
+int join_say(struct group *g, uint32_t rank, enum wire_group_kind kind);
+/* The active one of this key, or NULL. */
+struct group *join_find(struct coll *coll, uint64_t key);
+struct join_failure *join_failure_of(struct coll *coll, uint64_t key);
+/* An attempt has failed; what is heard of it, or of those before, is old from now on. */
+void join_note_failure(struct coll *coll, uint64_t key, uint32_t attempt);
+/* All below us have joined? Then our parent is told, or the group stands. */
+void join_check(struct group *g);
+/* The group stands, by this number: our children are told. */
+void join_formed(struct group *g, uint64_t id);
+/* What came about it before it began; it may end by that. */
+void join_hear_kept(struct group *g);
+void join_drop(struct coll *coll, struct join_word *w);
+
 #endif
