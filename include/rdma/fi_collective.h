@@ -29,7 +29,14 @@
  *  - desc and result_desc are fi_mr_desc() of the regions under FI_MR_LOCAL, else NULL;
  *  - buffers belong to the library until the completion, which goes where the endpoint's
  *    transmit completions go, with flags FI_COLLECTIVE; buf is not written (broadcast aside);
- *  - flags as for atomics: FI_COMPLETION, FI_MORE, FI_FENCE;
+ *    A counter bound for FI_WRITE counts it, as it does atomics, or where there is none the one
+ *    bound for FI_SEND;
+ *  - buffers that are combined are aligned as their type asks, else -FI_EINVAL; input and result
+ *    may be one, or overlap;
+ *  - flags: FI_COMPLETION, FI_MORE, FI_FENCE (begins when all earlier collectives of the group
+ *    have ended), the completion levels; others are -FI_EBADFLAGS;
+ *  - a member that dies, leaves the group, or calls with other lengths ends all that is under way
+ *    in the group with an error, on every member; later calls return that error;
  *  - 0 means accepted.  -FI_EAGAIN: no room now, read the completion queue and try again.
  *    -FI_EOPNOTSUPP: not offered for this datatype or op.  -FI_EMSGSIZE: too many elements.
  */
@@ -188,8 +195,8 @@ fi_av_set_remove(struct fid_av_set *set, fi_addr_t addr)
 }
 
 /*
- * Get the address that stands for the set's present members, as input to fi_join_collective().
- * Do not change the set while that address is in use.  fi_av_set(3)
+ * Get the address that stands for the set's members, as input to fi_join_collective().
+ * fi_av_set(3)
  */
 WEFT_CALL int
 fi_av_set_addr(struct fid_av_set *set, fi_addr_t *coll_addr)
@@ -202,8 +209,11 @@ fi_av_set_addr(struct fid_av_set *set, fi_addr_t *coll_addr)
  * coll_addr comes from fi_av_set_addr() or is an earlier group's fi_mc_addr() (a subgroup of
  * it); FI_ADDR_NOTAVAIL means that the application has set the group up itself.  Asynchronous:
  * *mc is valid on return 0, usable after FI_JOIN_COMPLETE on the event queue bound to ep, and
- * closed by the caller with fi_close().  -FI_ENOSYS when the endpoint cannot join.
- * fi_collective(3)
+ * closed by the caller with fi_close().  The set may change, or be closed, once the call returns.
+ * Members who wait for each other in different groups get an error event after
+ * FI_WEFT_JOIN_TIMEOUT.  -FI_ENOSYS when the endpoint has not FI_COLLECTIVE (RDM endpoints have),
+ * -FI_ENOEQ, -FI_EALREADY when it has joined that set already, -FI_EINVAL when it is not a
+ * member of the set, or the set not a part of coll_addr.  fi_collective(3)
  */
 WEFT_CALL int
 fi_join_collective(struct fid_ep *ep, fi_addr_t coll_addr, const struct fid_av_set *set,

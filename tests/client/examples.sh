@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The examples of one-sided communication. Each checks its own results; here, that they say what they should, and
+# The examples of one-sided communication and collectives. Each checks its own results; here, that they say what they should, and
 # that they fail when they must.
 # TIMEOUT=240
 . "$(dirname "$0")/ours.bash"
@@ -29,6 +29,9 @@ for provider in weft shm; do
 	for count in 1 2 4 7; do
 		example 5 "^$count processes: " shmem_like -n $count -p $provider
 	done
+	for count in 1 2 5; do
+		example $count ', the sum of all 3\.14159265[0-9]$' allreduce -n $count -p $provider
+	done
 	for count in 2 4 6; do
 		example $((count - 1)) ': appended 100 records$' remote_log -n $count -p $provider
 	done
@@ -37,7 +40,7 @@ for provider in weft shm; do
 	[ "$(stat -c %s "$work/log")" -eq 4194304 ] || fail "the log is not in its file"
 done
 
-for program in rma_put shmem_like remote_log; do
+for program in rma_put shmem_like remote_log allreduce; do
 	example 1 "^Usage: $program " $program -h
 	fails "^Usage: $program " $program -x
 	fails 'fi_getinfo: No data available' $program -p no-such-provider
@@ -45,4 +48,5 @@ done
 fails '^Usage' shmem_like -n 0
 fails '^Usage' shmem_like -n 1000
 fails '^Usage' remote_log -n 1
+fails '^Usage' allreduce -n 0
 fails 'no file for the log' remote_log -f "$work/no/such/folder/log"
