@@ -13,7 +13,11 @@
 #include "coll/layout.h"
 #include "coll/plan_build.h"
 
-enum { LONG = 256 * 1024 }; /* bytes of a vector; of a member's piece where there are pieces */
+enum {
+	LONG = 256 * 1024,            /* bytes of a vector, of all pieces in the other calls */
+	LONG_PIECE = 256,             /* bytes of a piece of alltoall, */
+	LONG_TABLE = 4 * 1024 * 1024, /* and of all those of a host's members */
+};
 
 /* One member, seen from both levels. */
 struct levels {
@@ -41,7 +45,8 @@ static bool worth(const struct plan_build *b)
 	case FI_ALLREDUCE:
 		return l->order || bytes < LONG;
 	case FI_ALLTOALL:
-		return false;
+		return !l->order && bytes <= LONG_PIECE && l->each &&
+		       (uint64_t)l->each * s->size * bytes <= LONG_TABLE;
 	default:
 		return !l->order && l->each && bytes < LONG / s->size;
 	}
@@ -177,13 +182,45 @@ static void reduce_scatter(struct levels *v, size_t count)
 	in_host(v, FI_SCATTER, count, own, v->b->out);
 }
 
+/* From rows of blocks to rows of the blocks that stood above one another, at the leader. */
+static void transpose(const struct levels *v, struct plan_place in, struct plan_place out,
+		      uint32_t rows, uint32_t columns, size_t elements)
+{
+	struct plan_build matrix = v->leaders;
+
+	if (!v->leads)
+		return;
+	matrix.in = in;
+	matrix.out = out;
+	matrix.shape.size = rows;
+	matrix.tune = columns;
+	plan_add(&matrix, &plan_transpose, elements, false);
+}
+
+/*
+ * The leader gets what its host's members send, for each in the order of ranks; puts together what
+ * goes to the same host; exchanges that; puts together what is for the same member.
+ */
+static void alltoall(struct levels *v, size_t count)
+{
+	uint32_t here = v->layout->each, hosts = v->layout->hosts, size = here * hosts;
+	size_t all = (size_t)here * size * count;
+	struct plan_place a = leader_room(v, all), b = leader_room(v, all);
+
+	in_host(v, FI_GATHER, size * count, v->b->in, a);
+	transpose(v, a, b, here, hosts, all);
+	between(v, FI_ALLTOALL, (size_t)here * here * count, b, a);
+	transpose(v, a, b, size, here, all);
+	in_host(v, FI_SCATTER, size * count, b, v->b->out);
+}
+
 bool plan_levels(const struct plan_build *b)
 {
 	static void (*const makes[])(struct levels * v, size_t count) = {
 		[FI_BROADCAST] = broadcast, [FI_ALLREDUCE] = allreduce,
 		[FI_ALLGATHER] = allgather, [FI_REDUCE_SCATTER] = reduce_scatter,
 		[FI_REDUCE] = reduce,       [FI_SCATTER] = scatter,
-		[FI_GATHER] = gather,
+		[FI_GATHER] = gather,       [FI_ALLTOALL] = alltoall,
 	};
 	struct levels v;
 

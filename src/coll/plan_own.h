@@ -101,7 +101,8 @@ static inline unsigned int plan_log2(uint32_t n)
 	return n <= 1 ? 0 : 32 - (unsigned int)__builtin_clz(n - 1);
 }
 
-extern const struct plan_algorithm plan_place_own, plan_hand_over, plan_dissemination;
+extern const struct plan_algorithm plan_place_own, plan_hand_over, plan_transpose;
+extern const struct plan_algorithm plan_dissemination;
 extern const struct plan_algorithm plan_tree_broadcast, plan_tree_reduce, plan_chain;
 extern const struct plan_algorithm plan_scatter, plan_spread, plan_gather, plan_collect;
 extern const struct plan_algorithm plan_bruck_allgather, plan_ring_allgather;

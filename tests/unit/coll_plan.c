@@ -279,16 +279,18 @@ static const struct plan_algorithm *const algorithms[] = {
 /* Whether some shape of every_shape and in_the_order_of_ranks leads there. */
 static bool used(const struct plan_algorithm *algorithm)
 {
-	for (size_t at = 0; at < (size_t)KINDS * SIZES * 5 * 2 * 3; at++) {
+	for (size_t at = 0; at < (size_t)KINDS * SIZES * 5 * 2 * 3 * LAYOUTS; at++) {
 		struct plan_shape shape = {.kind = kinds[at % KINDS],
 					   .size = sizes[at / KINDS % SIZES],
 					   .width = widths[at / KINDS / SIZES % 5],
 					   .ordered = at / KINDS / SIZES / 5 % 2,
-					   .overlap = at / KINDS / SIZES / 5 / 2,
+					   .overlap = at / KINDS / SIZES / 5 / 2 % 3,
 					   .count = 5};
 		struct plan plan;
+		struct layout **hosts = layouts[at / KINDS % SIZES][at / KINDS / SIZES / 30];
 
 		shape.root = shape.size / 2;
+		shape.layout = hosts[0]; /* NULL: of no layout */
 		plan_make(&plan, &shape);
 		for (unsigned int i = 0; i < plan.phases; i++)
 			if (plan.phase[i].algorithm == algorithm)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* TIMEOUT=180 */
 /*
  * What plans cost in groups of up to 65,536 members, against what the textbooks say of the
  * algorithms: the longest chain of messages, the elements a member sends, its scratch. All members
@@ -8,7 +9,7 @@
 #include "coll/plan_own.h"
 #include "plan_cells.h"
 
-static const uint32_t sizes[] = {2, 3, 5, 8, 100, 1000, 1024, 4095, 40000, 65536};
+static const uint32_t sizes[] = {2, 3, 5, 8, 100, 1000, 1024, 4095, 20000, 65536};
 
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]), MOST = 65536, QUADRATIC = 256 };
 
@@ -431,6 +432,41 @@ START_TEST(hosts)
 }
 END_TEST
 
+static uint64_t by_sixteens(void *arg, uint32_t rank)
+{
+	(void)arg;
+	return rank / 16;
+}
+
+/* 16 hosts of 16: pieces of a host travel together. */
+START_TEST(pieces_of_hosts)
+{
+	static const struct {
+		enum fi_collective_op kind;
+		size_t sends, pieces; /* at most, between hosts */
+	} calls[] = {
+		{FI_ALLTOALL, 16 * 15, 16 * 15 * 16 * 16},
+		{FI_ALLGATHER, 16 * 4 * 2, 16 * 15 * 16},
+		{FI_REDUCE_SCATTER, 16 * 4, 16 * 15 * 16},
+		{FI_SCATTER, 15, 4 * 8 * 16},
+		{FI_GATHER, 15, 4 * 8 * 16},
+	};
+	struct layout *base = layout_make(0, 256, by_sixteens, NULL), all[256];
+	struct plan_shape s = {.kind = calls[_i].kind, .size = 256, .count = 5, .width = 4};
+	size_t sends, sent;
+
+	for (uint32_t i = 0; i < 256; i++) {
+		all[i] = *base;
+		all[i].mine = i / 16;
+	}
+	run(s, all);
+	between_hosts(s, all, &sends, &sent);
+	ck_assert_uint_le(sends, calls[_i].sends);
+	ck_assert_uint_le(sent, calls[_i].pieces * s.count);
+	layout_free(base);
+}
+END_TEST
+
 /* 1 MiB of 4 bytes in a group of two: nothing is done that the algorithms do not ask for. */
 START_TEST(two_members)
 {
@@ -483,6 +519,7 @@ int main(void)
 	tcase_add_loop_test(tcase, alltoall, 0, SIZES);
 	tcase_add_loop_test(tcase, trees_of_pieces, 0, SIZES);
 	tcase_add_loop_test(tcase, hosts, 0, 2);
+	tcase_add_loop_test(tcase, pieces_of_hosts, 0, 5);
 	tcase_add_test(tcase, two_members);
 	tcase_add_test(tcase, memory);
 	suite_add_tcase(suite, tcase);
