@@ -14,8 +14,6 @@
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
-#define LATER_MS 200 /* what a member sent before it left is here by then */
-
 struct coll *coll_of(struct port *port)
 {
 	struct coll *c = port->coll;
@@ -69,12 +67,12 @@ int coll_reach(struct coll *c, fi_addr_t addr)
 		return 0;
 	/* Its last words are still to come; whoever waits for more looks again. */
 	if (peer->unread) {
-		coll_wake_in(c, LATER_MS);
+		coll_wake_in(c, COLL_LATER_MS);
 		return 0;
 	}
 	err = conn_start(peer);
 	if (err == -FI_EAGAIN) {
-		coll_wake_in(c, LATER_MS);
+		coll_wake_in(c, COLL_LATER_MS);
 		err = 0;
 	}
 	return err;
@@ -98,10 +96,15 @@ int coll_say(struct coll *c, fi_addr_t addr, const struct wire_group *word)
 
 /* ---- Hearing ---------------------------------------------------------------------------------- */
 
-/* It is kept where the group may be joined yet. */
-static struct rx *early(struct coll *c, uint64_t id)
+/* It is kept where the group may be joined yet; else whoever counts on us is told that we are not there. */
+static struct rx *early(struct coll *c, struct peer *peer, uint64_t id)
 {
-	return id & GROUP_ID_MANAGED || !list_empty(&c->joins) ? &c->early : NULL;
+	struct wire_group gone = {.kind = WIRE_GROUP_ABORT, .error = FI_ECONNABORTED, .id = id};
+
+	if (id & GROUP_ID_MANAGED || !list_empty(&c->joins))
+		return &c->early;
+	coll_answer(peer, &gone);
+	return NULL;
 }
 
 struct rx *coll_context(struct port *port, struct peer *peer, const struct packet *p)
@@ -113,7 +116,7 @@ struct rx *coll_context(struct port *port, struct peer *peer, const struct packe
 	if (!c)
 		return NULL;
 	if (!g)
-		return early(c, p->data);
+		return early(c, peer, p->data);
 	if (g->err)
 		return NULL;
 	if (group_has(g, rank, peer))
@@ -152,11 +155,13 @@ void coll_hear(struct port *port, struct peer *peer, const struct packet *p)
 
 /*
  * Whoever left in good order has sent all that others need of it, unless they find later that they need
- * more: then it cannot be reached.
+ * more: then it cannot be reached. An attempt of ours that fails may have been one to somebody who left
+ * so, and came to us first.
  */
 void coll_lost(struct coll *c, struct peer *peer, int err)
 {
 	bool left = peer->said_bye || err == FI_ESHUTDOWN;
+	uint32_t rank;
 
 	rx_forget_peer(&c->early, peer);
 	join_lost(c, peer, err);
@@ -164,10 +169,13 @@ void coll_lost(struct coll *c, struct peer *peer, int err)
 		struct group *g = LIST_ENTRY(node, struct group, in_coll);
 
 		rx_forget_peer(&g->rx, peer);
-		if (!g->id || g->err || group_rank(g, peer) == g->size)
+		rank = g->id && !g->err ? group_rank(g, peer) : g->size;
+		if (rank == g->size)
 			continue;
 		if (left)
-			coll_wake_in(c, LATER_MS);
+			coll_wake_in(c, COLL_LATER_MS);
+		else if (!peer->real)
+			group_miss(g, rank, err);
 		else
 			group_fail(g, err);
 	}
@@ -181,6 +189,8 @@ void coll_wake_in(struct coll *c, unsigned int ms)
 
 	if (!c->wake_at || at < c->wake_at)
 		c->wake_at = at;
+	if (c->port->sleepers) /* nothing else tells them that they have to nap now */
+		port_wake(c->port);
 }
 
 bool coll_waits(const struct coll *c)

@@ -48,6 +48,8 @@ struct coll {
 	bool driven;
 };
 
+#define COLL_LATER_MS 200 /* what a member sent before it left is here by then */
+
 /* That of a port, made when it is not there; NULL: no memory. */
 struct coll *coll_of(struct port *port);
 /* Goes on with whatever can, unless it is at it already; true when there was anything. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "coll/join.h"
 #include "coll/layout.h"
@@ -231,6 +232,20 @@ void group_fail(struct group *g, int err)
 		return;
 	g->err = err;
 	list_push(&g->coll->broken, &g->in_broken);
+}
+
+void group_miss(struct group *g, uint32_t rank, int err)
+{
+	uint64_t now = clock_coarse_ms();
+
+	if (!g->missed_at || g->missed != rank || now - g->missed_at > 10 * COLL_LATER_MS) {
+		g->missed = rank;
+		g->missed_at = now;
+	}
+	if (now - g->missed_at >= COLL_LATER_MS)
+		group_fail(g, err);
+	else
+		coll_wake_in(g->coll, COLL_LATER_MS);
 }
 
 static bool is_of(const struct work *work, const void *arg)

@@ -45,7 +45,9 @@ struct group {
 	unsigned int spell;       /* since the last one that all waited for all in */
 	bool laid_out;            /* layout was tried to be made */
 	struct layout *layout;
-	fi_addr_t root; /* asked for last */
+	uint32_t missed;    /* member who could not be reached, */
+	uint64_t missed_at; /* ms: since when; 0: none */
+	fi_addr_t root;     /* asked for last */
 	uint32_t root_rank;
 };
 
@@ -63,6 +65,8 @@ void group_form(struct group *g, uint64_t id);
 void group_refuse(struct group *g, int err);
 /* Will be ended by coll_run: err is positive. */
 void group_fail(struct group *g, int err);
+/* A member cannot be reached: if that is so for a while, the group will be ended. */
+void group_miss(struct group *g, uint32_t rank, int err);
 /* Ends all that is under way in it, and tells the others. */
 void group_end(struct group *g);
 /* Is the member of that rank this peer? */

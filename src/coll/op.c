@@ -46,6 +46,15 @@ bool op_is_work(const struct work *work)
 	return work->kind == &kind;
 }
 
+/* Nobody else would notice if it was dead. */
+static void watch(struct group *g, uint32_t rank)
+{
+	int err = coll_reach(g->coll, group_member(g, rank));
+
+	if (err)
+		group_miss(g, rank, -err);
+}
+
 static int receive(struct op *op, struct op_slot *slot, const struct plan_message *m)
 {
 	struct group *g = op->group;
@@ -58,8 +67,9 @@ static int receive(struct op *op, struct op_slot *slot, const struct plan_messag
 					  .src = FI_ADDR_UNSPEC,
 					  .tag = WIRE_GROUP_TAG(op->seq, m->peer),
 					  .work = &slot->work});
-	/* Nobody else would notice if it was dead. */
-	return err || !slot->pending ? err : coll_reach(g->coll, group_member(g, m->peer));
+	if (!err && slot->pending)
+		watch(g, m->peer);
+	return err;
 }
 
 /* 1: it is complete already. */
@@ -125,13 +135,9 @@ void op_look(struct op *op)
 
 	for (unsigned int i = 0; op->begun && i < op->round.messages; i++) {
 		const struct plan_message *m = &op->round.message[i];
-		int err;
 
-		if (!op->slot[i].pending || m->send)
-			continue;
-		err = coll_reach(g->coll, group_member(g, m->peer));
-		if (err)
-			group_fail(g, -err);
+		if (op->slot[i].pending && !m->send)
+			watch(g, m->peer);
 	}
 }
 

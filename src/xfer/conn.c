@@ -152,17 +152,33 @@ static struct peer *hear_out(struct peer *peer)
 	return peer && peer->state == PEER_CONNECTED ? peer : NULL;
 }
 
-/* Wake-ups and good-byes are read away; the end of the socket is the end of the peer. */
-static void connected_event(struct peer *peer)
+/*
+ * Reads wake-ups and good-byes away: what the last recv returned. Whoever closes its end before it has read
+ * ours makes the kernel say so first, and what it had said itself comes after that.
+ */
+static ssize_t hear_boot(struct peer *peer)
 {
+	bool reset = false;
 	char byte;
 	ssize_t len = 1;
 
 	for (int i = 0; i < BYTES_PER_EVENT && len > 0; i++) {
 		len = recv(peer->sock, &byte, 1, MSG_DONTWAIT);
+		if (len < 0 && errno == ECONNRESET && !reset) {
+			reset = true;
+			len = recv(peer->sock, &byte, 1, MSG_DONTWAIT);
+		}
 		if (len > 0 && byte == BOOT_BYE)
 			peer->said_bye = true;
 	}
+	return len;
+}
+
+/* The end of the socket is the end of the peer. */
+static void connected_event(struct peer *peer)
+{
+	ssize_t len = hear_boot(peer);
+
 	if (len > 0 || (len < 0 && (errno == EAGAIN || errno == EINTR)))
 		return;
 	if (!peer->inside)

@@ -200,6 +200,22 @@ static void quits(struct api *a)
 	mourn(&l, barriers(&l), 0);
 }
 
+/* It has left the group when others call, and goes on otherwise. */
+static void left(struct api *a)
+{
+	struct life l;
+
+	meet(&l, a);
+	if (a->rank == l.victim)
+		group_close(&l.all);
+	api_meet(a);
+	if (a->rank == l.victim) {
+		QUIET(&l.c.s, l.c.s.tx, 400);
+		exit(0);
+	}
+	mourn(&l, barriers(&l), 0);
+}
+
 /* Whoever has all it needs goes, in good order: those who are later are not harmed. */
 static void early(struct api *a)
 {
@@ -257,6 +273,7 @@ static const struct api_case cases[] = {
 	{"gone", gone, 3, {0}},
 	{"gone_many", gone, 9, {0}},
 	{"quits", quits, 5, {0}},
+	{"left", left, 4, {0}},
 	{"early", early, 6, {0}},
 	{"join_death", join_death, 3, {0}},
 	{"join_death_many", join_death, 9, {0}},
