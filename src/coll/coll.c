@@ -96,6 +96,12 @@ int coll_say(struct coll *c, fi_addr_t addr, const struct wire_group *word)
 
 /* ---- Hearing ---------------------------------------------------------------------------------- */
 
+/* NULL: what comes now is for nobody, or there is no memory. */
+static struct coll *heard(struct port *port)
+{
+	return port->closing ? NULL : coll_of(port);
+}
+
 /* It is kept where the group may be joined yet; else whoever counts on us is told that we are not there. */
 static struct rx *early(struct coll *c, struct peer *peer, uint64_t id)
 {
@@ -110,7 +116,7 @@ static struct rx *early(struct coll *c, struct peer *peer, uint64_t id)
 struct rx *coll_context(struct port *port, struct peer *peer, const struct packet *p)
 {
 	uint32_t rank = p->tag & ((1u << WIRE_GROUP_RANK_BITS) - 1);
-	struct coll *c = coll_of(port);
+	struct coll *c = heard(port);
 	struct group *g = c ? group_find(c, p->data) : NULL;
 
 	if (!c)
@@ -136,10 +142,12 @@ static void hear_abort(struct coll *c, struct peer *peer, const struct wire_grou
 
 void coll_hear(struct port *port, struct peer *peer, const struct packet *p)
 {
-	struct coll *c = coll_of(port);
+	struct coll *c = heard(port);
 	struct wire_group word;
 
-	if (!c || p->len != sizeof(word)) {
+	if (!c)
+		return;
+	if (p->len != sizeof(word)) {
 		LOG_WARN(LOG_EP_DATA, "a word about a group has %zu bytes instead of %zu: dropped",
 			 p->len, sizeof(word));
 		return;

@@ -74,8 +74,7 @@ static void mourn(struct life *l, int under_way, int wanted)
 		group_barrier(&l->rest);
 	group_close(&l->all);
 	group_close(&l->rest);
-	s->a->progress = NULL;
-	OK(fi_close(&s->ep->fid));
+	club_end(&l->c);
 }
 
 static void begin(struct life *l, void *buf, size_t count)
@@ -169,9 +168,8 @@ static void gone(struct api *a)
 	api_meet(a);
 	if (a->rank == l.victim) {
 		group_close(&l.all);
-		a->progress = NULL;
-		OK(fi_close(&l.c.s.ep->fid));
-		exit(0);
+		club_end(&l.c);
+		return;
 	}
 	mourn(&l, barriers(&l), 0);
 }
@@ -194,7 +192,8 @@ static void quits(struct api *a)
 			CHECK(err.op_context == &l.all);
 		}
 		QUIET(&l.c.s, l.c.s.tx, 300);
-		exit(0);
+		club_end(&l.c);
+		return;
 	}
 	QUIET(&l.c.s, l.c.s.tx, 100);
 	mourn(&l, barriers(&l), 0);
@@ -211,7 +210,8 @@ static void left(struct api *a)
 	api_meet(a);
 	if (a->rank == l.victim) {
 		QUIET(&l.c.s, l.c.s.tx, 400);
-		exit(0);
+		club_end(&l.c);
+		return;
 	}
 	mourn(&l, barriers(&l), 0);
 }
@@ -237,8 +237,7 @@ static void early(struct api *a)
 		usleep(20000);
 	group_barrier(&g);
 	group_close(&g);
-	a->progress = NULL;
-	OK(fi_close(&c.s.ep->fid));
+	club_end(&c);
 }
 
 static void join_death(struct api *a)
@@ -260,8 +259,8 @@ static void join_death(struct api *a)
 	OK(fi_join_collective(c.s.ep, addr, set, 0, &mc, NULL));
 	CHECK(club_event(&c, mc) > 0);
 	OK(fi_close(&mc->fid));
-	a->progress = NULL;
-	OK(fi_close(&c.s.ep->fid));
+	OK(fi_close(&set->fid));
+	club_end(&c);
 }
 
 static const struct api_case cases[] = {

@@ -197,6 +197,7 @@ static void counted(struct api *a)
 	a->progress = NULL;
 	OK(fi_close(&c.s.ep->fid));
 	OK(fi_close(&cntr->fid));
+	club_end_rest(&c);
 }
 
 static void automatic(struct fi_info *hints)

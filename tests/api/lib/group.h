@@ -46,14 +46,9 @@ static inline void club_open(struct club *c, struct api *a)
 	club_open_with(c, a, &(struct side_opts){.one_cq = true});
 }
 
-static inline void club_close(struct club *c)
+/* All but the endpoint. */
+static inline void club_end_rest(struct club *c)
 {
-	struct api *a = c->s.a;
-
-	/* The queue of events outlives the endpoint. */
-	api_meet(a);
-	a->progress = NULL;
-	OK(fi_close(&c->s.ep->fid));
 	OK(fi_close(&c->eq->fid));
 	OK(fi_close(&c->s.tx->fid));
 	if (c->s.rx != c->s.tx)
@@ -62,6 +57,22 @@ static inline void club_close(struct club *c)
 	OK(fi_close(&c->s.domain->fid));
 	OK(fi_close(&c->s.fabric->fid));
 	fi_freeinfo(c->s.info);
+}
+
+/* Whatever the others do. */
+static inline void club_end(struct club *c)
+{
+	/* The queue of events outlives the endpoint. */
+	c->s.a->progress = NULL;
+	OK(fi_close(&c->s.ep->fid));
+	club_end_rest(c);
+}
+
+/* When all the others are done too. */
+static inline void club_close(struct club *c)
+{
+	api_meet(c->s.a);
+	club_end(c);
 }
 
 /* A set of these processes, in their order. */
