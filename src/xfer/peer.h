@@ -49,8 +49,7 @@ struct peer {
 	size_t unheard;       /* bytes of messages that came while holding */
 	struct list controls; /* struct control */
 	size_t owed;          /* bytes kept in controls and replies */
-	struct list
-		ahead; /* struct txreq of groups, not sent yet: they wait for nothing but room */
+	struct list ahead;    /* struct txreq of groups: they wait for nothing but room */
 	struct list backlog;  /* struct txreq not sent yet, or not all of it, in order */
 	struct list requests; /* struct txreq sent, an answer awaited */
 	struct list streams;  /* struct txreq being streamed */
@@ -120,8 +119,7 @@ static inline bool peer_attempts(const struct peer *peer)
 /* Something must go out first, whatever it is: what is posted now has no room. */
 static inline bool peer_behind(const struct peer *peer)
 {
-	return !list_empty(&peer->backlog) || !list_empty(&peer->controls) ||
-	       !list_empty(&peer->ahead);
+	return !list_empty(&peer->backlog) || !list_empty(&peer->controls);
 }
 
 /* The link of whoever cannot be sent to right now: it has no room. */

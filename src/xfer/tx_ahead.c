@@ -61,7 +61,6 @@ int tx_ahead(struct peer *peer, const struct packet *p, struct work *work)
 		return 0;
 	list_push(&peer->ahead, &req->link);
 	peer_busy(peer);
-	peer_refresh(peer);
 	return 0;
 }
 
@@ -114,6 +113,5 @@ void tx_withdraw(struct port *port, int err,
 				list_remove(&req->link);
 				tx_req_end(req, err);
 			}
-		peer_refresh(peer);
 	}
 }

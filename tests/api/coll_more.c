@@ -239,6 +239,30 @@ static void asleep(struct api *a)
 	club_close(&c);
 }
 
+static void nothing_else(struct fi_info *hints)
+{
+	hints->caps = FI_COLLECTIVE;
+}
+
+/* The one capability is enough. */
+static void only(struct api *a)
+{
+	uint64_t in = (uint64_t)a->rank, out = 0;
+	struct group g;
+	struct club c;
+
+	club_open_with(&c, a, &(struct side_opts){.one_cq = true, .tune = nothing_else});
+	CHECK(c.s.info->caps & FI_COLLECTIVE);
+	CHECK(fi_send(c.s.ep, &in, sizeof(in), NULL, c.s.addr[0], NULL) < 0);
+	group_all(&g, &c);
+	POST(&c.s,
+	     fi_allreduce(c.s.ep, &in, 1, NULL, &out, NULL, g.addr, FI_UINT64, FI_MAX, 0, &g));
+	GROUP_DONE(&c, &g);
+	CHECK_EQ(out, a->ranks - 1);
+	group_close(&g);
+	club_close(&c);
+}
+
 /* ---- Refusals --------------------------------------------------------------------------------- */
 
 static void refused(struct api *a)
@@ -387,7 +411,7 @@ static void same(struct api *a)
 static const struct api_case cases[] = {
 	{"big", big, 2, {0}},         {"big_three", big, 3, {0}},  {"big_six", big, 6, {0}},
 	{"beside", beside, 2, {0}},   {"beside_five", beside, 5, {0}},
-	{"ahead", ahead, 3, {0}},     {"selective", selective, 2, {0}},
+	{"ahead", ahead, 3, {0}},     {"selective", selective, 2, {0}}, {"only", only, 3, {0}},
 	{"counted", counted, 3, {0}}, {"asleep", asleep, 3, {0}},
 	{"refused", refused, 2, {0}}, {"restricted", restricted, 3, {0}},
 	{"unequal", unequal, 2, {0}}, {"same", same, 2, {0}}, {"same_seven", same, 7, {0}},
