@@ -427,6 +427,13 @@ START_TEST(hosts)
 	ck_assert_uint_le(c.chain, log_up(HOSTS, 2) + log_up(HERE, 4));
 	ck_assert_uint_eq(sends, HOSTS - 1);
 	ck_assert_uint_le(c.scratch, 6 * s.count);
+
+	/* Long vectors go flat where neighbours share a host, and only there. */
+	s.kind = FI_ALLREDUCE;
+	s.count = 1 << 20;
+	s.rank = s.root = 0;
+	s.layout = all;
+	SIM_CHECK(uses(&s, &plan_tree_broadcast) == (first->order != NULL));
 	free(all);
 	layout_free(first);
 }
