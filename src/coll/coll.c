@@ -82,8 +82,14 @@ int coll_answer(struct peer *peer, const struct wire_group *word)
 {
 	struct packet p = {
 		.head = WIRE_HEAD(WIRE_GROUP, 0, 0, 0), .payload = word, .len = sizeof(*word)};
-	int ret = tx_ahead(peer, &p, NULL);
+	int ret;
 
+	/* Counted as an answer: nobody makes us keep more of them than it may. */
+	if (peer->state != PEER_IDLE) {
+		tx_control_data(peer, &p);
+		return 0;
+	}
+	ret = tx_ahead(peer, &p, NULL);
 	return ret < 0 ? ret : 0;
 }
 

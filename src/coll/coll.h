@@ -34,9 +34,10 @@ struct coll {
 	struct list joins; /* struct group.in_joins: pending ones, oldest first */
 	struct list kept;  /* struct join_word: about joins that have not begun here */
 	size_t kept_count;
-	struct list failures; /* struct join_failure, by key */
-	struct list ready;    /* struct op.in_ready: the messages of a round are complete */
-	struct list broken;   /* struct group.in_broken: to be ended */
+	struct list failures; /* struct join_failure, oldest first */
+	size_t failure_count;
+	struct list ready;  /* struct op.in_ready: the messages of a round are complete */
+	struct list broken; /* struct group.in_broken: to be ended */
 	struct pool group_pool;
 	struct list idle; /* struct op.in_ready: not in use */
 	uint64_t made;    /* groups we gave a number */

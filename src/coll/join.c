@@ -18,6 +18,7 @@
 #include "core/ep.h"
 #include "xfer/port.h"
 
+#define FAILURES_MAX  1024 /* joins that came to nothing, remembered */
 #define PROBE_MS      100  /* until we first ask those we wait for, */
 #define PROBE_NEXT_MS 1000 /* and ask again */
 
@@ -88,7 +89,13 @@ void join_drop(struct coll *c, struct join_word *w)
 	free(w);
 }
 
-/* An attempt has failed; what is heard of it, or of those before, is old from now on. */
+static void forget(struct coll *c, struct join_failure *f)
+{
+	list_remove(&f->link);
+	c->failure_count--;
+	free(f);
+}
+
 void join_note_failure(struct coll *c, uint64_t key, uint32_t attempt)
 {
 	struct join_failure *f = join_failure_of(c, key);
@@ -99,6 +106,8 @@ void join_note_failure(struct coll *c, uint64_t key, uint32_t attempt)
 			return;
 		*f = (struct join_failure){.key = key};
 		list_push(&c->failures, &f->link);
+		if (++c->failure_count > FAILURES_MAX)
+			forget(c, LIST_ENTRY(c->failures.next, struct join_failure, link));
 	}
 	if (attempt > f->attempt)
 		f->attempt = attempt;
@@ -296,5 +305,5 @@ void join_close(struct coll *c)
 	LIST_EACH_SAFE (node, &c->kept)
 		join_drop(c, LIST_ENTRY(node, struct join_word, link));
 	LIST_EACH_SAFE (node, &c->failures)
-		free(LIST_ENTRY(node, struct join_failure, link));
+		forget(c, LIST_ENTRY(node, struct join_failure, link));
 }
