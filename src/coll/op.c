@@ -237,6 +237,8 @@ static struct op *op_new(struct coll *c)
 
 	if (!op)
 		return NULL;
+	if (!node)
+		op->planned = 0;
 	list_init(&op->in_group);
 	list_init(&op->in_ready);
 	op->err = 0;
@@ -265,6 +267,21 @@ static bool commutes(const struct op_args *a)
 	       (a->type <= FI_UINT64 || a->type == FI_INT128 || a->type == FI_UINT128);
 }
 
+/* As op_args say; programs repeat themselves, and what was planned last is not planned again. */
+static void plan_anew(struct op *op, struct group *g, const struct plan_shape *s)
+{
+	struct plan_shape *last = &op->shape;
+
+	if (op->planned == g->id && last->kind == s->kind && last->root == s->root &&
+	    last->count == s->count && last->width == s->width && last->ordered == s->ordered &&
+	    last->overlap == s->overlap)
+		return;
+	*last = *s;
+	last->layout = group_layout(g);
+	plan_make(&op->plan, last);
+	op->planned = g->id;
+}
+
 static int make_plan(struct op *op, struct group *g, const struct op_args *a)
 {
 	struct plan_shape shape = {.kind = a->kind,
@@ -274,11 +291,10 @@ static int make_plan(struct op *op, struct group *g, const struct op_args *a)
 				   .count = a->count,
 				   .width = a->width,
 				   .ordered = a->op == FI_ATOMIC_WRITE,
-				   .overlap = overlap_of(a),
-				   .layout = group_layout(g)};
+				   .overlap = overlap_of(a)};
 	size_t bytes;
 
-	plan_make(&op->plan, &shape);
+	plan_anew(op, g, &shape);
 	bytes = op->plan.scratch * a->width;
 	if (bytes > sizeof(op->scratch)) {
 		op->memory = malloc(bytes);
