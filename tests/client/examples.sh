@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The examples of one-sided communication and collectives. Each checks its own results; here, that they say what they should, and
-# that they fail when they must.
+# The examples of one-sided communication and of collectives. Each checks its own results; here, that they say what
+# they should, and that they fail when they must.
 # TIMEOUT=240
 . "$(dirname "$0")/ours.bash"
 bin=$BUILD/bin
