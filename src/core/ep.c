@@ -143,6 +143,9 @@ static int bind_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
 {
 	if (!flags || flags & ~CNTR_EVENT_FLAGS)
 		return -FI_EINVAL;
+	/* What others do to the memory a device sees alone. */
+	if (ep->dom->device_ops && flags & (FI_REMOTE_READ | FI_REMOTE_WRITE))
+		return -FI_EOPNOTSUPP;
 	if (cntr->dom != ep->dom)
 		return -FI_EDOMAIN;
 	for (unsigned int i = 0; i < CNTR_EVENTS; i++)

@@ -121,7 +121,10 @@ void ep_refresh_aliases(struct ep *ep)
 	}
 }
 
-/* 0 also when there is nothing left to cancel: the completion tells. fi_endpoint(3) RETURN VALUES. */
+/*
+ * 0 also when there is nothing left to cancel: the completion tells. fi_endpoint(3) RETURN VALUES. What a
+ * device has it does not give back: then nobody hears that it would.
+ */
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
 	struct ep *ep = (struct ep *)fid;
@@ -133,9 +136,9 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	if (found == -FI_ENOENT)
 		found = defer_cancel(ep, context);
 	if (found == -FI_ENOENT && ep->port)
-		xfer_cancel(ep->port, context);
+		found = xfer_cancel(ep->port, context);
 	lock_give(&ep->dom->lock);
-	return 0;
+	return found == -FI_EOPNOTSUPP ? found : 0;
 }
 
 static int give(void *to, size_t *len, const void *from, size_t from_len)

@@ -12,8 +12,6 @@
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                   \
 	 FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE)
 #define RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
-/* The other device says that it has it, not that anybody could see it. */
-#define RC_TX_OP_FLAGS (FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE)
 /* Nobody tells whether a datagram arrived. */
 #define DGRAM_TX_OP_FLAGS                                                                          \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_MULTICAST)
@@ -106,7 +104,7 @@ struct rule {
 static const struct rule rules[] = {
 	RULE_FOR(STREAMS, tx, op_flags, V1_0, WITHIN, TX_OP_FLAGS, THEIRS, 0, FI_TYPE_OP_FLAGS),
 	RULE_FOR(DGRAM, tx, op_flags, V1_0, WITHIN, DGRAM_TX_OP_FLAGS, THEIRS, 0, FI_TYPE_OP_FLAGS),
-	RULE_FOR(RC, tx, op_flags, V1_0, WITHIN, RC_TX_OP_FLAGS, THEIRS, 0, FI_TYPE_OP_FLAGS),
+	RULE_FOR(RC, tx, op_flags, V1_0, WITHIN, TX_OP_FLAGS, THEIRS, 0, FI_TYPE_OP_FLAGS),
 	RULE(tx, comp_order, V1_0, WITHIN, FI_ORDER_NONE, OURS, FI_ORDER_NONE, FI_TYPE_MSG_ORDER),
 	RULE_FOR(ENGINE, tx, inject_size, V1_0, UP_TO, RULES_INJECT_MAX, OURS, RULES_INJECT_MAX,
 		 NUMBER),

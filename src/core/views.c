@@ -44,7 +44,7 @@
  */
 #define RC_CAPS                                                                                    \
 	(FI_MSG | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |   \
-	 FI_REMOTE_WRITE | FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
+	 FI_REMOTE_WRITE | FI_RMA_PMEM | FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define RC_ORDER                                                                                   \
 	(FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAS | FI_ORDER_WAW | FI_ORDER_RAS | FI_ORDER_RAW | \
 	 FI_ORDER_RAR | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW)

@@ -178,6 +178,8 @@ void xfer_forget(struct ep *ep, struct ep *heir)
 
 int xfer_cancel(struct port *port, void *context)
 {
+	if (port->native)
+		return port->native->ops->cancel(port->native, context);
 	return tx_cancel(port, context);
 }
 

@@ -32,6 +32,8 @@ struct native_ops {
 	void (*shutdown)(struct native *n);
 	/* Readable when there is news of the connection; the same for the port's life. */
 	int (*fd)(const struct native *n);
+	/* -FI_EOPNOTSUPP: the device has an operation of this context; -FI_ENOENT: there is none. */
+	int (*cancel)(const struct native *n, void *context);
 	/* The endpoint is enabled: its queues and counters are those it will have. 0 or an error. */
 	int (*enable)(struct native *n, struct ep *ep);
 };

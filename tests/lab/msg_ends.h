@@ -218,4 +218,57 @@ static inline struct fi_rma_iov window(const struct end *e, size_t len)
 #define READ    (FI_RMA | FI_READ)
 #define FETCHED (FI_ATOMIC | FI_READ)
 
+/* ---- Running cases ----------------------------------------------------------------------------- */
+
+/* A connection of its own. */
+struct msg_case {
+	const char *name;
+	void (*run)(struct end *a, struct end *b);
+	bool selective, counted;
+	uint64_t access; /* 0: all */
+};
+
+static inline void open_all(const char *address)
+{
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_UNSPEC};
+
+	info = look_up(address, 0);
+	listen_info = look_up(address, FI_SOURCE);
+	OK(fi_fabric(info->fabric_attr, &fabric, NULL));
+	OK(fi_domain(fabric, info, &domain, NULL));
+	OK(fi_eq_open(fabric, &eq_attr, &pep_eq, NULL));
+	OK(fi_passive_ep(fabric, listen_info, &pep, NULL));
+	OK(fi_pep_bind(pep, &pep_eq->fid, 0));
+	OK(fi_listen(pep));
+}
+
+static inline void close_all(void)
+{
+	OK(fi_close(&pep->fid));
+	OK(fi_close(&pep_eq->fid));
+	OK(fi_close(&domain->fid));
+	OK(fi_close(&fabric->fid));
+	fi_freeinfo(info);
+	fi_freeinfo(listen_info);
+}
+
+static inline void run_cases(const char *address, const struct msg_case *cases, size_t count)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	open_all(address);
+	for (const struct msg_case *c = cases; c < cases + count; c++) {
+		struct end a, b;
+
+		now = c->name;
+		selective = c->selective;
+		counted = c->counted;
+		connect_with(&a, &b, c->access ? c->access : ACCESS);
+		c->run(&a, &b);
+		close_end(&a);
+		close_end(&b);
+		printf("%s: done\n", now);
+	}
+	close_all();
+}
+
 #endif

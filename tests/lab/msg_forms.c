@@ -68,7 +68,8 @@ static void refused(struct end *a, struct end *b)
 	CHECK(most >= 64 && most < 1000);
 	CHECK(fi_inject(a->ep, a->memory, 1000, 0) == -FI_EMSGSIZE);
 	CHECK(fi_sendmsg(a->ep, &msg, FI_INJECT) == -FI_EMSGSIZE);
-	CHECK(fi_sendmsg(a->ep, &msg, FI_DELIVERY_COMPLETE) == -FI_EOPNOTSUPP);
+	CHECK(fi_sendmsg(a->ep, &msg, FI_MATCH_COMPLETE) == -FI_EOPNOTSUPP);
+	CHECK(fi_sendmsg(a->ep, &msg, FI_COMMIT_COMPLETE) == -FI_EOPNOTSUPP);
 	CHECK(fi_send(a->ep, a->memory, 1000, NULL, 0, a) == -FI_EINVAL);
 	CHECK(fi_recv(a->ep, a->memory, 1000, NULL, 0, a) == -FI_EINVAL);
 	CHECK(fi_send(a->ep, a->memory, SIZE_MAX / 2, a->desc, 0, a) == -FI_EMSGSIZE);
@@ -274,12 +275,7 @@ static void ended(struct end *a, struct end *b)
 	CHECK(failed(b, a).err == FI_ECANCELED);
 }
 
-static const struct {
-	const char *name;
-	void (*run)(struct end *a, struct end *b);
-	bool selective, counted;
-	uint64_t access; /* 0: all */
-} cases[] = {
+static const struct msg_case cases[] = {
 	{"messages", messages, false, false, 0},
 	{"refused", refused, false, false, 0},
 	{"writes and reads", writes_and_reads, false, false, 0},
@@ -292,48 +288,10 @@ static const struct {
 	{"ended", ended, false, false, 0},
 };
 
-static void open_all(const char *address)
-{
-	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_UNSPEC};
-
-	info = look_up(address, 0);
-	listen_info = look_up(address, FI_SOURCE);
-	OK(fi_fabric(info->fabric_attr, &fabric, NULL));
-	OK(fi_domain(fabric, info, &domain, NULL));
-	OK(fi_eq_open(fabric, &eq_attr, &pep_eq, NULL));
-	OK(fi_passive_ep(fabric, listen_info, &pep, NULL));
-	OK(fi_pep_bind(pep, &pep_eq->fid, 0));
-	OK(fi_listen(pep));
-}
-
-static void close_all(void)
-{
-	OK(fi_close(&pep->fid));
-	OK(fi_close(&pep_eq->fid));
-	OK(fi_close(&domain->fid));
-	OK(fi_close(&fabric->fid));
-	fi_freeinfo(info);
-	fi_freeinfo(listen_info);
-}
-
 int main(int argc, char **argv)
 {
-	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc != 2)
 		return 2;
-	open_all(argv[1]);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct end a, b;
-
-		now = cases[i].name;
-		selective = cases[i].selective;
-		counted = cases[i].counted;
-		connect_with(&a, &b, cases[i].access ? cases[i].access : ACCESS);
-		cases[i].run(&a, &b);
-		close_end(&a);
-		close_end(&b);
-		printf("%s: done\n", now);
-	}
-	close_all();
+	run_cases(argv[1], cases, sizeof(cases) / sizeof(cases[0]));
 	return 0;
 }

@@ -4,49 +4,22 @@
  *
  *     hotpath safe|domain        threading level FI_THREAD_SAFE or FI_THREAD_DOMAIN
  *
- * A child process opens two endpoints, warms them up and wraps each call to be counted in two
- * breakpoints; its parent single-steps between them. Prints "call NAME", then a line for each
- * instruction executed outside this program: "own OFFSET KIND" for one of libfabric.so at that
- * address of the file, "other OFFSET KIND" for any other library. KIND is "locked", "call",
- * "syscall" or "-". Only the public interface is used, so what is counted is what applications run.
+ * Two endpoints are opened and warmed up; steps.h says what is printed. Only the public interface is
+ * used, so what is counted is what applications run.
  */
-#include <link.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
-#include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ptrace.h>
-#include <sys/user.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#define SKIP      77
-#define STEPS_MAX 100000
-#define WARM_UP   100
-#define TAG       42
+#include "steps.h"
 
-#define BREAKPOINT 0xcc
-#define BREAK()    __asm__ volatile("int3" ::: "memory")
-
-/* Tells the parent a name, then runs and counts one expression. */
-#define COUNT(name, expr)                                                                          \
-	do {                                                                                       \
-		ssize_t result;                                                                    \
-		say(name);                                                                         \
-		BREAK();                                                                           \
-		result = (expr);                                                                   \
-		BREAK();                                                                           \
-		must(result, name);                                                                \
-	} while (0)
+#define WARM_UP 100
+#define TAG     42
 
 struct side {
 	struct fid_ep *ep;
@@ -65,23 +38,6 @@ static uint64_t word, operand = 1, result; /* b's memory; what a adds to it, and
 static struct fid_mr *mr;
 static uint64_t addr, key; /* of the word */
 static struct fi_cq_tagged_entry entry;
-
-/* Where things are mapped; the same in both processes. */
-static uintptr_t own_base, own_end, main_base, main_end;
-
-static void must(ssize_t ret, const char *call)
-{
-	if (ret >= 0)
-		return;
-	fprintf(stderr, "hotpath: %s: %s\n", call, fi_strerror((int)-ret));
-	exit(EXIT_FAILURE);
-}
-
-static void say(const char *name)
-{
-	printf("call %s\n", name);
-	fflush(stdout);
-}
 
 static void find_fabric(bool safe)
 {
@@ -257,8 +213,10 @@ static void count_onesided(void)
 	wait_for(&a, FI_READ);
 }
 
-static int child(bool safe)
+static int child(void *arg)
 {
+	bool safe = *(bool *)arg;
+
 	find_fabric(safe);
 	open_side(&a);
 	open_side(&b);
@@ -272,132 +230,9 @@ static int child(bool safe)
 	return 0;
 }
 
-/* One instruction's first bytes, as far as they say what is counted. x86-64. */
-static const char *kind_of(const unsigned char *code)
-{
-	bool locked = false;
-	unsigned int at = 0, reg;
-
-	while (code[at] && strchr("\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3", code[at]))
-		locked |= code[at++] == 0xf0;
-	if ((code[at] & 0xf0) == 0x40) /* REX */
-		at++;
-	reg = code[at + 1] >> 3 & 7;
-	if (code[at] == 0xe8 || (code[at] == 0xff && (reg == 2 || reg == 3)))
-		return "call";
-	if (code[at] == 0x0f && (code[at + 1] == 0x05 || code[at + 1] == 0x34))
-		return "syscall";
-	/* An exchange with memory locks by itself. */
-	if ((code[at] == 0x86 || code[at] == 0x87) && code[at + 1] >> 6 != 3)
-		locked = true;
-	return locked ? "locked" : "-";
-}
-
-static void read_code(pid_t pid, uintptr_t at, unsigned char *code)
-{
-	for (unsigned int i = 0; i < 16; i += 8) {
-		long word = ptrace(PTRACE_PEEKTEXT, pid, at + i, NULL);
-
-		memcpy(code + i, &word, 8);
-	}
-}
-
-/* Where the child stands; false when it has ended. */
-static bool where(pid_t pid, uintptr_t *rip)
-{
-	struct user_regs_struct regs;
-
-	if (ptrace(PTRACE_GETREGS, pid, NULL, &regs))
-		return false;
-	*rip = regs.rip;
-	return true;
-}
-
-/* Goes on until the child stops again; the signal it stopped by, or 0 when it has ended. */
-static int go(enum __ptrace_request how, pid_t pid, int *status)
-{
-	if (ptrace(how, pid, NULL, 0) || waitpid(pid, status, 0) != pid)
-		return 0;
-	return WIFSTOPPED(*status) ? WSTOPSIG(*status) : 0;
-}
-
-static void print_step(uintptr_t rip, const unsigned char *code)
-{
-	if (rip >= own_base && rip < own_end)
-		printf("own %#lx %s\n", rip - own_base, kind_of(code));
-	else if (rip < main_base || rip >= main_end)
-		printf("other %#lx %s\n", rip, kind_of(code));
-}
-
-/* From behind the first breakpoint up to the second. False when that is not reached. */
-static bool step_through(pid_t pid, int *status)
-{
-	unsigned char code[16];
-	uintptr_t rip, last = 0;
-
-	for (int i = 0; i < STEPS_MAX && where(pid, &rip); i++) {
-		read_code(pid, rip, code);
-		if (rip >= main_base && rip < main_end && code[0] == BREAKPOINT)
-			return go(PTRACE_SINGLESTEP, pid, status) == SIGTRAP;
-		if (rip != last) /* a repeated string instruction is one */
-			print_step(rip, code);
-		last = rip;
-		if (go(PTRACE_SINGLESTEP, pid, status) != SIGTRAP)
-			return false;
-	}
-	return false;
-}
-
-static int trace(pid_t pid)
-{
-	int status, sig;
-
-	if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
-		return EXIT_FAILURE;
-	ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_EXITKILL);
-	while ((sig = go(PTRACE_CONT, pid, &status)) != 0) {
-		if (sig != SIGTRAP || !step_through(pid, &status)) {
-			fprintf(stderr, "hotpath: the child stopped by signal %d\n", sig);
-			kill(pid, SIGKILL);
-			return EXIT_FAILURE;
-		}
-		fflush(stdout);
-	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
-}
-
-static int note_object(struct dl_phdr_info *object, size_t size, void *arg)
-{
-	bool is_own = strstr(object->dlpi_name, "libfabric.so");
-	uintptr_t end = 0;
-
-	(void)size, (void)arg;
-	for (unsigned int i = 0; i < object->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &object->dlpi_phdr[i];
-
-		if (ph->p_type == PT_LOAD && object->dlpi_addr + ph->p_vaddr + ph->p_memsz > end)
-			end = object->dlpi_addr + ph->p_vaddr + ph->p_memsz;
-	}
-	if (is_own)
-		own_base = object->dlpi_addr, own_end = end;
-	else if (!object->dlpi_name[0])
-		main_base = object->dlpi_addr, main_end = end;
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	bool safe = argc > 1 && !strcmp(argv[1], "safe");
-	pid_t pid;
 
-	dl_iterate_phdr(note_object, NULL);
-	fflush(stdout);
-	pid = fork();
-	if (pid == 0) {
-		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
-			_exit(SKIP);
-		raise(SIGSTOP);
-		exit(child(safe));
-	}
-	return pid < 0 ? EXIT_FAILURE : trace(pid);
+	return steps_of(child, &safe);
 }

@@ -19,6 +19,7 @@
 #include "xfer/port.h"
 
 #define RC_BATCH      16
+#define RC_HELD_MAX   32 /* sends that wait to be posted together */
 #define RC_ASK_MOST   56 /* bytes of private data that fit beside what rdma_cm says itself */
 #define RC_ANSWER     196
 #define RC_REJECT     148
@@ -35,10 +36,16 @@
 
 enum rc_state { RC_NEW, RC_RESOLVING, RC_ASKING, RC_ANSWERING, RC_UP, RC_OVER };
 
+/* Of rc_work.flags, what a completion says. */
+#define RC_SAYS (FI_MSG | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE)
+/* It is nothing but this: it ends with the next one, which has its context. */
+#define RC_HALF FI_MORE
+
 /* A work request that the device has. */
 struct rc_work {
 	void *context;
-	uint64_t flags; /* what it is (FI_MSG | FI_SEND ...), and FI_COMPLETION */
+	uint64_t
+		flags; /* what it is (FI_MSG | FI_SEND ...), and FI_COMPLETION; 0: nobody's any more */
 	size_t len;
 	void *buf; /* of a receive */
 };
@@ -52,19 +59,37 @@ struct rc_ring {
 	uint32_t size;  /* under way at most */
 };
 
+/* A work request that waits for others, to go to the device with them. */
+struct rc_held {
+	struct ibv_send_wr wr;
+	struct ibv_sge sge[RULES_RC_IOV_MAX];
+};
+
 struct rc {
 	struct native native;
-	struct ibv_qp *qp; /* NULL until the endpoint is enabled */
+	struct ibv_qp *qp;    /* NULL until the endpoint is enabled */
+	struct ibv_qp_ex *ex; /* the same, where the device writes numbers atomically; else NULL */
 	struct rc_ring tx, rx;
 	uint32_t inline_most;
-	uint32_t unsignaled; /* sends of which one completes at least, less one: a mask */
-	uint32_t signal;     /* IBV_SEND_SIGNALED where every one is counted */
+	uint32_t message_most;
+	uint32_t
+		gate; /* what tx.posted may go up to without a second look: tx.limit, if none is held */
+	uint32_t held_count;
+	struct rc_held *held;   /* RC_HELD_MAX of them, NULL before the first */
+	struct ibv_send_wr one; /* of a send of one buffer, filled in as far as they are alike */
+	struct ibv_sge one_sge;
+	struct ibv_send_wr *bad; /* what the device does not take of a list of one */
+	struct lock *lock;       /* the domain's */
+	uint32_t unsignaled;     /* sends of which one completes at least, less one: a mask */
 	struct ep *ep;
 	struct ibv_cq *cq;
 	struct ibv_comp_channel *channel;
 	unsigned int got; /* completions read by arm, in wc */
 	struct ibv_wc wc[RC_BATCH];
 	unsigned int turns;
+	struct ibv_mr
+		*landing; /* of `landed`, where reads end that nobody wants the bytes of; or NULL */
+	uint64_t landed;
 	/* The connection. */
 	const struct verbs_path *path; /* the domain's */
 	const struct verbs_cmlib *lib;
@@ -92,6 +117,12 @@ struct native_request {
 static inline struct rc *rc_of(struct native *n)
 {
 	return (struct rc *)n;
+}
+
+/* After a change of tx.limit or held_count. */
+static inline void rc_set_gate(struct rc *rc)
+{
+	rc->gate = rc->held_count ? rc->tx.posted : rc->tx.limit;
 }
 
 static inline struct rc *rc_of_ep(const struct ep *ep)
@@ -125,6 +156,15 @@ bool rc_turn(void *state);
 bool rc_arm(void *state);
 /* A receive that came too late for the device completes as cancelled. */
 void rc_give_back(struct rc *rc, const struct rc_work *work);
+/* A send that the device does not take, after all, completes with this error, which is positive. */
+void rc_unsent(struct rc *rc, const struct rc_work *work, int err, int prov_errno);
+
+/* rc_more.c */
+/* Posts what is held. */
+void rc_flush_held(struct rc *rc);
+
+/* rc_turn.c */
+int rc_cancel(const struct native *n, void *context);
 
 /* rc_mem.c */
 extern const struct device_ops rc_device;

@@ -83,8 +83,10 @@ static void flush(struct rc *rc)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 
 	stop_timer(rc);
+	if (rc->held_count)
+		rc_flush_held(rc);
 	rc->state = RC_OVER;
-	rc->tx.limit = rc->tx.posted;
+	rc->tx.limit = rc->gate = rc->tx.posted;
 	rc->rx.limit = rc->rx.posted;
 	if (rc->qp && rc->path->dev->lib->modify_qp(rc->qp, &attr, IBV_QP_STATE))
 		LOG_INFO(LOG_EP_CTRL, "a queue pair is not flushed: %s", fi_strerror(errno));
@@ -111,6 +113,7 @@ static void up(struct rc *rc, const void *data, size_t len)
 	stop_timer(rc);
 	rc->state = RC_UP;
 	rc->tx.limit = rc->tx.over + rc->tx.size;
+	rc_set_gate(rc);
 	native_connected(&rc->native, data, len);
 }
 

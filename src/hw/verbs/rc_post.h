@@ -6,8 +6,10 @@
 #include "core/mr.h"
 #include "hw/verbs/rc.h"
 
-/* What no queue pair promises. */
-#define RC_IMPOSSIBLE (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_TRIGGER)
+/* What the common way of posting does not look after. */
+#define RC_SPECIAL                                                                                 \
+	(FI_FENCE | FI_MORE | FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE | FI_MATCH_COMPLETE |      \
+	 FI_TRIGGER)
 
 /* One operation as an entry got it. */
 struct rc_op {
@@ -37,47 +39,54 @@ static inline int rc_error(int err)
 
 #define RC_INLINE static inline __attribute__((always_inline))
 
-/* Locked. `send_flags` has all but what tells of the end. */
-RC_INLINE int rc_post_locked(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op,
-			     unsigned int send_flags)
+/* Locked; there is room. The slot of the next work request, and in `send_flags` what tells of its end. */
+RC_INLINE void rc_note(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op,
+		       unsigned int send_flags)
 {
-	struct rc_ring *tx = &rc->tx;
-	uint32_t posted = tx->posted;
-	struct rc_work *work = &tx->work[posted & tx->mask];
-	struct ibv_send_wr *bad;
-	int err;
+	uint32_t posted = rc->tx.posted;
+	struct rc_work *work = &rc->tx.work[posted & rc->tx.mask];
 
-	if (__builtin_expect(posted == tx->limit, 0))
-		return rc_no_room(rc);
 	work->context = op.context;
-	work->flags = op.kind | (op.flags & FI_COMPLETION);
+	work->flags = op.kind | op.flags;
 	work->len = op.len;
-	send_flags |= rc->signal;
 	if (__builtin_expect((op.flags & FI_COMPLETION) != 0, 1) || !(posted & rc->unsignaled))
 		send_flags |= IBV_SEND_SIGNALED;
 	wr->wr_id = posted;
 	wr->send_flags = send_flags;
+}
+
+/* In company of others, or of a second request that confirms it. Locked. 0 or a negative error. */
+int rc_post_special(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op,
+		    unsigned int send_flags);
+
+/* The same for eight bytes that the device writes atomically (rc->ex); `wr` is as for a plain write. */
+int rc_post_word(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op);
+
+/* Locked. `send_flags` has all but what tells of the end. */
+RC_INLINE int rc_post_locked(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op,
+			     unsigned int send_flags)
+{
+	struct ibv_send_wr *bad;
+	int err;
+
+	if (__builtin_expect(rc->tx.posted == rc->gate || op.flags & RC_SPECIAL, 0))
+		return rc_post_special(rc, wr, op, send_flags);
+	rc_note(rc, wr, op, send_flags);
 	err = ibv_post_send(rc->qp, wr, &bad);
 	if (__builtin_expect(err, 0))
 		return rc_error(err);
-	tx->posted = posted + 1;
+	rc->tx.posted++;
 	return 0;
 }
 
 RC_INLINE ssize_t rc_post(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op,
 			  unsigned int send_flags)
 {
-	struct rc *rc = rc_of_ep(ep);
 	struct domain *dom = ep->dom;
 	int err;
 
-	if (__builtin_expect((op.flags & (RC_IMPOSSIBLE | FI_FENCE)) != 0, 0)) {
-		if (op.flags & RC_IMPOSSIBLE)
-			return -FI_EOPNOTSUPP;
-		send_flags |= IBV_SEND_FENCE;
-	}
 	lock_take(&dom->lock);
-	err = rc_post_locked(rc, wr, op, send_flags);
+	err = rc_post_locked(rc_of_ep(ep), wr, op, send_flags);
 	lock_give(&dom->lock);
 	return err;
 }
@@ -92,7 +101,7 @@ RC_INLINE ssize_t rc_post_out(struct ep *ep, struct ibv_send_wr *wr, struct rc_o
 
 	if (op.len <= rc->inline_most)
 		return rc_post(ep, wr, op, IBV_SEND_INLINE);
-	if (__builtin_expect(op.flags & FI_INJECT || op.len > rc->path->message_max, 0))
+	if (__builtin_expect(op.flags & FI_INJECT || op.len > rc->message_most, 0))
 		return -FI_EMSGSIZE;
 	return __builtin_expect(keyed, 1) ? rc_post(ep, wr, op, 0) : -FI_EINVAL;
 }

@@ -8,7 +8,7 @@
 #define READ  (FI_RMA | FI_READ)
 
 /* What a read cannot be. */
-#define NOT_READ (FI_INJECT | FI_REMOTE_CQ_DATA)
+#define NOT_READ (FI_INJECT | FI_REMOTE_CQ_DATA | FI_COMMIT_COMPLETE)
 
 static inline ssize_t write_one(struct ep *ep, struct ibv_sge sge, struct fi_rma_iov remote,
 				struct rc_op op, const uint64_t *data)
@@ -29,7 +29,7 @@ static ssize_t post_read(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op,
 {
 	if (__builtin_expect((op.flags & FI_REMOTE_CQ_DATA) != 0, 0))
 		return -FI_EOPNOTSUPP;
-	if (__builtin_expect(!keyed || op.len > rc_of_ep(ep)->path->message_max, 0))
+	if (__builtin_expect(!keyed || op.len > rc_of_ep(ep)->message_most, 0))
 		return keyed ? -FI_EMSGSIZE : -FI_EINVAL;
 	return rc_post(ep, wr, op, 0);
 }

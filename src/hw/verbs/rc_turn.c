@@ -51,8 +51,10 @@ static void sent(struct rc *rc, const struct rc_work *work)
 {
 	struct cntr *cntr = counter_of(rc->ep, work->flags);
 
+	if (__builtin_expect(work->flags == RC_HALF || !work->flags, 0))
+		return;
 	if (work->flags & FI_COMPLETION)
-		cq_push_done(rc->ep->tx_cq, work->context, work->flags & ~FI_COMPLETION);
+		cq_push_done(rc->ep->tx_cq, work->context, work->flags & RC_SAYS);
 	if (cntr)
 		cntr_done(cntr, work->len);
 }
@@ -66,12 +68,25 @@ static void push_failure(struct cq *cq, struct cntr *cntr, const struct cq_slot 
 		cntr_fail(cntr);
 }
 
+void rc_unsent(struct rc *rc, const struct rc_work *work, int err, int prov_errno)
+{
+	push_failure(rc->ep->tx_cq, counter_of(rc->ep, work->flags),
+		     &(struct cq_slot){.context = work->context, .flags = work->flags & RC_SAYS},
+		     &(struct cq_error){.err = err, .prov_errno = prov_errno});
+}
+
+/* If it is the first of two, the second tells no more. */
 static void unsent(struct rc *rc, const struct rc_work *work, enum ibv_wc_status status)
 {
-	push_failure(
-		rc->ep->tx_cq, counter_of(rc->ep, work->flags),
-		&(struct cq_slot){.context = work->context, .flags = work->flags & ~FI_COMPLETION},
-		&(struct cq_error){.err = error_of(status, false), .prov_errno = (int)status});
+	struct rc_work *second = &rc->tx.work[rc->tx.over & rc->tx.mask];
+
+	if (!work->flags)
+		return;
+	if (work->flags == RC_HALF)
+		work = second;
+	rc_unsent(rc, work, error_of(status, false), (int)status);
+	if (work == second)
+		second->flags = 0;
 }
 
 /* All up to this one are over; only of the last it is known that it may have failed. */
@@ -99,8 +114,6 @@ static void told(struct rc *rc, const struct rc_work *work, const struct ibv_wc 
 					 .len = wc->byte_len,
 					 .data = ntohl(wc->imm_data),
 					 .src = FI_ADDR_NOTAVAIL});
-	if (ep->cntrs[5])
-		cntr_done(ep->cntrs[5], wc->byte_len);
 }
 
 static void received(struct rc *rc, const struct rc_work *work, const struct ibv_wc *wc)
@@ -162,10 +175,29 @@ static void complete(struct rc *rc, const struct ibv_wc *wc)
 /* What is over leaves room for others, while there may be others. */
 static void make_room(struct rc *rc)
 {
-	if (rc->state == RC_UP)
+	if (rc->state == RC_UP) {
 		rc->tx.limit = rc->tx.over + rc->tx.size;
+		rc_set_gate(rc);
+	}
 	if (rc->state != RC_OVER)
 		rc->rx.limit = rc->rx.over + rc->rx.size;
+}
+
+static bool is_under_way(const struct rc_ring *ring, const void *context)
+{
+	for (uint32_t at = ring->over; at != ring->posted; at++)
+		if (ring->work[at & ring->mask].context == context)
+			return true;
+	return false;
+}
+
+/* Devices give nothing back but all of it, when the connection ends. */
+int rc_cancel(const struct native *n, void *context)
+{
+	const struct rc *rc = (const struct rc *)n;
+	bool there = is_under_way(&rc->tx, context) || is_under_way(&rc->rx, context);
+
+	return there ? -FI_EOPNOTSUPP : -FI_ENOENT;
 }
 
 static bool news_due(struct rc *rc)
@@ -183,6 +215,8 @@ bool rc_turn(void *state)
 
 	if (!rc->cq)
 		return false;
+	if (rc->held_count)
+		rc_flush_held(rc);
 	n = (int)rc->got;
 	rc->got = 0;
 	if (!n)

@@ -17,6 +17,14 @@
 #define SPARSE_MIN 64  /* from here on not every send has to tell of its end */
 #define SPARSE     15
 
+/* In device_cap_flags_ex: the device has IBV_WR_ATOMIC_WRITE. */
+#define DEVICE_ATOMIC_WRITE (UINT64_C(1) << 40)
+#define ATOMIC_QP_OPS                                                                              \
+	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE |          \
+	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                           \
+	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |                 \
+	 IBV_QP_EX_WITH_ATOMIC_WRITE)
+
 static int failed(const char *what)
 {
 	int err = errno ? errno : FI_ENOMEM;
@@ -30,6 +38,7 @@ static const struct native_ops ops = {
 	.accept = rc_accept,
 	.shutdown = rc_shutdown,
 	.fd = rc_fd,
+	.cancel = rc_cancel,
 	.enable = rc_enable,
 };
 
@@ -78,6 +87,7 @@ static int rc_open(struct port *port, void **state)
 		return err;
 	}
 	rc->timer = -1;
+	rc->lock = &port->dom->lock;
 	rc->lib = verbs_cmlib();
 	rc->path = port->dom->device;
 	rc->native = (struct native){.ops = &ops,
@@ -114,6 +124,8 @@ static int make_ring(struct rc_ring *ring, size_t size, const struct verbs_dev *
 	ring->size = size > RULES_RC_SIZE_MAX ? RULES_RC_SIZE_MAX : (uint32_t)size;
 	if (!ring->size)
 		ring->size = USUAL_SIZE;
+	if (ring->size == 1) /* one that is confirmed takes two */
+		ring->size = 2;
 	if (ring->size > most)
 		ring->size = most;
 	while (slots < ring->size)
@@ -127,6 +139,46 @@ static uint32_t segments(const struct verbs_dev *dev)
 {
 	return dev->attr.max_sge < RULES_RC_IOV_MAX ? (uint32_t)dev->attr.max_sge
 						    : RULES_RC_IOV_MAX;
+}
+
+/* Has the device a request of its own for an atomic write, and its library, too? */
+static bool writes_atomically(const struct verbs_dev *dev)
+{
+	const struct verbs_context *ops = verbs_get_ctx(dev->ctx);
+	struct ibv_device_attr_ex attr = {.comp_mask = 0};
+
+	return ops && verbs_get_ctx_op(dev->ctx, query_device_ex) &&
+	       verbs_get_ctx_op(dev->ctx, create_qp_ex) &&
+	       !ops->query_device_ex(dev->ctx, NULL, &attr, sizeof(attr)) &&
+	       attr.device_cap_flags_ex & DEVICE_ATOMIC_WRITE;
+}
+
+static struct ibv_qp *create_atomic(const struct verbs_dev *dev,
+				    const struct ibv_qp_init_attr *init)
+{
+	struct ibv_qp_init_attr_ex attr = {.send_cq = init->send_cq,
+					   .recv_cq = init->recv_cq,
+					   .srq = init->srq,
+					   .cap = init->cap,
+					   .qp_type = init->qp_type,
+					   .comp_mask = IBV_QP_INIT_ATTR_PD |
+							IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+					   .pd = dev->pd,
+					   .send_ops_flags = ATOMIC_QP_OPS};
+
+	return verbs_get_ctx(dev->ctx)->create_qp_ex(dev->ctx, &attr);
+}
+
+static void create(struct rc *rc, struct ibv_qp_init_attr *init)
+{
+	const struct verbs_dev *dev = rc->path->dev;
+
+	if (writes_atomically(dev)) {
+		rc->qp = create_atomic(dev, init);
+		rc->ex = rc->qp ? dev->lib->qp_to_qp_ex(rc->qp) : NULL;
+	}
+	if (!rc->qp)
+		rc->qp = dev->lib->create_qp(dev->pd, init);
 }
 
 static int make_qp(struct rc *rc)
@@ -144,7 +196,7 @@ static int make_qp(struct rc *rc)
 				   .port_num = rc->path->port.port,
 				   .qp_access_flags = RC_ACCESS};
 
-	rc->qp = dev->lib->create_qp(dev->pd, &init);
+	create(rc, &init);
 	if (!rc->qp)
 		return failed("a queue pair");
 	rc->inline_most = init.cap.max_inline_data;
@@ -183,9 +235,16 @@ static void drop_queues(struct rc *rc)
 		forked_release(rc->channel->fd);
 		lib->destroy_comp_channel(rc->channel);
 	}
+	if (rc->landing)
+		lib->dereg_mr(rc->landing);
 	free(rc->tx.work);
 	free(rc->rx.work);
+	free(rc->held);
+	rc->held = NULL;
+	rc->held_count = 0;
+	rc->landing = NULL;
 	rc->qp = NULL;
+	rc->ex = NULL;
 	rc->cq = NULL;
 	rc->channel = NULL;
 	rc->tx.work = rc->rx.work = NULL;
@@ -195,15 +254,19 @@ int rc_enable(struct native *n, struct ep *ep)
 {
 	struct rc *rc = rc_of(n);
 	int err = make_queues(rc, ep->info);
+	bool counted;
 
 	if (err) {
 		drop_queues(rc);
 		return err;
 	}
 	rc->ep = ep;
+	rc->message_most = rc->path->message_max;
+	rc->one =
+		(struct ibv_send_wr){.sg_list = &rc->one_sge, .num_sge = 1, .opcode = IBV_WR_SEND};
 	rc->rx.limit = rc->rx.size;
-	rc->unsignaled = rc->tx.size >= SPARSE_MIN ? SPARSE : 0;
-	rc->signal = ep->cntrs[0] || ep->cntrs[2] || ep->cntrs[3] ? IBV_SEND_SIGNALED : 0;
+	counted = ep->cntrs[0] || ep->cntrs[2] || ep->cntrs[3];
+	rc->unsignaled = rc->tx.size >= SPARSE_MIN && !counted ? SPARSE : 0;
 	if (ep->inject_max > rc->inline_most)
 		ep->inject_max = rc->inline_most;
 	return 0;

@@ -35,6 +35,7 @@
 	CALL(create_qp)                                                                            \
 	CALL(modify_qp)                                                                            \
 	CALL(query_qp)                                                                             \
+	CALL(qp_to_qp_ex)                                                                          \
 	CALL(destroy_qp)                                                                           \
 	CALL(get_async_event)                                                                      \
 	CALL(ack_async_event)                                                                      \

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sends that go to the device in company: with others, where the application says that more follow
+ * (FI_MORE), or with a read that confirms them. What was written is where a read from there finds it: in
+ * the target's memory, if the read comes back, which the answer to a write alone does not say.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOG_PROV "verbs"
+#include "base/log.h"
+#include "hw/verbs/rc_post.h"
+
+#define CONFIRMED (FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE)
+
+/* ---- What is held ------------------------------------------------------------------------------ */
+
+/* The last `count` work requests are none, after all; all but the last `own` of them complete so. */
+static void take_back(struct rc *rc, uint32_t count, uint32_t own, int err)
+{
+	struct rc_ring *tx = &rc->tx;
+	uint32_t first = tx->posted - count;
+	struct rc_work *before = &tx->work[(first - 1) & tx->mask];
+
+	LOG_WARN(LOG_EP_DATA, "%u sends together are not taken: %s", count, fi_strerror(err));
+	for (uint32_t at = first; at != tx->posted - own; at++) {
+		const struct rc_work *work = &tx->work[at & tx->mask];
+
+		if (work->flags != RC_HALF)
+			rc_unsent(rc, work, err, err);
+	}
+	tx->posted = first;
+	if (first != tx->over && before->flags == RC_HALF)
+		before->flags = 0;
+}
+
+/* All at once. If they are not taken, the last `own` of them are the caller's to tell of, by this error. */
+static int post_held(struct rc *rc, uint32_t own)
+{
+	struct ibv_send_wr *bad = NULL;
+	uint32_t count = rc->held_count, left;
+	int err;
+
+	for (uint32_t i = 0; i < count; i++)
+		rc->held[i].wr.next = i + 1 < count ? &rc->held[i + 1].wr : NULL;
+	rc->held_count = 0;
+	rc_set_gate(rc);
+	err = ibv_post_send(rc->qp, &rc->held->wr, &bad);
+	if (!err)
+		return 0;
+	left = bad ? count - (uint32_t)((struct rc_held *)bad - rc->held) : count;
+	take_back(rc, left, own < left ? own : left, err);
+	return own ? rc_error(err) : 0;
+}
+
+void rc_flush_held(struct rc *rc)
+{
+	post_held(rc, 0);
+}
+
+/* The caller's list of segments is on its stack. */
+static void hold(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op,
+		 unsigned int send_flags)
+{
+	struct rc_held *held = &rc->held[rc->held_count++];
+
+	held->wr = *wr;
+	held->wr.sg_list = held->sge;
+	memcpy(held->sge, wr->sg_list, (size_t)wr->num_sge * sizeof(held->sge[0]));
+	rc_note(rc, &held->wr, op, send_flags);
+	rc->tx.posted++;
+	rc_set_gate(rc);
+}
+
+/* Room for so many more, in the queue and among those held. 0 or a negative error. */
+static int make_room(struct rc *rc, uint32_t count)
+{
+	if (rc->tx.limit - rc->tx.posted < count)
+		return rc_no_room(rc);
+	if (!rc->held)
+		rc->held = malloc(RC_HELD_MAX * sizeof(*rc->held));
+	if (!rc->held)
+		return -FI_ENOMEM;
+	if (rc->held_count + count > RC_HELD_MAX)
+		rc_flush_held(rc);
+	return 0;
+}
+
+/* ---- Confirmation ------------------------------------------------------------------------------ */
+
+/* 0 or a negative error. */
+static int make_landing(struct rc *rc)
+{
+	const struct verbs_dev *dev = rc->path->dev;
+
+	if (!rc->landing)
+		rc->landing = dev->lib->reg_mr(dev->pd, &rc->landed, sizeof(rc->landed),
+					       IBV_ACCESS_LOCAL_WRITE);
+	return rc->landing ? 0 : -errno;
+}
+
+/*
+ * A message is delivered when the answer comes, and what brings something back when that has come. Of
+ * what is written the answer says less.
+ */
+static bool is_confirmed(const struct rc_op *op)
+{
+	if (!op->len || !(op->flags & CONFIRMED))
+		return false;
+	return op->kind & FI_WRITE || (op->kind & FI_ATOMIC && op->flags & FI_COMMIT_COMPLETE);
+}
+
+/* Does the device, and the other side, keep such a promise? 0 or a negative error. */
+static int check(const struct rc *rc, const struct rc_op *op)
+{
+	if (op->flags & (FI_MATCH_COMPLETE | FI_TRIGGER))
+		return -FI_EOPNOTSUPP;
+	if (op->flags & FI_COMMIT_COMPLETE && !(op->kind & (FI_WRITE | FI_ATOMIC)))
+		return -FI_EOPNOTSUPP;
+	if (is_confirmed(op) && rc->state == RC_UP && !rc->reads) {
+		LOG_INFO(LOG_EP_DATA, "the other side lets nobody read: nothing confirms a write");
+		return -FI_EOPNOTSUPP;
+	}
+	return 0;
+}
+
+/* The last byte of what is written, by the same key, behind it. */
+static struct ibv_send_wr reading(const struct rc *rc, const struct ibv_send_wr *wr,
+				  const struct rc_op *op, struct ibv_sge *sge)
+{
+	struct ibv_send_wr read = {.sg_list = sge, .num_sge = 1, .opcode = IBV_WR_RDMA_READ};
+	bool fetching = op->kind & FI_READ;
+
+	*sge = (struct ibv_sge){
+		.addr = (uintptr_t)&rc->landed, .length = 1, .lkey = rc->landing->lkey};
+	read.wr.rdma.remote_addr =
+		(fetching ? wr->wr.atomic.remote_addr : wr->wr.rdma.remote_addr) + op->len - 1;
+	read.wr.rdma.rkey = fetching ? wr->wr.atomic.rkey : wr->wr.rdma.rkey;
+	return read;
+}
+
+static int hold_confirmed(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op,
+			  unsigned int send_flags)
+{
+	struct ibv_send_wr read;
+	struct ibv_sge sge;
+	int err = make_landing(rc);
+
+	if (!err)
+		err = make_room(rc, 2);
+	if (err)
+		return err;
+	read = reading(rc, wr, &op, &sge);
+	hold(rc, wr, (struct rc_op){.kind = RC_HALF}, send_flags);
+	hold(rc, &read, op, 0);
+	return 0;
+}
+
+/* What goes out injected is the caller's again when this returns, so it does not wait. */
+int rc_post_special(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op,
+		    unsigned int send_flags)
+{
+	bool confirmed = is_confirmed(&op);
+	int err = check(rc, &op);
+
+	if (err)
+		return err;
+	if (op.flags & FI_FENCE)
+		send_flags |= IBV_SEND_FENCE;
+	if (confirmed) {
+		err = hold_confirmed(rc, wr, op, send_flags);
+	} else {
+		err = make_room(rc, 1);
+		if (!err)
+			hold(rc, wr, op, send_flags);
+	}
+	if (err || (op.flags & FI_MORE && !(op.flags & FI_INJECT)))
+		return err;
+	return post_held(rc, confirmed ? 2 : 1);
+}
+
+/* ---- Writing a number atomically --------------------------------------------------------------- */
+
+static int start_word(struct rc *rc, const struct ibv_send_wr *wr)
+{
+	struct ibv_qp_ex *ex = rc->ex;
+
+	ibv_wr_start(ex);
+	ex->wr_id = wr->wr_id;
+	ex->wr_flags = wr->send_flags;
+	ibv_wr_atomic_write(
+		ex, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr,
+		(const void *)(uintptr_t)wr->sg_list->addr); // NOLINT(performance-no-int-to-ptr)
+	return ibv_wr_complete(ex);
+}
+
+int rc_post_word(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op)
+{
+	unsigned int send_flags = op.flags & FI_FENCE ? IBV_SEND_FENCE : 0;
+	struct rc_op half = {.kind = RC_HALF};
+	bool confirmed = is_confirmed(&op);
+	struct ibv_send_wr read;
+	struct ibv_sge sge;
+	int err = check(rc, &op);
+
+	if (!err && confirmed)
+		err = make_landing(rc);
+	if (!err)
+		err = make_room(rc, confirmed ? 2 : 1);
+	if (err)
+		return err;
+	if (rc->held_count)
+		rc_flush_held(rc);
+	rc_note(rc, wr, confirmed ? half : op, send_flags);
+	err = start_word(rc, wr);
+	if (err)
+		return rc_error(err);
+	rc->tx.posted++;
+	if (!confirmed)
+		return 0;
+	read = reading(rc, wr, &op, &sge);
+	hold(rc, &read, op, 0);
+	return post_held(rc, 0);
+}
