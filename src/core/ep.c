@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "core/ep_cm.h"
 #include "core/fid.h"
+#include "hw/link.h"
 #include "xfer/xfer.h"
 
 /* Events a counter may be bound for, in the order of struct ep.cntrs. */
@@ -175,6 +176,8 @@ static int bind_srx(struct ep *ep, struct ep *srx)
 	if (ep->srx || srx->fid.fid.fclass != FI_CLASS_SRX_CTX ||
 	    ep->info->ep_attr->type == FI_EP_DGRAM)
 		return -FI_EINVAL;
+	if (srx->dom != ep->dom)
+		return -FI_EDOMAIN;
 	ep->srx = srx;
 	ref_get(&srx->ref);
 	return 0;
@@ -292,6 +295,8 @@ int ep_close(struct fid *fid)
 	detach(ep);
 	if (ep->own_rx)
 		xfer_rx_close(ep->own_rx);
+	if (ep->device_srx)
+		ep->dom->device_ops->srx_close(ep->device_srx);
 	defer_run(ep->dom); /* what failed with it may be what other work waits for */
 	lock_give(&ep->dom->lock);
 	put_bindings(ep);

@@ -48,6 +48,7 @@ struct ep {
 	struct cq *rx_cq;
 	struct cntr *cntrs[6]; /* by event: SEND RECV READ WRITE REMOTE_READ REMOTE_WRITE */
 	struct ep *srx;        /* FI_CLASS_SRX_CTX bound */
+	void *device_srx;      /* of such a context, where a device has the receives; else NULL */
 	struct stx *stx;
 	struct rx *own_rx;                     /* ours to close */
 	uint64_t tx_bind_flags, rx_bind_flags; /* FI_SELECTIVE_COMPLETION */

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "core/ep.h"
+#include "hw/link.h"
 #include "xfer/xfer.h"
 
 static int get_op_flags(struct ep *ep, uint64_t *flags)
@@ -133,6 +134,8 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	lock_take(&ep->dom->lock);
 	if (ep->rx)
 		found = rx_context_cancel(ep->rx, context);
+	if (ep->device_srx)
+		found = ep->dom->device_ops->srx_cancel(ep->device_srx, context);
 	if (found == -FI_ENOENT)
 		found = defer_cancel(ep, context);
 	if (found == -FI_ENOENT && ep->port)

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "core/ep.h"
 #include "core/fid.h"
+#include "hw/link.h"
 #include "xfer/xfer.h"
 
 /* FI_SHARED_CONTEXT and 0 stand for one of its own. */
@@ -119,6 +120,31 @@ int sep_rx_context(struct fid_ep *fid, int idx, struct fi_rx_attr *attr, struct 
 	return 0;
 }
 
+/* Where what is posted waits: with the device, or with us. 0 or a negative error. */
+static int open_receives(struct ep *ep)
+{
+	struct domain *dom = ep->dom;
+
+	if (dom->device_ops)
+		return dom->device_ops->srx_open(dom->device, ep->info->rx_attr->size,
+						 &ep->device_srx);
+	ep->rx = ep->own_rx = xfer_rx_open(dom);
+	if (!ep->rx)
+		return -FI_ENOMEM;
+	rx_context_set(ep->rx, &(struct rx_target){.caps = ep->info->caps,
+						   .addr_mask = UINT64_MAX,
+						   .min_multi_recv = ep->min_multi_recv});
+	return 0;
+}
+
+static void close_receives(struct ep *ep)
+{
+	if (ep->device_srx)
+		ep->dom->device_ops->srx_close(ep->device_srx);
+	if (ep->rx)
+		xfer_rx_close(ep->rx);
+}
+
 /* Its queues exist from the start; endpoints that bind it bring the messages. */
 int srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **out, void *context)
 {
@@ -126,10 +152,6 @@ int srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep *
 	struct ep *ep;
 	int err;
 
-	if (dom->device_ops) {
-		LOG_WARN(LOG_EP_CTRL, "the provider has no shared receive contexts");
-		return -FI_EOPNOTSUPP;
-	}
 	ep = ep_new(dom, FI_CLASS_SRX_CTX, context);
 	if (!ep)
 		return -FI_ENOMEM;
@@ -138,23 +160,18 @@ int srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep *
 		goto free_ep;
 	if (attr)
 		*ep->info->rx_attr = *attr;
-	ep->rx = ep->own_rx = xfer_rx_open(dom);
-	if (!ep->rx) {
-		err = -FI_ENOMEM;
+	err = open_receives(ep);
+	if (err)
 		goto free_ep;
-	}
-	rx_context_set(ep->rx, &(struct rx_target){.caps = ep->info->caps,
-						   .addr_mask = UINT64_MAX,
-						   .min_multi_recv = ep->min_multi_recv});
 	ep_fold_flags(ep, 0, ep->info->rx_attr->op_flags);
 	err = xfer_install(ep, &(struct xfer_roles){.receives = true});
 	if (err)
-		goto close_rx;
+		goto close_receives;
 	ep->enabled = true;
 	*out = &ep->fid;
 	return 0;
-close_rx:
-	xfer_rx_close(ep->rx);
+close_receives:
+	close_receives(ep);
 free_ep:
 	ep_free(ep);
 	return err;

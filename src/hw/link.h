@@ -21,6 +21,7 @@
 
 struct addr;
 struct fi_info;
+struct fi_ops_msg;
 struct fi_rma_iov;
 struct link;
 struct native_cm;
@@ -159,6 +160,15 @@ struct device_ops {
 	 * -FI_EOPNOTSUPP. `form` is enum atomic_form of atomic/atomic.h, the others enums of the interface.
 	 */
 	int (*atomic)(int form, int datatype, int op, size_t *count, size_t *size);
+	/*
+	 * A queue of receives that endpoints of the domain share: -FI_EOPNOTSUPP where the device has none.
+	 * The receive half of the table posts to it, the context's `device_srx`. Domain locked, but for
+	 * opening. For `srx_cancel` see native_ops.cancel.
+	 */
+	int (*srx_open)(void *device, size_t size, void **srx);
+	void (*srx_close)(void *srx);
+	int (*srx_cancel)(void *srx, void *context);
+	const struct fi_ops_msg *srx_msg;
 	/* What a prov_errno of a failed operation means. */
 	const char *(*error_text)(int prov_errno);
 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/ep.h"
+#include "hw/link.h"
 #include "xfer/dgram.h"
 #include "xfer/entry_tables.h"
 #include "xfer/group.h"
@@ -58,6 +59,8 @@ static void install_messages(struct ep *ep, bool sends, bool receives)
 		msg = ep->dom->unlocked ? &dgram_st : &dgram_mt;
 	else if (ep->port && ep->port->native)
 		msg = ep->port->native->msg;
+	else if (ep->device_srx)
+		msg = ep->dom->device_ops->srx_msg;
 	to->msg = refuse_support.msg;
 	to->tagged = refuse_support.tagged;
 	if (sends && caps & (FI_MSG | FI_MULTICAST))

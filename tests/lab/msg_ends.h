@@ -48,7 +48,8 @@ static struct fid_domain *domain;
 static struct fid_eq *pep_eq;
 static struct fid_pep *pep;
 static bool selective, counted;
-static struct fid_eq *eqs[2]; /* of the ends that are open */
+static struct fid_ep *shared; /* where the ends receive, or NULL: each for itself */
+static struct fid_eq *eqs[8]; /* of the ends that are open */
 static unsigned int eq_count;
 
 static inline void check_ok(ssize_t ret, const char *call, int line)
@@ -99,6 +100,8 @@ static inline void open_end(struct end *e, struct fi_info *from, uint64_t access
 		OK(fi_cntr_open(domain, &cntr_attr, &e->cntr, NULL));
 		OK(fi_ep_bind(e->ep, &e->cntr->fid, FI_SEND | FI_RECV | FI_READ | FI_WRITE));
 	}
+	if (shared)
+		OK(fi_ep_bind(e->ep, &shared->fid, 0));
 	OK(fi_enable(e->ep));
 }
 

@@ -60,7 +60,6 @@ static void refused(struct end *a, struct end *b)
 			     .desc = &a->desc,
 			     .iov_count = 1,
 			     .context = a};
-	struct fid_ep *srx;
 	size_t most = 4096, len = sizeof(most);
 
 	(void)b;
@@ -74,7 +73,6 @@ static void refused(struct end *a, struct end *b)
 	CHECK(fi_recv(a->ep, a->memory, 1000, NULL, 0, a) == -FI_EINVAL);
 	CHECK(fi_send(a->ep, a->memory, SIZE_MAX / 2, a->desc, 0, a) == -FI_EMSGSIZE);
 	CHECK(fi_tsend(a->ep, a->memory, 8, a->desc, 0, 0, a) == -FI_EOPNOTSUPP);
-	CHECK(fi_srx_context(domain, NULL, &srx, NULL) == -FI_EOPNOTSUPP);
 	silent(a);
 }
 

@@ -273,6 +273,67 @@ static void kept(struct end *a, struct end *b)
 	OK(fi_close(&cntr->fid));
 }
 
+static int post_all(const struct end *e)
+{
+	int posted = 0;
+	ssize_t ret;
+
+	while (!(ret = fi_recv(shared, e->memory + WINDOW, 8, e->desc, 0, (void *)(uintptr_t)e)))
+		posted++;
+	CHECK(ret == -FI_EAGAIN);
+	return posted;
+}
+
+static void to_shared(struct end *from, struct end *to, const char *word, const void *context)
+{
+	struct fi_cq_data_entry got;
+
+	OK(fi_send(from->ep, word, 8, NULL, 0, from));
+	done(from, SENT, from);
+	got = done(to, CAME, (void *)(uintptr_t)context);
+	CHECK(got.len == 8);
+}
+
+/* Two connections receive where the oldest receive of the context they share is. */
+static void share(struct end *a, struct end *b)
+{
+	struct fi_rx_attr attr = *info->rx_attr;
+	struct end c, d, e, f;
+
+	CHECK(info->domain_attr->max_ep_srx_ctx > 0);
+	OK(fi_srx_context(domain, &attr, &shared, NULL));
+	connect_with(&c, &d, ACCESS);
+	connect_with(&e, &f, ACCESS);
+	CHECK(fi_recv(d.ep, d.memory, 8, d.desc, 0, &d) == -FI_EOPNOTSUPP);
+	CHECK(fi_close(&shared->fid) == -FI_EBUSY);
+	for (int i = 0; i < 4; i++)
+		OK(fi_recv(shared, a->memory + i * 8, 8, a->desc, 0, &a->memory[i]));
+	CHECK(fi_cancel(&shared->fid, &a->memory[3]) == -FI_EOPNOTSUPP);
+	OK(fi_cancel(&shared->fid, b));
+	to_shared(&c, &d, "one....", &a->memory[0]);
+	to_shared(&e, &f, "two....", &a->memory[1]);
+	to_shared(&d, &c, "three..", &a->memory[2]);
+	to_shared(&c, &d, "four...", &a->memory[3]);
+	CHECK(!memcmp(a->memory, "one....\0two....\0three..\0four...", 32));
+
+	/* A message waits for a receive. */
+	OK(fi_send(c.ep, "late...", 8, NULL, 0, &c));
+	silent(&d);
+	CHECK(post_all(b) == 16);
+	done(&d, CAME, b);
+	done(&c, SENT, &c);
+	CHECK(!strcmp(b->memory + WINDOW, "late..."));
+	close_end(&c);
+	close_end(&d);
+	CHECK(post_all(b) == 1);
+	to_shared(&e, &f, "go on..", b);
+	close_end(&e);
+	close_end(&f);
+	CHECK(post_all(b) == 1);
+	OK(fi_close(&shared->fid));
+	shared = NULL;
+}
+
 static const struct msg_case cases[] = {
 	{"together", together, false, false, 0},
 	{"all together", all_together, false, false, 0},
@@ -284,6 +345,7 @@ static const struct msg_case cases[] = {
 	{"atomic writes", atomic_writes, false, false, 0},
 	{"atomic writes in order", atomic_writes_in_order, false, false, 0},
 	{"kept", kept, false, false, 0},
+	{"share", share, false, false, 0},
 };
 
 int main(int argc, char **argv)

@@ -65,6 +65,8 @@ struct rc_held {
 	struct ibv_sge sge[RULES_RC_IOV_MAX];
 };
 
+struct rc_srx;
+
 struct rc {
 	struct native native;
 	struct ibv_qp *qp;    /* NULL until the endpoint is enabled */
@@ -84,7 +86,8 @@ struct rc {
 	struct ep *ep;
 	struct ibv_cq *cq;
 	struct ibv_comp_channel *channel;
-	unsigned int got; /* completions read by arm, in wc */
+	struct rc_srx *srx; /* where its receives are posted, or NULL: in rx */
+	unsigned int got;   /* completions read by arm, in wc */
 	struct ibv_wc wc[RC_BATCH];
 	unsigned int turns;
 	struct ibv_mr

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "hw/link.h"
 #include "hw/verbs/rc.h"
+#include "hw/verbs/rc_srx.h"
 
 static int device_open(const struct addr *at, void **device)
 {
@@ -97,6 +98,8 @@ static int device_limit(const struct addr *at, struct fi_info *info)
 	at_most(&info->rx_attr->size, (uint64_t)attr->max_qp_wr);
 	at_most(&info->tx_attr->iov_limit, (uint64_t)attr->max_sge);
 	at_most(&info->rx_attr->iov_limit, (uint64_t)attr->max_sge);
+	at_most(&info->domain_attr->max_ep_srx_ctx,
+		attr->max_srq > 0 ? (uint64_t)attr->max_srq : 0);
 	if (attr->atomic_cap == IBV_ATOMIC_NONE) {
 		info->caps &= ~FI_ATOMIC;
 		info->tx_attr->caps &= ~FI_ATOMIC;
@@ -120,5 +123,9 @@ const struct device_ops rc_device = {
 	.remove = memory_remove,
 	.limit = device_limit,
 	.atomic = rc_atomic_valid,
+	.srx_open = rc_srx_open,
+	.srx_close = rc_srx_close,
+	.srx_cancel = rc_srx_cancel,
+	.srx_msg = &rc_msg_ops,
 	.error_text = error_text,
 };

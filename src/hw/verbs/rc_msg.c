@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include "hw/verbs/rc_post.h"
+#include "hw/verbs/rc_srx.h"
 
 #define KIND (FI_MSG | FI_SEND)
 
@@ -181,7 +182,8 @@ static ssize_t post_recv(struct ep *ep, struct ibv_recv_wr *wr, const struct rc_
 	if (__builtin_expect((work->flags & (FI_MULTI_RECV | FI_TRIGGER)) != 0, 0))
 		return -FI_EOPNOTSUPP;
 	lock_take(&ep->dom->lock);
-	err = post_recv_locked(rc_of_ep(ep), wr, work);
+	err = ep->device_srx ? rc_srx_post(ep->device_srx, wr, work)
+			     : post_recv_locked(rc_of_ep(ep), wr, work);
 	lock_give(&ep->dom->lock);
 	return err;
 }

@@ -5,6 +5,7 @@
 #define LOG_PROV "verbs"
 #include "base/log.h"
 #include "hw/verbs/rc.h"
+#include "hw/verbs/rc_srx.h"
 
 #define NEWS_TURNS_BUSY                                                                            \
 	7u /* between two looks for news, a power of two less one: connecting, and else */
@@ -134,10 +135,29 @@ static void received(struct rc *rc, const struct rc_work *work, const struct ibv
 		cntr_done(rc->ep->cntrs[1], wc->byte_len);
 }
 
+/* Who posts to a shared context leaves it to the endpoint whether that completes. */
+static struct rc_work of_shared(struct rc *rc, const struct ibv_wc *wc)
+{
+	struct rc_work work = rc_srx_take(rc->srx, wc->wr_id);
+
+	if (!rc->ep->rx_cq)
+		work.flags &= ~FI_COMPLETION;
+	else if (!rc->ep->rx_bind_flags)
+		work.flags |= FI_COMPLETION;
+	return work;
+}
+
 static void complete_recv(struct rc *rc, const struct ibv_wc *wc)
 {
-	struct rc_work *work = next_over(&rc->rx);
+	struct rc_work shared, *work;
 	int err;
+
+	if (rc->srx) {
+		shared = of_shared(rc, wc);
+		work = &shared;
+	} else {
+		work = next_over(&rc->rx);
+	}
 
 	if (wc->status == IBV_WC_SUCCESS) {
 		if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)

@@ -12,6 +12,7 @@
 #include "core/views.h"
 #include "hw/link.h"
 #include "hw/verbs/rc.h"
+#include "hw/verbs/rc_srx.h"
 
 #define USUAL_SIZE 256 /* work requests, where the application does not say */
 #define SPARSE_MIN 64  /* from here on not every send has to tell of its end */
@@ -186,6 +187,7 @@ static int make_qp(struct rc *rc)
 	const struct verbs_dev *dev = rc->path->dev;
 	struct ibv_qp_init_attr init = {.send_cq = rc->cq,
 					.recv_cq = rc->cq,
+					.srq = rc->srx ? rc->srx->srq : NULL,
 					.cap = {.max_send_wr = rc->tx.size,
 						.max_recv_wr = rc->rx.size,
 						.max_send_sge = segments(dev),
@@ -212,7 +214,9 @@ static int make_queues(struct rc *rc, const struct fi_info *info)
 	const struct verbs_dev *dev = rc->path->dev;
 	int err = make_ring(&rc->tx, info->tx_attr->size, dev);
 
-	if (!err)
+	if (rc->srx)
+		rc->rx.size = rc->srx->size;
+	else if (!err)
 		err = make_ring(&rc->rx, info->rx_attr->size, dev);
 	if (!err)
 		err = make_channel(rc);
@@ -223,10 +227,27 @@ static int make_queues(struct rc *rc, const struct fi_info *info)
 	return rc->cq ? make_qp(rc) : failed("a completion queue");
 }
 
+/* Of what others shared with it nothing is lost but the messages. */
+static void return_slots(struct rc *rc)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	struct ibv_wc wc;
+
+	rc->path->dev->lib->modify_qp(rc->qp, &attr, IBV_QP_STATE);
+	for (unsigned int i = 0; i < rc->got; i++)
+		if (rc->wc[i].wr_id & RC_RECEIVE)
+			rc_srx_take(rc->srx, rc->wc[i].wr_id);
+	while (ibv_poll_cq(rc->cq, 1, &wc) > 0)
+		if (wc.wr_id & RC_RECEIVE)
+			rc_srx_take(rc->srx, wc.wr_id);
+}
+
 static void drop_queues(struct rc *rc)
 {
 	const struct verbs_lib *lib = rc->path->dev->lib;
 
+	if (rc->srx && rc->qp)
+		return_slots(rc);
 	if (rc->qp)
 		lib->destroy_qp(rc->qp);
 	if (rc->cq)
@@ -253,8 +274,11 @@ static void drop_queues(struct rc *rc)
 int rc_enable(struct native *n, struct ep *ep)
 {
 	struct rc *rc = rc_of(n);
-	int err = make_queues(rc, ep->info);
 	bool counted;
+	int err;
+
+	rc->srx = ep->srx ? ep->srx->device_srx : NULL;
+	err = make_queues(rc, ep->info);
 
 	if (err) {
 		drop_queues(rc);
