@@ -54,6 +54,47 @@ static int from_sockaddr(struct addr *a, int family, const void *buf, size_t len
 	return 0;
 }
 
+/* FI_ADDR_IB_UD, in the order of this machine but for the GID. */
+struct ib_name {
+	uint8_t gid[16];
+	uint32_t qp;
+	uint16_t lid;
+	uint16_t pkey;
+	uint16_t service;
+	uint8_t sl;
+	uint8_t rest[5];
+};
+_Static_assert(sizeof(struct ib_name) == ADDR_IB_LEN, "as applications have it");
+
+#define DEFAULT_PKEY 0xffff
+
+static int from_ib(struct addr *a, const void *buf, size_t len)
+{
+	struct ib_name name;
+
+	if (len && len < sizeof(name))
+		return -FI_EINVAL;
+	memcpy(&name, buf, sizeof(name));
+	if (name.qp & ~ADDR_IB_QP)
+		return -FI_EINVAL;
+	*a = (struct addr){.kind = ADDR_IB,
+			   .port = name.lid,
+			   .scope = name.qp | (uint32_t)name.sl << ADDR_IB_SL_SHIFT};
+	memcpy(a->ip, name.gid, sizeof(a->ip));
+	return 0;
+}
+
+static struct ib_name to_ib(const struct addr *a)
+{
+	struct ib_name name = {.qp = a->scope & ADDR_IB_QP,
+			       .lid = a->port,
+			       .pkey = DEFAULT_PKEY,
+			       .sl = (uint8_t)(a->scope >> ADDR_IB_SL_SHIFT)};
+
+	memcpy(name.gid, a->ip, sizeof(name.gid));
+	return name;
+}
+
 static int from_string(struct addr *a, const char *str, size_t len)
 {
 	size_t n = strnlen(str, len && len < ADDR_STR_MAX ? len : ADDR_STR_MAX);
@@ -84,6 +125,8 @@ int addr_from_user(struct addr *a, uint32_t format, const void *buf, size_t len)
 		return from_sockaddr(a, AF_INET6, buf, len);
 	case FI_ADDR_STR:
 		return from_string(a, buf, len);
+	case FI_ADDR_IB_UD:
+		return from_ib(a, buf, len);
 	default:
 		return -FI_EINVAL;
 	}
@@ -98,6 +141,8 @@ size_t addr_user_len(const struct addr *a)
 		return sizeof(struct sockaddr_in6);
 	case ADDR_STR:
 		return strlen(a->str) + 1;
+	case ADDR_IB:
+		return ADDR_IB_LEN;
 	default:
 		return 0;
 	}
@@ -107,6 +152,7 @@ int addr_to_user(const struct addr *a, void *buf, size_t *len)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(a->port)};
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(a->port)};
+	struct ib_name ib;
 	size_t need = addr_user_len(a), room = *len;
 	const void *from = "";
 
@@ -119,6 +165,9 @@ int addr_to_user(const struct addr *a, void *buf, size_t *len)
 		from = &in6;
 	} else if (a->kind == ADDR_STR) {
 		from = a->str;
+	} else if (a->kind == ADDR_IB) {
+		ib = to_ib(a);
+		from = &ib;
 	}
 	*len = need;
 	if (room && need)
@@ -186,6 +235,8 @@ uint64_t addr_hash(const struct addr *a)
 			h = mix(h ^ (unsigned char)*c);
 		return h;
 	}
+	if (a->kind == ADDR_IB)
+		h |= (uint64_t)a->scope << 32;
 	memcpy(half, a->ip, sizeof(half));
 	return mix(mix(h ^ half[0]) ^ half[1]);
 }
@@ -204,6 +255,11 @@ void addr_print(const struct addr *a, char *buf, size_t len)
 		if (a->scope)
 			snprintf(scope, sizeof(scope), "%%%u", a->scope);
 		snprintf(buf, len, "fi_sockaddr_in6://[%s%s]:%u", ip, scope, a->port);
+		break;
+	case ADDR_IB:
+		inet_ntop(AF_INET6, a->ip, ip, sizeof(ip));
+		snprintf(buf, len, "fi_addr_ib_ud://%s:%x/%x/%x/%x", ip, a->scope & ADDR_IB_QP,
+			 a->port, DEFAULT_PKEY, a->scope >> ADDR_IB_SL_SHIFT);
 		break;
 	default:
 		snprintf(buf, len, "%s", a->kind == ADDR_STR ? a->str : "");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The address of an endpoint, whatever format the application uses for it: an IPv4 or IPv6 socket
- * address, or a string (FI_ADDR_STR, at most ADDR_STR_MAX bytes with its terminator).
+ * address, a string (FI_ADDR_STR, at most ADDR_STR_MAX bytes with its terminator), or that of an RDMA
+ * queue pair for datagrams (FI_ADDR_IB_UD: ADDR_IB_LEN bytes).
  */
 #ifndef WEFT_BASE_ADDR_H
 #define WEFT_BASE_ADDR_H
@@ -11,23 +12,30 @@
 #include <stdint.h>
 
 #define ADDR_STR_MAX 96
+#define ADDR_IB_LEN  32
 
-enum addr_kind { ADDR_NONE, ADDR_IN, ADDR_IN6, ADDR_STR };
+/* Of `scope`. */
+#define ADDR_IB_QP       0xffffffu
+#define ADDR_IB_SL_SHIFT 24
+
+enum addr_kind { ADDR_NONE, ADDR_IN, ADDR_IN6, ADDR_STR, ADDR_IB };
 
 struct addr {
-	uint8_t kind;   /* enum addr_kind */
-	uint8_t uses;   /* for whoever keeps it; no part of the address */
-	uint16_t port;  /* host byte order; IP kinds only */
-	uint32_t scope; /* IPv6 scope id */
+	uint8_t kind;  /* enum addr_kind */
+	uint8_t uses;  /* for whoever keeps it; no part of the address */
+	uint16_t port; /* host byte order; of kind ADDR_IB its LID, which Ethernet has none of */
+	uint32_t
+		scope; /* IPv6 scope id; ADDR_IB: queue pair in the lower 24 bits, service level above */
 	union {
-		uint8_t ip[16]; /* network byte order, IPv4 in the first four; the rest zero */
-		char *str;      /* owned by whoever made it with addr_dup or addr_parse */
+		uint8_t ip
+			[16]; /* network byte order, IPv4 in the first four, the rest zero; or a GID */
+		char *str;    /* owned by whoever made it with addr_dup or addr_parse */
 	};
 };
 
 /*
  * Reads an address in the application's format (FI_SOCKADDR, FI_SOCKADDR_IP, FI_SOCKADDR_IN,
- * FI_SOCKADDR_IN6 or FI_ADDR_STR). `len` is what may be read, 0 when the format tells. A string is
+ * FI_SOCKADDR_IN6, FI_ADDR_STR or FI_ADDR_IB_UD). `len` is what may be read, 0 when the format tells. A string is
  * copied. 0, -FI_EINVAL, -FI_ENOMEM.
  */
 int addr_from_user(struct addr *a, uint32_t format, const void *buf, size_t len);

@@ -61,6 +61,8 @@ static bool unreachable(const struct addr *a)
 {
 	static const uint8_t any[16];
 
+	if (a->kind == ADDR_IB)
+		return !(a->scope & ADDR_IB_QP);
 	return a->kind != ADDR_STR && (!a->port || memcmp(a->ip, any, sizeof(any)) == 0);
 }
 
@@ -159,6 +161,8 @@ static size_t stride_of(uint32_t format)
 		return sizeof(struct sockaddr_in);
 	case FI_SOCKADDR_IN6:
 		return sizeof(struct sockaddr_in6);
+	case FI_ADDR_IB_UD:
+		return ADDR_IB_LEN;
 	default:
 		return 0;
 	}

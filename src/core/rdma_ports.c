@@ -60,7 +60,7 @@ static bool is_v2(const struct rdma_port *p)
 
 static void gid_of(const struct addr *a, uint8_t gid[16])
 {
-	if (a->kind == ADDR_IN6) {
+	if (a->kind != ADDR_IN) {
 		memcpy(gid, a->ip, 16);
 		return;
 	}

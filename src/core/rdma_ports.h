@@ -26,7 +26,7 @@ struct rdma_port {
 bool rdma_ports_any(void);
 
 /*
- * The active port that has the address: one whose table of GIDs holds it, as RoCE v2 rather than v1; else,
+ * The active port that has the address, or the GID that it holds: one whose table of GIDs holds it, as RoCE v2 rather than v1; else,
  * as any address will do on InfiniBand, the first active port of that kind. FI_VERBS_DEVICE_NAME and
  * FI_VERBS_GID_IDX narrow the choice. False: there is none.
  */

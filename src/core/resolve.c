@@ -63,7 +63,37 @@ static bool too_long(const struct view *v, const struct query *q, const struct i
 {
 	const struct fi_ep_attr *asked = q->hints ? q->hints->ep_attr : NULL;
 
-	return v->type == FI_EP_DGRAM && asked && asked->max_msg_size > dgram_max(s);
+	return v->transports == VIEW_UDP && asked && asked->max_msg_size > dgram_max(s);
+}
+
+static int keep_iface(const struct view *v, struct fi_info *info, const struct ip_source *s)
+{
+	if (s->iface && s->iface->kind != IFACE_LOOPBACK) {
+		info->nic = nic_of(s->iface);
+		if (!info->nic)
+			return -FI_ENOMEM;
+	}
+	return keep_domain(info, s->iface ? s->iface->name : v->domain);
+}
+
+/* Endpoints are queue pairs of the port that has the address; which, nobody knows yet. */
+static int keep_port(const struct view *v, struct fi_info *info, const struct ip_source *s)
+{
+	struct addr name = {.kind = ADDR_IB};
+	struct rdma_port port;
+	char text[ADDR_IB_LEN];
+	size_t len = sizeof(text);
+	int err = -FI_ENODATA;
+
+	if (!rdma_ports_find(&s->addr, &port))
+		return err;
+	memcpy(name.ip, port.gid, sizeof(name.ip));
+	addr_to_user(&name, text, &len);
+	info->addr_format = v->format;
+	err = keep(&info->src_addr, &info->src_addrlen, text, len);
+	if (!err)
+		err = ud_transport.device->limit(&s->addr, info);
+	return err ? err : keep_iface(v, info, s);
 }
 
 /* What differs between the entries for two addresses of this host. */
@@ -71,20 +101,15 @@ static int keep_source(const struct view *v, struct fi_info *info, const struct 
 {
 	int err;
 
+	if (v->format == FI_ADDR_IB_UD)
+		return keep_port(v, info, s);
 	info->addr_format = s->addr.kind == ADDR_IN6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
 	if (v->type == FI_EP_DGRAM)
 		info->ep_attr->max_msg_size = dgram_max(s);
 	err = keep_ip(&info->src_addr, &info->src_addrlen, &s->addr);
 	if (!err && v->transports == VIEW_RC)
 		err = rc_transport.device->limit(&s->addr, info);
-	if (err)
-		return err;
-	if (s->iface && s->iface->kind != IFACE_LOOPBACK) {
-		info->nic = nic_of(s->iface);
-		if (!info->nic)
-			return -FI_ENOMEM;
-	}
-	return keep_domain(info, s->iface ? s->iface->name : v->domain);
+	return err ? err : keep_iface(v, info, s);
 }
 
 /*
@@ -209,10 +234,87 @@ static int resolve_sockets(const struct view *v, const struct query *q, struct f
 		return -FI_ENODATA;
 	}
 	err = keep_source(v, info, &s);
-	if (!err)
+	if (!err && v->format != FI_ADDR_IB_UD)
 		err = keep_ip(&info->dest_addr, &info->dest_addrlen, &q->ends->dest);
 	if (!err && looks_round(q, domain))
 		err = add_others(v, q, domain, &s, info);
+	return err;
+}
+
+/* Longer ones than the port's wire takes. */
+static bool too_long_for_port(const struct query *q, const struct fi_info *info,
+			      struct refusal *why)
+{
+	const struct fi_ep_attr *ep = q->hints ? q->hints->ep_attr : NULL;
+	const struct fi_tx_attr *tx = q->hints ? q->hints->tx_attr : NULL;
+	size_t most = info->ep_attr->max_msg_size;
+
+	if (ep && ep->max_msg_size > most)
+		return !hints_refuse(why, "ep_attr->max_msg_size: %zu asked, %zu offered",
+				     ep->max_msg_size, most);
+	if (tx && tx->inject_size > most)
+		return !hints_refuse(why, "tx_attr->inject_size: %zu asked, %zu offered",
+				     tx->inject_size, most);
+	return false;
+}
+
+/* On Ethernet a GID is an IP address. */
+static bool name_to_ip(void **member, size_t *len, struct sockaddr_in6 *to)
+{
+	static const unsigned char v4[12] = {[10] = 0xff, [11] = 0xff};
+	struct sockaddr_in *in = (struct sockaddr_in *)to;
+	struct addr a;
+
+	if (!*member)
+		return true;
+	if (addr_from_user(&a, FI_ADDR_IB_UD, *member, *len))
+		return false;
+	memset(to, 0, sizeof(*to));
+	to->sin6_family = AF_INET6;
+	memcpy(&to->sin6_addr, a.ip, sizeof(a.ip));
+	*len = sizeof(*to);
+	if (memcmp(a.ip, v4, sizeof(v4)) == 0) {
+		memset(to, 0, sizeof(*to));
+		in->sin_family = AF_INET;
+		memcpy(&in->sin_addr, a.ip + sizeof(v4), sizeof(in->sin_addr));
+		*len = sizeof(*in);
+	}
+	*member = to;
+	return true;
+}
+
+/*
+ * Names of queue pairs: which way they go is what the IP addresses of their ports say. Of a peer that
+ * is given by node and service nobody knows the queue pair.
+ */
+static int resolve_pairs(const struct view *v, const struct query *q, struct fi_info *info,
+			 struct refusal *why)
+{
+	uint32_t format = q->hints ? q->hints->addr_format : FI_FORMAT_UNSPEC;
+	struct sockaddr_in6 src, dest;
+	struct query ip = *q;
+	struct fi_info hints;
+	int err;
+
+	if (format != FI_FORMAT_UNSPEC && format != v->format) {
+		hints_refuse_value(why, "addr_format", FI_TYPE_ADDR_FORMAT, format, v->format);
+		return -FI_ENODATA;
+	}
+	if (format == v->format) {
+		hints = *q->hints;
+		hints.addr_format = FI_FORMAT_UNSPEC;
+		ip.hints = &hints;
+		if (!name_to_ip(&hints.src_addr, &hints.src_addrlen, &src) ||
+		    !name_to_ip(&hints.dest_addr, &hints.dest_addrlen, &dest)) {
+			hints_refuse(why, "src_addr or dest_addr: no FI_ADDR_IB_UD");
+			return -FI_ENODATA;
+		}
+	}
+	err = resolve_sockets(v, &ip, info, why);
+	if (!err && too_long_for_port(q, info, why))
+		err = -FI_ENODATA;
+	if (!err && format == v->format && q->hints->dest_addr)
+		err = keep(&info->dest_addr, &info->dest_addrlen, q->hints->dest_addr, ADDR_IB_LEN);
 	return err;
 }
 
@@ -296,6 +398,12 @@ static int resolve_strings(const struct view *v, const struct query *q, struct f
 
 int resolve(const struct view *v, const struct query *q, struct fi_info *info, struct refusal *why)
 {
-	return v->format == FI_ADDR_STR ? resolve_strings(v, q, info, why)
-					: resolve_sockets(v, q, info, why);
+	switch (v->format) {
+	case FI_ADDR_STR:
+		return resolve_strings(v, q, info, why);
+	case FI_ADDR_IB_UD:
+		return resolve_pairs(v, q, info, why);
+	default:
+		return resolve_sockets(v, q, info, why);
+	}
 }

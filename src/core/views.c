@@ -20,6 +20,7 @@
 	(PAIR_CAPS | FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV |         \
 	 FI_SOURCE | FI_SOURCE_ERR | FI_NAMED_RX_CTX | FI_SHARED_AV | FI_COLLECTIVE)
 
+#define UD_CAPS (DGRAM_CAPS & ~FI_MULTICAST)
 #define DGRAM_CAPS                                                                                 \
 	(FI_MSG | FI_MULTICAST | FI_SEND | FI_RECV | FI_SOURCE | FI_SOURCE_ERR | FI_MULTI_RECV |   \
 	 FI_LOCAL_COMM | FI_REMOTE_COMM)
@@ -78,6 +79,14 @@ const struct view views[] = {
 		.mr_mode = RC_MR,
 		.mr_needed = RC_MR,
 		.mode = FI_RX_CQ_DATA,
+	},
+	{
+		NAMES("verbs"),
+		.type = FI_EP_DGRAM,
+		.format = FI_ADDR_IB_UD,
+		.transports = VIEW_UD,
+		.protocol = FI_PROTO_IB_UD,
+		.caps = UD_CAPS,
 	},
 	{NAMES("tcp"), IP_RDM, .transports = VIEW_TCP, .protocol = FI_PROTO_XNET},
 	{NAMES("tcp"), IP_MSG, .transports = VIEW_TCP, .protocol = FI_PROTO_SOCK_TCP},

@@ -16,6 +16,7 @@
 #define VIEW_UDP   0x4u
 #define VIEW_VERBS 0x8u
 #define VIEW_RC    0x10u /* bare queue pairs, which talk to any program that has one */
+#define VIEW_UD    0x20u /* the same for datagrams */
 
 #define VIEW_MAX 16 /* rows */
 
@@ -26,7 +27,8 @@ struct view {
 	const char *fabric;  /* name of the fabric */
 	const char *domain;  /* of the domain, where no network interface gives one */
 	enum fi_ep_type type;
-	uint32_t format;   /* FI_ADDR_STR, or FI_SOCKADDR_IN: then also FI_SOCKADDR_IN6 */
+	uint32_t
+		format; /* FI_ADDR_STR, FI_ADDR_IB_UD, or FI_SOCKADDR_IN: then also FI_SOCKADDR_IN6 */
 	uint32_t protocol; /* FI_PROTO_, or one of our own */
 	unsigned int transports;
 	uint64_t caps;
@@ -39,7 +41,7 @@ struct view {
 /* Is there an RDMA device behind everything it does? */
 static inline bool view_needs_rdma(const struct view *v)
 {
-	return v->transports == VIEW_VERBS || v->transports == VIEW_RC;
+	return v->transports == VIEW_VERBS || v->transports == VIEW_RC || v->transports == VIEW_UD;
 }
 
 extern const struct view views[];

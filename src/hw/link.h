@@ -235,6 +235,7 @@ extern const struct transport shm_transport;
 extern const struct transport tcp_transport;
 extern const struct transport verbs_transport;
 extern const struct transport udp_transport; /* datagrams, by xfer/dgram.h: no links */
+extern const struct transport ud_transport;  /* the same over a device's queue pair */
 extern const struct transport rc_transport;  /* bare queue pairs, by xfer/native.h: no links */
 
 #endif

@@ -4,3 +4,4 @@
 
 const struct transport verbs_transport = {.name = "verbs"};
 const struct transport rc_transport = {.name = "rc"};
+const struct transport ud_transport = {.name = "ud"};

@@ -32,7 +32,7 @@
 
 const struct transport *const port_transports[PORT_TRANSPORTS] = {
 	[PORT_SHM] = &shm_transport, [PORT_VERBS] = &verbs_transport, [PORT_TCP] = &tcp_transport,
-	[PORT_UDP] = &udp_transport, [PORT_RC] = &rc_transport,
+	[PORT_UDP] = &udp_transport, [PORT_RC] = &rc_transport,       [PORT_UD] = &ud_transport,
 };
 
 static void init_fields(struct port *port, struct domain *dom)

@@ -13,7 +13,7 @@
 #include "xfer/xfer.h"
 
 /* The transports, in the order of preference; an index of port_transports and of port->hw. */
-enum port_transport { PORT_SHM, PORT_VERBS, PORT_TCP, PORT_UDP, PORT_RC, PORT_TRANSPORTS };
+enum port_transport { PORT_SHM, PORT_VERBS, PORT_TCP, PORT_UDP, PORT_RC, PORT_UD, PORT_TRANSPORTS };
 
 #define PORT_RX_MAX XFER_CTX_MAX
 

@@ -37,6 +37,8 @@
 	CALL(query_qp)                                                                             \
 	CALL(qp_to_qp_ex)                                                                          \
 	CALL(destroy_qp)                                                                           \
+	CALL(create_ah)                                                                            \
+	CALL(destroy_ah)                                                                           \
 	CALL(get_async_event)                                                                      \
 	CALL(ack_async_event)                                                                      \
 	CALL(event_type_str)                                                                       \
