@@ -7,7 +7,7 @@ HW   ?= shm tcp weft
 export BUILD HW CC
 
 # These goals work where nothing is installed or configured yet.
-BARE = help check check-verbs lab-shell demo bench clean distclean
+BARE = help check check-verbs bench-verbs lab-shell demo bench clean distclean
 ifneq ($(filter-out $(BARE),$(or $(MAKECMDGOALS),all)),)
 include config.mk
 endif
@@ -78,6 +78,11 @@ check-verbs:	## the same for the tests that need RDMA, in a guest that has some:
 
 verbs: all $(LAB:%=$(BUILD)/t/%)
 	@tests/lab/vm/check.sh
+
+bench-verbs:	## measure beside perftest, in a guest or on RDMA devices: KERNEL=6.1
+	@tests/setup.sh build test lab
+	$(sub) all
+	@NAMES=lab_latency KERNEL=$${KERNEL:-6.1} tests/lab/vm/check.sh
 
 lab-shell:	## a shell in such a guest
 	@tests/setup.sh build test lab
@@ -159,7 +164,7 @@ distclean: clean	## remove what was built and configured
 help:		## this list
 	@sed -n 's/^\([a-z][^:]*\):.*## /make \1\t/p' Makefile | expand -t 20
 
-.PHONY: all demo check test check-verbs verbs lab-shell fast asan tsan valgrind coverage bench lint
+.PHONY: all demo check test check-verbs bench-verbs verbs lab-shell fast asan tsan valgrind coverage bench lint
 .PHONY: format install uninstall clean distclean help
 .SECONDARY:
 .DELETE_ON_ERROR:

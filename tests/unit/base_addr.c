@@ -266,6 +266,37 @@ START_TEST(loopback_and_interfaces_are_local)
 }
 END_TEST
 
+/* The layout, and what it is printed as, are those of the interface's other implementation. */
+START_TEST(queue_pairs_go_in_and_out)
+{
+	unsigned char name[32], back[32];
+	size_t len = sizeof(back);
+	struct addr a, b;
+	char text[ADDR_STR_MAX];
+
+	for (unsigned char i = 0; i < sizeof(name); i++)
+		name[i] = i + 1;
+	ck_assert_int_eq(addr_from_user(&a, FI_ADDR_IB_UD, name, 0), -FI_EINVAL); /* 24 bits */
+	name[19] = 0;
+	ck_assert_int_eq(addr_from_user(&a, FI_ADDR_IB_UD, name, 31), -FI_EINVAL);
+	ck_assert_int_eq(addr_from_user(&a, FI_ADDR_IB_UD, name, sizeof(name)), 0);
+	ck_assert_int_eq(a.kind, ADDR_IB);
+	addr_print(&a, text, sizeof(text));
+	ck_assert_str_eq(text, "fi_addr_ib_ud://102:304:506:708:90a:b0c:d0e:f10:"
+			       "131211/1615/ffff/1b");
+	ck_assert_uint_eq(addr_user_len(&a), sizeof(back));
+	ck_assert_int_eq(addr_to_user(&a, back, &len), 0);
+	ck_assert_uint_eq(len, sizeof(back));
+	ck_assert_mem_eq(back, name, 22);
+	ck_assert_uint_eq(back[26], name[26]);
+	ck_assert_int_eq(addr_from_user(&b, FI_ADDR_IB_UD, back, 0), 0);
+	ck_assert(addr_equal(&a, &b) && addr_hash(&a) == addr_hash(&b));
+	name[16]++;
+	ck_assert_int_eq(addr_from_user(&b, FI_ADDR_IB_UD, name, 0), 0);
+	ck_assert(!addr_equal(&a, &b) && addr_hash(&a) != addr_hash(&b));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("base_addr");
@@ -278,6 +309,7 @@ int main(void)
 	tcase_add_test(user, unaligned_sockaddrs_are_read);
 	tcase_add_test(user, wrong_input_is_refused);
 	tcase_add_test(user, strings_are_copied_and_bounded);
+	tcase_add_test(user, queue_pairs_go_in_and_out);
 	tcase_add_test(user, short_room_gets_a_part_and_the_length);
 	tcase_add_loop_test(text, text_goes_in_and_out, 0, sizeof(texts) / sizeof(texts[0]));
 	tcase_add_test(text, text_may_leave_parts_out);
