@@ -89,6 +89,22 @@ static void deliver(struct ud *u, const struct ibv_wc *wc)
 	dgram_came(&u->dgram, r, len, known ? &from : NULL);
 }
 
+/* A slot that comes back with an error would only do so again: the queue pair is no good any more. */
+static void take(struct ud *u, const struct ibv_wc *wc)
+{
+	const struct verbs_lib *lib = u->path.dev->lib;
+
+	if (wc->status != IBV_WC_SUCCESS) {
+		LOG_WARN(LOG_EP_DATA, "no more datagrams come in by a slot: %s",
+			 lib->wc_status_str(wc->status));
+		return;
+	}
+	if (wc->byte_len >= UD_GRH)
+		deliver(u, wc);
+	if (ud_post(u, (uint32_t)wc->wr_id))
+		LOG_WARN(LOG_EP_DATA, "the device does not take a slot back");
+}
+
 static bool fetch(struct ud *u)
 {
 	int n;
@@ -109,11 +125,8 @@ bool ud_turn(void *state)
 	for (unsigned int i = 0; i < UD_BATCH && dgram_wanted(&u->dgram) && fetch(u); i++) {
 		const struct ibv_wc *wc = &u->wc[u->at++];
 
-		if (wc->status == IBV_WC_SUCCESS && wc->byte_len >= UD_GRH)
-			deliver(u, wc);
-		if (ud_post(u, (uint32_t)wc->wr_id))
-			LOG_WARN(LOG_EP_DATA, "a receive slot is not taken back by the device");
 		moved = true;
+		take(u, wc);
 	}
 	return moved;
 }
