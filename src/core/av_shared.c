@@ -220,7 +220,7 @@ void av_shared_get(const struct av_shared *t, size_t index, struct av_shared_ent
 	struct addr *a = &entry->addr;
 
 	memcpy(entry, slot(t, index), t->slot_len);
-	if (!strings && (a->kind == ADDR_IN || a->kind == ADDR_IN6))
+	if (!strings && (a->kind == ADDR_IN || a->kind == ADDR_IN6 || a->kind == ADDR_IB))
 		return;
 	if (!strings || a->kind != ADDR_STR)
 		a->kind = ADDR_NONE;

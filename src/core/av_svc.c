@@ -34,6 +34,8 @@ static bool fits(uint32_t format, const struct addr *a)
 {
 	int family = family_of(format);
 
+	if (format == FI_ADDR_IB_UD)
+		return a->kind == ADDR_IB;
 	if (format == FI_ADDR_STR || a->kind == ADDR_STR)
 		return format == FI_ADDR_STR && a->kind == ADDR_STR;
 	return family == AF_UNSPEC || family == (a->kind == ADDR_IN ? AF_INET : AF_INET6);
@@ -72,7 +74,7 @@ static int resolve(uint32_t format, const char *node, const char *service, struc
 {
 	if (node && !service)
 		return read_uri(format, node, a);
-	if (!service || format == FI_ADDR_STR)
+	if (!service || format == FI_ADDR_STR || format == FI_ADDR_IB_UD)
 		return -FI_EINVAL;
 	return look_up(format, node, service, a);
 }

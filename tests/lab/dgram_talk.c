@@ -187,6 +187,7 @@ static void names(void)
 	inet_ntop(AF_INET6, theirs, gid, sizeof(gid));
 	snprintf(in, sizeof(in), "fi_addr_ib_ud://%s:%x/", gid, qp);
 	CHECK(qp && !strncmp(text, in, strlen(in)));
+	CHECK(fi_av_insertsvc(av, "127.0.0.1", "1", &(fi_addr_t){0}, 0, NULL) < 1);
 	len = sizeof(again);
 	OK(fi_av_lookup(av, peer, again, &len));
 	CHECK(len == NAME && !memcmp(again, theirs, NAME));

@@ -3,10 +3,11 @@
 # How long 8 bytes take one way, beside what perftest's ib_send_lat needs for them, in the same boot, each side on a CPU of
 # its own. The best of several runs of each in turn. It wants a machine that has nothing else to do.
 #     ROUNDS    runs of each (5)
+#     TIMES     exchanges of a run (1000)
 # TIMEOUT=240
 . "$(dirname "$0")/lab.bash"
 need ib_send_lat fi_pingpong taskset rdma ip awk
-times=1000 rounds=${ROUNDS:-5}
+times=${TIMES:-1000} rounds=${ROUNDS:-5}
 objects() {
 	rdma resource show | sed 's/ctx [0-9]*//'
 }
