@@ -6,7 +6,7 @@
  *
  * Every function here is called with the domain's lock held (or by the only thread) and must not
  * block. A transport calls up only from `turn`, and only what xfer/rx.h lists for it: rx_deliver,
- * rx_land, rx_into, rx_landed and rx_ended.
+ * rx_land, rx_into, rx_landed, rx_moved, rx_stalled and rx_ended.
  */
 #ifndef WEFT_HW_LINK_H
 #define WEFT_HW_LINK_H
@@ -36,6 +36,19 @@ struct packet {
 	uint64_t data; /* meaningful with WIRE_DATA */
 	const void *payload;
 	size_t len;
+};
+
+/*
+ * Bytes for a device to move between segments of ours and ranges of the peer's memory, both of the same
+ * length in all, which is not 0. The lists are the caller's again after the call.
+ */
+struct link_move {
+	uint64_t id; /* the engine's, for rx_moved */
+	bool write;  /* from us to the peer; else the other way */
+	const struct iovec *local;
+	size_t local_count; /* at most WIRE_IOV_MAX, likewise of the other list */
+	const struct fi_rma_iov *remote;
+	size_t remote_count;
 };
 
 struct link_ops {
@@ -104,6 +117,24 @@ struct link_ops {
 	 */
 	bool (*retract)(struct link *link, uint64_t place);
 	/*
+	 * Begins to move bytes without the peer; `link->moves` says whether that is to be had now. Moves
+	 * are performed in the order in which they began, and those that are done are told in it, by
+	 * rx_moved. When one fails rx_stalled tells that it and all that had begun after it are undone,
+	 * and link->moves is false for ever. Our memory may be read or written to until then, or
+	 * until `halt` returns. 0; or negative: not this one, nothing has begun. NULL when the
+	 * transport has no such way.
+	 */
+	int (*move)(struct link *link, const struct link_move *m);
+	/* What has begun stays undone as it is, untold; our memory is left alone from now on. */
+	void (*halt)(struct link *link);
+	/*
+	 * Lets the peer read these segments by `move` until `conceal` is called with *exposed, the keys
+	 * being written to `at` with addresses and lengths. 0 or negative: not these.
+	 */
+	int (*expose)(struct link *link, const struct iovec *iov, size_t count,
+		      struct fi_rma_iov *at, void **exposed);
+	void (*conceal)(void *exposed);
+	/*
 	 * Frees the link, and its socket where the transport owns those. Packets already sent stay
 	 * readable for the peer, as far as that is in our hands; if link->failed, those that have not
 	 * left us never do.
@@ -119,6 +150,7 @@ struct link {
 	size_t lend_min;   /* payloads from here on are better lent than copied; SIZE_MAX: none */
 	bool pending;      /* of a packet that was lent, some is not out yet */
 	bool failed;       /* the engine's: what was under way was reported as failed */
+	bool moves;        /* `move` is to be had */
 	uint64_t last; /* where the last packet of sendv, or with WIRE_DATA, went: for withdraw */
 };
 

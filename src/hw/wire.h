@@ -117,6 +117,7 @@ struct wire_group {
 struct wire_segment {
 	uint64_t addr;
 	uint64_t len;
+	uint64_t key; /* by which the receiver's device reads it; 0: it cannot */
 };
 
 struct wire_offer {
@@ -180,7 +181,9 @@ struct wire_nic {
 	uint16_t lid;
 	uint8_t mtu;        /* enum ibv_mtu */
 	uint8_t infiniband; /* else Ethernet */
-	uint8_t unused[6];
+	uint8_t unused;
+	uint8_t reads;       /* RDMA reads it serves at a time */
+	uint32_t direct_qpn; /* the queue pair for what needs no packets; 0: there is none */
 	uint8_t gid[16];
 };
 
@@ -220,7 +223,7 @@ enum hello_kind {
 #define BOOT_WAKE 'w' /* look at your ring */
 #define BOOT_BYE  'b' /* the endpoint is being closed in good order */
 
-_Static_assert(sizeof(struct wire_segment) == 16, "layout of a segment");
+_Static_assert(sizeof(struct wire_segment) == 24, "layout of a segment");
 _Static_assert(sizeof(struct wire_group) == 40, "layout of a word about a group");
 _Static_assert(sizeof(struct wire_range) == 24, "layout of a range");
 _Static_assert(offsetof(struct wire_ranges, range) == 16, "layout of ranges");

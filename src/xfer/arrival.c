@@ -51,8 +51,15 @@ static void end(struct port *port, struct arrival *a, int err)
 	pool_put(&port->arrival_pool, a);
 }
 
-void arrival_pull(struct rx *rx, struct recv *r, const struct message *m, size_t room, void *base)
+static void ask(struct arrival *a)
 {
+	tx_control(a->peer, WIRE_HEAD(WIRE_PULL, 0, 0, wire_id(a->head)), pool_id(a));
+}
+
+void arrival_pull(struct rx *rx, struct recv *r, const struct message *m, size_t room, void *base,
+		  struct link_move *move)
+{
+	struct link *link = m->peer->real;
 	struct arrival *a = begin(rx, r, m, room, base);
 
 	if (!a) {
@@ -61,7 +68,43 @@ void arrival_pull(struct rx *rx, struct recv *r, const struct message *m, size_t
 		return;
 	}
 	a->owed = true;
-	tx_control(m->peer, WIRE_HEAD(WIRE_PULL, 0, 0, wire_id(m->head)), pool_id(a));
+	if (move && link && link->moves) {
+		move->id = pool_id(a);
+		a->moving = !link->ops->move(link, move);
+	}
+	if (!a->moving)
+		ask(a);
+}
+
+void arrival_stalled(struct peer *peer)
+{
+	LIST_EACH (node, &peer->arrivals) {
+		struct arrival *a = LIST_ENTRY(node, struct arrival, link);
+
+		if (!a->moving)
+			continue;
+		a->moving = false;
+		ask(a);
+	}
+}
+
+bool arrival_moves(const struct peer *peer, const struct rx *rx)
+{
+	LIST_EACH (node, &peer->arrivals) {
+		const struct arrival *a = LIST_ENTRY(node, struct arrival, link);
+
+		if (a->rx == rx && a->moving)
+			return true;
+	}
+	return false;
+}
+
+void rx_moved(struct port *port, uint64_t id)
+{
+	struct arrival *a = pool_find(&port->arrival_pool, (uint32_t)id);
+
+	if (a && a->moving)
+		end(port, a, 0);
 }
 
 /* The arrival this piece is the next one of, or NULL. */
@@ -70,7 +113,8 @@ static struct arrival *next_piece(struct port *port, const struct peer *peer,
 {
 	struct arrival *a = pool_find(&port->arrival_pool, wire_id(p->head));
 
-	return a && a->peer == peer && p->tag == a->received && p->len <= a->len - a->received
+	return a && a->peer == peer && !a->moving && p->tag == a->received &&
+			       p->len <= a->len - a->received
 		       ? a
 		       : NULL;
 }

@@ -224,6 +224,9 @@ void peer_lost(struct peer *peer, int err)
 		port->handshakes--;
 	conn_abandon(peer);
 	peer->losing = true;
+	/* What ends below is its owner's again. */
+	if (peer->real && peer->real->ops->halt)
+		peer->real->ops->halt(peer->real);
 	if (came && hw->bury)
 		peer->unread = hw->bury(port->hw[peer->real ? peer->hw : PORT_SHM], pool_id(peer));
 	peer->state = PEER_IDLE;

@@ -19,6 +19,7 @@
 #include "xfer/arrival.h"
 #include "xfer/conn.h"
 #include "xfer/group.h"
+#include "xfer/move.h"
 #include "xfer/rma.h"
 #include "xfer/settle.h"
 #include "xfer/tx.h"
@@ -238,6 +239,7 @@ void port_bind_av(struct port *port, struct av *av)
 void port_bind_rx(struct port *port, unsigned int index, struct rx *rx)
 {
 	if (port->rx[index] && !rx) {
+		move_settle(port, port->rx[index]);
 		arrival_fail_context(port, port->rx[index], FI_ECANCELED);
 		rx_refuse_kept(port->rx[index]);
 	}

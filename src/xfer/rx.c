@@ -132,13 +132,49 @@ static int fetch(const struct message *m, const struct wire_offer *offer, const 
 	struct iovec remote[WIRE_IOV_MAX];
 	ssize_t got;
 
+	if (!want)
+		return 0;
 	if (!link || !link->ops->fetch)
 		return -FI_ENOSYS;
 	for (size_t i = 0; i < offer->count; i++)
 		remote[i] = (struct iovec){(void *)(uintptr_t)offer->segment[i].addr,
 					   offer->segment[i].len};
-	got = want ? link->ops->fetch(link, iov, iov_count, remote, offer->count) : 0;
+	got = link->ops->fetch(link, iov, iov_count, remote, offer->count);
 	return got < 0 || (size_t)got != want ? -FI_EIO : 0;
+}
+
+/* The first `want` bytes of what is offered, for a device. How many ranges; 0: it cannot be had so. */
+static size_t ranges_of(struct fi_rma_iov *range, const struct wire_offer *offer, size_t want)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; want; i++) {
+		const struct wire_segment *s = &offer->segment[i];
+		size_t len = s->len < want ? s->len : want;
+
+		if (len && !s->key)
+			return 0;
+		if (len)
+			range[count++] =
+				(struct fi_rma_iov){.addr = s->addr, .len = len, .key = s->key};
+		want -= len;
+	}
+	return count;
+}
+
+/* By a device, or streamed. */
+static void pull(struct rx *rx, struct recv *r, const struct message *m,
+		 const struct wire_offer *offer, const struct iovec *iov, size_t room)
+{
+	struct fi_rma_iov remote[WIRE_IOV_MAX];
+	struct iovec local[RX_IOV_MAX];
+	size_t want = m->len < room ? m->len : room;
+	struct link_move move = {.local = local, .remote = remote};
+
+	move.remote_count = ranges_of(remote, offer, want);
+	move.local_count = iov_slice(local, iov, r->iov_count, 0, &want);
+	arrival_pull(rx, r, m, room, r->flags & FI_MULTI_RECV ? iov[0].iov_base : NULL,
+		     move.remote_count ? &move : NULL);
 }
 
 static void accept_offer(struct rx *rx, struct recv *r, struct message *m)
@@ -158,7 +194,7 @@ static void accept_offer(struct rx *rx, struct recv *r, struct message *m)
 	room = rx_reserve(rx, r, m->len);
 	want = m->len < room ? m->len : room;
 	if (fetch(m, &offer, iov, count, want)) {
-		arrival_pull(rx, r, m, room, base);
+		pull(rx, r, m, &offer, iov, room);
 		return;
 	}
 	rx_fin(m, 0);

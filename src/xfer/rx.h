@@ -115,6 +115,10 @@ uint32_t rx_land(struct port *port, uint32_t src, const struct packet *p);
 size_t rx_into(struct port *port, uint32_t id, size_t offset, struct iovec *iov, size_t max);
 /* All of the payload has come. */
 void rx_landed(struct port *port, uint32_t id);
+/* The move of this id is done. */
+void rx_moved(struct port *port, uint64_t id);
+/* No move of this peer's link that was begun and not told of will be done, nor another one begun. */
+void rx_stalled(struct port *port, uint32_t src);
 /*
  * The connection of a transport that takes sockets has ended, or one whose peer goes too far (peer_excess)
  * is to: `err` is positive. The link is closed before it returns.

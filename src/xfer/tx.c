@@ -19,14 +19,26 @@ static uint64_t ack_flags(uint64_t flags)
 	return flags & FI_MATCH_COMPLETE ? WIRE_ACK_MATCH : 0;
 }
 
+/* Where the peer's device finds the message, in req->remote; without a key where it does not. */
+static void expose(struct link *link, struct txreq *req)
+{
+	if (req->exposed || (link->moves && !link->ops->expose(link, req->iov, req->count,
+							       req->remote, &req->exposed)))
+		return;
+	for (size_t i = 0; i < req->count; i++)
+		req->remote[i] = (struct fi_rma_iov){.addr = (uintptr_t)req->iov[i].iov_base,
+						     .len = req->iov[i].iov_len};
+}
+
 static int send_offer(struct link *link, struct txreq *req)
 {
 	struct wire_offer offer = {.len = req->len, .count = req->count};
 	uint64_t flags = wire_flags(req->head);
 
+	expose(link, req);
 	for (size_t i = 0; i < req->count; i++)
-		offer.segment[i] =
-			(struct wire_segment){(uintptr_t)req->iov[i].iov_base, req->iov[i].iov_len};
+		offer.segment[i] = (struct wire_segment){req->remote[i].addr, req->remote[i].len,
+							 req->remote[i].key};
 	return link->ops->send(
 		link, &offer,
 		offsetof(struct wire_offer, segment) + req->count * sizeof(struct wire_segment),
@@ -311,6 +323,7 @@ void tx_pull(struct port *port, struct peer *peer, uint32_t id, uint32_t remote_
 
 	if (!req || req->peer != peer || !req->offered)
 		return;
+	tx_req_conceal(req);
 	req->offered = false;
 	req->remote_id = remote_id;
 	list_remove(&req->link);

@@ -36,7 +36,8 @@ struct txreq {
 	uint64_t head, flags, tag, data;
 	void *context;
 	struct work *work;
-	void *bounce; /* our copy of what the caller wants back at once, or NULL */
+	void *bounce;  /* our copy of what the caller wants back at once, or NULL */
+	void *exposed; /* the link's, while the peer may read the message by itself; or NULL */
 	size_t len;
 	size_t sent;        /* of a stream, or of a long one-sided operation */
 	uint32_t remote_id; /* receiver's arrival, of a stream */
@@ -128,6 +129,13 @@ struct txreq *tx_req_new(struct ep *ep, struct peer *peer);
 void tx_req_end(struct txreq *req, int err);
 void tx_req_fail(struct txreq *req, int err, int reason);
 void tx_req_free(struct txreq *req);
+/* The peer reads its memory by itself no more. */
+static inline void tx_req_conceal(struct txreq *req)
+{
+	if (__builtin_expect(req->exposed != NULL, 0))
+		req->peer->real->ops->conceal(req->exposed);
+	req->exposed = NULL;
+}
 /* A copy of `count` segments in memory of the request's own. 0 or -FI_ENOMEM. */
 int tx_req_bounce(struct txreq *req, const struct iovec *iov, size_t count);
 

@@ -16,7 +16,7 @@
 static inline void clear(struct txreq *req)
 {
 	req->head = req->flags = req->tag = req->data = 0;
-	req->context = req->bounce = NULL;
+	req->context = req->bounce = req->exposed = NULL;
 	req->work = NULL;
 	req->len = req->sent = req->got = 0;
 	req->remote_id = req->seq = 0;
@@ -41,6 +41,7 @@ struct txreq *tx_req_new(struct ep *ep, struct peer *peer)
 
 void tx_req_free(struct txreq *req)
 {
+	tx_req_conceal(req);
 	free(req->bounce); /* NOLINT(clang-analyzer-unix.Malloc): it does not follow the lists */
 	pool_put(&req->peer->port->tx_pool, req);
 }
@@ -107,6 +108,7 @@ static void complete_error(struct txreq *req, int err, int reason)
 
 void tx_req_fail(struct txreq *req, int err, int reason)
 {
+	tx_req_conceal(req);
 	if (req->ep)
 		complete_error(req, err, reason);
 	if (req->work)
@@ -120,6 +122,7 @@ void tx_req_end(struct txreq *req, int err)
 		tx_req_fail(req, err, err);
 		return;
 	}
+	tx_req_conceal(req);
 	if (req->ep)
 		complete(req);
 	if (req->work)

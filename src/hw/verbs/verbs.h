@@ -11,6 +11,7 @@
 #include "base/pool.h"
 #include "hw/link.h"
 #include "hw/verbs/verbs_dev.h"
+#include "hw/verbs/verbs_move.h"
 #include "hw/verbs/verbs_slots.h"
 #include "hw/wire.h"
 
@@ -20,10 +21,12 @@ struct verbs_head {
 	uint64_t tag;
 	uint64_t data;  /* meaningful with WIRE_DATA */
 	uint32_t freed; /* places for packets that are the receiver's again */
-	uint32_t zero;  /* must be */
+	uint32_t flags; /* VERBS_PLAIN */
 };
 
 _Static_assert(sizeof(struct verbs_head) == 32, "layout of a head");
+
+#define VERBS_PLAIN 1u /* nothing goes without packets any more, verbs_move.h */
 
 #define VERBS_PACKET_MAX WIRE_PACKET_MIN /* longest payload */
 #define VERBS_SLOT       (sizeof(struct verbs_head) + VERBS_PACKET_MAX)
@@ -51,6 +54,7 @@ struct verbs {
 	struct verbs_slots send;
 	unsigned int granted; /* of recv: windows and spares of all links */
 	struct pool links;    /* struct verbs_link */
+	struct pool moves;    /* of all links, see verbs_move.h */
 	struct list all;      /* struct verbs_link.in_all */
 	struct list attend;   /* struct verbs_link.in_attend: broken, or owes a word about room */
 	struct ibv_wc wc[16];
@@ -72,14 +76,21 @@ struct verbs_link {
 	uint32_t window;
 	uint32_t promised; /* all the room there may be */
 	bool heard;
-	bool bye;                     /* the peer has said it: it hears nothing any more */
-	bool owes;                    /* a word that found no room: see verbs_say */
-	bool ended;                   /* the engine was told */
-	int err;                      /* positive: broken */
+	bool bye;   /* the peer has said it: it hears nothing any more */
+	bool owes;  /* a word that found no room: see verbs_say */
+	bool ended; /* the engine was told */
+	int err;    /* positive: broken */
+	struct verbs_direct direct;
 	uint16_t slots[VERBS_FLIGHT]; /* of each send under way, or VERBS_NO_SLOT */
 	struct list in_all;
 	struct list in_attend;
 };
+
+/* What the heads of packets to the peer say. */
+static inline uint32_t verbs_flags(const struct verbs_link *l)
+{
+	return l->link.moves ? 0 : VERBS_PLAIN;
+}
 
 /* verbs_up.c */
 /* Opens the device and makes what all links share, if that is not there. 0 or a negative error. */
@@ -96,6 +107,14 @@ void verbs_abandon(void *state, void *half);
 int verbs_connect(void *state, const struct link_peer *peer, struct link **link);
 /* Waits, a bounded time, until all that was sent has arrived. */
 void verbs_drain(void *state);
+
+/* verbs_qp.c: 0 or a negative error, which is logged. */
+/* The queue pairs of a half; the second one may be missing. */
+int verbs_qp_make(struct verbs_link *l);
+/* What the peer has to know of them. */
+struct wire_nic verbs_qp_tell(struct verbs_link *l);
+/* Joins them to the peer's. */
+int verbs_qp_join(struct verbs_link *l, const struct wire_nic *theirs);
 
 /* verbs_tx.c */
 int verbs_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,

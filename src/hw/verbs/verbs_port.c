@@ -30,6 +30,7 @@ static int verbs_open(struct port *port, void **state)
 	}
 	v->port = port;
 	pool_init(&v->links, sizeof(struct verbs_link));
+	verbs_move_pool(&v->moves);
 	list_init(&v->all);
 	list_init(&v->attend);
 	*state = v;
@@ -44,6 +45,7 @@ static void verbs_close(void *state)
 	if (v->up)
 		verbs_down(v);
 	pool_fini(&v->links);
+	pool_fini(&v->moves);
 	close(v->epfd);
 	free(v);
 }

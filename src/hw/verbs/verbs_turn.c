@@ -76,15 +76,25 @@ static struct verbs_link *sender(struct verbs *v, const struct ibv_wc *wc)
 	return l && l->qp && l->qp->qp_num == wc->qp_num ? l : NULL;
 }
 
+/* The peer listens. */
+static void hear(struct verbs_link *l)
+{
+	l->heard = true;
+	l->room = l->promised;
+	verbs_move_on(l);
+}
+
 /* False: it breaks the rules. */
 static bool take_head(struct verbs_link *l, const struct ibv_wc *wc, const struct verbs_head *h)
 {
 	if (!l->heard)
-		l->room = l->promised;
-	l->heard = true;
-	if (wc->byte_len < sizeof(*h) || h->zero || h->freed > l->promised - l->room)
+		hear(l);
+	if (wc->byte_len < sizeof(*h) || h->flags & ~VERBS_PLAIN ||
+	    h->freed > l->promised - l->room)
 		return false;
 	l->room += h->freed;
+	if (__builtin_expect(h->flags && l->direct.qp, 0))
+		verbs_move_end(l, false);
 	return true;
 }
 
@@ -137,12 +147,16 @@ static void complete_recv(struct verbs *v, const struct ibv_wc *wc)
 	verbs_repost(v, slot);
 }
 
-static void complete_send(struct verbs *v, const struct ibv_wc *wc)
+static void complete_send(struct verbs *v, const struct ibv_wc *wc, bool silent)
 {
 	struct verbs_link *l = pool_find(&v->links, wc->wr_id >> 32);
 
 	if (!l)
 		return;
+	if (wc->qp_num != l->qp->qp_num) {
+		verbs_move_done(l, wc, silent);
+		return;
+	}
 	verbs_sent(l, (uint32_t)wc->wr_id);
 	if (wc->status != IBV_WC_SUCCESS)
 		fail_status(l, wc->status);
@@ -157,6 +171,8 @@ static void attend(struct verbs *v)
 	while ((node = list_pop(&todo))) {
 		struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_attend);
 
+		if (!l->err && l->direct.failed)
+			verbs_move_end(l, false);
 		if (!l->err)
 			verbs_tell(l);
 		else if (!l->ended) {
@@ -178,7 +194,7 @@ static void complete(struct verbs *v, const struct ibv_wc *wc)
 {
 	/* A number of a pool is never 0. */
 	if (wc->wr_id >> 32)
-		complete_send(v, wc);
+		complete_send(v, wc, false);
 	else
 		complete_recv(v, wc);
 }
@@ -190,7 +206,7 @@ void verbs_last_words(struct verbs *v, const struct ibv_wc *wc)
 	struct verbs_link *l;
 
 	if (wc->wr_id >> 32) {
-		complete_send(v, wc);
+		complete_send(v, wc, true);
 		return;
 	}
 	l = wc->status == IBV_WC_SUCCESS ? sender(v, wc) : NULL;

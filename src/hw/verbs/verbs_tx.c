@@ -86,7 +86,11 @@ static inline uint32_t in_flight(const struct verbs_link *l)
 static int send_packet(struct verbs_link *l, const struct packet *p, const struct iovec *iov,
 		       size_t count)
 {
-	struct verbs_head h = {.head = p->head, .tag = p->tag, .data = p->data, .freed = l->freed};
+	struct verbs_head h = {.head = p->head,
+			       .tag = p->tag,
+			       .data = p->data,
+			       .freed = l->freed,
+			       .flags = verbs_flags(l)};
 	bool bye = wire_op(p->head) == WIRE_BYE;
 	int err;
 
@@ -122,7 +126,7 @@ int verbs_sendv(struct link *link, const struct packet *p, const struct iovec *i
 
 void verbs_say(struct verbs_link *l, bool signaled)
 {
-	struct verbs_head h = {.freed = l->freed};
+	struct verbs_head h = {.freed = l->freed, .flags = verbs_flags(l)};
 	struct ibv_sge sge = {.addr = (uintptr_t)&h, .length = sizeof(h)};
 	struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_INLINE};
 

@@ -133,7 +133,8 @@ static int add_slots(struct verbs *v)
 /* Room for whatever may complete before the next turn. */
 static int add_completions(struct verbs *v)
 {
-	unsigned int need = v->recv.count + (v->links.in_use + 1) * VERBS_FLIGHT;
+	unsigned int need =
+		v->recv.count + (v->links.in_use + 1) * (VERBS_FLIGHT + VERBS_MOVE_FLIGHT);
 
 	if (need <= (unsigned int)v->cq->cqe)
 		return 0;

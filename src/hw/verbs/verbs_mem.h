@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory of the application as a device knows it, while a transfer needs it. */
+#ifndef WEFT_HW_VERBS_VERBS_MEM_H
+#define WEFT_HW_VERBS_VERBS_MEM_H
+
+#include <sys/uio.h>
+
+#include "hw/verbs/verbs_dev.h"
+
+/* One piece of memory; taken and given back by whoever uses it. */
+struct verbs_mem {
+	struct verbs_dev *dev;
+	struct ibv_mr *mr;
+};
+
+/* `access`: IBV_ACCESS_ bits. NULL: the device does not take it. */
+struct verbs_mem *verbs_mem_get(struct verbs_dev *dev, const struct iovec *iov,
+				unsigned int access);
+/* NULL is nothing. */
+void verbs_mem_put(struct verbs_mem *mem);
+
+#endif

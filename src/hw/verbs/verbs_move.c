@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hw/verbs/verbs_move.h"
+
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOG_PROV "verbs"
+#include "base/forked.h"
+#include "base/log.h"
+#include "hw/verbs/verbs.h"
+#include "hw/verbs/verbs_mem.h"
+#include "xfer/rx.h"
+
+/* A place in a list of segments or ranges. */
+struct spot {
+	size_t index, at;
+};
+
+struct verbs_move {
+	struct list link; /* verbs_direct.moves */
+	uint64_t id;
+	bool write;
+	size_t left;    /* bytes not posted */
+	uint32_t begun; /* requests */
+	uint32_t over;  /* of those */
+	struct spot ours, theirs;
+	size_t local_count, remote_count;
+	struct iovec local[WIRE_IOV_MAX];
+	struct fi_rma_iov remote[WIRE_IOV_MAX];
+	struct verbs_mem *mem[WIRE_IOV_MAX]; /* of each local segment */
+};
+
+/* Segments registered for a peer to read. */
+struct exposed {
+	size_t count;
+	struct verbs_mem *mem[WIRE_IOV_MAX];
+};
+
+void verbs_move_pool(struct pool *moves)
+{
+	pool_init(moves, sizeof(struct verbs_move));
+}
+
+static void free_move(struct verbs_link *l, struct verbs_move *m)
+{
+	for (size_t i = 0; i < m->local_count; i++)
+		verbs_mem_put(m->mem[i]);
+	list_remove(&m->link);
+	pool_put(&l->own->moves, m);
+}
+
+/* False: the device does not take a segment. */
+static bool take_memory(struct verbs_link *l, struct verbs_move *m)
+{
+	unsigned int access = m->write ? 0 : IBV_ACCESS_LOCAL_WRITE;
+
+	for (size_t i = 0; i < m->local_count; i++) {
+		m->mem[i] = NULL;
+		if (!m->local[i].iov_len)
+			continue;
+		m->mem[i] = verbs_mem_get(l->own->path.dev, &m->local[i], access);
+		if (m->mem[i])
+			continue;
+		m->local_count = i;
+		return false;
+	}
+	return true;
+}
+
+static void fill(struct verbs_move *m, const struct link_move *from)
+{
+	m->id = from->id;
+	m->write = from->write;
+	m->left = 0;
+	m->begun = m->over = 0;
+	m->ours = m->theirs = (struct spot){0, 0};
+	m->local_count = from->local_count;
+	m->remote_count = from->remote_count;
+	memcpy(m->local, from->local, from->local_count * sizeof(m->local[0]));
+	memcpy(m->remote, from->remote, from->remote_count * sizeof(m->remote[0]));
+	for (size_t i = 0; i < m->remote_count; i++)
+		m->left += m->remote[i].len;
+	list_init(&m->link);
+}
+
+int verbs_move(struct link *link, const struct link_move *from)
+{
+	struct verbs_link *l = (struct verbs_link *)link;
+	struct verbs_move *m = pool_get(&l->own->moves);
+
+	if (!m)
+		return -FI_ENOMEM;
+	fill(m, from);
+	if (!take_memory(l, m)) {
+		free_move(l, m);
+		return -FI_ENOMEM;
+	}
+	list_push(&l->direct.moves, &m->link);
+	if (!l->direct.next)
+		l->direct.next = m;
+	verbs_move_on(l);
+	return 0;
+}
+
+/* How much of what is left lies in one of their ranges. */
+static size_t their_piece(struct verbs_move *m)
+{
+	while (m->theirs.at == m->remote[m->theirs.index].len)
+		m->theirs = (struct spot){m->theirs.index + 1, 0};
+	return m->remote[m->theirs.index].len - m->theirs.at;
+}
+
+/* The next *len bytes of ours, or less where they lie in too many pieces. How many pieces. */
+static int our_pieces(struct verbs_move *m, struct ibv_sge sge[VERBS_SEGMENTS], size_t *len)
+{
+	size_t want = *len;
+	int count = 0;
+
+	while (want && count < VERBS_SEGMENTS) {
+		const struct iovec *iov = &m->local[m->ours.index];
+		size_t take = iov->iov_len - m->ours.at;
+
+		if (take > want)
+			take = want;
+		if (take)
+			sge[count++] =
+				(struct ibv_sge){.addr = (uintptr_t)iov->iov_base + m->ours.at,
+						 .length = (uint32_t)take,
+						 .lkey = m->mem[m->ours.index]->mr->lkey};
+		m->ours.at += take;
+		want -= take;
+		if (m->ours.at == iov->iov_len)
+			m->ours = (struct spot){m->ours.index + 1, 0};
+	}
+	*len -= want;
+	return count;
+}
+
+static inline uint32_t in_flight(const struct verbs_direct *d)
+{
+	return d->posted - d->arrived;
+}
+
+/* A write must not change what a read before it is still to bring. */
+static unsigned int flags_of(const struct verbs_direct *d, const struct verbs_move *m)
+{
+	bool reading = (int32_t)(d->last_read - d->arrived) > 0;
+
+	return IBV_SEND_SIGNALED | (m->write && reading ? IBV_SEND_FENCE : 0);
+}
+
+/* The turn ends what cannot go on. */
+static void give_up(struct verbs_link *l, int err)
+{
+	LOG_WARN(LOG_EP_DATA, "posting a transfer failed: %s", fi_strerror(err));
+	l->direct.next = NULL;
+	l->direct.failed = true;
+	l->link.moves = false;
+	list_remove(&l->in_attend);
+	list_push(&l->own->attend, &l->in_attend);
+}
+
+/* The next piece of the move. False: given up. */
+static bool post_piece(struct verbs_link *l, struct verbs_move *m)
+{
+	struct verbs_direct *d = &l->direct;
+	struct ibv_sge sge[VERBS_SEGMENTS];
+	struct ibv_send_wr wr = {.wr_id = (uint64_t)pool_id(l) << 32 | (d->posted + 1),
+				 .sg_list = sge,
+				 .opcode = m->write ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
+				 .send_flags = flags_of(d, m)};
+	struct ibv_send_wr *bad;
+	size_t len = their_piece(m);
+	int err;
+
+	if (len > (m->write ? d->write_max : d->read_max))
+		len = m->write ? d->write_max : d->read_max;
+	wr.num_sge = our_pieces(m, sge, &len);
+	wr.wr.rdma.remote_addr = m->remote[m->theirs.index].addr + m->theirs.at;
+	wr.wr.rdma.rkey = (uint32_t)m->remote[m->theirs.index].key;
+	err = ibv_post_send(d->qp, &wr, &bad);
+	if (err) {
+		give_up(l, err);
+		return false;
+	}
+	d->posted++;
+	if (!m->write) {
+		d->last_read = d->posted;
+		d->reads++;
+	}
+	m->begun++;
+	m->theirs.at += len;
+	m->left -= len;
+	return true;
+}
+
+void verbs_move_on(struct verbs_link *l)
+{
+	struct verbs_direct *d = &l->direct;
+
+	while (d->next && l->heard && in_flight(d) < VERBS_MOVE_FLIGHT) {
+		struct verbs_move *m = d->next;
+
+		if ((!m->write && d->reads >= VERBS_READS) || !post_piece(l, m))
+			return;
+		if (!m->left)
+			d->next = m->link.next == &d->moves
+					  ? NULL
+					  : LIST_ENTRY(m->link.next, struct verbs_move, link);
+	}
+}
+
+void verbs_move_end(struct verbs_link *l, bool silent)
+{
+	struct verbs_direct *d = &l->direct;
+
+	if (!d->qp)
+		return;
+	/* From here on the device is at none of it. */
+	if (l->own->path.dev->forked == forked_count())
+		l->own->path.dev->lib->destroy_qp(d->qp);
+	d->qp = NULL;
+	d->next = NULL;
+	l->link.moves = false;
+	while (!list_empty(&d->moves))
+		free_move(l, LIST_ENTRY(d->moves.next, struct verbs_move, link));
+	if (silent)
+		return;
+	if (!l->err)
+		verbs_say(l, false);
+	rx_stalled(l->own->port, l->id);
+}
+
+void verbs_halt(struct link *link)
+{
+	verbs_move_end((struct verbs_link *)link, true);
+}
+
+void verbs_move_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
+{
+	struct verbs_direct *d = &l->direct;
+	struct verbs_move *m;
+	uint64_t id;
+
+	/* Of one that has ended already some may still be heard of. */
+	if (!d->qp || d->arrived + 1 != (uint32_t)wc->wr_id || list_empty(&d->moves))
+		return;
+	if (wc->status != IBV_WC_SUCCESS) {
+		LOG_INFO(LOG_EP_DATA, "transfers with peer %#x go by packets from now on: %s",
+			 l->id, l->own->path.dev->lib->wc_status_str(wc->status));
+		verbs_move_end(l, silent);
+		return;
+	}
+	d->arrived++;
+	m = LIST_ENTRY(d->moves.next, struct verbs_move, link);
+	m->over++;
+	d->reads -= !m->write;
+	if (!d->failed)
+		verbs_move_on(l);
+	if (m->left || m->over != m->begun)
+		return;
+	id = m->id;
+	free_move(l, m);
+	if (!silent)
+		rx_moved(l->own->port, id);
+}
+
+bool verbs_move_writes(const struct verbs_link *l)
+{
+	LIST_EACH (node, &l->direct.moves) {
+		if (LIST_ENTRY(node, struct verbs_move, link)->write)
+			return true;
+	}
+	return false;
+}
+
+void verbs_conceal(void *exposed)
+{
+	struct exposed *e = exposed;
+
+	for (size_t i = 0; i < e->count; i++)
+		verbs_mem_put(e->mem[i]);
+	free(e);
+}
+
+int verbs_expose(struct link *link, const struct iovec *iov, size_t count, struct fi_rma_iov *at,
+		 void **exposed)
+{
+	struct verbs_link *l = (struct verbs_link *)link;
+	struct exposed *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return -FI_ENOMEM;
+	for (; e->count < count; e->count++) {
+		const struct iovec *s = &iov[e->count];
+		struct verbs_mem *mem = NULL;
+
+		if (s->iov_len)
+			mem = verbs_mem_get(l->own->path.dev, s, IBV_ACCESS_REMOTE_READ);
+		if (s->iov_len && !mem) {
+			verbs_conceal(e);
+			return -FI_ENOMEM;
+		}
+		e->mem[e->count] = mem;
+		at[e->count] = (struct fi_rma_iov){.addr = (uintptr_t)s->iov_base,
+						   .len = s->iov_len,
+						   .key = mem ? mem->mr->rkey : 0};
+	}
+	*exposed = e;
+	return 0;
+}
