@@ -14,6 +14,7 @@
 #include "core/ep.h"
 #include "core/eq.h"
 #include "core/mr.h"
+#include "core/mr_nic.h"
 #include "core/poll.h"
 #include "core/fid.h"
 #include "core/views.h"
@@ -33,6 +34,7 @@ static int domain_close(struct fid *fid)
 	}
 	progress_stop(dom);
 	mr_table_close(dom);
+	mr_nic_close(dom);
 	if (dom->device_ops)
 		dom->device_ops->close(dom->device);
 	if (dom->eq)
@@ -166,6 +168,7 @@ static void init_lists(struct domain *dom)
 	list_init(&dom->sets);
 	list_init(&dom->waiting);
 	list_init(&dom->joined);
+	list_init(&dom->nic_regions);
 }
 
 int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **out,

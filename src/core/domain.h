@@ -40,6 +40,9 @@ struct domain {
 	struct mr_table *mrs;
 	const struct device_ops *device_ops; /* memory is registered with `device`; NULL: ours */
 	void *device;
+	void *nic; /* a device that knows our regions, too: core/mr_nic.h */
+	bool nic_tried;
+	struct list nic_regions; /* struct region.in_nic */
 	struct mr_share *share;  /* the regions as peers see them, or NULL */
 	struct eq *eq;           /* bound for asynchronous events, or NULL */
 	uint64_t eq_flags;       /* FI_REG_MR */

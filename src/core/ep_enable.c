@@ -199,8 +199,10 @@ static int enable_locked(struct ep *ep)
 	ep->tx_cntr = ep->cntrs[0];
 	ep->read_cntr = ep->cntrs[2];
 	ep->write_cntr = ep->cntrs[3];
-	if (ep->cntrs[4] || ep->cntrs[5])
+	if (ep->cntrs[4] || ep->cntrs[5]) {
 		mr_share_tell_all(ep->dom);
+		port_tell_all(ep->port);
+	}
 	ep_fold_flags(ep, ep->tx_op_flags, ep->rx_op_flags);
 	if (has_receive_side(ep))
 		err = open_rx(ep);
@@ -229,6 +231,7 @@ static int enable_scalable(struct ep *ep)
 	err = ep_port(ep);
 	if (!err) {
 		port_bind_av(ep->port, ep->av);
+		port_tell_all(ep->port); /* contexts that count may come later than peers */
 		ep->enabled = true;
 	}
 	return err;

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "core/eq.h"
+#include "core/mr_nic.h"
 #include "core/mr_object.h"
 #include "core/mr_share.h"
 #include "core/mr_table.h"
@@ -143,8 +144,13 @@ static int enter(struct domain *dom, struct region *r, uint64_t key)
 
 	if (dom->device_ops)
 		return enter_device(dom, r);
+	mr_nic_add(dom, r);
 	lock_take(&dom->lock);
 	ret = mr_table_add(dom->mrs, r, mr_object_mode(dom, FI_MR_PROV_KEY), &key);
+	if (ret)
+		mr_nic_remove(dom, r);
+	if (!ret)
+		mr_nic_enter(dom, r);
 	if (!ret)
 		mr_share_update(dom, r);
 	if (!ret && r->base)

@@ -6,6 +6,7 @@
 #include "cntr/cntr.h"
 #include "core/ep.h"
 #include "core/fid.h"
+#include "core/mr_nic.h"
 #include "core/mr_object.h"
 #include "core/mr_share.h"
 #include "hw/link.h"
@@ -48,6 +49,7 @@ static int take_out(struct domain *dom, struct region *r)
 
 	if (dom->device_ops)
 		return dom->device_ops->remove(dom->device, &mem);
+	mr_nic_remove(dom, r);
 	mr_share_remove(dom, r);
 	mr_table_remove(dom->mrs, r);
 	xfer_settle(dom);
@@ -108,6 +110,7 @@ static int bind_cntr(struct region *r, struct cntr *cntr, uint64_t flags)
 		ref_get(&cntr->ref);
 	r->mr.cntr = cntr;
 	r->mr.cntr_flags |= flags;
+	mr_nic_remove(r->mr.dom, r); /* it counts nothing: peers find that they have to ask */
 	mr_share_update(r->mr.dom, r);
 	return 0;
 }

@@ -7,16 +7,18 @@
 /*
  * The key the library chooses:
  *
- *	63        52 51       32 31                  0
- *	generation  | slot      | more of generation
+ *	63   62       52 51       32 31                  0
+ *	0  | generation | slot      | more of generation
+ *	1  | generation | slot      | the key that a network device has for it
  *
- * The lower half is where the key of a network device will be when there is one. A slot given back
+ * A slot given back
  * goes to the end of a queue that is kept at least REST long, so that a key of old, even after
  * the generation has wrapped, is not seen again soon.
  */
 #define GEN_SHIFT (MR_SLOT_SHIFT + MR_SLOT_BITS)
 #define SLOT_MASK ((1u << MR_SLOT_BITS) - 1)
 #define REST      64
+#define IN_NIC    (UINT64_C(1) << 63)
 
 #define NO_SLOT UINT32_MAX
 
@@ -116,11 +118,13 @@ static void rest_slot(struct mr_table *t, uint32_t slot)
 	t->resting++;
 }
 
-static uint64_t key_of(uint32_t slot, uint64_t generation)
+static uint64_t key_of(const struct mr *mr, uint32_t slot, uint64_t generation)
 {
-	uint64_t top = generation << GEN_SHIFT,
-		 rest = (generation >> (64 - GEN_SHIFT)) & UINT32_MAX;
+	uint64_t top = generation << GEN_SHIFT & ~IN_NIC,
+		 rest = (generation >> (63 - GEN_SHIFT)) & UINT32_MAX;
 
+	if (mr->handle)
+		return IN_NIC | top | (uint64_t)slot << MR_SLOT_SHIFT | mr->rkey;
 	return top | (uint64_t)slot << MR_SLOT_SHIFT | rest;
 }
 
@@ -195,7 +199,7 @@ int mr_table_add(struct mr_table *t, struct region *r, bool choose, uint64_t *ke
 	if (r->slot == NO_SLOT)
 		return -FI_ENOMEM;
 	if (choose) {
-		*key = key_of(r->slot, t->slots[r->slot].generation);
+		*key = key_of(&r->mr, r->slot, t->slots[r->slot].generation);
 	} else {
 		r->next = *bucket(t, *key);
 		*bucket(t, *key) = r;

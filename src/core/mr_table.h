@@ -14,6 +14,7 @@ struct region {
 	struct region *next; /* in its bucket */
 	struct region *base; /* of fi_mr_attr.base_mr, or NULL */
 	int subs;            /* regions whose base this is */
+	struct list in_nic;  /* dom->nic_regions, of a region with a handle */
 	bool sealed;         /* fi_mr_enable came: nothing may be bound any more */
 	uint32_t slot;
 	struct iovec one; /* the segment, where there is only one */
@@ -33,6 +34,12 @@ void mr_table_remove(struct mr_table *t, struct region *r);
 struct region *mr_table_find(const struct mr_table *t, uint64_t key);
 /* Are keys the library's? As of the last region entered. */
 bool mr_table_chooses(const struct mr_table *t);
+
+/* Does a device know the region, by the lower half of a key of the library's? */
+static inline bool mr_key_in_nic(uint64_t key)
+{
+	return key >> 63;
+}
 
 #define MR_SLOT_BITS  20
 #define MR_SLOT_SHIFT 32

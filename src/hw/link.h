@@ -151,6 +151,8 @@ struct link {
 	bool pending;      /* of a packet that was lent, some is not out yet */
 	bool failed;       /* the engine's: what was under way was reported as failed */
 	bool moves;        /* `move` is to be had */
+	bool reaches;      /* by keys of the peer's library that say so, too: mr_key_in_nic */
+	bool counted;      /* the peer counts such accesses: tell it (WIRE_TOLD) */
 	uint64_t last; /* where the last packet of sendv, or with WIRE_DATA, went: for withdraw */
 };
 

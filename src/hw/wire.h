@@ -172,6 +172,10 @@ _Static_assert(2 * WIRE_AMO_MAX + sizeof(struct wire_ranges) + sizeof(struct wir
 
 #define WIRE_CM_DATA_MAX 512u /* bytes of an application's data in a hello of connected endpoints */
 
+/* Keys of the library's lead to memory by this end's device; told of each access (WIRE_TOLD) it counts them. */
+#define WIRE_NIC_KEYS   0x1u
+#define WIRE_NIC_COUNTS 0x2u
+
 /* One end of a path between two RDMA devices; all zero: there is none to be had. */
 struct wire_nic {
 	uint32_t qpn;    /* queue pair */
@@ -179,9 +183,9 @@ struct wire_nic {
 	uint32_t number; /* how packets to this end name it */
 	uint16_t window; /* packets it has room for at first */
 	uint16_t lid;
-	uint8_t mtu;        /* enum ibv_mtu */
-	uint8_t infiniband; /* else Ethernet */
-	uint8_t unused;
+	uint8_t mtu;         /* enum ibv_mtu */
+	uint8_t infiniband;  /* else Ethernet */
+	uint8_t flags;       /* WIRE_NIC_ */
 	uint8_t reads;       /* RDMA reads it serves at a time */
 	uint32_t direct_qpn; /* the queue pair for what needs no packets; 0: there is none */
 	uint8_t gid[16];

@@ -8,6 +8,7 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "hw/wire.h"
+#include "xfer/move.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
@@ -99,9 +100,9 @@ bool arrival_moves(const struct peer *peer, const struct rx *rx)
 	return false;
 }
 
-void rx_moved(struct port *port, uint64_t id)
+void move_arrived(struct port *port, uint32_t id)
 {
-	struct arrival *a = pool_find(&port->arrival_pool, (uint32_t)id);
+	struct arrival *a = pool_find(&port->arrival_pool, id);
 
 	if (a && a->moving)
 		end(port, a, 0);

@@ -8,6 +8,7 @@
 #include "xfer/dgram.h"
 #include "xfer/entry_tables.h"
 #include "xfer/group.h"
+#include "xfer/move.h"
 #include "xfer/native.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
@@ -174,6 +175,9 @@ void xfer_refuse(struct ep *ep)
 
 void xfer_forget(struct ep *ep, struct ep *heir)
 {
+	/* Else the port is closed next, or its memory is somebody's. */
+	if (!heir && ep->base != ep)
+		move_settle_ep(ep->port, ep);
 	tx_forget(ep->port, ep, heir);
 	if (ep->port->dgram)
 		dgram_forget(ep->port->dgram, ep, heir);

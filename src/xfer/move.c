@@ -9,6 +9,8 @@
 #include "xfer/arrival.h"
 #include "xfer/conn_own.h"
 #include "xfer/port.h"
+#include "xfer/rma.h"
+#include "xfer/tx.h"
 
 #define SETTLE_MS 1000
 
@@ -16,33 +18,54 @@ void rx_stalled(struct port *port, uint32_t src)
 {
 	struct peer *peer = pool_find(&port->peer_pool, src);
 
-	if (peer && peer->state == PEER_CONNECTED)
-		arrival_stalled(peer);
+	if (!peer || peer->state != PEER_CONNECTED)
+		return;
+	arrival_stalled(peer);
+	rma_stalled(peer);
 }
 
-/* A peer whose moves are about the context, or NULL. */
-static struct peer *mover(struct port *port, const struct rx *rx)
+static bool moves_of(const struct peer *peer, const struct ep *ep)
+{
+	LIST_EACH (node, &peer->moving) {
+		if (LIST_ENTRY(node, struct txreq, link)->ep == ep)
+			return true;
+	}
+	return false;
+}
+
+/* A peer whose moves are about one of them, or NULL. */
+static struct peer *mover(struct port *port, const struct rx *rx, const struct ep *ep)
 {
 	LIST_EACH (node, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
 
-		if (arrival_moves(peer, rx))
+		if (ep ? moves_of(peer, ep) : arrival_moves(peer, rx))
 			return peer;
 	}
 	return NULL;
 }
 
-void move_settle(struct port *port, const struct rx *rx)
+static void settle(struct port *port, const struct rx *rx, const struct ep *ep)
 {
 	uint64_t until = clock_coarse_ms() + SETTLE_MS;
 	struct peer *peer;
 
-	while (mover(port, rx) && clock_coarse_ms() < until) {
+	while (mover(port, rx, ep) && clock_coarse_ms() < until) {
 		port_turn(port);
 		sched_yield();
 	}
-	while ((peer = mover(port, rx))) {
+	while ((peer = mover(port, rx, ep))) {
 		LOG_WARN(LOG_EP_DATA, "close: a transfer does not end, nor does it go on");
 		conn_lose(peer, FI_ETIMEDOUT, NULL);
 	}
+}
+
+void move_settle_rx(struct port *port, const struct rx *rx)
+{
+	settle(port, rx, NULL);
+}
+
+void move_settle_ep(struct port *port, const struct ep *ep)
+{
+	settle(port, NULL, ep);
 }

@@ -3,13 +3,19 @@
 #ifndef WEFT_XFER_MOVE_H
 #define WEFT_XFER_MOVE_H
 
+#include <stdint.h>
+
+struct ep;
 struct port;
 struct rx;
 
+/* arrival.c: the message of this id is here. */
+void move_arrived(struct port *port, uint32_t id);
 /*
- * The receive context is being closed: waits, a bounded time, until no device writes to what it receives.
- * Peers with whom that does not come to an end are lost.
+ * The receive context, or the endpoint of one-sided operations, is being closed: waits, a bounded time,
+ * until no device is at memory of its. Peers with whom that does not come to an end are lost.
  */
-void move_settle(struct port *port, const struct rx *rx);
+void move_settle_rx(struct port *port, const struct rx *rx);
+void move_settle_ep(struct port *port, const struct ep *ep);
 
 #endif

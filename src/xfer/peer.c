@@ -59,7 +59,7 @@ struct peer *peer_new(struct port *port, const struct addr *name)
 				&peer->backlog,  &peer->requests, &peer->streams,
 				&peer->arrivals, &peer->awaiting, &peer->in_awaiting,
 				&peer->in_owed,  &peer->replies,  &peer->lent,
-				&peer->ahead};
+				&peer->ahead,    &peer->moving};
 
 	if (!peer)
 		return NULL;
@@ -166,8 +166,8 @@ void peer_free(struct peer *peer)
 
 void peer_refresh(struct peer *peer)
 {
-	bool open =
-		peer->state == PEER_CONNECTED && !peer->held && !peer->bulk && !peer_behind(peer);
+	bool open = peer->state == PEER_CONNECTED && !peer->held && !peer->bulk &&
+		    !peer_behind(peer) && list_empty(&peer->moving);
 
 	peer->link = open ? peer->real : &peer_full_link;
 }

@@ -62,6 +62,8 @@ struct peer {
 	struct list awaiting;    /* struct txreq: sent, in order, no answer yet */
 	struct list in_awaiting; /* port->awaiting, while there are any */
 	size_t awaiting_count;
+	struct list moving; /* struct txreq: begun, in order, with none in awaiting */
+	size_t moving_count;
 	size_t results;            /* bytes that answers to them bring back: struct txreq.weight */
 	size_t matching;           /* bytes that atomics on its tagged receives bring back */
 	uint32_t seq;              /* number of the last one sent */

@@ -236,10 +236,15 @@ void port_bind_av(struct port *port, struct av *av)
 	list_push(&av->ports, &port->in_av);
 }
 
+void port_tell_all(struct port *port)
+{
+	port->counts = true;
+}
+
 void port_bind_rx(struct port *port, unsigned int index, struct rx *rx)
 {
 	if (port->rx[index] && !rx) {
-		move_settle(port, port->rx[index]);
+		move_settle_rx(port, port->rx[index]);
 		arrival_fail_context(port, port->rx[index], FI_ECANCELED);
 		rx_refuse_kept(port->rx[index]);
 	}

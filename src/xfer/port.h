@@ -36,6 +36,7 @@ struct port {
 	unsigned int open_count;
 	bool in_turn;
 	bool closing;
+	bool counts;   /* accesses to our memory: peers are to tell */
 	bool armed;    /* the sockets may have been told something since: look at them at once */
 	bool sleepers; /* somebody armed it and was not woken since */
 	unsigned int turns;

@@ -81,6 +81,12 @@ int rma_send(struct txreq *req);
 /* Must the request, at the head of the backlog, wait until all before it are answered? */
 bool rma_waits(const struct peer *peer, const struct txreq *req);
 
+/* Where link->moves: as rma_waits, and 0 or -FI_EAGAIN; or 1: the devices do not do it, packets may. */
+bool rma_move_waits(const struct peer *peer, const struct txreq *req);
+int rma_move(struct txreq *req);
+/* None of those that are on their way will be done: they go by packets, before all others. */
+void rma_stalled(struct peer *peer);
+
 /*
  * After a direct access: the peer is told when it is to get a completion of it, or `counts` what is
  * done to its memory.

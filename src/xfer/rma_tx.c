@@ -263,6 +263,8 @@ static int go_direct(struct txreq *req)
 
 bool rma_waits(const struct peer *peer, const struct txreq *req)
 {
+	if (__builtin_expect(peer->real->moves, 0))
+		return rma_move_waits(peer, req);
 	if (list_empty(&peer->awaiting) || req->sent)
 		return false;
 	return wants_direct(peer, req) &&
@@ -276,6 +278,11 @@ int rma_send(struct txreq *req)
 	bool first = list_empty(&peer->awaiting);
 	int err;
 
+	if (__builtin_expect(peer->real->moves, 0)) {
+		err = rma_move(req);
+		if (err <= 0)
+			return err;
+	}
 	if (first && wants_direct(peer, req) && !go_direct(req))
 		return 0;
 	err = send_packets(req);
@@ -387,7 +394,8 @@ static int post(struct ep *ep, struct peer *peer, const struct rma *o)
 		o->kind & FI_ATOMIC && o->flags & FI_TAGGED; /* as a message is, until matched */
 	struct txreq *req;
 
-	if (peer->awaiting_count >= ep->tx_size || (ready && peer_behind(peer)) ||
+	if (peer->awaiting_count + peer->moving_count >= ep->tx_size ||
+	    (ready && peer_behind(peer)) ||
 	    (ready && kept && (peer->held || peer->matching > WIRE_RESULTS_MAX)))
 		return -FI_EAGAIN;
 	req = req_new(ep, peer, o);

@@ -141,12 +141,21 @@ static int queue_message(struct ep *ep, struct peer *peer, const struct xfer *x)
 	return err;
 }
 
-/* By a fence, or because the peer is still reading what a message could let it change. */
+/*
+ * By a fence, or because what a message tells of is not done: the peer is still reading, or a device is at
+ * the memory.
+ */
+static __attribute__((noinline, cold)) bool barred_by(const struct peer *peer, uint64_t flags)
+{
+	if (!list_empty(&peer->moving))
+		return true;
+	return flags & FI_FENCE && !(list_empty(&peer->requests) && list_empty(&peer->streams) &&
+				     list_empty(&peer->awaiting));
+}
+
 static bool barred(const struct peer *peer, uint64_t flags)
 {
-	return peer->bulk ||
-	       (flags & FI_FENCE && !(list_empty(&peer->requests) && list_empty(&peer->streams) &&
-				      list_empty(&peer->awaiting)));
+	return peer->bulk || (flags & (FI_SEND | FI_FENCE) && barred_by(peer, flags));
 }
 
 bool tx_blocked(const struct peer *peer, const struct txreq *req)

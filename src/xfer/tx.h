@@ -47,6 +47,8 @@ struct txreq {
 	bool awaited; /* sent: the peer may say that it ended */
 	bool offered; /* sent as an offer: the peer may pull it, once */
 	bool whole;   /* one-sided, and one packet holds it */
+	bool moving;  /* on peer->moving */
+	bool packets; /* no device takes it */
 	size_t count;
 	size_t got;    /* bytes of the result that came */
 	size_t weight; /* of that result in peer->results, if it has one: tx_brings */
@@ -132,8 +134,9 @@ void tx_req_free(struct txreq *req);
 /* The peer reads its memory by itself no more. */
 static inline void tx_req_conceal(struct txreq *req)
 {
-	if (__builtin_expect(req->exposed != NULL, 0))
-		req->peer->real->ops->conceal(req->exposed);
+	if (__builtin_expect(!req->exposed, 1))
+		return;
+	req->peer->real->ops->conceal(req->exposed);
 	req->exposed = NULL;
 }
 /* A copy of `count` segments in memory of the request's own. 0 or -FI_ENOMEM. */

@@ -22,7 +22,7 @@ static inline void clear(struct txreq *req)
 	req->remote_id = req->seq = 0;
 	req->place = 0;
 	req->amo = (struct wire_amo){0};
-	req->awaited = req->offered = req->whole = false;
+	req->awaited = req->offered = req->whole = req->moving = req->packets = false;
 	req->count = req->result_count = req->remote_count = 0;
 }
 
@@ -108,7 +108,6 @@ static void complete_error(struct txreq *req, int err, int reason)
 
 void tx_req_fail(struct txreq *req, int err, int reason)
 {
-	tx_req_conceal(req);
 	if (req->ep)
 		complete_error(req, err, reason);
 	if (req->work)
@@ -122,7 +121,6 @@ void tx_req_end(struct txreq *req, int err)
 		tx_req_fail(req, err, err);
 		return;
 	}
-	tx_req_conceal(req);
 	if (req->ep)
 		complete(req);
 	if (req->work)
@@ -131,7 +129,7 @@ void tx_req_end(struct txreq *req, int err)
 }
 
 /* The lists of requests that an endpoint may be told about. */
-#define LISTS 6
+#define LISTS 7
 
 static void lists_of(struct peer *peer, struct list *lists[LISTS])
 {
@@ -141,6 +139,7 @@ static void lists_of(struct peer *peer, struct list *lists[LISTS])
 	lists[3] = &peer->streams;
 	lists[4] = &peer->ahead;
 	lists[5] = &peer->backlog;
+	lists[6] = &peer->moving;
 }
 
 /*
@@ -226,7 +225,7 @@ void tx_fail_all(struct peer *peer, int err)
 		while ((node = list_pop(lists[i])))
 			tx_req_end(LIST_ENTRY(node, struct txreq, link), err);
 	peer->backlog_count = 0;
-	peer->awaiting_count = 0;
+	peer->awaiting_count = peer->moving_count = 0;
 	peer->results = peer->matching = peer->owed = 0;
 	peer->bulk = false;
 	list_remove(&peer->in_busy);

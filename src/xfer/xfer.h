@@ -77,6 +77,8 @@ void xfer_settle(struct domain *dom);
  * locked.
  */
 void port_bind_av(struct port *port, struct av *av);
+/* Counters may count what peers do to our memory: those that meet us from now on tell of it. Domain locked. */
+void port_tell_all(struct port *port);
 /* Messages for receive context `index` (below 64) go to `rx`; NULL: nobody. Domain locked. */
 void port_bind_rx(struct port *port, unsigned int index, struct rx *rx);
 

@@ -17,6 +17,10 @@
 #define NODE_CAPS (FI_MSG | FI_TAGGED | FI_DIRECTED_RECV)
 #endif
 
+#ifndef NODE_MR
+#define NODE_MR 0 /* FI_MR_ bits */
+#endif
+
 static inline void must(ssize_t ret, const char *what)
 {
 	if (ret < 0)
@@ -59,6 +63,7 @@ static inline struct fi_info *node_info(void)
 	hints->fabric_attr->prov_name = strdup(provider());
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->caps = NODE_CAPS;
+	hints->domain_attr->mr_mode = NODE_MR;
 	ret = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info);
 	fi_freeinfo(hints);
 	if (ret == -FI_ENODATA) {

@@ -15,6 +15,9 @@ for provider in weft tcp shm udp; do
 done
 echo "fi_info: $(sed -n 's/^provider: //p' "$work/info" | sort | uniq -c | paste -sd, | tr -s ' ')"
 
+for provider in weft 'verbs;ofi_rxm'; do
+	timeout 30 "$BUILD/t/lab_endpoint" $most "$provider" >"$work/endpoint" 2>&1 || fail "$(cat "$work/endpoint")"
+	cat "$work/endpoint"
+done
 timeout 30 "$BUILD/t/lab_endpoint" $most >"$work/endpoint" 2>&1 || fail "$(cat "$work/endpoint")"
-cat "$work/endpoint"
 ! timeout 30 "$BUILD/t/lab_endpoint" 1 >"$work/endpoint" 2>&1 || fail "1 MiB is enough, it says: $(cat "$work/endpoint")"

@@ -265,45 +265,21 @@ static void kill_send(struct side *s)
 			fail("the send ended: %s", fi_strerror(e.err));
 }
 
-static const struct {
-	const char *name;
-	void (*run[2])(struct side *s);
-} cases[] = {
-	{"data", {data, data}},
-	{"many", {many, many}},
-	{"cancel", {cancel_receive, cancel_send}},
-	{"close", {close_receive, close_send}},
-	{"kill", {kill_receive, kill_send}},
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): names of functions */
+#define CASE(of, zero, one)                                                                        \
+	{                                                                                          \
+		.name = (of), .run = { zero, one }                                                 \
+	}
+static const struct side_case cases[] = {
+	CASE("data", data, data),
+	CASE("many", many, many),
+	CASE("cancel", cancel_receive, cancel_send),
+	CASE("close", close_receive, close_send),
+	CASE("kill", kill_receive, kill_send),
+	{.name = NULL},
 };
-#define CASES ((int)(sizeof(cases) / sizeof(cases[0])))
-
-static int chosen, this_one;
-
-static void run(void *arg)
-{
-	struct side *s = arg;
-
-	side_open(s);
-	cases[chosen].run[this_one](s);
-}
 
 int main(int argc, char **argv)
 {
-	struct side sides[2] = {{0}};
-	int ends[2], status, bad = 0;
-
-	while (argc == 4 && chosen < CASES && strcmp(cases[chosen].name, argv[1]) != 0)
-		chosen++;
-	if (argc != 4 || chosen == CASES)
-		fail("a case and two names of interfaces, please");
-	wire(ends);
-	for (int i = 0; i < 2; i++) {
-		sides[i].iface = argv[2 + i];
-		sides[i].end = ends[i];
-		this_one = i;
-		start(i ? "side 1" : "side 0", run, &sides[i]);
-	}
-	while (wait(&status) > 0)
-		bad += !WIFSIGNALED(status) && WEXITSTATUS(status);
-	return bad;
+	return side_main(cases, argc, argv);
 }

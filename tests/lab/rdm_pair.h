@@ -8,6 +8,8 @@
 #endif
 #include "../fault/node.h"
 
+#include <rdma/fi_domain.h>
+
 #define PATIENCE_MS 30000
 
 struct side {
@@ -15,7 +17,29 @@ struct side {
 	int end; /* of the wire to the other */
 	struct node n;
 	fi_addr_t peer;
+	bool counts; /* what the other does to its memory, by: */
+	struct fid_cntr *reads, *writes;
 };
+
+/* What the two sides do. */
+struct side_case {
+	const char *name;
+	void (*run[2])(struct side *s);
+	bool counts; /* of the first side */
+};
+
+static inline void side_bind(struct side *s)
+{
+	struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP};
+
+	if (s->counts) {
+		must(fi_cntr_open(s->n.domain, &attr, &s->reads, NULL), "fi_cntr_open");
+		must(fi_cntr_open(s->n.domain, &attr, &s->writes, NULL), "fi_cntr_open");
+		must(fi_ep_bind(s->n.ep, &s->reads->fid, FI_REMOTE_READ), "fi_ep_bind");
+		must(fi_ep_bind(s->n.ep, &s->writes->fid, FI_REMOTE_WRITE), "fi_ep_bind");
+	}
+	node_bind(&s->n);
+}
 
 /* Opens the endpoint of this process and meets the other one. */
 static inline void side_open(struct side *s)
@@ -23,7 +47,8 @@ static inline void side_open(struct side *s)
 	struct name mine, theirs;
 
 	setenv("FI_TCP_IFACE", s->iface, 1);
-	node_open(&s->n, NULL);
+	node_create(&s->n, NULL);
+	side_bind(s);
 	mine = node_name(&s->n);
 	tell(s->end, &mine, sizeof(mine));
 	hear(s->end, &theirs, sizeof(theirs));
@@ -75,6 +100,41 @@ static inline void side_serve(struct side *s)
 
 	while (recv(s->end, &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN)
 		node_poll(&s->n, &e);
+}
+
+static const struct side_case *side_chosen;
+static int side_number;
+
+static inline void side_run(void *arg)
+{
+	struct side *s = arg;
+
+	s->counts = side_chosen->counts && !side_number;
+	side_open(s);
+	side_chosen->run[side_number](s);
+}
+
+/* Runs the case named, of a list that ends without a name. */
+static inline int side_main(const struct side_case *cases, int argc, char **argv)
+{
+	struct side sides[2] = {{0}};
+	int ends[2], status, bad = 0;
+
+	for (side_chosen = cases; side_chosen->name; side_chosen++)
+		if (argc == 4 && !strcmp(side_chosen->name, argv[1]))
+			break;
+	if (!side_chosen->name)
+		fail("a case and two names of interfaces, please");
+	wire(ends);
+	for (int i = 0; i < 2; i++) {
+		sides[i].iface = argv[2 + i];
+		sides[i].end = ends[i];
+		side_number = i;
+		start(i ? "side 1" : "side 0", side_run, &sides[i]);
+	}
+	while (wait(&status) > 0)
+		bad += !WIFSIGNALED(status) && WEXITSTATUS(status);
+	return bad;
 }
 
 #endif

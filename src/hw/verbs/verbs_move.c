@@ -8,9 +8,12 @@
 
 #define LOG_PROV "verbs"
 #include "base/forked.h"
+#include "base/iov.h"
 #include "base/log.h"
+#include "core/mr_nic.h"
 #include "hw/verbs/verbs.h"
 #include "hw/verbs/verbs_mem.h"
+#include "xfer/port.h"
 #include "xfer/rx.h"
 
 /* A place in a list of segments or ranges. */
@@ -22,14 +25,18 @@ struct verbs_move {
 	struct list link; /* verbs_direct.moves */
 	uint64_t id;
 	bool write;
-	size_t left;    /* bytes not posted */
-	uint32_t begun; /* requests */
-	uint32_t over;  /* of those */
+	bool taken_along; /* the device needs no key for our side */
+	uint16_t slot;    /* our side, instead of the segments, or VERBS_NO_SLOT */
+	size_t len;       /* bytes in all */
+	size_t left;      /* of those, not posted */
+	uint32_t begun;   /* requests */
+	uint32_t over;    /* of those */
 	struct spot ours, theirs;
 	size_t local_count, remote_count;
 	struct iovec local[WIRE_IOV_MAX];
 	struct fi_rma_iov remote[WIRE_IOV_MAX];
-	struct verbs_mem *mem[WIRE_IOV_MAX]; /* of each local segment */
+	uint32_t lkey[WIRE_IOV_MAX];         /* of each local segment */
+	struct verbs_mem *mem[WIRE_IOV_MAX]; /* likewise, or NULL: it is registered by others */
 };
 
 /* Segments registered for a peer to read. */
@@ -47,26 +54,75 @@ static void free_move(struct verbs_link *l, struct verbs_move *m)
 {
 	for (size_t i = 0; i < m->local_count; i++)
 		verbs_mem_put(m->mem[i]);
+	if (m->slot != VERBS_NO_SLOT)
+		verbs_slots_put(&l->own->send, m->slot);
 	list_remove(&m->link);
 	pool_put(&l->own->moves, m);
+}
+
+/* Are all segments in regions of the application's? Then it has their keys. */
+static bool in_regions(struct verbs_link *l, struct verbs_move *m)
+{
+	struct domain *dom = l->own->port->dom;
+
+	if (!dom->nic || ((const struct verbs_path *)dom->nic)->dev != l->own->path.dev)
+		return false;
+	for (size_t i = 0; i < m->local_count; i++)
+		if (m->local[i].iov_len && !mr_nic_find(dom, &m->local[i], !m->write, &m->lkey[i]))
+			return false;
+	return true;
+}
+
+/* What is short is copied, rather than known to the device for a moment. */
+static bool in_slot(struct verbs_link *l, struct verbs_move *m)
+{
+	struct verbs_slots *slots = &l->own->send;
+	unsigned char *to;
+
+	if (m->len > VERBS_SLOT || (!slots->free_count && verbs_slots_grow(slots)))
+		return false;
+	m->slot = verbs_slots_get(slots);
+	to = verbs_slots_at(slots, m->slot);
+	for (size_t i = 0; m->write && i < m->local_count; i++) {
+		if (m->local[i].iov_len)
+			memcpy(to, m->local[i].iov_base, m->local[i].iov_len);
+		to += m->local[i].iov_len;
+	}
+	return true;
+}
+
+static bool registered(struct verbs_link *l, struct verbs_move *m)
+{
+	unsigned int access = m->write ? 0 : IBV_ACCESS_LOCAL_WRITE;
+
+	for (size_t i = 0; i < m->local_count; i++) {
+		if (!m->local[i].iov_len)
+			continue;
+		m->mem[i] = verbs_mem_get(l->own->path.dev, &m->local[i], access);
+		if (!m->mem[i])
+			return false;
+		m->lkey[i] = m->mem[i]->mr->lkey;
+	}
+	return true;
 }
 
 /* False: the device does not take a segment. */
 static bool take_memory(struct verbs_link *l, struct verbs_move *m)
 {
-	unsigned int access = m->write ? 0 : IBV_ACCESS_LOCAL_WRITE;
-
-	for (size_t i = 0; i < m->local_count; i++) {
+	for (size_t i = 0; i < m->local_count; i++)
 		m->mem[i] = NULL;
-		if (!m->local[i].iov_len)
-			continue;
-		m->mem[i] = verbs_mem_get(l->own->path.dev, &m->local[i], access);
-		if (m->mem[i])
-			continue;
-		m->local_count = i;
-		return false;
-	}
-	return true;
+	m->slot = VERBS_NO_SLOT;
+	m->taken_along =
+		m->write && m->len <= l->direct.inline_max && m->local_count <= VERBS_SEGMENTS;
+	return m->taken_along || in_regions(l, m) || in_slot(l, m) || registered(l, m);
+}
+
+/* What a read brought to a slot goes where it belongs. */
+static void empty_slot(struct verbs_link *l, const struct verbs_move *m)
+{
+	if (m->slot != VERBS_NO_SLOT && !m->write)
+		iov_scatter(m->local, m->local_count, 0, verbs_slots_at(&l->own->send, m->slot),
+			    m->len);
 }
 
 static void fill(struct verbs_move *m, const struct link_move *from)
@@ -82,13 +138,14 @@ static void fill(struct verbs_move *m, const struct link_move *from)
 	memcpy(m->remote, from->remote, from->remote_count * sizeof(m->remote[0]));
 	for (size_t i = 0; i < m->remote_count; i++)
 		m->left += m->remote[i].len;
+	m->len = m->left;
 	list_init(&m->link);
 }
 
 int verbs_move(struct link *link, const struct link_move *from)
 {
 	struct verbs_link *l = (struct verbs_link *)link;
-	struct verbs_move *m = pool_get(&l->own->moves);
+	struct verbs_move *m = l->direct.failed ? NULL : pool_get(&l->own->moves);
 
 	if (!m)
 		return -FI_ENOMEM;
@@ -113,11 +170,17 @@ static size_t their_piece(struct verbs_move *m)
 }
 
 /* The next *len bytes of ours, or less where they lie in too many pieces. How many pieces. */
-static int our_pieces(struct verbs_move *m, struct ibv_sge sge[VERBS_SEGMENTS], size_t *len)
+static int our_pieces(struct verbs_link *l, struct verbs_move *m,
+		      struct ibv_sge sge[VERBS_SEGMENTS], size_t *len)
 {
 	size_t want = *len;
 	int count = 0;
 
+	if (m->slot != VERBS_NO_SLOT) {
+		sge[0] = verbs_slots_sge(&l->own->send, m->slot, (uint32_t)want);
+		sge[0].addr += m->len - m->left;
+		return 1;
+	}
 	while (want && count < VERBS_SEGMENTS) {
 		const struct iovec *iov = &m->local[m->ours.index];
 		size_t take = iov->iov_len - m->ours.at;
@@ -128,7 +191,7 @@ static int our_pieces(struct verbs_move *m, struct ibv_sge sge[VERBS_SEGMENTS], 
 			sge[count++] =
 				(struct ibv_sge){.addr = (uintptr_t)iov->iov_base + m->ours.at,
 						 .length = (uint32_t)take,
-						 .lkey = m->mem[m->ours.index]->mr->lkey};
+						 .lkey = m->lkey[m->ours.index]};
 		m->ours.at += take;
 		want -= take;
 		if (m->ours.at == iov->iov_len)
@@ -144,11 +207,9 @@ static inline uint32_t in_flight(const struct verbs_direct *d)
 }
 
 /* A write must not change what a read before it is still to bring. */
-static unsigned int flags_of(const struct verbs_direct *d, const struct verbs_move *m)
+static bool has_to_wait(const struct verbs_direct *d, const struct verbs_move *m)
 {
-	bool reading = (int32_t)(d->last_read - d->arrived) > 0;
-
-	return IBV_SEND_SIGNALED | (m->write && reading ? IBV_SEND_FENCE : 0);
+	return in_flight(d) >= VERBS_MOVE_FLIGHT || d->reads >= (m->write ? 1 : VERBS_READS);
 }
 
 /* The turn ends what cannot go on. */
@@ -157,7 +218,6 @@ static void give_up(struct verbs_link *l, int err)
 	LOG_WARN(LOG_EP_DATA, "posting a transfer failed: %s", fi_strerror(err));
 	l->direct.next = NULL;
 	l->direct.failed = true;
-	l->link.moves = false;
 	list_remove(&l->in_attend);
 	list_push(&l->own->attend, &l->in_attend);
 }
@@ -170,14 +230,15 @@ static bool post_piece(struct verbs_link *l, struct verbs_move *m)
 	struct ibv_send_wr wr = {.wr_id = (uint64_t)pool_id(l) << 32 | (d->posted + 1),
 				 .sg_list = sge,
 				 .opcode = m->write ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
-				 .send_flags = flags_of(d, m)};
+				 .send_flags = IBV_SEND_SIGNALED |
+					       (m->taken_along ? IBV_SEND_INLINE : 0)};
 	struct ibv_send_wr *bad;
 	size_t len = their_piece(m);
 	int err;
 
 	if (len > (m->write ? d->write_max : d->read_max))
 		len = m->write ? d->write_max : d->read_max;
-	wr.num_sge = our_pieces(m, sge, &len);
+	wr.num_sge = our_pieces(l, m, sge, &len);
 	wr.wr.rdma.remote_addr = m->remote[m->theirs.index].addr + m->theirs.at;
 	wr.wr.rdma.rkey = (uint32_t)m->remote[m->theirs.index].key;
 	err = ibv_post_send(d->qp, &wr, &bad);
@@ -186,10 +247,7 @@ static bool post_piece(struct verbs_link *l, struct verbs_move *m)
 		return false;
 	}
 	d->posted++;
-	if (!m->write) {
-		d->last_read = d->posted;
-		d->reads++;
-	}
+	d->reads += !m->write;
 	m->begun++;
 	m->theirs.at += len;
 	m->left -= len;
@@ -200,10 +258,10 @@ void verbs_move_on(struct verbs_link *l)
 {
 	struct verbs_direct *d = &l->direct;
 
-	while (d->next && l->heard && in_flight(d) < VERBS_MOVE_FLIGHT) {
+	while (d->next && l->heard) {
 		struct verbs_move *m = d->next;
 
-		if ((!m->write && d->reads >= VERBS_READS) || !post_piece(l, m))
+		if (has_to_wait(d, m) || !post_piece(l, m))
 			return;
 		if (!m->left)
 			d->next = m->link.next == &d->moves
@@ -262,6 +320,7 @@ void verbs_move_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
 	if (m->left || m->over != m->begun)
 		return;
 	id = m->id;
+	empty_slot(l, m);
 	free_move(l, m);
 	if (!silent)
 		rx_moved(l->own->port, id);

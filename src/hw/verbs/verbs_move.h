@@ -20,18 +20,19 @@ struct verbs_move;
  * RDMA reads we serve, or have under way, at a time, and bytes of each: enough to fill a wire, and not more
  * than the queues on the way hold, since nothing slows an answer down.
  */
-#define VERBS_READS     4
-#define VERBS_READ_MAX   (16u << 10)
-#define VERBS_WRITE_MAX (1u << 20) /* bytes of a write: others have their turn */
+#define VERBS_READS       4
+#define VERBS_READ_MAX    (16u << 10)
+#define VERBS_MOVE_INLINE 64         /* bytes of a write that the device is asked to take along */
+#define VERBS_WRITE_MAX   (1u << 20) /* bytes of a write: others have their turn */
 
 struct verbs_direct {
-	struct ibv_qp *qp;  /* NULL: there is none, or not any more */
-	uint32_t posted;    /* requests, modulo 2^32 */
-	uint32_t arrived;   /* of those, known to be over */
-	uint32_t last_read; /* the number of the last RDMA read posted */
-	uint32_t reads;     /* under way */
-	uint32_t read_max;  /* bytes of one request */
+	struct ibv_qp *qp; /* NULL: there is none, or not any more */
+	uint32_t posted;   /* requests, modulo 2^32 */
+	uint32_t arrived;  /* of those, known to be over */
+	uint32_t reads;    /* under way */
+	uint32_t read_max; /* bytes of one request */
 	uint32_t write_max;
+	uint32_t inline_max;
 	struct list moves;       /* struct verbs_move.link, in order */
 	struct verbs_move *next; /* the first of which not all is posted, or NULL */
 	bool failed;             /* the turn ends it */

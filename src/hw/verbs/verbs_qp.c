@@ -7,7 +7,9 @@
 #define LOG_PROV "verbs"
 #include "base/clock.h"
 #include "base/log.h"
+#include "core/mr_nic.h"
 #include "hw/verbs/verbs.h"
+#include "xfer/port.h"
 
 #define ACK_TIMEOUT 14 /* 4.096 us * 2^14: 67 ms until a send is repeated */
 #define ACK_DIRECT                                                                                 \
@@ -66,8 +68,8 @@ static uint32_t at_most(uint32_t most, uint32_t value)
 
 int verbs_qp_make(struct verbs_link *l)
 {
+	const int access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 	struct verbs_direct *d = &l->direct;
-	uint32_t none = 0;
 
 	l->inline_max = VERBS_INLINE;
 	l->qp = make(l, VERBS_FLIGHT, &l->inline_max, 0);
@@ -77,7 +79,12 @@ int verbs_qp_make(struct verbs_link *l)
 	}
 	if (!l->qp)
 		return refused(l, "cannot make a queue pair", FI_ENOMEM);
-	d->qp = make(l, VERBS_MOVE_FLIGHT, &none, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
+	d->inline_max = VERBS_MOVE_INLINE;
+	d->qp = make(l, VERBS_MOVE_FLIGHT, &d->inline_max, access);
+	if (!d->qp) {
+		d->inline_max = 0;
+		d->qp = make(l, VERBS_MOVE_FLIGHT, &d->inline_max, access);
+	}
 	d->read_max = at_most(VERBS_READ_MAX, l->own->path.message_max);
 	d->write_max = at_most(VERBS_WRITE_MAX, l->own->path.message_max);
 	if (getrandom(&l->psn, sizeof(l->psn), 0) < 0)
@@ -91,6 +98,14 @@ static uint8_t reads(int most)
 	return most < 0 ? 0 : (uint8_t)at_most(VERBS_READS, (uint32_t)most);
 }
 
+/* Are the regions of the domain known to the device that this end is of? */
+static bool knows_regions(const struct verbs *v)
+{
+	struct domain *dom = v->port->dom;
+
+	return mr_nic_open(dom) && ((const struct verbs_path *)dom->nic)->dev == v->path.dev;
+}
+
 struct wire_nic verbs_qp_tell(struct verbs_link *l)
 {
 	const struct verbs_path *path = &l->own->path;
@@ -101,6 +116,8 @@ struct wire_nic verbs_qp_tell(struct verbs_link *l)
 				.lid = path->lid,
 				.mtu = (uint8_t)path->mtu,
 				.infiniband = path->port.infiniband,
+				.flags = (knows_regions(l->own) ? WIRE_NIC_KEYS : 0) |
+					 (l->own->port->counts ? WIRE_NIC_COUNTS : 0),
 				.reads = reads(path->dev->attr.max_qp_rd_atom),
 				.direct_qpn = l->direct.qp ? l->direct.qp->qp_num : 0};
 
@@ -167,6 +184,8 @@ static void join_direct(struct verbs_link *l, const struct wire_nic *theirs)
 		e.reads_out = theirs->reads;
 	l->link.moves = e.qp && e.to && e.reads_in && e.reads_out &&
 			!ready_to_receive(l, theirs, &e) && !ready_to_send(l, &e);
+	l->link.reaches = theirs->flags & WIRE_NIC_KEYS;
+	l->link.counted = theirs->flags & WIRE_NIC_COUNTS;
 	if (!l->link.moves)
 		verbs_move_end(l, true);
 }

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core/mr_nic.h"
+
+#include "base/log.h"
+#include "core/ifaces.h"
+#include "core/mr_object.h"
+#include "core/rdma_ports.h"
+#include "core/views.h"
+#include "hw/link.h"
+
+#define WRITERS  (FI_RECV | FI_READ | FI_REMOTE_WRITE) /* what makes a device write to a region */
+#define FIND_MAX 32 /* regions looked at, those used last first */
+
+/* Where endpoints of the domain most likely are. */
+static int address_of(const struct domain *dom, struct addr *at)
+{
+	const struct fi_info *info = dom->info;
+
+	if (!info->src_addr)
+		return ifaces_default(info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET,
+				      at);
+	return addr_from_user(at, info->addr_format, info->src_addr, info->src_addrlen);
+}
+
+static bool wanted(const struct domain *dom)
+{
+	const struct view *v = view_of(dom->info);
+
+	return !dom->device_ops && v && v->transports & VIEW_VERBS && verbs_transport.open &&
+	       rc_transport.device && mr_object_mode(dom, FI_MR_PROV_KEY) &&
+	       mr_object_mode(dom, FI_MR_VIRT_ADDR);
+}
+
+bool mr_nic_open(struct domain *dom)
+{
+	struct rdma_port port;
+	struct addr at;
+
+	if (dom->nic_tried)
+		return dom->nic;
+	dom->nic_tried = true;
+	if (!wanted(dom) || !rdma_ports_any() || address_of(dom, &at))
+		return false;
+	if (at.kind != ADDR_STR && rdma_ports_find(&at, &port) &&
+	    rc_transport.device->open(&at, &dom->nic))
+		dom->nic = NULL;
+	addr_free(&at);
+	return dom->nic;
+}
+
+void mr_nic_close(struct domain *dom)
+{
+	if (dom->nic)
+		rc_transport.device->close(dom->nic);
+	dom->nic = NULL;
+}
+
+/* What is counted, or not to be used yet, goes by us. */
+static bool suits(const struct region *r)
+{
+	return r->mr.enabled && r->mr.iov_count == 1 && r->mr.length &&
+	       r->mr.length < SIZE_MAX / 2 && !(r->mr.flags & FI_RMA_EVENT);
+}
+
+void mr_nic_add(struct domain *dom, struct region *r)
+{
+	struct device_memory mem;
+	bool there;
+
+	list_init(&r->in_nic);
+	if (!suits(r))
+		return;
+	lock_take(&dom->lock);
+	there = mr_nic_open(dom);
+	lock_give(&dom->lock);
+	if (!there || rc_transport.device->add(dom->nic, r->mr.iov, r->mr.access, &mem))
+		return;
+	r->mr.handle = mem.handle;
+	r->mr.lkey = mem.lkey;
+	r->mr.rkey = mem.rkey;
+}
+
+void mr_nic_enter(struct domain *dom, struct region *r)
+{
+	if (r->mr.handle)
+		list_push_front(&dom->nic_regions, &r->in_nic);
+}
+
+void mr_nic_remove(struct domain *dom, struct region *r)
+{
+	struct device_memory mem = {r->mr.handle, r->mr.lkey, r->mr.rkey};
+	int err;
+
+	if (!mem.handle)
+		return;
+	list_remove(&r->in_nic);
+	r->mr.handle = NULL;
+	err = rc_transport.device->remove(dom->nic, &mem);
+	if (err)
+		LOG_WARN(LOG_MR, "a device does not let go of a region: %s", fi_strerror(-err));
+}
+
+bool mr_nic_find(struct domain *dom, const struct iovec *memory, bool write, uint32_t *lkey)
+{
+	unsigned int looked = 0;
+
+	LIST_EACH_SAFE (node, &dom->nic_regions) {
+		struct region *r = LIST_ENTRY(node, struct region, in_nic);
+
+		if (looked++ == FIND_MAX)
+			break;
+		if (!mr_object_covers(&r->mr, memory) || (write && !(r->mr.access & WRITERS)))
+			continue;
+		list_remove(node);
+		list_push_front(&dom->nic_regions, node);
+		*lkey = r->mr.lkey;
+		return true;
+	}
+	return false;
+}
