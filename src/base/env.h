@@ -45,7 +45,7 @@
 	    "Bytes of unexpected messages kept for an endpoint before senders are held")           \
 	ROW(int, join_timeout, "FI_WEFT_JOIN_TIMEOUT", "5000",                                     \
 	    "Milliseconds after which members that wait for each other in different groups fail")  \
-	ROW(int, spin_us, "FI_WEFT_SPIN_US", "20",                                                 \
+	ROW(int, spin_us, "FI_WEFT_SPIN_US", "50",                                                 \
 	    "Microseconds a blocking read polls before it sleeps")
 /* clang-format on */
 

@@ -148,31 +148,31 @@ static int start(struct ep *ep, const struct call *c)
 	return err;
 }
 
-static ssize_t post(struct fid_ep *fid, struct call c)
+static ssize_t post(struct fid_ep *fid, struct call *c)
 {
 	struct ep *ep = ep_of(fid);
 	int err;
 
-	if (c.flags & ~FLAGS) {
+	if (c->flags & ~FLAGS) {
 		LOG_WARN(LOG_EP_DATA, "collective %d: flags %#llx are not for collectives",
-			 (int)c.kind, (unsigned long long)(c.flags & ~FLAGS));
+			 (int)c->kind, (unsigned long long)(c->flags & ~FLAGS));
 		return -FI_EBADFLAGS;
 	}
-	c.flags |= ep->tx_flags;
+	c->flags |= ep->tx_flags;
 	lock_take(&ep->dom->lock);
-	err = start(ep, &c);
+	err = start(ep, c);
 	lock_give(&ep->dom->lock);
 	return err;
 }
 
 static ssize_t barrier2(struct fid_ep *fid, fi_addr_t coll_addr, uint64_t flags, void *context)
 {
-	return post(fid, (struct call){.kind = FI_BARRIER,
-				       .coll_addr = coll_addr,
-				       .type = FI_VOID,
-				       .op = FI_NOOP,
-				       .flags = flags,
-				       .context = context});
+	return post(fid, &(struct call){.kind = FI_BARRIER,
+					.coll_addr = coll_addr,
+					.type = FI_VOID,
+					.op = FI_NOOP,
+					.flags = flags,
+					.context = context});
 }
 
 static ssize_t barrier(struct fid_ep *fid, fi_addr_t coll_addr, void *context)
@@ -185,15 +185,15 @@ static ssize_t broadcast(struct fid_ep *fid, void *buf, size_t count, void *desc
 			 uint64_t flags, void *context)
 {
 	(void)desc;
-	return post(fid, (struct call){.kind = FI_BROADCAST,
-				       .result = buf,
-				       .count = count,
-				       .coll_addr = coll_addr,
-				       .root = root_addr,
-				       .type = datatype,
-				       .op = FI_NOOP,
-				       .flags = flags,
-				       .context = context});
+	return post(fid, &(struct call){.kind = FI_BROADCAST,
+					.result = buf,
+					.count = count,
+					.coll_addr = coll_addr,
+					.root = root_addr,
+					.type = datatype,
+					.op = FI_NOOP,
+					.flags = flags,
+					.context = context});
 }
 
 static ssize_t alltoall(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
@@ -201,15 +201,15 @@ static ssize_t alltoall(struct fid_ep *fid, const void *buf, size_t count, void 
 			uint64_t flags, void *context)
 {
 	(void)desc, (void)result_desc;
-	return post(fid, (struct call){.kind = FI_ALLTOALL,
-				       .buf = buf,
-				       .result = result,
-				       .count = count,
-				       .coll_addr = coll_addr,
-				       .type = datatype,
-				       .op = FI_NOOP,
-				       .flags = flags,
-				       .context = context});
+	return post(fid, &(struct call){.kind = FI_ALLTOALL,
+					.buf = buf,
+					.result = result,
+					.count = count,
+					.coll_addr = coll_addr,
+					.type = datatype,
+					.op = FI_NOOP,
+					.flags = flags,
+					.context = context});
 }
 
 static ssize_t allreduce(struct fid_ep *fid, const void *buf, size_t count, void *desc,
@@ -217,15 +217,15 @@ static ssize_t allreduce(struct fid_ep *fid, const void *buf, size_t count, void
 			 enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
 {
 	(void)desc, (void)result_desc;
-	return post(fid, (struct call){.kind = FI_ALLREDUCE,
-				       .buf = buf,
-				       .result = result,
-				       .count = count,
-				       .coll_addr = coll_addr,
-				       .type = datatype,
-				       .op = op,
-				       .flags = flags,
-				       .context = context});
+	return post(fid, &(struct call){.kind = FI_ALLREDUCE,
+					.buf = buf,
+					.result = result,
+					.count = count,
+					.coll_addr = coll_addr,
+					.type = datatype,
+					.op = op,
+					.flags = flags,
+					.context = context});
 }
 
 static ssize_t allgather(struct fid_ep *fid, const void *buf, size_t count, void *desc,
@@ -233,15 +233,15 @@ static ssize_t allgather(struct fid_ep *fid, const void *buf, size_t count, void
 			 enum fi_datatype datatype, uint64_t flags, void *context)
 {
 	(void)desc, (void)result_desc;
-	return post(fid, (struct call){.kind = FI_ALLGATHER,
-				       .buf = buf,
-				       .result = result,
-				       .count = count,
-				       .coll_addr = coll_addr,
-				       .type = datatype,
-				       .op = FI_NOOP,
-				       .flags = flags,
-				       .context = context});
+	return post(fid, &(struct call){.kind = FI_ALLGATHER,
+					.buf = buf,
+					.result = result,
+					.count = count,
+					.coll_addr = coll_addr,
+					.type = datatype,
+					.op = FI_NOOP,
+					.flags = flags,
+					.context = context});
 }
 
 static ssize_t reduce_scatter(struct fid_ep *fid, const void *buf, size_t count, void *desc,
@@ -250,15 +250,15 @@ static ssize_t reduce_scatter(struct fid_ep *fid, const void *buf, size_t count,
 			      void *context)
 {
 	(void)desc, (void)result_desc;
-	return post(fid, (struct call){.kind = FI_REDUCE_SCATTER,
-				       .buf = buf,
-				       .result = result,
-				       .count = count,
-				       .coll_addr = coll_addr,
-				       .type = datatype,
-				       .op = op,
-				       .flags = flags,
-				       .context = context});
+	return post(fid, &(struct call){.kind = FI_REDUCE_SCATTER,
+					.buf = buf,
+					.result = result,
+					.count = count,
+					.coll_addr = coll_addr,
+					.type = datatype,
+					.op = op,
+					.flags = flags,
+					.context = context});
 }
 
 static ssize_t reduce(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
@@ -266,16 +266,16 @@ static ssize_t reduce(struct fid_ep *fid, const void *buf, size_t count, void *d
 		      enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
 {
 	(void)desc, (void)result_desc;
-	return post(fid, (struct call){.kind = FI_REDUCE,
-				       .buf = buf,
-				       .result = result,
-				       .count = count,
-				       .coll_addr = coll_addr,
-				       .root = root_addr,
-				       .type = datatype,
-				       .op = op,
-				       .flags = flags,
-				       .context = context});
+	return post(fid, &(struct call){.kind = FI_REDUCE,
+					.buf = buf,
+					.result = result,
+					.count = count,
+					.coll_addr = coll_addr,
+					.root = root_addr,
+					.type = datatype,
+					.op = op,
+					.flags = flags,
+					.context = context});
 }
 
 static ssize_t scatter(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
@@ -283,16 +283,16 @@ static ssize_t scatter(struct fid_ep *fid, const void *buf, size_t count, void *
 		       enum fi_datatype datatype, uint64_t flags, void *context)
 {
 	(void)desc, (void)result_desc;
-	return post(fid, (struct call){.kind = FI_SCATTER,
-				       .buf = buf,
-				       .result = result,
-				       .count = count,
-				       .coll_addr = coll_addr,
-				       .root = root_addr,
-				       .type = datatype,
-				       .op = FI_NOOP,
-				       .flags = flags,
-				       .context = context});
+	return post(fid, &(struct call){.kind = FI_SCATTER,
+					.buf = buf,
+					.result = result,
+					.count = count,
+					.coll_addr = coll_addr,
+					.root = root_addr,
+					.type = datatype,
+					.op = FI_NOOP,
+					.flags = flags,
+					.context = context});
 }
 
 static ssize_t gather(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
@@ -300,16 +300,16 @@ static ssize_t gather(struct fid_ep *fid, const void *buf, size_t count, void *d
 		      enum fi_datatype datatype, uint64_t flags, void *context)
 {
 	(void)desc, (void)result_desc;
-	return post(fid, (struct call){.kind = FI_GATHER,
-				       .buf = buf,
-				       .result = result,
-				       .count = count,
-				       .coll_addr = coll_addr,
-				       .root = root_addr,
-				       .type = datatype,
-				       .op = FI_NOOP,
-				       .flags = flags,
-				       .context = context});
+	return post(fid, &(struct call){.kind = FI_GATHER,
+					.buf = buf,
+					.result = result,
+					.count = count,
+					.coll_addr = coll_addr,
+					.root = root_addr,
+					.type = datatype,
+					.op = FI_NOOP,
+					.flags = flags,
+					.context = context});
 }
 
 /* Of each buffer one segment, whose count is that of the other calls. */
@@ -341,7 +341,7 @@ static ssize_t msg(struct fid_ep *fid, const struct fi_msg_collective *m, struct
 	}
 	if (c.kind == FI_BROADCAST && m->iov_count)
 		c.result = m->msg_iov->addr;
-	return post(fid, c);
+	return post(fid, &c);
 }
 
 const struct fi_ops_collective coll_entries = {

@@ -12,6 +12,8 @@
 #include "core/wait.h"
 #include "core/wait_set.h"
 
+#define ALONE_LOOKS 16 /* a microsecond or two */
+
 /* Gate held. Every sleeper looks again at what it waits for. */
 static void wake_all(struct waiter *w)
 {
@@ -157,18 +159,22 @@ int wait_sleep(struct waiter *w, int timeout)
 	return ret == -FI_EINTR ? -FI_EAGAIN : ret;
 }
 
-/* Polls until ready (true), or for as long as it is worth it. */
+/*
+ * Polls until ready (true), or for as long as it is worth it. After a few looks it lets others run in
+ * between: what we wait for may be theirs to send, from this very core.
+ */
 static bool spin(struct waiter *w, struct wait_for *what, uint64_t end)
 {
 	int spin_us = env_get()->spin_us;
 	uint64_t until = clock_us() + (spin_us > 0 ? (uint64_t)spin_us : 0);
+	unsigned int looks = 0;
 
 	if (w->obj == FI_WAIT_YIELD || until > end)
 		until = end;
 	do {
 		if (what->ready(what, false))
 			return true;
-		if (w->obj == FI_WAIT_YIELD)
+		if (w->obj == FI_WAIT_YIELD || ++looks > ALONE_LOOKS)
 			sched_yield();
 		else
 			cpu_relax();
