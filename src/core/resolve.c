@@ -76,6 +76,14 @@ static int keep_iface(const struct view *v, struct fi_info *info, const struct i
 	return keep_domain(info, s->iface ? s->iface->name : v->domain);
 }
 
+/* What the device can do. One that cannot be opened, or whose library is missing, is as good as none. */
+static int narrow(const struct transport *t, const struct ip_source *s, struct fi_info *info)
+{
+	int err = t->device->limit(&s->addr, info);
+
+	return err && err != -FI_ENOMEM ? -FI_ENODATA : err;
+}
+
 /* Endpoints are queue pairs of the port that has the address; which, nobody knows yet. */
 static int keep_port(const struct view *v, struct fi_info *info, const struct ip_source *s)
 {
@@ -92,7 +100,7 @@ static int keep_port(const struct view *v, struct fi_info *info, const struct ip
 	info->addr_format = v->format;
 	err = keep(&info->src_addr, &info->src_addrlen, text, len);
 	if (!err)
-		err = ud_transport.device->limit(&s->addr, info);
+		err = narrow(&ud_transport, s, info);
 	return err ? err : keep_iface(v, info, s);
 }
 
@@ -108,7 +116,7 @@ static int keep_source(const struct view *v, struct fi_info *info, const struct 
 		info->ep_attr->max_msg_size = dgram_max(s);
 	err = keep_ip(&info->src_addr, &info->src_addrlen, &s->addr);
 	if (!err && v->transports == VIEW_RC)
-		err = rc_transport.device->limit(&s->addr, info);
+		err = narrow(&rc_transport, s, info);
 	return err ? err : keep_iface(v, info, s);
 }
 
@@ -130,11 +138,12 @@ static bool looks_round(const struct query *q, const char *domain)
 	return domain || !h->caps || (h->fabric_attr && h->fabric_attr->prov_name);
 }
 
-/* The entry `like` again, for another address; linked behind *last. */
+/* The entry `like` again, for another address; linked behind *last, unless there is none to be had. */
 static int add_entry(const struct view *v, const struct fi_info *like, const struct ip_source *s,
 		     struct fi_info **last)
 {
 	struct fi_info *info = fi_dupinfo(like);
+	int err;
 
 	if (!info)
 		return -FI_ENOMEM;
@@ -146,9 +155,14 @@ static int add_entry(const struct view *v, const struct fi_info *like, const str
 	info->src_addrlen = 0;
 	info->domain_attr->name = NULL;
 	info->nic = NULL;
+	err = keep_source(v, info, s);
+	if (err) {
+		fi_freeinfo(info);
+		return err == -FI_ENODATA ? 0 : err;
+	}
 	(*last)->next = info;
 	*last = info;
-	return keep_source(v, info, s);
+	return 0;
 }
 
 /* Does the address lead to what the view goes by? */
@@ -192,11 +206,12 @@ static int add_others(const struct view *v, const struct query *q, const char *d
 
 	while (!err && resolve_ip_other(q->ends, domain, first, &at, &s)) {
 		bool near = is_loopback(&s) && !is_loopback(first);
+		const struct fi_info *before = last;
 
 		if ((near && far) || !suits(v, &s) || too_long(v, q, &s))
 			continue;
 		err = add_entry(v, info, &s, &last);
-		if (!err && near)
+		if (near && last != before)
 			last->caps &= ~FI_REMOTE_COMM;
 	}
 	return err;
@@ -234,6 +249,8 @@ static int resolve_sockets(const struct view *v, const struct query *q, struct f
 		return -FI_ENODATA;
 	}
 	err = keep_source(v, info, &s);
+	if (err == -FI_ENODATA)
+		hints_refuse(why, "src_addr: the RDMA device there cannot be used");
 	if (!err && v->format != FI_ADDR_IB_UD)
 		err = keep_ip(&info->dest_addr, &info->dest_addrlen, &q->ends->dest);
 	if (!err && looks_round(q, domain))
