@@ -148,8 +148,7 @@ struct fi_ops_collective {
  * Create a set over av.  attr (struct fi_av_set_attr, the caller's, read during the call) gives
  * the first members: none, start_addr to end_addr by stride (FI_AV_TABLE), or all with
  * FI_UNIVERSE; FI_*_SET flags narrow the collectives wanted.  Local, nothing is sent.
- * -FI_EINVAL for a range outside the AV, -FI_EOPNOTSUPP for a collective not offered, -FI_ENOSYS
- * when the AV has no sets.  fi_av_set(3)
+ * -FI_EINVAL for a range outside the AV, -FI_ENOSYS when the AV has no sets.  fi_av_set(3)
  */
 WEFT_CALL int
 fi_av_set(struct fid_av *av, struct fi_av_set_attr *attr, struct fid_av_set **set, void *context)

@@ -36,6 +36,7 @@ struct coll *coll_of(struct port *port)
 	list_init(&c->idle);
 	pool_init(&c->group_pool, sizeof(struct group));
 	pthread_mutex_init(&c->watching, NULL);
+	pthread_mutex_init(&c->joining, NULL);
 	c->driver.fd = -1;
 	port->coll = c;
 	return c;
@@ -51,6 +52,7 @@ void coll_close(struct coll *c)
 		free(LIST_ENTRY(node, struct op, in_ready));
 	pool_fini(&c->group_pool);
 	pthread_mutex_destroy(&c->watching);
+	pthread_mutex_destroy(&c->joining);
 	free(c);
 }
 

@@ -40,12 +40,14 @@ struct coll {
 	struct list broken; /* struct group.in_broken: to be ended */
 	struct pool group_pool;
 	struct list idle; /* struct op.in_ready: not in use */
+	uint64_t serials; /* groups there have been */
 	uint64_t made;    /* groups we gave a number */
 	uint64_t wake_at; /* ms: the next look at groups; 0: none is due */
 	bool running;     /* in coll_run */
 	/* Whoever reads the event queue turns the port while joins are pending. */
 	struct eq_driver driver;
 	pthread_mutex_t watching; /* guards driver.fd; taken before the domain's lock */
+	pthread_mutex_t joining;  /* guards driven; taken before the event queue's */
 	bool driven;
 };
 

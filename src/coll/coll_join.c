@@ -126,7 +126,7 @@ static int check_ways(struct wish *w)
 {
 	int err = 0;
 
-	if (w->members->count >> WIRE_GROUP_RANK_BITS) {
+	if (w->members->count > 1u << WIRE_GROUP_RANK_BITS) {
 		LOG_WARN(LOG_EP_CTRL, "join: %zu members are more than %u", w->members->count,
 			 1u << WIRE_GROUP_RANK_BITS);
 		return -FI_EMSGSIZE;
@@ -246,26 +246,38 @@ static void drive(struct eq_driver *driver)
 		watch(c);
 }
 
+static int begin_driving(struct coll *c, struct ep *ep)
+{
+	int err;
+
+	lock_take(&ep->dom->lock);
+	err = port_add_waiter(c->port, &ep->eq->wait);
+	lock_give(&ep->dom->lock);
+	if (err)
+		return err;
+	c->ep = ep;
+	c->driver.turn = drive;
+	eq_tick(ep->eq, TICK_MS);
+	err = eq_add_driver(ep->eq, &c->driver);
+	if (!err)
+		return 0;
+	lock_take(&ep->dom->lock);
+	port_del_waiter(c->port, &ep->eq->wait);
+	lock_give(&ep->dom->lock);
+	return err;
+}
+
 /* The first time that the endpoint joins. */
 static int add_driver(struct coll *c, struct ep *ep)
 {
-	bool first;
 	int err = 0;
 
-	lock_take(&ep->dom->lock);
-	first = !c->driven;
-	if (first)
-		err = port_add_waiter(c->port, &ep->eq->wait);
-	if (first && !err) {
-		c->driven = true;
-		c->ep = ep;
-		c->driver.turn = drive;
-	}
-	lock_give(&ep->dom->lock);
-	if (err || !first)
-		return err;
-	eq_tick(ep->eq, TICK_MS);
-	return eq_add_driver(ep->eq, &c->driver);
+	pthread_mutex_lock(&c->joining);
+	if (!c->driven)
+		err = begin_driving(c, ep);
+	c->driven |= !err;
+	pthread_mutex_unlock(&c->joining);
+	return err;
 }
 
 void coll_leave(struct ep *ep)
@@ -289,8 +301,8 @@ static int check_ep(const struct ep *ep, uint64_t flags)
 		LOG_WARN(LOG_EP_CTRL, "join: the endpoint has not the capability FI_COLLECTIVE");
 		return -FI_ENOSYS;
 	}
-	if (flags & ~(FI_COLLECTIVE | FI_SEND | FI_RECV) || flags & FI_SEND ? !(flags & FI_RECV)
-									    : flags & FI_RECV) {
+	if (flags & ~(FI_COLLECTIVE | FI_SEND | FI_RECV) ||
+	    !(flags & FI_SEND) != !(flags & FI_RECV)) {
 		LOG_WARN(LOG_EP_CTRL, "join: flags %#llx: members of a group send and receive",
 			 (unsigned long long)flags);
 		return -FI_EBADFLAGS;

@@ -14,6 +14,7 @@
 #include "core/ep.h"
 #include "core/fid.h"
 #include "xfer/arrival.h"
+#include "xfer/move.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
@@ -124,17 +125,17 @@ static int group_close(struct fid *fid)
 	lock_take(&ep->dom->lock);
 	if (!list_empty(&g->in_joins))
 		join_fail(g, FI_ECANCELED);
+	list_remove(&g->in_broken);
 	/* What is under way ends here, and the others do not wait for us. */
 	if (!list_empty(&g->ops)) {
 		g->err = g->err ? g->err : FI_ECANCELED;
 		group_end(g);
 	}
-	list_remove(&g->in_broken);
 	list_remove(&g->in_bucket);
 	list_remove(&g->in_coll);
+	eq_forget(ep->eq, fid); /* before the place is another's */
 	free_group(g);
 	lock_give(&ep->dom->lock);
-	eq_forget(ep->eq, fid);
 	ref_put(&ep->ref);
 	return 0;
 }
@@ -160,6 +161,7 @@ struct group *group_new(struct coll *c, struct av_members *members, uint32_t ran
 	g->fid.fid.ops = &group_fi_ops;
 	g->fid.fi_addr = GROUP_ADDR | pool_id(g);
 	g->coll = c;
+	g->serial = ++c->serials;
 	g->members = members;
 	g->rank = rank;
 	g->size = (uint32_t)members->count;
@@ -238,11 +240,12 @@ void group_miss(struct group *g, uint32_t rank, int err)
 {
 	uint64_t now = clock_coarse_ms();
 
-	if (!g->missed_at || g->missed != rank || now - g->missed_at > 10 * COLL_LATER_MS) {
+	/* Of several the first: the others' turns come when that one is found, or forgotten. */
+	if (!g->missed_at || now - g->missed_at > 10 * COLL_LATER_MS) {
 		g->missed = rank;
 		g->missed_at = now;
 	}
-	if (now - g->missed_at >= COLL_LATER_MS)
+	if (g->missed == rank && now - g->missed_at >= COLL_LATER_MS)
 		group_fail(g, err);
 	else
 		coll_wake_in(g->coll, COLL_LATER_MS);
@@ -270,6 +273,7 @@ void group_end(struct group *g)
 	}
 	LOG_INFO(LOG_EP_CTRL, "a group of %u ends: %s", g->size, fi_strerror(g->err));
 	rx_fail_posted(&g->rx, g->err);
+	move_settle_rx(port, &g->rx); /* no device writes to what is given back next */
 	arrival_fail_context(port, &g->rx, g->err);
 	tx_withdraw(port, g->err, is_of, g);
 	op_end_all(g);

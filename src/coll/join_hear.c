@@ -165,7 +165,8 @@ static void hear_other(struct coll *c, struct peer *from, const struct wire_grou
 
 	if (word->kind == WIRE_GROUP_UP && f && word->attempt <= f->attempt)
 		refuse(from, word->key, word->attempt, FI_ECANCELED);
-	else if (past && past->err && !past->id && word->kind != WIRE_GROUP_FAIL)
+	else if (past && past->err && !past->id && word->kind != WIRE_GROUP_FAIL &&
+		 word->attempt <= past->join.attempt)
 		refuse(from, word->key, word->attempt, past->err);
 	else if (word->kind == WIRE_GROUP_PROBE)
 		hear_probe(c, from, word);

@@ -272,14 +272,14 @@ static void plan_anew(struct op *op, struct group *g, const struct plan_shape *s
 {
 	struct plan_shape *last = &op->shape;
 
-	if (op->planned == g->id && last->kind == s->kind && last->root == s->root &&
+	if (op->planned == g->serial && last->kind == s->kind && last->root == s->root &&
 	    last->count == s->count && last->width == s->width && last->ordered == s->ordered &&
 	    last->overlap == s->overlap)
 		return;
 	*last = *s;
 	last->layout = group_layout(g);
 	plan_make(&op->plan, last);
-	op->planned = g->id;
+	op->planned = g->serial;
 }
 
 static int make_plan(struct op *op, struct group *g, const struct op_args *a)
@@ -349,7 +349,7 @@ static int post(struct ep *ep, struct group *g, const struct op_args *args, bool
 	if (!op)
 		return -FI_ENOMEM;
 	op->group = g;
-	op->ep = ep;
+	op->ep = ep ? g->ep : NULL; /* an alias may be closed before the end */
 	op->flags = args->flags;
 	op->context = args->context;
 	op->alone = alone || args->flags & FI_FENCE;
@@ -387,7 +387,8 @@ static int meet(struct group *g)
 
 int op_post(struct ep *ep, struct group *g, const struct op_args *args)
 {
-	bool meets = all_wait(args->kind) || g->size == 1;
+	bool empty = !args->count && args->kind != FI_BARRIER;
+	bool meets = (all_wait(args->kind) && !empty) || g->size == 1;
 	int err = 0;
 
 	if (g->op_count >= ep->tx_size)

@@ -46,7 +46,7 @@ struct op {
 	size_t next;          /* round */
 	struct plan_shape shape;
 	struct plan plan; /* made of that */
-	uint64_t planned; /* the group it was made for, by its number; 0: none */
+	uint64_t planned; /* the group it was made for, by its serial; 0: none */
 	struct local local;
 	struct plan_round round;
 	struct op_slot slot[PLAN_MESSAGES];

@@ -195,10 +195,11 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	err = mr_table_open(dom);
 	if (err)
 		goto close_device;
-	/* Connected endpoints are also turned by who reads event queues, which are of no domain. */
+	/* Who reads event queues, which are of no domain, turns connected endpoints and joins of groups, too. */
 	dom->unlocked = attr->threading == FI_THREAD_DOMAIN &&
 			attr->data_progress != FI_PROGRESS_AUTO &&
-			!(info->ep_attr && info->ep_attr->type == FI_EP_MSG);
+			!(info->ep_attr && info->ep_attr->type == FI_EP_MSG) &&
+			!(info->caps & FI_COLLECTIVE);
 	dom->fid.fid.fclass = FI_CLASS_DOMAIN;
 	dom->fid.fid.context = context;
 	dom->fid.fid.ops = &domain_fi_ops;

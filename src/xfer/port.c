@@ -264,8 +264,10 @@ static void port_forget(struct port *port, fi_addr_t fi_addr)
 	port->peers[fi_addr] = &peer_nobody;
 	if (peer->addr == fi_addr)
 		peer->addr = FI_ADDR_NOTAVAIL;
-	if (--peer->named == 0 && peer->state == PEER_IDLE && !peer->unread)
-		peer_free(peer);
+	if (--peer->named || peer->state != PEER_IDLE || peer->unread)
+		return;
+	tx_fail_all(peer, FI_EADDRNOTAVAIL);
+	peer_free(peer);
 }
 
 void port_forget_entry(struct av *av, fi_addr_t index)
