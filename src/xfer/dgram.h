@@ -98,6 +98,9 @@ unsigned int dgram_receives(struct dgram *d, struct recv *list[], unsigned int m
  */
 void dgram_came(struct dgram *d, struct recv *r, size_t len, const struct addr *from);
 
+/* No more datagrams will come: all posted receives end with `err`, which is positive; dgram_wanted. */
+void dgram_fail(struct dgram *d, int err);
+
 /* Sends what is held, as far as there is room; true when anything moved. */
 bool dgram_flush(struct dgram *d);
 

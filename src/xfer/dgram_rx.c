@@ -68,3 +68,8 @@ void dgram_came(struct dgram *d, struct recv *r, size_t len, const struct addr *
 
 	rx_finish(rx, r, &m, room, base, 0);
 }
+
+void dgram_fail(struct dgram *d, int err)
+{
+	rx_fail_posted(d->port->rx[0], err);
+}

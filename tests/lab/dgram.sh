@@ -12,7 +12,7 @@ objects() {
 before=$(objects)
 for to in 1 0; do
 	timeout 60 "$BUILD/t/lab_dgram_talk" "${address[0]}" "${address[to]}" >"$work/out" 2>&1 || fail "$(cat "$work/out")"
-	[ "$(grep -c ': done$' "$work/out")" -eq 6 ] || fail "not all cases: $(cat "$work/out")"
+	[ "$(grep -c ': done$' "$work/out")" -eq 8 ] || fail "not all cases: $(cat "$work/out")"
 	cat "$work/out"
 done
 

@@ -310,12 +310,101 @@ static void flood(void)
 	}
 }
 
+/* As the kernel has it: what changes the state of a queue pair. */
+struct change {
+	uint32_t command; /* 26 */
+	uint16_t in_words, out_words;
+	unsigned char paths[64];
+	uint32_t pair, mask, keys[5];
+	uint16_t pkeys[2];
+	unsigned char state, rest[15];
+};
+
+/* Whatever queue pairs this process has get into the state they have after an error. */
+static void break_pairs(void)
+{
+	struct change c = {
+		.command = 26, .in_words = sizeof(c) / 4, .mask = 1 /* the state */, .state = 6};
+	unsigned int broken = 0;
+
+	for (int fd = 3; fd < 64; fd++) {
+		char name[32], to[64] = "";
+
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+		if (readlink(name, to, sizeof(to) - 1) < 0 || !strstr(to, "/uverbs"))
+			continue;
+		for (c.pair = 0; c.pair < 64; c.pair++)
+			broken += write(fd, &c, sizeof(c)) == sizeof(c);
+	}
+	CHECK(broken == 1);
+}
+
+/* Reads the queue until nothing has come for a while. */
+static void rest(void)
+{
+	CHECK(fi_cq_sread(cq, &(struct fi_cq_msg_entry){0}, 1, NULL, 300) == -FI_EAGAIN);
+}
+
+/* The device gives one side's queue pair up, while it is to receive, and while it sends. */
+static void mended(void)
+{
+	if (!sender)
+		OK(fi_recv(ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, in));
+	meet();
+	if (!sender) {
+		break_pairs();
+		rest();
+	}
+	meet();
+	if (sender)
+		send_one("again", 6);
+	else
+		CHECK(got(in) == 6 && !strcmp(in, "again"));
+	/* What it is handed before it notices is lost. */
+	if (!sender)
+		OK(fi_recv(ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, in));
+	meet();
+	if (sender) {
+		break_pairs();
+		for (char n = 1; n <= 40; n++)
+			send_one(&n, 1);
+	} else {
+		CHECK(got(in) == 1 && in[0] > 1);
+	}
+	meet();
+	if (sender)
+		OK(fi_recv(ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, in));
+	meet();
+	if (sender)
+		CHECK(got(in) == 5 && !strcmp(in, "back"));
+	else
+		send_one("back", 5);
+}
+
+/* What was sent when the endpoint was closed comes. */
+static void parting(void)
+{
+	int came = 0;
+
+	for (int i = 0; sender && i < 50; i++)
+		OK(fi_inject(ep, "parting", 8, peer));
+	if (sender)
+		close_all();
+	while (!sender && came < 50) {
+		OK(fi_recv(ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, in));
+		if (got(in) == 8 && !strcmp(in, "parting"))
+			came++;
+	}
+	if (!sender)
+		close_all();
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{"stranger", stranger},   {"names", names},     {"sizes", sizes},
-	{"truncated", truncated}, {"several", several}, {"flood", flood},
+	{"stranger", stranger}, {"names", names}, {"sizes", sizes},   {"truncated", truncated},
+	{"several", several},   {"flood", flood}, {"mended", mended}, {"parting", parting},
 };
 
 int main(int argc, char **argv)
@@ -339,7 +428,6 @@ int main(int argc, char **argv)
 		if (!sender)
 			printf("%s: done\n", now);
 	}
-	close_all();
 	if (sender)
 		return 0;
 	waitpid(pid, &status, 0);

@@ -22,6 +22,7 @@ struct ud_slots {
 	unsigned char *mem;
 	struct ibv_mr *mr;
 	size_t size; /* of one */
+	size_t len;  /* of all */
 };
 
 /* How packets find a port: what the device made of it. */
@@ -40,7 +41,10 @@ struct ud {
 	struct ibv_qp *qp;
 	struct ud_slots recv, send;
 	uint32_t sent,
-		over;     /* sends, counted for ever; those before `over` have left their slots */
+		over; /* sends, counted for ever; those before `over` have left their slots */
+	bool broken;  /* the queue pair takes nothing any more, before it is mended */
+	bool dead;    /* it could not be mended */
+	unsigned int turns;
 	uint32_t at, got; /* completions of receives that are still to be looked at, in wc */
 	struct ibv_wc wc[UD_BATCH];
 	struct ud_way *ways; /* a hash table of way_room places, a power of two */
@@ -52,11 +56,26 @@ struct ud {
 int ud_send(struct dgram *d, const struct addr *to, const struct iovec *iov, size_t count);
 int ud_send_many(struct dgram *d, const struct dgram_out *outs, unsigned int count);
 void ud_drop_ways(struct ud *u);
+/* Looks which sends are over. */
+void ud_reap(struct ud *u);
+/* What was sent leaves, if it does so soon; `own`: our own name. */
+void ud_drain(struct ud *u, const struct addr *own);
 
 /* ud_rx.c */
 bool ud_turn(void *state);
 bool ud_arm(void *state);
 /* Gives the slot to the device. 0 or an error, which is positive. */
 int ud_post(struct ud *u, uint32_t slot);
+
+/* ud_qp.c */
+/* 0 or a negative error; what there is of it is the caller's to destroy in any case. */
+int ud_make_pair(struct ud *u);
+/*
+ * A broken queue pair starts anew: what was under way is lost, as datagrams may be. 0, or -FI_EIO: it is
+ * of no use any more.
+ */
+int ud_mend(struct ud *u);
+/* What somebody failed to make, of which errno tells, is logged: the error, which is negative. */
+int ud_failed(const char *what);
 
 #endif

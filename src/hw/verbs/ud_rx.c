@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Datagrams are copied from the slots they came to, into the receives posted for them. */
+#include <rdma/fi_errno.h>
 #include <string.h>
 
 #define LOG_PROV "verbs"
 #include "base/log.h"
 #include "hw/verbs/ud.h"
 
-#define IP4_LEN 20 /* bytes of an IPv4 header without options */
-#define IP4_AT  (UD_GRH - IP4_LEN)
+#define IP4_LEN    20 /* bytes of an IPv4 header without options */
+#define IP4_AT     (UD_GRH - IP4_LEN)
+#define LOOK_TURNS 64u /* between two looks at what was sent: it may have broken the queue pair */
 
 int ud_post(struct ud *u, uint32_t slot)
 {
@@ -89,20 +91,24 @@ static void deliver(struct ud *u, const struct ibv_wc *wc)
 	dgram_came(&u->dgram, r, len, known ? &from : NULL);
 }
 
-/* A slot that comes back with an error would only do so again: the queue pair is no good any more. */
+/* A slot that comes back with an error would only do so again: the queue pair has to be mended. */
 static void take(struct ud *u, const struct ibv_wc *wc)
 {
 	const struct verbs_lib *lib = u->path.dev->lib;
 
 	if (wc->status != IBV_WC_SUCCESS) {
-		LOG_WARN(LOG_EP_DATA, "no more datagrams come in by a slot: %s",
-			 lib->wc_status_str(wc->status));
+		u->broken = true;
+		if (wc->status != IBV_WC_WR_FLUSH_ERR)
+			LOG_WARN(LOG_EP_DATA, "a datagram does not come in: %s",
+				 lib->wc_status_str(wc->status));
 		return;
 	}
 	if (wc->byte_len >= UD_GRH)
 		deliver(u, wc);
-	if (ud_post(u, (uint32_t)wc->wr_id))
+	if (!u->broken && ud_post(u, (uint32_t)wc->wr_id)) {
+		u->broken = true;
 		LOG_WARN(LOG_EP_DATA, "the device does not take a slot back");
+	}
 }
 
 static bool fetch(struct ud *u)
@@ -117,11 +123,25 @@ static bool fetch(struct ud *u)
 	return n > 0;
 }
 
+/* True: it is as it should be, and something may have moved. */
+static bool mend(struct ud *u)
+{
+	if (!ud_mend(u))
+		return true;
+	if (dgram_wanted(&u->dgram))
+		dgram_fail(&u->dgram, FI_EIO);
+	return false;
+}
+
 bool ud_turn(void *state)
 {
 	struct ud *u = state;
 	bool moved = u->dgram.held_count && dgram_flush(&u->dgram);
 
+	if (!(++u->turns % LOOK_TURNS) && u->sent != u->over)
+		ud_reap(u);
+	if (__builtin_expect(u->broken, 0) && !mend(u))
+		return moved;
 	for (unsigned int i = 0; i < UD_BATCH && dgram_wanted(&u->dgram) && fetch(u); i++) {
 		const struct ibv_wc *wc = &u->wc[u->at++];
 
@@ -150,6 +170,8 @@ bool ud_arm(void *state)
 	struct ud *u = state;
 
 	if (u->dgram.held_count)
+		return false;
+	if (u->broken && (!u->dead || dgram_wanted(&u->dgram)))
 		return false;
 	read_events(u);
 	if (!dgram_wanted(&u->dgram))

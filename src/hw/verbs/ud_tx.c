@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <rdma/fi_errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LOG_PROV "verbs"
+#include "base/clock.h"
 #include "base/log.h"
 #include "hw/verbs/ud.h"
 
 #define HOPS     64
 #define WAYS_MIN 16
+#define DRAIN_US 10000 /* that closing waits for what was sent */
 
 /* ---- Ways to other ports ----------------------------------------------------------------------- */
 
@@ -109,14 +112,17 @@ void ud_drop_ways(struct ud *u)
 
 /* ---- Sending ----------------------------------------------------------------------------------- */
 
-static void reap(struct ud *u)
+void ud_reap(struct ud *u)
 {
 	struct ibv_wc wc[UD_BATCH];
 	int n = ibv_poll_cq(u->send_cq, UD_BATCH, wc);
 
 	for (int i = 0; i < n; i++) {
 		u->over = (uint32_t)wc[i].wr_id + 1;
-		if (wc[i].status != IBV_WC_SUCCESS)
+		if (__builtin_expect(wc[i].status == IBV_WC_SUCCESS, 1))
+			continue;
+		u->broken = true;
+		if (wc[i].status != IBV_WC_WR_FLUSH_ERR)
 			LOG_WARN(LOG_EP_DATA, "a datagram does not go out: %s",
 				 u->path.dev->lib->wc_status_str(wc[i].status));
 	}
@@ -134,36 +140,59 @@ static size_t gather(unsigned char *to, const struct iovec *iov, size_t count)
 	return len;
 }
 
-int ud_send(struct dgram *d, const struct addr *to, const struct iovec *iov, size_t count)
+/* There is a slot. 0 or a negative error. */
+static int post(struct ud *u, const struct addr *to, const struct iovec *iov, size_t count,
+		unsigned int flags)
 {
-	struct ud *u = (struct ud *)d;
 	uint32_t slot = u->sent & (UD_SENDS - 1);
 	unsigned char *at = u->send.mem + slot * u->send.size;
 	struct ibv_sge sge = {.addr = (uintptr_t)at, .lkey = u->send.mr->lkey};
 	struct ibv_send_wr wr = {.wr_id = u->sent,
 				 .sg_list = &sge,
 				 .num_sge = 1,
-				 .opcode = IBV_WR_SEND},
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = flags},
 			   *bad;
 	int err;
 
-	if (u->sent - u->over == UD_SENDS)
-		reap(u);
-	if (u->sent - u->over == UD_SENDS)
-		return -FI_EAGAIN;
 	wr.wr.ud.ah = way_to(u, to);
 	if (!wr.wr.ud.ah)
 		return -FI_EHOSTUNREACH;
 	wr.wr.ud.remote_qpn = to->scope & ADDR_IB_QP;
 	wr.wr.ud.remote_qkey = UD_QKEY;
 	sge.length = (uint32_t)gather(at, iov, count);
-	if (!((u->sent + 1) % UD_TELLS))
-		wr.send_flags = IBV_SEND_SIGNALED;
 	err = ibv_post_send(u->qp, &wr, &bad);
 	if (err)
 		return err == ENOMEM ? -FI_EAGAIN : -err;
 	u->sent++;
 	return 0;
+}
+
+/* All slots are taken only when the last of them tells of its end. */
+int ud_send(struct dgram *d, const struct addr *to, const struct iovec *iov, size_t count)
+{
+	struct ud *u = (struct ud *)d;
+
+	if (!(u->sent % UD_TELLS))
+		ud_reap(u);
+	if (__builtin_expect(u->broken, 0) && ud_mend(u))
+		return -FI_EIO;
+	if (u->sent - u->over == UD_SENDS)
+		return -FI_EAGAIN;
+	return post(u, to, iov, count, (u->sent + 1) % UD_TELLS ? 0 : IBV_SEND_SIGNALED);
+}
+
+/* If the last one does not tell of its end, one behind it does, which says nothing to nobody but us. */
+void ud_drain(struct ud *u, const struct addr *own)
+{
+	uint64_t end = clock_us() + DRAIN_US;
+
+	if (u->broken || u->sent == u->over)
+		return;
+	if (u->sent % UD_TELLS && post(u, own, NULL, 0, IBV_SEND_SIGNALED))
+		return;
+	for (ud_reap(u); u->sent != u->over && !u->broken && clock_us() < end; ud_reap(u))
+		sched_yield();
 }
 
 int ud_send_many(struct dgram *d, const struct dgram_out *outs, unsigned int count)

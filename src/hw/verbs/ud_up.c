@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define LOG_PROV "verbs"
@@ -16,14 +17,6 @@
 #include "hw/verbs/ud.h"
 
 #define PAGE 4096
-
-static int failed(const char *what)
-{
-	int err = errno ? errno : FI_ENOMEM;
-
-	LOG_WARN(LOG_EP_CTRL, "cannot make %s: %s", what, fi_strerror(err));
-	return -err;
-}
 
 static int no_join(struct dgram *d, struct dgram_group *g)
 {
@@ -51,14 +44,18 @@ static size_t bytes_of(enum ibv_mtu mtu)
 static int make_slots(const struct ud *u, struct ud_slots *s, size_t size, size_t count)
 {
 	const struct verbs_dev *dev = u->path.dev;
-	size_t len = (size * count + PAGE - 1) / PAGE * PAGE;
+	void *mem;
 
 	s->size = size;
-	s->mem = aligned_alloc(PAGE, len);
-	if (!s->mem)
-		return -FI_ENOMEM;
-	s->mr = dev->lib->reg_mr(dev->pd, s->mem, len, IBV_ACCESS_LOCAL_WRITE);
-	return s->mr ? 0 : failed("memory for datagrams (how much may be locked? ulimit -l)");
+	s->len = (size * count + PAGE - 1) / PAGE * PAGE;
+	mem = mmap(NULL, s->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (mem == MAP_FAILED)
+		return -errno;
+	s->mem = mem;
+	/* A page that a child shares might become the parent's copy. */
+	madvise(mem, s->len, MADV_DONTFORK);
+	s->mr = dev->lib->reg_mr(dev->pd, mem, s->len, IBV_ACCESS_LOCAL_WRITE);
+	return s->mr ? 0 : ud_failed("memory for datagrams (how much may be locked? ulimit -l)");
 }
 
 static int make_channel(struct ud *u)
@@ -69,53 +66,13 @@ static int make_channel(struct ud *u)
 
 	u->channel = dev->lib->create_comp_channel(dev->ctx);
 	if (!u->channel)
-		return failed("a completion channel");
+		return ud_failed("a completion channel");
 	fd = u->channel->fd;
 	err = forked_guard(fd);
 	if (!err && (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) ||
 		     epoll_ctl(u->epfd, EPOLL_CTL_ADD, fd, &ev)))
 		err = -errno;
 	return err;
-}
-
-static int make_pair(struct ud *u)
-{
-	const struct verbs_dev *dev = u->path.dev;
-	struct ibv_qp_init_attr init = {.cap = {.max_send_wr = UD_SENDS,
-						.max_recv_wr = UD_RECVS,
-						.max_send_sge = 1,
-						.max_recv_sge = 1},
-					.qp_type = IBV_QPT_UD};
-
-	u->recv_cq = dev->lib->create_cq(dev->ctx, UD_RECVS, NULL, u->channel, 0);
-	if (u->recv_cq)
-		u->send_cq = dev->lib->create_cq(dev->ctx, UD_SENDS, NULL, NULL, 0);
-	if (!u->send_cq)
-		return failed("a completion queue");
-	init.recv_cq = u->recv_cq;
-	init.send_cq = u->send_cq;
-	u->qp = dev->lib->create_qp(dev->pd, &init);
-	return u->qp ? 0 : failed("a queue pair for datagrams");
-}
-
-static int step(struct ud *u, enum ibv_qp_state state, int mask)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = state, .port_num = u->path.port.port, .qkey = UD_QKEY};
-
-	errno = u->path.dev->lib->modify_qp(u->qp, &attr, mask | IBV_QP_STATE);
-	return errno ? failed("a queue pair for datagrams ready") : 0;
-}
-
-static int get_ready(struct ud *u)
-{
-	int err = step(u, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
-
-	for (uint32_t i = 0; i < UD_RECVS && !err; i++)
-		err = -ud_post(u, i);
-	if (!err)
-		err = step(u, IBV_QPS_RTR, 0);
-	return err ? err : step(u, IBV_QPS_RTS, IBV_QP_SQ_PSN);
 }
 
 static int make_all(struct ud *u)
@@ -127,16 +84,15 @@ static int make_all(struct ud *u)
 		err = make_slots(u, &u->send, most, UD_SENDS);
 	if (!err)
 		err = make_channel(u);
-	if (!err)
-		err = make_pair(u);
-	return err ? err : get_ready(u);
+	return err ? err : ud_make_pair(u);
 }
 
 static void drop_slots(const struct ud *u, struct ud_slots *s)
 {
 	if (s->mr)
 		u->path.dev->lib->dereg_mr(s->mr);
-	free(s->mem);
+	if (s->mem)
+		munmap(s->mem, s->len);
 }
 
 static void drop_all(struct ud *u)
@@ -198,7 +154,10 @@ static int ud_open(struct port *port, void **state)
 static void ud_close(void *state)
 {
 	struct ud *u = state;
+	struct addr own;
 
+	set_name(u, &own);
+	ud_drain(u, &own);
 	dgram_fini(&u->dgram);
 	drop_all(u);
 }
