@@ -157,6 +157,8 @@ void rc_reject(struct native_request *req, const void *data, size_t len);
 /* rc_turn.c */
 bool rc_turn(void *state);
 bool rc_arm(void *state);
+/* A receive is over, well or not. */
+void rc_came(struct rc *rc, const struct ibv_wc *wc);
 /* A receive that came too late for the device completes as cancelled. */
 void rc_give_back(struct rc *rc, const struct rc_work *work);
 /* A send that the device does not take, after all, completes with this error, which is positive. */

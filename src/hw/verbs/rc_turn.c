@@ -147,7 +147,7 @@ static struct rc_work of_shared(struct rc *rc, const struct ibv_wc *wc)
 	return work;
 }
 
-static void complete_recv(struct rc *rc, const struct ibv_wc *wc)
+void rc_came(struct rc *rc, const struct ibv_wc *wc)
 {
 	struct rc_work shared, *work;
 	int err;
@@ -182,7 +182,7 @@ void rc_give_back(struct rc *rc, const struct rc_work *work)
 static void complete(struct rc *rc, const struct ibv_wc *wc)
 {
 	if (wc->wr_id & RC_RECEIVE)
-		complete_recv(rc, wc);
+		rc_came(rc, wc);
 	else
 		complete_send(rc, wc);
 	if (__builtin_expect(wc->status == IBV_WC_SUCCESS, 1) || wc->status == IBV_WC_WR_FLUSH_ERR)

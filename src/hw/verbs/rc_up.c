@@ -2,11 +2,13 @@
 /* The life of a queue pair: the port is there from the start, the queues once their sizes are known. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #define LOG_PROV "verbs"
+#include "base/clock.h"
 #include "base/forked.h"
 #include "base/log.h"
 #include "core/views.h"
@@ -17,6 +19,10 @@
 #define USUAL_SIZE 256 /* work requests, where the application does not say */
 #define SPARSE_MIN 64  /* from here on not every send has to tell of its end */
 #define SPARSE     15
+
+/* Closing waits for shared receives: until none came back for so long, and at most. */
+#define QUIET_US  2000
+#define RETURN_US 10000
 
 /* In device_cap_flags_ex: the device has IBV_WR_ATOMIC_WRITE. */
 #define DEVICE_ATOMIC_WRITE (UINT64_C(1) << 40)
@@ -227,19 +233,36 @@ static int make_queues(struct rc *rc, const struct fi_info *info)
 	return rc->cq ? make_qp(rc) : failed("a completion queue");
 }
 
-/* Of what others shared with it nothing is lost but the messages. */
+static void return_slot(struct rc *rc, const struct ibv_wc *wc)
+{
+	if (wc->wr_id & RC_RECEIVE)
+		rc_came(rc, wc);
+}
+
+/*
+ * What others shared with it outlives it: it is told of the messages that came, and gets back what the
+ * device had taken for another. Nothing but time tells that no more is to come back, since not every device
+ * says so.
+ */
 static void return_slots(struct rc *rc)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	bool was_connected = rc->state >= RC_ANSWERING;
+	uint64_t now = clock_us(), quiet = now + QUIET_US, end = now + RETURN_US;
 	struct ibv_wc wc;
 
 	rc->path->dev->lib->modify_qp(rc->qp, &attr, IBV_QP_STATE);
 	for (unsigned int i = 0; i < rc->got; i++)
-		if (rc->wc[i].wr_id & RC_RECEIVE)
-			rc_srx_take(rc->srx, rc->wc[i].wr_id);
-	while (ibv_poll_cq(rc->cq, 1, &wc) > 0)
-		if (wc.wr_id & RC_RECEIVE)
-			rc_srx_take(rc->srx, wc.wr_id);
+		return_slot(rc, &rc->wc[i]);
+	rc->got = 0;
+	while (was_connected && rc->srx->free_count < rc->srx->size && now < quiet && now < end) {
+		while (ibv_poll_cq(rc->cq, 1, &wc) > 0) {
+			return_slot(rc, &wc);
+			quiet = clock_us() + QUIET_US;
+		}
+		sched_yield();
+		now = clock_us();
+	}
 }
 
 static void drop_queues(struct rc *rc)
