@@ -61,8 +61,8 @@ static void refused(struct end *a, struct end *b)
 			     .iov_count = 1,
 			     .context = a};
 	size_t most = 4096, len = sizeof(most);
+	uint64_t flags = FI_TRANSMIT | FI_COMMIT_COMPLETE;
 
-	(void)b;
 	OK(fi_getopt(&a->ep->fid, FI_OPT_ENDPOINT, FI_OPT_INJECT_MSG_SIZE, &most, &len));
 	CHECK(most >= 64 && most < 1000);
 	CHECK(fi_inject(a->ep, a->memory, 1000, 0) == -FI_EMSGSIZE);
@@ -74,6 +74,18 @@ static void refused(struct end *a, struct end *b)
 	CHECK(fi_send(a->ep, a->memory, SIZE_MAX / 2, a->desc, 0, a) == -FI_EMSGSIZE);
 	CHECK(fi_tsend(a->ep, a->memory, 8, a->desc, 0, 0, a) == -FI_EOPNOTSUPP);
 	silent(a);
+
+	/* As a default it is for what it can be said of. */
+	OK(fi_control(&a->ep->fid, FI_SETOPSFLAG, &flags));
+	for (int i = 0; i < 3; i++)
+		OK(fi_recv(b->ep, b->memory, 1000, b->desc, 0, b));
+	OK(fi_send(a->ep, a->memory, 1000, a->desc, 0, a));
+	OK(fi_senddata(a->ep, a->memory, 10, NULL, 1, 0, a));
+	OK(fi_sendv(a->ep, msg.msg_iov, &a->desc, 1, 0, a));
+	for (int i = 0; i < 3; i++) {
+		done(a, SENT, a);
+		done(b, CAME | (i == 1 ? FI_REMOTE_CQ_DATA : 0), b);
+	}
 }
 
 static void writes_and_reads(struct end *a, struct end *b)

@@ -29,7 +29,7 @@ static __attribute__((noinline, cold)) ssize_t send_unusual(struct ep *ep, const
 							    size_t len, void *desc, void *context)
 {
 	return send_one(ep, rc_sge(buf, len, desc), desc,
-			(struct rc_op){.flags = ep->tx_flags, .context = context, .len = len},
+			(struct rc_op){.flags = rc_send_flags(ep), .context = context, .len = len},
 			NULL);
 }
 
@@ -94,7 +94,7 @@ static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len, voi
 	(void)dest_addr;
 
 	return send_one(ep, rc_sge(buf, len, desc), desc,
-			(struct rc_op){.flags = ep->tx_flags, .context = context, .len = len},
+			(struct rc_op){.flags = rc_send_flags(ep), .context = context, .len = len},
 			&data);
 }
 
@@ -137,7 +137,7 @@ static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **des
 		ep,
 		&(struct fi_msg){
 			.msg_iov = iov, .desc = desc, .iov_count = count, .context = context},
-		ep->tx_flags);
+		rc_send_flags(ep));
 }
 
 static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)

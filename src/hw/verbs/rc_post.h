@@ -37,6 +37,12 @@ static inline int rc_error(int err)
 	return err == ENOMEM ? -FI_EAGAIN : -err;
 }
 
+/* That it is safe from a loss of power can be said of what is written, not of a message. */
+static inline uint64_t rc_send_flags(const struct ep *ep)
+{
+	return ep->tx_flags & ~FI_COMMIT_COMPLETE;
+}
+
 #define RC_INLINE static inline __attribute__((always_inline))
 
 /* Locked; there is room. The slot of the next work request, and in `send_flags` what tells of its end. */
