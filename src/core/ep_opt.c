@@ -74,7 +74,7 @@ static void install_alias(struct ep *alias)
 	const struct ep *a = alias;
 	bool transmits = a->tx_cq || a->tx_cntr || a->read_cntr || a->write_cntr;
 	struct xfer_roles roles = {
-		.sends = transmits, .receives = a->rx != NULL, .initiates = transmits};
+		.sends = transmits, .receives = a->rx || a->device_srx, .initiates = transmits};
 
 	if (xfer_install(alias, &roles))
 		xfer_refuse(alias);
