@@ -16,47 +16,70 @@
 
 /* ---- What is held ------------------------------------------------------------------------------ */
 
-/* The last `count` work requests are none, after all; all but the last `own` of them complete so. */
-static void take_back(struct rc *rc, uint32_t count, uint32_t own, int err)
+/*
+ * Of those held the one at `at` is not taken, nor, if it is the first of two, the second: so many are none,
+ * after all, and the later ones move up. Who posted it is told, unless it is the last one's caller (`own`).
+ */
+static uint32_t leave_out(struct rc *rc, uint32_t at, uint32_t count, bool own, int err)
 {
 	struct rc_ring *tx = &rc->tx;
-	uint32_t first = tx->posted - count;
+	uint32_t first = tx->posted - (count - at), none;
 	struct rc_work *before = &tx->work[(first - 1) & tx->mask];
 
-	LOG_WARN(LOG_EP_DATA, "%u sends together are not taken: %s", count, fi_strerror(err));
-	for (uint32_t at = first; at != tx->posted - own; at++) {
-		const struct rc_work *work = &tx->work[at & tx->mask];
-
-		if (work->flags != RC_HALF)
-			rc_unsent(rc, work, err, err);
-	}
-	tx->posted = first;
+	none = tx->work[first & tx->mask].flags == RC_HALF ? 2 : 1;
+	LOG_WARN(LOG_EP_DATA, "a send that waited for others is not taken: %s", fi_strerror(err));
+	if (!own || at + none < count)
+		rc_unsent(rc, &tx->work[(first + none - 1) & tx->mask], err, err);
 	if (first != tx->over && before->flags == RC_HALF)
 		before->flags = 0;
+	for (uint32_t i = at + none; i < count; i++) {
+		uint32_t to = first + i - at - none;
+
+		tx->work[to & tx->mask] = tx->work[(to + none) & tx->mask];
+		rc->held[i].wr.wr_id = to;
+	}
+	if (at + none < count)
+		rc->held[at + none].wr.send_flags |=
+			(rc->held[at].wr.send_flags | rc->held[at + none - 1].wr.send_flags) &
+			IBV_SEND_SIGNALED;
+	tx->posted -= none;
+	return none;
 }
 
-/* All at once. If they are not taken, the last `own` of them are the caller's to tell of, by this error. */
-static int post_held(struct rc *rc, uint32_t own)
+/* From `at` on, all at once; where it stops at one that the device does not take, *at is that. 0 or the error. */
+static int post_from(struct rc *rc, uint32_t *at, uint32_t count)
 {
-	struct ibv_send_wr *bad = NULL;
-	uint32_t count = rc->held_count, left;
+	struct ibv_send_wr *bad = &rc->held[*at].wr;
 	int err;
 
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = *at; i < count; i++)
 		rc->held[i].wr.next = i + 1 < count ? &rc->held[i + 1].wr : NULL;
+	err = ibv_post_send(rc->qp, &rc->held[*at].wr, &bad);
+	if (err)
+		*at = (uint32_t)((struct rc_held *)bad - rc->held);
+	return err;
+}
+
+/* All of them. If the last is not taken, its caller is to tell of it, if there is one (`own`), by this error. */
+static int post_held(struct rc *rc, bool own)
+{
+	uint32_t count = rc->held_count, at = 0;
+	int err = 0;
+
 	rc->held_count = 0;
 	rc_set_gate(rc);
-	err = ibv_post_send(rc->qp, &rc->held->wr, &bad);
-	if (!err)
-		return 0;
-	left = bad ? count - (uint32_t)((struct rc_held *)bad - rc->held) : count;
-	take_back(rc, left, own < left ? own : left, err);
-	return own ? rc_error(err) : 0;
+	while (at < count) {
+		err = post_from(rc, &at, count);
+		if (!err)
+			return 0;
+		at += leave_out(rc, at, count, own, err);
+	}
+	return own && err ? rc_error(err) : 0;
 }
 
 void rc_flush_held(struct rc *rc)
 {
-	post_held(rc, 0);
+	post_held(rc, false);
 }
 
 /* The caller's list of segments is on its stack. */
@@ -177,7 +200,7 @@ int rc_post_special(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op
 	}
 	if (err || (op.flags & FI_MORE && !(op.flags & FI_INJECT)))
 		return err;
-	return post_held(rc, confirmed ? 2 : 1);
+	return post_held(rc, true);
 }
 
 /* ---- Writing a number atomically --------------------------------------------------------------- */
@@ -221,5 +244,5 @@ int rc_post_word(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op)
 		return 0;
 	read = reading(rc, wr, &op, &sge);
 	hold(rc, &read, op, 0);
-	return post_held(rc, 0);
+	return post_held(rc, false);
 }
