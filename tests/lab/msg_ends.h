@@ -151,7 +151,8 @@ static inline void connect_with(struct end *a, struct end *b, uint64_t access)
 
 static inline void close_end(struct end *e)
 {
-	OK(fi_close(&e->ep->fid));
+	if (e->ep)
+		OK(fi_close(&e->ep->fid));
 	OK(fi_close(&e->cq->fid));
 	OK(fi_close(&e->eq->fid));
 	eq_count = 0;

@@ -299,6 +299,7 @@ static void share(struct end *a, struct end *b)
 {
 	struct fi_rx_attr attr = *info->rx_attr;
 	struct end c, d, e, f;
+	struct fid_ep *alias;
 
 	CHECK(info->domain_attr->max_ep_srx_ctx > 0);
 	OK(fi_srx_context(domain, &attr, &shared, NULL));
@@ -306,8 +307,11 @@ static void share(struct end *a, struct end *b)
 	connect_with(&e, &f, ACCESS);
 	CHECK(fi_recv(d.ep, d.memory, 8, d.desc, 0, &d) == -FI_EOPNOTSUPP);
 	CHECK(fi_close(&shared->fid) == -FI_EBUSY);
+	OK(fi_ep_alias(shared, &alias, FI_RECV));
 	for (int i = 0; i < 4; i++)
-		OK(fi_recv(shared, a->memory + i * 8, 8, a->desc, 0, &a->memory[i]));
+		OK(fi_recv(i % 2 ? alias : shared, a->memory + i * 8, 8, a->desc, 0,
+			   &a->memory[i]));
+	OK(fi_close(&alias->fid));
 	CHECK(fi_cancel(&shared->fid, &a->memory[3]) == -FI_EOPNOTSUPP);
 	OK(fi_cancel(&shared->fid, b));
 	to_shared(&c, &d, "one....", &a->memory[0]);
@@ -323,9 +327,17 @@ static void share(struct end *a, struct end *b)
 	done(&d, CAME, b);
 	done(&c, SENT, &c);
 	CHECK(!strcmp(b->memory + WINDOW, "late..."));
+
+	/* What came before it was closed is told of. */
+	OK(fi_send(c.ep, "parting", 8, NULL, 0, &c));
+	done(&c, SENT, &c);
+	OK(fi_close(&d.ep->fid));
+	d.ep = NULL;
+	done(&d, CAME, b);
+	CHECK(!strcmp(b->memory + WINDOW, "parting"));
 	close_end(&c);
 	close_end(&d);
-	CHECK(post_all(b) == 1);
+	CHECK(post_all(b) == 2);
 	to_shared(&e, &f, "go on..", b);
 	close_end(&e);
 	close_end(&f);
