@@ -242,7 +242,7 @@ static void drive(struct eq_driver *driver)
 	for (int i = 0; pending && i < TURNS && (port_turn(c->port) || !port_arm(c->port)); i++)
 		;
 	lock_give(&dom->lock);
-	if (pending || c->driver.fd >= 0)
+	if (pending || __atomic_load_n(&c->driver.fd, __ATOMIC_RELAXED) >= 0)
 		watch(c);
 }
 

@@ -127,7 +127,8 @@ void eq_del_driver(struct eq *eq, struct eq_driver *driver)
 void eq_driver_watch(struct eq *eq, struct eq_driver *driver, int fd)
 {
 	wait_del_fd(&eq->wait, driver->fd);
-	driver->fd = fd;
+	__atomic_store_n(&driver->fd, fd,
+			 __ATOMIC_RELAXED); /* drivers look before they ask for more */
 	wait_add_fd(&eq->wait, fd);
 }
 
