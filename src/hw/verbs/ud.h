@@ -45,6 +45,7 @@ struct ud {
 	bool broken;  /* the queue pair takes nothing any more, before it is mended */
 	bool dead;    /* it could not be mended */
 	unsigned int turns;
+	uint64_t looked;  /* ms: when the device was last asked whether it is broken */
 	uint32_t at, got; /* completions of receives that are still to be looked at, in wc */
 	struct ibv_wc wc[UD_BATCH];
 	struct ud_way *ways; /* a hash table of way_room places, a power of two */

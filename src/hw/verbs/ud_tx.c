@@ -12,7 +12,9 @@
 
 #define HOPS     64
 #define WAYS_MIN 16
-#define DRAIN_US 10000 /* that closing waits for what was sent */
+#define LATE     (2 * UD_TELLS) /* sends under way that give cause to look why */
+#define LOOK_MS  100            /* between two such looks, which take their time */
+#define DRAIN_US 10000          /* that closing waits for what was sent */
 
 /* ---- Ways to other ports ----------------------------------------------------------------------- */
 
@@ -168,13 +170,30 @@ static int post(struct ud *u, const struct addr *to, const struct iovec *iov, si
 	return 0;
 }
 
+/* Some devices take sends, and never tell of them, when the queue pair is broken. */
+static void look_closer(struct ud *u)
+{
+	uint64_t now = clock_coarse_ms();
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	if (now - u->looked < LOOK_MS)
+		return;
+	u->looked = now;
+	u->broken |= u->path.dev->lib->query_qp(u->qp, &attr, IBV_QP_STATE, &init) ||
+		     attr.qp_state != IBV_QPS_RTS;
+}
+
 /* All slots are taken only when the last of them tells of its end. */
 int ud_send(struct dgram *d, const struct addr *to, const struct iovec *iov, size_t count)
 {
 	struct ud *u = (struct ud *)d;
 
-	if (!(u->sent % UD_TELLS))
+	if (!(u->sent % UD_TELLS)) {
 		ud_reap(u);
+		if (__builtin_expect(u->sent - u->over >= LATE, 0))
+			look_closer(u);
+	}
 	if (__builtin_expect(u->broken, 0) && ud_mend(u))
 		return -FI_EIO;
 	if (u->sent - u->over == UD_SENDS)
