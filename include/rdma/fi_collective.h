@@ -35,8 +35,9 @@
  *    may be one, or overlap;
  *  - flags: FI_COMPLETION, FI_MORE, FI_FENCE (begins when all earlier collectives of the group
  *    have ended), the completion levels; others are -FI_EBADFLAGS;
- *  - a member that dies, leaves the group, or calls with other lengths ends all that is under way
- *    in the group with an error, on every member; later calls return that error;
+ *  - a member that dies, closes its endpoint, or calls with other lengths ends all that is under
+ *    way in the group with an error, on every member; later calls return that error. That one has
+ *    closed the group alone is noticed by those who send to it;
  *  - 0 means accepted.  -FI_EAGAIN: no room now, read the completion queue and try again.
  *    -FI_EOPNOTSUPP: not offered for this datatype or op.  -FI_EMSGSIZE: too many elements.
  */

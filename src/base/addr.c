@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/hash.h"
 
 _Static_assert(sizeof(struct addr) == 24, "an address vector keeps millions of them");
 
@@ -218,27 +219,19 @@ int addr_compare(const struct addr *a, const struct addr *b)
 	return diff;
 }
 
-/* Every bit of the result depends on every bit of x. */
-static uint64_t mix(uint64_t x)
-{
-	x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
-	x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
-	return x ^ x >> 32;
-}
-
 uint64_t addr_hash(const struct addr *a)
 {
 	uint64_t h = (uint64_t)a->kind << 16 | a->port, half[2];
 
 	if (a->kind == ADDR_STR) {
 		for (const char *c = a->str; *c; c++)
-			h = mix(h ^ (unsigned char)*c);
+			h = hash_mix(h ^ (unsigned char)*c);
 		return h;
 	}
 	if (a->kind == ADDR_IB)
 		h |= (uint64_t)a->scope << 32;
 	memcpy(half, a->ip, sizeof(half));
-	return mix(mix(h ^ half[0]) ^ half[1]);
+	return hash_mix(hash_mix(h ^ half[0]) ^ half[1]);
 }
 
 void addr_print(const struct addr *a, char *buf, size_t len)

@@ -3,6 +3,7 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "coll/join.h"
 #include "core/av_set.h"
@@ -25,20 +26,13 @@ struct wish {
 	bool managed; /* by the application */
 };
 
-static uint64_t mix(uint64_t h)
-{
-	h = (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
-	h = (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
-	return h ^ h >> 32;
-}
-
 static uint64_t hash_bytes(const void *bytes, size_t len)
 {
 	const unsigned char *b = bytes;
 	uint64_t h = len;
 
 	for (size_t i = 0; i < len; i++)
-		h = mix(h ^ b[i]);
+		h = hash_mix(h ^ b[i]);
 	return h;
 }
 
@@ -60,7 +54,7 @@ static int number_members(struct wish *w)
 			return -FI_EINVAL;
 		}
 		key = addr_unmapped(name);
-		w->key = mix(w->key ^ addr_hash(&key));
+		w->key = hash_mix(w->key ^ addr_hash(&key));
 		if (addr_equal(&key, &port->key)) {
 			w->rank = (uint32_t)i;
 			own++;
@@ -117,7 +111,7 @@ static int check_whole(struct wish *w)
 		LOG_WARN(LOG_EP_CTRL, "join: the set has members who do not belong to %#llx",
 			 (unsigned long long)w->coll_addr);
 	if (g && !set)
-		w->key = mix(w->key ^ g->id);
+		w->key = hash_mix(w->key ^ g->id);
 	return ret < 0 ? ret : ret ? 0 : -FI_EINVAL;
 }
 
@@ -135,7 +129,7 @@ static int check_ways(struct wish *w)
 	if (!w->managed)
 		err = check_whole(w);
 	if (w->set->comm_key_size)
-		w->key = mix(w->key ^ hash_bytes(w->set->comm_key, w->set->comm_key_size));
+		w->key = hash_mix(w->key ^ hash_bytes(w->set->comm_key, w->set->comm_key_size));
 	return err;
 }
 
@@ -183,15 +177,12 @@ static void start(struct wish *w, struct group *g)
 		join_start(g);
 }
 
-/* 0, the group in *g. Domain locked. */
-static int join(struct wish *w, struct group **out)
+/* 0, the group in *out. Domain locked. */
+static int join(struct wish *w, struct coll *c, struct group **out)
 {
-	struct coll *c = coll_of(w->ep->port);
 	struct group *g = NULL;
-	int err = c ? 0 : -FI_ENOMEM;
+	int err;
 
-	if (err)
-		return err;
 	w->members = av_set_members(w->set);
 	if (!w->members) {
 		LOG_WARN(LOG_EP_CTRL, "join: the set has no members");
@@ -343,7 +334,7 @@ int coll_join(struct ep *ep, const struct fi_collective_addr *addr, uint64_t fla
 		return err;
 	lock_take(&ep->dom->lock);
 	port_turn(ep->port); /* of what failed before the others may have told us */
-	err = join(&w, &g);
+	err = join(&w, c, &g);
 	if (!err)
 		*mc = &g->fid;
 	lock_give(&ep->dom->lock);

@@ -15,14 +15,6 @@
 
 /* ---- Messages --------------------------------------------------------------------------------- */
 
-/* A message of the round is complete. */
-static void settle(struct op *op, int err)
-{
-	op->pending--;
-	if (err && !op->err)
-		op->err = err;
-}
-
 static void done(struct work *work, int err)
 {
 	struct op_slot *slot = LIST_ENTRY(work, struct op_slot, work);
@@ -32,7 +24,7 @@ static void done(struct work *work, int err)
 	slot->pending = false;
 	if (!err && !m->send && work->got != m->count * op->local.width)
 		err = FI_EINVAL; /* it was called with other arguments there */
-	settle(op, err);
+	op->pending--;
 	if (err)
 		group_fail(op->group, err);
 	if (!op->pending && list_empty(&op->in_ready))
@@ -98,7 +90,7 @@ static void start_message(struct op *op, unsigned int i)
 	ret = m->send ? send(op, slot, m) : receive(op, slot, m);
 	if (ret > 0) {
 		slot->pending = false;
-		settle(op, 0);
+		op->pending--;
 	}
 	if (ret >= 0)
 		return;
@@ -108,7 +100,7 @@ static void start_message(struct op *op, unsigned int i)
 		 fi_strerror(-ret));
 	if (m->send) {
 		slot->pending = false;
-		settle(op, -ret);
+		op->pending--;
 	}
 	group_fail(op->group, -ret);
 }
@@ -241,7 +233,6 @@ static struct op *op_new(struct coll *c)
 		op->planned = 0;
 	list_init(&op->in_group);
 	list_init(&op->in_ready);
-	op->err = 0;
 	op->begun = op->alone = false;
 	op->pending = 0;
 	op->next = 0;

@@ -41,7 +41,6 @@ struct op {
 	size_t bytes; /* for counters */
 	bool begun;   /* its first round */
 	bool alone;   /* begins when all before it have ended, and none begins before its end */
-	int err;      /* positive */
 	unsigned int pending; /* messages */
 	size_t next;          /* round */
 	struct plan_shape shape;
