@@ -105,7 +105,7 @@ static void start_message(struct op *op, unsigned int i)
 	group_fail(op->group, -ret);
 }
 
-/* Receives first: what has come already needs no place of its own. */
+/* Sends first: others wait for them. */
 static void start_round(struct op *op)
 {
 	unsigned int count = op->round.messages;
@@ -113,10 +113,10 @@ static void start_round(struct op *op)
 	/* One more until all are posted. */
 	op->pending = count + 1;
 	for (unsigned int i = 0; i < count; i++)
-		if (!op->round.message[i].send)
+		if (op->round.message[i].send)
 			start_message(op, i);
 	for (unsigned int i = 0; i < count; i++)
-		if (op->round.message[i].send)
+		if (!op->round.message[i].send)
 			start_message(op, i);
 	op->pending--;
 }

@@ -12,7 +12,9 @@
 #include "core/wait.h"
 #include "core/wait_set.h"
 
-#define ALONE_LOOKS 16 /* a microsecond or two */
+#define ALONE_LOOKS 16   /* a microsecond or two */
+#define CROWD_US    2    /* longer than it takes to let the core go when nobody wants it */
+#define HOG_US      1000 /* longer than those take it who wait, too */
 
 /* Gate held. Every sleeper looks again at what it waits for. */
 static void wake_all(struct waiter *w)
@@ -159,26 +161,44 @@ int wait_sleep(struct waiter *w, int timeout)
 	return ret == -FI_EINTR ? -FI_EAGAIN : ret;
 }
 
+/* Lets others have the core; us that they had it. */
+static uint64_t give_way(uint64_t *now)
+{
+	uint64_t before = *now;
+
+	sched_yield();
+	*now = clock_us();
+	return *now - before;
+}
+
 /*
  * Polls until ready (true), or for as long as it is worth it. After a few looks it lets others run in
- * between: what we wait for may be theirs to send, from this very core.
+ * between: what we wait for may be theirs to send, from this very core. Where they want it, after one, and
+ * what they use of it does not count; but who sleeps is woken sooner than others end who do not wait.
  */
 static bool spin(struct waiter *w, struct wait_for *what, uint64_t end)
 {
+	bool yields = w->obj == FI_WAIT_YIELD,
+	     crowded = __atomic_load_n(&w->crowded, __ATOMIC_RELAXED);
+	unsigned int alone = yields || crowded ? 1 : ALONE_LOOKS, looks = 0;
 	int spin_us = env_get()->spin_us;
-	uint64_t until = clock_us() + (spin_us > 0 ? (uint64_t)spin_us : 0);
-	unsigned int looks = 0;
+	uint64_t now = clock_us(), until = now + (spin_us > 0 ? (uint64_t)spin_us : 0), theirs;
 
-	if (w->obj == FI_WAIT_YIELD || until > end)
-		until = end;
 	do {
 		if (what->ready(what, false))
 			return true;
-		if (w->obj == FI_WAIT_YIELD || ++looks > ALONE_LOOKS)
-			sched_yield();
-		else
+		if (++looks < alone) {
 			cpu_relax();
-	} while (clock_us() < until);
+			now = clock_us();
+			continue;
+		}
+		theirs = give_way(&now);
+		if ((theirs >= CROWD_US) != crowded)
+			__atomic_store_n(&w->crowded, crowded = !crowded, __ATOMIC_RELAXED);
+		until += crowded ? theirs : 0;
+		if (theirs >= HOG_US && !yields)
+			break;
+	} while ((yields || now < until) && now < end);
 	return false;
 }
 
