@@ -131,18 +131,21 @@ static void join(void)
 	group = fi_mc_addr(mc);
 }
 
+static struct fi_context2 context; /* the reference's never end without one */
+
 static ssize_t post(size_t size)
 {
 	size_t words = size / sizeof(double);
 
 	if (what == BARRIER)
-		return fi_barrier(ep, group, NULL);
+		return fi_barrier(ep, group, &context);
 	if (what == ALLREDUCE)
 		return fi_allreduce(ep, from, words, NULL, to, NULL, group, FI_DOUBLE, FI_SUM, 0,
-				    NULL);
+				    &context);
 	if (what == BROADCAST)
-		return fi_broadcast(ep, from, words, NULL, group, address[0], FI_DOUBLE, 0, NULL);
-	return fi_alltoall(ep, from, words, NULL, to, NULL, group, FI_DOUBLE, 0, NULL);
+		return fi_broadcast(ep, from, words, NULL, group, address[0], FI_DOUBLE, 0,
+				    &context);
+	return fi_alltoall(ep, from, words, NULL, to, NULL, group, FI_DOUBLE, 0, &context);
 }
 
 static void call(size_t size)
