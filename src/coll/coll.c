@@ -121,6 +121,15 @@ static struct rx *early(struct coll *c, struct peer *peer, uint64_t id)
 	return NULL;
 }
 
+bool coll_take(struct port *port, struct peer *peer, const struct packet *p)
+{
+	uint32_t rank = p->tag & ((1u << WIRE_GROUP_RANK_BITS) - 1);
+	struct coll *c = port->coll;
+	struct group *g = c && !port->closing ? group_find(c, p->data) : NULL;
+
+	return g && !g->err && group_has(g, rank, peer) && op_take(g, p);
+}
+
 struct rx *coll_context(struct port *port, struct peer *peer, const struct packet *p)
 {
 	uint32_t rank = p->tag & ((1u << WIRE_GROUP_RANK_BITS) - 1);

@@ -10,6 +10,9 @@
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
+/* Bytes of a message up to here are sooner taken at once than matched in queues. */
+#define DIRECT_MAX 256
+
 /* Collectives of which some members may be far ahead of others, in a row without one that all wait in. */
 #define SPELL_MAX 64
 
@@ -51,17 +54,54 @@ static int receive(struct op *op, struct op_slot *slot, const struct plan_messag
 {
 	struct group *g = op->group;
 	struct iovec iov = {local_at(&op->local, m->place), m->count * op->local.width};
-	int err;
+	int err = 0;
 
-	err = rx_post(&g->rx, NULL, true,
-		      &(struct recv_args){.iov = &iov,
-					  .iov_count = 1,
-					  .src = FI_ADDR_UNSPEC,
-					  .tag = WIRE_GROUP_TAG(op->seq, m->peer),
-					  .work = &slot->work});
+	/* Of one member several may come: none overtakes what waits in the queues. */
+	slot->direct = iov.iov_len <= DIRECT_MAX && list_empty(&g->rx.unexpected[1]) &&
+		       list_empty(&g->rx.posted[1]);
+	if (!slot->direct)
+		err = rx_post(&g->rx, NULL, true,
+			      &(struct recv_args){.iov = &iov,
+						  .iov_count = 1,
+						  .src = FI_ADDR_UNSPEC,
+						  .tag = WIRE_GROUP_TAG(op->seq, m->peer),
+						  .work = &slot->work});
 	if (!err && slot->pending)
 		watch(g, m->peer);
 	return err;
+}
+
+/* What it waits for, in one packet. */
+static bool take(struct op *op, const struct packet *p)
+{
+	uint32_t rank = p->tag & ((1u << WIRE_GROUP_RANK_BITS) - 1);
+
+	for (unsigned int i = 0; i < op->round.messages; i++) {
+		const struct plan_message *m = &op->round.message[i];
+		struct op_slot *slot = &op->slot[i];
+
+		if (!slot->direct || !slot->pending || m->peer != rank)
+			continue;
+		if (p->len == m->count * op->local.width && p->len)
+			memcpy(local_at(&op->local, m->place), p->payload, p->len);
+		slot->work.got = p->len;
+		done(&slot->work, 0);
+		return true;
+	}
+	return false;
+}
+
+bool op_take(struct group *g, const struct packet *p)
+{
+	if (wire_op(p->head) != WIRE_MSG || rx_owes(p->head))
+		return false;
+	LIST_EACH (node, &g->ops) {
+		struct op *op = LIST_ENTRY(node, struct op, in_group);
+
+		if (op->begun && op->seq == p->tag >> WIRE_GROUP_RANK_BITS)
+			return take(op, p);
+	}
+	return false;
 }
 
 /* 1: it is complete already. */
@@ -87,6 +127,7 @@ static void start_message(struct op *op, unsigned int i)
 	slot->work.kind = &kind;
 	slot->op = op;
 	slot->pending = true;
+	slot->direct = false;
 	ret = m->send ? send(op, slot, m) : receive(op, slot, m);
 	if (ret > 0) {
 		slot->pending = false;
@@ -179,12 +220,21 @@ static void begin_next(struct group *g)
 	}
 }
 
+/* No plan, and no round of one. */
+static void forget(struct op *op)
+{
+	op->planned = 0;
+	op->round.messages = op->round.locals = 0;
+}
+
 static void end(struct op *op, int err)
 {
 	struct group *g = op->group;
 
 	if (op->ep)
 		tell(op, err);
+	if (err)
+		forget(op);
 	list_remove(&op->in_group);
 	list_remove(&op->in_ready);
 	free(op->memory);
@@ -202,6 +252,21 @@ void op_end_all(struct group *g)
 		end(LIST_ENTRY(g->ops.next, struct op, in_group), g->err);
 }
 
+/* False: there is no next round. A plan of one round is not asked again for the same. */
+static bool next_round(struct op *op)
+{
+	if (op->next == op->held)
+		return true;
+	if (op->next == op->rounds)
+		return false;
+	if (!plan_round(&op->plan, op->next, &op->round)) {
+		op->rounds = op->next;
+		return false;
+	}
+	op->held = op->next;
+	return true;
+}
+
 void op_step(struct op *op)
 {
 	if (op->group->err)
@@ -209,7 +274,7 @@ void op_step(struct op *op)
 	while (!op->pending) {
 		if (op->next)
 			local_run(&op->local, &op->round);
-		if (!plan_round(&op->plan, op->next, &op->round)) {
+		if (!next_round(op)) {
 			end(op, 0);
 			return;
 		}
@@ -230,14 +295,13 @@ static struct op *op_new(struct coll *c)
 	if (!op)
 		return NULL;
 	if (!node)
-		op->planned = 0;
+		forget(op);
 	list_init(&op->in_group);
 	list_init(&op->in_ready);
 	op->begun = op->alone = false;
 	op->pending = 0;
 	op->next = 0;
 	op->memory = NULL;
-	op->round.messages = op->round.locals = 0;
 	return op;
 }
 
@@ -271,6 +335,7 @@ static void plan_anew(struct op *op, struct group *g, const struct plan_shape *s
 	last->layout = group_layout(g);
 	plan_make(&op->plan, last);
 	op->planned = g->serial;
+	op->held = op->rounds = SIZE_MAX;
 }
 
 static int make_plan(struct op *op, struct group *g, const struct op_args *a)

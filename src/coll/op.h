@@ -29,6 +29,7 @@ struct op_slot {
 	struct work work;
 	struct op *op;
 	bool pending;
+	bool direct; /* a receive that no queue knows of: op_take finds it */
 };
 
 struct op {
@@ -47,7 +48,9 @@ struct op {
 	struct plan plan; /* made of that */
 	uint64_t planned; /* the group it was made for, by its serial; 0: none */
 	struct local local;
-	struct plan_round round;
+	struct plan_round round; /* of the plan the one numbered `held`; likewise kept */
+	size_t held;             /* SIZE_MAX: none */
+	size_t rounds;           /* that the plan has, once that is known, else SIZE_MAX */
 	struct op_slot slot[PLAN_MESSAGES];
 	void *memory; /* of scratch, where it is not `scratch` */
 	char scratch[OP_SCRATCH] __attribute__((aligned(16)));
@@ -57,6 +60,8 @@ struct op {
 int op_post(struct ep *ep, struct group *g, const struct op_args *args);
 /* Goes on with one whose messages are complete. */
 void op_step(struct op *op);
+/* A message to the group, from the member that its tag says: true if one waited for it, and has it now. */
+bool op_take(struct group *g, const struct packet *p);
 /* Ends all of the group by its error, at once. */
 void op_end_all(struct group *g);
 /* Is this the work of a slot? */

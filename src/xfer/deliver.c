@@ -51,8 +51,11 @@ struct rx *rx_context_of(struct port *port, struct peer *peer, const struct pack
 
 static void deliver_message(struct port *port, struct peer *peer, const struct packet *p)
 {
-	struct rx *rx = rx_context_of(port, peer, p);
+	struct rx *rx;
 
+	if (__builtin_expect(wire_rx(p->head) == WIRE_RX_GROUP, 0) && coll_take(port, peer, p))
+		return;
+	rx = rx_context_of(port, peer, p);
 	if (__builtin_expect(!rx, 0))
 		refuse_message(peer, p, "no such context, or not enabled");
 	else if (wire_op(p->head) == WIRE_OFFER && !offer_valid(p))

@@ -15,8 +15,10 @@ struct peer;
 struct port;
 struct rx;
 
+/* Has a message for WIRE_RX_GROUP been waited for, and is now with who did? */
+bool coll_take(struct port *port, struct peer *peer, const struct packet *p);
 /*
- * Where a message for WIRE_RX_GROUP goes, a context without completion queue whose receives all have
+ * Where one goes that has not, a context without completion queue whose receives all have
  * their `work`; NULL: nobody wants it.
  */
 struct rx *coll_context(struct port *port, struct peer *peer, const struct packet *p);
