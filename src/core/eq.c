@@ -137,16 +137,17 @@ void eq_watch_end(struct eq *eq, int sock)
 	wait_watch_fd(&eq->wait, sock, EPOLLRDHUP);
 }
 
-void eq_tick(struct eq *eq, int ms)
+/* The timer goes as often as is asked for now. Locked. */
+static void set_timer(struct eq *eq)
 {
+	int ms = eq->rushes && (!eq->tick_ms || eq->rush_ms < eq->tick_ms) ? eq->rush_ms
+									   : eq->tick_ms;
 	struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
-	int timer, fresh = -1;
+	int timer = eq->timer, fresh = -1;
 
-	lock_take(&eq->lock);
-	timer = eq->timer;
 	if (timer < 0)
 		timer = fresh = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (fresh >= 0 || ms < eq->timer_ms) {
+	if (ms != eq->timer_ms) {
 		__atomic_store_n(&eq->timer_ms, ms, __ATOMIC_RELAXED);
 		if (timerfd_settime(timer, 0, &(struct itimerspec){t, t}, NULL))
 			LOG_WARN(LOG_EQ, "an event queue has no timer: %s", fi_strerror(errno));
@@ -154,6 +155,31 @@ void eq_tick(struct eq *eq, int ms)
 	if (fresh >= 0)
 		wait_add_fd(&eq->wait, fresh);
 	__atomic_store_n(&eq->timer, timer, __ATOMIC_RELEASE); /* pairs with hear_timer */
+}
+
+void eq_tick(struct eq *eq, int ms)
+{
+	lock_take(&eq->lock);
+	if (!eq->tick_ms || ms < eq->tick_ms)
+		eq->tick_ms = ms;
+	set_timer(eq);
+	lock_give(&eq->lock);
+}
+
+void eq_rush(struct eq *eq, int ms)
+{
+	lock_take(&eq->lock);
+	eq->rush_ms = ms;
+	eq->rushes++;
+	set_timer(eq);
+	lock_give(&eq->lock);
+}
+
+void eq_calm(struct eq *eq)
+{
+	lock_take(&eq->lock);
+	eq->rushes--;
+	set_timer(eq);
 	lock_give(&eq->lock);
 }
 

@@ -29,7 +29,10 @@ struct eq {
 	struct list *next_driver;  /* of the walk under way */
 	unsigned int driver_count; /* atomic to read */
 	int timer;                 /* atomic: wakes sleepers for a turn now and then; -1: none */
-	int timer_ms;              /* atomic: so often */
+	int timer_ms;              /* atomic: so often; 0: not at all */
+	int tick_ms;               /* asked for with eq_tick, 0: never; */
+	int rush_ms;               /* with eq_rush, while any of */
+	unsigned int rushes;       /* them are not over */
 	uint64_t next_tick;        /* ms: it may have gone off; guarded by driving */
 };
 
@@ -83,6 +86,9 @@ void eq_del_driver(struct eq *eq, struct eq_driver *driver);
 void eq_driver_watch(struct eq *eq, struct eq_driver *driver, int fd);
 /* Sleepers take a turn at least so often (ms) from now on, for what nothing announces. */
 void eq_tick(struct eq *eq, int ms);
+/* The same (ms is the same for all) until as many calls of eq_calm have been made. */
+void eq_rush(struct eq *eq, int ms);
+void eq_calm(struct eq *eq);
 /* The end of this socket wakes, too, until it is closed, of which nobody has to be told. */
 void eq_watch_end(struct eq *eq, int sock);
 

@@ -457,6 +457,41 @@ START_TEST(ticks)
 }
 END_TEST
 
+static int wakes_within(struct fid *fid, int fd, int ms)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	while (fi_trywait(fabric, &fid, 1) != 0)
+		;
+	return poll(&p, 1, ms);
+}
+
+/* As often as the shortest that is not over; then as before, or not at all. */
+START_TEST(rushes)
+{
+	struct fid_eq *fid = open_eq(0, FI_WAIT_FD);
+	struct eq_driver driver = {.turn = count_turn, .fd = -1};
+	struct eq *eq = eq_of(fid);
+	int fd;
+
+	ck_assert_int_eq(eq_add_driver(eq, &driver), 0);
+	ck_assert_int_eq(fi_control(&fid->fid, FI_GETWAIT, &fd), 0);
+	eq_rush(eq, 30);
+	eq_rush(eq, 30);
+	eq_calm(eq);
+	ck_assert_int_eq(wakes_within(&fid->fid, fd, 5000), 1);
+	eq_calm(eq);
+	ck_assert_int_eq(wakes_within(&fid->fid, fd, 150), 0);
+	eq_tick(eq, 50);
+	ck_assert_int_eq(wakes_within(&fid->fid, fd, 5000), 1);
+	eq_rush(eq, 30);
+	eq_calm(eq);
+	ck_assert_int_eq(wakes_within(&fid->fid, fd, 5000), 1);
+	eq_del_driver(eq, &driver);
+	ck_assert_int_eq(fi_close(&fid->fid), 0);
+}
+END_TEST
+
 START_TEST(try_wait)
 {
 	struct fid_eq *eq = open_eq(FI_WRITE, FI_WAIT_FD);
@@ -504,6 +539,7 @@ int main(void)
 	tcase_add_test(tcase, forgotten);
 	tcase_add_test(tcase, watched);
 	tcase_add_test(tcase, ticks);
+	tcase_add_test(tcase, rushes);
 	tcase_add_test(tcase, try_wait);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_NORMAL);
