@@ -77,10 +77,24 @@ static uint64_t without_network(uint64_t asked)
 	return (asked & COMM) == FI_LOCAL_COMM ? FI_REMOTE_COMM : 0;
 }
 
+static bool several(size_t contexts)
+{
+	return contexts > 1 && contexts != FI_SHARED_CONTEXT;
+}
+
+/* Who wants several contexts will open a scalable endpoint, and those have no groups. */
+static uint64_t without_groups(const struct fi_info *hints)
+{
+	const struct fi_ep_attr *ep = hints ? hints->ep_attr : NULL;
+
+	return ep && (several(ep->tx_ctx_cnt) || several(ep->rx_ctx_cnt)) ? FI_COLLECTIVE : 0;
+}
+
 static bool match_caps(const struct view *v, uint32_t api, const struct fi_info *hints,
 		       struct fi_info *info, struct refusal *why)
 {
-	uint64_t offered = caps_offered(v, api), of_domain = offered & (COMM | FI_SHARED_AV);
+	uint64_t offered = caps_offered(v, api) & ~without_groups(hints);
+	uint64_t of_domain = offered & (COMM | FI_SHARED_AV);
 	struct asked_caps a = caps_asked(api, hints);
 
 	if (!caps_within(why, "caps", a.ep, offered) ||

@@ -57,6 +57,26 @@ START_TEST(caps_not_there)
 }
 END_TEST
 
+/* Scalable endpoints have no groups; others have, with a transmit context that is shared, too. */
+static const struct {
+	size_t tx, rx;
+	bool offered;
+} contexts[] = {{0, 0, true},  {1, 1, true},  {FI_SHARED_CONTEXT, FI_SHARED_CONTEXT, true},
+		{2, 1, false}, {1, 2, false}, {4, 4, false}};
+
+START_TEST(caps_of_groups)
+{
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->ep_attr->tx_ctx_cnt = contexts[_i].tx;
+	hints->ep_attr->rx_ctx_cnt = contexts[_i].rx;
+	ck_assert_int_eq(ask(NOW), 0);
+	ck_assert_int_eq((list->caps & FI_COLLECTIVE) != 0, contexts[_i].offered);
+	ck_assert_int_eq((list->tx_attr->caps & FI_COLLECTIVE) != 0, contexts[_i].offered);
+	hints->caps = FI_MSG | FI_COLLECTIVE;
+	ck_assert_int_eq(ask(NOW), contexts[_i].offered ? 0 : -FI_ENODATA);
+}
+END_TEST
+
 #define COMM (FI_LOCAL_COMM | FI_REMOTE_COMM)
 
 START_TEST(caps_remote)
@@ -174,6 +194,7 @@ int main(void)
 	tcase_add_test(tc, caps_one_way);
 	tcase_add_test(tc, caps_of_contexts);
 	tcase_add_test(tc, caps_not_there);
+	tcase_add_loop_test(tc, caps_of_groups, 0, COUNT(contexts));
 	tcase_add_test(tc, caps_remote);
 	tcase_add_loop_test(tc, caps_local, 0, COUNT(places));
 	tcase_add_test(tc, caps_of_connected_endpoints);
