@@ -8,7 +8,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "coll/early.h"
 #include "coll/join.h"
+#include "coll/leave.h"
 #include "coll/op.h"
 #include "xfer/conn.h"
 #include "xfer/port.h"
@@ -30,6 +32,7 @@ struct coll *coll_of(struct port *port)
 	rx_init(&c->early, port->dom);
 	list_init(&c->joins);
 	list_init(&c->kept);
+	list_init(&c->leaves);
 	list_init(&c->failures);
 	list_init(&c->ready);
 	list_init(&c->broken);
@@ -51,6 +54,7 @@ void coll_close(struct coll *c)
 	while ((node = list_pop(&c->idle)))
 		free(LIST_ENTRY(node, struct op, in_ready));
 	pool_fini(&c->group_pool);
+	free(c->managed);
 	pthread_mutex_destroy(&c->watching);
 	pthread_mutex_destroy(&c->joining);
 	free(c);
@@ -66,7 +70,7 @@ int coll_reach(struct coll *c, fi_addr_t addr)
 	if (!peer)
 		return -FI_EADDRNOTAVAIL;
 	if (peer->state != PEER_IDLE)
-		return 0;
+		return peer->state != PEER_CONNECTED;
 	/* Its last words are still to come; whoever waits for more looks again. */
 	if (peer->unread) {
 		coll_wake_in(c, COLL_LATER_MS);
@@ -75,9 +79,9 @@ int coll_reach(struct coll *c, fi_addr_t addr)
 	err = conn_start(peer);
 	if (err == -FI_EAGAIN) {
 		coll_wake_in(c, COLL_LATER_MS);
-		err = 0;
+		return 0;
 	}
-	return err;
+	return err ? err : 1;
 }
 
 int coll_answer(struct peer *peer, const struct wire_group *word)
@@ -110,51 +114,31 @@ static struct coll *heard(struct port *port)
 	return port->closing ? NULL : coll_of(port);
 }
 
-/* It is kept where the group may be joined yet; else whoever counts on us is told that we are not there. */
-static struct rx *early(struct coll *c, struct peer *peer, uint64_t id)
-{
-	struct wire_group gone = {.kind = WIRE_GROUP_ABORT, .error = FI_ECONNABORTED, .id = id};
-
-	if (id & GROUP_ID_MANAGED || !list_empty(&c->joins))
-		return &c->early;
-	coll_answer(peer, &gone);
-	return NULL;
-}
-
 bool coll_take(struct port *port, struct peer *peer, const struct packet *p)
 {
-	uint32_t rank = p->tag & ((1u << WIRE_GROUP_RANK_BITS) - 1);
 	struct coll *c = port->coll;
 	struct group *g = c && !port->closing ? group_find(c, p->data) : NULL;
 
-	return g && !g->err && group_has(g, rank, peer) && op_take(g, p);
+	return g && !g->err && group_has(g, p->tag & WIRE_GROUP_RANK_MASK, peer) && op_take(g, p);
 }
 
 struct rx *coll_context(struct port *port, struct peer *peer, const struct packet *p)
 {
-	uint32_t rank = p->tag & ((1u << WIRE_GROUP_RANK_BITS) - 1);
+	uint32_t rank = p->tag & WIRE_GROUP_RANK_MASK;
 	struct coll *c = heard(port);
 	struct group *g = c ? group_find(c, p->data) : NULL;
 
 	if (!c)
 		return NULL;
 	if (!g)
-		return early(c, peer, p->data);
+		return early_context(c, peer, p);
 	if (g->err)
-		return NULL;
+		return group_answer(g, peer);
 	if (group_has(g, rank, peer))
 		return &g->rx;
 	LOG_WARN(LOG_EP_DATA, "a message to a group says that it is of rank %u, which is not so",
 		 rank);
 	return NULL;
-}
-
-static void hear_abort(struct coll *c, struct peer *peer, const struct wire_group *word)
-{
-	struct group *g = group_find(c, word->id);
-
-	if (g && group_rank(g, peer) < g->size)
-		group_fail(g, word->error ? (int)word->error : FI_ECONNRESET);
 }
 
 void coll_hear(struct port *port, struct peer *peer, const struct packet *p)
@@ -172,8 +156,10 @@ void coll_hear(struct port *port, struct peer *peer, const struct packet *p)
 	memcpy(&word, p->payload, sizeof(word));
 	if (word.error > UINT16_MAX)
 		word.error = FI_EOTHER;
-	if (word.kind == WIRE_GROUP_ABORT)
-		hear_abort(c, peer, &word);
+	if (word.kind == WIRE_GROUP_ABORT || word.kind == WIRE_GROUP_LEAVE)
+		leave_hear(c, peer, &word);
+	else if (word.kind == WIRE_GROUP_HERE)
+		leave_hear_ask(c, peer, &word);
 	else
 		join_hear(c, peer, &word);
 }
@@ -188,7 +174,7 @@ void coll_lost(struct coll *c, struct peer *peer, int err)
 	bool left = peer->said_bye || err == FI_ESHUTDOWN;
 	uint32_t rank;
 
-	rx_forget_peer(&c->early, peer);
+	early_lost(c, peer);
 	join_lost(c, peer, err);
 	LIST_EACH (node, &c->groups) {
 		struct group *g = LIST_ENTRY(node, struct group, in_coll);

@@ -31,22 +31,27 @@ struct coll {
 	struct list groups;               /* struct group.in_coll: all that are open */
 	struct list bucket[COLL_BUCKETS]; /* struct group.in_bucket: those that stand, by number */
 	struct rx early;
-	struct list joins; /* struct group.in_joins: pending ones, oldest first */
-	struct list kept;  /* struct join_word: about joins that have not begun here */
-	size_t kept_count;
+	struct list joins;    /* struct group.in_joins: pending ones, oldest first */
+	struct list kept;     /* struct join_word: about joins that have not begun here, */
+	struct list leaves;   /* and ends of groups that do not stand here yet */
+	size_t kept_count;    /* in both */
 	struct list failures; /* struct join_failure, oldest first */
 	size_t failure_count;
 	struct list ready;  /* struct op.in_ready: the messages of a round are complete */
 	struct list broken; /* struct group.in_broken: to be ended */
 	struct pool group_pool;
-	struct list idle; /* struct op.in_ready: not in use */
-	uint64_t serials; /* groups there have been */
-	uint64_t made;    /* groups we gave a number */
-	uint64_t wake_at; /* ms: the next look at groups; 0: none is due */
-	bool running;     /* in coll_run */
+	struct list idle;     /* struct op.in_ready: not in use */
+	uint64_t *managed;    /* table of managed.c, */
+	size_t managed_room;  /* its places, a power of two or 0, */
+	size_t managed_count; /* and those in use */
+	uint64_t serials;     /* groups there have been */
+	uint64_t made;        /* groups we gave a number */
+	uint64_t wake_at;     /* ms: the next look at groups; 0: none is due */
+	bool running;         /* in coll_run */
 	/* Whoever reads the event queue turns the port while joins are pending. */
 	struct eq_driver driver;
-	pthread_mutex_t watching; /* guards driver.fd; taken before the domain's lock */
+	bool rushes;              /* the queue turns it now and then, whatever comes */
+	pthread_mutex_t watching; /* guards these two of it; taken before the domain's lock */
 	pthread_mutex_t joining;  /* guards driven; taken before the event queue's */
 	bool driven;
 };
@@ -59,7 +64,7 @@ struct coll *coll_of(struct port *port);
 bool coll_run(struct coll *coll);
 /* coll_run is to look at groups again in so many ms, if not earlier. */
 void coll_wake_in(struct coll *coll, unsigned int ms);
-/* Begins to connect to an entry of the vector that is not connected. 0 or a negative error. */
+/* Connects to an entry of the vector: 0: it is connected, 1: not yet, or a negative error. */
 int coll_reach(struct coll *coll, fi_addr_t addr);
 /* Says something to the endpoint of that entry. 0 or why it cannot be reached. */
 int coll_say(struct coll *coll, fi_addr_t addr, const struct wire_group *word);

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "coll/join.h"
+#include "coll/managed.h"
 #include "core/av_set.h"
 #include "core/ep.h"
 #include "xfer/port.h"
@@ -23,7 +24,8 @@ struct wish {
 	struct av_members *members;
 	uint32_t rank;
 	uint64_t key;
-	bool managed; /* by the application */
+	bool managed;   /* by the application */
+	uint64_t *last; /* number of such a group of this key */
 };
 
 static uint64_t hash_bytes(const void *bytes, size_t len)
@@ -138,17 +140,19 @@ static int check_double(struct wish *w, struct coll *c)
 	LIST_EACH (node, &c->groups) {
 		struct group *g = LIST_ENTRY(node, struct group, in_coll);
 
-		if (!g->err && g->join.key == w->key && g->set == w->set->number) {
+		if (g->err || g->join.key != w->key)
+			continue;
+		if (g->set == w->set->number) {
 			LOG_WARN(LOG_EP_CTRL,
 				 "join: the endpoint has joined the %u of that set already",
 				 g->size);
 			return -FI_EALREADY;
 		}
-	}
-	if (w->managed && group_find(c, w->key | GROUP_ID_MANAGED)) {
-		LOG_WARN(LOG_EP_CTRL,
-			 "join: another set of the same members and key is joined already");
-		return -FI_EALREADY;
+		if (w->managed && g->id & MANAGED_ID) {
+			LOG_WARN(LOG_EP_CTRL, "join: another set of the same members and key is "
+					      "joined already");
+			return -FI_EALREADY;
+		}
 	}
 	return 0;
 }
@@ -171,10 +175,12 @@ static void start(struct wish *w, struct group *g)
 	g->flags = w->set->flags & AV_SET_COLLECTIVES;
 	g->join.key = w->key;
 	ref_get(&w->ep->ref);
-	if (w->managed)
-		group_form(g, w->key | GROUP_ID_MANAGED);
-	else
+	if (!w->managed) {
 		join_start(g);
+		return;
+	}
+	*w->last = managed_next(*w->last);
+	group_form(g, *w->last);
 }
 
 /* 0, the group in *out. Domain locked. */
@@ -189,6 +195,10 @@ static int join(struct wish *w, struct coll *c, struct group **out)
 		return -FI_EINVAL;
 	}
 	err = check(w, c);
+	if (!err && w->managed) {
+		w->last = managed_last(c, w->key);
+		err = w->last ? 0 : -FI_ENOMEM;
+	}
 	if (!err) {
 		g = group_new(c, w->members, w->rank);
 		err = g ? 0 : -FI_ENOMEM;
@@ -217,6 +227,11 @@ static void watch(struct coll *c)
 	fd = pending ? port_fd(c->port) : -1;
 	if (c->driver.fd != fd)
 		eq_driver_watch(c->ep->eq, &c->driver, fd);
+	if (pending && !c->rushes)
+		eq_rush(c->ep->eq, TICK_MS);
+	else if (!pending && c->rushes)
+		eq_calm(c->ep->eq);
+	c->rushes = pending;
 	pthread_mutex_unlock(&c->watching);
 }
 
@@ -248,7 +263,6 @@ static int begin_driving(struct coll *c, struct ep *ep)
 		return err;
 	c->ep = ep;
 	c->driver.turn = drive;
-	eq_tick(ep->eq, TICK_MS);
 	err = eq_add_driver(ep->eq, &c->driver);
 	if (!err)
 		return 0;
@@ -278,6 +292,9 @@ void coll_leave(struct ep *ep)
 	if (!c || !c->driven)
 		return;
 	eq_del_driver(ep->eq, &c->driver);
+	if (c->rushes)
+		eq_calm(ep->eq);
+	c->rushes = false;
 	lock_take(&ep->dom->lock);
 	port_del_waiter(c->port, &ep->eq->wait);
 	c->driven = false;

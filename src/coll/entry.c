@@ -139,6 +139,8 @@ static int start(struct ep *ep, const struct call *c)
 	if (!g->id)
 		return -FI_EOPBADSTATE;
 	err = check(g, c, &a);
+	if (!err && !g->laid_out)
+		err = group_lay_out(g);
 	if (!err)
 		err = op_post(ep, g, &a);
 	if (err == -FI_EAGAIN) {

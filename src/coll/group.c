@@ -7,8 +7,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "coll/early.h"
 #include "coll/join.h"
 #include "coll/layout.h"
+#include "coll/leave.h"
 #include "coll/op.h"
 #include "core/av_set.h"
 #include "core/ep.h"
@@ -97,12 +99,12 @@ static uint64_t host_of(void *arg, uint32_t rank)
 	return addr_hash(&host);
 }
 
-const struct layout *group_layout(struct group *g)
+int group_lay_out(struct group *g)
 {
-	if (!g->laid_out && g->size > 1)
+	if (g->size > 1)
 		g->layout = layout_make(g->rank, g->size, host_of, g);
-	g->laid_out = true;
-	return g->layout;
+	g->laid_out = g->layout || g->size == 1;
+	return g->laid_out ? 0 : -FI_ENOMEM;
 }
 
 /* ---- Beginning -------------------------------------------------------------------------------- */
@@ -111,6 +113,7 @@ static void free_group(struct group *g)
 {
 	rx_fini(&g->rx);
 	layout_free(g->layout);
+	free(g->left);
 	av_members_put(g->members);
 	pool_put(&g->coll->group_pool, g);
 }
@@ -131,6 +134,8 @@ static int group_close(struct fid *fid)
 		g->err = g->err ? g->err : FI_ECANCELED;
 		group_end(g);
 	}
+	if (g->id)
+		leave_say(g);
 	list_remove(&g->in_bucket);
 	list_remove(&g->in_coll);
 	eq_forget(ep->eq, fid); /* before the place is another's */
@@ -175,30 +180,14 @@ struct group *group_new(struct coll *c, struct av_members *members, uint32_t ran
 	return g;
 }
 
-/* What came before goes where its receives will be posted. */
-static void take_early(struct group *g)
-{
-	struct rx *from = &g->coll->early;
-
-	LIST_EACH_SAFE (node, &from->unexpected[1]) {
-		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
-
-		if (u->data != g->id)
-			continue;
-		rx_take(from, u);
-		u->rx = &g->rx;
-		list_push(&g->rx.unexpected[1], &u->link);
-		g->rx.unexpected_bytes += sizeof(*u) + u->held;
-	}
-}
-
 void group_form(struct group *g, uint64_t id)
 {
 	struct fi_eq_entry entry = {.fid = &g->fid.fid, .context = g->fid.fid.context};
 
 	g->id = id;
 	list_push(bucket_of(g->coll, id), &g->in_bucket);
-	take_early(g);
+	early_take(g);
+	leave_take(g);
 	if (eq_post(g->ep->eq, FI_JOIN_COMPLETE, &entry, sizeof(entry)))
 		LOG_WARN(LOG_EP_CTRL, "out of memory: the end of a join is not told");
 }
@@ -258,14 +247,28 @@ static bool is_of(const struct work *work, const void *arg)
 	return op_is_work(work) && slot->op->group == arg;
 }
 
+static struct wire_group say_ended(const struct group *g)
+{
+	return (struct wire_group){.kind = WIRE_GROUP_ABORT,
+				   .error = (uint32_t)g->err,
+				   .rank = g->rank,
+				   .size = g->size,
+				   .key = g->join.key,
+				   .id = g->id};
+}
+
+struct rx *group_answer(struct group *g, struct peer *to)
+{
+	struct wire_group word = say_ended(g);
+
+	coll_answer(to, &word);
+	return NULL;
+}
+
 void group_end(struct group *g)
 {
 	struct port *port = g->coll->port;
-	struct wire_group word = {.kind = WIRE_GROUP_ABORT,
-				  .error = (uint32_t)g->err,
-				  .rank = g->rank,
-				  .size = g->size,
-				  .id = g->id};
+	struct wire_group word = say_ended(g);
 
 	if (!g->id) {
 		join_fail(g, g->err);

@@ -44,16 +44,14 @@ struct group {
 	unsigned int alone_count; /* of them: op->alone */
 	uint64_t seq;             /* of the last collective */
 	unsigned int spell;       /* since the last one that all waited for all in */
-	bool laid_out;            /* layout was tried to be made */
+	bool laid_out;            /* layout is there, or not needed */
 	struct layout *layout;
+	uint64_t *left;     /* bits by rank: who has closed it; NULL: nobody */
 	uint32_t missed;    /* member who could not be reached, */
 	uint64_t missed_at; /* ms: since when; 0: none */
 	fi_addr_t root;     /* asked for last */
 	uint32_t root_rank;
 };
-
-/* Numbers of groups whose members the application manages have it. */
-#define GROUP_ID_MANAGED (UINT64_C(1) << 63)
 
 /* One that does not stand yet. Takes `members` on success. NULL: no memory. */
 struct group *group_new(struct coll *coll, struct av_members *members, uint32_t rank);
@@ -79,9 +77,14 @@ uint32_t group_rank_of(struct group *g, fi_addr_t addr);
 fi_addr_t group_member(const struct group *g, uint32_t rank);
 /* Says it to all neighbours. */
 void group_tell(struct group *g, const struct wire_group *word);
+/* One of an ended group is told that it is; NULL. */
+struct rx *group_answer(struct group *g, struct peer *to);
 /* Receives that wait for members who have left are looked at. */
 void group_look(struct group *g);
-/* Who shares a host with whom, or NULL. */
-const struct layout *group_layout(struct group *g);
+/*
+ * Before the first collective: who shares a host with whom is found out. All members plan by it, so
+ * without it none can be begun. 0 or -FI_ENOMEM.
+ */
+int group_lay_out(struct group *g);
 
 #endif

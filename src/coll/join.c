@@ -14,6 +14,9 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/log.h"
+#include "coll/early.h"
+#include "coll/leave.h"
+#include "coll/managed.h"
 #include "core/av_set.h"
 #include "core/ep.h"
 #include "xfer/port.h"
@@ -59,7 +62,7 @@ struct wire_group join_say_what(const struct group *g, enum wire_group_kind kind
 				   .size = g->size,
 				   .attempt = g->join.attempt,
 				   .key = g->join.key,
-				   .id = g->id};
+				   .id = kind == WIRE_GROUP_PROBE ? g->serial : g->id};
 }
 
 int join_say(struct group *g, uint32_t rank, enum wire_group_kind kind)
@@ -146,6 +149,10 @@ static void leave(struct group *g)
 		begin(next);
 		return;
 	}
+	if (!list_empty(&c->joins))
+		return;
+	early_flush(c);
+	leave_flush(c);
 }
 
 void join_fail(struct group *g, int err)
@@ -191,8 +198,8 @@ void join_formed(struct group *g, uint64_t id)
 /* One that no other endpoint gives, nor we again. */
 static uint64_t new_id(struct coll *c)
 {
-	uint64_t id = (c->port->incarnation * UINT64_C(0x9e3779b97f4a7c15) + ++c->made) &
-		      ~GROUP_ID_MANAGED;
+	uint64_t id =
+		(c->port->incarnation * UINT64_C(0x9e3779b97f4a7c15) + ++c->made) & ~MANAGED_ID;
 
 	return id ? id : new_id(c);
 }
@@ -223,9 +230,9 @@ static int reach_all(struct group *g)
 	int err = g->rank ? coll_reach(g->coll, group_member(g, join_parent(g->rank))) : 0;
 	unsigned int k;
 
-	while (children && !err)
+	while (children && err >= 0)
 		err = coll_reach(g->coll, group_member(g, join_child(g, &children, &k)));
-	return err;
+	return err < 0 ? err : 0;
 }
 
 static void begin(struct group *g)
@@ -283,15 +290,22 @@ void join_look(struct coll *c, uint64_t now)
 	}
 }
 
+/* NULL: those of all. */
+static void drop_words(struct coll *c, struct list *list, struct peer *peer)
+{
+	LIST_EACH_SAFE (node, list) {
+		struct join_word *w = LIST_ENTRY(node, struct join_word, link);
+
+		if (!peer || w->from == pool_id(peer))
+			join_drop(c, w);
+	}
+}
+
 /* What the peer had said is void; a join with it comes to nothing. */
 void join_lost(struct coll *c, struct peer *peer, int err)
 {
-	LIST_EACH_SAFE (node, &c->kept) {
-		struct join_word *w = LIST_ENTRY(node, struct join_word, link);
-
-		if (w->from == pool_id(peer))
-			join_drop(c, w);
-	}
+	drop_words(c, &c->kept, peer);
+	drop_words(c, &c->leaves, peer);
 	LIST_EACH (node, &c->joins) {
 		struct group *g = LIST_ENTRY(node, struct group, in_joins);
 
@@ -302,8 +316,8 @@ void join_lost(struct coll *c, struct peer *peer, int err)
 
 void join_close(struct coll *c)
 {
-	LIST_EACH_SAFE (node, &c->kept)
-		join_drop(c, LIST_ENTRY(node, struct join_word, link));
+	drop_words(c, &c->kept, NULL);
+	drop_words(c, &c->leaves, NULL);
 	LIST_EACH_SAFE (node, &c->failures)
 		forget(c, LIST_ENTRY(node, struct join_failure, link));
 }

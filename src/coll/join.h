@@ -24,6 +24,9 @@ struct join_failure {
 	uint32_t attempt; /* the last of them */
 };
 
+/* Keeps a word in one of coll's lists of them, unless there are too many. */
+void join_keep(struct coll *coll, struct list *list, struct peer *from,
+	       const struct wire_group *word);
 /* Begins: g->join has its key. */
 void join_start(struct group *g);
 void join_hear(struct coll *coll, struct peer *from, const struct wire_group *word);
@@ -34,6 +37,7 @@ void join_lost(struct coll *coll, struct peer *peer, int err);
 /* Asks, where too long nothing was heard. */
 void join_look(struct coll *coll, uint64_t now);
 void join_close(struct coll *coll);
+void join_drop(struct coll *coll, struct join_word *w);
 
 /* ---- For the files join*.c alone --------------------------------------------------------------- */
 
@@ -54,6 +58,5 @@ void join_check(struct group *g);
 void join_formed(struct group *g, uint64_t id);
 /* What came about it before it began; it may end by that. */
 void join_hear_kept(struct group *g);
-void join_drop(struct coll *coll, struct join_word *w);
 
 #endif

@@ -25,6 +25,9 @@ static void hear_up(struct group *g, struct peer *from, const struct wire_group 
 	uint32_t step = word->rank - g->rank;
 	unsigned int k;
 
+	/* It may answer what we asked in a join that stands by now. */
+	if (word->id && word->id != g->serial)
+		return;
 	if (!step || step & (step - 1) || !(g->join.children & step) ||
 	    !group_has(g, word->rank, from))
 		return;
@@ -92,7 +95,7 @@ static void hear_ask(struct coll *c, struct peer *from, const struct wire_group 
 	join_fail(g, FI_EINVAL);
 }
 
-static void keep(struct coll *c, struct peer *from, const struct wire_group *word)
+void join_keep(struct coll *c, struct list *list, struct peer *from, const struct wire_group *word)
 {
 	struct join_word *w;
 
@@ -102,7 +105,7 @@ static void keep(struct coll *c, struct peer *from, const struct wire_group *wor
 		return;
 	}
 	*w = (struct join_word){.from = pool_id(from), .word = *word};
-	list_push(&c->kept, &w->link);
+	list_push(list, &w->link);
 	c->kept_count++;
 }
 
@@ -139,6 +142,16 @@ static bool current(struct group *g, struct peer *from, const struct wire_group 
 	return !list_empty(&g->in_joins);
 }
 
+/* Our parent waits for what we have told: it had no room to keep it. */
+static void tell_again(struct group *g, struct peer *from, const struct wire_group *probe)
+{
+	struct wire_group up = join_say_what(g, WIRE_GROUP_UP);
+
+	up.id = probe->id;
+	if (g->join.told && g->rank && group_has(g, join_parent(g->rank), from))
+		coll_answer(from, &up);
+}
+
 /* About a join that is active here. */
 static void hear(struct group *g, struct peer *from, const struct wire_group *word)
 {
@@ -147,6 +160,9 @@ static void hear(struct group *g, struct peer *from, const struct wire_group *wo
 	switch (word->kind) {
 	case WIRE_GROUP_UP:
 		hear_up(g, from, word);
+		break;
+	case WIRE_GROUP_PROBE:
+		tell_again(g, from, word);
 		break;
 	case WIRE_GROUP_FAIL:
 		if (group_rank(g, from) < g->size)
@@ -170,8 +186,8 @@ static void hear_other(struct coll *c, struct peer *from, const struct wire_grou
 		refuse(from, word->key, word->attempt, past->err);
 	else if (word->kind == WIRE_GROUP_PROBE)
 		hear_probe(c, from, word);
-	else if (word->kind == WIRE_GROUP_UP)
-		keep(c, from, word);
+	else if (word->kind == WIRE_GROUP_UP && !word->id)
+		join_keep(c, &c->kept, from, word);
 	else if (word->kind == WIRE_GROUP_FAIL)
 		join_note_failure(c, word->key, word->attempt);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "coll/leave.h"
 #include "core/ep.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
@@ -41,13 +42,17 @@ bool op_is_work(const struct work *work)
 	return work->kind == &kind;
 }
 
-/* Nobody else would notice if it was dead. */
+/* Nobody else would notice if it was dead, or has left. */
 static void watch(struct group *g, uint32_t rank)
 {
-	int err = coll_reach(g->coll, group_member(g, rank));
+	int ret = coll_reach(g->coll, group_member(g, rank));
 
-	if (err)
-		group_miss(g, rank, -err);
+	if (ret < 0)
+		group_miss(g, rank, -ret);
+	else if (ret)
+		leave_ask(g, rank);
+	if (leave_has(g, rank))
+		group_fail(g, FI_ECONNABORTED);
 }
 
 static int receive(struct op *op, struct op_slot *slot, const struct plan_message *m)
@@ -160,6 +165,17 @@ static void start_round(struct op *op)
 		if (!op->round.message[i].send)
 			start_message(op, i);
 	op->pending--;
+}
+
+bool op_waits_for(const struct op *op, uint32_t rank)
+{
+	for (unsigned int i = 0; i < op->round.messages; i++) {
+		const struct plan_message *m = &op->round.message[i];
+
+		if (op->slot[i].pending && !m->send && m->peer == rank)
+			return true;
+	}
+	return false;
 }
 
 void op_look(struct op *op)
@@ -332,7 +348,7 @@ static void plan_anew(struct op *op, struct group *g, const struct plan_shape *s
 	    last->overlap == s->overlap)
 		return;
 	*last = *s;
-	last->layout = group_layout(g);
+	last->layout = g->layout;
 	plan_make(&op->plan, last);
 	op->planned = g->serial;
 	op->held = op->rounds = SIZE_MAX;

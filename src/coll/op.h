@@ -66,6 +66,8 @@ bool op_take(struct group *g, const struct packet *p);
 void op_end_all(struct group *g);
 /* Is this the work of a slot? */
 bool op_is_work(const struct work *work);
+/* Does it wait for a message of that member? */
+bool op_waits_for(const struct op *op, uint32_t rank);
 /* Connects to those that it waits for and who are not connected. */
 void op_look(struct op *op);
 

@@ -90,6 +90,7 @@ static inline uint32_t wire_id(uint64_t head)
 
 /* Of a message to a group: which of its collectives it is part of, and the rank that sends it. */
 #define WIRE_GROUP_RANK_BITS      24
+#define WIRE_GROUP_RANK_MASK      ((UINT64_C(1) << WIRE_GROUP_RANK_BITS) - 1)
 #define WIRE_GROUP_TAG(seq, rank) ((uint64_t)(seq) << WIRE_GROUP_RANK_BITS | (rank))
 
 /* What is said about a group. */
@@ -97,9 +98,11 @@ enum wire_group_kind {
 	WIRE_GROUP_UP = 1, /* join, to the parent: all below me, and I, have joined */
 	WIRE_GROUP_DOWN,   /* join, to a child: the group stands, `id` is its number */
 	WIRE_GROUP_FAIL,   /* the join of `key` comes to nothing: `error` */
-	WIRE_GROUP_PROBE,  /* I wait for you in the join of `key`: do you know of it? */
+	WIRE_GROUP_PROBE,  /* I wait for you in the join of `key`: do you know of it? `id`: which */
 	WIRE_GROUP_ASK,    /* I do not, and wait for you in that of `id`: do you? */
 	WIRE_GROUP_ABORT,  /* the group `id` has come to an end: `error` */
+	WIRE_GROUP_LEAVE,  /* I have done my part in the group `id`, and am no member any more */
+	WIRE_GROUP_HERE,   /* do you, of that rank, still belong to the group `id`? */
 };
 
 struct wire_group {
@@ -110,7 +113,7 @@ struct wire_group {
 	uint32_t attempt; /* 1 + how many joins of that key failed before; of DOWN: as in UP */
 	uint32_t unused;
 	uint64_t key; /* of a join: says who the members are, in their order */
-	uint64_t id;
+	uint64_t id;  /* of UP: that of the PROBE it answers, or 0 */
 };
 
 /* Where a long message lies in its sender's memory. */

@@ -37,8 +37,12 @@ void rx_fini(struct rx *rx)
 	if (rx->q != rx)
 		rx_forget_context(rx);
 	for (int i = 0; i < 2; i++) {
-		while ((node = list_pop(&rx->unexpected[i])))
-			rx_drop(LIST_ENTRY(node, struct unexpected, link));
+		LIST_EACH_SAFE (at, &rx->unexpected[i]) {
+			struct unexpected *u = LIST_ENTRY(at, struct unexpected, link);
+
+			rx_take(rx, u);
+			rx_drop(u);
+		}
 		while ((node = list_pop(&rx->posted[i])))
 			if (LIST_ENTRY(node, struct recv, link)->work)
 				defer_done(LIST_ENTRY(node, struct recv, link)->work, FI_ECANCELED);

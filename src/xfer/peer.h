@@ -39,14 +39,15 @@ struct peer {
 	void *half; /* of a link between RDMA devices, from our hello until the answer; or NULL */
 	bool plain; /* such a link could not be made: not offered again */
 	uint64_t incarnation;
-	uint64_t serial;      /* of the hello its link was made by */
-	uint64_t deadline;    /* ms; of PEER_DIALING and PEER_CROSSED */
-	struct addr name;     /* as the vector or its hello says; ours */
-	struct addr key;      /* what it is found by: the name unmapped, whose string it shares */
-	struct list in_port;  /* port->peers_list */
-	struct list in_busy;  /* port->busy, while a turn has something to send */
-	struct list in_held;  /* rx->held, while holding */
-	size_t unheard;       /* bytes of messages that came while holding */
+	uint64_t serial;     /* of the hello its link was made by */
+	uint64_t deadline;   /* ms; of PEER_DIALING and PEER_CROSSED */
+	struct addr name;    /* as the vector or its hello says; ours */
+	struct addr key;     /* what it is found by: the name unmapped, whose string it shares */
+	struct list in_port; /* port->peers_list */
+	struct list in_busy; /* port->busy, while a turn has something to send */
+	struct list in_held; /* rx->held, while holding */
+	size_t unheard;      /* bytes of messages that came while holding */
+	size_t kept; /* of messages of groups that were not wanted yet: they know no pause */
 	struct list controls; /* struct control */
 	size_t owed;          /* bytes kept in controls and replies */
 	struct list ahead;    /* struct txreq of groups: they wait for nothing but room */

@@ -180,6 +180,10 @@ struct unexpected *rx_unexpected(struct rx *rx, bool tagged, const struct recv_a
 /* Takes it off its list; the caller frees it with rx_drop. */
 void rx_take(struct rx *rx, struct unexpected *u);
 void rx_drop(struct unexpected *u);
+/* What was taken off one context's list goes to another that has its own queues. */
+void rx_give(struct rx *rx, struct unexpected *u);
+/* Its sender hears that it is not wanted, where it waits to hear of it. */
+void rx_refuse(const struct unexpected *u);
 /* Senders that were asked to pause may go on. */
 void rx_resume_senders(struct rx *rx);
 /* The context is closed while its port lives on: whoever waits for an answer gets one. */

@@ -59,13 +59,42 @@ static bool bearable(struct peer *peer, size_t bytes)
 	return !peer->excess;
 }
 
+/* Messages of groups: no pause keeps them back, so what is kept of them has a bound of its own. */
+static inline bool of_group(uint64_t head)
+{
+	return wire_rx(head) == WIRE_RX_GROUP;
+}
+
+static bool bearable_of_group(struct peer *peer, size_t bytes)
+{
+	if (peer->kept + bytes > WIRE_HELD_MAX)
+		peer_excess(peer, "of messages to groups that nobody waits for", WIRE_HELD_MAX);
+	return !peer->excess;
+}
+
+static void count_kept(struct rx *rx, const struct unexpected *u)
+{
+	rx->unexpected_bytes += cost(u);
+	if (of_group(u->head) && u->peer)
+		u->peer->kept += cost(u);
+}
+
+static void uncount_kept(struct rx *rx, const struct unexpected *u)
+{
+	rx->unexpected_bytes -= cost(u);
+	if (of_group(u->head) && u->peer)
+		u->peer->kept -= cost(u);
+}
+
 void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 {
 	struct rx *q = rx->q;
 	bool tagged = wire_flags(m->head) & WIRE_TAGGED || wire_op(m->head) == WIRE_AMO;
+	bool grouped = m->peer && of_group(m->head);
 	struct unexpected *u;
+	size_t bytes = sizeof(*u) + payload_len;
 
-	if (!bearable(m->peer, sizeof(*u) + payload_len))
+	if (grouped ? !bearable_of_group(m->peer, bytes) : !bearable(m->peer, bytes))
 		return;
 	u = malloc(sizeof(*u) + payload_len);
 	if (!u) {
@@ -83,15 +112,15 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 	if (payload_len)
 		memcpy(u->payload, m->payload, payload_len);
 	list_push(&q->unexpected[tagged], &u->link);
-	q->unexpected_bytes += cost(u);
-	if (q->unexpected_bytes > q->unexpected_max && m->peer)
+	count_kept(q, u);
+	if (q->unexpected_bytes > q->unexpected_max && m->peer && !grouped)
 		hold_sender(q, m->peer);
 }
 
 void rx_take(struct rx *rx, struct unexpected *u)
 {
 	list_remove(&u->link);
-	rx->unexpected_bytes -= cost(u);
+	uncount_kept(rx, u);
 	if (!list_empty(&rx->held) && rx->unexpected_bytes <= rx->unexpected_max / 2)
 		rx_resume_senders(rx);
 }
@@ -99,6 +128,19 @@ void rx_take(struct rx *rx, struct unexpected *u)
 void rx_drop(struct unexpected *u)
 {
 	free(u);
+}
+
+void rx_give(struct rx *rx, struct unexpected *u)
+{
+	u->rx = rx;
+	list_push(&rx->unexpected[1], &u->link);
+	count_kept(rx, u);
+}
+
+void rx_refuse(const struct unexpected *u)
+{
+	if (u->peer && rx_owes(u->head))
+		tx_control(u->peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(u->head)), FI_ECANCELED);
 }
 
 /* A discarded offer or acknowledged message still owes its sender an answer. */
@@ -203,9 +245,7 @@ void rx_refuse_kept(struct rx *rx)
 
 			if (u->rx != rx)
 				continue;
-			if (u->peer && rx_owes(u->head))
-				tx_control(u->peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(u->head)),
-					   FI_ECANCELED);
+			rx_refuse(u);
 			rx_take(rx->q, u);
 			rx_drop(u);
 		}
@@ -236,6 +276,13 @@ void rx_forget_context(struct rx *rx)
 		}
 }
 
+static void forget_sender(struct unexpected *u)
+{
+	if (of_group(u->head))
+		u->peer->kept -= cost(u);
+	u->peer = NULL;
+}
+
 /*
  * Offers of a peer that is gone can never be met; whole messages of its stay good, unless they are too
  * many. A claimed offer stays, to fail when it is received.
@@ -261,7 +308,7 @@ void rx_forget_peer(struct rx *rx, struct peer *peer)
 				rx_drop(u);
 			} else {
 				u->src = peer_addr(peer);
-				u->peer = NULL;
+				forget_sender(u);
 			}
 		}
 }

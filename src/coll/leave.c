@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "coll/leave.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "coll/join.h"
+#include "coll/managed.h"
+#include "coll/op.h"
+#include "xfer/port.h"
+
+static struct wire_group say_what(const struct group *g, enum wire_group_kind kind, uint32_t rank)
+{
+	return (struct wire_group){
+		.kind = kind, .rank = rank, .size = g->size, .key = g->join.key, .id = g->id};
+}
+
+/* Those in the vector stand in the table of entries from now on. */
+static void find_connected(struct port *port)
+{
+	LIST_EACH (node, &port->peers_list) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+
+		if (peer->state != PEER_IDLE)
+			peer_addr(peer);
+	}
+}
+
+void leave_say(struct group *g)
+{
+	struct port *port = g->coll->port;
+	struct wire_group word = say_what(g, WIRE_GROUP_LEAVE, g->rank);
+
+	find_connected(port);
+	for (uint32_t i = 0; i < g->size; i++) {
+		fi_addr_t addr = group_member(g, i);
+		struct peer *peer = addr < port->peer_count ? port->peers[addr] : &peer_nobody;
+
+		if (i != g->rank && !leave_has(g, i) && peer->state != PEER_IDLE)
+			coll_answer(peer, &word);
+	}
+}
+
+void leave_ask(struct group *g, uint32_t rank)
+{
+	struct wire_group word = say_what(g, WIRE_GROUP_HERE, rank);
+
+	coll_say(g->coll, group_member(g, rank), &word);
+}
+
+static void note_left(struct group *g, uint32_t rank)
+{
+	if (!g->left)
+		g->left = calloc(g->size / 64 + 1, sizeof(*g->left));
+	if (!g->left) {
+		group_fail(g, FI_ENOMEM);
+		return;
+	}
+	g->left[rank / 64] |= UINT64_C(1) << rank % 64;
+	LIST_EACH (node, &g->ops)
+		if (op_waits_for(LIST_ENTRY(node, struct op, in_group), rank))
+			group_fail(g, FI_ECONNABORTED);
+}
+
+static void note(struct group *g, struct peer *from, const struct wire_group *word)
+{
+	uint32_t rank = group_has(g, word->rank, from) ? word->rank : group_rank(g, from);
+
+	if (rank == g->size || g->err)
+		return;
+	if (word->kind == WIRE_GROUP_ABORT)
+		group_fail(g, word->error ? (int)word->error : FI_ECONNRESET);
+	else
+		note_left(g, rank);
+}
+
+static bool pending(const struct coll *c, uint64_t key)
+{
+	LIST_EACH (node, &c->joins)
+		if (LIST_ENTRY(node, struct group, in_joins)->join.key == key)
+			return true;
+	return false;
+}
+
+/* May a group that is not there stand here yet? */
+static bool ahead(const struct coll *c, const struct wire_group *word)
+{
+	return word->id & MANAGED_ID ? managed_ahead(c, word->id) : pending(c, word->key);
+}
+
+void leave_hear(struct coll *c, struct peer *from, const struct wire_group *word)
+{
+	struct group *g = group_find(c, word->id);
+
+	if (g)
+		note(g, from, word);
+	else if (ahead(c, word))
+		join_keep(c, &c->leaves, from, word);
+}
+
+void leave_hear_ask(struct coll *c, struct peer *from, const struct wire_group *word)
+{
+	struct group *g = group_find(c, word->id);
+	struct wire_group answer = *word;
+
+	if (g ? !g->err : ahead(c, word))
+		return;
+	answer.kind = g ? WIRE_GROUP_ABORT : WIRE_GROUP_LEAVE;
+	answer.error = g ? (uint32_t)g->err : 0;
+	coll_answer(from, &answer);
+}
+
+void leave_take(struct group *g)
+{
+	struct coll *c = g->coll;
+
+	LIST_EACH_SAFE (node, &c->leaves) {
+		struct join_word *w = LIST_ENTRY(node, struct join_word, link);
+		struct peer *from = pool_find(&c->port->peer_pool, w->from);
+
+		if (w->word.id != g->id)
+			continue;
+		if (from)
+			note(g, from, &w->word);
+		join_drop(c, w);
+	}
+}
+
+void leave_flush(struct coll *c)
+{
+	LIST_EACH_SAFE (node, &c->leaves) {
+		struct join_word *w = LIST_ENTRY(node, struct join_word, link);
+
+		if (!(w->word.id & MANAGED_ID))
+			join_drop(c, w);
+	}
+}
