@@ -35,9 +35,14 @@
  *    may be one, or overlap;
  *  - flags: FI_COMPLETION, FI_MORE, FI_FENCE (begins when all earlier collectives of the group
  *    have ended), the completion levels; others are -FI_EBADFLAGS;
- *  - a member that dies, closes its endpoint, or calls with other lengths ends all that is under
- *    way in the group with an error, on every member; later calls return that error. That one has
- *    closed the group alone is noticed by those who send to it;
+ *  - a member that dies, or closes its endpoint or the group while others still need it, ends all
+ *    that is under way in the group with an error, on every member (-FI_ECONNABORTED: it had left);
+ *    later calls return that error.  Members whose own collectives have completed may close the
+ *    group at any time, in any order, and nobody hears of it;
+ *  - a member who gets part of another collective than the one it called (other count, datatype,
+ *    op, root or kind) ends the group in the same way, with -FI_EINVAL or -FI_ETRUNC.  Nothing is
+ *    noticed where no such part comes: with different roots, or with count 0 on some members,
+ *    members may wait for ever or get each what its own root has sent;
  *  - 0 means accepted.  -FI_EAGAIN: no room now, read the completion queue and try again.
  *    -FI_EOPNOTSUPP: not offered for this datatype or op.  -FI_EMSGSIZE: too many elements.
  */
@@ -207,11 +212,15 @@ fi_av_set_addr(struct fid_av_set *set, fi_addr_t *coll_addr)
 /*
  * Join the group of set.  A collective call of its own: it ends when all members have made it.
  * coll_addr comes from fi_av_set_addr() or is an earlier group's fi_mc_addr() (a subgroup of
- * it); FI_ADDR_NOTAVAIL means that the application has set the group up itself.  Asynchronous:
+ * it); FI_ADDR_NOTAVAIL means that the application has set the group up itself: nobody is waited
+ * for, and the n-th such join of the same members and comm_key on one endpoint is of the same
+ * group as the n-th on the others (who opens an endpoint anew counts anew, another comm_key
+ * begins another count).  Asynchronous:
  * *mc is valid on return 0, usable after FI_JOIN_COMPLETE on the event queue bound to ep, and
  * closed by the caller with fi_close().  The set may change, or be closed, once the call returns.
  * Members who wait for each other in different groups get an error event after
- * FI_WEFT_JOIN_TIMEOUT.  -FI_ENOSYS when the endpoint has not FI_COLLECTIVE (RDM endpoints have),
+ * FI_WEFT_JOIN_TIMEOUT.  -FI_ENOSYS when the endpoint has not FI_COLLECTIVE (RDM endpoints have,
+ * but for scalable ones),
  * -FI_ENOEQ, -FI_EALREADY when it has joined that set already, -FI_EINVAL when it is not a
  * member of the set, or the set not a part of coll_addr.  fi_collective(3)
  */

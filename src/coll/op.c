@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "coll/leave.h"
+#include "coll/query.h"
 #include "core/ep.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
@@ -19,6 +21,18 @@
 
 /* ---- Messages --------------------------------------------------------------------------------- */
 
+/* Was it called with other arguments there? */
+static bool differs(const struct op *op, const struct plan_message *m, const struct work *work)
+{
+	if (work->got == m->count * op->local.width &&
+	    ((work->tag >> WIRE_GROUP_RANK_BITS ^ op->what) & 0xffff) == 0)
+		return false;
+	LOG_WARN(LOG_EP_DATA,
+		 "the member of rank %u takes part in another collective than ours, of kind %d",
+		 m->peer, (int)op->shape.kind);
+	return true;
+}
+
 static void done(struct work *work, int err)
 {
 	struct op_slot *slot = LIST_ENTRY(work, struct op_slot, work);
@@ -26,8 +40,8 @@ static void done(struct work *work, int err)
 	const struct plan_message *m = &op->round.message[slot - op->slot];
 
 	slot->pending = false;
-	if (!err && !m->send && work->got != m->count * op->local.width)
-		err = FI_EINVAL; /* it was called with other arguments there */
+	if (!err && !m->send && differs(op, m, work))
+		err = FI_EINVAL;
 	op->pending--;
 	if (err)
 		group_fail(op->group, err);
@@ -69,7 +83,8 @@ static int receive(struct op *op, struct op_slot *slot, const struct plan_messag
 			      &(struct recv_args){.iov = &iov,
 						  .iov_count = 1,
 						  .src = FI_ADDR_UNSPEC,
-						  .tag = WIRE_GROUP_TAG(op->seq, m->peer),
+						  .tag = WIRE_GROUP_TAG(op->seq, 0, m->peer),
+						  .ignore = WIRE_GROUP_WHAT_MASK,
 						  .work = &slot->work});
 	if (!err && slot->pending)
 		watch(g, m->peer);
@@ -79,7 +94,7 @@ static int receive(struct op *op, struct op_slot *slot, const struct plan_messag
 /* What it waits for, in one packet. */
 static bool take(struct op *op, const struct packet *p)
 {
-	uint32_t rank = p->tag & ((1u << WIRE_GROUP_RANK_BITS) - 1);
+	uint32_t rank = p->tag & WIRE_GROUP_RANK_MASK;
 
 	for (unsigned int i = 0; i < op->round.messages; i++) {
 		const struct plan_message *m = &op->round.message[i];
@@ -90,6 +105,7 @@ static bool take(struct op *op, const struct packet *p)
 		if (p->len == m->count * op->local.width && p->len)
 			memcpy(local_at(&op->local, m->place), p->payload, p->len);
 		slot->work.got = p->len;
+		slot->work.tag = p->tag;
 		done(&slot->work, 0);
 		return true;
 	}
@@ -103,7 +119,9 @@ bool op_take(struct group *g, const struct packet *p)
 	LIST_EACH (node, &g->ops) {
 		struct op *op = LIST_ENTRY(node, struct op, in_group);
 
-		if (op->begun && op->seq == p->tag >> WIRE_GROUP_RANK_BITS)
+		uint64_t tag = WIRE_GROUP_TAG(op->seq, 0, p->tag & WIRE_GROUP_RANK_MASK);
+
+		if (op->begun && (p->tag & ~WIRE_GROUP_WHAT_MASK) == tag)
 			return take(op, p);
 	}
 	return false;
@@ -115,7 +133,7 @@ static int send(struct op *op, struct op_slot *slot, const struct plan_message *
 	struct group *g = op->group;
 	struct peer *peer = peer_get(g->coll->port, group_member(g, m->peer));
 	struct packet p = {.head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 0),
-			   .tag = WIRE_GROUP_TAG(op->seq, g->rank),
+			   .tag = WIRE_GROUP_TAG(op->seq, op->what, g->rank),
 			   .data = g->id,
 			   .payload = local_at(&op->local, m->place),
 			   .len = m->count * op->local.width};
@@ -354,6 +372,15 @@ static void plan_anew(struct op *op, struct group *g, const struct plan_shape *s
 	op->held = op->rounds = SIZE_MAX;
 }
 
+uint64_t op_what(const struct op_args *a)
+{
+	uint64_t op = query_reduces(a->kind) ? a->op : 0;
+
+	return hash_mix(a->count ^
+			((uint64_t)a->root << 32 | op << 16 | (uint64_t)a->type << 8 | a->kind) *
+				UINT64_C(0x9e3779b97f4a7c15));
+}
+
 static int make_plan(struct op *op, struct group *g, const struct op_args *a)
 {
 	struct plan_shape shape = {.kind = a->kind,
@@ -425,6 +452,7 @@ static int post(struct ep *ep, struct group *g, const struct op_args *args, bool
 	op->flags = args->flags;
 	op->context = args->context;
 	op->alone = alone || args->flags & FI_FENCE;
+	op->what = op_what(args);
 	op->bytes = args->out_count * args->width;
 	err = make_plan(op, g, args);
 	if (err) {

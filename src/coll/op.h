@@ -39,9 +39,10 @@ struct op {
 	uint64_t flags;
 	void *context;
 	uint64_t seq;
-	size_t bytes; /* for counters */
-	bool begun;   /* its first round */
-	bool alone;   /* begins when all before it have ended, and none begins before its end */
+	uint64_t what; /* kind, root, count, type, operator, as tags tell them */
+	size_t bytes;  /* for counters */
+	bool begun;    /* its first round */
+	bool alone;    /* begins when all before it have ended, and none begins before its end */
 	unsigned int pending; /* messages */
 	size_t next;          /* round */
 	struct plan_shape shape;
@@ -56,6 +57,8 @@ struct op {
 	char scratch[OP_SCRATCH] __attribute__((aligned(16)));
 };
 
+/* In few bits what is called: the same on all members that call the same, mostly not on others. */
+uint64_t op_what(const struct op_args *args);
 /* Begins one. 0 or a negative error. */
 int op_post(struct ep *ep, struct group *g, const struct op_args *args);
 /* Goes on with one whose messages are complete. */

@@ -88,10 +88,16 @@ static inline uint32_t wire_id(uint64_t head)
 /* The receive context that stands for all groups: tagged messages whose data word names the group. */
 #define WIRE_RX_GROUP 0xffffu
 
-/* Of a message to a group: which of its collectives it is part of, and the rank that sends it. */
-#define WIRE_GROUP_RANK_BITS      24
-#define WIRE_GROUP_RANK_MASK      ((UINT64_C(1) << WIRE_GROUP_RANK_BITS) - 1)
-#define WIRE_GROUP_TAG(seq, rank) ((uint64_t)(seq) << WIRE_GROUP_RANK_BITS | (rank))
+/*
+ * Of a message to a group: which of its collectives it is part of (they are counted), what the sender takes
+ * that one for, and its rank.
+ */
+#define WIRE_GROUP_RANK_BITS 24
+#define WIRE_GROUP_RANK_MASK ((UINT64_C(1) << WIRE_GROUP_RANK_BITS) - 1)
+#define WIRE_GROUP_WHAT_MASK (UINT64_C(0xffff) << WIRE_GROUP_RANK_BITS)
+#define WIRE_GROUP_TAG(seq, what, rank)                                                            \
+	((uint64_t)(seq) << (WIRE_GROUP_RANK_BITS + 16) |                                          \
+	 ((uint64_t)(what) << WIRE_GROUP_RANK_BITS & WIRE_GROUP_WHAT_MASK) | (rank))
 
 /* What is said about a group. */
 enum wire_group_kind {

@@ -51,7 +51,8 @@ struct work {
 	struct cntr *cntr;  /* waited for; counted in its ref as long as it waits */
 	struct domain *dom;
 	struct ep *ep; /* NULL: an operation on a counter */
-	size_t got;    /* bytes of the message, set before a receive is done */
+	size_t got;    /* bytes of the message, */
+	uint64_t tag;  /* and its tag, set before a receive is done */
 };
 
 /*

@@ -64,6 +64,7 @@ static void complete(struct rx *rx, struct recv *r, const struct message *m, siz
 	}
 	if (r->work) {
 		r->work->got = slot.len;
+		r->work->tag = slot.tag;
 		defer_done(r->work, err);
 	}
 }

@@ -44,6 +44,7 @@ static struct fake {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_cq *cq;
+	struct fid_eq *eq;
 	struct fid_av *av;
 	struct fid_ep *ep;
 	fi_addr_t addr; /* the peer's */
@@ -169,6 +170,7 @@ static void fake_open(void)
 {
 	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_NONE};
 	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};
 	struct fi_info *hints = fi_allocinfo();
 
 	memset(&fake, 0, offsetof(struct fake, packets));
@@ -187,6 +189,8 @@ static void fake_open(void)
 	ck_assert_int_eq(fi_endpoint(fake.domain, fake.info, &fake.ep, NULL), 0);
 	ck_assert_int_eq(fi_ep_bind(fake.ep, &fake.cq->fid, FI_TRANSMIT | FI_RECV), 0);
 	ck_assert_int_eq(fi_ep_bind(fake.ep, &fake.av->fid, 0), 0);
+	ck_assert_int_eq(fi_eq_open(fake.fabric, &eq_attr, &fake.eq, NULL), 0);
+	ck_assert_int_eq(fi_ep_bind(fake.ep, &fake.eq->fid, 0), 0);
 	ck_assert_int_eq(fi_enable(fake.ep), 0);
 	ck_assert_int_eq(fi_av_insert(fake.av, "fi_shm://fake", 1, &fake.addr, 0, NULL), 1);
 	fake.link = (struct link){.ops = &fake_ops,
@@ -215,6 +219,7 @@ static void fake_shut(void)
 
 	ck_assert_int_eq(fi_close(&fake.ep->fid), 0);
 	ck_assert_int_eq(fake.closed, links);
+	ck_assert_int_eq(fi_close(&fake.eq->fid), 0);
 	ck_assert_int_eq(fi_close(&fake.av->fid), 0);
 	ck_assert_int_eq(fi_close(&fake.cq->fid), 0);
 	ck_assert_int_eq(fi_close(&fake.domain->fid), 0);

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages to groups that do not stand here yet: whose are kept, how much of them, and what becomes of it. */
+#include "fake_group.h"
+
+#include "coll/group.h"
+#include "coll/managed.h"
+
+#define BYTES (3u << 20) /* of one message */
+#define COUNT (WIRE_HELD_MAX / BYTES)
+
+static unsigned char bytes[BYTES];
+
+static void setup(void)
+{
+	group_setup();
+	fake.link.packet_max = 2 * BYTES;
+}
+
+static void teardown(void)
+{
+	fake_shut();
+}
+
+/* A group of all three that the application manages, not joined; its number when it is. */
+static struct fid_av_set *set_of_three(uint64_t *id)
+{
+	struct fid_av_set *set = group_set((const fi_addr_t[]){our.self, fake.addr, our.nobody}, 3);
+	struct fid_mc *mc = group_join(set, true);
+
+	group_expect_stands(mc, true);
+	*id = managed_next(((struct group *)mc)->id);
+	ck_assert_int_eq(fi_close(&mc->fid), 0);
+	return set;
+}
+
+static void post_broadcast(struct fid_mc *mc, fi_addr_t root, uint64_t *word)
+{
+	ck_assert_int_eq(
+		fi_broadcast(fake.ep, word, 1, NULL, fi_mc_addr(mc), root, FI_UINT64, 0, word), 0);
+}
+
+/* The peer is a member; what it says in its own name counts, what it says in another's does not. */
+START_TEST(in_whose_name)
+{
+	uint64_t word = 0, good = 42, forged = 666, id;
+	struct fid_av_set *set = set_of_three(&id);
+	struct fid_mc *mc;
+
+	group_sends(id, group_tag(1, 1, 1), &good, sizeof(good));
+	group_sends(id, group_tag(2, 2, 2), &forged, sizeof(forged));
+	group_sends(id, group_tag(2, 2, 0), &forged, sizeof(forged));
+	group_sends(id, group_tag(2, 2, 3), &forged, sizeof(forged));
+	mc = group_join(set, true);
+	group_expect_stands(mc, true);
+	ck_assert_uint_eq(((struct group *)mc)->id, id);
+	ck_assert_uint_eq(our.coll->early.unexpected_bytes, 0);
+	post_broadcast(mc, fake.addr, &word);
+	fake_expect(&word, FI_COLLECTIVE);
+	ck_assert_uint_eq(word, good);
+	word = 0;
+	post_broadcast(mc, our.nobody, &word);
+	fake_expect_nothing();
+	ck_assert_uint_eq(word, 0);
+	ck_assert_int_eq(fi_close(&mc->fid), 0);
+	ck_assert_int_eq(fi_close(&set->fid), 0);
+	ck_assert_uint_eq(fake.peer->kept, 0);
+}
+END_TEST
+
+/* What is for a group that was left, not one to come, is for nobody, and its sender hears that. */
+START_TEST(of_the_past)
+{
+	uint64_t word = 0, id;
+	struct fid_av_set *set = set_of_three(&id);
+	struct wire_group said;
+
+	group_sends(id - 1, WIRE_GROUP_TAG(1, 0, 1), &word, sizeof(word));
+	said = group_said(WIRE_GROUP_ABORT, 0);
+	ck_assert_uint_eq(said.id, id - 1);
+	ck_assert_uint_eq(our.coll->early.unexpected_bytes, 0);
+	group_sends(4711, WIRE_GROUP_TAG(1, 0, 1), &word, sizeof(word));
+	said = group_said(WIRE_GROUP_ABORT, 0);
+	ck_assert_uint_eq(said.id, 4711);
+	ck_assert_uint_eq(our.coll->early.unexpected_bytes, 0);
+	ck_assert_int_eq(fi_close(&set->fid), 0);
+}
+END_TEST
+
+/* A join is pending that may bring it: kept, until that comes to nothing. Offers are answered, too. */
+START_TEST(for_a_join)
+{
+	struct fid_av_set *set = group_set((const fi_addr_t[]){fake.addr, our.self}, 2);
+	struct fid_mc *mc = group_join(set, false);
+	struct {
+		struct wire_offer offer;
+	} o = {{.len = 8, .count = 1, .segment = {{.addr = 4096, .len = 8}}}};
+	uint64_t word = 0;
+	unsigned int count;
+
+	group_sends(4711, WIRE_GROUP_TAG(1, 0, 1), &word, sizeof(word)); /* that is ourselves */
+	ck_assert_uint_eq(group_said(WIRE_GROUP_ABORT, 0).id, 4711);
+	ck_assert_uint_eq(our.coll->early.unexpected_bytes, 0);
+	group_sends(4711, WIRE_GROUP_TAG(1, 0, 0), &word, sizeof(word));
+	fake_says(WIRE_HEAD(WIRE_OFFER, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 99),
+		  WIRE_GROUP_TAG(2, 0, 0), 4711, &o,
+		  offsetof(struct wire_offer, segment) + sizeof(struct wire_segment));
+	ck_assert_uint_gt(our.coll->early.unexpected_bytes, 0);
+	ck_assert_uint_eq(fake.peer->kept, our.coll->early.unexpected_bytes);
+	count = fake.count;
+	ck_assert_int_eq(fi_close(&mc->fid), 0);
+	ck_assert_uint_eq(our.coll->early.unexpected_bytes, 0);
+	ck_assert_uint_eq(fake.peer->kept, 0);
+	ck_assert_uint_eq(fake.count, count + 4);
+	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_FIN);
+	ck_assert_uint_eq(wire_id(fake_last(0)->head), 99);
+	ck_assert_uint_eq(fake_last(0)->tag, FI_ECANCELED);
+	ck_assert_uint_eq(group_said(WIRE_GROUP_ABORT, 1).id, 4711);
+	ck_assert_uint_eq(group_said(WIRE_GROUP_ABORT, 2).id, 4711);
+	ck_assert_uint_eq(group_said(WIRE_GROUP_FAIL, 3).size, 2);
+	ck_assert_int_eq(fi_close(&set->fid), 0);
+}
+END_TEST
+
+/* ---- How much --------------------------------------------------------------------------------- */
+
+/* Nobody is asked to pause; beyond the bound the connection is ended, and nothing of it is kept. */
+START_TEST(too_many)
+{
+	uint64_t id;
+	struct fid_av_set *set = set_of_three(&id);
+	unsigned int count = fake.count;
+	size_t sent = 0;
+
+	for (unsigned int i = 1; fake.peer->state == PEER_CONNECTED; i++) {
+		ck_assert_uint_le(sent, WIRE_HELD_MAX);
+		ck_assert_uint_eq(fake.count, count);
+		group_sends(id, WIRE_GROUP_TAG(i, 0, 1), bytes, BYTES);
+		sent += BYTES;
+	}
+	ck_assert_uint_gt(sent, WIRE_HELD_MAX - BYTES);
+	ck_assert_int_eq(fake.closed, 1);
+	ck_assert_uint_eq(our.coll->early.unexpected_bytes, 0);
+	ck_assert_uint_eq(fake.peer->kept, 0);
+	ck_assert_int_eq(fi_close(&set->fid), 0);
+	fake.closed = 0;
+}
+END_TEST
+
+/* What those who went have left stays good as long as it is not too much. */
+static const struct {
+	unsigned int messages;
+	bool stays;
+} left[] = {{1, true}, {COUNT - 1, false}};
+
+START_TEST(sender_goes)
+{
+	uint64_t id;
+	struct fid_av_set *set = set_of_three(&id);
+	struct rx *early = &our.coll->early;
+
+	ck_assert_uint_gt(early->unexpected_max, 2 * BYTES);
+	ck_assert_uint_lt(early->unexpected_max, (COUNT - 1) * BYTES);
+	for (unsigned int i = 1; i <= left[_i].messages; i++)
+		group_sends(id, WIRE_GROUP_TAG(i, 0, 1), bytes, BYTES);
+	ck_assert_uint_gt(early->unexpected_bytes, left[_i].messages * BYTES);
+	peer_lost(fake.peer, FI_ESHUTDOWN);
+	ck_assert_int_eq(early->unexpected_bytes > 0, left[_i].stays);
+	ck_assert_uint_eq(fake.peer->kept, 0);
+	if (left[_i].stays) {
+		struct fid_mc *mc = group_join(set, true);
+
+		group_expect_stands(mc, true);
+		ck_assert_uint_eq(early->unexpected_bytes, 0);
+		ck_assert_uint_gt(((struct group *)mc)->rx.unexpected_bytes, BYTES);
+		ck_assert_int_eq(fi_close(&mc->fid), 0);
+	}
+	ck_assert_int_eq(fi_close(&set->fid), 0);
+	fake.closed = 0;
+}
+END_TEST
+
+/* A peer that was asked to pause, and does, may take part in collectives: those know no pause. */
+START_TEST(while_it_pauses)
+{
+	unsigned int most = (unsigned int)(WIRE_HELD_MAX / BYTES) * 2 / 3;
+	uint64_t id;
+	struct fid_av_set *set = set_of_three(&id);
+
+	while (!fake.peer->holding)
+		fake_says(WIRE_HEAD(WIRE_MSG, 0, 0, 0), 0, 0, bytes, BYTES);
+	for (unsigned int i = 0; i < most; i++) {
+		fake_says(WIRE_HEAD(WIRE_MSG, 0, 0, 0), 0, 0, bytes, BYTES); /* sent before */
+		group_sends(id, WIRE_GROUP_TAG(i, 0, 1), bytes, BYTES);
+	}
+	ck_assert_int_eq(fake.peer->state, PEER_CONNECTED);
+	ck_assert_int_eq(fi_close(&set->fid), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("coll_early");
+	TCase *whose = tcase_create("whose"), *much = tcase_create("much");
+
+	tcase_add_checked_fixture(whose, setup, teardown);
+	tcase_add_test(whose, in_whose_name);
+	tcase_add_test(whose, of_the_past);
+	tcase_add_test(whose, for_a_join);
+	tcase_add_checked_fixture(much, setup, teardown);
+	tcase_add_test(much, too_many);
+	tcase_add_loop_test(much, sender_goes, 0, sizeof(left) / sizeof(left[0]));
+	tcase_add_test(much, while_it_pauses);
+	suite_add_tcase(suite, whose);
+	suite_add_tcase(suite, much);
+	return fake_run(suite);
+}

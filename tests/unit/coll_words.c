@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What members say to one another when they join and leave: words that come twice, too early, or were lost. */
+#include "fake_group.h"
+
+#include "coll/group.h"
+
+#define KEPT    65536 /* words about joins that were not begun, at most */
+#define LATE_MS 150   /* by then who waits has asked */
+
+static void teardown(void)
+{
+	fake_shut();
+}
+
+static void wait_ms(int ms)
+{
+	for (int i = 0; i < ms; i += 10) {
+		poll(NULL, 0, 10);
+		port_turn(fake.port);
+	}
+}
+
+/* We are the first of two. */
+static struct fid_mc *join_first(struct fid_av_set **set)
+{
+	*set = group_set((const fi_addr_t[]){our.self, fake.addr}, 2);
+	return group_join(*set, false);
+}
+
+static void close_both(struct fid_mc *mc, struct fid_av_set *set)
+{
+	ck_assert_int_eq(fi_close(&mc->fid), 0);
+	ck_assert_int_eq(fi_close(&set->fid), 0);
+}
+
+/* What our child told was lost, as too much was kept: it is asked, and tells again. */
+START_TEST(told_again_when_asked)
+{
+	struct wire_group up = {.kind = WIRE_GROUP_UP, .rank = 1, .size = 2, .attempt = 1};
+	struct wire_group probe;
+	struct fid_av_set *set;
+	struct fid_mc *mc;
+
+	for (up.key = 1; up.key <= KEPT; up.key++)
+		group_says(up);
+	mc = join_first(&set);
+	up.key = ((struct group *)mc)->join.key;
+	close_both(mc, set);
+	up.attempt = 2;
+	group_says(up); /* there is no room for it */
+	mc = join_first(&set);
+	group_expect_stands(mc, false);
+	wait_ms(LATE_MS);
+	probe = group_said(WIRE_GROUP_PROBE, 0);
+	ck_assert_uint_eq(probe.key, up.key);
+	up.attempt = probe.attempt;
+	up.id = probe.id;
+	group_says(up);
+	group_expect_stands(mc, true);
+	close_both(mc, set);
+}
+END_TEST
+
+/* We are the child, and tell it as often as we are asked, each time whose question it answers. */
+START_TEST(tells_again)
+{
+	struct fid_av_set *set = group_set((const fi_addr_t[]){fake.addr, our.self}, 2);
+	struct fid_mc *mc = group_join(set, false);
+	struct wire_group up = group_said(WIRE_GROUP_UP, 0), again;
+
+	ck_assert_uint_eq(up.id, 0);
+	group_says((struct wire_group){.kind = WIRE_GROUP_PROBE,
+				       .rank = 0,
+				       .size = 2,
+				       .attempt = up.attempt,
+				       .key = up.key,
+				       .id = 77});
+	again = group_said(WIRE_GROUP_UP, 0);
+	ck_assert_uint_eq(again.id, 77);
+	again.id = 0;
+	ck_assert(!memcmp(&again, &up, sizeof(up)));
+	group_says((struct wire_group){.kind = WIRE_GROUP_DOWN,
+				       .size = 2,
+				       .attempt = up.attempt,
+				       .key = up.key,
+				       .id = 4711});
+	group_expect_stands(mc, true);
+	close_both(mc, set);
+}
+END_TEST
+
+/* It told, was asked meanwhile, and told again: that is not the next join's. */
+START_TEST(told_twice)
+{
+	struct wire_group up = {.kind = WIRE_GROUP_UP, .rank = 1, .size = 2, .attempt = 1};
+	struct fid_av_set *set;
+	struct fid_mc *mc = join_first(&set);
+
+	up.key = ((struct group *)mc)->join.key;
+	wait_ms(LATE_MS);
+	up.id = group_said(WIRE_GROUP_PROBE, 0).id;
+	group_says((struct wire_group){
+		.kind = WIRE_GROUP_UP, .rank = 1, .size = 2, .attempt = 1, .key = up.key});
+	group_expect_stands(mc, true);
+	group_says(up);
+	close_both(mc, set);
+	group_says(up);
+	mc = join_first(&set);
+	group_says(up);
+	group_expect_stands(mc, false);
+	up.id = 0;
+	group_says(up);
+	group_expect_stands(mc, true);
+	close_both(mc, set);
+}
+END_TEST
+
+/* ---- Leaving ---------------------------------------------------------------------------------- */
+
+/* Two, of whom the peer is the second; *id is its number. */
+static struct fid_mc *stand(struct fid_av_set **set, uint64_t *id)
+{
+	struct wire_group up = {.kind = WIRE_GROUP_UP, .rank = 1, .size = 2, .attempt = 1};
+	struct fid_mc *mc = join_first(set);
+
+	up.key = ((struct group *)mc)->join.key;
+	up.attempt = ((struct group *)mc)->join.attempt;
+	group_says(up);
+	group_expect_stands(mc, true);
+	*id = group_said(WIRE_GROUP_DOWN, 0).id;
+	return mc;
+}
+
+static void post_broadcast(struct fid_mc *mc, fi_addr_t root, uint64_t *word)
+{
+	ck_assert_int_eq(
+		fi_broadcast(fake.ep, word, 1, NULL, fi_mc_addr(mc), root, FI_UINT64, 0, word), 0);
+}
+
+/* What it sent before its last word is good; what comes next is waited for in vain. */
+START_TEST(last_word)
+{
+	uint64_t words[2] = {0}, sent = 42, id;
+	struct fid_av_set *set;
+	struct fid_mc *mc = stand(&set, &id);
+
+	post_broadcast(mc, our.self, &sent);
+	ck_assert_uint_eq(fake_last(0)->data, id);
+	fake_expect(&sent, FI_COLLECTIVE);
+	group_sends(id, group_tag(2, 1, 1), &sent, sizeof(sent));
+	group_says((struct wire_group){.kind = WIRE_GROUP_LEAVE, .rank = 1, .size = 2, .id = id});
+	post_broadcast(mc, fake.addr, &words[0]);
+	fake_expect(&words[0], FI_COLLECTIVE);
+	ck_assert_uint_eq(words[0], 42);
+	post_broadcast(mc, fake.addr, &words[1]);
+	fake_expect_error(&words[1], FI_ECONNABORTED);
+	close_both(mc, set);
+}
+END_TEST
+
+/* It asks whether we are still there: an answer only where we are not, and will not be. */
+START_TEST(asked_whether_here)
+{
+	struct wire_group here = {.kind = WIRE_GROUP_HERE, .rank = 0, .size = 2}, said;
+	struct fid_av_set *set;
+	unsigned int count;
+	struct fid_mc *mc = join_first(&set);
+
+	here.key = ((struct group *)mc)->join.key;
+	here.id = 4711;
+	count = fake.count;
+	group_says(here); /* it may be what this join will be called */
+	ck_assert_uint_eq(fake.count, count);
+	close_both(mc, set);
+	mc = stand(&set, &here.id);
+	count = fake.count;
+	group_says(here);
+	ck_assert_uint_eq(fake.count, count);
+	ck_assert_int_eq(fi_close(&mc->fid), 0);
+	said = group_said(WIRE_GROUP_LEAVE, 0);
+	ck_assert(said.id == here.id && said.rank == 0);
+	count = fake.count;
+	group_says(here);
+	ck_assert_uint_eq(fake.count, count + 1);
+	said = group_said(WIRE_GROUP_LEAVE, 0);
+	ck_assert(said.id == here.id && said.rank == 0);
+	ck_assert_int_eq(fi_close(&set->fid), 0);
+}
+END_TEST
+
+/* It has joined, and left or failed, before the word that the group stands has come to us. */
+static const struct {
+	enum wire_group_kind kind;
+	int err;
+} ends[] = {{WIRE_GROUP_LEAVE, FI_ECONNABORTED}, {WIRE_GROUP_ABORT, FI_EIO}};
+
+START_TEST(end_before_begin)
+{
+	struct fid_av_set *set = group_set((const fi_addr_t[]){fake.addr, our.self}, 2);
+	struct fid_mc *mc = group_join(set, false);
+	struct wire_group up = group_said(WIRE_GROUP_UP, 0), end = up, down = up;
+	uint64_t word = 0;
+
+	end.kind = ends[_i].kind;
+	end.error = FI_EIO;
+	end.rank = 0;
+	end.id = down.id = 4711;
+	down.kind = WIRE_GROUP_DOWN;
+	group_says(end);
+	ck_assert_uint_eq(our.coll->kept_count, 1);
+	group_says(down);
+	ck_assert_uint_eq(our.coll->kept_count, 0);
+	group_expect_stands(mc, true);
+	if (fi_broadcast(fake.ep, &word, 1, NULL, fi_mc_addr(mc), fake.addr, FI_UINT64, 0, &word))
+		ck_assert_int_eq(ends[_i].kind, WIRE_GROUP_ABORT); /* known at once */
+	else
+		fake_expect_error(&word, ends[_i].err);
+	ck_assert_int_lt(fi_barrier(fake.ep, fi_mc_addr(mc), NULL), 0);
+	close_both(mc, set);
+}
+END_TEST
+
+/* What is kept of joins goes with them. */
+START_TEST(kept_for_nothing)
+{
+	struct fid_av_set *set = group_set((const fi_addr_t[]){fake.addr, our.self}, 2);
+	struct fid_mc *mc = group_join(set, false);
+	struct wire_group end = group_said(WIRE_GROUP_UP, 0);
+
+	end.kind = WIRE_GROUP_LEAVE;
+	end.rank = 0;
+	for (end.id = 100; end.id < 200; end.id++)
+		group_says(end);
+	ck_assert_uint_eq(our.coll->kept_count, 100);
+	close_both(mc, set);
+	ck_assert_uint_eq(our.coll->kept_count, 0);
+	group_says(end);
+	ck_assert_uint_eq(our.coll->kept_count, 0);
+}
+END_TEST
+
+/* Whoever sleeps on the event queue is woken now and then while a join is pending, and not after. */
+START_TEST(sleep_after_join)
+{
+	struct wire_group up = {.kind = WIRE_GROUP_UP, .rank = 1, .size = 2, .attempt = 1};
+	struct fid_av_set *set;
+	struct fid_mc *mc = join_first(&set);
+	struct fid *fid = &fake.eq->fid;
+	struct pollfd p = {.events = POLLIN};
+
+	ck_assert_int_eq(fi_control(fid, FI_GETWAIT, &p.fd), 0);
+	while (fi_trywait(fake.fabric, &fid, 1) != 0)
+		;
+	ck_assert_int_eq(poll(&p, 1, 5000), 1);
+	up.key = ((struct group *)mc)->join.key;
+	group_says(up);
+	group_expect_stands(mc, true);
+	group_expect_stands(mc, false);
+	while (fi_trywait(fake.fabric, &fid, 1) != 0)
+		;
+	ck_assert_int_eq(poll(&p, 1, 300), 0);
+	close_both(mc, set);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("coll_words");
+	TCase *words = tcase_create("words");
+
+	tcase_add_checked_fixture(words, group_setup, teardown);
+	tcase_add_test(words, told_again_when_asked);
+	tcase_add_test(words, tells_again);
+	tcase_add_test(words, told_twice);
+	tcase_add_test(words, last_word);
+	tcase_add_test(words, asked_whether_here);
+	tcase_add_loop_test(words, end_before_begin, 0, sizeof(ends) / sizeof(ends[0]));
+	tcase_add_test(words, kept_for_nothing);
+	tcase_add_test(words, sleep_after_join);
+	suite_add_tcase(suite, words);
+	return fake_run(suite);
+}
