@@ -14,18 +14,20 @@
 	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |          \
 	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 
-/* A call as it came. */
+/* A call as it came, in the order of most of them. */
 struct call {
 	enum fi_collective_op kind;
 	const void *buf;
-	void *result;
 	size_t count;
+	void *result;
 	fi_addr_t coll_addr, root;
 	enum fi_datatype type;
 	enum fi_op op;
 	uint64_t flags;
 	void *context;
 };
+
+#define NO_ROOT FI_ADDR_UNSPEC
 
 /* Which members give and get how much, in counts. */
 enum share { NONE, ONE, EACH, ONE_AT_ROOT, EACH_AT_ROOT };
@@ -169,12 +171,8 @@ static ssize_t post(struct fid_ep *fid, struct call *c)
 
 static ssize_t barrier2(struct fid_ep *fid, fi_addr_t coll_addr, uint64_t flags, void *context)
 {
-	return post(fid, &(struct call){.kind = FI_BARRIER,
-					.coll_addr = coll_addr,
-					.type = FI_VOID,
-					.op = FI_NOOP,
-					.flags = flags,
-					.context = context});
+	return post(fid, &(struct call){FI_BARRIER, NULL, 0, NULL, coll_addr, NO_ROOT, FI_VOID,
+					FI_NOOP, flags, context});
 }
 
 static ssize_t barrier(struct fid_ep *fid, fi_addr_t coll_addr, void *context)
@@ -187,15 +185,8 @@ static ssize_t broadcast(struct fid_ep *fid, void *buf, size_t count, void *desc
 			 uint64_t flags, void *context)
 {
 	(void)desc;
-	return post(fid, &(struct call){.kind = FI_BROADCAST,
-					.result = buf,
-					.count = count,
-					.coll_addr = coll_addr,
-					.root = root_addr,
-					.type = datatype,
-					.op = FI_NOOP,
-					.flags = flags,
-					.context = context});
+	return post(fid, &(struct call){FI_BROADCAST, NULL, count, buf, coll_addr, root_addr,
+					datatype, FI_NOOP, flags, context});
 }
 
 static ssize_t alltoall(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
@@ -203,15 +194,8 @@ static ssize_t alltoall(struct fid_ep *fid, const void *buf, size_t count, void 
 			uint64_t flags, void *context)
 {
 	(void)desc, (void)result_desc;
-	return post(fid, &(struct call){.kind = FI_ALLTOALL,
-					.buf = buf,
-					.result = result,
-					.count = count,
-					.coll_addr = coll_addr,
-					.type = datatype,
-					.op = FI_NOOP,
-					.flags = flags,
-					.context = context});
+	return post(fid, &(struct call){FI_ALLTOALL, buf, count, result, coll_addr, NO_ROOT,
+					datatype, FI_NOOP, flags, context});
 }
 
 static ssize_t allreduce(struct fid_ep *fid, const void *buf, size_t count, void *desc,
@@ -219,15 +203,8 @@ static ssize_t allreduce(struct fid_ep *fid, const void *buf, size_t count, void
 			 enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
 {
 	(void)desc, (void)result_desc;
-	return post(fid, &(struct call){.kind = FI_ALLREDUCE,
-					.buf = buf,
-					.result = result,
-					.count = count,
-					.coll_addr = coll_addr,
-					.type = datatype,
-					.op = op,
-					.flags = flags,
-					.context = context});
+	return post(fid, &(struct call){FI_ALLREDUCE, buf, count, result, coll_addr, NO_ROOT,
+					datatype, op, flags, context});
 }
 
 static ssize_t allgather(struct fid_ep *fid, const void *buf, size_t count, void *desc,
@@ -235,15 +212,8 @@ static ssize_t allgather(struct fid_ep *fid, const void *buf, size_t count, void
 			 enum fi_datatype datatype, uint64_t flags, void *context)
 {
 	(void)desc, (void)result_desc;
-	return post(fid, &(struct call){.kind = FI_ALLGATHER,
-					.buf = buf,
-					.result = result,
-					.count = count,
-					.coll_addr = coll_addr,
-					.type = datatype,
-					.op = FI_NOOP,
-					.flags = flags,
-					.context = context});
+	return post(fid, &(struct call){FI_ALLGATHER, buf, count, result, coll_addr, NO_ROOT,
+					datatype, FI_NOOP, flags, context});
 }
 
 static ssize_t reduce_scatter(struct fid_ep *fid, const void *buf, size_t count, void *desc,
@@ -252,15 +222,8 @@ static ssize_t reduce_scatter(struct fid_ep *fid, const void *buf, size_t count,
 			      void *context)
 {
 	(void)desc, (void)result_desc;
-	return post(fid, &(struct call){.kind = FI_REDUCE_SCATTER,
-					.buf = buf,
-					.result = result,
-					.count = count,
-					.coll_addr = coll_addr,
-					.type = datatype,
-					.op = op,
-					.flags = flags,
-					.context = context});
+	return post(fid, &(struct call){FI_REDUCE_SCATTER, buf, count, result, coll_addr, NO_ROOT,
+					datatype, op, flags, context});
 }
 
 static ssize_t reduce(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
@@ -268,16 +231,8 @@ static ssize_t reduce(struct fid_ep *fid, const void *buf, size_t count, void *d
 		      enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
 {
 	(void)desc, (void)result_desc;
-	return post(fid, &(struct call){.kind = FI_REDUCE,
-					.buf = buf,
-					.result = result,
-					.count = count,
-					.coll_addr = coll_addr,
-					.root = root_addr,
-					.type = datatype,
-					.op = op,
-					.flags = flags,
-					.context = context});
+	return post(fid, &(struct call){FI_REDUCE, buf, count, result, coll_addr, root_addr,
+					datatype, op, flags, context});
 }
 
 static ssize_t scatter(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
@@ -285,16 +240,8 @@ static ssize_t scatter(struct fid_ep *fid, const void *buf, size_t count, void *
 		       enum fi_datatype datatype, uint64_t flags, void *context)
 {
 	(void)desc, (void)result_desc;
-	return post(fid, &(struct call){.kind = FI_SCATTER,
-					.buf = buf,
-					.result = result,
-					.count = count,
-					.coll_addr = coll_addr,
-					.root = root_addr,
-					.type = datatype,
-					.op = FI_NOOP,
-					.flags = flags,
-					.context = context});
+	return post(fid, &(struct call){FI_SCATTER, buf, count, result, coll_addr, root_addr,
+					datatype, FI_NOOP, flags, context});
 }
 
 static ssize_t gather(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
@@ -302,16 +249,8 @@ static ssize_t gather(struct fid_ep *fid, const void *buf, size_t count, void *d
 		      enum fi_datatype datatype, uint64_t flags, void *context)
 {
 	(void)desc, (void)result_desc;
-	return post(fid, &(struct call){.kind = FI_GATHER,
-					.buf = buf,
-					.result = result,
-					.count = count,
-					.coll_addr = coll_addr,
-					.root = root_addr,
-					.type = datatype,
-					.op = FI_NOOP,
-					.flags = flags,
-					.context = context});
+	return post(fid, &(struct call){FI_GATHER, buf, count, result, coll_addr, root_addr,
+					datatype, FI_NOOP, flags, context});
 }
 
 /* Of each buffer one segment, whose count is that of the other calls. */

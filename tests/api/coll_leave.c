@@ -39,6 +39,22 @@ static void in_vain(struct group *g)
 	CHECK(fi_barrier(s->ep, g->addr, g) < 0);
 }
 
+static void join_managed(struct group *g)
+{
+	OK(fi_join_collective(g->c->s.ep, FI_ADDR_NOTAVAIL, g->set, 0, &g->mc, NULL));
+	CHECK_EQ(club_event(g->c, g->mc), 0);
+	g->addr = fi_mc_addr(g->mc);
+}
+
+static void open_managed(struct club *c, struct group *g, struct api *a)
+{
+	*g = (struct group){.c = c, .size = a->ranks, .rank = a->rank};
+	club_open(c, a);
+	for (int i = 0; i < a->ranks; i++)
+		g->ranks[i] = i;
+	g->set = club_set(c, g->ranks, g->size);
+}
+
 /* Only its own group ends. */
 static void others_go_on(struct group *other)
 {
@@ -75,11 +91,22 @@ static void root_goes(struct api *a)
 	club_close(&c);
 }
 
+/* They wait for the root of a group that it has left. */
+static void wait_for_root(struct group *g)
+{
+	uint64_t word = 0;
+
+	if (!g->rank)
+		return;
+	begin_broadcast(g, &word, 0);
+	in_vain(g);
+	group_close(g);
+}
+
 /* It has done so long before. */
 static void root_gone(struct api *a)
 {
 	struct group g, other;
-	uint64_t word = 0;
 	struct club c;
 
 	meet(&c, &g, &other, a);
@@ -87,11 +114,7 @@ static void root_gone(struct api *a)
 	if (!a->rank)
 		group_close(&g);
 	api_meet(a);
-	if (a->rank) {
-		begin_broadcast(&g, &word, 0);
-		in_vain(&g);
-		group_close(&g);
-	}
+	wait_for_root(&g);
 	others_go_on(&other);
 	club_close(&c);
 }
@@ -99,58 +122,35 @@ static void root_gone(struct api *a)
 /* Nobody was connected to it: who comes to wait for it asks. */
 static void stranger_gone(struct api *a)
 {
-	uint64_t word = 0;
+	struct group g;
 	struct club c;
-	struct group g = {.c = &c, .size = a->ranks, .rank = a->rank};
-	int order[API_RANKS];
 
-	club_open(&c, a);
-	for (int i = 0; i < a->ranks; i++)
-		g.ranks[i] = order[i] = i;
-	g.set = club_set(&c, order, a->ranks);
-	OK(fi_join_collective(c.s.ep, FI_ADDR_NOTAVAIL, g.set, 0, &g.mc, NULL));
-	CHECK_EQ(club_event(&c, g.mc), 0);
-	g.addr = fi_mc_addr(g.mc);
+	open_managed(&c, &g, a);
+	join_managed(&g);
 	if (!a->rank)
 		group_close(&g);
 	api_meet(a);
-	if (a->rank) {
-		begin_broadcast(&g, &word, 0);
-		in_vain(&g);
-		group_close(&g);
-	}
+	wait_for_root(&g);
 	club_close(&c);
 }
 
-/* The same, of one that left before the others joined. */
+/* It left before the others joined, and all are connected. */
 static void gone_before(struct api *a)
 {
-	uint64_t word = 0;
+	struct group g, all;
 	struct club c;
-	struct group g = {.c = &c, .size = a->ranks, .rank = a->rank}, all;
-	int order[API_RANKS];
 
-	club_open(&c, a);
+	open_managed(&c, &g, a);
 	group_all(&all, &c);
 	group_barrier(&all);
-	for (int i = 0; i < a->ranks; i++)
-		g.ranks[i] = order[i] = i;
-	g.set = club_set(&c, order, a->ranks);
-	for (int turn = 0; turn < 2; turn++) {
-		if (!a->rank == !turn) {
-			OK(fi_join_collective(c.s.ep, FI_ADDR_NOTAVAIL, g.set, 0, &g.mc, NULL));
-			CHECK_EQ(club_event(&c, g.mc), 0);
-			g.addr = fi_mc_addr(g.mc);
-		}
-		if (!a->rank && !turn)
-			group_close(&g);
-		api_meet(a);
-	}
-	if (a->rank) {
-		begin_broadcast(&g, &word, 0);
-		in_vain(&g);
+	if (!a->rank) {
+		join_managed(&g);
 		group_close(&g);
 	}
+	api_meet(a);
+	if (a->rank)
+		join_managed(&g);
+	wait_for_root(&g);
 	others_go_on(&all);
 	club_close(&c);
 }
@@ -217,22 +217,6 @@ static void any_order(struct api *a)
 }
 
 /* ---- Managed by the application, again and again ------------------------------------------------ */
-
-static void join_managed(struct group *g)
-{
-	OK(fi_join_collective(g->c->s.ep, FI_ADDR_NOTAVAIL, g->set, 0, &g->mc, NULL));
-	CHECK_EQ(club_event(g->c, g->mc), 0);
-	g->addr = fi_mc_addr(g->mc);
-}
-
-static void open_managed(struct club *c, struct group *g, struct api *a)
-{
-	*g = (struct group){.c = c, .size = a->ranks, .rank = a->rank};
-	club_open(c, a);
-	for (int i = 0; i < a->ranks; i++)
-		g->ranks[i] = i;
-	g->set = club_set(c, g->ranks, g->size);
-}
 
 /* The root has been in several of them before the others join the first. */
 static void far_ahead(struct api *a)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "atomic_model.h"
+#include "suite.h"
 
 /* Counted by hand: ten integer types, seven real ones, three complex ones. */
 #define BASE    (10 * 12 + 7 * 9 + 3 * 7)
@@ -73,8 +74,6 @@ int main(void)
 {
 	Suite *suite = suite_create("atomic_cells");
 	TCase *all = tcase_create("all");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(all, cells_are_the_expected);
 	tcase_add_test(all, plain_cells_are_those_of_base);
@@ -82,8 +81,5 @@ int main(void)
 			    sizeof(strange) / sizeof(strange[0]));
 	tcase_add_test(all, sizes);
 	suite_add_tcase(suite, all);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

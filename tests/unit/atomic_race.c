@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "atomic_model.h"
+#include "suite.h"
 
 #define THREADS  8
 #define ELEMENTS 3 /* in the array they share */
@@ -299,8 +300,6 @@ int main(void)
 {
 	Suite *suite = suite_create("atomic_race");
 	TCase *all = tcase_create("all");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_set_timeout(all, 20);
 	tcase_add_loop_test(all, sums_and_differences_cancel, 0, CASES);
@@ -309,8 +308,5 @@ int main(void)
 	tcase_add_loop_test(all, elements_are_read_whole, 0, CASES);
 	tcase_add_loop_test(all, processes_share_elements, 0, TYPES);
 	suite_add_tcase(suite, all);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

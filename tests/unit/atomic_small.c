@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Floating types of 8 and 16 bits: every number, and results known from their definitions. */
 #include "atomic_model.h"
+#include "suite.h"
 
 #define ALL16 65536
 
@@ -147,16 +148,11 @@ int main(void)
 {
 	Suite *suite = suite_create("atomic_small");
 	TCase *tcase = tcase_create("all");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_set_timeout(tcase, 15);
 	tcase_add_loop_test(tcase, known_results, 0, sizeof(known) / sizeof(known[0]));
 	tcase_add_loop_test(tcase, sixteen_bits, 0, 2);
 	tcase_add_loop_test(tcase, eight_bits, 0, 2);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

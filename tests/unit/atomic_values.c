@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "atomic_model.h"
+#include "suite.h"
 
 #define MOST  (VALUES * VALUES) /* elements of a case */
 #define GUARD 64                /* bytes around an array */
@@ -219,8 +220,6 @@ int main(void)
 {
 	Suite *suite = suite_create("atomic_values");
 	TCase *all = tcase_create("all");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_set_timeout(all, 10);
 	tcase_add_loop_test(all, every_cell_at_every_alignment, 0, TYPES);
@@ -228,8 +227,5 @@ int main(void)
 	tcase_add_loop_test(all, result_in_place, 0, TYPES);
 	tcase_add_loop_test(all, read_only_memory, 0, TYPES);
 	suite_add_tcase(suite, all);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

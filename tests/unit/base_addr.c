@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Addresses: formats of the application, text, comparison, what is local. */
 #include <arpa/inet.h>
-#include <check.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <rdma/fabric.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "suite.h"
 
 static struct sockaddr_in in_of(const char *ip, uint16_t port)
 {
@@ -302,8 +302,6 @@ int main(void)
 	Suite *suite = suite_create("base_addr");
 	TCase *user = tcase_create("user"), *text = tcase_create("text"),
 	      *order = tcase_create("order");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(user, sockaddrs_go_in_and_out);
 	tcase_add_test(user, unaligned_sockaddrs_are_read);
@@ -320,8 +318,5 @@ int main(void)
 	suite_add_tcase(suite, user);
 	suite_add_tcase(suite, text);
 	suite_add_tcase(suite, order);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Guarded descriptors are the parent's alone. */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/forked.h"
+#include "suite.h"
 
 #define MANY  200
 #define FORKS 50
@@ -189,8 +189,6 @@ int main(void)
 {
 	Suite *suite = suite_create("base_forked");
 	TCase *all = tcase_create("forked");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_set_timeout(all, 2 * LIMIT);
 	tcase_add_test(all, child_has_none);
@@ -199,8 +197,5 @@ int main(void)
 	tcase_add_test(all, children_of_children);
 	tcase_add_test(all, fork_beside_a_busy_thread);
 	suite_add_tcase(suite, all);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/iov.h"
+#include "suite.h"
 
-#include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Bytes 0 to 9 in segments of 3, 0, 5 and 2. */
@@ -51,15 +50,9 @@ int main(void)
 {
 	Suite *suite = suite_create("base_iov");
 	TCase *tcase = tcase_create("iov");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tcase, every_slice);
 	tcase_add_test(tcase, every_copy);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pools, lists and the lock. */
-#include <check.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/pool.h"
+#include "suite.h"
 
 #define MANY 1000 /* objects: several chunks */
 
@@ -208,8 +208,6 @@ int main(void)
 	Suite *suite = suite_create("base_pool");
 	TCase *pool = tcase_create("pool"), *list = tcase_create("list"),
 	      *lock = tcase_create("lock");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(pool, pool_gives_distinct_aligned_objects);
 	tcase_add_test(pool, pool_reuses_before_it_grows);
@@ -223,8 +221,5 @@ int main(void)
 	suite_add_tcase(suite, pool);
 	suite_add_tcase(suite, list);
 	suite_add_tcase(suite, lock);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

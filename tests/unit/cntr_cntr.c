@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <check.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "cntr/cntr.h"
+#include "suite.h"
 
 #define FOREVER -1 /* a lost wake-up ends at the time limit of the test */
 
@@ -215,8 +214,6 @@ int main(void)
 {
 	Suite *suite = suite_create("cntr_cntr");
 	TCase *tcase = tcase_create("cntr");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_set_timeout(tcase, 10);
 	tcase_add_checked_fixture(tcase, setup, NULL);
@@ -229,8 +226,5 @@ int main(void)
 	tcase_add_test(tcase, try_wait);
 	tcase_add_loop_test(tcase, ping_pong, 0, KINDS);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Who shares a host. */
 #include "coll/layout.h"
+#include "suite.h"
 
-#include <check.h>
 #include <string.h>
 
 static uint64_t named(void *arg, uint32_t rank)
@@ -55,14 +55,8 @@ int main(void)
 {
 	Suite *suite = suite_create("coll_layout");
 	TCase *tcase = tcase_create("layout");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_loop_test(tcase, layout, 0, sizeof(layouts) / sizeof(layouts[0]));
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Local steps on memory. */
 #include "coll/local.h"
+#include "suite.h"
 
-#include <check.h>
 #include <string.h>
 
 enum { COUNT = 3000 }; /* more than is combined at a time */
@@ -142,8 +142,6 @@ int main(void)
 {
 	Suite *suite = suite_create("coll_local");
 	TCase *tcase = tcase_create("local");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tcase, apart);
 	tcase_add_test(tcase, onto_the_left);
@@ -152,9 +150,5 @@ int main(void)
 	tcase_add_test(tcase, blocks);
 	tcase_add_test(tcase, odd_width);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -3,6 +3,7 @@
 #include "coll/layout.h"
 #include "coll/plan_own.h"
 #include "plan_cells.h"
+#include "suite.h"
 
 #include <malloc.h>
 
@@ -310,7 +311,6 @@ int main(void)
 {
 	Suite *suite = suite_create("coll_plan");
 	TCase *tcase = tcase_create("plan");
-	SRunner *runner;
 	int failed;
 
 	mallopt(M_TRIM_THRESHOLD, 1 << 28); /* memory comes and goes a lot */
@@ -323,10 +323,7 @@ int main(void)
 	tcase_add_loop_test(tcase, real_numbers, 0, 5);
 	tcase_add_test(tcase, every_algorithm);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
+	failed = suite_run(suite);
 	free_layouts();
-	return failed != 0;
+	return failed;
 }

@@ -8,6 +8,7 @@
 #include "coll/layout.h"
 #include "coll/plan_own.h"
 #include "plan_cells.h"
+#include "suite.h"
 
 static const uint32_t sizes[] = {2, 3, 5, 8, 100, 1000, 1024, 4095, 20000, 65536};
 
@@ -512,8 +513,6 @@ int main(void)
 {
 	Suite *suite = suite_create("coll_scale");
 	TCase *tcase = tcase_create("scale");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tcase, 0);
 	tcase_add_loop_test(tcase, barrier, 0, SIZES);
@@ -530,9 +529,5 @@ int main(void)
 	tcase_add_test(tcase, two_members);
 	tcase_add_test(tcase, memory);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -96,5 +96,5 @@ int main(void)
 	tcase_add_checked_fixture(starved, setup, teardown);
 	tcase_add_test(starved, without_layout);
 	suite_add_tcase(suite, starved);
-	return fake_run(suite);
+	return suite_run(suite);
 }

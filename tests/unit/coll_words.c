@@ -278,5 +278,5 @@ int main(void)
 	tcase_add_test(words, kept_for_nothing);
 	tcase_add_test(words, sleep_after_join);
 	suite_add_tcase(suite, words);
-	return fake_run(suite);
+	return suite_run(suite);
 }

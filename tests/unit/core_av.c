@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Address vectors and their sets, without an endpoint. */
 #include <arpa/inet.h>
-#include <check.h>
 #include <netinet/in.h>
 #include <rdma/fi_collective.h>
 #include <rdma/fi_eq.h>
@@ -14,6 +13,7 @@
 #include "core/eq.h"
 #include "xfer/peer.h"
 #include "xfer/port.h"
+#include "suite.h"
 
 #define NONE FI_ADDR_NOTAVAIL
 #define MANY 5000
@@ -759,8 +759,6 @@ int main(void)
 {
 	Suite *suite = suite_create("core_av");
 	TCase *vector = tcase_create("vector"), *set = tcase_create("set");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(vector, setup, NULL);
 	tcase_add_checked_fixture(set, setup, NULL);
@@ -768,8 +766,5 @@ int main(void)
 	add_set_tests(set);
 	suite_add_tcase(suite, vector);
 	suite_add_tcase(suite, set);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

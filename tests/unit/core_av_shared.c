@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Address vectors with names: each domain here opens the table as another process would. */
 #include <arpa/inet.h>
-#include <check.h>
 #include <netinet/in.h>
 #include <rdma/fi_collective.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,6 +15,7 @@
 #include "core/av_name.h"
 #include "core/av_set.h"
 #include "core/av_shared.h"
+#include "suite.h"
 
 #define NONE   FI_ADDR_NOTAVAIL
 #define PLACES 3
@@ -440,8 +439,6 @@ int main(void)
 {
 	Suite *suite = suite_create("core_av_shared");
 	TCase *tc = tcase_create("shared");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_set_timeout(tc, 50);
@@ -458,8 +455,5 @@ int main(void)
 	tcase_add_test(tc, a_name_that_is_kept);
 	tcase_add_test(tc, the_file_is_private_and_keeps_its_size);
 	suite_add_tcase(suite, tc);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

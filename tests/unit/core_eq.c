@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <check.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/eq.h"
+#include "suite.h"
 
 #define FOREVER -1 /* a lost wake-up ends at the time limit of the test */
 
@@ -519,8 +519,6 @@ int main(void)
 {
 	Suite *suite = suite_create("core_eq");
 	TCase *tcase = tcase_create("eq");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_set_timeout(tcase, 10);
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -542,8 +540,5 @@ int main(void)
 	tcase_add_test(tcase, rushes);
 	tcase_add_test(tcase, try_wait);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

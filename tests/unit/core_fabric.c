@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Fabrics, and the passive endpoints opened on them. */
-#include <check.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/pep.h"
+#include "suite.h"
 
 static struct fi_fabric_attr attr = {
 	.name = "weft", .prov_name = "weft", .api_version = FI_VERSION(1, 9)};
@@ -182,8 +181,6 @@ int main(void)
 {
 	Suite *suite = suite_create("core_fabric");
 	TCase *tcase = tcase_create("fabric");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, refused);
@@ -194,8 +191,5 @@ int main(void)
 	tcase_add_test(tcase, pep_events);
 	tcase_add_test(tcase, pep_refused);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Network interfaces: which address of a made-up host comes first, and what the kernel tells of ours. */
-#include <check.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <rdma/fabric.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 
 #include "core/ifaces.h"
+#include "suite.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
@@ -324,8 +324,6 @@ int main(void)
 {
 	Suite *suite = suite_create("core_ifaces");
 	TCase *rank = tcase_create("rank"), *ours = tcase_create("ours");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	unsetenv("FI_TCP_IFACE");
 	tcase_add_checked_fixture(rank, NULL, teardown);
@@ -346,8 +344,5 @@ int main(void)
 	tcase_add_test(ours, the_user_is_wrong);
 	suite_add_tcase(suite, rank);
 	suite_add_tcase(suite, ours);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory regions: keys, bounds, rights, states. The domain around them is a bare one. */
-#include <check.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include "cntr/cntr.h"
 #include "core/ep.h"
 #include "core/mr.h"
+#include "suite.h"
 
 #define BASIC (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
@@ -351,8 +351,6 @@ int main(void)
 {
 	Suite *suite = suite_create("core_mr");
 	TCase *tc = tcase_create("regions");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, object);
@@ -372,9 +370,5 @@ int main(void)
 	tcase_add_test(tc, attr_by_version);
 	tcase_add_test(tc, part_of_a_region);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of regions that peers map: what they find in it, and what they make of a bad one. */
-#include <check.h>
 #include <errno.h>
 #include <pthread.h>
 #include <rdma/fi_errno.h>
@@ -13,6 +12,7 @@
 #include "cntr/cntr.h"
 #include "core/mr_share.h"
 #include "core/mr_view.h"
+#include "suite.h"
 
 #define BOTH (FI_REMOTE_READ | FI_REMOTE_WRITE)
 
@@ -491,10 +491,8 @@ END_TEST
 
 int main(void)
 {
-	SRunner *runner;
 	Suite *suite = suite_create("core_mr_share");
 	TCase *tcase = tcase_create("table");
-	int failed;
 
 	tcase_set_timeout(tcase, 20);
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -514,9 +512,5 @@ int main(void)
 	tcase_add_test(tcase, attach_refuses);
 	tcase_add_test(tcase, nonsense);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -6,6 +6,7 @@
 #include "core/eq.h"
 #include "core/pep.h"
 #include "cm_guest.h"
+#include "suite.h"
 
 #define GUESTS 9
 #define ROOM   2
@@ -150,8 +151,6 @@ int main(void)
 {
 	Suite *suite = suite_create("core_pep");
 	TCase *tcase = tcase_create("pep");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_set_timeout(tcase, 20);
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -159,8 +158,5 @@ int main(void)
 	tcase_add_loop_test(tcase, at_least_one, 0, 2);
 	tcase_add_loop_test(tcase, each_its_own, 0, 2);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <check.h>
-#include <stdlib.h>
 
 #include "cntr/cntr.h"
 #include "core/cq.h"
 #include "core/eq.h"
 #include "core/poll.h"
+#include "suite.h"
 
 static struct fabric fabric;
 static struct domain domain, elsewhere; /* enough of one without ports */
@@ -128,8 +127,6 @@ int main(void)
 {
 	Suite *suite = suite_create("core_poll");
 	TCase *tcase = tcase_create("poll");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, open_refused);
@@ -137,8 +134,5 @@ int main(void)
 	tcase_add_test(tcase, counters);
 	tcase_add_test(tcase, queues);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Wait objects of every kind. */
-#include <check.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "core/wait.h"
+#include "suite.h"
 
 #define FOREVER -1 /* a lost wake-up ends at the time limit of the test */
 
@@ -121,16 +120,11 @@ int main(void)
 {
 	Suite *suite = suite_create("core_wait");
 	TCase *tcase = tcase_create("wait");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(tcase, kinds);
 	tcase_add_test(tcase, native_objects);
 	tcase_add_test(tcase, one_signal_for_one_arming);
 	tcase_add_test(tcase, descriptors_wake);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

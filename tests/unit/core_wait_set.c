@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <check.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -8,6 +7,7 @@
 #include "core/eq.h"
 #include "core/trywait.h"
 #include "core/wait_set.h"
+#include "suite.h"
 
 #define FOREVER -1 /* a lost wake-up ends at the time limit of the test */
 
@@ -196,8 +196,6 @@ int main(void)
 {
 	Suite *suite = suite_create("core_wait_set");
 	TCase *tcase = tcase_create("wait_set");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_set_timeout(tcase, 10);
 	tcase_add_test(tcase, open_refused);
@@ -206,8 +204,5 @@ int main(void)
 	tcase_add_loop_test(tcase, reader_and_writers, 0, KINDS);
 	tcase_add_loop_test(tcase, late_member, 0, KINDS);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

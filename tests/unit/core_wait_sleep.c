@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sleeping and waking: no wake-up is ever lost. */
-#include <check.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "core/wait.h"
+#include "suite.h"
 
 #define FOREVER   -1 /* a lost wake-up ends at the time limit of the test */
 #define STRESS_US 300000
@@ -338,8 +338,7 @@ int main(void)
 {
 	Suite *suite = suite_create("core_wait_sleep");
 	TCase *plain = tcase_create("plain"), *stress = tcase_create("stress");
-	SRunner *runner = srunner_create(suite);
-	int kinds_count = sizeof(sleeping_kinds) / sizeof(sleeping_kinds[0]), failed;
+	int kinds_count = sizeof(sleeping_kinds) / sizeof(sleeping_kinds[0]);
 
 	tcase_set_timeout(stress, 10);
 	tcase_add_test(plain, signal_before_the_sleep_counts);
@@ -353,8 +352,5 @@ int main(void)
 	tcase_add_test(stress, native_cond);
 	suite_add_tcase(suite, plain);
 	suite_add_tcase(suite, stress);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -4,12 +4,12 @@
 #define DGRAM_OPEN_H
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "hw/udp/udp.h"
+#include "suite.h"
 
 struct opened {
 	struct fi_info *info;
@@ -145,17 +145,6 @@ static void expect_nothing(void)
 	struct fi_cq_msg_entry e;
 
 	ck_assert_int_eq(fi_cq_read(opened.cq, &e, 1), -FI_EAGAIN);
-}
-
-static int run(Suite *suite)
-{
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 #endif

@@ -6,7 +6,6 @@
 #ifndef FAKE_LINK_H
 #define FAKE_LINK_H
 
-#include <check.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
@@ -18,6 +17,7 @@
 #include "hw/wire.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
+#include "suite.h"
 
 #define FAKE_EAGER   256u /* bytes of a message */
 #define FAKE_PACKET  WIRE_PACKET_MIN
@@ -225,17 +225,6 @@ static void fake_shut(void)
 	ck_assert_int_eq(fi_close(&fake.domain->fid), 0);
 	ck_assert_int_eq(fi_close(&fake.fabric->fid), 0);
 	fi_freeinfo(fake.info);
-}
-
-static inline int fake_run(Suite *suite)
-{
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
 }
 
 #endif

@@ -3,13 +3,14 @@
 #ifndef WEFT_TESTS_GETINFO_H
 #define WEFT_TESTS_GETINFO_H
 
-#include <check.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "suite.h"
 
 #define NOW          FI_VERSION(2, 6)
 #define BASIC        (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
@@ -70,15 +71,9 @@ static inline TCase *new_case(const char *name)
 /* Runs it; the environment of the user plays no part. The status of main. */
 static inline int run(Suite *suite)
 {
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	unsetenv("FI_PROVIDER");
 	unsetenv("FI_TCP_IFACE");
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }
 
 #endif

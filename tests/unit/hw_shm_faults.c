@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "ring_sender.h"
+#include "suite.h"
 
 static int die_claiming(uint32_t id)
 {
@@ -108,19 +109,13 @@ END_TEST
 
 int main(void)
 {
-	SRunner *runner;
 	Suite *suite = suite_create("hw_shm_faults");
 	TCase *tcase = tcase_create("ring");
-	int failed;
 
 	tcase_set_timeout(tcase, LIMIT + 5);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, dead_claimers);
 	tcase_add_test(tcase, attach_refuses);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

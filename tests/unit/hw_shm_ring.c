@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include "ring_sender.h"
+#include "suite.h"
 
 #define SENDERS 4
 
@@ -171,10 +172,8 @@ END_TEST
 
 int main(void)
 {
-	SRunner *runner;
 	Suite *suite = suite_create("hw_shm_ring");
 	TCase *tcase = tcase_create("ring");
-	int failed;
 
 	tcase_set_timeout(tcase, LIMIT + 5);
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -185,9 +184,5 @@ int main(void)
 	tcase_add_test(tcase, one_sees_the_sleeper);
 	tcase_add_test(tcase, no_sleep_over_a_claim);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

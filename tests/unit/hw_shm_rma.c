@@ -614,5 +614,5 @@ int main(void)
 	tcase_add_test(tcase, none_after_the_last);
 	tcase_add_test(tcase, closed_under_a_stream);
 	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return suite_run(suite);
 }

@@ -476,5 +476,5 @@ int main(void)
 	tcase_add_test(tcase, sender_died);
 	tcase_add_test(tcase, once_each);
 	suite_add_tcase(suite, tcase);
-	return run_suite(suite);
+	return suite_run(suite);
 }

@@ -120,5 +120,5 @@ int main(void)
 	tcase_add_test(tcase, receives_go_on);
 	tcase_add_test(tcase, own_errors_are_told);
 	suite_add_tcase(suite, tcase);
-	return run(suite);
+	return suite_run(suite);
 }

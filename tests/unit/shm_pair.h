@@ -6,7 +6,6 @@
 #ifndef UNIT_SHM_PAIR_H
 #define UNIT_SHM_PAIR_H
 
-#include <check.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <sched.h>
@@ -24,6 +23,7 @@
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_mark.h"
 #include "xfer/port.h"
+#include "suite.h"
 
 #define LIMIT 40 /* seconds */
 #define BOTH  (FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -173,17 +173,6 @@ static inline void await_step(int number)
 static inline void next_step(void)
 {
 	__atomic_add_fetch(step, 1, __ATOMIC_ACQ_REL);
-}
-
-static inline int run_suite(Suite *suite)
-{
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 #endif

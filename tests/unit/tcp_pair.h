@@ -7,7 +7,6 @@
 #define UNIT_TCP_PAIR_H
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <rdma/fi_errno.h>
@@ -23,6 +22,7 @@
 #include "hw/wire.h"
 #include "xfer/dial.h"
 #include "xfer/port.h"
+#include "suite.h"
 
 #define LIMIT    40 /* seconds */
 #define LINKS    64
@@ -378,15 +378,9 @@ static void teardown(void)
 
 static inline int run_suite(Suite *suite, TCase *tcase)
 {
-	SRunner *runner = srunner_create(suite);
-	int failed;
-
 	tcase_set_timeout(tcase, LIMIT + 5);
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Listeners of passive endpoints and who comes to them: requests, and what is none. */
-#include <check.h>
 #include <dirent.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -14,6 +13,7 @@
 #include "xfer/xfer.h"
 
 #include "cm_guest.h"
+#include "suite.h"
 
 static struct fi_info *info;
 static struct cm_listener *listener;
@@ -239,8 +239,6 @@ int main(void)
 {
 	Suite *suite = suite_create("xfer_cm");
 	TCase *tcase = tcase_create("cm");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_set_timeout(tcase, 20);
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -252,8 +250,5 @@ int main(void)
 	tcase_add_test(tcase, network_only);
 	tcase_add_test(tcase, any_address);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -3,13 +3,12 @@
  * A turn of the sockets ends however much there is to read. The kernel's part is played by this test: it
  * always has more.
  */
-#include <check.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include "xfer/conn.h"
+#include "suite.h"
 
 #define ENOUGH 100000 /* calls: nobody would stop by himself */
 #define SOCK   1000   /* no descriptor */
@@ -82,15 +81,10 @@ int main(void)
 {
 	Suite *suite = suite_create("xfer_conn");
 	TCase *tcase = tcase_create("conn");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, events_without_end);
 	tcase_add_test(tcase, bytes_without_end);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -288,5 +288,5 @@ int main(void)
 	tcase_add_test(tcase, receives);
 	tcase_add_test(tcase, counters_at_rest);
 	suite_add_tcase(suite, tcase);
-	return fake_run(suite);
+	return suite_run(suite);
 }

@@ -221,5 +221,5 @@ int main(void)
 	tcase_add_test(tcase, room_wakes);
 	tcase_add_test(tcase, closing);
 	suite_add_tcase(suite, tcase);
-	return run(suite);
+	return suite_run(suite);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections of the network: which of them stay inside the host, and how those are sent. */
 #include "xfer/dial.h"
+#include "suite.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -102,15 +101,10 @@ int main(void)
 {
 	Suite *suite = suite_create("xfer_dial");
 	TCase *all = tcase_create("dial");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(all, the_hellos_wait_for_all);
 	tcase_add_test(all, one_address_is_one_host);
 	tcase_add_test(all, two_addresses_are_as_the_system_wants);
 	suite_add_tcase(suite, all);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

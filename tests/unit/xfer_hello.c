@@ -318,5 +318,5 @@ int main(void)
 	tcase_add_test(all, names);
 	tcase_add_test(all, a_full_socket);
 	suite_add_tcase(suite, all);
-	return fake_run(suite);
+	return suite_run(suite);
 }

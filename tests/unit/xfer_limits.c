@@ -152,5 +152,5 @@ int main(void)
 	tcase_set_timeout(bad, 30);
 	suite_add_tcase(suite, good);
 	suite_add_tcase(suite, bad);
-	return fake_run(suite);
+	return suite_run(suite);
 }

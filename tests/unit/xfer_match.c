@@ -441,5 +441,5 @@ int main(void)
 	suite_add_tcase(suite, tags);
 	suite_add_tcase(suite, lengths);
 	suite_add_tcase(suite, wrong);
-	return fake_run(suite);
+	return suite_run(suite);
 }

@@ -354,5 +354,5 @@ int main(void)
 	tcase_add_test(wrong, endpoint_closed_meanwhile);
 	suite_add_tcase(suite, right);
 	suite_add_tcase(suite, wrong);
-	return fake_run(suite);
+	return suite_run(suite);
 }

@@ -78,5 +78,5 @@ int main(void)
 	tcase_add_test(tcase, long_ones_keep_their_turn);
 	tcase_add_test(tcase, a_full_link_is_passed_by);
 	suite_add_tcase(suite, tcase);
-	return fake_run(suite);
+	return suite_run(suite);
 }

@@ -419,5 +419,5 @@ int main(void)
 	tcase_add_test(requests, fence_waits);
 	suite_add_tcase(suite, answers);
 	suite_add_tcase(suite, requests);
-	return fake_run(suite);
+	return suite_run(suite);
 }

@@ -276,5 +276,5 @@ int main(void)
 	tcase_add_loop_test(tcase, lengths, 0, count);
 	tcase_add_loop_test(tcase, some_bytes, 0, count);
 	suite_add_tcase(suite, tcase);
-	return fake_run(suite);
+	return suite_run(suite);
 }

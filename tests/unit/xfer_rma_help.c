@@ -255,5 +255,5 @@ int main(void)
 	tcase_add_test(tcase, a_spell_of_direct_ones);
 	tcase_add_test(tcase, endpoint_closed_meanwhile);
 	suite_add_tcase(suite, tcase);
-	return fake_run(suite);
+	return suite_run(suite);
 }

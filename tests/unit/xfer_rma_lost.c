@@ -262,5 +262,5 @@ int main(void)
 	tcase_add_test(its, nobody_to_answer_to);
 	suite_add_tcase(suite, ours);
 	suite_add_tcase(suite, its);
-	return fake_run(suite);
+	return suite_run(suite);
 }

@@ -430,5 +430,5 @@ int main(void)
 	tcase_add_test(wrong, tells_without_sense);
 	suite_add_tcase(suite, right);
 	suite_add_tcase(suite, wrong);
-	return fake_run(suite);
+	return suite_run(suite);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Closing a region or an endpoint while a peer is at work in our memory, which is only a mark here. */
-#include <check.h>
 #include <pthread.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
@@ -21,6 +20,7 @@
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_mark.h"
 #include "xfer/port.h"
+#include "suite.h"
 
 #define LIMIT    20     /* seconds */
 #define A_WHILE  100000 /* microseconds: closing would be over */
@@ -277,10 +277,8 @@ END_TEST
 
 int main(void)
 {
-	SRunner *runner;
 	Suite *suite = suite_create("xfer_settle");
 	TCase *tcase = tcase_create("settle");
-	int failed;
 
 	tcase_set_timeout(tcase, LIMIT + 5);
 	tcase_add_test(tcase, region_waits);
@@ -288,9 +286,5 @@ int main(void)
 	tcase_add_test(tcase, endpoint_waits);
 	tcase_add_loop_test(tcase, peer_is_killed, 0, 2);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

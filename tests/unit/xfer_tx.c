@@ -395,5 +395,5 @@ int main(void)
 	tcase_add_test(down, closing_forgets_what_waits);
 	suite_add_tcase(suite, up);
 	suite_add_tcase(suite, down);
-	return fake_run(suite);
+	return suite_run(suite);
 }
