@@ -94,12 +94,18 @@ static void root_goes(struct api *a)
 /* They wait for the root of a group that it has left. */
 static void wait_for_root(struct group *g)
 {
+	struct side *s = &g->c->s;
 	uint64_t word = 0;
+	ssize_t ret;
 
 	if (!g->rank)
 		return;
-	begin_broadcast(g, &word, 0);
-	in_vain(g);
+	ret = fi_broadcast(s->ep, &word, 1, NULL, g->addr, group_entry(g, 0), FI_UINT64, 0, g);
+	/* Others may have found out before we begin. */
+	if (ret)
+		CHECK_EQ(ret, -FI_ECONNABORTED);
+	else
+		in_vain(g);
 	group_close(g);
 }
 
