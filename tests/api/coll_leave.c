@@ -91,21 +91,27 @@ static void root_goes(struct api *a)
 	club_close(&c);
 }
 
-/* They wait for the root of a group that it has left. */
-static void wait_for_root(struct group *g)
+/* It waits for a root that has left, or is about to. */
+static void wait_in_vain(struct group *g, int root)
 {
 	struct side *s = &g->c->s;
 	uint64_t word = 0;
 	ssize_t ret;
 
-	if (!g->rank)
-		return;
-	ret = fi_broadcast(s->ep, &word, 1, NULL, g->addr, group_entry(g, 0), FI_UINT64, 0, g);
+	ret = fi_broadcast(s->ep, &word, 1, NULL, g->addr, group_entry(g, root), FI_UINT64, 0, g);
 	/* Others may have found out before we begin. */
 	if (ret)
 		CHECK_EQ(ret, -FI_ECONNABORTED);
 	else
 		in_vain(g);
+}
+
+/* All but the root. */
+static void wait_for_root(struct group *g)
+{
+	if (!g->rank)
+		return;
+	wait_in_vain(g, 0);
 	group_close(g);
 }
 
@@ -292,14 +298,10 @@ static void again_after_error(struct api *a)
 	join_managed(&g);
 	group_barrier(&g);
 	api_meet(a); /* else what ends the next one may end this one for somebody */
-	if (a->rank == 1) {
+	if (a->rank == 1)
 		OK(fi_close(&g.mc->fid));
-	} else {
-		uint64_t word = 0;
-
-		begin_broadcast(&g, &word, 1);
-		in_vain(&g);
-	}
+	else
+		wait_in_vain(&g, 1);
 	api_meet(a);
 	next = g;
 	join_managed(&next);
