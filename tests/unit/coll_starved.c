@@ -86,13 +86,15 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("coll_starved");
-	TCase *starved = tcase_create("starved");
+	Suite *suite;
+	TCase *starved;
 
 	if (!HAS_LIMITS) {
 		puts("sanitizers take all address space there is");
 		return 77;
 	}
+	suite = suite_create("coll_starved");
+	starved = tcase_create("starved");
 	tcase_add_checked_fixture(starved, setup, teardown);
 	tcase_add_test(starved, without_layout);
 	suite_add_tcase(suite, starved);
