@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "coll/early.h"
+#include "coll/exchange.h"
 #include "coll/join.h"
 #include "coll/leave.h"
 #include "coll/op.h"
@@ -119,7 +120,8 @@ bool coll_take(struct port *port, struct peer *peer, const struct packet *p)
 	struct coll *c = port->coll;
 	struct group *g = c && !port->closing ? group_find(c, p->data) : NULL;
 
-	return g && !g->err && group_has(g, p->tag & WIRE_GROUP_RANK_MASK, peer) && op_take(g, p);
+	return g && !g->err && group_has(g, p->tag & WIRE_GROUP_RANK_MASK, peer) &&
+	       exchange_take(g, p);
 }
 
 struct rx *coll_context(struct port *port, struct peer *peer, const struct packet *p)

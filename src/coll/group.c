@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "coll/early.h"
+#include "coll/exchange.h"
 #include "coll/join.h"
 #include "coll/layout.h"
 #include "coll/leave.h"
@@ -244,7 +245,7 @@ static bool is_of(const struct work *work, const void *arg)
 {
 	const struct op_slot *slot = LIST_ENTRY(work, struct op_slot, work);
 
-	return op_is_work(work) && slot->op->group == arg;
+	return exchange_is_work(work) && slot->op->group == arg;
 }
 
 static struct wire_group say_ended(const struct group *g)
@@ -287,5 +288,5 @@ void group_look(struct group *g)
 {
 	LIST_EACH (node, &g->ops)
 		if (!g->err)
-			op_look(LIST_ENTRY(node, struct op, in_group));
+			exchange_look(LIST_ENTRY(node, struct op, in_group));
 }

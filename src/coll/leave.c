@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "coll/exchange.h"
 #include "coll/join.h"
 #include "coll/managed.h"
 #include "coll/op.h"
@@ -59,7 +60,7 @@ static void note_left(struct group *g, uint32_t rank)
 	}
 	g->left[rank / 64] |= UINT64_C(1) << rank % 64;
 	LIST_EACH (node, &g->ops)
-		if (op_waits_for(LIST_ENTRY(node, struct op, in_group), rank))
+		if (exchange_waits_for(LIST_ENTRY(node, struct op, in_group), rank))
 			group_fail(g, FI_ECONNABORTED);
 }
 

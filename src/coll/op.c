@@ -6,207 +6,13 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/log.h"
-#include "coll/leave.h"
+#include "coll/exchange.h"
 #include "coll/query.h"
 #include "core/ep.h"
 #include "xfer/port.h"
-#include "xfer/tx.h"
-
-/* Bytes of a message up to here are sooner taken at once than matched in queues. */
-#define DIRECT_MAX 256
 
 /* Collectives of which some members may be far ahead of others, in a row without one that all wait in. */
 #define SPELL_MAX 64
-
-/* ---- Messages --------------------------------------------------------------------------------- */
-
-/* Was it called with other arguments there? */
-static bool differs(const struct op *op, const struct plan_message *m, const struct work *work)
-{
-	if (work->got == m->count * op->local.width &&
-	    ((work->tag >> WIRE_GROUP_RANK_BITS ^ op->what) & 0xffff) == 0)
-		return false;
-	LOG_WARN(LOG_EP_DATA,
-		 "the member of rank %u takes part in another collective than ours, of kind %d",
-		 m->peer, (int)op->shape.kind);
-	return true;
-}
-
-static void done(struct work *work, int err)
-{
-	struct op_slot *slot = LIST_ENTRY(work, struct op_slot, work);
-	struct op *op = slot->op;
-	const struct plan_message *m = &op->round.message[slot - op->slot];
-
-	slot->pending = false;
-	if (!err && !m->send && differs(op, m, work))
-		err = FI_EINVAL;
-	op->pending--;
-	if (err)
-		group_fail(op->group, err);
-	if (!op->pending && list_empty(&op->in_ready))
-		list_push(&op->group->coll->ready, &op->in_ready);
-}
-
-static const struct work_kind kind = {.done = done};
-
-bool op_is_work(const struct work *work)
-{
-	return work->kind == &kind;
-}
-
-/* Nobody else would notice if it was dead, or has left. */
-static void watch(struct group *g, uint32_t rank)
-{
-	int ret = coll_reach(g->coll, group_member(g, rank));
-
-	if (ret < 0)
-		group_miss(g, rank, -ret);
-	else if (ret)
-		leave_ask(g, rank);
-	if (leave_has(g, rank))
-		group_fail(g, FI_ECONNABORTED);
-}
-
-static int receive(struct op *op, struct op_slot *slot, const struct plan_message *m)
-{
-	struct group *g = op->group;
-	struct iovec iov = {local_at(&op->local, m->place), m->count * op->local.width};
-	int err = 0;
-
-	/* Of one member several may come: none overtakes what waits in the queues. */
-	slot->direct = iov.iov_len <= DIRECT_MAX && list_empty(&g->rx.unexpected[1]) &&
-		       list_empty(&g->rx.posted[1]);
-	if (!slot->direct)
-		err = rx_post(&g->rx, NULL, true,
-			      &(struct recv_args){.iov = &iov,
-						  .iov_count = 1,
-						  .src = FI_ADDR_UNSPEC,
-						  .tag = WIRE_GROUP_TAG(op->seq, 0, m->peer),
-						  .ignore = WIRE_GROUP_WHAT_MASK,
-						  .work = &slot->work});
-	if (!err && slot->pending)
-		watch(g, m->peer);
-	return err;
-}
-
-/* What it waits for, in one packet. */
-static bool take(struct op *op, const struct packet *p)
-{
-	uint32_t rank = p->tag & WIRE_GROUP_RANK_MASK;
-
-	for (unsigned int i = 0; i < op->round.messages; i++) {
-		const struct plan_message *m = &op->round.message[i];
-		struct op_slot *slot = &op->slot[i];
-
-		if (!slot->direct || !slot->pending || m->peer != rank)
-			continue;
-		if (p->len == m->count * op->local.width && p->len)
-			memcpy(local_at(&op->local, m->place), p->payload, p->len);
-		slot->work.got = p->len;
-		slot->work.tag = p->tag;
-		done(&slot->work, 0);
-		return true;
-	}
-	return false;
-}
-
-bool op_take(struct group *g, const struct packet *p)
-{
-	if (wire_op(p->head) != WIRE_MSG || rx_owes(p->head))
-		return false;
-	LIST_EACH (node, &g->ops) {
-		struct op *op = LIST_ENTRY(node, struct op, in_group);
-
-		uint64_t tag = WIRE_GROUP_TAG(op->seq, 0, p->tag & WIRE_GROUP_RANK_MASK);
-
-		if (op->begun && (p->tag & ~WIRE_GROUP_WHAT_MASK) == tag)
-			return take(op, p);
-	}
-	return false;
-}
-
-/* 1: it is complete already. */
-static int send(struct op *op, struct op_slot *slot, const struct plan_message *m)
-{
-	struct group *g = op->group;
-	struct peer *peer = peer_get(g->coll->port, group_member(g, m->peer));
-	struct packet p = {.head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 0),
-			   .tag = WIRE_GROUP_TAG(op->seq, op->what, g->rank),
-			   .data = g->id,
-			   .payload = local_at(&op->local, m->place),
-			   .len = m->count * op->local.width};
-
-	return peer ? tx_ahead(peer, &p, &slot->work) : -FI_EADDRNOTAVAIL;
-}
-
-static void start_message(struct op *op, unsigned int i)
-{
-	const struct plan_message *m = &op->round.message[i];
-	struct op_slot *slot = &op->slot[i];
-	int ret;
-
-	slot->work.kind = &kind;
-	slot->op = op;
-	slot->pending = true;
-	slot->direct = false;
-	ret = m->send ? send(op, slot, m) : receive(op, slot, m);
-	if (ret > 0) {
-		slot->pending = false;
-		op->pending--;
-	}
-	if (ret >= 0)
-		return;
-	/* Posted all the same, or not: the end of the group sees to it. */
-	LOG_WARN(LOG_EP_DATA, "a member of a group of %u, fi_addr %llu, cannot be reached: %s",
-		 op->group->size, (unsigned long long)group_member(op->group, m->peer),
-		 fi_strerror(-ret));
-	if (m->send) {
-		slot->pending = false;
-		op->pending--;
-	}
-	group_fail(op->group, -ret);
-}
-
-/* Sends first: others wait for them. */
-static void start_round(struct op *op)
-{
-	unsigned int count = op->round.messages;
-
-	/* One more until all are posted. */
-	op->pending = count + 1;
-	for (unsigned int i = 0; i < count; i++)
-		if (op->round.message[i].send)
-			start_message(op, i);
-	for (unsigned int i = 0; i < count; i++)
-		if (!op->round.message[i].send)
-			start_message(op, i);
-	op->pending--;
-}
-
-bool op_waits_for(const struct op *op, uint32_t rank)
-{
-	for (unsigned int i = 0; i < op->round.messages; i++) {
-		const struct plan_message *m = &op->round.message[i];
-
-		if (op->slot[i].pending && !m->send && m->peer == rank)
-			return true;
-	}
-	return false;
-}
-
-void op_look(struct op *op)
-{
-	struct group *g = op->group;
-
-	for (unsigned int i = 0; op->begun && i < op->round.messages; i++) {
-		const struct plan_message *m = &op->round.message[i];
-
-		if (op->slot[i].pending && !m->send)
-			watch(g, m->peer);
-	}
-}
 
 /* ---- Ends ------------------------------------------------------------------------------------- */
 
@@ -313,7 +119,7 @@ void op_step(struct op *op)
 			return;
 		}
 		op->next++;
-		start_round(op);
+		exchange_start(op);
 		if (op->group->err)
 			return;
 	}

@@ -29,7 +29,7 @@ struct op_slot {
 	struct work work;
 	struct op *op;
 	bool pending;
-	bool direct; /* a receive that no queue knows of: op_take finds it */
+	bool direct; /* a receive that no queue knows of: exchange_take finds it */
 };
 
 struct op {
@@ -63,15 +63,7 @@ uint64_t op_what(const struct op_args *args);
 int op_post(struct ep *ep, struct group *g, const struct op_args *args);
 /* Goes on with one whose messages are complete. */
 void op_step(struct op *op);
-/* A message to the group, from the member that its tag says: true if one waited for it, and has it now. */
-bool op_take(struct group *g, const struct packet *p);
 /* Ends all of the group by its error, at once. */
 void op_end_all(struct group *g);
-/* Is this the work of a slot? */
-bool op_is_work(const struct work *work);
-/* Does it wait for a message of that member? */
-bool op_waits_for(const struct op *op, uint32_t rank);
-/* Connects to those that it waits for and who are not connected. */
-void op_look(struct op *op);
 
 #endif

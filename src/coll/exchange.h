@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The messages of a round of a collective. Domain locked. */
+#ifndef WEFT_COLL_EXCHANGE_H
+#define WEFT_COLL_EXCHANGE_H
+
+#include "coll/op.h"
+
+/* Sends and receives those of op->round; when the last is done, the operation is put to the ready ones. */
+void exchange_start(struct op *op);
+/* A message to the group, from the member that its tag says: true if one waited for it, and has it now. */
+bool exchange_take(struct group *g, const struct packet *p);
+/* Is this the work of a slot? */
+bool exchange_is_work(const struct work *work);
+/* Does the operation wait for a message of that member? */
+bool exchange_waits_for(const struct op *op, uint32_t rank);
+/* Connects to those that it waits for and who are not connected. */
+void exchange_look(struct op *op);
+
+#endif
