@@ -176,7 +176,7 @@ static void unable(struct api *a)
 /* Whoever had not begun a join that failed hears of it: what begins next is another attempt. */
 static void news(struct club *c)
 {
-	QUIET(&c->s, c->s.tx, 200);
+	QUIET(&c->s, c->s.tx, (int)(200 * api_limit() / API_LIMIT));
 }
 
 /* Each has another idea of the group. Both are told, and then agree. */
