@@ -24,7 +24,7 @@ tests = $(patsubst unit_%,%,$(subst /,_,$(basename $(patsubst tests/%,%,$(wildca
 FAST := $(call tests,tests/unit/*.c tests/api/*.c)
 PROG := $(FAST) $(call tests,tests/fault/*.c)
 TEST := $(PROG) $(filter-out bench_% lab_%,$(call tests,tests/*/*.sh tests/*/*.py))
-LAB  := $(call tests,tests/lab/*.c) $(filter api_% fault_%,$(shell sed 's/\#.*//' tests/lab/list))
+LAB  := $(call tests,tests/lab/*.c tests/api/*.c)
 
 INC   = -Isrc -Iinclude -I.
 FLAGS = -std=gnu11 -D_GNU_SOURCE -DWEFT_NO_DEPRECATED -fPIC -fvisibility=hidden -Wall -Wextra -Werror -pthread $(CFLAGS)
@@ -72,7 +72,7 @@ check:		## install what is missing, build, run every test
 	@tests/setup.sh build test
 	$(sub) test
 
-check-verbs:	## the same for the tests that need RDMA, in a guest that has some: KERNEL=6.1, TESTS=lab_p*
+check-verbs:	## the same for the tests that need RDMA, in a guest that has some: KERNEL=6.1, TESTS=lab_p*, MORE=1
 	@tests/setup.sh build test lab
 	$(sub) verbs
 

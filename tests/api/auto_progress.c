@@ -134,7 +134,7 @@ static void both_sleep(struct api *a)
 		OK(fi_trecv(o.ep, buf, LONG_LEN, NULL, peer, 5, 0, buf));
 	}
 	/* What comes is not looked at either: only a completion hands it over. */
-	obj_sleep_us(650000);
+	obj_sleep_us(650000 * obj_slower());
 	CHECK_EQ(fi_cq_read(o.cq, &e, 1), 1);
 	CHECK(e.op_context == buf);
 	data_check(buf, LONG_LEN, 3);

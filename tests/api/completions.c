@@ -54,6 +54,7 @@ static void formats(struct api *a)
 	enum { COUNT = 20 };
 	unsigned char bufs[COUNT][COUNT], entries[(COUNT + 1) * sizeof(struct fi_cq_tagged_entry)];
 
+	pair_not_bare("no tags");
 	for (enum fi_cq_format f = FI_CQ_FORMAT_CONTEXT; f <= FI_CQ_FORMAT_TAGGED; f++) {
 		struct side s;
 
@@ -74,10 +75,12 @@ static void formats(struct api *a)
 	}
 }
 
+#define LEN 60 /* short enough to be injected by all */
+
 /* Only what asks for it gives an entry; what fails always does. */
 static void selective_send(struct side *s)
 {
-	struct data d = data_full(100, 1, 1);
+	struct data d = data_full(LEN, 1, 1);
 	struct form_args f = {.d = &d, .peer = s->addr[0], .context = &f};
 
 	for (f.form = FORM_PLAIN; f.form < FORM_COUNT; f.form++)
@@ -88,9 +91,11 @@ static void selective_send(struct side *s)
 	FORM_SEND(s, &f);
 	f.tagged = true;
 	f.form = FORM_PLAIN;
-	POST(s, form_send(s, &f));
-	f.form = FORM_MSG;
-	FORM_SEND(s, &f);
+	if (!pair_bare()) {
+		POST(s, form_send(s, &f));
+		f.form = FORM_MSG;
+		FORM_SEND(s, &f);
+	}
 	api_meet(s->a);
 	QUIET(s, s->tx, 5);
 	data_free(&d);
@@ -98,7 +103,7 @@ static void selective_send(struct side *s)
 
 static void selective_receive(struct side *s)
 {
-	struct data d = data_new(100, 1), less = data_new(99, 1);
+	struct data d = data_new(LEN, 1), less = data_new(LEN - 1, 1);
 	struct form_args f = {.d = &d, .peer = FI_ADDR_UNSPEC, .context = &f, .form = FORM_MSG};
 
 	for (int i = 0; i < FORM_COUNT; i++) {
@@ -108,17 +113,19 @@ static void selective_receive(struct side *s)
 	f.form = FORM_MSG;
 	f.flags = FI_COMPLETION;
 	POST(s, form_recv(s, &f));
-	GOT(s, &f, FI_MSG, 100);
-	DATA_EXPECT(&d, 100, 1);
+	GOT(s, &f, FI_MSG, LEN);
+	DATA_EXPECT(&d, LEN, 1);
 	f.flags = 0;
 	f.tagged = true;
 	f.d = &less;
-	POST(s, form_recv(s, &f));
-	TAKE_ERR(s, s->rx, FI_ETRUNC);
-	f.d = &d;
-	f.flags = FI_COMPLETION;
-	POST(s, form_recv(s, &f));
-	GOT(s, &f, FI_TAGGED, 100);
+	if (!pair_bare()) {
+		POST(s, form_recv(s, &f));
+		TAKE_ERR(s, s->rx, FI_ETRUNC);
+		f.d = &d;
+		f.flags = FI_COMPLETION;
+		POST(s, form_recv(s, &f));
+		GOT(s, &f, FI_TAGGED, LEN);
+	}
 	api_meet(s->a);
 	QUIET(s, s->rx, 5);
 	data_free(&d);
@@ -231,6 +238,7 @@ static void errors(struct api *a)
 	char buf[8];
 	struct side s;
 
+	pair_not_bare("a message that is too long ends the connection");
 	side_open(&s, a, &(struct side_opts){0});
 	CHECK_EQ(fi_cq_readerr(s.rx, &err, 0), -FI_EAGAIN);
 	for (uintptr_t i = 0; i < 4; i++) {
@@ -241,7 +249,7 @@ static void errors(struct api *a)
 			     fi_recv(s.ep, buf, i == 2 ? 7 : 8, NULL, FI_ADDR_UNSPEC, (void *)i));
 	}
 	api_meet(a);
-	for (double end = api_seconds() + 0.05; api_seconds() < end;)
+	for (double end = api_seconds() + 0.02 * api_limit(); api_seconds() < end;)
 		side_progress(&s);
 	if (a->rank == 0) {
 		CHECK_EQ(fi_cq_readerr(s.rx, &err, 0), -FI_EAGAIN);

@@ -56,8 +56,30 @@ static void one_receive(struct side *s, struct step *st)
 	data_free(&d);
 }
 
-static void one(struct side *s, struct step *st)
+/* A bare queue pair keeps no message that nobody waits for, and has no tags. */
+static bool is_bare_too(const struct step *st)
 {
+	return st->early && !st->send.tagged;
+}
+
+/* What the provider takes along at once may be less than the test has in mind, as its data may be. */
+static void adapt(const struct side *s, struct step *st)
+{
+	size_t inject = s->info->tx_attr->inject_size;
+
+	if ((form_injects(st->send.form) || st->send.flags & FI_INJECT) && st->len > inject)
+		st->len = inject;
+	if (s->info->domain_attr->cq_data_size < sizeof(st->send.data))
+		st->send.data &= UINT32_MAX;
+}
+
+static void one(struct side *s, struct step *step)
+{
+	struct step one = *step, *st = &one;
+
+	if (pair_bare() && !is_bare_too(st))
+		return;
+	adapt(s, st);
 	if (s->a->rank == 0) {
 		one_receive(s, st);
 	} else {
@@ -140,7 +162,7 @@ static void pieces(struct api *a)
 
 	side_open(&s, a, &(struct side_opts){0});
 	max = s.info->tx_attr->iov_limit;
-	CHECK(max >= 16 || api_other());
+	CHECK(max >= (pair_bare() ? 4 : 16) || api_other());
 	for (size_t i = 0; i < API_COUNT(sizes); i++)
 		for (size_t n = 1; n <= max; n++) {
 			st.seed++;
@@ -163,7 +185,7 @@ static void nothing(struct api *a)
 	struct side s;
 
 	side_open(&s, a, &(struct side_opts){0});
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < (pair_bare() ? 2 : 4); i++) {
 		struct form_args f = {.form = i & 1 ? FORM_MSG : FORM_PLAIN,
 				      .tagged = i & 2,
 				      .tag = 9,

@@ -64,10 +64,15 @@ static inline void obj_time_limit(unsigned int seconds)
 	alarm(seconds * (api_limit() / API_LIMIT));
 }
 
-/* As all limits it grows with SLOWER. */
+/* All limits, and the time that something is given to happen unseen, grow with SLOWER. */
+static inline unsigned int obj_slower(void)
+{
+	return api_limit() / API_LIMIT;
+}
+
 static inline uint64_t obj_patience_us(void)
 {
-	return OBJ_PATIENCE_MS * 1000ULL * (api_limit() / API_LIMIT);
+	return OBJ_PATIENCE_MS * 1000ULL * obj_slower();
 }
 
 /* Does `work` until `cond`; a failure when that takes longer than patience lasts. */

@@ -100,7 +100,7 @@ static void asked_by_default(struct api *a)
 	OK(fi_control(&r.o.ep->fid, FI_SETOPSFLAG, &flags));
 	rma_target_open(&r, &t, memory, LEN);
 	for (enum rma_form form = 0; a->rank == 0 && form < RMA_FORMS; form++) {
-		struct rma_op op = plain(&r, &t, form, 100);
+		struct rma_op op = plain(&r, &t, form, 60);
 
 		if (form == RMA_WRITEMSG || form == RMA_READMSG)
 			unseen(&r, &op);
@@ -205,6 +205,10 @@ static void told(struct api *a)
 			continue;
 		op.flags = FI_REMOTE_CQ_DATA;
 		op.data = RMA_CQ_DATA ^ sent++;
+		if (pair_bare())
+			op.data &= UINT32_MAX;
+		if (pair_bare() && a->rank)
+			OK(fi_recv(r.o.ep, NULL, 0, NULL, 0, NULL));
 		if (a->rank == 0)
 			RMA_RUN(&r, &op);
 		if (a->rank == a->ranks - 1)

@@ -43,9 +43,12 @@ static bool is_synced(size_t at, size_t len)
 
 static int open_file(void)
 {
-	char name[] = "/var/tmp/rma_pmem.XXXXXX";
-	int fd = mkstemp(name);
+	const char *folder = getenv("TMPDIR");
+	char name[256];
+	int fd;
 
+	snprintf(name, sizeof(name), "%s/rma_pmem.XXXXXX", folder ? folder : "/var/tmp");
+	fd = mkstemp(name);
 	CHECK(fd >= 0);
 	OK(unlink(name));
 	OK(ftruncate(fd, LEN));

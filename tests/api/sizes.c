@@ -73,6 +73,8 @@ static void walk(struct api *a, size_t from, size_t to)
 				  .from = from,
 				  .to = to};
 
+		if (st.tagged && pair_bare())
+			continue;
 		if (a->rank)
 			step_send(&s, &st);
 		else

@@ -38,8 +38,12 @@ static int step(struct rc *rc, enum ibv_qp_state state)
 		attr.qp_access_flags = RC_ACCESS;
 		mask |= IBV_QP_ACCESS_FLAGS;
 	}
-	if (state == IBV_QPS_RTR)
+	if (state == IBV_QPS_RTR) {
 		attr.max_dest_rd_atomic = rc->writes_back;
+		attr.min_rnr_timer =
+			RC_RNR_TIMER; /* the connection manager's is the longest there is */
+		mask |= IBV_QP_MIN_RNR_TIMER;
+	}
 	if (state == IBV_QPS_RTS)
 		attr.max_rd_atomic = rc->reads;
 	errno = rc->path->dev->lib->modify_qp(rc->qp, &attr, mask);

@@ -6,6 +6,8 @@
 #ifndef API_CM_H
 #define API_CM_H
 
+#include "local.h"
+
 #define CM_DATA  512   /* bytes that travel with a request or an answer */
 #define CM_MS    10000 /* for an event that has to come */
 #define CM_QUIET 50    /* ms in which nothing comes */
@@ -14,6 +16,8 @@
 
 /* One end of a connection. */
 struct cm_end {
+	struct fid_domain *domain;
+	const struct fi_info *info; /* of the domain */
 	struct fid_eq *eq;
 	struct fid_cq *cq;
 	struct fid_ep *ep;
@@ -34,14 +38,25 @@ struct cm_event {
 	struct fi_eq_cm_entry entry;
 };
 
+/* What bare queue pairs ask of their application. */
+#define CM_BARE_MR (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+
+/* Connected endpoints that are a device's queue pairs and nothing more. */
+static inline bool cm_bare(void)
+{
+	return !strcmp(api_provider(), "verbs");
+}
+
 /* ---- Opening --------------------------------------------------------------------------------- */
 
 static inline void cm_domain(struct cm *c, uint64_t caps, void (*tune)(struct fi_info *hints))
 {
-	struct fi_info *hints = obj_hints(caps ? caps : FI_MSG | FI_TAGGED);
+	struct fi_info *hints = obj_hints(caps ? caps : cm_bare() ? FI_MSG : FI_MSG | FI_TAGGED);
 
 	memset(c, 0, sizeof(*c));
 	hints->ep_attr->type = FI_EP_MSG;
+	if (cm_bare())
+		hints->domain_attr->mr_mode = CM_BARE_MR;
 	if (tune)
 		tune(hints);
 	c->o.hints = hints;
@@ -89,6 +104,8 @@ static inline void cm_listen(struct cm *c)
 /* Opened for `info`, bound, not enabled. */
 static inline void cm_end(struct cm *c, struct cm_end *e, struct fi_info *info)
 {
+	e->domain = c->o.domain;
+	e->info = c->o.info;
 	e->eq = cm_eq(c, FI_WAIT_UNSPEC);
 	e->cq = obj_cq(&c->o, FI_WAIT_NONE);
 	OK(fi_endpoint(c->o.domain, info, &e->ep, e));
@@ -292,6 +309,8 @@ static inline void cm_say(struct cm_end *from, struct cm_end *to, uint64_t word)
 {
 	uint64_t heard = ~word;
 
+	local_wrap(from->domain, from->info, from->ep);
+	local_wrap(to->domain, to->info, to->ep);
 	POST(to->cq, fi_recv(to->ep, &heard, sizeof(heard), NULL, FI_ADDR_UNSPEC, &heard));
 	POST(from->cq, fi_send(from->ep, &word, sizeof(word), NULL, FI_ADDR_UNSPEC, &word));
 	obj_done(from->cq, &word);

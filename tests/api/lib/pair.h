@@ -6,13 +6,22 @@
 #ifndef API_PAIR_H
 #define API_PAIR_H
 
+#include "local.h"
+
 #define PAIR_MS 10000 /* for an event */
 
 struct pair {
+	struct fid_domain *domain;
+	const struct fi_info *info;
 	struct fid_eq *eq;
 	struct fid_pep *pep; /* of rank 0 */
 	struct fi_info *request;
 };
+
+/* What a bare queue pair is for; who asks for more is not offered one. */
+#define PAIR_BARE_CAPS                                                                             \
+	(FI_MSG | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |   \
+	 FI_REMOTE_WRITE | FI_RMA_PMEM | FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
 
 static inline bool pair_wanted(void)
 {
@@ -24,6 +33,29 @@ static inline bool pair_wanted(void)
 static inline enum fi_ep_type pair_type(void)
 {
 	return pair_wanted() ? FI_EP_MSG : FI_EP_RDM;
+}
+
+/*
+ * Are they a device's queue pairs and nothing more? Then what is sent waits for its receive, and there is
+ * nothing that a device does not do: tags, messages that somebody keeps, cancelling.
+ */
+static inline bool pair_bare(void)
+{
+	return pair_wanted() && !strcmp(api_provider(), "verbs");
+}
+
+/* For a case, or what is left of it, that is about such things. */
+static inline void pair_not_bare(const char *why)
+{
+	if (pair_bare())
+		api_skip(why);
+}
+
+/* Rules of registration that the application follows beside those of the test: see local.h. */
+static inline int pair_mr_mode(int mode)
+{
+	return pair_bare() ? FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY
+			   : mode;
 }
 
 static inline fi_addr_t pair_addr(int rank)
@@ -76,6 +108,8 @@ static inline struct fid_ep *pair_endpoint(struct pair *p, struct api *a, struct
 {
 	struct fid_ep *ep;
 
+	p->domain = domain;
+	p->info = info;
 	if (pair_wanted()) {
 		if (a->ranks != 2)
 			api_skip("not for two processes");
@@ -106,6 +140,7 @@ static inline void pair_meet(struct pair *p, struct api *a, struct fid_ep *ep)
 	}
 	pair_event(p, FI_CONNECTED, &entry);
 	CHECK(entry.fid == &ep->fid);
+	local_wrap(p->domain, p->info, ep);
 }
 
 static inline void pair_close(struct pair *p)

@@ -65,11 +65,13 @@ static inline void rma_domain(struct rma *r, const struct rma_opts *o)
 	struct fi_info *hints = obj_hints(o->caps ? o->caps : FI_MSG | FI_RMA);
 
 	hints->ep_attr->type = pair_type();
-	hints->domain_attr->mr_mode = o->mr_mode;
+	hints->domain_attr->mr_mode = pair_mr_mode(o->mr_mode);
 	hints->domain_attr->data_progress = hints->domain_attr->control_progress = o->progress;
 	hints->domain_attr->threading = o->threading;
 	hints->tx_attr->msg_order = hints->rx_attr->msg_order = o->order;
 	r->o.hints = hints;
+	if (pair_bare() && hints->caps & ~PAIR_BARE_CAPS)
+		api_skip("not what a bare queue pair does");
 	if (!obj_find(&r->o, o->version ? o->version : FI_VERSION(1, 17)) && !api_other())
 		api_fail("one-sided transfers are not offered as wanted");
 	obj_domain(&r->o);

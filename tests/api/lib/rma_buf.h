@@ -171,6 +171,8 @@ static inline void rma_step_op(const struct rma_step *st, struct rma_op *op)
 	op->form = st->form;
 	op->flags = st->flags;
 	op->data = RMA_CQ_DATA + st->seed;
+	if (pair_bare())
+		op->data &= UINT32_MAX; /* all that a device takes along */
 	op->to_count = st->to_count;
 }
 
@@ -183,8 +185,14 @@ static inline void rma_step_target(struct rma *r, const struct rma_step *st)
 	struct fid_mr *mr;
 
 	rma_step_op(st, &op);
+	if (rma_has_data(&op) && pair_bare()) /* which takes a receive */
+		OK(fi_recv(r->o.ep, NULL, 0, NULL, 0, NULL));
 	rma_buf_set(&b, reads ? (int)st->seed : RMA_EMPTY);
-	mr = rma_reg(r, b.memory, b.total, reads ? FI_REMOTE_READ : FI_REMOTE_WRITE);
+	/* Of a bare queue pair a read tells that a write has arrived. */
+	mr = rma_reg(r, b.memory, b.total,
+		     pair_bare() ? RMA_REMOTE
+		     : reads     ? FI_REMOTE_READ
+				 : FI_REMOTE_WRITE);
 	key = rma_key(r, mr, b.memory, b.total);
 	rma_share(r, 1, &key);
 	if (!r->a->progress)
@@ -217,14 +225,20 @@ static inline void rma_step_initiator(struct rma *r, const struct rma_step *st)
 	rma_buf_free(&here);
 }
 
-/* Both ranks call it; the seed goes on. */
-static inline void rma_step(struct rma *r, struct rma_step *st)
+/* Both ranks call it; the seed goes on. Of pieces and ranges there are as many as can be, at most. */
+static inline void rma_step(struct rma *r, struct rma_step *step)
 {
-	st->seed++;
+	struct rma_step st = *step;
+
+	st.seed = ++step->seed;
+	if (st.count > r->o.info->tx_attr->iov_limit)
+		st.count = r->o.info->tx_attr->iov_limit;
+	if (st.to_count > r->o.info->tx_attr->rma_iov_limit)
+		st.to_count = r->o.info->tx_attr->rma_iov_limit;
 	if (r->a->rank == 1)
-		rma_step_target(r, st);
+		rma_step_target(r, &st);
 	else
-		rma_step_initiator(r, st);
+		rma_step_initiator(r, &st);
 }
 
 /* Can this form carry that much? */

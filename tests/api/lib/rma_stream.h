@@ -89,7 +89,8 @@ static inline void stream_one(struct stream *s, unsigned int i)
 	size_t len = lens[stream_random(s, API_COUNT(lens))];
 	size_t at = stream_random(s, STREAM_SIZE - (unsigned int)len), half = len / 2;
 	enum rma_form form = stream_form(s, len);
-	struct fi_rma_iov to[2] = {{s->key.base + at, half, s->key.key},
+	size_t ranges = s->r->o.info->tx_attr->rma_iov_limit > 1 ? 2 : 1;
+	struct fi_rma_iov to[2] = {{s->key.base + at, ranges > 1 ? half : len, s->key.key},
 				   {s->key.base + at + half, len - half, s->key.key}};
 	struct iovec iov;
 	ssize_t ret;
@@ -102,7 +103,7 @@ static inline void stream_one(struct stream *s, unsigned int i)
 						   .iov = &iov,
 						   .count = 1,
 						   .to = to,
-						   .to_count = 2,
+						   .to_count = ranges,
 						   .peer = s->peer,
 						   .flags = stream_random(s, 2) ? s->flags : 0,
 						   .context = op})) != -FI_EAGAIN,

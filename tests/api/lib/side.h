@@ -8,7 +8,7 @@
 #define SIDE_NAME 128 /* bytes of an address */
 
 struct side_opts {
-	uint64_t caps;               /* 0: FI_MSG | FI_TAGGED */
+	uint64_t caps;               /* 0: FI_MSG | FI_TAGGED, of bare queue pairs FI_MSG */
 	uint64_t tx_flags, rx_flags; /* op_flags */
 	uint64_t tx_bind, rx_bind;   /* to bind the queues with, beside FI_TRANSMIT and FI_RECV */
 	enum fi_threading threading;
@@ -56,7 +56,7 @@ static inline void side_info(struct side *s, const struct side_opts *o)
 	CHECK(hints);
 	if (FI_VERSION_LT(fi_version(), version))
 		version = fi_version();
-	hints->caps = o->caps ? o->caps : FI_MSG | FI_TAGGED;
+	hints->caps = o->caps ? o->caps : pair_bare() ? FI_MSG : FI_MSG | FI_TAGGED;
 	hints->mode = 0;
 	hints->ep_attr->type = pair_type();
 	hints->tx_attr->op_flags = o->tx_flags;
@@ -64,13 +64,16 @@ static inline void side_info(struct side *s, const struct side_opts *o)
 	hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;
 	hints->domain_attr->threading = o->threading;
 	hints->domain_attr->av_type = o->av_type;
-	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	hints->domain_attr->mr_mode =
+		pair_mr_mode(FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY);
 	hints->fabric_attr->prov_name = strdup(api_provider());
 	if (o->tune)
 		o->tune(hints);
 	ret = fi_getinfo(version, NULL, NULL, 0, hints, &s->info);
 	if (ret == -FI_ENODATA && api_other())
 		api_skip("not offered by this library");
+	if (ret == -FI_ENODATA && pair_bare() && hints->caps & ~PAIR_BARE_CAPS)
+		api_skip("not what a bare queue pair does");
 	fi_freeinfo(hints);
 	OK(ret);
 }

@@ -4,14 +4,17 @@
 # Runs the tests of tests/lab/list: on this machine's RDMA devices if it has any, or in guests that have some. Their lines
 # come as they are said, the last one counts them: "N passed, N failed[, N skipped]". Read from the environment:
 #     KERNEL   the guest's kernel, 6.1 or 6.12; both, one after the other, without it
+#     MORE     1: the tests of tests/lab/more, too. With both kernels each of these runs on one of them, by turns
 #     TESTS    a pattern of names: TESTS=lab_t*
-#     NAMES    tests that are not in the list
+#     NAMES    tests that are not in the lists
+#     OPTIONAL 1: where no guest is to be had all is skipped, which is said, and nothing has failed
 #     and what kernel.bash says
 set -u
 cd "$(dirname "$0")/../../.." || exit
 BUILD=$(realpath "${BUILD:-build}")
 export BUILD
-limit=280 # seconds a guest has
+limit=420 # seconds a guest has
+more=1500 # and those for the tests of tests/lab/more
 boot=120  # and those of them until it is up
 passed=0 failed=0 skipped=0 qemu='' work=''
 . tests/lab/vm/kernel.bash
@@ -24,6 +27,14 @@ guest_settings=(SLOWER=3 LAB_GUEST=1)
 fail() {
 	echo "lab: $*" >&2
 	exit 1
+}
+
+# no_guest WHY
+no_guest() {
+	[ "${OPTIONAL-}" = 1 ] || fail "$@"
+	echo "lab: $*: the tests that need RDMA are not run here"
+	echo "0 passed, 0 failed, $((${#tests[@]} + ${#by_turns[@]})) skipped"
+	exit 0
 }
 
 end_guest() {
@@ -70,10 +81,9 @@ last_words() {
 		END { if (!last || last > NR) last = NR; for (i = last > 25 ? last - 24 : 1; i <= last; i++) print line[i] }'
 }
 
-# run_guest VERSION: a guest that does not end as it should is a failed run.
+# run_guest VERSION TEST...: a guest that does not end as it should is a failed run.
 run_guest() {
-	local status at head
-	get_kernel "$1"
+	local status at head tests=("${@:2}")
 	head="kernel $1 ($(cat "$kernel/name"))"
 	echo "$head: booting"
 	make_initramfs "$work/initrd" '' bash tests/lab/vm/inside.sh env "${settings[@]}" "${guest_settings[@]}" \
@@ -90,21 +100,45 @@ run_guest() {
 	last_words | sed 's/^/    /'
 }
 
-names=${NAMES:-$(sed 's/#.*//' tests/lab/list)}
-tests=()
-for name in $names; do
-	# shellcheck disable=SC2053 # a pattern
-	[[ $name != ${TESTS:-*} ]] || tests+=("$name")
-done
-[ ${#tests[@]} -gt 0 ] || fail "no test's name is like '${TESTS:-*}'"
+# names FILE: those of its tests that are asked for.
+names() {
+	local name
+	for name in ${NAMES:-$(sed 's/#.*//' "$1")}; do
+		# shellcheck disable=SC2053 # a pattern
+		[[ $name != ${TESTS:-*} ]] || echo "$name"
+	done
+}
+
+# of_turn N OF: every so many of the tests by turns, beginning with that one.
+of_turn() {
+	local i
+	for ((i = $1; i < ${#by_turns[@]}; i += $2)); do echo "${by_turns[i]}"; done
+}
+
+by_turns=()
+mapfile -t tests < <(names tests/lab/list)
+if [ "${MORE-}" = 1 ] && [ -z "${NAMES-}" ]; then
+	mapfile -t by_turns < <(names tests/lab/more)
+	limit=$((limit + more))
+fi
+[ $((${#tests[@]} + ${#by_turns[@]})) -gt 0 ] || fail "no test's name is like '${TESTS:-*}'"
 
 if [ -n "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
-	exec env "${settings[@]}" tests/run.sh "${tests[@]}"
+	exec env "${settings[@]}" tests/run.sh "${tests[@]}" "${by_turns[@]}"
 fi
+for program in qemu-system-x86_64 busybox; do
+	command -v "$program" >/dev/null || no_guest "there is no $program"
+done
 trap end_guest EXIT
 trap 'echo "interrupted" >&2; exit 130' INT TERM
 new_work
-for version in ${KERNEL:-6.1 6.12}; do run_guest "$version"; done
+read -ra versions <<<"${KERNEL:-6.1 6.12}"
+for version in "${versions[@]}"; do get_kernel "$version"; done
+for i in "${!versions[@]}"; do
+	get_kernel "${versions[i]}"
+	# shellcheck disable=SC2046 # names
+	run_guest "${versions[i]}" "${tests[@]}" $(of_turn "$i" ${#versions[@]})
+done
 
 summary="$passed passed, $failed failed"
 [ $skipped -eq 0 ] || summary+=", $skipped skipped"

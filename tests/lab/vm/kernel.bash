@@ -15,7 +15,7 @@ get_kernel() {
 	[ -n "${suites[$1]-}" ] || fail "no kernel $1: there are ${!suites[*]}"
 	kernel=$cache/$1
 	[ ! -e "$kernel/name" ] || return 0
-	command -v apt-get >/dev/null || fail "the kernels are Debian's packages: there is no apt-get to fetch them with"
+	command -v apt-get >/dev/null || no_guest "the kernels are Debian's packages: there is no apt-get to fetch them with"
 	mkdir -p "$cache" || fail "no folder $cache"
 	fresh=$(mktemp -d "$cache/new.XXXXXX") || fail "no folder in $cache"
 	echo "kernel $1: fetching it"
@@ -26,7 +26,7 @@ get_kernel() {
 	else
 		tail -n 20 "$fresh/log"
 		rm -rf "$fresh"
-		fail "kernel $1: not to be had"
+		no_guest "kernel $1 is not to be had"
 	fi
 }
 

@@ -14,6 +14,10 @@ fail() {
 	exit 1
 }
 
+no_guest() {
+	fail "$@"
+}
+
 new_work
 timer+=(--foreground)
 trap 'rm -rf "$work"' EXIT
