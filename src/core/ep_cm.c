@@ -208,6 +208,8 @@ void ep_cm_ended(struct ep *ep, int err, const void *data, size_t len)
 	ep_refresh_aliases(ep);
 	if (was == EP_CM_CONNECTED)
 		post_event(ep, FI_SHUTDOWN, NULL, 0);
+	else if (was == EP_CM_NEW && ep->eq) /* its device is taken away */
+		post_failure(ep, err, NULL, 0);
 	else if (was == EP_CM_CONNECTING) /* a listener that closes resets whom it has not heard */
 		post_failure(ep, err == FI_ECONNRESET ? FI_ECONNREFUSED : err, data, len);
 }

@@ -194,12 +194,12 @@ static bool is_loopback(const struct ip_source *s)
 	return s->iface && s->iface->kind == IFACE_LOOPBACK;
 }
 
-/* Beside the addresses that others can reach, those of loopback are for this host only. */
+/* Beside the addresses that others can reach, those of loopback are for this host only. Behind `last`. */
 static int add_others(const struct view *v, const struct query *q, const char *domain,
-		      const struct ip_source *first, struct fi_info *info)
+		      const struct ip_source *first, const struct fi_info *like,
+		      struct fi_info *last)
 {
 	bool far = q->hints && q->hints->caps & FI_REMOTE_COMM;
-	struct fi_info *last = info;
 	struct ip_source s;
 	size_t at = 0;
 	int err = 0;
@@ -210,10 +210,26 @@ static int add_others(const struct view *v, const struct query *q, const char *d
 
 		if ((near && far) || !suits(v, &s) || too_long(v, q, &s))
 			continue;
-		err = add_entry(v, info, &s, &last);
+		err = add_entry(v, like, &s, &last);
 		if (near && last != before)
 			last->caps &= ~FI_REMOTE_COMM;
 	}
+	return err;
+}
+
+/* The entry of the best address, and of all others where that is wanted: each as its own device is. */
+static int make_entries(const struct view *v, const struct query *q, const char *domain,
+			const struct ip_source *first, struct fi_info *info, struct refusal *why)
+{
+	bool all = looks_round(q, domain);
+	struct fi_info *like = all ? fi_dupinfo(info) : NULL;
+	int err = all && !like ? -FI_ENOMEM : keep_source(v, info, first);
+
+	if (err == -FI_ENODATA)
+		hints_refuse(why, "src_addr: the RDMA device there cannot be used");
+	if (!err && all)
+		err = add_others(v, q, domain, first, like, info);
+	fi_freeinfo(like);
 	return err;
 }
 
@@ -248,14 +264,9 @@ static int resolve_sockets(const struct view *v, const struct query *q, struct f
 			     q->hints->ep_attr->max_msg_size, dgram_max(&s));
 		return -FI_ENODATA;
 	}
-	err = keep_source(v, info, &s);
-	if (err == -FI_ENODATA)
-		hints_refuse(why, "src_addr: the RDMA device there cannot be used");
-	if (!err && v->format != FI_ADDR_IB_UD)
+	if (v->format != FI_ADDR_IB_UD)
 		err = keep_ip(&info->dest_addr, &info->dest_addrlen, &q->ends->dest);
-	if (!err && looks_round(q, domain))
-		err = add_others(v, q, domain, &s, info);
-	return err;
+	return err ? err : make_entries(v, q, domain, &s, info, why);
 }
 
 /* Longer ones than the port's wire takes. */

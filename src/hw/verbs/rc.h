@@ -91,6 +91,8 @@ struct rc {
 	unsigned int got;   /* completions read by arm, in wc */
 	struct ibv_wc wc[RC_BATCH];
 	unsigned int turns;
+	struct verbs_note note; /* of its queues */
+	bool gone;              /* the device is, and with it all that was under way */
 	struct ibv_mr
 		*landing; /* of `landed`, where reads end that nobody wants the bytes of; or NULL */
 	uint64_t landed;
@@ -155,9 +157,19 @@ extern const struct native_cm rc_cm;
 void rc_forget_request(struct native_request *req);
 void rc_reject(struct native_request *req, const void *data, size_t len);
 
+/* rc_gone.c */
+/* What the device says of itself; true: something that concerns the endpoint. */
+bool rc_device_news(struct rc *rc);
+/* The device is taken away: what is under way has ended when it returns, and nothing follows. */
+void rc_removed(struct rc *rc);
+
 /* rc_turn.c */
 bool rc_turn(void *state);
 bool rc_arm(void *state);
+/* A work request is over, well or not. */
+void rc_complete(struct rc *rc, const struct ibv_wc *wc);
+/* The device tells of nothing any more: what is under way ends as if it had given it back. */
+void rc_give_up(struct rc *rc);
 /* A receive is over, well or not. */
 void rc_came(struct rc *rc, const struct ibv_wc *wc);
 /* A receive that came too late for the device completes as cancelled. */

@@ -366,6 +366,10 @@ static void handle(struct rc *rc, const struct rdma_cm_event *event)
 		rc_end(rc, reason(event, FI_EHOSTUNREACH));
 		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
+		/* Nobody knows the peer's hardware address, as while a link is down: retries tell of that. */
+		if (rc->state != RC_UP)
+			rc_end(rc, reason(event, FI_ETIMEDOUT));
+		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 		rc_end(rc, reason(event, FI_ETIMEDOUT));
 		break;
@@ -373,7 +377,7 @@ static void handle(struct rc *rc, const struct rdma_cm_event *event)
 		rc_end(rc, rc->state == RC_UP ? FI_ESHUTDOWN : FI_ECONNABORTED);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		rc_end(rc, FI_ENODEV);
+		rc_removed(rc);
 		break;
 	default:
 		break;

@@ -40,6 +40,7 @@ static int make_queue(struct rc_srx *s)
 {
 	const struct verbs_dev *dev = s->dev;
 	struct ibv_srq_init_attr init = {
+		.srq_context = &s->note,
 		.attr = {.max_wr = s->size,
 			 .max_sge = dev->attr.max_srq_sge < RULES_RC_IOV_MAX
 					    ? (uint32_t)dev->attr.max_srq_sge

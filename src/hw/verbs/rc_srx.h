@@ -8,6 +8,7 @@
 struct rc_srx {
 	struct verbs_dev *dev;
 	struct ibv_srq *srq;
+	struct verbs_note note;
 	struct rc_work *work; /* by slot; of one that is posted `len` is not 0 */
 	uint32_t *free;       /* numbers of slots */
 	uint32_t free_count;

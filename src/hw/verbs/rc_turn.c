@@ -11,7 +11,7 @@
 	7u /* between two looks for news, a power of two less one: connecting, and else */
 #define NEWS_TURNS_IDLE 255u
 
-static int error_of(enum ibv_wc_status status, bool receive)
+static int error_of(const struct rc *rc, enum ibv_wc_status status, bool receive)
 {
 	switch (status) {
 	case IBV_WC_LOC_LEN_ERR:
@@ -20,7 +20,7 @@ static int error_of(enum ibv_wc_status status, bool receive)
 	case IBV_WC_LOC_ACCESS_ERR:
 		return FI_EFAULT;
 	case IBV_WC_WR_FLUSH_ERR:
-		return FI_ECANCELED;
+		return rc->gone ? FI_ENODEV : FI_ECANCELED;
 	case IBV_WC_REM_ACCESS_ERR:
 		return FI_EACCES;
 	case IBV_WC_REM_INV_REQ_ERR: /* of a receive: LOC_LEN_ERR, as some devices say it */
@@ -85,7 +85,7 @@ static void unsent(struct rc *rc, const struct rc_work *work, enum ibv_wc_status
 		return;
 	if (work->flags == RC_HALF)
 		work = second;
-	rc_unsent(rc, work, error_of(status, false), (int)status);
+	rc_unsent(rc, work, error_of(rc, status, false), (int)status);
 	if (work == second)
 		second->flags = 0;
 }
@@ -166,7 +166,7 @@ void rc_came(struct rc *rc, const struct ibv_wc *wc)
 			received(rc, work, wc);
 		return;
 	}
-	err = error_of(wc->status, true);
+	err = error_of(rc, wc->status, true);
 	push_failure(rc->ep->rx_cq, rc->ep->cntrs[1],
 		     &(struct cq_slot){.context = work->context, .flags = FI_MSG | FI_RECV},
 		     &(struct cq_error){.err = err, .prov_errno = (int)wc->status});
@@ -176,20 +176,30 @@ void rc_give_back(struct rc *rc, const struct rc_work *work)
 {
 	push_failure(rc->ep->rx_cq, rc->ep->cntrs[1],
 		     &(struct cq_slot){.context = work->context, .flags = FI_MSG | FI_RECV},
-		     &(struct cq_error){.err = FI_ECANCELED, .prov_errno = IBV_WC_WR_FLUSH_ERR});
+		     &(struct cq_error){.err = error_of(rc, IBV_WC_WR_FLUSH_ERR, true),
+					.prov_errno = IBV_WC_WR_FLUSH_ERR});
 }
 
-static void complete(struct rc *rc, const struct ibv_wc *wc)
+void rc_give_up(struct rc *rc)
+{
+	while (rc->tx.over != rc->tx.posted)
+		unsent(rc, next_over(&rc->tx), IBV_WC_WR_FLUSH_ERR);
+	while (rc->rx.over != rc->rx.posted)
+		rc_give_back(rc, next_over(&rc->rx));
+}
+
+void rc_complete(struct rc *rc, const struct ibv_wc *wc)
 {
 	if (wc->wr_id & RC_RECEIVE)
 		rc_came(rc, wc);
 	else
 		complete_send(rc, wc);
-	if (__builtin_expect(wc->status == IBV_WC_SUCCESS, 1) || wc->status == IBV_WC_WR_FLUSH_ERR)
+	/* One that is given back while nobody asked for that tells of an error, too. */
+	if (__builtin_expect(wc->status == IBV_WC_SUCCESS, 1) || rc->state == RC_OVER)
 		return;
 	LOG_INFO(LOG_EP_DATA, "the queue pair breaks: %s",
 		 rc->path->dev->lib->wc_status_str(wc->status));
-	rc_end(rc, error_of(wc->status, false));
+	rc_end(rc, error_of(rc, wc->status, false));
 }
 
 /* What is over leaves room for others, while there may be others. */
@@ -239,14 +249,14 @@ bool rc_turn(void *state)
 		rc_flush_held(rc);
 	n = (int)rc->got;
 	rc->got = 0;
-	if (!n)
+	if (!n && !rc->gone)
 		n = ibv_poll_cq(rc->cq, RC_BATCH, rc->wc);
 	for (int i = 0; i < n; i++)
-		complete(rc, &rc->wc[i]);
+		rc_complete(rc, &rc->wc[i]);
 	if (n > 0)
 		make_room(rc);
-	if (rc->events && news_due(rc))
-		heard = rc_news(rc);
+	if (news_due(rc))
+		heard = rc_device_news(rc) | (rc->events && rc_news(rc));
 	return n > 0 || heard;
 }
 
@@ -269,7 +279,7 @@ bool rc_arm(void *state)
 	struct rc *rc = state;
 	int n;
 
-	if (!rc->cq)
+	if (!rc->cq || rc->gone)
 		return true;
 	if (rc->got)
 		return false;

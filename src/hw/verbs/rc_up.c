@@ -121,7 +121,9 @@ static int make_channel(struct rc *rc)
 	err = forked_guard(fd);
 	if (!err && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
 		err = -errno;
-	return err ? err : watch(rc->epfd, fd);
+	if (!err)
+		err = watch(rc->epfd, fd);
+	return err ? err : verbs_watch_add(dev, rc->news_fd);
 }
 
 static int make_ring(struct rc_ring *ring, size_t size, const struct verbs_dev *dev)
@@ -163,7 +165,8 @@ static bool writes_atomically(const struct verbs_dev *dev)
 static struct ibv_qp *create_atomic(const struct verbs_dev *dev,
 				    const struct ibv_qp_init_attr *init)
 {
-	struct ibv_qp_init_attr_ex attr = {.send_cq = init->send_cq,
+	struct ibv_qp_init_attr_ex attr = {.qp_context = init->qp_context,
+					   .send_cq = init->send_cq,
 					   .recv_cq = init->recv_cq,
 					   .srq = init->srq,
 					   .cap = init->cap,
@@ -191,7 +194,8 @@ static void create(struct rc *rc, struct ibv_qp_init_attr *init)
 static int make_qp(struct rc *rc)
 {
 	const struct verbs_dev *dev = rc->path->dev;
-	struct ibv_qp_init_attr init = {.send_cq = rc->cq,
+	struct ibv_qp_init_attr init = {.qp_context = &rc->note,
+					.send_cq = rc->cq,
 					.recv_cq = rc->cq,
 					.srq = rc->srx ? rc->srx->srq : NULL,
 					.cap = {.max_send_wr = rc->tx.size,
@@ -228,8 +232,8 @@ static int make_queues(struct rc *rc, const struct fi_info *info)
 		err = make_channel(rc);
 	if (err)
 		return err;
-	rc->cq = dev->lib->create_cq(dev->ctx, (int)(rc->tx.size + rc->rx.size), NULL, rc->channel,
-				     0);
+	rc->cq = dev->lib->create_cq(dev->ctx, (int)(rc->tx.size + rc->rx.size), &rc->note,
+				     rc->channel, 0);
 	return rc->cq ? make_qp(rc) : failed("a completion queue");
 }
 
@@ -239,27 +243,45 @@ static void return_slot(struct rc *rc, const struct ibv_wc *wc)
 		rc_came(rc, wc);
 }
 
+/* All that this queue pair took is in the completion queue: the device says so. */
+static bool is_last(struct rc *rc)
+{
+	verbs_watch_read(rc->path->dev);
+	return verbs_note_read(&rc->note.last);
+}
+
+static bool return_some(struct rc *rc)
+{
+	struct ibv_wc wc;
+	bool any = false;
+
+	while (ibv_poll_cq(rc->cq, 1, &wc) > 0) {
+		return_slot(rc, &wc);
+		any = true;
+	}
+	return any;
+}
+
 /*
  * What others shared with it outlives it: it is told of the messages that came, and gets back what the
- * device had taken for another. Nothing but time tells that no more is to come back, since not every device
- * says so.
+ * device had taken for another. Where a device does not tell that no more is to come back, time does.
  */
 static void return_slots(struct rc *rc)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 	bool was_connected = rc->state >= RC_ANSWERING;
 	uint64_t now = clock_us(), quiet = now + QUIET_US, end = now + RETURN_US;
-	struct ibv_wc wc;
+	bool last = false;
 
 	rc->path->dev->lib->modify_qp(rc->qp, &attr, IBV_QP_STATE);
 	for (unsigned int i = 0; i < rc->got; i++)
 		return_slot(rc, &rc->wc[i]);
 	rc->got = 0;
-	while (was_connected && rc->srx->free_count < rc->srx->size && now < quiet && now < end) {
-		while (ibv_poll_cq(rc->cq, 1, &wc) > 0) {
-			return_slot(rc, &wc);
+	while (was_connected && !last && rc->srx->free_count < rc->srx->size && now < quiet &&
+	       now < end) {
+		last = is_last(rc);
+		if (return_some(rc))
 			quiet = clock_us() + QUIET_US;
-		}
 		sched_yield();
 		now = clock_us();
 	}
@@ -276,6 +298,7 @@ static void drop_queues(struct rc *rc)
 	if (rc->cq)
 		lib->destroy_cq(rc->cq);
 	if (rc->channel) {
+		verbs_watch_remove(rc->path->dev, rc->news_fd);
 		forked_release(rc->channel->fd);
 		lib->destroy_comp_channel(rc->channel);
 	}
@@ -300,6 +323,8 @@ int rc_enable(struct native *n, struct ep *ep)
 	bool counted;
 	int err;
 
+	if (verbs_dev_gone(rc->path->dev))
+		return -FI_ENODEV;
 	rc->srx = ep->srx ? ep->srx->device_srx : NULL;
 	err = make_queues(rc, ep->info);
 

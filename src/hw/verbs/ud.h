@@ -43,7 +43,8 @@ struct ud {
 	uint32_t sent,
 		over; /* sends, counted for ever; those before `over` have left their slots */
 	bool broken;  /* the queue pair takes nothing any more, before it is mended */
-	bool dead;    /* it could not be mended */
+	int dead;     /* positive: it cannot be mended, and why */
+	struct verbs_note note; /* of its queues */
 	unsigned int turns;
 	uint64_t looked;  /* ms: when the device was last asked whether it is broken */
 	uint32_t at, got; /* completions of receives that are still to be looked at, in wc */
@@ -72,10 +73,12 @@ int ud_post(struct ud *u, uint32_t slot);
 /* 0 or a negative error; what there is of it is the caller's to destroy in any case. */
 int ud_make_pair(struct ud *u);
 /*
- * A broken queue pair starts anew: what was under way is lost, as datagrams may be. 0, or -FI_EIO: it is
- * of no use any more.
+ * A broken queue pair starts anew: what was under way is lost, as datagrams may be. 0, or a negative
+ * error: it is of no use any more.
  */
 int ud_mend(struct ud *u);
+/* Hears what the device says of itself. */
+void ud_look(struct ud *u);
 /* What somebody failed to make, of which errno tells, is logged: the error, which is negative. */
 int ud_failed(const char *what);
 

@@ -18,15 +18,16 @@ int ud_failed(const char *what)
 static int make_queues(struct ud *u)
 {
 	const struct verbs_dev *dev = u->path.dev;
-	struct ibv_qp_init_attr init = {.cap = {.max_send_wr = UD_SENDS,
+	struct ibv_qp_init_attr init = {.qp_context = &u->note,
+					.cap = {.max_send_wr = UD_SENDS,
 						.max_recv_wr = UD_RECVS,
 						.max_send_sge = 1,
 						.max_recv_sge = 1},
 					.qp_type = IBV_QPT_UD};
 
-	u->recv_cq = dev->lib->create_cq(dev->ctx, UD_RECVS, NULL, u->channel, 0);
+	u->recv_cq = dev->lib->create_cq(dev->ctx, UD_RECVS, &u->note, u->channel, 0);
 	if (u->recv_cq)
-		u->send_cq = dev->lib->create_cq(dev->ctx, UD_SENDS, NULL, NULL, 0);
+		u->send_cq = dev->lib->create_cq(dev->ctx, UD_SENDS, &u->note, NULL, 0);
 	if (!u->send_cq)
 		return ud_failed("a completion queue");
 	init.recv_cq = u->recv_cq;
@@ -85,17 +86,32 @@ int ud_mend(struct ud *u)
 	int err;
 
 	if (u->dead)
-		return -FI_EIO;
+		return -u->dead;
 	err = step(u, IBV_QPS_RESET, 0);
 	if (!err) {
 		forget(u);
 		err = get_ready(u);
 	}
-	u->broken = u->dead = err != 0;
+	u->broken = err != 0;
+	u->dead = err ? FI_EIO : 0;
 	if (err)
 		LOG_WARN(LOG_EP_DATA, "the queue pair is broken, and stays so: %s",
 			 fi_strerror(-err));
 	else
 		LOG_INFO(LOG_EP_DATA, "the queue pair was broken, and starts anew");
-	return err ? -FI_EIO : 0;
+	return -u->dead;
+}
+
+void ud_look(struct ud *u)
+{
+	struct verbs_dev *dev = u->path.dev;
+
+	verbs_watch_read(dev);
+	if (verbs_dev_gone(dev) && u->dead != FI_ENODEV) {
+		verbs_watch_remove(dev, u->epfd);
+		u->broken = true;
+		u->dead = FI_ENODEV;
+	}
+	if (__atomic_exchange_n(&u->note.broken, false, __ATOMIC_RELAXED))
+		u->broken = true;
 }

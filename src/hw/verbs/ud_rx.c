@@ -9,7 +9,8 @@
 
 #define IP4_LEN    20 /* bytes of an IPv4 header without options */
 #define IP4_AT     (UD_GRH - IP4_LEN)
-#define LOOK_TURNS 64u /* between two looks at what was sent: it may have broken the queue pair */
+#define REAP_TURNS 64u   /* between two looks at what was sent: it may have broken the queue pair */
+#define LOOK_TURNS 1024u /* between two questions to the device how it is */
 
 int ud_post(struct ud *u, uint32_t slot)
 {
@@ -129,7 +130,7 @@ static bool mend(struct ud *u)
 	if (!ud_mend(u))
 		return true;
 	if (dgram_wanted(&u->dgram))
-		dgram_fail(&u->dgram, FI_EIO);
+		dgram_fail(&u->dgram, u->dead);
 	return false;
 }
 
@@ -138,8 +139,10 @@ bool ud_turn(void *state)
 	struct ud *u = state;
 	bool moved = u->dgram.held_count && dgram_flush(&u->dgram);
 
-	if (!(++u->turns % LOOK_TURNS) && u->sent != u->over)
+	if (!(++u->turns % REAP_TURNS) && u->sent != u->over)
 		ud_reap(u);
+	if (!(u->turns % LOOK_TURNS))
+		ud_look(u);
 	if (__builtin_expect(u->broken, 0) && !mend(u))
 		return moved;
 	for (unsigned int i = 0; i < UD_BATCH && dgram_wanted(&u->dgram) && fetch(u); i++) {
@@ -171,6 +174,7 @@ bool ud_arm(void *state)
 
 	if (u->dgram.held_count)
 		return false;
+	ud_look(u);
 	if (u->broken && (!u->dead || dgram_wanted(&u->dgram)))
 		return false;
 	read_events(u);

@@ -195,7 +195,7 @@ int ud_send(struct dgram *d, const struct addr *to, const struct iovec *iov, siz
 			look_closer(u);
 	}
 	if (__builtin_expect(u->broken, 0) && ud_mend(u))
-		return -FI_EIO;
+		return -u->dead;
 	if (u->sent - u->over == UD_SENDS)
 		return -FI_EAGAIN;
 	return post(u, to, iov, count, (u->sent + 1) % UD_TELLS ? 0 : IBV_SEND_SIGNALED);

@@ -45,7 +45,8 @@ struct verbs {
 	bool up;          /* all below is there */
 	unsigned int got; /* completions read by arm, in wc */
 	unsigned int turns;
-	unsigned int troubles; /* of the device, as far as they were looked into */
+	unsigned int troubles;  /* of the device, as far as they were looked into */
+	struct verbs_note note; /* of the queues that all links share */
 	struct verbs_path path;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
@@ -130,6 +131,8 @@ void verbs_sent(struct verbs_link *l, uint32_t posted);
 /* verbs_event.c */
 /* Hears what the device says of itself and breaks the links that it has broken. It may all be down then. */
 void verbs_look(struct verbs *v);
+/* May more links be made? It is up. */
+bool verbs_usable(const struct verbs *v);
 
 /* verbs_turn.c */
 bool verbs_turn(void *state);

@@ -22,7 +22,7 @@ static struct verbs_dev *find(const char *name)
 		struct verbs_dev *dev = LIST_ENTRY(node, struct verbs_dev, in_all);
 
 		if (dev->forked == forked_count() && strcmp(dev->name, name) == 0 &&
-		    !__atomic_load_n(&dev->gone, __ATOMIC_RELAXED))
+		    !verbs_dev_gone(dev))
 			return dev;
 	}
 	return NULL;
@@ -46,6 +46,7 @@ static struct ibv_context *open_context(const struct verbs_lib *lib, const char 
 
 static void release(struct verbs_dev *dev)
 {
+	verbs_watch_close(dev);
 	dev->lib->dealloc_pd(dev->pd);
 	forked_release(dev->ctx->cmd_fd);
 	forked_release(dev->ctx->async_fd);
@@ -63,12 +64,16 @@ static int fill(struct verbs_dev *dev)
 	dev->pd = dev->lib->alloc_pd(dev->ctx);
 	if (!dev->pd)
 		goto close_context;
+	if (verbs_watch_open(dev))
+		goto dealloc_pd;
 	fcntl(dev->ctx->async_fd, F_SETFL, fcntl(dev->ctx->async_fd, F_GETFL) | O_NONBLOCK);
 	/* A child must not end what is its parent's. */
 	if (!forked_guard(dev->ctx->cmd_fd) && !forked_guard(dev->ctx->async_fd))
 		return 0;
 	release(dev);
 	return -FI_ENOMEM;
+dealloc_pd:
+	dev->lib->dealloc_pd(dev->pd);
 close_context:
 	dev->lib->close_device(dev->ctx);
 	return -FI_ENODEV;
@@ -139,34 +144,4 @@ void verbs_dev_close(struct verbs_path *path)
 	put(path->dev);
 	pthread_mutex_unlock(&lock);
 	path->dev = NULL;
-}
-
-static bool is_trouble(enum ibv_event_type type)
-{
-	switch (type) {
-	case IBV_EVENT_CQ_ERR:
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_DEVICE_FATAL:
-		return true;
-	default: /* of a port that is down the retries of each send tell */
-		return false;
-	}
-}
-
-void verbs_dev_listen(struct verbs_dev *dev)
-{
-	struct ibv_async_event event;
-
-	while (!dev->lib->get_async_event(dev->ctx, &event)) {
-		LOG_INFO(LOG_DOMAIN, "%s: %s", dev->name,
-			 dev->lib->event_type_str(event.event_type));
-		if (event.event_type == IBV_EVENT_DEVICE_FATAL)
-			__atomic_store_n(&dev->gone, true, __ATOMIC_RELAXED);
-		if (is_trouble(event.event_type))
-			__atomic_fetch_add(&dev->troubles, 1, __ATOMIC_RELAXED);
-		dev->lib->ack_async_event(&event);
-	}
 }

@@ -10,6 +10,12 @@
 #include "core/rdma_ports.h"
 #include "hw/verbs/verbs_lib.h"
 
+/* What the device says of a queue whose context this is; set from any thread. */
+struct verbs_note {
+	bool broken; /* atomic: it is of no use any more */
+	bool last; /* atomic: of a queue pair with shared receives: all that it took have come back */
+};
+
 struct verbs_dev {
 	const struct verbs_lib *lib;
 	struct ibv_context *ctx;
@@ -19,7 +25,9 @@ struct verbs_dev {
 	unsigned int users;
 	unsigned int forked;   /* forked_count when it was opened */
 	unsigned int troubles; /* atomic: events that may mean that something of it has broken */
-	bool gone;             /* atomic: nothing of it works any more */
+	bool gone;             /* atomic: nothing of it works any more, or will be waited for */
+	int gone_fd;           /* readable from then on */
+	int nodes_fd;          /* tells of devices taken away, or -1 */
 	struct list in_all;
 };
 
@@ -35,7 +43,24 @@ struct verbs_path {
 /* Opens the device that has the address. 0 or a negative error. From any thread. */
 int verbs_dev_open(const struct addr *a, struct verbs_path *path);
 void verbs_dev_close(struct verbs_path *path);
-/* Notes in `troubles` and `gone` what the device has to say of itself. From any thread. */
-void verbs_dev_listen(struct verbs_dev *dev);
+
+static inline bool verbs_dev_gone(const struct verbs_dev *dev)
+{
+	return __builtin_expect(__atomic_load_n(&dev->gone, __ATOMIC_RELAXED), 0);
+}
+
+static inline bool verbs_note_read(const bool *what)
+{
+	return __atomic_load_n(what, __ATOMIC_RELAXED);
+}
+
+/* verbs_watch.c: for whoever opens devices. 0 or a negative error. */
+int verbs_watch_open(struct verbs_dev *dev);
+void verbs_watch_close(struct verbs_dev *dev);
+/* News of the device wake the epoll instance; of a device that has gone they do so for ever. */
+int verbs_watch_add(const struct verbs_dev *dev, int epfd);
+void verbs_watch_remove(const struct verbs_dev *dev, int epfd);
+/* Notes what is new: `troubles`, `gone`, and in the contexts of queues. From any thread. */
+void verbs_watch_read(struct verbs_dev *dev);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a device says of itself: a broken queue pair, or its own end. */
+/* What a device says of itself: a broken queue, or its own end. */
 #include <rdma/fi_errno.h>
 
 #include "hw/verbs/verbs.h"
@@ -13,32 +13,42 @@ static bool is_broken(const struct verbs_link *l)
 	       attr.qp_state == IBV_QPS_ERR || attr.qp_state == IBV_QPS_SQE;
 }
 
-/* The device has gone, and the last link with it: another may have its address some day. */
-static bool is_useless(const struct verbs *v)
+/* What all links share is of no use any more. 0, or why, positive. */
+static int useless(const struct verbs *v)
 {
-	return list_empty(&v->all) && __atomic_load_n(&v->path.dev->gone, __ATOMIC_RELAXED);
+	if (verbs_dev_gone(v->path.dev))
+		return FI_ENODEV;
+	return verbs_note_read(&v->note.broken) ? FI_EIO : 0;
 }
 
 void verbs_look(struct verbs *v)
 {
 	struct verbs_dev *dev = v->path.dev;
 	unsigned int troubles;
-	bool gone;
+	int err;
 
-	verbs_dev_listen(dev);
+	verbs_watch_read(dev);
 	troubles = __atomic_load_n(&dev->troubles, __ATOMIC_RELAXED);
-	if (is_useless(v)) {
+	err = useless(v);
+	/* With the last link it goes: another device may have the address some day. */
+	if (err && list_empty(&v->all)) {
 		verbs_down(v);
 		return;
 	}
 	if (troubles == v->troubles)
 		return;
 	v->troubles = troubles;
-	gone = __atomic_load_n(&dev->gone, __ATOMIC_RELAXED);
+	if (err)
+		verbs_watch_remove(dev, v->epfd);
 	LIST_EACH (node, &v->all) {
 		struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_all);
 
-		if (gone || is_broken(l))
-			verbs_fail(l, gone ? FI_ENODEV : FI_EIO);
+		if (err || is_broken(l))
+			verbs_fail(l, err ? err : FI_EIO);
 	}
+}
+
+bool verbs_usable(const struct verbs *v)
+{
+	return !useless(v);
 }

@@ -69,6 +69,8 @@ int verbs_offer(void *state, const struct wire_nic *theirs, struct wire_nic *our
 
 	if (err)
 		return err;
+	if (!verbs_usable(v))
+		return -FI_ENODEV;
 	if (theirs && !same_fabric(v, theirs))
 		return -FI_EHOSTUNREACH;
 	l = link_new(v);
@@ -100,6 +102,8 @@ int verbs_connect(void *state, const struct link_peer *peer, struct link **link)
 	int err;
 
 	(void)state;
+	if (l->err)
+		return -l->err;
 	err = verbs_qp_join(l, theirs);
 	if (err)
 		return err;

@@ -25,7 +25,7 @@ static int failed(const char *what)
 static int make_channel(struct verbs *v)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
-	int fd, async = v->path.dev->ctx->async_fd, err;
+	int fd, err;
 
 	v->channel = v->path.dev->lib->create_comp_channel(v->path.dev->ctx);
 	if (!v->channel)
@@ -33,11 +33,13 @@ static int make_channel(struct verbs *v)
 	fd = v->channel->fd;
 	err = forked_guard(fd);
 	if (!err && (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) ||
-		     epoll_ctl(v->epfd, EPOLL_CTL_ADD, fd, &ev) ||
-		     epoll_ctl(v->epfd, EPOLL_CTL_ADD, async, &ev)))
+		     epoll_ctl(v->epfd, EPOLL_CTL_ADD, fd, &ev)))
 		err = -errno;
 	if (!err)
+		err = verbs_watch_add(v->path.dev, v->epfd);
+	if (!err)
 		return 0;
+	verbs_watch_remove(v->path.dev, v->epfd);
 	forked_release(fd);
 	v->path.dev->lib->destroy_comp_channel(v->channel);
 	return err;
@@ -45,7 +47,7 @@ static int make_channel(struct verbs *v)
 
 static void drop_channel(struct verbs *v)
 {
-	epoll_ctl(v->epfd, EPOLL_CTL_DEL, v->path.dev->ctx->async_fd, NULL);
+	verbs_watch_remove(v->path.dev, v->epfd);
 	forked_release(v->channel->fd);
 	v->path.dev->lib->destroy_comp_channel(v->channel);
 }
@@ -60,9 +62,10 @@ static unsigned int srq_limit(const struct verbs *v)
 static int make_queues(struct verbs *v)
 {
 	const struct verbs_lib *lib = v->path.dev->lib;
-	struct ibv_srq_init_attr attr = {.attr = {.max_wr = srq_limit(v), .max_sge = 1}};
+	struct ibv_srq_init_attr attr = {.srq_context = &v->note,
+					 .attr = {.max_wr = srq_limit(v), .max_sge = 1}};
 
-	v->cq = lib->create_cq(v->path.dev->ctx, 2 * VERBS_CHUNK, NULL, v->channel, 0);
+	v->cq = lib->create_cq(v->path.dev->ctx, 2 * VERBS_CHUNK, &v->note, v->channel, 0);
 	if (!v->cq)
 		return failed("a completion queue");
 	v->srq = lib->create_srq(v->path.dev->pd, &attr);
@@ -89,6 +92,7 @@ int verbs_up(struct verbs *v)
 		goto drop_channel;
 	verbs_slots_init(&v->recv, v->path.dev, VERBS_SLOT);
 	verbs_slots_init(&v->send, v->path.dev, VERBS_SLOT);
+	v->note = (struct verbs_note){false, false};
 	v->troubles = __atomic_load_n(&v->path.dev->troubles, __ATOMIC_RELAXED);
 	v->up = true;
 	return 0;

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # what lab.bash sets
+# Sourced by the tests that take devices and links away: only in the guest, whose they are.
+. "$(dirname "${BASH_SOURCE[0]}")/lab.bash"
+need rdma ip
+[ -n "${LAB_GUEST-}" ] || skip "devices and links are taken away only in the lab's guest"
+interface=()
+for n in 0 1; do interface+=("$(ip -o -4 addr show to "${address[n]}" | awk '{ print $2; exit }')"); done
+patience=$((10 * ${SLOWER:-1})) # seconds; a send is given up after 8 tries of 67 ms
+export LD_LIBRARY_PATH=$BUILD FI_WEFT_PEER_TIMEOUT=3000
+ulimit -l unlimited
+
+objects() {
+	rdma resource show | sed 's/ctx [0-9]*//; s/^[0-9]*: //' | sort
+}
+
+# What goes with a link that is set down: $work/routes and $work/routes6 are batches for ip that bring it back.
+for n in 0 1; do
+	echo 1 >"/proc/sys/net/ipv6/conf/${interface[n]}/keep_addr_on_down"
+done
+for family in -4 -6; do
+	batch=$work/routes${family#-4}
+	ip "$family" neigh show dev "${interface[0]}" nud permanent |
+		awk -v dev="${interface[0]}" '$2 == "lladdr" { print "neigh replace", $1, "lladdr", $3, "dev", dev, "nud permanent" }' >"$batch"
+	ip "$family" route show table 100 | sed 's/^/route replace /; s/ *$/ table 100/' >>"$batch"
+done
+
+# down: the link of host 0 goes, and host 1 has no carrier.
+down() {
+	ip link set "${interface[0]}" down || fail "the link is not to be set down"
+}
+
+up() {
+	ip link set "${interface[0]}" up && ip -4 -batch "$work/routes" && ip -6 -batch "$work/routes-6" ||
+		fail "the link does not come back"
+}
+
+# flap: down and up again.
+flap() {
+	{ echo "link set ${interface[0]} down" && echo "link set ${interface[0]} up" && cat "$work/routes"; } >"$work/flap"
+	ip -4 -batch "$work/flap" && ip -6 -batch "$work/routes-6" || fail "the link does not come back"
+}
+
+# remove: takes the device of host 0 away; $removal is the process that waits for it, as the kernel does for its users.
+remove() {
+	start rdma link del "${device[0]}"
+	removal=$pid
+}
+
+bring_back() {
+	within "$patience" ended "$removal" || fail "the device is still in use: $(rdma resource show)"
+	wait "$removal" || fail "the device cannot be taken away"
+	rdma link add "${device[0]}" type rxe netdev "${interface[0]}" || fail "no new device"
+	within "$patience" present || fail "the new device has no address"
+}
+
+present() {
+	gid_of "/sys/class/infiniband/${device[0]}/ports/1" >/dev/null
+}
+
+ended() {
+	! kill -0 "$1" 2>/dev/null
+}
+
+going() {
+	[ "$(grep -c '^going$' "$work/out")" -eq "$1" ]
+}
+
+# busy SIDES PROGRAM OPTION...: so many of its sides say that they are going; $talk is its process.
+busy() {
+	start timeout 100 "$BUILD/t/lab_$2" "${@:3}" >"$work/out" 2>&1
+	talk=$(pgrep -P "$pid")
+	program=$pid
+	within 40 going "$1" || fail "$*: nothing moves: $(cat "$work/out")"
+	sleep 0.3
+}
+
+# over WHAT LINE...: the program ends well, with such lines among what it says.
+over() {
+	local what=$1 start=$SECONDS line
+	within $((3 * patience)) ended "$program" || fail "$what: it does not end: $(cat "$work/out")"
+	wait "$program" || fail "$what: $(cat "$work/out")"
+	shift
+	for line; do grep -qE "$line" "$work/out" || fail "$what: nothing like '$line': $(cat "$work/out")"; done
+	echo "$what: within $((SECONDS - start)) s, $(grep -v -e '^going$' -e closed "$work/out" | paste -sd';')"
+}
+
+before=$(objects)
+same_objects() {
+	[ "$(objects)" = "$before" ]
+}
+
+# clean WHAT: nothing is left behind.
+clean() {
+	within "$patience" same_objects || fail "$1: left behind: $(objects), before: $before"
+}

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Connected endpoints of the provider "verbs" whose peer dies, whose link goes down, for good or for a moment, and whose
+# device is taken away.
+# TIMEOUT=240
+. "$(dirname "$0")/faults.bash"
+
+busy 2 msg_fault busy end "${address[@]}"
+pkill -KILL -P "$talk" -n || fail "nobody to kill"
+over "side 1 killed" 'side 0 was told: ' 'side 0: closed'
+clean "side 1 killed"
+
+busy 2 msg_fault busy go-on "${address[@]}"
+flap
+pkill -USR1 -P "$talk"
+over "the link down for a moment" 'side 0: goes on' 'side 1: goes on'
+clean "the link down for a moment"
+
+busy 2 msg_fault busy end "${address[@]}"
+down
+over "the link down" 'side 0 was told: ' 'side 1 was told: ' 'side 0: closed' 'side 1: closed'
+up
+clean "the link down"
+
+for traffic in busy shared idle still; do
+	busy 2 msg_fault $traffic end "${address[@]}"
+	remove
+	over "$traffic, the device taken away" 'side 0 was told: No such device \(Work Request Flushed Error\)' \
+		'side 0: a send is refused: No such device' 'side 1 was told: ' 'side 0: closed' 'side 1: closed'
+	bring_back
+	clean "$traffic, the device taken away"
+done

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two processes that keep sending to each other, while somebody does something to the devices:
+ *
+ *	rdm_fault TRAFFIC WISH IFACE IFACE
+ *
+ * TRAFFIC is "short", "long" (messages) or "write" (writes by the device beside short messages). Each side
+ * prints "going" when enough has arrived. WISH says what is to follow:
+ *
+ *	end    all that is under way ends, in part by an error, and a later send fails
+ *	again  the same, but later messages arrive by another way; the sides are two users'
+ *	go-on  they are quiet, then a signal USR1 to each side asks for as much again: nothing fails
+ *
+ * Whoever is not killed closes everything, and has no more descriptors than before.
+ */
+#include <grp.h>
+#include <rdma/fi_rma.h>
+
+#define NODE_CAPS (FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_RMA)
+#define NODE_MR   (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+#include "rdm_pair.h"
+
+#define ENOUGH  40 /* messages */
+#define SLOTS   4  /* of each kind */
+#define SHORT   64
+#define LONG    ((size_t)64 << 10)
+#define STEP    997   /* of each so many bytes one is looked at */
+#define LATE_MS 20000 /* until everything has ended */
+#define NOBODY  65534
+
+struct place {
+	uint64_t addr, key;
+};
+
+static struct side me;
+static size_t len;
+static bool writes;
+static unsigned char *in[SLOTS], *out[SLOTS], *memory;
+static struct fid_mr *mr;
+static struct place theirs;
+static bool busy[2 * SLOTS]; /* receives, then sends */
+static unsigned int came;
+static int first_err;
+static bool quiet; /* it tells itself */
+static volatile sig_atomic_t asked;
+
+static void ask(int sig)
+{
+	(void)sig;
+	asked = 1;
+}
+
+/* ---- Opening ----------------------------------------------------------------------------------- */
+
+static void become_nobody(void)
+{
+	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+	    setresuid(NOBODY, NOBODY, NOBODY))
+		fail("cannot become another user: %s", strerror(errno));
+}
+
+static void open_all(void)
+{
+	struct place own;
+
+	side_open(&me);
+	memory = side_memory(SLOTS * len);
+	must(fi_mr_reg(me.n.domain, memory, SLOTS * len, FI_REMOTE_WRITE, 0, 0, 0, &mr, NULL),
+	     "fi_mr_reg");
+	own = (struct place){(uintptr_t)memory, fi_mr_key(mr)};
+	tell(me.end, &own, sizeof(own));
+	hear(me.end, &theirs, sizeof(theirs));
+	for (unsigned int i = 0; i < SLOTS; i++) {
+		in[i] = side_memory(len);
+		out[i] = side_memory(len);
+		side_fill(out[i], 1, len);
+	}
+}
+
+static void close_all(int fds)
+{
+	must(fi_close(&mr->fid), "fi_close");
+	node_close(&me.n);
+	for (unsigned int i = 0; i < SLOTS; i++) {
+		free(in[i]);
+		free(out[i]);
+	}
+	free(memory);
+	if (count_fds(getpid()) != fds)
+		fail("%d descriptors, %d before", count_fds(getpid()), fds);
+}
+
+/* ---- Traffic ----------------------------------------------------------------------------------- */
+
+static ssize_t post(unsigned int i)
+{
+	unsigned int n = i % SLOTS;
+	void *context = (void *)(uintptr_t)i;
+
+	if (i < SLOTS)
+		return fi_recv(me.n.ep, in[n], len, NULL, me.peer, context);
+	if (writes && n % 2)
+		return fi_write(me.n.ep, out[n], len, NULL, me.peer, theirs.addr + n * len,
+				theirs.key, context);
+	return fi_send(me.n.ep, out[n], len, NULL, me.peer, context);
+}
+
+static void post_all(unsigned int slots)
+{
+	for (unsigned int i = 0; i < slots; i++) {
+		ssize_t ret = busy[i] ? -FI_EAGAIN : post(i);
+
+		if (ret != -FI_EAGAIN)
+			must(ret, "posting");
+		busy[i] |= !ret;
+	}
+}
+
+static bool any_busy(unsigned int from)
+{
+	for (unsigned int i = from; i < 2 * SLOTS; i++)
+		if (busy[i])
+			return true;
+	return false;
+}
+
+static bool complete_one(void)
+{
+	struct event e;
+	uintptr_t i;
+
+	if (!node_poll(&me.n, &e))
+		return false;
+	i = (uintptr_t)e.context;
+	if (i >= 2 * SLOTS || !busy[i])
+		fail("a completion of nothing that was posted");
+	busy[i] = false;
+	if (e.err && !first_err)
+		first_err = e.err;
+	if (e.err || i >= SLOTS)
+		return true;
+	for (size_t at = 0; at < len; at += STEP)
+		if (in[i][at] != side_byte(1, at))
+			fail("byte %zu of %zu is wrong", at, len);
+	if (++came == ENOUGH && !quiet) {
+		puts("going");
+		fflush(stdout);
+	}
+	return true;
+}
+
+/* ---- What is to follow ------------------------------------------------------------------------- */
+
+static void collect_from(unsigned int slot)
+{
+	uint64_t end = now_ms() + LATE_MS;
+
+	while (any_busy(slot)) {
+		if (!complete_one())
+			sched_yield();
+		if (now_ms() > end)
+			fail("not everything has ended");
+	}
+}
+
+static void collect(void)
+{
+	collect_from(0);
+}
+
+static int told(void)
+{
+	while (!first_err) {
+		post_all(2 * SLOTS);
+		complete_one();
+	}
+	printf("%s was told: %s\n", who, fi_strerror(first_err));
+	collect();
+	return first_err;
+}
+
+static void end(void)
+{
+	ssize_t ret;
+
+	told();
+	while ((ret = post(SLOTS)) == -FI_EAGAIN)
+		complete_one();
+	busy[SLOTS] = !ret;
+	first_err = (int)-ret;
+	collect();
+	if (!first_err)
+		fail("a send after the end succeeds");
+	printf("%s is refused: %s\n", who, fi_strerror(first_err));
+}
+
+static void again(void)
+{
+	unsigned int before;
+
+	told();
+	side_meet(&me);
+	first_err = 0;
+	before = came;
+	post_all(2 * SLOTS);
+	collect();
+	if (first_err || came == before)
+		fail("not reached again: %s", fi_strerror(first_err));
+	side_meet(&me);
+	printf("%s: reached again\n", who);
+}
+
+/* Until so many have come, and the other side has as many; what was sent is there then. */
+static void exchange(unsigned int count)
+{
+	bool met = false;
+	char c = 0;
+
+	while (!met || recv(me.end, &c, 1, MSG_DONTWAIT) < 0) {
+		post_all(2 * SLOTS);
+		complete_one();
+		if (first_err)
+			fail("told: %s", fi_strerror(first_err));
+		if (!met && came >= count) {
+			tell(me.end, &c, 1);
+			met = true;
+		}
+	}
+	collect_from(SLOTS);
+	side_meet(&me);
+}
+
+static void go_on(void)
+{
+	quiet = true;
+	exchange(ENOUGH);
+	puts("going");
+	fflush(stdout);
+	while (!asked && !first_err) {
+		complete_one();
+		usleep(1000);
+	}
+	exchange(came + ENOUGH);
+	printf("%s: goes on\n", who);
+}
+
+static const struct wish {
+	const char *name;
+	void (*run)(void);
+} wishes[] = {{"end", end}, {"again", again}, {"go-on", go_on}}, *wish;
+
+static void run(void *arg)
+{
+	struct node n;
+	int fds;
+
+	me = *(struct side *)arg;
+	signal(SIGUSR1, ask);
+	setenv("FI_TCP_IFACE", me.iface, 1);
+	if (wish->run == again && side_number)
+		become_nobody();
+	node_open(&n, NULL); /* what is opened once for the process is there */
+	node_close(&n);
+	fds = count_fds(getpid());
+	open_all();
+	wish->run();
+	close_all(fds);
+	printf("%s: closed\n", who);
+}
+
+int main(int argc, char **argv)
+{
+	struct side sides[2] = {{0}};
+	int ends[2], status, bad = 0;
+
+	for (wish = wishes; argc == 5 && wish < wishes + 3; wish++)
+		if (!strcmp(wish->name, argv[2]))
+			break;
+	if (argc != 5 || wish == wishes + 3)
+		fail("traffic, a wish and two names of interfaces, please");
+	len = strcmp(argv[1], "long") ? SHORT : LONG;
+	writes = !strcmp(argv[1], "write");
+	wire(ends);
+	for (int i = 0; i < 2; i++) {
+		sides[i] = (struct side){.iface = argv[3 + i], .end = ends[i]};
+		side_number = i;
+		start(i ? "side 1" : "side 0", run, &sides[i]);
+	}
+	while (wait(&status) > 0)
+		bad += !WIFSIGNALED(status) && WEXITSTATUS(status);
+	return bad;
+}

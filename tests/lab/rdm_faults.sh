@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Reliable datagrams whose peer dies, whose link goes down, for good or for a moment, and whose device is taken away.
+# (A software device breaks at once if it has to send meanwhile by the interface that is down.)
+# TIMEOUT=240
+. "$(dirname "$0")/faults.bash"
+
+busy 2 rdm_fault write end "${interface[@]}"
+pkill -KILL -P "$talk" -n || fail "nobody to kill"
+over "side 1 killed" 'side 0 was told: ' 'side 0 is refused: ' 'side 0: closed'
+clean "side 1 killed"
+
+busy 2 rdm_fault write go-on "${interface[@]}"
+flap
+pkill -USR1 -P "$talk"
+over "the link down for a moment" 'side 0: goes on' 'side 1: goes on'
+clean "the link down for a moment"
+
+busy 2 rdm_fault long end "${interface[@]}"
+down
+over "long, the link down" 'side 0 was told: ' 'side 1 was told: ' 'side 0: closed' 'side 1: closed'
+up
+clean "long, the link down"
+
+for traffic in long write; do
+	busy 2 rdm_fault $traffic end "${interface[@]}"
+	remove
+	over "$traffic, the device taken away" 'side 0 was told: No such device' 'side 1 was told: ' 'side 0: closed' 'side 1: closed'
+	bring_back
+	clean "$traffic, the device taken away"
+done
+
+HW=weft busy 2 rdm_fault write again "${interface[@]}"
+remove
+over "the device of one of the ways taken away" 'side 0 was told: No such device' 'side 0: reached again' 'side 1: reached again'
+bring_back
+clean "the device of one of the ways taken away"
