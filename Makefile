@@ -60,6 +60,7 @@ $(BUILD)/t/api_%:   $(BUILD)/tests/api/%.o   $(SO) | $(SO).1;  $(ld)
 $(BUILD)/t/fault_%: $(BUILD)/tests/fault/%.o $(SO) | $(SO).1;  $(ld)
 $(BUILD)/t/lab_%:   $(BUILD)/tests/lab/%.o   $(SO) | $(SO).1;  $(ld)
 $(BUILD)/t/lab_rdma_peer: $(BUILD)/tests/lab/rdma_peer.o;      $(ld) -lrdmacm -libverbs
+$(BUILD)/t/lab_msg_memory: $(BUILD)/tests/lab/msg_memory.o $(SO) | $(SO).1;  $(ld) -libverbs
 $(BUILD)/bin/%:     $(BUILD)/tools/%.o       $(SO);  $(ld)
 $(BUILD)/bin/%:     $(BUILD)/examples/%.o    $(SO);  $(ld)
 

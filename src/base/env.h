@@ -37,6 +37,13 @@
 	    "Comma list of RDMA devices, or beginnings of their names, to use; unset: all")        \
 	ROW(int, verbs_gid_index, "FI_VERBS_GID_IDX", "-1",                                        \
 	    "The only entry of an RDMA port's table of GIDs to use; -1: what fits the address")    \
+	ROW(const char *, mr_cache_monitor, "FI_MR_CACHE_MONITOR", NULL,                           \
+	    "How changes of memory whose registration is kept are heard of: userfaultfd, or "      \
+	    "disabled: none is kept; unset: userfaultfd where the kernel permits it")              \
+	ROW(size_t, mr_cache_max_size, "FI_MR_CACHE_MAX_SIZE", "-1",                               \
+	    "Bytes of such memory at most; 0: half of a CPU's share of the host's")                \
+	ROW(size_t, mr_cache_max_count, "FI_MR_CACHE_MAX_COUNT", "1024",                           \
+	    "Such registrations at most; 0: none is kept")                                         \
 	ROW(size_t, ring_size, "FI_WEFT_RING_SIZE", "262144",                                      \
 	    "Bytes of the shared receive ring of an endpoint")                                     \
 	ROW(size_t, eager_max, "FI_WEFT_EAGER_MAX", "4096",                                        \

@@ -116,14 +116,16 @@ static int new_region(struct domain *dom, const struct fi_mr_attr *attr, uint64_
 }
 
 /* The device looks after the region from now on: the table does not know it. */
-static int enter_device(struct domain *dom, struct region *r)
+static int enter_device(struct domain *dom, struct region *r, const struct fi_mr_dmabuf *dmabuf)
 {
+	struct device_region region = {
+		.memory = *r->mr.iov, .access = r->mr.access, .dmabuf = dmabuf};
 	struct device_memory mem;
 	int ret;
 
 	if (r->mr.iov_count != 1)
 		return -FI_EINVAL;
-	ret = dom->device_ops->add(dom->device, r->mr.iov, r->mr.access, &mem);
+	ret = dom->device_ops->add(dom->device, &region, &mem);
 	if (ret)
 		return ret;
 	r->mr.handle = mem.handle;
@@ -142,8 +144,6 @@ static int enter(struct domain *dom, struct region *r, uint64_t key)
 {
 	int ret;
 
-	if (dom->device_ops)
-		return enter_device(dom, r);
 	mr_nic_add(dom, r);
 	lock_take(&dom->lock);
 	ret = mr_table_add(dom->mrs, r, mr_object_mode(dom, FI_MR_PROV_KEY), &key);
@@ -173,17 +173,14 @@ static int announce(struct domain *dom, struct region *r)
 	return eq_post(dom->eq, FI_MR_COMPLETE, &entry, sizeof(entry));
 }
 
-static int reg_attr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
-		    struct fid_mr **mr)
+/* `dmabuf`: whose memory it is, or NULL. */
+static int reg_memory(struct domain *dom, const struct fi_mr_attr *attr, uint64_t flags,
+		      const struct fi_mr_dmabuf *dmabuf, struct fid_mr **mr)
 {
-	struct domain *dom = domain_of((struct fid_domain *)fid);
 	struct region *r;
 	size_t length;
-	int ret;
+	int ret = check_attr(dom, attr, flags);
 
-	if (fid->fclass != FI_CLASS_DOMAIN || !attr || !mr)
-		return -FI_EINVAL;
-	ret = check_attr(dom, attr, flags);
 	if (ret)
 		return ret;
 	if (!total_length(attr->mr_iov, attr->iov_count, &length)) {
@@ -201,7 +198,7 @@ static int reg_attr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t fla
 	if (ret)
 		return ret;
 	r->mr.length = length;
-	ret = enter(dom, r, attr->requested_key);
+	ret = dom->device_ops ? enter_device(dom, r, dmabuf) : enter(dom, r, attr->requested_key);
 	if (ret) {
 		mr_object_free(r);
 		return ret;
@@ -211,6 +208,38 @@ static int reg_attr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t fla
 	if (ret)
 		mr_object_ops.close(&r->mr.fid.fid);
 	return ret;
+}
+
+/* Memory of other devices, which we could not get at: for a device alone. fi_mr(3) of 1.20 */
+static int reg_dmabuf(struct domain *dom, const struct fi_mr_attr *attr, uint64_t flags,
+		      struct fid_mr **mr)
+{
+	const struct fi_mr_dmabuf *dmabuf = attr->dmabuf;
+	struct fi_mr_attr plain = *attr;
+	struct iovec memory;
+
+	if (!dom->device_ops || FI_VERSION_LT(domain_api(dom), FI_VERSION(1, 20))) {
+		LOG_WARN(LOG_MR, "FI_MR_DMABUF is for connected endpoints of verbs, from 1.20 on");
+		return -FI_EBADFLAGS;
+	}
+	if (!dmabuf || dmabuf->fd < 0)
+		return -FI_EINVAL;
+	memory = (struct iovec){(char *)dmabuf->base_addr + dmabuf->offset, dmabuf->len};
+	plain.mr_iov = &memory;
+	plain.iov_count = 1;
+	return reg_memory(dom, &plain, flags & ~FI_MR_DMABUF, dmabuf, mr);
+}
+
+static int reg_attr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
+		    struct fid_mr **mr)
+{
+	struct domain *dom = domain_of((struct fid_domain *)fid);
+
+	if (fid->fclass != FI_CLASS_DOMAIN || !attr || !mr)
+		return -FI_EINVAL;
+	if (flags & FI_MR_DMABUF)
+		return reg_dmabuf(dom, attr, flags, mr);
+	return reg_memory(dom, attr, flags, NULL, mr);
 }
 
 static int reg_vector(struct fid *fid, const struct iovec *iov, size_t count, uint64_t access,

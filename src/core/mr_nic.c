@@ -64,6 +64,9 @@ static bool suits(const struct region *r)
 
 void mr_nic_add(struct domain *dom, struct region *r)
 {
+	struct device_region region = {.memory = *r->mr.iov,
+				       .access = r->mr.access,
+				       .bare = !mr_object_mode(dom, FI_MR_ALLOCATED)};
 	struct device_memory mem;
 	bool there;
 
@@ -73,7 +76,7 @@ void mr_nic_add(struct domain *dom, struct region *r)
 	lock_take(&dom->lock);
 	there = mr_nic_open(dom);
 	lock_give(&dom->lock);
-	if (!there || rc_transport.device->add(dom->nic, r->mr.iov, r->mr.access, &mem))
+	if (!there || rc_transport.device->add(dom->nic, &region, &mem))
 		return;
 	r->mr.handle = mem.handle;
 	r->mr.lkey = mem.lkey;

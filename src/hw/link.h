@@ -21,6 +21,7 @@
 
 struct addr;
 struct fi_info;
+struct fi_mr_dmabuf;
 struct fi_ops_msg;
 struct fi_rma_iov;
 struct link;
@@ -128,8 +129,9 @@ struct link_ops {
 	/* What has begun stays undone as it is, untold; our memory is left alone from now on. */
 	void (*halt)(struct link *link);
 	/*
-	 * Lets the peer read these segments by `move` until `conceal` is called with *exposed, the keys
-	 * being written to `at` with addresses and lengths. 0 or negative: not these.
+	 * Lets the peer read these segments by `move` until `conceal` is called with *exposed, or longer
+	 * where registrations are kept; the keys are written to `at` with addresses and lengths. 0 or
+	 * negative: not these.
 	 */
 	int (*expose)(struct link *link, const struct iovec *iov, size_t count,
 		      struct fi_rma_iov *at, void **exposed);
@@ -168,6 +170,14 @@ struct link_peer {
 	void *half; /* of `offer`: the link's if connect succeeds, else still the engine's */
 };
 
+/* Memory that a device gets to know. */
+struct device_region {
+	struct iovec memory;
+	uint64_t access; /* as in fi_mr(3) */
+	bool bare;       /* some of it may be without pages, now or later */
+	const struct fi_mr_dmabuf *dmabuf; /* it is of that buffer; NULL: of this process */
+};
+
 /* Memory as a device knows it. */
 struct device_memory {
 	void *handle; /* the device's */
@@ -182,9 +192,8 @@ struct device_ops {
 	/* The one that has this address. 0 or a negative error. */
 	int (*open)(const struct addr *at, void **device);
 	void (*close)(void *device);
-	/* `access` as in fi_mr(3). 0 or a negative error. */
-	int (*add)(void *device, const struct iovec *memory, uint64_t access,
-		   struct device_memory *mem);
+	/* 0 or a negative error, -FI_EOPNOTSUPP if the device has no way to such memory. */
+	int (*add)(void *device, const struct device_region *region, struct device_memory *mem);
 	/* Nobody gets at the memory any more when it returns. */
 	int (*remove)(void *device, struct device_memory *mem);
 	/* Narrows what an entry promises to what the device at this address can do. 0 or an error. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Beside RDMA devices the library starts: a program that nobody here wrote lists its providers, and an endpoint of a
-# client that names nothing takes little memory.
+# Beside RDMA devices the library starts: a program that nobody here wrote lists its providers, and an endpoint
+# takes little memory, whatever its type.
 . "$(dirname "$0")/lab.bash"
 info=/usr/bin/fi_info
 need $info
@@ -15,9 +15,11 @@ for provider in weft tcp shm udp; do
 done
 echo "fi_info: $(sed -n 's/^provider: //p' "$work/info" | sort | uniq -c | paste -sd, | tr -s ' ')"
 
-for provider in weft 'verbs;ofi_rxm'; do
-	timeout 30 "$BUILD/t/lab_endpoint" $most "$provider" >"$work/endpoint" 2>&1 || fail "$(cat "$work/endpoint")"
+for which in 'weft rdm' 'verbs;ofi_rxm rdm' 'verbs msg' 'verbs dgram'; do
+	timeout 30 "$BUILD/t/lab_endpoint" $most "${which% *}" "${which#* }" >"$work/endpoint" 2>&1 ||
+		fail "$which: $(cat "$work/endpoint")"
 	cat "$work/endpoint"
 done
+grep -q ', 0 KiB of them pinned' "$work/endpoint" && fail "nothing of a queue pair's slots is pinned, it says"
 timeout 30 "$BUILD/t/lab_endpoint" $most >"$work/endpoint" 2>&1 || fail "$(cat "$work/endpoint")"
 ! timeout 30 "$BUILD/t/lab_endpoint" 1 >"$work/endpoint" 2>&1 || fail "1 MiB is enough, it says: $(cat "$work/endpoint")"

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "hw/verbs/rc.h"
 #include "hw/verbs/rc_srx.h"
+#include "hw/verbs/verbs_cache.h"
 
 /* A device that is still there gives back what it had: until none came for so long, and at most. */
 #define QUIET_US  2000
@@ -52,6 +53,7 @@ static bool is_broken(const struct rc *rc)
 
 bool rc_device_news(struct rc *rc)
 {
+	verbs_cache_sweep(rc->path->dev);
 	verbs_watch_read(rc->path->dev);
 	if (verbs_dev_gone(rc->path->dev)) {
 		bool is_new = !rc->gone;

@@ -9,6 +9,7 @@
 #include "hw/link.h"
 #include "hw/verbs/rc.h"
 #include "hw/verbs/rc_srx.h"
+#include "hw/verbs/verbs_mem.h"
 
 static int device_open(const struct addr *at, void **device)
 {
@@ -47,24 +48,54 @@ static int access_of(const struct verbs_dev *dev, uint64_t access)
 	return bits;
 }
 
-static int memory_add(void *device, const struct iovec *memory, uint64_t access,
-		      struct device_memory *mem)
+/* The pages may be missing where the device looks them up itself, which is slower than to know them. */
+static struct ibv_mr *add_memory(struct verbs_dev *dev, const struct device_region *region)
+{
+	unsigned int access = (unsigned int)access_of(dev, region->access);
+	struct ibv_mr *mr;
+
+	if (region->bare && !dev->pages) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if (region->bare)
+		return verbs_mem_register(dev, &region->memory, access | IBV_ACCESS_ON_DEMAND);
+	mr = verbs_mem_register(dev, &region->memory, access);
+	if (!mr && errno == EFAULT && dev->pages)
+		mr = verbs_mem_register(dev, &region->memory, access | IBV_ACCESS_ON_DEMAND);
+	return mr;
+}
+
+static struct ibv_mr *add_dmabuf(struct verbs_dev *dev, const struct device_region *region)
+{
+	return dev->lib->reg_dmabuf_mr(dev->pd, region->dmabuf->offset, region->dmabuf->len,
+				       (uintptr_t)region->memory.iov_base, region->dmabuf->fd,
+				       access_of(dev, region->access));
+}
+
+static int memory_add(void *device, const struct device_region *region, struct device_memory *mem)
 {
 	const struct verbs_path *path = device;
-	const struct verbs_dev *dev = path->dev;
-	struct ibv_mr *mr = dev->lib->reg_mr(dev->pd, memory->iov_base, memory->iov_len,
-					     access_of(dev, access));
+	struct verbs_dev *dev = path->dev;
+	struct ibv_mr *mr;
+	int err;
 
-	if (!mr) {
-		int err = errno ? errno : FI_ENOMEM;
-
-		LOG_WARN(LOG_MR, "%s does not register %zu bytes at %p: %s%s", dev->name,
-			 memory->iov_len, memory->iov_base, fi_strerror(err),
-			 err == ENOMEM ? " (how much memory may be locked? ulimit -l)" : "");
-		return -err;
+	mr = region->dmabuf ? add_dmabuf(dev, region) : add_memory(dev, region);
+	err = errno ? errno : FI_ENOMEM;
+	if (mr) {
+		*mem = (struct device_memory){mr, mr->lkey, mr->rkey};
+		return 0;
 	}
-	*mem = (struct device_memory){mr, mr->lkey, mr->rkey};
-	return 0;
+	if (region->bare)
+		LOG_INFO(LOG_MR,
+			 "%s looks up no pages: memory without FI_MR_ALLOCATED is served by us",
+			 dev->name);
+	else
+		LOG_WARN(LOG_MR, "%s does not register %zu bytes at %p%s: %s%s", dev->name,
+			 region->memory.iov_len, region->memory.iov_base,
+			 region->dmabuf ? " of a dma-buf" : "", fi_strerror(err),
+			 err == ENOMEM ? " (how much memory may be locked? ulimit -l)" : "");
+	return -err;
 }
 
 static int memory_remove(void *device, struct device_memory *mem)

@@ -12,6 +12,7 @@
 #define LOG_PROV "verbs"
 #include "base/forked.h"
 #include "base/log.h"
+#include "hw/verbs/verbs_cache.h"
 
 static struct list all = {&all, &all};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -44,9 +45,33 @@ static struct ibv_context *open_context(const struct verbs_lib *lib, const char 
 	return ctx;
 }
 
+/*
+ * On-demand paging: what it looks up by itself. No device at hand has any. A table of the device's leads to the
+ * query, since the header's function of that name would need the library to be linked.
+ */
+static void learn_paging(struct verbs_dev *dev)
+{
+	const uint32_t needed = IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ;
+	const struct verbs_context *table = verbs_get_ctx_op(dev->ctx, query_device_ex);
+	struct ibv_device_attr_ex attr = {.comp_mask = 0};
+	uint64_t general;
+
+	if (!table || table->query_device_ex(dev->ctx, NULL, &attr, sizeof(attr)))
+		return;
+	general = attr.odp_caps.general_caps;
+	dev->pages = general & IBV_ODP_SUPPORT &&
+		     (attr.odp_caps.per_transport_caps.rc_odp_caps & needed) == needed;
+	if (dev->pages && general & IBV_ODP_SUPPORT_IMPLICIT)
+		dev->anywhere = dev->lib->reg_mr(dev->pd, NULL, SIZE_MAX,
+						 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
+}
+
 static void release(struct verbs_dev *dev)
 {
 	verbs_watch_close(dev);
+	verbs_cache_leave(dev);
+	if (dev->anywhere)
+		dev->lib->dereg_mr(dev->anywhere);
 	dev->lib->dealloc_pd(dev->pd);
 	forked_release(dev->ctx->cmd_fd);
 	forked_release(dev->ctx->async_fd);
@@ -66,6 +91,7 @@ static int fill(struct verbs_dev *dev)
 		goto close_context;
 	if (verbs_watch_open(dev))
 		goto dealloc_pd;
+	learn_paging(dev);
 	fcntl(dev->ctx->async_fd, F_SETFL, fcntl(dev->ctx->async_fd, F_GETFL) | O_NONBLOCK);
 	/* A child must not end what is its parent's. */
 	if (!forked_guard(dev->ctx->cmd_fd) && !forked_guard(dev->ctx->async_fd))

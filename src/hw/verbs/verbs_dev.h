@@ -16,11 +16,18 @@ struct verbs_note {
 	bool last; /* atomic: of a queue pair with shared receives: all that it took have come back */
 };
 
+struct verbs_cache;
+
 struct verbs_dev {
 	const struct verbs_lib *lib;
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_device_attr attr;
+	bool pages; /* it looks pages up by itself, where that is asked for */
+	struct ibv_mr
+		*anywhere; /* our side of a transfer, wherever it is; NULL: is to be registered */
+	struct verbs_cache *cache; /* of registrations, or NULL; see cache_asked */
+	bool cache_asked;          /* atomic: is there one? */
 	char name[RDMA_NAME_MAX];
 	unsigned int users;
 	unsigned int forked;   /* forked_count when it was opened */

@@ -3,6 +3,7 @@
 #include <rdma/fi_errno.h>
 
 #include "hw/verbs/verbs.h"
+#include "hw/verbs/verbs_cache.h"
 
 static bool is_broken(const struct verbs_link *l)
 {
@@ -27,6 +28,7 @@ void verbs_look(struct verbs *v)
 	unsigned int troubles;
 	int err;
 
+	verbs_cache_sweep(dev);
 	verbs_watch_read(dev);
 	troubles = __atomic_load_n(&dev->troubles, __ATOMIC_RELAXED);
 	err = useless(v);

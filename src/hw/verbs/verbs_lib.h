@@ -22,6 +22,7 @@
 	CALL(alloc_pd)                                                                             \
 	CALL(dealloc_pd)                                                                           \
 	CALL(reg_mr)                                                                               \
+	CALL(reg_dmabuf_mr)                                                                        \
 	CALL(dereg_mr)                                                                             \
 	CALL(create_comp_channel)                                                                  \
 	CALL(destroy_comp_channel)                                                                 \

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "hw/verbs/verbs_mem.h"
+
 void verbs_slots_init(struct verbs_slots *s, struct verbs_dev *dev, size_t size)
 {
 	*s = (struct verbs_slots){.dev = dev, .size = size};
@@ -47,7 +49,7 @@ int verbs_slots_grow(struct verbs_slots *s)
 		return -errno;
 	madvise(mem, bytes,
 		MADV_DONTFORK); /* a page that a child shares might become the parent's copy */
-	mr = s->dev->lib->reg_mr(s->dev->pd, mem, bytes, IBV_ACCESS_LOCAL_WRITE);
+	mr = verbs_mem_register(s->dev, &(struct iovec){mem, bytes}, IBV_ACCESS_LOCAL_WRITE);
 	if (!mr) {
 		int err = errno;
 
