@@ -26,9 +26,9 @@
 #define WORDS    256 /* bytes of what is said on connecting */
 
 /* A connection event, and the other side's words behind it. */
-struct event {
-	struct fi_eq_cm_entry entry;
-	char words[WORDS];
+union event {
+	struct fi_eq_cm_entry entry; /* they are its `data` */
+	char room[sizeof(struct fi_eq_cm_entry) + WORDS];
 };
 
 static struct fi_info *hints, *info;
@@ -87,9 +87,9 @@ static void refused(void)
 }
 
 /* The next event, which has to be the one that is expected. */
-static struct event wait_for(uint32_t expected)
+static union event wait_for(uint32_t expected)
 {
-	struct event event = {0};
+	union event event = {.room = {0}};
 	uint32_t kind;
 	ssize_t ret;
 
@@ -116,7 +116,7 @@ static void post_receive(void)
 static size_t serve(void)
 {
 	const char *reason = "messages of more than a megabyte are too long";
-	struct event event;
+	union event event;
 	uint64_t size;
 
 	must(fi_passive_ep(fabric, info, &pep, NULL), "fi_passive_ep");
@@ -124,7 +124,7 @@ static size_t serve(void)
 	must(fi_listen(pep), "fi_listen");
 	for (;;) {
 		event = wait_for(FI_CONNREQ);
-		memcpy(&size, event.words, sizeof size);
+		memcpy(&size, event.entry.data, sizeof size);
 		if (size <= MAX_SIZE)
 			break;
 		must(fi_reject(pep, event.entry.info->handle, reason, strlen(reason)), "fi_reject");
@@ -140,12 +140,14 @@ static size_t serve(void)
 
 static void connect_to_server(size_t size)
 {
+	union event event;
 	uint64_t request = size;
 
 	open_endpoint(info);
 	post_receive();
 	must(fi_connect(ep, info->dest_addr, &request, sizeof request), "fi_connect");
-	printf("# the server says: %s\n", wait_for(FI_CONNECTED).words);
+	event = wait_for(FI_CONNECTED);
+	printf("# the server says: %s\n", (const char *)event.entry.data);
 }
 
 /* The next completion is that of a receive (FI_RECV) or a send (FI_SEND). */
