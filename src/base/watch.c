@@ -22,8 +22,12 @@
 #include "base/forked.h"
 
 #define EVENTS (UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP)
-/* The second says: Linux 5.18 or later. */
-#define NEEDED (EVENTS | UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_EXACT_ADDRESS)
+
+/* Headers in use may be older: UFFD_USER_MODE_ONLY, and UFFD_FEATURE_EXACT_ADDRESS of Linux 5.18. */
+#define USER_FAULTS_ONLY 1
+#define EXACT_ADDRESS    (1u << 11)
+
+#define NEEDED (EVENTS | UFFD_FEATURE_PAGEFAULT_FLAG_WP | EXACT_ADDRESS)
 #define BATCH  16
 #define STACK  (256u << 10) /* bytes of the thread's */
 
@@ -142,7 +146,7 @@ int watch_open(struct watch *w)
 {
 	int err;
 
-	w->fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+	w->fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | USER_FAULTS_ONLY);
 	if (w->fd < 0)
 		return -errno;
 	err = agree(w->fd);

@@ -17,7 +17,10 @@ struct watch {
 	int stop; /* readable: the thread ends, and closes fd */
 	pthread_t thread;
 	pthread_mutex_t *lock;
-	/* What was behind these addresses is not, or soon not any more. Locked. */
+	/*
+	 * What was behind these addresses is not, or soon not any more. Locked; whoever did it may go on a
+	 * moment before, but nobody gets the lock in between.
+	 */
 	void (*changed)(void *arg, uintptr_t from, uintptr_t to);
 	void *arg;
 };

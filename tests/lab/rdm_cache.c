@@ -6,6 +6,10 @@
  *
  * Each side says how many registrations it has kept of buffers that it used.
  */
+#include <rdma/fi_rma.h>
+
+#define NODE_CAPS (FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_RMA)
+#define NODE_MR   (FI_MR_VIRT_ADDR | FI_MR_PROV_KEY) /* and not FI_MR_ALLOCATED */
 #include "rdm_pair.h"
 
 #include <pthread.h>
@@ -230,8 +234,8 @@ static void changed(struct side *s)
 		}
 		message(s, buf, which++);
 	}
-	change_heap(s);
 	say_kept();
+	change_heap(s);
 	end(s);
 }
 
@@ -265,6 +269,42 @@ static void busy(struct side *s)
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
+	end(s);
+}
+
+/* A region that may be without pages: what is written there is seen whatever they are by then. */
+static void bare(struct side *s)
+{
+	unsigned char *buf = map(NULL, MAP_PRIVATE);
+	struct fi_rma_iov at = {(uintptr_t)buf, LEN, 0};
+	volatile unsigned char *last = buf + LEN - 1;
+	struct fid_mr *mr = NULL;
+	struct event e;
+	uint64_t until;
+
+	message(s, map(NULL, MAP_PRIVATE), 0);
+	if (side_number) {
+		side_fill(buf, 1, LEN);
+		hear(s->end, &at, sizeof(at));
+		must(fi_write(s->n.ep, buf, LEN, NULL, s->peer, at.addr, at.key, buf), "fi_write");
+		e = node_wait(&s->n, PATIENCE_MS, "a write");
+		if (e.err)
+			fail("a write: %s", fi_strerror(e.err));
+		tell(s->end, "", 1);
+	} else {
+		must(fi_mr_reg(s->n.domain, buf, LEN, FI_REMOTE_WRITE, 0, 0, 0, &mr, NULL),
+		     "fi_mr_reg");
+		at.key = fi_mr_key(mr);
+		by_unmapping(buf);
+		tell(s->end, &at, sizeof(at));
+		side_serve(s);
+		/* As packets it may still be on its way. */
+		until = now_ms() + 5000;
+		while (*last != side_byte(1, LEN - 1) && now_ms() < until)
+			node_poll(&s->n, &e);
+		side_check(buf, 1, LEN);
+		must(fi_close(&mr->fid), "fi_close");
+	}
 	end(s);
 }
 
@@ -329,8 +369,8 @@ static void forbidden(struct side *s)
 		.name = #of, .run = { of, of }                                                     \
 	}
 static const struct side_case cases[] = {
-	CASE(again), CASE(many),  CASE(shared),    CASE(changed),
-	CASE(busy),  CASE(child), CASE(forbidden), {.name = NULL},
+	CASE(again), CASE(many),  CASE(shared),    CASE(changed),  CASE(busy),
+	CASE(bare),  CASE(child), CASE(forbidden), {.name = NULL},
 };
 
 int main(int argc, char **argv)

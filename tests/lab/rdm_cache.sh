@@ -45,6 +45,7 @@ keeps 4
 cache -- changed
 keeps 1
 cache -- busy
+cache -- bare
 cache -- child
 keeps 1
 cache -- shared
