@@ -251,6 +251,7 @@ static void *unrest(void *arg)
 		mem[0] = 1;
 		munmap(mem, MAPPED);
 		free(malloc(1 << 20));
+		usleep(200);
 	}
 	return NULL;
 }
@@ -259,6 +260,7 @@ static void busy(struct side *s)
 {
 	pthread_t thread;
 
+	message(s, map(NULL, MAP_PRIVATE), 0);
 	pthread_create(&thread, NULL, unrest, NULL);
 	for (unsigned int i = 0; i < 15; i++) {
 		unsigned char *buf = map(NULL, MAP_PRIVATE);
