@@ -342,6 +342,7 @@ static bool is_complex(enum fi_datatype type)
 
 static void bytes(struct api *a)
 {
+	alarm(4 * api_limit()); /* all bytes with all bytes */
 	walk(a, is_byte);
 }
 

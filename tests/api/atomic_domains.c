@@ -81,6 +81,7 @@ static void two_domains(struct api *a)
 	static struct worker w;
 	pthread_t thread;
 
+	alarm(4 * api_limit());
 	open_twice(m, &w, a);
 	if (!a->rank)
 		OK(pthread_create(&thread, NULL, poll_second, &m[1].s));

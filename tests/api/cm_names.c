@@ -63,7 +63,7 @@ static int tcp_connections(uint16_t port)
 /* Inside a host weft does not need the network. */
 static void connect_to(struct cm *c, const struct sockaddr_in *to)
 {
-	int tcp = strcmp(api_provider(), "weft") != 0;
+	int tcp = strcmp(api_provider(), "weft") != 0 && !cm_bare();
 	struct obj_name name = {.len = sizeof(*to)};
 	struct cm_end active, passive;
 

@@ -235,6 +235,7 @@ static void threads(struct api *a)
 	struct fid_mr *mr;
 	struct rma r;
 
+	alarm(3 * api_limit()); /* there may be fewer cores than threads by far */
 	rma_open(&r, a, &(struct rma_opts){.mr_mode = RMA_PROVIDED, .threading = FI_THREAD_SAFE});
 	mr = rma_reg(&r, memory, sizeof(memory), RMA_REMOTE);
 	mine = rma_key(&r, mr, memory, sizeof(memory));

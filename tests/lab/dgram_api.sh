@@ -19,4 +19,4 @@ run() {
 
 run dgram forms late sizes truncate source source-map unknown unknown-error refuse refuse-objects region
 run dgram_flow stream-one stream-many stream-two stream-unlocked stream-more more multi-recv cancel count selective
-run dgram_wait sread fd cond threads alias
+run dgram_wait sread fd cond undisturbed undisturbed-auto threads alias

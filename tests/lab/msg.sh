@@ -9,7 +9,7 @@ objects() {
 }
 
 before=$(objects)
-for program in forms:10 more:11; do
+for program in forms:10 more:12; do
 	timeout 100 "$BUILD/t/lab_msg_${program%:*}" "${address[0]}" >"$work/out" 2>&1 || fail "$(cat "$work/out")"
 	[ "$(grep -c ': done$' "$work/out")" -eq "${program#*:}" ] || fail "not all cases: $(cat "$work/out")"
 	cat "$work/out"

@@ -7,9 +7,12 @@
 #     cancel                       what the device has it keeps: refused (lab_msg_more)
 #     rma_denied, rma_keys         a wrong key ends the connection (lab_msg_forms), keys are the device's
 #     rma_events, rma_pmem         the device tells nobody of what it does, nor the kernel
-#     rma_contexts                 scalable endpoints
+#     rma_contexts, rma_many       scalable endpoints; eight threads under emulation do not get through in time
+#     cm_names, cm_errors, cm_waits, cm_limits, cm_more
+#                                  addresses of 127.0.0.1, where there is no device, TCP's port numbers and the engine's
+#                                  contexts and deferred work (connecting: lab_peer, lab_msg_foreign)
 #     atomic...                    of atomics there are two, and a write (lab_msg_forms, lab_msg_more)
-# TIMEOUT=240
+# TIMEOUT=300
 . "$(dirname "$0")/lab.bash"
 export EP=msg HW=verbs
 
@@ -32,5 +35,6 @@ run levels delivery delivery-late delivery-default reuse reuse-first more
 run rma forms both_sleep pieces flags injected_is_copied inject_default nothing
 run rma_complete injected selective asked_by_default told flood
 run rma_crossing reads
-run rma_many threads
 run rma_order fenced send_after_write delivered fenced_write
+unset EP # those that connect by themselves
+run cm data data-size small-buffer names crowd backlog often

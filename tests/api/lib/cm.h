@@ -38,6 +38,9 @@ struct cm_event {
 	struct fi_eq_cm_entry entry;
 };
 
+/* Bytes that travel with a request of the RDMA connection manager; with an answer there may be more. */
+#define CM_BARE_DATA 56
+
 /* What bare queue pairs ask of their application. */
 #define CM_BARE_MR (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
@@ -235,6 +238,7 @@ static inline void cm_connect(struct cm *c, struct cm_end *e, const struct obj_n
 {
 	cm_end(c, e, c->o.info);
 	OK(fi_enable(e->ep));
+	local_wrap(e->domain, e->info, e->ep);
 	OK(fi_connect(e->ep, to->bytes, NULL, 0));
 }
 
@@ -242,6 +246,7 @@ static inline void cm_accept(struct cm *c, struct cm_end *e, struct fi_info *req
 {
 	cm_end(c, e, request);
 	OK(fi_enable(e->ep));
+	local_wrap(e->domain, e->info, e->ep);
 	OK(fi_accept(e->ep, NULL, 0));
 	fi_freeinfo(request);
 	EVENT(c, e->eq, FI_CONNECTED, &e->ep->fid);

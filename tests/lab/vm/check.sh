@@ -5,7 +5,7 @@
 # come as they are said, the last one counts them: "N passed, N failed[, N skipped]". Read from the environment:
 #     KERNEL   the guest's kernel, 6.1 or 6.12; both, one after the other, without it
 #     MORE     1: the tests of tests/lab/more, too. With both kernels each of these runs on one of them, by turns
-#     TESTS    a pattern of names: TESTS=lab_t*
+#     TESTS    a pattern of names, looked for in both lists: TESTS=lab_t*
 #     NAMES    tests that are not in the lists
 #     OPTIONAL 1: where no guest is to be had all is skipped, which is said, and nothing has failed
 #     and what kernel.bash says
@@ -117,7 +117,7 @@ of_turn() {
 
 by_turns=()
 mapfile -t tests < <(names tests/lab/list)
-if [ "${MORE-}" = 1 ] && [ -z "${NAMES-}" ]; then
+if [ -n "${MORE-}${TESTS-}" ] && [ -z "${NAMES-}" ]; then
 	mapfile -t by_turns < <(names tests/lab/more)
 	limit=$((limit + more))
 fi
