@@ -240,7 +240,7 @@ static bool news_due(struct rc *rc)
 bool rc_turn(void *state)
 {
 	struct rc *rc = state;
-	bool heard = false;
+	bool heard;
 	int n;
 
 	if (!rc->cq)
@@ -255,8 +255,11 @@ bool rc_turn(void *state)
 		rc_complete(rc, &rc->wc[i]);
 	if (n > 0)
 		make_room(rc);
-	if (news_due(rc))
-		heard = rc_device_news(rc) | (rc->events && rc_news(rc));
+	if (!news_due(rc))
+		return n > 0;
+	heard = rc_device_news(rc);
+	if (rc->events)
+		heard |= rc_news(rc);
 	return n > 0 || heard;
 }
 
