@@ -69,9 +69,9 @@ going() {
 # busy SIDES PROGRAM OPTION...: so many of its sides say that they are going; $talk is its process.
 busy() {
 	start timeout 100 "$BUILD/t/lab_$2" "${@:3}" >"$work/out" 2>&1
-	talk=$(pgrep -P "$pid")
 	program=$pid
 	within 40 going "$1" || fail "$*: nothing moves: $(cat "$work/out")"
+	talk=$(pgrep -P "$program")
 	sleep 0.3
 }
 

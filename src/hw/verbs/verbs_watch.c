@@ -129,6 +129,7 @@ static void hear(struct verbs_dev *dev, const struct ibv_async_event *event)
 {
 	struct verbs_note *note = note_of(event);
 
+	LOG_DEBUG(LOG_DOMAIN, "%s: %s", dev->name, dev->lib->event_type_str(event->event_type));
 	switch (event->event_type) {
 	case IBV_EVENT_DEVICE_FATAL:
 		set_gone(dev, "it says so");
