@@ -16,12 +16,6 @@ pkill -USR1 -P "$talk"
 over "the link down for a moment" 'side 0: goes on' 'side 1: goes on'
 clean "the link down for a moment"
 
-busy 2 msg_fault busy end "${address[@]}"
-down
-over "the link down" 'side 0 was told: ' 'side 1 was told: ' 'side 0: closed' 'side 1: closed'
-up
-clean "the link down"
-
 for traffic in busy shared idle still; do
 	busy 2 msg_fault $traffic end "${address[@]}"
 	remove
@@ -30,3 +24,11 @@ for traffic in busy shared idle still; do
 	bring_back
 	clean "$traffic, the device taken away"
 done
+
+busy 2 msg_fault busy end "${address[@]}"
+down
+over "the link down" 'side 0 was told: ' 'side 1 was told: ' 'side 0: closed' 'side 1: closed'
+up
+remove # what a software device has to say meanwhile to another breaks its queue pair for connections
+bring_back
+clean "the link down"
