@@ -13,7 +13,7 @@ set -u
 cd "$(dirname "$0")/../../.." || exit
 BUILD=$(realpath "${BUILD:-build}")
 export BUILD
-limit=420 # seconds a guest has
+limit=480 # seconds a guest has
 more=1500 # and those for the tests of tests/lab/more
 boot=120  # and those of them until it is up
 passed=0 failed=0 skipped=0 qemu='' work=''
