@@ -121,7 +121,7 @@ bool coll_take(struct port *port, struct peer *peer, const struct packet *p)
 	struct group *g = c && !port->closing ? group_find(c, p->data) : NULL;
 
 	return g && !g->err && group_has(g, p->tag & WIRE_GROUP_RANK_MASK, peer) &&
-	       exchange_take(g, p);
+	       exchange_take(g, peer, p);
 }
 
 struct rx *coll_context(struct port *port, struct peer *peer, const struct packet *p)

@@ -113,7 +113,7 @@ static int check(struct group *g, const struct call *c, struct op_args *a)
 			 (int)c->kind, c->count, g->size);
 		return -FI_EMSGSIZE;
 	}
-	a->count = c->count;
+	a->count = c->kind == FI_BARRIER ? 0 : c->count;
 	a->in_count = elements(kinds[c->kind].in, g, a);
 	a->out_count = elements(kinds[c->kind].out, g, a);
 	a->in = a->in_count ? (void *)(uintptr_t)c->buf : NULL;

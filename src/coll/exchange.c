@@ -9,7 +9,10 @@
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
-/* Bytes of a message up to here are sooner taken at once than matched in queues. */
+/*
+ * Bytes of a message up to here are sooner taken at once than matched in queues. They come in one packet, and as a
+ * whole: transports ask where to put those alone that are longer than 4096 bytes.
+ */
 #define DIRECT_MAX 256
 
 /* Was it called with other arguments there? */
@@ -82,38 +85,45 @@ static int receive(struct op *op, struct op_slot *slot, const struct plan_messag
 	return err;
 }
 
-/* What it waits for, in one packet. */
-static bool take(struct op *op, const struct packet *p)
+static struct op_slot *waiting(struct op *op, uint32_t rank)
+{
+	for (unsigned int i = 0; i < op->round.messages; i++)
+		if (op->slot[i].direct && op->slot[i].pending && op->round.message[i].peer == rank)
+			return &op->slot[i];
+	return NULL;
+}
+
+/* What is long enough to be offered is too long: it was called with other arguments there. */
+static void hand_over(struct op_slot *slot, struct peer *peer, const struct packet *p)
+{
+	struct op *op = slot->op;
+	const struct plan_message *m = &op->round.message[slot - op->slot];
+	int err = wire_op(p->head) == WIRE_OFFER ? FI_ETRUNC : 0;
+
+	if (!err && p->len == m->count * op->local.width && p->len)
+		memcpy(local_at(&op->local, m->place), p->payload, p->len);
+	if (rx_owes(p->head))
+		tx_control(peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(p->head)), (uint64_t)err);
+	slot->work.got = p->len;
+	slot->work.tag = p->tag;
+	done(&slot->work, err);
+}
+
+bool exchange_take(struct group *g, struct peer *peer, const struct packet *p)
 {
 	uint32_t rank = p->tag & WIRE_GROUP_RANK_MASK;
 
-	for (unsigned int i = 0; i < op->round.messages; i++) {
-		const struct plan_message *m = &op->round.message[i];
-		struct op_slot *slot = &op->slot[i];
-
-		if (!slot->direct || !slot->pending || m->peer != rank)
-			continue;
-		if (p->len == m->count * op->local.width && p->len)
-			memcpy(local_at(&op->local, m->place), p->payload, p->len);
-		slot->work.got = p->len;
-		slot->work.tag = p->tag;
-		done(&slot->work, 0);
-		return true;
-	}
-	return false;
-}
-
-bool exchange_take(struct group *g, const struct packet *p)
-{
-	if (wire_op(p->head) != WIRE_MSG || rx_owes(p->head))
-		return false;
 	LIST_EACH (node, &g->ops) {
 		struct op *op = LIST_ENTRY(node, struct op, in_group);
+		uint64_t tag = WIRE_GROUP_TAG(op->seq, 0, rank);
+		struct op_slot *slot;
 
-		uint64_t tag = WIRE_GROUP_TAG(op->seq, 0, p->tag & WIRE_GROUP_RANK_MASK);
-
-		if (op->begun && (p->tag & ~WIRE_GROUP_WHAT_MASK) == tag)
-			return take(op, p);
+		if (!op->begun || (p->tag & ~WIRE_GROUP_WHAT_MASK) != tag)
+			continue;
+		slot = waiting(op, rank);
+		if (slot)
+			hand_over(slot, peer, p);
+		return slot;
 	}
 	return false;
 }
@@ -138,10 +148,7 @@ static void start_message(struct op *op, unsigned int i)
 	struct op_slot *slot = &op->slot[i];
 	int ret;
 
-	slot->work.kind = &kind;
-	slot->op = op;
 	slot->pending = true;
-	slot->direct = false;
 	ret = m->send ? send(op, slot, m) : receive(op, slot, m);
 	if (ret > 0) {
 		slot->pending = false;
@@ -165,6 +172,12 @@ void exchange_start(struct op *op)
 {
 	unsigned int count = op->round.messages;
 
+	/* Something may come for one that is not posted yet. */
+	for (unsigned int i = 0; i < count; i++) {
+		op->slot[i].work.kind = &kind;
+		op->slot[i].op = op;
+		op->slot[i].pending = op->slot[i].direct = false;
+	}
 	/* One more until all are posted. */
 	op->pending = count + 1;
 	for (unsigned int i = 0; i < count; i++)

@@ -8,7 +8,7 @@
 /* Sends and receives those of op->round; when the last is done, the operation is put to the ready ones. */
 void exchange_start(struct op *op);
 /* A message to the group, from the member that its tag says: true if one waited for it, and has it now. */
-bool exchange_take(struct group *g, const struct packet *p);
+bool exchange_take(struct group *g, struct peer *peer, const struct packet *p);
 /* Is this the work of a slot? */
 bool exchange_is_work(const struct work *work);
 /* Does the operation wait for a message of that member? */

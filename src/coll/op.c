@@ -61,7 +61,7 @@ static void begin_next(struct group *g)
 }
 
 /* No plan, and no round of one. */
-static void forget(struct op *op)
+static void forget_plan(struct op *op)
 {
 	op->planned = 0;
 	op->round.messages = op->round.locals = 0;
@@ -74,11 +74,11 @@ static void end(struct op *op, int err)
 	if (op->ep)
 		tell(op, err);
 	if (err)
-		forget(op);
+		forget_plan(op);
 	list_remove(&op->in_group);
 	list_remove(&op->in_ready);
 	free(op->memory);
-	list_push(&g->coll->idle, &op->in_ready);
+	list_push_front(&g->coll->idle, &op->in_ready); /* its plan may be asked for next */
 	g->op_count--;
 	if (!err && g->alone_count) {
 		g->alone_count -= op->alone;
@@ -135,7 +135,7 @@ static struct op *op_new(struct coll *c)
 	if (!op)
 		return NULL;
 	if (!node)
-		forget(op);
+		forget_plan(op);
 	list_init(&op->in_group);
 	list_init(&op->in_ready);
 	op->begun = op->alone = false;
@@ -262,7 +262,7 @@ static int post(struct ep *ep, struct group *g, const struct op_args *args, bool
 	op->bytes = args->out_count * args->width;
 	err = make_plan(op, g, args);
 	if (err) {
-		list_push(&g->coll->idle, &op->in_ready);
+		list_push_front(&g->coll->idle, &op->in_ready);
 		return err;
 	}
 	op->seq = ++g->seq;

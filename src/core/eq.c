@@ -186,15 +186,16 @@ void eq_calm(struct eq *eq)
 /* Whoever the timer woke is not woken again. */
 static void hear_timer(struct eq *eq)
 {
-	int timer = __atomic_load_n(&eq->timer, __ATOMIC_ACQUIRE); /* pairs with eq_tick */
+	int timer = __atomic_load_n(&eq->timer, __ATOMIC_ACQUIRE); /* pairs with set_timer */
+	int every = __atomic_load_n(&eq->timer_ms, __ATOMIC_RELAXED);
 	uint64_t now, expired;
 
-	if (__builtin_expect(timer < 0, 1))
+	if (__builtin_expect(timer < 0, 1) || !every)
 		return;
 	now = clock_coarse_ms();
 	if (now < eq->next_tick)
 		return;
-	eq->next_tick = now + (uint64_t)__atomic_load_n(&eq->timer_ms, __ATOMIC_RELAXED) / 2;
+	eq->next_tick = now + (uint64_t)every / 2;
 	if (read(timer, &expired, sizeof(expired)) < 0 && errno != EAGAIN)
 		LOG_WARN(LOG_EQ, "cannot read a timer: %s", fi_strerror(errno));
 }

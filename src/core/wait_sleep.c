@@ -14,6 +14,7 @@
 
 #define ALONE_LOOKS 16   /* a microsecond or two */
 #define CROWD_US    2    /* longer than it takes to let the core go when nobody wants it */
+#define CROWD_MOST  20   /* times as long as alone it polls at most */
 #define HOG_US      1000 /* longer than those take it who wait, too */
 
 /* Gate held. Every sleeper looks again at what it waits for. */
@@ -161,10 +162,10 @@ int wait_sleep(struct waiter *w, int timeout)
 	return ret == -FI_EINTR ? -FI_EAGAIN : ret;
 }
 
-/* Lets others have the core; us that they had it. */
+/* Lets others have the core; us that they had it. *now: when we have it again. */
 static uint64_t give_way(uint64_t *now)
 {
-	uint64_t before = *now;
+	uint64_t before = clock_us();
 
 	sched_yield();
 	*now = clock_us();
@@ -174,17 +175,20 @@ static uint64_t give_way(uint64_t *now)
 /*
  * Polls until ready (true), or for as long as it is worth it. After a few looks it lets others run in
  * between: what we wait for may be theirs to send, from this very core. Where they want it, after one, and
- * what they use of it does not count; but who sleeps is woken sooner than others end who do not wait.
+ * then it polls longer, as most of the time is theirs; but who sleeps is woken sooner than others end
+ * who do not wait.
  */
 static bool spin(struct waiter *w, struct wait_for *what, uint64_t end)
 {
 	bool yields = w->obj == FI_WAIT_YIELD,
 	     crowded = __atomic_load_n(&w->crowded, __ATOMIC_RELAXED);
 	unsigned int alone = yields || crowded ? 1 : ALONE_LOOKS, looks = 0;
-	int spin_us = env_get()->spin_us;
-	uint64_t now = clock_us(), until = now + (spin_us > 0 ? (uint64_t)spin_us : 0), theirs;
+	uint64_t spin_us = env_get()->spin_us > 0 ? (uint64_t)env_get()->spin_us : 0;
+	uint64_t now = clock_us(), until = now + spin_us, last = until + CROWD_MOST * spin_us;
 
 	do {
+		uint64_t theirs;
+
 		if (what->ready(what, false))
 			return true;
 		if (++looks < alone) {
@@ -195,7 +199,8 @@ static bool spin(struct waiter *w, struct wait_for *what, uint64_t end)
 		theirs = give_way(&now);
 		if ((theirs >= CROWD_US) != crowded)
 			__atomic_store_n(&w->crowded, crowded = !crowded, __ATOMIC_RELAXED);
-		until += crowded ? theirs : 0;
+		if (crowded)
+			until = until + theirs < last ? until + theirs : last;
 		if (theirs >= HOG_US && !yields)
 			break;
 	} while ((yields || now < until) && now < end);

@@ -116,6 +116,54 @@ static void same(struct api *a)
 	club_close(&c);
 }
 
+/* Too much even to be sent before it is asked for. */
+static void long_beside_short(struct api *a)
+{
+	static char much[4 << 20];
+	struct group g;
+	struct club c;
+	ssize_t ret;
+
+	club_open(&c, a);
+	group_all(&g, &c);
+	if (!a->rank) {
+		api_meet(a);
+		usleep(50000); /* the other one waits already */
+	}
+	ret = fi_broadcast(c.s.ep, much, a->rank ? 8 : sizeof(much), NULL, g.addr, c.s.addr[0],
+			   FI_UINT8, 0, &g);
+	if (a->rank)
+		api_meet(a);
+	if (ret)
+		CHECK(ret == -FI_EINVAL || ret == -FI_ETRUNC);
+	else
+		ends_wrong(&g);
+	group_close(&g);
+	club_close(&c);
+}
+
+/* Nothing is given by a barrier: how much of it does not matter. */
+static void barriers(struct api *a)
+{
+	struct fi_ioc ioc = {in, 2};
+	struct fi_msg_collective m = {.msg_iov = &ioc,
+				      .iov_count = a->rank ? 1 : 0,
+				      .coll = FI_BARRIER,
+				      .datatype = FI_VOID,
+				      .op = FI_NOOP};
+	struct group g;
+	struct club c;
+
+	club_open(&c, a);
+	group_all(&g, &c);
+	m.coll_addr = g.addr;
+	m.context = &g;
+	POST(&c.s, c.s.ep->collective->msg(c.s.ep, &m, NULL, NULL, 0, 0));
+	GROUP_DONE(&c, &g);
+	group_close(&g);
+	club_close(&c);
+}
+
 static const struct api_case cases[] = {
 	{"types", types, 2, {0}},
 	{"types_five", types, 5, {0}},
@@ -125,6 +173,8 @@ static const struct api_case cases[] = {
 	{"counts", counts, 2, {0}},
 	{"kinds", kinds, 2, {0}},
 	{"same", same, 3, {0}},
+	{"long_beside_short", long_beside_short, 2, {0}},
+	{"barriers", barriers, 2, {0}},
 };
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Blocking reads of completion queues on every kind of wait object. fi_cq(3). */
 #include <pthread.h>
+#include <sched.h>
 
 #include "obj.h"
 
@@ -284,6 +285,21 @@ static void asleep_is_free(struct api *a)
 	}
 }
 
+/* Nor where others of the kind sleep on the same core. */
+static void asleep_beside(struct api *a)
+{
+	cpu_set_t all, one;
+
+	CHECK_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+	CPU_ZERO(&one);
+	for (size_t cpu = 0; !CPU_COUNT(&one); cpu++)
+		if (CPU_ISSET(cpu, &all))
+			CPU_SET(cpu, &one);
+	CHECK_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+	api_meet(a);
+	asleep_is_free(a);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
@@ -294,6 +310,7 @@ int main(int argc, char **argv)
 		{"signals", signals, 1, {0}},
 		{"error_wakes", error_wakes, 2, {0}},
 		{"asleep_is_free", asleep_is_free, 1, {0}},
+		{"asleep_beside", asleep_beside, 3, {0}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));
