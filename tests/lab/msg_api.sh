@@ -38,3 +38,4 @@ run rma_crossing reads
 run rma_order fenced send_after_write delivered fenced_write
 unset EP # those that connect by themselves
 run cm data data-size small-buffer names crowd backlog often
+run cm_ends close attempt unread

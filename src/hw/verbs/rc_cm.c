@@ -342,8 +342,12 @@ static int reason(const struct rdma_cm_event *event, int usual)
 static void handle(struct rc *rc, const struct rdma_cm_event *event)
 {
 	LOG_DEBUG(LOG_EP_CTRL, "%s, status %d", rc->lib->event_str(event->event), event->status);
-	if (rc->state == RC_OVER)
+	if (rc->state == RC_OVER) {
+		/* Who says yes to an attempt that was given up waits for a word. */
+		if (event->event == RDMA_CM_EVENT_CONNECT_RESPONSE)
+			rc->lib->reject(rc->id, NULL, 0);
 		return;
+	}
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		addr_resolved(rc);
