@@ -123,6 +123,35 @@ END_TEST
 
 /* ---- How much --------------------------------------------------------------------------------- */
 
+/* What is not tagged, or says no group, is no group's: no receive would ever look for it. */
+static const unsigned int half[] = {0, WIRE_TAGGED, WIRE_DATA};
+
+START_TEST(not_of_a_group)
+{
+	uint64_t word = 0, id, at[2];
+	struct fid_av_set *set = set_of_three(&id);
+	struct fid_mc *mc;
+
+	at[0] = managed_next(id);
+	mc = group_join(set, true);
+	group_expect_stands(mc, true);
+	at[1] = ((struct group *)mc)->id;
+	for (int i = 0; i < 2; i++)
+		fake_says(WIRE_HEAD(WIRE_MSG, half[_i], WIRE_RX_GROUP, 0), group_tag(1, 1, 1),
+			  at[i], &word, sizeof(word));
+	ck_assert_uint_eq(our.coll->early.unexpected_bytes, 0);
+	ck_assert_uint_eq(((struct group *)mc)->rx.unexpected_bytes, 0);
+	fake_says(WIRE_HEAD(WIRE_MSG, half[_i] | WIRE_ACK_MATCH, WIRE_RX_GROUP, 7),
+		  group_tag(1, 1, 1), at[0], &word, sizeof(word));
+	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_FIN);
+	ck_assert_uint_eq(wire_id(fake_last(0)->head), 7);
+	ck_assert_uint_eq(fake_last(0)->tag, FI_EOPNOTSUPP);
+	ck_assert_uint_eq(fake.peer->kept, 0);
+	ck_assert_int_eq(fi_close(&mc->fid), 0);
+	ck_assert_int_eq(fi_close(&set->fid), 0);
+}
+END_TEST
+
 /* Nobody is asked to pause; beyond the bound the connection is ended, and nothing of it is kept. */
 START_TEST(too_many)
 {
@@ -208,6 +237,7 @@ int main(void)
 	tcase_add_test(whose, for_a_join);
 	tcase_add_checked_fixture(much, setup, teardown);
 	tcase_set_timeout(much, 100);
+	tcase_add_loop_test(whose, not_of_a_group, 0, sizeof(half) / sizeof(half[0]));
 	tcase_add_test(much, too_many);
 	tcase_add_loop_test(much, sender_goes, 0, sizeof(left) / sizeof(left[0]));
 	tcase_add_test(much, while_it_pauses);
