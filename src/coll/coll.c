@@ -168,12 +168,12 @@ void coll_hear(struct port *port, struct peer *peer, const struct packet *p)
 
 /*
  * Whoever left in good order has sent all that others need of it, unless they find later that they need
- * more: then it cannot be reached. An attempt of ours that fails may have been one to somebody who left
+ * more: then it cannot be reached. So has who has closed the group, however it ends later. An attempt of ours that fails may have been one to somebody who left
  * so, and came to us first.
  */
 void coll_lost(struct coll *c, struct peer *peer, int err)
 {
-	bool left = peer->said_bye || err == FI_ESHUTDOWN;
+	bool bye = peer->said_bye || err == FI_ESHUTDOWN;
 	uint32_t rank;
 
 	early_lost(c, peer);
@@ -185,7 +185,7 @@ void coll_lost(struct coll *c, struct peer *peer, int err)
 		rank = g->id && !g->err ? group_rank(g, peer) : g->size;
 		if (rank == g->size)
 			continue;
-		if (left)
+		if (bye || leave_has(g, rank))
 			coll_wake_in(c, COLL_LATER_MS);
 		else if (!peer->real)
 			group_miss(g, rank, err);

@@ -248,10 +248,13 @@ static bool is_of(const struct work *work, const void *arg)
 	return exchange_is_work(work) && slot->op->group == arg;
 }
 
+/* Cancelled is what we have called ourselves; others lose a member by that. */
 static struct wire_group say_ended(const struct group *g)
 {
+	int err = g->err == FI_ECANCELED ? FI_ECONNABORTED : g->err;
+
 	return (struct wire_group){.kind = WIRE_GROUP_ABORT,
-				   .error = (uint32_t)g->err,
+				   .error = (uint32_t)err,
 				   .rank = g->rank,
 				   .size = g->size,
 				   .key = g->join.key,

@@ -40,7 +40,8 @@ static void hear_up(struct group *g, struct peer *from, const struct wire_group 
 /* Where it comes too late the others are told that we are not there. */
 static void hear_down(struct coll *c, struct peer *from, const struct wire_group *word)
 {
-	struct wire_group gone = {.kind = WIRE_GROUP_ABORT, .error = FI_ECANCELED, .id = word->id};
+	struct wire_group gone = {
+		.kind = WIRE_GROUP_ABORT, .error = FI_ECONNABORTED, .id = word->id};
 	struct group *g = join_find(c, word->key);
 
 	if (g && g->join.told && g->rank && word->attempt == g->join.attempt && word->id &&

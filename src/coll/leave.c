@@ -64,6 +64,14 @@ static void note_left(struct group *g, uint32_t rank)
 			group_fail(g, FI_ECONNABORTED);
 }
 
+/* Nothing of ours is cancelled by what others do: counters would leave it out. */
+static int reason_of(const struct wire_group *abort)
+{
+	if (!abort->error)
+		return FI_ECONNRESET;
+	return abort->error == FI_ECANCELED ? FI_ECONNABORTED : (int)abort->error;
+}
+
 static void note(struct group *g, struct peer *from, const struct wire_group *word)
 {
 	uint32_t rank = group_has(g, word->rank, from) ? word->rank : group_rank(g, from);
@@ -71,7 +79,7 @@ static void note(struct group *g, struct peer *from, const struct wire_group *wo
 	if (rank == g->size || g->err)
 		return;
 	if (word->kind == WIRE_GROUP_ABORT)
-		group_fail(g, word->error ? (int)word->error : FI_ECONNRESET);
+		group_fail(g, reason_of(word));
 	else
 		note_left(g, rank);
 }
@@ -107,8 +115,12 @@ void leave_hear_ask(struct coll *c, struct peer *from, const struct wire_group *
 
 	if (g ? !g->err : ahead(c, word))
 		return;
-	answer.kind = g ? WIRE_GROUP_ABORT : WIRE_GROUP_LEAVE;
-	answer.error = g ? (uint32_t)g->err : 0;
+	if (g) {
+		group_answer(g, from);
+		return;
+	}
+	answer.kind = WIRE_GROUP_LEAVE;
+	answer.error = 0;
 	coll_answer(from, &answer);
 }
 

@@ -115,6 +115,30 @@ static void wait_for_root(struct group *g)
 	group_close(g);
 }
 
+/* It closes the group with its own part under way: cancelled is that alone, which is no error for counters. */
+static void quits_amidst(struct api *a)
+{
+	struct group g, other;
+	struct club c;
+
+	meet(&c, &g, &other, a);
+	group_barrier(&g);
+	if (a->rank < 2)
+		POST(&c.s, fi_barrier(c.s.ep, g.addr, &g));
+	api_meet(a);
+	if (!a->rank) {
+		OK(fi_close(&g.mc->fid));
+		CHECK(TAKE_ERR(&c.s, c.s.tx, FI_ECANCELED).op_context == &g);
+		OK(fi_close(&g.set->fid));
+	} else {
+		if (a->rank == 1)
+			in_vain(&g);
+		group_close(&g);
+	}
+	others_go_on(&other);
+	club_close(&c);
+}
+
 /* It has done so long before. */
 static void root_gone(struct api *a)
 {
@@ -315,12 +339,19 @@ static void again_after_error(struct api *a)
 }
 
 static const struct api_case cases[] = {
-	{"root_goes", root_goes, 3, {0}},         {"root_goes_two", root_goes, 2, {0}},
-	{"root_goes_many", root_goes, 8, {0}},    {"root_gone", root_gone, 3, {0}},
-	{"stranger_gone", stranger_gone, 3, {0}}, {"gone_before", gone_before, 3, {0}},
-	{"any_order", any_order, 5, {0}},         {"any_order_two", any_order, 2, {0}},
-	{"any_order_many", any_order, 8, {0}},    {"far_ahead", far_ahead, 3, {0}},
-	{"late_words", late_words, 2, {0}},       {"again_after_error", again_after_error, 3, {0}},
+	{"root_goes", root_goes, 3, {0}},
+	{"root_goes_two", root_goes, 2, {0}},
+	{"root_goes_many", root_goes, 8, {0}},
+	{"root_gone", root_gone, 3, {0}},
+	{"quits_amidst", quits_amidst, 3, {0}},
+	{"stranger_gone", stranger_gone, 3, {0}},
+	{"gone_before", gone_before, 3, {0}},
+	{"any_order", any_order, 5, {0}},
+	{"any_order_two", any_order, 2, {0}},
+	{"any_order_many", any_order, 8, {0}},
+	{"far_ahead", far_ahead, 3, {0}},
+	{"late_words", late_words, 2, {0}},
+	{"again_after_error", again_after_error, 3, {0}},
 };
 
 int main(int argc, char **argv)

@@ -158,6 +158,26 @@ START_TEST(last_word)
 }
 END_TEST
 
+/* It leaves the group, and dies: whoever needs nothing more of it goes on. */
+START_TEST(dies_after_leaving)
+{
+	uint64_t sent = 42, word = 0, id;
+	struct fid_av_set *set;
+	struct fid_mc *mc = stand(&set, &id);
+
+	group_sends(id, group_tag(1, 1, 1), &sent, sizeof(sent));
+	group_says((struct wire_group){.kind = WIRE_GROUP_LEAVE, .rank = 1, .size = 2, .id = id});
+	peer_lost(fake.peer, FI_ECONNRESET);
+	port_turn(fake.port);
+	ck_assert_int_eq(((struct group *)mc)->err, 0);
+	post_broadcast(mc, fake.addr, &word);
+	fake_expect(&word, FI_COLLECTIVE);
+	ck_assert_uint_eq(word, 42);
+	close_both(mc, set);
+	fake.closed = 0;
+}
+END_TEST
+
 /* It asks whether we are still there: an answer only where we are not, and will not be. */
 START_TEST(asked_whether_here)
 {
@@ -191,8 +211,11 @@ END_TEST
 /* It has joined, and left or failed, before the word that the group stands has come to us. */
 static const struct {
 	enum wire_group_kind kind;
+	uint32_t said;
 	int err;
-} ends[] = {{WIRE_GROUP_LEAVE, FI_ECONNABORTED}, {WIRE_GROUP_ABORT, FI_EIO}};
+} ends[] = {{WIRE_GROUP_LEAVE, 0, FI_ECONNABORTED},
+	    {WIRE_GROUP_ABORT, FI_EIO, FI_EIO},
+	    {WIRE_GROUP_ABORT, FI_ECANCELED, FI_ECONNABORTED}};
 
 START_TEST(end_before_begin)
 {
@@ -200,9 +223,10 @@ START_TEST(end_before_begin)
 	struct fid_mc *mc = group_join(set, false);
 	struct wire_group up = group_said(WIRE_GROUP_UP, 0), end = up, down = up;
 	uint64_t word = 0;
+	ssize_t ret;
 
 	end.kind = ends[_i].kind;
-	end.error = FI_EIO;
+	end.error = ends[_i].said;
 	end.rank = 0;
 	end.id = down.id = 4711;
 	down.kind = WIRE_GROUP_DOWN;
@@ -211,12 +235,38 @@ START_TEST(end_before_begin)
 	group_says(down);
 	ck_assert_uint_eq(our.coll->kept_count, 0);
 	group_expect_stands(mc, true);
-	if (fi_broadcast(fake.ep, &word, 1, NULL, fi_mc_addr(mc), fake.addr, FI_UINT64, 0, &word))
-		ck_assert_int_eq(ends[_i].kind, WIRE_GROUP_ABORT); /* known at once */
+	ret = fi_broadcast(fake.ep, &word, 1, NULL, fi_mc_addr(mc), fake.addr, FI_UINT64, 0, &word);
+	if (ends[_i].kind == WIRE_GROUP_ABORT)
+		ck_assert_int_eq(ret, -ends[_i].err); /* known at once */
 	else
 		fake_expect_error(&word, ends[_i].err);
 	ck_assert_int_lt(fi_barrier(fake.ep, fi_mc_addr(mc), NULL), 0);
 	close_both(mc, set);
+}
+END_TEST
+
+/* We close it with one under way, which is cancelled; the peer's is not, it has lost us. */
+START_TEST(closed_amidst)
+{
+	uint64_t word = 0, id;
+	struct fid_av_set *set;
+	struct fid_mc *mc = stand(&set, &id);
+	struct wire_group here = {.kind = WIRE_GROUP_HERE, .rank = 0, .size = 2, .id = id}, said;
+	unsigned int count;
+
+	post_broadcast(mc, fake.addr, &word);
+	count = fake.count;
+	ck_assert_int_eq(fi_close(&mc->fid), 0);
+	ck_assert_uint_gt(fake.count, count);
+	said = group_said(WIRE_GROUP_ABORT, fake.count - 1 - count);
+	ck_assert(said.id == id && said.error == FI_ECONNABORTED);
+	fake_expect_error(&word, FI_ECANCELED);
+	group_says(here);
+	ck_assert_uint_eq(group_said(WIRE_GROUP_LEAVE, 0).id, id);
+	/* Told that a join of ours, which we have given up, stands. */
+	group_says((struct wire_group){.kind = WIRE_GROUP_DOWN, .size = 2, .key = 1, .id = 4712});
+	ck_assert_uint_eq(group_said(WIRE_GROUP_ABORT, 0).error, FI_ECONNABORTED);
+	ck_assert_int_eq(fi_close(&set->fid), 0);
 }
 END_TEST
 
@@ -273,8 +323,10 @@ int main(void)
 	tcase_add_test(words, tells_again);
 	tcase_add_test(words, told_twice);
 	tcase_add_test(words, last_word);
+	tcase_add_test(words, dies_after_leaving);
 	tcase_add_test(words, asked_whether_here);
 	tcase_add_loop_test(words, end_before_begin, 0, sizeof(ends) / sizeof(ends[0]));
+	tcase_add_test(words, closed_amidst);
 	tcase_add_test(words, kept_for_nothing);
 	tcase_add_test(words, sleep_after_join);
 	suite_add_tcase(suite, words);
