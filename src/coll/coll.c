@@ -180,12 +180,15 @@ void coll_lost(struct coll *c, struct peer *peer, int err)
 	join_lost(c, peer, err);
 	LIST_EACH (node, &c->groups) {
 		struct group *g = LIST_ENTRY(node, struct group, in_coll);
+		bool full = g->rx.unexpected_bytes > g->rx.unexpected_max;
 
 		rx_forget_peer(&g->rx, peer);
 		rank = g->id && !g->err ? group_rank(g, peer) : g->size;
 		if (rank == g->size)
 			continue;
-		if (bye || leave_has(g, rank))
+		if (full) /* it could come back, and leave as much again */
+			group_fail(g, FI_ENOBUFS);
+		else if (bye || leave_has(g, rank))
 			coll_wake_in(c, COLL_LATER_MS);
 		else if (!peer->real)
 			group_miss(g, rank, err);

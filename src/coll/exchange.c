@@ -211,3 +211,15 @@ void exchange_look(struct op *op)
 			watch(g, m->peer);
 	}
 }
+
+bool exchange_offers_to(const struct group *g, const struct peer *peer)
+{
+	LIST_EACH (node, &peer->requests) {
+		const struct work *work = LIST_ENTRY(node, struct txreq, link)->work;
+
+		if (work && exchange_is_work(work) &&
+		    LIST_ENTRY(work, struct op_slot, work)->op->group == g)
+			return true;
+	}
+	return false;
+}

@@ -15,5 +15,7 @@ bool exchange_is_work(const struct work *work);
 bool exchange_waits_for(const struct op *op, uint32_t rank);
 /* Connects to those that it waits for and who are not connected. */
 void exchange_look(struct op *op);
+/* Does a message of the group that was offered to this peer still await its answer? */
+bool exchange_offers_to(const struct group *g, const struct peer *peer);
 
 #endif

@@ -108,6 +108,43 @@ int group_lay_out(struct group *g)
 	return g->laid_out ? 0 : -FI_ENOMEM;
 }
 
+/* ---- What others are told ---------------------------------------------------------------------- */
+
+/* What we cancel, or want nothing more of, others lose a member by. */
+static struct wire_group say_ended(const struct group *g)
+{
+	int err = g->err && g->err != FI_ECANCELED ? g->err : FI_ECONNABORTED;
+
+	return (struct wire_group){.kind = WIRE_GROUP_ABORT,
+				   .error = (uint32_t)err,
+				   .rank = g->rank,
+				   .size = g->size,
+				   .key = g->join.key,
+				   .id = g->id};
+}
+
+struct rx *group_answer(struct group *g, struct peer *to)
+{
+	struct wire_group word = say_ended(g);
+
+	coll_answer(to, &word);
+	return NULL;
+}
+
+/* What is kept will not be wanted any more: whoever waits for an answer hears that, and why. */
+static void drop_kept(struct group *g)
+{
+	LIST_EACH_SAFE (node, &g->rx.unexpected[1]) {
+		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
+
+		if (u->peer && rx_owes(u->head))
+			group_answer(g, u->peer);
+		rx_refuse(u);
+		rx_take(&g->rx, u);
+		rx_drop(u);
+	}
+}
+
 /* ---- Beginning -------------------------------------------------------------------------------- */
 
 static void free_group(struct group *g)
@@ -137,6 +174,7 @@ static int group_close(struct fid *fid)
 	}
 	if (g->id)
 		leave_say(g);
+	drop_kept(g);
 	list_remove(&g->in_bucket);
 	list_remove(&g->in_coll);
 	eq_forget(ep->eq, fid); /* before the place is another's */
@@ -248,27 +286,6 @@ static bool is_of(const struct work *work, const void *arg)
 	return exchange_is_work(work) && slot->op->group == arg;
 }
 
-/* Cancelled is what we have called ourselves; others lose a member by that. */
-static struct wire_group say_ended(const struct group *g)
-{
-	int err = g->err == FI_ECANCELED ? FI_ECONNABORTED : g->err;
-
-	return (struct wire_group){.kind = WIRE_GROUP_ABORT,
-				   .error = (uint32_t)err,
-				   .rank = g->rank,
-				   .size = g->size,
-				   .key = g->join.key,
-				   .id = g->id};
-}
-
-struct rx *group_answer(struct group *g, struct peer *to)
-{
-	struct wire_group word = say_ended(g);
-
-	coll_answer(to, &word);
-	return NULL;
-}
-
 void group_end(struct group *g)
 {
 	struct port *port = g->coll->port;
@@ -285,6 +302,7 @@ void group_end(struct group *g)
 	tx_withdraw(port, g->err, is_of, g);
 	op_end_all(g);
 	group_tell(g, &word);
+	drop_kept(g);
 }
 
 void group_look(struct group *g)

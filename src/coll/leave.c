@@ -50,7 +50,8 @@ void leave_ask(struct group *g, uint32_t rank)
 	coll_say(g->coll, group_member(g, rank), &word);
 }
 
-static void note_left(struct group *g, uint32_t rank)
+/* What it sent, and its answers, came before. */
+static void note_left(struct group *g, const struct peer *from, uint32_t rank)
 {
 	if (!g->left)
 		g->left = calloc(g->size / 64 + 1, sizeof(*g->left));
@@ -62,6 +63,8 @@ static void note_left(struct group *g, uint32_t rank)
 	LIST_EACH (node, &g->ops)
 		if (exchange_waits_for(LIST_ENTRY(node, struct op, in_group), rank))
 			group_fail(g, FI_ECONNABORTED);
+	if (exchange_offers_to(g, from))
+		group_fail(g, FI_ECONNABORTED);
 }
 
 /* Nothing of ours is cancelled by what others do: counters would leave it out. */
@@ -81,7 +84,7 @@ static void note(struct group *g, struct peer *from, const struct wire_group *wo
 	if (word->kind == WIRE_GROUP_ABORT)
 		group_fail(g, reason_of(word));
 	else
-		note_left(g, rank);
+		note_left(g, from, rank);
 }
 
 static bool pending(const struct coll *c, uint64_t key)

@@ -9,6 +9,7 @@
 #include "lib/side.h"
 #include "lib/group.h"
 
+#define LONG   (1u << 18)
 #define SOON_S 2.0 /* seconds; by then everybody knows */
 
 static void begin_broadcast(struct group *g, uint64_t *word, int root)
@@ -133,6 +134,31 @@ static void quits_amidst(struct api *a)
 	} else {
 		if (a->rank == 1)
 			in_vain(&g);
+		group_close(&g);
+	}
+	others_go_on(&other);
+	club_close(&c);
+}
+
+/* It has sent long ones, and they close the group instead of taking them. */
+static void long_in_vain(struct api *a)
+{
+	static unsigned char bytes[LONG];
+	struct group g, other;
+	struct club c;
+
+	meet(&c, &g, &other, a);
+	group_barrier(&g);
+	if (!a->rank)
+		POST(&c.s, fi_broadcast(c.s.ep, bytes, LONG, NULL, g.addr, group_entry(&g, 0),
+					FI_UINT8, 0, &g));
+	QUIET(&c.s, c.s.tx, 100);
+	api_meet(a);
+	if (a->rank)
+		group_close(&g);
+	api_meet(a);
+	if (!a->rank) {
+		in_vain(&g);
 		group_close(&g);
 	}
 	others_go_on(&other);
@@ -343,6 +369,8 @@ static const struct api_case cases[] = {
 	{"root_goes_two", root_goes, 2, {0}},
 	{"root_goes_many", root_goes, 8, {0}},
 	{"root_gone", root_gone, 3, {0}},
+	{"long_in_vain", long_in_vain, 2, {0}},
+	{"long_in_vain_five", long_in_vain, 5, {0}},
 	{"quits_amidst", quits_amidst, 3, {0}},
 	{"stranger_gone", stranger_gone, 3, {0}},
 	{"gone_before", gone_before, 3, {0}},

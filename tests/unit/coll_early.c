@@ -208,6 +208,29 @@ START_TEST(sender_goes)
 }
 END_TEST
 
+/* Where the group stands, too: it ends by too much of that, or anybody could come and go for ever. */
+START_TEST(member_goes)
+{
+	struct fid_av_set *set = group_set((const fi_addr_t[]){our.self, fake.addr, our.nobody}, 3);
+	struct fid_mc *mc = group_join(set, true);
+	struct group *g = (struct group *)mc;
+
+	group_expect_stands(mc, true);
+	for (unsigned int i = 1; i <= left[_i].messages; i++)
+		group_sends(g->id, WIRE_GROUP_TAG(i, 0, 1), bytes, BYTES);
+	ck_assert_uint_gt(g->rx.unexpected_bytes, left[_i].messages * BYTES);
+	fake.peer->said_bye = true;
+	peer_lost(fake.peer, FI_ESHUTDOWN);
+	port_turn(fake.port);
+	ck_assert_uint_eq(fake.peer->kept, 0);
+	ck_assert_int_eq(g->err == 0, left[_i].stays);
+	ck_assert_int_eq(g->rx.unexpected_bytes > 0, left[_i].stays);
+	ck_assert_int_eq(fi_close(&mc->fid), 0);
+	ck_assert_int_eq(fi_close(&set->fid), 0);
+	fake.closed = 0;
+}
+END_TEST
+
 /* A peer that was asked to pause, and does, may take part in collectives: those know no pause. */
 START_TEST(while_it_pauses)
 {
@@ -240,6 +263,7 @@ int main(void)
 	tcase_add_loop_test(whose, not_of_a_group, 0, sizeof(half) / sizeof(half[0]));
 	tcase_add_test(much, too_many);
 	tcase_add_loop_test(much, sender_goes, 0, sizeof(left) / sizeof(left[0]));
+	tcase_add_loop_test(much, member_goes, 0, sizeof(left) / sizeof(left[0]));
 	tcase_add_test(much, while_it_pauses);
 	suite_add_tcase(suite, whose);
 	suite_add_tcase(suite, much);

@@ -158,6 +158,51 @@ START_TEST(last_word)
 }
 END_TEST
 
+/* What we have offered it was not taken before it left, and never will be. */
+START_TEST(offer_in_vain)
+{
+	static uint64_t big[4 * FAKE_EAGER];
+	struct fid_av_set *set;
+	struct fid_mc *mc;
+	uint64_t id;
+
+	mc = stand(&set, &id);
+	ck_assert_int_eq(fi_broadcast(fake.ep, big, sizeof(big) / sizeof(big[0]), NULL,
+				      fi_mc_addr(mc), our.self, FI_UINT64, 0, big),
+			 0);
+	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_OFFER);
+	fake_expect_nothing();
+	group_says((struct wire_group){.kind = WIRE_GROUP_LEAVE, .rank = 1, .size = 2, .id = id});
+	fake_expect_error(big, FI_ECONNABORTED);
+	close_both(mc, set);
+}
+END_TEST
+
+/* We close the group with an offer kept in it: its sender hears that, and why. */
+START_TEST(offer_not_taken)
+{
+	struct wire_offer offer = {.len = 8, .count = 1, .segment = {{.addr = 4096, .len = 8}}};
+	struct wire_group said;
+	struct fid_av_set *set;
+	struct fid_mc *mc;
+	uint64_t id;
+
+	mc = stand(&set, &id);
+	fake_says(WIRE_HEAD(WIRE_OFFER, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 99),
+		  WIRE_GROUP_TAG(1, 0, 1), id, &offer,
+		  offsetof(struct wire_offer, segment) + sizeof(offer.segment[0]));
+	ck_assert_uint_gt(fake.peer->kept, 0);
+	ck_assert_int_eq(fi_close(&mc->fid), 0);
+	ck_assert_uint_eq(fake.peer->kept, 0);
+	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_FIN);
+	ck_assert_uint_eq(wire_id(fake_last(0)->head), 99);
+	ck_assert_uint_gt(fake_last(0)->tag, 0);
+	said = group_said(WIRE_GROUP_ABORT, 1); /* before it, or the answer would be the reason */
+	ck_assert(said.id == id && said.error == FI_ECONNABORTED);
+	ck_assert_int_eq(fi_close(&set->fid), 0);
+}
+END_TEST
+
 /* It leaves the group, and dies: whoever needs nothing more of it goes on. */
 START_TEST(dies_after_leaving)
 {
@@ -323,6 +368,8 @@ int main(void)
 	tcase_add_test(words, tells_again);
 	tcase_add_test(words, told_twice);
 	tcase_add_test(words, last_word);
+	tcase_add_test(words, offer_in_vain);
+	tcase_add_test(words, offer_not_taken);
 	tcase_add_test(words, dies_after_leaving);
 	tcase_add_test(words, asked_whether_here);
 	tcase_add_loop_test(words, end_before_begin, 0, sizeof(ends) / sizeof(ends[0]));
