@@ -186,6 +186,7 @@ void coll_lost(struct coll *c, struct peer *peer, int err)
 		rank = g->id && !g->err ? group_rank(g, peer) : g->size;
 		if (rank == g->size)
 			continue;
+		leave_doubt_again(g, rank);
 		if (full) /* it could come back, and leave as much again */
 			group_fail(g, FI_ENOBUFS);
 		else if (bye || leave_has(g, rank))

@@ -59,6 +59,8 @@ static void watch(struct group *g, uint32_t rank)
 		group_miss(g, rank, -ret);
 	else if (ret)
 		leave_ask(g, rank);
+	else
+		leave_doubt(g, rank);
 	if (leave_has(g, rank))
 		group_fail(g, FI_ECONNABORTED);
 }

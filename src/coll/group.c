@@ -152,6 +152,7 @@ static void free_group(struct group *g)
 	rx_fini(&g->rx);
 	layout_free(g->layout);
 	free(g->left);
+	free(g->doubts);
 	av_members_put(g->members);
 	pool_put(&g->coll->group_pool, g);
 }
@@ -307,6 +308,7 @@ void group_end(struct group *g)
 
 void group_look(struct group *g)
 {
+	leave_look(g);
 	LIST_EACH (node, &g->ops)
 		if (!g->err)
 			exchange_look(LIST_ENTRY(node, struct op, in_group));

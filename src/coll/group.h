@@ -25,6 +25,12 @@ struct join {
 	uint64_t since, probe_at;       /* ms */
 };
 
+/* Has a member left while we were not connected? Bits by rank, of 64 each. */
+struct doubt {
+	uint64_t seen; /* waited for since we are connected: it was asked, */
+	uint64_t due;  /* or will be at the next look */
+};
+
 struct group {
 	struct fid_mc fid;
 	struct coll *coll;
@@ -46,10 +52,12 @@ struct group {
 	unsigned int spell;       /* since the last one that all waited for all in */
 	bool laid_out;            /* layout is there, or not needed */
 	struct layout *layout;
-	uint64_t *left;     /* bits by rank: who has closed it; NULL: nobody */
-	uint32_t missed;    /* member who could not be reached, */
-	uint64_t missed_at; /* ms: since when; 0: none */
-	fi_addr_t root;     /* asked for last */
+	uint64_t *left;       /* bits by rank: who has closed it; NULL: nobody */
+	struct doubt *doubts; /* NULL: nobody has been waited for */
+	bool doubts_due;      /* somebody is to be asked */
+	uint32_t missed;      /* member who could not be reached, */
+	uint64_t missed_at;   /* ms: since when; 0: none */
+	fi_addr_t root;       /* asked for last */
 	uint32_t root_rank;
 };
 

@@ -50,6 +50,47 @@ void leave_ask(struct group *g, uint32_t rank)
 	coll_say(g->coll, group_member(g, rank), &word);
 }
 
+void leave_doubt_first(struct group *g, uint32_t rank)
+{
+	uint64_t bit = UINT64_C(1) << rank % 64;
+
+	if (!g->doubts)
+		g->doubts = calloc(g->size / 64 + 1, sizeof(*g->doubts));
+	if (!g->doubts)
+		return; /* the next time */
+	g->doubts[rank / 64].seen |= bit;
+	g->doubts[rank / 64].due |= bit;
+	if (!g->doubts_due)
+		coll_wake_in(g->coll, COLL_LATER_MS);
+	g->doubts_due = true;
+}
+
+static void ask_due(struct group *g, uint32_t rank)
+{
+	const struct peer *peer = peer_get(g->coll->port, group_member(g, rank));
+
+	if (leave_has(g, rank))
+		return;
+	if (peer && peer->state != PEER_IDLE)
+		leave_ask(g, rank);
+	else
+		leave_doubt_again(g, rank);
+}
+
+void leave_look(struct group *g)
+{
+	if (!g->doubts_due || g->err)
+		return;
+	g->doubts_due = false;
+	for (uint32_t i = 0; i <= g->size / 64; i++)
+		while (g->doubts[i].due) {
+			uint32_t bit = (uint32_t)__builtin_ctzll(g->doubts[i].due);
+
+			g->doubts[i].due &= g->doubts[i].due - 1;
+			ask_due(g, i * 64 + bit);
+		}
+}
+
 /* What it sent, and its answers, came before. */
 static void note_left(struct group *g, const struct peer *from, uint32_t rank)
 {
