@@ -34,7 +34,7 @@ struct coll {
 	struct list joins;    /* struct group.in_joins: pending ones, oldest first */
 	struct list kept;     /* struct join_word: about joins that have not begun here, */
 	struct list leaves;   /* and ends of groups that do not stand here yet */
-	size_t kept_count;    /* in both */
+	size_t kept_count[2]; /* in these two */
 	struct list failures; /* struct join_failure, oldest first */
 	size_t failure_count;
 	struct list ready;  /* struct op.in_ready: the messages of a round are complete */

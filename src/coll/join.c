@@ -85,13 +85,6 @@ struct join_failure *join_failure_of(struct coll *c, uint64_t key)
 	return NULL;
 }
 
-void join_drop(struct coll *c, struct join_word *w)
-{
-	list_remove(&w->link);
-	c->kept_count--;
-	free(w);
-}
-
 static void forget(struct coll *c, struct join_failure *f)
 {
 	list_remove(&f->link);

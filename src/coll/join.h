@@ -24,9 +24,8 @@ struct join_failure {
 	uint32_t attempt; /* the last of them */
 };
 
-/* Keeps a word in one of coll's lists of them, unless there are too many. */
-void join_keep(struct coll *coll, struct list *list, struct peer *from,
-	       const struct wire_group *word);
+/* Keeps a word in one of coll's lists of them, unless there are too many, or too many of the peer. */
+void join_keep(struct coll *coll, struct peer *from, const struct wire_group *word);
 /* Begins: g->join has its key. */
 void join_start(struct group *g);
 void join_hear(struct coll *coll, struct peer *from, const struct wire_group *word);

@@ -9,7 +9,9 @@
 #include "coll/join.h"
 #include "xfer/port.h"
 
-#define KEPT_MAX 65536 /* words about joins that were not begun here */
+/* Words about joins that were not begun here, or ends of groups that do not stand here: each of these. */
+#define KEPT_MAX         65536
+#define KEPT_OF_PEER_MAX 4096
 
 /* Somebody who is not told by those in the group is: its join of `key` is in vain. */
 static void refuse(struct peer *to, uint64_t key, uint32_t attempt, int err)
@@ -96,18 +98,40 @@ static void hear_ask(struct coll *c, struct peer *from, const struct wire_group 
 	join_fail(g, FI_EINVAL);
 }
 
-void join_keep(struct coll *c, struct list *list, struct peer *from, const struct wire_group *word)
+/* Which of the two lists, and counts. */
+static unsigned int sort_of(const struct wire_group *word)
 {
+	return word->kind == WIRE_GROUP_LEAVE || word->kind == WIRE_GROUP_ABORT;
+}
+
+void join_keep(struct coll *c, struct peer *from, const struct wire_group *word)
+{
+	unsigned int sort = sort_of(word);
 	struct join_word *w;
 
-	if (c->kept_count >= KEPT_MAX || !(w = malloc(sizeof(*w)))) {
-		LOG_WARN(LOG_EP_CTRL, "a word about a join is lost: %zu are kept already",
-			 c->kept_count);
+	if (c->kept_count[sort] >= KEPT_MAX || from->words[sort] >= KEPT_OF_PEER_MAX ||
+	    !(w = malloc(sizeof(*w)))) {
+		LOG_WARN(LOG_EP_CTRL,
+			 "a word about a join is lost: %zu are kept already, %u of the same peer",
+			 c->kept_count[sort], from->words[sort]);
 		return;
 	}
 	*w = (struct join_word){.from = pool_id(from), .word = *word};
-	list_push(list, &w->link);
-	c->kept_count++;
+	list_push(sort ? &c->leaves : &c->kept, &w->link);
+	c->kept_count[sort]++;
+	from->words[sort]++;
+}
+
+void join_drop(struct coll *c, struct join_word *w)
+{
+	struct peer *from = pool_find(&c->port->peer_pool, w->from);
+	unsigned int sort = sort_of(&w->word);
+
+	list_remove(&w->link);
+	c->kept_count[sort]--;
+	if (from)
+		from->words[sort]--;
+	free(w);
 }
 
 /* Others are at a later attempt: one that we had not begun has failed before. */
@@ -188,7 +212,7 @@ static void hear_other(struct coll *c, struct peer *from, const struct wire_grou
 	else if (word->kind == WIRE_GROUP_PROBE)
 		hear_probe(c, from, word);
 	else if (word->kind == WIRE_GROUP_UP && !word->id)
-		join_keep(c, &c->kept, from, word);
+		join_keep(c, from, word);
 	else if (word->kind == WIRE_GROUP_FAIL)
 		join_note_failure(c, word->key, word->attempt);
 }

@@ -149,7 +149,7 @@ void leave_hear(struct coll *c, struct peer *from, const struct wire_group *word
 	if (g)
 		note(g, from, word);
 	else if (ahead(c, word))
-		join_keep(c, &c->leaves, from, word);
+		join_keep(c, from, word);
 }
 
 void leave_hear_ask(struct coll *c, struct peer *from, const struct wire_group *word)

@@ -48,12 +48,13 @@ struct peer {
 	struct list in_held; /* rx->held, while holding */
 	size_t unheard;      /* bytes of messages that came while holding */
 	size_t kept; /* of messages of groups that were not wanted yet: they know no pause */
-	struct list controls; /* struct control */
-	size_t owed;          /* bytes kept in controls and replies */
-	struct list ahead;    /* struct txreq of groups: they wait for nothing but room */
-	struct list backlog;  /* struct txreq not sent yet, or not all of it, in order */
-	struct list requests; /* struct txreq sent, an answer awaited */
-	struct list streams;  /* struct txreq being streamed */
+	unsigned int words[2]; /* of it that src/coll keeps: of joins, of ends of groups */
+	struct list controls;  /* struct control */
+	size_t owed;           /* bytes kept in controls and replies */
+	struct list ahead;     /* struct txreq of groups: they wait for nothing but room */
+	struct list backlog;   /* struct txreq not sent yet, or not all of it, in order */
+	struct list requests;  /* struct txreq sent, an answer awaited */
+	struct list streams;   /* struct txreq being streamed */
 	struct list
 		lent; /* struct txreq, at most one: sent, but for what the link still holds of it */
 	const struct txreq *lender; /* whose memory it is that link->pending is about */

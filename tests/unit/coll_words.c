@@ -3,9 +3,11 @@
 #include "fake_group.h"
 
 #include "coll/group.h"
+#include "coll/managed.h"
 
-#define KEPT    65536 /* words about joins that were not begun, at most */
-#define LATE_MS 150   /* by then who waits has asked */
+#define KEPT                                                                                       \
+	4096 /* words of one peer about joins that were not begun, at most; and about ends of groups */
+#define LATE_MS 150 /* by then who waits has asked */
 
 static void teardown(void)
 {
@@ -276,9 +278,9 @@ START_TEST(end_before_begin)
 	end.id = down.id = 4711;
 	down.kind = WIRE_GROUP_DOWN;
 	group_says(end);
-	ck_assert_uint_eq(our.coll->kept_count, 1);
+	ck_assert_uint_eq(our.coll->kept_count[1], 1);
 	group_says(down);
-	ck_assert_uint_eq(our.coll->kept_count, 0);
+	ck_assert_uint_eq(our.coll->kept_count[1], 0);
 	group_expect_stands(mc, true);
 	ret = fi_broadcast(fake.ep, &word, 1, NULL, fi_mc_addr(mc), fake.addr, FI_UINT64, 0, &word);
 	if (ends[_i].kind == WIRE_GROUP_ABORT)
@@ -326,11 +328,52 @@ START_TEST(kept_for_nothing)
 	end.rank = 0;
 	for (end.id = 100; end.id < 200; end.id++)
 		group_says(end);
-	ck_assert_uint_eq(our.coll->kept_count, 100);
+	ck_assert_uint_eq(our.coll->kept_count[1], 100);
 	close_both(mc, set);
-	ck_assert_uint_eq(our.coll->kept_count, 0);
+	ck_assert_uint_eq(our.coll->kept_count[1], 0);
 	group_says(end);
-	ck_assert_uint_eq(our.coll->kept_count, 0);
+	ck_assert_uint_eq(our.coll->kept_count[1], 0);
+}
+END_TEST
+
+static void other_says(struct wire_group word)
+{
+	struct packet p = {
+		.head = WIRE_HEAD(WIRE_GROUP, 0, 0, 0), .payload = &word, .len = sizeof(word)};
+
+	rx_deliver(fake.port, pool_id(peer_get(fake.port, our.nobody)), &p);
+}
+
+/* One peer says so much that no more of it is kept: of others it is, and of it what is of the other sort. */
+static const enum wire_group_kind kinds[] = {WIRE_GROUP_UP, WIRE_GROUP_LEAVE};
+
+START_TEST(kept_of_each)
+{
+	const size_t *kept = our.coll->kept_count;
+	struct wire_group w = {.rank = 1, .size = 2, .attempt = 1};
+
+	for (unsigned int k = 0; k < 2; k++) {
+		unsigned int sort = k ^ (unsigned int)_i;
+
+		w.kind = kinds[sort];
+		for (w.key = 1; w.key <= 20 * KEPT; w.key++) {
+			w.id = sort ? MANAGED_ID | w.key << 16 | 1 : 0;
+			fake_says(WIRE_HEAD(WIRE_GROUP, 0, 0, 0), 0, 0, &w, sizeof(w));
+		}
+		ck_assert_uint_eq(kept[sort], KEPT);
+		other_says(w);
+		ck_assert_uint_eq(kept[sort], KEPT + 1);
+	}
+	peer_lost(fake.peer, FI_ECONNRESET);
+	ck_assert(kept[0] == 1 && kept[1] == 1);
+	fake_connect();
+	for (unsigned int k = 0; k < 2; k++) {
+		w.kind = kinds[k];
+		w.id = k ? MANAGED_ID | 1 << 16 | 1 : 0;
+		group_says(w);
+		ck_assert_uint_eq(kept[k], 2);
+	}
+	fake.closed = 0;
 }
 END_TEST
 
@@ -375,6 +418,7 @@ int main(void)
 	tcase_add_loop_test(words, end_before_begin, 0, sizeof(ends) / sizeof(ends[0]));
 	tcase_add_test(words, closed_amidst);
 	tcase_add_test(words, kept_for_nothing);
+	tcase_add_loop_test(words, kept_of_each, 0, 2);
 	tcase_add_test(words, sleep_after_join);
 	suite_add_tcase(suite, words);
 	return suite_run(suite);
