@@ -72,8 +72,8 @@ int coll_reach(struct coll *c, fi_addr_t addr)
 		return -FI_EADDRNOTAVAIL;
 	if (peer->state != PEER_IDLE)
 		return peer->state != PEER_CONNECTED;
-	/* Its last words are still to come; whoever waits for more looks again. */
-	if (peer->unread) {
+	/* Its last words are still to come, but not for ever; whoever waits for more looks again. */
+	if (peer->unread && clock_coarse_ms() - peer->lost_at < COLL_LATER_MS) {
 		coll_wake_in(c, COLL_LATER_MS);
 		return 0;
 	}

@@ -4,6 +4,7 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/forked.h"
 #include "base/log.h"
 #include "core/av.h"
@@ -229,6 +230,8 @@ void peer_lost(struct peer *peer, int err)
 		peer->real->ops->halt(peer->real);
 	if (came && hw->bury)
 		peer->unread = hw->bury(port->hw[peer->real ? peer->hw : PORT_SHM], pool_id(peer));
+	if (peer->unread)
+		peer->lost_at = clock_coarse_ms();
 	peer->state = PEER_IDLE;
 	peer_refresh(peer);
 	close_sockets(peer);

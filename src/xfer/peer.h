@@ -40,6 +40,7 @@ struct peer {
 	bool plain; /* such a link could not be made: not offered again */
 	uint64_t incarnation;
 	uint64_t serial;     /* of the hello its link was made by */
+	uint64_t lost_at;    /* ms; while unread */
 	uint64_t deadline;   /* ms; of PEER_DIALING and PEER_CROSSED */
 	struct addr name;    /* as the vector or its hello says; ours */
 	struct addr key;     /* what it is found by: the name unmapped, whose string it shares */

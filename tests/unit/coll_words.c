@@ -2,6 +2,7 @@
 /* What members say to one another when they join and leave: words that come twice, too early, or were lost. */
 #include "fake_group.h"
 
+#include "base/clock.h"
 #include "coll/group.h"
 #include "coll/managed.h"
 
@@ -225,6 +226,29 @@ START_TEST(dies_after_leaving)
 }
 END_TEST
 
+/* It goes with words of it unread, which are waited for, but not for ever: it is missed. */
+START_TEST(goes_unread)
+{
+	struct fi_cq_tagged_entry none;
+	uint64_t word = 0, id;
+	struct fid_av_set *set;
+	struct fid_mc *mc = stand(&set, &id);
+
+	fake.peer->said_bye = true;
+	peer_lost(fake.peer, FI_ESHUTDOWN);
+	fake.peer->unread = true; /* as where somebody's unfinished packet is before them */
+	fake.peer->lost_at = clock_coarse_ms();
+	post_broadcast(mc, fake.addr, &word);
+	wait_ms(COLL_LATER_MS / 2);
+	fake_expect_nothing();
+	wait_ms(8 * COLL_LATER_MS);
+	ck_assert_int_eq(fi_cq_read(fake.cq, &none, 1), -FI_EAVAIL);
+	ck_assert_int_gt(((struct group *)mc)->err, 0);
+	close_both(mc, set);
+	fake.closed = 0;
+}
+END_TEST
+
 /* It asks whether we are still there: an answer only where we are not, and will not be. */
 START_TEST(asked_whether_here)
 {
@@ -414,6 +438,7 @@ int main(void)
 	tcase_add_test(words, offer_in_vain);
 	tcase_add_test(words, offer_not_taken);
 	tcase_add_test(words, dies_after_leaving);
+	tcase_add_test(words, goes_unread);
 	tcase_add_test(words, asked_whether_here);
 	tcase_add_loop_test(words, end_before_begin, 0, sizeof(ends) / sizeof(ends[0]));
 	tcase_add_test(words, closed_amidst);
