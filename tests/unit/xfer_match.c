@@ -358,11 +358,12 @@ START_TEST(packets_without_sense)
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, PORT_RX_MAX, 0), 5, 0, out, 4);
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, WIRE_RX_GROUP - 1, 0), 5, 0, out, 4);
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 1, 0), 5, 0, out, 4);
+	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, WIRE_RX_GROUP, 0), 5, 0, out, 4); /* which? */
 	rx_deliver(fake.port, pool_id(fake.peer) ^ 1, &p);
 	rx_deliver(fake.port, UINT32_MAX, &p);
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 0);
-	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, WIRE_RX_GROUP, 0), 5, 0, out, 4);
+	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 0), 5, 0, out, 4);
 	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_GROUP); /* we are in no such group */
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_ACK_DELIVER, 1, 8), 5, 0, out, 4);
 	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_FIN, 0, 0, 8));
