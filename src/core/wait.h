@@ -35,10 +35,10 @@ struct waiter {
 	pthread_cond_t cond;
 	struct fid *owner; /* atomic; SET: the object, which the set arms; see wait_own */
 	struct list in_set;
-	int rung;     /* atomic: evfd was written to since it was last read */
-	int native;   /* atomic: FI_GETWAIT came, someone may sleep without our knowing */
-	bool crowded; /* atomic: the last that let its core go while it polled gave it to others */
-	int owed;     /* atomic: threads on their way to signal cond; see wait_cond.c */
+	int rung;             /* atomic: evfd was written to since it was last read */
+	int native;           /* atomic: FI_GETWAIT came, someone may sleep without our knowing */
+	unsigned int crowd;   /* atomic: others want the core that we poll on: see wait_sleep.c */
+	int owed;             /* atomic: threads on their way to signal cond; see wait_cond.c */
 	pthread_mutex_t gate; /* guards the rest; held for a few instructions, never while asleep */
 	pthread_cond_t woken; /* followers */
 	unsigned int wakes;   /* atomic to read: ends of sleeps */

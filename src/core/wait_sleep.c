@@ -14,6 +14,7 @@
 
 #define ALONE_LOOKS 16   /* a microsecond or two */
 #define CROWD_US    2    /* longer than it takes to let the core go when nobody wants it */
+#define CROWD_STAYS 64   /* times that nobody wants it, until nobody is thought to */
 #define CROWD_MOST  20   /* times as long as alone it polls at most */
 #define HOG_US      1000 /* longer than those take it who wait, too */
 
@@ -180,9 +181,9 @@ static uint64_t give_way(uint64_t *now)
  */
 static bool spin(struct waiter *w, struct wait_for *what, uint64_t end)
 {
-	bool yields = w->obj == FI_WAIT_YIELD,
-	     crowded = __atomic_load_n(&w->crowded, __ATOMIC_RELAXED);
-	unsigned int alone = yields || crowded ? 1 : ALONE_LOOKS, looks = 0;
+	bool yields = w->obj == FI_WAIT_YIELD;
+	unsigned int crowd = __atomic_load_n(&w->crowd, __ATOMIC_RELAXED);
+	unsigned int alone = yields || crowd ? 1 : ALONE_LOOKS, looks = 0;
 	uint64_t spin_us = env_get()->spin_us > 0 ? (uint64_t)env_get()->spin_us : 0;
 	uint64_t now = clock_us(), until = now + spin_us, last = until + CROWD_MOST * spin_us;
 
@@ -197,9 +198,9 @@ static bool spin(struct waiter *w, struct wait_for *what, uint64_t end)
 			continue;
 		}
 		theirs = give_way(&now);
-		if ((theirs >= CROWD_US) != crowded)
-			__atomic_store_n(&w->crowded, crowded = !crowded, __ATOMIC_RELAXED);
-		if (crowded)
+		crowd = theirs >= CROWD_US ? CROWD_STAYS : crowd - !!crowd;
+		__atomic_store_n(&w->crowd, crowd, __ATOMIC_RELAXED);
+		if (crowd)
 			until = until + theirs < last ? until + theirs : last;
 		if (theirs >= HOG_US && !yields)
 			break;
