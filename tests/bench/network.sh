@@ -29,6 +29,7 @@ network_messages() {
 	for size in 65536 65536 1048576 1048576; do
 		turn tcp/bandwidth tcp "$tcp_references" 'client -n' bandwidth $size
 		job limit/tcp-bandwidth "$work/sockets" stream $size
+		job limit/tcp-framed "$work/sockets" framed $size
 	done
 	job limit/uring "$work/sockets" uring 8
 	job limit/zerocopy "$work/sockets" zerocopy 65536 1048576

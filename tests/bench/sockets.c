@@ -5,6 +5,8 @@
  *     sockets tcp SIZE...     one-way time of a ping-pong, microseconds; both sides spin
  *     sockets udp SIZE...     the same by sendto and recvfrom
  *     sockets stream SIZE...  windows of 64 messages, a buffer for each, and an answer: GB a second
+ *     sockets framed SIZE...  the same with 32 bytes before each message, which say what it is: as little as
+ *                             anybody can do whose messages are not all alike
  *
  * And what a transport might do instead:
  *
@@ -113,6 +115,54 @@ static void stream_windows(size_t size, int windows)
 		for (size_t slot = 0; slot < WINDOW; slot++)
 			side == 0 ? tcp_put(tx + slot * size, size)
 				  : tcp_get(rx + slot * size, size);
+		side == 0 ? tcp_get(rx, ANSWER) : tcp_put(tx, ANSWER);
+	}
+}
+
+/* ---- With frames ---- */
+
+#define FRAME 32 /* bytes */
+
+static char frame[FRAME];
+
+/* What has been moved is not moved again. */
+static void pass_by(struct msghdr *m, size_t len)
+{
+	while (len) {
+		size_t n = len < m->msg_iov->iov_len ? len : m->msg_iov->iov_len;
+
+		m->msg_iov->iov_base = (char *)m->msg_iov->iov_base + n;
+		m->msg_iov->iov_len -= n;
+		len -= n;
+		if (!m->msg_iov->iov_len && m->msg_iovlen > 1) {
+			m->msg_iov++;
+			m->msg_iovlen--;
+		}
+	}
+}
+
+/* Frame and payload by one call, unless the kernel moves less than all. */
+static void framed_move(char *payload, size_t size, bool put)
+{
+	struct iovec iov[] = {{frame, FRAME}, {payload, size}};
+	struct msghdr m = {.msg_iov = iov, .msg_iovlen = 2};
+	ssize_t n;
+
+	for (size_t done = 0; done<FRAME + size; done += n> 0 ? (size_t)n : 0) {
+		n = put ? sendmsg(sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL)
+			: recvmsg(sock, &m, MSG_DONTWAIT);
+		if (!n || (n < 0 && errno != EAGAIN))
+			pair_fail("a message with its frame");
+		if (n > 0)
+			pass_by(&m, (size_t)n);
+	}
+}
+
+static void framed_windows(size_t size, int windows)
+{
+	for (int i = 0; i < windows; i++) {
+		for (size_t slot = 0; slot < WINDOW; slot++)
+			framed_move((side == 0 ? tx : rx) + slot * size, size, side == 0);
 		side == 0 ? tcp_get(rx, ANSWER) : tcp_put(tx, ANSWER);
 	}
 }
@@ -234,16 +284,15 @@ static void zerocopy_windows(size_t size, int windows)
 }
 
 static const struct way ways[] = {
-	{"tcp", SOCK_STREAM, tcp_turns},
-	{"udp", SOCK_DGRAM, udp_turns},
-	{"stream", SOCK_STREAM, stream_windows},
-	{"uring", SOCK_STREAM, uring_turns},
-	{"zerocopy", SOCK_STREAM, zerocopy_windows},
+	{"tcp", SOCK_STREAM, tcp_turns},         {"udp", SOCK_DGRAM, udp_turns},
+	{"stream", SOCK_STREAM, stream_windows}, {"framed", SOCK_STREAM, framed_windows},
+	{"uring", SOCK_STREAM, uring_turns},     {"zerocopy", SOCK_STREAM, zerocopy_windows},
 };
 
 static bool streams(void)
 {
-	return way->once == stream_windows || way->once == zerocopy_windows;
+	return way->once == stream_windows || way->once == framed_windows ||
+	       way->once == zerocopy_windows;
 }
 
 /* One-way microseconds, or GB a second. */

@@ -23,6 +23,8 @@ END {
 	for (i = 1; i <= count; i++)
 		derive(rows[i], at[i])
 	instead("limit/uring", "limit/tcp", 8, "us", "the ping-pong through io_uring")
+	instead("limit/tcp-framed", "limit/tcp-bandwidth", 65536, "GB/s", "the stream with frames of 32 bytes")
+	instead("limit/tcp-framed", "limit/tcp-bandwidth", 1048576, "GB/s", "the stream with frames of 32 bytes")
 	instead("limit/zerocopy", "limit/tcp-bandwidth", 65536, "GB/s", "the stream with MSG_ZEROCOPY")
 	instead("limit/zerocopy", "limit/tcp-bandwidth", 1048576, "GB/s", "the stream with MSG_ZEROCOPY")
 	if (("limit/line", 8) in best)
@@ -36,7 +38,7 @@ function instead(row, other, size, in_unit, what) {
 }
 
 function is_rate(name) {
-	return name ~ /stream|limit\/ring|plain|bandwidth|zerocopy/
+	return name ~ /stream|limit\/ring|plain|bandwidth|framed|zerocopy/
 }
 
 function better(name, a, b) {
