@@ -21,7 +21,7 @@ passed=0 failed=0 skipped=0 qemu='' work=''
 . tests/lab/vm/boot.bash
 
 # What the tests get to know on a device and in a guest. Emulation takes its time.
-settings=(HW=verbs WATCH='rdma resource show')
+settings=(HW=verbs WATCH=tests/lab/objects.sh)
 guest_settings=(SLOWER=3 LAB_GUEST=1)
 
 fail() {
