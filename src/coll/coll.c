@@ -168,8 +168,8 @@ void coll_hear(struct port *port, struct peer *peer, const struct packet *p)
 
 /*
  * Whoever left in good order has sent all that others need of it, unless they find later that they need
- * more: then it cannot be reached. So has who has closed the group, however it ends later. An attempt of ours that fails may have been one to somebody who left
- * so, and came to us first.
+ * more: then it cannot be reached. So has who has closed the group, however it ends later. An attempt of
+ * ours that fails may have been one to somebody who left so, and came to us first.
  */
 void coll_lost(struct coll *c, struct peer *peer, int err)
 {

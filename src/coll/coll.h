@@ -3,8 +3,10 @@
  * Collective groups of one endpoint, and what is under way in them. Domain locked throughout.
  *
  * A message of a collective is an ordinary tagged message to the context WIRE_RX_GROUP: its data word is
- * the group's number, its tag says which collective (they are counted) and who sends. Every group has
- * queues of its own to match it in. What comes before its group has been joined here waits in `early`.
+ * the group's number, its tag says which collective (they are counted), what the sender takes that one for,
+ * and who sends. A short one goes to the operation that waits for it (exchange.c); for all others every
+ * group has queues of its own to match them in. What comes before its group has been joined here waits
+ * in `early`.
  *
  * Nothing is done from within what calls up: callbacks only note what is ready or broken, coll_run goes
  * on with it.

@@ -19,7 +19,7 @@
 static bool differs(const struct op *op, const struct plan_message *m, const struct work *work)
 {
 	if (work->got == m->count * op->local.width &&
-	    ((work->tag >> WIRE_GROUP_RANK_BITS ^ op->what) & 0xffff) == 0)
+	    !((work->tag ^ WIRE_GROUP_TAG(0, op->what, 0)) & WIRE_GROUP_WHAT_MASK))
 		return false;
 	LOG_WARN(LOG_EP_DATA,
 		 "the member of rank %u takes part in another collective than ours, of kind %d",

@@ -85,7 +85,7 @@ struct join_failure *join_failure_of(struct coll *c, uint64_t key)
 	return NULL;
 }
 
-static void forget(struct coll *c, struct join_failure *f)
+static void drop_failure(struct coll *c, struct join_failure *f)
 {
 	list_remove(&f->link);
 	c->failure_count--;
@@ -103,7 +103,7 @@ void join_note_failure(struct coll *c, uint64_t key, uint32_t attempt)
 		*f = (struct join_failure){.key = key};
 		list_push(&c->failures, &f->link);
 		if (++c->failure_count > FAILURES_MAX)
-			forget(c, LIST_ENTRY(c->failures.next, struct join_failure, link));
+			drop_failure(c, LIST_ENTRY(c->failures.next, struct join_failure, link));
 	}
 	if (attempt > f->attempt)
 		f->attempt = attempt;
@@ -129,7 +129,7 @@ struct group *join_find(struct coll *c, uint64_t key)
 static void begin(struct group *g);
 
 /* One of this key less is pending: the next has its turn. */
-static void leave(struct group *g)
+static void join_over(struct group *g)
 {
 	struct coll *c = g->coll;
 
@@ -162,7 +162,7 @@ void join_fail(struct group *g, int err)
 		join_note_failure(g->coll, g->join.key, g->join.attempt);
 		group_tell(g, &word);
 	}
-	leave(g);
+	join_over(g);
 }
 
 void join_formed(struct group *g, uint64_t id)
@@ -185,7 +185,7 @@ void join_formed(struct group *g, uint64_t id)
 		coll_say(c, group_member(g, rank), &word);
 	}
 	group_form(g, id);
-	leave(g);
+	join_over(g);
 }
 
 /* One that no other endpoint gives, nor we again. */
@@ -312,5 +312,5 @@ void join_close(struct coll *c)
 	drop_words(c, &c->kept, NULL);
 	drop_words(c, &c->leaves, NULL);
 	LIST_EACH_SAFE (node, &c->failures)
-		forget(c, LIST_ENTRY(node, struct join_failure, link));
+		drop_failure(c, LIST_ENTRY(node, struct join_failure, link));
 }

@@ -6,6 +6,7 @@
 #ifndef WEFT_HW_WIRE_H
 #define WEFT_HW_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -88,6 +89,14 @@ static inline uint32_t wire_id(uint64_t head)
 /* The receive context that stands for all groups: tagged messages whose data word names the group. */
 #define WIRE_RX_GROUP 0xffffu
 
+/* Is it a message to a group? */
+static inline bool wire_of_group(uint64_t head)
+{
+	const unsigned int needed = WIRE_TAGGED | WIRE_DATA;
+
+	return wire_rx(head) == WIRE_RX_GROUP && (wire_flags(head) & needed) == needed;
+}
+
 /*
  * Of a message to a group: which of its collectives it is part of (they are counted), what the sender takes
  * that one for, and its rank.
@@ -119,7 +128,8 @@ struct wire_group {
 	uint32_t attempt; /* 1 + how many joins of that key failed before; of DOWN: as in UP */
 	uint32_t unused;
 	uint64_t key; /* of a join: says who the members are, in their order */
-	uint64_t id;  /* of UP: that of the PROBE it answers, or 0 */
+	uint64_t
+		id; /* of the group; of PROBE: which join of its sender; of UP: that of the PROBE it answers, or 0 */
 };
 
 /* Where a long message lies in its sender's memory. */

@@ -40,28 +40,20 @@ static void refuse_message(struct peer *peer, const struct packet *p, const char
 		tx_control(peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(p->head)), FI_EOPNOTSUPP);
 }
 
-/* One of a group, whose queues are those of tagged messages, and whose data word is its number. */
-static bool of_group(uint64_t head)
-{
-	unsigned int needed = WIRE_TAGGED | WIRE_DATA;
-
-	return wire_rx(head) == WIRE_RX_GROUP && (wire_flags(head) & needed) == needed;
-}
-
 struct rx *rx_context_of(struct port *port, struct peer *peer, const struct packet *p)
 {
 	unsigned int index = wire_rx(p->head);
 
 	if (__builtin_expect(index < PORT_RX_MAX, 1))
 		return port->rx[index];
-	return of_group(p->head) ? coll_context(port, peer, p) : NULL;
+	return wire_of_group(p->head) ? coll_context(port, peer, p) : NULL;
 }
 
 static void deliver_message(struct port *port, struct peer *peer, const struct packet *p)
 {
 	struct rx *rx;
 
-	if (__builtin_expect(of_group(p->head), 0) && coll_take(port, peer, p))
+	if (__builtin_expect(wire_of_group(p->head), 0) && coll_take(port, peer, p))
 		return;
 	rx = rx_context_of(port, peer, p);
 	if (__builtin_expect(!rx, 0))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Messages that came before their receive: kept within a bound per receive context, beyond which
- * their senders are asked to pause; looked at, claimed and dropped as fi_tagged(3) describes.
+ * their senders are asked to pause (but for those of groups); looked at, claimed and dropped as fi_tagged(3) describes.
  */
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
@@ -60,11 +60,6 @@ static bool bearable(struct peer *peer, size_t bytes)
 }
 
 /* Messages of groups: no pause keeps them back, so what is kept of them has a bound of its own. */
-static inline bool of_group(uint64_t head)
-{
-	return wire_rx(head) == WIRE_RX_GROUP;
-}
-
 static bool bearable_of_group(struct peer *peer, size_t bytes)
 {
 	if (peer->kept + bytes > WIRE_HELD_MAX)
@@ -75,14 +70,14 @@ static bool bearable_of_group(struct peer *peer, size_t bytes)
 static void count_kept(struct rx *rx, const struct unexpected *u)
 {
 	rx->unexpected_bytes += cost(u);
-	if (of_group(u->head) && u->peer)
+	if (wire_of_group(u->head) && u->peer)
 		u->peer->kept += cost(u);
 }
 
 static void uncount_kept(struct rx *rx, const struct unexpected *u)
 {
 	rx->unexpected_bytes -= cost(u);
-	if (of_group(u->head) && u->peer)
+	if (wire_of_group(u->head) && u->peer)
 		u->peer->kept -= cost(u);
 }
 
@@ -90,7 +85,7 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 {
 	struct rx *q = rx->q;
 	bool tagged = wire_flags(m->head) & WIRE_TAGGED || wire_op(m->head) == WIRE_AMO;
-	bool grouped = m->peer && of_group(m->head);
+	bool grouped = m->peer && wire_of_group(m->head);
 	struct unexpected *u;
 	size_t bytes = sizeof(*u) + payload_len;
 
@@ -278,7 +273,7 @@ void rx_forget_context(struct rx *rx)
 
 static void forget_sender(struct unexpected *u)
 {
-	if (of_group(u->head))
+	if (wire_of_group(u->head))
 		u->peer->kept -= cost(u);
 	u->peer = NULL;
 }
