@@ -10,8 +10,9 @@
 
 enum {
 	NEAR = 1,    /* all members on one host */
-	TWOS = 2,    /* size is a power of two */
-	ORDERED = 4, /* the algorithm keeps to the order of ranks */
+	CROWD = 2,   /* and more than it has processors: they run by turns */
+	TWOS = 4,    /* size is a power of two */
+	ORDERED = 8, /* the algorithm keeps to the order of ranks */
 };
 
 typedef void make_phases(const struct plan_build *b);
@@ -19,7 +20,7 @@ typedef void make_phases(const struct plan_build *b);
 struct row {
 	enum fi_collective_op kind;
 	unsigned int
-		only; /* NEAR, TWOS: these must hold; ORDERED: may be used where that is asked */
+		only; /* NEAR, CROWD, TWOS: these must hold; ORDERED: may be used where that is asked */
 	uint32_t most_size;
 	size_t most;  /* bytes: of the vector where the call has one of `count`, else of a piece */
 	size_t piece; /* the vector's size-th part has at least that many bytes */
@@ -47,6 +48,13 @@ static void dissemination(const struct plan_build *b)
 	plan_add(b, &plan_dissemination, 0, false);
 }
 
+/* Who waits gives its processor to another: here each but the root does once. */
+static void barrier_tree(const struct plan_build *b)
+{
+	plan_add(b, &plan_tree_reduce, 0, false);
+	plan_add(b, &plan_tree_broadcast, 0, false);
+}
+
 static void broadcast_tree(const struct plan_build *b)
 {
 	plan_add(b, &plan_tree_broadcast, part_of(b), false);
@@ -70,6 +78,12 @@ static void broadcast_pieces(const struct plan_build *b)
 static void allreduce_doubling(const struct plan_build *b)
 {
 	plan_add(b, &plan_doubling, part_of(b), same(b));
+}
+
+static void allreduce_tree(const struct plan_build *b)
+{
+	plan_add(b, &plan_tree_reduce, part_of(b), same(b));
+	plan_add(b, &plan_tree_broadcast, part_of(b), true);
 }
 
 static void allreduce_rabenseifner(const struct plan_build *b)
@@ -198,10 +212,12 @@ static void alltoall_pairwise(const struct plan_build *b)
 }
 
 static const struct row table[] = {
+	{FI_BARRIER, CROWD, UINT32_MAX, ANY, 0, barrier_tree, 8},
 	{FI_BARRIER, 0, UINT32_MAX, ANY, 0, dissemination, 0},
 
 	/* Two levels of radix 8 are at most 64 members; a copy costs more than a message there. */
 	{FI_BROADCAST, NEAR, UINT32_MAX, 16 * KIB, 0, broadcast_tree, 8},
+	{FI_BROADCAST, CROWD, UINT32_MAX, 256 * KIB, 0, broadcast_tree, 8},
 	{FI_BROADCAST, NEAR, UINT32_MAX, ANY, 0, broadcast_tree, 4},
 	{FI_BROADCAST, 0, UINT32_MAX, 4 * KIB, 0, broadcast_tree, 4},
 	{FI_BROADCAST, 0, 3, ANY, 0, broadcast_tree, 2},
@@ -210,6 +226,7 @@ static const struct row table[] = {
 	{FI_BROADCAST, 0, UINT32_MAX, ANY, 1 * KIB, broadcast_pieces, 2},
 	{FI_BROADCAST, 0, UINT32_MAX, ANY, 0, broadcast_tree, 2},
 
+	{FI_ALLREDUCE, ORDERED | CROWD, UINT32_MAX, 8 * KIB, 0, allreduce_tree, 8},
 	{FI_ALLREDUCE, ORDERED, UINT32_MAX, 8 * KIB, 0, allreduce_doubling, 0},
 	{FI_ALLREDUCE, ORDERED | TWOS, UINT32_MAX, ANY, 0, allreduce_rabenseifner, 0},
 	{FI_ALLREDUCE, 0, UINT32_MAX, ANY, 8 * KIB, allreduce_ring, 0},
@@ -245,6 +262,11 @@ static const struct row table[] = {
 	{FI_SCATTER, 0, UINT32_MAX, ANY, 0, scatter_tree, 0},
 };
 
+static bool crowd(const struct plan_build *b)
+{
+	return b->near && b->shape.cpus && b->shape.size > b->shape.cpus;
+}
+
 static bool holds(const struct row *row, const struct plan_build *b)
 {
 	const struct plan_shape *s = &b->shape;
@@ -254,6 +276,7 @@ static bool holds(const struct row *row, const struct plan_build *b)
 		bytes = SIZE_MAX;
 	return row->kind == s->kind && s->size <= row->most_size && bytes <= row->most &&
 	       bytes / s->size >= row->piece && (b->near || !(row->only & NEAR)) &&
+	       (crowd(b) || !(row->only & CROWD)) &&
 	       (!(s->size & (s->size - 1)) || !(row->only & TWOS)) &&
 	       (!s->ordered || !plan_reduces(s->kind) || row->only & ORDERED);
 }

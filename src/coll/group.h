@@ -42,7 +42,8 @@ struct group {
 	uint64_t serial;            /* among those of this endpoint, never the same again */
 	uint64_t id;                /* what messages call it; 0: it does not stand yet */
 	uint32_t rank, size;
-	int err; /* positive: it has ended, or never stood */
+	uint32_t cpus; /* of the member with the fewest, of those heard of; 0: nobody says */
+	int err;       /* positive: it has ended, or never stood */
 	struct join join;
 	struct rx rx;
 	struct list ops; /* struct op.in_group, in the order of the calls */

@@ -10,6 +10,7 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 
 #include "base/clock.h"
 #include "base/env.h"
@@ -61,6 +62,7 @@ struct wire_group join_say_what(const struct group *g, enum wire_group_kind kind
 				   .rank = g->rank,
 				   .size = g->size,
 				   .attempt = g->join.attempt,
+				   .cpus = g->cpus,
 				   .key = g->join.key,
 				   .id = kind == WIRE_GROUP_PROBE ? g->serial : g->id};
 }
@@ -238,6 +240,7 @@ static void begin(struct group *g)
 	g->join.since = clock_coarse_ms();
 	g->join.probe_at = g->join.since + PROBE_MS;
 	g->join.children = children_of(g);
+	g->cpus = (uint32_t)get_nprocs();
 	err = reach_all(g);
 	if (err) {
 		join_fail(g, -err);

@@ -36,6 +36,8 @@ static void hear_up(struct group *g, struct peer *from, const struct wire_group 
 	k = (unsigned int)__builtin_ctz(step);
 	g->join.arrived |= step;
 	g->join.attempts[k] = word->attempt;
+	if (word->cpus < g->cpus)
+		g->cpus = word->cpus;
 	join_check(g);
 }
 
@@ -47,10 +49,12 @@ static void hear_down(struct coll *c, struct peer *from, const struct wire_group
 	struct group *g = join_find(c, word->key);
 
 	if (g && g->join.told && g->rank && word->attempt == g->join.attempt && word->id &&
-	    group_has(g, join_parent(g->rank), from))
+	    group_has(g, join_parent(g->rank), from)) {
+		g->cpus = word->cpus;
 		join_formed(g, word->id);
-	else
+	} else {
 		coll_answer(from, &gone);
+	}
 }
 
 /* One of us that is over, or stands. */

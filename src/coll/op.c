@@ -173,6 +173,7 @@ static void plan_anew(struct op *op, struct group *g, const struct plan_shape *s
 		return;
 	*last = *s;
 	last->layout = g->layout;
+	last->cpus = g->cpus;
 	plan_make(&op->plan, last);
 	op->planned = g->serial;
 	op->held = op->rounds = SIZE_MAX;

@@ -62,6 +62,7 @@ struct plan_shape {
 	bool ordered;
 	enum plan_overlap overlap;
 	const struct layout *layout; /* who shares a host; NULL: not known. Outlives the plan */
+	uint32_t cpus;               /* of the host with the fewest; 0: not known */
 };
 
 enum plan_space { PLAN_IN, PLAN_OUT, PLAN_TMP, PLAN_SPACES };

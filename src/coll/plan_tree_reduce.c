@@ -8,7 +8,7 @@
  */
 #include "coll/plan_tree.h"
 
-enum { WINDOW = 4 };
+enum { WINDOW = 7 };
 
 static size_t rounds(const struct plan_part *p)
 {

@@ -133,7 +133,11 @@ static void every_width(struct plan_shape shape, size_t size_at)
 	for (size_t w = 0; w < sizeof(widths) / sizeof(widths[0]); w++)
 		for (size_t l = 0; l < LAYOUTS; l++) {
 			shape.width = widths[w];
+			shape.cpus = 0;
 			run_all_ways(&shape, l ? layouts[size_at][l] : NULL);
+			shape.cpus = 2;
+			if (l && (shape.kind == FI_BARRIER || shape.kind == FI_ALLREDUCE))
+				run_all_ways(&shape, layouts[size_at][l]);
 		}
 }
 
@@ -213,8 +217,11 @@ START_TEST(real_numbers)
 
 	sim_open(&sim, SIZE);
 	for (uint32_t i = 0; i < SIZE; i++) {
-		struct plan_shape shape = {FI_ALLREDUCE, i,     SIZE,       0,   COUNT,
-					   widths[_i],   false, PLAN_APART, NULL};
+		struct plan_shape shape = {.kind = FI_ALLREDUCE,
+					   .rank = i,
+					   .size = SIZE,
+					   .count = COUNT,
+					   .width = widths[_i]};
 		struct sim_member *m = &sim.member[i];
 
 		for (int k = 0; k < COUNT; k++)

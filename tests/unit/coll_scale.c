@@ -158,7 +158,7 @@ START_TEST(short_vectors)
 	USES(s, plan_tree_reduce);
 	ck_assert_uint_le(c.chain, log_up(n, 2));
 	ck_assert_uint_eq(c.all_sends, n - 1);
-	ck_assert_uint_le(c.scratch, 5 * s.count);
+	ck_assert_uint_le(c.scratch, 8 * s.count);
 
 	s.kind = FI_ALLREDUCE;
 	c = run(s, NULL);
@@ -427,7 +427,7 @@ START_TEST(hosts)
 	between_hosts(s, all, &sends, &sent);
 	ck_assert_uint_le(c.chain, log_up(HOSTS, 2) + log_up(HERE, 4));
 	ck_assert_uint_eq(sends, HOSTS - 1);
-	ck_assert_uint_le(c.scratch, 6 * s.count);
+	ck_assert_uint_le(c.scratch, 9 * s.count);
 
 	/* Long vectors go flat where neighbours share a host, and only there. */
 	s.kind = FI_ALLREDUCE;
@@ -445,6 +445,42 @@ static uint64_t by_sixteens(void *arg, uint32_t rank)
 	(void)arg;
 	return rank / 16;
 }
+
+static uint64_t one_host(void *arg, uint32_t rank)
+{
+	(void)arg;
+	(void)rank;
+	return 1;
+}
+
+/* Where members share processors each waits for its children, and for its parent: that is all. */
+START_TEST(crowd)
+{
+	static const uint32_t crowds[] = {3, 4, 8, 9, 64, 200};
+	enum fi_collective_op kinds[] = {FI_BARRIER, FI_ALLREDUCE};
+	uint32_t n = crowds[_i];
+	struct layout *base = layout_make(0, n, one_host, NULL), all[200];
+	struct plan_shape s = {.size = n, .layout = base, .count = 1, .width = 8};
+	struct cost c;
+
+	for (uint32_t i = 0; i < n; i++)
+		all[i] = *base;
+	for (int i = 0; i < 2; i++) {
+		s.kind = kinds[i];
+		s.cpus = n;
+		SIM_CHECK(!uses(&s, &plan_tree_reduce));
+		s.cpus = 0; /* not known */
+		SIM_CHECK(!uses(&s, &plan_tree_reduce));
+		s.cpus = n - 1;
+		USES(s, plan_tree_reduce);
+		c = run(s, all);
+		ck_assert_uint_le(c.chain, 2 * log_up(n, 8));
+		ck_assert_uint_le(c.rounds, 2 * log_up(n, 8));
+		ck_assert_uint_eq(c.all_sends, 2 * (n - 1));
+	}
+	layout_free(base);
+}
+END_TEST
 
 /* 16 hosts of 16: pieces of a host travel together. */
 START_TEST(pieces_of_hosts)
@@ -526,6 +562,7 @@ int main(void)
 	tcase_add_loop_test(tcase, trees_of_pieces, 0, SIZES);
 	tcase_add_loop_test(tcase, hosts, 0, 2);
 	tcase_add_loop_test(tcase, pieces_of_hosts, 0, 5);
+	tcase_add_loop_test(tcase, crowd, 0, 6);
 	tcase_add_test(tcase, two_members);
 	tcase_add_test(tcase, memory);
 	suite_add_tcase(suite, tcase);
