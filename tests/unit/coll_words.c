@@ -2,6 +2,8 @@
 /* What members say to one another when they join and leave: words that come twice, too early, or were lost. */
 #include "fake_group.h"
 
+#include <sys/sysinfo.h>
+
 #include "base/clock.h"
 #include "coll/group.h"
 #include "coll/managed.h"
@@ -114,6 +116,46 @@ START_TEST(told_twice)
 	up.id = 0;
 	group_says(up);
 	group_expect_stands(mc, true);
+	close_both(mc, set);
+}
+END_TEST
+
+/* ---- Processors ------------------------------------------------------------------------------- */
+
+/* The fewest of any member's host are all members'. */
+START_TEST(fewest_processors)
+{
+	struct wire_group up = {.kind = WIRE_GROUP_UP, .rank = 1, .size = 2, .attempt = 1};
+	uint32_t ours = (uint32_t)get_nprocs();
+	struct fid_av_set *set;
+	struct fid_mc *mc = join_first(&set);
+
+	up.cpus = _i ? ours + 1 : 0;
+	up.key = ((struct group *)mc)->join.key;
+	group_says(up);
+	group_expect_stands(mc, true);
+	ck_assert_uint_eq(group_said(WIRE_GROUP_DOWN, 0).cpus, _i ? ours : 0);
+	ck_assert_uint_eq(((struct group *)mc)->cpus, _i ? ours : 0);
+	close_both(mc, set);
+}
+END_TEST
+
+/* A child tells its own, and takes what it is told. */
+START_TEST(told_processors)
+{
+	struct fid_av_set *set = group_set((const fi_addr_t[]){fake.addr, our.self}, 2);
+	struct fid_mc *mc = group_join(set, false);
+	struct wire_group up = group_said(WIRE_GROUP_UP, 0);
+
+	ck_assert_uint_eq(up.cpus, (uint32_t)get_nprocs());
+	group_says((struct wire_group){.kind = WIRE_GROUP_DOWN,
+				       .size = 2,
+				       .attempt = up.attempt,
+				       .cpus = 3,
+				       .key = up.key,
+				       .id = 4711});
+	group_expect_stands(mc, true);
+	ck_assert_uint_eq(((struct group *)mc)->cpus, 3);
 	close_both(mc, set);
 }
 END_TEST
@@ -434,6 +476,8 @@ int main(void)
 	tcase_add_test(words, told_again_when_asked);
 	tcase_add_test(words, tells_again);
 	tcase_add_test(words, told_twice);
+	tcase_add_loop_test(words, fewest_processors, 0, 2);
+	tcase_add_test(words, told_processors);
 	tcase_add_test(words, last_word);
 	tcase_add_test(words, offer_in_vain);
 	tcase_add_test(words, offer_not_taken);
