@@ -22,11 +22,11 @@ turn() {
 # Many short turns: the machine may be fast now and slow a moment later.
 network_messages() {
 	local size _
-	for size in 8 8 $tcp_sizes; do
+	for size in 8 8 8 $tcp_sizes; do
 		turn tcp/tsend tcp "$tcp_references" 'client -n' lat "$size"
 		job limit/tcp "$work/sockets" tcp "$size"
 	done
-	for size in 65536 65536 1048576 1048576; do
+	for size in 65536 1048576 65536 1048576 65536 1048576 65536 1048576 65536 65536; do
 		turn tcp/bandwidth tcp "$tcp_references" 'client -n' bandwidth $size
 		job limit/tcp-bandwidth "$work/sockets" stream $size
 		job limit/tcp-framed "$work/sockets" framed $size
