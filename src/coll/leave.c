@@ -152,20 +152,25 @@ void leave_hear(struct coll *c, struct peer *from, const struct wire_group *word
 		join_keep(c, from, word);
 }
 
+static void answer_left(struct peer *to, const struct wire_group *ask)
+{
+	struct wire_group answer = *ask;
+
+	answer.kind = WIRE_GROUP_LEAVE;
+	answer.error = 0;
+	coll_answer(to, &answer);
+}
+
 void leave_hear_ask(struct coll *c, struct peer *from, const struct wire_group *word)
 {
 	struct group *g = group_find(c, word->id);
-	struct wire_group answer = *word;
 
-	if (g ? !g->err : ahead(c, word))
-		return;
-	if (g) {
+	if (!g && ahead(c, word))
+		join_keep(c, from, word); /* until the join tells which group this is */
+	else if (!g)
+		answer_left(from, word);
+	else if (g->err)
 		group_answer(g, from);
-		return;
-	}
-	answer.kind = WIRE_GROUP_LEAVE;
-	answer.error = 0;
-	coll_answer(from, &answer);
 }
 
 void leave_take(struct group *g)
@@ -178,7 +183,7 @@ void leave_take(struct group *g)
 
 		if (w->word.id != g->id)
 			continue;
-		if (from)
+		if (from && w->word.kind != WIRE_GROUP_HERE)
 			note(g, from, &w->word);
 		join_drop(c, w);
 	}
@@ -188,8 +193,12 @@ void leave_flush(struct coll *c)
 {
 	LIST_EACH_SAFE (node, &c->leaves) {
 		struct join_word *w = LIST_ENTRY(node, struct join_word, link);
+		struct peer *from = pool_find(&c->port->peer_pool, w->from);
 
-		if (!(w->word.id & MANAGED_ID))
-			join_drop(c, w);
+		if (w->word.id & MANAGED_ID)
+			continue;
+		if (from && w->word.kind == WIRE_GROUP_HERE)
+			answer_left(from, &w->word);
+		join_drop(c, w);
 	}
 }

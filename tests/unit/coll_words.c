@@ -321,6 +321,33 @@ START_TEST(asked_whether_here)
 }
 END_TEST
 
+/* Asked for a group that we have left while we join its set again: the join is not that group, so we say. */
+START_TEST(asked_while_joining)
+{
+	struct wire_group here = {.kind = WIRE_GROUP_HERE, .rank = 0, .size = 2}, said;
+	struct wire_group up = {.kind = WIRE_GROUP_UP, .rank = 1, .size = 2};
+	struct fid_av_set *set, *other;
+	struct fid_mc *mc = stand(&set, &here.id), *again;
+	unsigned int count;
+
+	here.key = ((struct group *)mc)->join.key;
+	ck_assert_int_eq(fi_close(&mc->fid), 0);
+	again = join_first(&other);
+	ck_assert_uint_eq(((struct group *)again)->join.key, here.key);
+	count = fake.count;
+	group_says(here);
+	ck_assert_uint_eq(fake.count, count);
+	up.key = here.key;
+	up.attempt = ((struct group *)again)->join.attempt;
+	group_says(up);
+	group_expect_stands(again, true);
+	said = group_said(WIRE_GROUP_LEAVE, 0);
+	ck_assert(said.id == here.id && said.rank == 0);
+	close_both(again, other);
+	ck_assert_int_eq(fi_close(&set->fid), 0);
+}
+END_TEST
+
 /* It has joined, and left or failed, before the word that the group stands has come to us. */
 static const struct {
 	enum wire_group_kind kind;
@@ -484,6 +511,7 @@ int main(void)
 	tcase_add_test(words, dies_after_leaving);
 	tcase_add_test(words, goes_unread);
 	tcase_add_test(words, asked_whether_here);
+	tcase_add_test(words, asked_while_joining);
 	tcase_add_loop_test(words, end_before_begin, 0, sizeof(ends) / sizeof(ends[0]));
 	tcase_add_test(words, closed_amidst);
 	tcase_add_test(words, kept_for_nothing);
