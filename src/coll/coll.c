@@ -115,18 +115,31 @@ static struct coll *heard(struct port *port)
 	return port->closing ? NULL : coll_of(port);
 }
 
-bool coll_take(struct port *port, struct peer *peer, const struct packet *p)
+/* The group of a message that is from the member it says. */
+static struct group *group_for(struct port *port, struct peer *peer, const struct packet *p)
 {
 	struct coll *c = port->coll;
 	struct group *g = c && !port->closing ? group_find(c, p->data) : NULL;
 
-	return g && !g->err && group_has(g, p->tag & WIRE_GROUP_RANK_MASK, peer) &&
-	       exchange_take(g, peer, p);
+	return g && !g->err && group_has(g, p->tag & WIRE_GROUP_RANK_MASK, peer) ? g : NULL;
+}
+
+bool coll_take(struct port *port, struct peer *peer, const struct packet *p)
+{
+	struct group *g = group_for(port, peer, p);
+
+	return g && exchange_take(g, peer, p);
 }
 
 struct rx *coll_context(struct port *port, struct peer *peer, const struct packet *p)
 {
-	uint32_t rank = p->tag & WIRE_GROUP_RANK_MASK;
+	struct group *g = group_for(port, peer, p);
+
+	return g ? &g->rx : NULL;
+}
+
+struct rx *coll_elsewhere(struct port *port, struct peer *peer, const struct packet *p)
+{
 	struct coll *c = heard(port);
 	struct group *g = c ? group_find(c, p->data) : NULL;
 
@@ -136,10 +149,8 @@ struct rx *coll_context(struct port *port, struct peer *peer, const struct packe
 		return early_context(c, peer, p);
 	if (g->err)
 		return group_answer(g, peer);
-	if (group_has(g, rank, peer))
-		return &g->rx;
 	LOG_WARN(LOG_EP_DATA, "a message to a group says that it is of rank %u, which is not so",
-		 rank);
+		 (uint32_t)(p->tag & WIRE_GROUP_RANK_MASK));
 	return NULL;
 }
 

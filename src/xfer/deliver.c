@@ -56,6 +56,8 @@ static void deliver_message(struct port *port, struct peer *peer, const struct p
 	if (__builtin_expect(wire_of_group(p->head), 0) && coll_take(port, peer, p))
 		return;
 	rx = rx_context_of(port, peer, p);
+	if (__builtin_expect(!rx && wire_of_group(p->head), 0))
+		rx = coll_elsewhere(port, peer, p);
 	if (__builtin_expect(!rx, 0))
 		refuse_message(peer, p, "no such context, or not enabled");
 	else if (wire_op(p->head) == WIRE_OFFER && !offer_valid(p))

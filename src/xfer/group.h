@@ -19,9 +19,11 @@ struct rx;
 bool coll_take(struct port *port, struct peer *peer, const struct packet *p);
 /*
  * Where one goes that has not, a context without completion queue whose receives all have
- * their `work`; NULL: nobody wants it.
+ * their `work`; NULL: its group is not there.
  */
 struct rx *coll_context(struct port *port, struct peer *peer, const struct packet *p);
+/* Where it goes then, until the group is there; NULL: nobody wants it, and it was said why. */
+struct rx *coll_elsewhere(struct port *port, struct peer *peer, const struct packet *p);
 /* A WIRE_GROUP packet. */
 void coll_hear(struct port *port, struct peer *peer, const struct packet *p);
 /* The connection is gone, `err` is positive; peer->said_bye tells how. The peer may be freed next. */

@@ -155,7 +155,7 @@ void rx_abandon(struct rx *rx, struct recv *r);
 /* The oldest receive for a message; it stays on its list. NULL: none. */
 struct recv *rx_find_posted(struct rx *rx, bool tagged, fi_addr_t src, uint64_t tag);
 
-/* The context a message is for, or NULL. */
+/* The context a message is for, or NULL; a group that does not stand yet has none. */
 struct rx *rx_context_of(struct port *port, struct peer *peer, const struct packet *p);
 /* A checked message for this context: meets its receive or is kept. */
 void rx_message(struct rx *rx, struct peer *peer, const struct packet *p);
