@@ -39,7 +39,7 @@ void rc_removed(struct rc *rc)
 	if (rc->gone)
 		return;
 	rc->gone = true;
-	verbs_watch_remove(rc->path->dev, rc->news_fd);
+	verbs_news_remove(rc->path->dev, rc->news_fd);
 	rc_end(rc, FI_ENODEV);
 	collect(rc);
 	rc_give_up(rc);
@@ -54,7 +54,7 @@ static bool is_broken(const struct rc *rc)
 bool rc_device_news(struct rc *rc)
 {
 	verbs_cache_sweep(rc->path->dev);
-	verbs_watch_read(rc->path->dev);
+	verbs_news_read(rc->path->dev);
 	if (verbs_dev_gone(rc->path->dev)) {
 		bool is_new = !rc->gone;
 

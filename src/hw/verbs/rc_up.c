@@ -123,7 +123,7 @@ static int make_channel(struct rc *rc)
 		err = -errno;
 	if (!err)
 		err = watch(rc->epfd, fd);
-	return err ? err : verbs_watch_add(dev, rc->news_fd);
+	return err ? err : verbs_news_add(dev, rc->news_fd);
 }
 
 static int make_ring(struct rc_ring *ring, size_t size, const struct verbs_dev *dev)
@@ -246,7 +246,7 @@ static void return_slot(struct rc *rc, const struct ibv_wc *wc)
 /* All that this queue pair took is in the completion queue: the device says so. */
 static bool is_last(struct rc *rc)
 {
-	verbs_watch_read(rc->path->dev);
+	verbs_news_read(rc->path->dev);
 	return verbs_note_read(&rc->note.last);
 }
 
@@ -298,7 +298,7 @@ static void drop_queues(struct rc *rc)
 	if (rc->cq)
 		lib->destroy_cq(rc->cq);
 	if (rc->channel) {
-		verbs_watch_remove(rc->path->dev, rc->news_fd);
+		verbs_news_remove(rc->path->dev, rc->news_fd);
 		forked_release(rc->channel->fd);
 		lib->destroy_comp_channel(rc->channel);
 	}

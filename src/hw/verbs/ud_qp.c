@@ -106,9 +106,9 @@ void ud_look(struct ud *u)
 {
 	struct verbs_dev *dev = u->path.dev;
 
-	verbs_watch_read(dev);
+	verbs_news_read(dev);
 	if (verbs_dev_gone(dev) && u->dead != FI_ENODEV) {
-		verbs_watch_remove(dev, u->epfd);
+		verbs_news_remove(dev, u->epfd);
 		u->broken = true;
 		u->dead = FI_ENODEV;
 	}

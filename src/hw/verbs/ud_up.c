@@ -72,7 +72,7 @@ static int make_channel(struct ud *u)
 	if (!err && (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) ||
 		     epoll_ctl(u->epfd, EPOLL_CTL_ADD, fd, &ev)))
 		err = -errno;
-	return err ? err : verbs_watch_add(dev, u->epfd);
+	return err ? err : verbs_news_add(dev, u->epfd);
 }
 
 static int make_all(struct ud *u)

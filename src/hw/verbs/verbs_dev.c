@@ -68,7 +68,7 @@ static void learn_paging(struct verbs_dev *dev)
 
 static void release(struct verbs_dev *dev)
 {
-	verbs_watch_close(dev);
+	verbs_news_close(dev);
 	verbs_cache_leave(dev);
 	if (dev->anywhere)
 		dev->lib->dereg_mr(dev->anywhere);
@@ -89,7 +89,7 @@ static int fill(struct verbs_dev *dev)
 	dev->pd = dev->lib->alloc_pd(dev->ctx);
 	if (!dev->pd)
 		goto close_context;
-	if (verbs_watch_open(dev))
+	if (verbs_news_open(dev))
 		goto dealloc_pd;
 	learn_paging(dev);
 	fcntl(dev->ctx->async_fd, F_SETFL, fcntl(dev->ctx->async_fd, F_GETFL) | O_NONBLOCK);

@@ -61,13 +61,13 @@ static inline bool verbs_note_read(const bool *what)
 	return __atomic_load_n(what, __ATOMIC_RELAXED);
 }
 
-/* verbs_watch.c: for whoever opens devices. 0 or a negative error. */
-int verbs_watch_open(struct verbs_dev *dev);
-void verbs_watch_close(struct verbs_dev *dev);
+/* verbs_news.c: for whoever opens devices. 0 or a negative error. */
+int verbs_news_open(struct verbs_dev *dev);
+void verbs_news_close(struct verbs_dev *dev);
 /* News of the device wake the epoll instance; of a device that has gone they do so for ever. */
-int verbs_watch_add(const struct verbs_dev *dev, int epfd);
-void verbs_watch_remove(const struct verbs_dev *dev, int epfd);
+int verbs_news_add(const struct verbs_dev *dev, int epfd);
+void verbs_news_remove(const struct verbs_dev *dev, int epfd);
 /* Notes what is new: `troubles`, `gone`, and in the contexts of queues. From any thread. */
-void verbs_watch_read(struct verbs_dev *dev);
+void verbs_news_read(struct verbs_dev *dev);
 
 #endif

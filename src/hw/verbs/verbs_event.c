@@ -29,7 +29,7 @@ void verbs_look(struct verbs *v)
 	int err;
 
 	verbs_cache_sweep(dev);
-	verbs_watch_read(dev);
+	verbs_news_read(dev);
 	troubles = __atomic_load_n(&dev->troubles, __ATOMIC_RELAXED);
 	err = useless(v);
 	/* With the last link it goes: another device may have the address some day. */
@@ -41,7 +41,7 @@ void verbs_look(struct verbs *v)
 		return;
 	v->troubles = troubles;
 	if (err)
-		verbs_watch_remove(dev, v->epfd);
+		verbs_news_remove(dev, v->epfd);
 	LIST_EACH (node, &v->all) {
 		struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_all);
 

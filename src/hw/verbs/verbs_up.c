@@ -36,10 +36,10 @@ static int make_channel(struct verbs *v)
 		     epoll_ctl(v->epfd, EPOLL_CTL_ADD, fd, &ev)))
 		err = -errno;
 	if (!err)
-		err = verbs_watch_add(v->path.dev, v->epfd);
+		err = verbs_news_add(v->path.dev, v->epfd);
 	if (!err)
 		return 0;
-	verbs_watch_remove(v->path.dev, v->epfd);
+	verbs_news_remove(v->path.dev, v->epfd);
 	forked_release(fd);
 	v->path.dev->lib->destroy_comp_channel(v->channel);
 	return err;
@@ -47,7 +47,7 @@ static int make_channel(struct verbs *v)
 
 static void drop_channel(struct verbs *v)
 {
-	verbs_watch_remove(v->path.dev, v->epfd);
+	verbs_news_remove(v->path.dev, v->epfd);
 	forked_release(v->channel->fd);
 	v->path.dev->lib->destroy_comp_channel(v->channel);
 }

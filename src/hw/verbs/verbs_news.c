@@ -39,7 +39,7 @@ static int watch_nodes(void)
 	return -1;
 }
 
-int verbs_watch_open(struct verbs_dev *dev)
+int verbs_news_open(struct verbs_dev *dev)
 {
 	dev->gone_fd = guarded(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
 	if (dev->gone_fd < 0)
@@ -51,14 +51,14 @@ int verbs_watch_open(struct verbs_dev *dev)
 	return 0;
 }
 
-void verbs_watch_close(struct verbs_dev *dev)
+void verbs_news_close(struct verbs_dev *dev)
 {
 	forked_close(dev->gone_fd);
 	if (dev->nodes_fd >= 0)
 		forked_close(dev->nodes_fd);
 }
 
-int verbs_watch_add(const struct verbs_dev *dev, int epfd)
+int verbs_news_add(const struct verbs_dev *dev, int epfd)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 
@@ -69,7 +69,7 @@ int verbs_watch_add(const struct verbs_dev *dev, int epfd)
 	return 0;
 }
 
-void verbs_watch_remove(const struct verbs_dev *dev, int epfd)
+void verbs_news_remove(const struct verbs_dev *dev, int epfd)
 {
 	epoll_ctl(epfd, EPOLL_CTL_DEL, dev->ctx->async_fd, NULL);
 	epoll_ctl(epfd, EPOLL_CTL_DEL, dev->gone_fd, NULL);
@@ -187,7 +187,7 @@ static void read_nodes(struct verbs_dev *dev)
 	}
 }
 
-void verbs_watch_read(struct verbs_dev *dev)
+void verbs_news_read(struct verbs_dev *dev)
 {
 	struct pollfd fds[] = {{.fd = dev->ctx->async_fd, .events = POLLIN},
 			       {.fd = dev->nodes_fd, .events = POLLIN}};
