@@ -28,9 +28,11 @@ static void ask_source(struct fi_info *hints, uint32_t ip)
 	hints->src_addrlen = sizeof(*in);
 }
 
+/* One address of the host; a device has its own. */
 static void ask_loopback(struct fi_info *hints)
 {
-	ask_source(hints, INADDR_LOOPBACK);
+	if (!cm_bare())
+		ask_source(hints, INADDR_LOOPBACK);
 }
 
 /* ---- Narrow ranges ----------------------------------------------------------------------------- */

@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Addresses of passive and connected endpoints: given, completed, refused, taken over. fi_cm(3). */
 #include <netinet/in.h>
-#include <arpa/inet.h>
 
 #include "obj.h"
 #include "lib/cm.h"
-
-static struct sockaddr_in ip4(const char *ip, uint16_t port)
-{
-	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons(port)};
-
-	CHECK_EQ(inet_pton(AF_INET, ip, &sin.sin_addr), 1);
-	return sin;
-}
 
 static struct sockaddr_in in_of(const struct obj_name *name)
 {
@@ -80,11 +71,12 @@ static void connect_to(struct cm *c, const struct sockaddr_in *to)
 /* The name is there before it listens, stays the same, and cannot be changed then. */
 static void listener(struct api *a)
 {
-	struct sockaddr_in before, after, other = ip4("127.0.0.1", 0);
+	struct sockaddr_in before, after, other;
 	struct cm c;
 
 	(void)a;
 	cm_domain(&c, 0, NULL);
+	other = cm_here(&c, 0);
 	c.eq = cm_eq(&c, FI_WAIT_UNSPEC);
 	c.pep = cm_pep(&c, c.eq);
 	before = name_of(&c.pep->fid);
@@ -132,7 +124,7 @@ static void again(struct api *a)
 
 	(void)a;
 	cm_domain(&c, 0, NULL);
-	name = ip4("127.0.0.1", free_port(&c));
+	name = cm_here(&c, free_port(&c));
 	for (int i = 0; i < 5; i++) {
 		struct sockaddr_in got;
 
@@ -154,7 +146,7 @@ static void again(struct api *a)
 /* Listening to all addresses: found by each of them, and the name given out is one of them. */
 static void wildcard(struct api *a)
 {
-	struct sockaddr_in all = ip4("0.0.0.0", 0), told, loopback;
+	struct sockaddr_in all = {.sin_family = AF_INET}, told, another;
 	struct cm c;
 
 	(void)a;
@@ -167,15 +159,15 @@ static void wildcard(struct api *a)
 	if (!api_other())
 		CHECK(told.sin_addr.s_addr != INADDR_ANY);
 	connect_to(&c, &told);
-	loopback = ip4("127.0.0.1", ntohs(told.sin_port));
-	connect_to(&c, &loopback);
+	another = cm_here(&c, ntohs(told.sin_port));
+	connect_to(&c, &another);
 	cm_close(&c);
 }
 
 /* The name of an active endpoint is what the other side is told. */
 static void active_name(struct api *a)
 {
-	struct sockaddr_in mine, other = ip4("127.0.0.1", 1);
+	struct sockaddr_in mine, other;
 	struct fi_info *request;
 	struct obj_name to;
 	struct cm_end e;
@@ -183,7 +175,8 @@ static void active_name(struct api *a)
 
 	(void)a;
 	cm_domain(&c, 0, NULL);
-	mine = ip4("127.0.0.1", free_port(&c));
+	mine = cm_here(&c, free_port(&c));
+	other = cm_here(&c, 1);
 	cm_listen(&c);
 	to = obj_name(&c.pep->fid);
 	cm_end(&c, &e, c.o.info);

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
+# TIMEOUT=400
 # The API's tests of transfers between two processes on bare queue pairs: what tests/api/msg.sh runs on connected endpoints
 # of other transports, as far as a device does it. Left out, beside what is left out there:
 #     tags, peek, flood, threads   there are no tags, and a message that nobody waits for stays with its sender
@@ -8,24 +9,11 @@
 #     rma_denied, rma_keys         a wrong key ends the connection (lab_msg_forms), keys are the device's
 #     rma_events, rma_pmem         the device tells nobody of what it does, nor the kernel
 #     rma_contexts, rma_many       scalable endpoints; eight threads under emulation do not get through in time
-#     cm_names, cm_errors, cm_waits, cm_limits, cm_more
-#                                  addresses of 127.0.0.1, where there is no device, TCP's port numbers and the engine's
-#                                  contexts and deferred work (connecting: lab_peer, lab_msg_foreign)
-#     atomic...                    of atomics there are two, and a write (lab_msg_forms, lab_msg_more)
-# TIMEOUT=300
-. "$(dirname "$0")/lab.bash"
-export EP=msg HW=verbs
-
-# run PROGRAM CASE...: each of them is run and passes.
-run() {
-	local name program=$1
-	shift
-	timeout 120 "$BUILD/t/api_$program" "$@" >"$work/out" 2>&1 || fail "api_$program: $(cat "$work/out")"
-	for name in "$@"; do
-		grep -q "^ok  *$name " "$work/out" || fail "api_$program: $name was not run: $(cat "$work/out")"
-	done
-	echo "$program: $(grep '^ok ' "$work/out" | cut -c6- | paste -sd,)"
-}
+#     cm_limits, cm_more           ranges of TCP's port numbers, and what is the engine's: contexts, deferred work
+#     of cm_ends: last-words       what was not confirmed when a connection ends is lost with it
+#     of cm_errors: no-way         the connection manager asks at a broadcast address like at any
+. "$(dirname "$0")/api.bash"
+export EP=msg
 
 run forms forms flags pieces nothing
 run sizes whole gathered scattered both
@@ -38,4 +26,8 @@ run rma_crossing reads
 run rma_order fenced send_after_write delivered fenced_write
 unset EP # those that connect by themselves
 run cm data data-size small-buffer names crowd backlog often
-run cm_ends close attempt unread
+run cm_names listener reserved again wildcard active-name taken-over no-room
+run cm_errors to-nobody rejected unanswered orphan given-up once rejected-late senseless before other-kind
+run cm_ends shutdown close attempt unread under-way killed killed-early
+run cm_limits forked
+run cm_waits asleep idle completions-only completions-asleep events-only nothing-read threads threads-domain threads-auto

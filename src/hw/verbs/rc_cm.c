@@ -26,6 +26,15 @@ static int failed(const struct rc *rc, const char *what)
 	return -err;
 }
 
+/* The same of what the connection manager refuses because it has no such connection any more. */
+static int lost(const struct rc *rc, const char *what)
+{
+	if (errno != EINVAL)
+		return failed(rc, what);
+	LOG_INFO(LOG_EP_CTRL, "%s: the other side is gone", what);
+	return -FI_ECONNABORTED;
+}
+
 /* The queue pair's next state, by what the two sides agreed on. 0 or a negative error. */
 static int step(struct rc *rc, enum ibv_qp_state state)
 {
@@ -33,7 +42,7 @@ static int step(struct rc *rc, enum ibv_qp_state state)
 	int mask = 0;
 
 	if (rc->lib->init_qp_attr(rc->id, &attr, &mask))
-		return failed(rc, "no attributes for a queue pair");
+		return lost(rc, "no attributes for a queue pair");
 	if (state != IBV_QPS_RTS) {
 		attr.qp_access_flags = RC_ACCESS;
 		mask |= IBV_QP_ACCESS_FLAGS;
@@ -262,7 +271,7 @@ static void answered(struct rc *rc, const struct rdma_conn_param *conn)
 	if (!err)
 		err = step(rc, IBV_QPS_RTS);
 	if (!err && rc->lib->establish(rc->id))
-		err = failed(rc, "the connection is not established");
+		err = lost(rc, "the connection is not established");
 	if (err) {
 		rc->lib->reject(rc->id, NULL, 0);
 		rc_end(rc, -err);
@@ -283,7 +292,7 @@ static int say_yes(struct rc *rc, const void *data, size_t len)
 	if (!err)
 		err = step(rc, IBV_QPS_RTS);
 	if (!err && rc->lib->accept(rc->id, &p))
-		err = failed(rc, "cannot be accepted");
+		err = lost(rc, "cannot be accepted");
 	return err;
 }
 

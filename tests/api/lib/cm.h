@@ -6,6 +6,8 @@
 #ifndef API_CM_H
 #define API_CM_H
 
+#include <netinet/in.h>
+
 #include "local.h"
 
 #define CM_DATA  512   /* bytes that travel with a request or an answer */
@@ -39,7 +41,8 @@ struct cm_event {
 };
 
 /* Bytes that travel with a request of the RDMA connection manager; with an answer there may be more. */
-#define CM_BARE_DATA 56
+#define CM_BARE_DATA   56
+#define CM_BARE_REJECT 148
 
 /* What bare queue pairs ask of their application. */
 #define CM_BARE_MR (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
@@ -66,6 +69,20 @@ static inline void cm_domain(struct cm *c, uint64_t caps, void (*tune)(struct fi
 	if (!obj_find(&c->o, FI_VERSION(1, 17)))
 		api_skip("no connected endpoints");
 	obj_domain(&c->o);
+}
+
+/* An IPv4 address of this host that endpoints of the domain can have, at that number. */
+static inline struct sockaddr_in cm_here(const struct cm *c, uint16_t number)
+{
+	struct sockaddr_in in = {.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	if (cm_bare()) { /* there is no device at 127.0.0.1 */
+		CHECK_EQ(c->o.info->src_addrlen, sizeof(in));
+		memcpy(&in, c->o.info->src_addr, sizeof(in));
+	}
+	in.sin_family = AF_INET;
+	in.sin_port = htons(number);
+	return in;
 }
 
 static inline struct fid_eq *cm_eq(struct cm *c, enum fi_wait_obj wait)
@@ -114,6 +131,12 @@ static inline void cm_end(struct cm *c, struct cm_end *e, struct fi_info *info)
 	OK(fi_endpoint(c->o.domain, info, &e->ep, e));
 	OK(fi_ep_bind(e->ep, &e->eq->fid, 0));
 	OK(fi_ep_bind(e->ep, &e->cq->fid, FI_TRANSMIT | FI_RECV));
+}
+
+static inline void cm_enable(struct cm_end *e)
+{
+	OK(fi_enable(e->ep));
+	local_wrap(e->domain, e->info, e->ep);
 }
 
 static inline void cm_close_end(struct cm *c, struct cm_end *e)
@@ -237,16 +260,14 @@ static inline struct fi_info *cm_request(struct cm *c)
 static inline void cm_connect(struct cm *c, struct cm_end *e, const struct obj_name *to)
 {
 	cm_end(c, e, c->o.info);
-	OK(fi_enable(e->ep));
-	local_wrap(e->domain, e->info, e->ep);
+	cm_enable(e);
 	OK(fi_connect(e->ep, to->bytes, NULL, 0));
 }
 
 static inline void cm_accept(struct cm *c, struct cm_end *e, struct fi_info *request)
 {
 	cm_end(c, e, request);
-	OK(fi_enable(e->ep));
-	local_wrap(e->domain, e->info, e->ep);
+	cm_enable(e);
 	OK(fi_accept(e->ep, NULL, 0));
 	fi_freeinfo(request);
 	EVENT(c, e->eq, FI_CONNECTED, &e->ep->fid);
