@@ -11,7 +11,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
-#include "process.h"
+#include "must.h"
 
 #ifndef NODE_CAPS
 #define NODE_CAPS (FI_MSG | FI_TAGGED | FI_DIRECTED_RECV)
@@ -20,12 +20,6 @@
 #ifndef NODE_MR
 #define NODE_MR 0 /* FI_MR_ bits */
 #endif
-
-static inline void must(ssize_t ret, const char *what)
-{
-	if (ret < 0)
-		fail("%s: %s", what, fi_strerror((int)-ret));
-}
 
 struct node {
 	struct fi_info *info;
@@ -46,6 +40,7 @@ struct event {
 	uint64_t flags, tag, data;
 	size_t len;
 	int err; /* positive */
+	int prov_errno;
 };
 
 static inline const char *provider(void)
@@ -161,15 +156,18 @@ static inline bool node_poll(struct node *n, struct event *e)
 	if (ret == -FI_EAGAIN)
 		return false;
 	if (ret == 1) {
-		*e = (struct event){entry.op_context, entry.flags, entry.tag,
-				    entry.data,       entry.len,   0};
+		*e = (struct event){.context = entry.op_context,
+				    .flags = entry.flags,
+				    .tag = entry.tag,
+				    .data = entry.data,
+				    .len = entry.len};
 		return true;
 	}
 	if (ret != -FI_EAVAIL)
 		must(ret, "fi_cq_read");
 	must(fi_cq_readerr(n->cq, &error, 0), "fi_cq_readerr");
-	*e = (struct event){error.op_context, error.flags, error.tag,
-			    error.data,       error.len,   error.err};
+	*e = (struct event){error.op_context, error.flags, error.tag,       error.data,
+			    error.len,        error.err,   error.prov_errno};
 	return true;
 }
 

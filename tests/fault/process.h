@@ -106,6 +106,15 @@ static inline void hear(int end, void *word, size_t len)
 		fail("the other side is gone");
 }
 
+/* A sign from outside: the handler for a signal, and whether it came. */
+static volatile sig_atomic_t nudged;
+
+static inline void nudge(int sig)
+{
+	(void)sig;
+	nudged = 1;
+}
+
 /* ---- What a process holds ---- */
 
 static inline int count_entries(const char *path)

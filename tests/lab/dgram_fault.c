@@ -18,7 +18,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
-#include "../fault/process.h"
+#include "../fault/must.h"
 
 #define ENOUGH   40
 #define RECEIVES 8
@@ -40,19 +40,6 @@ struct end {
 };
 
 static struct end a, b;
-static volatile sig_atomic_t asked;
-
-static void ask(int sig)
-{
-	(void)sig;
-	asked = 1;
-}
-
-static void must(ssize_t ret, const char *what)
-{
-	if (ret < 0)
-		fail("%s: %s", what, fi_strerror((int)-ret));
-}
 
 static void receive(struct end *e, char *buf)
 {
@@ -159,7 +146,7 @@ static void talk(unsigned int count)
 
 static void go_on(void)
 {
-	while (!asked && !a.err && !b.err)
+	while (!nudged && !a.err && !b.err)
 		talk(1);
 	talk(ENOUGH);
 	if (a.err || b.err)
@@ -204,7 +191,7 @@ int main(int argc, char **argv)
 		fail("a wish and two addresses, please");
 	alarm(LIMIT);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	signal(SIGUSR1, ask);
+	signal(SIGUSR1, nudge);
 	open_end(&a, argv[2]); /* what is opened once for the process is there */
 	close_end(&a);
 	fds = count_fds(getpid());

@@ -7,7 +7,7 @@ need rdma ip
 interface=()
 for n in 0 1; do interface+=("$(ip -o -4 addr show to "${address[n]}" | awk '{ print $2; exit }')"); done
 patience=$((10 * ${SLOWER:-1})) # seconds; a send is given up after 8 tries of 67 ms
-export LD_LIBRARY_PATH=$BUILD FI_WEFT_PEER_TIMEOUT=3000
+export LD_LIBRARY_PATH=$BUILD FI_WEFT_PEER_TIMEOUT=$((3000 * ${SLOWER:-1}))
 ulimit -l unlimited
 
 objects() {
@@ -39,6 +39,16 @@ up() {
 flap() {
 	{ echo "link set ${interface[0]} down" && echo "link set ${interface[0]} up" && cat "$work/routes"; } >"$work/flap"
 	ip -4 -batch "$work/flap" && ip -6 -batch "$work/routes-6" || fail "the link does not come back"
+}
+
+# dark: host 1 hears nothing any more, and nobody is told; until light.
+dark() {
+	ip -4 rule add pref 5 iif "${interface[1]}" blackhole && ip -6 rule add pref 5 iif "${interface[1]}" blackhole ||
+		fail "the wire does not go dark"
+}
+
+light() {
+	ip -4 rule del pref 5 && ip -6 rule del pref 5 || fail "the wire stays dark"
 }
 
 # remove: takes the device of host 0 away; $removal is the process that waits for it, as the kernel does for its users.
@@ -75,13 +85,25 @@ busy() {
 	sleep 0.3
 }
 
+# said LINE: the program has said something like it.
+said() {
+	grep -qE "$1" "$work/out"
+}
+
+# told SIDE SECONDS WHY: within so many it says that this is what ended its operations.
+told() {
+	local line="side $1 was told: "
+	within "$2" said "$line" || fail "side $1 is told of nothing within $2 s: $(cat "$work/out")"
+	said "$line$3" || fail "nothing like '$line$3': $(cat "$work/out")"
+}
+
 # over WHAT LINE...: the program ends well, with such lines among what it says.
 over() {
 	local what=$1 start=$SECONDS line
 	within $((3 * patience)) ended "$program" || fail "$what: it does not end: $(cat "$work/out")"
 	wait "$program" || fail "$what: $(cat "$work/out")"
 	shift
-	for line; do grep -qE "$line" "$work/out" || fail "$what: nothing like '$line': $(cat "$work/out")"; done
+	for line; do said "$line" || fail "$what: nothing like '$line': $(cat "$work/out")"; done
 	echo "$what: within $((SECONDS - start)) s, $(grep -v -e '^going$' -e closed "$work/out" | paste -sd';')"
 }
 

@@ -24,7 +24,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 
-#include "../fault/process.h"
+#include "../fault/must.h"
 
 #define ENOUGH  40 /* messages */
 #define SLOTS   4  /* of each kind */
@@ -55,19 +55,6 @@ static unsigned int came;
 static int first_err;
 static bool quiet; /* it tells itself */
 static char first_text[64];
-static volatile sig_atomic_t asked;
-
-static void ask(int sig)
-{
-	(void)sig;
-	asked = 1;
-}
-
-static void must(ssize_t ret, const char *what)
-{
-	if (ret < 0)
-		fail("%s: %s", what, fi_strerror((int)-ret));
-}
 
 /* ---- Opening ----------------------------------------------------------------------------------- */
 
@@ -217,16 +204,21 @@ static ssize_t post(unsigned int i)
 	return fi_send(ep, at, LEN, desc, 0, context);
 }
 
-/* What is refused because it has ended is told as a completion, too. */
-static void post_all(unsigned int slots)
+/* false: something is refused, as the connection has ended. */
+static bool post_all(unsigned int slots)
 {
+	bool refused = false;
+
 	for (unsigned int i = 0; i < slots; i++) {
 		ssize_t ret = under_way[i] ? -FI_EAGAIN : post(i);
 
-		if (ret && ret != -FI_EAGAIN && ret != -FI_ENOTCONN && ret != -FI_ENODEV)
+		if (ret == -FI_ENOTCONN || ret == -FI_ENODEV)
+			refused = true;
+		else if (ret != -FI_EAGAIN)
 			must(ret, "posting");
 		under_way[i] |= !ret;
 	}
+	return !refused;
 }
 
 static void failed(struct fi_cq_err_entry *err)
@@ -289,10 +281,8 @@ static void wait_for_the_end(void)
 {
 	if (still)
 		return;
-	while (!first_err && !idle) {
-		post_all(2 * SLOTS);
+	while (!first_err && !idle && post_all(2 * SLOTS))
 		complete_one(100);
-	}
 	if (idle && (!complete_one(SLEEP) || !first_err))
 		fail("asleep, and not woken by an error");
 }
@@ -304,6 +294,17 @@ static void refused(ssize_t ret, const char *what)
 	printf("%s: %s is refused: %s\n", who, what, fi_strerror((int)-ret));
 }
 
+/* Of a shared context nobody is owed more than was taken from it, and of sends none may be left. */
+static void print_told(void)
+{
+	if (!first_err && !shared)
+		fail("it has ended, and nothing that was under way was told so");
+	if (!first_err)
+		printf("%s had nothing under way\n", who);
+	else
+		printf("%s was told: %s (%s)\n", who, fi_strerror(first_err), first_text);
+}
+
 static void end(void)
 {
 	if (idle || still) {
@@ -313,9 +314,8 @@ static void end(void)
 	}
 	wait_for_the_end();
 	event(FI_SHUTDOWN);
-	/* Of a shared context nobody is owed more than was taken from it. */
 	collect_from(shared ? SLOTS : 0);
-	printf("%s was told: %s (%s)\n", who, fi_strerror(first_err), first_text);
+	print_told();
 	refused(post(SLOTS), "a send");
 	refused(post(SLOTS + 1), "a write");
 }
@@ -349,7 +349,7 @@ static void go_on(void)
 	quiet = true;
 	exchange(ENOUGH);
 	puts("going");
-	while (!asked && !first_err)
+	while (!nudged && !first_err)
 		complete_one(10);
 	exchange(came + ENOUGH);
 	printf("%s: goes on\n", who);
@@ -362,7 +362,7 @@ static void run(void *arg)
 	int fds;
 
 	line = *(int *)arg;
-	signal(SIGUSR1, ask);
+	signal(SIGUSR1, nudge);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	open_all(); /* what is opened once for the process is there: librdmacm keeps devices open */
 	meet();

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Connected endpoints of the provider "verbs" whose peer dies, whose link goes down, for good or for a moment, and whose
 # device is taken away.
-# TIMEOUT=240
+# TIMEOUT=240 KERNELS=all
 . "$(dirname "$0")/faults.bash"
 
 busy 2 msg_fault busy end "${address[@]}"
@@ -17,13 +17,22 @@ over "the link down for a moment" 'side 0: goes on' 'side 1: goes on'
 clean "the link down for a moment"
 
 for traffic in busy shared idle still; do
+	nothing=-
+	[ $traffic != shared ] || nothing='had nothing under way'
 	busy 2 msg_fault $traffic end "${address[@]}"
 	remove
-	over "$traffic, the device taken away" 'side 0 was told: No such device \(Work Request Flushed Error\)' \
-		'side 0: a send is refused: No such device' 'side 1 was told: ' 'side 0: closed' 'side 1: closed'
+	over "$traffic, the device taken away" "side 0 (was told: No such device \\(Work Request Flushed Error\\)|$nothing)" \
+		'side 0: a send is refused: No such device' "side 1 (was told: |$nothing)" 'side 0: closed' 'side 1: closed'
 	bring_back
 	clean "$traffic, the device taken away"
 done
+
+busy 2 msg_fault busy end "${address[@]}"
+dark
+told 0 $((20 + patience)) 'Connection timed out \(transport retry counter exceeded\)'
+over "the wire dark" 'side 1 was told: ' 'side 0: closed' 'side 1: closed'
+light
+clean "the wire dark"
 
 busy 2 msg_fault busy end "${address[@]}"
 down

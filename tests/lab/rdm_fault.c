@@ -41,14 +41,8 @@ static struct place theirs;
 static bool busy[2 * SLOTS]; /* receives, then sends */
 static unsigned int came;
 static int first_err;
+static char first_text[64];
 static bool quiet; /* it tells itself */
-static volatile sig_atomic_t asked;
-
-static void ask(int sig)
-{
-	(void)sig;
-	asked = 1;
-}
 
 /* ---- Opening ----------------------------------------------------------------------------------- */
 
@@ -133,6 +127,17 @@ static const char *text_of_busy(void)
 	return text;
 }
 
+static void failed(const struct event *e)
+{
+	char text[sizeof(first_text)];
+
+	if (first_err)
+		return;
+	first_err = e->err;
+	snprintf(first_text, sizeof(first_text), "%s",
+		 fi_cq_strerror(me.n.cq, e->prov_errno, NULL, text, sizeof(text)));
+}
+
 static bool complete_one(void)
 {
 	struct event e;
@@ -144,8 +149,8 @@ static bool complete_one(void)
 	if (i >= 2 * SLOTS || !busy[i])
 		fail("a completion of nothing that was posted");
 	busy[i] = false;
-	if (e.err && !first_err)
-		first_err = e.err;
+	if (e.err)
+		failed(&e);
 	if (e.err || i >= SLOTS)
 		return true;
 	for (size_t at = 0; at < len; at += STEP)
@@ -153,7 +158,6 @@ static bool complete_one(void)
 			fail("byte %zu of %zu is wrong", at, len);
 	if (++came == ENOUGH && !quiet) {
 		puts("going");
-		fflush(stdout);
 	}
 	return true;
 }
@@ -185,7 +189,7 @@ static int told(void)
 		while (complete_one() && !first_err)
 			;
 	}
-	printf("%s was told: %s\n", who, fi_strerror(first_err));
+	printf("%s was told: %s (%s)\n", who, fi_strerror(first_err), first_text);
 	collect();
 	return first_err;
 }
@@ -248,8 +252,7 @@ static void go_on(void)
 	quiet = true;
 	exchange(ENOUGH);
 	puts("going");
-	fflush(stdout);
-	while (!asked && !first_err) {
+	while (!nudged && !first_err) {
 		complete_one();
 		usleep(1000);
 	}
@@ -268,7 +271,8 @@ static void run(void *arg)
 	int fds;
 
 	me = *(struct side *)arg;
-	signal(SIGUSR1, ask);
+	signal(SIGUSR1, nudge);
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	setenv("FI_TCP_IFACE", me.iface, 1);
 	if (wish->run == again && side_number)
 		become_nobody();

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Reliable datagrams whose peer dies, whose link goes down, for good or for a moment, and whose device is taken away.
 # (A software device breaks at once if it has to send meanwhile by the interface that is down.)
-# TIMEOUT=240
+# TIMEOUT=240 KERNELS=all
 . "$(dirname "$0")/faults.bash"
 
 busy 2 rdm_fault write end "${interface[@]}"
@@ -15,6 +15,15 @@ flap
 pkill -USR1 -P "$talk"
 over "the link down for a moment" 'side 0: goes on' 'side 1: goes on'
 clean "the link down for a moment"
+
+for traffic in short write; do
+	busy 2 rdm_fault $traffic end "${interface[@]}"
+	dark
+	told 0 "$patience" 'Connection timed out \(Connection timed out\)'
+	over "$traffic, the wire dark" 'side 1 was told: ' 'side 0 is refused: ' 'side 0: closed' 'side 1: closed'
+	light
+	clean "$traffic, the wire dark"
+done
 
 busy 2 rdm_fault long end "${interface[@]}"
 down
