@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Datagram endpoints of the provider "verbs": two processes of ours, and fi_pingpong as Debian built it, between two devices
 # and from a device to itself. Nothing is left on the devices.
-# TIMEOUT=240
+# TIMEOUT=240 KERNELS=all
 . "$(dirname "$0")/lab.bash"
 need rdma fi_pingpong ip
 objects() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Two connected endpoints of the provider "verbs" in every form of the interface.
-# TIMEOUT=240
+# TIMEOUT=240 KERNELS=all
 . "$(dirname "$0")/lab.bash"
 need rdma
 objects() {

@@ -3,7 +3,7 @@
 # Connected endpoints of the provider "verbs" and programs that know nothing of us understand each other: rdma_peer, which
 # is librdmacm and libibverbs alone, in every step, and fi_pingpong as Debian built it. What is said with requests and
 # answers arrives, whoever is refused hears it, and nothing is left on the device.
-# TIMEOUT=200
+# TIMEOUT=200 KERNELS=all
 . "$(dirname "$0")/lab.bash"
 need rdma
 ours=$BUILD/t/lab_msg_peer theirs=$BUILD/t/lab_rdma_peer patience=(-t $((10 * ${SLOWER:-1})))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Reliable datagrams over queue pairs: a client that nobody here wrote, from device to device, data checked. And the
 # default provider, whose endpoints of different users of a host are no nearer to each other than those of two hosts.
-# TIMEOUT=150
+# TIMEOUT=150 KERNELS=all
 . "$(dirname "$0")/lab.bash"
 pingpong=/usr/bin/fi_pingpong
 need $pingpong ip

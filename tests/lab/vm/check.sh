@@ -4,18 +4,20 @@
 # Runs the tests of tests/lab/list: on this machine's RDMA devices if it has any, or in guests that have some. Their lines
 # come as they are said, the last one counts them: "N passed, N failed[, N skipped]". Read from the environment:
 #     KERNEL   the guest's kernel, 6.1 or 6.12; both, one after the other, without it
-#     MORE     1: the tests of tests/lab/more, too. With both kernels each of these runs on one of them, by turns
+#     MORE     1: the tests of tests/lab/more, too
 #     TESTS    a pattern of names, looked for in both lists: TESTS=lab_t*
 #     NAMES    tests that are not in the lists
 #     OPTIONAL 1: where no guest is to be had all is skipped, which is said, and nothing has failed
 #     and what kernel.bash says
+# With both kernels each test runs on one of them, by turns; on both run those that TESTS or NAMES ask for, and those with
+# a line KERNELS=all among the first ten of their source.
 set -u
 cd "$(dirname "$0")/../../.." || exit
 BUILD=$(realpath "${BUILD:-build}")
 export BUILD
-limit=480 # seconds a guest has
-more=1500 # and those for the tests of tests/lab/more
-boot=120  # and those of them until it is up
+limit=1000 # seconds a guest has: four times what the tests of a kernel take on a quiet machine
+more=1500  # and those for the tests of tests/lab/more
+boot=240   # and those of them until it is up
 passed=0 failed=0 skipped=0 qemu='' work=''
 . tests/lab/vm/kernel.bash
 . tests/lab/vm/boot.bash
@@ -33,7 +35,7 @@ fail() {
 no_guest() {
 	[ "${OPTIONAL-}" = 1 ] || fail "$@"
 	echo "lab: $*: the tests that need RDMA are not run here"
-	echo "0 passed, 0 failed, $((${#tests[@]} + ${#by_turns[@]})) skipped"
+	echo "0 passed, 0 failed, ${#tests[@]} skipped"
 	exit 0
 }
 
@@ -109,22 +111,33 @@ names() {
 	done
 }
 
-# of_turn N OF: every so many of the tests by turns, beginning with that one.
-of_turn() {
-	local i
-	for ((i = $1; i < ${#by_turns[@]}; i += $2)); do echo "${by_turns[i]}"; done
+# on_all TEST: does it run on every kernel?
+on_all() {
+	[ -n "${TESTS-}${NAMES-}" ] || head -qn 10 "tests/${1%%_*}/${1#*_}".* | grep -q 'KERNELS=all'
 }
 
-by_turns=()
-mapfile -t tests < <(names tests/lab/list)
-if [ -n "${MORE-}${TESTS-}" ] && [ -z "${NAMES-}" ]; then
-	mapfile -t by_turns < <(names tests/lab/more)
-	limit=$((limit + more))
-fi
-[ $((${#tests[@]} + ${#by_turns[@]})) -gt 0 ] || fail "no test's name is like '${TESTS:-*}'"
+# of_turn N OF: what the Nth of so many kernels runs.
+of_turn() {
+	local name turn=0
+	for name in "${tests[@]}"; do
+		if on_all "$name"; then
+			echo "$name"
+		else
+			[ $((turn % $2)) -ne "$1" ] || echo "$name"
+			turn=$((turn + 1))
+		fi
+	done
+}
+
+mapfile -t tests < <(
+	names tests/lab/list
+	[ -z "${MORE-}${TESTS-}" ] || [ -n "${NAMES-}" ] || names tests/lab/more
+)
+[ -z "${MORE-}${TESTS-}" ] || limit=$((limit + more))
+[ ${#tests[@]} -gt 0 ] || fail "no test's name is like '${TESTS:-*}'"
 
 if [ -n "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
-	exec env "${settings[@]}" tests/run.sh "${tests[@]}" "${by_turns[@]}"
+	exec env "${settings[@]}" tests/run.sh "${tests[@]}"
 fi
 for program in qemu-system-x86_64 busybox; do
 	command -v "$program" >/dev/null || no_guest "there is no $program"
@@ -137,7 +150,7 @@ for version in "${versions[@]}"; do get_kernel "$version"; done
 for i in "${!versions[@]}"; do
 	get_kernel "${versions[i]}"
 	# shellcheck disable=SC2046 # names
-	run_guest "${versions[i]}" "${tests[@]}" $(of_turn "$i" ${#versions[@]})
+	run_guest "${versions[i]}" $(of_turn "$i" ${#versions[@]})
 done
 
 summary="$passed passed, $failed failed"
