@@ -10,6 +10,7 @@
  *               drop ours, accept                                        -> CONNECTED
  *               its HELLO_CONNECT came, ours is the lesser: answer HELLO_CROSSED
  *   IDLE, DIALING, CROSSED  its HELLO_CONNECT came: accept               -> CONNECTED
+ *   DIALING, CONNECTING  end of the socket, our hello was late: again    -> DIALING
  *   any         end of the socket                                        -> IDLE, by peer_lost
  * A connected endpoint's port does the same with HELLO_REQUEST, from conn_single.c, and nobody comes to it.
  */
@@ -32,6 +33,8 @@
 #define BYTES_PER_EVENT 64 /* of wake-ups, each alone inside a host */
 #define CROSSED_MS      30000
 #define LAST_TURNS      4096 /* of what a peer sent before its end */
+#define LATE_MS         1000 /* less than it takes until who is silent is shown the door */
+#define KNOCKS          8    /* again, at most */
 
 void conn_forget(struct peer *peer)
 {
@@ -50,6 +53,34 @@ void conn_lose(struct peer *peer, int err, const struct wire_hello *hello)
 		conn_forget(peer);
 }
 
+/*
+ * Who knocks and then makes no progress for seconds may be shown the door before it has said a word, and not
+ * because it is unwanted: it knocks again. True: it did, and the attempt goes on or has failed.
+ */
+static bool knocks_again(struct peer *peer)
+{
+	struct port *port = peer->port;
+	int err;
+
+	if (!peer->late || peer->inside || peer->knocks++ >= KNOCKS)
+		return false;
+	LOG_INFO(LOG_EP_CTRL, "our hello came too late: it is said again");
+	forked_close(peer->sock);
+	peer->sock = peer->wake = -1;
+	conn_abandon(peer);
+	if (port->cm) {
+		peer->state = PEER_DIALING;
+		conn_single_again(peer);
+		return true;
+	}
+	port->handshakes--;
+	peer->state = PEER_IDLE;
+	err = conn_dial(peer);
+	if (err)
+		conn_lose(peer, -err, NULL);
+	return true;
+}
+
 /* The network has let us through, or not. */
 static void dialed_event(struct peer *peer)
 {
@@ -57,10 +88,13 @@ static void dialed_event(struct peer *peer)
 
 	if (err == -FI_EAGAIN)
 		return; /* an event of the socket it had before */
+	peer->late = clock_coarse_ms() - peer->knocked >= LATE_MS;
 	if (!err)
 		err = conn_say_hello(peer);
 	if (!err)
 		err = conn_control(peer->port, EPOLL_CTL_MOD, peer, EPOLLIN);
+	if ((err == -FI_ECONNRESET || err == -EPIPE) && knocks_again(peer))
+		return;
 	if (err)
 		conn_lose(peer, -err, NULL);
 	else
@@ -107,7 +141,7 @@ static void handshake_event(struct peer *peer)
 	struct guest guest = {.sock = peer->sock, .inside = peer->inside};
 	int ret = hello_recv(peer->sock, peer->inside, &guest.hello, guest.fds);
 
-	if (ret == 0)
+	if (ret == 0 || (ret == -FI_ECONNRESET && knocks_again(peer)))
 		return;
 	if (ret < 0) {
 		conn_lose(peer, ret == -FI_ECONNRESET ? FI_ECONNREFUSED : -ret, NULL);

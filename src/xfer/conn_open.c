@@ -119,7 +119,8 @@ int conn_dial(struct peer *peer)
 	struct port *port = peer->port;
 	int err = -FI_EHOSTUNREACH, ms = env_get()->peer_timeout;
 
-	peer->deadline = ms > 0 ? clock_coarse_ms() + (uint64_t)ms : UINT64_MAX;
+	peer->knocked = clock_coarse_ms();
+	peer->deadline = ms > 0 ? peer->knocked + (uint64_t)ms : UINT64_MAX;
 	if (port->hw[PORT_SHM] && addr_is_local(&peer->name))
 		err = attempt(peer, dial_inside(&peer->key), true);
 	if (err == -FI_ECONNREFUSED && port->cm)
@@ -139,6 +140,7 @@ int conn_start(struct peer *peer)
 		return -FI_ENOTCONN;
 	if (addr_equal(&peer->key, &peer->port->key) && peer->port->hw[PORT_SHM])
 		return connect_self(peer);
+	peer->knocks = 0;
 	err = conn_dial(peer);
 	if (err && err != -FI_EAGAIN) {
 		addr_print(&peer->name, text, sizeof(text));

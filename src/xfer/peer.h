@@ -42,6 +42,9 @@ struct peer {
 	uint64_t serial;     /* of the hello its link was made by */
 	uint64_t lost_at;    /* ms; while unread */
 	uint64_t deadline;   /* ms; of PEER_DIALING and PEER_CROSSED */
+	uint64_t knocked;    /* ms; when we dialed */
+	unsigned int knocks; /* again, in this attempt */
+	bool late;           /* our hello went out long after we had knocked */
 	struct addr name;    /* as the vector or its hello says; ours */
 	struct addr key;     /* what it is found by: the name unmapped, whose string it shares */
 	struct list in_port; /* port->peers_list */

@@ -9,7 +9,8 @@
 
 #define EACH     50 /* endpoints of a process that comes */
 #define SECONDS  60
-#define STALL_US 700000 /* that long nobody who knocked says a word */
+#define STALL_US 700000  /* that long nobody who knocked says a word */
+#define LATE_US  5000000 /* the same, so long that it is taken for nobody */
 
 /* As many descriptors as this process may ask for. */
 static void raise_limit(void)
@@ -35,7 +36,7 @@ static void knock(struct obj *o, struct fid_ep *ep[EACH], const struct obj_name 
 	}
 }
 
-static void come(struct api *a, struct obj *o, const struct obj_name *hub, bool stall)
+static void come(struct api *a, struct obj *o, const struct obj_name *hub, uint64_t stall_us)
 {
 	struct fid_ep *ep[EACH];
 
@@ -43,8 +44,7 @@ static void come(struct api *a, struct obj *o, const struct obj_name *hub, bool 
 	o->cq = obj_cq(o, FI_WAIT_NONE);
 	obj_progress(a, o->cq);
 	knock(o, ep, hub, a->rank);
-	if (stall)
-		obj_sleep_us(STALL_US);
+	obj_sleep_us(stall_us);
 	for (int i = 0; i < EACH; i++)
 		obj_next(o->cq, NULL);
 	api_meet(a);
@@ -70,7 +70,7 @@ static void receive(struct obj *o, int count)
 	}
 }
 
-static void rush(struct api *a, bool stall)
+static void rush(struct api *a, uint64_t stall_us)
 {
 	struct obj_name mine = {0}, all[API_RANKS];
 	struct obj o = {0};
@@ -85,7 +85,7 @@ static void rush(struct api *a, bool stall)
 	}
 	api_swap(a, &mine, all, sizeof(mine));
 	if (a->rank) {
-		come(a, &o, &all[0], stall);
+		come(a, &o, &all[0], stall_us);
 		return;
 	}
 	obj_progress(a, o.cq);
@@ -96,12 +96,17 @@ static void rush(struct api *a, bool stall)
 
 static void at_once(struct api *a)
 {
-	rush(a, false);
+	rush(a, 0);
 }
 
 static void speechless(struct api *a)
 {
-	rush(a, true);
+	rush(a, STALL_US);
+}
+
+static void late(struct api *a)
+{
+	rush(a, LATE_US);
 }
 
 int main(int argc, char **argv)
@@ -109,6 +114,7 @@ int main(int argc, char **argv)
 	static const struct api_case cases[] = {
 		{"at-once", at_once, 4, {0}},
 		{"speechless", speechless, 4, {0}},
+		{"late", late, 4, {0}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));
