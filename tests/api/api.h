@@ -77,6 +77,18 @@ static inline bool api_networked(void)
 	return strcmp(api_provider(), "shm") != 0 && strcmp(api_provider(), "weft") != 0;
 }
 
+/*
+ * How often to repeat what is only surer by number: less often by the factor FEWER, if it is set. Another
+ * process of the case comes to the same number.
+ */
+static inline unsigned int api_times(unsigned int times)
+{
+	const char *fewer = getenv("FEWER");
+	unsigned int by = fewer ? (unsigned int)atoi(fewer) : 1;
+
+	return by <= 1 ? times : times > by ? times / by : 1;
+}
+
 static inline bool api_other(void)
 {
 	return getenv("OTHER") != NULL;

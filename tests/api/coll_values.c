@@ -13,7 +13,7 @@
 #include "lib/eval.h"
 #include "lib/group_model.h"
 
-#define ROUNDS    400
+#define ROUNDS    api_times(400)
 #define ELEMENTS  20000 /* a worked out check of more takes too long */
 #define GUARD     64    /* bytes behind each buffer that nobody may touch */
 #define GUARD_IS  0xa5

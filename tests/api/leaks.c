@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program that opens, uses and closes its objects 500 times has as many descriptors, threads and
+ * A program that opens, uses and closes its objects many times has as many descriptors, threads and
  * mappings afterwards as before, and its memory does not grow; nor does its peer's.
  */
 #include <dirent.h>
 
 #include "obj.h"
 
-#define TIMES   500
-#define WARM_UP 50            /* first caches and arenas fill */
-#define GROWTH  (1024u << 10) /* bytes, of what is resident, over all the times */
+#define TIMES   ((int)api_times(500))
+#define WARM_UP ((int)api_times(50)) /* first caches and arenas fill */
+#define GROWTH  (1024u << 10)        /* bytes, of what is resident, over all the times */
 
 struct use {
 	long fds, threads, mappings;

@@ -6,7 +6,7 @@
 #include "lib/forms.h"
 
 #define OTHERS 6
-#define EACH   150
+#define EACH   api_times(150)
 
 /* Message `i` of a sender: short, empty, around the border of long, long. */
 static size_t length(unsigned int i)
@@ -95,12 +95,12 @@ static void one_to_many(struct api *a)
 /* Everybody to everybody, short ones, so that all connect across each other. */
 static void all_to_all(struct api *a)
 {
-	enum { TURNS = 100 };
+	const unsigned int turns = api_times(100);
 	unsigned int next[API_RANKS] = {0};
 	struct side s;
 
 	side_open(&s, a, &with_source);
-	for (unsigned int i = 0; i < TURNS; i++)
+	for (unsigned int i = 0; i < turns; i++)
 		for (int k = 0; k < a->ranks; k++) {
 			int to = (a->rank + k) % a->ranks;
 			struct data d = data_full(8, 1, seed_of(a->rank, to, 0));
@@ -108,7 +108,7 @@ static void all_to_all(struct api *a)
 			POST(&s, fi_tinject(s.ep, data_at(&d), 8, s.addr[to], i));
 			data_free(&d);
 		}
-	for (int n = 0; n < TURNS * a->ranks; n++) {
+	for (unsigned int n = 0; n < turns * (unsigned int)a->ranks; n++) {
 		struct fi_cq_tagged_entry e;
 		fi_addr_t src;
 		char buf[8];
@@ -180,14 +180,14 @@ static void self(struct api *a)
 /* More than fits into any ring, unexpected, then received. */
 static void self_flood(struct api *a)
 {
-	enum { COUNT = 3000 };
+	const uint64_t count = api_times(3000);
 	uint64_t word;
 	struct side s;
 
 	side_open(&s, a, &(struct side_opts){0});
-	for (uint64_t i = 0; i < COUNT; i++)
+	for (uint64_t i = 0; i < count; i++)
 		POST(&s, fi_inject(s.ep, &i, sizeof(i), s.addr[0]));
-	for (uint64_t i = 0; i < COUNT; i++) {
+	for (uint64_t i = 0; i < count; i++) {
 		POST(&s, fi_recv(s.ep, &word, sizeof(word), NULL, FI_ADDR_UNSPEC, &word));
 		GOT(&s, &word, FI_MSG, sizeof(word));
 		CHECK_EQ(word, i);

@@ -68,7 +68,7 @@ static void reads(struct api *a)
 
 	for (size_t at = 0; at < sizeof(memory); at++)
 		memory[at] = there_is(a->rank, at);
-	for (int i = 0; i < MEETINGS; i++) {
+	for (unsigned int i = 0; i < api_times(MEETINGS); i++) {
 		struct rma_key mine, keys[2];
 		struct fid_mr *mr;
 		struct rma r;
@@ -77,7 +77,7 @@ static void reads(struct api *a)
 		mr = rma_reg(&r, memory, sizeof(memory), RMA_REMOTE);
 		mine = rma_key(&r, mr, memory, sizeof(memory));
 		api_swap(a, &mine, keys, sizeof(mine));
-		ask(&r, &keys[!a->rank], (size_t)i);
+		ask(&r, &keys[!a->rank], i);
 		api_meet(a);
 		CLOSE(mr);
 		rma_close(&r);

@@ -159,7 +159,7 @@ static void all_to_all(struct api *a)
 /* ---- Four threads on one endpoint, at both ends ---------------------------------------------- */
 
 #define THREADS 4
-#define ROUNDS  300
+#define ROUNDS  (4 * api_times(75)) /* the last one is of all bytes */
 #define OWN     20000 /* bytes of the peer's memory a thread has for itself */
 
 struct worker {

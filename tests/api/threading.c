@@ -8,7 +8,7 @@
 #include "obj.h"
 
 #define THREADS  3
-#define MESSAGES 3000
+#define MESSAGES 3000 /* at most */
 #define ROUNDS   3
 
 /* One thread's way of talking: from `tx` to `peer`, which is `rx` of the same thread. */
@@ -37,7 +37,8 @@ struct pending {
 	uint64_t word;
 };
 
-static int completions; /* all threads together */
+static int completions;   /* all threads together */
+static uint64_t messages; /* of each */
 
 static ssize_t read_one(struct fid_cq *cq)
 {
@@ -67,7 +68,7 @@ static void *talk(void *arg)
 	static __thread uint64_t out[16];
 	static __thread struct pending in[16];
 
-	for (uint64_t n = 0; n < MESSAGES; n++) {
+	for (uint64_t n = 0; n < messages; n++) {
 		uint64_t tag = (uint64_t)w->id << 32 | n, *word = &out[n % 16];
 		struct pending *p = &in[n % 16];
 
@@ -121,7 +122,7 @@ static void safe(struct api *a)
 	for (int i = 1; i < THREADS; i++)
 		w[i] = w[0];
 	run_all(w, talk);
-	expect_completions(o.cq, 2 * THREADS * MESSAGES);
+	expect_completions(o.cq, 2 * THREADS * (int)messages);
 	obj_close(&o);
 }
 
@@ -149,7 +150,7 @@ static void separate(enum fi_threading level, bool shared_queue)
 		if (!shared_queue)
 			CLOSE(w[i].rx_cq);
 	}
-	CHECK_EQ(completions, 2 * THREADS * MESSAGES);
+	CHECK_EQ(completions, 2 * THREADS * (int)messages);
 	obj_close(&o);
 }
 
@@ -176,7 +177,7 @@ static void *read_only(void *arg)
 {
 	struct worker *w = arg;
 
-	expect_completions(w->rx_cq, 2 * MESSAGES);
+	expect_completions(w->rx_cq, 2 * (int)messages);
 	return NULL;
 }
 
@@ -185,12 +186,12 @@ static void post_only(struct worker *w)
 	static uint64_t out[MESSAGES];
 	static struct pending in[MESSAGES];
 
-	for (uint64_t n = 0; n < MESSAGES; n++) {
+	for (uint64_t n = 0; n < messages; n++) {
 		OK(fi_trecv(w->rx, &in[n].word, 8, NULL, FI_ADDR_UNSPEC, n, 0, &in[n]));
 		out[n] = n + 1;
 		OBJ_UNTIL(fi_tsend(w->tx, &out[n], 8, NULL, w->peer, n, NULL) == 0, );
 	}
-	for (uint64_t n = 0; n < MESSAGES; n++) {
+	for (uint64_t n = 0; n < messages; n++) {
 		OBJ_UNTIL(is_done(&in[n]), obj_sleep_us(100));
 		CHECK_EQ(in[n].word, n + 1);
 	}
@@ -230,7 +231,7 @@ static void domain(struct api *a)
 
 	(void)a;
 	run_all(w, own_domain);
-	CHECK_EQ(completions, ROUNDS * 2 * THREADS * MESSAGES);
+	CHECK_EQ(completions, ROUNDS * 2 * THREADS * (int)messages);
 }
 
 /* With automatic progress the library's own thread is no business of the application. */
@@ -243,7 +244,7 @@ static void domain_auto(struct api *a)
 	o.hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
 	w = open_worker(&o, FI_THREAD_DOMAIN);
 	talk(&w);
-	expect_completions(o.cq, 2 * MESSAGES);
+	expect_completions(o.cq, 2 * (int)messages);
 	obj_close(&o);
 }
 
@@ -253,7 +254,7 @@ static void *open_and_close(void *arg)
 	struct worker *w = arg;
 	struct obj *o = w->shared;
 
-	for (int n = 0; n < 40; n++) {
+	for (unsigned int n = 0; n < api_times(40); n++) {
 		struct fid_cq *cq = obj_cq(o, FI_WAIT_NONE);
 		struct fid_ep *ep = obj_ready_ep(o, cq);
 		fi_addr_t self = obj_insert_ep(o->av, ep);
@@ -296,5 +297,6 @@ int main(int argc, char **argv)
 		{"domain_auto", domain_auto, 1, {0}},
 	};
 
+	messages = api_times(MESSAGES);
 	return api_main(argc, argv, cases, API_COUNT(cases));
 }

@@ -9,7 +9,7 @@
 
 #define POSTERS 4
 #define READERS 2
-#define EACH    1500 /* messages each way of a poster */
+#define EACH    1500 /* messages each way of a poster, at most */
 #define SHORT   64
 #define LONG    20000
 
@@ -24,6 +24,7 @@ struct load {
 static unsigned char done[2][POSTERS][EACH];
 static unsigned int done_count[2];
 static bool stop;
+static unsigned int each; /* messages each way of a poster */
 
 static size_t length(unsigned int i)
 {
@@ -68,9 +69,9 @@ static void *poster(void *arg)
 {
 	struct load *l = arg;
 
-	for (unsigned int i = 0; i < EACH; i++)
+	for (unsigned int i = 0; i < each; i++)
 		data_fill(l->out + offset(i), length(i), seed_of(l->id, i));
-	for (unsigned int i = 0; i < EACH; i++) {
+	for (unsigned int i = 0; i < each; i++) {
 		post_until(l, i, i & 1);
 		post_until(l, i, !(i & 1));
 	}
@@ -113,7 +114,7 @@ static void *reader(void *arg)
 
 static void wait_for_all(void)
 {
-	unsigned int all = POSTERS * EACH;
+	unsigned int all = POSTERS * each;
 
 	api_at(__FILE__, __LINE__);
 	while (__atomic_load_n(&done_count[0], __ATOMIC_RELAXED) < all ||
@@ -129,6 +130,7 @@ static void run(struct api *a, const struct side_opts *o)
 	struct load loads[POSTERS];
 	struct side s;
 
+	each = api_times(EACH);
 	side_open(&s, a, o);
 	for (int i = 0; i < READERS; i++)
 		OK(pthread_create(&threads[POSTERS + i], NULL, reader, &s));
@@ -145,10 +147,10 @@ static void run(struct api *a, const struct side_opts *o)
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (int i = 0; i < READERS; i++)
 		OK(pthread_join(threads[POSTERS + i], NULL));
-	CHECK_EQ(done_count[0], POSTERS * EACH);
-	CHECK_EQ(done_count[1], POSTERS * EACH);
+	CHECK_EQ(done_count[0], POSTERS * each);
+	CHECK_EQ(done_count[1], POSTERS * each);
 	for (unsigned int id = 0; id < POSTERS; id++)
-		for (unsigned int i = 0; i < EACH; i++)
+		for (unsigned int i = 0; i < each; i++)
 			data_check(loads[id].in + offset(i), length(i), seed_of(id, i));
 	for (int i = 0; i < POSTERS; i++) {
 		free(loads[i].out);

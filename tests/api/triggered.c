@@ -606,7 +606,7 @@ static void shared_context(struct api *a)
 
 /* ---- Processes ------------------------------------------------------------------------------- */
 
-#define FLOOD 6000
+#define FLOOD 6000 /* at most */
 
 /*
  * More operations are due than there is room for at a peer that does not read: they wait where they
@@ -617,6 +617,7 @@ static void flood_with(struct api *a, enum fi_progress progress)
 {
 	struct rig_opts opts = {.caps = FI_TRIGGER, .progress = progress};
 	struct fi_triggered_context *triggers = calloc(FLOOD, sizeof(*triggers));
+	const unsigned int count = api_times(FLOOD);
 	static uint64_t words[FLOOD];
 	struct fid_cntr *cntr;
 	fi_addr_t peer;
@@ -627,7 +628,7 @@ static void flood_with(struct api *a, enum fi_progress progress)
 	rig_open(&r, &opts);
 	peer = obj_swap(a, r.o.ep, r.o.av);
 	cntr = obj_cntr(&r.o, FI_WAIT_NONE);
-	for (unsigned int n = 0; n < FLOOD && a->rank == 0; n++) {
+	for (unsigned int n = 0; n < count && a->rank == 0; n++) {
 		struct iovec iov = {&words[n], sizeof(words[n])};
 		struct fi_msg msg = {
 			.msg_iov = &iov, .iov_count = 1, .addr = peer, .context = &triggers[n]};
@@ -648,18 +649,18 @@ static void flood_with(struct api *a, enum fi_progress progress)
 	a->progress = NULL;
 	if (a->rank == 0) {
 		obj_sleep_us(100000); /* a thread of ours goes to sleep */
-		OK(fi_cntr_add(cntr, FLOOD));
+		OK(fi_cntr_add(cntr, count));
 		OK(fi_cntr_set(cntr, 0));
 	}
 	api_meet(a);
-	for (unsigned int n = 0; n < FLOOD && a->rank; n++) {
+	for (unsigned int n = 0; n < count && a->rank; n++) {
 		OK(fi_recv(r.o.ep, &words[n], sizeof(words[n]), NULL, FI_ADDR_UNSPEC, NULL));
 		obj_next(r.o.cq, NULL);
 		CHECK_EQ(words[n], n);
 	}
 	if (progress == FI_PROGRESS_AUTO)
 		api_meet(a);
-	for (unsigned int n = 0; n < FLOOD && !a->rank; n++)
+	for (unsigned int n = 0; n < count && !a->rank; n++)
 		CHECK(obj_next(r.o.cq, NULL).op_context == &triggers[n]);
 	api_meet(a);
 	CLOSE(cntr);
@@ -749,12 +750,12 @@ static void started_in_a_call(struct api *a)
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
-#define RACED  2000
+#define RACED  api_times(2000) /* no multiple of 7 */
 #define ADDERS 2
 
 static void *adder(void *cntr)
 {
-	for (int n = 0; n < RACED / ADDERS; n++) {
+	for (unsigned int n = 0; n < RACED / ADDERS; n++) {
 		OK(fi_cntr_add(cntr, 1));
 		if (n % 16 == 0)
 			sched_yield();

@@ -2,6 +2,8 @@
 /* Wait sets: one sleep for several queues and counters. fi_poll(3). */
 #include "obj.h"
 
+#define LATE_MS (1000 * (int)obj_slower()) /* what is on its way may first make a connection */
+
 static struct fid_cq *cq_in_set(struct obj *o, struct fid_wait *set)
 {
 	struct fi_cq_attr attr = {
@@ -38,7 +40,7 @@ static void sleep_on(struct api *a, enum fi_wait_obj wait)
 	CHECK_EQ(fi_wait(set, 30), -FI_ETIMEDOUT);
 	OK(fi_cntr_add(cntr, 1));
 	if (!api_other())
-		OK(fi_wait(set, 1000));
+		OK(fi_wait(set, LATE_MS));
 	peer = obj_swap(a, o.ep, o.av);
 	for (int n = 0; n < 8; n++) {
 		struct fi_cq_tagged_entry e;
@@ -51,7 +53,7 @@ static void sleep_on(struct api *a, enum fi_wait_obj wait)
 			CHECK_EQ(obj_error(o.cq).err, FI_ECANCELED);
 			continue;
 		}
-		OBJ_UNTIL(fi_cq_read(o.cq, &e, 1) == 1, CHECK(fi_wait(set, 1000) == 0));
+		OBJ_UNTIL(fi_cq_read(o.cq, &e, 1) == 1, CHECK(fi_wait(set, LATE_MS) == 0));
 		CHECK_EQ(got[n], n);
 	}
 	api_meet(a);
@@ -117,7 +119,7 @@ static void native(struct api *a)
 		OK(fi_recv(o.ep, &got, sizeof(got), NULL, FI_ADDR_UNSPEC, &got));
 		while (fi_cq_read(o.cq, &e, 1) != 1)
 			if (fi_trywait(o.fabric, &fid, 1) == 0)
-				CHECK_EQ(poll(&p, 1, 1000), 1);
+				CHECK_EQ(poll(&p, 1, LATE_MS), 1);
 		CHECK_EQ(got, n);
 		api_meet(a);
 	}

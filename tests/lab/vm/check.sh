@@ -24,7 +24,7 @@ passed=0 failed=0 skipped=0 qemu='' work=''
 
 # What the tests get to know on a device and in a guest. Emulation takes its time.
 settings=(HW=verbs WATCH=tests/lab/objects.sh)
-guest_settings=(SLOWER=3 LAB_GUEST=1)
+guest_settings=(SLOWER=3 FEWER=10 LAB_GUEST=1)
 
 fail() {
 	echo "lab: $*" >&2
