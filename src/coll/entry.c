@@ -103,6 +103,9 @@ static int check(struct group *g, const struct call *c, struct op_args *a)
 			 (int)c->kind, (unsigned long long)g->flags);
 		return -FI_EOPNOTSUPP;
 	}
+	a->width = 1;
+	if (c->kind == FI_BARRIER)
+		return 0; /* there is nothing else to it */
 	err = check_root(g, c, a);
 	if (err)
 		return err;
@@ -113,7 +116,7 @@ static int check(struct group *g, const struct call *c, struct op_args *a)
 			 (int)c->kind, c->count, g->size);
 		return -FI_EMSGSIZE;
 	}
-	a->count = c->kind == FI_BARRIER ? 0 : c->count;
+	a->count = c->count;
 	a->in_count = elements(kinds[c->kind].in, g, a);
 	a->out_count = elements(kinds[c->kind].out, g, a);
 	a->in = a->in_count ? (void *)(uintptr_t)c->buf : NULL;

@@ -65,15 +65,46 @@ static void watch(struct group *g, uint32_t rank)
 		group_fail(g, FI_ECONNABORTED);
 }
 
+/* A message is for this slot. */
+static void take_in(struct op_slot *slot, uint64_t tag, const void *payload, size_t len, int err)
+{
+	struct op *op = slot->op;
+	const struct plan_message *m = &op->round.message[slot - op->slot];
+
+	if (!err && len == m->count * op->local.width && len)
+		memcpy(local_at(&op->local, m->place), payload, len);
+	slot->work.got = len;
+	slot->work.tag = tag;
+	done(&slot->work, err);
+}
+
+static bool was_stashed(struct op *op, struct op_slot *slot, const struct plan_message *m)
+{
+	struct stash *stash = &op->group->stash;
+	struct stashed *s = stash_find(stash, WIRE_GROUP_TAG(op->seq, 0, m->peer));
+
+	if (!s)
+		return false;
+	take_in(slot, s->tag, s->payload, s->len, 0);
+	stash_drop(stash, s);
+	return true;
+}
+
+/* Of one member several may come: none overtakes what waits in the queues. */
+static bool queues_empty(const struct group *g)
+{
+	return list_empty(&g->rx.unexpected[1]) && list_empty(&g->rx.posted[1]);
+}
+
 static int receive(struct op *op, struct op_slot *slot, const struct plan_message *m)
 {
 	struct group *g = op->group;
 	struct iovec iov = {local_at(&op->local, m->place), m->count * op->local.width};
 	int err = 0;
 
-	/* Of one member several may come: none overtakes what waits in the queues. */
-	slot->direct = iov.iov_len <= DIRECT_MAX && list_empty(&g->rx.unexpected[1]) &&
-		       list_empty(&g->rx.posted[1]);
+	if (g->stash.count && was_stashed(op, slot, m))
+		return 0;
+	slot->direct = iov.iov_len <= DIRECT_MAX && queues_empty(g);
 	if (!slot->direct)
 		err = rx_post(&g->rx, NULL, true,
 			      &(struct recv_args){.iov = &iov,
@@ -98,17 +129,11 @@ static struct op_slot *waiting(struct op *op, uint32_t rank)
 /* What is long enough to be offered is too long: it was called with other arguments there. */
 static void hand_over(struct op_slot *slot, struct peer *peer, const struct packet *p)
 {
-	struct op *op = slot->op;
-	const struct plan_message *m = &op->round.message[slot - op->slot];
 	int err = wire_op(p->head) == WIRE_OFFER ? FI_ETRUNC : 0;
 
-	if (!err && p->len == m->count * op->local.width && p->len)
-		memcpy(local_at(&op->local, m->place), p->payload, p->len);
 	if (rx_owes(p->head))
 		tx_control(peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(p->head)), (uint64_t)err);
-	slot->work.got = p->len;
-	slot->work.tag = p->tag;
-	done(&slot->work, err);
+	take_in(slot, p->tag, p->payload, p->len, err);
 }
 
 bool exchange_take(struct group *g, struct peer *peer, const struct packet *p)
@@ -123,11 +148,12 @@ bool exchange_take(struct group *g, struct peer *peer, const struct packet *p)
 		if (!op->begun || (p->tag & ~WIRE_GROUP_WHAT_MASK) != tag)
 			continue;
 		slot = waiting(op, rank);
-		if (slot)
-			hand_over(slot, peer, p);
-		return slot;
+		if (!slot)
+			break;
+		hand_over(slot, peer, p);
+		return true;
 	}
-	return false;
+	return queues_empty(g) && stash_put(&g->stash, p);
 }
 
 /* 1: it is complete already. */
@@ -169,17 +195,22 @@ static void start_message(struct op *op, unsigned int i)
 	group_fail(op->group, -ret);
 }
 
+void exchange_prepare(struct op *op)
+{
+	for (unsigned int i = 0; i < PLAN_MESSAGES; i++) {
+		op->slot[i].work.kind = &kind;
+		op->slot[i].op = op;
+	}
+}
+
 /* Sends first: others wait for them. */
 void exchange_start(struct op *op)
 {
 	unsigned int count = op->round.messages;
 
 	/* Something may come for one that is not posted yet. */
-	for (unsigned int i = 0; i < count; i++) {
-		op->slot[i].work.kind = &kind;
-		op->slot[i].op = op;
+	for (unsigned int i = 0; i < count; i++)
 		op->slot[i].pending = op->slot[i].direct = false;
-	}
 	/* One more until all are posted. */
 	op->pending = count + 1;
 	for (unsigned int i = 0; i < count; i++)

@@ -5,6 +5,8 @@
 
 #include "coll/op.h"
 
+/* Once, before an operation's first round. */
+void exchange_prepare(struct op *op);
 /* Sends and receives those of op->round; when the last is done, the operation is put to the ready ones. */
 void exchange_start(struct op *op);
 /* A message to the group, from the member that its tag says: true if one waited for it, and has it now. */

@@ -6,6 +6,7 @@
 #include <rdma/fi_cm.h>
 
 #include "coll/coll.h"
+#include "coll/stash.h"
 
 struct av_members;
 struct layout;
@@ -46,7 +47,8 @@ struct group {
 	int err;       /* positive: it has ended, or never stood */
 	struct join join;
 	struct rx rx;
-	struct list ops; /* struct op.in_group, in the order of the calls */
+	struct stash stash; /* before that */
+	struct list ops;    /* struct op.in_group, in the order of the calls */
 	size_t op_count;
 	unsigned int alone_count; /* of them: op->alone */
 	uint64_t seq;             /* of the last collective */

@@ -24,17 +24,17 @@ static struct cntr *counter_of(const struct ep *ep)
 static void tell(const struct op *op, int err)
 {
 	struct cntr *cntr = counter_of(op->ep);
-	struct cq_slot slot = {.context = op->context, .flags = FI_COLLECTIVE};
+	struct cq_slot slot = {.context = op->args.context, .flags = FI_COLLECTIVE};
 
 	if (err && op->ep->tx_cq)
 		cq_push_error(op->ep->tx_cq, &slot,
 			      &(struct cq_error){.err = err, .prov_errno = err}, NULL);
-	else if (!err && op->flags & FI_COMPLETION)
-		cq_push_done(op->ep->tx_cq, op->context, FI_COLLECTIVE);
+	else if (!err && op->args.flags & FI_COMPLETION)
+		cq_push_done(op->ep->tx_cq, op->args.context, FI_COLLECTIVE);
 	if (err && cntr && err != FI_ECANCELED)
 		cntr_fail(cntr);
 	else if (!err && cntr)
-		cntr_done(cntr, op->bytes);
+		cntr_done(cntr, op->args.out_count * op->args.width);
 }
 
 /* What had to wait for it, or for all, may begin. */
@@ -134,8 +134,10 @@ static struct op *op_new(struct coll *c)
 
 	if (!op)
 		return NULL;
-	if (!node)
+	if (!node) {
 		forget_plan(op);
+		exchange_prepare(op);
+	}
 	list_init(&op->in_group);
 	list_init(&op->in_ready);
 	op->begun = op->alone = false;
@@ -162,7 +164,7 @@ static bool commutes(const struct op_args *a)
 	       (a->type <= FI_UINT64 || a->type == FI_INT128 || a->type == FI_UINT128);
 }
 
-/* As op_args say; programs repeat themselves, and what was planned last is not planned again. */
+/* Programs repeat themselves: what was planned last is not planned again. */
 static void plan_anew(struct op *op, struct group *g, const struct plan_shape *s)
 {
 	struct plan_shape *last = &op->shape;
@@ -188,7 +190,7 @@ uint64_t op_what(const struct op_args *a)
 				UINT64_C(0x9e3779b97f4a7c15));
 }
 
-static int make_plan(struct op *op, struct group *g, const struct op_args *a)
+static void make_plan(struct op *op, struct group *g, const struct op_args *a)
 {
 	struct plan_shape shape = {.kind = a->kind,
 				   .rank = g->rank,
@@ -198,24 +200,40 @@ static int make_plan(struct op *op, struct group *g, const struct op_args *a)
 				   .width = a->width,
 				   .ordered = a->op == FI_ATOMIC_WRITE,
 				   .overlap = overlap_of(a)};
-	size_t bytes;
 
 	plan_anew(op, g, &shape);
-	bytes = op->plan.scratch * a->width;
-	if (bytes > sizeof(op->scratch)) {
-		op->memory = malloc(bytes);
-		if (!op->memory)
-			return -FI_ENOMEM;
-	}
+	op->what = op_what(a);
 	op->local = (struct local){
-		.space = {[PLAN_IN] = a->in,
-			  [PLAN_OUT] = a->out,
-			  [PLAN_TMP] = op->memory ? op->memory : op->scratch},
+		.space = {[PLAN_IN] = a->in, [PLAN_OUT] = a->out, [PLAN_TMP] = op->scratch},
 		.width = a->width,
 		.kernel = plain_find(a->op, a->type),
 		.commutes = commutes(a),
 	};
-	return 0;
+}
+
+/* Is it just what was done last? */
+static bool repeats(const struct op *op, const struct group *g, const struct op_args *a)
+{
+	const struct op_args *last = &op->args;
+
+	return op->planned == g->serial && a->kind == last->kind && a->type == last->type &&
+	       a->op == last->op && a->in == last->in && a->out == last->out &&
+	       a->count == last->count && a->root == last->root;
+}
+
+static int prepare(struct op *op, struct group *g, const struct op_args *a)
+{
+	size_t bytes;
+
+	if (!repeats(op, g, a))
+		make_plan(op, g, a);
+	op->args = *a;
+	bytes = op->plan.scratch * a->width;
+	if (bytes <= sizeof(op->scratch))
+		return 0;
+	op->memory = malloc(bytes);
+	op->local.space[PLAN_TMP] = op->memory;
+	return op->memory ? 0 : -FI_ENOMEM;
 }
 
 /* May it begin beside what is under way? */
@@ -256,12 +274,8 @@ static int post(struct ep *ep, struct group *g, const struct op_args *args, bool
 		return -FI_ENOMEM;
 	op->group = g;
 	op->ep = ep ? g->ep : NULL; /* an alias may be closed before the end */
-	op->flags = args->flags;
-	op->context = args->context;
 	op->alone = alone || args->flags & FI_FENCE;
-	op->what = op_what(args);
-	op->bytes = args->out_count * args->width;
-	err = make_plan(op, g, args);
+	err = prepare(op, g, args);
 	if (err) {
 		list_push_front(&g->coll->idle, &op->in_ready);
 		return err;

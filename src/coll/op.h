@@ -36,13 +36,11 @@ struct op {
 	struct list in_group, in_ready;
 	struct group *group;
 	struct ep *ep; /* NULL: nobody is to be told */
-	uint64_t flags;
-	void *context;
+	struct op_args args;
+	uint64_t what; /* kind, root, count, type, operator of these, as tags tell them */
 	uint64_t seq;
-	uint64_t what; /* kind, root, count, type, operator, as tags tell them */
-	size_t bytes;  /* for counters */
-	bool begun;    /* its first round */
-	bool alone;    /* begins when all before it have ended, and none begins before its end */
+	bool begun; /* its first round */
+	bool alone; /* begins when all before it have ended, and none begins before its end */
 	unsigned int pending; /* messages */
 	size_t next;          /* round */
 	struct plan_shape shape;
