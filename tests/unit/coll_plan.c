@@ -136,7 +136,7 @@ static void every_width(struct plan_shape shape, size_t size_at)
 			shape.cpus = 0;
 			run_all_ways(&shape, l ? layouts[size_at][l] : NULL);
 			shape.cpus = 2;
-			if (l && (shape.kind == FI_BARRIER || shape.kind == FI_ALLREDUCE))
+			if (l && !w && (shape.kind == FI_BARRIER || shape.kind == FI_ALLREDUCE))
 				run_all_ways(&shape, layouts[size_at][l]);
 		}
 }
