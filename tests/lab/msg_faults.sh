@@ -4,6 +4,7 @@
 # device is taken away.
 # TIMEOUT=240 KERNELS=all
 . "$(dirname "$0")/faults.bash"
+FI_WEFT_PEER_TIMEOUT=30000 # connecting is all that it limits
 
 busy 2 msg_fault busy end "${address[@]}"
 pkill -KILL -P "$talk" -n || fail "nobody to kill"

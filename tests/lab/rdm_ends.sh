@@ -5,7 +5,7 @@
 # TIMEOUT=90
 . "$(dirname "$0")/lab.bash"
 need ip
-patience=$((8 * ${SLOWER:-1})) # seconds; a send is given up after 8 tries of 67 ms
+patience=$((8 * ${SLOWER:-1})) # seconds; a send is given up after 7 tries of 0.27 s
 
 # busy: messages go to and fro between the hosts; $talk is the process that waits for both sides.
 busy() {

@@ -25,8 +25,8 @@
 #define RC_REJECT     148
 #define RC_REQUEST    UINT8_MAX           /* room for the data of a request, as events count it */
 #define RC_RECEIVE    (UINT64_C(1) << 63) /* in a wr_id: a receive; the rest counts them */
-#define RC_RETRIES    7
-#define RC_RNR_WAITS  7  /* for ever */
+#define RC_RETRIES    6                   /* software devices repeat for ever if told 7 */
+#define RC_RNR_WAITS  7                   /* for ever */
 #define RC_RNR_TIMER  12 /* 0.64 ms until a send comes again that found no receive */
 #define RC_READS      16 /* reads and atomics under way, each way, at most */
 #define RC_RESOLVE_MS 2000

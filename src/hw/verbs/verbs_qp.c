@@ -11,10 +11,10 @@
 #include "hw/verbs/verbs.h"
 #include "xfer/port.h"
 
-#define ACK_TIMEOUT 14 /* 4.096 us * 2^14: 67 ms until a send is repeated */
+#define ACK_TIMEOUT 16 /* 4.096 us * 2^16: 0.27 s until a send is repeated */
 #define ACK_DIRECT                                                                                 \
 	18 /* 1.1 s: a wire may be busy with answers to others, and packets tell who is dead */
-#define RETRIES     7
+#define RETRIES     6 /* software devices repeat for ever if told 7 */
 #define RNR_FOREVER 7
 #define RNR_TIMER   12 /* 0.64 ms until a send is repeated that found no slot */
 #define HOPS        64
