@@ -51,6 +51,9 @@ light() {
 	ip -4 rule del pref 5 && ip -6 rule del pref 5 || fail "the wire stays dark"
 }
 
+# It does not stay dark after a test that fails.
+trap '{ ip -4 rule del pref 5; ip -6 rule del pref 5; } 2>/dev/null; end_all' EXIT
+
 # remove: takes the device of host 0 away; $removal is the process that waits for it, as the kernel does for its users.
 remove() {
 	start rdma link del "${device[0]}"

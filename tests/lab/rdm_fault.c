@@ -7,7 +7,8 @@
  * TRAFFIC is "short", "long" (messages) or "write" (writes by the device beside short messages). Each side
  * prints "going" when enough has arrived. WISH says what is to follow:
  *
- *	end    all that is under way ends, in part by an error, and a later send fails
+ *	cut    all that is under way ends, in part by an error
+ *	end    the same, and a later send fails
  *	again  the same, but later messages arrive by another way; the sides are two users'
  *	go-on  they are quiet, then a signal USR1 to each side asks for as much again: nothing fails
  *
@@ -182,7 +183,7 @@ static void collect(void)
 }
 
 /* A receive that is posted to a peer which is gone waits for it to come again: none is. */
-static int told(void)
+static void told(void)
 {
 	while (!first_err) {
 		post_all(2 * SLOTS);
@@ -191,7 +192,6 @@ static int told(void)
 	}
 	printf("%s was told: %s (%s)\n", who, fi_strerror(first_err), first_text);
 	collect();
-	return first_err;
 }
 
 static void end(void)
@@ -263,7 +263,7 @@ static void go_on(void)
 static const struct wish {
 	const char *name;
 	void (*run)(void);
-} wishes[] = {{"end", end}, {"again", again}, {"go-on", go_on}}, *wish;
+} wishes[] = {{"cut", told}, {"end", end}, {"again", again}, {"go-on", go_on}}, *wish;
 
 static void run(void *arg)
 {
@@ -287,13 +287,14 @@ static void run(void *arg)
 
 int main(int argc, char **argv)
 {
+	const struct wish *last = wishes + sizeof(wishes) / sizeof(wishes[0]);
 	struct side sides[2] = {{0}};
 	int ends[2], status, bad = 0;
 
-	for (wish = wishes; argc == 5 && wish < wishes + 3; wish++)
+	for (wish = wishes; argc == 5 && wish < last; wish++)
 		if (!strcmp(wish->name, argv[2]))
 			break;
-	if (argc != 5 || wish == wishes + 3)
+	if (argc != 5 || wish == last)
 		fail("traffic, a wish and two names of interfaces, please");
 	len = strcmp(argv[1], "long") ? SHORT : LONG;
 	writes = !strcmp(argv[1], "write");

@@ -16,10 +16,10 @@ pkill -USR1 -P "$talk"
 over "the link down for a moment" 'side 0: goes on' 'side 1: goes on'
 clean "the link down for a moment"
 
-busy 2 rdm_fault write end "${interface[@]}"
+busy 2 rdm_fault write cut "${interface[@]}"
 dark
 told 0 "$patience" 'Connection timed out \(Connection timed out\)'
-over "the wire dark" 'side 1 was told: ' 'side 0 is refused: ' 'side 0: closed' 'side 1: closed'
+over "the wire dark" 'side 1 was told: ' 'side 0: closed' 'side 1: closed'
 light
 clean "the wire dark"
 
