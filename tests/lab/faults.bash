@@ -41,18 +41,22 @@ flap() {
 	ip -4 -batch "$work/flap" && ip -6 -batch "$work/routes-6" || fail "the link does not come back"
 }
 
-# dark: host 1 hears nothing any more, and nobody is told; until light.
+# dark: what the hosts send each other gets lost, and nobody is told; until light.
 dark() {
-	ip -4 rule add pref 5 iif "${interface[1]}" blackhole && ip -6 rule add pref 5 iif "${interface[1]}" blackhole ||
-		fail "the wire does not go dark"
+	local family n
+	for family in -4 -6; do
+		for n in 0 1; do
+			ip $family rule add pref 5 iif "${interface[n]}" blackhole || fail "the wire does not go dark"
+		done
+	done
 }
 
 light() {
-	ip -4 rule del pref 5 && ip -6 rule del pref 5 || fail "the wire stays dark"
+	ip -4 rule flush pref 5 && ip -6 rule flush pref 5 || fail "the wire stays dark"
 }
 
 # It does not stay dark after a test that fails.
-trap '{ ip -4 rule del pref 5; ip -6 rule del pref 5; } 2>/dev/null; end_all' EXIT
+trap '{ ip -4 rule flush pref 5; ip -6 rule flush pref 5; } 2>/dev/null; end_all' EXIT
 
 # remove: takes the device of host 0 away; $removal is the process that waits for it, as the kernel does for its users.
 remove() {
@@ -93,11 +97,10 @@ said() {
 	grep -qE "$1" "$work/out"
 }
 
-# told SIDE SECONDS WHY: within so many it says that this is what ended its operations.
+# told SECONDS WHY: within so many the side that first hears of it says that this is what ended its operations.
 told() {
-	local line="side $1 was told: "
-	within "$2" said "$line" || fail "side $1 is told of nothing within $2 s: $(cat "$work/out")"
-	said "$line$3" || fail "nothing like '$line$3': $(cat "$work/out")"
+	within "$1" said 'was told: ' || fail "nobody is told of anything within $1 s: $(cat "$work/out")"
+	grep -m 1 'was told: ' "$work/out" | grep -qE "was told: $2" || fail "not told '$2': $(cat "$work/out")"
 }
 
 # over WHAT LINE...: the program ends well, with such lines among what it says.

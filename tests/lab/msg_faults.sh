@@ -30,8 +30,8 @@ done
 
 busy 2 msg_fault busy end "${address[@]}"
 dark
-told 0 $((20 + patience)) 'Connection timed out \(transport retry counter exceeded\)'
-over "the wire dark" 'side 1 was told: ' 'side 0: closed' 'side 1: closed'
+told $((20 + patience)) 'Connection timed out \(transport retry counter exceeded\)'
+over "the wire dark" 'side 0 was told: ' 'side 1 was told: ' 'side 0: closed' 'side 1: closed'
 light
 clean "the wire dark"
 

@@ -18,8 +18,8 @@ clean "the link down for a moment"
 
 busy 2 rdm_fault write cut "${interface[@]}"
 dark
-told 0 "$patience" 'Connection timed out \(Connection timed out\)'
-over "the wire dark" 'side 1 was told: ' 'side 0: closed' 'side 1: closed'
+told "$patience" 'Connection timed out \(Connection timed out\)'
+over "the wire dark" 'side 0 was told: ' 'side 1 was told: ' 'side 0: closed' 'side 1: closed'
 light
 clean "the wire dark"
 
