@@ -89,6 +89,12 @@ static inline unsigned int api_times(unsigned int times)
 	return by <= 1 ? times : times > by ? times / by : 1;
 }
 
+/* The same of lengths that are only surer to be long by being long. */
+static inline size_t api_long(size_t len)
+{
+	return len <= 1u << 19 ? len : api_times((unsigned int)len);
+}
+
 static inline bool api_other(void)
 {
 	return getenv("OTHER") != NULL;

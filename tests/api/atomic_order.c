@@ -119,7 +119,7 @@ static void order(struct api *a)
 		 AMO_ACCESS);
 	for (size_t i = 0; a->rank && i < API_COUNT(sizes); i++) {
 		s.words = sizes[i];
-		for (uint64_t turn = 1; turn <= 16; turn++) {
+		for (uint64_t turn = 1; turn <= 2 * api_times(8); turn++) {
 			s.m.s.yields =
 				turn % 2; /* the other may be late with its answers, or not */
 			mixed(&s, turn);
@@ -156,7 +156,7 @@ static void turns(struct api *a)
 	static struct script s;
 
 	amo_open(&s.m, a, &(struct side_opts){.tune = ordered}, AMO_ACCESS);
-	for (int i = 0; a->rank && i < 24; i++) {
+	for (unsigned int i = 0; a->rank && i < 4 * api_times(6); i++) {
 		s.m.s.yields = i % 4 > 2;
 		*word_at(a, 0) = 0;
 		in_turn(&s, api_other() || i & 1);
@@ -185,7 +185,7 @@ static void asleep(struct amo_side *m, struct fid_ep *ep, struct fid_cq *cq)
 	struct fi_cq_tagged_entry e;
 	uint64_t seen = UINT64_MAX;
 
-	for (uint64_t i = 0; i < 6000; i++) {
+	for (uint64_t i = 0; i < api_times(6000); i++) {
 		OK(fi_read(ep, &seen, 8, NULL, m->s.addr[0], m->base[0], m->key[0], &seen));
 		OK(amo_post(ep, &one));
 		for (int n = 0; n < 2; n++) {

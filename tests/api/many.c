@@ -173,7 +173,7 @@ static void self(struct api *a)
 		api_skip("its iov_limit is less");
 	side_open(&s, a, &o);
 	for (unsigned int i = 0; i < 8 * API_COUNT(lens); i++)
-		self_step(&s, i & 1, i & 2, lens[i / 8], i + i / 4);
+		self_step(&s, i & 1, i & 2, api_long(lens[i / 8]), i + i / 4);
 	side_close(&s);
 }
 

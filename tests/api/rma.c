@@ -25,7 +25,7 @@ static void walk(struct rma *r)
 	for (size_t i = 0; i < API_COUNT(sizes); i++)
 		for (enum rma_form form = 0; form < RMA_FORMS; form++) {
 			st.form = form;
-			st.len = sizes[i];
+			st.len = api_long(sizes[i]);
 			st.count = is_vector(form) ? 3 : is_msg(form) ? 2 : 1;
 			st.to_count = is_msg(form) ? 3 : 1;
 			st.falling = i % 2;
@@ -101,8 +101,8 @@ static void both_sleep(struct api *a)
 			RMA_PLAIN(&r, RMA_READ, word, 8, &t.key, 0);
 		a->progress = NULL;
 		if (a->rank == 0) {
-			asleep(&r, &t, lens[n], false);
-			asleep(&r, &t, lens[n], true);
+			asleep(&r, &t, api_long(lens[n]), false);
+			asleep(&r, &t, api_long(lens[n]), true);
 		}
 		rma_target_close(&r, &t);
 		rma_close(&r);

@@ -16,7 +16,7 @@ static void self(struct api *a)
 	rma_open(&r, a, &(struct rma_opts){.mr_mode = RMA_PROVIDED});
 	for (size_t i = 0; i < API_COUNT(lens) * RMA_FORMS; i++) {
 		enum rma_form form = (enum rma_form)(i % RMA_FORMS);
-		struct rma_buf here = rma_buf_new(lens[i / RMA_FORMS], 1, false);
+		struct rma_buf here = rma_buf_new(api_long(lens[i / RMA_FORMS]), 1, false);
 		struct rma_buf there = rma_buf_new(here.len, 1, true);
 		struct fid_mr *mr = rma_reg(&r, there.memory, there.total, RMA_REMOTE);
 		struct rma_key key = rma_key(&r, mr, there.memory, there.total);
@@ -160,7 +160,7 @@ static void all_to_all(struct api *a)
 
 #define THREADS 4
 #define ROUNDS  (4 * api_times(75)) /* the last one is of all bytes */
-#define OWN     20000 /* bytes of the peer's memory a thread has for itself */
+#define OWN     20000               /* bytes of the peer's memory a thread has for itself */
 
 struct worker {
 	struct rma *r;

@@ -333,7 +333,7 @@ static void delivered(struct api *a)
 
 	open_ordered(&r, a, 0);
 	rma_target_open(&r, &t, there, API_SHARED);
-	for (unsigned int n = 0; a->rank == 0 && n < 20 * SLOTS; n++) {
+	for (unsigned int n = 0; a->rank == 0 && n < api_times(20 * SLOTS); n++) {
 		size_t len = slot_len(n), at = (size_t)(n % 50) * SLOT;
 		struct iovec iov = {memory, len};
 		struct fi_rma_iov to = {t.key.base + at, len, t.key.key};

@@ -66,7 +66,7 @@ static void walk(struct api *a, size_t from, size_t to)
 
 	side_open(&s, a, &(struct side_opts){0});
 	for (size_t i = 0; i < 4 * API_COUNT(sizes); i++) {
-		struct step st = {.len = sizes[i / 4],
+		struct step st = {.len = api_long(sizes[i / 4]),
 				  .seed = (unsigned int)i,
 				  .tagged = i & 1,
 				  .early = i & 2,
