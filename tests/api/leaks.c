@@ -52,9 +52,21 @@ static bool grew(const struct use *before, const struct use *now)
 	       (now->bytes > before->bytes + GROWTH || now->mappings > before->mappings + 4);
 }
 
-static void same(const struct use *before)
+/* A thread that has ended, and was joined, is in the list for a moment. */
+static struct use use_settled(const struct use *before)
 {
 	struct use now = use_now();
+
+	for (int n = 0; n < 100 && now.threads > before->threads; n++) {
+		obj_sleep_us(10000);
+		now = use_now();
+	}
+	return now;
+}
+
+static void same(const struct use *before)
+{
+	struct use now = use_settled(before);
 
 	if (now.fds != before->fds || now.threads != before->threads || grew(before, &now)) {
 		fprintf(stderr,
