@@ -7,6 +7,7 @@
  *	endpoint 64 verbs		the same with a provider's name
  *	endpoint 64 verbs msg		and another type of endpoint: rdm, msg or dgram
  */
+#include <dirent.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void must(int ret, const char *call)
 {
@@ -43,6 +45,23 @@ static long status(const char *name)
 		exit(EXIT_FAILURE);
 	}
 	return kib;
+}
+
+/* RDMA devices this process has open. */
+static unsigned int devices(void)
+{
+	static const char node[] = "/dev/infiniband/uverbs";
+	DIR *fds = opendir("/proc/self/fd");
+	char to[sizeof(node)] = "";
+	struct dirent *fd;
+	unsigned int n = 0;
+
+	while (fds && (fd = readdir(fds)))
+		if (readlinkat(dirfd(fds), fd->d_name, to, sizeof(node) - 1) == sizeof(node) - 1)
+			n += !strcmp(to, node);
+	if (fds)
+		closedir(fds);
+	return n;
 }
 
 static struct fi_info *find(const char *provider, const char *type)
@@ -96,8 +115,8 @@ int main(int argc, char **argv)
 		must(fi_getname(&ep->fid, name, &len), "fi_getname");
 	most = status("VmHWM");
 	pinned = status("VmPin");
-	printf("%s, %s: an open endpoint, %ld KiB in memory, %ld KiB of them pinned\n",
-	       info->fabric_attr->prov_name, argc > 3 ? argv[3] : "rdm", most, pinned);
+	printf("%s, %s: an open endpoint, %ld KiB in memory, %ld KiB of them pinned, devices: %u\n",
+	       info->fabric_attr->prov_name, argc > 3 ? argv[3] : "rdm", most, pinned, devices());
 	must(fi_close(&ep->fid), "fi_close");
 	must(fi_close(&cq->fid), "fi_close");
 	must(fi_close(&eq->fid), "fi_close");

@@ -2,7 +2,7 @@
 /*
  * The verbs transport of the engine: packets as sends between reliable queue pairs, one a peer, that are
  * agreed on in the hellos. All peers of a port share its receive slots; each is granted some of them,
- * so that none is ever sent to without a place. Nothing is made before the first peer.
+ * so that none is ever sent to without a place. Before the first peer no queue is made.
  */
 #ifndef WEFT_HW_VERBS_VERBS_H
 #define WEFT_HW_VERBS_VERBS_H
@@ -48,6 +48,7 @@ struct verbs {
 	unsigned int troubles;  /* of the device, as far as they were looked into */
 	struct verbs_note note; /* of the queues that all links share */
 	struct verbs_path path;
+	struct verbs_path early; /* keeps a device open; its `dev` may be NULL */
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;

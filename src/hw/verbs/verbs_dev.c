@@ -17,13 +17,19 @@
 static struct list all = {&all, &all};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* It may have been taken away, and another of its name be there now, since anybody looked. */
+static bool is_there(struct verbs_dev *dev)
+{
+	verbs_watch_read(dev);
+	return !verbs_dev_gone(dev);
+}
+
 static struct verbs_dev *find(const char *name)
 {
 	LIST_EACH (node, &all) {
 		struct verbs_dev *dev = LIST_ENTRY(node, struct verbs_dev, in_all);
 
-		if (dev->forked == forked_count() && strcmp(dev->name, name) == 0 &&
-		    !verbs_dev_gone(dev))
+		if (dev->forked == forked_count() && strcmp(dev->name, name) == 0 && is_there(dev))
 			return dev;
 	}
 	return NULL;

@@ -10,6 +10,18 @@
 #include "hw/verbs/verbs.h"
 #include "xfer/port.h"
 
+/*
+ * To open a device takes time, most of it for libraries that are loaded: where there is no other way than
+ * by one the first message does not wait for that. What goes wrong is told, and tried again, then.
+ */
+static void open_early(struct verbs *v)
+{
+	const struct view *view = view_of(v->port->dom->info);
+
+	if (view && view_needs_rdma(view) && verbs_dev_open(&v->port->name, &v->early))
+		v->early.dev = NULL;
+}
+
 static int verbs_open(struct port *port, void **state)
 {
 	struct rdma_port found;
@@ -33,6 +45,7 @@ static int verbs_open(struct port *port, void **state)
 	verbs_move_pool(&v->moves);
 	list_init(&v->all);
 	list_init(&v->attend);
+	open_early(v);
 	*state = v;
 	return 0;
 }
@@ -44,6 +57,8 @@ static void verbs_close(void *state)
 
 	if (v->up)
 		verbs_down(v);
+	if (v->early.dev)
+		verbs_dev_close(&v->early);
 	pool_fini(&v->links);
 	pool_fini(&v->moves);
 	close(v->epfd);
