@@ -158,8 +158,11 @@ void rc_forget_request(struct native_request *req);
 void rc_reject(struct native_request *req, const void *data, size_t len);
 
 /* rc_gone.c */
-/* What the device says of itself; true: something that concerns the endpoint. */
-bool rc_device_news(struct rc *rc);
+/*
+ * What the device says of itself, which is read if somebody is waiting to say something; true: something
+ * that concerns the endpoint.
+ */
+bool rc_device_news(struct rc *rc, bool waiting);
 /* The device is taken away: what is under way has ended when it returns, and nothing follows. */
 void rc_removed(struct rc *rc);
 

@@ -51,10 +51,11 @@ static bool is_broken(const struct rc *rc)
 	       (rc->srx && verbs_note_read(&rc->srx->note.broken));
 }
 
-bool rc_device_news(struct rc *rc)
+bool rc_device_news(struct rc *rc, bool waiting)
 {
 	verbs_cache_sweep(rc->path->dev);
-	verbs_news_read(rc->path->dev);
+	if (waiting)
+		verbs_news_read(rc->path->dev);
 	if (verbs_dev_gone(rc->path->dev)) {
 		bool is_new = !rc->gone;
 

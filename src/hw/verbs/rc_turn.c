@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the device has done: each work request ends in the application's queues. */
 #include <arpa/inet.h>
+#include <poll.h>
 
 #define LOG_PROV "verbs"
 #include "base/log.h"
@@ -9,7 +10,7 @@
 
 #define NEWS_TURNS_BUSY                                                                            \
 	7u /* between two looks for news, a power of two less one: connecting, and else */
-#define NEWS_TURNS_IDLE 255u
+#define NEWS_TURNS_IDLE 1023u
 
 static int error_of(const struct rc *rc, enum ibv_wc_status status, bool receive)
 {
@@ -237,10 +238,18 @@ static bool news_due(struct rc *rc)
 	return rc->native.port->armed || !(++rc->turns & every);
 }
 
+/* One call into the kernel tells of all that somebody has to say. */
+static bool news_waiting(const struct rc *rc)
+{
+	struct pollfd fd = {.fd = rc->news_fd, .events = POLLIN};
+
+	return poll(&fd, 1, 0) > 0;
+}
+
 bool rc_turn(void *state)
 {
 	struct rc *rc = state;
-	bool heard;
+	bool waiting, heard;
 	int n;
 
 	if (!rc->cq)
@@ -257,8 +266,9 @@ bool rc_turn(void *state)
 		make_room(rc);
 	if (!news_due(rc))
 		return n > 0;
-	heard = rc_device_news(rc);
-	if (rc->events)
+	waiting = news_waiting(rc);
+	heard = rc_device_news(rc, waiting);
+	if (rc->events && waiting)
 		heard |= rc_news(rc);
 	return n > 0 || heard;
 }
