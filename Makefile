@@ -82,7 +82,7 @@ verbs: all $(LAB:%=$(BUILD)/t/%)
 
 bench-verbs:	## measure beside perftest, in a guest or on RDMA devices: KERNEL=6.1
 	@tests/setup.sh build test lab
-	$(sub) all
+	$(sub) all $(BUILD)/t/lab_pace
 	@NAMES=lab_latency KERNEL=$${KERNEL:-6.1} tests/lab/vm/check.sh
 
 lab-shell:	## a shell in such a guest

@@ -1,66 +1,66 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# How long 8 bytes take one way, beside what perftest's ib_send_lat needs for them, in the same boot, each side on a CPU of
-# its own. The best of several runs of each in turn. It wants a machine that has nothing else to do.
-#     ROUNDS    runs of each (5)
-#     TIMES     exchanges of a run (1000)
-# TIMEOUT=240
+# How long 8 bytes take one way, beside what perftest's ib_send_lat needs for them, and how fast writes of 64 KiB are,
+# beside its ib_write_bw: in the same boot, each side on a CPU of its own, of several runs of each by turns the best. It
+# wants a machine that has nothing else to do.
+#     ROUNDS, TIMES, WRITES    runs of each (5), exchanges of a run (1000), writes of a run (500)
+# Of the exchanges of a run the median is taken, after some that nobody times: whatever a machine is at besides spoils a
+# mean, and that of fi_pingpong is from the first message on, which waits until two endpoints are connected.
+# TIMEOUT=300
 . "$(dirname "$0")/lab.bash"
-need ib_send_lat fi_pingpong taskset rdma ip awk
-times=${TIMES:-1000} rounds=${ROUNDS:-5}
+need ib_send_lat ib_write_bw taskset rdma awk
+times=${TIMES:-1000} rounds=${ROUNDS:-5} writes=${WRITES:-500}
+depth=16 # writes under way
+
 objects() {
 	rdma resource show | sed 's/ctx [0-9]*//'
 }
 
-# interface ADDRESS: whose it is.
-interface() {
-	ip -o -4 addr show | awk -v address="$1" '{ split($4, a, "/") } a[1] == address { print $2 }'
-}
-
-# least OLD NEW
-least() {
-	awk -v a="$1" -v b="$2" 'BEGIN { print a == "" || b < a ? b : a }'
-}
-
-# theirs: sets $figure, microseconds: the mean, as ours is.
-theirs() {
+# perftest COLUMN PROGRAM OPTION...: sets $figure to that column of what the client says.
+perftest() {
 	next_port
-	pair listening taskset -c 0 ib_send_lat -p $port -s 8 -n $times -F -d "${device[0]}" -x "${gid[0]}" -- \
-		taskset -c 1 ib_send_lat -p $port -s 8 -n $times -F -d "${device[1]}" -x "${gid[1]}" "${address[0]}"
-	figure=$(awk -v n=$times '$1 == 8 && $2 == n { print $6 }' "$work/client")
-	[ -n "$figure" ] || fail "ib_send_lat: $(cat "$work/client")"
+	pair listening taskset -c 0 "${@:2}" -p $port -F -d "${device[0]}" -x "${gid[0]}" -- \
+		taskset -c 1 "${@:2}" -p $port -F -d "${device[1]}" -x "${gid[1]}" "${address[0]}"
+	figure=$(awk -v column="$1" '$1 ~ /^[0-9]+$/ && $2 ~ /^[0-9]+$/ && NF >= column { print $column }' "$work/client")
+	[ -n "$figure" ] || fail "$2: $(cat "$work/client")"
 }
 
-# ours PROVIDER TYPE: the same.
+# ours TYPE WHAT SIZE COUNT: the same, of the provider verbs.
 ours() {
-	local options=(-p "$1" -e "$2" -I $times -S 8)
-	next_port
-	export LD_LIBRARY_PATH=$BUILD
-	pair listening taskset -c 0 fi_pingpong "${options[@]}" -d "$(interface "${address[0]}")" -B $port -- \
-		taskset -c 1 fi_pingpong "${options[@]}" -d "$(interface "${address[1]}")" -P $port "${address[0]}"
-	unset LD_LIBRARY_PATH
-	figure=$(awk '$1 == 8 { print $7 }' "$work/client")
-	[ -n "$figure" ] || fail "fi_pingpong: $(cat "$work/client")"
+	timeout 60 "$BUILD/t/lab_pace" "$@" "${address[@]}" >"$work/ours" 2>&1 || fail "lab_pace $*: $(cat "$work/ours")"
+	read -r figure _ <"$work/ours"
+}
+
+# note SIGN NAME: keeps the least of the figures of that name, or the most if the sign is -1.
+declare -A best=()
+note() {
+	best[$2]=$(awk -v sign="$1" -v a="${best[$2]-}" -v b="$figure" 'BEGIN { print a == "" || sign * b < sign * a ? b : a }')
+	line+=", $2 $figure"
 }
 
 before=$(objects)
-perftest='' msg='' rdm=''
 for ((round = 0; round < rounds; round++)); do
-	theirs && perftest=$(least "$perftest" "$figure")
-	ours verbs msg && msg=$(least "$msg" "$figure")
-	ours 'verbs;ofi_rxm' rdm && rdm=$(least "$rdm" "$figure")
+	line="round $round"
+	perftest 5 ib_send_lat -s 8 -n $times && note 1 ib_send_lat
+	ours msg lat 8 $times && note 1 MSG
+	ours rdm lat 8 $times && note 1 RDM
+	perftest 4 ib_write_bw -s 65536 -n $writes -t $depth && note -1 ib_write_bw
+	ours msg write 65536 $writes && note -1 'MSG write'
+	ours rdm write 65536 $writes && note -1 'RDM write'
+	echo "$line"
 done
-echo "8 bytes one way, us: ib_send_lat $perftest, MSG $msg, RDM $rdm"
 
-# within_ratio NAME FIGURE MOST
-within_ratio() {
-	awk -v name="$1" -v a="$2" -v b="$perftest" -v most="$3" 'BEGIN {
-		printf "%s: %.2f of ib_send_lat, at most %s\n", name, a / b, most
-		exit a / b > most
-	}'
-}
+# ratio NAME OTHER at-most|at-least BOUND
 status=0
-within_ratio MSG "$msg" 1.05 || status=1
-within_ratio RDM "$rdm" 1.25 || status=1
+ratio() {
+	awk -v name="$1" -v other="$2" -v a="${best[$1]}" -v b="${best[$2]}" -v how="$3" -v bound="$4" 'BEGIN {
+		printf "%s: %s, %.2f of %s, %s %s\n", name, a, a / b, other, how, bound
+		exit how == "at-most" ? a / b > bound : a / b < bound
+	}' || status=1
+}
+ratio MSG ib_send_lat at-most 1.05
+ratio RDM ib_send_lat at-most 1.25
+ratio 'MSG write' ib_write_bw at-least 0.95
+ratio 'RDM write' ib_write_bw at-least 0.95
 [ "$(objects)" = "$before" ] || fail "left behind: $(objects), before: $before"
 exit $status

@@ -20,7 +20,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* It may have been taken away, and another of its name be there now, since anybody looked. */
 static bool is_there(struct verbs_dev *dev)
 {
-	verbs_watch_read(dev);
+	verbs_news_read(dev);
 	return !verbs_dev_gone(dev);
 }
 
