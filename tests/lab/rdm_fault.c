@@ -23,6 +23,7 @@
 
 #define ENOUGH  40 /* messages */
 #define SLOTS   4  /* of each kind */
+#define WAITING (2 * SLOTS)
 #define SHORT   64
 #define LONG    ((size_t)64 << 10)
 #define STEP    997   /* of each so many bytes one is looked at */
@@ -39,7 +40,7 @@ static bool writes;
 static unsigned char *in[SLOTS], *out[SLOTS], *memory;
 static struct fid_mr *mr;
 static struct place theirs;
-static bool busy[2 * SLOTS]; /* receives, then sends */
+static bool busy[2 * SLOTS + 1]; /* receives, sends, one receive that nothing is sent to */
 static unsigned int came;
 static int first_err;
 static char first_text[64];
@@ -113,7 +114,7 @@ static void post_all(unsigned int slots)
 
 static bool any_busy(unsigned int from)
 {
-	for (unsigned int i = from; i < 2 * SLOTS; i++)
+	for (unsigned int i = from; i <= WAITING; i++)
 		if (busy[i])
 			return true;
 	return false;
@@ -121,10 +122,10 @@ static bool any_busy(unsigned int from)
 
 static const char *text_of_busy(void)
 {
-	static char text[2 * SLOTS + 1];
+	static char text[WAITING + 2];
 
-	for (unsigned int i = 0; i < 2 * SLOTS; i++)
-		text[i] = !busy[i] ? '-' : i < SLOTS ? 'R' : 'S';
+	for (unsigned int i = 0; i <= WAITING; i++)
+		text[i] = !busy[i] ? '-' : i < SLOTS || i == WAITING ? 'R' : 'S';
 	return text;
 }
 
@@ -147,7 +148,7 @@ static bool complete_one(void)
 	if (!node_poll(&me.n, &e))
 		return false;
 	i = (uintptr_t)e.context;
-	if (i >= 2 * SLOTS || !busy[i])
+	if (i > WAITING || !busy[i])
 		fail("a completion of nothing that was posted");
 	busy[i] = false;
 	if (e.err)
@@ -177,14 +178,29 @@ static void collect_from(unsigned int slot)
 	}
 }
 
+/* A receive that was posted to a peer after that had gone waits for it to come again. */
 static void collect(void)
 {
+	collect_from(SLOTS);
+	for (unsigned int i = 0; i < SLOTS; i++)
+		if (busy[i])
+			fi_cancel(&me.n.ep->fid, (void *)(uintptr_t)i);
 	collect_from(0);
 }
 
-/* A receive that is posted to a peer which is gone waits for it to come again: none is. */
+/* So that something is under way whenever it ends. */
+static void wait_for_nothing(void)
+{
+	static char nothing;
+
+	must(fi_trecv(me.n.ep, &nothing, 1, NULL, me.peer, 1, 0, (void *)(uintptr_t)WAITING),
+	     "fi_trecv");
+	busy[WAITING] = true;
+}
+
 static void told(void)
 {
+	wait_for_nothing();
 	while (!first_err) {
 		post_all(2 * SLOTS);
 		while (complete_one() && !first_err)
