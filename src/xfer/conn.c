@@ -81,6 +81,14 @@ static bool knocks_again(struct peer *peer)
 	return true;
 }
 
+/* It will not hear us: what a hello is made of takes its time, where devices have a part in it. */
+static bool has_ended(int sock)
+{
+	char byte;
+
+	return recv(sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 /* The network has let us through, or not. */
 static void dialed_event(struct peer *peer)
 {
@@ -89,6 +97,8 @@ static void dialed_event(struct peer *peer)
 	if (err == -FI_EAGAIN)
 		return; /* an event of the socket it had before */
 	peer->late = clock_coarse_ms() - peer->knocked >= LATE_MS;
+	if (!err && peer->late && has_ended(peer->sock))
+		err = -FI_ECONNRESET;
 	if (!err)
 		err = conn_say_hello(peer);
 	if (!err)
@@ -96,7 +106,7 @@ static void dialed_event(struct peer *peer)
 	if ((err == -FI_ECONNRESET || err == -EPIPE) && knocks_again(peer))
 		return;
 	if (err)
-		conn_lose(peer, -err, NULL);
+		conn_lose(peer, err == -FI_ECONNRESET ? FI_ECONNREFUSED : -err, NULL);
 	else
 		peer->state = PEER_CONNECTING;
 }

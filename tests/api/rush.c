@@ -7,7 +7,8 @@
 
 #include "obj.h"
 
-#define EACH     50 /* endpoints of a process that comes */
+#define EACH     50 /* endpoints of a process that comes, at most */
+#define EACH_MIN 24 /* so that there are more than are let in at a time */
 #define SECONDS  60
 #define STALL_US 700000  /* that long nobody who knocked says a word */
 #define LATE_US  5000000 /* the same, so long that it is taken for nobody */
@@ -23,14 +24,16 @@ static void raise_limit(void)
 	}
 }
 
+static int each; /* endpoints of a process that comes */
+
 /* They knock one after the other, and no progress is made yet. */
 static void knock(struct obj *o, struct fid_ep *ep[EACH], const struct obj_name *hub, int rank)
 {
 	static uint64_t words[EACH];
 	fi_addr_t to = obj_insert(o->av, hub);
 
-	for (int i = 0; i < EACH; i++) {
-		words[i] = (uint64_t)(rank * EACH + i);
+	for (int i = 0; i < each; i++) {
+		words[i] = (uint64_t)(rank * each + i);
 		ep[i] = obj_ready_ep(o, o->cq);
 		POST(o->cq, fi_send(ep[i], &words[i], 8, NULL, to, &words[i]));
 	}
@@ -45,10 +48,10 @@ static void come(struct api *a, struct obj *o, const struct obj_name *hub, uint6
 	obj_progress(a, o->cq);
 	knock(o, ep, hub, a->rank);
 	obj_sleep_us(stall_us);
-	for (int i = 0; i < EACH; i++)
+	for (int i = 0; i < each; i++)
 		obj_next(o->cq, NULL);
 	api_meet(a);
-	for (int i = 0; i < EACH; i++)
+	for (int i = 0; i < each; i++)
 		CLOSE(ep[i]);
 	obj_close(o);
 }
@@ -65,7 +68,8 @@ static void receive(struct obj *o, int count)
 		struct fi_cq_tagged_entry e = obj_next(o->cq, NULL);
 		uint64_t word = *(uint64_t *)e.op_context;
 
-		CHECK(word >= EACH && word < (uint64_t)(API_RANKS * EACH) && !heard[word]);
+		CHECK(word >= (uint64_t)each && word < (uint64_t)(API_RANKS * EACH) &&
+		      !heard[word]);
 		heard[word] = true;
 	}
 }
@@ -89,23 +93,33 @@ static void rush(struct api *a, uint64_t stall_us)
 		return;
 	}
 	obj_progress(a, o.cq);
-	receive(&o, (a->ranks - 1) * EACH);
+	receive(&o, (a->ranks - 1) * each);
 	api_meet(a);
 	obj_close(&o);
 }
 
 static void at_once(struct api *a)
 {
+	each = EACH;
 	rush(a, 0);
+}
+
+static void fewer(void)
+{
+	each = (int)api_times(EACH);
+	if (each < EACH_MIN)
+		each = EACH_MIN;
 }
 
 static void speechless(struct api *a)
 {
+	fewer();
 	rush(a, STALL_US);
 }
 
 static void late(struct api *a)
 {
+	fewer();
 	rush(a, LATE_US);
 }
 

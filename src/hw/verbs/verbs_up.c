@@ -134,15 +134,18 @@ static int add_slots(struct verbs *v)
 	return err;
 }
 
-/* Room for whatever may complete before the next turn. */
+/* Room for whatever may complete before the next turn: twice as much as long as the device has that. */
 static int add_completions(struct verbs *v)
 {
 	unsigned int need =
 		v->recv.count + (v->links.in_use + 1) * (VERBS_FLIGHT + VERBS_MOVE_FLIGHT);
+	unsigned int most = (unsigned int)v->path.dev->attr.max_cqe, size = 2 * need;
 
 	if (need <= (unsigned int)v->cq->cqe)
 		return 0;
-	return v->path.dev->lib->resize_cq(v->cq, (int)(2 * need)) ? -FI_ENOSPC : 0;
+	if (size > most && need <= most)
+		size = most;
+	return v->path.dev->lib->resize_cq(v->cq, (int)size) ? -FI_ENOSPC : 0;
 }
 
 unsigned int verbs_grant(struct verbs *v)
