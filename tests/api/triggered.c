@@ -269,10 +269,10 @@ static void set_back(struct api *a)
 		OK(post(&r, &ops[n], &triggers[n], 0));
 	}
 	POST(r.o.cq, fi_inject(r.o.ep, &r, 1, r.self)); /* connects */
-	OBJ_UNTIL(rig_happened(&ops[0]), rig_turn(&r));
+	completed(&r,
+		  &ops[0]); /* who sees that a device has written may be ahead of its completion */
 	OK(fi_inject(r.o.ep, &r, 1, r.self)); /* counts in the call */
 	OK(fi_cntr_set(r.sent, 0));
-	completed(&r, &ops[0]);
 	completed(&r, &ops[1]);
 	rig_turns(&r);
 	CHECK(!rig_happened(&ops[2]));
