@@ -48,7 +48,7 @@ struct verbs {
 	unsigned int troubles;  /* of the device, as far as they were looked into */
 	struct verbs_note note; /* of the queues that all links share */
 	struct verbs_path path;
-	struct verbs_path early; /* keeps a device open; its `dev` may be NULL */
+	struct verbs_path early; /* keeps a device open until then; its `dev` may be NULL */
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;
@@ -99,6 +99,8 @@ static inline uint32_t verbs_flags(const struct verbs_link *l)
 int verbs_up(struct verbs *v);
 /* The opposite; no link is left. */
 void verbs_down(struct verbs *v);
+/* Keeps no device any more that was opened before there was any use for it. */
+void verbs_let_go(struct verbs *v);
 /* Slots and completions for one more link; how many packets it may have under way to us. 0: none. */
 unsigned int verbs_grant(struct verbs *v);
 void verbs_revoke(struct verbs *v, unsigned int window);

@@ -57,8 +57,7 @@ static void verbs_close(void *state)
 
 	if (v->up)
 		verbs_down(v);
-	if (v->early.dev)
-		verbs_dev_close(&v->early);
+	verbs_let_go(v);
 	pool_fini(&v->links);
 	pool_fini(&v->moves);
 	close(v->epfd);

@@ -216,13 +216,26 @@ void verbs_last_words(struct verbs *v, const struct ibv_wc *wc)
 	verbs_repost(v, slot);
 }
 
+/* Nothing uses the device yet: if it is taken away that need not wait for us. */
+static __attribute__((noinline, cold)) void look_early(struct verbs *v)
+{
+	if (++v->turns & LOOK_TURNS)
+		return;
+	verbs_watch_read(v->early.dev);
+	if (verbs_dev_gone(v->early.dev))
+		verbs_let_go(v);
+}
+
 bool verbs_turn(void *state)
 {
 	struct verbs *v = state;
 	int n;
 
-	if (!v->up)
+	if (!v->up) {
+		if (v->early.dev)
+			look_early(v);
 		return false;
+	}
 	if (__builtin_expect(!(++v->turns & LOOK_TURNS), 0))
 		verbs_look(v);
 	n = v->up ? read_completions(v) : 0;

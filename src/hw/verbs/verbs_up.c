@@ -75,6 +75,13 @@ static int make_queues(struct verbs *v)
 	return failed("a shared receive queue");
 }
 
+void verbs_let_go(struct verbs *v)
+{
+	if (v->early.dev)
+		verbs_dev_close(&v->early);
+	v->early.dev = NULL;
+}
+
 int verbs_up(struct verbs *v)
 {
 	int err;
@@ -95,6 +102,7 @@ int verbs_up(struct verbs *v)
 	v->note = (struct verbs_note){false, false};
 	v->troubles = __atomic_load_n(&v->path.dev->troubles, __ATOMIC_RELAXED);
 	v->up = true;
+	verbs_let_go(v);
 	return 0;
 drop_channel:
 	drop_channel(v);
