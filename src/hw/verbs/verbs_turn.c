@@ -221,7 +221,7 @@ static __attribute__((noinline, cold)) void look_early(struct verbs *v)
 {
 	if (++v->turns & LOOK_TURNS)
 		return;
-	verbs_watch_read(v->early.dev);
+	verbs_news_read(v->early.dev);
 	if (verbs_dev_gone(v->early.dev))
 		verbs_let_go(v);
 }
