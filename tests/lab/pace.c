@@ -201,27 +201,33 @@ static double now_us(void)
 	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
+/* Injected: perftest, too, asks for no completion of each of its sends. */
 static void send_one(void)
 {
 	ssize_t ret;
 
-	while ((ret = msg ? fi_send(n.ep, memory, size, desc, 0, NULL)
-			  : fi_tsend(n.ep, memory, size, desc, peer, TAG, NULL)) == -FI_EAGAIN)
+	while ((ret = msg ? fi_inject(n.ep, memory, size, 0)
+			  : fi_tinject(n.ep, memory, size, peer, TAG)) == -FI_EAGAIN)
 		look();
 	must(ret, "sending");
 }
 
-/* There and back. Its completions are waited for where it begins the next time. */
+static void await_message(uint64_t count)
+{
+	while (received == count)
+		look();
+}
+
+/* There and back. Of the receives posted ahead one is posted again when nobody waits for it. */
 static void turn(uint64_t count)
 {
-	while (number == 0 && received == count)
-		look();
+	if (number == 0)
+		await_message(count);
 	send_one();
-	while (number == 1 && received == count)
-		look();
-	receive(count);
-	while (sent == count)
-		look();
+	if (count)
+		receive(count - 1);
+	if (number == 1)
+		await_message(count);
 }
 
 static int order(const void *a, const void *b)
