@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every size that is a border of something, waited for and unexpected, whole and in pieces. */
+/* TIMEOUT=100 Every size that is a border of something, waited for and unexpected, whole and in pieces. */
 #include "api.h"
 #include "lib/data.h"
 #include "lib/side.h"
@@ -64,6 +64,7 @@ static void walk(struct api *a, size_t from, size_t to)
 {
 	struct side s;
 
+	alarm(2 * api_limit());
 	side_open(&s, a, &(struct side_opts){0});
 	for (size_t i = 0; i < 4 * API_COUNT(sizes); i++) {
 		struct step st = {.len = api_long(sizes[i / 4]),
