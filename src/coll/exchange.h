@@ -9,7 +9,10 @@
 void exchange_prepare(struct op *op);
 /* Sends and receives those of op->round; when the last is done, the operation is put to the ready ones. */
 void exchange_start(struct op *op);
-/* A message to the group, from the member that its tag says: true if one waited for it, and has it now. */
+/*
+ * A message to the group, from the member that its tag says: true if one waited for it, and has it now, or will and
+ * finds it in the stash.
+ */
 bool exchange_take(struct group *g, struct peer *peer, const struct packet *p);
 /* Is this the work of a slot? */
 bool exchange_is_work(const struct work *work);

@@ -47,7 +47,7 @@ struct group {
 	int err;       /* positive: it has ended, or never stood */
 	struct join join;
 	struct rx rx;
-	struct stash stash; /* before that */
+	struct stash stash; /* short messages, before they are waited for */
 	struct list ops;    /* struct op.in_group, in the order of the calls */
 	size_t op_count;
 	unsigned int alone_count; /* of them: op->alone */

@@ -9,7 +9,7 @@
 #include "coll/join.h"
 #include "xfer/port.h"
 
-/* Words about joins that were not begun here, or about groups that do not stand here: each of these. */
+/* Words about joins that were not begun here, or ends of groups that do not stand here: each of these. */
 #define KEPT_MAX         65536
 #define KEPT_OF_PEER_MAX 4096
 
@@ -105,8 +105,7 @@ static void hear_ask(struct coll *c, struct peer *from, const struct wire_group 
 /* Which of the two lists, and counts. */
 static unsigned int sort_of(const struct wire_group *word)
 {
-	return word->kind == WIRE_GROUP_LEAVE || word->kind == WIRE_GROUP_ABORT ||
-	       word->kind == WIRE_GROUP_HERE;
+	return word->kind == WIRE_GROUP_LEAVE || word->kind == WIRE_GROUP_ABORT;
 }
 
 void join_keep(struct coll *c, struct peer *from, const struct wire_group *word)

@@ -30,9 +30,11 @@ static void find_connected(struct port *port)
 
 void leave_say(struct group *g)
 {
-	struct port *port = g->coll->port;
+	struct coll *c = g->coll;
+	struct port *port = c->port;
 	struct wire_group word = say_what(g, WIRE_GROUP_LEAVE, g->rank);
 
+	c->left[c->left_count++ % COLL_LEFT] = g->id;
 	find_connected(port);
 	for (uint32_t i = 0; i < g->size; i++) {
 		fi_addr_t addr = group_member(g, i);
@@ -128,18 +130,32 @@ static void note(struct group *g, struct peer *from, const struct wire_group *wo
 		note_left(g, from, rank);
 }
 
+static bool was_left(const struct coll *c, uint64_t id)
+{
+	for (unsigned int i = 0; i < COLL_LEFT; i++)
+		if (c->left[i] == id)
+			return true;
+	return false;
+}
+
+/* Does a join of it wait for the word that its group stands? */
 static bool pending(const struct coll *c, uint64_t key)
 {
-	LIST_EACH (node, &c->joins)
-		if (LIST_ENTRY(node, struct group, in_joins)->join.key == key)
+	LIST_EACH (node, &c->joins) {
+		const struct group *g = LIST_ENTRY(node, struct group, in_joins);
+
+		if (g->join.key == key && g->join.told)
 			return true;
+	}
 	return false;
 }
 
 /* May a group that is not there stand here yet? */
 static bool ahead(const struct coll *c, const struct wire_group *word)
 {
-	return word->id & MANAGED_ID ? managed_ahead(c, word->id) : pending(c, word->key);
+	if (word->id & MANAGED_ID)
+		return managed_ahead(c, word->id);
+	return pending(c, word->key) && !was_left(c, word->id);
 }
 
 void leave_hear(struct coll *c, struct peer *from, const struct wire_group *word)
@@ -152,25 +168,20 @@ void leave_hear(struct coll *c, struct peer *from, const struct wire_group *word
 		join_keep(c, from, word);
 }
 
-static void answer_left(struct peer *to, const struct wire_group *ask)
-{
-	struct wire_group answer = *ask;
-
-	answer.kind = WIRE_GROUP_LEAVE;
-	answer.error = 0;
-	coll_answer(to, &answer);
-}
-
 void leave_hear_ask(struct coll *c, struct peer *from, const struct wire_group *word)
 {
 	struct group *g = group_find(c, word->id);
+	struct wire_group answer = *word;
 
-	if (!g && ahead(c, word))
-		join_keep(c, from, word); /* until the join tells which group this is */
-	else if (!g)
-		answer_left(from, word);
-	else if (g->err)
+	if (g ? !g->err : ahead(c, word))
+		return;
+	if (g) {
 		group_answer(g, from);
+		return;
+	}
+	answer.kind = WIRE_GROUP_LEAVE;
+	answer.error = 0;
+	coll_answer(from, &answer);
 }
 
 void leave_take(struct group *g)
@@ -183,7 +194,7 @@ void leave_take(struct group *g)
 
 		if (w->word.id != g->id)
 			continue;
-		if (from && w->word.kind != WIRE_GROUP_HERE)
+		if (from)
 			note(g, from, &w->word);
 		join_drop(c, w);
 	}
@@ -193,12 +204,8 @@ void leave_flush(struct coll *c)
 {
 	LIST_EACH_SAFE (node, &c->leaves) {
 		struct join_word *w = LIST_ENTRY(node, struct join_word, link);
-		struct peer *from = pool_find(&c->port->peer_pool, w->from);
 
-		if (w->word.id & MANAGED_ID)
-			continue;
-		if (from && w->word.kind == WIRE_GROUP_HERE)
-			answer_left(from, &w->word);
-		join_drop(c, w);
+		if (!(w->word.id & MANAGED_ID))
+			join_drop(c, w);
 	}
 }

@@ -39,10 +39,7 @@ void leave_hear(struct coll *coll, struct peer *from, const struct wire_group *w
 void leave_hear_ask(struct coll *coll, struct peer *from, const struct wire_group *word);
 /* The group stands: who has left it already? */
 void leave_take(struct group *g);
-/*
- * No join is pending: what was said about groups that might have come of one is void, and who asked for one hears
- * that we are not in it.
- */
+/* No join is pending: what was said about groups that might have come of one is void. */
 void leave_flush(struct coll *coll);
 
 #endif

@@ -15,7 +15,7 @@ struct peer;
 struct port;
 struct rx;
 
-/* Has a message for WIRE_RX_GROUP been waited for, and is now with who did? */
+/* Has a message for WIRE_RX_GROUP found who waits for it, or a place where who will does? */
 bool coll_take(struct port *port, struct peer *peer, const struct packet *p);
 /*
  * Where one goes that has not, a context without completion queue whose receives all have

@@ -128,6 +128,12 @@ static void run_all_ways(const struct plan_shape *shape, struct layout **layout)
 	cells_close(&first);
 }
 
+/* Does it go another way where members share processors? */
+static bool has_crowds(enum fi_collective_op kind)
+{
+	return kind == FI_BARRIER || kind == FI_ALLREDUCE || kind == FI_BROADCAST;
+}
+
 static void every_width(struct plan_shape shape, size_t size_at)
 {
 	for (size_t w = 0; w < sizeof(widths) / sizeof(widths[0]); w++)
@@ -136,7 +142,7 @@ static void every_width(struct plan_shape shape, size_t size_at)
 			shape.cpus = 0;
 			run_all_ways(&shape, l ? layouts[size_at][l] : NULL);
 			shape.cpus = 2;
-			if (l && !w && (shape.kind == FI_BARRIER || shape.kind == FI_ALLREDUCE))
+			if (l && !w && has_crowds(shape.kind))
 				run_all_ways(&shape, layouts[size_at][l]);
 		}
 }

@@ -291,21 +291,15 @@ START_TEST(goes_unread)
 }
 END_TEST
 
-/* It asks whether we are still there: an answer only where we are not, and will not be. */
+/* It asks whether we are still there: an answer where we are not, and will not be. */
 START_TEST(asked_whether_here)
 {
 	struct wire_group here = {.kind = WIRE_GROUP_HERE, .rank = 0, .size = 2}, said;
 	struct fid_av_set *set;
 	unsigned int count;
-	struct fid_mc *mc = join_first(&set);
+	struct fid_mc *mc = stand(&set, &here.id);
 
 	here.key = ((struct group *)mc)->join.key;
-	here.id = 4711;
-	count = fake.count;
-	group_says(here); /* it may be what this join will be called */
-	ck_assert_uint_eq(fake.count, count);
-	close_both(mc, set);
-	mc = stand(&set, &here.id);
 	count = fake.count;
 	group_says(here);
 	ck_assert_uint_eq(fake.count, count);
@@ -321,30 +315,48 @@ START_TEST(asked_whether_here)
 }
 END_TEST
 
-/* Asked for a group that we have left while we join its set again: the join is not that group, so we say. */
+/* We join its set again meanwhile: what we have left we have left, but of that join another one may come. */
 START_TEST(asked_while_joining)
 {
-	struct wire_group here = {.kind = WIRE_GROUP_HERE, .rank = 0, .size = 2}, said;
-	struct wire_group up = {.kind = WIRE_GROUP_UP, .rank = 1, .size = 2};
-	struct fid_av_set *set, *other;
-	struct fid_mc *mc = stand(&set, &here.id), *again;
+	struct fid_av_set *set = group_set((const fi_addr_t[]){fake.addr, our.self}, 2);
+	struct fid_mc *mc = group_join(set, false);
+	struct wire_group up = group_said(WIRE_GROUP_UP, 0), said;
+	struct wire_group down = {.kind = WIRE_GROUP_DOWN,
+				  .size = 2,
+				  .attempt = up.attempt,
+				  .key = up.key,
+				  .id = 4711};
+	struct wire_group here = {
+		.kind = WIRE_GROUP_HERE, .rank = 1, .size = 2, .key = up.key, .id = 4711};
 	unsigned int count;
 
-	here.key = ((struct group *)mc)->join.key;
+	group_says(down);
+	group_expect_stands(mc, true);
 	ck_assert_int_eq(fi_close(&mc->fid), 0);
-	again = join_first(&other);
-	ck_assert_uint_eq(((struct group *)again)->join.key, here.key);
-	count = fake.count;
+	mc = group_join(set, false);
+	group_said(WIRE_GROUP_UP, 0);
 	group_says(here);
-	ck_assert_uint_eq(fake.count, count);
-	up.key = here.key;
-	up.attempt = ((struct group *)again)->join.attempt;
-	group_says(up);
-	group_expect_stands(again, true);
 	said = group_said(WIRE_GROUP_LEAVE, 0);
-	ck_assert(said.id == here.id && said.rank == 0);
-	close_both(again, other);
-	ck_assert_int_eq(fi_close(&set->fid), 0);
+	ck_assert(said.id == here.id && said.rank == 1);
+	count = fake.count;
+	here.id = 4712;
+	group_says(here); /* it may be what this join will be called */
+	ck_assert_uint_eq(fake.count, count);
+	close_both(mc, set);
+}
+END_TEST
+
+/* Nor can any come of a join that we have told nobody of. */
+START_TEST(asked_before_telling)
+{
+	struct wire_group here = {.kind = WIRE_GROUP_HERE, .rank = 0, .size = 2, .id = 4711};
+	struct fid_av_set *set;
+	struct fid_mc *mc = join_first(&set);
+
+	here.key = ((struct group *)mc)->join.key;
+	group_says(here);
+	ck_assert_uint_eq(group_said(WIRE_GROUP_LEAVE, 0).id, 4711);
+	close_both(mc, set);
 }
 END_TEST
 
@@ -512,6 +524,7 @@ int main(void)
 	tcase_add_test(words, goes_unread);
 	tcase_add_test(words, asked_whether_here);
 	tcase_add_test(words, asked_while_joining);
+	tcase_add_test(words, asked_before_telling);
 	tcase_add_loop_test(words, end_before_begin, 0, sizeof(ends) / sizeof(ends[0]));
 	tcase_add_test(words, closed_amidst);
 	tcase_add_test(words, kept_for_nothing);
