@@ -750,12 +750,14 @@ static void started_in_a_call(struct api *a)
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
-#define RACED  api_times(2000) /* no multiple of 7 */
 #define ADDERS 2
+#define STEP   7 /* from one threshold to the next, the last one being followed by the first */
+
+static unsigned int added; /* by each */
 
 static void *adder(void *cntr)
 {
-	for (unsigned int n = 0; n < RACED / ADDERS; n++) {
+	for (unsigned int n = 0; n < added; n++) {
 		OK(fi_cntr_add(cntr, 1));
 		if (n % 16 == 0)
 			sched_yield();
@@ -768,13 +770,18 @@ static void race(struct api *a)
 {
 	struct rig_opts opts = {
 		.caps = FI_TRIGGER, .progress = FI_PROGRESS_MANUAL, .threading = FI_THREAD_SAFE};
-	struct fi_triggered_context *triggers = calloc(RACED, sizeof(*triggers));
+	struct fi_triggered_context *triggers;
 	pthread_t threads[ADDERS];
+	unsigned int raced;
 	struct fid_cntr *cntr;
 	struct rig_op op;
 	struct rig r;
 
 	(void)a;
+	added = api_times(1000);
+	added += added % STEP == 0; /* else some thresholds would come twice, others not at all */
+	raced = ADDERS * added;
+	triggers = calloc(raced, sizeof(*triggers));
 	rig_open(&r, &opts);
 	cntr = obj_cntr(&r.o, FI_WAIT_NONE);
 	rig_op(&r, &op, RIG_ATOMIC, 0);
@@ -782,15 +789,15 @@ static void race(struct api *a)
 	*op.word = 0;
 	for (int n = 0; n < ADDERS; n++)
 		OK(pthread_create(&threads[n], NULL, adder, cntr));
-	for (unsigned int n = 0; n < RACED; n++) {
-		triggers[n] = at(cntr, n * 7 % RACED + 1);
+	for (unsigned int n = 0; n < raced; n++) {
+		triggers[n] = at(cntr, n * STEP % raced + 1);
 		POST(r.o.cq, post(&r, &op, &triggers[n], 0));
 	}
 	for (int n = 0; n < ADDERS; n++)
 		pthread_join(threads[n], NULL);
-	rig_counts(r.writes, RACED, 0);
-	CHECK_EQ(*op.word, RACED);
-	for (unsigned int n = 0; n < RACED; n++)
+	rig_counts(r.writes, raced, 0);
+	CHECK_EQ(*op.word, raced);
+	for (unsigned int n = 0; n < raced; n++)
 		CHECK(obj_next(r.o.cq, NULL).op_context != NULL);
 	obj_quiet(r.o.cq, 5);
 	CLOSE(cntr);
