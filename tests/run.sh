@@ -10,7 +10,7 @@
 #          or once, where a line HW=transport among the first ten of its source says so
 # Read from the environment:
 #   ARGS   arguments for the tests    RUN  what to run programs under    SLOWER  factor for the time limits
-#   FEWER  how many times less often tests repeat what is only surer by number
+#   FEWER  how many times less often tests repeat what is only surer by number, and shorter what is only surer by length
 #   WATCH  a command: a test after which it does not say what it said before has left something behind, and fails
 set -u
 cd "$(dirname "$0")/.." || exit

@@ -89,10 +89,18 @@ static inline unsigned int api_times(unsigned int times)
 	return by <= 1 ? times : times > by ? times / by : 1;
 }
 
-/* The same of lengths that are only surer to be long by being long. */
+/*
+ * The same of lengths that are only surer to be long by being long, but a device has to write what is left in
+ * several pieces (src/hw/verbs, VERBS_WRITE_MAX).
+ */
 static inline size_t api_long(size_t len)
 {
-	return len <= 1u << 19 ? len : api_times((unsigned int)len);
+	const size_t least = (1u << 20) + 3;
+	size_t shorter = api_times((unsigned int)len);
+
+	if (len <= least)
+		return len;
+	return shorter > least ? shorter : least;
 }
 
 static inline bool api_other(void)
