@@ -8,7 +8,7 @@ export HW=verbs
 run() {
 	local name program=$1
 	shift
-	timeout 120 "$BUILD/t/api_$program" "$@" >"$work/out" 2>&1 || fail "api_$program: $(cat "$work/out")"
+	timeout $((120 * ${SLOWER:-1})) "$BUILD/t/api_$program" "$@" >"$work/out" 2>&1 || fail "api_$program: $(cat "$work/out")"
 	for name in "$@"; do
 		grep -q "^ok  *$name " "$work/out" || fail "api_$program: $name was not run: $(cat "$work/out")"
 	done
