@@ -26,10 +26,13 @@ static int failed(const struct rc *rc, const char *what)
 	return -err;
 }
 
-/* The same of what the connection manager refuses because it has no such connection any more. */
+/*
+ * The same of what the connection manager refuses because it has no such connection any more: before we have
+ * asked there is nobody to be gone.
+ */
 static int lost(const struct rc *rc, const char *what)
 {
-	if (errno != EINVAL)
+	if (errno != EINVAL || rc->state == RC_RESOLVING)
 		return failed(rc, what);
 	LOG_INFO(LOG_EP_CTRL, "%s: the other side is gone", what);
 	return -FI_ECONNABORTED;
