@@ -91,6 +91,7 @@ struct rc {
 	unsigned int got;   /* completions read by arm, in wc */
 	struct ibv_wc wc[RC_BATCH];
 	unsigned int turns;
+	uint64_t next_news;     /* ms; not looked for before, while all is well */
 	struct verbs_note note; /* of its queues */
 	bool gone;              /* the device is, and with it all that was under way */
 	struct ibv_mr

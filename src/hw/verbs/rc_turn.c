@@ -4,13 +4,15 @@
 #include <poll.h>
 
 #define LOG_PROV "verbs"
+#include "base/clock.h"
 #include "base/log.h"
 #include "hw/verbs/rc.h"
 #include "hw/verbs/rc_srx.h"
 
-#define NEWS_TURNS_BUSY                                                                            \
-	7u /* between two looks for news, a power of two less one: connecting, and else */
-#define NEWS_TURNS_IDLE 1023u
+/* Turns between two looks for news, a power of two less one: connecting, and else, when it is due by time. */
+#define NEWS_TURNS_BUSY 7u
+#define NEWS_TURNS_IDLE 63u
+#define NEWS_MS         1
 
 static int error_of(const struct rc *rc, enum ibv_wc_status status, bool receive)
 {
@@ -231,11 +233,22 @@ int rc_cancel(const struct native *n, void *context)
 	return there ? -FI_EOPNOTSUPP : -FI_ENOENT;
 }
 
+/* Turns may follow each other within nanoseconds or milliseconds, and a look is a call into the kernel. */
+static __attribute__((noinline, cold)) bool is_time_for_news(struct rc *rc)
+{
+	uint64_t now = clock_coarse_ms();
+
+	if (rc->state == RC_UP && now < rc->next_news)
+		return false;
+	rc->next_news = now + NEWS_MS;
+	return true;
+}
+
 static bool news_due(struct rc *rc)
 {
 	unsigned int every = rc->state == RC_UP ? NEWS_TURNS_IDLE : NEWS_TURNS_BUSY;
 
-	return rc->native.port->armed || !(++rc->turns & every);
+	return rc->native.port->armed || (!(++rc->turns & every) && is_time_for_news(rc));
 }
 
 /* One call into the kernel tells of all that somebody has to say. */
