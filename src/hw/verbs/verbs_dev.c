@@ -17,10 +17,13 @@
 static struct list all = {&all, &all};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* It may have been taken away, and another of its name be there now, since anybody looked. */
+/*
+ * It may have been taken away, and another of its name be there now, since anybody looked. What else it has to
+ * say is for those who have it open: a sleeper would not wake for what is read away here.
+ */
 static bool is_there(struct verbs_dev *dev)
 {
-	verbs_news_read(dev);
+	verbs_news_nodes(dev);
 	return !verbs_dev_gone(dev);
 }
 

@@ -69,5 +69,7 @@ int verbs_news_add(const struct verbs_dev *dev, int epfd);
 void verbs_news_remove(const struct verbs_dev *dev, int epfd);
 /* Notes what is new: `troubles`, `gone`, and in the contexts of queues. From any thread. */
 void verbs_news_read(struct verbs_dev *dev);
+/* Notes only whether it was taken away, which wakes everybody. From any thread. */
+void verbs_news_nodes(struct verbs_dev *dev);
 
 #endif

@@ -166,7 +166,7 @@ static void read_events(struct verbs_dev *dev)
 		set_gone(dev, "it has no more to say");
 }
 
-static void read_nodes(struct verbs_dev *dev)
+void verbs_news_nodes(struct verbs_dev *dev)
 {
 	union {
 		struct inotify_event event;
@@ -174,6 +174,8 @@ static void read_nodes(struct verbs_dev *dev)
 	} u;
 	ssize_t len;
 
+	if (dev->nodes_fd < 0)
+		return;
 	while ((len = read(dev->nodes_fd, u.bytes, sizeof(u.bytes))) > 0) {
 		const char *at = u.bytes;
 
@@ -197,5 +199,5 @@ void verbs_news_read(struct verbs_dev *dev)
 	if (fds[0].revents)
 		read_events(dev);
 	if (fds[1].revents)
-		read_nodes(dev);
+		verbs_news_nodes(dev);
 }
