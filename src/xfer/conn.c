@@ -59,25 +59,15 @@ void conn_lose(struct peer *peer, int err, const struct wire_hello *hello)
  */
 static bool knocks_again(struct peer *peer)
 {
-	struct port *port = peer->port;
-	int err;
-
 	if (!peer->late || peer->inside || peer->knocks++ >= KNOCKS)
 		return false;
 	LOG_INFO(LOG_EP_CTRL, "our hello came too late: it is said again");
 	forked_close(peer->sock);
 	peer->sock = peer->wake = -1;
 	conn_abandon(peer);
-	if (port->cm) {
-		peer->state = PEER_DIALING;
-		conn_single_again(peer);
-		return true;
-	}
-	port->handshakes--;
-	peer->state = PEER_IDLE;
-	err = conn_dial(peer);
-	if (err)
-		conn_lose(peer, -err, NULL);
+	peer->state = PEER_DIALING;
+	peer->deadline = conn_deadline();
+	conn_again(peer);
 	return true;
 }
 
@@ -307,12 +297,12 @@ static void expire(struct port *port)
 	LIST_EACH_SAFE (node, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
 
-		if (port->cm)
-			conn_single_again(peer);
 		/* Whoever has our hello may take as long as it likes: it lives. */
 		if ((peer->state == PEER_CROSSED || peer->state == PEER_DIALING) &&
 		    now >= peer->deadline)
 			conn_lose(peer, FI_ETIMEDOUT, NULL);
+		else
+			conn_again(peer);
 	}
 }
 

@@ -109,6 +109,13 @@ static int attempt(struct peer *peer, int sock, bool inside)
 	return 0;
 }
 
+uint64_t conn_deadline(void)
+{
+	int ms = env_get()->peer_timeout;
+
+	return ms > 0 ? clock_coarse_ms() + (uint64_t)ms : UINT64_MAX;
+}
+
 /*
  * That an address is one of this host's own says only where to ask first: whoever listens by that name
  * in our network namespace is here. Others, and those who do not use shared memory, are across the
@@ -117,10 +124,10 @@ static int attempt(struct peer *peer, int sock, bool inside)
 int conn_dial(struct peer *peer)
 {
 	struct port *port = peer->port;
-	int err = -FI_EHOSTUNREACH, ms = env_get()->peer_timeout;
+	int err = -FI_EHOSTUNREACH;
 
 	peer->knocked = clock_coarse_ms();
-	peer->deadline = ms > 0 ? peer->knocked + (uint64_t)ms : UINT64_MAX;
+	peer->deadline = conn_deadline();
 	if (port->hw[PORT_SHM] && addr_is_local(&peer->name))
 		err = attempt(peer, dial_inside(&peer->key), true);
 	if (err == -FI_ECONNREFUSED && port->cm)
@@ -129,6 +136,39 @@ int conn_dial(struct peer *peer)
 	    (err == -FI_EHOSTUNREACH || err == -FI_ECONNREFUSED || err == -FI_EACCES))
 		err = attempt(peer, dial_network(&peer->name), false);
 	return err;
+}
+
+void conn_wait_outside(struct peer *peer)
+{
+	peer->state = PEER_DIALING;
+	peer->port->handshakes++;
+	if (peer->port->cm)
+		conn_single_waits(peer->port);
+	else
+		peer_busy(peer); /* whoever sleeps looks again soon */
+}
+
+void conn_again(struct peer *peer)
+{
+	uint64_t deadline = peer->deadline;
+	int err;
+
+	if (peer->state != PEER_DIALING || peer->sock >= 0)
+		return;
+	peer->port->handshakes--;
+	peer->state = PEER_IDLE;
+	if (peer->port->cm)
+		conn_single_unname(peer->port);
+	err = conn_dial(peer);
+	if (!err) {
+		if (peer->port->cm)
+			conn_single_dialing(peer);
+		return;
+	}
+	conn_wait_outside(peer);
+	peer->deadline = deadline;
+	if (err != -FI_EAGAIN)
+		conn_lose(peer, -err, NULL);
 }
 
 int conn_start(struct peer *peer)

@@ -12,8 +12,17 @@ int conn_control(struct port *port, int op, struct peer *peer, uint32_t events);
 int conn_watch(struct peer *peer, uint32_t events);
 /* Asks whoever is at the other end to be our peer. 0 or a negative error. */
 int conn_say_hello(struct peer *peer);
+/* Of an attempt that begins now. ms */
+uint64_t conn_deadline(void);
 /* Begins to connect to peer->name by whatever way there is; the time it has begins. 0 or a negative error. */
 int conn_dial(struct peer *peer);
+/*
+ * Nobody could be dialed yet: too many others are before us, and nobody queues by himself. The attempt is
+ * under way, without a socket.
+ */
+void conn_wait_outside(struct peer *peer);
+/* An attempt without a socket dials again, within its time, and goes on or fails: an unnamed peer may be freed. */
+void conn_again(struct peer *peer);
 
 /* conn_link.c */
 /*
@@ -49,10 +58,14 @@ void conn_lose(struct peer *peer, int err, const struct wire_hello *hello);
 
 /* Whoever listens to all addresses of this host may be meant. A socket, or a negative error. */
 int conn_single_inside(const struct peer *peer);
-/* One that nobody could listen to yet is tried again. */
-void conn_single_again(struct peer *peer);
+/* Whoever sleeps wakes in a moment, to dial again. */
+void conn_single_waits(struct port *port);
+/* There is a socket, which may take its time to connect: whoever sleeps wakes when that is over. */
+void conn_single_dialing(struct peer *peer);
 /* There is a socket to say hello on: it completes the port's name. */
 void conn_single_dialed(struct peer *peer);
+/* That socket is gone: what it gave to the name may be another's. */
+void conn_single_unname(struct port *port);
 /* The attempt is over: nobody has to wake for it. */
 void conn_single_settled(struct port *port);
 

@@ -89,6 +89,7 @@ static void complete_name(struct peer *peer)
 
 	if (port->name.kind == ADDR_STR || port->name.port)
 		return;
+	port->cm_named = true;
 	if (peer->inside)
 		name_inside(port, peer->sock);
 	else
@@ -123,21 +124,19 @@ void conn_single_settled(struct port *port)
 	port->cm_timer = 0;
 }
 
-/* Too many others are before us, and inside a host nobody queues by himself. */
-static void wait_outside(struct peer *peer)
+void conn_single_unname(struct port *port)
 {
-	peer->state = PEER_DIALING;
-	peer->port->handshakes++;
-	set_timer(peer->port, AGAIN_MS);
+	if (port->cm_named)
+		port->name.port = 0;
 }
 
-static bool waits_outside(const struct peer *peer)
+void conn_single_waits(struct port *port)
 {
-	return peer->state == PEER_DIALING && peer->sock < 0;
+	set_timer(port, AGAIN_MS);
 }
 
 /* The network may keep silent for as long as it likes. */
-static void dialed(struct peer *peer)
+void conn_single_dialing(struct peer *peer)
 {
 	if (peer->state == PEER_DIALING)
 		set_timer(peer->port, env_get()->peer_timeout);
@@ -159,36 +158,16 @@ int conn_request(struct port *port, const struct addr *to, const void *data, siz
 	port->cm_len = len;
 	err = conn_dial(peer);
 	if (err == -FI_EAGAIN) {
-		wait_outside(peer);
+		conn_wait_outside(peer);
 		return 0;
 	}
 	if (!err) {
-		dialed(peer);
+		conn_single_dialing(peer);
 		return 0;
 	}
 	addr_print(to, text, sizeof(text));
 	LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s", text, fi_strerror(-err));
 	return err;
-}
-
-void conn_single_again(struct peer *peer)
-{
-	uint64_t deadline = peer->deadline;
-	int err;
-
-	if (!waits_outside(peer))
-		return;
-	peer->port->handshakes--;
-	peer->state = PEER_IDLE;
-	err = conn_dial(peer);
-	if (!err) {
-		dialed(peer);
-		return;
-	}
-	wait_outside(peer);
-	peer->deadline = deadline;
-	if (err != -FI_EAGAIN)
-		conn_lose(peer, -err, NULL);
 }
 
 int conn_adopt(struct port *port, struct guest *guest, const void *data, size_t len)

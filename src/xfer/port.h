@@ -64,6 +64,7 @@ struct port {
 	size_t cm_len;
 	int cm_sock;     /* of the connection, not ours to close */
 	int cm_timer;    /* of an attempt, in epfd; 0: none */
+	bool cm_named;   /* the name's port number is one that a socket of ours was given */
 	uint64_t hellos; /* sent */
 	uint64_t incarnation;
 	uint64_t probe; /* the word peers try a direct fetch on */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A turn of the sockets ends however much there is to read. The kernel's part is played by this test: it
- * always has more.
+ * A turn of the sockets ends however much there is to read, and an attempt whose hello came too late begins
+ * again. The kernel's part is played by this test: it always has more, or lets nobody in yet.
  */
 #include <errno.h>
+#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+
+#include <unistd.h>
 
 #include "xfer/conn.h"
 #include "suite.h"
@@ -17,6 +20,8 @@ static struct port port;
 static struct peer *peer;
 static unsigned int polls, reads;
 static bool endless;
+static bool gone;           /* the other side has ended our socket */
+static unsigned int refuse; /* so many attempts find no room */
 
 /* In the place of the C library's: as many events as there is room for, or one. */
 int epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
@@ -33,6 +38,8 @@ int epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
 ssize_t recv(int sock, void *buf, size_t len, int flags)
 {
 	(void)flags;
+	if (gone)
+		return 0;
 	ck_assert_int_eq(sock, SOCK);
 	ck_assert_uint_ge(len, 1);
 	reads++;
@@ -41,11 +48,38 @@ ssize_t recv(int sock, void *buf, size_t len, int flags)
 	return 1;
 }
 
+int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	(void)epfd, (void)op, (void)fd, (void)event;
+	return 0;
+}
+
+/* One that takes its time; the kernel chooses a number for the socket, as it does on connecting. */
+int connect(int sock, const struct sockaddr *to, socklen_t len)
+{
+	const struct sockaddr_in any = {.sin_family = AF_INET};
+
+	(void)to, (void)len;
+	if (refuse) {
+		refuse--;
+		errno = EAGAIN;
+		return -1;
+	}
+	ck_assert_int_eq(bind(sock, (const struct sockaddr *)&any, sizeof(any)), 0);
+	errno = EINPROGRESS;
+	return -1;
+}
+
 static void setup(void)
 {
 	static const struct addr nobody = {.kind = ADDR_NONE};
 
+	memset(&port, 0, sizeof(port));
+	endless = gone = false;
+	polls = reads = refuse = 0;
 	list_init(&port.peers_list);
+	list_init(&port.busy);
+	lobby_init(&port.lobby, -1);
 	pool_init(&port.peer_pool, sizeof(struct peer));
 	peer = peer_new(&port, &nobody);
 	ck_assert_ptr_nonnull(peer);
@@ -77,6 +111,97 @@ START_TEST(bytes_without_end)
 }
 END_TEST
 
+/* Across the network our hello was on its way when the other side ended the socket. */
+static void comes_too_late(void)
+{
+	const struct addr to = {.kind = ADDR_IN, .ip = {192, 0, 2, 1}, .port = 9};
+
+	port.hw[PORT_TCP] = &port;
+	peer->name = peer->key = to;
+	peer->named = 1;
+	peer->state = PEER_CONNECTING;
+	peer->late = gone = true;
+	port.handshakes = 1;
+}
+
+static void dials(void)
+{
+	ck_assert_int_eq(peer->state, PEER_DIALING);
+	ck_assert_int_ge(peer->sock, 0);
+	ck_assert_int_ne(peer->sock, SOCK);
+	ck_assert_uint_eq(port.handshakes, 1);
+}
+
+/* What waits for the peer goes on waiting, for the next turns. */
+START_TEST(no_room_to_knock_again)
+{
+	comes_too_late();
+	peer->deadline = 1; /* of the attempt that was late */
+	refuse = 3;
+	for (int turns = 0; turns < 2; turns++) {
+		conn_poll(&port);
+		ck_assert_int_eq(peer->state, PEER_DIALING);
+		ck_assert_int_eq(peer->sock, -1);
+		ck_assert_uint_eq(port.handshakes, 1);
+		ck_assert(!list_empty(&peer->in_busy));
+	}
+	ck_assert_uint_eq(refuse, 0);
+	conn_poll(&port);
+	dials();
+	close(peer->sock);
+}
+END_TEST
+
+static uint16_t number_of(int sock)
+{
+	struct sockaddr_in own;
+	socklen_t len = sizeof(own);
+
+	ck_assert_int_eq(getsockname(sock, (struct sockaddr *)&own, &len), 0);
+	return ntohs(own.sin_port);
+}
+
+static void ended(struct port *of, int err, const struct wire_hello *hello)
+{
+	(void)of, (void)err, (void)hello;
+}
+
+/* What the kernel calls a socket that is thrown away it may call another's next. */
+static void knock_again_as(uint16_t asked, uint16_t named)
+{
+	static const struct port_cm cm = {.ended = ended};
+	uint16_t first;
+
+	port.cm = &cm;
+	port.peers = &peer;
+	port.name = (struct addr){.kind = ADDR_IN, .ip = {192, 0, 2, 2}, .port = asked};
+	comes_too_late();
+	conn_poll(&port);
+	dials();
+	first = number_of(peer->sock);
+	ck_assert_uint_eq(port.name.port, named ? named : first);
+	peer->state = PEER_CONNECTING;
+	peer->late = true;
+	peer->sock = dup(peer->sock); /* it is not closed: the number stays in use */
+	conn_poll(&port);
+	dials();
+	ck_assert_uint_ne(number_of(peer->sock), first);
+	ck_assert_uint_eq(port.name.port, named ? named : number_of(peer->sock));
+}
+
+START_TEST(named_anew)
+{
+	knock_again_as(0, 0);
+}
+END_TEST
+
+/* The application's own choice stays. */
+START_TEST(named_by_its_owner)
+{
+	knock_again_as(4711, 4711);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("xfer_conn");
@@ -85,6 +210,9 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, events_without_end);
 	tcase_add_test(tcase, bytes_without_end);
+	tcase_add_test(tcase, no_room_to_knock_again);
+	tcase_add_test(tcase, named_anew);
+	tcase_add_test(tcase, named_by_its_owner);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
