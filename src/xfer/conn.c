@@ -33,8 +33,9 @@
 #define BYTES_PER_EVENT 64 /* of wake-ups, each alone inside a host */
 #define CROSSED_MS      30000
 #define LAST_TURNS      4096 /* of what a peer sent before its end */
-#define LATE_MS         1000 /* less than it takes until who is silent is shown the door */
-#define KNOCKS          8    /* again, at most */
+/* Less than it takes until who is silent is shown the door, by clocks that may be some ms behind. */
+#define LATE_MS (LOBBY_CROWDED_MS - 50)
+#define KNOCKS  8 /* again, at most */
 
 void conn_forget(struct peer *peer)
 {
@@ -54,7 +55,7 @@ void conn_lose(struct peer *peer, int err, const struct wire_hello *hello)
 }
 
 /*
- * Who knocks and then makes no progress for seconds may be shown the door before it has said a word, and not
+ * Who knocks and then makes no progress for a while may be shown the door before it has said a word, and not
  * because it is unwanted: it knocks again. True: it did, and the attempt goes on or has failed.
  */
 static bool knocks_again(struct peer *peer)

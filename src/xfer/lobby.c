@@ -17,8 +17,7 @@
 #include "xfer/hello.h"
 
 #define STRANGERS_MAX 64
-#define STRANGER_MS   5000 /* a stranger who says nothing is shown the door */
-#define CROWDED_MS    200  /* or after this, when others wait outside */
+#define STRANGER_MS   5000 /* a stranger who says nothing is shown the door anyway */
 
 struct stranger {
 	struct list link; /* lobby->strangers */
@@ -110,7 +109,7 @@ static void shut_door(struct lobby *l)
 	if (l->shut)
 		return;
 	l->shut = true;
-	set_timer(l, CROWDED_MS);
+	set_timer(l, LOBBY_CROWDED_MS);
 	listen_for(l, 0);
 }
 
@@ -146,7 +145,7 @@ static bool make_room(struct lobby *l)
 	LIST_EACH (node, &l->strangers) {
 		struct stranger *s = LIST_ENTRY(node, struct stranger, link);
 
-		if (now - s->since < CROWDED_MS)
+		if (now - s->since < LOBBY_CROWDED_MS)
 			return false;
 		if (readable(s->sock))
 			continue; /* it has spoken: its turn comes */

@@ -14,6 +14,9 @@
 #include "hw/link.h"
 #include "hw/wire.h"
 
+/* After this a stranger who says nothing is shown the door, when others wait outside. */
+#define LOBBY_CROWDED_MS 200
+
 /* What an event's data says, above the id of the object. */
 enum lobby_source { LOBBY_INSIDE, LOBBY_NETWORK, LOBBY_STRANGER, LOBBY_TIMER, LOBBY_SOURCES };
 
