@@ -7,7 +7,8 @@
 #     MORE     1: the tests of tests/lab/more, too
 #     TESTS    a pattern of names, looked for in both lists: TESTS=lab_t*
 #     NAMES    tests that are not in the lists
-#     OPTIONAL 1: where no guest is to be had all is skipped, which is said, and nothing has failed
+#     OPTIONAL 1: where no guest is to be had all is skipped, and where one kernel is not to be had the other runs all, which
+#              is said, and nothing has failed
 #     and what kernel.bash says
 # With both kernels each test runs on one of them, by turns; on both run those that TESTS or NAMES ask for, and those with
 # a line KERNELS=all among the first ten of their source.
@@ -136,6 +137,9 @@ mapfile -t tests < <(
 [ -z "${MORE-}${TESTS-}" ] || limit=$((limit + more))
 [ ${#tests[@]} -gt 0 ] || fail "no test's name is like '${TESTS:-*}'"
 
+if grep -qs '^SKIP *=.* src/hw/verbs/%' config.mk; then
+	no_guest "the library is built without RDMA, which needs libibverbs, librdmacm and libnl-route"
+fi
 if [ -n "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
 	exec env "${settings[@]}" tests/run.sh "${tests[@]}"
 fi
@@ -145,8 +149,15 @@ done
 trap end_guest EXIT
 trap 'echo "interrupted" >&2; exit 130' INT TERM
 new_work
-read -ra versions <<<"${KERNEL:-6.1 6.12}"
-for version in "${versions[@]}"; do get_kernel "$version"; done
+versions=() missing=()
+for version in ${KERNEL:-6.1 6.12}; do
+	if get_kernel "$version"; then versions+=("$version"); else missing+=("$why"); fi
+done
+if [ ${#missing[@]} -gt 0 ]; then
+	[ ${#versions[@]} -gt 0 ] || no_guest "${missing[0]}"
+	[ "${OPTIONAL-}" = 1 ] || fail "${missing[0]}"
+	echo "lab: ${missing[0]}: all runs on ${versions[*]}"
+fi
 for i in "${!versions[@]}"; do
 	get_kernel "${versions[i]}"
 	# shellcheck disable=SC2046 # names

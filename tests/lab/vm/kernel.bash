@@ -9,13 +9,18 @@ declare -A suites=([6.1]=bookworm [6.12]=bookworm-backports)
 modules=(virtio_pci 9pnet_virtio 9p overlay rdma_rxe rdma_ucm ib_uverbs dummy veth)
 optional=(crc32_generic crc32_pclmul) # what rxe's checksums are made with, where the kernel has them as modules
 
-# get_kernel VERSION: sets $kernel, a folder of the image, the modules, numbered in the order they load, and the name.
+# get_kernel VERSION: sets $kernel, a folder of the image, the modules, numbered in the order they load, and the name; or
+# fails and sets $why.
 get_kernel() {
 	local fresh cache=${LAB_CACHE:-$BUILD/lab}
 	[ -n "${suites[$1]-}" ] || fail "no kernel $1: there are ${!suites[*]}"
 	kernel=$cache/$1
 	[ ! -e "$kernel/name" ] || return 0
-	command -v apt-get >/dev/null || no_guest "the kernels are Debian's packages: there is no apt-get to fetch them with"
+	why="kernel $1 is not to be had"
+	if ! command -v apt-get >/dev/null; then
+		why+=": it is a package of Debian, and there is no apt-get to fetch it with"
+		return 1
+	fi
 	mkdir -p "$cache" || fail "no folder $cache"
 	fresh=$(mktemp -d "$cache/new.XXXXXX") || fail "no folder in $cache"
 	echo "kernel $1: fetching it"
@@ -26,7 +31,8 @@ get_kernel() {
 	else
 		tail -n 20 "$fresh/log"
 		rm -rf "$fresh"
-		no_guest "kernel $1 is not to be had"
+		unset APT_CONFIG
+		return 1
 	fi
 }
 

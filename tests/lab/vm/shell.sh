@@ -14,14 +14,10 @@ fail() {
 	exit 1
 }
 
-no_guest() {
-	fail "$@"
-}
-
 new_work
 timer+=(--foreground)
 trap 'rm -rf "$work"' EXIT
-get_kernel "${KERNEL:-6.1}"
+get_kernel "${KERNEL:-6.1}" || fail "$why"
 make_initramfs "$work/initrd" yes bash tests/lab/vm/inside.sh env HW=verbs LD_LIBRARY_PATH="$BUILD" \
 	PS1="lab $(cat "$kernel/name") \\w# " bash --norc -i || fail "no initramfs"
 (guest 86400 -chardev stdio,id=line,mux=on,signal=off -serial chardev:line -mon chardev=line)
