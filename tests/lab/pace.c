@@ -2,7 +2,8 @@
 /*
  * How fast two processes are over the provider "verbs", each on a CPU of its own, once they are connected:
  *
- *	pace msg|rdm lat SIZE TIMES ADDRESS ADDRESS     messages to and fro; one way in us: "MEDIAN MEAN LEAST"
+ *	pace msg|rdm lat SIZE TIMES ADDRESS ADDRESS     messages to and fro, as long as may be injected; one way
+ *	                                                in us: "MEDIAN MEAN LEAST"
  *	pace msg|rdm write SIZE TIMES ADDRESS ADDRESS   writes of one side to the other's memory: "MiB/s"
  *
  * rdm: tagged messages. The addresses are those of the two sides' interfaces.
@@ -23,7 +24,7 @@ static fi_addr_t peer;
 static int number, end; /* of this side; to the other one */
 static bool msg;
 static const char *address[2];
-static size_t size;
+static size_t size, message; /* bytes: of what is measured, and of a message */
 static unsigned int times;
 static char *memory; /* what is sent, and a place for each receive */
 static struct fid_mr *mr;
@@ -206,8 +207,8 @@ static void send_one(void)
 {
 	ssize_t ret;
 
-	while ((ret = msg ? fi_inject(n.ep, memory, size, 0)
-			  : fi_tinject(n.ep, memory, size, peer, TAG)) == -FI_EAGAIN)
+	while ((ret = msg ? fi_inject(n.ep, memory, message, 0)
+			  : fi_tinject(n.ep, memory, message, peer, TAG)) == -FI_EAGAIN)
 		look();
 	must(ret, "sending");
 }
@@ -293,6 +294,7 @@ static void bandwidth(void)
 	double begin;
 	char over = 0;
 
+	message = 1;
 	turn(0); /* they know each other */
 	tell(end, &mine, sizeof(mine));
 	hear(end, &theirs, sizeof(theirs));
@@ -355,7 +357,7 @@ int main(int argc, char **argv)
 		fail("pace msg|rdm lat|write SIZE TIMES ADDRESS ADDRESS");
 	msg = !strcmp(argv[1], "msg");
 	measured = !strcmp(argv[2], "write") ? bandwidth : latency;
-	size = strtoul(argv[3], NULL, 0);
+	size = message = strtoul(argv[3], NULL, 0);
 	times = (unsigned int)strtoul(argv[4], NULL, 0);
 	address[0] = argv[5];
 	address[1] = argv[6];
