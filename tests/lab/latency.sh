@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # How long 8 bytes take one way, beside what perftest's ib_send_lat needs for them, and how fast writes of 64 KiB are,
-# beside its ib_write_bw: in the same boot, each side on a CPU of its own, of several runs of each by turns the best. It
-# wants a machine that has nothing else to do.
+# beside its ib_write_bw: in the same boot, each side on a CPU of its own, in rounds. Each is compared with its neighbour of
+# the round, and of the rounds' ratios the median counts. It wants a machine that has nothing else to do.
 #     ROUNDS, TIMES, WRITES    runs of each (5), exchanges of a run (1000), writes of a run (500)
 # Of the exchanges of a run the median is taken, after some that nobody times: whatever a machine is at besides spoils a
 # mean, and that of fi_pingpong is from the first message on, which waits until two endpoints are connected.
@@ -31,32 +31,34 @@ ours() {
 	read -r figure _ <"$work/ours"
 }
 
-# note SIGN NAME: keeps the least of the figures of that name, or the most if the sign is -1.
-declare -A best=()
+# note NAME: the figure is this round's.
+declare -A figures=()
 note() {
-	best[$2]=$(awk -v sign="$1" -v a="${best[$2]-}" -v b="$figure" 'BEGIN { print a == "" || sign * b < sign * a ? b : a }')
-	line+=", $2 $figure"
+	figures[$1]+="$figure "
+	line+=", $1 $figure"
 }
 
 before=$(objects)
 for ((round = 0; round < rounds; round++)); do
 	line="round $round"
-	perftest 5 ib_send_lat -s 8 -n $times && note 1 ib_send_lat
-	ours msg lat 8 $times && note 1 MSG
-	ours rdm lat 8 $times && note 1 RDM
-	perftest 4 ib_write_bw -s 65536 -n $writes -t $depth && note -1 ib_write_bw
-	ours msg write 65536 $writes && note -1 'MSG write'
-	ours rdm write 65536 $writes && note -1 'RDM write'
+	perftest 5 ib_send_lat -s 8 -n $times && note ib_send_lat
+	ours msg lat 8 $times && note MSG
+	ours rdm lat 8 $times && note RDM
+	perftest 4 ib_write_bw -s 65536 -n $writes -t $depth && note ib_write_bw
+	ours msg write 65536 $writes && note 'MSG write'
+	ours rdm write 65536 $writes && note 'RDM write'
 	echo "$line"
 done
 
-# ratio NAME OTHER at-most|at-least BOUND
+# ratio NAME OTHER at-most|at-least BOUND: of the rounds' ratios the median.
 status=0
 ratio() {
-	awk -v name="$1" -v other="$2" -v a="${best[$1]}" -v b="${best[$2]}" -v how="$3" -v bound="$4" 'BEGIN {
-		printf "%s: %s, %.2f of %s, %s %s\n", name, a, a / b, other, how, bound
-		exit how == "at-most" ? a / b > bound : a / b < bound
-	}' || status=1
+	paste <(tr ' ' '\n' <<<"${figures[$1]% }") <(tr ' ' '\n' <<<"${figures[$2]% }") | awk '{ print $1 / $2 }' | sort -n |
+		awk -v name="$1" -v other="$2" -v how="$3" -v bound="$4" '{ ratio[NR] = $1 } END {
+			middle = (ratio[int((NR + 1) / 2)] + ratio[int(NR / 2) + 1]) / 2
+			printf "%s: %.2f of %s, %s %s\n", name, middle, other, how, bound
+			exit how == "at-most" ? middle > bound : middle < bound
+		}' || status=1
 }
 ratio MSG ib_send_lat at-most 1.05
 ratio RDM ib_send_lat at-most 1.25
