@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/reason.h"
 #include "hw/link.h"
 
 static inline __attribute__((always_inline)) void hold(struct domain *dom, bool locked)
@@ -277,7 +278,7 @@ static const char *error_text(struct fid_cq *fid, int prov_errno, const void *er
 			      size_t len)
 {
 	const struct device_ops *device = cq_of(fid)->dom->device_ops;
-	const char *text = device ? device->error_text(prov_errno) : fi_strerror(prov_errno);
+	const char *text = device ? device->error_text(prov_errno) : reason_text(prov_errno);
 	(void)err_data;
 
 	if (buf && len)

@@ -213,6 +213,12 @@ static void close_link(struct peer *peer, int err)
 	peer->real = NULL;
 }
 
+/* What the device says, where that is why it is lost. */
+static int reason_of(const struct peer *peer, int err)
+{
+	return peer->real && peer->real->reason && !peer->said_bye ? peer->real->reason : err;
+}
+
 void peer_lost(struct peer *peer, int err)
 {
 	struct port *port = peer->port;
@@ -235,7 +241,7 @@ void peer_lost(struct peer *peer, int err)
 	peer->state = PEER_IDLE;
 	peer_refresh(peer);
 	close_sockets(peer);
-	tx_fail_all(peer, err);
+	tx_fail_all(peer, err, reason_of(peer, err));
 	arrival_fail_peer(port, peer, err);
 	list_remove(&peer->in_held);
 	peer->holding = false;

@@ -266,7 +266,7 @@ static void port_forget(struct port *port, fi_addr_t fi_addr)
 		peer->addr = FI_ADDR_NOTAVAIL;
 	if (--peer->named || peer->state != PEER_IDLE || peer->unread)
 		return;
-	tx_fail_all(peer, FI_EADDRNOTAVAIL);
+	tx_fail_all(peer, FI_EADDRNOTAVAIL, FI_EADDRNOTAVAIL);
 	peer_free(peer);
 }
 

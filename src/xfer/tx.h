@@ -142,8 +142,8 @@ static inline void tx_req_conceal(struct txreq *req)
 /* A copy of `count` segments in memory of the request's own. 0 or -FI_ENOMEM. */
 int tx_req_bounce(struct txreq *req, const struct iovec *iov, size_t count);
 
-/* Ends all of the peer's requests with `err` (positive). */
-void tx_fail_all(struct peer *peer, int err);
+/* Ends all of the peer's requests with `err` (positive), and `reason` as their prov_errno. */
+void tx_fail_all(struct peer *peer, int err, int reason);
 /*
  * The endpoint is being closed: its requests complete on `heir`. Without one they complete nowhere, and
  * those not sent yet are discarded.

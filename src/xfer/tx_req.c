@@ -212,7 +212,7 @@ int tx_cancel(struct port *port, void *context)
 	return -FI_ENOENT;
 }
 
-void tx_fail_all(struct peer *peer, int err)
+void tx_fail_all(struct peer *peer, int err, int reason)
 {
 	struct list *lists[LISTS], *node;
 
@@ -223,7 +223,7 @@ void tx_fail_all(struct peer *peer, int err)
 	lists_of(peer, lists);
 	for (unsigned int i = 0; i < LISTS; i++)
 		while ((node = list_pop(lists[i])))
-			tx_req_end(LIST_ENTRY(node, struct txreq, link), err);
+			tx_req_fail(LIST_ENTRY(node, struct txreq, link), err, reason);
 	peer->backlog_count = 0;
 	peer->awaiting_count = peer->moving_count = 0;
 	peer->results = peer->matching = peer->owed = 0;

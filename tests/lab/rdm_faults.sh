@@ -18,7 +18,7 @@ clean "the link down for a moment"
 
 busy 2 rdm_fault write cut "${interface[@]}"
 dark
-told "$patience" 'Connection timed out \(Connection timed out\)'
+told "$patience" 'Connection timed out \(transport retry counter exceeded\)'
 over "the wire dark" 'side 0 was told: ' 'side 1 was told: ' 'side 0: closed' 'side 1: closed'
 light
 clean "the wire dark"

@@ -140,13 +140,6 @@ static int device_limit(const struct addr *at, struct fi_info *info)
 	return 0;
 }
 
-static const char *error_text(int prov_errno)
-{
-	const struct verbs_lib *lib = verbs_lib();
-
-	return lib ? lib->wc_status_str((enum ibv_wc_status)prov_errno) : "unknown";
-}
-
 const struct device_ops rc_device = {
 	.open = device_open,
 	.close = device_close,
@@ -158,5 +151,5 @@ const struct device_ops rc_device = {
 	.srx_close = rc_srx_close,
 	.srx_cancel = rc_srx_cancel,
 	.srx_msg = &rc_msg_ops,
-	.error_text = error_text,
+	.error_text = verbs_status_text,
 };

@@ -6,6 +6,7 @@
 
 #define LOG_PROV "verbs"
 #include "base/log.h"
+#include "base/reason.h"
 
 static struct verbs_lib lib;
 static bool loaded;
@@ -40,10 +41,19 @@ bool verbs_lib_load(const char *library, const struct verbs_call *list, size_t c
 static void load(void)
 {
 	loaded = verbs_lib_load("libibverbs.so.1", calls, sizeof(calls) / sizeof(calls[0]), &lib);
+	if (loaded)
+		reason_told_by(verbs_status_text);
 }
 
 const struct verbs_lib *verbs_lib(void)
 {
 	pthread_once(&once, load);
 	return loaded ? &lib : NULL;
+}
+
+const char *verbs_status_text(int status)
+{
+	const struct verbs_lib *here = verbs_lib();
+
+	return here ? here->wc_status_str((enum ibv_wc_status)status) : "unknown";
 }

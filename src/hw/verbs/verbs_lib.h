@@ -63,5 +63,7 @@ bool verbs_lib_load(const char *library, const struct verbs_call *calls, size_t 
 
 /* NULL: it is not here, which is logged once. From any thread. */
 const struct verbs_lib *verbs_lib(void);
+/* Of an enum ibv_wc_status. From any thread. */
+const char *verbs_status_text(int status);
 
 #endif

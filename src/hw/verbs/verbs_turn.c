@@ -5,6 +5,7 @@
 
 #define LOG_PROV "verbs"
 #include "base/log.h"
+#include "base/reason.h"
 #include "hw/verbs/verbs.h"
 #include "xfer/port.h"
 #include "xfer/rx.h"
@@ -51,6 +52,8 @@ static void fail_status(struct verbs_link *l, enum ibv_wc_status status)
 	if (!l->err)
 		LOG_INFO(LOG_EP_DATA, "the queue pair to peer %#x broke: %s", l->id,
 			 l->own->path.dev->lib->wc_status_str(status));
+	if (!l->err)
+		l->link.reason = REASON_DEVICE + (int)status;
 	verbs_fail(l, error_of(status));
 }
 
