@@ -181,17 +181,23 @@ static void root_gone(struct api *a)
 	club_close(&c);
 }
 
+/* A group stands, and its first member leaves it; nobody is connected to anybody by that. */
+static void root_leaves(struct club *c, struct group *g, struct api *a)
+{
+	open_managed(c, g, a);
+	join_managed(g);
+	if (!a->rank)
+		group_close(g);
+	api_meet(a);
+}
+
 /* Nobody was connected to it: who comes to wait for it asks. */
 static void stranger_gone(struct api *a)
 {
 	struct group g;
 	struct club c;
 
-	open_managed(&c, &g, a);
-	join_managed(&g);
-	if (!a->rank)
-		group_close(&g);
-	api_meet(a);
+	root_leaves(&c, &g, a);
 	wait_for_root(&g);
 	club_close(&c);
 }
@@ -203,11 +209,7 @@ static void stranger_met(struct api *a)
 	struct group g;
 	struct club c;
 
-	open_managed(&c, &g, a);
-	join_managed(&g);
-	if (!a->rank)
-		group_close(&g);
-	api_meet(a);
+	root_leaves(&c, &g, a);
 	if (!a->rank)
 		POST(&c.s, fi_tsend(c.s.ep, &word, sizeof(word), NULL, c.s.addr[1], 7, &word));
 	if (a->rank == 1)
