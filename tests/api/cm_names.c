@@ -22,17 +22,19 @@ static struct sockaddr_in name_of(struct fid *fid)
 	return in_of(&name);
 }
 
-/* A port number nobody uses right now. */
-static uint16_t free_port(struct cm *c)
+/* This host's address with a port number nobody uses there right now. */
+static struct sockaddr_in free_name(struct cm *c)
 {
+	struct sockaddr_in name = cm_here(c, 0);
 	struct fid_eq *eq = cm_eq(c, FI_WAIT_NONE);
 	struct fid_pep *pep = cm_pep(c, eq);
-	uint16_t port = ntohs(name_of(&pep->fid).sin_port);
 
+	OK(fi_setname(&pep->fid, &name, sizeof(name)));
+	name = name_of(&pep->fid);
 	CLOSE(pep);
 	cm_close_eq(c, eq);
-	CHECK(port != 0);
-	return port;
+	CHECK(name.sin_port != 0);
+	return name;
 }
 
 /* TCP connections of this host that end at that port. */
@@ -124,7 +126,7 @@ static void again(struct api *a)
 
 	(void)a;
 	cm_domain(&c, 0, NULL);
-	name = cm_here(&c, free_port(&c));
+	name = free_name(&c);
 	for (int i = 0; i < 5; i++) {
 		struct sockaddr_in got;
 
@@ -175,7 +177,7 @@ static void active_name(struct api *a)
 
 	(void)a;
 	cm_domain(&c, 0, NULL);
-	mine = cm_here(&c, free_port(&c));
+	mine = free_name(&c);
 	other = cm_here(&c, 1);
 	cm_listen(&c);
 	to = obj_name(&c.pep->fid);
