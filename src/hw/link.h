@@ -55,7 +55,7 @@ struct link_move {
 struct link_ops {
 	/*
 	 * Sends one packet. The payload is copied before it returns. 0; -FI_EAGAIN: no room now,
-	 * room will come; -FI_EMSGSIZE: more than link->eager_max bytes of payload. The order of
+	 * room will come, or it is better lent; -FI_EMSGSIZE: more than link->eager_max bytes of payload. The order of
 	 * the arguments is that of fi_tsend, so that they stay in the registers they came in.
 	 */
 	int (*send)(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
@@ -68,11 +68,11 @@ struct link_ops {
 		     size_t count);
 	/*
 	 * The same as sendv for a payload whose memory stays as it is while link->pending: what finds no
-	 * room at once goes out by turns, straight from there. NULL: sendv copies in any case.
+	 * room at once, or waits for others like it, goes out by turns, straight from there. NULL: sendv copies in any case.
 	 */
 	int (*lend)(struct link *link, const struct packet *p, const struct iovec *iov,
 		    size_t count);
-	/* What is pending is copied: the memory is its owner's again. 0 or -FI_ENOMEM. */
+	/* All that is pending is copied: the memory is its owners' again. 0 or -FI_ENOMEM. */
 	int (*keep)(struct link *link);
 	/*
 	 * Copies from the peer's memory, without the peer, until the shorter side is full. The
@@ -150,12 +150,13 @@ struct link {
 	size_t eager_max;  /* longest message worth copying; longer ones are offered, or put */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
 	size_t lend_min;   /* payloads from here on are better lent than copied; SIZE_MAX: none */
-	bool pending;      /* of a packet that was lent, some is not out yet */
-	bool failed;       /* the engine's: what was under way was reported as failed */
-	bool moves;        /* `move` is to be had */
-	bool reaches;      /* by keys of the peer's library that say so, too: mr_key_in_nic */
-	bool counted;      /* the peer counts such accesses: tell it (WIRE_TOLD) */
-	int reason;        /* prov_errno of what ends with it; 0: the error itself */
+	uint32_t
+		pending; /* not 0: of what was lent since it was 0 some is not out yet; each time anew */
+	bool failed;   /* the engine's: what was under way was reported as failed */
+	bool moves;    /* `move` is to be had */
+	bool reaches;  /* by keys of the peer's library that say so, too: mr_key_in_nic */
+	bool counted;  /* the peer counts such accesses: tell it (WIRE_TOLD) */
+	int reason;    /* prov_errno of what ends with it; 0: the error itself */
 	uint64_t last; /* where the last packet of sendv, or with WIRE_DATA, went: for withdraw */
 };
 
@@ -174,8 +175,8 @@ struct link_peer {
 /* Memory that a device gets to know. */
 struct device_region {
 	struct iovec memory;
-	uint64_t access; /* as in fi_mr(3) */
-	bool bare;       /* some of it may be without pages, now or later */
+	uint64_t access;                   /* as in fi_mr(3) */
+	bool bare;                         /* some of it may be without pages, now or later */
 	const struct fi_mr_dmabuf *dmabuf; /* it is of that buffer; NULL: of this process */
 };
 

@@ -59,10 +59,8 @@ struct peer {
 	struct list backlog;   /* struct txreq not sent yet, or not all of it, in order */
 	struct list requests;  /* struct txreq sent, an answer awaited */
 	struct list streams;   /* struct txreq being streamed */
-	struct list
-		lent; /* struct txreq, at most one: sent, but for what the link still holds of it */
-	const struct txreq *lender; /* whose memory it is that link->pending is about */
-	struct list arrivals;       /* struct arrival: messages being received */
+	struct list lent;      /* struct txreq: sent, but for what the link still holds of them */
+	struct list arrivals;  /* struct arrival: messages being received */
 	size_t backlog_count;
 	/* One-sided operations on its memory, see xfer/rma.h. */
 	struct list awaiting;    /* struct txreq: sent, in order, no answer yet */

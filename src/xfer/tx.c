@@ -55,7 +55,7 @@ static int send_whole(struct txreq *req, uint64_t ack)
 	return tx_lend(req, &p, req->iov, req->count);
 }
 
-/* The link goes on with it from the caller's memory. */
+/* The link goes on with it, or with some before it, from the caller's memory. */
 static void lent(struct txreq *req)
 {
 	list_push(&req->peer->lent, &req->link);
@@ -72,7 +72,7 @@ int tx_send(struct txreq *req)
 	if (err)
 		return err;
 	if (whole && !ack) {
-		if (!link->pending)
+		if (!link->pending && list_empty(&req->peer->lent))
 			tx_req_end(req, 0);
 		else
 			lent(req);
@@ -297,13 +297,6 @@ void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
 	tx_control_data(peer, &(struct packet){.head = head, .tag = tag});
 }
 
-/* Answered before all of it was sent: the peer refuses it, or is wrong. Its memory is not lent any more. */
-static void take_back(struct link *link)
-{
-	if (link->ops->keep(link))
-		LOG_WARN(LOG_EP_DATA, "out of memory: a message ends while it is sent");
-}
-
 void tx_fin(struct port *port, struct peer *peer, const struct packet *p)
 {
 	uint32_t id = wire_id(p->head);
@@ -319,8 +312,9 @@ void tx_fin(struct port *port, struct peer *peer, const struct packet *p)
 		peer->matching -= req->len;
 	if (!err && !(req->flags & FI_SEND))
 		err = rma_result(req, p);
-	if (req == peer->lender && peer->real && peer->real->pending)
-		take_back(peer->real);
+	/* Answered before all of it was sent: the peer refuses it, or is wrong. */
+	if (tx_lent(req))
+		tx_take_back(peer, "a request ends");
 	tx_req_end(req, err);
 	if (!list_empty(&peer->backlog))
 		peer_busy(peer);

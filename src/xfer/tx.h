@@ -42,6 +42,7 @@ struct txreq {
 	size_t sent;        /* of a stream, or of a long one-sided operation */
 	uint32_t remote_id; /* receiver's arrival, of a stream */
 	uint32_t seq;       /* of a one-sided operation, and of the answer to one */
+	uint32_t lent;      /* link->pending when some of it was lent last */
 	uint64_t place;     /* of its packet: link->last */
 	struct wire_amo amo;
 	bool awaited; /* sent: the peer may say that it ended */
@@ -96,8 +97,8 @@ bool tx_ahead_flush(struct peer *peer);
 void tx_ahead_connect(struct peer *peer);
 /* Sends what can be sent of the peer's backlog and streams; true when anything moved. */
 bool tx_flush(struct peer *peer);
-/* Sends a packet whose payload, the request's, stays where it is until link->pending is false again. */
-static inline int tx_lend(const struct txreq *req, const struct packet *p, const struct iovec *iov,
+/* Sends a packet whose payload, the request's, stays where it is while tx_lent. */
+static inline int tx_lend(struct txreq *req, const struct packet *p, const struct iovec *iov,
 			  size_t count)
 {
 	struct link *link = req->peer->real;
@@ -106,10 +107,17 @@ static inline int tx_lend(const struct txreq *req, const struct packet *p, const
 	if (p->len < link->lend_min)
 		return link->ops->sendv(link, p, iov, count);
 	err = link->ops->lend(link, p, iov, count);
-	if (!err && link->pending)
-		req->peer->lender = req;
+	if (!err)
+		req->lent = link->pending;
 	return err;
 }
+/* Does the link still hold some of it? */
+static inline bool tx_lent(const struct txreq *req)
+{
+	return req->lent && req->peer->real && req->lent == req->peer->real->pending;
+}
+/* What the link has not sent yet of memory it was lent is copied; `why`, if that fails. */
+void tx_take_back(struct peer *peer, const char *why);
 /* Sends the message, on no list, and puts it where its answer finds it. 0 or -FI_EAGAIN. */
 int tx_send(struct txreq *req);
 /* May not go before all before it have ended: a fence, peer->bulk, or see rma_waits. */

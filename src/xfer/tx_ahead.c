@@ -3,7 +3,6 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "xfer/conn.h"
 #include "xfer/defer.h"
 #include "xfer/port.h"
@@ -87,14 +86,6 @@ bool tx_ahead_flush(struct peer *peer)
 	return moved;
 }
 
-/* What the link has not sent yet of memory it was lent is copied. */
-static void take_back(struct peer *peer)
-{
-	if (peer->real->ops->keep(peer->real))
-		LOG_WARN(LOG_EP_DATA, "out of memory: a collective ends while its message is sent");
-	peer->lender = NULL;
-}
-
 void tx_withdraw(struct port *port, int err,
 		 bool (*match)(const struct work *work, const void *arg), const void *arg)
 {
@@ -108,8 +99,8 @@ void tx_withdraw(struct port *port, int err,
 
 				if (!req->work || !match(req->work, arg))
 					continue;
-				if (req == peer->lender && peer->real && peer->real->pending)
-					take_back(peer);
+				if (tx_lent(req))
+					tx_take_back(peer, "a collective ends");
 				list_remove(&req->link);
 				tx_req_end(req, err);
 			}

@@ -117,14 +117,25 @@ static bool nothing_waits(const struct peer *peer)
 	       list_empty(&peer->replies);
 }
 
-/* What was lent to the link is out. */
+/* The oldest of those that the link was lent, once it is out. */
+static struct txreq *out_again(const struct peer *peer)
+{
+	struct txreq *req = LIST_ENTRY(peer->lent.next, struct txreq, link);
+
+	return list_empty(&peer->lent) || tx_lent(req) ? NULL : req;
+}
+
 static bool end_lent(struct peer *peer)
 {
-	struct list *node = peer->real->pending ? NULL : list_pop(&peer->lent);
+	struct txreq *req;
+	bool any = false;
 
-	if (node)
-		tx_req_end(LIST_ENTRY(node, struct txreq, link), 0);
-	return node != NULL;
+	while ((req = out_again(peer))) {
+		list_remove(&req->link);
+		tx_req_end(req, 0);
+		any = true;
+	}
+	return any;
 }
 
 bool tx_flush(struct peer *peer)

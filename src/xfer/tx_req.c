@@ -19,7 +19,7 @@ static inline void clear(struct txreq *req)
 	req->context = req->bounce = req->exposed = NULL;
 	req->work = NULL;
 	req->len = req->sent = req->got = 0;
-	req->remote_id = req->seq = 0;
+	req->remote_id = req->seq = req->lent = 0;
 	req->place = 0;
 	req->amo = (struct wire_amo){0};
 	req->awaited = req->offered = req->whole = req->moving = req->packets = false;
@@ -160,12 +160,10 @@ static void discard(struct peer *peer)
 	peer_refresh(peer);
 }
 
-/* What the link has not sent yet of a buffer it was lent is copied. */
-static void give_back(struct peer *peer)
+void tx_take_back(struct peer *peer, const char *why)
 {
 	if (peer->real->ops->keep(peer->real))
-		LOG_WARN(LOG_EP_DATA,
-			 "out of memory: an endpoint is closed while its message is sent");
+		LOG_WARN(LOG_EP_DATA, "out of memory: %s while its message is sent", why);
 }
 
 void tx_forget(struct port *port, struct ep *ep, struct ep *heir)
@@ -187,7 +185,7 @@ void tx_forget(struct port *port, struct ep *ep, struct ep *heir)
 			}
 		/* Buffers that a request of it names may be gone soon. */
 		if (!heir && peer->real && peer->real->pending)
-			give_back(peer);
+			tx_take_back(peer, "an endpoint is closed");
 		discard(peer);
 	}
 }

@@ -7,11 +7,17 @@
 
 #define MESSAGES 300
 
-static const size_t sizes[] = {8, 0, 100000, 33, 4096, 1, 300001, 8192, 64, 8193, 16, 50000, 3};
+static const size_t all_sizes[] = {8, 0, 100000, 33, 4096, 1, 300001, 8192, 64, 8193, 16, 50000, 3};
+/* The longest that are sent without a question, and one that is not. */
+static const size_t long_sizes[] = {65536,  65536, 65536, 65536, 16384,
+				    100000, 65536, 65536, 300001};
+
+static const size_t *sizes = all_sizes;
+static size_t size_count = API_COUNT(all_sizes);
 
 static size_t size_of(size_t i)
 {
-	return sizes[i * 7 % API_COUNT(sizes)];
+	return sizes[i * 7 % size_count];
 }
 
 static struct form_args args_of(size_t i, bool tagged, const struct data *d)
@@ -92,6 +98,14 @@ static void order(struct api *a)
 	side_close(&s);
 }
 
+/* Nothing short between them: transports may send several at once. */
+static void long_ones(struct api *a)
+{
+	sizes = long_sizes;
+	size_count = API_COUNT(long_sizes);
+	order(a);
+}
+
 /* One after the other in pairs: a long one that nobody waits for, then a short one of the same tag. */
 static void overtake(struct api *a)
 {
@@ -141,6 +155,7 @@ int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
 		{"order", order, 2, {0}},
+		{"long", long_ones, 2, {0}},
 		{"overtake", overtake, 2, {0}},
 		{"order-no-cma", order, 2, {"FI_SHM_DISABLE_CMA=yes"}},
 		{"overtake-no-cma", overtake, 2, {"FI_SHM_DISABLE_CMA=yes"}},

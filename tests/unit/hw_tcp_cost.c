@@ -200,7 +200,7 @@ START_TEST(cut_anywhere)
 		else
 			ck_assert_int_eq(link->ops->lend(link, &p, iov, 3), 0);
 		spoil_stack();
-		ck_assert(link->pending == (_i >= 2 && first < FRAME + len));
+		ck_assert(!!link->pending == (_i >= 2 && first < FRAME + len));
 		most = 9;
 		if (_i == 3 && first < FRAME + len) {
 			turn(0);
@@ -258,6 +258,114 @@ START_TEST(long_messages)
 }
 END_TEST
 
+/* Messages of a row, each in memory of its own. */
+#define ROW_LEN 60000u
+
+static unsigned char rows[24][ROW_LEN];
+
+/* What is asked to wait is lent, as the engine does. */
+static int put_row(uint32_t id, unsigned int number, size_t len)
+{
+	struct link *link = link_of(id);
+	struct packet p = {.head = MSG, .tag = number, .payload = rows[number], .len = len};
+	int err;
+
+	fill(rows[number], number, len);
+	err = link->ops->send(link, rows[number], len, 0, MSG, number);
+	return err == -FI_EAGAIN ? link->ops->lend(link, &p, &(struct iovec){rows[number], len}, 1)
+				 : err;
+}
+
+static void expect_rows(uint32_t src, unsigned int count, size_t len)
+{
+	TURN_UNTIL(seen_count >= count);
+	for (unsigned int i = 0; i < count; i++)
+		expect_seen(i, src, i, len, len);
+}
+
+/* A quarter of a mebibyte goes at once; then several go by one call, the last of them with a turn. */
+START_TEST(row)
+{
+	uint32_t id = join_both(), pending;
+
+	for (unsigned int i = 0; i < 5; i++)
+		ck_assert_int_eq(put_row(id, i, ROW_LEN), 0);
+	expect_calls((struct calls){.sendmsg = 5});
+	ck_assert(!link_of(id)->pending);
+	for (unsigned int i = 5; i < 10; i++) {
+		ck_assert_int_eq(calls.sendmsg, 0);
+		ck_assert_int_eq(put_row(id, i, ROW_LEN), 0);
+	}
+	ck_assert_int_eq(calls.sendmsg, 1);
+	ck_assert(!link_of(id)->pending);
+	for (unsigned int i = 10; i < 13; i++)
+		ck_assert_int_eq(put_row(id, i, ROW_LEN), 0);
+	ck_assert_int_eq(calls.sendmsg, 1);
+	pending = link_of(id)->pending;
+	ck_assert(pending);
+	/* What is short does not overtake them. */
+	ck_assert_int_eq(put(id, 8), -FI_EAGAIN);
+	turn(0);
+	ck_assert_int_eq(calls.sendmsg, 2);
+	ck_assert(!link_of(id)->pending);
+	/* A turn ends the row. */
+	ck_assert_int_eq(put_row(id, 13, ROW_LEN), 0);
+	ck_assert_int_eq(calls.sendmsg, 3);
+	expect_rows(id + 1, 14, ROW_LEN);
+	for (unsigned int i = 14; i < 20; i++)
+		ck_assert_int_eq(put_row(id, i, ROW_LEN), 0);
+	ck_assert(link_of(id)->pending && link_of(id)->pending != pending);
+	expect_rows(id + 1, 20, ROW_LEN);
+}
+END_TEST
+
+/* Many that are just long enough, in the room of one list. */
+START_TEST(row_of_many)
+{
+	uint32_t id = join_both();
+
+	for (unsigned int i = 0; i < 16; i++)
+		ck_assert_int_eq(put_row(id, i, TCP_LEND_MIN), 0);
+	expect_calls((struct calls){.sendmsg = 16});
+	most = 0; /* the list is full, and there is no room */
+	for (unsigned int i = 16; i < 20; i++)
+		ck_assert_int_eq(put_row(id, i, TCP_LEND_MIN), 0);
+	TURN_UNTIL(seen_count == 16);
+	ck_assert_int_eq(put_row(id, 20, TCP_LEND_MIN), -FI_EAGAIN);
+	most = SIZE_MAX;
+	expect_rows(id + 1, 20, TCP_LEND_MIN);
+}
+END_TEST
+
+/* A batch goes out in pieces of any size; or is copied, or closed, before it does. */
+START_TEST(row_cut)
+{
+	static const size_t pieces[] = {ROW_LEN, ROW_LEN + FRAME - 1, 7777, 150001};
+	uint32_t id = join_both();
+
+	for (unsigned int i = 0; i < 9; i++)
+		ck_assert_int_eq(put_row(id, i, ROW_LEN), 0);
+	ck_assert(link_of(id)->pending);
+	most = pieces[_i / 3];
+	if (_i % 3 == 1) {
+		turn(0);
+		ck_assert_int_eq(link_of(id)->ops->keep(link_of(id)), 0);
+		ck_assert(!link_of(id)->pending);
+		memset(rows, 0, sizeof(rows));
+	} else if (_i % 3 == 2) {
+		ck_assert_int_eq(link_of(id)->ops->send(link_of(id), NULL, 0, 0,
+							WIRE_HEAD(WIRE_BYE, 0, 0, 0), 9),
+				 0);
+		ck_assert(!link_of(id)->pending);
+		close_joint(id);
+		memset(rows, 0, sizeof(rows));
+		TURN_UNTIL(seen_count == 10);
+		expect_seen(9, id + 1, 9, 0, 0);
+	}
+	expect_rows(id + 1, 9, ROW_LEN);
+}
+END_TEST
+
 /* Silent links hold no buffers, whatever came by them. */
 START_TEST(memory)
 {
@@ -293,6 +401,9 @@ int main(void)
 	tcase_add_test(tcase, alone);
 	tcase_add_test(tcase, many);
 	tcase_add_test(tcase, long_messages);
+	tcase_add_test(tcase, row);
+	tcase_add_test(tcase, row_of_many);
+	tcase_add_loop_test(tcase, row_cut, 0, 12);
 	tcase_add_test(tcase, memory);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite, tcase);

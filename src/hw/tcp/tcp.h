@@ -34,9 +34,12 @@ _Static_assert(sizeof(struct tcp_frame) == 32, "layout of a frame");
 #define TCP_PACKET_MAX ((1u << 20) + 4096) /* longest payload */
 #define TCP_EAGER_MAX  131072u /* longest message that is sent without being asked for */
 #define TCP_LEND_MIN   16384u  /* shorter payloads are sooner copied than kept track of */
-#define TCP_READ       65536u  /* bytes of the read buffer */
-#define TCP_AHEAD      4096u   /* of it where long packets follow each other */
-#define TCP_DIRECT_MAX 2       /* links; an empty recv costs as much as three questions to epoll */
+#define TCP_ROW        262144u /* bytes of longer ones, no turn between, that go at once */
+#define TCP_BATCH                                                                                  \
+	262144u /* what follows waits for so many: the kernel takes them in half the time */
+#define TCP_READ       65536u /* bytes of the read buffer */
+#define TCP_AHEAD      4096u  /* of it where long packets follow each other */
+#define TCP_DIRECT_MAX 2      /* links; an empty recv costs as much as three questions to epoll */
 #define TCP_DEAF_MAX   (1u << 20) /* bytes of messages sent until what has come is to be read */
 #define TCP_LINGER_MS  1000 /* in all that a port waits for its last bytes to be acknowledged */
 
@@ -82,9 +85,12 @@ struct tcp_link {
 	enum tcp_tx tx;
 	int err; /* of TCP_FAILED, positive */
 	struct tcp_rest *rest;
-	size_t said;    /* bytes of messages sent since the peer was heard */
-	uint64_t heard; /* bytes received */
-	uint64_t hear;  /* up to there, before more messages go out; or 0 */
+	uint32_t lends;        /* how many there were of it: link.pending */
+	unsigned int row_turn; /* own->turns when `row` began */
+	size_t row;            /* bytes of long packets: tcp_row */
+	size_t said;           /* bytes of messages sent since the peer was heard */
+	uint64_t heard;        /* bytes received */
+	uint64_t hear;         /* up to there, before more messages go out; or 0 */
 	/* What is being received: the frame, then its payload. */
 	struct tcp_frame frame;
 	uint32_t have;       /* bytes of the frame that have come */
@@ -109,13 +115,29 @@ int tcp_send(struct link *link, const void *buf, size_t len, uint64_t data, uint
 	     uint64_t tag);
 int tcp_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
 int tcp_lend(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
-int tcp_keep(struct link *link);
-/* Goes on with the rest of a packet; true when something went. */
-bool tcp_flush(struct tcp_link *l);
+/* Turns see to the link from now on. */
+void tcp_block(struct tcp_link *l, enum tcp_tx why);
+/* May it be tried again after this errno? */
+bool tcp_passing(int err);
+
+/* Bytes of long packets that went since the last turn. */
+static inline size_t *tcp_row(struct tcp_link *l)
+{
+	if (l->row_turn != l->own->turns)
+		l->row = 0;
+	l->row_turn = l->own->turns;
+	return &l->row;
+}
+
 /* The connection is broken: `err` is positive. The engine hears of it in the next turn. */
 void tcp_fail(struct tcp_link *l, int err);
 /* There is room again, as far as we know. */
 void tcp_reopen(struct tcp_link *l);
+
+/* tcp_rest.c */
+int tcp_keep(struct link *link);
+/* Goes on with the rest; true when something went. */
+bool tcp_flush(struct tcp_link *l);
 
 /* tcp_rx.c */
 /* Delivers what has come, a bounded part of it; true when there was anything. */

@@ -1,33 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sending: a packet is one system call. What finds no room at once is the link's rest, a copy or, of a
- * lent payload, a list of where it lies; turns go on with it, and nothing overtakes it.
+ * Sending: a packet is one system call, but for long ones that follow each other. What finds no room at
+ * once is the link's rest.
  */
 #include <errno.h>
 #include <linux/sockios.h>
 #include <rdma/fi_errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "base/iov.h"
 #include "base/log.h"
-#include "hw/tcp/tcp.h"
+#include "hw/tcp/tcp_rest.h"
 
 #define COLD     __attribute__((noinline, cold))
 #define COPY_MAX 8192 /* bytes: an iovec beside a payload up to this costs more than its copy */
 #define IOV_MOST 48   /* segments; the engine uses up to 4 + 2 * WIRE_IOV_MAX */
 
-struct tcp_rest {
-	size_t left; /* bytes */
-	size_t first, count;
-	struct iovec iov[]; /* then the memory of what is copied */
-};
-
-/* The link's turns see to it from now on. */
-static void block(struct tcp_link *l, enum tcp_tx why)
+void tcp_block(struct tcp_link *l, enum tcp_tx why)
 {
 	l->tx = why;
 	list_remove(&l->in_attend);
@@ -47,116 +38,25 @@ void tcp_fail(struct tcp_link *l, int err)
 {
 	LOG_INFO(LOG_EP_DATA, "tcp: the connection to peer %#x broke: %s", l->id, fi_strerror(err));
 	l->err = err == EPIPE ? FI_ECONNRESET : err;
-	block(l, TCP_FAILED);
+	tcp_block(l, TCP_FAILED);
 }
 
-static bool passing(int err)
+bool tcp_passing(int err)
 {
 	return err == EAGAIN || err == EINTR || err == ENOBUFS || err == ENOMEM;
 }
 
-static struct tcp_rest *rest_new(size_t count, size_t bytes)
-{
-	struct tcp_rest *r = malloc(sizeof(*r) + count * sizeof(r->iov[0]) + bytes);
-
-	if (r) {
-		r->first = 0;
-		r->count = count;
-	}
-	return r;
-}
-
-/* A copy of the `len` bytes after the first `skip`. */
-static struct tcp_rest *rest_copied(const struct iovec *iov, size_t count, size_t skip, size_t len)
-{
-	struct tcp_rest *r = rest_new(1, len);
-	unsigned char *to;
-
-	if (!r)
-		return NULL;
-	to = (unsigned char *)&r->iov[1];
-	r->left = len;
-	r->iov[0] = (struct iovec){to, len};
-	for (size_t i = 0; i < count; i++) {
-		size_t n = iov[i].iov_len;
-
-		if (skip < n) {
-			memcpy(to, (const char *)iov[i].iov_base + skip, n - skip);
-			to += n - skip;
-			skip = n;
-		}
-		skip -= n;
-	}
-	return r;
-}
-
-/* The same in its owner's memory, but for the frame, which is iov[0]. */
-static struct tcp_rest *rest_lent(const struct iovec *iov, size_t count, size_t skip, size_t len)
-{
-	struct tcp_rest *r = rest_new(count, sizeof(struct tcp_frame));
-
-	if (!r)
-		return NULL;
-	r->left = len;
-	r->count = iov_slice(r->iov, iov, count, skip, &len);
-	if (skip < iov[0].iov_len) {
-		memcpy(&r->iov[count], r->iov[0].iov_base, r->iov[0].iov_len);
-		r->iov[0].iov_base = &r->iov[count];
-	}
-	return r;
-}
-
-static void rest_advance(struct tcp_rest *r, size_t len)
-{
-	r->left -= len;
-	while (len) {
-		struct iovec *iov = &r->iov[r->first];
-		size_t n = len < iov->iov_len ? len : iov->iov_len;
-
-		iov->iov_base = (char *)iov->iov_base + n;
-		iov->iov_len -= n;
-		len -= n;
-		if (!iov->iov_len)
-			r->first++;
-	}
-}
-
-/* A packet as it goes out. */
-struct outgoing {
-	const struct iovec *iov;
-	size_t count;
-	size_t len;
-	uint64_t head;
-	bool lent;
-};
-
-/* Half a packet must not stay: without memory the connection is over. */
-static int keep_rest(struct tcp_link *l, const struct outgoing *o, size_t sent)
-{
-	struct tcp_rest *r = o->lent ? rest_lent(o->iov, o->count, sent, o->len - sent)
-				     : rest_copied(o->iov, o->count, sent, o->len - sent);
-
-	if (!r) {
-		tcp_fail(l, FI_ENOMEM);
-		return -FI_EAGAIN;
-	}
-	l->rest = r;
-	l->link.pending = o->lent;
-	block(l, TCP_REST);
-	return 0;
-}
-
 /* Not all of it went: `sent` is what the kernel says. A good-bye finds room in any case. */
-static COLD int send_short(struct tcp_link *l, const struct outgoing *o, ssize_t sent)
+static COLD int send_short(struct tcp_link *l, const struct tcp_outgoing *o, ssize_t sent)
 {
 	if (sent >= 0)
-		return keep_rest(l, o, (size_t)sent);
-	if (!passing(errno))
+		return tcp_rest_keep(l, o, (size_t)sent);
+	if (!tcp_passing(errno))
 		tcp_fail(l, errno);
 	else if (wire_op(o->head) == WIRE_BYE)
-		return keep_rest(l, o, 0);
+		return tcp_rest_keep(l, o, 0);
 	else
-		block(l, TCP_FULL);
+		tcp_block(l, TCP_FULL);
 	return -FI_EAGAIN;
 }
 
@@ -164,22 +64,10 @@ static COLD int send_short(struct tcp_link *l, const struct outgoing *o, ssize_t
 static COLD int send_behind(struct tcp_link *l, const struct packet *p)
 {
 	struct tcp_frame f = {.head = p->head, .tag = p->tag};
-	struct iovec all[IOV_MOST + 2];
-	struct tcp_rest *r, *old = l->rest;
-	size_t count;
 
 	if (l->tx != TCP_REST || wire_op(p->head) != WIRE_BYE || p->len)
 		return -FI_EAGAIN;
-	count = old->count - old->first;
-	memcpy(all, old->iov + old->first, count * sizeof(all[0]));
-	all[count] = (struct iovec){&f, sizeof(f)};
-	r = rest_copied(all, count + 1, 0, old->left + all[count].iov_len);
-	if (!r)
-		return -FI_EAGAIN;
-	free(old);
-	l->rest = r;
-	l->link.pending = false;
-	return 0;
+	return tcp_rest_end(l, &f);
 }
 
 /*
@@ -219,7 +107,7 @@ static int send_pieces(struct tcp_link *l, const struct packet *p, const struct 
 	struct tcp_frame f = frame_of(p);
 	struct iovec all[IOV_MOST + 1];
 	struct msghdr m = {.msg_iov = all, .msg_iovlen = count + 1};
-	struct outgoing o = {all, count + 1, p->len, p->head, lent};
+	struct tcp_outgoing o = {all, count + 1, p->len, p->head, lent};
 	ssize_t sent;
 
 	if (count > IOV_MOST || p->len > TCP_PACKET_MAX)
@@ -245,53 +133,41 @@ int tcp_sendv(struct link *link, const struct packet *p, const struct iovec *iov
 	return send_pieces((struct tcp_link *)link, p, iov, count, false);
 }
 
+/* So much has gone already that a message is better sent together with others like it? */
+static bool in_row(struct tcp_link *l, const struct packet *p)
+{
+	size_t *row = tcp_row(l);
+
+	if (p->len < TCP_LEND_MIN || p->len >= TCP_BATCH || wire_op(p->head) > WIRE_OFFER)
+		return false;
+	if (*row >= TCP_ROW)
+		return true;
+	*row += p->len;
+	return false;
+}
+
 int tcp_lend(struct link *link, const struct packet *p, const struct iovec *iov, size_t count)
 {
-	return send_pieces((struct tcp_link *)link, p, iov, count, true);
-}
-
-int tcp_keep(struct link *link)
-{
 	struct tcp_link *l = (struct tcp_link *)link;
-	struct tcp_rest *r, *old = l->rest;
+	struct tcp_frame f;
 
-	if (!link->pending)
-		return 0;
-	r = rest_copied(old->iov + old->first, old->count - old->first, 0, old->left);
-	if (!r)
-		return -FI_ENOMEM;
-	free(old);
-	l->rest = r;
-	link->pending = false;
-	return 0;
+	l->own->idle = 0; /* its turns see to a batch */
+	if (count != 1 || !in_row(l, p))
+		return send_pieces(l, p, iov, count, true);
+	if (l->tx == TCP_FAILED || deaf(l, p->head, p->len))
+		return -FI_EAGAIN;
+	f = frame_of(p);
+	return tcp_rest_batch(l, &f, iov);
 }
 
-bool tcp_flush(struct tcp_link *l)
-{
-	struct tcp_rest *r = l->rest;
-	struct msghdr m = {.msg_iov = r->iov + r->first, .msg_iovlen = r->count - r->first};
-	ssize_t sent = sendmsg(l->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-	if (sent < 0) {
-		if (!passing(errno))
-			tcp_fail(l, errno);
-		return false;
-	}
-	rest_advance(r, (size_t)sent);
-	if (!r->left) {
-		free(r);
-		l->rest = NULL;
-		l->link.pending = false;
-		tcp_reopen(l);
-	}
-	return true;
-}
-
+/* To wait it must be lent. */
 static __attribute__((noinline)) int send_long(struct tcp_link *l, const struct packet *p)
 {
 	struct iovec iov = {(void *)(uintptr_t)p->payload, p->len};
 
-	return p->len > TCP_EAGER_MAX ? -FI_EMSGSIZE : send_pieces(l, p, &iov, 1, false);
+	if (p->len > TCP_EAGER_MAX)
+		return -FI_EMSGSIZE;
+	return in_row(l, p) ? -FI_EAGAIN : send_pieces(l, p, &iov, 1, false);
 }
 
 /* Frame and payload in one piece: the kernel copies that faster than two. */
@@ -312,7 +188,8 @@ static int send_flat(struct tcp_link *l, const struct packet *p)
 	sent = send(l->sock, &out, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (__builtin_expect(sent != (ssize_t)len, 0))
 		return send_short(
-			l, &(struct outgoing){&(struct iovec){&out, len}, 1, len, p->head, false},
+			l,
+			&(struct tcp_outgoing){&(struct iovec){&out, len}, 1, len, p->head, false},
 			sent);
 	if (__builtin_expect(l->tx != TCP_READY, 0))
 		tcp_reopen(l);

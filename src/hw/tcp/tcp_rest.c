@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hw/tcp/tcp_rest.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/iov.h"
+
+#define BATCH_PACKETS 16u
+#define BATCH_IOV     (2 * BATCH_PACKETS)
+
+static struct tcp_rest *rest_new(size_t count, size_t bytes)
+{
+	struct tcp_rest *r = malloc(sizeof(*r) + count * sizeof(r->iov[0]) + bytes);
+
+	if (r) {
+		r->packets = 0;
+		r->first = 0;
+		r->count = count;
+	}
+	return r;
+}
+
+/* A copy of the `len` bytes after the first `skip`, with room for `more`. */
+static struct tcp_rest *rest_copied(const struct tcp_outgoing *o, size_t skip, size_t more)
+{
+	size_t len = o->len - skip;
+	struct tcp_rest *r = rest_new(1, len + more);
+	unsigned char *to;
+
+	if (!r)
+		return NULL;
+	to = (unsigned char *)&r->iov[1];
+	r->left = len;
+	r->iov[0] = (struct iovec){to, len};
+	for (size_t i = 0; i < o->count; i++) {
+		size_t n = o->iov[i].iov_len;
+
+		if (skip < n) {
+			memcpy(to, (const char *)o->iov[i].iov_base + skip, n - skip);
+			to += n - skip;
+			skip = n;
+		}
+		skip -= n;
+	}
+	return r;
+}
+
+/* The same in its owner's memory, but for the frame. */
+static struct tcp_rest *rest_lent(const struct tcp_outgoing *o, size_t skip)
+{
+	struct tcp_rest *r = rest_new(o->count, sizeof(struct tcp_frame));
+
+	if (!r)
+		return NULL;
+	r->left = o->len - skip;
+	r->count = iov_slice(r->iov, o->iov, o->count, skip, &r->left);
+	if (skip < o->iov[0].iov_len) {
+		memcpy(&r->iov[o->count], r->iov[0].iov_base, r->iov[0].iov_len);
+		r->iov[0].iov_base = &r->iov[o->count];
+	}
+	return r;
+}
+
+/* The link lives on it from now on; turns see to it. */
+static void put(struct tcp_link *l, struct tcp_rest *r, bool lent)
+{
+	if (!++l->lends)
+		l->lends++; /* not 0 */
+	l->rest = r;
+	l->link.pending = lent ? l->lends : 0;
+	tcp_block(l, TCP_REST);
+}
+
+int tcp_rest_keep(struct tcp_link *l, const struct tcp_outgoing *o, size_t sent)
+{
+	struct tcp_rest *r = o->lent ? rest_lent(o, sent) : rest_copied(o, sent, 0);
+
+	if (!r) {
+		tcp_fail(l, FI_ENOMEM);
+		return -FI_EAGAIN;
+	}
+	put(l, r, o->lent);
+	return 0;
+}
+
+/* All that is left, copied; NULL: no memory. */
+static struct tcp_rest *copy_left(const struct tcp_rest *r, size_t more)
+{
+	struct tcp_outgoing o = {r->iov + r->first, r->count - r->first, r->left, 0, false};
+
+	return rest_copied(&o, 0, more);
+}
+
+static void replace(struct tcp_link *l, struct tcp_rest *r)
+{
+	free(l->rest);
+	l->rest = r;
+	l->link.pending = 0;
+}
+
+int tcp_rest_end(struct tcp_link *l, const struct tcp_frame *f)
+{
+	struct tcp_rest *r = copy_left(l->rest, sizeof(*f));
+
+	if (!r)
+		return -FI_EAGAIN;
+	memcpy((unsigned char *)&r->iov[1] + r->left, f, sizeof(*f));
+	r->left = r->iov[0].iov_len = r->left + sizeof(*f);
+	replace(l, r);
+	return 0;
+}
+
+int tcp_keep(struct link *link)
+{
+	struct tcp_link *l = (struct tcp_link *)link;
+	struct tcp_rest *r;
+
+	if (!link->pending)
+		return 0;
+	r = copy_left(l->rest, 0);
+	if (!r)
+		return -FI_ENOMEM;
+	replace(l, r);
+	return 0;
+}
+
+static struct tcp_rest *batch_of(struct tcp_link *l)
+{
+	struct tcp_rest *r = l->rest;
+
+	if (r)
+		return r->packets ? r : NULL;
+	r = rest_new(BATCH_IOV, BATCH_PACKETS * sizeof(struct tcp_frame));
+	if (!r)
+		return NULL;
+	r->left = r->count = 0;
+	put(l, r, true);
+	return r;
+}
+
+int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct iovec *payload)
+{
+	struct tcp_rest *r = batch_of(l);
+	struct tcp_frame *frame;
+
+	if (!r)
+		return -FI_EAGAIN;
+	frame = (struct tcp_frame *)&r->iov[BATCH_IOV] + r->packets++;
+	*frame = *f;
+	r->iov[r->count++] = (struct iovec){frame, sizeof(*frame)};
+	r->iov[r->count++] = *payload;
+	r->left += sizeof(*frame) + payload->iov_len;
+	if (r->left >= TCP_BATCH || r->packets == BATCH_PACKETS)
+		tcp_flush(l);
+	return 0;
+}
+
+static void advance(struct tcp_rest *r, size_t len)
+{
+	r->left -= len;
+	while (len) {
+		struct iovec *iov = &r->iov[r->first];
+		size_t n = len < iov->iov_len ? len : iov->iov_len;
+
+		iov->iov_base = (char *)iov->iov_base + n;
+		iov->iov_len -= n;
+		len -= n;
+		if (!iov->iov_len)
+			r->first++;
+	}
+}
+
+bool tcp_flush(struct tcp_link *l)
+{
+	struct tcp_rest *r = l->rest;
+	struct msghdr m = {.msg_iov = r->iov + r->first, .msg_iovlen = r->count - r->first};
+	ssize_t sent = sendmsg(l->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	/* There was no room: what comes now may as well wait for more. */
+	if (!r->packets)
+		*tcp_row(l) = TCP_ROW;
+	r->packets = 0;
+	if (sent < 0) {
+		if (!tcp_passing(errno))
+			tcp_fail(l, errno);
+		return false;
+	}
+	advance(r, (size_t)sent);
+	if (!r->left) {
+		replace(l, NULL);
+		tcp_reopen(l);
+	}
+	return true;
+}
