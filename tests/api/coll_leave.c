@@ -9,7 +9,7 @@
 #include "lib/side.h"
 #include "lib/group.h"
 
-#define LONG   (1u << 18)
+#define LONG   (1u << 19)
 #define SOON_S 2.0 /* seconds; by then everybody knows */
 
 static void begin_broadcast(struct group *g, uint64_t *word, int root)

@@ -201,7 +201,7 @@ static void reuse_first(struct api *a)
  */
 static void fence(struct api *a)
 {
-	struct data big = data_full(200000, 1, 1), into = data_new(200000, 1);
+	struct data big = data_full(300001, 1, 1), into = data_new(300001, 1);
 	struct side s;
 
 	pair_not_bare("what is sent first comes first, fenced or not");

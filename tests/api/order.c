@@ -109,8 +109,8 @@ static void long_ones(struct api *a)
 /* One after the other in pairs: a long one that nobody waits for, then a short one of the same tag. */
 static void overtake(struct api *a)
 {
-	struct data big = data_full(200000, 1, 1), small = data_full(8, 1, 2);
-	struct data to = data_new(200000, 1);
+	struct data big = data_full(300001, 1, 1), small = data_full(8, 1, 2);
+	struct data to = data_new(300001, 1);
 	struct side s;
 
 	side_open(&s, a, &(struct side_opts){0});

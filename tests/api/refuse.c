@@ -181,7 +181,7 @@ static void inject(struct api *a)
  */
 static void inject_default(struct api *a)
 {
-	static const size_t lens[] = {10, 0, 4097, 8193, 200000};
+	static const size_t lens[] = {10, 0, 4097, 8193, 300001};
 	struct side s;
 	size_t max;
 

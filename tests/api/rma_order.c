@@ -263,7 +263,7 @@ static void send_after_bulk_read(struct api *a)
 
 static void send_after_helped_read(struct api *a)
 {
-	send_after_slow_read(a, 1, 4096, 200000);
+	send_after_slow_read(a, 1, 4096, 300001);
 }
 
 /* ---- Remote CQ data ---------------------------------------------------------------------------- */

@@ -110,7 +110,7 @@ static void mixed(struct api *a)
 /* A message the sleeper has not taken yet stops no transfer, and arrives when it wakes. */
 static void behind_message(struct api *a)
 {
-	static unsigned char note[100], offer[200000];
+	static unsigned char note[100], offer[300001];
 	struct passive p;
 
 	passive_open(&p, a, &(struct rma_opts){.mr_mode = RMA_PROVIDED});

@@ -6,7 +6,7 @@
 #include "node.h"
 
 #define SMALL   1000
-#define LONG    200000
+#define LONG    300001
 #define WAIT_MS 3000
 #define ROUNDS  10
 

@@ -7,7 +7,7 @@
 #include "node.h"
 
 #define MESSAGES 1000
-#define LONG     200000
+#define LONG     300001
 #define WAIT_MS  8000
 #define LAZY_MS  400 /* that long the receiver does nothing at all */
 

@@ -10,7 +10,7 @@
 #define STALL_MS 500      /* of -FI_EAGAIN and nothing else: stuck */
 #define CALL_MS  1000     /* no call takes that long */
 #define WAIT_MS  10000
-#define LONG     200000
+#define LONG     300001
 #define MANY     20000      /* messages: enough of them */
 #define MUCH     (64 << 20) /* bytes, likewise */
 #define PINGS    300        /* while another one stands still */

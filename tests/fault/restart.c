@@ -10,7 +10,7 @@
 #define GENERATIONS 40
 #define ENOUGH      20     /* messages after which a receiver is content */
 #define SLOTS       16     /* sends under way, at most */
-#define LONG        150000 /* bytes; every other message */
+#define LONG        300001 /* bytes; every other message */
 #define SMALL       1000
 #define DEEP        32 /* receives posted */
 #define WAIT_MS     2000

@@ -32,7 +32,7 @@ _Static_assert(sizeof(struct tcp_frame) == 32, "layout of a frame");
  * a one-sided request fit beside a mebibyte.
  */
 #define TCP_PACKET_MAX ((1u << 20) + 4096) /* longest payload */
-#define TCP_EAGER_MAX  131072u /* longest message that is sent without being asked for */
+#define TCP_EAGER_MAX  262144u /* longest message that is sent without being asked for */
 #define TCP_LEND_MIN   16384u  /* shorter payloads are sooner copied than kept track of */
 #define TCP_ROW        262144u /* bytes of longer ones, no turn between, that go at once */
 #define TCP_BATCH                                                                                  \
