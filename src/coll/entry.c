@@ -103,9 +103,10 @@ static int check(struct group *g, const struct call *c, struct op_args *a)
 			 (int)c->kind, (unsigned long long)g->flags);
 		return -FI_EOPNOTSUPP;
 	}
-	a->width = 1;
-	if (c->kind == FI_BARRIER)
+	if (c->kind == FI_BARRIER) {
+		a->width = 1;
 		return 0; /* there is nothing else to it */
+	}
 	err = check_root(g, c, a);
 	if (err)
 		return err;
