@@ -124,10 +124,11 @@ static struct group *group_for(struct port *port, struct peer *peer, const struc
 	return g && !g->err && group_has(g, p->tag & WIRE_GROUP_RANK_MASK, peer) ? g : NULL;
 }
 
-bool coll_take(struct port *port, struct peer *peer, const struct packet *p)
+bool coll_take(struct port *port, struct peer *peer, const struct packet *p, struct rx **queues)
 {
 	struct group *g = group_for(port, peer, p);
 
+	*queues = g ? &g->rx : NULL;
 	return g && exchange_take(g, peer, p);
 }
 

@@ -49,21 +49,30 @@ struct rx *rx_context_of(struct port *port, struct peer *peer, const struct pack
 	return wire_of_group(p->head) ? coll_context(port, peer, p) : NULL;
 }
 
-static void deliver_message(struct port *port, struct peer *peer, const struct packet *p)
+static inline void deliver_to(struct rx *rx, struct peer *peer, const struct packet *p)
 {
-	struct rx *rx;
-
-	if (__builtin_expect(wire_of_group(p->head), 0) && coll_take(port, peer, p))
-		return;
-	rx = rx_context_of(port, peer, p);
-	if (__builtin_expect(!rx && wire_of_group(p->head), 0))
-		rx = coll_elsewhere(port, peer, p);
 	if (__builtin_expect(!rx, 0))
 		refuse_message(peer, p, "no such context, or not enabled");
 	else if (wire_op(p->head) == WIRE_OFFER && !offer_valid(p))
 		refuse_message(peer, p, "its offer contradicts itself");
 	else
 		rx_message(rx, peer, p);
+}
+
+static void deliver_to_group(struct port *port, struct peer *peer, const struct packet *p)
+{
+	struct rx *rx;
+
+	if (!coll_take(port, peer, p, &rx))
+		deliver_to(rx ? rx : coll_elsewhere(port, peer, p), peer, p);
+}
+
+static void deliver_message(struct port *port, struct peer *peer, const struct packet *p)
+{
+	if (__builtin_expect(wire_of_group(p->head), 0))
+		deliver_to_group(port, peer, p);
+	else
+		deliver_to(rx_context_of(port, peer, p), peer, p);
 }
 
 /* An atomic on a tagged receive is a message until it meets one. */

@@ -15,11 +15,14 @@ struct peer;
 struct port;
 struct rx;
 
-/* Has a message for WIRE_RX_GROUP found who waits for it, or a place where who will does? */
-bool coll_take(struct port *port, struct peer *peer, const struct packet *p);
 /*
- * Where one goes that has not, a context without completion queue whose receives all have
- * their `work`; NULL: its group is not there.
+ * Has a message for WIRE_RX_GROUP found who waits for it, or a place where who will does? If not, *queues is
+ * where it goes, as coll_context says.
+ */
+bool coll_take(struct port *port, struct peer *peer, const struct packet *p, struct rx **queues);
+/*
+ * Where one waits to be matched: a context without completion queue whose receives all have their
+ * `work`; NULL: its group is not there.
  */
 struct rx *coll_context(struct port *port, struct peer *peer, const struct packet *p);
 /* Where it goes then, until the group is there; NULL: nobody wants it, and it was said why. */
