@@ -15,16 +15,28 @@
  */
 #define DIRECT_MAX 256
 
-/* Was it called with other arguments there? */
-static bool differs(const struct op *op, const struct plan_message *m, const struct work *work)
+/* A message of so many bytes came: was it called with other arguments there? */
+static bool differs(const struct op *op, const struct plan_message *m, uint64_t tag, size_t len)
 {
-	if (work->got == m->count * op->local.width &&
-	    !((work->tag ^ WIRE_GROUP_TAG(0, op->what, 0)) & WIRE_GROUP_WHAT_MASK))
+	if (__builtin_expect(
+		    len == m->count * op->local.width &&
+			    !((tag ^ WIRE_GROUP_TAG(0, op->what, 0)) & WIRE_GROUP_WHAT_MASK),
+		    1))
 		return false;
 	LOG_WARN(LOG_EP_DATA,
 		 "the member of rank %u takes part in another collective than ours, of kind %d",
 		 m->peer, (int)op->shape.kind);
 	return true;
+}
+
+static inline void complete(struct op *op, struct op_slot *slot, int err)
+{
+	slot->pending = false;
+	op->pending--;
+	if (__builtin_expect(err, 0))
+		group_fail(op->group, err);
+	if (!op->pending && list_empty(&op->in_ready))
+		list_push(&op->group->coll->ready, &op->in_ready);
 }
 
 static void done(struct work *work, int err)
@@ -33,14 +45,9 @@ static void done(struct work *work, int err)
 	struct op *op = slot->op;
 	const struct plan_message *m = &op->round.message[slot - op->slot];
 
-	slot->pending = false;
-	if (!err && !m->send && differs(op, m, work))
+	if (!err && !m->send && differs(op, m, work->tag, work->got))
 		err = FI_EINVAL;
-	op->pending--;
-	if (err)
-		group_fail(op->group, err);
-	if (!op->pending && list_empty(&op->in_ready))
-		list_push(&op->group->coll->ready, &op->in_ready);
+	complete(op, slot, err);
 }
 
 static const struct work_kind kind = {.done = done};
@@ -53,8 +60,12 @@ bool exchange_is_work(const struct work *work)
 /* Nobody else would notice if it was dead, or has left. */
 static void watch(struct group *g, uint32_t rank)
 {
-	int ret = coll_reach(g->coll, group_member(g, rank));
+	fi_addr_t addr = group_member(g, rank);
+	const struct peer *peer = peer_get(g->coll->port, addr);
+	int ret = 0;
 
+	if (__builtin_expect(!peer || peer->state != PEER_CONNECTED, 0))
+		ret = coll_reach(g->coll, addr);
 	if (ret < 0)
 		group_miss(g, rank, -ret);
 	else if (ret)
@@ -65,27 +76,28 @@ static void watch(struct group *g, uint32_t rank)
 		group_fail(g, FI_ECONNABORTED);
 }
 
-/* A message is for this slot. */
-static void take_in(struct op_slot *slot, uint64_t tag, const void *payload, size_t len, int err)
+/* The message number `i` of the round has come. */
+static inline void take_in(struct op *op, unsigned int i, uint64_t tag, const void *payload,
+			   size_t len, int err)
 {
-	struct op *op = slot->op;
-	const struct plan_message *m = &op->round.message[slot - op->slot];
+	const struct plan_message *m = &op->round.message[i];
 
-	if (!err && len == m->count * op->local.width && len)
+	if (!err && differs(op, m, tag, len))
+		err = FI_EINVAL;
+	if (!err && len)
 		memcpy(local_at(&op->local, m->place), payload, len);
-	slot->work.got = len;
-	slot->work.tag = tag;
-	done(&slot->work, err);
+	complete(op, &op->slot[i], err);
 }
 
-static bool was_stashed(struct op *op, struct op_slot *slot, const struct plan_message *m)
+static bool was_stashed(struct op *op, unsigned int i)
 {
 	struct stash *stash = &op->group->stash;
-	struct stashed *s = stash_find(stash, WIRE_GROUP_TAG(op->seq, 0, m->peer));
+	uint32_t rank = op->round.message[i].peer;
+	struct stashed *s = stash_find(stash, WIRE_GROUP_TAG(op->seq, 0, rank));
 
 	if (!s)
 		return false;
-	take_in(slot, s->tag, s->payload, s->len, 0);
+	take_in(op, i, s->tag, s->payload, s->len, 0);
 	stash_drop(stash, s);
 	return true;
 }
@@ -96,44 +108,55 @@ static bool queues_empty(const struct group *g)
 	return list_empty(&g->rx.unexpected[1]) && list_empty(&g->rx.posted[1]);
 }
 
-static int receive(struct op *op, struct op_slot *slot, const struct plan_message *m)
+static int post_receive(struct op *op, unsigned int i, void *buf, size_t len)
 {
+	struct iovec iov = {buf, len};
+	struct recv_args args = {.iov = &iov,
+				 .iov_count = 1,
+				 .src = FI_ADDR_UNSPEC,
+				 .tag = WIRE_GROUP_TAG(op->seq, 0, op->round.message[i].peer),
+				 .ignore = WIRE_GROUP_WHAT_MASK,
+				 .work = &op->slot[i].work};
+
+	return rx_post(&op->group->rx, NULL, true, &args);
+}
+
+static int receive(struct op *op, unsigned int i)
+{
+	const struct plan_message *m = &op->round.message[i];
 	struct group *g = op->group;
-	struct iovec iov = {local_at(&op->local, m->place), m->count * op->local.width};
+	struct op_slot *slot = &op->slot[i];
+	size_t len = m->count * op->local.width;
 	int err = 0;
 
-	if (g->stash.count && was_stashed(op, slot, m))
+	if (g->stash.count && was_stashed(op, i))
 		return 0;
-	slot->direct = iov.iov_len <= DIRECT_MAX && queues_empty(g);
+	slot->direct = len <= DIRECT_MAX && queues_empty(g);
 	if (!slot->direct)
-		err = rx_post(&g->rx, NULL, true,
-			      &(struct recv_args){.iov = &iov,
-						  .iov_count = 1,
-						  .src = FI_ADDR_UNSPEC,
-						  .tag = WIRE_GROUP_TAG(op->seq, 0, m->peer),
-						  .ignore = WIRE_GROUP_WHAT_MASK,
-						  .work = &slot->work});
+		err = post_receive(op, i, local_at(&op->local, m->place), len);
 	if (!err && slot->pending)
 		watch(g, m->peer);
 	return err;
 }
 
-static struct op_slot *waiting(struct op *op, uint32_t rank)
+/* Which message of its round; the number of them: none. */
+static unsigned int waiting(const struct op *op, uint32_t rank)
 {
-	for (unsigned int i = 0; i < op->round.messages; i++)
+	unsigned int i;
+
+	for (i = 0; i < op->round.messages; i++)
 		if (op->slot[i].direct && op->slot[i].pending && op->round.message[i].peer == rank)
-			return &op->slot[i];
-	return NULL;
+			break;
+	return i;
 }
 
 /* What is long enough to be offered is too long: it was called with other arguments there. */
-static void hand_over(struct op_slot *slot, struct peer *peer, const struct packet *p)
+static __attribute__((noinline, cold)) int answer(struct peer *peer, const struct packet *p)
 {
 	int err = wire_op(p->head) == WIRE_OFFER ? FI_ETRUNC : 0;
 
-	if (rx_owes(p->head))
-		tx_control(peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(p->head)), (uint64_t)err);
-	take_in(slot, p->tag, p->payload, p->len, err);
+	tx_control(peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(p->head)), (uint64_t)err);
+	return err;
 }
 
 bool exchange_take(struct group *g, struct peer *peer, const struct packet *p)
@@ -143,22 +166,25 @@ bool exchange_take(struct group *g, struct peer *peer, const struct packet *p)
 	LIST_EACH (node, &g->ops) {
 		struct op *op = LIST_ENTRY(node, struct op, in_group);
 		uint64_t tag = WIRE_GROUP_TAG(op->seq, 0, rank);
-		struct op_slot *slot;
+		unsigned int i;
+		int err;
 
 		if (!op->begun || (p->tag & ~WIRE_GROUP_WHAT_MASK) != tag)
 			continue;
-		slot = waiting(op, rank);
-		if (!slot)
+		i = waiting(op, rank);
+		if (i == op->round.messages)
 			break;
-		hand_over(slot, peer, p);
+		err = rx_owes(p->head) ? answer(peer, p) : 0;
+		take_in(op, i, p->tag, p->payload, p->len, err);
 		return true;
 	}
 	return queues_empty(g) && stash_put(&g->stash, p);
 }
 
 /* 1: it is complete already. */
-static int send(struct op *op, struct op_slot *slot, const struct plan_message *m)
+static int send(struct op *op, unsigned int i)
 {
+	const struct plan_message *m = &op->round.message[i];
 	struct group *g = op->group;
 	struct peer *peer = peer_get(g->coll->port, group_member(g, m->peer));
 	struct packet p = {.head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 0),
@@ -167,32 +193,41 @@ static int send(struct op *op, struct op_slot *slot, const struct plan_message *
 			   .payload = local_at(&op->local, m->place),
 			   .len = m->count * op->local.width};
 
-	return peer ? tx_ahead(peer, &p, &slot->work) : -FI_EADDRNOTAVAIL;
+	return peer ? tx_ahead(peer, &p, &op->slot[i].work) : -FI_EADDRNOTAVAIL;
 }
 
-static void start_message(struct op *op, unsigned int i)
+/* Posted all the same, or not: the end of the group sees to it. */
+static __attribute__((noinline, cold)) void fail(struct op *op, uint32_t rank, int err)
 {
-	const struct plan_message *m = &op->round.message[i];
-	struct op_slot *slot = &op->slot[i];
+	fi_addr_t addr = group_member(op->group, rank);
+
+	LOG_WARN(LOG_EP_DATA, "a member of a group of %u, fi_addr %llu, cannot be reached: %s",
+		 op->group->size, (unsigned long long)addr, fi_strerror(-err));
+	group_fail(op->group, -err);
+}
+
+static void start_send(struct op *op, unsigned int i)
+{
 	int ret;
 
-	slot->pending = true;
-	ret = m->send ? send(op, slot, m) : receive(op, slot, m);
-	if (ret > 0) {
-		slot->pending = false;
+	op->slot[i].pending = true; /* it may be complete before the call returns */
+	ret = send(op, i);
+	if (ret) {
+		op->slot[i].pending = false;
 		op->pending--;
 	}
-	if (ret >= 0)
-		return;
-	/* Posted all the same, or not: the end of the group sees to it. */
-	LOG_WARN(LOG_EP_DATA, "a member of a group of %u, fi_addr %llu, cannot be reached: %s",
-		 op->group->size, (unsigned long long)group_member(op->group, m->peer),
-		 fi_strerror(-ret));
-	if (m->send) {
-		slot->pending = false;
-		op->pending--;
-	}
-	group_fail(op->group, -ret);
+	if (__builtin_expect(ret < 0, 0))
+		fail(op, op->round.message[i].peer, ret);
+}
+
+static void start_receive(struct op *op, unsigned int i)
+{
+	int err;
+
+	op->slot[i].pending = true;
+	err = receive(op, i);
+	if (__builtin_expect(err, 0))
+		fail(op, op->round.message[i].peer, err);
 }
 
 void exchange_prepare(struct op *op)
@@ -215,10 +250,10 @@ void exchange_start(struct op *op)
 	op->pending = count + 1;
 	for (unsigned int i = 0; i < count; i++)
 		if (op->round.message[i].send)
-			start_message(op, i);
+			start_send(op, i);
 	for (unsigned int i = 0; i < count; i++)
 		if (!op->round.message[i].send)
-			start_message(op, i);
+			start_receive(op, i);
 	op->pending--;
 }
 

@@ -56,7 +56,12 @@ fi_addr_t group_member(const struct group *g, uint32_t rank)
 
 bool group_has(struct group *g, uint32_t rank, const struct peer *peer)
 {
-	return rank < g->size && peer_get(g->coll->port, group_member(g, rank)) == peer;
+	fi_addr_t addr;
+
+	if (rank >= g->size)
+		return false;
+	addr = group_member(g, rank);
+	return addr == peer->addr || peer_get(g->coll->port, addr) == peer;
 }
 
 uint32_t group_rank(struct group *g, const struct peer *peer)

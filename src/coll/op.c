@@ -21,19 +21,25 @@ static struct cntr *counter_of(const struct ep *ep)
 	return ep->write_cntr ? ep->write_cntr : ep->tx_cntr;
 }
 
-static void tell(const struct op *op, int err)
+static void tell_failure(const struct op *op, int err)
 {
 	struct cntr *cntr = counter_of(op->ep);
 	struct cq_slot slot = {.context = op->args.context, .flags = FI_COLLECTIVE};
 
-	if (err && op->ep->tx_cq)
+	if (op->ep->tx_cq)
 		cq_push_error(op->ep->tx_cq, &slot,
 			      &(struct cq_error){.err = err, .prov_errno = err}, NULL);
-	else if (!err && op->args.flags & FI_COMPLETION)
-		cq_push_done(op->ep->tx_cq, op->args.context, FI_COLLECTIVE);
-	if (err && cntr && err != FI_ECANCELED)
+	if (cntr && err != FI_ECANCELED)
 		cntr_fail(cntr);
-	else if (!err && cntr)
+}
+
+static void tell(const struct op *op)
+{
+	struct cntr *cntr = counter_of(op->ep);
+
+	if (op->args.flags & FI_COMPLETION)
+		cq_push_done(op->ep->tx_cq, op->args.context, FI_COLLECTIVE);
+	if (cntr)
 		cntr_done(cntr, op->args.out_count * op->args.width);
 }
 
@@ -67,20 +73,28 @@ static void forget_plan(struct op *op)
 	op->round.messages = op->round.locals = 0;
 }
 
-static void end(struct op *op, int err)
+/* It is idle, as op_new finds it. */
+static inline void put_away(struct op *op)
+{
+	struct group *g = op->group;
+
+	list_remove(&op->in_group);
+	list_remove(&op->in_ready);
+	if (op->memory)
+		free(op->memory);
+	op->memory = NULL;
+	list_push_front(&g->coll->idle, &op->in_ready); /* its plan may be asked for next */
+	g->op_count--;
+}
+
+static void end(struct op *op)
 {
 	struct group *g = op->group;
 
 	if (op->ep)
-		tell(op, err);
-	if (err)
-		forget_plan(op);
-	list_remove(&op->in_group);
-	list_remove(&op->in_ready);
-	free(op->memory);
-	list_push_front(&g->coll->idle, &op->in_ready); /* its plan may be asked for next */
-	g->op_count--;
-	if (!err && g->alone_count) {
+		tell(op);
+	put_away(op);
+	if (g->alone_count) {
 		g->alone_count -= op->alone;
 		begin_next(g);
 	}
@@ -88,8 +102,14 @@ static void end(struct op *op, int err)
 
 void op_end_all(struct group *g)
 {
-	while (!list_empty(&g->ops))
-		end(LIST_ENTRY(g->ops.next, struct op, in_group), g->err);
+	while (!list_empty(&g->ops)) {
+		struct op *op = LIST_ENTRY(g->ops.next, struct op, in_group);
+
+		if (op->ep)
+			tell_failure(op, g->err);
+		forget_plan(op);
+		put_away(op);
+	}
 }
 
 /* False: there is no next round. A plan of one round is not asked again for the same. */
@@ -112,10 +132,10 @@ void op_step(struct op *op)
 	if (op->group->err)
 		return; /* its end is near */
 	while (!op->pending) {
-		if (op->next)
+		if (op->next && op->round.locals)
 			local_run(&op->local, &op->round);
 		if (!next_round(op)) {
-			end(op, 0);
+			end(op);
 			return;
 		}
 		op->next++;
@@ -137,13 +157,13 @@ static struct op *op_new(struct coll *c)
 	if (!node) {
 		forget_plan(op);
 		exchange_prepare(op);
+		list_init(&op->in_group);
+		list_init(&op->in_ready);
+		op->memory = NULL;
 	}
-	list_init(&op->in_group);
-	list_init(&op->in_ready);
-	op->begun = op->alone = false;
+	op->begun = false;
 	op->pending = 0;
 	op->next = 0;
-	op->memory = NULL;
 	return op;
 }
 
@@ -225,9 +245,13 @@ static int prepare(struct op *op, struct group *g, const struct op_args *a)
 {
 	size_t bytes;
 
-	if (!repeats(op, g, a))
+	if (repeats(op, g, a)) {
+		op->args.flags = a->flags;
+		op->args.context = a->context;
+	} else {
 		make_plan(op, g, a);
-	op->args = *a;
+		op->args = *a;
+	}
 	bytes = op->plan.scratch * a->width;
 	if (bytes <= sizeof(op->scratch))
 		return 0;
