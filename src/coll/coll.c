@@ -17,6 +17,9 @@
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
+/* To read the clock takes as long as half a turn in vain. Who sleeps takes a turn each millisecond meanwhile. */
+#define LOOK_TURNS 16
+
 struct coll *coll_of(struct port *port)
 {
 	struct coll *c = port->coll;
@@ -224,16 +227,13 @@ void coll_wake_in(struct coll *c, unsigned int ms)
 
 bool coll_waits(const struct coll *c)
 {
-	return c->wake_at || !list_empty(&c->ready) || !list_empty(&c->broken);
+	return c->wake_at || coll_ready(c);
 }
 
 static bool look(struct coll *c)
 {
-	uint64_t now;
+	uint64_t now = clock_coarse_ms();
 
-	if (!c->wake_at && list_empty(&c->joins))
-		return false;
-	now = clock_coarse_ms();
 	join_look(c, now);
 	if (!c->wake_at || now < c->wake_at)
 		return false;
@@ -243,7 +243,7 @@ static bool look(struct coll *c)
 	return true;
 }
 
-bool coll_run(struct coll *c)
+static bool run(struct coll *c, bool looks)
 {
 	struct list *node;
 	bool any;
@@ -251,7 +251,7 @@ bool coll_run(struct coll *c)
 	if (c->running)
 		return false;
 	c->running = true;
-	any = look(c);
+	any = looks && look(c);
 	for (;;) {
 		if ((node = list_pop(&c->broken)))
 			group_end(LIST_ENTRY(node, struct group, in_broken));
@@ -265,9 +265,16 @@ bool coll_run(struct coll *c)
 	return any;
 }
 
+bool coll_run(struct coll *c)
+{
+	return run(c, false);
+}
+
 bool coll_turn(struct coll *c)
 {
-	if (__builtin_expect(!coll_waits(c) && list_empty(&c->joins), 1))
+	bool looks = !list_empty(&c->joins) || (c->wake_at && ++c->turns % LOOK_TURNS == 0);
+
+	if (__builtin_expect(!looks && !coll_ready(c), 1))
 		return false;
-	return coll_run(c);
+	return run(c, looks);
 }

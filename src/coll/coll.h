@@ -52,6 +52,7 @@ struct coll {
 	uint64_t serials;         /* groups there have been */
 	uint64_t made;            /* groups we gave a number */
 	uint64_t wake_at;         /* ms: the next look at groups; 0: none is due */
+	unsigned int turns;       /* while one is due */
 	bool running;             /* in coll_run */
 	/* Whoever reads the event queue turns the port while joins are pending. */
 	struct eq_driver driver;
@@ -65,9 +66,14 @@ struct coll {
 
 /* That of a port, made when it is not there; NULL: no memory. */
 struct coll *coll_of(struct port *port);
+/* Can anything go on? */
+static inline bool coll_ready(const struct coll *coll)
+{
+	return !list_empty(&coll->ready) || !list_empty(&coll->broken);
+}
 /* Goes on with whatever can, unless it is at it already; true when there was anything. */
 bool coll_run(struct coll *coll);
-/* coll_run is to look at groups again in so many ms, if not earlier. */
+/* A turn is to look at groups again in so many ms, if not earlier. */
 void coll_wake_in(struct coll *coll, unsigned int ms);
 /* Connects to an entry of the vector: 0: it is connected, 1: not yet, or a negative error. */
 int coll_reach(struct coll *coll, fi_addr_t addr);

@@ -285,7 +285,7 @@ static void begin(struct op *op)
 	c->running = true;
 	op_step(op);
 	c->running = false;
-	if (coll_waits(c))
+	if (coll_ready(c))
 		coll_run(c);
 }
 
