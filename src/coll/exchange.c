@@ -43,7 +43,7 @@ static void done(struct work *work, int err)
 {
 	struct op_slot *slot = LIST_ENTRY(work, struct op_slot, work);
 	struct op *op = slot->op;
-	const struct plan_message *m = &op->round.message[slot - op->slot];
+	const struct plan_message *m = &op->round->message[slot - op->slot];
 
 	if (!err && !m->send && differs(op, m, work->tag, work->got))
 		err = FI_EINVAL;
@@ -80,7 +80,7 @@ static void watch(struct group *g, uint32_t rank)
 static inline void take_in(struct op *op, unsigned int i, uint64_t tag, const void *payload,
 			   size_t len, int err)
 {
-	const struct plan_message *m = &op->round.message[i];
+	const struct plan_message *m = &op->round->message[i];
 
 	if (!err && differs(op, m, tag, len))
 		err = FI_EINVAL;
@@ -92,7 +92,7 @@ static inline void take_in(struct op *op, unsigned int i, uint64_t tag, const vo
 static bool was_stashed(struct op *op, unsigned int i)
 {
 	struct stash *stash = &op->group->stash;
-	uint32_t rank = op->round.message[i].peer;
+	uint32_t rank = op->round->message[i].peer;
 	struct stashed *s = stash_find(stash, WIRE_GROUP_TAG(op->seq, 0, rank));
 
 	if (!s)
@@ -114,7 +114,7 @@ static int post_receive(struct op *op, unsigned int i, void *buf, size_t len)
 	struct recv_args args = {.iov = &iov,
 				 .iov_count = 1,
 				 .src = FI_ADDR_UNSPEC,
-				 .tag = WIRE_GROUP_TAG(op->seq, 0, op->round.message[i].peer),
+				 .tag = WIRE_GROUP_TAG(op->seq, 0, op->round->message[i].peer),
 				 .ignore = WIRE_GROUP_WHAT_MASK,
 				 .work = &op->slot[i].work};
 
@@ -123,7 +123,7 @@ static int post_receive(struct op *op, unsigned int i, void *buf, size_t len)
 
 static int receive(struct op *op, unsigned int i)
 {
-	const struct plan_message *m = &op->round.message[i];
+	const struct plan_message *m = &op->round->message[i];
 	struct group *g = op->group;
 	struct op_slot *slot = &op->slot[i];
 	size_t len = m->count * op->local.width;
@@ -144,8 +144,8 @@ static unsigned int waiting(const struct op *op, uint32_t rank)
 {
 	unsigned int i;
 
-	for (i = 0; i < op->round.messages; i++)
-		if (op->slot[i].direct && op->slot[i].pending && op->round.message[i].peer == rank)
+	for (i = 0; i < op->round->messages; i++)
+		if (op->slot[i].direct && op->slot[i].pending && op->round->message[i].peer == rank)
 			break;
 	return i;
 }
@@ -172,7 +172,7 @@ bool exchange_take(struct group *g, struct peer *peer, const struct packet *p)
 		if (!op->begun || (p->tag & ~WIRE_GROUP_WHAT_MASK) != tag)
 			continue;
 		i = waiting(op, rank);
-		if (i == op->round.messages)
+		if (i == op->round->messages)
 			break;
 		err = rx_owes(p->head) ? answer(peer, p) : 0;
 		take_in(op, i, p->tag, p->payload, p->len, err);
@@ -184,7 +184,7 @@ bool exchange_take(struct group *g, struct peer *peer, const struct packet *p)
 /* 1: it is complete already. */
 static int send(struct op *op, unsigned int i)
 {
-	const struct plan_message *m = &op->round.message[i];
+	const struct plan_message *m = &op->round->message[i];
 	struct group *g = op->group;
 	struct peer *peer = peer_get(g->coll->port, group_member(g, m->peer));
 	struct packet p = {.head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 0),
@@ -217,7 +217,7 @@ static void start_send(struct op *op, unsigned int i)
 		op->pending--;
 	}
 	if (__builtin_expect(ret < 0, 0))
-		fail(op, op->round.message[i].peer, ret);
+		fail(op, op->round->message[i].peer, ret);
 }
 
 static void start_receive(struct op *op, unsigned int i)
@@ -227,7 +227,7 @@ static void start_receive(struct op *op, unsigned int i)
 	op->slot[i].pending = true;
 	err = receive(op, i);
 	if (__builtin_expect(err, 0))
-		fail(op, op->round.message[i].peer, err);
+		fail(op, op->round->message[i].peer, err);
 }
 
 void exchange_prepare(struct op *op)
@@ -241,7 +241,7 @@ void exchange_prepare(struct op *op)
 /* Sends first: others wait for them. */
 void exchange_start(struct op *op)
 {
-	unsigned int count = op->round.messages;
+	unsigned int count = op->round->messages;
 
 	/* Something may come for one that is not posted yet. */
 	for (unsigned int i = 0; i < count; i++)
@@ -249,18 +249,18 @@ void exchange_start(struct op *op)
 	/* One more until all are posted. */
 	op->pending = count + 1;
 	for (unsigned int i = 0; i < count; i++)
-		if (op->round.message[i].send)
+		if (op->round->message[i].send)
 			start_send(op, i);
 	for (unsigned int i = 0; i < count; i++)
-		if (!op->round.message[i].send)
+		if (!op->round->message[i].send)
 			start_receive(op, i);
 	op->pending--;
 }
 
 bool exchange_waits_for(const struct op *op, uint32_t rank)
 {
-	for (unsigned int i = 0; i < op->round.messages; i++) {
-		const struct plan_message *m = &op->round.message[i];
+	for (unsigned int i = 0; i < op->round->messages; i++) {
+		const struct plan_message *m = &op->round->message[i];
 
 		if (op->slot[i].pending && !m->send && m->peer == rank)
 			return true;
@@ -272,8 +272,8 @@ void exchange_look(struct op *op)
 {
 	struct group *g = op->group;
 
-	for (unsigned int i = 0; op->begun && i < op->round.messages; i++) {
-		const struct plan_message *m = &op->round.message[i];
+	for (unsigned int i = 0; op->begun && i < op->round->messages; i++) {
+		const struct plan_message *m = &op->round->message[i];
 
 		if (op->slot[i].pending && !m->send)
 			watch(g, m->peer);

@@ -70,7 +70,8 @@ static void begin_next(struct group *g)
 static void forget_plan(struct op *op)
 {
 	op->planned = 0;
-	op->round.messages = op->round.locals = 0;
+	op->round = &op->kept[0];
+	op->round->messages = op->round->locals = 0;
 }
 
 /* It is idle, as op_new finds it. */
@@ -112,18 +113,19 @@ void op_end_all(struct group *g)
 	}
 }
 
-/* False: there is no next round. A plan of one round is not asked again for the same. */
+/* False: there is no next round. A plan of few rounds is not asked again for the same. */
 static bool next_round(struct op *op)
 {
-	if (op->next == op->held)
-		return true;
+	size_t at = op->next % OP_KEPT;
+
 	if (op->next == op->rounds)
 		return false;
-	if (!plan_round(&op->plan, op->next, &op->round)) {
+	if (op->next != op->held[at] && !plan_round(&op->plan, op->next, &op->kept[at])) {
 		op->rounds = op->next;
 		return false;
 	}
-	op->held = op->next;
+	op->held[at] = op->next;
+	op->round = &op->kept[at];
 	return true;
 }
 
@@ -132,8 +134,8 @@ void op_step(struct op *op)
 	if (op->group->err)
 		return; /* its end is near */
 	while (!op->pending) {
-		if (op->next && op->round.locals)
-			local_run(&op->local, &op->round);
+		if (op->next && op->round->locals)
+			local_run(&op->local, op->round);
 		if (!next_round(op)) {
 			end(op);
 			return;
@@ -198,7 +200,9 @@ static void plan_anew(struct op *op, struct group *g, const struct plan_shape *s
 	last->cpus = g->cpus;
 	plan_make(&op->plan, last);
 	op->planned = g->serial;
-	op->held = op->rounds = SIZE_MAX;
+	op->rounds = SIZE_MAX;
+	for (unsigned int i = 0; i < OP_KEPT; i++)
+		op->held[i] = SIZE_MAX;
 }
 
 uint64_t op_what(const struct op_args *a)

@@ -9,6 +9,7 @@
 #include "xfer/defer.h"
 
 #define OP_SCRATCH 512 /* bytes of it that are part of an operation */
+#define OP_KEPT    2 /* rounds of a plan that are not asked for again: all that most short ones have */
 
 /* What a call asks for, checked. */
 struct op_args {
@@ -47,9 +48,10 @@ struct op {
 	struct plan plan; /* made of that */
 	uint64_t planned; /* the group it was made for, by its serial; 0: none */
 	struct local local;
-	struct plan_round round; /* of the plan the one numbered `held`; likewise kept */
-	size_t held;             /* SIZE_MAX: none */
-	size_t rounds;           /* that the plan has, once that is known, else SIZE_MAX */
+	struct plan_round *round;        /* under way: one of these */
+	struct plan_round kept[OP_KEPT]; /* of the plan, by number modulo OP_KEPT; likewise kept */
+	size_t held[OP_KEPT];            /* which: their numbers; SIZE_MAX: none */
+	size_t rounds;                   /* that the plan has, once that is known, else SIZE_MAX */
 	struct op_slot slot[PLAN_MESSAGES];
 	void *memory; /* of scratch, where it is not `scratch` */
 	char scratch[OP_SCRATCH] __attribute__((aligned(16)));
