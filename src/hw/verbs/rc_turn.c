@@ -200,8 +200,7 @@ void rc_complete(struct rc *rc, const struct ibv_wc *wc)
 	/* One that is given back while nobody asked for that tells of an error, too. */
 	if (__builtin_expect(wc->status == IBV_WC_SUCCESS, 1) || rc->state == RC_OVER)
 		return;
-	LOG_INFO(LOG_EP_DATA, "the queue pair breaks: %s",
-		 rc->path->dev->lib->wc_status_str(wc->status));
+	LOG_INFO(LOG_EP_DATA, "the queue pair breaks: %s", verbs_status_text(wc->status));
 	rc_end(rc, error_of(rc, wc->status, false));
 }
 

@@ -95,13 +95,11 @@ static void deliver(struct ud *u, const struct ibv_wc *wc)
 /* A slot that comes back with an error would only do so again: the queue pair has to be mended. */
 static void take(struct ud *u, const struct ibv_wc *wc)
 {
-	const struct verbs_lib *lib = u->path.dev->lib;
-
 	if (wc->status != IBV_WC_SUCCESS) {
 		u->broken = true;
 		if (wc->status != IBV_WC_WR_FLUSH_ERR)
 			LOG_WARN(LOG_EP_DATA, "a datagram does not come in: %s",
-				 lib->wc_status_str(wc->status));
+				 verbs_status_text(wc->status));
 		return;
 	}
 	if (wc->byte_len >= UD_GRH)

@@ -126,7 +126,7 @@ void ud_reap(struct ud *u)
 		u->broken = true;
 		if (wc[i].status != IBV_WC_WR_FLUSH_ERR)
 			LOG_WARN(LOG_EP_DATA, "a datagram does not go out: %s",
-				 u->path.dev->lib->wc_status_str(wc[i].status));
+				 verbs_status_text(wc[i].status));
 	}
 }
 

@@ -307,7 +307,7 @@ void verbs_move_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
 		return;
 	if (wc->status != IBV_WC_SUCCESS) {
 		LOG_INFO(LOG_EP_DATA, "transfers with peer %#x go by packets from now on: %s",
-			 l->id, l->own->path.dev->lib->wc_status_str(wc->status));
+			 l->id, verbs_status_text(wc->status));
 		verbs_move_end(l, silent);
 		return;
 	}

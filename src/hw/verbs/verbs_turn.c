@@ -51,7 +51,7 @@ static void fail_status(struct verbs_link *l, enum ibv_wc_status status)
 {
 	if (!l->err)
 		LOG_INFO(LOG_EP_DATA, "the queue pair to peer %#x broke: %s", l->id,
-			 l->own->path.dev->lib->wc_status_str(status));
+			 verbs_status_text(status));
 	if (!l->err)
 		l->link.reason = REASON_DEVICE + (int)status;
 	verbs_fail(l, error_of(status));
