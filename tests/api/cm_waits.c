@@ -22,9 +22,8 @@ static const struct {
 	{FI_WAIT_MUTEX_COND, IN_SREAD}, {FI_WAIT_YIELD, IN_SREAD},
 };
 
-/* The next event, as it wakes a sleeper. */
-static struct fi_eq_cm_entry sleep_for(struct cm *c, struct fid_eq *eq, enum sleep how,
-				       uint32_t wanted)
+/* What comes with the next event, as it wakes a sleeper. */
+static struct fi_info *sleep_for(struct cm *c, struct fid_eq *eq, enum sleep how, uint32_t wanted)
 {
 	struct fi_eq_cm_entry entry = {0};
 	struct fid *fid = &eq->fid;
@@ -42,7 +41,7 @@ static struct fi_eq_cm_entry sleep_for(struct cm *c, struct fid_eq *eq, enum sle
 	}
 	api_check_eq(ret, sizeof(entry), "what was read");
 	api_check_eq(event, wanted, "the event");
-	return entry;
+	return entry.info;
 }
 
 #define SLEEP_FOR(...) (api_at(__FILE__, __LINE__), sleep_for(__VA_ARGS__))
@@ -64,7 +63,7 @@ static void end_of_kind(struct cm *c, struct cm_end *e, struct fi_info *info, en
 static void listening_sleeper(struct cm *c, struct api *a, int kind)
 {
 	struct obj_name name, all[2];
-	struct fi_eq_cm_entry entry;
+	struct fi_info *request;
 	struct cm_end e;
 
 	c->eq = cm_eq(c, kinds[kind].obj);
@@ -72,11 +71,11 @@ static void listening_sleeper(struct cm *c, struct api *a, int kind)
 	OK(fi_listen(c->pep));
 	name = obj_name(&c->pep->fid);
 	api_swap(a, &name, all, sizeof(name));
-	entry = SLEEP_FOR(c, c->eq, kinds[kind].how, FI_CONNREQ);
-	end_of_kind(c, &e, entry.info, kinds[kind].obj);
+	request = SLEEP_FOR(c, c->eq, kinds[kind].how, FI_CONNREQ);
+	end_of_kind(c, &e, request, kinds[kind].obj);
 	obj_sleep_us(PAUSE_US);
 	OK(fi_accept(e.ep, NULL, 0));
-	fi_freeinfo(entry.info);
+	fi_freeinfo(request);
 	SLEEP_FOR(c, e.eq, kinds[kind].how, FI_CONNECTED);
 	SLEEP_FOR(c, e.eq, kinds[kind].how, FI_SHUTDOWN);
 	cm_close_end(c, &e);

@@ -115,7 +115,8 @@ static inline void turn_others(void)
 		fi_eq_read(eqs[i], &got, buf, sizeof(buf), FI_PEEK);
 }
 
-static inline struct fi_eq_cm_entry event(struct fid_eq *eq, uint32_t want)
+/* The next event is this; what comes with it. */
+static inline struct fi_info *event(struct fid_eq *eq, uint32_t want)
 {
 	struct fi_eq_cm_entry entry[8];
 	time_t end = time(NULL) + PATIENT;
@@ -127,7 +128,7 @@ static inline struct fi_eq_cm_entry event(struct fid_eq *eq, uint32_t want)
 		turn_others();
 	}
 	CHECK(n >= (ssize_t)sizeof(*entry) && got == want);
-	return entry[0];
+	return entry[0].info;
 }
 
 #define ACCESS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -136,17 +137,17 @@ static inline void connect_with(struct end *a, struct end *b, uint64_t access)
 {
 	char name[64];
 	size_t len = sizeof(name);
-	struct fi_eq_cm_entry request;
+	struct fi_info *request;
 
 	OK(fi_getname(&pep->fid, name, &len));
 	open_end(a, info, ACCESS);
 	OK(fi_connect(a->ep, name, NULL, 0));
 	request = event(pep_eq, FI_CONNREQ);
-	open_end(b, request.info, access);
+	open_end(b, request, access);
 	OK(fi_accept(b->ep, NULL, 0));
 	event(a->eq, FI_CONNECTED);
 	event(b->eq, FI_CONNECTED);
-	fi_freeinfo(request.info);
+	fi_freeinfo(request);
 }
 
 static inline void close_end(struct end *e)
