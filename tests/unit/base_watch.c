@@ -290,12 +290,9 @@ static int try_open(void)
 	return err;
 }
 
-int main(void)
+static TCase *watch_tests(void)
 {
-	Suite *suite = suite_create("base_watch");
-	TCase *tc = tcase_create("watch"), *maps = tcase_create("maps");
-	SRunner *runner = srunner_create(suite);
-	int failed, err = try_open();
+	TCase *tc = tcase_create("watch");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, what_is_done_is_heard);
@@ -305,11 +302,27 @@ int main(void)
 	tcase_add_test(tc, accesses_are_not_held_up);
 	tcase_add_test(tc, it_is_known_that_something_was_not_heard);
 	tcase_add_test(tc, the_end_lets_go);
-	tcase_add_test(maps, own_memory_is_known);
-	tcase_add_test(maps, memory_of_others_is_known);
-	suite_add_tcase(suite, maps);
+	return tc;
+}
+
+static TCase *maps_tests(void)
+{
+	TCase *tc = tcase_create("maps");
+
+	tcase_add_test(tc, own_memory_is_known);
+	tcase_add_test(tc, memory_of_others_is_known);
+	return tc;
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("base_watch");
+	SRunner *runner = srunner_create(suite);
+	int failed, err = try_open();
+
+	suite_add_tcase(suite, maps_tests());
 	if (!err)
-		suite_add_tcase(suite, tc);
+		suite_add_tcase(suite, watch_tests());
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
