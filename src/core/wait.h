@@ -7,7 +7,7 @@
  * sleeps; the producer publishes and then calls wait_notify. One of the two sees the other. A wake
  * disarms, so a stream of completions costs one system call per sleep, not one each.
  *
- * In the library, one thread at a time (the leader) sleeps in epoll_wait; others asleep on the same
+ * In the library, one thread at a time (the leader) sleeps on the set; others asleep on the same
  * waiter follow it: whatever ends its sleep makes all of them look again.
  */
 #ifndef WEFT_CORE_WAIT_H
@@ -42,7 +42,7 @@ struct waiter {
 	pthread_mutex_t gate; /* guards the rest; held for a few instructions, never while asleep */
 	pthread_cond_t woken; /* followers */
 	unsigned int wakes;   /* atomic to read: ends of sleeps */
-	bool leader;          /* one of us is in epoll_wait */
+	bool leader;          /* one of us sleeps on epfd */
 };
 
 /*

@@ -2,6 +2,7 @@
 /* Sleeping and waking. The protocol is at the head of wait.h. */
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -97,19 +98,23 @@ unsigned int wait_arm(struct waiter *w)
 	return armed;
 }
 
-/* Gate held, let go while asleep. */
+/*
+ * Gate held, let go while asleep. Only a signal that somebody handles ends the sleep of poll; epoll_wait would
+ * return to a process that was stopped and goes on, too.
+ */
 static int lead(struct waiter *w, int timeout)
 {
+	struct pollfd sleep = {.fd = w->epfd, .events = POLLIN};
 	struct epoll_event event;
 	int n, err;
 
 	w->leader = true;
 	pthread_mutex_unlock(&w->gate);
-	n = epoll_wait(w->epfd, &event, 1, timeout);
+	n = poll(&sleep, 1, timeout);
 	err = errno;
 	pthread_mutex_lock(&w->gate);
 	w->leader = false;
-	if (n > 0 && event.data.fd == w->evfd)
+	if (n > 0 && epoll_wait(w->epfd, &event, 1, 0) > 0 && event.data.fd == w->evfd)
 		unring(w);
 	wake_all(w);
 	if (n < 0)

@@ -302,6 +302,87 @@ static void asleep_beside(struct api *a)
 	asleep_is_free(a);
 }
 
+/* ---- Signals of the system --------------------------------------------------------------------- */
+
+/* Stops this process again and again, and lets it go on, as a debugger does or whoever freezes a container. */
+static void stop_and_go(pid_t pid)
+{
+	for (int i = 0; i < 5; i++) {
+		obj_sleep_us(50000);
+		CHECK(kill(pid, SIGSTOP) == 0);
+		obj_sleep_us(10000);
+		CHECK(kill(pid, SIGCONT) == 0);
+	}
+}
+
+static struct fid_eq *open_eq(struct obj *o)
+{
+	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_FD};
+	struct fid_eq *eq;
+
+	OK(fi_eq_open(o->fabric, &attr, &eq, NULL));
+	return eq;
+}
+
+/* Whoever was stopped sleeps on, until its time is over. */
+static void stopped(struct api *a)
+{
+	pid_t own = getpid(), all[2];
+	struct obj o = {0};
+	struct fid_eq *eq;
+	uint32_t event;
+	uint64_t start;
+	char entry[64];
+
+	api_swap(a, &own, all, sizeof(own));
+	if (!a->rank) {
+		stop_and_go(all[1]);
+		stop_and_go(all[1]);
+		return;
+	}
+	open_kind(&o, FI_WAIT_FD, FI_CQ_COND_NONE);
+	eq = open_eq(&o);
+	times_out(&o, 300);
+	start = obj_now_us();
+	CHECK_EQ(fi_eq_sread(eq, &event, entry, sizeof(entry), 300, 0), -FI_EAGAIN);
+	CHECK(obj_now_us() - start + 1000 >= 300000);
+	CLOSE(eq);
+	obj_close(&o);
+}
+
+static void handler(int sig)
+{
+	(void)sig;
+}
+
+/* Whoever handled a signal returns, however long it was to sleep. */
+static void handled(struct api *a)
+{
+	pid_t own = getpid(), all[2];
+	struct fi_cq_tagged_entry e;
+	struct obj o = {0};
+	struct fid_eq *eq;
+	uint32_t event;
+	char entry[64];
+
+	signal(SIGUSR1, handler);
+	api_swap(a, &own, all, sizeof(own));
+	if (!a->rank) {
+		while (!api_heard(a, 1)) {
+			CHECK(kill(all[1], SIGUSR1) == 0);
+			obj_sleep_us(10000);
+		}
+		return;
+	}
+	open_kind(&o, FI_WAIT_FD, FI_CQ_COND_NONE);
+	eq = open_eq(&o);
+	CHECK_EQ(fi_cq_sread(o.cq, &e, 1, NULL, -1), -FI_EINTR);
+	CHECK_EQ(fi_eq_sread(eq, &event, entry, sizeof(entry), -1, 0), -FI_EAGAIN);
+	api_tell(a, 0, &own, 1);
+	CLOSE(eq);
+	obj_close(&o);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
@@ -313,6 +394,8 @@ int main(int argc, char **argv)
 		{"error_wakes", error_wakes, 2, {0}},
 		{"asleep_is_free", asleep_is_free, 1, {0}},
 		{"asleep_beside", asleep_beside, 3, {0}},
+		{"stopped", stopped, 2, {0}},
+		{"handled", handled, 2, {0}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));
