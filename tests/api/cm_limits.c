@@ -131,15 +131,36 @@ static void range_of_one(struct api *a)
 
 /* ---- Listening that fails ---------------------------------------------------------------------- */
 
-/* All addresses of the host, at the number that `name` has. */
+/* All addresses of the host, at the number that `name` has; NULL: at one of them a stranger has it. */
 static struct fid_pep *pep_at_all(struct cm *c, const struct obj_name *name)
 {
 	struct sockaddr_in in = in_of(name);
 	struct fid_pep *pep = cm_pep(c, c->eq);
+	int ret;
 
 	in.sin_addr.s_addr = htonl(INADDR_ANY);
-	OK(fi_setname(&pep->fid, &in, sizeof(in)));
-	return pep;
+	ret = fi_setname(&pep->fid, &in, sizeof(in));
+	if (!ret)
+		return pep;
+	CHECK_EQ(ret, -FI_EADDRINUSE);
+	CLOSE(pep);
+	return NULL;
+}
+
+/* c->pep at one address, its name, and another at all of them, at a number of no stranger's. */
+static struct fid_pep *one_and_all(struct cm *c, struct obj_name *name)
+{
+	struct fid_pep *all = NULL;
+
+	for (int tries = 0; !all; tries++) {
+		CHECK(tries < 20);
+		if (c->pep)
+			CLOSE(c->pep);
+		c->pep = cm_pep(c, c->eq);
+		*name = obj_name(&c->pep->fid);
+		all = pep_at_all(c, name);
+	}
+	return all;
 }
 
 /* Somebody listens to all addresses, so to ours. While he does we do not, however often it is tried. */
@@ -153,9 +174,7 @@ static void again(struct api *a)
 	(void)a;
 	cm_domain(&c, 0, ask_loopback);
 	c.eq = cm_eq(&c, FI_WAIT_UNSPEC);
-	c.pep = cm_pep(&c, c.eq);
-	name = obj_name(&c.pep->fid);
-	all = pep_at_all(&c, &name);
+	all = one_and_all(&c, &name);
 	OK(fi_listen(all));
 	for (int i = 0; i < 3; i++)
 		CHECK_EQ(fi_listen(c.pep), -FI_EADDRINUSE);
