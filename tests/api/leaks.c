@@ -2,6 +2,7 @@
 /*
  * A program that opens, uses and closes its objects many times has as many descriptors, threads and
  * mappings afterwards as before, and its memory does not grow; nor does its peer's.
+ * TIMEOUT=120
  */
 #include <dirent.h>
 
@@ -249,7 +250,7 @@ static void visitor(struct api *a)
 	struct use before = {0};
 	struct obj o = {0};
 
-	obj_time_limit(25);
+	obj_time_limit(60);
 	if (a->rank == 0)
 		obj_open(&o);
 	for (int n = 0; n < times; n++) {

@@ -33,16 +33,23 @@ static bool open_kind(struct obj *o, enum fi_wait_obj wait, enum fi_cq_wait_cond
 	return true;
 }
 
-/* Nothing comes: the call returns when the time is over, not before and not much later. */
+/*
+ * Nothing comes: the call returns when the time is over, not before and not much later, unless the whole process is
+ * held up, which it is not each time.
+ */
 static void times_out(struct obj *o, int ms)
 {
-	uint64_t start = obj_now_us(), took;
+	uint64_t late = (uint64_t)ms * 1000 + 1000000 * obj_slower(), took = late;
 	struct fi_cq_tagged_entry e;
 
-	CHECK_EQ(fi_cq_sread(o->cq, &e, 1, NULL, ms), -FI_EAGAIN);
-	took = obj_now_us() - start;
-	CHECK(took + 1000 >= (uint64_t)ms * 1000);
-	CHECK(took < (uint64_t)ms * 1000 + 1000000 * obj_slower());
+	for (int tries = 0; tries < 4 && took >= late; tries++) {
+		uint64_t start = obj_now_us();
+
+		CHECK_EQ(fi_cq_sread(o->cq, &e, 1, NULL, ms), -FI_EAGAIN);
+		took = obj_now_us() - start;
+		CHECK(took + 1000 >= (uint64_t)ms * 1000);
+	}
+	CHECK(took < late);
 }
 
 /* Both processes answer each other from blocking reads, with pauses long enough to fall asleep. */
@@ -338,6 +345,7 @@ static void stopped(struct api *a)
 	if (!a->rank) {
 		stop_and_go(all[1]);
 		stop_and_go(all[1]);
+		api_meet(a);
 		return;
 	}
 	open_kind(&o, FI_WAIT_FD, FI_CQ_COND_NONE);
@@ -348,6 +356,7 @@ static void stopped(struct api *a)
 	CHECK(obj_now_us() - start + 1000 >= 300000);
 	CLOSE(eq);
 	obj_close(&o);
+	api_meet(a);
 }
 
 static void handler(int sig)
@@ -372,15 +381,16 @@ static void handled(struct api *a)
 			CHECK(kill(all[1], SIGUSR1) == 0);
 			obj_sleep_us(10000);
 		}
+		api_meet(a);
 		return;
 	}
 	open_kind(&o, FI_WAIT_FD, FI_CQ_COND_NONE);
 	eq = open_eq(&o);
 	CHECK_EQ(fi_cq_sread(o.cq, &e, 1, NULL, -1), -FI_EINTR);
 	CHECK_EQ(fi_eq_sread(eq, &event, entry, sizeof(entry), -1, 0), -FI_EAGAIN);
-	api_tell(a, 0, &own, 1);
 	CLOSE(eq);
 	obj_close(&o);
+	api_meet(a);
 }
 
 int main(int argc, char **argv)
