@@ -5,6 +5,7 @@
  * condition; each message has to wake it within a second, of a usual machine. The first one may take longer:
  * it makes the connection. fi_poll(3), fi_cq(3).
  */
+#include <errno.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 
@@ -62,11 +63,19 @@ static struct timespec late(const struct sleeper *s)
 	return at;
 }
 
+/* In epoll_wait; it also ends for a process that was stopped and goes on, which was not left asleep. */
+static bool sleep_in_epoll(const struct sleeper *s)
+{
+	struct epoll_event event;
+	int n = epoll_wait(s->epfd, &event, 1, s->late_ms);
+
+	return n == 1 || (n < 0 && errno == EINTR);
+}
+
 /* The native sleep; false: it lasted until the limit. */
 static bool sleep_native(struct sleeper *s)
 {
 	struct pollfd p = {.fd = s->fd, .events = POLLIN};
-	struct epoll_event event;
 	struct timespec at = late(s);
 	struct fid *fid = &s->o.cq->fid;
 	bool woken = true;
@@ -78,7 +87,7 @@ static bool sleep_native(struct sleeper *s)
 	if (ret == 0 && s->how == IN_POLL)
 		woken = poll(&p, 1, s->late_ms) == 1;
 	else if (ret == 0 && s->how == IN_EPOLL)
-		woken = epoll_wait(s->epfd, &event, 1, s->late_ms) == 1;
+		woken = sleep_in_epoll(s);
 	else if (ret == 0)
 		woken = pthread_cond_timedwait(s->pair.cond, s->pair.mutex, &at) == 0;
 	else
