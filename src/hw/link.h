@@ -55,8 +55,9 @@ struct link_move {
 struct link_ops {
 	/*
 	 * Sends one packet. The payload is copied before it returns. 0; -FI_EAGAIN: no room now,
-	 * room will come, or it is better lent; -FI_EMSGSIZE: more than link->eager_max bytes of payload. The order of
-	 * the arguments is that of fi_tsend, so that they stay in the registers they came in.
+	 * room will come, or it is better lent; -FI_EMSGSIZE: more than link->eager_max bytes of
+	 * payload. The order of the arguments is that of fi_tsend, so that they stay in the
+	 * registers they came in.
 	 */
 	int (*send)(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 		    uint64_t tag);
@@ -68,7 +69,8 @@ struct link_ops {
 		     size_t count);
 	/*
 	 * The same as sendv for a payload whose memory stays as it is while link->pending: what finds no
-	 * room at once, or waits for others like it, goes out by turns, straight from there. NULL: sendv copies in any case.
+	 * room at once, or waits for others like it, goes out by turns, straight from there.
+	 * NULL: sendv copies in any case.
 	 */
 	int (*lend)(struct link *link, const struct packet *p, const struct iovec *iov,
 		    size_t count);
@@ -150,13 +152,12 @@ struct link {
 	size_t eager_max;  /* longest message worth copying; longer ones are offered, or put */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
 	size_t lend_min;   /* payloads from here on are better lent than copied; SIZE_MAX: none */
-	uint32_t
-		pending; /* not 0: of what was lent since it was 0 some is not out yet; each time anew */
-	bool failed;   /* the engine's: what was under way was reported as failed */
-	bool moves;    /* `move` is to be had */
-	bool reaches;  /* by keys of the peer's library that say so, too: mr_key_in_nic */
-	bool counted;  /* the peer counts such accesses: tell it (WIRE_TOLD) */
-	int reason;    /* prov_errno of what ends with it; 0: the error itself */
+	uint32_t pending; /* some of what was lent is not out yet: a new number each time; else 0 */
+	bool failed;      /* the engine's: what was under way was reported as failed */
+	bool moves;       /* `move` is to be had */
+	bool reaches;     /* by keys of the peer's library that say so, too: mr_key_in_nic */
+	bool counted;     /* the peer counts such accesses: tell it (WIRE_TOLD) */
+	int reason;       /* prov_errno of what ends with it; 0: the error itself */
 	uint64_t last; /* where the last packet of sendv, or with WIRE_DATA, went: for withdraw */
 };
 
