@@ -68,13 +68,13 @@ struct link_ops {
 	int (*sendv)(struct link *link, const struct packet *p, const struct iovec *iov,
 		     size_t count);
 	/*
-	 * The same as sendv for a payload whose memory stays as it is while link->pending: what finds no
-	 * room at once, or waits for others like it, goes out by turns, straight from there.
-	 * NULL: sendv copies in any case.
+	 * The same as sendv for a payload whose memory stays as it is. What finds no room at once,
+	 * or waits for others like it, goes out by turns, straight from there: the packet is
+	 * number link->lent then. NULL: sendv copies in any case.
 	 */
 	int (*lend)(struct link *link, const struct packet *p, const struct iovec *iov,
 		    size_t count);
-	/* All that is pending is copied: the memory is its owners' again. 0 or -FI_ENOMEM. */
+	/* All that is lent is copied: the memory is its owners' again. 0 or -FI_ENOMEM. */
 	int (*keep)(struct link *link);
 	/*
 	 * Copies from the peer's memory, without the peer, until the shorter side is full. The
@@ -152,14 +152,21 @@ struct link {
 	size_t eager_max;  /* longest message worth copying; longer ones are offered, or put */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
 	size_t lend_min;   /* payloads from here on are better lent than copied; SIZE_MAX: none */
-	uint32_t pending; /* some of what was lent is not out yet: a new number each time; else 0 */
-	bool failed;      /* the engine's: what was under way was reported as failed */
-	bool moves;       /* `move` is to be had */
-	bool reaches;     /* by keys of the peer's library that say so, too: mr_key_in_nic */
-	bool counted;     /* the peer counts such accesses: tell it (WIRE_TOLD) */
-	int reason;       /* prov_errno of what ends with it; 0: the error itself */
+	uint64_t lent;     /* so many packets were not out when they had been lent */
+	uint64_t out;      /* the first of them that are by now, or were copied */
+	bool failed;       /* the engine's: what was under way was reported as failed */
+	bool moves;        /* `move` is to be had */
+	bool reaches;      /* by keys of the peer's library that say so, too: mr_key_in_nic */
+	bool counted;      /* the peer counts such accesses: tell it (WIRE_TOLD) */
+	int reason;        /* prov_errno of what ends with it; 0: the error itself */
 	uint64_t last; /* where the last packet of sendv, or with WIRE_DATA, went: for withdraw */
 };
+
+/* Is something that was lent not out yet? */
+static inline bool link_holds(const struct link *link)
+{
+	return link->lent != link->out;
+}
 
 /* What the engine learned about the other side before it asks for a link. */
 struct link_peer {

@@ -241,6 +241,7 @@ void peer_lost(struct peer *peer, int err)
 	peer->state = PEER_IDLE;
 	peer_refresh(peer);
 	close_sockets(peer);
+	tx_end_lent(peer);
 	tx_fail_all(peer, err, reason_of(peer, err));
 	arrival_fail_peer(port, peer, err);
 	list_remove(&peer->in_held);

@@ -55,11 +55,15 @@ static int send_whole(struct txreq *req, uint64_t ack)
 	return tx_lend(req, &p, req->iov, req->count);
 }
 
-/* The link goes on with it, or with some before it, from the caller's memory. */
-static void lent(struct txreq *req)
+/* At once, unless the link goes on with it from the caller's memory. */
+static void end_sent(struct txreq *req)
 {
-	list_push(&req->peer->lent, &req->link);
-	peer_busy(req->peer);
+	if (tx_lent(req)) {
+		list_push(&req->peer->lent, &req->link);
+		return;
+	}
+	tx_end_lent(req->peer); /* before it */
+	tx_req_end(req, 0);
 }
 
 int tx_send(struct txreq *req)
@@ -72,10 +76,7 @@ int tx_send(struct txreq *req)
 	if (err)
 		return err;
 	if (whole && !ack) {
-		if (!link->pending && list_empty(&req->peer->lent))
-			tx_req_end(req, 0);
-		else
-			lent(req);
+		end_sent(req);
 		return 0;
 	}
 	req->awaited = true;
@@ -104,6 +105,11 @@ static struct txreq *req_new(struct ep *ep, struct peer *peer, const struct xfer
 		req->count = 1;
 		req->iov[0] = (struct iovec){(void *)(uintptr_t)x->buf, x->len};
 	}
+	/* An injected buffer is the caller's again when the call returns. */
+	if (x->flags & FI_INJECT && tx_req_bounce(req, req->iov, req->count)) {
+		tx_req_free(req);
+		return NULL;
+	}
 	return req;
 }
 
@@ -124,18 +130,14 @@ int tx_queue(struct ep *ep, struct txreq *req)
 static int queue_message(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
 	struct txreq *req;
-	int err = 0;
+	int err;
 
 	if (peer->backlog_count >= ep->tx_size)
 		return -FI_EAGAIN;
 	req = req_new(ep, peer, x);
 	if (!req)
 		return -FI_ENOMEM;
-	/* An injected buffer is the caller's again when the call returns. */
-	if (x->flags & FI_INJECT)
-		err = tx_req_bounce(req, req->iov, req->count);
-	if (!err)
-		err = tx_queue(ep, req);
+	err = tx_queue(ep, req);
 	if (err)
 		tx_req_free(req);
 	return err;
@@ -214,6 +216,12 @@ static int tx_begin(struct ep *ep, struct peer *peer, const struct xfer *x)
 	return err ? err : tx_try(ep, peer, x);
 }
 
+/* An endpoint that injects by default may send as much as the fast road copies. */
+static bool copies(const struct peer *peer, size_t len)
+{
+	return peer->real && len <= peer->real->eager_max;
+}
+
 int tx_slow(struct ep *ep, struct xfer x)
 {
 	struct peer *peer;
@@ -229,8 +237,7 @@ int tx_slow(struct ep *ep, struct xfer x)
 			 (unsigned long long)x.addr);
 		return -FI_EINVAL;
 	}
-	/* By default of the endpoint; only what the fast road copies may be longer. */
-	if (x.flags & FI_INJECT && x.len > ep->inject_max)
+	if (x.flags & FI_INJECT && x.len > ep->inject_max && !copies(peer, x.len))
 		return -FI_EMSGSIZE;
 	err = tx_begin(ep, peer, &x);
 	/*

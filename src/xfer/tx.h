@@ -42,8 +42,8 @@ struct txreq {
 	size_t sent;        /* of a stream, or of a long one-sided operation */
 	uint32_t remote_id; /* receiver's arrival, of a stream */
 	uint32_t seq;       /* of a one-sided operation, and of the answer to one */
-	uint32_t lent;      /* link->pending when some of it was lent last */
-	uint64_t place;     /* of its packet: link->last */
+	uint64_t lent;  /* its last packet's number, if the link was lent it: link->lent; or 0 */
+	uint64_t place; /* of its packet: link->last */
 	struct wire_amo amo;
 	bool awaited; /* sent: the peer may say that it ended */
 	bool offered; /* sent as an offer: the peer may pull it, once */
@@ -107,15 +107,19 @@ static inline int tx_lend(struct txreq *req, const struct packet *p, const struc
 	if (p->len < link->lend_min)
 		return link->ops->sendv(link, p, iov, count);
 	err = link->ops->lend(link, p, iov, count);
-	if (!err)
-		req->lent = link->pending;
+	if (!err && link_holds(link)) {
+		req->lent = link->lent;
+		peer_busy(req->peer);
+	}
 	return err;
 }
-/* Does the link still hold some of it? */
+/* Is some of it not out yet? */
 static inline bool tx_lent(const struct txreq *req)
 {
-	return req->lent && req->peer->real && req->lent == req->peer->real->pending;
+	return req->peer->real && req->lent > req->peer->real->out;
 }
+/* Ends the peer's messages that are out by now; true when there are any. */
+bool tx_end_lent(struct peer *peer);
 /* What the link has not sent yet of memory it was lent is copied; `why`, if that fails. */
 void tx_take_back(struct peer *peer, const char *why);
 /* Sends the message, on no list, and puts it where its answer finds it. 0 or -FI_EAGAIN. */

@@ -117,20 +117,20 @@ static bool nothing_waits(const struct peer *peer)
 	       list_empty(&peer->replies);
 }
 
-/* The oldest of those that the link was lent, once it is out. */
-static struct txreq *out_again(const struct peer *peer)
+/* The oldest that the link was lent, once it is out. */
+static struct txreq *first_out(const struct peer *peer)
 {
 	struct txreq *req = LIST_ENTRY(peer->lent.next, struct txreq, link);
 
 	return list_empty(&peer->lent) || tx_lent(req) ? NULL : req;
 }
 
-static bool end_lent(struct peer *peer)
+bool tx_end_lent(struct peer *peer)
 {
 	struct txreq *req;
 	bool any = false;
 
-	while ((req = out_again(peer))) {
+	while ((req = first_out(peer))) {
 		list_remove(&req->link);
 		tx_req_end(req, 0);
 		any = true;
@@ -146,7 +146,7 @@ bool tx_flush(struct peer *peer)
 		tx_ahead_connect(peer);
 	if (peer->state != PEER_CONNECTED)
 		return false;
-	moved = end_lent(peer);
+	moved = tx_end_lent(peer);
 	moved |= flush_controls(peer);
 	if (list_empty(&peer->controls)) {
 		moved |= tx_ahead_flush(peer);

@@ -19,8 +19,8 @@ static inline void clear(struct txreq *req)
 	req->context = req->bounce = req->exposed = NULL;
 	req->work = NULL;
 	req->len = req->sent = req->got = 0;
-	req->remote_id = req->seq = req->lent = 0;
-	req->place = 0;
+	req->remote_id = req->seq = 0;
+	req->lent = req->place = 0;
 	req->amo = (struct wire_amo){0};
 	req->awaited = req->offered = req->whole = req->moving = req->packets = false;
 	req->count = req->result_count = req->remote_count = 0;
@@ -184,7 +184,7 @@ void tx_forget(struct port *port, struct ep *ep, struct ep *heir)
 					req->result_count = 0; /* memory that may be gone */
 			}
 		/* Buffers that a request of it names may be gone soon. */
-		if (!heir && peer->real && peer->real->pending)
+		if (!heir && peer->real && link_holds(peer->real))
 			tx_take_back(peer, "an endpoint is closed");
 		discard(peer);
 	}

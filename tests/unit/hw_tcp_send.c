@@ -63,7 +63,7 @@ START_TEST(every_size)
 				continue;
 			}
 			ck_assert_int_eq(put(id, k / 2, number, sizes[i]), 0);
-			TURN_UNTIL(seen_count == number + 1 && !link_of(id)->pending);
+			TURN_UNTIL(seen_count == number + 1 && !link_holds(link_of(id)));
 			expect_seen((unsigned int)number, id + 1, number, sizes[i], sizes[i]);
 			ck_assert_uint_eq(seen[number].data, k & 1 ? ~number : 0);
 			ck_assert_uint_eq(seen[number].head, MSG(k & 1 ? WIRE_DATA : 0));
@@ -102,7 +102,7 @@ START_TEST(no_room)
 		count = put_all(id, count, len);
 		for (int way = SEND; way <= LEND; way++)
 			ck_assert_int_eq(put(id, way, 77, 8), -FI_EAGAIN);
-		ck_assert(!link_of(id)->pending);
+		ck_assert(!link_holds(link_of(id)));
 		TURN_UNTIL(seen_count == count);
 		ck_assert_int_eq(put(id, SEND, count, len), 0);
 		count++;
@@ -194,17 +194,17 @@ START_TEST(lent)
 	buffers(((struct tcp_link *)link)->sock, 20000);
 	ck_assert_uint_le(link->lend_min, len);
 	ck_assert_int_eq(put(id, LEND, 3, len), 0);
-	ck_assert(link->pending);
+	ck_assert(link_holds(link));
 	ck_assert_int_eq(put(id, SEND, 4, 0), -FI_EAGAIN);
 	if (_i & 1) {
 		ck_assert_int_eq(link->ops->keep(link), 0);
-		ck_assert(!link->pending);
+		ck_assert(!link_holds(link));
 		memset(bytes, 0, len);
 	} else {
 		bytes[len - 1] ^= 0xff; /* it is read where it lies */
 	}
 	TURN_UNTIL(seen_count == 1);
-	ck_assert(!link->pending);
+	ck_assert(!link_holds(link));
 	ck_assert_uint_eq(seen[0].len, len);
 	for (size_t i = 0; i < len - 1; i++)
 		ck_assert_uint_eq(seen[0].payload[i], byte_of(3, i));
@@ -235,7 +235,7 @@ START_TEST(lent_in_pieces)
 			TURN_UNTIL(seen_count == 2 * number + 1);
 		fill(bytes, number, len);
 		ck_assert_int_eq(link->ops->lend(link, &p, iov, 36), 0);
-		TURN_UNTIL(seen_count == 2 * number + 2 && !link->pending);
+		TURN_UNTIL(seen_count == 2 * number + 2 && !link_holds(link));
 		expect_seen(2 * (unsigned int)number + 1, id + 1, number, len, len);
 	}
 }
@@ -255,7 +255,7 @@ START_TEST(goodbye)
 	count = _i & 2 ? 1 : put_all(id, 0, len);
 	if (bye)
 		ck_assert_int_eq(link_of(id)->ops->send(link_of(id), NULL, 0, 0, BYE, 0), 0);
-	ck_assert(!link_of(id)->pending == bye);
+	ck_assert(link_holds(link_of(id)) == !bye);
 	close_joint(id);
 	memset(bytes, 0, sizeof(bytes));
 	TURN_UNTIL(joints[id].ends);
@@ -373,7 +373,7 @@ START_TEST(broken)
 		buffers(((struct tcp_link *)link_of(id))->sock, 5000);
 		put(id, LEND, 0, TCP_PACKET_MAX);
 		turn(0);
-		ck_assert(link_of(id)->pending);
+		ck_assert(link_holds(link_of(id)));
 	}
 	write_all(peer_of(id), frame, len + 10);
 	if (_i & 1)
@@ -387,7 +387,7 @@ START_TEST(broken)
 	ck_assert_int_eq(joints[id - 1].ends, 0);
 	ck_assert(!arm());
 	if (_i & 2)
-		ck_assert(link_of(id)->pending); /* it did not go out */
+		ck_assert(link_holds(link_of(id))); /* it did not go out */
 	TURN_UNTIL(joints[id - 1].ends);
 	ck_assert_uint_eq(seen_count, 1);
 	expect_seen(0, id, 6, 10, 10);

@@ -84,9 +84,8 @@ struct tcp_link {
 	enum tcp_tx tx;
 	int err; /* of TCP_FAILED, positive */
 	struct tcp_rest *rest;
-	uint32_t lends;        /* how many there were of it: link.pending */
 	unsigned int row_turn; /* own->turns when `row` began */
-	size_t row;            /* bytes of long packets: tcp_row */
+	size_t row;            /* bytes of long messages since then */
 	size_t said;           /* bytes of messages sent since the peer was heard */
 	uint64_t heard;        /* bytes received */
 	uint64_t hear;         /* up to there, before more messages go out; or 0 */
@@ -119,14 +118,8 @@ void tcp_block(struct tcp_link *l, enum tcp_tx why);
 /* May it be tried again after this errno? */
 bool tcp_passing(int err);
 
-/* Bytes of long packets that went since the last turn. */
-static inline size_t *tcp_row(struct tcp_link *l)
-{
-	if (l->row_turn != l->own->turns)
-		l->row = 0;
-	l->row_turn = l->own->turns;
-	return &l->row;
-}
+/* So many bytes of long messages went since the last turn. */
+void tcp_row_add(struct tcp_link *l, size_t bytes);
 
 /* The connection is broken: `err` is positive. The engine hears of it in the next turn. */
 void tcp_fail(struct tcp_link *l, int err);

@@ -12,6 +12,8 @@
 #define BATCH_PACKETS 16u
 #define BATCH_IOV     (2 * BATCH_PACKETS)
 
+_Static_assert(BATCH_PACKETS *TCP_LEND_MIN >= TCP_BATCH, "as many are enough");
+
 static struct tcp_rest *rest_new(size_t count, size_t bytes)
 {
 	struct tcp_rest *r = malloc(sizeof(*r) + count * sizeof(r->iov[0]) + bytes);
@@ -19,7 +21,7 @@ static struct tcp_rest *rest_new(size_t count, size_t bytes)
 	if (r) {
 		r->packets = 0;
 		r->first = 0;
-		r->count = count;
+		r->count = r->each = count;
 	}
 	return r;
 }
@@ -57,7 +59,7 @@ static struct tcp_rest *rest_lent(const struct tcp_outgoing *o, size_t skip)
 	if (!r)
 		return NULL;
 	r->left = o->len - skip;
-	r->count = iov_slice(r->iov, o->iov, o->count, skip, &r->left);
+	r->count = r->each = iov_slice(r->iov, o->iov, o->count, skip, &r->left);
 	if (skip < o->iov[0].iov_len) {
 		memcpy(&r->iov[o->count], r->iov[0].iov_base, r->iov[0].iov_len);
 		r->iov[0].iov_base = &r->iov[o->count];
@@ -66,12 +68,10 @@ static struct tcp_rest *rest_lent(const struct tcp_outgoing *o, size_t skip)
 }
 
 /* The link lives on it from now on; turns see to it. */
-static void put(struct tcp_link *l, struct tcp_rest *r, bool lent)
+static void put(struct tcp_link *l, struct tcp_rest *r)
 {
-	if (!++l->lends)
-		l->lends++; /* not 0 */
+	r->before = l->link.lent;
 	l->rest = r;
-	l->link.pending = lent ? l->lends : 0;
 	tcp_block(l, TCP_REST);
 }
 
@@ -83,7 +83,8 @@ int tcp_rest_keep(struct tcp_link *l, const struct tcp_outgoing *o, size_t sent)
 		tcp_fail(l, FI_ENOMEM);
 		return -FI_EAGAIN;
 	}
-	put(l, r, o->lent);
+	put(l, r);
+	l->link.lent += o->lent;
 	return 0;
 }
 
@@ -99,7 +100,7 @@ static void replace(struct tcp_link *l, struct tcp_rest *r)
 {
 	free(l->rest);
 	l->rest = r;
-	l->link.pending = 0;
+	l->link.out = l->link.lent;
 }
 
 int tcp_rest_end(struct tcp_link *l, const struct tcp_frame *f)
@@ -119,7 +120,7 @@ int tcp_keep(struct link *link)
 	struct tcp_link *l = (struct tcp_link *)link;
 	struct tcp_rest *r;
 
-	if (!link->pending)
+	if (!link_holds(link))
 		return 0;
 	r = copy_left(l->rest, 0);
 	if (!r)
@@ -138,7 +139,8 @@ static struct tcp_rest *batch_of(struct tcp_link *l)
 	if (!r)
 		return NULL;
 	r->left = r->count = 0;
-	put(l, r, true);
+	r->each = 2;
+	put(l, r);
 	return r;
 }
 
@@ -154,7 +156,8 @@ int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct i
 	r->iov[r->count++] = (struct iovec){frame, sizeof(*frame)};
 	r->iov[r->count++] = *payload;
 	r->left += sizeof(*frame) + payload->iov_len;
-	if (r->left >= TCP_BATCH || r->packets == BATCH_PACKETS)
+	l->link.lent++;
+	if (r->left >= TCP_BATCH)
 		tcp_flush(l);
 	return 0;
 }
@@ -182,7 +185,7 @@ bool tcp_flush(struct tcp_link *l)
 
 	/* There was no room: what comes now may as well wait for more. */
 	if (!r->packets)
-		*tcp_row(l) = TCP_ROW;
+		tcp_row_add(l, TCP_ROW);
 	r->packets = 0;
 	if (sent < 0) {
 		if (!tcp_passing(errno))
@@ -190,6 +193,8 @@ bool tcp_flush(struct tcp_link *l)
 		return false;
 	}
 	advance(r, (size_t)sent);
+	if (link_holds(&l->link))
+		l->link.out = r->before + r->first / r->each;
 	if (!r->left) {
 		replace(l, NULL);
 		tcp_reopen(l);

@@ -8,9 +8,12 @@
 
 #include "hw/tcp/tcp.h"
 
+/* Of packets that are alike in the number of their segments. */
 struct tcp_rest {
 	size_t left;          /* bytes */
 	unsigned int packets; /* of a batch that more may join: not a byte of it is out; else 0 */
+	size_t each;          /* segments of a packet */
+	uint64_t before;      /* packets lent earlier */
 	size_t first, count;
 	struct iovec iov[]; /* then the memory of what is copied */
 };

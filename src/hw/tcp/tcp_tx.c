@@ -12,7 +12,9 @@
 #include <sys/socket.h>
 
 #include "base/log.h"
+#include "core/domain.h"
 #include "hw/tcp/tcp_rest.h"
+#include "xfer/port.h"
 
 #define COLD     __attribute__((noinline, cold))
 #define COPY_MAX 8192 /* bytes: an iovec beside a payload up to this costs more than its copy */
@@ -133,31 +135,55 @@ int tcp_sendv(struct link *link, const struct packet *p, const struct iovec *iov
 	return send_pieces((struct tcp_link *)link, p, iov, count, false);
 }
 
-/* So much has gone already that a message is better sent together with others like it? */
-static bool in_row(struct tcp_link *l, const struct packet *p)
+void tcp_row_add(struct tcp_link *l, size_t bytes)
 {
-	size_t *row = tcp_row(l);
+	if (l->row_turn != l->own->turns)
+		l->row = 0;
+	l->row_turn = l->own->turns;
+	l->row += bytes;
+}
 
-	if (p->len < TCP_LEND_MIN || p->len >= TCP_BATCH || wire_op(p->head) > WIRE_OFFER)
-		return false;
-	if (*row >= TCP_ROW)
-		return true;
-	*row += p->len;
-	return false;
+static bool is_long(const struct packet *p)
+{
+	return p->len >= TCP_LEND_MIN && p->len < TCP_BATCH && wire_op(p->head) <= WIRE_OFFER;
+}
+
+/*
+ * Has so much gone already that the message is better sent together with others like it? The thread that
+ * makes automatic progress may not look for a while, and nobody else has to.
+ */
+static bool may_wait(const struct tcp_link *l, const struct packet *p)
+{
+	return l->row >= TCP_ROW && l->row_turn == l->own->turns && is_long(p) &&
+	       !l->own->port->dom->thread;
+}
+
+static int send_one(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
+		    size_t count, bool lent)
+{
+	int err = send_pieces(l, p, iov, count, lent);
+
+	if (!err && is_long(p))
+		tcp_row_add(l, p->len);
+	return err;
+}
+
+static int send_later(struct tcp_link *l, const struct packet *p, const struct iovec *payload)
+{
+	struct tcp_frame f = frame_of(p);
+
+	l->own->idle = 0; /* turns see to it */
+	if (l->tx == TCP_FAILED || (l->rest && !l->rest->packets) || deaf(l, p->head, p->len))
+		return -FI_EAGAIN;
+	return tcp_rest_batch(l, &f, payload);
 }
 
 int tcp_lend(struct link *link, const struct packet *p, const struct iovec *iov, size_t count)
 {
 	struct tcp_link *l = (struct tcp_link *)link;
-	struct tcp_frame f;
 
-	l->own->idle = 0; /* its turns see to a batch */
-	if (count != 1 || !in_row(l, p))
-		return send_pieces(l, p, iov, count, true);
-	if (l->tx == TCP_FAILED || deaf(l, p->head, p->len))
-		return -FI_EAGAIN;
-	f = frame_of(p);
-	return tcp_rest_batch(l, &f, iov);
+	return count == 1 && may_wait(l, p) ? send_later(l, p, iov)
+					    : send_one(l, p, iov, count, true);
 }
 
 /* To wait it must be lent. */
@@ -167,7 +193,7 @@ static __attribute__((noinline)) int send_long(struct tcp_link *l, const struct 
 
 	if (p->len > TCP_EAGER_MAX)
 		return -FI_EMSGSIZE;
-	return in_row(l, p) ? -FI_EAGAIN : send_pieces(l, p, &iov, 1, false);
+	return may_wait(l, p) ? -FI_EAGAIN : send_one(l, p, &iov, 1, false);
 }
 
 /* Frame and payload in one piece: the kernel copies that faster than two. */
