@@ -21,7 +21,7 @@ static const size_t sizes[] = {
 #define SWAPS  5
 
 /* The region of a process: a part for each rank, then words for atomics. */
-#define PART ((size_t)2 << 20)
+#define PART ((size_t)3 << 20)
 #define GAP  8 /* bytes nobody writes */
 #define TAIL 192
 
