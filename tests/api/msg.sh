@@ -40,6 +40,7 @@ run truncate
 run cancel
 run completions
 run order
+run rows
 run threads
 run levels
 run flood storm-read storm-blind both-then-read both-blind both-long
