@@ -13,7 +13,7 @@ static const size_t long_sizes[] = {65536,  65536, 65536,  65536, 16384,
 				    100000, 65536, 262143, 300001};
 
 static const size_t *sizes = all_sizes;
-static size_t size_count = API_COUNT(all_sizes);
+static size_t size_count = API_COUNT(all_sizes), messages = MESSAGES;
 
 static size_t size_of(size_t i)
 {
@@ -36,7 +36,7 @@ static void send_all(struct side *s, bool tagged)
 	static struct data d[MESSAGES];
 	size_t done = 0;
 
-	for (size_t i = 0; i < MESSAGES; i++) {
+	for (size_t i = 0; i < messages; i++) {
 		d[i] = data_full(size_of(i), i % 5 == 0 ? 2 : 1, (unsigned int)i);
 		struct form_args f = args_of(i, tagged, &d[i]);
 
@@ -44,7 +44,7 @@ static void send_all(struct side *s, bool tagged)
 		POST(s, form_send(s, &f));
 	}
 	api_meet(s->a); /* all posted */
-	for (; done < MESSAGES; done++) {
+	for (; done < messages; done++) {
 		struct fi_cq_tagged_entry e = TAKE(s, s->tx);
 
 		data_free(&d[(uintptr_t)e.op_context]);
@@ -55,7 +55,7 @@ static void receive_all(struct side *s, bool tagged, size_t early)
 {
 	static struct data d[MESSAGES];
 
-	for (size_t i = 0; i < MESSAGES; i++) {
+	for (size_t i = 0; i < messages; i++) {
 		d[i] = data_new(size_of(i), i % 3 == 0 ? 2 : 1);
 		struct form_args f = args_of(i, tagged, &d[i]);
 
@@ -63,13 +63,13 @@ static void receive_all(struct side *s, bool tagged, size_t early)
 			api_meet(s->a);
 		POST(s, form_recv(s, &f));
 	}
-	if (early == MESSAGES)
+	if (early == messages)
 		api_meet(s->a);
-	for (size_t n = 0; n < MESSAGES; n++) {
+	for (size_t n = 0; n < messages; n++) {
 		struct fi_cq_tagged_entry e = TAKE(s, s->rx);
 		size_t i = (uintptr_t)e.op_context;
 
-		CHECK(i < MESSAGES && d[i].memory);
+		CHECK(i < messages && d[i].memory);
 		CHECK_EQ(e.len, size_of(i));
 		DATA_EXPECT(&d[i], size_of(i), (unsigned int)i);
 		data_free(&d[i]);
@@ -84,7 +84,7 @@ static void enough_room(struct fi_info *hints)
 /* Receives waiting: all, none, half of them. Bare queue pairs have no tags and keep nothing: all. */
 static void order(struct api *a)
 {
-	static const size_t early[] = {MESSAGES, 0, MESSAGES / 2};
+	const size_t early[] = {messages, 0, messages / 2};
 	struct side s;
 
 	side_open(&s, a, &(struct side_opts){.tune = pair_bare() ? enough_room : NULL});
@@ -103,6 +103,7 @@ static void long_ones(struct api *a)
 {
 	sizes = long_sizes;
 	size_count = API_COUNT(long_sizes);
+	messages = MESSAGES / 4;
 	order(a);
 }
 
