@@ -263,7 +263,8 @@ struct transport {
 	int (*connect)(void *state, const struct link_peer *peer, struct link **link);
 	/*
 	 * Waits, a bounded time, until what was sent has arrived: the bootstrap sockets are closed
-	 * next, and nothing that comes in is for anybody. NULL: whoever reads a socket's end has all.
+	 * next, and nothing that comes in is for anybody. What is fetched from our memory from now on
+	 * is nobody's message. NULL: whoever reads a socket's end has all, and fetches nothing.
 	 */
 	void (*drain)(void *state);
 	/*

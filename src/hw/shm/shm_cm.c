@@ -62,6 +62,12 @@ static void shm_hello_fds(void *state, int fds[WIRE_FDS])
 	fds[1] = mr_share_fd(shm->port->dom);
 }
 
+/* What we have offered and report as failed is not to be had any more. */
+static void shm_drain(void *state)
+{
+	shm_mark_close(&((struct shm *)state)->ring);
+}
+
 static void shm_settle(void *state, bool last)
 {
 	struct shm *shm = state;
@@ -107,13 +113,14 @@ static void probe_fetch(struct shm_link *s, const struct link_peer *peer)
 	uint64_t word = 0;
 	struct iovec local = {&word, sizeof(word)};
 	struct iovec remote = {(void *)(uintptr_t)peer->hello->probe_addr, sizeof(word)};
+	struct shm_cma c = {
+		.local = &local, .remote = &remote, .local_count = 1, .remote_count = 1};
 
 	if (env_get()->shm_disable_cma)
 		return;
 	s->pid = peer->pid;
 	s->looked = clock_coarse_ms();
-	if (shm_fetch(&s->link, &local, 1, &remote, 1) != (ssize_t)sizeof(word) ||
-	    word != peer->hello->probe_value)
+	if (shm_cma_move(s, &c) || c.moved != sizeof(word) || word != peer->hello->probe_value)
 		s->pid = 0;
 }
 
@@ -177,6 +184,7 @@ const struct transport shm_transport = {
 	.hello_fds = shm_hello_fds,
 	.connect = shm_connect,
 	.bury = shm_bury,
+	.drain = shm_drain,
 	.settle = shm_settle,
 	.settled = shm_settled,
 };

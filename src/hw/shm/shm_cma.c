@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "hw/shm/shm.h"
+#include "hw/shm/shm_mark.h"
 #include "hw/wire.h"
 
 /* Steps over the first `len` bytes of a vector. */
@@ -117,11 +118,15 @@ int shm_cma_move(struct shm_link *s, struct shm_cma *c)
 ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t local_count,
 		  const struct iovec *remote, size_t remote_count)
 {
+	struct shm_link *s = (struct shm_link *)link;
 	struct shm_cma c = {.local = local,
 			    .remote = remote,
 			    .local_count = local_count,
 			    .remote_count = remote_count};
-	int err = shm_cma_move((struct shm_link *)link, &c);
+	int err = shm_cma_move(s, &c);
 
+	/* Whoever has gone may have used the memory for something else before we read it. */
+	if (!err && shm_mark_closed(&s->ring))
+		err = -FI_ECONNRESET;
 	return err ? err : (ssize_t)c.moved;
 }

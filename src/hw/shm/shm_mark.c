@@ -70,7 +70,13 @@ void shm_mark_leave(const struct shm_mark *mark)
 void shm_mark_close(struct ring *r)
 {
 	__atomic_store_n(&r->page->closed, 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* partner: shm_mark_enter */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* partners: shm_mark_enter, shm_mark_closed */
+}
+
+bool shm_mark_closed(const struct ring *r)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* partner: shm_mark_close */
+	return __atomic_load_n(&r->page->closed, __ATOMIC_RELAXED);
 }
 
 /* The fence before it is in mr_share_remove or shm_mark_close. */

@@ -25,6 +25,8 @@ void shm_mark_leave(const struct shm_mark *mark);
 
 /* Owner: nobody gets one any more. */
 void shm_mark_close(struct ring *r);
+/* Peer: was that so before what we have read of its memory? */
+bool shm_mark_closed(const struct ring *r);
 /* Owner: what is taken now; zeroes else. */
 void shm_mark_note(const struct ring *r, uint64_t noted[RING_MARKS]);
 /* Owner: are they given back? Those that are become zero; *id is one who still has his. */
