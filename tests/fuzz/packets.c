@@ -44,13 +44,13 @@ static int far_put(struct far *f, const struct packet *p, const struct iovec *io
 	MUST(len == p->len);
 	if (len > PACKET || count > 48)
 		return -FI_EMSGSIZE;
-	if (!f->room || f->link.pending)
+	if (!f->room || link_holds(&f->link))
 		return -FI_EAGAIN;
 	f->room--;
 	sent[sent_count % SENT_MAX].head = p->head;
 	sent[sent_count++ % SENT_MAX].tag = p->tag;
-	f->link.pending = lend && f->room % 2;
-	if (f->link.pending)
+	f->link.lent += lend && f->room % 2;
+	if (link_holds(&f->link))
 		memcpy(f->lent, iov, (f->lent_count = count) * sizeof(*iov));
 	else
 		look_at(iov, count);
@@ -83,9 +83,9 @@ static int far_keep(struct link *link)
 {
 	struct far *f = (struct far *)link;
 
-	if (link->pending)
+	if (link_holds(link))
 		look_at(f->lent, f->lent_count);
-	link->pending = false;
+	link->out = link->lent;
 	return 0;
 }
 
