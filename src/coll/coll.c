@@ -66,15 +66,12 @@ void coll_close(struct coll *c)
 
 /* ---- Saying things ---------------------------------------------------------------------------- */
 
-int coll_reach(struct coll *c, fi_addr_t addr)
+int coll_connect(struct coll *c, struct peer *peer)
 {
-	struct peer *peer = peer_get(c->port, addr);
 	int err;
 
-	if (!peer)
-		return -FI_EADDRNOTAVAIL;
 	if (peer->state != PEER_IDLE)
-		return peer->state != PEER_CONNECTED;
+		return 1;
 	/* Its last words are still to come, but not for ever; whoever waits for more looks again. */
 	if (peer->unread && clock_coarse_ms() - peer->lost_at < COLL_LATER_MS) {
 		coll_wake_in(c, COLL_LATER_MS);

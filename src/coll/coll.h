@@ -15,11 +15,13 @@
 #define WEFT_COLL_COLL_H
 
 #include <pthread.h>
+#include <rdma/fi_errno.h>
 
 #include "base/list.h"
 #include "base/pool.h"
 #include "core/eq.h"
 #include "xfer/group.h"
+#include "xfer/port.h"
 #include "xfer/rx.h"
 
 struct ep;
@@ -75,8 +77,17 @@ static inline bool coll_ready(const struct coll *coll)
 bool coll_run(struct coll *coll);
 /* A turn is to look at groups again in so many ms, if not earlier. */
 void coll_wake_in(struct coll *coll, unsigned int ms);
+/* Sees to it that one who is not connected will be: 1: not yet, 0: nor need be, or a negative error. */
+int coll_connect(struct coll *coll, struct peer *peer);
 /* Connects to an entry of the vector: 0: it is connected, 1: not yet, or a negative error. */
-int coll_reach(struct coll *coll, fi_addr_t addr);
+static inline int coll_reach(struct coll *coll, fi_addr_t addr)
+{
+	struct peer *peer = peer_get(coll->port, addr);
+
+	if (__builtin_expect(peer && peer->state == PEER_CONNECTED, 1))
+		return 0;
+	return peer ? coll_connect(coll, peer) : -FI_EADDRNOTAVAIL;
+}
 /* Says something to the endpoint of that entry. 0 or why it cannot be reached. */
 int coll_say(struct coll *coll, fi_addr_t addr, const struct wire_group *word);
 int coll_answer(struct peer *peer, const struct wire_group *word);

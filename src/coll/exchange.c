@@ -60,12 +60,8 @@ bool exchange_is_work(const struct work *work)
 /* Nobody else would notice if it was dead, or has left. */
 static void watch(struct group *g, uint32_t rank)
 {
-	fi_addr_t addr = group_member(g, rank);
-	const struct peer *peer = peer_get(g->coll->port, addr);
-	int ret = 0;
+	int ret = coll_reach(g->coll, group_member(g, rank));
 
-	if (__builtin_expect(!peer || peer->state != PEER_CONNECTED, 0))
-		ret = coll_reach(g->coll, addr);
 	if (ret < 0)
 		group_miss(g, rank, -ret);
 	else if (ret)

@@ -134,7 +134,7 @@ static struct tcp_rest *batch_of(struct tcp_link *l)
 	struct tcp_rest *r = l->rest;
 
 	if (r)
-		return r->packets ? r : NULL;
+		return r;
 	r = rest_new(BATCH_IOV, BATCH_PACKETS * sizeof(struct tcp_frame));
 	if (!r)
 		return NULL;

@@ -27,13 +27,19 @@ struct tcp_outgoing {
 	bool lent;
 };
 
+/* Is there one that no batch can join? */
+static inline bool tcp_rest_bars(const struct tcp_link *l)
+{
+	return l->rest && !l->rest->packets;
+}
+
 /* Of this packet `sent` bytes are out. Half a packet must not stay: without memory the connection is over. */
 int tcp_rest_keep(struct tcp_link *l, const struct tcp_outgoing *o, size_t sent);
 /* A frame becomes the end of what there is. 0 or -FI_EAGAIN: no memory. */
 int tcp_rest_end(struct tcp_link *l, const struct tcp_frame *f);
 /*
  * A packet of one lent segment that waits for others like it: they go by one call when they are enough, or
- * with the next turn. 0; -FI_EAGAIN: there is a rest that nothing can join, or no memory.
+ * with the next turn. Nothing bars it. 0 or -FI_EAGAIN: no memory.
  */
 int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct iovec *payload);
 
