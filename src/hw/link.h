@@ -149,7 +149,8 @@ struct link_ops {
 /* Embedded at the start of a transport's own link. */
 struct link {
 	const struct link_ops *ops;
-	size_t eager_max;  /* longest message worth copying; longer ones are offered, or put */
+	size_t eager_max; /* longest message worth copying; longer ones are offered, or put */
+	size_t unasked; /* so much of what is offered goes along at once: the peer takes or drops it */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
 	size_t lend_min;   /* payloads from here on are better lent than copied; SIZE_MAX: none */
 	uint64_t lent;     /* so many packets were not out when they had been lent */

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC    0x54464557u /* "WEFT"; reads differently in the other byte order */
-#define WIRE_VERSION  7
+#define WIRE_VERSION  8
 #define WIRE_NAME_MAX 96 /* bytes of an address string, with its terminator */
 #define WIRE_IOV_MAX  16 /* segments an offer may name */
 
@@ -51,6 +51,12 @@ enum wire_op {
 #define WIRE_DATA        0x02u /* remote CQ data present */
 #define WIRE_ACK_MATCH   0x04u /* answer with WIRE_FIN when matched */
 #define WIRE_ACK_DELIVER 0x08u /* answer with WIRE_FIN when placed */
+/*
+ * Of an offer: its first pieces follow, unasked. Of a piece: it is one of those, `id` is the offer's. Of
+ * WIRE_PULL: go on behind them. Of WIRE_FIN: all of it came in pieces.
+ */
+#define WIRE_UNASKED     0x10u
+#define WIRE_UNASKED_MAX 131072u /* bytes of such pieces of an offer */
 
 /* Flags of a one-sided request, which has WIRE_DATA in the short form. */
 #define WIRE_LONG   0x10u /* struct wire_ranges leads the payload; else tag: address, data: key */

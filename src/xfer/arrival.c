@@ -11,40 +11,45 @@
 #include "xfer/move.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
+#include "xfer/unasked.h"
 
-/* NULL: no memory. */
-static struct arrival *begin(struct rx *rx, struct recv *r, const struct message *m, size_t room,
-			     void *base)
+struct arrival *arrival_begin(struct rx *rx, struct recv *r, const struct message *m, size_t room,
+			      void *base)
 {
 	struct arrival *a = pool_get(&m->peer->port->arrival_pool);
 
 	if (!a)
 		return NULL;
-	*a = (struct arrival){.rx = rx,
-			      .recv = r,
-			      .peer = m->peer,
-			      .head = m->head,
-			      .tag = m->tag,
-			      .data = m->data,
-			      .len = m->len,
-			      .room = room,
-			      .base = base};
+	memset(a, 0, offsetof(struct arrival, in_unasked));
+	a->rx = rx;
+	a->recv = r;
+	a->peer = m->peer;
+	a->head = m->head;
+	a->tag = m->tag;
+	a->data = m->data;
+	a->len = m->len;
+	a->room = room;
+	a->base = base;
+	list_init(&a->in_unasked);
 	list_push(&m->peer->arrivals, &a->link);
 	return a;
 }
 
-static void end(struct port *port, struct arrival *a, int err)
+void arrival_end(struct arrival *a, int err)
 {
+	struct port *port = a->peer->port;
 	struct message m = {.peer = a->peer,
 			    .src = peer_addr(a->peer),
 			    .head = a->head,
 			    .tag = a->tag,
 			    .data = a->data,
 			    .len = a->len};
+	unsigned int flags = a->unasked && a->received == a->len ? WIRE_UNASKED : 0;
 
 	list_remove(&a->link);
+	list_remove(&a->in_unasked);
 	if (!err && a->owed)
-		rx_fin(&m, 0);
+		tx_control(a->peer, WIRE_HEAD(WIRE_FIN, flags, 0, wire_id(a->head)), 0);
 	if (port->closing)
 		rx_abandon(a->rx, a->recv);
 	else
@@ -52,16 +57,39 @@ static void end(struct port *port, struct arrival *a, int err)
 	pool_put(&port->arrival_pool, a);
 }
 
-static void ask(struct arrival *a)
+void arrival_ask(struct arrival *a)
 {
-	tx_control(a->peer, WIRE_HEAD(WIRE_PULL, 0, 0, wire_id(a->head)), pool_id(a));
+	unsigned int flags = a->unasked ? WIRE_UNASKED : 0;
+
+	a->asked = true;
+	tx_control(a->peer, WIRE_HEAD(WIRE_PULL, flags, 0, wire_id(a->head)), pool_id(a));
+}
+
+int arrival_fetch(const struct peer *peer, const struct wire_offer *offer, size_t offset,
+		  const struct iovec *iov, size_t count, size_t want)
+{
+	struct link *link = peer->real;
+	struct iovec whole[WIRE_IOV_MAX], remote[WIRE_IOV_MAX];
+	size_t rest = want, segments;
+	ssize_t got;
+
+	if (!want)
+		return 0;
+	if (!link || !link->ops->fetch)
+		return -FI_ENOSYS;
+	for (size_t i = 0; i < offer->count; i++)
+		whole[i] = (struct iovec){(void *)(uintptr_t)offer->segment[i].addr,
+					  offer->segment[i].len};
+	segments = iov_slice(remote, whole, offer->count, offset, &rest);
+	got = link->ops->fetch(link, iov, count, remote, segments);
+	return got < 0 || (size_t)got != want ? -FI_EIO : 0;
 }
 
 void arrival_pull(struct rx *rx, struct recv *r, const struct message *m, size_t room, void *base,
 		  struct link_move *move)
 {
 	struct link *link = m->peer->real;
-	struct arrival *a = begin(rx, r, m, room, base);
+	struct arrival *a = arrival_begin(rx, r, m, room, base);
 
 	if (!a) {
 		rx_fin(m, FI_ENOMEM);
@@ -74,7 +102,7 @@ void arrival_pull(struct rx *rx, struct recv *r, const struct message *m, size_t
 		a->moving = !link->ops->move(link, move);
 	}
 	if (!a->moving)
-		ask(a);
+		arrival_ask(a);
 }
 
 void arrival_stalled(struct peer *peer)
@@ -85,7 +113,7 @@ void arrival_stalled(struct peer *peer)
 		if (!a->moving)
 			continue;
 		a->moving = false;
-		ask(a);
+		arrival_ask(a);
 	}
 }
 
@@ -105,14 +133,16 @@ void move_arrived(struct port *port, uint32_t id)
 	struct arrival *a = pool_find(&port->arrival_pool, id);
 
 	if (a && a->moving)
-		end(port, a, 0);
+		arrival_end(a, 0);
 }
 
 /* The arrival this piece is the next one of, or NULL. */
 static struct arrival *next_piece(struct port *port, const struct peer *peer,
 				  const struct packet *p)
 {
-	struct arrival *a = pool_find(&port->arrival_pool, wire_id(p->head));
+	struct arrival *a = wire_flags(p->head) & WIRE_UNASKED
+				    ? unasked_find(port, peer, wire_id(p->head))
+				    : pool_find(&port->arrival_pool, wire_id(p->head));
 
 	return a && a->peer == peer && !a->moving && p->tag == a->received &&
 			       p->len <= a->len - a->received
@@ -120,11 +150,13 @@ static struct arrival *next_piece(struct port *port, const struct peer *peer,
 		       : NULL;
 }
 
-static void advance(struct port *port, struct arrival *a, size_t len)
+static void advance(struct arrival *a, size_t len)
 {
 	a->received += len;
+	if (a->unasked)
+		unasked_advance(a);
 	if (a->received == a->len)
-		end(port, a, 0);
+		arrival_end(a, 0);
 }
 
 void arrival_frag(struct port *port, struct peer *peer, const struct packet *p)
@@ -133,7 +165,9 @@ void arrival_frag(struct port *port, struct peer *peer, const struct packet *p)
 	size_t keep = p->len, offset = p->tag;
 
 	if (!a) {
-		LOG_INFO(LOG_EP_DATA, "piece of a message that is not being received, dropped");
+		if (!(wire_flags(p->head) & WIRE_UNASKED))
+			LOG_INFO(LOG_EP_DATA,
+				 "piece of a message that is not being received, dropped");
 		return;
 	}
 	if (offset >= a->room)
@@ -144,7 +178,7 @@ void arrival_frag(struct port *port, struct peer *peer, const struct packet *p)
 		memcpy(a->base + offset, p->payload, keep);
 	else if (keep)
 		iov_scatter(a->recv->iov, a->recv->iov_count, offset, p->payload, keep);
-	advance(port, a, p->len);
+	advance(a, p->len);
 }
 
 /* A whole message whose receive is posted. */
@@ -164,7 +198,7 @@ static struct arrival *land_message(struct port *port, struct peer *peer, const 
 		r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED, m.src, m.tag);
 	if (!r)
 		return NULL;
-	a = begin(rx, r, &m, 0, r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL);
+	a = arrival_begin(rx, r, &m, 0, r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL);
 	if (!a)
 		return NULL;
 	a->room = rx_reserve(rx, r, m.len);
@@ -212,13 +246,13 @@ void rx_landed(struct port *port, uint32_t id)
 	struct arrival *a = pool_find(&port->arrival_pool, id);
 
 	if (a)
-		advance(port, a, a->landing);
+		advance(a, a->landing);
 }
 
-void arrival_fail_peer(struct port *port, struct peer *peer, int err)
+void arrival_fail_peer(struct peer *peer, int err)
 {
 	while (!list_empty(&peer->arrivals))
-		end(port, LIST_ENTRY(peer->arrivals.next, struct arrival, link), err);
+		arrival_end(LIST_ENTRY(peer->arrivals.next, struct arrival, link), err);
 }
 
 void arrival_fail_context(struct port *port, struct rx *rx, int err)
@@ -230,7 +264,7 @@ void arrival_fail_context(struct port *port, struct rx *rx, int err)
 			struct arrival *a = LIST_ENTRY(node, struct arrival, link);
 
 			if (a->rx == rx)
-				end(port, a, err);
+				arrival_end(a, err);
 		}
 	}
 }

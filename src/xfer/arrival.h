@@ -16,9 +16,29 @@ struct arrival {
 	size_t received;          /* so far, the part that does not fit included */
 	size_t landing;           /* bytes of the packet that is being read into its place */
 	bool owed;                /* its sender waits to hear of its end */
+	bool unasked;             /* pieces of it come, or came, unasked */
+	bool asked;               /* its sender was asked to send all of it */
+	bool patient;             /* it comes in pieces or not at all */
 	bool moving;              /* a device brings it; no pieces of it are taken */
 	unsigned char *base;      /* multi-receive: where this message lies; else NULL */
+	/* Of one in port->unasked. */
+	struct list in_unasked;
+	struct wire_offer offer;
 };
+
+/* A message that meets `r`, for which there is this much room, comes in pieces. NULL: no memory. */
+struct arrival *arrival_begin(struct rx *rx, struct recv *r, const struct message *m, size_t room,
+			      void *base);
+/* It has come, or ends with `err` (positive). */
+void arrival_end(struct arrival *a, int err);
+/*
+ * One copy straight out of the sender's memory, from an offset on: 0 or a negative error, not possible.
+ * `want` bytes in all fit the segments.
+ */
+int arrival_fetch(const struct peer *peer, const struct wire_offer *offer, size_t offset,
+		  const struct iovec *iov, size_t count, size_t want);
+/* Its sender is asked to stream what has not come. */
+void arrival_ask(struct arrival *a);
 
 /*
  * Gets an offered message that meets `r`, for which there is this much room: by `move` if that is not NULL
@@ -33,7 +53,7 @@ bool arrival_moves(const struct peer *peer, const struct rx *rx);
 /* A piece of a message that was asked for. */
 void arrival_frag(struct port *port, struct peer *peer, const struct packet *p);
 /* The peer is gone: what it had begun to send ends with `err` (positive). */
-void arrival_fail_peer(struct port *port, struct peer *peer, int err);
+void arrival_fail_peer(struct peer *peer, int err);
 /* The context is being closed: what it is receiving ends with `err`. */
 void arrival_fail_context(struct port *port, struct rx *rx, int err);
 

@@ -102,7 +102,7 @@ static void deliver_control(struct port *port, struct peer *peer, const struct p
 		tx_fin(port, peer, p);
 		break;
 	case WIRE_PULL:
-		tx_pull(port, peer, wire_id(p->head), (uint32_t)p->tag);
+		tx_pull(port, peer, p);
 		break;
 	case WIRE_FRAG:
 		arrival_frag(port, peer, p);

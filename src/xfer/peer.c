@@ -243,7 +243,7 @@ void peer_lost(struct peer *peer, int err)
 	close_sockets(peer);
 	tx_end_lent(peer);
 	tx_fail_all(peer, err, reason_of(peer, err));
-	arrival_fail_peer(port, peer, err);
+	arrival_fail_peer(peer, err);
 	list_remove(&peer->in_held);
 	peer->holding = false;
 	for (unsigned int i = 0; i < PORT_RX_MAX; i++) {

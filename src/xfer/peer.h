@@ -62,6 +62,9 @@ struct peer {
 	struct list lent;      /* struct txreq: sent, but for what the link still holds of them */
 	struct list arrivals;  /* struct arrival: messages being received */
 	size_t backlog_count;
+	unsigned int unasked_misses; /* offers in a row whose pieces were of no use */
+	unsigned int unasked_skip;   /* so many offers go without any */
+	uint64_t piece_us;           /* when a piece of theirs last came; 0: since the last turn */
 	/* One-sided operations on its memory, see xfer/rma.h. */
 	struct list awaiting;    /* struct txreq: sent, in order, no answer yet */
 	struct list in_awaiting; /* port->awaiting, while there are any */

@@ -23,6 +23,7 @@
 #include "xfer/rma.h"
 #include "xfer/settle.h"
 #include "xfer/tx.h"
+#include "xfer/unasked.h"
 
 /* Turns between two looks at the sockets, a power of two less one: during a handshake, and else. */
 #define POLL_TURNS_BUSY 7u
@@ -42,6 +43,7 @@ static void init_fields(struct port *port, struct domain *dom)
 	list_init(&port->busy);
 	list_init(&port->awaiting);
 	list_init(&port->owed);
+	list_init(&port->unasked);
 	list_init(&port->peers_list);
 	list_init(&port->in_domain);
 	list_init(&port->in_av);
@@ -349,8 +351,12 @@ bool port_turn(struct port *port)
 	if (__builtin_expect(port->in_turn, 0))
 		return false;
 	port->in_turn = true;
+	if (__builtin_expect(!list_empty(&port->unasked), 0))
+		unasked_look(port);
 	for (unsigned int i = 0; i < port->open_count; i++)
 		moved |= port->open[i].turn(port->open[i].state);
+	if (__builtin_expect(!list_empty(&port->unasked), 0))
+		moved |= unasked_turn(port);
 	if (__builtin_expect(!list_empty(&port->owed), 0))
 		rma_acknowledge(port);
 	if (__builtin_expect(!list_empty(&port->busy), 0))
@@ -382,11 +388,12 @@ bool xfer_turn(struct domain *dom)
 
 bool port_arm(struct port *port)
 {
-	bool quiet = true;
+	bool quiet;
 
 	port->armed = port->sleepers = true;
+	quiet = !unasked_settle(port);
 	if (!list_empty(&port->awaiting))
-		quiet = !rma_help(port, true);
+		quiet &= !rma_help(port, true);
 	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
 		if (port->hw[i])
 			quiet &= port_transports[i]->arm(port->hw[i]);

@@ -43,7 +43,9 @@ struct port {
 	uint64_t next_poll;   /* ms: when the sockets are looked at again */
 	struct list busy;     /* struct peer.in_busy: something waits to be sent */
 	struct list awaiting; /* struct peer.in_awaiting: one-sided operations without an answer */
+	struct list unasked;  /* struct arrival.in_unasked: pieces of it may come unasked */
 	struct list owed;     /* struct peer.in_owed: to be told what is done */
+	uint64_t unasked_us;  /* when the last turn that left any there was over */
 	unsigned int waits;   /* turns while there were any in awaiting */
 	unsigned int handshakes;   /* under way: sockets are looked at more often */
 	void *hw[PORT_TRANSPORTS]; /* state of each transport it uses, else NULL */

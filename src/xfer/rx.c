@@ -16,6 +16,7 @@
 #include "xfer/rma.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
+#include "xfer/unasked.h"
 
 void rx_fin(const struct message *m, int err)
 {
@@ -125,25 +126,6 @@ size_t rx_reserve(struct rx *rx, struct recv *r, size_t len)
 	return room;
 }
 
-/* One copy straight out of the sender's memory. 0, or negative: not possible. */
-static int fetch(const struct message *m, const struct wire_offer *offer, const struct iovec *iov,
-		 unsigned int iov_count, size_t want)
-{
-	struct link *link = m->peer->real;
-	struct iovec remote[WIRE_IOV_MAX];
-	ssize_t got;
-
-	if (!want)
-		return 0;
-	if (!link || !link->ops->fetch)
-		return -FI_ENOSYS;
-	for (size_t i = 0; i < offer->count; i++)
-		remote[i] = (struct iovec){(void *)(uintptr_t)offer->segment[i].addr,
-					   offer->segment[i].len};
-	got = link->ops->fetch(link, iov, iov_count, remote, offer->count);
-	return got < 0 || (size_t)got != want ? -FI_EIO : 0;
-}
-
 /* The first `want` bytes of what is offered, for a device. How many ranges; 0: it cannot be had so. */
 static size_t ranges_of(struct fi_rma_iov *range, const struct wire_offer *offer, size_t want)
 {
@@ -194,7 +176,9 @@ static void accept_offer(struct rx *rx, struct recv *r, struct message *m)
 	base = r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL;
 	room = rx_reserve(rx, r, m->len);
 	want = m->len < room ? m->len : room;
-	if (fetch(m, &offer, iov, count, want)) {
+	if (wire_flags(m->head) & WIRE_UNASKED && unasked_begin(rx, r, m, &offer, room, base))
+		return;
+	if (arrival_fetch(m->peer, &offer, 0, iov, count, want)) {
 		pull(rx, r, m, &offer, iov, room);
 		return;
 	}

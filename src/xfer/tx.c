@@ -12,6 +12,8 @@
 #include "xfer/rma.h"
 #include "xfer/port.h"
 
+#define UNASKED_SKIP_MAX 63u
+
 static uint64_t ack_flags(uint64_t flags)
 {
 	if (flags & FI_DELIVERY_COMPLETE)
@@ -33,7 +35,7 @@ static void expose(struct link *link, struct txreq *req)
 static int send_offer(struct link *link, struct txreq *req)
 {
 	struct wire_offer offer = {.len = req->len, .count = req->count};
-	uint64_t flags = wire_flags(req->head);
+	uint64_t flags = wire_flags(req->head) | (req->limit ? WIRE_UNASKED : 0);
 
 	expose(link, req);
 	for (size_t i = 0; i < req->count; i++)
@@ -66,22 +68,55 @@ static void end_sent(struct txreq *req)
 	tx_req_end(req, 0);
 }
 
+/* Pieces go along with the offer while those of earlier ones were of use. */
+static size_t unasked(const struct txreq *req)
+{
+	size_t most = req->peer->unasked_skip ? 0 : req->peer->real->unasked;
+
+	return req->len < most ? req->len : most;
+}
+
+static int offer(struct txreq *req)
+{
+	struct peer *peer = req->peer;
+	int err;
+
+	req->limit = unasked(req);
+	err = send_offer(peer->real, req);
+	if (err)
+		return err;
+	req->offered = true;
+	if (!req->limit && peer->unasked_skip)
+		peer->unasked_skip--;
+	return 0;
+}
+
+/* Its pieces go behind those of others. */
+static void await(struct txreq *req)
+{
+	struct peer *peer = req->peer;
+
+	req->awaited = true;
+	if (!req->limit || (list_empty(&peer->streams) && tx_pieces(req))) {
+		list_push(&peer->requests, &req->link);
+	} else {
+		list_push(&peer->streams, &req->link);
+		peer_busy(peer);
+	}
+}
+
 int tx_send(struct txreq *req)
 {
-	struct link *link = req->peer->real;
 	uint64_t ack = ack_flags(req->flags);
-	bool whole = req->len <= link->eager_max;
-	int err = whole ? send_whole(req, ack) : send_offer(link, req);
+	bool whole = req->len <= req->peer->real->eager_max;
+	int err = whole ? send_whole(req, ack) : offer(req);
 
 	if (err)
 		return err;
-	if (whole && !ack) {
+	if (whole && !ack)
 		end_sent(req);
-		return 0;
-	}
-	req->awaited = true;
-	req->offered = !whole;
-	list_push(&req->peer->requests, &req->link);
+	else
+		await(req);
 	return 0;
 }
 
@@ -304,6 +339,15 @@ void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
 	tx_control_data(peer, &(struct packet){.head = head, .tag = tag});
 }
 
+/* Where pieces were of no use the next offers go without, twice as many each time. */
+static void judge_unasked(struct peer *peer, bool useful)
+{
+	peer->unasked_misses = useful ? 0 : peer->unasked_misses * 2 + 1;
+	if (peer->unasked_misses > UNASKED_SKIP_MAX)
+		peer->unasked_misses = UNASKED_SKIP_MAX;
+	peer->unasked_skip = peer->unasked_misses;
+}
+
 void tx_fin(struct port *port, struct peer *peer, const struct packet *p)
 {
 	uint32_t id = wire_id(p->head);
@@ -315,6 +359,8 @@ void tx_fin(struct port *port, struct peer *peer, const struct packet *p)
 		return;
 	}
 	list_remove(&req->link);
+	if (req->limit)
+		judge_unasked(peer, wire_flags(p->head) & WIRE_UNASKED);
 	if (wire_flags(req->head) & WIRE_MATCH)
 		peer->matching -= req->len;
 	if (!err && !(req->flags & FI_SEND))
@@ -327,15 +373,18 @@ void tx_fin(struct port *port, struct peer *peer, const struct packet *p)
 		peer_busy(peer);
 }
 
-void tx_pull(struct port *port, struct peer *peer, uint32_t id, uint32_t remote_id)
+void tx_pull(struct port *port, struct peer *peer, const struct packet *p)
 {
-	struct txreq *req = pool_find(&port->tx_pool, id);
+	struct txreq *req = pool_find(&port->tx_pool, wire_id(p->head));
 
 	if (!req || req->peer != peer || !req->offered)
 		return;
 	tx_req_conceal(req);
 	req->offered = false;
-	req->remote_id = remote_id;
+	req->remote_id = (uint32_t)p->tag;
+	req->limit = req->len;
+	if (!(wire_flags(p->head) & WIRE_UNASKED))
+		req->sent = 0;
 	list_remove(&req->link);
 	list_push(&peer->streams, &req->link);
 	peer_busy(peer);

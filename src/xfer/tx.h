@@ -40,6 +40,7 @@ struct txreq {
 	void *exposed; /* the link's, while the peer may read the message by itself; or NULL */
 	size_t len;
 	size_t sent;        /* of a stream, or of a long one-sided operation */
+	size_t limit;       /* of a stream: where it stops unless asked to go on */
 	uint32_t remote_id; /* receiver's arrival, of a stream */
 	uint32_t seq;       /* of a one-sided operation, and of the answer to one */
 	uint64_t lent;  /* its last packet's number, if the link was lent it: link->lent; or 0 */
@@ -90,7 +91,7 @@ int tx_slow(struct ep *ep, struct xfer x);
 
 /* What a peer's packets say about our requests. */
 void tx_fin(struct port *port, struct peer *peer, const struct packet *p);
-void tx_pull(struct port *port, struct peer *peer, uint32_t id, uint32_t remote_id);
+void tx_pull(struct port *port, struct peer *peer, const struct packet *p);
 
 /* For tx_flush: what of peer->ahead finds room; and another attempt to connect. */
 bool tx_ahead_flush(struct peer *peer);
@@ -128,6 +129,8 @@ int tx_send(struct txreq *req);
 bool tx_blocked(const struct peer *peer, const struct txreq *req);
 /* The same of an operation not posted yet, and of whatever stands behind one that is blocked. */
 bool tx_must_queue(const struct peer *peer, uint64_t flags);
+/* Sends pieces of what was offered, up to req->limit. False: there is no room for more. */
+bool tx_pieces(struct txreq *req);
 /* Puts it at the end of the backlog. 0 or -FI_EAGAIN: that is full. */
 int tx_queue(struct ep *ep, struct txreq *req);
 

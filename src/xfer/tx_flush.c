@@ -8,7 +8,7 @@
 #include "xfer/tx.h"
 
 /* The next piece of a stream, from where it stands. */
-static int send_frag(struct txreq *req)
+static int send_piece(struct txreq *req)
 {
 	struct link *link = req->peer->real;
 	struct iovec iov[WIRE_IOV_MAX];
@@ -16,7 +16,10 @@ static int send_frag(struct txreq *req)
 	size_t count;
 	int err;
 
-	p.len = link->packet_max;
+	if (req->offered)
+		p.head = WIRE_HEAD(WIRE_FRAG, WIRE_UNASKED, 0, pool_id(req));
+	p.len = req->limit - req->sent < link->packet_max ? req->limit - req->sent
+							  : link->packet_max;
 	count = iov_slice(iov, req->iov, req->count, req->sent, &p.len);
 	err = tx_lend(req, &p, iov, count);
 	if (!err)
@@ -24,15 +27,24 @@ static int send_frag(struct txreq *req)
 	return err;
 }
 
+bool tx_pieces(struct txreq *req)
+{
+	while (req->sent < req->limit)
+		if (send_piece(req))
+			return false;
+	return true;
+}
+
 /* True when there was room for all of it; the request is then on another list, or gone. */
 static bool flush_stream(struct peer *peer, struct txreq *req, bool *moved)
 {
-	while (req->sent < req->len) {
-		if (send_frag(req))
-			return false;
-		*moved = true;
-	}
-	/* All is on its way: the receiver's answer ends it. */
+	size_t before = req->sent;
+	bool all = tx_pieces(req);
+
+	*moved |= req->sent != before;
+	if (!all)
+		return false;
+	/* As much as was asked for is on its way: the receiver's answer ends it. */
 	list_remove(&req->link);
 	list_push(&peer->requests, &req->link);
 	return true;

@@ -18,7 +18,7 @@ static inline void clear(struct txreq *req)
 	req->head = req->flags = req->tag = req->data = 0;
 	req->context = req->bounce = req->exposed = NULL;
 	req->work = NULL;
-	req->len = req->sent = req->got = 0;
+	req->len = req->sent = req->limit = req->got = 0;
 	req->remote_id = req->seq = 0;
 	req->lent = req->place = 0;
 	req->amo = (struct wire_amo){0};

@@ -100,6 +100,8 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 	u->peer = m->peer;
 	u->src = m->src;
 	u->head = m->head;
+	if (wire_op(m->head) == WIRE_OFFER) /* what comes with it is dropped */
+		u->head &= ~WIRE_HEAD(0, WIRE_UNASKED, 0, 0);
 	u->tag = m->tag;
 	u->data = m->data;
 	u->len = m->len;

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "xfer/unasked.h"
+
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/iov.h"
+#include "xfer/port.h"
+
+/* Longer than a sender takes to copy a piece, unless something else runs on its core. */
+#define QUIET_US 10
+/* Between two turns: no sender is quick enough for whoever looks so rarely. */
+#define RARE_US 100
+
+bool unasked_begin(struct rx *rx, struct recv *r, const struct message *m,
+		   const struct wire_offer *offer, size_t room, void *base)
+{
+	struct arrival *a = arrival_begin(rx, r, m, room, base);
+
+	if (!a)
+		return false;
+	a->owed = a->unasked = true;
+	a->offer = *offer;
+	list_push(&m->peer->port->unasked, &a->in_unasked);
+	m->peer->piece_us = 0;
+	return true;
+}
+
+struct arrival *unasked_find(struct port *port, const struct peer *peer, uint32_t id)
+{
+	LIST_EACH (node, &port->unasked) {
+		struct arrival *a = LIST_ENTRY(node, struct arrival, in_unasked);
+
+		if (a->peer == peer && wire_id(a->head) == id)
+			return a;
+	}
+	return NULL;
+}
+
+void unasked_advance(struct arrival *a)
+{
+	a->peer->piece_us = 0;
+	if (a->len > WIRE_UNASKED_MAX && a->received >= WIRE_UNASKED_MAX / 2 && !a->asked)
+		arrival_ask(a);
+}
+
+/* Fetches what no piece has brought; or its sender goes on with them. */
+static void finish(struct arrival *a)
+{
+	size_t want = a->len < a->room ? a->len : a->room;
+	struct iovec whole = {a->base, want}, iov[RX_IOV_MAX];
+	size_t count;
+
+	want = want > a->received ? want - a->received : 0;
+	count = a->base ? iov_slice(iov, &whole, 1, a->received, &want)
+			: iov_slice(iov, a->recv->iov, a->recv->iov_count, a->received, &want);
+	if (!arrival_fetch(a->peer, &a->offer, a->received, iov, count, want)) {
+		arrival_end(a, 0);
+		return;
+	}
+	a->patient = true;
+	if (!a->asked)
+		arrival_ask(a);
+}
+
+/* The oldest that waits for pieces and might be had without, or NULL. */
+static struct arrival *oldest(const struct port *port)
+{
+	LIST_EACH (node, &port->unasked) {
+		struct arrival *a = LIST_ENTRY(node, struct arrival, in_unasked);
+
+		if (!a->patient)
+			return a;
+	}
+	return NULL;
+}
+
+/* The oldest of those of whose sender nothing has come for long, or NULL. */
+static struct arrival *overdue(const struct port *port)
+{
+	LIST_EACH (node, &port->unasked) {
+		struct arrival *a = LIST_ENTRY(node, struct arrival, in_unasked);
+		struct peer *peer = a->peer;
+
+		if (!peer->piece_us)
+			peer->piece_us = port->unasked_us;
+		if (!a->patient && port->unasked_us - peer->piece_us > QUIET_US)
+			return a;
+	}
+	return NULL;
+}
+
+/* Then its sender has as long again for the next one. */
+static bool finish_one(struct arrival *a)
+{
+	if (!a)
+		return false;
+	a->peer->piece_us = 0;
+	finish(a);
+	return true;
+}
+
+void unasked_look(struct port *port)
+{
+	if (clock_us() - port->unasked_us > RARE_US)
+		finish_one(oldest(port));
+}
+
+bool unasked_turn(struct port *port)
+{
+	port->unasked_us = clock_us();
+	return finish_one(overdue(port));
+}
+
+bool unasked_settle(struct port *port)
+{
+	bool any = false;
+
+	while (finish_one(oldest(port)))
+		any = true;
+	return any;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Offered messages whose first pieces come with the offer. Both sides copy at the same time, through memory that
+ * stays in their caches: twice as fast as one copy by the kernel, page by page. Whatever does not come so
+ * - the sender found no room, or was interrupted - is fetched as if nothing had come. Domain locked.
+ */
+#ifndef WEFT_XFER_UNASKED_H
+#define WEFT_XFER_UNASKED_H
+
+#include "xfer/arrival.h"
+#include "xfer/peer.h"
+
+/* Takes the pieces of an offer that meets `r` as they come. False: not possible, nothing done. */
+bool unasked_begin(struct rx *rx, struct recv *r, const struct message *m,
+		   const struct wire_offer *offer, size_t room, void *base);
+/* A turn begins: where they are rare, the oldest message is fetched. */
+void unasked_look(struct port *port);
+/* A turn is over: where no piece has come for long, the oldest is fetched. True when there was one. */
+bool unasked_turn(struct port *port);
+/* No turn will look for pieces: all that has not come is fetched. True when there was any. */
+bool unasked_settle(struct port *port);
+/* The one that an unasked piece of the peer's offer `id` belongs to, or NULL. */
+struct arrival *unasked_find(struct port *port, const struct peer *peer, uint32_t id);
+/* Another piece of it has come: its sender may go on beyond what it may send unasked. */
+void unasked_advance(struct arrival *a);
+
+#endif
