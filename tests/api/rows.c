@@ -71,7 +71,7 @@ static void asleep_auto(struct api *a)
 #define STREAM     ((long)api_times(row_sent_whole() ? 6000 : 600))
 #define STREAM_LEN 20000
 #define WARM       500        /* messages until all there is to fill is full */
-#define AHEAD      40         /* messages that the receiver is behind, at most, */
+#define AHEAD      64         /* messages that the receiver is behind, at most, */
 #define BEHIND_US  2000       /* for so long: the next send may move what is under way */
 #define GROWTH     (1u << 20) /* bytes: the backlog of a receiver that was held up, and more */
 

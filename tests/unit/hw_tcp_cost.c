@@ -40,14 +40,14 @@ ssize_t send(int sock, const void *buf, size_t len, int flags)
 
 ssize_t sendmsg(int sock, const struct msghdr *m, int flags)
 {
-	struct iovec iov[64];
+	struct iovec iov[128];
 	struct msghdr some = {.msg_iov = iov};
 	size_t len = most;
 
 	calls.sendmsg++;
 	if (!most)
 		return errno = EAGAIN, -1;
-	ck_assert_uint_le(m->msg_iovlen, 64);
+	ck_assert_uint_le(m->msg_iovlen, 128);
 	some.msg_iovlen = iov_slice(iov, m->msg_iov, m->msg_iovlen, 0, &len);
 	return syscall(SYS_sendmsg, sock, &some, flags);
 }
@@ -261,19 +261,20 @@ END_TEST
 /* Messages of a row, each in memory of its own. */
 #define ROW_LEN 60000u
 
-static unsigned char rows[33][ROW_LEN];
+static unsigned char rows[200 * TCP_LEND_MIN];
 
 /* What is asked to wait is lent, as the engine does. */
 static int put_row(uint32_t id, unsigned int number, size_t len)
 {
 	struct link *link = link_of(id);
-	struct packet p = {.head = MSG, .tag = number, .payload = rows[number], .len = len};
+	unsigned char *row = rows + number * len;
+	struct packet p = {.head = MSG, .tag = number, .payload = row, .len = len};
 	int err;
 
-	fill(rows[number], number, len);
-	err = link->ops->send(link, rows[number], len, 0, MSG, number);
-	return err == -FI_EAGAIN ? link->ops->lend(link, &p, &(struct iovec){rows[number], len}, 1)
-				 : err;
+	ck_assert_uint_le((number + 1) * len, sizeof(rows));
+	fill(row, number, len);
+	err = link->ops->send(link, row, len, 0, MSG, number);
+	return err == -FI_EAGAIN ? link->ops->lend(link, &p, &(struct iovec){row, len}, 1) : err;
 }
 
 static void expect_rows(uint32_t src, unsigned int count, size_t len)
@@ -283,57 +284,87 @@ static void expect_rows(uint32_t src, unsigned int count, size_t len)
 		expect_seen(i, src, i, len, len);
 }
 
-/* A quarter of a mebibyte goes at once; then several go by one call, the last of them with a turn. */
+/* These wait for each other and go by one call, with the last of them; the other side takes what comes. */
+static void put_batch(uint32_t id, unsigned int from, unsigned int to, size_t len)
+{
+	memset(&calls, 0, sizeof(calls));
+	for (unsigned int i = from; i < to; i++) {
+		ck_assert_int_eq(calls.sendmsg, 0);
+		ck_assert_int_eq(put_row(id, i, len), 0);
+	}
+	ck_assert_int_eq(calls.sendmsg, 1);
+	ck_assert(!link_holds(link_of(id)));
+	while (seen_count < to)
+		turn(1);
+}
+
+/* Each of these goes at once. */
+static void put_singly(uint32_t id, unsigned int from, unsigned int to, size_t len)
+{
+	memset(&calls, 0, sizeof(calls));
+	for (unsigned int i = from; i < to; i++)
+		ck_assert_int_eq(put_row(id, i, len), 0);
+	ck_assert_int_eq(calls.sendmsg, to - from);
+	ck_assert(!link_holds(link_of(id)));
+}
+
+/* A quarter of a mebibyte goes at once; then as many wait as went, the last of them for a turn. */
 START_TEST(row)
 {
 	uint32_t id = join_both();
 
-	for (unsigned int i = 0; i < 5; i++)
+	put_singly(id, 0, 5, ROW_LEN);
+	put_batch(id, 5, 10, ROW_LEN);
+	put_batch(id, 10, 20, ROW_LEN);
+	memset(&calls, 0, sizeof(calls));
+	for (unsigned int i = 20; i < 30; i++)
 		ck_assert_int_eq(put_row(id, i, ROW_LEN), 0);
-	expect_calls((struct calls){.sendmsg = 5});
-	ck_assert(!link_holds(link_of(id)));
-	for (unsigned int i = 5; i < 10; i++) {
-		ck_assert_int_eq(calls.sendmsg, 0);
-		ck_assert_int_eq(put_row(id, i, ROW_LEN), 0);
-	}
-	ck_assert_int_eq(calls.sendmsg, 1);
-	ck_assert(!link_holds(link_of(id)));
-	for (unsigned int i = 10; i < 13; i++)
-		ck_assert_int_eq(put_row(id, i, ROW_LEN), 0);
-	ck_assert_int_eq(calls.sendmsg, 1);
+	ck_assert_int_eq(calls.sendmsg, 0);
 	ck_assert(link_holds(link_of(id)));
 	/* What is short does not overtake them. */
 	ck_assert_int_eq(put(id, 8), -FI_EAGAIN);
 	turn(0);
-	ck_assert_int_eq(calls.sendmsg, 2);
+	ck_assert_int_eq(calls.sendmsg, 1);
 	ck_assert(!link_holds(link_of(id)));
 	/* A turn ends the row. */
-	ck_assert_int_eq(put_row(id, 13, ROW_LEN), 0);
-	ck_assert_int_eq(calls.sendmsg, 3);
-	expect_rows(id + 1, 14, ROW_LEN);
-	for (unsigned int i = 14; i < 20; i++)
-		ck_assert_int_eq(put_row(id, i, ROW_LEN), 0);
+	put_singly(id, 30, 35, ROW_LEN);
+	ck_assert_int_eq(put_row(id, 35, ROW_LEN), 0);
 	ck_assert(link_holds(link_of(id)));
-	expect_rows(id + 1, 20, ROW_LEN);
+	expect_rows(id + 1, 36, ROW_LEN);
 }
 END_TEST
 
-/* As many as there can be in one batch. */
+/* As many as there can be in one batch: no more than a mebibyte waits, whatever went. */
 START_TEST(row_of_many)
 {
 	uint32_t id = join_both();
 
-	for (unsigned int i = 0; i < 16; i++)
-		ck_assert_int_eq(put_row(id, i, TCP_LEND_MIN), 0);
-	expect_calls((struct calls){.sendmsg = 16});
+	put_singly(id, 0, 16, TCP_LEND_MIN);
+	put_batch(id, 16, 32, TCP_LEND_MIN);
+	put_batch(id, 32, 64, TCP_LEND_MIN);
+	put_batch(id, 64, 128, TCP_LEND_MIN);
 	most = 0; /* they are enough, and there is no room */
-	for (unsigned int i = 16; i < 32; i++)
+	for (unsigned int i = 128; i < 192; i++)
 		ck_assert_int_eq(put_row(id, i, TCP_LEND_MIN), 0);
-	ck_assert_int_eq(put_row(id, 32, TCP_LEND_MIN), -FI_EAGAIN);
-	TURN_UNTIL(seen_count == 16);
-	ck_assert_int_eq(put_row(id, 32, TCP_LEND_MIN), -FI_EAGAIN);
+	ck_assert_int_eq(put_row(id, 192, TCP_LEND_MIN), -FI_EAGAIN);
+	turn(0);
+	ck_assert_int_eq(put_row(id, 192, TCP_LEND_MIN), -FI_EAGAIN);
 	most = SIZE_MAX;
-	expect_rows(id + 1, 32, TCP_LEND_MIN);
+	expect_rows(id + 1, 192, TCP_LEND_MIN);
+}
+END_TEST
+
+/* The longest message that is sent unasked waits, too, if it is not enough by itself. */
+START_TEST(row_of_longest)
+{
+	uint32_t id = join_both();
+
+	put_singly(id, 0, 1, TCP_EAGER_MAX);
+	put_batch(id, 1, 2, TCP_EAGER_MAX);
+	put_batch(id, 2, 4, TCP_EAGER_MAX);
+	put_batch(id, 4, 8, TCP_EAGER_MAX);
+	put_batch(id, 8, 12, TCP_EAGER_MAX);
+	expect_rows(id + 1, 12, TCP_EAGER_MAX);
 }
 END_TEST
 
@@ -407,6 +438,7 @@ int main(void)
 	tcase_add_test(tcase, long_messages);
 	tcase_add_test(tcase, row);
 	tcase_add_test(tcase, row_of_many);
+	tcase_add_test(tcase, row_of_longest);
 	tcase_add_loop_test(tcase, row_cut, 0, 12);
 	tcase_add_test(tcase, memory);
 	suite_add_tcase(suite, tcase);

@@ -32,13 +32,13 @@ _Static_assert(sizeof(struct tcp_frame) == 32, "layout of a frame");
  * a one-sided request fit beside a mebibyte.
  */
 #define TCP_PACKET_MAX ((1u << 20) + 4096) /* longest payload */
-#define TCP_EAGER_MAX  262144u /* longest message that is sent without being asked for */
-#define TCP_LEND_MIN   16384u  /* shorter payloads are sooner copied than kept track of */
-#define TCP_ROW        262144u /* bytes of longer ones, no turn between, that go at once */
-#define TCP_BATCH      262144u /* what follows waits for so many: by one call that is a third faster */
-#define TCP_READ       65536u /* bytes of the read buffer */
-#define TCP_AHEAD      4096u  /* of it where long packets follow each other */
-#define TCP_DIRECT_MAX 2      /* links; an empty recv costs as much as three questions to epoll */
+#define TCP_EAGER_MAX  262144u  /* longest message that is sent without being asked for */
+#define TCP_LEND_MIN   16384u   /* shorter payloads are sooner copied than kept track of */
+#define TCP_ROW        262144u  /* bytes of longer ones, no turn between, that go at once */
+#define TCP_BATCH_MAX  1048576u /* what follows waits until it is as many as went, or these */
+#define TCP_READ       65536u   /* bytes of the read buffer */
+#define TCP_AHEAD      4096u    /* of it where long packets follow each other */
+#define TCP_DIRECT_MAX 2        /* links; an empty recv costs as much as three questions to epoll */
 #define TCP_DEAF_MAX   (1u << 20) /* bytes of messages sent until what has come is to be read */
 #define TCP_LINGER_MS  1000 /* in all that a port waits for its last bytes to be acknowledged */
 
@@ -85,7 +85,7 @@ struct tcp_link {
 	int err; /* of TCP_FAILED, positive */
 	struct tcp_rest *rest;
 	unsigned int row_turn; /* own->turns when `row` began */
-	size_t row;            /* bytes of long messages since then */
+	size_t row;            /* bytes of long messages since then, up to TCP_BATCH_MAX */
 	size_t said;           /* bytes of messages sent since the peer was heard */
 	uint64_t heard;        /* bytes received */
 	uint64_t hear;         /* up to there, before more messages go out; or 0 */
@@ -118,7 +118,7 @@ void tcp_block(struct tcp_link *l, enum tcp_tx why);
 /* May it be tried again after this errno? */
 bool tcp_passing(int err);
 
-/* So many bytes of long messages went since the last turn. */
+/* So many more bytes of long messages went since the last turn. */
 void tcp_row_add(struct tcp_link *l, size_t bytes);
 
 /* The connection is broken: `err` is positive. The engine hears of it in the next turn. */

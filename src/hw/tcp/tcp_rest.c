@@ -9,10 +9,10 @@
 
 #include "base/iov.h"
 
-#define BATCH_PACKETS 16u
+#define BATCH_PACKETS 64u
 #define BATCH_IOV     (2 * BATCH_PACKETS)
 
-_Static_assert(BATCH_PACKETS *TCP_LEND_MIN >= TCP_BATCH, "as many are enough");
+_Static_assert(BATCH_PACKETS *TCP_LEND_MIN >= TCP_BATCH_MAX, "as many are enough");
 
 static struct tcp_rest *rest_new(size_t count, size_t bytes)
 {
@@ -157,8 +157,11 @@ int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct i
 	r->iov[r->count++] = *payload;
 	r->left += sizeof(*frame) + payload->iov_len;
 	l->link.lent++;
-	if (r->left >= TCP_BATCH)
+	/* No more waits than went: the longer the row, the fewer the calls. */
+	if (r->left >= l->row) {
+		tcp_row_add(l, r->left);
 		tcp_flush(l);
+	}
 	return 0;
 }
 

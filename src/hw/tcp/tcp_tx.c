@@ -137,15 +137,15 @@ int tcp_sendv(struct link *link, const struct packet *p, const struct iovec *iov
 
 void tcp_row_add(struct tcp_link *l, size_t bytes)
 {
-	if (l->row_turn != l->own->turns)
-		l->row = 0;
+	size_t row = bytes + (l->row_turn == l->own->turns ? l->row : 0);
+
 	l->row_turn = l->own->turns;
-	l->row += bytes;
+	l->row = row < TCP_BATCH_MAX ? row : TCP_BATCH_MAX;
 }
 
 static bool is_long(const struct packet *p)
 {
-	return p->len >= TCP_LEND_MIN && p->len < TCP_BATCH && wire_op(p->head) <= WIRE_OFFER;
+	return p->len >= TCP_LEND_MIN && p->len <= TCP_EAGER_MAX && wire_op(p->head) <= WIRE_OFFER;
 }
 
 /*
