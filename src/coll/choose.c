@@ -48,6 +48,11 @@ static void dissemination(const struct plan_build *b)
 	plan_add(b, &plan_dissemination, 0, false);
 }
 
+static void barrier_direct(const struct plan_build *b)
+{
+	plan_add(b, &plan_direct, 0, false);
+}
+
 /* Who waits gives its processor to another: here each but the root does once. */
 static void barrier_tree(const struct plan_build *b)
 {
@@ -78,6 +83,11 @@ static void broadcast_pieces(const struct plan_build *b)
 static void allreduce_doubling(const struct plan_build *b)
 {
 	plan_add(b, &plan_doubling, part_of(b), same(b));
+}
+
+static void allreduce_direct(const struct plan_build *b)
+{
+	plan_add(b, &plan_direct, part_of(b), same(b));
 }
 
 static void allreduce_tree(const struct plan_build *b)
@@ -212,6 +222,7 @@ static void alltoall_pairwise(const struct plan_build *b)
 }
 
 static const struct row table[] = {
+	{FI_BARRIER, CROWD, 4, ANY, 0, barrier_direct, 0},
 	{FI_BARRIER, CROWD, UINT32_MAX, ANY, 0, barrier_tree, 8},
 	{FI_BARRIER, 0, UINT32_MAX, ANY, 0, dissemination, 0},
 
@@ -226,6 +237,7 @@ static const struct row table[] = {
 	{FI_BROADCAST, 0, UINT32_MAX, ANY, 1 * KIB, broadcast_pieces, 2},
 	{FI_BROADCAST, 0, UINT32_MAX, ANY, 0, broadcast_tree, 2},
 
+	{FI_ALLREDUCE, ORDERED | CROWD, 4, 1 * KIB, 0, allreduce_direct, 0},
 	{FI_ALLREDUCE, ORDERED | CROWD, UINT32_MAX, 8 * KIB, 0, allreduce_tree, 8},
 	{FI_ALLREDUCE, ORDERED, UINT32_MAX, 8 * KIB, 0, allreduce_doubling, 0},
 	{FI_ALLREDUCE, ORDERED | TWOS, UINT32_MAX, ANY, 0, allreduce_rabenseifner, 0},
