@@ -17,12 +17,21 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/clock.h"
 #include "base/list.h"
 
 struct fabric;
 struct wait_set;
+
+/* What waiting has taught so far, to guess by how long to poll: see wait_sleep.c. */
+struct wait_habit {
+	_Alignas(4) uint8_t crowd; /* others want our core; falls to 0 when no more do */
+	uint8_t fresh;             /* the last wait let others run, who did */
+	uint8_t doubt;             /* that what comes next comes while we keep the core */
+	uint8_t passed;            /* waits that did not even try */
+};
 
 struct waiter {
 	enum fi_wait_obj obj;  /* never FI_WAIT_UNSPEC once opened */
@@ -35,9 +44,10 @@ struct waiter {
 	pthread_cond_t cond;
 	struct fid *owner; /* atomic; SET: the object, which the set arms; see wait_own */
 	struct list in_set;
-	int rung;             /* atomic: evfd was written to since it was last read */
-	int native;           /* atomic: FI_GETWAIT came, someone may sleep without our knowing */
-	unsigned int crowd;   /* atomic: others want the core that we poll on: see wait_sleep.c */
+	int rung;   /* atomic: evfd was written to since it was last read */
+	int native; /* atomic: FI_GETWAIT came, someone may sleep without our knowing */
+	/* Atomic, as a whole. */
+	struct wait_habit habit;
 	int owed;             /* atomic: threads on their way to signal cond; see wait_cond.c */
 	pthread_mutex_t gate; /* guards the rest; held for a few instructions, never while asleep */
 	pthread_cond_t woken; /* followers */

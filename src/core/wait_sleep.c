@@ -18,6 +18,9 @@
 #define CROWD_STAYS 64   /* times that nobody wants it, until nobody is thought to */
 #define CROWD_MOST  20   /* times as long as alone it polls at most */
 #define HOG_US      1000 /* longer than those take it who wait, too */
+#define CROWD_LOOKS 64   /* about as long as it takes to let the core go and get it back */
+#define DOUBT_MOST  8    /* looks in vain, more than others, until hardly any are taken, */
+#define DOUBT_WAITS 64   /* only those of one wait in so many */
 
 /* Gate held. Every sleeper looks again at what it waits for. */
 static void wake_all(struct waiter *w)
@@ -179,38 +182,75 @@ static uint64_t give_way(uint64_t *now)
 }
 
 /*
+ * Looks to take before the core is let go. Whoever shares it with some who wait like us, and was just given it,
+ * is often the last of them: what is missing is then on its way from other cores, and to let those run who wait
+ * for the same would take longer. That is found out by trying.
+ */
+static unsigned int looks_of(struct wait_habit *h)
+{
+	if (!h->crowd)
+		return ALONE_LOOKS;
+	if (!h->fresh || (h->doubt == DOUBT_MOST && ++h->passed % DOUBT_WAITS))
+		return 1;
+	return CROWD_LOOKS;
+}
+
+/* How looks_of did, where it took more than one. */
+static void learn(struct wait_habit *h, bool came)
+{
+	if (came)
+		h->doubt -= h->doubt > 0;
+	else
+		h->doubt += h->doubt < DOUBT_MOST;
+}
+
+/*
  * Polls until ready (true), or for as long as it is worth it. After a few looks it lets others run in
  * between: what we wait for may be theirs to send, from this very core. Where they want it, after one, and
  * then it polls longer, as most of the time is theirs; but who sleeps is woken sooner than others end
  * who do not wait.
  */
-static bool spin(struct waiter *w, struct wait_for *what, uint64_t end)
+static bool spin_as(struct wait_habit *h, struct waiter *w, struct wait_for *what, uint64_t end)
 {
 	bool yields = w->obj == FI_WAIT_YIELD;
-	unsigned int crowd = __atomic_load_n(&w->crowd, __ATOMIC_RELAXED);
-	unsigned int alone = yields || crowd ? 1 : ALONE_LOOKS, looks = 0;
+	unsigned int alone = yields ? 1 : looks_of(h), looks = 0;
 	uint64_t spin_us = env_get()->spin_us > 0 ? (uint64_t)env_get()->spin_us : 0;
 	uint64_t now = clock_us(), until = now + spin_us, last = until + CROWD_MOST * spin_us;
+	bool ready;
 
-	do {
-		uint64_t theirs;
+	h->fresh = false;
+	while (!(ready = what->ready(what, false))) {
+		uint64_t theirs = 0;
 
-		if (what->ready(what, false))
-			return true;
 		if (++looks < alone) {
 			cpu_relax();
 			now = clock_us();
-			continue;
+		} else {
+			theirs = give_way(&now);
+			h->fresh = theirs >= CROWD_US;
+			h->crowd = h->fresh ? CROWD_STAYS : h->crowd - !!h->crowd;
 		}
-		theirs = give_way(&now);
-		crowd = theirs >= CROWD_US ? CROWD_STAYS : crowd - !!crowd;
-		__atomic_store_n(&w->crowd, crowd, __ATOMIC_RELAXED);
-		if (crowd)
+		if (h->crowd)
 			until = until + theirs < last ? until + theirs : last;
-		if (theirs >= HOG_US && !yields)
+		if (!yields && (theirs >= HOG_US || now >= until))
 			break;
-	} while ((yields || now < until) && now < end);
-	return false;
+		if (now >= end)
+			break;
+	}
+	if (alone == CROWD_LOOKS && looks)
+		learn(h, ready && looks < alone);
+	return ready;
+}
+
+static bool spin(struct waiter *w, struct wait_for *what, uint64_t end)
+{
+	struct wait_habit habit;
+	bool ready;
+
+	__atomic_load(&w->habit, &habit, __ATOMIC_RELAXED);
+	ready = spin_as(&habit, w, what, end);
+	__atomic_store(&w->habit, &habit, __ATOMIC_RELAXED);
+	return ready;
 }
 
 /* ms until `end`, rounded up, at most `nap` if that is not 0; -1: no limit. */

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How long a waiter keeps the core before it lets others run, who may have to send what it waits for. */
+#include <sched.h>
+#include <stdlib.h>
+
+#include "core/wait.h"
+#include "suite.h"
+
+#define SLICE_US 5 /* of others, to whom the core is let go */
+
+static bool wanted;              /* others want the core */
+static unsigned int looks, kept; /* all, and those before the core was let go */
+static unsigned int at;          /* the look that finds something */
+
+int sched_yield(void)
+{
+	uint64_t end = clock_us() + SLICE_US;
+
+	if (!kept)
+		kept = looks;
+	while (wanted && clock_us() < end)
+		;
+	return 0;
+}
+
+static bool has_come(struct wait_for *what, bool arm)
+{
+	(void)what;
+	(void)arm;
+	return ++looks >= at;
+}
+
+/* Waits for what comes at that look: how many were taken with the core kept. */
+static unsigned int wait_for_look(struct waiter *w, unsigned int look)
+{
+	/* A nap, if others take the core for long. */
+	struct wait_for what = {.ready = has_come, .nap = 1};
+
+	looks = kept = 0;
+	at = look;
+	ck_assert_int_eq(wait_until(w, &what, wait_end(-1)), 0);
+	ck_assert_uint_eq(looks, look);
+	return kept ? kept : looks;
+}
+
+/* A waiter who knows that others want its core, and was just given it. */
+static void open_crowded(struct waiter *w)
+{
+	ck_assert_int_eq(wait_init(w, FI_WAIT_FD, NULL), 0);
+	wanted = true;
+	ck_assert_uint_lt(wait_for_look(w, 30), 30);
+}
+
+START_TEST(alone_it_looks_a_little)
+{
+	struct waiter w;
+
+	ck_assert_int_eq(wait_init(&w, FI_WAIT_FD, NULL), 0);
+	ck_assert_uint_eq(wait_for_look(&w, 10), 10);
+	ck_assert_uint_lt(wait_for_look(&w, 100), 100);
+	wait_fini(&w);
+}
+END_TEST
+
+/* What the others on the core have to send does not come by looking. */
+START_TEST(who_has_had_it_lets_it_go)
+{
+	struct waiter w;
+
+	open_crowded(&w);
+	ck_assert_uint_eq(wait_for_look(&w, 1), 1);
+	for (int i = 0; i < 100; i++) {
+		ck_assert_uint_eq(wait_for_look(&w, 2), 1);
+		ck_assert_uint_eq(wait_for_look(&w, 1), 1);
+	}
+	wait_fini(&w);
+}
+END_TEST
+
+/* What is on its way from other cores does, and once in a slice it is worth the while. */
+START_TEST(who_was_given_it_keeps_it)
+{
+	struct waiter w;
+
+	open_crowded(&w);
+	for (int i = 0; i < 100; i++) {
+		ck_assert_uint_eq(wait_for_look(&w, 30), 30);
+		ck_assert_uint_eq(wait_for_look(&w, 2), 1);
+	}
+	wait_fini(&w);
+}
+END_TEST
+
+/* But now and then: what was in vain may not be for ever. */
+START_TEST(who_kept_it_in_vain_does_not_again)
+{
+	unsigned int tries = 0;
+	struct waiter w;
+
+	open_crowded(&w);
+	for (int i = 0; i < 20; i++)
+		wait_for_look(&w, 70);
+	for (int i = 0; i < 640; i++)
+		tries += wait_for_look(&w, 70) > 1;
+	ck_assert_uint_gt(tries, 0);
+	ck_assert_uint_lt(tries, 640 / 16);
+	for (int i = 0; i < 640; i++)
+		if (wait_for_look(&w, 30) == 30)
+			ck_assert_uint_eq(wait_for_look(&w, 2), 1);
+	ck_assert_uint_eq(wait_for_look(&w, 30), 30);
+	wait_fini(&w);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("core_wait_spin");
+	TCase *tcase = tcase_create("spin");
+
+	setenv("FI_WEFT_SPIN_US", "10000000", 1);
+	tcase_set_timeout(tcase, 20); /* others may take the core for long, often */
+	tcase_add_test(tcase, alone_it_looks_a_little);
+	tcase_add_test(tcase, who_has_had_it_lets_it_go);
+	tcase_add_test(tcase, who_was_given_it_keeps_it);
+	tcase_add_test(tcase, who_kept_it_in_vain_does_not_again);
+	suite_add_tcase(suite, tcase);
+	return suite_run(suite);
+}
