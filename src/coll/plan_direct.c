@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Allreduce in one round, of no elements a barrier: everyone tells everyone, straight, and each combines
- * all for itself, in the order of ranks. Up to PLAN_DIRECT ranks. IN to OUT; same: they are one.
+ * all for itself, in the order of ranks. For few ranks: PLAN_MESSAGES / 2 + 1 at most. IN to OUT; same:
+ * they are one.
  *
  * The most messages of all, but nobody waits for more than that all have come to the call: of ranks that
  * share a processor each needs it but once for every call, as it then finds the end of the last one and
