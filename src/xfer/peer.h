@@ -62,9 +62,12 @@ struct peer {
 	struct list lent;      /* struct txreq: sent, but for what the link still holds of them */
 	struct list arrivals;  /* struct arrival: messages being received */
 	size_t backlog_count;
-	unsigned int unasked_misses; /* offers in a row whose pieces were of no use */
-	unsigned int unasked_skip;   /* so many offers go without any */
-	uint64_t piece_us;           /* when a piece of theirs last came; 0: since the last turn */
+	/* Of offers, [1]: of those longer than WIRE_UNASKED_MAX. */
+	struct {
+		unsigned int misses; /* in a row: pieces that went along were of no use */
+		unsigned int skip;   /* so many go without any */
+	} unasked[2];
+	uint64_t piece_us; /* when one of its own last came; 0: since the last turn */
 	/* One-sided operations on its memory, see xfer/rma.h. */
 	struct list awaiting;    /* struct txreq: sent, in order, no answer yet */
 	struct list in_awaiting; /* port->awaiting, while there are any */

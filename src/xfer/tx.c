@@ -68,26 +68,21 @@ static void end_sent(struct txreq *req)
 	tx_req_end(req, 0);
 }
 
-/* Pieces go along with the offer while those of earlier ones were of use. */
-static size_t unasked(const struct txreq *req)
-{
-	size_t most = req->peer->unasked_skip ? 0 : req->peer->real->unasked;
-
-	return req->len < most ? req->len : most;
-}
-
+/* Pieces go along with it while those of earlier ones like it were of use. */
 static int offer(struct txreq *req)
 {
 	struct peer *peer = req->peer;
+	unsigned int *skip = &peer->unasked[req->len > WIRE_UNASKED_MAX].skip;
+	size_t most = *skip ? 0 : peer->real->unasked;
 	int err;
 
-	req->limit = unasked(req);
+	req->limit = req->len < most ? req->len : most;
 	err = send_offer(peer->real, req);
 	if (err)
 		return err;
 	req->offered = true;
-	if (!req->limit && peer->unasked_skip)
-		peer->unasked_skip--;
+	if (*skip)
+		--*skip;
 	return 0;
 }
 
@@ -340,12 +335,13 @@ void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
 }
 
 /* Where pieces were of no use the next offers go without, twice as many each time. */
-static void judge_unasked(struct peer *peer, bool useful)
+static void judge_unasked(struct txreq *req, bool useful)
 {
-	peer->unasked_misses = useful ? 0 : peer->unasked_misses * 2 + 1;
-	if (peer->unasked_misses > UNASKED_SKIP_MAX)
-		peer->unasked_misses = UNASKED_SKIP_MAX;
-	peer->unasked_skip = peer->unasked_misses;
+	unsigned int misses = req->peer->unasked[req->len > WIRE_UNASKED_MAX].misses * 2 + 1;
+
+	misses = useful ? 0 : misses < UNASKED_SKIP_MAX ? misses : UNASKED_SKIP_MAX;
+	req->peer->unasked[req->len > WIRE_UNASKED_MAX].misses = misses;
+	req->peer->unasked[req->len > WIRE_UNASKED_MAX].skip = misses;
 }
 
 void tx_fin(struct port *port, struct peer *peer, const struct packet *p)
@@ -360,7 +356,7 @@ void tx_fin(struct port *port, struct peer *peer, const struct packet *p)
 	}
 	list_remove(&req->link);
 	if (req->limit)
-		judge_unasked(peer, wire_flags(p->head) & WIRE_UNASKED);
+		judge_unasked(req, wire_flags(p->head) & WIRE_UNASKED);
 	if (wire_flags(req->head) & WIRE_MATCH)
 		peer->matching -= req->len;
 	if (!err && !(req->flags & FI_SEND))
