@@ -155,8 +155,10 @@ static void advance(struct arrival *a, size_t len)
 	a->received += len;
 	if (a->unasked)
 		unasked_advance(a);
-	if (a->received == a->len)
-		arrival_end(a, 0);
+	if (a->received != a->len)
+		return;
+	unasked_overtaken(a->peer, a);
+	arrival_end(a, 0);
 }
 
 void arrival_frag(struct port *port, struct peer *peer, const struct packet *p)

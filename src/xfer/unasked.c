@@ -114,6 +114,27 @@ bool unasked_turn(struct port *port)
 	return finish_one(overdue(port));
 }
 
+static struct arrival *earlier(const struct peer *peer, const struct arrival *than)
+{
+	LIST_EACH (node, &peer->arrivals) {
+		struct arrival *a = LIST_ENTRY(node, struct arrival, link);
+
+		if (a == than)
+			return NULL;
+		if (a->unasked && !a->patient)
+			return a;
+	}
+	return NULL;
+}
+
+void unasked_overtaken(struct peer *peer, const struct arrival *by)
+{
+	struct arrival *a;
+
+	while ((a = earlier(peer, by)))
+		finish(a);
+}
+
 bool unasked_settle(struct port *port)
 {
 	bool any = false;

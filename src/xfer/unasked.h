@@ -19,6 +19,8 @@ void unasked_look(struct port *port);
 bool unasked_turn(struct port *port);
 /* No turn will look for pieces: all that has not come is fetched. True when there was any. */
 bool unasked_settle(struct port *port);
+/* One of the peer's messages is complete: those that met a receive before it are to be so first. */
+void unasked_overtaken(struct peer *peer, const struct arrival *by);
 /* The one that an unasked piece of the peer's offer `id` belongs to, or NULL. */
 struct arrival *unasked_find(struct port *port, const struct peer *peer, uint32_t id);
 /* Another piece of it has come: its sender may go on beyond what it may send unasked. */
