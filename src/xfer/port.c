@@ -392,8 +392,6 @@ bool port_arm(struct port *port)
 
 	port->armed = port->sleepers = true;
 	quiet = !unasked_settle(port);
-	LIST_EACH_SAFE (node, &port->busy)
-		tx_cut(LIST_ENTRY(node, struct peer, in_busy));
 	if (!list_empty(&port->awaiting))
 		quiet &= !rma_help(port, true);
 	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)

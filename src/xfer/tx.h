@@ -129,8 +129,6 @@ int tx_send(struct txreq *req);
 bool tx_blocked(const struct peer *peer, const struct txreq *req);
 /* The same of an operation not posted yet, and of whatever stands behind one that is blocked. */
 bool tx_must_queue(const struct peer *peer, uint64_t flags);
-/* Nobody will see to it: what goes unasked goes no further, the peer fetches it or asks. */
-void tx_cut(struct peer *peer);
 /* Sends pieces of what was offered, up to req->limit. False: there is no room for more. */
 bool tx_pieces(struct txreq *req);
 /* Puts it at the end of the backlog. 0 or -FI_EAGAIN: that is full. */

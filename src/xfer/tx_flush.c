@@ -150,21 +150,6 @@ bool tx_end_lent(struct peer *peer)
 	return any;
 }
 
-void tx_cut(struct peer *peer)
-{
-	LIST_EACH_SAFE (node, &peer->streams) {
-		struct txreq *req = LIST_ENTRY(node, struct txreq, link);
-
-		if (!req->offered)
-			continue;
-		req->limit = req->sent;
-		list_remove(&req->link);
-		list_push(&peer->requests, &req->link);
-	}
-	if (nothing_waits(peer))
-		list_remove(&peer->in_busy);
-}
-
 bool tx_flush(struct peer *peer)
 {
 	bool moved;
