@@ -48,8 +48,8 @@ void arrival_end(struct arrival *a, int err)
 
 	list_remove(&a->link);
 	list_remove(&a->in_unasked);
-	if (!err && a->owed)
-		tx_control(a->peer, WIRE_HEAD(WIRE_FIN, flags, 0, wire_id(a->head)), 0);
+	if (a->owed) /* unless it is lost, and hears nothing */
+		tx_control(a->peer, WIRE_HEAD(WIRE_FIN, flags, 0, wire_id(a->head)), (uint64_t)err);
 	if (port->closing)
 		rx_abandon(a->rx, a->recv);
 	else
