@@ -60,7 +60,7 @@ struct peer *peer_new(struct port *port, const struct addr *name)
 				&peer->backlog,  &peer->requests, &peer->streams,
 				&peer->arrivals, &peer->awaiting, &peer->in_awaiting,
 				&peer->in_owed,  &peer->replies,  &peer->lent,
-				&peer->ahead,    &peer->moving};
+				&peer->ahead,    &peer->moving,   &peer->along};
 
 	if (!peer)
 		return NULL;

@@ -59,6 +59,7 @@ struct peer {
 	struct list backlog;   /* struct txreq not sent yet, or not all of it, in order */
 	struct list requests;  /* struct txreq sent, an answer awaited */
 	struct list streams;   /* struct txreq being streamed */
+	struct list along;     /* struct txreq offered, whose first pieces wait for room */
 	struct list lent;      /* struct txreq: sent, but for what the link still holds of them */
 	struct list arrivals;  /* struct arrival: messages being received */
 	size_t backlog_count;

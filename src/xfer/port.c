@@ -392,6 +392,7 @@ bool port_arm(struct port *port)
 
 	port->armed = port->sleepers = true;
 	quiet = !unasked_settle(port);
+	tx_settle(port);
 	if (!list_empty(&port->awaiting))
 		quiet &= !rma_help(port, true);
 	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)

@@ -92,10 +92,11 @@ static void await(struct txreq *req)
 	struct peer *peer = req->peer;
 
 	req->awaited = true;
-	if (!req->limit || (list_empty(&peer->streams) && tx_pieces(req))) {
+	if (!req->limit ||
+	    (list_empty(&peer->streams) && list_empty(&peer->along) && tx_pieces(req))) {
 		list_push(&peer->requests, &req->link);
 	} else {
-		list_push(&peer->streams, &req->link);
+		list_push(&peer->along, &req->link);
 		peer_busy(peer);
 	}
 }
@@ -182,7 +183,7 @@ static __attribute__((noinline, cold)) bool barred_by(const struct peer *peer, u
 	if (!list_empty(&peer->moving))
 		return true;
 	return flags & FI_FENCE && !(list_empty(&peer->requests) && list_empty(&peer->streams) &&
-				     list_empty(&peer->awaiting));
+				     list_empty(&peer->along) && list_empty(&peer->awaiting));
 }
 
 static bool barred(const struct peer *peer, uint64_t flags)

@@ -30,7 +30,7 @@ struct xfer {
 
 /* An operation that outlives its call. */
 struct txreq {
-	struct list link; /* of peer: backlog, requests, streams, lent, replies or awaiting */
+	struct list link; /* of peer: backlog, requests, streams, along, lent, replies or awaiting */
 	struct ep *ep;    /* NULL: nobody is to be told */
 	struct peer *peer;
 	uint64_t head, flags, tag, data;
@@ -98,6 +98,8 @@ bool tx_ahead_flush(struct peer *peer);
 void tx_ahead_connect(struct peer *peer);
 /* Sends what can be sent of the peer's backlog and streams; true when anything moved. */
 bool tx_flush(struct peer *peer);
+/* Nobody will look for room: what no peer has asked for waits for none. */
+void tx_settle(struct port *port);
 /* Sends a packet whose payload, the request's, stays where it is while tx_lent. */
 static inline int tx_lend(struct txreq *req, const struct packet *p, const struct iovec *iov,
 			  size_t count)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What waits to go out to a peer: answers first, then its backlog in order, then streams. */
+/*
+ * What waits to go out to a peer: answers first, then its backlog in order, then streams; what it has asked for
+ * before what it has not.
+ */
 #include <stdlib.h>
 
 #include "base/iov.h"
@@ -50,11 +53,24 @@ static bool flush_stream(struct peer *peer, struct txreq *req, bool *moved)
 	return true;
 }
 
-static bool flush_streams(struct peer *peer)
+/* From now on the peer fetches the rest, or asks for it. */
+static void stop_unasked(struct peer *peer)
+{
+	struct list *node;
+
+	while ((node = list_pop(&peer->along))) {
+		struct txreq *req = LIST_ENTRY(node, struct txreq, link);
+
+		req->limit = req->sent;
+		list_push(&peer->requests, node);
+	}
+}
+
+static bool flush_streams(struct peer *peer, struct list *streams)
 {
 	bool moved = false;
 
-	LIST_EACH_SAFE (node, &peer->streams)
+	LIST_EACH_SAFE (node, streams)
 		if (!flush_stream(peer, LIST_ENTRY(node, struct txreq, link), &moved))
 			break;
 	return moved;
@@ -126,7 +142,18 @@ static bool nothing_waits(const struct peer *peer)
 {
 	return list_empty(&peer->controls) && list_empty(&peer->lent) && list_empty(&peer->ahead) &&
 	       list_empty(&peer->backlog) && list_empty(&peer->streams) &&
-	       list_empty(&peer->replies);
+	       list_empty(&peer->along) && list_empty(&peer->replies);
+}
+
+void tx_settle(struct port *port)
+{
+	LIST_EACH_SAFE (node, &port->busy) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_busy);
+
+		stop_unasked(peer);
+		if (nothing_waits(peer))
+			list_remove(&peer->in_busy);
+	}
 }
 
 /* The oldest that the link was lent, once it is out. */
@@ -163,7 +190,9 @@ bool tx_flush(struct peer *peer)
 	if (list_empty(&peer->controls)) {
 		moved |= tx_ahead_flush(peer);
 		moved |= flush_backlog(peer);
-		moved |= flush_streams(peer);
+		moved |= flush_streams(peer, &peer->streams);
+		if (list_empty(&peer->streams))
+			moved |= flush_streams(peer, &peer->along);
 		moved |= flush_replies(peer);
 	}
 	if (nothing_waits(peer))

@@ -129,7 +129,7 @@ void tx_req_end(struct txreq *req, int err)
 }
 
 /* The lists of requests that an endpoint may be told about. */
-#define LISTS 7
+#define LISTS 8
 
 static void lists_of(struct peer *peer, struct list *lists[LISTS])
 {
@@ -140,6 +140,7 @@ static void lists_of(struct peer *peer, struct list *lists[LISTS])
 	lists[4] = &peer->ahead;
 	lists[5] = &peer->backlog;
 	lists[6] = &peer->moving;
+	lists[7] = &peer->along;
 }
 
 /*
