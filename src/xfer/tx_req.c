@@ -161,6 +161,18 @@ static void discard(struct peer *peer)
 	peer_refresh(peer);
 }
 
+/* A message that the peer may ask us for: the endpoint's buffers may be gone soon. */
+static void keep_offered(struct txreq *req)
+{
+	bool needed = req->awaited && (req->offered || req->sent < req->limit);
+
+	if (!needed || req->bounce || !tx_req_bounce(req, req->iov, req->count))
+		return;
+	LOG_WARN(LOG_EP_DATA, "out of memory: a message of a closed context is lost");
+	req->offered = false; /* nothing of it is read any more */
+	req->limit = req->sent;
+}
+
 void tx_take_back(struct peer *peer, const char *why)
 {
 	if (peer->real->ops->keep(peer->real))
@@ -181,6 +193,9 @@ void tx_forget(struct port *port, struct ep *ep, struct ep *heir)
 				if (req->ep != ep)
 					continue;
 				req->ep = heir;
+				/* Else the port is closed next. */
+				if (!heir && ep->base != ep)
+					keep_offered(req);
 				if (!heir)
 					req->result_count = 0; /* memory that may be gone */
 			}

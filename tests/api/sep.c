@@ -216,6 +216,112 @@ static void long_directed(struct api *a)
 	free(buf);
 }
 
+/* A first message, so that what follows goes straight to the other side. */
+static void greet(struct sep *s, struct api *a, fi_addr_t peer)
+{
+	uint64_t word = 1;
+
+	if (a->rank) {
+		OK(fi_trecv(s->rx[0], &word, sizeof(word), NULL, FI_ADDR_UNSPEC, 0, 0, &word));
+		obj_done(s->rx_cq[0], &word);
+	} else {
+		POST(s->tx_cq[0],
+		     fi_tinject(s->tx[0], &word, sizeof(word), fi_rx_addr(peer, 0, BITS), 0));
+		obj_progress(a, s->tx_cq[0]);
+	}
+	api_meet(a);
+	a->progress = NULL;
+}
+
+/* A receive context is closed while a long message to it is under way: its sender hears of it. */
+static void closed_under_way(struct api *a)
+{
+	struct fi_cq_tagged_entry entry;
+	struct sep s = {0};
+	size_t len = 3 << 20;
+	char *buf = malloc(len);
+	fi_addr_t peer;
+	ssize_t ret;
+
+	open_sep(&s, 1, 2);
+	peer = obj_swap(a, s.ep, s.o.av);
+	greet(&s, a, peer);
+	if (a->rank)
+		OK(fi_trecv(s.rx[1], buf, len, NULL, FI_ADDR_UNSPEC, 9, 0, buf));
+	api_meet(a);
+	if (!a->rank)
+		POST(s.tx_cq[0],
+		     fi_tsend(s.tx[0], buf, len, NULL, fi_rx_addr(peer, 1, BITS), 9, buf));
+	api_meet_still(a);
+	if (a->rank) {
+		fi_cq_read(s.rx_cq[1], NULL, 0);
+		CLOSE(s.rx[1]);
+		CLOSE(s.rx_cq[1]);
+		s.rx_count = 1;
+		obj_progress(a, s.rx_cq[0]);
+	} else {
+		OBJ_UNTIL((ret = fi_cq_read(s.tx_cq[0], &entry, 1)) != -FI_EAGAIN, );
+		if (ret == -FI_EAVAIL)
+			CHECK_EQ(obj_error(s.tx_cq[0]).err, FI_ECANCELED);
+		else
+			CHECK_EQ(ret, 1);
+	}
+	api_meet(a);
+	close_sep(&s);
+	free(buf);
+}
+
+#define GONE     4
+#define GONE_LEN (1u << 20)
+
+/* A transmit context is closed with its memory before long messages of it have gone. */
+static void memory_gone(struct api *a)
+{
+	unsigned char *buf = mmap(NULL, GONE * GONE_LEN, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sep s = {0};
+	fi_addr_t peer;
+	char byte = 0;
+
+	open_sep(&s, 2, 2);
+	peer = obj_swap(a, s.ep, s.o.av);
+	greet(&s, a, peer);
+	for (size_t i = 0; i < GONE && a->rank; i++)
+		OK(fi_trecv(s.rx[1], buf + i * GONE_LEN, GONE_LEN, NULL, FI_ADDR_UNSPEC, 9, 0,
+			    buf + i * GONE_LEN));
+	api_meet(a);
+	for (size_t i = 0; i < GONE && !a->rank; i++) {
+		data_fill(buf + i * GONE_LEN, GONE_LEN, (unsigned int)i);
+		POST(s.tx_cq[1], fi_tsend(s.tx[1], buf + i * GONE_LEN, GONE_LEN, NULL,
+					  fi_rx_addr(peer, 1, BITS), 9, NULL));
+	}
+	if (!a->rank) {
+		CLOSE(s.tx[1]);
+		CLOSE(s.tx_cq[1]);
+		s.tx_count = 1;
+		OK(munmap(buf, GONE * GONE_LEN));
+	}
+	api_meet_still(a);
+	if (!a->rank) {
+		obj_progress(a, s.tx_cq[0]);
+		api_hear(a, 1, &byte, 1);
+	}
+	for (size_t i = 0; i < GONE && a->rank; i++) {
+		struct fi_cq_tagged_entry entry;
+		ssize_t ret;
+
+		OBJ_UNTIL((ret = fi_cq_read(s.rx_cq[1], &entry, 1)) != -FI_EAGAIN, );
+		if (ret == 1)
+			data_check(buf + i * GONE_LEN, GONE_LEN, (unsigned int)i);
+		else
+			obj_error(s.rx_cq[1]);
+	}
+	if (a->rank)
+		api_tell(a, 0, &byte, 1);
+	api_meet(a);
+	close_sep(&s);
+}
+
 /* The scalable endpoint itself carries no data and needs a vector; so do its contexts. */
 static void refusals(struct api *a)
 {
@@ -254,6 +360,9 @@ int main(int argc, char **argv)
 		{"from_plain", from_plain, 1, {0}},
 		{"first_context", first_context, 1, {0}},
 		{"long_directed", long_directed, 2, {0}},
+		{"closed_under_way", closed_under_way, 2, {0}},
+		{"closed_under_way_no_cma", closed_under_way, 2, {"FI_SHM_DISABLE_CMA=1"}},
+		{"memory_gone", memory_gone, 2, {0}},
 		{"refusals", refusals, 1, {0}},
 	};
 
