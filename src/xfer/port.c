@@ -345,18 +345,18 @@ __attribute__((noinline, cold)) void port_wake(struct port *port)
 
 bool port_turn(struct port *port)
 {
-	bool moved = false, heard = false;
+	bool moved = false, heard = false, rare = false;
 	unsigned int every;
 
 	if (__builtin_expect(port->in_turn, 0))
 		return false;
 	port->in_turn = true;
 	if (__builtin_expect(!list_empty(&port->unasked), 0))
-		unasked_look(port);
+		rare = unasked_look(port);
 	for (unsigned int i = 0; i < port->open_count; i++)
 		moved |= port->open[i].turn(port->open[i].state);
 	if (__builtin_expect(!list_empty(&port->unasked), 0))
-		moved |= unasked_turn(port);
+		moved |= unasked_turn(port, rare);
 	if (__builtin_expect(!list_empty(&port->owed), 0))
 		rma_acknowledge(port);
 	if (__builtin_expect(!list_empty(&port->busy), 0))

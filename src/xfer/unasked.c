@@ -13,6 +13,8 @@
 #define QUIET_US 10
 /* Between two turns: no sender is quick enough for whoever looks so rarely. */
 #define RARE_US 100
+/* At most, where turns are rare: as many as a turn reads offers. */
+#define FINISHED_PER_TURN 64
 
 bool unasked_begin(struct rx *rx, struct recv *r, const struct message *m,
 		   const struct wire_offer *offer, size_t room, void *base)
@@ -102,16 +104,28 @@ static bool finish_one(struct arrival *a)
 	return true;
 }
 
-void unasked_look(struct port *port)
+bool unasked_look(struct port *port)
 {
-	if (clock_us() - port->unasked_us > RARE_US)
+	bool rare = clock_us() - port->unasked_us > RARE_US;
+
+	if (rare)
 		finish_one(oldest(port));
+	return rare;
 }
 
-bool unasked_turn(struct port *port)
+static bool finish_some(struct port *port)
+{
+	int count = 0;
+
+	while (count < FINISHED_PER_TURN && finish_one(oldest(port)))
+		count++;
+	return count != 0;
+}
+
+bool unasked_turn(struct port *port, bool rare)
 {
 	port->unasked_us = clock_us();
-	return finish_one(overdue(port));
+	return rare ? finish_some(port) : finish_one(overdue(port));
 }
 
 static struct arrival *earlier(const struct peer *peer, const struct arrival *than)

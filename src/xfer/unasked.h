@@ -13,10 +13,13 @@
 /* Takes the pieces of an offer that meets `r` as they come. False: not possible, nothing done. */
 bool unasked_begin(struct rx *rx, struct recv *r, const struct message *m,
 		   const struct wire_offer *offer, size_t room, void *base);
-/* A turn begins: where they are rare, the oldest message is fetched. */
-void unasked_look(struct port *port);
-/* A turn is over: where no piece has come for long, the oldest is fetched. True when there was one. */
-bool unasked_turn(struct port *port);
+/* A turn begins. True where they are rare; then the oldest message is fetched. */
+bool unasked_look(struct port *port);
+/*
+ * A turn is over: where no piece has come for long, the oldest is fetched; where turns are rare, all that have
+ * not come with this one. True when there was one.
+ */
+bool unasked_turn(struct port *port, bool rare);
 /* No turn will look for pieces: all that has not come is fetched. True when there was any. */
 bool unasked_settle(struct port *port);
 /* One of the peer's messages is complete: those that met a receive before it are to be so first. */
