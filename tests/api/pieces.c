@@ -361,6 +361,34 @@ static void sender_sleeps(struct api *a)
 	ends_close(&e);
 }
 
+#define ROW     60
+#define ROW_LEN 60000
+
+/* They can be posted all the same: of what is long the other side need not have room for the bytes. */
+static void posted_at_once(struct api *a)
+{
+	struct ends e;
+
+	if (!strcmp(api_provider(), "tcp"))
+		api_skip("it writes messages of this length at once, as long as there is room");
+	ends_open(&e, a);
+	data_fill(ends_out[0], ROW_LEN, 1);
+	api_meet_still(a);
+	for (int i = 0; i < ROW && !a->rank; i++)
+		OK(fi_tsend(e.o.ep, ends_out[0], ROW_LEN, NULL, e.to, 0, ends_out[0]));
+	api_meet_still(a);
+	for (int i = 0; i < ROW; i++) {
+		if (a->rank) {
+			ends_post(&e, 0, ROW_LEN, 1);
+			CHECK_EQ(obj_done(e.rx, ends_in[0]).len, ROW_LEN);
+			data_check(ends_in[0], ROW_LEN, 1);
+		} else {
+			wait_sent(&e);
+		}
+	}
+	ends_close(&e);
+}
+
 int main(int argc, char **argv)
 {
 	static const char small[] = "FI_WEFT_RING_SIZE=65536", alone[] = "FI_SHM_DISABLE_CMA=1";
@@ -381,6 +409,8 @@ int main(int argc, char **argv)
 		{"rare_no_cma", rare, 2, {alone}},
 		{"asleep", asleep, 2, {0}},
 		{"asleep_no_cma", asleep, 2, {alone}},
+		{"posted_at_once", posted_at_once, 2, {0}},
+		{"posted_at_once_no_cma", posted_at_once, 2, {alone}},
 		{"sender_sleeps", sender_sleeps, 2, {0}},
 		{"sender_sleeps_no_cma", sender_sleeps, 2, {alone}},
 	};

@@ -129,8 +129,27 @@ INLINE int send_pieces(struct link *link, const struct packet *p, const struct i
 	return publish(s, c, slots);
 }
 
+/*
+ * What nobody has asked for leaves a quarter of the ring to whatever else is sent. As things were a moment ago: it
+ * does not matter who else has claimed some since.
+ */
+static bool crowded(const struct shm_link *s, size_t len)
+{
+	const struct ring_page *page = s->ring.page;
+	uint64_t head = __atomic_load_n(&page->head, __ATOMIC_RELAXED);
+	uint64_t hint = __atomic_load_n(&page->hint, __ATOMIC_RELAXED);
+	uint64_t next = hint - s->next <= s->ring.mask ? hint : s->next;
+
+	return (int64_t)(next + slots_of(len) - head) > (int64_t)(s->ring.mask + 1) / 4 * 3;
+}
+
 int shm_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count)
 {
+	const struct shm_link *s = (const struct shm_link *)link;
+
+	if (wire_op(p->head) == WIRE_FRAG && wire_flags(p->head) & WIRE_UNASKED &&
+	    crowded(s, p->len))
+		return -FI_EAGAIN;
 	return send_pieces(link, p, iov, count);
 }
 
