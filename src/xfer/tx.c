@@ -336,13 +336,15 @@ void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
 }
 
 /* Where pieces were of no use the next offers go without, twice as many each time. */
-static void judge_unasked(struct txreq *req, bool useful)
+static void judge_unasked(const struct txreq *req, bool useful)
 {
-	unsigned int misses = req->peer->unasked[req->len > WIRE_UNASKED_MAX].misses * 2 + 1;
+	bool very_long = req->len > WIRE_UNASKED_MAX;
+	unsigned int *misses = &req->peer->unasked[very_long].misses;
 
-	misses = useful ? 0 : misses < UNASKED_SKIP_MAX ? misses : UNASKED_SKIP_MAX;
-	req->peer->unasked[req->len > WIRE_UNASKED_MAX].misses = misses;
-	req->peer->unasked[req->len > WIRE_UNASKED_MAX].skip = misses;
+	*misses = useful ? 0 : *misses * 2 + 1;
+	if (*misses > UNASKED_SKIP_MAX)
+		*misses = UNASKED_SKIP_MAX;
+	req->peer->unasked[very_long].skip = *misses;
 }
 
 void tx_fin(struct port *port, struct peer *peer, const struct packet *p)
