@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Pieces that come along with an offer: which are taken, and how the rest is had. Both sides of it. */
+#include <unistd.h>
+
+#include "fake_link.h"
+
+#define TAG      0x77
+#define PIECE    8192u
+#define SHORT    (3 * PIECE + 5)            /* four pieces */
+#define LONG     (WIRE_UNASKED_MAX + PIECE) /* more than comes unasked */
+#define ASKED    (WIRE_UNASKED_MAX / 2)     /* when so much has come the rest is asked for */
+#define OFFER    0x4711u                    /* the peer's number of its message */
+#define PATIENCE 100000                     /* turns */
+
+static unsigned char theirs[LONG], ours[LONG];
+static struct link_ops ops;
+static int fetches, fetch_error;
+static size_t fetched_at;
+
+static size_t bytes(const struct iovec *iov, size_t count)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < count; i++)
+		len += iov[i].iov_len;
+	return len;
+}
+
+static ssize_t fetch(struct link *link, const struct iovec *local, size_t local_count,
+		     const struct iovec *remote, size_t remote_count)
+{
+	unsigned char *at = remote[0].iov_base;
+
+	ck_assert_ptr_eq(link, &fake.link);
+	ck_assert_uint_eq(remote_count, 1);
+	ck_assert_uint_eq(bytes(local, local_count), remote[0].iov_len);
+	fetches++;
+	fetched_at = (size_t)(at - theirs);
+	if (fetch_error)
+		return fetch_error;
+	for (size_t i = 0; i < local_count; i++) {
+		memcpy(local[i].iov_base, at, local[i].iov_len);
+		at += local[i].iov_len;
+	}
+	return (ssize_t)remote[0].iov_len;
+}
+
+static void open_both(void)
+{
+	fake_open_connected();
+	ops = fake_ops;
+	ops.fetch = fetch;
+	fake.link.ops = &ops;
+	fake.link.packet_max = PIECE;
+	fake.link.unasked = 2 * PIECE;
+	fetches = fetch_error = 0;
+	for (size_t i = 0; i < LONG; i++)
+		theirs[i] = (unsigned char)(i * 7 + i / 256 * 3);
+	memset(ours, 0, sizeof(ours));
+}
+
+/* In two segments. */
+static void post(size_t len)
+{
+	struct iovec iov[2] = {{ours, 100}, {ours + 100, len - 100}};
+	struct fi_msg_tagged msg = {.msg_iov = iov,
+				    .iov_count = 2,
+				    .addr = FI_ADDR_UNSPEC,
+				    .tag = TAG,
+				    .context = ours};
+
+	ck_assert_int_eq(fi_trecvmsg(fake.ep, &msg, FI_COMPLETION), 0);
+}
+
+static void says_offer(size_t len)
+{
+	struct wire_offer offer = {
+		.len = len, .count = 1, .segment[0] = {(uintptr_t)theirs, len, 0}};
+
+	fake_says(WIRE_HEAD(WIRE_OFFER, WIRE_TAGGED | WIRE_UNASKED, 0, OFFER), TAG, 0, &offer,
+		  offsetof(struct wire_offer, segment) + sizeof(offer.segment[0]));
+}
+
+static size_t piece_len(size_t at, size_t len)
+{
+	return len - at < PIECE ? len - at : PIECE;
+}
+
+static void says_piece(size_t at, size_t len)
+{
+	fake_says(WIRE_HEAD(WIRE_FRAG, WIRE_UNASKED, 0, OFFER), at, 0, theirs + at,
+		  piece_len(at, len));
+}
+
+static void expect_fin(unsigned int flags, int err)
+{
+	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_FIN, flags, 0, OFFER));
+	ck_assert_uint_eq(fake_last(0)->tag, (uint64_t)err);
+}
+
+static void expect_message(size_t len)
+{
+	const struct fi_cq_tagged_entry *entry = NULL;
+
+	for (int i = 0; i < PATIENCE && !entry; i++)
+		entry = fake_read();
+	ck_assert_ptr_nonnull(entry);
+	ck_assert_ptr_eq(entry->op_context, ours);
+	ck_assert_uint_eq(entry->len, len);
+	ck_assert_mem_eq(ours, theirs, len);
+	ck_assert_uint_eq(fake.port->arrival_pool.in_use, 0);
+}
+
+/* ---- The receiver --------------------------------------------------------------------------------- */
+
+START_TEST(taken_as_they_come)
+{
+	post(SHORT);
+	says_offer(SHORT);
+	ck_assert_uint_eq(fake.count, 0);
+	for (size_t at = 0; at < SHORT; at += PIECE)
+		says_piece(at, SHORT);
+	ck_assert_uint_eq(fake.count, 1); /* so much is not asked for */
+	expect_fin(WIRE_UNASKED, 0);
+	expect_message(SHORT);
+	ck_assert_int_eq(fetches, 0);
+}
+END_TEST
+
+START_TEST(dropped_where_no_receive_is_posted)
+{
+	says_offer(SHORT);
+	for (size_t at = 0; at < SHORT; at += PIECE)
+		says_piece(at, SHORT);
+	fake_expect_nothing();
+	ck_assert_uint_eq(fake.count, 0);
+	post(SHORT);
+	ck_assert_int_eq(fetches, 1);
+	ck_assert_uint_eq(fetched_at, 0);
+	expect_fin(0, 0);
+	expect_message(SHORT);
+}
+END_TEST
+
+START_TEST(none_behind_a_gap)
+{
+	post(SHORT);
+	says_offer(SHORT);
+	says_piece(0, SHORT);
+	says_piece(2 * PIECE, SHORT);
+	says_piece(3 * PIECE, SHORT);
+	ck_assert_uint_eq(fake.count, 0);
+	expect_message(SHORT);
+	ck_assert_int_eq(fetches, 1);
+	ck_assert_uint_eq(fetched_at, PIECE);
+	expect_fin(0, 0);
+}
+END_TEST
+
+/* Whoever looks rarely does not wait for any. */
+START_TEST(the_rest_is_fetched)
+{
+	post(SHORT);
+	says_offer(SHORT);
+	says_piece(0, SHORT);
+	usleep(1000);
+	fake_read();
+	ck_assert_int_eq(fetches, 1);
+	ck_assert_uint_eq(fetched_at, PIECE);
+	says_piece(PIECE, SHORT); /* too late */
+	expect_fin(0, 0);
+}
+END_TEST
+
+START_TEST(fetched_by_who_goes_to_sleep)
+{
+	post(SHORT);
+	says_offer(SHORT);
+	ck_assert(!port_arm(fake.port));
+	ck_assert_int_eq(fetches, 1);
+	ck_assert_uint_eq(fetched_at, 0);
+	expect_message(SHORT);
+}
+END_TEST
+
+START_TEST(asked_for_where_it_cannot_be_fetched)
+{
+	uint32_t id;
+
+	fetch_error = -FI_EPERM;
+	post(SHORT);
+	says_offer(SHORT);
+	says_piece(0, SHORT);
+	for (int i = 0; i < PATIENCE && !fake.count; i++)
+		fake_expect_nothing();
+	ck_assert_int_eq(fetches, 1);
+	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_PULL, WIRE_UNASKED, 0, OFFER));
+	id = (uint32_t)fake_last(0)->tag;
+	usleep(1000);
+	fake_expect_nothing();
+	ck_assert(port_arm(fake.port)); /* it will come: there is nothing else to do */
+	ck_assert_int_eq(fetches, 1);
+	says_piece(PIECE, SHORT); /* sent before it had asked */
+	for (size_t at = 2 * PIECE; at < SHORT; at += PIECE)
+		fake_says(WIRE_HEAD(WIRE_FRAG, 0, 0, id), at, 0, theirs + at, piece_len(at, SHORT));
+	ck_assert_uint_eq(fake.count, 2);
+	expect_fin(WIRE_UNASKED, 0);
+	expect_message(SHORT);
+}
+END_TEST
+
+START_TEST(asked_for_while_it_comes)
+{
+	post(LONG);
+	says_offer(LONG);
+	for (size_t at = 0; at < LONG; at += PIECE) {
+		ck_assert_uint_eq(fake.count, at >= ASKED);
+		says_piece(at, LONG);
+	}
+	ck_assert_uint_eq(fake.count, 2);
+	ck_assert_uint_eq(fake_last(1)->head, WIRE_HEAD(WIRE_PULL, WIRE_UNASKED, 0, OFFER));
+	expect_fin(WIRE_UNASKED, 0);
+	expect_message(LONG);
+}
+END_TEST
+
+START_TEST(nothing_is_left_of_a_peer_that_is_gone)
+{
+	post(SHORT);
+	says_offer(SHORT);
+	says_piece(0, SHORT);
+	peer_lost(fake.peer, FI_ECONNRESET);
+	fake_expect_error(ours, FI_ECONNRESET);
+	ck_assert(list_empty(&fake.port->unasked));
+	ck_assert_uint_eq(fake.port->arrival_pool.in_use, 0);
+	ck_assert_int_eq(fetches, 0);
+	fake.closed = 0; /* for fake_shut */
+}
+END_TEST
+
+/* ---- The sender ----------------------------------------------------------------------------------- */
+
+static uint32_t send_long(void)
+{
+	unsigned int before = fake.count;
+
+	ck_assert_int_eq(fi_tsend(fake.ep, theirs, LONG, NULL, fake.addr, TAG, theirs), 0);
+	ck_assert_uint_eq(wire_op(fake.packets[before].head), WIRE_OFFER);
+	return wire_id(fake.packets[before].head);
+}
+
+static void expect_piece(const struct fake_packet *p, uint64_t head, size_t at)
+{
+	ck_assert_uint_eq(p->head, head);
+	ck_assert_uint_eq(p->tag, at);
+	ck_assert_uint_eq(p->len, PIECE);
+	ck_assert_mem_eq(p->payload, theirs + at, PIECE);
+}
+
+static void says_pull(uint32_t id, unsigned int flags)
+{
+	fake_says(WIRE_HEAD(WIRE_PULL, flags, 0, id), 5, 0, NULL, 0);
+	fake_expect_nothing();
+}
+
+START_TEST(goes_on_behind_them)
+{
+	uint32_t id = send_long();
+
+	ck_assert_uint_eq(fake.count, 3);
+	ck_assert_uint_eq(wire_flags(fake_last(2)->head), WIRE_TAGGED | WIRE_UNASKED);
+	expect_piece(fake_last(1), WIRE_HEAD(WIRE_FRAG, WIRE_UNASKED, 0, id), 0);
+	expect_piece(fake_last(0), WIRE_HEAD(WIRE_FRAG, WIRE_UNASKED, 0, id), PIECE);
+	says_pull(id, WIRE_UNASKED);
+	ck_assert_uint_eq(fake.count, 1 + LONG / PIECE);
+	expect_piece(&fake.packets[3], WIRE_HEAD(WIRE_FRAG, 0, 0, 5), 2 * PIECE);
+	fake_says(WIRE_HEAD(WIRE_FIN, WIRE_UNASKED, 0, id), 0, 0, NULL, 0);
+	fake_expect(theirs, FI_TAGGED | FI_SEND);
+}
+END_TEST
+
+/* They were dropped. */
+START_TEST(begins_anew)
+{
+	uint32_t id = send_long();
+
+	says_pull(id, 0);
+	ck_assert_uint_eq(fake.count, 3 + LONG / PIECE);
+	expect_piece(&fake.packets[3], WIRE_HEAD(WIRE_FRAG, 0, 0, 5), 0);
+	fake_says_fin(id, 0);
+	fake_expect(theirs, FI_TAGGED | FI_SEND);
+}
+END_TEST
+
+START_TEST(what_was_asked_for_goes_first)
+{
+	uint32_t one, other;
+
+	fake.room = 2;
+	one = send_long(); /* and its first piece */
+	fake.room = 1;
+	other = send_long();
+	fake.room = 0;
+	says_pull(other, WIRE_UNASKED);
+	fake.room = 1;
+	fake_expect_nothing();
+	expect_piece(fake_last(0), WIRE_HEAD(WIRE_FRAG, 0, 0, 5), 0);
+	fake.room = FAKE_PLENTY;
+	fake_expect_nothing();
+	expect_piece(fake_last(0), WIRE_HEAD(WIRE_FRAG, WIRE_UNASKED, 0, one), PIECE);
+	fake_says_fin(one, 0);
+	fake_says_fin(other, 0);
+	fake_expect(theirs, FI_TAGGED | FI_SEND);
+	fake_expect(theirs, FI_TAGGED | FI_SEND);
+}
+END_TEST
+
+START_TEST(nobody_stays_awake_for_them)
+{
+	uint32_t id;
+
+	fake.room = 2;
+	id = send_long();
+	ck_assert(port_waits_for_room(fake.port));
+	port_arm(fake.port);
+	ck_assert(!port_waits_for_room(fake.port));
+	fake.room = FAKE_PLENTY;
+	fake_expect_nothing();
+	ck_assert_uint_eq(fake.count, 2);
+	says_pull(id, WIRE_UNASKED);
+	expect_piece(&fake.packets[2], WIRE_HEAD(WIRE_FRAG, 0, 0, 5), PIECE);
+	fake_says_fin(id, 0);
+	fake_expect(theirs, FI_TAGGED | FI_SEND);
+}
+END_TEST
+
+/* How many offers in a row go without, after an answer with these flags to one that did not. */
+static int without_after(unsigned int flags)
+{
+	uint32_t id = send_long();
+	int count = 0;
+
+	ck_assert_uint_eq(fake.packets[fake.count - 1].head & 0xff, WIRE_FRAG);
+	fake_says(WIRE_HEAD(WIRE_FIN, flags, 0, id), 0, 0, NULL, 0);
+	fake_expect(theirs, FI_TAGGED | FI_SEND);
+	for (; fake.peer->unasked_skip; count++) {
+		id = send_long();
+		ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_OFFER);
+		ck_assert_uint_eq(wire_flags(fake_last(0)->head), WIRE_TAGGED);
+		fake_says_fin(id, 0);
+		fake_expect(theirs, FI_TAGGED | FI_SEND);
+	}
+	return count;
+}
+
+START_TEST(fewer_where_they_are_of_no_use)
+{
+	static const int want[] = {1, 3, 7, 15, 31, 63, 63};
+
+	ck_assert_int_eq(without_after(WIRE_UNASKED), 0);
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
+		ck_assert_int_eq(without_after(0), want[i]);
+	ck_assert_int_eq(without_after(WIRE_UNASKED), 0);
+	ck_assert_int_eq(without_after(0), 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("xfer_unasked");
+	TCase *in = tcase_create("receiver"), *out = tcase_create("sender");
+
+	tcase_add_checked_fixture(in, open_both, fake_shut);
+	tcase_add_test(in, taken_as_they_come);
+	tcase_add_test(in, dropped_where_no_receive_is_posted);
+	tcase_add_test(in, none_behind_a_gap);
+	tcase_add_test(in, the_rest_is_fetched);
+	tcase_add_test(in, fetched_by_who_goes_to_sleep);
+	tcase_add_test(in, asked_for_where_it_cannot_be_fetched);
+	tcase_add_test(in, asked_for_while_it_comes);
+	tcase_add_test(in, nothing_is_left_of_a_peer_that_is_gone);
+	tcase_add_checked_fixture(out, open_both, fake_shut);
+	tcase_add_test(out, goes_on_behind_them);
+	tcase_add_test(out, begins_anew);
+	tcase_add_test(out, what_was_asked_for_goes_first);
+	tcase_add_test(out, nobody_stays_awake_for_them);
+	tcase_add_test(out, fewer_where_they_are_of_no_use);
+	suite_add_tcase(suite, in);
+	suite_add_tcase(suite, out);
+	return suite_run(suite);
+}
