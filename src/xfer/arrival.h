@@ -18,10 +18,9 @@ struct arrival {
 	bool owed;                /* its sender waits to hear of its end */
 	bool unasked;             /* pieces of it come, or came, unasked */
 	bool asked;               /* its sender was asked to send all of it */
-	bool patient;             /* it comes in pieces or not at all */
 	bool moving;              /* a device brings it; no pieces of it are taken */
 	unsigned char *base;      /* multi-receive: where this message lies; else NULL */
-	/* Of one in port->unasked. */
+	/* Of one in port->unasked or port->patient. */
 	struct list in_unasked;
 	struct wire_offer offer;
 };

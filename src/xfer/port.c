@@ -44,6 +44,7 @@ static void init_fields(struct port *port, struct domain *dom)
 	list_init(&port->awaiting);
 	list_init(&port->owed);
 	list_init(&port->unasked);
+	list_init(&port->patient);
 	list_init(&port->peers_list);
 	list_init(&port->in_domain);
 	list_init(&port->in_av);

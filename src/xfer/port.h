@@ -44,6 +44,7 @@ struct port {
 	struct list busy;     /* struct peer.in_busy: something waits to be sent */
 	struct list awaiting; /* struct peer.in_awaiting: one-sided operations without an answer */
 	struct list unasked;  /* struct arrival.in_unasked: pieces of it may come unasked */
+	struct list patient;  /* likewise: of those that cannot be had otherwise */
 	struct list owed;     /* struct peer.in_owed: to be told what is done */
 	uint64_t unasked_us;  /* when the last turn that left any there was over */
 	unsigned int waits;   /* turns while there were any in awaiting */

@@ -13,6 +13,8 @@
 #define QUIET_US 10
 /* Between two turns: no sender is quick enough for whoever looks so rarely. */
 #define RARE_US 100
+/* At the oldest of those that wait, a turn. */
+#define LOOKS 64
 /* At most, where turns are rare: as many as a turn reads offers. */
 #define FINISHED_PER_TURN 64
 
@@ -30,15 +32,22 @@ bool unasked_begin(struct rx *rx, struct recv *r, const struct message *m,
 	return true;
 }
 
-struct arrival *unasked_find(struct port *port, const struct peer *peer, uint32_t id)
+static struct arrival *find(const struct list *list, const struct peer *peer, uint32_t id)
 {
-	LIST_EACH (node, &port->unasked) {
+	LIST_EACH (node, list) {
 		struct arrival *a = LIST_ENTRY(node, struct arrival, in_unasked);
 
 		if (a->peer == peer && wire_id(a->head) == id)
 			return a;
 	}
 	return NULL;
+}
+
+struct arrival *unasked_find(struct port *port, const struct peer *peer, uint32_t id)
+{
+	struct arrival *a = find(&port->unasked, peer, id);
+
+	return a ? a : find(&port->patient, peer, id);
 }
 
 void unasked_advance(struct arrival *a)
@@ -62,34 +71,37 @@ static void finish(struct arrival *a)
 		arrival_end(a, 0);
 		return;
 	}
-	a->patient = true;
+	list_remove(&a->in_unasked);
+	list_push(&a->peer->port->patient, &a->in_unasked);
 	if (!a->asked)
 		arrival_ask(a);
 }
 
-/* The oldest that waits for pieces and might be had without, or NULL. */
 static struct arrival *oldest(const struct port *port)
 {
-	LIST_EACH (node, &port->unasked) {
-		struct arrival *a = LIST_ENTRY(node, struct arrival, in_unasked);
-
-		if (!a->patient)
-			return a;
-	}
-	return NULL;
+	return list_empty(&port->unasked)
+		       ? NULL
+		       : LIST_ENTRY(port->unasked.next, struct arrival, in_unasked);
 }
 
-/* The oldest of those of whose sender nothing has come for long, or NULL. */
+/*
+ * The oldest of those of whose sender nothing has come for long, or NULL. Behind the first of them it is not
+ * looked for: these come, and then the others are the first.
+ */
 static struct arrival *overdue(const struct port *port)
 {
+	int looks = 0;
+
 	LIST_EACH (node, &port->unasked) {
 		struct arrival *a = LIST_ENTRY(node, struct arrival, in_unasked);
 		struct peer *peer = a->peer;
 
 		if (!peer->piece_us)
 			peer->piece_us = port->unasked_us;
-		if (!a->patient && port->unasked_us - peer->piece_us > QUIET_US)
+		if (port->unasked_us - peer->piece_us > QUIET_US)
 			return a;
+		if (++looks == LOOKS)
+			break;
 	}
 	return NULL;
 }
