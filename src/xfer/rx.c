@@ -207,7 +207,8 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 	void *base = NULL;
 	size_t room;
 
-	if (m->peer && !list_empty(&m->peer->arrivals) && !(wire_flags(m->head) & WIRE_UNASKED))
+	if (m->peer && !list_empty(&m->peer->port->unasked) &&
+	    !(wire_flags(m->head) & WIRE_UNASKED))
 		unasked_overtaken(m->peer, NULL);
 	if (wire_op(m->head) == WIRE_AMO) {
 		accept_atomic(rx, r, m);
@@ -255,7 +256,7 @@ bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct pac
 	const uint64_t plain = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, 0xffff, UINT32_MAX);
 	uint64_t kind = FI_RECV | (wire_flags(p->head) & WIRE_TAGGED ? FI_TAGGED : FI_MSG);
 
-	if (p->head & ~plain || !list_empty(&peer->arrivals) || r->flags & FI_MULTI_RECV ||
+	if (p->head & ~plain || !list_empty(&peer->port->unasked) || r->flags & FI_MULTI_RECV ||
 	    r->iov_count != 1 || r->work || p->len > r->iov[0].iov_len || rx->caps & FI_SOURCE_ERR)
 		return false;
 	if (p->len)

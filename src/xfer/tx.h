@@ -30,8 +30,9 @@ struct xfer {
 
 /* An operation that outlives its call. */
 struct txreq {
-	struct list link; /* of peer: backlog, requests, streams, along, lent, replies or awaiting */
-	struct ep *ep;    /* NULL: nobody is to be told */
+	struct list
+		link;  /* of peer: backlog, requests, streams, along, lent, replies or awaiting */
+	struct ep *ep; /* NULL: nobody is to be told */
 	struct peer *peer;
 	uint64_t head, flags, tag, data;
 	void *context;

@@ -142,12 +142,12 @@ bool unasked_turn(struct port *port, bool rare)
 
 static struct arrival *earlier(const struct peer *peer, const struct arrival *than)
 {
-	LIST_EACH (node, &peer->arrivals) {
-		struct arrival *a = LIST_ENTRY(node, struct arrival, link);
+	LIST_EACH (node, &peer->port->unasked) {
+		struct arrival *a = LIST_ENTRY(node, struct arrival, in_unasked);
 
 		if (a == than)
 			return NULL;
-		if (a->unasked && !a->patient)
+		if (a->peer == peer)
 			return a;
 	}
 	return NULL;
