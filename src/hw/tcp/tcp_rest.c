@@ -9,7 +9,7 @@
 
 #include "base/iov.h"
 
-#define BATCH_PACKETS 64u
+#define BATCH_PACKETS ((size_t)64)
 #define BATCH_IOV     (2 * BATCH_PACKETS)
 
 _Static_assert(BATCH_PACKETS *TCP_LEND_MIN >= TCP_BATCH_MAX, "as many are enough");
