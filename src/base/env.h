@@ -47,7 +47,7 @@
 	ROW(size_t, ring_size, "FI_WEFT_RING_SIZE", "262144",                                      \
 	    "Bytes of the shared receive ring of an endpoint")                                     \
 	ROW(size_t, eager_max, "FI_WEFT_EAGER_MAX", "4096",                                        \
-	    "Bytes of a message sent through the ring at once; longer ones are offered first")               \
+	    "Bytes of a message sent through the ring at once; longer ones are offered first")     \
 	ROW(size_t, unexpected_max, "FI_WEFT_UNEXPECTED_MAX", "67108864",                          \
 	    "Bytes of unexpected messages kept for an endpoint before senders are held")           \
 	ROW(int, join_timeout, "FI_WEFT_JOIN_TIMEOUT", "5000",                                     \

@@ -16,13 +16,12 @@ static int send_piece(struct txreq *req)
 	struct link *link = req->peer->real;
 	struct iovec iov[WIRE_IOV_MAX];
 	struct packet p = {.head = WIRE_HEAD(WIRE_FRAG, 0, 0, req->remote_id), .tag = req->sent};
-	size_t count;
+	size_t count, left = req->limit - req->sent;
 	int err;
 
 	if (req->offered)
 		p.head = WIRE_HEAD(WIRE_FRAG, WIRE_UNASKED, 0, pool_id(req));
-	p.len = req->limit - req->sent < link->packet_max ? req->limit - req->sent
-							  : link->packet_max;
+	p.len = left < link->packet_max ? left : link->packet_max;
 	count = iov_slice(iov, req->iov, req->count, req->sent, &p.len);
 	err = tx_lend(req, &p, iov, count);
 	if (!err)

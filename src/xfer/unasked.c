@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "xfer/unasked.h"
 
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_errno.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/iov.h"
 #include "xfer/port.h"
@@ -125,11 +121,11 @@ bool unasked_look(struct port *port)
 	return rare;
 }
 
-static bool finish_some(struct port *port)
+static bool finish_some(struct port *port, size_t most)
 {
-	int count = 0;
+	size_t count = 0;
 
-	while (count < FINISHED_PER_TURN && finish_one(oldest(port)))
+	while (count < most && finish_one(oldest(port)))
 		count++;
 	return count != 0;
 }
@@ -137,7 +133,7 @@ static bool finish_some(struct port *port)
 bool unasked_turn(struct port *port, bool rare)
 {
 	port->unasked_us = clock_us();
-	return rare ? finish_some(port) : finish_one(overdue(port));
+	return rare ? finish_some(port, FINISHED_PER_TURN) : finish_one(overdue(port));
 }
 
 static struct arrival *earlier(const struct peer *peer, const struct arrival *than)
@@ -163,9 +159,5 @@ void unasked_overtaken(struct peer *peer, const struct arrival *by)
 
 bool unasked_settle(struct port *port)
 {
-	bool any = false;
-
-	while (finish_one(oldest(port)))
-		any = true;
-	return any;
+	return finish_some(port, SIZE_MAX);
 }
