@@ -138,12 +138,22 @@ static int join(struct shm_link *s, const struct link_peer *peer)
 {
 	int err = ring_attach(&s->ring, peer->fds[0]);
 
-	if (err)
+	if (err) {
 		LOG_WARN(LOG_EP_CTRL, "shm: process %d sent no usable ring: %s", (int)peer->pid,
 			 fi_strerror(-err));
-	else
-		attach_regions(s, peer);
-	return err;
+		return err;
+	}
+	ring_ready(&s->ring);
+	attach_regions(s, peer);
+	return 0;
+}
+
+/* Of an endpoint that nobody talks to the ring costs next to nothing. */
+static void expect_messages(struct shm *shm)
+{
+	if (!shm->ready)
+		ring_ready(&shm->ring);
+	shm->ready = true;
 }
 
 static int shm_connect(void *state, const struct link_peer *peer, struct link **link)
@@ -160,6 +170,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	}
 	s->link.ops = &shm_link_ops;
 	s->own = state;
+	expect_messages(state);
 	s->turns_seen = s->own->turns - 1;
 	s->src = peer->id;
 	s->sock = peer->sock;

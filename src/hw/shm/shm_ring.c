@@ -15,6 +15,11 @@
 #define SLOTS_MIN   1024u
 #define SLOTS_MAX   (1u << 20)
 #define RING_SEALS  (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define READY_MAX   ((size_t)1 << 20)
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; refused before */
+#endif
 
 static size_t claims_len(uint32_t slots)
 {
@@ -110,6 +115,13 @@ int ring_attach(struct ring *r, int fd)
 		return -FI_EINVAL;
 	r->secret = page.secret;
 	return ring_map(r, fd, page.slots);
+}
+
+void ring_ready(const struct ring *r)
+{
+	size_t len = file_len(r->mask + 1);
+
+	madvise(r->page, len < READY_MAX ? len : READY_MAX, MADV_POPULATE_WRITE);
 }
 
 void ring_unmap(struct ring *r)
