@@ -21,7 +21,7 @@ struct shm {
 	uint32_t turns;             /* counts shm_turn */
 	uint32_t buried;            /* claims of the dead still to be skipped */
 	int fd;                     /* memfd of the ring, for hellos */
-	bool ready;                 /* its memory is in place */
+	bool ready;                 /* the ring's memory is in place */
 	uint64_t noted[RING_MARKS]; /* marks that shm_settled waits for */
 };
 
@@ -34,6 +34,7 @@ struct shm_link {
 	uint32_t src;          /* our id at the peer */
 	uint32_t turns_seen;   /* own->turns when a lap of the peer's ring last began */
 	const struct shm *own; /* of the port that sends */
+	uint32_t slow;         /* counts claims that took the cold road */
 	int sock;              /* one byte on it wakes the peer; the engine's */
 	pid_t pid;             /* for process_vm_readv; 0: no direct access */
 	uint64_t looked;       /* ms: when the peer was last seen to be there */

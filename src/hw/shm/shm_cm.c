@@ -143,17 +143,8 @@ static int join(struct shm_link *s, const struct link_peer *peer)
 			 fi_strerror(-err));
 		return err;
 	}
-	ring_ready(&s->ring);
 	attach_regions(s, peer);
 	return 0;
-}
-
-/* Of an endpoint that nobody talks to the ring costs next to nothing. */
-static void expect_messages(struct shm *shm)
-{
-	if (!shm->ready)
-		ring_ready(&shm->ring);
-	shm->ready = true;
 }
 
 static int shm_connect(void *state, const struct link_peer *peer, struct link **link)
@@ -170,7 +161,6 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	}
 	s->link.ops = &shm_link_ops;
 	s->own = state;
-	expect_messages(state);
 	s->turns_seen = s->own->turns - 1;
 	s->src = peer->id;
 	s->sock = peer->sock;

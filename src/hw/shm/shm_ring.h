@@ -126,7 +126,7 @@ int ring_create(struct ring *r, size_t bytes, int *fd);
 /* Maps a peer's ring. -FI_EINVAL when it is not one, or may still be resized. */
 int ring_attach(struct ring *r, int fd);
 void ring_unmap(struct ring *r);
-/* It is about to be used: has the memory of its first MiB in place, else the first lap faults at each page. */
+/* Much will go through it: has the memory of its first MiB in place, else the first lap faults at each page. */
 void ring_ready(const struct ring *r);
 
 /*
