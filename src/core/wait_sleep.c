@@ -268,19 +268,18 @@ static int time_left(uint64_t end, int nap)
 	return (int)ms;
 }
 
-/* One arming, one look, one sleep. 0: look again, 1: ready, or an error. */
+/* One arming, one look, one sleep. 0: woken, 1: ready, or an error; -FI_EAGAIN: a nap is over. */
 static int round_of(struct waiter *w, struct wait_for *what, uint64_t end)
 {
 	unsigned int armed = wait_arm(w);
-	int left, ret;
+	int left;
 
 	if (what->ready(what, true))
 		return 1;
 	left = time_left(end, what->nap);
 	if (left == 0)
 		return -FI_ETIMEDOUT;
-	ret = wait_sleep_since(w, armed, left);
-	return ret == -FI_EAGAIN ? 0 : ret;
+	return wait_sleep_since(w, armed, left);
 }
 
 int wait_until(struct waiter *w, struct wait_for *what, uint64_t end)
@@ -291,8 +290,10 @@ int wait_until(struct waiter *w, struct wait_for *what, uint64_t end)
 		return 0;
 	if (w->obj == FI_WAIT_YIELD || clock_us() >= end)
 		return -FI_ETIMEDOUT;
-	while (ret == 0)
+	/* What wakes it is often but a part of what it waits for, and the rest is on its way. */
+	do
 		ret = round_of(w, what, end);
+	while (ret == -FI_EAGAIN || (ret == 0 && !spin(w, what, end)));
 	/* We may have taken the token of somebody who polls the descriptor himself. */
 	if (w->evfd >= 0 && __atomic_load_n(&w->native, __ATOMIC_RELAXED))
 		ring(w);

@@ -1,32 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How long a waiter keeps the core before it lets others run, who may have to send what it waits for. */
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "core/wait.h"
 #include "suite.h"
 
-#define SLICE_US 5 /* of others, to whom the core is let go */
+#define SLICE_US 5    /* of others, to whom the core is let go, */
+#define LONG_US  2000 /* and of those who do not wait */
 
-static bool wanted;              /* others want the core */
-static unsigned int looks, kept; /* all, and those before the core was let go */
-static unsigned int at;          /* the look that finds something */
+static bool wanted;               /* others want the core */
+static bool hogged;               /* the next time it is gone for long */
+static unsigned int looks, kept;  /* all, and those before the core was let go */
+static unsigned int before_sleep; /* looks that are followed by a sleep */
+static unsigned int at;           /* the look that finds something */
 
 int sched_yield(void)
 {
-	uint64_t end = clock_us() + SLICE_US;
+	uint64_t end = clock_us() + (hogged ? LONG_US : SLICE_US);
 
 	if (!kept)
 		kept = looks;
-	while (wanted && clock_us() < end)
+	while ((wanted || hogged) && clock_us() < end)
 		;
+	hogged = false;
 	return 0;
 }
 
 static bool has_come(struct wait_for *what, bool arm)
 {
 	(void)what;
-	(void)arm;
+	before_sleep += arm;
 	return ++looks >= at;
 }
 
@@ -112,6 +118,40 @@ START_TEST(who_kept_it_in_vain_does_not_again)
 }
 END_TEST
 
+static int waiting; /* atomic */
+
+static void *wake(void *waiter)
+{
+	while (__atomic_load_n(&waiting, __ATOMIC_ACQUIRE)) {
+		usleep(2000);
+		wait_signal(waiter);
+	}
+	return NULL;
+}
+
+/* It may be but the first of several things that it waits for. */
+START_TEST(woken_it_polls_again)
+{
+	struct wait_for what = {.ready = has_come, .nap = 1};
+	struct waiter w;
+	pthread_t thread;
+
+	ck_assert_int_eq(wait_init(&w, FI_WAIT_FD, NULL), 0);
+	waiting = 1;
+	ck_assert_int_eq(pthread_create(&thread, NULL, wake, &w), 0);
+	looks = before_sleep = 0;
+	at = 1000;
+	hogged = true;
+	ck_assert_int_eq(wait_until(&w, &what, wait_end(-1)), 0);
+	ck_assert_uint_eq(looks, at);
+	ck_assert_uint_ge(before_sleep, 1);
+	ck_assert_uint_lt(before_sleep, 100); /* other programs may have the core for long, too */
+	__atomic_store_n(&waiting, 0, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	wait_fini(&w);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("core_wait_spin");
@@ -123,6 +163,7 @@ int main(void)
 	tcase_add_test(tcase, who_has_had_it_lets_it_go);
 	tcase_add_test(tcase, who_was_given_it_keeps_it);
 	tcase_add_test(tcase, who_kept_it_in_vain_does_not_again);
+	tcase_add_test(tcase, woken_it_polls_again);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
