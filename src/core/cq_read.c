@@ -171,14 +171,14 @@ static bool enough(struct cq *cq, uint32_t need)
 	return false;
 }
 
-/* Can a reader who waits for `need` entries go on? With `progress`, after making some. */
-static bool can_go_on(struct cq *cq, uint32_t need, bool progress)
+/* Can a reader who waits for `need` entries go on? With `moved` after making progress: did anything move? */
+static bool can_go_on(struct cq *cq, uint32_t need, bool *moved)
 {
 	bool over;
 
 	lock_take(&cq->dom->lock);
-	if (progress && !enough(cq, need))
-		ports_turn_held(cq->dom, &cq->ports);
+	if (moved && !enough(cq, need))
+		*moved = ports_turn_held(cq->dom, &cq->ports);
 	over = enough(cq, need);
 	lock_give(&cq->dom->lock);
 	return over;
@@ -186,12 +186,13 @@ static bool can_go_on(struct cq *cq, uint32_t need, bool progress)
 
 int cq_arm(struct cq *cq)
 {
+	bool moved;
 	int nap;
 
 	wait_arm(&cq->wait);
 	wait_drain(&cq->wait);
-	if (can_go_on(cq, 1, true) || !ports_arm(cq->dom, &cq->ports, &nap) ||
-	    (nap && !wait_is_deaf(&cq->wait)) || can_go_on(cq, 1, false))
+	if (can_go_on(cq, 1, &moved) || !ports_arm(cq->dom, &cq->ports, &nap) ||
+	    (nap && !wait_is_deaf(&cq->wait)) || can_go_on(cq, 1, NULL))
 		return -FI_EAGAIN;
 	if (wait_is_deaf(&cq->wait))
 		progress_take_over(cq->dom);
@@ -221,14 +222,14 @@ static bool wait_over(struct wait_for *self, bool arm)
 	struct cq_wait *w = (struct cq_wait *)self;
 
 	for (unsigned int tries = 0; tries < PORTS_ARM_TRIES; tries++) {
-		if (can_go_on(w->cq, w->need, true))
+		if (can_go_on(w->cq, w->need, &self->moved))
 			return true;
 		/*
 		 * Progress after arming could use the arming up. Another thread may have made some
 		 * before it, so the queue itself is looked at once more.
 		 */
 		if (!arm || ports_arm(w->cq->dom, &w->cq->ports, &self->nap))
-			return arm && can_go_on(w->cq, w->need, false);
+			return arm && can_go_on(w->cq, w->need, NULL);
 	}
 	self->nap = PORTS_NAP_MS;
 	return false;

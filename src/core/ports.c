@@ -64,27 +64,26 @@ void ports_fini(struct ports *p)
 	p->count = 0;
 }
 
-void ports_turn_held(struct domain *dom, struct ports *p)
+bool ports_turn_held(struct domain *dom, struct ports *p)
 {
-	if (__builtin_expect(++dom->turns % TURNS_OF_OTHERS == 0 || domain_defers(dom), 0)) {
-		xfer_turn(dom);
-		return;
-	}
+	if (__builtin_expect(++dom->turns % TURNS_OF_OTHERS == 0 || domain_defers(dom), 0))
+		return xfer_turn(dom);
 	for (unsigned int i = 1; i < p->count; i++)
 		port_turn(p->list[i].port);
-	if (p->count)
-		port_turn(p->list[0].port); /* last, so that it returns to our caller */
+	/* Last, so that it returns to our caller. */
+	return p->count && port_turn(p->list[0].port);
 }
 
-void ports_turn(struct domain *dom, struct ports *p)
+bool ports_turn(struct domain *dom, struct ports *p)
 {
-	bool locked = !dom->unlocked;
+	bool locked = !dom->unlocked, moved;
 
 	if (locked)
 		lock_take(&dom->lock);
-	ports_turn_held(dom, p);
+	moved = ports_turn_held(dom, p);
 	if (locked)
 		lock_give(&dom->lock);
+	return moved;
 }
 
 void ports_run_due(struct domain *dom)

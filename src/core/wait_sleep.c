@@ -22,6 +22,8 @@
 #define DOUBT_MOST  8    /* looks in vain, more than others, until hardly any are taken, */
 #define DOUBT_WAITS 64   /* only those of one wait in so many */
 
+#define PATIENCE_MOST 3 /* doublings of the time to poll */
+
 /* Gate held. Every sleeper looks again at what it waits for. */
 static void wake_all(struct waiter *w)
 {
@@ -195,6 +197,23 @@ static unsigned int looks_of(struct wait_habit *h)
 	return CROWD_LOOKS;
 }
 
+static uint64_t spin_us(void)
+{
+	return env_get()->spin_us > 0 ? (uint64_t)env_get()->spin_us : 0;
+}
+
+/* Until when to poll; and where others use the core meanwhile, until when at most. */
+struct limits {
+	uint64_t until, last;
+};
+
+static struct limits limits_from(const struct wait_habit *h, uint64_t now)
+{
+	uint64_t until = now + (spin_us() << h->patience);
+
+	return (struct limits){until, until + CROWD_MOST * spin_us()};
+}
+
 /* How looks_of did, where it took more than one. */
 static void learn(struct wait_habit *h, bool came)
 {
@@ -205,23 +224,24 @@ static void learn(struct wait_habit *h, bool came)
 }
 
 /*
- * Polls until ready (true), or for as long as it is worth it. After a few looks it lets others run in
- * between: what we wait for may be theirs to send, from this very core. Where they want it, after one, and
- * then it polls longer, as most of the time is theirs; but who sleeps is woken sooner than others end
- * who do not wait.
+ * Polls until ready (true), or for as long as it is worth it: since something last came. After a few looks it
+ * lets others run in between: what we wait for may be theirs to send, from this very core. Where they want it,
+ * after one, and then it polls longer, as most of the time is theirs; but who sleeps is woken sooner than others
+ * end who do not wait.
  */
 static bool spin_as(struct wait_habit *h, struct waiter *w, struct wait_for *what, uint64_t end)
 {
 	bool yields = w->obj == FI_WAIT_YIELD;
 	unsigned int alone = yields ? 1 : looks_of(h), looks = 0;
-	uint64_t spin_us = env_get()->spin_us > 0 ? (uint64_t)env_get()->spin_us : 0;
-	uint64_t now = clock_us(), until = now + spin_us, last = until + CROWD_MOST * spin_us;
+	uint64_t now = clock_us(), theirs;
+	struct limits most = limits_from(h, now);
 	bool ready;
 
 	h->fresh = false;
 	while (!(ready = what->ready(what, false))) {
-		uint64_t theirs = 0;
-
+		theirs = 0;
+		if (what->moved)
+			most = limits_from(h, now);
 		if (++looks < alone) {
 			cpu_relax();
 			now = clock_us();
@@ -231,8 +251,9 @@ static bool spin_as(struct wait_habit *h, struct waiter *w, struct wait_for *wha
 			h->crowd = h->fresh ? CROWD_STAYS : h->crowd - !!h->crowd;
 		}
 		if (h->crowd)
-			until = until + theirs < last ? until + theirs : last;
-		if (!yields && (theirs >= HOG_US || now >= until))
+			most.until =
+				most.until + theirs < most.last ? most.until + theirs : most.last;
+		if (!yields && (theirs >= HOG_US || now >= most.until))
 			break;
 		if (now >= end)
 			break;
@@ -251,6 +272,19 @@ static bool spin(struct waiter *w, struct wait_for *what, uint64_t end)
 	ready = spin_as(&habit, w, what, end);
 	__atomic_store(&w->habit, &habit, __ATOMIC_RELAXED);
 	return ready;
+}
+
+/* It slept for so long: where polling would have met the end, it is worth more next time. */
+static void slept(struct waiter *w, uint64_t us)
+{
+	struct wait_habit habit;
+
+	__atomic_load(&w->habit, &habit, __ATOMIC_RELAXED);
+	if (us > spin_us() << PATIENCE_MOST)
+		habit.patience = 0;
+	else
+		habit.patience += habit.patience < PATIENCE_MOST;
+	__atomic_store(&w->habit, &habit, __ATOMIC_RELAXED);
 }
 
 /* ms until `end`, rounded up, at most `nap` if that is not 0; -1: no limit. */
@@ -291,9 +325,14 @@ int wait_until(struct waiter *w, struct wait_for *what, uint64_t end)
 	if (w->obj == FI_WAIT_YIELD || clock_us() >= end)
 		return -FI_ETIMEDOUT;
 	/* What wakes it is often but a part of what it waits for, and the rest is on its way. */
-	do
-		ret = round_of(w, what, end);
-	while (ret == -FI_EAGAIN || (ret == 0 && !spin(w, what, end)));
+	do {
+		uint64_t began = clock_us();
+
+		do
+			ret = round_of(w, what, end);
+		while (ret == -FI_EAGAIN);
+		slept(w, clock_us() - began);
+	} while (ret == 0 && !spin(w, what, end));
 	/* We may have taken the token of somebody who polls the descriptor himself. */
 	if (w->evfd >= 0 && __atomic_load_n(&w->native, __ATOMIC_RELAXED))
 		ring(w);

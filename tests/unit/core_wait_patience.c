@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* For how long a waiter polls before it sleeps: since something last came, and longer where sleeps are short. */
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/wait.h"
+#include "suite.h"
+
+#define SPIN_US 1000
+
+/* The time is ours: whatever else the machine does has no part in it. */
+static uint64_t now_ns = 1000000000;
+
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	(void)clock;
+	ts->tv_sec = (time_t)(now_ns / 1000000000);
+	ts->tv_nsec = (long)(now_ns % 1000000000);
+	return 0;
+}
+
+int sched_yield(void)
+{
+	now_ns += 500;
+	return 0;
+}
+
+/* Nothing wakes it. */
+int poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+	(void)fds;
+	(void)count;
+	now_ns += (uint64_t)timeout * 1000000;
+	return 0;
+}
+
+static uint64_t begin, length;    /* of the wait, in microseconds */
+static uint64_t polled;           /* since its begin, at the last look that no sleep follows */
+static unsigned int before_sleep; /* the other looks */
+static bool moving;               /* something comes all the time */
+
+static bool is_over(struct wait_for *what, bool arm)
+{
+	uint64_t now = clock_us() - begin;
+
+	now_ns += 100;
+	what->moved = moving;
+	if (arm)
+		before_sleep++;
+	else
+		polled = now;
+	return now >= length;
+}
+
+static void wait_for_us(struct waiter *w, uint64_t us)
+{
+	/* Who sleeps does so again and again. */
+	struct wait_for what = {.ready = is_over, .nap = 1};
+
+	before_sleep = 0;
+	length = us;
+	begin = clock_us();
+	ck_assert_int_eq(wait_until(w, &what, wait_end(-1)), 0);
+}
+
+START_TEST(as_long_as_something_comes)
+{
+	struct waiter w;
+
+	ck_assert_int_eq(wait_init(&w, FI_WAIT_FD, NULL), 0);
+	moving = true;
+	wait_for_us(&w, 20000);
+	ck_assert_uint_eq(before_sleep, 0);
+	moving = false;
+	wait_for_us(&w, 20000);
+	ck_assert_uint_gt(before_sleep, 0);
+	ck_assert_uint_ge(polled, SPIN_US - 1);
+	ck_assert_uint_le(polled, SPIN_US + 1);
+	wait_fini(&w);
+}
+END_TEST
+
+START_TEST(longer_where_sleeps_are_short)
+{
+	struct waiter w;
+
+	ck_assert_int_eq(wait_init(&w, FI_WAIT_FD, NULL), 0);
+	wait_for_us(&w, 3 * SPIN_US);
+	ck_assert_uint_gt(before_sleep, 0);
+	for (int i = 0; i < 3; i++)
+		wait_for_us(&w, 3 * SPIN_US);
+	ck_assert_uint_eq(before_sleep, 0);
+	wait_for_us(&w, 50 * SPIN_US);
+	ck_assert_uint_gt(before_sleep, 0);
+	ck_assert_uint_le(polled, 8 * SPIN_US + 1);
+	wait_for_us(&w, 3 * SPIN_US);
+	ck_assert_uint_gt(before_sleep, 0);
+	wait_fini(&w);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("core_wait_patience");
+	TCase *tcase = tcase_create("patience");
+
+	setenv("FI_WEFT_SPIN_US", "1000", 1);
+	tcase_set_timeout(tcase, 20);
+	tcase_add_test(tcase, as_long_as_something_comes);
+	tcase_add_test(tcase, longer_where_sleeps_are_short);
+	suite_add_tcase(suite, tcase);
+	return suite_run(suite);
+}
