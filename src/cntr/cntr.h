@@ -123,7 +123,7 @@ int cntr_arm(struct cntr *c);
 bool cntr_ready(struct cntr *c);
 
 /* Makes progress on the ports. Takes the domain's lock, if there are any. */
-bool cntr_turn(struct cntr *c);
+void cntr_turn(struct cntr *c);
 /* What the operations counted, without what the application added or set itself. For poll sets. */
 struct cntr_mark cntr_events(struct cntr *c);
 

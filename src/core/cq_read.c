@@ -171,14 +171,14 @@ static bool enough(struct cq *cq, uint32_t need)
 	return false;
 }
 
-/* Can a reader who waits for `need` entries go on? With `moved` after making progress: did anything move? */
-static bool can_go_on(struct cq *cq, uint32_t need, bool *moved)
+/* Can a reader who waits for `need` entries go on? With `progress`, after making some. */
+static bool can_go_on(struct cq *cq, uint32_t need, bool progress)
 {
 	bool over;
 
 	lock_take(&cq->dom->lock);
-	if (moved && !enough(cq, need))
-		*moved = ports_turn_held(cq->dom, &cq->ports);
+	if (progress && !enough(cq, need))
+		ports_turn_held(cq->dom, &cq->ports);
 	over = enough(cq, need);
 	lock_give(&cq->dom->lock);
 	return over;
@@ -186,13 +186,12 @@ static bool can_go_on(struct cq *cq, uint32_t need, bool *moved)
 
 int cq_arm(struct cq *cq)
 {
-	bool moved;
 	int nap;
 
 	wait_arm(&cq->wait);
 	wait_drain(&cq->wait);
-	if (can_go_on(cq, 1, &moved) || !ports_arm(cq->dom, &cq->ports, &nap) ||
-	    (nap && !wait_is_deaf(&cq->wait)) || can_go_on(cq, 1, NULL))
+	if (can_go_on(cq, 1, true) || !ports_arm(cq->dom, &cq->ports, &nap) ||
+	    (nap && !wait_is_deaf(&cq->wait)) || can_go_on(cq, 1, false))
 		return -FI_EAGAIN;
 	if (wait_is_deaf(&cq->wait))
 		progress_take_over(cq->dom);
@@ -222,14 +221,14 @@ static bool wait_over(struct wait_for *self, bool arm)
 	struct cq_wait *w = (struct cq_wait *)self;
 
 	for (unsigned int tries = 0; tries < PORTS_ARM_TRIES; tries++) {
-		if (can_go_on(w->cq, w->need, &self->moved))
+		if (can_go_on(w->cq, w->need, true))
 			return true;
 		/*
 		 * Progress after arming could use the arming up. Another thread may have made some
 		 * before it, so the queue itself is looked at once more.
 		 */
 		if (!arm || ports_arm(w->cq->dom, &w->cq->ports, &self->nap))
-			return arm && can_go_on(w->cq, w->need, NULL);
+			return arm && can_go_on(w->cq, w->need, false);
 	}
 	self->nap = PORTS_NAP_MS;
 	return false;
@@ -239,7 +238,8 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 			 const void *cond, int timeout)
 {
 	struct cq *cq = cq_of(fid);
-	struct cq_wait what = {.base.ready = wait_over, .cq = cq, .need = 1};
+	struct cq_wait what = {
+		.base = {.ready = wait_over, .parts = &cq->dom->parts}, .cq = cq, .need = 1};
 	ssize_t ret;
 
 	if (cq->wait.obj == FI_WAIT_NONE)

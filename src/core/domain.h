@@ -50,11 +50,21 @@ struct domain {
 	unsigned int forks;      /* forked_count of the process that opened it */
 	unsigned int turns;      /* counts progress made by the application, read by the thread */
 	struct progress *thread; /* automatic progress, or NULL */
+	unsigned int parts;      /* atomic: counts what domain_part is called for */
 };
 
 static inline struct domain *domain_of(struct fid_domain *fid)
 {
 	return (struct domain *)fid;
+}
+
+/*
+ * A part of something longer has come, a piece of a message or a message of a collective: the rest is on its way,
+ * and who polls does well to go on. Domain locked.
+ */
+static inline void domain_part(struct domain *dom)
+{
+	__atomic_store_n(&dom->parts, dom->parts + 1, __ATOMIC_RELAXED);
 }
 
 static inline uint32_t domain_api(const struct domain *dom)

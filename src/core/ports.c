@@ -64,26 +64,27 @@ void ports_fini(struct ports *p)
 	p->count = 0;
 }
 
-bool ports_turn_held(struct domain *dom, struct ports *p)
+void ports_turn_held(struct domain *dom, struct ports *p)
 {
-	if (__builtin_expect(++dom->turns % TURNS_OF_OTHERS == 0 || domain_defers(dom), 0))
-		return xfer_turn(dom);
+	if (__builtin_expect(++dom->turns % TURNS_OF_OTHERS == 0 || domain_defers(dom), 0)) {
+		xfer_turn(dom);
+		return;
+	}
 	for (unsigned int i = 1; i < p->count; i++)
 		port_turn(p->list[i].port);
-	/* Last, so that it returns to our caller. */
-	return p->count && port_turn(p->list[0].port);
+	if (p->count)
+		port_turn(p->list[0].port); /* last, so that it returns to our caller */
 }
 
-bool ports_turn(struct domain *dom, struct ports *p)
+void ports_turn(struct domain *dom, struct ports *p)
 {
-	bool locked = !dom->unlocked, moved;
+	bool locked = !dom->unlocked;
 
 	if (locked)
 		lock_take(&dom->lock);
-	moved = ports_turn_held(dom, p);
+	ports_turn_held(dom, p);
 	if (locked)
 		lock_give(&dom->lock);
-	return moved;
 }
 
 void ports_run_due(struct domain *dom)

@@ -40,12 +40,9 @@ void ports_leave(struct ports *p, struct waiter *w);
 /* Starts what waited for counters and is due. Takes the domain's lock. */
 void ports_run_due(struct domain *dom);
 
-/*
- * Makes progress. True: something moved, of several ports the first counts. Takes the domain's lock; the other
- * has it already.
- */
-bool ports_turn(struct domain *dom, struct ports *p);
-bool ports_turn_held(struct domain *dom, struct ports *p);
+/* Makes progress. Takes the domain's lock; the other has it already. */
+void ports_turn(struct domain *dom, struct ports *p);
+void ports_turn_held(struct domain *dom, struct ports *p);
 
 /*
  * Before a sleep on the waiter: false when a port has something already. *nap is how long at most to

@@ -27,11 +27,10 @@ struct wait_set;
 
 /* What waiting has taught so far, to guess by how long to poll: see wait_sleep.c. */
 struct wait_habit {
-	_Alignas(8) uint8_t crowd; /* others want our core; falls to 0 when no more do */
+	_Alignas(4) uint8_t crowd; /* others want our core; falls to 0 when no more do */
 	uint8_t fresh;             /* the last wait let others run, who did */
 	uint8_t doubt;             /* that what comes next comes while we keep the core */
 	uint8_t passed;            /* waits that did not even try */
-	uint8_t patience;          /* doublings of the time to poll: sleeps have been short */
 };
 
 struct waiter {
@@ -118,8 +117,8 @@ struct wait_for {
 	/* ms: longest sleep at a stretch, where not everything can wake us; 0: no limit. May be set
 	   by `ready`. */
 	int nap;
-	/* Set by `ready`: something came, and more may be on its way. */
-	bool moved;
+	/* Atomic: another value says that a part of something longer came; NULL: nothing says so. */
+	const unsigned int *parts;
 };
 
 /* When a wait of `timeout` ms (negative: no limit) that begins now ends, in microseconds. */
@@ -129,8 +128,8 @@ static inline uint64_t wait_end(int timeout)
 }
 
 /*
- * The whole of a blocking call: polls for a while (FI_WEFT_SPIN_US, or a few times as long where sleeps have been
- * no longer than that), then sleeps, until `ready` or until `end`. 0, -FI_ETIMEDOUT or -FI_EINTR.
+ * The whole of a blocking call: polls for a while (FI_WEFT_SPIN_US, from the last part on), then sleeps, until
+ * `ready` or until `end`. 0, -FI_ETIMEDOUT or -FI_EINTR.
  */
 int wait_until(struct waiter *w, struct wait_for *what, uint64_t end);
 

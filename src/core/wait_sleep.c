@@ -22,8 +22,6 @@
 #define DOUBT_MOST  8    /* looks in vain, more than others, until hardly any are taken, */
 #define DOUBT_WAITS 64   /* only those of one wait in so many */
 
-#define PATIENCE_MOST 3 /* doublings of the time to poll */
-
 /* Gate held. Every sleeper looks again at what it waits for. */
 static void wake_all(struct waiter *w)
 {
@@ -197,23 +195,6 @@ static unsigned int looks_of(struct wait_habit *h)
 	return CROWD_LOOKS;
 }
 
-static uint64_t spin_us(void)
-{
-	return env_get()->spin_us > 0 ? (uint64_t)env_get()->spin_us : 0;
-}
-
-/* Until when to poll; and where others use the core meanwhile, until when at most. */
-struct limits {
-	uint64_t until, last;
-};
-
-static struct limits limits_from(const struct wait_habit *h, uint64_t now)
-{
-	uint64_t until = now + (spin_us() << h->patience);
-
-	return (struct limits){until, until + CROWD_MOST * spin_us()};
-}
-
 /* How looks_of did, where it took more than one. */
 static void learn(struct wait_habit *h, bool came)
 {
@@ -223,25 +204,45 @@ static void learn(struct wait_habit *h, bool came)
 		h->doubt += h->doubt < DOUBT_MOST;
 }
 
+static unsigned int parts_of(const struct wait_for *what)
+{
+	return what->parts ? __atomic_load_n(what->parts, __ATOMIC_RELAXED) : 0;
+}
+
+/* Until when to poll, and until when at most, where others use the core meanwhile. */
+struct deadline {
+	uint64_t alone, shared;
+};
+
+static struct deadline deadline_from(uint64_t now)
+{
+	uint64_t spin_us = env_get()->spin_us > 0 ? (uint64_t)env_get()->spin_us : 0;
+
+	return (struct deadline){now + spin_us, now + spin_us + CROWD_MOST * spin_us};
+}
+
 /*
- * Polls until ready (true), or for as long as it is worth it: since something last came. After a few looks it
- * lets others run in between: what we wait for may be theirs to send, from this very core. Where they want it,
- * after one, and then it polls longer, as most of the time is theirs; but who sleeps is woken sooner than others
- * end who do not wait.
+ * Polls until ready (true), or for as long as it is worth it: a while, and again from each part of something longer
+ * that comes. After a few looks it lets others run in between: what we wait for may be theirs to send, from this
+ * very core. Where they want it, after one, and then it polls longer, as most of the time is theirs; but who
+ * sleeps is woken sooner than others end who do not wait.
  */
 static bool spin_as(struct wait_habit *h, struct waiter *w, struct wait_for *what, uint64_t end)
 {
 	bool yields = w->obj == FI_WAIT_YIELD;
-	unsigned int alone = yields ? 1 : looks_of(h), looks = 0;
-	uint64_t now = clock_us(), theirs;
-	struct limits most = limits_from(h, now);
+	unsigned int alone = yields ? 1 : looks_of(h), looks = 0, parts = parts_of(what);
+	uint64_t now = clock_us();
+	struct deadline to = deadline_from(now);
 	bool ready;
 
 	h->fresh = false;
 	while (!(ready = what->ready(what, false))) {
-		theirs = 0;
-		if (what->moved)
-			most = limits_from(h, now);
+		uint64_t theirs = 0;
+
+		if (parts_of(what) != parts) {
+			parts = parts_of(what);
+			to = deadline_from(now);
+		}
 		if (++looks < alone) {
 			cpu_relax();
 			now = clock_us();
@@ -251,9 +252,8 @@ static bool spin_as(struct wait_habit *h, struct waiter *w, struct wait_for *wha
 			h->crowd = h->fresh ? CROWD_STAYS : h->crowd - !!h->crowd;
 		}
 		if (h->crowd)
-			most.until =
-				most.until + theirs < most.last ? most.until + theirs : most.last;
-		if (!yields && (theirs >= HOG_US || now >= most.until))
+			to.alone = to.alone + theirs < to.shared ? to.alone + theirs : to.shared;
+		if (!yields && (theirs >= HOG_US || now >= to.alone))
 			break;
 		if (now >= end)
 			break;
@@ -274,19 +274,6 @@ static bool spin(struct waiter *w, struct wait_for *what, uint64_t end)
 	return ready;
 }
 
-/* It slept for so long: where polling would have met the end, it is worth more next time. */
-static void slept(struct waiter *w, uint64_t us)
-{
-	struct wait_habit habit;
-
-	__atomic_load(&w->habit, &habit, __ATOMIC_RELAXED);
-	if (us > spin_us() << PATIENCE_MOST)
-		habit.patience = 0;
-	else
-		habit.patience += habit.patience < PATIENCE_MOST;
-	__atomic_store(&w->habit, &habit, __ATOMIC_RELAXED);
-}
-
 /* ms until `end`, rounded up, at most `nap` if that is not 0; -1: no limit. */
 static int time_left(uint64_t end, int nap)
 {
@@ -302,7 +289,7 @@ static int time_left(uint64_t end, int nap)
 	return (int)ms;
 }
 
-/* One arming, one look, one sleep. 0: woken, 1: ready, or an error; -FI_EAGAIN: a nap is over. */
+/* One arming, one look, one sleep. 0: woken, 1: ready, or an error; -FI_EAGAIN: nothing woke it for so long. */
 static int round_of(struct waiter *w, struct wait_for *what, uint64_t end)
 {
 	unsigned int armed = wait_arm(w);
@@ -316,6 +303,19 @@ static int round_of(struct waiter *w, struct wait_for *what, uint64_t end)
 	return wait_sleep_since(w, armed, left);
 }
 
+/* Sleeps until what wakes it is at least a part of something longer. */
+static int sleep_on(struct waiter *w, struct wait_for *what, uint64_t end)
+{
+	unsigned int parts = parts_of(what);
+	int ret;
+
+	do
+		ret = round_of(w, what, end);
+	while (ret == -FI_EAGAIN ||
+	       (ret == 0 && !what->ready(what, false) && parts_of(what) == parts));
+	return ret;
+}
+
 int wait_until(struct waiter *w, struct wait_for *what, uint64_t end)
 {
 	int ret = 0;
@@ -324,15 +324,9 @@ int wait_until(struct waiter *w, struct wait_for *what, uint64_t end)
 		return 0;
 	if (w->obj == FI_WAIT_YIELD || clock_us() >= end)
 		return -FI_ETIMEDOUT;
-	/* What wakes it is often but a part of what it waits for, and the rest is on its way. */
-	do {
-		uint64_t began = clock_us();
-
-		do
-			ret = round_of(w, what, end);
-		while (ret == -FI_EAGAIN);
-		slept(w, clock_us() - began);
-	} while (ret == 0 && !spin(w, what, end));
+	do
+		ret = sleep_on(w, what, end);
+	while (ret == 0 && !spin(w, what, end));
 	/* We may have taken the token of somebody who polls the descriptor himself. */
 	if (w->evfd >= 0 && __atomic_load_n(&w->native, __ATOMIC_RELAXED))
 		ring(w);

@@ -155,8 +155,10 @@ static void advance(struct arrival *a, size_t len)
 	a->received += len;
 	if (a->unasked)
 		unasked_advance(a);
-	if (a->received != a->len)
+	if (a->received != a->len) {
+		domain_part(a->peer->port->dom);
 		return;
+	}
 	unasked_overtaken(a->peer, a);
 	arrival_end(a, 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For how long a waiter polls before it sleeps: since something last came, and longer where sleeps are short. */
+/* For how long a waiter polls before it sleeps: from the last part on of something longer. */
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -39,14 +39,16 @@ int poll(struct pollfd *fds, nfds_t count, int timeout)
 static uint64_t begin, length;    /* of the wait, in microseconds */
 static uint64_t polled;           /* since its begin, at the last look that no sleep follows */
 static unsigned int before_sleep; /* the other looks */
-static bool moving;               /* something comes all the time */
+static unsigned int parts;        /* that have come, */
+static uint64_t until;            /* one at each look before that time of the wait */
 
 static bool is_over(struct wait_for *what, bool arm)
 {
 	uint64_t now = clock_us() - begin;
 
 	now_ns += 100;
-	what->moved = moving;
+	(void)what;
+	parts += now < until;
 	if (arm)
 		before_sleep++;
 	else
@@ -57,7 +59,7 @@ static bool is_over(struct wait_for *what, bool arm)
 static void wait_for_us(struct waiter *w, uint64_t us)
 {
 	/* Who sleeps does so again and again. */
-	struct wait_for what = {.ready = is_over, .nap = 1};
+	struct wait_for what = {.ready = is_over, .nap = 1, .parts = &parts};
 
 	before_sleep = 0;
 	length = us;
@@ -65,51 +67,34 @@ static void wait_for_us(struct waiter *w, uint64_t us)
 	ck_assert_int_eq(wait_until(w, &what, wait_end(-1)), 0);
 }
 
-START_TEST(as_long_as_something_comes)
+START_TEST(as_long_as_parts_come)
 {
 	struct waiter w;
 
 	ck_assert_int_eq(wait_init(&w, FI_WAIT_FD, NULL), 0);
-	moving = true;
-	wait_for_us(&w, 20000);
+	until = 20 * SPIN_US;
+	wait_for_us(&w, until);
 	ck_assert_uint_eq(before_sleep, 0);
-	moving = false;
-	wait_for_us(&w, 20000);
+	wait_for_us(&w, 2 * until);
 	ck_assert_uint_gt(before_sleep, 0);
-	ck_assert_uint_ge(polled, SPIN_US - 1);
-	ck_assert_uint_le(polled, SPIN_US + 1);
-	wait_fini(&w);
-}
-END_TEST
-
-START_TEST(longer_where_sleeps_are_short)
-{
-	struct waiter w;
-
-	ck_assert_int_eq(wait_init(&w, FI_WAIT_FD, NULL), 0);
-	wait_for_us(&w, 3 * SPIN_US);
+	ck_assert_uint_ge(polled, until + SPIN_US - 2);
+	ck_assert_uint_le(polled, until + SPIN_US + 2);
+	until = 0;
+	wait_for_us(&w, 20 * SPIN_US);
 	ck_assert_uint_gt(before_sleep, 0);
-	for (int i = 0; i < 3; i++)
-		wait_for_us(&w, 3 * SPIN_US);
-	ck_assert_uint_eq(before_sleep, 0);
-	wait_for_us(&w, 50 * SPIN_US);
-	ck_assert_uint_gt(before_sleep, 0);
-	ck_assert_uint_le(polled, 8 * SPIN_US + 1);
-	wait_for_us(&w, 3 * SPIN_US);
-	ck_assert_uint_gt(before_sleep, 0);
+	ck_assert_uint_le(polled, SPIN_US + 2);
 	wait_fini(&w);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("core_wait_patience");
-	TCase *tcase = tcase_create("patience");
+	Suite *suite = suite_create("core_wait_parts");
+	TCase *tcase = tcase_create("parts");
 
 	setenv("FI_WEFT_SPIN_US", "1000", 1);
 	tcase_set_timeout(tcase, 20);
-	tcase_add_test(tcase, as_long_as_something_comes);
-	tcase_add_test(tcase, longer_where_sleeps_are_short);
+	tcase_add_test(tcase, as_long_as_parts_come);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
