@@ -107,6 +107,12 @@ static void allreduce_ring(const struct plan_build *b)
 	plan_add(b, &plan_ring_allgather, part_of(b), true);
 }
 
+static void allreduce_ring_busy(const struct plan_build *b)
+{
+	b->plan->busy = true;
+	allreduce_ring(b);
+}
+
 /* In the order of ranks the root of a tree is rank 0, which hands the result over. */
 static void reduce_tree(const struct plan_build *b)
 {
@@ -221,6 +227,12 @@ static void alltoall_pairwise(const struct plan_build *b)
 	plan_add(b, &plan_pairwise_alltoall, all_of(b), false);
 }
 
+static void alltoall_busy(const struct plan_build *b)
+{
+	b->plan->busy = true;
+	alltoall_pairwise(b);
+}
+
 static const struct row table[] = {
 	{FI_BARRIER, CROWD, 4, ANY, 0, barrier_direct, 0},
 	{FI_BARRIER, CROWD, UINT32_MAX, ANY, 0, barrier_tree, 8},
@@ -240,6 +252,7 @@ static const struct row table[] = {
 	{FI_ALLREDUCE, ORDERED | CROWD, 4, 1 * KIB, 0, allreduce_direct, 0},
 	{FI_ALLREDUCE, ORDERED | CROWD, UINT32_MAX, 8 * KIB, 0, allreduce_tree, 8},
 	{FI_ALLREDUCE, ORDERED, UINT32_MAX, 8 * KIB, 0, allreduce_doubling, 0},
+	{FI_ALLREDUCE, CROWD, UINT32_MAX, ANY, 64 * KIB, allreduce_ring_busy, 0},
 	{FI_ALLREDUCE, ORDERED | TWOS, UINT32_MAX, ANY, 0, allreduce_rabenseifner, 0},
 	{FI_ALLREDUCE, 0, UINT32_MAX, ANY, 8 * KIB, allreduce_ring, 0},
 	{FI_ALLREDUCE, ORDERED, UINT32_MAX, ANY, 0, allreduce_rabenseifner, 0},
@@ -261,8 +274,10 @@ static const struct row table[] = {
 	{FI_REDUCE_SCATTER, ORDERED, UINT32_MAX, ANY, 0, reduce_scatter_ordered, 0},
 
 	/* To few members everything goes at once. */
+	{FI_ALLTOALL, CROWD, 9, ANY, 0, alltoall_busy, 0},
 	{FI_ALLTOALL, 0, 9, ANY, 0, alltoall_pairwise, 0},
 	{FI_ALLTOALL, 0, UINT32_MAX, 256, 0, alltoall_bruck, 0},
+	{FI_ALLTOALL, CROWD, UINT32_MAX, ANY, 0, alltoall_busy, 0},
 	{FI_ALLTOALL, 0, UINT32_MAX, ANY, 0, alltoall_pairwise, 0},
 
 	{FI_GATHER, NEAR, 16, ANY, 0, gather_tree, 0},

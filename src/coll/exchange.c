@@ -207,6 +207,7 @@ static void start_send(struct op *op, unsigned int i)
 {
 	int ret;
 
+	op->slot[i].work.whole = op->plan.busy;
 	op->slot[i].pending = true; /* it may be complete before the call returns */
 	ret = send(op, i);
 	if (ret) {

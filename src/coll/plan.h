@@ -134,6 +134,8 @@ struct plan_phase {
 struct plan {
 	size_t scratch; /* elements of PLAN_TMP; 0: none */
 	size_t kept;    /* of these, at the begin: in use by more than one phase */
+	/* All send and receive much at once on too few processors: who would copy pieces has no time to spare. */
+	bool busy;
 	unsigned int phases;
 	uint32_t root, root_host; /* the root leads its host; 0, 0 where there is none */
 	const struct layout *layout;

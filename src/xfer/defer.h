@@ -53,6 +53,7 @@ struct work {
 	struct ep *ep; /* NULL: an operation on a counter */
 	size_t got;    /* bytes of the message, */
 	uint64_t tag;  /* and its tag, set before a receive is done */
+	bool whole;    /* a long message of it goes without pieces, for its receiver to fetch */
 };
 
 /*

@@ -73,7 +73,8 @@ static int offer(struct txreq *req)
 {
 	struct peer *peer = req->peer;
 	unsigned int *skip = &peer->unasked[req->len > WIRE_UNASKED_MAX].skip;
-	size_t most = *skip ? 0 : peer->real->unasked;
+	bool whole = req->work && req->work->whole;
+	size_t most = whole || *skip ? 0 : peer->real->unasked;
 	int err;
 
 	req->limit = req->len < most ? req->len : most;

@@ -21,7 +21,7 @@ struct shm {
 	uint32_t turns;             /* counts shm_turn */
 	uint32_t buried;            /* claims of the dead still to be skipped */
 	int fd;                     /* memfd of the ring, for hellos */
-	bool ready;                 /* the ring's memory is in place */
+	bool populated;             /* the ring's memory is in place */
 	uint64_t noted[RING_MARKS]; /* marks that shm_settled waits for */
 };
 

@@ -138,13 +138,12 @@ static int join(struct shm_link *s, const struct link_peer *peer)
 {
 	int err = ring_attach(&s->ring, peer->fds[0]);
 
-	if (err) {
+	if (err)
 		LOG_WARN(LOG_EP_CTRL, "shm: process %d sent no usable ring: %s", (int)peer->pid,
 			 fi_strerror(-err));
-		return err;
-	}
-	attach_regions(s, peer);
-	return 0;
+	else
+		attach_regions(s, peer);
+	return err;
 }
 
 static int shm_connect(void *state, const struct link_peer *peer, struct link **link)

@@ -10,12 +10,12 @@
 
 #include "hw/shm/shm_ring.h"
 
-#define PAGE        4096u
-#define CLAIM_TRIES 1000
-#define SLOTS_MIN   1024u
-#define SLOTS_MAX   (1u << 20)
-#define RING_SEALS  (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-#define READY_MAX   ((size_t)1 << 20)
+#define PAGE          4096u
+#define CLAIM_TRIES   1000
+#define SLOTS_MIN     1024u
+#define SLOTS_MAX     (1u << 20)
+#define RING_SEALS    (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define POPULATED_MAX ((size_t)1 << 20) /* bytes of slots */
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; refused before */
@@ -117,11 +117,19 @@ int ring_attach(struct ring *r, int fd)
 	return ring_map(r, fd, page.slots);
 }
 
-void ring_ready(const struct ring *r)
+static void populate(void *at, size_t len)
 {
-	size_t len = file_len(r->mask + 1);
+	madvise(at, (len + PAGE - 1) & ~(size_t)(PAGE - 1), MADV_POPULATE_WRITE);
+}
 
-	madvise(r->page, len < READY_MAX ? len : READY_MAX, MADV_POPULATE_WRITE);
+void ring_populate(const struct ring *r)
+{
+	size_t slots = (size_t)r->mask + 1;
+
+	if (slots > POPULATED_MAX / RING_SLOT)
+		slots = POPULATED_MAX / RING_SLOT;
+	populate(r->page, PAGE + slots * sizeof(uint64_t));
+	populate(r->slots, slots * RING_SLOT);
 }
 
 void ring_unmap(struct ring *r)

@@ -126,8 +126,8 @@ int ring_create(struct ring *r, size_t bytes, int *fd);
 /* Maps a peer's ring. -FI_EINVAL when it is not one, or may still be resized. */
 int ring_attach(struct ring *r, int fd);
 void ring_unmap(struct ring *r);
-/* Much will go through it: has the memory of its first MiB in place, else the first lap faults at each page. */
-void ring_ready(const struct ring *r);
+/* Much goes through it: has the memory of its first MiB in place, else the first lap faults at each page. */
+void ring_populate(const struct ring *r);
 
 /*
  * Takes `slots` slots at or after *pos for `owner`; *pos is where. *word is the claim it replaced

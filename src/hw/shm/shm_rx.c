@@ -13,12 +13,13 @@
 /* Pairs with the acquires in ring_claim and claim_slow: what lies before is free again. */
 static void publish_head(struct shm *shm)
 {
-	if (!shm->ready && shm->head > shm->ring.mask + shm->publish_step) {
-		ring_ready(&shm->ring);
-		shm->ready = true;
-	}
 	shm->published = shm->head;
 	__atomic_store_n(&shm->ring.page->head, shm->head, __ATOMIC_RELEASE);
+	/* The eighth part of the first lap is over. */
+	if (!shm->populated && shm->head > shm->ring.mask + shm->publish_step) {
+		ring_populate(&shm->ring);
+		shm->populated = true;
+	}
 }
 
 /*

@@ -14,8 +14,8 @@
 #define COLD   __attribute__((noinline, cold))
 #define INLINE static inline __attribute__((always_inline))
 
-/* Slow claims. Who sends alone makes few: a fault in 64 messages is nothing to him. */
-#define READY_AFTER 32
+/* Slow claims, of which who sends alone makes few: a fault in 64 messages is nothing to him. */
+#define POPULATE_AFTER 32
 
 static inline uint32_t slots_of(size_t bytes)
 {
@@ -74,8 +74,8 @@ static COLD bool claim_slow(struct shm_link *s, uint32_t slots, struct claimed *
 	bool lap_over = s->next + slots > s->limit;
 	int err;
 
-	if (s->slow++ == READY_AFTER)
-		ring_ready(&s->ring);
+	if (s->slow++ == POPULATE_AFTER)
+		ring_populate(&s->ring);
 	if (lap_over && s->own->turns == s->turns_seen)
 		return false;
 	if (lap_over)
