@@ -25,7 +25,7 @@
 struct fabric;
 struct wait_set;
 
-/* What waiting has taught so far, to guess by how long to poll: see wait_sleep.c. */
+/* What waiting has taught so far, to guess by how long to poll: see wait_spin.c. */
 struct wait_habit {
 	_Alignas(4) uint8_t crowd; /* others want our core; falls to 0 when no more do */
 	uint8_t fresh;             /* the last wait let others run, who did */
@@ -120,6 +120,14 @@ struct wait_for {
 	/* Atomic: another value says that a part of something longer came; NULL: nothing says so. */
 	const unsigned int *parts;
 };
+
+static inline unsigned int wait_parts(const struct wait_for *what)
+{
+	return what->parts ? __atomic_load_n(what->parts, __ATOMIC_RELAXED) : 0;
+}
+
+/* The first part of wait_until: polls for as long as it is worth it, until `ready` (true) or until `end`. */
+bool wait_spin(struct waiter *w, struct wait_for *what, uint64_t end);
 
 /* When a wait of `timeout` ms (negative: no limit) that begins now ends, in microseconds. */
 static inline uint64_t wait_end(int timeout)

@@ -480,6 +480,11 @@ START_TEST(crowd)
 		ck_assert_uint_le(c.rounds, few ? 1 : 2 * log_up(n, 8));
 		ck_assert_uint_eq(c.all_sends, few ? n * (n - 1) : 2 * (n - 1));
 	}
+	/* Long vectors by pieces that stay in a cache, from neighbour to neighbour. */
+	s.count = n * (64 << 10) / 8;
+	USES(s, plan_ring_reduce_scatter);
+	s.cpus = n;
+	SIM_CHECK(uses(&s, &plan_ring_reduce_scatter) == !!(n & (n - 1)));
 	layout_free(base);
 }
 END_TEST

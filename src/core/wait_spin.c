@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Polling before a sleep: for how long, and who has the core meanwhile. */
+#include <sched.h>
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/lock.h"
+#include "core/wait.h"
+
+#define ALONE_LOOKS 16   /* a microsecond or two */
+#define CROWD_US    2    /* longer than it takes to let the core go when nobody wants it */
+#define CROWD_STAYS 64   /* times that nobody wants it, until nobody is thought to */
+#define CROWD_MOST  20   /* times as long as alone it polls at most */
+#define HOG_US      1000 /* longer than those take it who wait, too */
+#define CROWD_LOOKS 64   /* about as long as it takes to let the core go and get it back */
+#define DOUBT_MOST  8    /* looks in vain, more than others, until hardly any are taken, */
+#define DOUBT_WAITS 64   /* only those of one wait in so many */
+
+/* Lets others have the core; us that they had it. *now: when we have it again. */
+static uint64_t give_way(uint64_t *now)
+{
+	uint64_t before = clock_us();
+
+	sched_yield();
+	*now = clock_us();
+	return *now - before;
+}
+
+/*
+ * Looks to take before the core is let go. Whoever shares it with some who wait like us, and was just given it,
+ * is often the last of them: what is missing is then on its way from other cores, and to let those run who wait
+ * for the same would take longer. That is found out by trying.
+ */
+static unsigned int looks_of(struct wait_habit *h)
+{
+	if (!h->crowd)
+		return ALONE_LOOKS;
+	if (!h->fresh || (h->doubt == DOUBT_MOST && ++h->passed % DOUBT_WAITS))
+		return 1;
+	return CROWD_LOOKS;
+}
+
+/* How looks_of did, where it took more than one. */
+static void learn(struct wait_habit *h, bool came)
+{
+	if (came)
+		h->doubt -= h->doubt > 0;
+	else
+		h->doubt += h->doubt < DOUBT_MOST;
+}
+
+/* Until when to poll, and until when at most, where others use the core meanwhile. */
+struct deadline {
+	uint64_t alone, shared;
+};
+
+static struct deadline deadline_from(uint64_t now)
+{
+	uint64_t spin_us = env_get()->spin_us > 0 ? (uint64_t)env_get()->spin_us : 0;
+
+	return (struct deadline){now + spin_us, now + spin_us + CROWD_MOST * spin_us};
+}
+
+/*
+ * Polls until ready (true), or for as long as it is worth it: a while, and again from each part of something longer
+ * that comes. After a few looks it lets others run in between: what we wait for may be theirs to send, from this
+ * very core. Where they want it, after one, and then it polls longer, as most of the time is theirs; but who
+ * sleeps is woken sooner than others end who do not wait.
+ */
+static bool spin_as(struct wait_habit *h, struct waiter *w, struct wait_for *what, uint64_t end)
+{
+	bool yields = w->obj == FI_WAIT_YIELD;
+	unsigned int alone = yields ? 1 : looks_of(h), looks = 0, parts = wait_parts(what);
+	uint64_t now = clock_us();
+	struct deadline to = deadline_from(now);
+	bool ready;
+
+	h->fresh = false;
+	while (!(ready = what->ready(what, false))) {
+		uint64_t theirs = 0;
+
+		if (wait_parts(what) != parts) {
+			parts = wait_parts(what);
+			to = deadline_from(now);
+		}
+		if (++looks < alone) {
+			cpu_relax();
+			now = clock_us();
+		} else {
+			theirs = give_way(&now);
+			h->fresh = theirs >= CROWD_US;
+			h->crowd = h->fresh ? CROWD_STAYS : h->crowd - !!h->crowd;
+		}
+		if (h->crowd)
+			to.alone = to.alone + theirs < to.shared ? to.alone + theirs : to.shared;
+		if (!yields && (theirs >= HOG_US || now >= to.alone))
+			break;
+		if (now >= end)
+			break;
+	}
+	if (alone == CROWD_LOOKS && looks)
+		learn(h, ready && looks < alone);
+	return ready;
+}
+
+bool wait_spin(struct waiter *w, struct wait_for *what, uint64_t end)
+{
+	struct wait_habit habit;
+	bool ready;
+
+	__atomic_load(&w->habit, &habit, __ATOMIC_RELAXED);
+	ready = spin_as(&habit, w, what, end);
+	__atomic_store(&w->habit, &habit, __ATOMIC_RELAXED);
+	return ready;
+}
