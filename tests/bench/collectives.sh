@@ -12,7 +12,7 @@ group() {
 	[ "$1" -le "$(nproc)" ] || bind='--oversubscribe --bind-to none --mca mpi_yield_when_idle 1'
 	[ -z "$reference" ] ||
 		job "reference/$row" env LD_LIBRARY_PATH="$(dirname "$reference")" "$work/collective" 'tcp;ofi_rxm' "$@"
-	for _ in 1 2 3; do
+	for _ in 1 2 3 4 5; do
 		job "ours/$row" env LD_LIBRARY_PATH="$build" "$work/collective" weft "$@"
 		# shellcheck disable=SC2086 # several options
 		[ ! -x "$work/collective_mpi" ] ||
