@@ -122,8 +122,8 @@ int cntr_arm(struct cntr *c);
 /* Makes progress; true when a value changed that was not told yet. */
 bool cntr_ready(struct cntr *c);
 
-/* Makes progress on the ports. Takes the domain's lock, if there are any. */
-void cntr_turn(struct cntr *c);
+/* Makes progress on the ports: as ports_turn. Takes the domain's lock, if there are any. */
+unsigned int cntr_turn(struct cntr *c);
 /* What the operations counted, without what the application added or set itself. For poll sets. */
 struct cntr_mark cntr_events(struct cntr *c);
 

@@ -18,10 +18,9 @@ static bool driving(const struct cntr *c)
 	return ports_any(&c->ports) || domain_defers(c->dom);
 }
 
-void cntr_turn(struct cntr *c)
+unsigned int cntr_turn(struct cntr *c)
 {
-	if (driving(c))
-		ports_turn(c->dom, &c->ports);
+	return driving(c) ? ports_turn(c->dom, &c->ports) : 0;
 }
 
 struct cntr_mark cntr_events(struct cntr *c)
@@ -70,7 +69,7 @@ static bool wait_ready(struct wait_for *what, bool arm)
 	struct cntr *c = sleep->cntr;
 
 	for (unsigned int tries = 0; tries < PORTS_ARM_TRIES; tries++) {
-		cntr_turn(c);
+		what->parts += cntr_turn(c);
 		if (reached(sleep))
 			return true;
 		/* Arming turns nothing, but another thread may have, before our ports were armed. */
@@ -84,9 +83,7 @@ static bool wait_ready(struct wait_for *what, bool arm)
 int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {
 	struct cntr *c = cntr_of(fid);
-	struct cntr_sleep sleep = {.what = {.ready = wait_ready, .parts = &c->dom->parts},
-				   .cntr = c,
-				   .threshold = threshold};
+	struct cntr_sleep sleep = {.what.ready = wait_ready, .cntr = c, .threshold = threshold};
 	uint64_t end = wait_end(timeout);
 	int ret;
 

@@ -171,14 +171,29 @@ static bool enough(struct cq *cq, uint32_t need)
 	return false;
 }
 
-/* Can a reader who waits for `need` entries go on? With `progress`, after making some. */
-static bool can_go_on(struct cq *cq, uint32_t need, bool progress)
+/* Can a reader who waits for `need` entries go on? */
+static bool can_go_on(struct cq *cq, uint32_t need)
 {
 	bool over;
 
 	lock_take(&cq->dom->lock);
-	if (progress && !enough(cq, need))
+	over = enough(cq, need);
+	lock_give(&cq->dom->lock);
+	return over;
+}
+
+/* The same after some progress, if it is needed; *parts grows by the parts of something longer that it brought. */
+static bool turn_and_go_on(struct cq *cq, uint32_t need, unsigned int *parts)
+{
+	bool over;
+
+	lock_take(&cq->dom->lock);
+	if (!enough(cq, need)) {
+		unsigned int before = cq->dom->parts;
+
 		ports_turn_held(cq->dom, &cq->ports);
+		*parts += cq->dom->parts - before;
+	}
 	over = enough(cq, need);
 	lock_give(&cq->dom->lock);
 	return over;
@@ -186,12 +201,13 @@ static bool can_go_on(struct cq *cq, uint32_t need, bool progress)
 
 int cq_arm(struct cq *cq)
 {
+	unsigned int parts = 0;
 	int nap;
 
 	wait_arm(&cq->wait);
 	wait_drain(&cq->wait);
-	if (can_go_on(cq, 1, true) || !ports_arm(cq->dom, &cq->ports, &nap) ||
-	    (nap && !wait_is_deaf(&cq->wait)) || can_go_on(cq, 1, false))
+	if (turn_and_go_on(cq, 1, &parts) || !ports_arm(cq->dom, &cq->ports, &nap) ||
+	    (nap && !wait_is_deaf(&cq->wait)) || can_go_on(cq, 1))
 		return -FI_EAGAIN;
 	if (wait_is_deaf(&cq->wait))
 		progress_take_over(cq->dom);
@@ -221,14 +237,14 @@ static bool wait_over(struct wait_for *self, bool arm)
 	struct cq_wait *w = (struct cq_wait *)self;
 
 	for (unsigned int tries = 0; tries < PORTS_ARM_TRIES; tries++) {
-		if (can_go_on(w->cq, w->need, true))
+		if (turn_and_go_on(w->cq, w->need, &self->parts))
 			return true;
 		/*
 		 * Progress after arming could use the arming up. Another thread may have made some
 		 * before it, so the queue itself is looked at once more.
 		 */
 		if (!arm || ports_arm(w->cq->dom, &w->cq->ports, &self->nap))
-			return arm && can_go_on(w->cq, w->need, false);
+			return arm && can_go_on(w->cq, w->need);
 	}
 	self->nap = PORTS_NAP_MS;
 	return false;
@@ -238,8 +254,7 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 			 const void *cond, int timeout)
 {
 	struct cq *cq = cq_of(fid);
-	struct cq_wait what = {
-		.base = {.ready = wait_over, .parts = &cq->dom->parts}, .cq = cq, .need = 1};
+	struct cq_wait what = {.base.ready = wait_over, .cq = cq, .need = 1};
 	ssize_t ret;
 
 	if (cq->wait.obj == FI_WAIT_NONE)

@@ -50,7 +50,7 @@ struct domain {
 	unsigned int forks;      /* forked_count of the process that opened it */
 	unsigned int turns;      /* counts progress made by the application, read by the thread */
 	struct progress *thread; /* automatic progress, or NULL */
-	unsigned int parts;      /* atomic: counts what domain_part is called for */
+	unsigned int parts;      /* counts calls of domain_part */
 };
 
 static inline struct domain *domain_of(struct fid_domain *fid)
@@ -59,12 +59,12 @@ static inline struct domain *domain_of(struct fid_domain *fid)
 }
 
 /*
- * A part of something longer has come, a piece of a message or a message of a collective: the rest is on its way,
+ * A part of something longer is done, a piece of a message or a message of a collective: the rest is on its way,
  * and who polls does well to go on. Domain locked.
  */
 static inline void domain_part(struct domain *dom)
 {
-	__atomic_store_n(&dom->parts, dom->parts + 1, __ATOMIC_RELAXED);
+	dom->parts++;
 }
 
 static inline uint32_t domain_api(const struct domain *dom)

@@ -76,15 +76,19 @@ void ports_turn_held(struct domain *dom, struct ports *p)
 		port_turn(p->list[0].port); /* last, so that it returns to our caller */
 }
 
-void ports_turn(struct domain *dom, struct ports *p)
+unsigned int ports_turn(struct domain *dom, struct ports *p)
 {
 	bool locked = !dom->unlocked;
+	unsigned int parts;
 
 	if (locked)
 		lock_take(&dom->lock);
+	parts = dom->parts;
 	ports_turn_held(dom, p);
+	parts = dom->parts - parts;
 	if (locked)
 		lock_give(&dom->lock);
+	return parts;
 }
 
 void ports_run_due(struct domain *dom)

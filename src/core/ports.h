@@ -40,8 +40,11 @@ void ports_leave(struct ports *p, struct waiter *w);
 /* Starts what waited for counters and is due. Takes the domain's lock. */
 void ports_run_due(struct domain *dom);
 
-/* Makes progress. Takes the domain's lock; the other has it already. */
-void ports_turn(struct domain *dom, struct ports *p);
+/*
+ * Makes progress. Takes the domain's lock; the other has it already. The parts of something longer that it brought:
+ * see domain_part.
+ */
+unsigned int ports_turn(struct domain *dom, struct ports *p);
 void ports_turn_held(struct domain *dom, struct ports *p);
 
 /*

@@ -117,14 +117,9 @@ struct wait_for {
 	/* ms: longest sleep at a stretch, where not everything can wake us; 0: no limit. May be set
 	   by `ready`. */
 	int nap;
-	/* Atomic: another value says that a part of something longer came; NULL: nothing says so. */
-	const unsigned int *parts;
+	/* Counts the parts of something longer that `ready` has brought. */
+	unsigned int parts;
 };
-
-static inline unsigned int wait_parts(const struct wait_for *what)
-{
-	return what->parts ? __atomic_load_n(what->parts, __ATOMIC_RELAXED) : 0;
-}
 
 /* The first part of wait_until: polls for as long as it is worth it, until `ready` (true) or until `end`. */
 bool wait_spin(struct waiter *w, struct wait_for *what, uint64_t end);

@@ -189,17 +189,18 @@ static int round_of(struct waiter *w, struct wait_for *what, uint64_t end)
 	return wait_sleep_since(w, armed, left);
 }
 
-/* Sleeps until what wakes it is at least a part of something longer. */
+/* Sleeps until ready (1), or until a part of something longer came (0); or an error. */
 static int sleep_on(struct waiter *w, struct wait_for *what, uint64_t end)
 {
-	unsigned int parts = wait_parts(what);
+	unsigned int parts = what->parts;
 	int ret;
 
-	do
+	do {
 		ret = round_of(w, what, end);
-	while (ret == -FI_EAGAIN ||
-	       (ret == 0 && !what->ready(what, false) && wait_parts(what) == parts));
-	return ret;
+		if (ret == 0 && what->ready(what, false))
+			return 1;
+	} while ((ret == 0 || ret == -FI_EAGAIN) && what->parts == parts);
+	return ret == -FI_EAGAIN ? 0 : ret;
 }
 
 int wait_until(struct waiter *w, struct wait_for *what, uint64_t end)

@@ -70,7 +70,7 @@ static struct deadline deadline_from(uint64_t now)
 static bool spin_as(struct wait_habit *h, struct waiter *w, struct wait_for *what, uint64_t end)
 {
 	bool yields = w->obj == FI_WAIT_YIELD;
-	unsigned int alone = yields ? 1 : looks_of(h), looks = 0, parts = wait_parts(what);
+	unsigned int alone = yields ? 1 : looks_of(h), looks = 0, parts = what->parts;
 	uint64_t now = clock_us();
 	struct deadline to = deadline_from(now);
 	bool ready;
@@ -79,8 +79,9 @@ static bool spin_as(struct wait_habit *h, struct waiter *w, struct wait_for *wha
 	while (!(ready = what->ready(what, false))) {
 		uint64_t theirs = 0;
 
-		if (wait_parts(what) != parts) {
-			parts = wait_parts(what);
+		if (what->parts != parts) {
+			parts = what->parts;
+			now = clock_us(); /* that look may have taken long */
 			to = deadline_from(now);
 		}
 		if (++looks < alone) {

@@ -150,6 +150,7 @@ struct link_ops {
 struct link {
 	const struct link_ops *ops;
 	size_t eager_max; /* longest message worth copying; longer ones are offered, or put */
+	bool fetches;     /* both sides can, it is thought: `fetch` below */
 	size_t unasked; /* so much of what is offered goes along at once: the peer takes or drops it */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
 	size_t lend_min;   /* payloads from here on are better lent than copied; SIZE_MAX: none */

@@ -73,7 +73,7 @@ static int offer(struct txreq *req)
 {
 	struct peer *peer = req->peer;
 	unsigned int *skip = &peer->unasked[req->len > WIRE_UNASKED_MAX].skip;
-	bool whole = req->work && req->work->whole;
+	bool whole = req->work && req->work->whole && peer->real->fetches;
 	size_t most = whole || *skip ? 0 : peer->real->unasked;
 	int err;
 
@@ -82,7 +82,7 @@ static int offer(struct txreq *req)
 	if (err)
 		return err;
 	req->offered = true;
-	if (*skip)
+	if (*skip && !whole)
 		--*skip;
 	return 0;
 }

@@ -483,6 +483,12 @@ START_TEST(crowd)
 	/* Long vectors by pieces that stay in a cache, from neighbour to neighbour. */
 	s.count = n * (64 << 10) / 8;
 	USES(s, plan_ring_reduce_scatter);
+	s.ordered = true;
+	SIM_CHECK(!uses(&s, &plan_ring_reduce_scatter));
+	s.ordered = false;
+	s.count--;
+	SIM_CHECK(uses(&s, &plan_ring_reduce_scatter) == !!(n & (n - 1)));
+	s.count++;
 	s.cpus = n;
 	SIM_CHECK(uses(&s, &plan_ring_reduce_scatter) == !!(n & (n - 1)));
 	layout_free(base);

@@ -39,16 +39,18 @@ int poll(struct pollfd *fds, nfds_t count, int timeout)
 static uint64_t begin, length;    /* of the wait, in microseconds */
 static uint64_t polled;           /* since its begin, at the last look that no sleep follows */
 static unsigned int before_sleep; /* the other looks */
-static unsigned int parts;        /* that have come, */
-static uint64_t until;            /* one at each look before that time of the wait */
+static uint64_t until;            /* a part comes at each look before that time of the wait, */
+static uint64_t taking_ns;        /* and takes so long to be read */
 
 static bool is_over(struct wait_for *what, bool arm)
 {
 	uint64_t now = clock_us() - begin;
 
 	now_ns += 100;
-	(void)what;
-	parts += now < until;
+	if (now < until) {
+		what->parts++;
+		now_ns += taking_ns;
+	}
 	if (arm)
 		before_sleep++;
 	else
@@ -59,7 +61,7 @@ static bool is_over(struct wait_for *what, bool arm)
 static void wait_for_us(struct waiter *w, uint64_t us)
 {
 	/* Who sleeps does so again and again. */
-	struct wait_for what = {.ready = is_over, .nap = 1, .parts = &parts};
+	struct wait_for what = {.ready = is_over, .nap = 1};
 
 	before_sleep = 0;
 	length = us;
@@ -79,6 +81,9 @@ START_TEST(as_long_as_parts_come)
 	ck_assert_uint_gt(before_sleep, 0);
 	ck_assert_uint_ge(polled, until + SPIN_US - 2);
 	ck_assert_uint_le(polled, until + SPIN_US + 2);
+	taking_ns = 2000 * SPIN_US;
+	wait_for_us(&w, until + 8 * SPIN_US / 10);
+	ck_assert_uint_eq(before_sleep, 0);
 	until = 0;
 	wait_for_us(&w, 20 * SPIN_US);
 	ck_assert_uint_gt(before_sleep, 0);

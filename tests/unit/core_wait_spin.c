@@ -15,6 +15,7 @@ static bool wanted;               /* others want the core */
 static bool hogged;               /* the next time it is gone for long */
 static unsigned int looks, kept;  /* all, and those before the core was let go */
 static unsigned int before_sleep; /* looks that are followed by a sleep */
+static unsigned int parts;        /* atomic: of something longer, that have come */
 static unsigned int at;           /* the look that finds something */
 
 int sched_yield(void)
@@ -31,8 +32,8 @@ int sched_yield(void)
 
 static bool has_come(struct wait_for *what, bool arm)
 {
-	(void)what;
 	before_sleep += arm;
+	what->parts = __atomic_load_n(&parts, __ATOMIC_RELAXED);
 	return ++looks >= at;
 }
 
@@ -118,9 +119,8 @@ START_TEST(who_kept_it_in_vain_does_not_again)
 }
 END_TEST
 
-static int waiting;        /* atomic */
-static unsigned int parts; /* atomic */
-static bool in_parts;      /* who wakes it brings one */
+static int waiting;   /* atomic */
+static bool in_parts; /* who wakes it brings one */
 
 static void *wake(void *waiter)
 {
@@ -136,7 +136,7 @@ static void *wake(void *waiter)
 /* The looks that are followed by a sleep, of 1000. */
 static unsigned int sleeps_of_woken(bool brings_parts)
 {
-	struct wait_for what = {.ready = has_come, .nap = 1, .parts = &parts};
+	struct wait_for what = {.ready = has_come, .nap = 1};
 	struct waiter w;
 	pthread_t thread;
 

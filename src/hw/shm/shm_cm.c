@@ -169,6 +169,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	probe_fetch(s, peer);
 	s->link.packet_max = SHM_PACKET_MAX;
 	s->link.lend_min = SIZE_MAX;
+	s->link.fetches = s->pid != 0;
 	s->link.unasked = WIRE_UNASKED_MAX;
 	s->link.eager_max = s->pid ? eager_limit() : SHM_PACKET_MAX;
 	*link = &s->link;

@@ -89,6 +89,7 @@ static void give_up(struct shm_link *s, const char *what, int err)
 	LOG_INFO(LOG_EP_DATA, "shm: %s %d refused: %s; copying through the ring from now on", what,
 		 (int)s->pid, fi_strerror(err));
 	s->pid = 0;
+	s->link.fetches = false;
 }
 
 int shm_cma_move(struct shm_link *s, struct shm_cma *c)
