@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/iov.h"
 
-#include <string.h>
+#include "base/copy.h"
 
 size_t iov_slice(struct iovec *to, const struct iovec *iov, size_t count, size_t skip, size_t *len)
 {
@@ -34,7 +34,7 @@ size_t iov_scatter(const struct iovec *iov, size_t count, size_t skip, const voi
 		size_t piece = len - done;
 
 		if (iov_slice(&at, &iov[i], 1, skip, &piece)) {
-			memcpy(at.iov_base, (const char *)from + done, piece);
+			copy_bytes(at.iov_base, (const char *)from + done, piece);
 			done += piece;
 			skip = 0;
 		} else {

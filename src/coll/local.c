@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/copy.h"
+
 enum { CACHED = 4096 }; /* bytes copied and combined at a time, so that they are still near */
 
 static void copy(const struct local *l, const struct plan_local *step)
@@ -24,8 +26,8 @@ static void reduce_under(const struct local *l, char *dst, const char *left, siz
 {
 	char right[CACHED] __attribute__((aligned(64)));
 
-	memcpy(right, dst, count * l->width);
-	memcpy(dst, left, count * l->width);
+	copy_bytes(right, dst, count * l->width);
+	copy_bytes(dst, left, count * l->width);
 	l->kernel(dst, right, count);
 }
 
@@ -36,7 +38,7 @@ static void reduce_block(const struct local *l, char *dst, const char *left, con
 		reduce_under(l, dst, left, count);
 		return;
 	}
-	memcpy(dst, left, count * l->width);
+	copy_bytes(dst, left, count * l->width);
 	l->kernel(dst, right, count);
 }
 

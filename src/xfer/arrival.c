@@ -5,6 +5,7 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
+#include "base/copy.h"
 #include "base/iov.h"
 #include "base/log.h"
 #include "hw/wire.h"
@@ -179,7 +180,7 @@ void arrival_frag(struct port *port, struct peer *peer, const struct packet *p)
 	else if (keep > a->room - offset)
 		keep = a->room - offset;
 	if (keep && a->base)
-		memcpy(a->base + offset, p->payload, keep);
+		copy_bytes(a->base + offset, p->payload, keep);
 	else if (keep)
 		iov_scatter(a->recv->iov, a->recv->iov_count, offset, p->payload, keep);
 	advance(a, p->len);

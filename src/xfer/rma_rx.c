@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/copy.h"
 #include "base/log.h"
 #include "cntr/cntr.h"
 #include "xfer/rma_target.h"
@@ -248,9 +249,9 @@ static void copy(const struct rma_spot *spot, size_t skip, char *buf, size_t len
 		if (!piece)
 			return;
 		if (in)
-			memcpy(at, buf, piece);
+			copy_bytes(at, buf, piece);
 		else
-			memcpy(buf, at, piece);
+			copy_bytes(buf, at, piece);
 		skip += piece;
 		buf += piece;
 		len -= piece;

@@ -6,6 +6,7 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
+#include "base/copy.h"
 #include "base/iov.h"
 #include "base/log.h"
 #include "cntr/cntr.h"
@@ -222,7 +223,7 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 	}
 	if (r->iov_count == 1 && m->len <= r->iov[0].iov_len) {
 		if (m->len)
-			memcpy(r->iov[0].iov_base, m->payload, m->len);
+			copy_bytes(r->iov[0].iov_base, m->payload, m->len);
 	} else {
 		iov_scatter(r->iov, r->iov_count, 0, m->payload, m->len);
 	}
@@ -260,7 +261,7 @@ bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct pac
 	    r->iov_count != 1 || r->work || p->len > r->iov[0].iov_len || rx->caps & FI_SOURCE_ERR)
 		return false;
 	if (p->len)
-		memcpy(r->iov[0].iov_base, p->payload, p->len);
+		copy_bytes(r->iov[0].iov_base, p->payload, p->len);
 	list_remove(&r->link);
 	if (wire_flags(p->head) & WIRE_DATA)
 		kind |= FI_REMOTE_CQ_DATA;

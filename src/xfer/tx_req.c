@@ -2,8 +2,8 @@
 /* Requests: operations that outlive their call, from the pool until they end. */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/copy.h"
 #include "base/log.h"
 #include "xfer/defer.h"
 #include "xfer/port.h"
@@ -61,7 +61,7 @@ int tx_req_bounce(struct txreq *req, const struct iovec *iov, size_t count)
 		return -FI_ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		if (iov[i].iov_len) /* else the address may be NULL */
-			memcpy(to, iov[i].iov_base, iov[i].iov_len);
+			copy_bytes(to, iov[i].iov_base, iov[i].iov_len);
 		to += iov[i].iov_len;
 	}
 	req->iov[0] = (struct iovec){req->bounce, len};

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/copy.h"
 #include "base/log.h"
 #include "core/cq.h"
 #include "hw/wire.h"
@@ -107,7 +108,7 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 	u->len = m->len;
 	u->held = payload_len;
 	if (payload_len)
-		memcpy(u->payload, m->payload, payload_len);
+		copy_bytes(u->payload, m->payload, payload_len);
 	list_push(&q->unexpected[tagged], &u->link);
 	count_kept(q, u);
 	if (q->unexpected_bytes > q->unexpected_max && m->peer && !grouped)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/copy.h"
 #include "base/iov.h"
 
 #define BATCH_PACKETS ((size_t)64)
@@ -42,7 +43,7 @@ static struct tcp_rest *rest_copied(const struct tcp_outgoing *o, size_t skip, s
 		size_t n = o->iov[i].iov_len;
 
 		if (skip < n) {
-			memcpy(to, (const char *)o->iov[i].iov_base + skip, n - skip);
+			copy_bytes(to, (const char *)o->iov[i].iov_base + skip, n - skip);
 			to += n - skip;
 			skip = n;
 		}

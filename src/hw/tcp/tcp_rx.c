@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/copy.h"
 #include "base/iov.h"
 #include "base/log.h"
 #include "hw/tcp/tcp.h"
@@ -140,7 +141,7 @@ static size_t take_payload(struct tcp_link *l, const unsigned char *at, size_t l
 	if (l->landing)
 		spread(l, at, len);
 	else
-		memcpy(l->kept + l->got, at, len);
+		copy_bytes(l->kept + l->got, at, len);
 	l->got += (uint32_t)len;
 	if (len == left)
 		finish(l);

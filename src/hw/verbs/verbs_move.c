@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define LOG_PROV "verbs"
+#include "base/copy.h"
 #include "base/forked.h"
 #include "base/iov.h"
 #include "base/log.h"
@@ -85,7 +86,7 @@ static bool in_slot(struct verbs_link *l, struct verbs_move *m)
 	to = verbs_slots_at(slots, m->slot);
 	for (size_t i = 0; m->write && i < m->local_count; i++) {
 		if (m->local[i].iov_len)
-			memcpy(to, m->local[i].iov_base, m->local[i].iov_len);
+			copy_bytes(to, m->local[i].iov_base, m->local[i].iov_len);
 		to += m->local[i].iov_len;
 	}
 	return true;

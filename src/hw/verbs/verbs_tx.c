@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define LOG_PROV "verbs"
+#include "base/copy.h"
 #include "base/log.h"
 #include "hw/verbs/verbs.h"
 
@@ -67,7 +68,7 @@ static int post_copy(struct verbs_link *l, const struct verbs_head *h, const str
 	memcpy(to, h, sizeof(*h));
 	to += sizeof(*h);
 	for (size_t i = 0; i < count; i++) {
-		memcpy(to, iov[i].iov_base, iov[i].iov_len);
+		copy_bytes(to, iov[i].iov_base, iov[i].iov_len);
 		to += iov[i].iov_len;
 	}
 	sge = verbs_slots_sge(slots, slot, to - verbs_slots_at(slots, slot));
