@@ -5,6 +5,7 @@
 
 #include "core/mr_view.h"
 #include "hw/link.h"
+#include "hw/shm/shm_copy.h"
 #include "hw/shm/shm_ring.h"
 #include "hw/wire.h"
 
@@ -37,7 +38,8 @@ struct shm_link {
 	uint32_t slow;         /* counts claims that took the cold road */
 	int sock;              /* one byte on it wakes the peer; the engine's */
 	pid_t pid;             /* for process_vm_readv; 0: no direct access */
-	uint64_t looked;       /* ms: when the peer was last seen to be there */
+	struct shm_copier copier;
+	uint64_t looked; /* ms: when the peer was last seen to be there */
 	struct mr_view regions;
 	void *withdrawn; /* a payload taken back: SHM_PACKET_MAX bytes, or NULL */
 };

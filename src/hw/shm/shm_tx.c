@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/copy.h"
 #include "hw/shm/shm.h"
 #include "hw/wire.h"
 
@@ -128,7 +127,7 @@ INLINE int send_pieces(struct link *link, const struct packet *p, const struct i
 	to = (unsigned char *)c.slot + hdr;
 	for (size_t i = 0; i < count; i++) {
 		if (iov[i].iov_len)
-			copy_bytes(to, iov[i].iov_base, iov[i].iov_len);
+			shm_copy(&s->copier, to, iov[i].iov_base, iov[i].iov_len);
 		to += iov[i].iov_len;
 	}
 	s->link.last = c.pos;

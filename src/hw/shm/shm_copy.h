@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Long copies into the ring of another process. While its reader has the lines in a cache shared with us, stores that
+ * go through the caches are quickest. Where the two share none, each line is fetched from the other's before it is
+ * written: stores around the caches (to memory, without reading it) take a third of that. Which of the two it is can
+ * change with every move of a process, and is learnt for each peer from what the copies cost its sender.
+ */
+#ifndef WEFT_HW_SHM_COPY_H
+#define WEFT_HW_SHM_COPY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHM_COPY_LONG 4096u /* bytes: shorter ones are not worth it */
+
+struct shm_copier {
+	uint32_t cost
+		[2]; /* of a long copy, in ns for SHM_COPY_LONG bytes; [1]: around; 0: not known */
+	uint32_t count; /* of long copies */
+};
+
+/* The next long copy is to go around the caches. */
+bool shm_copy_around(const struct shm_copier *c);
+
+/* The next long copy is one of those whose time is taken. */
+bool shm_copy_timed(const struct shm_copier *c);
+
+/* It was made, in that time. */
+void shm_copy_took(struct shm_copier *c, bool around, uint64_t ns, size_t len);
+
+/* Whoever reads it after a store with release finds all of it. */
+void shm_copy(struct shm_copier *c, void *to, const void *from, size_t len);
+
+#endif
