@@ -65,12 +65,27 @@ static void broadcast_tree(const struct plan_build *b)
 	plan_add(b, &plan_tree_broadcast, part_of(b), false);
 }
 
+/* Whose `tune` are the elements of a chunk. */
+static struct plan_build by_chunks(const struct plan_build *b)
+{
+	struct plan_build chunks = *b;
+
+	chunks.tune = b->tune > b->shape.width ? b->tune / b->shape.width : 1;
+	return chunks;
+}
+
 static void broadcast_chain(const struct plan_build *b)
 {
-	struct plan_build chain = *b;
+	struct plan_build chunks = by_chunks(b);
 
-	chain.tune = b->tune > b->shape.width ? b->tune / b->shape.width : 1;
-	plan_add(&chain, &plan_chain, part_of(b), false);
+	plan_add(&chunks, &plan_chain, part_of(b), false);
+}
+
+static void broadcast_fan(const struct plan_build *b)
+{
+	struct plan_build chunks = by_chunks(b);
+
+	plan_add(&chunks, &plan_fan, part_of(b), false);
 }
 
 /* Pieces to all, binomially, and from each to all: van de Geijn's. */
@@ -105,12 +120,6 @@ static void allreduce_ring(const struct plan_build *b)
 {
 	plan_add(b, &plan_ring_reduce_scatter, part_of(b), same(b));
 	plan_add(b, &plan_ring_allgather, part_of(b), true);
-}
-
-static void allreduce_ring_busy(const struct plan_build *b)
-{
-	b->plan->busy = true;
-	allreduce_ring(b);
 }
 
 /* In the order of ranks the root of a tree is rank 0, which hands the result over. */
@@ -227,12 +236,6 @@ static void alltoall_pairwise(const struct plan_build *b)
 	plan_add(b, &plan_pairwise_alltoall, all_of(b), false);
 }
 
-static void alltoall_busy(const struct plan_build *b)
-{
-	b->plan->busy = true;
-	alltoall_pairwise(b);
-}
-
 static const struct row table[] = {
 	{FI_BARRIER, CROWD, 4, ANY, 0, barrier_direct, 0},
 	{FI_BARRIER, CROWD, UINT32_MAX, ANY, 0, barrier_tree, 8},
@@ -240,7 +243,7 @@ static const struct row table[] = {
 
 	/* Two levels of radix 8 are at most 64 members; a copy costs more than a message there. */
 	{FI_BROADCAST, NEAR, UINT32_MAX, 16 * KIB, 0, broadcast_tree, 8},
-	{FI_BROADCAST, CROWD, UINT32_MAX, 256 * KIB, 0, broadcast_tree, 8},
+	{FI_BROADCAST, CROWD, UINT32_MAX, ANY, 0, broadcast_fan, 256 * KIB},
 	{FI_BROADCAST, NEAR, UINT32_MAX, ANY, 0, broadcast_tree, 4},
 	{FI_BROADCAST, 0, UINT32_MAX, 4 * KIB, 0, broadcast_tree, 4},
 	{FI_BROADCAST, 0, 3, ANY, 0, broadcast_tree, 2},
@@ -252,7 +255,7 @@ static const struct row table[] = {
 	{FI_ALLREDUCE, ORDERED | CROWD, 4, 1 * KIB, 0, allreduce_direct, 0},
 	{FI_ALLREDUCE, ORDERED | CROWD, UINT32_MAX, 8 * KIB, 0, allreduce_tree, 8},
 	{FI_ALLREDUCE, ORDERED, UINT32_MAX, 8 * KIB, 0, allreduce_doubling, 0},
-	{FI_ALLREDUCE, CROWD, UINT32_MAX, ANY, 64 * KIB, allreduce_ring_busy, 0},
+	{FI_ALLREDUCE, CROWD, UINT32_MAX, ANY, 64 * KIB, allreduce_ring, 0},
 	{FI_ALLREDUCE, ORDERED | TWOS, UINT32_MAX, ANY, 0, allreduce_rabenseifner, 0},
 	{FI_ALLREDUCE, 0, UINT32_MAX, ANY, 8 * KIB, allreduce_ring, 0},
 	{FI_ALLREDUCE, ORDERED, UINT32_MAX, ANY, 0, allreduce_rabenseifner, 0},
@@ -274,10 +277,8 @@ static const struct row table[] = {
 	{FI_REDUCE_SCATTER, ORDERED, UINT32_MAX, ANY, 0, reduce_scatter_ordered, 0},
 
 	/* To few members everything goes at once. */
-	{FI_ALLTOALL, CROWD, 9, ANY, 0, alltoall_busy, 0},
 	{FI_ALLTOALL, 0, 9, ANY, 0, alltoall_pairwise, 0},
 	{FI_ALLTOALL, 0, UINT32_MAX, 256, 0, alltoall_bruck, 0},
-	{FI_ALLTOALL, CROWD, UINT32_MAX, ANY, 0, alltoall_busy, 0},
 	{FI_ALLTOALL, 0, UINT32_MAX, ANY, 0, alltoall_pairwise, 0},
 
 	{FI_GATHER, NEAR, 16, ANY, 0, gather_tree, 0},
@@ -327,6 +328,7 @@ void plan_flat(const struct plan_build *b)
 	}
 	while (!holds(row, b))
 		row++;
+	b->plan->crowd = b->plan->crowd || crowd(b);
 	chosen.tune = row->tune ? row->tune : b->shape.size;
 	row->make(&chosen);
 }

@@ -134,8 +134,7 @@ struct plan_phase {
 struct plan {
 	size_t scratch; /* elements of PLAN_TMP; 0: none */
 	size_t kept;    /* of these, at the begin: in use by more than one phase */
-	/* All send and receive much at once on too few processors: who would copy pieces has no time to spare. */
-	bool busy;
+	bool crowd;     /* members run by turns: who goes on has what it sends put where all can get it */
 	unsigned int phases;
 	uint32_t root, root_host; /* the root leads its host; 0, 0 where there is none */
 	const struct layout *layout;

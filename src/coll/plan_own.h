@@ -103,7 +103,7 @@ static inline unsigned int plan_log2(uint32_t n)
 
 extern const struct plan_algorithm plan_place_own, plan_hand_over, plan_transpose;
 extern const struct plan_algorithm plan_dissemination, plan_direct;
-extern const struct plan_algorithm plan_tree_broadcast, plan_tree_reduce, plan_chain;
+extern const struct plan_algorithm plan_tree_broadcast, plan_tree_reduce, plan_chain, plan_fan;
 extern const struct plan_algorithm plan_scatter, plan_spread, plan_gather, plan_collect;
 extern const struct plan_algorithm plan_bruck_allgather, plan_ring_allgather;
 extern const struct plan_algorithm plan_doubling, plan_ring_reduce_scatter;

@@ -131,11 +131,12 @@ struct link_ops {
 	/* What has begun stays undone as it is, untold; our memory is left alone from now on. */
 	void (*halt)(struct link *link);
 	/*
-	 * Lets the peer read these segments by `move` until `conceal` is called with *exposed, or longer
-	 * where registrations are kept; the keys are written to `at` with addresses and lengths. 0 or
-	 * negative: not these.
+	 * Lets the peer read these segments by `move`, or by `fetch` if link->stages, until `conceal` is
+	 * called with *exposed, or longer where registrations are kept; the keys are written to `at` with
+	 * addresses and lengths. `batch`: of the work they are for; where that is the same, the same
+	 * memory holds the same bytes. 0 or negative: not these.
 	 */
-	int (*expose)(struct link *link, const struct iovec *iov, size_t count,
+	int (*expose)(struct link *link, const struct iovec *iov, size_t count, const void *batch,
 		      struct fi_rma_iov *at, void **exposed);
 	void (*conceal)(void *exposed);
 	/*
@@ -151,6 +152,7 @@ struct link {
 	const struct link_ops *ops;
 	size_t eager_max; /* longest message worth copying; longer ones are offered, or put */
 	bool fetches;     /* both sides can, it is thought: `fetch` below */
+	bool stages; /* `expose` puts a copy where the peer takes it at less cost than by a fetch */
 	size_t unasked; /* so much of what is offered goes along at once: the peer takes or drops it */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
 	size_t lend_min;   /* payloads from here on are better lent than copied; SIZE_MAX: none */

@@ -53,7 +53,11 @@ struct work {
 	struct ep *ep; /* NULL: an operation on a counter */
 	size_t got;    /* bytes of the message, */
 	uint64_t tag;  /* and its tag, set before a receive is done */
-	bool whole;    /* a long message of it goes without pieces, for its receiver to fetch */
+	/*
+	 * Not NULL: who sends it, and who takes it, run by turns. A long message of it goes without pieces, put where its
+	 * receiver takes it alone; once for all receivers of the same memory and the same batch.
+	 */
+	const void *batch;
 };
 
 /*

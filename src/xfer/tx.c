@@ -21,11 +21,19 @@ static uint64_t ack_flags(uint64_t flags)
 	return flags & FI_MATCH_COMPLETE ? WIRE_ACK_MATCH : 0;
 }
 
-/* Where the peer's device finds the message, in req->remote; without a key where it does not. */
+static const void *batch_of(const struct txreq *req)
+{
+	return req->work ? req->work->batch : NULL;
+}
+
+/* Where the peer's device, or the peer, finds the message, in req->remote; without a key where it does not. */
 static void expose(struct link *link, struct txreq *req)
 {
-	if (req->exposed || (link->moves && !link->ops->expose(link, req->iov, req->count,
-							       req->remote, &req->exposed)))
+	const void *batch = batch_of(req);
+	bool exposes = link->moves || (link->stages && batch);
+
+	if (req->exposed || (exposes && !link->ops->expose(link, req->iov, req->count, batch,
+							   req->remote, &req->exposed)))
 		return;
 	for (size_t i = 0; i < req->count; i++)
 		req->remote[i] = (struct fi_rma_iov){.addr = (uintptr_t)req->iov[i].iov_base,
@@ -37,7 +45,6 @@ static int send_offer(struct link *link, struct txreq *req)
 	struct wire_offer offer = {.len = req->len, .count = req->count};
 	uint64_t flags = wire_flags(req->head) | (req->limit ? WIRE_UNASKED : 0);
 
-	expose(link, req);
 	for (size_t i = 0; i < req->count; i++)
 		offer.segment[i] = (struct wire_segment){req->remote[i].addr, req->remote[i].len,
 							 req->remote[i].key};
@@ -73,10 +80,13 @@ static int offer(struct txreq *req)
 {
 	struct peer *peer = req->peer;
 	unsigned int *skip = &peer->unasked[req->len > WIRE_UNASKED_MAX].skip;
-	bool whole = req->work && req->work->whole && peer->real->fetches;
-	size_t most = whole || *skip ? 0 : peer->real->unasked;
+	bool whole;
+	size_t most;
 	int err;
 
+	expose(peer->real, req);
+	whole = batch_of(req) && (req->exposed || peer->real->fetches);
+	most = whole || *skip ? 0 : peer->real->unasked;
 	req->limit = req->len < most ? req->len : most;
 	err = send_offer(peer->real, req);
 	if (err)

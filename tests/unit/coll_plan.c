@@ -280,7 +280,7 @@ END_TEST
 static const struct plan_algorithm *const algorithms[] = {
 	&plan_place_own,       &plan_hand_over,
 	&plan_dissemination,   &plan_tree_broadcast,
-	&plan_tree_reduce,     &plan_chain,
+	&plan_tree_reduce,     &plan_chain,    &plan_fan,
 	&plan_scatter,         &plan_spread,
 	&plan_gather,          &plan_collect,
 	&plan_bruck_allgather, &plan_ring_allgather,

@@ -22,22 +22,23 @@ struct shm {
 	uint32_t turns;             /* counts shm_turn */
 	uint32_t buried;            /* claims of the dead still to be skipped */
 	int fd;                     /* memfd of the ring, for hellos */
+	struct shm_stage *stage;    /* NULL until it is used */
 	bool populated;             /* the ring's memory is in place */
 	uint64_t noted[RING_MARKS]; /* marks that shm_settled waits for */
 };
 
 struct shm_link {
 	struct link link;
-	struct ring ring;      /* the peer's */
-	uint64_t next;         /* position after our last claim */
-	uint64_t limit;        /* the end of the free slots, as last seen */
-	uint64_t owner;        /* our id, placed as in a claim word */
-	uint32_t src;          /* our id at the peer */
-	uint32_t turns_seen;   /* own->turns when a lap of the peer's ring last began */
-	const struct shm *own; /* of the port that sends */
-	uint32_t slow;         /* counts claims that took the cold road */
-	int sock;              /* one byte on it wakes the peer; the engine's */
-	pid_t pid;             /* for process_vm_readv; 0: no direct access */
+	struct ring ring;    /* the peer's */
+	uint64_t next;       /* position after our last claim */
+	uint64_t limit;      /* the end of the free slots, as last seen */
+	uint64_t owner;      /* our id, placed as in a claim word */
+	uint32_t src;        /* our id at the peer */
+	uint32_t turns_seen; /* own->turns when a lap of the peer's ring last began */
+	struct shm *own;     /* of the port that sends */
+	uint32_t slow;       /* counts claims that took the cold road */
+	int sock;            /* one byte on it wakes the peer; the engine's */
+	pid_t pid;           /* for process_vm_readv; 0: no direct access */
 	struct shm_copier copier;
 	uint64_t looked; /* ms: when the peer was last seen to be there */
 	struct mr_view regions;

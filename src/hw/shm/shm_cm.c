@@ -11,6 +11,7 @@
 #include "core/views.h"
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_mark.h"
+#include "hw/shm/shm_stage.h"
 #include "hw/wire.h"
 #include "xfer/port.h"
 
@@ -51,6 +52,7 @@ static void shm_close_port(void *state)
 
 	ring_unmap(&shm->ring);
 	close(shm->fd);
+	free(shm->stage);
 	free(shm);
 }
 
@@ -104,6 +106,8 @@ static const struct link_ops shm_link_ops = {
 	.withdraw = shm_withdraw,
 	.release = shm_release,
 	.retract = shm_retract,
+	.expose = shm_expose,
+	.conceal = shm_conceal,
 	.close = shm_close_link,
 };
 
@@ -170,6 +174,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->link.packet_max = SHM_PACKET_MAX;
 	s->link.lend_min = SIZE_MAX;
 	s->link.fetches = s->pid != 0;
+	s->link.stages = true;
 	s->link.unasked = WIRE_UNASKED_MAX;
 	s->link.eager_max = s->pid ? eager_limit() : SHM_PACKET_MAX;
 	*link = &s->link;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_mark.h"
+#include "hw/shm/shm_stage.h"
 #include "hw/wire.h"
 
 /* Steps over the first `len` bytes of a vector. */
@@ -124,8 +125,15 @@ ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t local_cou
 			    .remote = remote,
 			    .local_count = local_count,
 			    .remote_count = remote_count};
-	int err = shm_cma_move(s, &c);
+	bool staged = remote_count && (uintptr_t)remote->iov_base >= SHM_STAGE_BASE;
+	ssize_t got;
+	int err;
 
+	if (staged) {
+		got = shm_stage_take(&s->ring, local, local_count, remote, remote_count);
+		return got >= 0 && shm_mark_closed(&s->ring) ? -FI_ECONNRESET : got;
+	}
+	err = shm_cma_move(s, &c);
 	/* Whoever has gone may have used the memory for something else before we read it. */
 	if (!err && shm_mark_closed(&s->ring))
 		err = -FI_ECONNRESET;

@@ -26,37 +26,44 @@ static size_t claims_len(uint32_t slots)
 	return (slots * sizeof(uint64_t) + PAGE - 1) & ~(size_t)(PAGE - 1);
 }
 
-static size_t file_len(uint32_t slots)
+static size_t ring_len(uint32_t slots)
 {
 	return PAGE + claims_len(slots) + (size_t)slots * RING_SLOT;
 }
 
-/* Page, claims and slots, then the slots once more behind them. */
+static size_t file_len(uint32_t slots)
+{
+	return ring_len(slots) + RING_STAGE;
+}
+
+/* Page, claims and slots, then the slots once more behind them, and the stage. */
 static int ring_map(struct ring *r, int fd, uint32_t slots)
 {
-	size_t len = file_len(slots), slots_len = (size_t)slots * RING_SLOT;
+	size_t len = ring_len(slots), slots_len = (size_t)slots * RING_SLOT;
+	size_t map_len = len + slots_len + RING_STAGE;
 	off_t slots_off = (off_t)(len - slots_len);
 	unsigned char *base;
 
-	base = mmap(NULL, len + slots_len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	base = mmap(NULL, map_len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (base == MAP_FAILED)
 		return -errno;
 	if (mmap(base, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
-	    mmap(base + len, slots_len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
-		 slots_off) == MAP_FAILED) {
+	    mmap(base + len, slots_len + RING_STAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		 fd, slots_off) == MAP_FAILED) {
 		int err = errno;
 
-		munmap(base, len + slots_len);
+		munmap(base, map_len);
 		return -err;
 	}
 	/* A forked child has no business here and would keep the memory alive. */
-	madvise(base, len + slots_len, MADV_DONTFORK);
+	madvise(base, map_len, MADV_DONTFORK);
 	r->page = (struct ring_page *)base;
 	r->claims = (uint64_t *)(base + PAGE);
 	r->slots = base + slots_off;
 	r->mask = slots - 1;
 	r->shift = (uint32_t)__builtin_ctz(slots);
-	r->map_len = len + slots_len;
+	r->stage = base + len + slots_len;
+	r->map_len = map_len;
 	return 0;
 }
 

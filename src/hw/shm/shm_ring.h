@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #define RING_SLOT  64u
+#define RING_STAGE (1u << 19) /* bytes */
 #define RING_MAGIC 0x676e6972u
 
 #define RING_MARKS 56u
@@ -63,6 +64,7 @@ struct ring {
 	struct ring_page *page;
 	uint64_t *claims;
 	unsigned char *slots; /* mapped twice in a row */
+	unsigned char *stage; /* see shm_stage.h */
 	uint64_t secret;      /* copies: the page is writable by others */
 	uint32_t mask;
 	uint32_t shift; /* position to lap */

@@ -345,12 +345,13 @@ void verbs_conceal(void *exposed)
 	free(e);
 }
 
-int verbs_expose(struct link *link, const struct iovec *iov, size_t count, struct fi_rma_iov *at,
-		 void **exposed)
+int verbs_expose(struct link *link, const struct iovec *iov, size_t count, const void *batch,
+		 struct fi_rma_iov *at, void **exposed)
 {
 	struct verbs_link *l = (struct verbs_link *)link;
 	struct exposed *e = calloc(1, sizeof(*e));
 
+	(void)batch;
 	if (!e)
 		return -FI_ENOMEM;
 	for (; e->count < count; e->count++) {

@@ -42,8 +42,8 @@ struct verbs_direct {
 void verbs_move_pool(struct pool *moves);
 int verbs_move(struct link *link, const struct link_move *m);
 void verbs_halt(struct link *link);
-int verbs_expose(struct link *link, const struct iovec *iov, size_t count, struct fi_rma_iov *at,
-		 void **exposed);
+int verbs_expose(struct link *link, const struct iovec *iov, size_t count, const void *batch,
+		 struct fi_rma_iov *at, void **exposed);
 void verbs_conceal(void *exposed);
 /* Posts what there is room for, if the peer listens. */
 void verbs_move_on(struct verbs_link *l);

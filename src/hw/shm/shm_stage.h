@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The stage of a port: shared memory behind its ring, where it puts long messages that its peers take out by
+ * themselves. Two plain copies, one a side, cost less than one that the kernel makes between two processes, which has
+ * to look up every page; they are for messages that fit the caches.
+ */
+#ifndef WEFT_HW_SHM_STAGE_H
+#define WEFT_HW_SHM_STAGE_H
+
+#include "hw/shm/shm.h"
+
+#define SHM_STAGE_UNITS 64u
+#define SHM_STAGE_MAX   (RING_STAGE / 2) /* bytes of a message; longer ones pass no cache */
+#define SHM_STAGE_UNIT  (RING_STAGE / SHM_STAGE_UNITS) /* bytes: a bit of `used` */
+#define SHM_STAGE_BASE                                                                             \
+	(UINT64_C(1)                                                                               \
+	 << 63) /* such addresses are offsets into the sender's stage; no process has them */
+
+struct shm_stage;
+
+/* What lies there. */
+struct shm_staged {
+	struct shm_stage *stage;
+	uint32_t first, units, takers;
+	const void *memory, *batch; /* what it is a copy of */
+	size_t len;
+};
+
+struct shm_stage {
+	uint64_t used; /* a bit a unit */
+	struct shm_copier copier;
+	struct shm_staged *last;
+	struct shm_staged staged[SHM_STAGE_UNITS]; /* by their first unit */
+};
+
+/* As link_ops has it. */
+int shm_expose(struct link *link, const struct iovec *iov, size_t count, const void *batch,
+	       struct fi_rma_iov *at, void **exposed);
+void shm_conceal(void *exposed);
+
+/* Peer: copies from such addresses until the shorter side is full; the bytes, or -FI_EFAULT. */
+ssize_t shm_stage_take(const struct ring *r, const struct iovec *local, size_t local_count,
+		       const struct iovec *remote, size_t remote_count);
+
+#endif
