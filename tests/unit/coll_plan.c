@@ -128,10 +128,10 @@ static void run_all_ways(const struct plan_shape *shape, struct layout **layout)
 	cells_close(&first);
 }
 
-/* Does it go another way where members share processors? */
-static bool has_crowds(enum fi_collective_op kind)
+/* Does it go another way where members share processors? In chunks: of the longest elements, too. */
+static bool has_crowds(enum fi_collective_op kind, size_t w)
 {
-	return kind == FI_BARRIER || kind == FI_ALLREDUCE || kind == FI_BROADCAST;
+	return kind == FI_BROADCAST || (w == 0 && (kind == FI_BARRIER || kind == FI_ALLREDUCE));
 }
 
 static void every_width(struct plan_shape shape, size_t size_at)
@@ -142,7 +142,7 @@ static void every_width(struct plan_shape shape, size_t size_at)
 			shape.cpus = 0;
 			run_all_ways(&shape, l ? layouts[size_at][l] : NULL);
 			shape.cpus = 2;
-			if (l && !w && has_crowds(shape.kind))
+			if (l && has_crowds(shape.kind, w))
 				run_all_ways(&shape, layouts[size_at][l]);
 		}
 }
@@ -278,22 +278,34 @@ START_TEST(a_barrier_holds)
 END_TEST
 
 static const struct plan_algorithm *const algorithms[] = {
-	&plan_place_own,       &plan_hand_over,
-	&plan_dissemination,   &plan_tree_broadcast,
-	&plan_tree_reduce,     &plan_chain,    &plan_fan,
-	&plan_scatter,         &plan_spread,
-	&plan_gather,          &plan_collect,
-	&plan_bruck_allgather, &plan_ring_allgather,
-	&plan_doubling,        &plan_ring_reduce_scatter,
-	&plan_rabenseifner,    &plan_rabenseifner_reduce,
-	&plan_halving,         &plan_pairwise_reduce_scatter,
-	&plan_bruck_alltoall,  &plan_pairwise_alltoall,
+	&plan_place_own,
+	&plan_hand_over,
+	&plan_dissemination,
+	&plan_tree_broadcast,
+	&plan_tree_reduce,
+	&plan_chain,
+	&plan_fan,
+	&plan_scatter,
+	&plan_spread,
+	&plan_gather,
+	&plan_collect,
+	&plan_bruck_allgather,
+	&plan_ring_allgather,
+	&plan_doubling,
+	&plan_direct,
+	&plan_ring_reduce_scatter,
+	&plan_rabenseifner,
+	&plan_rabenseifner_reduce,
+	&plan_halving,
+	&plan_pairwise_reduce_scatter,
+	&plan_bruck_alltoall,
+	&plan_pairwise_alltoall,
 };
 
 /* Whether some shape of every_shape and in_the_order_of_ranks leads there. */
 static bool used(const struct plan_algorithm *algorithm)
 {
-	for (size_t at = 0; at < (size_t)KINDS * SIZES * 5 * 2 * 3 * LAYOUTS; at++) {
+	for (size_t at = 0; at < (size_t)KINDS * SIZES * 5 * 2 * 3 * LAYOUTS * 2; at++) {
 		struct plan_shape shape = {.kind = kinds[at % KINDS],
 					   .size = sizes[at / KINDS % SIZES],
 					   .width = widths[at / KINDS / SIZES % 5],
@@ -301,9 +313,11 @@ static bool used(const struct plan_algorithm *algorithm)
 					   .overlap = at / KINDS / SIZES / 5 / 2 % 3,
 					   .count = 5};
 		struct plan plan;
-		struct layout **hosts = layouts[at / KINDS % SIZES][at / KINDS / SIZES / 30];
+		struct layout **hosts =
+			layouts[at / KINDS % SIZES][at / KINDS / SIZES / 30 % LAYOUTS];
 
 		shape.root = shape.size / 2;
+		shape.cpus = at / KINDS / SIZES / 30 / LAYOUTS ? 2 : 0;
 		shape.layout = hosts[0]; /* NULL: of no layout */
 		plan_make(&plan, &shape);
 		for (unsigned int i = 0; i < plan.phases; i++)

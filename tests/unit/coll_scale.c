@@ -495,6 +495,35 @@ START_TEST(crowd)
 }
 END_TEST
 
+/* Where members share processors, what is broadcast goes from the root to each of them, chunk by chunk. */
+START_TEST(crowd_broadcast)
+{
+	static const uint32_t crowds[] = {2, 5, 17, 18, 64};
+	enum { CHUNK = (256 << 10) / 8, CHUNKS = 4 };
+	uint32_t n = crowds[_i];
+	size_t windows = (n - 1 + PLAN_MESSAGES - 1) / PLAN_MESSAGES;
+	struct layout *base = layout_make(0, n, one_host, NULL), all[64];
+	struct plan_shape s = {
+		.kind = FI_BROADCAST, .size = n, .layout = base, .width = 8, .cpus = n - 1};
+	struct cost c;
+
+	for (uint32_t i = 0; i < n; i++)
+		all[i] = *base;
+	for (uint32_t root = 0; root < n; root += n - 1) {
+		s.root = root;
+		s.count = (CHUNKS - 1) * CHUNK + 1;
+		USES(s, plan_fan);
+		c = run(s, all);
+		ck_assert_uint_eq(c.rounds, CHUNKS * windows);
+		ck_assert_uint_eq(c.all_sends, (n - 1) * (size_t)CHUNKS);
+		ck_assert_uint_eq(c.scratch, 0);
+	}
+	s.cpus = n;
+	SIM_CHECK(!uses(&s, &plan_fan));
+	layout_free(base);
+}
+END_TEST
+
 /* 16 hosts of 16: pieces of a host travel together. */
 START_TEST(pieces_of_hosts)
 {
@@ -576,6 +605,7 @@ int main(void)
 	tcase_add_loop_test(tcase, hosts, 0, 2);
 	tcase_add_loop_test(tcase, pieces_of_hosts, 0, 5);
 	tcase_add_loop_test(tcase, crowd, 0, 8);
+	tcase_add_loop_test(tcase, crowd_broadcast, 0, 5);
 	tcase_add_test(tcase, two_members);
 	tcase_add_test(tcase, memory);
 	suite_add_tcase(suite, tcase);

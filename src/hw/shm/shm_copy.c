@@ -12,10 +12,9 @@
 /* One row of so many is made the way that seems to be the slower one. */
 #define TRIED_EVERY 32u
 
-/* What goes around the caches its reader has to fetch from memory: we need a third of the time, or it is not worth it. */
 static bool around_pays(const struct shm_copier *c)
 {
-	return c->cost[1] && c->cost[1] < c->cost[0] / 3;
+	return c->cost[1] && c->cost[1] < (uint64_t)c->cost[0] * c->percent / 100;
 }
 
 bool shm_copy_around(const struct shm_copier *c)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Long copies into the ring of another process. While its reader has the lines in a cache shared with us, stores that
- * go through the caches are quickest. Where the two share none, each line is fetched from the other's before it is
- * written: stores around the caches (to memory, without reading it) take a third of that. Which of the two it is can
- * change with every move of a process, and is learnt for each peer from what the copies cost its sender.
+ * Long copies into memory shared with another process. While its reader has the lines in a cache shared
+ * with us, stores that go through the caches are quickest. Where the two share none, each line is fetched
+ * from the other's before it is written: stores around the caches (to memory, without reading it) take a
+ * third of that. Which of the two it is can change with every move of a process, and is learnt from what
+ * the copies cost.
  */
 #ifndef WEFT_HW_SHM_COPY_H
 #define WEFT_HW_SHM_COPY_H
@@ -15,9 +16,13 @@
 #define SHM_COPY_LONG 4096u /* bytes: shorter ones are not worth it */
 
 struct shm_copier {
-	uint32_t cost
-		[2]; /* of a long copy, in ns for SHM_COPY_LONG bytes; [1]: around; 0: not known */
-	uint32_t count; /* of long copies */
+	/*
+	 * What goes around the caches has to take less than so much of the time of what goes through
+	 * them, as its reader waits for memory.
+	 */
+	uint32_t percent;
+	uint32_t cost[2]; /* ns for SHM_COPY_LONG bytes, [1] around; 0: not known */
+	uint32_t count;   /* long copies */
 };
 
 /* The next long copy is to go around the caches. */

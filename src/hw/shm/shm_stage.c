@@ -7,6 +7,9 @@
 
 #include "base/iov.h"
 
+/* What lies there is read later. */
+#define STAGE_PERCENT 67u
+
 static uint64_t bits(uint32_t first, uint32_t units)
 {
 	return ((UINT64_C(1) << units) - 1) << first;
@@ -36,8 +39,11 @@ static struct shm_staged *reserve(struct shm_stage *stage, size_t len)
 
 static struct shm_stage *stage_of(struct shm *shm)
 {
-	if (!shm->stage)
+	if (!shm->stage) {
 		shm->stage = calloc(1, sizeof(*shm->stage));
+		if (shm->stage)
+			shm->stage->copier.percent = STAGE_PERCENT;
+	}
 	return shm->stage;
 }
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stage of a port: shared memory behind its ring, where it puts long messages that its peers take out by
- * themselves. Two plain copies, one a side, cost less than one that the kernel makes between two processes, which has
- * to look up every page; they are for messages that fit the caches.
+ * The stage of a port: shared memory behind its ring, where it puts long messages that its peers take out
+ * by themselves. Two plain copies, one a side, cost less than one that the kernel makes between two
+ * processes, which has to look up every page; but for messages that no cache holds.
  */
 #ifndef WEFT_HW_SHM_STAGE_H
 #define WEFT_HW_SHM_STAGE_H
 
 #include "hw/shm/shm.h"
 
+#define SHM_STAGE_MAX   (RING_STAGE / 2) /* bytes of a message */
 #define SHM_STAGE_UNITS 64u
-#define SHM_STAGE_MAX   (RING_STAGE / 2) /* bytes of a message; longer ones pass no cache */
-#define SHM_STAGE_UNIT  (RING_STAGE / SHM_STAGE_UNITS) /* bytes: a bit of `used` */
-#define SHM_STAGE_BASE                                                                             \
-	(UINT64_C(1)                                                                               \
-	 << 63) /* such addresses are offsets into the sender's stage; no process has them */
+#define SHM_STAGE_UNIT  (RING_STAGE / SHM_STAGE_UNITS) /* bytes */
+
+/* Addresses from here on, which no process has, are offsets into the sender's stage. */
+#define SHM_STAGE_BASE (UINT64_C(1) << 63)
 
 struct shm_stage;
 
@@ -27,9 +27,9 @@ struct shm_staged {
 };
 
 struct shm_stage {
-	uint64_t used; /* a bit a unit */
+	uint64_t used; /* a bit for each unit */
 	struct shm_copier copier;
-	struct shm_staged *last;
+	struct shm_staged *last;                   /* that was put there */
 	struct shm_staged staged[SHM_STAGE_UNITS]; /* by their first unit */
 };
 

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages put where their receivers take them by themselves: the child puts, the parent takes. */
+#include "hw/shm/shm_stage.h"
+
+#include "shm_pair.h"
+
+/* No batch's, and two of which the same memory may be wanted again. */
+static const int first_batch, second_batch;
+
+static unsigned char bytes[2 * SHM_STAGE_MAX], copy[2 * SHM_STAGE_MAX];
+static struct ring seen; /* of ours, as a peer maps it */
+static struct shm_link *s;
+
+static void start(void)
+{
+	int fds[WIRE_FDS];
+
+	setup();
+	s = join(0);
+	shm_transport.hello_fds(own, fds);
+	ck_assert_int_eq(ring_attach(&seen, fds[0]), 0);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)(i * 5 + (i >> 9));
+}
+
+static void finish(void)
+{
+	ring_unmap(&seen);
+	leave(s);
+	teardown();
+}
+
+/* What was put, or NULL. */
+static void *put(size_t at, size_t len, const void *batch, struct fi_rma_iov *where)
+{
+	struct iovec iov = {bytes + at, len};
+	void *exposed = NULL;
+	int err = s->link.ops->expose(&s->link, &iov, 1, batch, where, &exposed);
+
+	ck_assert_int_eq(!err, exposed != NULL);
+	return exposed;
+}
+
+static void drop(void *exposed)
+{
+	s->link.ops->conceal(exposed);
+}
+
+static ssize_t take(uint64_t addr, size_t len)
+{
+	struct iovec local = {copy, len};
+	struct iovec remote = {(void *)(uintptr_t)addr, len};
+
+	memset(copy, 0, sizeof(copy));
+	return shm_stage_take(&seen, &local, 1, &remote, 1);
+}
+
+START_TEST(every_length)
+{
+	static const size_t lens[] = {1, 63, 4096, 8191, 8192, 8193, 65536, SHM_STAGE_MAX};
+
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		struct fi_rma_iov where;
+		void *exposed = put(i, lens[i], NULL, &where);
+
+		ck_assert_ptr_nonnull(exposed);
+		ck_assert_uint_eq(where.len, lens[i]);
+		ck_assert_int_eq(take(where.addr, lens[i]), (ssize_t)lens[i]);
+		ck_assert_int_eq(memcmp(copy, bytes + i, lens[i]), 0);
+		drop(exposed);
+	}
+}
+END_TEST
+
+/* As many as there is room for, each apart from the others; room that is given back is used again. */
+START_TEST(room)
+{
+	enum { LEN = 100000, MOST = RING_STAGE / LEN };
+	struct fi_rma_iov where[MOST + 1];
+	void *exposed[MOST + 1];
+	int count = 0;
+
+	while (count <= MOST && (exposed[count] = put((size_t)count, LEN, NULL, &where[count])))
+		count++;
+	ck_assert_int_ge(count, MOST - 1);
+	ck_assert_int_le(count, MOST);
+	for (int i = 0; i < count; i++) {
+		ck_assert_int_eq(take(where[i].addr, LEN), LEN);
+		ck_assert_int_eq(memcmp(copy, bytes + i, LEN), 0);
+	}
+	drop(exposed[1]);
+	exposed[1] = put(7, LEN, NULL, &where[1]);
+	ck_assert_ptr_nonnull(exposed[1]);
+	ck_assert_int_eq(take(where[1].addr, LEN), LEN);
+	ck_assert_int_eq(memcmp(copy, bytes + 7, LEN), 0);
+	ck_assert_int_eq(take(where[0].addr, LEN), LEN);
+	ck_assert_int_eq(memcmp(copy, bytes, LEN), 0);
+	for (int i = 0; i < count; i++)
+		drop(exposed[i]);
+	ck_assert_ptr_null(put(0, SHM_STAGE_MAX + 1, NULL, &where[0]));
+	exposed[0] = put(0, SHM_STAGE_MAX, NULL, &where[0]);
+	exposed[1] = put(0, SHM_STAGE_MAX, NULL, &where[1]);
+	ck_assert(exposed[0] && exposed[1]);
+	drop(exposed[0]);
+	drop(exposed[1]);
+}
+END_TEST
+
+/* Once for all who are to have it, until the last of them has. */
+START_TEST(batches)
+{
+	enum { LEN = 50000 };
+	struct fi_rma_iov one, same, other, shorter, moved;
+	void *a = put(0, LEN, &first_batch, &one), *b = put(0, LEN, &first_batch, &same), *c;
+
+	ck_assert_uint_eq(one.addr, same.addr);
+	drop(a);
+	bytes[0] ^= 1; /* as it is put there again for another batch */
+	c = put(0, LEN, &second_batch, &other);
+	ck_assert_uint_ne(other.addr, one.addr);
+	ck_assert_int_eq(take(other.addr, LEN), LEN);
+	ck_assert_uint_eq(copy[0], bytes[0]);
+	ck_assert_int_eq(take(one.addr, LEN), LEN);
+	ck_assert_uint_eq(copy[0], bytes[0] ^ 1);
+	a = put(0, LEN - 1, &second_batch, &shorter);
+	ck_assert_uint_ne(shorter.addr, other.addr);
+	drop(b);
+	b = put(1, LEN - 1, &second_batch, &moved);
+	ck_assert_uint_ne(moved.addr, shorter.addr);
+	drop(a);
+	drop(b);
+	drop(c);
+	/* Nobody has it any more: what lies there may be old. */
+	a = put(0, LEN, &first_batch, &one);
+	drop(a);
+	bytes[0] ^= 1;
+	a = put(0, LEN, &first_batch, &same);
+	ck_assert_int_eq(take(same.addr, LEN), LEN);
+	ck_assert_uint_eq(copy[0], bytes[0]);
+	drop(a);
+	/* Without one, each its own. */
+	a = put(0, LEN, NULL, &one);
+	b = put(0, LEN, NULL, &same);
+	ck_assert_uint_ne(one.addr, same.addr);
+	drop(a);
+	drop(b);
+}
+END_TEST
+
+/* Segments on both sides, from the middle on. */
+START_TEST(segments)
+{
+	struct iovec iov[3] = {{bytes, 10000}, {bytes + 30000, 1}, {bytes + 20000, 7000}};
+	struct iovec local[2] = {{copy, 9000}, {copy + 10000, 4000}}, remote[3];
+	struct fi_rma_iov where[3];
+	void *exposed;
+
+	ck_assert_int_eq(s->link.ops->expose(&s->link, iov, 3, &first_batch, where, &exposed), 0);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_uint_eq(where[i].len, iov[i].iov_len);
+		remote[i] = (struct iovec){(void *)(uintptr_t)where[i].addr, where[i].len};
+	}
+	remote[0].iov_base = (char *)remote[0].iov_base + 500;
+	remote[0].iov_len -= 500;
+	ck_assert_int_eq(shm_stage_take(&seen, local, 2, remote, 3), 13000);
+	ck_assert_int_eq(memcmp(copy, bytes + 500, 9000), 0);
+	ck_assert_int_eq(memcmp(copy + 10000, bytes + 9500, 500), 0);
+	ck_assert_uint_eq(copy[10500], bytes[30000]);
+	ck_assert_int_eq(memcmp(copy + 10501, bytes + 20000, 3499), 0);
+	drop(exposed);
+}
+END_TEST
+
+/* A peer that names what is not there does not make us read it. */
+START_TEST(not_there)
+{
+	ck_assert_int_eq(take(SHM_STAGE_BASE, RING_STAGE / 2), RING_STAGE / 2);
+	ck_assert_int_eq(take(SHM_STAGE_BASE + RING_STAGE - 1, 1), 1);
+	ck_assert_int_eq(take(SHM_STAGE_BASE + RING_STAGE, 1), -FI_EFAULT);
+	ck_assert_int_eq(take(SHM_STAGE_BASE + RING_STAGE - 1, 2), -FI_EFAULT);
+	ck_assert_int_eq(take(SHM_STAGE_BASE + (UINT64_C(1) << 40), 1), -FI_EFAULT);
+	ck_assert_int_eq(take(UINT64_MAX, 1), -FI_EFAULT);
+	ck_assert_int_eq(take(SHM_STAGE_BASE - 1, 1), -FI_EFAULT);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("hw_shm_stage");
+	TCase *tcase = tcase_create("stage");
+
+	tcase_add_checked_fixture(tcase, start, finish);
+	tcase_set_timeout(tcase, LIMIT);
+	tcase_add_test(tcase, every_length);
+	tcase_add_test(tcase, room);
+	tcase_add_test(tcase, batches);
+	tcase_add_test(tcase, segments);
+	tcase_add_test(tcase, not_there);
+	suite_add_tcase(suite, tcase);
+	return suite_run(suite);
+}
