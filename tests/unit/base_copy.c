@@ -6,6 +6,7 @@ enum { ROOM = 24576, GUARD = 64 };
 
 static unsigned char from[ROOM] __attribute__((aligned(4096)));
 static unsigned char to[ROOM] __attribute__((aligned(4096)));
+static unsigned char guard[GUARD];
 
 static void (*const ways[])(void *, const void *, size_t) = {copy_bytes, copy_around};
 
@@ -14,13 +15,12 @@ static void check(int way, size_t dst, size_t src, size_t len)
 {
 	unsigned char *at = to + GUARD + dst;
 
-	memset(to, 0xa5, sizeof(to));
+	memset(guard, 0xa5, sizeof(guard));
+	memset(to, 0xa5, dst + len + 2 * GUARD);
 	ways[way](at, from + src, len);
 	ck_assert_int_eq(memcmp(at, from + src, len), 0);
-	for (size_t i = 1; i <= GUARD; i++) {
-		ck_assert_uint_eq(at[-(ptrdiff_t)i], 0xa5);
-		ck_assert_uint_eq(at[len + i - 1], 0xa5);
-	}
+	ck_assert_int_eq(memcmp(at - GUARD, guard, GUARD), 0);
+	ck_assert_int_eq(memcmp(at + len, guard, GUARD), 0);
 }
 
 static void fill(void)
@@ -41,11 +41,11 @@ END_TEST
 /* Whatever lies between the two, modulo a page. */
 START_TEST(long_ones)
 {
-	static const size_t lens[] = {2047, 2048, 2049, 4096, 4097, 6144, 16384, 16447};
+	static const size_t lens[] = {2047, 2048, 2049, 4097, 6144, 16447};
 
 	fill();
 	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++)
-		for (size_t dst = 0; dst < 160; dst += dst < 80 ? 1 : 16) {
+		for (size_t dst = 0; dst < 160; dst += dst < 70 ? 1 : 16) {
 			check(_i, dst, 0, lens[i]);
 			check(_i, dst, 64, lens[i]);
 			check(_i, 0, dst, lens[i]);

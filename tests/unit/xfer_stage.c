@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Long messages of members that run by turns: put where the peer takes them, if the link can. */
+#include "fake_link.h"
+#include "xfer/defer.h"
+
+#define TAG   0x55
+#define LEN   20000u
+#define PLACE UINT64_C(0x8000000000001000) /* as the peer knows it */
+
+static unsigned char bytes[LEN];
+static struct link_ops ops;
+static int exposed, concealed, refusal, done, done_err;
+static const void *batches[4]; /* of what was exposed */
+
+static int expose(struct link *link, const struct iovec *iov, size_t count, const void *batch,
+		  struct fi_rma_iov *at, void **token)
+{
+	ck_assert_ptr_eq(link, &fake.link);
+	ck_assert_uint_eq(count, 1);
+	ck_assert_ptr_eq(iov->iov_base, bytes);
+	if (refusal)
+		return refusal;
+	batches[exposed++] = batch;
+	at[0] = (struct fi_rma_iov){.addr = PLACE, .len = iov->iov_len, .key = 0};
+	*token = &exposed;
+	return 0;
+}
+
+static void conceal(void *token)
+{
+	ck_assert_ptr_eq(token, &exposed);
+	concealed++;
+}
+
+static void ended(struct work *work, int err)
+{
+	(void)work;
+	done++;
+	done_err = err;
+}
+
+static const struct work_kind kind = {.done = ended};
+static struct work work;
+
+static void start(void)
+{
+	fake_open_connected();
+	ops = fake_ops;
+	ops.expose = expose;
+	ops.conceal = conceal;
+	fake.link.ops = &ops;
+	fake.link.stages = true;
+	fake.link.unasked = LEN;
+	exposed = concealed = refusal = done = 0;
+	work = (struct work){.kind = &kind, .batch = &work};
+}
+
+static void finish(void)
+{
+	ck_assert_int_eq(concealed, exposed);
+	fake_shut();
+}
+
+/* Of a collective. Its number. */
+static uint32_t send(void)
+{
+	struct packet p = {.head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 0),
+			   .tag = TAG,
+			   .payload = bytes,
+			   .len = LEN};
+	unsigned int before = fake.count;
+
+	ck_assert_int_eq(tx_ahead(fake.peer, &p, &work), 0);
+	return fake.count > before ? wire_id(fake.packets[before].head) : 0;
+}
+
+/* The first packet was an offer of what lies there, with these flags more. */
+static void expect_offer(uint64_t addr, unsigned int flags)
+{
+	const struct fake_packet *p = &fake.packets[0];
+	struct wire_offer offer;
+
+	memcpy(&offer, p->payload, p->len);
+	ck_assert_uint_eq(wire_op(p->head), WIRE_OFFER);
+	ck_assert_uint_eq(wire_flags(p->head), WIRE_TAGGED | WIRE_DATA | flags);
+	ck_assert_uint_eq(offer.len, LEN);
+	ck_assert_uint_eq(offer.count, 1);
+	ck_assert_uint_eq(offer.segment[0].addr, addr);
+	ck_assert_uint_eq(offer.segment[0].len, LEN);
+}
+
+static void expect_done(int err)
+{
+	ck_assert_int_eq(done, 1);
+	ck_assert_int_eq(done_err, err);
+	ck_assert_int_eq(concealed, exposed);
+}
+
+START_TEST(until_it_is_answered)
+{
+	uint32_t id = send();
+
+	expect_offer(PLACE, 0);
+	ck_assert_uint_eq(fake.count, 1);
+	ck_assert_ptr_eq(batches[0], &work);
+	ck_assert_int_eq(concealed, 0);
+	fake_says_fin(id, 0);
+	expect_done(0);
+	ck_assert_int_eq(exposed, 1);
+}
+END_TEST
+
+START_TEST(not_without_a_batch)
+{
+	uint32_t id;
+
+	work.batch = NULL;
+	id = send();
+	expect_offer((uintptr_t)bytes, WIRE_UNASKED);
+	fake_says_fin(id, 0);
+	expect_done(0);
+	ck_assert_int_eq(exposed, 0);
+}
+END_TEST
+
+/* The peer then fetches it from where it is; or, where it cannot, gets it by pieces. */
+START_TEST(no_room_there)
+{
+	uint32_t id;
+
+	refusal = -FI_ENOSYS;
+	fake.link.fetches = _i;
+	id = send();
+	expect_offer((uintptr_t)bytes, _i ? 0 : WIRE_UNASKED);
+	fake_says_fin(id, 0);
+	expect_done(0);
+}
+END_TEST
+
+START_TEST(once_while_the_offer_waits)
+{
+	fake.room = 0;
+	ck_assert_uint_eq(send(), 0);
+	fake_expect_nothing();
+	ck_assert_uint_eq(fake.count, 0);
+	fake.room = FAKE_PLENTY;
+	fake_expect_nothing();
+	expect_offer(PLACE, 0);
+	ck_assert_int_eq(exposed, 1);
+	fake_says_fin(wire_id(fake.packets[0].head), 0);
+	expect_done(0);
+}
+END_TEST
+
+START_TEST(asked_for_all_the_same)
+{
+	uint32_t id = send();
+	size_t got = 0;
+
+	fake_says(WIRE_HEAD(WIRE_PULL, 0, 0, id), 5, 0, NULL, 0);
+	ck_assert_int_eq(concealed, 1);
+	fake_expect_nothing();
+	for (unsigned int i = 1; i < fake.count; i++) {
+		const struct fake_packet *p = &fake.packets[i];
+
+		ck_assert_uint_eq(p->head, WIRE_HEAD(WIRE_FRAG, 0, 0, 5));
+		ck_assert_mem_eq(p->payload, bytes + got, p->len);
+		got += p->len;
+	}
+	ck_assert_uint_eq(got, LEN);
+	fake_says_fin(id, 0);
+	expect_done(0);
+}
+END_TEST
+
+START_TEST(the_peer_is_gone)
+{
+	send();
+	peer_lost(fake.peer, FI_ECONNRESET);
+	expect_done(FI_ECONNRESET);
+	fake.closed = 0; /* for fake_shut */
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("xfer_stage");
+	TCase *tcase = tcase_create("stage");
+
+	for (size_t i = 0; i < LEN; i++)
+		bytes[i] = (unsigned char)(i * 3 + (i >> 8));
+	tcase_add_checked_fixture(tcase, start, finish);
+	tcase_add_test(tcase, until_it_is_answered);
+	tcase_add_test(tcase, not_without_a_batch);
+	tcase_add_loop_test(tcase, no_room_there, 0, 2);
+	tcase_add_test(tcase, once_while_the_offer_waits);
+	tcase_add_test(tcase, asked_for_all_the_same);
+	tcase_add_test(tcase, the_peer_is_gone);
+	suite_add_tcase(suite, tcase);
+	return suite_run(suite);
+}
