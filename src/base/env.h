@@ -53,7 +53,7 @@
 	ROW(int, join_timeout, "FI_WEFT_JOIN_TIMEOUT", "5000",                                     \
 	    "Milliseconds after which members that wait for each other in different groups fail")  \
 	ROW(int, spin_us, "FI_WEFT_SPIN_US", "50",                                                 \
-	    "Microseconds a blocking read polls before it sleeps")
+	    "Microseconds a blocking read polls before it sleeps, from the last part of something long")
 /* clang-format on */
 
 #define ENV_MEMBER(type, member, name, fallback, help) type member;

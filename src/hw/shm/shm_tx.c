@@ -14,7 +14,10 @@
 #define COLD   __attribute__((noinline, cold))
 #define INLINE static inline __attribute__((always_inline))
 
-/* Slow claims, of which who sends alone makes few: a fault in 64 messages is nothing to him. */
+/*
+ * Slow claims and refusals: who makes so many sends beside others, or much, and would fault at every page. Who sends
+ * alone and seldom makes few.
+ */
 #define POPULATE_AFTER 32
 
 static inline uint32_t slots_of(size_t bytes)
