@@ -25,7 +25,8 @@
 #include <stdint.h>
 
 #define RING_SLOT  64u
-#define RING_STAGE (1u << 19) /* bytes */
+#define RING_STAGE (1u << 19) /* bytes of the stage, */
+#define RING_UNITS 64u        /* and its units: see shm_stage.h */
 #define RING_MAGIC 0x676e6972u
 
 #define RING_MARKS 56u
@@ -44,6 +45,7 @@ struct ring_page {
 	uint64_t hint __attribute__((aligned(64)));   /* a message start near the frontier */
 	uint32_t closed __attribute__((aligned(64))); /* nobody gets a mark any more */
 	struct ring_mark marks[RING_MARKS];
+	uint32_t uses[RING_UNITS]; /* of the stage: which use of it each unit is in */
 };
 
 _Static_assert(sizeof(struct ring_page) <= 4096, "the first page");

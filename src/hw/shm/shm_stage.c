@@ -15,13 +15,21 @@ static uint64_t bits(uint32_t first, uint32_t units)
 	return ((UINT64_C(1) << units) - 1) << first;
 }
 
-/* The first of so many free units in a row, or SHM_STAGE_UNITS. */
+/* The first of so many free units in a row, or RING_UNITS. */
 static uint32_t find(uint64_t used, uint32_t units)
 {
-	for (uint32_t first = 0; first + units <= SHM_STAGE_UNITS; first++)
+	for (uint32_t first = 0; first + units <= RING_UNITS; first++)
 		if (!(used & bits(first, units)))
 			return first;
-	return SHM_STAGE_UNITS;
+	return RING_UNITS;
+}
+
+/* Whoever still reads there sees it afterwards, as the fence comes before the first new byte. */
+static void begin_use(struct ring_page *page, const struct shm_staged *s)
+{
+	for (uint32_t i = s->first; i < s->first + s->units; i++)
+		__atomic_store_n(&page->uses[i], s->use, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* stores around the caches, too */
 }
 
 static struct shm_staged *reserve(struct shm_stage *stage, size_t len)
@@ -30,10 +38,11 @@ static struct shm_staged *reserve(struct shm_stage *stage, size_t len)
 	uint32_t first = find(stage->used, units);
 	struct shm_staged *s = &stage->staged[first];
 
-	if (first == SHM_STAGE_UNITS)
+	if (first == RING_UNITS)
 		return NULL;
 	stage->used |= bits(first, units);
-	*s = (struct shm_staged){.stage = stage, .first = first, .units = units};
+	*s = (struct shm_staged){
+		.stage = stage, .first = first, .units = units, .use = ++stage->use};
 	return s;
 }
 
@@ -67,6 +76,7 @@ static struct shm_staged *put(struct shm *shm, const struct iovec *iov, size_t c
 
 	if (!s)
 		return NULL;
+	begin_use(shm->ring.page, s);
 	at = shm->ring.stage + (size_t)s->first * SHM_STAGE_UNIT;
 	for (size_t i = 0; i < count; i++) {
 		shm_copy(&stage->copier, at, iov[i].iov_base, iov[i].iov_len);
@@ -97,7 +107,8 @@ int shm_expose(struct link *link, const struct iovec *iov, size_t count, const v
 	if (!s)
 		return -FI_ENOSYS;
 	s->takers++;
-	place = SHM_STAGE_BASE + s->first * (uint64_t)SHM_STAGE_UNIT;
+	place = SHM_STAGE_BASE | (uint64_t)s->use << SHM_STAGE_USE_SHIFT |
+		s->first * (uint64_t)SHM_STAGE_UNIT;
 	for (size_t i = 0; i < count; i++) {
 		at[i] = (struct fi_rma_iov){.addr = place, .len = iov[i].iov_len};
 		place += iov[i].iov_len;
@@ -114,11 +125,29 @@ void shm_conceal(void *exposed)
 		s->stage->used &= ~bits(s->first, s->units);
 }
 
+static uint64_t offset_of(const struct iovec *remote)
+{
+	return (uintptr_t)remote->iov_base & ((UINT64_C(1) << SHM_STAGE_USE_SHIFT) - 1);
+}
+
 static bool within(const struct iovec *remote)
 {
-	uint64_t at = (uintptr_t)remote->iov_base - SHM_STAGE_BASE;
+	uint64_t at = offset_of(remote);
 
-	return at <= RING_STAGE && remote->iov_len <= RING_STAGE - at;
+	return (uintptr_t)remote->iov_base >= SHM_STAGE_BASE && at <= RING_STAGE &&
+	       remote->iov_len <= RING_STAGE - at;
+}
+
+/* What was read there is of the use that was meant. */
+static bool still_there(const struct ring *r, const struct iovec *remote)
+{
+	uint32_t use = (uint32_t)((uintptr_t)remote->iov_base >> SHM_STAGE_USE_SHIFT);
+	uint64_t end = offset_of(remote) + remote->iov_len;
+
+	for (uint64_t at = offset_of(remote) / SHM_STAGE_UNIT; at * SHM_STAGE_UNIT < end; at++)
+		if (__atomic_load_n(&r->page->uses[at], __ATOMIC_RELAXED) != use)
+			return false;
+	return true;
 }
 
 ssize_t shm_stage_take(const struct ring *r, const struct iovec *local, size_t local_count,
@@ -131,9 +160,11 @@ ssize_t shm_stage_take(const struct ring *r, const struct iovec *local, size_t l
 
 		if (!within(&remote[i]))
 			return -FI_EFAULT;
-		got = iov_scatter(local, local_count, moved,
-				  r->stage + ((uintptr_t)remote[i].iov_base - SHM_STAGE_BASE),
+		got = iov_scatter(local, local_count, moved, r->stage + offset_of(&remote[i]),
 				  remote[i].iov_len);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE); /* partner: begin_use */
+		if (!still_there(r, &remote[i]))
+			return -FI_ECONNRESET;
 		moved += got;
 		if (got != remote[i].iov_len)
 			break;

@@ -9,28 +9,32 @@
 
 #include "hw/shm/shm.h"
 
-#define SHM_STAGE_MAX   (RING_STAGE / 2) /* bytes of a message */
-#define SHM_STAGE_UNITS 64u
-#define SHM_STAGE_UNIT  (RING_STAGE / SHM_STAGE_UNITS) /* bytes */
+#define SHM_STAGE_MAX  (RING_STAGE / 2) /* bytes of a message */
+#define SHM_STAGE_UNIT (RING_STAGE / RING_UNITS)
 
-/* Addresses from here on, which no process has, are offsets into the sender's stage. */
-#define SHM_STAGE_BASE (UINT64_C(1) << 63)
+/*
+ * Where something lies, as an address that no process has: this bit, the number of its use, and the offset. The
+ * ring's page tells which use a unit is in: what was given back before it was taken is not taken for it.
+ */
+#define SHM_STAGE_BASE      (UINT64_C(1) << 63)
+#define SHM_STAGE_USE_SHIFT 24
 
 struct shm_stage;
 
 /* What lies there. */
 struct shm_staged {
 	struct shm_stage *stage;
-	uint32_t first, units, takers;
+	uint32_t first, units, use, takers;
 	const void *memory, *batch; /* what it is a copy of */
 	size_t len;
 };
 
 struct shm_stage {
 	uint64_t used; /* a bit for each unit */
+	uint32_t use;  /* the last one's number */
 	struct shm_copier copier;
-	struct shm_staged *last;                   /* that was put there */
-	struct shm_staged staged[SHM_STAGE_UNITS]; /* by their first unit */
+	struct shm_staged *last;              /* that was put there */
+	struct shm_staged staged[RING_UNITS]; /* by their first unit */
 };
 
 /* As link_ops has it. */
@@ -38,7 +42,10 @@ int shm_expose(struct link *link, const struct iovec *iov, size_t count, const v
 	       struct fi_rma_iov *at, void **exposed);
 void shm_conceal(void *exposed);
 
-/* Peer: copies from such addresses until the shorter side is full; the bytes, or -FI_EFAULT. */
+/*
+ * Peer: copies from such addresses until the shorter side is full. The bytes; -FI_EFAULT: there is no such place;
+ * -FI_ECONNRESET: it does not lie there any more.
+ */
 ssize_t shm_stage_take(const struct ring *r, const struct iovec *local, size_t local_count,
 		       const struct iovec *remote, size_t remote_count);
 
