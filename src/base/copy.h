@@ -8,7 +8,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#define COPY_SHORT 2048u /* bytes: the C library does not use `rep movsb` for so few */
+#define COPY_SHORT 1024u /* bytes: the C library does not use `rep movsb` for so few */
+
+#ifdef __SSE2__
+#define COPY_AROUND 1 /* copy_around is another way than memcpy */
+#else
+#define COPY_AROUND 0
+#endif
 
 /* Around the caches: to memory, without what was there being read before. Done when it returns. */
 void copy_around(void *to, const void *from, size_t len);

@@ -13,6 +13,7 @@ enum {
 	CROWD = 2,   /* and more than it has processors: they run by turns */
 	TWOS = 4,    /* size is a power of two */
 	ORDERED = 8, /* the algorithm keeps to the order of ranks */
+	SHARES = 16, /* members of a host share memory */
 };
 
 typedef void make_phases(const struct plan_build *b);
@@ -20,7 +21,7 @@ typedef void make_phases(const struct plan_build *b);
 struct row {
 	enum fi_collective_op kind;
 	unsigned int
-		only; /* NEAR, CROWD, TWOS: these must hold; ORDERED: may be used where that is asked */
+		only; /* NEAR, CROWD, TWOS, SHARES: these must hold; ORDERED: may be used where that is asked */
 	uint32_t most_size;
 	size_t most;  /* bytes: of the vector where the call has one of `count`, else of a piece */
 	size_t piece; /* the vector's size-th part has at least that many bytes */
@@ -243,7 +244,8 @@ static const struct row table[] = {
 
 	/* Two levels of radix 8 are at most 64 members; a copy costs more than a message there. */
 	{FI_BROADCAST, NEAR, UINT32_MAX, 16 * KIB, 0, broadcast_tree, 8},
-	{FI_BROADCAST, CROWD, UINT32_MAX, ANY, 0, broadcast_fan, 256 * KIB},
+	{FI_BROADCAST, CROWD | SHARES, UINT32_MAX, ANY, 0, broadcast_fan, 256 * KIB},
+	{FI_BROADCAST, CROWD, UINT32_MAX, 256 * KIB, 0, broadcast_tree, 8},
 	{FI_BROADCAST, NEAR, UINT32_MAX, ANY, 0, broadcast_tree, 4},
 	{FI_BROADCAST, 0, UINT32_MAX, 4 * KIB, 0, broadcast_tree, 4},
 	{FI_BROADCAST, 0, 3, ANY, 0, broadcast_tree, 2},
@@ -304,7 +306,7 @@ static bool holds(const struct row *row, const struct plan_build *b)
 		bytes = SIZE_MAX;
 	return row->kind == s->kind && s->size <= row->most_size && bytes <= row->most &&
 	       bytes / s->size >= row->piece && (b->near || !(row->only & NEAR)) &&
-	       (crowd(b) || !(row->only & CROWD)) &&
+	       (crowd(b) || !(row->only & CROWD)) && (s->shares || !(row->only & SHARES)) &&
 	       (!(s->size & (s->size - 1)) || !(row->only & TWOS)) &&
 	       (!s->ordered || !plan_reduces(s->kind) || row->only & ORDERED);
 }

@@ -207,9 +207,9 @@ static void start_send(struct op *op, unsigned int i)
 {
 	int ret;
 
-	op->slot[i].work.batch =
-		op->plan.crowd ? op : NULL; /* whose next round waits for this one */
-	op->slot[i].pending = true;         /* it may be complete before the call returns */
+	/* What it sends stays as it is until all have it: its next round waits for that. */
+	op->slot[i].work.batch = op->plan.crowd ? op : NULL;
+	op->slot[i].pending = true; /* it may be complete before the call returns */
 	ret = send(op, i);
 	if (ret) {
 		op->slot[i].pending = false;

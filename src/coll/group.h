@@ -43,7 +43,8 @@ struct group {
 	uint64_t serial;            /* among those of this endpoint, never the same again */
 	uint64_t id;                /* what messages call it; 0: it does not stand yet */
 	uint32_t rank, size;
-	uint32_t cpus; /* of the member with the fewest, of those heard of; 0: nobody says */
+	uint16_t cpus; /* of the member with the fewest, of those heard of; 0: nobody says */
+	bool shares;   /* all of them share memory with others of their host */
 	int err;       /* positive: it has ended, or never stood */
 	struct join join;
 	struct rx rx;

@@ -63,6 +63,7 @@ struct wire_group join_say_what(const struct group *g, enum wire_group_kind kind
 				   .size = g->size,
 				   .attempt = g->join.attempt,
 				   .cpus = g->cpus,
+				   .shares = g->shares,
 				   .key = g->join.key,
 				   .id = kind == WIRE_GROUP_PROBE ? g->serial : g->id};
 }
@@ -230,6 +231,13 @@ static int reach_all(struct group *g)
 	return err < 0 ? err : 0;
 }
 
+static uint16_t processors(void)
+{
+	int n = get_nprocs();
+
+	return n < UINT16_MAX ? (uint16_t)n : UINT16_MAX;
+}
+
 static void begin(struct group *g)
 {
 	const struct join_failure *f = join_failure_of(g->coll, g->join.key);
@@ -240,7 +248,8 @@ static void begin(struct group *g)
 	g->join.since = clock_coarse_ms();
 	g->join.probe_at = g->join.since + PROBE_MS;
 	g->join.children = children_of(g);
-	g->cpus = (uint32_t)get_nprocs();
+	g->cpus = processors();
+	g->shares = g->coll->port->hw[PORT_SHM] != NULL;
 	err = reach_all(g);
 	if (err) {
 		join_fail(g, -err);

@@ -38,6 +38,7 @@ static void hear_up(struct group *g, struct peer *from, const struct wire_group 
 	g->join.attempts[k] = word->attempt;
 	if (word->cpus < g->cpus)
 		g->cpus = word->cpus;
+	g->shares &= word->shares;
 	join_check(g);
 }
 
@@ -51,6 +52,7 @@ static void hear_down(struct coll *c, struct peer *from, const struct wire_group
 	if (g && g->join.told && g->rank && word->attempt == g->join.attempt && word->id &&
 	    group_has(g, join_parent(g->rank), from)) {
 		g->cpus = word->cpus;
+		g->shares = word->shares;
 		join_formed(g, word->id);
 	} else {
 		coll_answer(from, &gone);

@@ -198,6 +198,7 @@ static void plan_anew(struct op *op, struct group *g, const struct plan_shape *s
 	*last = *s;
 	last->layout = g->layout;
 	last->cpus = g->cpus;
+	last->shares = g->shares;
 	plan_make(&op->plan, last);
 	op->planned = g->serial;
 	op->rounds = SIZE_MAX;

@@ -63,6 +63,7 @@ struct plan_shape {
 	enum plan_overlap overlap;
 	const struct layout *layout; /* who shares a host; NULL: not known. Outlives the plan */
 	uint32_t cpus;               /* of the host with the fewest; 0: not known */
+	bool shares;                 /* what is sent within a host is passed through its memory */
 };
 
 enum plan_space { PLAN_IN, PLAN_OUT, PLAN_TMP, PLAN_SPACES };
@@ -134,7 +135,7 @@ struct plan_phase {
 struct plan {
 	size_t scratch; /* elements of PLAN_TMP; 0: none */
 	size_t kept;    /* of these, at the begin: in use by more than one phase */
-	bool crowd;     /* members run by turns: who goes on has what it sends put where all can get it */
+	bool crowd;     /* members of a host run by turns: see work.batch in xfer/defer.h */
 	unsigned int phases;
 	uint32_t root, root_host; /* the root leads its host; 0, 0 where there is none */
 	const struct layout *layout;

@@ -117,7 +117,7 @@ static inline bool wire_of_group(uint64_t head)
 /* What is said about a group. */
 enum wire_group_kind {
 	WIRE_GROUP_UP = 1, /* join, to the parent: all below me, and I, have joined */
-	WIRE_GROUP_DOWN,   /* join, to a child: the group stands, `id` is its number; and `cpus` */
+	WIRE_GROUP_DOWN,   /* join, to a child: the group stands, `id` is its number */
 	WIRE_GROUP_FAIL,   /* the join of `key` comes to nothing: `error` */
 	WIRE_GROUP_PROBE,  /* I wait for you in the join of `key`: do you know of it? `id`: which */
 	WIRE_GROUP_ASK,    /* I do not, and wait for you in that of `id`: do you? */
@@ -132,8 +132,10 @@ struct wire_group {
 	uint32_t rank;    /* of the sender */
 	uint32_t size;    /* members */
 	uint32_t attempt; /* 1 + how many joins of that key failed before; of DOWN: as in UP */
-	uint32_t cpus;    /* of UP: of the member below with the fewest, or mine; of DOWN: of all */
-	uint64_t key;     /* of a join: says who the members are, in their order */
+	uint16_t cpus;    /* of UP: of the member below with the fewest, or mine; of DOWN: of all */
+	uint16_t
+		shares; /* of UP: do I, and all below, share memory on our hosts? of DOWN: do all? */
+	uint64_t key;   /* of a join: says who the members are, in their order */
 	uint64_t
 		id; /* of the group; of PROBE: which join of its sender; of UP: that of the PROBE it answers, or 0 */
 };

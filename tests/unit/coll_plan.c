@@ -142,8 +142,11 @@ static void every_width(struct plan_shape shape, size_t size_at)
 			shape.cpus = 0;
 			run_all_ways(&shape, l ? layouts[size_at][l] : NULL);
 			shape.cpus = 2;
-			if (l && has_crowds(shape.kind, w))
-				run_all_ways(&shape, layouts[size_at][l]);
+			for (int shares = 0; shares < 2; shares++) {
+				shape.shares = shares;
+				if (l && has_crowds(shape.kind, w))
+					run_all_ways(&shape, layouts[size_at][l]);
+			}
 		}
 }
 
@@ -318,6 +321,7 @@ static bool used(const struct plan_algorithm *algorithm)
 
 		shape.root = shape.size / 2;
 		shape.cpus = at / KINDS / SIZES / 30 / LAYOUTS ? 2 : 0;
+		shape.shares = shape.cpus;
 		shape.layout = hosts[0]; /* NULL: of no layout */
 		plan_make(&plan, &shape);
 		for (unsigned int i = 0; i < plan.phases; i++)

@@ -503,8 +503,12 @@ START_TEST(crowd_broadcast)
 	uint32_t n = crowds[_i];
 	size_t windows = (n - 1 + PLAN_MESSAGES - 1) / PLAN_MESSAGES;
 	struct layout *base = layout_make(0, n, one_host, NULL), all[64];
-	struct plan_shape s = {
-		.kind = FI_BROADCAST, .size = n, .layout = base, .width = 8, .cpus = n - 1};
+	struct plan_shape s = {.kind = FI_BROADCAST,
+			       .size = n,
+			       .layout = base,
+			       .width = 8,
+			       .cpus = n - 1,
+			       .shares = true};
 	struct cost c;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -519,6 +523,9 @@ START_TEST(crowd_broadcast)
 		ck_assert_uint_eq(c.scratch, 0);
 	}
 	s.cpus = n;
+	SIM_CHECK(!uses(&s, &plan_fan));
+	s.cpus = n - 1;
+	s.shares = false; /* the root would have to send it to each */
 	SIM_CHECK(!uses(&s, &plan_fan));
 	layout_free(base);
 }

@@ -120,7 +120,7 @@ START_TEST(told_twice)
 }
 END_TEST
 
-/* ---- Processors ------------------------------------------------------------------------------- */
+/* ---- Processors and memory ------------------------------------------------------------------------------- */
 
 /* The fewest of any member's host are all members'. */
 START_TEST(fewest_processors)
@@ -130,12 +130,15 @@ START_TEST(fewest_processors)
 	struct fid_av_set *set;
 	struct fid_mc *mc = join_first(&set);
 
-	up.cpus = _i ? ours + 1 : 0;
+	up.cpus = _i ? (uint16_t)(ours + 1) : 0;
+	up.shares = (uint16_t)_i;
 	up.key = ((struct group *)mc)->join.key;
 	group_says(up);
 	group_expect_stands(mc, true);
 	ck_assert_uint_eq(group_said(WIRE_GROUP_DOWN, 0).cpus, _i ? ours : 0);
 	ck_assert_uint_eq(((struct group *)mc)->cpus, _i ? ours : 0);
+	ck_assert_uint_eq(group_said(WIRE_GROUP_DOWN, 0).shares, (unsigned int)_i);
+	ck_assert_uint_eq(((struct group *)mc)->shares, _i);
 	close_both(mc, set);
 }
 END_TEST
@@ -148,6 +151,7 @@ START_TEST(told_processors)
 	struct wire_group up = group_said(WIRE_GROUP_UP, 0);
 
 	ck_assert_uint_eq(up.cpus, (uint32_t)get_nprocs());
+	ck_assert_uint_eq(up.shares, 1);
 	group_says((struct wire_group){.kind = WIRE_GROUP_DOWN,
 				       .size = 2,
 				       .attempt = up.attempt,
@@ -156,6 +160,7 @@ START_TEST(told_processors)
 				       .id = 4711});
 	group_expect_stands(mc, true);
 	ck_assert_uint_eq(((struct group *)mc)->cpus, 3);
+	ck_assert(!((struct group *)mc)->shares);
 	close_both(mc, set);
 }
 END_TEST

@@ -4,7 +4,7 @@
 
 #include "shm_pair.h"
 
-/* No batch's, and two of which the same memory may be wanted again. */
+/* Of which the same memory is put there. */
 static const int first_batch, second_batch;
 
 static unsigned char bytes[2 * SHM_STAGE_MAX], copy[2 * SHM_STAGE_MAX];

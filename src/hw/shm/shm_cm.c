@@ -15,7 +15,10 @@
 #include "hw/wire.h"
 #include "xfer/port.h"
 
-/* The reader of a ring waits for what comes next: see shm_copy.h. */
+/*
+ * See shm_copy.h. The reader of a ring waits for each piece. Single copies around the caches take half of the time of
+ * those through them where both share one, a seventh where they do not.
+ */
 #define RING_PERCENT 33u
 
 /* An injected message is always a packet. */

@@ -2,7 +2,6 @@
 #include "hw/shm/shm_copy.h"
 
 #include "base/clock.h"
-#include "base/copy.h"
 
 /*
  * Of so many long copies in a row the last is timed: a single one around the caches costs less than each of many, as
@@ -43,18 +42,11 @@ void shm_copy_took(struct shm_copier *c, bool around, uint64_t ns, size_t len)
 	c->cost[around] = cost < UINT32_MAX ? (uint32_t)cost : UINT32_MAX;
 }
 
-void shm_copy(struct shm_copier *c, void *to, const void *from, size_t len)
+void shm_copy_long(struct shm_copier *c, void *to, const void *from, size_t len)
 {
-	bool around, timed;
-	uint64_t start;
+	bool around = shm_copy_around(c), timed = shm_copy_timed(c);
+	uint64_t start = timed ? clock_ns() : 0;
 
-	if (len < SHM_COPY_LONG) {
-		copy_bytes(to, from, len);
-		return;
-	}
-	around = shm_copy_around(c);
-	timed = shm_copy_timed(c);
-	start = timed ? clock_ns() : 0;
 	if (around)
 		copy_around(to, from, len);
 	else

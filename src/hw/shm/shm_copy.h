@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/copy.h"
+
 #define SHM_COPY_LONG 4096u /* bytes: shorter ones are not worth it */
 
 struct shm_copier {
@@ -34,7 +36,16 @@ bool shm_copy_timed(const struct shm_copier *c);
 /* It was made, in that time. */
 void shm_copy_took(struct shm_copier *c, bool around, uint64_t ns, size_t len);
 
+/* Of at least SHM_COPY_LONG. */
+void shm_copy_long(struct shm_copier *c, void *to, const void *from, size_t len);
+
 /* Whoever reads it after a store with release finds all of it. */
-void shm_copy(struct shm_copier *c, void *to, const void *from, size_t len);
+static inline void shm_copy(struct shm_copier *c, void *to, const void *from, size_t len)
+{
+	if (!COPY_AROUND || __builtin_expect(len < SHM_COPY_LONG, 1))
+		copy_bytes(to, from, len);
+	else
+		shm_copy_long(c, to, from, len);
+}
 
 #endif

@@ -7,7 +7,10 @@
 
 #include "base/iov.h"
 
-/* What lies there is read later. */
+/*
+ * Whoever takes it does so later, when it may have left our caches in any case. With 33 it was kept in them where
+ * copies cost 100 us instead of 60; with 50 and 67 not.
+ */
 #define STAGE_PERCENT 67u
 
 static uint64_t bits(uint32_t first, uint32_t units)

@@ -2,7 +2,7 @@
 /*
  * The stage of a port: shared memory behind its ring, where it puts long messages that its peers take out
  * by themselves. Two plain copies, one a side, cost less than one that the kernel makes between two
- * processes, which has to look up every page; but for messages that no cache holds.
+ * processes, which has to look up every page. Not so for messages longer than a cache: these are refused.
  */
 #ifndef WEFT_HW_SHM_STAGE_H
 #define WEFT_HW_SHM_STAGE_H
@@ -19,14 +19,14 @@
 #define SHM_STAGE_BASE      (UINT64_C(1) << 63)
 #define SHM_STAGE_USE_SHIFT 24
 
-struct shm_stage;
-
 /* What lies there. */
 struct shm_staged {
 	struct shm_stage *stage;
-	uint32_t first, units, use, takers;
-	const void *memory, *batch; /* what it is a copy of */
+	uint32_t first, units, use;
+	uint32_t takers;    /* who may still take it */
+	const void *memory; /* it is a copy of that, */
 	size_t len;
+	const void *batch; /* as it was during that: see link_ops.expose */
 };
 
 struct shm_stage {
