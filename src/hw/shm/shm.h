@@ -29,18 +29,20 @@ struct shm {
 
 struct shm_link {
 	struct link link;
-	struct ring ring;    /* the peer's */
-	uint64_t next;       /* position after our last claim */
-	uint64_t limit;      /* the end of the free slots, as last seen */
-	uint64_t owner;      /* our id, placed as in a claim word */
-	uint32_t src;        /* our id at the peer */
-	uint32_t turns_seen; /* own->turns when a lap of the peer's ring last began */
-	struct shm *own;     /* of the port that sends */
-	uint32_t slow;       /* counts claims that took the cold road */
-	int sock;            /* one byte on it wakes the peer; the engine's */
-	pid_t pid;           /* for process_vm_readv; 0: no direct access */
-	struct shm_copier copier;
-	uint64_t looked; /* ms: when the peer was last seen to be there */
+	struct ring ring;               /* the peer's */
+	uint64_t next;                  /* position after our last claim */
+	uint64_t limit;                 /* the end of the free slots, as last seen */
+	uint64_t owner;                 /* our id, placed as in a claim word */
+	uint32_t src;                   /* our id at the peer */
+	uint32_t turns_seen;            /* own->turns when a lap of the peer's ring last began */
+	struct shm *own;                /* of the port that sends */
+	uint32_t slow;                  /* counts claims that took the cold road */
+	int sock;                       /* one byte on it wakes the peer; the engine's */
+	pid_t pid;                      /* for process_vm_readv; 0: no direct access */
+	struct shm_copier copier;       /* into the peer's ring, */
+	struct shm_copier stage_copier; /* and onto our stage for it */
+	uint32_t stage_at; /* where the last one was put there: that unit again, if it is free */
+	uint64_t looked;   /* ms: when the peer was last seen to be there */
 	struct mr_view regions;
 	void *withdrawn; /* a payload taken back: SHM_PACKET_MAX bytes, or NULL */
 };

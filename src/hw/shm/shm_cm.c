@@ -20,6 +20,11 @@
  * those through them where both share one, a seventh where they do not.
  */
 #define RING_PERCENT 33u
+/*
+ * Whoever takes something from a stage does so later, when it may have left our caches in any case. With 33 it was
+ * kept in them where copies cost 100 us instead of 60; with 50 and 67 not.
+ */
+#define STAGE_PERCENT 67u
 
 /* An injected message is always a packet. */
 static size_t eager_limit(void)
@@ -172,6 +177,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->own = state;
 	s->turns_seen = s->own->turns - 1;
 	s->copier.percent = RING_PERCENT;
+	s->stage_copier.percent = STAGE_PERCENT;
 	s->src = peer->id;
 	s->sock = peer->sock;
 	s->owner = claim_word(0, peer->id, 0);

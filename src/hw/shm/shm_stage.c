@@ -7,22 +7,21 @@
 
 #include "base/iov.h"
 
-/*
- * Whoever takes it does so later, when it may have left our caches in any case. With 33 it was kept in them where
- * copies cost 100 us instead of 60; with 50 and 67 not.
- */
-#define STAGE_PERCENT 67u
-
 static uint64_t bits(uint32_t first, uint32_t units)
 {
 	return ((UINT64_C(1) << units) - 1) << first;
 }
 
-/* The first of so many free units in a row, or RING_UNITS. */
+static bool is_free(uint64_t used, uint32_t first, uint32_t units)
+{
+	return first + units <= RING_UNITS && !(used & bits(first, units));
+}
+
+/* So many free units in a row, the first of them; RING_UNITS: there are none. */
 static uint32_t find(uint64_t used, uint32_t units)
 {
-	for (uint32_t first = 0; first + units <= RING_UNITS; first++)
-		if (!(used & bits(first, units)))
+	for (uint32_t first = 0; first < RING_UNITS; first++)
+		if (is_free(used, first, units))
 			return first;
 	return RING_UNITS;
 }
@@ -35,14 +34,19 @@ static void begin_use(struct ring_page *page, const struct shm_staged *s)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* stores around the caches, too */
 }
 
-static struct shm_staged *reserve(struct shm_stage *stage, size_t len)
+/* Where its peer took the last one, as that may be in a cache of the peer's. */
+static struct shm_staged *reserve(struct shm_stage *stage, struct shm_link *link, size_t len)
 {
 	uint32_t units = (uint32_t)((len + SHM_STAGE_UNIT - 1) / SHM_STAGE_UNIT);
-	uint32_t first = find(stage->used, units);
-	struct shm_staged *s = &stage->staged[first];
+	uint32_t first = link->stage_at;
+	struct shm_staged *s;
 
+	if (!is_free(stage->used, first, units))
+		first = find(stage->used, units);
 	if (first == RING_UNITS)
 		return NULL;
+	link->stage_at = first;
+	s = &stage->staged[first];
 	stage->used |= bits(first, units);
 	*s = (struct shm_staged){
 		.stage = stage, .first = first, .units = units, .use = ++stage->use};
@@ -51,11 +55,8 @@ static struct shm_staged *reserve(struct shm_stage *stage, size_t len)
 
 static struct shm_stage *stage_of(struct shm *shm)
 {
-	if (!shm->stage) {
+	if (!shm->stage)
 		shm->stage = calloc(1, sizeof(*shm->stage));
-		if (shm->stage)
-			shm->stage->copier.percent = STAGE_PERCENT;
-	}
 	return shm->stage;
 }
 
@@ -70,19 +71,20 @@ static struct shm_staged *put_before(const struct shm_stage *stage, const struct
 		       : NULL;
 }
 
-static struct shm_staged *put(struct shm *shm, const struct iovec *iov, size_t count,
+static struct shm_staged *put(struct shm_link *link, const struct iovec *iov, size_t count,
 			      const struct shm_staged *want)
 {
-	struct shm_stage *stage = shm->stage;
-	struct shm_staged *s = reserve(stage, want->len);
+	struct ring *ring = &link->own->ring;
+	struct shm_stage *stage = link->own->stage;
+	struct shm_staged *s = reserve(stage, link, want->len);
 	unsigned char *at;
 
 	if (!s)
 		return NULL;
-	begin_use(shm->ring.page, s);
-	at = shm->ring.stage + (size_t)s->first * SHM_STAGE_UNIT;
+	begin_use(ring->page, s);
+	at = ring->stage + (size_t)s->first * SHM_STAGE_UNIT;
 	for (size_t i = 0; i < count; i++) {
-		shm_copy(&stage->copier, at, iov[i].iov_base, iov[i].iov_len);
+		shm_copy(&link->stage_copier, at, iov[i].iov_base, iov[i].iov_len);
 		at += iov[i].iov_len;
 	}
 	s->batch = want->batch;
@@ -95,18 +97,18 @@ static struct shm_staged *put(struct shm *shm, const struct iovec *iov, size_t c
 int shm_expose(struct link *link, const struct iovec *iov, size_t count, const void *batch,
 	       struct fi_rma_iov *at, void **exposed)
 {
-	struct shm *shm = ((struct shm_link *)link)->own;
+	struct shm_link *l = (struct shm_link *)link;
 	struct shm_staged want = {.batch = count == 1 ? batch : NULL, .memory = iov[0].iov_base},
 			  *s;
 	uint64_t place;
 
 	for (size_t i = 0; i < count; i++)
 		want.len += iov[i].iov_len;
-	if (!want.len || want.len > SHM_STAGE_MAX || !stage_of(shm))
+	if (!want.len || want.len > SHM_STAGE_MAX || !stage_of(l->own))
 		return -FI_ENOSYS;
-	s = put_before(shm->stage, &want);
+	s = put_before(l->own->stage, &want);
 	if (!s)
-		s = put(shm, iov, count, &want);
+		s = put(l, iov, count, &want);
 	if (!s)
 		return -FI_ENOSYS;
 	s->takers++;

@@ -30,9 +30,8 @@ struct shm_staged {
 };
 
 struct shm_stage {
-	uint64_t used; /* a bit for each unit */
-	uint32_t use;  /* the last one's number */
-	struct shm_copier copier;
+	uint64_t used;                        /* a bit for each unit */
+	uint32_t use;                         /* the last one's number */
 	struct shm_staged *last;              /* that was put there */
 	struct shm_staged staged[RING_UNITS]; /* by their first unit */
 };
