@@ -30,15 +30,21 @@ static void finish(void)
 	teardown();
 }
 
-/* What was put, or NULL. */
-static void *put(size_t at, size_t len, const void *batch, struct fi_rma_iov *where)
+/* What was put for the peer of that link, or NULL. */
+static void *put_for(struct shm_link *link, size_t at, size_t len, const void *batch,
+		     struct fi_rma_iov *where)
 {
 	struct iovec iov = {bytes + at, len};
 	void *exposed = NULL;
-	int err = s->link.ops->expose(&s->link, &iov, 1, batch, where, &exposed);
+	int err = link->link.ops->expose(&link->link, &iov, 1, batch, where, &exposed);
 
 	ck_assert_int_eq(!err, exposed != NULL);
 	return exposed;
+}
+
+static void *put(size_t at, size_t len, const void *batch, struct fi_rma_iov *where)
+{
+	return put_for(s, at, len, batch, where);
 }
 
 static void drop(void *exposed)
@@ -171,6 +177,40 @@ START_TEST(segments)
 }
 END_TEST
 
+static uint64_t offset(const struct fi_rma_iov *where)
+{
+	return where->addr % RING_STAGE;
+}
+
+/* Each peer finds the next where it found the last, unless others are there. */
+START_TEST(same_place)
+{
+	enum { LEN = 2 * SHM_STAGE_UNIT };
+	struct shm_link *other = join(1);
+	struct fi_rma_iov first, second, again, longer;
+	void *a = put(0, LEN, NULL, &first), *b = put_for(other, 0, LEN, NULL, &second);
+
+	drop(a);
+	drop(b);
+	b = put_for(other, 0, LEN, NULL, &again);
+	ck_assert_uint_eq(offset(&again), offset(&second));
+	a = put(0, LEN, NULL, &again);
+	ck_assert_uint_eq(offset(&again), offset(&first));
+	drop(a);
+	a = put_for(other, 0, LEN, NULL, &again); /* its own place is taken */
+	ck_assert_uint_eq(offset(&again), offset(&first));
+	drop(a);
+	drop(b);
+	/* Two of half the stage find room all the same. */
+	a = put_for(other, 0, SHM_STAGE_MAX, NULL, &longer);
+	b = put(0, SHM_STAGE_MAX, NULL, &longer);
+	ck_assert(a && b);
+	drop(a);
+	drop(b);
+	leave(other);
+}
+END_TEST
+
 /* Something else was put there since: that is not taken for it. */
 START_TEST(given_back)
 {
@@ -213,6 +253,7 @@ int main(void)
 	tcase_add_test(tcase, room);
 	tcase_add_test(tcase, batches);
 	tcase_add_test(tcase, segments);
+	tcase_add_test(tcase, same_place);
 	tcase_add_test(tcase, given_back);
 	tcase_add_test(tcase, not_there);
 	suite_add_tcase(suite, tcase);

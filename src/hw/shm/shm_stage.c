@@ -41,7 +41,7 @@ static struct shm_staged *reserve(struct shm_stage *stage, struct shm_link *link
 	uint32_t first = link->stage_at;
 	struct shm_staged *s;
 
-	if (!is_free(stage->used, first, units))
+	if (first % units || !is_free(stage->used, first, units)) /* no gaps that are of no use */
 		first = find(stage->used, units);
 	if (first == RING_UNITS)
 		return NULL;
