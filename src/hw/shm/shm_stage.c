@@ -7,14 +7,15 @@
 
 #include "base/iov.h"
 
+/* At least one unit. */
 static uint64_t bits(uint32_t first, uint32_t units)
 {
-	return ((UINT64_C(1) << units) - 1) << first;
+	return UINT64_MAX >> (RING_UNITS - units) << first;
 }
 
 static bool is_free(uint64_t used, uint32_t first, uint32_t units)
 {
-	return first + units <= RING_UNITS && !(used & bits(first, units));
+	return units - 1 < RING_UNITS - first && !(used & bits(first, units));
 }
 
 /* So many free units in a row, the first of them; RING_UNITS: there are none. */
