@@ -24,7 +24,7 @@ struct hello {
 };
 
 #define MAGIC         0x54464557u
-#define VERSION       8
+#define VERSION       9
 #define HELLO_CONNECT 1u
 #define HELLO_ACCEPT  2u
 

@@ -16,7 +16,7 @@ struct page {
 
 #define RING_MAGIC 0x676e6972u
 #define RING_SLOTS 1024u
-#define RING_LEN   (4096 + RING_SLOTS * (8 + 64))
+#define RING_LEN   (4096 + RING_SLOTS * (8 + 64) + (1 << 19)) /* with its stage */
 #define SEALS      (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /* Connects to the endpoint of this name. */
