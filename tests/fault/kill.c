@@ -122,6 +122,7 @@ static void survivor(void *arg)
 	compare(&s);
 	while (fi_inject(s.n.ep, &over, sizeof(over), s.steady_addr) == -FI_EAGAIN)
 		survivor_step(&s);
+	s.over = true; /* an answer could find it gone */
 	/* The steady one closes first, or its last send would end with an error. */
 	while (recv(s.end, &w, 1, MSG_DONTWAIT) < 0)
 		survivor_step(&s);
