@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/copy.h"
 
+#include <stdbool.h>
+
 #if COPY_AROUND
 #include <emmintrin.h>
 

@@ -3,7 +3,6 @@
 #ifndef WEFT_BASE_COPY_H
 #define WEFT_BASE_COPY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #include "coll/exchange.h"
 
 #include <rdma/fi_errno.h>
+#include <string.h>
 
-#include "base/copy.h"
 #include "base/log.h"
 #include "coll/leave.h"
 #include "xfer/port.h"
@@ -82,7 +82,7 @@ static inline void take_in(struct op *op, unsigned int i, uint64_t tag, const vo
 	if (!err && differs(op, m, tag, len))
 		err = FI_EINVAL;
 	if (!err && len)
-		copy_bytes(local_at(&op->local, m->place), payload, len);
+		memcpy(local_at(&op->local, m->place), payload, len);
 	complete(op, &op->slot[i], err);
 }
 

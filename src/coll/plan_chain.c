@@ -11,36 +11,24 @@ static uint32_t turned(const struct plan_part *p)
 	return (uint32_t)(((uint64_t)p->rank + p->size - p->root) % p->size);
 }
 
-static size_t chunks(const struct plan_part *p)
-{
-	return p->count / p->tune + (p->count % p->tune != 0);
-}
-
 static size_t rounds(const struct plan_part *p)
 {
 	uint32_t at = turned(p);
 
-	return chunks(p) + (at && at < p->size - 1);
-}
-
-static size_t chunk(const struct plan_part *p, size_t n)
-{
-	size_t left = p->count - n * p->tune;
-
-	return left < p->tune ? left : p->tune;
+	return plan_chunks(p) + (at && at < p->size - 1);
 }
 
 static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 {
 	uint32_t at = turned(p);
 
-	if (at && n < chunks(p))
+	if (at && n < plan_chunks(p))
 		plan_receive(r, (p->rank + p->size - 1) % p->size, plan_out(n * p->tune),
-			     chunk(p, n));
+			     plan_chunk(p, n));
 	if (at)
 		n--; /* what came in the round before; nothing in round 0 */
-	if (at < p->size - 1 && n < chunks(p))
-		plan_send(r, (p->rank + 1) % p->size, plan_out(n * p->tune), chunk(p, n));
+	if (at < p->size - 1 && n < plan_chunks(p))
+		plan_send(r, (p->rank + 1) % p->size, plan_out(n * p->tune), plan_chunk(p, n));
 }
 
 const struct plan_algorithm plan_chain = {"chain", rounds, NULL, round_of};

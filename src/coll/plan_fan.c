@@ -6,11 +6,6 @@
  */
 #include "coll/plan_tree.h"
 
-static size_t chunks(const struct plan_part *p)
-{
-	return p->count / p->tune + (p->count % p->tune != 0);
-}
-
 static size_t windows(const struct plan_part *p)
 {
 	return p->rank == p->root ? plan_tree_windows(p->size - 1, PLAN_MESSAGES) : 1;
@@ -18,13 +13,12 @@ static size_t windows(const struct plan_part *p)
 
 static size_t rounds(const struct plan_part *p)
 {
-	return chunks(p) * windows(p);
+	return plan_chunks(p) * windows(p);
 }
 
 static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 {
-	size_t at = n / windows(p) * p->tune, left = p->count - at;
-	size_t count = left < p->tune ? left : p->tune;
+	size_t chunk = n / windows(p), at = chunk * p->tune, count = plan_chunk(p, chunk);
 	uint32_t step = (uint32_t)(n % windows(p)) * PLAN_MESSAGES + 1;
 
 	if (p->rank != p->root) {

@@ -30,6 +30,19 @@ static inline size_t plan_cut(size_t count, uint32_t n, uint32_t i)
 	return count / n * i + (i < rest ? i : rest);
 }
 
+/* Chunks of `tune` elements that a vector has, and the elements of the n-th. */
+static inline size_t plan_chunks(const struct plan_part *p)
+{
+	return p->count / p->tune + (p->count % p->tune != 0);
+}
+
+static inline size_t plan_chunk(const struct plan_part *p, size_t n)
+{
+	size_t left = p->count - n * p->tune;
+
+	return left < p->tune ? left : p->tune;
+}
+
 static inline struct plan_place plan_in(size_t at)
 {
 	return (struct plan_place){PLAN_IN, at};

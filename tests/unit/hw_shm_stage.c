@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages put where their receivers take them by themselves: the child puts, the parent takes. */
+/* Messages put where their receivers take them by themselves: from our stage, mapped as a peer maps it. */
 #include "hw/shm/shm_stage.h"
 
 #include "shm_pair.h"
