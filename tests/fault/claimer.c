@@ -10,9 +10,8 @@
 
 #define ROUNDS  60
 #define VICTIMS 3
-#define BATCH   20   /* messages the live one sends after each victim's */
-#define LEN     3000 /* of a victim's message; the second half is out of reach */
-#define DEAD_MS 1000
+#define BATCH   20                  /* messages the live one sends after each victim's */
+#define LEN     3000                /* of a victim's message; the second half is out of reach */
 #define VICTIM  (UINT64_C(1) << 32) /* in CQ data: from a victim */
 
 static struct name reader_name;

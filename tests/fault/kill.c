@@ -2,8 +2,8 @@
 /* TIMEOUT=90
  *
  * Two hundred times two peers of a survivor are killed in the middle of a transfer, one after the other
- * or at once, while a third one goes on. Whatever was under way with the dead ends with an error within a
- * second; the third loses nothing; nothing is left behind.
+ * or at once, while a third one goes on. Whatever was under way with the dead ends with an error within
+ * DEAD_MS; the third loses nothing; nothing is left behind.
  */
 #define LIMIT 85
 #include <malloc.h>

@@ -8,8 +8,7 @@
 #define VICTIMS 2
 #define DEEP    8 /* operations under way with each */
 #define LONG    300000
-#define DEAD_MS 1000 /* by then every operation with a dead peer has ended */
-#define WINDOW  64   /* messages of the steady one without an answer */
+#define WINDOW  64 /* messages of the steady one without an answer */
 #define ROUNDS  200
 #define SPELL   20 /* rounds */
 /*

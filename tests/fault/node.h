@@ -21,6 +21,12 @@
 #define NODE_MR 0 /* FI_MR_ bits */
 #endif
 
+/*
+ * By then everything under way with a dead one has ended. Of this a second is the kernel's, which drops a
+ * question for a connection that meets a listener as it closes, and asks again after that time.
+ */
+#define DEAD_MS 1500
+
 struct node {
 	struct fi_info *info;
 	struct fid_fabric *fabric;

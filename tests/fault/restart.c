@@ -14,7 +14,6 @@
 #define SMALL       1000
 #define DEEP        32 /* receives posted */
 #define WAIT_MS     2000
-#define DEAD_MS     1000 /* by then everything sent to a dead one has ended */
 
 struct stamp {
 	uint32_t generation, number;
