@@ -3,6 +3,15 @@
 
 #include "base/copy.h"
 
+size_t iov_bytes(const struct iovec *iov, size_t count)
+{
+	size_t len = 0;
+
+	while (count-- > 0)
+		len += iov++->iov_len;
+	return len;
+}
+
 size_t iov_slice(struct iovec *to, const struct iovec *iov, size_t count, size_t skip, size_t *len)
 {
 	size_t used = 0, done = 0;

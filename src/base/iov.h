@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <sys/uio.h>
 
+size_t iov_bytes(const struct iovec *iov, size_t count);
+
 /* Copies `len` bytes there, or as many as there is room for; how many. */
 size_t iov_scatter(const struct iovec *iov, size_t count, size_t skip, const void *from,
 		   size_t len);

@@ -77,12 +77,13 @@ struct link_ops {
 	/* All that is lent is copied: the memory is its owners' again. 0 or -FI_ENOMEM. */
 	int (*keep)(struct link *link);
 	/*
-	 * Copies from the peer's memory, without the peer, until the shorter side is full. The
-	 * bytes moved, or negative: cannot from here (stays so), the engine then asks the peer to
-	 * send. NULL when the transport has no such way.
+	 * Copies from the peer's memory, without the peer, until the shorter side is full. `key`: of the first
+	 * segment, as `expose` of the other side wrote it; 0: it did not, or this begins further on. The bytes
+	 * moved, or negative: cannot from here (stays so), the engine then asks the peer to send. NULL when the
+	 * transport has no such way.
 	 */
 	ssize_t (*fetch)(struct link *link, const struct iovec *local, size_t local_count,
-			 const struct iovec *remote, size_t remote_count);
+			 const struct iovec *remote, size_t remote_count, uint64_t key);
 	/*
 	 * One-sided, without the peer and in one copy: bytes between our segments and ranges of the
 	 * peer's regions, both of the same length in all. Key, rights and bounds of every range are
@@ -138,7 +139,7 @@ struct link_ops {
 	 */
 	int (*expose)(struct link *link, const struct iovec *iov, size_t count, const void *batch,
 		      struct fi_rma_iov *at, void **exposed);
-	void (*conceal)(void *exposed);
+	void (*conceal)(struct link *link, void *exposed);
 	/*
 	 * Frees the link, and its socket where the transport owns those. Packets already sent stay
 	 * readable for the peer, as far as that is in our hands; if link->failed, those that have not
@@ -152,7 +153,7 @@ struct link {
 	const struct link_ops *ops;
 	size_t eager_max; /* longest message worth copying; longer ones are offered, or put */
 	bool fetches;     /* both sides can, it is thought: `fetch` below */
-	bool stages; /* `expose` puts a copy where the peer takes it at less cost than by a fetch */
+	bool stages;      /* `expose` makes it cheaper for the peer to fetch it */
 	size_t unasked; /* so much of what is offered goes along at once: the peer takes or drops it */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
 	size_t lend_min;   /* payloads from here on are better lent than copied; SIZE_MAX: none */

@@ -82,7 +82,8 @@ int arrival_fetch(const struct peer *peer, const struct wire_offer *offer, size_
 		whole[i] = (struct iovec){(void *)(uintptr_t)offer->segment[i].addr,
 					  offer->segment[i].len};
 	segments = iov_slice(remote, whole, offer->count, offset, &rest);
-	got = link->ops->fetch(link, iov, count, remote, segments);
+	got = link->ops->fetch(link, iov, count, remote, segments,
+			       offset ? 0 : offer->segment[0].key);
 	return got < 0 || (size_t)got != want ? -FI_EIO : 0;
 }
 

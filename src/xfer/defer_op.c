@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/iov.h"
 #include "base/log.h"
 #include "xfer/defer.h"
 #include "xfer/rma.h"
@@ -157,15 +158,6 @@ static void *keep(unsigned char **at, const void *from, size_t len)
 	return to;
 }
 
-static size_t bytes_of(const struct iovec *iov, size_t count)
-{
-	size_t len = 0;
-
-	for (size_t i = 0; i < count; i++)
-		len += iov[i].iov_len;
-	return len;
-}
-
 /* A list of segments, and with `data` what they hold: the copy names copies. */
 static const struct iovec *keep_iov(unsigned char **lists, unsigned char **data,
 				    const struct iovec *iov, size_t count)
@@ -258,7 +250,7 @@ int defer_rma(struct ep *ep, const struct rma *o)
 	if (!defer_must_wait(cntr_of(trigger.cntr), trigger.threshold))
 		return rma_post(ep, &now);
 	if (inject)
-		size += bytes_of(o->iov, o->count) + bytes_of(o->compare, o->compare_count);
+		size += iov_bytes(o->iov, o->count) + iov_bytes(o->compare, o->compare_count);
 	t = new (ep, FORM_ONESIDED, &trigger, size);
 	if (!t)
 		return -FI_ENOMEM;

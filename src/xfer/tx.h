@@ -154,7 +154,7 @@ static inline void tx_req_conceal(struct txreq *req)
 {
 	if (__builtin_expect(!req->exposed, 1))
 		return;
-	req->peer->real->ops->conceal(req->exposed);
+	req->peer->real->ops->conceal(req->peer->real, req->exposed);
 	req->exposed = NULL;
 }
 /* A copy of `count` segments in memory of the request's own. 0 or -FI_ENOMEM. */

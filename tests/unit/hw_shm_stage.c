@@ -36,7 +36,7 @@ static void *put_for(struct shm_link *link, size_t at, size_t len, const void *b
 {
 	struct iovec iov = {bytes + at, len};
 	void *exposed = NULL;
-	int err = link->link.ops->expose(&link->link, &iov, 1, batch, where, &exposed);
+	int err = shm_stage_put(link, &iov, 1, batch, where, &exposed);
 
 	ck_assert_int_eq(!err, exposed != NULL);
 	return exposed;
@@ -49,7 +49,7 @@ static void *put(size_t at, size_t len, const void *batch, struct fi_rma_iov *wh
 
 static void drop(void *exposed)
 {
-	s->link.ops->conceal(exposed);
+	shm_stage_end(exposed);
 }
 
 static ssize_t take(uint64_t addr, size_t len)
@@ -161,7 +161,7 @@ START_TEST(segments)
 	struct fi_rma_iov where[3];
 	void *exposed;
 
-	ck_assert_int_eq(s->link.ops->expose(&s->link, iov, 3, &first_batch, where, &exposed), 0);
+	ck_assert_int_eq(shm_stage_put(s, iov, 3, &first_batch, where, &exposed), 0);
 	for (int i = 0; i < 3; i++) {
 		ck_assert_uint_eq(where[i].len, iov[i].iov_len);
 		remote[i] = (struct iovec){(void *)(uintptr_t)where[i].addr, where[i].len};

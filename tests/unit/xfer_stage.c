@@ -26,8 +26,9 @@ static int expose(struct link *link, const struct iovec *iov, size_t count, cons
 	return 0;
 }
 
-static void conceal(void *token)
+static void conceal(struct link *link, void *token)
 {
+	ck_assert_ptr_eq(link, &fake.link);
 	ck_assert_ptr_eq(token, &exposed);
 	concealed++;
 }

@@ -27,10 +27,11 @@ static size_t bytes(const struct iovec *iov, size_t count)
 }
 
 static ssize_t fetch(struct link *link, const struct iovec *local, size_t local_count,
-		     const struct iovec *remote, size_t remote_count)
+		     const struct iovec *remote, size_t remote_count, uint64_t key)
 {
 	unsigned char *at = remote[0].iov_base;
 
+	(void)key;
 	ck_assert_ptr_eq(link, &fake.link);
 	ck_assert_uint_eq(remote_count, 1);
 	ck_assert_uint_eq(bytes(local, local_count), remote[0].iov_len);

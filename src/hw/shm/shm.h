@@ -6,6 +6,7 @@
 #include "core/mr_view.h"
 #include "hw/link.h"
 #include "hw/shm/shm_copy.h"
+#include "hw/shm/shm_pipe.h"
 #include "hw/shm/shm_ring.h"
 #include "hw/wire.h"
 
@@ -23,6 +24,7 @@ struct shm {
 	uint32_t buried;            /* claims of the dead still to be skipped */
 	int fd;                     /* memfd of the ring, for hellos */
 	struct shm_stage *stage;    /* NULL until it is used */
+	unsigned int pipes;         /* open ones of our links */
 	bool populated;             /* the ring's memory is in place */
 	uint64_t noted[RING_MARKS]; /* marks that shm_settled waits for */
 };
@@ -43,6 +45,8 @@ struct shm_link {
 	struct shm_copier stage_copier; /* and onto our stage for it */
 	uint32_t stage_at; /* where the last one was put there: that unit again, if it is free */
 	uint64_t looked;   /* ms: when the peer was last seen to be there */
+	struct shm_pipe pipe;
+	struct shm_pipe_end pipe_end; /* of the peer's to us */
 	struct mr_view regions;
 	void *withdrawn; /* a payload taken back: SHM_PACKET_MAX bytes, or NULL */
 };
@@ -69,7 +73,10 @@ int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint
 int shm_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
 
 ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t local_count,
-		  const struct iovec *remote, size_t remote_count);
+		  const struct iovec *remote, size_t remote_count, uint64_t key);
+int shm_expose(struct link *link, const struct iovec *iov, size_t count, const void *batch,
+	       struct fi_rma_iov *at, void **exposed);
+void shm_conceal(struct link *link, void *exposed);
 int shm_put(struct link *link, const struct iovec *local, size_t local_count,
 	    const struct fi_rma_iov *remote, size_t remote_count);
 int shm_get(struct link *link, const struct iovec *local, size_t local_count,

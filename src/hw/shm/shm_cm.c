@@ -11,7 +11,6 @@
 #include "core/views.h"
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_mark.h"
-#include "hw/shm/shm_stage.h"
 #include "hw/wire.h"
 #include "xfer/port.h"
 
@@ -102,6 +101,8 @@ static void shm_close_link(struct link *link)
 	struct shm_link *s = (struct shm_link *)link;
 
 	ring_unmap(&s->ring);
+	shm_pipe_close(&s->pipe);
+	shm_pipe_forget(&s->pipe_end);
 	mr_view_detach(&s->regions);
 	free(s->withdrawn);
 	free(s);
@@ -178,6 +179,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->turns_seen = s->own->turns - 1;
 	s->copier.percent = RING_PERCENT;
 	s->stage_copier.percent = STAGE_PERCENT;
+	s->pipe.count = &s->own->pipes;
 	s->src = peer->id;
 	s->sock = peer->sock;
 	s->owner = claim_word(0, peer->id, 0);

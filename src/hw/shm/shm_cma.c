@@ -7,10 +7,9 @@
 #include <sys/uio.h>
 
 #include "base/clock.h"
+#include "base/iov.h"
 #include "base/log.h"
 #include "hw/shm/shm.h"
-#include "hw/shm/shm_mark.h"
-#include "hw/shm/shm_stage.h"
 #include "hw/wire.h"
 
 /* Steps over the first `len` bytes of a vector. */
@@ -58,15 +57,6 @@ static int move_rest(struct shm_link *s, struct shm_cma *c)
 	return got < 0 ? -errno : -FI_EFAULT;
 }
 
-static size_t total(const struct iovec *iov, size_t count)
-{
-	size_t len = 0;
-
-	while (count-- > 0)
-		len += iov++->iov_len;
-	return len;
-}
-
 /*
  * The number of a process that ended may be another one's. It is the peer's as long as its socket is
  * open; a few milliseconds later, too, numbers not being given anew that fast.
@@ -106,8 +96,8 @@ int shm_cma_move(struct shm_link *s, struct shm_cma *c)
 	got = move_some(s, c);
 	if (got > 0)
 		c->moved = (size_t)got;
-	if (got >= 0 && (c->moved == total(c->local, c->local_count) ||
-			 c->moved == total(c->remote, c->remote_count)))
+	if (got >= 0 && (c->moved == iov_bytes(c->local, c->local_count) ||
+			 c->moved == iov_bytes(c->remote, c->remote_count)))
 		return 0;
 	if (got > 0)
 		return move_rest(s, c);
@@ -115,27 +105,4 @@ int shm_cma_move(struct shm_link *s, struct shm_cma *c)
 	if (err == EPERM || err == ENOSYS)
 		give_up(s, c->write ? "process_vm_writev to" : "process_vm_readv from", err);
 	return -err;
-}
-
-ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t local_count,
-		  const struct iovec *remote, size_t remote_count)
-{
-	struct shm_link *s = (struct shm_link *)link;
-	struct shm_cma c = {.local = local,
-			    .remote = remote,
-			    .local_count = local_count,
-			    .remote_count = remote_count};
-	bool staged = remote_count && (uintptr_t)remote->iov_base >= SHM_STAGE_BASE;
-	ssize_t got;
-	int err;
-
-	if (staged) {
-		got = shm_stage_take(&s->ring, local, local_count, remote, remote_count);
-		return got >= 0 && shm_mark_closed(&s->ring) ? -FI_ECONNRESET : got;
-	}
-	err = shm_cma_move(s, &c);
-	/* Whoever has gone may have used the memory for something else before we read it. */
-	if (!err && shm_mark_closed(&s->ring))
-		err = -FI_ECONNRESET;
-	return err ? err : (ssize_t)c.moved;
 }

@@ -95,10 +95,9 @@ static struct shm_staged *put(struct shm_link *link, const struct iovec *iov, si
 	return s;
 }
 
-int shm_expose(struct link *link, const struct iovec *iov, size_t count, const void *batch,
-	       struct fi_rma_iov *at, void **exposed)
+int shm_stage_put(struct shm_link *l, const struct iovec *iov, size_t count, const void *batch,
+		  struct fi_rma_iov *at, void **exposed)
 {
-	struct shm_link *l = (struct shm_link *)link;
 	struct shm_staged want = {.batch = count == 1 ? batch : NULL, .memory = iov[0].iov_base},
 			  *s;
 	uint64_t place;
@@ -123,10 +122,8 @@ int shm_expose(struct link *link, const struct iovec *iov, size_t count, const v
 	return 0;
 }
 
-void shm_conceal(void *exposed)
+void shm_stage_end(struct shm_staged *s)
 {
-	struct shm_staged *s = exposed;
-
 	if (--s->takers == 0)
 		s->stage->used &= ~bits(s->first, s->units);
 }

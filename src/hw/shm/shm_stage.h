@@ -36,10 +36,11 @@ struct shm_stage {
 	struct shm_staged staged[RING_UNITS]; /* by their first unit */
 };
 
-/* As link_ops has it. */
-int shm_expose(struct link *link, const struct iovec *iov, size_t count, const void *batch,
-	       struct fi_rma_iov *at, void **exposed);
-void shm_conceal(void *exposed);
+/* As link_ops.expose has it. */
+int shm_stage_put(struct shm_link *link, const struct iovec *iov, size_t count, const void *batch,
+		  struct fi_rma_iov *at, void **exposed);
+/* One who may take it less. */
+void shm_stage_end(struct shm_staged *s);
 
 /*
  * Peer: copies from such addresses until the shorter side is full. The bytes; -FI_EFAULT: there is no such place;

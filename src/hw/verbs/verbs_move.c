@@ -336,13 +336,17 @@ bool verbs_move_writes(const struct verbs_link *l)
 	return false;
 }
 
-void verbs_conceal(void *exposed)
+static void drop(struct exposed *e)
 {
-	struct exposed *e = exposed;
-
 	for (size_t i = 0; i < e->count; i++)
 		verbs_mem_put(e->mem[i]);
 	free(e);
+}
+
+void verbs_conceal(struct link *link, void *exposed)
+{
+	(void)link;
+	drop(exposed);
 }
 
 int verbs_expose(struct link *link, const struct iovec *iov, size_t count, const void *batch,
@@ -361,7 +365,7 @@ int verbs_expose(struct link *link, const struct iovec *iov, size_t count, const
 		if (s->iov_len)
 			mem = verbs_mem_get(l->own->path.dev, s, IBV_ACCESS_REMOTE_READ);
 		if (s->iov_len && !mem) {
-			verbs_conceal(e);
+			drop(e);
 			return -FI_ENOMEM;
 		}
 		e->mem[e->count] = mem;

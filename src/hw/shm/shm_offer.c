@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Long messages that the peer fetches by itself: from our stage, out of a pipe, or straight from our memory. */
+#include <rdma/fi_errno.h>
+
+#include "base/iov.h"
+#include "hw/shm/shm.h"
+#include "hw/shm/shm_mark.h"
+#include "hw/shm/shm_stage.h"
+
+#define PIPE_MIN (size_t)65536 /* bytes of what the stage has no room for */
+
+int shm_expose(struct link *link, const struct iovec *iov, size_t count, const void *batch,
+	       struct fi_rma_iov *at, void **exposed)
+{
+	struct shm_link *s = (struct shm_link *)link;
+	uint64_t key = 0;
+
+	if (!shm_stage_put(s, iov, count, batch, at, exposed))
+		return 0;
+	if (s->pid && iov_bytes(iov, count) >= PIPE_MIN)
+		key = shm_pipe_put(&s->pipe, iov, count);
+	if (!key)
+		return -FI_ENOSYS;
+	for (size_t i = 0; i < count; i++)
+		at[i] = (struct fi_rma_iov){.addr = (uintptr_t)iov[i].iov_base,
+					    .len = iov[i].iov_len,
+					    .key = i == 0 ? key : 0};
+	*exposed = &s->pipe;
+	return 0;
+}
+
+void shm_conceal(struct link *link, void *exposed)
+{
+	struct shm_link *s = (struct shm_link *)link;
+
+	if (exposed == &s->pipe)
+		shm_pipe_end(&s->pipe);
+	else
+		shm_stage_end(exposed);
+}
+
+/* What the pipe did not hold. 0 or a negative error. */
+static int fetch_rest(struct shm_link *s, const struct shm_cma *c, size_t done)
+{
+	struct iovec local[WIRE_IOV_MAX], remote[WIRE_IOV_MAX];
+	struct shm_cma rest = {.local = local, .remote = remote};
+	size_t ours = SIZE_MAX, theirs = SIZE_MAX;
+
+	rest.local_count = iov_slice(local, c->local, c->local_count, done, &ours);
+	rest.remote_count = iov_slice(remote, c->remote, c->remote_count, done, &theirs);
+	return ours && theirs ? shm_cma_move(s, &rest) : 0;
+}
+
+static ssize_t fetch_memory(struct shm_link *s, const struct shm_cma *c, uint64_t key)
+{
+	size_t ours = iov_bytes(c->local, c->local_count);
+	size_t theirs = iov_bytes(c->remote, c->remote_count);
+	ssize_t got = 0;
+	int err;
+
+	if (key && s->pid)
+		got = shm_pipe_take(&s->pipe_end, s->pid, key, c->local, c->local_count);
+	if (got < 0)
+		return got;
+	err = fetch_rest(s, c, (size_t)got);
+	return err ? err : (ssize_t)(ours < theirs ? ours : theirs);
+}
+
+ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t local_count,
+		  const struct iovec *remote, size_t remote_count, uint64_t key)
+{
+	struct shm_link *s = (struct shm_link *)link;
+	struct shm_cma c = {.local = local,
+			    .remote = remote,
+			    .local_count = local_count,
+			    .remote_count = remote_count};
+	bool staged = remote_count && (uintptr_t)remote->iov_base >= SHM_STAGE_BASE;
+	ssize_t got = staged ? shm_stage_take(&s->ring, local, local_count, remote, remote_count)
+			     : fetch_memory(s, &c, key);
+
+	/* Whoever has gone may have used the memory for something else before we read it. */
+	return got >= 0 && shm_mark_closed(&s->ring) ? -FI_ECONNRESET : got;
+}

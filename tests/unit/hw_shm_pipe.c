@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages longer than the stage takes: their pages go through a pipe, the rest straight. */
+#include <fcntl.h>
+#include <sys/ioctl.h>
+
+#include "hw/shm/shm_stage.h"
+
+#include "shm_pair.h"
+
+enum { LEN = SHM_STAGE_MAX + 1, LONG = 3 << 20, PIPE = 1 << 20 };
+
+static unsigned char bytes[LONG + 64], copy[LONG + 64];
+static const int batch;
+static struct shm_link *s;
+
+static void start(void)
+{
+	setup();
+	s = join(0);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)(i * 5 + (i >> 9));
+}
+
+static void finish(void)
+{
+	leave(s);
+	teardown();
+}
+
+static int offer_iov(struct shm_link *to, const struct iovec *iov, size_t count,
+		     struct fi_rma_iov *at)
+{
+	void *exposed = NULL;
+	int err = to->link.ops->expose(&to->link, iov, count, &batch, at, &exposed);
+
+	ck_assert(err ? !exposed : exposed == &to->pipe);
+	return err;
+}
+
+static uint64_t offer(size_t at, size_t len)
+{
+	struct iovec iov = {bytes + at, len};
+	struct fi_rma_iov where = {.key = 0};
+
+	if (offer_iov(s, &iov, 1, &where))
+		return 0;
+	ck_assert_uint_eq(where.addr, (uintptr_t)iov.iov_base);
+	ck_assert_uint_eq(where.len, len);
+	ck_assert_uint_ne(where.key, 0);
+	return where.key;
+}
+
+static void end_offer(void)
+{
+	s->link.ops->conceal(&s->link, &s->pipe);
+}
+
+static int left(void)
+{
+	int count;
+
+	ck_assert_int_eq(ioctl(s->pipe.ends[0], FIONREAD, &count), 0);
+	return count;
+}
+
+/* The first `room` bytes of a message of `len`. */
+static ssize_t fetch(size_t at, size_t len, size_t room, uint64_t key)
+{
+	struct iovec local = {copy, room}, remote = {bytes + at, len};
+
+	memset(copy, 0, sizeof(copy));
+	return s->link.ops->fetch(&s->link, &local, 1, &remote, 1, key);
+}
+
+static void fetches_all(size_t at, size_t len, uint64_t key)
+{
+	ck_assert_int_eq(fetch(at, len, len, key), (ssize_t)len);
+	ck_assert_int_eq(memcmp(copy, bytes + at, len), 0);
+	ck_assert_uint_eq(copy[len], 0);
+}
+
+/* Wherever in a page they begin and end, by one pipe. */
+START_TEST(every_length)
+{
+	static const size_t lens[] = {LEN, PIPE - 1, PIPE, PIPE + 1, LONG};
+	uint64_t first = 0;
+
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++)
+		for (size_t at = 0; at < 34; at += 17) {
+			uint64_t key = offer(at, lens[i]);
+
+			if (!first)
+				first = key;
+			ck_assert_uint_eq(key, first);
+			ck_assert_int_gt(left(), (int)LEN - 1);
+			fetches_all(at, lens[i], key);
+			ck_assert_int_eq(left(), 0);
+			end_offer();
+		}
+}
+END_TEST
+
+START_TEST(segments)
+{
+	struct iovec iov[3] = {{bytes + 5, 300000}, {bytes + 400000, 1}, {bytes + 500000, PIPE}};
+	struct iovec local[2] = {{copy, 299999}, {copy + 300000, LONG - 300000}}, remote[3];
+	struct fi_rma_iov where[3];
+
+	ck_assert_int_eq(offer_iov(s, iov, 3, where), 0);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_uint_eq(where[i].len, iov[i].iov_len);
+		remote[i] = (struct iovec){(void *)(uintptr_t)where[i].addr, where[i].len};
+	}
+	ck_assert_int_eq(s->link.ops->fetch(&s->link, local, 2, remote, 3, where[0].key),
+			 300001 + PIPE);
+	ck_assert_int_eq(memcmp(copy, bytes + 5, 299999), 0);
+	ck_assert_uint_eq(copy[300000], bytes[5 + 299999]);
+	ck_assert_uint_eq(copy[300001], bytes[400000]);
+	ck_assert_int_eq(memcmp(copy + 300002, bytes + 500000, PIPE), 0);
+	end_offer();
+}
+END_TEST
+
+/* What comes while it is in use goes another way, as what is too short does. */
+START_TEST(one_at_a_time)
+{
+	uint64_t key = offer(0, PIPE);
+
+	ck_assert_uint_eq(offer(1, PIPE), 0);
+	fetches_all(1, PIPE, 0);
+	fetches_all(0, PIPE, key);
+	end_offer();
+	ck_assert_uint_ne(offer(1, PIPE), 0);
+	end_offer();
+}
+END_TEST
+
+/* A receive that is shorter, or none: nobody finds the rest in the next message's place. */
+START_TEST(not_all_taken)
+{
+	uint64_t first = offer(0, PIPE), second, third;
+
+	ck_assert_int_eq(fetch(0, PIPE, 1000, first), 1000);
+	ck_assert_int_eq(memcmp(copy, bytes, 1000), 0);
+	end_offer();
+	second = offer(100, PIPE);
+	ck_assert_uint_ne(second, first);
+	fetches_all(100, PIPE, second);
+	end_offer();
+	third = offer(7, PIPE);
+	ck_assert_uint_eq(third, second);
+	end_offer();
+	ck_assert_uint_ne(offer(8, PIPE), third);
+	ck_assert_int_eq(fetch(7, PIPE, PIPE, third), -FI_ECONNRESET);
+	ck_assert_int_ge(left(), PIPE - 4096);
+	fetches_all(8, PIPE, third); /* nowhere by now: straight from memory */
+	ck_assert_int_ge(left(), PIPE - 4096);
+	end_offer();
+}
+END_TEST
+
+/* Withdrawn while it is being taken: what came may be anything. */
+START_TEST(withdrawn)
+{
+	struct iovec local = {copy, PIPE};
+	struct shm_pipe_end end = {.key = 0};
+	uint64_t key = offer(0, PIPE);
+
+	local.iov_len = 1;
+	ck_assert_int_eq(shm_pipe_take(&end, getpid(), key, &local, 1), 1);
+	ck_assert_uint_eq(end.key, 0); /* there is more in it than is wanted */
+	ck_assert_int_eq(shm_pipe_take(&s->pipe_end, getpid(), key, &local, 1), 1);
+	end_offer();
+	key = offer(0, PIPE);
+	end = (struct shm_pipe_end){.fd = dup(s->pipe.ends[0]), .key = key};
+	end_offer();
+	local.iov_len = PIPE;
+	ck_assert_int_eq(shm_pipe_take(&end, getpid(), key, &local, 1), -FI_ECONNRESET);
+	ck_assert_uint_eq(end.key, 0);
+}
+END_TEST
+
+/* Whoever never takes anything out is soon given nothing; who does again and again is. */
+START_TEST(not_taken)
+{
+	unsigned int given = 0;
+
+	for (int i = 0; i < 20; i++) {
+		uint64_t key = offer(0, PIPE);
+
+		fetches_all(0, PIPE, key);
+		end_offer();
+	}
+	while (given < 100 && offer(0, PIPE)) {
+		given++;
+		end_offer();
+	}
+	ck_assert_uint_ge(given, 1);
+	ck_assert_uint_lt(given, 10);
+	ck_assert_uint_eq(own->pipes, 0);
+}
+END_TEST
+
+/* The number of a descriptor may be another file's by now: nothing of that is read. */
+START_TEST(another_file)
+{
+	uint64_t key = offer(0, PIPE);
+	int number = s->pipe.ends[0], other[2];
+	char word[8];
+
+	end_offer();
+	ck_assert_int_eq(pipe(other), 0);
+	ck_assert_int_eq(write(other[1], "secret", 7), 7);
+	if (other[0] != number)
+		ck_assert_int_eq(dup2(other[0], number), number);
+	fetches_all(0, PIPE, key);
+	ck_assert_int_eq(read(number, word, sizeof(word)), 7);
+	ck_assert_str_eq(word, "secret");
+	if (other[0] != number)
+		close(number);
+	close(other[0]);
+	close(other[1]);
+	fetches_all(0, PIPE, UINT64_MAX);
+	fetches_all(0, PIPE, 1);
+}
+END_TEST
+
+/* A port has so many pipes at most; those of links that are closed count no more. */
+START_TEST(limit)
+{
+	enum { MOST = SHM_PIPES_MAX };
+	struct shm_link *links[MOST + 1];
+	struct iovec iov = {bytes, PIPE};
+	struct fi_rma_iov at;
+
+	for (int i = 0; i <= MOST; i++) {
+		links[i] = join(0);
+		ck_assert_int_eq(offer_iov(links[i], &iov, 1, &at), i < MOST ? 0 : -FI_ENOSYS);
+	}
+	leave(links[0]);
+	ck_assert_int_eq(offer_iov(links[MOST], &iov, 1, &at), 0);
+	for (int i = 1; i <= MOST; i++)
+		leave(links[i]);
+	ck_assert_uint_eq(own->pipes, 0);
+}
+END_TEST
+
+/* Who may not read our memory cannot have our descriptors, either. */
+START_TEST(no_access)
+{
+	pid_t pid = s->pid;
+
+	s->pid = 0;
+	ck_assert_uint_eq(offer(0, PIPE), 0);
+	s->pid = pid;
+}
+END_TEST
+
+/* From a process to another, as children see it: the owner's link to a child offers, the child fetches. */
+static struct {
+	uint64_t key;
+	unsigned char *at;
+} * told;
+
+static int fetching(int number)
+{
+	struct shm_link *l = join(number);
+	struct iovec local = {copy, PIPE}, remote;
+
+	for (int i = 1; i < 7; i += 2) {
+		await_step(i);
+		remote = (struct iovec){told->at, PIPE};
+		memset(copy, 0, sizeof(copy));
+		EXPECT(l->link.ops->fetch(&l->link, &local, 1, &remote, 1, told->key) == PIPE);
+		EXPECT(copy[0] == i && copy[PIPE - 1] == i);
+		next_step();
+	}
+	leave(l);
+	return 0;
+}
+
+START_TEST(across)
+{
+	pid_t pid;
+
+	told = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(told, MAP_FAILED);
+	pid = child(fetching, 1);
+	for (int i = 1; i < 7; i += 2) {
+		memset(bytes + 9, i, PIPE);
+		told->at = bytes + 9;
+		told->key = offer(9, PIPE);
+		ck_assert_uint_ne(told->key, 0);
+		next_step();
+		await_step(i + 1);
+		ck_assert_int_eq(left(), 0);
+		end_offer();
+	}
+	ck_assert_int_eq(status_of(pid), 0);
+	munmap(told, 4096);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("hw_shm_pipe");
+	TCase *tcase = tcase_create("pipe");
+
+	tcase_add_checked_fixture(tcase, start, finish);
+	tcase_set_timeout(tcase, LIMIT);
+	tcase_add_test(tcase, every_length);
+	tcase_add_test(tcase, segments);
+	tcase_add_test(tcase, one_at_a_time);
+	tcase_add_test(tcase, not_all_taken);
+	tcase_add_test(tcase, withdrawn);
+	tcase_add_test(tcase, not_taken);
+	tcase_add_test(tcase, another_file);
+	tcase_add_test(tcase, limit);
+	tcase_add_test(tcase, no_access);
+	tcase_add_test(tcase, across);
+	suite_add_tcase(suite, tcase);
+	return suite_run(suite);
+}
