@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define POOL_CHUNK 64 /* objects */
+
 struct pool_item {
 	struct pool_item *next; /* while free */
 	uint32_t index;         /* constant for the life of the pool */
@@ -30,9 +32,6 @@ void pool_fini(struct pool *p);
 
 /* Adds a chunk; false when memory is out. Called by pool_get. */
 struct pool_item *pool_grow(struct pool *p);
-
-/* The object named by `id`, or NULL when it is not in use or was reused since. */
-void *pool_find(struct pool *p, uint32_t id);
 
 static inline struct pool_item *pool_header(void *object)
 {
@@ -68,11 +67,31 @@ static inline void pool_put(struct pool *p, void *object)
 
 /* Names an object in use: generation above, index below. */
 #define POOL_INDEX_BITS 20
+#define POOL_INDEX_MASK ((1u << POOL_INDEX_BITS) - 1)
 static inline uint32_t pool_id(void *object)
 {
 	struct pool_item *item = pool_header(object);
 
 	return item->generation << POOL_INDEX_BITS | item->index;
+}
+
+static inline struct pool_item *pool_at(const struct pool *p, uint32_t index)
+{
+	char *chunk = (char *)p->chunks[index / POOL_CHUNK];
+
+	return (struct pool_item *)(chunk + (index % POOL_CHUNK) * p->item_size);
+}
+
+/* The object named by `id`, or NULL when it is not in use or was reused since. */
+static inline void *pool_find(const struct pool *p, uint32_t id)
+{
+	uint32_t index = id & POOL_INDEX_MASK;
+	struct pool_item *item;
+
+	if (index >= p->chunk_count * POOL_CHUNK)
+		return NULL;
+	item = pool_at(p, index);
+	return item->generation & 1 && pool_id(item + 1) == id ? item + 1 : NULL;
 }
 
 #endif

@@ -58,8 +58,7 @@ bool exchange_is_work(const struct work *work)
 	return work->kind == &kind;
 }
 
-/* Nobody else would notice if it was dead, or has left. */
-static void watch(struct group *g, uint32_t rank)
+static __attribute__((noinline)) void watch_closely(struct group *g, uint32_t rank)
 {
 	int ret = coll_reach(g->coll, group_member(g, rank));
 
@@ -71,6 +70,15 @@ static void watch(struct group *g, uint32_t rank)
 		leave_doubt(g, rank);
 	if (leave_has(g, rank))
 		group_fail(g, FI_ECONNABORTED);
+}
+
+/* Nobody else would notice if it was dead, or has left. */
+static inline void watch(struct group *g, uint32_t rank)
+{
+	const struct peer *peer = port_peer(g->coll->port, group_member(g, rank));
+
+	if (__builtin_expect(peer->state != PEER_CONNECTED || g->left || leave_doubts(g, rank), 0))
+		watch_closely(g, rank);
 }
 
 /* The message number `i` of the round has come. */
@@ -183,13 +191,16 @@ static int send(struct op *op, unsigned int i)
 {
 	const struct plan_message *m = &op->round->message[i];
 	struct group *g = op->group;
-	struct peer *peer = peer_get(g->coll->port, group_member(g, m->peer));
+	fi_addr_t addr = group_member(g, m->peer);
+	struct peer *peer = port_peer(g->coll->port, addr);
 	struct packet p = {.head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 0),
 			   .tag = WIRE_GROUP_TAG(op->seq, op->what, g->rank),
 			   .data = g->id,
 			   .payload = local_at(&op->local, m->place),
 			   .len = m->count * op->local.width};
 
+	if (__builtin_expect(peer == &peer_nobody, 0))
+		peer = peer_get(g->coll->port, addr);
 	return peer ? tx_ahead(peer, &p, &op->slot[i].work) : -FI_EADDRNOTAVAIL;
 }
 
@@ -209,6 +220,7 @@ static void start_send(struct op *op, unsigned int i)
 
 	/* What it sends stays as it is until all have it: its next round waits for that. */
 	op->slot[i].work.batch = op->plan.crowd ? op : NULL;
+	op->slot[i].direct = false;
 	op->slot[i].pending = true; /* it may be complete before the call returns */
 	ret = send(op, i);
 	if (ret) {
@@ -234,25 +246,21 @@ void exchange_prepare(struct op *op)
 	for (unsigned int i = 0; i < PLAN_MESSAGES; i++) {
 		op->slot[i].work.kind = &kind;
 		op->slot[i].op = op;
+		op->slot[i].pending = false;
 	}
 }
 
-/* Sends first: others wait for them. */
+/* No slot is pending: what comes for one that is not posted yet is not taken for it. */
 void exchange_start(struct op *op)
 {
-	unsigned int count = op->round->messages;
+	unsigned int count = op->round->messages, i = 0;
 
-	/* Something may come for one that is not posted yet. */
-	for (unsigned int i = 0; i < count; i++)
-		op->slot[i].pending = op->slot[i].direct = false;
 	/* One more until all are posted. */
 	op->pending = count + 1;
-	for (unsigned int i = 0; i < count; i++)
-		if (op->round->message[i].send)
-			start_send(op, i);
-	for (unsigned int i = 0; i < count; i++)
-		if (!op->round->message[i].send)
-			start_receive(op, i);
+	for (; i < op->round->sends; i++)
+		start_send(op, i);
+	for (; i < count; i++)
+		start_receive(op, i);
 	op->pending--;
 }
 

@@ -5,7 +5,7 @@
 
 #include "coll/op.h"
 
-/* Once, before an operation's first round. */
+/* Before the first round of an operation that is new, or was ended in the middle of one. */
 void exchange_prepare(struct op *op);
 /* Sends and receives those of op->round; when the last is done, the operation is put to the ready ones. */
 void exchange_start(struct op *op);

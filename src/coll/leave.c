@@ -38,7 +38,7 @@ void leave_say(struct group *g)
 	find_connected(port);
 	for (uint32_t i = 0; i < g->size; i++) {
 		fi_addr_t addr = group_member(g, i);
-		struct peer *peer = addr < port->peer_count ? port->peers[addr] : &peer_nobody;
+		struct peer *peer = port_peer(port, addr);
 
 		if (i != g->rank && !leave_has(g, i) && peer->state != PEER_IDLE)
 			coll_answer(peer, &word);

@@ -20,10 +20,15 @@ static inline bool leave_has(const struct group *g, uint32_t rank)
 	return g->left && g->left[rank / 64] >> rank % 64 & 1;
 }
 void leave_doubt_first(struct group *g, uint32_t rank);
-/* We wait for that member, and are connected: it is asked later, once, as it may have left before that. */
+/* Is it to be asked, as it may have left before we were connected? */
+static inline bool leave_doubts(const struct group *g, uint32_t rank)
+{
+	return !g->doubts || !(g->doubts[rank / 64].seen >> rank % 64 & 1);
+}
+/* We wait for that member, and are connected: it is asked later, once. */
 static inline void leave_doubt(struct group *g, uint32_t rank)
 {
-	if (__builtin_expect(!g->doubts || !(g->doubts[rank / 64].seen >> rank % 64 & 1), 0))
+	if (leave_doubts(g, rank))
 		leave_doubt_first(g, rank);
 }
 /* The connection to it is gone: of the next one it may not know that we are a member. */

@@ -71,7 +71,7 @@ static void forget_plan(struct op *op)
 {
 	op->planned = 0;
 	op->round = &op->kept[0];
-	op->round->messages = op->round->locals = 0;
+	op->round->messages = op->round->sends = op->round->locals = 0;
 }
 
 /* It is idle, as op_new finds it. */
@@ -109,6 +109,7 @@ void op_end_all(struct group *g)
 		if (op->ep)
 			tell_failure(op, g->err);
 		forget_plan(op);
+		exchange_prepare(op);
 		put_away(op);
 	}
 }

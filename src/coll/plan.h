@@ -103,6 +103,7 @@ enum {
 
 struct plan_round {
 	unsigned int messages, locals;
+	unsigned int sends; /* of the messages: these come first */
 	struct plan_message message[PLAN_MESSAGES];
 	struct plan_local local[PLAN_LOCALS];
 };

@@ -90,4 +90,10 @@ unsigned int port_wanted(const struct fi_info *info);
 /* Makes room in the table for entry `addr`. 0 or -FI_ENOMEM. */
 int port_reserve(struct port *port, fi_addr_t addr);
 
+/* Whom an entry of the vector is; &peer_nobody: never talked to, see peer_get. */
+static inline struct peer *port_peer(const struct port *port, fi_addr_t addr)
+{
+	return addr < port->peer_count ? port->peers[addr] : &peer_nobody;
+}
+
 #endif

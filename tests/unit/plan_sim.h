@@ -309,6 +309,8 @@ static inline void sim_step(struct sim *s, uint32_t me)
 		m->ended = true;
 		return;
 	}
+	for (unsigned int i = 0; i < r.messages; i++)
+		SIM_CHECK(r.message[i].send == (i < r.sends));
 	if (m->local.width)
 		sim_check_messages(m, &r);
 	m->begin = m->clock;
