@@ -20,11 +20,11 @@ struct shm {
 	uint64_t head;      /* next slot to read */
 	uint64_t published; /* head as senders know it */
 	uint32_t publish_step;
-	uint32_t turns;             /* counts shm_turn */
-	uint32_t buried;            /* claims of the dead still to be skipped */
-	int fd;                     /* memfd of the ring, for hellos */
-	struct shm_stage *stage;    /* NULL until it is used */
-	unsigned int pipes;         /* open ones of our links */
+	uint32_t turns;          /* counts shm_turn */
+	uint32_t buried;         /* claims of the dead still to be skipped */
+	int fd;                  /* memfd of the ring, for hellos */
+	struct shm_stage *stage; /* NULL until it is used */
+	struct shm_pipes pipes;
 	bool populated;             /* the ring's memory is in place */
 	uint64_t noted[RING_MARKS]; /* marks that shm_settled waits for */
 };
@@ -45,8 +45,7 @@ struct shm_link {
 	struct shm_copier stage_copier; /* and onto our stage for it */
 	uint32_t stage_at; /* where the last one was put there: that unit again, if it is free */
 	uint64_t looked;   /* ms: when the peer was last seen to be there */
-	struct shm_pipe pipe;
-	struct shm_pipe_end pipe_end; /* of the peer's to us */
+	struct shm_pipe_user pipe;
 	struct mr_view regions;
 	void *withdrawn; /* a payload taken back: SHM_PACKET_MAX bytes, or NULL */
 };

@@ -60,6 +60,7 @@ static void shm_close_port(void *state)
 {
 	struct shm *shm = state;
 
+	shm_pipe_close_all(&shm->pipes);
 	ring_unmap(&shm->ring);
 	close(shm->fd);
 	free(shm->stage);
@@ -101,8 +102,8 @@ static void shm_close_link(struct link *link)
 	struct shm_link *s = (struct shm_link *)link;
 
 	ring_unmap(&s->ring);
-	shm_pipe_close(&s->pipe);
-	shm_pipe_forget(&s->pipe_end);
+	shm_pipe_forget(&s->pipe);
+	s->own->pipes.links--;
 	mr_view_detach(&s->regions);
 	free(s->withdrawn);
 	free(s);
@@ -176,10 +177,10 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	}
 	s->link.ops = &shm_link_ops;
 	s->own = state;
+	s->own->pipes.links++;
 	s->turns_seen = s->own->turns - 1;
 	s->copier.percent = RING_PERCENT;
 	s->stage_copier.percent = STAGE_PERCENT;
-	s->pipe.count = &s->own->pipes;
 	s->src = peer->id;
 	s->sock = peer->sock;
 	s->owner = claim_word(0, peer->id, 0);

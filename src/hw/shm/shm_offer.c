@@ -9,32 +9,41 @@
 
 #define PIPE_MIN (size_t)65536 /* bytes of what the stage has no room for */
 
-int shm_expose(struct link *link, const struct iovec *iov, size_t count, const void *batch,
-	       struct fi_rma_iov *at, void **exposed)
+static int expose_pages(struct shm_link *s, const struct iovec *iov, size_t count,
+			struct fi_rma_iov *at, void **exposed)
 {
-	struct shm_link *s = (struct shm_link *)link;
-	uint64_t key = 0;
+	struct shm_pipe *pipe = NULL;
 
-	if (!shm_stage_put(s, iov, count, batch, at, exposed))
-		return 0;
 	if (s->pid && iov_bytes(iov, count) >= PIPE_MIN)
-		key = shm_pipe_put(&s->pipe, iov, count);
-	if (!key)
+		pipe = shm_pipe_put(&s->own->pipes, &s->pipe, iov, count);
+	if (!pipe)
 		return -FI_ENOSYS;
 	for (size_t i = 0; i < count; i++)
 		at[i] = (struct fi_rma_iov){.addr = (uintptr_t)iov[i].iov_base,
 					    .len = iov[i].iov_len,
-					    .key = i == 0 ? key : 0};
-	*exposed = &s->pipe;
+					    .key = i == 0 ? pipe->key : 0};
+	*exposed = pipe;
 	return 0;
+}
+
+int shm_expose(struct link *link, const struct iovec *iov, size_t count, const void *batch,
+	       struct fi_rma_iov *at, void **exposed)
+{
+	struct shm_link *s = (struct shm_link *)link;
+
+	if (!shm_stage_put(s, iov, count, batch, at, exposed))
+		return 0;
+	return expose_pages(s, iov, count, at, exposed);
 }
 
 void shm_conceal(struct link *link, void *exposed)
 {
 	struct shm_link *s = (struct shm_link *)link;
+	struct shm_pipes *all = &s->own->pipes;
+	struct shm_pipe *pipe = exposed;
 
-	if (exposed == &s->pipe)
-		shm_pipe_end(&s->pipe);
+	if (pipe >= all->pipe && pipe < all->pipe + SHM_PIPES)
+		shm_pipe_end(all, pipe, &s->pipe);
 	else
 		shm_stage_end(exposed);
 }
@@ -59,7 +68,7 @@ static ssize_t fetch_memory(struct shm_link *s, const struct shm_cma *c, uint64_
 	int err;
 
 	if (key && s->pid)
-		got = shm_pipe_take(&s->pipe_end, s->pid, key, c->local, c->local_count);
+		got = shm_pipe_take(&s->pipe, s->pid, key, c->local, c->local_count);
 	if (got < 0)
 		return got;
 	err = fetch_rest(s, c, (size_t)got);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <rdma/fi_errno.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -13,7 +14,6 @@
 #include "base/forked.h"
 #include "base/log.h"
 
-#define PIPE_BYTES (1 << 20) /* pages it may hold; as much as any user may ask for */
 /* Whoever left so many in a row is not allowed to take them, most likely, or wants none. */
 #define MISSES_MAX 4u
 
@@ -27,138 +27,191 @@ static uint64_t key_of(int number, int fd)
 	return (uint64_t)st.st_ino << 32 | ((uint32_t)number + 1);
 }
 
+/* What the kernel lets them hold who may not ask for more. */
+static size_t allowed(void)
+{
+	FILE *file = geteuid() ? fopen("/proc/sys/fs/pipe-user-pages-soft", "re") : NULL;
+	size_t pages = 0;
+
+	if (file) {
+		if (fscanf(file, "%zu", &pages) != 1)
+			pages = 0;
+		fclose(file);
+	}
+	return pages ? pages * (size_t)sysconf(_SC_PAGESIZE) : SIZE_MAX;
+}
+
+/* Half of that, by as many ports as we know of. */
+static bool may_make(struct shm_pipes *all)
+{
+	if (!all->allowed)
+		all->allowed = allowed();
+	return all->open < all->allowed / 2 / SHM_PIPE_BYTES / (all->links + 1);
+}
+
 static bool make(struct shm_pipe *p)
 {
 	if (pipe2(p->ends, O_CLOEXEC | O_NONBLOCK))
 		return false;
 	p->key = key_of(p->ends[0], p->ends[0]);
-	if (!p->key || fcntl(p->ends[1], F_SETPIPE_SZ, PIPE_BYTES) < 0 ||
-	    forked_guard(p->ends[0]) || forked_guard(p->ends[1])) {
-		LOG_INFO(LOG_EP_DATA, "shm: no pipe of %d bytes: %s", PIPE_BYTES,
-			 fi_strerror(errno));
-		forked_close(p->ends[0]);
-		forked_close(p->ends[1]);
-		return false;
-	}
-	p->open = true;
-	++*p->count;
-	return true;
-}
-
-static int left_in(int fd)
-{
-	int bytes = 0;
-
-	return ioctl(fd, FIONREAD, &bytes) ? 0 : bytes;
-}
-
-uint64_t shm_pipe_put(struct shm_pipe *p, const struct iovec *iov, size_t count)
-{
-	if (p->busy || p->misses >= MISSES_MAX || (!p->open && *p->count >= SHM_PIPES_MAX))
-		return 0;
-	if (!p->open && !make(p)) {
-		p->misses = MISSES_MAX;
-		return 0;
-	}
-	if (vmsplice(p->ends[1], iov, count, SPLICE_F_NONBLOCK) <= 0) {
-		p->misses++;
-		return 0;
-	}
-	p->busy = true;
-	return p->key;
-}
-
-void shm_pipe_close(struct shm_pipe *p)
-{
-	if (!p->open)
-		return;
+	if (p->key && fcntl(p->ends[1], F_SETPIPE_SZ, SHM_PIPE_BYTES) >= 0 &&
+	    !forked_guard(p->ends[0]) && !forked_guard(p->ends[1]))
+		return true;
+	LOG_INFO(LOG_EP_DATA, "shm: no pipe of %u bytes: %s", SHM_PIPE_BYTES, fi_strerror(errno));
 	forked_close(p->ends[0]);
 	forked_close(p->ends[1]);
-	p->open = p->busy = false;
-	--*p->count;
+	return false;
 }
 
-void shm_pipe_end(struct shm_pipe *p)
+/* Nobody writes to it from now on: then nothing that is read there is taken for good. */
+static void drop(struct shm_pipes *all, struct shm_pipe *p)
 {
+	char page[4096];
+
+	p->open = p->busy = false;
+	all->open--;
+	if (all->forks != forked_count())
+		return;
+	forked_close(p->ends[1]);
+	while (read(p->ends[0], page, sizeof(page)) > 0)
+		; /* the peer may keep it open, and with it our pages */
+	forked_close(p->ends[0]);
+}
+
+/* One to fill: that the peer knows already, if it can be. NULL: none. */
+static struct shm_pipe *choose(struct shm_pipes *all, struct shm_pipe_user *u)
+{
+	for (unsigned int i = 0; i < SHM_PIPES; i++) {
+		unsigned int at = (u->last + i) % SHM_PIPES;
+		struct shm_pipe *p = &all->pipe[at];
+
+		if (p->busy || (!p->open && (!may_make(all) || !make(p))))
+			continue;
+		all->open += !p->open;
+		all->forks = forked_count();
+		p->open = true;
+		u->last = at;
+		return p;
+	}
+	return NULL;
+}
+
+struct shm_pipe *shm_pipe_put(struct shm_pipes *all, struct shm_pipe_user *u,
+			      const struct iovec *iov, size_t count)
+{
+	struct shm_pipe *p = u->misses < MISSES_MAX ? choose(all, u) : NULL;
+
+	if (!p)
+		return NULL;
+	p->busy = vmsplice(p->ends[1], iov, count, SPLICE_F_NONBLOCK) > 0;
+	if (p->busy)
+		return p;
+	u->misses++;
+	drop(all, p);
+	return NULL;
+}
+
+void shm_pipe_end(struct shm_pipes *all, struct shm_pipe *p, struct shm_pipe_user *u)
+{
+	int left = 0;
+
 	p->busy = false;
-	if (!left_in(p->ends[0])) {
-		p->misses = 0;
+	if (!ioctl(p->ends[0], FIONREAD, &left) && !left) {
+		u->misses = 0;
 		return;
 	}
-	/* The peer may be about to read it: it is not to find the next one. */
-	p->misses++;
-	shm_pipe_close(p);
+	u->misses++;
+	drop(all, p); /* the peer may be about to read it: it is not to find the next one */
+}
+
+void shm_pipe_close_all(struct shm_pipes *all)
+{
+	for (unsigned int i = 0; i < SHM_PIPES; i++)
+		if (all->pipe[i].open)
+			drop(all, &all->pipe[i]);
 }
 
 /* ---- The peer --------------------------------------------------------------------------------- */
 
-void shm_pipe_forget(struct shm_pipe_end *e)
+void shm_pipe_forget(struct shm_pipe_user *u)
 {
-	if (e->key)
-		forked_close(e->fd);
-	e->key = 0;
+	if (u->key)
+		forked_close(u->fd);
+	u->key = 0;
 }
 
 #if defined(SYS_pidfd_open) && defined(SYS_pidfd_getfd)
 static int descriptor_of(pid_t pid, int number)
 {
-	int fd, process = (int)syscall(SYS_pidfd_open, pid, 0);
+	int fd, err, process = (int)syscall(SYS_pidfd_open, pid, 0);
 
 	if (process < 0)
-		return -1;
+		return -errno;
 	fd = (int)syscall(SYS_pidfd_getfd, process, number, 0);
+	err = fd < 0 ? -errno : fd;
 	close(process);
-	return fd;
+	return err;
 }
 #else
 static int descriptor_of(pid_t pid, int number)
 {
 	(void)pid;
 	(void)number;
-	return -1;
+	return -ENOSYS;
 }
 #endif
 
-static bool find(struct shm_pipe_end *e, pid_t pid, uint64_t key)
+/* 0 or a negative error. */
+static int find(struct shm_pipe_user *u, pid_t pid, uint64_t key)
 {
 	int number = (int)(uint32_t)key - 1, fd;
 
-	if (e->key == key)
-		return true;
-	shm_pipe_forget(e);
+	if (u->key == key)
+		return 0;
+	shm_pipe_forget(u);
 	fd = descriptor_of(pid, number);
+	if (fd == -EBADF)
+		return -FI_ECONNRESET;
 	if (fd < 0)
-		return false;
-	if (key_of(number, fd) != key || forked_guard(fd)) {
+		return fd;
+	if (key_of(number, fd) != key) {
 		close(fd);
-		return false;
+		return -FI_ECONNRESET;
 	}
-	*e = (struct shm_pipe_end){.fd = fd, .key = key};
-	return true;
+	if (forked_guard(fd)) {
+		close(fd);
+		return -FI_ENOMEM;
+	}
+	u->fd = fd;
+	u->key = key;
+	return 0;
 }
 
-/* Whoever withdraws a message closes the pipe: what was read until then is good. */
 static short state_of(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int n;
 
-	return poll(&p, 1, 0) < 0 ? POLLERR : p.revents;
+	do
+		n = poll(&p, 1, 0);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? POLLERR : p.revents;
 }
 
-ssize_t shm_pipe_take(struct shm_pipe_end *e, pid_t pid, uint64_t key, const struct iovec *local,
+ssize_t shm_pipe_take(struct shm_pipe_user *u, pid_t pid, uint64_t key, const struct iovec *local,
 		      size_t count)
 {
+	int err = find(u, pid, key);
 	ssize_t got;
 	short state;
 
-	/* Never wait there: whatever is in it was put there before we were told. */
-	if (!find(e, pid, key) || !left_in(e->fd))
-		return 0;
-	got = readv(e->fd, local, (int)count);
-	state = state_of(e->fd);
-	if (state) /* what is left in it keeps pages of the sender's */
-		shm_pipe_forget(e);
-	if (got <= 0)
-		return 0;
-	return state & (POLLHUP | POLLERR) ? -FI_ECONNRESET : got;
+	if (err)
+		return err == -FI_ECONNRESET ? err : 0;
+	got = readv(u->fd, local, (int)count);
+	state = state_of(u->fd);
+	if (state) /* what is left there keeps pages of the sender's */
+		shm_pipe_forget(u);
+	if (state & (POLLHUP | POLLERR)) /* closed by who withdrew it */
+		return -FI_ECONNRESET;
+	return got > 0 ? got : 0;
 }
