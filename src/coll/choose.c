@@ -237,6 +237,13 @@ static void alltoall_pairwise(const struct plan_build *b)
 	plan_add(b, &plan_pairwise_alltoall, all_of(b), false);
 }
 
+/* Nobody has time for more than its own copies. */
+static void alltoall_whole(const struct plan_build *b)
+{
+	b->plan->whole = true;
+	alltoall_pairwise(b);
+}
+
 static const struct row table[] = {
 	{FI_BARRIER, CROWD, 4, ANY, 0, barrier_direct, 0},
 	{FI_BARRIER, CROWD, UINT32_MAX, ANY, 0, barrier_tree, 8},
@@ -279,6 +286,8 @@ static const struct row table[] = {
 	{FI_REDUCE_SCATTER, ORDERED, UINT32_MAX, ANY, 0, reduce_scatter_ordered, 0},
 
 	/* To few members everything goes at once. */
+	{FI_ALLTOALL, 0, 9, 256 * KIB, 0, alltoall_pairwise, 0},
+	{FI_ALLTOALL, NEAR | SHARES, 9, ANY, 0, alltoall_whole, 0},
 	{FI_ALLTOALL, 0, 9, ANY, 0, alltoall_pairwise, 0},
 	{FI_ALLTOALL, 0, UINT32_MAX, 256, 0, alltoall_bruck, 0},
 	{FI_ALLTOALL, 0, UINT32_MAX, ANY, 0, alltoall_pairwise, 0},
@@ -330,7 +339,7 @@ void plan_flat(const struct plan_build *b)
 	}
 	while (!holds(row, b))
 		row++;
-	b->plan->crowd = b->plan->crowd || crowd(b);
+	b->plan->whole = b->plan->whole || crowd(b);
 	chosen.tune = row->tune ? row->tune : b->shape.size;
 	row->make(&chosen);
 }

@@ -219,7 +219,7 @@ static void start_send(struct op *op, unsigned int i)
 	int ret;
 
 	/* What it sends stays as it is until all have it: its next round waits for that. */
-	op->slot[i].work.batch = op->plan.crowd ? op : NULL;
+	op->slot[i].work.batch = op->plan.whole ? op : NULL;
 	op->slot[i].direct = false;
 	op->slot[i].pending = true; /* it may be complete before the call returns */
 	ret = send(op, i);

@@ -136,7 +136,7 @@ struct plan_phase {
 struct plan {
 	size_t scratch; /* elements of PLAN_TMP; 0: none */
 	size_t kept;    /* of these, at the begin: in use by more than one phase */
-	bool crowd;     /* members of a host run by turns: see work.batch in xfer/defer.h */
+	bool whole;     /* who receives takes long messages alone: see work.batch in xfer/defer.h */
 	unsigned int phases;
 	uint32_t root, root_host; /* the root leads its host; 0, 0 where there is none */
 	const struct layout *layout;

@@ -54,8 +54,9 @@ struct work {
 	size_t got;    /* bytes of the message, */
 	uint64_t tag;  /* and its tag, set before a receive is done */
 	/*
-	 * Not NULL: who sends it, and who takes it, run by turns. A long message of it goes without pieces, put where its
-	 * receiver takes it alone, at any time; once for all receivers of the same memory and the same batch.
+	 * Not NULL: who sends it, and who takes it, run by turns, or both have copies to make all the time. A long message
+	 * of it goes without pieces, put where its receiver takes it alone, at any time; once for all receivers of the
+	 * same memory and the same batch.
 	 */
 	const void *batch;
 };
