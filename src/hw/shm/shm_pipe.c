@@ -49,14 +49,18 @@ static bool may_make(struct shm_pipes *all)
 	return all->open < all->allowed / 2 / SHM_PIPE_BYTES / (all->links + 1);
 }
 
-static bool make(struct shm_pipe *p)
+static bool make(struct shm_pipes *all, struct shm_pipe *p)
 {
 	if (pipe2(p->ends, O_CLOEXEC | O_NONBLOCK))
 		return false;
 	p->key = key_of(p->ends[0], p->ends[0]);
 	if (p->key && fcntl(p->ends[1], F_SETPIPE_SZ, SHM_PIPE_BYTES) >= 0 &&
-	    !forked_guard(p->ends[0]) && !forked_guard(p->ends[1]))
+	    !forked_guard(p->ends[0]) && !forked_guard(p->ends[1])) {
+		p->open = true;
+		all->open++;
+		all->forks = forked_count();
 		return true;
+	}
 	LOG_INFO(LOG_EP_DATA, "shm: no pipe of %u bytes: %s", SHM_PIPE_BYTES, fi_strerror(errno));
 	forked_close(p->ends[0]);
 	forked_close(p->ends[1]);
@@ -85,11 +89,12 @@ static struct shm_pipe *choose(struct shm_pipes *all, struct shm_pipe_user *u)
 		unsigned int at = (u->last + i) % SHM_PIPES;
 		struct shm_pipe *p = &all->pipe[at];
 
-		if (p->busy || (!p->open && (!may_make(all) || !make(p))))
+		if (p->busy || (!p->open && !may_make(all)))
 			continue;
-		all->open += !p->open;
-		all->forks = forked_count();
-		p->open = true;
+		if (!p->open && !make(all, p)) {
+			u->misses++;
+			return NULL;
+		}
 		u->last = at;
 		return p;
 	}
