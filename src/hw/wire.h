@@ -144,7 +144,7 @@ struct wire_group {
 struct wire_segment {
 	uint64_t addr;
 	uint64_t len;
-	uint64_t key; /* by which the receiver's device reads it; 0: it cannot */
+	uint64_t key; /* by which the receiver's device reads it, or finds a pipe; 0: it cannot */
 };
 
 struct wire_offer {

@@ -17,9 +17,9 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#define SHM_PIPES 8u /* of a port, at most, */
-#define SHM_PIPE_BYTES                                                                             \
-	(1u << 20) /* which hold so much each: whole pages, the first and the last one, too */
+#define SHM_PIPES 8u /* of a port, at most */
+/* Which hold so much each: whole pages, the first and the last one, too. */
+#define SHM_PIPE_BYTES (1u << 20)
 
 struct shm_pipe {
 	int ends[2];  /* to read, to write; while `open` */
