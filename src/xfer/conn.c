@@ -213,13 +213,14 @@ static ssize_t hear_boot(struct peer *peer)
 static void connected_event(struct peer *peer)
 {
 	ssize_t len = hear_boot(peer);
+	int err = len < 0 && errno == ETIMEDOUT ? FI_ETIMEDOUT : FI_ECONNRESET;
 
 	if (len > 0 || (len < 0 && (errno == EAGAIN || errno == EINTR)))
 		return;
 	if (!peer->inside)
 		peer = hear_out(peer);
 	if (peer)
-		conn_ended(peer, FI_ECONNRESET);
+		conn_ended(peer, err);
 }
 
 void conn_ended(struct peer *peer, int err)

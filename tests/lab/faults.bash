@@ -55,8 +55,18 @@ light() {
 	ip -4 rule flush pref 5 && ip -6 rule flush pref 5 || fail "the wire stays dark"
 }
 
-# It does not stay dark after a test that fails.
-trap '{ ip -4 rule flush pref 5; ip -6 rule flush pref 5; } 2>/dev/null; end_all' EXIT
+# apart: what root sends to host 1 and nobody to host 0 by TCP takes the wire or does not go, as if each were at the other host.
+apart() {
+	local n who=(0 65534)
+	for n in 0 1; do
+		set -- uidrange ${who[n]}-${who[n]} to "${address[1 - n]}" ipproto tcp
+		ip rule add pref 15 "$@" lookup $((100 + n)) && ip rule add pref 16 "$@" unreachable ||
+			fail "the hosts cannot be set apart"
+	done
+}
+
+# After a test that fails, too.
+trap '{ for n in 5 15 16; do ip -4 rule flush pref $n; ip -6 rule flush pref $n; done; } 2>/dev/null; end_all' EXIT
 
 # remove: takes the device of host 0 away; $removal is the process that waits for it, as the kernel does for its users.
 remove() {

@@ -9,8 +9,11 @@
  *
  *	cut    all that is under way ends, in part by an error
  *	end    the same, and a later send fails
- *	again  the same, but later messages arrive by another way; the sides are two users'
+ *	again  the same, but later messages arrive by another way
+ *	lost   they are quiet, and what waits for something to come ends by an error
  *	go-on  they are quiet, then a signal USR1 to each side asks for as much again: nothing fails
+ *
+ * The sides are two users': that of side 1 is nobody.
  *
  * Whoever is not killed closes everything, and has no more descriptors than before.
  */
@@ -208,6 +211,12 @@ static void wait_for_nothing(void)
 	busy[WAITING] = true;
 }
 
+static void have_ended(void)
+{
+	printf("%s was told: %s (%s)\n", who, fi_strerror(first_err), first_text);
+	collect();
+}
+
 static void told(void)
 {
 	wait_for_nothing();
@@ -216,8 +225,7 @@ static void told(void)
 		while (complete_one() && !first_err)
 			;
 	}
-	printf("%s was told: %s (%s)\n", who, fi_strerror(first_err), first_text);
-	collect();
+	have_ended();
 }
 
 static void end(void)
@@ -273,11 +281,25 @@ static void exchange(unsigned int count)
 	meet();
 }
 
-static void go_on(void)
+static void become_quiet(void)
 {
 	quiet = true;
 	exchange(ENOUGH);
 	puts("going");
+}
+
+static void lost(void)
+{
+	become_quiet();
+	wait_for_nothing();
+	while (!first_err)
+		complete_one();
+	have_ended();
+}
+
+static void go_on(void)
+{
+	become_quiet();
 	while (!nudged && !first_err) {
 		complete_one();
 		usleep(1000);
@@ -289,7 +311,8 @@ static void go_on(void)
 static const struct wish {
 	const char *name;
 	void (*run)(void);
-} wishes[] = {{"cut", told}, {"end", end}, {"again", again}, {"go-on", go_on}}, *wish;
+} wishes[] = {{"cut", told}, {"end", end}, {"again", again}, {"lost", lost}, {"go-on", go_on}},
+  *wish;
 
 static void run(void *arg)
 {
@@ -300,7 +323,7 @@ static void run(void *arg)
 	signal(SIGUSR1, nudge);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	setenv("FI_TCP_IFACE", me.iface, 1);
-	if (wish->run == again && side_number)
+	if (side_number)
 		become_nobody();
 	node_open(&n, NULL); /* what is opened once for the process is there */
 	node_close(&n);

@@ -4,6 +4,7 @@
 # (A software device breaks at once if it has to send meanwhile by the interface that is down.)
 # TIMEOUT=240 KERNELS=all
 . "$(dirname "$0")/faults.bash"
+apart
 
 busy 2 rdm_fault write end "${interface[@]}"
 pkill -KILL -P "$talk" -n || fail "nobody to kill"
@@ -23,6 +24,13 @@ over "the wire dark" 'side 0 was told: ' 'side 1 was told: ' 'side 0: closed' 's
 light
 clean "the wire dark"
 
+busy 2 rdm_fault write lost "${interface[@]}"
+dark
+over "quiet, the wire dark" 'side 0 was told: Connection timed out' 'side 1 was told: Connection timed out' 'side 0: closed' 'side 1: closed'
+light
+clean "quiet, the wire dark"
+
+# (A software device may forget what it was at then: TCP's questions find that nobody is there.)
 busy 2 rdm_fault long end "${interface[@]}"
 down
 over "long, the link down" 'side 0 was told: ' 'side 1 was told: ' 'side 0: closed' 'side 1: closed'
