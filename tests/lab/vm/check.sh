@@ -77,30 +77,45 @@ counted() {
 
 # last_words: of qemu and of the guest's kernel; where that panicked, what led to it rather than the end of it.
 last_words() {
-	cat "$work/qemu"
+	sed 's/^/    /' "$work/qemu"
 	tr -d '\r' <"$work/console" | awk '
 		/Kernel panic|Oops|BUG:|blocked for more than/ && !last { last = NR + 16 }
 		{ line[NR] = $0 }
-		END { if (!last || last > NR) last = NR; for (i = last > 25 ? last - 24 : 1; i <= last; i++) print line[i] }'
+		END { if (!last || last > NR) last = NR; for (i = last > 25 ? last - 24 : 1; i <= last; i++) print "    " line[i] }'
 }
 
-# run_guest VERSION TEST...: a guest that does not end as it should is a failed run.
-run_guest() {
-	local status at head tests=("${@:2}")
-	head="kernel $1 ($(cat "$kernel/name"))"
+# boot_guest TEST...: boots it, which runs them until it ends; is 0 if that was as it should be. As hear says, besides.
+boot_guest() {
 	echo "$head: booting"
 	make_initramfs "$work/initrd" '' bash tests/lab/vm/inside.sh env "${settings[@]}" "${guest_settings[@]}" \
-		tests/run.sh "${tests[@]}" || fail "no initramfs"
+		tests/run.sh "$@" || fail "no initramfs"
 	rm -f "$work/out" && mkfifo "$work/out"
 	guest $limit -serial stdio </dev/null >"$work/out" 2>"$work/qemu" &
 	qemu=$!
 	hear <"$work/out"
 	kill "$qemu" 2>/dev/null
 	wait "$qemu"
-	case $?,$status in 0,[01]) return ;; 124,*) at+=", for which it had $limit s" ;; esac
+	case $?,$status in
+	0,[01]) return 0 ;;
+	124,*) at+=", for which it had $limit s" ;;
+	esac
+	return 1
+}
+
+# run_guest VERSION TEST...: a guest that does not end as it should is a failed run. One that did not come up has a second
+# try: emulated processors now and then trip over instructions that the kernel writes anew as it starts.
+run_guest() {
+	local status at head tests=("${@:2}")
+	head="kernel $1 ($(cat "$kernel/name"))"
+	boot_guest "${tests[@]}" && return
+	if [[ $at = 'did not come up'* ]]; then
+		echo "$head: the guest $at, and has a second try; its last words:"
+		last_words
+		boot_guest "${tests[@]}" && return
+	fi
 	failed=$((failed + 1))
 	echo "$head: FAIL  the guest $at; its last words:"
-	last_words | sed 's/^/    /'
+	last_words
 }
 
 # names FILE: those of its tests that are asked for.
