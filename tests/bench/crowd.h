@@ -56,12 +56,12 @@ static bool crowd_crowded(void)
 	return members > cores;
 }
 
-/* Calls of a repeat. Where members share cores, short ones must outlast the milliseconds until these are shared evenly. */
+/* Calls of a repeat. Where members share cores, short ones must outlast the 50 ms or so until these are shared evenly. */
 static int crowd_turns(size_t size)
 {
 	int turns = size <= 4096 ? 2000 : size <= 65536 ? 400 : 40;
 
-	return !crowd_crowded() ? turns : size <= 4096 ? turns / 2 : turns / 10;
+	return !crowd_crowded() ? turns : size <= 4096 ? turns * 5 / 2 : turns / 10;
 }
 
 /* A double for every word: sums of small numbers are exact, whatever their order. */
