@@ -61,7 +61,7 @@ static int crowd_turns(size_t size)
 {
 	int turns = size <= 4096 ? 2000 : size <= 65536 ? 400 : 40;
 
-	return !crowd_crowded() ? turns : size <= 4096 ? turns * 5 / 2 : turns / 10;
+	return crowd_crowded() && size > 4096 ? turns / 10 : turns;
 }
 
 /* A double for every word: sums of small numbers are exact, whatever their order. */
