@@ -56,7 +56,7 @@ static bool crowd_crowded(void)
 	return members > cores;
 }
 
-/* Calls of a repeat. Where members share cores, short ones must outlast the 50 ms or so until these are shared evenly. */
+/* Calls of a repeat. Members that share cores do so evenly after some 50 ms: they make no fewer short ones. */
 static int crowd_turns(size_t size)
 {
 	int turns = size <= 4096 ? 2000 : size <= 65536 ? 400 : 40;
