@@ -163,7 +163,8 @@ struct link {
 	bool moves;        /* `move` is to be had */
 	bool reaches;      /* by keys of the peer's library that say so, too: mr_key_in_nic */
 	bool counted;      /* the peer counts such accesses: tell it (WIRE_TOLD) */
-	int reason;        /* prov_errno of what ends with it; 0: the error itself */
+	bool silent; /* accepted, and nothing has come by it yet: its peer may have given up before */
+	int reason;    /* prov_errno of what ends with it; 0: the error itself */
 	uint64_t last; /* where the last packet of sendv, or with WIRE_DATA, went: for withdraw */
 };
 

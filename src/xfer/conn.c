@@ -132,6 +132,10 @@ static void accepted(struct peer *peer, struct guest *guest)
 		return;
 	}
 	port->handshakes--;
+	peer->real->silent = false;
+	/* The other side knows by this byte that we have heard it; across the network the first packet says so. */
+	if (guest->inside)
+		send(peer->sock, &(char){BOOT_WAKE}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	peer_connected(peer);
 	if (port->cm)
 		port->cm->connected(port, &guest->hello);
@@ -203,6 +207,8 @@ static ssize_t hear_boot(struct peer *peer)
 			reset = true;
 			len = recv(peer->sock, &byte, 1, MSG_DONTWAIT);
 		}
+		if (len > 0)
+			peer->real->silent = false;
 		if (len > 0 && byte == BOOT_BYE)
 			peer->said_bye = true;
 	}

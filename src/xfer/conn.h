@@ -25,6 +25,8 @@ struct port_cm {
 int conn_listen(struct port *port);
 /* Begins to connect an idle peer. 0, -FI_EAGAIN (later), or why it cannot be reached. */
 int conn_start(struct peer *peer);
+/* The same for an idle peer that cannot be asked now, by the turns to come, within the time an attempt has. */
+void conn_start_later(struct peer *peer);
 /* A packet of a peer we are connecting to has come: it has accepted us, and its hello, which it sent
  * before, is there to be read now. */
 void conn_finish(struct peer *peer);

@@ -35,11 +35,15 @@ int conn_take(struct peer *peer, struct guest *guest, const struct hello_words *
 	if (!err && peer->sock >= 0)
 		err = conn_watch(peer, EPOLLIN);
 	if (!err) {
+		peer->real->silent &= !peer->port->cm;
 		peer_connected(peer);
 		return 0;
 	}
 	LOG_WARN(LOG_EP_CTRL, "cannot accept a peer: %s", fi_strerror(-err));
-	peer_lost(peer, -err);
+	if (peer->port->cm)
+		peer_lost(peer, -err);
+	else
+		peer_not_taken(peer, -err);
 	return err;
 }
 
@@ -101,6 +105,7 @@ void conn_greet(struct port *port, struct guest *guest)
 		return;
 	}
 	if (conn_take(peer, guest,
-		      &(struct hello_words){.kind = HELLO_ACCEPT, .id = pool_id(peer)}))
+		      &(struct hello_words){.kind = HELLO_ACCEPT, .id = pool_id(peer)}) &&
+	    peer->state == PEER_IDLE)
 		conn_forget(peer);
 }

@@ -64,6 +64,7 @@ static int connect_self(struct peer *peer)
 		err = conn_watch(peer, EPOLLIN);
 	if (err)
 		goto close_pair;
+	peer->real->silent = false;
 	peer_connected(peer);
 	return 0;
 close_pair:
@@ -146,6 +147,12 @@ void conn_wait_outside(struct peer *peer)
 		conn_single_waits(peer->port);
 	else
 		peer_busy(peer); /* whoever sleeps looks again soon */
+}
+
+void conn_start_later(struct peer *peer)
+{
+	conn_wait_outside(peer);
+	peer->deadline = conn_deadline();
 }
 
 void conn_again(struct peer *peer)

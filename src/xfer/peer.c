@@ -176,6 +176,7 @@ void peer_refresh(struct peer *peer)
 void peer_connected(struct peer *peer)
 {
 	peer->state = PEER_CONNECTED;
+	peer->refused = 0;
 	peer->held = peer->said_bye = peer->excess = false;
 	peer_refresh(peer);
 	tx_flush(peer);
@@ -219,7 +220,8 @@ static int reason_of(const struct peer *peer, int err)
 	return peer->real && peer->real->reason && !peer->said_bye ? peer->real->reason : err;
 }
 
-void peer_lost(struct peer *peer, int err)
+/* Its link works no more: what had come by it is read, what leads to it is closed. */
+static void disconnect(struct peer *peer)
 {
 	struct port *port = peer->port;
 
@@ -241,6 +243,21 @@ void peer_lost(struct peer *peer, int err)
 	peer->state = PEER_IDLE;
 	peer_refresh(peer);
 	close_sockets(peer);
+}
+
+/* Does its end tell those who wait for a message of this peer alone that none will come? */
+static bool fails_directed(const struct peer *peer)
+{
+	return peer->real && !peer->real->silent && !peer->said_bye;
+}
+
+void peer_lost(struct peer *peer, int err)
+{
+	struct port *port = peer->port;
+	bool told = !list_empty(&peer->backlog) || !list_empty(&peer->ahead);
+
+	peer->refused = peer_attempts(peer) && !told ? err : 0;
+	disconnect(peer);
 	tx_end_lent(peer);
 	tx_fail_all(peer, err, reason_of(peer, err));
 	arrival_fail_peer(peer, err);
@@ -250,11 +267,26 @@ void peer_lost(struct peer *peer, int err)
 		if (!port->rx[i])
 			continue;
 		rx_forget_peer(port->rx[i], peer);
-		if (peer->real && !peer->said_bye)
+		if (fails_directed(peer))
 			rx_fail_directed(port->rx[i], peer_addr(peer), err);
 	}
 	if (port->coll)
 		coll_lost(port->coll, peer, err);
 	close_link(peer, err);
 	peer->losing = peer->excess = false;
+}
+
+void peer_not_taken(struct peer *peer, int err)
+{
+	disconnect(peer);
+	tx_drop_answers(peer);
+	close_link(peer, err);
+	peer->losing = false;
+	if (list_empty(&peer->backlog) && list_empty(&peer->ahead))
+		return;
+	err = conn_start(peer);
+	if (err == -FI_EAGAIN)
+		conn_start_later(peer);
+	else if (err)
+		peer_lost(peer, -err);
 }

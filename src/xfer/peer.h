@@ -44,7 +44,8 @@ struct peer {
 	uint64_t deadline;   /* ms; of PEER_DIALING and PEER_CROSSED */
 	uint64_t knocked;    /* ms; when we dialed */
 	unsigned int knocks; /* again, in this attempt */
-	bool late;           /* our hello went out long after we had knocked */
+	int refused; /* positive: how the last attempt failed, with nothing queued to tell it; or 0 */
+	bool late;   /* our hello went out long after we had knocked */
 	struct addr name;    /* as the vector or its hello says; ours */
 	struct addr key;     /* what it is found by: the name unmapped, whose string it shares */
 	struct list in_port; /* port->peers_list */
@@ -120,6 +121,11 @@ void peer_excess(struct peer *peer, const char *of_what, size_t max);
  * (positive), the next operation connects anew.
  */
 void peer_lost(struct peer *peer, int err);
+/*
+ * The peer came to connect and was gone before that was done. Nothing of it is lost: no receive fails, and what
+ * waits here to be sent to it connects by itself.
+ */
+void peer_not_taken(struct peer *peer, int err);
 /* Opens or shuts the fast road: messages go straight to the link only when nothing waits. */
 void peer_refresh(struct peer *peer);
 /* Is there an attempt of ours to connect? */

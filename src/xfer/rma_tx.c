@@ -5,7 +5,6 @@
 
 #include "base/iov.h"
 #include "base/log.h"
-#include "xfer/conn.h"
 #include "xfer/defer.h"
 #include "xfer/rma.h"
 #include "xfer/port.h"
@@ -364,6 +363,16 @@ static int enqueue(struct ep *ep, struct txreq *req, const struct rma *o)
 	return err;
 }
 
+/* Behind those that must end first, if it may wait. Frees the request if it may not. */
+static __attribute__((noinline, cold)) int wait_turn(struct ep *ep, struct txreq *req,
+						     const struct rma *o)
+{
+	if (!tx_never_queues(o->flags, o->work))
+		return enqueue(ep, req, o);
+	tx_req_free(req);
+	return -FI_EAGAIN;
+}
+
 /* The peer is connected and nothing waits before us. */
 static int send_now(struct ep *ep, struct txreq *req, const struct rma *o)
 {
@@ -371,7 +380,7 @@ static int send_now(struct ep *ep, struct txreq *req, const struct rma *o)
 	int err;
 
 	if (rma_waits(peer, req))
-		return enqueue(ep, req, o);
+		return wait_turn(ep, req, o);
 	err = add_compare(req, o);
 	if (err) {
 		tx_req_free(req);
@@ -396,7 +405,8 @@ static int post(struct ep *ep, struct peer *peer, const struct rma *o)
 
 	if (peer->awaiting_count + peer->moving_count >= ep->tx_size ||
 	    (ready && peer_behind(peer)) ||
-	    (ready && kept && (peer->held || peer->matching > WIRE_RESULTS_MAX)))
+	    (ready && kept && (peer->held || peer->matching > WIRE_RESULTS_MAX)) ||
+	    (!ready && tx_never_queues(o->flags, o->work)))
 		return -FI_EAGAIN;
 	req = req_new(ep, peer, o);
 	if (!req)
@@ -406,7 +416,7 @@ static int post(struct ep *ep, struct peer *peer, const struct rma *o)
 
 static int begin(struct ep *ep, struct peer *peer, const struct rma *o)
 {
-	int err = peer->state == PEER_IDLE ? conn_start(peer) : 0;
+	int err = peer->state == PEER_IDLE ? tx_connect(peer, o->flags, o->work) : 0;
 
 	return err ? err : post(ep, peer, o);
 }

@@ -245,15 +245,23 @@ static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 static int tx_try(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
 	if (peer->state != PEER_CONNECTED || tx_must_queue(peer, x->flags))
-		return queue_message(ep, peer, x);
+		return tx_never_queues(x->flags, x->work) ? -FI_EAGAIN : queue_message(ep, peer, x);
 	if (peer->held || peer_behind(peer))
 		return -FI_EAGAIN;
 	return tx_now(ep, peer, x);
 }
 
+int tx_connect(struct peer *peer, uint64_t flags, const struct work *work)
+{
+	int err = peer->refused;
+
+	peer->refused = 0;
+	return err && tx_never_queues(flags, work) ? -err : conn_start(peer);
+}
+
 static int tx_begin(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
-	int err = peer->state == PEER_IDLE ? conn_start(peer) : 0;
+	int err = peer->state == PEER_IDLE ? tx_connect(peer, x->flags, x->work) : 0;
 
 	return err ? err : tx_try(ep, peer, x);
 }

@@ -90,6 +90,22 @@ void tx_withdraw(struct port *port, int err,
 /* Everything the fast road does not do. 0 or a negative error. */
 int tx_slow(struct ep *ep, struct xfer x);
 
+/*
+ * An injected operation may have no completion, and its sender may end as soon as the call has returned. So
+ * it is accepted only if it leaves the process within the call: where it would have to wait for a connection
+ * or behind a fence it is -FI_EAGAIN. Deferred work has a counter that tells of its end, and may wait.
+ */
+static inline bool tx_never_queues(uint64_t flags, const struct work *work)
+{
+	return flags & FI_INJECT && !work;
+}
+
+/*
+ * Begins to connect to an idle peer. 0, or a negative error: -FI_EAGAIN, why it cannot be reached, or, for an
+ * operation that never queues, how the last attempt failed, which no completion has told.
+ */
+int tx_connect(struct peer *peer, uint64_t flags, const struct work *work);
+
 /* What a peer's packets say about our requests. */
 void tx_fin(struct port *port, struct peer *peer, const struct packet *p);
 void tx_pull(struct port *port, struct peer *peer, const struct packet *p);
@@ -160,10 +176,12 @@ static inline void tx_req_conceal(struct txreq *req)
 /* A copy of `count` segments in memory of the request's own. 0 or -FI_ENOMEM. */
 int tx_req_bounce(struct txreq *req, const struct iovec *iov, size_t count);
 
+/* What the peer has asked for is owed to nobody any more. */
+void tx_drop_answers(struct peer *peer);
 /* Ends all of the peer's requests with `err` (positive), and `reason` as their prov_errno. */
 void tx_fail_all(struct peer *peer, int err, int reason);
 /*
- * The endpoint is being closed: its requests complete on `heir`. Without one they complete nowhere, and
+ * The endpoint is being closed: its requests complete on `heir`. Without one they end by FI_ECANCELED, and
  * those not sent yet are discarded.
  */
 void tx_forget(struct port *port, struct ep *ep, struct ep *heir);

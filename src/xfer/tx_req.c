@@ -179,6 +179,14 @@ void tx_take_back(struct peer *peer, const char *why)
 		LOG_WARN(LOG_EP_DATA, "out of memory: %s while its message is sent", why);
 }
 
+/* The endpoint is about to be closed: its operation may go on, but that is told nowhere any more. */
+static void cancel_untold(struct txreq *req)
+{
+	if (!req->work)
+		complete_error(req, FI_ECANCELED, FI_ECANCELED);
+	req->result_count = 0; /* memory that may be gone */
+}
+
 void tx_forget(struct port *port, struct ep *ep, struct ep *heir)
 {
 	LIST_EACH (node, &port->peers_list) {
@@ -192,12 +200,12 @@ void tx_forget(struct port *port, struct ep *ep, struct ep *heir)
 
 				if (req->ep != ep)
 					continue;
+				if (!heir)
+					cancel_untold(req);
 				req->ep = heir;
 				/* Else the port is closed next. */
 				if (!heir && ep->base != ep)
 					keep_offered(req);
-				if (!heir)
-					req->result_count = 0; /* memory that may be gone */
 			}
 		/* Buffers that a request of it names may be gone soon. */
 		if (!heir && peer->real && link_holds(peer->real))
@@ -226,23 +234,31 @@ int tx_cancel(struct port *port, void *context)
 	return -FI_ENOENT;
 }
 
-void tx_fail_all(struct peer *peer, int err, int reason)
+void tx_drop_answers(struct peer *peer)
 {
-	struct list *lists[LISTS], *node;
+	struct list *node;
 
 	while ((node = list_pop(&peer->controls)))
 		free(LIST_ENTRY(node, struct control, link));
 	while ((node = list_pop(&peer->replies)))
 		tx_req_free(LIST_ENTRY(node, struct txreq, link));
+	peer->owed = 0;
+	list_remove(&peer->in_owed);
+}
+
+void tx_fail_all(struct peer *peer, int err, int reason)
+{
+	struct list *lists[LISTS], *node;
+
+	tx_drop_answers(peer);
 	lists_of(peer, lists);
 	for (unsigned int i = 0; i < LISTS; i++)
 		while ((node = list_pop(lists[i])))
 			tx_req_fail(LIST_ENTRY(node, struct txreq, link), err, reason);
 	peer->backlog_count = 0;
 	peer->awaiting_count = peer->moving_count = 0;
-	peer->results = peer->matching = peer->owed = 0;
+	peer->results = peer->matching = 0;
 	peer->bulk = false;
 	list_remove(&peer->in_busy);
 	list_remove(&peer->in_awaiting);
-	list_remove(&peer->in_owed);
 }

@@ -140,8 +140,8 @@ int xfer_install(struct ep *ep, const struct xfer_roles *roles);
 /* The same for an endpoint not enabled or shut down: everything refuses. */
 void xfer_refuse(struct ep *ep);
 /*
- * The endpoint is being closed: its operations under way complete on `heir`, nowhere if that is
- * NULL. Domain locked.
+ * The endpoint is being closed: its operations under way complete on `heir`. If that is NULL they end by
+ * FI_ECANCELED; what has begun to go out goes on, within a bounded time. Domain locked.
  */
 void xfer_forget(struct ep *ep, struct ep *heir);
 /*

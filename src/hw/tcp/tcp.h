@@ -86,9 +86,10 @@ struct tcp_link {
 	struct tcp_rest *rest;
 	unsigned int row_turn; /* own->turns when `row` began */
 	size_t row;            /* bytes of long messages since then, up to TCP_BATCH_MAX */
-	size_t said;           /* bytes of messages sent since the peer was heard */
-	uint64_t heard;        /* bytes received */
-	uint64_t hear;         /* up to there, before more messages go out; or 0 */
+	size_t room;    /* bytes that the kernel takes for sure, by its word and what went since */
+	size_t said;    /* bytes of messages sent since the peer was heard */
+	uint64_t heard; /* bytes received */
+	uint64_t hear;  /* up to there, before more messages go out; or 0 */
 	/* What is being received: the frame, then its payload. */
 	struct tcp_frame frame;
 	uint32_t have;       /* bytes of the frame that have come */

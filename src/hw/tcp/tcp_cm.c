@@ -86,6 +86,7 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 	l->link.eager_max = TCP_EAGER_MAX;
 	l->link.packet_max = TCP_PACKET_MAX;
 	l->link.lend_min = TCP_LEND_MIN;
+	l->link.silent = true;
 	l->own = t;
 	l->id = peer->id;
 	l->sock = peer->sock;

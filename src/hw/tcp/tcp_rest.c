@@ -187,6 +187,7 @@ bool tcp_flush(struct tcp_link *l)
 	struct msghdr m = {.msg_iov = r->iov + r->first, .msg_iovlen = r->count - r->first};
 	ssize_t sent = sendmsg(l->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 
+	l->room = 0; /* it is asked for again */
 	/* There was no room: what comes now may as well wait for more. */
 	if (!r->packets)
 		tcp_row_add(l, TCP_ROW);

@@ -31,6 +31,7 @@
 void tcp_end(struct tcp_link *l, int err)
 {
 	l->ended = true;
+	l->link.silent &= !l->heard;
 	rx_ended(l->own->port, l->id, l->tx == TCP_FAILED ? l->err : err);
 }
 

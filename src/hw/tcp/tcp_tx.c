@@ -4,7 +4,9 @@
  * once is the link's rest.
  */
 #include <errno.h>
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
+#include <poll.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -19,6 +21,8 @@
 #define COLD     __attribute__((noinline, cold))
 #define COPY_MAX 8192 /* bytes: an iovec beside a payload up to this costs more than its copy */
 #define IOV_MOST 48   /* segments; the engine uses up to 4 + 2 * WIRE_IOV_MAX */
+/* Bytes that the kernel's account of a socket grows by beside the payload of a packet, and a sixteenth of that. */
+#define BESIDE 4096
 
 void tcp_block(struct tcp_link *l, enum tcp_tx why)
 {
@@ -97,6 +101,49 @@ static inline bool deaf(struct tcp_link *l, uint64_t head, size_t len)
 	return __builtin_expect(l->said > TCP_DEAF_MAX, 0) && must_hear(l);
 }
 
+/*
+ * Asks how much more the kernel takes. Where it does not say (before Linux 4.12), or nothing is queued, it is
+ * tried. A poll that finds no room makes the kernel enlarge its buffer as the network allows.
+ */
+static COLD bool ask_room(struct tcp_link *l, size_t cost)
+{
+	struct pollfd p = {.fd = l->sock, .events = POLLOUT};
+	uint32_t info[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(info);
+	uint32_t queued, most;
+
+	l->room = 0;
+	if (getsockopt(l->sock, SOL_SOCKET, SO_MEMINFO, info, &len))
+		return true;
+	queued = info[SK_MEMINFO_WMEM_QUEUED];
+	most = info[SK_MEMINFO_SNDBUF];
+	if (most > queued && most - queued >= cost)
+		l->room = most - queued - cost;
+	else if (queued && poll(&p, 1, 0) >= 0)
+		return false;
+	return true;
+}
+
+/*
+ * Does the kernel take all of a packet now? One that it takes is on its way whatever becomes of this process;
+ * what stays here, the rest of one, is lost with it.
+ */
+static inline bool has_room(struct tcp_link *l, size_t len)
+{
+	size_t cost = len + len / 16 + BESIDE;
+
+	if (__builtin_expect(l->room < cost, 0))
+		return ask_room(l, cost);
+	l->room -= cost;
+	return true;
+}
+
+static COLD int send_full(struct tcp_link *l)
+{
+	tcp_block(l, TCP_FULL);
+	return -FI_EAGAIN;
+}
+
 static inline struct tcp_frame frame_of(const struct packet *p)
 {
 	return (struct tcp_frame){
@@ -118,6 +165,8 @@ static int send_pieces(struct tcp_link *l, const struct packet *p, const struct 
 		return send_behind(l, p);
 	if (deaf(l, p->head, p->len))
 		return -FI_EAGAIN;
+	if (!has_room(l, p->len) && !lent && wire_op(p->head) != WIRE_BYE)
+		return send_full(l);
 	all[0] = (struct iovec){&f, sizeof(f)};
 	if (count)
 		memcpy(all + 1, iov, count * sizeof(*iov));
@@ -208,6 +257,8 @@ static int send_flat(struct tcp_link *l, const struct packet *p)
 
 	if (deaf(l, p->head, p->len))
 		return -FI_EAGAIN;
+	if (__builtin_expect(!has_room(l, p->len), 0) && wire_op(p->head) != WIRE_BYE)
+		return send_full(l);
 	out.frame = frame_of(p);
 	if (p->len)
 		memcpy(out.payload, p->payload, p->len);
