@@ -74,7 +74,7 @@ struct link_ops {
 	 */
 	int (*lend)(struct link *link, const struct packet *p, const struct iovec *iov,
 		    size_t count);
-	/* All that is lent is copied: the memory is its owners' again. 0 or -FI_ENOMEM. */
+	/* All that is lent is copied: the memory is its owners' again. 0 or -FI_ENOMEM: the link has failed. */
 	int (*keep)(struct link *link);
 	/*
 	 * Copies from the peer's memory, without the peer, until the shorter side is full. `key`: of the first

@@ -251,7 +251,7 @@ void rx_ended(struct port *port, uint32_t src, int err)
 void conn_expel(struct peer *peer)
 {
 	if (peer->state != PEER_CONNECTED || !peer->inside) {
-		rx_ended(peer->port, pool_id(peer), FI_EPROTO);
+		rx_ended(peer->port, pool_id(peer), peer->starved ? FI_ENOMEM : FI_EPROTO);
 		return;
 	}
 	shutdown(peer->sock, SHUT_WR);

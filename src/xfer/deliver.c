@@ -69,6 +69,9 @@ static void deliver_to_group(struct port *port, struct peer *peer, const struct 
 
 static void deliver_message(struct port *port, struct peer *peer, const struct packet *p)
 {
+	/* Nothing is taken behind something that was lost. */
+	if (__builtin_expect(peer->excess, 0))
+		return;
 	if (__builtin_expect(wire_of_group(p->head), 0))
 		deliver_to_group(port, peer, p);
 	else

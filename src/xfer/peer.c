@@ -177,7 +177,7 @@ void peer_connected(struct peer *peer)
 {
 	peer->state = PEER_CONNECTED;
 	peer->refused = 0;
-	peer->held = peer->said_bye = peer->excess = false;
+	peer->held = peer->said_bye = peer->excess = peer->starved = false;
 	peer_refresh(peer);
 	tx_flush(peer);
 }
@@ -192,6 +192,16 @@ void peer_excess(struct peer *peer, const char *of_what, size_t max)
 	LOG_WARN(LOG_EP_DATA, "%s: more than %zu bytes %s: its connection is ended", text, max,
 		 of_what);
 	peer->excess = true;
+	peer_busy(peer);
+}
+
+void peer_starve(struct peer *peer, const char *what)
+{
+	char text[ADDR_STR_MAX + 32];
+
+	addr_print(&peer->name, text, sizeof(text));
+	LOG_WARN(LOG_EP_DATA, "%s: out of memory for %s: its connection is ended", text, what);
+	peer->starved = peer->excess = true;
 	peer_busy(peer);
 }
 
@@ -273,7 +283,7 @@ void peer_lost(struct peer *peer, int err)
 	if (port->coll)
 		coll_lost(port->coll, peer, err);
 	close_link(peer, err);
-	peer->losing = peer->excess = false;
+	peer->losing = peer->excess = peer->starved = false;
 }
 
 void peer_not_taken(struct peer *peer, int err)

@@ -29,9 +29,10 @@ struct peer {
 	bool held;    /* it asked us to send no more messages */
 	bool holding; /* we asked it */
 	bool said_bye;
-	bool losing;     /* peer_lost is at it */
-	bool inside;     /* its bootstrap socket is one of this host's own */
-	bool excess;     /* it makes us keep more than it may: the next turn ends its connection */
+	bool losing; /* peer_lost is at it */
+	bool inside; /* its bootstrap socket is one of this host's own */
+	bool excess; /* over its budget, or starved: nothing more is taken, the next progress call disconnects it */
+	bool starved; /* there was no memory for something of it, which is lost with the connection */
 	bool unread;     /* lost, but messages of it are still to be delivered: its id stays */
 	int sock;        /* bootstrap socket, or -1: there is none, or it is the link's */
 	int wake;        /* where its link sends wake-ups: sock, or a pair's end for ourselves */
@@ -116,6 +117,8 @@ void peer_free(struct peer *peer);
 void peer_connected(struct peer *peer);
 /* It makes us keep more than `max` bytes of that, which no peer of ours does: it is ended. */
 void peer_excess(struct peer *peer, const char *of_what, size_t max);
+/* There is no memory for `what` of it, which cannot be left out: it is disconnected. */
+void peer_starve(struct peer *peer, const char *what);
 /*
  * The connection is gone or never came: everything under way with it ends with error `err`
  * (positive), the next operation connects anew.

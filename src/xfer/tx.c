@@ -322,7 +322,7 @@ static void keep_control(struct peer *peer, const struct packet *p)
 
 	if (!c || !tx_owe(peer, sizeof(*c) + p->len)) {
 		if (!c)
-			LOG_WARN(LOG_EP_DATA, "out of memory: an answer to a peer is lost");
+			peer_starve(peer, "an answer to it");
 		free(c);
 		return;
 	}
@@ -385,7 +385,7 @@ void tx_fin(struct port *port, struct peer *peer, const struct packet *p)
 		err = rma_result(req, p);
 	/* Answered before all of it was sent: the peer refuses it, or is wrong. */
 	if (tx_lent(req))
-		tx_take_back(peer, "a request ends");
+		tx_take_back(peer, "a message that it has answered");
 	tx_req_end(req, err);
 	if (!list_empty(&peer->backlog))
 		peer_busy(peer);

@@ -140,8 +140,8 @@ static inline bool tx_lent(const struct txreq *req)
 }
 /* Ends the peer's messages that are out by now; true when there are any. */
 bool tx_end_lent(struct peer *peer);
-/* What the link has not sent yet of memory it was lent is copied; `why`, if that fails. */
-void tx_take_back(struct peer *peer, const char *why);
+/* What the link has not sent yet of memory it was lent, `what`, is copied, or the peer is disconnected. */
+void tx_take_back(struct peer *peer, const char *what);
 /* Sends the message, on no list, and puts it where its answer finds it. 0 or -FI_EAGAIN. */
 int tx_send(struct txreq *req);
 /* May not go before all before it have ended: a fence, peer->bulk, or see rma_waits. */

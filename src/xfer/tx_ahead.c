@@ -101,7 +101,8 @@ void tx_withdraw(struct port *port, int err,
 				if (!req->work || !match(req->work, arg))
 					continue;
 				if (tx_lent(req))
-					tx_take_back(peer, "a collective ends");
+					tx_take_back(peer,
+						     "a message of a collective that has ended");
 				list_remove(&req->link);
 				tx_req_end(req, err);
 			}

@@ -168,15 +168,16 @@ static void keep_offered(struct txreq *req)
 
 	if (!needed || req->bounce || !tx_req_bounce(req, req->iov, req->count))
 		return;
-	LOG_WARN(LOG_EP_DATA, "out of memory: a message of a closed context is lost");
+	peer_starve(req->peer, "a message of a closed context");
 	req->offered = false; /* nothing of it is read any more */
 	req->limit = req->sent;
 }
 
-void tx_take_back(struct peer *peer, const char *why)
+void tx_take_back(struct peer *peer, const char *what)
 {
+	/* The link has failed then: it sends nothing of memory that may be gone. */
 	if (peer->real->ops->keep(peer->real))
-		LOG_WARN(LOG_EP_DATA, "out of memory: %s while its message is sent", why);
+		peer_starve(peer, what);
 }
 
 /* The endpoint is about to be closed: its operation may go on, but that is told nowhere any more. */
@@ -209,7 +210,7 @@ void tx_forget(struct port *port, struct ep *ep, struct ep *heir)
 			}
 		/* Buffers that a request of it names may be gone soon. */
 		if (!heir && peer->real && link_holds(peer->real))
-			tx_take_back(peer, "an endpoint is closed");
+			tx_take_back(peer, "a message of a closed endpoint");
 		discard(peer);
 	}
 }

@@ -82,6 +82,15 @@ static void uncount_kept(struct rx *rx, const struct unexpected *u)
 		u->peer->kept -= cost(u);
 }
 
+/* A datagram may be lost; a message of a connection ends it. */
+static void starve(const struct message *m)
+{
+	if (m->peer)
+		peer_starve(m->peer, "a message that no receive waits for");
+	else
+		LOG_WARN(LOG_EP_DATA, "out of memory: a message of %zu bytes is lost", m->len);
+}
+
 void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 {
 	struct rx *q = rx->q;
@@ -94,7 +103,7 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 		return;
 	u = malloc(sizeof(*u) + payload_len);
 	if (!u) {
-		LOG_WARN(LOG_EP_DATA, "out of memory: a message of %zu bytes is lost", m->len);
+		starve(m);
 		return;
 	}
 	u->rx = rx;
@@ -301,7 +310,7 @@ void rx_forget_peer(struct rx *rx, struct peer *peer)
 
 			if (u->peer != peer)
 				continue;
-			if (wire_op(u->head) != WIRE_MSG || peer->excess) {
+			if (wire_op(u->head) != WIRE_MSG || (peer->excess && !peer->starved)) {
 				rx_take(rx->q, u);
 				rx_drop(u);
 			} else {

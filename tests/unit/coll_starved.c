@@ -5,53 +5,19 @@
  */
 #include "fake_group.h"
 
-#include <malloc.h>
-#include <stdio.h>
-#include <sys/resource.h>
+#include "starve.h"
 
 #define MEMBERS 100000
-#define ROOM    (1u << 20)  /* bytes left: enough for anything else */
-#define LARGE   (32u << 10) /* bytes; from there on blocks are mapped one by one */
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_LIMITS false
-#else
-#define HAS_LIMITS true
-#endif
-
-static struct rlimit all;
-
-/* Memory is from a store of valgrind's own, there. */
-static bool in_valgrind(void)
-{
-	const char *loaded = getenv("LD_PRELOAD");
-
-	return loaded && strstr(loaded, "vgpreload");
-}
 
 static void setup(void)
 {
-	ck_assert_int_eq(mallopt(M_MMAP_THRESHOLD, LARGE), 1);
+	starve_prepare();
 	group_setup();
-	ck_assert_int_eq(getrlimit(RLIMIT_AS, &all), 0);
 }
 
 static void teardown(void)
 {
 	fake_shut();
-}
-
-static void starve(void)
-{
-	FILE *f = fopen("/proc/self/statm", "r");
-	unsigned long pages = 0;
-	struct rlimit few = all;
-
-	ck_assert_ptr_nonnull(f);
-	ck_assert_int_eq(fscanf(f, "%lu", &pages), 1);
-	fclose(f);
-	few.rlim_cur = pages * 4096 + ROOM;
-	ck_assert_int_eq(setrlimit(RLIMIT_AS, &few), 0);
 }
 
 /* Ourselves, the peer, and many who are not there. */
@@ -77,9 +43,9 @@ START_TEST(without_layout)
 	int ret;
 
 	group_expect_stands(mc, true);
-	starve();
+	starve_begin();
 	ret = (int)fi_barrier(fake.ep, fi_mc_addr(mc), NULL);
-	ck_assert_int_eq(setrlimit(RLIMIT_AS, &all), 0);
+	starve_end();
 	ck_assert_int_eq(ret, -FI_ENOMEM);
 	ck_assert_uint_eq(fake.count, 0);
 	ck_assert_int_eq(fi_barrier(fake.ep, fi_mc_addr(mc), NULL), 0);
@@ -97,7 +63,7 @@ int main(void)
 	Suite *suite;
 	TCase *starved;
 
-	if (!HAS_LIMITS || in_valgrind()) {
+	if (!starve_possible()) {
 		puts("address space is not what is short here");
 		return 77;
 	}

@@ -100,8 +100,9 @@ START_TEST(no_room)
 	buffers(((struct tcp_link *)link_of(id))->sock, 20000);
 	for (int round = 0; round < 4; round++) {
 		count = put_all(id, count, len);
-		for (int way = SEND; way <= LEND; way++)
-			ck_assert_int_eq(put(id, way, 77, 8), -FI_EAGAIN);
+		for (int way = SEND; way < LEND; way++)
+			ck_assert_int_eq(put(id, way, 77, len), -FI_EAGAIN);
+		ck_assert_int_eq(((struct tcp_link *)link_of(id))->tx, TCP_FULL);
 		ck_assert(!link_holds(link_of(id)));
 		TURN_UNTIL(seen_count == count);
 		ck_assert_int_eq(put(id, SEND, count, len), 0);

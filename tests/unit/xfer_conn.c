@@ -18,6 +18,7 @@
 
 static struct port port;
 static struct peer *peer;
+static struct link its_link;
 static unsigned int polls, reads;
 static bool endless;
 static bool gone;           /* the other side has ended our socket */
@@ -83,6 +84,8 @@ static void setup(void)
 	pool_init(&port.peer_pool, sizeof(struct peer));
 	peer = peer_new(&port, &nobody);
 	ck_assert_ptr_nonnull(peer);
+	its_link = (struct link){.silent = true};
+	peer->real = &its_link;
 	peer->state = PEER_CONNECTED;
 	peer->sock = SOCK;
 }
@@ -108,6 +111,7 @@ START_TEST(bytes_without_end)
 	ck_assert_uint_eq(polls, 1);
 	ck_assert_uint_gt(reads, 1);
 	ck_assert(!port.armed);
+	ck_assert(!its_link.silent);
 }
 END_TEST
 
@@ -120,6 +124,7 @@ static void comes_too_late(void)
 	peer->name = peer->key = to;
 	peer->named = 1;
 	peer->state = PEER_CONNECTING;
+	peer->real = NULL;
 	peer->late = gone = true;
 	port.handshakes = 1;
 }

@@ -124,8 +124,10 @@ int tcp_keep(struct link *link)
 	if (!link_holds(link))
 		return 0;
 	r = copy_left(l->rest, 0);
-	if (!r)
+	if (!r) {
+		tcp_fail(l, FI_ENOMEM);
 		return -FI_ENOMEM;
+	}
 	replace(l, r);
 	return 0;
 }

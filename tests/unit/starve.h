@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Address space that runs short for all but small things, and is there again. */
+#ifndef UNIT_STARVE_H
+#define UNIT_STARVE_H
+
+#include <check.h>
+#include <malloc.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define STARVE_ROOM  (1u << 20)  /* bytes left: enough for anything else */
+#define STARVE_LARGE (32u << 10) /* bytes; from there on blocks are mapped one by one */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STARVE_LIMITS false
+#else
+#define STARVE_LIMITS true
+#endif
+
+static struct rlimit starve_all;
+
+/* Not under sanitizers; and valgrind has a store of memory of its own. */
+static inline bool starve_possible(void)
+{
+	const char *loaded = getenv("LD_PRELOAD");
+
+	return STARVE_LIMITS && !(loaded && strstr(loaded, "vgpreload"));
+}
+
+/* Before anything large is allocated. */
+static inline void starve_prepare(void)
+{
+	ck_assert_int_eq(mallopt(M_MMAP_THRESHOLD, STARVE_LARGE), 1);
+	ck_assert_int_eq(getrlimit(RLIMIT_AS, &starve_all), 0);
+}
+
+static inline void starve_begin(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	unsigned long pages = 0;
+	struct rlimit few = starve_all;
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_eq(fscanf(f, "%lu", &pages), 1);
+	fclose(f);
+	few.rlim_cur = pages * 4096 + STARVE_ROOM;
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &few), 0);
+}
+
+static inline void starve_end(void)
+{
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &starve_all), 0);
+}
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory runs out for something of a peer that cannot be left out: nothing behind it is taken, what was kept
+ * before stays good, and the connection ends with an error on this side and for the peer.
+ */
+#include "fake_link.h"
+#include "starve.h"
+
+#define BYTES (3u << 20) /* no memory for these */
+#define MSG   WIRE_HEAD(WIRE_MSG, 0, 0, 0)
+
+static unsigned char bytes[BYTES];
+
+static void setup(void)
+{
+	starve_prepare();
+	fake_open_connected();
+}
+
+static void teardown(void)
+{
+	fake.closed = 0; /* the peer has been disconnected */
+	fake_shut();
+}
+
+static void expect_disconnected(void)
+{
+	starve_end();
+	port_turn(fake.port);
+	ck_assert_int_eq(fake.peer->state, PEER_IDLE);
+	ck_assert_int_eq(fake.closed, 1);
+	ck_assert(fake.link.failed);
+}
+
+START_TEST(unexpected_message)
+{
+	unsigned char in[8] = {0}, directed[8];
+
+	fake_says(MSG, 0, 0, "early", 5);
+	ck_assert_int_eq(fi_recv(fake.ep, directed, 8, NULL, fake.addr, directed),
+			 0); /* takes it */
+	fake_expect(directed, FI_MSG | FI_RECV);
+	fake_says(MSG, 0, 0, "kept", 4);
+	starve_begin();
+	fake_says(MSG, 0, 0, bytes, BYTES);
+	fake_says(MSG, 0, 0, "behind", 6);
+	expect_disconnected();
+	ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
+	fake_expect(in, FI_MSG | FI_RECV);
+	ck_assert_mem_eq(in, "kept", 4);
+	ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
+	fake_expect_nothing();
+}
+END_TEST
+
+/* A receive that is posted for this peer hears why no message will come. */
+START_TEST(posted_receive)
+{
+	unsigned char in[8];
+
+	starve_begin();
+	fake_says(MSG, 0, 0, bytes, BYTES);
+	starve_end();
+	ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, fake.addr, in), 0);
+	fake_says(MSG, 0, 0, "behind", 6);
+	fake_expect_error(in, FI_ENOMEM);
+	expect_disconnected();
+}
+END_TEST
+
+START_TEST(answer)
+{
+	fake.room = 0;
+	tx_control(fake.peer, WIRE_HEAD(WIRE_FIN, 0, 0, 1), 0); /* waits, and so does the next */
+	starve_begin();
+	tx_control_data(fake.peer, &(struct packet){.head = WIRE_HEAD(WIRE_RESULT, 0, 0, 1),
+						    .payload = bytes,
+						    .len = BYTES});
+	expect_disconnected();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite;
+	TCase *starved;
+
+	if (!starve_possible()) {
+		puts("address space is not what is short here");
+		return 77;
+	}
+	suite = suite_create("xfer_starved");
+	starved = tcase_create("starved");
+	tcase_add_checked_fixture(starved, setup, teardown);
+	tcase_add_test(starved, unexpected_message);
+	tcase_add_test(starved, posted_receive);
+	tcase_add_test(starved, answer);
+	suite_add_tcase(suite, starved);
+	return suite_run(suite);
+}
