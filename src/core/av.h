@@ -2,9 +2,8 @@
 /*
  * Address vectors. Under the domain's lock. fi_av(3).
  *
- * The fi_addr_t of an entry is its index whatever the type of the vector; FI_AV_MAP gives one
- * index to one address however often it is inserted, FI_AV_TABLE a new one each time. Vectors of
- * one name share their entries with those of other processes on a domain of that name, so indexes
+ * The fi_addr_t of an entry is its index whatever the type of the vector. An address has one index
+ * however often it is inserted, and keeps it until it was removed as often. Vectors of one name share their entries with those of other processes on a domain of that name, so indexes
  * mean the same everywhere: to write for whoever opened them so, to read with FI_READ. User ids
  * stay with the process. A removal is told to the ports of this domain; others that talk to the
  * peer go on.
@@ -54,7 +53,7 @@ static inline fi_addr_t av_index(const struct av *av, fi_addr_t fi_addr)
  * given, or another is asked for. */
 const struct addr *av_addr(const struct av *av, fi_addr_t index);
 
-/* The lowest entry with this address, or FI_ADDR_NOTAVAIL. */
+/* The entry with this address, or FI_ADDR_NOTAVAIL. */
 fi_addr_t av_find(struct av *av, const struct addr *addr);
 
 /* What completions report for this entry: the user id where one was given, else fi_addr. */

@@ -29,18 +29,14 @@ static void put(struct av_hash *h, const struct av_rows *rows, uint32_t index)
 	struct av_shared_entry entry;
 	const struct addr *addr = av_hash_row(rows, index, &entry);
 	size_t slot;
-	uint32_t there;
 
 	if (addr->kind == ADDR_NONE)
 		return;
 	slot = probe(h, rows, addr);
-	there = h->slots[slot];
-	if (there)
-		h->twins = true;
-	else
-		h->used++;
-	if (!there || index + 1 < there)
-		h->slots[slot] = index + 1;
+	if (h->slots[slot]) /* a shared table may hold what another process says */
+		return;
+	h->slots[slot] = index + 1;
+	h->used++;
 }
 
 /* Room for `want` addresses at two thirds full, then everything in again. */
@@ -55,11 +51,11 @@ static void build(struct av_hash *h, const struct av_rows *rows, size_t count, s
 		put(h, rows, (uint32_t)i);
 }
 
-static uint32_t scan(const struct av_rows *rows, size_t from, size_t count, const struct addr *addr)
+static uint32_t scan(const struct av_rows *rows, size_t count, const struct addr *addr)
 {
 	struct av_shared_entry entry;
 
-	for (size_t i = from; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		if (addr_equal(av_hash_row(rows, i, &entry), addr))
 			return (uint32_t)i;
 	return AV_HASH_NONE;
@@ -71,7 +67,7 @@ uint32_t av_hash_find(struct av_hash *h, const struct av_rows *rows, size_t coun
 	if (!h->slots)
 		build(h, rows, count, count);
 	if (!h->slots)
-		return scan(rows, 0, count, addr);
+		return scan(rows, count, addr);
 	return h->slots[probe(h, rows, addr)] - 1; /* AV_HASH_NONE from an empty slot */
 }
 
@@ -110,23 +106,15 @@ static void take_out(struct av_hash *h, const struct av_rows *rows, size_t hole)
 	}
 }
 
-void av_hash_del(struct av_hash *h, const struct av_rows *rows, size_t count, uint32_t index)
+void av_hash_del(struct av_hash *h, const struct av_rows *rows, uint32_t index)
 {
 	struct av_shared_entry entry;
-	const struct addr *addr;
 	size_t slot;
-	uint32_t twin;
 
 	if (!h->slots)
 		return;
-	addr = av_hash_row(rows, index, &entry);
-	slot = probe(h, rows, addr);
-	if (h->slots[slot] != index + 1)
-		return;
-	twin = h->twins ? scan(rows, index + 1, count, addr) : AV_HASH_NONE;
-	if (twin != AV_HASH_NONE)
-		h->slots[slot] = twin + 1;
-	else
+	slot = probe(h, rows, av_hash_row(rows, index, &entry));
+	if (h->slots[slot] == index + 1)
 		take_out(h, rows, slot);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From an address to the lowest index that holds it. Open addressing, 5 to 6 bytes an
- * entry; made at the first question, so that a vector only sent through pays nothing. Callers lock.
+ * From an address to the index that holds it. Open addressing, 5 to 6 bytes an entry; made at the
+ * first question. Callers lock.
  */
 #ifndef WEFT_CORE_AV_HASH_H
 #define WEFT_CORE_AV_HASH_H
@@ -34,10 +34,9 @@ struct av_hash {
 	uint32_t *slots; /* index + 1, 0: empty; NULL: not made, or memory was out */
 	size_t size;
 	size_t used;
-	bool twins; /* some address is in the rows more than once: only its lowest index is here */
 };
 
-/* The lowest index of `addr` in the first `count` rows, or AV_HASH_NONE. */
+/* The index of `addr` in the first `count` rows, or AV_HASH_NONE. */
 uint32_t av_hash_find(struct av_hash *h, const struct av_rows *rows, size_t count,
 		      const struct addr *addr);
 
@@ -45,7 +44,7 @@ uint32_t av_hash_find(struct av_hash *h, const struct av_rows *rows, size_t coun
 void av_hash_add(struct av_hash *h, const struct av_rows *rows, size_t count, uint32_t index);
 
 /* The row is about to be emptied. */
-void av_hash_del(struct av_hash *h, const struct av_rows *rows, size_t count, uint32_t index);
+void av_hash_del(struct av_hash *h, const struct av_rows *rows, uint32_t index);
 
 void av_hash_free(struct av_hash *h);
 

@@ -66,7 +66,7 @@ static bool unreachable(const struct addr *a)
 	return a->kind != ADDR_STR && (!a->port || memcmp(a->ip, any, sizeof(any)) == 0);
 }
 
-/* Counts a further insertion of an address that FI_AV_MAP has already. */
+/* Counts a further insertion of an address that the vector has already: it keeps its index. */
 static bool insert_again(struct av_store *s, struct addr *a, uint32_t *index)
 {
 	*index = av_store_find(s, a);
@@ -83,7 +83,7 @@ static int insert_one(struct av_insertion *in, struct addr *a, uint32_t *index)
 	fi_addr_t id = in->flags & FI_AV_USER_ID ? in->fi_addr[in->next] : 0;
 	int err = unreachable(a) ? -FI_EADDRNOTAVAIL : 0;
 
-	if (!err && !(in->av->type == FI_AV_MAP && insert_again(s, a, index)))
+	if (!err && !insert_again(s, a, index))
 		err = av_store_add(s, a, index);
 	if (err) {
 		addr_free(a);

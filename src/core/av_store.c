@@ -238,7 +238,7 @@ void av_store_remove(struct av_store *s, uint32_t index)
 		av_shared_remove(&s->shared, index);
 		return;
 	}
-	av_hash_del(&s->hash, &s->rows, s->count, index);
+	av_hash_del(&s->hash, &s->rows, index);
 	addr_free(&s->rows.table[index]);
 	if (!s->holes || index < s->first_hole)
 		s->first_hole = index;

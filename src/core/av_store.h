@@ -24,7 +24,7 @@ struct av_store {
 	struct list members;          /* struct av.in_store; both locks */
 	struct av_shared shared;      /* where the entries are, with a name */
 	struct av_shared_entry found; /* av_store_at: a copy of one of them */
-	struct av_rows rows;          /* kind ADDR_NONE: a hole. uses: further insertions (MAP) */
+	struct av_rows rows;          /* kind ADDR_NONE: a hole. uses: further insertions */
 	size_t count;    /* entries handed out so far, holes included; see av_store_count */
 	size_t capacity; /* of the table */
 	size_t holes;

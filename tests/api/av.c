@@ -90,6 +90,48 @@ static void map(struct api *a)
 	close_peers(&p);
 }
 
+/* An address that is there keeps its index, as often as it is inserted, until it was removed as often. */
+static void again(struct api *a, enum fi_av_type type)
+{
+	struct peers p = {0};
+	fi_addr_t addr[PEERS], more[2];
+
+	(void)a;
+	open_peers(&p, type);
+	for (int i = 0; i < 3; i++)
+		addr[i] = obj_insert(p.av, &p.name[i]);
+	for (int i = 2; i >= 0; i--)
+		CHECK_EQ(obj_insert(p.av, &p.name[i]), addr[i]);
+	for (int i = 0; i < 2; i++)
+		more[i] = obj_insert(p.av, &p.name[1]);
+	CHECK_EQ(more[0], addr[1]);
+	CHECK_EQ(more[1], addr[1]);
+	for (int i = 0; i < 3; i++) {
+		OK(fi_av_remove(p.av, &addr[1], 1, 0));
+		holds(p.av, addr[1], &p.name[1]);
+	}
+	holds(p.av, addr[0], &p.name[0]);
+	OK(fi_av_remove(p.av, &addr[1], 1, 0));
+	if (!api_other())
+		FAILS(fi_av_remove(p.av, &addr[1], 1, 0));
+	addr[1] = obj_insert(p.av, &p.name[1]);
+	addr[3] = obj_insert(p.av, &p.name[3]);
+	CHECK(addr[3] != addr[1]);
+	for (int i = 0; i < 4; i++)
+		holds(p.av, addr[i], &p.name[i]);
+	close_peers(&p);
+}
+
+static void again_map(struct api *a)
+{
+	again(a, FI_AV_MAP);
+}
+
+static void again_table(struct api *a)
+{
+	again(a, FI_AV_TABLE);
+}
+
 /* Several at once, one behind the other as fi_getname wrote them: socket addresses or strings. */
 static void many(struct api *a)
 {
@@ -222,10 +264,15 @@ static void events(struct api *a)
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
-		{"table", table, 1, {0}},     {"map", map, 1, {0}},
-		{"many", many, 1, {0}},       {"text", text, 1, {0}},
-		{"service", service, 1, {0}}, {"failures", failures, 1, {0}},
+		{"table", table, 1, {0}},
+		{"map", map, 1, {0}},
+		{"many", many, 1, {0}},
+		{"text", text, 1, {0}},
+		{"service", service, 1, {0}},
+		{"failures", failures, 1, {0}},
 		{"events", events, 1, {0}},
+		{"again_map", again_map, 1, {0}},
+		{"again_table", again_table, 1, {0}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

@@ -46,6 +46,43 @@ static void removed(struct api *a)
 	obj_close(&o);
 }
 
+/*
+ * A receive directed at a peer that was inserted again, as after MPI_Comm_disconnect and another
+ * MPI_Comm_connect, is for its messages; also after one of the insertions was taken back.
+ */
+static void inserted_again(struct api *a)
+{
+	struct obj o = {0};
+	struct obj_name name = {.len = sizeof(name.bytes)};
+	fi_addr_t peer, second, src;
+	int word = 1;
+
+	o.hints = obj_hints(FI_MSG | FI_DIRECTED_RECV | FI_SOURCE);
+	obj_domain(&o);
+	o.av = obj_av(&o, FI_AV_TABLE, 0);
+	obj_open(&o);
+	obj_progress(a, o.cq);
+	peer = obj_swap(a, o.ep, o.av);
+	OK(fi_av_lookup(o.av, peer, name.bytes, &name.len));
+	second = obj_insert(o.av, &name);
+	CHECK_EQ(second, peer);
+	for (int step = 0; step < 3; step++) {
+		if (a->rank == 0) {
+			POST(o.cq, fi_inject(o.ep, &word, sizeof(word), peer));
+		} else {
+			OK(fi_recv(o.ep, &word, sizeof(word), NULL, second, &word));
+			CHECK(obj_next(o.cq, &src).op_context == &word);
+			CHECK_EQ(src, peer);
+		}
+		api_meet(a);
+		if (step == 0)
+			OK(fi_av_remove(o.av, &peer, 1, 0));
+		else if (step == 1)
+			CHECK_EQ(obj_insert(o.av, &name), peer);
+	}
+	obj_close(&o);
+}
+
 /* A message of our own that came before our entry was removed is not from whoever has its number then. */
 static void self_removed(struct api *a)
 {
@@ -100,6 +137,7 @@ int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
 		{"removed", removed, 2, {0}},
+		{"inserted_again", inserted_again, 2, {0}},
 		{"self_removed", self_removed, 1, {0}},
 		{"user_ids", user_ids, 1, {0}},
 	};
