@@ -7,7 +7,7 @@ HW   ?= shm tcp weft
 export BUILD HW CC
 
 # These goals work where nothing is installed or configured yet.
-BARE = help check check-verbs bench-verbs lab-shell demo bench clean distclean
+BARE = help check check-verbs check-clients bench-verbs lab-shell demo bench clean distclean
 ifneq ($(filter-out $(BARE),$(or $(MAKECMDGOALS),all)),)
 include config.mk
 endif
@@ -80,6 +80,11 @@ check-verbs:	## the same for the tests that need RDMA, in a guest that has some:
 # Where the library had to do without RDMA so have they: what the script says then is why nothing runs.
 verbs: all $(if $(filter src/hw/verbs/%,$(SKIP)),,$(LAB:%=$(BUILD)/t/%))
 	@tests/lab/vm/check.sh
+
+check-clients:	## clients' own suites over the library, hours; SUITES="mpich hpcc", TESTS=, AGAIN=fail
+	@tests/setup.sh build test clients
+	$(sub) all
+	@python3 tests/client/suites/run.py
 
 bench-verbs:	## measure beside perftest, in a guest or on RDMA devices: KERNEL=6.1
 	@tests/setup.sh build test lab
@@ -166,8 +171,8 @@ distclean: clean	## remove what was built and configured
 help:		## this list
 	@sed -n 's/^\([a-z][^:]*\):.*## /make \1\t/p' Makefile | expand -t 20
 
-.PHONY: all demo check test check-verbs bench-verbs verbs lab-shell fast asan tsan valgrind coverage bench lint
-.PHONY: format install uninstall clean distclean help
+.PHONY: all demo check test check-verbs check-clients bench-verbs verbs lab-shell fast asan tsan valgrind coverage
+.PHONY: bench lint format install uninstall clean distclean help
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

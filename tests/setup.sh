@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Installs the missing packages of the groups named: tests/setup.sh build [test] [lab] [lint] [bench].
+# Installs the missing packages of the groups named: tests/setup.sh build [test] [lab] [clients] [lint] [bench].
 # It says what it will install before it does; where it may not, it prints the command to run.
 # The apt-get column is the tested one; the others name the same things for their systems.
 set -eu
@@ -41,6 +41,10 @@ packages() {
 	lab      ibverbs-utils         libibverbs-utils     libibverbs-utils
 	lab      rdmacm-utils          librdmacm-utils      librdmacm-utils
 	lab      perftest              perftest             perftest
+	clients  python3-mpi4py        python3-mpi4py-openmpi python3-mpi4py
+	clients  python3-numpy         python3-numpy        python3-numpy
+	clients  hpcc                  -                    -
+	clients  scalapack-mpi-test    -                    -
 	lint     clang-format          clang-tools-extra    clang
 	lint     clang-tidy            -                    -
 	lint     cppcheck              cppcheck             cppcheck

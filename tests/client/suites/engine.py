@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs the programs of a client's suite, one at a time, and keeps what came of each.
+
+A suite is a module with a class that offers: name, title, how (a line that says how it is run), version(),
+transports() and cases(). A case is one program; over which library and transport it runs says a World.
+"""
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+REFERENCE_TRIES = 3  # runs over the reference before "it passes there" is believed
+OWN_TRIES = 3        # runs over ours of what failed: does it fail always?
+STRETCH = 3          # times the limit, for what did not end within it on a busy machine
+OUTPUT_MAX = 4000    # characters kept of what a failing program said
+
+
+@dataclasses.dataclass
+class World:
+    """Which library, and what a program is told of it."""
+    name: str                # as shown: "weft", "tcp", "reference"
+    folder: str              # of libfabric.so.1
+    env: dict = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass
+class Case:
+    name: str                # unique within the suite
+    command: list            # with its launcher
+    cwd: str
+    limit: float             # seconds
+    judge: object            # judge(status, output) -> reason of a failure, or None
+    env: dict = dataclasses.field(default_factory=dict)
+    skip: str = ""           # why it is not run
+    expected: str = ""       # why the suite itself expects it to fail
+    parts: object = None     # parts() -> smaller cases, run in place of this one when it fails
+
+
+@dataclasses.dataclass
+class Outcome:
+    reason: str = None       # None: passed
+    seconds: float = 0
+    over_limit: bool = False
+    output: str = ""
+
+
+def end_marked(mark):
+    """Ends what a program left running: its processes have the mark in their environment."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                found = mark in f.read().split(b"\0")
+            if found:
+                os.kill(int(pid), signal.SIGKILL)
+        except OSError:
+            pass
+
+
+class Runner:
+    def __init__(self, logs, slower=1):
+        self.log = os.path.join(logs, "output")
+        self.slower = slower
+        self.number = 0
+        os.makedirs(logs, exist_ok=True)
+
+    def environment(self, case, world, limit):
+        self.number += 1
+        mark = f"WEFT_CLIENT={os.getpid()}.{self.number}"
+        env = dict(os.environ, MPIEXEC_TIMEOUT=str(int(limit)), **world.env)
+        env.update(case.env)
+        env["WEFT_CLIENT"] = mark.split("=")[1]
+        return env, mark.encode()
+
+    def run(self, case, world, stretch=1):
+        """One run. A launcher that obeys MPIEXEC_TIMEOUT ends by itself; others are ended a little later."""
+        limit = case.limit * self.slower * stretch
+        env, mark = self.environment(case, world, limit)
+        command = [word.replace("@FOLDER@", world.folder) for word in case.command]
+        start = time.monotonic()
+        with open(self.log, "wb") as out:
+            process = subprocess.Popen(command, cwd=case.cwd, env=env, stdin=subprocess.DEVNULL, stdout=out,
+                                       stderr=subprocess.STDOUT, start_new_session=True)
+            try:
+                status = process.wait(limit + 15)
+            except subprocess.TimeoutExpired:
+                status = "limit"
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                end_marked(mark)
+        seconds = time.monotonic() - start
+        with open(self.log, "rb") as f:
+            output = f.read().decode("utf-8", "replace")
+        outcome = Outcome(seconds=round(seconds, 2), output=output[-OUTPUT_MAX:], over_limit=seconds >= limit)
+        outcome.reason = f"not ended after {limit:.0f} s" if status == "limit" else case.judge(status, output)
+        return outcome
+
+
+class Results:
+    """What came of each case, in a file that grows by a line for each: an interrupted run goes on from there."""
+
+    def __init__(self, path, library, commit):
+        self.path = path
+        self.library = library
+        self.commit = commit
+        self.rows = {}
+        if os.path.exists(path):
+            with open(path) as f:
+                for line in f:
+                    row = json.loads(line)
+                    self.rows[row["key"]] = row
+
+    def start_over_unless_same(self):
+        """Results of another build of the library say nothing about this one."""
+        if any(row["library"] != self.library for row in self.rows.values()):
+            os.replace(self.path, self.path + ".old")
+            self.rows = {}
+
+    def add(self, key, **fields):
+        row = {"key": key, "library": self.library, "commit": self.commit, "date": time.strftime("%Y-%m-%d"), **fields}
+        self.rows[key] = row
+        with open(self.path, "a") as f:
+            f.write(json.dumps(row) + "\n")
+        return row
+
+
+def digest(path):
+    with open(path, "rb") as f:
+        return hashlib.sha256(f.read()).hexdigest()[:16]
+
+
+def first_words(output):
+    """The line of a program's output that tells most about its failure."""
+    lines = [line.strip() for line in output.splitlines() if line.strip(" =\t")]
+    for pattern in (r"Assertion|[Aa]bort\(|assert", r"signal|Segmentation", r"[Ee]rror|ERROR|[Ff]ail"):
+        for line in lines:
+            if re.search(pattern, line) and not re.match(r"No [Ee]rrors", line):
+                return line[:160]
+    return lines[-1][:160] if lines else "no output"
+
+
+def run_stretched(runner, case, world):
+    """A run, and another one with a longer limit if the first did not end. Returns outcome and whether it was."""
+    outcome = runner.run(case, world)
+    if outcome.reason is None or not outcome.over_limit:
+        return outcome, False
+    return runner.run(case, world, STRETCH), True
+
+
+def reference_says(runner, case, reference):
+    """(runs that failed, runs) over the reference; one that fails is enough."""
+    for turn in range(1, REFERENCE_TRIES + 1):
+        outcome = runner.run(case, reference, STRETCH)
+        if outcome.reason is not None:
+            return 1, turn, outcome
+    return 0, REFERENCE_TRIES, None
+
+
+def try_case(runner, case, world, reference):
+    """The fields of a result: verdict pass, fail, reference (it fails there, too), expected or skip."""
+    if case.skip:
+        return {"verdict": "skip", "reason": case.skip, "seconds": 0}
+    if case.expected:
+        outcome, stretched = runner.run(case, world), False
+    else:
+        outcome, stretched = run_stretched(runner, case, world)
+    fields = {"verdict": "pass", "seconds": outcome.seconds}
+    if stretched:
+        fields["stretched"] = True
+    if outcome.reason is None:
+        return fields
+    fields.update(verdict="fail", reason=outcome.reason, said=first_words(outcome.output), output=outcome.output)
+    if case.expected:
+        fields.update(verdict="expected", reason=f"the suite expects it ({case.expected}): {outcome.reason}")
+        return fields
+    failed, turns, theirs = reference_says(runner, case, reference)
+    fields["reference"] = f"{failed} of {turns}"
+    if failed:
+        fields.update(verdict="reference", reference_reason=theirs.reason, reference_said=first_words(theirs.output))
+        return fields
+    if outcome.over_limit:
+        return fields
+    again = [runner.run(case, world).reason is not None for _ in range(OWN_TRIES - 1)]
+    fields["ours"] = f"{1 + sum(again)} of {OWN_TRIES}"
+    return fields

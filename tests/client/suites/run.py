@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs clients' own suites over this library; what fails is run over the distribution's libfabric, too.
+
+    make check-clients                     all of it: hours; goes on where it was interrupted
+    make check-clients SUITES="mpich hpcc" some of it
+    make check-clients MORE=1              MPICH's algorithms of collectives one by one, too
+    make check-clients AGAIN=fail          what failed is run again (AGAIN=all: everything)
+
+Read from the environment: BUILD, SUITES, TRANSPORTS, FOLDERS (of MPICH's tests), TESTS (a part of a program's name),
+PROGRAMS (a file with the names of those to run), BUDGET (seconds; what would begin later is left out), AGAIN, MORE,
+SLOWER (factor for the limits of time), MPICH (a prefix) with MPICH_SOURCE and MPICH_TESTS, MPI4PY (a
+folder with its source), RESULTS (a folder, in place of $BUILD/clients), KEEP=1 (results of another build of the library count, too). Results are in $BUILD/clients.
+A run of everything writes docs/COMPATIBILITY.md. The status is 0 if nothing failed that passes over the reference.
+"""
+import fnmatch
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+
+import engine
+import probe
+import report
+from hpcc import Hpcc
+from mpi4py_tests import Mpi4py
+from mpich import Mpich
+from scalapack import Scalapack
+
+SOME = ("SUITES", "TRANSPORTS", "FOLDERS", "TESTS", "PROGRAMS", "BUDGET")  # settings by which only a part is run
+SUITES = [Mpich, Mpi4py, Hpcc, Scalapack]
+
+
+def commit_of(root):
+    out = subprocess.run(["git", "-C", root, "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
+                         check=False)
+    dirty = subprocess.run(["git", "-C", root, "status", "--porcelain", "-uno", "src", "include"], capture_output=True,
+                           text=True, check=False).stdout
+    return (out.stdout.strip() or "?") + ("+" if dirty else "")
+
+
+def reference_folder(work):
+    """A folder with nothing but the distribution's libfabric.so.1."""
+    known = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
+    paths = [line.split()[-1] for line in known.splitlines() if line.split()[:1] == ["libfabric.so.1"]]
+    if not paths:
+        sys.exit("check-clients: the distribution's libfabric1 is not installed")
+    folder = os.path.join(work, "reference")
+    os.makedirs(folder, exist_ok=True)
+    link = os.path.join(folder, "libfabric.so.1")
+    if os.path.lexists(link):
+        os.remove(link)
+    os.symlink(paths[0], link)
+    return folder
+
+
+class Session:
+    def __init__(self):
+        self.root = os.path.realpath(os.path.join(os.path.dirname(__file__), "../../.."))
+        self.build = os.path.realpath(os.environ.get("BUILD", os.path.join(self.root, "build")))
+        self.work = os.path.realpath(os.environ.get("RESULTS", os.path.join(self.build, "clients")))
+        os.makedirs(self.work, exist_ok=True)
+        self.runner = engine.Runner(self.work, float(os.environ.get("SLOWER", 1)))
+        self.reference = reference_folder(self.work)
+        self.results = engine.Results(os.path.join(self.work, "results"),
+                                      engine.digest(os.path.join(self.build, "libfabric.so.1")), commit_of(self.root))
+        if os.environ.get("KEEP") != "1":
+            self.results.start_over_unless_same()
+        self.whole = not any(os.environ.get(name) for name in SOME)
+        self.programs = self.listed(os.environ.get("PROGRAMS"))
+        self.budget = float(os.environ.get("BUDGET", "inf"))
+        self.end = self.budget
+        self.left_out = 0
+
+    @staticmethod
+    def listed(path):
+        """The names of a file, one a line, with * for any text."""
+        if not path:
+            return ["*"]
+        with open(path) as f:
+            return [line.strip() for line in f if line.strip() and not line.startswith("#")]
+
+    def wanted(self, suite):
+        """The cases to run, in the order of the names. A name that is nobody's is a mistake."""
+        cases = list(suite.cases())
+        found = [(name, [case for case in cases if fnmatch.fnmatchcase(case.name, name)]) for name in self.programs]
+        unknown = [name for name, matching in found if not matching]
+        if unknown:
+            sys.exit(f"check-clients: no such programs: {', '.join(unknown)}")
+        return [case for _, matching in found for case in matching if os.environ.get("TESTS", "") in case.name]
+
+    def suites(self):
+        wanted = os.environ.get("SUITES", "").split()
+        for make in SUITES:
+            if not wanted or make.name in wanted:
+                yield make(self.build, os.environ)
+
+    def transports(self, suite):
+        wanted = os.environ.get("TRANSPORTS", "").split()
+        return [transport for transport in suite.transports() if not wanted or transport in wanted]
+
+    def due(self, row):
+        again = os.environ.get("AGAIN", "")
+        return row is None or again == "all" or (again == "fail" and row["verdict"] == "fail")
+
+    def run_all(self, suite, transport):
+        ours = engine.World(transport, self.build, suite.world_env(self.build, transport))
+        theirs = engine.World("reference", self.reference, suite.world_env(self.reference, "tcp"))
+        for world in (ours, theirs):
+            wrong = probe.loads(suite, world, self.root, self.work)
+            if wrong:
+                sys.exit(f"check-clients: {wrong}")
+        cases = self.wanted(suite)
+        for turn, case in enumerate(cases, 1):
+            self.one(f"{turn:{len(str(len(cases)))}}/{len(cases)}", suite, transport, case, (ours, theirs))
+
+    def one(self, turn, suite, transport, case, worlds):
+        key = f"{suite.name}|{transport}|{case.name}"
+        row = self.results.rows.get(key)
+        if not self.due(row):
+            return row
+        if time.monotonic() > self.end:
+            self.left_out += 1
+            return row
+        fields = engine.try_case(self.runner, case, *worlds)
+        parts = case.parts() if case.parts and fields["verdict"] != "pass" else []
+        if len(parts) > 1:
+            for part in parts:
+                self.one(turn, suite, transport, part, worlds)
+            fields = {"verdict": "parted", "seconds": fields["seconds"]}
+        row = self.results.add(key, suite=suite.name, transport=transport, name=case.name, **fields)
+        if row["verdict"] != "parted":
+            print(report.line(turn, row), flush=True)
+        return row
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what runs is ended on the way out
+    session = Session()
+    suites = list(session.suites())
+    missing = {}
+    for suite in suites:
+        reason = suite.prepare(session.root) if hasattr(suite, "prepare") else None
+        if reason:
+            print(f"{suite.name}: not run: {reason}")
+            missing[suite.name] = reason
+            continue
+        transports = session.transports(suite)
+        for transport in transports:
+            print(f"{suite.title}, {transport}", flush=True)
+            session.end = time.monotonic() + session.budget / len(transports)
+            session.run_all(suite, transport)
+    text = report.document(session, suites, missing)
+    with open(os.path.join(session.work, "COMPATIBILITY.md"), "w") as f:
+        f.write(text)
+    if session.whole:
+        os.makedirs(os.path.join(session.root, "docs"), exist_ok=True)
+        with open(os.path.join(session.root, "docs/COMPATIBILITY.md"), "w") as f:
+            f.write(text)
+    print(report.table(session, suites, missing))
+    if session.left_out:
+        print(f"the time was over: {session.left_out} programs were not run")
+    return report.last_line(session, suites)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""ScaLAPACK's test programs, those of its BLACS and PBLAS among them, as the distribution's package has them."""
+import os
+import re
+import shutil
+
+from engine import Case
+from openmpi import OpenMpi
+
+FOLDER = "/usr/lib/{}/scalapack/openmpi-tests"
+RANKS = 4
+LIMIT = 180
+
+
+def judge(status, output):
+    """Each program counts its own tests; the ways to say so differ."""
+    if status != 0:
+        return f"status {status}"
+    wrong = failed_lines(output)
+    if wrong:
+        return wrong[0].strip()
+    return None if re.search(r"end of tests", output, re.I) else "it does not say that its tests have ended"
+
+
+def failed_lines(output):
+    lines = [line for line in output.splitlines() if "PASSED" not in line]  # the heads of tables
+    return [line for line in lines if re.search(r"\bFAILED\b", line) or
+            re.search(r"^\s*[1-9]\d* tests completed and failed", line)] + table_failures(output)
+
+
+def table_failures(output):
+    """Rows of PBLAS's summary: name, tests, passed, failed, skipped."""
+    rows = re.findall(r"^\s*\|?\s*P\w+((?:\s+\d+){4})\s*$", output, re.M)
+    return [f"failed of a summary: {row.strip()}" for row in rows if row.split()[2] != "0"]
+
+
+def judge_blacs(_status, output):
+    """Its last test is that everybody is ended, with an error."""
+    wrong = failed_lines(output)
+    if wrong:
+        return wrong[0].strip()
+    return None if "final auxiliary test is for BLACS_ABORT" in output else "it does not get to its last test"
+
+
+class Scalapack(OpenMpi):
+    name = "scalapack"
+    title = "ScaLAPACK, its own tests"
+    packages = ["scalapack-mpi-test"]
+    programs = "the distribution's package"
+
+    def cases(self):
+        source = FOLDER.format(os.popen("dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null || gcc -print-multiarch")
+                               .read().strip())
+        copy = os.path.join(self.build, "clients", "scalapack")
+        if not os.path.isdir(copy):
+            shutil.copytree(source, copy)
+        for folder in ("BLACS", "PBLAS", "."):
+            for program in sorted(os.listdir(os.path.join(copy, folder))):
+                path = os.path.join(copy, folder, program)
+                if os.path.isdir(path) or not os.access(path, os.X_OK) or (folder == "." and "btest" in program):
+                    continue
+                yield Case(name=os.path.normpath(os.path.join(folder, program)),
+                           command=self.mpirun(RANKS) + [f"./{program}"], cwd=os.path.dirname(path), limit=LIMIT,
+                           judge=judge_blacs if folder == "BLACS" else judge)
