@@ -428,8 +428,9 @@ WEFT_CALL int fi_mr_unmap_key(struct fid_domain *domain, uint64_t key)
 
 /*
  * Ties the region to bfid: an endpoint (domains with FI_MR_ENDPOINT, flags 0), or a counter of
- * accesses by peers (flags FI_REMOTE_WRITE or FI_REMOTE_READ; needs FI_RMA_EVENT).  Before
- * fi_mr_enable.  fi_mr(3)
+ * accesses by peers (flags FI_REMOTE_WRITE: writes and all atomics that modify it, those that
+ * bring a value back, too; FI_REMOTE_READ: whatever brings a value back; needs FI_RMA_EVENT).
+ * Before fi_mr_enable.  fi_mr(3)
  */
 WEFT_CALL int fi_mr_bind(struct fid_mr *mr, struct fid *bfid, uint64_t flags)
 {

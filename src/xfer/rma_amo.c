@@ -87,10 +87,16 @@ static uint64_t access_for(const struct wire_amo *amo)
 	return amo->op == FI_ATOMIC_READ ? FI_REMOTE_READ : FI_REMOTE_READ | FI_REMOTE_WRITE;
 }
 
-/* The memory is changed; what was there goes back, NULL: nobody asked. 0 or a negative error. */
+/*
+ * The memory is changed; what was there goes back, NULL: nobody asked. 0 or a negative error. To the endpoint
+ * an atomic that brings a value back is a read (fi_endpoint(3)), to a region it is what modifies it, too
+ * (fi_mr(3)): whoever sleeps on a region's counter waits for the memory to change.
+ */
 static int conclude(struct rma_request *r, const char *result)
 {
-	int err = rma_finish(r, FI_ATOMIC | (result ? FI_REMOTE_READ : FI_REMOTE_WRITE));
+	uint64_t kind = FI_ATOMIC | (result ? FI_REMOTE_READ : FI_REMOTE_WRITE);
+	uint64_t more = r->amo.op == FI_ATOMIC_READ ? 0 : FI_REMOTE_WRITE;
+	int err = rma_finish(r, kind, more);
 
 	if (err)
 		return err;

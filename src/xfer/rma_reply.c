@@ -85,7 +85,7 @@ int rma_reply(struct rma_request *r)
 		reply_flat(r, buf);
 		free(buf);
 	}
-	rma_event(r, FI_RMA | FI_REMOTE_READ);
+	rma_event(r, FI_RMA | FI_REMOTE_READ, 0);
 	return 0;
 }
 
@@ -143,7 +143,7 @@ int rma_reply_more(struct txreq *req)
 			return err;
 		if (req->sent < req->len)
 			return 0;
-		rma_event(&r, FI_RMA | FI_REMOTE_READ);
+		rma_event(&r, FI_RMA | FI_REMOTE_READ, 0);
 	}
 	req->peer->owed -= sizeof(*req);
 	list_remove(&req->link);

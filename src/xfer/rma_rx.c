@@ -178,40 +178,44 @@ static struct cntr *endpoint_counter(const struct rx *rx, uint64_t event)
 	return event == FI_REMOTE_READ ? rx->read_cntr : rx->write_cntr;
 }
 
-static struct cntr *region_counter(const struct mr *mr, uint64_t event)
+static struct cntr *region_counter(const struct mr *mr, uint64_t events)
 {
-	return mr && mr->cntr_flags & event ? mr->cntr : NULL;
+	return mr && mr->cntr_flags & events ? mr->cntr : NULL;
 }
 
 /* Did the same counter count for the region of a range before this one? */
-static bool counted_before(const struct rma_request *r, size_t i, uint64_t event)
+static bool counted_before(const struct rma_request *r, size_t i, uint64_t events)
 {
 	for (size_t j = 0; j < i; j++)
-		if (region_counter(r->mr[j], event) == region_counter(r->mr[i], event))
+		if (region_counter(r->mr[j], events) == region_counter(r->mr[i], events))
 			return true;
 	return false;
 }
 
-/* An operation is one access, for each counter, however many ranges it has. */
-static void count_access(const struct rma_request *r, const struct rx *rx, uint64_t event)
+/*
+ * An operation is one access, for each counter, however many ranges it has. `event` is what it is to the
+ * endpoint, `more` what it is to regions besides.
+ */
+static void count_access(const struct rma_request *r, const struct rx *rx, uint64_t event,
+			 uint64_t more)
 {
 	struct cntr *own = endpoint_counter(rx, event);
 
 	if (own)
 		cntr_done(own, r->total);
 	for (size_t i = 0; i < r->count; i++) {
-		struct cntr *cntr = region_counter(r->mr[i], event);
+		struct cntr *cntr = region_counter(r->mr[i], event | more);
 
-		if (cntr && cntr != own && !counted_before(r, i, event))
+		if (cntr && cntr != own && !counted_before(r, i, event | more))
 			cntr_done(cntr, r->total);
 	}
 }
 
-void rma_event(struct rma_request *r, uint64_t kind)
+void rma_event(struct rma_request *r, uint64_t kind, uint64_t more)
 {
 	struct rx *rx = context_of(r->peer->port, r->index);
 
-	count_access(r, rx, kind & (FI_REMOTE_READ | FI_REMOTE_WRITE));
+	count_access(r, rx, kind & (FI_REMOTE_READ | FI_REMOTE_WRITE), more);
 	if (r->flags & WIRE_CQ)
 		push_data(rx, kind, r->cq);
 }
@@ -307,12 +311,12 @@ static int commit(const struct rma_request *r)
 	return err;
 }
 
-int rma_finish(struct rma_request *r, uint64_t kind)
+int rma_finish(struct rma_request *r, uint64_t kind, uint64_t more)
 {
 	int err = r->flags & WIRE_COMMIT ? commit(r) : 0;
 
 	if (!err)
-		rma_event(r, kind);
+		rma_event(r, kind, more);
 	return err;
 }
 
@@ -325,7 +329,7 @@ static int put(struct rma_request *r)
 	rma_copy(r, r->offset, (char *)(uintptr_t)r->payload, r->len, true);
 	if (r->offset + r->len < r->total)
 		return 0; /* more is to come */
-	err = rma_finish(r, FI_RMA | FI_REMOTE_WRITE);
+	err = rma_finish(r, FI_RMA | FI_REMOTE_WRITE, 0);
 	if (!err)
 		rma_done(r);
 	return err;
@@ -350,7 +354,7 @@ static void told(struct port *port, const struct packet *p)
 		memcpy(&len, p->payload, sizeof(len));
 	r.mr[0] = mr_find(port->dom, p->tag);
 	r.total = len;
-	count_access(&r, rx, read ? FI_REMOTE_READ : FI_REMOTE_WRITE);
+	count_access(&r, rx, read ? FI_REMOTE_READ : FI_REMOTE_WRITE, 0);
 	if (wire_flags(p->head) & WIRE_DATA)
 		push_data(rx, FI_RMA | FI_REMOTE_WRITE, p->data);
 }

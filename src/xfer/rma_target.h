@@ -41,10 +41,13 @@ void *rma_piece(const struct rma_spot *spot, size_t skip, size_t *len);
 /* Copies bytes at `offset` of all ranges from (in) or to `buf`. */
 void rma_copy(const struct rma_request *r, size_t offset, char *buf, size_t len, bool in);
 
-/* The memory is written: flushes it if asked, then counts and tells. 0 or a negative error. */
-int rma_finish(struct rma_request *r, uint64_t kind);
-/* Counts the access and pushes CQ data; `kind` as completions say it. */
-void rma_event(struct rma_request *r, uint64_t kind);
+/* The memory is written: flushes it if asked, then counts and tells as rma_event. 0 or a negative error. */
+int rma_finish(struct rma_request *r, uint64_t kind, uint64_t more);
+/*
+ * Counts the access and pushes CQ data; `kind` as completions and the endpoint's counters say it, `more`
+ * (FI_REMOTE_WRITE or 0) what counters of regions count besides.
+ */
+void rma_event(struct rma_request *r, uint64_t kind, uint64_t more);
 /* To be acknowledged with others at the end of the turn. */
 void rma_done(struct rma_request *r);
 /* It failed: tells the initiator. */

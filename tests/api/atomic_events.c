@@ -245,12 +245,135 @@ static void region_counter(struct api *a)
 	side_close(&m.s);
 }
 
+/* One atomic, whose operand is 1 and whose compare value lets it change the word, or not. */
+struct access {
+	enum amo_family family;
+	enum fi_op op;
+	bool modifies;
+};
+
+static const struct access accesses[] = {
+	{AMO_BASE, FI_SUM, true},           {AMO_BASE, FI_ATOMIC_WRITE, true},
+	{AMO_FETCH, FI_SUM, true},          {AMO_FETCH, FI_ATOMIC_WRITE, true},
+	{AMO_FETCH, FI_ATOMIC_READ, false}, {AMO_COMPARE, FI_CSWAP, true},
+	{AMO_COMPARE, FI_MSWAP, true},
+};
+
+static struct amo access_amo(struct amo_side *m, const struct access *what, enum amo_form form)
+{
+	struct amo one = word_amo(m, what->family, form);
+
+	one.op = what->op;
+	if (what->op == FI_ATOMIC_READ)
+		one.bufs = 0;
+	if (form == AMO_MSG) { /* two ranges of the region are one access to it */
+		static struct {
+			uint64_t operand[2], compare[2], result[2];
+		} two = {.operand = {1, 1}};
+
+		one.targets = 2;
+		one.target[1] = amo_target(m, 0, 64, 1);
+		one.buf->addr = two.operand;
+		one.compare->addr = two.compare;
+		one.result->addr = two.result;
+		one.buf->count = one.compare->count = one.result->count = 2;
+		one.flags = FI_DELIVERY_COMPLETE | FI_COMPLETION;
+	}
+	return one;
+}
+
+/* Rank 1 does all of them in all forms; the counter of rank 0's region says so of those that count. */
+static void region_counts(struct api *a, uint64_t flags)
+{
+	struct side_opts o = {.caps = AMO_CAPS | FI_RMA_EVENT, .tx_flags = FI_DELIVERY_COMPLETE};
+	struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_NONE};
+	struct fid_cntr *cntr;
+	struct amo_side m;
+	uint64_t want = 0;
+
+	if (api_other())
+		api_skip("it counts reads, too");
+	amo_open(&m, a, &o, AMO_ACCESS);
+	OK(fi_cntr_open(m.s.domain, &attr, &cntr, NULL));
+	if (!a->rank)
+		OK(fi_mr_bind(m.mr, &cntr->fid, flags));
+	api_meet(a);
+	for (size_t i = 0; i < API_COUNT(accesses) * API_COUNT(most_forms); i++) {
+		const struct access *what = &accesses[i / API_COUNT(most_forms)];
+		struct amo one = access_amo(&m, what, most_forms[i % API_COUNT(most_forms)]);
+
+		if (a->rank)
+			AMO_RUN(&m.s, &one);
+		want += flags & FI_REMOTE_READ ? what->modifies || what->family != AMO_BASE
+					       : what->modifies;
+		counts_to(&m.s, cntr, a->rank ? 0 : want);
+		api_meet(a);
+		counts_to(&m.s, cntr, a->rank ? 0 : want); /* and nothing follows */
+	}
+	OK(fi_close(&m.mr->fid));
+	OK(fi_close(&cntr->fid));
+	side_close(&m.s);
+}
+
+static void region_modified(struct api *a)
+{
+	region_counts(a, FI_REMOTE_WRITE);
+}
+
+/* An access that is both counts once. */
+static void region_accessed(struct api *a)
+{
+	region_counts(a, FI_REMOTE_READ | FI_REMOTE_WRITE);
+}
+
+/* A lock is handed over: who waits for it sleeps until the masked swap of another changes its word. */
+static void lock_handover(struct api *a)
+{
+	struct side_opts o = {.caps = AMO_CAPS | FI_RMA_EVENT, .tx_flags = FI_DELIVERY_COMPLETE};
+	struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_UNSPEC};
+	const struct access swap = {AMO_COMPARE, FI_MSWAP, true};
+	uint64_t all = UINT64_MAX;
+	struct fid_cntr *cntr;
+	struct amo_side m;
+
+	if (api_other())
+		api_skip("not offered by this library");
+	amo_open(&m, a, &o, AMO_ACCESS);
+	OK(fi_cntr_open(m.s.domain, &attr, &cntr, NULL));
+	if (!a->rank)
+		OK(fi_mr_bind(m.mr, &cntr->fid, FI_REMOTE_WRITE));
+	for (uint64_t i = 1; i <= 5; i++) {
+		struct amo one = access_amo(&m, &swap, AMO_PLAIN);
+
+		api_meet(a);
+		one.buf->addr = &i;
+		one.compare->addr = &all;
+		if (a->rank) {
+			usleep(5000);
+			AMO_RUN(&m.s, &one);
+		} else {
+			OK(fi_cntr_wait(cntr, i, 8000));
+			CHECK_EQ(load(word_at(a, 0)), i);
+		}
+	}
+	api_meet(a);
+	OK(fi_close(&m.mr->fid));
+	OK(fi_close(&cntr->fid));
+	side_close(&m.s);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
-		{"selective", selective, 2, {0}}, {"by-default", by_default, 2, {0}},
-		{"many", many, 2, {0}},           {"remote-data", remote_data, 2, {0}},
-		{"counters", counters, 2, {0}},   {"region-counter", region_counter, 2, {0}},
+		{"selective", selective, 2, {0}},
+		{"by-default", by_default, 2, {0}},
+		{"many", many, 2, {0}},
+		{"remote-data", remote_data, 2, {0}},
+		{"counters", counters, 2, {0}},
+		{"region-counter", region_counter, 2, {0}},
+		{"region-modified", region_modified, 2, {0}},
+		{"region-accessed", region_accessed, 2, {0}},
+		{"lock-handover", lock_handover, 2, {0}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));
