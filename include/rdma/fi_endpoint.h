@@ -178,7 +178,11 @@ WEFT_CALL int fi_scalable_ep(struct fid_domain *domain, struct fi_info *info, st
  * Ties bfid to the endpoint, before it is enabled: a completion queue (flags FI_TRANSMIT, FI_RECV,
  * FI_SELECTIVE_COMPLETION), a counter (FI_SEND FI_RECV FI_READ FI_WRITE FI_REMOTE_*), an event
  * queue, an address vector or a shared context (0).  One queue and one counter for each kind of
- * operation.  -FI_EDOMAIN, -FI_EBADFLAGS.  fi_endpoint(3)
+ * operation.  Queues, counters and shared transmit contexts are taken afterwards, too, and stand
+ * for what is posted or comes from then on; -FI_EOPBADSTATE: an address vector and a shared receive
+ * context are not, nor queues and counters where a device has the endpoint's queue pair, nor the
+ * first counter of FI_REMOTE_* once a peer has connected over RDMA.  A shared transmit context may
+ * be closed before the endpoint.  -FI_EINVAL, -FI_EDOMAIN.  fi_endpoint(3)
  */
 WEFT_CALL int fi_ep_bind(struct fid_ep *ep, struct fid *bfid, uint64_t flags)
 {
@@ -198,8 +202,8 @@ WEFT_CALL int fi_scalable_ep_bind(struct fid_ep *sep, struct fid *bfid, uint64_t
 }
 
 /*
- * Makes the endpoint or context ready for transfers.  -FI_ENOCQ, -FI_ENOAV, -FI_ENOEQ: what still
- * has to be bound.  fi_endpoint(3)
+ * Makes the endpoint or context ready for transfers; 0 also when it is.  -FI_ENOCQ, -FI_ENOAV,
+ * -FI_ENOEQ: what still has to be bound.  fi_endpoint(3)
  */
 WEFT_CALL int fi_enable(struct fid_ep *ep)
 {

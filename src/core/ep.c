@@ -118,6 +118,8 @@ int ep_open2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep
 
 static int bind_cq(struct ep *ep, struct cq *cq, uint64_t flags)
 {
+	int err = 0;
+
 	if (flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION) ||
 	    !(flags & (FI_TRANSMIT | FI_RECV)) || (flags & FI_TRANSMIT && ep->tx_cq) ||
 	    (flags & FI_RECV && ep->rx_cq)) {
@@ -127,21 +129,29 @@ static int bind_cq(struct ep *ep, struct cq *cq, uint64_t flags)
 	}
 	if (cq->dom != ep->dom)
 		return -FI_EDOMAIN;
-	if (flags & FI_TRANSMIT) {
+	lock_take(&ep->dom->lock);
+	if (ep->enabled)
+		err = ep_late_cq(ep, cq, flags);
+	if (!err && flags & FI_TRANSMIT) {
 		ep->tx_cq = cq;
 		ep->tx_bind_flags = flags & FI_SELECTIVE_COMPLETION;
 		ref_get(&cq->ref);
 	}
-	if (flags & FI_RECV) {
+	if (!err && flags & FI_RECV) {
 		ep->rx_cq = cq;
 		ep->rx_bind_flags = flags & FI_SELECTIVE_COMPLETION;
 		ref_get(&cq->ref);
 	}
-	return 0;
+	if (!err && ep->enabled)
+		ep_take_bindings(ep);
+	lock_give(&ep->dom->lock);
+	return err;
 }
 
 static int bind_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
 {
+	int err = 0;
+
 	if (!flags || flags & ~CNTR_EVENT_FLAGS)
 		return -FI_EINVAL;
 	/* What others do to the memory a device sees alone. */
@@ -152,12 +162,18 @@ static int bind_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
 	for (unsigned int i = 0; i < CNTR_EVENTS; i++)
 		if (flags & events_bound[i] && ep->cntrs[i])
 			return -FI_EINVAL;
-	for (unsigned int i = 0; i < CNTR_EVENTS; i++)
+	lock_take(&ep->dom->lock);
+	if (ep->enabled)
+		err = ep_late_cntr(ep, cntr, flags);
+	for (unsigned int i = 0; !err && i < CNTR_EVENTS; i++)
 		if (flags & events_bound[i]) {
 			ep->cntrs[i] = cntr;
 			ref_get(&cntr->ref);
 		}
-	return 0;
+	if (!err && ep->enabled)
+		ep_take_bindings(ep);
+	lock_give(&ep->dom->lock);
+	return err;
 }
 
 static int bind_av(struct ep *ep, struct av *av)
@@ -183,12 +199,43 @@ static int bind_srx(struct ep *ep, struct ep *srx)
 	return 0;
 }
 
+/* Closing it takes it back from its endpoints, so another may take the place of one that is closed. */
+static int bind_stx(struct ep *ep, struct stx *stx)
+{
+	if (ep->stx && !ep->stx->closed)
+		return -FI_EINVAL;
+	if (stx->dom != ep->dom)
+		return -FI_EDOMAIN;
+	if (ep->stx)
+		stx_put(ep->stx);
+	ep->stx = stx;
+	ref_get(&stx->ref);
+	return 0;
+}
+
+static int bind_eq(struct ep *ep, struct eq *eq)
+{
+	if (ep->eq)
+		return -FI_EINVAL;
+	ep->eq = eq;
+	ref_get(&eq->ref);
+	return 0;
+}
+
 int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct ep *ep = (struct ep *)fid;
+	int err;
 
-	if (ep->enabled && bfid->fclass != FI_CLASS_EQ)
-		return -FI_EOPBADSTATE;
+	if (!bfid) {
+		LOG_WARN(LOG_EP_CTRL, "bind: no object to bind");
+		return -FI_EINVAL;
+	}
+	if (ep->is_alias)
+		ep = ep->base; /* an alias differs by its default flags alone. fi_endpoint(3) */
+	err = ep->enabled ? ep_late(ep, bfid->fclass) : 0;
+	if (err)
+		return err;
 	switch (bfid->fclass) {
 	case FI_CLASS_CQ:
 		return bind_cq(ep, (struct cq *)bfid, flags);
@@ -197,19 +244,11 @@ int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_AV:
 		return bind_av(ep, (struct av *)bfid);
 	case FI_CLASS_EQ:
-		if (ep->eq)
-			return -FI_EINVAL;
-		ep->eq = (struct eq *)bfid;
-		ref_get(&ep->eq->ref);
-		return 0;
+		return bind_eq(ep, (struct eq *)bfid);
 	case FI_CLASS_SRX_CTX:
 		return bind_srx(ep, (struct ep *)bfid);
 	case FI_CLASS_STX_CTX:
-		if (ep->stx)
-			return -FI_EINVAL;
-		ep->stx = (struct stx *)bfid;
-		ref_get(&ep->stx->ref);
-		return 0;
+		return bind_stx(ep, (struct stx *)bfid);
 	default:
 		LOG_WARN(LOG_EP_CTRL, "an object of class %zu does not bind to an endpoint",
 			 bfid->fclass);
@@ -258,7 +297,7 @@ static void put_bindings(struct ep *ep)
 	if (ep->srx)
 		ref_put(&ep->srx->ref);
 	if (ep->stx)
-		ref_put(&ep->stx->ref);
+		stx_put(ep->stx);
 }
 
 static int close_alias(struct ep *ep)

@@ -66,11 +66,15 @@ struct ep {
 	int ref; /* atomic: contexts, aliases, endpoints using a shared context */
 };
 
-/* A shared transmit context: nothing of its own, sends use the endpoint's. */
+/*
+ * A shared transmit context: nothing of its own, sends use the endpoint's. It may be closed while endpoints
+ * are bound to it; they send as before, and the last of them frees it.
+ */
 struct stx {
 	struct fid_stx fid;
-	struct domain *dom;
-	int ref;
+	struct domain *dom; /* until it is closed */
+	int ref;            /* atomic: the application's until it closes it, endpoints bound */
+	bool closed;
 };
 
 static inline struct ep *ep_of(struct fid_ep *fid)
@@ -93,6 +97,21 @@ void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags);
 int ep_alias(struct ep *ep, struct fi_alias *arg);
 /* Takes the base's state over into its aliases. */
 void ep_refresh_aliases(struct ep *ep);
+/*
+ * Binding to an endpoint that is enabled. ep_late: may an object of this class be bound then? The next two are
+ * called before the object is entered in the endpoint, once its flags are known to be good: reading the object
+ * makes progress on the endpoint from then on; or nothing has changed. 0 or a negative error, logged. The last two
+ * and ep_take_bindings with the domain locked.
+ */
+int ep_late(const struct ep *ep, size_t fclass);
+int ep_late_cq(struct ep *ep, struct cq *cq, uint64_t flags);
+int ep_late_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags);
+/* What is bound to an enabled endpoint gets into what its entries, its receives and its aliases use. */
+void ep_take_bindings(struct ep *ep);
+/* The part of that for its aliases. */
+void ep_follow_base(struct ep *base);
+/* One user less of a shared transmit context. */
+void stx_put(struct stx *stx);
 
 extern struct fi_ops_ep ep_ops;
 extern struct fi_ops_ep sep_ops;

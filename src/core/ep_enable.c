@@ -152,11 +152,8 @@ static void fold_addressing(struct ep *ep)
 	ep->rx_index_mask = (UINT64_C(1) << bits) - 1;
 }
 
-static int open_rx(struct ep *ep)
+static void set_rx(struct ep *ep)
 {
-	ep->own_rx = xfer_rx_open(ep->dom);
-	if (!ep->own_rx)
-		return -FI_ENOMEM;
 	rx_context_set(ep->own_rx, &(struct rx_target){.cq = ep->rx_cq,
 						       .cntr = ep->cntrs[1],
 						       .read_cntr = ep->cntrs[4],
@@ -166,6 +163,14 @@ static int open_rx(struct ep *ep)
 						       .min_multi_recv = ep->min_multi_recv,
 						       .selective = ep->rx_bind_flags != 0,
 						       .shared = ep->srx ? ep->srx->rx : NULL});
+}
+
+static int open_rx(struct ep *ep)
+{
+	ep->own_rx = xfer_rx_open(ep->dom);
+	if (!ep->own_rx)
+		return -FI_ENOMEM;
+	set_rx(ep);
 	ep->rx = ep->srx ? NULL : ep->own_rx;
 	port_bind_rx(ep->port, ep->index, ep->own_rx);
 	return 0;
@@ -185,6 +190,26 @@ static int join_queues(struct ep *ep)
 	return err;
 }
 
+static void fold_bindings(struct ep *ep)
+{
+	ep->tx_cntr = ep->cntrs[0];
+	ep->read_cntr = ep->cntrs[2];
+	ep->write_cntr = ep->cntrs[3];
+	if (ep->cntrs[4] || ep->cntrs[5]) {
+		mr_share_tell_all(ep->dom);
+		port_tell_all(ep->port);
+	}
+	ep_fold_flags(ep, ep->tx_op_flags, ep->rx_op_flags);
+}
+
+void ep_take_bindings(struct ep *ep)
+{
+	fold_bindings(ep);
+	if (ep->own_rx)
+		set_rx(ep);
+	ep_follow_base(ep);
+}
+
 static int enable_locked(struct ep *ep)
 {
 	int err = check_bindings(ep);
@@ -196,14 +221,7 @@ static int enable_locked(struct ep *ep)
 	if (ep->base->av)
 		port_bind_av(ep->port, ep->base->av);
 	fold_addressing(ep);
-	ep->tx_cntr = ep->cntrs[0];
-	ep->read_cntr = ep->cntrs[2];
-	ep->write_cntr = ep->cntrs[3];
-	if (ep->cntrs[4] || ep->cntrs[5]) {
-		mr_share_tell_all(ep->dom);
-		port_tell_all(ep->port);
-	}
-	ep_fold_flags(ep, ep->tx_op_flags, ep->rx_op_flags);
+	fold_bindings(ep);
 	if (has_receive_side(ep))
 		err = open_rx(ep);
 	if (!err)
@@ -241,9 +259,11 @@ int ep_enable(struct ep *ep)
 {
 	int err;
 
-	/* fi_connect and fi_accept have done it, perhaps. */
+	if (ep->is_alias)
+		ep = ep->base;
+	/* Clients do it again after they have bound more; fi_connect and fi_accept have done it, perhaps. */
 	if (ep->enabled)
-		return ep->fid.fid.fclass == FI_CLASS_SRX_CTX || ep->cm ? 0 : -FI_EOPBADSTATE;
+		return 0;
 	lock_take(&ep->dom->lock);
 	err = ep->fid.fid.fclass == FI_CLASS_SEP ? enable_scalable(ep) : enable_locked(ep);
 	lock_give(&ep->dom->lock);

@@ -177,14 +177,20 @@ free_ep:
 	return err;
 }
 
+void stx_put(struct stx *stx)
+{
+	if (__atomic_sub_fetch(&stx->ref, 1, __ATOMIC_ACQ_REL) == 0)
+		free(stx);
+}
+
 static int stx_close(struct fid *fid)
 {
 	struct stx *stx = (struct stx *)fid;
 
-	if (ref_busy(&stx->ref))
-		return -FI_EBUSY;
 	ref_put(&stx->dom->ref);
-	free(stx);
+	stx->dom = NULL;
+	stx->closed = true;
+	stx_put(stx);
 	return 0;
 }
 
@@ -211,6 +217,7 @@ int stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx 
 	stx->fid.fid.context = context;
 	stx->fid.fid.ops = &stx_fi_ops;
 	stx->fid.ops = &ep_ops;
+	stx->ref = 1;
 	ref_get(&stx->dom->ref);
 	*out = &stx->fid;
 	return 0;

@@ -10,6 +10,7 @@
 #include "xfer/group.h"
 #include "xfer/move.h"
 #include "xfer/native.h"
+#include "xfer/peer.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
 #include "xfer/xfer.h"
@@ -162,6 +163,25 @@ int xfer_enable(struct ep *ep)
 	struct native *n = ep->port->native;
 
 	return n ? n->ops->enable(n, ep) : 0;
+}
+
+/* Links of RDMA devices carry what their peer wants to be told from their making on. */
+bool xfer_tells_late(const struct port *port)
+{
+	if (port->counts)
+		return true;
+	LIST_EACH (node, &port->peers_list) {
+		const struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+
+		if (peer->half || (peer->real && peer->hw == PORT_VERBS))
+			return false;
+	}
+	return true;
+}
+
+bool xfer_native(const struct port *port)
+{
+	return port->native != NULL;
 }
 
 void xfer_refuse(struct ep *ep)

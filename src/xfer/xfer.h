@@ -135,6 +135,10 @@ struct xfer_roles {
 int xfer_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op op,
 		      struct fi_atomic_attr *attr);
 
+/* May counters of what peers do be bound now? false: some that tell only if they were asked to have met us. */
+bool xfer_tells_late(const struct port *port);
+/* Are its operations and completions a device's own, see xfer/native.h? */
+bool xfer_native(const struct port *port);
 /* Installs tables that fit the endpoint's capabilities and its roles. 0 or -FI_ENOMEM. */
 int xfer_install(struct ep *ep, const struct xfer_roles *roles);
 /* The same for an endpoint not enabled or shut down: everything refuses. */

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Binding to endpoints that are enabled. fi_endpoint(3) wants everything bound before that; runtimes for
+ * OpenSHMEM bind counters and shared transmit contexts afterwards, so whatever can still be taken is.
+ */
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "core/ep.h"
+#include "xfer/xfer.h"
+
+static int refuse(const char *what)
+{
+	LOG_WARN(LOG_EP_CTRL, "bind: the endpoint is enabled already: too late for %s", what);
+	return -FI_EOPBADSTATE;
+}
+
+/* What completes or counts is asked at every operation, unless the receives and operations are a device's. */
+static int late_events(const struct ep *ep, const char *what)
+{
+	switch (ep->fid.fid.fclass) {
+	case FI_CLASS_EP:
+	case FI_CLASS_TX_CTX:
+	case FI_CLASS_RX_CTX:
+		return xfer_native(ep->port) ? refuse(what) : 0;
+	default:
+		return refuse(what);
+	}
+}
+
+int ep_late(const struct ep *ep, size_t fclass)
+{
+	switch (fclass) {
+	case FI_CLASS_CQ:
+		return late_events(ep, "a completion queue");
+	case FI_CLASS_CNTR:
+		return late_events(ep, "a counter");
+	case FI_CLASS_AV: /* peers are known by the entries of the other one */
+		return refuse("an address vector");
+	case FI_CLASS_SRX_CTX: /* messages and receives may have met */
+		return refuse("a shared receive context");
+	default:
+		return 0;
+	}
+}
+
+int ep_late_cq(struct ep *ep, struct cq *cq, uint64_t flags)
+{
+	bool both = flags & FI_TRANSMIT && flags & FI_RECV;
+	int err = cq_add_port(cq, ep->port);
+
+	if (err || !both)
+		return err;
+	err = cq_add_port(cq, ep->port); /* counted once for each binding */
+	if (err)
+		cq_del_port(cq, ep->port);
+	return err;
+}
+
+int ep_late_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
+{
+	int events = __builtin_popcountll(flags), err = 0, done;
+
+	if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE) && !xfer_tells_late(ep->port))
+		return refuse("a counter of what peers do: some have connected by RDMA, and do "
+			      "not tell");
+	for (done = 0; !err && done < events; done++)
+		err = cntr_add_port(cntr, ep->port);
+	for (; err && done > 1; done--)
+		cntr_del_port(cntr, ep->port);
+	return err;
+}
+
+/* All it does with what is bound, and nothing a thread that uses it meanwhile could stumble over. */
+void ep_follow_base(struct ep *base)
+{
+	LIST_EACH (node, &base->aliases) {
+		struct ep *alias = LIST_ENTRY(node, struct ep, in_aliases);
+
+		alias->tx_cq = base->tx_cq;
+		alias->rx_cq = base->rx_cq;
+		alias->tx_bind_flags = base->tx_bind_flags;
+		alias->rx_bind_flags = base->rx_bind_flags;
+		alias->tx_cntr = base->tx_cntr;
+		alias->read_cntr = base->read_cntr;
+		alias->write_cntr = base->write_cntr;
+		memcpy(alias->cntrs, base->cntrs, sizeof(alias->cntrs));
+		ep_fold_flags(alias, alias->tx_op_flags, alias->rx_op_flags);
+	}
+}
