@@ -130,9 +130,10 @@ struct fid_logging {
 };
 
 /*
- * Send all log output through log_fid->ops, whose members must be set.  log_fid is the caller's
- * and must live as long as the library logs; its fclass and ops->size are filled here.  The last
- * import counts.  fi_provider(3)
+ * Send all log output through log_fid->ops, of which a NULL member keeps the library's own way.
+ * log_fid is the caller's; its fclass and ops->size are filled here, and fid.ops by the library.
+ * fi_close(&log_fid->fid), at any time until the process ends, gives the log back; until then
+ * another import is -FI_EALREADY.  fi_provider(3)
  */
 WEFT_CALL int
 fi_import_log(uint32_t version, uint64_t flags, struct fid_logging *log_fid)

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -90,34 +91,64 @@ void log_setup(const char *level, const char *prov, const char *subsys)
 	prov_list = prov;
 	for (int i = 0; i < LOG_LEVEL_COUNT; i++)
 		__atomic_store_n(&log_mask[i], i <= most ? bits : 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&set_up, 1, __ATOMIC_RELEASE); /* pairs with log_allowed */
+	__atomic_store_n(&set_up, 1, __ATOMIC_RELEASE); /* pairs with log_names, log_filter */
 }
 
 void log_redirect(const struct log_sink *to)
 {
 	const struct env_settings *env = env_get(); /* else its log_setup would come later */
 
-	__atomic_store_n(&sink, to, __ATOMIC_RELEASE); /* pairs with log_allowed, log_write */
+	__atomic_store_n(&sink, to,
+			 __ATOMIC_RELEASE); /* pairs with log_allowed, log_ready, log_write */
 	log_setup(env->log_level, env->log_prov, env->log_subsys);
 	for (int i = 0; to && i < LOG_LEVEL_COUNT; i++)
 		__atomic_store_n(&log_mask[i], ALL_SUBSYS, __ATOMIC_RELAXED);
 }
 
-bool log_allowed(const char *prov, int level, int subsys)
+bool log_names(const char *prov)
 {
-	const struct log_sink *to = __atomic_load_n(&sink, __ATOMIC_ACQUIRE);
+	if (!__atomic_load_n(&set_up, __ATOMIC_ACQUIRE))
+		env_get();
+	if (strcmp(prov, "core") == 0 && prov_list && *prov_list != '^')
+		return true;
+	return list_allows(prov_list, prov);
+}
 
-	if (to)
-		return to->enabled(prov, level, subsys);
+bool log_filter(const char *prov, int level, int subsys)
+{
 	if (!__atomic_load_n(&set_up, __ATOMIC_ACQUIRE))
 		env_get();
 	if (level < 0 || level >= LOG_LEVEL_COUNT || subsys < 0 || subsys >= LOG_SUBSYS_COUNT)
 		return false;
 	if (!(log_mask[level] >> subsys & 1))
 		return false;
-	if (strcmp(prov, "core") == 0 && prov_list && *prov_list != '^')
-		return true;
-	return list_allows(prov_list, prov);
+	return log_names(prov);
+}
+
+bool log_allowed(const char *prov, int level, int subsys)
+{
+	const struct log_sink *to = __atomic_load_n(&sink, __ATOMIC_ACQUIRE);
+
+	return to ? to->enabled(prov, level, subsys) : log_filter(prov, level, subsys);
+}
+
+bool log_due(uint64_t *showtime)
+{
+	uint64_t now = clock_us() / 1000, due = __atomic_load_n(showtime, __ATOMIC_RELAXED);
+
+	if (now < due)
+		return false;
+	return __atomic_compare_exchange_n(showtime, &due, now + (uint64_t)env_get()->log_interval,
+					   false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+bool log_ready(const char *prov, int level, int subsys, uint64_t *showtime)
+{
+	const struct log_sink *to = __atomic_load_n(&sink, __ATOMIC_ACQUIRE);
+
+	if (to)
+		return to->ready(prov, level, subsys, showtime);
+	return log_filter(prov, level, subsys) && log_due(showtime);
 }
 
 /* Ends `t`, which has room for it, with one newline and writes it in one piece. */
@@ -129,25 +160,33 @@ static void put_line(struct text *t)
 		;
 }
 
+void log_put(const struct log_place *place, const char *msg)
+{
+	char line[LINE_BYTES];
+	struct text t;
+
+	text_init(&t, line, sizeof(line));
+	text_add(&t, "libfabric:%d:%lld::%s:%s:%s():%d<%s> %s", (int)getpid(),
+		 (long long)time(NULL), place->prov, log_subsys_name(place->subsys), place->func,
+		 place->line, log_level_name(place->level), msg);
+	put_line(&t);
+}
+
 void log_write(const struct log_place *place, const char *fmt, ...)
 {
 	const struct log_sink *to = __atomic_load_n(&sink, __ATOMIC_ACQUIRE);
-	char line[LINE_BYTES];
+	char msg[LINE_BYTES];
 	struct text t;
 	va_list args;
 	int kept = errno;
 
-	text_init(&t, line, sizeof(line));
-	if (!to)
-		text_add(&t, "libfabric:%d:%lld::%s:%s:%s():%d<%s> ", (int)getpid(),
-			 (long long)time(NULL), place->prov, log_subsys_name(place->subsys),
-			 place->func, place->line, log_level_name(place->level));
+	text_init(&t, msg, sizeof(msg));
 	va_start(args, fmt);
 	text_addv(&t, fmt, args);
 	va_end(args);
 	if (to)
-		to->write(place, line);
+		to->write(place, msg);
 	else
-		put_line(&t);
+		log_put(place, msg);
 	errno = kept;
 }

@@ -50,6 +50,7 @@ struct log_place {
 /* Takes the place of the filters and the output; see log_redirect. */
 struct log_sink {
 	bool (*enabled)(const char *prov, int level, int subsys);
+	bool (*ready)(const char *prov, int level, int subsys, uint64_t *showtime);
 	void (*write)(const struct log_place *place, const char *msg); /* msg is finished text */
 };
 
@@ -60,8 +61,18 @@ extern uint32_t log_mask[LOG_LEVEL_COUNT];
 const char *log_level_name(int level);
 const char *log_subsys_name(int subsys);
 
-/* The whole answer, for any provider name. */
+/* Does FI_LOG_PROV let this provider speak? */
+bool log_names(const char *prov);
+
+/* The whole answer, for any provider name: the sink's, else that of the filters. */
 bool log_allowed(const char *prov, int level, int subsys);
+bool log_filter(const char *prov, int level, int subsys);
+
+/* The same for a message that may come often; *showtime is the caller's, 0 at first. */
+bool log_ready(const char *prov, int level, int subsys, uint64_t *showtime);
+
+/* Has FI_LOG_INTERVAL passed since it last said so? Of several threads that ask at once, one hears yes. */
+bool log_due(uint64_t *showtime);
 
 /* Will a message of this file be written? One load and a test while it will not. */
 #define log_enabled(level, subsys)                                                                 \
@@ -71,6 +82,9 @@ bool log_allowed(const char *prov, int level, int subsys);
 /* Writes without asking the filters. */
 void log_write(const struct log_place *place, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* Writes finished text to standard error, whatever sink there is. */
+void log_put(const struct log_place *place, const char *msg);
 
 #define LOG_AT(level, subsys, ...)                                                                 \
 	do {                                                                                       \
@@ -90,7 +104,10 @@ void log_write(const struct log_place *place, const char *fmt, ...)
  */
 void log_setup(const char *level, const char *prov, const char *subsys);
 
-/* Sends everything through `sink` (static, or never freed) from now on; NULL: back to stderr. */
+/*
+ * Sends everything through `sink` (static, or never freed) from now on; NULL: back
+ * to stderr.
+ */
 void log_redirect(const struct log_sink *sink);
 
 #endif

@@ -2,8 +2,6 @@
 /* The log calls of the public interface, over base/log. fi_provider(3). */
 #include <stdarg.h>
 
-#include "base/clock.h"
-#include "base/env.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -23,17 +21,7 @@ int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
 int fi_log_ready(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
 		 uint64_t *showtime)
 {
-	uint64_t now, due;
-
-	if (!fi_log_enabled(prov, level, subsys))
-		return 0;
-	now = clock_us() / 1000;
-	due = __atomic_load_n(showtime, __ATOMIC_RELAXED);
-	if (now < due)
-		return 0;
-	/* Of several threads that come at once, one wins. */
-	return __atomic_compare_exchange_n(showtime, &due, now + (uint64_t)env_get()->log_interval,
-					   false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return log_ready(name_of(prov), (int)level, (int)subsys, showtime);
 }
 
 void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,

@@ -3,37 +3,120 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_ext.h>
 #include <stdbool.h>
-#include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
+#include "base/lock.h"
 #include "base/log.h"
 #include "core/fid.h"
 
 /* ---- "logging": messages go to callbacks of the application ---- */
 
-static struct fi_ops_log *log_ops; /* atomic; of the last import, the application's for ever */
-static int log_open;               /* atomic */
+#define LAST_CALLS_MS 100 /* fi_close waits at most so long for callbacks that still run */
 
-static struct fi_ops_log *callbacks(void)
+static struct lock open_lock;      /* of `active`'s changes */
+static struct fid_logging *active; /* imported, the application's; or NULL */
+static struct fi_ops_log *log_ops; /* atomic; those of `active` */
+static unsigned int log_calls;     /* atomic: threads between callbacks_begin and callbacks_end */
+static __thread unsigned int own_calls; /* this thread's share of log_calls */
+
+/* The callbacks, which stay valid until callbacks_end; NULL: they have just been closed. */
+static struct fi_ops_log *callbacks_begin(void)
 {
-	return __atomic_load_n(&log_ops, __ATOMIC_ACQUIRE); /* pairs with logging_bind */
+	own_calls++;
+	__atomic_add_fetch(&log_calls, 1, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&log_ops, __ATOMIC_SEQ_CST); /* pairs with callbacks_drop */
+}
+
+static void callbacks_end(void)
+{
+	__atomic_sub_fetch(&log_calls, 1, __ATOMIC_RELEASE);
+	own_calls--;
+}
+
+/* Nobody calls them any more when it returns, except a callback that closes its own log, or one that hangs. */
+static void callbacks_drop(void)
+{
+	__atomic_store_n(&log_ops, NULL, __ATOMIC_SEQ_CST);
+	for (int ms = 0; ms < LAST_CALLS_MS; ms++) {
+		if (__atomic_load_n(&log_calls, __ATOMIC_SEQ_CST) == own_calls)
+			return;
+		usleep(1000);
+	}
+}
+
+static uint64_t flags_of(const char *prov)
+{
+	return log_names(prov) ? 0 : FI_LOG_PROV_FILTERED;
 }
 
 static bool sink_enabled(const char *prov, int level, int subsys)
 {
+	struct fi_ops_log *ops = callbacks_begin();
 	struct fi_provider who = {.name = prov};
+	bool yes;
 
-	return callbacks()->enabled(&who, (enum fi_log_level)level, (enum fi_log_subsys)subsys, 0);
+	if (ops && ops->enabled)
+		yes = ops->enabled(&who, (enum fi_log_level)level, (enum fi_log_subsys)subsys,
+				   flags_of(prov));
+	else
+		yes = log_filter(prov, level, subsys);
+	callbacks_end();
+	return yes;
+}
+
+static bool sink_ready(const char *prov, int level, int subsys, uint64_t *showtime)
+{
+	struct fi_ops_log *ops = callbacks_begin();
+	struct fi_provider who = {.name = prov};
+	bool yes;
+
+	if (ops && ops->ready)
+		yes = ops->ready(&who, (enum fi_log_level)level, (enum fi_log_subsys)subsys,
+				 flags_of(prov), showtime);
+	else
+		yes = sink_enabled(prov, level, subsys) && log_due(showtime);
+	callbacks_end();
+	return yes;
 }
 
 static void sink_write(const struct log_place *place, const char *msg)
 {
+	struct fi_ops_log *ops = callbacks_begin();
 	struct fi_provider who = {.name = place->prov};
 
-	callbacks()->log(&who, (enum fi_log_level)place->level, (enum fi_log_subsys)place->subsys,
+	if (ops && ops->log)
+		ops->log(&who, (enum fi_log_level)place->level, (enum fi_log_subsys)place->subsys,
 			 place->func, place->line, msg);
+	else
+		log_put(place, msg);
+	callbacks_end();
 }
 
-static const struct log_sink sink = {sink_enabled, sink_write};
+static const struct log_sink sink = {sink_enabled, sink_ready, sink_write};
+
+/* The log is the library's again. Closing what a later import has replaced changes nothing. */
+static int import_close(struct fid *fid)
+{
+	lock_take(&open_lock);
+	if (active && fid == &active->fid) {
+		active = NULL;
+		log_redirect(NULL);
+		callbacks_drop();
+	}
+	lock_give(&open_lock);
+	return 0;
+}
+
+static struct fi_ops import_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = import_close,
+	.bind = fid_no_bind,
+	.control = fid_no_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = fid_no_tostr,
+	.ops_set = fid_no_ops_set,
+};
 
 static int logging_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
@@ -43,18 +126,21 @@ static int logging_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	if (flags)
 		return -FI_EBADFLAGS;
 	if (!bfid || bfid->fclass != FI_CLASS_LOG || !theirs->ops ||
-	    theirs->ops->size < sizeof(struct fi_ops_log) || !theirs->ops->enabled ||
-	    !theirs->ops->log)
+	    theirs->ops->size < sizeof(struct fi_ops_log))
 		return -FI_EINVAL;
-	__atomic_store_n(&log_ops, theirs->ops, __ATOMIC_RELEASE);
+	lock_take(&open_lock);
+	theirs->fid.ops = &import_ops;
+	active = theirs;
+	__atomic_store_n(&log_ops, theirs->ops, __ATOMIC_SEQ_CST);
 	log_redirect(&sink);
+	lock_give(&open_lock);
 	return 0;
 }
 
+/* What was imported stays. */
 static int logging_close(struct fid *fid)
 {
 	(void)fid;
-	__atomic_store_n(&log_open, 0, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -70,15 +156,22 @@ static struct fi_ops logging_ops = {
 
 static struct fid logging = {.fclass = FI_CLASS_LOG, .ops = &logging_ops};
 
+/* One object for all that open it; none while something is imported. */
 static int open_logging(size_t attr_len, uint64_t flags, struct fid **fid, void *context)
 {
+	bool taken;
+
 	if (attr_len)
 		return -FI_EINVAL;
 	if (flags)
 		return -FI_EBADFLAGS;
-	if (__atomic_exchange_n(&log_open, 1, __ATOMIC_ACQ_REL))
+	lock_take(&open_lock);
+	taken = active;
+	if (!taken)
+		logging.context = context;
+	lock_give(&open_lock);
+	if (taken)
 		return -FI_EALREADY;
-	logging.context = context;
 	*fid = &logging;
 	return 0;
 }
@@ -93,7 +186,7 @@ EXTERNALLY_VISIBLE int fi_open(uint32_t version, const char *name, void *attr, s
 	(void)attr;
 	if (!name || !fid)
 		return -FI_EINVAL;
-	if (FI_VERSION_GE(fi_version(), version) && strcmp(name, "logging") == 0)
+	if (FI_VERSION_GE(fi_version(), version) && strcasecmp(name, "logging") == 0)
 		return open_logging(attr_len, flags, fid, context);
 	LOG_INFO(LOG_CORE, "fi_open: no object \"%.60s\" for version %u.%u", name,
 		 FI_MAJOR(version), FI_MINOR(version));

@@ -67,7 +67,7 @@ static void log_drop(const struct log_place *place, const char *msg)
 	MUST(strlen(msg) < 4096);
 }
 
-static const struct log_sink log_sink = {log_all, log_drop};
+static const struct log_sink log_sink = {.enabled = log_all, .write = log_drop};
 
 static void endpoint_open(void)
 {

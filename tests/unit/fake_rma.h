@@ -48,7 +48,7 @@ static void log_keep(const struct log_place *place, const char *msg)
 	snprintf(logged.text, sizeof(logged.text), "%s", msg);
 }
 
-static const struct log_sink log_sink = {log_all, log_keep};
+static const struct log_sink log_sink = {.enabled = log_all, .write = log_keep};
 
 static void memory_fill(void)
 {

@@ -133,7 +133,7 @@ static void hear(const struct log_place *place, const char *msg)
 	__atomic_add_fetch(&times_said, 1, __ATOMIC_RELEASE);
 }
 
-static const struct log_sink sink = {warnings, hear};
+static const struct log_sink sink = {.enabled = warnings, .write = hear};
 
 START_TEST(region_waits)
 {
