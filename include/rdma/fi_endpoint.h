@@ -25,7 +25,8 @@ enum {
 
 /* Options of that level, with the type optval points to. */
 enum {
-	FI_OPT_MIN_MULTI_RECV,          /* size_t: less room left ends a FI_MULTI_RECV buffer */
+	/* size_t: less room left ends a FI_MULTI_RECV buffer; until it is set 4096 on shm, 16384 elsewhere */
+	FI_OPT_MIN_MULTI_RECV,
 	FI_OPT_CM_DATA_SIZE,            /* size_t, read only: user data of fi_connect and co. */
 	FI_OPT_BUFFERED_MIN,            /* size_t, API 1.x */
 	FI_OPT_BUFFERED_LIMIT,          /* size_t, API 1.x */

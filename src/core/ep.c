@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "core/ep_cm.h"
 #include "core/fid.h"
+#include "core/views.h"
 #include "hw/link.h"
 #include "xfer/xfer.h"
 
@@ -49,6 +50,21 @@ struct ep *ep_new(struct domain *dom, size_t fclass, void *context)
 	return ep;
 }
 
+/*
+ * What FI_OPT_MIN_MULTI_RECV is until it is set: a multi-receive buffer is given back while what applications
+ * usually send in one message would still fit, so that nothing is truncated. The values are libfabric's.
+ */
+#define MIN_MULTI_RECV     16384
+#define MIN_MULTI_RECV_SHM 4096
+
+static size_t default_min_multi_recv(const struct fi_info *info)
+{
+	const struct view *view = view_of(info);
+	size_t least = view && view->transports == VIEW_SHM ? MIN_MULTI_RECV_SHM : MIN_MULTI_RECV;
+
+	return info->ep_attr->max_msg_size < least ? info->ep_attr->max_msg_size : least;
+}
+
 /* A copy of what the application asked for, completed where it left something out. */
 int ep_own_info(struct ep *ep, const struct fi_info *info)
 {
@@ -60,6 +76,7 @@ int ep_own_info(struct ep *ep, const struct fi_info *info)
 	ep->tx_size = ep->info->tx_attr->size ? ep->info->tx_attr->size : 1024;
 	if (ep->info->tx_attr->inject_size && ep->info->tx_attr->inject_size < ep->inject_max)
 		ep->inject_max = ep->info->tx_attr->inject_size;
+	ep->min_multi_recv = default_min_multi_recv(ep->info);
 	ep->tx_op_flags = ep->info->tx_attr->op_flags;
 	ep->rx_op_flags = ep->info->rx_attr->op_flags;
 	if (ep->info->ep_attr->type == FI_EP_DGRAM)
