@@ -99,13 +99,31 @@ void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t ro
 		pool_put(&rx->q->recv_pool, r);
 }
 
+/* A multi-receive buffer of a shared context outlives the endpoint: the application gets it back. */
+static void give_back(struct rx *rx, const struct recv *r)
+{
+	struct cq_slot slot = {.context = r->context,
+			       .flags = FI_RECV | FI_MULTI_RECV,
+			       .tag = r->tag,
+			       .src = FI_ADDR_NOTAVAIL};
+	struct cq_error why = {.err = FI_ECANCELED, .prov_errno = FI_ECANCELED};
+
+	if (rx->q != rx && rx->cq)
+		cq_push_error(rx->cq, &slot, &why, NULL);
+}
+
 void rx_abandon(struct rx *rx, struct recv *r)
 {
-	r->arriving--;
-	if (r->work && !r->arriving)
+	if (--r->arriving)
+		return;
+	if (r->work)
 		defer_done(r->work, FI_ECANCELED);
-	if (!r->arriving && (r->exhausted || !(r->flags & FI_MULTI_RECV)))
-		pool_put(&rx->q->recv_pool, r);
+	if (r->flags & FI_MULTI_RECV) {
+		if (!r->exhausted)
+			return;
+		give_back(rx, r);
+	}
+	pool_put(&rx->q->recv_pool, r);
 }
 
 size_t rx_reserve(struct rx *rx, struct recv *r, size_t len)
@@ -273,11 +291,14 @@ bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct pac
 	return true;
 }
 
-/* A posted receive ends with a positive error and is freed when nothing is on its way into it. */
+/*
+ * A posted receive ends with a positive error and is freed when nothing is on its way into it. A multi-receive
+ * buffer is given back by this entry, or by that of the last message on its way.
+ */
 void rx_recv_fail(struct rx *rx, struct recv *r, int err, uint64_t flags)
 {
 	struct cq_slot slot = {.context = r->context,
-			       .flags = FI_RECV | flags,
+			       .flags = FI_RECV | flags | (r->flags & FI_MULTI_RECV),
 			       .tag = r->tag,
 			       .src = FI_ADDR_NOTAVAIL};
 

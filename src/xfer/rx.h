@@ -150,7 +150,10 @@ size_t rx_reserve(struct rx *rx, struct recv *r, size_t len);
 /* The message is in place (or failed): completes, frees the receive if it is used up. */
 void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t room, void *base,
 	       int err);
-/* The endpoint it belongs to is closed: the same without a word to the application. */
+/*
+ * The endpoint it belongs to is closed: the same without a word to the application, but for a multi-receive
+ * buffer of a shared context that is used up.
+ */
 void rx_abandon(struct rx *rx, struct recv *r);
 /* The oldest receive for a message; it stays on its list. NULL: none. */
 struct recv *rx_find_posted(struct rx *rx, bool tagged, fi_addr_t src, uint64_t tag);

@@ -224,6 +224,7 @@ static void last_words_multi(struct api *a)
 	err = obj_error(passive.cq);
 	CHECK_EQ(err.err, FI_ECANCELED);
 	CHECK_EQ((intptr_t)err.op_context, (intptr_t)in);
+	CHECK(err.flags & FI_MULTI_RECV);
 	CHECK_EQ(fi_recvmsg(passive.ep, &msg, FI_MULTI_RECV), -FI_ENOTCONN);
 	cm_close_end(&c, &passive);
 	cm_close(&c);

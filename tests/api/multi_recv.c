@@ -312,6 +312,147 @@ static void minimum(struct api *a)
 	side_close(&s);
 }
 
+/*
+ * Nothing is truncated where nobody has set the minimum and messages are no longer than it: the buffer is given
+ * back with the last one that leaves less.
+ */
+static void unset_minimum(struct api *a)
+{
+	size_t min = strcmp(api_provider(), "shm") ? 16384 : 4096, got = 0, len = sizeof(got);
+	struct side_opts o = options(0);
+	struct side s;
+
+	side_open(&s, a, &o);
+	OK(fi_getopt(&s.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &got, &len));
+	CHECK_EQ(got, min);
+	if (a->rank) {
+		for (unsigned int i = 0; i < 4; i++)
+			send_message(&s, false, min, i);
+	} else {
+		struct pool p[2];
+
+		for (int i = 0; i < 2; i++)
+			pool_post(&s, &p[i], min * 2 + min / 2, false);
+		for (unsigned int i = 0; i < 4; i++)
+			CHECK(pool_take(&s, false, min, i) == &p[i / 2]);
+		for (int i = 0; i < 2; i++)
+			pool_released(&s, &p[i]);
+	}
+	side_close(&s);
+}
+
+/* Is the flag in the entry of a cancelled buffer? Of the providers of 1.17 only shm's has it. */
+static bool tells_of_cancelled(void)
+{
+	return !api_other() || !strcmp(api_provider(), "shm");
+}
+
+/* Cancelled, it is given back by the error entry, whether messages lie in it or not. */
+static void cancelled(struct api *a)
+{
+	struct side_opts o = options(0);
+	struct side s;
+
+	side_open(&s, a, &o);
+	for (int i = 0; i < (api_other() ? 2 : 4); i++) {
+		bool tagged = i & 2, used = i & 1;
+
+		if (a->rank == 0) {
+			struct fi_cq_err_entry err;
+			struct pool p;
+
+			pool_post(&s, &p, 100000, tagged);
+			api_meet(a);
+			if (used)
+				pool_take(&s, tagged, 100, 2);
+			OK(fi_cancel(&s.ep->fid, &p));
+			err = TAKE_ERR(&s, s.rx, FI_ECANCELED);
+			CHECK(err.op_context == &p);
+			CHECK_EQ(err.flags & (FI_RECV | FI_MSG | FI_TAGGED),
+				 FI_RECV | (tagged ? FI_TAGGED : FI_MSG));
+			if (tells_of_cancelled())
+				CHECK(err.flags & FI_MULTI_RECV);
+			OK(fi_cancel(&s.ep->fid, &p));
+			QUIET(&s, s.rx, 2);
+			data_free(&p.d);
+		} else {
+			api_meet(a);
+			if (used)
+				send_message(&s, tagged, 100, 2);
+		}
+		api_meet(a);
+	}
+	side_close(&s);
+}
+
+/* One entry of any kind about the buffer; how many bytes came with it. */
+static size_t take_any(struct side *s, const char *buf, unsigned int *given_back)
+{
+	struct fi_cq_err_entry err = {0};
+	struct fi_cq_tagged_entry e = {0};
+	ssize_t ret;
+
+	while ((ret = fi_cq_read(s->rx, &e, 1)) == -FI_EAGAIN)
+		side_progress(s);
+	if (ret == 1) {
+		CHECK(e.op_context == buf);
+		*given_back += !!(e.flags & FI_MULTI_RECV);
+		return e.len;
+	}
+	CHECK_EQ(ret, -FI_EAVAIL);
+	CHECK_EQ(fi_cq_readerr(s->rx, &err, 0), 1);
+	CHECK_EQ(err.err, FI_ECANCELED);
+	CHECK(err.op_context == buf);
+	*given_back += !!(err.flags & FI_MULTI_RECV);
+	return 0;
+}
+
+#define CANCEL_ROUNDS 60
+#define CANCEL_LEN    200000
+#define CANCEL_COUNT  3
+
+/* Cancelled while long messages are on their way into it: given back once, after the last of them. */
+static void cancelled_late(struct api *a)
+{
+	static char buf[CANCEL_LEN * (CANCEL_COUNT + 1)];
+	struct side_opts o = options(0);
+	struct side s;
+
+	if (!tells_of_cancelled())
+		api_skip("nobody tells that a cancelled buffer is given back");
+	side_open(&s, a, &o);
+	for (unsigned int round = 0; round < api_times(CANCEL_ROUNDS); round++) {
+		struct iovec iov = {buf, sizeof(buf)};
+		struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC};
+		unsigned int given_back = 0;
+		size_t got = 0;
+
+		for (int i = 0; i < CANCEL_COUNT && a->rank; i++)
+			POST(&s, fi_send(s.ep, buf, CANCEL_LEN, NULL, s.addr[0], buf));
+		for (int i = 0; i < CANCEL_COUNT && a->rank; i++)
+			SENT(&s, buf, FI_MSG);
+		msg.context = buf;
+		if (!a->rank) {
+			POST(&s, fi_recvmsg(s.ep, &msg, FI_MULTI_RECV | FI_COMPLETION));
+			for (unsigned int i = 0; i < round; i++)
+				fi_cq_read(s.rx, NULL, 0);
+			OK(fi_cancel(&s.ep->fid, buf));
+			while (!given_back)
+				got += take_any(&s, buf, &given_back);
+			QUIET(&s, s.rx, 1);
+			POST(&s, fi_recvmsg(s.ep, &msg, FI_MULTI_RECV | FI_COMPLETION));
+			while (got < CANCEL_COUNT * CANCEL_LEN)
+				got += take_any(&s, buf, &given_back);
+			CHECK_EQ(given_back, 1);
+			OK(fi_cancel(&s.ep->fid, buf));
+			CHECK_EQ(take_any(&s, buf, &given_back), 0);
+			CHECK_EQ(given_back, 2);
+		}
+		api_meet(a);
+	}
+	side_close(&s);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
@@ -320,6 +461,10 @@ int main(int argc, char **argv)
 		{"too-long", too_long, 2, {0}},
 		{"selective", selective, 2, {0}},
 		{"minimum", minimum, 2, {0}},
+		{"unset-minimum", unset_minimum, 2, {0}},
+		{"cancelled", cancelled, 2, {0}},
+		{"cancelled-late", cancelled_late, 2, {0}},
+		{"cancelled-late-no-cma", cancelled_late, 2, {"FI_SHM_DISABLE_CMA=yes"}},
 		{"long-no-cma", long_ones, 2, {"FI_SHM_DISABLE_CMA=yes"}},
 		{"too-long-no-cma", too_long, 2, {"FI_SHM_DISABLE_CMA=yes"}},
 	};

@@ -193,6 +193,51 @@ static void one_closes(struct api *a)
 	close_shared(&s);
 }
 
+#define LONG_BYTES (16u << 20)
+
+/* A buffer is used up by a message that is on its way when its endpoint closes: the buffer is given back. */
+static void used_up_by_one_that_closes(struct api *a)
+{
+	static char buf[LONG_BYTES], msg_bytes[LONG_BYTES];
+
+	(void)a;
+	for (int turns = 1; turns < 10000; turns += 1 + turns / 4) {
+		struct shared s = {0};
+		struct iovec iov = {buf, sizeof(buf)};
+		struct fi_msg msg = {
+			.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = buf};
+		unsigned int given_back = 0;
+		struct fi_cq_tagged_entry e;
+		struct fi_cq_err_entry err = {0};
+		ssize_t ret;
+
+		ask_shared(&s, FI_MSG | FI_TAGGED | FI_MULTI_RECV);
+		open_shared(&s, true, false);
+		OK(fi_recvmsg(s.srx, &msg, FI_MULTI_RECV | FI_COMPLETION));
+		POST(s.o.cq, fi_send(s.o.ep, msg_bytes, LONG_BYTES, NULL, s.addr[0], msg_bytes));
+		for (int i = 0; i < turns; i++) {
+			fi_cq_read(s.o.cq, NULL, 0);
+			fi_cq_read(s.cq[0], NULL, 0);
+		}
+		CLOSE(s.ep[0]);
+		s.ep[0] = NULL;
+		while ((ret = fi_cq_read(s.cq[0], &e, 1)) != -FI_EAGAIN) {
+			if (ret == 1)
+				given_back += !!(e.flags & FI_MULTI_RECV);
+			else
+				OK(fi_cq_readerr(s.cq[0], &err, 0) != 1);
+			if (ret != 1)
+				given_back += !!(err.flags & FI_MULTI_RECV);
+		}
+		CHECK(given_back <= 1);
+		if (!given_back) { /* it serves the others */
+			send_to(&s, 1, 7);
+			CHECK_EQ(obj_done(s.cq[1], buf).len, sizeof(int));
+		}
+		close_shared(&s);
+	}
+}
+
 /* A buffer taken back is not filled. */
 static void cancel(struct api *a)
 {
@@ -276,6 +321,8 @@ int main(int argc, char **argv)
 		{"tagged", tagged, 1, {0}},
 		{"multi_recv", multi_recv, 1, {0}},
 		{"one_closes", one_closes, 1, {0}},
+		{"used_up_by_one_that_closes", used_up_by_one_that_closes, 1, {0}},
+		{"used_up_no_cma", used_up_by_one_that_closes, 1, {"FI_SHM_DISABLE_CMA=yes"}},
 		{"cancel", cancel, 1, {0}},
 		{"between_processes", between_processes, 2, {0}},
 		{"transmit", transmit, 1, {0}},
