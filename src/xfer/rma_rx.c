@@ -159,10 +159,12 @@ static struct rx *context_of(const struct port *port, unsigned int index)
 	return index < PORT_RX_MAX ? port->rx[index] : NULL;
 }
 
-static void push_data(struct rx *rx, uint64_t kind, uint64_t data)
+/* `len`: bytes that were written. */
+static void push_data(struct rx *rx, uint64_t kind, size_t len, uint64_t data)
 {
 	if (rx && rx->cq)
 		cq_push(rx->cq, (struct cq_slot){.flags = kind | FI_REMOTE_CQ_DATA,
+						 .len = len,
 						 .data = data,
 						 .src = FI_ADDR_NOTAVAIL});
 	else
@@ -217,7 +219,7 @@ void rma_event(struct rma_request *r, uint64_t kind, uint64_t more)
 
 	count_access(r, rx, kind & (FI_REMOTE_READ | FI_REMOTE_WRITE), more);
 	if (r->flags & WIRE_CQ)
-		push_data(rx, kind, r->cq);
+		push_data(rx, kind, r->total, r->cq);
 }
 
 void *rma_piece(const struct rma_spot *spot, size_t skip, size_t *len)
@@ -356,7 +358,7 @@ static void told(struct port *port, const struct packet *p)
 	r.total = len;
 	count_access(&r, rx, read ? FI_REMOTE_READ : FI_REMOTE_WRITE, 0);
 	if (wire_flags(p->head) & WIRE_DATA)
-		push_data(rx, FI_RMA | FI_REMOTE_WRITE, p->data);
+		push_data(rx, FI_RMA | FI_REMOTE_WRITE, len, p->data);
 }
 
 void rma_serve(struct port *port, struct peer *peer, const struct packet *p)

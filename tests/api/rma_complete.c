@@ -212,7 +212,7 @@ static void told(struct api *a)
 		if (a->rank == 0)
 			RMA_RUN(&r, &op);
 		if (a->rank == a->ranks - 1)
-			RMA_TOLD(&r, r.in, op.data);
+			RMA_TOLD(&r, r.in, op.data, len);
 	}
 	rma_target_close(&r, &t);
 	obj_quiet(r.in, 5);

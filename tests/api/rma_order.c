@@ -284,7 +284,7 @@ static void told_after_write(struct api *a)
 			slot_start(&r, &t, n, n % 2 && fits ? RMA_INJECTDATA : RMA_DATA);
 			continue;
 		}
-		RMA_TOLD(&r, r.in, n);
+		RMA_TOLD(&r, r.in, n, slot_len(n));
 		data_check(memory + n * SLOT, slot_len(n), n);
 	}
 	if (a->rank == 0)
@@ -309,7 +309,7 @@ static void told_after_writes(struct api *a)
 		}
 		if (n % 10 != 9)
 			continue;
-		RMA_TOLD(&r, r.in, n);
+		RMA_TOLD(&r, r.in, n, slot_len(n));
 		for (unsigned int i = n - 9; i <= n; i++)
 			data_check(memory + i * SLOT, slot_len(i), i);
 	}

@@ -369,8 +369,8 @@ static inline void rma_fails(struct rma *r, const struct rma_op *op, int err)
 	rma_counted(r);
 }
 
-/* What the target of a write with remote CQ data gets. */
-static inline void rma_told(struct rma *r, struct fid_cq *cq, uint64_t data)
+/* What the target of a write of `len` bytes with remote CQ data gets. */
+static inline void rma_told(struct rma *r, struct fid_cq *cq, uint64_t data, size_t len)
 {
 	struct fi_cq_tagged_entry e;
 	ssize_t ret;
@@ -383,6 +383,7 @@ static inline void rma_told(struct rma *r, struct fid_cq *cq, uint64_t data)
 		     (int64_t)(FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA),
 		     "flags at the target");
 	api_check_eq((int64_t)e.data, (int64_t)data, "remote CQ data");
+	api_check_eq((int64_t)e.len, (int64_t)len, "bytes that were written");
 }
 
 /* One piece from or to one range. */
