@@ -21,7 +21,7 @@ extern "C" {
 
 /* What a thread can sleep on; fi_control FI_GETWAIT hands out the native object. */
 enum fi_wait_obj {
-	FI_WAIT_NONE,       /* nobody will wait; blocking reads are refused */
+	FI_WAIT_NONE,       /* nobody will wait; blocking reads are refused, fi_cntr_wait polls */
 	FI_WAIT_UNSPEC,     /* wait only through the calls of this interface */
 	FI_WAIT_SET,        /* wait through the wait set in wait_set */
 	FI_WAIT_FD,         /* one file descriptor, int */
@@ -476,7 +476,8 @@ WEFT_CALL int fi_cntr_seterr(struct fid_cntr *cntr, uint64_t value)
 
 /*
  * Waits until the value of success is threshold or more.  -FI_ETIMEDOUT after timeout; -FI_EAVAIL
- * when the value of failure changes first.  Not with FI_WAIT_NONE or FI_WAIT_SET.  fi_cntr(3)
+ * when the value of failure changes first.  With FI_WAIT_NONE it polls.  Not with FI_WAIT_SET.
+ * fi_cntr(3)
  */
 WEFT_CALL int fi_cntr_wait(struct fid_cntr *cntr, uint64_t threshold, int timeout)
 {

@@ -136,6 +136,12 @@ static inline uint64_t wait_end(int timeout)
  */
 int wait_until(struct waiter *w, struct wait_for *what, uint64_t end);
 
+/* There is nothing to sleep on: who waits polls, letting other threads run in between, until the end. */
+static inline bool wait_only_polls(const struct waiter *w)
+{
+	return w->obj == FI_WAIT_YIELD || w->obj == FI_WAIT_NONE;
+}
+
 /* Nothing but wait_signal wakes it, no descriptor does: ports need a thread to drive them. */
 bool wait_is_deaf(const struct waiter *w);
 

@@ -209,7 +209,7 @@ int wait_until(struct waiter *w, struct wait_for *what, uint64_t end)
 
 	if (wait_spin(w, what, end))
 		return 0;
-	if (w->obj == FI_WAIT_YIELD || clock_us() >= end)
+	if (wait_only_polls(w) || clock_us() >= end)
 		return -FI_ETIMEDOUT;
 	do
 		ret = sleep_on(w, what, end);

@@ -69,7 +69,7 @@ static struct deadline deadline_from(uint64_t now)
  */
 static bool spin_as(struct wait_habit *h, struct waiter *w, struct wait_for *what, uint64_t end)
 {
-	bool yields = w->obj == FI_WAIT_YIELD;
+	bool yields = wait_only_polls(w);
 	unsigned int alone = yields ? 1 : looks_of(h), looks = 0, parts = what->parts;
 	uint64_t now = clock_us();
 	struct deadline to = deadline_from(now);

@@ -102,16 +102,39 @@ static void suppressed(struct api *a)
 	obj_close(&o);
 }
 
+/* fi_cntr_wait of a counter that says nobody will wait polls; a library may refuse it. */
+static void may_wait(struct obj *o, enum fi_wait_obj wait)
+{
+	struct fid_cntr *cntr = obj_cntr(o, wait);
+	uint64_t start = obj_now_us();
+
+	if (api_other() && fi_cntr_wait(cntr, 0, 0) == -FI_ENOSYS)
+		api_skip("no waiting without a wait object");
+	OK(fi_cntr_wait(cntr, 0, 0));
+	CHECK_EQ(fi_cntr_wait(cntr, 1, 0), -FI_ETIMEDOUT);
+	if (!api_other()) /* one says +FI_ETIMEDOUT */
+		CHECK_EQ(fi_cntr_wait(cntr, 1, 30), -FI_ETIMEDOUT);
+	CHECK(obj_now_us() - start >= (api_other() ? 0 : 29000));
+	OK(fi_cntr_add(cntr, 1));
+	OK(fi_cntr_wait(cntr, 1, -1));
+	OK(fi_cntr_adderr(cntr, 1));
+	if (!api_other()) /* which may wait on */
+		CHECK_EQ(fi_cntr_wait(cntr, 2, OBJ_PATIENCE_MS), -FI_EAVAIL);
+	CLOSE(cntr);
+}
+
 /* Endpoints without any queue, small and long messages, between processes. */
-static void alone(struct api *a)
+static void without_queues(struct api *a, enum fi_wait_obj wait)
 {
 	static char buf[2 << 20];
+	int timeout = wait == FI_WAIT_NONE ? -1 : OBJ_PATIENCE_MS;
 	struct obj o = {0};
 	struct counted c = {0};
 	fi_addr_t peer;
 
 	open_objects(&o);
-	open_counted(&o, &c, 0, FI_WAIT_UNSPEC);
+	may_wait(&o, wait);
+	open_counted(&o, &c, 0, wait);
 	peer = obj_swap(a, c.ep, o.av);
 	for (uint64_t n = 0; n < 40; n++) {
 		size_t len = n % 2 ? sizeof(buf) : 64;
@@ -120,17 +143,27 @@ static void alone(struct api *a)
 			data_fill(buf, len, (unsigned int)n);
 			OBJ_UNTIL(fi_send(c.ep, buf, len, NULL, peer, NULL) == 0,
 				  fi_cntr_read(c.sent));
-			OK(fi_cntr_wait(c.sent, n + 1, OBJ_PATIENCE_MS));
+			OK(fi_cntr_wait(c.sent, n + 1, timeout));
 			continue;
 		}
 		memset(buf, 0, len);
 		OK(fi_recv(c.ep, buf, len, NULL, FI_ADDR_UNSPEC, NULL));
-		OK(fi_cntr_wait(c.received, n + 1, OBJ_PATIENCE_MS));
+		OK(fi_cntr_wait(c.received, n + 1, timeout));
 		data_check(buf, len, (unsigned int)n);
 	}
 	api_meet(a);
 	close_counted(&c);
 	obj_close(&o);
+}
+
+static void alone(struct api *a)
+{
+	without_queues(a, FI_WAIT_UNSPEC);
+}
+
+static void alone_polling(struct api *a)
+{
+	without_queues(a, FI_WAIT_NONE);
 }
 
 /* A message cut off is an error: it counts as one, and the reason is in the queue. */
@@ -194,6 +227,7 @@ int main(int argc, char **argv)
 		{"with_queues", with_queues, 1, {0}},
 		{"suppressed", suppressed, 1, {0}},
 		{"alone", alone, 2, {0}},
+		{"alone_polling", alone_polling, 2, {0}},
 		{"errors", errors, 1, {0}},
 		{"values", values, 1, {0}},
 	};

@@ -10,8 +10,8 @@
 static struct fabric fabric;
 static struct domain domain; /* enough of one for counters without ports */
 
-static const enum fi_wait_obj kinds[] = {FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_POLLFD,
-					 FI_WAIT_MUTEX_COND, FI_WAIT_YIELD};
+static const enum fi_wait_obj kinds[] = {FI_WAIT_NONE,   FI_WAIT_UNSPEC,     FI_WAIT_FD,
+					 FI_WAIT_POLLFD, FI_WAIT_MUTEX_COND, FI_WAIT_YIELD};
 #define KINDS (int)(sizeof(kinds) / sizeof(kinds[0]))
 
 static void setup(void)
@@ -115,15 +115,6 @@ START_TEST(waiting)
 }
 END_TEST
 
-START_TEST(waiting_refused)
-{
-	struct fid_cntr *c = open_cntr(FI_WAIT_NONE, FI_CNTR_EVENTS_COMP);
-
-	ck_assert_int_eq(fi_cntr_wait(c, 0, 0), -FI_ENOSYS);
-	ck_assert_int_eq(fi_close(&c->fid), 0);
-}
-END_TEST
-
 static void *fail_soon(void *arg)
 {
 	usleep(20000);
@@ -221,7 +212,6 @@ int main(void)
 	tcase_add_test(tcase, values);
 	tcase_add_test(tcase, control);
 	tcase_add_loop_test(tcase, waiting, 0, KINDS);
-	tcase_add_test(tcase, waiting_refused);
 	tcase_add_loop_test(tcase, failures_end_the_wait, 0, KINDS);
 	tcase_add_test(tcase, try_wait);
 	tcase_add_loop_test(tcase, ping_pong, 0, KINDS);
