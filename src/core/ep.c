@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "core/ep_cm.h"
 #include "core/fid.h"
+#include "core/mr_object.h"
 #include "core/views.h"
 #include "hw/link.h"
 #include "xfer/xfer.h"
@@ -239,6 +240,14 @@ static int bind_eq(struct ep *ep, struct eq *eq)
 	return 0;
 }
 
+/* fi_mr_bind from the other end, at any time; which accesses are meant the region says itself. */
+static int bind_mr(struct ep *ep, struct fid *mr, uint64_t flags)
+{
+	if (flags & ~CNTR_EVENT_FLAGS)
+		return -FI_EBADFLAGS;
+	return mr_object_ops.bind(mr, &ep->fid.fid, 0);
+}
+
 int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct ep *ep = (struct ep *)fid;
@@ -248,6 +257,8 @@ int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		LOG_WARN(LOG_EP_CTRL, "bind: no object to bind");
 		return -FI_EINVAL;
 	}
+	if (bfid->fclass == FI_CLASS_MR)
+		return bind_mr(ep, bfid, flags);
 	if (ep->is_alias)
 		ep = ep->base; /* an alias differs by its default flags alone. fi_endpoint(3) */
 	err = ep->enabled ? ep_late(ep, bfid->fclass) : 0;

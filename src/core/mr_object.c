@@ -94,6 +94,8 @@ static int bind_cntr(struct region *r, struct cntr *cntr, uint64_t flags)
 {
 	int err;
 
+	if (r->sealed)
+		return -FI_EOPBADSTATE;
 	/* What others do to the memory does not come by us. */
 	if (r->mr.dom->device_ops)
 		return -FI_EOPNOTSUPP;
@@ -115,8 +117,11 @@ static int bind_cntr(struct region *r, struct cntr *cntr, uint64_t flags)
 	return 0;
 }
 
+/* Where regions are not an endpoint's (no FI_MR_ENDPOINT) nothing changes, so it may come at any time. */
 static int bind_ep(struct region *r, struct ep *ep, uint64_t flags)
 {
+	if (r->sealed && mr_object_mode(r->mr.dom, FI_MR_ENDPOINT))
+		return -FI_EOPBADSTATE;
 	if (flags != 0)
 		return -FI_EBADFLAGS;
 	if (ep->dom != r->mr.dom)
@@ -127,8 +132,6 @@ static int bind_ep(struct region *r, struct ep *ep, uint64_t flags)
 
 static int bind_any(struct region *r, struct fid *bfid, uint64_t flags)
 {
-	if (r->sealed)
-		return -FI_EOPBADSTATE;
 	switch (bfid->fclass) {
 	case FI_CLASS_CNTR:
 		return bind_cntr(r, (struct cntr *)bfid, flags);

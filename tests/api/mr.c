@@ -205,6 +205,33 @@ static void per_endpoint(struct api *a)
 	obj_close(&o);
 }
 
+/* Where regions are not an endpoint's they may still be bound to one: from either end, at any time. */
+static void to_endpoint(struct api *a)
+{
+	struct obj o = {0};
+	struct fid_mr *mr;
+	int ret;
+
+	(void)a;
+	o.hints = obj_hints(FI_MSG | FI_RMA);
+	obj_open(&o);
+	OK(fi_mr_reg(o.domain, memory[0], 4096, REMOTE, 0, 4, 0, &mr, NULL));
+	ret = fi_ep_bind(o.ep, &mr->fid, 0);
+	if (api_other() && ret)
+		api_skip("regions do not bind to endpoints");
+	OK(ret);
+	if (!api_other()) {
+		OK(fi_ep_bind(o.ep, &mr->fid, REMOTE));
+		CHECK_EQ(fi_ep_bind(o.ep, &mr->fid, FI_CLAIM), -FI_EBADFLAGS);
+		OK(fi_mr_bind(mr, &o.ep->fid, 0));
+		OK(fi_mr_enable(mr));
+		OK(fi_mr_bind(mr, &o.ep->fid, 0));
+		OK(fi_ep_bind(o.ep, &mr->fid, REMOTE));
+	}
+	CLOSE(mr);
+	obj_close(&o);
+}
+
 static void raw_keys(struct api *a)
 {
 	struct obj o = {0};
@@ -261,6 +288,7 @@ int main(int argc, char **argv)
 		{"old_modes", old_modes, 1, {0}},
 		{"events", events, 1, {0}},
 		{"per_endpoint", per_endpoint, 1, {0}},
+		{"to_endpoint", to_endpoint, 1, {0}},
 		{"raw_keys", raw_keys, 1, {0}},
 		{"refusals", refusals, 1, {0}},
 	};
