@@ -299,7 +299,7 @@ enum fi_progress {
 	FI_PROGRESS_UNSPEC,
 	FI_PROGRESS_AUTO,           /* the library by itself */
 	FI_PROGRESS_MANUAL,         /* calls that read queues and counters, or wait */
-	FI_PROGRESS_CONTROL_UNIFIED /* control: as the data transfers are, in the same calls */
+	FI_PROGRESS_CONTROL_UNIFIED /* manual, control operations in the same calls as data transfers */
 };
 
 enum fi_resource_mgmt {

@@ -10,9 +10,10 @@
 /* Secondary ones that are there at no cost, asked or not. */
 #define FREE (FI_MULTI_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV)
 
-#define SINCE_1_5 (FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV | FI_SOURCE_ERR)
-#define SINCE_1_9 FI_COLLECTIVE
-#define SINCE_2_0 (FI_EXACT_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV | FI_TAGGED_MULTI_RECV)
+#define SINCE_1_5  (FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV | FI_SOURCE_ERR)
+#define SINCE_1_9  FI_COLLECTIVE
+#define SINCE_1_16 FI_AV_USER_ID
+#define SINCE_2_0  (FI_EXACT_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV | FI_TAGGED_MULTI_RECV)
 
 #define OF_BOTH                                                                                    \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_COLLECTIVE | FI_HMEM | FI_TRIGGER |          \
@@ -33,6 +34,8 @@ uint64_t caps_offered(const struct view *v, uint32_t api)
 		caps &= ~SINCE_1_5;
 	if (FI_VERSION_LT(api, FI_VERSION(1, 9)))
 		caps &= ~SINCE_1_9;
+	if (FI_VERSION_LT(api, FI_VERSION(1, 16)))
+		caps &= ~SINCE_1_16;
 	if (FI_VERSION_LT(api, FI_VERSION(2, 0)))
 		caps &= ~SINCE_2_0;
 	return caps;

@@ -94,7 +94,7 @@ static bool match_caps(const struct view *v, uint32_t api, const struct fi_info 
 		       struct fi_info *info, struct refusal *why)
 {
 	uint64_t offered = caps_offered(v, api) & ~without_groups(hints);
-	uint64_t of_domain = offered & (COMM | FI_SHARED_AV);
+	uint64_t of_domain = offered & (COMM | FI_SHARED_AV | FI_AV_USER_ID);
 	struct asked_caps a = caps_asked(api, hints);
 
 	if (!caps_within(why, "caps", a.ep, offered) ||

@@ -21,8 +21,9 @@
 #define THREADING                                                                                  \
 	(BIT(FI_THREAD_SAFE) | BIT(FI_THREAD_FID) | BIT(FI_THREAD_DOMAIN) |                        \
 	 BIT(FI_THREAD_COMPLETION) | BIT(FI_THREAD_ENDPOINT))
-#define DATA_PROGRESS (BIT(FI_PROGRESS_AUTO) | BIT(FI_PROGRESS_MANUAL))
-#define PROGRESS      (DATA_PROGRESS | BIT(FI_PROGRESS_CONTROL_UNIFIED))
+/* The last one is manual progress of both kinds by the same thread. fi_domain(3) */
+#define PROGRESS                                                                                   \
+	(BIT(FI_PROGRESS_AUTO) | BIT(FI_PROGRESS_MANUAL) | BIT(FI_PROGRESS_CONTROL_UNIFIED))
 
 /* When a hint is met; one that is 0 always is. */
 enum test {
@@ -156,7 +157,7 @@ static const struct rule rules[] = {
 	RULE(domain, threading, V1_0, ONE_OF, THREADING, THEIRS, FI_THREAD_SAFE, FI_TYPE_THREADING),
 	RULE(domain, control_progress, V1_0, ONE_OF, PROGRESS, THEIRS, FI_PROGRESS_MANUAL,
 	     FI_TYPE_PROGRESS),
-	RULE(domain, data_progress, V1_0, ONE_OF, DATA_PROGRESS, THEIRS, FI_PROGRESS_MANUAL,
+	RULE(domain, data_progress, V1_0, ONE_OF, PROGRESS, THEIRS, FI_PROGRESS_MANUAL,
 	     FI_TYPE_PROGRESS),
 	RULE(domain, resource_mgmt, V1_0, ONE_OF, BIT(FI_RM_DISABLED) | BIT(FI_RM_ENABLED), OURS,
 	     FI_RM_ENABLED, NUMBER),

@@ -18,12 +18,13 @@
 /* And where peers have addresses. */
 #define ENGINE_CAPS                                                                                \
 	(PAIR_CAPS | FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV |         \
-	 FI_SOURCE | FI_SOURCE_ERR | FI_NAMED_RX_CTX | FI_SHARED_AV | FI_COLLECTIVE)
+	 FI_SOURCE | FI_SOURCE_ERR | FI_AV_USER_ID | FI_NAMED_RX_CTX | FI_SHARED_AV |              \
+	 FI_COLLECTIVE)
 
 #define UD_CAPS (DGRAM_CAPS & ~FI_MULTICAST)
 #define DGRAM_CAPS                                                                                 \
-	(FI_MSG | FI_MULTICAST | FI_SEND | FI_RECV | FI_SOURCE | FI_SOURCE_ERR | FI_MULTI_RECV |   \
-	 FI_LOCAL_COMM | FI_REMOTE_COMM)
+	(FI_MSG | FI_MULTICAST | FI_SEND | FI_RECV | FI_SOURCE | FI_SOURCE_ERR | FI_AV_USER_ID |   \
+	 FI_MULTI_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM)
 
 /*
  * All sends between two contexts, tagged or not, are matched in the order they were posted, and

@@ -174,7 +174,7 @@ static void idle_is_free(struct api *a)
 }
 
 /* Each of the calls that fi_domain(3) names moves messages by itself. */
-static void manual_calls(struct api *a)
+static void calls_move(enum fi_progress progress)
 {
 	struct obj o = {0};
 	struct fid_cntr *cntr;
@@ -182,8 +182,7 @@ static void manual_calls(struct api *a)
 	fi_addr_t to;
 	int got[2] = {0}, word = 9;
 
-	(void)a;
-	open_progress(&o, FI_PROGRESS_MANUAL);
+	open_progress(&o, progress);
 	cntr = obj_cntr(&o, FI_WAIT_NONE);
 	ep = obj_ep(&o);
 	OK(fi_ep_bind(ep, &o.av->fid, 0));
@@ -203,6 +202,21 @@ static void manual_calls(struct api *a)
 	obj_close(&o);
 }
 
+static void manual_calls(struct api *a)
+{
+	(void)a;
+	calls_move(FI_PROGRESS_MANUAL);
+}
+
+/* The same promise, and that one thread does all of it. */
+static void unified_calls(struct api *a)
+{
+	(void)a;
+	if (api_other())
+		api_skip("FI_PROGRESS_CONTROL_UNIFIED is younger");
+	calls_move(FI_PROGRESS_CONTROL_UNIFIED);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
@@ -214,6 +228,7 @@ int main(int argc, char **argv)
 		{"both_sleep", both_sleep, 2, {0}},
 		{"idle_is_free", idle_is_free, 2, {0}},
 		{"manual_calls", manual_calls, 1, {0}},
+		{"unified_calls", unified_calls, 1, {0}},
 		{"no_cma_to_sleeper", long_to_sleeper, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"no_cma_from_sleeper", long_from_sleeper, 2, {"FI_SHM_DISABLE_CMA=1"}},
 	};

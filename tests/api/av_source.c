@@ -117,6 +117,8 @@ static void user_ids(struct api *a)
 	(void)a;
 	o.hints = obj_hints(FI_MSG | FI_SOURCE | FI_AV_USER_ID);
 	if (!obj_find(&o, FI_VERSION(1, 20))) {
+		if (!api_other())
+			api_fail("FI_AV_USER_ID is not offered");
 		fi_freeinfo(o.hints);
 		o.hints = obj_hints(FI_MSG | FI_SOURCE);
 	}

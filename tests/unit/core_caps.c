@@ -83,7 +83,7 @@ START_TEST(caps_remote)
 {
 	hints->caps = FI_MSG | FI_REMOTE_COMM;
 	ck_assert_int_eq(found("weft"), 0);
-	ck_assert_uint_eq(list->domain_attr->caps, COMM | FI_SHARED_AV);
+	ck_assert_uint_eq(list->domain_attr->caps, COMM | FI_SHARED_AV | FI_AV_USER_ID);
 	ck_assert_int_eq(found("tcp"), 0);
 	ck_assert_int_eq(found("udp"), 0);
 	ck_assert_int_eq(found("shm"), -FI_ENODATA);
@@ -127,8 +127,8 @@ END_TEST
 /* Without address vectors, peers have no addresses that could be told or named. */
 START_TEST(caps_of_connected_endpoints)
 {
-	const uint64_t of_addresses[] = {FI_SOURCE, FI_SOURCE_ERR, FI_DIRECTED_RECV,
-					 FI_NAMED_RX_CTX, FI_SHARED_AV};
+	const uint64_t of_addresses[] = {FI_SOURCE,       FI_SOURCE_ERR, FI_DIRECTED_RECV,
+					 FI_NAMED_RX_CTX, FI_SHARED_AV,  FI_AV_USER_ID};
 
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_MULTI_RECV | FI_RMA_EVENT;
@@ -172,6 +172,27 @@ START_TEST(caps_shared_vectors)
 }
 END_TEST
 
+/* Ids of the application's wherever there are address vectors; named by those who know them. */
+START_TEST(caps_user_ids)
+{
+	const char *const names[] = {"weft", "tcp", "shm", "udp"};
+
+	for (int n = 0; n < COUNT(names); n++) {
+		hints->caps = FI_MSG | FI_SOURCE;
+		hints->domain_attr->caps = 0;
+		ck_assert_int_eq(found(names[n]), 0);
+		ck_assert_uint_eq(list->caps & FI_AV_USER_ID, 0);
+		ck_assert_uint_ne(list->domain_attr->caps & FI_AV_USER_ID, 0);
+		hints->caps |= FI_AV_USER_ID;
+		hints->domain_attr->caps = FI_AV_USER_ID;
+		ck_assert_int_eq(found(names[n]), 0);
+		ck_assert_uint_ne(list->caps & FI_AV_USER_ID, 0);
+		ck_assert_int_eq(ask(FI_VERSION(1, 16)), 0);
+		ck_assert_int_eq(ask(FI_VERSION(1, 15)), -FI_ENODATA);
+	}
+}
+END_TEST
+
 /* Bit 48 was FI_VARIABLE_MSG, which nobody has, and is FI_EXACT_DIRECTED_RECV from 2.0 on. */
 START_TEST(caps_by_version)
 {
@@ -200,6 +221,7 @@ int main(void)
 	tcase_add_test(tc, caps_of_connected_endpoints);
 	tcase_add_test(tc, caps_of_datagrams);
 	tcase_add_test(tc, caps_shared_vectors);
+	tcase_add_test(tc, caps_user_ids);
 	tcase_add_test(tc, caps_by_version);
 	suite_add_tcase(suite, tc);
 	return run(suite);
