@@ -15,6 +15,7 @@
 #include "core/eq.h"
 #include "core/mr.h"
 #include "core/mr_nic.h"
+#include "core/opened.h"
 #include "core/poll.h"
 #include "core/fid.h"
 #include "core/views.h"
@@ -32,6 +33,7 @@ static int domain_close(struct fid *fid)
 		LOG_INFO(LOG_DOMAIN, "close: %d objects are still open on it", dom->ref);
 		return -FI_EBUSY;
 	}
+	opened_remove_domain(dom);
 	progress_stop(dom);
 	mr_table_close(dom);
 	mr_nic_close(dom);
@@ -210,6 +212,7 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	if (err)
 		goto close_mrs;
 	ref_get(&dom->fabric->ref);
+	opened_add_domain(dom);
 	*out = &dom->fid;
 	return 0;
 close_mrs:

@@ -24,7 +24,8 @@ struct mr_table;
 struct domain {
 	struct fid_domain fid;
 	struct fabric *fabric;
-	struct fi_info *info; /* what it was opened with, our copy */
+	struct list in_opened; /* see opened.h */
+	struct fi_info *info;  /* what it was opened with, our copy */
 	struct lock lock;
 	bool unlocked;       /* one thread at a time by promise of the application: data calls skip
 	                        the lock */

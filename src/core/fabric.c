@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,31 +7,11 @@
 #include "core/eq.h"
 #include "core/fabric.h"
 #include "core/fid.h"
+#include "core/opened.h"
 #include "core/pep.h"
 #include "core/trywait.h"
 #include "core/views.h"
 #include "core/wait.h"
-
-/* All open fabrics, oldest first. */
-static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct list opened = {&opened, &opened};
-
-struct fid_fabric *fabric_opened(const char *name, const char *prov_name)
-{
-	struct fid_fabric *found = NULL;
-
-	pthread_mutex_lock(&opened_lock);
-	LIST_EACH (node, &opened) {
-		struct fabric *fab = LIST_ENTRY(node, struct fabric, in_opened);
-
-		if (strcmp(fab->name, name) == 0 && strcmp(fab->prov_name, prov_name) == 0) {
-			found = &fab->fid;
-			break;
-		}
-	}
-	pthread_mutex_unlock(&opened_lock);
-	return found;
-}
 
 static int fabric_close(struct fid *fid)
 {
@@ -42,9 +21,7 @@ static int fabric_close(struct fid *fid)
 		LOG_WARN(LOG_FABRIC, "a fabric with %d open objects cannot be closed", fab->ref);
 		return -FI_EBUSY;
 	}
-	pthread_mutex_lock(&opened_lock);
-	list_remove(&fab->in_opened);
-	pthread_mutex_unlock(&opened_lock);
+	opened_remove_fabric(fab);
 	free(fab->name);
 	free(fab->prov_name);
 	free(fab);
@@ -124,9 +101,7 @@ static int fabric_open(const struct fi_fabric_attr *attr, struct fid_fabric **fa
 	fab->fid.fid = (struct fid){FI_CLASS_FABRIC, context, &fid_ops};
 	fab->fid.ops = &fabric_ops;
 	fab->fid.api_version = attr->api_version;
-	pthread_mutex_lock(&opened_lock);
-	list_push(&opened, &fab->in_opened);
-	pthread_mutex_unlock(&opened_lock);
+	opened_add_fabric(fab);
 	*fabric = &fab->fid;
 	return 0;
 }

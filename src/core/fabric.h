@@ -13,19 +13,13 @@ struct fabric {
 	char *name;
 	char *prov_name;
 	int ref; /* atomic: domains, event queues, passive endpoints, wait sets open on it */
-	struct list in_opened; /* every open fabric, see fabric.c */
+	struct list in_opened; /* see opened.h */
 };
 
 static inline struct fabric *fabric_of(struct fid_fabric *fid)
 {
 	return (struct fabric *)fid;
 }
-
-/*
- * The first fabric opened with these names that is still open, or NULL: what fi_getinfo puts into
- * fi_fabric_attr.fabric. Valid until the application closes it.
- */
-struct fid_fabric *fabric_opened(const char *name, const char *prov_name);
 
 /* Reference counting shared by all objects: a parent is busy while children live. */
 static inline void ref_get(int *ref)

@@ -5,9 +5,8 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "core/domain.h"
-#include "core/fabric.h"
 #include "core/hints.h"
+#include "core/opened.h"
 #include "core/rdma_ports.h"
 #include "core/resolve.h"
 #include "core/resolve_ip.h"
@@ -39,35 +38,57 @@ static bool match_name(const struct view *v, const struct query *q, struct refus
 	return true;
 }
 
-/* Objects the application has open and wants entries for. */
-static bool match_objects(const struct view *v, const struct query *q, struct refusal *why)
+/* The open objects that the hints ask for entries of; NULL: no matter which. */
+static struct fabric *fabric_asked(const struct query *q)
 {
-	const struct fi_fabric_attr *asked = fabric_hints(q);
+	return fabric_hints(q) ? opened_fabric_of(fabric_hints(q)->fabric) : NULL;
+}
+
+static struct domain *domain_asked(const struct query *q)
+{
 	const struct fi_domain_attr *attr = q->hints ? q->hints->domain_attr : NULL;
 
-	if (asked && asked->fabric) {
-		const struct fabric *fabric = fabric_of(asked->fabric);
+	return attr ? opened_domain_of(attr->domain) : NULL;
+}
 
-		if (strcmp(fabric->name, v->fabric) != 0 || strcmp(fabric->prov_name, v->name) != 0)
-			return hints_refuse(why, "fabric_attr->fabric: is \"%.60s\" of \"%.60s\"",
-					    fabric->name, fabric->prov_name);
-	}
-	if (attr && attr->domain) {
-		const struct domain *dom = domain_of(attr->domain);
+static bool match_objects(const struct view *v, const struct query *q, struct refusal *why)
+{
+	const struct domain *dom = domain_asked(q);
+	const struct fabric *fabric = fabric_asked(q);
 
-		if (strcmp(dom->fabric->prov_name, v->name) != 0)
-			return hints_refuse(why, "domain_attr->domain: is of \"%.60s\"",
-					    dom->fabric->prov_name);
-	}
+	if (!fabric && dom)
+		fabric = dom->fabric;
+	if (fabric &&
+	    (strcmp(fabric->name, v->fabric) != 0 || strcmp(fabric->prov_name, v->name) != 0))
+		return hints_refuse(why, "fabric_attr->fabric: is \"%.60s\" of \"%.60s\"",
+				    fabric->name, fabric->prov_name);
+	if (dom && (dom->fabric != fabric || !opened_suits(dom, v)))
+		return hints_refuse(why, "domain_attr->domain: is of %s",
+				    dom->fabric != fabric ? "another fabric" : "other endpoints");
 	return true;
 }
 
 /* The name of an open domain of the hints, or NULL. */
 static const char *domain_name(const struct query *q)
 {
-	const struct fi_domain_attr *attr = q->hints ? q->hints->domain_attr : NULL;
+	const struct domain *dom = domain_asked(q);
 
-	return attr && attr->domain ? domain_of(attr->domain)->info->domain_attr->name : NULL;
+	return dom ? dom->info->domain_attr->name : NULL;
+}
+
+/* Entries tell of open objects: of those the hints name, else of the first ones opened. */
+static void fill_objects(const struct view *v, const struct query *q, struct fi_info *first)
+{
+	struct domain *asked = domain_asked(q), *dom;
+	struct fabric *fabric = fabric_asked(q);
+
+	if (!fabric)
+		fabric = asked ? asked->fabric : opened_fabric(v);
+	for (struct fi_info *info = first; fabric && info; info = info->next) {
+		dom = asked ? asked : opened_domain(fabric, info->domain_attr->name, v);
+		info->fabric_attr->fabric = &fabric->fid;
+		info->domain_attr->domain = dom ? &dom->fid : NULL;
+	}
 }
 
 static int fill_names(const struct view *v, const struct query *q, struct fi_info *info)
@@ -80,12 +101,7 @@ static int fill_names(const struct view *v, const struct query *q, struct fi_inf
 		return -FI_ENOMEM;
 	attr->prov_version = fi_version();
 	attr->api_version = q->version;
-	if (q->hints) {
-		info->handle = q->hints->handle;
-		attr->fabric = fabric_hints(q) ? fabric_hints(q)->fabric : NULL;
-		info->domain_attr->domain =
-			q->hints->domain_attr ? q->hints->domain_attr->domain : NULL;
-	}
+	info->handle = q->hints ? q->hints->handle : NULL;
 	return 0;
 }
 
@@ -106,6 +122,8 @@ static int fill(const struct view *v, const struct query *q, struct fi_info *inf
 			     open_name, info->domain_attr->name);
 		ret = -FI_ENODATA;
 	}
+	if (!ret)
+		fill_objects(v, q, info);
 	return ret;
 }
 

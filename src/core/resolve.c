@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "core/domain.h"
 #include "core/nic.h"
+#include "core/opened.h"
 #include "core/rdma_ports.h"
 #include "core/resolve.h"
 #include "core/resolve_ip.h"
@@ -38,10 +38,12 @@ static int keep_domain(struct fi_info *info, const char *name)
 static const char *domain_asked(const struct query *q)
 {
 	const struct fi_domain_attr *attr = q->hints ? q->hints->domain_attr : NULL;
+	const struct domain *dom;
 
-	if (!attr || attr->name || !attr->domain)
+	if (!attr || attr->name)
 		return attr ? attr->name : NULL;
-	return domain_of(attr->domain)->info->domain_attr->name;
+	dom = opened_domain_of(attr->domain);
+	return dom ? dom->info->domain_attr->name : NULL;
 }
 
 static int keep_ip(void **member, size_t *member_len, const struct addr *a)
