@@ -211,7 +211,7 @@ int cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_c
 	static const struct fi_cntr_attr none; /* FI_CNTR_EVENTS_COMP, FI_WAIT_NONE */
 	const struct fi_cntr_attr *a = attr ? attr : &none;
 	struct cntr *c;
-	int ret = check_attr(a);
+	int ret = fid ? check_attr(a) : -FI_EINVAL;
 
 	if (ret)
 		return ret;

@@ -315,7 +315,7 @@ static int check_ep(const struct ep *ep, uint64_t flags)
 			 (unsigned long long)flags);
 		return -FI_EBADFLAGS;
 	}
-	if (!ep->enabled)
+	if (!ep->enabled || !ep->av) /* one that is connected has none, whatever its caps say */
 		return -FI_EOPBADSTATE;
 	if (!ep->eq) {
 		LOG_WARN(LOG_EP_CTRL, "join: no event queue is bound that could tell of its end");

@@ -255,7 +255,7 @@ int av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **
 	struct av *av;
 	int err;
 
-	if (!attr)
+	if (!attr || !fid)
 		return -FI_EINVAL;
 	err = check_attr(attr);
 	if (err)

@@ -372,7 +372,7 @@ int av_set_open(struct fid_av *fid, struct fi_av_set_attr *attr, struct fid_av_s
 {
 	struct av *av = av_of(fid);
 	struct av_set *s;
-	int err = attr ? check_attr(attr) : -FI_EINVAL;
+	int err = attr && set ? check_attr(attr) : -FI_EINVAL;
 
 	if (err)
 		return err;

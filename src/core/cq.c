@@ -123,6 +123,11 @@ static struct fi_ops cq_fi_ops = {
 
 static int check_attr(const struct fi_cq_attr *attr)
 {
+	if (attr->flags & ~FI_AFFINITY) {
+		LOG_WARN(LOG_CQ, "unknown flags %#llx of a completion queue",
+			 (unsigned long long)attr->flags);
+		return -FI_EINVAL;
+	}
 	if (attr->format > FI_CQ_FORMAT_TAGGED) {
 		LOG_WARN(LOG_CQ, "format %d is none of enum fi_cq_format", attr->format);
 		return -FI_EINVAL;
@@ -140,11 +145,14 @@ static int check_attr(const struct fi_cq_attr *attr)
 
 int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **out, void *context)
 {
+	struct fi_cq_attr none = {.size = 0}; /* FI_CQ_FORMAT_CONTEXT, FI_WAIT_NONE */
 	struct domain *dom = domain_of(domain);
 	uint32_t size = CQ_SIZE_DEFAULT;
 	struct cq *cq;
-	int err = check_attr(attr);
+	int err;
 
+	attr = attr ? attr : &none;
+	err = out ? check_attr(attr) : -FI_EINVAL;
 	if (err)
 		return err;
 	cq = calloc(1, sizeof(*cq));

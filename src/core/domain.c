@@ -51,9 +51,9 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct domain *dom = (struct domain *)fid;
 
-	if (bfid->fclass != FI_CLASS_EQ || flags & ~FI_REG_MR) {
+	if (!bfid || bfid->fclass != FI_CLASS_EQ || flags & ~FI_REG_MR) {
 		LOG_WARN(LOG_DOMAIN, "bind: class %zu with flags %#llx: only an event queue binds",
-			 bfid->fclass, (unsigned long long)flags);
+			 bfid ? bfid->fclass : 0, (unsigned long long)flags);
 		return -FI_EINVAL;
 	}
 	if (dom->eq)
@@ -180,7 +180,7 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	struct domain *dom;
 	int err = -FI_ENOMEM;
 
-	if (!attr || !info->fabric_attr)
+	if (!attr || !info->fabric_attr || !out)
 		return -FI_EINVAL;
 	dom = calloc(1, sizeof(*dom));
 	if (!dom)

@@ -18,6 +18,7 @@ static const uint64_t events_bound[] = {FI_SEND,  FI_RECV,        FI_READ,
 					FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE};
 #define CNTR_EVENTS      (sizeof(events_bound) / sizeof(events_bound[0]))
 #define CNTR_EVENT_FLAGS (FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define BIND_FLAGS       (CNTR_EVENT_FLAGS | FI_TRANSMIT | FI_SELECTIVE_COMPLETION)
 
 static struct fi_ops ep_fi_ops = {
 	.size = sizeof(struct fi_ops),
@@ -107,6 +108,8 @@ int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out
 	struct ep *ep;
 	int err;
 
+	if (!out)
+		return -FI_EINVAL;
 	if (!info || !info->ep_attr || !supported(info->ep_attr->type)) {
 		LOG_WARN(LOG_EP_CTRL, "endpoint of type %d: no such type is offered",
 			 info && info->ep_attr ? (int)info->ep_attr->type : -1);
@@ -253,9 +256,10 @@ int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	struct ep *ep = (struct ep *)fid;
 	int err;
 
-	if (!bfid) {
-		LOG_WARN(LOG_EP_CTRL, "bind: no object to bind");
-		return -FI_EINVAL;
+	if (!bfid || flags & ~BIND_FLAGS) {
+		LOG_WARN(LOG_EP_CTRL, "bind: %s, flags %#llx", bfid ? "unknown flags" : "no object",
+			 (unsigned long long)flags);
+		return bfid ? -FI_EBADFLAGS : -FI_EINVAL;
 	}
 	if (bfid->fclass == FI_CLASS_MR)
 		return bind_mr(ep, bfid, flags);

@@ -331,6 +331,8 @@ int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **
 	struct eq *eq;
 	int ret;
 
+	if (!fid)
+		return -FI_EINVAL;
 	if (a->flags & ~(FI_WRITE | FI_AFFINITY)) {
 		LOG_WARN(LOG_EQ, "unknown flags %#llx of an event queue",
 			 (unsigned long long)a->flags);

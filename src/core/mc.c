@@ -109,7 +109,7 @@ int mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc 
 	err = ways_of(ep, flags, &ways);
 	if (err)
 		return err;
-	if (!addr)
+	if (!addr || !out)
 		return -FI_EINVAL;
 	if (!ep->eq) {
 		LOG_WARN(LOG_EP_CTRL, "join: no event queue is bound that could tell of its end");

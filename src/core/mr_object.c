@@ -182,13 +182,18 @@ static int enable(struct region *r)
 /* A raw key is the key: 8 bytes. */
 static int get_raw(const struct mr *mr, const struct fi_mr_raw_attr *arg)
 {
-	size_t room = *arg->key_size;
+	size_t room;
 
 	if (arg->flags)
 		return -FI_EBADFLAGS;
+	if (!arg->key_size)
+		return -FI_EINVAL;
+	room = *arg->key_size;
 	*arg->key_size = sizeof(mr->fid.key);
 	if (room < sizeof(mr->fid.key))
 		return -FI_ETOOSMALL;
+	if (!arg->raw_key || !arg->base_addr)
+		return -FI_EINVAL;
 	memcpy(arg->raw_key, &mr->fid.key, sizeof(mr->fid.key));
 	*arg->base_addr = mr->offset;
 	return 0;

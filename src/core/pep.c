@@ -198,7 +198,7 @@ static int check_info(const struct fi_info *info)
 int pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **fid, void *context)
 {
 	struct pep *pep;
-	int ret = check_info(info);
+	int ret = fid ? check_info(info) : -FI_EINVAL;
 
 	if (ret)
 		return ret;

@@ -189,7 +189,7 @@ int poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_p
 {
 	struct poll_set *set;
 
-	if (attr && attr->flags)
+	if (!fid || (attr && attr->flags))
 		return -FI_EINVAL;
 	set = calloc(1, sizeof(*set));
 	if (!set)

@@ -20,7 +20,7 @@ int sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ou
 	struct ep *ep;
 	int err;
 
-	if (!info || !info->ep_attr || info->ep_attr->type != FI_EP_RDM)
+	if (!info || !info->ep_attr || info->ep_attr->type != FI_EP_RDM || !out)
 		return -FI_EINVAL;
 	ep = ep_new(domain_of(domain), FI_CLASS_SEP, context);
 	if (!ep)
@@ -84,7 +84,7 @@ int sep_tx_context(struct fid_ep *fid, int idx, struct fi_tx_attr *attr, struct 
 	struct ep *sep = ep_of(fid), *ep;
 	int err;
 
-	if (!index_free(sep->tx_ctx, sep->tx_count, idx))
+	if (!out || !index_free(sep->tx_ctx, sep->tx_count, idx))
 		return -FI_EINVAL;
 	err = open_context(sep, FI_CLASS_TX_CTX, idx, &ep, context);
 	if (err)
@@ -106,7 +106,7 @@ int sep_rx_context(struct fid_ep *fid, int idx, struct fi_rx_attr *attr, struct 
 	struct ep *sep = ep_of(fid), *ep;
 	int err;
 
-	if (!index_free(sep->rx_ctx, sep->rx_count, idx))
+	if (!out || !index_free(sep->rx_ctx, sep->rx_count, idx))
 		return -FI_EINVAL;
 	err = open_context(sep, FI_CLASS_RX_CTX, idx, &ep, context);
 	if (err)
@@ -152,6 +152,8 @@ int srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep *
 	struct ep *ep;
 	int err;
 
+	if (!out)
+		return -FI_EINVAL;
 	ep = ep_new(dom, FI_CLASS_SRX_CTX, context);
 	if (!ep)
 		return -FI_ENOMEM;
@@ -207,9 +209,11 @@ static struct fi_ops stx_fi_ops = {
 int stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **out,
 	     void *context)
 {
-	struct stx *stx = calloc(1, sizeof(*stx));
+	struct stx *stx = out ? calloc(1, sizeof(*stx)) : NULL;
 
 	(void)attr;
+	if (!out)
+		return -FI_EINVAL;
 	if (!stx)
 		return -FI_ENOMEM;
 	stx->dom = domain_of(domain);

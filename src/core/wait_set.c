@@ -126,7 +126,7 @@ static int check_attr(const struct fi_wait_attr *attr)
 int wait_set_open(struct fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **fid)
 {
 	struct wait_set *set;
-	int ret = check_attr(attr);
+	int ret = fid ? check_attr(attr) : -FI_EINVAL;
 
 	if (ret)
 		return ret;

@@ -228,14 +228,14 @@ static void bind_refused(struct api *a)
 	OK(fi_ep_bind(ep, &o.av->fid, 0));
 	OK(fi_ep_bind(ep, &o.cq->fid, FI_TRANSMIT));
 	OK(fi_ep_bind(ep, &cntr->fid, FI_SEND));
+	CHECK_EQ(fi_ep_bind(ep, &o.cq->fid, FI_RECV | FI_TAGGED), -FI_EBADFLAGS);
 	if (!api_other()) {
 		/* A single vector; a single queue or counter for a type of operation. */
 		CHECK_EQ(fi_ep_bind(ep, &o.av->fid, 0), -FI_EINVAL);
 		CHECK_EQ(fi_ep_bind(ep, &o.cq->fid, FI_TRANSMIT), -FI_EINVAL);
 		CHECK_EQ(fi_ep_bind(ep, &cntr->fid, FI_SEND | FI_RECV), -FI_EINVAL);
 		CHECK_EQ(fi_ep_bind(ep, &o.cq->fid, FI_SELECTIVE_COMPLETION), -FI_EINVAL);
-		CHECK_EQ(fi_ep_bind(ep, &o.cq->fid, FI_RECV | FI_TAGGED), -FI_EINVAL);
-		CHECK_EQ(fi_ep_bind(ep, &cntr->fid, FI_TAGGED), -FI_EINVAL);
+		CHECK_EQ(fi_ep_bind(ep, &cntr->fid, FI_TAGGED), -FI_EBADFLAGS);
 		/* A resource of another domain. */
 		CHECK_EQ(fi_ep_bind(ep, &p.cq->fid, FI_RECV), -FI_EDOMAIN);
 	}
