@@ -112,6 +112,23 @@ static int from_string(struct addr *a, const char *str, size_t len)
 	return 0;
 }
 
+static int from_ip_string(struct addr *a, const char *str, size_t len)
+{
+	size_t n = strnlen(str, len && len < ADDR_STR_MAX ? len : ADDR_STR_MAX);
+	char text[ADDR_STR_MAX];
+	int err;
+
+	if (n == 0 || n >= sizeof(text))
+		return -FI_EINVAL;
+	memcpy(text, str, n);
+	text[n] = '\0';
+	err = addr_parse(a, text);
+	if (err || a->kind != ADDR_STR)
+		return err;
+	addr_free(a);
+	return -FI_EINVAL;
+}
+
 int addr_from_user(struct addr *a, uint32_t format, const void *buf, size_t len)
 {
 	if (!buf)
@@ -126,6 +143,8 @@ int addr_from_user(struct addr *a, uint32_t format, const void *buf, size_t len)
 		return from_sockaddr(a, AF_INET6, buf, len);
 	case FI_ADDR_STR:
 		return from_string(a, buf, len);
+	case ADDR_IP_STR:
+		return from_ip_string(a, buf, len);
 	case FI_ADDR_IB_UD:
 		return from_ib(a, buf, len);
 	default:

@@ -14,6 +14,12 @@
 #define ADDR_STR_MAX 96
 #define ADDR_IB_LEN  32
 
+/*
+ * FI_ADDR_STR of a provider whose endpoints have IP addresses: these, as addr_print writes them. FI_ADDR_STR itself
+ * is for names that are strings.
+ */
+#define ADDR_IP_STR 0x80000009u
+
 /* Of `scope`. */
 #define ADDR_IB_QP       0xffffffu
 #define ADDR_IB_SL_SHIFT 24
@@ -35,7 +41,7 @@ struct addr {
 
 /*
  * Reads an address in the application's format (FI_SOCKADDR, FI_SOCKADDR_IP, FI_SOCKADDR_IN,
- * FI_SOCKADDR_IN6, FI_ADDR_STR or FI_ADDR_IB_UD). `len` is what may be read, 0 when the format tells. A string is
+ * FI_SOCKADDR_IN6, FI_ADDR_STR, ADDR_IP_STR or FI_ADDR_IB_UD). `len` is what may be read, 0 when the format tells. A string is
  * copied. 0, -FI_EINVAL, -FI_ENOMEM.
  */
 int addr_from_user(struct addr *a, uint32_t format, const void *buf, size_t len);
@@ -56,6 +62,10 @@ size_t addr_user_len(const struct addr *a);
  */
 int addr_to_user(const struct addr *a, void *buf, size_t *len);
 
+/* The same for an application that wants addresses in `format`; what is no IP address is not touched by it. */
+size_t addr_format_len(const struct addr *a, uint32_t format);
+int addr_to_format(const struct addr *a, uint32_t format, void *buf, size_t *len);
+
 /* "fi_sockaddr_in://1.2.3.4:5", "fi_sockaddr_in6://[::1]:5" or the string itself, cut to fit. */
 void addr_print(const struct addr *a, char *buf, size_t len);
 
@@ -68,6 +78,8 @@ bool addr_equal(const struct addr *a, const struct addr *b);
 /* A total order, the same in every process: settles crossing connects. */
 int addr_compare(const struct addr *a, const struct addr *b);
 uint64_t addr_hash(const struct addr *a);
+/* "fi_shm://PID": where an endpoint whose name is a string is called nothing. 0 or -FI_ENOMEM. */
+int addr_of_process(struct addr *a);
 /* An IPv4 address in the clothes of an IPv6 one becomes the former; a string is shared. */
 struct addr addr_unmapped(const struct addr *a);
 /* An address every host has, for itself. */

@@ -11,6 +11,7 @@
 #include "core/av_svc.h"
 #include "core/eq.h"
 #include "core/fid.h"
+#include "core/views.h"
 
 #define OPEN_FLAGS (FI_EVENT | FI_READ | FI_SYMMETRIC | FI_AV_USER_ID)
 #define PRINT_MAX  128 /* bytes of any address as text with its NUL */
@@ -92,7 +93,7 @@ static int lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *add
 	lock_take(&av->dom->lock);
 	a = av_addr(av, av_index(av, fi_addr));
 	if (a)
-		addr_to_user(a, addr, addrlen);
+		addr_to_format(a, av->format, addr, addrlen);
 	lock_give(&av->dom->lock);
 	return a ? 0 : -FI_EINVAL;
 }
@@ -240,7 +241,7 @@ static struct av *create(struct domain *dom, const struct fi_av_attr *attr, void
 	av->fid.fid.ops = &fid_ops;
 	av->fid.ops = &av_ops;
 	av->dom = dom;
-	av->format = dom->info->addr_format;
+	av->format = view_format(dom->info);
 	av->type = attr->type;
 	av->flags = attr->flags;
 	av->rx_ctx_bits = attr->rx_ctx_bits;

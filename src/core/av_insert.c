@@ -193,7 +193,7 @@ static void insert_strings(struct av_insertion *in, const void *addr)
 	for (size_t i = 0; i < in->count; i++) {
 		const char *str = pointers ? pointers[i] : at;
 
-		av_insert_next(in, &a, addr_from_user(&a, FI_ADDR_STR, str, 0));
+		av_insert_next(in, &a, addr_from_user(&a, in->av->format, str, 0));
 		if (!pointers)
 			at += strnlen(at, ADDR_STR_MAX) + 1;
 	}
@@ -229,7 +229,7 @@ int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t *fi_
 	err = av_insert_begin(&in);
 	if (err)
 		return err;
-	if (in.av->format == FI_ADDR_STR)
+	if (in.av->format == FI_ADDR_STR || in.av->format == ADDR_IP_STR)
 		insert_strings(&in, addr);
 	else
 		insert_sockaddrs(&in, addr);

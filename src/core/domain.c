@@ -153,7 +153,7 @@ static int open_device(struct domain *dom)
 		LOG_WARN(LOG_DOMAIN, "info->src_addr has to name an address of an RDMA device");
 		return -FI_EINVAL;
 	}
-	err = addr_from_user(&at, dom->info->addr_format, dom->info->src_addr,
+	err = addr_from_user(&at, view_format(dom->info), dom->info->src_addr,
 			     dom->info->src_addrlen);
 	if (err)
 		return err;

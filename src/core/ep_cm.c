@@ -10,6 +10,7 @@
 #include "core/connreq.h"
 #include "core/mc.h"
 #include "core/pep.h"
+#include "core/views.h"
 #include "xfer/xfer.h"
 
 /* ---- Of every endpoint ------------------------------------------------------------------------- */
@@ -24,7 +25,8 @@ static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
 	lock_take(&ep->dom->lock);
 	err = ep_port(ep);
 	if (!err)
-		err = addr_to_user(port_name(ep->port), addr, addrlen);
+		err = addr_to_format(port_name(ep->port), view_format(ep->base->info), addr,
+				     addrlen);
 	lock_give(&ep->dom->lock);
 	return err;
 }
@@ -271,7 +273,7 @@ static int ep_connect(struct fid_ep *fid, const void *addr, const void *param, s
 	int err = prepare(ep, param, paramlen);
 
 	if (!err)
-		err = addr ? addr_from_user(&to, ep->info->addr_format, addr, 0) : -FI_EINVAL;
+		err = addr ? addr_from_user(&to, view_format(ep->info), addr, 0) : -FI_EINVAL;
 	if (err)
 		return err;
 	err = drive(ep);
@@ -373,7 +375,7 @@ static int ep_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
 		return -FI_EINVAL;
 	lock_take(&ep->dom->lock);
 	name = peer_name(ep);
-	err = name ? addr_to_user(name, addr, addrlen) : -FI_ENOTCONN;
+	err = name ? addr_to_format(name, view_format(ep->info), addr, addrlen) : -FI_ENOTCONN;
 	lock_give(&ep->dom->lock);
 	return err;
 }

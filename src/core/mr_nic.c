@@ -19,7 +19,7 @@ static int address_of(const struct domain *dom, struct addr *at)
 	if (!info->src_addr)
 		return ifaces_default(info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET,
 				      at);
-	return addr_from_user(at, info->addr_format, info->src_addr, info->src_addrlen);
+	return addr_from_user(at, view_format(info), info->src_addr, info->src_addrlen);
 }
 
 static bool wanted(const struct domain *dom)

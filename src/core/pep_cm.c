@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "core/connreq.h"
 #include "core/pep.h"
+#include "core/views.h"
 #include "xfer/xfer.h"
 
 #define REQUESTS_PER_TURN 64
@@ -41,7 +42,7 @@ static int pep_cm_setname(fid_t fid, void *addr, size_t addrlen)
 
 	if (!addr || !addrlen)
 		return -FI_EINVAL;
-	ret = addr_from_user(&name, pep->info->addr_format, addr, addrlen);
+	ret = addr_from_user(&name, view_format(pep->info), addr, addrlen);
 	if (ret)
 		return ret;
 	lock_take(&pep->lock);
@@ -63,7 +64,7 @@ static int pep_cm_getname(fid_t fid, void *addr, size_t *addrlen)
 	lock_take(&pep->lock);
 	ret = pep->spent ? 0 : pep_bound(pep);
 	if (!ret)
-		ret = addr_to_user(&pep->name, addr, addrlen);
+		ret = addr_to_format(&pep->name, view_format(pep->info), addr, addrlen);
 	lock_give(&pep->lock);
 	return ret;
 }
@@ -107,14 +108,14 @@ static int pep_cm_listen(struct fid_pep *fid)
 	return ret;
 }
 
-static int set_address(void **to, size_t *to_len, const struct addr *name)
+static int set_address(void **to, size_t *to_len, const struct addr *name, uint32_t format)
 {
-	size_t len = addr_user_len(name);
+	size_t len = addr_format_len(name, format);
 
 	free(*to);
 	*to = malloc(len);
 	*to_len = *to ? len : 0;
-	return *to ? addr_to_user(name, *to, &len) : -FI_ENOMEM;
+	return *to ? addr_to_format(name, format, *to, &len) : -FI_ENOMEM;
 }
 
 /* What an endpoint for the one who asks is to be opened with. NULL: no memory. */
@@ -122,9 +123,11 @@ static struct fi_info *request_info(const struct pep *pep, const struct cm_reque
 {
 	const struct addr *own = cm_request_own_name(req);
 	struct fi_info *info = fi_dupinfo(pep->info);
+	uint32_t format = view_format(pep->info);
 
-	if (info && !set_address(&info->src_addr, &info->src_addrlen, own ? own : &pep->name) &&
-	    !set_address(&info->dest_addr, &info->dest_addrlen, cm_request_name(req)))
+	own = own ? own : &pep->name;
+	if (info && !set_address(&info->src_addr, &info->src_addrlen, own, format) &&
+	    !set_address(&info->dest_addr, &info->dest_addrlen, cm_request_name(req), format))
 		return info;
 	fi_freeinfo(info);
 	return NULL;

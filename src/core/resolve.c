@@ -46,13 +46,15 @@ static const char *domain_asked(const struct query *q)
 	return dom ? dom->info->domain_attr->name : NULL;
 }
 
-static int keep_ip(void **member, size_t *member_len, const struct addr *a)
+/* As a string, where the entry is for somebody who wants strings. */
+static int keep_ip(const struct fi_info *info, void **member, size_t *member_len,
+		   const struct addr *a)
 {
-	struct sockaddr_in6 name; /* the larger one */
+	char name[ADDR_STR_MAX];
 	size_t len = sizeof(name);
-	int err = addr_to_user(a, &name, &len);
+	int err = addr_to_format(a, info->addr_format == FI_ADDR_STR ? ADDR_IP_STR : 0, name, &len);
 
-	return err || !len ? err : keep(member, member_len, &name, len);
+	return err || !len ? err : keep(member, member_len, name, len);
 }
 
 static size_t dgram_max(const struct ip_source *s)
@@ -113,10 +115,11 @@ static int keep_source(const struct view *v, struct fi_info *info, const struct 
 
 	if (v->format == FI_ADDR_IB_UD)
 		return keep_port(v, info, s);
-	info->addr_format = s->addr.kind == ADDR_IN6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+	if (info->addr_format != FI_ADDR_STR)
+		info->addr_format = s->addr.kind == ADDR_IN6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
 	if (v->type == FI_EP_DGRAM)
 		info->ep_attr->max_msg_size = dgram_max(s);
-	err = keep_ip(&info->src_addr, &info->src_addrlen, &s->addr);
+	err = keep_ip(info, &info->src_addr, &info->src_addrlen, &s->addr);
 	if (!err && v->transports == VIEW_RC)
 		err = narrow(&rc_transport, s, info);
 	return err ? err : keep_iface(v, info, s);
@@ -238,7 +241,7 @@ static int make_entries(const struct view *v, const struct query *q, const char 
 static bool is_ip_format(uint32_t format)
 {
 	return format == FI_FORMAT_UNSPEC || format == FI_SOCKADDR || format == FI_SOCKADDR_IP ||
-	       format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6;
+	       format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6 || format == FI_ADDR_STR;
 }
 
 static int resolve_sockets(const struct view *v, const struct query *q, struct fi_info *info,
@@ -266,8 +269,10 @@ static int resolve_sockets(const struct view *v, const struct query *q, struct f
 			     q->hints->ep_attr->max_msg_size, dgram_max(&s));
 		return -FI_ENODATA;
 	}
+	if (format == FI_ADDR_STR)
+		info->addr_format = format;
 	if (v->format != FI_ADDR_IB_UD)
-		err = keep_ip(&info->dest_addr, &info->dest_addrlen, &q->ends->dest);
+		err = keep_ip(info, &info->dest_addr, &info->dest_addrlen, &q->ends->dest);
 	return err ? err : make_entries(v, q, domain, &s, info, why);
 }
 

@@ -36,7 +36,7 @@ static int family_asked(const struct query *q)
 static bool read_hint(struct ip_ends *ends, struct addr *a, const char *hint, const void *from,
 		      size_t len)
 {
-	if (addr_from_user(a, FI_SOCKADDR, from, len))
+	if (addr_from_user(a, ends->strings ? ADDR_IP_STR : FI_SOCKADDR, from, len))
 		return hints_refuse(&ends->why, "%s: no socket address of %zu bytes", hint, len);
 	if (ends->family != AF_UNSPEC && ends->family != family_of(a))
 		return hints_refuse(&ends->why, "%s: is %s, %s asked", hint,
@@ -132,6 +132,7 @@ static bool read_ends(struct ip_ends *ends, const struct query *q)
 	bool named = q->node || q->service, source = q->flags & FI_SOURCE;
 
 	ends->family = family_asked(q);
+	ends->strings = h && h->addr_format == FI_ADDR_STR;
 	if (h && h->src_addr && !source &&
 	    !read_hint(ends, &ends->src, "src_addr", h->src_addr, h->src_addrlen))
 		return false;

@@ -17,6 +17,7 @@ struct ip_ends {
 	bool told;  /* the log knows which source was chosen */
 	int err;
 	struct refusal why;
+	bool strings;     /* addresses of the hints are strings */
 	int family;       /* AF_UNSPEC: nothing settles it */
 	struct addr src;  /* ADDR_NONE: not said; its port may be there all the same */
 	struct addr dest; /* ADDR_NONE: not said */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/addr.h"
 #include "base/env.h"
 #include "core/views.h"
 
@@ -270,4 +271,11 @@ const struct view *view_of(const struct fi_info *info)
 			return v;
 	}
 	return info->ep_attr->type == FI_EP_UNSPEC ? first : NULL;
+}
+
+uint32_t view_format(const struct fi_info *info)
+{
+	const struct view *v = info->addr_format == FI_ADDR_STR ? view_of(info) : NULL;
+
+	return v && v->format != FI_ADDR_STR ? ADDR_IP_STR : info->addr_format;
 }

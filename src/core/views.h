@@ -54,6 +54,12 @@ const struct view *view_find(const char *prov_name);
 const struct view *view_of(const struct fi_info *info);
 
 /*
+ * The format of the application's addresses, as src/base/addr.h reads and writes it: that of the entry, but
+ * ADDR_IP_STR for strings where the row's endpoints have IP addresses.
+ */
+uint32_t view_format(const struct fi_info *info);
+
+/*
  * Is the row offered to hints that say `prov_name` (NULL: nothing) in this environment? Both that
  * and FI_PROVIDER are lists: "a,b" or, with all others, "^a,b". A name stands for every row whose
  * layers include its own: "ofi_rxm" for "tcp;ofi_rxm". Case is ignored.

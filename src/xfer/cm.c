@@ -52,6 +52,8 @@ static int want_name(const struct fi_info *info, const struct addr *name, struct
 {
 	if (name->kind != ADDR_NONE)
 		return addr_dup(to, name);
+	if (view_format(info) == FI_ADDR_STR)
+		return addr_of_process(to);
 	*to = (struct addr){.kind = info->addr_format == FI_SOCKADDR_IN6 ? ADDR_IN6 : ADDR_IN};
 	return 0;
 }

@@ -71,10 +71,12 @@ static int choose_name(struct port *port, const struct fi_info *info)
 	uint16_t number;
 	int err;
 
+	if (!info->src_addr && view_format(info) == FI_ADDR_STR)
+		return addr_of_process(&port->name);
 	if (!info->src_addr)
 		return ifaces_default(info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET,
 				      &port->name);
-	err = addr_from_user(&port->name, info->addr_format, info->src_addr, info->src_addrlen);
+	err = addr_from_user(&port->name, view_format(info), info->src_addr, info->src_addrlen);
 	if (err || port->name.kind == ADDR_STR || memcmp(port->name.ip, any, sizeof(any)) != 0)
 		return err;
 	number = port->name.port;

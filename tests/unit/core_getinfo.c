@@ -329,8 +329,14 @@ START_TEST(format)
 	}
 	hints->addr_format = FI_ADDR_STR;
 	ck_assert_int_eq(ask(NOW), 0);
-	first_is("shm");
-	ck_assert_ptr_null(list->next);
+	first_is("weft");
+	for (const struct fi_info *i = list; i; i = i->next) {
+		ck_assert_uint_eq(i->addr_format, FI_ADDR_STR);
+		ck_assert_uint_eq(i->src_addrlen, strlen(i->src_addr) + 1);
+	}
+	ck_assert_int_eq(found("shm"), 0);
+	ck_assert_ptr_eq(strstr(list->src_addr, "fi_shm://"), list->src_addr);
+	ask_for(NULL);
 	hints->addr_format = FI_SOCKADDR_IB;
 	ck_assert_int_eq(ask(NOW), -FI_ENODATA);
 }
