@@ -232,9 +232,10 @@ int port_reserve(struct port *port, fi_addr_t addr)
 	return 0;
 }
 
+/* A connected endpoint has one peer, in entry 0 of its table, whatever its address vector holds. */
 void port_bind_av(struct port *port, struct av *av)
 {
-	if (port->av == av)
+	if (port->av == av || port->cm)
 		return;
 	port->av = av;
 	list_remove(&port->in_av);

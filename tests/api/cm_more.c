@@ -139,6 +139,47 @@ static void counters(struct api *a)
 	cm_close(&c);
 }
 
+/* ---- Address vectors --------------------------------------------------------------------------- */
+
+/*
+ * A vector may be bound, and its entries come and go: before the connection is asked for, while it stands,
+ * after it. Entry 0 is not the peer.
+ */
+static void vector(struct api *a)
+{
+	struct cm_end active, passive;
+	struct obj_name name;
+	fi_addr_t addr;
+	struct cm c;
+
+	(void)a;
+	cm_domain(&c, FI_MSG, NULL);
+	cm_listen(&c);
+	name = obj_name(&c.pep->fid);
+	c.o.av = obj_av(&c.o, FI_AV_TABLE, 0);
+	cm_end(&c, &active, c.o.info);
+	OK(fi_ep_bind(active.ep, &c.o.av->fid, 0));
+	OK(fi_enable(active.ep));
+	addr = obj_insert(c.o.av, &name);
+	OK(fi_av_remove(c.o.av, &addr, 1, 0));
+	OK(fi_connect(active.ep, name.bytes, NULL, 0));
+	cm_accept(&c, &passive, cm_request(&c));
+	EVENT(&c, active.eq, FI_CONNECTED, &active.ep->fid);
+	addr = obj_insert(c.o.av, &name);
+	cm_talk(&active, &passive);
+	OK(fi_av_remove(c.o.av, &addr, 1, 0));
+	cm_talk(&active, &passive);
+	if (api_other()) /* some tell of no end, and keep the vector */
+		return;
+	addr = obj_insert(c.o.av, &name);
+	cm_close_end(&c, &passive);
+	EVENT(&c, active.eq, FI_SHUTDOWN, &active.ep->fid);
+	OK(fi_av_remove(c.o.av, &addr, 1, 0));
+	CHECK_EQ(fi_close(&c.o.av->fid), -FI_EBUSY);
+	cm_close_end(&c, &active);
+	cm_close(&c);
+}
+
 /* ---- Later ------------------------------------------------------------------------------------- */
 
 /* Starts at its threshold, to whatever address is given. */
@@ -265,6 +306,7 @@ int main(int argc, char **argv)
 	static const struct api_case cases[] = {
 		{"shared-context", shared_context, 1, {0}},
 		{"counters", counters, 1, {0}},
+		{"vector", vector, 1, {0}},
 		{"triggered", triggered, 1, {0}},
 		{"deferred", deferred, 1, {0}},
 		{"alias", alias, 1, {0}},
