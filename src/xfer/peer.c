@@ -53,14 +53,21 @@ static struct peer *find_key(struct port *port, const struct addr *key)
 	return NULL;
 }
 
-struct peer *peer_new(struct port *port, const struct addr *name)
+static void init_lists(struct peer *peer)
 {
-	struct peer *peer = pool_get(&port->peer_pool);
 	struct list *lists[] = {&peer->in_busy,  &peer->in_held,  &peer->controls,
 				&peer->backlog,  &peer->requests, &peer->streams,
 				&peer->arrivals, &peer->awaiting, &peer->in_awaiting,
 				&peer->in_owed,  &peer->replies,  &peer->lent,
 				&peer->ahead,    &peer->moving,   &peer->along};
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		list_init(lists[i]);
+}
+
+struct peer *peer_new(struct port *port, const struct addr *name)
+{
+	struct peer *peer = pool_get(&port->peer_pool);
 
 	if (!peer)
 		return NULL;
@@ -69,8 +76,7 @@ struct peer *peer_new(struct port *port, const struct addr *name)
 		pool_put(&port->peer_pool, peer);
 		return NULL;
 	}
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		list_init(lists[i]);
+	init_lists(peer);
 	peer->key = addr_unmapped(&peer->name);
 	peer->port = port;
 	peer->link = &peer_full_link;

@@ -207,6 +207,20 @@ START_TEST(named_by_its_owner)
 }
 END_TEST
 
+/* In a build with sanitizers it is seen, too, that nothing is done with the peer that is not there. */
+START_TEST(no_memory_for_a_peer)
+{
+	static const struct addr nobody = {.kind = ADDR_NONE};
+	struct list *last = port.peers_list.prev;
+
+	port.peer_pool.free = NULL;
+	port.peer_pool.chunk_count = POOL_INDEX_MASK / POOL_CHUNK;
+	ck_assert_ptr_null(peer_new(&port, &nobody));
+	port.peer_pool.chunk_count = 1;
+	ck_assert_ptr_eq(port.peers_list.prev, last);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("xfer_conn");
@@ -218,6 +232,7 @@ int main(void)
 	tcase_add_test(tcase, no_room_to_knock_again);
 	tcase_add_test(tcase, named_anew);
 	tcase_add_test(tcase, named_by_its_owner);
+	tcase_add_test(tcase, no_memory_for_a_peer);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
