@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -156,7 +157,7 @@ static void put_line(struct text *t)
 {
 	text_strip(t, "\n");
 	t->buf[t->len] = '\n';
-	while (write(STDERR_FILENO, t->buf, t->len + 1) < 0 && errno == EINTR)
+	while (file_write(STDERR_FILENO, t->buf, t->len + 1) < 0 && errno == EINTR)
 		;
 }
 

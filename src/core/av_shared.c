@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/forked.h"
 #include "base/log.h"
 #include "core/av_name.h"
@@ -84,7 +85,7 @@ static int create(struct av_shared *t, const struct av_shared_key *key, size_t c
 	if (err)
 		return err;
 	if (fchmod(t->fd, S_IRUSR | S_IWUSR) ||
-	    ftruncate(t->fd, (off_t)table_len(capacity, key->format)) ||
+	    file_resize(t->fd, (off_t)table_len(capacity, key->format)) ||
 	    fcntl(t->fd, F_ADD_SEALS, SEALS))
 		return -errno;
 	err = map(t, t->fd, capacity, key);

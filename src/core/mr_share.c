@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 
 /* Lies in a page of its own, which a forked child finds wiped: the table is its parent's. */
@@ -19,7 +20,7 @@ static struct share_page *map_sealed(int fd)
 {
 	struct share_page *page;
 
-	if (ftruncate(fd, sizeof(*page)))
+	if (file_resize(fd, sizeof(*page)))
 		return NULL;
 	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "hw/shm/shm_ring.h"
 
 #define PAGE          4096u
@@ -83,7 +84,7 @@ int ring_create(struct ring *r, size_t bytes, int *fd)
 
 	if (mem < 0)
 		return -errno;
-	if (ftruncate(mem, (off_t)file_len(slots)) || fcntl(mem, F_ADD_SEALS, RING_SEALS)) {
+	if (file_resize(mem, (off_t)file_len(slots)) || fcntl(mem, F_ADD_SEALS, RING_SEALS)) {
 		err = -errno;
 		goto close_mem;
 	}
