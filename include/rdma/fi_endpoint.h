@@ -34,7 +34,7 @@ enum {
 	FI_OPT_RECV_BUF_SIZE,           /* size_t: socket buffer */
 	FI_OPT_TX_SIZE,                 /* size_t: transmits in flight */
 	FI_OPT_RX_SIZE,                 /* size_t: receives posted */
-	FI_OPT_FI_HMEM_P2P,             /* int: FI_HMEM_P2P_* */
+	FI_OPT_FI_HMEM_P2P,             /* int: FI_HMEM_P2P_*; _REQUIRED is refused */
 	FI_OPT_XPU_TRIGGER,             /* struct fi_trigger_xpu, read only */
 	FI_OPT_CUDA_API_PERMITTED,      /* bool: the library may call CUDA */
 	FI_OPT_SHARED_MEMORY_PERMITTED, /* bool: shared memory may be used inside a host */
@@ -42,11 +42,11 @@ enum {
 	FI_OPT_MAX_TAGGED_SIZE,
 	FI_OPT_MAX_RMA_SIZE,
 	FI_OPT_MAX_ATOMIC_SIZE,
-	FI_OPT_INJECT_MSG_SIZE,         /* size_t: longest injected message ... */
+	FI_OPT_INJECT_MSG_SIZE,         /* size_t: longest injected message ...; up to inject_size */
 	FI_OPT_INJECT_TAGGED_SIZE,
 	FI_OPT_INJECT_RMA_SIZE,
 	FI_OPT_INJECT_ATOMIC_SIZE,
-	FI_OPT_FIREWALL_ADDR            /* bool: peers cannot connect to this endpoint */
+	FI_OPT_FIREWALL_ADDR            /* bool: peers cannot connect to this endpoint; refused */
 };
 
 /* Transfers between a device and the NIC without the CPU; values of FI_OPT_FI_HMEM_P2P. */
@@ -225,7 +225,8 @@ WEFT_CALL ssize_t fi_cancel(fid_t fid, void *context)
 
 /*
  * Sets an option, FI_OPT_*, to the optlen bytes at optval.  fid: an endpoint, passive endpoint or
- * context.  -FI_ENOPROTOOPT: not known here.  fi_endpoint(3)
+ * context.  -FI_ENOPROTOOPT: not known here, whatever optlen is, or read only; -FI_EINVAL: optlen is
+ * not that of its type, or no such value; -FI_EOPNOTSUPP: not offered.  fi_endpoint(3)
  */
 WEFT_CALL int fi_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
 {

@@ -44,7 +44,9 @@ struct ep *ep_new(struct domain *dom, size_t fclass, void *context)
 	ep->dom = dom;
 	ep->base = ep;
 	ep->addr_mask = UINT64_MAX;
-	ep->inject_max = XFER_INJECT_MAX;
+	ep->inject_limit = ep->inject_least = XFER_INJECT_MAX;
+	ep->inject_max = ep->tagged_inject_max = XFER_INJECT_MAX;
+	ep->rma_inject_max = ep->atomic_inject_max = XFER_INJECT_MAX;
 	list_init(&ep->aliases);
 	list_init(&ep->in_aliases);
 	xfer_refuse(ep);
@@ -67,6 +69,39 @@ static size_t default_min_multi_recv(const struct fi_info *info)
 	return info->ep_attr->max_msg_size < least ? info->ep_attr->max_msg_size : least;
 }
 
+static void lower(size_t *value, size_t most)
+{
+	if (*value > most)
+		*value = most;
+}
+
+void ep_set_inject(struct ep *ep, uint64_t kind, size_t value)
+{
+	static const uint64_t kinds[] = {FI_MSG, FI_TAGGED, FI_RMA, FI_ATOMIC};
+
+	if (kind & FI_ATOMIC)
+		ep->atomic_inject_max = value;
+	else if (kind & FI_RMA)
+		ep->rma_inject_max = value;
+	else if (kind & FI_TAGGED)
+		ep->tagged_inject_max = value;
+	else
+		ep->inject_max = value;
+	ep->inject_least = ep->inject_limit;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		lower(&ep->inject_least, ep_inject_max(ep, kinds[i]));
+}
+
+void ep_limit_inject(struct ep *ep, size_t most)
+{
+	lower(&ep->inject_limit, most);
+	lower(&ep->inject_least, most);
+	lower(&ep->inject_max, most);
+	lower(&ep->tagged_inject_max, most);
+	lower(&ep->rma_inject_max, most);
+	lower(&ep->atomic_inject_max, most);
+}
+
 /* A copy of what the application asked for, completed where it left something out. */
 int ep_own_info(struct ep *ep, const struct fi_info *info)
 {
@@ -76,8 +111,8 @@ int ep_own_info(struct ep *ep, const struct fi_info *info)
 	if (!ep->info->tx_attr || !ep->info->rx_attr || !ep->info->ep_attr)
 		return -FI_EINVAL;
 	ep->tx_size = ep->info->tx_attr->size ? ep->info->tx_attr->size : 1024;
-	if (ep->info->tx_attr->inject_size && ep->info->tx_attr->inject_size < ep->inject_max)
-		ep->inject_max = ep->info->tx_attr->inject_size;
+	if (ep->info->tx_attr->inject_size)
+		ep_limit_inject(ep, ep->info->tx_attr->inject_size);
 	ep->min_multi_recv = default_min_multi_recv(ep->info);
 	ep->tx_op_flags = ep->info->tx_attr->op_flags;
 	ep->rx_op_flags = ep->info->rx_attr->op_flags;

@@ -35,7 +35,9 @@ struct ep {
 	uint64_t addr_mask;   /* strips the receive context off a fi_addr_t */
 	uint64_t rx_shift;    /* ... and where it is */
 	uint64_t rx_index_mask;
-	size_t inject_max;
+	size_t inject_max; /* bytes an operation may inject, by kind: ep_inject_max */
+	size_t tagged_inject_max;
+	size_t inject_least;   /* of all kinds */
 	size_t tx_size;        /* operations that may wait for a connection */
 	struct rx *rx;         /* where receives are posted, or NULL */
 	uint64_t rx_flags;     /* of receives without flags of their own */
@@ -63,7 +65,9 @@ struct ep {
 	unsigned int tx_count, rx_count;
 	struct ep_cm *cm; /* of a connected endpoint, else NULL */
 	size_t min_multi_recv;
-	int ref; /* atomic: contexts, aliases, endpoints using a shared context */
+	size_t rma_inject_max, atomic_inject_max;
+	size_t inject_limit; /* what no kind may exceed */
+	int ref;             /* atomic: contexts, aliases, endpoints using a shared context */
 };
 
 /*
@@ -81,6 +85,21 @@ static inline struct ep *ep_of(struct fid_ep *fid)
 {
 	return (struct ep *)fid;
 }
+
+/* The longest injected operation of this kind: FI_ATOMIC, FI_RMA, FI_TAGGED, or else a message. */
+static inline size_t ep_inject_max(const struct ep *ep, uint64_t kind)
+{
+	if (kind & FI_ATOMIC)
+		return ep->atomic_inject_max;
+	if (kind & FI_RMA)
+		return ep->rma_inject_max;
+	return kind & FI_TAGGED ? ep->tagged_inject_max : ep->inject_max;
+}
+
+/* No kind of operation may be injected beyond `most` bytes from now on. */
+void ep_limit_inject(struct ep *ep, size_t most);
+/* One kind, to no more than ep->inject_limit. */
+void ep_set_inject(struct ep *ep, uint64_t kind, size_t value);
 
 /* Shared by the files of endpoints and contexts. */
 struct ep *ep_new(struct domain *dom, size_t fclass, void *context);
@@ -112,6 +131,8 @@ void ep_take_bindings(struct ep *ep);
 void ep_follow_base(struct ep *base);
 /* One user less of a shared transmit context. */
 void stx_put(struct stx *stx);
+int ep_option_get(fid_t fid, int level, int optname, void *optval, size_t *optlen);
+int ep_option_set(fid_t fid, int level, int optname, const void *optval, size_t optlen);
 
 extern struct fi_ops_ep ep_ops;
 extern struct fi_ops_ep sep_ops;

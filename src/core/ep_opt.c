@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What can be asked of and set on an endpoint: control, options, aliases, cancel. */
+/* What can be asked of and set on an endpoint: control, aliases, cancel. Options: ep_option.c. */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,107 +144,6 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	return found == -FI_EOPNOTSUPP ? found : 0;
 }
 
-static int give(void *to, size_t *len, const void *from, size_t from_len)
-{
-	if (*len < from_len) {
-		*len = from_len;
-		return -FI_ETOOSMALL;
-	}
-	memcpy(to, from, from_len);
-	*len = from_len;
-	return 0;
-}
-
-static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
-{
-	struct ep *ep = (struct ep *)fid;
-	bool yes = true;
-	size_t value;
-
-	if (level != FI_OPT_ENDPOINT || !optval || !optlen)
-		return -FI_ENOPROTOOPT;
-	switch (optname) {
-	case FI_OPT_MIN_MULTI_RECV:
-		value = ep->min_multi_recv;
-		break;
-	case FI_OPT_CM_DATA_SIZE:
-		value = ep->cm ? cm_data_most(ep->info) : 0;
-		break;
-	case FI_OPT_TX_SIZE:
-		value = ep->tx_size;
-		break;
-	case FI_OPT_RX_SIZE:
-		value = ep->info && ep->info->rx_attr ? ep->info->rx_attr->size : 0;
-		break;
-	case FI_OPT_MAX_MSG_SIZE:
-		value = ep->info->ep_attr->max_msg_size;
-		break;
-	case FI_OPT_MAX_TAGGED_SIZE:
-		value = SIZE_MAX;
-		break;
-	case FI_OPT_INJECT_MSG_SIZE:
-	case FI_OPT_INJECT_TAGGED_SIZE:
-		value = ep->inject_max;
-		break;
-	case FI_OPT_SHARED_MEMORY_PERMITTED:
-		return give(optval, optlen, &yes, sizeof(yes));
-	default:
-		return -FI_ENOPROTOOPT;
-	}
-	return give(optval, optlen, &value, sizeof(value));
-}
-
-static int set_min_multi_recv(struct ep *ep, size_t value)
-{
-	lock_take(&ep->dom->lock);
-	ep->min_multi_recv = value;
-	if (ep->own_rx)
-		rx_context_min_multi_recv(ep->own_rx, value);
-	lock_give(&ep->dom->lock);
-	return 0;
-}
-
-/* Less is granted at once; more than the transports take in one packet is not. */
-static int set_inject(struct ep *ep, size_t value)
-{
-	if (value > XFER_INJECT_MAX)
-		return -FI_EINVAL;
-	ep->inject_max = value;
-	return 0;
-}
-
-static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
-{
-	struct ep *ep = (struct ep *)fid;
-	size_t value;
-
-	if (level != FI_OPT_ENDPOINT || !optval)
-		return -FI_ENOPROTOOPT;
-	if (optname == FI_OPT_SHARED_MEMORY_PERMITTED || optname == FI_OPT_CUDA_API_PERMITTED) {
-		if (optlen != sizeof(bool))
-			return -FI_EINVAL;
-		/* Shared memory is the only way inside a host so far: it cannot be given up. */
-		return optname == FI_OPT_SHARED_MEMORY_PERMITTED && !*(const bool *)optval
-			       ? -FI_EOPNOTSUPP
-			       : 0;
-	}
-	if (optlen != sizeof(value))
-		return -FI_EINVAL;
-	memcpy(&value, optval, sizeof(value));
-	switch (optname) {
-	case FI_OPT_MIN_MULTI_RECV:
-		return set_min_multi_recv(ep, value);
-	case FI_OPT_TX_SIZE:
-		ep->tx_size = value;
-		return 0;
-	case FI_OPT_INJECT_MSG_SIZE:
-	case FI_OPT_INJECT_TAGGED_SIZE:
-		return set_inject(ep, value);
-	default:
-		return -FI_ENOPROTOOPT;
-	}
-}
-
 static int no_tx_ctx(struct fid_ep *sep, int idx, struct fi_tx_attr *attr, struct fid_ep **ep,
 		     void *context)
 {
@@ -278,8 +177,8 @@ static ssize_t tx_size_left(struct fid_ep *fid)
 struct fi_ops_ep ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	.cancel = ep_cancel,
-	.getopt = ep_getopt,
-	.setopt = ep_setopt,
+	.getopt = ep_option_get,
+	.setopt = ep_option_set,
 	.tx_ctx = no_tx_ctx,
 	.rx_ctx = no_rx_ctx,
 	.rx_size_left = rx_size_left,
@@ -289,8 +188,8 @@ struct fi_ops_ep ep_ops = {
 struct fi_ops_ep sep_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	.cancel = ep_cancel,
-	.getopt = ep_getopt,
-	.setopt = ep_setopt,
+	.getopt = ep_option_get,
+	.setopt = ep_option_set,
 	.tx_ctx = sep_tx_context,
 	.rx_ctx = sep_rx_context,
 	.rx_size_left = rx_size_left,

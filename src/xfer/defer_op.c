@@ -182,7 +182,7 @@ int defer_send(struct ep *ep, const struct xfer *x)
 
 	if (err)
 		return err;
-	if (x->flags & FI_INJECT && x->len > ep->inject_max)
+	if (x->flags & FI_INJECT && x->len > ep_inject_max(ep, x->flags))
 		return -FI_EMSGSIZE;
 	now.flags &= ~FI_TRIGGER;
 	if (!defer_must_wait(cntr_of(trigger.cntr), trigger.threshold))

@@ -53,7 +53,7 @@ static int as_send(struct deferred *d, struct xfer *x)
 	};
 	for (size_t i = 0; i < msg.iov_count; i++)
 		x->len += msg.msg_iov[i].iov_len;
-	return flags & FI_INJECT && x->len > d->work.ep->inject_max ? -FI_EMSGSIZE : 0;
+	return flags & FI_INJECT && x->len > ep_inject_max(d->work.ep, x->flags) ? -FI_EMSGSIZE : 0;
 }
 
 static int as_recv(struct deferred *d, struct recv_args *args)

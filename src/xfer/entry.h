@@ -89,7 +89,7 @@ static inline __attribute__((always_inline)) ssize_t post_inject(struct ep *ep, 
 {
 	uint64_t flags = FI_INJECT;
 
-	if (__builtin_expect(x.len > ep->inject_max, 0))
+	if (__builtin_expect(x.len > ep_inject_max(ep, x.flags), 0))
 		return -FI_EMSGSIZE;
 	return post(ep, x, &flags);
 }
@@ -109,7 +109,7 @@ static inline ssize_t post_iov(struct ep *ep, struct xfer x, uint64_t flags,
 		for (size_t i = 0; i < count; i++)
 			x.len += iov[i].iov_len;
 	}
-	if (flags & FI_INJECT && x.len > ep->inject_max)
+	if (flags & FI_INJECT && x.len > ep_inject_max(ep, x.flags))
 		return -FI_EMSGSIZE;
 	return post(ep, x, &flags);
 }

@@ -426,7 +426,8 @@ int rma_post(struct ep *ep, const struct rma *o)
 	struct peer *peer;
 	int err;
 
-	if (o->flags & FI_INJECT && o->len > ep->inject_max)
+	if (o->flags & FI_INJECT && o->len > ep->inject_least &&
+	    o->len > ep_inject_max(ep, o->kind))
 		return -FI_EMSGSIZE;
 	if (o->flags & FI_TRIGGER)
 		return defer_rma(ep, o);

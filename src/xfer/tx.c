@@ -287,7 +287,7 @@ int tx_slow(struct ep *ep, struct xfer x)
 			 (unsigned long long)x.addr);
 		return -FI_EINVAL;
 	}
-	if (x.flags & FI_INJECT && x.len > ep->inject_max && !copies(peer, x.len))
+	if (x.flags & FI_INJECT && x.len > ep_inject_max(ep, x.flags) && !copies(peer, x.len))
 		return -FI_EMSGSIZE;
 	err = tx_begin(ep, peer, &x);
 	/*

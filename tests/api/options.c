@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Options and default flags of endpoints, and what binding and enabling refuse. fi_endpoint(3). */
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_ext.h>
+#include <rdma/fi_rma.h>
+
 #include "obj.h"
 
 static uint64_t get_flags(struct fid_ep *ep, uint64_t side)
@@ -117,6 +121,174 @@ static void options(struct api *a)
 	CHECK_EQ(value, 3);
 	/* Read only. */
 	FAILS(fi_setopt(&o.ep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &value, len));
+	obj_close(&o);
+}
+
+/* A name that nobody knows is that, whatever comes with it: its length is not judged. */
+static void unknown_options(struct api *a)
+{
+	static const int names[] = {999, -1, FI_OPT_EFA_RNR_RETRY};
+	struct obj o = {0};
+	char value[16] = {0};
+
+	(void)a;
+	obj_open(&o);
+	for (size_t i = 0; i < API_COUNT(names); i++)
+		for (size_t len = 0; len <= sizeof(value); len++) {
+			size_t room = len;
+
+			CHECK_EQ(fi_setopt(&o.ep->fid, FI_OPT_ENDPOINT, names[i], value, len),
+				 -FI_ENOPROTOOPT);
+			CHECK_EQ(fi_getopt(&o.ep->fid, FI_OPT_ENDPOINT, names[i], value, &room),
+				 -FI_ENOPROTOOPT);
+		}
+	obj_close(&o);
+}
+
+/* Options that are known, though there is little to choose; of those a length has to be right. */
+static void known_options(struct api *a)
+{
+	struct obj o = {0};
+	int p2p = -1;
+	bool yes = true;
+	size_t len = sizeof(p2p);
+
+	(void)a;
+	if (api_other())
+		api_skip("later than this library");
+	obj_open(&o);
+	OK(fi_getopt(&o.ep->fid, FI_OPT_ENDPOINT, FI_OPT_FI_HMEM_P2P, &p2p, &len));
+	CHECK_EQ(p2p, FI_HMEM_P2P_ENABLED);
+	CHECK_EQ(len, sizeof(p2p));
+	for (p2p = FI_HMEM_P2P_ENABLED; p2p <= FI_HMEM_P2P_DISABLED; p2p++)
+		CHECK_EQ(fi_setopt(&o.ep->fid, FI_OPT_ENDPOINT, FI_OPT_FI_HMEM_P2P, &p2p, len),
+			 p2p == FI_HMEM_P2P_REQUIRED ? -FI_EOPNOTSUPP : 0);
+	CHECK_EQ(fi_setopt(&o.ep->fid, FI_OPT_ENDPOINT, FI_OPT_FI_HMEM_P2P, &p2p, len), -FI_EINVAL);
+	len = sizeof(yes);
+	OK(fi_getopt(&o.ep->fid, FI_OPT_ENDPOINT, FI_OPT_FIREWALL_ADDR, &yes, &len));
+	CHECK(!yes);
+	OK(fi_setopt(&o.ep->fid, FI_OPT_ENDPOINT, FI_OPT_FIREWALL_ADDR, &yes, len));
+	yes = true;
+	CHECK_EQ(fi_setopt(&o.ep->fid, FI_OPT_ENDPOINT, FI_OPT_FIREWALL_ADDR, &yes, len),
+		 -FI_EOPNOTSUPP);
+	CHECK_EQ(fi_setopt(&o.ep->fid, FI_OPT_ENDPOINT, FI_OPT_FI_HMEM_P2P, &p2p, 1), -FI_EINVAL);
+	CHECK_EQ(fi_setopt(&o.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &len, 4),
+		 -FI_EINVAL);
+	CHECK_EQ(fi_setopt(&o.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, NULL, 8),
+		 -FI_EINVAL);
+	obj_close(&o);
+}
+
+static size_t get_size(struct fid_ep *ep, int name)
+{
+	size_t value = 0, len = sizeof(value);
+
+	OK(fi_getopt(&ep->fid, FI_OPT_ENDPOINT, name, &value, &len));
+	CHECK_EQ(len, sizeof(value));
+	return value;
+}
+
+/* Limits of an injected message, tagged message, write and atomic. */
+enum { IN_MSG = 8, IN_TAGGED = 16, IN_RMA = 24, IN_ATOMIC = 40, IN_MOST = 64 };
+
+/* Each kind at its own limit and beyond it, to itself. */
+static void inject_each(struct obj *o, fi_addr_t self, size_t len)
+{
+	const uint64_t key = 7;
+	char buf[IN_MOST] = {0};
+	struct iovec iov = {buf, len};
+	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .addr = self};
+
+	if (len > IN_MSG) {
+		CHECK_EQ(fi_inject(o->ep, buf, len, self), -FI_EMSGSIZE);
+		CHECK_EQ(fi_sendmsg(o->ep, &msg, FI_INJECT), -FI_EMSGSIZE);
+	} else {
+		POST(o->cq, fi_inject(o->ep, buf, len, self));
+		POST(o->cq, fi_sendmsg(o->ep, &msg, FI_INJECT));
+	}
+	if (len > IN_TAGGED)
+		CHECK_EQ(fi_tinject(o->ep, buf, len, self, 1), -FI_EMSGSIZE);
+	else
+		POST(o->cq, fi_tinject(o->ep, buf, len, self, 1));
+	if (len > IN_RMA)
+		CHECK_EQ(fi_inject_write(o->ep, buf, len, self, 0, key), -FI_EMSGSIZE);
+	else
+		POST(o->cq, fi_inject_write(o->ep, buf, len, self, 0, key));
+	if (len > IN_ATOMIC)
+		CHECK_EQ(fi_inject_atomic(o->ep, buf, len, self, 0, key, FI_UINT8, FI_SUM),
+			 -FI_EMSGSIZE);
+	else
+		POST(o->cq, fi_inject_atomic(o->ep, buf, len, self, 0, key, FI_UINT8, FI_SUM));
+}
+
+static void inject_sizes(struct api *a)
+{
+	static const struct {
+		int name;
+		size_t value;
+	} limits[] = {{FI_OPT_INJECT_MSG_SIZE, IN_MSG},
+		      {FI_OPT_INJECT_TAGGED_SIZE, IN_TAGGED},
+		      {FI_OPT_INJECT_RMA_SIZE, IN_RMA},
+		      {FI_OPT_INJECT_ATOMIC_SIZE, IN_ATOMIC}};
+	struct obj o = {.hints = obj_hints(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC)};
+	char region[IN_MOST];
+	struct fid_mr *mr;
+	fi_addr_t self;
+	size_t most;
+
+	(void)a;
+	if (api_other())
+		api_skip("later than this library");
+	obj_open(&o);
+	self = obj_insert_ep(o.av, o.ep);
+	OK(fi_mr_reg(o.domain, region, sizeof(region), FI_REMOTE_WRITE, 0, 7, 0, &mr, NULL));
+	most = o.info->tx_attr->inject_size;
+	CHECK(most > IN_MOST);
+	for (size_t i = 0; i < API_COUNT(limits); i++)
+		CHECK_EQ(get_size(o.ep, limits[i].name), most);
+	for (size_t i = 0; i < API_COUNT(limits); i++)
+		OK(fi_setopt(&o.ep->fid, FI_OPT_ENDPOINT, limits[i].name, &limits[i].value,
+			     sizeof(size_t)));
+	most++;
+	for (size_t i = 0; i < API_COUNT(limits); i++) {
+		CHECK_EQ(get_size(o.ep, limits[i].name), limits[i].value);
+		CHECK_EQ(fi_setopt(&o.ep->fid, FI_OPT_ENDPOINT, limits[i].name, &most,
+				   sizeof(size_t)),
+			 -FI_EINVAL);
+	}
+	for (size_t i = 0; i < API_COUNT(limits); i++) {
+		inject_each(&o, self, limits[i].value);
+		inject_each(&o, self, limits[i].value + 1);
+	}
+	CLOSE(o.ep);
+	o.ep = NULL;
+	CLOSE(mr);
+	obj_close(&o);
+}
+
+/* The longest operations of each kind; none of a kind the endpoint was not opened for. */
+static void longest(struct api *a)
+{
+	struct obj o = {.hints = obj_hints(FI_MSG | FI_ATOMIC)};
+	size_t count = 0;
+
+	(void)a;
+	if (api_other())
+		api_skip("later than this library");
+	obj_open(&o);
+	CHECK_EQ(get_size(o.ep, FI_OPT_MAX_MSG_SIZE), o.info->ep_attr->max_msg_size);
+	CHECK_EQ(get_size(o.ep, FI_OPT_MAX_TAGGED_SIZE), 0);
+	CHECK_EQ(get_size(o.ep, FI_OPT_INJECT_TAGGED_SIZE), 0);
+	CHECK_EQ(get_size(o.ep, FI_OPT_MAX_RMA_SIZE), 0);
+	OK(fi_atomicvalid(o.ep, FI_UINT8, FI_SUM, &count));
+	CHECK_EQ(get_size(o.ep, FI_OPT_MAX_ATOMIC_SIZE), count);
+	obj_close(&o);
+	o.hints = obj_hints(FI_TAGGED | FI_RMA);
+	obj_open(&o);
+	CHECK_EQ(get_size(o.ep, FI_OPT_MAX_TAGGED_SIZE), o.info->ep_attr->max_msg_size);
+	CHECK_EQ(get_size(o.ep, FI_OPT_MAX_RMA_SIZE), o.info->ep_attr->max_msg_size);
+	CHECK_EQ(get_size(o.ep, FI_OPT_MAX_MSG_SIZE), 0);
+	CHECK_EQ(get_size(o.ep, FI_OPT_MAX_ATOMIC_SIZE), 0);
 	obj_close(&o);
 }
 
@@ -252,6 +424,10 @@ int main(int argc, char **argv)
 		{"op_flags_early", op_flags_early, 1, {0}},
 		{"inject_default", inject_default, 1, {0}},
 		{"options", options, 1, {0}},
+		{"unknown_options", unknown_options, 1, {0}},
+		{"known_options", known_options, 1, {0}},
+		{"inject_sizes", inject_sizes, 1, {0}},
+		{"longest", longest, 1, {0}},
 		{"sizes_left", sizes_left, 1, {0}},
 		{"dscp", dscp, 1, {0}},
 		{"enable_refused", enable_refused, 1, {0}},

@@ -339,8 +339,7 @@ int rc_enable(struct native *n, struct ep *ep)
 	rc->rx.limit = rc->rx.size;
 	counted = ep->cntrs[0] || ep->cntrs[2] || ep->cntrs[3];
 	rc->unsignaled = rc->tx.size >= SPARSE_MIN && !counted ? SPARSE : 0;
-	if (ep->inject_max > rc->inline_most)
-		ep->inject_max = rc->inline_most;
+	ep_limit_inject(ep, rc->inline_most);
 	return 0;
 }
 

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* fi_getopt and fi_setopt of endpoints and contexts. fi_endpoint(3). */
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#include "core/ep.h"
+#include "core/ep_cm.h"
+#include "xfer/xfer.h"
+
+static int give(void *to, size_t *len, const void *from, size_t from_len)
+{
+	if (*len < from_len) {
+		*len = from_len;
+		return -FI_ETOOSMALL;
+	}
+	memcpy(to, from, from_len);
+	*len = from_len;
+	return 0;
+}
+
+/* Bytes of an option's value; 0: no such option. Lengths are judged only of names that are known. */
+static size_t option_len(int level, int optname)
+{
+	if (level != FI_OPT_ENDPOINT)
+		return 0;
+	switch (optname) {
+	case FI_OPT_MIN_MULTI_RECV:
+	case FI_OPT_CM_DATA_SIZE:
+	case FI_OPT_TX_SIZE:
+	case FI_OPT_RX_SIZE:
+	case FI_OPT_MAX_MSG_SIZE:
+	case FI_OPT_MAX_TAGGED_SIZE:
+	case FI_OPT_MAX_RMA_SIZE:
+	case FI_OPT_MAX_ATOMIC_SIZE:
+	case FI_OPT_INJECT_MSG_SIZE:
+	case FI_OPT_INJECT_TAGGED_SIZE:
+	case FI_OPT_INJECT_RMA_SIZE:
+	case FI_OPT_INJECT_ATOMIC_SIZE:
+		return sizeof(size_t);
+	case FI_OPT_FI_HMEM_P2P:
+		return sizeof(int);
+	case FI_OPT_CUDA_API_PERMITTED:
+	case FI_OPT_SHARED_MEMORY_PERMITTED:
+	case FI_OPT_FIREWALL_ADDR:
+		return sizeof(bool);
+	default:
+		return 0;
+	}
+}
+
+/* Which kind of operation a limit of its size is about. */
+static uint64_t kind_of(int optname)
+{
+	switch (optname) {
+	case FI_OPT_MAX_TAGGED_SIZE:
+	case FI_OPT_INJECT_TAGGED_SIZE:
+		return FI_TAGGED;
+	case FI_OPT_MAX_RMA_SIZE:
+	case FI_OPT_INJECT_RMA_SIZE:
+		return FI_RMA;
+	case FI_OPT_MAX_ATOMIC_SIZE:
+	case FI_OPT_INJECT_ATOMIC_SIZE:
+		return FI_ATOMIC;
+	default:
+		return FI_MSG;
+	}
+}
+
+/* Bytes of one operation of this kind, at most; 0: the endpoint was opened for none. */
+static size_t longest(const struct ep *ep, uint64_t kind)
+{
+	struct fi_atomic_attr bytes;
+
+	if (!(ep->info->caps & kind))
+		return 0;
+	if (kind != FI_ATOMIC)
+		return ep->info->ep_attr->max_msg_size;
+	if (ep->dom->device_ops)
+		return sizeof(uint64_t);
+	return xfer_atomic_valid(ATOMIC_BASE, FI_UINT8, FI_SUM, &bytes) ? 0 : bytes.count;
+}
+
+static size_t size_option(const struct ep *ep, int optname)
+{
+	uint64_t kind = kind_of(optname);
+
+	switch (optname) {
+	case FI_OPT_MIN_MULTI_RECV:
+		return ep->min_multi_recv;
+	case FI_OPT_CM_DATA_SIZE:
+		return ep->cm ? cm_data_most(ep->info) : 0;
+	case FI_OPT_TX_SIZE:
+		return ep->tx_size;
+	case FI_OPT_RX_SIZE:
+		return ep->info->rx_attr->size;
+	case FI_OPT_MAX_MSG_SIZE:
+	case FI_OPT_MAX_TAGGED_SIZE:
+	case FI_OPT_MAX_RMA_SIZE:
+	case FI_OPT_MAX_ATOMIC_SIZE:
+		return longest(ep, kind);
+	default:
+		return ep->info->caps & kind ? ep_inject_max(ep, kind) : 0;
+	}
+}
+
+int ep_option_get(fid_t fid, int level, int optname, void *optval, size_t *optlen)
+{
+	const bool yes_or_no = optname != FI_OPT_FIREWALL_ADDR;
+	const int p2p = FI_HMEM_P2P_ENABLED;
+	struct ep *ep = (struct ep *)fid;
+	size_t len = option_len(level, optname), value;
+
+	if (!len || fid->fclass == FI_CLASS_STX_CTX)
+		return -FI_ENOPROTOOPT;
+	if (!optval || !optlen)
+		return -FI_EINVAL;
+	if (len == sizeof(yes_or_no))
+		return give(optval, optlen, &yes_or_no, sizeof(yes_or_no));
+	if (len == sizeof(p2p))
+		return give(optval, optlen, &p2p, sizeof(p2p));
+	value = size_option(ep, optname);
+	return give(optval, optlen, &value, sizeof(value));
+}
+
+static int set_min_multi_recv(struct ep *ep, size_t value)
+{
+	lock_take(&ep->dom->lock);
+	ep->min_multi_recv = value;
+	if (ep->own_rx)
+		rx_context_min_multi_recv(ep->own_rx, value);
+	lock_give(&ep->dom->lock);
+	return 0;
+}
+
+/* Less is granted at once; more than fi_info said, or than the transports take in one packet, is not. */
+static int set_inject(struct ep *ep, uint64_t kind, size_t value)
+{
+	if (ep->dom->device_ops) /* its entries ask the device alone */
+		return -FI_EOPNOTSUPP;
+	if (value > ep->inject_limit)
+		return -FI_EINVAL;
+	ep_set_inject(ep, kind, value);
+	return 0;
+}
+
+static int set_size(struct ep *ep, int optname, size_t value)
+{
+	switch (optname) {
+	case FI_OPT_MIN_MULTI_RECV:
+		return set_min_multi_recv(ep, value);
+	case FI_OPT_TX_SIZE:
+		ep->tx_size = value;
+		return 0;
+	case FI_OPT_INJECT_MSG_SIZE:
+	case FI_OPT_INJECT_TAGGED_SIZE:
+	case FI_OPT_INJECT_RMA_SIZE:
+	case FI_OPT_INJECT_ATOMIC_SIZE:
+		return set_inject(ep, kind_of(optname), value);
+	default:
+		return -FI_ENOPROTOOPT; /* read only */
+	}
+}
+
+/*
+ * Shared memory is the only way inside a host: it cannot be given up. That peers cannot connect to this
+ * endpoint would have to be known to them.
+ */
+static int set_bool(int optname, bool value)
+{
+	if (optname == FI_OPT_SHARED_MEMORY_PERMITTED && !value)
+		return -FI_EOPNOTSUPP;
+	return optname == FI_OPT_FIREWALL_ADDR && value ? -FI_EOPNOTSUPP : 0;
+}
+
+/* There is no memory of devices here: nothing of it can be required. */
+static int set_p2p(int value)
+{
+	if (value < FI_HMEM_P2P_ENABLED || value > FI_HMEM_P2P_DISABLED)
+		return -FI_EINVAL;
+	return value == FI_HMEM_P2P_REQUIRED ? -FI_EOPNOTSUPP : 0;
+}
+
+int ep_option_set(fid_t fid, int level, int optname, const void *optval, size_t optlen)
+{
+	size_t len = option_len(level, optname), value = 0;
+	bool yes_or_no;
+	int p2p;
+
+	if (!len || fid->fclass == FI_CLASS_STX_CTX)
+		return -FI_ENOPROTOOPT;
+	if (!optval || optlen != len)
+		return -FI_EINVAL;
+	if (len == sizeof(yes_or_no)) {
+		memcpy(&yes_or_no, optval, sizeof(yes_or_no));
+		return set_bool(optname, yes_or_no);
+	}
+	if (len == sizeof(p2p)) {
+		memcpy(&p2p, optval, sizeof(p2p));
+		return set_p2p(p2p);
+	}
+	memcpy(&value, optval, sizeof(value));
+	return set_size((struct ep *)fid, optname, value);
+}
