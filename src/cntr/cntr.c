@@ -69,8 +69,9 @@ static void changed(struct cntr *c)
 }
 
 /*
- * What the application does itself is no event for a poll set, so it is noted, and noted first: the
- * other way round, an event between the two could look like nothing.
+ * Successes that the application adds or sets itself are no event for a poll set, so they are noted, and
+ * noted first: the other way round, an event between the two could look like nothing. A changed error value
+ * always is one. fi_poll(3).
  */
 static int cntr_add(struct fid_cntr *fid, uint64_t value)
 {
@@ -86,7 +87,6 @@ static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
 {
 	struct cntr *c = cntr_of(fid);
 
-	__atomic_fetch_add(&c->added_error, value, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&c->error, value, __ATOMIC_SEQ_CST); /* partner: mark_now */
 	changed(c);
 	return 0;
@@ -107,11 +107,9 @@ static int cntr_set(struct fid_cntr *fid, uint64_t value)
 static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 {
 	struct cntr *c = cntr_of(fid);
-	uint64_t old;
 
 	settle(c);
-	old = __atomic_exchange_n(&c->error, value, __ATOMIC_SEQ_CST);
-	__atomic_fetch_add(&c->added_error, value - old, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->error, value, __ATOMIC_SEQ_CST); /* partner: mark_now */
 	__atomic_store_n(&c->error_seen, value, __ATOMIC_RELAXED);
 	changed(c);
 	return 0;

@@ -30,10 +30,9 @@ struct cntr {
 	struct waiter wait;
 	enum fi_cntr_events events;
 	uint64_t op_flags;
-	struct ports ports; /* progressed by a read or wait; domain's lock */
-	int ref;            /* atomic: endpoints and regions bound, poll sets */
-	uint64_t added;     /* atomic: how much of value the application put there itself */
-	uint64_t added_error;
+	struct ports ports;  /* progressed by a read or wait; domain's lock */
+	int ref;             /* atomic: endpoints and regions bound, poll sets */
+	uint64_t added;      /* atomic: how much of value the application put there itself */
 	uint64_t error_seen; /* atomic: what the application knows of error */
 	struct lock mark_lock;
 	struct cntr_mark told;  /* the values fi_trywait or a wait set last spoke of */
@@ -124,7 +123,10 @@ bool cntr_ready(struct cntr *c);
 
 /* Makes progress on the ports: as ports_turn. Takes the domain's lock, if there are any. */
 unsigned int cntr_turn(struct cntr *c);
-/* What the operations counted, without what the application added or set itself. For poll sets. */
+/*
+ * The successes that operations counted, without those that the application added or set itself, and all
+ * errors. For poll sets.
+ */
 struct cntr_mark cntr_events(struct cntr *c);
 
 #endif

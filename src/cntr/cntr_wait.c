@@ -28,7 +28,6 @@ struct cntr_mark cntr_events(struct cntr *c)
 	struct cntr_mark now = mark_now(c);
 
 	now.value -= __atomic_load_n(&c->added, __ATOMIC_RELAXED);
-	now.error -= __atomic_load_n(&c->added_error, __ATOMIC_RELAXED);
 	return now;
 }
 

@@ -180,13 +180,42 @@ static void poll_set(struct api *a)
 	obj_close(&o);
 }
 
+/* Another error value is reported, whoever changed it; the same one again is not. */
+static void counter_errors(struct api *a)
+{
+	struct fi_poll_attr attr = {0};
+	struct obj o = {0};
+	struct fid_cntr *cntr;
+	struct fid_poll *set;
+	void *found = NULL;
+
+	(void)a;
+	obj_domain(&o);
+	OK(fi_cntr_open(o.domain, &(struct fi_cntr_attr){0}, &cntr, &cntr));
+	OK(fi_poll_open(o.domain, &attr, &set));
+	OK(fi_poll_add(set, &cntr->fid, 0));
+	CHECK_EQ(fi_poll(set, &found, 1), 0);
+	OK(fi_cntr_adderr(cntr, 1));
+	CHECK_EQ(fi_poll(set, &found, 1), 1);
+	CHECK(found == &cntr);
+	CHECK_EQ(fi_poll(set, &found, 1), 0);
+	OK(fi_cntr_seterr(cntr, 5));
+	CHECK_EQ(fi_poll(set, &found, 1), 1);
+	OK(fi_cntr_seterr(cntr, 5));
+	CHECK_EQ(fi_poll(set, &found, 1), 0);
+	CHECK_EQ(fi_cntr_readerr(cntr), 5);
+	OK(fi_poll_del(set, &cntr->fid, 0));
+	CLOSE(set);
+	CLOSE(cntr);
+	obj_close(&o);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
-		{"eq_events", eq_events, 1, {0}},
-		{"eq_wakes", eq_wakes, 1, {0}},
-		{"trywait_codes", trywait_codes, 1, {0}},
-		{"poll_set", poll_set, 1, {0}},
+		{"eq_events", eq_events, 1, {0}},           {"eq_wakes", eq_wakes, 1, {0}},
+		{"trywait_codes", trywait_codes, 1, {0}},   {"poll_set", poll_set, 1, {0}},
+		{"counter_errors", counter_errors, 1, {0}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

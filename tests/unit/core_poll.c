@@ -84,10 +84,13 @@ START_TEST(counters)
 	ck_assert_int_eq(fi_poll(set, found, 1), 1);
 	ck_assert_int_eq(fi_poll(set, found + 1, 1), 1);
 	ck_assert(found[0] != found[1]);
-	/* What the application does itself is no event. */
+	/* Successes that the application adds itself are no event, errors are. */
 	fi_cntr_add(a, 2);
 	fi_cntr_set(b, 50);
 	ck_assert_int_eq(fi_poll(set, found, 2), 0);
+	fi_cntr_adderr(a, 2);
+	ck_assert_int_eq(fi_poll(set, found, 2), 1);
+	ck_assert_ptr_eq(found[0], &a_context);
 	ck_assert_int_eq(fi_poll(set, found, -1), -FI_EINVAL);
 	ck_assert_int_eq(fi_poll(set, NULL, 1), -FI_EINVAL);
 	ck_assert_int_eq(fi_poll_del(set, &a->fid, 0), 0);
