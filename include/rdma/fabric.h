@@ -631,7 +631,7 @@ enum {
 	FI_GETFIDFLAG,       /* uint64_t */
 	FI_SETFIDFLAG,       /* uint64_t */
 	FI_GETOPSFLAG,       /* uint64_t, FI_TRANSMIT or FI_RECV set on entry: default flags */
-	FI_SETOPSFLAG,       /* uint64_t, FI_TRANSMIT or FI_RECV and the flags */
+	FI_SETOPSFLAG,       /* uint64_t, FI_TRANSMIT or FI_RECV and flags; -FI_EBADFLAGS: unknown */
 	FI_ALIAS,            /* struct fi_alias */
 	FI_GETWAIT,          /* int, struct fi_mutex_cond or struct fi_wait_pollfd by wait object */
 	FI_ENABLE,           /* NULL */

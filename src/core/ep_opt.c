@@ -9,6 +9,12 @@
 #include "hw/link.h"
 #include "xfer/xfer.h"
 
+/* What fi_endpoint(3) knows as default flags of operations, of either side. */
+#define OP_FLAGS                                                                                   \
+	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                   \
+	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_MULTI_RECV |           \
+	 FI_MULTICAST | FI_MORE | FI_FENCE)
+
 static int get_op_flags(struct ep *ep, uint64_t *flags)
 {
 	if ((*flags & (FI_TRANSMIT | FI_RECV)) == FI_TRANSMIT)
@@ -26,6 +32,11 @@ static int set_op_flags(struct ep *ep, uint64_t flags)
 
 	if (side != FI_TRANSMIT && side != FI_RECV)
 		return -FI_EINVAL;
+	if (rest & ~OP_FLAGS) {
+		LOG_WARN(LOG_EP_CTRL, "default flags %#llx: unknown for an operation",
+			 (unsigned long long)(rest & ~OP_FLAGS));
+		return -FI_EBADFLAGS;
+	}
 	lock_take(&ep->dom->lock);
 	if (side == FI_TRANSMIT)
 		ep_fold_flags(ep, rest, ep->rx_op_flags);

@@ -66,6 +66,32 @@ static void op_flags_early(struct api *a)
 	obj_close(&o);
 }
 
+/* Flags that no operation has by default are refused, and nothing changes. */
+static void op_flags_unknown(struct api *a)
+{
+	static const uint64_t sides[] = {FI_TRANSMIT, FI_RECV};
+	static const uint64_t unknown[] = {FI_READ,   FI_REMOTE_WRITE,  FI_SELECTIVE_COMPLETION,
+					   FI_ALIAS,  UINT64_C(1) << 8, UINT64_C(1) << 63,
+					   FI_SOURCE, UINT64_C(1) << 50};
+	struct obj o = {0};
+
+	(void)a;
+	if (api_other())
+		api_skip("takes any flag, or has no such control");
+	obj_open(&o);
+	for (size_t side = 0; side < API_COUNT(sides); side++) {
+		uint64_t before = get_flags(o.ep, sides[side]);
+
+		for (size_t i = 0; i < API_COUNT(unknown); i++) {
+			uint64_t flags = sides[side] | FI_COMPLETION | unknown[i];
+
+			CHECK_EQ(fi_control(&o.ep->fid, FI_SETOPSFLAG, &flags), -FI_EBADFLAGS);
+			CHECK_EQ(get_flags(o.ep, sides[side]), before);
+		}
+	}
+	obj_close(&o);
+}
+
 /* FI_INJECT as a default: the buffer is the application's again at once. */
 static void inject_default(struct api *a)
 {
@@ -422,6 +448,7 @@ int main(int argc, char **argv)
 	static const struct api_case cases[] = {
 		{"op_flags", op_flags, 1, {0}},
 		{"op_flags_early", op_flags_early, 1, {0}},
+		{"op_flags_unknown", op_flags_unknown, 1, {0}},
 		{"inject_default", inject_default, 1, {0}},
 		{"options", options, 1, {0}},
 		{"unknown_options", unknown_options, 1, {0}},
