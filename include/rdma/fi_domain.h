@@ -89,7 +89,7 @@ struct fid_av {
 
 /* Flags of the register calls. */
 #define FI_MR_DMABUF (1ULL << 40)        /* attr->dmabuf names the memory, not mr_iov */
-#define FI_MR_SINGLE_USE (1ULL << 41)    /* gone after the first access of a peer */
+#define FI_MR_SINGLE_USE (1ULL << 41)    /* gone after the first access of a peer; refused, -FI_EOPNOTSUPP */
 #define FI_HMEM_HOST_ALLOC (1ULL << 45)  /* host memory a device library allocated */
 #define FI_HMEM_DEVICE_ONLY (1ULL << 46) /* the CPU cannot reach the memory */
 

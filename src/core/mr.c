@@ -15,8 +15,7 @@
 	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_COLLECTIVE)
 
 /* Where the memory is and what it will be used for: known, and of no consequence here. */
-#define FLAGS                                                                                      \
-	(FI_RMA_EVENT | FI_RMA_PMEM | FI_HMEM_DEVICE_ONLY | FI_HMEM_HOST_ALLOC | FI_MR_SINGLE_USE)
+#define FLAGS (FI_RMA_EVENT | FI_RMA_PMEM | FI_HMEM_DEVICE_ONLY | FI_HMEM_HOST_ALLOC)
 
 /* Bytes of all segments; false: none, too many, or they reach beyond the address space. */
 static bool total_length(const struct iovec *iov, size_t count, size_t *total)
@@ -38,6 +37,10 @@ static bool total_length(const struct iovec *iov, size_t count, size_t *total)
 /* Members younger than the application's interface are not looked at: they may not be there. */
 static int check_attr(const struct domain *dom, const struct fi_mr_attr *attr, uint64_t flags)
 {
+	if (flags & FI_MR_SINGLE_USE) {
+		LOG_WARN(LOG_MR, "FI_MR_SINGLE_USE: no region ends by itself after an access");
+		return -FI_EOPNOTSUPP;
+	}
 	if (flags & ~FLAGS) {
 		LOG_WARN(LOG_MR, "registration with unknown flags %#llx",
 			 (unsigned long long)(flags & ~FLAGS));

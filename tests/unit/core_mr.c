@@ -144,6 +144,8 @@ START_TEST(refused)
 {
 	ck_assert_int_eq(fi_mr_reg(&dom.fid, buf, 1, 0, 5, 1, 0, &mr, NULL), -FI_EINVAL);
 	ck_assert_int_eq(fi_mr_reg(&dom.fid, buf, 1, 0, 0, 1, 1, &mr, NULL), -FI_EBADFLAGS);
+	ck_assert_int_eq(fi_mr_reg(&dom.fid, buf, 1, 0, 0, 1, FI_MR_SINGLE_USE, &mr, NULL),
+			 -FI_EOPNOTSUPP);
 	ck_assert_int_eq(reg(buf, 1, 0, FI_KEY_NOTAVAIL), -FI_EKEYREJECTED);
 	ck_assert_ptr_null(mr);
 	ck_assert_int_eq(
