@@ -479,7 +479,7 @@ FI_DEPRECATED_FUNC WEFT_CALL int fi_av_bind(struct fid_av *av, struct fid *fid, 
  * an array of char *).  fi_addr, an array of count, gets a handle for each, FI_ADDR_NOTAVAIL for
  * those that failed; FI_AV_TABLE allows NULL; with FI_AV_USER_ID it holds the ids on entry.
  * Returns how many went in; with FI_EVENT 0, fi_addr must stay until FI_AV_COMPLETE.  flags:
- * FI_MORE, FI_SYNC_ERR, FI_AV_USER_ID, FI_FIREWALL_ADDR.  fi_av(3)
+ * FI_MORE, FI_SYNC_ERR, FI_AV_USER_ID; FI_FIREWALL_ADDR is refused, -FI_ENOSYS.  fi_av(3)
  */
 WEFT_CALL int fi_av_insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr,
 			   uint64_t flags, void *context)

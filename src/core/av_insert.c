@@ -14,6 +14,10 @@ static int check_flags(const struct av_insertion *in)
 {
 	bool event = in->av->flags & FI_EVENT;
 
+	if (in->flags & FI_FIREWALL_ADDR) {
+		LOG_WARN(LOG_AV, "FI_FIREWALL_ADDR: whoever is sent to is connected to");
+		return -FI_ENOSYS;
+	}
 	if ((in->flags & ~FLAGS_KNOWN) || (event && (in->flags & FI_SYNC_ERR))) {
 		LOG_WARN(LOG_AV, "insertion with flags %#llx into %s vector",
 			 (unsigned long long)in->flags, event ? "an FI_EVENT" : "a synchronous");
