@@ -122,8 +122,9 @@ static int post_receive(struct op *op, unsigned int i, void *buf, size_t len)
 				 .tag = WIRE_GROUP_TAG(op->seq, 0, op->round->message[i].peer),
 				 .ignore = WIRE_GROUP_WHAT_MASK,
 				 .work = &op->slot[i].work};
+	int err = rx_post(&op->group->rx, NULL, true, &args);
 
-	return rx_post(&op->group->rx, NULL, true, &args);
+	return err == -FI_EAGAIN ? -FI_ENOMEM : err; /* nobody would try again */
 }
 
 static int receive(struct op *op, unsigned int i)

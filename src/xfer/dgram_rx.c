@@ -22,7 +22,7 @@ int dgram_recv(struct ep *ep, const struct recv_args *args)
 		return -FI_EINVAL;
 	r = rx_recv_new(rx, args);
 	if (!r)
-		return -FI_ENOMEM;
+		return -FI_EAGAIN;
 	r->src = FI_ADDR_UNSPEC;
 	first = list_empty(&rx->posted[0]);
 	list_push(&rx->posted[0], &r->link);

@@ -194,7 +194,7 @@ int rx_claimed(struct rx *rx, bool tagged, const struct recv_args *args)
 	context->internal[0] = NULL;
 	r = rx_recv_new(rx, args);
 	if (!r)
-		return -FI_ENOMEM;
+		return -FI_EAGAIN;
 	r->flags &= ~FI_MULTI_RECV;
 	if (wire_op(u->head) != WIRE_MSG && !u->peer) {
 		rx_take(rx, u);
@@ -235,7 +235,7 @@ static int post_late(struct rx *rx, bool tagged, const struct recv_args *args)
 		return -FI_ENOTCONN;
 	r = rx_recv_new(rx, args);
 	if (!r)
-		return -FI_ENOMEM;
+		return -FI_EAGAIN;
 	if (!(args->flags & FI_MULTI_RECV)) {
 		accept_unexpected(rx, r, u);
 		return 0;
@@ -262,7 +262,7 @@ static __attribute__((noinline)) int post_special(struct rx *rx, struct port *po
 	if (a.flags & XFER_ENDED)
 		return post_late(rx, tagged, &a);
 	r = rx_recv_new(rx, &a);
-	return r ? post_multi(rx, tagged, r, &a) : -FI_ENOMEM;
+	return r ? post_multi(rx, tagged, r, &a) : -FI_EAGAIN;
 }
 
 int rx_post(struct rx *rx, struct port *port, bool tagged, const struct recv_args *args)
@@ -276,7 +276,7 @@ int rx_post(struct rx *rx, struct port *port, bool tagged, const struct recv_arg
 		return post_special(rx, port, tagged, args);
 	r = rx_recv_new(rx, args);
 	if (__builtin_expect(!r, 0))
-		return -FI_ENOMEM;
+		return -FI_EAGAIN;
 	r->src = only_from(rx, tagged, args->src);
 	if (__builtin_expect(!list_empty(&rx->unexpected[tagged]), 0)) {
 		struct recv_args a = *args;

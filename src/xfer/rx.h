@@ -125,7 +125,7 @@ void rx_stalled(struct port *port, uint32_t src);
  */
 void rx_ended(struct port *port, uint32_t src, int err);
 
-/* Posts a receive or does what FI_PEEK, FI_CLAIM, FI_DISCARD say. 0 or a negative error. */
+/* Posts a receive or does what FI_PEEK, FI_CLAIM, FI_DISCARD say. 0, -FI_EAGAIN: no room, or another error. */
 int rx_post(struct rx *rx, struct port *port, bool tagged, const struct recv_args *args);
 
 /* The message meets the receive `r`, which leaves its list when it is used up. */
@@ -197,7 +197,7 @@ void rx_forget_context(struct rx *rx);
 int rx_peek(struct rx *rx, struct port *port, bool tagged, const struct recv_args *args);
 int rx_claimed(struct rx *rx, bool tagged, const struct recv_args *args);
 int rx_discard_claimed(struct rx *rx, bool tagged, const struct recv_args *args);
-/* A receive ready to meet a message. NULL: no memory, or too many segments. */
+/* A receive ready to meet a message. NULL: no room for one more, until others end. */
 struct recv *rx_recv_new(struct rx *rx, const struct recv_args *args);
 
 /* Ends the first posted receive with this context by -FI_ECANCELED. 0 or -FI_ENOENT. */

@@ -406,6 +406,32 @@ START_TEST(a_receive_from_a_lost_peer_alone_fails)
 }
 END_TEST
 
+/* More receives than there are names for: again later, when one has ended. */
+START_TEST(receives_beyond_room)
+{
+	struct pool *pool = &fake.port->rx[0]->recv_pool;
+	uint32_t chunks;
+
+	while (pool->in_use < POOL_CHUNK)
+		post(0, 8, pool->in_use, 0);
+	chunks = pool->chunk_count;
+	ck_assert_ptr_null(pool->free);
+	pool->chunk_count = POOL_INDEX_MASK / POOL_CHUNK; /* as with all the others in use */
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(fi_trecv(fake.ep, in[1], 8, NULL, FI_ADDR_UNSPEC, 1, 0, NULL),
+				 -FI_EAGAIN);
+	ck_assert_int_eq(fi_recv(fake.ep, in[1], 8, NULL, FI_ADDR_UNSPEC, NULL), -FI_EAGAIN);
+	pool->chunk_count = chunks;
+	message(7, 0, 8);
+	expect_received(0, 7, 0, 8);
+	pool->chunk_count = POOL_INDEX_MASK / POOL_CHUNK;
+	post(1, 8, 7, 0);
+	pool->chunk_count = chunks;
+	message(7, 8, 8);
+	expect_received(1, 7, 8, 8);
+}
+END_TEST
+
 static void setup(void)
 {
 	fake_open_connected();
@@ -428,6 +454,7 @@ int main(void)
 	tcase_add_test(tags, says_who_sent_it);
 	tcase_add_test(tags, answers_when_it_is_matched);
 	tcase_add_test(tags, a_cancelled_receive_matches_nothing);
+	tcase_add_test(tags, receives_beyond_room);
 	tcase_add_checked_fixture(lengths, setup, fake_shut);
 	tcase_add_test(lengths, too_long_is_cut);
 	tcase_add_test(lengths, segments_are_filled_in_turn);
