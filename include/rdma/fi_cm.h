@@ -38,8 +38,9 @@ struct fi_ops_cm {
 
 /*
  * Gives an endpoint its own address, addrlen bytes in the address format of its fi_info; only
- * before it is enabled, listening or connected.  fid: an endpoint or passive endpoint.
- * -FI_EADDRINUSE, -FI_EOPBADSTATE.  fi_cm(3)
+ * before it is enabled, listening or connected, or its name was asked for.  fid: an endpoint or
+ * passive endpoint.  -FI_EADDRINUSE at once, but for connected endpoints, which are bound when they
+ * connect; -FI_EOPBADSTATE.  fi_cm(3)
  */
 WEFT_CALL int fi_setname(fid_t fid, void *addr, size_t addrlen)
 {

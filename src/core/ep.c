@@ -323,6 +323,13 @@ int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	}
 }
 
+void ep_drop_port(struct ep *ep)
+{
+	defer_port_closing(ep->port);
+	port_close(ep->port);
+	ep->port = NULL;
+}
+
 /* Takes the endpoint out of everything that names it. Domain locked. */
 static void detach(struct ep *ep)
 {
@@ -338,12 +345,10 @@ static void detach(struct ep *ep)
 	for (unsigned int i = 0; i < CNTR_EVENTS; i++)
 		if (ep->cntrs[i])
 			cntr_del_port(ep->cntrs[i], port);
-	if (ep->base == ep) {
-		defer_port_closing(port);
-		port_close(port);
-	} else if (ep->fid.fid.fclass == FI_CLASS_RX_CTX) {
+	if (ep->base == ep)
+		ep_drop_port(ep);
+	else if (ep->fid.fid.fclass == FI_CLASS_RX_CTX)
 		port_bind_rx(port, ep->index, NULL);
-	}
 }
 
 static void put_bindings(struct ep *ep)

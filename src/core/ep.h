@@ -107,6 +107,8 @@ int ep_own_info(struct ep *ep, const struct fi_info *info);
 void ep_free(struct ep *ep);
 /* The port of an endpoint or, for a context, of its scalable endpoint; opened when needed. */
 int ep_port(struct ep *ep);
+/* Closes it again; nothing uses it yet. Domain locked. */
+void ep_drop_port(struct ep *ep);
 int ep_enable(struct ep *ep);
 int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 int ep_close(struct fid *fid);

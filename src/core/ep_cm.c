@@ -13,46 +13,6 @@
 #include "core/views.h"
 #include "xfer/xfer.h"
 
-/* ---- Of every endpoint ------------------------------------------------------------------------- */
-
-static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
-{
-	struct ep *ep = (struct ep *)fid;
-	int err;
-
-	if (!addrlen || (*addrlen && !addr))
-		return -FI_EINVAL;
-	lock_take(&ep->dom->lock);
-	err = ep_port(ep);
-	if (!err)
-		err = addr_to_format(port_name(ep->port), view_format(ep->base->info), addr,
-				     addrlen);
-	lock_give(&ep->dom->lock);
-	return err;
-}
-
-/* Only before anything made the endpoint listen. */
-static int ep_setname(fid_t fid, void *addr, size_t addrlen)
-{
-	struct ep *ep = (struct ep *)fid;
-	void *copy;
-
-	if (!addr || !addrlen || ep->base != ep)
-		return -FI_EINVAL;
-	if (ep->port)
-		return -FI_EOPBADSTATE;
-	copy = malloc(addrlen);
-	if (!copy)
-		return -FI_ENOMEM;
-	memcpy(copy, addr, addrlen);
-	free(ep->info->src_addr);
-	ep->info->src_addr = copy;
-	ep->info->src_addrlen = addrlen;
-	return 0;
-}
-
-/* ---- Connections ------------------------------------------------------------------------------- */
-
 /* Is it time to ask whether the peer is still there? */
 static bool look_due(struct ep_cm *cm)
 {
@@ -396,8 +356,8 @@ static int no_reject(struct fid_pep *pep, fid_t handle, const void *param, size_
 
 struct fi_ops_cm ep_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
-	.setname = ep_setname,
-	.getname = ep_getname,
+	.setname = ep_name_set,
+	.getname = ep_name_get,
 	.getpeer = ep_getpeer,
 	.connect = ep_connect,
 	.listen = no_listen,

@@ -38,6 +38,9 @@ void ep_cm_connected(struct ep *ep, const void *data, size_t len);
 /* It has ended, or did not come to be: `err` is positive; and what was said on rejecting. Domain locked. */
 void ep_cm_ended(struct ep *ep, int err, const void *data, size_t len);
 
+int ep_name_get(fid_t fid, void *addr, size_t *addrlen);
+int ep_name_set(fid_t fid, void *addr, size_t addrlen);
+
 extern struct fi_ops_cm ep_cm_ops;
 
 #endif

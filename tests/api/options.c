@@ -318,6 +318,43 @@ static void longest(struct api *a)
 	obj_close(&o);
 }
 
+static bool same_name(const struct obj_name *a, const struct obj_name *b)
+{
+	return a->len == b->len && !memcmp(a->bytes, b->bytes, a->len);
+}
+
+/* That somebody has the name is said at once; the endpoint can have another then, or its own. */
+static void names_in_use(struct api *a)
+{
+	struct obj o = {0};
+	struct obj_name name, given;
+	struct fid_ep *ep;
+
+	(void)a;
+	if (api_other() && !api_networked())
+		api_skip("renames where strings are names");
+	obj_open(&o);
+	name = obj_name(&o.ep->fid);
+	ep = obj_ep(&o);
+	CHECK_EQ(fi_setname(&ep->fid, name.bytes, name.len), -FI_EADDRINUSE);
+	if (api_other()) /* which does not recover */
+		return;
+	OK(fi_ep_bind(ep, &o.av->fid, 0));
+	OK(fi_ep_bind(ep, &o.cq->fid, FI_TRANSMIT | FI_RECV));
+	OK(fi_enable(ep));
+	given = obj_name(&ep->fid);
+	CHECK(!same_name(&given, &name));
+	CHECK_EQ(fi_setname(&ep->fid, given.bytes, given.len), -FI_EOPBADSTATE);
+	CLOSE(o.ep);
+	o.ep = obj_ep(&o);
+	CHECK_EQ(fi_setname(&o.ep->fid, given.bytes, given.len), -FI_EADDRINUSE);
+	OK(fi_setname(&o.ep->fid, name.bytes, name.len));
+	given = obj_name(&o.ep->fid);
+	CHECK(same_name(&given, &name));
+	CLOSE(ep);
+	obj_close(&o);
+}
+
 static void sizes_left(struct api *a)
 {
 	struct obj o = {0};
@@ -455,6 +492,7 @@ int main(int argc, char **argv)
 		{"known_options", known_options, 1, {0}},
 		{"inject_sizes", inject_sizes, 1, {0}},
 		{"longest", longest, 1, {0}},
+		{"names_in_use", names_in_use, 1, {0}},
 		{"sizes_left", sizes_left, 1, {0}},
 		{"dscp", dscp, 1, {0}},
 		{"enable_refused", enable_refused, 1, {0}},

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* fi_getname and fi_setname of endpoints of every type. fi_cm(3). */
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/ep_cm.h"
+#include "core/views.h"
+#include "xfer/xfer.h"
+
+int ep_name_get(fid_t fid, void *addr, size_t *addrlen)
+{
+	struct ep *ep = (struct ep *)fid;
+	int err;
+
+	if (!addrlen || (*addrlen && !addr))
+		return -FI_EINVAL;
+	lock_take(&ep->dom->lock);
+	err = ep_port(ep);
+	if (!err)
+		err = addr_to_format(port_name(ep->port), view_format(ep->base->info), addr,
+				     addrlen);
+	lock_give(&ep->dom->lock);
+	return err;
+}
+
+/* Whoever asks for a string by name wants that one, not the next that is free. */
+static int check_name(const struct ep *ep, const void *wanted, size_t wanted_len)
+{
+	const struct addr *name = port_name(ep->port);
+	struct addr a;
+	int err = addr_from_user(&a, view_format(ep->info), wanted, wanted_len);
+
+	if (err)
+		return err;
+	err = name->kind != ADDR_STR || strcmp(name->str, a.str) == 0 ? 0 : -FI_EADDRINUSE;
+	addr_free(&a);
+	return err;
+}
+
+/* Takes the name of ep->info, so that the caller hears at once that somebody has it. Locked. */
+static int take_name(struct ep *ep)
+{
+	int err = ep_port(ep);
+
+	if (err)
+		return err;
+	err = check_name(ep, ep->info->src_addr, ep->info->src_addrlen);
+	if (err)
+		ep_drop_port(ep);
+	return err;
+}
+
+/* A connected endpoint is bound when it connects. */
+static int set_name(struct ep *ep, void *addr, size_t addrlen)
+{
+	struct fi_info *info = ep->info;
+	void *old = info->src_addr;
+	size_t old_len = info->src_addrlen;
+	int err;
+
+	if (ep->port)
+		return -FI_EOPBADSTATE;
+	info->src_addr = addr;
+	info->src_addrlen = addrlen;
+	err = ep->cm ? 0 : take_name(ep);
+	if (err) {
+		info->src_addr = old;
+		info->src_addrlen = old_len;
+		return err;
+	}
+	free(old);
+	return 0;
+}
+
+/* Only before anything made the endpoint listen. */
+int ep_name_set(fid_t fid, void *addr, size_t addrlen)
+{
+	struct ep *ep = (struct ep *)fid;
+	void *copy;
+	int err;
+
+	if (!addr || !addrlen || ep->base != ep)
+		return -FI_EINVAL;
+	copy = malloc(addrlen);
+	if (!copy)
+		return -FI_ENOMEM;
+	memcpy(copy, addr, addrlen);
+	lock_take(&ep->dom->lock);
+	err = set_name(ep, copy, addrlen);
+	lock_give(&ep->dom->lock);
+	if (err)
+		free(copy);
+	return err;
+}
