@@ -293,7 +293,7 @@ static int check_range(const struct av *av, const struct fi_av_set_attr *attr)
 	uint64_t number;
 
 	if (!has_range(attr))
-		return attr->stride ? -FI_EINVAL : 0;
+		return 0; /* the stride is of nothing */
 	if (av->type != FI_AV_TABLE || !attr->stride || attr->comm_key_size)
 		return -FI_EINVAL;
 	if (attr->end_addr < attr->start_addr || attr->end_addr >= av_store_count(av->store))
