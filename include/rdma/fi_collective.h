@@ -218,6 +218,9 @@ fi_av_set_addr(struct fid_av_set *set, fi_addr_t *coll_addr)
  * begins another count).  Asynchronous:
  * *mc is valid on return 0, usable after FI_JOIN_COMPLETE on the event queue bound to ep, and
  * closed by the caller with fi_close().  The set may change, or be closed, once the call returns.
+ * flags: FI_SEND or FI_RECV alone make a member that only sends data (the root of a broadcast or a
+ * scatter, the others in a reduce or a gather), or only receives it; it may call barriers, and
+ * what else needs more of it is -FI_EACCES.  0, or both: all that the endpoint can.
  * Members who wait for each other in different groups get an error event after
  * FI_WEFT_JOIN_TIMEOUT.  -FI_ENOSYS when the endpoint has not FI_COLLECTIVE (RDM endpoints have,
  * but for scalable ones),

@@ -21,6 +21,7 @@ struct wish {
 	struct av_set *set;
 	fi_addr_t coll_addr;
 	void *context;
+	uint64_t ways; /* see struct group */
 	struct av_members *members;
 	uint32_t rank;
 	uint64_t key;
@@ -173,6 +174,7 @@ static void start(struct wish *w, struct group *g)
 	g->fid.fid.context = w->context;
 	g->set = w->set->number;
 	g->flags = w->set->flags & AV_SET_COLLECTIVES;
+	g->ways = w->ways;
 	g->join.key = w->key;
 	ref_get(&w->ep->ref);
 	if (!w->managed) {
@@ -309,9 +311,8 @@ static int check_ep(const struct ep *ep, uint64_t flags)
 		LOG_WARN(LOG_EP_CTRL, "join: the endpoint has not the capability FI_COLLECTIVE");
 		return -FI_ENOSYS;
 	}
-	if (flags & ~(FI_COLLECTIVE | FI_SEND | FI_RECV) ||
-	    !(flags & FI_SEND) != !(flags & FI_RECV)) {
-		LOG_WARN(LOG_EP_CTRL, "join: flags %#llx: members of a group send and receive",
+	if (flags & ~(FI_COLLECTIVE | FI_SEND | FI_RECV)) {
+		LOG_WARN(LOG_EP_CTRL, "join: flags %#llx: FI_SEND and FI_RECV are known",
 			 (unsigned long long)flags);
 		return -FI_EBADFLAGS;
 	}
@@ -324,6 +325,23 @@ static int check_ep(const struct ep *ep, uint64_t flags)
 	return 0;
 }
 
+/* What the member may do: what it asks for, else all the endpoint can. 0 or a negative error. */
+static int ways_of(const struct ep *ep, uint64_t flags, uint64_t *ways)
+{
+	uint64_t able = ep->info->caps & (FI_SEND | FI_RECV);
+
+	flags &= FI_SEND | FI_RECV;
+	if (!able)
+		able = FI_SEND | FI_RECV;
+	if (flags & ~able) {
+		LOG_WARN(LOG_EP_CTRL, "join: the endpoint cannot %s",
+			 flags & ~able & FI_SEND ? "send" : "receive");
+		return -FI_EINVAL;
+	}
+	*ways = flags ? flags : able;
+	return 0;
+}
+
 int coll_join(struct ep *ep, const struct fi_collective_addr *addr, uint64_t flags,
 	      struct fid_mc **mc, void *context)
 {
@@ -332,6 +350,8 @@ int coll_join(struct ep *ep, const struct fi_collective_addr *addr, uint64_t fla
 	struct coll *c;
 	int err = check_ep(ep, flags);
 
+	if (!err)
+		err = ways_of(ep, flags, &w.ways);
 	if (err)
 		return err;
 	if (!addr || !addr->set || !mc)

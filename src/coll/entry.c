@@ -89,6 +89,24 @@ static int check_root(struct group *g, const struct call *c, struct op_args *a)
 	return -FI_EINVAL;
 }
 
+/*
+ * A member that joined to send alone, or to receive alone, calls what asks no more of it: of a rooted collective
+ * the root's side or the others'. What a member keeps for itself goes nowhere.
+ */
+static int check_ways(const struct group *g, const struct call *c, const struct op_args *a)
+{
+	bool from_root = c->kind == FI_BROADCAST || c->kind == FI_SCATTER;
+	uint64_t needs = FI_SEND | FI_RECV;
+
+	if (kinds[c->kind].rooted)
+		needs = (g->rank == a->root) == from_root ? FI_SEND : FI_RECV;
+	if (!(needs & ~g->ways))
+		return 0;
+	LOG_WARN(LOG_EP_DATA, "collective %d: this member joined to %s alone", (int)c->kind,
+		 g->ways & FI_SEND ? "send" : "receive");
+	return -FI_EACCES;
+}
+
 static int check(struct group *g, const struct call *c, struct op_args *a)
 {
 	int err = c->kind == FI_BARRIER ? 0 : query_offers(c->kind, c->type, c->op);
@@ -108,6 +126,8 @@ static int check(struct group *g, const struct call *c, struct op_args *a)
 		return 0; /* there is nothing else to it */
 	}
 	err = check_root(g, c, a);
+	if (!err)
+		err = check_ways(g, c, a);
 	if (err)
 		return err;
 	a->width = query_width(c->type);

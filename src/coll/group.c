@@ -215,6 +215,7 @@ struct group *group_new(struct coll *c, struct av_members *members, uint32_t ran
 	g->members = members;
 	g->rank = rank;
 	g->size = (uint32_t)members->count;
+	g->ways = FI_SEND | FI_RECV;
 	g->root = FI_ADDR_NOTAVAIL;
 	list_init(&g->in_bucket);
 	list_init(&g->in_joins);

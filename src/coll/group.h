@@ -40,6 +40,7 @@ struct group {
 	struct av_members *members; /* shared with the set */
 	uint64_t set;               /* number of that */
 	uint64_t flags;             /* FI_*_SET: the collectives it is for; none: all */
+	uint64_t ways;              /* FI_SEND, FI_RECV: which data of ours may go and come */
 	uint64_t serial;            /* among those of this endpoint, never the same again */
 	uint64_t id;                /* what messages call it; 0: it does not stand yet */
 	uint32_t rank, size;

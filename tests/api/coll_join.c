@@ -124,7 +124,6 @@ static void refused(struct api *a)
 	CHECK_EQ(join(&c, none, address(none), &mc), -FI_EINVAL);
 	CHECK_EQ(join(&c, pair, 12345, &mc), -FI_EINVAL);
 	CHECK_EQ(join(&c, pair, address(alone), &mc), -FI_EINVAL); /* which has not all */
-	CHECK_EQ(fi_join_collective(c.s.ep, addr, pair, FI_SEND, &mc, NULL), -FI_EBADFLAGS);
 	CHECK_EQ(fi_join_collective(c.s.ep, addr, pair, FI_MORE, &mc, NULL), -FI_EBADFLAGS);
 	CHECK(mc == NULL);
 	CHECK_EQ(fi_barrier(c.s.ep, addr, NULL), -FI_EINVAL); /* a set is no group */
@@ -381,11 +380,55 @@ static void crowd(struct api *a)
 	club_close(&w.c);
 }
 
+/*
+ * One member that only sends and two that only receive: what goes from the one to the others does, and so does
+ * a barrier; anything else is refused to whom it asks too much of, and leaves the group as it was.
+ */
+static void ways(struct api *a)
+{
+	struct group g = {.size = 3, .rank = a->rank, .ranks = {0, 1, 2}};
+	uint64_t in[3] = {4, 5, 6}, out[3] = {0};
+	struct side *s;
+	struct club c;
+	fi_addr_t root;
+
+	club_open(&c, a);
+	s = &c.s;
+	g.c = &c;
+	g.set = club_set(&c, three, 3);
+	OK(fi_join_collective(s->ep, address(g.set), g.set, a->rank ? FI_RECV : FI_SEND, &g.mc,
+			      &g));
+	CHECK_EQ(club_event(&c, g.mc), 0);
+	g.addr = fi_mc_addr(g.mc);
+	root = group_entry(&g, 0);
+	CHECK_EQ(fi_allreduce(s->ep, in, 1, NULL, out, NULL, g.addr, FI_UINT64, FI_SUM, 0, out),
+		 -FI_EACCES);
+	CHECK_EQ(fi_reduce(s->ep, in, 1, NULL, out, NULL, g.addr, root, FI_UINT64, FI_SUM, 0, out),
+		 -FI_EACCES);
+	CHECK_EQ(fi_gather(s->ep, in, 1, NULL, out, NULL, g.addr, root, FI_UINT64, 0, out),
+		 -FI_EACCES);
+	if (a->rank < 2)
+		CHECK_EQ(fi_broadcast(s->ep, in, 1, NULL, g.addr, group_entry(&g, 1), FI_UINT64, 0,
+				      in),
+			 -FI_EACCES);
+	group_barrier(&g);
+	out[0] = a->rank ? 0 : 77;
+	POST(s, fi_broadcast(s->ep, out, 1, NULL, g.addr, root, FI_UINT64, 0, out));
+	GROUP_DONE(&c, out);
+	CHECK_EQ(out[0], 77);
+	POST(s, fi_scatter(s->ep, in, 1, NULL, out, NULL, g.addr, root, FI_UINT64, 0, out));
+	GROUP_DONE(&c, out);
+	CHECK_EQ(out[0], 4 + (uint64_t)a->rank);
+	group_close(&g);
+	club_close(&c);
+}
+
 static const struct api_case cases[] = {
 	{"managed", managed, 2, {0}},
 	{"parts", parts, 5, {0}},
 	{"refused", refused, 2, {0}},
 	{"unable", unable, 1, {0}},
+	{"ways", ways, 3, {0}},
 	{"other_order", other_order, 2, {"FI_WEFT_JOIN_TIMEOUT=300"}},
 	{"other_members", other_members, 3, {"FI_WEFT_JOIN_TIMEOUT=300"}},
 	{"leaver", leaver, 5, {0}},
