@@ -44,9 +44,12 @@ struct dgram_out {
 };
 
 struct dgram_ops {
-	/* One datagram. 0; -FI_EAGAIN: no room; another negative error: it does not go out. */
+	/*
+	 * One datagram. 0; -FI_EAGAIN: no room; another negative error: it cannot be sent at all; a
+	 * positive one: there is no way to that address.
+	 */
 	int (*send)(struct dgram *d, const struct addr *to, const struct iovec *iov, size_t count);
-	/* The same for several, in order: how many went out; if it is none, why the first did not. */
+	/* Several, in order: how many went out; if it is none, negative, why the first did not. */
 	int (*send_many)(struct dgram *d, const struct dgram_out *outs, unsigned int count);
 	/*
 	 * From now on datagrams to the group come in; what is sent to a group leaves by the interface
@@ -110,6 +113,8 @@ bool dgram_flush(struct dgram *d);
 void dgram_forget(struct dgram *d, struct ep *ep, struct ep *heir);
 
 int dgram_send(struct ep *ep, const struct xfer *x);
+/* The call is refused with `err`, which is returned; what was to go with it goes without, unless more follows. */
+int dgram_refuse(struct ep *ep, uint64_t flags, int err);
 int dgram_recv(struct ep *ep, const struct recv_args *args);
 
 /* The group behind a fi_addr_t, or NULL. */

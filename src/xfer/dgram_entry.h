@@ -18,10 +18,18 @@ static ssize_t post(struct ep *ep, const struct xfer *x)
 	return ret;
 }
 
+static ssize_t refuse(struct ep *ep, uint64_t flags, int err)
+{
+	ENTRY_LOCK(ep->dom);
+	err = dgram_refuse(ep, flags, err);
+	ENTRY_UNLOCK(ep->dom);
+	return err;
+}
+
 static ssize_t post_iov(struct ep *ep, struct xfer x)
 {
 	if (x.count > WIRE_IOV_MAX || (x.count && !x.iov))
-		return -FI_EINVAL;
+		return refuse(ep, x.flags, -FI_EINVAL);
 	for (size_t i = 0; i < x.count; i++)
 		x.len += x.iov[i].iov_len;
 	return post(ep, &x);
@@ -75,15 +83,15 @@ static ssize_t dgram_msg_inject(struct fid_ep *fid, const void *buf, size_t len,
 static ssize_t no_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			   uint64_t data, fi_addr_t dest_addr, void *context)
 {
-	(void)fid, (void)buf, (void)len, (void)desc, (void)data, (void)dest_addr, (void)context;
-	return -FI_EOPNOTSUPP;
+	(void)buf, (void)len, (void)desc, (void)data, (void)dest_addr, (void)context;
+	return refuse(ep_of(fid), 0, -FI_EOPNOTSUPP);
 }
 
 static ssize_t no_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
 			     fi_addr_t dest_addr)
 {
-	(void)fid, (void)buf, (void)len, (void)data, (void)dest_addr;
-	return -FI_EOPNOTSUPP;
+	(void)buf, (void)len, (void)data, (void)dest_addr;
+	return refuse(ep_of(fid), 0, -FI_EOPNOTSUPP);
 }
 
 static ssize_t receive(struct ep *ep, const struct recv_args *args)

@@ -99,15 +99,24 @@ static void hold(struct dgram *d, struct ep *ep, const struct xfer *x, const str
 	memcpy(out->iov, x->iov ? x->iov : &one, out->count * sizeof(one));
 }
 
+/* Told by a completion, as of those that went together; of injected ones there is none. */
+static __attribute__((noinline, cold)) int no_way(struct ep *ep, const struct xfer *x, int err)
+{
+	if (x->flags & FI_INJECT)
+		return -err;
+	failed(&(struct dgram_out){.ep = ep, .context = x->context}, err);
+	return 0;
+}
+
 static int send_now(struct ep *ep, const struct xfer *x, const struct addr *to)
 {
 	const struct iovec one = {(void *)(uintptr_t)x->buf, x->len};
 	struct dgram *d = ep->port->dgram;
 	int err = d->ops->send(d, to, x->iov ? x->iov : &one, x->iov ? x->count : 1);
 
-	if (!err)
+	if (__builtin_expect(!err, 1))
 		sent(ep, x->flags, x->context, x->len);
-	return err;
+	return __builtin_expect(err > 0, 0) ? no_way(ep, x, err) : err;
 }
 
 /* More is to follow, or some that was to be followed is held. Injected memory is the caller's again. */
@@ -132,6 +141,15 @@ static __attribute__((noinline, cold)) int send_together(struct ep *ep, const st
 	return 0;
 }
 
+__attribute__((noinline, cold)) int dgram_refuse(struct ep *ep, uint64_t flags, int err)
+{
+	struct dgram *d = ep->port->dgram;
+
+	if (d->held_count && !(flags & FI_MORE))
+		dgram_flush(d);
+	return err;
+}
+
 int dgram_send(struct ep *ep, const struct xfer *x)
 {
 	struct dgram *d = ep->port->dgram;
@@ -139,13 +157,13 @@ int dgram_send(struct ep *ep, const struct xfer *x)
 	int err;
 
 	if (__builtin_expect((x->flags & IMPOSSIBLE) != 0, 0))
-		return -FI_EOPNOTSUPP;
+		return dgram_refuse(ep, x->flags, -FI_EOPNOTSUPP);
 	if (__builtin_expect(x->len > d->max, 0) ||
 	    (x->flags & FI_INJECT && x->len > ep->inject_max))
-		return -FI_EMSGSIZE;
+		return dgram_refuse(ep, x->flags, -FI_EMSGSIZE);
 	to = destination(ep, x, &err);
 	if (__builtin_expect(!to, 0))
-		return err;
+		return dgram_refuse(ep, x->flags, err);
 	if (__builtin_expect(x->flags & FI_MORE || d->held_count, 0))
 		return send_together(ep, x, to);
 	return send_now(ep, x, to);

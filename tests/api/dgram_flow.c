@@ -186,6 +186,43 @@ static void more(struct api *a)
 	side_close(&s);
 }
 
+/* A promise that ends with a call that is refused: the others go, without any progress of ours. */
+static void more_refused(struct api *a)
+{
+	struct side_opts o = dgram_opts(FI_MSG, false);
+	struct data d[3], long_one;
+	struct side s;
+
+	side_open(&s, a, &o);
+	if (a->rank) {
+		for (unsigned int i = 0; i < 3; i++) {
+			d[i] = data_full(10 + i, 1, i);
+			POST(&s, send_more(&s, &d[i], FI_MORE, &d[i]));
+		}
+		long_one = data_full(70000, 1, 9);
+		CHECK_EQ(send_more(&s, &long_one, 0, &long_one), -FI_EMSGSIZE);
+		api_meet_still(a);
+		api_meet_still(a);
+		for (unsigned int i = 0; i < 3; i++) {
+			CHECK(TAKE(&s, s.tx).op_context == &d[i]);
+			data_free(&d[i]);
+		}
+		data_free(&long_one);
+	} else {
+		api_meet_still(a);
+		for (unsigned int i = 0; i < 3; i++) {
+			d[i] = data_new(10 + i, 1);
+			POST(&s,
+			     fi_recv(s.ep, data_at(&d[i]), 10 + i, NULL, FI_ADDR_UNSPEC, &d[i]));
+			CHECK(TAKE(&s, s.rx).op_context == &d[i]);
+			DATA_EXPECT(&d[i], 10 + i, i);
+			data_free(&d[i]);
+		}
+		api_meet_still(a);
+	}
+	side_close(&s);
+}
+
 /* One buffer takes messages until less than `min` bytes are left; that is told with the last one. */
 static void fill_buffer(struct side *s, size_t room, size_t min, size_t len)
 {
@@ -386,6 +423,7 @@ int main(int argc, char **argv)
 		{"stream-unlocked", stream_unlocked, 2, {0}},
 		{"stream-more", stream_more, 2, {0}},
 		{"more", more, 2, {0}},
+		{"more-refused", more_refused, 2, {0}},
 		{"multi-recv", multi_recv, 2, {0}},
 		{"multi-recv-burst", multi_recv_burst, 2, {0}},
 		{"cancel", cancel, 2, {0}},

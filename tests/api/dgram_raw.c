@@ -177,6 +177,54 @@ static void removed(struct api *a)
 	side_close(&s);
 }
 
+static size_t limit(struct side *s, int option)
+{
+	size_t value = SIZE_MAX, len = sizeof(value);
+
+	OK(fi_getopt(&s->ep->fid, FI_OPT_ENDPOINT, option, &value, &len));
+	return value;
+}
+
+/* There are messages, and nothing else, in one datagram each. */
+static void limits(struct api *a)
+{
+	struct side_opts o = dgram_opts(FI_MSG, false);
+	struct side s;
+
+	if (api_other())
+		api_skip("later than this library");
+	side_open(&s, a, &o);
+	CHECK_EQ(limit(&s, FI_OPT_MAX_MSG_SIZE), s.info->ep_attr->max_msg_size);
+	CHECK_EQ(limit(&s, FI_OPT_INJECT_MSG_SIZE), s.info->tx_attr->inject_size);
+	CHECK_EQ(limit(&s, FI_OPT_MAX_TAGGED_SIZE), 0);
+	CHECK_EQ(limit(&s, FI_OPT_INJECT_TAGGED_SIZE), 0);
+	CHECK_EQ(limit(&s, FI_OPT_MAX_RMA_SIZE), 0);
+	CHECK_EQ(limit(&s, FI_OPT_MAX_ATOMIC_SIZE), 0);
+	side_close(&s);
+}
+
+/* Where the system does not let it go the send completes by that error. */
+static void no_way(struct api *a)
+{
+	struct sockaddr_in far = {.sin_family = AF_INET, .sin_port = htons(9)};
+	struct side_opts o = dgram_opts(FI_MSG, false);
+	struct side s;
+	fi_addr_t to;
+
+	side_open(&s, a, &o);
+	CHECK(inet_pton(AF_INET, "255.255.255.255", &far.sin_addr) == 1);
+	CHECK_EQ(fi_av_insert(s.av, &far, 1, &to, 0, NULL), 1);
+	if (api_other()) { /* by the call */
+		CHECK_EQ(fi_send(s.ep, "hello", 5, NULL, to, &s), -FI_EACCES);
+	} else {
+		OK(fi_send(s.ep, "hello", 5, NULL, to, &s));
+		CHECK(TAKE_ERR(&s, s.tx, FI_EACCES).op_context == &s);
+	}
+	CHECK_EQ(fi_inject(s.ep, "hello", 5, to), -FI_EACCES);
+	QUIET(&s, s.tx, 2);
+	side_close(&s);
+}
+
 static struct fid_ep *bare_ep(struct side *s, struct fi_info *info)
 {
 	struct fid_ep *ep;
@@ -219,7 +267,8 @@ int main(int argc, char **argv)
 	static const struct api_case cases[] = {
 		{"wire", wire, 1, {0}},       {"wire6", wire6, 1, {0}},
 		{"nobody", nobody, 1, {0}},   {"removed", removed, 1, {0}},
-		{"numbers", numbers, 1, {0}},
+		{"numbers", numbers, 1, {0}}, {"limits", limits, 1, {0}},
+		{"no_way", no_way, 1, {0}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

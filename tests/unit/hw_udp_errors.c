@@ -99,8 +99,10 @@ START_TEST(own_errors_are_told)
 	inet_pton(AF_INET, "203.0.113.1", &far.sin_addr);
 	to = insert(&far);
 	make_error();
-	ck_assert_int_lt(send_word(opened.ep, to, &word, 0), 0);
-	ck_assert_int_ne(send_word(opened.ep, to, &word, 0), -FI_EAGAIN);
+	ck_assert_int_eq(send_word(opened.ep, to, &word, 0), 0);
+	expect_error(&word, FI_EINVAL);
+	ck_assert_int_eq(fi_inject(opened.ep, &word, sizeof(word), to), -FI_EINVAL);
+	expect_nothing();
 	ck_assert_int_eq(send_word(opened.ep, to, &word, FI_MORE), 0);
 	ck_assert_int_eq(send_word(opened.ep, opened.to_plain, &more, 0), 0);
 	expect_error(&word, FI_EINVAL);

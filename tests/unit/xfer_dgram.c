@@ -85,11 +85,60 @@ START_TEST(no_room)
 }
 END_TEST
 
+START_TEST(cannot_be_sent)
+{
+	fails = -FI_ENODEV;
+	ck_assert_int_eq(give(0, 0), -FI_ENODEV);
+	expect_nothing();
+}
+END_TEST
+
 START_TEST(no_way)
 {
-	fails = -FI_EHOSTUNREACH;
-	ck_assert_int_eq(give(0, 0), -FI_EHOSTUNREACH);
+	fails = FI_EHOSTUNREACH;
+	ck_assert_int_eq(give(0, 0), 0);
+	expect_error(&words[0], FI_EHOSTUNREACH);
+	ck_assert_int_eq(fi_inject(opened.ep, words, 8, opened.to_plain), -FI_EHOSTUNREACH);
 	expect_nothing();
+}
+END_TEST
+
+/* A promise is also ended by a call that fails, whatever is wrong with it. */
+START_TEST(failed_last)
+{
+	static char bytes[1 << 17];
+	struct iovec iov[WIRE_IOV_MAX + 1] = {{bytes, 1}};
+
+	for (unsigned int i = 0; i < 5; i++) {
+		room = 0;
+		ck_assert_int_eq(give(0, FI_MORE), 0);
+		ck_assert_int_eq(send_word(opened.ep, 4711, &words[2], FI_MORE), -FI_EINVAL);
+		ck_assert_int_eq(give(1, FI_MORE), 0);
+		room = 2;
+		if (i == 0)
+			ck_assert_int_eq(send_word(opened.ep, 4711, &words[2], 0), -FI_EINVAL);
+		else if (i == 1)
+			ck_assert_int_eq(fi_send(opened.ep, bytes, sizeof(bytes), NULL,
+						 opened.to_plain, NULL),
+					 -FI_EMSGSIZE);
+		else if (i == 2)
+			ck_assert_int_eq(fi_sendv(opened.ep, iov, NULL, WIRE_IOV_MAX + 1,
+						  opened.to_plain, NULL),
+					 -FI_EINVAL);
+		else if (i == 3)
+			ck_assert_int_eq(
+				fi_senddata(opened.ep, bytes, 1, NULL, 1, opened.to_plain, NULL),
+				-FI_EOPNOTSUPP);
+		else
+			ck_assert_int_eq(
+				fi_inject(opened.ep, bytes, sizeof(bytes), opened.to_plain),
+				-FI_EMSGSIZE);
+		expect_seen(0, 2);
+		ck_assert_uint_eq(seen_count, 2 * (i + 1));
+		expect(&words[0]);
+		expect(&words[1]);
+		expect_nothing();
+	}
 }
 END_TEST
 
@@ -213,7 +262,9 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, no_room);
+	tcase_add_test(tcase, cannot_be_sent);
 	tcase_add_test(tcase, no_way);
+	tcase_add_test(tcase, failed_last);
 	tcase_add_test(tcase, together);
 	tcase_add_test(tcase, one_fails);
 	tcase_add_test(tcase, bounded);

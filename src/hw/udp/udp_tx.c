@@ -50,6 +50,23 @@ static __attribute__((noinline, cold)) int refused(const struct addr *to, int er
 	return err;
 }
 
+/* What the system says of the address alone, its own rules for packets among it. */
+static bool is_no_way(int err)
+{
+	switch (err) {
+	case -FI_EINVAL: /* from the loopback to the world */
+	case -FI_EACCES:
+	case -FI_EPERM:
+	case -FI_ENETDOWN:
+	case -FI_ENETUNREACH:
+	case -FI_EHOSTUNREACH:
+	case -FI_EADDRNOTAVAIL:
+		return true;
+	default:
+		return false;
+	}
+}
+
 int udp_send(struct dgram *d, const struct addr *to, const struct iovec *iov, size_t count)
 {
 	const struct udp *u = (const struct udp *)d;
@@ -62,7 +79,10 @@ int udp_send(struct dgram *d, const struct addr *to, const struct iovec *iov, si
 		if (!may_be_old(err))
 			break;
 	}
-	return err == -FI_EAGAIN ? err : refused(to, err);
+	if (err == -FI_EAGAIN)
+		return err;
+	refused(to, err);
+	return is_no_way(err) ? -err : err;
 }
 
 int udp_send_many(struct dgram *d, const struct dgram_out *outs, unsigned int count)
