@@ -320,6 +320,9 @@ START_TEST(endpoint_closed_meanwhile)
 
 	ck_assert_uint_eq(post_fetch(1), seq + 1);
 	tx_forget(fake.port, ep, NULL);
+	fake_expect_error(buf[0], FI_ECANCELED);
+	fake_expect_error(buf[1], FI_ECANCELED);
+	fake_expect_error(buf[2], FI_ECANCELED);
 	says_result(seq, 0, bytes, 8);
 	says_result(seq + 1, 0, bytes, 8);
 	fake_says(WIRE_HEAD(WIRE_FIN, 0, 0, id), 0, 0, bytes, 8);
