@@ -309,6 +309,8 @@ static void expire(struct port *port)
 		if ((peer->state == PEER_CROSSED || peer->state == PEER_DIALING) &&
 		    now >= peer->deadline)
 			conn_lose(peer, FI_ETIMEDOUT, NULL);
+		else if (peer_reads_out(peer))
+			conn_forget(peer);
 		else
 			conn_again(peer);
 	}
@@ -327,7 +329,7 @@ bool conn_poll(struct port *port)
 		any |= n > 0;
 	}
 	port->armed |= n == EVENTS_PER_POLL; /* the next turn goes on */
-	if (port->handshakes || port->lobby.count)
+	if (port->handshakes || port->lobby.count || port->unread)
 		expire(port);
 	return any;
 }

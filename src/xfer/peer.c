@@ -179,8 +179,33 @@ void peer_refresh(struct peer *peer)
 	peer->link = open ? peer->real : &peer_full_link;
 }
 
+/* Nothing of the peer will meet a receive any more; `err`, or 0, is what receives for it alone end with. */
+static void forget_in_receives(struct peer *peer, int err)
+{
+	struct port *port = peer->port;
+
+	for (unsigned int i = 0; i < PORT_RX_MAX; i++) {
+		if (!port->rx[i])
+			continue;
+		rx_forget_peer(port->rx[i], peer);
+		if (err)
+			rx_fail_directed(port->rx[i], peer_addr(peer), err);
+	}
+}
+
+/* The messages that were read late are all of it now; the end comes behind them. */
+static void read_out(struct peer *peer)
+{
+	peer->unread = false;
+	peer->port->unread--;
+	if (peer->state == PEER_IDLE)
+		forget_in_receives(peer, peer->end);
+}
+
 void peer_connected(struct peer *peer)
 {
+	if (peer->unread)
+		read_out(peer);
 	peer->state = PEER_CONNECTED;
 	peer->refused = 0;
 	peer->held = peer->said_bye = peer->excess = peer->starved = false;
@@ -254,8 +279,10 @@ static void disconnect(struct peer *peer)
 		peer->real->ops->halt(peer->real);
 	if (came && hw->bury)
 		peer->unread = hw->bury(port->hw[peer->real ? peer->hw : PORT_SHM], pool_id(peer));
-	if (peer->unread)
+	if (peer->unread) {
+		port->unread++;
 		peer->lost_at = clock_coarse_ms();
+	}
 	peer->state = PEER_IDLE;
 	peer_refresh(peer);
 	close_sockets(peer);
@@ -265,6 +292,18 @@ static void disconnect(struct peer *peer)
 static bool fails_directed(const struct peer *peer)
 {
 	return peer->real && !peer->real->silent && !peer->said_bye;
+}
+
+bool peer_reads_out(struct peer *peer)
+{
+	struct port *port = peer->port;
+
+	/* Of one that connects anew nothing old is looked for: its claims would be taken for those. */
+	if (!peer->unread || peer->state != PEER_IDLE ||
+	    port_transports[PORT_SHM]->bury(port->hw[PORT_SHM], pool_id(peer)))
+		return false;
+	read_out(peer);
+	return true;
 }
 
 void peer_lost(struct peer *peer, int err)
@@ -279,13 +318,8 @@ void peer_lost(struct peer *peer, int err)
 	arrival_fail_peer(peer, err);
 	list_remove(&peer->in_held);
 	peer->holding = false;
-	for (unsigned int i = 0; i < PORT_RX_MAX; i++) {
-		if (!port->rx[i])
-			continue;
-		rx_forget_peer(port->rx[i], peer);
-		if (fails_directed(peer))
-			rx_fail_directed(port->rx[i], peer_addr(peer), err);
-	}
+	peer->end = fails_directed(peer) ? err : 0;
+	forget_in_receives(peer, peer->unread ? 0 : peer->end);
 	if (port->coll)
 		coll_lost(port->coll, peer, err);
 	close_link(peer, err);

@@ -40,8 +40,9 @@ struct peer {
 	void *half; /* of a link between RDMA devices, from our hello until the answer; or NULL */
 	bool plain; /* such a link could not be made: not offered again */
 	uint64_t incarnation;
-	uint64_t serial;     /* of the hello its link was made by */
-	uint64_t lost_at;    /* ms; while unread */
+	uint64_t serial;  /* of the hello its link was made by */
+	uint64_t lost_at; /* ms; while unread */
+	int end;          /* while unread: what receives for it alone end with then; 0: they stay */
 	uint64_t deadline;   /* ms; of PEER_DIALING and PEER_CROSSED */
 	uint64_t knocked;    /* ms; when we dialed */
 	unsigned int knocks; /* again, in this attempt */
@@ -124,6 +125,8 @@ void peer_starve(struct peer *peer, const char *what);
  * (positive), the next operation connects anew.
  */
 void peer_lost(struct peer *peer, int err);
+/* One that is unread: true once all that it sent has been delivered. It may be freed then. */
+bool peer_reads_out(struct peer *peer);
 /*
  * The peer came to connect and was gone before that was done. Nothing of it is lost: no receive fails, and what
  * waits here to be sent to it connects by itself.

@@ -48,6 +48,7 @@ struct port {
 	struct list owed;     /* struct peer.in_owed: to be told what is done */
 	uint64_t unasked_us;  /* when the last turn that left any there was over */
 	unsigned int waits;   /* turns while there were any in awaiting */
+	unsigned int unread;  /* peers that are lost and have messages still to be delivered */
 	unsigned int handshakes;   /* under way: sockets are looked at more often */
 	void *hw[PORT_TRANSPORTS]; /* state of each transport it uses, else NULL */
 	struct rx *rx[PORT_RX_MAX];
