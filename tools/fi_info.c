@@ -10,8 +10,8 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
 
-#define API         FI_VERSION(1, 17)
 #define OPT_VERSION 256
+#define OPT_API     257
 
 enum show {
 	SHOW_SHORT,
@@ -26,6 +26,7 @@ struct request {
 	const char *node;
 	const char *port;
 	uint64_t flags;
+	uint32_t api; /* of the interface that entries are asked for */
 	enum show show;
 	const char *substr; /* of a setting's name or of an entry's text; NULL: all */
 };
@@ -47,6 +48,7 @@ static const struct option longopts[] = {
 	{"info", required_argument, NULL, 'i'},
 	{"list", no_argument, NULL, 'l'},
 	{"verbose", no_argument, NULL, 'v'},
+	{"api", required_argument, NULL, OPT_API},
 	{"version", no_argument, NULL, OPT_VERSION},
 	{NULL, 0, NULL, 0},
 };
@@ -70,6 +72,7 @@ static void usage(FILE *out)
 	      "  -i, --info=TEXT         entries in full, those that contain TEXT\n"
 	      "  -l, --list              names of the providers\n"
 	      "  -v, --verbose           entries in full\n"
+	      "      --api=MAJOR.MINOR   entries as a program of this version sees them\n"
 	      "      --version           versions of this program and of the library\n",
 	      out);
 }
@@ -111,6 +114,17 @@ static uint32_t parse_value(const char *word, enum fi_type type, const char *kin
 			return value;
 	bad_word(kind, word);
 	return 0;
+}
+
+static uint32_t parse_api(const char *word)
+{
+	unsigned int major, minor;
+	int end = 0;
+
+	if (sscanf(word, "%u.%u%n", &major, &minor, &end) != 2 || word[end] || major > 0xffff ||
+	    minor > 0xffff)
+		bad_word("version of the interface", word);
+	return FI_VERSION(major, minor);
 }
 
 static void parse_hint(struct request *req, int opt, char *arg)
@@ -175,6 +189,9 @@ static void parse(struct request *req, int argc, char **argv)
 		case 'l':
 			req->show = SHOW_PROVIDERS;
 			break;
+		case OPT_API:
+			req->api = parse_api(optarg);
+			break;
 		case OPT_VERSION:
 			req->show = SHOW_VERSION;
 			break;
@@ -220,7 +237,7 @@ static void print_version(void)
 
 static void print_short(const struct fi_info *info)
 {
-	uint32_t version = info->fabric_attr->prov_version;
+	uint32_t version = info->fabric_attr->prov_version, api = info->fabric_attr->api_version;
 
 	printf("provider: %s\n", info->fabric_attr->prov_name);
 	printf("    fabric: %s\n", info->fabric_attr->name);
@@ -228,6 +245,7 @@ static void print_short(const struct fi_info *info)
 	printf("    version: %u.%u\n", FI_MAJOR(version), FI_MINOR(version));
 	printf("    type: %s\n", fi_tostr(&info->ep_attr->type, FI_TYPE_EP_TYPE));
 	printf("    protocol: %s\n", fi_tostr(&info->ep_attr->protocol, FI_TYPE_PROTOCOL));
+	printf("    api: %u.%u\n", FI_MAJOR(api), FI_MINOR(api));
 }
 
 static void print_verbose(const struct fi_info *info, const char *substr)
@@ -268,7 +286,7 @@ static void print_entry(const struct request *req, const struct fi_info *list,
 static int print_entries(const struct request *req)
 {
 	struct fi_info *list;
-	int ret = fi_getinfo(API, req->node, req->port, req->flags, req->hints, &list);
+	int ret = fi_getinfo(req->api, req->node, req->port, req->flags, req->hints, &list);
 
 	if (ret)
 		return ret;
@@ -280,7 +298,7 @@ static int print_entries(const struct request *req)
 
 int main(int argc, char **argv)
 {
-	struct request req = {.hints = fi_allocinfo()};
+	struct request req = {.hints = fi_allocinfo(), .api = fi_version()};
 	int ret = 0;
 
 	if (!req.hints)

@@ -83,7 +83,8 @@ static void open_fabric(void)
 {
 	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_UNSPEC};
 
-	must(fi_getinfo(API, NULL, NULL, 0, want.hints, &pp.info), "fi_getinfo");
+	must(fi_getinfo(API, want.source, NULL, want.source ? FI_SOURCE : 0, want.hints, &pp.info),
+	     "fi_getinfo");
 	if (want.verbose)
 		fprintf(stderr, "%s\n", fi_tostr(pp.info, FI_TYPE_INFO));
 	must(fi_fabric(pp.info->fabric_attr, &pp.fabric, NULL), "fi_fabric");

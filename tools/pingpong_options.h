@@ -19,6 +19,7 @@ static struct {
 	const char *server; /* NULL: this process is the server */
 	const char *src_port;
 	const char *dst_port;
+	const char *source; /* own address of the endpoint; NULL: any */
 	int family;
 	long iterations;
 	size_t size; /* 0: all the default ones */
@@ -54,6 +55,7 @@ static void usage(int status)
 	      " -P PORT  control port of the server (" CONTROL_PORT ")\n"
 	      " -d NAME  domain\n"
 	      " -p NAME  provider\n"
+	      " -s ADDR  own address of the endpoint\n"
 	      " -e TYPE  endpoint: msg, rdm or dgram (dgram)\n"
 	      " -I N     messages each way (10)\n"
 	      " -S SIZE  bytes of a message, or all (all)\n"
@@ -112,13 +114,16 @@ static void parse(int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "B:P:d:p:e:I:S:m:c6vh")) != -1) {
+	while ((opt = getopt(argc, argv, "B:P:d:p:s:e:I:S:m:c6vh")) != -1) {
 		switch (opt) {
 		case 'B':
 			want.src_port = optarg;
 			break;
 		case 'P':
 			want.dst_port = optarg;
+			break;
+		case 's':
+			want.source = optarg;
 			break;
 		case 'I':
 			want.iterations = number(optarg, 'I');

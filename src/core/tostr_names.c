@@ -9,6 +9,7 @@
 #include <rdma/fi_trigger.h>
 
 #include "core/tostr.h"
+#include "core/views.h"
 
 #define N(x)                                                                                       \
 	{                                                                                          \
@@ -98,22 +99,39 @@ static const struct tostr_name progress[] = {
 };
 
 static const struct tostr_name protocol[] = {
-	N(FI_PROTO_UNSPEC),        N(FI_PROTO_RDMA_CM_IB_RC),
-	N(FI_PROTO_IWARP),         N(FI_PROTO_IB_UD),
-	N(FI_PROTO_PSMX),          N(FI_PROTO_UDP),
-	N(FI_PROTO_SOCK_TCP),      N(FI_PROTO_MXM),
-	N(FI_PROTO_IWARP_RDM),     N(FI_PROTO_IB_RDM),
-	N(FI_PROTO_GNI),           N(FI_PROTO_RXM),
-	N(FI_PROTO_RXD),           N(FI_PROTO_MLX),
-	N(FI_PROTO_NETWORKDIRECT), N(FI_PROTO_PSMX2),
-	N(FI_PROTO_SHM),           N(FI_PROTO_MRAIL),
-	N(FI_PROTO_RSTREAM),       N(FI_PROTO_RDMA_CM_IB_XRC),
-	N(FI_PROTO_EFA),           N(FI_PROTO_PSMX3),
-	N(FI_PROTO_RXM_TCP),       N(FI_PROTO_OPX),
-	N(FI_PROTO_CXI),           N(FI_PROTO_XNET),
-	N(FI_PROTO_COLL),          N(FI_PROTO_UCX),
-	N(FI_PROTO_SM2),           N(FI_PROTO_CXI_RNR),
-	N(FI_PROTO_LPP),           N(FI_PROTO_LNX),
+	N(FI_PROTO_UNSPEC),
+	N(FI_PROTO_RDMA_CM_IB_RC),
+	N(FI_PROTO_IWARP),
+	N(FI_PROTO_IB_UD),
+	N(FI_PROTO_PSMX),
+	N(FI_PROTO_UDP),
+	N(FI_PROTO_SOCK_TCP),
+	N(FI_PROTO_MXM),
+	N(FI_PROTO_IWARP_RDM),
+	N(FI_PROTO_IB_RDM),
+	N(FI_PROTO_GNI),
+	N(FI_PROTO_RXM),
+	N(FI_PROTO_RXD),
+	N(FI_PROTO_MLX),
+	N(FI_PROTO_NETWORKDIRECT),
+	N(FI_PROTO_PSMX2),
+	N(FI_PROTO_SHM),
+	N(FI_PROTO_MRAIL),
+	N(FI_PROTO_RSTREAM),
+	N(FI_PROTO_RDMA_CM_IB_XRC),
+	N(FI_PROTO_EFA),
+	N(FI_PROTO_PSMX3),
+	N(FI_PROTO_RXM_TCP),
+	N(FI_PROTO_OPX),
+	N(FI_PROTO_CXI),
+	N(FI_PROTO_XNET),
+	N(FI_PROTO_COLL),
+	N(FI_PROTO_UCX),
+	N(FI_PROTO_SM2),
+	N(FI_PROTO_CXI_RNR),
+	N(FI_PROTO_LPP),
+	N(FI_PROTO_LNX),
+	{VIEW_PROTO_WEFT, "FI_PROTO_WEFT"},
 };
 
 static const struct tostr_name msg_order[] = {

@@ -7,9 +7,6 @@
 #include "base/env.h"
 #include "core/views.h"
 
-/* The upper bit says: no FI_PROTO_ number of the interface. The rest is "wft". */
-#define PROTO_WEFT 0x80776674u
-
 /* What the engine can do over every transport, to one peer or to many. */
 #define PAIR_CAPS                                                                                  \
 	(FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_MULTI_RECV | FI_TAGGED_MULTI_RECV |           \
@@ -67,8 +64,8 @@
 
 /* clang-format off */
 const struct view views[] = {
-	{NAMES("weft"), IP_RDM, .transports = VIEW_ANY, .protocol = PROTO_WEFT},
-	{NAMES("weft"), IP_MSG, .transports = VIEW_ANY, .protocol = PROTO_WEFT},
+	{NAMES("weft"), IP_RDM, .transports = VIEW_ANY, .protocol = VIEW_PROTO_WEFT},
+	{NAMES("weft"), IP_MSG, .transports = VIEW_ANY, .protocol = VIEW_PROTO_WEFT},
 	{NAMES("verbs;ofi_rxm"), IP_RDM, .transports = VIEW_VERBS, .protocol = FI_PROTO_RXM},
 	{
 		NAMES("verbs"),

@@ -20,6 +20,9 @@
 
 #define VIEW_MAX 16 /* rows */
 
+/* The upper bit says: no FI_PROTO_ number of the interface. The rest is "wft". */
+#define VIEW_PROTO_WEFT 0x80776674u
+
 struct view {
 	const char *name;    /* prov_name; layers are joined by ';', the last one on top */
 	const char *aliases; /* further names hints may use, joined by ',', or NULL */

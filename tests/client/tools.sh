@@ -24,6 +24,10 @@ says '^Provided buffer is too small$' "$bin/fi_strerror" 0x101
 refuses 'not a number' "$bin/fi_strerror" x
 
 says '^provider: weft$' "$bin/fi_info"
+says '^    protocol: FI_PROTO_WEFT$' "$bin/fi_info"
+says '^    api: 2\.6$' "$bin/fi_info"
+says '^    api: 1\.5$' "$bin/fi_info" --api=1.5
+! "$bin/fi_info" | grep Unknown || fail "fi_info has no name for something"
 says '^weft:$' "$bin/fi_info" -l
 says '^libfabric api: 2\.' "$bin/fi_info" --version
 says 'prov_name: shm' "$bin/fi_info" -v -p shm
@@ -33,12 +37,22 @@ says '^# FI_LOG_LEVEL' "$bin/fi_info" -e
 says '^FI_LOG_LEVEL=warn$' env FI_LOG_LEVEL=warn "$bin/fi_info" -g LOG_LEVEL
 refuses 'No data available' "$bin/fi_info" -p no-such-provider
 refuses 'is no capability' "$bin/fi_info" -c FI_NOTHING
+refuses 'no version' "$bin/fi_info" --api=1.x
 refuses 'Usage' "$bin/fi_info" --nothing
 
 for provider in weft shm; do
 	for mode in msg tagged; do
 		play "$bin/fi_pingpong" -p $provider -e rdm -m $mode -c -I 100
 		[ "$(grep -c '=100' "$work/client")" -eq 6 ] || fail "$provider $mode: $(cat "$work/client")"
+	done
+done
+for type in rdm msg dgram; do
+	provider=weft
+	[ $type != dgram ] || provider=udp
+	play "$bin/fi_pingpong" -p $provider -e $type -s 127.0.0.1 -v -c -I 10 -S 64
+	for side in client server; do
+		grep -q 'src_addr: .*127\.0\.0\.1:' "$work/$side" ||
+			fail "$type: not the address asked for: $(cat "$work/$side")"
 	done
 done
 refuses 'no such choice' "$bin/fi_pingpong" -e pigeon

@@ -57,6 +57,7 @@ START_TEST(no_hints)
 		ck_assert_ptr_nonnull(i->src_addr);
 		ck_assert_ptr_null(i->dest_addr);
 		ck_assert_uint_eq(i->fabric_attr->api_version, NOW);
+		ck_assert_str_ne(fi_tostr(&i->ep_attr->protocol, FI_TYPE_PROTOCOL), "Unknown");
 		ck_assert_uint_eq(i->mode, 0);
 		ck_assert_int_eq(i->domain_attr->mr_mode, 0);
 		ck_assert_int_eq(i->domain_attr->threading, FI_THREAD_SAFE);
