@@ -230,6 +230,8 @@ START_TEST(endpoint_closed_meanwhile)
 	far_post_read(0, 8, &buf[1]);
 	far_post_write(100, 8, &buf[2]);
 	tx_forget(fake.port, ep_of(fake.ep), NULL);
+	fake_expect_error(&buf[1], FI_ECANCELED);
+	fake_expect_error(&buf[2], FI_ECANCELED);
 	expect_help("take#1 put@100+8 back#1 ");
 	ck_assert_uint_eq(buf[0], 1);
 	far_expect_none_left();
