@@ -309,6 +309,7 @@ static void region_counts(struct api *a, uint64_t flags)
 		counts_to(&m.s, cntr, a->rank ? 0 : want);
 		api_meet(a);
 		counts_to(&m.s, cntr, a->rank ? 0 : want); /* and nothing follows */
+		api_meet(a);
 	}
 	OK(fi_close(&m.mr->fid));
 	OK(fi_close(&cntr->fid));

@@ -592,7 +592,7 @@ static void refused(struct api *a)
 	for (int i = 0; i < EVENTS; i++)
 		CHECK_EQ(fi_ep_bind(l.o.ep, &second->fid, bits[i]), -FI_EINVAL);
 	CHECK_EQ(fi_ep_bind(l.o.ep, &second->fid, 0), -FI_EINVAL);
-	CHECK_EQ(fi_ep_bind(l.o.ep, &second->fid, FI_ATOMIC), -FI_EINVAL);
+	CHECK_EQ(fi_ep_bind(l.o.ep, &second->fid, FI_ATOMIC), -FI_EBADFLAGS);
 	CHECK_EQ(fi_ep_bind(l.o.ep, &cq->fid, FI_TRANSMIT), -FI_EINVAL);
 	CHECK_EQ(fi_ep_bind(l.o.ep, &cq->fid, FI_RECV), -FI_EINVAL);
 	CHECK_EQ(fi_ep_bind(l.o.ep, &cq->fid, 0), -FI_EINVAL);
