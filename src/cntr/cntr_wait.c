@@ -31,13 +31,13 @@ struct cntr_mark cntr_events(struct cntr *c)
 	return now;
 }
 
-/* Arms all ports that can; false when one has something already. */
-static bool arm_ports(struct cntr *c, int *nap)
+/* Arms all ports that can; false when one has something already. `w` as for ports_arm. */
+static bool arm_ports(struct cntr *c, struct waiter *w, int *nap)
 {
 	*nap = 0;
 	if (!driving(c))
 		return true;
-	if (!ports_arm(c->dom, &c->ports, nap))
+	if (!ports_arm(c->dom, &c->ports, w, nap))
 		return false;
 	if (wait_is_deaf(&c->wait))
 		*nap = DEAF_NAP_MS;
@@ -62,17 +62,32 @@ static bool reached(struct cntr_sleep *sleep)
 	return sleep->failed;
 }
 
+/* As cntr_turn, within the wait. */
+static unsigned int turn_waiting(struct cntr *c)
+{
+	unsigned int parts;
+
+	if (!driving(c) || c->dom->unlocked)
+		return cntr_turn(c);
+	lock_take(&c->dom->lock);
+	parts = c->dom->parts;
+	ports_turn_waiting(c->dom, &c->ports, &c->wait);
+	parts = c->dom->parts - parts;
+	lock_give(&c->dom->lock);
+	return parts;
+}
+
 static bool wait_ready(struct wait_for *what, bool arm)
 {
 	struct cntr_sleep *sleep = (struct cntr_sleep *)what;
 	struct cntr *c = sleep->cntr;
 
 	for (unsigned int tries = 0; tries < PORTS_ARM_TRIES; tries++) {
-		what->parts += cntr_turn(c);
+		what->parts += turn_waiting(c);
 		if (reached(sleep))
 			return true;
 		/* Arming turns nothing, but another thread may have, before our ports were armed. */
-		if (!arm || arm_ports(c, &what->nap))
+		if (!arm || arm_ports(c, &c->wait, &what->nap))
 			return arm && reached(sleep);
 	}
 	what->nap = PORTS_NAP_MS;
@@ -96,6 +111,7 @@ int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	do { /* a signal of the system ends no wait for a counter */
 		ret = wait_until(&c->wait, &sleep.what, end);
 	} while (ret == -FI_EINTR);
+	ports_uncover(c->dom, &c->wait);
 	if (ret || !sleep.failed)
 		return ret;
 	__atomic_store_n(&c->error_seen, __atomic_load_n(&c->error, __ATOMIC_RELAXED),
@@ -143,7 +159,7 @@ int cntr_arm(struct cntr *c)
 	wait_arm(&c->wait);
 	wait_drain(&c->wait);
 	cntr_turn(c);
-	if (!arm_ports(c, &nap) || (nap && !wait_is_deaf(&c->wait)) || changed(c))
+	if (!arm_ports(c, NULL, &nap) || (nap && !wait_is_deaf(&c->wait)) || changed(c))
 		return -FI_EAGAIN;
 	if (wait_is_deaf(&c->wait))
 		progress_take_over(c->dom);

@@ -191,7 +191,7 @@ static bool turn_and_go_on(struct cq *cq, uint32_t need, unsigned int *parts)
 	if (!enough(cq, need)) {
 		unsigned int before = cq->dom->parts;
 
-		ports_turn_held(cq->dom, &cq->ports);
+		ports_turn_waiting(cq->dom, &cq->ports, &cq->wait);
 		*parts += cq->dom->parts - before;
 	}
 	over = enough(cq, need);
@@ -206,7 +206,7 @@ int cq_arm(struct cq *cq)
 
 	wait_arm(&cq->wait);
 	wait_drain(&cq->wait);
-	if (turn_and_go_on(cq, 1, &parts) || !ports_arm(cq->dom, &cq->ports, &nap) ||
+	if (turn_and_go_on(cq, 1, &parts) || !ports_arm(cq->dom, &cq->ports, NULL, &nap) ||
 	    (nap && !wait_is_deaf(&cq->wait)) || can_go_on(cq, 1))
 		return -FI_EAGAIN;
 	if (wait_is_deaf(&cq->wait))
@@ -243,7 +243,7 @@ static bool wait_over(struct wait_for *self, bool arm)
 		 * Progress after arming could use the arming up. Another thread may have made some
 		 * before it, so the queue itself is looked at once more.
 		 */
-		if (!arm || ports_arm(w->cq->dom, &w->cq->ports, &self->nap))
+		if (!arm || ports_arm(w->cq->dom, &w->cq->ports, &w->cq->wait, &self->nap))
 			return arm && can_go_on(w->cq, w->need);
 	}
 	self->nap = PORTS_NAP_MS;
@@ -265,6 +265,7 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 			what.need = (uint32_t)count;
 	}
 	ret = wait_until(&cq->wait, &what.base, wait_end(timeout));
+	ports_uncover(cq->dom, &cq->wait);
 	if (ret == -FI_EINTR)
 		return ret;
 	lock_take(&cq->dom->lock);

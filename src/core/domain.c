@@ -17,6 +17,7 @@
 #include "core/mr_nic.h"
 #include "core/opened.h"
 #include "core/poll.h"
+#include "core/ports.h"
 #include "core/fid.h"
 #include "core/views.h"
 #include "base/addr.h"
@@ -187,6 +188,7 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 		return -FI_ENOMEM;
 	dom->fabric = fabric_of(fabric);
 	dom->forks = forked_count();
+	dom->rarely = PORTS_RARELY;
 	init_lists(dom);
 	dom->info = fi_dupinfo(info);
 	if (!dom->info)

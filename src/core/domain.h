@@ -20,6 +20,7 @@ struct device_ops;
 struct eq;
 struct mr_share;
 struct mr_table;
+struct waiter;
 
 struct domain {
 	struct fid_domain fid;
@@ -50,7 +51,10 @@ struct domain {
 	int ref;                 /* atomic: children */
 	unsigned int forks;      /* forked_count of the process that opened it */
 	unsigned int turns;      /* counts progress made by the application, read by the thread */
+	unsigned int
+		rarely; /* others of its ports get a turn where no bit of `turns` here is set */
 	struct progress *thread; /* automatic progress, or NULL */
+	struct waiter *cover;    /* whose sleeper wakes for all ports, see ports_arm; or NULL */
 	unsigned int parts;      /* counts calls of domain_part */
 };
 
@@ -101,6 +105,10 @@ int progress_start(struct domain *dom);
 void progress_stop(struct domain *dom);
 /* The thread looks at the ports at once. */
 void progress_kick(struct domain *dom);
+/* The same if it relies on being woken, by what somebody else may have read now. Domain locked. */
+void progress_rearm(struct domain *dom);
+/* Readable when something came for any port that is armed; the thread's. There is a thread. */
+int progress_fd(const struct domain *dom);
 /* An application thread is about to sleep on something only the thread can wake it from. */
 void progress_take_over(struct domain *dom);
 /* A new port's descriptor wakes the thread, if there is one. Domain locked. */

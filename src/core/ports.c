@@ -4,8 +4,6 @@
 #include "core/ports.h"
 #include "xfer/xfer.h"
 
-#define TURNS_OF_OTHERS 64 /* the other ports of the domain get a turn once in so many */
-
 int ports_add(struct ports *p, struct port *port, struct waiter *w)
 {
 	struct ports_use *list;
@@ -64,16 +62,43 @@ void ports_fini(struct ports *p)
 	p->count = 0;
 }
 
-void ports_turn_held(struct domain *dom, struct ports *p)
+static void turn_own(struct ports *p)
 {
-	if (__builtin_expect(++dom->turns % TURNS_OF_OTHERS == 0 || domain_defers(dom), 0)) {
-		xfer_turn(dom);
-		return;
-	}
 	for (unsigned int i = 1; i < p->count; i++)
 		port_turn(p->list[i].port);
 	if (p->count)
 		port_turn(p->list[0].port); /* last, so that it returns to our caller */
+}
+
+static __attribute__((noinline)) void turn_others(struct domain *dom, struct ports *p)
+{
+	if (!(dom->turns & PORTS_RARELY) || domain_defers(dom)) {
+		xfer_turn(dom);
+		return;
+	}
+	xfer_turn_other(dom, p->count ? p->list[0].port : NULL);
+	turn_own(p);
+}
+
+void ports_turn_held(struct domain *dom, struct ports *p)
+{
+	if (__builtin_expect(!(++dom->turns & dom->rarely) || domain_defers(dom), 0))
+		turn_others(dom, p);
+	else
+		turn_own(p);
+}
+
+void ports_turn_waiting(struct domain *dom, struct ports *p, const struct waiter *w)
+{
+	if (!dom->thread) {
+		ports_turn_held(dom, p);
+		return;
+	}
+	dom->turns++;
+	if (dom->cover == w)
+		xfer_turn(dom);
+	else /* before the next look the core may be another's for long */
+		turn_others(dom, p);
 }
 
 unsigned int ports_turn(struct domain *dom, struct ports *p)
@@ -114,17 +139,56 @@ static bool deaf_to_others(const struct domain *dom, const struct ports *p)
 	return count > p->count;
 }
 
-bool ports_arm(struct domain *dom, struct ports *p, int *nap)
+/* Does `w` cover all ports, now if nobody did? Domain locked. */
+static bool covers(struct domain *dom, struct waiter *w)
+{
+	if (!w || !dom->thread || (dom->cover && dom->cover != w))
+		return false;
+	dom->cover = w;
+	__atomic_store_n(&w->also, progress_fd(dom), __ATOMIC_RELAXED);
+	return true;
+}
+
+void ports_uncover(struct domain *dom, struct waiter *w)
+{
+	if (__atomic_load_n(&w->also, __ATOMIC_RELAXED) < 0)
+		return;
+	lock_take(&dom->lock);
+	__atomic_store_n(&w->also, -1, __ATOMIC_RELAXED);
+	if (dom->cover == w)
+		dom->cover = NULL;
+	lock_give(&dom->lock);
+}
+
+/* Arms its own. Domain locked. *nap as of ports_arm. */
+static bool arm_own(struct ports *p, int *nap)
 {
 	bool quiet = true;
 
-	*nap = 0;
-	lock_take(&dom->lock);
 	for (unsigned int i = 0; i < p->count; i++) {
 		quiet &= port_arm(p->list[i].port);
 		if (port_waits_for_room(p->list[i].port))
 			*nap = PORTS_NAP_MS;
 	}
+	return quiet;
+}
+
+static bool arm_all(struct domain *dom, int *nap)
+{
+	bool quiet = xfer_arm(dom);
+
+	if (xfer_waits_for_room(dom))
+		*nap = PORTS_NAP_MS;
+	return quiet;
+}
+
+bool ports_arm(struct domain *dom, struct ports *p, struct waiter *w, int *nap)
+{
+	bool quiet;
+
+	*nap = 0;
+	lock_take(&dom->lock);
+	quiet = covers(dom, w) ? arm_all(dom, nap) : arm_own(p, nap);
 	if (domain_due(dom) || deaf_to_others(dom, p))
 		*nap = PORTS_NAP_MS;
 	lock_give(&dom->lock);

@@ -10,6 +10,13 @@
 
 struct port;
 
+/*
+ * Once in so many turns (a power of two, less one) the other ports of the domain get theirs. Where progress is
+ * automatic nobody need ever read what is bound to them, and the thread leaves them to those who poll.
+ */
+#define PORTS_RARELY      63
+#define PORTS_RARELY_AUTO 1
+
 struct ports {
 	struct ports_use *list;
 	unsigned int count; /* atomic to read; the rest under the domain's lock */
@@ -46,11 +53,19 @@ void ports_run_due(struct domain *dom);
  */
 unsigned int ports_turn(struct domain *dom, struct ports *p);
 void ports_turn_held(struct domain *dom, struct ports *p);
+/* Within a blocking call, whose waiter this is: all ports, while it covers them. Domain locked. */
+void ports_turn_waiting(struct domain *dom, struct ports *p, const struct waiter *w);
 
 /*
  * Before a sleep on the waiter: false when a port has something already. *nap is how long at most to
  * sleep (ms), 0: as long as nothing comes. Takes the domain's lock.
+ *
+ * Where progress is automatic the thread naps while the application makes some, so one sleeper of the library's
+ * covers the other ports of the domain: what comes for them wakes it, too, until ports_uncover. `w` is its waiter,
+ * NULL: the application sleeps on the descriptor by itself.
  */
-bool ports_arm(struct domain *dom, struct ports *p, int *nap);
+bool ports_arm(struct domain *dom, struct ports *p, struct waiter *w, int *nap);
+/* The blocking call is over. Cheap where nothing was covered; else takes the domain's lock. */
+void ports_uncover(struct domain *dom, struct waiter *w);
 
 #endif

@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "core/domain.h"
+#include "core/ports.h"
 #include "xfer/xfer.h"
 
 #define LOOK_IN_MS 10 /* while the application polls */
@@ -25,10 +26,12 @@
 struct progress {
 	struct domain *dom;
 	pthread_t thread;
-	int epfd; /* ports and kickfd */
+	int epfd;    /* portsfd and kickfd */
+	int portsfd; /* the ports */
 	int kickfd;
 	int stop; /* atomic */
 	int alone; /* atomic: the application goes to sleep, what it polled before is no sign of life */
+	bool armed; /* asleep until a port wakes it; domain's lock */
 };
 
 /* How long to sleep in ms; -1: until something comes; 0: do not. Domain locked. */
@@ -37,6 +40,7 @@ static int plan(struct progress *p, unsigned int *seen)
 	struct domain *dom = p->dom;
 	int timeout = -1;
 
+	p->armed = false;
 	if (__atomic_exchange_n(&p->alone, 0, __ATOMIC_RELAXED))
 		*seen = dom->turns;
 	if (xfer_turn(dom))
@@ -47,6 +51,7 @@ static int plan(struct progress *p, unsigned int *seen)
 	}
 	if (!xfer_arm(dom))
 		return 0;
+	p->armed = true;
 	return xfer_waits_for_room(dom) || domain_due(dom) ? NAP_MS : timeout;
 }
 
@@ -107,8 +112,11 @@ int progress_start(struct domain *dom)
 		return -FI_ENOMEM;
 	p->dom = dom;
 	p->epfd = epoll_create1(EPOLL_CLOEXEC);
+	p->portsfd = epoll_create1(EPOLL_CLOEXEC);
 	p->kickfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (p->epfd < 0 || p->kickfd < 0 || epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->kickfd, &ev)) {
+	if (p->epfd < 0 || p->portsfd < 0 || p->kickfd < 0 ||
+	    epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->kickfd, &ev) ||
+	    epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->portsfd, &ev)) {
 		err = -errno;
 		goto close_fds;
 	}
@@ -125,6 +133,8 @@ int progress_start(struct domain *dom)
 close_fds:
 	if (p->epfd >= 0)
 		close(p->epfd);
+	if (p->portsfd >= 0)
+		close(p->portsfd);
 	if (p->kickfd >= 0)
 		close(p->kickfd);
 	free(p);
@@ -135,10 +145,14 @@ void progress_watch(struct domain *dom, int fd)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 
-	if (dom->thread && epoll_ctl(dom->thread->epfd, EPOLL_CTL_ADD, fd, &ev))
+	if (dom->thread && epoll_ctl(dom->thread->portsfd, EPOLL_CTL_ADD, fd, &ev))
 		LOG_WARN(LOG_DOMAIN, "a port cannot wake automatic progress: %s",
 			 fi_strerror(errno));
-	/* The thread may be asleep already, and has not armed this port. */
+	if (dom->thread && dom->ports.next != dom->ports.prev)
+		dom->rarely = PORTS_RARELY_AUTO;
+	/* The thread may be asleep already, or who covers all ports, and has not armed this one. */
+	if (dom->cover)
+		wait_notify(dom->cover);
 	progress_kick(dom);
 }
 
@@ -146,6 +160,19 @@ void progress_kick(struct domain *dom)
 {
 	if (dom->thread)
 		eventfd_write(dom->thread->kickfd, 1);
+}
+
+void progress_rearm(struct domain *dom)
+{
+	if (dom->thread && dom->thread->armed) {
+		dom->thread->armed = false; /* once is enough */
+		progress_kick(dom);
+	}
+}
+
+int progress_fd(const struct domain *dom)
+{
+	return dom->thread->portsfd;
 }
 
 void progress_take_over(struct domain *dom)
@@ -166,6 +193,7 @@ void progress_stop(struct domain *dom)
 	progress_kick(dom);
 	pthread_join(p->thread, NULL);
 	close(p->epfd);
+	close(p->portsfd);
 	close(p->kickfd);
 	free(p);
 	dom->thread = NULL;

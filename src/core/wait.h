@@ -46,6 +46,7 @@ struct waiter {
 	struct list in_set;
 	int rung;   /* atomic: evfd was written to since it was last read */
 	int native; /* atomic: FI_GETWAIT came, someone may sleep without our knowing */
+	int also; /* atomic: another descriptor, not ours, that wakes whoever sleeps in the library; or -1 */
 	/* Atomic, as a whole. */
 	struct wait_habit habit;
 	int owed;             /* atomic: threads on their way to signal cond; see wait_cond.c */

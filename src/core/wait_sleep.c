@@ -96,13 +96,15 @@ unsigned int wait_arm(struct waiter *w)
  */
 static int lead(struct waiter *w, int timeout)
 {
-	struct pollfd sleep = {.fd = w->epfd, .events = POLLIN};
+	struct pollfd sleep[2] = {
+		{.fd = w->epfd, .events = POLLIN},
+		{.fd = __atomic_load_n(&w->also, __ATOMIC_RELAXED), .events = POLLIN}};
 	struct epoll_event event;
 	int n, err;
 
 	w->leader = true;
 	pthread_mutex_unlock(&w->gate);
-	n = poll(&sleep, 1, timeout);
+	n = poll(sleep, 2, timeout); /* negative descriptors are none */
 	err = errno;
 	pthread_mutex_lock(&w->gate);
 	w->leader = false;

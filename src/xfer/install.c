@@ -203,6 +203,20 @@ void xfer_forget(struct ep *ep, struct ep *heir)
 		dgram_forget(ep->port->dgram, ep, heir);
 }
 
+void xfer_turn_other(struct domain *dom, const struct port *port)
+{
+	for (int tries = 0; tries < 2 && !list_empty(&dom->ports); tries++) {
+		struct list *node = list_pop(&dom->ports);
+		struct port *next = LIST_ENTRY(node, struct port, in_domain);
+
+		list_push(&dom->ports, node);
+		if (next != port) {
+			port_turn(next);
+			return;
+		}
+	}
+}
+
 int xfer_cancel(struct port *port, void *context)
 {
 	if (port->native)

@@ -344,7 +344,9 @@ __attribute__((noinline, cold)) void port_wake(struct port *port)
 	port->sleepers = false;
 	for (unsigned int i = 0; i < port->waiter_count; i++)
 		wait_notify(port->waiters[i]);
-	progress_kick(port->dom);
+	if (port->dom->cover)
+		wait_notify(port->dom->cover);
+	progress_rearm(port->dom);
 }
 
 bool port_turn(struct port *port)

@@ -62,6 +62,8 @@ bool port_waits_for_room(const struct port *port);
 
 /* The same for every port of the domain; xfer_watch_all tells progress_watch of each. */
 bool xfer_turn(struct domain *dom);
+/* One of them, the next one each time, but this one. */
+void xfer_turn_other(struct domain *dom, const struct port *port);
 bool xfer_arm(struct domain *dom);
 bool xfer_waits_for_room(struct domain *dom);
 void xfer_watch_all(struct domain *dom);
