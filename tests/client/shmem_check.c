@@ -219,7 +219,7 @@ static void pace(void)
 
 		pe += pe >= node.me;
 		work(node.wanted.work / 2 +
-		     (long)(mix((uint64_t)i, 7) % (uint64_t)node.wanted.work));
+		     (long)(mix((uint64_t)i, 7) % (uint64_t)(node.wanted.work + 1)));
 		switch (i % 4) {
 		case 0:
 			fetch(FI_SUM, word, 1, pe);
