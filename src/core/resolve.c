@@ -72,6 +72,8 @@ static bool too_long(const struct view *v, const struct query *q, const struct i
 
 static int keep_iface(const struct view *v, struct fi_info *info, const struct ip_source *s)
 {
+	if (view_stays_inside(v))
+		return keep_domain(info, v->domain);
 	if (s->iface && s->iface->kind != IFACE_LOOPBACK) {
 		info->nic = nic_of(s->iface);
 		if (!info->nic)
@@ -226,7 +228,7 @@ static int add_others(const struct view *v, const struct query *q, const char *d
 static int make_entries(const struct view *v, const struct query *q, const char *domain,
 			const struct ip_source *first, struct fi_info *info, struct refusal *why)
 {
-	bool all = looks_round(q, domain);
+	bool all = looks_round(q, domain) && !view_stays_inside(v);
 	struct fi_info *like = all ? fi_dupinfo(info) : NULL;
 	int err = all && !like ? -FI_ENOMEM : keep_source(v, info, first);
 
@@ -242,6 +244,18 @@ static bool is_ip_format(uint32_t format)
 {
 	return format == FI_FORMAT_UNSPEC || format == FI_SOCKADDR || format == FI_SOCKADDR_IP ||
 	       format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6 || format == FI_ADDR_STR;
+}
+
+/* Addresses that are said are of this host, and no interface is. */
+static bool match_inside(const struct query *q, const char *domain, struct refusal *why)
+{
+	if (domain)
+		return hints_refuse(why, "domain_attr->name: \"%.100s\" asked", domain);
+	if (q->ends->src.kind != ADDR_NONE && !addr_is_local(&q->ends->src))
+		return hints_refuse(why, "src_addr: is none of this host");
+	if (q->ends->dest.kind != ADDR_NONE && !addr_is_local(&q->ends->dest))
+		return hints_refuse(why, "dest_addr: is none of this host");
+	return true;
 }
 
 static int resolve_sockets(const struct view *v, const struct query *q, struct fi_info *info,
@@ -262,6 +276,8 @@ static int resolve_sockets(const struct view *v, const struct query *q, struct f
 	err = resolve_ip_ends(q->ends, q, why);
 	if (err)
 		return err;
+	if (view_stays_inside(v) && !match_inside(q, domain, why))
+		return -FI_ENODATA;
 	if (!resolve_ip_source(q->ends, domain, &s, why) || !find_suitable(v, q, domain, &s, why))
 		return -FI_ENODATA;
 	if (too_long(v, q, &s)) {

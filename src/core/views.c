@@ -60,12 +60,18 @@
 	.type = FI_EP_MSG, .format = FI_SOCKADDR_IN, .caps = PAIR_CAPS | FI_REMOTE_COMM,           \
 	.msg_order = ENGINE_ORDER, .mr_mode = ENGINE_MR
 
+/* Datagrams over UDP, whatever the name. */
+#define IP_DGRAM                                                                                   \
+	.type = FI_EP_DGRAM, .format = FI_SOCKADDR_IN, .transports = VIEW_UDP,                     \
+	.protocol = FI_PROTO_UDP, .caps = DGRAM_CAPS
+
 #define NAMES(of) .name = (of), .fabric = (of), .domain = (of)
 
 /* clang-format off */
 const struct view views[] = {
 	{NAMES("weft"), IP_RDM, .transports = VIEW_ANY, .protocol = VIEW_PROTO_WEFT},
 	{NAMES("weft"), IP_MSG, .transports = VIEW_ANY, .protocol = VIEW_PROTO_WEFT},
+	{NAMES("weft"), IP_DGRAM},
 	{NAMES("verbs;ofi_rxm"), IP_RDM, .transports = VIEW_VERBS, .protocol = FI_PROTO_RXM},
 	{
 		NAMES("verbs"),
@@ -95,6 +101,7 @@ const struct view views[] = {
 	 .by_name = true},
 	{NAMES("sockets"), IP_MSG, .transports = VIEW_TCP, .protocol = FI_PROTO_SOCK_TCP,
 	 .by_name = true},
+	{NAMES("sockets"), IP_DGRAM, .by_name = true},
 	{NAMES("net"), IP_RDM, .transports = VIEW_TCP, .protocol = FI_PROTO_XNET, .by_name = true},
 	{NAMES("net"), IP_MSG, .transports = VIEW_TCP, .protocol = FI_PROTO_SOCK_TCP,
 	 .by_name = true},
@@ -109,13 +116,16 @@ const struct view views[] = {
 		.mr_mode = ENGINE_MR,
 	},
 	{
-		NAMES("udp"),
-		.type = FI_EP_DGRAM,
+		NAMES("shm"), /* who listens is found by an IP address of this host */
+		.type = FI_EP_MSG,
 		.format = FI_SOCKADDR_IN,
-		.transports = VIEW_UDP,
-		.protocol = FI_PROTO_UDP,
-		.caps = DGRAM_CAPS,
+		.transports = VIEW_SHM,
+		.protocol = FI_PROTO_SHM,
+		.caps = PAIR_CAPS,
+		.msg_order = ENGINE_ORDER,
+		.mr_mode = ENGINE_MR,
 	},
+	{NAMES("udp"), IP_DGRAM},
 };
 /* clang-format on */
 

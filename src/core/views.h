@@ -18,7 +18,7 @@
 #define VIEW_RC    0x10u /* bare queue pairs, which talk to any program that has one */
 #define VIEW_UD    0x20u /* the same for datagrams */
 
-#define VIEW_MAX 16 /* rows */
+#define VIEW_MAX 20 /* rows */
 
 /* The upper bit says: no FI_PROTO_ number of the interface. The rest is "wft". */
 #define VIEW_PROTO_WEFT 0x80776674u
@@ -45,6 +45,12 @@ struct view {
 static inline bool view_needs_rdma(const struct view *v)
 {
 	return v->transports == VIEW_VERBS || v->transports == VIEW_RC || v->transports == VIEW_UD;
+}
+
+/* Does nothing of it leave the host? */
+static inline bool view_stays_inside(const struct view *v)
+{
+	return v->transports == VIEW_SHM;
 }
 
 extern const struct view views[];

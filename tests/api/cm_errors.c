@@ -83,7 +83,7 @@ static void no_way(struct api *a)
 	memcpy(to.bytes, &all, sizeof(all));
 	cm_domain(&c, 0, NULL);
 	attempt(&c, &e, &to);
-	FAILURE(&c, &e, FI_ENETUNREACH);
+	FAILURE(&c, &e, cm_inside() ? FI_EHOSTUNREACH : FI_ENETUNREACH);
 	check_failed(&c, &e, &to);
 	cm_close_end(&c, &e);
 	cm_close(&c);
@@ -354,6 +354,8 @@ static void other_kind(struct api *a)
 	struct cm c;
 
 	(void)a;
+	if (cm_inside())
+		api_skip("endpoints of the other kind have names that are strings");
 	obj_open(&rdm);
 	to = obj_name(&rdm.ep->fid);
 	cm_domain(&c, 0, NULL);

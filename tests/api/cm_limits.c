@@ -107,6 +107,8 @@ static void range_of_one(struct api *a)
 	struct cm c;
 
 	(void)a;
+	if (cm_inside())
+		api_skip("endpoints of the other kind have names that are strings");
 	narrow(1);
 	cm_domain(&c, 0, ask_loopback);
 	c.eq = cm_eq(&c, FI_WAIT_UNSPEC);
@@ -172,6 +174,8 @@ static void again(struct api *a)
 	struct cm c;
 
 	(void)a;
+	if (cm_inside())
+		api_skip("each address is one socket's from the start");
 	cm_domain(&c, 0, ask_loopback);
 	c.eq = cm_eq(&c, FI_WAIT_UNSPEC);
 	all = one_and_all(&c, &name);

@@ -53,10 +53,10 @@ static int tcp_connections(uint16_t port)
 	return count;
 }
 
-/* Inside a host weft does not need the network. */
+/* Inside a host nobody needs the network who can do without. */
 static void connect_to(struct cm *c, const struct sockaddr_in *to)
 {
-	int tcp = strcmp(api_provider(), "weft") != 0 && !cm_bare();
+	int tcp = api_networked() && !cm_bare();
 	struct obj_name name = {.len = sizeof(*to)};
 	struct cm_end active, passive;
 

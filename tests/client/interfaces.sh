@@ -88,8 +88,8 @@ for program in "$BUILD/bin/fi_info" "$(command -v fi_info)"; do
 		shows "$all" $names
 	done
 	# Who says what is needed gets one entry of a kind, the best.
-	shows "out0 $OUT" -t FI_EP_DGRAM -c FI_MSG
-	shows "out0 $OUT, out0 $OUT" -t FI_EP_MSG -c 'FI_MSG|FI_RMA'
+	shows "out0 $OUT, out0 $OUT" -t FI_EP_DGRAM -c FI_MSG
+	shows "out0 $OUT, out0 $OUT, shm $OUT" -t FI_EP_MSG -c 'FI_MSG|FI_RMA'
 	# Named ones do as long as they are up.
 	shows 'docker0 172.17.0.1' "${msg[@]}" -d docker0
 	shows "out0 $OUT, out0 [2001:db8:1::2]" "${msg[@]}" -d out0

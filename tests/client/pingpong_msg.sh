@@ -20,7 +20,7 @@ talk() {
 }
 
 setting=(env LD_LIBRARY_PATH="$BUILD")
-for provider in '' weft tcp sockets net; do
+for provider in '' weft tcp shm sockets net; do
 	named=(${provider:+-p "$provider"})
 	talk 127.0.0.1 "${named[@]}" -S all -I 10 -c
 	[ "$(grep -c '=10 ' "$work/client")" -ge 6 ] || fail "${provider:-no name}: $(cat "$work/client")"

@@ -31,7 +31,9 @@ all_sizes() {
 env LD_LIBRARY_PATH="$BUILD" timeout 10 $info -p udp -t FI_EP_DGRAM -c 'FI_MSG|FI_MULTICAST' >"$work/info" 2>&1 ||
 	fail "fi_info: $(cat "$work/info")"
 meet ours ours 127.0.0.1 -S all -I 20 && all_sizes # what it does when it is told nothing
-meet ours ours 127.0.0.1 -p udp -e dgram -S 1000 -I 500
+for provider in udp weft sockets; do
+	meet ours ours 127.0.0.1 -p $provider -e dgram -S 1000 -I 500
+done
 addresses=(127.0.0.1)
 if grep -q '^0\{31\}1 ' /proc/net/if_inet6 2>/dev/null; then
 	addresses+=(::1)

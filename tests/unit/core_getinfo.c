@@ -13,8 +13,8 @@ static const struct {
 	const char *name;
 	enum fi_ep_type type;
 } in_order[] = {
-	{"weft", FI_EP_RDM}, {"weft", FI_EP_MSG}, {"tcp", FI_EP_RDM},
-	{"tcp", FI_EP_MSG},  {"shm", FI_EP_RDM},  {"udp", FI_EP_DGRAM},
+	{"weft", FI_EP_RDM}, {"weft", FI_EP_MSG}, {"weft", FI_EP_DGRAM}, {"tcp", FI_EP_RDM},
+	{"tcp", FI_EP_MSG},  {"shm", FI_EP_RDM},  {"shm", FI_EP_MSG},    {"udp", FI_EP_DGRAM},
 };
 
 static bool is_a(const struct fi_info *i, int row)
@@ -199,6 +199,55 @@ START_TEST(fabric_and_domain)
 }
 END_TEST
 
+/* Who names one of them loses no type of endpoint. */
+START_TEST(types_of_names)
+{
+	static const struct {
+		const char *name;
+		enum fi_ep_type types[3];
+	} offers[] = {
+		{"weft", {FI_EP_RDM, FI_EP_MSG, FI_EP_DGRAM}},
+		{"sockets", {FI_EP_RDM, FI_EP_MSG, FI_EP_DGRAM}},
+		{"shm", {FI_EP_RDM, FI_EP_MSG}},
+		{"tcp", {FI_EP_RDM, FI_EP_MSG}},
+	};
+
+	for (int n = 0; n < COUNT(offers); n++)
+		for (int t = 0; t < 3 && offers[n].types[t]; t++) {
+			hints->ep_attr->type = offers[n].types[t];
+			ck_assert_int_eq(found(offers[n].name), 0);
+			first_is(offers[n].name);
+			ck_assert_int_eq(list->ep_attr->type, offers[n].types[t]);
+		}
+}
+END_TEST
+
+/* Connected endpoints of shared memory: IP addresses of this host name them, nothing else of it is the network's. */
+START_TEST(inside)
+{
+	struct sockaddr_in far = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a090807)};
+
+	hints->ep_attr->type = FI_EP_MSG;
+	ck_assert_int_eq(found("shm"), 0);
+	ck_assert_ptr_null(list->next);
+	ck_assert_str_eq(list->domain_attr->name, "shm");
+	ck_assert_uint_eq(list->caps & (FI_LOCAL_COMM | FI_REMOTE_COMM), FI_LOCAL_COMM);
+	ck_assert_ptr_null(list->nic);
+	hints->domain_attr->name = strdup("shm");
+	ck_assert_int_eq(ask(NOW), 0);
+	free(hints->domain_attr->name);
+	hints->domain_attr->name = strdup("lo");
+	ck_assert_int_eq(ask(NOW), -FI_ENODATA);
+	free(hints->domain_attr->name);
+	hints->domain_attr->name = NULL;
+	ck_assert_int_eq(fi_getinfo(NOW, "127.0.0.1", "7", 0, hints, &list), 0);
+	hints->dest_addr = malloc(sizeof(far));
+	memcpy(hints->dest_addr, &far, sizeof(far));
+	hints->dest_addrlen = sizeof(far);
+	ck_assert_int_eq(ask(NOW), -FI_ENODATA);
+}
+END_TEST
+
 /* ---- Addresses ---- */
 
 static const struct {
@@ -355,6 +404,8 @@ static TCase *names_case(void)
 	tcase_add_loop_test(tc, fi_provider, 0, COUNT(environments));
 	tcase_add_test(tc, layered_names);
 	tcase_add_test(tc, fabric_and_domain);
+	tcase_add_test(tc, types_of_names);
+	tcase_add_test(tc, inside);
 	return tc;
 }
 

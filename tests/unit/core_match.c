@@ -213,7 +213,7 @@ START_TEST(mr_mode_of_datagrams)
 	hints->ep_attr->type = FI_EP_DGRAM;
 	hints->domain_attr->mr_mode = BASIC;
 	ck_assert_int_eq(ask(NOW), 0);
-	first_is("udp");
+	first_is("weft");
 	ck_assert_int_eq(list->domain_attr->mr_mode, 0);
 }
 END_TEST

@@ -53,6 +53,12 @@ static inline bool cm_bare(void)
 	return !strcmp(api_provider(), "verbs");
 }
 
+/* Those of shared memory alone: they have addresses and numbers, but no socket of the network. */
+static inline bool cm_inside(void)
+{
+	return !strcmp(api_provider(), "shm");
+}
+
 /* ---- Opening --------------------------------------------------------------------------------- */
 
 static inline void cm_domain(struct cm *c, uint64_t caps, void (*tune)(struct fi_info *hints))
