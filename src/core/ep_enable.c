@@ -89,7 +89,7 @@ void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags)
 static int open_port(struct ep *ep)
 {
 	struct port *port;
-	int err = port_open(ep->dom, ep->info, &port);
+	int err = port_open(ep->dom, ep->info, ep->barred, &port);
 
 	if (err)
 		return err;

@@ -5,6 +5,7 @@
 
 #include "core/ep.h"
 #include "core/ep_cm.h"
+#include "core/views.h"
 #include "xfer/xfer.h"
 
 static int give(void *to, size_t *len, const void *from, size_t from_len)
@@ -103,17 +104,25 @@ static size_t size_option(const struct ep *ep, int optname)
 	}
 }
 
+static bool bool_option(const struct ep *ep, int optname)
+{
+	if (optname == FI_OPT_SHARED_MEMORY_PERMITTED)
+		return !(ep->base->barred & VIEW_SHM);
+	return optname != FI_OPT_FIREWALL_ADDR;
+}
+
 int ep_option_get(fid_t fid, int level, int optname, void *optval, size_t *optlen)
 {
-	const bool yes_or_no = optname != FI_OPT_FIREWALL_ADDR;
 	const int p2p = FI_HMEM_P2P_ENABLED;
 	struct ep *ep = (struct ep *)fid;
 	size_t len = option_len(level, optname), value;
+	bool yes_or_no;
 
 	if (!len || fid->fclass == FI_CLASS_STX_CTX)
 		return -FI_ENOPROTOOPT;
 	if (!optval || !optlen)
 		return -FI_EINVAL;
+	yes_or_no = bool_option(ep, optname);
 	if (len == sizeof(yes_or_no))
 		return give(optval, optlen, &yes_or_no, sizeof(yes_or_no));
 	if (len == sizeof(p2p))
@@ -161,14 +170,28 @@ static int set_size(struct ep *ep, int optname, size_t value)
 	}
 }
 
-/*
- * Shared memory is the only way inside a host: it cannot be given up. That peers cannot connect to this
- * endpoint would have to be known to them.
- */
-static int set_bool(int optname, bool value)
+/* Nothing to give up for those who do not use it; for others only as long as no peer can have found them. */
+static int permit_shared_memory(struct ep *ep, bool permitted)
 {
-	if (optname == FI_OPT_SHARED_MEMORY_PERMITTED && !value)
+	unsigned int wanted = port_wanted(ep->info), barred = permitted ? 0 : VIEW_SHM;
+	int err = 0;
+
+	if (!permitted && wanted == VIEW_SHM)
 		return -FI_EOPNOTSUPP;
+	lock_take(&ep->dom->lock);
+	if (ep->port && wanted & VIEW_SHM && ep->barred != barred)
+		err = -FI_EOPBADSTATE;
+	else
+		ep->barred = barred;
+	lock_give(&ep->dom->lock);
+	return err;
+}
+
+/* That peers cannot connect to this endpoint would have to be known to them. */
+static int set_bool(struct ep *ep, int optname, bool value)
+{
+	if (optname == FI_OPT_SHARED_MEMORY_PERMITTED)
+		return permit_shared_memory(ep->base, value);
 	return optname == FI_OPT_FIREWALL_ADDR && value ? -FI_EOPNOTSUPP : 0;
 }
 
@@ -192,7 +215,7 @@ int ep_option_set(fid_t fid, int level, int optname, const void *optval, size_t 
 		return -FI_EINVAL;
 	if (len == sizeof(yes_or_no)) {
 		memcpy(&yes_or_no, optval, sizeof(yes_or_no));
-		return set_bool(optname, yes_or_no);
+		return set_bool((struct ep *)fid, optname, yes_or_no);
 	}
 	if (len == sizeof(p2p)) {
 		memcpy(&p2p, optval, sizeof(p2p));

@@ -120,9 +120,8 @@ static int open_transport(struct port *port, unsigned int i)
 	return err;
 }
 
-static int open_hw(struct port *port, const struct fi_info *info)
+static int open_hw(struct port *port, unsigned int wanted)
 {
-	unsigned int wanted = port_wanted(info);
 	int err = 0;
 
 	for (unsigned int i = 0; i < PORT_TRANSPORTS && !err; i++)
@@ -136,7 +135,7 @@ static int open_hw(struct port *port, const struct fi_info *info)
 }
 
 /* All but listeners. */
-static int prepare(struct port *port, const struct fi_info *info)
+static int prepare(struct port *port, const struct fi_info *info, unsigned int barred)
 {
 	int err;
 
@@ -150,13 +149,14 @@ static int prepare(struct port *port, const struct fi_info *info)
 	if (port->epfd < 0)
 		return -errno;
 	lobby_init(&port->lobby, port->epfd);
-	err = open_hw(port, info);
+	err = open_hw(port, port_wanted(info) & ~barred);
 	if (err)
 		close(port->epfd);
 	return err;
 }
 
-int port_open(struct domain *dom, const struct fi_info *info, struct port **out)
+int port_open(struct domain *dom, const struct fi_info *info, unsigned int barred,
+	      struct port **out)
 {
 	struct port *port = calloc(1, sizeof(*port));
 	int err;
@@ -164,7 +164,7 @@ int port_open(struct domain *dom, const struct fi_info *info, struct port **out)
 	if (!port)
 		return -FI_ENOMEM;
 	init_fields(port, dom);
-	err = prepare(port, info);
+	err = prepare(port, info, barred);
 	if (err)
 		goto free_port;
 	if (info->ep_attr->type == FI_EP_RDM) {

@@ -86,8 +86,6 @@ extern const struct transport *const port_transports[PORT_TRANSPORTS];
 
 /* Whoever sleeps on the port takes a turn and arms anew. */
 void port_wake(struct port *port);
-/* VIEW_ bits: what such an endpoint may use. */
-unsigned int port_wanted(const struct fi_info *info);
 /* Makes room in the table for entry `addr`. 0 or -FI_ENOMEM. */
 int port_reserve(struct port *port, fi_addr_t addr);
 

@@ -34,8 +34,14 @@ struct waiter;
 #define XFER_ENDED      (UINT64_C(1) << 63) /* in ep->rx_flags: nothing more will come */
 #define XFER_CM_DATA    512 /* bytes an application may say with a connection request or an answer */
 
-/* Opens the address: binds what `info->src_addr` says or any free one. Domain locked. */
-int port_open(struct domain *dom, const struct fi_info *info, struct port **port);
+/* VIEW_ bits: what such an endpoint may use. */
+unsigned int port_wanted(const struct fi_info *info);
+/*
+ * Opens the address: binds what `info->src_addr` says or any free one. `barred`: VIEW_ bits of what it does without.
+ * Domain locked.
+ */
+int port_open(struct domain *dom, const struct fi_info *info, unsigned int barred,
+	      struct port **port);
 /* Ends all its connections; operations still under way are dropped. Domain locked. */
 void port_close(struct port *port);
 const struct addr *port_name(const struct port *port);
