@@ -3,19 +3,16 @@
 # Fetches and builds what a suite needs, in the build folder. Exits with 77 and the reason as its last line where that
 # cannot be.
 #   prepare.sh mpich [FILE]    MPICH and its tests, or those that FILE names, one a line
-#   prepare.sh mpich-alone     MPICH without its tests
 #   prepare.sh mpi4py          the source of mpi4py, for its tests
 . "$(dirname "$0")/../ours.bash"
 . "$(dirname "$0")/../mpich.bash"
 
 case $1 in
-mpich*)
+mpich)
 	prefix=${MPICH:-$BUILD/mpich}
 	[ -n "${MPICH-}" ] || build_mpich "$prefix"
 	"$prefix/bin/mpichversion" | grep -q 'ch4:ofi' || fail "$prefix is no MPICH over libfabric"
-	if [ "$1" = mpich-alone ]; then
-		exit
-	elif [ -n "${2-}" ]; then
+	if [ -n "${2-}" ]; then
 		build_mpich_programs "$prefix" "$2"
 	else
 		build_mpich_tests "$prefix"
