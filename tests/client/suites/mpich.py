@@ -71,7 +71,8 @@ class Mpich:
     title = "MPICH, its own tests (test/mpi)"
 
     def __init__(self, build, env):
-        self.prefix = env.get("MPICH") or os.path.join(build, "mpich")
+        own = os.path.join(build, "mpich")
+        self.prefix = own if env.get("MPICH", "build") in ("", "build") else env["MPICH"]
         self.tests = env.get("MPICH_TESTS") or os.path.join(build, "mpich-tests")
         self.source = os.path.join(env.get("MPICH_SOURCE") or os.path.join(build, "mpich-source"), "test/mpi")
         self.programs = env.get("PROGRAMS", "")

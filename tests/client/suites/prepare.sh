@@ -9,9 +9,8 @@
 
 case $1 in
 mpich)
-	prefix=${MPICH:-$BUILD/mpich}
-	[ -n "${MPICH-}" ] || build_mpich "$prefix"
-	"$prefix/bin/mpichversion" | grep -q 'ch4:ofi' || fail "$prefix is no MPICH over libfabric"
+	MPICH=${MPICH:-build}
+	find_mpich
 	if [ -n "${2-}" ]; then
 		build_mpich_programs "$prefix" "$2"
 	else
