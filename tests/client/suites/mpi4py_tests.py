@@ -4,7 +4,6 @@
 A file of them is one program. Where it fails its classes are run one by one, then the methods of those that fail: one
 that stops or crashes says nothing about the others.
 """
-import ast
 import os
 import re
 import subprocess
@@ -14,6 +13,7 @@ from openmpi import OpenMpi
 
 RANKS = (1, 2, 4)
 LIMIT = 120
+PYTHON = "/usr/bin/python3"  # the one the package is for
 
 # One test, a class or a file; the tests find their own helpers beside them.
 PROGRAM = """
@@ -21,26 +21,35 @@ import sys, unittest
 sys.path.insert(0, '.')
 suite = unittest.defaultTestLoader.loadTestsFromName(sys.argv[1])
 result = unittest.TextTestRunner(verbosity=1).run(suite)
-print('tests', result.testsRun, 'of which skipped', len(result.skipped))
 sys.exit(not result.wasSuccessful())
+"""
+
+# The names of all tests of a file.
+LIST = """
+import sys, unittest
+sys.path.insert(0, '.')
+
+def show(suite):
+    for test in suite:
+        show(test) if isinstance(test, unittest.TestSuite) else print('test', test.id())
+
+show(unittest.defaultTestLoader.loadTestsFromName(sys.argv[1]))
 """
 
 
 def judge(status, output):
-    if status == 0 and re.search(r"^tests \d+", output, re.M):
+    if status == 0:
         return None
     found = re.search(r"^(ERROR|FAIL): (\S+)", output, re.M)
     return f"{found[1]}: {found[2]}" if found else f"status {status}"
 
 
-def classes_of(path):
-    """(class, its test methods) of a file. What a class inherits is run with the class alone."""
-    with open(path) as f:
-        tree = ast.parse(f.read())
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
-            yield node.name, [item.name for item in node.body
-                              if isinstance(item, ast.FunctionDef) and item.name.startswith("test")]
+def tests_of(folder, module):
+    """The names of all tests of a file, "module.Class.method", by the file's own word; none if it cannot say."""
+    env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    done = subprocess.run([PYTHON, "-c", LIST, module], cwd=folder, env=env, capture_output=True, text=True,
+                          check=False, timeout=LIMIT)
+    return re.findall(r"^test (\S+)$", done.stdout, re.M) if done.returncode == 0 else []
 
 
 class Mpi4py(OpenMpi):
@@ -65,18 +74,20 @@ class Mpi4py(OpenMpi):
         return None if done.returncode == 0 else (done.stdout.strip().splitlines() or ["not built"])[-1]
 
     def case(self, ranks, test, parts=None):
-        command = self.mpirun(ranks) + ["/usr/bin/python3", "-c", PROGRAM, test]
+        command = self.mpirun(ranks) + [PYTHON, "-c", PROGRAM, test]
         return Case(name=f"{test} {ranks}", command=command, cwd=self.folder, limit=LIMIT, judge=judge, parts=parts)
 
-    def methods(self, ranks, test, names):
-        return lambda: [self.case(ranks, f"{test}.{name}") for name in names]
-
-    def classes(self, ranks, module):
-        return lambda: [self.case(ranks, f"{module}.{name}", self.methods(ranks, f"{module}.{name}", methods))
-                        for name, methods in classes_of(os.path.join(self.folder, f"{module}.py"))]
+    def parts(self, ranks, module, tests, depth):
+        """The classes of a file (depth 2), or the methods of a class (depth 3)."""
+        if tests is None:
+            tests = tests_of(self.folder, module)
+        for name in dict.fromkeys(".".join(test.split(".")[:depth]) for test in tests):
+            below = [test for test in tests if test.startswith(name + ".")]
+            yield self.case(ranks, name, (lambda b=below: list(self.parts(ranks, module, b, 3))) if below else None)
 
     def cases(self):
         for ranks in RANKS:
             for name in sorted(os.listdir(self.folder)):
                 if re.fullmatch(r"test_\w+\.py", name):
-                    yield self.case(ranks, name[:-3], self.classes(ranks, name[:-3]))
+                    module = name[:-3]
+                    yield self.case(ranks, module, lambda m=module, r=ranks: list(self.parts(r, m, None, 2)))
