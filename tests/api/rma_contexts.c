@@ -267,6 +267,8 @@ static void caller(struct api *a, struct obj *o)
 	OK(fi_write(tx[0], buf, EARLY, NULL, to, 0, 99, NULL));
 	OK(fi_send(tx[0], buf, EARLY, NULL, to, NULL));
 	CLOSE(tx[0]);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(obj_error(o->cq).err, FI_ECANCELED);
 	OK(munmap(buf, EARLY));
 	api_tell(a, 1, "", 1);
 	POST(o->cq, fi_send(tx[1], &to, 1, NULL, to, &to));
@@ -279,7 +281,7 @@ static void caller(struct api *a, struct obj *o)
 	CLOSE(sep);
 }
 
-/* Its memory is not touched any more, nothing of it completes, and the other context goes on. */
+/* Its memory is not touched any more, all of it has ended, and the other context goes on. */
 static void closed_early(struct api *a)
 {
 	struct obj o = {.hints = obj_hints(FI_MSG | FI_RMA)};

@@ -105,8 +105,11 @@ static void capability(struct api *a)
 		own_open(&o, a, opened[i].caps);
 		for (enum rma_form form = 0; form < RMA_FORMS; form++) {
 			bool may = rma_reads(form) ? opened[i].read : opened[i].write;
-			ssize_t ret = call(&o, o.r.o.ep, form, 8, o.r.addr[0], 0);
+			ssize_t ret;
 
+			/* What is injected waits for the connection outside. */
+			OBJ_UNTIL((ret = call(&o, o.r.o.ep, form, 8, o.r.addr[0], 0)) != -FI_EAGAIN,
+				  fi_cq_read(o.r.o.cq, NULL, 0));
 			CHECK_EQ(ret, may ? 0 : -FI_EOPNOTSUPP);
 			o.r.done[rma_reads(form)] += may;
 		}
