@@ -679,8 +679,10 @@ struct fi_mr_map_raw {
 /* ---- Calls: any object ----------------------------------------------------------------------- */
 
 /*
- * Closes an object of any kind and frees it.  -FI_EBUSY while others need it; what is still under
- * way on an endpoint is dropped without a completion.  fi_fabric(3)
+ * Closes an object of any kind and frees it.  -FI_EBUSY while others need it.  Of an endpoint:
+ * operations that have not completed end by FI_ECANCELED in its queue, receives vanish; what had been
+ * accepted by an inject call or had completed is delivered.  It waits, at most a second, until the
+ * peers' kernels or devices have what was being sent.  fi_fabric(3)
  */
 WEFT_CALL int fi_close(struct fid *fid)
 {

@@ -355,6 +355,9 @@ WEFT_CALL ssize_t fi_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64
 /*
  * Sends up to inject_size bytes; buf is the caller's again at once and success gives no entry in
  * the queue.  fi_msg(3)
+ * A return of 0 means that the message is delivered if the receiver lives, whatever becomes of the
+ * sender.  So it is -FI_EAGAIN until the peer is connected, which the first call begins and progress
+ * finishes; if that fails the next call returns why.
  */
 WEFT_CALL ssize_t fi_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr)
 {
