@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "core/cq_read.h"
 #include "core/fid.h"
+#include "xfer/xfer.h"
 
 #define CQ_SIZE_DEFAULT 1024u
 #define CQ_SIZE_MAX     (1u << 20) /* asked; it grows past that when it must */
@@ -30,19 +31,34 @@ bool cq_grow(struct cq *cq)
 	cq->mask = 2 * old - 1;
 	cq->head = 0;
 	cq->tail = count;
-	cq->limit = 2 * old;
+	cq->limit = cq->mask;
 	return true;
 }
 
+static void overrun(struct cq *cq)
+{
+	LOG_WARN(
+		LOG_CQ,
+		"out of memory: no completion beyond the %u unread ones is kept, the queue is overrun",
+		cq->tail - cq->head);
+	cq->is_overrun = true;
+	cq->ring[cq->tail++ & cq->mask] = (struct cq_slot){.error = cq->overrun};
+	cq->limit = cq->tail;
+	for (unsigned int i = 0; i < cq->ports.count; i++)
+		xfer_starve(cq->ports.list[i].port);
+}
+
+/* One place is left free, for the entry that says that there are no more. */
 struct cq_slot *cq_slot_slow(struct cq *cq)
 {
 	static struct cq_slot lost;
 
-	cq->limit = cq->head + cq->mask + 1;
-	if (cq->tail != cq->limit || cq_grow(cq))
-		return &cq->ring[cq->tail++ & cq->mask];
-	LOG_WARN(LOG_CQ, "out of memory: a completion beyond the %u unread ones is lost",
-		 cq->tail - cq->head);
+	if (!cq->is_overrun) {
+		cq->limit = cq->head + cq->mask;
+		if (cq->tail != cq->limit || cq_grow(cq))
+			return &cq->ring[cq->tail++ & cq->mask];
+		overrun(cq);
+	}
 	return &lost;
 }
 
@@ -58,8 +74,9 @@ void cq_push_error(struct cq *cq, const struct cq_slot *entry, const struct cq_e
 	struct cq_slot slot = *entry;
 
 	if (!error) {
-		LOG_WARN(LOG_CQ, "out of memory: a failed completion (%s) is lost",
-			 fi_strerror(why->err));
+		if (!cq->is_overrun)
+			overrun(cq);
+		wait_notify(&cq->wait);
 		return;
 	}
 	*error = *why;
@@ -89,6 +106,8 @@ static int cq_close(struct fid *fid)
 		return -FI_EBUSY;
 	for (uint32_t i = cq->head; i != cq->tail; i++)
 		free(cq->ring[i & cq->mask].error);
+	if (!cq->is_overrun)
+		free(cq->overrun);
 	wait_fini(&cq->wait);
 	ref_put(&cq->dom->ref);
 	free(cq->err_data);
@@ -161,10 +180,12 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 	while (size < attr->size)
 		size *= 2;
 	cq->ring = malloc(size * sizeof(*cq->ring));
-	if (!cq->ring) {
+	cq->overrun = calloc(1, sizeof(*cq->overrun));
+	if (!cq->ring || !cq->overrun) {
 		err = -FI_ENOMEM;
-		goto free_cq;
+		goto free_ring;
 	}
+	cq->overrun->err = cq->overrun->prov_errno = FI_EOVERRUN;
 	err = wait_init(&cq->wait, attr->wait_obj, attr->wait_set);
 	if (err)
 		goto free_ring;
@@ -172,7 +193,7 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 	if (wait_is_deaf(&cq->wait) && (err = progress_start(dom)))
 		goto fini_wait;
 	cq->mask = size - 1;
-	cq->limit = size;
+	cq->limit = size - 1;
 	cq->capacity_asked = attr->size ? (uint32_t)attr->size : size;
 	attr->size = cq->capacity_asked;
 	cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr->format;
@@ -189,8 +210,8 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 fini_wait:
 	wait_fini(&cq->wait);
 free_ring:
+	free(cq->overrun);
 	free(cq->ring);
-free_cq:
 	free(cq);
 	return err;
 }

@@ -49,6 +49,9 @@ struct cq {
 	int signaled;       /* fi_cq_signal came: the next blocking read returns */
 	int ref;            /* atomic: endpoints bound */
 	void *err_data;     /* what the last readerr handed out by pointer */
+	struct cq_error
+		*overrun; /* the queue's last entry, once there was no memory for another one */
+	bool is_overrun;  /* it is in the ring, and stays; completions are lost */
 };
 
 static inline struct cq *cq_of(struct fid_cq *fid)
@@ -61,8 +64,8 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 /* Doubles the ring. false: out of memory, nothing changed. */
 bool cq_grow(struct cq *cq);
 /*
- * Cold end of cq_slot: learns what was read since, or grows. A completion that cannot be kept for
- * lack of memory is logged.
+ * Cold end of cq_slot: learns what was read since, or grows. Where there is no memory for that the queue is
+ * overrun: its last entry is FI_EOVERRUN, and the peers it could hear of are disconnected. fi_cq(3)
  */
 struct cq_slot *cq_slot_slow(struct cq *cq);
 

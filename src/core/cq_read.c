@@ -150,9 +150,11 @@ static ssize_t read_error(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 		buf->prov_errno = slot->error->prov_errno;
 		if (FI_VERSION_GE(domain_api(cq->dom), FI_VERSION(1, 20)))
 			buf->src_addr = slot->src;
-		give_err_data(cq, buf, slot->error);
-		cq->head++;
 		ret = 1;
+		if (slot->error != cq->overrun) { /* that one stays */
+			give_err_data(cq, buf, slot->error);
+			cq->head++;
+		}
 	}
 	lock_give(&cq->dom->lock);
 	return ret;

@@ -203,6 +203,16 @@ void port_close(struct port *port)
 	fini_fields(port);
 }
 
+void xfer_starve(struct port *port)
+{
+	LIST_EACH (node, &port->peers_list) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+
+		if (peer->state == PEER_CONNECTED && !peer->excess)
+			peer_starve(peer, "a completion");
+	}
+}
+
 const struct addr *port_name(const struct port *port)
 {
 	return &port->name;

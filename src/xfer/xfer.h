@@ -45,6 +45,8 @@ int port_open(struct domain *dom, const struct fi_info *info, unsigned int barre
 /* Ends all its connections; operations still under way are dropped. Domain locked. */
 void port_close(struct port *port);
 const struct addr *port_name(const struct port *port);
+/* There is no memory for completions of its: the next progress call disconnects all its peers. Domain locked. */
+void xfer_starve(struct port *port);
 
 /* Moves what can be moved now; true when anything did. Domain locked. Never blocks. */
 bool port_turn(struct port *port);

@@ -6,8 +6,9 @@
 #include "fake_link.h"
 #include "starve.h"
 
-#define BYTES (3u << 20) /* no memory for these */
-#define MSG   WIRE_HEAD(WIRE_MSG, 0, 0, 0)
+#define BYTES  (3u << 20) /* no memory for these */
+#define PLENTY 20000 /* completions: the next step of their queue is beyond the memory there is */
+#define MSG    WIRE_HEAD(WIRE_MSG, 0, 0, 0)
 
 static unsigned char bytes[BYTES];
 
@@ -80,6 +81,30 @@ START_TEST(answer)
 }
 END_TEST
 
+/* What came before can be read; then FI_EOVERRUN, each time. */
+START_TEST(completions)
+{
+	struct cq *cq = cq_of(fake.cq);
+	uint32_t kept;
+
+	for (unsigned int i = 0; i < PLENTY; i++)
+		cq_push_done(cq, bytes, FI_MSG | FI_RECV);
+	starve_begin();
+	while (!cq->is_overrun)
+		cq_push_done(cq, bytes, FI_MSG | FI_RECV);
+	expect_disconnected();
+	cq_push_done(cq, bytes, FI_MSG | FI_RECV); /* lost */
+	kept = cq->tail - cq->head - 1;
+	ck_assert_uint_ge(kept, PLENTY);
+	for (uint32_t i = 0; i < kept; i++)
+		fake_expect(bytes, FI_MSG | FI_RECV);
+	for (int i = 0; i < 3; i++) {
+		fake_expect_error(NULL, FI_EOVERRUN);
+		cq_push_done(cq, bytes, FI_MSG | FI_RECV);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite;
@@ -95,6 +120,7 @@ int main(void)
 	tcase_add_test(starved, unexpected_message);
 	tcase_add_test(starved, posted_receive);
 	tcase_add_test(starved, answer);
+	tcase_add_test(starved, completions);
 	suite_add_tcase(suite, starved);
 	return suite_run(suite);
 }
