@@ -246,18 +246,6 @@ static bool is_ip_format(uint32_t format)
 	       format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6 || format == FI_ADDR_STR;
 }
 
-/* Addresses that are said are of this host, and no interface is. */
-static bool match_inside(const struct query *q, const char *domain, struct refusal *why)
-{
-	if (domain)
-		return hints_refuse(why, "domain_attr->name: \"%.100s\" asked", domain);
-	if (q->ends->src.kind != ADDR_NONE && !addr_is_local(&q->ends->src))
-		return hints_refuse(why, "src_addr: is none of this host");
-	if (q->ends->dest.kind != ADDR_NONE && !addr_is_local(&q->ends->dest))
-		return hints_refuse(why, "dest_addr: is none of this host");
-	return true;
-}
-
 static int resolve_sockets(const struct view *v, const struct query *q, struct fi_info *info,
 			   struct refusal *why)
 {
@@ -276,7 +264,7 @@ static int resolve_sockets(const struct view *v, const struct query *q, struct f
 	err = resolve_ip_ends(q->ends, q, why);
 	if (err)
 		return err;
-	if (view_stays_inside(v) && !match_inside(q, domain, why))
+	if (view_stays_inside(v) && !resolve_ip_inside(q, domain, why))
 		return -FI_ENODATA;
 	if (!resolve_ip_source(q->ends, domain, &s, why) || !find_suitable(v, q, domain, &s, why))
 		return -FI_ENODATA;

@@ -267,3 +267,14 @@ bool resolve_ip_other(const struct ip_ends *ends, const char *asked, const struc
 	*other = (struct ip_source){a->addr, ifaces_of(&ends->net, a)};
 	return true;
 }
+
+bool resolve_ip_inside(const struct query *q, const char *domain, struct refusal *why)
+{
+	if (domain)
+		return hints_refuse(why, "domain_attr->name: \"%.100s\" asked", domain);
+	if (q->ends->src.kind != ADDR_NONE && !addr_is_local(&q->ends->src))
+		return hints_refuse(why, "src_addr: is none of this host");
+	if (q->ends->dest.kind != ADDR_NONE && !addr_is_local(&q->ends->dest))
+		return hints_refuse(why, "dest_addr: is none of this host");
+	return true;
+}

@@ -56,4 +56,7 @@ bool resolve_ip_is_open(const struct ip_ends *ends);
 bool resolve_ip_other(const struct ip_ends *ends, const char *asked, const struct ip_source *first,
 		      size_t *at, struct ip_source *other);
 
+/* For a row that stays inside: addresses that are said are of this host, and no interface is. */
+bool resolve_ip_inside(const struct query *q, const char *domain, struct refusal *why);
+
 #endif
