@@ -73,6 +73,8 @@ class Session:
         self.programs = self.listed(os.environ.get("PROGRAMS"))
         self.budget = float(os.environ.get("BUDGET", "inf"))
         self.end = self.budget
+        if self.budget < float("inf"):
+            engine.STRETCH = 1  # who waits for the end has no time for that
         self.left_out = 0
 
     @staticmethod
