@@ -6,7 +6,7 @@
 #include "xfer/rma.h"
 #include "xfer/tx.h"
 
-static ssize_t post_rma(struct ep *ep, const struct rma *o)
+static inline __attribute__((always_inline)) ssize_t post_rma(struct ep *ep, const struct rma *o)
 {
 	ssize_t ret;
 

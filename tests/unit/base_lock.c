@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The lock keeps threads apart, whether they find it free, spin or sleep; who waits long does not burn a core. */
+#include <pthread.h>
+#include <stdint.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/lock.h"
+#include "suite.h"
+
+#define THREADS 8
+#define ROUNDS  20000
+#define HELD_US 100000
+
+static struct lock lock;
+static unsigned long count; /* under the lock */
+static bool inside;         /* under the lock */
+static int waiting;         /* atomic */
+
+static uint64_t us_of(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static void one_round(unsigned int i)
+{
+	ck_assert(!inside);
+	inside = true;
+	count++;
+	if (i % 1000 == 0)
+		usleep(10); /* now and then longer than anybody spins */
+	inside = false;
+}
+
+static void *work(void *arg)
+{
+	(void)arg;
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		lock_take(&lock);
+		one_round(i);
+		lock_give(&lock);
+	}
+	return NULL;
+}
+
+START_TEST(keeps_apart)
+{
+	pthread_t thread[THREADS];
+
+	lock_init(&lock);
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, work, NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	ck_assert_uint_eq(count, (unsigned long)THREADS * ROUNDS);
+	ck_assert(lock_try(&lock));
+	lock_give(&lock);
+}
+END_TEST
+
+/* arg: how long it was processing, us. */
+static void *wait_for_it(void *arg)
+{
+	uint64_t before = us_of(CLOCK_THREAD_CPUTIME_ID);
+
+	__atomic_add_fetch(&waiting, 1, __ATOMIC_RELEASE);
+	lock_take(&lock);
+	lock_give(&lock);
+	*(uint64_t *)arg = us_of(CLOCK_THREAD_CPUTIME_ID) - before;
+	return NULL;
+}
+
+START_TEST(waits_asleep)
+{
+	pthread_t thread[THREADS];
+	uint64_t used[THREADS];
+
+	lock_init(&lock);
+	lock_take(&lock);
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, wait_for_it, &used[i]), 0);
+	while (__atomic_load_n(&waiting, __ATOMIC_ACQUIRE) < THREADS)
+		usleep(100);
+	usleep(HELD_US);
+	ck_assert_int_gt(__atomic_load_n(&lock.sleeps, __ATOMIC_RELAXED), 0);
+	lock_give(&lock);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(thread[i], NULL);
+		ck_assert_uint_lt(used[i], HELD_US / 4);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("base_lock");
+	TCase *tc = tcase_create("lock");
+
+	tcase_add_test(tc, keeps_apart);
+	tcase_add_test(tc, waits_asleep);
+	suite_add_tcase(suite, tc);
+	return suite_run(suite);
+}
