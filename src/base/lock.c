@@ -19,9 +19,20 @@ static bool spin(struct lock *l)
 	return false;
 }
 
+/* Pairs with the release in lock_give_to_waiters. */
+static bool take_handed(struct lock *l)
+{
+	int one = 1;
+
+	return __atomic_load_n(&l->handed, __ATOMIC_RELAXED) &&
+	       __atomic_compare_exchange_n(&l->handed, &one, 0, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
 /*
- * Who slept leaves `sleepers` set when it takes the lock, for there may be others: giving it back then wakes the
- * next one, or nobody. lock_wake clears it first, so everybody sets it again before a look at the lock.
+ * A waiter that slept leaves `sleepers` set when it takes the lock, for there may be others: giving it back then
+ * wakes the next one, or nobody. lock_give_to_waiters clears it first, so every waiter sets it again before it looks
+ * at the lock. Only one that has slept takes a lock that is handed over, or its last holder would take it back.
  */
 void lock_wait(struct lock *l)
 {
@@ -29,17 +40,25 @@ void lock_wait(struct lock *l)
 
 	if (spin(l))
 		return;
-	for (;;) {
+	for (unsigned int slept = 0;; slept++) {
 		__atomic_store_n(&l->sleepers, 1, __ATOMIC_SEQ_CST);
-		if (lock_try(l))
-			return;
+		if (lock_try(l) || (slept && take_handed(l)))
+			break;
+		if (slept)
+			__atomic_store_n(&l->starving, 1, __ATOMIC_RELAXED);
 		__atomic_add_fetch(&l->sleeps, 1, __ATOMIC_RELAXED);
 		syscall(SYS_futex, &l->held, FUTEX_WAIT_PRIVATE, 1, &most, NULL, 0);
 	}
+	__atomic_store_n(&l->starving, 0, __ATOMIC_RELAXED); /* others say so again */
 }
 
-void lock_wake(struct lock *l)
+void lock_give_to_waiters(struct lock *l)
 {
 	__atomic_store_n(&l->sleepers, 0, __ATOMIC_RELAXED);
+	/* The one that starves is in lock_wait still: it takes what it is handed. */
+	if (__atomic_load_n(&l->starving, __ATOMIC_RELAXED))
+		__atomic_store_n(&l->handed, 1, __ATOMIC_RELEASE);
+	else
+		__atomic_store_n(&l->held, 0, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &l->held, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }

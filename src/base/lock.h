@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A small lock for short critical sections: one locked instruction to take it when free, a store and
- * a load to give it back. A waiter spins briefly, then sleeps until a holder wakes it, so that on a
- * crowded machine the holder gets the processor.
+ * A small lock for short critical sections: one locked instruction to take it when free, a load and
+ * a store to give it back. A waiter spins briefly, then sleeps until a holder wakes it, so that on a
+ * crowded machine the holder gets the processor. A waiter that was woken in vain is handed the lock: threads
+ * that take it again and again, as those that poll do, starve nobody.
  */
 #ifndef WEFT_BASE_LOCK_H
 #define WEFT_BASE_LOCK_H
@@ -13,6 +14,8 @@ struct lock {
 	int sleeps; /* atomic: how often somebody slept. First: the calls that find it free are shorter so */
 	int held;     /* atomic: 0 or 1 */
 	int sleepers; /* atomic: somebody may be asleep in lock_wait */
+	int starving; /* atomic: one that slept has found it taken by another again */
+	int handed;   /* atomic: given back with `held` left set, to one that has slept */
 };
 
 /* One step of a polite busy loop. */
@@ -25,13 +28,11 @@ static inline void cpu_relax(void)
 
 /* The slow halves of lock_take and lock_give. */
 void lock_wait(struct lock *l);
-void lock_wake(struct lock *l);
+void lock_give_to_waiters(struct lock *l);
 
 static inline void lock_init(struct lock *l)
 {
-	l->sleeps = 0;
-	l->held = 0;
-	l->sleepers = 0;
+	*l = (struct lock){.held = 0};
 }
 
 /* Pairs with the release in lock_give. */
@@ -47,14 +48,15 @@ static inline void lock_take(struct lock *l)
 }
 
 /*
- * The load may overtake the store, and then miss who is going to sleep: lock_wait sleeps for a limited time, and
- * the store is seen long before the kernel looks.
+ * One that goes to sleep between the load and the store is not woken: the kernel puts nobody to sleep once the store
+ * is seen, and lock_wait sleeps for a limited time.
  */
 static inline void lock_give(struct lock *l)
 {
-	__atomic_store_n(&l->held, 0, __ATOMIC_RELEASE);
 	if (__builtin_expect(__atomic_load_n(&l->sleepers, __ATOMIC_RELAXED), 0))
-		lock_wake(l);
+		lock_give_to_waiters(l);
+	else
+		__atomic_store_n(&l->held, 0, __ATOMIC_RELEASE);
 }
 
 #endif

@@ -8,9 +8,11 @@
 #include "base/lock.h"
 #include "suite.h"
 
-#define THREADS 8
-#define ROUNDS  20000
-#define HELD_US 100000
+#define THREADS    8
+#define ROUNDS     20000
+#define HELD_US    100000
+#define TAKES      100
+#define LONGEST_US 1000000 /* a slice of each of the others, on a crowded machine many times */
 
 static struct lock lock;
 static unsigned long count; /* under the lock */
@@ -94,6 +96,46 @@ START_TEST(waits_asleep)
 }
 END_TEST
 
+static int stop; /* atomic */
+
+/* As a thread that polls an empty queue: it wants the lock again as soon as it has given it back. */
+static void *take_again_and_again(void *arg)
+{
+	(void)arg;
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		lock_take(&lock);
+		for (int i = 0; i < 50; i++)
+			cpu_relax();
+		lock_give(&lock);
+	}
+	return NULL;
+}
+
+/* The others are more than there are processors here, and never wait for anything else. */
+START_TEST(starves_nobody)
+{
+	pthread_t thread[THREADS];
+	uint64_t longest = 0;
+
+	lock_init(&lock);
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, take_again_and_again, NULL), 0);
+	for (int i = 0; i < TAKES; i++) {
+		uint64_t before = us_of(CLOCK_MONOTONIC), us;
+
+		lock_take(&lock);
+		us = us_of(CLOCK_MONOTONIC) - before;
+		lock_give(&lock);
+		longest = us > longest ? us : longest;
+		usleep(100);
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	ck_assert_uint_lt(longest, LONGEST_US);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("base_lock");
@@ -101,6 +143,8 @@ int main(void)
 
 	tcase_add_test(tc, keeps_apart);
 	tcase_add_test(tc, waits_asleep);
+	tcase_add_test(tc, starves_nobody);
+	tcase_set_timeout(tc, 20);
 	suite_add_tcase(suite, tc);
 	return suite_run(suite);
 }
