@@ -21,7 +21,8 @@ BIN  := $(TOOL:%=$(BUILD)/bin/%) $(patsubst examples/%.c,$(BUILD)/bin/%,$(wildca
 
 # tests/unit/base_pool.c is the test base_pool, tests/api/tagged.c api_tagged, tests/abi/old.sh abi_old
 tests = $(patsubst unit_%,%,$(subst /,_,$(basename $(patsubst tests/%,%,$(wildcard $1)))))
-FAST := $(call tests,tests/unit/*.c tests/api/*.c)
+# Those of a transport need the transport.
+FAST := $(filter-out $(patsubst src/hw/verbs/%,hw_verbs_%,$(SKIP)),$(call tests,tests/unit/*.c tests/api/*.c))
 PROG := $(FAST) $(call tests,tests/fault/*.c)
 TEST := $(PROG) $(filter-out bench_% lab_%,$(call tests,tests/*/*.sh tests/*/*.py))
 LAB  := $(call tests,tests/lab/*.c tests/api/*.c) fault_accepted

@@ -34,16 +34,24 @@ _Static_assert(sizeof(struct verbs_head) == 32, "layout of a head");
 #define VERBS_NARROW     4  /* the same when there are too many peers for that */
 #define VERBS_SPARE      2  /* slots beyond a window, for words about room alone */
 #define VERBS_FLIGHT     64 /* sends of a link that are not known to have arrived: a power of two */
+#define VERBS_SIGNAL     16 /* one of so many sends is signaled: a power of two, well below that */
 #define VERBS_INLINE     256 /* bytes the device is asked to take along, heads included */
 #define VERBS_SEGMENTS   4   /* of a queue pair's sends, head included */
 #define VERBS_LINGER_MS  1000
+
+/* Completions that a send has read while it waited, and the next progress call is to treat. */
+struct verbs_kept {
+	struct ibv_wc *wc;
+	unsigned int first, count, size; /* the oldest, how many, places */
+};
 
 /* The state of a port. */
 struct verbs {
 	struct port *port;
 	int epfd;         /* holds what wakes: the channel, once there is one */
 	bool up;          /* all below is there */
-	unsigned int got; /* completions read by arm, in wc */
+	unsigned int got; /* completions read by arm, in wc; older than what is kept */
+	struct verbs_kept kept;
 	unsigned int turns;
 	unsigned int troubles;  /* of the device, as far as they were looked into */
 	struct verbs_note note; /* of the queues that all links share */
@@ -73,8 +81,11 @@ struct verbs_link {
 	uint32_t freed;    /* places that are free again and that the peer was not told of */
 	uint32_t peer_imm; /* how the peer names its end: its number in its pool of links */
 	uint32_t inline_max;
-	uint32_t id;  /* how the engine names the peer */
-	uint32_t psn; /* of our first packet */
+	uint32_t unsignaled; /* bits of a send's number of which one is set unless it is signaled */
+	bool software;       /* the device is: a message is sent when it has been acknowledged */
+	bool late;           /* the last one was not, in time */
+	uint32_t id;         /* how the engine names the peer */
+	uint32_t psn;        /* of our first packet */
 	uint32_t window;
 	uint32_t promised; /* all the room there may be */
 	bool heard;
@@ -131,6 +142,13 @@ void verbs_tell(struct verbs_link *l);
 /* Sends up to the one numbered `posted` are over. */
 void verbs_sent(struct verbs_link *l, uint32_t posted);
 
+/* verbs_ack.c: for software devices. Nothing is called up. */
+/* Waits, a bounded time, until all packets have arrived. */
+void verbs_ack_wait(struct verbs_link *l);
+/* The oldest completions that were kept meanwhile, at most so many. How many. */
+int verbs_ack_kept(struct verbs *v, struct ibv_wc *wc, int most);
+void verbs_ack_drop(struct verbs *v);
+
 /* verbs_event.c */
 /* Hears what the device says of itself and breaks the links that it has broken. It may all be down then. */
 void verbs_look(struct verbs *v);
@@ -139,6 +157,8 @@ bool verbs_usable(const struct verbs *v);
 
 /* verbs_turn.c */
 bool verbs_turn(void *state);
+/* The next completions, which are in v->wc then. How many; 0 or negative: there are none. */
+int verbs_read(struct verbs *v);
 bool verbs_arm(void *state);
 /* A completion while the port is being closed: of what comes in only a good-bye matters. */
 void verbs_last_words(struct verbs *v, const struct ibv_wc *wc);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LOG_PROV "verbs"
 #include "base/forked.h"
@@ -52,6 +53,15 @@ static struct ibv_context *open_context(const struct verbs_lib *lib, const char 
 		}
 	lib->free_device_list(list);
 	return ctx;
+}
+
+/* Hardware is a device of some bus, to which the RDMA device's folder leads. */
+static bool is_software(const struct ibv_device *device)
+{
+	char bus[sizeof(device->ibdev_path) + sizeof("/device")];
+
+	snprintf(bus, sizeof(bus), "%s/device", device->ibdev_path);
+	return !access(device->ibdev_path, F_OK) && access(bus, F_OK);
 }
 
 /*
@@ -101,6 +111,7 @@ static int fill(struct verbs_dev *dev)
 	if (verbs_news_open(dev))
 		goto dealloc_pd;
 	learn_paging(dev);
+	dev->software = is_software(dev->ctx->device);
 	fcntl(dev->ctx->async_fd, F_SETFL, fcntl(dev->ctx->async_fd, F_GETFL) | O_NONBLOCK);
 	/* A child must not end what is its parent's. */
 	if (!forked_guard(dev->ctx->cmd_fd) && !forked_guard(dev->ctx->async_fd))

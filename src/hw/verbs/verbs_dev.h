@@ -23,7 +23,8 @@ struct verbs_dev {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_device_attr attr;
-	bool pages; /* it looks pages up by itself, where that is asked for */
+	bool software; /* no hardware is behind it: this host's kernel sends, perhaps after the call */
+	bool pages;    /* it looks pages up by itself, where that is asked for */
 	struct ibv_mr
 		*anywhere; /* our side of a transfer, wherever it is; NULL: is to be registered */
 	struct verbs_cache *cache; /* of registrations, or NULL; see cache_asked */

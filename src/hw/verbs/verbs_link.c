@@ -29,7 +29,9 @@ static struct verbs_link *link_new(struct verbs *v)
 					  .eager_max = VERBS_PACKET_MAX,
 					  .packet_max = VERBS_PACKET_MAX,
 					  .lend_min = SIZE_MAX},
-				 .own = v};
+				 .own = v,
+				 .unsignaled = v->path.dev->software ? 0 : VERBS_SIGNAL - 1,
+				 .software = v->path.dev->software};
 	memset(l->slots, 0xff, sizeof(l->slots));
 	list_init(&l->in_attend);
 	list_init(&l->in_all);
@@ -150,12 +152,12 @@ static bool all_arrived(const struct verbs *v)
 
 static void drain_some(struct verbs *v)
 {
-	int n = ibv_poll_cq(v->cq, 1, v->wc);
+	int n = verbs_read(v);
 
 	if (n <= 0)
 		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-	else
-		verbs_last_words(v, &v->wc[0]);
+	for (int i = 0; i < n; i++)
+		verbs_last_words(v, &v->wc[i]);
 }
 
 void verbs_drain(void *state)

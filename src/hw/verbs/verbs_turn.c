@@ -185,12 +185,14 @@ static void attend(struct verbs *v)
 	}
 }
 
-static int read_completions(struct verbs *v)
+int verbs_read(struct verbs *v)
 {
 	int n = (int)v->got;
 
+	if (__builtin_expect(!(v->got | v->kept.count), 1))
+		return ibv_poll_cq(v->cq, BATCH, v->wc);
 	v->got = 0;
-	return n ? n : ibv_poll_cq(v->cq, BATCH, v->wc);
+	return n ? n : verbs_ack_kept(v, v->wc, BATCH);
 }
 
 static void complete(struct verbs *v, const struct ibv_wc *wc)
@@ -241,7 +243,7 @@ bool verbs_turn(void *state)
 	}
 	if (__builtin_expect(!(++v->turns & LOOK_TURNS), 0))
 		verbs_look(v);
-	n = v->up ? read_completions(v) : 0;
+	n = v->up ? verbs_read(v) : 0;
 	for (int i = 0; i < n; i++)
 		complete(v, &v->wc[i]);
 	if (__builtin_expect(!list_empty(&v->attend), 0))
@@ -273,7 +275,7 @@ bool verbs_arm(void *state)
 	verbs_look(v);
 	if (!v->up)
 		return true;
-	if (v->got || !list_empty(&v->attend))
+	if (v->got || v->kept.count || !list_empty(&v->attend))
 		return false;
 	read_events(v);
 	if (ibv_req_notify_cq(v->cq, 0))

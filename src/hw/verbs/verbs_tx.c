@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sending: what the device takes along goes out of the caller's memory, the rest out of a slot. A send that
- * holds a slot, and now and then another, is signaled: its completion ends all before it.
+ * holds a slot, and now and then another, is signaled: its completion ends all before it. On a software device
+ * all are, verbs_ack.c.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,8 +14,6 @@
 #include "base/log.h"
 #include "hw/verbs/verbs.h"
 
-#define SIGNAL_EVERY 16u /* a power of two, well below VERBS_FLIGHT */
-
 static int post(struct verbs_link *l, struct ibv_send_wr *wr, uint16_t slot)
 {
 	struct ibv_send_wr *bad;
@@ -23,7 +22,7 @@ static int post(struct verbs_link *l, struct ibv_send_wr *wr, uint16_t slot)
 	wr->wr_id = (uint64_t)pool_id(l) << 32 | (l->posted + 1);
 	wr->opcode = IBV_WR_SEND_WITH_IMM;
 	wr->imm_data = htonl(l->peer_imm);
-	if (slot != VERBS_NO_SLOT || !((l->posted + 1) % SIGNAL_EVERY))
+	if (slot != VERBS_NO_SLOT || !((l->posted + 1) & l->unsignaled))
 		wr->send_flags |= IBV_SEND_SIGNALED;
 	err = ibv_post_send(l->qp, wr, &bad);
 	if (err == ENOMEM)
@@ -84,6 +83,14 @@ static inline uint32_t in_flight(const struct verbs_link *l)
 	return l->posted - l->arrived;
 }
 
+/* Does the packet carry what the caller was promised to be on its way? */
+static inline bool carries(uint64_t head)
+{
+	unsigned int op = wire_op(head);
+
+	return op == WIRE_MSG || op == WIRE_PUT || op == WIRE_AMO;
+}
+
 static int send_packet(struct verbs_link *l, const struct packet *p, const struct iovec *iov,
 		       size_t count)
 {
@@ -107,6 +114,8 @@ static int send_packet(struct verbs_link *l, const struct packet *p, const struc
 		return err;
 	l->room -= !bye;
 	l->freed = 0;
+	if (__builtin_expect(l->software, 0) && carries(p->head))
+		verbs_ack_wait(l);
 	return 0;
 }
 

@@ -126,6 +126,7 @@ void verbs_down(struct verbs *v)
 	verbs_dev_close(&v->path);
 	v->up = false;
 	v->got = 0;
+	verbs_ack_drop(v);
 }
 
 /* One more chunk of receive slots, posted. */

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sending over a software RDMA device, which is made up here: what a message waits for, and that whatever else
+ * completes meanwhile is treated later, in the order in which it came.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "hw/verbs/verbs.h"
+#include "suite.h"
+
+#define QPN    7u
+#define SCRIPT 512
+#define BOUND_MS                                                                                   \
+	100 /* a send waits no longer, as the clock of the test goes: give or take a tick */
+#define TICK_MS 20
+#define ALL     1000
+
+/* What polling finds, one after the other: a slot received into, or one of these. */
+enum { NONE = -1, ACK = -2, BREAK = -3 };
+
+static int script[SCRIPT];
+static unsigned int scripted, polled, idle;       /* entries, of those read, and polls in vain */
+static unsigned int posted, signaled, last_flags; /* sends */
+static unsigned int reposted;
+static uint64_t slot[SCRIPT]; /* the receive slots posted again, in order: they have been treated */
+static unsigned char memory[VERBS_CHUNK * VERBS_SLOT];
+
+static struct ibv_context ctx = {.async_fd = -1};
+static struct ibv_cq cq = {.context = &ctx};
+static struct ibv_srq srq = {.context = &ctx};
+static struct ibv_qp qp = {.context = &ctx, .qp_num = QPN};
+static struct ibv_mr mr;
+static struct verbs_dev dev = {.ctx = &ctx, .nodes_fd = -1, .cache_asked = true};
+static struct verbs v;
+static struct verbs_link *l;
+
+static void fill(struct ibv_wc *wc, int what)
+{
+	uint64_t number = (uint64_t)pool_id(l) << 32 | posted;
+
+	*wc = (struct ibv_wc){.wr_id = what < 0 ? number : (uint64_t)what, .qp_num = QPN};
+	if (what == BREAK)
+		wc->status = IBV_WC_WR_FLUSH_ERR;
+}
+
+static int poll_cq(struct ibv_cq *of, int most, struct ibv_wc *wc)
+{
+	int n = 0;
+
+	(void)of;
+	for (; n < most && polled < scripted && script[polled] != NONE; polled++)
+		fill(&wc[n++], script[polled]);
+	if (n)
+		return n;
+	idle++;
+	polled += polled < scripted;
+	return 0;
+}
+
+static int post_send(struct ibv_qp *on, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	(void)on;
+	(void)bad;
+	posted++;
+	last_flags = wr->send_flags;
+	signaled += !!(wr->send_flags & IBV_SEND_SIGNALED);
+	return 0;
+}
+
+static int post_srq_recv(struct ibv_srq *on, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	(void)on;
+	(void)bad;
+	slot[reposted++] = wr->wr_id;
+	return 0;
+}
+
+static void setup(void)
+{
+	ctx.ops.poll_cq = poll_cq;
+	ctx.ops.post_send = post_send;
+	ctx.ops.post_srq_recv = post_srq_recv;
+	scripted = polled = idle = posted = signaled = reposted = 0;
+	v = (struct verbs){.up = true, .path = {.dev = &dev}, .cq = &cq, .srq = &srq};
+	v.recv.size = VERBS_SLOT;
+	v.recv.chunk[0].mem = memory;
+	v.recv.chunk[0].mr = &mr;
+	pool_init(&v.links, sizeof(struct verbs_link));
+	list_init(&v.all);
+	list_init(&v.attend);
+	l = pool_get(&v.links);
+	*l = (struct verbs_link){
+		.link = {.eager_max = VERBS_PACKET_MAX},
+		.own = &v,
+		.qp = &qp,
+		.room = ALL,
+		.inline_max = VERBS_INLINE,
+		.software = true,
+		.heard = true,
+		.ended = true}; /* so that the engine, which is not there, hears nothing */
+	memset(l->slots, 0xff, sizeof(l->slots));
+	list_init(&l->in_attend);
+}
+
+static void teardown(void)
+{
+	verbs_ack_drop(&v);
+	pool_fini(&v.links);
+}
+
+static void will_find(int what)
+{
+	script[scripted++] = what;
+}
+
+static int send_op(unsigned int op)
+{
+	return verbs_send(&l->link, "x", 1, 0, WIRE_HEAD(op, 0, 0, 0), 0);
+}
+
+/* Turns until nothing is left; these slots, from 0 on, were received into. */
+static void turns_bring(unsigned int count)
+{
+	while (verbs_turn(&v))
+		;
+	ck_assert_uint_eq(reposted, count);
+	for (unsigned int i = 0; i < count; i++)
+		ck_assert_uint_eq(slot[i], i);
+}
+
+/* A send ends when it is acknowledged, and calls nothing up. */
+START_TEST(waits)
+{
+	static const unsigned int ops[] = {WIRE_MSG, WIRE_PUT, WIRE_AMO};
+	unsigned int op = ops[_i];
+
+	for (int i = 0; i < 5; i++)
+		will_find(NONE);
+	will_find(0);
+	will_find(NONE);
+	will_find(1);
+	will_find(ACK);
+	will_find(2);
+	ck_assert_int_eq(send_op(op), 0);
+	ck_assert_uint_eq(idle, 6);
+	ck_assert_uint_eq(polled, 9);
+	ck_assert_uint_eq(signaled, 1);
+	ck_assert_uint_eq(l->arrived, 1);
+	ck_assert_uint_eq(reposted, 0);
+	ck_assert(!verbs_arm(&v));
+	turns_bring(3);
+}
+END_TEST
+
+/* What controls the flow of messages, or answers them, does not wait. */
+START_TEST(control_does_not_wait)
+{
+	ck_assert_int_eq(send_op(WIRE_OFFER), 0);
+	ck_assert_int_eq(send_op(WIRE_FIN), 0);
+	ck_assert_int_eq(send_op(WIRE_HOLD), 0);
+	ck_assert_uint_eq(posted, 3);
+	ck_assert_uint_eq(idle, 0);
+}
+END_TEST
+
+/* Hardware sends by itself: no send looks for completions, and one of sixteen has one. */
+START_TEST(hardware_does_not_wait)
+{
+	l->software = false;
+	l->unsignaled = VERBS_SIGNAL - 1;
+	for (unsigned int i = 1; i <= 2 * VERBS_SIGNAL; i++) {
+		ck_assert_int_eq(send_op(WIRE_MSG), 0);
+		ck_assert_int_eq(!!(last_flags & IBV_SEND_SIGNALED), i % VERBS_SIGNAL == 0);
+	}
+	ck_assert_uint_eq(idle, 0);
+}
+END_TEST
+
+/* A peer that is out of reach is waited for once, and again when it has answered. */
+START_TEST(bounded)
+{
+	uint64_t begin = clock_us() / 1000, took;
+	unsigned int before;
+
+	ck_assert_int_eq(send_op(WIRE_MSG), 0);
+	took = clock_us() / 1000 - begin;
+	ck_assert_uint_ge(took, BOUND_MS - TICK_MS);
+	ck_assert_uint_eq(l->arrived, 0);
+	for (unsigned int i = 0; i < 10; i++) {
+		before = idle;
+		ck_assert_int_eq(send_op(WIRE_MSG), 0);
+		ck_assert_uint_eq(idle, before + 1);
+	}
+	will_find(ACK);
+	verbs_turn(&v);
+	ck_assert_uint_eq(l->arrived, 11);
+	before = idle;
+	for (int i = 0; i < 5; i++)
+		will_find(NONE);
+	will_find(ACK);
+	ck_assert_int_eq(send_op(WIRE_MSG), 0);
+	ck_assert_uint_eq(idle, before + 5);
+	ck_assert_uint_eq(l->arrived, 12);
+}
+END_TEST
+
+/* A queue pair that breaks ends the waiting; what had come before is still treated before that. */
+START_TEST(broken)
+{
+	will_find(0);
+	will_find(BREAK);
+	ck_assert_int_eq(send_op(WIRE_MSG), 0);
+	ck_assert_uint_eq(idle, 0);
+	ck_assert_int_eq(l->err, 0);
+	ck_assert_uint_eq(reposted, 0);
+	turns_bring(1);
+	ck_assert_int_ne(l->err, 0);
+}
+END_TEST
+
+/* Behind what arming has read comes what sends have read, then what is read next. */
+START_TEST(in_order)
+{
+	unsigned int next = 0;
+
+	while (next < 3)
+		fill(&v.wc[v.got++], (int)next++);
+	for (int i = 0; i < 3; i++) {
+		for (int n = 0; n < 60; n++)
+			will_find((int)next++ % VERBS_CHUNK);
+		will_find(ACK);
+		ck_assert_int_eq(send_op(WIRE_MSG), 0);
+		ck_assert(verbs_turn(&v));
+	}
+	will_find((int)next++ % VERBS_CHUNK);
+	while (verbs_turn(&v))
+		;
+	ck_assert_uint_eq(reposted, next);
+	for (unsigned int i = 0; i < next; i++)
+		ck_assert_uint_eq(slot[i], i % VERBS_CHUNK);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("hw_verbs_ack");
+	TCase *c = tcase_create("all");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_loop_test(c, waits, 0, 3);
+	tcase_add_test(c, control_does_not_wait);
+	tcase_add_test(c, hardware_does_not_wait);
+	tcase_add_test(c, bounded);
+	tcase_add_test(c, broken);
+	tcase_add_test(c, in_order);
+	suite_add_tcase(s, c);
+	return suite_run(s);
+}
