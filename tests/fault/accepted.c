@@ -47,6 +47,9 @@ struct round {
 static struct node n;
 static struct fid_mr *mr;
 static struct name target;
+static struct {
+	uint64_t addr, key;
+} region; /* where the receiver's memory is for a sender */
 static unsigned char buf[MOST][LEN_MAX];
 static uint64_t memory[MOST]; /* of the receiver: a word for each sender */
 
@@ -64,7 +67,7 @@ static uint64_t word_of(unsigned int round, unsigned int sender)
 
 static ssize_t attempt(const struct round *r, unsigned int sender, fi_addr_t to)
 {
-	uint64_t word = word_of(r->number, sender);
+	uint64_t word = word_of(r->number, sender), at = region.addr + sender * sizeof(word);
 
 	switch (r->op) {
 	case INJECT:
@@ -76,10 +79,9 @@ static ssize_t attempt(const struct round *r, unsigned int sender, fi_addr_t to)
 	case SEND:
 		return fi_send(n.ep, buf[0], r->len, NULL, to, NULL);
 	case INJECT_WRITE:
-		return fi_inject_write(n.ep, &word, sizeof(word), to, sender * sizeof(word), KEY);
+		return fi_inject_write(n.ep, &word, sizeof(word), to, at, region.key);
 	default:
-		return fi_inject_atomic(n.ep, &word, 1, to, sender * sizeof(word), KEY, FI_UINT64,
-					FI_SUM);
+		return fi_inject_atomic(n.ep, &word, 1, to, at, region.key, FI_UINT64, FI_SUM);
 	}
 }
 
@@ -249,6 +251,8 @@ static void register_memory(void)
 	must(fi_mr_reg(n.domain, memory, sizeof(memory), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY,
 		       0, &mr, NULL),
 	     "fi_mr_reg");
+	region.addr = n.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)memory : 0;
+	region.key = fi_mr_key(mr);
 }
 
 static void live_receiver(void *arg)
@@ -260,6 +264,7 @@ static void live_receiver(void *arg)
 	register_memory();
 	target = node_name(&n);
 	tell(end, &target, sizeof(target));
+	tell(end, &region, sizeof(region));
 	for (hear(end, &r, sizeof(r)); r.op < OPS; hear(end, &r, sizeof(r)))
 		serve(end, &r);
 	must(fi_close(&mr->fid), "fi_close");
@@ -328,6 +333,7 @@ static void all_rounds(unsigned int rounds, int only_way, int only_op)
 	pid = start("receiver", live_receiver, &ends[1]);
 	close(ends[1]);
 	hear(ends[0], &target, sizeof(target));
+	hear(ends[0], &region, sizeof(region));
 	for (enum way way = 0; way < WAYS; way++)
 		for (enum op op = 0; op < OPS; op++)
 			for (unsigned int i = 0; i < rounds; i++) {

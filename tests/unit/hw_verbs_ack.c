@@ -7,17 +7,18 @@
 
 #include "base/clock.h"
 #include "hw/verbs/verbs.h"
+#include "xfer/port.h"
 #include "suite.h"
 
-#define QPN    7u
-#define SCRIPT 512
-#define BOUND_MS                                                                                   \
-	100 /* a send waits no longer, as the clock of the test goes: give or take a tick */
-#define TICK_MS 20
-#define ALL     1000
+#define QPN      7u
+#define DIRECT   8u /* the queue pair for what needs no packets */
+#define SCRIPT   512
+#define BOUND_MS 100 /* a send waits so long, give or take a tick of the clock */
+#define TICK_MS  20
+#define ALL      1000
 
 /* What polling finds, one after the other: a slot received into, or one of these. */
-enum { NONE = -1, ACK = -2, BREAK = -3 };
+enum { NONE = -1, ACK = -2, BREAK = -3, WRITTEN = -4 };
 
 static int script[SCRIPT];
 static unsigned int scripted, polled, idle;       /* entries, of those read, and polls in vain */
@@ -30,7 +31,9 @@ static struct ibv_context ctx = {.async_fd = -1};
 static struct ibv_cq cq = {.context = &ctx};
 static struct ibv_srq srq = {.context = &ctx};
 static struct ibv_qp qp = {.context = &ctx, .qp_num = QPN};
+static struct ibv_qp direct = {.context = &ctx, .qp_num = DIRECT};
 static struct ibv_mr mr;
+static struct port port; /* of no endpoint: nothing is known in it */
 static struct verbs_dev dev = {.ctx = &ctx, .nodes_fd = -1, .cache_asked = true};
 static struct verbs v;
 static struct verbs_link *l;
@@ -42,6 +45,10 @@ static void fill(struct ibv_wc *wc, int what)
 	*wc = (struct ibv_wc){.wr_id = what < 0 ? number : (uint64_t)what, .qp_num = QPN};
 	if (what == BREAK)
 		wc->status = IBV_WC_WR_FLUSH_ERR;
+	if (what == WRITTEN) {
+		wc->wr_id = (uint64_t)pool_id(l) << 32 | l->direct.posted;
+		wc->qp_num = DIRECT;
+	}
 }
 
 static int poll_cq(struct ibv_cq *of, int most, struct ibv_wc *wc)
@@ -60,9 +67,8 @@ static int poll_cq(struct ibv_cq *of, int most, struct ibv_wc *wc)
 
 static int post_send(struct ibv_qp *on, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	(void)on;
 	(void)bad;
-	posted++;
+	posted += on == &qp;
 	last_flags = wr->send_flags;
 	signaled += !!(wr->send_flags & IBV_SEND_SIGNALED);
 	return 0;
@@ -83,6 +89,7 @@ static void setup(void)
 	ctx.ops.post_srq_recv = post_srq_recv;
 	scripted = polled = idle = posted = signaled = reposted = 0;
 	v = (struct verbs){.up = true, .path = {.dev = &dev}, .cq = &cq, .srq = &srq};
+	v.port = &port;
 	v.recv.size = VERBS_SLOT;
 	v.recv.chunk[0].mem = memory;
 	v.recv.chunk[0].mr = &mr;
@@ -101,12 +108,18 @@ static void setup(void)
 		.ended = true}; /* so that the engine, which is not there, hears nothing */
 	memset(l->slots, 0xff, sizeof(l->slots));
 	list_init(&l->in_attend);
+	list_init(&l->direct.moves);
+	l->direct.qp = &direct;
+	l->direct.inline_max = VERBS_MOVE_INLINE;
+	l->direct.write_max = VERBS_WRITE_MAX;
+	verbs_move_pool(&v.moves);
 }
 
 static void teardown(void)
 {
 	verbs_ack_drop(&v);
 	pool_fini(&v.links);
+	pool_fini(&v.moves);
 }
 
 static void will_find(int what)
@@ -153,6 +166,38 @@ START_TEST(waits)
 }
 END_TEST
 
+static void write_directly(void)
+{
+	const struct iovec ours = {memory, 8};
+	const struct fi_rma_iov theirs = {.len = 8};
+	const struct link_move m = {.id = UINT64_C(1) << 32,
+				    .write = true,
+				    .local = &ours,
+				    .local_count = 1,
+				    .remote = &theirs,
+				    .remote_count = 1};
+
+	ck_assert_int_eq(verbs_move(&l->link, &m), 0);
+}
+
+/* So does a short write that the devices do by themselves; the engine hears of its end in the next turn. */
+START_TEST(write_waits)
+{
+	will_find(NONE);
+	will_find(0);
+	will_find(WRITTEN);
+	will_find(1);
+	write_directly();
+	ck_assert_uint_eq(polled, 3);
+	ck_assert_uint_eq(reposted, 0);
+	ck_assert_uint_eq(l->direct.arrived, 0);
+	ck_assert(verbs_move_writes(l));
+	turns_bring(2);
+	ck_assert_uint_eq(l->direct.arrived, 1);
+	ck_assert(!verbs_move_writes(l));
+}
+END_TEST
+
 /* What controls the flow of messages, or answers them, does not wait. */
 START_TEST(control_does_not_wait)
 {
@@ -169,6 +214,7 @@ START_TEST(hardware_does_not_wait)
 {
 	l->software = false;
 	l->unsignaled = VERBS_SIGNAL - 1;
+	write_directly();
 	for (unsigned int i = 1; i <= 2 * VERBS_SIGNAL; i++) {
 		ck_assert_int_eq(send_op(WIRE_MSG), 0);
 		ck_assert_int_eq(!!(last_flags & IBV_SEND_SIGNALED), i % VERBS_SIGNAL == 0);
@@ -249,6 +295,7 @@ int main(void)
 
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_loop_test(c, waits, 0, 3);
+	tcase_add_test(c, write_waits);
 	tcase_add_test(c, control_does_not_wait);
 	tcase_add_test(c, hardware_does_not_wait);
 	tcase_add_test(c, bounded);

@@ -83,7 +83,7 @@ struct verbs_link {
 	uint32_t inline_max;
 	uint32_t unsignaled; /* bits of a send's number of which one is set unless it is signaled */
 	bool software;       /* the device is: a message is sent when it has been acknowledged */
-	bool late;           /* the last one was not, in time */
+	bool late;           /* the last packet was not, in time */
 	uint32_t id;         /* how the engine names the peer */
 	uint32_t psn;        /* of our first packet */
 	uint32_t window;
@@ -145,6 +145,8 @@ void verbs_sent(struct verbs_link *l, uint32_t posted);
 /* verbs_ack.c: for software devices. Nothing is called up. */
 /* Waits, a bounded time, until all packets have arrived. */
 void verbs_ack_wait(struct verbs_link *l);
+/* The same of all requests without packets. */
+void verbs_ack_write(struct verbs_link *l);
 /* The oldest completions that were kept meanwhile, at most so many. How many. */
 int verbs_ack_kept(struct verbs *v, struct ibv_wc *wc, int most);
 void verbs_ack_drop(struct verbs *v);

@@ -2,8 +2,8 @@
 /*
  * Waiting for acknowledgements. Hardware sends what was posted to it whatever becomes of this process. Behind a
  * software device is this host's kernel: it may send later, in a task of its own, and sends nothing any more once the
- * process has ended and its queue pairs with it. So on a software device a packet with a message in it is sent when
- * the peer's device has acknowledged it.
+ * process has ended and its queue pairs with it. So on a software device a packet with a message in it, or a short
+ * write, is sent when the peer's device has acknowledged it.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -51,6 +51,12 @@ static bool is_arrival(struct verbs *v, const struct ibv_wc *wc)
 	return true;
 }
 
+/* Is it of one of the link's queue pairs? */
+static bool is_of(const struct verbs_link *l, const struct ibv_wc *wc)
+{
+	return wc->qp_num == l->qp->qp_num || (l->direct.qp && wc->qp_num == l->direct.qp->qp_num);
+}
+
 /* FAILURE: the link has broken, or there is no place for a completion. */
 static enum found read_one(struct verbs_link *l)
 {
@@ -63,26 +69,45 @@ static enum found read_one(struct verbs_link *l)
 	if (is_arrival(v, wc))
 		return SOMETHING;
 	v->kept.count++;
-	return wc->status != IBV_WC_SUCCESS && wc->qp_num == l->qp->qp_num ? FAILURE : SOMETHING;
+	if (wc->wr_id >> 32 == pool_id(l) && wc->qp_num != l->qp->qp_num)
+		l->direct.seen = (uint32_t)wc->wr_id;
+	return wc->status != IBV_WC_SUCCESS && is_of(l, wc) ? FAILURE : SOMETHING;
 }
 
-void verbs_ack_wait(struct verbs_link *l)
+/* Packets, or requests without packets, that are not acknowledged. */
+static uint32_t missing(const struct verbs_link *l, bool direct)
+{
+	return direct ? l->direct.posted - l->direct.seen : l->posted - l->arrived;
+}
+
+static void await(struct verbs_link *l, bool direct)
 {
 	uint64_t until = clock_coarse_ms() + WAIT_MS;
+	bool *late = direct ? &l->direct.late : &l->late;
 	enum found found = SOMETHING;
 	unsigned int idle = 0;
 
-	while (l->arrived != l->posted && !l->err && found != FAILURE) {
+	while (missing(l, direct) && !l->err && found != FAILURE) {
 		found = read_one(l);
 		if (found != NOTHING)
 			continue;
 		/* A peer that did not answer in time is not waited for again before it has. */
-		if ((l->late && l->posted - l->arrived > 1) || clock_coarse_ms() >= until)
+		if ((*late && missing(l, direct) > 1) || clock_coarse_ms() >= until)
 			break;
 		if (!(++idle % SPINS))
 			sched_yield();
 	}
-	l->late = l->arrived != l->posted;
+	*late = missing(l, direct);
+}
+
+void verbs_ack_wait(struct verbs_link *l)
+{
+	await(l, false);
+}
+
+void verbs_ack_write(struct verbs_link *l)
+{
+	await(l, true);
 }
 
 int verbs_ack_kept(struct verbs *v, struct ibv_wc *wc, int most)

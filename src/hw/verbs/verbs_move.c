@@ -159,6 +159,9 @@ int verbs_move(struct link *link, const struct link_move *from)
 	if (!l->direct.next)
 		l->direct.next = m;
 	verbs_move_on(l);
+	/* It may be injected, and then nothing above tells when it is over. */
+	if (l->software && m->write && m->len <= VERBS_SLOT && !m->left && !l->direct.failed)
+		verbs_ack_write(l);
 	return 0;
 }
 
@@ -313,6 +316,8 @@ void verbs_move_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
 		return;
 	}
 	d->arrived++;
+	if ((int32_t)(d->arrived - d->seen) > 0)
+		d->seen = d->arrived;
 	m = LIST_ENTRY(d->moves.next, struct verbs_move, link);
 	m->over++;
 	d->reads -= !m->write;

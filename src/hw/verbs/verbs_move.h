@@ -29,12 +29,14 @@ struct verbs_direct {
 	struct ibv_qp *qp; /* NULL: there is none, or not any more */
 	uint32_t posted;   /* requests, modulo 2^32 */
 	uint32_t arrived;  /* of those, known to be over */
-	uint32_t reads;    /* under way */
+	uint32_t seen;  /* of those, read from the queue, perhaps kept for the next progress call */
+	uint32_t reads; /* under way */
 	uint32_t read_max; /* bytes of one request */
 	uint32_t write_max;
 	uint32_t inline_max;
 	struct list moves;       /* struct verbs_move.link, in order */
 	struct verbs_move *next; /* the first of which not all is posted, or NULL */
+	bool late;               /* a write was not acknowledged in time, on a software device */
 	bool failed;             /* the turn ends it */
 };
 
