@@ -75,6 +75,7 @@ static void exchange(struct side *s, const struct message *m, unsigned int which
 		while (now_ms() < end)
 			if (node_poll(&s->n, &e))
 				fail("something has ended too early");
+		side_meet(s); /* the other side has stopped looking, too */
 		post(s, m, which, in, false);
 	}
 	for (int i = 0; i < 2; i++) {
