@@ -46,6 +46,7 @@ struct packet {
 struct link_move {
 	uint64_t id; /* the engine's, for rx_moved */
 	bool write;  /* from us to the peer; else the other way */
+	bool now; /* the device gets all of it within the call, or it is -FI_EAGAIN: see tx_never_queues */
 	const struct iovec *local;
 	size_t local_count; /* at most WIRE_IOV_MAX, likewise of the other list */
 	const struct fi_rma_iov *remote;

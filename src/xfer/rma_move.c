@@ -52,6 +52,7 @@ static int begin(struct txreq *req)
 	bool write = wire_op(req->head) == WIRE_PUT;
 	struct link_move move = {.id = OF_REQUEST | pool_id(req),
 				 .write = write,
+				 .now = tx_never_queues(req->flags, req->work),
 				 .local = write ? req->iov : req->result,
 				 .local_count = write ? req->count : req->result_count,
 				 .remote = req->remote,

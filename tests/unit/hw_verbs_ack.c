@@ -166,18 +166,24 @@ START_TEST(waits)
 }
 END_TEST
 
-static void write_directly(void)
+static int write_now_or_later(bool now)
 {
 	const struct iovec ours = {memory, 8};
 	const struct fi_rma_iov theirs = {.len = 8};
 	const struct link_move m = {.id = UINT64_C(1) << 32,
 				    .write = true,
+				    .now = now,
 				    .local = &ours,
 				    .local_count = 1,
 				    .remote = &theirs,
 				    .remote_count = 1};
 
-	ck_assert_int_eq(verbs_move(&l->link, &m), 0);
+	return verbs_move(&l->link, &m);
+}
+
+static void write_directly(void)
+{
+	ck_assert_int_eq(write_now_or_later(false), 0);
 }
 
 /* So does a short write that the devices do by themselves; the engine hears of its end in the next turn. */
@@ -195,6 +201,24 @@ START_TEST(write_waits)
 	turns_bring(2);
 	ck_assert_uint_eq(l->direct.arrived, 1);
 	ck_assert(!verbs_move_writes(l));
+}
+END_TEST
+
+/* One that is injected is the device's when the call returns, or is refused; another one may wait here. */
+START_TEST(injected_write_does_not_queue)
+{
+	l->software = false;
+	l->direct.reads = 1;
+	ck_assert_int_eq(write_now_or_later(true), -FI_EAGAIN);
+	ck_assert(!verbs_move_writes(l));
+	write_directly();
+	ck_assert_uint_eq(l->direct.posted, 0);
+	l->direct.reads = 0;
+	ck_assert_int_eq(write_now_or_later(true), -FI_EAGAIN); /* behind the other */
+	verbs_move_on(l);
+	ck_assert_uint_eq(l->direct.posted, 1);
+	ck_assert_int_eq(write_now_or_later(true), 0);
+	ck_assert_uint_eq(l->direct.posted, 2);
 }
 END_TEST
 
@@ -296,6 +320,7 @@ int main(void)
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_loop_test(c, waits, 0, 3);
 	tcase_add_test(c, write_waits);
+	tcase_add_test(c, injected_write_does_not_queue);
 	tcase_add_test(c, control_does_not_wait);
 	tcase_add_test(c, hardware_does_not_wait);
 	tcase_add_test(c, bounded);

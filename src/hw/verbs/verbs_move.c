@@ -143,11 +143,28 @@ static void fill(struct verbs_move *m, const struct link_move *from)
 	list_init(&m->link);
 }
 
+static inline uint32_t in_flight(const struct verbs_direct *d)
+{
+	return d->posted - d->arrived;
+}
+
+/* Can a short transfer be posted at once, in however many pieces? */
+static bool goes_now(const struct verbs_link *l)
+{
+	const struct verbs_direct *d = &l->direct;
+
+	return l->heard && !d->next && !d->reads &&
+	       in_flight(d) + 2 * WIRE_IOV_MAX <= VERBS_MOVE_FLIGHT;
+}
+
 int verbs_move(struct link *link, const struct link_move *from)
 {
 	struct verbs_link *l = (struct verbs_link *)link;
-	struct verbs_move *m = l->direct.failed ? NULL : pool_get(&l->own->moves);
+	struct verbs_move *m;
 
+	if (from->now && !goes_now(l))
+		return -FI_EAGAIN;
+	m = l->direct.failed ? NULL : pool_get(&l->own->moves);
 	if (!m)
 		return -FI_ENOMEM;
 	fill(m, from);
@@ -203,11 +220,6 @@ static int our_pieces(struct verbs_link *l, struct verbs_move *m,
 	}
 	*len -= want;
 	return count;
-}
-
-static inline uint32_t in_flight(const struct verbs_direct *d)
-{
-	return d->posted - d->arrived;
 }
 
 /* A write must not change what a read before it is still to bring. */
