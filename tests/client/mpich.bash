@@ -74,13 +74,13 @@ find_mpich() {
 	"$prefix/bin/mpichversion" | grep -q 'ch4:ofi' || fail "$prefix is no MPICH over libfabric"
 }
 
-# configure_mpich_tests PREFIX: in $mpich_tests, and what all of them need.
+# configure_mpich_tests PREFIX: in $mpich_tests, and what all of them need. Their compiler is mpicc, not the $CC of make.
 configure_mpich_tests() {
 	local folder
 	fetch_mpich || skip "the source can not be fetched: $(tail -n 1 "$work/apt")"
 	mkdir -p "$mpich_tests"
 	if [ ! -x "$mpich_tests/config.status" ]; then
-		(cd "$mpich_tests" && "$mpich_source/test/mpi/configure" --with-mpi="$1" --disable-fortran --disable-cxx \
+		(cd "$mpich_tests" && env -u CC "$mpich_source/test/mpi/configure" --with-mpi="$1" --disable-fortran --disable-cxx \
 			--disable-romio) >"$mpich_tests/configured" 2>&1 ||
 			fail "MPICH's tests: $(tail -n 30 "$mpich_tests/configured")"
 	fi
