@@ -10,7 +10,7 @@
 #include "lib/rma.h"
 
 #define FETCHES 50
-#define SOON_US 1500 /* on average; whoever looks only now and then needs several times as long */
+#define SOON_US 1500 /* a target that is looked at only now and then needs several times as long */
 
 /* Rank 0 asks the target of rank 1, which has another endpoint to be busy with. */
 struct two {
@@ -125,18 +125,28 @@ static bool is_over(struct api *a)
 	return __atomic_load_n((int *)a->shared, __ATOMIC_ACQUIRE);
 }
 
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Some may meet another process on their processor; of an endpoint that is served late most take long. */
 static void fetch_soon(struct two *t)
 {
-	uint64_t took = 0;
+	uint64_t took[FETCHES];
 
 	obj_sleep_us(20000); /* by now the other is at it */
 	for (int i = 0; i < FETCHES; i++) {
 		obj_sleep_us(2000 + 37 * (uint64_t)i); /* and has had a turn since the last one */
-		took += fetch(t, 1);
+		took[i] = fetch(t, 1);
 	}
 	__atomic_store_n((int *)t->a->shared, 1, __ATOMIC_RELEASE);
-	if (took > FETCHES * SOON_US * obj_slower()) {
-		fprintf(stderr, "%d fetches took %" PRIu64 " us\n", FETCHES, took);
+	qsort(took, FETCHES, sizeof(took[0]), by_size);
+	if (took[FETCHES / 3] > SOON_US * obj_slower()) {
+		fprintf(stderr, "two of three fetches took %" PRIu64 " us and more\n",
+			took[FETCHES / 3]);
 		api_fail("the endpoint nobody reads is served late");
 	}
 }
