@@ -139,6 +139,7 @@ int ep_option_set(fid_t fid, int level, int optname, const void *optval, size_t 
 
 extern struct fi_ops_ep ep_ops;
 extern struct fi_ops_ep sep_ops;
+extern struct fi_ops_ep stx_ops;
 
 int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
 int ep_open2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, uint64_t flags,

@@ -196,6 +196,30 @@ struct fi_ops_ep ep_ops = {
 	.tx_size_left = tx_size_left,
 };
 
+/* A shared transmit context has no operations of its own: they are its endpoints'. */
+static ssize_t stx_cancel(fid_t fid, void *context)
+{
+	(void)fid, (void)context;
+	return -FI_ENOSYS;
+}
+
+static ssize_t stx_size_left(struct fid_ep *fid)
+{
+	(void)fid;
+	return -FI_ENOSYS;
+}
+
+struct fi_ops_ep stx_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = stx_cancel,
+	.getopt = ep_option_get,
+	.setopt = ep_option_set,
+	.tx_ctx = no_tx_ctx,
+	.rx_ctx = no_rx_ctx,
+	.rx_size_left = stx_size_left,
+	.tx_size_left = stx_size_left,
+};
+
 struct fi_ops_ep sep_ops = {
 	.size = sizeof(struct fi_ops_ep),
 	.cancel = ep_cancel,

@@ -220,7 +220,7 @@ int stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx 
 	stx->fid.fid.fclass = FI_CLASS_STX_CTX;
 	stx->fid.fid.context = context;
 	stx->fid.fid.ops = &stx_fi_ops;
-	stx->fid.ops = &ep_ops;
+	stx->fid.ops = &stx_ops;
 	stx->ref = 1;
 	ref_get(&stx->dom->ref);
 	*out = &stx->fid;

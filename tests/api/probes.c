@@ -217,6 +217,8 @@ static void nothing_to_bind(struct obj *o)
 	FAILS(fi_ep_bind(o->ep, NULL, FI_TRANSMIT));
 	FAILS(fi_ep_bind(srx, NULL, 0));
 	FAILS(stx->fid.ops->bind(&stx->fid, NULL, 0));
+	FAILS(stx->ops->cancel(&stx->fid, NULL)); /* it has no operations */
+	FAILS(stx->ops->tx_size_left((struct fid_ep *)stx));
 	FAILS(fi_domain_bind(o->domain, NULL, 0));
 	FAILS(fi_av_bind(o->av, NULL, 0));
 	FAILS(fi_mr_bind(mr, NULL, 0));
