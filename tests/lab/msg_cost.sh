@@ -6,8 +6,7 @@
 . "$(dirname "$0")/lab.bash"
 need awk
 grep -qE '^CFLAGS = .*-O[23]' config.mk && ! grep -q -- '-fsanitize' config.mk || skip "the build is not optimised"
-# A lock that sleepers wait for is given back by a call, which the compiler saves registers for: some 20 of these.
-declare -A budget=([send]=80 [send-4096]=80 [recv]=105 [inject]=92)
+declare -A budget=([send]=60 [send-4096]=60 [recv]=85 [inject]=70)
 # The figures are of what gcc makes of it; others may need a quarter more.
 grep -q 'clang version' "$BUILD/libfabric.so" && more=25 || more=0
 

@@ -48,8 +48,7 @@ RC_INLINE int send_ready(struct rc *rc, const void *buf, struct rc_op op, unsign
 	return err;
 }
 
-/* Nothing but `rc` has to outlive a call in here, which saves its instructions. */
-/* The same once the lock was taken in vain; apart, so that nothing is kept across the call on the short road. */
+/* The lock was taken in vain. */
 static __attribute__((noinline, cold)) ssize_t give_up(struct ep *ep, const void *buf, size_t len,
 						       void *desc, void *context)
 {
@@ -57,6 +56,14 @@ static __attribute__((noinline, cold)) ssize_t give_up(struct ep *ep, const void
 	return send_unusual(ep, buf, len, desc, context);
 }
 
+/* The device refused. */
+static __attribute__((noinline, cold)) ssize_t give_failed(struct rc *rc, int err)
+{
+	lock_give(rc->lock);
+	return rc_error(err);
+}
+
+/* Nothing but `rc` has to outlive a call in here, which saves its instructions. */
 static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			fi_addr_t dest_addr, void *context)
 {
@@ -64,6 +71,7 @@ static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *d
 	struct rc *rc = rc_of_ep(ep);
 	struct rc_op op = {.flags = ep->tx_flags, .context = context, .len = len};
 	unsigned int send_flags = IBV_SEND_INLINE;
+	uint32_t lkey = 0;
 	int err;
 	(void)dest_addr;
 
@@ -73,15 +81,18 @@ static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *d
 		if (__builtin_expect(!desc || len > rc->message_most, 0))
 			goto unusual;
 		send_flags = 0;
+		lkey = ((const struct mr *)desc)->lkey;
 	}
 	if (__builtin_expect(!lock_try(rc->lock), 0))
 		goto unusual;
 	if (__builtin_expect(rc->tx.posted == rc->gate, 0))
 		return give_up(ep, buf, len, desc, context);
-	rc->one_sge.lkey = send_flags ? 0 : ((const struct mr *)desc)->lkey;
+	rc->one_sge.lkey = lkey;
 	err = send_ready(rc, buf, op, send_flags);
+	if (__builtin_expect(err, 0))
+		return give_failed(rc, err);
 	lock_give(rc->lock);
-	return __builtin_expect(err, 0) ? rc_error(err) : 0;
+	return 0;
 unusual:
 	return send_unusual(ep, buf, len, desc, context);
 }
