@@ -217,20 +217,30 @@ static void counters(struct api *a)
 	close_counted(&m, cntrs);
 }
 
+/* Rank 0's region counts what changes it. */
+static struct fid_cntr *counted_region(struct amo_side *m, struct api *a, const struct side_opts *o,
+				       enum fi_wait_obj wait)
+{
+	struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP, .wait_obj = wait};
+	struct fid_cntr *cntr;
+
+	amo_open(m, a, o, AMO_ACCESS);
+	OK(fi_cntr_open(m->s.domain, &attr, &cntr, NULL));
+	if (!a->rank)
+		OK(fi_mr_bind(m->mr, &cntr->fid, FI_REMOTE_WRITE));
+	return cntr;
+}
+
 /* A region counts what changes it, whichever endpoint it comes through. */
 static void region_counter(struct api *a)
 {
 	struct side_opts o = {.caps = AMO_CAPS | FI_RMA_EVENT, .tx_flags = FI_DELIVERY_COMPLETE};
-	struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_NONE};
 	struct fid_cntr *cntr;
 	struct amo_side m;
 
 	if (api_other())
 		api_skip("not offered by this library");
-	amo_open(&m, a, &o, AMO_ACCESS);
-	OK(fi_cntr_open(m.s.domain, &attr, &cntr, NULL));
-	if (!a->rank)
-		OK(fi_mr_bind(m.mr, &cntr->fid, FI_REMOTE_WRITE));
+	cntr = counted_region(&m, a, &o, FI_WAIT_NONE);
 	api_meet(a);
 	for (int i = 0; a->rank && i < 10; i++) {
 		struct amo one = word_amo(&m, AMO_BASE, i & 1 ? AMO_MSG : AMO_INJECT);
@@ -331,7 +341,6 @@ static void region_accessed(struct api *a)
 static void lock_handover(struct api *a)
 {
 	struct side_opts o = {.caps = AMO_CAPS | FI_RMA_EVENT, .tx_flags = FI_DELIVERY_COMPLETE};
-	struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_UNSPEC};
 	const struct access swap = {AMO_COMPARE, FI_MSWAP, true};
 	uint64_t all = UINT64_MAX;
 	struct fid_cntr *cntr;
@@ -339,10 +348,7 @@ static void lock_handover(struct api *a)
 
 	if (api_other())
 		api_skip("not offered by this library");
-	amo_open(&m, a, &o, AMO_ACCESS);
-	OK(fi_cntr_open(m.s.domain, &attr, &cntr, NULL));
-	if (!a->rank)
-		OK(fi_mr_bind(m.mr, &cntr->fid, FI_REMOTE_WRITE));
+	cntr = counted_region(&m, a, &o, FI_WAIT_UNSPEC);
 	for (uint64_t i = 1; i <= 5; i++) {
 		struct amo one = access_amo(&m, &swap, AMO_PLAIN);
 

@@ -85,6 +85,24 @@ static void receive(struct obj *o, char *buf, size_t len)
 	data_check(buf, len, 3);
 }
 
+/* An endpoint that is told to go without shared memory, if `barred`; skipped where that can not be. */
+static void open_as(struct obj *o, bool barred)
+{
+	if (api_other())
+		api_skip("the option is younger");
+	if (inside_alone())
+		api_skip("there is nothing else");
+	obj_domain(o);
+	o->av = obj_av(o, FI_AV_UNSPEC, 0);
+	o->cq = obj_cq(o, FI_WAIT_NONE);
+	o->ep = obj_ep(o);
+	if (barred)
+		OK(permit(o->ep, false));
+	OK(fi_ep_bind(o->ep, &o->av->fid, 0));
+	OK(fi_ep_bind(o->ep, &o->cq->fid, FI_TRANSMIT | FI_RECV));
+	OK(fi_enable(o->ep));
+}
+
 /* One side bars it, the other does not know. Whoever connects first, both talk, across the network. */
 static void talk(struct api *a, int first)
 {
@@ -94,19 +112,7 @@ static void talk(struct api *a, int first)
 	struct obj o = {0};
 	fi_addr_t peer;
 
-	if (api_other())
-		api_skip("the option is younger");
-	if (inside_alone())
-		api_skip("there is nothing else");
-	obj_domain(&o);
-	o.av = obj_av(&o, FI_AV_UNSPEC, 0);
-	o.cq = obj_cq(&o, FI_WAIT_NONE);
-	o.ep = obj_ep(&o);
-	if (a->rank == 0)
-		OK(permit(o.ep, false));
-	OK(fi_ep_bind(o.ep, &o.av->fid, 0));
-	OK(fi_ep_bind(o.ep, &o.cq->fid, FI_TRANSMIT | FI_RECV));
-	OK(fi_enable(o.ep));
+	open_as(&o, a->rank == 0);
 	mine = obj_name(&o.ep->fid);
 	api_swap(a, &mine, all, sizeof(mine));
 	peer = obj_insert(o.av, &all[!a->rank]);
@@ -145,18 +151,7 @@ static void self(struct api *a)
 	fi_addr_t peer;
 
 	(void)a;
-	if (api_other())
-		api_skip("the option is younger");
-	if (inside_alone())
-		api_skip("there is nothing else");
-	obj_domain(&o);
-	o.av = obj_av(&o, FI_AV_UNSPEC, 0);
-	o.cq = obj_cq(&o, FI_WAIT_NONE);
-	o.ep = obj_ep(&o);
-	OK(permit(o.ep, false));
-	OK(fi_ep_bind(o.ep, &o.av->fid, 0));
-	OK(fi_ep_bind(o.ep, &o.cq->fid, FI_TRANSMIT | FI_RECV));
-	OK(fi_enable(o.ep));
+	open_as(&o, true);
 	peer = obj_insert_ep(o.av, o.ep);
 	OK(fi_recv(o.ep, got, sizeof(got), NULL, FI_ADDR_UNSPEC, got));
 	POST(o.cq, fi_send(o.ep, buf, sizeof(buf), NULL, peer, buf));

@@ -60,17 +60,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite;
-	TCase *starved;
+	TCase *starved = tcase_create("starved");
 
-	if (!starve_possible()) {
-		puts("address space is not what is short here");
-		return 77;
-	}
-	suite = suite_create("coll_starved");
-	starved = tcase_create("starved");
 	tcase_add_checked_fixture(starved, setup, teardown);
 	tcase_add_test(starved, without_layout);
-	suite_add_tcase(suite, starved);
-	return suite_run(suite);
+	return starve_run("coll_starved", starved);
 }

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "suite.h"
+
 #define STARVE_ROOM  (1u << 20)  /* bytes left: enough for anything else */
 #define STARVE_LARGE (32u << 10) /* bytes; from there on blocks are mapped one by one */
 
@@ -53,6 +55,19 @@ static inline void starve_begin(void)
 static inline void starve_end(void)
 {
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &starve_all), 0);
+}
+
+/* Runs a suite of nothing but `starved`, where that is possible. Returns what main has to. */
+static inline int starve_run(const char *name, TCase *starved)
+{
+	Suite *suite = suite_create(name);
+
+	suite_add_tcase(suite, starved);
+	if (starve_possible())
+		return suite_run(suite);
+	srunner_free(srunner_create(suite));
+	puts("address space is not what is short here");
+	return 77;
 }
 
 #endif
