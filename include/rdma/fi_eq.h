@@ -374,7 +374,8 @@ WEFT_CALL const char *fi_eq_strerror(struct fid_eq *eq, int prov_errno, const vo
 /*
  * Takes up to count completions into buf, an array of the struct of the queue's format.  Returns
  * how many; -FI_EAGAIN: none; -FI_EAVAIL: an error waits for fi_cq_readerr.  Makes progress; count
- * 0 does nothing else.  fi_cq(3)
+ * 0 does nothing else.  Where hundreds of calls in a row find nothing, other threads of the same core
+ * get it for a moment (sched_yield).  fi_cq(3)
  */
 WEFT_CALL ssize_t fi_cq_read(struct fid_cq *cq, void *buf, size_t count)
 {

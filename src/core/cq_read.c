@@ -73,15 +73,29 @@ static ssize_t copy_out(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
 	return n ? (ssize_t)n : -FI_EAGAIN;
 }
 
+/* The end of one of many reads that found nothing. */
+static __attribute__((noinline, cold)) ssize_t in_vain(struct cq *cq, bool locked)
+{
+	unsigned int turns = cq->dom->turns;
+	uint32_t seen = cq->head;
+
+	release(cq->dom, locked);
+	wait_give_way(&cq->wait, turns, seen);
+	return -FI_EAGAIN;
+}
+
 static inline __attribute__((always_inline)) ssize_t
 read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 {
-	ssize_t ret;
+	ssize_t ret = -FI_EAGAIN;
 
 	hold(cq->dom, locked);
 	if (cq->head == cq->tail || !count) /* a read of nothing is a call for progress */
 		ports_turn_held(cq->dom, &cq->ports);
-	ret = cq->head == cq->tail ? -FI_EAGAIN : copy_out(cq, buf, count, src);
+	if (cq->head != cq->tail)
+		ret = copy_out(cq, buf, count, src);
+	else if (wait_polled(&cq->wait, cq->dom->turns))
+		return in_vain(cq, locked);
 	release(cq->dom, locked);
 	return ret;
 }

@@ -71,6 +71,7 @@ int wait_init(struct waiter *w, enum fi_wait_obj obj, struct fid_wait *set)
 	memset(w, 0, sizeof(*w));
 	w->obj = obj == FI_WAIT_UNSPEC ? FI_WAIT_FD : obj;
 	w->epfd = w->evfd = w->also = -1;
+	w->polls.most = WAIT_POLLS_ALONE;
 	list_init(&w->in_set);
 	ret = open_kind(w, set);
 	if (ret)

@@ -33,6 +33,17 @@ struct wait_habit {
 	uint8_t passed;            /* waits that did not even try */
 };
 
+/* Reads of the application's own, which do not wait, counted by turns. Each field is atomic for itself. */
+struct wait_polls {
+	uint64_t seen;    /* how much had come when the counting began, */
+	uint64_t from_us; /* which was then */
+	unsigned int from;
+	unsigned int most; /* turns until others get the core: one of these */
+};
+
+#define WAIT_POLLS_ALONE 256 /* some tens of microseconds */
+#define WAIT_POLLS_CROWD 16  /* where they wanted it the last time */
+
 struct waiter {
 	enum fi_wait_obj obj;  /* never FI_WAIT_UNSPEC once opened */
 	int epfd;              /* FD, POLLFD, SET: readable when there is something; else -1 */
@@ -49,6 +60,7 @@ struct waiter {
 	int also; /* atomic: another descriptor, not ours, that wakes whoever sleeps in the library; or -1 */
 	/* Atomic, as a whole. */
 	struct wait_habit habit;
+	struct wait_polls polls;
 	int owed;             /* atomic: threads on their way to signal cond; see wait_cond.c */
 	pthread_mutex_t gate; /* guards the rest; held for a few instructions, never while asleep */
 	pthread_cond_t woken; /* followers */
@@ -136,6 +148,21 @@ static inline uint64_t wait_end(int timeout)
  * `ready` or until `end`. 0, -FI_ETIMEDOUT or -FI_EINTR.
  */
 int wait_until(struct waiter *w, struct wait_for *what, uint64_t end);
+
+/* A read that does not wait has found nothing after so many turns: is it time for wait_give_way? */
+static inline bool wait_polled(const struct waiter *w, unsigned int turns)
+{
+	return __builtin_expect(turns - __atomic_load_n(&w->polls.from, __ATOMIC_RELAXED) >=
+					__atomic_load_n(&w->polls.most, __ATOMIC_RELAXED),
+				0);
+}
+
+/*
+ * Lets others have the core if nothing came meanwhile (`seen` is how much has come so far) and the application does
+ * nothing but read: it would keep the core to the end of its time slice, from the very ones who have to send what it
+ * waits for. No lock held.
+ */
+void wait_give_way(struct waiter *w, unsigned int turns, uint64_t seen);
 
 /* There is nothing to sleep on: who waits polls, letting other threads run in between, until the end. */
 static inline bool wait_only_polls(const struct waiter *w)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Polling before a sleep: for how long, and who has the core meanwhile. */
+/* Polling, before a sleep and by the application: for how long, and who has the core meanwhile. */
 #include <sched.h>
 
 #include "base/clock.h"
@@ -15,6 +15,10 @@
 #define CROWD_LOOKS 64   /* about as long as it takes to let the core go and get it back */
 #define DOUBT_MOST  8    /* looks in vain, more than others, until hardly any are taken, */
 #define DOUBT_WAITS 64   /* only those of one wait in so many */
+#define POLLS_ALONE                                                                                \
+	256 /* turns of reads in vain: some tens of microseconds, before others get the core */
+#define POLLS_CROWD 16 /* where they wanted it */
+#define POLL_US     8  /* longer than a read in vain takes by itself */
 
 /* Lets others have the core; us that they had it. *now: when we have it again. */
 static uint64_t give_way(uint64_t *now)
@@ -113,4 +117,20 @@ bool wait_spin(struct waiter *w, struct wait_for *what, uint64_t end)
 	ready = spin_as(&habit, w, what, end);
 	__atomic_store(&w->habit, &habit, __ATOMIC_RELAXED);
 	return ready;
+}
+
+void wait_give_way(struct waiter *w, unsigned int turns, uint64_t seen)
+{
+	struct wait_polls *p = &w->polls;
+	unsigned int count = turns - __atomic_load_n(&p->from, __ATOMIC_RELAXED);
+	uint64_t now = clock_us();
+
+	if (__atomic_load_n(&p->seen, __ATOMIC_RELAXED) == seen &&
+	    now - __atomic_load_n(&p->from_us, __ATOMIC_RELAXED) < (uint64_t)POLL_US * count)
+		__atomic_store_n(&p->most,
+				 give_way(&now) < CROWD_US ? WAIT_POLLS_ALONE : WAIT_POLLS_CROWD,
+				 __ATOMIC_RELAXED);
+	__atomic_store_n(&p->seen, seen, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->from, turns, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->from_us, now, __ATOMIC_RELAXED);
 }
