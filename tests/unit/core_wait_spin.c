@@ -17,13 +17,11 @@ static unsigned int looks, kept;  /* all, and those before the core was let go *
 static unsigned int before_sleep; /* looks that are followed by a sleep */
 static unsigned int parts;        /* atomic: of something longer, that have come */
 static unsigned int at;           /* the look that finds something */
-static unsigned int yields;
 
 int sched_yield(void)
 {
 	uint64_t end = clock_us() + (hogged ? LONG_US : SLICE_US);
 
-	yields++;
 	if (!kept)
 		kept = looks;
 	while ((wanted || hogged) && clock_us() < end)
@@ -171,81 +169,6 @@ START_TEST(woken_by_what_is_none_it_sleeps_again)
 }
 END_TEST
 
-/* Reads in vain of an application that takes `us` between two: how many until the core is let go, at most `most`. */
-static unsigned int polls(struct waiter *w, unsigned int us, unsigned int most)
-{
-	static unsigned int turns;
-	unsigned int count = 0, before = yields;
-
-	while (yields == before && count < most) {
-		uint64_t end = clock_us() + us;
-
-		while (us && clock_us() < end)
-			;
-		count++;
-		if (wait_polled(w, ++turns))
-			wait_give_way(w, turns, 0);
-	}
-	return count;
-}
-
-/* The fewest of several times: this process may lose its core in between. */
-static unsigned int fewest_polls(struct waiter *w)
-{
-	unsigned int fewest = UINT32_MAX, count;
-
-	for (int i = 0; i < 20; i++)
-		if ((count = polls(w, 0, UINT32_MAX)) < fewest)
-			fewest = count;
-	return fewest;
-}
-
-/* An application that does nothing but read shares its core with those who have to send. */
-START_TEST(reads_in_vain_let_it_go)
-{
-	struct waiter w;
-
-	ck_assert_int_eq(wait_init(&w, FI_WAIT_NONE, NULL), 0);
-	ck_assert_uint_eq(fewest_polls(&w), WAIT_POLLS_ALONE);
-	wanted = true;
-	polls(&w, 0, UINT32_MAX);
-	ck_assert_uint_eq(fewest_polls(&w), WAIT_POLLS_CROWD);
-	wanted = false;
-	polls(&w, 0, UINT32_MAX);
-	ck_assert_uint_eq(fewest_polls(&w), WAIT_POLLS_ALONE);
-	wait_fini(&w);
-}
-END_TEST
-
-START_TEST(reads_between_other_work_keep_it)
-{
-	struct waiter w;
-
-	ck_assert_int_eq(wait_init(&w, FI_WAIT_NONE, NULL), 0);
-	ck_assert_uint_eq(polls(&w, 20, 4 * WAIT_POLLS_ALONE), 4 * WAIT_POLLS_ALONE);
-	wait_fini(&w);
-}
-END_TEST
-
-/* Something comes between any two that are looked at. */
-START_TEST(reads_that_find_something_keep_it)
-{
-	unsigned int turns = 0;
-	struct waiter w;
-
-	ck_assert_int_eq(wait_init(&w, FI_WAIT_NONE, NULL), 0);
-	yields = 0;
-	for (uint64_t seen = 0; seen < 100; seen++) {
-		turns += WAIT_POLLS_ALONE;
-		ck_assert(wait_polled(&w, turns));
-		wait_give_way(&w, turns, seen + 1);
-		ck_assert(!wait_polled(&w, turns));
-	}
-	ck_assert_uint_eq(yields, 0);
-	wait_fini(&w);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("core_wait_spin");
@@ -259,9 +182,6 @@ int main(void)
 	tcase_add_test(tcase, who_kept_it_in_vain_does_not_again);
 	tcase_add_test(tcase, woken_by_a_part_it_polls_again);
 	tcase_add_test(tcase, woken_by_what_is_none_it_sleeps_again);
-	tcase_add_test(tcase, reads_in_vain_let_it_go);
-	tcase_add_test(tcase, reads_between_other_work_keep_it);
-	tcase_add_test(tcase, reads_that_find_something_keep_it);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

@@ -375,13 +375,15 @@ static bool have_pipes(void)
 
 int main(void)
 {
-	Suite *suite = suite_create("hw_shm_pipe");
-	TCase *tcase = tcase_create("pipe");
+	Suite *suite;
+	TCase *tcase;
 
 	if (!have_pipes()) {
 		puts("no descriptors of other processes are to be had here");
 		return 77;
 	}
+	suite = suite_create("hw_shm_pipe");
+	tcase = tcase_create("pipe");
 	tcase_add_checked_fixture(tcase, start, finish);
 	tcase_set_timeout(tcase, LIMIT);
 	tcase_add_test(tcase, every_length);

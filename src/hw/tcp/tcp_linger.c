@@ -53,7 +53,7 @@ static bool arrived(const struct tcp_link *l)
 {
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
-	int unsent;
+	int unsent = 0;
 
 	return !ioctl(l->sock, SIOCOUTQNSD, &unsent) && !unsent &&
 	       !getsockopt(l->sock, IPPROTO_TCP, TCP_INFO, &info, &len) && !info.tcpi_retransmits &&

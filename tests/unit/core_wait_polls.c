@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* When an application that reads its queue without waiting gives its core to other threads. */
+#include <sched.h>
+#include <time.h>
+
+#include "core/wait.h"
+#include "suite.h"
+
+#define POLL_NS  100   /* a read that finds nothing */
+#define WORK_NS  20000 /* what an application does between two */
+#define SLICE_NS 5000  /* of others, who want the core */
+#define YIELD_NS 500   /* where nobody wants it */
+
+/* The time is ours: whatever else the machine does has no part in it. */
+static uint64_t now_ns = 1000000000;
+static bool wanted;
+static unsigned int yields;
+
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	(void)clock;
+	ts->tv_sec = (time_t)(now_ns / 1000000000);
+	ts->tv_nsec = (long)(now_ns % 1000000000);
+	return 0;
+}
+
+int sched_yield(void)
+{
+	yields++;
+	now_ns += wanted ? SLICE_NS : YIELD_NS;
+	return 0;
+}
+
+/* Reads that find nothing, `ns` apart: how many until the core is given away, at most `most`. */
+static unsigned int polls(struct waiter *w, unsigned int ns, unsigned int most)
+{
+	static unsigned int turns;
+	unsigned int count = 0, before = yields;
+
+	while (yields == before && count < most) {
+		now_ns += ns;
+		count++;
+		if (wait_polled(w, ++turns))
+			wait_give_way(w, turns, 0);
+	}
+	return count;
+}
+
+static unsigned int vain_polls(struct waiter *w)
+{
+	return polls(w, POLL_NS, 10 * WAIT_POLLS_ALONE);
+}
+
+START_TEST(often_where_others_want_the_core)
+{
+	struct waiter w;
+
+	ck_assert_int_eq(wait_init(&w, FI_WAIT_NONE, NULL), 0);
+	/* The first time tells only that nothing came since the second. */
+	ck_assert_uint_eq(vain_polls(&w), 2 * WAIT_POLLS_ALONE);
+	ck_assert_uint_eq(vain_polls(&w), WAIT_POLLS_ALONE);
+	wanted = true;
+	ck_assert_uint_eq(vain_polls(&w), WAIT_POLLS_ALONE);
+	ck_assert_uint_eq(vain_polls(&w), WAIT_POLLS_CROWD);
+	wanted = false;
+	ck_assert_uint_eq(vain_polls(&w), WAIT_POLLS_CROWD);
+	ck_assert_uint_eq(vain_polls(&w), WAIT_POLLS_ALONE);
+	wait_fini(&w);
+}
+END_TEST
+
+START_TEST(never_between_other_work)
+{
+	struct waiter w;
+
+	ck_assert_int_eq(wait_init(&w, FI_WAIT_NONE, NULL), 0);
+	wanted = true;
+	ck_assert_uint_eq(polls(&w, WORK_NS, 10 * WAIT_POLLS_ALONE), 10 * WAIT_POLLS_ALONE);
+	ck_assert_uint_eq(yields, 0);
+	wait_fini(&w);
+}
+END_TEST
+
+START_TEST(never_where_something_comes)
+{
+	unsigned int turns = 0;
+	struct waiter w;
+
+	ck_assert_int_eq(wait_init(&w, FI_WAIT_NONE, NULL), 0);
+	for (uint64_t seen = 1; seen < 100; seen++) {
+		turns += WAIT_POLLS_ALONE;
+		now_ns += (uint64_t)POLL_NS * WAIT_POLLS_ALONE;
+		ck_assert(wait_polled(&w, turns));
+		wait_give_way(&w, turns, seen);
+		ck_assert(!wait_polled(&w, turns));
+	}
+	ck_assert_uint_eq(yields, 0);
+	wait_fini(&w);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("core_wait_polls");
+	TCase *tcase = tcase_create("polls");
+
+	tcase_add_test(tcase, often_where_others_want_the_core);
+	tcase_add_test(tcase, never_between_other_work);
+	tcase_add_test(tcase, never_where_something_comes);
+	suite_add_tcase(suite, tcase);
+	return suite_run(suite);
+}
