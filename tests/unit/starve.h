@@ -27,9 +27,7 @@ static struct rlimit starve_all;
 /* Not under sanitizers; and valgrind has a store of memory of its own. */
 static inline bool starve_possible(void)
 {
-	const char *loaded = getenv("LD_PRELOAD");
-
-	return STARVE_LIMITS && !(loaded && strstr(loaded, "vgpreload"));
+	return STARVE_LIMITS && !suite_in_valgrind();
 }
 
 /* Before anything large is allocated. */
