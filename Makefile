@@ -82,7 +82,7 @@ check-verbs:	## the same for the tests that need RDMA, in a guest that has some:
 verbs: all $(if $(filter src/hw/verbs/%,$(SKIP)),,$(LAB:%=$(BUILD)/t/%))
 	@tests/lab/vm/check.sh
 
-check-clients:	## clients' own suites over the library, hours; SUITES="mpich hpcc", TESTS=, AGAIN=fail
+check-clients:	## clients' own suites over the library, an hour or two; SUITES="mpich hpcc", TESTS=, AGAIN=fail
 	@tests/setup.sh build test clients
 	$(sub) all
 	@python3 tests/client/suites/run.py

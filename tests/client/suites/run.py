@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs clients' own suites over this library; what fails is run over the distribution's libfabric, too.
 
-    make check-clients                     all of it: hours; goes on where it was interrupted
+    make check-clients                     all of it: an hour or two; goes on where it was interrupted
     make check-clients SUITES="mpich hpcc" some of it
     make check-clients MORE=1              MPICH's algorithms of collectives one by one, too
     make check-clients AGAIN=fail          what failed is run again (AGAIN=all: everything)
