@@ -52,13 +52,13 @@ static pid_t owner_pid;
 static int pairs[8][2]; /* [0] is the owner's end */
 
 /* What processes that end by _exit leave behind: it is not lost. */
-static const void *volatile left[32]; /* volatile, or it is left out, for nobody reads it */
-static unsigned int left_count;
+static const void *volatile left_behind[32]; /* volatile, or it is left out, for nobody reads it */
+static unsigned int left_behind_count;
 
 static inline void leave_behind(const void *memory)
 {
-	EXPECT(left_count < sizeof(left) / sizeof(left[0]));
-	left[left_count++] = memory;
+	EXPECT(left_behind_count < sizeof(left_behind) / sizeof(left_behind[0]));
+	left_behind[left_behind_count++] = memory;
 }
 
 static void (*arrived)(uint32_t src, const struct packet *p);
