@@ -9,7 +9,12 @@ from openmpi import OpenMpi
 
 FOLDER = "/usr/lib/{}/scalapack/openmpi-tests"
 RANKS = 4
-LIMIT = 180
+LIMIT = 60
+
+# What stops over any MPI, Open MPI's own shared memory included: in pdlacon, where ranks decide apart by figures that
+# need not be the same to the last bit.
+STOPS = dict.fromkeys(("xdllt", "xsllt"),
+                      "it may stop over any MPI, every other time over Open MPI's own shared memory")
 
 
 def judge(status, output):
@@ -61,4 +66,4 @@ class Scalapack(OpenMpi):
                     continue
                 yield Case(name=os.path.normpath(os.path.join(folder, program)),
                            command=self.mpirun(RANKS) + [f"./{program}"], cwd=os.path.dirname(path), limit=LIMIT,
-                           judge=judge_blacs if folder == "BLACS" else judge)
+                           expected=STOPS.get(program, ""), judge=judge_blacs if folder == "BLACS" else judge)
