@@ -11,10 +11,12 @@ FOLDER = "/usr/lib/{}/scalapack/openmpi-tests"
 RANKS = 4
 LIMIT = 60
 
-# What stops over any MPI, Open MPI's own shared memory included: in pdlacon, where ranks decide apart by figures that
-# need not be the same to the last bit.
-STOPS = dict.fromkeys(("xdllt", "xsllt"),
-                      "it may stop over any MPI, every other time over Open MPI's own shared memory")
+# What fails now and then over any MPI, Open MPI's own shared memory included. xdllt and xsllt stop in pdlacon, where
+# ranks decide apart by figures that need not be the same to the last bit. xdsyevr and xssyevr compare two reals that
+# nobody has written with a copy of them: valgrind shows it, and where the stack held a NaN it differs from itself.
+STOPS = "it may stop over any MPI, every other time over Open MPI's own shared memory"
+UNWRITTEN = "it judges by memory it has not written, over Open MPI's own shared memory, too, where 1 run of 26 failed"
+EXPECTED = {**dict.fromkeys(("xdllt", "xsllt"), STOPS), **dict.fromkeys(("xdsyevr", "xssyevr"), UNWRITTEN)}
 
 
 def judge(status, output):
@@ -66,4 +68,4 @@ class Scalapack(OpenMpi):
                     continue
                 yield Case(name=os.path.normpath(os.path.join(folder, program)),
                            command=self.mpirun(RANKS) + [f"./{program}"], cwd=os.path.dirname(path), limit=LIMIT,
-                           expected=STOPS.get(program, ""), judge=judge_blacs if folder == "BLACS" else judge)
+                           expected=EXPECTED.get(program, ""), judge=judge_blacs if folder == "BLACS" else judge)
