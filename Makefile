@@ -116,7 +116,7 @@ asan tsan:	## the unit and api tests under a sanitizer
 
 valgrind: LEAKS = --leak-check=full --errors-for-leak-kinds=definite
 valgrind:	## the unit and api tests under valgrind
-	$(sub) fast SLOWER=10 RUN='valgrind -q --fair-sched=try --error-exitcode=9 $(LEAKS)'
+	$(sub) fast SLOWER=10 FEWER=10 RUN='valgrind -q --fair-sched=try --error-exitcode=9 $(LEAKS)'
 
 coverage:	## the share of the lines of src/ that the unit and api tests run
 	@mkdir -p build-$@ && find build-$@ -name '*.gcda' -delete

@@ -151,7 +151,7 @@ static unsigned int waiting(const struct op *op, uint32_t rank)
 	unsigned int i;
 
 	for (i = 0; i < op->round->messages; i++)
-		if (op->slot[i].direct && op->slot[i].pending && op->round->message[i].peer == rank)
+		if (op->slot[i].pending && op->slot[i].direct && op->round->message[i].peer == rank)
 			break;
 	return i;
 }

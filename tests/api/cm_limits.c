@@ -214,10 +214,13 @@ static void check_numbers(int pairs[SOCKS][2])
 /* The child does with its copies whatever one may do with a request that was read, or was not. */
 static void child(struct cm *c, struct fi_info *read, int how)
 {
+	static const void *volatile left[2]; /* the parent's: not lost when the child ends */
 	int pairs[SOCKS][2];
 	struct fid_ep *ep;
 
 	fill_numbers(pairs);
+	left[0] = read;
+	left[1] = read->handle;
 	if (how == 0) {
 		CHECK_EQ(fi_reject(c->pep, read->handle, "no", 2), -FI_EINVAL);
 		OK(fi_close(read->handle));

@@ -252,7 +252,7 @@ static void child_closes_region(struct api *a)
 	rma_open(&r, a, &(struct rma_opts){.mr_mode = RMA_PROVIDED, .progress = FI_PROGRESS_AUTO});
 	mr = rma_reg(&r, words, sizeof(words), RMA_REMOTE);
 	key = rma_key(&r, mr, words, sizeof(words));
-	for (int n = 0; n < 10 * ROUNDS; n++) {
+	for (unsigned int n = api_times(10 * ROUNDS); n > 0; n--) {
 		uint64_t word = 1;
 		pid_t pid;
 

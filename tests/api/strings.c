@@ -170,8 +170,11 @@ static void asked(struct api *a)
 		CHECK_EQ(info->addr_format, FI_ADDR_STR);
 		check_string(info->src_addr, info->src_addrlen);
 	}
-	if (!has_ip(list))
+	if (!has_ip(list)) {
+		fi_freeinfo(list);
+		fi_freeinfo(hints);
 		api_skip("names are no addresses here");
+	}
 	fi_freeinfo(list);
 	/* All that is said is said in that format, and told so. */
 	hints->src_addr = strdup(src);

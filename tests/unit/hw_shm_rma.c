@@ -3,6 +3,7 @@
  * Straight to a peer's regions: what moves and what does not, and marks, by which the owner of a region
  * knows that somebody is at work in it. Packets taken back: hw_shm_withdraw.c.
  */
+#include "../valgrind.h"
 #include "shm_pair.h"
 
 #define BYTES 200000
@@ -603,7 +604,7 @@ int main(void)
 	tcase_add_test(tcase, many_small_ranges);
 	tcase_add_test(tcase, refusals);
 	tcase_add_test(tcase, rights_and_counters);
-	if (!suite_in_valgrind()) /* which reports what this is about */
+	if (!in_valgrind()) /* which reports what this is about */
 		tcase_add_test(tcase, missing_memory);
 	tcase_add_test(tcase, beyond_two_gigabytes);
 	tcase_add_test(tcase, without);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "../valgrind.h"
 #include "suite.h"
 
 #define STARVE_ROOM  (1u << 20)  /* bytes left: enough for anything else */
@@ -27,7 +28,7 @@ static struct rlimit starve_all;
 /* Not under sanitizers; and valgrind has a store of memory of its own. */
 static inline bool starve_possible(void)
 {
-	return STARVE_LIMITS && !suite_in_valgrind();
+	return STARVE_LIMITS && !in_valgrind();
 }
 
 /* Before anything large is allocated. */
