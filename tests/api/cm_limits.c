@@ -211,10 +211,11 @@ static void check_numbers(int pairs[SOCKS][2])
 		CHECK(recv(pairs[i / 2][i % 2], &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
 }
 
+static const void *volatile left[2]; /* the parent's: not lost when the child ends */
+
 /* The child does with its copies whatever one may do with a request that was read, or was not. */
 static void child(struct cm *c, struct fi_info *read, int how)
 {
-	static const void *volatile left[2]; /* the parent's: not lost when the child ends */
 	int pairs[SOCKS][2];
 	struct fid_ep *ep;
 
