@@ -67,6 +67,8 @@ enum wire_op {
  * matched like a message and answered like one: `id` is the request, WIRE_FIN brings the result.
  */
 #define WIRE_MATCH 0x80u
+/* Its initiator is gone: it is performed and not answered. Set by the receiver itself, read by it alone. */
+#define WIRE_ORPHAN 0x08u
 
 /* The first word of a packet: op, flags, receive context, request id. */
 #define WIRE_HEAD(op, flags, rx, id)                                                               \

@@ -200,9 +200,10 @@ static void forget(struct work *work, const void *arg)
 
 	if (work->ep != closing->ep)
 		return;
-	work->ep = closing->heir;
-	if (work->ep)
+	if (closing->heir) {
+		work->ep = closing->heir;
 		return;
+	}
 	defer_remove(work);
 	work->kind->orphan(work);
 }

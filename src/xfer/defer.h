@@ -38,7 +38,7 @@ struct work_kind {
 	int (*start)(struct work *work);
 	/* It could not be posted: err is positive. Frees it. */
 	void (*fail)(struct work *work, int err);
-	/* Its endpoint is being closed. Frees it. */
+	/* Its endpoint is being closed: says that it was canceled. Frees it. */
 	void (*orphan)(struct work *work);
 	/* What it had posted has ended: err is positive or 0. Deferred work is gone afterwards. */
 	void (*done)(struct work *work, int err);

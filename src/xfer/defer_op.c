@@ -101,7 +101,7 @@ static void fail(struct work *work, int err)
 
 static void orphan(struct work *work)
 {
-	free(triggered_of(work));
+	fail(work, FI_ECANCELED);
 }
 
 static const struct work_kind kind = {.start = start, .fail = fail, .orphan = orphan};

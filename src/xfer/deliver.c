@@ -86,7 +86,7 @@ static void deliver_request(struct port *port, struct peer *peer, const struct p
 	struct rx *rx = index < PORT_RX_MAX ? port->rx[index] : NULL;
 
 	/* It accepted us and asks before we have read that it did: there must be a way to answer. */
-	if (__builtin_expect(!peer->real, 0))
+	if (__builtin_expect(!peer->real && !(wire_flags(p->head) & WIRE_ORPHAN), 0))
 		conn_finish(peer);
 	if (!matched)
 		rma_serve(port, peer, p);

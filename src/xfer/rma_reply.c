@@ -22,6 +22,8 @@ void rma_reply_bytes(const struct rma_request *r, const void *buf, size_t len)
 	struct packet p = result(r->seq, 0, buf, len);
 	struct peer *peer = r->peer;
 
+	if (r->flags & WIRE_ORPHAN)
+		return;
 	if (len <= 24 && peer->real && list_empty(&peer->controls) &&
 	    !peer->real->ops->send(peer->real, buf, len, 0, p.head, 0))
 		return;

@@ -131,6 +131,8 @@ void rma_refuse(const struct rma_request *r, int err)
 	/* A key that names nothing grants nothing: the reason tells the two apart. */
 	uint64_t reason = (uint64_t)-err, shown = reason == FI_ENOKEY ? FI_EACCES : reason;
 
+	if (r->flags & WIRE_ORPHAN)
+		return;
 	tx_control(r->peer, WIRE_HEAD(WIRE_FAILED, 0, 0, r->seq), shown | reason << 16);
 }
 
@@ -138,6 +140,8 @@ void rma_done(struct rma_request *r)
 {
 	struct peer *peer = r->peer;
 
+	if (r->flags & WIRE_ORPHAN)
+		return;
 	peer->done_seq = r->seq;
 	if (list_empty(&peer->in_owed))
 		list_push(&peer->port->owed, &peer->in_owed);

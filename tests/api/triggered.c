@@ -503,25 +503,31 @@ static void cancelled(struct api *a)
 	rig_close(&r);
 }
 
-/* The counter cannot be closed under what waits for it; what waits goes with its endpoint. */
+/* The counter cannot be closed under what waits for it; what waits ends with its endpoint, and is said to. */
 static void closes(struct api *a)
 {
-	struct fi_triggered_context trigger;
+	struct fi_triggered_context triggers[RIG_KINDS];
 	struct rig_op ops[RIG_KINDS];
+	struct fi_cq_err_entry err;
 	struct fid_cntr *cntr;
 	struct rig r;
 
 	(void)a;
 	rig_open(&r, &usual);
 	cntr = obj_cntr(&r.o, FI_WAIT_NONE);
-	trigger = at(cntr, 1);
 	for (enum rig_kind kind = 0; kind < RIG_KINDS; kind++) {
 		rig_op(&r, &ops[kind], kind, kind);
-		OK(post(&r, &ops[kind], &trigger, 0));
+		triggers[kind] = at(cntr, 1);
+		OK(post(&r, &ops[kind], &triggers[kind], 0));
 	}
 	CHECK_EQ(fi_close(&cntr->fid), -FI_EBUSY);
 	CLOSE(r.o.ep);
 	r.o.ep = NULL;
+	for (enum rig_kind kind = 0; kind < RIG_KINDS; kind++) {
+		err = obj_error(r.o.cq);
+		CHECK(err.op_context == &triggers[kind] && err.err == FI_ECANCELED);
+		CHECK_EQ(err.flags & RIG_FLAG_BITS, rig_flags(kind));
+	}
 	OK(fi_cntr_add(cntr, 1));
 	obj_quiet(r.o.cq, 5);
 	CLOSE(cntr);

@@ -2,13 +2,17 @@
 /*
  * A message stands in shared memory behind one that another process has not finished writing, and its sender is
  * killed. The receive that waits for this sender alone gets the message once it can be read, and hears of the
- * sender's end after it, not before.
+ * sender's end after it, not before. What it wrote and added to our memory before the message is done, too.
  * HW=shm
  */
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
 #include <sys/mman.h>
 
+#define NODE_CAPS (FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_RMA | FI_ATOMIC)
 #include "node.h"
 
+#define KEY     17
 #define LEN     3000 /* of the message that is not finished; its second half is out of reach */
 #define ROUNDS  10
 #define QUIET   100 /* ms in which nothing may come */
@@ -37,6 +41,22 @@ static void send_whole(struct node *n, fi_addr_t to, const void *buf, size_t len
 	must(ret, "fi_send");
 	e = node_wait(n, WAIT_MS, "a send");
 	must(-e.err, "a send");
+}
+
+/* Adds 1 to the word behind the one it writes. */
+static void change(struct node *n, fi_addr_t to, uint64_t word)
+{
+	const uint64_t one = 1;
+	struct event e;
+	ssize_t ret;
+
+	while ((ret = fi_inject_write(n->ep, &word, sizeof(word), to, 0, KEY)) == -FI_EAGAIN)
+		node_poll(n, &e);
+	must(ret, "fi_inject_write");
+	while ((ret = fi_inject_atomic(n->ep, &one, 1, to, sizeof(word), KEY, FI_UINT64, FI_SUM)) ==
+	       -FI_EAGAIN)
+		node_poll(n, &e);
+	must(ret, "fi_inject_atomic");
 }
 
 /* Stops in the middle of its second message, until it is killed. */
@@ -73,6 +93,7 @@ static void sender(void *arg)
 	to = node_insert(&n, &reader_name);
 	send_whole(&n, to, "first", 5);
 	hear(to_sender[1], &(char){0}, 1);
+	change(&n, to, (uint64_t)getpid());
 	send_whole(&n, to, "last", 4);
 	tell(to_sender[1], "", 1);
 	pause();
@@ -87,8 +108,9 @@ static void expect(struct node *n, void *context, const char *text, int err)
 		     fi_strerror(e.err));
 }
 
-static void one_round(struct node *n)
+static void one_round(struct node *n, const volatile uint64_t *words)
 {
+	uint64_t sum = words[1];
 	static char any[LEN], first[8], last[8], never[8];
 	uint64_t end;
 	pid_t pids[2];
@@ -118,6 +140,9 @@ static void one_round(struct node *n)
 			     fi_strerror(e.err));
 	slay(pids[0]);
 	expect(n, last, "last", 0);
+	if (words[0] != (uint64_t)pids[1] || words[1] != sum + 1)
+		fail("written: %llu, not %d; added: %llu, not 1", (unsigned long long)words[0],
+		     (int)pids[1], (unsigned long long)(words[1] - sum));
 	expect(n, never, "", FI_ECONNRESET);
 	for (int i = 0; i < 2; i++) {
 		close(to_victim[i]);
@@ -127,13 +152,18 @@ static void one_round(struct node *n)
 
 static void reader(void *arg)
 {
+	static uint64_t words[2];
+	struct fid_mr *mr;
 	struct node n;
 
 	(void)arg;
 	node_open(&n, NULL);
+	must(fi_mr_reg(n.domain, words, sizeof(words), FI_REMOTE_WRITE, 0, KEY, 0, &mr, NULL),
+	     "fi_mr_reg");
 	reader_name = node_name(&n);
 	for (int i = 0; i < ROUNDS; i++)
-		one_round(&n);
+		one_round(&n, words);
+	must(fi_close(&mr->fid), "fi_close");
 	node_close(&n);
 }
 

@@ -135,22 +135,44 @@ bool shm_arm(void *state)
 	return ring_sleep(&shm->ring, shm->head);
 }
 
+/* The packet of a peer that is dead shall not be answered; false: then there is no use in it. */
+static bool orphan(struct ring_slot *slot)
+{
+	const uint64_t acks = WIRE_HEAD(0, WIRE_ACK_MATCH | WIRE_ACK_DELIVER, 0, 0);
+	const uint64_t orphaned = WIRE_HEAD(0, WIRE_ORPHAN, 0, 0);
+	uint64_t head = *(const volatile uint64_t *)&slot->head;
+
+	switch (wire_op(head)) {
+	case WIRE_MSG:
+		slot->head = head & ~acks;
+		return true;
+	case WIRE_AMO:
+		if (wire_flags(head) & WIRE_MATCH)
+			return false;
+		/* fall through */
+	case WIRE_PUT:
+		slot->head = head | orphaned;
+		return true;
+	default:
+		return wire_op(head) == WIRE_TOLD;
+	}
+}
+
 /*
  * What a dead peer published behind somebody's unfinished packet is read later, perhaps after it came
- * back as a new one: whole messages are good, but nothing may be answered. True: there are such.
+ * back as a new one: messages, writes and atomics are good, but nothing may be answered. True: there
+ * are such.
  */
 static bool disarm(struct shm *shm, uint32_t id)
 {
 	bool unread = false;
 	uint64_t pos = shm->head, at = pos, word;
-	const uint64_t acks = WIRE_HEAD(0, WIRE_ACK_MATCH | WIRE_ACK_DELIVER, 0, 0);
 
 	while (pos - shm->head <= shm->ring.mask && (word = ring_step(&shm->ring, &pos))) {
 		struct ring_slot *slot = ring_slot_at(&shm->ring, at);
 
 		if (claim_owner(word) == (id & RING_DEAD) && ring_published(&shm->ring, at)) {
-			slot->head &= ~acks;
-			if (wire_op(slot->head) == WIRE_MSG)
+			if (orphan(slot))
 				unread = true;
 			else
 				slot->src = 0; /* names nobody */
