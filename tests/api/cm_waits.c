@@ -6,6 +6,7 @@
  */
 #include <pthread.h>
 
+#include "../valgrind.h"
 #include "obj.h"
 #include "lib/cm.h"
 
@@ -340,7 +341,8 @@ static void watched(struct api *a, void (*tune)(struct fi_info *hints))
 	CHECK(pthread_join(thread, NULL) == 0);
 	CHECK_EQ(w.ret, sizeof(w.entry));
 	CHECK_EQ(w.event, FI_SHUTDOWN);
-	if (w.sleeps > 10) {
+	if (w.sleeps > 10 &&
+	    !in_valgrind()) { /* which makes threads sleep until it is their turn */
 		fprintf(stderr, "woken %ld times by %u messages\n", w.sleeps, rounds());
 		api_fail("the sleeper was woken by messages");
 	}

@@ -286,7 +286,7 @@ static void one_of_all(struct group *g, unsigned int number, uint64_t *in, uint6
 /* Nobody waits for anybody but in the collectives; groups are closed the moment they are done. */
 static void any_order(struct api *a)
 {
-	uint64_t in[API_RANKS] = {1, 1, 1, 1, 1, 1, 1, 1}, out[API_RANKS];
+	uint64_t in[API_RANKS] = {1, 1, 1, 1, 1, 1, 1, 1}, out[API_RANKS] = {0};
 	unsigned int seed = (unsigned int)a->rank + 1;
 	struct group g;
 	struct club c;

@@ -52,7 +52,8 @@ static void check_entry(const unsigned char *at, enum fi_cq_format format, uintp
 static void formats(struct api *a)
 {
 	enum { COUNT = 20 };
-	unsigned char bufs[COUNT][COUNT], entries[(COUNT + 1) * sizeof(struct fi_cq_tagged_entry)];
+	unsigned char bufs[COUNT][COUNT] = {{0}};
+	unsigned char entries[(COUNT + 1) * sizeof(struct fi_cq_tagged_entry)];
 
 	pair_not_bare("no tags");
 	for (enum fi_cq_format f = FI_CQ_FORMAT_CONTEXT; f <= FI_CQ_FORMAT_TAGGED; f++) {
@@ -235,7 +236,7 @@ static void errors(struct api *a)
 {
 	struct fi_cq_tagged_entry e[4];
 	struct fi_cq_err_entry err = {0};
-	char buf[8];
+	char buf[8] = "";
 	struct side s;
 
 	pair_not_bare("a message that is too long ends the connection");
