@@ -239,7 +239,7 @@ static void closed_under_way(struct api *a)
 	struct fi_cq_tagged_entry entry;
 	struct sep s = {0};
 	size_t len = 3 << 20;
-	char *buf = malloc(len);
+	char *buf = calloc(1, len);
 	fi_addr_t peer;
 	ssize_t ret;
 
