@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Is this valgrind? It has no memory locks, and computes long doubles with 64 bits. */
+/*
+ * Is this valgrind? It has a store of memory of its own, computes long doubles with 64 bits, and makes threads
+ * sleep until it is their turn.
+ */
 #ifndef TESTS_VALGRIND_H
 #define TESTS_VALGRIND_H
 

@@ -6,7 +6,8 @@
  *  - fi_control() on the domain with FI_QUEUE_WORK, FI_CANCEL_WORK or FI_FLUSH_WORK and a struct
  *    fi_deferred_work (for the flush: NULL, or a work whose triggering_cntr selects).
  * Every structure handed over stays valid and untouched until the operation completes or its
- * cancellation returned 0.  What has not begun when its endpoint is closed ends with FI_ECANCELED.
+ * cancellation returned 0.  Where its endpoint is closed before, a triggered operation ends with
+ * FI_ECANCELED, and deferred work counts as an error on its completion counter.
  * Man page: fi_trigger(3).
  */
 #ifndef FI_TRIGGER_H

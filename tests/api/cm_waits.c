@@ -341,8 +341,7 @@ static void watched(struct api *a, void (*tune)(struct fi_info *hints))
 	CHECK(pthread_join(thread, NULL) == 0);
 	CHECK_EQ(w.ret, sizeof(w.entry));
 	CHECK_EQ(w.event, FI_SHUTDOWN);
-	if (w.sleeps > 10 &&
-	    !in_valgrind()) { /* which makes threads sleep until it is their turn */
+	if (w.sleeps > 10 && !in_valgrind()) {
 		fprintf(stderr, "woken %ld times by %u messages\n", w.sleeps, rounds());
 		api_fail("the sleeper was woken by messages");
 	}
