@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Runs tests, one after the other: tests/run.sh NAME...
-# Prints a line for each, the output of those that fail, and last "N passed, N failed[, N skipped]".
+# Prints a line for each, the output of those that fail, these once more at the end, and last
+# "N passed, N failed[, N skipped]".
 #
 # A test is a program or script that exits with 0, with 77 and a reason as its last line where it cannot run,
 # or with anything else when it fails. It has 60 seconds, or what a line TIMEOUT=seconds among the first ten
@@ -18,7 +19,7 @@ BUILD=$(realpath "${BUILD:-build}")
 export BUILD
 logs=$BUILD/log
 mkdir -p "$logs"
-passed=0 failed=0 skipped=0 turn=0 job='' mark=$$.$RANDOM
+passed=0 failed=0 skipped=0 turn=0 job='' mark=$$.$RANDOM failures=()
 
 # find_test NAME: sets source and program; api_tagged is tests/api/tagged.*, base_pool tests/unit/base_pool.c.
 find_test() {
@@ -106,8 +107,21 @@ one() {
 	left) failed=$((failed + 1)) && report FAIL "$label" "something is left behind" ;;
 	*) failed=$((failed + 1)) && report FAIL "$label" "status $status" ;;
 	esac
-	case $status in 0 | 77) [ "$total" -eq 1 ] || return ;; esac # a test run alone always shows its output
+	case $status in
+	0 | 77) [ "$total" -eq 1 ] || return ;; # a test run alone always shows its output
+	*) failures+=("$label" "$log") ;;
+	esac
 	sed 's/^/    /' "$log"
+}
+
+# again LABEL LOG...: after many tests, those that failed once more, each with the last its log says.
+again() {
+	echo "failed:"
+	while [ $# -gt 1 ]; do
+		echo "$1"
+		tail -n 5 "$2" | cut -c 1-200 | sed 's/^/    /'
+		shift 2
+	done
 }
 
 trap 'end_left; echo; echo "interrupted" >&2; exit 130' INT TERM
@@ -128,6 +142,7 @@ for words in "${runs[@]}"; do
 	one $words
 done
 
+[ ${#failures[@]} -eq 0 ] || [ "$total" -eq 1 ] || again "${failures[@]}"
 summary="$passed passed, $failed failed"
 [ $skipped -eq 0 ] || summary+=", $skipped skipped"
 echo "$summary"
