@@ -67,7 +67,10 @@ enum wire_op {
  * matched like a message and answered like one: `id` is the request, WIRE_FIN brings the result.
  */
 #define WIRE_MATCH 0x80u
-/* Its initiator is gone: it is performed and not answered. Set by the receiver itself, read by it alone. */
+/*
+ * WIRE_PUT, WIRE_AMO: the initiator is gone, the request is performed and not answered. The receiver sets it itself; a
+ * peer that sends it goes without its own answers and harms nobody else.
+ */
 #define WIRE_ORPHAN 0x08u
 
 /* The first word of a packet: op, flags, receive context, request id. */

@@ -337,7 +337,11 @@ START_TEST(sender_died)
 			__atomic_store_n(&slot->token, live->ring.secret + at, __ATOMIC_RELEASE);
 			turn();
 			ck_assert_uint_eq(wire_id(got[0].head), 9);
-			ck_assert_uint_eq(got[1].src, 0); /* a request of the dead: nobody's */
+			/* A write of the dead: to be performed, and answered to nobody. */
+			ck_assert_uint_eq(wire_op(got[1].head), WIRE_PUT);
+			ck_assert_uint_eq(wire_flags(got[1].head), WIRE_DATA | WIRE_ORPHAN);
+		} else {
+			ck_assert_uint_eq(wire_flags(got[0].head), WIRE_DATA);
 		}
 		ck_assert_uint_eq(count, 1 + (unsigned int)behind);
 		ck_assert_uint_eq(wire_id(got[behind].head), 2);

@@ -148,6 +148,8 @@ static bool is_owed(const struct raw *raw, bool kept)
 {
 	uint64_t head = raw->p.head;
 
+	if (wire_flags(head) & WIRE_ORPHAN)
+		return false;
 	switch (wire_op(head)) {
 	case WIRE_PUT:
 		return !is_piece(raw);
