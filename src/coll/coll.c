@@ -222,6 +222,11 @@ void coll_wake_in(struct coll *c, unsigned int ms)
 		port_wake(c->port);
 }
 
+void coll_not_taken(struct coll *c)
+{
+	coll_wake_in(c, COLL_LATER_MS);
+}
+
 bool coll_waits(const struct coll *c)
 {
 	return c->wake_at || coll_ready(c);

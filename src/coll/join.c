@@ -272,26 +272,32 @@ void join_start(struct group *g)
 
 /* ---- Looking ---------------------------------------------------------------------------------- */
 
-static void probe(struct group *g)
+/* 0, or why one of them cannot be reached. */
+static int probe(struct group *g)
 {
 	uint32_t waits = g->join.children & ~g->join.arrived;
 	unsigned int k;
+	int err = 0;
 
-	while (waits)
-		join_say(g, join_child(g, &waits, &k), WIRE_GROUP_PROBE);
-	if (g->join.told && g->rank)
-		join_say(g, join_parent(g->rank), WIRE_GROUP_PROBE);
+	while (waits && !err)
+		err = join_say(g, join_child(g, &waits, &k), WIRE_GROUP_PROBE);
+	if (!err && g->join.told && g->rank)
+		err = join_say(g, join_parent(g->rank), WIRE_GROUP_PROBE);
+	return err;
 }
 
 void join_look(struct coll *c, uint64_t now)
 {
 	LIST_EACH (node, &c->joins) {
 		struct group *g = LIST_ENTRY(node, struct group, in_joins);
+		int err;
 
 		if (!g->join.active || now < g->join.probe_at)
 			continue;
 		g->join.probe_at = now + PROBE_NEXT_MS;
-		probe(g);
+		err = probe(g);
+		if (err)
+			group_fail(g, -err);
 	}
 }
 

@@ -31,6 +31,8 @@ struct rx *coll_elsewhere(struct port *port, struct peer *peer, const struct pac
 void coll_hear(struct port *port, struct peer *peer, const struct packet *p);
 /* The connection is gone, `err` is positive; peer->said_bye tells how. The peer may be freed next. */
 void coll_lost(struct coll *coll, struct peer *peer, int err);
+/* A peer was gone before its connection to us was made: nobody is told, so members are looked at again soon. */
+void coll_not_taken(struct coll *coll);
 /* Goes on with whatever can; true when anything did. Outside of the transports' turns. */
 bool coll_turn(struct coll *coll);
 /* Something waits for a time, of which no descriptor tells. */

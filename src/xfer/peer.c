@@ -328,10 +328,14 @@ void peer_lost(struct peer *peer, int err)
 
 void peer_not_taken(struct peer *peer, int err)
 {
+	struct port *port = peer->port;
+
 	disconnect(peer);
 	tx_drop_answers(peer);
 	close_link(peer, err);
 	peer->losing = false;
+	if (port->coll)
+		coll_not_taken(port->coll);
 	if (list_empty(&peer->backlog) && list_empty(&peer->ahead))
 		return;
 	err = conn_start(peer);

@@ -511,6 +511,49 @@ START_TEST(sleep_after_join)
 }
 END_TEST
 
+/* It had come to connect, and its end of the connection was closed when we accepted it: nobody says that it is gone. */
+static void comes_in_vain(void)
+{
+	peer_not_taken(fake.peer, FI_ECONNRESET);
+	ck_assert_int_eq(fake.closed, 1);
+	fake.closed = 0;
+	wait_ms(5 * LATE_MS);
+}
+
+START_TEST(join_of_one_who_came_in_vain)
+{
+	struct fi_eq_err_entry err = {0};
+	struct fi_eq_entry entry;
+	struct fid_av_set *set;
+	struct fid_mc *mc = join_first(&set);
+	uint32_t event;
+
+	comes_in_vain();
+	ck_assert_int_eq(fi_eq_read(fake.eq, &event, &entry, sizeof(entry), 0), -FI_EAVAIL);
+	ck_assert_int_gt(fi_eq_readerr(fake.eq, &err, 0), 0);
+	ck_assert_ptr_eq(err.fid, &mc->fid);
+	ck_assert_int_eq(err.err, FI_ECONNREFUSED);
+	close_both(mc, set);
+}
+END_TEST
+
+START_TEST(collective_with_one_who_came_in_vain)
+{
+	struct wire_group up = {.kind = WIRE_GROUP_UP, .rank = 1, .size = 2, .attempt = 1};
+	struct fid_av_set *set;
+	struct fid_mc *mc = join_first(&set);
+
+	up.key = ((struct group *)mc)->join.key;
+	group_says(up);
+	group_expect_stands(mc, true);
+	ck_assert_int_eq(fi_barrier(fake.ep, fi_mc_addr(mc), &up), 0);
+	fake_expect_nothing();
+	comes_in_vain();
+	fake_expect_error(&up, FI_ECONNREFUSED);
+	close_both(mc, set);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("coll_words");
@@ -531,6 +574,8 @@ int main(void)
 	tcase_add_test(words, asked_while_joining);
 	tcase_add_test(words, asked_before_telling);
 	tcase_add_loop_test(words, end_before_begin, 0, sizeof(ends) / sizeof(ends[0]));
+	tcase_add_test(words, join_of_one_who_came_in_vain);
+	tcase_add_test(words, collective_with_one_who_came_in_vain);
 	tcase_add_test(words, closed_amidst);
 	tcase_add_test(words, kept_for_nothing);
 	tcase_add_loop_test(words, kept_of_each, 0, 2);
