@@ -111,12 +111,24 @@ static inline void read_own(void *copy, size_t at, size_t size)
 /* In memory of our own, or in memory the MPI library finds: it may share that among ranks of a host. */
 static inline void open_window(bool allocate)
 {
+	char reason[MPI_MAX_ERROR_STRING];
+	int err, len;
+
+	/* Of a job that aborts mpirun may lose words: each rank says the reason itself, and ends in order. */
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	if (allocate) {
-		MPI_Win_allocate(ROOM, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+		err = MPI_Win_allocate(ROOM, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
 	} else {
 		memory = malloc(ROOM);
-		MPI_Win_create(memory, ROOM, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+		err = MPI_Win_create(memory, ROOM, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
 	}
+	if (err) {
+		MPI_Error_string(err, reason, &len);
+		printf("no window: %s\n", reason);
+		MPI_Finalize();
+		exit(EXIT_FAILURE);
+	}
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
 static inline void close_window(bool allocate)
