@@ -73,11 +73,14 @@ static ssize_t copy_out(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
 	return n ? (ssize_t)n : -FI_EAGAIN;
 }
 
-/* The end of one of many reads that found nothing. */
+/*
+ * The end of one of many reads that found nothing. They were not in vain where peers meanwhile read or wrote our memory
+ * by them.
+ */
 static __attribute__((noinline, cold)) ssize_t in_vain(struct cq *cq, bool locked)
 {
 	unsigned int turns = cq->dom->turns;
-	uint32_t seen = cq->head;
+	uint64_t seen = (uint64_t)cq->head + ports_served(&cq->ports);
 
 	release(cq->dom, locked);
 	wait_give_way(&cq->wait, turns, seen);

@@ -88,6 +88,15 @@ void ports_turn_held(struct domain *dom, struct ports *p)
 		turn_own(p);
 }
 
+unsigned int ports_served(const struct ports *p)
+{
+	unsigned int sum = 0;
+
+	for (unsigned int i = 0; i < p->count; i++)
+		sum += port_served(p->list[i].port);
+	return sum;
+}
+
 void ports_turn_waiting(struct domain *dom, struct ports *p, const struct waiter *w)
 {
 	if (!dom->thread) {

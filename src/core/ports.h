@@ -53,6 +53,8 @@ void ports_run_due(struct domain *dom);
  */
 unsigned int ports_turn(struct domain *dom, struct ports *p);
 void ports_turn_held(struct domain *dom, struct ports *p);
+/* Counts the one-sided requests that peers have made of them. Domain locked. */
+unsigned int ports_served(const struct ports *p);
 /* Within a blocking call, whose waiter this is: all ports, while it covers them. Domain locked. */
 void ports_turn_waiting(struct domain *dom, struct ports *p, const struct waiter *w);
 

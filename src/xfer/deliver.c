@@ -88,6 +88,7 @@ static void deliver_request(struct port *port, struct peer *peer, const struct p
 	/* It accepted us and asks before we have read that it did: there must be a way to answer. */
 	if (__builtin_expect(!peer->real && !(wire_flags(p->head) & WIRE_ORPHAN), 0))
 		conn_finish(peer);
+	port->served++;
 	if (!matched)
 		rma_serve(port, peer, p);
 	else if (!rx || !(rx->caps & FI_TAGGED))

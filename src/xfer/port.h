@@ -40,6 +40,7 @@ struct port {
 	bool armed;    /* the sockets may have been told something since: look at them at once */
 	bool sleepers; /* somebody armed it and was not woken since */
 	unsigned int turns;
+	unsigned int served;  /* one-sided requests of peers that were delivered */
 	uint64_t next_poll;   /* ms: when the sockets are looked at again */
 	struct list busy;     /* struct peer.in_busy: something waits to be sent */
 	struct list awaiting; /* struct peer.in_awaiting: one-sided operations without an answer */

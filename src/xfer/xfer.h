@@ -50,6 +50,8 @@ void xfer_starve(struct port *port);
 
 /* Moves what can be moved now; true when anything did. Domain locked. Never blocks. */
 bool port_turn(struct port *port);
+/* Counts the one-sided requests that peers have made of it. Domain locked. */
+unsigned int port_served(const struct port *port);
 
 /*
  * Before sleeping on port_fd: true when whatever arrives from now on makes the descriptor
