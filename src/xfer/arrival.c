@@ -200,7 +200,7 @@ static struct arrival *land_message(struct port *port, struct peer *peer, const 
 	struct recv *r = NULL;
 	struct arrival *a;
 
-	if (rx)
+	if (rx && !peer->excess) /* rx_deliver drops what comes behind something that was lost */
 		r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED, m.src, m.tag);
 	if (!r)
 		return NULL;

@@ -208,9 +208,12 @@ void peer_connected(struct peer *peer)
 		read_out(peer);
 	peer->state = PEER_CONNECTED;
 	peer->refused = 0;
-	peer->held = peer->said_bye = peer->excess = peer->starved = false;
+	peer->held = peer->said_bye = false;
 	peer_refresh(peer);
 	tx_flush(peer);
+	if (__builtin_expect(peer->excess,
+			     0)) /* by what it sent before we knew that it is connected */
+		peer_busy(peer);
 }
 
 void peer_excess(struct peer *peer, const char *of_what, size_t max)
@@ -333,7 +336,7 @@ void peer_not_taken(struct peer *peer, int err)
 	disconnect(peer);
 	tx_drop_answers(peer);
 	close_link(peer, err);
-	peer->losing = false;
+	peer->losing = peer->excess = peer->starved = false;
 	if (port->coll)
 		coll_not_taken(port->coll);
 	if (list_empty(&peer->backlog) && list_empty(&peer->ahead))

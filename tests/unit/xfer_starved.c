@@ -69,6 +69,44 @@ START_TEST(posted_receive)
 }
 END_TEST
 
+/* The message that has room in a receive of its own is behind the one that was lost, too. */
+START_TEST(message_with_a_place)
+{
+	const struct packet p = {.head = MSG, .len = 6};
+	unsigned char in[8];
+
+	starve_begin();
+	fake_says(MSG, 0, 0, bytes, BYTES);
+	starve_end();
+	ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
+	ck_assert_uint_eq(rx_land(fake.port, pool_id(fake.peer), &p), 0);
+	expect_disconnected();
+	fake_expect_nothing();
+}
+END_TEST
+
+/* Inside a host messages may come before the word that the peer has accepted us. */
+START_TEST(before_it_is_known_to_be_connected)
+{
+	unsigned char in[8];
+
+	fake.peer->real = NULL;
+	fake.peer->state = PEER_CONNECTING;
+	fake.port->handshakes++;
+	starve_begin();
+	fake_says(MSG, 0, 0, bytes, BYTES);
+	starve_end();
+	port_turn(fake.port);
+	fake.port->handshakes--;
+	fake_connect();
+	ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, fake.addr, in), 0);
+	fake_says(MSG, 0, 0, "behind", 6);
+	expect_disconnected();
+	fake_expect_error(in, FI_ENOMEM);
+	fake_expect_nothing();
+}
+END_TEST
+
 START_TEST(answer)
 {
 	fake.room = 0;
@@ -112,6 +150,8 @@ int main(void)
 	tcase_add_checked_fixture(starved, setup, teardown);
 	tcase_add_test(starved, unexpected_message);
 	tcase_add_test(starved, posted_receive);
+	tcase_add_test(starved, message_with_a_place);
+	tcase_add_test(starved, before_it_is_known_to_be_connected);
 	tcase_add_test(starved, answer);
 	tcase_add_test(starved, completions);
 	return starve_run("xfer_starved", starved);
