@@ -78,6 +78,11 @@ static void deliver_message(struct port *port, struct peer *peer, const struct p
 		deliver_to(rx_context_of(port, peer, p), peer, p);
 }
 
+unsigned int port_served(const struct port *port)
+{
+	return port->served;
+}
+
 /* An atomic on a tagged receive is a message until it meets one. */
 static void deliver_request(struct port *port, struct peer *peer, const struct packet *p)
 {

@@ -393,11 +393,6 @@ bool port_turn(struct port *port)
 	return moved;
 }
 
-unsigned int port_served(const struct port *port)
-{
-	return port->served;
-}
-
 bool xfer_turn(struct domain *dom)
 {
 	bool moved = false;
