@@ -310,31 +310,52 @@ static void make_step(struct side *s, enum peer_step step)
 
 /* ---- The whole --------------------------------------------------------------------------------- */
 
-/* The receives that are left are given back. */
-static void part(struct side *s)
+/*
+ * The receives that are left are given back. Who did not end the connection has its last turn under way,
+ * too, and hears the other side's if that one was killed instead of ending it.
+ */
+static void reap_left_over(struct side *s)
 {
 	double end = peer_now() + s->o.patience;
-	unsigned int flushed = 0;
+	unsigned int receives = 0;
 
-	if (s->o.leave)
-		must(fi_shutdown(s->ep, 0), "fi_shutdown");
-	expect(s, FI_SHUTDOWN, "parting");
-	while (flushed < PEER_RECVS && peer_now() < end) {
+	while (receives < PEER_RECVS && peer_now() < end) {
 		struct fi_cq_data_entry entry;
 		struct fi_cq_err_entry err = {0};
 		ssize_t n = fi_cq_read(s->cq, &entry, 1);
 
+		if (n == -FI_EAGAIN)
+			continue;
 		if (n == -FI_EAVAIL) {
 			fi_cq_readerr(s->cq, &err, 0);
-			if (err.err != FI_ECANCELED || !(err.flags & FI_RECV))
-				peer_fail("a receive ends with %s", fi_strerror(err.err));
-			flushed++;
-		} else if (n != -FI_EAGAIN) {
+			if (err.err != FI_ECANCELED)
+				peer_fail("an operation ends with %s", fi_strerror(err.err));
+			entry.flags = err.flags;
+		} else if (n != 1 || s->o.leave) {
 			peer_fail("after the end, fi_cq_read: %zd", n);
 		}
+		if (s->o.leave && !(entry.flags & FI_RECV))
+			peer_fail("left over: flags %#llx", (unsigned long long)entry.flags);
+		receives += (entry.flags & FI_RECV) != 0;
 	}
-	if (flushed < PEER_RECVS)
-		peer_fail("%u receives of %d were given back", flushed, PEER_RECVS);
+	if (receives < PEER_RECVS)
+		peer_fail("%u receives of %d were given back", receives, PEER_RECVS);
+}
+
+static void part(struct side *s)
+{
+	if (s->o.leave) {
+		hear_turn(s, PEER_STEPS, PEER_DONE);
+		must(fi_shutdown(s->ep, 0), "fi_shutdown");
+	} else {
+		struct peer_turn turn = {htonl(PEER_STEPS), htonl(PEER_DONE)};
+
+		memcpy(block(s, PEER_OUT), &turn, sizeof(turn));
+		must((int)fi_send(s->ep, block(s, PEER_OUT), sizeof(turn), s->desc, 0, s),
+		     "fi_send");
+	}
+	expect(s, FI_SHUTDOWN, "parting");
+	reap_left_over(s);
 	if (fi_send(s->ep, block(s, PEER_OUT), 8, s->desc, 0, s) != -FI_ENOTCONN)
 		peer_fail("a send after the end is taken");
 	printf("disconnected%s\n", s->o.leave ? "" : " by the other side");

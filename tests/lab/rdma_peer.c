@@ -324,6 +324,10 @@ static void make_step(struct side *s, enum peer_step step)
 
 static void part(struct side *s)
 {
+	if (!s->o.leave)
+		peer_allow_end(&s->p);
+	else
+		peer_hear_turn(&s->p, PEER_STEPS, PEER_DONE);
 	if (s->o.leave && rdma_disconnect(s->id))
 		peer_fail("rdma_disconnect: %m");
 	expect(s, RDMA_CM_EVENT_DISCONNECTED);

@@ -18,6 +18,11 @@
  *	add     fetch-and-add of PEER_ADDEND to the window's first 8 bytes, which held PEER_FIRST
  *	swap    compare-and-swap there: a compare that does not match, then PEER_FIRST by PEER_SECOND
  *
+ * After the last step the side that does not end the connection says so, in a struct
+ * peer_turn{PEER_STEPS, PEER_DONE}, and only then the other one ends it: all that either side waits
+ * for has completed by then. A message can be received before its sender is told so; nobody waits
+ * for this last one's completion.
+ *
  * Numbers of the atomics are in the byte order of the machines, which is the same. The data of a step
  * is peer_fill()'s, its seed twice the step, plus one where the listening side initiates.
  */
@@ -200,11 +205,10 @@ static inline void peer_release(struct peer *p, const struct peer_arrival *a)
 	peer_post_recv(p, (unsigned int)a->wc.wr_id);
 }
 
-/* Posts one operation between block `block` and, unless it is a send, the other side's window, and waits for it. */
-static inline void peer_do(struct peer *p, struct ibv_send_wr *wr, unsigned int block, size_t len,
-			   const char *what)
+/* Posts one operation between block `block` and, unless it is a send, the other side's window. */
+static inline void peer_post(struct peer *p, struct ibv_send_wr *wr, unsigned int block, size_t len,
+			     const char *what)
 {
-	double end = peer_now() + p->patience;
 	struct ibv_sge sge = {(uintptr_t)peer_block(p, block), (uint32_t)len, p->mr->lkey};
 	struct ibv_send_wr *bad;
 
@@ -220,6 +224,15 @@ static inline void peer_do(struct peer *p, struct ibv_send_wr *wr, unsigned int 
 	}
 	if (ibv_post_send(p->qp, wr, &bad))
 		peer_fail("%s: ibv_post_send: %m", what);
+}
+
+/* The same, and waits for it. */
+static inline void peer_do(struct peer *p, struct ibv_send_wr *wr, unsigned int block, size_t len,
+			   const char *what)
+{
+	double end = peer_now() + p->patience;
+
+	peer_post(p, wr, block, len, what);
 	while (!p->sent) {
 		if (peer_now() > end)
 			peer_fail("%s: does not complete", what);
@@ -255,6 +268,16 @@ static inline void peer_hear_turn(struct peer *p, enum peer_step step, enum peer
 		peer_fail("turn %u of step %u, not %u of %u", ntohl(turn.what), ntohl(turn.step),
 			  what, step);
 	peer_release(p, &a);
+}
+
+/* The steps are made; the other side may end the connection. */
+static inline void peer_allow_end(struct peer *p)
+{
+	struct peer_turn turn = {htonl(PEER_STEPS), htonl(PEER_DONE)};
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND};
+
+	memcpy(peer_block(p, PEER_OUT), &turn, sizeof(turn));
+	peer_post(p, &wr, PEER_OUT, sizeof(turn), "the last turn");
 }
 
 /* Each side tells where its window is. */
