@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connecting endpoints that are connected once, by their application's word: what src/core sees of
- * listeners (lobby, listen), of requests that came to them, and of the one connection of a port
+ * listeners (acceptor, listen), of requests that came to them, and of the one connection of a port
  * (conn_single).
  */
 #include <errno.h>
@@ -32,10 +32,10 @@ _Static_assert(XFER_CM_DATA == WIRE_CM_DATA_MAX, "what is promised travels");
 struct cm_listener {
 	const struct native_cm *cm; /* of `native`, which then is all there is; or NULL */
 	struct native_listener *native;
-	struct lobby lobby;
+	struct acceptor acceptor;
 	int epfd;
 	struct listen_how how;
-	int socks[2]; /* bound, until the lobby has them; -1 */
+	int socks[2]; /* bound, until the acceptor has them; -1 */
 	uint8_t kind; /* of its name: those who ask have one like it */
 };
 
@@ -43,7 +43,7 @@ struct cm_listener {
 struct cm_request {
 	const struct native_cm *cm; /* as above */
 	struct native_request *native;
-	struct guest guest;
+	struct accepted conn;
 	struct addr name;
 };
 
@@ -132,7 +132,7 @@ int cm_open(const struct fi_info *info, struct addr *name, struct cm_listener **
 		free(l);
 		return err;
 	}
-	lobby_init(&l->lobby, l->epfd);
+	acceptor_init(&l->acceptor, l->epfd);
 	err = bind_name(l, info, name);
 	if (err)
 		cm_close(l);
@@ -146,7 +146,7 @@ int cm_listen(struct cm_listener *l, int backlog)
 	if (l->cm)
 		return l->cm->listen(l->native, backlog);
 	l->how.backlog = backlog;
-	return listen_begin(&l->lobby, &l->how, l->socks);
+	return listen_begin(&l->acceptor, &l->how, l->socks);
 }
 
 int cm_fd(const struct cm_listener *l)
@@ -160,37 +160,37 @@ void cm_close(struct cm_listener *l)
 		l->cm->close(l->native);
 	} else {
 		listen_drop(l->socks);
-		lobby_close(&l->lobby);
+		acceptor_close(&l->acceptor);
 		close(l->epfd);
 	}
 	free(l);
 }
 
-static void refuse(struct guest *guest, const void *data, size_t len)
+static void refuse(struct accepted *conn, const void *data, size_t len)
 {
-	hello_send(NULL, guest->sock, guest->inside,
+	hello_send(NULL, conn->sock, conn->inside,
 		   &(struct hello_words){.kind = HELLO_REJECT,
 					 .error = FI_ECONNREFUSED,
 					 .data = data,
 					 .data_len = len < XFER_CM_DATA ? len : XFER_CM_DATA});
-	lobby_dismiss(guest);
+	acceptor_dismiss(conn);
 }
 
 /* NULL: nobody to be connected to; the guest is gone. */
-static struct cm_request *receive(const struct cm_listener *l, struct guest *guest)
+static struct cm_request *receive(const struct cm_listener *l, struct accepted *conn)
 {
 	struct cm_request *req = calloc(1, sizeof(*req));
 
-	if (req && guest->hello.kind == HELLO_REQUEST && !hello_name(&guest->hello, &req->name)) {
-		req->guest = *guest;
+	if (req && conn->hello.kind == HELLO_REQUEST && !hello_name(&conn->hello, &req->name)) {
+		req->conn = *conn;
 		if (req->name.kind == l->kind)
 			return req;
 		LOG_WARN(LOG_EP_CTRL, "a request from an address of format %u is refused",
-			 guest->hello.name_format);
+			 conn->hello.name_format);
 		addr_free(&req->name);
 	}
 	free(req);
-	refuse(guest, NULL, 0);
+	refuse(conn, NULL, 0);
 	return NULL;
 }
 
@@ -215,18 +215,18 @@ struct cm_request *cm_next(struct cm_listener *l)
 {
 	struct cm_request *req = NULL;
 	struct epoll_event event;
-	struct guest guest;
+	struct accepted conn;
 
 	if (l->cm)
 		return next_native(l);
 	for (unsigned int i = 0; i < EVENTS_PER_CALL && !req; i++) {
 		if (epoll_wait(l->epfd, &event, 1, 0) != 1)
 			break;
-		if (lobby_event(&l->lobby, event.data.u64, &guest))
-			req = receive(l, &guest);
+		if (acceptor_event(&l->acceptor, event.data.u64, &conn))
+			req = receive(l, &conn);
 	}
-	if (l->lobby.count)
-		lobby_expire(&l->lobby);
+	if (l->acceptor.count)
+		acceptor_expire(&l->acceptor);
 	return req;
 }
 
@@ -244,17 +244,17 @@ const void *cm_request_data(const struct cm_request *req, size_t *len)
 {
 	if (req->cm)
 		return req->cm->data(req->native, len);
-	*len = req->guest.hello.data_len;
-	return req->guest.hello.data;
+	*len = req->conn.hello.data_len;
+	return req->conn.hello.data;
 }
 
-static struct guest leave(struct cm_request *req)
+static struct accepted leave(struct cm_request *req)
 {
-	struct guest guest = req->guest;
+	struct accepted conn = req->conn;
 
 	addr_free(&req->name);
 	free(req);
-	return guest;
+	return conn;
 }
 
 static struct native_request *leave_native(struct cm_request *req)
@@ -268,14 +268,14 @@ static struct native_request *leave_native(struct cm_request *req)
 void cm_reject(struct cm_request *req, const void *data, size_t len)
 {
 	const struct native_cm *cm = req->cm;
-	struct guest guest;
+	struct accepted conn;
 
 	if (cm) {
 		cm->reject(leave_native(req), data, len);
 		return;
 	}
-	guest = leave(req);
-	refuse(&guest, data, len);
+	conn = leave(req);
+	refuse(&conn, data, len);
 }
 
 /* Receives that only this peer could have met are over; in a shared context they are anybody's. */
@@ -287,9 +287,9 @@ static void cancel_receives(struct port *port)
 }
 
 /* Nobody is there any more to be answered. */
-static bool gave_up(const struct guest *guest)
+static bool gave_up(const struct accepted *conn)
 {
-	struct pollfd p = {.fd = guest->sock, .events = POLLRDHUP};
+	struct pollfd p = {.fd = conn->sock, .events = POLLRDHUP};
 
 	return poll(&p, 1, 0) == 1;
 }
@@ -297,19 +297,19 @@ static bool gave_up(const struct guest *guest)
 /* Takes the request. */
 static int adopt(struct port *port, struct cm_request *req, const void *data, size_t len)
 {
-	struct guest guest = leave(req);
+	struct accepted conn = leave(req);
 
-	if (guest.inside ? !port->hw[PORT_SHM] : !port->hw[PORT_TCP] && !port->hw[PORT_VERBS]) {
+	if (conn.inside ? !port->hw[PORT_SHM] : !port->hw[PORT_TCP] && !port->hw[PORT_VERBS]) {
 		LOG_WARN(LOG_EP_CTRL, "accept: the request came by a transport that the endpoint "
 				      "does not use");
-		refuse(&guest, NULL, 0);
+		refuse(&conn, NULL, 0);
 		return -FI_EINVAL;
 	}
-	if (gave_up(&guest)) {
-		lobby_dismiss(&guest);
+	if (gave_up(&conn)) {
+		acceptor_dismiss(&conn);
 		return -FI_ECONNABORTED;
 	}
-	return conn_adopt(port, &guest, data, len < XFER_CM_DATA ? len : XFER_CM_DATA);
+	return conn_adopt(port, &conn, data, len < XFER_CM_DATA ? len : XFER_CM_DATA);
 }
 
 int cm_accept(struct port *port, struct cm_request *req, const void *data, size_t len)

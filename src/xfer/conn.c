@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Handshake, seen from a peer's state (xfer/peer.h):
- *   IDLE        conn_start: inside the host connect, send HELLO_CONNECT  -> CONNECTING
- *               across the network the connection takes its time         -> DIALING
- *   DIALING     connected: send HELLO_CONNECT                            -> CONNECTING
- *   CONNECTING  HELLO_ACCEPT came: make the link                         -> CONNECTED
- *               HELLO_CROSSED came: theirs wins, wait for it             -> CROSSED
- *               its HELLO_CONNECT came, our incarnation is the greater:
- *               drop ours, accept                                        -> CONNECTED
- *               its HELLO_CONNECT came, ours is the lesser: answer HELLO_CROSSED
- *   IDLE, DIALING, CROSSED  its HELLO_CONNECT came: accept               -> CONNECTED
- *   DIALING, CONNECTING  end of the socket, our hello was late: again    -> DIALING
- *   any         end of the socket                                        -> IDLE, by peer_lost
- * A connected endpoint's port does the same with HELLO_REQUEST, from conn_single.c, and nobody comes to it.
+ *   IDLE        conn_start on this host: connect, send HELLO_CONNECT     -> HANDSHAKE
+ *               conn_start across the network: begin connect()           -> CONNECTING
+ *   CONNECTING  connect() succeeded: send HELLO_CONNECT                  -> HANDSHAKE
+ *   HANDSHAKE   HELLO_ACCEPT received: make the link                     -> CONNECTED
+ *               HELLO_CROSSED received: the peer's attempt wins          -> CROSSED
+ *               its HELLO_CONNECT received, our incarnation is greater:
+ *               drop our attempt, accept                                 -> CONNECTED
+ *               its HELLO_CONNECT received, ours is lesser: answer HELLO_CROSSED
+ *   IDLE, CONNECTING, CROSSED  its HELLO_CONNECT received: accept        -> CONNECTED
+ *   CONNECTING, HANDSHAKE  socket ended after a late hello: retry        -> CONNECTING
+ *   any         socket ended                                             -> IDLE, by peer_lost
+ * The port of a connected endpoint (FI_EP_MSG) does the same with HELLO_REQUEST, driven by conn_single.c; nobody
+ * connects to it.
  */
 #include "xfer/conn.h"
 
@@ -26,16 +27,16 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "xfer/conn_own.h"
-#include "xfer/dial.h"
+#include "xfer/connect.h"
 
 #define EVENTS_PER_POLL 32
 #define POLLS_PER_TURN  8  /* then others have their turn */
 #define BYTES_PER_EVENT 64 /* of wake-ups, each alone inside a host */
 #define CROSSED_MS      30000
 #define LAST_TURNS      4096 /* of what a peer sent before its end */
-/* Less than it takes until who is silent is shown the door, by clocks that may be some ms behind. */
-#define LATE_MS (LOBBY_CROWDED_MS - 50)
-#define KNOCKS  8 /* again, at most */
+/* A hello later than this may meet an acceptor that has closed the silent connection; coarse clocks lag some ms. */
+#define LATE_MS (ACCEPTOR_CROWDED_MS - 50)
+#define RETRIES 8 /* of one attempt */
 
 void conn_forget(struct peer *peer)
 {
@@ -55,24 +56,24 @@ void conn_lose(struct peer *peer, int err, const struct wire_hello *hello)
 }
 
 /*
- * Who knocks and then makes no progress for a while may be shown the door before it has said a word, and not
- * because it is unwanted: it knocks again. True: it did, and the attempt goes on or has failed.
+ * An acceptor closes connections that stay silent. A peer whose hello was late connects again: it was not refused.
+ * True: it did, and the attempt goes on or has failed.
  */
-static bool knocks_again(struct peer *peer)
+static bool retry(struct peer *peer)
 {
-	if (!peer->late || peer->inside || peer->knocks++ >= KNOCKS)
+	if (!peer->late || peer->inside || peer->retries++ >= RETRIES)
 		return false;
-	LOG_INFO(LOG_EP_CTRL, "our hello came too late: it is said again");
+	LOG_INFO(LOG_EP_CTRL, "the hello was sent too late: connecting again");
 	forked_close(peer->sock);
 	peer->sock = peer->wake = -1;
 	conn_abandon(peer);
-	peer->state = PEER_DIALING;
+	peer->state = PEER_CONNECTING;
 	peer->deadline = conn_deadline();
 	conn_again(peer);
 	return true;
 }
 
-/* It will not hear us: what a hello is made of takes its time, where devices have a part in it. */
+/* The peer has closed the socket: making a hello takes time where devices are involved. */
 static bool has_ended(int sock)
 {
 	char byte;
@@ -80,26 +81,26 @@ static bool has_ended(int sock)
 	return recv(sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-/* The network has let us through, or not. */
-static void dialed_event(struct peer *peer)
+/* connect() has ended. */
+static void connecting_event(struct peer *peer)
 {
-	int err = dial_connected(peer->sock);
+	int err = connect_result(peer->sock);
 
 	if (err == -FI_EAGAIN)
 		return; /* an event of the socket it had before */
-	peer->late = clock_coarse_ms() - peer->knocked >= LATE_MS;
+	peer->late = clock_coarse_ms() - peer->attempt_ms >= LATE_MS;
 	if (!err && peer->late && has_ended(peer->sock))
 		err = -FI_ECONNRESET;
 	if (!err)
 		err = conn_say_hello(peer);
 	if (!err)
 		err = conn_control(peer->port, EPOLL_CTL_MOD, peer, EPOLLIN);
-	if ((err == -FI_ECONNRESET || err == -EPIPE) && knocks_again(peer))
+	if ((err == -FI_ECONNRESET || err == -EPIPE) && retry(peer))
 		return;
 	if (err)
 		conn_lose(peer, err == -FI_ECONNRESET ? FI_ECONNREFUSED : -err, NULL);
 	else
-		peer->state = PEER_CONNECTING;
+		peer->state = PEER_HANDSHAKE;
 }
 
 static void crossed(struct peer *peer)
@@ -117,15 +118,15 @@ static void rejected(struct peer *peer, const struct wire_hello *hello)
 		  hello);
 }
 
-static void accepted(struct peer *peer, struct guest *guest)
+static void accepted(struct peer *peer, struct accepted *conn)
 {
 	struct port *port = peer->port;
 	int err;
 
-	if (!guest->inside)
+	if (!conn->inside)
 		epoll_ctl(port->epfd, EPOLL_CTL_DEL, peer->sock, NULL);
-	err = conn_link(peer, guest, &(struct wire_nic){.qpn = 0});
-	if (!err && !guest->inside && peer->sock >= 0)
+	err = conn_link(peer, conn, &(struct wire_nic){.qpn = 0});
+	if (!err && !conn->inside && peer->sock >= 0)
 		err = conn_watch(peer, EPOLLIN);
 	if (err) {
 		conn_lose(peer, -err, NULL);
@@ -134,44 +135,44 @@ static void accepted(struct peer *peer, struct guest *guest)
 	port->handshakes--;
 	peer->real->silent = false;
 	/* The other side knows by this byte that we have heard it; across the network the first packet says so. */
-	if (guest->inside)
+	if (conn->inside)
 		send(peer->sock, &(char){BOOT_WAKE}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	peer_connected(peer);
 	if (port->cm)
-		port->cm->connected(port, &guest->hello);
+		port->cm->connected(port, &conn->hello);
 }
 
 static void handshake_event(struct peer *peer)
 {
-	struct guest guest = {.sock = peer->sock, .inside = peer->inside};
-	int ret = hello_recv(peer->sock, peer->inside, &guest.hello, guest.fds);
+	struct accepted conn = {.sock = peer->sock, .inside = peer->inside};
+	int ret = hello_recv(peer->sock, peer->inside, &conn.hello, conn.fds);
 
-	if (ret == 0 || (ret == -FI_ECONNRESET && knocks_again(peer)))
+	if (ret == 0 || (ret == -FI_ECONNRESET && retry(peer)))
 		return;
 	if (ret < 0) {
 		conn_lose(peer, ret == -FI_ECONNRESET ? FI_ECONNREFUSED : -ret, NULL);
 		return;
 	}
-	guest.pid = guest.inside ? dial_pid(peer->sock) : 0;
-	switch (guest.hello.kind) {
+	conn.pid = conn.inside ? connect_pid(peer->sock) : 0;
+	switch (conn.hello.kind) {
 	case HELLO_CROSSED:
 		crossed(peer);
 		break;
 	case HELLO_REJECT:
-		rejected(peer, &guest.hello);
+		rejected(peer, &conn.hello);
 		break;
 	case HELLO_ACCEPT:
-		accepted(peer, &guest);
+		accepted(peer, &conn);
 		break;
 	default:
-		hello_close_fds(guest.fds);
+		hello_close_fds(conn.fds);
 		conn_lose(peer, FI_EPROTO, NULL);
 	}
 }
 
 void conn_finish(struct peer *peer)
 {
-	if (peer->state == PEER_CONNECTING && !peer->losing)
+	if (peer->state == PEER_HANDSHAKE && !peer->losing)
 		handshake_event(peer);
 }
 
@@ -264,10 +265,10 @@ static void peer_event(struct peer *peer)
 	if (peer->sock < 0)
 		return;
 	switch (peer->state) {
-	case PEER_DIALING:
-		dialed_event(peer);
-		break;
 	case PEER_CONNECTING:
+		connecting_event(peer);
+		break;
+	case PEER_HANDSHAKE:
 		handshake_event(peer);
 		break;
 	case PEER_CONNECTED:
@@ -280,7 +281,7 @@ static void peer_event(struct peer *peer)
 
 static void dispatch(struct port *port, uint64_t data)
 {
-	struct guest guest;
+	struct accepted conn;
 	struct peer *peer;
 
 	switch (data >> 32) {
@@ -292,8 +293,8 @@ static void dispatch(struct port *port, uint64_t data)
 			peer_event(peer);
 		break;
 	default:
-		if (lobby_event(&port->lobby, data, &guest))
-			conn_greet(port, &guest);
+		if (acceptor_event(&port->acceptor, data, &conn))
+			conn_greet(port, &conn);
 	}
 }
 
@@ -301,12 +302,12 @@ static void expire(struct port *port)
 {
 	uint64_t now = clock_coarse_ms();
 
-	lobby_expire(&port->lobby);
+	acceptor_expire(&port->acceptor);
 	LIST_EACH_SAFE (node, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
 
 		/* Whoever has our hello may take as long as it likes: it lives. */
-		if ((peer->state == PEER_CROSSED || peer->state == PEER_DIALING) &&
+		if ((peer->state == PEER_CROSSED || peer->state == PEER_CONNECTING) &&
 		    now >= peer->deadline)
 			conn_lose(peer, FI_ETIMEDOUT, NULL);
 		else if (peer_reads_out(peer))
@@ -329,7 +330,7 @@ bool conn_poll(struct port *port)
 		any |= n > 0;
 	}
 	port->armed |= n == EVENTS_PER_POLL; /* the next turn goes on */
-	if (port->handshakes || port->lobby.count || port->unread)
+	if (port->handshakes || port->acceptor.count || port->unread)
 		expire(port);
 	return any;
 }
@@ -362,7 +363,7 @@ void conn_close(struct port *port)
 		peer_lost(peer, FI_ECANCELED);
 		peer_free(peer);
 	}
-	lobby_close(&port->lobby);
+	acceptor_close(&port->acceptor);
 	conn_single_settled(port);
 	free(port->cm_data);
 }

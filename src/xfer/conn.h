@@ -46,7 +46,7 @@ int conn_single(struct port *port);
 /* Begins to connect to whoever listens at `to`; data: the application's. 0 or why not. */
 int conn_request(struct port *port, const struct addr *to, const void *data, size_t len);
 /* Takes a guest's request (HELLO_REQUEST): connected on success. Takes the guest in any case. */
-int conn_adopt(struct port *port, struct guest *guest, const void *data, size_t len);
+int conn_adopt(struct port *port, struct accepted *conn, const void *data, size_t len);
 /* Ends the connection in good order; operations under way end with FI_ESHUTDOWN. */
 void conn_shutdown(struct port *port);
 /* The port's one peer. */

@@ -6,7 +6,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "xfer/conn_own.h"
-#include "xfer/dial.h"
+#include "xfer/connect.h"
 
 /* Ends our own attempt, if there is one: the peer's connection is taken instead. */
 static void abandon_attempt(struct peer *peer)
@@ -21,17 +21,17 @@ static void abandon_attempt(struct peer *peer)
 	peer->port->handshakes--;
 }
 
-int conn_take(struct peer *peer, struct guest *guest, const struct hello_words *words)
+int conn_take(struct peer *peer, struct accepted *conn, const struct hello_words *words)
 {
 	struct hello_words answer = *words;
 	int err;
 
 	abandon_attempt(peer);
-	peer->sock = peer->wake = guest->sock;
-	peer->inside = guest->inside;
-	err = conn_link(peer, guest, &answer.nic);
+	peer->sock = peer->wake = conn->sock;
+	peer->inside = conn->inside;
+	err = conn_link(peer, conn, &answer.nic);
 	if (!err)
-		err = hello_send(peer->port, guest->sock, guest->inside, &answer);
+		err = hello_send(peer->port, conn->sock, conn->inside, &answer);
 	if (!err && peer->sock >= 0)
 		err = conn_watch(peer, EPOLLIN);
 	if (!err) {
@@ -48,12 +48,12 @@ int conn_take(struct peer *peer, struct guest *guest, const struct hello_words *
 }
 
 /* Where somebody across the network says that it is on its loopback, it can only be found where it is. */
-static void name_by_socket(const struct guest *guest, struct addr *name)
+static void name_by_socket(const struct accepted *conn, struct addr *name)
 {
 	struct addr from;
 	uint16_t port = name->port;
 
-	if (guest->inside || !addr_is_loopback(name) || !dial_remote(guest->sock, &from) ||
+	if (conn->inside || !addr_is_loopback(name) || !connect_remote(conn->sock, &from) ||
 	    addr_is_local(&from))
 		return;
 	*name = from;
@@ -61,50 +61,50 @@ static void name_by_socket(const struct guest *guest, struct addr *name)
 }
 
 /* Who is it? NULL: nobody to be connected to. */
-static struct peer *identify(struct port *port, const struct guest *guest)
+static struct peer *identify(struct port *port, const struct accepted *conn)
 {
 	struct addr name;
 	struct peer *peer;
 
-	if (guest->hello.kind != HELLO_CONNECT || port->cm || hello_name(&guest->hello, &name))
+	if (conn->hello.kind != HELLO_CONNECT || port->cm || hello_name(&conn->hello, &name))
 		return NULL;
-	if (!guest->inside && name.kind == ADDR_STR) {
+	if (!conn->inside && name.kind == ADDR_STR) {
 		addr_free(&name);
 		return NULL;
 	}
-	name_by_socket(guest, &name);
+	name_by_socket(conn, &name);
 	/* To ourselves across the network: the other end is somebody else of the same name. */
-	peer = guest->hello.incarnation == port->incarnation ? peer_new(port, &name)
-							     : peer_by_name(port, &name);
+	peer = conn->hello.incarnation == port->incarnation ? peer_new(port, &name)
+							    : peer_by_name(port, &name);
 	addr_free(&name);
 	return peer;
 }
 
-/* Does its connection count? Takes the guest. */
-void conn_greet(struct port *port, struct guest *guest)
+/* Does its connection count? Takes the conn. */
+void conn_greet(struct port *port, struct accepted *conn)
 {
-	struct peer *peer = identify(port, guest);
+	struct peer *peer = identify(port, conn);
 
 	if (!peer) {
-		hello_send(NULL, guest->sock, guest->inside,
+		hello_send(NULL, conn->sock, conn->inside,
 			   &(struct hello_words){.kind = HELLO_REJECT, .error = FI_ECONNREFUSED});
-		lobby_dismiss(guest);
+		acceptor_dismiss(conn);
 		return;
 	}
-	if (peer->state == PEER_CONNECTED && peer->incarnation == guest->hello.incarnation &&
-	    guest->hello.serial < peer->serial) {
-		lobby_dismiss(guest); /* its attempt crossed ours and lost */
+	if (peer->state == PEER_CONNECTED && peer->incarnation == conn->hello.incarnation &&
+	    conn->hello.serial < peer->serial) {
+		acceptor_dismiss(conn); /* its attempt crossed ours and lost */
 		return;
 	}
 	if (peer->state == PEER_CONNECTED)
 		peer_lost(peer, FI_ECONNRESET); /* it died and came back before we noticed */
-	if (peer->state == PEER_CONNECTING && port->incarnation < guest->hello.incarnation) {
-		hello_send(port, guest->sock, guest->inside,
+	if (peer->state == PEER_HANDSHAKE && port->incarnation < conn->hello.incarnation) {
+		hello_send(port, conn->sock, conn->inside,
 			   &(struct hello_words){.kind = HELLO_CROSSED});
-		lobby_dismiss(guest);
+		acceptor_dismiss(conn);
 		return;
 	}
-	if (conn_take(peer, guest,
+	if (conn_take(peer, conn,
 		      &(struct hello_words){.kind = HELLO_ACCEPT, .id = pool_id(peer)}) &&
 	    peer->state == PEER_IDLE)
 		conn_forget(peer);

@@ -4,25 +4,25 @@
 #include <string.h>
 
 #include "xfer/conn_own.h"
-#include "xfer/dial.h"
+#include "xfer/connect.h"
 
-static int make_link(struct peer *peer, struct guest *guest, enum port_transport hw)
+static int make_link(struct peer *peer, struct accepted *conn, enum port_transport hw)
 {
 	struct port *port = peer->port;
-	struct link_peer lp = {.hello = &guest->hello,
-			       .id = guest->inside ? guest->hello.your_id : pool_id(peer),
+	struct link_peer lp = {.hello = &conn->hello,
+			       .id = conn->inside ? conn->hello.your_id : pool_id(peer),
 			       .sock = peer->wake,
-			       .pid = guest->pid,
+			       .pid = conn->pid,
 			       .half = peer->half};
 	int err;
 
-	memcpy(lp.fds, guest->fds, sizeof(lp.fds));
+	memcpy(lp.fds, conn->fds, sizeof(lp.fds));
 	err = port_transports[hw]->connect(port->hw[hw], &lp, &peer->real);
 	if (err)
 		return err;
 	peer->hw = hw;
-	peer->incarnation = guest->hello.incarnation;
-	peer->serial = guest->hello.serial;
+	peer->incarnation = conn->hello.incarnation;
+	peer->serial = conn->hello.serial;
 	if (port_transports[hw]->takes_socks)
 		peer->sock = peer->wake = -1;
 	return 0;
@@ -46,9 +46,9 @@ void conn_offer(struct peer *peer, const struct wire_nic *theirs, struct wire_ni
 }
 
 /* Between RDMA devices, as both sides want it. */
-static int link_devices(struct peer *peer, struct guest *guest)
+static int link_devices(struct peer *peer, struct accepted *conn)
 {
-	int err = make_link(peer, guest, PORT_VERBS);
+	int err = make_link(peer, conn, PORT_VERBS);
 
 	if (!err) {
 		peer->half = NULL;
@@ -59,25 +59,25 @@ static int link_devices(struct peer *peer, struct guest *guest)
 	return err;
 }
 
-int conn_link(struct peer *peer, struct guest *guest, struct wire_nic *ours)
+int conn_link(struct peer *peer, struct accepted *conn, struct wire_nic *ours)
 {
 	struct port *port = peer->port;
-	const struct wire_nic *theirs = &guest->hello.nic;
+	const struct wire_nic *theirs = &conn->hello.nic;
 	bool asked = peer->half; /* we did, and what they say is settled */
 
 	port->cm_sock = peer->sock;
-	if (guest->inside)
-		return make_link(peer, guest, PORT_SHM);
-	dial_over(peer->sock);
+	if (conn->inside)
+		return make_link(peer, conn, PORT_SHM);
+	connect_greeted(peer->sock);
 	if (theirs->qpn)
 		conn_offer(peer, theirs, ours);
 	if (theirs->qpn && peer->half) {
-		int err = link_devices(peer, guest);
+		int err = link_devices(peer, conn);
 
 		if (!err || asked)
 			return err;
 	}
 	*ours = (struct wire_nic){.qpn = 0};
 	conn_abandon(peer);
-	return port->hw[PORT_TCP] ? make_link(peer, guest, PORT_TCP) : -FI_EHOSTUNREACH;
+	return port->hw[PORT_TCP] ? make_link(peer, conn, PORT_TCP) : -FI_EHOSTUNREACH;
 }

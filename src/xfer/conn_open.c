@@ -11,7 +11,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "xfer/conn_own.h"
-#include "xfer/dial.h"
+#include "xfer/connect.h"
 #include "xfer/listen.h"
 
 int conn_control(struct port *port, int op, struct peer *peer, uint32_t events)
@@ -32,7 +32,7 @@ int conn_listen(struct port *port)
 	struct listen_how how = {.inside = port->hw[PORT_SHM] != NULL,
 				 .network = port->hw[PORT_TCP] || port->hw[PORT_VERBS],
 				 .backlog = SOMAXCONN};
-	int err = listen_open(&port->lobby, &port->name, &how);
+	int err = listen_open(&port->acceptor, &port->name, &how);
 
 	if (!err)
 		port->key = addr_unmapped(&port->name);
@@ -43,12 +43,12 @@ int conn_listen(struct port *port)
 static int connect_self(struct peer *peer)
 {
 	struct port *port = peer->port;
-	struct guest self = {.inside = true,
-			     .pid = getpid(),
-			     .hello = {.your_id = pool_id(peer),
-				       .incarnation = port->incarnation,
-				       .probe_addr = (uintptr_t)&port->probe,
-				       .probe_value = port->probe}};
+	struct accepted self = {.inside = true,
+				.pid = getpid(),
+				.hello = {.your_id = pool_id(peer),
+					  .incarnation = port->incarnation,
+					  .probe_addr = (uintptr_t)&port->probe,
+					  .probe_value = port->probe}};
 	int pair[2], err;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair))
@@ -83,7 +83,7 @@ int conn_say_hello(struct peer *peer)
 				    .data_len = port->cm_len};
 
 	if (port->cm)
-		conn_single_dialed(peer);
+		conn_single_sent(peer);
 	conn_offer(peer, NULL, &words.nic);
 	return hello_send(port, peer->sock, peer->inside, &words);
 }
@@ -105,7 +105,7 @@ static int attempt(struct peer *peer, int sock, bool inside)
 		peer->sock = peer->wake = -1;
 		return err;
 	}
-	peer->state = inside ? PEER_CONNECTING : PEER_DIALING;
+	peer->state = inside ? PEER_HANDSHAKE : PEER_CONNECTING;
 	peer->port->handshakes++;
 	return 0;
 }
@@ -122,26 +122,26 @@ uint64_t conn_deadline(void)
  * in our network namespace is here. Others, and those who do not use shared memory, are across the
  * network, which may be the loopback.
  */
-int conn_dial(struct peer *peer)
+int conn_attempt(struct peer *peer)
 {
 	struct port *port = peer->port;
 	int err = -FI_EHOSTUNREACH;
 
-	peer->knocked = clock_coarse_ms();
+	peer->attempt_ms = clock_coarse_ms();
 	peer->deadline = conn_deadline();
 	if (port->hw[PORT_SHM] && addr_is_local(&peer->name))
-		err = attempt(peer, dial_inside(&peer->key), true);
+		err = attempt(peer, connect_inside(&peer->key), true);
 	if (err == -FI_ECONNREFUSED && port->cm)
 		err = attempt(peer, conn_single_inside(peer), true);
 	if ((port->hw[PORT_TCP] || port->hw[PORT_VERBS]) && peer->name.kind != ADDR_STR &&
 	    (err == -FI_EHOSTUNREACH || err == -FI_ECONNREFUSED || err == -FI_EACCES))
-		err = attempt(peer, dial_network(&peer->name), false);
+		err = attempt(peer, connect_network(&peer->name), false);
 	return err;
 }
 
 void conn_wait_outside(struct peer *peer)
 {
-	peer->state = PEER_DIALING;
+	peer->state = PEER_CONNECTING;
 	peer->port->handshakes++;
 	if (peer->port->cm)
 		conn_single_waits(peer->port);
@@ -160,16 +160,16 @@ void conn_again(struct peer *peer)
 	uint64_t deadline = peer->deadline;
 	int err;
 
-	if (peer->state != PEER_DIALING || peer->sock >= 0)
+	if (peer->state != PEER_CONNECTING || peer->sock >= 0)
 		return;
 	peer->port->handshakes--;
 	peer->state = PEER_IDLE;
 	if (peer->port->cm)
 		conn_single_unname(peer->port);
-	err = conn_dial(peer);
+	err = conn_attempt(peer);
 	if (!err) {
 		if (peer->port->cm)
-			conn_single_dialing(peer);
+			conn_single_connecting(peer);
 		return;
 	}
 	conn_wait_outside(peer);
@@ -187,8 +187,8 @@ int conn_start(struct peer *peer)
 		return -FI_ENOTCONN;
 	if (addr_equal(&peer->key, &peer->port->key) && peer->port->hw[PORT_SHM])
 		return connect_self(peer);
-	peer->knocks = 0;
-	err = conn_dial(peer);
+	peer->retries = 0;
+	err = conn_attempt(peer);
 	if (err && err != -FI_EAGAIN) {
 		addr_print(&peer->name, text, sizeof(text));
 		LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s", text, fi_strerror(-err));

@@ -15,7 +15,7 @@ int conn_say_hello(struct peer *peer);
 /* Of an attempt that begins now. ms */
 uint64_t conn_deadline(void);
 /* Begins to connect to peer->name by whatever way there is; the time it has begins. 0 or a negative error. */
-int conn_dial(struct peer *peer);
+int conn_attempt(struct peer *peer);
 /*
  * Nobody could be dialed yet: too many others are before us, and nobody queues by himself. The attempt is
  * under way, without a socket.
@@ -31,16 +31,16 @@ void conn_again(struct peer *peer);
  */
 void conn_offer(struct peer *peer, const struct wire_nic *theirs, struct wire_nic *ours);
 /*
- * Makes the peer's link of what its hello brought; takes guest->fds. `ours` is our end of a path between
+ * Makes the peer's link of what its hello brought; takes conn->fds. `ours` is our end of a path between
  * RDMA devices, for the answer, where the link is one. 0 or a negative error.
  */
-int conn_link(struct peer *peer, struct guest *guest, struct wire_nic *ours);
+int conn_link(struct peer *peer, struct accepted *conn, struct wire_nic *ours);
 
 /* conn_greet.c */
-/* Somebody has come in. Takes the guest. */
-void conn_greet(struct port *port, struct guest *guest);
+/* Somebody has come in. Takes the conn. */
+void conn_greet(struct port *port, struct accepted *conn);
 /* The guest is this peer from now on, and told so. Takes the guest in any case. */
-int conn_take(struct peer *peer, struct guest *guest, const struct hello_words *words);
+int conn_take(struct peer *peer, struct accepted *conn, const struct hello_words *words);
 
 /* conn.c */
 /* An idle peer that nobody names is freed: nothing is kept of a client that came and went. */
@@ -61,9 +61,9 @@ int conn_single_inside(const struct peer *peer);
 /* Whoever sleeps wakes in a moment, to dial again. */
 void conn_single_waits(struct port *port);
 /* There is a socket, which may take its time to connect: whoever sleeps wakes when that is over. */
-void conn_single_dialing(struct peer *peer);
+void conn_single_connecting(struct peer *peer);
 /* There is a socket to say hello on: it completes the port's name. */
-void conn_single_dialed(struct peer *peer);
+void conn_single_sent(struct peer *peer);
 /* That socket is gone: what it gave to the name may be another's. */
 void conn_single_unname(struct port *port);
 /* The attempt is over: nobody has to wake for it. */

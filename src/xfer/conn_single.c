@@ -14,7 +14,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "xfer/conn_own.h"
-#include "xfer/dial.h"
+#include "xfer/connect.h"
 
 #define NAME_TRIES 64
 #define AGAIN_MS   10
@@ -62,7 +62,7 @@ static void name_inside(struct port *port, int sock)
 		if (getrandom(&name.port, sizeof(name.port), 0) != sizeof(name.port))
 			return;
 		name.port |= 0xc000; /* dynamic, as the kernel's own would be */
-		len = dial_unix_name(&un, &name);
+		len = connect_unix_name(&un, &name);
 		if (!bind(sock, (struct sockaddr *)&un, len)) {
 			port->name.port = name.port;
 			return;
@@ -96,7 +96,7 @@ static void complete_name(struct peer *peer)
 		name_network(port, peer->sock);
 }
 
-void conn_single_dialed(struct peer *peer)
+void conn_single_sent(struct peer *peer)
 {
 	conn_single_settled(peer->port);
 	complete_name(peer);
@@ -136,9 +136,9 @@ void conn_single_waits(struct port *port)
 }
 
 /* The network may keep silent for as long as it likes. */
-void conn_single_dialing(struct peer *peer)
+void conn_single_connecting(struct peer *peer)
 {
-	if (peer->state == PEER_DIALING)
+	if (peer->state == PEER_CONNECTING)
 		set_timer(peer->port, env_get()->peer_timeout);
 	complete_name(peer);
 }
@@ -156,13 +156,13 @@ int conn_request(struct port *port, const struct addr *to, const void *data, siz
 	if (len)
 		memcpy(port->cm_data, data, len);
 	port->cm_len = len;
-	err = conn_dial(peer);
+	err = conn_attempt(peer);
 	if (err == -FI_EAGAIN) {
 		conn_wait_outside(peer);
 		return 0;
 	}
 	if (!err) {
-		conn_single_dialing(peer);
+		conn_single_connecting(peer);
 		return 0;
 	}
 	addr_print(to, text, sizeof(text));
@@ -170,23 +170,23 @@ int conn_request(struct port *port, const struct addr *to, const void *data, siz
 	return err;
 }
 
-int conn_adopt(struct port *port, struct guest *guest, const void *data, size_t len)
+int conn_adopt(struct port *port, struct accepted *conn, const void *data, size_t len)
 {
 	struct peer *peer = conn_peer(port);
 	struct hello_words words = {
 		.kind = HELLO_ACCEPT, .id = pool_id(peer), .data = data, .data_len = len};
 	struct addr name;
-	int err = hello_name(&guest->hello, &name);
+	int err = hello_name(&conn->hello, &name);
 
 	if (!err) {
 		err = call_it(peer, &name);
 		addr_free(&name);
 	}
 	if (err) {
-		lobby_dismiss(guest);
+		acceptor_dismiss(conn);
 		return err;
 	}
-	return conn_take(peer, guest, &words);
+	return conn_take(peer, conn, &words);
 }
 
 void conn_shutdown(struct port *port)
@@ -205,5 +205,5 @@ int conn_single_inside(const struct peer *peer)
 	if (all.kind == ADDR_STR)
 		return -FI_ECONNREFUSED;
 	memset(all.ip, 0, sizeof(all.ip));
-	return dial_inside(&all);
+	return connect_inside(&all);
 }

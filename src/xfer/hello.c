@@ -190,7 +190,7 @@ static bool ended(int sock)
 
 /*
  * A stream: not a byte is taken before all are there, so that what follows stays for whoever reads on.
- * See dial_tune: until then the socket says nothing, unless it ends. What cannot become a hello is not
+ * See connect_tune: until then the socket says nothing, unless it ends. What cannot become a hello is not
  * waited for.
  */
 static int recv_network(int sock, struct wire_hello *hello)

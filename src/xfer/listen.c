@@ -13,7 +13,7 @@
 #include "base/env.h"
 #include "base/forked.h"
 #include "base/log.h"
-#include "xfer/dial.h"
+#include "xfer/connect.h"
 
 /* Where the kernel takes numbers from, too, when it is asked for any. */
 #define DYNAMIC_LOW  49152
@@ -27,25 +27,25 @@
 
 static int bound_socket(const struct sockaddr *sa, socklen_t len, int backlog)
 {
-	int err = 0, sock = dial_socket(sa->sa_family);
+	int err = 0, sock = connect_socket(sa->sa_family);
 
 	if (sock < 0)
 		return sock;
 	if (sa->sa_family != AF_UNIX) {
-		dial_set(sock, SOL_SOCKET, SO_REUSEADDR, 1);
-		dial_set(sock, IPPROTO_TCP, TCP_DEFER_ACCEPT, SILENT_SECONDS);
+		connect_set(sock, SOL_SOCKET, SO_REUSEADDR, 1);
+		connect_set(sock, IPPROTO_TCP, TCP_DEFER_ACCEPT, SILENT_SECONDS);
 	}
 	if (sa->sa_family == AF_INET6)
-		dial_set(sock, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+		connect_set(sock, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	if (bind(sock, sa, len) || (backlog != LISTEN_LATER && listen(sock, backlog)))
 		err = -errno;
-	return dial_keep(sock, err);
+	return connect_keep(sock, err);
 }
 
 static int bind_inside(const struct addr *name, int backlog)
 {
 	struct sockaddr_un un;
-	socklen_t len = dial_unix_name(&un, name);
+	socklen_t len = connect_unix_name(&un, name);
 
 	return bound_socket((struct sockaddr *)&un, len, backlog);
 }
@@ -61,7 +61,7 @@ static int bind_network(const struct addr *name, int backlog)
 
 void listen_drop(int socks[2])
 {
-	for (enum lobby_source i = LOBBY_INSIDE; i <= LOBBY_NETWORK; i++) {
+	for (enum acceptor_source i = ACCEPTOR_INSIDE; i <= ACCEPTOR_NETWORK; i++) {
 		if (socks[i] >= 0)
 			forked_close(socks[i]);
 		socks[i] = -1;
@@ -77,11 +77,11 @@ static int bind_both(const struct addr *name, const struct listen_how *how, int 
 {
 	int err = 0;
 
-	socks[LOBBY_INSIDE] = socks[LOBBY_NETWORK] = -1;
+	socks[ACCEPTOR_INSIDE] = socks[ACCEPTOR_NETWORK] = -1;
 	if (how->network)
-		err = socks[LOBBY_NETWORK] = bind_network(name, how->backlog);
+		err = socks[ACCEPTOR_NETWORK] = bind_network(name, how->backlog);
 	if (err >= 0)
-		err = socks[LOBBY_INSIDE] =
+		err = socks[ACCEPTOR_INSIDE] =
 			bind_inside(name, how->inside ? how->backlog : LISTEN_LATER);
 	if (err >= 0)
 		return 0;
@@ -175,7 +175,7 @@ int listen_bind(struct addr *name, const struct listen_how *how, int socks[2])
 	return err ? fail(name, err) : 0;
 }
 
-static int begin(struct lobby *l, enum lobby_source source, int *sock, int backlog)
+static int begin(struct acceptor *l, enum acceptor_source source, int *sock, int backlog)
 {
 	int err;
 
@@ -183,25 +183,25 @@ static int begin(struct lobby *l, enum lobby_source source, int *sock, int backl
 		return 0;
 	if (listen(*sock, backlog))
 		return -errno;
-	err = lobby_listen(l, source, *sock);
+	err = acceptor_listen(l, source, *sock);
 	if (!err)
 		*sock = -1;
 	return err;
 }
 
-int listen_begin(struct lobby *l, const struct listen_how *how, int socks[2])
+int listen_begin(struct acceptor *l, const struct listen_how *how, int socks[2])
 {
 	/* First the one that may fail: somebody listens to all addresses, of which this is one. */
-	int err = begin(l, LOBBY_NETWORK, &socks[LOBBY_NETWORK], how->backlog);
+	int err = begin(l, ACCEPTOR_NETWORK, &socks[ACCEPTOR_NETWORK], how->backlog);
 
 	if (!err && how->inside)
-		err = begin(l, LOBBY_INSIDE, &socks[LOBBY_INSIDE], how->backlog);
+		err = begin(l, ACCEPTOR_INSIDE, &socks[ACCEPTOR_INSIDE], how->backlog);
 	if (err)
 		LOG_WARN(LOG_EP_CTRL, "cannot listen: %s", fi_strerror(-err));
 	return err;
 }
 
-int listen_open(struct lobby *l, struct addr *name, const struct listen_how *how)
+int listen_open(struct acceptor *l, struct addr *name, const struct listen_how *how)
 {
 	int socks[2], err = listen_bind(name, how, socks);
 
@@ -210,6 +210,6 @@ int listen_open(struct lobby *l, struct addr *name, const struct listen_how *how
 	err = listen_begin(l, how, socks);
 	listen_drop(socks);
 	if (err)
-		lobby_close(l);
+		acceptor_close(l);
 	return err;
 }

@@ -4,7 +4,7 @@
 #define WEFT_XFER_LISTEN_H
 
 #include "base/addr.h"
-#include "xfer/lobby.h"
+#include "xfer/acceptor.h"
 
 /* Which of the two there are to be. */
 struct listen_how {
@@ -15,19 +15,19 @@ struct listen_how {
 #define LISTEN_LATER (-1) /* bind only */
 
 /*
- * Opens the listeners of *name in the lobby. A name without a port number, or "fi_shm://PID" that is
+ * Opens the listeners of *name in the acceptor. A name without a port number, or "fi_shm://PID" that is
  * taken, is completed. 0 or a negative error, logged.
  */
-int listen_open(struct lobby *l, struct addr *name, const struct listen_how *how);
+int listen_open(struct acceptor *l, struct addr *name, const struct listen_how *how);
 
 /*
  * Its two halves for who listens later: sockets bound to *name, noted with forked_guard, by enum
- * lobby_source, -1 where there is none, one that keeps the name where nobody is to come in by it; and to
- * listen with them: those that are the lobby's then are -1, and the call may be repeated when it fails.
+ * acceptor_source, -1 where there is none, one that keeps the name where nobody is to come in by it; and to
+ * listen with them: those that are the acceptor's then are -1, and the call may be repeated when it fails.
  * 0 or a negative error, logged.
  */
 int listen_bind(struct addr *name, const struct listen_how *how, int socks[2]);
-int listen_begin(struct lobby *l, const struct listen_how *how, int socks[2]);
+int listen_begin(struct acceptor *l, const struct listen_how *how, int socks[2]);
 /* Closes what is left of them. */
 void listen_drop(int socks[2]);
 

@@ -270,7 +270,7 @@ static void disconnect(struct peer *peer)
 	struct port *port = peer->port;
 
 	/* It may have come in by our hello before we made a link of its. */
-	bool came = peer->real || (peer->state == PEER_CONNECTING && peer->inside);
+	bool came = peer->real || (peer->state == PEER_HANDSHAKE && peer->inside);
 	const struct transport *hw = port_transports[peer->real ? peer->hw : PORT_SHM];
 
 	if (peer_attempts(peer))

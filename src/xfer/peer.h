@@ -13,8 +13,8 @@ struct port;
 
 enum peer_state {
 	PEER_IDLE,       /* known by name, never connected or lost since */
-	PEER_DIALING,    /* the network is asked for a connection */
-	PEER_CONNECTING, /* our hello is on its way */
+	PEER_CONNECTING, /* the network is asked for a connection */
+	PEER_HANDSHAKE,  /* our hello is on its way */
 	PEER_CROSSED,    /* the other side's connect won: waiting for it */
 	PEER_CONNECTED,
 };
@@ -43,9 +43,9 @@ struct peer {
 	uint64_t serial;  /* of the hello its link was made by */
 	uint64_t lost_at; /* ms; while unread */
 	int end;          /* while unread: what receives for it alone end with then; 0: they stay */
-	uint64_t deadline;   /* ms; of PEER_DIALING and PEER_CROSSED */
-	uint64_t knocked;    /* ms; when we dialed */
-	unsigned int knocks; /* again, in this attempt */
+	uint64_t deadline;    /* ms; of PEER_CONNECTING and PEER_CROSSED */
+	uint64_t attempt_ms;  /* when the last connect attempt began */
+	unsigned int retries; /* of this attempt */
 	int refused; /* positive: how the last attempt failed, with nothing queued to tell it; or 0 */
 	bool late;   /* our hello went out long after we had knocked */
 	struct addr name;    /* as the vector or its hello says; ours */
@@ -137,7 +137,7 @@ void peer_refresh(struct peer *peer);
 /* Is there an attempt of ours to connect? */
 static inline bool peer_attempts(const struct peer *peer)
 {
-	return peer->state == PEER_DIALING || peer->state == PEER_CONNECTING ||
+	return peer->state == PEER_CONNECTING || peer->state == PEER_HANDSHAKE ||
 	       peer->state == PEER_CROSSED;
 }
 

@@ -148,7 +148,7 @@ static int prepare(struct port *port, const struct fi_info *info, unsigned int b
 	port->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (port->epfd < 0)
 		return -errno;
-	lobby_init(&port->lobby, port->epfd);
+	acceptor_init(&port->acceptor, port->epfd);
 	err = open_hw(port, port_wanted(info) & ~barred);
 	if (err)
 		close(port->epfd);
@@ -310,7 +310,7 @@ static __attribute__((noinline, cold)) bool flush_busy(struct port *port)
 /* Handshakes are under way. */
 static inline bool expecting(const struct port *port)
 {
-	return port->handshakes || port->lobby.count;
+	return port->handshakes || port->acceptor.count;
 }
 
 static __attribute__((noinline, cold)) bool look_at_sockets(struct port *port)

@@ -7,7 +7,7 @@
 #include "base/list.h"
 #include "base/pool.h"
 #include "core/domain.h"
-#include "xfer/lobby.h"
+#include "xfer/acceptor.h"
 #include "xfer/peer.h"
 #include "xfer/rx.h"
 #include "xfer/xfer.h"
@@ -17,8 +17,8 @@ enum port_transport { PORT_SHM, PORT_VERBS, PORT_TCP, PORT_UDP, PORT_RC, PORT_UD
 
 #define PORT_RX_MAX XFER_CTX_MAX
 
-/* What an event of the port's epoll instance is about, beyond enum lobby_source. */
-enum port_source { PORT_PEER = LOBBY_SOURCES, PORT_HW };
+/* What an event of the port's epoll instance is about, beyond enum acceptor_source. */
+enum port_source { PORT_PEER = ACCEPTOR_SOURCES, PORT_HW };
 
 struct av;
 struct dgram;
@@ -74,7 +74,7 @@ struct port {
 	uint64_t incarnation;
 	uint64_t probe; /* the word peers try a direct fetch on */
 	int epfd;
-	struct lobby lobby;
+	struct acceptor acceptor;
 	struct pool peer_pool;
 	struct pool tx_pool;      /* struct txreq */
 	struct pool arrival_pool; /* struct arrival */

@@ -13,7 +13,7 @@
 
 #include "base/addr.h"
 #include "hw/wire.h"
-#include "xfer/dial.h"
+#include "xfer/connect.h"
 
 /* Somebody comes in, by the door inside the host or by TCP. */
 static inline int guest_in(const struct addr *name, bool inside)
@@ -21,7 +21,7 @@ static inline int guest_in(const struct addr *name, bool inside)
 	struct sockaddr_in sin = {.sin_family = AF_INET,
 				  .sin_port = htons(name->port),
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int sock = inside ? dial_inside(name) : socket(AF_INET, SOCK_STREAM, 0);
+	int sock = inside ? connect_inside(name) : socket(AF_INET, SOCK_STREAM, 0);
 
 	if (inside || !connect(sock, (struct sockaddr *)&sin, sizeof(sin)))
 		return sock;

@@ -201,7 +201,7 @@ static void fake_open(void)
 	fake.port = ep_of(fake.ep)->port;
 	fake.peer = peer_get(fake.port, fake.addr);
 	ck_assert_ptr_nonnull(fake.peer);
-	fake.peer->state = PEER_CONNECTING;
+	fake.peer->state = PEER_HANDSHAKE;
 	fake.port->handshakes++;
 }
 

@@ -20,7 +20,7 @@
 #include "base/forked.h"
 #include "hw/tcp/tcp.h"
 #include "hw/wire.h"
-#include "xfer/dial.h"
+#include "xfer/connect.h"
 #include "xfer/port.h"
 #include "suite.h"
 
@@ -218,8 +218,8 @@ static uint32_t join_socket(struct side *side, int sock)
 	ck_assert_uint_lt(joint_count, LINKS);
 	joint_count++;
 	*j = (struct joint){.side = side, .peer = -1};
-	dial_tune(sock); /* as for the hellos, which have been said */
-	dial_over(sock);
+	connect_tune(sock); /* as for the hellos, which have been said */
+	connect_greeted(sock);
 	ck_assert_int_eq(forked_guard(sock), 0);
 	ck_assert_int_eq(tcp_transport.connect(side->hw, &peer, &j->link), 0);
 	return peer.id;

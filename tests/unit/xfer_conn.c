@@ -80,7 +80,7 @@ static void setup(void)
 	polls = reads = refuse = 0;
 	list_init(&port.peers_list);
 	list_init(&port.busy);
-	lobby_init(&port.lobby, -1);
+	acceptor_init(&port.acceptor, -1);
 	pool_init(&port.peer_pool, sizeof(struct peer));
 	peer = peer_new(&port, &nobody);
 	ck_assert_ptr_nonnull(peer);
@@ -123,7 +123,7 @@ static void comes_too_late(void)
 	port.hw[PORT_TCP] = &port;
 	peer->name = peer->key = to;
 	peer->named = 1;
-	peer->state = PEER_CONNECTING;
+	peer->state = PEER_HANDSHAKE;
 	peer->real = NULL;
 	peer->late = gone = true;
 	port.handshakes = 1;
@@ -131,7 +131,7 @@ static void comes_too_late(void)
 
 static void dials(void)
 {
-	ck_assert_int_eq(peer->state, PEER_DIALING);
+	ck_assert_int_eq(peer->state, PEER_CONNECTING);
 	ck_assert_int_ge(peer->sock, 0);
 	ck_assert_int_ne(peer->sock, SOCK);
 	ck_assert_uint_eq(port.handshakes, 1);
@@ -145,7 +145,7 @@ START_TEST(no_room_to_knock_again)
 	refuse = 3;
 	for (int turns = 0; turns < 2; turns++) {
 		conn_poll(&port);
-		ck_assert_int_eq(peer->state, PEER_DIALING);
+		ck_assert_int_eq(peer->state, PEER_CONNECTING);
 		ck_assert_int_eq(peer->sock, -1);
 		ck_assert_uint_eq(port.handshakes, 1);
 		ck_assert(!list_empty(&peer->in_busy));
@@ -185,7 +185,7 @@ static void knock_again_as(uint16_t asked, uint16_t named)
 	dials();
 	first = number_of(peer->sock);
 	ck_assert_uint_eq(port.name.port, named ? named : first);
-	peer->state = PEER_CONNECTING;
+	peer->state = PEER_HANDSHAKE;
 	peer->late = true;
 	peer->sock = dup(peer->sock); /* it is not closed: the number stays in use */
 	conn_poll(&port);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections of the network: which of them stay inside the host, and how those are sent. */
-#include "xfer/dial.h"
+#include "xfer/connect.h"
 #include "suite.h"
 
 #include <arpa/inet.h>
@@ -65,9 +65,9 @@ static int patience(int sock)
 START_TEST(the_hellos_wait_for_all)
 {
 	join("127.0.0.1", "127.0.0.1");
-	dial_tune(dialed);
+	connect_tune(dialed);
 	ck_assert_int_gt(patience(dialed), 1);
-	dial_over(dialed);
+	connect_greeted(dialed);
 	ck_assert_int_eq(patience(dialed), 1);
 	part();
 }
@@ -76,8 +76,8 @@ END_TEST
 START_TEST(one_address_is_one_host)
 {
 	join("127.0.0.1", "127.0.0.1");
-	dial_over(dialed);
-	dial_over(accepted);
+	connect_greeted(dialed);
+	connect_greeted(accepted);
 	ck_assert_str_eq(congestion(dialed), "reno");
 	ck_assert_str_eq(congestion(accepted), "reno");
 	part();
@@ -91,7 +91,7 @@ START_TEST(two_addresses_are_as_the_system_wants)
 
 	join("127.0.0.1", "127.0.0.2");
 	strcpy(before, congestion(dialed));
-	dial_over(dialed);
+	connect_greeted(dialed);
 	ck_assert_str_eq(congestion(dialed), before);
 	part();
 }

@@ -161,7 +161,7 @@ END_TEST
 START_TEST(before_it_was_there)
 {
 	lose();
-	fake.peer->state = PEER_CONNECTING;
+	fake.peer->state = PEER_HANDSHAKE;
 	fake.port->handshakes++;
 	post_write(8);
 	post_write(REGION);

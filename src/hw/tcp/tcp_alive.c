@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peers that no longer answer. The kernel asks idle ones (dial_tune); for those that have been sent something we look
+ * Peers that no longer answer. The kernel asks idle ones (connect_tune); for those that have been sent something we look
  * how long ago anything was acknowledged. TCP_USER_TIMEOUT would not do: it also ends connections to
  * peers that are there and merely do not read, and a program may compute for long.
  */

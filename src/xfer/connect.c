@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "xfer/dial.h"
+#include "xfer/connect.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,9 +16,9 @@
 #include "base/log.h"
 #include "hw/wire.h"
 
-#define PROBES 3 /* questions to an idle peer without an answer */
+#define PROBES 3 /* unanswered keepalive probes until an idle peer counts as dead */
 
-socklen_t dial_unix_name(struct sockaddr_un *un, const struct addr *name)
+socklen_t connect_unix_name(struct sockaddr_un *un, const struct addr *name)
 {
 	char ip[INET6_ADDRSTRLEN] = "?";
 	int len;
@@ -35,7 +35,7 @@ socklen_t dial_unix_name(struct sockaddr_un *un, const struct addr *name)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
-pid_t dial_pid(int sock)
+pid_t connect_pid(int sock)
 {
 	struct ucred cred = {.uid = (uid_t)-1};
 	socklen_t len = sizeof(cred);
@@ -50,7 +50,7 @@ pid_t dial_pid(int sock)
 	return cred.pid;
 }
 
-int dial_socket(int family)
+int connect_socket(int family)
 {
 	int type = family == AF_UNIX ? SOCK_SEQPACKET : SOCK_STREAM;
 	int sock = socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -58,7 +58,7 @@ int dial_socket(int family)
 	return sock < 0 ? -errno : sock;
 }
 
-int dial_keep(int sock, int err)
+int connect_keep(int sock, int err)
 {
 	if (!err)
 		err = forked_guard(sock);
@@ -68,44 +68,45 @@ int dial_keep(int sock, int err)
 	return err;
 }
 
-int dial_inside(const struct addr *name)
+int connect_inside(const struct addr *name)
 {
 	struct sockaddr_un un;
-	socklen_t len = dial_unix_name(&un, name);
-	int err = 0, sock = dial_socket(AF_UNIX);
+	socklen_t len = connect_unix_name(&un, name);
+	int err = 0, sock = connect_socket(AF_UNIX);
 
 	if (sock < 0)
 		return sock;
 	if (connect(sock, (struct sockaddr *)&un, len))
 		err = errno == EAGAIN ? -FI_EAGAIN : -errno;
-	else if (dial_pid(sock) < 0)
+	else if (connect_pid(sock) < 0)
 		err = -FI_EACCES;
-	return dial_keep(sock, err);
+	return connect_keep(sock, err);
 }
 
-void dial_set(int sock, int level, int option, int value)
+void connect_set(int sock, int level, int option, int value)
 {
 	setsockopt(sock, level, option, &value, sizeof(value));
 }
 
-void dial_tune(int sock)
+void connect_tune(int sock)
 {
 	int seconds = env_get()->peer_timeout / 1000;
 
-	dial_set(sock, IPPROTO_TCP, TCP_NODELAY, 1);
-	/* Not a word is read before all of the first one is there. */
-	dial_set(sock, SOL_SOCKET, SO_RCVLOWAT, (int)sizeof(struct wire_hello));
+	connect_set(sock, IPPROTO_TCP, TCP_NODELAY, 1);
+	/* Readable once the first hello is complete. */
+	connect_set(sock, SOL_SOCKET, SO_RCVLOWAT, (int)sizeof(struct wire_hello));
 	if (env_get()->peer_timeout <= 0)
 		return;
-	dial_set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, env_get()->peer_timeout);
-	/* Half of the time, then questions. */
-	dial_set(sock, SOL_SOCKET, SO_KEEPALIVE, 1);
-	dial_set(sock, IPPROTO_TCP, TCP_KEEPIDLE, seconds > PROBES ? seconds / 2 : 1);
-	dial_set(sock, IPPROTO_TCP, TCP_KEEPINTVL, seconds > 4 * PROBES ? seconds / 2 / PROBES : 1);
-	dial_set(sock, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
+	connect_set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, env_get()->peer_timeout);
+	/* Probes begin after half of the peer timeout. */
+	connect_set(sock, SOL_SOCKET, SO_KEEPALIVE, 1);
+	connect_set(sock, IPPROTO_TCP, TCP_KEEPIDLE, seconds > PROBES ? seconds / 2 : 1);
+	connect_set(sock, IPPROTO_TCP, TCP_KEEPINTVL,
+		    seconds > 4 * PROBES ? seconds / 2 / PROBES : 1);
+	connect_set(sock, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
 }
 
-int dial_network(const struct addr *name)
+int connect_network(const struct addr *name)
 {
 	struct sockaddr_storage to = {0};
 	size_t len = sizeof(to);
@@ -113,16 +114,16 @@ int dial_network(const struct addr *name)
 
 	if (err)
 		return err;
-	sock = dial_socket(to.ss_family);
+	sock = connect_socket(to.ss_family);
 	if (sock < 0)
 		return sock;
-	dial_tune(sock);
+	connect_tune(sock);
 	if (connect(sock, (struct sockaddr *)&to, (socklen_t)len) && errno != EINPROGRESS)
 		err = -errno;
-	return dial_keep(sock, err);
+	return connect_keep(sock, err);
 }
 
-bool dial_remote(int sock, struct addr *addr)
+bool connect_remote(int sock, struct addr *addr)
 {
 	struct sockaddr_storage from;
 	socklen_t len = sizeof(from);
@@ -137,10 +138,10 @@ static bool ends(int sock, struct addr *own, struct addr *other)
 	socklen_t len = sizeof(from);
 
 	return !getsockname(sock, (struct sockaddr *)&from, &len) &&
-	       !addr_from_user(own, FI_SOCKADDR, &from, len) && dial_remote(sock, other);
+	       !addr_from_user(own, FI_SOCKADDR, &from, len) && connect_remote(sock, other);
 }
 
-/* Where nobody listens on a port of the dynamic range, the kernel may connect a socket to itself. */
+/* The kernel may connect a socket to itself where nobody listens on a port of the dynamic range. */
 static bool connected_to_itself(int sock)
 {
 	struct addr own, other;
@@ -148,7 +149,7 @@ static bool connected_to_itself(int sock)
 	return ends(sock, &own, &other) && addr_equal(&own, &other);
 }
 
-/* An address that speaks with itself does so within its host. */
+/* Both ends have the same address: the connection stays within the host. */
 static bool within_host(int sock)
 {
 	struct addr own, other;
@@ -160,20 +161,20 @@ static bool within_host(int sock)
 }
 
 /*
- * Inside a host there is no path to be fair on, and the system's choice may pace what it sends, or weigh
- * every acknowledgement: Reno, which every kernel has and allows everyone, does least.
+ * The system's congestion control may pace packets or evaluate every acknowledgement, which only costs time on
+ * loopback. Reno does least, and every kernel has it and allows it to everyone.
  */
-void dial_over(int sock)
+void connect_greeted(int sock)
 {
 	static const char plain[] = "reno";
 
-	dial_set(sock, SOL_SOCKET, SO_RCVLOWAT, 1);
-	dial_set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
+	connect_set(sock, SOL_SOCKET, SO_RCVLOWAT, 1);
+	connect_set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
 	if (within_host(sock))
 		setsockopt(sock, IPPROTO_TCP, TCP_CONGESTION, plain, sizeof(plain) - 1);
 }
 
-int dial_connected(int sock)
+int connect_result(int sock)
 {
 	struct addr other;
 	int err = 0;
@@ -183,7 +184,7 @@ int dial_connected(int sock)
 		return -errno;
 	if (err)
 		return -err;
-	if (!dial_remote(sock, &other))
+	if (!connect_remote(sock, &other))
 		return -FI_EAGAIN;
 	return connected_to_itself(sock) ? -FI_ECONNREFUSED : 0;
 }
