@@ -94,16 +94,16 @@ static inline void take_in(struct op *op, unsigned int i, uint64_t tag, const vo
 	complete(op, &op->slot[i], err);
 }
 
-static bool was_stashed(struct op *op, unsigned int i)
+static bool was_early(struct op *op, unsigned int i)
 {
-	struct stash *stash = &op->group->stash;
+	struct early_queue *early = &op->group->early;
 	uint32_t rank = op->round->message[i].peer;
-	struct stashed *s = stash_find(stash, WIRE_GROUP_TAG(op->seq, 0, rank));
+	struct early_message *s = early_queue_find(early, WIRE_GROUP_TAG(op->seq, 0, rank));
 
 	if (!s)
 		return false;
 	take_in(op, i, s->tag, s->payload, s->len, 0);
-	stash_drop(stash, s);
+	early_queue_drop(early, s);
 	return true;
 }
 
@@ -135,7 +135,7 @@ static int receive(struct op *op, unsigned int i)
 	size_t len = m->count * op->local.width;
 	int err = 0;
 
-	if (g->stash.count && was_stashed(op, i))
+	if (g->early.count && was_early(op, i))
 		return 0;
 	slot->direct = len <= DIRECT_MAX && queues_empty(g);
 	if (!slot->direct)
@@ -184,7 +184,7 @@ bool exchange_take(struct group *g, struct peer *peer, const struct packet *p)
 		take_in(op, i, p->tag, p->payload, p->len, err);
 		return true;
 	}
-	return queues_empty(g) && stash_put(&g->stash, p);
+	return queues_empty(g) && early_queue_put(&g->early, p);
 }
 
 /* 1: it is complete already. */

@@ -11,7 +11,7 @@ void exchange_prepare(struct op *op);
 void exchange_start(struct op *op);
 /*
  * A message to the group, from the member that its tag says: true if one waited for it, and has it now, or will and
- * finds it in the stash.
+ * finds it in the early queue.
  */
 bool exchange_take(struct group *g, struct peer *peer, const struct packet *p);
 /* Is this the work of a slot? */

@@ -6,7 +6,7 @@
 #include <rdma/fi_cm.h>
 
 #include "coll/coll.h"
-#include "coll/stash.h"
+#include "coll/early_queue.h"
 
 struct av_members;
 struct layout;
@@ -49,8 +49,8 @@ struct group {
 	int err;       /* positive: it has ended, or never stood */
 	struct join join;
 	struct rx rx;
-	struct stash stash; /* short messages, before they are waited for */
-	struct list ops;    /* struct op.in_group, in the order of the calls */
+	struct early_queue early; /* short messages, before they are waited for */
+	struct list ops;          /* struct op.in_group, in the order of the calls */
 	size_t op_count;
 	unsigned int alone_count; /* of them: op->alone */
 	uint64_t seq;             /* of the last collective */

@@ -278,12 +278,12 @@ struct transport {
 	 * The peer of this id has died: what it left half done must not stop others. true: whole
 	 * messages of it stand behind others' and will be delivered later, under its id.
 	 */
-	bool (*bury)(void *state, uint32_t id);
+	bool (*reap)(void *state, uint32_t id);
 	/*
 	 * `settle` notes the direct accesses (put, get) by peers that are under way; with `last`
 	 * none may begin after it. `settled`: all that were noted have ended; while not, *id is a
-	 * peer whose has not. Only the peer itself, or bury, ends one. NULL: there are no such
-	 * accesses; bury may be NULL, too, and is then false.
+	 * peer whose has not. Only the peer itself, or reap, ends one. NULL: there are no such
+	 * accesses; reap may be NULL, too, and is then false.
 	 */
 	void (*settle)(void *state, bool last);
 	bool (*settled)(void *state, uint32_t *id);

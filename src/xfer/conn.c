@@ -246,7 +246,7 @@ void rx_ended(struct port *port, uint32_t src, int err)
 }
 
 /*
- * Inside a host it may be writing to our memory at this moment: it is told to go, and buried when it has,
+ * Inside a host it may be writing to our memory at this moment: it is told to go, and reaped when it has,
  * as always.
  */
 void conn_expel(struct peer *peer)

@@ -191,7 +191,7 @@ void defer_each(struct domain *dom, void (*visit)(struct work *work, const void 
 /* An endpoint that is being closed. */
 struct closing {
 	const struct ep *ep;
-	struct ep *heir;
+	struct ep *successor;
 };
 
 static void forget(struct work *work, const void *arg)
@@ -200,17 +200,17 @@ static void forget(struct work *work, const void *arg)
 
 	if (work->ep != closing->ep)
 		return;
-	if (closing->heir) {
-		work->ep = closing->heir;
+	if (closing->successor) {
+		work->ep = closing->successor;
 		return;
 	}
 	defer_remove(work);
 	work->kind->orphan(work);
 }
 
-void defer_forget(struct ep *ep, struct ep *heir)
+void defer_forget(struct ep *ep, struct ep *successor)
 {
-	defer_each(ep->dom, forget, &(struct closing){ep, heir});
+	defer_each(ep->dom, forget, &(struct closing){ep, successor});
 }
 
 struct work *defer_find(struct domain *dom, bool (*match)(const struct work *work, const void *arg),

@@ -110,7 +110,7 @@ bool dgram_flush(struct dgram *d);
 /* ---- For the entries ------------------------------------------------------------------------ */
 
 /* The endpoint is being closed: see xfer_forget. What is held goes out now or never. */
-void dgram_forget(struct dgram *d, struct ep *ep, struct ep *heir);
+void dgram_forget(struct dgram *d, struct ep *ep, struct ep *successor);
 
 int dgram_send(struct ep *ep, const struct xfer *x);
 /* The call is refused with `err`, which is returned; what was to go with it goes without, unless more follows. */

@@ -10,7 +10,7 @@ struct dgram_group *dgram_group_find(struct dgram *d, fi_addr_t addr)
 }
 
 /* Another membership that receives from the same group, or NULL. */
-static struct dgram_group *twin(struct dgram *d, const struct dgram_group *of)
+static struct dgram_group *same_address(struct dgram *d, const struct dgram_group *of)
 {
 	LIST_EACH (node, &d->groups) {
 		struct dgram_group *g = LIST_ENTRY(node, struct dgram_group, link);
@@ -37,7 +37,7 @@ int dgram_join(struct port *port, const struct addr *group, uint64_t flags, fi_a
 	if (!g->addr.port)
 		g->addr.port = port->name.port;
 	/* Who joins twice gets each datagram once. */
-	if (!g->receives || !twin(d, g))
+	if (!g->receives || !same_address(d, g))
 		err = d->ops->join(d, g);
 	if (err) {
 		pool_put(&d->group_pool, g);
@@ -51,14 +51,14 @@ int dgram_join(struct port *port, const struct addr *group, uint64_t flags, fi_a
 void dgram_leave(struct port *port, fi_addr_t addr)
 {
 	struct dgram *d = port->dgram;
-	struct dgram_group *g = dgram_group_find(d, addr), *heir;
+	struct dgram_group *g = dgram_group_find(d, addr), *successor;
 
 	if (!g)
 		return;
-	heir = g->fd >= 0 ? twin(d, g) : NULL;
-	if (heir) {
-		heir->fd = g->fd;
-		heir->watched = g->watched;
+	successor = g->fd >= 0 ? same_address(d, g) : NULL;
+	if (successor) {
+		successor->fd = g->fd;
+		successor->watched = g->watched;
 	} else {
 		d->ops->leave(d, g);
 	}

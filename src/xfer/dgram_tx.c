@@ -169,17 +169,17 @@ int dgram_send(struct ep *ep, const struct xfer *x)
 	return send_now(ep, x, to);
 }
 
-void dgram_forget(struct dgram *d, struct ep *ep, struct ep *heir)
+void dgram_forget(struct dgram *d, struct ep *ep, struct ep *successor)
 {
 	unsigned int kept = 0;
 
 	dgram_flush(d);
 	for (unsigned int i = 0; i < d->held_count; i++) {
-		if (d->held[i].ep == ep && !heir)
+		if (d->held[i].ep == ep && !successor)
 			continue;
 		d->held[kept] = d->held[i];
 		if (d->held[kept].ep == ep)
-			d->held[kept].ep = heir;
+			d->held[kept].ep = successor;
 		kept++;
 	}
 	d->held_count = kept;

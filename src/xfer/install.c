@@ -193,14 +193,14 @@ void xfer_refuse(struct ep *ep)
 	ep->fid.collective = (struct fi_ops_collective *)&refuse_state.collective;
 }
 
-void xfer_forget(struct ep *ep, struct ep *heir)
+void xfer_forget(struct ep *ep, struct ep *successor)
 {
 	/* Else the port is closed next, or its memory is somebody's. */
-	if (!heir && ep->base != ep)
+	if (!successor && ep->base != ep)
 		move_settle_ep(ep->port, ep);
-	tx_forget(ep->port, ep, heir);
+	tx_forget(ep->port, ep, successor);
 	if (ep->port->dgram)
-		dgram_forget(ep->port->dgram, ep, heir);
+		dgram_forget(ep->port->dgram, ep, successor);
 }
 
 void xfer_turn_other(struct domain *dom, const struct port *port)

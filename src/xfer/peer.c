@@ -280,8 +280,8 @@ static void disconnect(struct peer *peer)
 	/* What ends below is its owner's again. */
 	if (peer->real && peer->real->ops->halt)
 		peer->real->ops->halt(peer->real);
-	if (came && hw->bury)
-		peer->unread = hw->bury(port->hw[peer->real ? peer->hw : PORT_SHM], pool_id(peer));
+	if (came && hw->reap)
+		peer->unread = hw->reap(port->hw[peer->real ? peer->hw : PORT_SHM], pool_id(peer));
 	if (peer->unread) {
 		port->unread++;
 		peer->lost_at = clock_coarse_ms();
@@ -303,7 +303,7 @@ bool peer_reads_out(struct peer *peer)
 
 	/* Of one that connects anew nothing old is looked for: its claims would be taken for those. */
 	if (!peer->unread || peer->state != PEER_IDLE ||
-	    port_transports[PORT_SHM]->bury(port->hw[PORT_SHM], pool_id(peer)))
+	    port_transports[PORT_SHM]->reap(port->hw[PORT_SHM], pool_id(peer)))
 		return false;
 	read_out(peer);
 	return true;

@@ -181,10 +181,10 @@ void tx_drop_answers(struct peer *peer);
 /* Ends all of the peer's requests with `err` (positive), and `reason` as their prov_errno. */
 void tx_fail_all(struct peer *peer, int err, int reason);
 /*
- * The endpoint is being closed: its requests complete on `heir`. Without one they end by FI_ECANCELED, and
+ * The endpoint is being closed: its requests complete on `successor`. Without one they end by FI_ECANCELED, and
  * those not sent yet are discarded.
  */
-void tx_forget(struct port *port, struct ep *ep, struct ep *heir);
+void tx_forget(struct port *port, struct ep *ep, struct ep *successor);
 
 /* Ends an operation that waits in a backlog. 0 or -FI_ENOENT. */
 int tx_cancel(struct port *port, void *context);

@@ -188,7 +188,7 @@ static void cancel_untold(struct txreq *req)
 	req->result_count = 0; /* memory that may be gone */
 }
 
-void tx_forget(struct port *port, struct ep *ep, struct ep *heir)
+void tx_forget(struct port *port, struct ep *ep, struct ep *successor)
 {
 	LIST_EACH (node, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
@@ -201,15 +201,15 @@ void tx_forget(struct port *port, struct ep *ep, struct ep *heir)
 
 				if (req->ep != ep)
 					continue;
-				if (!heir)
+				if (!successor)
 					cancel_untold(req);
-				req->ep = heir;
+				req->ep = successor;
 				/* Else the port is closed next. */
-				if (!heir && ep->base != ep)
+				if (!successor && ep->base != ep)
 					keep_offered(req);
 			}
 		/* Buffers that a request of it names may be gone soon. */
-		if (!heir && peer->real && link_holds(peer->real))
+		if (!successor && peer->real && link_holds(peer->real))
 			tx_take_back(peer, "a message of a closed endpoint");
 		discard(peer);
 	}

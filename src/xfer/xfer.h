@@ -156,10 +156,10 @@ int xfer_install(struct ep *ep, const struct xfer_roles *roles);
 /* The same for an endpoint not enabled or shut down: everything refuses. */
 void xfer_refuse(struct ep *ep);
 /*
- * The endpoint is being closed: its operations under way complete on `heir`. If that is NULL they end by
+ * The endpoint is being closed: its operations under way complete on `successor`. If that is NULL they end by
  * FI_ECANCELED; what has begun to go out goes on, within a bounded time. Domain locked.
  */
-void xfer_forget(struct ep *ep, struct ep *heir);
+void xfer_forget(struct ep *ep, struct ep *successor);
 /*
  * Operations that start later, see xfer/defer.h. The first three are fi_control on the domain and
  * take its lock; 0 or a negative error. fi_trigger(3)
@@ -172,11 +172,11 @@ int defer_flush(struct domain *dom, const struct fi_deferred_work *work);
 /* Domain locked, the rest too. Starts what is due; not within itself, and cheap where nothing is. */
 void defer_run(struct domain *dom);
 /*
- * The endpoint is being closed: what waits of it is its heir's from now on. Without one triggered
+ * The endpoint is being closed: what waits of it is its successor's from now on. Without one triggered
  * operations vanish like posted receives; deferred work, which is the domain's, counts an error on
  * its completion counter.
  */
-void defer_forget(struct ep *ep, struct ep *heir);
+void defer_forget(struct ep *ep, struct ep *successor);
 /* Ends the triggered operation of this context that still waits by -FI_ECANCELED. 0 or -FI_ENOENT. */
 int defer_cancel(struct ep *ep, void *context);
 /*

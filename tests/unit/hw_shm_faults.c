@@ -25,13 +25,13 @@ START_TEST(dead_claimers)
 	}
 	/* Nothing is given up before its claimer is dead, and then whatever stands before it. */
 	ck_assert_uint_eq(ring_skip_dead(&ring, head), 0);
-	ck_assert_uint_eq(ring_bury(&ring, head, 1), 1);
-	ck_assert_uint_eq(ring_bury(&ring, head, 1), 0);
+	ck_assert_uint_eq(ring_reap(&ring, head, 1), 1);
+	ck_assert_uint_eq(ring_reap(&ring, head, 1), 0);
 	ck_assert_uint_eq(ring_skip_dead(&ring, head), 0);
 	publish(&slow, 2, 50);
 	take(10, 2, 50);
 	ck_assert_uint_eq(ring_skip_dead(&ring, head), 0);
-	ck_assert_uint_eq(ring_bury(&ring, head, 0), 1);
+	ck_assert_uint_eq(ring_reap(&ring, head, 0), 1);
 	ck_assert_uint_eq(ring_skip_dead(&ring, head), 2);
 	release(2);
 	take(9, 3, 0);
@@ -39,7 +39,7 @@ START_TEST(dead_claimers)
 	release(3);
 	take(9, 3, 1);
 	ck_assert_uint_eq(ring_skip_dead(&ring, head), 0);
-	ck_assert_uint_eq(ring_bury(&ring, head, 2), 1);
+	ck_assert_uint_eq(ring_reap(&ring, head, 2), 1);
 	ck_assert_uint_eq(ring_skip_dead(&ring, head), 4);
 	release(4);
 	take(9, 3, 2);
@@ -47,7 +47,7 @@ START_TEST(dead_claimers)
 	slow.id = 1;
 	ck_assert_int_eq(put(&slow, 5, 51), 0);
 	take(1, 5, 51);
-	ck_assert_uint_eq(ring_bury(&ring, head, 1), 0);
+	ck_assert_uint_eq(ring_reap(&ring, head, 1), 0);
 	ring_unmap(&live.ring);
 	ring_unmap(&slow.ring);
 }

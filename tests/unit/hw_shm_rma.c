@@ -431,7 +431,7 @@ static int hang(int number)
 		pause();
 }
 
-/* Of two, one is killed: its marks end when it is buried, and only its. */
+/* Of two, one is killed: its marks end when it is reaped, and only its. */
 START_TEST(killed_in_the_middle)
 {
 	pid_t pids[2];
@@ -446,7 +446,7 @@ START_TEST(killed_in_the_middle)
 		kill(pids[i], SIGKILL);
 		ck_assert_int_eq(status_of(pids[i]), -1);
 		ck_assert(!shm_transport.settled(own, &id));
-		ck_assert_uint_eq(shm_transport.bury(own, FIRST + (uint32_t)i), false);
+		ck_assert_uint_eq(shm_transport.reap(own, FIRST + (uint32_t)i), false);
 		if (i == 0) {
 			ck_assert(!shm_transport.settled(own, &id));
 			ck_assert_uint_eq(id, FIRST + 1);

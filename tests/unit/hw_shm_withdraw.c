@@ -328,7 +328,7 @@ START_TEST(sender_died)
 			live->next = at + 1;
 		}
 		ck_assert_int_eq(status_of(child(die, behind ? 2 : 0)), 0);
-		shm_transport.bury(own, FIRST + (behind ? 2 : 0));
+		shm_transport.reap(own, FIRST + (behind ? 2 : 0));
 		if (behind) {
 			ck_assert_uint_eq(count, 0);
 			slot = ring_slot_at(&live->ring, at);
@@ -349,7 +349,7 @@ START_TEST(sender_died)
 		turn();
 		ck_assert_uint_eq(count, 2 + (unsigned int)behind);
 		ck_assert(shm_transport.arm(own));
-		ck_assert_uint_eq(own->buried, 0);
+		ck_assert_uint_eq(own->reaped, 0);
 	}
 	leave(live);
 }

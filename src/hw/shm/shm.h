@@ -21,7 +21,7 @@ struct shm {
 	uint64_t published; /* head as senders know it */
 	uint32_t publish_step;
 	uint32_t turns;          /* counts shm_turn */
-	uint32_t buried;         /* claims of the dead still to be skipped */
+	uint32_t reaped;         /* claims of the dead still to be skipped */
 	int fd;                  /* memfd of the ring, for hellos */
 	struct shm_stage *stage; /* NULL until it is used */
 	struct shm_pipes pipes;
@@ -87,6 +87,6 @@ bool shm_retract(struct link *link, uint64_t place);
 
 bool shm_turn(void *state);
 bool shm_arm(void *state);
-bool shm_bury(void *state, uint32_t id);
+bool shm_reap(void *state, uint32_t id);
 
 #endif

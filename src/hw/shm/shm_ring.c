@@ -217,10 +217,10 @@ uint64_t ring_step(const struct ring *r, uint64_t *pos)
 	return word;
 }
 
-uint32_t ring_bury(struct ring *r, uint64_t head, uint32_t owner)
+uint32_t ring_reap(struct ring *r, uint64_t head, uint32_t owner)
 {
 	uint64_t pos = head, at = head, word;
-	uint32_t buried = 0;
+	uint32_t reaped = 0;
 
 	/* Bounded: senders may go on claiming while we walk. */
 	while (pos - head <= r->mask && (word = ring_step(r, &pos))) {
@@ -231,11 +231,11 @@ uint32_t ring_bury(struct ring *r, uint64_t head, uint32_t owner)
 			/* A claim of this lap is nobody's to change but ours. */
 			__atomic_store_n(ring_claim_at(r, at), word | (uint64_t)RING_DEAD << 12,
 					 __ATOMIC_RELAXED);
-			buried++;
+			reaped++;
 		}
 		at = pos;
 	}
-	return buried;
+	return reaped;
 }
 
 uint32_t ring_skip_dead(const struct ring *r, uint64_t head)

@@ -171,7 +171,7 @@ static inline bool ring_published(const struct ring *r, uint64_t pos)
  * Owner: `owner` is dead. What it claimed at or after `head` and never published is marked for
  * ring_skip_dead; the number of these messages.
  */
-uint32_t ring_bury(struct ring *r, uint64_t head, uint32_t owner);
+uint32_t ring_reap(struct ring *r, uint64_t head, uint32_t owner);
 /* Owner: the slots to skip at `head` because whoever claimed them is dead; 0: none. */
 uint32_t ring_skip_dead(const struct ring *r, uint64_t head);
 /* Owner: the same because what stood there was taken back. */

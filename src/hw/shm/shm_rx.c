@@ -82,7 +82,7 @@ static __attribute__((noinline, cold)) uint32_t skip_dead(struct shm *shm)
 	if (!slots)
 		return 0;
 	LOG_INFO(LOG_EP_DATA, "shm: %u slots claimed by a peer that died, skipped", slots);
-	shm->buried--;
+	shm->reaped--;
 	return slots;
 }
 
@@ -91,7 +91,7 @@ static __attribute__((noinline, cold)) uint32_t skip(struct shm *shm)
 {
 	uint32_t slots = ring_skip_withdrawn(&shm->ring, shm->head);
 
-	return slots || !shm->buried ? slots : skip_dead(shm);
+	return slots || !shm->reaped ? slots : skip_dead(shm);
 }
 
 bool shm_turn(void *state)
@@ -113,7 +113,7 @@ bool shm_turn(void *state)
 			if (__builtin_expect(!slots, 0))
 				slots = skip_spoilt(shm, slot);
 		} else {
-			if (__builtin_expect(at != RING_WITHDRAWN && !shm->buried, 1))
+			if (__builtin_expect(at != RING_WITHDRAWN && !shm->reaped, 1))
 				break;
 			slots = skip(shm);
 			if (!slots)
@@ -194,12 +194,12 @@ static void drain(struct shm *shm)
  * process that ends closes its sockets after the last of its threads has left the kernel: what it
  * was copying to or from our memory has ended, too.
  */
-bool shm_bury(void *state, uint32_t id)
+bool shm_reap(void *state, uint32_t id)
 {
 	struct shm *shm = state;
 
 	drain(shm);
-	shm->buried += ring_bury(&shm->ring, shm->head, id);
+	shm->reaped += ring_reap(&shm->ring, shm->head, id);
 	drain(shm);
 	publish_head(shm);
 	shm_mark_clear(&shm->ring, id);

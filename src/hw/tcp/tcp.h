@@ -66,7 +66,7 @@ struct tcp {
 	bool due;              /* the timer went off */
 	bool in_turn;          /* what is closed now is freed at its end */
 	struct list links;     /* struct tcp_link.in_state, live */
-	struct list graves;    /* the same, closed during the turn */
+	struct list closed;    /* the same, closed during the turn */
 	struct list lingering; /* the same, closed: the last bytes are on their way */
 	struct list attend;    /* struct tcp_link.in_attend: not TCP_READY */
 	uint64_t looked;       /* ms: at those that linger */

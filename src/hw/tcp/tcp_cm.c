@@ -28,7 +28,7 @@ static int tcp_open(struct port *port, void **state)
 	t->port = port;
 	t->timer = -1;
 	list_init(&t->links);
-	list_init(&t->graves);
+	list_init(&t->closed);
 	list_init(&t->lingering);
 	list_init(&t->attend);
 	*state = t;

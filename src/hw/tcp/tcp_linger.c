@@ -83,7 +83,7 @@ static bool step(struct tcp_link *l)
 	return acknowledged(l);
 }
 
-static void bury(struct tcp_link *l)
+static void reap(struct tcp_link *l)
 {
 	struct tcp *t = l->own;
 
@@ -98,7 +98,7 @@ static void bury(struct tcp_link *l)
 		forked_close(l->sock);
 	l->sock = -1;
 	if (t->in_turn)
-		list_push(&t->graves, &l->in_state);
+		list_push(&t->closed, &l->in_state);
 	else
 		tcp_free(l);
 }
@@ -119,7 +119,7 @@ void tcp_close_link(struct link *link)
 		epoll_ctl(t->epfd, EPOLL_CTL_DEL, l->sock, NULL);
 	l->events = 0;
 	if (broken || step(l)) {
-		bury(l);
+		reap(l);
 		return;
 	}
 	list_remove(&l->in_attend);
@@ -152,7 +152,7 @@ static void go_on(struct tcp *t, uint64_t now)
 				 "tcp: peer %#x did not take all that was sent in %d ms", l->id,
 				 TCP_LINGER_MS);
 		if (done || now >= l->deadline)
-			bury(l);
+			reap(l);
 		else if (l->events)
 			tcp_linger_watch(l);
 	}
@@ -169,7 +169,7 @@ void tcp_linger(struct tcp *t)
 }
 
 /* Another port of the domain that has turns of its own. */
-static struct tcp *find_heir(const struct tcp *t)
+static struct tcp *find_successor(const struct tcp *t)
 {
 	LIST_EACH (node, &t->port->dom->ports) {
 		struct port *port = LIST_ENTRY(node, struct port, in_domain);
@@ -183,23 +183,23 @@ static struct tcp *find_heir(const struct tcp *t)
 /* A nap would stop the whole domain, for as long as a peer does not read. */
 static void bequeath(struct tcp *t)
 {
-	struct tcp *heir = find_heir(t);
+	struct tcp *successor = find_successor(t);
 
-	if (!heir)
+	if (!successor)
 		return;
 	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the lists */
 	LIST_EACH_SAFE (node, &t->lingering) {
 		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
 
 		list_remove(&l->in_state);
-		list_push(&heir->lingering, &l->in_state);
+		list_push(&successor->lingering, &l->in_state);
 		if (l->events)
 			epoll_ctl(t->epfd, EPOLL_CTL_DEL, l->sock, NULL);
 		l->events = 0;
-		l->own = heir;
+		l->own = successor;
 		tcp_linger_watch(l);
 		t->count--;
-		heir->count++;
+		successor->count++;
 	}
 }
 

@@ -124,11 +124,11 @@ static bool attend(struct tcp *t)
 	return any;
 }
 
-static void clear_graves(struct tcp *t)
+static void free_closed(struct tcp *t)
 {
 	struct list *node;
 
-	while ((node = list_pop(&t->graves)))
+	while ((node = list_pop(&t->closed)))
 		tcp_free(LIST_ENTRY(node, struct tcp_link, in_state));
 }
 
@@ -156,8 +156,8 @@ static bool take_turn(struct tcp *t)
 		any = attend(t);
 	any |= t->live <= TCP_DIRECT_MAX ? read_all(t) : read_ready(t);
 	t->in_turn = false;
-	if (__builtin_expect(!list_empty(&t->graves), 0))
-		clear_graves(t);
+	if (__builtin_expect(!list_empty(&t->closed), 0))
+		free_closed(t);
 	if (__builtin_expect(!list_empty(&t->lingering), 0))
 		tcp_linger(t);
 	if (any)

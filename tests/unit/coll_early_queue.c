@@ -4,7 +4,7 @@
 
 #include "coll/group.h"
 
-#define AHEAD (2 * STASH_MESSAGES + 3) /* collectives the peer is ahead */
+#define AHEAD (2 * EARLY_QUEUE_MESSAGES + 3) /* collectives the peer is ahead */
 
 static struct fid_av_set *set;
 static struct fid_mc *mc;
@@ -45,14 +45,14 @@ static uint64_t tag_of(uint64_t seq, size_t count)
 /* Long ones, which find no room there, among short ones: each `every`th, 0: none is long. */
 static size_t words_of(unsigned int n, int every)
 {
-	return every && n % (unsigned int)every == 0 ? STASH_BYTES / sizeof(uint64_t) + 1 : 1;
+	return every && n % (unsigned int)every == 0 ? EARLY_QUEUE_BYTES / sizeof(uint64_t) + 1 : 1;
 }
 
 /* More than there is room for, then taken in turn: what comes while some are still kept is not taken first. */
 START_TEST(far_ahead)
 {
-	static uint64_t got[AHEAD][STASH_BYTES / sizeof(uint64_t) + 1];
-	uint64_t sent[STASH_BYTES / sizeof(uint64_t) + 1] = {0};
+	static uint64_t got[AHEAD][EARLY_QUEUE_BYTES / sizeof(uint64_t) + 1];
+	uint64_t sent[EARLY_QUEUE_BYTES / sizeof(uint64_t) + 1] = {0};
 	unsigned int taken = 0;
 
 	for (unsigned int n = 0; n < AHEAD; n++) {
@@ -71,7 +71,7 @@ START_TEST(far_ahead)
 		fake_expect(got[taken], FI_COLLECTIVE);
 		ck_assert_uint_eq(got[taken][0], 100 + taken);
 	}
-	ck_assert_uint_eq(group->stash.count, 0);
+	ck_assert_uint_eq(group->early.count, 0);
 	ck_assert_uint_eq(group->rx.unexpected_bytes, 0);
 }
 END_TEST
@@ -80,32 +80,32 @@ END_TEST
 START_TEST(two_of_one)
 {
 	uint64_t first = 1, second = 2;
-	struct stashed *s;
+	struct early_message *s;
 
 	group_sends(group->id, tag_of(1, 1), &first, sizeof(first));
 	group_sends(group->id, tag_of(1, 1), &second, sizeof(second));
-	ck_assert_uint_eq(group->stash.count, 2);
-	s = stash_find(&group->stash, tag_of(1, 1));
+	ck_assert_uint_eq(group->early.count, 2);
+	s = early_queue_find(&group->early, tag_of(1, 1));
 	ck_assert_ptr_nonnull(s);
 	ck_assert_mem_eq(s->payload, &first, sizeof(first));
-	stash_drop(&group->stash, s);
-	s = stash_find(&group->stash, tag_of(1, 1));
+	early_queue_drop(&group->early, s);
+	s = early_queue_find(&group->early, tag_of(1, 1));
 	ck_assert_ptr_nonnull(s);
 	ck_assert_mem_eq(s->payload, &second, sizeof(second));
-	ck_assert_ptr_null(stash_find(&group->stash, tag_of(2, 1)));
-	stash_drop(&group->stash, s);
-	ck_assert_ptr_null(stash_find(&group->stash, tag_of(1, 1)));
+	ck_assert_ptr_null(early_queue_find(&group->early, tag_of(2, 1)));
+	early_queue_drop(&group->early, s);
+	ck_assert_ptr_null(early_queue_find(&group->early, tag_of(1, 1)));
 }
 END_TEST
 
 /* What comes behind one that waits in the queues waits behind it. */
 START_TEST(behind_a_long_one)
 {
-	uint64_t sent[STASH_BYTES / sizeof(uint64_t) + 1] = {0};
+	uint64_t sent[EARLY_QUEUE_BYTES / sizeof(uint64_t) + 1] = {0};
 
 	group_sends(group->id, tag_of(1, 1), sent, sizeof(sent));
 	group_sends(group->id, tag_of(1, 1), sent, sizeof(sent[0]));
-	ck_assert_uint_eq(group->stash.count, 0);
+	ck_assert_uint_eq(group->early.count, 0);
 }
 END_TEST
 
@@ -116,7 +116,7 @@ START_TEST(another_collective)
 	uint64_t tag = _i ? tag_of(1, 2) : WIRE_GROUP_TAG(1, tag_of(1, 1) >> 24 ^ 1, 1);
 
 	group_sends(group->id, tag, sent, _i ? sizeof(sent) : sizeof(sent[0]));
-	ck_assert_uint_eq(group->stash.count, 1);
+	ck_assert_uint_eq(group->early.count, 1);
 	post(&got, 1);
 	fake_expect_error(&got, FI_EINVAL);
 }
@@ -129,7 +129,7 @@ START_TEST(to_be_answered)
 
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA | WIRE_ACK_MATCH, WIRE_RX_GROUP, 99),
 		  tag_of(1, 1), group->id, &sent, sizeof(sent));
-	ck_assert_uint_eq(group->stash.count, 0);
+	ck_assert_uint_eq(group->early.count, 0);
 	post(&got, 1);
 	fake_expect(&got, FI_COLLECTIVE);
 	ck_assert_uint_eq(got, 42);
@@ -140,8 +140,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("coll_stash");
-	TCase *tcase = tcase_create("stash");
+	Suite *suite = suite_create("coll_early_queue");
+	TCase *tcase = tcase_create("early_queue");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, far_ahead, 0, 4);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "coll/stash.h"
+#include "coll/early_queue.h"
 
 #include <string.h>
 
@@ -7,12 +7,12 @@
 #include "hw/wire.h"
 #include "xfer/rx.h"
 
-bool stash_put(struct stash *s, const struct packet *p)
+bool early_queue_put(struct early_queue *s, const struct packet *p)
 {
-	struct stashed *m = &s->message[s->count];
+	struct early_message *m = &s->message[s->count];
 
-	if (s->count == STASH_MESSAGES || p->len > STASH_BYTES || wire_op(p->head) != WIRE_MSG ||
-	    rx_owes(p->head))
+	if (s->count == EARLY_QUEUE_MESSAGES || p->len > EARLY_QUEUE_BYTES ||
+	    wire_op(p->head) != WIRE_MSG || rx_owes(p->head))
 		return false;
 	m->tag = p->tag;
 	m->len = p->len;
@@ -22,7 +22,7 @@ bool stash_put(struct stash *s, const struct packet *p)
 	return true;
 }
 
-struct stashed *stash_find(struct stash *s, uint64_t tag)
+struct early_message *early_queue_find(struct early_queue *s, uint64_t tag)
 {
 	for (unsigned int i = 0; i < s->count; i++)
 		if (!((s->message[i].tag ^ tag) & ~WIRE_GROUP_WHAT_MASK))
@@ -30,7 +30,7 @@ struct stashed *stash_find(struct stash *s, uint64_t tag)
 	return NULL;
 }
 
-void stash_drop(struct stash *s, struct stashed *m)
+void early_queue_drop(struct early_queue *s, struct early_message *m)
 {
 	size_t after = (size_t)(&s->message[s->count] - m) - 1;
 

@@ -4,8 +4,8 @@
  * one. They are sooner kept and found here than in the queues of the group's context, where all go that find
  * no room. Of one member none overtakes another: nothing is put here while something waits in those.
  */
-#ifndef WEFT_COLL_STASH_H
-#define WEFT_COLL_STASH_H
+#ifndef WEFT_COLL_EARLY_QUEUE_H
+#define WEFT_COLL_EARLY_QUEUE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,24 +13,24 @@
 
 struct packet;
 
-#define STASH_MESSAGES 16
-#define STASH_BYTES    64 /* of each */
+#define EARLY_QUEUE_MESSAGES 16
+#define EARLY_QUEUE_BYTES    64 /* of each */
 
-struct stashed {
+struct early_message {
 	uint64_t tag; /* as it came */
 	size_t len;
-	_Alignas(16) unsigned char payload[STASH_BYTES];
+	_Alignas(16) unsigned char payload[EARLY_QUEUE_BYTES];
 };
 
-struct stash {
+struct early_queue {
 	unsigned int count;
-	struct stashed message[STASH_MESSAGES]; /* in the order they came */
+	struct early_message message[EARLY_QUEUE_MESSAGES]; /* in the order they came */
 };
 
 /* False: it is too long, is to be answered, or there is no room. */
-bool stash_put(struct stash *stash, const struct packet *p);
+bool early_queue_put(struct early_queue *early, const struct packet *p);
 /* The oldest of this tag, what it was taken for aside (WIRE_GROUP_WHAT_MASK), or NULL. */
-struct stashed *stash_find(struct stash *stash, uint64_t tag);
-void stash_drop(struct stash *stash, struct stashed *message);
+struct early_message *early_queue_find(struct early_queue *early, uint64_t tag);
+void early_queue_drop(struct early_queue *early, struct early_message *message);
 
 #endif
