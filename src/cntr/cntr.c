@@ -42,7 +42,7 @@ bool cntr_enter_due(struct cntr *c)
 void cntr_due(struct cntr *c)
 {
 	if (cntr_enter_due(c) && !c->dom->starting)
-		progress_kick(c->dom);
+		progress_wake(c->dom);
 }
 
 void cntr_put(struct cntr *c, uint64_t value)

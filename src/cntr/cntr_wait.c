@@ -39,7 +39,7 @@ static bool arm_ports(struct cntr *c, struct waiter *w, int *nap)
 		return true;
 	if (!ports_arm(c->dom, &c->ports, w, nap))
 		return false;
-	if (wait_is_deaf(&c->wait))
+	if (wait_must_poll(&c->wait))
 		*nap = DEAF_NAP_MS;
 	return true;
 }
@@ -145,7 +145,7 @@ bool cntr_ready(struct cntr *c)
  */
 static bool driven(struct cntr *c)
 {
-	if (!wait_is_deaf(&c->wait) || !driving(c))
+	if (!wait_must_poll(&c->wait) || !driving(c))
 		return true;
 	return !c->dom->unlocked && progress_start(c->dom) == 0;
 }
@@ -159,9 +159,9 @@ int cntr_arm(struct cntr *c)
 	wait_arm(&c->wait);
 	wait_drain(&c->wait);
 	cntr_turn(c);
-	if (!arm_ports(c, NULL, &nap) || (nap && !wait_is_deaf(&c->wait)) || changed(c))
+	if (!arm_ports(c, NULL, &nap) || (nap && !wait_must_poll(&c->wait)) || changed(c))
 		return -FI_EAGAIN;
-	if (wait_is_deaf(&c->wait))
+	if (wait_must_poll(&c->wait))
 		progress_take_over(c->dom);
 	return 0;
 }

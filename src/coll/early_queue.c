@@ -12,7 +12,7 @@ bool early_queue_put(struct early_queue *s, const struct packet *p)
 	struct early_message *m = &s->message[s->count];
 
 	if (s->count == EARLY_QUEUE_MESSAGES || p->len > EARLY_QUEUE_BYTES ||
-	    wire_op(p->head) != WIRE_MSG || rx_owes(p->head))
+	    wire_op(p->head) != WIRE_MSG || rx_wants_ack(p->head))
 		return false;
 	m->tag = p->tag;
 	m->len = p->len;

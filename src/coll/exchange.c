@@ -180,7 +180,7 @@ bool exchange_take(struct group *g, struct peer *peer, const struct packet *p)
 		i = waiting(op, rank);
 		if (i == op->round->messages)
 			break;
-		err = rx_owes(p->head) ? answer(peer, p) : 0;
+		err = rx_wants_ack(p->head) ? answer(peer, p) : 0;
 		take_in(op, i, p->tag, p->payload, p->len, err);
 		return true;
 	}

@@ -142,7 +142,7 @@ static void drop_kept(struct group *g)
 	LIST_EACH_SAFE (node, &g->rx.unexpected[1]) {
 		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
 
-		if (u->peer && rx_owes(u->head))
+		if (u->peer && rx_wants_ack(u->head))
 			group_answer(g, u->peer);
 		rx_refuse(u);
 		rx_take(&g->rx, u);

@@ -190,7 +190,7 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 	if (err)
 		goto free_ring;
 	/* Who sleeps on a condition makes no progress himself. fi_cq(3) FI_WAIT_MUTEX_COND. */
-	if (wait_is_deaf(&cq->wait) && (err = progress_start(dom)))
+	if (wait_must_poll(&cq->wait) && (err = progress_start(dom)))
 		goto fini_wait;
 	cq->mask = size - 1;
 	cq->limit = size - 1;

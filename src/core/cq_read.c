@@ -226,9 +226,9 @@ int cq_arm(struct cq *cq)
 	wait_arm(&cq->wait);
 	wait_drain(&cq->wait);
 	if (turn_and_go_on(cq, 1, &parts) || !ports_arm(cq->dom, &cq->ports, NULL, &nap) ||
-	    (nap && !wait_is_deaf(&cq->wait)) || can_go_on(cq, 1))
+	    (nap && !wait_must_poll(&cq->wait)) || can_go_on(cq, 1))
 		return -FI_EAGAIN;
-	if (wait_is_deaf(&cq->wait))
+	if (wait_must_poll(&cq->wait))
 		progress_take_over(cq->dom);
 	return 0;
 }

@@ -104,7 +104,7 @@ int domain_open2(struct fid_fabric *fabric, struct fi_info *info, struct fid_dom
 int progress_start(struct domain *dom);
 void progress_stop(struct domain *dom);
 /* The thread looks at the ports at once. */
-void progress_kick(struct domain *dom);
+void progress_wake(struct domain *dom);
 /* The same if it relies on being woken, by what somebody else may have read now. Domain locked. */
 void progress_rearm(struct domain *dom);
 /* Readable when something came for any port that is armed; the thread's. There is a thread. */

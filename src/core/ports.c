@@ -137,7 +137,7 @@ void ports_run_due(struct domain *dom)
 }
 
 /* Deferred work can hang on a port whose descriptor does not wake who sleeps on these. */
-static bool deaf_to_others(const struct domain *dom, const struct ports *p)
+static bool must_poll_others(const struct domain *dom, const struct ports *p)
 {
 	unsigned int count = 0;
 
@@ -198,7 +198,7 @@ bool ports_arm(struct domain *dom, struct ports *p, struct waiter *w, int *nap)
 	*nap = 0;
 	lock_take(&dom->lock);
 	quiet = covers(dom, w) ? arm_all(dom, nap) : arm_own(p, nap);
-	if (domain_due(dom) || deaf_to_others(dom, p))
+	if (domain_due(dom) || must_poll_others(dom, p))
 		*nap = PORTS_NAP_MS;
 	lock_give(&dom->lock);
 	return quiet;

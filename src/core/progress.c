@@ -26,9 +26,9 @@
 struct progress {
 	struct domain *dom;
 	pthread_t thread;
-	int epfd;    /* portsfd and kickfd */
+	int epfd;    /* portsfd and wakefd */
 	int portsfd; /* the ports */
-	int kickfd;
+	int wakefd;
 	int stop; /* atomic */
 	int alone; /* atomic: the application goes to sleep, what it polled before is no sign of life */
 	bool armed; /* asleep until a port wakes it; domain's lock */
@@ -59,7 +59,7 @@ static void *run(void *arg)
 {
 	struct progress *p = arg;
 	struct epoll_event ev;
-	struct pollfd kick = {.fd = p->kickfd, .events = POLLIN};
+	struct pollfd wake = {.fd = p->wakefd, .events = POLLIN};
 	unsigned int seen = 0;
 	eventfd_t kicks;
 
@@ -72,10 +72,10 @@ static void *run(void *arg)
 		if (timeout == 0)
 			sched_yield();
 		else if (timeout == LOOK_IN_MS)
-			poll(&kick, 1, LOOK_IN_MS);
+			poll(&wake, 1, LOOK_IN_MS);
 		else
 			epoll_wait(p->epfd, &ev, 1, timeout);
-		eventfd_read(p->kickfd, &kicks);
+		eventfd_read(p->wakefd, &kicks);
 	}
 	return NULL;
 }
@@ -113,9 +113,9 @@ int progress_start(struct domain *dom)
 	p->dom = dom;
 	p->epfd = epoll_create1(EPOLL_CLOEXEC);
 	p->portsfd = epoll_create1(EPOLL_CLOEXEC);
-	p->kickfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (p->epfd < 0 || p->portsfd < 0 || p->kickfd < 0 ||
-	    epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->kickfd, &ev) ||
+	p->wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (p->epfd < 0 || p->portsfd < 0 || p->wakefd < 0 ||
+	    epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->wakefd, &ev) ||
 	    epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->portsfd, &ev)) {
 		err = -errno;
 		goto close_fds;
@@ -135,8 +135,8 @@ close_fds:
 		close(p->epfd);
 	if (p->portsfd >= 0)
 		close(p->portsfd);
-	if (p->kickfd >= 0)
-		close(p->kickfd);
+	if (p->wakefd >= 0)
+		close(p->wakefd);
 	free(p);
 	return err;
 }
@@ -153,20 +153,20 @@ void progress_watch(struct domain *dom, int fd)
 	/* The thread may be asleep already, or who covers all ports, and has not armed this one. */
 	if (dom->cover)
 		wait_notify(dom->cover);
-	progress_kick(dom);
+	progress_wake(dom);
 }
 
-void progress_kick(struct domain *dom)
+void progress_wake(struct domain *dom)
 {
 	if (dom->thread)
-		eventfd_write(dom->thread->kickfd, 1);
+		eventfd_write(dom->thread->wakefd, 1);
 }
 
 void progress_rearm(struct domain *dom)
 {
 	if (dom->thread && dom->thread->armed) {
 		dom->thread->armed = false; /* once is enough */
-		progress_kick(dom);
+		progress_wake(dom);
 	}
 }
 
@@ -180,7 +180,7 @@ void progress_take_over(struct domain *dom)
 	if (!dom->thread)
 		return;
 	__atomic_store_n(&dom->thread->alone, 1, __ATOMIC_RELAXED);
-	progress_kick(dom);
+	progress_wake(dom);
 }
 
 void progress_stop(struct domain *dom)
@@ -190,11 +190,11 @@ void progress_stop(struct domain *dom)
 	if (!p)
 		return;
 	__atomic_store_n(&p->stop, 1, __ATOMIC_RELEASE);
-	progress_kick(dom);
+	progress_wake(dom);
 	pthread_join(p->thread, NULL);
 	close(p->epfd);
 	close(p->portsfd);
-	close(p->kickfd);
+	close(p->wakefd);
 	free(p);
 	dom->thread = NULL;
 }

@@ -97,7 +97,7 @@ void wait_fini(struct waiter *w)
 		close(w->epfd);
 		w->epfd = w->evfd = -1;
 	}
-	while (__atomic_load_n(&w->owed, __ATOMIC_ACQUIRE)) /* pairs with the end of pay */
+	while (__atomic_load_n(&w->signalling, __ATOMIC_ACQUIRE)) /* pairs with the end of pay */
 		sched_yield();
 	if (w->obj == FI_WAIT_MUTEX_COND) {
 		pthread_cond_destroy(&w->cond);
@@ -137,7 +137,7 @@ void wait_del_fd(struct waiter *w, int fd)
 		epoll_ctl(w->epfd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-bool wait_is_deaf(const struct waiter *w)
+bool wait_must_poll(const struct waiter *w)
 {
 	return w->obj == FI_WAIT_MUTEX_COND || (w->set && w->set->wait.obj == FI_WAIT_MUTEX_COND);
 }

@@ -61,7 +61,7 @@ struct waiter {
 	/* Atomic, as a whole. */
 	struct wait_habit habit;
 	struct wait_polls polls;
-	int owed;             /* atomic: threads on their way to signal cond; see wait_cond.c */
+	int signalling;       /* atomic: threads on their way to signal cond; see wait_cond.c */
 	pthread_mutex_t gate; /* guards the rest; held for a few instructions, never while asleep */
 	pthread_cond_t woken; /* followers */
 	unsigned int wakes;   /* atomic to read: ends of sleeps */
@@ -171,7 +171,7 @@ static inline bool wait_only_polls(const struct waiter *w)
 }
 
 /* Nothing but wait_signal wakes it, no descriptor does: ports need a thread to drive them. */
-bool wait_is_deaf(const struct waiter *w);
+bool wait_must_poll(const struct waiter *w);
 
 /* FI_GETWAIT and FI_GETWAITOBJ as fi_control gives them. */
 int wait_control(struct waiter *w, int command, void *arg);

@@ -20,7 +20,7 @@ static void *pay(void *arg)
 	pthread_mutex_lock(&w->mutex);
 	pthread_cond_broadcast(&w->cond);
 	pthread_mutex_unlock(&w->mutex);
-	__atomic_fetch_sub(&w->owed, 1, __ATOMIC_RELEASE); /* pairs with wait_fini */
+	__atomic_fetch_sub(&w->signalling, 1, __ATOMIC_RELEASE); /* pairs with wait_fini */
 	return NULL;
 }
 
@@ -59,10 +59,10 @@ void wait_cond_signal(struct waiter *w)
 	/* Partner: get_wait, which the application calls before it can hold the mutex. */
 	if (!__atomic_load_n(&w->native, __ATOMIC_SEQ_CST) || signal_if_free(w))
 		return;
-	__atomic_fetch_add(&w->owed, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&w->signalling, 1, __ATOMIC_RELAXED);
 	if (start_payer(w) == 0)
 		return;
-	__atomic_fetch_sub(&w->owed, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_sub(&w->signalling, 1, __ATOMIC_RELEASE);
 	LOG_WARN(LOG_CORE, "no thread to signal with: a sleeper on a condition may wake late");
 	pthread_cond_broadcast(&w->cond);
 }

@@ -71,15 +71,15 @@ struct link_ops {
 	/*
 	 * The same as sendv for a payload whose memory stays as it is. What finds no room at once,
 	 * or waits for others like it, goes out by turns, straight from there: the packet is
-	 * number link->lent then. NULL: sendv copies in any case.
+	 * number link->zcopy_posted then. NULL: sendv copies in any case.
 	 */
-	int (*lend)(struct link *link, const struct packet *p, const struct iovec *iov,
-		    size_t count);
+	int (*zcopy)(struct link *link, const struct packet *p, const struct iovec *iov,
+		     size_t count);
 	/* All that is lent is copied: the memory is its owners' again. 0 or -FI_ENOMEM: the link has failed. */
-	int (*keep)(struct link *link);
+	int (*zcopy_copy_out)(struct link *link);
 	/*
 	 * Copies from the peer's memory, without the peer, until the shorter side is full. `key`: of the first
-	 * segment, as `expose` of the other side wrote it; 0: it did not, or this begins further on. The bytes
+	 * segment, as `rndv_register` of the other side wrote it; 0: it did not, or this begins further on. The bytes
 	 * moved, or negative: cannot from here (stays so), the engine then asks the peer to send. NULL when the
 	 * transport has no such way.
 	 */
@@ -126,21 +126,21 @@ struct link_ops {
 	 * are performed in the order in which they began, and those that are done are told in it, by
 	 * rx_moved. When one fails rx_stalled tells that it and all that had begun after it are undone,
 	 * and link->moves is false for ever. Our memory may be read or written to until then, or
-	 * until `halt` returns. 0; or negative: not this one, nothing has begun. NULL when the
+	 * until `rdma_abort` returns. 0; or negative: not this one, nothing has begun. NULL when the
 	 * transport has no such way.
 	 */
 	int (*move)(struct link *link, const struct link_move *m);
 	/* What has begun stays undone as it is, untold; our memory is left alone from now on. */
-	void (*halt)(struct link *link);
+	void (*rdma_abort)(struct link *link);
 	/*
-	 * Lets the peer read these segments by `move`, or by `fetch` if link->stages, until `conceal` is
+	 * Lets the peer read these segments by `move`, or by `fetch` if link->stages, until `rndv_deregister` is
 	 * called with *exposed, or longer where registrations are kept; the keys are written to `at` with
 	 * addresses and lengths. `batch`: of the work they are for; where that is the same, the same
 	 * memory holds the same bytes. 0 or negative: not these.
 	 */
-	int (*expose)(struct link *link, const struct iovec *iov, size_t count, const void *batch,
-		      struct fi_rma_iov *at, void **exposed);
-	void (*conceal)(struct link *link, void *exposed);
+	int (*rndv_register)(struct link *link, const struct iovec *iov, size_t count,
+			     const void *batch, struct fi_rma_iov *at, void **exposed);
+	void (*rndv_deregister)(struct link *link, void *exposed);
 	/*
 	 * Frees the link, and its socket where the transport owns those. Packets already sent stay
 	 * readable for the peer, as far as that is in our hands; if link->failed, those that have not
@@ -154,16 +154,17 @@ struct link {
 	const struct link_ops *ops;
 	size_t eager_max; /* longest message worth copying; longer ones are offered, or put */
 	bool fetches;     /* both sides can, it is thought: `fetch` below */
-	bool stages;      /* `expose` makes it cheaper for the peer to fetch it */
+	bool stages;      /* `rndv_register` makes it cheaper for the peer to fetch it */
 	size_t unasked; /* so much of what is offered goes along at once: the peer takes or drops it */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
-	size_t lend_min;   /* payloads from here on are better lent than copied; SIZE_MAX: none */
-	uint64_t lent;     /* so many packets were not out when they had been lent */
-	uint64_t out;      /* the first of them that are by now, or were copied */
-	bool failed;       /* the engine's: what was under way was reported as failed */
-	bool moves;        /* `move` is to be had */
-	bool reaches;      /* by keys of the peer's library that say so, too: mr_key_in_nic */
-	bool counted;      /* the peer counts such accesses: tell it (WIRE_TOLD) */
+	size_t zcopy_min;  /* payloads from here on are better lent than copied; SIZE_MAX: none */
+	uint64_t
+		zcopy_posted; /* packets sent by zcopy that the call did not send completely; counted for ever */
+	uint64_t zcopy_done; /* of them: sent completely, or copied */
+	bool failed;         /* the engine's: what was under way was reported as failed */
+	bool moves;          /* `move` is to be had */
+	bool reaches;        /* by keys of the peer's library that say so, too: mr_key_in_nic */
+	bool counted;        /* the peer counts such accesses: tell it (WIRE_TOLD) */
 	bool silent; /* accepted, and nothing has come by it yet: its peer may have given up before */
 	int reason;    /* prov_errno of what ends with it; 0: the error itself */
 	uint64_t last; /* where the last packet of sendv, or with WIRE_DATA, went: for withdraw */
@@ -172,7 +173,7 @@ struct link {
 /* Is something that was lent not out yet? */
 static inline bool link_holds(const struct link *link)
 {
-	return link->lent != link->out;
+	return link->zcopy_posted != link->zcopy_done;
 }
 
 /* What the engine learned about the other side before it asks for a link. */

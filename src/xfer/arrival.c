@@ -49,7 +49,7 @@ void arrival_end(struct arrival *a, int err)
 
 	list_remove(&a->link);
 	list_remove(&a->in_unasked);
-	if (a->owed) /* unless it is lost, and hears nothing */
+	if (a->ack_pending) /* unless it is lost, and hears nothing */
 		tx_control(a->peer, WIRE_HEAD(WIRE_FIN, flags, 0, wire_id(a->head)), (uint64_t)err);
 	if (port->closing)
 		rx_abandon(a->rx, a->recv);
@@ -98,7 +98,7 @@ void arrival_pull(struct rx *rx, struct recv *r, const struct message *m, size_t
 		rx_finish(rx, r, m, room, base, FI_ENOMEM);
 		return;
 	}
-	a->owed = true;
+	a->ack_pending = true;
 	if (move && link && link->moves) {
 		move->id = pool_id(a);
 		a->moving = !link->ops->move(link, move);
@@ -208,7 +208,7 @@ static struct arrival *land_message(struct port *port, struct peer *peer, const 
 	if (!a)
 		return NULL;
 	a->room = rx_reserve(rx, r, m.len);
-	a->owed = rx_owes(m.head);
+	a->ack_pending = rx_wants_ack(m.head);
 	return a;
 }
 

@@ -15,7 +15,7 @@ struct arrival {
 	size_t room;              /* what of it fits */
 	size_t received;          /* so far, the part that does not fit included */
 	size_t landing;           /* bytes of the packet that is being read into its place */
-	bool owed;                /* its sender waits to hear of its end */
+	bool ack_pending;         /* its sender waits to hear of its end */
 	bool unasked;             /* pieces of it come, or came, unasked */
 	bool asked;               /* its sender was asked to send all of it */
 	bool moving;              /* a device brings it; no pieces of it are taken */

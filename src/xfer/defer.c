@@ -153,7 +153,7 @@ static void run_all(struct cntr *c, struct cntr **stuck)
 static void try_again(struct domain *dom, struct cntr *c)
 {
 	if (c && !dom->stuck)
-		progress_kick(dom);
+		progress_wake(dom);
 	dom->stuck = c != NULL;
 	while (c) {
 		struct cntr *next = c->next_due;

@@ -36,7 +36,7 @@ static void refuse_message(struct peer *peer, const struct packet *p, const char
 	if (peer->port->closing)
 		return;
 	LOG_WARN(LOG_EP_DATA, "message for receive context %u dropped: %s", wire_rx(p->head), why);
-	if (rx_owes(p->head))
+	if (rx_wants_ack(p->head))
 		tx_control(peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(p->head)), FI_EOPNOTSUPP);
 }
 
@@ -70,7 +70,7 @@ static void deliver_to_group(struct port *port, struct peer *peer, const struct 
 static void deliver_message(struct port *port, struct peer *peer, const struct packet *p)
 {
 	/* Nothing is taken behind something that was lost. */
-	if (__builtin_expect(peer->excess, 0))
+	if (__builtin_expect(peer->over_budget, 0))
 		return;
 	if (__builtin_expect(wire_of_group(p->head), 0))
 		deliver_to_group(port, peer, p);

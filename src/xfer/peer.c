@@ -55,11 +55,11 @@ static struct peer *find_key(struct port *port, const struct addr *key)
 
 static void init_lists(struct peer *peer)
 {
-	struct list *lists[] = {&peer->in_busy,  &peer->in_held,  &peer->controls,
-				&peer->backlog,  &peer->requests, &peer->streams,
-				&peer->arrivals, &peer->awaiting, &peer->in_awaiting,
-				&peer->in_owed,  &peer->replies,  &peer->lent,
-				&peer->ahead,    &peer->moving,   &peer->along};
+	struct list *lists[] = {&peer->in_busy,         &peer->in_held,  &peer->controls,
+				&peer->backlog,         &peer->requests, &peer->streams,
+				&peer->arrivals,        &peer->awaiting, &peer->in_awaiting,
+				&peer->in_acks_pending, &peer->replies,  &peer->zcopy,
+				&peer->ahead,           &peer->moving,   &peer->along};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		list_init(lists[i]);
@@ -166,7 +166,7 @@ void peer_free(struct peer *peer)
 	list_remove(&peer->in_busy);
 	list_remove(&peer->in_held);
 	list_remove(&peer->in_awaiting);
-	list_remove(&peer->in_owed);
+	list_remove(&peer->in_acks_pending);
 	addr_free(&peer->name);
 	pool_put(&peer->port->peer_pool, peer);
 }
@@ -211,21 +211,21 @@ void peer_connected(struct peer *peer)
 	peer->held = peer->said_bye = false;
 	peer_refresh(peer);
 	tx_flush(peer);
-	if (__builtin_expect(peer->excess,
+	if (__builtin_expect(peer->over_budget,
 			     0)) /* by what it sent before we knew that it is connected */
 		peer_busy(peer);
 }
 
-void peer_excess(struct peer *peer, const char *of_what, size_t max)
+void peer_over_budget(struct peer *peer, const char *of_what, size_t max)
 {
 	char text[ADDR_STR_MAX + 32];
 
-	if (peer->excess)
+	if (peer->over_budget)
 		return;
 	addr_print(&peer->name, text, sizeof(text));
 	LOG_WARN(LOG_EP_DATA, "%s: more than %zu bytes %s: its connection is ended", text, max,
 		 of_what);
-	peer->excess = true;
+	peer->over_budget = true;
 	peer_busy(peer);
 }
 
@@ -235,7 +235,7 @@ void peer_starve(struct peer *peer, const char *what)
 
 	addr_print(&peer->name, text, sizeof(text));
 	LOG_WARN(LOG_EP_DATA, "%s: out of memory for %s: its connection is ended", text, what);
-	peer->starved = peer->excess = true;
+	peer->starved = peer->over_budget = true;
 	peer_busy(peer);
 }
 
@@ -278,8 +278,8 @@ static void disconnect(struct peer *peer)
 	conn_abandon(peer);
 	peer->losing = true;
 	/* What ends below is its owner's again. */
-	if (peer->real && peer->real->ops->halt)
-		peer->real->ops->halt(peer->real);
+	if (peer->real && peer->real->ops->rdma_abort)
+		peer->real->ops->rdma_abort(peer->real);
 	if (came && hw->reap)
 		peer->unread = hw->reap(port->hw[peer->real ? peer->hw : PORT_SHM], pool_id(peer));
 	if (peer->unread) {
@@ -326,7 +326,7 @@ void peer_lost(struct peer *peer, int err)
 	if (port->coll)
 		coll_lost(port->coll, peer, err);
 	close_link(peer, err);
-	peer->losing = peer->excess = peer->starved = false;
+	peer->losing = peer->over_budget = peer->starved = false;
 }
 
 void peer_not_taken(struct peer *peer, int err)

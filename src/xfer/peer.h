@@ -31,7 +31,7 @@ struct peer {
 	bool said_bye;
 	bool losing; /* peer_lost is at it */
 	bool inside; /* its bootstrap socket is one of this host's own */
-	bool excess; /* over its budget, or starved: nothing more is taken, the next progress call disconnects it */
+	bool over_budget; /* over its budget, or starved: nothing more is taken, the next progress call disconnects it */
 	bool starved; /* there was no memory for something of it, which is lost with the connection */
 	bool unread;     /* lost, but messages of it are still to be delivered: its id stays */
 	int sock;        /* bootstrap socket, or -1: there is none, or it is the link's */
@@ -57,13 +57,13 @@ struct peer {
 	size_t kept; /* of messages of groups that were not wanted yet: they know no pause */
 	unsigned int words[2]; /* of it that src/coll keeps: of joins, of ends of groups */
 	struct list controls;  /* struct control */
-	size_t owed;           /* bytes kept in controls and replies */
+	size_t reply_bytes;    /* bytes kept in controls and replies */
 	struct list ahead;     /* struct txreq of groups: they wait for nothing but room */
 	struct list backlog;   /* struct txreq not sent yet, or not all of it, in order */
 	struct list requests;  /* struct txreq sent, an answer awaited */
 	struct list streams;   /* struct txreq being streamed */
 	struct list along;     /* struct txreq offered, whose first pieces wait for room */
-	struct list lent;      /* struct txreq: sent, but for what the link still holds of them */
+	struct list zcopy;     /* struct txreq: sent, but for what the link still holds of them */
 	struct list arrivals;  /* struct arrival: messages being received */
 	size_t backlog_count;
 	/* Of offers, [1]: of those longer than WIRE_UNASKED_MAX. */
@@ -85,9 +85,9 @@ struct peer {
 	unsigned int direct_spell; /* so many go straight to its memory: it reads no packets */
 	bool bulk; /* too much of that, or a long answer, is coming: what follows waits */
 	/* Those of the peer on ours. */
-	uint32_t done_seq;   /* number of the last one done */
-	struct list in_owed; /* port->owed, until that is told */
-	struct list replies; /* struct txreq: long answers on their way */
+	uint32_t done_seq;           /* number of the last one done */
+	struct list in_acks_pending; /* port->acks_pending, until that is told */
+	struct list replies;         /* struct txreq: long answers on their way */
 };
 
 fi_addr_t peer_addr_lookup(struct peer *peer);
@@ -117,7 +117,7 @@ void peer_free(struct peer *peer);
 /* Its link works from now on. What waited goes out. */
 void peer_connected(struct peer *peer);
 /* It makes us keep more than `max` bytes of that, which no peer of ours does: it is ended. */
-void peer_excess(struct peer *peer, const char *of_what, size_t max);
+void peer_over_budget(struct peer *peer, const char *of_what, size_t max);
 /* There is no memory for `what` of it, which cannot be left out: it is disconnected. */
 void peer_starve(struct peer *peer, const char *what);
 /*

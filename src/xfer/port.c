@@ -42,7 +42,7 @@ static void init_fields(struct port *port, struct domain *dom)
 	port->dom = dom;
 	list_init(&port->busy);
 	list_init(&port->awaiting);
-	list_init(&port->owed);
+	list_init(&port->acks_pending);
 	list_init(&port->unasked);
 	list_init(&port->patient);
 	list_init(&port->peers_list);
@@ -208,7 +208,7 @@ void xfer_starve(struct port *port)
 	LIST_EACH (node, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
 
-		if (peer->state == PEER_CONNECTED && !peer->excess)
+		if (peer->state == PEER_CONNECTED && !peer->over_budget)
 			peer_starve(peer, "a completion");
 	}
 }
@@ -299,7 +299,7 @@ static __attribute__((noinline, cold)) bool flush_busy(struct port *port)
 	LIST_EACH_SAFE (node, &port->busy) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_busy);
 
-		if (peer->excess)
+		if (peer->over_budget)
 			conn_expel(peer);
 		else
 			moved |= tx_flush(peer);
@@ -373,7 +373,7 @@ bool port_turn(struct port *port)
 		moved |= port->open[i].turn(port->open[i].state);
 	if (__builtin_expect(!list_empty(&port->unasked), 0))
 		moved |= unasked_turn(port, rare);
-	if (__builtin_expect(!list_empty(&port->owed), 0))
+	if (__builtin_expect(!list_empty(&port->acks_pending), 0))
 		rma_acknowledge(port);
 	if (__builtin_expect(!list_empty(&port->busy), 0))
 		moved |= flush_busy(port);

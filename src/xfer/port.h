@@ -46,10 +46,10 @@ struct port {
 	struct list awaiting; /* struct peer.in_awaiting: one-sided operations without an answer */
 	struct list unasked;  /* struct arrival.in_unasked: pieces of it may come unasked */
 	struct list patient;  /* likewise: of those that cannot be had otherwise */
-	struct list owed;     /* struct peer.in_owed: to be told what is done */
-	uint64_t unasked_us;  /* when the last turn that left any there was over */
-	unsigned int waits;   /* turns while there were any in awaiting */
-	unsigned int unread;  /* peers that are lost and have messages still to be delivered */
+	struct list acks_pending;  /* struct peer.in_acks_pending: to be told what is done */
+	uint64_t unasked_us;       /* when the last turn that left any there was over */
+	unsigned int waits;        /* turns while there were any in awaiting */
+	unsigned int unread;       /* peers that are lost and have messages still to be delivered */
 	unsigned int handshakes;   /* under way: sockets are looked at more often */
 	void *hw[PORT_TRANSPORTS]; /* state of each transport it uses, else NULL */
 	struct rx *rx[PORT_RX_MAX];

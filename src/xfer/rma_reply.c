@@ -147,7 +147,7 @@ int rma_reply_more(struct txreq *req)
 			return 0;
 		rma_event(&r, FI_RMA | FI_REMOTE_READ, 0);
 	}
-	req->peer->owed -= sizeof(*req);
+	req->peer->reply_bytes -= sizeof(*req);
 	list_remove(&req->link);
 	tx_req_free(req);
 	return 0;

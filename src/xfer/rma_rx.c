@@ -143,16 +143,16 @@ void rma_done(struct rma_request *r)
 	if (r->flags & WIRE_ORPHAN)
 		return;
 	peer->done_seq = r->seq;
-	if (list_empty(&peer->in_owed))
-		list_push(&peer->port->owed, &peer->in_owed);
+	if (list_empty(&peer->in_acks_pending))
+		list_push(&peer->port->acks_pending, &peer->in_acks_pending);
 }
 
 void rma_acknowledge(struct port *port)
 {
 	struct list *node;
 
-	while ((node = list_pop(&port->owed))) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_owed);
+	while ((node = list_pop(&port->acks_pending))) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_acks_pending);
 
 		tx_control(peer, WIRE_HEAD(WIRE_DONE, 0, 0, peer->done_seq), 0);
 	}

@@ -249,7 +249,7 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 	if (r->flags & FI_MULTI_RECV)
 		base = r->iov[0].iov_base;
 	room = rx_reserve(rx, r, m->len);
-	if (rx_owes(m->head))
+	if (rx_wants_ack(m->head))
 		rx_fin(m, 0);
 	rx_finish(rx, r, m, room, base, 0);
 }

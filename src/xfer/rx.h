@@ -120,7 +120,7 @@ void rx_moved(struct port *port, uint64_t id);
 /* No move of this peer's link that was begun and not told of will be done, nor another one begun. */
 void rx_stalled(struct port *port, uint32_t src);
 /*
- * The connection of a transport that takes sockets has ended, or one whose peer goes too far (peer_excess)
+ * The connection of a transport that takes sockets has ended, or one whose peer goes too far (peer_over_budget)
  * is to: `err` is positive. The link is closed before it returns.
  */
 void rx_ended(struct port *port, uint32_t src, int err);
@@ -136,7 +136,7 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m);
  */
 bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct packet *p);
 /* Does the sender of what came with this head wait to hear of it? */
-static inline bool rx_owes(uint64_t head)
+static inline bool rx_wants_ack(uint64_t head)
 {
 	return wire_op(head) != WIRE_MSG || wire_flags(head) & (WIRE_ACK_MATCH | WIRE_ACK_DELIVER);
 }

@@ -32,8 +32,8 @@ static void expose(struct link *link, struct txreq *req)
 	const void *batch = batch_of(req);
 	bool exposes = link->moves || (link->stages && batch);
 
-	if (req->exposed || (exposes && !link->ops->expose(link, req->iov, req->count, batch,
-							   req->remote, &req->exposed)))
+	if (req->rndv || (exposes && !link->ops->rndv_register(link, req->iov, req->count, batch,
+							       req->remote, &req->rndv)))
 		return;
 	for (size_t i = 0; i < req->count; i++)
 		req->remote[i] = (struct fi_rma_iov){.addr = (uintptr_t)req->iov[i].iov_base,
@@ -61,14 +61,14 @@ static int send_whole(struct txreq *req, uint64_t ack)
 
 	if (ack)
 		p.head |= WIRE_HEAD(0, ack, 0, pool_id(req));
-	return tx_lend(req, &p, req->iov, req->count);
+	return tx_zcopy(req, &p, req->iov, req->count);
 }
 
 /* At once, unless the link goes on with it from the caller's memory. */
 static void end_sent(struct txreq *req)
 {
-	if (tx_lent(req)) {
-		list_push(&req->peer->lent, &req->link);
+	if (tx_zcopy_pending(req)) {
+		list_push(&req->peer->zcopy, &req->link);
 		return;
 	}
 	tx_end_lent(req->peer); /* before it */
@@ -85,7 +85,7 @@ static int offer(struct txreq *req)
 	int err;
 
 	expose(peer->real, req);
-	whole = batch_of(req) && (req->exposed || peer->real->fetches);
+	whole = batch_of(req) && (req->rndv || peer->real->fetches);
 	most = whole || *skip ? 0 : peer->real->unasked;
 	req->limit = req->len < most ? req->len : most;
 	err = send_offer(peer->real, req);
@@ -221,7 +221,7 @@ static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 	struct txreq *req;
 	int err;
 
-	if (x->len <= link->eager_max && x->len < link->lend_min && !ack_flags(x->flags) &&
+	if (x->len <= link->eager_max && x->len < link->zcopy_min && !ack_flags(x->flags) &&
 	    !x->work) {
 		struct iovec one = {(void *)(uintptr_t)x->buf, x->len};
 		struct packet p = {.head = x->head, .tag = x->tag, .data = x->data, .len = x->len};
@@ -304,10 +304,10 @@ int tx_slow(struct ep *ep, struct xfer x)
 
 bool tx_owe(struct peer *peer, size_t bytes)
 {
-	peer->owed += bytes;
-	if (peer->owed > WIRE_ANSWERS_MAX)
-		peer_excess(peer, "of answers that it does not take", WIRE_ANSWERS_MAX);
-	return !peer->excess;
+	peer->reply_bytes += bytes;
+	if (peer->reply_bytes > WIRE_ANSWERS_MAX)
+		peer_over_budget(peer, "of answers that it does not take", WIRE_ANSWERS_MAX);
+	return !peer->over_budget;
 }
 
 /* Whoever sends requests and takes no answers has at most as many under way as a pool names. */
@@ -384,7 +384,7 @@ void tx_fin(struct port *port, struct peer *peer, const struct packet *p)
 	if (!err && !(req->flags & FI_SEND))
 		err = rma_result(req, p);
 	/* Answered before all of it was sent: the peer refuses it, or is wrong. */
-	if (tx_lent(req))
+	if (tx_zcopy_pending(req))
 		tx_take_back(peer, "a message that it has answered");
 	tx_req_end(req, err);
 	if (!list_empty(&peer->backlog))

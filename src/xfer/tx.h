@@ -37,14 +37,15 @@ struct txreq {
 	uint64_t head, flags, tag, data;
 	void *context;
 	struct work *work;
-	void *bounce;  /* our copy of what the caller wants back at once, or NULL */
-	void *exposed; /* the link's, while the peer may read the message by itself; or NULL */
+	void *bounce; /* our copy of what the caller wants back at once, or NULL */
+	void *rndv;   /* the link's, while the peer may read the message by itself; or NULL */
 	size_t len;
 	size_t sent;        /* of a stream, or of a long one-sided operation */
 	size_t limit;       /* of a stream: where it stops unless asked to go on */
 	uint32_t remote_id; /* receiver's arrival, of a stream */
 	uint32_t seq;       /* of a one-sided operation, and of the answer to one */
-	uint64_t lent;  /* its last packet's number, if the link was lent it: link->lent; or 0 */
+	uint64_t
+		zcopy; /* its last packet's number, if the link was lent it: link->zcopy_posted; or 0 */
 	uint64_t place; /* of its packet: link->last */
 	struct wire_amo amo;
 	bool awaited; /* sent: the peer may say that it ended */
@@ -117,26 +118,26 @@ void tx_ahead_connect(struct peer *peer);
 bool tx_flush(struct peer *peer);
 /* Nobody will look for room: what no peer has asked for waits for none. */
 void tx_settle(struct port *port);
-/* Sends a packet whose payload, the request's, stays where it is while tx_lent. */
-static inline int tx_lend(struct txreq *req, const struct packet *p, const struct iovec *iov,
-			  size_t count)
+/* Sends a packet whose payload, the request's, stays where it is while tx_zcopy_pending. */
+static inline int tx_zcopy(struct txreq *req, const struct packet *p, const struct iovec *iov,
+			   size_t count)
 {
 	struct link *link = req->peer->real;
 	int err;
 
-	if (p->len < link->lend_min)
+	if (p->len < link->zcopy_min)
 		return link->ops->sendv(link, p, iov, count);
-	err = link->ops->lend(link, p, iov, count);
+	err = link->ops->zcopy(link, p, iov, count);
 	if (!err && link_holds(link)) {
-		req->lent = link->lent;
+		req->zcopy = link->zcopy_posted;
 		peer_busy(req->peer);
 	}
 	return err;
 }
 /* Is some of it not out yet? */
-static inline bool tx_lent(const struct txreq *req)
+static inline bool tx_zcopy_pending(const struct txreq *req)
 {
-	return req->peer->real && req->lent > req->peer->real->out;
+	return req->peer->real && req->zcopy > req->peer->real->zcopy_done;
 }
 /* Ends the peer's messages that are out by now; true when there are any. */
 bool tx_end_lent(struct peer *peer);
@@ -168,10 +169,10 @@ void tx_req_free(struct txreq *req);
 /* The peer reads its memory by itself no more. */
 static inline void tx_req_conceal(struct txreq *req)
 {
-	if (__builtin_expect(!req->exposed, 1))
+	if (__builtin_expect(!req->rndv, 1))
 		return;
-	req->peer->real->ops->conceal(req->peer->real, req->exposed);
-	req->exposed = NULL;
+	req->peer->real->ops->rndv_deregister(req->peer->real, req->rndv);
+	req->rndv = NULL;
 }
 /* A copy of `count` segments in memory of the request's own. 0 or -FI_ENOMEM. */
 int tx_req_bounce(struct txreq *req, const struct iovec *iov, size_t count);

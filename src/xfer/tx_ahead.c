@@ -45,7 +45,7 @@ int tx_ahead(struct peer *peer, const struct packet *p, struct work *work)
 	struct txreq *req;
 	int err;
 
-	if (room && p->len <= link->eager_max && p->len < link->lend_min &&
+	if (room && p->len <= link->eager_max && p->len < link->zcopy_min &&
 	    !link->ops->send(link, p->payload, p->len, p->data, p->head, p->tag))
 		return 1;
 	if (peer->state == PEER_IDLE) {
@@ -91,7 +91,7 @@ void tx_withdraw(struct port *port, int err,
 {
 	LIST_EACH (node, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
-		struct list *lists[] = {&peer->requests, &peer->lent, &peer->streams, &peer->along,
+		struct list *lists[] = {&peer->requests, &peer->zcopy, &peer->streams, &peer->along,
 					&peer->ahead};
 
 		for (unsigned int i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
@@ -100,7 +100,7 @@ void tx_withdraw(struct port *port, int err,
 
 				if (!req->work || !match(req->work, arg))
 					continue;
-				if (tx_lent(req))
+				if (tx_zcopy_pending(req))
 					tx_take_back(peer,
 						     "a message of a collective that has ended");
 				list_remove(&req->link);

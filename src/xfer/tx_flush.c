@@ -23,7 +23,7 @@ static int send_piece(struct txreq *req)
 		p.head = WIRE_HEAD(WIRE_FRAG, WIRE_UNASKED, 0, pool_id(req));
 	p.len = left < link->packet_max ? left : link->packet_max;
 	count = iov_slice(iov, req->iov, req->count, req->sent, &p.len);
-	err = tx_lend(req, &p, iov, count);
+	err = tx_zcopy(req, &p, iov, count);
 	if (!err)
 		req->sent += p.len;
 	return err;
@@ -99,7 +99,7 @@ static bool flush_controls(struct peer *peer)
 
 		if (peer->real->ops->sendv(peer->real, &p, &iov, c->len ? 1 : 0))
 			return moved;
-		peer->owed -= sizeof(*c) + c->len;
+		peer->reply_bytes -= sizeof(*c) + c->len;
 		list_remove(&c->link);
 		free(c);
 		moved = true;
@@ -139,9 +139,9 @@ static bool flush_backlog(struct peer *peer)
 
 static bool nothing_waits(const struct peer *peer)
 {
-	return list_empty(&peer->controls) && list_empty(&peer->lent) && list_empty(&peer->ahead) &&
-	       list_empty(&peer->backlog) && list_empty(&peer->streams) &&
-	       list_empty(&peer->along) && list_empty(&peer->replies);
+	return list_empty(&peer->controls) && list_empty(&peer->zcopy) &&
+	       list_empty(&peer->ahead) && list_empty(&peer->backlog) &&
+	       list_empty(&peer->streams) && list_empty(&peer->along) && list_empty(&peer->replies);
 }
 
 void tx_settle(struct port *port)
@@ -158,9 +158,9 @@ void tx_settle(struct port *port)
 /* The oldest that the link was lent, once it is out. */
 static struct txreq *first_out(const struct peer *peer)
 {
-	struct txreq *req = LIST_ENTRY(peer->lent.next, struct txreq, link);
+	struct txreq *req = LIST_ENTRY(peer->zcopy.next, struct txreq, link);
 
-	return list_empty(&peer->lent) || tx_lent(req) ? NULL : req;
+	return list_empty(&peer->zcopy) || tx_zcopy_pending(req) ? NULL : req;
 }
 
 bool tx_end_lent(struct peer *peer)

@@ -16,11 +16,11 @@
 static inline void clear(struct txreq *req)
 {
 	req->head = req->flags = req->tag = req->data = 0;
-	req->context = req->bounce = req->exposed = NULL;
+	req->context = req->bounce = req->rndv = NULL;
 	req->work = NULL;
 	req->len = req->sent = req->limit = req->got = 0;
 	req->remote_id = req->seq = 0;
-	req->lent = req->place = 0;
+	req->zcopy = req->place = 0;
 	req->amo = (struct wire_amo){0};
 	req->awaited = req->offered = req->whole = req->moving = req->packets = false;
 	req->count = req->result_count = req->remote_count = 0;
@@ -135,7 +135,7 @@ static void lists_of(struct peer *peer, struct list *lists[LISTS])
 {
 	lists[0] = &peer->awaiting;
 	lists[1] = &peer->requests;
-	lists[2] = &peer->lent;
+	lists[2] = &peer->zcopy;
 	lists[3] = &peer->streams;
 	lists[4] = &peer->ahead;
 	lists[5] = &peer->backlog;
@@ -162,7 +162,7 @@ static void discard(struct peer *peer)
 }
 
 /* A message that the peer may ask us for: the endpoint's buffers may be gone soon. */
-static void keep_offered(struct txreq *req)
+static void copy_out_offered(struct txreq *req)
 {
 	bool needed = req->awaited && (req->offered || req->sent < req->limit);
 
@@ -176,7 +176,7 @@ static void keep_offered(struct txreq *req)
 void tx_take_back(struct peer *peer, const char *what)
 {
 	/* The link has failed then: it sends nothing of memory that may be gone. */
-	if (peer->real->ops->keep(peer->real))
+	if (peer->real->ops->zcopy_copy_out(peer->real))
 		peer_starve(peer, what);
 }
 
@@ -206,7 +206,7 @@ void tx_forget(struct port *port, struct ep *ep, struct ep *successor)
 				req->ep = successor;
 				/* Else the port is closed next. */
 				if (!successor && ep->base != ep)
-					keep_offered(req);
+					copy_out_offered(req);
 			}
 		/* Buffers that a request of it names may be gone soon. */
 		if (!successor && peer->real && link_holds(peer->real))
@@ -243,8 +243,8 @@ void tx_drop_answers(struct peer *peer)
 		free(LIST_ENTRY(node, struct control, link));
 	while ((node = list_pop(&peer->replies)))
 		tx_req_free(LIST_ENTRY(node, struct txreq, link));
-	peer->owed = 0;
-	list_remove(&peer->in_owed);
+	peer->reply_bytes = 0;
+	list_remove(&peer->in_acks_pending);
 }
 
 void tx_fail_all(struct peer *peer, int err, int reason)

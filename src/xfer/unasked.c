@@ -21,7 +21,7 @@ bool unasked_begin(struct rx *rx, struct recv *r, const struct message *m,
 
 	if (!a)
 		return false;
-	a->owed = a->unasked = true;
+	a->ack_pending = a->unasked = true;
 	a->offer = *offer;
 	list_push(&m->peer->port->unasked, &a->in_unasked);
 	m->peer->piece_us = 0;

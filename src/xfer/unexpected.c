@@ -56,16 +56,17 @@ static bool bearable(struct peer *peer, size_t bytes)
 		return true;
 	peer->unheard += bytes;
 	if (peer->unheard > WIRE_HELD_MAX)
-		peer_excess(peer, "of messages since it was asked to pause", WIRE_HELD_MAX);
-	return !peer->excess;
+		peer_over_budget(peer, "of messages since it was asked to pause", WIRE_HELD_MAX);
+	return !peer->over_budget;
 }
 
 /* Messages of groups: no pause keeps them back, so what is kept of them has a bound of its own. */
 static bool bearable_of_group(struct peer *peer, size_t bytes)
 {
 	if (peer->kept + bytes > WIRE_HELD_MAX)
-		peer_excess(peer, "of messages to groups that nobody waits for", WIRE_HELD_MAX);
-	return !peer->excess;
+		peer_over_budget(peer, "of messages to groups that nobody waits for",
+				 WIRE_HELD_MAX);
+	return !peer->over_budget;
 }
 
 static void count_kept(struct rx *rx, const struct unexpected *u)
@@ -146,7 +147,7 @@ void rx_give(struct rx *rx, struct unexpected *u)
 
 void rx_refuse(const struct unexpected *u)
 {
-	if (u->peer && rx_owes(u->head))
+	if (u->peer && rx_wants_ack(u->head))
 		tx_control(u->peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(u->head)), FI_ECANCELED);
 }
 
@@ -157,7 +158,7 @@ static void answer_discarded(struct unexpected *u)
 		rma_match_refuse(u->peer, u->head);
 		return;
 	}
-	if (u->peer && rx_owes(u->head))
+	if (u->peer && rx_wants_ack(u->head))
 		tx_control(u->peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(u->head)), 0);
 }
 
@@ -310,7 +311,7 @@ void rx_forget_peer(struct rx *rx, struct peer *peer)
 
 			if (u->peer != peer)
 				continue;
-			if (wire_op(u->head) != WIRE_MSG || (peer->excess && !peer->starved)) {
+			if (wire_op(u->head) != WIRE_MSG || (peer->over_budget && !peer->starved)) {
 				rx_take(rx->q, u);
 				rx_drop(u);
 			} else {

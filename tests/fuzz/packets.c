@@ -49,7 +49,7 @@ static int far_put(struct far *f, const struct packet *p, const struct iovec *io
 	f->room--;
 	sent[sent_count % SENT_MAX].head = p->head;
 	sent[sent_count++ % SENT_MAX].tag = p->tag;
-	f->link.lent += lend && f->room % 2;
+	f->link.zcopy_posted += lend && f->room % 2;
 	if (link_holds(&f->link))
 		memcpy(f->lent, iov, (f->lent_count = count) * sizeof(*iov));
 	else
@@ -63,8 +63,8 @@ static int far_sendv(struct link *link, const struct packet *p, const struct iov
 	return far_put((struct far *)link, p, iov, count, false);
 }
 
-static int far_lend(struct link *link, const struct packet *p, const struct iovec *iov,
-		    size_t count)
+static int far_zcopy(struct link *link, const struct packet *p, const struct iovec *iov,
+		     size_t count)
 {
 	return far_put((struct far *)link, p, iov, count, true);
 }
@@ -79,13 +79,13 @@ static int far_send(struct link *link, const void *buf, size_t len, uint64_t dat
 }
 
 /* The rest of what was lent is read, from where it lies. */
-static int far_keep(struct link *link)
+static int far_zcopy_copy_out(struct link *link)
 {
 	struct far *f = (struct far *)link;
 
 	if (link_holds(link))
 		look_at(f->lent, f->lent_count);
-	link->out = link->lent;
+	link->zcopy_done = link->zcopy_posted;
 	return 0;
 }
 
@@ -97,8 +97,8 @@ static void far_close(struct link *link)
 static const struct link_ops far_ops = {
 	.send = far_send,
 	.sendv = far_sendv,
-	.lend = far_lend,
-	.keep = far_keep,
+	.zcopy = far_zcopy,
+	.zcopy_copy_out = far_zcopy_copy_out,
 	.close = far_close,
 };
 
@@ -108,7 +108,7 @@ static void connect_peer(struct peer *peer)
 
 	MUST(f);
 	f->link = (struct link){
-		.ops = &far_ops, .eager_max = EAGER, .packet_max = PACKET, .lend_min = 1000};
+		.ops = &far_ops, .eager_max = EAGER, .packet_max = PACKET, .zcopy_min = 1000};
 	f->room = 4;
 	peer->real = &f->link;
 	peer->hw = PORT_TCP;
@@ -178,7 +178,7 @@ static void step(struct input *in)
 		break;
 	case 3:
 		f->room = take8(in);
-		far_keep(&f->link);
+		far_zcopy_copy_out(&f->link);
 		break;
 	case 4:
 		port_turn(world.port);

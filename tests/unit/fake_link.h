@@ -196,7 +196,7 @@ static void fake_open(void)
 	fake.link = (struct link){.ops = &fake_ops,
 				  .eager_max = FAKE_EAGER,
 				  .packet_max = FAKE_PACKET,
-				  .lend_min = SIZE_MAX};
+				  .zcopy_min = SIZE_MAX};
 	fake.room = FAKE_PLENTY;
 	fake.port = ep_of(fake.ep)->port;
 	fake.peer = peer_get(fake.port, fake.addr);

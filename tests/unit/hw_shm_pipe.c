@@ -33,7 +33,7 @@ static int offer_iov(struct shm_link *to, const struct iovec *iov, size_t count,
 		     struct fi_rma_iov *at)
 {
 	void *exposed = NULL;
-	int err = to->link.ops->expose(&to->link, iov, count, &batch, at, &exposed);
+	int err = to->link.ops->rndv_register(&to->link, iov, count, &batch, at, &exposed);
 
 	ck_assert_int_eq(!err, exposed != NULL);
 	filled = exposed;
@@ -55,7 +55,7 @@ static uint64_t offer(size_t at, size_t len)
 
 static void end(struct shm_link *link, struct shm_pipe *p)
 {
-	link->link.ops->conceal(&link->link, p);
+	link->link.ops->rndv_deregister(&link->link, p);
 }
 
 static void end_offer(void)

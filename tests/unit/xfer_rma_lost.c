@@ -228,7 +228,7 @@ START_TEST(nobody_to_answer_to)
 	ask();
 	lose();
 	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
-	ck_assert(list_empty(&fake.port->owed) && list_empty(&fake.port->busy));
+	ck_assert(list_empty(&fake.port->acks_pending) && list_empty(&fake.port->busy));
 	ck_assert_uint_eq(ep_of(fake.ep)->rx->unexpected_bytes, 0);
 	fake.count = 0;
 	fake.room = FAKE_PLENTY;

@@ -47,8 +47,8 @@ static void start(void)
 {
 	fake_open_connected();
 	ops = fake_ops;
-	ops.expose = expose;
-	ops.conceal = conceal;
+	ops.rndv_register = expose;
+	ops.rndv_deregister = conceal;
 	fake.link.ops = &ops;
 	fake.link.stages = true;
 	fake.link.unasked = LEN;

@@ -119,8 +119,8 @@ static const struct link_ops shm_link_ops = {
 	.withdraw = shm_withdraw,
 	.release = shm_release,
 	.retract = shm_retract,
-	.expose = shm_expose,
-	.conceal = shm_conceal,
+	.rndv_register = shm_rndv_register,
+	.rndv_deregister = shm_rndv_deregister,
 	.close = shm_close_link,
 };
 
@@ -188,7 +188,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->limit = s->next + s->ring.mask + 1;
 	probe_fetch(s, peer);
 	s->link.packet_max = SHM_PACKET_MAX;
-	s->link.lend_min = SIZE_MAX;
+	s->link.zcopy_min = SIZE_MAX;
 	s->link.fetches = s->pid != 0;
 	s->link.stages = true;
 	s->link.silent = true;

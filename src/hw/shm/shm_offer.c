@@ -9,8 +9,8 @@
 
 #define PIPE_MIN (size_t)65536 /* bytes of what the stage has no room for */
 
-static int expose_pages(struct shm_link *s, const struct iovec *iov, size_t count,
-			struct fi_rma_iov *at, void **exposed)
+static int register_pages(struct shm_link *s, const struct iovec *iov, size_t count,
+			  struct fi_rma_iov *at, void **exposed)
 {
 	struct shm_pipe *pipe = NULL;
 
@@ -26,17 +26,17 @@ static int expose_pages(struct shm_link *s, const struct iovec *iov, size_t coun
 	return 0;
 }
 
-int shm_expose(struct link *link, const struct iovec *iov, size_t count, const void *batch,
-	       struct fi_rma_iov *at, void **exposed)
+int shm_rndv_register(struct link *link, const struct iovec *iov, size_t count, const void *batch,
+		      struct fi_rma_iov *at, void **exposed)
 {
 	struct shm_link *s = (struct shm_link *)link;
 
 	if (!shm_stage_put(s, iov, count, batch, at, exposed))
 		return 0;
-	return expose_pages(s, iov, count, at, exposed);
+	return register_pages(s, iov, count, at, exposed);
 }
 
-void shm_conceal(struct link *link, void *exposed)
+void shm_rndv_deregister(struct link *link, void *exposed)
 {
 	struct shm_link *s = (struct shm_link *)link;
 	struct shm_pipes *all = &s->own->pipes;

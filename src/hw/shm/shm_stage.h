@@ -26,7 +26,7 @@ struct shm_staged {
 	uint32_t takers;    /* who may still take it */
 	const void *memory; /* it is a copy of that, */
 	size_t len;
-	const void *batch; /* as it was during that: see link_ops.expose */
+	const void *batch; /* as it was during that: see link_ops.rndv_register */
 };
 
 struct shm_stage {
@@ -36,7 +36,7 @@ struct shm_stage {
 	struct shm_staged staged[RING_UNITS]; /* by their first unit */
 };
 
-/* As link_ops.expose has it. */
+/* As link_ops.rndv_register has it. */
 int shm_stage_put(struct shm_link *link, const struct iovec *iov, size_t count, const void *batch,
 		  struct fi_rma_iov *at, void **exposed);
 /* One who may take it less. */

@@ -39,7 +39,7 @@ _Static_assert(sizeof(struct tcp_frame) == 32, "layout of a frame");
 #define TCP_READ       65536u   /* bytes of the read buffer */
 #define TCP_AHEAD      4096u    /* of it where long packets follow each other */
 #define TCP_DIRECT_MAX 2        /* links; an empty recv costs as much as three questions to epoll */
-#define TCP_DEAF_MAX   (1u << 20) /* bytes of messages sent until what has come is to be read */
+#define TCP_UNREAD_MAX (1u << 20) /* bytes of messages sent until what has come is to be read */
 #define TCP_LINGER_MS  1000 /* in all that a port waits for its last bytes to be acknowledged */
 
 _Static_assert(TCP_PACKET_MAX >= WIRE_PACKET_MIN, "every request fits a packet");
@@ -113,7 +113,7 @@ struct tcp_link {
 int tcp_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 	     uint64_t tag);
 int tcp_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
-int tcp_lend(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
+int tcp_zcopy(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
 /* Turns see to the link from now on. */
 void tcp_block(struct tcp_link *l, enum tcp_tx why);
 /* May it be tried again after this errno? */
@@ -128,7 +128,7 @@ void tcp_fail(struct tcp_link *l, int err);
 void tcp_reopen(struct tcp_link *l);
 
 /* tcp_rest.c */
-int tcp_keep(struct link *link);
+int tcp_zcopy_copy_out(struct link *link);
 /* Goes on with the rest; true when something went. */
 bool tcp_flush(struct tcp_link *l);
 

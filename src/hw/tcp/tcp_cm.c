@@ -61,8 +61,8 @@ static int tcp_fd(void *state)
 static const struct link_ops tcp_link_ops = {
 	.send = tcp_send,
 	.sendv = tcp_sendv,
-	.lend = tcp_lend,
-	.keep = tcp_keep,
+	.zcopy = tcp_zcopy,
+	.zcopy_copy_out = tcp_zcopy_copy_out,
 	.close = tcp_close_link,
 };
 
@@ -85,7 +85,7 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 	l->link.ops = &tcp_link_ops;
 	l->link.eager_max = TCP_EAGER_MAX;
 	l->link.packet_max = TCP_PACKET_MAX;
-	l->link.lend_min = TCP_LEND_MIN;
+	l->link.zcopy_min = TCP_LEND_MIN;
 	l->link.silent = true;
 	l->own = t;
 	l->id = peer->id;

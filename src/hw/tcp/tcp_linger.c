@@ -107,7 +107,7 @@ void tcp_close_link(struct link *link)
 {
 	struct tcp_link *l = (struct tcp_link *)link;
 	struct tcp *t = l->own;
-	bool broken = link->failed || l->ended || l->tx == TCP_FAILED || tcp_keep(link);
+	bool broken = link->failed || l->ended || l->tx == TCP_FAILED || tcp_zcopy_copy_out(link);
 
 	l->closed = true;
 	/* Nobody is left to look at by the clock: who sleeps is not to be woken for it. */

@@ -53,7 +53,7 @@ static struct tcp_rest *rest_copied(const struct tcp_outgoing *o, size_t skip, s
 }
 
 /* The same in its owner's memory, but for the frame. */
-static struct tcp_rest *rest_lent(const struct tcp_outgoing *o, size_t skip)
+static struct tcp_rest *rest_zcopy(const struct tcp_outgoing *o, size_t skip)
 {
 	struct tcp_rest *r = rest_new(o->count, sizeof(struct tcp_frame));
 
@@ -71,21 +71,21 @@ static struct tcp_rest *rest_lent(const struct tcp_outgoing *o, size_t skip)
 /* The link lives on it from now on; turns see to it. */
 static void put(struct tcp_link *l, struct tcp_rest *r)
 {
-	r->before = l->link.lent;
+	r->before = l->link.zcopy_posted;
 	l->rest = r;
 	tcp_block(l, TCP_REST);
 }
 
 int tcp_rest_keep(struct tcp_link *l, const struct tcp_outgoing *o, size_t sent)
 {
-	struct tcp_rest *r = o->lent ? rest_lent(o, sent) : rest_copied(o, sent, 0);
+	struct tcp_rest *r = o->zcopy ? rest_zcopy(o, sent) : rest_copied(o, sent, 0);
 
 	if (!r) {
 		tcp_fail(l, FI_ENOMEM);
 		return -FI_EAGAIN;
 	}
 	put(l, r);
-	l->link.lent += o->lent;
+	l->link.zcopy_posted += o->zcopy;
 	return 0;
 }
 
@@ -101,7 +101,7 @@ static void replace(struct tcp_link *l, struct tcp_rest *r)
 {
 	free(l->rest);
 	l->rest = r;
-	l->link.out = l->link.lent;
+	l->link.zcopy_done = l->link.zcopy_posted;
 }
 
 int tcp_rest_end(struct tcp_link *l, const struct tcp_frame *f)
@@ -116,7 +116,7 @@ int tcp_rest_end(struct tcp_link *l, const struct tcp_frame *f)
 	return 0;
 }
 
-int tcp_keep(struct link *link)
+int tcp_zcopy_copy_out(struct link *link)
 {
 	struct tcp_link *l = (struct tcp_link *)link;
 	struct tcp_rest *r;
@@ -159,7 +159,7 @@ int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct i
 	r->iov[r->count++] = (struct iovec){frame, sizeof(*frame)};
 	r->iov[r->count++] = *payload;
 	r->left += sizeof(*frame) + payload->iov_len;
-	l->link.lent++;
+	l->link.zcopy_posted++;
 	/* No more waits than went: the longer the row, the fewer the calls. */
 	if (r->left >= l->row) {
 		tcp_row_add(l, r->left);
@@ -201,7 +201,7 @@ bool tcp_flush(struct tcp_link *l)
 	}
 	advance(r, (size_t)sent);
 	if (link_holds(&l->link))
-		l->link.out = r->before + r->first / r->each;
+		l->link.zcopy_done = r->before + r->first / r->each;
 	if (!r->left) {
 		replace(l, NULL);
 		tcp_reopen(l);

@@ -24,7 +24,7 @@ struct tcp_outgoing {
 	size_t count;
 	size_t len;
 	uint64_t head;
-	bool lent;
+	bool zcopy;
 };
 
 /* Is there one that no batch can join? */

@@ -80,7 +80,7 @@ static COLD int send_behind(struct tcp_link *l, const struct packet *p)
  * A port that sends and never reads would not see that it is asked to pause: what has come by now is read
  * before it goes on. Not all that comes, which may have no end.
  */
-static COLD bool must_hear(struct tcp_link *l)
+static COLD bool has_unread(struct tcp_link *l)
 {
 	int unread = 0;
 
@@ -93,12 +93,12 @@ static COLD bool must_hear(struct tcp_link *l)
 }
 
 /* Counts what the peer may have to keep. */
-static inline bool deaf(struct tcp_link *l, uint64_t head, size_t len)
+static inline bool must_poll(struct tcp_link *l, uint64_t head, size_t len)
 {
 	if (wire_op(head) > WIRE_OFFER && !(wire_flags(head) & WIRE_MATCH))
 		return false;
 	l->said += sizeof(struct tcp_frame) + len;
-	return __builtin_expect(l->said > TCP_DEAF_MAX, 0) && must_hear(l);
+	return __builtin_expect(l->said > TCP_UNREAD_MAX, 0) && has_unread(l);
 }
 
 /*
@@ -151,21 +151,21 @@ static inline struct tcp_frame frame_of(const struct packet *p)
 }
 
 static int send_pieces(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
-		       size_t count, bool lent)
+		       size_t count, bool zcopy)
 {
 	struct tcp_frame f = frame_of(p);
 	struct iovec all[IOV_MOST + 1];
 	struct msghdr m = {.msg_iov = all, .msg_iovlen = count + 1};
-	struct tcp_outgoing o = {all, count + 1, p->len, p->head, lent};
+	struct tcp_outgoing o = {all, count + 1, p->len, p->head, zcopy};
 	ssize_t sent;
 
 	if (count > IOV_MOST || p->len > TCP_PACKET_MAX)
 		return -FI_EMSGSIZE;
 	if (l->tx >= TCP_REST)
 		return send_behind(l, p);
-	if (deaf(l, p->head, p->len))
+	if (must_poll(l, p->head, p->len))
 		return -FI_EAGAIN;
-	if (!has_room(l, p->len) && !lent && wire_op(p->head) != WIRE_BYE)
+	if (!has_room(l, p->len) && !zcopy && wire_op(p->head) != WIRE_BYE)
 		return send_full(l);
 	all[0] = (struct iovec){&f, sizeof(f)};
 	if (count)
@@ -208,9 +208,9 @@ static bool may_wait(const struct tcp_link *l, const struct packet *p)
 }
 
 static int send_one(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
-		    size_t count, bool lent)
+		    size_t count, bool zcopy)
 {
-	int err = send_pieces(l, p, iov, count, lent);
+	int err = send_pieces(l, p, iov, count, zcopy);
 
 	if (!err && is_long(p))
 		tcp_row_add(l, p->len);
@@ -222,12 +222,12 @@ static int send_later(struct tcp_link *l, const struct packet *p, const struct i
 	struct tcp_frame f = frame_of(p);
 
 	l->own->idle = 0; /* turns see to it */
-	if (l->tx == TCP_FAILED || tcp_rest_bars(l) || deaf(l, p->head, p->len))
+	if (l->tx == TCP_FAILED || tcp_rest_bars(l) || must_poll(l, p->head, p->len))
 		return -FI_EAGAIN;
 	return tcp_rest_batch(l, &f, payload);
 }
 
-int tcp_lend(struct link *link, const struct packet *p, const struct iovec *iov, size_t count)
+int tcp_zcopy(struct link *link, const struct packet *p, const struct iovec *iov, size_t count)
 {
 	struct tcp_link *l = (struct tcp_link *)link;
 
@@ -255,7 +255,7 @@ static int send_flat(struct tcp_link *l, const struct packet *p)
 	size_t len = sizeof(out.frame) + p->len;
 	ssize_t sent;
 
-	if (deaf(l, p->head, p->len))
+	if (must_poll(l, p->head, p->len))
 		return -FI_EAGAIN;
 	if (__builtin_expect(!has_room(l, p->len), 0) && wire_op(p->head) != WIRE_BYE)
 		return send_full(l);

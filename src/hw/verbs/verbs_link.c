@@ -28,7 +28,7 @@ static struct verbs_link *link_new(struct verbs *v)
 	*l = (struct verbs_link){.link = {.ops = &verbs_link_ops,
 					  .eager_max = VERBS_PACKET_MAX,
 					  .packet_max = VERBS_PACKET_MAX,
-					  .lend_min = SIZE_MAX},
+					  .zcopy_min = SIZE_MAX},
 				 .own = v,
 				 .unsignaled = v->path.dev->software ? 0 : VERBS_SIGNAL - 1,
 				 .software = v->path.dev->software};
@@ -129,9 +129,9 @@ static const struct link_ops verbs_link_ops = {
 	.send = verbs_send,
 	.sendv = verbs_sendv,
 	.move = verbs_move,
-	.halt = verbs_halt,
-	.expose = verbs_expose,
-	.conceal = verbs_conceal,
+	.rdma_abort = verbs_rdma_abort,
+	.rndv_register = verbs_rndv_register,
+	.rndv_deregister = verbs_rndv_deregister,
 	.close = verbs_close_link,
 };
 

@@ -41,7 +41,7 @@ struct verbs_move {
 };
 
 /* Segments registered for a peer to read. */
-struct exposed {
+struct rndv_region {
 	size_t count;
 	struct verbs_mem *mem[WIRE_IOV_MAX];
 };
@@ -307,7 +307,7 @@ void verbs_move_end(struct verbs_link *l, bool silent)
 	rx_stalled(l->own->port, l->id);
 }
 
-void verbs_halt(struct link *link)
+void verbs_rdma_abort(struct link *link)
 {
 	verbs_move_end((struct verbs_link *)link, true);
 }
@@ -353,24 +353,24 @@ bool verbs_move_writes(const struct verbs_link *l)
 	return false;
 }
 
-static void drop(struct exposed *e)
+static void drop(struct rndv_region *e)
 {
 	for (size_t i = 0; i < e->count; i++)
 		verbs_mem_put(e->mem[i]);
 	free(e);
 }
 
-void verbs_conceal(struct link *link, void *exposed)
+void verbs_rndv_deregister(struct link *link, void *exposed)
 {
 	(void)link;
 	drop(exposed);
 }
 
-int verbs_expose(struct link *link, const struct iovec *iov, size_t count, const void *batch,
-		 struct fi_rma_iov *at, void **exposed)
+int verbs_rndv_register(struct link *link, const struct iovec *iov, size_t count, const void *batch,
+			struct fi_rma_iov *at, void **exposed)
 {
 	struct verbs_link *l = (struct verbs_link *)link;
-	struct exposed *e = calloc(1, sizeof(*e));
+	struct rndv_region *e = calloc(1, sizeof(*e));
 
 	(void)batch;
 	if (!e)

@@ -43,10 +43,10 @@ struct verbs_direct {
 /* Of what the functions below need. */
 void verbs_move_pool(struct pool *moves);
 int verbs_move(struct link *link, const struct link_move *m);
-void verbs_halt(struct link *link);
-int verbs_expose(struct link *link, const struct iovec *iov, size_t count, const void *batch,
-		 struct fi_rma_iov *at, void **exposed);
-void verbs_conceal(struct link *link, void *exposed);
+void verbs_rdma_abort(struct link *link);
+int verbs_rndv_register(struct link *link, const struct iovec *iov, size_t count, const void *batch,
+			struct fi_rma_iov *at, void **exposed);
+void verbs_rndv_deregister(struct link *link, void *exposed);
 /* Posts what there is room for, if the peer listens. */
 void verbs_move_on(struct verbs_link *l);
 /* A completion on that queue pair; with `silent` the engine hears nothing. */

@@ -5,7 +5,7 @@
 #define LEN  4096
 #define MSG  WIRE_HEAD(WIRE_MSG, 0, 0, 0)
 #define PUT  WIRE_HEAD(WIRE_PUT, 0, 0, 1)
-#define MOST (8 * TCP_DEAF_MAX / LEN)
+#define MOST (8 * TCP_UNREAD_MAX / LEN)
 
 static unsigned char bytes[LEN];
 
@@ -53,7 +53,7 @@ START_TEST(hears)
 	for (int i = 0; i < 3; i++)
 		put_frame(words + (ptrdiff_t)i * FRAME, WIRE_HEAD(WIRE_HOLD, 0, 0, 0), 0, 0, 0);
 	write_all(peer_of(id), words, sizeof(words));
-	ck_assert_uint_le(talk(id, MSG), 2 * TCP_DEAF_MAX / LEN);
+	ck_assert_uint_le(talk(id, MSG), 2 * TCP_UNREAD_MAX / LEN);
 	ck_assert_uint_eq(talk(id, MSG), 0);
 	ck_assert_uint_eq(talk(id, PUT), MOST); /* nothing the peer has to keep */
 	ck_assert_uint_eq(seen_count, 0);
@@ -94,8 +94,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("hw_tcp_deaf");
-	TCase *tcase = tcase_create("deaf");
+	Suite *suite = suite_create("hw_tcp_unread");
+	TCase *tcase = tcase_create("unread");
 
 	tcase_add_test(tcase, hears);
 	tcase_add_loop_test(tcase, failed, 0, 2);
