@@ -379,11 +379,11 @@ START_TEST(row_cut)
 	ck_assert(link_holds(link_of(id)));
 	most = pieces[_i / 3];
 	if (_i % 3 == 1) {
-		uint64_t out = link_of(id)->out;
+		uint64_t out = link_of(id)->zcopy_done;
 
 		turn(0);
 		/* One that is wholly out is known to be. */
-		ck_assert_uint_eq(link_of(id)->out, out + most / (ROW_LEN + FRAME));
+		ck_assert_uint_eq(link_of(id)->zcopy_done, out + most / (ROW_LEN + FRAME));
 		ck_assert_int_eq(link_of(id)->ops->zcopy_copy_out(link_of(id)), 0);
 		ck_assert(!link_holds(link_of(id)));
 		memset(rows, 0, sizeof(rows));
