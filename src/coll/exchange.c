@@ -159,9 +159,9 @@ static unsigned int waiting(const struct op *op, uint32_t rank)
 /* What is long enough to be offered is too long: it was called with other arguments there. */
 static __attribute__((noinline, cold)) int answer(struct peer *peer, const struct packet *p)
 {
-	int err = wire_op(p->head) == WIRE_OFFER ? FI_ETRUNC : 0;
+	int err = wire_op(p->head) == WIRE_RTS ? FI_ETRUNC : 0;
 
-	tx_control(peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(p->head)), (uint64_t)err);
+	tx_control(peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(p->head)), (uint64_t)err);
 	return err;
 }
 

@@ -16,7 +16,7 @@
 #include "core/av_set.h"
 #include "core/ep.h"
 #include "core/fid.h"
-#include "xfer/arrival.h"
+#include "xfer/rxreq.h"
 #include "xfer/move.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
@@ -305,7 +305,7 @@ void group_end(struct group *g)
 	LOG_INFO(LOG_EP_CTRL, "a group of %u ends: %s", g->size, fi_strerror(g->err));
 	rx_fail_posted(&g->rx, g->err);
 	move_settle_rx(port, &g->rx); /* no device writes to what is given back next */
-	arrival_fail_context(port, &g->rx, g->err);
+	rxreq_fail_context(port, &g->rx, g->err);
 	tx_withdraw(port, g->err, is_of, g);
 	op_end_all(g);
 	group_tell(g, &word);

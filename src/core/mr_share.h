@@ -70,7 +70,7 @@ void mr_share_close(struct domain *dom);
 void mr_share_update(struct domain *dom, const struct region *r);
 /* Nobody finds it from now on; whoever has found it carries a mark: see xfer_settle. */
 void mr_share_remove(struct domain *dom, const struct region *r);
-/* From now on peers tell of every access (WIRE_TOLD). */
+/* From now on peers tell of every access (WIRE_NOTIFY). */
 void mr_share_tell_all(struct domain *dom);
 /* The descriptor for peers, the domain's; -1: none, or it is a parent's. */
 int mr_share_fd(const struct domain *dom);

@@ -6,7 +6,7 @@
  *
  * Every function here is called with the domain's lock held (or by the only thread) and must not
  * block. A transport calls up only from `turn`, and only what xfer/rx.h lists for it: rx_deliver,
- * rx_land, rx_into, rx_landed, rx_moved, rx_stalled and rx_ended.
+ * rx_placement_begin, rx_placement_iov, rx_placement_end, rx_moved, rx_stalled and rx_ended.
  */
 #ifndef WEFT_HW_LINK_H
 #define WEFT_HW_LINK_H
@@ -91,7 +91,7 @@ struct link_ops {
 	 * looked up in the peer's own table before the first byte moves, and a region is not closed
 	 * meanwhile. The engine sees to the order: nothing that it must not overtake is under way.
 	 *   0              done
-	 *   1              done, and the peer counts such accesses: tell it (WIRE_TOLD)
+	 *   1              done, and the peer counts such accesses: tell it (WIRE_NOTIFY)
 	 *   -FI_EFAULT     the memory behind the region, or ours, is not there; some may have moved
 	 *   other negative not this way, nothing has moved: ask the peer by packets, it will know
 	 *                  why; -FI_EAGAIN: too many others are at it, or its port is closing
@@ -155,7 +155,7 @@ struct link {
 	size_t eager_max; /* longest message worth copying; longer ones are offered, or put */
 	bool fetches;     /* both sides can, it is thought: `fetch` below */
 	bool stages;      /* `rndv_register` makes it cheaper for the peer to fetch it */
-	size_t unasked; /* so much of what is offered goes along at once: the peer takes or drops it */
+	size_t spec_max; /* so much of what is offered goes along at once: the peer takes or drops it */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
 	size_t zcopy_min;  /* payloads from here on are better lent than copied; SIZE_MAX: none */
 	uint64_t
@@ -164,7 +164,7 @@ struct link {
 	bool failed;         /* the engine's: what was under way was reported as failed */
 	bool moves;          /* `move` is to be had */
 	bool reaches;        /* by keys of the peer's library that say so, too: mr_key_in_nic */
-	bool counted;        /* the peer counts such accesses: tell it (WIRE_TOLD) */
+	bool counted;        /* the peer counts such accesses: tell it (WIRE_NOTIFY) */
 	bool silent; /* accepted, and nothing has come by it yet: its peer may have given up before */
 	int reason;    /* prov_errno of what ends with it; 0: the error itself */
 	uint64_t last; /* where the last packet of sendv, or with WIRE_DATA, went: for withdraw */

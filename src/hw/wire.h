@@ -18,13 +18,13 @@
 /* What a packet is. */
 enum wire_op {
 	WIRE_MSG = 1, /* a whole message: payload */
-	WIRE_OFFER,   /* a long message: payload is struct wire_offer */
-	WIRE_FIN,     /* receiver to sender: request `id` ended, tag is a positive error or 0; the
+	WIRE_RTS,     /* a long message: payload is struct wire_rts */
+	WIRE_ATS,     /* receiver to sender: request `id` ended, tag is a positive error or 0; the
 	                 payload is the result of an atomic */
-	WIRE_PULL,    /* receiver cannot fetch: stream request `id`, tag is the receiver's id */
+	WIRE_CTS,     /* receiver cannot fetch: stream request `id`, tag is the receiver's id */
 	WIRE_FRAG,    /* piece of a pulled message: `id` is the receiver's, tag the byte offset */
-	WIRE_HOLD,    /* send no more messages until WIRE_RESUME */
-	WIRE_RESUME,
+	WIRE_XOFF,    /* send no more messages until WIRE_XON */
+	WIRE_XON,
 	/*
 	 * One-sided requests. `id` counts them for each pair of endpoints (their sequence number),
 	 * and they are performed in that order. See struct wire_ranges for what they carry.
@@ -36,7 +36,7 @@ enum wire_op {
 	 * We have accessed your region directly: count it. tag: its key; WIRE_LONG: it was a read;
 	 * WIRE_DATA: with remote CQ data; a uint64_t follows, the bytes. No number, no answer.
 	 */
-	WIRE_TOLD,
+	WIRE_NOTIFY,
 	/* Answers to them. An answer to one says that all before it are done. */
 	WIRE_DONE,   /* all up to `id` are done */
 	WIRE_RESULT, /* bytes for `id` at offset `tag` of its result; the last ones end it */
@@ -49,14 +49,14 @@ enum wire_op {
 /* Flags of a packet. */
 #define WIRE_TAGGED      0x01u
 #define WIRE_DATA        0x02u /* remote CQ data present */
-#define WIRE_ACK_MATCH   0x04u /* answer with WIRE_FIN when matched */
-#define WIRE_ACK_DELIVER 0x08u /* answer with WIRE_FIN when placed */
+#define WIRE_ACK_MATCH   0x04u /* answer with WIRE_ATS when matched */
+#define WIRE_ACK_DELIVER 0x08u /* answer with WIRE_ATS when placed */
 /*
  * Of an offer: its first pieces follow, unasked. Of a piece: it is one of those, `id` is the offer's. Of
- * WIRE_PULL: go on behind them. Of WIRE_FIN: all of it came in pieces.
+ * WIRE_CTS: go on behind them. Of WIRE_ATS: all of it came in pieces.
  */
-#define WIRE_UNASKED     0x10u
-#define WIRE_UNASKED_MAX 131072u /* bytes of such pieces of an offer */
+#define WIRE_SPEC     0x10u
+#define WIRE_SPEC_MAX 131072u /* bytes of such pieces of an offer */
 
 /* Flags of a one-sided request, which has WIRE_DATA in the short form. */
 #define WIRE_LONG   0x10u /* struct wire_ranges leads the payload; else tag: address, data: key */
@@ -64,7 +64,7 @@ enum wire_op {
 #define WIRE_COMMIT 0x40u /* make it durable before it counts as done */
 /*
  * Of WIRE_AMO: the target is a tagged receive, the key its tag, addresses are offsets into it. It is
- * matched like a message and answered like one: `id` is the request, WIRE_FIN brings the result.
+ * matched like a message and answered like one: `id` is the request, WIRE_ATS brings the result.
  */
 #define WIRE_MATCH 0x80u
 /*
@@ -152,7 +152,7 @@ struct wire_segment {
 	uint64_t key; /* by which the receiver's device reads it, or finds a pipe; 0: it cannot */
 };
 
-struct wire_offer {
+struct wire_rts {
 	uint64_t len; /* of all segments */
 	uint64_t count;
 	struct wire_segment segment[WIRE_IOV_MAX];
@@ -193,7 +193,7 @@ struct wire_amo {
 #define WIRE_RESULT_BRIEF ((size_t)16) /* results up to this count as nothing */
 /* Bytes of answers that it does not take. */
 #define WIRE_ANSWERS_MAX ((size_t)128 << 20)
-/* Bytes of messages that come in spite of WIRE_HOLD: they were under way. */
+/* Bytes of messages that come in spite of WIRE_XOFF: they were under way. */
 #define WIRE_HELD_MAX ((size_t)256 << 20)
 #define WIRE_PACKET_MIN                                                                            \
 	9216u /* every transport's packets hold at least this: operands twice and heads */
@@ -204,7 +204,7 @@ _Static_assert(2 * WIRE_AMO_MAX + sizeof(struct wire_ranges) + sizeof(struct wir
 
 #define WIRE_CM_DATA_MAX 512u /* bytes of an application's data in a hello of connected endpoints */
 
-/* Keys of the library's lead to memory by this end's device; told of each access (WIRE_TOLD) it counts them. */
+/* Keys of the library's lead to memory by this end's device; told of each access (WIRE_NOTIFY) it counts them. */
 #define WIRE_NIC_KEYS   0x1u
 #define WIRE_NIC_COUNTS 0x2u
 
@@ -264,7 +264,7 @@ _Static_assert(sizeof(struct wire_group) == 40, "layout of a word about a group"
 _Static_assert(sizeof(struct wire_range) == 24, "layout of a range");
 _Static_assert(offsetof(struct wire_ranges, range) == 16, "layout of ranges");
 _Static_assert(sizeof(struct wire_amo) == 8, "layout of an atomic");
-_Static_assert(offsetof(struct wire_offer, segment) == 16, "layout of an offer");
+_Static_assert(offsetof(struct wire_rts, segment) == 16, "layout of an offer");
 _Static_assert(offsetof(struct wire_hello, name) == 56, "layout of a hello");
 _Static_assert(sizeof(struct wire_nic) == 40, "layout of an end of a path");
 _Static_assert(sizeof(struct wire_hello) ==

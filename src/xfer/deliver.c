@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "hw/wire.h"
-#include "xfer/arrival.h"
+#include "xfer/rxreq.h"
 #include "xfer/conn.h"
 #include "xfer/group.h"
 #include "xfer/rma.h"
@@ -13,10 +13,10 @@
 #include "xfer/tx.h"
 
 /* The offer's own figures agree with each other and with the packet. */
-static bool offer_valid(const struct packet *p)
+static bool rts_valid(const struct packet *p)
 {
-	struct wire_offer offer;
-	size_t fixed = offsetof(struct wire_offer, segment);
+	struct wire_rts offer;
+	size_t fixed = offsetof(struct wire_rts, segment);
 	uint64_t sum = 0;
 
 	if (p->len < fixed || p->len > sizeof(offer))
@@ -37,7 +37,7 @@ static void refuse_message(struct peer *peer, const struct packet *p, const char
 		return;
 	LOG_WARN(LOG_EP_DATA, "message for receive context %u dropped: %s", wire_rx(p->head), why);
 	if (rx_wants_ack(p->head))
-		tx_control(peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(p->head)), FI_EOPNOTSUPP);
+		tx_control(peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(p->head)), FI_EOPNOTSUPP);
 }
 
 struct rx *rx_context_of(struct port *port, struct peer *peer, const struct packet *p)
@@ -53,7 +53,7 @@ static inline void deliver_to(struct rx *rx, struct peer *peer, const struct pac
 {
 	if (__builtin_expect(!rx, 0))
 		refuse_message(peer, p, "no such context, or not enabled");
-	else if (wire_op(p->head) == WIRE_OFFER && !offer_valid(p))
+	else if (wire_op(p->head) == WIRE_RTS && !rts_valid(p))
 		refuse_message(peer, p, "its offer contradicts itself");
 	else
 		rx_message(rx, peer, p);
@@ -107,18 +107,18 @@ static void deliver_request(struct port *port, struct peer *peer, const struct p
 static void deliver_control(struct port *port, struct peer *peer, const struct packet *p)
 {
 	switch (wire_op(p->head)) {
-	case WIRE_FIN:
-		tx_fin(port, peer, p);
+	case WIRE_ATS:
+		tx_ats(port, peer, p);
 		break;
-	case WIRE_PULL:
-		tx_pull(port, peer, p);
+	case WIRE_CTS:
+		tx_cts(port, peer, p);
 		break;
 	case WIRE_FRAG:
-		arrival_frag(port, peer, p);
+		rxreq_frag(port, peer, p);
 		break;
-	case WIRE_HOLD:
-	case WIRE_RESUME:
-		peer->held = wire_op(p->head) == WIRE_HOLD;
+	case WIRE_XOFF:
+	case WIRE_XON:
+		peer->held = wire_op(p->head) == WIRE_XOFF;
 		peer_refresh(peer);
 		if (!peer->held)
 			peer_busy(peer);
@@ -126,7 +126,7 @@ static void deliver_control(struct port *port, struct peer *peer, const struct p
 	case WIRE_PUT:
 	case WIRE_GET:
 	case WIRE_AMO:
-	case WIRE_TOLD:
+	case WIRE_NOTIFY:
 		deliver_request(port, peer, p);
 		break;
 	case WIRE_DONE:
@@ -153,7 +153,7 @@ void rx_deliver(struct port *port, uint32_t src, const struct packet *p)
 		LOG_INFO(LOG_EP_DATA, "packet from %#x, who is not connected, dropped", src);
 		return;
 	}
-	if (__builtin_expect(wire_op(p->head) <= WIRE_OFFER, 1))
+	if (__builtin_expect(wire_op(p->head) <= WIRE_RTS, 1))
 		deliver_message(port, peer, p);
 	else
 		deliver_control(port, peer, p);

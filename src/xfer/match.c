@@ -49,7 +49,7 @@ void rx_fini(struct rx *rx)
 	}
 	while ((node = list_pop(&rx->claimed)))
 		rx_drop(LIST_ENTRY(node, struct unexpected, link));
-	rx_resume_senders(rx);
+	rx_send_xon(rx);
 	pool_fini(&rx->recv_pool);
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "xfer/arrival.h"
+#include "xfer/rxreq.h"
 #include "xfer/conn_own.h"
 #include "xfer/port.h"
 #include "xfer/rma.h"
@@ -20,7 +20,7 @@ void rx_stalled(struct port *port, uint32_t src)
 
 	if (!peer || peer->state != PEER_CONNECTED)
 		return;
-	arrival_stalled(peer);
+	rxreq_stalled(peer);
 	rma_stalled(peer);
 }
 
@@ -39,7 +39,7 @@ static struct peer *mover(struct port *port, const struct rx *rx, const struct e
 	LIST_EACH (node, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
 
-		if (ep ? moves_of(peer, ep) : arrival_moves(peer, rx))
+		if (ep ? moves_of(peer, ep) : rxreq_moves(peer, rx))
 			return peer;
 	}
 	return NULL;

@@ -8,7 +8,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "core/av.h"
-#include "xfer/arrival.h"
+#include "xfer/rxreq.h"
 #include "xfer/conn.h"
 #include "xfer/group.h"
 #include "xfer/port.h"
@@ -57,9 +57,9 @@ static void init_lists(struct peer *peer)
 {
 	struct list *lists[] = {&peer->in_busy,         &peer->in_held,  &peer->controls,
 				&peer->backlog,         &peer->requests, &peer->streams,
-				&peer->arrivals,        &peer->awaiting, &peer->in_awaiting,
+				&peer->rxreqs,          &peer->awaiting, &peer->in_awaiting,
 				&peer->in_acks_pending, &peer->replies,  &peer->zcopy,
-				&peer->ahead,           &peer->moving,   &peer->along};
+				&peer->ahead,           &peer->moving,   &peer->spec_tx};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		list_init(lists[i]);
@@ -318,7 +318,7 @@ void peer_lost(struct peer *peer, int err)
 	disconnect(peer);
 	tx_end_lent(peer);
 	tx_fail_all(peer, err, reason_of(peer, err));
-	arrival_fail_peer(peer, err);
+	rxreq_fail_peer(peer, err);
 	list_remove(&peer->in_held);
 	peer->holding = false;
 	peer->end = fails_directed(peer) ? err : 0;

@@ -62,15 +62,15 @@ struct peer {
 	struct list backlog;   /* struct txreq not sent yet, or not all of it, in order */
 	struct list requests;  /* struct txreq sent, an answer awaited */
 	struct list streams;   /* struct txreq being streamed */
-	struct list along;     /* struct txreq offered, whose first pieces wait for room */
+	struct list spec_tx;   /* struct txreq offered, whose first pieces wait for room */
 	struct list zcopy;     /* struct txreq: sent, but for what the link still holds of them */
-	struct list arrivals;  /* struct arrival: messages being received */
+	struct list rxreqs;    /* struct rxreq: messages being received */
 	size_t backlog_count;
-	/* Of offers, [1]: of those longer than WIRE_UNASKED_MAX. */
+	/* Of offers, [1]: of those longer than WIRE_SPEC_MAX. */
 	struct {
 		unsigned int misses; /* in a row: pieces that went along were of no use */
 		unsigned int skip;   /* so many go without any */
-	} unasked[2];
+	} spec[2];
 	uint64_t piece_us; /* when one of its own last came; 0: since the last turn */
 	/* One-sided operations on its memory, see xfer/rma.h. */
 	struct list awaiting;    /* struct txreq: sent, in order, no answer yet */

@@ -16,14 +16,14 @@
 #include "core/ifaces.h"
 #include "core/views.h"
 #include "core/wait.h"
-#include "xfer/arrival.h"
+#include "xfer/rxreq.h"
 #include "xfer/conn.h"
 #include "xfer/group.h"
 #include "xfer/move.h"
 #include "xfer/rma.h"
 #include "xfer/settle.h"
 #include "xfer/tx.h"
-#include "xfer/unasked.h"
+#include "xfer/spec.h"
 
 /* Turns between two looks at the sockets, a power of two less one: during a handshake, and else. */
 #define POLL_TURNS_BUSY 7u
@@ -43,21 +43,21 @@ static void init_fields(struct port *port, struct domain *dom)
 	list_init(&port->busy);
 	list_init(&port->awaiting);
 	list_init(&port->acks_pending);
-	list_init(&port->unasked);
-	list_init(&port->patient);
+	list_init(&port->spec);
+	list_init(&port->spec_only);
 	list_init(&port->peers_list);
 	list_init(&port->in_domain);
 	list_init(&port->in_av);
 	pool_init(&port->peer_pool, sizeof(struct peer));
 	pool_init(&port->tx_pool, sizeof(struct txreq));
-	pool_init(&port->arrival_pool, sizeof(struct arrival));
+	pool_init(&port->rxreq_pool, sizeof(struct rxreq));
 }
 
 static void fini_fields(struct port *port)
 {
 	pool_fini(&port->peer_pool);
 	pool_fini(&port->tx_pool);
-	pool_fini(&port->arrival_pool);
+	pool_fini(&port->rxreq_pool);
 	addr_free(&port->name);
 	free(port->waiters);
 	free(port->peers);
@@ -261,7 +261,7 @@ void port_bind_rx(struct port *port, unsigned int index, struct rx *rx)
 {
 	if (port->rx[index] && !rx) {
 		move_settle_rx(port, port->rx[index]);
-		arrival_fail_context(port, port->rx[index], FI_ECANCELED);
+		rxreq_fail_context(port, port->rx[index], FI_ECANCELED);
 		rx_refuse_kept(port->rx[index]);
 	}
 	port->rx[index] = rx;
@@ -367,12 +367,12 @@ bool port_turn(struct port *port)
 	if (__builtin_expect(port->in_turn, 0))
 		return false;
 	port->in_turn = true;
-	if (__builtin_expect(!list_empty(&port->unasked), 0))
-		rare = unasked_look(port);
+	if (__builtin_expect(!list_empty(&port->spec), 0))
+		rare = spec_look(port);
 	for (unsigned int i = 0; i < port->open_count; i++)
 		moved |= port->open[i].turn(port->open[i].state);
-	if (__builtin_expect(!list_empty(&port->unasked), 0))
-		moved |= unasked_turn(port, rare);
+	if (__builtin_expect(!list_empty(&port->spec), 0))
+		moved |= spec_turn(port, rare);
 	if (__builtin_expect(!list_empty(&port->acks_pending), 0))
 		rma_acknowledge(port);
 	if (__builtin_expect(!list_empty(&port->busy), 0))
@@ -407,7 +407,7 @@ bool port_arm(struct port *port)
 	bool quiet;
 
 	port->armed = port->sleepers = true;
-	quiet = !unasked_settle(port);
+	quiet = !spec_settle(port);
 	tx_settle(port);
 	if (!list_empty(&port->awaiting))
 		quiet &= !rma_help(port, true);

@@ -40,14 +40,14 @@ struct port {
 	bool armed;    /* the sockets may have been told something since: look at them at once */
 	bool sleepers; /* somebody armed it and was not woken since */
 	unsigned int turns;
-	unsigned int served;  /* one-sided requests of peers that were delivered */
-	uint64_t next_poll;   /* ms: when the sockets are looked at again */
-	struct list busy;     /* struct peer.in_busy: something waits to be sent */
-	struct list awaiting; /* struct peer.in_awaiting: one-sided operations without an answer */
-	struct list unasked;  /* struct arrival.in_unasked: pieces of it may come unasked */
-	struct list patient;  /* likewise: of those that cannot be had otherwise */
+	unsigned int served;   /* one-sided requests of peers that were delivered */
+	uint64_t next_poll;    /* ms: when the sockets are looked at again */
+	struct list busy;      /* struct peer.in_busy: something waits to be sent */
+	struct list awaiting;  /* struct peer.in_awaiting: one-sided operations without an answer */
+	struct list spec;      /* struct rxreq.in_spec: pieces of it may come unasked */
+	struct list spec_only; /* likewise: of those that cannot be had otherwise */
 	struct list acks_pending;  /* struct peer.in_acks_pending: to be told what is done */
-	uint64_t unasked_us;       /* when the last turn that left any there was over */
+	uint64_t spec_us;          /* when the last turn that left any there was over */
 	unsigned int waits;        /* turns while there were any in awaiting */
 	unsigned int unread;       /* peers that are lost and have messages still to be delivered */
 	unsigned int handshakes;   /* under way: sockets are looked at more often */
@@ -76,8 +76,8 @@ struct port {
 	int epfd;
 	struct acceptor acceptor;
 	struct pool peer_pool;
-	struct pool tx_pool;      /* struct txreq */
-	struct pool arrival_pool; /* struct arrival */
+	struct pool tx_pool;    /* struct txreq */
+	struct pool rxreq_pool; /* struct rxreq */
 	struct list peers_list;
 	struct list in_domain;
 	struct list in_av;

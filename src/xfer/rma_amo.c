@@ -224,7 +224,7 @@ size_t rma_match_len(const struct message *m)
 
 static void answer(struct peer *peer, uint64_t head, int err, const void *buf, size_t len)
 {
-	struct packet p = {.head = WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(head)),
+	struct packet p = {.head = WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(head)),
 			   .tag = (uint64_t)err,
 			   .payload = buf,
 			   .len = len};

@@ -370,7 +370,7 @@ void rma_serve(struct port *port, struct peer *peer, const struct packet *p)
 	struct rma_request r;
 	int err;
 
-	if (wire_op(p->head) == WIRE_TOLD) {
+	if (wire_op(p->head) == WIRE_NOTIFY) {
 		told(port, p);
 		return;
 	}

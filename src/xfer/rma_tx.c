@@ -231,12 +231,12 @@ void rma_tell(const struct txreq *req, bool counts)
 
 	if (!counts && !(wire_flags(req->head) & WIRE_CQ))
 		return;
-	tx_control_data(req->peer,
-			&(struct packet){.head = WIRE_HEAD(WIRE_TOLD, flags, wire_rx(req->head), 0),
-					 .tag = req->remote[0].key,
-					 .data = req->data,
-					 .payload = &word,
-					 .len = sizeof(word)});
+	tx_control_data(req->peer, &(struct packet){.head = WIRE_HEAD(WIRE_NOTIFY, flags,
+								      wire_rx(req->head), 0),
+						    .tag = req->remote[0].key,
+						    .data = req->data,
+						    .payload = &word,
+						    .len = sizeof(word)});
 }
 
 /* 0: done, and the request has ended; else it must go by packets. */

@@ -13,17 +13,17 @@
 #include "core/cq.h"
 #include "core/views.h"
 #include "hw/wire.h"
-#include "xfer/arrival.h"
+#include "xfer/rxreq.h"
 #include "xfer/defer.h"
 #include "xfer/rma.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
-#include "xfer/unasked.h"
+#include "xfer/spec.h"
 
-void rx_fin(const struct message *m, int err)
+void rx_send_ats(const struct message *m, int err)
 {
 	if (m->peer)
-		tx_control(m->peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(m->head)), (uint64_t)err);
+		tx_control(m->peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(m->head)), (uint64_t)err);
 }
 
 /* A receive posted to a shared context does not know whose queue it will complete in. */
@@ -147,7 +147,7 @@ size_t rx_reserve(struct rx *rx, struct recv *r, size_t len)
 }
 
 /* The first `want` bytes of what is offered, for a device. How many ranges; 0: it cannot be had so. */
-static size_t ranges_of(struct fi_rma_iov *range, const struct wire_offer *offer, size_t want)
+static size_t ranges_of(struct fi_rma_iov *range, const struct wire_rts *offer, size_t want)
 {
 	size_t count = 0;
 
@@ -167,7 +167,7 @@ static size_t ranges_of(struct fi_rma_iov *range, const struct wire_offer *offer
 
 /* By a device, or streamed. */
 static void pull(struct rx *rx, struct recv *r, const struct message *m,
-		 const struct wire_offer *offer, const struct iovec *iov, size_t room)
+		 const struct wire_rts *offer, const struct iovec *iov, size_t room)
 {
 	struct fi_rma_iov remote[WIRE_IOV_MAX];
 	struct iovec local[RX_IOV_MAX];
@@ -176,33 +176,33 @@ static void pull(struct rx *rx, struct recv *r, const struct message *m,
 
 	move.remote_count = ranges_of(remote, offer, want);
 	move.local_count = iov_slice(local, iov, r->iov_count, 0, &want);
-	arrival_pull(rx, r, m, room, r->flags & FI_MULTI_RECV ? iov[0].iov_base : NULL,
-		     move.remote_count ? &move : NULL);
+	rxreq_send_cts(rx, r, m, room, r->flags & FI_MULTI_RECV ? iov[0].iov_base : NULL,
+		       move.remote_count ? &move : NULL);
 }
 
-static void accept_offer(struct rx *rx, struct recv *r, struct message *m)
+static void accept_rts(struct rx *rx, struct recv *r, struct message *m)
 {
-	struct wire_offer offer;
+	struct wire_rts offer;
 	struct iovec iov[RX_IOV_MAX];
 	unsigned int count = r->iov_count;
 	size_t room, want;
 	void *base;
 
-	memcpy(&offer, m->payload, offsetof(struct wire_offer, segment));
-	memcpy(offer.segment, (const char *)m->payload + offsetof(struct wire_offer, segment),
+	memcpy(&offer, m->payload, offsetof(struct wire_rts, segment));
+	memcpy(offer.segment, (const char *)m->payload + offsetof(struct wire_rts, segment),
 	       offer.count * sizeof(offer.segment[0]));
 	m->len = offer.len;
 	memcpy(iov, r->iov, count * sizeof(iov[0]));
 	base = r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL;
 	room = rx_reserve(rx, r, m->len);
 	want = m->len < room ? m->len : room;
-	if (wire_flags(m->head) & WIRE_UNASKED && unasked_begin(rx, r, m, &offer, room, base))
+	if (wire_flags(m->head) & WIRE_SPEC && spec_begin(rx, r, m, &offer, room, base))
 		return;
-	if (arrival_fetch(m->peer, &offer, 0, iov, count, want)) {
+	if (rxreq_fetch(m->peer, &offer, 0, iov, count, want)) {
 		pull(rx, r, m, &offer, iov, room);
 		return;
 	}
-	rx_fin(m, 0);
+	rx_send_ats(m, 0);
 	rx_finish(rx, r, m, room, base, 0);
 }
 
@@ -227,17 +227,16 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 	void *base = NULL;
 	size_t room;
 
-	if (m->peer && !list_empty(&m->peer->port->unasked) &&
-	    !(wire_flags(m->head) & WIRE_UNASKED))
-		unasked_overtaken(m->peer, NULL);
+	if (m->peer && !list_empty(&m->peer->port->spec) && !(wire_flags(m->head) & WIRE_SPEC))
+		spec_overtaken(m->peer, NULL);
 	if (wire_op(m->head) == WIRE_AMO) {
 		accept_atomic(rx, r, m);
 		return;
 	}
-	if (wire_op(m->head) == WIRE_OFFER) {
-		accept_offer(rx, r,
-			     &(struct message){m->peer, m->src, m->head, m->tag, m->data, 0,
-					       m->payload, NULL});
+	if (wire_op(m->head) == WIRE_RTS) {
+		accept_rts(rx, r,
+			   &(struct message){m->peer, m->src, m->head, m->tag, m->data, 0,
+					     m->payload, NULL});
 		return;
 	}
 	if (r->iov_count == 1 && m->len <= r->iov[0].iov_len) {
@@ -250,7 +249,7 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 		base = r->iov[0].iov_base;
 	room = rx_reserve(rx, r, m->len);
 	if (rx_wants_ack(m->head))
-		rx_fin(m, 0);
+		rx_send_ats(m, 0);
 	rx_finish(rx, r, m, room, base, 0);
 }
 
@@ -276,7 +275,7 @@ bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct pac
 	const uint64_t plain = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, 0xffff, UINT32_MAX);
 	uint64_t kind = FI_RECV | (wire_flags(p->head) & WIRE_TAGGED ? FI_TAGGED : FI_MSG);
 
-	if (p->head & ~plain || !list_empty(&peer->port->unasked) || r->flags & FI_MULTI_RECV ||
+	if (p->head & ~plain || !list_empty(&peer->port->spec) || r->flags & FI_MULTI_RECV ||
 	    r->iov_count != 1 || r->work || p->len > r->iov[0].iov_len || rx->caps & FI_SOURCE_ERR)
 		return false;
 	if (p->len)

@@ -78,7 +78,7 @@ struct message {
 	fi_addr_t src;
 	uint64_t head, tag, data;
 	size_t len;              /* of the message */
-	const void *payload;     /* the bytes, or struct wire_offer */
+	const void *payload;     /* the bytes, or struct wire_rts */
 	const struct addr *from; /* who sent it, where there is no peer; or NULL */
 };
 
@@ -107,14 +107,15 @@ void rx_deliver(struct port *port, uint32_t src, const struct packet *p);
  * id for the two calls below, when its bytes have a place of their own already; 0: collect it, then
  * rx_deliver.
  */
-uint32_t rx_land(struct port *port, uint32_t src, const struct packet *p);
+uint32_t rx_placement_begin(struct port *port, uint32_t src, const struct packet *p);
 /*
  * The places for its bytes from `offset` on, at most `max` segments: how many of them were filled in. 0:
  * the rest is not wanted, throw it away. What is named is good until the caller's turn calls up again.
  */
-size_t rx_into(struct port *port, uint32_t id, size_t offset, struct iovec *iov, size_t max);
+size_t rx_placement_iov(struct port *port, uint32_t id, size_t offset, struct iovec *iov,
+			size_t max);
 /* All of the payload has come. */
-void rx_landed(struct port *port, uint32_t id);
+void rx_placement_end(struct port *port, uint32_t id);
 /* The move of this id is done. */
 void rx_moved(struct port *port, uint64_t id);
 /* No move of this peer's link that was begun and not told of will be done, nor another one begun. */
@@ -141,7 +142,7 @@ static inline bool rx_wants_ack(uint64_t head)
 	return wire_op(head) != WIRE_MSG || wire_flags(head) & (WIRE_ACK_MATCH | WIRE_ACK_DELIVER);
 }
 /* What came of a message: answers its sender, if there is one to be answered. */
-void rx_fin(const struct message *m, int err);
+void rx_send_ats(const struct message *m, int err);
 /*
  * Takes the room the message needs out of a multi-receive buffer, which leaves the list when too
  * little is left. Other receives leave it at once. The room for this message.
@@ -188,7 +189,7 @@ void rx_give(struct rx *rx, struct unexpected *u);
 /* Its sender hears that it is not wanted, where it waits to hear of it. */
 void rx_refuse(const struct unexpected *u);
 /* Senders that were asked to pause may go on. */
-void rx_resume_senders(struct rx *rx);
+void rx_send_xon(struct rx *rx);
 /* The context is closed while its port lives on: whoever waits for an answer gets one. */
 void rx_refuse_kept(struct rx *rx);
 /* The context goes away; its messages in shared queues too. */

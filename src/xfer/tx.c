@@ -12,7 +12,7 @@
 #include "xfer/rma.h"
 #include "xfer/port.h"
 
-#define UNASKED_SKIP_MAX 63u
+#define SPEC_SKIP_MAX 63u
 
 static uint64_t ack_flags(uint64_t flags)
 {
@@ -40,19 +40,18 @@ static void expose(struct link *link, struct txreq *req)
 						     .len = req->iov[i].iov_len};
 }
 
-static int send_offer(struct link *link, struct txreq *req)
+static int send_rts(struct link *link, struct txreq *req)
 {
-	struct wire_offer offer = {.len = req->len, .count = req->count};
-	uint64_t flags = wire_flags(req->head) | (req->limit ? WIRE_UNASKED : 0);
+	struct wire_rts offer = {.len = req->len, .count = req->count};
+	uint64_t flags = wire_flags(req->head) | (req->limit ? WIRE_SPEC : 0);
 
 	for (size_t i = 0; i < req->count; i++)
 		offer.segment[i] = (struct wire_segment){req->remote[i].addr, req->remote[i].len,
 							 req->remote[i].key};
 	return link->ops->send(
 		link, &offer,
-		offsetof(struct wire_offer, segment) + req->count * sizeof(struct wire_segment),
-		req->data, WIRE_HEAD(WIRE_OFFER, flags, wire_rx(req->head), pool_id(req)),
-		req->tag);
+		offsetof(struct wire_rts, segment) + req->count * sizeof(struct wire_segment),
+		req->data, WIRE_HEAD(WIRE_RTS, flags, wire_rx(req->head), pool_id(req)), req->tag);
 }
 
 static int send_whole(struct txreq *req, uint64_t ack)
@@ -79,16 +78,16 @@ static void end_sent(struct txreq *req)
 static int offer(struct txreq *req)
 {
 	struct peer *peer = req->peer;
-	unsigned int *skip = &peer->unasked[req->len > WIRE_UNASKED_MAX].skip;
+	unsigned int *skip = &peer->spec[req->len > WIRE_SPEC_MAX].skip;
 	bool whole;
 	size_t most;
 	int err;
 
 	expose(peer->real, req);
 	whole = batch_of(req) && (req->rndv || peer->real->fetches);
-	most = whole || *skip ? 0 : peer->real->unasked;
+	most = whole || *skip ? 0 : peer->real->spec_max;
 	req->limit = req->len < most ? req->len : most;
-	err = send_offer(peer->real, req);
+	err = send_rts(peer->real, req);
 	if (err)
 		return err;
 	req->offered = true;
@@ -104,10 +103,10 @@ static void await(struct txreq *req)
 
 	req->awaited = true;
 	if (!req->limit ||
-	    (list_empty(&peer->streams) && list_empty(&peer->along) && tx_pieces(req))) {
+	    (list_empty(&peer->streams) && list_empty(&peer->spec_tx) && tx_pieces(req))) {
 		list_push(&peer->requests, &req->link);
 	} else {
-		list_push(&peer->along, &req->link);
+		list_push(&peer->spec_tx, &req->link);
 		peer_busy(peer);
 	}
 }
@@ -194,7 +193,7 @@ static __attribute__((noinline, cold)) bool barred_by(const struct peer *peer, u
 	if (!list_empty(&peer->moving))
 		return true;
 	return flags & FI_FENCE && !(list_empty(&peer->requests) && list_empty(&peer->streams) &&
-				     list_empty(&peer->along) && list_empty(&peer->awaiting));
+				     list_empty(&peer->spec_tx) && list_empty(&peer->awaiting));
 }
 
 static bool barred(const struct peer *peer, uint64_t flags)
@@ -355,18 +354,18 @@ void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
 }
 
 /* Where pieces were of no use the next offers go without, twice as many each time. */
-static void judge_unasked(const struct txreq *req, bool useful)
+static void judge_spec(const struct txreq *req, bool useful)
 {
-	bool very_long = req->len > WIRE_UNASKED_MAX;
-	unsigned int *misses = &req->peer->unasked[very_long].misses;
+	bool very_long = req->len > WIRE_SPEC_MAX;
+	unsigned int *misses = &req->peer->spec[very_long].misses;
 
 	*misses = useful ? 0 : *misses * 2 + 1;
-	if (*misses > UNASKED_SKIP_MAX)
-		*misses = UNASKED_SKIP_MAX;
-	req->peer->unasked[very_long].skip = *misses;
+	if (*misses > SPEC_SKIP_MAX)
+		*misses = SPEC_SKIP_MAX;
+	req->peer->spec[very_long].skip = *misses;
 }
 
-void tx_fin(struct port *port, struct peer *peer, const struct packet *p)
+void tx_ats(struct port *port, struct peer *peer, const struct packet *p)
 {
 	uint32_t id = wire_id(p->head);
 	struct txreq *req = pool_find(&port->tx_pool, id);
@@ -378,7 +377,7 @@ void tx_fin(struct port *port, struct peer *peer, const struct packet *p)
 	}
 	list_remove(&req->link);
 	if (req->limit)
-		judge_unasked(req, wire_flags(p->head) & WIRE_UNASKED);
+		judge_spec(req, wire_flags(p->head) & WIRE_SPEC);
 	if (wire_flags(req->head) & WIRE_MATCH)
 		peer->matching -= req->len;
 	if (!err && !(req->flags & FI_SEND))
@@ -391,7 +390,7 @@ void tx_fin(struct port *port, struct peer *peer, const struct packet *p)
 		peer_busy(peer);
 }
 
-void tx_pull(struct port *port, struct peer *peer, const struct packet *p)
+void tx_cts(struct port *port, struct peer *peer, const struct packet *p)
 {
 	struct txreq *req = pool_find(&port->tx_pool, wire_id(p->head));
 
@@ -401,7 +400,7 @@ void tx_pull(struct port *port, struct peer *peer, const struct packet *p)
 	req->offered = false;
 	req->remote_id = (uint32_t)p->tag;
 	req->limit = req->len;
-	if (!(wire_flags(p->head) & WIRE_UNASKED))
+	if (!(wire_flags(p->head) & WIRE_SPEC))
 		req->sent = 0;
 	list_remove(&req->link);
 	list_push(&peer->streams, &req->link);

@@ -108,8 +108,8 @@ static inline bool tx_never_queues(uint64_t flags, const struct work *work)
 int tx_connect(struct peer *peer, uint64_t flags, const struct work *work);
 
 /* What a peer's packets say about our requests. */
-void tx_fin(struct port *port, struct peer *peer, const struct packet *p);
-void tx_pull(struct port *port, struct peer *peer, const struct packet *p);
+void tx_ats(struct port *port, struct peer *peer, const struct packet *p);
+void tx_cts(struct port *port, struct peer *peer, const struct packet *p);
 
 /* For tx_flush: what of peer->ahead finds room; and another attempt to connect. */
 bool tx_ahead_flush(struct peer *peer);

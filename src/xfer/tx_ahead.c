@@ -91,8 +91,8 @@ void tx_withdraw(struct port *port, int err,
 {
 	LIST_EACH (node, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
-		struct list *lists[] = {&peer->requests, &peer->zcopy, &peer->streams, &peer->along,
-					&peer->ahead};
+		struct list *lists[] = {&peer->requests, &peer->zcopy, &peer->streams,
+					&peer->spec_tx, &peer->ahead};
 
 		for (unsigned int i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 			LIST_EACH_SAFE (at, lists[i]) {

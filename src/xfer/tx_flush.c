@@ -20,7 +20,7 @@ static int send_piece(struct txreq *req)
 	int err;
 
 	if (req->offered)
-		p.head = WIRE_HEAD(WIRE_FRAG, WIRE_UNASKED, 0, pool_id(req));
+		p.head = WIRE_HEAD(WIRE_FRAG, WIRE_SPEC, 0, pool_id(req));
 	p.len = left < link->packet_max ? left : link->packet_max;
 	count = iov_slice(iov, req->iov, req->count, req->sent, &p.len);
 	err = tx_zcopy(req, &p, iov, count);
@@ -53,11 +53,11 @@ static bool flush_stream(struct peer *peer, struct txreq *req, bool *moved)
 }
 
 /* From now on the peer fetches the rest, or asks for it. */
-static void stop_unasked(struct peer *peer)
+static void stop_spec(struct peer *peer)
 {
 	struct list *node;
 
-	while ((node = list_pop(&peer->along))) {
+	while ((node = list_pop(&peer->spec_tx))) {
 		struct txreq *req = LIST_ENTRY(node, struct txreq, link);
 
 		req->limit = req->sent;
@@ -141,7 +141,8 @@ static bool nothing_waits(const struct peer *peer)
 {
 	return list_empty(&peer->controls) && list_empty(&peer->zcopy) &&
 	       list_empty(&peer->ahead) && list_empty(&peer->backlog) &&
-	       list_empty(&peer->streams) && list_empty(&peer->along) && list_empty(&peer->replies);
+	       list_empty(&peer->streams) && list_empty(&peer->spec_tx) &&
+	       list_empty(&peer->replies);
 }
 
 void tx_settle(struct port *port)
@@ -149,7 +150,7 @@ void tx_settle(struct port *port)
 	LIST_EACH_SAFE (node, &port->busy) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_busy);
 
-		stop_unasked(peer);
+		stop_spec(peer);
 		if (nothing_waits(peer))
 			list_remove(&peer->in_busy);
 	}
@@ -191,7 +192,7 @@ bool tx_flush(struct peer *peer)
 		moved |= flush_backlog(peer);
 		moved |= flush_streams(peer, &peer->streams);
 		if (list_empty(&peer->streams))
-			moved |= flush_streams(peer, &peer->along);
+			moved |= flush_streams(peer, &peer->spec_tx);
 		moved |= flush_replies(peer);
 	}
 	if (nothing_waits(peer))

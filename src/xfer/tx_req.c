@@ -140,7 +140,7 @@ static void lists_of(struct peer *peer, struct list *lists[LISTS])
 	lists[4] = &peer->ahead;
 	lists[5] = &peer->backlog;
 	lists[6] = &peer->moving;
-	lists[7] = &peer->along;
+	lists[7] = &peer->spec_tx;
 }
 
 /*
@@ -162,7 +162,7 @@ static void discard(struct peer *peer)
 }
 
 /* A message that the peer may ask us for: the endpoint's buffers may be gone soon. */
-static void copy_out_offered(struct txreq *req)
+static void copy_out_pending_rts(struct txreq *req)
 {
 	bool needed = req->awaited && (req->offered || req->sent < req->limit);
 
@@ -206,7 +206,7 @@ void tx_forget(struct port *port, struct ep *ep, struct ep *successor)
 				req->ep = successor;
 				/* Else the port is closed next. */
 				if (!successor && ep->base != ep)
-					copy_out_offered(req);
+					copy_out_pending_rts(req);
 			}
 		/* Buffers that a request of it names may be gone soon. */
 		if (!successor && peer->real && link_holds(peer->real))

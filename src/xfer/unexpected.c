@@ -22,7 +22,7 @@ static size_t cost(const struct unexpected *u)
 	return sizeof(*u) + u->held;
 }
 
-static void hold_sender(struct rx *rx, struct peer *peer)
+static void send_xoff(struct rx *rx, struct peer *peer)
 {
 	/* Whoever has gone, and is read out, sends nothing more. */
 	if (peer->holding || peer->state == PEER_IDLE)
@@ -34,10 +34,10 @@ static void hold_sender(struct rx *rx, struct peer *peer)
 	peer->holding = true;
 	peer->unheard = 0;
 	list_push(&rx->held, &peer->in_held);
-	tx_control(peer, WIRE_HEAD(WIRE_HOLD, 0, 0, 0), 0);
+	tx_control(peer, WIRE_HEAD(WIRE_XOFF, 0, 0, 0), 0);
 }
 
-void rx_resume_senders(struct rx *rx)
+void rx_send_xon(struct rx *rx)
 {
 	struct list *node;
 
@@ -45,7 +45,7 @@ void rx_resume_senders(struct rx *rx)
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_held);
 
 		peer->holding = false;
-		tx_control(peer, WIRE_HEAD(WIRE_RESUME, 0, 0, 0), 0);
+		tx_control(peer, WIRE_HEAD(WIRE_XON, 0, 0, 0), 0);
 	}
 }
 
@@ -111,8 +111,8 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 	u->peer = m->peer;
 	u->src = m->src;
 	u->head = m->head;
-	if (wire_op(m->head) == WIRE_OFFER) /* what comes with it is dropped */
-		u->head &= ~WIRE_HEAD(0, WIRE_UNASKED, 0, 0);
+	if (wire_op(m->head) == WIRE_RTS) /* what comes with it is dropped */
+		u->head &= ~WIRE_HEAD(0, WIRE_SPEC, 0, 0);
 	u->tag = m->tag;
 	u->data = m->data;
 	u->len = m->len;
@@ -122,7 +122,7 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 	list_push(&q->unexpected[tagged], &u->link);
 	count_kept(q, u);
 	if (q->unexpected_bytes > q->unexpected_max && m->peer && !grouped)
-		hold_sender(q, m->peer);
+		send_xoff(q, m->peer);
 }
 
 void rx_take(struct rx *rx, struct unexpected *u)
@@ -130,7 +130,7 @@ void rx_take(struct rx *rx, struct unexpected *u)
 	list_remove(&u->link);
 	uncount_kept(rx, u);
 	if (!list_empty(&rx->held) && rx->unexpected_bytes <= rx->unexpected_max / 2)
-		rx_resume_senders(rx);
+		rx_send_xon(rx);
 }
 
 void rx_drop(struct unexpected *u)
@@ -148,7 +148,7 @@ void rx_give(struct rx *rx, struct unexpected *u)
 void rx_refuse(const struct unexpected *u)
 {
 	if (u->peer && rx_wants_ack(u->head))
-		tx_control(u->peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(u->head)), FI_ECANCELED);
+		tx_control(u->peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(u->head)), FI_ECANCELED);
 }
 
 /* A discarded offer or acknowledged message still owes its sender an answer. */
@@ -159,12 +159,12 @@ static void answer_discarded(struct unexpected *u)
 		return;
 	}
 	if (u->peer && rx_wants_ack(u->head))
-		tx_control(u->peer, WIRE_HEAD(WIRE_FIN, 0, 0, wire_id(u->head)), 0);
+		tx_control(u->peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(u->head)), 0);
 }
 
 static size_t message_len(const struct unexpected *u)
 {
-	struct wire_offer offer;
+	struct wire_rts offer;
 
 	if (wire_op(u->head) == WIRE_AMO)
 		return rma_match_len(&(struct message){.peer = u->peer,
@@ -173,7 +173,7 @@ static size_t message_len(const struct unexpected *u)
 						       .data = u->data,
 						       .len = u->len,
 						       .payload = u->payload});
-	if (wire_op(u->head) != WIRE_OFFER)
+	if (wire_op(u->head) != WIRE_RTS)
 		return u->len;
 	memcpy(&offer.len, u->payload, sizeof(offer.len));
 	return offer.len;

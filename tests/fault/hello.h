@@ -36,7 +36,7 @@ struct frame {
 
 /* Kinds of packets and their flags, hw/wire.h: the first two bytes of `head`; the last four are an id. */
 #define WIRE_MSG   1u
-#define WIRE_OFFER 2u
+#define WIRE_RTS   2u
 #define WIRE_FRAG  5u
 #define WIRE_BYE   15u
 #define WIRE_GROUP 16u

@@ -147,7 +147,7 @@ static void frame(struct input *in, struct far *f)
 	uint64_t id = word(in, wire_id(ours.head));
 
 	if (op == WIRE_FRAG)
-		id = word(in, ours.tag); /* of a WIRE_PULL */
+		id = word(in, ours.tag); /* of a WIRE_CTS */
 	is.head = WIRE_HEAD(op, flags, 0, (uint32_t)id);
 	is.tag = word(in, ours.tag);
 	is.data = 1;

@@ -142,7 +142,7 @@ static void packet(struct input *in, struct peer *peer)
 
 	id = word(in, id);
 	if (op == WIRE_FRAG)
-		id = word(in, tag); /* of a WIRE_PULL */
+		id = word(in, tag); /* of a WIRE_CTS */
 	p.head = WIRE_HEAD(op, flags, rx, (uint32_t)id);
 	p.tag = word(in, tag);
 	p.data = flags & WIRE_DATA ? word(in, 1) : 0;

@@ -299,7 +299,7 @@ static inline void world_settle(void)
 	for (unsigned int i = 0; i < SLOTS; i++)
 		MUST(world.slot[i].use == FREE);
 	MUST(world.port->tx_pool.in_use == 0);
-	MUST(world.port->arrival_pool.in_use == 0);
+	MUST(world.port->rxreq_pool.in_use == 0);
 	MUST(ep_of(world.ep)->rx->recv_pool.in_use == 0);
 	for (uint64_t key = KEY_ALL; key < KEYS; key++)
 		region_open(key);

@@ -273,7 +273,7 @@ static void prepare(struct peer *p, enum peer_step step, unsigned int seed)
 /* What the initiator does is seen to come in, where it can be. */
 static void attend(struct peer *p, enum peer_step step, unsigned int seed)
 {
-	struct peer_arrival a;
+	struct peer_rxreq a;
 
 	if (step != PEER_SEND && step != PEER_WRITE)
 		return;

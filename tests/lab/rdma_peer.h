@@ -66,7 +66,7 @@ struct peer_turn {
 #define PEER_CQ_SIZE 32
 
 /* What came in: a message's data stays until peer_release(). */
-struct peer_arrival {
+struct peer_rxreq {
 	struct ibv_wc wc;
 	char *data;
 };
@@ -78,7 +78,7 @@ struct peer {
 	char *memory; /* blocks of `size` bytes: window, what is sent, what is read, receives */
 	uint32_t size;
 	struct peer_place theirs; /* in host byte order */
-	struct peer_arrival arrived[PEER_RECVS];
+	struct peer_rxreq arrived[PEER_RECVS];
 	unsigned int arrivals; /* that nobody took yet */
 	unsigned int sent;     /* completions of what we sent that nobody took yet */
 	double patience;       /* seconds to wait for anything */
@@ -177,14 +177,14 @@ static inline void peer_poll(struct peer *p)
 		return;
 	}
 	p->arrived[p->arrivals++] =
-		(struct peer_arrival){wc, peer_block(p, PEER_RECV + (unsigned int)wc.wr_id)};
+		(struct peer_rxreq){wc, peer_block(p, PEER_RECV + (unsigned int)wc.wr_id)};
 }
 
 /* The next that came in: a message, or (`immediate`) a write with immediate data. */
-static inline struct peer_arrival peer_hear(struct peer *p, bool immediate, const char *what)
+static inline struct peer_rxreq peer_hear(struct peer *p, bool immediate, const char *what)
 {
 	double end = peer_now() + p->patience;
-	struct peer_arrival first;
+	struct peer_rxreq first;
 
 	while (!p->arrivals) {
 		if (peer_now() > end)
@@ -200,7 +200,7 @@ static inline struct peer_arrival peer_hear(struct peer *p, bool immediate, cons
 }
 
 /* The buffer of what came in may be used again. */
-static inline void peer_release(struct peer *p, const struct peer_arrival *a)
+static inline void peer_release(struct peer *p, const struct peer_rxreq *a)
 {
 	peer_post_recv(p, (unsigned int)a->wc.wr_id);
 }
@@ -258,7 +258,7 @@ static inline void peer_tell_turn(struct peer *p, enum peer_step step, enum peer
 
 static inline void peer_hear_turn(struct peer *p, enum peer_step step, enum peer_what what)
 {
-	struct peer_arrival a = peer_hear(p, false, "a turn");
+	struct peer_rxreq a = peer_hear(p, false, "a turn");
 	struct peer_turn turn;
 
 	if (a.wc.byte_len != sizeof(turn))
@@ -285,7 +285,7 @@ static inline void peer_exchange_places(struct peer *p)
 {
 	struct peer_place place = {htobe64((uintptr_t)peer_block(p, PEER_WINDOW)),
 				   htonl(p->mr->rkey), htonl(p->size)};
-	struct peer_arrival a;
+	struct peer_rxreq a;
 
 	memcpy(peer_block(p, PEER_OUT), &place, sizeof(place));
 	peer_send(p, sizeof(place), "our place");

@@ -92,7 +92,7 @@ START_TEST(for_a_join)
 	struct fid_av_set *set = group_set((const fi_addr_t[]){fake.addr, our.self}, 2);
 	struct fid_mc *mc = group_join(set, false);
 	struct {
-		struct wire_offer offer;
+		struct wire_rts offer;
 	} o = {{.len = 8, .count = 1, .segment = {{.addr = 4096, .len = 8}}}};
 	uint64_t word = 0;
 	unsigned int count;
@@ -101,9 +101,9 @@ START_TEST(for_a_join)
 	ck_assert_uint_eq(group_said(WIRE_GROUP_ABORT, 0).id, 4711);
 	ck_assert_uint_eq(our.coll->early.unexpected_bytes, 0);
 	group_sends(4711, WIRE_GROUP_TAG(1, 0, 0), &word, sizeof(word));
-	fake_says(WIRE_HEAD(WIRE_OFFER, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 99),
+	fake_says(WIRE_HEAD(WIRE_RTS, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 99),
 		  WIRE_GROUP_TAG(2, 0, 0), 4711, &o,
-		  offsetof(struct wire_offer, segment) + sizeof(struct wire_segment));
+		  offsetof(struct wire_rts, segment) + sizeof(struct wire_segment));
 	ck_assert_uint_gt(our.coll->early.unexpected_bytes, 0);
 	ck_assert_uint_eq(fake.peer->kept, our.coll->early.unexpected_bytes);
 	count = fake.count;
@@ -111,7 +111,7 @@ START_TEST(for_a_join)
 	ck_assert_uint_eq(our.coll->early.unexpected_bytes, 0);
 	ck_assert_uint_eq(fake.peer->kept, 0);
 	ck_assert_uint_eq(fake.count, count + 4);
-	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_FIN);
+	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_ATS);
 	ck_assert_uint_eq(wire_id(fake_last(0)->head), 99);
 	ck_assert_uint_eq(fake_last(0)->tag, FI_ECANCELED);
 	ck_assert_uint_eq(group_said(WIRE_GROUP_ABORT, 1).id, 4711);
@@ -143,7 +143,7 @@ START_TEST(not_of_a_group)
 	ck_assert_uint_eq(((struct group *)mc)->rx.unexpected_bytes, 0);
 	fake_says(WIRE_HEAD(WIRE_MSG, half[_i] | WIRE_ACK_MATCH, WIRE_RX_GROUP, 7),
 		  group_tag(1, 1, 1), at[0], &word, sizeof(word));
-	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_FIN);
+	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_ATS);
 	ck_assert_uint_eq(wire_id(fake_last(0)->head), 7);
 	ck_assert_uint_eq(fake_last(0)->tag, FI_EOPNOTSUPP);
 	ck_assert_uint_eq(fake.peer->kept, 0);

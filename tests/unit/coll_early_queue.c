@@ -133,7 +133,7 @@ START_TEST(to_be_answered)
 	post(&got, 1);
 	fake_expect(&got, FI_COLLECTIVE);
 	ck_assert_uint_eq(got, 42);
-	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_FIN);
+	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_ATS);
 	ck_assert_uint_eq(wire_id(fake_last(0)->head), 99);
 }
 END_TEST

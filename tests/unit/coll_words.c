@@ -220,7 +220,7 @@ START_TEST(offer_in_vain)
 	ck_assert_int_eq(fi_broadcast(fake.ep, big, sizeof(big) / sizeof(big[0]), NULL,
 				      fi_mc_addr(mc), our.self, FI_UINT64, 0, big),
 			 0);
-	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_OFFER);
+	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_RTS);
 	fake_expect_nothing();
 	group_says((struct wire_group){.kind = WIRE_GROUP_LEAVE, .rank = 1, .size = 2, .id = id});
 	fake_expect_error(big, FI_ECONNABORTED);
@@ -229,22 +229,22 @@ START_TEST(offer_in_vain)
 END_TEST
 
 /* We close the group with an offer kept in it: its sender hears that, and why. */
-START_TEST(offer_not_taken)
+START_TEST(rts_not_taken)
 {
-	struct wire_offer offer = {.len = 8, .count = 1, .segment = {{.addr = 4096, .len = 8}}};
+	struct wire_rts offer = {.len = 8, .count = 1, .segment = {{.addr = 4096, .len = 8}}};
 	struct wire_group said;
 	struct fid_av_set *set;
 	struct fid_mc *mc;
 	uint64_t id;
 
 	mc = stand(&set, &id);
-	fake_says(WIRE_HEAD(WIRE_OFFER, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 99),
+	fake_says(WIRE_HEAD(WIRE_RTS, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 99),
 		  WIRE_GROUP_TAG(1, 0, 1), id, &offer,
-		  offsetof(struct wire_offer, segment) + sizeof(offer.segment[0]));
+		  offsetof(struct wire_rts, segment) + sizeof(offer.segment[0]));
 	ck_assert_uint_gt(fake.peer->kept, 0);
 	ck_assert_int_eq(fi_close(&mc->fid), 0);
 	ck_assert_uint_eq(fake.peer->kept, 0);
-	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_FIN);
+	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_ATS);
 	ck_assert_uint_eq(wire_id(fake_last(0)->head), 99);
 	ck_assert_uint_gt(fake_last(0)->tag, 0);
 	said = group_said(WIRE_GROUP_ABORT, 1); /* before it, or the answer would be the reason */
@@ -567,7 +567,7 @@ int main(void)
 	tcase_add_test(words, told_processors);
 	tcase_add_test(words, last_word);
 	tcase_add_test(words, offer_in_vain);
-	tcase_add_test(words, offer_not_taken);
+	tcase_add_test(words, rts_not_taken);
 	tcase_add_test(words, dies_after_leaving);
 	tcase_add_test(words, goes_unread);
 	tcase_add_test(words, asked_whether_here);

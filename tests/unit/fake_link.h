@@ -84,7 +84,7 @@ static int fake_send(struct link *link, const void *buf, size_t len, uint64_t da
 {
 	struct packet p = {.head = head, .tag = tag, .data = data, .len = len};
 	struct iovec iov = {(void *)(uintptr_t)buf, len};
-	bool offer = wire_op(head) == WIRE_OFFER;
+	bool offer = wire_op(head) == WIRE_RTS;
 
 	if (len > FAKE_EAGER && !offer)
 		return -FI_EMSGSIZE;
@@ -119,9 +119,9 @@ static inline void fake_says(uint64_t head, uint64_t tag, uint64_t data, const v
 	rx_deliver(fake.port, pool_id(fake.peer), &p);
 }
 
-static inline void fake_says_fin(uint32_t id, int err)
+static inline void fake_says_ats(uint32_t id, int err)
 {
-	fake_says(WIRE_HEAD(WIRE_FIN, 0, 0, id), (uint64_t)err, 0, NULL, 0);
+	fake_says(WIRE_HEAD(WIRE_ATS, 0, 0, id), (uint64_t)err, 0, NULL, 0);
 }
 
 static inline void fake_connect(void)

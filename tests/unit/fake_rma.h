@@ -234,11 +234,11 @@ static inline void answer_expect_result(uint32_t seq, const void *bytes, size_t 
 		ck_assert_mem_eq(p.payload, bytes, len);
 }
 
-static inline void answer_expect_fin(uint32_t id, int err, size_t len)
+static inline void answer_expect_ats(uint32_t id, int err, size_t len)
 {
 	struct fake_packet p = answer_take();
 
-	ck_assert_uint_eq(p.head, WIRE_HEAD(WIRE_FIN, 0, 0, id));
+	ck_assert_uint_eq(p.head, WIRE_HEAD(WIRE_ATS, 0, 0, id));
 	ck_assert_uint_eq(p.tag, err);
 	ck_assert_uint_eq(p.len, len);
 }

@@ -29,8 +29,8 @@ static void finish(void)
 	teardown();
 }
 
-static int offer_iov(struct shm_link *to, const struct iovec *iov, size_t count,
-		     struct fi_rma_iov *at)
+static int rts_iov(struct shm_link *to, const struct iovec *iov, size_t count,
+		   struct fi_rma_iov *at)
 {
 	void *exposed = NULL;
 	int err = to->link.ops->rndv_register(&to->link, iov, count, &batch, at, &exposed);
@@ -45,7 +45,7 @@ static uint64_t offer(size_t at, size_t len)
 	struct iovec iov = {bytes + at, len};
 	struct fi_rma_iov where = {.key = 0};
 
-	if (offer_iov(s, &iov, 1, &where))
+	if (rts_iov(s, &iov, 1, &where))
 		return 0;
 	ck_assert_uint_eq(where.addr, (uintptr_t)iov.iov_base);
 	ck_assert_uint_eq(where.len, len);
@@ -58,7 +58,7 @@ static void end(struct shm_link *link, struct shm_pipe *p)
 	link->link.ops->rndv_deregister(&link->link, p);
 }
 
-static void end_offer(void)
+static void end_rts(void)
 {
 	end(s, filled);
 }
@@ -103,7 +103,7 @@ START_TEST(every_length)
 			ck_assert_int_gt(left(), (int)LEN - 1);
 			fetches_all(at, lens[i], key);
 			ck_assert_int_eq(left(), 0);
-			end_offer();
+			end_rts();
 		}
 }
 END_TEST
@@ -114,7 +114,7 @@ START_TEST(segments)
 	struct iovec local[2] = {{copy, 299999}, {copy + 300000, LONG - 300000}}, remote[3];
 	struct fi_rma_iov where[3];
 
-	ck_assert_int_eq(offer_iov(s, iov, 3, where), 0);
+	ck_assert_int_eq(rts_iov(s, iov, 3, where), 0);
 	for (int i = 0; i < 3; i++) {
 		ck_assert_uint_eq(where[i].len, iov[i].iov_len);
 		remote[i] = (struct iovec){(void *)(uintptr_t)where[i].addr, where[i].len};
@@ -125,7 +125,7 @@ START_TEST(segments)
 	ck_assert_uint_eq(copy[300000], bytes[5 + 299999]);
 	ck_assert_uint_eq(copy[300001], bytes[400000]);
 	ck_assert_int_eq(memcmp(copy + 300002, bytes + 500000, PIPE), 0);
-	end_offer();
+	end_rts();
 }
 END_TEST
 
@@ -151,7 +151,7 @@ START_TEST(all_at_once)
 		fetches_all(i, PIPE, keys[i]);
 		end(s, pipes[i]);
 	}
-	ck_assert_int_eq(offer_iov(other, &iov, 1, &at), 0);
+	ck_assert_int_eq(rts_iov(other, &iov, 1, &at), 0);
 	others = at.key;
 	end(other, filled);
 	for (unsigned int i = 0; i < 3; i++) {
@@ -159,7 +159,7 @@ START_TEST(all_at_once)
 
 		ck_assert_uint_ne(key, others);
 		fetches_all(0, PIPE, key);
-		end_offer();
+		end_rts();
 		ck_assert_uint_eq(key, keys[SHM_PIPES - 1]);
 	}
 	leave(other);
@@ -173,20 +173,20 @@ START_TEST(not_all_taken)
 
 	ck_assert_int_eq(fetch(0, PIPE, 1000, first), 1000);
 	ck_assert_int_eq(memcmp(copy, bytes, 1000), 0);
-	end_offer();
+	end_rts();
 	second = offer(100, PIPE);
 	ck_assert_uint_ne(second, first);
 	fetches_all(100, PIPE, second);
-	end_offer();
+	end_rts();
 	third = offer(7, PIPE);
 	ck_assert_uint_eq(third, second);
-	end_offer();
+	end_rts();
 	ck_assert_uint_ne(offer(8, PIPE), third);
 	ck_assert_int_eq(fetch(7, PIPE, PIPE, third), -FI_ECONNRESET);
 	ck_assert_int_eq(fetch(7, PIPE, PIPE, third), -FI_ECONNRESET);
 	ck_assert_int_eq(fetch(7, PIPE, PIPE, first), -FI_ECONNRESET);
 	ck_assert_int_ge(left(), PIPE - 4096);
-	end_offer();
+	end_rts();
 }
 END_TEST
 
@@ -196,13 +196,13 @@ START_TEST(withdrawn)
 	struct iovec local = {copy, PIPE};
 	uint64_t key = offer(0, PIPE);
 
-	end_offer();
+	end_rts();
 	memset(bytes, 0xee, PIPE);
 	ck_assert_int_eq(fetch(0, PIPE, PIPE, key), -FI_ECONNRESET);
 	key = offer(0, PIPE);
 	s->pipe.fd = dup(filled->ends[0]);
 	s->pipe.key = key;
-	end_offer();
+	end_rts();
 	ck_assert_int_eq(fetch(0, PIPE, PIPE, key), -FI_ECONNRESET);
 	ck_assert_uint_eq(s->pipe.key, 0);
 	/* What it leaves there is not kept. */
@@ -210,7 +210,7 @@ START_TEST(withdrawn)
 	local.iov_len = 1;
 	ck_assert_int_eq(shm_pipe_take(&s->pipe, getpid(), key, &local, 1), 1);
 	ck_assert_uint_eq(s->pipe.key, 0);
-	end_offer();
+	end_rts();
 }
 END_TEST
 
@@ -221,7 +221,7 @@ START_TEST(nothing_kept)
 	int fd = dup(filled->ends[0]), count;
 
 	ck_assert_uint_ne(key, 0);
-	end_offer();
+	end_rts();
 	ck_assert_int_eq(ioctl(fd, FIONREAD, &count), 0);
 	ck_assert_int_eq(count, 0);
 	close(fd);
@@ -237,11 +237,11 @@ START_TEST(not_taken)
 		uint64_t key = offer(0, PIPE);
 
 		fetches_all(0, PIPE, key);
-		end_offer();
+		end_rts();
 	}
 	while (given < 100 && offer(0, PIPE)) {
 		given++;
-		end_offer();
+		end_rts();
 	}
 	ck_assert_uint_ge(given, 1);
 	ck_assert_uint_lt(given, 10);
@@ -257,7 +257,7 @@ START_TEST(refused)
 
 	ck_assert_ptr_ne(iov.iov_base, MAP_FAILED);
 	for (int i = 0; i < 10; i++)
-		ck_assert_int_eq(offer_iov(s, &iov, 1, &at), -FI_ENOSYS);
+		ck_assert_int_eq(rts_iov(s, &iov, 1, &at), -FI_ENOSYS);
 	ck_assert_uint_eq(own->pipes.open, 0);
 	munmap(iov.iov_base, PIPE);
 }
@@ -270,7 +270,7 @@ START_TEST(another_file)
 	int number = filled->ends[0], other[2];
 	char word[8];
 
-	end_offer();
+	end_rts();
 	ck_assert_int_eq(pipe(other), 0);
 	ck_assert_int_eq(write(other[1], "secret", 7), 7);
 	if (other[0] != number)
@@ -351,7 +351,7 @@ START_TEST(across)
 		next_step();
 		await_step(i + 1);
 		ck_assert_int_eq(left(), 0);
-		end_offer();
+		end_rts();
 	}
 	ck_assert_int_eq(status_of(pid), 0);
 	munmap(told, 4096);

@@ -314,9 +314,9 @@ START_TEST(closed_from_above)
 	if (when < 2)
 		engine.on_deliver = close_at_second;
 	if (when == 2)
-		engine.on_land = close_victim;
+		engine.on_place = close_victim;
 	if (when == 3)
-		engine.on_landed = close_victim;
+		engine.on_placed = close_victim;
 	write_part(id, count, 0, when ? 5000 : stream_len - 5);
 	write_part(id, count, when ? 5000 : stream_len - 5, stream_len - 5);
 	write_part(id, count, stream_len - 5, stream_len);

@@ -51,7 +51,7 @@ START_TEST(hears)
 
 	ck_assert_uint_eq(talk(id, MSG), MOST); /* nothing is to be heard */
 	for (int i = 0; i < 3; i++)
-		put_frame(words + (ptrdiff_t)i * FRAME, WIRE_HEAD(WIRE_HOLD, 0, 0, 0), 0, 0, 0);
+		put_frame(words + (ptrdiff_t)i * FRAME, WIRE_HEAD(WIRE_XOFF, 0, 0, 0), 0, 0, 0);
 	write_all(peer_of(id), words, sizeof(words));
 	ck_assert_uint_le(talk(id, MSG), 2 * TCP_UNREAD_MAX / LEN);
 	ck_assert_uint_eq(talk(id, MSG), 0);

@@ -225,9 +225,9 @@ END_TEST
 /* What controls the flow of messages, or answers them, does not wait. */
 START_TEST(control_does_not_wait)
 {
-	ck_assert_int_eq(send_op(WIRE_OFFER), 0);
-	ck_assert_int_eq(send_op(WIRE_FIN), 0);
-	ck_assert_int_eq(send_op(WIRE_HOLD), 0);
+	ck_assert_int_eq(send_op(WIRE_RTS), 0);
+	ck_assert_int_eq(send_op(WIRE_ATS), 0);
+	ck_assert_int_eq(send_op(WIRE_XOFF), 0);
 	ck_assert_uint_eq(posted, 3);
 	ck_assert_uint_eq(idle, 0);
 }

@@ -58,7 +58,7 @@ static struct seen seen[SEEN_MAX];
 static unsigned int seen_count;
 
 /* A payload that lands: the places for it. */
-static struct landing {
+static struct placement {
 	uint32_t src;
 	struct packet p;
 	unsigned char *to;
@@ -68,8 +68,8 @@ static struct landing {
 /* What the engine would do; a test sets them. */
 static struct {
 	void (*on_deliver)(uint32_t src, const struct packet *p);
-	void (*on_land)(uint32_t src);
-	void (*on_landed)(uint32_t src);
+	void (*on_place)(uint32_t src);
+	void (*on_placed)(uint32_t src);
 	bool lands;
 	size_t wanted;  /* bytes of each payload that lands */
 	size_t segment; /* bytes of each place */
@@ -122,14 +122,14 @@ void rx_deliver(struct port *port, uint32_t src, const struct packet *p)
 	ck_assert_mem_eq(seen[seen_count - 1].payload, p->payload, p->len);
 }
 
-uint32_t rx_land(struct port *port, uint32_t src, const struct packet *p)
+uint32_t rx_placement_begin(struct port *port, uint32_t src, const struct packet *p)
 {
 	joint_of(port, src);
-	if (engine.on_land)
-		engine.on_land(src);
+	if (engine.on_place)
+		engine.on_place(src);
 	for (uint32_t i = 0; engine.lands && i < 4; i++)
 		if (!landings[i].to) {
-			landings[i] = (struct landing){src, *p, malloc(p->len), p->len};
+			landings[i] = (struct placement){src, *p, malloc(p->len), p->len};
 			if (landings[i].wanted > engine.wanted)
 				landings[i].wanted = engine.wanted;
 			memset(landings[i].to, 0xee, p->len);
@@ -138,9 +138,10 @@ uint32_t rx_land(struct port *port, uint32_t src, const struct packet *p)
 	return 0;
 }
 
-size_t rx_into(struct port *port, uint32_t id, size_t offset, struct iovec *iov, size_t max)
+size_t rx_placement_iov(struct port *port, uint32_t id, size_t offset, struct iovec *iov,
+			size_t max)
 {
-	struct landing *to = &landings[id - 1];
+	struct placement *to = &landings[id - 1];
 	size_t count = 0;
 
 	joint_of(port, to->src);
@@ -156,9 +157,9 @@ size_t rx_into(struct port *port, uint32_t id, size_t offset, struct iovec *iov,
 	return count;
 }
 
-void rx_landed(struct port *port, uint32_t id)
+void rx_placement_end(struct port *port, uint32_t id)
 {
-	struct landing *to = &landings[id - 1];
+	struct placement *to = &landings[id - 1];
 	uint32_t src = to->src;
 
 	joint_of(port, src);
@@ -166,8 +167,8 @@ void rx_landed(struct port *port, uint32_t id)
 	note(src, &to->p, to->to, to->p.len, true);
 	free(to->to);
 	to->to = NULL;
-	if (engine.on_landed)
-		engine.on_landed(src);
+	if (engine.on_placed)
+		engine.on_placed(src);
 }
 
 void rx_ended(struct port *port, uint32_t src, int err)

@@ -165,15 +165,15 @@ START_TEST(answers)
 	fi_cntr_add(start, 1);
 	ck_assert_uint_eq(fake.count, 3);
 	counts(done, 0, 0);
-	fake_says_fin(wire_id(fake.packets[0].head), FI_EIO);
+	fake_says_ats(wire_id(fake.packets[0].head), FI_EIO);
 	counts(done, 0, 1);
 	fake_expect_nothing();
-	fake_says_fin(wire_id(fake.packets[1].head), 0);
+	fake_says_ats(wire_id(fake.packets[1].head), 0);
 	counts(done, 1, 1);
 	fake_expect(&works[1], FI_TAGGED | FI_SEND);
-	fake_says_fin(wire_id(fake.packets[1].head), 0); /* once is enough */
+	fake_says_ats(wire_id(fake.packets[1].head), 0); /* once is enough */
 	counts(done, 1, 1);
-	fake_says_fin(wire_id(fake.packets[2].head), FI_ETRUNC);
+	fake_says_ats(wire_id(fake.packets[2].head), FI_ETRUNC);
 	counts(done, 1, 2);
 	fake_expect_error(&works[2], FI_ETRUNC);
 	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What one side makes the other keep: requests of ours wait for results before they bring more, and a peer that
- * takes no answers, or no notice of WIRE_HOLD, is ended when it goes too far, whatever its link.
+ * takes no answers, or no notice of WIRE_XOFF, is ended when it goes too far, whatever its link.
  */
 #include <malloc.h>
 
@@ -124,7 +124,7 @@ START_TEST(messages_when_held)
 
 	while (!fake.peer->holding)
 		say_message();
-	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_HOLD);
+	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_XOFF);
 	for (; fake.peer->state == PEER_CONNECTED; held += BYTES) {
 		ck_assert_uint_le(held, WIRE_HELD_MAX);
 		say_message();

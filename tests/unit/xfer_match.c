@@ -199,10 +199,10 @@ START_TEST(answers_when_it_is_matched)
 	ck_assert_uint_eq(fake.count, 0);
 	post(0, 64, 5, 0);
 	ck_assert_uint_eq(fake.count, 1);
-	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_FIN, 0, 0, 33));
+	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_ATS, 0, 0, 33));
 	ck_assert_uint_eq(fake_last(0)->tag, 0);
 	post(1, 64, 5, 0);
-	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_FIN, 0, 0, 34));
+	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_ATS, 0, 0, 34));
 }
 END_TEST
 
@@ -229,7 +229,7 @@ START_TEST(senders_pause_and_go_on)
 		message(5, kept++, 200);
 	}
 	ck_assert_uint_gt(kept, 2000 / 400);
-	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_HOLD);
+	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_XOFF);
 	message(5, kept++, 200); /* what was under way still counts */
 	ck_assert_uint_eq(fake.count, 1);
 	for (unsigned int i = 0; i < kept; i++) {
@@ -241,16 +241,16 @@ START_TEST(senders_pause_and_go_on)
 			ck_assert_uint_gt(rx->unexpected_bytes, 1000);
 	}
 	ck_assert_uint_eq(fake.count, 2);
-	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_RESUME);
+	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_XON);
 }
 END_TEST
 
 static void offer(uint64_t tag, uint32_t id, uint64_t len)
 {
-	struct wire_offer o = {.len = len, .count = 1, .segment = {{0x1000, len}}};
+	struct wire_rts o = {.len = len, .count = 1, .segment = {{0x1000, len}}};
 
-	fake_says(WIRE_HEAD(WIRE_OFFER, WIRE_TAGGED, 0, id), tag, 0, &o,
-		  offsetof(struct wire_offer, segment) + sizeof(o.segment[0]));
+	fake_says(WIRE_HEAD(WIRE_RTS, WIRE_TAGGED, 0, id), tag, 0, &o,
+		  offsetof(struct wire_rts, segment) + sizeof(o.segment[0]));
 }
 
 static void piece(uint32_t to, size_t at, size_t len)
@@ -269,7 +269,7 @@ static void pull_into(unsigned int n, size_t room, size_t len, bool unexpected)
 	post(n, room, 5, 0);
 	if (!unexpected)
 		offer(5, 900 + n, len);
-	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_PULL, 0, 0, 900 + n));
+	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_CTS, 0, 0, 900 + n));
 	to = (uint32_t)fake_last(0)->tag;
 	fake_expect_nothing();
 	piece(to ^ 1, 0, 10);      /* to nobody */
@@ -282,7 +282,7 @@ static void pull_into(unsigned int n, size_t room, size_t len, bool unexpected)
 		piece(to, at, step);
 		at += step;
 	}
-	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_FIN, 0, 0, 900 + n));
+	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_ATS, 0, 0, 900 + n));
 	ck_assert_uint_eq(fake_last(0)->tag, 0);
 	piece(to, 0, 10); /* it is over */
 }
@@ -294,7 +294,7 @@ START_TEST(long_message_is_pulled)
 	pull_into(1, 1000, 1000, true);
 	expect_received(1, 5, 0, 1000);
 	ck_assert_int_eq(in[1][1000], 0);
-	ck_assert_uint_eq(fake.port->arrival_pool.in_use, 0);
+	ck_assert_uint_eq(fake.port->rxreq_pool.in_use, 0);
 }
 END_TEST
 
@@ -313,13 +313,13 @@ END_TEST
 
 START_TEST(offers_that_contradict_themselves)
 {
-	struct wire_offer o = {.len = 100, .count = 1, .segment = {{0x1000, 100}}};
-	size_t len = offsetof(struct wire_offer, segment) + sizeof(o.segment[0]);
-	uint64_t head = WIRE_HEAD(WIRE_OFFER, WIRE_TAGGED, 0, 12);
+	struct wire_rts o = {.len = 100, .count = 1, .segment = {{0x1000, 100}}};
+	size_t len = offsetof(struct wire_rts, segment) + sizeof(o.segment[0]);
+	uint64_t head = WIRE_HEAD(WIRE_RTS, WIRE_TAGGED, 0, 12);
 
 	post(0, 64, 5, 0);
 	for (int i = 0; i < 6; i++) {
-		o = (struct wire_offer){.len = 100, .count = 1, .segment = {{0x1000, 100}}};
+		o = (struct wire_rts){.len = 100, .count = 1, .segment = {{0x1000, 100}}};
 		switch (i) {
 		case 0:
 			o.len = 101;
@@ -339,7 +339,7 @@ START_TEST(offers_that_contradict_themselves)
 		}
 		fake_says(head, 5, 0, &o, i == 5 ? 8 : len);
 		ck_assert_uint_eq(fake.count, i + 1);
-		ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_FIN, 0, 0, 12));
+		ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_ATS, 0, 0, 12));
 		ck_assert_uint_ne(fake_last(0)->tag, 0);
 	}
 	fake_expect_nothing();
@@ -366,7 +366,7 @@ START_TEST(packets_without_sense)
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 0), 5, 0, out, 4);
 	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_GROUP); /* we are in no such group */
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_ACK_DELIVER, 1, 8), 5, 0, out, 4);
-	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_FIN, 0, 0, 8));
+	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_ATS, 0, 0, 8));
 	ck_assert_uint_ne(fake_last(0)->tag, 0); /* nobody is there to take it */
 	message(5, 0, 4);
 	expect_received(0, 5, 0, 4);
@@ -389,7 +389,7 @@ START_TEST(what_a_lost_peer_had_sent)
 	fake_expect_nothing();
 	post(2, 256, 7, 0);
 	expect_received(2, 7, 0, 100);
-	ck_assert_uint_eq(fake.port->arrival_pool.in_use, 0);
+	ck_assert_uint_eq(fake.port->rxreq_pool.in_use, 0);
 	ck_assert_uint_eq(ep_of(fake.ep)->rx->unexpected_bytes, 0);
 	fake.closed = 0; /* for fake_shut */
 }

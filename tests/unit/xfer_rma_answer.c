@@ -273,9 +273,9 @@ START_TEST(answers_of_another_kind)
 	uint32_t seq = post_read(0, 8);
 
 	req = LIST_ENTRY(fake.peer->awaiting.next, struct txreq, link);
-	fake_says_fin(pool_id(req), 0);
-	fake_says_fin(pool_id(req), FI_EIO);
-	fake_says(WIRE_HEAD(WIRE_PULL, 0, 0, pool_id(req)), 1, 0, NULL, 0);
+	fake_says_ats(pool_id(req), 0);
+	fake_says_ats(pool_id(req), FI_EIO);
+	fake_says(WIRE_HEAD(WIRE_CTS, 0, 0, pool_id(req)), 1, 0, NULL, 0);
 	fake_says(WIRE_HEAD(WIRE_FRAG, 0, 0, pool_id(req)), 0, 0, bytes, 8);
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 1);
@@ -296,16 +296,16 @@ START_TEST(answers_to_matched)
 		says_result(id, 0, bytes, 8);
 		says_failed(id, FI_EACCES);
 		fake_expect_nothing();
-		fake_says(WIRE_HEAD(WIRE_FIN, 0, 0, id), 0, 0, bytes, wrong[i]);
+		fake_says(WIRE_HEAD(WIRE_ATS, 0, 0, id), 0, 0, bytes, wrong[i]);
 		fake_expect_error(buf[0], FI_EPROTO);
 		ck_assert_int_eq(buf[0][32], 0);
 		expect_none_left();
 	}
 	id = post_matched(0);
-	fake_says(WIRE_HEAD(WIRE_FIN, 0, 0, id), FI_ECANCELED, 0, bytes, 8);
+	fake_says(WIRE_HEAD(WIRE_ATS, 0, 0, id), FI_ECANCELED, 0, bytes, 8);
 	fake_expect_error(buf[0], FI_ECANCELED);
 	id = post_matched(0);
-	fake_says(WIRE_HEAD(WIRE_FIN, 0, 0, id), 0, 0, bytes, 8);
+	fake_says(WIRE_HEAD(WIRE_ATS, 0, 0, id), 0, 0, bytes, 8);
 	fake_expect(buf[0], FI_TAGGED | FI_ATOMIC | FI_READ);
 	ck_assert_mem_eq(buf[0] + 32, bytes, 8);
 	expect_none_left();
@@ -325,7 +325,7 @@ START_TEST(endpoint_closed_meanwhile)
 	fake_expect_error(buf[2], FI_ECANCELED);
 	says_result(seq, 0, bytes, 8);
 	says_result(seq + 1, 0, bytes, 8);
-	fake_says(WIRE_HEAD(WIRE_FIN, 0, 0, id), 0, 0, bytes, 8);
+	fake_says(WIRE_HEAD(WIRE_ATS, 0, 0, id), 0, 0, bytes, 8);
 	ck_assert_int_eq(buf[0][0] | buf[1][32] | buf[2][32], 0);
 	expect_none_left();
 }

@@ -15,7 +15,7 @@ START_TEST(long_ones_go_direct)
 	there.put_ends = 1; /* it counts what is done to it */
 	far_post_write(0, 1000, &buf[3]);
 	fake_expect(&buf[3], FI_RMA | FI_WRITE);
-	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_TOLD, 0, 0, 0));
+	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_NOTIFY, 0, 0, 0));
 	ck_assert_uint_eq(fake_last(0)->tag, FAR_KEY);
 	ck_assert_uint_eq(fake_last(0)->len, 8);
 	there.get_ends = -FI_EFAULT; /* some may have moved: no second try */

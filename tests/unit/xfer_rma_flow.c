@@ -333,16 +333,16 @@ START_TEST(held_like_messages)
 				    .op = FI_SUM,
 				    .context = &buf[1]};
 
-	fake_says(WIRE_HEAD(WIRE_HOLD, 0, 0, 0), 0, 0, NULL, 0);
+	fake_says(WIRE_HEAD(WIRE_XOFF, 0, 0, 0), 0, 0, NULL, 0);
 	ck_assert_int_eq(fi_atomicmsg(fake.ep, &msg, FI_TAGGED | FI_COMPLETION), -FI_EAGAIN);
 	ck_assert_uint_eq(fake.count, 0);
 	ck_assert_int_eq(fi_atomicmsg(fake.ep, &msg, FI_COMPLETION), 0);
 	ck_assert_int_eq(post_write(8, &buf[2]), 0);
 	ck_assert_uint_eq(fake.count, 2);
-	fake_says(WIRE_HEAD(WIRE_RESUME, 0, 0, 0), 0, 0, NULL, 0);
+	fake_says(WIRE_HEAD(WIRE_XON, 0, 0, 0), 0, 0, NULL, 0);
 	ck_assert_int_eq(fi_atomicmsg(fake.ep, &msg, FI_TAGGED | FI_COMPLETION), 0);
 	ck_assert_uint_eq(wire_flags(fake_last(0)->head), WIRE_MATCH | WIRE_DATA);
-	fake_says_fin(wire_id(fake_last(0)->head), 0);
+	fake_says_ats(wire_id(fake_last(0)->head), 0);
 	fake_expect(&buf[1], FI_TAGGED | FI_ATOMIC | FI_WRITE);
 	says_done(wire_id(fake_last(1)->head));
 	fake_expect(&buf[1], FI_ATOMIC | FI_WRITE);

@@ -100,8 +100,8 @@ static bool is_answered(uint32_t id, bool *failed)
 			next += p->len;
 			pieces++;
 		}
-		answers += op == WIRE_DONE || op == WIRE_FAILED || op == WIRE_FIN;
-		*failed = op == WIRE_FAILED || (op == WIRE_FIN && p->tag);
+		answers += op == WIRE_DONE || op == WIRE_FAILED || op == WIRE_ATS;
+		*failed = op == WIRE_FAILED || (op == WIRE_ATS && p->tag);
 	}
 	fake.count = 0;
 	ck_assert_uint_le(answers + (pieces > 0), 1);
@@ -181,7 +181,7 @@ static void say(const struct raw *raw)
 		ck_assert_uint_gt(logged.count, 0);
 	}
 	fi_cancel(&fake.ep->fid, &context);
-	fake_says(WIRE_HEAD(WIRE_RESUME, 0, 0, 0), 0, 0, NULL, 0);
+	fake_says(WIRE_HEAD(WIRE_XON, 0, 0, 0), 0, 0, NULL, 0);
 	drain();
 }
 

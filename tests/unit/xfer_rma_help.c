@@ -39,7 +39,7 @@ START_TEST(reads_and_writes_in_order)
 	ck_assert_uint_eq(there.memory[300], (unsigned char)(600 * 5 + 1));
 	ck_assert_uint_eq(there.memory[405], (unsigned char)(700 * 5 + 1));
 	ck_assert_uint_eq(fake.count, 5);
-	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_TOLD, WIRE_DATA, 0, 0));
+	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_NOTIFY, WIRE_DATA, 0, 0));
 	ck_assert_uint_eq(fake_last(0)->data, 4);
 	/* It wakes up and answers the reads it finds. */
 	fake_says(WIRE_HEAD(WIRE_RESULT, 0, 0, wire_id(fake.packets[0].head)), 0, 0, buf, 8);

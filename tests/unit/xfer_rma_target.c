@@ -350,14 +350,14 @@ START_TEST(matched_without_sense)
 	for (size_t i = 0; i < sizeof(senseless_matched) / sizeof(senseless_matched[0]); i++) {
 		logged.count = 0;
 		request_say(&senseless_matched[i]);
-		answer_expect_fin(7, FI_EOPNOTSUPP, 0);
+		answer_expect_ats(7, FI_EOPNOTSUPP, 0);
 		ck_assert_uint_eq(logged.count, 1);
 		fake_expect_nothing();
 		ck_assert(memory_untouched());
 	}
 	ck_assert_uint_eq(ep_of(fake.ep)->rx->unexpected_bytes, 0);
 	request_say(&right);
-	answer_expect_fin(7, 0, 0);
+	answer_expect_ats(7, 0, 0);
 	fake_expect(&right, FI_TAGGED | FI_RECV | FI_ATOMIC);
 	memcpy(&word, &copy[0].data[8], 8);
 	for (size_t i = 0; i < 8; i++)
@@ -381,7 +381,7 @@ START_TEST(matched_out_of_bounds)
 		ck_assert_int_eq(fi_trecv(fake.ep, memory[0].data, 64, NULL, fake.addr, TAG, 0, &r),
 				 0);
 		request_say(&r);
-		answer_expect_fin(7, FI_EINVAL, 0);
+		answer_expect_ats(7, FI_EINVAL, 0);
 		error = fake_expect_error(&r, FI_ETRUNC);
 		ck_assert_uint_eq(error.flags, FI_TAGGED | FI_RECV | FI_ATOMIC);
 		ck_assert(memory_untouched());
@@ -400,8 +400,9 @@ START_TEST(tells_without_sense)
 	for (unsigned int flags = 0; flags < 0x100; flags++)
 		for (unsigned int i = 0; i < 4; i++)
 			for (size_t len = 0; len <= 16; len += 4)
-				fake_says(WIRE_HEAD(WIRE_TOLD, flags, i ? 0xffff : PORT_RX_MAX, 5),
-					  keys[i], 1, bytes, len);
+				fake_says(
+					WIRE_HEAD(WIRE_NOTIFY, flags, i ? 0xffff : PORT_RX_MAX, 5),
+					keys[i], 1, bytes, len);
 	port_turn(fake.port);
 	ck_assert_uint_eq(fake.count, 0);
 	fake_expect_nothing();

@@ -51,7 +51,7 @@ static void start(void)
 	ops.rndv_deregister = conceal;
 	fake.link.ops = &ops;
 	fake.link.stages = true;
-	fake.link.unasked = LEN;
+	fake.link.spec_max = LEN;
 	exposed = concealed = refusal = done = 0;
 	work = (struct work){.kind = &kind, .batch = &work};
 }
@@ -76,13 +76,13 @@ static uint32_t send(void)
 }
 
 /* The first packet was an offer of what lies there, with these flags more. */
-static void expect_offer(uint64_t addr, unsigned int flags)
+static void expect_rts(uint64_t addr, unsigned int flags)
 {
 	const struct fake_packet *p = &fake.packets[0];
-	struct wire_offer offer;
+	struct wire_rts offer;
 
 	memcpy(&offer, p->payload, p->len);
-	ck_assert_uint_eq(wire_op(p->head), WIRE_OFFER);
+	ck_assert_uint_eq(wire_op(p->head), WIRE_RTS);
 	ck_assert_uint_eq(wire_flags(p->head), WIRE_TAGGED | WIRE_DATA | flags);
 	ck_assert_uint_eq(offer.len, LEN);
 	ck_assert_uint_eq(offer.count, 1);
@@ -101,11 +101,11 @@ START_TEST(until_it_is_answered)
 {
 	uint32_t id = send();
 
-	expect_offer(PLACE, 0);
+	expect_rts(PLACE, 0);
 	ck_assert_uint_eq(fake.count, 1);
 	ck_assert_ptr_eq(batches[0], &work);
 	ck_assert_int_eq(concealed, 0);
-	fake_says_fin(id, 0);
+	fake_says_ats(id, 0);
 	expect_done(0);
 	ck_assert_int_eq(exposed, 1);
 }
@@ -117,8 +117,8 @@ START_TEST(not_without_a_batch)
 
 	work.batch = NULL;
 	id = send();
-	expect_offer((uintptr_t)bytes, WIRE_UNASKED);
-	fake_says_fin(id, 0);
+	expect_rts((uintptr_t)bytes, WIRE_SPEC);
+	fake_says_ats(id, 0);
 	expect_done(0);
 	ck_assert_int_eq(exposed, 0);
 }
@@ -132,8 +132,8 @@ START_TEST(no_room_there)
 	refusal = -FI_ENOSYS;
 	fake.link.fetches = _i;
 	id = send();
-	expect_offer((uintptr_t)bytes, _i ? 0 : WIRE_UNASKED);
-	fake_says_fin(id, 0);
+	expect_rts((uintptr_t)bytes, _i ? 0 : WIRE_SPEC);
+	fake_says_ats(id, 0);
 	expect_done(0);
 }
 END_TEST
@@ -146,9 +146,9 @@ START_TEST(once_while_the_offer_waits)
 	ck_assert_uint_eq(fake.count, 0);
 	fake.room = FAKE_PLENTY;
 	fake_expect_nothing();
-	expect_offer(PLACE, 0);
+	expect_rts(PLACE, 0);
 	ck_assert_int_eq(exposed, 1);
-	fake_says_fin(wire_id(fake.packets[0].head), 0);
+	fake_says_ats(wire_id(fake.packets[0].head), 0);
 	expect_done(0);
 }
 END_TEST
@@ -158,7 +158,7 @@ START_TEST(asked_for_all_the_same)
 	uint32_t id = send();
 	size_t got = 0;
 
-	fake_says(WIRE_HEAD(WIRE_PULL, 0, 0, id), 5, 0, NULL, 0);
+	fake_says(WIRE_HEAD(WIRE_CTS, 0, 0, id), 5, 0, NULL, 0);
 	ck_assert_int_eq(concealed, 1);
 	fake_expect_nothing();
 	for (unsigned int i = 1; i < fake.count; i++) {
@@ -169,7 +169,7 @@ START_TEST(asked_for_all_the_same)
 		got += p->len;
 	}
 	ck_assert_uint_eq(got, LEN);
-	fake_says_fin(id, 0);
+	fake_says_ats(id, 0);
 	expect_done(0);
 }
 END_TEST

@@ -110,7 +110,7 @@ END_TEST
 START_TEST(answer)
 {
 	fake.room = 0;
-	tx_control(fake.peer, WIRE_HEAD(WIRE_FIN, 0, 0, 1), 0); /* waits, and so does the next */
+	tx_control(fake.peer, WIRE_HEAD(WIRE_ATS, 0, 0, 1), 0); /* waits, and so does the next */
 	starve_begin();
 	tx_control_data(fake.peer, &(struct packet){.head = WIRE_HEAD(WIRE_RESULT, 0, 0, 1),
 						    .payload = bytes,

@@ -140,28 +140,28 @@ END_TEST
 START_TEST(long_message_is_offered)
 {
 	const struct fake_packet *p;
-	struct wire_offer offer;
+	struct wire_rts offer;
 
 	ck_assert_int_eq(send_tagged(sizeof(buf), TAG, &buf[1]), 0);
 	p = fake_last(0);
-	ck_assert_uint_eq(wire_op(p->head), WIRE_OFFER);
+	ck_assert_uint_eq(wire_op(p->head), WIRE_RTS);
 	ck_assert_uint_eq(wire_flags(p->head), WIRE_TAGGED);
 	ck_assert_uint_eq(p->tag, TAG);
-	ck_assert_uint_eq(p->len, offsetof(struct wire_offer, segment) + sizeof(offer.segment[0]));
+	ck_assert_uint_eq(p->len, offsetof(struct wire_rts, segment) + sizeof(offer.segment[0]));
 	memcpy(&offer, p->payload, p->len);
 	ck_assert_uint_eq(offer.len, sizeof(buf));
 	ck_assert_uint_eq(offer.count, 1);
 	ck_assert_uint_eq(offer.segment[0].addr, (uintptr_t)buf);
 	ck_assert_uint_eq(offer.segment[0].len, sizeof(buf));
 	fake_expect_nothing();
-	fake_says_fin(wire_id(p->head) ^ 1, 0); /* another's */
+	fake_says_ats(wire_id(p->head) ^ 1, 0); /* another's */
 	fake_expect_nothing();
-	fake_says_fin(wire_id(p->head), 0);
+	fake_says_ats(wire_id(p->head), 0);
 	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
-	fake_says_fin(wire_id(p->head), 0); /* once more: it is gone */
+	fake_says_ats(wire_id(p->head), 0); /* once more: it is gone */
 	fake_expect_nothing();
 	ck_assert_int_eq(send_tagged(sizeof(buf), TAG, &buf[2]), 0);
-	fake_says_fin(wire_id(fake_last(0)->head), FI_ENOMEM);
+	fake_says_ats(wire_id(fake_last(0)->head), FI_ENOMEM);
 	fake_expect_error(&buf[2], FI_ENOMEM);
 }
 END_TEST
@@ -181,7 +181,7 @@ START_TEST(long_message_is_streamed)
 	id = wire_id(fake_last(0)->head);
 	fake.room = 0;
 	fake.link.packet_max = PIECE;
-	fake_says(WIRE_HEAD(WIRE_PULL, 0, 0, id), 4711, 0, NULL, 0);
+	fake_says(WIRE_HEAD(WIRE_CTS, 0, 0, id), 4711, 0, NULL, 0);
 	for (unsigned int i = 1; at < sizeof(buf); i++) {
 		const struct fake_packet *p;
 
@@ -202,7 +202,7 @@ START_TEST(long_message_is_streamed)
 	ck_assert_mem_eq(got, buf, sizeof(buf));
 	fake.room = FAKE_PLENTY;
 	fake_expect_nothing(); /* sent is not received */
-	fake_says_fin(id, 0);
+	fake_says_ats(id, 0);
 	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
 	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
 }
@@ -215,7 +215,7 @@ START_TEST(delivery_is_awaited)
 	ck_assert_int_eq(send_flags(8, FI_DELIVERY_COMPLETE, &buf[1]), 0);
 	ck_assert_uint_eq(wire_flags(fake_last(0)->head), WIRE_ACK_DELIVER);
 	first = wire_id(fake_last(0)->head);
-	fake_says(WIRE_HEAD(WIRE_PULL, 0, 0, first), 1, 0, NULL, 0); /* it was no offer */
+	fake_says(WIRE_HEAD(WIRE_CTS, 0, 0, first), 1, 0, NULL, 0); /* it was no offer */
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 1);
 	ck_assert_int_eq(send_flags(8, FI_MATCH_COMPLETE, &buf[2]), 0);
@@ -224,9 +224,9 @@ START_TEST(delivery_is_awaited)
 	ck_assert_int_eq(send_flags(8, 0, &buf[3]), 0);
 	fake_expect(&buf[3], FI_MSG | FI_SEND);
 	fake_expect_nothing();
-	fake_says_fin(second, 0);
+	fake_says_ats(second, 0);
 	fake_expect(&buf[2], FI_MSG | FI_SEND);
-	fake_says_fin(first, 0);
+	fake_says_ats(first, 0);
 	fake_expect(&buf[1], FI_MSG | FI_SEND);
 }
 END_TEST
@@ -243,7 +243,7 @@ START_TEST(fence_waits)
 	ck_assert_uint_eq(fake.count, 2);
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 2);
-	fake_says_fin(id, 0);
+	fake_says_ats(id, 0);
 	fake_expect(&buf[2], FI_MSG | FI_SEND);
 	fake_expect(&buf[3], FI_MSG | FI_SEND);
 	ck_assert_uint_eq(fake.count, 3);
@@ -263,7 +263,7 @@ START_TEST(nothing_passes_a_fence)
 	ck_assert(ret == 0 || ret == -FI_EAGAIN);
 	ck_assert_int_eq(fi_tinject(fake.ep, buf, 11, fake.addr, TAG), -FI_EAGAIN);
 	ck_assert_uint_eq(fake.count, 1);
-	fake_says_fin(id, 0);
+	fake_says_ats(id, 0);
 	fake_expect(&buf[1], FI_MSG | FI_SEND);
 	fake_expect(&buf[2], FI_MSG | FI_SEND);
 	ck_assert_uint_eq(fake.packets[1].len, 9);
@@ -274,14 +274,14 @@ END_TEST
 
 START_TEST(held_until_resumed)
 {
-	fake_says(WIRE_HEAD(WIRE_HOLD, 0, 0, 0), 0, 0, NULL, 0);
+	fake_says(WIRE_HEAD(WIRE_XOFF, 0, 0, 0), 0, 0, NULL, 0);
 	ck_assert_int_eq(send_tagged(8, TAG, NULL), -FI_EAGAIN);
 	ck_assert_int_eq(fi_inject(fake.ep, buf, 8, fake.addr), -FI_EAGAIN);
 	ck_assert_int_eq(send_tagged(sizeof(buf), TAG, NULL), -FI_EAGAIN);
 	ck_assert_uint_eq(fake.count, 0);
-	tx_control(fake.peer, WIRE_HEAD(WIRE_FIN, 0, 0, 1), 0); /* answers are not messages */
+	tx_control(fake.peer, WIRE_HEAD(WIRE_ATS, 0, 0, 1), 0); /* answers are not messages */
 	ck_assert_uint_eq(fake.count, 1);
-	fake_says(WIRE_HEAD(WIRE_RESUME, 0, 0, 0), 0, 0, NULL, 0);
+	fake_says(WIRE_HEAD(WIRE_XON, 0, 0, 0), 0, 0, NULL, 0);
 	ck_assert_int_eq(send_tagged(8, TAG, &buf[1]), 0);
 	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
 }
@@ -293,11 +293,11 @@ START_TEST(held_while_it_waits)
 	fake.room = 0;
 	fake.port->handshakes--;
 	fake_connect();
-	fake_says(WIRE_HEAD(WIRE_HOLD, 0, 0, 0), 0, 0, NULL, 0);
+	fake_says(WIRE_HEAD(WIRE_XOFF, 0, 0, 0), 0, 0, NULL, 0);
 	fake.room = FAKE_PLENTY;
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 0);
-	fake_says(WIRE_HEAD(WIRE_RESUME, 0, 0, 0), 0, 0, NULL, 0);
+	fake_says(WIRE_HEAD(WIRE_XON, 0, 0, 0), 0, 0, NULL, 0);
 	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
 }
 END_TEST
@@ -306,11 +306,11 @@ START_TEST(answers_go_first_and_are_never_lost)
 {
 	fake.room = 0;
 	for (uint32_t i = 0; i < 5; i++)
-		tx_control(fake.peer, WIRE_HEAD(WIRE_FIN, 0, 0, i), i);
+		tx_control(fake.peer, WIRE_HEAD(WIRE_ATS, 0, 0, i), i);
 	fake.room = 2;
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 2);
-	tx_control(fake.peer, WIRE_HEAD(WIRE_FIN, 0, 0, 5), 5);
+	tx_control(fake.peer, WIRE_HEAD(WIRE_ATS, 0, 0, 5), 5);
 	fake.room = FAKE_PLENTY;
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 6);
@@ -364,8 +364,8 @@ START_TEST(answers_to_what_was_not_sent)
 	ck_assert_int_eq(send_tagged(8, 1, &buf[1]), 0);
 	req = LIST_ENTRY(fake.peer->backlog.next, struct txreq, link);
 	id = pool_id(req);
-	fake_says_fin(id, 0);
-	fake_says(WIRE_HEAD(WIRE_PULL, 0, 0, id), 1, 0, NULL, 0);
+	fake_says_ats(id, 0);
+	fake_says(WIRE_HEAD(WIRE_CTS, 0, 0, id), 1, 0, NULL, 0);
 	fake_expect_nothing();
 	fake.port->handshakes--;
 	fake_connect();
@@ -383,7 +383,7 @@ START_TEST(the_end_of_the_peer_ends_all)
 	ck_assert_int_eq(send_flags(8, FI_DELIVERY_COMPLETE, &buf[1]), 0);
 	ck_assert_int_eq(send_flags(8, FI_FENCE, &buf[2]), 0);
 	fake.room = 0;
-	tx_control(fake.peer, WIRE_HEAD(WIRE_FIN, 0, 0, 1), 0);
+	tx_control(fake.peer, WIRE_HEAD(WIRE_ATS, 0, 0, 1), 0);
 	peer_lost(fake.peer, FI_ECONNRESET);
 	for (unsigned int i = 0; i < 3; i++)
 		fake_expect_error(&buf[i], FI_ECONNRESET);

@@ -192,7 +192,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->link.fetches = s->pid != 0;
 	s->link.stages = true;
 	s->link.silent = true;
-	s->link.unasked = WIRE_UNASKED_MAX;
+	s->link.spec_max = WIRE_SPEC_MAX;
 	s->link.eager_max = s->pid ? eager_limit() : SHM_PACKET_MAX;
 	*link = &s->link;
 	return 0;

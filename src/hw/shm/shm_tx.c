@@ -155,8 +155,7 @@ int shm_sendv(struct link *link, const struct packet *p, const struct iovec *iov
 {
 	const struct shm_link *s = (const struct shm_link *)link;
 
-	if (wire_op(p->head) == WIRE_FRAG && wire_flags(p->head) & WIRE_UNASKED &&
-	    crowded(s, p->len))
+	if (wire_op(p->head) == WIRE_FRAG && wire_flags(p->head) & WIRE_SPEC && crowded(s, p->len))
 		return -FI_EAGAIN;
 	return send_pieces(link, p, iov, count);
 }

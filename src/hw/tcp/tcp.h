@@ -94,7 +94,7 @@ struct tcp_link {
 	struct tcp_frame frame;
 	uint32_t have;       /* bytes of the frame that have come */
 	uint32_t got;        /* of the payload, once it has begun */
-	uint32_t landing;    /* its id at the engine, which names places for it, or 0 */
+	uint32_t placing;    /* its id at the engine, which names places for it, or 0 */
 	unsigned char *kept; /* else where it is put together */
 	bool begun;          /* the payload did not come with its frame */
 	bool bulk;           /* the last packet was long: others like it follow */

@@ -48,7 +48,7 @@ static struct packet packet_of(const struct tcp_link *l)
 /* The next thing that comes is a frame. */
 static void expect_frame(struct tcp_link *l)
 {
-	l->have = l->got = l->landing = 0;
+	l->have = l->got = l->placing = 0;
 	l->begun = false;
 	l->own->packets++;
 }
@@ -65,12 +65,12 @@ static void deliver(struct tcp_link *l, const void *payload)
 static void finish(struct tcp_link *l)
 {
 	unsigned char *payload = l->kept;
-	uint32_t id = l->landing;
+	uint32_t id = l->placing;
 
 	l->kept = NULL;
 	if (id) {
 		expect_frame(l);
-		rx_landed(l->own->port, id);
+		rx_placement_end(l->own->port, id);
 	} else {
 		deliver(l, payload);
 	}
@@ -112,8 +112,8 @@ static int begin(struct tcp_link *l)
 
 	l->begun = true;
 	if (l->frame.len > LAND_MIN)
-		l->landing = rx_land(l->own->port, l->id, &p);
-	if (l->landing || l->closed)
+		l->placing = rx_placement_begin(l->own->port, l->id, &p);
+	if (l->placing || l->closed)
 		return 0;
 	l->kept = malloc(l->frame.len);
 	return l->kept ? 0 : FI_ENOMEM;
@@ -126,7 +126,7 @@ static void spread(struct tcp_link *l, const unsigned char *at, size_t len)
 	size_t done = 0, n = 1, count;
 
 	while (done < len && n) {
-		count = rx_into(l->own->port, l->landing, l->got + done, iov, RX_IOV_MAX);
+		count = rx_placement_iov(l->own->port, l->placing, l->got + done, iov, RX_IOV_MAX);
 		n = iov_scatter(iov, count, 0, at + done, len - done);
 		done += n;
 	}
@@ -139,7 +139,7 @@ static size_t take_payload(struct tcp_link *l, const unsigned char *at, size_t l
 
 	if (len > left)
 		len = left;
-	if (l->landing)
+	if (l->placing)
 		spread(l, at, len);
 	else
 		copy_bytes(l->kept + l->got, at, len);
@@ -192,8 +192,8 @@ static size_t places(struct tcp_link *l, struct iovec *iov, size_t *room)
 	struct iovec named[RX_IOV_MAX];
 
 	*room = left;
-	if (l->landing) {
-		count = rx_into(l->own->port, l->landing, l->got, named, RX_IOV_MAX);
+	if (l->placing) {
+		count = rx_placement_iov(l->own->port, l->placing, l->got, named, RX_IOV_MAX);
 		count = iov_slice(iov, named, count, 0, room);
 	} else {
 		iov[0] = (struct iovec){l->kept + l->got, left};

@@ -95,7 +95,7 @@ static COLD bool has_unread(struct tcp_link *l)
 /* Counts what the peer may have to keep. */
 static inline bool must_poll(struct tcp_link *l, uint64_t head, size_t len)
 {
-	if (wire_op(head) > WIRE_OFFER && !(wire_flags(head) & WIRE_MATCH))
+	if (wire_op(head) > WIRE_RTS && !(wire_flags(head) & WIRE_MATCH))
 		return false;
 	l->said += sizeof(struct tcp_frame) + len;
 	return __builtin_expect(l->said > TCP_UNREAD_MAX, 0) && has_unread(l);
@@ -194,7 +194,7 @@ void tcp_row_add(struct tcp_link *l, size_t bytes)
 
 static bool is_long(const struct packet *p)
 {
-	return p->len >= TCP_LEND_MIN && p->len <= TCP_EAGER_MAX && wire_op(p->head) <= WIRE_OFFER;
+	return p->len >= TCP_LEND_MIN && p->len <= TCP_EAGER_MAX && wire_op(p->head) <= WIRE_RTS;
 }
 
 /*

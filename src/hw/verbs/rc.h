@@ -94,9 +94,9 @@ struct rc {
 	uint64_t next_news;     /* ms; not looked for before, while all is well */
 	struct verbs_note note; /* of its queues */
 	bool gone;              /* the device is, and with it all that was under way */
-	struct ibv_mr
-		*landing; /* of `landed`, where reads end that nobody wants the bytes of; or NULL */
-	uint64_t landed;
+	struct ibv_mr *
+		probe_mr; /* of `landed`, where reads end that nobody wants the bytes of; or NULL */
+	uint64_t probe;
 	/* The connection. */
 	const struct verbs_path *path; /* the domain's */
 	const struct verbs_cmlib *lib;

@@ -113,14 +113,14 @@ static int make_room(struct rc *rc, uint32_t count)
 /* ---- Confirmation ------------------------------------------------------------------------------ */
 
 /* 0 or a negative error. */
-static int make_landing(struct rc *rc)
+static int make_placement(struct rc *rc)
 {
 	const struct verbs_dev *dev = rc->path->dev;
 
-	if (!rc->landing)
-		rc->landing = dev->lib->reg_mr(dev->pd, &rc->landed, sizeof(rc->landed),
-					       IBV_ACCESS_LOCAL_WRITE);
-	return rc->landing ? 0 : -errno;
+	if (!rc->probe_mr)
+		rc->probe_mr = dev->lib->reg_mr(dev->pd, &rc->probe, sizeof(rc->probe),
+						IBV_ACCESS_LOCAL_WRITE);
+	return rc->probe_mr ? 0 : -errno;
 }
 
 /*
@@ -156,7 +156,7 @@ static struct ibv_send_wr reading(const struct rc *rc, const struct ibv_send_wr 
 	bool fetching = op->kind & FI_READ;
 
 	*sge = (struct ibv_sge){
-		.addr = (uintptr_t)&rc->landed, .length = 1, .lkey = rc->landing->lkey};
+		.addr = (uintptr_t)&rc->probe, .length = 1, .lkey = rc->probe_mr->lkey};
 	read.wr.rdma.remote_addr =
 		(fetching ? wr->wr.atomic.remote_addr : wr->wr.rdma.remote_addr) + op->len - 1;
 	read.wr.rdma.rkey = fetching ? wr->wr.atomic.rkey : wr->wr.rdma.rkey;
@@ -168,7 +168,7 @@ static int hold_confirmed(struct rc *rc, const struct ibv_send_wr *wr, struct rc
 {
 	struct ibv_send_wr read;
 	struct ibv_sge sge;
-	int err = make_landing(rc);
+	int err = make_placement(rc);
 
 	if (!err)
 		err = make_room(rc, 2);
@@ -228,7 +228,7 @@ int rc_post_word(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op)
 	int err = check(rc, &op);
 
 	if (!err && confirmed)
-		err = make_landing(rc);
+		err = make_placement(rc);
 	if (!err)
 		err = make_room(rc, confirmed ? 2 : 1);
 	if (err)

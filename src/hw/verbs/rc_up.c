@@ -302,14 +302,14 @@ static void drop_queues(struct rc *rc)
 		forked_release(rc->channel->fd);
 		lib->destroy_comp_channel(rc->channel);
 	}
-	if (rc->landing)
-		lib->dereg_mr(rc->landing);
+	if (rc->probe_mr)
+		lib->dereg_mr(rc->probe_mr);
 	free(rc->tx.work);
 	free(rc->rx.work);
 	free(rc->held);
 	rc->held = NULL;
 	rc->held_count = 0;
-	rc->landing = NULL;
+	rc->probe_mr = NULL;
 	rc->qp = NULL;
 	rc->ex = NULL;
 	rc->cq = NULL;

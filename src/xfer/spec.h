@@ -4,29 +4,29 @@
  * stays in their caches: twice as fast as one copy by the kernel, page by page. Whatever does not come so
  * - the sender found no room, or was interrupted - is fetched as if nothing had come. Domain locked.
  */
-#ifndef WEFT_XFER_UNASKED_H
-#define WEFT_XFER_UNASKED_H
+#ifndef WEFT_XFER_SPEC_H
+#define WEFT_XFER_SPEC_H
 
-#include "xfer/arrival.h"
+#include "xfer/rxreq.h"
 #include "xfer/peer.h"
 
 /* Takes the pieces of an offer that meets `r` as they come. False: not possible, nothing done. */
-bool unasked_begin(struct rx *rx, struct recv *r, const struct message *m,
-		   const struct wire_offer *offer, size_t room, void *base);
+bool spec_begin(struct rx *rx, struct recv *r, const struct message *m,
+		const struct wire_rts *offer, size_t room, void *base);
 /* A turn begins. True where they are rare; then the oldest message is fetched. */
-bool unasked_look(struct port *port);
+bool spec_look(struct port *port);
 /*
  * A turn is over: where no piece has come for long, the oldest is fetched; where turns are rare, all that have
  * not come with this one. True when there was one.
  */
-bool unasked_turn(struct port *port, bool rare);
+bool spec_turn(struct port *port, bool rare);
 /* No turn will look for pieces: all that has not come is fetched. True when there was any. */
-bool unasked_settle(struct port *port);
+bool spec_settle(struct port *port);
 /* One of the peer's messages is complete: those that met a receive before it are to be so first. */
-void unasked_overtaken(struct peer *peer, const struct arrival *by);
+void spec_overtaken(struct peer *peer, const struct rxreq *by);
 /* The one that an unasked piece of the peer's offer `id` belongs to, or NULL. */
-struct arrival *unasked_find(struct port *port, const struct peer *peer, uint32_t id);
+struct rxreq *spec_find(struct port *port, const struct peer *peer, uint32_t id);
 /* Another piece of it has come: its sender may go on beyond what it may send unasked. */
-void unasked_advance(struct arrival *a);
+void spec_advance(struct rxreq *a);
 
 #endif

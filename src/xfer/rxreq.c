@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages that come in pieces: streamed on request, or read from the network straight into their place. */
-#include "xfer/arrival.h"
+#include "xfer/rxreq.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -12,16 +12,16 @@
 #include "xfer/move.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
-#include "xfer/unasked.h"
+#include "xfer/spec.h"
 
-struct arrival *arrival_begin(struct rx *rx, struct recv *r, const struct message *m, size_t room,
-			      void *base)
+struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m, size_t room,
+			  void *base)
 {
-	struct arrival *a = pool_get(&m->peer->port->arrival_pool);
+	struct rxreq *a = pool_get(&m->peer->port->rxreq_pool);
 
 	if (!a)
 		return NULL;
-	memset(a, 0, offsetof(struct arrival, in_unasked));
+	memset(a, 0, offsetof(struct rxreq, in_spec));
 	a->rx = rx;
 	a->recv = r;
 	a->peer = m->peer;
@@ -31,12 +31,12 @@ struct arrival *arrival_begin(struct rx *rx, struct recv *r, const struct messag
 	a->len = m->len;
 	a->room = room;
 	a->base = base;
-	list_init(&a->in_unasked);
-	list_push(&m->peer->arrivals, &a->link);
+	list_init(&a->in_spec);
+	list_push(&m->peer->rxreqs, &a->link);
 	return a;
 }
 
-void arrival_end(struct arrival *a, int err)
+void rxreq_end(struct rxreq *a, int err)
 {
 	struct port *port = a->peer->port;
 	struct message m = {.peer = a->peer,
@@ -45,29 +45,29 @@ void arrival_end(struct arrival *a, int err)
 			    .tag = a->tag,
 			    .data = a->data,
 			    .len = a->len};
-	unsigned int flags = a->unasked && a->received == a->len ? WIRE_UNASKED : 0;
+	unsigned int flags = a->spec && a->received == a->len ? WIRE_SPEC : 0;
 
 	list_remove(&a->link);
-	list_remove(&a->in_unasked);
+	list_remove(&a->in_spec);
 	if (a->ack_pending) /* unless it is lost, and hears nothing */
-		tx_control(a->peer, WIRE_HEAD(WIRE_FIN, flags, 0, wire_id(a->head)), (uint64_t)err);
+		tx_control(a->peer, WIRE_HEAD(WIRE_ATS, flags, 0, wire_id(a->head)), (uint64_t)err);
 	if (port->closing)
 		rx_abandon(a->rx, a->recv);
 	else
 		rx_finish(a->rx, a->recv, &m, a->room, a->base, err);
-	pool_put(&port->arrival_pool, a);
+	pool_put(&port->rxreq_pool, a);
 }
 
-void arrival_ask(struct arrival *a)
+void rxreq_ask(struct rxreq *a)
 {
-	unsigned int flags = a->unasked ? WIRE_UNASKED : 0;
+	unsigned int flags = a->spec ? WIRE_SPEC : 0;
 
 	a->asked = true;
-	tx_control(a->peer, WIRE_HEAD(WIRE_PULL, flags, 0, wire_id(a->head)), pool_id(a));
+	tx_control(a->peer, WIRE_HEAD(WIRE_CTS, flags, 0, wire_id(a->head)), pool_id(a));
 }
 
-int arrival_fetch(const struct peer *peer, const struct wire_offer *offer, size_t offset,
-		  const struct iovec *iov, size_t count, size_t want)
+int rxreq_fetch(const struct peer *peer, const struct wire_rts *offer, size_t offset,
+		const struct iovec *iov, size_t count, size_t want)
 {
 	struct link *link = peer->real;
 	struct iovec whole[WIRE_IOV_MAX], remote[WIRE_IOV_MAX];
@@ -87,14 +87,14 @@ int arrival_fetch(const struct peer *peer, const struct wire_offer *offer, size_
 	return got < 0 || (size_t)got != want ? -FI_EIO : 0;
 }
 
-void arrival_pull(struct rx *rx, struct recv *r, const struct message *m, size_t room, void *base,
-		  struct link_move *move)
+void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size_t room, void *base,
+		    struct link_move *move)
 {
 	struct link *link = m->peer->real;
-	struct arrival *a = arrival_begin(rx, r, m, room, base);
+	struct rxreq *a = rxreq_begin(rx, r, m, room, base);
 
 	if (!a) {
-		rx_fin(m, FI_ENOMEM);
+		rx_send_ats(m, FI_ENOMEM);
 		rx_finish(rx, r, m, room, base, FI_ENOMEM);
 		return;
 	}
@@ -104,25 +104,25 @@ void arrival_pull(struct rx *rx, struct recv *r, const struct message *m, size_t
 		a->moving = !link->ops->move(link, move);
 	}
 	if (!a->moving)
-		arrival_ask(a);
+		rxreq_ask(a);
 }
 
-void arrival_stalled(struct peer *peer)
+void rxreq_stalled(struct peer *peer)
 {
-	LIST_EACH (node, &peer->arrivals) {
-		struct arrival *a = LIST_ENTRY(node, struct arrival, link);
+	LIST_EACH (node, &peer->rxreqs) {
+		struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
 
 		if (!a->moving)
 			continue;
 		a->moving = false;
-		arrival_ask(a);
+		rxreq_ask(a);
 	}
 }
 
-bool arrival_moves(const struct peer *peer, const struct rx *rx)
+bool rxreq_moves(const struct peer *peer, const struct rx *rx)
 {
-	LIST_EACH (node, &peer->arrivals) {
-		const struct arrival *a = LIST_ENTRY(node, struct arrival, link);
+	LIST_EACH (node, &peer->rxreqs) {
+		const struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
 
 		if (a->rx == rx && a->moving)
 			return true;
@@ -132,19 +132,18 @@ bool arrival_moves(const struct peer *peer, const struct rx *rx)
 
 void move_arrived(struct port *port, uint32_t id)
 {
-	struct arrival *a = pool_find(&port->arrival_pool, id);
+	struct rxreq *a = pool_find(&port->rxreq_pool, id);
 
 	if (a && a->moving)
-		arrival_end(a, 0);
+		rxreq_end(a, 0);
 }
 
 /* The arrival this piece is the next one of, or NULL. */
-static struct arrival *next_piece(struct port *port, const struct peer *peer,
-				  const struct packet *p)
+static struct rxreq *next_piece(struct port *port, const struct peer *peer, const struct packet *p)
 {
-	struct arrival *a = wire_flags(p->head) & WIRE_UNASKED
-				    ? unasked_find(port, peer, wire_id(p->head))
-				    : pool_find(&port->arrival_pool, wire_id(p->head));
+	struct rxreq *a = wire_flags(p->head) & WIRE_SPEC
+				  ? spec_find(port, peer, wire_id(p->head))
+				  : pool_find(&port->rxreq_pool, wire_id(p->head));
 
 	return a && a->peer == peer && !a->moving && p->tag == a->received &&
 			       p->len <= a->len - a->received
@@ -152,26 +151,26 @@ static struct arrival *next_piece(struct port *port, const struct peer *peer,
 		       : NULL;
 }
 
-static void advance(struct arrival *a, size_t len)
+static void advance(struct rxreq *a, size_t len)
 {
 	a->received += len;
-	if (a->unasked)
-		unasked_advance(a);
+	if (a->spec)
+		spec_advance(a);
 	if (a->received != a->len) {
 		domain_part(a->peer->port->dom);
 		return;
 	}
-	unasked_overtaken(a->peer, a);
-	arrival_end(a, 0);
+	spec_overtaken(a->peer, a);
+	rxreq_end(a, 0);
 }
 
-void arrival_frag(struct port *port, struct peer *peer, const struct packet *p)
+void rxreq_frag(struct port *port, struct peer *peer, const struct packet *p)
 {
-	struct arrival *a = next_piece(port, peer, p);
+	struct rxreq *a = next_piece(port, peer, p);
 	size_t keep = p->len, offset = p->tag;
 
 	if (!a) {
-		if (!(wire_flags(p->head) & WIRE_UNASKED))
+		if (!(wire_flags(p->head) & WIRE_SPEC))
 			LOG_INFO(LOG_EP_DATA,
 				 "piece of a message that is not being received, dropped");
 		return;
@@ -188,7 +187,7 @@ void arrival_frag(struct port *port, struct peer *peer, const struct packet *p)
 }
 
 /* A whole message whose receive is posted. */
-static struct arrival *land_message(struct port *port, struct peer *peer, const struct packet *p)
+static struct rxreq *land_message(struct port *port, struct peer *peer, const struct packet *p)
 {
 	struct message m = {.peer = peer,
 			    .src = peer_addr(peer),
@@ -198,13 +197,13 @@ static struct arrival *land_message(struct port *port, struct peer *peer, const 
 			    .len = p->len};
 	struct rx *rx = rx_context_of(port, peer, p);
 	struct recv *r = NULL;
-	struct arrival *a;
+	struct rxreq *a;
 
 	if (rx && !peer->excess) /* rx_deliver drops what comes behind something that was lost */
 		r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED, m.src, m.tag);
 	if (!r)
 		return NULL;
-	a = arrival_begin(rx, r, &m, 0, r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL);
+	a = rxreq_begin(rx, r, &m, 0, r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL);
 	if (!a)
 		return NULL;
 	a->room = rx_reserve(rx, r, m.len);
@@ -212,10 +211,10 @@ static struct arrival *land_message(struct port *port, struct peer *peer, const 
 	return a;
 }
 
-uint32_t rx_land(struct port *port, uint32_t src, const struct packet *p)
+uint32_t rx_placement_begin(struct port *port, uint32_t src, const struct packet *p)
 {
 	struct peer *peer = pool_find(&port->peer_pool, src);
-	struct arrival *a = NULL;
+	struct rxreq *a = NULL;
 
 	if (peer && wire_op(p->head) == WIRE_MSG)
 		a = land_message(port, peer, p);
@@ -223,13 +222,14 @@ uint32_t rx_land(struct port *port, uint32_t src, const struct packet *p)
 		a = next_piece(port, peer, p);
 	if (!a)
 		return 0;
-	a->landing = p->len;
+	a->placing = p->len;
 	return pool_id(a);
 }
 
-size_t rx_into(struct port *port, uint32_t id, size_t offset, struct iovec *iov, size_t max)
+size_t rx_placement_iov(struct port *port, uint32_t id, size_t offset, struct iovec *iov,
+			size_t max)
 {
-	struct arrival *a = pool_find(&port->arrival_pool, id);
+	struct rxreq *a = pool_find(&port->rxreq_pool, id);
 	size_t at, want;
 
 	if (!a || max < RX_IOV_MAX)
@@ -237,7 +237,7 @@ size_t rx_into(struct port *port, uint32_t id, size_t offset, struct iovec *iov,
 	at = a->received + offset;
 	if (at >= a->room)
 		return 0;
-	want = a->landing - offset;
+	want = a->placing - offset;
 	if (want > a->room - at)
 		want = a->room - at;
 	if (a->base) {
@@ -247,30 +247,30 @@ size_t rx_into(struct port *port, uint32_t id, size_t offset, struct iovec *iov,
 	return iov_slice(iov, a->recv->iov, a->recv->iov_count, at, &want);
 }
 
-void rx_landed(struct port *port, uint32_t id)
+void rx_placement_end(struct port *port, uint32_t id)
 {
-	struct arrival *a = pool_find(&port->arrival_pool, id);
+	struct rxreq *a = pool_find(&port->rxreq_pool, id);
 
 	if (a)
-		advance(a, a->landing);
+		advance(a, a->placing);
 }
 
-void arrival_fail_peer(struct peer *peer, int err)
+void rxreq_fail_peer(struct peer *peer, int err)
 {
-	while (!list_empty(&peer->arrivals))
-		arrival_end(LIST_ENTRY(peer->arrivals.next, struct arrival, link), err);
+	while (!list_empty(&peer->rxreqs))
+		rxreq_end(LIST_ENTRY(peer->rxreqs.next, struct rxreq, link), err);
 }
 
-void arrival_fail_context(struct port *port, struct rx *rx, int err)
+void rxreq_fail_context(struct port *port, struct rx *rx, int err)
 {
 	LIST_EACH (at, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(at, struct peer, in_port);
 
-		LIST_EACH_SAFE (node, &peer->arrivals) {
-			struct arrival *a = LIST_ENTRY(node, struct arrival, link);
+		LIST_EACH_SAFE (node, &peer->rxreqs) {
+			struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
 
 			if (a->rx == rx)
-				arrival_end(a, err);
+				rxreq_end(a, err);
 		}
 	}
 }

@@ -6,11 +6,11 @@
 
 #define TAG      0x77
 #define PIECE    8192u
-#define SHORT    (3 * PIECE + 5)            /* four pieces */
-#define LONG     (WIRE_UNASKED_MAX + PIECE) /* more than comes unasked */
-#define ASKED    (WIRE_UNASKED_MAX / 2)     /* when so much has come the rest is asked for */
-#define OFFER    0x4711u                    /* the peer's number of its message */
-#define PATIENCE 100000                     /* turns */
+#define SHORT    (3 * PIECE + 5)         /* four pieces */
+#define LONG     (WIRE_SPEC_MAX + PIECE) /* more than comes unasked */
+#define ASKED    (WIRE_SPEC_MAX / 2)     /* when so much has come the rest is asked for */
+#define OFFER    0x4711u                 /* the peer's number of its message */
+#define PATIENCE 100000                  /* turns */
 
 static unsigned char theirs[LONG], ours[LONG];
 static struct link_ops ops;
@@ -53,7 +53,7 @@ static void open_both(void)
 	ops.fetch = fetch;
 	fake.link.ops = &ops;
 	fake.link.packet_max = PIECE;
-	fake.link.unasked = 2 * PIECE;
+	fake.link.spec_max = 2 * PIECE;
 	fetches = fetch_error = 0;
 	for (size_t i = 0; i < LONG; i++)
 		theirs[i] = (unsigned char)(i * 7 + i / 256 * 3);
@@ -73,13 +73,12 @@ static void post(size_t len)
 	ck_assert_int_eq(fi_trecvmsg(fake.ep, &msg, FI_COMPLETION), 0);
 }
 
-static void says_offer(size_t len)
+static void says_rts(size_t len)
 {
-	struct wire_offer offer = {
-		.len = len, .count = 1, .segment[0] = {(uintptr_t)theirs, len, 0}};
+	struct wire_rts offer = {.len = len, .count = 1, .segment[0] = {(uintptr_t)theirs, len, 0}};
 
-	fake_says(WIRE_HEAD(WIRE_OFFER, WIRE_TAGGED | WIRE_UNASKED, 0, OFFER), TAG, 0, &offer,
-		  offsetof(struct wire_offer, segment) + sizeof(offer.segment[0]));
+	fake_says(WIRE_HEAD(WIRE_RTS, WIRE_TAGGED | WIRE_SPEC, 0, OFFER), TAG, 0, &offer,
+		  offsetof(struct wire_rts, segment) + sizeof(offer.segment[0]));
 }
 
 static size_t piece_len(size_t at, size_t len)
@@ -89,13 +88,13 @@ static size_t piece_len(size_t at, size_t len)
 
 static void says_piece(size_t at, size_t len)
 {
-	fake_says(WIRE_HEAD(WIRE_FRAG, WIRE_UNASKED, 0, OFFER), at, 0, theirs + at,
+	fake_says(WIRE_HEAD(WIRE_FRAG, WIRE_SPEC, 0, OFFER), at, 0, theirs + at,
 		  piece_len(at, len));
 }
 
-static void expect_fin(unsigned int flags, int err)
+static void expect_ats(unsigned int flags, int err)
 {
-	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_FIN, flags, 0, OFFER));
+	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_ATS, flags, 0, OFFER));
 	ck_assert_uint_eq(fake_last(0)->tag, (uint64_t)err);
 }
 
@@ -109,7 +108,7 @@ static void expect_message(size_t len)
 	ck_assert_ptr_eq(entry->op_context, ours);
 	ck_assert_uint_eq(entry->len, len);
 	ck_assert_mem_eq(ours, theirs, len);
-	ck_assert_uint_eq(fake.port->arrival_pool.in_use, 0);
+	ck_assert_uint_eq(fake.port->rxreq_pool.in_use, 0);
 }
 
 /* ---- The receiver --------------------------------------------------------------------------------- */
@@ -117,12 +116,12 @@ static void expect_message(size_t len)
 START_TEST(taken_as_they_come)
 {
 	post(SHORT);
-	says_offer(SHORT);
+	says_rts(SHORT);
 	ck_assert_uint_eq(fake.count, 0);
 	for (size_t at = 0; at < SHORT; at += PIECE)
 		says_piece(at, SHORT);
 	ck_assert_uint_eq(fake.count, 1); /* so much is not asked for */
-	expect_fin(WIRE_UNASKED, 0);
+	expect_ats(WIRE_SPEC, 0);
 	expect_message(SHORT);
 	ck_assert_int_eq(fetches, 0);
 }
@@ -130,7 +129,7 @@ END_TEST
 
 START_TEST(dropped_where_no_receive_is_posted)
 {
-	says_offer(SHORT);
+	says_rts(SHORT);
 	for (size_t at = 0; at < SHORT; at += PIECE)
 		says_piece(at, SHORT);
 	fake_expect_nothing();
@@ -138,7 +137,7 @@ START_TEST(dropped_where_no_receive_is_posted)
 	post(SHORT);
 	ck_assert_int_eq(fetches, 1);
 	ck_assert_uint_eq(fetched_at, 0);
-	expect_fin(0, 0);
+	expect_ats(0, 0);
 	expect_message(SHORT);
 }
 END_TEST
@@ -146,7 +145,7 @@ END_TEST
 START_TEST(none_behind_a_gap)
 {
 	post(SHORT);
-	says_offer(SHORT);
+	says_rts(SHORT);
 	says_piece(0, SHORT);
 	says_piece(2 * PIECE, SHORT);
 	says_piece(3 * PIECE, SHORT);
@@ -154,7 +153,7 @@ START_TEST(none_behind_a_gap)
 	expect_message(SHORT);
 	ck_assert_int_eq(fetches, 1);
 	ck_assert_uint_eq(fetched_at, PIECE);
-	expect_fin(0, 0);
+	expect_ats(0, 0);
 }
 END_TEST
 
@@ -162,21 +161,21 @@ END_TEST
 START_TEST(the_rest_is_fetched)
 {
 	post(SHORT);
-	says_offer(SHORT);
+	says_rts(SHORT);
 	says_piece(0, SHORT);
 	usleep(1000);
 	fake_read();
 	ck_assert_int_eq(fetches, 1);
 	ck_assert_uint_eq(fetched_at, PIECE);
 	says_piece(PIECE, SHORT); /* too late */
-	expect_fin(0, 0);
+	expect_ats(0, 0);
 }
 END_TEST
 
 START_TEST(fetched_by_who_goes_to_sleep)
 {
 	post(SHORT);
-	says_offer(SHORT);
+	says_rts(SHORT);
 	ck_assert(!port_arm(fake.port));
 	ck_assert_int_eq(fetches, 1);
 	ck_assert_uint_eq(fetched_at, 0);
@@ -190,12 +189,12 @@ START_TEST(asked_for_where_it_cannot_be_fetched)
 
 	fetch_error = -FI_EPERM;
 	post(SHORT);
-	says_offer(SHORT);
+	says_rts(SHORT);
 	says_piece(0, SHORT);
 	for (int i = 0; i < PATIENCE && !fake.count; i++)
 		fake_expect_nothing();
 	ck_assert_int_eq(fetches, 1);
-	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_PULL, WIRE_UNASKED, 0, OFFER));
+	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_CTS, WIRE_SPEC, 0, OFFER));
 	id = (uint32_t)fake_last(0)->tag;
 	usleep(1000);
 	fake_expect_nothing();
@@ -205,7 +204,7 @@ START_TEST(asked_for_where_it_cannot_be_fetched)
 	for (size_t at = 2 * PIECE; at < SHORT; at += PIECE)
 		fake_says(WIRE_HEAD(WIRE_FRAG, 0, 0, id), at, 0, theirs + at, piece_len(at, SHORT));
 	ck_assert_uint_eq(fake.count, 2);
-	expect_fin(WIRE_UNASKED, 0);
+	expect_ats(WIRE_SPEC, 0);
 	expect_message(SHORT);
 }
 END_TEST
@@ -213,14 +212,14 @@ END_TEST
 START_TEST(asked_for_while_it_comes)
 {
 	post(LONG);
-	says_offer(LONG);
+	says_rts(LONG);
 	for (size_t at = 0; at < LONG; at += PIECE) {
 		ck_assert_uint_eq(fake.count, at >= ASKED);
 		says_piece(at, LONG);
 	}
 	ck_assert_uint_eq(fake.count, 2);
-	ck_assert_uint_eq(fake_last(1)->head, WIRE_HEAD(WIRE_PULL, WIRE_UNASKED, 0, OFFER));
-	expect_fin(WIRE_UNASKED, 0);
+	ck_assert_uint_eq(fake_last(1)->head, WIRE_HEAD(WIRE_CTS, WIRE_SPEC, 0, OFFER));
+	expect_ats(WIRE_SPEC, 0);
 	expect_message(LONG);
 }
 END_TEST
@@ -228,12 +227,12 @@ END_TEST
 START_TEST(nothing_is_left_of_a_peer_that_is_gone)
 {
 	post(SHORT);
-	says_offer(SHORT);
+	says_rts(SHORT);
 	says_piece(0, SHORT);
 	peer_lost(fake.peer, FI_ECONNRESET);
 	fake_expect_error(ours, FI_ECONNRESET);
-	ck_assert(list_empty(&fake.port->unasked));
-	ck_assert_uint_eq(fake.port->arrival_pool.in_use, 0);
+	ck_assert(list_empty(&fake.port->spec));
+	ck_assert_uint_eq(fake.port->rxreq_pool.in_use, 0);
 	ck_assert_int_eq(fetches, 0);
 	fake.closed = 0; /* for fake_shut */
 }
@@ -246,7 +245,7 @@ static uint32_t send_long(void)
 	unsigned int before = fake.count;
 
 	ck_assert_int_eq(fi_tsend(fake.ep, theirs, LONG, NULL, fake.addr, TAG, theirs), 0);
-	ck_assert_uint_eq(wire_op(fake.packets[before].head), WIRE_OFFER);
+	ck_assert_uint_eq(wire_op(fake.packets[before].head), WIRE_RTS);
 	return wire_id(fake.packets[before].head);
 }
 
@@ -258,9 +257,9 @@ static void expect_piece(const struct fake_packet *p, uint64_t head, size_t at)
 	ck_assert_mem_eq(p->payload, theirs + at, PIECE);
 }
 
-static void says_pull(uint32_t id, unsigned int flags)
+static void says_cts(uint32_t id, unsigned int flags)
 {
-	fake_says(WIRE_HEAD(WIRE_PULL, flags, 0, id), 5, 0, NULL, 0);
+	fake_says(WIRE_HEAD(WIRE_CTS, flags, 0, id), 5, 0, NULL, 0);
 	fake_expect_nothing();
 }
 
@@ -269,13 +268,13 @@ START_TEST(goes_on_behind_them)
 	uint32_t id = send_long();
 
 	ck_assert_uint_eq(fake.count, 3);
-	ck_assert_uint_eq(wire_flags(fake_last(2)->head), WIRE_TAGGED | WIRE_UNASKED);
-	expect_piece(fake_last(1), WIRE_HEAD(WIRE_FRAG, WIRE_UNASKED, 0, id), 0);
-	expect_piece(fake_last(0), WIRE_HEAD(WIRE_FRAG, WIRE_UNASKED, 0, id), PIECE);
-	says_pull(id, WIRE_UNASKED);
+	ck_assert_uint_eq(wire_flags(fake_last(2)->head), WIRE_TAGGED | WIRE_SPEC);
+	expect_piece(fake_last(1), WIRE_HEAD(WIRE_FRAG, WIRE_SPEC, 0, id), 0);
+	expect_piece(fake_last(0), WIRE_HEAD(WIRE_FRAG, WIRE_SPEC, 0, id), PIECE);
+	says_cts(id, WIRE_SPEC);
 	ck_assert_uint_eq(fake.count, 1 + LONG / PIECE);
 	expect_piece(&fake.packets[3], WIRE_HEAD(WIRE_FRAG, 0, 0, 5), 2 * PIECE);
-	fake_says(WIRE_HEAD(WIRE_FIN, WIRE_UNASKED, 0, id), 0, 0, NULL, 0);
+	fake_says(WIRE_HEAD(WIRE_ATS, WIRE_SPEC, 0, id), 0, 0, NULL, 0);
 	fake_expect(theirs, FI_TAGGED | FI_SEND);
 }
 END_TEST
@@ -285,10 +284,10 @@ START_TEST(begins_anew)
 {
 	uint32_t id = send_long();
 
-	says_pull(id, 0);
+	says_cts(id, 0);
 	ck_assert_uint_eq(fake.count, 3 + LONG / PIECE);
 	expect_piece(&fake.packets[3], WIRE_HEAD(WIRE_FRAG, 0, 0, 5), 0);
-	fake_says_fin(id, 0);
+	fake_says_ats(id, 0);
 	fake_expect(theirs, FI_TAGGED | FI_SEND);
 }
 END_TEST
@@ -302,15 +301,15 @@ START_TEST(what_was_asked_for_goes_first)
 	fake.room = 1;
 	other = send_long();
 	fake.room = 0;
-	says_pull(other, WIRE_UNASKED);
+	says_cts(other, WIRE_SPEC);
 	fake.room = 1;
 	fake_expect_nothing();
 	expect_piece(fake_last(0), WIRE_HEAD(WIRE_FRAG, 0, 0, 5), 0);
 	fake.room = FAKE_PLENTY;
 	fake_expect_nothing();
-	expect_piece(fake_last(0), WIRE_HEAD(WIRE_FRAG, WIRE_UNASKED, 0, one), PIECE);
-	fake_says_fin(one, 0);
-	fake_says_fin(other, 0);
+	expect_piece(fake_last(0), WIRE_HEAD(WIRE_FRAG, WIRE_SPEC, 0, one), PIECE);
+	fake_says_ats(one, 0);
+	fake_says_ats(other, 0);
 	fake_expect(theirs, FI_TAGGED | FI_SEND);
 	fake_expect(theirs, FI_TAGGED | FI_SEND);
 }
@@ -328,9 +327,9 @@ START_TEST(nobody_stays_awake_for_them)
 	fake.room = FAKE_PLENTY;
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 2);
-	says_pull(id, WIRE_UNASKED);
+	says_cts(id, WIRE_SPEC);
 	expect_piece(&fake.packets[2], WIRE_HEAD(WIRE_FRAG, 0, 0, 5), PIECE);
-	fake_says_fin(id, 0);
+	fake_says_ats(id, 0);
 	fake_expect(theirs, FI_TAGGED | FI_SEND);
 }
 END_TEST
@@ -342,13 +341,13 @@ static int without_after(unsigned int flags)
 	int count = 0;
 
 	ck_assert_uint_eq(fake.packets[fake.count - 1].head & 0xff, WIRE_FRAG);
-	fake_says(WIRE_HEAD(WIRE_FIN, flags, 0, id), 0, 0, NULL, 0);
+	fake_says(WIRE_HEAD(WIRE_ATS, flags, 0, id), 0, 0, NULL, 0);
 	fake_expect(theirs, FI_TAGGED | FI_SEND);
-	for (; fake.peer->unasked[1].skip; count++) {
+	for (; fake.peer->spec[1].skip; count++) {
 		id = send_long();
-		ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_OFFER);
+		ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_RTS);
 		ck_assert_uint_eq(wire_flags(fake_last(0)->head), WIRE_TAGGED);
-		fake_says_fin(id, 0);
+		fake_says_ats(id, 0);
 		fake_expect(theirs, FI_TAGGED | FI_SEND);
 	}
 	return count;
@@ -358,17 +357,17 @@ START_TEST(fewer_where_they_are_of_no_use)
 {
 	static const int want[] = {1, 3, 7, 15, 31, 63, 63};
 
-	ck_assert_int_eq(without_after(WIRE_UNASKED), 0);
+	ck_assert_int_eq(without_after(WIRE_SPEC), 0);
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
 		ck_assert_int_eq(without_after(0), want[i]);
-	ck_assert_int_eq(without_after(WIRE_UNASKED), 0);
+	ck_assert_int_eq(without_after(WIRE_SPEC), 0);
 	ck_assert_int_eq(without_after(0), 1);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("xfer_unasked");
+	Suite *suite = suite_create("xfer_spec");
 	TCase *in = tcase_create("receiver"), *out = tcase_create("sender");
 
 	tcase_add_checked_fixture(in, open_both, fake_shut);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "xfer/unasked.h"
+#include "xfer/spec.h"
 
 #include "base/clock.h"
 #include "base/iov.h"
@@ -14,24 +14,24 @@
 /* At most, where turns are rare: as many as a turn reads offers. */
 #define FINISHED_PER_TURN 64
 
-bool unasked_begin(struct rx *rx, struct recv *r, const struct message *m,
-		   const struct wire_offer *offer, size_t room, void *base)
+bool spec_begin(struct rx *rx, struct recv *r, const struct message *m,
+		const struct wire_rts *offer, size_t room, void *base)
 {
-	struct arrival *a = arrival_begin(rx, r, m, room, base);
+	struct rxreq *a = rxreq_begin(rx, r, m, room, base);
 
 	if (!a)
 		return false;
-	a->ack_pending = a->unasked = true;
+	a->ack_pending = a->spec = true;
 	a->offer = *offer;
-	list_push(&m->peer->port->unasked, &a->in_unasked);
+	list_push(&m->peer->port->spec, &a->in_spec);
 	m->peer->piece_us = 0;
 	return true;
 }
 
-static struct arrival *find(const struct list *list, const struct peer *peer, uint32_t id)
+static struct rxreq *find(const struct list *list, const struct peer *peer, uint32_t id)
 {
 	LIST_EACH (node, list) {
-		struct arrival *a = LIST_ENTRY(node, struct arrival, in_unasked);
+		struct rxreq *a = LIST_ENTRY(node, struct rxreq, in_spec);
 
 		if (a->peer == peer && wire_id(a->head) == id)
 			return a;
@@ -39,22 +39,22 @@ static struct arrival *find(const struct list *list, const struct peer *peer, ui
 	return NULL;
 }
 
-struct arrival *unasked_find(struct port *port, const struct peer *peer, uint32_t id)
+struct rxreq *spec_find(struct port *port, const struct peer *peer, uint32_t id)
 {
-	struct arrival *a = find(&port->unasked, peer, id);
+	struct rxreq *a = find(&port->spec, peer, id);
 
-	return a ? a : find(&port->patient, peer, id);
+	return a ? a : find(&port->spec_only, peer, id);
 }
 
-void unasked_advance(struct arrival *a)
+void spec_advance(struct rxreq *a)
 {
 	a->peer->piece_us = 0;
-	if (a->len > WIRE_UNASKED_MAX && a->received >= WIRE_UNASKED_MAX / 2 && !a->asked)
-		arrival_ask(a);
+	if (a->len > WIRE_SPEC_MAX && a->received >= WIRE_SPEC_MAX / 2 && !a->asked)
+		rxreq_ask(a);
 }
 
 /* Fetches what no piece has brought; or its sender goes on with them. */
-static void finish(struct arrival *a)
+static void finish(struct rxreq *a)
 {
 	size_t want = a->len < a->room ? a->len : a->room;
 	struct iovec whole = {a->base, want}, iov[RX_IOV_MAX];
@@ -63,38 +63,36 @@ static void finish(struct arrival *a)
 	want = want > a->received ? want - a->received : 0;
 	count = a->base ? iov_slice(iov, &whole, 1, a->received, &want)
 			: iov_slice(iov, a->recv->iov, a->recv->iov_count, a->received, &want);
-	if (!arrival_fetch(a->peer, &a->offer, a->received, iov, count, want)) {
-		arrival_end(a, 0);
+	if (!rxreq_fetch(a->peer, &a->offer, a->received, iov, count, want)) {
+		rxreq_end(a, 0);
 		return;
 	}
-	list_remove(&a->in_unasked);
-	list_push(&a->peer->port->patient, &a->in_unasked);
+	list_remove(&a->in_spec);
+	list_push(&a->peer->port->spec_only, &a->in_spec);
 	if (!a->asked)
-		arrival_ask(a);
+		rxreq_ask(a);
 }
 
-static struct arrival *oldest(const struct port *port)
+static struct rxreq *oldest(const struct port *port)
 {
-	return list_empty(&port->unasked)
-		       ? NULL
-		       : LIST_ENTRY(port->unasked.next, struct arrival, in_unasked);
+	return list_empty(&port->spec) ? NULL : LIST_ENTRY(port->spec.next, struct rxreq, in_spec);
 }
 
 /*
  * The oldest of those of whose sender nothing has come for long, or NULL. Behind the first of them it is not
  * looked for: these come, and then the others are the first.
  */
-static struct arrival *overdue(const struct port *port)
+static struct rxreq *overdue(const struct port *port)
 {
 	int looks = 0;
 
-	LIST_EACH (node, &port->unasked) {
-		struct arrival *a = LIST_ENTRY(node, struct arrival, in_unasked);
+	LIST_EACH (node, &port->spec) {
+		struct rxreq *a = LIST_ENTRY(node, struct rxreq, in_spec);
 		struct peer *peer = a->peer;
 
 		if (!peer->piece_us)
-			peer->piece_us = port->unasked_us;
-		if (port->unasked_us - peer->piece_us > QUIET_US)
+			peer->piece_us = port->spec_us;
+		if (port->spec_us - peer->piece_us > QUIET_US)
 			return a;
 		if (++looks == LOOKS)
 			break;
@@ -103,7 +101,7 @@ static struct arrival *overdue(const struct port *port)
 }
 
 /* Then its sender has as long again for the next one. */
-static bool finish_one(struct arrival *a)
+static bool finish_one(struct rxreq *a)
 {
 	if (!a)
 		return false;
@@ -112,9 +110,9 @@ static bool finish_one(struct arrival *a)
 	return true;
 }
 
-bool unasked_look(struct port *port)
+bool spec_look(struct port *port)
 {
-	bool rare = clock_us() - port->unasked_us > RARE_US;
+	bool rare = clock_us() - port->spec_us > RARE_US;
 
 	if (rare)
 		finish_one(oldest(port));
@@ -130,16 +128,16 @@ static bool finish_some(struct port *port, size_t most)
 	return count != 0;
 }
 
-bool unasked_turn(struct port *port, bool rare)
+bool spec_turn(struct port *port, bool rare)
 {
-	port->unasked_us = clock_us();
+	port->spec_us = clock_us();
 	return rare ? finish_some(port, FINISHED_PER_TURN) : finish_one(overdue(port));
 }
 
-static struct arrival *earlier(const struct peer *peer, const struct arrival *than)
+static struct rxreq *earlier(const struct peer *peer, const struct rxreq *than)
 {
-	LIST_EACH (node, &peer->port->unasked) {
-		struct arrival *a = LIST_ENTRY(node, struct arrival, in_unasked);
+	LIST_EACH (node, &peer->port->spec) {
+		struct rxreq *a = LIST_ENTRY(node, struct rxreq, in_spec);
 
 		if (a == than)
 			return NULL;
@@ -149,15 +147,15 @@ static struct arrival *earlier(const struct peer *peer, const struct arrival *th
 	return NULL;
 }
 
-void unasked_overtaken(struct peer *peer, const struct arrival *by)
+void spec_overtaken(struct peer *peer, const struct rxreq *by)
 {
-	struct arrival *a;
+	struct rxreq *a;
 
 	while ((a = earlier(peer, by)))
 		finish(a);
 }
 
-bool unasked_settle(struct port *port)
+bool spec_settle(struct port *port)
 {
 	return finish_some(port, SIZE_MAX);
 }
