@@ -306,7 +306,7 @@ void group_end(struct group *g)
 	rx_fail_posted(&g->rx, g->err);
 	move_settle_rx(port, &g->rx); /* no device writes to what is given back next */
 	rxreq_fail_context(port, &g->rx, g->err);
-	tx_withdraw(port, g->err, is_of, g);
+	tx_cancel_posted(port, g->err, is_of, g);
 	op_end_all(g);
 	group_tell(g, &word);
 	drop_kept(g);

@@ -11,7 +11,7 @@
 #include "core/av_svc.h"
 #include "core/eq.h"
 #include "core/fid.h"
-#include "core/views.h"
+#include "core/providers.h"
 
 #define OPEN_FLAGS (FI_EVENT | FI_READ | FI_SYMMETRIC | FI_AV_USER_ID)
 #define PRINT_MAX  128 /* bytes of any address as text with its NUL */
@@ -241,7 +241,7 @@ static struct av *create(struct domain *dom, const struct fi_av_attr *attr, void
 	av->fid.fid.ops = &fid_ops;
 	av->fid.ops = &av_ops;
 	av->dom = dom;
-	av->format = view_format(dom->info);
+	av->format = provider_format(dom->info);
 	av->type = attr->type;
 	av->flags = attr->flags;
 	av->rx_ctx_bits = attr->rx_ctx_bits;

@@ -25,7 +25,7 @@ struct eq;
 struct av {
 	struct fid_av fid;
 	struct domain *dom;
-	uint32_t format;      /* view_format of the domain's info */
+	uint32_t format;      /* provider_format of the domain's info */
 	enum fi_av_type type; /* FI_AV_MAP or FI_AV_TABLE; as asked until the store is there */
 	uint64_t flags;       /* of fi_av_open */
 	int rx_ctx_bits;

@@ -26,7 +26,7 @@
 	 FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV | FI_MULTI_RECV | FI_TAGGED_MULTI_RECV | \
 	 FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT)
 
-uint64_t caps_offered(const struct view *v, uint32_t api)
+uint64_t caps_offered(const struct provider *v, uint32_t api)
 {
 	uint64_t caps = v->caps;
 

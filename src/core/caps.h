@@ -5,10 +5,10 @@
 
 #include <rdma/fabric.h>
 
-#include "core/views.h"
+#include "core/providers.h"
 
-/* What a view has for a caller of this version: a bit younger than it may mean something else. */
-uint64_t caps_offered(const struct view *v, uint32_t api);
+/* What a provider has for a caller of this version: a bit younger than it may mean something else. */
+uint64_t caps_offered(const struct provider *v, uint32_t api);
 
 /*
  * What an entry has when `asked`, a subset of `offered`, is wanted; 0: everything. Primary

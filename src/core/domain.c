@@ -19,7 +19,7 @@
 #include "core/poll.h"
 #include "core/ports.h"
 #include "core/fid.h"
-#include "core/views.h"
+#include "core/providers.h"
 #include "base/addr.h"
 #include "hw/link.h"
 #include "xfer/xfer.h"
@@ -107,9 +107,9 @@ static int query_collective(struct fid_domain *fid, enum fi_collective_op coll,
 			    struct fi_collective_attr *attr, uint64_t flags)
 {
 	const struct fi_info *info = domain_of(fid)->info;
-	const struct view *view = view_of(info);
+	const struct provider *provider = provider_of(info);
 
-	if (view && !(view->caps & FI_COLLECTIVE))
+	if (provider && !(provider->caps & FI_COLLECTIVE))
 		return -FI_EOPNOTSUPP;
 	return coll_query(coll, attr, flags);
 }
@@ -142,11 +142,11 @@ static struct fi_ops_domain domain_ops = {
 /* The device that the entry's address belongs to. */
 static int open_device(struct domain *dom)
 {
-	const struct view *v = view_of(dom->info);
+	const struct provider *v = provider_of(dom->info);
 	struct addr at;
 	int err;
 
-	if (!v || v->transports != VIEW_RC)
+	if (!v || v->transports != PROVIDER_RC)
 		return 0;
 	if (!rc_transport.bit)
 		return -FI_ENOSYS;
@@ -154,7 +154,7 @@ static int open_device(struct domain *dom)
 		LOG_WARN(LOG_DOMAIN, "info->src_addr has to name an address of an RDMA device");
 		return -FI_EINVAL;
 	}
-	err = addr_from_user(&at, view_format(dom->info), dom->info->src_addr,
+	err = addr_from_user(&at, provider_format(dom->info), dom->info->src_addr,
 			     dom->info->src_addrlen);
 	if (err)
 		return err;

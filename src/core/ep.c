@@ -9,7 +9,7 @@
 #include "core/ep_cm.h"
 #include "core/fid.h"
 #include "core/mr_object.h"
-#include "core/views.h"
+#include "core/providers.h"
 #include "hw/link.h"
 #include "xfer/xfer.h"
 
@@ -63,8 +63,9 @@ struct ep *ep_new(struct domain *dom, size_t fclass, void *context)
 
 static size_t default_min_multi_recv(const struct fi_info *info)
 {
-	const struct view *view = view_of(info);
-	size_t least = view && view->transports == VIEW_SHM ? MIN_MULTI_RECV_SHM : MIN_MULTI_RECV;
+	const struct provider *provider = provider_of(info);
+	size_t least = provider && provider->transports == PROVIDER_SHM ? MIN_MULTI_RECV_SHM
+									: MIN_MULTI_RECV;
 
 	return info->ep_attr->max_msg_size < least ? info->ep_attr->max_msg_size : least;
 }

@@ -57,7 +57,7 @@ struct ep {
 	uint64_t tx_op_flags, rx_op_flags;     /* defaults as the application set them */
 	bool enabled;
 	bool is_alias;
-	unsigned int barred;      /* VIEW_ bits of what the application does not permit */
+	unsigned int barred;      /* PROVIDER_ bits of what the application does not permit */
 	struct entry_own *tables; /* what fid.msg, tagged, rma and atomic point at once enabled */
 	struct list aliases;      /* struct ep.in_aliases */
 	struct list in_aliases;

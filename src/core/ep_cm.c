@@ -10,7 +10,7 @@
 #include "core/connreq.h"
 #include "core/mc.h"
 #include "core/pep.h"
-#include "core/views.h"
+#include "core/providers.h"
 #include "xfer/xfer.h"
 
 /* Is it time to ask whether the peer is still there? */
@@ -233,7 +233,7 @@ static int ep_connect(struct fid_ep *fid, const void *addr, const void *param, s
 	int err = prepare(ep, param, paramlen);
 
 	if (!err)
-		err = addr ? addr_from_user(&to, view_format(ep->info), addr, 0) : -FI_EINVAL;
+		err = addr ? addr_from_user(&to, provider_format(ep->info), addr, 0) : -FI_EINVAL;
 	if (err)
 		return err;
 	err = drive(ep);
@@ -335,7 +335,7 @@ static int ep_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
 		return -FI_EINVAL;
 	lock_take(&ep->dom->lock);
 	name = peer_name(ep);
-	err = name ? addr_to_format(name, view_format(ep->info), addr, addrlen) : -FI_ENOTCONN;
+	err = name ? addr_to_format(name, provider_format(ep->info), addr, addrlen) : -FI_ENOTCONN;
 	lock_give(&ep->dom->lock);
 	return err;
 }

@@ -23,7 +23,7 @@ static int late_events(const struct ep *ep, const char *what)
 	case FI_CLASS_EP:
 	case FI_CLASS_TX_CTX:
 	case FI_CLASS_RX_CTX:
-		return xfer_native(ep->port) ? refuse(what) : 0;
+		return xfer_offloaded(ep->port) ? refuse(what) : 0;
 	default:
 		return refuse(what);
 	}

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/ep_cm.h"
-#include "core/views.h"
+#include "core/providers.h"
 #include "xfer/xfer.h"
 
 int ep_name_get(fid_t fid, void *addr, size_t *addrlen)
@@ -18,7 +18,7 @@ int ep_name_get(fid_t fid, void *addr, size_t *addrlen)
 	lock_take(&ep->dom->lock);
 	err = ep_port(ep);
 	if (!err)
-		err = addr_to_format(port_name(ep->port), view_format(ep->base->info), addr,
+		err = addr_to_format(port_name(ep->port), provider_format(ep->base->info), addr,
 				     addrlen);
 	lock_give(&ep->dom->lock);
 	return err;
@@ -29,7 +29,7 @@ static int check_name(const struct ep *ep, const void *wanted, size_t wanted_len
 {
 	const struct addr *name = port_name(ep->port);
 	struct addr a;
-	int err = addr_from_user(&a, view_format(ep->info), wanted, wanted_len);
+	int err = addr_from_user(&a, provider_format(ep->info), wanted, wanted_len);
 
 	if (err)
 		return err;

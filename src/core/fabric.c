@@ -10,7 +10,7 @@
 #include "core/opened.h"
 #include "core/pep.h"
 #include "core/trywait.h"
-#include "core/views.h"
+#include "core/providers.h"
 #include "core/wait.h"
 
 static int fabric_close(struct fid *fid)
@@ -75,12 +75,12 @@ free_fabric:
 /* Is it what an entry of fi_getinfo may have said? */
 static bool known(const struct fi_fabric_attr *attr)
 {
-	if (!view_find(attr->prov_name)) {
+	if (!provider_find(attr->prov_name)) {
 		LOG_WARN(LOG_FABRIC, "fi_fabric: there is no provider \"%s\"", attr->prov_name);
 		return false;
 	}
-	for (size_t i = 0; i < view_count; i++) {
-		if (strcmp(views[i].fabric, attr->name) == 0)
+	for (size_t i = 0; i < provider_count; i++) {
+		if (strcmp(providers[i].fabric, attr->name) == 0)
 			return true;
 	}
 	LOG_WARN(LOG_FABRIC, "fi_fabric: there is no fabric \"%s\"", attr->name);

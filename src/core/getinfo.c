@@ -10,7 +10,7 @@
 #include "core/rdma_ports.h"
 #include "core/resolve.h"
 #include "core/resolve_ip.h"
-#include "core/views.h"
+#include "core/providers.h"
 #include "hw/link.h"
 
 static const struct fi_fabric_attr *fabric_hints(const struct query *q)
@@ -18,12 +18,12 @@ static const struct fi_fabric_attr *fabric_hints(const struct query *q)
 	return q->hints ? q->hints->fabric_attr : NULL;
 }
 
-static bool match_name(const struct view *v, const struct query *q, struct refusal *why)
+static bool match_name(const struct provider *v, const struct query *q, struct refusal *why)
 {
 	const struct fi_fabric_attr *asked = fabric_hints(q);
 	const char *prov = asked ? asked->prov_name : NULL, *user = env_get()->provider;
 
-	why->of_name = !view_offered(v, prov);
+	why->of_name = !provider_offered(v, prov);
 	if (why->of_name && user)
 		return hints_refuse(why,
 				    "fabric_attr->prov_name: \"%.100s\" asked, \"%.100s\" "
@@ -51,7 +51,7 @@ static struct domain *domain_asked(const struct query *q)
 	return attr ? opened_domain_of(attr->domain) : NULL;
 }
 
-static bool match_objects(const struct view *v, const struct query *q, struct refusal *why)
+static bool match_objects(const struct provider *v, const struct query *q, struct refusal *why)
 {
 	const struct domain *dom = domain_asked(q);
 	const struct fabric *fabric = fabric_asked(q);
@@ -77,7 +77,7 @@ static const char *domain_name(const struct query *q)
 }
 
 /* Entries tell of open objects: of those the hints name, else of the first ones opened. */
-static void fill_objects(const struct view *v, const struct query *q, struct fi_info *first)
+static void fill_objects(const struct provider *v, const struct query *q, struct fi_info *first)
 {
 	struct domain *asked = domain_asked(q), *dom;
 	struct fabric *fabric = fabric_asked(q);
@@ -91,7 +91,7 @@ static void fill_objects(const struct view *v, const struct query *q, struct fi_
 	}
 }
 
-static int fill_names(const struct view *v, const struct query *q, struct fi_info *info)
+static int fill_names(const struct provider *v, const struct query *q, struct fi_info *info)
 {
 	struct fi_fabric_attr *attr = info->fabric_attr;
 
@@ -105,7 +105,7 @@ static int fill_names(const struct view *v, const struct query *q, struct fi_inf
 	return 0;
 }
 
-static int fill(const struct view *v, const struct query *q, struct fi_info *info,
+static int fill(const struct provider *v, const struct query *q, struct fi_info *info,
 		struct refusal *why)
 {
 	const char *open_name = domain_name(q);
@@ -127,7 +127,7 @@ static int fill(const struct view *v, const struct query *q, struct fi_info *inf
 	return ret;
 }
 
-static int new_entry(const struct view *v, const struct query *q, struct fi_info **entry,
+static int new_entry(const struct provider *v, const struct query *q, struct fi_info **entry,
 		     struct refusal *why)
 {
 	struct fi_info *info;
@@ -152,27 +152,27 @@ static void explain(const struct refusal *why)
 {
 	bool meant = false;
 
-	for (size_t i = 0; i < view_count; i++)
+	for (size_t i = 0; i < provider_count; i++)
 		meant |= !why[i].of_name;
 	LOG_INFO(LOG_CORE, "no entry matches the hints");
-	for (size_t i = 0; i < view_count; i++) {
+	for (size_t i = 0; i < provider_count; i++) {
 		if (meant && why[i].of_name)
 			continue;
-		if (i && strcmp(views[i].name, views[i - 1].name) == 0 &&
+		if (i && strcmp(providers[i].name, providers[i - 1].name) == 0 &&
 		    strcmp(why[i].text, why[i - 1].text) == 0)
 			continue;
-		LOG_INFO(LOG_CORE, "%s: %s", views[i].name, why[i].text);
+		LOG_INFO(LOG_CORE, "%s: %s", providers[i].name, why[i].text);
 	}
 }
 
 static int entries(const struct query *q, struct fi_info **list)
 {
-	struct refusal why[VIEW_MAX];
+	struct refusal why[PROVIDER_MAX];
 	struct fi_info *first = NULL, **next = &first;
 	int ret;
 
-	for (size_t i = 0; i < view_count; i++) {
-		ret = new_entry(&views[i], q, next, &why[i]);
+	for (size_t i = 0; i < provider_count; i++) {
+		ret = new_entry(&providers[i], q, next, &why[i]);
 		if (ret == -FI_ENODATA)
 			continue;
 		if (ret) {
@@ -189,9 +189,9 @@ static int entries(const struct query *q, struct fi_info **list)
 }
 
 /* Devices that come and go are there. */
-static bool present(const struct view *v)
+static bool present(const struct provider *v)
 {
-	return !view_needs_rdma(v) || (verbs_transport.bit && rdma_ports_any());
+	return !provider_needs_rdma(v) || (verbs_transport.bit && rdma_ports_any());
 }
 
 /* FI_PROV_ATTR_ONLY: an entry for each name, with nothing but the name. */
@@ -199,16 +199,16 @@ static int names(uint32_t version, struct fi_info **list)
 {
 	struct fi_info *first = NULL, **next = &first;
 
-	for (size_t i = 0; i < view_count; i++) {
-		if (view_find(views[i].name) != &views[i] ||
-		    !view_offered(&views[i], views[i].name) || !present(&views[i]))
+	for (size_t i = 0; i < provider_count; i++) {
+		if (provider_find(providers[i].name) != &providers[i] ||
+		    !provider_offered(&providers[i], providers[i].name) || !present(&providers[i]))
 			continue;
 		*next = fi_allocinfo();
 		if (!*next)
 			goto free_list;
 		(*next)->fabric_attr->prov_version = fi_version();
 		(*next)->fabric_attr->api_version = version;
-		(*next)->fabric_attr->prov_name = strdup(views[i].name);
+		(*next)->fabric_attr->prov_name = strdup(providers[i].name);
 		if (!(*next)->fabric_attr->prov_name)
 			goto free_list;
 		next = &(*next)->next;

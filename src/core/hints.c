@@ -90,7 +90,7 @@ static uint64_t without_groups(const struct fi_info *hints)
 	return ep && (several(ep->tx_ctx_cnt) || several(ep->rx_ctx_cnt)) ? FI_COLLECTIVE : 0;
 }
 
-static bool match_caps(const struct view *v, uint32_t api, const struct fi_info *hints,
+static bool match_caps(const struct provider *v, uint32_t api, const struct fi_info *hints,
 		       struct fi_info *info, struct refusal *why)
 {
 	uint64_t offered = caps_offered(v, api) & ~without_groups(hints);
@@ -112,7 +112,7 @@ static bool match_caps(const struct view *v, uint32_t api, const struct fi_info 
 	return true;
 }
 
-static bool match_order(const struct view *v, const struct fi_info *hints, struct fi_info *info,
+static bool match_order(const struct provider *v, const struct fi_info *hints, struct fi_info *info,
 			struct refusal *why)
 {
 	uint64_t tx = hints && hints->tx_attr ? hints->tx_attr->msg_order : 0;
@@ -129,7 +129,7 @@ static bool match_order(const struct view *v, const struct fi_info *hints, struc
 	return true;
 }
 
-static bool match_type(const struct view *v, const struct fi_info *hints, struct fi_info *info,
+static bool match_type(const struct provider *v, const struct fi_info *hints, struct fi_info *info,
 		       struct refusal *why)
 {
 	const struct fi_ep_attr *asked = hints ? hints->ep_attr : NULL;
@@ -161,7 +161,7 @@ static void add_mode(struct fi_info *info, uint64_t bits)
  * Rules of registration that the application has to follow. Who gives no hints is told of them. Under
  * the old name the rule for local buffers is a mode of its own.
  */
-static bool match_needed(const struct view *v, uint32_t api, const struct fi_info *hints,
+static bool match_needed(const struct provider *v, uint32_t api, const struct fi_info *hints,
 			 struct fi_info *info, struct refusal *why)
 {
 	int granted = info->domain_attr->mr_mode, needed = v->mr_needed;
@@ -183,9 +183,9 @@ static bool match_needed(const struct view *v, uint32_t api, const struct fi_inf
 
 /*
  * The two old names are granted as they are asked and stand alone; bits (from 1.5 on) stay where
- * the view makes use of them. Without a word the old interface gets what it always got.
+ * the provider makes use of them. Without a word the old interface gets what it always got.
  */
-static bool match_mr_mode(const struct view *v, uint32_t api, const struct fi_info *hints,
+static bool match_mr_mode(const struct provider *v, uint32_t api, const struct fi_info *hints,
 			  struct fi_info *info, struct refusal *why)
 {
 	int asked = hints && hints->domain_attr ? hints->domain_attr->mr_mode : FI_MR_UNSPEC;
@@ -203,7 +203,7 @@ static bool match_mr_mode(const struct view *v, uint32_t api, const struct fi_in
 	return !v->mr_needed || match_needed(v, api, hints, info, why);
 }
 
-bool hints_match(const struct view *v, uint32_t api, const struct fi_info *hints,
+bool hints_match(const struct provider *v, uint32_t api, const struct fi_info *hints,
 		 struct fi_info *info, struct refusal *why)
 {
 	/* No mode is needed of the application, but for what match_needed sets. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hints held against a view, attribute by attribute: either an entry with the attributes granted,
+ * Hints held against a provider, attribute by attribute: either an entry with the attributes granted,
  * or the first hint that cannot be met. fi_getinfo(3), fi_domain(3), fi_endpoint(3).
  */
 #ifndef WEFT_CORE_HINTS_H
@@ -9,9 +9,9 @@
 #include <rdma/fabric.h>
 #include <stdbool.h>
 
-#include "core/views.h"
+#include "core/providers.h"
 
-/* Why a view is not offered, for the log. */
+/* Why a provider is not offered, for the log. */
 struct refusal {
 	bool of_name; /* the caller named other providers, that is all */
 	char text[640];
@@ -29,7 +29,7 @@ bool hints_refuse_value(struct refusal *why, const char *hint, enum fi_type type
  * name and no address. `api` is what the caller passed to fi_getinfo: members younger than that
  * are not read. `hints` may be NULL, and any of its attributes.
  */
-bool hints_match(const struct view *v, uint32_t api, const struct fi_info *hints,
+bool hints_match(const struct provider *v, uint32_t api, const struct fi_info *hints,
 		 struct fi_info *info, struct refusal *why);
 
 #endif

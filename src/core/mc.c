@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "core/ep.h"
 #include "core/fid.h"
-#include "core/views.h"
+#include "core/providers.h"
 #include "xfer/xfer.h"
 
 struct mc {
@@ -65,7 +65,7 @@ static int ways_of(const struct ep *ep, uint64_t flags, uint64_t *ways)
 static int join_locked(struct mc *mc, const void *addr, uint64_t ways)
 {
 	struct addr group;
-	int err = addr_from_user(&group, view_format(mc->ep->info), addr, 0);
+	int err = addr_from_user(&group, provider_format(mc->ep->info), addr, 0);
 
 	if (err)
 		return err;

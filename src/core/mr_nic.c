@@ -5,7 +5,7 @@
 #include "core/ifaces.h"
 #include "core/mr_object.h"
 #include "core/rdma_ports.h"
-#include "core/views.h"
+#include "core/providers.h"
 #include "hw/link.h"
 
 #define WRITERS  (FI_RECV | FI_READ | FI_REMOTE_WRITE) /* what makes a device write to a region */
@@ -19,14 +19,14 @@ static int address_of(const struct domain *dom, struct addr *at)
 	if (!info->src_addr)
 		return ifaces_default(info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET,
 				      at);
-	return addr_from_user(at, view_format(info), info->src_addr, info->src_addrlen);
+	return addr_from_user(at, provider_format(info), info->src_addr, info->src_addrlen);
 }
 
 static bool wanted(const struct domain *dom)
 {
-	const struct view *v = view_of(dom->info);
+	const struct provider *v = provider_of(dom->info);
 
-	return !dom->device_ops && v && v->transports & VIEW_VERBS && verbs_transport.open &&
+	return !dom->device_ops && v && v->transports & PROVIDER_VERBS && verbs_transport.open &&
 	       rc_transport.device && mr_object_mode(dom, FI_MR_PROV_KEY) &&
 	       mr_object_mode(dom, FI_MR_VIRT_ADDR);
 }

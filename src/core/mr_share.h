@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The table of a domain's regions that peers on this host map, read only, to access the memory behind
- * a key without asking: see core/mr_view.h for their side, hw/shm/shm_mark.h for how a region is
+ * a key without asking: see core/mr_view.h for their side, hw/shm/shm_guard.h for how a region is
  * closed under their eyes. It lies in a memfd, `share_page` says how.
  *
  * Only enabled regions of one segment are in it, and only so many; what is missing is reached by

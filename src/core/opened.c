@@ -67,7 +67,7 @@ struct domain *opened_domain_of(const struct fid_domain *hint)
 	return found;
 }
 
-struct fabric *opened_fabric(const struct view *v)
+struct fabric *opened_fabric(const struct provider *v)
 {
 	struct fabric *found = NULL;
 
@@ -83,13 +83,13 @@ struct fabric *opened_fabric(const struct view *v)
 	return found;
 }
 
-bool opened_suits(const struct domain *dom, const struct view *v)
+bool opened_suits(const struct domain *dom, const struct provider *v)
 {
-	return (dom->device_ops != NULL) == (v->transports == VIEW_RC);
+	return (dom->device_ops != NULL) == (v->transports == PROVIDER_RC);
 }
 
 static bool is_wanted(const struct domain *dom, const struct fabric *fabric, const char *name,
-		      const struct view *v)
+		      const struct provider *v)
 {
 	const char *own = dom->info->domain_attr->name;
 
@@ -97,7 +97,8 @@ static bool is_wanted(const struct domain *dom, const struct fabric *fabric, con
 	       opened_suits(dom, v);
 }
 
-struct domain *opened_domain(const struct fabric *fabric, const char *name, const struct view *v)
+struct domain *opened_domain(const struct fabric *fabric, const char *name,
+			     const struct provider *v)
 {
 	struct domain *found = NULL;
 

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "core/fid.h"
 #include "core/pep_cm.h"
-#include "core/views.h"
+#include "core/providers.h"
 #include "xfer/xfer.h"
 
 int pep_bound(struct pep *pep)
@@ -41,12 +41,12 @@ int pep_give_name(struct fid_pep *fid, struct fi_info *info)
 		return err;
 	pep_quit(pep);
 	free(info->src_addr);
-	len = addr_format_len(&pep->name, view_format(info));
+	len = addr_format_len(&pep->name, provider_format(info));
 	info->src_addr = malloc(len);
 	info->src_addrlen = info->src_addr ? len : 0;
 	if (!info->src_addr)
 		return -FI_ENOMEM;
-	return addr_to_format(&pep->name, view_format(info), info->src_addr, &len);
+	return addr_to_format(&pep->name, provider_format(info), info->src_addr, &len);
 }
 
 static int pep_close(struct fid *fid)
@@ -212,7 +212,7 @@ int pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **f
 	if (!pep->info)
 		ret = -FI_ENOMEM;
 	else if (info->src_addr)
-		ret = addr_from_user(&pep->name, view_format(info), info->src_addr,
+		ret = addr_from_user(&pep->name, provider_format(info), info->src_addr,
 				     info->src_addrlen);
 	if (ret)
 		goto free_pep;

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "core/connreq.h"
 #include "core/pep.h"
-#include "core/views.h"
+#include "core/providers.h"
 #include "xfer/xfer.h"
 
 #define REQUESTS_PER_TURN 64
@@ -42,7 +42,7 @@ static int pep_cm_setname(fid_t fid, void *addr, size_t addrlen)
 
 	if (!addr || !addrlen)
 		return -FI_EINVAL;
-	ret = addr_from_user(&name, view_format(pep->info), addr, addrlen);
+	ret = addr_from_user(&name, provider_format(pep->info), addr, addrlen);
 	if (ret)
 		return ret;
 	lock_take(&pep->lock);
@@ -64,7 +64,7 @@ static int pep_cm_getname(fid_t fid, void *addr, size_t *addrlen)
 	lock_take(&pep->lock);
 	ret = pep->spent ? 0 : pep_bound(pep);
 	if (!ret)
-		ret = addr_to_format(&pep->name, view_format(pep->info), addr, addrlen);
+		ret = addr_to_format(&pep->name, provider_format(pep->info), addr, addrlen);
 	lock_give(&pep->lock);
 	return ret;
 }
@@ -123,7 +123,7 @@ static struct fi_info *request_info(const struct pep *pep, const struct cm_reque
 {
 	const struct addr *own = cm_request_own_name(req);
 	struct fi_info *info = fi_dupinfo(pep->info);
-	uint32_t format = view_format(pep->info);
+	uint32_t format = provider_format(pep->info);
 
 	own = own ? own : &pep->name;
 	if (info && !set_address(&info->src_addr, &info->src_addrlen, own, format) &&

@@ -11,7 +11,7 @@
 #include "core/rdma_ports.h"
 #include "core/resolve.h"
 #include "core/resolve_ip.h"
-#include "core/views.h"
+#include "core/providers.h"
 #include "hw/link.h"
 #include "core/rules.h"
 
@@ -63,16 +63,16 @@ static size_t dgram_max(const struct ip_source *s)
 }
 
 /* Datagrams as long as that do not go out from there. */
-static bool too_long(const struct view *v, const struct query *q, const struct ip_source *s)
+static bool too_long(const struct provider *v, const struct query *q, const struct ip_source *s)
 {
 	const struct fi_ep_attr *asked = q->hints ? q->hints->ep_attr : NULL;
 
-	return v->transports == VIEW_UDP && asked && asked->max_msg_size > dgram_max(s);
+	return v->transports == PROVIDER_UDP && asked && asked->max_msg_size > dgram_max(s);
 }
 
-static int keep_iface(const struct view *v, struct fi_info *info, const struct ip_source *s)
+static int keep_iface(const struct provider *v, struct fi_info *info, const struct ip_source *s)
 {
-	if (view_stays_inside(v))
+	if (provider_stays_inside(v))
 		return keep_domain(info, v->domain);
 	if (s->iface && s->iface->kind != IFACE_LOOPBACK) {
 		info->nic = nic_of(s->iface);
@@ -91,7 +91,7 @@ static int narrow(const struct transport *t, const struct ip_source *s, struct f
 }
 
 /* Endpoints are queue pairs of the port that has the address; which, nobody knows yet. */
-static int keep_port(const struct view *v, struct fi_info *info, const struct ip_source *s)
+static int keep_port(const struct provider *v, struct fi_info *info, const struct ip_source *s)
 {
 	struct addr name = {.kind = ADDR_IB};
 	struct rdma_port port;
@@ -111,7 +111,7 @@ static int keep_port(const struct view *v, struct fi_info *info, const struct ip
 }
 
 /* What differs between the entries for two addresses of this host. */
-static int keep_source(const struct view *v, struct fi_info *info, const struct ip_source *s)
+static int keep_source(const struct provider *v, struct fi_info *info, const struct ip_source *s)
 {
 	int err;
 
@@ -122,7 +122,7 @@ static int keep_source(const struct view *v, struct fi_info *info, const struct 
 	if (v->type == FI_EP_DGRAM)
 		info->ep_attr->max_msg_size = dgram_max(s);
 	err = keep_ip(info, &info->src_addr, &info->src_addrlen, &s->addr);
-	if (!err && v->transports == VIEW_RC)
+	if (!err && v->transports == PROVIDER_RC)
 		err = narrow(&rc_transport, s, info);
 	return err ? err : keep_iface(v, info, s);
 }
@@ -146,8 +146,8 @@ static bool looks_round(const struct query *q, const char *domain)
 }
 
 /* The entry `like` again, for another address; linked behind *last, unless there is none to be had. */
-static int add_entry(const struct view *v, const struct fi_info *like, const struct ip_source *s,
-		     struct fi_info **last)
+static int add_entry(const struct provider *v, const struct fi_info *like,
+		     const struct ip_source *s, struct fi_info **last)
 {
 	struct fi_info *info = fi_dupinfo(like);
 	int err;
@@ -172,16 +172,16 @@ static int add_entry(const struct view *v, const struct fi_info *like, const str
 	return 0;
 }
 
-/* Does the address lead to what the view goes by? */
-static bool suits(const struct view *v, const struct ip_source *s)
+/* Does the address lead to what the provider goes by? */
+static bool suits(const struct provider *v, const struct ip_source *s)
 {
 	struct rdma_port port;
 
-	return !view_needs_rdma(v) || (verbs_transport.bit && rdma_ports_find(&s->addr, &port));
+	return !provider_needs_rdma(v) || (verbs_transport.bit && rdma_ports_find(&s->addr, &port));
 }
 
 /* The best one is not: another, where the application leaves that open. */
-static bool find_suitable(const struct view *v, const struct query *q, const char *domain,
+static bool find_suitable(const struct provider *v, const struct query *q, const char *domain,
 			  struct ip_source *s, struct refusal *why)
 {
 	struct ip_source best = *s;
@@ -202,7 +202,7 @@ static bool is_loopback(const struct ip_source *s)
 }
 
 /* Beside the addresses that others can reach, those of loopback are for this host only. Behind `last`. */
-static int add_others(const struct view *v, const struct query *q, const char *domain,
+static int add_others(const struct provider *v, const struct query *q, const char *domain,
 		      const struct ip_source *first, const struct fi_info *like,
 		      struct fi_info *last)
 {
@@ -225,10 +225,10 @@ static int add_others(const struct view *v, const struct query *q, const char *d
 }
 
 /* The entry of the best address, and of all others where that is wanted: each as its own device is. */
-static int make_entries(const struct view *v, const struct query *q, const char *domain,
+static int make_entries(const struct provider *v, const struct query *q, const char *domain,
 			const struct ip_source *first, struct fi_info *info, struct refusal *why)
 {
-	bool all = looks_round(q, domain) && !view_stays_inside(v);
+	bool all = looks_round(q, domain) && !provider_stays_inside(v);
 	struct fi_info *like = all ? fi_dupinfo(info) : NULL;
 	int err = all && !like ? -FI_ENOMEM : keep_source(v, info, first);
 
@@ -246,7 +246,7 @@ static bool is_ip_format(uint32_t format)
 	       format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6 || format == FI_ADDR_STR;
 }
 
-static int resolve_sockets(const struct view *v, const struct query *q, struct fi_info *info,
+static int resolve_sockets(const struct provider *v, const struct query *q, struct fi_info *info,
 			   struct refusal *why)
 {
 	uint32_t format = q->hints ? q->hints->addr_format : FI_FORMAT_UNSPEC;
@@ -258,13 +258,13 @@ static int resolve_sockets(const struct view *v, const struct query *q, struct f
 		hints_refuse_value(why, "addr_format", FI_TYPE_ADDR_FORMAT, format, v->format);
 		return -FI_ENODATA;
 	}
-	/* The view's own name for the domain says nothing of an interface. */
+	/* The provider's own name for the domain says nothing of an interface. */
 	if (domain && strcmp(domain, v->domain) == 0)
 		domain = NULL;
 	err = resolve_ip_ends(q->ends, q, why);
 	if (err)
 		return err;
-	if (view_stays_inside(v) && !resolve_ip_inside(q, domain, why))
+	if (provider_stays_inside(v) && !resolve_ip_inside(q, domain, why))
 		return -FI_ENODATA;
 	if (!resolve_ip_source(q->ends, domain, &s, why) || !find_suitable(v, q, domain, &s, why))
 		return -FI_ENODATA;
@@ -326,7 +326,7 @@ static bool name_to_ip(void **member, size_t *len, struct sockaddr_in6 *to)
  * Names of queue pairs: which way they go is what the IP addresses of their ports say. Of a peer that
  * is given by node and service nobody knows the queue pair.
  */
-static int resolve_pairs(const struct view *v, const struct query *q, struct fi_info *info,
+static int resolve_pairs(const struct provider *v, const struct query *q, struct fi_info *info,
 			 struct refusal *why)
 {
 	uint32_t format = q->hints ? q->hints->addr_format : FI_FORMAT_UNSPEC;
@@ -407,7 +407,7 @@ static bool string_ends(const struct query *q, char *src, char *dest, struct ref
 	return !named || string_name(source ? src : dest, q, why);
 }
 
-static int resolve_strings(const struct view *v, const struct query *q, struct fi_info *info,
+static int resolve_strings(const struct provider *v, const struct query *q, struct fi_info *info,
 			   struct refusal *why)
 {
 	const char *asked = q->hints && q->hints->domain_attr ? q->hints->domain_attr->name : NULL;
@@ -435,7 +435,8 @@ static int resolve_strings(const struct view *v, const struct query *q, struct f
 	return ret ? ret : keep_domain(info, v->domain);
 }
 
-int resolve(const struct view *v, const struct query *q, struct fi_info *info, struct refusal *why)
+int resolve(const struct provider *v, const struct query *q, struct fi_info *info,
+	    struct refusal *why)
 {
 	switch (v->format) {
 	case FI_ADDR_STR:

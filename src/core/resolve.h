@@ -9,7 +9,7 @@
 #include <rdma/fabric.h>
 
 #include "core/hints.h"
-#include "core/views.h"
+#include "core/providers.h"
 
 struct ip_ends;
 
@@ -27,6 +27,7 @@ struct query {
  * further addresses of this host, if any, are linked behind it. 0, -FI_ENOMEM, or -FI_ENODATA with
  * a reason; what is filled belongs to `info` in any case.
  */
-int resolve(const struct view *v, const struct query *q, struct fi_info *info, struct refusal *why);
+int resolve(const struct provider *v, const struct query *q, struct fi_info *info,
+	    struct refusal *why);
 
 #endif

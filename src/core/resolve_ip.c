@@ -19,7 +19,7 @@ static int family_of(const struct addr *a)
 	return a->kind == ADDR_IN6 ? AF_INET6 : AF_INET;
 }
 
-/* The family a format stands for; -1: none, no view of IP addresses looks at the rest. */
+/* The family a format stands for; -1: none, no provider of IP addresses looks at the rest. */
 static int family_asked(const struct query *q)
 {
 	switch (q->hints ? q->hints->addr_format : FI_FORMAT_UNSPEC) {

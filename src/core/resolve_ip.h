@@ -10,7 +10,7 @@
 
 /*
  * What one call of fi_getinfo says of IP addresses and what the system makes of it: found out when
- * the first view asks, good for all of them. Zero to begin with.
+ * the first provider asks, good for all of them. Zero to begin with.
  */
 struct ip_ends {
 	bool known; /* the rest has been found out; `err` tells how it went */

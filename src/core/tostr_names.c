@@ -9,7 +9,7 @@
 #include <rdma/fi_trigger.h>
 
 #include "core/tostr.h"
-#include "core/views.h"
+#include "core/providers.h"
 
 #define N(x)                                                                                       \
 	{                                                                                          \
@@ -131,7 +131,7 @@ static const struct tostr_name protocol[] = {
 	N(FI_PROTO_CXI_RNR),
 	N(FI_PROTO_LPP),
 	N(FI_PROTO_LNX),
-	{VIEW_PROTO_WEFT, "FI_PROTO_WEFT"},
+	{PROVIDER_PROTO_WEFT, "FI_PROTO_WEFT"},
 };
 
 static const struct tostr_name msg_order[] = {

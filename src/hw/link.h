@@ -25,7 +25,7 @@ struct fi_mr_dmabuf;
 struct fi_ops_msg;
 struct fi_rma_iov;
 struct link;
-struct native_cm;
+struct offload_cm;
 struct port;
 struct wire_hello;
 struct wire_nic;
@@ -113,14 +113,14 @@ struct link_ops {
 	 * link, its length in *len; NULL: the peer has it. `release` with `done`: what the packet
 	 * asks for is done, the peer passes it by; else it is the peer's again. Both NULL with put.
 	 */
-	const void *(*withdraw)(struct link *link, uint64_t place, size_t *len);
+	const void *(*cancel_posted)(struct link *link, uint64_t place, size_t *len);
 	void (*release)(struct link *link, uint64_t place, bool done);
 	/*
 	 * Takes back a WIRE_GET packet that the peer has not begun with, for good: the peer passes
 	 * it by. True: nothing that is behind the packet had been done, either, when all that we
 	 * have read by now was as we read it.
 	 */
-	bool (*retract)(struct link *link, uint64_t place);
+	bool (*recall_posted)(struct link *link, uint64_t place);
 	/*
 	 * Begins to move bytes without the peer; `link->moves` says whether that is to be had now. Moves
 	 * are performed in the order in which they began, and those that are done are told in it, by
@@ -133,7 +133,7 @@ struct link_ops {
 	/* What has begun stays undone as it is, untold; our memory is left alone from now on. */
 	void (*rdma_abort)(struct link *link);
 	/*
-	 * Lets the peer read these segments by `move`, or by `fetch` if link->stages, until `rndv_deregister` is
+	 * Lets the peer read these segments by `move`, or by `fetch` if link->bounces, until `rndv_deregister` is
 	 * called with *exposed, or longer where registrations are kept; the keys are written to `at` with
 	 * addresses and lengths. `batch`: of the work they are for; where that is the same, the same
 	 * memory holds the same bytes. 0 or negative: not these.
@@ -154,7 +154,7 @@ struct link {
 	const struct link_ops *ops;
 	size_t eager_max; /* longest message worth copying; longer ones are offered, or put */
 	bool fetches;     /* both sides can, it is thought: `fetch` below */
-	bool stages;      /* `rndv_register` makes it cheaper for the peer to fetch it */
+	bool bounces;     /* `rndv_register` makes it cheaper for the peer to fetch it */
 	size_t spec_max; /* so much of what is offered goes along at once: the peer takes or drops it */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
 	size_t zcopy_min;  /* payloads from here on are better lent than copied; SIZE_MAX: none */
@@ -224,7 +224,7 @@ struct device_ops {
 	/*
 	 * A queue of receives that endpoints of the domain share: -FI_EOPNOTSUPP where the device has none.
 	 * The receive half of the table posts to it, the context's `device_srx`. Domain locked, but for
-	 * opening. For `srx_cancel` see native_ops.cancel.
+	 * opening. For `srx_cancel` see offload_ops.cancel.
 	 */
 	int (*srx_open)(void *device, size_t size, void **srx);
 	void (*srx_close)(void *srx);
@@ -236,7 +236,7 @@ struct device_ops {
 
 struct transport {
 	const char *name;
-	unsigned int bit; /* VIEW_ bit of core/views.h */
+	unsigned int bit; /* PROVIDER_ bit of core/providers.h */
 	/*
 	 * The packets travel on the bootstrap socket. It is non-blocking, no epoll instance watches it,
 	 * and it is noted with forked_guard; the link reads all of it and tells rx_ended of its end.
@@ -288,9 +288,9 @@ struct transport {
 	 */
 	void (*settle)(void *state, bool last);
 	bool (*settled)(void *state, uint32_t *id);
-	/* Of transports by xfer/native.h; else NULL. */
+	/* Of transports by xfer/offload.h; else NULL. */
 	const struct device_ops *device;
-	const struct native_cm *cm;
+	const struct offload_cm *cm;
 };
 
 extern const struct transport shm_transport;
@@ -298,6 +298,6 @@ extern const struct transport tcp_transport;
 extern const struct transport verbs_transport;
 extern const struct transport udp_transport; /* datagrams, by xfer/dgram.h: no links */
 extern const struct transport ud_transport;  /* the same over a device's queue pair */
-extern const struct transport rc_transport;  /* bare queue pairs, by xfer/native.h: no links */
+extern const struct transport rc_transport;  /* bare queue pairs, by xfer/offload.h: no links */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In the place of src/hw/verbs where configure found no libibverbs: transports no view asks for. */
+/* In the place of src/hw/verbs where configure found no libibverbs: transports no provider asks for. */
 #include "hw/link.h"
 
 const struct transport verbs_transport = {.name = "verbs"};

@@ -18,11 +18,11 @@
 #include "base/log.h"
 #include "core/ep_cm.h"
 #include "core/ifaces.h"
-#include "core/views.h"
+#include "core/providers.h"
 #include "xfer/conn_own.h"
 #include "xfer/hello.h"
 #include "xfer/listen.h"
-#include "xfer/native.h"
+#include "xfer/offload.h"
 
 #define LOOKS           4   /* for a peer in the time it has */
 #define EVENTS_PER_CALL 256 /* strangers' words looked at before the caller gets a rest */
@@ -30,8 +30,8 @@
 _Static_assert(XFER_CM_DATA == WIRE_CM_DATA_MAX, "what is promised travels");
 
 struct cm_listener {
-	const struct native_cm *cm; /* of `native`, which then is all there is; or NULL */
-	struct native_listener *native;
+	const struct offload_cm *cm; /* of `offload`, which then is all there is; or NULL */
+	struct offload_listener *offload;
 	struct acceptor acceptor;
 	int epfd;
 	struct listen_how how;
@@ -41,8 +41,8 @@ struct cm_listener {
 
 /* Somebody who asks and waits for an answer. */
 struct cm_request {
-	const struct native_cm *cm; /* as above */
-	struct native_request *native;
+	const struct offload_cm *cm; /* as above */
+	struct offload_request *offload;
 	struct accepted conn;
 	struct addr name;
 };
@@ -52,7 +52,7 @@ static int want_name(const struct fi_info *info, const struct addr *name, struct
 {
 	if (name->kind != ADDR_NONE)
 		return addr_dup(to, name);
-	if (view_format(info) == FI_ADDR_STR)
+	if (provider_format(info) == FI_ADDR_STR)
 		return addr_of_process(to);
 	*to = (struct addr){.kind = info->addr_format == FI_SOCKADDR_IN6 ? ADDR_IN6 : ADDR_IN};
 	return 0;
@@ -78,8 +78,9 @@ static int bind_name(struct cm_listener *l, const struct fi_info *info, struct a
 	struct addr bound;
 	int err = want_name(info, name, &bound);
 
-	l->how = (struct listen_how){
-		.inside = wanted & VIEW_SHM, .network = wanted & VIEW_TCP, .backlog = LISTEN_LATER};
+	l->how = (struct listen_how){.inside = wanted & PROVIDER_SHM,
+				     .network = wanted & PROVIDER_TCP,
+				     .backlog = LISTEN_LATER};
 	if (!err)
 		err = listen_bind(&bound, &l->how, l->socks);
 	if (err)
@@ -103,7 +104,7 @@ static int open_native(struct cm_listener *l, const struct fi_info *info, struct
 	if (!err && !l->cm)
 		err = -FI_ENOSYS;
 	if (!err)
-		err = l->cm->open(&bound, &l->native);
+		err = l->cm->open(&bound, &l->offload);
 	if (!err)
 		*name = bound;
 	return err;
@@ -116,7 +117,7 @@ int cm_open(const struct fi_info *info, struct addr *name, struct cm_listener **
 
 	if (!l)
 		return -FI_ENOMEM;
-	if (port_wanted(info) & VIEW_RC) {
+	if (port_wanted(info) & PROVIDER_RC) {
 		l->cm = port_transports[PORT_RC]->cm;
 		err = open_native(l, info, name);
 		if (err)
@@ -144,20 +145,20 @@ int cm_open(const struct fi_info *info, struct addr *name, struct cm_listener **
 int cm_listen(struct cm_listener *l, int backlog)
 {
 	if (l->cm)
-		return l->cm->listen(l->native, backlog);
+		return l->cm->listen(l->offload, backlog);
 	l->how.backlog = backlog;
 	return listen_begin(&l->acceptor, &l->how, l->socks);
 }
 
 int cm_fd(const struct cm_listener *l)
 {
-	return l->cm ? l->cm->fd(l->native) : l->epfd;
+	return l->cm ? l->cm->fd(l->offload) : l->epfd;
 }
 
 void cm_close(struct cm_listener *l)
 {
 	if (l->cm) {
-		l->cm->close(l->native);
+		l->cm->close(l->offload);
 	} else {
 		listen_drop(l->socks);
 		acceptor_close(&l->acceptor);
@@ -196,18 +197,18 @@ static struct cm_request *receive(const struct cm_listener *l, struct accepted *
 
 static struct cm_request *next_native(struct cm_listener *l)
 {
-	struct native_request *native = l->cm->next(l->native);
+	struct offload_request *offload = l->cm->next(l->offload);
 	struct cm_request *req;
 
-	if (!native)
+	if (!offload)
 		return NULL;
 	req = calloc(1, sizeof(*req));
 	if (!req) {
-		l->cm->reject(native, NULL, 0);
+		l->cm->reject(offload, NULL, 0);
 		return NULL;
 	}
 	req->cm = l->cm;
-	req->native = native;
+	req->offload = offload;
 	return req;
 }
 
@@ -232,18 +233,18 @@ struct cm_request *cm_next(struct cm_listener *l)
 
 const struct addr *cm_request_name(const struct cm_request *req)
 {
-	return req->cm ? req->cm->name(req->native) : &req->name;
+	return req->cm ? req->cm->name(req->offload) : &req->name;
 }
 
 const struct addr *cm_request_own_name(const struct cm_request *req)
 {
-	return req->cm ? req->cm->own_name(req->native) : NULL;
+	return req->cm ? req->cm->own_name(req->offload) : NULL;
 }
 
 const void *cm_request_data(const struct cm_request *req, size_t *len)
 {
 	if (req->cm)
-		return req->cm->data(req->native, len);
+		return req->cm->data(req->offload, len);
 	*len = req->conn.hello.data_len;
 	return req->conn.hello.data;
 }
@@ -257,17 +258,17 @@ static struct accepted leave(struct cm_request *req)
 	return conn;
 }
 
-static struct native_request *leave_native(struct cm_request *req)
+static struct offload_request *leave_native(struct cm_request *req)
 {
-	struct native_request *native = req->native;
+	struct offload_request *offload = req->offload;
 
 	free(req);
-	return native;
+	return offload;
 }
 
 void cm_reject(struct cm_request *req, const void *data, size_t len)
 {
-	const struct native_cm *cm = req->cm;
+	const struct offload_cm *cm = req->cm;
 	struct accepted conn;
 
 	if (cm) {
@@ -314,7 +315,7 @@ static int adopt(struct port *port, struct cm_request *req, const void *data, si
 
 int cm_accept(struct port *port, struct cm_request *req, const void *data, size_t len)
 {
-	struct native *n = port->native;
+	struct offload *n = port->offload;
 	int err;
 
 	if (!n != !req->cm) {
@@ -334,7 +335,7 @@ int cm_accept(struct port *port, struct cm_request *req, const void *data, size_
 
 size_t cm_data_most(const struct fi_info *info)
 {
-	return port_wanted(info) & VIEW_RC ? CM_NATIVE_DATA : XFER_CM_DATA;
+	return port_wanted(info) & PROVIDER_RC ? CM_OFFLOAD_DATA : XFER_CM_DATA;
 }
 
 static void connected(struct port *port, const struct wire_hello *hello)
@@ -349,12 +350,12 @@ static void ended(struct port *port, int err, const struct wire_hello *hello)
 	ep_cm_ended(port->cm_arg, err, hello ? hello->data : NULL, hello ? hello->data_len : 0);
 }
 
-void native_connected(struct native *n, const void *data, size_t len)
+void offload_connected(struct offload *n, const void *data, size_t len)
 {
 	ep_cm_connected(n->port->cm_arg, data, len);
 }
 
-void native_ended(struct native *n, int err, const void *data, size_t len)
+void offload_ended(struct offload *n, int err, const void *data, size_t len)
 {
 	ep_cm_ended(n->port->cm_arg, err, data, len);
 }
@@ -369,7 +370,7 @@ void cm_own(struct port *port, struct ep *ep)
 
 int cm_connect(struct port *port, const struct addr *to, const void *data, size_t len)
 {
-	struct native *n = port->native;
+	struct offload *n = port->offload;
 	int err;
 
 	if (n)
@@ -383,8 +384,8 @@ int cm_connect(struct port *port, const struct addr *to, const void *data, size_
 
 void cm_shutdown(struct port *port)
 {
-	if (port->native) {
-		port->native->ops->shutdown(port->native);
+	if (port->offload) {
+		port->offload->ops->shutdown(port->offload);
 		return;
 	}
 	conn_shutdown(port);
@@ -394,12 +395,12 @@ void cm_shutdown(struct port *port)
 
 const struct addr *cm_peer_name(const struct port *port)
 {
-	return port->native ? &port->native->peer : &conn_peer(port)->name;
+	return port->offload ? &port->offload->peer : &conn_peer(port)->name;
 }
 
 int cm_news_fd(const struct port *port)
 {
-	return port->native ? port->native->ops->fd(port->native) : -1;
+	return port->offload ? port->offload->ops->fd(port->offload) : -1;
 }
 
 int cm_sock(const struct port *port)
@@ -411,7 +412,7 @@ int cm_look_ms(const struct port *port)
 {
 	int ms = env_get()->peer_timeout;
 
-	if (port->native || conn_peer(port)->inside || ms <= 0)
+	if (port->offload || conn_peer(port)->inside || ms <= 0)
 		return 0;
 	return ms > LOOKS ? ms / LOOKS : 1;
 }

@@ -9,7 +9,7 @@
 #include "xfer/entry_tables.h"
 #include "xfer/group.h"
 #include "xfer/move.h"
-#include "xfer/native.h"
+#include "xfer/offload.h"
 #include "xfer/peer.h"
 #include "xfer/port.h"
 #include "xfer/tx.h"
@@ -59,8 +59,8 @@ static void install_messages(struct ep *ep, bool sends, bool receives)
 
 	if (ep->port && ep->port->dgram)
 		msg = ep->dom->unlocked ? &dgram_st : &dgram_mt;
-	else if (ep->port && ep->port->native)
-		msg = ep->port->native->msg;
+	else if (ep->port && ep->port->offload)
+		msg = ep->port->offload->msg;
 	else if (ep->device_srx)
 		msg = ep->dom->device_ops->srx_msg;
 	to->msg = refuse_support.msg;
@@ -114,15 +114,15 @@ static void take_atomics(struct fi_ops_atomic *to, const struct fi_ops_atomic *f
 
 static void install_rma(struct ep *ep, bool initiates)
 {
-	const struct native *native = ep->port ? ep->port->native : NULL;
+	const struct offload *offload = ep->port ? ep->port->offload : NULL;
 	bool locked = !ep->dom->unlocked;
 	uint64_t caps = initiates ? ep->info->caps : 0;
 	const struct fi_ops_rma *rma = locked ? &entry_rma_mt : &entry_rma_st;
 	const struct fi_ops_atomic *atomic = locked ? &entry_atomic_mt : &entry_atomic_st;
 
-	if (native) {
-		rma = native->rma;
-		atomic = native->atomic;
+	if (offload) {
+		rma = offload->rma;
+		atomic = offload->atomic;
 	}
 	ep->tables->rma = refuse_support.rma;
 	ep->tables->atomic = refuse_support.atomic;
@@ -160,7 +160,7 @@ int xfer_install(struct ep *ep, const struct xfer_roles *roles)
 
 int xfer_enable(struct ep *ep)
 {
-	struct native *n = ep->port->native;
+	struct offload *n = ep->port->offload;
 
 	return n ? n->ops->enable(n, ep) : 0;
 }
@@ -179,9 +179,9 @@ bool xfer_tells_late(const struct port *port)
 	return true;
 }
 
-bool xfer_native(const struct port *port)
+bool xfer_offloaded(const struct port *port)
 {
-	return port->native != NULL;
+	return port->offload != NULL;
 }
 
 void xfer_refuse(struct ep *ep)
@@ -219,8 +219,8 @@ void xfer_turn_other(struct domain *dom, const struct port *port)
 
 int xfer_cancel(struct port *port, void *context)
 {
-	if (port->native)
-		return port->native->ops->cancel(port->native, context);
+	if (port->offload)
+		return port->offload->ops->cancel(port->offload, context);
 	return tx_cancel(port, context);
 }
 

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "core/av.h"
 #include "core/ifaces.h"
-#include "core/views.h"
+#include "core/providers.h"
 #include "core/wait.h"
 #include "xfer/rxreq.h"
 #include "xfer/conn.h"
@@ -71,12 +71,12 @@ static int choose_name(struct port *port, const struct fi_info *info)
 	uint16_t number;
 	int err;
 
-	if (!info->src_addr && view_format(info) == FI_ADDR_STR)
+	if (!info->src_addr && provider_format(info) == FI_ADDR_STR)
 		return addr_of_process(&port->name);
 	if (!info->src_addr)
 		return ifaces_default(info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET,
 				      &port->name);
-	err = addr_from_user(&port->name, view_format(info), info->src_addr, info->src_addrlen);
+	err = addr_from_user(&port->name, provider_format(info), info->src_addr, info->src_addrlen);
 	if (err || port->name.kind == ADDR_STR || memcmp(port->name.ip, any, sizeof(any)) != 0)
 		return err;
 	number = port->name.port;
@@ -88,11 +88,11 @@ static int choose_name(struct port *port, const struct fi_info *info)
 /* Whoever asks for peers of this host alone gets nothing of the network. fi_getinfo(3) FI_LOCAL_COMM */
 unsigned int port_wanted(const struct fi_info *info)
 {
-	const struct view *view = view_of(info);
-	unsigned int wanted = view ? view->transports : VIEW_SHM;
+	const struct provider *provider = provider_of(info);
+	unsigned int wanted = provider ? provider->transports : PROVIDER_SHM;
 
-	if (info->caps & FI_LOCAL_COMM && !(info->caps & FI_REMOTE_COMM) && wanted & VIEW_SHM)
-		return VIEW_SHM;
+	if (info->caps & FI_LOCAL_COMM && !(info->caps & FI_REMOTE_COMM) && wanted & PROVIDER_SHM)
+		return PROVIDER_SHM;
 	return wanted;
 }
 
@@ -169,7 +169,7 @@ int port_open(struct domain *dom, const struct fi_info *info, unsigned int barre
 		goto free_port;
 	if (info->ep_attr->type == FI_EP_RDM) {
 		err = conn_listen(port);
-	} else if (info->ep_attr->type == FI_EP_MSG && !port->native) {
+	} else if (info->ep_attr->type == FI_EP_MSG && !port->offload) {
 		port->key = addr_unmapped(&port->name);
 		err = conn_single(port);
 	}

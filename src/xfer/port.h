@@ -22,7 +22,7 @@ enum port_source { PORT_PEER = ACCEPTOR_SOURCES, PORT_HW };
 
 struct av;
 struct dgram;
-struct native;
+struct offload;
 
 struct port {
 	/* What a send touches. */
@@ -53,9 +53,9 @@ struct port {
 	unsigned int handshakes;   /* under way: sockets are looked at more often */
 	void *hw[PORT_TRANSPORTS]; /* state of each transport it uses, else NULL */
 	struct rx *rx[PORT_RX_MAX];
-	struct dgram *dgram;   /* of a datagram endpoint, which has no peers; else NULL */
-	struct native *native; /* of a connected one that is the device's, likewise */
-	struct coll *coll;     /* see xfer/group.h; or NULL */
+	struct dgram *dgram;     /* of a datagram endpoint, which has no peers; else NULL */
+	struct offload *offload; /* of a connected one that is the device's, likewise */
+	struct coll *coll;       /* see xfer/group.h; or NULL */
 	/* The rest. */
 	struct waiter **waiters; /* who may sleep on what this port brings */
 	unsigned int waiter_count;

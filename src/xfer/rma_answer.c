@@ -172,7 +172,7 @@ static bool take_back(struct link *link, struct txreq *req)
 		req->bounce = malloc(req->len);
 	if (!req->bounce && req->len)
 		return false;
-	payload = link->ops->withdraw(link, req->place, &len);
+	payload = link->ops->cancel_posted(link, req->place, &len);
 	/* The data end the payload, whatever leads it. */
 	if (payload && len >= req->len && req->len)
 		memcpy(req->bounce, payload + len - req->len, req->len);
@@ -222,7 +222,7 @@ static bool perform_read(struct peer *peer, struct txreq *req)
 	if (req->ep)
 		ret = link->ops->get(link, req->result, req->result_count, req->remote,
 				     req->remote_count);
-	if ((ret < 0 && ret != -FI_EFAULT) || !link->ops->retract(link, req->place))
+	if ((ret < 0 && ret != -FI_EFAULT) || !link->ops->recall_posted(link, req->place))
 		return false;
 	if (ret >= 0)
 		rma_tell(req, ret > 0);
@@ -254,7 +254,7 @@ bool rma_help(struct port *port, bool now)
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_awaiting);
 		struct txreq *req = oldest(peer);
 
-		if (!req || !peer->real || !peer->real->ops->withdraw)
+		if (!req || !peer->real || !peer->real->ops->cancel_posted)
 			continue;
 		if (now || peer->seen_seq == req->seq)
 			any |= help_peer(peer);

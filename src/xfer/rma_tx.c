@@ -170,7 +170,7 @@ static void await(struct txreq *req)
 	if (list_empty(&peer->in_awaiting))
 		list_push(&peer->port->awaiting, &peer->in_awaiting);
 	/* A sleeper would wait for an answer that a peer which sleeps, too, does not give. */
-	if (__builtin_expect(peer->port->sleepers, 0) && peer->real->ops->withdraw)
+	if (__builtin_expect(peer->port->sleepers, 0) && peer->real->ops->cancel_posted)
 		port_wake(peer->port);
 }
 

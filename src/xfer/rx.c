@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "cntr/cntr.h"
 #include "core/cq.h"
-#include "core/views.h"
+#include "core/providers.h"
 #include "hw/wire.h"
 #include "xfer/rxreq.h"
 #include "xfer/defer.h"
@@ -83,7 +83,7 @@ void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct m
 	why.prov_errno = why.err;
 	if (err == FI_ETRUNC)
 		why.olen = m->len - slot->len;
-	if (!err && from && !addr_to_format(from, view_format(rx->dom->info), name, &len))
+	if (!err && from && !addr_to_format(from, provider_format(rx->dom->info), name, &len))
 		why.data_size = len;
 	if (rx->cq)
 		cq_push_error(rx->cq, slot, &why, name);

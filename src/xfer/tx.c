@@ -30,7 +30,7 @@ static const void *batch_of(const struct txreq *req)
 static void expose(struct link *link, struct txreq *req)
 {
 	const void *batch = batch_of(req);
-	bool exposes = link->moves || (link->stages && batch);
+	bool exposes = link->moves || (link->bounces && batch);
 
 	if (req->rndv || (exposes && !link->ops->rndv_register(link, req->iov, req->count, batch,
 							       req->remote, &req->rndv)))

@@ -85,8 +85,8 @@ static inline bool tx_brings(const struct txreq *req)
  */
 int tx_ahead(struct peer *peer, const struct packet *p, struct work *work);
 /* Ends those for whose work `match` says yes by `err` (positive). */
-void tx_withdraw(struct port *port, int err,
-		 bool (*match)(const struct work *work, const void *arg), const void *arg);
+void tx_cancel_posted(struct port *port, int err,
+		      bool (*match)(const struct work *work, const void *arg), const void *arg);
 
 /* Everything the fast road does not do. 0 or a negative error. */
 int tx_slow(struct ep *ep, struct xfer x);

@@ -86,8 +86,8 @@ bool tx_ahead_flush(struct peer *peer)
 	return moved;
 }
 
-void tx_withdraw(struct port *port, int err,
-		 bool (*match)(const struct work *work, const void *arg), const void *arg)
+void tx_cancel_posted(struct port *port, int err,
+		      bool (*match)(const struct work *work, const void *arg), const void *arg)
 {
 	LIST_EACH (node, &port->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);

@@ -34,10 +34,10 @@ struct waiter;
 #define XFER_ENDED      (UINT64_C(1) << 63) /* in ep->rx_flags: nothing more will come */
 #define XFER_CM_DATA    512 /* bytes an application may say with a connection request or an answer */
 
-/* VIEW_ bits: what such an endpoint may use. */
+/* PROVIDER_ bits: what such an endpoint may use. */
 unsigned int port_wanted(const struct fi_info *info);
 /*
- * Opens the address: binds what `info->src_addr` says or any free one. `barred`: VIEW_ bits of what it does without.
+ * Opens the address: binds what `info->src_addr` says or any free one. `barred`: PROVIDER_ bits of what it does without.
  * Domain locked.
  */
 int port_open(struct domain *dom, const struct fi_info *info, unsigned int barred,
@@ -149,8 +149,8 @@ int xfer_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op o
 
 /* May counters of what peers do be bound now? false: some that tell only if they were asked to have met us. */
 bool xfer_tells_late(const struct port *port);
-/* Are its operations and completions a device's own, see xfer/native.h? */
-bool xfer_native(const struct port *port);
+/* Are its operations and completions a device's own, see xfer/offload.h? */
+bool xfer_offloaded(const struct port *port);
 /* Installs tables that fit the endpoint's capabilities and its roles. 0 or -FI_ENOMEM. */
 int xfer_install(struct ep *ep, const struct xfer_roles *roles);
 /* The same for an endpoint not enabled or shut down: everything refuses. */
@@ -229,7 +229,7 @@ int cm_accept(struct port *port, struct cm_request *req, const void *data, size_
 /* Ends the connection, or the attempt; what is under way completes with an error. */
 void cm_shutdown(struct port *port);
 /* What may be said with any request or answer, for endpoints of such an entry. */
-#define CM_NATIVE_DATA 56 /* where the network's own connection manager carries it */
+#define CM_OFFLOAD_DATA 56 /* where the network's own connection manager carries it */
 size_t cm_data_most(const struct fi_info *info);
 /* Of the other side. */
 const struct addr *cm_peer_name(const struct port *port);

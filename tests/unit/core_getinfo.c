@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "core/views.h"
+#include "core/providers.h"
 #include "getinfo.h"
 
 /* ---- The call ---- */
@@ -35,8 +35,9 @@ START_TEST(order)
 			row++;
 		ck_assert_msg(is_a(i, row), "%s, type %d, after row %d", i->fabric_attr->prov_name,
 			      i->ep_attr->type, row);
-		ck_assert_ptr_eq(view_of(i)->name, view_find(i->fabric_attr->prov_name)->name);
-		ck_assert_int_eq(view_of(i)->type, i->ep_attr->type);
+		ck_assert_ptr_eq(provider_of(i)->name,
+				 provider_find(i->fabric_attr->prov_name)->name);
+		ck_assert_int_eq(provider_of(i)->type, i->ep_attr->type);
 	}
 	ck_assert_int_eq(row, COUNT(in_order) - 1);
 }
@@ -160,24 +161,24 @@ END_TEST
 
 START_TEST(layered_names)
 {
-	const struct view rxm = {.name = "tcp;ofi_rxm", .by_name = true};
-	const struct view ib = {.name = "verbs;ofi_rxm", .aliases = "ib, mlx"};
+	const struct provider rxm = {.name = "tcp;ofi_rxm", .by_name = true};
+	const struct provider ib = {.name = "verbs;ofi_rxm", .aliases = "ib, mlx"};
 
-	ck_assert(view_offered(&rxm, "tcp;ofi_rxm"));
-	ck_assert(view_offered(&rxm, "OFI_rxm;TCP"));
-	ck_assert(view_offered(&rxm, "ofi_rxm"));
-	ck_assert(!view_offered(&rxm, "tcp"));
-	ck_assert(!view_offered(&rxm, NULL));
-	ck_assert(!view_offered(&rxm, "^shm"));
-	ck_assert(!view_offered(&rxm, "tcp;ofi_rxd"));
-	ck_assert(view_offered(&ib, NULL));
-	ck_assert(view_offered(&ib, "verbs"));
-	ck_assert(view_offered(&ib, "MLX"));
-	ck_assert(!view_offered(&ib, "^verbs"));
-	ck_assert(!view_offered(&ib, "^tcp,ofi_rxm"));
-	ck_assert_ptr_null(view_find("ofi_rxm"));
-	ck_assert_ptr_null(view_find(NULL));
-	ck_assert_str_eq(view_find("Shm")->name, "shm");
+	ck_assert(provider_offered(&rxm, "tcp;ofi_rxm"));
+	ck_assert(provider_offered(&rxm, "OFI_rxm;TCP"));
+	ck_assert(provider_offered(&rxm, "ofi_rxm"));
+	ck_assert(!provider_offered(&rxm, "tcp"));
+	ck_assert(!provider_offered(&rxm, NULL));
+	ck_assert(!provider_offered(&rxm, "^shm"));
+	ck_assert(!provider_offered(&rxm, "tcp;ofi_rxd"));
+	ck_assert(provider_offered(&ib, NULL));
+	ck_assert(provider_offered(&ib, "verbs"));
+	ck_assert(provider_offered(&ib, "MLX"));
+	ck_assert(!provider_offered(&ib, "^verbs"));
+	ck_assert(!provider_offered(&ib, "^tcp,ofi_rxm"));
+	ck_assert_ptr_null(provider_find("ofi_rxm"));
+	ck_assert_ptr_null(provider_find(NULL));
+	ck_assert_str_eq(provider_find("Shm")->name, "shm");
 }
 END_TEST
 

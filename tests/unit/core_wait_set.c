@@ -98,7 +98,7 @@ START_TEST(members)
 }
 END_TEST
 
-START_TEST(native_fd)
+START_TEST(offload_fd)
 {
 	struct pollfd p = {.events = POLLIN};
 	struct fid_eq *eq;
@@ -200,7 +200,7 @@ int main(void)
 	tcase_set_timeout(tcase, 10);
 	tcase_add_test(tcase, open_refused);
 	tcase_add_loop_test(tcase, members, 0, KINDS);
-	tcase_add_test(tcase, native_fd);
+	tcase_add_test(tcase, offload_fd);
 	tcase_add_loop_test(tcase, reader_and_writers, 0, KINDS);
 	tcase_add_loop_test(tcase, late_member, 0, KINDS);
 	suite_add_tcase(suite, tcase);

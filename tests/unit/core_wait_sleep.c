@@ -255,7 +255,7 @@ END_TEST
 
 /* ---- Applications that sleep natively; the other thread raises as fast as it is answered. ---- */
 
-struct native {
+struct offload {
 	struct waiter w;
 	uint64_t value, seen;
 	int stop;
@@ -263,7 +263,7 @@ struct native {
 
 static void *answer(void *arg)
 {
-	struct native *n = arg;
+	struct offload *n = arg;
 
 	while (!__atomic_load_n(&n->stop, __ATOMIC_ACQUIRE)) {
 		if (__atomic_load_n(&n->seen, __ATOMIC_ACQUIRE) == n->value)
@@ -275,19 +275,19 @@ static void *answer(void *arg)
 }
 
 /* What fi_trywait does: armed and still nothing there. */
-static bool may_sleep(struct native *n, uint64_t seen)
+static bool may_sleep(struct offload *n, uint64_t seen)
 {
 	wait_arm(&n->w);
 	wait_drain(&n->w);
 	return __atomic_load_n(&n->value, __ATOMIC_SEQ_CST) == seen;
 }
 
-static bool sleep_fd(struct native *n, uint64_t seen)
+static bool sleep_fd(struct offload *n, uint64_t seen)
 {
 	return !may_sleep(n, seen) || readable(n->w.epfd, FOREVER);
 }
 
-static bool sleep_cond(struct native *n, uint64_t seen)
+static bool sleep_cond(struct offload *n, uint64_t seen)
 {
 	int err = 0;
 
@@ -301,9 +301,9 @@ static bool sleep_cond(struct native *n, uint64_t seen)
 	return err == 0;
 }
 
-static void run_native(enum fi_wait_obj obj, bool (*sleep)(struct native *n, uint64_t seen))
+static void run_native(enum fi_wait_obj obj, bool (*sleep)(struct offload *n, uint64_t seen))
 {
-	struct native n = {.stop = 0};
+	struct offload n = {.stop = 0};
 	uint64_t seen = 0, end = clock_us() + STRESS_US;
 	struct fi_mutex_cond object;
 	pthread_t thread;
@@ -322,7 +322,7 @@ static void run_native(enum fi_wait_obj obj, bool (*sleep)(struct native *n, uin
 	wait_fini(&n.w);
 }
 
-START_TEST(native_fd)
+START_TEST(offload_fd)
 {
 	run_native(FI_WAIT_FD, sleep_fd);
 }
@@ -348,7 +348,7 @@ int main(void)
 	tcase_add_loop_test(plain, last_look, 0, kinds_count - 1); /* FI_WAIT_YIELD never arms */
 	tcase_add_loop_test(stress, ping_pong, 0, kinds_count);
 	tcase_add_loop_test(stress, many_sleepers, 0, kinds_count);
-	tcase_add_test(stress, native_fd);
+	tcase_add_test(stress, offload_fd);
 	tcase_add_test(stress, native_cond);
 	suite_add_tcase(suite, plain);
 	suite_add_tcase(suite, stress);

@@ -92,7 +92,7 @@ static bool far_reach(struct link *link, const struct fi_rma_iov *remote, size_t
 	return there.reachable;
 }
 
-static const void *far_withdraw(struct link *link, uint64_t place, size_t *len)
+static const void *far_cancel_posted(struct link *link, uint64_t place, size_t *len)
 {
 	(void)link;
 	ck_assert_uint_lt(place, fake.count);
@@ -114,7 +114,7 @@ static void far_release(struct link *link, uint64_t place, bool done)
 	note(done ? "back" : "left", place, SIZE_MAX);
 }
 
-static bool far_retract(struct link *link, uint64_t place)
+static bool far_recall_posted(struct link *link, uint64_t place)
 {
 	(void)link;
 	ck_assert_uint_lt(place, fake.count);
@@ -129,9 +129,9 @@ static const struct link_ops far_ops = {
 	.put = far_put,
 	.get = far_get,
 	.reach = far_reach,
-	.withdraw = far_withdraw,
+	.cancel_posted = far_cancel_posted,
 	.release = far_release,
-	.retract = far_retract,
+	.recall_posted = far_recall_posted,
 };
 
 static inline void far_setup(void)

@@ -4,11 +4,11 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
-#include "hw/shm/shm_stage.h"
+#include "hw/shm/shm_bounce.h"
 
 #include "shm_pair.h"
 
-enum { LEN = SHM_STAGE_MAX + 1, LONG = 3 << 20, PIPE = SHM_PIPE_BYTES };
+enum { LEN = SHM_BOUNCE_MAX + 1, LONG = 3 << 20, PIPE = SHM_PIPE_BYTES };
 
 static unsigned char bytes[LONG + 64], copy[LONG + 64];
 static const int batch;

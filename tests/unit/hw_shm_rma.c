@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Straight to a peer's regions: what moves and what does not, and marks, by which the owner of a region
- * knows that somebody is at work in it. Packets taken back: hw_shm_withdraw.c.
+ * knows that somebody is at work in it. Packets taken back: hw_shm_cancel.c.
  */
 #include "../valgrind.h"
 #include "shm_pair.h"
@@ -170,7 +170,7 @@ static int refused(int number)
 		refuse(s, range(0, UINT64_MAX - 3, 10), write, -FI_EINVAL);
 		refuse(s, range(0, 10, SIZE_MAX - 5), write, -FI_EINVAL);
 	}
-	for (uint32_t i = 0; i < RING_MARKS; i++)
+	for (uint32_t i = 0; i < RING_GUARDS; i++)
 		EXPECT((uint32_t)s->ring.page->marks[i].word == 0);
 	leave(s);
 	return 0;
@@ -373,20 +373,20 @@ END_TEST
 static int marked(int number)
 {
 	struct shm_link *s = join(number);
-	struct shm_mark early, late;
+	struct shm_guard early, late;
 
-	EXPECT(shm_mark_enter(&s->ring, s->src, &early));
+	EXPECT(shm_guard_enter(&s->ring, s->src, &early));
 	next_step();
 	await_step(2);
-	EXPECT(shm_mark_enter(&s->ring, s->src, &late));
+	EXPECT(shm_guard_enter(&s->ring, s->src, &late));
 	next_step();
 	await_step(4);
-	shm_mark_leave(&early);
-	EXPECT(shm_mark_enter(&s->ring, s->src, &early)); /* the same one again */
+	shm_guard_leave(&early);
+	EXPECT(shm_guard_enter(&s->ring, s->src, &early)); /* the same one again */
 	next_step();
 	await_step(6);
-	shm_mark_leave(&early);
-	shm_mark_leave(&late);
+	shm_guard_leave(&early);
+	shm_guard_leave(&late);
 	leave(s);
 	return 0;
 }
@@ -422,10 +422,10 @@ END_TEST
 static int hang(int number)
 {
 	struct shm_link *s = join(number);
-	struct shm_mark mark;
+	struct shm_guard mark;
 
-	EXPECT(shm_mark_enter(&s->ring, s->src, &mark));
-	EXPECT(shm_mark_enter(&s->ring, s->src, &mark));
+	EXPECT(shm_guard_enter(&s->ring, s->src, &mark));
+	EXPECT(shm_guard_enter(&s->ring, s->src, &mark));
 	next_step();
 	for (;;)
 		pause();
@@ -459,20 +459,20 @@ END_TEST
 static int take_all(int number)
 {
 	struct shm_link *s = join(number);
-	struct shm_mark marks[RING_MARKS], more;
+	struct shm_guard marks[RING_GUARDS], more;
 	struct iovec iov = {mine, 8};
 	struct fi_rma_iov to = range(0, 0, 8);
 
-	for (uint32_t i = 0; i < RING_MARKS; i++)
-		EXPECT(shm_mark_enter(&s->ring, s->src, &marks[i]));
-	EXPECT(!shm_mark_enter(&s->ring, s->src, &more));
+	for (uint32_t i = 0; i < RING_GUARDS; i++)
+		EXPECT(shm_guard_enter(&s->ring, s->src, &marks[i]));
+	EXPECT(!shm_guard_enter(&s->ring, s->src, &more));
 	EXPECT(shm_put(&s->link, &iov, 1, &to, 1) == -FI_EAGAIN);
 	EXPECT(shm_get(&s->link, &iov, 1, &to, 1) == -FI_EAGAIN);
-	shm_mark_leave(&marks[17]);
+	shm_guard_leave(&marks[17]);
 	EXPECT(shm_put(&s->link, &iov, 1, &to, 1) == 0);
-	EXPECT(shm_mark_enter(&s->ring, s->src, &marks[17]));
-	for (uint32_t i = 0; i < RING_MARKS; i++)
-		shm_mark_leave(&marks[i]);
+	EXPECT(shm_guard_enter(&s->ring, s->src, &marks[17]));
+	for (uint32_t i = 0; i < RING_GUARDS; i++)
+		shm_guard_leave(&marks[i]);
 	leave(s);
 	return 0;
 }
@@ -493,9 +493,9 @@ static int closed_port(int number)
 	struct shm_link *s = join(number);
 	struct iovec iov = {mine, 8};
 	struct fi_rma_iov to = range(0, 0, 8);
-	struct shm_mark mark;
+	struct shm_guard mark;
 
-	EXPECT(!shm_mark_enter(&s->ring, s->src, &mark));
+	EXPECT(!shm_guard_enter(&s->ring, s->src, &mark));
 	EXPECT(shm_put(&s->link, &iov, 1, &to, 1) == -FI_EAGAIN);
 	leave(s);
 	return 0;
@@ -541,15 +541,15 @@ static int stream(int number)
 }
 
 /* All marks but one are ours, so that the others wait for theirs, too; we do not wait for ourselves. */
-static struct shm_mark held[RING_MARKS - 1];
+static struct shm_guard held[RING_GUARDS - 1];
 
 static void settle(void)
 {
 	uint32_t id;
 
 	shm_transport.settle(own, false);
-	for (uint32_t i = 0; i < RING_MARKS - 1; i++)
-		own->noted[(struct ring_mark *)held[i].at - own->ring.page->marks] = 0;
+	for (uint32_t i = 0; i < RING_GUARDS - 1; i++)
+		own->noted[(struct ring_guard *)held[i].at - own->ring.page->marks] = 0;
 	while (!shm_transport.settled(own, &id))
 		sched_yield();
 }
@@ -563,8 +563,8 @@ START_TEST(closed_under_a_stream)
 	uint64_t *key = (uint64_t *)(step + 16);
 	pid_t pids[STREAMS];
 
-	for (uint32_t i = 0; i < RING_MARKS - 1; i++)
-		ck_assert(shm_mark_enter(&own->ring, FIRST + 9, &held[i]));
+	for (uint32_t i = 0; i < RING_GUARDS - 1; i++)
+		ck_assert(shm_guard_enter(&own->ring, FIRST + 9, &held[i]));
 	expose(0, memory[0], 65536, BOTH);
 	*key = regions[0].mr.fid.key;
 	for (int i = 0; i < STREAMS; i++)

@@ -21,7 +21,7 @@
 
 #include "core/mr_share.h"
 #include "hw/shm/shm.h"
-#include "hw/shm/shm_mark.h"
+#include "hw/shm/shm_guard.h"
 #include "xfer/port.h"
 #include "suite.h"
 

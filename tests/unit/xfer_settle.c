@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "core/ep.h"
 #include "hw/shm/shm.h"
-#include "hw/shm/shm_mark.h"
+#include "hw/shm/shm_guard.h"
 #include "xfer/port.h"
 #include "suite.h"
 
@@ -137,14 +137,14 @@ static const struct log_sink sink = {.enabled = warnings, .write = hear};
 
 START_TEST(region_waits)
 {
-	struct shm_mark mark;
+	struct shm_guard mark;
 
 	open_side(OWNER);
-	ck_assert(shm_mark_enter(own_ring(), STRANGER, &mark));
+	ck_assert(shm_guard_enter(own_ring(), STRANGER, &mark));
 	begin_close(&mr->fid);
 	usleep(A_WHILE);
 	ck_assert(!is_over());
-	shm_mark_leave(&mark);
+	shm_guard_leave(&mark);
 	end_close();
 	mr = NULL;
 	shut_side();
@@ -154,12 +154,12 @@ END_TEST
 /* It says so once a second, and the mark may be given back and taken again. */
 START_TEST(region_says_so)
 {
-	struct shm_mark mark;
+	struct shm_guard mark;
 	int times;
 
 	open_side(OWNER);
 	log_redirect(&sink);
-	ck_assert(shm_mark_enter(own_ring(), STRANGER, &mark));
+	ck_assert(shm_guard_enter(own_ring(), STRANGER, &mark));
 	begin_close(&mr->fid);
 	usleep(2500000);
 	ck_assert(!is_over());
@@ -167,10 +167,10 @@ START_TEST(region_says_so)
 	ck_assert_int_ge(times, 1);
 	ck_assert_int_le(times, 2);
 	ck_assert_ptr_nonnull(strstr(said, "waiting for"));
-	shm_mark_leave(&mark);
-	ck_assert(shm_mark_enter(own_ring(), STRANGER, &mark));
+	shm_guard_leave(&mark);
+	ck_assert(shm_guard_enter(own_ring(), STRANGER, &mark));
 	end_close();
-	shm_mark_leave(&mark);
+	shm_guard_leave(&mark);
 	mr = NULL;
 	shut_side();
 	log_redirect(NULL);
@@ -179,15 +179,15 @@ END_TEST
 
 START_TEST(endpoint_waits)
 {
-	struct shm_mark mark, more;
+	struct shm_guard mark, more;
 
 	open_side(OWNER);
-	ck_assert(shm_mark_enter(own_ring(), STRANGER, &mark));
+	ck_assert(shm_guard_enter(own_ring(), STRANGER, &mark));
 	begin_close(&ep->fid);
 	usleep(A_WHILE);
 	ck_assert(!is_over());
-	ck_assert(!shm_mark_enter(own_ring(), STRANGER + 1, &more)); /* nobody new */
-	shm_mark_leave(&mark);
+	ck_assert(!shm_guard_enter(own_ring(), STRANGER + 1, &more)); /* nobody new */
+	shm_guard_leave(&mark);
 	end_close();
 	ep = NULL;
 	shut_side();
@@ -197,7 +197,7 @@ END_TEST
 /* A child with an endpoint of its own that talked to the owner; then it has a mark and stays. */
 static void peer_main(int sock)
 {
-	struct shm_mark mark;
+	struct shm_guard mark;
 	struct shm_link *link;
 	struct peer *peer;
 	fi_addr_t addr;
@@ -214,7 +214,7 @@ static void peer_main(int sock)
 		fi_cq_read(cq, NULL, 0);
 	fi_cq_read(cq, NULL, 0);
 	link = (struct shm_link *)peer->real;
-	if (!shm_mark_enter(&link->ring, link->src, &mark) || write(sock, &byte, 1) != 1)
+	if (!shm_guard_enter(&link->ring, link->src, &mark) || write(sock, &byte, 1) != 1)
 		_exit(1);
 	for (;;)
 		pause();

@@ -8,9 +8,9 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "core/mr_share.h"
-#include "core/views.h"
+#include "core/providers.h"
 #include "hw/shm/shm.h"
-#include "hw/shm/shm_mark.h"
+#include "hw/shm/shm_guard.h"
 #include "hw/wire.h"
 #include "xfer/port.h"
 
@@ -23,7 +23,7 @@
  * Whoever takes something from a stage does so later, when it may have left our caches in any case. With 33 it was
  * kept in them where copies cost 100 us instead of 60; with 50 and 67 not.
  */
-#define STAGE_PERCENT 67u
+#define BOUNCE_PERCENT 67u
 
 /* An injected message is always a packet. */
 static size_t eager_limit(void)
@@ -78,7 +78,7 @@ static void shm_hello_fds(void *state, int fds[WIRE_FDS])
 /* What we have offered and report as failed is not to be had any more. */
 static void shm_drain(void *state)
 {
-	shm_mark_close(&((struct shm *)state)->ring);
+	shm_guard_close(&((struct shm *)state)->ring);
 }
 
 static void shm_settle(void *state, bool last)
@@ -86,15 +86,15 @@ static void shm_settle(void *state, bool last)
 	struct shm *shm = state;
 
 	if (last)
-		shm_mark_close(&shm->ring);
-	shm_mark_note(&shm->ring, shm->noted);
+		shm_guard_close(&shm->ring);
+	shm_guard_note(&shm->ring, shm->noted);
 }
 
 static bool shm_settled(void *state, uint32_t *id)
 {
 	struct shm *shm = state;
 
-	return shm_mark_ended(&shm->ring, shm->noted, id);
+	return shm_guard_ended(&shm->ring, shm->noted, id);
 }
 
 static void shm_close_link(struct link *link)
@@ -116,9 +116,9 @@ static const struct link_ops shm_link_ops = {
 	.put = shm_put,
 	.get = shm_get,
 	.reach = shm_reach,
-	.withdraw = shm_withdraw,
+	.cancel_posted = shm_cancel_posted,
 	.release = shm_release,
-	.retract = shm_retract,
+	.recall_posted = shm_recall_posted,
 	.rndv_register = shm_rndv_register,
 	.rndv_deregister = shm_rndv_deregister,
 	.close = shm_close_link,
@@ -180,7 +180,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->own->pipes.links++;
 	s->turns_seen = s->own->turns - 1;
 	s->copier.percent = RING_PERCENT;
-	s->stage_copier.percent = STAGE_PERCENT;
+	s->bounce_copier.percent = BOUNCE_PERCENT;
 	s->src = peer->id;
 	s->sock = peer->sock;
 	s->owner = claim_word(0, peer->id, 0);
@@ -190,7 +190,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->link.packet_max = SHM_PACKET_MAX;
 	s->link.zcopy_min = SIZE_MAX;
 	s->link.fetches = s->pid != 0;
-	s->link.stages = true;
+	s->link.bounces = true;
 	s->link.silent = true;
 	s->link.spec_max = WIRE_SPEC_MAX;
 	s->link.eager_max = s->pid ? eager_limit() : SHM_PACKET_MAX;
@@ -200,7 +200,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 
 const struct transport shm_transport = {
 	.name = "shm",
-	.bit = VIEW_SHM,
+	.bit = PROVIDER_SHM,
 	.open = shm_open_port,
 	.close = shm_close_port,
 	.turn = shm_turn,

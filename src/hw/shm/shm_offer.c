@@ -4,8 +4,8 @@
 
 #include "base/iov.h"
 #include "hw/shm/shm.h"
-#include "hw/shm/shm_mark.h"
-#include "hw/shm/shm_stage.h"
+#include "hw/shm/shm_guard.h"
+#include "hw/shm/shm_bounce.h"
 
 #define PIPE_MIN (size_t)65536 /* bytes of what the stage has no room for */
 
@@ -31,7 +31,7 @@ int shm_rndv_register(struct link *link, const struct iovec *iov, size_t count, 
 {
 	struct shm_link *s = (struct shm_link *)link;
 
-	if (!shm_stage_put(s, iov, count, batch, at, exposed))
+	if (!shm_bounce_put(s, iov, count, batch, at, exposed))
 		return 0;
 	return register_pages(s, iov, count, at, exposed);
 }
@@ -45,7 +45,7 @@ void shm_rndv_deregister(struct link *link, void *exposed)
 	if (pipe >= all->pipe && pipe < all->pipe + SHM_PIPES)
 		shm_pipe_end(all, pipe, &s->pipe);
 	else
-		shm_stage_end(exposed);
+		shm_bounce_end(exposed);
 }
 
 /* What the pipe did not hold. 0 or a negative error. */
@@ -83,10 +83,10 @@ ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t local_cou
 			    .remote = remote,
 			    .local_count = local_count,
 			    .remote_count = remote_count};
-	bool staged = remote_count && (uintptr_t)remote->iov_base >= SHM_STAGE_BASE;
-	ssize_t got = staged ? shm_stage_take(&s->ring, local, local_count, remote, remote_count)
+	bool staged = remote_count && (uintptr_t)remote->iov_base >= SHM_BOUNCE_BASE;
+	ssize_t got = staged ? shm_bounce_take(&s->ring, local, local_count, remote, remote_count)
 			     : fetch_memory(s, &c, key);
 
 	/* Whoever has gone may have used the memory for something else before we read it. */
-	return got >= 0 && shm_mark_closed(&s->ring) ? -FI_ECONNRESET : got;
+	return got >= 0 && shm_guard_closed(&s->ring) ? -FI_ECONNRESET : got;
 }

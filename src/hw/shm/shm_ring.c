@@ -34,14 +34,14 @@ static size_t ring_len(uint32_t slots)
 
 static size_t file_len(uint32_t slots)
 {
-	return ring_len(slots) + RING_STAGE;
+	return ring_len(slots) + RING_BOUNCE;
 }
 
 /* Page, claims and slots, then the slots once more behind them, and the stage. */
 static int ring_map(struct ring *r, int fd, uint32_t slots)
 {
 	size_t len = ring_len(slots), slots_len = (size_t)slots * RING_SLOT;
-	size_t map_len = len + slots_len + RING_STAGE;
+	size_t map_len = len + slots_len + RING_BOUNCE;
 	off_t slots_off = (off_t)(len - slots_len);
 	unsigned char *base;
 
@@ -49,8 +49,8 @@ static int ring_map(struct ring *r, int fd, uint32_t slots)
 	if (base == MAP_FAILED)
 		return -errno;
 	if (mmap(base, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
-	    mmap(base + len, slots_len + RING_STAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-		 fd, slots_off) == MAP_FAILED) {
+	    mmap(base + len, slots_len + RING_BOUNCE, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED, fd, slots_off) == MAP_FAILED) {
 		int err = errno;
 
 		munmap(base, map_len);
@@ -227,7 +227,7 @@ uint32_t ring_reap(struct ring *r, uint64_t head, uint32_t owner)
 		uint64_t state = ring_state(r, at);
 
 		if (claim_owner(word) == (owner & RING_DEAD) && state != RING_PUBLISHED &&
-		    state != RING_WITHDRAWN) {
+		    state != RING_CANCELLED) {
 			/* A claim of this lap is nobody's to change but ours. */
 			__atomic_store_n(ring_claim_at(r, at), word | (uint64_t)RING_DEAD << 12,
 					 __ATOMIC_RELAXED);
@@ -245,9 +245,9 @@ uint32_t ring_skip_dead(const struct ring *r, uint64_t head)
 	return word && claim_owner(word) == RING_DEAD ? claim_slots(word) : 0;
 }
 
-uint32_t ring_skip_withdrawn(const struct ring *r, uint64_t head)
+uint32_t ring_skip_cancelled(const struct ring *r, uint64_t head)
 {
 	uint64_t pos = head;
 
-	return ring_state(r, head) == RING_WITHDRAWN ? claim_slots(ring_step(r, &pos)) : 0;
+	return ring_state(r, head) == RING_CANCELLED ? claim_slots(ring_step(r, &pos)) : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The receive ring of a port: one memfd, written by every peer of the host, read by its owner. Behind
- * it lies the port's stage: shm_stage.h.
+ * it lies the port's stage: shm_bounce.h.
  *
  * Slots are cache lines; a message takes one or more in a row. Positions count up for ever, the lap
  * is the position divided by the number of slots. A sender
@@ -25,15 +25,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RING_SLOT  64u
-#define RING_STAGE (1u << 19) /* bytes of the stage, */
-#define RING_UNITS 64u        /* and its units: see shm_stage.h */
-#define RING_MAGIC 0x676e6972u
+#define RING_SLOT   64u
+#define RING_BOUNCE (1u << 19) /* bytes of the stage, */
+#define RING_UNITS  64u        /* and its units: see shm_bounce.h */
+#define RING_MAGIC  0x676e6972u
 
-#define RING_MARKS 56u
+#define RING_GUARDS 56u
 
-/* Who is at work in the owner's memory: see shm_mark.h. */
-struct ring_mark {
+/* Who is at work in the owner's memory: see shm_guard.h. */
+struct ring_guard {
 	uint64_t word __attribute__((aligned(64)));
 };
 
@@ -45,7 +45,7 @@ struct ring_page {
 	uint64_t head __attribute__((aligned(64)));   /* slots before it are free again */
 	uint64_t hint __attribute__((aligned(64)));   /* a message start near the frontier */
 	uint32_t closed __attribute__((aligned(64))); /* nobody gets a mark any more */
-	struct ring_mark marks[RING_MARKS];
+	struct ring_guard marks[RING_GUARDS];
 	uint32_t uses[RING_UNITS]; /* of the stage: which use of it each unit is in */
 };
 
@@ -67,7 +67,7 @@ struct ring {
 	struct ring_page *page;
 	uint64_t *claims;
 	unsigned char *slots; /* mapped twice in a row */
-	unsigned char *stage; /* see shm_stage.h */
+	unsigned char *stage; /* see shm_bounce.h */
 	uint64_t secret;      /* copies: the page is writable by others */
 	uint32_t mask;
 	uint32_t shift; /* position to lap */
@@ -159,7 +159,7 @@ static inline uint64_t ring_state(const struct ring *r, uint64_t pos)
 
 /* States, as what is added to the token; positions do not get that far. */
 #define RING_PUBLISHED 0u
-#define RING_WITHDRAWN (UINT64_C(1) << 63) /* its sender took it back */
+#define RING_CANCELLED (UINT64_C(1) << 63) /* its sender took it back */
 #define RING_TAKEN     (UINT64_C(1) << 62) /* its sender can no longer do so */
 #define RING_HELD      (UINT64_C(1) << 61) /* its sender is about to: the owner waits for it */
 
@@ -175,6 +175,6 @@ uint32_t ring_reap(struct ring *r, uint64_t head, uint32_t owner);
 /* Owner: the slots to skip at `head` because whoever claimed them is dead; 0: none. */
 uint32_t ring_skip_dead(const struct ring *r, uint64_t head);
 /* Owner: the same because what stood there was taken back. */
-uint32_t ring_skip_withdrawn(const struct ring *r, uint64_t head);
+uint32_t ring_skip_cancelled(const struct ring *r, uint64_t head);
 
 #endif

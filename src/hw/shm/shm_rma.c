@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "hw/shm/shm.h"
-#include "hw/shm/shm_mark.h"
+#include "hw/shm/shm_guard.h"
 #include "hw/wire.h"
 
 /*
@@ -50,7 +50,7 @@ static int access_regions(struct shm_link *s, struct shm_cma c, const struct fi_
 			  size_t count)
 {
 	struct iovec at[WIRE_IOV_MAX];
-	struct shm_mark mark;
+	struct shm_guard mark;
 	int err, tell;
 
 	if (!s->pid || !s->regions.page)
@@ -58,13 +58,13 @@ static int access_regions(struct shm_link *s, struct shm_cma c, const struct fi_
 	if (count > WIRE_IOV_MAX || c.local_count > WIRE_IOV_MAX)
 		return -FI_EINVAL;
 	/* First the mark, then the table: what is found stays until the mark is given back. */
-	if (!shm_mark_enter(&s->ring, s->src, &mark))
+	if (!shm_guard_enter(&s->ring, s->src, &mark))
 		return -FI_EAGAIN;
 	tell = find_all(s, range, count, access_of(c.write), at);
 	c.remote = at;
 	c.remote_count = count;
 	err = tell < 0 ? tell : shm_cma_move(s, &c);
-	shm_mark_leave(&mark);
+	shm_guard_leave(&mark);
 	if (err < 0)
 		return tell < 0 ? tell : move_error(&c, err);
 	return tell;
@@ -99,7 +99,7 @@ bool shm_reach(struct link *link, const struct fi_rma_iov *remote, size_t remote
  * What is published is the peer's as soon as it takes it (shm_rx.c take): the payload is copied
  * while it is still there, and counts if the packet was.
  */
-const void *shm_withdraw(struct link *link, uint64_t place, size_t *len)
+const void *shm_cancel_posted(struct link *link, uint64_t place, size_t *len)
 {
 	struct shm_link *s = (struct shm_link *)link;
 	struct ring_slot *slot = ring_slot_at(&s->ring, place);
@@ -124,13 +124,13 @@ const void *shm_withdraw(struct link *link, uint64_t place, size_t *len)
 }
 
 /* What was read before it was read before it: it is a full barrier. Partner: shm_rx.c take. */
-bool shm_retract(struct link *link, uint64_t place)
+bool shm_recall_posted(struct link *link, uint64_t place)
 {
 	struct shm_link *s = (struct shm_link *)link;
 	uint64_t token = s->ring.secret + place;
 
 	return __atomic_compare_exchange_n(&ring_slot_at(&s->ring, place)->token, &token,
-					   token + RING_WITHDRAWN, false, __ATOMIC_SEQ_CST,
+					   token + RING_CANCELLED, false, __ATOMIC_SEQ_CST,
 					   __ATOMIC_RELAXED);
 }
 
@@ -138,7 +138,7 @@ bool shm_retract(struct link *link, uint64_t place)
 void shm_release(struct link *link, uint64_t place, bool done)
 {
 	struct shm_link *s = (struct shm_link *)link;
-	uint64_t state = done ? RING_WITHDRAWN : RING_PUBLISHED;
+	uint64_t state = done ? RING_CANCELLED : RING_PUBLISHED;
 
 	__atomic_store_n(&ring_slot_at(&s->ring, place)->token, s->ring.secret + place + state,
 			 __ATOMIC_RELEASE);

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "hw/shm/shm.h"
-#include "hw/shm/shm_mark.h"
+#include "hw/shm/shm_guard.h"
 #include "hw/wire.h"
 #include "xfer/rx.h"
 
@@ -24,7 +24,7 @@ static void publish_head(struct shm *shm)
 
 /*
  * Ours from now on, unless its sender was faster: then it is held, and so is all behind it, or it is
- * withdrawn. Partners: shm_rma.c shm_withdraw, shm_retract.
+ * withdrawn. Partners: shm_rma.c shm_cancel_posted, shm_recall_posted.
  */
 static bool take(const struct shm *shm, struct ring_slot *slot)
 {
@@ -89,7 +89,7 @@ static __attribute__((noinline, cold)) uint32_t skip_dead(struct shm *shm)
 /* The slots at the head that hold nothing for us; 0: it will come yet. */
 static __attribute__((noinline, cold)) uint32_t skip(struct shm *shm)
 {
-	uint32_t slots = ring_skip_withdrawn(&shm->ring, shm->head);
+	uint32_t slots = ring_skip_cancelled(&shm->ring, shm->head);
 
 	return slots || !shm->reaped ? slots : skip_dead(shm);
 }
@@ -113,7 +113,7 @@ bool shm_turn(void *state)
 			if (__builtin_expect(!slots, 0))
 				slots = skip_spoilt(shm, slot);
 		} else {
-			if (__builtin_expect(at != RING_WITHDRAWN && !shm->reaped, 1))
+			if (__builtin_expect(at != RING_CANCELLED && !shm->reaped, 1))
 				break;
 			slots = skip(shm);
 			if (!slots)
@@ -202,6 +202,6 @@ bool shm_reap(void *state, uint32_t id)
 	shm->reaped += ring_reap(&shm->ring, shm->head, id);
 	drain(shm);
 	publish_head(shm);
-	shm_mark_clear(&shm->ring, id);
+	shm_guard_clear(&shm->ring, id);
 	return disarm(shm, id);
 }

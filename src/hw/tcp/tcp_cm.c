@@ -6,7 +6,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "core/views.h"
+#include "core/providers.h"
 #include "hw/tcp/tcp.h"
 #include "xfer/port.h"
 
@@ -107,7 +107,7 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 
 const struct transport tcp_transport = {
 	.name = "tcp",
-	.bit = VIEW_TCP,
+	.bit = PROVIDER_TCP,
 	.takes_socks = true,
 	.open = tcp_open,
 	.close = tcp_close,

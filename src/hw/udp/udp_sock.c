@@ -11,7 +11,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "core/rules.h"
-#include "core/views.h"
+#include "core/providers.h"
 #include "hw/udp/udp.h"
 
 /* Bytes asked for the queue of datagrams nobody has taken yet; the system may grant less. */
@@ -166,7 +166,7 @@ static bool udp_arm(void *state)
 
 const struct transport udp_transport = {
 	.name = "udp",
-	.bit = VIEW_UDP,
+	.bit = PROVIDER_UDP,
 	.open = udp_open,
 	.close = udp_close,
 	.turn = udp_turn,

@@ -15,7 +15,7 @@
 #include "core/rules.h"
 #include "hw/verbs/verbs_cmlib.h"
 #include "hw/verbs/verbs_dev.h"
-#include "xfer/native.h"
+#include "xfer/offload.h"
 #include "xfer/port.h"
 
 #define RC_BATCH      16
@@ -69,7 +69,7 @@ struct rc_held {
 struct rc_srx;
 
 struct rc {
-	struct native native;
+	struct offload native;
 	struct ibv_qp *qp;    /* NULL until the endpoint is enabled */
 	struct ibv_qp_ex *ex; /* the same, where the device writes numbers atomically; else NULL */
 	struct rc_ring tx, rx;
@@ -112,7 +112,7 @@ struct rc {
 };
 
 /* Somebody who asks; the id has a channel of its own, since it outlives the listener. */
-struct native_request {
+struct offload_request {
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *id;
 	struct addr name, own;
@@ -121,7 +121,7 @@ struct native_request {
 	unsigned char data[RC_REQUEST];
 };
 
-static inline struct rc *rc_of(struct native *n)
+static inline struct rc *rc_of(struct offload *n)
 {
 	return (struct rc *)n;
 }
@@ -134,17 +134,17 @@ static inline void rc_set_gate(struct rc *rc)
 
 static inline struct rc *rc_of_ep(const struct ep *ep)
 {
-	return (struct rc *)ep->port->native;
+	return (struct rc *)ep->port->offload;
 }
 
 /* rc_up.c */
-int rc_enable(struct native *n, struct ep *ep);
+int rc_enable(struct offload *n, struct ep *ep);
 
 /* rc_cm.c */
-int rc_connect(struct native *n, const struct addr *to, const void *data, size_t len);
-int rc_accept(struct native *n, struct native_request *req, const void *data, size_t len);
-void rc_shutdown(struct native *n);
-int rc_fd(const struct native *n);
+int rc_connect(struct offload *n, const struct addr *to, const void *data, size_t len);
+int rc_accept(struct offload *n, struct offload_request *req, const void *data, size_t len);
+void rc_shutdown(struct offload *n);
+int rc_fd(const struct offload *n);
 /* What happened to the connection since; true: something. */
 bool rc_news(struct rc *rc);
 /* It is over: what is under way completes as cancelled; the endpoint is told. `err` is positive. */
@@ -153,10 +153,10 @@ void rc_end(struct rc *rc, int err);
 void rc_leave(struct rc *rc);
 
 /* rc_listen.c */
-extern const struct native_cm rc_cm;
+extern const struct offload_cm rc_cm;
 /* Frees the request without its id and channel. */
-void rc_forget_request(struct native_request *req);
-void rc_reject(struct native_request *req, const void *data, size_t len);
+void rc_forget_request(struct offload_request *req);
+void rc_reject(struct offload_request *req, const void *data, size_t len);
 
 /* rc_gone.c */
 /*
@@ -186,7 +186,7 @@ void rc_unsent(struct rc *rc, const struct rc_work *work, int err, int prov_errn
 void rc_flush_held(struct rc *rc);
 
 /* rc_turn.c */
-int rc_cancel(const struct native *n, void *context);
+int rc_cancel(const struct offload *n, void *context);
 
 /* rc_mem.c */
 extern const struct device_ops rc_device;

@@ -116,7 +116,7 @@ static void end(struct rc *rc, int err, const void *data, size_t len)
 	if (was == RC_UP || was == RC_ANSWERING)
 		rc->lib->disconnect(rc->id);
 	if (was != RC_OVER)
-		native_ended(&rc->native, err, data, len);
+		offload_ended(&rc->native, err, data, len);
 }
 
 void rc_end(struct rc *rc, int err)
@@ -130,7 +130,7 @@ static void up(struct rc *rc, const void *data, size_t len)
 	rc->state = RC_UP;
 	rc->tx.limit = rc->tx.over + rc->tx.size;
 	rc_set_gate(rc);
-	native_connected(&rc->native, data, len);
+	offload_connected(&rc->native, data, len);
 }
 
 static struct rdma_conn_param param(const struct rc *rc, const void *data, size_t len)
@@ -204,7 +204,7 @@ static int resolve(struct rc *rc, const struct addr *to)
 	return 0;
 }
 
-int rc_connect(struct native *n, const struct addr *to, const void *data, size_t len)
+int rc_connect(struct offload *n, const struct addr *to, const void *data, size_t len)
 {
 	struct rc *rc = rc_of(n);
 	struct rdma_event_channel *events;
@@ -299,7 +299,7 @@ static int say_yes(struct rc *rc, const void *data, size_t len)
 	return err;
 }
 
-int rc_accept(struct native *n, struct native_request *req, const void *data, size_t len)
+int rc_accept(struct offload *n, struct offload_request *req, const void *data, size_t len)
 {
 	struct rc *rc = rc_of(n);
 	int err;
@@ -418,7 +418,7 @@ bool rc_news(struct rc *rc)
 	return any;
 }
 
-void rc_shutdown(struct native *n)
+void rc_shutdown(struct offload *n)
 {
 	struct rc *rc = rc_of(n);
 	bool tell = rc->state == RC_UP || rc->state == RC_ANSWERING;
@@ -428,7 +428,7 @@ void rc_shutdown(struct native *n)
 		rc->lib->disconnect(rc->id);
 }
 
-int rc_fd(const struct native *n)
+int rc_fd(const struct offload *n)
 {
 	return ((const struct rc *)n)->news_fd;
 }

@@ -13,7 +13,7 @@
 
 #define EVENTS_PER_CALL 64
 
-struct native_listener {
+struct offload_listener {
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *id;
 };
@@ -52,7 +52,7 @@ static int usable(struct addr *name)
 	return a ? 0 : -FI_EADDRNOTAVAIL;
 }
 
-static int bind_name(struct native_listener *l, struct addr *name)
+static int bind_name(struct offload_listener *l, struct addr *name)
 {
 	struct sockaddr_storage to = {0};
 	size_t len = sizeof(to);
@@ -64,7 +64,7 @@ static int bind_name(struct native_listener *l, struct addr *name)
 	return usable(name);
 }
 
-static void listener_close(struct native_listener *l)
+static void listener_close(struct offload_listener *l)
 {
 	if (l->id)
 		verbs_cmlib()->destroy_id(l->id);
@@ -73,9 +73,9 @@ static void listener_close(struct native_listener *l)
 	free(l);
 }
 
-static int listener_open(struct addr *name, struct native_listener **out)
+static int listener_open(struct addr *name, struct offload_listener **out)
 {
-	struct native_listener *l;
+	struct offload_listener *l;
 	int err;
 
 	if (!verbs_cmlib())
@@ -95,12 +95,12 @@ static int listener_open(struct addr *name, struct native_listener **out)
 	return err;
 }
 
-static int listener_listen(struct native_listener *l, int backlog)
+static int listener_listen(struct offload_listener *l, int backlog)
 {
 	return verbs_cmlib()->listen(l->id, backlog) ? -errno : 0;
 }
 
-static int listener_fd(const struct native_listener *l)
+static int listener_fd(const struct offload_listener *l)
 {
 	return l->events->fd;
 }
@@ -116,10 +116,10 @@ static uint8_t least(uint8_t a, uint8_t b)
 	return a < b ? a : b;
 }
 
-static struct native_request *request_new(const struct rdma_cm_event *event)
+static struct offload_request *request_new(const struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *conn = &event->param.conn;
-	struct native_request *req = calloc(1, sizeof(*req));
+	struct offload_request *req = calloc(1, sizeof(*req));
 
 	if (!req)
 		return NULL;
@@ -135,7 +135,7 @@ static struct native_request *request_new(const struct rdma_cm_event *event)
 }
 
 /* From the listener's channel to one of its own. */
-static bool set_apart(struct native_request *req)
+static bool set_apart(struct offload_request *req)
 {
 	req->events = verbs_cmlib_channel();
 	if (!req->events)
@@ -147,11 +147,11 @@ static bool set_apart(struct native_request *req)
 }
 
 /* Takes and acknowledges the event. */
-static struct native_request *receive(struct rdma_cm_event *event)
+static struct offload_request *receive(struct rdma_cm_event *event)
 {
 	const struct verbs_cmlib *lib = verbs_cmlib();
 	struct rdma_cm_id *id = event->id;
-	struct native_request *req;
+	struct offload_request *req;
 
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST) {
 		LOG_INFO(LOG_EP_CTRL, "a listener hears %s", lib->event_str(event->event));
@@ -169,9 +169,9 @@ static struct native_request *receive(struct rdma_cm_event *event)
 	return NULL;
 }
 
-static struct native_request *listener_next(struct native_listener *l)
+static struct offload_request *listener_next(struct offload_listener *l)
 {
-	struct native_request *req = NULL;
+	struct offload_request *req = NULL;
 	struct rdma_cm_event *event;
 
 	for (unsigned int i = 0; i < EVENTS_PER_CALL && !req; i++) {
@@ -182,28 +182,28 @@ static struct native_request *listener_next(struct native_listener *l)
 	return req;
 }
 
-static const struct addr *request_name(const struct native_request *req)
+static const struct addr *request_name(const struct offload_request *req)
 {
 	return &req->name;
 }
 
-static const struct addr *request_own_name(const struct native_request *req)
+static const struct addr *request_own_name(const struct offload_request *req)
 {
 	return &req->own;
 }
 
-static const void *request_data(const struct native_request *req, size_t *len)
+static const void *request_data(const struct offload_request *req, size_t *len)
 {
 	*len = req->len;
 	return req->data;
 }
 
-void rc_forget_request(struct native_request *req)
+void rc_forget_request(struct offload_request *req)
 {
 	free(req);
 }
 
-void rc_reject(struct native_request *req, const void *data, size_t len)
+void rc_reject(struct offload_request *req, const void *data, size_t len)
 {
 	if (len > RC_REJECT) {
 		LOG_WARN(LOG_EP_CTRL, "reject: of %zu bytes %d are said", len, RC_REJECT);
@@ -215,7 +215,7 @@ void rc_reject(struct native_request *req, const void *data, size_t len)
 	rc_forget_request(req);
 }
 
-const struct native_cm rc_cm = {
+const struct offload_cm rc_cm = {
 	.open = listener_open,
 	.listen = listener_listen,
 	.fd = listener_fd,

@@ -224,7 +224,7 @@ static bool is_under_way(const struct rc_ring *ring, const void *context)
 }
 
 /* Devices give nothing back but all of it, when the connection ends. */
-int rc_cancel(const struct native *n, void *context)
+int rc_cancel(const struct offload *n, void *context)
 {
 	const struct rc *rc = (const struct rc *)n;
 	bool there = is_under_way(&rc->tx, context) || is_under_way(&rc->rx, context);

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/forked.h"
 #include "base/log.h"
-#include "core/views.h"
+#include "core/providers.h"
 #include "hw/link.h"
 #include "hw/verbs/rc.h"
 #include "hw/verbs/rc_srx.h"
@@ -40,7 +40,7 @@ static int failed(const char *what)
 	return -err;
 }
 
-static const struct native_ops ops = {
+static const struct offload_ops ops = {
 	.connect = rc_connect,
 	.accept = rc_accept,
 	.shutdown = rc_shutdown,
@@ -97,12 +97,12 @@ static int rc_open(struct port *port, void **state)
 	rc->lock = &port->dom->lock;
 	rc->lib = verbs_cmlib();
 	rc->path = port->dom->device;
-	rc->native = (struct native){.ops = &ops,
-				     .msg = &rc_msg_ops,
-				     .rma = &rc_rma_ops,
-				     .atomic = &rc_atomic_ops,
-				     .port = port};
-	port->native = &rc->native;
+	rc->native = (struct offload){.ops = &ops,
+				      .msg = &rc_msg_ops,
+				      .rma = &rc_rma_ops,
+				      .atomic = &rc_atomic_ops,
+				      .port = port};
+	port->offload = &rc->native;
 	*state = rc;
 	return 0;
 }
@@ -317,7 +317,7 @@ static void drop_queues(struct rc *rc)
 	rc->tx.work = rc->rx.work = NULL;
 }
 
-int rc_enable(struct native *n, struct ep *ep)
+int rc_enable(struct offload *n, struct ep *ep)
 {
 	struct rc *rc = rc_of(n);
 	bool counted;
@@ -347,7 +347,7 @@ static void rc_close(void *state)
 {
 	struct rc *rc = state;
 
-	rc->native.port->native = NULL;
+	rc->native.port->offload = NULL;
 	drop_queues(rc);
 	rc_leave(rc);
 	close(rc->news_fd);
@@ -362,7 +362,7 @@ static int rc_epfd(void *state)
 
 const struct transport rc_transport = {
 	.name = "rc",
-	.bit = VIEW_RC,
+	.bit = PROVIDER_RC,
 	.open = rc_open,
 	.close = rc_close,
 	.turn = rc_turn,

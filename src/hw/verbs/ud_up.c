@@ -12,7 +12,7 @@
 #define LOG_PROV "verbs"
 #include "base/forked.h"
 #include "base/log.h"
-#include "core/views.h"
+#include "core/providers.h"
 #include "hw/link.h"
 #include "hw/verbs/ud.h"
 
@@ -185,7 +185,7 @@ static const struct device_ops device = {.limit = ud_limit};
 
 const struct transport ud_transport = {
 	.name = "ud",
-	.bit = VIEW_UD,
+	.bit = PROVIDER_UD,
 	.open = ud_open,
 	.close = ud_close,
 	.turn = ud_turn,

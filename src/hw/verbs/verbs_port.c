@@ -6,7 +6,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "core/views.h"
+#include "core/providers.h"
 #include "hw/verbs/verbs.h"
 #include "xfer/port.h"
 
@@ -16,9 +16,9 @@
  */
 static void open_early(struct verbs *v)
 {
-	const struct view *view = view_of(v->port->dom->info);
+	const struct provider *provider = provider_of(v->port->dom->info);
 
-	if (view && view_needs_rdma(view) && verbs_dev_open(&v->port->name, &v->early))
+	if (provider && provider_needs_rdma(provider) && verbs_dev_open(&v->port->name, &v->early))
 		v->early.dev = NULL;
 }
 
@@ -71,7 +71,7 @@ static int verbs_fd(void *state)
 
 const struct transport verbs_transport = {
 	.name = "verbs",
-	.bit = VIEW_VERBS,
+	.bit = PROVIDER_VERBS,
 	.open = verbs_open,
 	.close = verbs_close,
 	.turn = verbs_turn,

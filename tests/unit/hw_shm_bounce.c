@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages put where their receivers take them by themselves: from our stage, mapped as a peer maps it. */
-#include "hw/shm/shm_stage.h"
+#include "hw/shm/shm_bounce.h"
 
 #include "shm_pair.h"
 
 /* Of which the same memory is put there. */
 static const int first_batch, second_batch;
 
-static unsigned char bytes[2 * SHM_STAGE_MAX], copy[2 * SHM_STAGE_MAX];
+static unsigned char bytes[2 * SHM_BOUNCE_MAX], copy[2 * SHM_BOUNCE_MAX];
 static struct ring seen; /* of ours, as a peer maps it */
 static struct shm_link *s;
 
@@ -36,7 +36,7 @@ static void *put_for(struct shm_link *link, size_t at, size_t len, const void *b
 {
 	struct iovec iov = {bytes + at, len};
 	void *exposed = NULL;
-	int err = shm_stage_put(link, &iov, 1, batch, where, &exposed);
+	int err = shm_bounce_put(link, &iov, 1, batch, where, &exposed);
 
 	ck_assert_int_eq(!err, exposed != NULL);
 	return exposed;
@@ -49,7 +49,7 @@ static void *put(size_t at, size_t len, const void *batch, struct fi_rma_iov *wh
 
 static void drop(void *exposed)
 {
-	shm_stage_end(exposed);
+	shm_bounce_end(exposed);
 }
 
 static ssize_t take(uint64_t addr, size_t len)
@@ -58,12 +58,12 @@ static ssize_t take(uint64_t addr, size_t len)
 	struct iovec remote = {(void *)(uintptr_t)addr, len};
 
 	memset(copy, 0, sizeof(copy));
-	return shm_stage_take(&seen, &local, 1, &remote, 1);
+	return shm_bounce_take(&seen, &local, 1, &remote, 1);
 }
 
 START_TEST(every_length)
 {
-	static const size_t lens[] = {1, 63, 4096, 8191, 8192, 8193, 65536, SHM_STAGE_MAX};
+	static const size_t lens[] = {1, 63, 4096, 8191, 8192, 8193, 65536, SHM_BOUNCE_MAX};
 
 	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
 		struct fi_rma_iov where;
@@ -81,7 +81,7 @@ END_TEST
 /* As many as there is room for, each apart from the others; room that is given back is used again. */
 START_TEST(room)
 {
-	enum { LEN = 100000, MOST = RING_STAGE / LEN };
+	enum { LEN = 100000, MOST = RING_BOUNCE / LEN };
 	struct fi_rma_iov where[MOST + 1];
 	void *exposed[MOST + 1];
 	int count = 0;
@@ -103,9 +103,9 @@ START_TEST(room)
 	ck_assert_int_eq(memcmp(copy, bytes, LEN), 0);
 	for (int i = 0; i < count; i++)
 		drop(exposed[i]);
-	ck_assert_ptr_null(put(0, SHM_STAGE_MAX + 1, NULL, &where[0]));
-	exposed[0] = put(0, SHM_STAGE_MAX, NULL, &where[0]);
-	exposed[1] = put(0, SHM_STAGE_MAX, NULL, &where[1]);
+	ck_assert_ptr_null(put(0, SHM_BOUNCE_MAX + 1, NULL, &where[0]));
+	exposed[0] = put(0, SHM_BOUNCE_MAX, NULL, &where[0]);
+	exposed[1] = put(0, SHM_BOUNCE_MAX, NULL, &where[1]);
 	ck_assert(exposed[0] && exposed[1]);
 	drop(exposed[0]);
 	drop(exposed[1]);
@@ -161,14 +161,14 @@ START_TEST(segments)
 	struct fi_rma_iov where[3];
 	void *exposed;
 
-	ck_assert_int_eq(shm_stage_put(s, iov, 3, &first_batch, where, &exposed), 0);
+	ck_assert_int_eq(shm_bounce_put(s, iov, 3, &first_batch, where, &exposed), 0);
 	for (int i = 0; i < 3; i++) {
 		ck_assert_uint_eq(where[i].len, iov[i].iov_len);
 		remote[i] = (struct iovec){(void *)(uintptr_t)where[i].addr, where[i].len};
 	}
 	remote[0].iov_base = (char *)remote[0].iov_base + 500;
 	remote[0].iov_len -= 500;
-	ck_assert_int_eq(shm_stage_take(&seen, local, 2, remote, 3), 13000);
+	ck_assert_int_eq(shm_bounce_take(&seen, local, 2, remote, 3), 13000);
 	ck_assert_int_eq(memcmp(copy, bytes + 500, 9000), 0);
 	ck_assert_int_eq(memcmp(copy + 10000, bytes + 9500, 500), 0);
 	ck_assert_uint_eq(copy[10500], bytes[30000]);
@@ -179,13 +179,13 @@ END_TEST
 
 static uint64_t offset(const struct fi_rma_iov *where)
 {
-	return where->addr % RING_STAGE;
+	return where->addr % RING_BOUNCE;
 }
 
 /* Each peer finds the next where it found the last, unless others are there. */
 START_TEST(same_place)
 {
-	enum { LEN = 2 * SHM_STAGE_UNIT };
+	enum { LEN = 2 * SHM_BOUNCE_UNIT };
 	struct shm_link *other = join(1);
 	struct fi_rma_iov first, second, again, longer;
 	void *a = put(0, LEN, NULL, &first), *b = put_for(other, 0, LEN, NULL, &second);
@@ -202,8 +202,8 @@ START_TEST(same_place)
 	drop(a);
 	drop(b);
 	/* Two of half the stage find room all the same. */
-	a = put_for(other, 0, SHM_STAGE_MAX, NULL, &longer);
-	b = put(0, SHM_STAGE_MAX, NULL, &longer);
+	a = put_for(other, 0, SHM_BOUNCE_MAX, NULL, &longer);
+	b = put(0, SHM_BOUNCE_MAX, NULL, &longer);
 	ck_assert(a && b);
 	drop(a);
 	drop(b);
@@ -215,14 +215,14 @@ END_TEST
 START_TEST(given_back)
 {
 	struct fi_rma_iov old, new;
-	void *exposed = put(0, 3 * SHM_STAGE_UNIT, NULL, &old);
+	void *exposed = put(0, 3 * SHM_BOUNCE_UNIT, NULL, &old);
 
 	drop(exposed);
 	ck_assert_int_eq(take(old.addr, old.len), (ssize_t)old.len); /* nobody has used it since */
-	exposed = put(1, SHM_STAGE_UNIT, NULL, &new);
+	exposed = put(1, SHM_BOUNCE_UNIT, NULL, &new);
 	ck_assert_int_eq(take(old.addr, old.len), -FI_ECONNRESET);
 	ck_assert_int_eq(take(old.addr, 1), -FI_ECONNRESET);
-	ck_assert_int_eq(take(old.addr + SHM_STAGE_UNIT, 1), 1);
+	ck_assert_int_eq(take(old.addr + SHM_BOUNCE_UNIT, 1), 1);
 	ck_assert_int_eq(take(new.addr, new.len), (ssize_t) new.len);
 	ck_assert_int_eq(memcmp(copy, bytes + 1, new.len), 0);
 	drop(exposed);
@@ -232,19 +232,19 @@ END_TEST
 /* A peer that names what is not there does not make us read it. */
 START_TEST(not_there)
 {
-	ck_assert_int_eq(take(SHM_STAGE_BASE, RING_STAGE / 2), RING_STAGE / 2);
-	ck_assert_int_eq(take(SHM_STAGE_BASE + RING_STAGE - 1, 1), 1);
-	ck_assert_int_eq(take(SHM_STAGE_BASE + RING_STAGE, 1), -FI_EFAULT);
-	ck_assert_int_eq(take(SHM_STAGE_BASE + RING_STAGE - 1, 2), -FI_EFAULT);
-	ck_assert_int_eq(take(SHM_STAGE_BASE + 2 * RING_STAGE, 1), -FI_EFAULT);
+	ck_assert_int_eq(take(SHM_BOUNCE_BASE, RING_BOUNCE / 2), RING_BOUNCE / 2);
+	ck_assert_int_eq(take(SHM_BOUNCE_BASE + RING_BOUNCE - 1, 1), 1);
+	ck_assert_int_eq(take(SHM_BOUNCE_BASE + RING_BOUNCE, 1), -FI_EFAULT);
+	ck_assert_int_eq(take(SHM_BOUNCE_BASE + RING_BOUNCE - 1, 2), -FI_EFAULT);
+	ck_assert_int_eq(take(SHM_BOUNCE_BASE + 2 * RING_BOUNCE, 1), -FI_EFAULT);
 	ck_assert_int_eq(take(UINT64_MAX, 1), -FI_EFAULT);
-	ck_assert_int_eq(take(SHM_STAGE_BASE - 1, 1), -FI_EFAULT);
+	ck_assert_int_eq(take(SHM_BOUNCE_BASE - 1, 1), -FI_EFAULT);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("hw_shm_stage");
+	Suite *suite = suite_create("hw_shm_bounce");
 	TCase *tcase = tcase_create("stage");
 
 	tcase_add_checked_fixture(tcase, start, finish);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hw/shm/shm_stage.h"
+#include "hw/shm/shm_bounce.h"
 
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
@@ -28,7 +28,7 @@ static uint32_t find(uint64_t used, uint32_t units)
 }
 
 /* Whoever still reads there sees it afterwards, as the fence comes before the first new byte. */
-static void begin_use(struct ring_page *page, const struct shm_staged *s)
+static void begin_use(struct ring_page *page, const struct shm_bounced *s)
 {
 	for (uint32_t i = s->first; i < s->first + s->units; i++)
 		__atomic_store_n(&page->uses[i], s->use, __ATOMIC_RELAXED);
@@ -36,25 +36,25 @@ static void begin_use(struct ring_page *page, const struct shm_staged *s)
 }
 
 /* Where its peer took the last one, as that may be in a cache of the peer's. */
-static struct shm_staged *reserve(struct shm_stage *stage, struct shm_link *link, size_t len)
+static struct shm_bounced *reserve(struct shm_bounce *stage, struct shm_link *link, size_t len)
 {
-	uint32_t units = (uint32_t)((len + SHM_STAGE_UNIT - 1) / SHM_STAGE_UNIT);
-	uint32_t first = link->stage_at;
-	struct shm_staged *s;
+	uint32_t units = (uint32_t)((len + SHM_BOUNCE_UNIT - 1) / SHM_BOUNCE_UNIT);
+	uint32_t first = link->bounce_at;
+	struct shm_bounced *s;
 
 	if (first % units || !is_free(stage->used, first, units)) /* no gaps that are of no use */
 		first = find(stage->used, units);
 	if (first == RING_UNITS)
 		return NULL;
-	link->stage_at = first;
+	link->bounce_at = first;
 	s = &stage->staged[first];
 	stage->used |= bits(first, units);
-	*s = (struct shm_staged){
+	*s = (struct shm_bounced){
 		.stage = stage, .first = first, .units = units, .use = ++stage->use};
 	return s;
 }
 
-static struct shm_stage *stage_of(struct shm *shm)
+static struct shm_bounce *bounce_of(struct shm *shm)
 {
 	if (!shm->stage)
 		shm->stage = calloc(1, sizeof(*shm->stage));
@@ -62,9 +62,10 @@ static struct shm_stage *stage_of(struct shm *shm)
 }
 
 /* Another receiver of what was put there last. */
-static struct shm_staged *put_before(const struct shm_stage *stage, const struct shm_staged *want)
+static struct shm_bounced *put_before(const struct shm_bounce *stage,
+				      const struct shm_bounced *want)
 {
-	struct shm_staged *s = stage->last;
+	struct shm_bounced *s = stage->last;
 
 	return s && s->takers && want->batch && s->batch == want->batch &&
 			       s->memory == want->memory && s->len == want->len
@@ -72,20 +73,20 @@ static struct shm_staged *put_before(const struct shm_stage *stage, const struct
 		       : NULL;
 }
 
-static struct shm_staged *put(struct shm_link *link, const struct iovec *iov, size_t count,
-			      const struct shm_staged *want)
+static struct shm_bounced *put(struct shm_link *link, const struct iovec *iov, size_t count,
+			       const struct shm_bounced *want)
 {
 	struct ring *ring = &link->own->ring;
-	struct shm_stage *stage = link->own->stage;
-	struct shm_staged *s = reserve(stage, link, want->len);
+	struct shm_bounce *stage = link->own->stage;
+	struct shm_bounced *s = reserve(stage, link, want->len);
 	unsigned char *at;
 
 	if (!s)
 		return NULL;
 	begin_use(ring->page, s);
-	at = ring->stage + (size_t)s->first * SHM_STAGE_UNIT;
+	at = ring->stage + (size_t)s->first * SHM_BOUNCE_UNIT;
 	for (size_t i = 0; i < count; i++) {
-		shm_copy(&link->stage_copier, at, iov[i].iov_base, iov[i].iov_len);
+		shm_copy(&link->bounce_copier, at, iov[i].iov_base, iov[i].iov_len);
 		at += iov[i].iov_len;
 	}
 	s->batch = want->batch;
@@ -95,16 +96,16 @@ static struct shm_staged *put(struct shm_link *link, const struct iovec *iov, si
 	return s;
 }
 
-int shm_stage_put(struct shm_link *l, const struct iovec *iov, size_t count, const void *batch,
-		  struct fi_rma_iov *at, void **exposed)
+int shm_bounce_put(struct shm_link *l, const struct iovec *iov, size_t count, const void *batch,
+		   struct fi_rma_iov *at, void **exposed)
 {
-	struct shm_staged want = {.batch = count == 1 ? batch : NULL, .memory = iov[0].iov_base},
-			  *s;
+	struct shm_bounced want = {.batch = count == 1 ? batch : NULL, .memory = iov[0].iov_base},
+			   *s;
 	uint64_t place;
 
 	for (size_t i = 0; i < count; i++)
 		want.len += iov[i].iov_len;
-	if (!want.len || want.len > SHM_STAGE_MAX || !stage_of(l->own))
+	if (!want.len || want.len > SHM_BOUNCE_MAX || !bounce_of(l->own))
 		return -FI_ENOSYS;
 	s = put_before(l->own->stage, &want);
 	if (!s)
@@ -112,8 +113,8 @@ int shm_stage_put(struct shm_link *l, const struct iovec *iov, size_t count, con
 	if (!s)
 		return -FI_ENOSYS;
 	s->takers++;
-	place = SHM_STAGE_BASE | (uint64_t)s->use << SHM_STAGE_USE_SHIFT |
-		s->first * (uint64_t)SHM_STAGE_UNIT;
+	place = SHM_BOUNCE_BASE | (uint64_t)s->use << SHM_BOUNCE_USE_SHIFT |
+		s->first * (uint64_t)SHM_BOUNCE_UNIT;
 	for (size_t i = 0; i < count; i++) {
 		at[i] = (struct fi_rma_iov){.addr = place, .len = iov[i].iov_len};
 		place += iov[i].iov_len;
@@ -122,7 +123,7 @@ int shm_stage_put(struct shm_link *l, const struct iovec *iov, size_t count, con
 	return 0;
 }
 
-void shm_stage_end(struct shm_staged *s)
+void shm_bounce_end(struct shm_bounced *s)
 {
 	if (--s->takers == 0)
 		s->stage->used &= ~bits(s->first, s->units);
@@ -130,31 +131,31 @@ void shm_stage_end(struct shm_staged *s)
 
 static uint64_t offset_of(const struct iovec *remote)
 {
-	return (uintptr_t)remote->iov_base & ((UINT64_C(1) << SHM_STAGE_USE_SHIFT) - 1);
+	return (uintptr_t)remote->iov_base & ((UINT64_C(1) << SHM_BOUNCE_USE_SHIFT) - 1);
 }
 
 static bool within(const struct iovec *remote)
 {
 	uint64_t at = offset_of(remote);
 
-	return (uintptr_t)remote->iov_base >= SHM_STAGE_BASE && at <= RING_STAGE &&
-	       remote->iov_len <= RING_STAGE - at;
+	return (uintptr_t)remote->iov_base >= SHM_BOUNCE_BASE && at <= RING_BOUNCE &&
+	       remote->iov_len <= RING_BOUNCE - at;
 }
 
 /* What was read there is of the use that was meant. */
 static bool still_there(const struct ring *r, const struct iovec *remote)
 {
-	uint32_t use = (uint32_t)((uintptr_t)remote->iov_base >> SHM_STAGE_USE_SHIFT);
+	uint32_t use = (uint32_t)((uintptr_t)remote->iov_base >> SHM_BOUNCE_USE_SHIFT);
 	uint64_t end = offset_of(remote) + remote->iov_len;
 
-	for (uint64_t at = offset_of(remote) / SHM_STAGE_UNIT; at * SHM_STAGE_UNIT < end; at++)
+	for (uint64_t at = offset_of(remote) / SHM_BOUNCE_UNIT; at * SHM_BOUNCE_UNIT < end; at++)
 		if (__atomic_load_n(&r->page->uses[at], __ATOMIC_RELAXED) != use)
 			return false;
 	return true;
 }
 
-ssize_t shm_stage_take(const struct ring *r, const struct iovec *local, size_t local_count,
-		       const struct iovec *remote, size_t remote_count)
+ssize_t shm_bounce_take(const struct ring *r, const struct iovec *local, size_t local_count,
+			const struct iovec *remote, size_t remote_count)
 {
 	size_t moved = 0;
 

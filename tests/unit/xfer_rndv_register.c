@@ -50,7 +50,7 @@ static void start(void)
 	ops.rndv_register = expose;
 	ops.rndv_deregister = conceal;
 	fake.link.ops = &ops;
-	fake.link.stages = true;
+	fake.link.bounces = true;
 	fake.link.spec_max = LEN;
 	exposed = concealed = refusal = done = 0;
 	work = (struct work){.kind = &kind, .batch = &work};
@@ -185,7 +185,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("xfer_stage");
+	Suite *suite = suite_create("xfer_rndv_register");
 	TCase *tcase = tcase_create("stage");
 
 	for (size_t i = 0; i < LEN; i++)

@@ -69,7 +69,7 @@ static void put(struct shm_link *s, uint32_t id, size_t len)
 static void taken_back(struct shm_link *s, uint64_t place, uint32_t id, size_t len)
 {
 	size_t back = 0;
-	const void *payload = shm_withdraw(&s->link, place, &back);
+	const void *payload = shm_cancel_posted(&s->link, place, &back);
 
 	ck_assert_ptr_nonnull(payload);
 	ck_assert_uint_eq(back, len);
@@ -81,7 +81,7 @@ static void not_taken_back(struct shm_link *s, uint64_t place)
 {
 	size_t len = 99;
 
-	ck_assert_ptr_null(shm_withdraw(&s->link, place, &len));
+	ck_assert_ptr_null(shm_cancel_posted(&s->link, place, &len));
 	ck_assert_uint_eq(len, 99);
 }
 
@@ -183,9 +183,9 @@ START_TEST(without_data)
 	taken_back(s, s->link.last, 2, 8);
 	turn();
 	ck_assert_uint_eq(count, 0);
-	ck_assert_ptr_null(shm_withdraw(&s->link, 0, &len));
-	ck_assert_ptr_null(shm_withdraw(&s->link, s->next, &len));
-	ck_assert_ptr_null(shm_withdraw(&s->link, UINT64_MAX, &len));
+	ck_assert_ptr_null(shm_cancel_posted(&s->link, 0, &len));
+	ck_assert_ptr_null(shm_cancel_posted(&s->link, s->next, &len));
+	ck_assert_ptr_null(shm_cancel_posted(&s->link, UINT64_MAX, &len));
 	leave(s);
 }
 END_TEST
@@ -224,7 +224,7 @@ START_TEST(behind_it)
 	put(s, 1, 8);
 	place = s->link.last;
 	put(s, 2, 8);
-	ck_assert_ptr_nonnull(shm_withdraw(&s->link, place, &len));
+	ck_assert_ptr_nonnull(shm_cancel_posted(&s->link, place, &len));
 	turn();
 	ck_assert_uint_eq(count, 0);
 	ck_assert(!shm_transport.arm(own)); /* nobody would wake us */
@@ -243,11 +243,11 @@ START_TEST(given_back)
 	size_t len;
 
 	put(s, 1, 8);
-	ck_assert_ptr_nonnull(shm_withdraw(&s->link, s->link.last, &len));
+	ck_assert_ptr_nonnull(shm_cancel_posted(&s->link, s->link.last, &len));
 	shm_release(&s->link, s->link.last, false);
 	taken_back(s, s->link.last, 1, 8);
 	put(s, 2, 8);
-	ck_assert_ptr_nonnull(shm_withdraw(&s->link, s->link.last, &len));
+	ck_assert_ptr_nonnull(shm_cancel_posted(&s->link, s->link.last, &len));
 	shm_release(&s->link, s->link.last, false);
 	turn();
 	ck_assert_uint_eq(count, 1);
@@ -263,13 +263,13 @@ START_TEST(retracted)
 	uint64_t place;
 
 	ck_assert_int_eq(sendv(s, head_of(WIRE_GET, WIRE_DATA, 1), 8, 1), 0);
-	ck_assert(shm_retract(&s->link, s->link.last));
+	ck_assert(shm_recall_posted(&s->link, s->link.last));
 	ck_assert_int_eq(sendv(s, head_of(WIRE_GET, WIRE_DATA, 2), 8, 2), 0);
 	place = s->link.last;
 	turn();
 	ck_assert_uint_eq(count, 1);
 	ck_assert_uint_eq(wire_id(got[0].head), 2);
-	ck_assert(!shm_retract(&s->link, place));
+	ck_assert(!shm_recall_posted(&s->link, place));
 	leave(s);
 }
 END_TEST
@@ -283,7 +283,7 @@ static void try_to_take_back(uint32_t src, const struct packet *p)
 	size_t len;
 
 	keep(src, p);
-	ck_assert_ptr_null(shm_withdraw(&holder->link, holds, &len));
+	ck_assert_ptr_null(shm_cancel_posted(&holder->link, holds, &len));
 }
 
 START_TEST(too_late)
@@ -307,7 +307,7 @@ static int die(int number)
 	EXPECT(sendv(s, head_of(WIRE_PUT, WIRE_DATA, 1), 300, 1) == 0);
 	place = s->link.last;
 	EXPECT(sendv(s, head_of(WIRE_PUT, WIRE_DATA, 2), 300, 2) == 0);
-	EXPECT(shm_withdraw(&s->link, place, &len));
+	EXPECT(shm_cancel_posted(&s->link, place, &len));
 	EXPECT(ring_claim(&s->ring, &s->next, s->src, 5, &word) == 0); /* never published */
 	return 0;
 }
@@ -417,7 +417,7 @@ static int storm(int number)
 		back = x >> 16 & 7;
 		if (back > id || !is_put(id - back))
 			continue;
-		payload = shm_withdraw(&s->link, places[(id - back) % 8], &len);
+		payload = shm_cancel_posted(&s->link, places[(id - back) % 8], &len);
 		if (!payload)
 			continue;
 		EXPECT(len == storm_len(id - back));
@@ -463,7 +463,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("hw_shm_withdraw");
+	Suite *suite = suite_create("hw_shm_cancel");
 	TCase *tcase = tcase_create("withdraw");
 
 	tcase_set_timeout(tcase, LIMIT + 5);

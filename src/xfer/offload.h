@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connected endpoints whose operations are the device's own, nothing of ours on the wire: what such a
- * transport gives instead of links, and its way up. Its `open` (hw/link.h) sets port->native. It brings
+ * transport gives instead of links, and its way up. Its `open` (hw/link.h) sets port->offload. It brings
  * entries of its own, as nothing of the engine's lies between those and the device, and does what
  * xfer.h asks of connections (cm_...). Domain locked throughout, but for listeners and requests.
  */
-#ifndef WEFT_XFER_NATIVE_H
-#define WEFT_XFER_NATIVE_H
+#ifndef WEFT_XFER_OFFLOAD_H
+#define WEFT_XFER_OFFLOAD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,44 +17,44 @@
 
 struct ep;
 struct fi_info;
-struct native;
-struct native_listener;
-struct native_request;
+struct offload;
+struct offload_listener;
+struct offload_request;
 struct port;
 
 /* See the functions of the same name in xfer/xfer.h; what those check is checked. */
-struct native_ops {
-	/* 0: native_connected or native_ended will be called; -FI_ENOMEM: nothing was done; or why not. */
-	int (*connect)(struct native *n, const struct addr *to, const void *data, size_t len);
+struct offload_ops {
+	/* 0: offload_connected or offload_ended will be called; -FI_ENOMEM: nothing was done; or why not. */
+	int (*connect)(struct offload *n, const struct addr *to, const void *data, size_t len);
 	/* The same of a request, which it takes in any case. */
-	int (*accept)(struct native *n, struct native_request *req, const void *data, size_t len);
+	int (*accept)(struct offload *n, struct offload_request *req, const void *data, size_t len);
 	/* Ends the connection, or the attempt; neither of the two is called any more. */
-	void (*shutdown)(struct native *n);
+	void (*shutdown)(struct offload *n);
 	/* Readable when there is news of the connection; the same for the port's life. */
-	int (*fd)(const struct native *n);
+	int (*fd)(const struct offload *n);
 	/* -FI_EOPNOTSUPP: the device has an operation of this context; -FI_ENOENT: there is none. */
-	int (*cancel)(const struct native *n, void *context);
+	int (*cancel)(const struct offload *n, void *context);
 	/* The endpoint is enabled: its queues and counters are those it will have. 0 or an error. */
-	int (*enable)(struct native *n, struct ep *ep);
+	int (*enable)(struct offload *n, struct ep *ep);
 };
 
 /* Those of listeners, whose owner serializes the calls; requests are on their own. */
-struct native_cm {
-	int (*open)(struct addr *name, struct native_listener **l);
-	int (*listen)(struct native_listener *l, int backlog);
-	int (*fd)(const struct native_listener *l);
-	struct native_request *(*next)(struct native_listener *l);
-	void (*close)(struct native_listener *l);
+struct offload_cm {
+	int (*open)(struct addr *name, struct offload_listener **l);
+	int (*listen)(struct offload_listener *l, int backlog);
+	int (*fd)(const struct offload_listener *l);
+	struct offload_request *(*next)(struct offload_listener *l);
+	void (*close)(struct offload_listener *l);
 	/* Who asks, and whom: addresses without strings. */
-	const struct addr *(*name)(const struct native_request *req);
-	const struct addr *(*own_name)(const struct native_request *req);
-	const void *(*data)(const struct native_request *req, size_t *len);
-	void (*reject)(struct native_request *req, const void *data, size_t len);
+	const struct addr *(*name)(const struct offload_request *req);
+	const struct addr *(*own_name)(const struct offload_request *req);
+	const void *(*data)(const struct offload_request *req, size_t *len);
+	void (*reject)(struct offload_request *req, const void *data, size_t len);
 };
 
 /* Embedded at the start of the transport's state. */
-struct native {
-	const struct native_ops *ops;
+struct offload {
+	const struct offload_ops *ops;
 	const struct fi_ops_msg *msg; /* complete tables, which take the domain's lock */
 	const struct fi_ops_rma *rma;
 	const struct fi_ops_atomic *atomic;
@@ -65,8 +65,8 @@ struct native {
 };
 
 /* The way up, from the transport's turn: see struct port_cm. */
-void native_connected(struct native *n, const void *data, size_t len);
+void offload_connected(struct offload *n, const void *data, size_t len);
 /* `err` is positive. */
-void native_ended(struct native *n, int err, const void *data, size_t len);
+void offload_ended(struct offload *n, int err, const void *data, size_t len);
 
 #endif

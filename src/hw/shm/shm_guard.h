@@ -5,13 +5,13 @@
  * out of its table, waits until those marks are gone that it sees then. A word counts its uses, so
  * that a mark given back and taken anew is not waited for.
  */
-#ifndef WEFT_HW_SHM_SHM_MARK_H
-#define WEFT_HW_SHM_SHM_MARK_H
+#ifndef WEFT_HW_SHM_GUARD_H
+#define WEFT_HW_SHM_GUARD_H
 
 #include "hw/shm/shm_ring.h"
 
 /* One that is carried. */
-struct shm_mark {
+struct shm_guard {
 	uint64_t *at;
 	uint64_t word;
 };
@@ -20,18 +20,18 @@ struct shm_mark {
  * Peer: takes one as `id`, which is what the owner calls us. false: all are taken and stay so, or
  * the owner is closing its port.
  */
-bool shm_mark_enter(struct ring *r, uint32_t id, struct shm_mark *mark);
-void shm_mark_leave(const struct shm_mark *mark);
+bool shm_guard_enter(struct ring *r, uint32_t id, struct shm_guard *mark);
+void shm_guard_leave(const struct shm_guard *mark);
 
 /* Owner: nobody gets one any more. */
-void shm_mark_close(struct ring *r);
+void shm_guard_close(struct ring *r);
 /* Peer: was that so before what we have read of its memory? */
-bool shm_mark_closed(const struct ring *r);
+bool shm_guard_closed(const struct ring *r);
 /* Owner: what is taken now; zeroes else. */
-void shm_mark_note(const struct ring *r, uint64_t noted[RING_MARKS]);
+void shm_guard_note(const struct ring *r, uint64_t noted[RING_GUARDS]);
 /* Owner: are they given back? Those that are become zero; *id is one who still has his. */
-bool shm_mark_ended(const struct ring *r, uint64_t noted[RING_MARKS], uint32_t *id);
+bool shm_guard_ended(const struct ring *r, uint64_t noted[RING_GUARDS], uint32_t *id);
 /* Owner: gives back what this peer had; it is dead. */
-void shm_mark_clear(struct ring *r, uint32_t id);
+void shm_guard_clear(struct ring *r, uint32_t id);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "base/addr.h"
 #include "base/env.h"
-#include "core/views.h"
+#include "core/providers.h"
 
 /* What the engine can do over every transport, to one peer or to many. */
 #define PAIR_CAPS                                                                                  \
@@ -50,7 +50,7 @@
 	 FI_ORDER_RAR | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW)
 #define RC_MR (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
-#define VIEW_ANY (VIEW_SHM | VIEW_VERBS | VIEW_TCP)
+#define PROVIDER_ANY (PROVIDER_SHM | PROVIDER_VERBS | PROVIDER_TCP)
 
 /* An engine endpoint that speaks IP addresses. */
 #define IP_RDM                                                                                     \
@@ -62,22 +62,22 @@
 
 /* Datagrams over UDP, whatever the name. */
 #define IP_DGRAM                                                                                   \
-	.type = FI_EP_DGRAM, .format = FI_SOCKADDR_IN, .transports = VIEW_UDP,                     \
+	.type = FI_EP_DGRAM, .format = FI_SOCKADDR_IN, .transports = PROVIDER_UDP,                 \
 	.protocol = FI_PROTO_UDP, .caps = DGRAM_CAPS
 
 #define NAMES(of) .name = (of), .fabric = (of), .domain = (of)
 
 /* clang-format off */
-const struct view views[] = {
-	{NAMES("weft"), IP_RDM, .transports = VIEW_ANY, .protocol = VIEW_PROTO_WEFT},
-	{NAMES("weft"), IP_MSG, .transports = VIEW_ANY, .protocol = VIEW_PROTO_WEFT},
+const struct provider providers[] = {
+	{NAMES("weft"), IP_RDM, .transports = PROVIDER_ANY, .protocol = PROVIDER_PROTO_WEFT},
+	{NAMES("weft"), IP_MSG, .transports = PROVIDER_ANY, .protocol = PROVIDER_PROTO_WEFT},
 	{NAMES("weft"), IP_DGRAM},
-	{NAMES("verbs;ofi_rxm"), IP_RDM, .transports = VIEW_VERBS, .protocol = FI_PROTO_RXM},
+	{NAMES("verbs;ofi_rxm"), IP_RDM, .transports = PROVIDER_VERBS, .protocol = FI_PROTO_RXM},
 	{
 		NAMES("verbs"),
 		.type = FI_EP_MSG,
 		.format = FI_SOCKADDR_IN,
-		.transports = VIEW_RC,
+		.transports = PROVIDER_RC,
 		.protocol = FI_PROTO_RDMA_CM_IB_RC,
 		.caps = RC_CAPS,
 		.msg_order = RC_ORDER,
@@ -89,27 +89,27 @@ const struct view views[] = {
 		NAMES("verbs"),
 		.type = FI_EP_DGRAM,
 		.format = FI_ADDR_IB_UD,
-		.transports = VIEW_UD,
+		.transports = PROVIDER_UD,
 		.protocol = FI_PROTO_IB_UD,
 		.caps = UD_CAPS,
 	},
-	{NAMES("tcp"), IP_RDM, .transports = VIEW_TCP, .protocol = FI_PROTO_XNET},
-	{NAMES("tcp"), IP_MSG, .transports = VIEW_TCP, .protocol = FI_PROTO_SOCK_TCP},
-	{NAMES("tcp;ofi_rxm"), IP_RDM, .transports = VIEW_TCP, .protocol = FI_PROTO_RXM,
+	{NAMES("tcp"), IP_RDM, .transports = PROVIDER_TCP, .protocol = FI_PROTO_XNET},
+	{NAMES("tcp"), IP_MSG, .transports = PROVIDER_TCP, .protocol = FI_PROTO_SOCK_TCP},
+	{NAMES("tcp;ofi_rxm"), IP_RDM, .transports = PROVIDER_TCP, .protocol = FI_PROTO_RXM,
 	 .by_name = true},
-	{NAMES("sockets"), IP_RDM, .transports = VIEW_TCP, .protocol = FI_PROTO_SOCK_TCP,
+	{NAMES("sockets"), IP_RDM, .transports = PROVIDER_TCP, .protocol = FI_PROTO_SOCK_TCP,
 	 .by_name = true},
-	{NAMES("sockets"), IP_MSG, .transports = VIEW_TCP, .protocol = FI_PROTO_SOCK_TCP,
+	{NAMES("sockets"), IP_MSG, .transports = PROVIDER_TCP, .protocol = FI_PROTO_SOCK_TCP,
 	 .by_name = true},
 	{NAMES("sockets"), IP_DGRAM, .by_name = true},
-	{NAMES("net"), IP_RDM, .transports = VIEW_TCP, .protocol = FI_PROTO_XNET, .by_name = true},
-	{NAMES("net"), IP_MSG, .transports = VIEW_TCP, .protocol = FI_PROTO_SOCK_TCP,
+	{NAMES("net"), IP_RDM, .transports = PROVIDER_TCP, .protocol = FI_PROTO_XNET, .by_name = true},
+	{NAMES("net"), IP_MSG, .transports = PROVIDER_TCP, .protocol = FI_PROTO_SOCK_TCP,
 	 .by_name = true},
 	{
 		NAMES("shm"),
 		.type = FI_EP_RDM,
 		.format = FI_ADDR_STR,
-		.transports = VIEW_SHM,
+		.transports = PROVIDER_SHM,
 		.protocol = FI_PROTO_SHM,
 		.caps = ENGINE_CAPS,
 		.msg_order = ENGINE_ORDER,
@@ -119,7 +119,7 @@ const struct view views[] = {
 		NAMES("shm"), /* who listens is found by an IP address of this host */
 		.type = FI_EP_MSG,
 		.format = FI_SOCKADDR_IN,
-		.transports = VIEW_SHM,
+		.transports = PROVIDER_SHM,
 		.protocol = FI_PROTO_SHM,
 		.caps = PAIR_CAPS,
 		.msg_order = ENGINE_ORDER,
@@ -129,8 +129,9 @@ const struct view views[] = {
 };
 /* clang-format on */
 
-const size_t view_count = sizeof(views) / sizeof(views[0]);
-_Static_assert(sizeof(views) / sizeof(views[0]) <= VIEW_MAX, "VIEW_MAX bounds arrays elsewhere");
+const size_t provider_count = sizeof(providers) / sizeof(providers[0]);
+_Static_assert(sizeof(providers) / sizeof(providers[0]) <= PROVIDER_MAX,
+	       "PROVIDER_MAX bounds arrays elsewhere");
 
 /* A piece of a list or of a layered name. */
 struct word {
@@ -194,7 +195,7 @@ static struct word word_of(const char *text)
 	return (struct word){text, strlen(text)};
 }
 
-static bool is_alias(const struct view *v, struct word name)
+static bool is_alias(const struct provider *v, struct word name)
 {
 	const char *rest = v->aliases;
 	struct word w;
@@ -208,7 +209,7 @@ static bool is_alias(const struct view *v, struct word name)
 	return false;
 }
 
-static struct word top_layer(const struct view *v)
+static struct word top_layer(const struct provider *v)
 {
 	const char *last = strrchr(v->name, ';');
 
@@ -218,7 +219,7 @@ static struct word top_layer(const struct view *v)
 /* What a list does to a row. */
 enum verdict { PASSED, NAMED, SHUT_OUT };
 
-static enum verdict judge(const struct view *v, const char *list)
+static enum verdict judge(const struct provider *v, const char *list)
 {
 	bool leaves_out, found = false, named = false;
 	const char *end;
@@ -242,7 +243,7 @@ static enum verdict judge(const struct view *v, const char *list)
 	return named ? NAMED : PASSED;
 }
 
-bool view_offered(const struct view *v, const char *prov_name)
+bool provider_offered(const struct provider *v, const char *prov_name)
 {
 	enum verdict hints = judge(v, prov_name), user = judge(v, env_get()->provider);
 
@@ -251,38 +252,38 @@ bool view_offered(const struct view *v, const char *prov_name)
 	return !v->by_name || hints == NAMED || user == NAMED;
 }
 
-const struct view *view_find(const char *prov_name)
+const struct provider *provider_find(const char *prov_name)
 {
 	if (!prov_name)
 		return NULL;
-	for (size_t i = 0; i < view_count; i++) {
-		if (strcasecmp(views[i].name, prov_name) == 0)
-			return &views[i];
+	for (size_t i = 0; i < provider_count; i++) {
+		if (strcasecmp(providers[i].name, prov_name) == 0)
+			return &providers[i];
 	}
-	for (size_t i = 0; i < view_count; i++) {
-		if (is_alias(&views[i], word_of(prov_name)))
-			return &views[i];
+	for (size_t i = 0; i < provider_count; i++) {
+		if (is_alias(&providers[i], word_of(prov_name)))
+			return &providers[i];
 	}
 	return NULL;
 }
 
-const struct view *view_of(const struct fi_info *info)
+const struct provider *provider_of(const struct fi_info *info)
 {
 	const char *name = info->fabric_attr ? info->fabric_attr->prov_name : NULL;
-	const struct view *first = view_find(name);
+	const struct provider *first = provider_find(name);
 
 	if (!first || !info->ep_attr)
 		return first;
-	for (const struct view *v = first; v < views + view_count; v++) {
+	for (const struct provider *v = first; v < providers + provider_count; v++) {
 		if (v->type == info->ep_attr->type && strcmp(v->name, first->name) == 0)
 			return v;
 	}
 	return info->ep_attr->type == FI_EP_UNSPEC ? first : NULL;
 }
 
-uint32_t view_format(const struct fi_info *info)
+uint32_t provider_format(const struct fi_info *info)
 {
-	const struct view *v = info->addr_format == FI_ADDR_STR ? view_of(info) : NULL;
+	const struct provider *v = info->addr_format == FI_ADDR_STR ? provider_of(info) : NULL;
 
 	return v && v->format != FI_ADDR_STR ? ADDR_IP_STR : info->addr_format;
 }

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hw/shm/shm_guard.h"
+
+#include <sched.h>
+
+#define ROUNDS 64 /* through all marks, for one that is free: copies end soon */
+
+/* Mark word: uses so far (32 bits), who has it, or 0. */
+static inline uint64_t guard_word(uint32_t uses, uint32_t id)
+{
+	return (uint64_t)uses << 32 | id;
+}
+
+static inline uint32_t guard_id(uint64_t word)
+{
+	return (uint32_t)word;
+}
+
+static inline uint32_t guard_uses(uint64_t word)
+{
+	return word >> 32;
+}
+
+static bool take(uint64_t *at, uint32_t id, struct shm_guard *mark)
+{
+	uint64_t word = __atomic_load_n(at, __ATOMIC_RELAXED);
+
+	if (guard_id(word))
+		return false;
+	*mark = (struct shm_guard){at, guard_word(guard_uses(word) + 1, id)};
+	return __atomic_compare_exchange_n(at, &word, mark->word, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
+}
+
+static bool take_any(struct ring *r, uint32_t id, struct shm_guard *mark)
+{
+	for (uint32_t i = 0; i < RING_GUARDS; i++)
+		if (take(&r->page->marks[(id + i) % RING_GUARDS].word, id, mark))
+			return true;
+	return false;
+}
+
+bool shm_guard_enter(struct ring *r, uint32_t id, struct shm_guard *mark)
+{
+	for (int round = 0; !take_any(r, id, mark); round++) {
+		if (round == ROUNDS)
+			return false;
+		sched_yield();
+	}
+	/*
+	 * Partners: mr_share.c mr_share_remove and shm_guard_close. Either we see what they did, or
+	 * they see the mark.
+	 */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&r->page->closed, __ATOMIC_RELAXED))
+		return true;
+	shm_guard_leave(mark);
+	return false;
+}
+
+/* Partner: shm_guard_ended. Whoever cleared it took us for dead, and it is no longer ours. */
+void shm_guard_leave(const struct shm_guard *mark)
+{
+	uint64_t word = mark->word;
+
+	__atomic_compare_exchange_n(mark->at, &word, guard_word(guard_uses(word), 0), false,
+				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+void shm_guard_close(struct ring *r)
+{
+	__atomic_store_n(&r->page->closed, 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* partners: shm_guard_enter, shm_guard_closed */
+}
+
+bool shm_guard_closed(const struct ring *r)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* partner: shm_guard_close */
+	return __atomic_load_n(&r->page->closed, __ATOMIC_RELAXED);
+}
+
+/* The fence before it is in mr_share_remove or shm_guard_close. */
+void shm_guard_note(const struct ring *r, uint64_t noted[RING_GUARDS])
+{
+	for (uint32_t i = 0; i < RING_GUARDS; i++) {
+		uint64_t word = __atomic_load_n(&r->page->marks[i].word, __ATOMIC_ACQUIRE);
+
+		noted[i] = guard_id(word) ? word : 0;
+	}
+}
+
+bool shm_guard_ended(const struct ring *r, uint64_t noted[RING_GUARDS], uint32_t *id)
+{
+	for (uint32_t i = 0; i < RING_GUARDS; i++) {
+		if (!noted[i])
+			continue;
+		/* Partner: shm_guard_leave. */
+		if (__atomic_load_n(&r->page->marks[i].word, __ATOMIC_ACQUIRE) == noted[i]) {
+			*id = guard_id(noted[i]);
+			return false;
+		}
+		noted[i] = 0;
+	}
+	return true;
+}
+
+void shm_guard_clear(struct ring *r, uint32_t id)
+{
+	for (uint32_t i = 0; i < RING_GUARDS; i++) {
+		uint64_t *at = &r->page->marks[i].word;
+		uint64_t word = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+
+		if (guard_id(word) == id)
+			__atomic_compare_exchange_n(at, &word, guard_word(guard_uses(word), 0),
+						    false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	}
+}
