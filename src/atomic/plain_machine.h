@@ -29,7 +29,7 @@ static inline bool plain_wide(void)
 
 #endif
 
-/* Before a loop: as few vectors a turn as will do; no vectors. gcc -O2 means that by itself. */
+/* Before a loop: as few vectors a progress call as will do; no vectors. gcc -O2 means that by itself. */
 #if defined(__clang__)
 #define PLAIN_TIGHT  _Pragma("clang loop unroll(disable) interleave_count(2)")
 #define PLAIN_SCALAR _Pragma("clang loop unroll(disable) vectorize(disable)")

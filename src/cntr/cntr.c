@@ -10,7 +10,7 @@ static uint64_t cntr_read(struct fid_cntr *fid)
 {
 	struct cntr *c = cntr_of(fid);
 
-	cntr_turn(c);
+	cntr_progress(c);
 	return __atomic_load_n(&c->value, __ATOMIC_ACQUIRE); /* pairs with cntr_done */
 }
 
@@ -19,7 +19,7 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
 	struct cntr *c = cntr_of(fid);
 	uint64_t error;
 
-	cntr_turn(c);
+	cntr_progress(c);
 	error = __atomic_load_n(&c->error, __ATOMIC_ACQUIRE); /* pairs with cntr_fail */
 	__atomic_store_n(&c->error_seen, error, __ATOMIC_RELAXED);
 	return error;

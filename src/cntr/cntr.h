@@ -68,7 +68,7 @@ static inline bool cntr_reached(const struct cntr *c)
 }
 
 /*
- * Something that waits for the counter may start: the next turn of a port of the domain will see to
+ * Something that waits for the counter may start: the next progress call of a port of the domain will see to
  * it, or the thread of automatic progress at once. Domain locked. Cold.
  */
 void cntr_due(struct cntr *c);
@@ -121,8 +121,8 @@ int cntr_arm(struct cntr *c);
 /* Makes progress; true when a value changed that was not told yet. */
 bool cntr_ready(struct cntr *c);
 
-/* Makes progress on the ports: as ports_turn. Takes the domain's lock, if there are any. */
-unsigned int cntr_turn(struct cntr *c);
+/* Makes progress on the ports: as ports_progress. Takes the domain's lock, if there are any. */
+unsigned int cntr_progress(struct cntr *c);
 /*
  * The successes that operations counted, without those that the application added or set itself, and all
  * errors. For poll sets.

@@ -18,9 +18,9 @@ static bool driving(const struct cntr *c)
 	return ports_any(&c->ports) || domain_defers(c->dom);
 }
 
-unsigned int cntr_turn(struct cntr *c)
+unsigned int cntr_progress(struct cntr *c)
 {
-	return driving(c) ? ports_turn(c->dom, &c->ports) : 0;
+	return driving(c) ? ports_progress(c->dom, &c->ports) : 0;
 }
 
 struct cntr_mark cntr_events(struct cntr *c)
@@ -62,16 +62,16 @@ static bool reached(struct cntr_sleep *sleep)
 	return sleep->failed;
 }
 
-/* As cntr_turn, within the wait. */
-static unsigned int turn_waiting(struct cntr *c)
+/* As cntr_progress, within the wait. */
+static unsigned int progress_waiting(struct cntr *c)
 {
 	unsigned int parts;
 
 	if (!driving(c) || c->dom->unlocked)
-		return cntr_turn(c);
+		return cntr_progress(c);
 	lock_take(&c->dom->lock);
 	parts = c->dom->parts;
-	ports_turn_waiting(c->dom, &c->ports, &c->wait);
+	ports_progress_waiting(c->dom, &c->ports, &c->wait);
 	parts = c->dom->parts - parts;
 	lock_give(&c->dom->lock);
 	return parts;
@@ -83,7 +83,7 @@ static bool wait_ready(struct wait_for *what, bool arm)
 	struct cntr *c = sleep->cntr;
 
 	for (unsigned int tries = 0; tries < PORTS_ARM_TRIES; tries++) {
-		what->parts += turn_waiting(c);
+		what->parts += progress_waiting(c);
 		if (reached(sleep))
 			return true;
 		/* Arming turns nothing, but another thread may have, before our ports were armed. */
@@ -135,7 +135,7 @@ static bool changed(struct cntr *c)
 
 bool cntr_ready(struct cntr *c)
 {
-	cntr_turn(c);
+	cntr_progress(c);
 	return changed(c);
 }
 
@@ -158,7 +158,7 @@ int cntr_arm(struct cntr *c)
 		return -FI_EAGAIN;
 	wait_arm(&c->wait);
 	wait_drain(&c->wait);
-	cntr_turn(c);
+	cntr_progress(c);
 	if (!arm_ports(c, NULL, &nap) || (nap && !wait_must_poll(&c->wait)) || changed(c))
 		return -FI_EAGAIN;
 	if (wait_must_poll(&c->wait))

@@ -17,7 +17,7 @@
 #include "xfer/port.h"
 #include "xfer/tx.h"
 
-/* To read the clock takes as long as half a turn in vain. Who sleeps takes a turn each millisecond meanwhile. */
+/* To read the clock takes as long as half a progress call in vain. Who sleeps takes a progress call each millisecond meanwhile. */
 #define LOOK_TURNS 16
 
 struct coll *coll_of(struct port *port)
@@ -272,9 +272,10 @@ bool coll_run(struct coll *c)
 	return run(c, false);
 }
 
-bool coll_turn(struct coll *c)
+bool coll_progress(struct coll *c)
 {
-	bool looks = !list_empty(&c->joins) || (c->wake_at && ++c->turns % LOOK_TURNS == 0);
+	bool looks =
+		!list_empty(&c->joins) || (c->wake_at && ++c->progress_calls % LOOK_TURNS == 0);
 
 	if (__builtin_expect(!looks && !coll_ready(c), 1))
 		return false;

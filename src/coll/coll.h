@@ -45,17 +45,17 @@ struct coll {
 	struct list ready;  /* struct op.in_ready: the messages of a round are complete */
 	struct list broken; /* struct group.in_broken: to be ended */
 	struct pool group_pool;
-	struct list idle;         /* struct op.in_ready: not in use */
-	uint64_t *managed;        /* table of managed.c, */
-	size_t managed_room;      /* its places, a power of two or 0, */
-	size_t managed_count;     /* and those in use */
-	uint64_t left[COLL_LEFT]; /* numbers of groups that were closed here, the last ones; */
-	unsigned int left_count;  /* of all, modulo 2^32 */
-	uint64_t serials;         /* groups there have been */
-	uint64_t made;            /* groups we gave a number */
-	uint64_t wake_at;         /* ms: the next look at groups; 0: none is due */
-	unsigned int turns;       /* while one is due */
-	bool running;             /* in coll_run */
+	struct list idle;            /* struct op.in_ready: not in use */
+	uint64_t *managed;           /* table of managed.c, */
+	size_t managed_room;         /* its places, a power of two or 0, */
+	size_t managed_count;        /* and those in use */
+	uint64_t left[COLL_LEFT];    /* numbers of groups that were closed here, the last ones; */
+	unsigned int left_count;     /* of all, modulo 2^32 */
+	uint64_t serials;            /* groups there have been */
+	uint64_t made;               /* groups we gave a number */
+	uint64_t wake_at;            /* ms: the next look at groups; 0: none is due */
+	unsigned int progress_calls; /* while one is due */
+	bool running;                /* in coll_run */
 	/* Whoever reads the event queue turns the port while joins are pending. */
 	struct eq_driver driver;
 	bool rushes;              /* the queue turns it now and then, whatever comes */

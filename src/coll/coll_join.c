@@ -247,7 +247,7 @@ static void drive(struct eq_driver *driver)
 		return;
 	lock_take(&dom->lock);
 	pending = !list_empty(&c->joins);
-	for (int i = 0; pending && i < TURNS && (port_turn(c->port) || !port_arm(c->port)); i++)
+	for (int i = 0; pending && i < TURNS && (port_progress(c->port) || !port_arm(c->port)); i++)
 		;
 	lock_give(&dom->lock);
 	if (pending || __atomic_load_n(&c->driver.fd, __ATOMIC_RELAXED) >= 0)
@@ -264,7 +264,7 @@ static int begin_driving(struct coll *c, struct ep *ep)
 	if (err)
 		return err;
 	c->ep = ep;
-	c->driver.turn = drive;
+	c->driver.progress = drive;
 	err = eq_add_driver(ep->eq, &c->driver);
 	if (!err)
 		return 0;
@@ -370,7 +370,7 @@ int coll_join(struct ep *ep, const struct fi_collective_addr *addr, uint64_t fla
 	if (err)
 		return err;
 	lock_take(&ep->dom->lock);
-	port_turn(ep->port); /* of what failed before the others may have told us */
+	port_progress(ep->port); /* of what failed before the others may have told us */
 	err = join(&w, c, &g);
 	if (!err)
 		*mc = &g->fid;

@@ -170,7 +170,7 @@ static int start(struct ep *ep, const struct call *c)
 	if (!err)
 		err = op_post(ep, g, &a);
 	if (err == -FI_EAGAIN) {
-		port_turn(ep->port);
+		port_progress(ep->port);
 		err = g->err ? -g->err : op_post(ep, g, &a);
 	}
 	return err;

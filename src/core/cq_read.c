@@ -79,7 +79,7 @@ static ssize_t copy_out(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
  */
 static __attribute__((noinline, cold)) ssize_t in_vain(struct cq *cq, bool locked)
 {
-	unsigned int turns = cq->dom->turns;
+	unsigned int turns = cq->dom->progress_calls;
 	uint64_t seen = (uint64_t)cq->head + ports_served(&cq->ports);
 
 	release(cq->dom, locked);
@@ -94,10 +94,10 @@ read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 
 	hold(cq->dom, locked);
 	if (cq->head == cq->tail || !count) /* a read of nothing is a call for progress */
-		ports_turn_held(cq->dom, &cq->ports);
+		ports_progress_locked(cq->dom, &cq->ports);
 	if (cq->head != cq->tail)
 		ret = copy_out(cq, buf, count, src);
-	else if (wait_polled(&cq->wait, cq->dom->turns))
+	else if (wait_polled(&cq->wait, cq->dom->progress_calls))
 		return in_vain(cq, locked);
 	release(cq->dom, locked);
 	return ret;
@@ -202,7 +202,7 @@ static bool can_go_on(struct cq *cq, uint32_t need)
 }
 
 /* The same after some progress, if it is needed; *parts grows by the parts of something longer that it brought. */
-static bool turn_and_go_on(struct cq *cq, uint32_t need, unsigned int *parts)
+static bool progress_and_go_on(struct cq *cq, uint32_t need, unsigned int *parts)
 {
 	bool over;
 
@@ -210,7 +210,7 @@ static bool turn_and_go_on(struct cq *cq, uint32_t need, unsigned int *parts)
 	if (!enough(cq, need)) {
 		unsigned int before = cq->dom->parts;
 
-		ports_turn_waiting(cq->dom, &cq->ports, &cq->wait);
+		ports_progress_waiting(cq->dom, &cq->ports, &cq->wait);
 		*parts += cq->dom->parts - before;
 	}
 	over = enough(cq, need);
@@ -225,7 +225,7 @@ int cq_arm(struct cq *cq)
 
 	wait_arm(&cq->wait);
 	wait_drain(&cq->wait);
-	if (turn_and_go_on(cq, 1, &parts) || !ports_arm(cq->dom, &cq->ports, NULL, &nap) ||
+	if (progress_and_go_on(cq, 1, &parts) || !ports_arm(cq->dom, &cq->ports, NULL, &nap) ||
 	    (nap && !wait_must_poll(&cq->wait)) || can_go_on(cq, 1))
 		return -FI_EAGAIN;
 	if (wait_must_poll(&cq->wait))
@@ -239,7 +239,7 @@ bool cq_ready(struct cq *cq)
 
 	lock_take(&cq->dom->lock);
 	if (cq->head == cq->tail)
-		ports_turn_held(cq->dom, &cq->ports);
+		ports_progress_locked(cq->dom, &cq->ports);
 	ready = cq->head != cq->tail;
 	lock_give(&cq->dom->lock);
 	return ready;
@@ -256,7 +256,7 @@ static bool wait_over(struct wait_for *self, bool arm)
 	struct cq_wait *w = (struct cq_wait *)self;
 
 	for (unsigned int tries = 0; tries < PORTS_ARM_TRIES; tries++) {
-		if (turn_and_go_on(w->cq, w->need, &self->parts))
+		if (progress_and_go_on(w->cq, w->need, &self->parts))
 			return true;
 		/*
 		 * Progress after arming could use the arming up. Another thread may have made some

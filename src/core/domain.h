@@ -50,9 +50,10 @@ struct domain {
 	uint64_t eq_flags;       /* FI_REG_MR */
 	int ref;                 /* atomic: children */
 	unsigned int forks;      /* forked_count of the process that opened it */
-	unsigned int turns;      /* counts progress made by the application, read by the thread */
 	unsigned int
-		rarely; /* others of its ports get a turn where no bit of `turns` here is set */
+		progress_calls; /* counts progress made by the application, read by the thread */
+	unsigned int
+		rarely; /* others of its ports get a progress call where no bit of `turns` here is set */
 	struct progress *thread; /* automatic progress, or NULL */
 	struct waiter *cover;    /* whose sleeper wakes for all ports, see ports_arm; or NULL */
 	unsigned int parts;      /* counts calls of domain_part */

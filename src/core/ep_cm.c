@@ -37,7 +37,7 @@ static void turn(struct eq_driver *driver)
 	if (look_due(ep->cm))
 		cm_look(ep->port);
 	else
-		cm_turn(ep->port);
+		cm_progress(ep->port);
 	lock_give(&ep->dom->lock);
 }
 
@@ -94,7 +94,7 @@ int ep_cm_open(struct ep *ep, const struct fi_info *info)
 	if (!ep->cm)
 		return -FI_ENOMEM;
 	list_init(&ep->cm->driver.link);
-	ep->cm->driver.turn = turn;
+	ep->cm->driver.progress = turn;
 	ep->cm->driver.fd = -1;
 	ep->cm->ep = ep;
 	ep->info->handle = NULL;
@@ -190,7 +190,7 @@ static int prepare(struct ep *ep, const void *param, size_t paramlen)
 	return ep->enabled ? 0 : ep_enable(ep);
 }
 
-/* Events come to whoever only reads the queue, too. No lock held: a turn takes the domain's. */
+/* Events come to whoever only reads the queue, too. No lock held: a progress call takes the domain's. */
 static int drive(struct ep *ep)
 {
 	int err = 0;

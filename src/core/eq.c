@@ -200,7 +200,7 @@ static void hear_timer(struct eq *eq)
 		LOG_WARN(LOG_EQ, "cannot read a timer: %s", fi_strerror(errno));
 }
 
-void eq_turn(struct eq *eq)
+void eq_progress(struct eq *eq)
 {
 	if (!__atomic_load_n(&eq->driver_count, __ATOMIC_RELAXED))
 		return;
@@ -211,7 +211,7 @@ void eq_turn(struct eq *eq)
 		struct eq_driver *driver = LIST_ENTRY(node, struct eq_driver, link);
 
 		eq->next_driver = node->next; /* moved on by eq_del_driver when that one goes */
-		driver->turn(driver);
+		driver->progress(driver);
 	}
 	pthread_mutex_unlock(&eq->driving);
 }

@@ -28,12 +28,12 @@ struct eq {
 	pthread_mutex_t driving;   /* guards drivers; recursive, held during turns */
 	struct list *next_driver;  /* of the walk under way */
 	unsigned int driver_count; /* atomic to read */
-	int timer;                 /* atomic: wakes sleepers for a turn now and then; -1: none */
-	int timer_ms;              /* atomic: so often; 0: not at all */
-	int tick_ms;               /* asked for with eq_tick, 0: never; */
-	int rush_ms;               /* with eq_rush, while any of */
-	unsigned int rushes;       /* them are not over */
-	uint64_t next_tick;        /* ms: it may have gone off; guarded by driving */
+	int timer;           /* atomic: wakes sleepers for a progress call now and then; -1: none */
+	int timer_ms;        /* atomic: so often; 0: not at all */
+	int tick_ms;         /* asked for with eq_tick, 0: never; */
+	int rush_ms;         /* with eq_rush, while any of */
+	unsigned int rushes; /* them are not over */
+	uint64_t next_tick;  /* ms: it may have gone off; guarded by driving */
 };
 
 /* An event as it waits. */
@@ -59,8 +59,8 @@ struct eq_error {
  */
 struct eq_driver {
 	struct list link;
-	void (*turn)(struct eq_driver *self);
-	int fd; /* readable when a turn would find something; -1: none */
+	void (*progress)(struct eq_driver *self);
+	int fd; /* readable when a progress call would find something; -1: none */
 };
 
 static inline struct eq *eq_of(struct fid_eq *fid)
@@ -84,7 +84,7 @@ int eq_add_driver(struct eq *eq, struct eq_driver *driver);
 void eq_del_driver(struct eq *eq, struct eq_driver *driver);
 /* Another descriptor wakes for it from now on, or none (-1). Calls for one driver are serialized by its owner. */
 void eq_driver_watch(struct eq *eq, struct eq_driver *driver, int fd);
-/* Sleepers take a turn at least so often (ms) from now on, for what nothing announces. */
+/* Sleepers take a progress call at least so often (ms) from now on, for what nothing announces. */
 void eq_tick(struct eq *eq, int ms);
 /* The same (ms is the same for all) until as many calls of eq_calm have been made. */
 void eq_rush(struct eq *eq, int ms);
@@ -97,7 +97,7 @@ int eq_arm(struct eq *eq);
 /* Turns the drivers when nothing waits; true when an event or error can be read. */
 bool eq_ready(struct eq *eq);
 /* A turn of every driver, unless another thread is at it. */
-void eq_turn(struct eq *eq);
+void eq_progress(struct eq *eq);
 
 /* fi_ops_eq.write: the size limits what the application writes, never what the library posts. */
 ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf, size_t len, uint64_t flags);

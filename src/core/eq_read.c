@@ -68,7 +68,7 @@ bool eq_ready(struct eq *eq)
 {
 	if (anything(eq))
 		return true;
-	eq_turn(eq);
+	eq_progress(eq);
 	return anything(eq);
 }
 
@@ -87,7 +87,7 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t le
 	n = read_event(eq, event, buf, len, flags);
 	if (n != -FI_EAGAIN)
 		return n;
-	eq_turn(eq);
+	eq_progress(eq);
 	return read_event(eq, event, buf, len, flags);
 }
 

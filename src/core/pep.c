@@ -218,7 +218,7 @@ int pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **f
 		goto free_pep;
 	lock_init(&pep->lock);
 	list_init(&pep->driver.link);
-	pep->driver.turn = pep_cm_turn;
+	pep->driver.progress = pep_cm_progress;
 	pep->backlog = SOMAXCONN;
 	pep->forks = forked_count();
 	pep->fabric = fabric_of(fabric);

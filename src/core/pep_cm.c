@@ -100,7 +100,7 @@ static int pep_cm_listen(struct fid_pep *fid)
 	if (first)
 		ret = listen_locked(pep);
 	lock_give(&pep->lock);
-	/* Not under the lock, which a turn takes. */
+	/* Not under the lock, which a progress call takes. */
 	if (!ret && first)
 		ret = eq_add_driver(pep->eq, &pep->driver);
 	if (ret && first)
@@ -170,7 +170,7 @@ static size_t room(const struct pep *pep)
 	return most > waiting ? most - waiting : 0;
 }
 
-void pep_cm_turn(struct eq_driver *driver)
+void pep_cm_progress(struct eq_driver *driver)
 {
 	struct pep *pep = LIST_ENTRY(driver, struct pep, driver);
 	struct cm_request *req;

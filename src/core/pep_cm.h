@@ -8,7 +8,7 @@
 struct eq_driver;
 
 /* Posts an event for everybody who asks to be connected: struct pep.driver. */
-void pep_cm_turn(struct eq_driver *driver);
+void pep_cm_progress(struct eq_driver *driver);
 
 extern struct fi_ops_cm pep_cm_ops;
 

@@ -105,7 +105,7 @@ static bool member_ready(struct member *m)
 
 	if (m->fid->fclass == FI_CLASS_CQ)
 		return cq_ready((struct cq *)m->fid);
-	cntr_turn(c);
+	cntr_progress(c);
 	now = cntr_events(c);
 	if (cntr_mark_equal(&now, &m->seen))
 		return false;

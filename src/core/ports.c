@@ -62,30 +62,30 @@ void ports_fini(struct ports *p)
 	p->count = 0;
 }
 
-static void turn_own(struct ports *p)
+static void progress_own(struct ports *p)
 {
 	for (unsigned int i = 1; i < p->count; i++)
-		port_turn(p->list[i].port);
+		port_progress(p->list[i].port);
 	if (p->count)
-		port_turn(p->list[0].port); /* last, so that it returns to our caller */
+		port_progress(p->list[0].port); /* last, so that it returns to our caller */
 }
 
-static __attribute__((noinline)) void turn_others(struct domain *dom, struct ports *p)
+static __attribute__((noinline)) void progress_others(struct domain *dom, struct ports *p)
 {
-	if (!(dom->turns & PORTS_RARELY) || domain_defers(dom)) {
-		xfer_turn(dom);
+	if (!(dom->progress_calls & PORTS_RARELY) || domain_defers(dom)) {
+		xfer_progress(dom);
 		return;
 	}
-	xfer_turn_other(dom, p->count ? p->list[0].port : NULL);
-	turn_own(p);
+	xfer_progress_other(dom, p->count ? p->list[0].port : NULL);
+	progress_own(p);
 }
 
-void ports_turn_held(struct domain *dom, struct ports *p)
+void ports_progress_locked(struct domain *dom, struct ports *p)
 {
-	if (__builtin_expect(!(++dom->turns & dom->rarely) || domain_defers(dom), 0))
-		turn_others(dom, p);
+	if (__builtin_expect(!(++dom->progress_calls & dom->rarely) || domain_defers(dom), 0))
+		progress_others(dom, p);
 	else
-		turn_own(p);
+		progress_own(p);
 }
 
 unsigned int ports_served(const struct ports *p)
@@ -97,20 +97,20 @@ unsigned int ports_served(const struct ports *p)
 	return sum;
 }
 
-void ports_turn_waiting(struct domain *dom, struct ports *p, const struct waiter *w)
+void ports_progress_waiting(struct domain *dom, struct ports *p, const struct waiter *w)
 {
 	if (!dom->thread) {
-		ports_turn_held(dom, p);
+		ports_progress_locked(dom, p);
 		return;
 	}
-	dom->turns++;
+	dom->progress_calls++;
 	if (dom->cover == w)
-		xfer_turn(dom);
+		xfer_progress(dom);
 	else /* before the next look the core may be another's for long */
-		turn_others(dom, p);
+		progress_others(dom, p);
 }
 
-unsigned int ports_turn(struct domain *dom, struct ports *p)
+unsigned int ports_progress(struct domain *dom, struct ports *p)
 {
 	bool locked = !dom->unlocked;
 	unsigned int parts;
@@ -118,7 +118,7 @@ unsigned int ports_turn(struct domain *dom, struct ports *p)
 	if (locked)
 		lock_take(&dom->lock);
 	parts = dom->parts;
-	ports_turn_held(dom, p);
+	ports_progress_locked(dom, p);
 	parts = dom->parts - parts;
 	if (locked)
 		lock_give(&dom->lock);

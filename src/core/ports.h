@@ -51,12 +51,12 @@ void ports_run_due(struct domain *dom);
  * Makes progress. Takes the domain's lock; the other has it already. The parts of something longer that it brought:
  * see domain_part.
  */
-unsigned int ports_turn(struct domain *dom, struct ports *p);
-void ports_turn_held(struct domain *dom, struct ports *p);
+unsigned int ports_progress(struct domain *dom, struct ports *p);
+void ports_progress_locked(struct domain *dom, struct ports *p);
 /* Counts the one-sided requests that peers have made of them. Domain locked. */
 unsigned int ports_served(const struct ports *p);
 /* Within a blocking call, whose waiter this is: all ports, while it covers them. Domain locked. */
-void ports_turn_waiting(struct domain *dom, struct ports *p, const struct waiter *w);
+void ports_progress_waiting(struct domain *dom, struct ports *p, const struct waiter *w);
 
 /*
  * Before a sleep on the waiter: false when a port has something already. *nap is how long at most to

@@ -42,11 +42,11 @@ static int plan(struct progress *p, unsigned int *seen)
 
 	p->armed = false;
 	if (__atomic_exchange_n(&p->alone, 0, __ATOMIC_RELAXED))
-		*seen = dom->turns;
-	if (xfer_turn(dom))
+		*seen = dom->progress_calls;
+	if (xfer_progress(dom))
 		return 0;
-	if (dom->turns != *seen) {
-		*seen = dom->turns;
+	if (dom->progress_calls != *seen) {
+		*seen = dom->progress_calls;
 		return LOOK_IN_MS;
 	}
 	if (!xfer_arm(dom))

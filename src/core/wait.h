@@ -33,12 +33,12 @@ struct wait_habit {
 	uint8_t passed;            /* waits that did not even try */
 };
 
-/* Reads of the application's own, which do not wait, counted by turns. Each field is atomic for itself. */
+/* Reads of the application's own, which do not wait, counted by progress calls. Each field is atomic for itself. */
 struct wait_polls {
 	uint64_t seen;    /* how much had come when the counting began, */
 	uint64_t from_us; /* which was then */
 	unsigned int from;
-	unsigned int most; /* turns until others get the core: one of these */
+	unsigned int most; /* progress calls until others get the core: one of these */
 };
 
 #define WAIT_POLLS_ALONE 256 /* some tens of microseconds */
@@ -149,10 +149,11 @@ static inline uint64_t wait_end(int timeout)
  */
 int wait_until(struct waiter *w, struct wait_for *what, uint64_t end);
 
-/* A read that does not wait has found nothing after so many turns: is it time for wait_give_way? */
-static inline bool wait_polled(const struct waiter *w, unsigned int turns)
+/* A read that does not wait has found nothing after so many progress calls: is it time for wait_give_way? */
+static inline bool wait_polled(const struct waiter *w, unsigned int progress_calls)
 {
-	return __builtin_expect(turns - __atomic_load_n(&w->polls.from, __ATOMIC_RELAXED) >=
+	return __builtin_expect(progress_calls -
+						__atomic_load_n(&w->polls.from, __ATOMIC_RELAXED) >=
 					__atomic_load_n(&w->polls.most, __ATOMIC_RELAXED),
 				0);
 }
@@ -162,7 +163,7 @@ static inline bool wait_polled(const struct waiter *w, unsigned int turns)
  * nothing but read: it would keep the core to the end of its time slice, from the very ones who have to send what it
  * waits for. No lock held.
  */
-void wait_give_way(struct waiter *w, unsigned int turns, uint64_t seen);
+void wait_give_way(struct waiter *w, unsigned int progress_calls, uint64_t seen);
 
 /* There is nothing to sleep on: who waits polls, letting other threads run in between, until the end. */
 static inline bool wait_only_polls(const struct waiter *w)

@@ -119,10 +119,10 @@ bool wait_spin(struct waiter *w, struct wait_for *what, uint64_t end)
 	return ready;
 }
 
-void wait_give_way(struct waiter *w, unsigned int turns, uint64_t seen)
+void wait_give_way(struct waiter *w, unsigned int progress_calls, uint64_t seen)
 {
 	struct wait_polls *p = &w->polls;
-	unsigned int count = turns - __atomic_load_n(&p->from, __ATOMIC_RELAXED);
+	unsigned int count = progress_calls - __atomic_load_n(&p->from, __ATOMIC_RELAXED);
 	uint64_t now = clock_us();
 
 	if (__atomic_load_n(&p->seen, __ATOMIC_RELAXED) == seen &&
@@ -131,6 +131,6 @@ void wait_give_way(struct waiter *w, unsigned int turns, uint64_t seen)
 				 give_way(&now) < CROWD_US ? WAIT_POLLS_ALONE : WAIT_POLLS_CROWD,
 				 __ATOMIC_RELAXED);
 	__atomic_store_n(&p->seen, seen, __ATOMIC_RELAXED);
-	__atomic_store_n(&p->from, turns, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->from, progress_calls, __ATOMIC_RELAXED);
 	__atomic_store_n(&p->from_us, now, __ATOMIC_RELAXED);
 }

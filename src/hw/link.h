@@ -5,7 +5,7 @@
  * link: a reliable, ordered path.
  *
  * Every function here is called with the domain's lock held (or by the only thread) and must not
- * block. A transport calls up only from `turn`, and only what xfer/rx.h lists for it: rx_deliver,
+ * block. A transport calls up only from `progress`, and only what xfer/rx.h lists for it: rx_deliver,
  * rx_placement_begin, rx_placement_iov, rx_placement_end, rx_moved, rx_stalled and rx_ended.
  */
 #ifndef WEFT_HW_LINK_H
@@ -248,7 +248,7 @@ struct transport {
 	/* May wait, a bounded time, until peers have what was sent last. */
 	void (*close)(void *state);
 	/* Delivers what has come, a bounded number of packets. true when there was anything. */
-	bool (*turn)(void *state);
+	bool (*progress)(void *state);
 	/*
 	 * After true, the next packet, or room for what is pending, makes the port's descriptor
 	 * readable: by the bootstrap socket, or by `fd`; false: there is one already.

@@ -421,11 +421,11 @@ int cm_look_ms(const struct port *port)
 void cm_look(struct port *port)
 {
 	port_arm(port);
-	cm_turn(port);
+	cm_progress(port);
 }
 
-void cm_turn(struct port *port)
+void cm_progress(struct port *port)
 {
 	port->armed = true;
-	port_turn(port);
+	port_progress(port);
 }

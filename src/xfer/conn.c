@@ -30,10 +30,10 @@
 #include "xfer/connect.h"
 
 #define EVENTS_PER_POLL 32
-#define POLLS_PER_TURN  8  /* then others have their turn */
+#define POLLS_PER_CALL  8  /* then others have their turn */
 #define BYTES_PER_EVENT 64 /* of wake-ups, each alone inside a host */
 #define CROSSED_MS      30000
-#define LAST_TURNS      4096 /* of what a peer sent before its end */
+#define LAST_CALLS      4096 /* of what a peer sent before its end */
 /* A hello later than this may meet an acceptor that has closed the silent connection; coarse clocks lag some ms. */
 #define LATE_MS (ACCEPTOR_CROWDED_MS - 50)
 #define RETRIES 8 /* of one attempt */
@@ -186,7 +186,7 @@ static struct peer *hear_out(struct peer *peer)
 	unsigned int hw = peer->hw;
 	uint32_t id = pool_id(peer);
 
-	for (unsigned int i = 0; i < LAST_TURNS && port_transports[hw]->turn(port->hw[hw]); i++)
+	for (unsigned int i = 0; i < LAST_CALLS && port_transports[hw]->progress(port->hw[hw]); i++)
 		;
 	peer = pool_find(&port->peer_pool, id);
 	return peer && peer->state == PEER_CONNECTED ? peer : NULL;
@@ -285,7 +285,7 @@ static void dispatch(struct port *port, uint64_t data)
 	struct peer *peer;
 
 	switch (data >> 32) {
-	case PORT_HW: /* a turn of the transport sees to it */
+	case PORT_HW: /* a progress call of the transport sees to it */
 		break;
 	case PORT_PEER:
 		peer = pool_find(&port->peer_pool, (uint32_t)data);
@@ -323,13 +323,13 @@ bool conn_poll(struct port *port)
 	bool any = false;
 	int n = EVENTS_PER_POLL;
 
-	for (int polls = 0; n == EVENTS_PER_POLL && polls < POLLS_PER_TURN; polls++) {
+	for (int polls = 0; n == EVENTS_PER_POLL && polls < POLLS_PER_CALL; polls++) {
 		n = epoll_wait(port->epfd, events, EVENTS_PER_POLL, 0);
 		for (int i = 0; i < n; i++)
 			dispatch(port, events[i].data.u64);
 		any |= n > 0;
 	}
-	port->armed |= n == EVENTS_PER_POLL; /* the next turn goes on */
+	port->armed |= n == EVENTS_PER_POLL; /* the next progress call goes on */
 	if (port->handshakes || port->acceptor.count || port->unread)
 		expire(port);
 	return any;

@@ -149,7 +149,7 @@ static void run_all(struct cntr *c, struct cntr **stuck)
 	}
 }
 
-/* The next turn tries again. A thread that sleeps has to know that one is needed. */
+/* The next progress call tries again. A thread that sleeps has to know that one is needed. */
 static void try_again(struct domain *dom, struct cntr *c)
 {
 	if (c && !dom->stuck)

@@ -34,7 +34,7 @@ void coll_lost(struct coll *coll, struct peer *peer, int err);
 /* A peer was gone before its connection to us was made: nobody is told, so members are looked at again soon. */
 void coll_not_taken(struct coll *coll);
 /* Goes on with whatever can; true when anything did. Outside of the transports' turns. */
-bool coll_turn(struct coll *coll);
+bool coll_progress(struct coll *coll);
 /* Something waits for a time, of which no descriptor tells. */
 bool coll_waits(const struct coll *coll);
 /* The port is being closed; no group is left but what nobody has joined. */

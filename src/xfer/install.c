@@ -203,7 +203,7 @@ void xfer_forget(struct ep *ep, struct ep *successor)
 		dgram_forget(ep->port->dgram, ep, successor);
 }
 
-void xfer_turn_other(struct domain *dom, const struct port *port)
+void xfer_progress_other(struct domain *dom, const struct port *port)
 {
 	for (int tries = 0; tries < 2 && !list_empty(&dom->ports); tries++) {
 		struct list *node = list_pop(&dom->ports);
@@ -211,7 +211,7 @@ void xfer_turn_other(struct domain *dom, const struct port *port)
 
 		list_push(&dom->ports, node);
 		if (next != port) {
-			port_turn(next);
+			port_progress(next);
 			return;
 		}
 	}

@@ -51,7 +51,7 @@ static void settle(struct port *port, const struct rx *rx, const struct ep *ep)
 	struct peer *peer;
 
 	while (mover(port, rx, ep) && clock_coarse_ms() < until) {
-		port_turn(port);
+		port_progress(port);
 		sched_yield();
 	}
 	while ((peer = mover(port, rx, ep))) {

@@ -127,7 +127,8 @@ struct peer *peer_get(struct port *port, fi_addr_t addr)
 		peer->addr = addr;
 	enter(peer, addr);
 	/* Connected to whoever had the address before? It may have said good-bye unheard. */
-	if (peer->state == PEER_CONNECTED && !port->in_turn && conn_poll(port) && port->sleepers)
+	if (peer->state == PEER_CONNECTED && !port->in_progress && conn_poll(port) &&
+	    port->sleepers)
 		port_wake(port);
 	return peer;
 }

@@ -51,7 +51,7 @@ struct peer {
 	struct addr name;    /* as the vector or its hello says; ours */
 	struct addr key;     /* what it is found by: the name unmapped, whose string it shares */
 	struct list in_port; /* port->peers_list */
-	struct list in_busy; /* port->busy, while a turn has something to send */
+	struct list in_busy; /* port->busy, while a progress call has something to send */
 	struct list in_held; /* rx->held, while holding */
 	size_t unheard;      /* bytes of messages that came while holding */
 	size_t kept; /* of messages of groups that were not wanted yet: they know no pause */
@@ -71,7 +71,7 @@ struct peer {
 		unsigned int misses; /* in a row: pieces that went along were of no use */
 		unsigned int skip;   /* so many go without any */
 	} spec[2];
-	uint64_t piece_us; /* when one of its own last came; 0: since the last turn */
+	uint64_t piece_us; /* when one of its own last came; 0: since the last progress call */
 	/* One-sided operations on its memory, see xfer/rma.h. */
 	struct list awaiting;    /* struct txreq: sent, in order, no answer yet */
 	struct list in_awaiting; /* port->awaiting, while there are any */

@@ -111,7 +111,7 @@ static int open_transport(struct port *port, unsigned int i)
 
 	if (err || !port->hw[i])
 		return err;
-	port->open[port->open_count].turn = t->turn;
+	port->open[port->open_count].progress = t->progress;
 	port->open[port->open_count++].state = port->hw[i];
 	if (t->fd)
 		fd = t->fd(port->hw[i]);
@@ -359,20 +359,20 @@ __attribute__((noinline, cold)) void port_wake(struct port *port)
 	progress_rearm(port->dom);
 }
 
-bool port_turn(struct port *port)
+bool port_progress(struct port *port)
 {
 	bool moved = false, heard = false, rare = false;
 	unsigned int every;
 
-	if (__builtin_expect(port->in_turn, 0))
+	if (__builtin_expect(port->in_progress, 0))
 		return false;
-	port->in_turn = true;
+	port->in_progress = true;
 	if (__builtin_expect(!list_empty(&port->spec), 0))
 		rare = spec_look(port);
 	for (unsigned int i = 0; i < port->open_count; i++)
-		moved |= port->open[i].turn(port->open[i].state);
+		moved |= port->open[i].progress(port->open[i].state);
 	if (__builtin_expect(!list_empty(&port->spec), 0))
-		moved |= spec_turn(port, rare);
+		moved |= spec_progress(port, rare);
 	if (__builtin_expect(!list_empty(&port->acks_pending), 0))
 		rma_acknowledge(port);
 	if (__builtin_expect(!list_empty(&port->busy), 0))
@@ -380,25 +380,25 @@ bool port_turn(struct port *port)
 	if (__builtin_expect(!list_empty(&port->awaiting), 0) && !(++port->waits & HELP_TURNS))
 		moved |= rma_help(port, false);
 	every = expecting(port) ? POLL_TURNS_BUSY : POLL_TURNS_IDLE;
-	if (__builtin_expect(port->armed || !(++port->turns & every), 0))
+	if (__builtin_expect(port->armed || !(++port->progress_calls & every), 0))
 		heard = look_at_sockets(port);
 	/* What was to wake a sleeper may be read away here, turns before what it told of, or after. */
 	if (__builtin_expect(port->sleepers && (moved || heard), 0))
 		port_wake(port);
-	port->in_turn = false;
+	port->in_progress = false;
 	if (__builtin_expect(port->coll != NULL, 0))
-		moved |= coll_turn(port->coll);
+		moved |= coll_progress(port->coll);
 	if (__builtin_expect(domain_due(port->dom), 0))
 		defer_run(port->dom);
 	return moved;
 }
 
-bool xfer_turn(struct domain *dom)
+bool xfer_progress(struct domain *dom)
 {
 	bool moved = false;
 
 	LIST_EACH (node, &dom->ports)
-		moved |= port_turn(LIST_ENTRY(node, struct port, in_domain));
+		moved |= port_progress(LIST_ENTRY(node, struct port, in_domain));
 	return moved;
 }
 

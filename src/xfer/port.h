@@ -28,18 +28,18 @@ struct port {
 	/* What a send touches. */
 	struct peer **peers; /* by fi_addr_t; &peer_nobody where never talked to */
 	size_t peer_count;
-	/* What a turn touches. */
+	/* What a progress call touches. */
 	struct {
-		bool (*turn)(void *state);
+		bool (*progress)(void *state);
 		void *state;
 	} open[PORT_TRANSPORTS]; /* the transports it uses */
 	unsigned int open_count;
-	bool in_turn;
+	bool in_progress;
 	bool closing;
 	bool counts;   /* accesses to our memory: peers are to tell */
 	bool armed;    /* the sockets may have been told something since: look at them at once */
 	bool sleepers; /* somebody armed it and was not woken since */
-	unsigned int turns;
+	unsigned int progress_calls;
 	unsigned int served;   /* one-sided requests of peers that were delivered */
 	uint64_t next_poll;    /* ms: when the sockets are looked at again */
 	struct list busy;      /* struct peer.in_busy: something waits to be sent */
@@ -47,7 +47,7 @@ struct port {
 	struct list spec;      /* struct rxreq.in_spec: pieces of it may come unasked */
 	struct list spec_only; /* likewise: of those that cannot be had otherwise */
 	struct list acks_pending;  /* struct peer.in_acks_pending: to be told what is done */
-	uint64_t spec_us;          /* when the last turn that left any there was over */
+	uint64_t spec_us;          /* when the last progress call that left any there was over */
 	unsigned int waits;        /* turns while there were any in awaiting */
 	unsigned int unread;       /* peers that are lost and have messages still to be delivered */
 	unsigned int handshakes;   /* under way: sockets are looked at more often */
@@ -85,7 +85,7 @@ struct port {
 
 extern const struct transport *const port_transports[PORT_TRANSPORTS];
 
-/* Whoever sleeps on the port takes a turn and arms anew. */
+/* Whoever sleeps on the port takes a progress call and arms anew. */
 void port_wake(struct port *port);
 /* Makes room in the table for entry `addr`. 0 or -FI_ENOMEM. */
 int port_reserve(struct port *port, fi_addr_t addr);

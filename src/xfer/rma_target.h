@@ -48,7 +48,7 @@ int rma_finish(struct rma_request *r, uint64_t kind, uint64_t more);
  * (FI_REMOTE_WRITE or 0) what counters of regions count besides.
  */
 void rma_event(struct rma_request *r, uint64_t kind, uint64_t more);
-/* To be acknowledged with others at the end of the turn. */
+/* To be acknowledged with others at the end of the progress call. */
 void rma_done(struct rma_request *r);
 /* It failed: tells the initiator. */
 void rma_refuse(const struct rma_request *r, int err);

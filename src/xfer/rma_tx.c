@@ -439,7 +439,7 @@ int rma_post(struct ep *ep, const struct rma *o)
 	}
 	err = begin(ep, peer, o);
 	if (err == -FI_EAGAIN) {
-		port_turn(ep->port);
+		port_progress(ep->port);
 		err = begin(ep, peer, o);
 	}
 	return err;

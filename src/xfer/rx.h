@@ -97,7 +97,7 @@ void rx_init(struct rx *rx, struct domain *dom);
 void rx_fini(struct rx *rx);
 
 /*
- * The way up for transports, from a turn. `src` names the peer: its number in our pool of peers, as our
+ * The way up for transports, from a progress call. `src` names the peer: its number in our pool of peers, as our
  * hello told it, or as link_peer.id told a transport that takes sockets.
  */
 /* A packet that is all here. */

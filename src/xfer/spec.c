@@ -9,9 +9,9 @@
 #define QUIET_US 10
 /* Between two turns: no sender is quick enough for whoever looks so rarely. */
 #define RARE_US 100
-/* At the oldest of those that wait, a turn. */
+/* At the oldest of those that wait, a progress call. */
 #define LOOKS 64
-/* At most, where turns are rare: as many as a turn reads offers. */
+/* At most, where turns are rare: as many as a progress call reads offers. */
 #define FINISHED_PER_TURN 64
 
 bool spec_begin(struct rx *rx, struct recv *r, const struct message *m,
@@ -128,7 +128,7 @@ static bool finish_some(struct port *port, size_t most)
 	return count != 0;
 }
 
-bool spec_turn(struct port *port, bool rare)
+bool spec_progress(struct port *port, bool rare)
 {
 	port->spec_us = clock_us();
 	return rare ? finish_some(port, FINISHED_PER_TURN) : finish_one(overdue(port));

@@ -19,7 +19,7 @@ bool spec_look(struct port *port);
  * A turn is over: where no piece has come for long, the oldest is fetched; where turns are rare, all that have
  * not come with this one. True when there was one.
  */
-bool spec_turn(struct port *port, bool rare);
+bool spec_progress(struct port *port, bool rare);
 /* No turn will look for pieces: all that has not come is fetched. True when there was any. */
 bool spec_settle(struct port *port);
 /* One of the peer's messages is complete: those that met a receive before it are to be so first. */

@@ -295,7 +295,7 @@ int tx_slow(struct ep *ep, struct xfer x)
 	 * own side looked after.
 	 */
 	if (err == -FI_EAGAIN) {
-		port_turn(ep->port);
+		port_progress(ep->port);
 		err = tx_begin(ep, peer, &x);
 	}
 	return err;

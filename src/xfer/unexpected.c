@@ -209,7 +209,7 @@ int rx_peek(struct rx *rx, struct port *port, bool tagged, const struct recv_arg
 {
 	struct unexpected *u = rx_unexpected(rx, tagged, args);
 
-	if (!u && port && port_turn(port))
+	if (!u && port && port_progress(port))
 		u = rx_unexpected(rx, tagged, args);
 	complete_peek(rx, tagged, args, u);
 	if (!u)

@@ -49,7 +49,7 @@ const struct addr *port_name(const struct port *port);
 void xfer_starve(struct port *port);
 
 /* Moves what can be moved now; true when anything did. Domain locked. Never blocks. */
-bool port_turn(struct port *port);
+bool port_progress(struct port *port);
 /* Counts the one-sided requests that peers have made of it. Domain locked. */
 unsigned int port_served(const struct port *port);
 
@@ -61,7 +61,7 @@ bool port_arm(struct port *port);
 /* Whoever may sleep on the port's descriptor. Domain locked. 0 or -FI_ENOMEM. */
 int port_add_waiter(struct port *port, struct waiter *w);
 void port_del_waiter(struct port *port, struct waiter *w);
-/* Readable when a turn would find something, once armed. Owned by the port. */
+/* Readable when a progress call would find something, once armed. Owned by the port. */
 int port_fd(const struct port *port);
 
 /*
@@ -71,9 +71,9 @@ int port_fd(const struct port *port);
 bool port_waits_for_room(const struct port *port);
 
 /* The same for every port of the domain; xfer_watch_all tells progress_watch of each. */
-bool xfer_turn(struct domain *dom);
+bool xfer_progress(struct domain *dom);
 /* One of them, the next one each time, but this one. */
-void xfer_turn_other(struct domain *dom, const struct port *port);
+void xfer_progress_other(struct domain *dom, const struct port *port);
 bool xfer_arm(struct domain *dom);
 bool xfer_waits_for_room(struct domain *dom);
 void xfer_watch_all(struct domain *dom);
@@ -234,7 +234,7 @@ size_t cm_data_most(const struct fi_info *info);
 /* Of the other side. */
 const struct addr *cm_peer_name(const struct port *port);
 /* A turn of the port that looks at its sockets. */
-void cm_turn(struct port *port);
+void cm_progress(struct port *port);
 /* The same, which also finds out whether a peer across the network is still there: so often (ms); 0: never. */
 void cm_look(struct port *port);
 int cm_look_ms(const struct port *port);

@@ -129,7 +129,7 @@ static void order(struct api *a)
 }
 
 /* Reads and writes of one word in turn, all posted before the first is waited for. */
-static void in_turn(struct script *s, bool fetch)
+static void in_progress(struct script *s, bool fetch)
 {
 	enum { COUNT = WORDS / 16 };
 	struct amo one = word_amo(&s->m, AMO_BASE, AMO_PLAIN);
@@ -159,7 +159,7 @@ static void turns(struct api *a)
 	for (unsigned int i = 0; a->rank && i < 4 * api_times(6); i++) {
 		s.m.s.yields = i % 4 > 2;
 		*word_at(a, 0) = 0;
-		in_turn(&s, api_other() || i & 1);
+		in_progress(&s, api_other() || i & 1);
 	}
 	amo_close(&s.m);
 }

@@ -115,7 +115,7 @@ static void small_buffer(struct api *a)
 	name = obj_name(&c.pep->fid);
 	cm_end(&c, &e, c.o.info);
 	OK(fi_connect(e.ep, name.bytes, "hello", 5));
-	OBJ_UNTIL((ret = fi_eq_read(c.eq, &event, bytes, 8, 0)) != -FI_EAGAIN, cm_turn(&c));
+	OBJ_UNTIL((ret = fi_eq_read(c.eq, &event, bytes, 8, 0)) != -FI_EAGAIN, cm_progress(&c));
 	CHECK_EQ(ret, -FI_ETOOSMALL);
 	CHECK_EQ(fi_eq_read(c.eq, &event, bytes, sizeof(bytes), 0), sizeof(bytes));
 	CHECK_EQ(event, FI_CONNREQ);

@@ -243,7 +243,7 @@ static void unread(struct api *a)
 	CLOSE(active.ep);
 	active.ep = NULL;
 	SILENCE(&c, active.eq);
-	OBJ_UNTIL(fi_send(passive.ep, NULL, 0, NULL, 0, NULL) == -FI_ENOTCONN, cm_turn(&c));
+	OBJ_UNTIL(fi_send(passive.ep, NULL, 0, NULL, 0, NULL) == -FI_ENOTCONN, cm_progress(&c));
 	CLOSE(passive.ep);
 	passive.ep = NULL;
 	SILENCE(&c, passive.eq);

@@ -135,7 +135,8 @@ static void wait_unread(struct cm *c)
 	struct cm_event scratch;
 	uint32_t event;
 
-	OBJ_UNTIL(fi_eq_read(c->eq, &event, &scratch, sizeof(scratch), FI_PEEK) > 0, cm_turn(c));
+	OBJ_UNTIL(fi_eq_read(c->eq, &event, &scratch, sizeof(scratch), FI_PEEK) > 0,
+		  cm_progress(c));
 }
 
 static void go(struct cm *c, enum going going)
@@ -368,7 +369,7 @@ static void other_kind(struct api *a)
 	to = obj_name(&c.pep->fid);
 	addr = obj_insert(rdm.av, &to);
 	OK(fi_send(rdm.ep, &word, 8, NULL, addr, &word));
-	OBJ_UNTIL(fi_cq_read(rdm.cq, &unused, 1) == -FI_EAVAIL, cm_turn(&c));
+	OBJ_UNTIL(fi_cq_read(rdm.cq, &unused, 1) == -FI_EAVAIL, cm_progress(&c));
 	CHECK_EQ(obj_error(rdm.cq).err, FI_ECONNREFUSED);
 	SILENCE(&c, c.eq);
 	cm_close_end(&c, &e);

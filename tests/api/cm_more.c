@@ -249,12 +249,12 @@ static void deferred(struct api *a)
 		OK(fi_control(&c.o.domain->fid, FI_QUEUE_WORK, &work[i]));
 	}
 	OK(fi_cntr_add(start, 1));
-	OBJ_UNTIL(fi_cntr_read(done) == 1, cm_turn(&c));
+	OBJ_UNTIL(fi_cntr_read(done) == 1, cm_progress(&c));
 	CHECK_EQ(target, 0x77);
 	cm_close_end(&c, &passive);
 	EVENT(&c, active.eq, FI_SHUTDOWN, &active.ep->fid);
 	OK(fi_cntr_add(start, 1));
-	OBJ_UNTIL(fi_cntr_readerr(done) == 1, cm_turn(&c));
+	OBJ_UNTIL(fi_cntr_readerr(done) == 1, cm_progress(&c));
 	CHECK_EQ(fi_cntr_read(done), 1);
 	cm_close_end(&c, &active);
 	CLOSE(mr);

@@ -186,7 +186,7 @@ static void read_fates(struct cm *c, struct fid_cq *cq, const unsigned char *buf
 		size_t at;
 		ssize_t ret;
 
-		OBJ_UNTIL((ret = fi_cq_read(cq, &entry, 1)) != -FI_EAGAIN, cm_turn(c));
+		OBJ_UNTIL((ret = fi_cq_read(cq, &entry, 1)) != -FI_EAGAIN, cm_progress(c));
 		if (ret != 1)
 			CHECK_EQ(fi_cq_readerr(cq, &err, 0), 1);
 		at = (uintptr_t)(ret == 1 ? entry.op_context : err.op_context) - (uintptr_t)bufs;

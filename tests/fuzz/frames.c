@@ -64,7 +64,7 @@ static bool read_far(struct far *f)
 
 static void turn(void)
 {
-	port_turn(world.port);
+	port_progress(world.port);
 	reap();
 }
 

@@ -124,7 +124,7 @@ static void turn(void)
 	ssize_t ret;
 
 	port->armed = true; /* this turn looks at the sockets, too */
-	port_turn(port);
+	port_progress(port);
 	while ((ret = fi_cq_read(cq, &e, 1)) != -FI_EAGAIN) {
 		if (ret == -FI_EAVAIL)
 			MUST(fi_cq_readerr(cq, &error, 0) == 1);

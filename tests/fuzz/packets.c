@@ -181,7 +181,7 @@ static void step(struct input *in)
 		far_zcopy_copy_out(&f->link);
 		break;
 	case 4:
-		port_turn(world.port);
+		port_progress(world.port);
 		reap();
 		break;
 	case 5:

@@ -106,7 +106,7 @@ static inline void open_end(struct end *e, struct fi_info *from, uint64_t access
 }
 
 /* Every end makes progress while its own queue is read. */
-static inline void turn_others(void)
+static inline void progress_others(void)
 {
 	char buf[256];
 	uint32_t got;
@@ -125,7 +125,7 @@ static inline struct fi_info *event(struct fid_eq *eq, uint32_t want)
 
 	while ((n = fi_eq_read(eq, &got, entry, sizeof(entry), 0)) == -FI_EAGAIN) {
 		CHECK(time(NULL) < end);
-		turn_others();
+		progress_others();
 	}
 	CHECK(n >= (ssize_t)sizeof(*entry) && got == want);
 	return entry[0].info;

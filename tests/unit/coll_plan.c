@@ -60,7 +60,7 @@ static uint64_t by_fours(void *arg, uint32_t rank)
 	return sim_mix(rank / 4);
 }
 
-static uint64_t in_turn(void *arg, uint32_t rank)
+static uint64_t in_progress(void *arg, uint32_t rank)
 {
 	(void)arg;
 	return rank % 3;
@@ -72,7 +72,7 @@ static uint64_t at_random(void *arg, uint32_t rank)
 	return sim_mix(rank + 5) % 5;
 }
 
-static layout_host *const hosts[] = {NULL, one_host, by_threes, by_fours, in_turn, at_random};
+static layout_host *const hosts[] = {NULL, one_host, by_threes, by_fours, in_progress, at_random};
 
 enum { LAYOUTS = sizeof(hosts) / sizeof(hosts[0]) };
 

@@ -353,7 +353,7 @@ static uint64_t together(void *arg, uint32_t rank)
 	return rank / HERE;
 }
 
-static uint64_t in_turn(void *arg, uint32_t rank)
+static uint64_t in_progress(void *arg, uint32_t rank)
 {
 	(void)arg;
 	return rank % HOSTS;
@@ -398,7 +398,7 @@ static void between_hosts(struct plan_shape s, const struct layout *layout, size
 /* 1024 hosts of 64: what a host sends is what one member of 1024 would. */
 START_TEST(hosts)
 {
-	struct layout *first, *all = all_layouts(_i ? in_turn : together, &first);
+	struct layout *first, *all = all_layouts(_i ? in_progress : together, &first);
 	struct plan_shape s = {.size = MOST, .root = 777, .count = 3, .width = 8};
 	size_t sends, sent;
 	struct cost c;

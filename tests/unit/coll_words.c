@@ -21,7 +21,7 @@ static void wait_ms(int ms)
 {
 	for (int i = 0; i < ms; i += 10) {
 		poll(NULL, 0, 10);
-		port_turn(fake.port);
+		port_progress(fake.port);
 	}
 }
 
@@ -263,7 +263,7 @@ START_TEST(dies_after_leaving)
 	group_sends(id, group_tag(1, 1, 1), &sent, sizeof(sent));
 	group_says((struct wire_group){.kind = WIRE_GROUP_LEAVE, .rank = 1, .size = 2, .id = id});
 	peer_lost(fake.peer, FI_ECONNRESET);
-	port_turn(fake.port);
+	port_progress(fake.port);
 	ck_assert_int_eq(((struct group *)mc)->err, 0);
 	post_broadcast(mc, fake.addr, &word);
 	fake_expect(&word, FI_COLLECTIVE);

@@ -283,7 +283,7 @@ struct source {
 	int turns;
 };
 
-static void source_turn(struct eq_driver *driver)
+static void source_progress(struct eq_driver *driver)
 {
 	struct source *s = (struct source *)driver;
 	char c;
@@ -308,8 +308,9 @@ START_TEST(drivers)
 	static const enum fi_wait_obj kinds[] = {FI_WAIT_FD, FI_WAIT_MUTEX_COND, FI_WAIT_YIELD};
 	struct fid_eq *fid = open_eq(0, kinds[_i]);
 	struct eq *eq = eq_of(fid);
-	struct source a = {.driver = {.turn = source_turn, .fd = -1}, .eq = eq, .leaves = true};
-	struct source b = {.driver = {.turn = source_turn}, .eq = eq};
+	struct source a = {
+		.driver = {.progress = source_progress, .fd = -1}, .eq = eq, .leaves = true};
+	struct source b = {.driver = {.progress = source_progress}, .eq = eq};
 	pthread_t thread;
 	uint32_t event;
 	int ends[2];
@@ -384,7 +385,7 @@ static void no_turn(struct eq_driver *driver)
 START_TEST(watched)
 {
 	struct fid_eq *fid = open_eq(0, FI_WAIT_FD);
-	struct eq_driver a = {.turn = no_turn, .fd = -1}, b = a;
+	struct eq_driver a = {.progress = no_turn, .fd = -1}, b = a;
 	struct eq *eq = eq_of(fid);
 	struct pollfd p = {.events = POLLIN};
 	int first[2], second[2], number;
@@ -432,7 +433,7 @@ static void count_turn(struct eq_driver *driver)
 START_TEST(ticks)
 {
 	struct fid_eq *fid = open_eq(0, FI_WAIT_FD);
-	struct eq_driver driver = {.turn = count_turn, .fd = -1};
+	struct eq_driver driver = {.progress = count_turn, .fd = -1};
 	struct fi_eq_entry entry;
 	struct fid *fids[] = {&fid->fid};
 	struct pollfd p = {.events = POLLIN};
@@ -470,7 +471,7 @@ static int wakes_within(struct fid *fid, int fd, int ms)
 START_TEST(rushes)
 {
 	struct fid_eq *fid = open_eq(0, FI_WAIT_FD);
-	struct eq_driver driver = {.turn = count_turn, .fd = -1};
+	struct eq_driver driver = {.progress = count_turn, .fd = -1};
 	struct eq *eq = eq_of(fid);
 	int fd;
 

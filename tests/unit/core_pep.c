@@ -96,12 +96,12 @@ static void come_by(size_t most, bool inside)
 	ask(socks, inside);
 	for (int left = GUESTS; left > 0; left--) {
 		for (int turn = 0; turn < 20; turn++) {
-			eq_turn(eq_of(eq));
+			eq_progress(eq_of(eq));
 			ck_assert_uint_le(eq_of(eq)->count, most);
 		}
 		read_one();
 	}
-	eq_turn(eq_of(eq));
+	eq_progress(eq_of(eq));
 	ck_assert_uint_eq(eq_of(eq)->count, 0);
 	leave(socks, inside);
 }
@@ -130,7 +130,7 @@ START_TEST(each_its_own)
 	set_backlog(ROOM);
 	ask(socks[0], _i);
 	while (eq_of(eq)->count < ROOM)
-		eq_turn(eq_of(eq));
+		eq_progress(eq_of(eq));
 	other = pep;
 	ck_assert_int_eq(fi_passive_ep(fabric, info, &pep, NULL), 0);
 	ck_assert_int_eq(fi_pep_bind(pep, &eq->fid, 0), 0);
@@ -139,7 +139,7 @@ START_TEST(each_its_own)
 	name = pep_of(pep)->name;
 	ask(socks[1], _i);
 	while (eq_of(eq)->count < 2 * ROOM)
-		eq_turn(eq_of(eq));
+		eq_progress(eq_of(eq));
 	ck_assert_int_eq(fi_close(&other->fid), 0);
 	ck_assert_uint_eq(eq_of(eq)->count, ROOM);
 	leave(socks[0], _i);

@@ -85,7 +85,7 @@ static inline struct wire_group group_said(enum wire_group_kind kind, unsigned i
 static inline void group_says(struct wire_group word)
 {
 	fake_says(WIRE_HEAD(WIRE_GROUP, 0, 0, 0), 0, 0, &word, sizeof(word));
-	port_turn(fake.port);
+	port_progress(fake.port);
 }
 
 /* The tag of what member `rank` sends in the collective `seq`, a broadcast of one word. */
@@ -101,7 +101,7 @@ static inline void group_sends(uint64_t id, uint64_t tag, const void *buf, size_
 {
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 0), tag, id, buf,
 		  len);
-	port_turn(fake.port);
+	port_progress(fake.port);
 }
 
 #endif

@@ -200,7 +200,7 @@ static inline struct fake_packet answer_take(void)
 {
 	struct fake_packet p;
 
-	port_turn(fake.port);
+	port_progress(fake.port);
 	ck_assert_uint_eq(fake.count, 1);
 	p = fake.packets[0];
 	fake.count = 0;

@@ -33,7 +33,7 @@ static void start(void)
 
 static void turn(void)
 {
-	while (shm_transport.turn(own))
+	while (shm_transport.progress(own))
 		;
 }
 
@@ -411,7 +411,7 @@ static int storm(int number)
 
 		memset(bytes, (int)id & 0xff, p.len);
 		while (shm_sendv(&s->link, &p, &iov, 1))
-			(void)shm_transport.turn(own), sched_yield();
+			(void)shm_transport.progress(own), sched_yield();
 		places[id % 8] = s->link.last;
 		x = x * 1103515245 + 12345;
 		back = x >> 16 & 7;
@@ -441,7 +441,7 @@ START_TEST(once_each)
 	for (int i = 0; i < SENDERS; i++)
 		child(storm, i);
 	while (left > 0) {
-		if (shm_transport.turn(own))
+		if (shm_transport.progress(own))
 			continue;
 		if (waitpid(-1, &status, WNOHANG) > 0) {
 			ck_assert_int_eq(status, 0);

@@ -59,7 +59,7 @@ START_TEST(idle)
 {
 	uint32_t id = join_raw();
 
-	quiet_turns(300);
+	quiet_calls(300);
 	noticed_in_time(until_noticed(id, _i));
 }
 END_TEST
@@ -70,7 +70,7 @@ START_TEST(on_its_way)
 	uint64_t ms;
 
 	ck_assert_int_eq(put(id, 8), 0);
-	quiet_turns(300);
+	quiet_calls(300);
 	ck_assert_int_eq(network(false), 0);
 	ck_assert_int_eq(put(id, 8), 0);
 	ms = until_noticed(id, _i);
@@ -92,8 +92,8 @@ static void fill_up(uint32_t id, bool slowly)
 {
 	while (put(id, 20000) == 0)
 		if (slowly)
-			quiet_turns(1);
-	quiet_turns(50);
+			quiet_calls(1);
+	quiet_calls(50);
 }
 
 START_TEST(window_shut)
@@ -141,7 +141,7 @@ START_TEST(one_look)
 	int off = 0;
 
 	setsockopt(sock_of(id), SOL_SOCKET, SO_KEEPALIVE, &off, sizeof(off));
-	quiet_turns(TIMEOUT + 200);
+	quiet_calls(TIMEOUT + 200);
 	for (next = t->next_look; t->next_look == next;)
 		turn(0);
 	ck_assert_int_eq(network(false), 0);
@@ -149,7 +149,7 @@ START_TEST(one_look)
 	for (next = t->next_look; t->next_look == next;)
 		turn(0);
 	ck_assert_int_eq(network(true), 0);
-	quiet_turns(TIMEOUT);
+	quiet_calls(TIMEOUT);
 	ck_assert_int_eq(joints[id - 1].ends, 0);
 }
 END_TEST

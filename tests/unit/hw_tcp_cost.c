@@ -411,7 +411,7 @@ START_TEST(memory)
 	put_frame(bytes, MSG, 0, 0, 8000);
 	for (uint32_t id = 1; id <= joint_count; id++)
 		write_all(peer_of(id), bytes, cut);
-	quiet_turns(5);
+	quiet_calls(5);
 	for (uint32_t id = 1; id <= joint_count; id++) {
 		write_all(peer_of(id), bytes + cut, FRAME + 8000 - cut);
 		ck_assert_int_eq(put(id, 1000), 0);

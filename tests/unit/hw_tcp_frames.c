@@ -186,7 +186,7 @@ START_TEST(no_packet)
 	write_all(peer_of(id), stream, stream_len);
 	TURN_UNTIL(joints[id - 1].ends);
 	ck_assert_int_eq(joints[id - 1].ended, FI_EPROTO);
-	quiet_turns(20);
+	quiet_calls(20);
 	/* What came before is good, nothing else is; the other link is not touched. */
 	ck_assert_uint_eq(seen_count, 1);
 	expect_seen(0, id, 0, 50, 50);
@@ -251,7 +251,7 @@ START_TEST(the_end)
 		joints[id - 1].peer = -1;
 		TURN_UNTIL(joints[id - 1].ends);
 		ck_assert_int_eq(joints[id - 1].ended, FI_ECONNRESET);
-		quiet_turns(2);
+		quiet_calls(2);
 		ck_assert_int_eq(joints[id - 1].ends, 1);
 		ck_assert_uint_eq(seen_count, after[i] >= 82);
 		forget();
@@ -291,7 +291,7 @@ static void write_part(const uint32_t *id, int count, size_t from, size_t to)
 			write_all(peer_of(id[i]), stream + from, to - from);
 	usleep(1000);
 	turn(0);
-	quiet_turns(2);
+	quiet_calls(2);
 }
 
 /*

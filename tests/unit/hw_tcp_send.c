@@ -71,7 +71,7 @@ START_TEST(every_size)
 		}
 	for (int way = SEND; way <= LEND; way++)
 		ck_assert_int_eq(put(id, way, 0, TCP_PACKET_MAX + 1), -FI_EMSGSIZE);
-	quiet_turns(2);
+	quiet_calls(2);
 	ck_assert_uint_eq(seen_count, number);
 }
 END_TEST
@@ -109,7 +109,7 @@ START_TEST(no_room)
 		count++;
 	}
 	TURN_UNTIL(seen_count == count);
-	quiet_turns(2);
+	quiet_calls(2);
 	ck_assert_uint_eq(seen_count, count);
 	expect_from(id + 1, count, len);
 }
@@ -393,7 +393,7 @@ START_TEST(broken)
 	ck_assert_uint_eq(seen_count, 1);
 	expect_seen(0, id, 6, 10, 10);
 	ck_assert_int_eq(joints[id - 1].ended, FI_ECONNRESET);
-	quiet_turns(2);
+	quiet_calls(2);
 	ck_assert_int_eq(joints[id - 1].ends, 1);
 	ck_assert(arm());
 }

@@ -135,7 +135,7 @@ static int send_op(unsigned int op)
 /* Turns until nothing is left; these slots, from 0 on, were received into. */
 static void turns_bring(unsigned int count)
 {
-	while (verbs_turn(&v))
+	while (verbs_progress(&v))
 		;
 	ck_assert_uint_eq(reposted, count);
 	for (unsigned int i = 0; i < count; i++)
@@ -263,7 +263,7 @@ START_TEST(bounded)
 		ck_assert_uint_eq(idle, before + 1);
 	}
 	will_find(ACK);
-	verbs_turn(&v);
+	verbs_progress(&v);
 	ck_assert_uint_eq(l->arrived, 11);
 	before = idle;
 	for (int i = 0; i < 5; i++)
@@ -301,10 +301,10 @@ START_TEST(in_order)
 			will_find((int)next++ % VERBS_CHUNK);
 		will_find(ACK);
 		ck_assert_int_eq(send_op(WIRE_MSG), 0);
-		ck_assert(verbs_turn(&v));
+		ck_assert(verbs_progress(&v));
 	}
 	will_find((int)next++ % VERBS_CHUNK);
-	while (verbs_turn(&v))
+	while (verbs_progress(&v))
 		;
 	ck_assert_uint_eq(reposted, next);
 	for (unsigned int i = 0; i < next; i++)

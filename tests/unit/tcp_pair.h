@@ -262,7 +262,7 @@ static inline int peer_of(uint32_t id)
 
 static inline bool turn(int side)
 {
-	return tcp_transport.turn(sides[side].hw);
+	return tcp_transport.progress(sides[side].hw);
 }
 
 /* Turns of both ports until the condition holds, or for too long. */
@@ -275,7 +275,7 @@ static inline bool turn(int side)
 		ck_assert_msg(so_, "%s", #condition);                                              \
 	} while (0)
 
-static inline void quiet_turns(int ms)
+static inline void quiet_calls(int ms)
 {
 	uint64_t end = clock_coarse_ms() + (uint64_t)ms;
 

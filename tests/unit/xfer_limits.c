@@ -45,7 +45,7 @@ START_TEST(results_have_a_window)
 	for (unsigned int i = 0; i <= WINDOW; i++) {
 		fake_says(WIRE_HEAD(WIRE_RESULT, 0, 0, i + 1), 0, 0, bytes, BYTES);
 		fake_expect(&bytes[i], FI_RMA | FI_READ);
-		port_turn(fake.port);
+		port_progress(fake.port);
 		ck_assert_uint_eq(fake.count, WINDOW + 1 + (i > 0));
 	}
 	ck_assert_uint_eq(wire_op(fake.packets[WINDOW].head), WIRE_GET);
@@ -73,7 +73,7 @@ static size_t go_on(const struct request *r, unsigned int most)
 		now = mallinfo2().uordblks + mallinfo2().hblkhd;
 		if (now > peak)
 			peak = now;
-		port_turn(fake.port);
+		port_progress(fake.port);
 	}
 	ck_assert_int_eq(fake.peer->state, PEER_IDLE);
 	ck_assert_int_eq(fake.closed, 1);
@@ -114,7 +114,7 @@ END_TEST
 static void say_message(void)
 {
 	fake_says(WIRE_HEAD(WIRE_MSG, 0, 0, 0), 0, 0, bytes, BYTES);
-	port_turn(fake.port);
+	port_progress(fake.port);
 }
 
 START_TEST(messages_when_held)

@@ -48,7 +48,7 @@ START_TEST(acknowledged_together)
 		request_say(&put);
 	ck_assert_uint_eq(fake.count, 0);
 	answer_expect_done(29);
-	port_turn(fake.port);
+	port_progress(fake.port);
 	ck_assert_uint_eq(fake.count, 0);
 }
 END_TEST
@@ -80,14 +80,14 @@ START_TEST(answers_wait_for_room)
 				      .first = 99});
 	memcpy(first, memory[0].data, 8);
 	ck_assert_int_eq(first[0], 99);
-	port_turn(fake.port);
+	port_progress(fake.port);
 	memset(memory[0].data, 0xee, 200);
 	for (fake.room = 2; get.seq < 7; get.want = 8) { /* nobody passes those that wait */
 		get.seq = get.seq < 6 ? 6 : 7;
 		request_say(&get);
 		ck_assert_uint_eq(fake.count, 0);
 	}
-	for (fake.room = 1; port_turn(fake.port); fake.room = 1)
+	for (fake.room = 1; port_progress(fake.port); fake.room = 1)
 		;
 	ck_assert_uint_eq(fake.count, 7);
 	ck_assert_uint_eq(fake.packets[0].head, WIRE_HEAD(WIRE_RESULT, 0, 0, 1));
@@ -115,10 +115,10 @@ static void answer_long(unsigned int pieces)
 
 	fake.room = 0;
 	request_say(&get);
-	port_turn(fake.port);
+	port_progress(fake.port);
 	for (unsigned int i = 0; at < REGION && i < pieces; i++) {
 		fake.room = 1;
-		port_turn(fake.port);
+		port_progress(fake.port);
 		ck_assert_uint_eq(fake.count, i + 1);
 		p = fake_last(0);
 		ck_assert_uint_eq(p->head, WIRE_HEAD(WIRE_RESULT, 0, 0, 3));
@@ -132,7 +132,7 @@ static void answer_long(unsigned int pieces)
 		region_close(KEY_READ);
 		answer_expect_failed(3, FI_EACCES, FI_ENOKEY);
 	}
-	port_turn(fake.port);
+	port_progress(fake.port);
 	ck_assert_uint_eq(fake.count, 0);
 	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
 }
@@ -187,7 +187,7 @@ START_TEST(long_write_in_pieces)
 	fake.room = 0;
 	ck_assert_int_eq(post_write(REGION, &buf[1]), 0);
 	ck_assert_int_eq(post_write(8, &buf[2]), -FI_EAGAIN);
-	for (fake.room = 1; port_turn(fake.port); fake.room = 1) {
+	for (fake.room = 1; port_progress(fake.port); fake.room = 1) {
 		ck_assert_uint_eq(fake.count, sent + 1);
 		ck_assert_uint_eq(wire_id(fake_last(0)->head), wire_id(fake.packets[0].head));
 		come_back(sent, sent + 1);
@@ -203,7 +203,7 @@ START_TEST(long_write_in_pieces)
 	ck_assert_mem_eq(memory[0].data, buf, REGION);
 	ck_assert(guards_whole());
 	fake.room = FAKE_PLENTY;
-	port_turn(fake.port);
+	port_progress(fake.port);
 	ck_assert_uint_eq(fake.count, sent + 1); /* one acknowledgement */
 	come_back(sent, sent + 1);
 	fake_expect(&buf[1], FI_RMA | FI_WRITE);
@@ -234,7 +234,7 @@ START_TEST(long_write_refused_at_first)
 	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
 	ck_assert_int_eq(post_write(8, &buf[2]), 0);
 	come_back(sent, fake.count);
-	port_turn(fake.port);
+	port_progress(fake.port);
 	come_back(sent + 1, fake.count);
 	fake_expect(&buf[2], FI_RMA | FI_WRITE);
 }
@@ -253,12 +253,12 @@ START_TEST(behind_a_long_read)
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 1);
 	come_back(0, 1); /* the request: its answer starts with the next turn */
-	while (port_turn(fake.port))
+	while (port_progress(fake.port))
 		;
 	sent = fake.count;
 	ck_assert_uint_gt(sent, 1 + REGION / FAKE_PACKET);
 	come_back(1, sent - 1);
-	port_turn(fake.port);
+	port_progress(fake.port);
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, sent);
 	come_back(sent - 1, sent);
@@ -292,7 +292,7 @@ static void compare_waits(enum fi_datatype type, size_t count, size_t len)
 	memset(compare, 0, sizeof(compare));
 	ck_assert_uint_eq(fake.count, sent + 1);
 	come_back(sent, sent + 1);
-	while (port_turn(fake.port))
+	while (port_progress(fake.port))
 		;
 	come_back(sent + 1, fake.count);
 	fake_expect(&buf[1], FI_RMA | FI_READ);

@@ -221,9 +221,9 @@ START_TEST(nobody_to_answer_to)
 {
 	fake.room = 0;
 	ask();
-	port_turn(fake.port);
+	port_progress(fake.port);
 	fake.room = 1; /* of the long answer some has gone out, or not */
-	port_turn(fake.port);
+	port_progress(fake.port);
 	ck_assert_uint_eq(ep_of(fake.ep)->rx->unexpected_bytes > 0, 1);
 	ask();
 	lose();
@@ -233,7 +233,7 @@ START_TEST(nobody_to_answer_to)
 	fake.count = 0;
 	fake.room = FAKE_PLENTY;
 	ask(); /* what of it is still to be read */
-	port_turn(fake.port);
+	port_progress(fake.port);
 	ck_assert_uint_eq(fake.count, 0);
 	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
 	ck_assert(guards_whole());

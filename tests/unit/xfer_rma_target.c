@@ -64,7 +64,7 @@ START_TEST(long_forms)
 			      .range = {{REGION, 0, KEY_ALL}, {5, 200, KEY_READ}}};
 
 	request_say(&put); /* bytes 3 to 7 of ten: nobody is told yet */
-	port_turn(fake.port);
+	port_progress(fake.port);
 	ck_assert_uint_eq(fake.count, 0);
 	copy[0].data[13] = 1;
 	for (size_t i = 0; i < 4; i++)
@@ -403,7 +403,7 @@ START_TEST(tells_without_sense)
 				fake_says(
 					WIRE_HEAD(WIRE_NOTIFY, flags, i ? 0xffff : PORT_RX_MAX, 5),
 					keys[i], 1, bytes, len);
-	port_turn(fake.port);
+	port_progress(fake.port);
 	ck_assert_uint_eq(fake.count, 0);
 	fake_expect_nothing();
 	ck_assert(memory_untouched());

@@ -27,7 +27,7 @@ static void teardown(void)
 static void expect_disconnected(void)
 {
 	starve_end();
-	port_turn(fake.port);
+	port_progress(fake.port);
 	ck_assert_int_eq(fake.peer->state, PEER_IDLE);
 	ck_assert_int_eq(fake.closed, 1);
 	ck_assert(fake.link.failed);

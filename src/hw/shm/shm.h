@@ -20,7 +20,7 @@ struct shm {
 	uint64_t head;      /* next slot to read */
 	uint64_t published; /* head as senders know it */
 	uint32_t publish_step;
-	uint32_t turns;           /* counts shm_turn */
+	uint32_t progress_calls;  /* counts shm_progress */
 	uint32_t reaped;          /* claims of the dead still to be skipped */
 	int fd;                   /* memfd of the ring, for hellos */
 	struct shm_bounce *stage; /* NULL until it is used */
@@ -31,17 +31,17 @@ struct shm {
 
 struct shm_link {
 	struct link link;
-	struct ring ring;                /* the peer's */
-	uint64_t next;                   /* position after our last claim */
-	uint64_t limit;                  /* the end of the free slots, as last seen */
-	uint64_t owner;                  /* our id, placed as in a claim word */
-	uint32_t src;                    /* our id at the peer */
-	uint32_t turns_seen;             /* own->turns when a lap of the peer's ring last began */
-	struct shm *own;                 /* of the port that sends */
-	uint32_t slow;                   /* counts claims that took the cold road */
-	int sock;                        /* one byte on it wakes the peer; the engine's */
-	pid_t pid;                       /* for process_vm_readv; 0: no direct access */
-	struct shm_copier copier;        /* into the peer's ring, */
+	struct ring ring;         /* the peer's */
+	uint64_t next;            /* position after our last claim */
+	uint64_t limit;           /* the end of the free slots, as last seen */
+	uint64_t owner;           /* our id, placed as in a claim word */
+	uint32_t src;             /* our id at the peer */
+	uint32_t turns_seen;      /* own->progress_calls when a lap of the peer's ring last began */
+	struct shm *own;          /* of the port that sends */
+	uint32_t slow;            /* counts claims that took the cold road */
+	int sock;                 /* one byte on it wakes the peer; the engine's */
+	pid_t pid;                /* for process_vm_readv; 0: no direct access */
+	struct shm_copier copier; /* into the peer's ring, */
 	struct shm_copier bounce_copier; /* and onto our stage for it */
 	uint32_t bounce_at; /* where the last one was put there: that unit again, if it is free */
 	uint64_t looked;    /* ms: when the peer was last seen to be there */
@@ -85,7 +85,7 @@ const void *shm_cancel_posted(struct link *link, uint64_t place, size_t *len);
 void shm_release(struct link *link, uint64_t place, bool done);
 bool shm_recall_posted(struct link *link, uint64_t place);
 
-bool shm_turn(void *state);
+bool shm_progress(void *state);
 bool shm_arm(void *state);
 bool shm_reap(void *state, uint32_t id);
 

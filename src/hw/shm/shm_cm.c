@@ -178,7 +178,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->link.ops = &shm_link_ops;
 	s->own = state;
 	s->own->pipes.links++;
-	s->turns_seen = s->own->turns - 1;
+	s->turns_seen = s->own->progress_calls - 1;
 	s->copier.percent = RING_PERCENT;
 	s->bounce_copier.percent = BOUNCE_PERCENT;
 	s->src = peer->id;
@@ -203,7 +203,7 @@ const struct transport shm_transport = {
 	.bit = PROVIDER_SHM,
 	.open = shm_open_port,
 	.close = shm_close_port,
-	.turn = shm_turn,
+	.progress = shm_progress,
 	.arm = shm_arm,
 	.hello_fds = shm_hello_fds,
 	.connect = shm_connect,

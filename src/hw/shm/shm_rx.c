@@ -8,7 +8,7 @@
 #include "hw/wire.h"
 #include "xfer/rx.h"
 
-#define PACKETS_PER_TURN 64
+#define PACKETS_PER_CALL 64
 
 /* Pairs with the acquires in ring_claim and claim_slow: what lies before is free again. */
 static void publish_head(struct shm *shm)
@@ -94,13 +94,13 @@ static __attribute__((noinline, cold)) uint32_t skip(struct shm *shm)
 	return slots || !shm->reaped ? slots : skip_dead(shm);
 }
 
-bool shm_turn(void *state)
+bool shm_progress(void *state)
 {
 	struct shm *shm = state;
 	unsigned int packets;
 
-	shm->turns++;
-	for (packets = 0; packets < PACKETS_PER_TURN; packets++) {
+	shm->progress_calls++;
+	for (packets = 0; packets < PACKETS_PER_CALL; packets++) {
 		struct ring_slot *slot = ring_slot_at(&shm->ring, shm->head);
 		/* Partner: shm_tx.c publish. */
 		uint64_t at = ring_state(&shm->ring, shm->head);
@@ -185,7 +185,7 @@ static bool disarm(struct shm *shm, uint32_t id)
 /* Bounded by one ring full: the living may go on filling it. */
 static void drain(struct shm *shm)
 {
-	for (uint32_t i = 0; i <= shm->ring.mask / PACKETS_PER_TURN && shm_turn(shm); i++)
+	for (uint32_t i = 0; i <= shm->ring.mask / PACKETS_PER_CALL && shm_progress(shm); i++)
 		;
 }
 

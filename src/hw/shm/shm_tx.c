@@ -70,7 +70,7 @@ INLINE bool claim(const struct shm_link *s, uint32_t slots, struct claimed *c)
 
 /*
  * Claims wherever the frontier is now. A port that sends and never reads would not see that it is
- * asked to pause: for each lap of the peer's ring its own must have had a turn.
+ * asked to pause: for each lap of the peer's ring its own must have had a progress call.
  */
 static COLD bool claim_slow(struct shm_link *s, uint32_t slots, struct claimed *c)
 {
@@ -79,10 +79,10 @@ static COLD bool claim_slow(struct shm_link *s, uint32_t slots, struct claimed *
 
 	if (s->slow++ == POPULATE_AFTER)
 		ring_populate(&s->ring);
-	if (lap_over && s->own->turns == s->turns_seen)
+	if (lap_over && s->own->progress_calls == s->turns_seen)
 		return false;
 	if (lap_over)
-		s->turns_seen = s->own->turns;
+		s->turns_seen = s->own->progress_calls;
 	err = ring_claim(&s->ring, &s->next, s->src, slots, &c->word);
 	/* Partner: shm_rx.c publish_head. */
 	s->limit = __atomic_load_n(&s->ring.page->head, __ATOMIC_ACQUIRE) + s->ring.mask + 1;
@@ -91,7 +91,7 @@ static COLD bool claim_slow(struct shm_link *s, uint32_t slots, struct claimed *
 	return err == 0;
 }
 
-/* The payload is in place: hand the line over. Partner: shm_turn. */
+/* The payload is in place: hand the line over. Partner: shm_progress. */
 INLINE int publish(struct shm_link *s, struct claimed c, uint32_t slots)
 {
 	__atomic_store_n(&c.slot->token, s->ring.secret + c.pos, __ATOMIC_RELEASE);

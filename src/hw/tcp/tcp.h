@@ -57,20 +57,20 @@ struct tcp_rest;
 /* The state of a port. */
 struct tcp {
 	struct port *port;
-	unsigned int count;    /* links, those that linger included */
-	unsigned int live;     /* of them: not closed */
-	unsigned int idle;     /* turns since something came */
-	unsigned int turns;    /* that looked */
-	unsigned int packets;  /* delivered in this turn from this link */
-	bool watching;         /* epfd knows all links */
-	bool due;              /* the timer went off */
-	bool in_turn;          /* what is closed now is freed at its end */
-	struct list links;     /* struct tcp_link.in_state, live */
-	struct list closed;    /* the same, closed during the turn */
-	struct list lingering; /* the same, closed: the last bytes are on their way */
-	struct list attend;    /* struct tcp_link.in_attend: not TCP_READY */
-	uint64_t looked;       /* ms: at those that linger */
-	uint64_t next_look;    /* ms: for peers that do not answer */
+	unsigned int count;          /* links, those that linger included */
+	unsigned int live;           /* of them: not closed */
+	unsigned int idle;           /* turns since something came */
+	unsigned int progress_calls; /* that looked */
+	unsigned int packets;        /* delivered in this progress call from this link */
+	bool watching;               /* epfd knows all links */
+	bool due;                    /* the timer went off */
+	bool in_progress;            /* what is closed now is freed at its end */
+	struct list links;           /* struct tcp_link.in_state, live */
+	struct list closed;          /* the same, closed during the progress call */
+	struct list lingering;       /* the same, closed: the last bytes are on their way */
+	struct list attend;          /* struct tcp_link.in_attend: not TCP_READY */
+	uint64_t looked;             /* ms: at those that linger */
+	uint64_t next_look;          /* ms: for peers that do not answer */
 	int epfd;
 	int timer;          /* in epfd, with no link; -1 until somebody sleeps */
 	unsigned char *buf; /* TCP_READ bytes; what they hold is used up before the next read */
@@ -84,7 +84,7 @@ struct tcp_link {
 	enum tcp_tx tx;
 	int err; /* of TCP_FAILED, positive */
 	struct tcp_rest *rest;
-	unsigned int row_turn; /* own->turns when `row` began */
+	unsigned int row_turn; /* own->progress_calls when `row` began */
 	size_t row;            /* bytes of long messages since then, up to TCP_BATCH_MAX */
 	size_t room;    /* bytes that the kernel takes for sure, by its word and what went since */
 	size_t said;    /* bytes of messages sent since the peer was heard */
@@ -119,10 +119,10 @@ void tcp_block(struct tcp_link *l, enum tcp_tx why);
 /* May it be tried again after this errno? */
 bool tcp_passing(int err);
 
-/* So many more bytes of long messages went since the last turn. */
+/* So many more bytes of long messages went since the last progress call. */
 void tcp_row_add(struct tcp_link *l, size_t bytes);
 
-/* The connection is broken: `err` is positive. The engine hears of it in the next turn. */
+/* The connection is broken: `err` is positive. The engine hears of it in the next progress call. */
 void tcp_fail(struct tcp_link *l, int err);
 /* There is room again, as far as we know. */
 void tcp_reopen(struct tcp_link *l);
@@ -147,8 +147,8 @@ static inline size_t tcp_ahead(const struct tcp_link *l)
 /* Tells the engine that the connection is over. */
 void tcp_end(struct tcp_link *l, int err);
 
-/* tcp_turn.c */
-bool tcp_turn(void *state);
+/* tcp_progress.c */
+bool tcp_progress(void *state);
 bool tcp_arm(void *state);
 /* Lets epfd look for these events of the link. 0 or a negative error. */
 int tcp_watch(struct tcp_link *l, uint32_t events);

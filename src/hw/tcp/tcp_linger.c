@@ -97,7 +97,7 @@ static void reap(struct tcp_link *l)
 	if (l->sock >= 0)
 		forked_close(l->sock);
 	l->sock = -1;
-	if (t->in_turn)
+	if (t->in_progress)
 		list_push(&t->closed, &l->in_state);
 	else
 		tcp_free(l);

@@ -39,7 +39,7 @@ int tcp_rest_keep(struct tcp_link *l, const struct tcp_outgoing *o, size_t sent)
 int tcp_rest_end(struct tcp_link *l, const struct tcp_frame *f);
 /*
  * A packet of one lent segment that waits for others like it: they go by one call when they are as many
- * as went since the last turn, or with the next one. Nothing bars it. 0 or -FI_EAGAIN: no memory.
+ * as went since the last progress call, or with the next one. Nothing bars it. 0 or -FI_EAGAIN: no memory.
  */
 int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct iovec *payload);
 

@@ -18,7 +18,7 @@
 #include "xfer/rx.h"
 
 /* After these others have their turn. */
-#define PACKETS_PER_TURN 64
+#define PACKETS_PER_CALL 64
 #define BYTES_PER_TURN   262144u
 /* Payloads longer than this are worth a place of their own. */
 #define LAND_MIN 4096u
@@ -242,11 +242,11 @@ static void silent(struct tcp_link *l, ssize_t ret)
 	tcp_end(l, ret == 0 ? FI_ECONNRESET : errno);
 }
 
-/* May the link have more of this turn? */
+/* May the link have more of this progress call? */
 static bool goes_on(const struct tcp_link *l, size_t bytes)
 {
 	return !l->ended && !l->closed && bytes < BYTES_PER_TURN &&
-	       l->own->packets < PACKETS_PER_TURN;
+	       l->own->packets < PACKETS_PER_CALL;
 }
 
 static bool read_on(struct tcp_link *l, ssize_t len, size_t asked, size_t placed)

@@ -186,9 +186,9 @@ int tcp_sendv(struct link *link, const struct packet *p, const struct iovec *iov
 
 void tcp_row_add(struct tcp_link *l, size_t bytes)
 {
-	size_t row = bytes + (l->row_turn == l->own->turns ? l->row : 0);
+	size_t row = bytes + (l->row_turn == l->own->progress_calls ? l->row : 0);
 
-	l->row_turn = l->own->turns;
+	l->row_turn = l->own->progress_calls;
 	l->row = row < TCP_BATCH_MAX ? row : TCP_BATCH_MAX;
 }
 
@@ -203,7 +203,7 @@ static bool is_long(const struct packet *p)
  */
 static bool may_wait(const struct tcp_link *l, const struct packet *p)
 {
-	return l->row >= TCP_ROW && l->row_turn == l->own->turns && is_long(p) &&
+	return l->row >= TCP_ROW && l->row_turn == l->own->progress_calls && is_long(p) &&
 	       !l->own->port->dom->thread;
 }
 

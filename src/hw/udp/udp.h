@@ -37,6 +37,6 @@ int udp_send(struct dgram *d, const struct addr *to, const struct iovec *iov, si
 int udp_send_many(struct dgram *d, const struct dgram_out *outs, unsigned int count);
 int udp_join(struct dgram *d, struct dgram_group *g);
 void udp_leave(struct dgram *d, struct dgram_group *g);
-bool udp_turn(void *state);
+bool udp_progress(void *state);
 
 #endif

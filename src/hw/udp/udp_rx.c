@@ -10,7 +10,7 @@
 /* MSG_TRUNC: the length is that of the datagram, whatever fits. */
 #define RECV_FLAGS (MSG_DONTWAIT | MSG_TRUNC)
 
-/* Datagrams of one socket in a turn; so many are asked for once they keep coming. */
+/* Datagrams of one socket in a progress call; so many are asked for once they keep coming. */
 #define BATCH 16
 /* Turns in a row that brought something before that: an exchange of single ones is cheaper without. */
 #define SPELL 3
@@ -24,7 +24,7 @@ static void came(struct udp *u, struct recv *r, size_t len, const union udp_name
 	dgram_came(&u->dgram, r, len, known ? &from : NULL);
 }
 
-/* Errors here are those of datagrams we sent, or of a receive whose memory is none: the next turn goes on. */
+/* Errors here are those of datagrams we sent, or of a receive whose memory is none: the next progress call goes on. */
 static unsigned int nothing(void)
 {
 	if (errno != EWOULDBLOCK && errno != EINTR)
@@ -107,7 +107,7 @@ static unsigned int take_of_all(struct udp *u)
 	return n;
 }
 
-bool udp_turn(void *state)
+bool udp_progress(void *state)
 {
 	struct udp *u = state;
 	bool moved = u->dgram.held_count && dgram_flush(&u->dgram);

@@ -169,7 +169,7 @@ const struct transport udp_transport = {
 	.bit = PROVIDER_UDP,
 	.open = udp_open,
 	.close = udp_close,
-	.turn = udp_turn,
+	.progress = udp_progress,
 	.arm = udp_arm,
 	.fd = udp_fd,
 };

@@ -90,7 +90,7 @@ struct rc {
 	struct rc_srx *srx; /* where its receives are posted, or NULL: in rx */
 	unsigned int got;   /* completions read by arm, in wc */
 	struct ibv_wc wc[RC_BATCH];
-	unsigned int turns;
+	unsigned int progress_calls;
 	uint64_t next_news;     /* ms; not looked for before, while all is well */
 	struct verbs_note note; /* of its queues */
 	bool gone;              /* the device is, and with it all that was under way */
@@ -167,8 +167,8 @@ bool rc_device_news(struct rc *rc, bool waiting);
 /* The device is taken away: what is under way has ended when it returns, and nothing follows. */
 void rc_removed(struct rc *rc);
 
-/* rc_turn.c */
-bool rc_turn(void *state);
+/* rc_progress.c */
+bool rc_progress(void *state);
 bool rc_arm(void *state);
 /* A work request is over, well or not. */
 void rc_complete(struct rc *rc, const struct ibv_wc *wc);
@@ -185,7 +185,7 @@ void rc_unsent(struct rc *rc, const struct rc_work *work, int err, int prov_errn
 /* Posts what is held. */
 void rc_flush_held(struct rc *rc);
 
-/* rc_turn.c */
+/* rc_progress.c */
 int rc_cancel(const struct offload *n, void *context);
 
 /* rc_mem.c */

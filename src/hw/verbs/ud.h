@@ -45,7 +45,7 @@ struct ud {
 	bool broken;  /* the queue pair takes nothing any more, before it is mended */
 	int dead;     /* positive: it cannot be mended, and why */
 	struct verbs_note note; /* of its queues */
-	unsigned int turns;
+	unsigned int progress_calls;
 	uint64_t looked;  /* ms: when the device was last asked whether it is broken */
 	uint32_t at, got; /* completions of receives that are still to be looked at, in wc */
 	struct ibv_wc wc[UD_BATCH];
@@ -64,7 +64,7 @@ void ud_reap(struct ud *u);
 void ud_drain(struct ud *u, const struct addr *own);
 
 /* ud_rx.c */
-bool ud_turn(void *state);
+bool ud_progress(void *state);
 bool ud_arm(void *state);
 /* Gives the slot to the device. 0 or an error, which is positive. */
 int ud_post(struct ud *u, uint32_t slot);

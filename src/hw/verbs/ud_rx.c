@@ -132,14 +132,14 @@ static bool mend(struct ud *u)
 	return false;
 }
 
-bool ud_turn(void *state)
+bool ud_progress(void *state)
 {
 	struct ud *u = state;
 	bool moved = u->dgram.held_count && dgram_flush(&u->dgram);
 
-	if (!(++u->turns % REAP_TURNS) && u->sent != u->over)
+	if (!(++u->progress_calls % REAP_TURNS) && u->sent != u->over)
 		ud_reap(u);
-	if (!(u->turns % LOOK_TURNS))
+	if (!(u->progress_calls % LOOK_TURNS))
 		ud_look(u);
 	if (__builtin_expect(u->broken, 0) && !mend(u))
 		return moved;

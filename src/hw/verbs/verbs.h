@@ -52,7 +52,7 @@ struct verbs {
 	bool up;          /* all below is there */
 	unsigned int got; /* completions read by arm, in wc; older than what is kept */
 	struct verbs_kept kept;
-	unsigned int turns;
+	unsigned int progress_calls;
 	unsigned int troubles;  /* of the device, as far as they were looked into */
 	struct verbs_note note; /* of the queues that all links share */
 	struct verbs_path path;
@@ -157,14 +157,14 @@ void verbs_look(struct verbs *v);
 /* May more links be made? It is up. */
 bool verbs_usable(const struct verbs *v);
 
-/* verbs_turn.c */
-bool verbs_turn(void *state);
+/* verbs_progress.c */
+bool verbs_progress(void *state);
 /* The next completions, which are in v->wc then. How many; 0 or negative: there are none. */
 int verbs_read(struct verbs *v);
 bool verbs_arm(void *state);
 /* A completion while the port is being closed: of what comes in only a good-bye matters. */
 void verbs_last_words(struct verbs *v, const struct ibv_wc *wc);
-/* The link is broken: `err` is positive. The engine hears of it in the next turn. */
+/* The link is broken: `err` is positive. The engine hears of it in the next progress call. */
 void verbs_fail(struct verbs_link *l, int err);
 /* Puts a slot back for the next packet. */
 void verbs_repost(struct verbs *v, uint16_t slot);

@@ -37,7 +37,7 @@ struct verbs_direct {
 	struct list moves;       /* struct verbs_move.link, in order */
 	struct verbs_move *next; /* the first of which not all is posted, or NULL */
 	bool late;               /* a write was not acknowledged in time, on a software device */
-	bool failed;             /* the turn ends it */
+	bool failed;             /* the progress call ends it */
 };
 
 /* Of what the functions below need. */

@@ -224,14 +224,14 @@ void verbs_last_words(struct verbs *v, const struct ibv_wc *wc)
 /* Nothing uses the device yet: if it is taken away that need not wait for us. */
 static __attribute__((noinline, cold)) void look_early(struct verbs *v)
 {
-	if (++v->turns & LOOK_TURNS)
+	if (++v->progress_calls & LOOK_TURNS)
 		return;
 	verbs_news_read(v->early.dev);
 	if (verbs_dev_gone(v->early.dev))
 		verbs_let_go(v);
 }
 
-bool verbs_turn(void *state)
+bool verbs_progress(void *state)
 {
 	struct verbs *v = state;
 	int n;
@@ -241,7 +241,7 @@ bool verbs_turn(void *state)
 			look_early(v);
 		return false;
 	}
-	if (__builtin_expect(!(++v->turns & LOOK_TURNS), 0))
+	if (__builtin_expect(!(++v->progress_calls & LOOK_TURNS), 0))
 		verbs_look(v);
 	n = v->up ? verbs_read(v) : 0;
 	for (int i = 0; i < n; i++)

@@ -30,7 +30,7 @@ static int post(struct verbs_link *l, struct ibv_send_wr *wr, uint16_t slot)
 	if (err) {
 		LOG_WARN(LOG_EP_DATA, "posting a send failed: %s", strerror(err));
 		verbs_fail(l, err);
-		return -FI_EAGAIN; /* the turn ends the link, and the operation with it */
+		return -FI_EAGAIN; /* the progress call ends the link, and the operation with it */
 	}
 	l->slots[++l->posted % VERBS_FLIGHT] = slot;
 	return 0;

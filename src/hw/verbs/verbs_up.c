@@ -143,7 +143,7 @@ static int add_slots(struct verbs *v)
 	return err;
 }
 
-/* Room for whatever may complete before the next turn: twice as much as long as the device has that. */
+/* Room for whatever may complete before the next progress call: twice as much as long as the device has that. */
 static int add_completions(struct verbs *v)
 {
 	unsigned int need =

@@ -166,7 +166,7 @@ static inline void cm_close(struct cm *c)
 /* ---- Events ---------------------------------------------------------------------------------- */
 
 /* Everything moves, nothing is taken. */
-static inline void cm_turn(struct cm *c)
+static inline void cm_progress(struct cm *c)
 {
 	struct cm_event scratch;
 	uint32_t event;
@@ -182,7 +182,8 @@ static inline ssize_t cm_read(struct cm *c, struct fid_eq *eq, uint32_t *event,
 	unsigned char bytes[sizeof(got->entry) + sizeof(got->data)];
 	ssize_t ret;
 
-	OBJ_UNTIL((ret = fi_eq_read(eq, event, bytes, sizeof(bytes), 0)) != -FI_EAGAIN, cm_turn(c));
+	OBJ_UNTIL((ret = fi_eq_read(eq, event, bytes, sizeof(bytes), 0)) != -FI_EAGAIN,
+		  cm_progress(c));
 	if (ret < (ssize_t)sizeof(got->entry))
 		return ret;
 	memcpy(&got->entry, bytes, sizeof(got->entry));
@@ -236,7 +237,7 @@ static inline void cm_silence(struct cm *c, struct fid_eq *eq)
 	while (obj_now_us() < end) {
 		api_check_eq(fi_eq_read(eq, &event, &scratch, sizeof(scratch), 0), -FI_EAGAIN,
 			     "an event too many");
-		cm_turn(c);
+		cm_progress(c);
 	}
 }
 

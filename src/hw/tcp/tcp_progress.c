@@ -143,19 +143,19 @@ static bool is_alone(const struct tcp *t)
 	return ports->next == ports->prev;
 }
 
-static bool take_turn(struct tcp *t)
+static bool poll_links(struct tcp *t)
 {
 	bool any = false;
 
 	if (t->idle++ >= IDLE_TURNS && t->idle % IDLE_EVERY && !is_alone(t))
 		return false;
-	t->in_turn = true;
-	if (__builtin_expect(t->due || !(++t->turns & LOOK_TURNS), 0))
+	t->in_progress = true;
+	if (__builtin_expect(t->due || !(++t->progress_calls & LOOK_TURNS), 0))
 		tcp_alive_look(t);
 	if (__builtin_expect(!list_empty(&t->attend), 0))
 		any = attend(t);
 	any |= t->live <= TCP_DIRECT_MAX ? read_all(t) : read_ready(t);
-	t->in_turn = false;
+	t->in_progress = false;
 	if (__builtin_expect(!list_empty(&t->closed), 0))
 		free_closed(t);
 	if (__builtin_expect(!list_empty(&t->lingering), 0))
@@ -165,14 +165,14 @@ static bool take_turn(struct tcp *t)
 	return any;
 }
 
-bool tcp_turn(void *state)
+bool tcp_progress(void *state)
 {
 	struct tcp *t = state;
 
-	return t->count && take_turn(t);
+	return t->count && poll_links(t);
 }
 
-/* Asks to be told of room; false: a turn has something to do. */
+/* Asks to be told of room; false: a progress call has something to do. */
 static bool ask_room(struct tcp *t)
 {
 	LIST_EACH (node, &t->attend) {
@@ -190,7 +190,7 @@ bool tcp_arm(void *state)
 	struct epoll_event ev[EVENTS];
 	int n;
 
-	t->idle = 0; /* the next turn looks */
+	t->idle = 0; /* the next progress call looks */
 	if (!t->watching && tcp_watch_all(t))
 		return false;
 	if (t->live)

@@ -247,7 +247,7 @@ static bool news_due(struct rc *rc)
 {
 	unsigned int every = rc->state == RC_UP ? NEWS_TURNS_IDLE : NEWS_TURNS_BUSY;
 
-	return rc->native.port->armed || (!(++rc->turns & every) && is_time_for_news(rc));
+	return rc->native.port->armed || (!(++rc->progress_calls & every) && is_time_for_news(rc));
 }
 
 /* One call into the kernel tells of all that somebody has to say. */
@@ -258,7 +258,7 @@ static bool news_waiting(const struct rc *rc)
 	return poll(&fd, 1, 0) > 0;
 }
 
-bool rc_turn(void *state)
+bool rc_progress(void *state)
 {
 	struct rc *rc = state;
 	bool waiting, heard;
