@@ -154,7 +154,7 @@ static bool orphan(struct ring_slot *slot)
 		slot->head = head | orphaned;
 		return true;
 	default:
-		return wire_op(head) == WIRE_TOLD;
+		return wire_op(head) == WIRE_NOTIFY;
 	}
 }
 
