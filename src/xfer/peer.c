@@ -337,7 +337,7 @@ void peer_not_taken(struct peer *peer, int err)
 	disconnect(peer);
 	tx_drop_answers(peer);
 	close_link(peer, err);
-	peer->losing = peer->excess = peer->starved = false;
+	peer->losing = peer->over_budget = peer->starved = false;
 	if (port->coll)
 		coll_not_taken(port->coll);
 	if (list_empty(&peer->backlog) && list_empty(&peer->ahead))

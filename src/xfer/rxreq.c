@@ -199,7 +199,7 @@ static struct rxreq *land_message(struct port *port, struct peer *peer, const st
 	struct recv *r = NULL;
 	struct rxreq *a;
 
-	if (rx && !peer->excess) /* rx_deliver drops what comes behind something that was lost */
+	if (rx && !peer->over_budget) /* rx_deliver drops what comes behind something that was lost */
 		r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED, m.src, m.tag);
 	if (!r)
 		return NULL;
