@@ -12,7 +12,7 @@ ifneq ($(filter-out $(BARE),$(or $(MAKECMDGOALS),all)),)
 include config.mk
 endif
 
-SRC  := $(filter-out $(SKIP),$(wildcard src/*/*.c src/*/*/*.c))
+SRC  := $(filter-out $(SKIP),$(wildcard src/*/*.c src/*/*/*.c src/*/*/*/*.c))
 OBJ  := $(SRC:%.c=$(BUILD)/%.o)
 SO   := $(BUILD)/libfabric.so
 LIB  := $(BUILD)/libfabric.a

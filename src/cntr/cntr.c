@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "cntr/cntr.h"
-#include "core/fid.h"
+#include "base/fid.h"
 
 static uint64_t cntr_read(struct fid_cntr *fid)
 {
@@ -59,7 +59,7 @@ static void settle(struct cntr *c)
 	if (__builtin_expect(!cntr_reached(c), 1))
 		return;
 	cntr_enter_due(c);
-	ports_run_due(c->dom);
+	workers_run_due(c->dom);
 }
 
 static void changed(struct cntr *c)
@@ -126,7 +126,7 @@ static struct fi_ops_cntr cntr_ops = {
 	.seterr = cntr_seterr,
 };
 
-/* Cuts the counter off from the domain's work and ports; false: it is in use. */
+/* Cuts the counter off from the domain's work and workers; false: it is in use. */
 static bool leave(struct cntr *c)
 {
 	bool busy;
@@ -136,7 +136,7 @@ static bool leave(struct cntr *c)
 	busy = ref_busy(&c->ref);
 	if (!busy) {
 		list_remove(&c->in_joined);
-		ports_leave(&c->ports, &c->wait);
+		workers_leave(&c->workers, &c->wait);
 	}
 	lock_give(&c->dom->lock);
 	return !busy;
@@ -149,13 +149,13 @@ static int cntr_close(struct fid *fid)
 	if (domain_foreign(c->dom))
 		return 0;
 	if (__atomic_load_n(&c->due, __ATOMIC_SEQ_CST))
-		ports_run_due(c->dom);
+		workers_run_due(c->dom);
 	if (!leave(c)) {
 		LOG_WARN(LOG_CNTR, "a counter with %d bindings cannot be closed", c->ref);
 		return -FI_EBUSY;
 	}
 	wait_fini(&c->wait);
-	ports_fini(&c->ports);
+	workers_fini(&c->workers);
 	ref_put(&c->dom->ref);
 	free(c);
 	return 0;
@@ -238,12 +238,12 @@ free_cntr:
 	return ret;
 }
 
-int cntr_add_port(struct cntr *c, struct port *port)
+int cntr_add_worker(struct cntr *c, struct worker *worker)
 {
-	return ports_add(&c->ports, port, &c->wait);
+	return workers_add(&c->workers, worker, &c->wait);
 }
 
-void cntr_del_port(struct cntr *c, struct port *port)
+void cntr_del_worker(struct cntr *c, struct worker *worker)
 {
-	ports_del(&c->ports, port, &c->wait);
+	workers_del(&c->workers, worker, &c->wait);
 }

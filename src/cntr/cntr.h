@@ -8,10 +8,10 @@
 
 #include "base/lock.h"
 #include "core/domain.h"
-#include "core/ports.h"
+#include "core/workers.h"
 #include "core/wait.h"
 
-struct port;
+struct worker;
 
 /* Both values at one time, to see whether anything changed since. */
 struct cntr_mark {
@@ -30,15 +30,15 @@ struct cntr {
 	struct waiter wait;
 	enum fi_cntr_events events;
 	uint64_t op_flags;
-	struct ports ports;  /* progressed by a read or wait; domain's lock */
-	int ref;             /* atomic: endpoints and regions bound, poll sets */
-	uint64_t added;      /* atomic: how much of value the application put there itself */
-	uint64_t error_seen; /* atomic: what the application knows of error */
+	struct workers workers; /* progressed by a read or wait; domain's lock */
+	int ref;                /* atomic: endpoints and regions bound, poll sets */
+	uint64_t added;         /* atomic: how much of value the application put there itself */
+	uint64_t error_seen;    /* atomic: what the application knows of error */
 	struct lock mark_lock;
 	struct cntr_mark told;  /* the values fi_trywait or a wait set last spoke of */
 	struct list waiting;    /* struct work, by threshold: what starts later; domain's lock */
 	struct list in_waiting; /* domain->waiting, while there is some; domain's lock */
-	struct list in_joined;  /* domain->joined: driven by all its ports; domain's lock */
+	struct list in_joined;  /* domain->joined: driven by all its workers; domain's lock */
 	struct cntr *next_due;  /* in domain->due; his who set `due` */
 	bool due;               /* atomic: entered there */
 	uint64_t value __attribute__((aligned(64))); /* atomic */
@@ -68,7 +68,7 @@ static inline bool cntr_reached(const struct cntr *c)
 }
 
 /*
- * Something that waits for the counter may start: the next progress call of a port of the domain will see to
+ * Something that waits for the counter may start: the next progress call of a worker of the domain will see to
  * it, or the thread of automatic progress at once. Domain locked. Cold.
  */
 void cntr_due(struct cntr *c);
@@ -106,9 +106,9 @@ static inline void cntr_fail(struct cntr *c)
 /* Sets the successes. Domain locked. */
 void cntr_put(struct cntr *c, uint64_t value);
 
-/* Endpoint enable and close, domain locked: which ports a read or wait drives. */
-int cntr_add_port(struct cntr *c, struct port *port);
-void cntr_del_port(struct cntr *c, struct port *port);
+/* Endpoint enable and close, domain locked: which workers a read or wait drives. */
+int cntr_add_worker(struct cntr *c, struct worker *worker);
+void cntr_del_worker(struct cntr *c, struct worker *worker);
 
 /* fi_ops_cntr.wait */
 int cntr_wait(struct fid_cntr *cntr, uint64_t threshold, int timeout);
@@ -121,7 +121,7 @@ int cntr_arm(struct cntr *c);
 /* Makes progress; true when a value changed that was not told yet. */
 bool cntr_ready(struct cntr *c);
 
-/* Makes progress on the ports: as ports_progress. Takes the domain's lock, if there are any. */
+/* Makes progress on the workers: as workers_progress. Takes the domain's lock, if there are any. */
 unsigned int cntr_progress(struct cntr *c);
 /*
  * The successes that operations counted, without those that the application added or set itself, and all

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "cntr/cntr.h"
 
-#define DEAF_NAP_MS 1 /* where no descriptor can wake a sleeper who drives ports himself */
+#define DEAF_NAP_MS 1 /* where no descriptor can wake a sleeper who drives workers himself */
 
 static struct cntr_mark mark_now(struct cntr *c)
 {
@@ -12,15 +12,15 @@ static struct cntr_mark mark_now(struct cntr *c)
 				  __atomic_load_n(&c->error, __ATOMIC_SEQ_CST)};
 }
 
-/* Deferred work may change any counter: while there is some, all of them drive the ports. */
+/* Deferred work may change any counter: while there is some, all of them drive the workers. */
 static bool driving(const struct cntr *c)
 {
-	return ports_any(&c->ports) || domain_defers(c->dom);
+	return workers_any(&c->workers) || domain_defers(c->dom);
 }
 
 unsigned int cntr_progress(struct cntr *c)
 {
-	return driving(c) ? ports_progress(c->dom, &c->ports) : 0;
+	return driving(c) ? workers_progress(c->dom, &c->workers) : 0;
 }
 
 struct cntr_mark cntr_events(struct cntr *c)
@@ -31,13 +31,13 @@ struct cntr_mark cntr_events(struct cntr *c)
 	return now;
 }
 
-/* Arms all ports that can; false when one has something already. `w` as for ports_arm. */
-static bool arm_ports(struct cntr *c, struct waiter *w, int *nap)
+/* Arms all workers that can; false when one has something already. `w` as for workers_arm. */
+static bool arm_workers(struct cntr *c, struct waiter *w, int *nap)
 {
 	*nap = 0;
 	if (!driving(c))
 		return true;
-	if (!ports_arm(c->dom, &c->ports, w, nap))
+	if (!workers_arm(c->dom, &c->workers, w, nap))
 		return false;
 	if (wait_must_poll(&c->wait))
 		*nap = DEAF_NAP_MS;
@@ -71,7 +71,7 @@ static unsigned int progress_waiting(struct cntr *c)
 		return cntr_progress(c);
 	lock_take(&c->dom->lock);
 	parts = c->dom->parts;
-	ports_progress_waiting(c->dom, &c->ports, &c->wait);
+	workers_progress_waiting(c->dom, &c->workers, &c->wait);
 	parts = c->dom->parts - parts;
 	lock_give(&c->dom->lock);
 	return parts;
@@ -82,15 +82,15 @@ static bool wait_ready(struct wait_for *what, bool arm)
 	struct cntr_sleep *sleep = (struct cntr_sleep *)what;
 	struct cntr *c = sleep->cntr;
 
-	for (unsigned int tries = 0; tries < PORTS_ARM_TRIES; tries++) {
+	for (unsigned int tries = 0; tries < WORKERS_ARM_TRIES; tries++) {
 		what->parts += progress_waiting(c);
 		if (reached(sleep))
 			return true;
-		/* Arming turns nothing, but another thread may have, before our ports were armed. */
-		if (!arm || arm_ports(c, &c->wait, &what->nap))
+		/* Arming turns nothing, but another thread may have, before our workers were armed. */
+		if (!arm || arm_workers(c, &c->wait, &what->nap))
 			return arm && reached(sleep);
 	}
-	what->nap = PORTS_NAP_MS;
+	what->nap = WORKERS_NAP_MS;
 	return false;
 }
 
@@ -111,7 +111,7 @@ int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	do { /* a signal of the system ends no wait for a counter */
 		ret = wait_until(&c->wait, &sleep.what, end);
 	} while (ret == -FI_EINTR);
-	ports_uncover(c->dom, &c->wait);
+	workers_uncover(c->dom, &c->wait);
 	if (ret || !sleep.failed)
 		return ret;
 	__atomic_store_n(&c->error_seen, __atomic_load_n(&c->error, __ATOMIC_RELAXED),
@@ -140,7 +140,7 @@ bool cntr_ready(struct cntr *c)
 }
 
 /*
- * Who sleeps on a condition cannot drive the ports, and none of their descriptors wakes him: a thread
+ * Who sleeps on a condition cannot drive the workers, and none of their descriptors wakes him: a thread
  * has to. Where the application promised to be alone there is none, and so no sleep.
  */
 static bool driven(struct cntr *c)
@@ -159,7 +159,7 @@ int cntr_arm(struct cntr *c)
 	wait_arm(&c->wait);
 	wait_drain(&c->wait);
 	cntr_progress(c);
-	if (!arm_ports(c, NULL, &nap) || (nap && !wait_must_poll(&c->wait)) || changed(c))
+	if (!arm_workers(c, NULL, &nap) || (nap && !wait_must_poll(&c->wait)) || changed(c))
 		return -FI_EAGAIN;
 	if (wait_must_poll(&c->wait))
 		progress_take_over(c->dom);

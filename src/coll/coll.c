@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a port has to do with groups: messages find them, ends of peers are told, turns are taken. */
+/* What a worker has to do with groups: messages find them, ends of peers are told, turns are taken. */
 #include "coll/coll.h"
 
 #include <rdma/fi_errno.h>
@@ -8,32 +8,32 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "coll/early.h"
+#include "coll/group/early.h"
 #include "coll/exchange.h"
-#include "coll/join.h"
-#include "coll/leave.h"
+#include "coll/group/join.h"
+#include "coll/group/leave.h"
 #include "coll/op.h"
-#include "xfer/conn.h"
-#include "xfer/port.h"
-#include "xfer/tx.h"
+#include "xfer/conn/conn.h"
+#include "xfer/worker.h"
+#include "xfer/msg/tx.h"
 
 /* To read the clock takes as long as half a progress call in vain. Who sleeps takes a progress call each millisecond meanwhile. */
 #define LOOK_TURNS 16
 
-struct coll *coll_of(struct port *port)
+struct coll *coll_of(struct worker *worker)
 {
-	struct coll *c = port->coll;
+	struct coll *c = worker->coll;
 
 	if (c)
 		return c;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
-	c->port = port;
+	c->worker = worker;
 	list_init(&c->groups);
 	for (unsigned int i = 0; i < COLL_BUCKETS; i++)
 		list_init(&c->bucket[i]);
-	rx_init(&c->early, port->dom);
+	rx_init(&c->early, worker->dom);
 	list_init(&c->joins);
 	list_init(&c->kept);
 	list_init(&c->leaves);
@@ -45,7 +45,7 @@ struct coll *coll_of(struct port *port)
 	pthread_mutex_init(&c->watching, NULL);
 	pthread_mutex_init(&c->joining, NULL);
 	c->driver.fd = -1;
-	port->coll = c;
+	worker->coll = c;
 	return c;
 }
 
@@ -102,7 +102,7 @@ int coll_answer(struct peer *peer, const struct wire_group *word)
 
 int coll_say(struct coll *c, fi_addr_t addr, const struct wire_group *word)
 {
-	struct peer *peer = peer_get(c->port, addr);
+	struct peer *peer = peer_get(c->worker, addr);
 
 	return peer ? coll_answer(peer, word) : -FI_EADDRNOTAVAIL;
 }
@@ -110,38 +110,38 @@ int coll_say(struct coll *c, fi_addr_t addr, const struct wire_group *word)
 /* ---- Hearing ---------------------------------------------------------------------------------- */
 
 /* NULL: what comes now is for nobody, or there is no memory. */
-static struct coll *heard(struct port *port)
+static struct coll *heard(struct worker *worker)
 {
-	return port->closing ? NULL : coll_of(port);
+	return worker->closing ? NULL : coll_of(worker);
 }
 
 /* The group of a message that is from the member it says. */
-static struct group *group_for(struct port *port, struct peer *peer, const struct packet *p)
+static struct group *group_for(struct worker *worker, struct peer *peer, const struct packet *p)
 {
-	struct coll *c = port->coll;
-	struct group *g = c && !port->closing ? group_find(c, p->data) : NULL;
+	struct coll *c = worker->coll;
+	struct group *g = c && !worker->closing ? group_find(c, p->data) : NULL;
 
 	return g && !g->err && group_has(g, p->tag & WIRE_GROUP_RANK_MASK, peer) ? g : NULL;
 }
 
-bool coll_take(struct port *port, struct peer *peer, const struct packet *p, struct rx **queues)
+bool coll_take(struct worker *worker, struct peer *peer, const struct packet *p, struct rx **queues)
 {
-	struct group *g = group_for(port, peer, p);
+	struct group *g = group_for(worker, peer, p);
 
 	*queues = g ? &g->rx : NULL;
 	return g && exchange_take(g, peer, p);
 }
 
-struct rx *coll_context(struct port *port, struct peer *peer, const struct packet *p)
+struct rx *coll_context(struct worker *worker, struct peer *peer, const struct packet *p)
 {
-	struct group *g = group_for(port, peer, p);
+	struct group *g = group_for(worker, peer, p);
 
 	return g ? &g->rx : NULL;
 }
 
-struct rx *coll_elsewhere(struct port *port, struct peer *peer, const struct packet *p)
+struct rx *coll_elsewhere(struct worker *worker, struct peer *peer, const struct packet *p)
 {
-	struct coll *c = heard(port);
+	struct coll *c = heard(worker);
 	struct group *g = c ? group_find(c, p->data) : NULL;
 
 	if (!c)
@@ -155,9 +155,9 @@ struct rx *coll_elsewhere(struct port *port, struct peer *peer, const struct pac
 	return NULL;
 }
 
-void coll_hear(struct port *port, struct peer *peer, const struct packet *p)
+void coll_hear(struct worker *worker, struct peer *peer, const struct packet *p)
 {
-	struct coll *c = heard(port);
+	struct coll *c = heard(worker);
 	struct wire_group word;
 
 	if (!c)
@@ -218,8 +218,8 @@ void coll_wake_in(struct coll *c, unsigned int ms)
 
 	if (!c->wake_at || at < c->wake_at)
 		c->wake_at = at;
-	if (c->port->sleepers) /* nothing else tells them that they have to nap now */
-		port_wake(c->port);
+	if (c->worker->sleepers) /* nothing else tells them that they have to nap now */
+		worker_wake(c->worker);
 }
 
 void coll_not_taken(struct coll *c)

@@ -21,8 +21,8 @@
 #include "base/pool.h"
 #include "core/eq.h"
 #include "xfer/group.h"
-#include "xfer/port.h"
-#include "xfer/rx.h"
+#include "xfer/worker.h"
+#include "xfer/msg/rx.h"
 
 struct ep;
 struct group;
@@ -31,7 +31,7 @@ struct group;
 #define COLL_LEFT    256
 
 struct coll {
-	struct port *port;
+	struct worker *worker;
 	struct ep *ep;                    /* of the first join; NULL: none has been yet */
 	struct list groups;               /* struct group.in_coll: all that are open */
 	struct list bucket[COLL_BUCKETS]; /* struct group.in_bucket: those that stand, by number */
@@ -56,7 +56,7 @@ struct coll {
 	uint64_t wake_at;            /* ms: the next look at groups; 0: none is due */
 	unsigned int progress_calls; /* while one is due */
 	bool running;                /* in coll_run */
-	/* Whoever reads the event queue turns the port while joins are pending. */
+	/* Whoever reads the event queue turns the worker while joins are pending. */
 	struct eq_driver driver;
 	bool rushes;              /* the queue turns it now and then, whatever comes */
 	pthread_mutex_t watching; /* guards these two of it; taken before the domain's lock */
@@ -66,8 +66,8 @@ struct coll {
 
 #define COLL_LATER_MS 200 /* what a member sent before it left is here by then */
 
-/* That of a port, made when it is not there; NULL: no memory. */
-struct coll *coll_of(struct port *port);
+/* That of a worker, made when it is not there; NULL: no memory. */
+struct coll *coll_of(struct worker *worker);
 /* Can anything go on? */
 static inline bool coll_ready(const struct coll *coll)
 {
@@ -82,7 +82,7 @@ int coll_connect(struct coll *coll, struct peer *peer);
 /* Connects to an entry of the vector: 0: it is connected, 1: not yet, or a negative error. */
 static inline int coll_reach(struct coll *coll, fi_addr_t addr)
 {
-	struct peer *peer = peer_get(coll->port, addr);
+	struct peer *peer = peer_get(coll->worker, addr);
 
 	if (__builtin_expect(peer && peer->state == PEER_CONNECTED, 1))
 		return 0;

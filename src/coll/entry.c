@@ -7,8 +7,8 @@
 #include "coll/op.h"
 #include "coll/query.h"
 #include "core/ep.h"
-#include "xfer/port.h"
-#include "xfer/xfer.h"
+#include "xfer/worker.h"
+#include "link/engine.h"
 
 #define FLAGS                                                                                      \
 	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |          \
@@ -152,7 +152,7 @@ static int start(struct ep *ep, const struct call *c)
 			    .op = c->op,
 			    .flags = c->flags & ep->tx_msg_mask,
 			    .context = c->context};
-	struct group *g = group_of(ep->port->coll, c->coll_addr);
+	struct group *g = group_of(ep->worker->coll, c->coll_addr);
 	int err;
 
 	if (!g) {
@@ -170,7 +170,7 @@ static int start(struct ep *ep, const struct call *c)
 	if (!err)
 		err = op_post(ep, g, &a);
 	if (err == -FI_EAGAIN) {
-		port_progress(ep->port);
+		worker_progress(ep->worker);
 		err = g->err ? -g->err : op_post(ep, g, &a);
 	}
 	return err;

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "coll/leave.h"
-#include "xfer/port.h"
-#include "xfer/tx.h"
+#include "coll/group/leave.h"
+#include "xfer/worker.h"
+#include "xfer/msg/tx.h"
 
 /*
  * Bytes of a message up to here are sooner taken at once than matched in queues. They come in one packet, and as a
@@ -33,7 +33,7 @@ static inline void complete(struct op *op, struct op_slot *slot, int err)
 {
 	slot->pending = false;
 	op->pending--;
-	domain_part(op->group->coll->port->dom);
+	domain_part(op->group->coll->worker->dom);
 	if (__builtin_expect(err, 0))
 		group_fail(op->group, err);
 	if (!op->pending && list_empty(&op->in_ready))
@@ -75,7 +75,7 @@ static __attribute__((noinline)) void watch_closely(struct group *g, uint32_t ra
 /* Nobody else would notice if it was dead, or has left. */
 static inline void watch(struct group *g, uint32_t rank)
 {
-	const struct peer *peer = port_peer(g->coll->port, group_member(g, rank));
+	const struct peer *peer = worker_peer(g->coll->worker, group_member(g, rank));
 
 	if (__builtin_expect(peer->state != PEER_CONNECTED || g->left || leave_doubts(g, rank), 0))
 		watch_closely(g, rank);
@@ -193,7 +193,7 @@ static int send(struct op *op, unsigned int i)
 	const struct plan_message *m = &op->round->message[i];
 	struct group *g = op->group;
 	fi_addr_t addr = group_member(g, m->peer);
-	struct peer *peer = port_peer(g->coll->port, addr);
+	struct peer *peer = worker_peer(g->coll->worker, addr);
 	struct packet p = {.head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 0),
 			   .tag = WIRE_GROUP_TAG(op->seq, op->what, g->rank),
 			   .data = g->id,
@@ -201,7 +201,7 @@ static int send(struct op *op, unsigned int i)
 			   .len = m->count * op->local.width};
 
 	if (__builtin_expect(peer == &peer_nobody, 0))
-		peer = peer_get(g->coll->port, addr);
+		peer = peer_get(g->coll->worker, addr);
 	return peer ? tx_ahead(peer, &p, &op->slot[i].work) : -FI_EADDRNOTAVAIL;
 }
 

@@ -4,7 +4,7 @@
 #define WEFT_COLL_LOCAL_H
 
 #include "atomic/atomic.h"
-#include "coll/plan.h"
+#include "coll/plan/plan.h"
 
 /* What PLAN_IN, PLAN_OUT and PLAN_TMP are for one collective. */
 struct local {

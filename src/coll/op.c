@@ -9,7 +9,7 @@
 #include "coll/exchange.h"
 #include "coll/query.h"
 #include "core/ep.h"
-#include "xfer/port.h"
+#include "xfer/worker.h"
 
 /* Collectives of which some members may be far ahead of others, in a row without one that all wait in. */
 #define SPELL_MAX 64

@@ -3,10 +3,10 @@
 #ifndef WEFT_COLL_OP_H
 #define WEFT_COLL_OP_H
 
-#include "coll/group.h"
+#include "coll/group/group.h"
 #include "coll/local.h"
-#include "coll/plan.h"
-#include "xfer/defer.h"
+#include "coll/plan/plan.h"
+#include "xfer/defer/defer.h"
 
 #define OP_SCRATCH 512 /* bytes of it that are part of an operation */
 #define OP_KEPT    2 /* rounds of a plan that are not asked for again: all that most short ones have */

@@ -7,8 +7,8 @@
 
 #include "atomic/atomic.h"
 #include "base/log.h"
-#include "hw/wire.h"
-#include "xfer/xfer.h"
+#include "link/wire.h"
+#include "link/engine.h"
 
 bool query_reduces(enum fi_collective_op coll)
 {

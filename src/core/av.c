@@ -10,8 +10,8 @@
 #include "core/av_store.h"
 #include "core/av_svc.h"
 #include "core/eq.h"
-#include "core/fid.h"
-#include "core/providers.h"
+#include "base/fid.h"
+#include "info/providers.h"
 
 #define OPEN_FLAGS (FI_EVENT | FI_READ | FI_SYMMETRIC | FI_AV_USER_ID)
 #define PRINT_MAX  128 /* bytes of any address as text with its NUL */
@@ -50,7 +50,7 @@ static int remove_one(struct av *av, fi_addr_t fi_addr)
 	if (av_store_release(av->store, (uint32_t)index))
 		return 0;
 	LIST_EACH (member, &av->store->members)
-		port_forget_entry(LIST_ENTRY(member, struct av, in_store), index);
+		worker_forget_entry(LIST_ENTRY(member, struct av, in_store), index);
 	av_store_remove(av->store, (uint32_t)index);
 	return 0;
 }
@@ -245,7 +245,7 @@ static struct av *create(struct domain *dom, const struct fi_av_attr *attr, void
 	av->type = attr->type;
 	av->flags = attr->flags;
 	av->rx_ctx_bits = attr->rx_ctx_bits;
-	list_init(&av->ports);
+	list_init(&av->workers);
 	list_init(&av->in_store);
 	return av;
 }

@@ -5,7 +5,7 @@
  * The fi_addr_t of an entry is its index whatever the type of the vector. An address has one index
  * however often it is inserted, and keeps it until it was removed as often. Vectors of one name share their entries with those of other processes on a domain of that name, so indexes
  * mean the same everywhere: to write for whoever opened them so, to read with FI_READ. User ids
- * stay with the process. A removal is told to the ports of this domain; others that talk to the
+ * stay with the process. A removal is told to the workers of this domain; others that talk to the
  * peer go on.
  */
 #ifndef WEFT_CORE_AV_H
@@ -29,7 +29,7 @@ struct av {
 	enum fi_av_type type; /* FI_AV_MAP or FI_AV_TABLE; as asked until the store is there */
 	uint64_t flags;       /* of fi_av_open */
 	int rx_ctx_bits;
-	struct list ports;      /* struct port.in_av: told when an entry goes away */
+	struct list workers;    /* struct worker.in_av: told when an entry goes away */
 	struct eq *eq;          /* FI_EVENT */
 	int ref;                /* atomic: endpoints bound, sets */
 	struct av_store *store; /* the entries; vectors of one name share it */
@@ -59,7 +59,7 @@ fi_addr_t av_find(struct av *av, const struct addr *addr);
 /* What completions report for this entry: the user id where one was given, else fi_addr. */
 fi_addr_t av_user_id(struct av *av, fi_addr_t fi_addr);
 
-/* In the engine: the entry is about to go, port_forget for each of av->ports. Domain locked. */
-void port_forget_entry(struct av *av, fi_addr_t index);
+/* In the engine: the entry is about to go, worker_forget for each of av->workers. Domain locked. */
+void worker_forget_entry(struct av *av, fi_addr_t index);
 
 #endif

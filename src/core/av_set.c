@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "core/av_set.h"
 #include "core/av_store.h"
-#include "core/fid.h"
+#include "base/fid.h"
 
 #define WORD_BITS 64
 

@@ -118,7 +118,7 @@ int av_store_leave(struct av *av)
 
 	pthread_mutex_lock(&names_mutex);
 	lock_take(&av->dom->lock);
-	busy = !list_empty(&av->ports) || ref_busy(&av->ref);
+	busy = !list_empty(&av->workers) || ref_busy(&av->ref);
 	if (!busy) {
 		list_remove(&av->in_store);
 		last = list_empty(&s->members);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "base/log.h"
-#include "core/info.h"
+#include "info/info.h"
 
 /* By the first member a node does not have yet. */
 #define SIZES(info, tx_attr, ep_attr, domain_attr)                                                 \

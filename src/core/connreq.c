@@ -6,8 +6,8 @@
 
 #include "base/forked.h"
 #include "base/log.h"
-#include "core/fid.h"
-#include "xfer/xfer.h"
+#include "base/fid.h"
+#include "link/engine.h"
 
 /* A forked child has neither its socket nor anybody to answer. */
 static bool is_foreign(const struct connreq *c)

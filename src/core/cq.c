@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "core/cq_read.h"
-#include "core/fid.h"
-#include "xfer/xfer.h"
+#include "base/fid.h"
+#include "link/engine.h"
 
 #define CQ_SIZE_DEFAULT 1024u
 #define CQ_SIZE_MAX     (1u << 20) /* asked; it grows past that when it must */
@@ -44,8 +44,8 @@ static void overrun(struct cq *cq)
 	cq->is_overrun = true;
 	cq->ring[cq->tail++ & cq->mask] = (struct cq_slot){.error = cq->overrun};
 	cq->limit = cq->tail;
-	for (unsigned int i = 0; i < cq->ports.count; i++)
-		xfer_starve(cq->ports.list[i].port);
+	for (unsigned int i = 0; i < cq->workers.count; i++)
+		xfer_starve(cq->workers.list[i].worker);
 }
 
 /* One place is left free, for the entry that says that there are no more. */
@@ -86,14 +86,14 @@ void cq_push_error(struct cq *cq, const struct cq_slot *entry, const struct cq_e
 	cq_push(cq, slot);
 }
 
-int cq_add_port(struct cq *cq, struct port *port)
+int cq_add_worker(struct cq *cq, struct worker *worker)
 {
-	return ports_add(&cq->ports, port, &cq->wait);
+	return workers_add(&cq->workers, worker, &cq->wait);
 }
 
-void cq_del_port(struct cq *cq, struct port *port)
+void cq_del_worker(struct cq *cq, struct worker *worker)
 {
-	ports_del(&cq->ports, port, &cq->wait);
+	workers_del(&cq->workers, worker, &cq->wait);
 }
 
 static int cq_close(struct fid *fid)
@@ -111,7 +111,7 @@ static int cq_close(struct fid *fid)
 	wait_fini(&cq->wait);
 	ref_put(&cq->dom->ref);
 	free(cq->err_data);
-	ports_fini(&cq->ports);
+	workers_fini(&cq->workers);
 	free(cq->ring);
 	free(cq);
 	return 0;

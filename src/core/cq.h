@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "core/domain.h"
-#include "core/ports.h"
+#include "core/workers.h"
 #include "core/wait.h"
 
-struct port;
+struct worker;
 
 /* A completion as it is kept, whatever format it is read in. */
 struct cq_slot {
@@ -45,10 +45,10 @@ struct cq {
 	enum fi_cq_format format;
 	enum fi_cq_wait_cond wait_cond;
 	struct waiter wait;
-	struct ports ports; /* progressed by a read of the empty queue */
-	int signaled;       /* fi_cq_signal came: the next blocking read returns */
-	int ref;            /* atomic: endpoints bound */
-	void *err_data;     /* what the last readerr handed out by pointer */
+	struct workers workers; /* progressed by a read of the empty queue */
+	int signaled;           /* fi_cq_signal came: the next blocking read returns */
+	int ref;                /* atomic: endpoints bound */
+	void *err_data;         /* what the last readerr handed out by pointer */
 	struct cq_error
 		*overrun; /* the queue's last entry, once there was no memory for another one */
 	bool is_overrun;  /* it is in the ring, and stays; completions are lost */
@@ -111,9 +111,9 @@ static inline void cq_push_done(struct cq *cq, void *context, uint64_t flags)
 void cq_push_error(struct cq *cq, const struct cq_slot *entry, const struct cq_error *why,
 		   const void *err_data);
 
-/* Endpoint enable and close: the queue learns which ports a read of it drives. Domain locked. */
-int cq_add_port(struct cq *cq, struct port *port);
-void cq_del_port(struct cq *cq, struct port *port);
+/* Endpoint enable and close: the queue learns which workers a read of it drives. Domain locked. */
+int cq_add_worker(struct cq *cq, struct worker *worker);
+void cq_del_worker(struct cq *cq, struct worker *worker);
 
 /* For fi_trywait: 0 when a sleeper would be woken by whatever comes, -FI_EAGAIN: read first. */
 int cq_arm(struct cq *cq);

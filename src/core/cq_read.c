@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/reason.h"
-#include "hw/link.h"
+#include "link/link.h"
 
 static inline __attribute__((always_inline)) void hold(struct domain *dom, bool locked)
 {
@@ -80,7 +80,7 @@ static ssize_t copy_out(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
 static __attribute__((noinline, cold)) ssize_t in_vain(struct cq *cq, bool locked)
 {
 	unsigned int turns = cq->dom->progress_calls;
-	uint64_t seen = (uint64_t)cq->head + ports_served(&cq->ports);
+	uint64_t seen = (uint64_t)cq->head + workers_served(&cq->workers);
 
 	release(cq->dom, locked);
 	wait_give_way(&cq->wait, turns, seen);
@@ -94,7 +94,7 @@ read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 
 	hold(cq->dom, locked);
 	if (cq->head == cq->tail || !count) /* a read of nothing is a call for progress */
-		ports_progress_locked(cq->dom, &cq->ports);
+		workers_progress_locked(cq->dom, &cq->workers);
 	if (cq->head != cq->tail)
 		ret = copy_out(cq, buf, count, src);
 	else if (wait_polled(&cq->wait, cq->dom->progress_calls))
@@ -210,7 +210,7 @@ static bool progress_and_go_on(struct cq *cq, uint32_t need, unsigned int *parts
 	if (!enough(cq, need)) {
 		unsigned int before = cq->dom->parts;
 
-		ports_progress_waiting(cq->dom, &cq->ports, &cq->wait);
+		workers_progress_waiting(cq->dom, &cq->workers, &cq->wait);
 		*parts += cq->dom->parts - before;
 	}
 	over = enough(cq, need);
@@ -225,7 +225,7 @@ int cq_arm(struct cq *cq)
 
 	wait_arm(&cq->wait);
 	wait_drain(&cq->wait);
-	if (progress_and_go_on(cq, 1, &parts) || !ports_arm(cq->dom, &cq->ports, NULL, &nap) ||
+	if (progress_and_go_on(cq, 1, &parts) || !workers_arm(cq->dom, &cq->workers, NULL, &nap) ||
 	    (nap && !wait_must_poll(&cq->wait)) || can_go_on(cq, 1))
 		return -FI_EAGAIN;
 	if (wait_must_poll(&cq->wait))
@@ -239,7 +239,7 @@ bool cq_ready(struct cq *cq)
 
 	lock_take(&cq->dom->lock);
 	if (cq->head == cq->tail)
-		ports_progress_locked(cq->dom, &cq->ports);
+		workers_progress_locked(cq->dom, &cq->workers);
 	ready = cq->head != cq->tail;
 	lock_give(&cq->dom->lock);
 	return ready;
@@ -255,17 +255,17 @@ static bool wait_over(struct wait_for *self, bool arm)
 {
 	struct cq_wait *w = (struct cq_wait *)self;
 
-	for (unsigned int tries = 0; tries < PORTS_ARM_TRIES; tries++) {
+	for (unsigned int tries = 0; tries < WORKERS_ARM_TRIES; tries++) {
 		if (progress_and_go_on(w->cq, w->need, &self->parts))
 			return true;
 		/*
 		 * Progress after arming could use the arming up. Another thread may have made some
 		 * before it, so the queue itself is looked at once more.
 		 */
-		if (!arm || ports_arm(w->cq->dom, &w->cq->ports, &w->cq->wait, &self->nap))
+		if (!arm || workers_arm(w->cq->dom, &w->cq->workers, &w->cq->wait, &self->nap))
 			return arm && can_go_on(w->cq, w->need);
 	}
-	self->nap = PORTS_NAP_MS;
+	self->nap = WORKERS_NAP_MS;
 	return false;
 }
 
@@ -284,7 +284,7 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 			what.need = (uint32_t)count;
 	}
 	ret = wait_until(&cq->wait, &what.base, wait_end(timeout));
-	ports_uncover(cq->dom, &cq->wait);
+	workers_uncover(cq->dom, &cq->wait);
 	if (ret == -FI_EINTR)
 		return ret;
 	lock_take(&cq->dom->lock);

@@ -15,14 +15,14 @@
 #include "core/eq.h"
 #include "core/mr.h"
 #include "core/mr_nic.h"
-#include "core/opened.h"
+#include "info/opened.h"
 #include "core/poll.h"
-#include "core/ports.h"
-#include "core/fid.h"
-#include "core/providers.h"
+#include "core/workers.h"
+#include "base/fid.h"
+#include "info/providers.h"
 #include "base/addr.h"
-#include "hw/link.h"
-#include "xfer/xfer.h"
+#include "link/link.h"
+#include "link/engine.h"
 
 static int domain_close(struct fid *fid)
 {
@@ -34,7 +34,7 @@ static int domain_close(struct fid *fid)
 		LOG_INFO(LOG_DOMAIN, "close: %d objects are still open on it", dom->ref);
 		return -FI_EBUSY;
 	}
-	opened_remove_domain(dom);
+	opened_remove_domain(&dom->opened);
 	progress_stop(dom);
 	mr_table_close(dom);
 	mr_nic_close(dom);
@@ -167,7 +167,7 @@ static int open_device(struct domain *dom)
 
 static void init_lists(struct domain *dom)
 {
-	list_init(&dom->ports);
+	list_init(&dom->workers);
 	list_init(&dom->sets);
 	list_init(&dom->waiting);
 	list_init(&dom->joined);
@@ -188,7 +188,7 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 		return -FI_ENOMEM;
 	dom->fabric = fabric_of(fabric);
 	dom->forks = forked_count();
-	dom->rarely = PORTS_RARELY;
+	dom->rarely = WORKERS_RARELY;
 	init_lists(dom);
 	dom->info = fi_dupinfo(info);
 	if (!dom->info)
@@ -214,7 +214,12 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	if (err)
 		goto close_mrs;
 	ref_get(&dom->fabric->ref);
-	opened_add_domain(dom);
+	dom->opened = (struct opened_domain){.fid = &dom->fid,
+					     .fabric = &dom->fabric->opened,
+					     .name = dom->info->domain_attr->name,
+					     .device = dom->device_ops != NULL,
+					     .forks = dom->forks};
+	opened_add_domain(&dom->opened);
 	*out = &dom->fid;
 	return 0;
 close_mrs:

@@ -25,16 +25,16 @@ struct waiter;
 struct domain {
 	struct fid_domain fid;
 	struct fabric *fabric;
-	struct list in_opened; /* see opened.h */
-	struct fi_info *info;  /* what it was opened with, our copy */
+	struct opened_domain opened;
+	struct fi_info *info; /* what it was opened with, our copy */
 	struct lock lock;
 	bool unlocked;       /* one thread at a time by promise of the application: data calls skip
 	                        the lock */
-	struct list ports;   /* struct port.in_domain: every enabled address */
+	struct list workers; /* struct worker.in_domain: every enabled address */
 	struct list sets;    /* struct av_set.in_domain */
 	uint64_t set_count;  /* opened so far */
 	struct list waiting; /* struct cntr.in_waiting: what work waits for that starts later */
-	struct list joined;  /* struct cntr.in_joined: every port drives them */
+	struct list joined;  /* struct cntr.in_joined: every worker drives them */
 	struct cntr *due;    /* atomic: counters whose work may start, linked by next_due */
 	int deferred;        /* atomic: work that waits, or is deferred and under way */
 	bool starting;       /* in defer_run */
@@ -53,9 +53,9 @@ struct domain {
 	unsigned int
 		progress_calls; /* counts progress made by the application, read by the thread */
 	unsigned int
-		rarely; /* others of its ports get a progress call where no bit of `turns` here is set */
+		rarely; /* others of its workers get a progress call where no bit of `turns` here is set */
 	struct progress *thread; /* automatic progress, or NULL */
-	struct waiter *cover;    /* whose sleeper wakes for all ports, see ports_arm; or NULL */
+	struct waiter *cover;    /* whose sleeper wakes for all workers, see workers_arm; or NULL */
 	unsigned int parts;      /* counts calls of domain_part */
 };
 
@@ -78,7 +78,7 @@ static inline uint32_t domain_api(const struct domain *dom)
 	return dom->fabric->fid.api_version;
 }
 
-/* Is there work that any port's progress may bring on, whoever waits for it? From any thread. */
+/* Is there work that any worker's progress may bring on, whoever waits for it? From any thread. */
 static inline bool domain_defers(const struct domain *dom)
 {
 	return __atomic_load_n(&dom->deferred, __ATOMIC_RELAXED) != 0;
@@ -104,15 +104,15 @@ int domain_open2(struct fid_fabric *fabric, struct fi_info *info, struct fid_dom
 /* Starts the thread of automatic progress if there is none yet. 0 or a negative error. */
 int progress_start(struct domain *dom);
 void progress_stop(struct domain *dom);
-/* The thread looks at the ports at once. */
+/* The thread looks at the workers at once. */
 void progress_wake(struct domain *dom);
 /* The same if it relies on being woken, by what somebody else may have read now. Domain locked. */
 void progress_rearm(struct domain *dom);
-/* Readable when something came for any port that is armed; the thread's. There is a thread. */
+/* Readable when something came for any worker that is armed; the thread's. There is a thread. */
 int progress_fd(const struct domain *dom);
 /* An application thread is about to sleep on something only the thread can wake it from. */
 void progress_take_over(struct domain *dom);
-/* A new port's descriptor wakes the thread, if there is one. Domain locked. */
+/* A new worker's descriptor wakes the thread, if there is one. Domain locked. */
 void progress_watch(struct domain *dom, int fd);
 
 #endif

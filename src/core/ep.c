@@ -7,11 +7,11 @@
 
 #include "base/log.h"
 #include "core/ep_cm.h"
-#include "core/fid.h"
+#include "base/fid.h"
 #include "core/mr_object.h"
-#include "core/providers.h"
-#include "hw/link.h"
-#include "xfer/xfer.h"
+#include "info/providers.h"
+#include "link/link.h"
+#include "link/engine.h"
 
 /* Events a counter may be bound for, in the order of struct ep.cntrs. */
 static const uint64_t events_bound[] = {FI_SEND,  FI_RECV,        FI_READ,
@@ -324,32 +324,32 @@ int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	}
 }
 
-void ep_drop_port(struct ep *ep)
+void ep_drop_worker(struct ep *ep)
 {
-	defer_port_closing(ep->port);
-	port_close(ep->port);
-	ep->port = NULL;
+	defer_worker_closing(ep->worker);
+	worker_close(ep->worker);
+	ep->worker = NULL;
 }
 
 /* Takes the endpoint out of everything that names it. Domain locked. */
 static void detach(struct ep *ep)
 {
-	struct port *port = ep->port;
+	struct worker *worker = ep->worker;
 
-	if (!port)
+	if (!worker)
 		return;
 	xfer_forget(ep, NULL);
 	if (ep->tx_cq)
-		cq_del_port(ep->tx_cq, port);
+		cq_del_worker(ep->tx_cq, worker);
 	if (ep->rx_cq)
-		cq_del_port(ep->rx_cq, port);
+		cq_del_worker(ep->rx_cq, worker);
 	for (unsigned int i = 0; i < CNTR_EVENTS; i++)
 		if (ep->cntrs[i])
-			cntr_del_port(ep->cntrs[i], port);
+			cntr_del_worker(ep->cntrs[i], worker);
 	if (ep->base == ep)
-		ep_drop_port(ep);
+		ep_drop_worker(ep);
 	else if (ep->fid.fid.fclass == FI_CLASS_RX_CTX)
-		port_bind_rx(port, ep->index, NULL);
+		worker_bind_rx(worker, ep->index, NULL);
 }
 
 static void put_bindings(struct ep *ep)
@@ -377,7 +377,7 @@ static int close_alias(struct ep *ep)
 {
 	lock_take(&ep->dom->lock);
 	defer_forget(ep, ep->base);
-	if (ep->port)
+	if (ep->worker)
 		xfer_forget(ep, ep->base);
 	list_remove(&ep->in_aliases);
 	lock_give(&ep->dom->lock);

@@ -18,14 +18,15 @@
 
 struct entry_own;
 struct ep_cm;
-struct port;
+struct offload;
 struct rx;
+struct worker;
 
 struct ep {
 	struct fid_ep fid;
 	/* What a send touches, set at bind and enable. */
 	struct domain *dom;
-	struct port *port;
+	struct worker *worker;
 	struct cq *tx_cq;
 	struct cntr *tx_cntr;                /* FI_SEND */
 	struct cntr *read_cntr, *write_cntr; /* FI_READ, FI_WRITE: of what it initiates */
@@ -50,7 +51,9 @@ struct ep {
 	struct cq *rx_cq;
 	struct cntr *cntrs[6]; /* by event: SEND RECV READ WRITE REMOTE_READ REMOTE_WRITE */
 	struct ep *srx;        /* FI_CLASS_SRX_CTX bound */
-	void *device_srx;      /* of such a context, where a device has the receives; else NULL */
+	struct offload
+		*offload; /* the device that performs its operations, once enabled; or NULL */
+	void *device_srx; /* of such a context, where a device has the receives; else NULL */
 	struct stx *stx;
 	struct rx *own_rx;                     /* ours to close */
 	uint64_t tx_bind_flags, rx_bind_flags; /* FI_SELECTIVE_COMPLETION */
@@ -106,10 +109,10 @@ void ep_set_inject(struct ep *ep, uint64_t kind, size_t value);
 struct ep *ep_new(struct domain *dom, size_t fclass, void *context);
 int ep_own_info(struct ep *ep, const struct fi_info *info);
 void ep_free(struct ep *ep);
-/* The port of an endpoint or, for a context, of its scalable endpoint; opened when needed. */
-int ep_port(struct ep *ep);
+/* The worker of an endpoint or, for a context, of its scalable endpoint; opened when needed. */
+int ep_worker(struct ep *ep);
 /* Closes it again; nothing uses it yet. Domain locked. */
-void ep_drop_port(struct ep *ep);
+void ep_drop_worker(struct ep *ep);
 int ep_enable(struct ep *ep);
 int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 int ep_close(struct fid *fid);

@@ -10,8 +10,8 @@
 #include "core/connreq.h"
 #include "core/mc.h"
 #include "core/pep.h"
-#include "core/providers.h"
-#include "xfer/xfer.h"
+#include "info/providers.h"
+#include "link/engine.h"
 
 /* Is it time to ask whether the peer is still there? */
 static bool look_due(struct ep_cm *cm)
@@ -35,9 +35,9 @@ static void turn(struct eq_driver *driver)
 		return;
 	lock_take(&ep->dom->lock);
 	if (look_due(ep->cm))
-		cm_look(ep->port);
+		cm_look(ep->worker);
 	else
-		cm_progress(ep->port);
+		cm_progress(ep->worker);
 	lock_give(&ep->dom->lock);
 }
 
@@ -52,17 +52,17 @@ static void watch(struct ep *ep)
 
 	if (!ep->cm->driven)
 		return;
-	news = cm_news_fd(ep->port);
+	news = cm_news_fd(ep->worker);
 	if (news >= 0) {
 		eq_driver_watch(ep->eq, &ep->cm->driver, state == EP_CM_ENDED ? -1 : news);
 		return;
 	}
 	eq_driver_watch(ep->eq, &ep->cm->driver,
-			state == EP_CM_CONNECTING ? port_fd(ep->port) : -1);
+			state == EP_CM_CONNECTING ? worker_fd(ep->worker) : -1);
 	if (state != EP_CM_CONNECTED)
 		return;
-	eq_watch_end(ep->eq, cm_sock(ep->port));
-	ep->cm->look_ms = cm_look_ms(ep->port);
+	eq_watch_end(ep->eq, cm_sock(ep->worker));
+	ep->cm->look_ms = cm_look_ms(ep->worker);
 	ep->cm->next_look = clock_coarse_ms() + (uint64_t)ep->cm->look_ms / 2;
 	if (ep->cm->look_ms)
 		eq_tick(ep->eq, ep->cm->look_ms);
@@ -216,7 +216,7 @@ static int connect_locked(struct ep *ep, const struct addr *to, const void *para
 
 	if (!is_new(ep) || ep->cm->request)
 		return -FI_EINVAL;
-	err = cm_connect(ep->port, to, param, paramlen);
+	err = cm_connect(ep->worker, to, param, paramlen);
 	if (err == -FI_ENOMEM)
 		return err;
 	ep->cm->state = EP_CM_CONNECTING;
@@ -260,7 +260,7 @@ static int accept_locked(struct ep *ep, const void *param, size_t paramlen)
 	}
 	request->req = NULL;
 	ep->cm->state = EP_CM_CONNECTING;
-	err = cm_accept(ep->port, req, param, paramlen);
+	err = cm_accept(ep->worker, req, param, paramlen);
 	if (err == CM_LATER)
 		watch(ep);
 	else if (err)
@@ -293,7 +293,7 @@ static int shutdown_locked(struct ep *ep)
 		return -FI_ENOTCONN;
 	if (was == EP_CM_ENDED)
 		return 0;
-	cm_shutdown(ep->port);
+	cm_shutdown(ep->worker);
 	ep_cm_ended(ep, FI_ECANCELED, NULL, 0);
 	return 0;
 }
@@ -321,7 +321,7 @@ static const struct addr *peer_name(const struct ep *ep)
 	if (!cm)
 		return NULL;
 	if (cm->state == EP_CM_CONNECTING || cm->state == EP_CM_CONNECTED)
-		return cm_peer_name(ep->port);
+		return cm_peer_name(ep->worker);
 	return cm->request && cm->request->req ? cm_request_name(cm->request->req) : NULL;
 }
 

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "core/ep_cm.h"
 #include "core/mr_share.h"
-#include "xfer/xfer.h"
+#include "link/engine.h"
 
 #define OP_FLAGS                                                                                   \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                   \
@@ -86,33 +86,33 @@ void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags)
 		ep->rx_flags |= rx_op_flags & FI_COMPLETION;
 }
 
-static int open_port(struct ep *ep)
+static int open_worker(struct ep *ep)
 {
-	struct port *port;
-	int err = port_open(ep->dom, ep->info, ep->barred, &port);
+	struct worker *worker;
+	int err = worker_open(ep->dom, ep->info, ep->barred, &worker);
 
 	if (err)
 		return err;
-	err = defer_port_opened(port);
+	err = defer_worker_opened(worker);
 	if (err) {
-		port_close(port);
+		worker_close(worker);
 		return err;
 	}
 	if (ep->cm)
-		cm_own(port, ep);
-	ep->port = port;
+		cm_own(worker, ep);
+	ep->worker = worker;
 	return 0;
 }
 
-int ep_port(struct ep *ep)
+int ep_worker(struct ep *ep)
 {
 	struct ep *base = ep->base;
 	int err = 0;
 
-	if (!base->port)
-		err = open_port(base);
+	if (!base->worker)
+		err = open_worker(base);
 	if (!err)
-		ep->port = base->port;
+		ep->worker = base->worker;
 	return err;
 }
 
@@ -172,7 +172,7 @@ static int open_rx(struct ep *ep)
 		return -FI_ENOMEM;
 	set_rx(ep);
 	ep->rx = ep->srx ? NULL : ep->own_rx;
-	port_bind_rx(ep->port, ep->index, ep->own_rx);
+	worker_bind_rx(ep->worker, ep->index, ep->own_rx);
 	return 0;
 }
 
@@ -181,12 +181,12 @@ static int join_queues(struct ep *ep)
 	int err = 0;
 
 	if (ep->tx_cq)
-		err = cq_add_port(ep->tx_cq, ep->port);
+		err = cq_add_worker(ep->tx_cq, ep->worker);
 	if (!err && ep->rx_cq)
-		err = cq_add_port(ep->rx_cq, ep->port);
+		err = cq_add_worker(ep->rx_cq, ep->worker);
 	for (unsigned int i = 0; !err && i < 6; i++)
 		if (ep->cntrs[i])
-			err = cntr_add_port(ep->cntrs[i], ep->port);
+			err = cntr_add_worker(ep->cntrs[i], ep->worker);
 	return err;
 }
 
@@ -197,7 +197,7 @@ static void fold_bindings(struct ep *ep)
 	ep->write_cntr = ep->cntrs[3];
 	if (ep->cntrs[4] || ep->cntrs[5]) {
 		mr_share_tell_all(ep->dom);
-		port_tell_all(ep->port);
+		worker_tell_all(ep->worker);
 	}
 	ep_fold_flags(ep, ep->tx_op_flags, ep->rx_op_flags);
 }
@@ -215,11 +215,11 @@ static int enable_locked(struct ep *ep)
 	int err = check_bindings(ep);
 
 	if (!err)
-		err = ep_port(ep);
+		err = ep_worker(ep);
 	if (err)
 		return err;
 	if (ep->base->av)
-		port_bind_av(ep->port, ep->base->av);
+		worker_bind_av(ep->worker, ep->base->av);
 	fold_addressing(ep);
 	fold_bindings(ep);
 	if (has_receive_side(ep))
@@ -239,17 +239,17 @@ static int enable_locked(struct ep *ep)
 	return 0;
 }
 
-/* A scalable endpoint only opens its port; its contexts are enabled one by one. */
+/* A scalable endpoint only opens its worker; its contexts are enabled one by one. */
 static int enable_scalable(struct ep *ep)
 {
 	int err;
 
 	if (!ep->av)
 		return -FI_ENOAV;
-	err = ep_port(ep);
+	err = ep_worker(ep);
 	if (!err) {
-		port_bind_av(ep->port, ep->av);
-		port_tell_all(ep->port); /* contexts that count may come later than peers */
+		worker_bind_av(ep->worker, ep->av);
+		worker_tell_all(ep->worker); /* contexts that count may come later than peers */
 		ep->enabled = true;
 	}
 	return err;

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "core/ep.h"
-#include "xfer/xfer.h"
+#include "link/engine.h"
 
 static int refuse(const char *what)
 {
@@ -23,7 +23,7 @@ static int late_events(const struct ep *ep, const char *what)
 	case FI_CLASS_EP:
 	case FI_CLASS_TX_CTX:
 	case FI_CLASS_RX_CTX:
-		return xfer_offloaded(ep->port) ? refuse(what) : 0;
+		return xfer_offloaded(ep->worker) ? refuse(what) : 0;
 	default:
 		return refuse(what);
 	}
@@ -48,13 +48,13 @@ int ep_late(const struct ep *ep, size_t fclass)
 int ep_late_cq(struct ep *ep, struct cq *cq, uint64_t flags)
 {
 	bool both = flags & FI_TRANSMIT && flags & FI_RECV;
-	int err = cq_add_port(cq, ep->port);
+	int err = cq_add_worker(cq, ep->worker);
 
 	if (err || !both)
 		return err;
-	err = cq_add_port(cq, ep->port); /* counted once for each binding */
+	err = cq_add_worker(cq, ep->worker); /* counted once for each binding */
 	if (err)
-		cq_del_port(cq, ep->port);
+		cq_del_worker(cq, ep->worker);
 	return err;
 }
 
@@ -62,13 +62,13 @@ int ep_late_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
 {
 	int events = __builtin_popcountll(flags), err = 0, done;
 
-	if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE) && !xfer_tells_late(ep->port))
+	if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE) && !xfer_tells_late(ep->worker))
 		return refuse("a counter of what peers do: some have connected by RDMA, and do "
 			      "not tell");
 	for (done = 0; !err && done < events; done++)
-		err = cntr_add_port(cntr, ep->port);
+		err = cntr_add_worker(cntr, ep->worker);
 	for (; err && done > 1; done--)
-		cntr_del_port(cntr, ep->port);
+		cntr_del_worker(cntr, ep->worker);
 	return err;
 }
 

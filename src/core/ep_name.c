@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/ep_cm.h"
-#include "core/providers.h"
-#include "xfer/xfer.h"
+#include "info/providers.h"
+#include "link/engine.h"
 
 int ep_name_get(fid_t fid, void *addr, size_t *addrlen)
 {
@@ -16,9 +16,9 @@ int ep_name_get(fid_t fid, void *addr, size_t *addrlen)
 	if (!addrlen || (*addrlen && !addr))
 		return -FI_EINVAL;
 	lock_take(&ep->dom->lock);
-	err = ep_port(ep);
+	err = ep_worker(ep);
 	if (!err)
-		err = addr_to_format(port_name(ep->port), provider_format(ep->base->info), addr,
+		err = addr_to_format(worker_name(ep->worker), provider_format(ep->base->info), addr,
 				     addrlen);
 	lock_give(&ep->dom->lock);
 	return err;
@@ -27,7 +27,7 @@ int ep_name_get(fid_t fid, void *addr, size_t *addrlen)
 /* Whoever asks for a string by name wants that one, not the next that is free. */
 static int check_name(const struct ep *ep, const void *wanted, size_t wanted_len)
 {
-	const struct addr *name = port_name(ep->port);
+	const struct addr *name = worker_name(ep->worker);
 	struct addr a;
 	int err = addr_from_user(&a, provider_format(ep->info), wanted, wanted_len);
 
@@ -41,13 +41,13 @@ static int check_name(const struct ep *ep, const void *wanted, size_t wanted_len
 /* Takes the name of ep->info, so that the caller hears at once that somebody has it. Locked. */
 static int take_name(struct ep *ep)
 {
-	int err = ep_port(ep);
+	int err = ep_worker(ep);
 
 	if (err)
 		return err;
 	err = check_name(ep, ep->info->src_addr, ep->info->src_addrlen);
 	if (err)
-		ep_drop_port(ep);
+		ep_drop_worker(ep);
 	return err;
 }
 
@@ -59,7 +59,7 @@ static int set_name(struct ep *ep, void *addr, size_t addrlen)
 	size_t old_len = info->src_addrlen;
 	int err;
 
-	if (ep->port)
+	if (ep->worker)
 		return -FI_EOPBADSTATE;
 	info->src_addr = addr;
 	info->src_addrlen = addrlen;

@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 #include "core/ep.h"
-#include "hw/link.h"
-#include "xfer/xfer.h"
+#include "link/link.h"
+#include "link/engine.h"
 
 /* What fi_endpoint(3) knows as default flags of operations, of either side. */
 #define OP_FLAGS                                                                                   \
@@ -149,8 +149,8 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 		found = ep->dom->device_ops->srx_cancel(ep->device_srx, context);
 	if (found == -FI_ENOENT)
 		found = defer_cancel(ep, context);
-	if (found == -FI_ENOENT && ep->port)
-		found = xfer_cancel(ep->port, context);
+	if (found == -FI_ENOENT && ep->worker)
+		found = xfer_cancel(ep->worker, context);
 	lock_give(&ep->dom->lock);
 	return found == -FI_EOPNOTSUPP ? found : 0;
 }

@@ -5,8 +5,8 @@
 
 #include "core/ep.h"
 #include "core/ep_cm.h"
-#include "core/providers.h"
-#include "xfer/xfer.h"
+#include "info/providers.h"
+#include "link/engine.h"
 
 static int give(void *to, size_t *len, const void *from, size_t from_len)
 {
@@ -173,13 +173,13 @@ static int set_size(struct ep *ep, int optname, size_t value)
 /* Nothing to give up for those who do not use it; for others only as long as no peer can have found them. */
 static int permit_shared_memory(struct ep *ep, bool permitted)
 {
-	unsigned int wanted = port_wanted(ep->info), barred = permitted ? 0 : PROVIDER_SHM;
+	unsigned int wanted = worker_wanted(ep->info), barred = permitted ? 0 : PROVIDER_SHM;
 	int err = 0;
 
 	if (!permitted && wanted == PROVIDER_SHM)
 		return -FI_EOPNOTSUPP;
 	lock_take(&ep->dom->lock);
-	if (ep->port && wanted & PROVIDER_SHM && ep->barred != barred)
+	if (ep->worker && wanted & PROVIDER_SHM && ep->barred != barred)
 		err = -FI_EOPBADSTATE;
 	else
 		ep->barred = barred;

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "core/connreq.h"
 #include "core/eq.h"
-#include "core/fid.h"
+#include "base/fid.h"
 
 #define SIZE_DEFAULT 1024
 

@@ -6,11 +6,11 @@
 #include "core/domain.h"
 #include "core/eq.h"
 #include "core/fabric.h"
-#include "core/fid.h"
-#include "core/opened.h"
+#include "base/fid.h"
+#include "info/opened.h"
 #include "core/pep.h"
 #include "core/trywait.h"
-#include "core/providers.h"
+#include "info/providers.h"
 #include "core/wait.h"
 
 static int fabric_close(struct fid *fid)
@@ -21,7 +21,7 @@ static int fabric_close(struct fid *fid)
 		LOG_WARN(LOG_FABRIC, "a fabric with %d open objects cannot be closed", fab->ref);
 		return -FI_EBUSY;
 	}
-	opened_remove_fabric(fab);
+	opened_remove_fabric(&fab->opened);
 	free(fab->name);
 	free(fab->prov_name);
 	free(fab);
@@ -101,7 +101,9 @@ static int fabric_open(const struct fi_fabric_attr *attr, struct fid_fabric **fa
 	fab->fid.fid = (struct fid){FI_CLASS_FABRIC, context, &fid_ops};
 	fab->fid.ops = &fabric_ops;
 	fab->fid.api_version = attr->api_version;
-	opened_add_fabric(fab);
+	fab->opened = (struct opened_fabric){
+		.fid = &fab->fid, .name = fab->name, .prov_name = fab->prov_name};
+	opened_add_fabric(&fab->opened);
 	*fabric = &fab->fid;
 	return 0;
 }

@@ -6,14 +6,14 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
 
-#include "base/list.h"
+#include "info/opened.h"
 
 struct fabric {
 	struct fid_fabric fid; /* api_version: what the application asked of fi_getinfo */
 	char *name;
 	char *prov_name;
 	int ref; /* atomic: domains, event queues, passive endpoints, wait sets open on it */
-	struct list in_opened; /* see opened.h */
+	struct opened_fabric opened;
 };
 
 static inline struct fabric *fabric_of(struct fid_fabric *fid)

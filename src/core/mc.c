@@ -6,9 +6,9 @@
 
 #include "base/log.h"
 #include "core/ep.h"
-#include "core/fid.h"
-#include "core/providers.h"
-#include "xfer/xfer.h"
+#include "base/fid.h"
+#include "info/providers.h"
+#include "link/engine.h"
 
 struct mc {
 	struct fid_mc fid;
@@ -23,7 +23,7 @@ static int mc_close(struct fid *fid)
 	if (domain_foreign(dom))
 		return 0;
 	lock_take(&dom->lock);
-	dgram_leave(mc->ep->port, mc->fid.fi_addr);
+	dgram_leave(mc->ep->worker, mc->fid.fi_addr);
 	lock_give(&dom->lock);
 	if (mc->ep->eq)
 		eq_forget(mc->ep->eq, fid);
@@ -69,9 +69,9 @@ static int join_locked(struct mc *mc, const void *addr, uint64_t ways)
 
 	if (err)
 		return err;
-	err = ep_port(mc->ep);
+	err = ep_worker(mc->ep);
 	if (!err)
-		err = dgram_join(mc->ep->port, &group, ways, &mc->fid.fi_addr);
+		err = dgram_join(mc->ep->worker, &group, ways, &mc->fid.fi_addr);
 	addr_free(&group);
 	return err;
 }

@@ -8,8 +8,8 @@
 #include "core/mr_object.h"
 #include "core/mr_share.h"
 #include "core/mr_table.h"
-#include "core/rules.h"
-#include "hw/link.h"
+#include "info/rules.h"
+#include "link/link.h"
 
 #define ACCESS                                                                                     \
 	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_COLLECTIVE)

@@ -2,11 +2,11 @@
 #include "core/mr_nic.h"
 
 #include "base/log.h"
-#include "core/ifaces.h"
+#include "info/ifaces.h"
 #include "core/mr_object.h"
-#include "core/rdma_ports.h"
-#include "core/providers.h"
-#include "hw/link.h"
+#include "info/rdma_ports.h"
+#include "info/providers.h"
+#include "link/link.h"
 
 #define WRITERS  (FI_RECV | FI_READ | FI_REMOTE_WRITE) /* what makes a device write to a region */
 #define FIND_MAX 32 /* regions looked at, those used last first */

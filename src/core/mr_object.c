@@ -5,12 +5,12 @@
 #include "base/log.h"
 #include "cntr/cntr.h"
 #include "core/ep.h"
-#include "core/fid.h"
+#include "base/fid.h"
 #include "core/mr_nic.h"
 #include "core/mr_object.h"
 #include "core/mr_share.h"
-#include "hw/link.h"
-#include "xfer/xfer.h"
+#include "link/link.h"
+#include "link/engine.h"
 
 bool mr_object_mode(const struct domain *dom, int bit)
 {

@@ -8,7 +8,7 @@
 
 #include "base/lock.h"
 #include "base/log.h"
-#include "core/fid.h"
+#include "base/fid.h"
 
 /* ---- "logging": messages go to callbacks of the application ---- */
 

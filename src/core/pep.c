@@ -6,10 +6,10 @@
 
 #include "base/forked.h"
 #include "base/log.h"
-#include "core/fid.h"
+#include "base/fid.h"
 #include "core/pep_cm.h"
-#include "core/providers.h"
-#include "xfer/xfer.h"
+#include "info/providers.h"
+#include "link/engine.h"
 
 int pep_bound(struct pep *pep)
 {

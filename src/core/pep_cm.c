@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "core/connreq.h"
 #include "core/pep.h"
-#include "core/providers.h"
-#include "xfer/xfer.h"
+#include "info/providers.h"
+#include "link/engine.h"
 
 #define REQUESTS_PER_TURN 64
 

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "cntr/cntr.h"
 #include "core/cq.h"
-#include "core/fid.h"
+#include "base/fid.h"
 #include "core/poll.h"
 #include "core/trywait.h"
 

@@ -2,7 +2,7 @@
 /*
  * Automatic progress: one thread a domain. It makes turns as long as they find something; while
  * the application makes progress itself it only looks in now and then; else it sleeps until a
- * port's sockets say that something came, and an idle process costs nothing.
+ * worker's sockets say that something came, and an idle process costs nothing.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,8 +17,8 @@
 
 #include "base/log.h"
 #include "core/domain.h"
-#include "core/ports.h"
-#include "xfer/xfer.h"
+#include "core/workers.h"
+#include "link/engine.h"
 
 #define LOOK_IN_MS 10 /* while the application polls */
 #define NAP_MS     1  /* while something waits for room at a peer */
@@ -26,12 +26,12 @@
 struct progress {
 	struct domain *dom;
 	pthread_t thread;
-	int epfd;    /* portsfd and wakefd */
-	int portsfd; /* the ports */
+	int epfd;      /* workersfd and wakefd */
+	int workersfd; /* the workers */
 	int wakefd;
 	int stop; /* atomic */
 	int alone; /* atomic: the application goes to sleep, what it polled before is no sign of life */
-	bool armed; /* asleep until a port wakes it; domain's lock */
+	bool armed; /* asleep until a worker wakes it; domain's lock */
 };
 
 /* How long to sleep in ms; -1: until something comes; 0: do not. Domain locked. */
@@ -112,11 +112,11 @@ int progress_start(struct domain *dom)
 		return -FI_ENOMEM;
 	p->dom = dom;
 	p->epfd = epoll_create1(EPOLL_CLOEXEC);
-	p->portsfd = epoll_create1(EPOLL_CLOEXEC);
+	p->workersfd = epoll_create1(EPOLL_CLOEXEC);
 	p->wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (p->epfd < 0 || p->portsfd < 0 || p->wakefd < 0 ||
+	if (p->epfd < 0 || p->workersfd < 0 || p->wakefd < 0 ||
 	    epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->wakefd, &ev) ||
-	    epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->portsfd, &ev)) {
+	    epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->workersfd, &ev)) {
 		err = -errno;
 		goto close_fds;
 	}
@@ -133,8 +133,8 @@ int progress_start(struct domain *dom)
 close_fds:
 	if (p->epfd >= 0)
 		close(p->epfd);
-	if (p->portsfd >= 0)
-		close(p->portsfd);
+	if (p->workersfd >= 0)
+		close(p->workersfd);
 	if (p->wakefd >= 0)
 		close(p->wakefd);
 	free(p);
@@ -145,12 +145,12 @@ void progress_watch(struct domain *dom, int fd)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 
-	if (dom->thread && epoll_ctl(dom->thread->portsfd, EPOLL_CTL_ADD, fd, &ev))
-		LOG_WARN(LOG_DOMAIN, "a port cannot wake automatic progress: %s",
+	if (dom->thread && epoll_ctl(dom->thread->workersfd, EPOLL_CTL_ADD, fd, &ev))
+		LOG_WARN(LOG_DOMAIN, "a worker cannot wake automatic progress: %s",
 			 fi_strerror(errno));
-	if (dom->thread && dom->ports.next != dom->ports.prev)
-		dom->rarely = PORTS_RARELY_AUTO;
-	/* The thread may be asleep already, or who covers all ports, and has not armed this one. */
+	if (dom->thread && dom->workers.next != dom->workers.prev)
+		dom->rarely = WORKERS_RARELY_AUTO;
+	/* The thread may be asleep already, or who covers all workers, and has not armed this one. */
 	if (dom->cover)
 		wait_notify(dom->cover);
 	progress_wake(dom);
@@ -172,7 +172,7 @@ void progress_rearm(struct domain *dom)
 
 int progress_fd(const struct domain *dom)
 {
-	return dom->thread->portsfd;
+	return dom->thread->workersfd;
 }
 
 void progress_take_over(struct domain *dom)
@@ -193,7 +193,7 @@ void progress_stop(struct domain *dom)
 	progress_wake(dom);
 	pthread_join(p->thread, NULL);
 	close(p->epfd);
-	close(p->portsfd);
+	close(p->workersfd);
 	close(p->wakefd);
 	free(p);
 	dom->thread = NULL;

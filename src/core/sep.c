@@ -5,9 +5,9 @@
 
 #include "base/log.h"
 #include "core/ep.h"
-#include "core/fid.h"
-#include "hw/link.h"
-#include "xfer/xfer.h"
+#include "base/fid.h"
+#include "link/link.h"
+#include "link/engine.h"
 
 /* FI_SHARED_CONTEXT and 0 stand for one of its own. */
 static unsigned int context_count(size_t asked)

@@ -79,7 +79,7 @@ void wait_fini(struct waiter *w);
 /* Says whose waiter it is, once the object is complete: a wait set can arm it from now on. */
 void wait_own(struct waiter *w, struct fid *owner);
 
-/* Makes a descriptor (a port's poller) a reason to wake. Nothing to do without epfd. 0 or -errno. */
+/* Makes a descriptor (a worker's poller) a reason to wake. Nothing to do without epfd. 0 or -errno. */
 int wait_add_fd(struct waiter *w, int fd);
 /* The same for other events of it, as epoll_ctl(2) names them. It may be closed without being taken out. */
 int wait_watch_fd(struct waiter *w, int fd, uint32_t events);
@@ -171,7 +171,7 @@ static inline bool wait_only_polls(const struct waiter *w)
 	return w->obj == FI_WAIT_YIELD || w->obj == FI_WAIT_NONE;
 }
 
-/* Nothing but wait_signal wakes it, no descriptor does: ports need a thread to drive them. */
+/* Nothing but wait_signal wakes it, no descriptor does: workers need a thread to drive them. */
 bool wait_must_poll(const struct waiter *w);
 
 /* FI_GETWAIT and FI_GETWAITOBJ as fi_control gives them. */

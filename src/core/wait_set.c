@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "core/fabric.h"
-#include "core/fid.h"
+#include "base/fid.h"
 #include "core/trywait.h"
 #include "core/wait_set.h"
 

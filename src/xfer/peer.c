@@ -8,11 +8,11 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "core/av.h"
-#include "xfer/rxreq.h"
-#include "xfer/conn.h"
+#include "xfer/rndv/rxreq.h"
+#include "xfer/conn/conn.h"
 #include "xfer/group.h"
-#include "xfer/port.h"
-#include "xfer/tx.h"
+#include "xfer/worker.h"
+#include "xfer/msg/tx.h"
 
 static int full_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 		     uint64_t tag)
@@ -42,9 +42,9 @@ static const struct link_ops full_ops = {
 struct link peer_full_link = {.ops = &full_ops};
 struct peer peer_nobody = {.link = &peer_full_link, .addr = FI_ADDR_NOTAVAIL, .sock = -1};
 
-static struct peer *find_key(struct port *port, const struct addr *key)
+static struct peer *find_key(struct worker *worker, const struct addr *key)
 {
-	LIST_EACH (node, &port->peers_list) {
+	LIST_EACH (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
 
 		if (addr_equal(&peer->key, key))
@@ -65,77 +65,77 @@ static void init_lists(struct peer *peer)
 		list_init(lists[i]);
 }
 
-struct peer *peer_new(struct port *port, const struct addr *name)
+struct peer *peer_new(struct worker *worker, const struct addr *name)
 {
-	struct peer *peer = pool_get(&port->peer_pool);
+	struct peer *peer = pool_get(&worker->peer_pool);
 
 	if (!peer)
 		return NULL;
 	memset(peer, 0, sizeof(*peer));
 	if (addr_dup(&peer->name, name)) {
-		pool_put(&port->peer_pool, peer);
+		pool_put(&worker->peer_pool, peer);
 		return NULL;
 	}
 	init_lists(peer);
 	peer->key = addr_unmapped(&peer->name);
-	peer->port = port;
+	peer->worker = worker;
 	peer->link = &peer_full_link;
 	peer->addr = FI_ADDR_NOTAVAIL;
 	peer->sock = peer->wake = -1;
-	list_push(&port->peers_list, &peer->in_port);
+	list_push(&worker->peers_list, &peer->in_port);
 	return peer;
 }
 
-struct peer *peer_by_name(struct port *port, const struct addr *name)
+struct peer *peer_by_name(struct worker *worker, const struct addr *name)
 {
 	struct addr key = addr_unmapped(name);
-	struct peer *peer = find_key(port, &key);
+	struct peer *peer = find_key(worker, &key);
 
-	return peer ? peer : peer_new(port, name);
+	return peer ? peer : peer_new(worker, name);
 }
 
 fi_addr_t peer_reported(struct peer *peer)
 {
 	fi_addr_t addr = peer_addr(peer);
 
-	return addr == FI_ADDR_NOTAVAIL ? addr : av_user_id(peer->port->av, addr);
+	return addr == FI_ADDR_NOTAVAIL ? addr : av_user_id(peer->worker->av, addr);
 }
 
 /* Puts it into the table, unless somebody is there. */
 static void enter(struct peer *peer, fi_addr_t addr)
 {
-	if (peer->port->peers[addr] != &peer_nobody)
+	if (peer->worker->peers[addr] != &peer_nobody)
 		return;
-	peer->port->peers[addr] = peer;
+	peer->worker->peers[addr] = peer;
 	peer->named++;
 }
 
-struct peer *peer_get(struct port *port, fi_addr_t addr)
+struct peer *peer_get(struct worker *worker, fi_addr_t addr)
 {
 	const struct addr *name;
 	struct peer *peer;
 
-	if (addr < port->peer_count && port->peers[addr] != &peer_nobody)
-		return port->peers[addr];
-	name = port->av ? av_addr(port->av, addr) : NULL;
-	if (!name || port_reserve(port, addr))
+	if (addr < worker->peer_count && worker->peers[addr] != &peer_nobody)
+		return worker->peers[addr];
+	name = worker->av ? av_addr(worker->av, addr) : NULL;
+	if (!name || worker_reserve(worker, addr))
 		return NULL;
-	peer = peer_by_name(port, name);
+	peer = peer_by_name(worker, name);
 	if (!peer)
 		return NULL;
 	if (peer->addr == FI_ADDR_NOTAVAIL)
 		peer->addr = addr;
 	enter(peer, addr);
 	/* Connected to whoever had the address before? It may have said good-bye unheard. */
-	if (peer->state == PEER_CONNECTED && !port->in_progress && conn_poll(port) &&
-	    port->sleepers)
-		port_wake(port);
+	if (peer->state == PEER_CONNECTED && !worker->in_progress && conn_poll(worker) &&
+	    worker->sleepers)
+		worker_wake(worker);
 	return peer;
 }
 
 fi_addr_t peer_addr_lookup(struct peer *peer)
 {
-	struct av *av = peer->port->av;
+	struct av *av = peer->worker->av;
 	fi_addr_t addr;
 
 	if (!av)
@@ -143,11 +143,11 @@ fi_addr_t peer_addr_lookup(struct peer *peer)
 	addr = av_find(av, &peer->name);
 	if (addr == FI_ADDR_NOTAVAIL)
 		addr = av_find(av, &peer->key);
-	if (addr == FI_ADDR_NOTAVAIL || port_reserve(peer->port, addr))
+	if (addr == FI_ADDR_NOTAVAIL || worker_reserve(peer->worker, addr))
 		return addr;
 	enter(peer, addr);
 	/* Noted only where removal of the entry finds it: the other end of ours may be there already. */
-	if (peer->port->peers[addr] == peer)
+	if (peer->worker->peers[addr] == peer)
 		peer->addr = addr;
 	return addr;
 }
@@ -156,9 +156,9 @@ void peer_busy(struct peer *peer)
 {
 	if (!list_empty(&peer->in_busy))
 		return;
-	list_push(&peer->port->busy, &peer->in_busy);
-	if (peer->port->sleepers)
-		port_wake(peer->port);
+	list_push(&peer->worker->busy, &peer->in_busy);
+	if (peer->worker->sleepers)
+		worker_wake(peer->worker);
 }
 
 void peer_free(struct peer *peer)
@@ -169,7 +169,7 @@ void peer_free(struct peer *peer)
 	list_remove(&peer->in_awaiting);
 	list_remove(&peer->in_acks_pending);
 	addr_free(&peer->name);
-	pool_put(&peer->port->peer_pool, peer);
+	pool_put(&peer->worker->peer_pool, peer);
 }
 
 void peer_refresh(struct peer *peer)
@@ -183,14 +183,14 @@ void peer_refresh(struct peer *peer)
 /* Nothing of the peer will meet a receive any more; `err`, or 0, is what receives for it alone end with. */
 static void forget_in_receives(struct peer *peer, int err)
 {
-	struct port *port = peer->port;
+	struct worker *worker = peer->worker;
 
-	for (unsigned int i = 0; i < PORT_RX_MAX; i++) {
-		if (!port->rx[i])
+	for (unsigned int i = 0; i < WORKER_RX_MAX; i++) {
+		if (!worker->rx[i])
 			continue;
-		rx_forget_peer(port->rx[i], peer);
+		rx_forget_peer(worker->rx[i], peer);
 		if (err)
-			rx_fail_directed(port->rx[i], peer_addr(peer), err);
+			rx_fail_directed(worker->rx[i], peer_addr(peer), err);
 	}
 }
 
@@ -198,7 +198,7 @@ static void forget_in_receives(struct peer *peer, int err)
 static void read_out(struct peer *peer)
 {
 	peer->unread = false;
-	peer->port->unread--;
+	peer->worker->unread--;
 	if (peer->state == PEER_IDLE)
 		forget_in_receives(peer, peer->end);
 }
@@ -268,23 +268,24 @@ static int reason_of(const struct peer *peer, int err)
 /* Its link works no more: what had come by it is read, what leads to it is closed. */
 static void disconnect(struct peer *peer)
 {
-	struct port *port = peer->port;
+	struct worker *worker = peer->worker;
 
 	/* It may have come in by our hello before we made a link of its. */
 	bool came = peer->real || (peer->state == PEER_HANDSHAKE && peer->inside);
-	const struct transport *hw = port_transports[peer->real ? peer->hw : PORT_SHM];
+	const struct transport *hw = transports[peer->real ? peer->hw : TRANSPORT_SHM];
 
 	if (peer_attempts(peer))
-		port->handshakes--;
+		worker->handshakes--;
 	conn_abandon(peer);
 	peer->losing = true;
 	/* What ends below is its owner's again. */
 	if (peer->real && peer->real->ops->rdma_abort)
 		peer->real->ops->rdma_abort(peer->real);
 	if (came && hw->reap)
-		peer->unread = hw->reap(port->hw[peer->real ? peer->hw : PORT_SHM], pool_id(peer));
+		peer->unread =
+			hw->reap(worker->hw[peer->real ? peer->hw : TRANSPORT_SHM], pool_id(peer));
 	if (peer->unread) {
-		port->unread++;
+		worker->unread++;
 		peer->lost_at = clock_coarse_ms();
 	}
 	peer->state = PEER_IDLE;
@@ -300,11 +301,11 @@ static bool fails_directed(const struct peer *peer)
 
 bool peer_reads_out(struct peer *peer)
 {
-	struct port *port = peer->port;
+	struct worker *worker = peer->worker;
 
 	/* Of one that connects anew nothing old is looked for: its claims would be taken for those. */
 	if (!peer->unread || peer->state != PEER_IDLE ||
-	    port_transports[PORT_SHM]->reap(port->hw[PORT_SHM], pool_id(peer)))
+	    transports[TRANSPORT_SHM]->reap(worker->hw[TRANSPORT_SHM], pool_id(peer)))
 		return false;
 	read_out(peer);
 	return true;
@@ -312,7 +313,7 @@ bool peer_reads_out(struct peer *peer)
 
 void peer_lost(struct peer *peer, int err)
 {
-	struct port *port = peer->port;
+	struct worker *worker = peer->worker;
 	bool told = !list_empty(&peer->backlog) || !list_empty(&peer->ahead);
 
 	peer->refused = peer_attempts(peer) && !told ? err : 0;
@@ -324,22 +325,22 @@ void peer_lost(struct peer *peer, int err)
 	peer->holding = false;
 	peer->end = fails_directed(peer) ? err : 0;
 	forget_in_receives(peer, peer->unread ? 0 : peer->end);
-	if (port->coll)
-		coll_lost(port->coll, peer, err);
+	if (worker->coll)
+		coll_lost(worker->coll, peer, err);
 	close_link(peer, err);
 	peer->losing = peer->over_budget = peer->starved = false;
 }
 
 void peer_not_taken(struct peer *peer, int err)
 {
-	struct port *port = peer->port;
+	struct worker *worker = peer->worker;
 
 	disconnect(peer);
 	tx_drop_answers(peer);
 	close_link(peer, err);
 	peer->losing = peer->over_budget = peer->starved = false;
-	if (port->coll)
-		coll_not_taken(port->coll);
+	if (worker->coll)
+		coll_not_taken(worker->coll);
 	if (list_empty(&peer->backlog) && list_empty(&peer->ahead))
 		return;
 	err = conn_start(peer);

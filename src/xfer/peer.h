@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One other endpoint, as a port knows it. Domain locked. */
+/* One other endpoint, as a worker knows it. Domain locked. */
 #ifndef WEFT_XFER_PEER_H
 #define WEFT_XFER_PEER_H
 
@@ -7,9 +7,9 @@
 
 #include "base/addr.h"
 #include "base/list.h"
-#include "hw/link.h"
+#include "link/link.h"
 
-struct port;
+struct worker;
 
 enum peer_state {
 	PEER_IDLE,       /* known by name, never connected or lost since */
@@ -23,8 +23,8 @@ struct peer {
 	struct link *link;  /* never NULL: a link without room unless messages may go out now */
 	struct link *real;  /* the transport's link, or NULL */
 	fi_addr_t addr;     /* entry of the address vector, or FI_ADDR_NOTAVAIL */
-	unsigned int named; /* entries of port->peers that are this one */
-	struct port *port;
+	unsigned int named; /* entries of worker->peers that are this one */
+	struct worker *worker;
 	enum peer_state state;
 	bool held;    /* it asked us to send no more messages */
 	bool holding; /* we asked it */
@@ -36,7 +36,7 @@ struct peer {
 	bool unread;     /* lost, but messages of it are still to be delivered: its id stays */
 	int sock;        /* bootstrap socket, or -1: there is none, or it is the link's */
 	int wake;        /* where its link sends wake-ups: sock, or a pair's end for ourselves */
-	unsigned int hw; /* which of port_transports the link is of */
+	unsigned int hw; /* which of transports the link is of */
 	void *half; /* of a link between RDMA devices, from our hello until the answer; or NULL */
 	bool plain; /* such a link could not be made: not offered again */
 	uint64_t incarnation;
@@ -50,8 +50,8 @@ struct peer {
 	bool late;   /* our hello went out long after we had knocked */
 	struct addr name;    /* as the vector or its hello says; ours */
 	struct addr key;     /* what it is found by: the name unmapped, whose string it shares */
-	struct list in_port; /* port->peers_list */
-	struct list in_busy; /* port->busy, while a progress call has something to send */
+	struct list in_port; /* worker->peers_list */
+	struct list in_busy; /* worker->busy, while a progress call has something to send */
 	struct list in_held; /* rx->held, while holding */
 	size_t unheard;      /* bytes of messages that came while holding */
 	size_t kept; /* of messages of groups that were not wanted yet: they know no pause */
@@ -72,9 +72,9 @@ struct peer {
 		unsigned int skip;   /* so many go without any */
 	} spec[2];
 	uint64_t piece_us; /* when one of its own last came; 0: since the last progress call */
-	/* One-sided operations on its memory, see xfer/rma.h. */
+	/* One-sided operations on its memory, see xfer/rma/rma.h. */
 	struct list awaiting;    /* struct txreq: sent, in order, no answer yet */
-	struct list in_awaiting; /* port->awaiting, while there are any */
+	struct list in_awaiting; /* worker->awaiting, while there are any */
 	size_t awaiting_count;
 	struct list moving; /* struct txreq: begun, in order, with none in awaiting */
 	size_t moving_count;
@@ -86,7 +86,7 @@ struct peer {
 	bool bulk; /* too much of that, or a long answer, is coming: what follows waits */
 	/* Those of the peer on ours. */
 	uint32_t done_seq;           /* number of the last one done */
-	struct list in_acks_pending; /* port->acks_pending, until that is told */
+	struct list in_acks_pending; /* worker->acks_pending, until that is told */
 	struct list replies;         /* struct txreq: long answers on their way */
 };
 
@@ -106,12 +106,12 @@ fi_addr_t peer_reported(struct peer *peer);
 void peer_busy(struct peer *peer);
 
 /* The peer of an entry, made when it is first talked to; NULL: no such entry, or no memory. */
-struct peer *peer_get(struct port *port, fi_addr_t addr);
+struct peer *peer_get(struct worker *worker, fi_addr_t addr);
 /* The peer of this name, made when it is not there; NULL: no memory. */
-struct peer *peer_by_name(struct port *port, const struct addr *name);
+struct peer *peer_by_name(struct worker *worker, const struct addr *name);
 /* A new one of this name, whoever else has it. */
-struct peer *peer_new(struct port *port, const struct addr *name);
-/* Forgets everything about it. It must be idle, and no entry of port->peers. */
+struct peer *peer_new(struct worker *worker, const struct addr *name);
+/* Forgets everything about it. It must be idle, and no entry of worker->peers. */
 void peer_free(struct peer *peer);
 
 /* Its link works from now on. What waited goes out. */

@@ -5,21 +5,21 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "xfer/conn.h"
+#include "xfer/conn/conn.h"
 
 #define SAY_MS 1000
 
-static void note(struct port *port, bool last)
+static void note(struct worker *worker, bool last)
 {
-	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
-		if (port->hw[i] && port_transports[i]->settle)
-			port_transports[i]->settle(port->hw[i], last);
+	for (unsigned int i = 0; i < TRANSPORT_COUNT; i++)
+		if (worker->hw[i] && transports[i]->settle)
+			transports[i]->settle(worker->hw[i], last);
 }
 
 /* A peer that was stopped in the middle keeps us here: say so now and then. */
-static void say(struct port *port, uint32_t id, uint64_t *next)
+static void say(struct worker *worker, uint32_t id, uint64_t *next)
 {
-	struct peer *peer = pool_find(&port->peer_pool, id);
+	struct peer *peer = pool_find(&worker->peer_pool, id);
 	uint64_t now = clock_coarse_ms();
 	char text[ADDR_STR_MAX + 32] = "somebody unknown";
 
@@ -32,34 +32,35 @@ static void say(struct port *port, uint32_t id, uint64_t *next)
 }
 
 /* The locked domain stays locked: a peer's copy needs nothing of us. */
-static void wait_for_peers(struct port *port, unsigned int hw)
+static void wait_for_peers(struct worker *worker, unsigned int hw)
 {
 	uint64_t next = clock_coarse_ms() + SAY_MS;
 	uint32_t id;
 
-	if (!port->hw[hw] || !port_transports[hw]->settle)
+	if (!worker->hw[hw] || !transports[hw]->settle)
 		return;
-	while (!port_transports[hw]->settled(port->hw[hw], &id)) {
-		say(port, id, &next);
-		conn_poll(port); /* what a peer that died had begun is ended when that is noticed */
+	while (!transports[hw]->settled(worker->hw[hw], &id)) {
+		say(worker, id, &next);
+		conn_poll(
+			worker); /* what a peer that died had begun is ended when that is noticed */
 		sched_yield();
 	}
 }
 
-void settle_close(struct port *port)
+void settle_close(struct worker *worker)
 {
-	note(port, true);
-	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
-		wait_for_peers(port, i);
+	note(worker, true);
+	for (unsigned int i = 0; i < TRANSPORT_COUNT; i++)
+		wait_for_peers(worker, i);
 }
 
 void xfer_settle(struct domain *dom)
 {
 	if (domain_foreign(dom))
 		return;
-	LIST_EACH (node, &dom->ports)
-		note(LIST_ENTRY(node, struct port, in_domain), false);
-	LIST_EACH (node, &dom->ports)
-		for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
-			wait_for_peers(LIST_ENTRY(node, struct port, in_domain), i);
+	LIST_EACH (node, &dom->workers)
+		note(LIST_ENTRY(node, struct worker, in_domain), false);
+	LIST_EACH (node, &dom->workers)
+		for (unsigned int i = 0; i < TRANSPORT_COUNT; i++)
+			wait_for_peers(LIST_ENTRY(node, struct worker, in_domain), i);
 }

@@ -3,9 +3,9 @@
 #ifndef WEFT_XFER_SETTLE_H
 #define WEFT_XFER_SETTLE_H
 
-struct port;
+struct worker;
 
-/* The port is being closed: what peers have begun through it ends, and nothing begins any more. */
-void settle_close(struct port *port);
+/* The worker is being closed: what peers have begun through it ends, and nothing begins any more. */
+void settle_close(struct worker *worker);
 
 #endif

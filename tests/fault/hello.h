@@ -10,7 +10,7 @@
 
 #include "node.h"
 
-/* The first words, hw/wire.h. */
+/* The first words, link/wire.h. */
 struct hello {
 	uint32_t magic;
 	uint16_t version, size;
@@ -34,7 +34,7 @@ struct frame {
 	uint32_t len, zero;
 };
 
-/* Kinds of packets and their flags, hw/wire.h: the first two bytes of `head`; the last four are an id. */
+/* Kinds of packets and their flags, link/wire.h: the first two bytes of `head`; the last four are an id. */
 #define WIRE_MSG   1u
 #define WIRE_RTS   2u
 #define WIRE_FRAG  5u

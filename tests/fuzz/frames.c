@@ -64,7 +64,7 @@ static bool read_far(struct far *f)
 
 static void turn(void)
 {
-	port_progress(world.port);
+	worker_progress(world.worker);
 	reap();
 }
 

@@ -18,9 +18,9 @@
 #include "core/ep.h"
 #include "hw/shm/shm_ring.h"
 #include "input.h"
-#include "xfer/conn.h"
+#include "xfer/conn/conn.h"
 #include "xfer/dial.h"
-#include "xfer/port.h"
+#include "xfer/worker.h"
 
 #define STEPS    60
 #define PATIENCE 20000 /* of 100 us */
@@ -37,7 +37,7 @@ static struct fid_domain *domain;
 static struct fid_cq *cq;
 static struct fid_av *av;
 static struct fid_ep *ep;
-static struct port *port;
+static struct worker *worker;
 static struct addr names[WAYS];
 static fi_addr_t addrs[WAYS];
 static int listeners[WAYS];
@@ -91,7 +91,7 @@ static void endpoint_open(void)
 	MUST(!fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV));
 	MUST(!fi_ep_bind(ep, &av->fid, 0));
 	MUST(!fi_enable(ep));
-	port = ep_of(ep)->port;
+	worker = ep_of(ep)->worker;
 }
 
 static void peers_listen(void)
@@ -123,8 +123,8 @@ static void turn(void)
 	struct fi_cq_entry e;
 	ssize_t ret;
 
-	port->armed = true; /* this turn looks at the sockets, too */
-	port_progress(port);
+	worker->armed = true; /* this turn looks at the sockets, too */
+	worker_progress(worker);
 	while ((ret = fi_cq_read(cq, &e, 1)) != -FI_EAGAIN) {
 		if (ret == -FI_EAVAIL)
 			MUST(fi_cq_readerr(cq, &error, 0) == 1);
@@ -152,10 +152,10 @@ static void slot_close(unsigned int i, bool hard)
 static void come(unsigned int i, int way)
 {
 	static uint32_t count;
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port->name.port)};
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(worker->name.port)};
 	struct sockaddr_in from = {.sin_family = AF_INET};
 	struct sockaddr_un un;
-	socklen_t len = dial_unix_name(&un, &port->name);
+	socklen_t len = dial_unix_name(&un, &worker->name);
 	int sock = socket(
 		way == INSIDE ? AF_UNIX : AF_INET,
 		(way == INSIDE ? SOCK_SEQPACKET : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -397,7 +397,7 @@ static bool quiet(void)
 {
 	unsigned int peers = 0;
 
-	LIST_EACH (node, &port->peers_list) {
+	LIST_EACH (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
 
 		peers++;
@@ -408,7 +408,7 @@ static bool quiet(void)
 			return false;
 	}
 	MUST(peers <= WAYS);
-	return port->lobby.count == 0;
+	return worker->lobby.count == 0;
 }
 
 /* The kernel takes its time now and then, across the network. */
@@ -428,7 +428,7 @@ static void settle(unsigned int fds)
 	turn();
 	MUST(quiet());
 	MUST(lowest_fd() == fds);
-	MUST(port->handshakes == 0);
+	MUST(worker->handshakes == 0);
 	MUST(posted == done);
 	memset(&heard, 0, sizeof(heard));
 }

@@ -111,7 +111,7 @@ static void connect_peer(struct peer *peer)
 		.ops = &far_ops, .eager_max = EAGER, .packet_max = PACKET, .zcopy_min = 1000};
 	f->room = 4;
 	peer->real = &f->link;
-	peer->hw = PORT_TCP;
+	peer->hw = TRANSPORT_TCP;
 	peer_connected(peer);
 }
 
@@ -153,7 +153,7 @@ static void packet(struct input *in, struct peer *peer)
 		take(in, payload, len);
 	p.payload = payload;
 	p.len = len;
-	rx_deliver(world.port, pool_id(peer), &p);
+	rx_deliver(world.worker, pool_id(peer), &p);
 	free(payload);
 }
 
@@ -181,7 +181,7 @@ static void step(struct input *in)
 		far_zcopy_copy_out(&f->link);
 		break;
 	case 4:
-		port_progress(world.port);
+		worker_progress(world.worker);
 		reap();
 		break;
 	case 5:

@@ -21,8 +21,8 @@
 #include "base/log.h"
 #include "core/ep.h"
 #include "input.h"
-#include "xfer/conn_own.h"
-#include "xfer/port.h"
+#include "xfer/conn/conn_own.h"
+#include "xfer/worker.h"
 
 #define PEERS  2
 #define SLOTS  48
@@ -63,7 +63,7 @@ static struct {
 	struct fid_ep *ep;
 	struct fid_mr *mr[KEYS];
 	fi_addr_t addr[PEERS];
-	struct port *port;
+	struct worker *worker;
 	struct peer *peer[PEERS];
 	struct slot slot[SLOTS];
 	struct area memory[KEYS], copy[KEYS];
@@ -226,7 +226,7 @@ static inline void peers_insert(void)
 
 		in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 		MUST(fi_av_insert(world.av, &in, 1, &world.addr[i], 0, NULL) == 1);
-		world.peer[i] = peer_get(world.port, world.addr[i]);
+		world.peer[i] = peer_get(world.worker, world.addr[i]);
 		MUST(world.peer[i]);
 	}
 }
@@ -254,7 +254,7 @@ static inline void world_open(void)
 	MUST(!fi_ep_bind(world.ep, &world.cq->fid, FI_TRANSMIT | FI_RECV));
 	MUST(!fi_ep_bind(world.ep, &world.av->fid, 0));
 	MUST(!fi_enable(world.ep));
-	world.port = ep_of(world.ep)->port;
+	world.worker = ep_of(world.ep)->worker;
 	memory_fill();
 	for (uint64_t key = KEY_ALL; key < KEYS; key++)
 		region_open(key);
@@ -298,8 +298,8 @@ static inline void world_settle(void)
 	unexpected_drain();
 	for (unsigned int i = 0; i < SLOTS; i++)
 		MUST(world.slot[i].use == FREE);
-	MUST(world.port->tx_pool.in_use == 0);
-	MUST(world.port->rxreq_pool.in_use == 0);
+	MUST(world.worker->tx_pool.in_use == 0);
+	MUST(world.worker->rxreq_pool.in_use == 0);
 	MUST(ep_of(world.ep)->rx->recv_pool.in_use == 0);
 	for (uint64_t key = KEY_ALL; key < KEYS; key++)
 		region_open(key);

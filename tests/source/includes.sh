@@ -11,10 +11,12 @@ broken_rules() {
 	(cd "$1" && find src -name '*.[ch]' | sort | xargs awk '
 	BEGIN {
 		level["base"] = 1
-		level["core"] = level["cntr"] = level["atomic"] = 2
-		level["xfer"] = 3
-		level["coll"] = 4
+		level["atomic"] = level["link"] = 2
+		level["info"] = 3
+		level["core"] = level["cntr"] = 4
 		level["hw"] = 5
+		level["xfer"] = 6
+		level["coll"] = 7
 		most = 12	# own headers that one header may include
 	}
 	FNR == 1 {
@@ -30,7 +32,7 @@ broken_rules() {
 		split($0, part, /["<>]/)
 		if (quoted && part[2] !~ /\// && part[2] != "config.h")
 			print FILENAME ": \"" part[2] "\" does not name its room"
-		if (quoted || part[2] ~ /^(base|core|cntr|atomic|xfer|coll|hw)\//)
+		if (quoted || part[2] ~ /^(base|atomic|link|info|core|cntr|hw|xfer|coll)\//)
 			judge(part[2])
 	}
 	function judge(header,  to, n) {
@@ -41,16 +43,14 @@ broken_rules() {
 			print FILENAME ": includes more than " most " of our headers"
 		if (!(to[1] in level))
 			print FILENAME ": " header " is in no room of src/"
-		else if (level[to[1]] > level[room] && !allowed(header))
+		else if (level[to[1]] > level[room])
 			print FILENAME ": " room " may not include " header
+		else if (to[1] == "hw" && room != "hw")
+			print FILENAME ": only link/link.h names a transport, not " header
 		else if (room == "hw" && transport != "" && to[1] == "hw" && n > 2 && to[2] != transport)
 			print FILENAME ": transport " transport " may not include " header
-	}
-	# The objects install the tables of the engine and know the list of transports.
-	function allowed(header) {
-		if (FILENAME ~ /^src\/(xfer|coll)\// && (header == "hw/link.h" || header == "hw/wire.h"))
-			return 1 # the contract between the engine and its transports
-		return FILENAME ~ /^src\/core\/[^\/]*\.c$/ && (header == "xfer/xfer.h" || header == "hw/link.h")
+		else if (to[1] == "hw" && n > 3 && at[5] != "" && to[3] != at[4] && to[3] != "dev")
+			print FILENAME ": " transport "/" at[4] " may not include " header
 	}' /dev/null)
 }
 
@@ -75,22 +75,27 @@ tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 caught src/base/map.c '"core/cq.h"'
 caught src/base/map.c '<core/cq.h>'
-caught src/core/cq.h '"xfer/xfer.h"'
-caught src/core/cq.c '"xfer/match.h"'
-caught src/atomic/op.c '"hw/link.h"'
-caught src/xfer/tx.c '"coll/plan.h"'
+caught src/info/hints.c '"core/domain.h"'
+caught src/core/cq.h '"xfer/worker.h"'
+caught src/core/cq.c '"xfer/msg/match.h"'
+caught src/link/link.h '"xfer/peer.h"'
+caught src/xfer/msg/tx.c '"coll/plan/plan.h"'
+caught src/xfer/msg/tx.c '"hw/shm/shm.h"'
+caught src/hw/shm/shm_tx.c '"xfer/worker.h"'
 caught src/hw/shm/shm_tx.c '"hw/tcp/tcp.h"'
+caught src/hw/verbs/rc/rc_up.c '"hw/verbs/rdm/verbs.h"'
+caught src/hw/verbs/dev/verbs_dev.c '"hw/verbs/rdm/verbs.h"'
 caught src/core/cq.c '"ep.h"'
 caught src/core/cq.c '"../hw/tcp/tcp.h"'
 caught src/misc/all.c '<stdio.h>'
 caught src/core/weft.h '"base/a'{1..13}'.h"'
 accepted src/core/weft.h '"base/a'{1..12}'.h"'
 accepted src/core/cq.c '<stdio.h>' '"config.h"' '<rdma/fabric.h>' '"base/list.h"' '"cntr/cntr.h"'
-accepted src/core/ep.c '"xfer/xfer.h"' '"hw/link.h"'
-accepted src/hw/shm/shm_tx.c '"hw/shm/shm.h"' '"hw/link.h"' '"xfer/xfer.h"'
+accepted src/core/ep.c '"link/engine.h"' '"link/link.h"' '"info/providers.h"'
+accepted src/hw/shm/shm_tx.c '"hw/shm/shm.h"' '"link/upcall.h"' '"core/mr_view.h"'
+accepted src/hw/verbs/rc/rc_up.c '"hw/verbs/rc/rc.h"' '"hw/verbs/dev/verbs_dev.h"'
 accepted src/hw/list.c '"hw/shm/shm.h"' '"hw/tcp/tcp.h"'
-accepted src/xfer/tx.c '"hw/wire.h"'
-caught src/xfer/tx.c '"hw/shm/shm.h"'
+accepted src/xfer/msg/tx.c '"link/wire.h"' '"xfer/conn/conn.h"'
 
 [ -d src ] || fail "no src/ here"
 found=$(broken_rules .)

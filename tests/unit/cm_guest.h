@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "hw/wire.h"
-#include "xfer/connect.h"
+#include "link/wire.h"
+#include "xfer/conn/connect.h"
 
 /* Somebody comes in, by the door inside the host or by TCP. */
 static inline int guest_in(const struct addr *name, bool inside)

@@ -8,7 +8,7 @@
 #define FOREVER -1 /* a lost wake-up ends at the time limit of the test */
 
 static struct fabric fabric;
-static struct domain domain; /* enough of one for counters without ports */
+static struct domain domain; /* enough of one for counters without workers */
 
 static const enum fi_wait_obj kinds[] = {FI_WAIT_NONE,   FI_WAIT_UNSPEC,     FI_WAIT_FD,
 					 FI_WAIT_POLLFD, FI_WAIT_MUTEX_COND, FI_WAIT_YIELD};
@@ -18,7 +18,7 @@ static void setup(void)
 {
 	domain.fabric = &fabric;
 	lock_init(&domain.lock);
-	list_init(&domain.ports);
+	list_init(&domain.workers);
 }
 
 static struct fid_cntr *open_cntr(enum fi_wait_obj obj, enum fi_cntr_events events)

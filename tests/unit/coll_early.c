@@ -2,8 +2,8 @@
 /* Messages to groups that do not stand here yet: whose are kept, how much of them, and what becomes of it. */
 #include "fake_group.h"
 
-#include "coll/group.h"
-#include "coll/managed.h"
+#include "coll/group/group.h"
+#include "coll/group/managed.h"
 
 #define BYTES (3u << 20) /* of one message */
 #define COUNT (WIRE_HELD_MAX / BYTES)
@@ -221,7 +221,7 @@ START_TEST(member_goes)
 	ck_assert_uint_gt(g->rx.unexpected_bytes, left[_i].messages * BYTES);
 	fake.peer->said_bye = true;
 	peer_lost(fake.peer, FI_ESHUTDOWN);
-	port_progress(fake.port);
+	worker_progress(fake.worker);
 	ck_assert_uint_eq(fake.peer->kept, 0);
 	ck_assert_int_eq(g->err == 0, left[_i].stays);
 	ck_assert_int_eq(g->rx.unexpected_bytes > 0, left[_i].stays);

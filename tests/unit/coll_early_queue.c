@@ -2,7 +2,7 @@
 /* Messages of a group that come before they are waited for: kept in their order, however many and long they are. */
 #include "fake_group.h"
 
-#include "coll/group.h"
+#include "coll/group/group.h"
 
 #define AHEAD (2 * EARLY_QUEUE_MESSAGES + 3) /* collectives the peer is ahead */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Who shares a host. */
-#include "coll/layout.h"
+#include "coll/plan/layout.h"
 #include "suite.h"
 
 #include <string.h>

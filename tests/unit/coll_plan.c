@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Plans of every collective, run on elements that know where they come from. */
-#include "coll/layout.h"
-#include "coll/plan_own.h"
+#include "coll/plan/layout.h"
+#include "coll/plan/plan_own.h"
 #include "plan_cells.h"
 #include "suite.h"
 

@@ -5,8 +5,8 @@
  * algorithms: the longest chain of messages, the elements a member sends, its scratch. All members
  * run; where everyone talks to everyone, all of smaller groups and some members of large ones.
  */
-#include "coll/layout.h"
-#include "coll/plan_own.h"
+#include "coll/plan/layout.h"
+#include "coll/plan/plan_own.h"
 #include "plan_cells.h"
 #include "suite.h"
 

@@ -5,8 +5,8 @@
 #include <sys/sysinfo.h>
 
 #include "base/clock.h"
-#include "coll/group.h"
-#include "coll/managed.h"
+#include "coll/group/group.h"
+#include "coll/group/managed.h"
 
 #define KEPT                                                                                       \
 	4096 /* words of one peer about joins that were not begun, at most; and about ends of groups */
@@ -21,7 +21,7 @@ static void wait_ms(int ms)
 {
 	for (int i = 0; i < ms; i += 10) {
 		poll(NULL, 0, 10);
-		port_progress(fake.port);
+		worker_progress(fake.worker);
 	}
 }
 
@@ -263,7 +263,7 @@ START_TEST(dies_after_leaving)
 	group_sends(id, group_tag(1, 1, 1), &sent, sizeof(sent));
 	group_says((struct wire_group){.kind = WIRE_GROUP_LEAVE, .rank = 1, .size = 2, .id = id});
 	peer_lost(fake.peer, FI_ECONNRESET);
-	port_progress(fake.port);
+	worker_progress(fake.worker);
 	ck_assert_int_eq(((struct group *)mc)->err, 0);
 	post_broadcast(mc, fake.addr, &word);
 	fake_expect(&word, FI_COLLECTIVE);
@@ -451,7 +451,7 @@ static void other_says(struct wire_group word)
 	struct packet p = {
 		.head = WIRE_HEAD(WIRE_GROUP, 0, 0, 0), .payload = &word, .len = sizeof(word)};
 
-	rx_deliver(fake.port, pool_id(peer_get(fake.port, our.nobody)), &p);
+	rx_deliver(fake.worker, pool_id(peer_get(fake.worker, our.nobody)), &p);
 }
 
 /* One peer says so much that no more of it is kept: of others it is, and of it what is of the other sort. */

@@ -13,7 +13,7 @@
 #include "core/av_set.h"
 #include "core/eq.h"
 #include "xfer/peer.h"
-#include "xfer/port.h"
+#include "xfer/worker.h"
 #include "suite.h"
 
 #define NONE FI_ADDR_NOTAVAIL
@@ -25,7 +25,7 @@ static struct domain dom = {.fabric = &fabric, .info = &info};
 
 static void setup(void)
 {
-	list_init(&dom.ports);
+	list_init(&dom.workers);
 	list_init(&dom.sets);
 	info.addr_format = FI_SOCKADDR_IN;
 }
@@ -543,25 +543,25 @@ END_TEST
 START_TEST(close_waits_for_users)
 {
 	struct fid_av *av = open_av(FI_AV_TABLE, 0);
-	struct list port;
+	struct list worker;
 
 	ref_get(&av_of(av)->ref);
 	ck_assert_int_eq(fi_close(&av->fid), -FI_EBUSY);
 	ref_put(&av_of(av)->ref);
-	list_push(&av_of(av)->ports, &port);
+	list_push(&av_of(av)->workers, &worker);
 	ck_assert_int_eq(fi_close(&av->fid), -FI_EBUSY);
-	list_remove(&port);
+	list_remove(&worker);
 	ck_assert_int_eq(dom.ref, 1);
 	close_av(av);
 }
 END_TEST
 
-START_TEST(removal_reaches_the_ports)
+START_TEST(removal_reaches_the_workers)
 {
 	struct fi_av_attr attr = {.type = FI_AV_MAP, .name = "watched"};
 	struct peer one = {.addr = 0}, two = {.addr = 1};
 	struct peer *peers[] = {&one, &two};
-	struct port port = {.peers = peers, .peer_count = 2};
+	struct worker worker = {.peers = peers, .peer_count = 2};
 	struct fid_av *av, *watched;
 
 	ck_assert_int_eq(av_open(&dom.fid, &attr, &av, NULL), 0);
@@ -569,13 +569,13 @@ START_TEST(removal_reaches_the_ports)
 	insert(av, 0);
 	insert(av, 1);
 	insert(av, 1);
-	list_push(&av_of(watched)->ports, &port.in_av);
+	list_push(&av_of(watched)->workers, &worker.in_av);
 	drop(av, 1); /* one of two insertions: nothing to tell */
 	ck_assert_ptr_eq(peers[1], &two);
 	drop(av, 1);
 	ck_assert_ptr_eq(peers[1], &peer_nobody);
 	ck_assert_ptr_eq(peers[0], &one);
-	list_remove(&port.in_av);
+	list_remove(&worker.in_av);
 	close_av(av);
 	close_av(watched);
 }
@@ -773,7 +773,7 @@ static void add_vector_tests(TCase *t)
 	tcase_add_test(t, ranges_go_service_by_service);
 	tcase_add_test(t, names_are_shared_in_a_domain);
 	tcase_add_test(t, close_waits_for_users);
-	tcase_add_test(t, removal_reaches_the_ports);
+	tcase_add_test(t, removal_reaches_the_workers);
 }
 
 static void add_set_tests(TCase *t)

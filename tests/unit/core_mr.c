@@ -27,7 +27,7 @@ static void setup(void)
 	dom.fabric = &fabric;
 	dom.info = fi_allocinfo();
 	lock_init(&dom.lock);
-	list_init(&dom.ports);
+	list_init(&dom.workers);
 	ck_assert_int_eq(mr_table_open(&dom), 0);
 	mr = other = NULL;
 }

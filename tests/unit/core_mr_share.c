@@ -32,7 +32,7 @@ static void setup(void)
 	dom.fabric = &fabric;
 	dom.info = fi_allocinfo();
 	lock_init(&dom.lock);
-	list_init(&dom.ports);
+	list_init(&dom.workers);
 	ck_assert_int_eq(mr_table_open(&dom), 0);
 	ck_assert_int_ge(mr_share_fd(&dom), 0);
 	ck_assert_int_eq(mr_view_attach(&view, mr_share_fd(&dom)), 0);

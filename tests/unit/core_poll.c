@@ -7,14 +7,14 @@
 #include "suite.h"
 
 static struct fabric fabric;
-static struct domain domain, elsewhere; /* enough of one without ports */
+static struct domain domain, elsewhere; /* enough of one without workers */
 static struct fid_poll *set;
 
 static void setup(void)
 {
 	domain.fabric = elsewhere.fabric = &fabric;
 	lock_init(&domain.lock);
-	list_init(&domain.ports);
+	list_init(&domain.workers);
 	ck_assert_int_eq(poll_open(&domain.fid, NULL, &set), 0);
 }
 

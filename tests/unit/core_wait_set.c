@@ -12,7 +12,7 @@
 #define FOREVER -1 /* a lost wake-up ends at the time limit of the test */
 
 static struct fabric fabric;
-static struct domain domain; /* enough of one for counters without ports */
+static struct domain domain; /* enough of one for counters without workers */
 static struct fid_wait *set;
 
 static const enum fi_wait_obj kinds[] = {FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_POLLFD,
@@ -25,7 +25,7 @@ static void open_set(enum fi_wait_obj obj)
 
 	domain.fabric = &fabric;
 	lock_init(&domain.lock);
-	list_init(&domain.ports);
+	list_init(&domain.workers);
 	ck_assert_int_eq(wait_set_open(&fabric, &attr, &set), 0);
 }
 

@@ -8,7 +8,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+
+#include "core/ep.h"
 #include "hw/udp/udp.h"
+#include "xfer/worker.h"
 #include "suite.h"
 
 struct opened {
@@ -83,7 +90,7 @@ static void open_all(void)
 	size_t len = sizeof(opened.name);
 
 	open_objects();
-	opened.dgram = ep_of(opened.ep)->port->dgram;
+	opened.dgram = ep_of(opened.ep)->worker->dgram;
 	opened.udp = (struct udp *)opened.dgram;
 	ck_assert_int_eq(fi_getname(&opened.ep->fid, &opened.name, &len), 0);
 	opened.plain = plain_socket(&name);

@@ -179,9 +179,9 @@ static inline void far_says_done(uint32_t seq)
 static inline void far_expect_none_left(void)
 {
 	fake_expect_nothing();
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 	ck_assert_uint_eq(fake.peer->awaiting_count, 0);
-	ck_assert(list_empty(&fake.port->awaiting));
+	ck_assert(list_empty(&fake.worker->awaiting));
 }
 
 #endif

@@ -30,7 +30,7 @@ static inline void group_setup(void)
 	ck_assert_int_eq(fi_getname(&fake.ep->fid, name, &len), 0);
 	ck_assert_int_eq(fi_av_insert(fake.av, name, 1, &our.self, 0, NULL), 1);
 	ck_assert_int_eq(fi_av_insert(fake.av, "fi_shm://nobody", 1, &our.nobody, 0, NULL), 1);
-	our.coll = coll_of(fake.port);
+	our.coll = coll_of(fake.worker);
 }
 
 static inline struct fid_av_set *group_set(const fi_addr_t *members, size_t count)
@@ -85,7 +85,7 @@ static inline struct wire_group group_said(enum wire_group_kind kind, unsigned i
 static inline void group_says(struct wire_group word)
 {
 	fake_says(WIRE_HEAD(WIRE_GROUP, 0, 0, 0), 0, 0, &word, sizeof(word));
-	port_progress(fake.port);
+	worker_progress(fake.worker);
 }
 
 /* The tag of what member `rank` sends in the collective `seq`, a broadcast of one word. */
@@ -101,7 +101,7 @@ static inline void group_sends(uint64_t id, uint64_t tag, const void *buf, size_
 {
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 0), tag, id, buf,
 		  len);
-	port_progress(fake.port);
+	worker_progress(fake.worker);
 }
 
 #endif

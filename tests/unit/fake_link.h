@@ -14,9 +14,10 @@
 #include <string.h>
 
 #include "core/ep.h"
-#include "hw/wire.h"
-#include "xfer/port.h"
-#include "xfer/tx.h"
+#include "link/upcall.h"
+#include "link/wire.h"
+#include "xfer/worker.h"
+#include "xfer/msg/tx.h"
 #include "suite.h"
 
 #define FAKE_EAGER   256u /* bytes of a message */
@@ -48,7 +49,7 @@ static struct fake {
 	struct fid_av *av;
 	struct fid_ep *ep;
 	fi_addr_t addr; /* the peer's */
-	struct port *port;
+	struct worker *worker;
 	struct peer *peer;
 	struct fake_packet packets[FAKE_PACKETS]; /* `count` of them */
 } fake;
@@ -116,7 +117,7 @@ static inline void fake_says(uint64_t head, uint64_t tag, uint64_t data, const v
 {
 	struct packet p = {.head = head, .tag = tag, .data = data, .payload = payload, .len = len};
 
-	rx_deliver(fake.port, pool_id(fake.peer), &p);
+	rx_deliver(fake.worker, pool_id(fake.peer), &p);
 }
 
 static inline void fake_says_ats(uint32_t id, int err)
@@ -198,18 +199,18 @@ static void fake_open(void)
 				  .packet_max = FAKE_PACKET,
 				  .zcopy_min = SIZE_MAX};
 	fake.room = FAKE_PLENTY;
-	fake.port = ep_of(fake.ep)->port;
-	fake.peer = peer_get(fake.port, fake.addr);
+	fake.worker = ep_of(fake.ep)->worker;
+	fake.peer = peer_get(fake.worker, fake.addr);
 	ck_assert_ptr_nonnull(fake.peer);
 	fake.peer->state = PEER_HANDSHAKE;
-	fake.port->handshakes++;
+	fake.worker->handshakes++;
 }
 
 /* The same with the link up. */
 static inline void fake_open_connected(void)
 {
 	fake_open();
-	fake.port->handshakes--;
+	fake.worker->handshakes--;
 	fake_connect();
 }
 

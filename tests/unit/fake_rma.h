@@ -15,7 +15,7 @@
 
 #include "base/log.h"
 #include "core/mr.h"
-#include "xfer/rma.h"
+#include "xfer/rma/rma.h"
 
 #define GUARD  4096
 #define REGION 32768
@@ -200,7 +200,7 @@ static inline struct fake_packet answer_take(void)
 {
 	struct fake_packet p;
 
-	port_progress(fake.port);
+	worker_progress(fake.worker);
 	ck_assert_uint_eq(fake.count, 1);
 	p = fake.packets[0];
 	fake.count = 0;

@@ -287,7 +287,7 @@ START_TEST(another_file)
 }
 END_TEST
 
-/* All ports of a host take half of what a user's pipes may hold. */
+/* All workers of a host take half of what a user's pipes may hold. */
 START_TEST(quota)
 {
 	unsigned int count = 0;

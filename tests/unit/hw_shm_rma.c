@@ -488,7 +488,7 @@ START_TEST(no_mark_left)
 }
 END_TEST
 
-static int closed_port(int number)
+static int closed_worker(int number)
 {
 	struct shm_link *s = join(number);
 	struct iovec iov = {mine, 8};
@@ -508,7 +508,7 @@ START_TEST(none_after_the_last)
 	fill(memory[0], BYTES, 50);
 	expose_both(BOTH);
 	shm_transport.settle(own, true);
-	ck_assert_int_eq(status_of(child(closed_port, 0)), 0);
+	ck_assert_int_eq(status_of(child(closed_worker, 0)), 0);
 	ck_assert(shm_transport.settled(own, &id));
 	ck_assert(holds(memory[0], BYTES, 50, 0));
 }

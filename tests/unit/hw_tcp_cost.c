@@ -104,7 +104,7 @@ START_TEST(beside_another)
 	uint32_t id;
 	unsigned int turns = 0;
 
-	sides[0].port.hw[PORT_SHM] = &sides[1];
+	sides[0].worker.hw[TRANSPORT_SHM] = &sides[1];
 	id = join_both();
 	for (int i = 0; i < 1600; i++)
 		turn(0);
@@ -136,7 +136,7 @@ START_TEST(rest_beside_another)
 {
 	uint32_t id;
 
-	sides[0].port.hw[PORT_SHM] = &sides[1];
+	sides[0].worker.hw[TRANSPORT_SHM] = &sides[1];
 	id = join_both();
 	for (int i = 0; i < 200; i++)
 		turn(0);

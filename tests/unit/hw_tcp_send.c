@@ -298,12 +298,12 @@ END_TEST
 static void reopen(void)
 {
 	tcp_transport.close(sides[0].hw);
-	ck_assert_int_eq(tcp_transport.open(&sides[0].port, &sides[0].hw), 0);
-	sides[0].port.hw[PORT_TCP] = sides[0].hw;
+	ck_assert_int_eq(tcp_transport.open(&sides[0].worker, &sides[0].hw), 0);
+	sides[0].worker.hw[TRANSPORT_TCP] = sides[0].hw;
 }
 
-/* The port is closed, the process may end: the peer, which was busy meanwhile, reads all of it. */
-START_TEST(port_closed)
+/* The worker is closed, the process may end: the peer, which was busy meanwhile, reads all of it. */
+START_TEST(worker_closed)
 {
 	uint32_t id = join_raw();
 	uint64_t count;
@@ -340,7 +340,7 @@ START_TEST(port_closed)
 END_TEST
 
 /* Peers that do not read hold it up for a second, all together. */
-START_TEST(port_closed_in_vain)
+START_TEST(worker_closed_in_vain)
 {
 	uint64_t began;
 	uint32_t id[5];
@@ -443,8 +443,8 @@ int main(void)
 	tcase_add_test(tcase, lent_in_pieces);
 	tcase_add_loop_test(tcase, goodbye, 0, 4);
 	tcase_add_loop_test(tcase, closed_with_unread, 0, 2);
-	tcase_add_test(tcase, port_closed);
-	tcase_add_test(tcase, port_closed_in_vain);
+	tcase_add_test(tcase, worker_closed);
+	tcase_add_test(tcase, worker_closed_in_vain);
 	tcase_add_loop_test(tcase, broken, 0, 4);
 	tcase_add_test(tcase, many_links);
 	suite_add_tcase(suite, tcase);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A port that sends messages and never takes a turn must hear its peer; one whose link failed says no more. */
+/* A worker that sends messages and never takes a turn must hear its peer; one whose link failed says no more. */
 #include "tcp_pair.h"
 
 #define LEN  4096

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "hw/verbs/verbs.h"
-#include "xfer/port.h"
+#include "hw/verbs/rdm/verbs.h"
+#include "xfer/worker.h"
 #include "suite.h"
 
 #define QPN      7u
@@ -33,7 +33,7 @@ static struct ibv_srq srq = {.context = &ctx};
 static struct ibv_qp qp = {.context = &ctx, .qp_num = QPN};
 static struct ibv_qp direct = {.context = &ctx, .qp_num = DIRECT};
 static struct ibv_mr mr;
-static struct port port; /* of no endpoint: nothing is known in it */
+static struct worker worker; /* of no endpoint: nothing is known in it */
 static struct verbs_dev dev = {.ctx = &ctx, .nodes_fd = -1, .cache_asked = true};
 static struct verbs v;
 static struct verbs_link *l;
@@ -89,7 +89,7 @@ static void setup(void)
 	ctx.ops.post_srq_recv = post_srq_recv;
 	scripted = polled = idle = posted = signaled = reposted = 0;
 	v = (struct verbs){.up = true, .path = {.dev = &dev}, .cq = &cq, .srq = &srq};
-	v.port = &port;
+	v.worker = &worker;
 	v.recv.size = VERBS_SLOT;
 	v.recv.chunk[0].mem = memory;
 	v.recv.chunk[0].mr = &mr;

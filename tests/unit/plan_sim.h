@@ -8,7 +8,7 @@
 #define WEFT_TESTS_UNIT_PLAN_SIM_H
 
 #include "coll/local.h"
-#include "coll/plan.h"
+#include "coll/plan/plan.h"
 
 #include <check.h>
 #include <stdlib.h>

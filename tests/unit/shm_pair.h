@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shared-memory links from child processes to the test's own port, without the engine: what comes is
+ * Shared-memory links from child processes to the test's own worker, without the engine: what comes is
  * shown to the test's `arrived`. For the tests of one-sided access.
  */
 #ifndef UNIT_SHM_PAIR_H
@@ -22,7 +22,7 @@
 #include "core/mr_share.h"
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_guard.h"
-#include "xfer/port.h"
+#include "xfer/worker.h"
 #include "suite.h"
 
 #define LIMIT 40 /* seconds */
@@ -40,7 +40,7 @@
 
 /* The test's own side, and in a child the child's. */
 static struct domain dom;
-static struct port port;
+static struct worker worker;
 static struct shm *own;
 static uint64_t probe;
 static struct region regions[4];
@@ -64,21 +64,21 @@ static inline void leave_behind(const void *memory)
 static void (*arrived)(uint32_t src, const struct packet *p);
 
 /* In the place of the engine's. */
-void rx_deliver(struct port *to, uint32_t src, const struct packet *p)
+void rx_deliver(struct worker *to, uint32_t src, const struct packet *p)
 {
-	ck_assert_ptr_eq(to, &port);
+	ck_assert_ptr_eq(to, &worker);
 	arrived(src, p);
 }
 
 static void side_open(void)
 {
 	memset(&dom, 0, sizeof(dom));
-	memset(&port, 0, sizeof(port));
+	memset(&worker, 0, sizeof(worker));
 	lock_init(&dom.lock);
-	list_init(&dom.ports);
-	port.dom = &dom;
+	list_init(&dom.workers);
+	worker.dom = &dom;
 	ck_assert_int_eq(mr_table_open(&dom), 0);
-	ck_assert_int_eq(shm_transport.open(&port, (void **)&own), 0);
+	ck_assert_int_eq(shm_transport.open(&worker, (void **)&own), 0);
 }
 
 static void setup(void)
@@ -149,7 +149,7 @@ static inline void leave(struct shm_link *s)
 	s->link.ops->close(&s->link);
 }
 
-/* Runs a child with a port of its own. */
+/* Runs a child with a worker of its own. */
 static inline pid_t child(int (*run)(int number), int number)
 {
 	pid_t pid = fork();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ports with the TCP transport alone, without the engine: what comes up is remembered. Their peers are
+ * Workers with the TCP transport alone, without the engine: what comes up is remembered. Their peers are
  * plain sockets of the test, or each other.
  */
 #ifndef UNIT_TCP_PAIR_H
@@ -19,18 +19,19 @@
 #include "base/clock.h"
 #include "base/forked.h"
 #include "hw/tcp/tcp.h"
-#include "hw/wire.h"
-#include "xfer/connect.h"
-#include "xfer/port.h"
+#include "link/upcall.h"
+#include "link/wire.h"
+#include "xfer/conn/connect.h"
+#include "xfer/worker.h"
 #include "suite.h"
 
 #define LIMIT    40 /* seconds */
 #define LINKS    64
 #define SEEN_MAX 65536
 
-/* A port of the test. */
+/* A worker of the test. */
 struct side {
-	struct port port;
+	struct worker worker;
 	struct domain dom;
 	void *hw;
 };
@@ -95,10 +96,10 @@ static void note(uint32_t src, const struct packet *p, const void *payload, size
 	seen_count++;
 }
 
-static struct joint *joint_of(const struct port *port, uint32_t src)
+static struct joint *joint_of(const struct worker *worker, uint32_t src)
 {
 	ck_assert(src > 0 && src <= joint_count);
-	ck_assert_ptr_eq(&joints[src - 1].side->port, port);
+	ck_assert_ptr_eq(&joints[src - 1].side->worker, worker);
 	ck_assert_ptr_nonnull(joints[src - 1].link); /* nothing comes of what is closed */
 	return &joints[src - 1];
 }
@@ -112,9 +113,9 @@ static inline void close_joint(uint32_t src)
 }
 
 /* In the place of the engine's. */
-void rx_deliver(struct port *port, uint32_t src, const struct packet *p)
+void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
 {
-	joint_of(port, src);
+	joint_of(worker, src);
 	note(src, p, p->payload, p->len, false);
 	if (engine.on_deliver)
 		engine.on_deliver(src, p);
@@ -122,9 +123,9 @@ void rx_deliver(struct port *port, uint32_t src, const struct packet *p)
 	ck_assert_mem_eq(seen[seen_count - 1].payload, p->payload, p->len);
 }
 
-uint32_t rx_placement_begin(struct port *port, uint32_t src, const struct packet *p)
+uint32_t rx_placement_begin(struct worker *worker, uint32_t src, const struct packet *p)
 {
-	joint_of(port, src);
+	joint_of(worker, src);
 	if (engine.on_place)
 		engine.on_place(src);
 	for (uint32_t i = 0; engine.lands && i < 4; i++)
@@ -138,13 +139,13 @@ uint32_t rx_placement_begin(struct port *port, uint32_t src, const struct packet
 	return 0;
 }
 
-size_t rx_placement_iov(struct port *port, uint32_t id, size_t offset, struct iovec *iov,
+size_t rx_placement_iov(struct worker *worker, uint32_t id, size_t offset, struct iovec *iov,
 			size_t max)
 {
 	struct placement *to = &landings[id - 1];
 	size_t count = 0;
 
-	joint_of(port, to->src);
+	joint_of(worker, to->src);
 	ck_assert_ptr_nonnull(to->to);
 	ck_assert_uint_lt(offset, to->p.len);
 	for (; count < max && offset < to->wanted; count++) {
@@ -157,12 +158,12 @@ size_t rx_placement_iov(struct port *port, uint32_t id, size_t offset, struct io
 	return count;
 }
 
-void rx_placement_end(struct port *port, uint32_t id)
+void rx_placement_end(struct worker *worker, uint32_t id)
 {
 	struct placement *to = &landings[id - 1];
 	uint32_t src = to->src;
 
-	joint_of(port, src);
+	joint_of(worker, src);
 	ck_assert_ptr_nonnull(to->to);
 	note(src, &to->p, to->to, to->p.len, true);
 	free(to->to);
@@ -171,9 +172,9 @@ void rx_placement_end(struct port *port, uint32_t id)
 		engine.on_placed(src);
 }
 
-void rx_ended(struct port *port, uint32_t src, int err)
+void rx_ended(struct worker *worker, uint32_t src, int err)
 {
-	struct joint *j = joint_of(port, src);
+	struct joint *j = joint_of(worker, src);
 
 	j->ended = err;
 	j->ends++;
@@ -226,7 +227,7 @@ static uint32_t join_socket(struct side *side, int sock)
 	return peer.id;
 }
 
-/* A link of the first port to a socket of the test. */
+/* A link of the first worker to a socket of the test. */
 static inline uint32_t join_raw(void)
 {
 	uint32_t id;
@@ -238,7 +239,7 @@ static inline uint32_t join_raw(void)
 	return id;
 }
 
-/* A link between the two ports; the second one's is the next. */
+/* A link between the two workers; the second one's is the next. */
 static inline uint32_t join_both(void)
 {
 	uint32_t id;
@@ -265,7 +266,7 @@ static inline bool turn(int side)
 	return tcp_transport.progress(sides[side].hw);
 }
 
-/* Turns of both ports until the condition holds, or for too long. */
+/* Turns of both workers until the condition holds, or for too long. */
 #define TURN_UNTIL(condition)                                                                      \
 	do {                                                                                       \
 		uint64_t end_ = clock_coarse_ms() + 10000;                                         \
@@ -353,11 +354,11 @@ static void setup(void)
 	joint_count = 0;
 	for (int i = 0; i < 2; i++) {
 		memset(&sides[i], 0, sizeof(sides[i]));
-		sides[i].port.dom = &sides[i].dom;
-		list_init(&sides[i].dom.ports);
-		list_push(&sides[i].dom.ports, &sides[i].port.in_domain);
-		ck_assert_int_eq(tcp_transport.open(&sides[i].port, &sides[i].hw), 0);
-		sides[i].port.hw[PORT_TCP] = sides[i].hw;
+		sides[i].worker.dom = &sides[i].dom;
+		list_init(&sides[i].dom.workers);
+		list_push(&sides[i].dom.workers, &sides[i].worker.in_domain);
+		ck_assert_int_eq(tcp_transport.open(&sides[i].worker, &sides[i].hw), 0);
+		sides[i].worker.hw[TRANSPORT_TCP] = sides[i].hw;
 	}
 }
 

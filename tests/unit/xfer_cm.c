@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "hw/link.h"
-#include "xfer/xfer.h"
+#include "link/link.h"
+#include "link/engine.h"
 
 #include "cm_guest.h"
 #include "suite.h"

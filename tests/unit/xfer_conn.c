@@ -10,13 +10,13 @@
 
 #include <unistd.h>
 
-#include "xfer/conn.h"
+#include "xfer/conn/conn.h"
 #include "suite.h"
 
 #define ENOUGH 100000 /* calls: nobody would stop by himself */
 #define SOCK   1000   /* no descriptor */
 
-static struct port port;
+static struct worker worker;
 static struct peer *peer;
 static struct link its_link;
 static unsigned int polls, reads;
@@ -31,7 +31,7 @@ int epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
 	polls++;
 	ck_assert_uint_lt(polls, ENOUGH);
 	for (int i = 0; i < max; i++)
-		events[i].data.u64 = (uint64_t)PORT_PEER << 32 | pool_id(peer);
+		events[i].data.u64 = (uint64_t)WORKER_PEER << 32 | pool_id(peer);
 	return endless ? max : 1;
 }
 
@@ -75,14 +75,14 @@ static void setup(void)
 {
 	static const struct addr nobody = {.kind = ADDR_NONE};
 
-	memset(&port, 0, sizeof(port));
+	memset(&worker, 0, sizeof(worker));
 	endless = gone = false;
 	polls = reads = refuse = 0;
-	list_init(&port.peers_list);
-	list_init(&port.busy);
-	acceptor_init(&port.acceptor, -1);
-	pool_init(&port.peer_pool, sizeof(struct peer));
-	peer = peer_new(&port, &nobody);
+	list_init(&worker.peers_list);
+	list_init(&worker.busy);
+	acceptor_init(&worker.acceptor, -1);
+	pool_init(&worker.peer_pool, sizeof(struct peer));
+	peer = peer_new(&worker, &nobody);
 	ck_assert_ptr_nonnull(peer);
 	its_link = (struct link){.silent = true};
 	peer->real = &its_link;
@@ -92,25 +92,25 @@ static void setup(void)
 
 static void teardown(void)
 {
-	pool_fini(&port.peer_pool);
+	pool_fini(&worker.peer_pool);
 }
 
 /* And the next turn goes on, without waiting for its time. */
 START_TEST(events_without_end)
 {
 	endless = true;
-	ck_assert(conn_poll(&port));
+	ck_assert(conn_poll(&worker));
 	ck_assert_uint_gt(polls, 1);
-	ck_assert(port.armed);
+	ck_assert(worker.armed);
 }
 END_TEST
 
 START_TEST(bytes_without_end)
 {
-	ck_assert(conn_poll(&port));
+	ck_assert(conn_poll(&worker));
 	ck_assert_uint_eq(polls, 1);
 	ck_assert_uint_gt(reads, 1);
-	ck_assert(!port.armed);
+	ck_assert(!worker.armed);
 	ck_assert(!its_link.silent);
 }
 END_TEST
@@ -120,13 +120,13 @@ static void comes_too_late(void)
 {
 	const struct addr to = {.kind = ADDR_IN, .ip = {192, 0, 2, 1}, .port = 9};
 
-	port.hw[PORT_TCP] = &port;
+	worker.hw[TRANSPORT_TCP] = &worker;
 	peer->name = peer->key = to;
 	peer->named = 1;
 	peer->state = PEER_HANDSHAKE;
 	peer->real = NULL;
 	peer->late = gone = true;
-	port.handshakes = 1;
+	worker.handshakes = 1;
 }
 
 static void dials(void)
@@ -134,7 +134,7 @@ static void dials(void)
 	ck_assert_int_eq(peer->state, PEER_CONNECTING);
 	ck_assert_int_ge(peer->sock, 0);
 	ck_assert_int_ne(peer->sock, SOCK);
-	ck_assert_uint_eq(port.handshakes, 1);
+	ck_assert_uint_eq(worker.handshakes, 1);
 }
 
 /* What waits for the peer goes on waiting, for the next turns. */
@@ -144,14 +144,14 @@ START_TEST(no_room_to_knock_again)
 	peer->deadline = 1; /* of the attempt that was late */
 	refuse = 3;
 	for (int turns = 0; turns < 2; turns++) {
-		conn_poll(&port);
+		conn_poll(&worker);
 		ck_assert_int_eq(peer->state, PEER_CONNECTING);
 		ck_assert_int_eq(peer->sock, -1);
-		ck_assert_uint_eq(port.handshakes, 1);
+		ck_assert_uint_eq(worker.handshakes, 1);
 		ck_assert(!list_empty(&peer->in_busy));
 	}
 	ck_assert_uint_eq(refuse, 0);
-	conn_poll(&port);
+	conn_poll(&worker);
 	dials();
 	close(peer->sock);
 }
@@ -166,7 +166,7 @@ static uint16_t number_of(int sock)
 	return ntohs(own.sin_port);
 }
 
-static void ended(struct port *of, int err, const struct wire_hello *hello)
+static void ended(struct worker *of, int err, const struct wire_hello *hello)
 {
 	(void)of, (void)err, (void)hello;
 }
@@ -174,24 +174,24 @@ static void ended(struct port *of, int err, const struct wire_hello *hello)
 /* What the kernel calls a socket that is thrown away it may call another's next. */
 static void knock_again_as(uint16_t asked, uint16_t named)
 {
-	static const struct port_cm cm = {.ended = ended};
+	static const struct worker_cm cm = {.ended = ended};
 	uint16_t first;
 
-	port.cm = &cm;
-	port.peers = &peer;
-	port.name = (struct addr){.kind = ADDR_IN, .ip = {192, 0, 2, 2}, .port = asked};
+	worker.cm = &cm;
+	worker.peers = &peer;
+	worker.name = (struct addr){.kind = ADDR_IN, .ip = {192, 0, 2, 2}, .port = asked};
 	comes_too_late();
-	conn_poll(&port);
+	conn_poll(&worker);
 	dials();
 	first = number_of(peer->sock);
-	ck_assert_uint_eq(port.name.port, named ? named : first);
+	ck_assert_uint_eq(worker.name.port, named ? named : first);
 	peer->state = PEER_HANDSHAKE;
 	peer->late = true;
 	peer->sock = dup(peer->sock); /* it is not closed: the number stays in use */
-	conn_poll(&port);
+	conn_poll(&worker);
 	dials();
 	ck_assert_uint_ne(number_of(peer->sock), first);
-	ck_assert_uint_eq(port.name.port, named ? named : number_of(peer->sock));
+	ck_assert_uint_eq(worker.name.port, named ? named : number_of(peer->sock));
 }
 
 START_TEST(named_anew)
@@ -211,13 +211,13 @@ END_TEST
 START_TEST(no_memory_for_a_peer)
 {
 	static const struct addr nobody = {.kind = ADDR_NONE};
-	struct list *last = port.peers_list.prev;
+	struct list *last = worker.peers_list.prev;
 
-	port.peer_pool.free = NULL;
-	port.peer_pool.chunk_count = POOL_INDEX_MASK / POOL_CHUNK;
-	ck_assert_ptr_null(peer_new(&port, &nobody));
-	port.peer_pool.chunk_count = 1;
-	ck_assert_ptr_eq(port.peers_list.prev, last);
+	worker.peer_pool.free = NULL;
+	worker.peer_pool.chunk_count = POOL_INDEX_MASK / POOL_CHUNK;
+	ck_assert_ptr_null(peer_new(&worker, &nobody));
+	worker.peer_pool.chunk_count = 1;
+	ck_assert_ptr_eq(worker.peers_list.prev, last);
 }
 END_TEST
 

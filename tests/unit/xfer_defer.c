@@ -101,8 +101,8 @@ START_TEST(order_without_room)
 	fi_cntr_add(start, 1);
 	counts(done, 6, 0);
 	sent(order, 6);
-	ck_assert(!domain_due(fake.port->dom));
-	ck_assert(!domain_defers(fake.port->dom));
+	ck_assert(!domain_due(fake.worker->dom));
+	ck_assert(!domain_defers(fake.worker->dom));
 }
 END_TEST
 
@@ -123,7 +123,7 @@ START_TEST(no_room_for_one_counter)
 	counts(done, 0, 0);
 	fi_cntr_add(other, 1);
 	counts(third, 5, 0);
-	ck_assert(domain_due(fake.port->dom));
+	ck_assert(domain_due(fake.worker->dom));
 	ck_assert_int_eq(fi_close(&start->fid), -FI_EBUSY);
 	ck_assert_int_eq(fi_close(&other->fid), 0);
 	ck_assert_int_eq(fi_close(&third->fid), 0);
@@ -176,7 +176,7 @@ START_TEST(answers)
 	fake_says_ats(wire_id(fake.packets[2].head), FI_ETRUNC);
 	counts(done, 1, 2);
 	fake_expect_error(&works[2], FI_ETRUNC);
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 }
 END_TEST
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sends of a datagram endpoint when there is no room, or an error: over a transport that does as told. */
 #include "dgram_open.h"
-#include "core/ports.h"
+#include "core/workers.h"
 
 static int room;  /* datagrams it takes from now on */
 static int fails; /* 0, or the error of the first that there is no room for */
@@ -219,17 +219,17 @@ END_TEST
 /* Whoever sleeps while some waits for room is woken by room. */
 START_TEST(room_wakes)
 {
-	struct port *port = ep_of(opened.ep)->port;
-	struct pollfd p = {.fd = port_fd(port), .events = POLLIN};
+	struct worker *worker = ep_of(opened.ep)->worker;
+	struct pollfd p = {.fd = worker_fd(worker), .events = POLLIN};
 
-	ck_assert(port_arm(port));
+	ck_assert(worker_arm(worker));
 	ck_assert_int_eq(poll(&p, 1, 0), 0);
 	ck_assert_int_eq(give(0, FI_MORE), 0);
-	ck_assert(port_arm(port));
+	ck_assert(worker_arm(worker));
 	ck_assert_int_eq(poll(&p, 1, 1000), 1);
 	room = 1;
 	expect(&words[0]);
-	ck_assert(port_arm(port));
+	ck_assert(worker_arm(worker));
 	ck_assert_int_eq(poll(&p, 1, 0), 0);
 }
 END_TEST

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections of the network: which of them stay inside the host, and how those are sent. */
-#include "xfer/connect.h"
+#include "xfer/conn/connect.h"
 #include "suite.h"
 
 #include <arpa/inet.h>

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "xfer/hello.h"
+#include "xfer/conn/hello.h"
 
 static int pair[2]; /* the stranger writes to 0 */
 
@@ -63,7 +63,8 @@ static void say(const void *bytes, size_t len, unsigned int fds)
 
 static int send_ours(enum hello_kind kind, uint32_t id)
 {
-	return hello_send(fake.port, pair[0], true, &(struct hello_words){.kind = kind, .id = id});
+	return hello_send(fake.worker, pair[0], true,
+			  &(struct hello_words){.kind = kind, .id = id});
 }
 
 /* Said, it is refused with this error and leaves no descriptor behind. */
@@ -93,7 +94,7 @@ static void teardown(void)
 
 START_TEST(ours_arrives)
 {
-	const struct addr *mine = port_name(fake.port);
+	const struct addr *mine = worker_name(fake.worker);
 	struct wire_hello hello;
 	struct addr name;
 	int fds[WIRE_FDS];
@@ -103,9 +104,9 @@ START_TEST(ours_arrives)
 	ck_assert_int_eq(hello_recv(pair[1], true, &hello, fds), 1);
 	ck_assert_uint_eq(hello.kind, HELLO_CONNECT);
 	ck_assert_uint_eq(hello.your_id, 4711);
-	ck_assert_uint_eq(hello.incarnation, fake.port->incarnation);
-	ck_assert_ptr_eq((void *)(uintptr_t)hello.probe_addr, &fake.port->probe);
-	ck_assert_uint_eq(hello.probe_value, fake.port->probe);
+	ck_assert_uint_eq(hello.incarnation, fake.worker->incarnation);
+	ck_assert_ptr_eq((void *)(uintptr_t)hello.probe_addr, &fake.worker->probe);
+	ck_assert_uint_eq(hello.probe_value, fake.worker->probe);
 	ck_assert_int_ge(fds[0], 0);
 	ck_assert_int_eq(fcntl(fds[0], F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	ck_assert_int_gt(fcntl(fds[0], F_GET_SEALS), 0); /* a ring that cannot shrink */
@@ -227,7 +228,7 @@ START_TEST(words_of_the_application)
 	struct wire_hello hello;
 	int fds[WIRE_FDS];
 
-	/* Where there is no port, either. */
+	/* Where there is no worker, either. */
 	ck_assert_int_eq(hello_send(NULL, pair[0], true, &words), 0);
 	ck_assert_int_eq(hello_recv(pair[1], true, &hello, fds), 1);
 	ck_assert_uint_eq(hello.kind, HELLO_REJECT);

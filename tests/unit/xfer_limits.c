@@ -45,7 +45,7 @@ START_TEST(results_have_a_window)
 	for (unsigned int i = 0; i <= WINDOW; i++) {
 		fake_says(WIRE_HEAD(WIRE_RESULT, 0, 0, i + 1), 0, 0, bytes, BYTES);
 		fake_expect(&bytes[i], FI_RMA | FI_READ);
-		port_progress(fake.port);
+		worker_progress(fake.worker);
 		ck_assert_uint_eq(fake.count, WINDOW + 1 + (i > 0));
 	}
 	ck_assert_uint_eq(wire_op(fake.packets[WINDOW].head), WIRE_GET);
@@ -73,12 +73,12 @@ static size_t go_on(const struct request *r, unsigned int most)
 		now = mallinfo2().uordblks + mallinfo2().hblkhd;
 		if (now > peak)
 			peak = now;
-		port_progress(fake.port);
+		worker_progress(fake.worker);
 	}
 	ck_assert_int_eq(fake.peer->state, PEER_IDLE);
 	ck_assert_int_eq(fake.closed, 1);
 	ck_assert(fake.link.failed);
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 	return peak - before;
 }
 
@@ -114,12 +114,12 @@ END_TEST
 static void say_message(void)
 {
 	fake_says(WIRE_HEAD(WIRE_MSG, 0, 0, 0), 0, 0, bytes, BYTES);
-	port_progress(fake.port);
+	worker_progress(fake.worker);
 }
 
 START_TEST(messages_when_held)
 {
-	struct rx *rx = fake.port->rx[0];
+	struct rx *rx = fake.worker->rx[0];
 	size_t held = 0;
 
 	while (!fake.peer->holding)

@@ -294,7 +294,7 @@ START_TEST(long_message_is_pulled)
 	pull_into(1, 1000, 1000, true);
 	expect_received(1, 5, 0, 1000);
 	ck_assert_int_eq(in[1][1000], 0);
-	ck_assert_uint_eq(fake.port->rxreq_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->rxreq_pool.in_use, 0);
 }
 END_TEST
 
@@ -355,12 +355,12 @@ START_TEST(packets_without_sense)
 	post(0, 64, 5, 0);
 	for (unsigned int op = WIRE_FAILED + 1; op <= 0xff; op++)
 		fake_says(WIRE_HEAD(op, WIRE_TAGGED, 0, 0), 5, 0, out, 4);
-	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, PORT_RX_MAX, 0), 5, 0, out, 4);
+	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, WORKER_RX_MAX, 0), 5, 0, out, 4);
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, WIRE_RX_GROUP - 1, 0), 5, 0, out, 4);
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 1, 0), 5, 0, out, 4);
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, WIRE_RX_GROUP, 0), 5, 0, out, 4); /* which? */
-	rx_deliver(fake.port, pool_id(fake.peer) ^ 1, &p);
-	rx_deliver(fake.port, UINT32_MAX, &p);
+	rx_deliver(fake.worker, pool_id(fake.peer) ^ 1, &p);
+	rx_deliver(fake.worker, UINT32_MAX, &p);
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 0);
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 0), 5, 0, out, 4);
@@ -389,7 +389,7 @@ START_TEST(what_a_lost_peer_had_sent)
 	fake_expect_nothing();
 	post(2, 256, 7, 0);
 	expect_received(2, 7, 0, 100);
-	ck_assert_uint_eq(fake.port->rxreq_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->rxreq_pool.in_use, 0);
 	ck_assert_uint_eq(ep_of(fake.ep)->rx->unexpected_bytes, 0);
 	fake.closed = 0; /* for fake_shut */
 }
@@ -409,7 +409,7 @@ END_TEST
 /* More receives than there are names for: again later, when one has ended. */
 START_TEST(receives_beyond_room)
 {
-	struct pool *pool = &fake.port->rx[0]->recv_pool;
+	struct pool *pool = &fake.worker->rx[0]->recv_pool;
 	uint32_t chunks;
 
 	while (pool->in_use < POOL_CHUNK)

@@ -69,7 +69,7 @@ static void says_failed(uint32_t seq, uint64_t what)
 static void expect_none_left(void)
 {
 	fake_expect_nothing();
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 	ck_assert_uint_eq(fake.peer->awaiting_count, 0);
 }
 
@@ -319,7 +319,7 @@ START_TEST(endpoint_closed_meanwhile)
 	uint32_t seq = post_read(0, 8), id = post_matched(2);
 
 	ck_assert_uint_eq(post_fetch(1), seq + 1);
-	tx_forget(fake.port, ep, NULL);
+	tx_forget(fake.worker, ep, NULL);
 	fake_expect_error(buf[0], FI_ECANCELED);
 	fake_expect_error(buf[1], FI_ECANCELED);
 	fake_expect_error(buf[2], FI_ECANCELED);

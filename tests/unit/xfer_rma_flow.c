@@ -48,7 +48,7 @@ START_TEST(acknowledged_together)
 		request_say(&put);
 	ck_assert_uint_eq(fake.count, 0);
 	answer_expect_done(29);
-	port_progress(fake.port);
+	worker_progress(fake.worker);
 	ck_assert_uint_eq(fake.count, 0);
 }
 END_TEST
@@ -80,14 +80,14 @@ START_TEST(answers_wait_for_room)
 				      .first = 99});
 	memcpy(first, memory[0].data, 8);
 	ck_assert_int_eq(first[0], 99);
-	port_progress(fake.port);
+	worker_progress(fake.worker);
 	memset(memory[0].data, 0xee, 200);
 	for (fake.room = 2; get.seq < 7; get.want = 8) { /* nobody passes those that wait */
 		get.seq = get.seq < 6 ? 6 : 7;
 		request_say(&get);
 		ck_assert_uint_eq(fake.count, 0);
 	}
-	for (fake.room = 1; port_progress(fake.port); fake.room = 1)
+	for (fake.room = 1; worker_progress(fake.worker); fake.room = 1)
 		;
 	ck_assert_uint_eq(fake.count, 7);
 	ck_assert_uint_eq(fake.packets[0].head, WIRE_HEAD(WIRE_RESULT, 0, 0, 1));
@@ -101,7 +101,7 @@ START_TEST(answers_wait_for_room)
 	ck_assert_uint_eq(fake.packets[4].head, WIRE_HEAD(WIRE_DONE, 0, 0, 5));
 	ck_assert_uint_eq(fake.packets[5].head, WIRE_HEAD(WIRE_RESULT, 0, 0, 6));
 	ck_assert_uint_eq(fake.packets[6].head, WIRE_HEAD(WIRE_RESULT, 0, 0, 7));
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 }
 END_TEST
 
@@ -115,10 +115,10 @@ static void answer_long(unsigned int pieces)
 
 	fake.room = 0;
 	request_say(&get);
-	port_progress(fake.port);
+	worker_progress(fake.worker);
 	for (unsigned int i = 0; at < REGION && i < pieces; i++) {
 		fake.room = 1;
-		port_progress(fake.port);
+		worker_progress(fake.worker);
 		ck_assert_uint_eq(fake.count, i + 1);
 		p = fake_last(0);
 		ck_assert_uint_eq(p->head, WIRE_HEAD(WIRE_RESULT, 0, 0, 3));
@@ -132,9 +132,9 @@ static void answer_long(unsigned int pieces)
 		region_close(KEY_READ);
 		answer_expect_failed(3, FI_EACCES, FI_ENOKEY);
 	}
-	port_progress(fake.port);
+	worker_progress(fake.worker);
 	ck_assert_uint_eq(fake.count, 0);
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 }
 
 START_TEST(long_answer)
@@ -166,7 +166,7 @@ START_TEST(full_link_is_eagain)
 			 -FI_EAGAIN);
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 0);
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 	ck_assert_uint_eq(fake.peer->awaiting_count, 0);
 	fake.room = FAKE_PLENTY;
 	ck_assert_int_eq(post_write(8, &word), 0);
@@ -187,7 +187,7 @@ START_TEST(long_write_in_pieces)
 	fake.room = 0;
 	ck_assert_int_eq(post_write(REGION, &buf[1]), 0);
 	ck_assert_int_eq(post_write(8, &buf[2]), -FI_EAGAIN);
-	for (fake.room = 1; port_progress(fake.port); fake.room = 1) {
+	for (fake.room = 1; worker_progress(fake.worker); fake.room = 1) {
 		ck_assert_uint_eq(fake.count, sent + 1);
 		ck_assert_uint_eq(wire_id(fake_last(0)->head), wire_id(fake.packets[0].head));
 		come_back(sent, sent + 1);
@@ -203,11 +203,11 @@ START_TEST(long_write_in_pieces)
 	ck_assert_mem_eq(memory[0].data, buf, REGION);
 	ck_assert(guards_whole());
 	fake.room = FAKE_PLENTY;
-	port_progress(fake.port);
+	worker_progress(fake.worker);
 	ck_assert_uint_eq(fake.count, sent + 1); /* one acknowledgement */
 	come_back(sent, sent + 1);
 	fake_expect(&buf[1], FI_RMA | FI_WRITE);
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 }
 END_TEST
 
@@ -231,10 +231,10 @@ START_TEST(long_write_refused_at_first)
 	sent = fake.count;
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, sent); /* nor is the rest */
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 	ck_assert_int_eq(post_write(8, &buf[2]), 0);
 	come_back(sent, fake.count);
-	port_progress(fake.port);
+	worker_progress(fake.worker);
 	come_back(sent + 1, fake.count);
 	fake_expect(&buf[2], FI_RMA | FI_WRITE);
 }
@@ -253,12 +253,12 @@ START_TEST(behind_a_long_read)
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 1);
 	come_back(0, 1); /* the request: its answer starts with the next turn */
-	while (port_progress(fake.port))
+	while (worker_progress(fake.worker))
 		;
 	sent = fake.count;
 	ck_assert_uint_gt(sent, 1 + REGION / FAKE_PACKET);
 	come_back(1, sent - 1);
-	port_progress(fake.port);
+	worker_progress(fake.worker);
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, sent);
 	come_back(sent - 1, sent);
@@ -270,7 +270,7 @@ START_TEST(behind_a_long_read)
 	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_MSG);
 	says_done(wire_id(fake_last(1)->head));
 	fake_expect(&buf[2], FI_RMA | FI_WRITE);
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 }
 END_TEST
 
@@ -292,7 +292,7 @@ static void compare_waits(enum fi_datatype type, size_t count, size_t len)
 	memset(compare, 0, sizeof(compare));
 	ck_assert_uint_eq(fake.count, sent + 1);
 	come_back(sent, sent + 1);
-	while (port_progress(fake.port))
+	while (worker_progress(fake.worker))
 		;
 	come_back(sent + 1, fake.count);
 	fake_expect(&buf[1], FI_RMA | FI_READ);
@@ -347,7 +347,7 @@ START_TEST(held_like_messages)
 	says_done(wire_id(fake_last(1)->head));
 	fake_expect(&buf[1], FI_ATOMIC | FI_WRITE);
 	fake_expect(&buf[2], FI_RMA | FI_WRITE);
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 }
 END_TEST
 
@@ -389,7 +389,7 @@ START_TEST(fence_waits)
 	fake_says(WIRE_HEAD(WIRE_RESULT, 0, 0, seq + 2), 0, 0, buf, 8);
 	fake_expect(&buf[2], FI_RMA | FI_WRITE);
 	fake_expect(&buf[3], FI_RMA | FI_READ);
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 }
 END_TEST
 

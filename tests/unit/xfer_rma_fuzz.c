@@ -87,7 +87,7 @@ static bool is_answered(uint32_t id, bool *failed)
 	unsigned int answers = 0, pieces = 0;
 	uint64_t next = 0;
 
-	while (port_progress(fake.port))
+	while (worker_progress(fake.worker))
 		;
 	for (unsigned int i = 0; i < fake.count; i++) {
 		const struct fake_packet *p = &fake.packets[i];

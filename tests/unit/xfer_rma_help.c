@@ -6,9 +6,9 @@
 static void expect_help(const char *said)
 {
 	there.said[0] = 0;
-	rma_help(fake.port, false);
+	rma_help(fake.worker, false);
 	ck_assert_str_eq(there.said, "");
-	rma_help(fake.port, false);
+	rma_help(fake.worker, false);
 	ck_assert_str_eq(there.said, said);
 	there.said[0] = 0;
 }
@@ -127,13 +127,13 @@ START_TEST(answers_put_it_off)
 	for (uint32_t i = 0; i < 4; i++)
 		far_post_write(i * 8, 8, &buf[i]);
 	for (uint32_t i = 0; i < 4; i++) {
-		rma_help(fake.port, false);
+		rma_help(fake.worker, false);
 		ck_assert_str_eq(there.said, "");
 		far_says_done(wire_id(fake.packets[i].head));
 		fake_expect(&buf[i], FI_RMA | FI_WRITE);
 	}
 	far_post_write(0, 8, &buf[1]);
-	rma_help(fake.port, true); /* before we sleep ourselves: at once */
+	rma_help(fake.worker, true); /* before we sleep ourselves: at once */
 	ck_assert_str_eq(there.said, "take#4 put@0+8 back#4 ");
 	fake_expect(&buf[1], FI_RMA | FI_WRITE);
 	far_expect_none_left();
@@ -197,7 +197,7 @@ START_TEST(the_way_is_crowded)
 	there.crowded = true;
 	expect_help("take#0 put@0+8 left#0 ");
 	fake_expect_nothing();
-	rma_help(fake.port, true);
+	rma_help(fake.worker, true);
 	ck_assert_str_eq(there.said, "take#0 put@0+8 back#0 ");
 	fake_expect(&buf[1], FI_RMA | FI_WRITE);
 	far_expect_none_left();
@@ -229,7 +229,7 @@ START_TEST(endpoint_closed_meanwhile)
 {
 	far_post_read(0, 8, &buf[1]);
 	far_post_write(100, 8, &buf[2]);
-	tx_forget(fake.port, ep_of(fake.ep), NULL);
+	tx_forget(fake.worker, ep_of(fake.ep), NULL);
 	fake_expect_error(&buf[1], FI_ECANCELED);
 	fake_expect_error(&buf[2], FI_ECANCELED);
 	expect_help("take#1 put@100+8 back#1 ");

@@ -61,10 +61,10 @@ static void expect_all_failed(int err)
 		seen[n] = true;
 	}
 	fake_expect_nothing();
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 	ck_assert_uint_eq(fake.peer->awaiting_count, 0);
 	ck_assert_uint_eq(fake.peer->backlog_count, 0);
-	ck_assert(list_empty(&fake.port->awaiting) && list_empty(&fake.port->busy));
+	ck_assert(list_empty(&fake.worker->awaiting) && list_empty(&fake.worker->busy));
 	ck_assert_uint_eq(fake.count, late);
 }
 
@@ -97,7 +97,7 @@ static void expect_a_new_start(void)
 	fake_expect(&buf[0], FI_RMA | FI_WRITE);
 	fake_expect(&buf[1], FI_RMA | FI_READ);
 	fake_expect_nothing();
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 }
 
 START_TEST(without_answers)
@@ -162,7 +162,7 @@ START_TEST(before_it_was_there)
 {
 	lose();
 	fake.peer->state = PEER_HANDSHAKE;
-	fake.port->handshakes++;
+	fake.worker->handshakes++;
 	post_write(8);
 	post_write(REGION);
 	post_read(REGION);
@@ -221,21 +221,21 @@ START_TEST(nobody_to_answer_to)
 {
 	fake.room = 0;
 	ask();
-	port_progress(fake.port);
+	worker_progress(fake.worker);
 	fake.room = 1; /* of the long answer some has gone out, or not */
-	port_progress(fake.port);
+	worker_progress(fake.worker);
 	ck_assert_uint_eq(ep_of(fake.ep)->rx->unexpected_bytes > 0, 1);
 	ask();
 	lose();
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
-	ck_assert(list_empty(&fake.port->acks_pending) && list_empty(&fake.port->busy));
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert(list_empty(&fake.worker->acks_pending) && list_empty(&fake.worker->busy));
 	ck_assert_uint_eq(ep_of(fake.ep)->rx->unexpected_bytes, 0);
 	fake.count = 0;
 	fake.room = FAKE_PLENTY;
 	ask(); /* what of it is still to be read */
-	port_progress(fake.port);
+	worker_progress(fake.worker);
 	ck_assert_uint_eq(fake.count, 0);
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 	ck_assert(guards_whole());
 }
 END_TEST

@@ -64,7 +64,7 @@ START_TEST(long_forms)
 			      .range = {{REGION, 0, KEY_ALL}, {5, 200, KEY_READ}}};
 
 	request_say(&put); /* bytes 3 to 7 of ten: nobody is told yet */
-	port_progress(fake.port);
+	worker_progress(fake.worker);
 	ck_assert_uint_eq(fake.count, 0);
 	copy[0].data[13] = 1;
 	for (size_t i = 0; i < 4; i++)
@@ -400,10 +400,10 @@ START_TEST(tells_without_sense)
 	for (unsigned int flags = 0; flags < 0x100; flags++)
 		for (unsigned int i = 0; i < 4; i++)
 			for (size_t len = 0; len <= 16; len += 4)
-				fake_says(
-					WIRE_HEAD(WIRE_NOTIFY, flags, i ? 0xffff : PORT_RX_MAX, 5),
-					keys[i], 1, bytes, len);
-	port_progress(fake.port);
+				fake_says(WIRE_HEAD(WIRE_NOTIFY, flags, i ? 0xffff : WORKER_RX_MAX,
+						    5),
+					  keys[i], 1, bytes, len);
+	worker_progress(fake.worker);
 	ck_assert_uint_eq(fake.count, 0);
 	fake_expect_nothing();
 	ck_assert(memory_untouched());

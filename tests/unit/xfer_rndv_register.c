@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Long messages of members that run by turns: put where the peer takes them, if the link can. */
 #include "fake_link.h"
-#include "xfer/defer.h"
+#include "xfer/defer/defer.h"
 
 #define TAG   0x55
 #define LEN   20000u

@@ -19,7 +19,7 @@
 #include "core/ep.h"
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_guard.h"
-#include "xfer/port.h"
+#include "xfer/worker.h"
 #include "suite.h"
 
 #define LIMIT    20     /* seconds */
@@ -78,7 +78,7 @@ static void shut_side(void)
 
 static struct ring *own_ring(void)
 {
-	return &((struct shm *)ep_of(ep)->port->hw[0])->ring;
+	return &((struct shm *)ep_of(ep)->worker->hw[0])->ring;
 }
 
 /* A close that another thread is at. */
@@ -209,7 +209,7 @@ static void peer_main(int sock)
 		_exit(1);
 	while (fi_tinject(ep, &byte, 1, addr, 1) == -FI_EAGAIN)
 		fi_cq_read(cq, NULL, 0);
-	peer = peer_get(ep_of(ep)->port, addr);
+	peer = peer_get(ep_of(ep)->worker, addr);
 	while (peer->state != PEER_CONNECTED)
 		fi_cq_read(cq, NULL, 0);
 	fi_cq_read(cq, NULL, 0);

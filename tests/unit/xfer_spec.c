@@ -108,7 +108,7 @@ static void expect_message(size_t len)
 	ck_assert_ptr_eq(entry->op_context, ours);
 	ck_assert_uint_eq(entry->len, len);
 	ck_assert_mem_eq(ours, theirs, len);
-	ck_assert_uint_eq(fake.port->rxreq_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->rxreq_pool.in_use, 0);
 }
 
 /* ---- The receiver --------------------------------------------------------------------------------- */
@@ -176,7 +176,7 @@ START_TEST(fetched_by_who_goes_to_sleep)
 {
 	post(SHORT);
 	says_rts(SHORT);
-	ck_assert(!port_arm(fake.port));
+	ck_assert(!worker_arm(fake.worker));
 	ck_assert_int_eq(fetches, 1);
 	ck_assert_uint_eq(fetched_at, 0);
 	expect_message(SHORT);
@@ -198,7 +198,7 @@ START_TEST(asked_for_where_it_cannot_be_fetched)
 	id = (uint32_t)fake_last(0)->tag;
 	usleep(1000);
 	fake_expect_nothing();
-	ck_assert(port_arm(fake.port)); /* it will come: there is nothing else to do */
+	ck_assert(worker_arm(fake.worker)); /* it will come: there is nothing else to do */
 	ck_assert_int_eq(fetches, 1);
 	says_piece(PIECE, SHORT); /* sent before it had asked */
 	for (size_t at = 2 * PIECE; at < SHORT; at += PIECE)
@@ -231,8 +231,8 @@ START_TEST(nothing_is_left_of_a_peer_that_is_gone)
 	says_piece(0, SHORT);
 	peer_lost(fake.peer, FI_ECONNRESET);
 	fake_expect_error(ours, FI_ECONNRESET);
-	ck_assert(list_empty(&fake.port->spec));
-	ck_assert_uint_eq(fake.port->rxreq_pool.in_use, 0);
+	ck_assert(list_empty(&fake.worker->spec));
+	ck_assert_uint_eq(fake.worker->rxreq_pool.in_use, 0);
 	ck_assert_int_eq(fetches, 0);
 	fake.closed = 0; /* for fake_shut */
 }
@@ -321,9 +321,9 @@ START_TEST(nobody_stays_awake_for_them)
 
 	fake.room = 2;
 	id = send_long();
-	ck_assert(port_waits_for_room(fake.port));
-	port_arm(fake.port);
-	ck_assert(!port_waits_for_room(fake.port));
+	ck_assert(worker_waits_for_room(fake.worker));
+	worker_arm(fake.worker);
+	ck_assert(!worker_waits_for_room(fake.worker));
 	fake.room = FAKE_PLENTY;
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 2);

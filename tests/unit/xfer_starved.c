@@ -27,7 +27,7 @@ static void teardown(void)
 static void expect_disconnected(void)
 {
 	starve_end();
-	port_progress(fake.port);
+	worker_progress(fake.worker);
 	ck_assert_int_eq(fake.peer->state, PEER_IDLE);
 	ck_assert_int_eq(fake.closed, 1);
 	ck_assert(fake.link.failed);
@@ -79,7 +79,7 @@ START_TEST(message_with_a_place)
 	fake_says(MSG, 0, 0, bytes, BYTES);
 	starve_end();
 	ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
-	ck_assert_uint_eq(rx_land(fake.port, pool_id(fake.peer), &p), 0);
+	ck_assert_uint_eq(rx_placement_begin(fake.worker, pool_id(fake.peer), &p), 0);
 	expect_disconnected();
 	fake_expect_nothing();
 }
@@ -92,12 +92,12 @@ START_TEST(before_it_is_known_to_be_connected)
 
 	fake.peer->real = NULL;
 	fake.peer->state = PEER_CONNECTING;
-	fake.port->handshakes++;
+	fake.worker->handshakes++;
 	starve_begin();
 	fake_says(MSG, 0, 0, bytes, BYTES);
 	starve_end();
-	port_turn(fake.port);
-	fake.port->handshakes--;
+	worker_progress(fake.worker);
+	fake.worker->handshakes--;
 	fake_connect();
 	ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, fake.addr, in), 0);
 	fake_says(MSG, 0, 0, "behind", 6);

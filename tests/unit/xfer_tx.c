@@ -60,7 +60,7 @@ START_TEST(full_link_is_eagain)
 	fake.room = FAKE_PLENTY;
 	fake_expect_nothing(); /* nothing was kept of what was refused */
 	ck_assert_uint_eq(fake.count, 0);
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 	ck_assert_int_eq(send_tagged(8, TAG, NULL), 0);
 	ck_assert_uint_eq(fake.count, 1);
 }
@@ -77,7 +77,7 @@ START_TEST(waits_for_the_connection_in_order)
 	memset(buf, 0x55, sizeof(buf));
 	fake_expect_nothing();
 	fake.room = 3;
-	fake.port->handshakes--;
+	fake.worker->handshakes--;
 	fake_connect();
 	ck_assert_uint_eq(fake.count, 3);
 	ck_assert_int_eq(send_tagged(8, i, NULL), -FI_EAGAIN); /* none overtakes those that wait */
@@ -91,7 +91,7 @@ START_TEST(waits_for_the_connection_in_order)
 		ck_assert_uint_eq(fake.packets[i].payload[0], 0x55);
 	}
 	ck_assert_int_eq(send_tagged(8, i, NULL), 0);
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 }
 END_TEST
 
@@ -101,8 +101,8 @@ START_TEST(injected_is_not_kept_for_a_connection)
 	ck_assert_int_eq(fi_tinject(fake.ep, buf, 16, fake.addr, TAG), -FI_EAGAIN);
 	ck_assert_int_eq(send_flags(16, FI_INJECT, &buf[1]), -FI_EAGAIN);
 	ck_assert_uint_eq(fake.peer->backlog_count, 0);
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
-	fake.port->handshakes--;
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	fake.worker->handshakes--;
 	fake_connect();
 	ck_assert_int_eq(fi_tinject(fake.ep, buf, 16, fake.addr, TAG), 0);
 	ck_assert_int_eq(send_flags(16, FI_INJECT, &buf[1]), 0);
@@ -204,7 +204,7 @@ START_TEST(long_message_is_streamed)
 	fake_expect_nothing(); /* sent is not received */
 	fake_says_ats(id, 0);
 	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 }
 END_TEST
 
@@ -291,7 +291,7 @@ START_TEST(held_while_it_waits)
 {
 	ck_assert_int_eq(send_tagged(8, TAG, &buf[1]), 0);
 	fake.room = 0;
-	fake.port->handshakes--;
+	fake.worker->handshakes--;
 	fake_connect();
 	fake_says(WIRE_HEAD(WIRE_XOFF, 0, 0, 0), 0, 0, NULL, 0);
 	fake.room = FAKE_PLENTY;
@@ -327,7 +327,7 @@ START_TEST(cancel_what_waits)
 	ck_assert_int_eq(fake_expect_error(&buf[2], FI_ECANCELED).flags & FI_SEND, FI_SEND);
 	ck_assert_int_eq(fi_cancel(&fake.ep->fid, &buf[2]), 0);
 	ck_assert_int_eq(send_tagged(8, 4, &buf[4]), 0);
-	fake.port->handshakes--;
+	fake.worker->handshakes--;
 	fake_connect();
 	for (unsigned int i = 0; i < 5; i++)
 		if (i != 2)
@@ -350,7 +350,7 @@ START_TEST(cancel_gives_the_room_back)
 			fake_expect_error(&buf[i], FI_ECANCELED);
 		}
 	}
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 }
 END_TEST
 
@@ -367,7 +367,7 @@ START_TEST(answers_to_what_was_not_sent)
 	fake_says_ats(id, 0);
 	fake_says(WIRE_HEAD(WIRE_CTS, 0, 0, id), 1, 0, NULL, 0);
 	fake_expect_nothing();
-	fake.port->handshakes--;
+	fake.worker->handshakes--;
 	fake_connect();
 	fake_expect(&buf[0], FI_TAGGED | FI_SEND);
 	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
@@ -389,9 +389,9 @@ START_TEST(the_end_of_the_peer_ends_all)
 		fake_expect_error(&buf[i], FI_ECONNRESET);
 	fake_expect_nothing();
 	ck_assert_int_eq(fake.closed, 1);
-	ck_assert_uint_eq(fake.port->tx_pool.in_use, 0);
+	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 	ck_assert_uint_eq(fake.peer->backlog_count, 0);
-	ck_assert(list_empty(&fake.port->busy));
+	ck_assert(list_empty(&fake.worker->busy));
 	fake.closed = 0; /* for fake_shut */
 }
 END_TEST

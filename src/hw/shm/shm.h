@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The shared-memory transport: one receive ring a port, one link a peer. */
-#ifndef WEFT_HW_SHM_SHM_H
-#define WEFT_HW_SHM_SHM_H
+/* The shared-memory transport: one receive ring a worker, one link a peer. */
+#ifndef WEFT_HW_SHM_H
+#define WEFT_HW_SHM_H
 
 #include "core/mr_view.h"
-#include "hw/link.h"
+#include "link/link.h"
 #include "hw/shm/shm_copy.h"
 #include "hw/shm/shm_pipe.h"
 #include "hw/shm/shm_ring.h"
-#include "hw/wire.h"
+#include "link/wire.h"
 
 /* Longest payload of one packet: the claim word counts slots in 12 bits, and a packet must leave
  * most of the smallest ring to others. */
 #define SHM_PACKET_MAX 16384u
 
 struct shm {
-	struct port *port;
+	struct worker *worker;
 	struct ring ring;
 	uint64_t head;      /* next slot to read */
 	uint64_t published; /* head as senders know it */
@@ -37,7 +37,7 @@ struct shm_link {
 	uint64_t owner;           /* our id, placed as in a claim word */
 	uint32_t src;             /* our id at the peer */
 	uint32_t turns_seen;      /* own->progress_calls when a lap of the peer's ring last began */
-	struct shm *own;          /* of the port that sends */
+	struct shm *own;          /* of the worker that sends */
 	uint32_t slow;            /* counts claims that took the cold road */
 	int sock;                 /* one byte on it wakes the peer; the engine's */
 	pid_t pid;                /* for process_vm_readv; 0: no direct access */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stage of a port: shared memory behind its ring, where it puts long messages that its peers take out
+ * The stage of a worker: shared memory behind its ring, where it puts long messages that its peers take out
  * by themselves. Two plain copies, one a side, cost less than one that the kernel makes between two
  * processes, which has to look up every page. Not so for messages longer than a cache: these are refused.
  */

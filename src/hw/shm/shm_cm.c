@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opening a port's ring, joining a peer's. */
+/* Opening a worker's ring, joining a peer's. */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -8,11 +8,12 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "core/mr_share.h"
-#include "core/providers.h"
+#include "info/providers.h"
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_guard.h"
-#include "hw/wire.h"
-#include "xfer/port.h"
+#include "link/engine.h"
+#include "link/wire.h"
+#include "link/upcall.h"
 
 /*
  * See shm_copy.h. The reader of a ring waits for each piece. Single copies around the caches take half of the time of
@@ -35,7 +36,7 @@ static size_t eager_limit(void)
 				       : want;
 }
 
-static int shm_open_port(struct port *port, void **state)
+static int shm_open_worker(struct worker *worker, void **state)
 {
 	struct shm *shm = calloc(1, sizeof(*shm));
 	int err;
@@ -49,14 +50,14 @@ static int shm_open_port(struct port *port, void **state)
 		free(shm);
 		return err;
 	}
-	shm->port = port;
+	shm->worker = worker;
 	shm->head = shm->published = shm->ring.mask + UINT64_C(1);
 	shm->publish_step = (shm->ring.mask + 1) / 8;
 	*state = shm;
 	return 0;
 }
 
-static void shm_close_port(void *state)
+static void shm_close_worker(void *state)
 {
 	struct shm *shm = state;
 
@@ -72,7 +73,7 @@ static void shm_hello_fds(void *state, int fds[WIRE_FDS])
 	struct shm *shm = state;
 
 	fds[0] = shm->fd;
-	fds[1] = mr_share_fd(shm->port->dom);
+	fds[1] = mr_share_fd(worker_domain(shm->worker));
 }
 
 /* What we have offered and report as failed is not to be had any more. */
@@ -201,8 +202,8 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 const struct transport shm_transport = {
 	.name = "shm",
 	.bit = PROVIDER_SHM,
-	.open = shm_open_port,
-	.close = shm_close_port,
+	.open = shm_open_worker,
+	.close = shm_close_worker,
 	.progress = shm_progress,
 	.arm = shm_arm,
 	.hello_fds = shm_hello_fds,

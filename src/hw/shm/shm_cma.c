@@ -10,7 +10,7 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "hw/shm/shm.h"
-#include "hw/wire.h"
+#include "link/wire.h"
 
 /* Steps over the first `len` bytes of a vector. */
 static void advance(struct iovec **iov, size_t *count, size_t len)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Marks: who goes straight to the memory of a port's process carries one, in the page of the port's
+ * Marks: who goes straight to the memory of a worker's process carries one, in the page of the worker's
  * ring, from before it looks a key up until its last byte has moved. The owner, having taken a region
  * out of its table, waits until those marks are gone that it sees then. A word counts its uses, so
  * that a mark given back and taken anew is not waited for.
@@ -18,7 +18,7 @@ struct shm_guard {
 
 /*
  * Peer: takes one as `id`, which is what the owner calls us. false: all are taken and stay so, or
- * the owner is closing its port.
+ * the owner is closing its worker.
  */
 bool shm_guard_enter(struct ring *r, uint32_t id, struct shm_guard *mark);
 void shm_guard_leave(const struct shm_guard *mark);

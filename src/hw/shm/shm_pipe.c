@@ -41,7 +41,7 @@ static size_t allowed(void)
 	return pages ? pages * (size_t)sysconf(_SC_PAGESIZE) : SIZE_MAX;
 }
 
-/* Half of that, by as many ports as we know of. */
+/* Half of that, by as many workers as we know of. */
 static bool may_make(struct shm_pipes *all)
 {
 	if (!all->allowed)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The pipes of a port: who offers a long message puts the pages that hold it into one (vmsplice), from where the peer
+ * The pipes of a worker: who offers a long message puts the pages that hold it into one (vmsplice), from where the peer
  * copies them, once. To find the pages of another process, as process_vm_readv does, takes the kernel about as long
  * as to copy them; a process's own are found in a third of that time, wherever both run. A message at a time, and of
  * one longer than a pipe the first part; the rest is fetched, and all of it where there is no pipe.
  *
- * What a user's pipes may hold in all is limited, and other programs need some, too: the ports of a host take half
+ * What a user's pipes may hold in all is limited, and other programs need some, too: the workers of a host take half
  * of it together at most.
  */
-#ifndef WEFT_HW_SHM_SHM_PIPE_H
-#define WEFT_HW_SHM_SHM_PIPE_H
+#ifndef WEFT_HW_SHM_PIPE_H
+#define WEFT_HW_SHM_PIPE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#define SHM_PIPES 8u /* of a port, at most */
+#define SHM_PIPES 8u /* of a worker, at most */
 /* Which hold so much each: whole pages, the first and the last one, too. */
 #define SHM_PIPE_BYTES (1u << 20)
 
@@ -32,7 +32,7 @@ struct shm_pipe {
 struct shm_pipes {
 	struct shm_pipe pipe[SHM_PIPES];
 	unsigned int open;
-	unsigned int links; /* of the port */
+	unsigned int links; /* of the worker */
 	unsigned int forks; /* forked_count of the process that made them */
 	size_t allowed;     /* bytes that the user's pipes may hold; 0: not asked yet */
 };
@@ -45,7 +45,7 @@ struct shm_pipe_user {
 	uint64_t key;        /* while this is not 0 */
 };
 
-/* Puts the begin of a message into one of the port's. NULL: none is free, or to be had; then it is fetched. */
+/* Puts the begin of a message into one of the worker's. NULL: none is free, or to be had; then it is fetched. */
 struct shm_pipe *shm_pipe_put(struct shm_pipes *all, struct shm_pipe_user *u,
 			      const struct iovec *iov, size_t count);
 /* The peer needs it no more: what it left there is dropped. */

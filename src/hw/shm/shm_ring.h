@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receive ring of a port: one memfd, written by every peer of the host, read by its owner. Behind
- * it lies the port's stage: shm_bounce.h.
+ * The receive ring of a worker: one memfd, written by every peer of the host, read by its owner. Behind
+ * it lies the worker's stage: shm_bounce.h.
  *
  * Slots are cache lines; a message takes one or more in a row. Positions count up for ever, the lap
  * is the position divided by the number of slots. A sender

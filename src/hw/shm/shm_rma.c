@@ -8,7 +8,7 @@
 
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_guard.h"
-#include "hw/wire.h"
+#include "link/wire.h"
 
 /*
  * Where all the ranges lie. 0; 1: the owner counts such accesses; or why not. Told is of one region

@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_guard.h"
-#include "hw/wire.h"
-#include "xfer/rx.h"
+#include "link/wire.h"
+#include "link/upcall.h"
 
 #define PACKETS_PER_CALL 64
 
@@ -59,7 +59,7 @@ static uint32_t deliver(struct shm *shm, struct ring_slot *slot)
 	}
 	if (__builtin_expect(len > SHM_PACKET_MAX, 0))
 		return 0;
-	rx_deliver(shm->port, src, &p);
+	rx_deliver(shm->worker, src, &p);
 	return (uint32_t)((hdr + len + RING_SLOT - 1) / RING_SLOT);
 }
 

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 
 #include "hw/shm/shm.h"
-#include "hw/wire.h"
+#include "link/wire.h"
 
 #define COLD   __attribute__((noinline, cold))
 #define INLINE static inline __attribute__((always_inline))
@@ -69,7 +69,7 @@ INLINE bool claim(const struct shm_link *s, uint32_t slots, struct claimed *c)
 }
 
 /*
- * Claims wherever the frontier is now. A port that sends and never reads would not see that it is
+ * Claims wherever the frontier is now. A worker that sends and never reads would not see that it is
  * asked to pause: for each lap of the peer's ring its own must have had a progress call.
  */
 static COLD bool claim_slow(struct shm_link *s, uint32_t slots, struct claimed *c)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The TCP transport: packets travel on the very socket the hellos came by, framed. One read buffer a
- * port, one link a peer; an idle link holds no buffer.
+ * worker, one link a peer; an idle link holds no buffer.
  */
-#ifndef WEFT_HW_TCP_TCP_H
-#define WEFT_HW_TCP_TCP_H
+#ifndef WEFT_HW_TCP_H
+#define WEFT_HW_TCP_H
 
 #include "base/list.h"
-#include "hw/link.h"
-#include "hw/wire.h"
+#include "link/link.h"
+#include "link/wire.h"
 
 /*
  * What stands before every payload, in host byte order: the hello refused others. Copies of long payloads
@@ -40,7 +40,7 @@ _Static_assert(sizeof(struct tcp_frame) == 32, "layout of a frame");
 #define TCP_AHEAD      4096u    /* of it where long packets follow each other */
 #define TCP_DIRECT_MAX 2        /* links; an empty recv costs as much as three questions to epoll */
 #define TCP_UNREAD_MAX (1u << 20) /* bytes of messages sent until what has come is to be read */
-#define TCP_LINGER_MS  1000 /* in all that a port waits for its last bytes to be acknowledged */
+#define TCP_LINGER_MS  1000 /* in all that a worker waits for its last bytes to be acknowledged */
 
 _Static_assert(TCP_PACKET_MAX >= WIRE_PACKET_MIN, "every request fits a packet");
 
@@ -54,9 +54,9 @@ enum tcp_tx {
 
 struct tcp_rest;
 
-/* The state of a port. */
+/* The state of a worker. */
 struct tcp {
-	struct port *port;
+	struct worker *worker;
 	unsigned int count;          /* links, those that linger included */
 	unsigned int live;           /* of them: not closed */
 	unsigned int idle;           /* turns since something came */
@@ -164,7 +164,7 @@ void tcp_alive_timer(struct tcp *t);
 void tcp_close_link(struct link *link);
 /* Sees to those that linger, now and then. */
 void tcp_linger(struct tcp *t);
-/* The port is closed: leaves them to another of the domain, or waits for them, a bounded time. */
+/* The worker is closed: leaves them to another of the domain, or waits for them, a bounded time. */
 void tcp_linger_out(struct tcp *t);
 /* Sees to it that sleep ends when such a link can go on. */
 void tcp_linger_watch(struct tcp_link *l);

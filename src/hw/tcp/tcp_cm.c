@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opening a port's state, making links of sockets. */
+/* Opening a worker's state, making links of sockets. */
 #include <errno.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "core/providers.h"
+#include "info/providers.h"
 #include "hw/tcp/tcp.h"
-#include "xfer/port.h"
+#include "link/upcall.h"
 
-static int tcp_open(struct port *port, void **state)
+static int tcp_open(struct worker *worker, void **state)
 {
 	struct tcp *t = calloc(1, sizeof(*t));
 	int err = -FI_ENOMEM;
@@ -25,7 +25,7 @@ static int tcp_open(struct port *port, void **state)
 		err = -errno;
 		goto free_buf;
 	}
-	t->port = port;
+	t->worker = worker;
 	t->timer = -1;
 	list_init(&t->links);
 	list_init(&t->closed);

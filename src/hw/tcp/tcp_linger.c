@@ -20,7 +20,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "hw/tcp/tcp.h"
-#include "xfer/port.h"
+#include "link/upcall.h"
 
 #define DROPS  64     /* reads of one go */
 #define NAP_NS 500000 /* nobody announces an acknowledgement */
@@ -168,22 +168,10 @@ void tcp_linger(struct tcp *t)
 	go_on(t, now);
 }
 
-/* Another port of the domain that has turns of its own. */
-static struct tcp *find_successor(const struct tcp *t)
-{
-	LIST_EACH (node, &t->port->dom->ports) {
-		struct port *port = LIST_ENTRY(node, struct port, in_domain);
-
-		if (port->hw[PORT_TCP] && port != t->port && !port->closing)
-			return port->hw[PORT_TCP];
-	}
-	return NULL;
-}
-
 /* A nap would stop the whole domain, for as long as a peer does not read. */
 static void bequeath(struct tcp *t)
 {
-	struct tcp *successor = find_successor(t);
+	struct tcp *successor = worker_successor(t->worker, &tcp_transport);
 
 	if (!successor)
 		return;

@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "hw/tcp/tcp.h"
-#include "xfer/port.h"
+#include "link/upcall.h"
 
 #define EVENTS 32
 /* Beside others, after so many turns without anything only some look: a power of two. */
@@ -132,22 +132,11 @@ static void free_closed(struct tcp *t)
 		tcp_free(LIST_ENTRY(node, struct tcp_link, in_state));
 }
 
-/* Nothing else waits for its turn: no other transport of the port, no other port of the domain. */
-static bool is_alone(const struct tcp *t)
-{
-	const struct list *ports = &t->port->dom->ports;
-
-	for (unsigned int i = 0; i < PORT_TRANSPORTS; i++)
-		if (t->port->hw[i] && t->port->hw[i] != t)
-			return false;
-	return ports->next == ports->prev;
-}
-
 static bool poll_links(struct tcp *t)
 {
 	bool any = false;
 
-	if (t->idle++ >= IDLE_TURNS && t->idle % IDLE_EVERY && !is_alone(t))
+	if (t->idle++ >= IDLE_TURNS && t->idle % IDLE_EVERY && !worker_alone(t->worker, t))
 		return false;
 	t->in_progress = true;
 	if (__builtin_expect(t->due || !(++t->progress_calls & LOOK_TURNS), 0))

@@ -3,8 +3,8 @@
  * What of a link's packets is not out yet: a copy of it or, of lent payloads, a list of where it lies.
  * Turns go on with it, and nothing overtakes it.
  */
-#ifndef WEFT_HW_TCP_TCP_REST_H
-#define WEFT_HW_TCP_TCP_REST_H
+#ifndef WEFT_HW_TCP_REST_H
+#define WEFT_HW_TCP_REST_H
 
 #include "hw/tcp/tcp.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receiving. What comes is read into the port's buffer and delivered out of it; of a packet that is not
+ * Receiving. What comes is read into the worker's buffer and delivered out of it; of a packet that is not
  * all there the frame stays in the link. A long payload is then read straight to the places the engine
  * names, another one into memory of its own. Whatever calls up may close the link: nothing of it but
  * `closed` is looked at afterwards until that was seen.
@@ -15,7 +15,8 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "hw/tcp/tcp.h"
-#include "xfer/rx.h"
+#include "link/recv.h"
+#include "link/upcall.h"
 
 /* After these others have their turn. */
 #define PACKETS_PER_CALL 64
@@ -32,7 +33,7 @@ void tcp_end(struct tcp_link *l, int err)
 {
 	l->ended = true;
 	l->link.silent &= !l->heard;
-	rx_ended(l->own->port, l->id, l->tx == TCP_FAILED ? l->err : err);
+	rx_ended(l->own->worker, l->id, l->tx == TCP_FAILED ? l->err : err);
 }
 
 static struct packet packet_of(const struct tcp_link *l)
@@ -59,7 +60,7 @@ static void deliver(struct tcp_link *l, const void *payload)
 
 	p.payload = payload;
 	expect_frame(l);
-	rx_deliver(l->own->port, l->id, &p);
+	rx_deliver(l->own->worker, l->id, &p);
 }
 
 static void finish(struct tcp_link *l)
@@ -70,7 +71,7 @@ static void finish(struct tcp_link *l)
 	l->kept = NULL;
 	if (id) {
 		expect_frame(l);
-		rx_placement_end(l->own->port, id);
+		rx_placement_end(l->own->worker, id);
 	} else {
 		deliver(l, payload);
 	}
@@ -112,7 +113,7 @@ static int begin(struct tcp_link *l)
 
 	l->begun = true;
 	if (l->frame.len > LAND_MIN)
-		l->placing = rx_placement_begin(l->own->port, l->id, &p);
+		l->placing = rx_placement_begin(l->own->worker, l->id, &p);
 	if (l->placing || l->closed)
 		return 0;
 	l->kept = malloc(l->frame.len);
@@ -126,7 +127,8 @@ static void spread(struct tcp_link *l, const unsigned char *at, size_t len)
 	size_t done = 0, n = 1, count;
 
 	while (done < len && n) {
-		count = rx_placement_iov(l->own->port, l->placing, l->got + done, iov, RX_IOV_MAX);
+		count = rx_placement_iov(l->own->worker, l->placing, l->got + done, iov,
+					 RX_IOV_MAX);
 		n = iov_scatter(iov, count, 0, at + done, len - done);
 		done += n;
 	}
@@ -193,7 +195,7 @@ static size_t places(struct tcp_link *l, struct iovec *iov, size_t *room)
 
 	*room = left;
 	if (l->placing) {
-		count = rx_placement_iov(l->own->port, l->placing, l->got, named, RX_IOV_MAX);
+		count = rx_placement_iov(l->own->worker, l->placing, l->got, named, RX_IOV_MAX);
 		count = iov_slice(iov, named, count, 0, room);
 	} else {
 		iov[0] = (struct iovec){l->kept + l->got, left};

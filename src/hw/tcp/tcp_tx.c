@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "core/domain.h"
 #include "hw/tcp/tcp_rest.h"
-#include "xfer/port.h"
+#include "link/upcall.h"
 
 #define COLD     __attribute__((noinline, cold))
 #define COPY_MAX 8192 /* bytes: an iovec beside a payload up to this costs more than its copy */
@@ -77,7 +77,7 @@ static COLD int send_behind(struct tcp_link *l, const struct packet *p)
 }
 
 /*
- * A port that sends and never reads would not see that it is asked to pause: what has come by now is read
+ * A worker that sends and never reads would not see that it is asked to pause: what has come by now is read
  * before it goes on. Not all that comes, which may have no end.
  */
 static COLD bool has_unread(struct tcp_link *l)
@@ -204,7 +204,7 @@ static bool is_long(const struct packet *p)
 static bool may_wait(const struct tcp_link *l, const struct packet *p)
 {
 	return l->row >= TCP_ROW && l->row_turn == l->own->progress_calls && is_long(p) &&
-	       !l->own->port->dom->thread;
+	       !worker_domain(l->own->worker)->thread;
 }
 
 static int send_one(struct tcp_link *l, const struct packet *p, const struct iovec *iov,

@@ -3,18 +3,20 @@
  * Datagrams over UDP sockets: one bound to the endpoint's address, and one for each multicast group
  * it receives from, since the kernel gives a socket only what is sent to the address it is bound to.
  */
-#ifndef WEFT_HW_UDP_UDP_H
-#define WEFT_HW_UDP_UDP_H
+#ifndef WEFT_HW_UDP_H
+#define WEFT_HW_UDP_H
 
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "xfer/dgram.h"
+#include "link/dgram.h"
+#include "link/link.h"
+#include "link/upcall.h"
 
 struct udp {
 	struct dgram dgram;
 	int fd;             /* non-blocking, like those of the groups */
-	int epfd;           /* what the port watches; sockets are in it once somebody has slept */
+	int epfd;           /* what the worker watches; sockets are in it once somebody has slept */
 	uint32_t watched;   /* events `fd` is in it for */
 	unsigned int spell; /* turns in a row that brought something */
 	bool groups_first;  /* their turn to fill the oldest receives */

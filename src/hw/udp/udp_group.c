@@ -7,7 +7,7 @@
 
 #include "base/forked.h"
 #include "base/log.h"
-#include "core/ifaces.h"
+#include "info/ifaces.h"
 #include "hw/udp/udp.h"
 
 static unsigned int interface_of(const struct addr *a)
@@ -115,7 +115,7 @@ static int join(struct udp *u, struct dgram_group *g, const struct addr *own)
 
 int udp_join(struct dgram *d, struct dgram_group *g)
 {
-	int err = join((struct udp *)d, g, &d->port->name);
+	int err = join((struct udp *)d, g, worker_address(d->worker));
 	char text[ADDR_STR_MAX];
 
 	if (err) {

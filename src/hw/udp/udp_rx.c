@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "hw/udp/udp.h"
+#include "link/recv.h"
 
 /* MSG_TRUNC: the length is that of the datagram, whatever fits. */
 #define RECV_FLAGS (MSG_DONTWAIT | MSG_TRUNC)

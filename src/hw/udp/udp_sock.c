@@ -10,8 +10,8 @@
 
 #include "base/forked.h"
 #include "base/log.h"
-#include "core/rules.h"
-#include "core/providers.h"
+#include "info/rules.h"
+#include "info/providers.h"
 #include "hw/udp/udp.h"
 
 /* Bytes asked for the queue of datagrams nobody has taken yet; the system may grant less. */
@@ -92,14 +92,14 @@ static int open_socket(struct udp *u, struct addr *name)
 	return err;
 }
 
-static int udp_open(struct port *port, void **state)
+static int udp_open(struct worker *worker, void **state)
 {
 	struct udp *u = calloc(1, sizeof(*u));
 	int err;
 
 	if (!u)
 		return -FI_ENOMEM;
-	err = open_socket(u, &port->name);
+	err = open_socket(u, worker_address(worker));
 	if (err)
 		goto free_state;
 	u->epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -107,8 +107,9 @@ static int udp_open(struct port *port, void **state)
 		err = -errno;
 		goto close_socket;
 	}
-	dgram_init(&u->dgram, port, &ops);
-	u->dgram.max = port->name.kind == ADDR_IN6 ? RULES_DGRAM_MAX6 : RULES_DGRAM_MAX;
+	dgram_init(&u->dgram, worker, &ops);
+	u->dgram.max =
+		worker_address(worker)->kind == ADDR_IN6 ? RULES_DGRAM_MAX6 : RULES_DGRAM_MAX;
 	*state = u;
 	return 0;
 close_socket:

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Refusals (-FI_ENOSYS) for the members of struct fi_ops an object has no use for. */
+#ifndef WEFT_BASE_FID_H
+#define WEFT_BASE_FID_H
+
+#include <rdma/fabric.h>
+
+int fid_no_bind(struct fid *fid, struct fid *other, uint64_t flags);
+int fid_no_control(struct fid *fid, int command, void *arg);
+int fid_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
+int fid_no_tostr(const struct fid *fid, char *buf, size_t len);
+int fid_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context);
+
+#endif

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* fi_join_collective: what is asked for is checked, then a group begins. fi_collective(3). */
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "coll/group/join.h"
+#include "coll/group/managed.h"
+#include "core/av_set.h"
+#include "core/ep.h"
+#include "xfer/worker.h"
+#include "link/engine.h"
+
+#define TICK_MS 50 /* sleepers on the event queue look at joins so often */
+#define TURNS   64 /* until all that has come is read, at most */
+
+/* What a call asks for; `members` is ours. */
+struct wish {
+	struct ep *ep;
+	struct av_set *set;
+	fi_addr_t coll_addr;
+	void *context;
+	uint64_t ways; /* see struct group */
+	struct av_members *members;
+	uint32_t rank;
+	uint64_t key;
+	bool managed;   /* by the application */
+	uint64_t *last; /* number of such a group of this key */
+};
+
+static uint64_t hash_bytes(const void *bytes, size_t len)
+{
+	const unsigned char *b = bytes;
+	uint64_t h = len;
+
+	for (size_t i = 0; i < len; i++)
+		h = hash_mix(h ^ b[i]);
+	return h;
+}
+
+/* Our own place among the members, and what all of them are: the same on every one. */
+static int number_members(struct wish *w)
+{
+	struct worker *worker = w->ep->worker;
+	unsigned int own = 0;
+
+	for (size_t i = 0; i < w->members->count; i++) {
+		const struct addr *name = av_addr(w->ep->av, w->members->addr[i]);
+		struct addr key;
+
+		if (!name) {
+			LOG_WARN(LOG_EP_CTRL,
+				 "join: member %zu, fi_addr %llu, is not in the address "
+				 "vector any more",
+				 i, (unsigned long long)w->members->addr[i]);
+			return -FI_EINVAL;
+		}
+		key = addr_unmapped(name);
+		w->key = hash_mix(w->key ^ addr_hash(&key));
+		if (addr_equal(&key, &worker->key)) {
+			w->rank = (uint32_t)i;
+			own++;
+		}
+	}
+	if (own == 1)
+		return 0;
+	LOG_WARN(LOG_EP_CTRL, "join: the endpoint is %u times among the %zu members of its set",
+		 own, w->members->count);
+	return -FI_EINVAL;
+}
+
+/* Are all members of `m` in `whole`? 1, 0 or -FI_ENOMEM. */
+static int contains(const struct av_members *whole, const struct av_members *m)
+{
+	fi_addr_t top = 0;
+	unsigned char *in;
+	int all = 1;
+
+	for (size_t i = 0; i < whole->count; i++)
+		if (whole->addr[i] > top)
+			top = whole->addr[i];
+	in = calloc(1, top / 8 + 1);
+	if (!in)
+		return -FI_ENOMEM;
+	for (size_t i = 0; i < whole->count; i++)
+		in[whole->addr[i] / 8] |= (unsigned char)(1u << whole->addr[i] % 8);
+	for (size_t i = 0; i < m->count && all; i++)
+		all = m->addr[i] <= top && in[m->addr[i] / 8] >> m->addr[i] % 8 & 1;
+	free(in);
+	return all;
+}
+
+/* The address says of what the group is a part: of a set, or of another group, whose number it takes over. */
+static int check_whole(struct wish *w)
+{
+	const struct av_members *whole = NULL;
+	struct av_set *set = av_set_find(w->ep->dom, w->coll_addr);
+	struct group *g = group_of(w->ep->worker->coll, w->coll_addr);
+	int ret;
+
+	if (set && set->av->store == w->ep->av->store)
+		whole = set->members;
+	else if (g && g->id && !g->err)
+		whole = g->members;
+	if (!whole) {
+		LOG_WARN(LOG_EP_CTRL,
+			 "join: %#llx is the address of no set and of no group that stands",
+			 (unsigned long long)w->coll_addr);
+		return -FI_EINVAL;
+	}
+	ret = whole == w->members ? 1 : contains(whole, w->members);
+	if (!ret)
+		LOG_WARN(LOG_EP_CTRL, "join: the set has members who do not belong to %#llx",
+			 (unsigned long long)w->coll_addr);
+	if (g && !set)
+		w->key = hash_mix(w->key ^ g->id);
+	return ret < 0 ? ret : ret ? 0 : -FI_EINVAL;
+}
+
+/* What of the set is not its members. */
+static int check_ways(struct wish *w)
+{
+	int err = 0;
+
+	if (w->members->count > 1u << WIRE_GROUP_RANK_BITS) {
+		LOG_WARN(LOG_EP_CTRL, "join: %zu members are more than %u", w->members->count,
+			 1u << WIRE_GROUP_RANK_BITS);
+		return -FI_EMSGSIZE;
+	}
+	w->managed = w->coll_addr == FI_ADDR_NOTAVAIL;
+	if (!w->managed)
+		err = check_whole(w);
+	if (w->set->comm_key_size)
+		w->key = hash_mix(w->key ^ hash_bytes(w->set->comm_key, w->set->comm_key_size));
+	return err;
+}
+
+static int check_double(struct wish *w, struct coll *c)
+{
+	LIST_EACH (node, &c->groups) {
+		struct group *g = LIST_ENTRY(node, struct group, in_coll);
+
+		if (g->err || g->join.key != w->key)
+			continue;
+		if (g->set == w->set->number) {
+			LOG_WARN(LOG_EP_CTRL,
+				 "join: the endpoint has joined the %u of that set already",
+				 g->size);
+			return -FI_EALREADY;
+		}
+		if (w->managed && g->id & MANAGED_ID) {
+			LOG_WARN(LOG_EP_CTRL, "join: another set of the same members and key is "
+					      "joined already");
+			return -FI_EALREADY;
+		}
+	}
+	return 0;
+}
+
+static int check(struct wish *w, struct coll *c)
+{
+	int err = number_members(w);
+
+	if (!err)
+		err = check_ways(w);
+	return err ? err : check_double(w, c);
+}
+
+/* It needs nobody else, or tells the others. */
+static void start(struct wish *w, struct group *g)
+{
+	g->ep = w->ep;
+	g->fid.fid.context = w->context;
+	g->set = w->set->number;
+	g->flags = w->set->flags & AV_SET_COLLECTIVES;
+	g->ways = w->ways;
+	g->join.key = w->key;
+	ref_get(&w->ep->ref);
+	if (!w->managed) {
+		join_start(g);
+		return;
+	}
+	*w->last = managed_next(*w->last);
+	group_form(g, *w->last);
+}
+
+/* 0, the group in *out. Domain locked. */
+static int join(struct wish *w, struct coll *c, struct group **out)
+{
+	struct group *g = NULL;
+	int err;
+
+	w->members = av_set_members(w->set);
+	if (!w->members) {
+		LOG_WARN(LOG_EP_CTRL, "join: the set has no members");
+		return -FI_EINVAL;
+	}
+	err = check(w, c);
+	if (!err && w->managed) {
+		w->last = managed_last(c, w->key);
+		err = w->last ? 0 : -FI_ENOMEM;
+	}
+	if (!err) {
+		g = group_new(c, w->members, w->rank);
+		err = g ? 0 : -FI_ENOMEM;
+	}
+	if (err) {
+		av_members_put(w->members);
+		return err;
+	}
+	start(w, g);
+	coll_run(c);
+	*out = g;
+	return 0;
+}
+
+/* ---- Progress while the application looks at its event queue ------------------------------------ */
+
+static void watch(struct coll *c)
+{
+	bool pending;
+	int fd;
+
+	pthread_mutex_lock(&c->watching);
+	lock_take(&c->worker->dom->lock);
+	pending = !list_empty(&c->joins);
+	lock_give(&c->worker->dom->lock);
+	fd = pending ? worker_fd(c->worker) : -1;
+	if (c->driver.fd != fd)
+		eq_driver_watch(c->ep->eq, &c->driver, fd);
+	if (pending && !c->rushes)
+		eq_rush(c->ep->eq, TICK_MS);
+	else if (!pending && c->rushes)
+		eq_calm(c->ep->eq);
+	c->rushes = pending;
+	pthread_mutex_unlock(&c->watching);
+}
+
+static void drive(struct eq_driver *driver)
+{
+	struct coll *c = LIST_ENTRY(driver, struct coll, driver);
+	struct domain *dom = c->worker->dom;
+	bool pending;
+
+	if (domain_foreign(dom))
+		return;
+	lock_take(&dom->lock);
+	pending = !list_empty(&c->joins);
+	for (int i = 0;
+	     pending && i < TURNS && (worker_progress(c->worker) || !worker_arm(c->worker)); i++)
+		;
+	lock_give(&dom->lock);
+	if (pending || __atomic_load_n(&c->driver.fd, __ATOMIC_RELAXED) >= 0)
+		watch(c);
+}
+
+static int begin_driving(struct coll *c, struct ep *ep)
+{
+	int err;
+
+	lock_take(&ep->dom->lock);
+	err = worker_add_waiter(c->worker, &ep->eq->wait);
+	lock_give(&ep->dom->lock);
+	if (err)
+		return err;
+	c->ep = ep;
+	c->driver.progress = drive;
+	err = eq_add_driver(ep->eq, &c->driver);
+	if (!err)
+		return 0;
+	lock_take(&ep->dom->lock);
+	worker_del_waiter(c->worker, &ep->eq->wait);
+	lock_give(&ep->dom->lock);
+	return err;
+}
+
+/* The first time that the endpoint joins. */
+static int add_driver(struct coll *c, struct ep *ep)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&c->joining);
+	if (!c->driven)
+		err = begin_driving(c, ep);
+	c->driven |= !err;
+	pthread_mutex_unlock(&c->joining);
+	return err;
+}
+
+void coll_leave(struct ep *ep)
+{
+	struct coll *c = ep->worker && ep->base == ep ? ep->worker->coll : NULL;
+
+	if (!c || !c->driven)
+		return;
+	eq_del_driver(ep->eq, &c->driver);
+	if (c->rushes)
+		eq_calm(ep->eq);
+	c->rushes = false;
+	lock_take(&ep->dom->lock);
+	worker_del_waiter(c->worker, &ep->eq->wait);
+	c->driven = false;
+	lock_give(&ep->dom->lock);
+}
+
+/* ---- The call --------------------------------------------------------------------------------- */
+
+static int check_ep(const struct ep *ep, uint64_t flags)
+{
+	if (!(ep->info->caps & FI_COLLECTIVE) || ep->fid.fid.fclass != FI_CLASS_EP) {
+		LOG_WARN(LOG_EP_CTRL, "join: the endpoint has not the capability FI_COLLECTIVE");
+		return -FI_ENOSYS;
+	}
+	if (flags & ~(FI_COLLECTIVE | FI_SEND | FI_RECV)) {
+		LOG_WARN(LOG_EP_CTRL, "join: flags %#llx: FI_SEND and FI_RECV are known",
+			 (unsigned long long)flags);
+		return -FI_EBADFLAGS;
+	}
+	if (!ep->enabled || !ep->av) /* one that is connected has none, whatever its caps say */
+		return -FI_EOPBADSTATE;
+	if (!ep->eq) {
+		LOG_WARN(LOG_EP_CTRL, "join: no event queue is bound that could tell of its end");
+		return -FI_ENOEQ;
+	}
+	return 0;
+}
+
+/* What the member may do: what it asks for, else all the endpoint can. 0 or a negative error. */
+static int ways_of(const struct ep *ep, uint64_t flags, uint64_t *ways)
+{
+	uint64_t able = ep->info->caps & (FI_SEND | FI_RECV);
+
+	flags &= FI_SEND | FI_RECV;
+	if (!able)
+		able = FI_SEND | FI_RECV;
+	if (flags & ~able) {
+		LOG_WARN(LOG_EP_CTRL, "join: the endpoint cannot %s",
+			 flags & ~able & FI_SEND ? "send" : "receive");
+		return -FI_EINVAL;
+	}
+	*ways = flags ? flags : able;
+	return 0;
+}
+
+int coll_join(struct ep *ep, const struct fi_collective_addr *addr, uint64_t flags,
+	      struct fid_mc **mc, void *context)
+{
+	struct wish w = {.ep = ep, .context = context};
+	struct group *g = NULL;
+	struct coll *c;
+	int err = check_ep(ep, flags);
+
+	if (!err)
+		err = ways_of(ep, flags, &w.ways);
+	if (err)
+		return err;
+	if (!addr || !addr->set || !mc)
+		return -FI_EINVAL;
+	w.set = (struct av_set *)(uintptr_t)addr->set;
+	w.coll_addr = addr->coll_addr;
+	if (w.set->av->store != ep->av->store) {
+		LOG_WARN(LOG_EP_CTRL,
+			 "join: the set is of another address vector than the endpoint");
+		return -FI_EINVAL;
+	}
+	lock_take(&ep->dom->lock);
+	c = coll_of(ep->worker);
+	lock_give(&ep->dom->lock);
+	err = c ? add_driver(c, ep) : -FI_ENOMEM;
+	if (err)
+		return err;
+	lock_take(&ep->dom->lock);
+	worker_progress(ep->worker); /* of what failed before the others may have told us */
+	err = join(&w, c, &g);
+	if (!err)
+		*mc = &g->fid;
+	lock_give(&ep->dom->lock);
+	watch(c);
+	return err;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "coll/group/early.h"
+
+#include <rdma/fi_errno.h>
+
+#include "base/log.h"
+#include "coll/group/managed.h"
+#include "xfer/msg/rx.h"
+
+static uint32_t rank_of(uint64_t tag)
+{
+	return tag & WIRE_GROUP_RANK_MASK;
+}
+
+/* Is there a join that may bring a group in which the peer is of that rank? */
+static bool awaited(const struct coll *c, uint32_t rank, const struct peer *peer)
+{
+	LIST_EACH (node, &c->joins)
+		if (group_has(LIST_ENTRY(node, struct group, in_joins), rank, peer))
+			return true;
+	return false;
+}
+
+static void tell_gone(struct peer *peer, uint64_t id)
+{
+	struct wire_group gone = {.kind = WIRE_GROUP_ABORT, .error = FI_ECONNABORTED, .id = id};
+
+	coll_answer(peer, &gone);
+}
+
+struct rx *early_context(struct coll *c, struct peer *peer, const struct packet *p)
+{
+	uint64_t id = p->data;
+
+	if (id & MANAGED_ID ? managed_ahead(c, id) : awaited(c, rank_of(p->tag), peer))
+		return &c->early;
+	tell_gone(peer, id);
+	return NULL;
+}
+
+static bool from_member(struct group *g, const struct unexpected *u)
+{
+	uint32_t rank = rank_of(u->tag);
+
+	if (u->peer)
+		return group_has(g, rank, u->peer);
+	return rank < g->size && group_member(g, rank) == u->src;
+}
+
+void early_take(struct group *g)
+{
+	struct rx *from = &g->coll->early;
+
+	LIST_EACH_SAFE (node, &from->unexpected[1]) {
+		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
+
+		if (u->data != g->id)
+			continue;
+		rx_take(from, u);
+		if (from_member(g, u)) {
+			rx_give(&g->rx, u);
+			continue;
+		}
+		LOG_WARN(LOG_EP_DATA,
+			 "a message that came before its group says that it is of rank %u, "
+			 "which is not so",
+			 rank_of(u->tag));
+		rx_refuse(u);
+		rx_drop(u);
+	}
+}
+
+void early_flush(struct coll *c)
+{
+	LIST_EACH_SAFE (node, &c->early.unexpected[1]) {
+		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
+
+		if (u->data & MANAGED_ID)
+			continue;
+		rx_take(&c->early, u);
+		if (u->peer)
+			tell_gone(u->peer, u->data);
+		rx_refuse(u);
+		rx_drop(u);
+	}
+}
+
+/* Whole messages stay good, as they do elsewhere, unless those who went have left too many already. */
+void early_lost(struct coll *c, struct peer *peer)
+{
+	struct rx *rx = &c->early;
+	bool full = rx->unexpected_bytes > rx->unexpected_max;
+
+	LIST_EACH_SAFE (node, &rx->unexpected[1]) {
+		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
+
+		if (u->peer != peer || !full)
+			continue;
+		rx_take(rx, u);
+		rx_drop(u);
+	}
+	rx_forget_peer(rx, peer);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Joins. Members who have different ideas of a group would wait for ever: each in a join that the other does not
+ * know. That the other has not begun it yet is no reason to give up, so after a while we ask those we wait
+ * for (PROBE). Who does not know our join, and waits long in one that we belong to, asks back (ASK); if we
+ * do not know that one, both fail. A join that fails does so for all who take part in it.
+ */
+#include "coll/group/join.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/log.h"
+#include "coll/group/early.h"
+#include "coll/group/leave.h"
+#include "coll/group/managed.h"
+#include "core/av_set.h"
+#include "core/ep.h"
+#include "xfer/worker.h"
+
+#define FAILURES_MAX  1024 /* joins that came to nothing, remembered */
+#define PROBE_MS      100  /* until we first ask those we wait for, */
+#define PROBE_NEXT_MS 1000 /* and ask again */
+
+/* ---- The tree --------------------------------------------------------------------------------- */
+
+/* Rank 0 is the root; a rank's parent is the rank without its lowest bit. */
+uint32_t join_parent(uint32_t rank)
+{
+	return rank & (rank - 1);
+}
+
+static uint32_t children_of(const struct group *g)
+{
+	uint32_t bits = 0;
+
+	for (unsigned int k = 0; k < GROUP_LINKS && g->rank + (UINT64_C(1) << k) < g->size; k++) {
+		if (g->rank & (1u << k))
+			break;
+		bits |= 1u << k;
+	}
+	return bits;
+}
+
+/* The next child in a set of them, taken out; its rank is returned, its bit's number in *k. */
+uint32_t join_child(const struct group *g, uint32_t *bits, unsigned int *k)
+{
+	*k = (unsigned int)__builtin_ctz(*bits);
+	*bits &= *bits - 1;
+	return g->rank + (1u << *k);
+}
+
+/* ---- Saying ----------------------------------------------------------------------------------- */
+
+struct wire_group join_say_what(const struct group *g, enum wire_group_kind kind)
+{
+	return (struct wire_group){.kind = kind,
+				   .rank = g->rank,
+				   .size = g->size,
+				   .attempt = g->join.attempt,
+				   .cpus = g->cpus,
+				   .shares = g->shares,
+				   .key = g->join.key,
+				   .id = kind == WIRE_GROUP_PROBE ? g->serial : g->id};
+}
+
+int join_say(struct group *g, uint32_t rank, enum wire_group_kind kind)
+{
+	struct wire_group word = join_say_what(g, kind);
+
+	return coll_say(g->coll, group_member(g, rank), &word);
+}
+
+/* ---- Ends ------------------------------------------------------------------------------------- */
+
+struct join_failure *join_failure_of(struct coll *c, uint64_t key)
+{
+	LIST_EACH (node, &c->failures) {
+		struct join_failure *f = LIST_ENTRY(node, struct join_failure, link);
+
+		if (f->key == key)
+			return f;
+	}
+	return NULL;
+}
+
+static void drop_failure(struct coll *c, struct join_failure *f)
+{
+	list_remove(&f->link);
+	c->failure_count--;
+	free(f);
+}
+
+void join_note_failure(struct coll *c, uint64_t key, uint32_t attempt)
+{
+	struct join_failure *f = join_failure_of(c, key);
+
+	if (!f) {
+		f = malloc(sizeof(*f));
+		if (!f)
+			return;
+		*f = (struct join_failure){.key = key};
+		list_push(&c->failures, &f->link);
+		if (++c->failure_count > FAILURES_MAX)
+			drop_failure(c, LIST_ENTRY(c->failures.next, struct join_failure, link));
+	}
+	if (attempt > f->attempt)
+		f->attempt = attempt;
+	LIST_EACH_SAFE (node, &c->kept) {
+		struct join_word *w = LIST_ENTRY(node, struct join_word, link);
+
+		if (w->word.key == key && w->word.attempt <= f->attempt)
+			join_drop(c, w);
+	}
+}
+
+struct group *join_find(struct coll *c, uint64_t key)
+{
+	LIST_EACH (node, &c->joins) {
+		struct group *g = LIST_ENTRY(node, struct group, in_joins);
+
+		if (g->join.key == key && g->join.active)
+			return g;
+	}
+	return NULL;
+}
+
+static void begin(struct group *g);
+
+/* One of this key less is pending: the next has its turn. */
+static void join_over(struct group *g)
+{
+	struct coll *c = g->coll;
+
+	list_remove(&g->in_joins);
+	LIST_EACH (node, &c->joins) {
+		struct group *next = LIST_ENTRY(node, struct group, in_joins);
+
+		if (next->join.key != g->join.key || next->join.active)
+			continue;
+		begin(next);
+		return;
+	}
+	if (!list_empty(&c->joins))
+		return;
+	early_flush(c);
+	leave_flush(c);
+}
+
+void join_fail(struct group *g, int err)
+{
+	struct wire_group word = join_say_what(g, WIRE_GROUP_FAIL);
+	bool active = g->join.active;
+
+	LOG_WARN(LOG_EP_CTRL, "the join of a group of %u comes to nothing: %s", g->size,
+		 fi_strerror(err));
+	list_remove(&g->in_broken);
+	group_refuse(g, err);
+	word.error = (uint32_t)err;
+	if (active) {
+		join_note_failure(g->coll, g->join.key, g->join.attempt);
+		group_tell(g, &word);
+	}
+	join_over(g);
+}
+
+void join_formed(struct group *g, uint64_t id)
+{
+	struct coll *c = g->coll;
+	struct wire_group word = join_say_what(g, WIRE_GROUP_DOWN);
+	uint32_t children = g->join.children;
+	unsigned int k;
+
+	if (group_find(c, id)) {
+		LOG_WARN(LOG_EP_CTRL, "two groups have the number %#llx", (unsigned long long)id);
+		join_fail(g, FI_EADDRINUSE);
+		return;
+	}
+	word.id = id;
+	while (children) {
+		uint32_t rank = join_child(g, &children, &k);
+
+		word.attempt = g->join.attempts[k];
+		coll_say(c, group_member(g, rank), &word);
+	}
+	group_form(g, id);
+	join_over(g);
+}
+
+/* One that no other endpoint gives, nor we again. */
+static uint64_t new_id(struct coll *c)
+{
+	uint64_t id =
+		(c->worker->incarnation * UINT64_C(0x9e3779b97f4a7c15) + ++c->made) & ~MANAGED_ID;
+
+	return id ? id : new_id(c);
+}
+
+/* All below us have joined? */
+void join_check(struct group *g)
+{
+	int err;
+
+	if (g->join.arrived != g->join.children || g->join.told)
+		return;
+	g->join.told = true;
+	if (!g->rank) {
+		join_formed(g, new_id(g->coll));
+		return;
+	}
+	err = join_say(g, join_parent(g->rank), WIRE_GROUP_UP);
+	if (err)
+		join_fail(g, -err);
+}
+
+/* ---- Beginning -------------------------------------------------------------------------------- */
+
+/* Those we wait for have to be watched: they may be dead already. */
+static int reach_all(struct group *g)
+{
+	uint32_t children = g->join.children;
+	int err = g->rank ? coll_reach(g->coll, group_member(g, join_parent(g->rank))) : 0;
+	unsigned int k;
+
+	while (children && err >= 0)
+		err = coll_reach(g->coll, group_member(g, join_child(g, &children, &k)));
+	return err < 0 ? err : 0;
+}
+
+static uint16_t processors(void)
+{
+	int n = get_nprocs();
+
+	return n < UINT16_MAX ? (uint16_t)n : UINT16_MAX;
+}
+
+static void begin(struct group *g)
+{
+	const struct join_failure *f = join_failure_of(g->coll, g->join.key);
+	int err;
+
+	g->join.active = true;
+	g->join.attempt = f ? f->attempt + 1 : 1;
+	g->join.since = clock_coarse_ms();
+	g->join.probe_at = g->join.since + PROBE_MS;
+	g->join.children = children_of(g);
+	g->cpus = processors();
+	g->shares = g->coll->worker->hw[TRANSPORT_SHM] != NULL;
+	err = reach_all(g);
+	if (err) {
+		join_fail(g, -err);
+		return;
+	}
+	join_hear_kept(g);
+	if (!list_empty(&g->in_joins))
+		join_check(g);
+}
+
+void join_start(struct group *g)
+{
+	struct coll *c = g->coll;
+	bool first = !join_find(c, g->join.key);
+
+	list_push(&c->joins, &g->in_joins);
+	if (first)
+		begin(g);
+}
+
+/* ---- Looking ---------------------------------------------------------------------------------- */
+
+/* 0, or why one of them cannot be reached. */
+static int probe(struct group *g)
+{
+	uint32_t waits = g->join.children & ~g->join.arrived;
+	unsigned int k;
+	int err = 0;
+
+	while (waits && !err)
+		err = join_say(g, join_child(g, &waits, &k), WIRE_GROUP_PROBE);
+	if (!err && g->join.told && g->rank)
+		err = join_say(g, join_parent(g->rank), WIRE_GROUP_PROBE);
+	return err;
+}
+
+void join_look(struct coll *c, uint64_t now)
+{
+	LIST_EACH (node, &c->joins) {
+		struct group *g = LIST_ENTRY(node, struct group, in_joins);
+		int err;
+
+		if (!g->join.active || now < g->join.probe_at)
+			continue;
+		g->join.probe_at = now + PROBE_NEXT_MS;
+		err = probe(g);
+		if (err)
+			group_fail(g, -err);
+	}
+}
+
+/* NULL: those of all. */
+static void drop_words(struct coll *c, struct list *list, struct peer *peer)
+{
+	LIST_EACH_SAFE (node, list) {
+		struct join_word *w = LIST_ENTRY(node, struct join_word, link);
+
+		if (!peer || w->from == pool_id(peer))
+			join_drop(c, w);
+	}
+}
+
+/* What the peer had said is void; a join with it comes to nothing. */
+void join_lost(struct coll *c, struct peer *peer, int err)
+{
+	drop_words(c, &c->kept, peer);
+	drop_words(c, &c->leaves, peer);
+	LIST_EACH (node, &c->joins) {
+		struct group *g = LIST_ENTRY(node, struct group, in_joins);
+
+		if (group_rank(g, peer) < g->size)
+			group_fail(g, err);
+	}
+}
+
+void join_close(struct coll *c)
+{
+	drop_words(c, &c->kept, NULL);
+	drop_words(c, &c->leaves, NULL);
+	LIST_EACH_SAFE (node, &c->failures)
+		drop_failure(c, LIST_ENTRY(node, struct join_failure, link));
+}

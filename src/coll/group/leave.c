@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "coll/group/leave.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "coll/exchange.h"
+#include "coll/group/join.h"
+#include "coll/group/managed.h"
+#include "coll/op.h"
+#include "xfer/worker.h"
+
+static struct wire_group say_what(const struct group *g, enum wire_group_kind kind, uint32_t rank)
+{
+	return (struct wire_group){
+		.kind = kind, .rank = rank, .size = g->size, .key = g->join.key, .id = g->id};
+}
+
+/* Those in the vector stand in the table of entries from now on. */
+static void find_connected(struct worker *worker)
+{
+	LIST_EACH (node, &worker->peers_list) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+
+		if (peer->state != PEER_IDLE)
+			peer_addr(peer);
+	}
+}
+
+void leave_say(struct group *g)
+{
+	struct coll *c = g->coll;
+	struct worker *worker = c->worker;
+	struct wire_group word = say_what(g, WIRE_GROUP_LEAVE, g->rank);
+
+	c->left[c->left_count++ % COLL_LEFT] = g->id;
+	find_connected(worker);
+	for (uint32_t i = 0; i < g->size; i++) {
+		fi_addr_t addr = group_member(g, i);
+		struct peer *peer = worker_peer(worker, addr);
+
+		if (i != g->rank && !leave_has(g, i) && peer->state != PEER_IDLE)
+			coll_answer(peer, &word);
+	}
+}
+
+void leave_ask(struct group *g, uint32_t rank)
+{
+	struct wire_group word = say_what(g, WIRE_GROUP_HERE, rank);
+
+	coll_say(g->coll, group_member(g, rank), &word);
+}
+
+void leave_doubt_first(struct group *g, uint32_t rank)
+{
+	uint64_t bit = UINT64_C(1) << rank % 64;
+
+	if (!g->doubts)
+		g->doubts = calloc(g->size / 64 + 1, sizeof(*g->doubts));
+	if (!g->doubts)
+		return; /* the next time */
+	g->doubts[rank / 64].seen |= bit;
+	g->doubts[rank / 64].due |= bit;
+	if (!g->doubts_due)
+		coll_wake_in(g->coll, COLL_LATER_MS);
+	g->doubts_due = true;
+}
+
+static void ask_due(struct group *g, uint32_t rank)
+{
+	const struct peer *peer = peer_get(g->coll->worker, group_member(g, rank));
+
+	if (leave_has(g, rank))
+		return;
+	if (peer && peer->state != PEER_IDLE)
+		leave_ask(g, rank);
+	else
+		leave_doubt_again(g, rank);
+}
+
+void leave_look(struct group *g)
+{
+	if (!g->doubts_due || g->err)
+		return;
+	g->doubts_due = false;
+	for (uint32_t i = 0; i <= g->size / 64; i++)
+		while (g->doubts[i].due) {
+			uint32_t bit = (uint32_t)__builtin_ctzll(g->doubts[i].due);
+
+			g->doubts[i].due &= g->doubts[i].due - 1;
+			ask_due(g, i * 64 + bit);
+		}
+}
+
+/* What it sent, and its answers, came before. */
+static void note_left(struct group *g, const struct peer *from, uint32_t rank)
+{
+	if (!g->left)
+		g->left = calloc(g->size / 64 + 1, sizeof(*g->left));
+	if (!g->left) {
+		group_fail(g, FI_ENOMEM);
+		return;
+	}
+	g->left[rank / 64] |= UINT64_C(1) << rank % 64;
+	LIST_EACH (node, &g->ops)
+		if (exchange_waits_for(LIST_ENTRY(node, struct op, in_group), rank))
+			group_fail(g, FI_ECONNABORTED);
+	if (exchange_offers_to(g, from))
+		group_fail(g, FI_ECONNABORTED);
+}
+
+/* Nothing of ours is cancelled by what others do: counters would leave it out. */
+static int reason_of(const struct wire_group *abort)
+{
+	if (!abort->error)
+		return FI_ECONNRESET;
+	return abort->error == FI_ECANCELED ? FI_ECONNABORTED : (int)abort->error;
+}
+
+static void note(struct group *g, struct peer *from, const struct wire_group *word)
+{
+	uint32_t rank = group_has(g, word->rank, from) ? word->rank : group_rank(g, from);
+
+	if (rank == g->size || g->err)
+		return;
+	if (word->kind == WIRE_GROUP_ABORT)
+		group_fail(g, reason_of(word));
+	else
+		note_left(g, from, rank);
+}
+
+static bool was_left(const struct coll *c, uint64_t id)
+{
+	for (unsigned int i = 0; i < COLL_LEFT; i++)
+		if (c->left[i] == id)
+			return true;
+	return false;
+}
+
+/* Does a join of it wait for the word that its group stands? */
+static bool pending(const struct coll *c, uint64_t key)
+{
+	LIST_EACH (node, &c->joins) {
+		const struct group *g = LIST_ENTRY(node, struct group, in_joins);
+
+		if (g->join.key == key && g->join.told)
+			return true;
+	}
+	return false;
+}
+
+/* May a group that is not there stand here yet? */
+static bool ahead(const struct coll *c, const struct wire_group *word)
+{
+	if (word->id & MANAGED_ID)
+		return managed_ahead(c, word->id);
+	return pending(c, word->key) && !was_left(c, word->id);
+}
+
+void leave_hear(struct coll *c, struct peer *from, const struct wire_group *word)
+{
+	struct group *g = group_find(c, word->id);
+
+	if (g)
+		note(g, from, word);
+	else if (ahead(c, word))
+		join_keep(c, from, word);
+}
+
+void leave_hear_ask(struct coll *c, struct peer *from, const struct wire_group *word)
+{
+	struct group *g = group_find(c, word->id);
+	struct wire_group answer = *word;
+
+	if (g ? !g->err : ahead(c, word))
+		return;
+	if (g) {
+		group_answer(g, from);
+		return;
+	}
+	answer.kind = WIRE_GROUP_LEAVE;
+	answer.error = 0;
+	coll_answer(from, &answer);
+}
+
+void leave_take(struct group *g)
+{
+	struct coll *c = g->coll;
+
+	LIST_EACH_SAFE (node, &c->leaves) {
+		struct join_word *w = LIST_ENTRY(node, struct join_word, link);
+		struct peer *from = pool_find(&c->worker->peer_pool, w->from);
+
+		if (w->word.id != g->id)
+			continue;
+		if (from)
+			note(g, from, &w->word);
+		join_drop(c, w);
+	}
+}
+
+void leave_flush(struct coll *c)
+{
+	LIST_EACH_SAFE (node, &c->leaves) {
+		struct join_word *w = LIST_ENTRY(node, struct join_word, link);
+
+		if (!(w->word.id & MANAGED_ID))
+			join_drop(c, w);
+	}
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "coll/group/managed.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+
+#define FIRST_ROOM 16
+
+/* The upper bit, 47 bits of the key, and 16 that count. */
+#define COUNT_MASK UINT64_C(0xffff)
+
+static uint64_t base_of(uint64_t key)
+{
+	return MANAGED_ID | (key << 1 >> 17) << 16;
+}
+
+/* Where the key of this number stands, or would. */
+static size_t place_of(const uint64_t *table, size_t room, uint64_t id)
+{
+	size_t at = hash_mix(id & ~COUNT_MASK) & (room - 1);
+
+	while (table[at] && (table[at] ^ id) & ~COUNT_MASK)
+		at = (at + 1) & (room - 1);
+	return at;
+}
+
+/* Room for one more, and as much again. 0 or -1: no memory. */
+static int grow(struct coll *c)
+{
+	size_t room = c->managed_room ? 2 * c->managed_room : FIRST_ROOM;
+	uint64_t *table;
+
+	if (2 * (c->managed_count + 1) <= c->managed_room)
+		return 0;
+	table = calloc(room, sizeof(*table));
+	if (!table)
+		return -1;
+	for (size_t i = 0; i < c->managed_room; i++)
+		if (c->managed[i])
+			table[place_of(table, room, c->managed[i])] = c->managed[i];
+	free(c->managed);
+	c->managed = table;
+	c->managed_room = room;
+	return 0;
+}
+
+uint64_t *managed_last(struct coll *c, uint64_t key)
+{
+	uint64_t *last;
+
+	if (grow(c))
+		return NULL;
+	last = &c->managed[place_of(c->managed, c->managed_room, base_of(key))];
+	if (!*last) {
+		*last = base_of(key);
+		c->managed_count++;
+	}
+	return last;
+}
+
+uint64_t managed_next(uint64_t id)
+{
+	return (id & ~COUNT_MASK) | ((id + 1) & COUNT_MASK);
+}
+
+bool managed_ahead(const struct coll *c, uint64_t id)
+{
+	uint64_t last = 0;
+
+	if (c->managed_room)
+		last = c->managed[place_of(c->managed, c->managed_room, id)];
+	/* Counts go round: what is less than half of the way before us is still to come. */
+	return (int16_t)(uint16_t)(id - last) > 0;
+}

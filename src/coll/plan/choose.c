@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The table by which algorithms are chosen: the first row of a collective whose conditions all hold.
+ * Conditions look only at what all members know alike.
+ */
+#include "coll/plan/plan_build.h"
+
+#define KIB (size_t)1024
+#define ANY SIZE_MAX
+
+enum {
+	NEAR = 1,    /* all members on one host */
+	CROWD = 2,   /* and more than it has processors: they run by turns */
+	TWOS = 4,    /* size is a power of two */
+	ORDERED = 8, /* the algorithm keeps to the order of ranks */
+	SHARES = 16, /* members of a host share memory */
+};
+
+typedef void make_phases(const struct plan_build *b);
+
+struct row {
+	enum fi_collective_op kind;
+	unsigned int
+		only; /* NEAR, CROWD, TWOS, SHARES: these must hold; ORDERED: may be used where that is asked */
+	uint32_t most_size;
+	size_t most;  /* bytes: of the vector where the call has one of `count`, else of a piece */
+	size_t piece; /* the vector's size-th part has at least that many bytes */
+	make_phases *make;
+	size_t tune; /* radix of a tree, 0: size; bytes of a chunk */
+};
+
+static size_t part_of(const struct plan_build *b)
+{
+	return b->shape.count;
+}
+
+static size_t all_of(const struct plan_build *b)
+{
+	return b->shape.count * b->shape.size;
+}
+
+static bool same(const struct plan_build *b)
+{
+	return b->shape.overlap == PLAN_SAME;
+}
+
+static void dissemination(const struct plan_build *b)
+{
+	plan_add(b, &plan_dissemination, 0, false);
+}
+
+static void barrier_direct(const struct plan_build *b)
+{
+	plan_add(b, &plan_direct, 0, false);
+}
+
+/* Who waits gives its processor to another: here each but the root does once. */
+static void barrier_tree(const struct plan_build *b)
+{
+	plan_add(b, &plan_tree_reduce, 0, false);
+	plan_add(b, &plan_tree_broadcast, 0, false);
+}
+
+static void broadcast_tree(const struct plan_build *b)
+{
+	plan_add(b, &plan_tree_broadcast, part_of(b), false);
+}
+
+/* Whose `tune` are the elements of a chunk. */
+static struct plan_build by_chunks(const struct plan_build *b)
+{
+	struct plan_build chunks = *b;
+
+	chunks.tune = b->tune > b->shape.width ? b->tune / b->shape.width : 1;
+	return chunks;
+}
+
+static void broadcast_chain(const struct plan_build *b)
+{
+	struct plan_build chunks = by_chunks(b);
+
+	plan_add(&chunks, &plan_chain, part_of(b), false);
+}
+
+static void broadcast_fan(const struct plan_build *b)
+{
+	struct plan_build chunks = by_chunks(b);
+
+	plan_add(&chunks, &plan_fan, part_of(b), false);
+}
+
+/* Pieces to all, binomially, and from each to all: van de Geijn's. */
+static void broadcast_pieces(const struct plan_build *b)
+{
+	plan_add(b, &plan_spread, part_of(b), false);
+	plan_add(b, &plan_ring_allgather, part_of(b), true);
+}
+
+static void allreduce_doubling(const struct plan_build *b)
+{
+	plan_add(b, &plan_doubling, part_of(b), same(b));
+}
+
+static void allreduce_direct(const struct plan_build *b)
+{
+	plan_add(b, &plan_direct, part_of(b), same(b));
+}
+
+static void allreduce_tree(const struct plan_build *b)
+{
+	plan_add(b, &plan_tree_reduce, part_of(b), same(b));
+	plan_add(b, &plan_tree_broadcast, part_of(b), true);
+}
+
+static void allreduce_rabenseifner(const struct plan_build *b)
+{
+	plan_add(b, &plan_rabenseifner, part_of(b), same(b));
+}
+
+static void allreduce_ring(const struct plan_build *b)
+{
+	plan_add(b, &plan_ring_reduce_scatter, part_of(b), same(b));
+	plan_add(b, &plan_ring_allgather, part_of(b), true);
+}
+
+/* In the order of ranks the root of a tree is rank 0, which hands the result over. */
+static void reduce_tree(const struct plan_build *b)
+{
+	struct plan_build first = *b, then = *b;
+
+	if (!b->shape.ordered || !b->shape.root) {
+		plan_add(b, &plan_tree_reduce, part_of(b), same(b));
+		return;
+	}
+	first.shape.root = 0;
+	if (b->shape.rank == 0)
+		first.out = then.in = plan_keep(b->plan, part_of(b));
+	plan_add(&first, &plan_tree_reduce, part_of(b), false);
+	plan_add(&then, &plan_hand_over, part_of(b), false);
+}
+
+/* The long reductions need room for a vector, which only the root has in OUT. */
+static struct plan_build with_room(const struct plan_build *b)
+{
+	struct plan_build room = *b;
+
+	if (b->shape.rank != b->shape.root)
+		room.out = plan_keep(b->plan, part_of(b));
+	return room;
+}
+
+static void reduce_rabenseifner(const struct plan_build *b)
+{
+	struct plan_build room = with_room(b);
+
+	plan_add(&room, &plan_rabenseifner_reduce, part_of(b), same(b));
+}
+
+static void reduce_ring(const struct plan_build *b)
+{
+	struct plan_build room = with_room(b);
+
+	plan_add(&room, &plan_ring_reduce_scatter, part_of(b), same(b));
+	plan_add(&room, &plan_collect, part_of(b), true);
+}
+
+static bool alike(const struct plan_place *a, const struct plan_place *b)
+{
+	return a->space == b->space && a->at == b->at;
+}
+
+/* A member that is in place has its piece put where it belongs first. */
+static bool placed(const struct plan_build *b)
+{
+	struct plan_build own = *b;
+
+	if (b->shape.overlap == PLAN_APART)
+		return false;
+	own.out = plan_past(b->out, b->shape.rank * part_of(b));
+	if (!alike(&own.in, &own.out))
+		plan_add(&own, &plan_place_own, part_of(b), false);
+	return true;
+}
+
+static void allgather_bruck(const struct plan_build *b)
+{
+	plan_add(b, &plan_bruck_allgather, all_of(b), placed(b));
+}
+
+static void allgather_ring(const struct plan_build *b)
+{
+	plan_add(b, &plan_ring_allgather, all_of(b), placed(b));
+}
+
+static void gather_tree(const struct plan_build *b)
+{
+	plan_add(b, &plan_gather, all_of(b), placed(b));
+}
+
+static void scatter_tree(const struct plan_build *b)
+{
+	plan_add(b, &plan_scatter, all_of(b), false);
+}
+
+static void reduce_scatter_halving(const struct plan_build *b)
+{
+	plan_add(b, &plan_halving, all_of(b), false);
+}
+
+static void reduce_scatter_pairwise(const struct plan_build *b)
+{
+	plan_add(b, &plan_pairwise_reduce_scatter, all_of(b), false);
+}
+
+/* To rank 0 in the order of ranks, and from there. */
+static void reduce_scatter_ordered(const struct plan_build *b)
+{
+	struct plan_build reduce = *b, scatter = *b;
+
+	reduce.shape.kind = FI_REDUCE;
+	reduce.shape.count = all_of(b);
+	reduce.shape.root = scatter.shape.root = 0;
+	scatter.shape.kind = FI_SCATTER;
+	if (b->shape.rank == 0)
+		reduce.out = scatter.in = plan_keep(b->plan, all_of(b));
+	plan_flat(&reduce);
+	plan_flat(&scatter);
+}
+
+static void alltoall_bruck(const struct plan_build *b)
+{
+	plan_add(b, &plan_bruck_alltoall, all_of(b), false);
+}
+
+static void alltoall_pairwise(const struct plan_build *b)
+{
+	plan_add(b, &plan_pairwise_alltoall, all_of(b), false);
+}
+
+/* Nobody has time for more than its own copies. */
+static void alltoall_whole(const struct plan_build *b)
+{
+	b->plan->whole = true;
+	alltoall_pairwise(b);
+}
+
+static const struct row table[] = {
+	{FI_BARRIER, CROWD, 4, ANY, 0, barrier_direct, 0},
+	{FI_BARRIER, CROWD, UINT32_MAX, ANY, 0, barrier_tree, 8},
+	{FI_BARRIER, 0, UINT32_MAX, ANY, 0, dissemination, 0},
+
+	/* Two levels of radix 8 are at most 64 members; a copy costs more than a message there. */
+	{FI_BROADCAST, NEAR, UINT32_MAX, 16 * KIB, 0, broadcast_tree, 8},
+	{FI_BROADCAST, CROWD | SHARES, UINT32_MAX, ANY, 0, broadcast_fan, 256 * KIB},
+	{FI_BROADCAST, CROWD, UINT32_MAX, 256 * KIB, 0, broadcast_tree, 8},
+	{FI_BROADCAST, NEAR, UINT32_MAX, ANY, 0, broadcast_tree, 4},
+	{FI_BROADCAST, 0, UINT32_MAX, 4 * KIB, 0, broadcast_tree, 4},
+	{FI_BROADCAST, 0, 3, ANY, 0, broadcast_tree, 2},
+	{FI_BROADCAST, 0, UINT32_MAX, 64 * KIB, 0, broadcast_tree, 2},
+	{FI_BROADCAST, 0, UINT32_MAX, ANY, 512 * KIB, broadcast_chain, 128 * KIB},
+	{FI_BROADCAST, 0, UINT32_MAX, ANY, 1 * KIB, broadcast_pieces, 2},
+	{FI_BROADCAST, 0, UINT32_MAX, ANY, 0, broadcast_tree, 2},
+
+	{FI_ALLREDUCE, ORDERED | CROWD, 4, 1 * KIB, 0, allreduce_direct, 0},
+	{FI_ALLREDUCE, ORDERED | CROWD, UINT32_MAX, 8 * KIB, 0, allreduce_tree, 8},
+	{FI_ALLREDUCE, ORDERED, UINT32_MAX, 8 * KIB, 0, allreduce_doubling, 0},
+	{FI_ALLREDUCE, CROWD, UINT32_MAX, ANY, 64 * KIB, allreduce_ring, 0},
+	{FI_ALLREDUCE, ORDERED | TWOS, UINT32_MAX, ANY, 0, allreduce_rabenseifner, 0},
+	{FI_ALLREDUCE, 0, UINT32_MAX, ANY, 8 * KIB, allreduce_ring, 0},
+	{FI_ALLREDUCE, ORDERED, UINT32_MAX, ANY, 0, allreduce_rabenseifner, 0},
+
+	{FI_REDUCE, ORDERED, 2, ANY, 0, reduce_tree, 2},
+	{FI_REDUCE, ORDERED | NEAR, UINT32_MAX, 8 * KIB, 0, reduce_tree, 4},
+	{FI_REDUCE, ORDERED, UINT32_MAX, 8 * KIB, 0, reduce_tree, 2},
+	{FI_REDUCE, ORDERED | TWOS, UINT32_MAX, ANY, 0, reduce_rabenseifner, 0},
+	{FI_REDUCE, 0, UINT32_MAX, ANY, 8 * KIB, reduce_ring, 2},
+	{FI_REDUCE, ORDERED, UINT32_MAX, ANY, 0, reduce_rabenseifner, 0},
+
+	{FI_ALLGATHER, 0, 2, ANY, 0, allgather_bruck, 0},
+	{FI_ALLGATHER, 0, UINT32_MAX, 8 * KIB, 0, allgather_bruck, 0},
+	{FI_ALLGATHER, 0, UINT32_MAX, ANY, 0, allgather_ring, 0},
+
+	{FI_REDUCE_SCATTER, 0, 2, ANY, 0, reduce_scatter_pairwise, 0},
+	{FI_REDUCE_SCATTER, 0, UINT32_MAX, 4 * KIB, 0, reduce_scatter_halving, 0},
+	{FI_REDUCE_SCATTER, 0, UINT32_MAX, ANY, 0, reduce_scatter_pairwise, 0},
+	{FI_REDUCE_SCATTER, ORDERED, UINT32_MAX, ANY, 0, reduce_scatter_ordered, 0},
+
+	/* To few members everything goes at once. */
+	{FI_ALLTOALL, 0, 9, 256 * KIB, 0, alltoall_pairwise, 0},
+	{FI_ALLTOALL, NEAR | SHARES, 9, ANY, 0, alltoall_whole, 0},
+	{FI_ALLTOALL, 0, 9, ANY, 0, alltoall_pairwise, 0},
+	{FI_ALLTOALL, 0, UINT32_MAX, 256, 0, alltoall_bruck, 0},
+	{FI_ALLTOALL, 0, UINT32_MAX, ANY, 0, alltoall_pairwise, 0},
+
+	{FI_GATHER, NEAR, 16, ANY, 0, gather_tree, 0},
+	{FI_GATHER, 0, UINT32_MAX, 4 * KIB, 0, gather_tree, 2},
+	{FI_GATHER, 0, UINT32_MAX, ANY, 0, gather_tree, 0},
+
+	{FI_SCATTER, NEAR, 16, ANY, 0, scatter_tree, 0},
+	{FI_SCATTER, 0, UINT32_MAX, 4 * KIB, 0, scatter_tree, 2},
+	{FI_SCATTER, 0, UINT32_MAX, ANY, 0, scatter_tree, 0},
+};
+
+static bool crowd(const struct plan_build *b)
+{
+	return b->near && b->shape.cpus && b->shape.size > b->shape.cpus;
+}
+
+static bool holds(const struct row *row, const struct plan_build *b)
+{
+	const struct plan_shape *s = &b->shape;
+	size_t bytes;
+
+	if (__builtin_mul_overflow(s->count, s->width, &bytes))
+		bytes = SIZE_MAX;
+	return row->kind == s->kind && s->size <= row->most_size && bytes <= row->most &&
+	       bytes / s->size >= row->piece && (b->near || !(row->only & NEAR)) &&
+	       (crowd(b) || !(row->only & CROWD)) && (s->shares || !(row->only & SHARES)) &&
+	       (!(s->size & (s->size - 1)) || !(row->only & TWOS)) &&
+	       (!s->ordered || !plan_reduces(s->kind) || row->only & ORDERED);
+}
+
+/* Of a single member. */
+static void alone(const struct plan_build *b)
+{
+	if (b->shape.kind != FI_BARRIER && b->shape.kind != FI_BROADCAST && !same(b) &&
+	    !alike(&b->in, &b->out))
+		plan_add(b, &plan_place_own, part_of(b), false);
+}
+
+void plan_flat(const struct plan_build *b)
+{
+	const struct row *row = table;
+	struct plan_build chosen = *b;
+
+	if (b->shape.size == 1) {
+		alone(b);
+		return;
+	}
+	while (!holds(row, b))
+		row++;
+	b->plan->whole = b->plan->whole || crowd(b);
+	chosen.tune = row->tune ? row->tune : b->shape.size;
+	row->make(&chosen);
+}

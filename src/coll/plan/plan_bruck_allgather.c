@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Allgather as Bruck's: after round k a rank has the pieces of 2^(k+1) ranks from itself on, and
+ * sends what it has to the one as many before it; in ceil(log2 size) rounds all have all. Unlike in
+ * the textbook the pieces lie in their places in OUT from the first, so that nothing is turned at the
+ * end; where they go round the last rank they take two messages.
+ *
+ * A rank brings its piece in IN; same: in its place in OUT.
+ */
+#include "coll/plan/plan_own.h"
+
+static size_t rounds(const struct plan_part *p)
+{
+	return plan_log2(p->size);
+}
+
+/* `len` pieces from rank `first` on. */
+static void pieces(const struct plan_part *p, uint32_t first, uint32_t len, struct plan_message m,
+		   struct plan_round *r)
+{
+	uint32_t before = p->size - first < len ? p->size - first : len;
+	size_t begin = plan_cut(p->count, p->size, first);
+
+	m.count = plan_cut(p->count, p->size, first + before) - begin;
+	m.place = plan_out(begin);
+	if (m.count)
+		plan_message(r, &m);
+	m.count = plan_cut(p->count, p->size, len - before);
+	m.place = plan_out(0);
+	if (m.count)
+		plan_message(r, &m);
+}
+
+static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
+{
+	uint32_t step = (uint32_t)1 << n;
+	uint32_t len = p->size - step < step ? p->size - step : step;
+	uint32_t after = (uint32_t)(((uint64_t)p->rank + step) % p->size);
+	uint32_t before = (uint32_t)(((uint64_t)p->rank + p->size - step) % p->size);
+	size_t at = plan_cut(p->count, p->size, p->rank);
+	size_t own = plan_cut(p->count, p->size, p->rank + 1) - at;
+
+	if (n == 0 && !p->same) {
+		if (own)
+			plan_send(r, before, plan_in(0), own);
+		plan_copy(r, plan_out(at), plan_in(0), own);
+	} else {
+		pieces(p, p->rank, len, (struct plan_message){.peer = before, .send = true}, r);
+	}
+	pieces(p, after, len, (struct plan_message){.peer = after}, r);
+}
+
+const struct plan_algorithm plan_bruck_allgather = {"Bruck allgather", rounds, NULL, round_of};

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Alltoall as Bruck's, for short pieces: ceil(log2 size) rounds, in each of which about half of all
+ * pieces move on. The scratch begins with a table of the pieces, the one that is i ranks away in
+ * place i. In round k all whose place has bit k set go 2^k ranks on, packed together; the places then
+ * hold what came. At the end place i has what the rank i before this one had for it.
+ *
+ * IN is read for the last time before OUT is written first: they may share memory. `count` is of
+ * the whole vector and a multiple of size.
+ */
+#include "coll/plan/plan_own.h"
+
+static size_t block(const struct plan_part *p)
+{
+	return p->count / p->size;
+}
+
+/* The places below size whose bit k is set. */
+static size_t with_bit(const struct plan_part *p, size_t k)
+{
+	size_t run = (size_t)1 << k, rest = p->size & (2 * run - 1);
+
+	return (p->size >> (k + 1)) * run + (rest > run ? rest - run : 0);
+}
+
+/* At most that many pieces are under way. */
+static size_t most(const struct plan_part *p)
+{
+	size_t most = 0;
+
+	for (size_t k = 0; k < plan_log2(p->size); k++)
+		most = with_bit(p, k) > most ? with_bit(p, k) : most;
+	return most;
+}
+
+static size_t rounds(const struct plan_part *p)
+{
+	return 1 + plan_log2(p->size);
+}
+
+static size_t scratch(const struct plan_part *p)
+{
+	return p->count + 2 * most(p) * block(p);
+}
+
+static struct plan_place packed(const struct plan_part *p)
+{
+	return plan_tmp(p->count);
+}
+
+static struct plan_place came(const struct plan_part *p)
+{
+	return plan_tmp(p->count + most(p) * block(p));
+}
+
+/* `runs` runs of pieces; steps and at in pieces. */
+static void copy_runs(const struct plan_part *p, struct plan_local l, size_t run, size_t runs,
+		      struct plan_round *r)
+{
+	ptrdiff_t size = (ptrdiff_t)block(p);
+
+	l.what = PLAN_COPY;
+	l.count = run * block(p);
+	l.blocks = runs;
+	l.dst_step *= size;
+	l.left_step *= size;
+	plan_local(r, &l);
+}
+
+/* The places with bit k: runs of 2^k, a last one may be shorter. */
+static void pack(const struct plan_part *p, size_t k, bool unpack, struct plan_round *r)
+{
+	size_t run = (size_t)1 << k, runs = p->size >> (k + 1), all = with_bit(p, k);
+	size_t done = 0;
+
+	for (int tail = 0; tail < 2; tail++) {
+		size_t first = tail ? (2 * runs + 1) * run : run;
+		struct plan_place table = plan_tmp(first * block(p));
+		struct plan_place pack = plan_past(unpack ? came(p) : packed(p), done * block(p));
+		struct plan_local l = {.dst = unpack ? table : pack, .left = unpack ? pack : table};
+
+		l.dst_step = (ptrdiff_t)(unpack ? 2 * run : run);
+		l.left_step = (ptrdiff_t)(unpack ? run : 2 * run);
+		copy_runs(p, l, tail ? all - done : run, tail ? 1 : runs, r);
+		done = runs * run;
+	}
+}
+
+static void turn(const struct plan_part *p, struct plan_round *r)
+{
+	size_t before = p->rank * block(p);
+
+	plan_copy(r, plan_tmp(0), plan_in(before), p->count - before);
+	plan_copy(r, plan_tmp(p->count - before), plan_in(0), before);
+}
+
+/* Place i to piece rank - i: backwards, in two runs. */
+static void turn_back(const struct plan_part *p, struct plan_round *r)
+{
+	struct plan_local l = {.left_step = 1, .dst_step = -1};
+
+	l.left = plan_tmp(0);
+	l.dst = plan_out(p->rank * block(p));
+	copy_runs(p, l, 1, p->rank + 1, r);
+	l.left = plan_tmp((p->rank + 1) * block(p));
+	l.dst = plan_out((p->size - 1) * block(p));
+	copy_runs(p, l, 1, p->size - 1 - p->rank, r);
+}
+
+static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
+{
+	if (n == 0) {
+		turn(p, r);
+	} else {
+		size_t step = (size_t)1 << (n - 1), len = with_bit(p, n - 1) * block(p);
+
+		plan_send(r, (uint32_t)((p->rank + step) % p->size), packed(p), len);
+		plan_receive(r, (uint32_t)((p->rank + p->size - step) % p->size), came(p), len);
+		pack(p, n - 1, true, r);
+	}
+	if (n + 1 < rounds(p))
+		pack(p, n, false, r);
+	else
+		turn_back(p, r);
+}
+
+const struct plan_algorithm plan_bruck_alltoall = {"Bruck alltoall", rounds, scratch, round_of};

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Broadcast of OUT along a chain from the root, in chunks of `tune` elements: while a chunk comes
+ * from the one before, the chunk before that goes on to the next. Everyone sends the vector once at
+ * most; the last rank has it after size - 2 + chunks messages.
+ */
+#include "coll/plan/plan_own.h"
+
+static uint32_t turned(const struct plan_part *p)
+{
+	return (uint32_t)(((uint64_t)p->rank + p->size - p->root) % p->size);
+}
+
+static size_t rounds(const struct plan_part *p)
+{
+	uint32_t at = turned(p);
+
+	return plan_chunks(p) + (at && at < p->size - 1);
+}
+
+static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
+{
+	uint32_t at = turned(p);
+
+	if (at && n < plan_chunks(p))
+		plan_receive(r, (p->rank + p->size - 1) % p->size, plan_out(n * p->tune),
+			     plan_chunk(p, n));
+	if (at)
+		n--; /* what came in the round before; nothing in round 0 */
+	if (at < p->size - 1 && n < plan_chunks(p))
+		plan_send(r, (p->rank + 1) % p->size, plan_out(n * p->tune), plan_chunk(p, n));
+}
+
+const struct plan_algorithm plan_chain = {"chain", rounds, NULL, round_of};

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Broadcast of OUT from the root to everyone else at once, in chunks of `tune` elements: the next one goes when all
+ * have taken the one before. Members that run by turns on one host take each straight from where the root has put it
+ * (see work.batch in xfer/defer/defer.h), while it is in a cache.
+ */
+#include "coll/plan/plan_tree.h"
+
+static size_t windows(const struct plan_part *p)
+{
+	return p->rank == p->root ? plan_tree_windows(p->size - 1, PLAN_MESSAGES) : 1;
+}
+
+static size_t rounds(const struct plan_part *p)
+{
+	return plan_chunks(p) * windows(p);
+}
+
+static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
+{
+	size_t chunk = n / windows(p), at = chunk * p->tune, count = plan_chunk(p, chunk);
+	uint32_t step = (uint32_t)(n % windows(p)) * PLAN_MESSAGES + 1;
+
+	if (p->rank != p->root) {
+		plan_receive(r, p->root, plan_out(at), count);
+		return;
+	}
+	for (; step < p->size && r->messages < PLAN_MESSAGES; step++)
+		plan_send(r, (uint32_t)(((uint64_t)p->root + step) % p->size), plan_out(at), count);
+}
+
+const struct plan_algorithm plan_fan = {"fan", rounds, NULL, round_of};

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Groups that are no power of two, for algorithms that need one. The first ranks form pairs, in each
+ * one sits out and gives its operand to the other, so that a power of two is left, the core, in the
+ * order of ranks. The upper of a pair stays, unless the lower is the root.
+ */
+#ifndef WEFT_COLL_PLAN_FOLD_H
+#define WEFT_COLL_PLAN_FOLD_H
+
+#include "coll/plan/plan_own.h"
+
+#define PLAN_NO_ROOT UINT32_MAX
+
+struct plan_fold {
+	uint32_t core, pairs; /* ranks of the core; pairs of ranks, the first ones */
+	uint32_t root;        /* or PLAN_NO_ROOT */
+	bool paired, out;     /* this rank: is of a pair; sits out */
+	uint32_t other;       /* of its pair */
+	uint32_t id;          /* in the core; of its pair, where it sits out */
+	unsigned int levels;  /* core is 2^levels */
+};
+
+static inline struct plan_fold plan_fold_of(const struct plan_part *p, uint32_t root)
+{
+	struct plan_fold f = {.core = (uint32_t)1 << (31 - __builtin_clz(p->size)), .root = root};
+
+	f.pairs = p->size - f.core;
+	f.levels = plan_log2(f.core);
+	f.paired = p->rank < 2 * f.pairs;
+	f.other = p->rank ^ 1;
+	f.id = f.paired ? p->rank / 2 : p->rank - f.pairs;
+	f.out = f.paired && (p->rank % 2 ? f.other == root : p->rank != root);
+	return f;
+}
+
+/* The lowest rank that core rank i stands for. */
+static inline uint32_t plan_fold_first(const struct plan_fold *f, uint32_t i)
+{
+	return i < f->pairs ? 2 * i : i + f->pairs;
+}
+
+static inline uint32_t plan_fold_rank(const struct plan_fold *f, uint32_t i)
+{
+	if (i >= f->pairs)
+		return i + f->pairs;
+	return 2 * i == f->root ? 2 * i : 2 * i + 1;
+}
+
+/* An operand that comes from a peer and is combined with this rank's own. */
+struct plan_operand {
+	uint32_t peer;
+	bool left; /* the peer is before this rank: its operand is the left one */
+	struct plan_place own, sum;
+	struct plan_place room; /* where it may come to */
+	size_t count;
+};
+
+/* It comes straight to where the sum will be if that is free: `fresh`, nobody's operand lies there. */
+static inline void plan_take(struct plan_round *r, const struct plan_operand *o, bool fresh)
+{
+	struct plan_place came = o->left && fresh ? o->sum : o->room;
+
+	if (!o->count)
+		return;
+	plan_receive(r, o->peer, came, o->count);
+	plan_reduce(r, o->sum, o->left ? came : o->own, o->left ? o->own : came, o->count);
+}
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Pieces of a vector up a tree, each rank sending those of its span.
+ *
+ * plan_gather:  from everyone's IN, its piece alone, to the vector in the root's OUT. Ranks between
+ *               have the pieces of their span in the scratch, their own first. same: the root's
+ *               own piece is in its place in OUT.
+ * plan_collect: every rank has room for the whole vector in OUT and its piece in its place there;
+ *               the others arrive in theirs.
+ */
+#include "coll/plan/plan_tree.h"
+
+enum { WINDOW = PLAN_MESSAGES - 1 }; /* one child may need two messages */
+
+static size_t rounds(const struct plan_part *p)
+{
+	struct plan_tree t = plan_tree_of(p);
+
+	return plan_tree_windows(t.children, WINDOW) + (t.turned != 0);
+}
+
+static size_t scratch(const struct plan_part *p)
+{
+	struct plan_tree t = plan_tree_of(p);
+
+	return t.turned && t.children ? plan_tree_elements(p, plan_tree_own(&t)) : 0;
+}
+
+/* `own`: where this rank keeps the pieces of its span, its own where `origin` is. */
+static void up(const struct plan_part *p, size_t n, const struct plan_pieces *own,
+	       struct plan_round *r)
+{
+	struct plan_tree t = plan_tree_of(p);
+	struct plan_pieces pieces = *own;
+	uint32_t child = (uint32_t)n * WINDOW, end;
+
+	if (child >= t.children) {
+		pieces.peer = plan_tree_parent(&t);
+		pieces.send = true;
+		plan_tree_pieces(p, &pieces, plan_tree_own(&t), r);
+		return;
+	}
+	end = t.children - child < WINDOW ? t.children : child + WINDOW;
+	for (; child < end; child++) {
+		struct plan_span span = plan_tree_child(&t, child);
+
+		pieces.peer = plan_tree_rank(&t, span.begin);
+		plan_tree_pieces(p, &pieces, span, r);
+	}
+}
+
+static void gather(const struct plan_part *p, size_t n, struct plan_round *r)
+{
+	struct plan_tree t = plan_tree_of(p);
+	size_t at = plan_cut(p->count, p->size, p->rank);
+	size_t len = plan_cut(p->count, p->size, p->rank + 1) - at;
+
+	if (!t.turned)
+		up(p, n, &(struct plan_pieces){.base = plan_out(0)}, r);
+	else
+		up(p, n,
+		   &(struct plan_pieces){.base = t.children ? plan_tmp(0) : plan_in(0),
+					 .origin = p->rank},
+		   r);
+	if (n == 0 && t.children && !(p->same && !t.turned))
+		plan_copy(r, t.turned ? plan_tmp(0) : plan_out(at), plan_in(0), len);
+}
+
+static void collect(const struct plan_part *p, size_t n, struct plan_round *r)
+{
+	up(p, n, &(struct plan_pieces){.base = plan_out(0)}, r);
+}
+
+const struct plan_algorithm plan_gather = {"gather", rounds, scratch, gather};
+const struct plan_algorithm plan_collect = {"collect", rounds, NULL, collect};

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Collectives in two levels: inside the hosts, and between one leader of each. So a vector crosses
+ * the network once for each host, not for each member. The leader is the first member of a host, on
+ * the root's host the root.
+ *
+ * Barrier, broadcast, reduce and allreduce do with any layout; the others, which move pieces of
+ * members, where members of a host have ranks that follow one another and all hosts have equally
+ * many, so that the pieces of a host are one of a leader. Operators that ask for the order of ranks
+ * need the former too. Long vectors are left to the flat algorithms where ranks follow one another:
+ * there most of their messages stay inside a host, and no leader is in the way.
+ */
+#include "coll/plan/layout.h"
+#include "coll/plan/plan_build.h"
+
+enum {
+	LONG = 256 * 1024,            /* bytes of a vector, of all pieces in the other calls */
+	LONG_PIECE = 256,             /* bytes of a piece of alltoall, */
+	LONG_TABLE = 4 * 1024 * 1024, /* and of all those of a host's members */
+};
+
+/* One member, seen from both levels. */
+struct levels {
+	const struct plan_build *b;
+	const struct layout *layout;
+	bool leads;
+	struct plan_build host, leaders;
+};
+
+static bool worth(const struct plan_build *b)
+{
+	const struct plan_shape *s = &b->shape;
+	const struct layout *l = s->layout;
+	size_t bytes;
+
+	if (!l || l->hosts == 1 || l->hosts == s->size || (s->ordered && l->order))
+		return false;
+	if (s->kind == FI_BARRIER)
+		return true;
+	if (__builtin_mul_overflow(s->count, s->width, &bytes))
+		bytes = SIZE_MAX;
+	switch (s->kind) {
+	case FI_BROADCAST:
+	case FI_REDUCE:
+	case FI_ALLREDUCE:
+		return l->order || bytes < LONG;
+	case FI_ALLTOALL:
+		return !l->order && bytes <= LONG_PIECE && l->each &&
+		       (uint64_t)l->each * s->size * bytes <= LONG_TABLE;
+	default:
+		return !l->order && l->each && bytes < LONG / s->size;
+	}
+}
+
+static struct levels levels_of(const struct plan_build *b)
+{
+	const struct plan_shape *s = &b->shape;
+	const struct layout *l = s->layout;
+	struct levels v = {.b = b, .layout = l, .host = *b, .leaders = *b};
+	uint32_t root = layout_place(l, s->root), root_host = layout_host_at(l, root);
+	uint32_t first = l->first[l->mine];
+
+	v.host.among = PLAN_HOST;
+	v.host.near = true;
+	v.host.shape.layout = v.leaders.shape.layout = NULL;
+	v.host.shape.rank = layout_place(l, s->rank) - first;
+	v.host.shape.size = layout_here(l, l->mine);
+	v.host.shape.root = root_host == l->mine ? root - first : 0;
+	v.leaders.among = PLAN_LEADERS;
+	v.leaders.near = false;
+	v.leaders.shape.rank = l->mine;
+	v.leaders.shape.size = l->hosts;
+	v.leaders.shape.root = root_host;
+	b->plan->root = s->root;
+	b->plan->root_host = root_host;
+	v.leads = v.host.shape.rank == v.host.shape.root;
+	return v;
+}
+
+/* Reductions and gathers end at the leader only. */
+static void in_host(struct levels *v, enum fi_collective_op kind, size_t count,
+		    struct plan_place in, struct plan_place out)
+{
+	struct plan_build *h = &v->host;
+
+	h->shape.kind = kind;
+	h->shape.count = count;
+	h->shape.overlap = v->leads ? v->b->shape.overlap : PLAN_APART;
+	h->in = in;
+	h->out = out;
+	plan_flat(h);
+}
+
+/* Leaders that bring a piece or a vector that is in `out` already have it where it belongs. */
+static void between(struct levels *v, enum fi_collective_op kind, size_t count,
+		    struct plan_place in, struct plan_place out)
+{
+	struct plan_build *l = &v->leaders;
+
+	l->shape.kind = kind;
+	l->shape.count = count;
+	l->shape.overlap = in.space == out.space && in.space == PLAN_OUT ? PLAN_SAME : PLAN_APART;
+	l->in = in;
+	l->out = out;
+	if (v->leads)
+		plan_flat(l);
+}
+
+/* Room at leaders, elsewhere a place nobody looks at. */
+static struct plan_place leader_room(struct levels *v, size_t count)
+{
+	return v->leads ? plan_keep(v->b->plan, count) : v->b->out;
+}
+
+static void barrier(struct levels *v)
+{
+	v->host.tune = 8;
+	plan_add(&v->host, &plan_tree_reduce, 0, false);
+	between(v, FI_BARRIER, 0, v->b->in, v->b->out);
+	plan_add(&v->host, &plan_tree_broadcast, 0, false);
+}
+
+static void broadcast(struct levels *v, size_t count)
+{
+	between(v, FI_BROADCAST, count, v->b->out, v->b->out);
+	in_host(v, FI_BROADCAST, count, v->b->out, v->b->out);
+}
+
+static void reduce(struct levels *v, size_t count)
+{
+	bool root = v->b->shape.rank == v->b->shape.root;
+	struct plan_place sum = root ? v->b->out : leader_room(v, count);
+
+	in_host(v, FI_REDUCE, count, v->b->in, sum);
+	between(v, FI_REDUCE, count, sum, v->b->out);
+}
+
+static void allreduce(struct levels *v, size_t count)
+{
+	in_host(v, FI_REDUCE, count, v->b->in, v->b->out);
+	between(v, FI_ALLREDUCE, count, v->b->out, v->b->out);
+	in_host(v, FI_BROADCAST, count, v->b->out, v->b->out);
+}
+
+static void allgather(struct levels *v, size_t count)
+{
+	size_t each = v->layout->each * count;
+	struct plan_place own = plan_past(v->b->out, v->layout->mine * each);
+
+	in_host(v, FI_GATHER, count, v->b->in, own);
+	between(v, FI_ALLGATHER, each, own, v->b->out);
+	in_host(v, FI_BROADCAST, each * v->layout->hosts, v->b->out, v->b->out);
+}
+
+static void gather(struct levels *v, size_t count)
+{
+	size_t each = v->layout->each * count;
+	bool root = v->b->shape.rank == v->b->shape.root;
+	struct plan_place own =
+		root ? plan_past(v->b->out, v->layout->mine * each) : leader_room(v, each);
+
+	in_host(v, FI_GATHER, count, v->b->in, own);
+	between(v, FI_GATHER, each, own, v->b->out);
+}
+
+static void scatter(struct levels *v, size_t count)
+{
+	size_t each = v->layout->each * count;
+	struct plan_place own = leader_room(v, each);
+
+	between(v, FI_SCATTER, each, v->b->in, own);
+	in_host(v, FI_SCATTER, count, own, v->b->out);
+}
+
+static void reduce_scatter(struct levels *v, size_t count)
+{
+	size_t each = v->layout->each * count, all = each * v->layout->hosts;
+	struct plan_place sum = leader_room(v, all), own = leader_room(v, each);
+
+	in_host(v, FI_REDUCE, all, v->b->in, sum);
+	between(v, FI_REDUCE_SCATTER, each, sum, own);
+	in_host(v, FI_SCATTER, count, own, v->b->out);
+}
+
+/* From rows of blocks to rows of the blocks that stood above one another, at the leader. */
+static void transpose(const struct levels *v, struct plan_place in, struct plan_place out,
+		      uint32_t rows, uint32_t columns, size_t elements)
+{
+	struct plan_build matrix = v->leaders;
+
+	if (!v->leads)
+		return;
+	matrix.in = in;
+	matrix.out = out;
+	matrix.shape.size = rows;
+	matrix.tune = columns;
+	plan_add(&matrix, &plan_transpose, elements, false);
+}
+
+/*
+ * The leader gets what its host's members send, for each in the order of ranks; puts together what
+ * goes to the same host; exchanges that; puts together what is for the same member.
+ */
+static void alltoall(struct levels *v, size_t count)
+{
+	uint32_t here = v->layout->each, hosts = v->layout->hosts, size = here * hosts;
+	size_t all = (size_t)here * size * count;
+	struct plan_place a = leader_room(v, all), b = leader_room(v, all);
+
+	in_host(v, FI_GATHER, size * count, v->b->in, a);
+	transpose(v, a, b, here, hosts, all);
+	between(v, FI_ALLTOALL, (size_t)here * here * count, b, a);
+	transpose(v, a, b, size, here, all);
+	in_host(v, FI_SCATTER, size * count, b, v->b->out);
+}
+
+bool plan_levels(const struct plan_build *b)
+{
+	static void (*const makes[])(struct levels * v, size_t count) = {
+		[FI_BROADCAST] = broadcast, [FI_ALLREDUCE] = allreduce,
+		[FI_ALLGATHER] = allgather, [FI_REDUCE_SCATTER] = reduce_scatter,
+		[FI_REDUCE] = reduce,       [FI_SCATTER] = scatter,
+		[FI_GATHER] = gather,       [FI_ALLTOALL] = alltoall,
+	};
+	struct levels v;
+
+	if (!worth(b))
+		return false;
+	v = levels_of(b);
+	if (b->shape.kind == FI_BARRIER)
+		barrier(&v);
+	else
+		makes[b->shape.kind](&v, b->shape.count);
+	return true;
+}

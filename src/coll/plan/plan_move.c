@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The least of algorithms: a copy, and a message from one to another. */
+#include "coll/plan/plan_own.h"
+
+static size_t one(const struct plan_part *p)
+{
+	(void)p;
+	return 1;
+}
+
+/* `count` elements from IN to OUT. */
+static void place_own(const struct plan_part *p, size_t n, struct plan_round *r)
+{
+	(void)n;
+	plan_copy(r, plan_out(0), plan_in(0), p->count);
+}
+
+/* `count` elements from rank 0's IN to the root's OUT. */
+static size_t hand_over_rounds(const struct plan_part *p)
+{
+	return p->root && (p->rank == 0 || p->rank == p->root);
+}
+
+static void hand_over(const struct plan_part *p, size_t n, struct plan_round *r)
+{
+	(void)n;
+	if (p->rank == 0)
+		plan_send(r, p->root, plan_in(0), p->count);
+	else
+		plan_receive(r, 0, plan_out(0), p->count);
+}
+
+const struct plan_algorithm plan_place_own = {"copy", one, NULL, place_own};
+const struct plan_algorithm plan_hand_over = {"hand over", hand_over_rounds, NULL, hand_over};

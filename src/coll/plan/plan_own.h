@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Inside plans: algorithms, and what they write rounds with.
+ *
+ * An algorithm runs among part->size ranks from 0; who they are, and where its spaces lie, is
+ * translated by plan_round. It is told how many elements: `count` of a whole vector, which is cut
+ * into a piece for each rank where it says so (plan_cut). A collective of `count` elements for each
+ * member is one of a vector of size * count elements, as its pieces are then of `count` elements.
+ * Algorithms of pieces send no empty messages, the others send them if count is 0.
+ */
+#ifndef WEFT_COLL_PLAN_OWN_H
+#define WEFT_COLL_PLAN_OWN_H
+
+#include <assert.h>
+
+#include "coll/plan/plan.h"
+
+struct plan_algorithm {
+	const char *name;
+	size_t (*rounds)(const struct plan_part *p);  /* of this rank */
+	size_t (*scratch)(const struct plan_part *p); /* elements this rank needs; NULL: none */
+	void (*round)(const struct plan_part *p, size_t n, struct plan_round *r);
+};
+
+/* The first element of piece i of a vector cut into n pieces; the first ones are longer by one. */
+static inline size_t plan_cut(size_t count, uint32_t n, uint32_t i)
+{
+	size_t rest = count % n;
+
+	return count / n * i + (i < rest ? i : rest);
+}
+
+/* Chunks of `tune` elements that a vector has, and the elements of the n-th. */
+static inline size_t plan_chunks(const struct plan_part *p)
+{
+	return p->count / p->tune + (p->count % p->tune != 0);
+}
+
+static inline size_t plan_chunk(const struct plan_part *p, size_t n)
+{
+	size_t left = p->count - n * p->tune;
+
+	return left < p->tune ? left : p->tune;
+}
+
+static inline struct plan_place plan_in(size_t at)
+{
+	return (struct plan_place){PLAN_IN, at};
+}
+
+static inline struct plan_place plan_out(size_t at)
+{
+	return (struct plan_place){PLAN_OUT, at};
+}
+
+static inline struct plan_place plan_tmp(size_t at)
+{
+	return (struct plan_place){PLAN_TMP, at};
+}
+
+static inline struct plan_place plan_past(struct plan_place place, size_t elements)
+{
+	return (struct plan_place){place.space, place.at + elements};
+}
+
+static inline void plan_message(struct plan_round *r, const struct plan_message *m)
+{
+	assert(r->messages < PLAN_MESSAGES);
+	r->message[r->messages++] = *m;
+}
+
+static inline void plan_send(struct plan_round *r, uint32_t to, struct plan_place at, size_t count)
+{
+	plan_message(r, &(struct plan_message){to, true, at, count});
+}
+
+static inline void plan_receive(struct plan_round *r, uint32_t from, struct plan_place at,
+				size_t count)
+{
+	plan_message(r, &(struct plan_message){from, false, at, count});
+}
+
+static inline void plan_local(struct plan_round *r, const struct plan_local *l)
+{
+	assert(r->locals < PLAN_LOCALS);
+	if (l->count && l->blocks)
+		r->local[r->locals++] = *l;
+}
+
+static inline void plan_copy(struct plan_round *r, struct plan_place dst, struct plan_place src,
+			     size_t count)
+{
+	plan_local(
+		r,
+		&(struct plan_local){
+			.what = PLAN_COPY, .dst = dst, .left = src, .count = count, .blocks = 1});
+}
+
+/* dst = left OP right */
+static inline void plan_reduce(struct plan_round *r, struct plan_place dst, struct plan_place left,
+			       struct plan_place right, size_t count)
+{
+	plan_local(r, &(struct plan_local){.what = PLAN_REDUCE,
+					   .dst = dst,
+					   .left = left,
+					   .right = right,
+					   .count = count,
+					   .blocks = 1});
+}
+
+/* The least k with 2^k >= n. */
+static inline unsigned int plan_log2(uint32_t n)
+{
+	return n <= 1 ? 0 : 32 - (unsigned int)__builtin_clz(n - 1);
+}
+
+extern const struct plan_algorithm plan_place_own, plan_hand_over, plan_transpose;
+extern const struct plan_algorithm plan_dissemination, plan_direct;
+extern const struct plan_algorithm plan_tree_broadcast, plan_tree_reduce, plan_chain, plan_fan;
+extern const struct plan_algorithm plan_scatter, plan_spread, plan_gather, plan_collect;
+extern const struct plan_algorithm plan_bruck_allgather, plan_ring_allgather;
+extern const struct plan_algorithm plan_doubling, plan_ring_reduce_scatter;
+extern const struct plan_algorithm plan_rabenseifner, plan_rabenseifner_reduce;
+extern const struct plan_algorithm plan_halving, plan_pairwise_reduce_scatter;
+extern const struct plan_algorithm plan_bruck_alltoall, plan_pairwise_alltoall;
+
+#endif

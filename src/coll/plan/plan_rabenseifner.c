@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Rabenseifner's reductions of long vectors, cut into a piece for each rank of the core. On the way
+ * down ranks 1, 2, 4 ... apart split the pieces they have in common, exchange halves and combine
+ * them, the lower rank's on the left, until everyone has one piece of the result; on the way back
+ * the halves are put together. Keeps to the order of ranks.
+ *
+ * plan_rabenseifner:        allreduce, IN to OUT: both ways by all. 2 log2(size) rounds, and
+ *                           2 count (1 - 1/size) elements sent by each, where size is a power of two.
+ * plan_rabenseifner_reduce: to the root's OUT: on the way back only who is nearer the root takes.
+ *                           The others have room for the vector in OUT too.
+ *
+ * same: IN and OUT are one.
+ */
+#include "coll/plan/plan_fold.h"
+
+/* Pieces [begin, begin + len) of the core's, as elements. */
+struct part {
+	size_t at, count;
+};
+
+static struct part part(const struct plan_part *p, const struct plan_fold *f, uint32_t begin,
+			uint32_t len)
+{
+	size_t at = plan_cut(p->count, f->core, begin);
+
+	return (struct part){at, plan_cut(p->count, f->core, begin + len) - at};
+}
+
+/* What this rank keeps at a level, and what its peer there does. */
+struct split {
+	struct part own, others;
+	uint32_t peer; /* a rank */
+};
+
+static struct split split(const struct plan_part *p, const struct plan_fold *f, unsigned int level)
+{
+	uint32_t half = f->core >> (level + 1), begin = 0;
+	bool upper = f->id >> level & 1;
+
+	for (unsigned int i = 0; i < level; i++)
+		begin += (f->id >> i & 1) * (f->core >> (i + 1));
+	return (struct split){part(p, f, begin + upper * half, half),
+			      part(p, f, begin + !upper * half, half),
+			      plan_fold_rank(f, f->id ^ (uint32_t)1 << level)};
+}
+
+static size_t scratch_for(const struct plan_part *p, uint32_t root)
+{
+	struct plan_fold f = plan_fold_of(p, root);
+
+	if (f.out)
+		return 0;
+	return f.paired ? p->count : plan_cut(p->count, f.core, f.core / 2);
+}
+
+/* The peer's operand for a part of the vector. */
+static void combine(const struct plan_part *p, uint32_t peer, struct part part, bool first,
+		    struct plan_round *r)
+{
+	plan_take(r,
+		  &(struct plan_operand){.peer = peer,
+					 .left = peer < p->rank,
+					 .own = first ? plan_in(part.at) : plan_out(part.at),
+					 .sum = plan_out(part.at),
+					 .room = plan_tmp(0),
+					 .count = part.count},
+		  first && !p->same);
+}
+
+static void send_part(uint32_t peer, struct part part, bool first, struct plan_round *r)
+{
+	if (part.count)
+		plan_send(r, peer, first ? plan_in(part.at) : plan_out(part.at), part.count);
+}
+
+static void receive_part(uint32_t peer, struct part part, struct plan_round *r)
+{
+	if (part.count)
+		plan_receive(r, peer, plan_out(part.at), part.count);
+}
+
+/* The rounds of who does not sit out, up to having a piece of the result: 0 <= n < paired + levels. */
+static void down(const struct plan_part *p, const struct plan_fold *f, size_t n,
+		 struct plan_round *r)
+{
+	bool first = n == 0;
+	struct split s;
+
+	if (f->paired && first) {
+		combine(p, f->other, (struct part){0, p->count}, true, r);
+		return;
+	}
+	s = split(p, f, (unsigned int)n - f->paired);
+	send_part(s.peer, s.others, first, r);
+	combine(p, s.peer, s.own, first, r);
+}
+
+static size_t all_rounds(const struct plan_part *p)
+{
+	struct plan_fold f = plan_fold_of(p, PLAN_NO_ROOT);
+
+	return f.out ? 2 : 2 * f.levels + 2 * f.paired;
+}
+
+static size_t all_scratch(const struct plan_part *p)
+{
+	return scratch_for(p, PLAN_NO_ROOT);
+}
+
+static void all_round(const struct plan_part *p, size_t n, struct plan_round *r)
+{
+	struct plan_fold f = plan_fold_of(p, PLAN_NO_ROOT);
+	size_t there = f.levels + f.paired;
+
+	if (f.out && n == 0) {
+		plan_send(r, f.other, plan_in(0), p->count);
+	} else if (f.out) {
+		plan_receive(r, f.other, plan_out(0), p->count);
+	} else if (n < there) {
+		down(p, &f, n, r);
+	} else if (n < there + f.levels) {
+		struct split s = split(p, &f, (unsigned int)(there + f.levels - 1 - n));
+
+		send_part(s.peer, s.own, false, r);
+		receive_part(s.peer, s.others, r);
+	} else {
+		plan_send(r, f.other, plan_out(0), p->count);
+	}
+}
+
+/* The rounds of the way back that a rank takes part in: until it differs from the root's in a bit. */
+static size_t back(const struct plan_part *p, const struct plan_fold *f)
+{
+	struct plan_part root = *p;
+	uint32_t differ;
+
+	root.rank = p->root;
+	differ = f->id ^ plan_fold_of(&root, p->root).id;
+	return differ ? f->levels - (31 - (unsigned int)__builtin_clz(differ)) : f->levels;
+}
+
+static size_t reduce_rounds(const struct plan_part *p)
+{
+	struct plan_fold f = plan_fold_of(p, p->root);
+
+	return f.out ? 1 : f.paired + f.levels + back(p, &f);
+}
+
+static size_t reduce_scratch(const struct plan_part *p)
+{
+	return scratch_for(p, p->root);
+}
+
+static void reduce_round(const struct plan_part *p, size_t n, struct plan_round *r)
+{
+	struct plan_fold f = plan_fold_of(p, p->root);
+	size_t there = f.levels + f.paired;
+	struct split s;
+
+	if (f.out) {
+		plan_send(r, f.other, plan_in(0), p->count);
+		return;
+	}
+	if (n < there) {
+		down(p, &f, n, r);
+		return;
+	}
+	s = split(p, &f, (unsigned int)(there + f.levels - 1 - n));
+	if (p->rank != p->root && n == reduce_rounds(p) - 1)
+		send_part(s.peer, s.own, false, r);
+	else
+		receive_part(s.peer, s.others, r);
+}
+
+const struct plan_algorithm plan_rabenseifner = {"Rabenseifner", all_rounds, all_scratch,
+						 all_round};
+const struct plan_algorithm plan_rabenseifner_reduce = {"Rabenseifner reduce", reduce_rounds,
+							reduce_scratch, reduce_round};

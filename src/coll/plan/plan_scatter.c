@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Pieces of a vector down a tree, each rank getting those of its span.
+ *
+ * plan_scatter: from the root's IN; a rank ends with its piece alone, at the begin of OUT. Ranks
+ *               between have the pieces of their span in the scratch, their own first.
+ * plan_spread:  every rank has room for the whole vector in OUT; its piece ends in its place there,
+ *               where it is at the root from the begin.
+ */
+#include "coll/plan/plan_tree.h"
+
+enum { WINDOW = PLAN_MESSAGES - 1 }; /* one child may need two messages */
+
+static size_t rounds(const struct plan_part *p)
+{
+	struct plan_tree t = plan_tree_of(p);
+
+	return (t.turned != 0) + plan_tree_windows(t.children, WINDOW);
+}
+
+static size_t scratch(const struct plan_part *p)
+{
+	struct plan_tree t = plan_tree_of(p);
+
+	return t.turned && t.children ? plan_tree_elements(p, plan_tree_own(&t)) : 0;
+}
+
+/* `own`: where this rank keeps the pieces of its span, its own where `origin` is. */
+static void down(const struct plan_part *p, size_t n, const struct plan_pieces *own,
+		 struct plan_round *r)
+{
+	struct plan_tree t = plan_tree_of(p);
+	struct plan_pieces pieces = *own;
+	uint32_t child, end;
+
+	if (t.turned && n-- == 0) {
+		pieces.peer = plan_tree_parent(&t);
+		plan_tree_pieces(p, &pieces, plan_tree_own(&t), r);
+		return;
+	}
+	child = (uint32_t)n * WINDOW;
+	end = t.children - child < WINDOW ? t.children : child + WINDOW;
+	pieces.send = true;
+	for (; child < end; child++) {
+		struct plan_span span = plan_tree_child(&t, t.children - 1 - child);
+
+		pieces.peer = plan_tree_rank(&t, span.begin);
+		plan_tree_pieces(p, &pieces, span, r);
+	}
+}
+
+static void scatter(const struct plan_part *p, size_t n, struct plan_round *r)
+{
+	struct plan_tree t = plan_tree_of(p);
+	size_t at = plan_cut(p->count, p->size, p->rank);
+	size_t len = plan_cut(p->count, p->size, p->rank + 1) - at;
+
+	if (!t.turned)
+		down(p, n, &(struct plan_pieces){.base = plan_in(0)}, r);
+	else
+		down(p, n,
+		     &(struct plan_pieces){.base = t.children ? plan_tmp(0) : plan_out(0),
+					   .origin = p->rank},
+		     r);
+	if (t.children && n == rounds(p) - 1)
+		plan_copy(r, plan_out(0), t.turned ? plan_tmp(0) : plan_in(at), len);
+}
+
+static void spread(const struct plan_part *p, size_t n, struct plan_round *r)
+{
+	down(p, n, &(struct plan_pieces){.base = plan_out(0)}, r);
+}
+
+const struct plan_algorithm plan_scatter = {"scatter", rounds, scratch, scatter};
+const struct plan_algorithm plan_spread = {"spread", rounds, NULL, spread};

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "core/workers.h"
+#include "link/engine.h"
+
+int workers_add(struct workers *p, struct worker *worker, struct waiter *w)
+{
+	struct workers_use *list;
+	int ret;
+
+	for (unsigned int i = 0; i < p->count; i++) {
+		if (p->list[i].worker == worker) {
+			p->list[i].uses++;
+			return 0;
+		}
+	}
+	list = realloc(p->list, (p->count + 1) * sizeof(*list));
+	if (!list)
+		return -FI_ENOMEM;
+	p->list = list;
+	ret = wait_add_fd(w, worker_fd(worker));
+	if (!ret)
+		ret = worker_add_waiter(worker, w);
+	if (ret)
+		return ret;
+	list[p->count] = (struct workers_use){worker, 1};
+	__atomic_store_n(&p->count, p->count + 1, __ATOMIC_RELAXED);
+	wait_notify(w); /* who sleeps already has not armed it */
+	return 0;
+}
+
+static void drop(struct workers *p, unsigned int i, struct waiter *w)
+{
+	wait_del_fd(w, worker_fd(p->list[i].worker));
+	worker_del_waiter(p->list[i].worker, w);
+	p->list[i] = p->list[p->count - 1];
+	__atomic_store_n(&p->count, p->count - 1, __ATOMIC_RELAXED);
+}
+
+void workers_del(struct workers *p, struct worker *worker, struct waiter *w)
+{
+	for (unsigned int i = 0; i < p->count; i++) {
+		if (p->list[i].worker != worker)
+			continue;
+		if (--p->list[i].uses == 0)
+			drop(p, i, w);
+		return;
+	}
+}
+
+void workers_leave(struct workers *p, struct waiter *w)
+{
+	while (p->count)
+		drop(p, 0, w);
+}
+
+void workers_fini(struct workers *p)
+{
+	free(p->list);
+	p->list = NULL;
+	p->count = 0;
+}
+
+static void progress_own(struct workers *p)
+{
+	for (unsigned int i = 1; i < p->count; i++)
+		worker_progress(p->list[i].worker);
+	if (p->count)
+		worker_progress(p->list[0].worker); /* last, so that it returns to our caller */
+}
+
+static __attribute__((noinline)) void progress_others(struct domain *dom, struct workers *p)
+{
+	if (!(dom->progress_calls & WORKERS_RARELY) || domain_defers(dom)) {
+		xfer_progress(dom);
+		return;
+	}
+	xfer_progress_other(dom, p->count ? p->list[0].worker : NULL);
+	progress_own(p);
+}
+
+void workers_progress_locked(struct domain *dom, struct workers *p)
+{
+	if (__builtin_expect(!(++dom->progress_calls & dom->rarely) || domain_defers(dom), 0))
+		progress_others(dom, p);
+	else
+		progress_own(p);
+}
+
+unsigned int workers_served(const struct workers *p)
+{
+	unsigned int sum = 0;
+
+	for (unsigned int i = 0; i < p->count; i++)
+		sum += worker_served(p->list[i].worker);
+	return sum;
+}
+
+void workers_progress_waiting(struct domain *dom, struct workers *p, const struct waiter *w)
+{
+	if (!dom->thread) {
+		workers_progress_locked(dom, p);
+		return;
+	}
+	dom->progress_calls++;
+	if (dom->cover == w)
+		xfer_progress(dom);
+	else /* before the next look the core may be another's for long */
+		progress_others(dom, p);
+}
+
+unsigned int workers_progress(struct domain *dom, struct workers *p)
+{
+	bool locked = !dom->unlocked;
+	unsigned int parts;
+
+	if (locked)
+		lock_take(&dom->lock);
+	parts = dom->parts;
+	workers_progress_locked(dom, p);
+	parts = dom->parts - parts;
+	if (locked)
+		lock_give(&dom->lock);
+	return parts;
+}
+
+void workers_run_due(struct domain *dom)
+{
+	bool locked = !dom->unlocked;
+
+	if (locked)
+		lock_take(&dom->lock);
+	defer_run(dom);
+	if (locked)
+		lock_give(&dom->lock);
+}
+
+/* Deferred work can hang on a worker whose descriptor does not wake who sleeps on these. */
+static bool must_poll_others(const struct domain *dom, const struct workers *p)
+{
+	unsigned int count = 0;
+
+	if (!domain_defers(dom) || dom->thread)
+		return false;
+	LIST_EACH (node, &dom->workers)
+		count++;
+	return count > p->count;
+}
+
+/* Does `w` cover all workers, now if nobody did? Domain locked. */
+static bool covers(struct domain *dom, struct waiter *w)
+{
+	if (!w || !dom->thread || (dom->cover && dom->cover != w))
+		return false;
+	dom->cover = w;
+	__atomic_store_n(&w->also, progress_fd(dom), __ATOMIC_RELAXED);
+	return true;
+}
+
+void workers_uncover(struct domain *dom, struct waiter *w)
+{
+	if (__atomic_load_n(&w->also, __ATOMIC_RELAXED) < 0)
+		return;
+	lock_take(&dom->lock);
+	__atomic_store_n(&w->also, -1, __ATOMIC_RELAXED);
+	if (dom->cover == w)
+		dom->cover = NULL;
+	lock_give(&dom->lock);
+}
+
+/* Arms its own. Domain locked. *nap as of workers_arm. */
+static bool arm_own(struct workers *p, int *nap)
+{
+	bool quiet = true;
+
+	for (unsigned int i = 0; i < p->count; i++) {
+		quiet &= worker_arm(p->list[i].worker);
+		if (worker_waits_for_room(p->list[i].worker))
+			*nap = WORKERS_NAP_MS;
+	}
+	return quiet;
+}
+
+static bool arm_all(struct domain *dom, int *nap)
+{
+	bool quiet = xfer_arm(dom);
+
+	if (xfer_waits_for_room(dom))
+		*nap = WORKERS_NAP_MS;
+	return quiet;
+}
+
+bool workers_arm(struct domain *dom, struct workers *p, struct waiter *w, int *nap)
+{
+	bool quiet;
+
+	*nap = 0;
+	lock_take(&dom->lock);
+	quiet = covers(dom, w) ? arm_all(dom, nap) : arm_own(p, nap);
+	if (domain_due(dom) || must_poll_others(dom, p))
+		*nap = WORKERS_NAP_MS;
+	lock_give(&dom->lock);
+	return quiet;
+}

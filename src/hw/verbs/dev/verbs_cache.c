@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hw/verbs/dev/verbs_cache.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOG_PROV "verbs"
+#include "base/env.h"
+#include "base/forked.h"
+#include "base/log.h"
+#include "base/maps.h"
+#include "base/watch.h"
+
+/*
+ * The lock is never held over anything that allocates, frees, registers or logs: see watch.h. Memory
+ * becomes known to the ranges before it is watched, and useful after that, so no change is missed between.
+ */
+struct verbs_cache {
+	pthread_mutex_t lock;
+	struct ranges ranges; /* of struct verbs_mem.range, whose owners are devices */
+	struct watch watch;
+	unsigned int devices; /* under `opening` */
+	unsigned int forked;  /* forked_count when it was opened */
+};
+
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static struct verbs_cache *shared; /* of all devices */
+
+static struct verbs_mem *mem_of(struct range *range)
+{
+	return LIST_ENTRY(range, struct verbs_mem, range);
+}
+
+static void changed(void *arg, uintptr_t from, uintptr_t to)
+{
+	ranges_drop(arg, from, to);
+}
+
+/* Is it wanted, and in a way there is? */
+static bool wanted(const struct env_settings *env)
+{
+	const char *monitor = env->mr_cache_monitor;
+
+	if (!env->mr_cache_max_count || (monitor && !strcmp(monitor, "disabled")))
+		return false;
+	if (!monitor || !strcmp(monitor, "userfaultfd"))
+		return true;
+	LOG_WARN(
+		LOG_MR,
+		"FI_MR_CACHE_MONITOR=%s: there is userfaultfd, or disabled; no registration is kept",
+		monitor);
+	return false;
+}
+
+/* 0 has a meaning of its own. */
+static size_t bytes_max(const struct env_settings *env)
+{
+	if (env->mr_cache_max_size)
+		return env->mr_cache_max_size;
+	return (size_t)sysconf(_SC_PHYS_PAGES) / (size_t)sysconf(_SC_NPROCESSORS_ONLN) / 2 *
+	       (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Only who has asked for it wants to be told at once. */
+static void refuse(int err)
+{
+	if (env_get()->mr_cache_monitor)
+		LOG_WARN(
+			LOG_MR,
+			"FI_MR_CACHE_MONITOR=userfaultfd: the kernel has none for us, %s; no registration is kept",
+			fi_strerror(-err));
+	else
+		LOG_INFO(LOG_MR, "no userfaultfd, %s: no registration is kept", fi_strerror(-err));
+}
+
+static struct verbs_cache *cache_open(void)
+{
+	const struct env_settings *env = env_get();
+	struct verbs_cache *c = wanted(env) ? calloc(1, sizeof(*c)) : NULL;
+	int err;
+
+	if (!c)
+		return NULL;
+	if (!ranges_init(&c->ranges, bytes_max(env), env->mr_cache_max_count))
+		goto free_cache;
+	pthread_mutex_init(&c->lock, NULL);
+	c->forked = forked_count();
+	c->watch.lock = &c->lock;
+	c->watch.changed = changed;
+	c->watch.arg = &c->ranges;
+	err = watch_open(&c->watch);
+	if (!err)
+		return c;
+	refuse(err);
+	pthread_mutex_destroy(&c->lock);
+	ranges_fini(&c->ranges);
+free_cache:
+	free(c);
+	return NULL;
+}
+
+static void cache_close(struct verbs_cache *c)
+{
+	watch_close(&c->watch);
+	pthread_mutex_destroy(&c->lock);
+	ranges_fini(&c->ranges);
+	free(c);
+}
+
+/* A child leaves alone what its parent had. */
+static void join(struct verbs_dev *dev)
+{
+	if (shared && shared->forked != forked_count())
+		shared = NULL;
+	if (!shared)
+		shared = cache_open();
+	if (shared)
+		shared->devices++;
+	dev->cache = shared;
+	__atomic_store_n(&dev->cache_asked, true, __ATOMIC_RELEASE); /* cache_of */
+}
+
+/* NULL: none. */
+static struct verbs_cache *cache_of(struct verbs_dev *dev)
+{
+	if (__builtin_expect(!__atomic_load_n(&dev->cache_asked, __ATOMIC_ACQUIRE), 0)) { /* join */
+		pthread_mutex_lock(&opening);
+		if (!dev->cache_asked)
+			join(dev);
+		pthread_mutex_unlock(&opening);
+	}
+	return dev->cache;
+}
+
+/* The same without opening one. */
+static struct verbs_cache *cache_had(const struct verbs_dev *dev)
+{
+	return __atomic_load_n(&dev->cache_asked, __ATOMIC_ACQUIRE) ? dev->cache : NULL; /* join */
+}
+
+/* One of the device's that nobody has any more, and not watched unless others have its pages. */
+static struct verbs_mem *next_out(struct verbs_cache *c, const struct verbs_dev *dev)
+{
+	struct range *range;
+
+	pthread_mutex_lock(&c->lock);
+	range = ranges_next_out(&c->ranges, dev);
+	if (range && !ranges_touch(&c->ranges, watch_floor(range->from), watch_ceil(range->to)))
+		watch_disarm(&c->watch, range->from, range->to);
+	pthread_mutex_unlock(&c->lock);
+	return range ? mem_of(range) : NULL;
+}
+
+static bool sweep(struct verbs_cache *c, const struct verbs_dev *dev)
+{
+	struct verbs_mem *mem;
+	bool any = false;
+
+	while ((mem = next_out(c, dev))) {
+		if (mem->mr)
+			dev->lib->dereg_mr(mem->mr);
+		free(mem);
+		any = true;
+	}
+	return any;
+}
+
+/* Listed already. */
+static bool make(struct verbs_cache *c, struct verbs_mem *mem)
+{
+	const struct range *range = &mem->range;
+	struct iovec iov = {(void *)range->from, range->to - range->from};
+
+	if (watch_arm(&c->watch, range->from, range->to) && maps_private(range->from, range->to))
+		mem->mr = verbs_mem_register(mem->dev, &iov, range->rights);
+	return mem->mr;
+}
+
+static struct verbs_mem *add(struct verbs_cache *c, struct verbs_dev *dev,
+			     const struct range *range)
+{
+	struct verbs_mem *mem = malloc(sizeof(*mem));
+	bool entered, made;
+
+	if (!mem)
+		return NULL;
+	*mem = (struct verbs_mem){.dev = dev, .kept = true, .range = *range};
+	pthread_mutex_lock(&c->lock);
+	entered = ranges_enter(&c->ranges, &mem->range);
+	pthread_mutex_unlock(&c->lock);
+	sweep(c, dev); /* it may have displaced others */
+	if (!entered) {
+		free(mem);
+		return NULL;
+	}
+	made = make(c, mem);
+	pthread_mutex_lock(&c->lock);
+	mem->range.ready = made;
+	if (!made) {
+		ranges_unlist(&c->ranges, &mem->range);
+		ranges_put(&c->ranges, &mem->range);
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (made)
+		return mem;
+	sweep(c, dev);
+	return NULL;
+}
+
+struct verbs_mem *verbs_cache_get(struct verbs_dev *dev, const struct iovec *iov,
+				  unsigned int access)
+{
+	struct verbs_cache *c = cache_of(dev);
+	struct range range = {.owner = dev, .rights = access}, *found = NULL;
+	bool quiet;
+
+	if (!c)
+		return NULL;
+	/* To the byte: some of it may be read by others. */
+	range.from = (uintptr_t)iov->iov_base;
+	range.to = range.from + iov->iov_len;
+	pthread_mutex_lock(&c->lock);
+	quiet = watch_quiet(&c->watch);
+	if (quiet)
+		found = ranges_find(&c->ranges, dev, range.from, range.to, access);
+	pthread_mutex_unlock(&c->lock);
+	if (found)
+		return mem_of(found);
+	/* What is being changed right now is not kept. */
+	return quiet ? add(c, dev, &range) : NULL;
+}
+
+void verbs_cache_put(struct verbs_mem *mem)
+{
+	const struct verbs_dev *dev = mem->dev;
+	struct verbs_cache *c = dev->cache;
+
+	pthread_mutex_lock(&c->lock);
+	ranges_put(&c->ranges, &mem->range);
+	pthread_mutex_unlock(&c->lock);
+	sweep(c, dev);
+}
+
+bool verbs_cache_spare(const struct verbs_dev *dev)
+{
+	struct verbs_cache *c = cache_had(dev);
+
+	if (!c)
+		return false;
+	pthread_mutex_lock(&c->lock);
+	ranges_drop_idle(&c->ranges);
+	pthread_mutex_unlock(&c->lock);
+	return sweep(c, dev);
+}
+
+void verbs_cache_sweep(const struct verbs_dev *dev)
+{
+	struct verbs_cache *c = cache_had(dev);
+
+	if (c)
+		sweep(c, dev);
+}
+
+void verbs_cache_leave(struct verbs_dev *dev)
+{
+	struct verbs_cache *c = cache_had(dev);
+
+	if (!c)
+		return;
+	pthread_mutex_lock(&c->lock);
+	ranges_drop_owner(&c->ranges, dev);
+	pthread_mutex_unlock(&c->lock);
+	sweep(c, dev);
+	pthread_mutex_lock(&opening);
+	if (!--c->devices) {
+		cache_close(c);
+		shared = NULL;
+	}
+	pthread_mutex_unlock(&opening);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hw/verbs/dev/verbs_dev.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOG_PROV "verbs"
+#include "base/forked.h"
+#include "base/log.h"
+#include "hw/verbs/dev/verbs_cache.h"
+
+static struct list all = {&all, &all};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/*
+ * It may have been taken away, and another of its name be there now, since anybody looked. What else it has to
+ * say is for those who have it open: a sleeper would not wake for what is read away here.
+ */
+static bool is_there(struct verbs_dev *dev)
+{
+	verbs_news_nodes(dev);
+	return !verbs_dev_gone(dev);
+}
+
+static struct verbs_dev *find(const char *name)
+{
+	LIST_EACH (node, &all) {
+		struct verbs_dev *dev = LIST_ENTRY(node, struct verbs_dev, in_all);
+
+		if (dev->forked == forked_count() && strcmp(dev->name, name) == 0 && is_there(dev))
+			return dev;
+	}
+	return NULL;
+}
+
+static struct ibv_context *open_context(const struct verbs_lib *lib, const char *name)
+{
+	struct ibv_device **list = lib->get_device_list(NULL);
+	struct ibv_context *ctx = NULL;
+
+	if (!list)
+		return NULL;
+	for (struct ibv_device **at = list; *at; at++)
+		if (strcmp(lib->get_device_name(*at), name) == 0) {
+			ctx = lib->open_device(*at);
+			break;
+		}
+	lib->free_device_list(list);
+	return ctx;
+}
+
+/* Hardware is a device of some bus, to which the RDMA device's folder leads. */
+static bool is_software(const struct ibv_device *device)
+{
+	char bus[sizeof(device->ibdev_path) + sizeof("/device")];
+
+	snprintf(bus, sizeof(bus), "%s/device", device->ibdev_path);
+	return !access(device->ibdev_path, F_OK) && access(bus, F_OK);
+}
+
+/*
+ * On-demand paging: what it looks up by itself. No device at hand has any. A table of the device's leads to the
+ * query, since the header's function of that name would need the library to be linked.
+ */
+static void learn_paging(struct verbs_dev *dev)
+{
+	const uint32_t needed = IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ;
+	const struct verbs_context *table = verbs_get_ctx_op(dev->ctx, query_device_ex);
+	struct ibv_device_attr_ex attr = {.comp_mask = 0};
+	uint64_t general;
+
+	if (!table || table->query_device_ex(dev->ctx, NULL, &attr, sizeof(attr)))
+		return;
+	general = attr.odp_caps.general_caps;
+	dev->pages = general & IBV_ODP_SUPPORT &&
+		     (attr.odp_caps.per_transport_caps.rc_odp_caps & needed) == needed;
+	if (dev->pages && general & IBV_ODP_SUPPORT_IMPLICIT)
+		dev->anywhere = dev->lib->reg_mr(dev->pd, NULL, SIZE_MAX,
+						 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
+}
+
+static void release(struct verbs_dev *dev)
+{
+	verbs_news_close(dev);
+	verbs_cache_leave(dev);
+	if (dev->anywhere)
+		dev->lib->dereg_mr(dev->anywhere);
+	dev->lib->dealloc_pd(dev->pd);
+	forked_release(dev->ctx->cmd_fd);
+	forked_release(dev->ctx->async_fd);
+	dev->lib->close_device(dev->ctx);
+}
+
+/* 0 or a negative error. */
+static int fill(struct verbs_dev *dev)
+{
+	dev->ctx = open_context(dev->lib, dev->name);
+	if (!dev->ctx)
+		return errno ? -errno : -FI_ENODEV;
+	if (dev->lib->query_device(dev->ctx, &dev->attr))
+		goto close_context;
+	dev->pd = dev->lib->alloc_pd(dev->ctx);
+	if (!dev->pd)
+		goto close_context;
+	if (verbs_news_open(dev))
+		goto dealloc_pd;
+	learn_paging(dev);
+	dev->software = is_software(dev->ctx->device);
+	fcntl(dev->ctx->async_fd, F_SETFL, fcntl(dev->ctx->async_fd, F_GETFL) | O_NONBLOCK);
+	/* A child must not end what is its parent's. */
+	if (!forked_guard(dev->ctx->cmd_fd) && !forked_guard(dev->ctx->async_fd))
+		return 0;
+	release(dev);
+	return -FI_ENOMEM;
+dealloc_pd:
+	dev->lib->dealloc_pd(dev->pd);
+close_context:
+	dev->lib->close_device(dev->ctx);
+	return -FI_ENODEV;
+}
+
+static int get(const char *name, struct verbs_dev **out)
+{
+	struct verbs_dev *dev = find(name);
+	int err;
+
+	if (!dev) {
+		dev = calloc(1, sizeof(*dev));
+		if (!dev)
+			return -FI_ENOMEM;
+		dev->lib = verbs_lib();
+		snprintf(dev->name, sizeof(dev->name), "%s", name);
+		err = dev->lib ? fill(dev) : -FI_ENOSYS;
+		if (err) {
+			LOG_WARN(LOG_DOMAIN, "cannot open %s: %s", name, fi_strerror(-err));
+			free(dev);
+			return err;
+		}
+		dev->forked = forked_count();
+		list_push(&all, &dev->in_all);
+	}
+	dev->users++;
+	*out = dev;
+	return 0;
+}
+
+static void put(struct verbs_dev *dev)
+{
+	if (--dev->users)
+		return;
+	list_remove(&dev->in_all);
+	if (dev->forked == forked_count())
+		release(dev);
+	free(dev);
+}
+
+int verbs_dev_open(const struct addr *a, struct verbs_path *path)
+{
+	struct ibv_port_attr attr = {.lid = 0};
+	int err = -FI_ENODEV;
+
+	if (!rdma_ports_find(a, &path->port))
+		return err;
+	pthread_mutex_lock(&lock);
+	err = get(path->port.device, &path->dev);
+	pthread_mutex_unlock(&lock);
+	if (err)
+		return err;
+	/* The library's symbol takes the whole struct by an older name of it. */
+	if (path->dev->lib->query_port(path->dev->ctx, path->port.port,
+				       (struct _compat_ibv_port_attr *)&attr)) {
+		verbs_dev_close(path);
+		return -FI_ENODEV;
+	}
+	path->lid = attr.lid;
+	path->mtu = attr.active_mtu;
+	path->message_max = attr.max_msg_sz;
+	return 0;
+}
+
+void verbs_dev_close(struct verbs_path *path)
+{
+	pthread_mutex_lock(&lock);
+	put(path->dev);
+	pthread_mutex_unlock(&lock);
+	path->dev = NULL;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What becomes of a bare queue pair when its device says that something is wrong, or is taken away. */
+#include <sched.h>
+
+#define LOG_PROV "verbs"
+#include "base/clock.h"
+#include "base/log.h"
+#include "hw/verbs/rc/rc.h"
+#include "hw/verbs/rc/rc_srx.h"
+#include "hw/verbs/dev/verbs_cache.h"
+
+/* A device that is still there gives back what it had: until none came for so long, and at most. */
+#define QUIET_US  2000
+#define RETURN_US 10000
+
+static bool is_idle(const struct rc *rc)
+{
+	return rc->tx.over == rc->tx.posted && (rc->srx || rc->rx.over == rc->rx.posted);
+}
+
+static void collect(struct rc *rc)
+{
+	uint64_t now = clock_us(), quiet = now + QUIET_US, end = now + RETURN_US;
+	struct ibv_wc wc;
+
+	while (!is_idle(rc) && now < quiet && now < end) {
+		while (ibv_poll_cq(rc->cq, 1, &wc) > 0) {
+			rc_complete(rc, &wc);
+			quiet = clock_us() + QUIET_US;
+		}
+		sched_yield();
+		now = clock_us();
+	}
+}
+
+/* Of a shared context, what no queue pair took stays until it is closed. */
+void rc_removed(struct rc *rc)
+{
+	if (rc->gone)
+		return;
+	rc->gone = true;
+	verbs_news_remove(rc->path->dev, rc->news_fd);
+	rc_end(rc, FI_ENODEV);
+	collect(rc);
+	rc_give_up(rc);
+}
+
+static bool is_broken(const struct rc *rc)
+{
+	return verbs_note_read(&rc->note.broken) ||
+	       (rc->srx && verbs_note_read(&rc->srx->note.broken));
+}
+
+bool rc_device_news(struct rc *rc, bool waiting)
+{
+	verbs_cache_sweep(rc->path->dev);
+	if (waiting)
+		verbs_news_read(rc->path->dev);
+	if (verbs_dev_gone(rc->path->dev)) {
+		bool is_new = !rc->gone;
+
+		rc_removed(rc);
+		return is_new;
+	}
+	if (rc->state == RC_OVER || !is_broken(rc))
+		return false;
+	rc_end(rc, FI_EIO);
+	return true;
+}

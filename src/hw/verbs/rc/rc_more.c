@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sends that go to the device in company: with others, where the application says that more follow
+ * (FI_MORE), or with a read that confirms them. What was written is where a read from there finds it: in
+ * the target's memory, if the read comes back, which the answer to a write alone does not say.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOG_PROV "verbs"
+#include "base/log.h"
+#include "hw/verbs/rc/rc_post.h"
+
+#define CONFIRMED (FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE)
+
+/* ---- What is held ------------------------------------------------------------------------------ */
+
+/*
+ * Of those held the one at `at` is not taken, nor, if it is the first of two, the second: so many are none,
+ * after all, and the later ones move up. Who posted it is told, unless it is the last one's caller (`own`).
+ */
+static uint32_t leave_out(struct rc *rc, uint32_t at, uint32_t count, bool own, int err)
+{
+	struct rc_ring *tx = &rc->tx;
+	uint32_t first = tx->posted - (count - at), none;
+	struct rc_work *before = &tx->work[(first - 1) & tx->mask];
+
+	none = tx->work[first & tx->mask].flags == RC_HALF ? 2 : 1;
+	LOG_WARN(LOG_EP_DATA, "a send that waited for others is not taken: %s", fi_strerror(err));
+	if (!own || at + none < count)
+		rc_unsent(rc, &tx->work[(first + none - 1) & tx->mask], err, err);
+	if (first != tx->over && before->flags == RC_HALF)
+		before->flags = 0;
+	for (uint32_t i = at + none; i < count; i++) {
+		uint32_t to = first + i - at - none;
+
+		tx->work[to & tx->mask] = tx->work[(to + none) & tx->mask];
+		rc->held[i].wr.wr_id = to;
+	}
+	if (at + none < count)
+		rc->held[at + none].wr.send_flags |=
+			(rc->held[at].wr.send_flags | rc->held[at + none - 1].wr.send_flags) &
+			IBV_SEND_SIGNALED;
+	tx->posted -= none;
+	return none;
+}
+
+/* From `at` on, all at once; where it stops at one that the device does not take, *at is that. 0 or the error. */
+static int post_from(struct rc *rc, uint32_t *at, uint32_t count)
+{
+	struct ibv_send_wr *bad = &rc->held[*at].wr;
+	int err;
+
+	for (uint32_t i = *at; i < count; i++)
+		rc->held[i].wr.next = i + 1 < count ? &rc->held[i + 1].wr : NULL;
+	err = ibv_post_send(rc->qp, &rc->held[*at].wr, &bad);
+	if (err)
+		*at = (uint32_t)((struct rc_held *)bad - rc->held);
+	return err;
+}
+
+/* All of them. If the last is not taken, its caller is to tell of it, if there is one (`own`), by this error. */
+static int post_held(struct rc *rc, bool own)
+{
+	uint32_t count = rc->held_count, at = 0;
+	int err = 0;
+
+	rc->held_count = 0;
+	rc_set_gate(rc);
+	while (at < count) {
+		err = post_from(rc, &at, count);
+		if (!err)
+			return 0;
+		at += leave_out(rc, at, count, own, err);
+	}
+	return own && err ? rc_error(err) : 0;
+}
+
+void rc_flush_held(struct rc *rc)
+{
+	post_held(rc, false);
+}
+
+/* The caller's list of segments is on its stack. */
+static void hold(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op,
+		 unsigned int send_flags)
+{
+	struct rc_held *held = &rc->held[rc->held_count++];
+
+	held->wr = *wr;
+	held->wr.sg_list = held->sge;
+	memcpy(held->sge, wr->sg_list, (size_t)wr->num_sge * sizeof(held->sge[0]));
+	rc_note(rc, &held->wr, op, send_flags);
+	rc->tx.posted++;
+	rc_set_gate(rc);
+}
+
+/* Room for so many more, in the queue and among those held. 0 or a negative error. */
+static int make_room(struct rc *rc, uint32_t count)
+{
+	if (rc->tx.limit - rc->tx.posted < count)
+		return rc_no_room(rc);
+	if (!rc->held)
+		rc->held = malloc(RC_HELD_MAX * sizeof(*rc->held));
+	if (!rc->held)
+		return -FI_ENOMEM;
+	if (rc->held_count + count > RC_HELD_MAX)
+		rc_flush_held(rc);
+	return 0;
+}
+
+/* ---- Confirmation ------------------------------------------------------------------------------ */
+
+/* 0 or a negative error. */
+static int make_placement(struct rc *rc)
+{
+	const struct verbs_dev *dev = rc->path->dev;
+
+	if (!rc->probe_mr)
+		rc->probe_mr = dev->lib->reg_mr(dev->pd, &rc->probe, sizeof(rc->probe),
+						IBV_ACCESS_LOCAL_WRITE);
+	return rc->probe_mr ? 0 : -errno;
+}
+
+/*
+ * A message is delivered when the answer comes, and what brings something back when that has come. Of
+ * what is written the answer says less.
+ */
+static bool is_confirmed(const struct rc_op *op)
+{
+	if (!op->len || !(op->flags & CONFIRMED))
+		return false;
+	return op->kind & FI_WRITE || (op->kind & FI_ATOMIC && op->flags & FI_COMMIT_COMPLETE);
+}
+
+/* Does the device, and the other side, keep such a promise? 0 or a negative error. */
+static int check(const struct rc *rc, const struct rc_op *op)
+{
+	if (op->flags & (FI_MATCH_COMPLETE | FI_TRIGGER))
+		return -FI_EOPNOTSUPP;
+	if (op->flags & FI_COMMIT_COMPLETE && !(op->kind & (FI_WRITE | FI_ATOMIC)))
+		return -FI_EOPNOTSUPP;
+	if (is_confirmed(op) && rc->state == RC_UP && !rc->reads) {
+		LOG_INFO(LOG_EP_DATA, "the other side lets nobody read: nothing confirms a write");
+		return -FI_EOPNOTSUPP;
+	}
+	return 0;
+}
+
+/* The last byte of what is written, by the same key, behind it. */
+static struct ibv_send_wr reading(const struct rc *rc, const struct ibv_send_wr *wr,
+				  const struct rc_op *op, struct ibv_sge *sge)
+{
+	struct ibv_send_wr read = {.sg_list = sge, .num_sge = 1, .opcode = IBV_WR_RDMA_READ};
+	bool fetching = op->kind & FI_READ;
+
+	*sge = (struct ibv_sge){
+		.addr = (uintptr_t)&rc->probe, .length = 1, .lkey = rc->probe_mr->lkey};
+	read.wr.rdma.remote_addr =
+		(fetching ? wr->wr.atomic.remote_addr : wr->wr.rdma.remote_addr) + op->len - 1;
+	read.wr.rdma.rkey = fetching ? wr->wr.atomic.rkey : wr->wr.rdma.rkey;
+	return read;
+}
+
+static int hold_confirmed(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op,
+			  unsigned int send_flags)
+{
+	struct ibv_send_wr read;
+	struct ibv_sge sge;
+	int err = make_placement(rc);
+
+	if (!err)
+		err = make_room(rc, 2);
+	if (err)
+		return err;
+	read = reading(rc, wr, &op, &sge);
+	hold(rc, wr, (struct rc_op){.kind = RC_HALF}, send_flags);
+	hold(rc, &read, op, 0);
+	return 0;
+}
+
+/* What goes out injected is the caller's again when this returns, so it does not wait. */
+int rc_post_special(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op,
+		    unsigned int send_flags)
+{
+	bool confirmed = is_confirmed(&op);
+	int err = check(rc, &op);
+
+	if (err)
+		return err;
+	if (op.flags & FI_FENCE)
+		send_flags |= IBV_SEND_FENCE;
+	if (confirmed) {
+		err = hold_confirmed(rc, wr, op, send_flags);
+	} else {
+		err = make_room(rc, 1);
+		if (!err)
+			hold(rc, wr, op, send_flags);
+	}
+	if (err || (op.flags & FI_MORE && !(op.flags & FI_INJECT)))
+		return err;
+	return post_held(rc, true);
+}
+
+/* ---- Writing a number atomically --------------------------------------------------------------- */
+
+static int start_word(struct rc *rc, const struct ibv_send_wr *wr)
+{
+	struct ibv_qp_ex *ex = rc->ex;
+
+	ibv_wr_start(ex);
+	ex->wr_id = wr->wr_id;
+	ex->wr_flags = wr->send_flags;
+	ibv_wr_atomic_write(
+		ex, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr,
+		(const void *)(uintptr_t)wr->sg_list->addr); // NOLINT(performance-no-int-to-ptr)
+	return ibv_wr_complete(ex);
+}
+
+int rc_post_word(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op)
+{
+	unsigned int send_flags = op.flags & FI_FENCE ? IBV_SEND_FENCE : 0;
+	struct rc_op half = {.kind = RC_HALF};
+	bool confirmed = is_confirmed(&op);
+	struct ibv_send_wr read;
+	struct ibv_sge sge;
+	int err = check(rc, &op);
+
+	if (!err && confirmed)
+		err = make_placement(rc);
+	if (!err)
+		err = make_room(rc, confirmed ? 2 : 1);
+	if (err)
+		return err;
+	if (rc->held_count)
+		rc_flush_held(rc);
+	rc_note(rc, wr, confirmed ? half : op, send_flags);
+	err = start_word(rc, wr);
+	if (err)
+		return rc_error(err);
+	rc->tx.posted++;
+	if (!confirmed)
+		return 0;
+	read = reading(rc, wr, &op, &sge);
+	hold(rc, &read, op, 0);
+	return post_held(rc, false);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Posting to the device: shared by the entries. The queue pair belongs to the domain's lock. */
+#ifndef WEFT_HW_RC_POST_H
+#define WEFT_HW_RC_POST_H
+
+#include "core/mr.h"
+#include "hw/verbs/rc/rc.h"
+
+/* What the common way of posting does not look after. */
+#define RC_SPECIAL                                                                                 \
+	(FI_FENCE | FI_MORE | FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE | FI_MATCH_COMPLETE |      \
+	 FI_TRIGGER)
+
+/* One operation as an entry got it. */
+struct rc_op {
+	uint64_t flags; /* FI_COMPLETION, FI_INJECT, FI_FENCE ... */
+	uint64_t kind;  /* FI_MSG | FI_SEND ... */
+	void *context;
+	size_t len;
+};
+
+static inline struct ibv_sge rc_sge(const void *buf, size_t len, void *desc)
+{
+	return (struct ibv_sge){.addr = (uintptr_t)buf,
+				.length = (uint32_t)len,
+				.lkey = desc ? ((const struct mr *)desc)->lkey : 0};
+}
+
+/* Why nothing can be posted now. */
+static inline int rc_no_room(const struct rc *rc)
+{
+	if (rc->state == RC_UP)
+		return -FI_EAGAIN;
+	return rc->gone ? -FI_ENODEV : -FI_ENOTCONN;
+}
+
+static inline int rc_error(int err)
+{
+	return err == ENOMEM ? -FI_EAGAIN : -err;
+}
+
+/* That it is safe from a loss of power can be said of what is written, not of a message. */
+static inline uint64_t rc_send_flags(const struct ep *ep)
+{
+	return ep->tx_flags & ~FI_COMMIT_COMPLETE;
+}
+
+#define RC_INLINE static inline __attribute__((always_inline))
+
+/* Locked; there is room. The slot of the next work request, and in `send_flags` what tells of its end. */
+RC_INLINE void rc_note(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op,
+		       unsigned int send_flags)
+{
+	uint32_t posted = rc->tx.posted;
+	struct rc_work *work = &rc->tx.work[posted & rc->tx.mask];
+
+	work->context = op.context;
+	work->flags = op.kind | op.flags;
+	work->len = op.len;
+	if (__builtin_expect((op.flags & FI_COMPLETION) != 0, 1) || !(posted & rc->unsignaled))
+		send_flags |= IBV_SEND_SIGNALED;
+	wr->wr_id = posted;
+	wr->send_flags = send_flags;
+}
+
+/* In company of others, or of a second request that confirms it. Locked. 0 or a negative error. */
+int rc_post_special(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op,
+		    unsigned int send_flags);
+
+/* The same for eight bytes that the device writes atomically (rc->ex); `wr` is as for a plain write. */
+int rc_post_word(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op);
+
+/* Locked. `send_flags` has all but what tells of the end. */
+RC_INLINE int rc_post_locked(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op,
+			     unsigned int send_flags)
+{
+	struct ibv_send_wr *bad;
+	int err;
+
+	if (__builtin_expect(rc->tx.posted == rc->gate || op.flags & RC_SPECIAL, 0))
+		return rc_post_special(rc, wr, op, send_flags);
+	rc_note(rc, wr, op, send_flags);
+	err = ibv_post_send(rc->qp, wr, &bad);
+	if (__builtin_expect(err, 0))
+		return rc_error(err);
+	rc->tx.posted++;
+	return 0;
+}
+
+RC_INLINE ssize_t rc_post(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op,
+			  unsigned int send_flags)
+{
+	struct domain *dom = ep->dom;
+	int err;
+
+	lock_take(&dom->lock);
+	err = rc_post_locked(rc_of_ep(ep), wr, op, send_flags);
+	lock_give(&dom->lock);
+	return err;
+}
+
+/*
+ * The same of what leaves our memory, and goes along with the request where it is short: then it needs no
+ * registration. `keyed`: all of it is registered.
+ */
+RC_INLINE ssize_t rc_post_out(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op, bool keyed)
+{
+	const struct rc *rc = rc_of_ep(ep);
+
+	if (op.len <= rc->inline_most)
+		return rc_post(ep, wr, op, IBV_SEND_INLINE);
+	if (__builtin_expect(op.flags & FI_INJECT || op.len > rc->message_most, 0))
+		return -FI_EMSGSIZE;
+	return __builtin_expect(keyed, 1) ? rc_post(ep, wr, op, 0) : -FI_EINVAL;
+}
+
+/* A vector as the device takes it. */
+struct rc_list {
+	struct ibv_sge sge[RULES_RC_IOV_MAX];
+	size_t len;
+	bool keyed;
+};
+
+/* 0 or -FI_EINVAL. */
+static inline int rc_gather(struct rc_list *list, const struct iovec *iov, void **desc,
+			    size_t count)
+{
+	list->len = 0;
+	list->keyed = true;
+	if (count > RULES_RC_IOV_MAX || (count && !iov))
+		return -FI_EINVAL;
+	for (size_t i = 0; i < count; i++) {
+		void *d = desc ? desc[i] : NULL;
+
+		list->sge[i] = rc_sge(iov[i].iov_base, iov[i].iov_len, d);
+		list->keyed &= d || !iov[i].iov_len;
+		list->len += iov[i].iov_len;
+		if (iov[i].iov_len > RULES_RC_MSG_MAX)
+			return -FI_EMSGSIZE;
+	}
+	return 0;
+}
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the device has done: each work request ends in the application's queues. */
+#include <arpa/inet.h>
+#include <poll.h>
+
+#define LOG_PROV "verbs"
+#include "base/clock.h"
+#include "base/log.h"
+#include "hw/verbs/rc/rc.h"
+#include "hw/verbs/rc/rc_srx.h"
+
+/* Turns between two looks for news, a power of two less one: connecting, and else, when it is due by time. */
+#define NEWS_TURNS_BUSY 7u
+#define NEWS_TURNS_IDLE 63u
+#define NEWS_MS         1
+
+static int error_of(const struct rc *rc, enum ibv_wc_status status, bool receive)
+{
+	switch (status) {
+	case IBV_WC_LOC_LEN_ERR:
+		return receive ? FI_ETRUNC : FI_EMSGSIZE;
+	case IBV_WC_LOC_PROT_ERR:
+	case IBV_WC_LOC_ACCESS_ERR:
+		return FI_EFAULT;
+	case IBV_WC_WR_FLUSH_ERR:
+		return rc->gone ? FI_ENODEV : FI_ECANCELED;
+	case IBV_WC_REM_ACCESS_ERR:
+		return FI_EACCES;
+	case IBV_WC_REM_INV_REQ_ERR: /* of a receive: LOC_LEN_ERR, as some devices say it */
+		return receive ? FI_ETRUNC : FI_EREMOTEIO;
+	case IBV_WC_REM_OP_ERR:
+		return FI_EREMOTEIO;
+	case IBV_WC_RETRY_EXC_ERR:
+	case IBV_WC_RNR_RETRY_EXC_ERR:
+	case IBV_WC_RESP_TIMEOUT_ERR:
+		return FI_ETIMEDOUT;
+	default:
+		return FI_EIO;
+	}
+}
+
+static struct rc_work *next_over(struct rc_ring *ring)
+{
+	return &ring->work[ring->over++ & ring->mask];
+}
+
+static struct cntr *counter_of(const struct ep *ep, uint64_t flags)
+{
+	if (flags & FI_SEND)
+		return ep->cntrs[0];
+	return flags & FI_READ ? ep->cntrs[2] : ep->cntrs[3];
+}
+
+static void sent(struct rc *rc, const struct rc_work *work)
+{
+	struct cntr *cntr = counter_of(rc->ep, work->flags);
+
+	if (__builtin_expect(work->flags == RC_HALF || !work->flags, 0))
+		return;
+	if (work->flags & FI_COMPLETION)
+		cq_push_done(rc->ep->tx_cq, work->context, work->flags & RC_SAYS);
+	if (cntr)
+		cntr_done(cntr, work->len);
+}
+
+static void push_failure(struct cq *cq, struct cntr *cntr, const struct cq_slot *slot,
+			 const struct cq_error *why)
+{
+	if (cq)
+		cq_push_error(cq, slot, why, NULL);
+	if (cntr)
+		cntr_fail(cntr);
+}
+
+void rc_unsent(struct rc *rc, const struct rc_work *work, int err, int prov_errno)
+{
+	push_failure(rc->ep->tx_cq, counter_of(rc->ep, work->flags),
+		     &(struct cq_slot){.context = work->context, .flags = work->flags & RC_SAYS},
+		     &(struct cq_error){.err = err, .prov_errno = prov_errno});
+}
+
+/* If it is the first of two, the second tells no more. */
+static void unsent(struct rc *rc, const struct rc_work *work, enum ibv_wc_status status)
+{
+	struct rc_work *second = &rc->tx.work[rc->tx.over & rc->tx.mask];
+
+	if (!work->flags)
+		return;
+	if (work->flags == RC_HALF)
+		work = second;
+	rc_unsent(rc, work, error_of(rc, status, false), (int)status);
+	if (work == second)
+		second->flags = 0;
+}
+
+/* All up to this one are over; only of the last it is known that it may have failed. */
+static void complete_send(struct rc *rc, const struct ibv_wc *wc)
+{
+	uint32_t last = (uint32_t)wc->wr_id;
+
+	while (rc->tx.over != last)
+		sent(rc, next_over(&rc->tx));
+	if (wc->status == IBV_WC_SUCCESS)
+		sent(rc, next_over(&rc->tx));
+	else
+		unsent(rc, next_over(&rc->tx), wc->status);
+}
+
+/* A write told of itself, in the place of a message. */
+static void told(struct rc *rc, const struct rc_work *work, const struct ibv_wc *wc)
+{
+	const struct ep *ep = rc->ep;
+
+	if (ep->rx_cq)
+		cq_push(ep->rx_cq,
+			(struct cq_slot){.context = work->context,
+					 .flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
+					 .len = wc->byte_len,
+					 .data = ntohl(wc->imm_data),
+					 .src = FI_ADDR_NOTAVAIL});
+}
+
+static void received(struct rc *rc, const struct rc_work *work, const struct ibv_wc *wc)
+{
+	struct cq_slot slot = {.context = work->context,
+			       .flags = FI_MSG | FI_RECV,
+			       .len = wc->byte_len,
+			       .buf = work->buf,
+			       .src = FI_ADDR_NOTAVAIL};
+
+	if (wc->wc_flags & IBV_WC_WITH_IMM) {
+		slot.flags |= FI_REMOTE_CQ_DATA;
+		slot.data = ntohl(wc->imm_data);
+	}
+	if (work->flags & FI_COMPLETION)
+		cq_push(rc->ep->rx_cq, slot);
+	if (rc->ep->cntrs[1])
+		cntr_done(rc->ep->cntrs[1], wc->byte_len);
+}
+
+/* Who posts to a shared context leaves it to the endpoint whether that completes. */
+static struct rc_work of_shared(struct rc *rc, const struct ibv_wc *wc)
+{
+	struct rc_work work = rc_srx_take(rc->srx, wc->wr_id);
+
+	if (!rc->ep->rx_cq)
+		work.flags &= ~FI_COMPLETION;
+	else if (!rc->ep->rx_bind_flags)
+		work.flags |= FI_COMPLETION;
+	return work;
+}
+
+void rc_came(struct rc *rc, const struct ibv_wc *wc)
+{
+	struct rc_work shared, *work;
+	int err;
+
+	if (rc->srx) {
+		shared = of_shared(rc, wc);
+		work = &shared;
+	} else {
+		work = next_over(&rc->rx);
+	}
+
+	if (wc->status == IBV_WC_SUCCESS) {
+		if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+			told(rc, work, wc);
+		else
+			received(rc, work, wc);
+		return;
+	}
+	err = error_of(rc, wc->status, true);
+	push_failure(rc->ep->rx_cq, rc->ep->cntrs[1],
+		     &(struct cq_slot){.context = work->context, .flags = FI_MSG | FI_RECV},
+		     &(struct cq_error){.err = err, .prov_errno = (int)wc->status});
+}
+
+void rc_give_back(struct rc *rc, const struct rc_work *work)
+{
+	push_failure(rc->ep->rx_cq, rc->ep->cntrs[1],
+		     &(struct cq_slot){.context = work->context, .flags = FI_MSG | FI_RECV},
+		     &(struct cq_error){.err = error_of(rc, IBV_WC_WR_FLUSH_ERR, true),
+					.prov_errno = IBV_WC_WR_FLUSH_ERR});
+}
+
+void rc_give_up(struct rc *rc)
+{
+	while (rc->tx.over != rc->tx.posted)
+		unsent(rc, next_over(&rc->tx), IBV_WC_WR_FLUSH_ERR);
+	while (rc->rx.over != rc->rx.posted)
+		rc_give_back(rc, next_over(&rc->rx));
+}
+
+void rc_complete(struct rc *rc, const struct ibv_wc *wc)
+{
+	if (wc->wr_id & RC_RECEIVE)
+		rc_came(rc, wc);
+	else
+		complete_send(rc, wc);
+	/* One that is given back while nobody asked for that tells of an error, too. */
+	if (__builtin_expect(wc->status == IBV_WC_SUCCESS, 1) || rc->state == RC_OVER)
+		return;
+	LOG_INFO(LOG_EP_DATA, "the queue pair breaks: %s", verbs_status_text(wc->status));
+	rc_end(rc, error_of(rc, wc->status, false));
+}
+
+/* What is over leaves room for others, while there may be others. */
+static void make_room(struct rc *rc)
+{
+	if (rc->state == RC_UP) {
+		rc->tx.limit = rc->tx.over + rc->tx.size;
+		rc_set_gate(rc);
+	}
+	if (rc->state != RC_OVER)
+		rc->rx.limit = rc->rx.over + rc->rx.size;
+}
+
+static bool is_under_way(const struct rc_ring *ring, const void *context)
+{
+	for (uint32_t at = ring->over; at != ring->posted; at++)
+		if (ring->work[at & ring->mask].context == context)
+			return true;
+	return false;
+}
+
+/* Devices give nothing back but all of it, when the connection ends. */
+int rc_cancel(const struct offload *n, void *context)
+{
+	const struct rc *rc = (const struct rc *)n;
+	bool there = is_under_way(&rc->tx, context) || is_under_way(&rc->rx, context);
+
+	return there ? -FI_EOPNOTSUPP : -FI_ENOENT;
+}
+
+/* Turns may follow each other within nanoseconds or milliseconds, and a look is a call into the kernel. */
+static __attribute__((noinline, cold)) bool is_time_for_news(struct rc *rc)
+{
+	uint64_t now = clock_coarse_ms();
+
+	if (rc->state == RC_UP && now < rc->next_news)
+		return false;
+	rc->next_news = now + NEWS_MS;
+	return true;
+}
+
+static bool news_due(struct rc *rc)
+{
+	unsigned int every = rc->state == RC_UP ? NEWS_TURNS_IDLE : NEWS_TURNS_BUSY;
+
+	return worker_armed(rc->native.worker) ||
+	       (!(++rc->progress_calls & every) && is_time_for_news(rc));
+}
+
+/* One call into the kernel tells of all that somebody has to say. */
+static bool news_waiting(const struct rc *rc)
+{
+	struct pollfd fd = {.fd = rc->news_fd, .events = POLLIN};
+
+	return poll(&fd, 1, 0) > 0;
+}
+
+bool rc_progress(void *state)
+{
+	struct rc *rc = state;
+	bool waiting, heard;
+	int n;
+
+	if (!rc->cq)
+		return false;
+	if (rc->held_count)
+		rc_flush_held(rc);
+	n = (int)rc->got;
+	rc->got = 0;
+	if (!n && !rc->gone)
+		n = ibv_poll_cq(rc->cq, RC_BATCH, rc->wc);
+	for (int i = 0; i < n; i++)
+		rc_complete(rc, &rc->wc[i]);
+	if (n > 0)
+		make_room(rc);
+	if (!news_due(rc))
+		return n > 0;
+	waiting = news_waiting(rc);
+	heard = rc_device_news(rc, waiting);
+	if (rc->events && waiting)
+		heard |= rc_news(rc);
+	return n > 0 || heard;
+}
+
+/* What made the channel readable is read away. */
+static void read_events(struct rc *rc)
+{
+	const struct verbs_lib *lib = rc->path->dev->lib;
+	unsigned int n = 0;
+	struct ibv_cq *cq;
+	void *context;
+
+	while (!lib->get_cq_event(rc->channel, &cq, &context))
+		n++;
+	if (n)
+		lib->ack_cq_events(rc->cq, n);
+}
+
+bool rc_arm(void *state)
+{
+	struct rc *rc = state;
+	int n;
+
+	if (!rc->cq || rc->gone)
+		return true;
+	if (rc->got)
+		return false;
+	read_events(rc);
+	if (ibv_req_notify_cq(rc->cq, 0))
+		return false;
+	n = ibv_poll_cq(rc->cq, RC_BATCH, rc->wc);
+	rc->got = n > 0 ? (unsigned int)n : 0;
+	return n <= 0;
+}

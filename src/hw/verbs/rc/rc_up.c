@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The life of a queue pair: the worker is there from the start, the queues once their sizes are known. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define LOG_PROV "verbs"
+#include "base/clock.h"
+#include "base/forked.h"
+#include "base/log.h"
+#include "info/providers.h"
+#include "link/link.h"
+#include "hw/verbs/rc/rc.h"
+#include "hw/verbs/rc/rc_srx.h"
+
+#define USUAL_SIZE 256 /* work requests, where the application does not say */
+#define SPARSE_MIN 64  /* from here on not every send has to tell of its end */
+#define SPARSE     15
+
+/* Closing waits for shared receives: until none came back for so long, and at most. */
+#define QUIET_US  2000
+#define RETURN_US 10000
+
+/* In device_cap_flags_ex: the device has IBV_WR_ATOMIC_WRITE. */
+#define DEVICE_ATOMIC_WRITE (UINT64_C(1) << 40)
+#define ATOMIC_QP_OPS                                                                              \
+	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE |          \
+	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                           \
+	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |                 \
+	 IBV_QP_EX_WITH_ATOMIC_WRITE)
+
+static int failed(const char *what)
+{
+	int err = errno ? errno : FI_ENOMEM;
+
+	LOG_WARN(LOG_EP_CTRL, "cannot make %s: %s", what, fi_strerror(err));
+	return -err;
+}
+
+static const struct offload_ops ops = {
+	.connect = rc_connect,
+	.accept = rc_accept,
+	.shutdown = rc_shutdown,
+	.fd = rc_fd,
+	.cancel = rc_cancel,
+	.enable = rc_enable,
+};
+
+/* 0 or a negative error. */
+static int watch(int epfd, int fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	return fd >= 0 && !epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev) ? 0 : -errno;
+}
+
+static int open_fds(struct rc *rc)
+{
+	int err;
+
+	rc->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (rc->epfd < 0)
+		return -errno;
+	rc->news_fd = epoll_create1(EPOLL_CLOEXEC);
+	err = watch(rc->epfd, rc->news_fd);
+	if (!err)
+		return 0;
+	if (rc->news_fd >= 0)
+		close(rc->news_fd);
+	close(rc->epfd);
+	return err;
+}
+
+static int rc_open(struct worker *worker, void **state)
+{
+	struct rc *rc;
+	int err;
+
+	if (worker_domain(worker)->device_ops != &rc_device) {
+		LOG_WARN(LOG_EP_CTRL, "the domain is of another provider");
+		return -FI_EINVAL;
+	}
+	if (!verbs_cmlib())
+		return -FI_ENOSYS;
+	rc = calloc(1, sizeof(*rc));
+	if (!rc)
+		return -FI_ENOMEM;
+	err = open_fds(rc);
+	if (err) {
+		free(rc);
+		return err;
+	}
+	rc->timer = -1;
+	rc->lock = &worker_domain(worker)->lock;
+	rc->lib = verbs_cmlib();
+	rc->path = worker_domain(worker)->device;
+	rc->native = (struct offload){.ops = &ops,
+				      .msg = &rc_msg_ops,
+				      .rma = &rc_rma_ops,
+				      .atomic = &rc_atomic_ops,
+				      .worker = worker};
+	offload_set(worker, &rc->native);
+	*state = rc;
+	return 0;
+}
+
+/* ---- Queues ------------------------------------------------------------------------------------ */
+
+static int make_channel(struct rc *rc)
+{
+	const struct verbs_dev *dev = rc->path->dev;
+	int fd, err;
+
+	rc->channel = dev->lib->create_comp_channel(dev->ctx);
+	if (!rc->channel)
+		return failed("a completion channel");
+	fd = rc->channel->fd;
+	err = forked_guard(fd);
+	if (!err && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
+		err = -errno;
+	if (!err)
+		err = watch(rc->epfd, fd);
+	return err ? err : verbs_news_add(dev, rc->news_fd);
+}
+
+static int make_ring(struct rc_ring *ring, size_t size, const struct verbs_dev *dev)
+{
+	uint32_t slots = 1, most = (uint32_t)dev->attr.max_qp_wr;
+
+	ring->size = size > RULES_RC_SIZE_MAX ? RULES_RC_SIZE_MAX : (uint32_t)size;
+	if (!ring->size)
+		ring->size = USUAL_SIZE;
+	if (ring->size == 1) /* one that is confirmed takes two */
+		ring->size = 2;
+	if (ring->size > most)
+		ring->size = most;
+	while (slots < ring->size)
+		slots *= 2;
+	ring->mask = slots - 1;
+	ring->work = calloc(slots, sizeof(*ring->work));
+	return ring->work ? 0 : -FI_ENOMEM;
+}
+
+static uint32_t segments(const struct verbs_dev *dev)
+{
+	return dev->attr.max_sge < RULES_RC_IOV_MAX ? (uint32_t)dev->attr.max_sge
+						    : RULES_RC_IOV_MAX;
+}
+
+/* Has the device a request of its own for an atomic write, and its library, too? */
+static bool writes_atomically(const struct verbs_dev *dev)
+{
+	const struct verbs_context *ops = verbs_get_ctx(dev->ctx);
+	struct ibv_device_attr_ex attr = {.comp_mask = 0};
+
+	return ops && verbs_get_ctx_op(dev->ctx, query_device_ex) &&
+	       verbs_get_ctx_op(dev->ctx, create_qp_ex) &&
+	       !ops->query_device_ex(dev->ctx, NULL, &attr, sizeof(attr)) &&
+	       attr.device_cap_flags_ex & DEVICE_ATOMIC_WRITE;
+}
+
+static struct ibv_qp *create_atomic(const struct verbs_dev *dev,
+				    const struct ibv_qp_init_attr *init)
+{
+	struct ibv_qp_init_attr_ex attr = {.qp_context = init->qp_context,
+					   .send_cq = init->send_cq,
+					   .recv_cq = init->recv_cq,
+					   .srq = init->srq,
+					   .cap = init->cap,
+					   .qp_type = init->qp_type,
+					   .comp_mask = IBV_QP_INIT_ATTR_PD |
+							IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+					   .pd = dev->pd,
+					   .send_ops_flags = ATOMIC_QP_OPS};
+
+	return verbs_get_ctx(dev->ctx)->create_qp_ex(dev->ctx, &attr);
+}
+
+static void create(struct rc *rc, struct ibv_qp_init_attr *init)
+{
+	const struct verbs_dev *dev = rc->path->dev;
+
+	if (writes_atomically(dev)) {
+		rc->qp = create_atomic(dev, init);
+		rc->ex = rc->qp ? dev->lib->qp_to_qp_ex(rc->qp) : NULL;
+	}
+	if (!rc->qp)
+		rc->qp = dev->lib->create_qp(dev->pd, init);
+}
+
+static int make_qp(struct rc *rc)
+{
+	const struct verbs_dev *dev = rc->path->dev;
+	struct ibv_qp_init_attr init = {.qp_context = &rc->note,
+					.send_cq = rc->cq,
+					.recv_cq = rc->cq,
+					.srq = rc->srx ? rc->srx->srq : NULL,
+					.cap = {.max_send_wr = rc->tx.size,
+						.max_recv_wr = rc->rx.size,
+						.max_send_sge = segments(dev),
+						.max_recv_sge = segments(dev),
+						.max_inline_data = RULES_RC_INJECT},
+					.qp_type = IBV_QPT_RC};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+				   .port_num = rc->path->port.port,
+				   .qp_access_flags = RC_ACCESS};
+
+	create(rc, &init);
+	if (!rc->qp)
+		return failed("a queue pair");
+	rc->inline_most = init.cap.max_inline_data;
+	/* Receives may be posted from now on. */
+	errno = dev->lib->modify_qp(rc->qp, &attr,
+				    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+					    IBV_QP_ACCESS_FLAGS);
+	return errno ? failed("a queue pair ready") : 0;
+}
+
+static int make_queues(struct rc *rc, const struct fi_info *info)
+{
+	const struct verbs_dev *dev = rc->path->dev;
+	int err = make_ring(&rc->tx, info->tx_attr->size, dev);
+
+	if (rc->srx)
+		rc->rx.size = rc->srx->size;
+	else if (!err)
+		err = make_ring(&rc->rx, info->rx_attr->size, dev);
+	if (!err)
+		err = make_channel(rc);
+	if (err)
+		return err;
+	rc->cq = dev->lib->create_cq(dev->ctx, (int)(rc->tx.size + rc->rx.size), &rc->note,
+				     rc->channel, 0);
+	return rc->cq ? make_qp(rc) : failed("a completion queue");
+}
+
+static void return_slot(struct rc *rc, const struct ibv_wc *wc)
+{
+	if (wc->wr_id & RC_RECEIVE)
+		rc_came(rc, wc);
+}
+
+/* All that this queue pair took is in the completion queue: the device says so. */
+static bool is_last(struct rc *rc)
+{
+	verbs_news_read(rc->path->dev);
+	return verbs_note_read(&rc->note.last);
+}
+
+static bool return_some(struct rc *rc)
+{
+	struct ibv_wc wc;
+	bool any = false;
+
+	while (ibv_poll_cq(rc->cq, 1, &wc) > 0) {
+		return_slot(rc, &wc);
+		any = true;
+	}
+	return any;
+}
+
+/*
+ * What others shared with it outlives it: it is told of the messages that came, and gets back what the
+ * device had taken for another. Where a device does not tell that no more is to come back, time does.
+ */
+static void return_slots(struct rc *rc)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	bool was_connected = rc->state >= RC_ANSWERING;
+	uint64_t now = clock_us(), quiet = now + QUIET_US, end = now + RETURN_US;
+	bool last = false;
+
+	rc->path->dev->lib->modify_qp(rc->qp, &attr, IBV_QP_STATE);
+	for (unsigned int i = 0; i < rc->got; i++)
+		return_slot(rc, &rc->wc[i]);
+	rc->got = 0;
+	while (was_connected && !last && rc->srx->free_count < rc->srx->size && now < quiet &&
+	       now < end) {
+		last = is_last(rc);
+		if (return_some(rc))
+			quiet = clock_us() + QUIET_US;
+		sched_yield();
+		now = clock_us();
+	}
+}
+
+static void drop_queues(struct rc *rc)
+{
+	const struct verbs_lib *lib = rc->path->dev->lib;
+
+	if (rc->srx && rc->qp)
+		return_slots(rc);
+	if (rc->qp)
+		lib->destroy_qp(rc->qp);
+	if (rc->cq)
+		lib->destroy_cq(rc->cq);
+	if (rc->channel) {
+		verbs_news_remove(rc->path->dev, rc->news_fd);
+		forked_release(rc->channel->fd);
+		lib->destroy_comp_channel(rc->channel);
+	}
+	if (rc->probe_mr)
+		lib->dereg_mr(rc->probe_mr);
+	free(rc->tx.work);
+	free(rc->rx.work);
+	free(rc->held);
+	rc->held = NULL;
+	rc->held_count = 0;
+	rc->probe_mr = NULL;
+	rc->qp = NULL;
+	rc->ex = NULL;
+	rc->cq = NULL;
+	rc->channel = NULL;
+	rc->tx.work = rc->rx.work = NULL;
+}
+
+int rc_enable(struct offload *n, struct ep *ep)
+{
+	struct rc *rc = rc_of(n);
+	bool counted;
+	int err;
+
+	if (verbs_dev_gone(rc->path->dev))
+		return -FI_ENODEV;
+	rc->srx = ep->srx ? ep->srx->device_srx : NULL;
+	err = make_queues(rc, ep->info);
+
+	if (err) {
+		drop_queues(rc);
+		return err;
+	}
+	rc->ep = ep;
+	ep->offload = &rc->native;
+	rc->message_most = rc->path->message_max;
+	rc->one =
+		(struct ibv_send_wr){.sg_list = &rc->one_sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+	rc->rx.limit = rc->rx.size;
+	counted = ep->cntrs[0] || ep->cntrs[2] || ep->cntrs[3];
+	rc->unsignaled = rc->tx.size >= SPARSE_MIN && !counted ? SPARSE : 0;
+	ep_limit_inject(ep, rc->inline_most);
+	return 0;
+}
+
+static void rc_close(void *state)
+{
+	struct rc *rc = state;
+
+	offload_set(rc->native.worker, NULL);
+	drop_queues(rc);
+	rc_leave(rc);
+	close(rc->news_fd);
+	close(rc->epfd);
+	free(rc);
+}
+
+static int rc_epfd(void *state)
+{
+	return ((struct rc *)state)->epfd;
+}
+
+const struct transport rc_transport = {
+	.name = "rc",
+	.bit = PROVIDER_RC,
+	.open = rc_open,
+	.close = rc_close,
+	.progress = rc_progress,
+	.arm = rc_arm,
+	.fd = rc_epfd,
+	.device = &rc_device,
+	.cm = &rc_cm,
+};

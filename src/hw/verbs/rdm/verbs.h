@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The verbs transport of the engine: packets as sends between reliable queue pairs, one a peer, that are
+ * agreed on in the hellos. All peers of a worker share its receive slots; each is granted some of them,
+ * so that none is ever sent to without a place. Before the first peer no queue is made.
+ */
+#ifndef WEFT_HW_VERBS_H
+#define WEFT_HW_VERBS_H
+
+#include "base/list.h"
+#include "base/pool.h"
+#include "link/link.h"
+#include "hw/verbs/dev/verbs_dev.h"
+#include "hw/verbs/rdm/verbs_move.h"
+#include "hw/verbs/rdm/verbs_slots.h"
+#include "link/wire.h"
+
+/* What stands before every payload, in host byte order. */
+struct verbs_head {
+	uint64_t head; /* 0: nothing but room is told of */
+	uint64_t tag;
+	uint64_t data;  /* meaningful with WIRE_DATA */
+	uint32_t freed; /* places for packets that are the receiver's again */
+	uint32_t flags; /* VERBS_PLAIN */
+};
+
+_Static_assert(sizeof(struct verbs_head) == 32, "layout of a head");
+
+#define VERBS_PLAIN 1u /* nothing goes without packets any more, verbs_move.h */
+
+#define VERBS_PACKET_MAX WIRE_PACKET_MIN /* longest payload */
+#define VERBS_SLOT       (sizeof(struct verbs_head) + VERBS_PACKET_MAX)
+#define VERBS_WINDOW     32 /* packets a peer may have on the way to us */
+#define VERBS_NARROW     4  /* the same when there are too many peers for that */
+#define VERBS_SPARE      2  /* slots beyond a window, for words about room alone */
+#define VERBS_FLIGHT     64 /* sends of a link that are not known to have arrived: a power of two */
+#define VERBS_SIGNAL     16 /* one of so many sends is signaled: a power of two, well below that */
+#define VERBS_INLINE     256 /* bytes the device is asked to take along, heads included */
+#define VERBS_SEGMENTS   4   /* of a queue pair's sends, head included */
+#define VERBS_LINGER_MS  1000
+
+/* Completions that a send has read while it waited, and the next progress call is to treat. */
+struct verbs_kept {
+	struct ibv_wc *wc;
+	unsigned int first, count, size; /* the oldest, how many, places */
+};
+
+/* The state of a worker. */
+struct verbs {
+	struct worker *worker;
+	int epfd;         /* holds what wakes: the channel, once there is one */
+	bool up;          /* all below is there */
+	unsigned int got; /* completions read by arm, in wc; older than what is kept */
+	struct verbs_kept kept;
+	unsigned int progress_calls;
+	unsigned int troubles;  /* of the device, as far as they were looked into */
+	struct verbs_note note; /* of the queues that all links share */
+	struct verbs_path path;
+	struct verbs_path early; /* keeps a device open until then; its `dev` may be NULL */
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_srq *srq;
+	struct verbs_slots recv; /* posted to srq, but for what is being delivered */
+	struct verbs_slots send;
+	unsigned int granted; /* of recv: windows and spares of all links */
+	struct pool links;    /* struct verbs_link */
+	struct pool moves;    /* of all links, see verbs_move.h */
+	struct list all;      /* struct verbs_link.in_all */
+	struct list attend;   /* struct verbs_link.in_attend: broken, or owes a word about room */
+	struct ibv_wc wc[16];
+};
+
+struct verbs_link {
+	struct link link;
+	struct verbs *own;
+	struct ibv_qp *qp;
+	/* What a send touches. */
+	uint32_t room;     /* packets the peer has places for; 0 until it is known to listen */
+	uint32_t posted;   /* sends, modulo 2^32 */
+	uint32_t arrived;  /* of those, known to be over */
+	uint32_t freed;    /* places that are free again and that the peer was not told of */
+	uint32_t peer_imm; /* how the peer names its end: its number in its pool of links */
+	uint32_t inline_max;
+	uint32_t unsignaled; /* bits of a send's number of which one is set unless it is signaled */
+	bool software;       /* the device is: a message is sent when it has been acknowledged */
+	bool late;           /* the last packet was not, in time */
+	uint32_t id;         /* how the engine names the peer */
+	uint32_t psn;        /* of our first packet */
+	uint32_t window;
+	uint32_t promised; /* all the room there may be */
+	bool heard;
+	bool bye;   /* the peer has said it: it hears nothing any more */
+	bool owes;  /* a word that found no room: see verbs_say */
+	bool ended; /* the engine was told */
+	int err;    /* positive: broken */
+	struct verbs_direct direct;
+	uint16_t slots[VERBS_FLIGHT]; /* of each send under way, or VERBS_NO_SLOT */
+	struct list in_all;
+	struct list in_attend;
+};
+
+/* What the heads of packets to the peer say. */
+static inline uint32_t verbs_flags(const struct verbs_link *l)
+{
+	return l->link.moves ? 0 : VERBS_PLAIN;
+}
+
+/* verbs_up.c */
+/* Opens the device and makes what all links share, if that is not there. 0 or a negative error. */
+int verbs_up(struct verbs *v);
+/* The opposite; no link is left. */
+void verbs_down(struct verbs *v);
+/* Keeps no device any more that was opened before there was any use for it. */
+void verbs_let_go(struct verbs *v);
+/* Slots and completions for one more link; how many packets it may have under way to us. 0: none. */
+unsigned int verbs_grant(struct verbs *v);
+void verbs_revoke(struct verbs *v, unsigned int window);
+
+/* verbs_link.c */
+int verbs_offer(void *state, const struct wire_nic *theirs, struct wire_nic *ours, void **half);
+void verbs_abandon(void *state, void *half);
+int verbs_connect(void *state, const struct link_peer *peer, struct link **link);
+/* Waits, a bounded time, until all that was sent has arrived. */
+void verbs_drain(void *state);
+
+/* verbs_qp.c: 0 or a negative error, which is logged. */
+/* The queue pairs of a half; the second one may be missing. */
+int verbs_qp_make(struct verbs_link *l);
+/* What the peer has to know of them. */
+struct wire_nic verbs_qp_tell(struct verbs_link *l);
+/* Joins them to the peer's. */
+int verbs_qp_join(struct verbs_link *l, const struct wire_nic *theirs);
+
+/* verbs_tx.c */
+int verbs_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
+	       uint64_t tag);
+int verbs_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
+/* A word without a packet, which tells of room; later, where there is no way now. */
+void verbs_say(struct verbs_link *l, bool signaled);
+/* The same if there is much to tell. */
+void verbs_tell(struct verbs_link *l);
+/* Sends up to the one numbered `posted` are over. */
+void verbs_sent(struct verbs_link *l, uint32_t posted);
+
+/* verbs_ack.c: for software devices. Nothing is called up. */
+/* Waits, a bounded time, until all packets have arrived. */
+void verbs_ack_wait(struct verbs_link *l);
+/* The same of all requests without packets. */
+void verbs_ack_write(struct verbs_link *l);
+/* The oldest completions that were kept meanwhile, at most so many. How many. */
+int verbs_ack_kept(struct verbs *v, struct ibv_wc *wc, int most);
+void verbs_ack_drop(struct verbs *v);
+
+/* verbs_event.c */
+/* Hears what the device says of itself and breaks the links that it has broken. It may all be down then. */
+void verbs_look(struct verbs *v);
+/* May more links be made? It is up. */
+bool verbs_usable(const struct verbs *v);
+
+/* verbs_progress.c */
+bool verbs_progress(void *state);
+/* The next completions, which are in v->wc then. How many; 0 or negative: there are none. */
+int verbs_read(struct verbs *v);
+bool verbs_arm(void *state);
+/* A completion while the worker is being closed: of what comes in only a good-bye matters. */
+void verbs_last_words(struct verbs *v, const struct ibv_wc *wc);
+/* The link is broken: `err` is positive. The engine hears of it in the next progress call. */
+void verbs_fail(struct verbs_link *l, int err);
+/* Puts a slot back for the next packet. */
+void verbs_repost(struct verbs *v, uint16_t slot);
+
+#endif

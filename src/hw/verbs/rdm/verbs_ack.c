@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Waiting for acknowledgements. Hardware sends what was posted to it whatever becomes of this process. Behind a
+ * software device is this host's kernel: it may send later, in a task of its own, and sends nothing any more once the
+ * process has ended and its queue pairs with it. So on a software device a packet with a message in it, or a short
+ * write, is sent when the peer's device has acknowledged it.
+ */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "hw/verbs/rdm/verbs.h"
+
+#define WAIT_MS   100 /* for one acknowledgement: the peer's host may be out of reach */
+#define KEPT_MORE 64u /* completions by which the array grows */
+
+/* Polls in vain before this thread leaves the processor to others: the kernel's task may need it. */
+#define SPINS 1000u
+
+enum found { NOTHING, SOMETHING, FAILURE };
+
+/* Where one more completion can be kept. NULL: memory is out. */
+static struct ibv_wc *place(struct verbs_kept *k)
+{
+	struct ibv_wc *more;
+
+	if (k->first + k->count < k->size)
+		return &k->wc[k->first + k->count];
+	if (k->first) {
+		memmove(k->wc, &k->wc[k->first], k->count * sizeof(*k->wc));
+		k->first = 0;
+		return &k->wc[k->count];
+	}
+	more = realloc(k->wc, (k->size + KEPT_MORE) * sizeof(*more));
+	if (!more)
+		return NULL;
+	k->wc = more;
+	k->size += KEPT_MORE;
+	return &more[k->count];
+}
+
+/* A packet that has arrived: nobody above has to hear of it. False: the completion says something else. */
+static bool is_rxreq(struct verbs *v, const struct ibv_wc *wc)
+{
+	struct verbs_link *l = pool_find(&v->links, wc->wr_id >> 32);
+
+	if (!l || wc->status != IBV_WC_SUCCESS || wc->qp_num != l->qp->qp_num)
+		return false;
+	verbs_sent(l, (uint32_t)wc->wr_id);
+	return true;
+}
+
+/* Is it of one of the link's queue pairs? */
+static bool is_of(const struct verbs_link *l, const struct ibv_wc *wc)
+{
+	return wc->qp_num == l->qp->qp_num || (l->direct.qp && wc->qp_num == l->direct.qp->qp_num);
+}
+
+/* FAILURE: the link has broken, or there is no place for a completion. */
+static enum found read_one(struct verbs_link *l)
+{
+	struct verbs *v = l->own;
+	struct ibv_wc *wc = place(&v->kept);
+	int n = wc ? ibv_poll_cq(v->cq, 1, wc) : -1;
+
+	if (n <= 0)
+		return n ? FAILURE : NOTHING;
+	if (is_rxreq(v, wc))
+		return SOMETHING;
+	v->kept.count++;
+	if (wc->wr_id >> 32 == pool_id(l) && wc->qp_num != l->qp->qp_num)
+		l->direct.seen = (uint32_t)wc->wr_id;
+	return wc->status != IBV_WC_SUCCESS && is_of(l, wc) ? FAILURE : SOMETHING;
+}
+
+/* Packets, or requests without packets, that are not acknowledged. */
+static uint32_t missing(const struct verbs_link *l, bool direct)
+{
+	return direct ? l->direct.posted - l->direct.seen : l->posted - l->arrived;
+}
+
+static void await(struct verbs_link *l, bool direct)
+{
+	uint64_t until = clock_coarse_ms() + WAIT_MS;
+	bool *late = direct ? &l->direct.late : &l->late;
+	enum found found = SOMETHING;
+	unsigned int idle = 0;
+
+	while (missing(l, direct) && !l->err && found != FAILURE) {
+		found = read_one(l);
+		if (found != NOTHING)
+			continue;
+		/* A peer that did not answer in time is not waited for again before it has. */
+		if ((*late && missing(l, direct) > 1) || clock_coarse_ms() >= until)
+			break;
+		if (!(++idle % SPINS))
+			sched_yield();
+	}
+	*late = missing(l, direct);
+}
+
+void verbs_ack_wait(struct verbs_link *l)
+{
+	await(l, false);
+}
+
+void verbs_ack_write(struct verbs_link *l)
+{
+	await(l, true);
+}
+
+int verbs_ack_kept(struct verbs *v, struct ibv_wc *wc, int most)
+{
+	struct verbs_kept *k = &v->kept;
+	unsigned int n = k->count < (unsigned int)most ? k->count : (unsigned int)most;
+
+	memcpy(wc, &k->wc[k->first], n * sizeof(*wc));
+	k->count -= n;
+	k->first = k->count ? k->first + n : 0;
+	return (int)n;
+}
+
+void verbs_ack_drop(struct verbs *v)
+{
+	free(v->kept.wc);
+	v->kept = (struct verbs_kept){.wc = NULL};
+}

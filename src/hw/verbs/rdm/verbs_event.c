@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a device says of itself: a broken queue, or its own end. */
+#include <rdma/fi_errno.h>
+
+#include "hw/verbs/rdm/verbs.h"
+#include "hw/verbs/dev/verbs_cache.h"
+
+static bool is_broken(const struct verbs_link *l)
+{
+	struct ibv_qp_attr attr;
+	struct ibv_qp_init_attr init;
+
+	return l->own->path.dev->lib->query_qp(l->qp, &attr, IBV_QP_STATE, &init) ||
+	       attr.qp_state == IBV_QPS_ERR || attr.qp_state == IBV_QPS_SQE;
+}
+
+/* What all links share is of no use any more. 0, or why, positive. */
+static int useless(const struct verbs *v)
+{
+	if (verbs_dev_gone(v->path.dev))
+		return FI_ENODEV;
+	return verbs_note_read(&v->note.broken) ? FI_EIO : 0;
+}
+
+void verbs_look(struct verbs *v)
+{
+	struct verbs_dev *dev = v->path.dev;
+	unsigned int troubles;
+	int err;
+
+	verbs_cache_sweep(dev);
+	verbs_news_read(dev);
+	troubles = __atomic_load_n(&dev->troubles, __ATOMIC_RELAXED);
+	err = useless(v);
+	/* With the last link it goes: another device may have the address some day. */
+	if (err && list_empty(&v->all)) {
+		verbs_down(v);
+		return;
+	}
+	if (troubles == v->troubles)
+		return;
+	v->troubles = troubles;
+	if (err)
+		verbs_news_remove(dev, v->epfd);
+	LIST_EACH (node, &v->all) {
+		struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_all);
+
+		if (err || is_broken(l))
+			verbs_fail(l, err ? err : FI_EIO);
+	}
+}
+
+bool verbs_usable(const struct verbs *v)
+{
+	return !useless(v);
+}

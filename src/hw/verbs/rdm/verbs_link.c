@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The life of a link: our half is made when a hello is to be sent or answered (its queue pair takes nothing
+ * in), connect joins it to the peer's. Whoever asked hears that the other end is ready by the
+ * answer, whoever was asked by the first thing that comes.
+ */
+#include <rdma/fi_errno.h>
+#include <string.h>
+#include <time.h>
+
+#define LOG_PROV "verbs"
+#include "base/clock.h"
+#include "base/forked.h"
+#include "base/log.h"
+#include "hw/verbs/rdm/verbs.h"
+#include "link/upcall.h"
+
+#define NAP_NS 20000
+
+static const struct link_ops verbs_link_ops;
+
+static struct verbs_link *link_new(struct verbs *v)
+{
+	struct verbs_link *l = pool_get(&v->links);
+
+	if (!l)
+		return NULL;
+	*l = (struct verbs_link){.link = {.ops = &verbs_link_ops,
+					  .eager_max = VERBS_PACKET_MAX,
+					  .packet_max = VERBS_PACKET_MAX,
+					  .zcopy_min = SIZE_MAX},
+				 .own = v,
+				 .unsignaled = v->path.dev->software ? 0 : VERBS_SIGNAL - 1,
+				 .software = v->path.dev->software};
+	memset(l->slots, 0xff, sizeof(l->slots));
+	list_init(&l->in_attend);
+	list_init(&l->in_all);
+	list_init(&l->direct.moves);
+	l->window = verbs_grant(v);
+	if (!l->window) {
+		pool_put(&v->links, l);
+		return NULL;
+	}
+	return l;
+}
+
+static void link_free(struct verbs_link *l)
+{
+	struct verbs *v = l->own;
+
+	verbs_move_end(l, true);
+	if (v->path.dev->forked == forked_count())
+		v->path.dev->lib->destroy_qp(l->qp);
+	verbs_sent(l, l->posted);
+	verbs_revoke(v, l->window);
+	list_remove(&l->in_all);
+	list_remove(&l->in_attend);
+	pool_put(&v->links, l);
+}
+
+static bool same_fabric(const struct verbs *v, const struct wire_nic *theirs)
+{
+	return theirs->infiniband == v->path.port.infiniband;
+}
+
+int verbs_offer(void *state, const struct wire_nic *theirs, struct wire_nic *ours, void **half)
+{
+	struct verbs *v = state;
+	struct verbs_link *l;
+	int err = verbs_up(v);
+
+	if (err)
+		return err;
+	if (!verbs_usable(v))
+		return -FI_ENODEV;
+	if (theirs && !same_fabric(v, theirs))
+		return -FI_EHOSTUNREACH;
+	l = link_new(v);
+	if (!l)
+		return -FI_ENOMEM;
+	err = verbs_qp_make(l);
+	if (err) {
+		verbs_revoke(v, l->window);
+		pool_put(&v->links, l);
+		return err;
+	}
+	list_push(&v->all, &l->in_all);
+	l->heard = !theirs;
+	*ours = verbs_qp_tell(l);
+	*half = l;
+	return 0;
+}
+
+void verbs_abandon(void *state, void *half)
+{
+	(void)state;
+	link_free(half);
+}
+
+int verbs_connect(void *state, const struct link_peer *peer, struct link **link)
+{
+	const struct wire_nic *theirs = &peer->hello->nic;
+	struct verbs_link *l = peer->half;
+	int err;
+
+	(void)state;
+	if (l->err)
+		return -l->err;
+	err = verbs_qp_join(l, theirs);
+	if (err)
+		return err;
+	l->id = peer->id;
+	l->peer_imm = theirs->number;
+	l->promised = theirs->window;
+	if (l->heard) {
+		l->room = l->promised;
+		verbs_say(l, false);
+	}
+	*link = &l->link;
+	return 0;
+}
+
+static void verbs_close_link(struct link *link)
+{
+	link_free((struct verbs_link *)link);
+}
+
+static const struct link_ops verbs_link_ops = {
+	.send = verbs_send,
+	.sendv = verbs_sendv,
+	.move = verbs_move,
+	.rdma_abort = verbs_rdma_abort,
+	.rndv_register = verbs_rndv_register,
+	.rndv_deregister = verbs_rndv_deregister,
+	.close = verbs_close_link,
+};
+
+/* Is something of it under way that will arrive? */
+static bool under_way(const struct verbs_link *l)
+{
+	return !l->err && l->heard && !l->bye && (l->arrived != l->posted || verbs_move_writes(l));
+}
+
+static bool all_arrived(const struct verbs *v)
+{
+	LIST_EACH (node, &v->all) {
+		if (under_way(LIST_ENTRY(node, struct verbs_link, in_all)))
+			return false;
+	}
+	return true;
+}
+
+static void drain_some(struct verbs *v)
+{
+	int n = verbs_read(v);
+
+	if (n <= 0)
+		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+	for (int i = 0; i < n; i++)
+		verbs_last_words(v, &v->wc[i]);
+}
+
+void verbs_drain(void *state)
+{
+	struct verbs *v = state;
+	uint64_t until = clock_coarse_ms() + VERBS_LINGER_MS;
+
+	if (!v->up)
+		return;
+	/* A last send's completion tells that all before it have arrived. */
+	LIST_EACH (node, &v->all) {
+		struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_all);
+
+		if (under_way(l))
+			verbs_say(l, true);
+	}
+	while (!all_arrived(v) && clock_coarse_ms() < until)
+		drain_some(v);
+}

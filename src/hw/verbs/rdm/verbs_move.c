@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hw/verbs/rdm/verbs_move.h"
+
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOG_PROV "verbs"
+#include "base/copy.h"
+#include "base/forked.h"
+#include "base/iov.h"
+#include "base/log.h"
+#include "core/mr_nic.h"
+#include "hw/verbs/rdm/verbs.h"
+#include "hw/verbs/dev/verbs_mem.h"
+#include "link/upcall.h"
+
+/* A place in a list of segments or ranges. */
+struct spot {
+	size_t index, at;
+};
+
+struct verbs_move {
+	struct list link; /* verbs_direct.moves */
+	uint64_t id;
+	bool write;
+	bool taken_along; /* the device needs no key for our side */
+	uint16_t slot;    /* our side, instead of the segments, or VERBS_NO_SLOT */
+	size_t len;       /* bytes in all */
+	size_t left;      /* of those, not posted */
+	uint32_t begun;   /* requests */
+	uint32_t over;    /* of those */
+	struct spot ours, theirs;
+	size_t local_count, remote_count;
+	struct iovec local[WIRE_IOV_MAX];
+	struct fi_rma_iov remote[WIRE_IOV_MAX];
+	uint32_t lkey[WIRE_IOV_MAX];         /* of each local segment */
+	struct verbs_mem *mem[WIRE_IOV_MAX]; /* likewise, or NULL: it is registered by others */
+};
+
+/* Segments registered for a peer to read. */
+struct rndv_region {
+	size_t count;
+	struct verbs_mem *mem[WIRE_IOV_MAX];
+};
+
+void verbs_move_pool(struct pool *moves)
+{
+	pool_init(moves, sizeof(struct verbs_move));
+}
+
+static void free_move(struct verbs_link *l, struct verbs_move *m)
+{
+	for (size_t i = 0; i < m->local_count; i++)
+		verbs_mem_put(m->mem[i]);
+	if (m->slot != VERBS_NO_SLOT)
+		verbs_slots_put(&l->own->send, m->slot);
+	list_remove(&m->link);
+	pool_put(&l->own->moves, m);
+}
+
+/* Are all segments in regions of the application's? Then it has their keys. */
+static bool in_regions(struct verbs_link *l, struct verbs_move *m)
+{
+	struct domain *dom = worker_domain(l->own->worker);
+
+	if (!dom->nic || ((const struct verbs_path *)dom->nic)->dev != l->own->path.dev)
+		return false;
+	for (size_t i = 0; i < m->local_count; i++)
+		if (m->local[i].iov_len && !mr_nic_find(dom, &m->local[i], !m->write, &m->lkey[i]))
+			return false;
+	return true;
+}
+
+/* What is short is copied, rather than known to the device for a moment. */
+static bool in_slot(struct verbs_link *l, struct verbs_move *m)
+{
+	struct verbs_slots *slots = &l->own->send;
+	unsigned char *to;
+
+	if (m->len > VERBS_SLOT || (!slots->free_count && verbs_slots_grow(slots)))
+		return false;
+	m->slot = verbs_slots_get(slots);
+	to = verbs_slots_at(slots, m->slot);
+	for (size_t i = 0; m->write && i < m->local_count; i++) {
+		if (m->local[i].iov_len)
+			copy_bytes(to, m->local[i].iov_base, m->local[i].iov_len);
+		to += m->local[i].iov_len;
+	}
+	return true;
+}
+
+static bool registered(struct verbs_link *l, struct verbs_move *m)
+{
+	unsigned int access = m->write ? 0 : IBV_ACCESS_LOCAL_WRITE;
+
+	for (size_t i = 0; i < m->local_count; i++) {
+		if (!m->local[i].iov_len)
+			continue;
+		m->mem[i] = verbs_mem_get(l->own->path.dev, &m->local[i], access);
+		if (!m->mem[i])
+			return false;
+		m->lkey[i] = m->mem[i]->mr->lkey;
+	}
+	return true;
+}
+
+/* False: the device does not take a segment. */
+static bool take_memory(struct verbs_link *l, struct verbs_move *m)
+{
+	for (size_t i = 0; i < m->local_count; i++)
+		m->mem[i] = NULL;
+	m->slot = VERBS_NO_SLOT;
+	m->taken_along =
+		m->write && m->len <= l->direct.inline_max && m->local_count <= VERBS_SEGMENTS;
+	return m->taken_along || in_regions(l, m) || in_slot(l, m) || registered(l, m);
+}
+
+/* What a read brought to a slot goes where it belongs. */
+static void empty_slot(struct verbs_link *l, const struct verbs_move *m)
+{
+	if (m->slot != VERBS_NO_SLOT && !m->write)
+		iov_scatter(m->local, m->local_count, 0, verbs_slots_at(&l->own->send, m->slot),
+			    m->len);
+}
+
+static void fill(struct verbs_move *m, const struct link_move *from)
+{
+	m->id = from->id;
+	m->write = from->write;
+	m->left = 0;
+	m->begun = m->over = 0;
+	m->ours = m->theirs = (struct spot){0, 0};
+	m->local_count = from->local_count;
+	m->remote_count = from->remote_count;
+	memcpy(m->local, from->local, from->local_count * sizeof(m->local[0]));
+	memcpy(m->remote, from->remote, from->remote_count * sizeof(m->remote[0]));
+	for (size_t i = 0; i < m->remote_count; i++)
+		m->left += m->remote[i].len;
+	m->len = m->left;
+	list_init(&m->link);
+}
+
+static inline uint32_t in_flight(const struct verbs_direct *d)
+{
+	return d->posted - d->arrived;
+}
+
+/* Can a short transfer be posted at once, in however many pieces? */
+static bool goes_now(const struct verbs_link *l)
+{
+	const struct verbs_direct *d = &l->direct;
+
+	return l->heard && !d->next && !d->reads &&
+	       in_flight(d) + 2 * WIRE_IOV_MAX <= VERBS_MOVE_FLIGHT;
+}
+
+int verbs_move(struct link *link, const struct link_move *from)
+{
+	struct verbs_link *l = (struct verbs_link *)link;
+	struct verbs_move *m;
+
+	if (from->now && !goes_now(l))
+		return -FI_EAGAIN;
+	m = l->direct.failed ? NULL : pool_get(&l->own->moves);
+	if (!m)
+		return -FI_ENOMEM;
+	fill(m, from);
+	if (!take_memory(l, m)) {
+		free_move(l, m);
+		return -FI_ENOMEM;
+	}
+	list_push(&l->direct.moves, &m->link);
+	if (!l->direct.next)
+		l->direct.next = m;
+	verbs_move_on(l);
+	/* It may be injected, and then nothing above tells when it is over. */
+	if (l->software && m->write && m->len <= VERBS_SLOT && !m->left && !l->direct.failed)
+		verbs_ack_write(l);
+	return 0;
+}
+
+/* How much of what is left lies in one of their ranges. */
+static size_t their_piece(struct verbs_move *m)
+{
+	while (m->theirs.at == m->remote[m->theirs.index].len)
+		m->theirs = (struct spot){m->theirs.index + 1, 0};
+	return m->remote[m->theirs.index].len - m->theirs.at;
+}
+
+/* The next *len bytes of ours, or less where they lie in too many pieces. How many pieces. */
+static int our_pieces(struct verbs_link *l, struct verbs_move *m,
+		      struct ibv_sge sge[VERBS_SEGMENTS], size_t *len)
+{
+	size_t want = *len;
+	int count = 0;
+
+	if (m->slot != VERBS_NO_SLOT) {
+		sge[0] = verbs_slots_sge(&l->own->send, m->slot, (uint32_t)want);
+		sge[0].addr += m->len - m->left;
+		return 1;
+	}
+	while (want && count < VERBS_SEGMENTS) {
+		const struct iovec *iov = &m->local[m->ours.index];
+		size_t take = iov->iov_len - m->ours.at;
+
+		if (take > want)
+			take = want;
+		if (take)
+			sge[count++] =
+				(struct ibv_sge){.addr = (uintptr_t)iov->iov_base + m->ours.at,
+						 .length = (uint32_t)take,
+						 .lkey = m->lkey[m->ours.index]};
+		m->ours.at += take;
+		want -= take;
+		if (m->ours.at == iov->iov_len)
+			m->ours = (struct spot){m->ours.index + 1, 0};
+	}
+	*len -= want;
+	return count;
+}
+
+/* A write must not change what a read before it is still to bring. */
+static bool has_to_wait(const struct verbs_direct *d, const struct verbs_move *m)
+{
+	return in_flight(d) >= VERBS_MOVE_FLIGHT || d->reads >= (m->write ? 1 : VERBS_READS);
+}
+
+/* The turn ends what cannot go on. */
+static void give_up(struct verbs_link *l, int err)
+{
+	LOG_WARN(LOG_EP_DATA, "posting a transfer failed: %s", fi_strerror(err));
+	l->direct.next = NULL;
+	l->direct.failed = true;
+	list_remove(&l->in_attend);
+	list_push(&l->own->attend, &l->in_attend);
+}
+
+/* The next piece of the move. False: given up. */
+static bool post_piece(struct verbs_link *l, struct verbs_move *m)
+{
+	struct verbs_direct *d = &l->direct;
+	struct ibv_sge sge[VERBS_SEGMENTS];
+	struct ibv_send_wr wr = {.wr_id = (uint64_t)pool_id(l) << 32 | (d->posted + 1),
+				 .sg_list = sge,
+				 .opcode = m->write ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
+				 .send_flags = IBV_SEND_SIGNALED |
+					       (m->taken_along ? IBV_SEND_INLINE : 0)};
+	struct ibv_send_wr *bad;
+	size_t len = their_piece(m);
+	int err;
+
+	if (len > (m->write ? d->write_max : d->read_max))
+		len = m->write ? d->write_max : d->read_max;
+	wr.num_sge = our_pieces(l, m, sge, &len);
+	wr.wr.rdma.remote_addr = m->remote[m->theirs.index].addr + m->theirs.at;
+	wr.wr.rdma.rkey = (uint32_t)m->remote[m->theirs.index].key;
+	err = ibv_post_send(d->qp, &wr, &bad);
+	if (err) {
+		give_up(l, err);
+		return false;
+	}
+	d->posted++;
+	d->reads += !m->write;
+	m->begun++;
+	m->theirs.at += len;
+	m->left -= len;
+	return true;
+}
+
+void verbs_move_on(struct verbs_link *l)
+{
+	struct verbs_direct *d = &l->direct;
+
+	while (d->next && l->heard) {
+		struct verbs_move *m = d->next;
+
+		if (has_to_wait(d, m) || !post_piece(l, m))
+			return;
+		if (!m->left)
+			d->next = m->link.next == &d->moves
+					  ? NULL
+					  : LIST_ENTRY(m->link.next, struct verbs_move, link);
+	}
+}
+
+void verbs_move_end(struct verbs_link *l, bool silent)
+{
+	struct verbs_direct *d = &l->direct;
+
+	if (!d->qp)
+		return;
+	/* From here on the device is at none of it. */
+	if (l->own->path.dev->forked == forked_count())
+		l->own->path.dev->lib->destroy_qp(d->qp);
+	d->qp = NULL;
+	d->next = NULL;
+	l->link.moves = false;
+	while (!list_empty(&d->moves))
+		free_move(l, LIST_ENTRY(d->moves.next, struct verbs_move, link));
+	if (silent)
+		return;
+	if (!l->err)
+		verbs_say(l, false);
+	rx_stalled(l->own->worker, l->id);
+}
+
+void verbs_rdma_abort(struct link *link)
+{
+	verbs_move_end((struct verbs_link *)link, true);
+}
+
+void verbs_move_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
+{
+	struct verbs_direct *d = &l->direct;
+	struct verbs_move *m;
+	uint64_t id;
+
+	/* Of one that has ended already some may still be heard of. */
+	if (!d->qp || d->arrived + 1 != (uint32_t)wc->wr_id || list_empty(&d->moves))
+		return;
+	if (wc->status != IBV_WC_SUCCESS) {
+		LOG_INFO(LOG_EP_DATA, "transfers with peer %#x go by packets from now on: %s",
+			 l->id, verbs_status_text(wc->status));
+		verbs_move_end(l, silent);
+		return;
+	}
+	d->arrived++;
+	if ((int32_t)(d->arrived - d->seen) > 0)
+		d->seen = d->arrived;
+	m = LIST_ENTRY(d->moves.next, struct verbs_move, link);
+	m->over++;
+	d->reads -= !m->write;
+	if (!d->failed)
+		verbs_move_on(l);
+	if (m->left || m->over != m->begun)
+		return;
+	id = m->id;
+	empty_slot(l, m);
+	free_move(l, m);
+	if (!silent)
+		rx_moved(l->own->worker, id);
+}
+
+bool verbs_move_writes(const struct verbs_link *l)
+{
+	LIST_EACH (node, &l->direct.moves) {
+		if (LIST_ENTRY(node, struct verbs_move, link)->write)
+			return true;
+	}
+	return false;
+}
+
+static void drop(struct rndv_region *e)
+{
+	for (size_t i = 0; i < e->count; i++)
+		verbs_mem_put(e->mem[i]);
+	free(e);
+}
+
+void verbs_rndv_deregister(struct link *link, void *exposed)
+{
+	(void)link;
+	drop(exposed);
+}
+
+int verbs_rndv_register(struct link *link, const struct iovec *iov, size_t count, const void *batch,
+			struct fi_rma_iov *at, void **exposed)
+{
+	struct verbs_link *l = (struct verbs_link *)link;
+	struct rndv_region *e = calloc(1, sizeof(*e));
+
+	(void)batch;
+	if (!e)
+		return -FI_ENOMEM;
+	for (; e->count < count; e->count++) {
+		const struct iovec *s = &iov[e->count];
+		struct verbs_mem *mem = NULL;
+
+		if (s->iov_len)
+			mem = verbs_mem_get(l->own->path.dev, s, IBV_ACCESS_REMOTE_READ);
+		if (s->iov_len && !mem) {
+			drop(e);
+			return -FI_ENOMEM;
+		}
+		e->mem[e->count] = mem;
+		at[e->count] = (struct fi_rma_iov){.addr = (uintptr_t)s->iov_base,
+						   .len = s->iov_len,
+						   .key = mem ? mem->mr->rkey : 0};
+	}
+	*exposed = e;
+	return 0;
+}

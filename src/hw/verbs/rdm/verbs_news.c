@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a device says of itself, and what is seen of its being taken away. Of the latter a device whose
+ * driver leaves nothing behind tells by an event; others stay, and wait until nobody has them open any
+ * more, while their node in /dev has gone: nothing else would tell.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#define LOG_PROV "verbs"
+#include "base/forked.h"
+#include "base/log.h"
+#include "hw/verbs/dev/verbs_dev.h"
+
+#define NODES "/dev/infiniband"
+
+/* One that a forked child does not keep, or -1. */
+static int guarded(int fd)
+{
+	if (fd < 0 || !forked_guard(fd))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* -1: there is no watching here, as where somebody else made the nodes. */
+static int watch_nodes(void)
+{
+	int fd = guarded(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+
+	if (fd < 0 || inotify_add_watch(fd, NODES, IN_DELETE | IN_ONLYDIR) >= 0)
+		return fd;
+	forked_close(fd);
+	return -1;
+}
+
+int verbs_news_open(struct verbs_dev *dev)
+{
+	dev->gone_fd = guarded(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+	if (dev->gone_fd < 0)
+		return errno ? -errno : -FI_ENOMEM;
+	dev->nodes_fd = watch_nodes();
+	if (dev->nodes_fd < 0)
+		LOG_INFO(LOG_DOMAIN, "%s: whether it is taken away only its driver can tell",
+			 dev->name);
+	return 0;
+}
+
+void verbs_news_close(struct verbs_dev *dev)
+{
+	forked_close(dev->gone_fd);
+	if (dev->nodes_fd >= 0)
+		forked_close(dev->nodes_fd);
+}
+
+int verbs_news_add(const struct verbs_dev *dev, int epfd)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	if (epoll_ctl(epfd, EPOLL_CTL_ADD, dev->ctx->async_fd, &ev) ||
+	    epoll_ctl(epfd, EPOLL_CTL_ADD, dev->gone_fd, &ev) ||
+	    (dev->nodes_fd >= 0 && epoll_ctl(epfd, EPOLL_CTL_ADD, dev->nodes_fd, &ev)))
+		return -errno;
+	return 0;
+}
+
+void verbs_news_remove(const struct verbs_dev *dev, int epfd)
+{
+	epoll_ctl(epfd, EPOLL_CTL_DEL, dev->ctx->async_fd, NULL);
+	epoll_ctl(epfd, EPOLL_CTL_DEL, dev->gone_fd, NULL);
+	if (dev->nodes_fd >= 0)
+		epoll_ctl(epfd, EPOLL_CTL_DEL, dev->nodes_fd, NULL);
+}
+
+/* Whoever sleeps until something happens is woken, even if another reads what told us. */
+static void set_gone(struct verbs_dev *dev, const char *how)
+{
+	if (__atomic_exchange_n(&dev->gone, true, __ATOMIC_RELAXED))
+		return;
+	LOG_WARN(LOG_DOMAIN, "the device %s is gone: %s", dev->name, how);
+	__atomic_fetch_add(&dev->troubles, 1, __ATOMIC_RELAXED);
+	eventfd_write(dev->gone_fd, 1);
+}
+
+/* Who has the queue that the event is of, or NULL. */
+static struct verbs_note *note_of(const struct ibv_async_event *event)
+{
+	switch (event->event_type) {
+	case IBV_EVENT_CQ_ERR:
+		return event->element.cq->cq_context;
+	case IBV_EVENT_SRQ_ERR:
+		return event->element.srq->srq_context;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return event->element.qp->qp_context;
+	default:
+		return NULL;
+	}
+}
+
+static void hear_port(const struct verbs_dev *dev, const struct ibv_async_event *event)
+{
+	if (event->event_type == IBV_EVENT_PORT_ERR)
+		LOG_WARN(LOG_DOMAIN,
+			 "port %d of %s is down: what is sent is tried again for a while",
+			 event->element.port_num, dev->name);
+	else
+		LOG_INFO(LOG_DOMAIN, "port %d of %s is up", event->element.port_num, dev->name);
+}
+
+static void broke(struct verbs_dev *dev, const struct ibv_async_event *event,
+		  struct verbs_note *note)
+{
+	LOG_INFO(LOG_DOMAIN, "%s: %s", dev->name, dev->lib->event_type_str(event->event_type));
+	if (note)
+		__atomic_store_n(&note->broken, true, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&dev->troubles, 1, __ATOMIC_RELAXED);
+}
+
+/* The queue is not destroyed before the event is acknowledged. */
+static void hear(struct verbs_dev *dev, const struct ibv_async_event *event)
+{
+	struct verbs_note *note = note_of(event);
+
+	LOG_DEBUG(LOG_DOMAIN, "%s: %s", dev->name, dev->lib->event_type_str(event->event_type));
+	switch (event->event_type) {
+	case IBV_EVENT_DEVICE_FATAL:
+		set_gone(dev, "it says so");
+		break;
+	case IBV_EVENT_PORT_ERR:
+	case IBV_EVENT_PORT_ACTIVE:
+		hear_port(dev, event);
+		break;
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		if (note)
+			__atomic_store_n(&note->last, true, __ATOMIC_RELAXED);
+		break;
+	case IBV_EVENT_CQ_ERR:
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+		broke(dev, event, note);
+		break;
+	default:
+		break;
+	}
+}
+
+static void read_events(struct verbs_dev *dev)
+{
+	struct ibv_async_event event;
+
+	while (!dev->lib->get_async_event(dev->ctx, &event)) {
+		hear(dev, &event);
+		dev->lib->ack_async_event(&event);
+	}
+	if (errno == EIO || errno == ENODEV)
+		set_gone(dev, "it has no more to say");
+}
+
+void verbs_news_nodes(struct verbs_dev *dev)
+{
+	union {
+		struct inotify_event event;
+		char bytes[4096];
+	} u;
+	ssize_t len;
+
+	if (dev->nodes_fd < 0)
+		return;
+	while ((len = read(dev->nodes_fd, u.bytes, sizeof(u.bytes))) > 0) {
+		const char *at = u.bytes;
+
+		while (at < u.bytes + len) {
+			const struct inotify_event *event = (const void *)at;
+
+			if (event->len && !strcmp(event->name, dev->ctx->device->dev_name))
+				set_gone(dev, "it is taken away");
+			at += sizeof(*event) + event->len;
+		}
+	}
+}
+
+void verbs_news_read(struct verbs_dev *dev)
+{
+	struct pollfd fds[] = {{.fd = dev->ctx->async_fd, .events = POLLIN},
+			       {.fd = dev->nodes_fd, .events = POLLIN}};
+
+	if (poll(fds, 2, 0) <= 0)
+		return;
+	if (fds[0].revents)
+		read_events(dev);
+	if (fds[1].revents)
+		verbs_news_nodes(dev);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The queue pairs of a link, from nothing to sending. */
+#include <rdma/fi_errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define LOG_PROV "verbs"
+#include "base/clock.h"
+#include "base/log.h"
+#include "core/mr_nic.h"
+#include "hw/verbs/rdm/verbs.h"
+#include "link/upcall.h"
+
+#define ACK_TIMEOUT 16 /* 4.096 us * 2^16: 0.27 s until a send is repeated */
+#define ACK_DIRECT                                                                                 \
+	18 /* 1.1 s: a wire may be busy with answers to others, and packets tell who is dead */
+#define RETRIES     6 /* software devices repeat for ever if told 7 */
+#define RNR_FOREVER 7
+#define RNR_TIMER   12 /* 0.64 ms until a send is repeated that found no slot */
+#define HOPS        64
+#define PSN_MASK    0xffffffu
+
+/* What one of them has to be. */
+struct ends {
+	struct ibv_qp *qp;
+	uint32_t to; /* the peer's */
+	uint8_t timeout;
+	uint8_t reads_in, reads_out; /* RDMA reads at a time */
+};
+
+static int refused(const struct verbs_link *l, const char *what, int err)
+{
+	LOG_WARN(LOG_EP_CTRL, "%s: %s: %s", l->own->path.port.device, what, fi_strerror(err));
+	return -err;
+}
+
+/* What comes in is for the shared queue, of the one without packets: nothing. NULL: it cannot be had. */
+static struct ibv_qp *make(struct verbs_link *l, uint32_t sends, uint32_t *inline_max, int access)
+{
+	struct verbs *v = l->own;
+	const struct verbs_lib *lib = v->path.dev->lib;
+	struct ibv_qp_init_attr init = {.send_cq = v->cq,
+					.recv_cq = v->cq,
+					.srq = v->srq,
+					.cap = {.max_send_wr = sends,
+						.max_send_sge = VERBS_SEGMENTS,
+						.max_inline_data = *inline_max},
+					.qp_type = IBV_QPT_RC};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+				   .port_num = v->path.port.port,
+				   .qp_access_flags = (unsigned int)access};
+	struct ibv_qp *qp = lib->create_qp(v->path.dev->pd, &init);
+
+	if (!qp)
+		return NULL;
+	*inline_max = init.cap.max_inline_data;
+	if (!lib->modify_qp(qp, &attr,
+			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
+		return qp;
+	lib->destroy_qp(qp);
+	return NULL;
+}
+
+static uint32_t at_most(uint32_t most, uint32_t value)
+{
+	return value < most ? value : most;
+}
+
+int verbs_qp_make(struct verbs_link *l)
+{
+	const int access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+	struct verbs_direct *d = &l->direct;
+
+	l->inline_max = VERBS_INLINE;
+	l->qp = make(l, VERBS_FLIGHT, &l->inline_max, 0);
+	if (!l->qp) {
+		l->inline_max = sizeof(struct verbs_head); /* words about room need it */
+		l->qp = make(l, VERBS_FLIGHT, &l->inline_max, 0);
+	}
+	if (!l->qp)
+		return refused(l, "cannot make a queue pair", FI_ENOMEM);
+	d->inline_max = VERBS_MOVE_INLINE;
+	d->qp = make(l, VERBS_MOVE_FLIGHT, &d->inline_max, access);
+	if (!d->qp) {
+		d->inline_max = 0;
+		d->qp = make(l, VERBS_MOVE_FLIGHT, &d->inline_max, access);
+	}
+	d->read_max = at_most(VERBS_READ_MAX, l->own->path.message_max);
+	d->write_max = at_most(VERBS_WRITE_MAX, l->own->path.message_max);
+	if (getrandom(&l->psn, sizeof(l->psn), 0) < 0)
+		l->psn = (uint32_t)clock_us();
+	l->psn &= PSN_MASK;
+	return 0;
+}
+
+static uint8_t reads(int most)
+{
+	return most < 0 ? 0 : (uint8_t)at_most(VERBS_READS, (uint32_t)most);
+}
+
+/* Are the regions of the domain known to the device that this end is of? */
+static bool knows_regions(const struct verbs *v)
+{
+	struct domain *dom = worker_domain(v->worker);
+
+	return mr_nic_open(dom) && ((const struct verbs_path *)dom->nic)->dev == v->path.dev;
+}
+
+struct wire_nic verbs_qp_tell(struct verbs_link *l)
+{
+	const struct verbs_path *path = &l->own->path;
+	struct wire_nic ours = {.qpn = l->qp->qp_num,
+				.psn = l->psn,
+				.number = pool_id(l),
+				.window = l->window,
+				.lid = path->lid,
+				.mtu = (uint8_t)path->mtu,
+				.infiniband = path->port.infiniband,
+				.flags = (knows_regions(l->own) ? WIRE_NIC_KEYS : 0) |
+					 (worker_counts(l->own->worker) ? WIRE_NIC_COUNTS : 0),
+				.reads = reads(path->dev->attr.max_qp_rd_atom),
+				.direct_qpn = l->direct.qp ? l->direct.qp->qp_num : 0};
+
+	memcpy(ours.gid, path->port.gid, sizeof(ours.gid));
+	return ours;
+}
+
+static int ready_to_receive(struct verbs_link *l, const struct wire_nic *theirs,
+			    const struct ends *e)
+{
+	struct verbs_path *path = &l->own->path;
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = theirs->mtu < path->mtu ? (enum ibv_mtu)theirs->mtu : path->mtu,
+		.dest_qp_num = e->to,
+		.rq_psn = theirs->psn & PSN_MASK,
+		.max_dest_rd_atomic = e->reads_in,
+		.min_rnr_timer = RNR_TIMER,
+		.ah_attr = {.is_global = 1,
+			    .grh = {.sgid_index = (uint8_t)path->port.gid_index, .hop_limit = HOPS},
+			    .dlid = theirs->lid,
+			    .port_num = path->port.port}};
+
+	memcpy(attr.ah_attr.grh.dgid.raw, theirs->gid, sizeof(theirs->gid));
+	return path->dev->lib->modify_qp(e->qp, &attr,
+					 IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+						 IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+						 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+}
+
+static int ready_to_send(struct verbs_link *l, const struct ends *e)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
+				   .sq_psn = l->psn,
+				   .timeout = e->timeout,
+				   .retry_cnt = RETRIES,
+				   .rnr_retry = RNR_FOREVER,
+				   .max_rd_atomic = e->reads_out};
+
+	return l->own->path.dev->lib->modify_qp(e->qp, &attr,
+						IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+							IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+							IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+static bool plausible(const struct wire_nic *theirs)
+{
+	return theirs->qpn && theirs->qpn <= PSN_MASK && theirs->window &&
+	       theirs->mtu >= IBV_MTU_256 && theirs->mtu <= IBV_MTU_4096 &&
+	       theirs->direct_qpn <= PSN_MASK;
+}
+
+/* Both ends have one, and both can read. */
+static void join_direct(struct verbs_link *l, const struct wire_nic *theirs)
+{
+	const struct ibv_device_attr *attr = &l->own->path.dev->attr;
+	struct ends e = {.qp = l->direct.qp,
+			 .to = theirs->direct_qpn,
+			 .timeout = ACK_DIRECT,
+			 .reads_in = reads(attr->max_qp_rd_atom),
+			 .reads_out = reads(attr->max_qp_init_rd_atom)};
+
+	if (e.reads_out > theirs->reads)
+		e.reads_out = theirs->reads;
+	l->link.moves = e.qp && e.to && e.reads_in && e.reads_out &&
+			!ready_to_receive(l, theirs, &e) && !ready_to_send(l, &e);
+	l->link.reaches = theirs->flags & WIRE_NIC_KEYS;
+	l->link.counted = theirs->flags & WIRE_NIC_COUNTS;
+	if (!l->link.moves)
+		verbs_move_end(l, true);
+}
+
+int verbs_qp_join(struct verbs_link *l, const struct wire_nic *theirs)
+{
+	struct ends e = {.qp = l->qp, .to = theirs->qpn, .timeout = ACK_TIMEOUT};
+	int err;
+
+	if (!plausible(theirs))
+		return refused(l, "the peer's hello names no sound queue pair", FI_EPROTO);
+	err = ready_to_receive(l, theirs, &e);
+	if (!err)
+		err = ready_to_send(l, &e);
+	if (err)
+		return refused(l, "cannot connect a queue pair", err);
+	join_direct(l, theirs);
+	return 0;
+}

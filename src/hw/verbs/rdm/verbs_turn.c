@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What completes: packets that have come, sends that are over, and what went wrong. */
+#include <arpa/inet.h>
+#include <rdma/fi_errno.h>
+
+#define LOG_PROV "verbs"
+#include "base/log.h"
+#include "base/reason.h"
+#include "hw/verbs/rdm/verbs.h"
+#include "link/upcall.h"
+
+#define BATCH ((int)(sizeof(((struct verbs *)NULL)->wc) / sizeof(struct ibv_wc)))
+
+/* Turns between two questions to the device how it is, less one. */
+#define LOOK_TURNS 1023u
+
+static int error_of(enum ibv_wc_status status)
+{
+	switch (status) {
+	case IBV_WC_LOC_LEN_ERR:
+	case IBV_WC_REM_INV_REQ_ERR:
+		return FI_EPROTO;
+	case IBV_WC_LOC_PROT_ERR:
+	case IBV_WC_LOC_ACCESS_ERR:
+		return FI_EFAULT;
+	case IBV_WC_REM_ACCESS_ERR:
+		return FI_EACCES;
+	case IBV_WC_RETRY_EXC_ERR:
+	case IBV_WC_RNR_RETRY_EXC_ERR:
+	case IBV_WC_RESP_TIMEOUT_ERR:
+		return FI_ETIMEDOUT;
+	case IBV_WC_WR_FLUSH_ERR:
+		return FI_ECONNRESET;
+	default:
+		return FI_EIO;
+	}
+}
+
+void verbs_fail(struct verbs_link *l, int err)
+{
+	if (l->err)
+		return;
+	l->err = err;
+	l->room = 0;
+	list_remove(&l->in_attend);
+	list_push(&l->own->attend, &l->in_attend);
+}
+
+static void fail_status(struct verbs_link *l, enum ibv_wc_status status)
+{
+	if (!l->err)
+		LOG_INFO(LOG_EP_DATA, "the queue pair to peer %#x broke: %s", l->id,
+			 verbs_status_text(status));
+	if (!l->err)
+		l->link.reason = REASON_DEVICE + (int)status;
+	verbs_fail(l, error_of(status));
+}
+
+void verbs_repost(struct verbs *v, uint16_t slot)
+{
+	struct ibv_sge sge = verbs_slots_sge(&v->recv, slot, VERBS_SLOT);
+	struct ibv_recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1};
+	struct ibv_recv_wr *bad;
+	int err = ibv_post_srq_recv(v->srq, &wr, &bad);
+
+	if (err)
+		LOG_WARN(LOG_EP_DATA, "a receive slot is lost: %s", fi_strerror(err));
+}
+
+/* Who sent it? NULL: nobody we know, or not any more. */
+static struct verbs_link *sender(struct verbs *v, const struct ibv_wc *wc)
+{
+	struct verbs_link *l;
+
+	if (!(wc->wc_flags & IBV_WC_WITH_IMM))
+		return NULL;
+	l = pool_find(&v->links, ntohl(wc->imm_data));
+	return l && l->qp && l->qp->qp_num == wc->qp_num ? l : NULL;
+}
+
+/* The peer listens. */
+static void hear(struct verbs_link *l)
+{
+	l->heard = true;
+	l->room = l->promised;
+	verbs_move_on(l);
+}
+
+/* False: it breaks the rules. */
+static bool take_head(struct verbs_link *l, const struct ibv_wc *wc, const struct verbs_head *h)
+{
+	if (!l->heard)
+		hear(l);
+	if (wc->byte_len < sizeof(*h) || h->flags & ~VERBS_PLAIN ||
+	    h->freed > l->promised - l->room)
+		return false;
+	l->room += h->freed;
+	if (__builtin_expect(h->flags && l->direct.qp, 0))
+		verbs_move_end(l, false);
+	return true;
+}
+
+static void receive(struct verbs *v, const struct ibv_wc *wc, uint16_t slot)
+{
+	struct verbs_link *l = sender(v, wc);
+	const struct verbs_head *h = (const void *)verbs_slots_at(&v->recv, slot);
+	struct packet p;
+	uint32_t id;
+
+	if (!l || l->err)
+		return;
+	if (!take_head(l, wc, h)) {
+		LOG_WARN(LOG_EP_DATA, "peer %#x: a packet of %u bytes with a wrong head", l->id,
+			 wc->byte_len);
+		verbs_fail(l, FI_EPROTO);
+		return;
+	}
+	if (!h->head)
+		return;
+	l->bye |= wire_op(h->head) == WIRE_BYE;
+	p = (struct packet){.head = h->head,
+			    .tag = h->tag,
+			    .data = h->data,
+			    .payload = h + 1,
+			    .len = wc->byte_len - sizeof(*h)};
+	id = pool_id(l);
+	rx_deliver(v->worker, l->id, &p);
+	l = pool_find(&v->links, id);
+	if (!l)
+		return;
+	l->freed++;
+	verbs_tell(l);
+}
+
+static void complete_recv(struct verbs *v, const struct ibv_wc *wc)
+{
+	uint16_t slot = (uint16_t)wc->wr_id;
+
+	if (wc->status == IBV_WC_SUCCESS) {
+		receive(v, wc, slot);
+	} else {
+		LIST_EACH (node, &v->all) {
+			struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_all);
+
+			if (l->qp->qp_num == wc->qp_num)
+				fail_status(l, wc->status);
+		}
+	}
+	verbs_repost(v, slot);
+}
+
+static void complete_send(struct verbs *v, const struct ibv_wc *wc, bool silent)
+{
+	struct verbs_link *l = pool_find(&v->links, wc->wr_id >> 32);
+
+	if (!l)
+		return;
+	if (wc->qp_num != l->qp->qp_num) {
+		verbs_move_done(l, wc, silent);
+		return;
+	}
+	verbs_sent(l, (uint32_t)wc->wr_id);
+	if (wc->status != IBV_WC_SUCCESS)
+		fail_status(l, wc->status);
+}
+
+static void attend(struct verbs *v)
+{
+	struct list todo = v->attend, *node;
+
+	todo.next->prev = todo.prev->next = &todo;
+	list_init(&v->attend);
+	while ((node = list_pop(&todo))) {
+		struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_attend);
+
+		if (!l->err && l->direct.failed)
+			verbs_move_end(l, false);
+		if (!l->err)
+			verbs_tell(l);
+		else if (!l->ended) {
+			l->ended = true;
+			rx_ended(v->worker, l->id, l->err);
+		}
+	}
+}
+
+int verbs_read(struct verbs *v)
+{
+	int n = (int)v->got;
+
+	if (__builtin_expect(!(v->got | v->kept.count), 1))
+		return ibv_poll_cq(v->cq, BATCH, v->wc);
+	v->got = 0;
+	return n ? n : verbs_ack_kept(v, v->wc, BATCH);
+}
+
+static void complete(struct verbs *v, const struct ibv_wc *wc)
+{
+	/* A number of a pool is never 0. */
+	if (wc->wr_id >> 32)
+		complete_send(v, wc, false);
+	else
+		complete_recv(v, wc);
+}
+
+void verbs_last_words(struct verbs *v, const struct ibv_wc *wc)
+{
+	uint16_t slot = (uint16_t)wc->wr_id;
+	const struct verbs_head *h;
+	struct verbs_link *l;
+
+	if (wc->wr_id >> 32) {
+		complete_send(v, wc, true);
+		return;
+	}
+	l = wc->status == IBV_WC_SUCCESS ? sender(v, wc) : NULL;
+	h = (const void *)verbs_slots_at(&v->recv, slot);
+	if (l && wc->byte_len >= sizeof(*h) && wire_op(h->head) == WIRE_BYE)
+		l->bye = true;
+	verbs_repost(v, slot);
+}
+
+/* Nothing uses the device yet: if it is taken away that need not wait for us. */
+static __attribute__((noinline, cold)) void look_early(struct verbs *v)
+{
+	if (++v->progress_calls & LOOK_TURNS)
+		return;
+	verbs_news_read(v->early.dev);
+	if (verbs_dev_gone(v->early.dev))
+		verbs_let_go(v);
+}
+
+bool verbs_progress(void *state)
+{
+	struct verbs *v = state;
+	int n;
+
+	if (!v->up) {
+		if (v->early.dev)
+			look_early(v);
+		return false;
+	}
+	if (__builtin_expect(!(++v->progress_calls & LOOK_TURNS), 0))
+		verbs_look(v);
+	n = v->up ? verbs_read(v) : 0;
+	for (int i = 0; i < n; i++)
+		complete(v, &v->wc[i]);
+	if (__builtin_expect(!list_empty(&v->attend), 0))
+		attend(v);
+	return n > 0;
+}
+
+/* What made the channel readable is read away. */
+static void read_events(struct verbs *v)
+{
+	const struct verbs_lib *lib = v->path.dev->lib;
+	unsigned int n = 0;
+	struct ibv_cq *cq;
+	void *context;
+
+	while (!lib->get_cq_event(v->channel, &cq, &context))
+		n++;
+	if (n)
+		lib->ack_cq_events(v->cq, n);
+}
+
+bool verbs_arm(void *state)
+{
+	struct verbs *v = state;
+	int n;
+
+	if (!v->up)
+		return true;
+	verbs_look(v);
+	if (!v->up)
+		return true;
+	if (v->got || v->kept.count || !list_empty(&v->attend))
+		return false;
+	read_events(v);
+	if (ibv_req_notify_cq(v->cq, 0))
+		return false;
+	n = ibv_poll_cq(v->cq, BATCH, v->wc);
+	v->got = n > 0 ? (unsigned int)n : 0;
+	return n <= 0;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sending: what the device takes along goes out of the caller's memory, the rest out of a slot. A send that
+ * holds a slot, and now and then another, is signaled: its completion ends all before it. On a software device
+ * all are, verbs_ack.c.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#define LOG_PROV "verbs"
+#include "base/copy.h"
+#include "base/log.h"
+#include "hw/verbs/rdm/verbs.h"
+
+static int post(struct verbs_link *l, struct ibv_send_wr *wr, uint16_t slot)
+{
+	struct ibv_send_wr *bad;
+	int err;
+
+	wr->wr_id = (uint64_t)pool_id(l) << 32 | (l->posted + 1);
+	wr->opcode = IBV_WR_SEND_WITH_IMM;
+	wr->imm_data = htonl(l->peer_imm);
+	if (slot != VERBS_NO_SLOT || !((l->posted + 1) & l->unsignaled))
+		wr->send_flags |= IBV_SEND_SIGNALED;
+	err = ibv_post_send(l->qp, wr, &bad);
+	if (err == ENOMEM)
+		return -FI_EAGAIN;
+	if (err) {
+		LOG_WARN(LOG_EP_DATA, "posting a send failed: %s", strerror(err));
+		verbs_fail(l, err);
+		return -FI_EAGAIN; /* the progress call ends the link, and the operation with it */
+	}
+	l->slots[++l->posted % VERBS_FLIGHT] = slot;
+	return 0;
+}
+
+/* All of it fits into what is posted. */
+static int post_inline(struct verbs_link *l, struct verbs_head *h, const struct iovec *iov,
+		       size_t count)
+{
+	struct ibv_sge sge[VERBS_SEGMENTS] = {{.addr = (uintptr_t)h, .length = sizeof(*h)}};
+	struct ibv_send_wr wr = {.sg_list = sge, .num_sge = 1, .send_flags = IBV_SEND_INLINE};
+
+	for (size_t i = 0; i < count; i++)
+		if (iov[i].iov_len)
+			sge[wr.num_sge++] = (struct ibv_sge){.addr = (uintptr_t)iov[i].iov_base,
+							     .length = iov[i].iov_len};
+	return post(l, &wr, VERBS_NO_SLOT);
+}
+
+static int post_copy(struct verbs_link *l, const struct verbs_head *h, const struct iovec *iov,
+		     size_t count)
+{
+	struct verbs_slots *slots = &l->own->send;
+	struct ibv_send_wr wr = {.num_sge = 1};
+	struct ibv_sge sge;
+	unsigned char *to;
+	uint16_t slot;
+	int err;
+
+	if (!slots->free_count && verbs_slots_grow(slots))
+		return -FI_EAGAIN; /* one comes free when a send is over */
+	slot = verbs_slots_get(slots);
+	to = verbs_slots_at(slots, slot);
+	memcpy(to, h, sizeof(*h));
+	to += sizeof(*h);
+	for (size_t i = 0; i < count; i++) {
+		copy_bytes(to, iov[i].iov_base, iov[i].iov_len);
+		to += iov[i].iov_len;
+	}
+	sge = verbs_slots_sge(slots, slot, to - verbs_slots_at(slots, slot));
+	wr.sg_list = &sge;
+	err = post(l, &wr, slot);
+	if (err)
+		verbs_slots_put(slots, slot);
+	return err;
+}
+
+static inline uint32_t in_flight(const struct verbs_link *l)
+{
+	return l->posted - l->arrived;
+}
+
+/* Does the packet carry what the caller was promised to be on its way? */
+static inline bool carries(uint64_t head)
+{
+	unsigned int op = wire_op(head);
+
+	return op == WIRE_MSG || op == WIRE_PUT || op == WIRE_AMO;
+}
+
+static int send_packet(struct verbs_link *l, const struct packet *p, const struct iovec *iov,
+		       size_t count)
+{
+	struct verbs_head h = {.head = p->head,
+			       .tag = p->tag,
+			       .data = p->data,
+			       .freed = l->freed,
+			       .flags = verbs_flags(l)};
+	bool bye = wire_op(p->head) == WIRE_BYE;
+	int err;
+
+	/* The last place in the queue is for words about room, and for the very last one, which needs none. */
+	if (!bye && (!l->room || in_flight(l) >= VERBS_FLIGHT - 1))
+		return -FI_EAGAIN;
+	if (in_flight(l) >= VERBS_FLIGHT)
+		return -FI_EAGAIN;
+	err = sizeof(h) + p->len <= l->inline_max && count < VERBS_SEGMENTS
+		      ? post_inline(l, &h, iov, count)
+		      : post_copy(l, &h, iov, count);
+	if (err)
+		return err;
+	l->room -= !bye;
+	l->freed = 0;
+	if (__builtin_expect(l->software, 0) && carries(p->head))
+		verbs_ack_wait(l);
+	return 0;
+}
+
+int verbs_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
+	       uint64_t tag)
+{
+	struct packet p = {.head = head, .tag = tag, .data = data, .len = len};
+	struct iovec iov = {(void *)(uintptr_t)buf, len};
+
+	return len > link->eager_max ? -FI_EMSGSIZE
+				     : send_packet((struct verbs_link *)link, &p, &iov, 1);
+}
+
+int verbs_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count)
+{
+	return send_packet((struct verbs_link *)link, p, iov, count);
+}
+
+void verbs_say(struct verbs_link *l, bool signaled)
+{
+	struct verbs_head h = {.freed = l->freed, .flags = verbs_flags(l)};
+	struct ibv_sge sge = {.addr = (uintptr_t)&h, .length = sizeof(h)};
+	struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_INLINE};
+
+	if (signaled)
+		wr.send_flags |= IBV_SEND_SIGNALED;
+	if (in_flight(l) < VERBS_FLIGHT && !post(l, &wr, VERBS_NO_SLOT)) {
+		l->freed = 0;
+		l->owes = false;
+		return;
+	}
+	l->owes = true;
+	list_remove(&l->in_attend);
+	list_push(&l->own->attend, &l->in_attend);
+}
+
+void verbs_tell(struct verbs_link *l)
+{
+	if (l->heard && !l->err && (l->owes || l->freed >= l->window / 2))
+		verbs_say(l, false);
+}
+
+void verbs_sent(struct verbs_link *l, uint32_t posted)
+{
+	/* Whatever a device says, no more is over than was begun. */
+	if (posted - l->arrived > in_flight(l))
+		return;
+	while (l->arrived != posted) {
+		uint16_t slot = l->slots[++l->arrived % VERBS_FLIGHT];
+
+		if (slot != VERBS_NO_SLOT)
+			verbs_slots_put(&l->own->send, slot);
+	}
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What all links of a worker share: device, completion queue, receive slots. */
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/fi_errno.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define LOG_PROV "verbs"
+#include "base/forked.h"
+#include "base/log.h"
+#include "hw/verbs/rdm/verbs.h"
+#include "link/upcall.h"
+
+#define SRQ_MAX (VERBS_CHUNK * VERBS_CHUNKS)
+
+static int failed(const char *what)
+{
+	int err = errno ? errno : ENOMEM;
+
+	LOG_WARN(LOG_EP_CTRL, "cannot make %s: %s", what, fi_strerror(err));
+	return -err;
+}
+
+static int make_channel(struct verbs *v)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	int fd, err;
+
+	v->channel = v->path.dev->lib->create_comp_channel(v->path.dev->ctx);
+	if (!v->channel)
+		return failed("a completion channel");
+	fd = v->channel->fd;
+	err = forked_guard(fd);
+	if (!err && (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) ||
+		     epoll_ctl(v->epfd, EPOLL_CTL_ADD, fd, &ev)))
+		err = -errno;
+	if (!err)
+		err = verbs_news_add(v->path.dev, v->epfd);
+	if (!err)
+		return 0;
+	verbs_news_remove(v->path.dev, v->epfd);
+	forked_release(fd);
+	v->path.dev->lib->destroy_comp_channel(v->channel);
+	return err;
+}
+
+static void drop_channel(struct verbs *v)
+{
+	verbs_news_remove(v->path.dev, v->epfd);
+	forked_release(v->channel->fd);
+	v->path.dev->lib->destroy_comp_channel(v->channel);
+}
+
+static unsigned int srq_limit(const struct verbs *v)
+{
+	int limit = v->path.dev->attr.max_srq_wr;
+
+	return limit < SRQ_MAX ? (unsigned int)limit : SRQ_MAX;
+}
+
+static int make_queues(struct verbs *v)
+{
+	const struct verbs_lib *lib = v->path.dev->lib;
+	struct ibv_srq_init_attr attr = {.srq_context = &v->note,
+					 .attr = {.max_wr = srq_limit(v), .max_sge = 1}};
+
+	v->cq = lib->create_cq(v->path.dev->ctx, 2 * VERBS_CHUNK, &v->note, v->channel, 0);
+	if (!v->cq)
+		return failed("a completion queue");
+	v->srq = lib->create_srq(v->path.dev->pd, &attr);
+	if (v->srq)
+		return 0;
+	lib->destroy_cq(v->cq);
+	return failed("a shared receive queue");
+}
+
+void verbs_let_go(struct verbs *v)
+{
+	if (v->early.dev)
+		verbs_dev_close(&v->early);
+	v->early.dev = NULL;
+}
+
+int verbs_up(struct verbs *v)
+{
+	int err;
+
+	if (v->up)
+		return 0;
+	err = verbs_dev_open(worker_address(v->worker), &v->path);
+	if (err)
+		return err;
+	err = make_channel(v);
+	if (err)
+		goto close_device;
+	err = make_queues(v);
+	if (err)
+		goto drop_channel;
+	verbs_slots_init(&v->recv, v->path.dev, VERBS_SLOT);
+	verbs_slots_init(&v->send, v->path.dev, VERBS_SLOT);
+	v->note = (struct verbs_note){false, false};
+	v->troubles = __atomic_load_n(&v->path.dev->troubles, __ATOMIC_RELAXED);
+	v->up = true;
+	verbs_let_go(v);
+	return 0;
+drop_channel:
+	drop_channel(v);
+close_device:
+	verbs_dev_close(&v->path);
+	return err;
+}
+
+void verbs_down(struct verbs *v)
+{
+	const struct verbs_lib *lib = v->path.dev->lib;
+	bool forked = v->path.dev->forked != forked_count();
+
+	if (!forked) {
+		lib->destroy_srq(v->srq);
+		lib->destroy_cq(v->cq);
+		drop_channel(v);
+	}
+	verbs_slots_fini(&v->recv, forked);
+	verbs_slots_fini(&v->send, forked);
+	verbs_dev_close(&v->path);
+	v->up = false;
+	v->got = 0;
+	verbs_ack_drop(v);
+}
+
+/* One more chunk of receive slots, posted. */
+static int add_slots(struct verbs *v)
+{
+	uint16_t slot;
+	int err;
+
+	if (v->recv.count + VERBS_CHUNK > srq_limit(v))
+		return -FI_ENOSPC;
+	err = verbs_slots_grow(&v->recv);
+	while (!err && (slot = verbs_slots_get(&v->recv)) != VERBS_NO_SLOT)
+		verbs_repost(v, slot);
+	return err;
+}
+
+/* Room for whatever may complete before the next progress call: twice as much as long as the device has that. */
+static int add_completions(struct verbs *v)
+{
+	unsigned int need =
+		v->recv.count + (v->links.in_use + 1) * (VERBS_FLIGHT + VERBS_MOVE_FLIGHT);
+	unsigned int most = (unsigned int)v->path.dev->attr.max_cqe, size = 2 * need;
+
+	if (need <= (unsigned int)v->cq->cqe)
+		return 0;
+	if (size > most && need <= most)
+		size = most;
+	return v->path.dev->lib->resize_cq(v->cq, (int)size) ? -FI_ENOSPC : 0;
+}
+
+unsigned int verbs_grant(struct verbs *v)
+{
+	unsigned int window = VERBS_WINDOW;
+
+	while (v->granted + window + VERBS_SPARE > v->recv.count && !add_slots(v))
+		;
+	/* The device tells a sender to try again where there are more than fit. */
+	if (v->granted + window + VERBS_SPARE > v->recv.count)
+		window = VERBS_NARROW;
+	if (!v->recv.count || add_completions(v))
+		return 0;
+	v->granted += window + VERBS_SPARE;
+	return window;
+}
+
+void verbs_revoke(struct verbs *v, unsigned int window)
+{
+	v->granted -= window + VERBS_SPARE;
+}

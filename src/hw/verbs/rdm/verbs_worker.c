@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The transport as the engine sees it. */
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "info/providers.h"
+#include "hw/verbs/rdm/verbs.h"
+#include "core/domain.h"
+#include "link/upcall.h"
+
+/*
+ * To open a device takes time, most of it for libraries that are loaded: where there is no other way than
+ * by one the first message does not wait for that. What goes wrong is told, and tried again, then.
+ */
+static void open_early(struct verbs *v)
+{
+	const struct provider *provider = provider_of(worker_domain(v->worker)->info);
+
+	if (provider && provider_needs_rdma(provider) &&
+	    verbs_dev_open(worker_address(v->worker), &v->early))
+		v->early.dev = NULL;
+}
+
+static int verbs_open(struct worker *worker, void **state)
+{
+	struct rdma_port found;
+	struct verbs *v;
+
+	*state = NULL;
+	if (!rdma_ports_find(worker_address(worker), &found) || !verbs_lib())
+		return 0;
+	v = calloc(1, sizeof(*v));
+	if (!v)
+		return -FI_ENOMEM;
+	v->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (v->epfd < 0) {
+		int err = -errno;
+
+		free(v);
+		return err;
+	}
+	v->worker = worker;
+	pool_init(&v->links, sizeof(struct verbs_link));
+	verbs_move_pool(&v->moves);
+	list_init(&v->all);
+	list_init(&v->attend);
+	open_early(v);
+	*state = v;
+	return 0;
+}
+
+/* The engine has closed all links. */
+static void verbs_close(void *state)
+{
+	struct verbs *v = state;
+
+	if (v->up)
+		verbs_down(v);
+	verbs_let_go(v);
+	pool_fini(&v->links);
+	pool_fini(&v->moves);
+	close(v->epfd);
+	free(v);
+}
+
+static int verbs_fd(void *state)
+{
+	return ((struct verbs *)state)->epfd;
+}
+
+const struct transport verbs_transport = {
+	.name = "verbs",
+	.bit = PROVIDER_VERBS,
+	.open = verbs_open,
+	.close = verbs_close,
+	.progress = verbs_progress,
+	.arm = verbs_arm,
+	.fd = verbs_fd,
+	.offer = verbs_offer,
+	.abandon = verbs_abandon,
+	.connect = verbs_connect,
+	.drain = verbs_drain,
+};

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Datagrams are copied from the slots they came to, into the receives posted for them. */
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#define LOG_PROV "verbs"
+#include "base/log.h"
+#include "hw/verbs/ud/ud.h"
+#include "link/recv.h"
+
+#define IP4_LEN    20 /* bytes of an IPv4 header without options */
+#define IP4_AT     (UD_GRH - IP4_LEN)
+#define REAP_TURNS 64u   /* between two looks at what was sent: it may have broken the queue pair */
+#define LOOK_TURNS 1024u /* between two questions to the device how it is */
+
+int ud_post(struct ud *u, uint32_t slot)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)(u->recv.mem + slot * u->recv.size),
+			      .length = (uint32_t)u->recv.size,
+			      .lkey = u->recv.mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	return ibv_post_recv(u->qp, &wr, &bad);
+}
+
+/* Does its checksum say that it is an IPv4 header? */
+static bool is_ip4(const uint8_t *h)
+{
+	uint32_t sum = 0;
+
+	for (int i = 0; i < IP4_LEN; i += 2)
+		sum += (uint32_t)h[i] << 8 | h[i + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16) == 0xffff;
+}
+
+/*
+ * The routing header is one of InfiniBand, which looks like one of IPv6, or in its last bytes one of IPv4,
+ * before which anything may be; not every device fills in its checksum.
+ */
+static bool read_gid(const uint8_t *grh, uint8_t gid[16])
+{
+	bool six = grh[0] >> 4 == 6, four = grh[IP4_AT] == 0x45;
+
+	if (four && (!six || is_ip4(grh + IP4_AT))) {
+		memset(gid, 0, 10);
+		memset(gid + 10, 0xff, 2);
+		memcpy(gid + 12, grh + IP4_AT + 12, 4);
+		return true;
+	}
+	if (six)
+		memcpy(gid, grh + 8, 16);
+	return six;
+}
+
+/* False: nothing tells whose it is. */
+static bool read_source(const struct ud *u, const struct ibv_wc *wc, const uint8_t *grh,
+			struct addr *from)
+{
+	bool infiniband = u->path.port.infiniband;
+
+	*from = (struct addr){.kind = ADDR_IB,
+			      .port = infiniband ? wc->slid : 0,
+			      .scope = wc->src_qp & ADDR_IB_QP};
+	if (infiniband)
+		from->scope |= (uint32_t)wc->sl << ADDR_IB_SL_SHIFT;
+	return wc->wc_flags & IBV_WC_GRH && read_gid(grh, from->ip);
+}
+
+/* As much as fits. */
+static void scatter(const struct recv *r, const uint8_t *from, size_t len)
+{
+	for (size_t i = 0; i < r->iov_count && len; i++) {
+		size_t n = r->iov[i].iov_len < len ? r->iov[i].iov_len : len;
+
+		memcpy(r->iov[i].iov_base, from, n);
+		from += n;
+		len -= n;
+	}
+}
+
+static void deliver(struct ud *u, const struct ibv_wc *wc)
+{
+	const uint8_t *slot = u->recv.mem + wc->wr_id * u->recv.size;
+	size_t len = wc->byte_len - UD_GRH;
+	struct recv *r;
+	struct addr from;
+	bool known;
+
+	dgram_receives(&u->dgram, &r, 1);
+	known = dgram_wants_source(&u->dgram) && read_source(u, wc, slot, &from);
+	scatter(r, slot + UD_GRH, len);
+	dgram_came(&u->dgram, r, len, known ? &from : NULL);
+}
+
+/* A slot that comes back with an error would only do so again: the queue pair has to be mended. */
+static void take(struct ud *u, const struct ibv_wc *wc)
+{
+	if (wc->status != IBV_WC_SUCCESS) {
+		u->broken = true;
+		if (wc->status != IBV_WC_WR_FLUSH_ERR)
+			LOG_WARN(LOG_EP_DATA, "a datagram does not come in: %s",
+				 verbs_status_text(wc->status));
+		return;
+	}
+	if (wc->byte_len >= UD_GRH)
+		deliver(u, wc);
+	if (!u->broken && ud_post(u, (uint32_t)wc->wr_id)) {
+		u->broken = true;
+		LOG_WARN(LOG_EP_DATA, "the device does not take a slot back");
+	}
+}
+
+static bool fetch(struct ud *u)
+{
+	int n;
+
+	if (u->at < u->got)
+		return true;
+	n = ibv_poll_cq(u->recv_cq, UD_BATCH, u->wc);
+	u->at = 0;
+	u->got = n > 0 ? (uint32_t)n : 0;
+	return n > 0;
+}
+
+/* True: it is as it should be, and something may have moved. */
+static bool mend(struct ud *u)
+{
+	if (!ud_mend(u))
+		return true;
+	if (dgram_wanted(&u->dgram))
+		dgram_fail(&u->dgram, u->dead);
+	return false;
+}
+
+bool ud_progress(void *state)
+{
+	struct ud *u = state;
+	bool moved = u->dgram.held_count && dgram_flush(&u->dgram);
+
+	if (!(++u->progress_calls % REAP_TURNS) && u->sent != u->over)
+		ud_reap(u);
+	if (!(u->progress_calls % LOOK_TURNS))
+		ud_look(u);
+	if (__builtin_expect(u->broken, 0) && !mend(u))
+		return moved;
+	for (unsigned int i = 0; i < UD_BATCH && dgram_wanted(&u->dgram) && fetch(u); i++) {
+		const struct ibv_wc *wc = &u->wc[u->at++];
+
+		moved = true;
+		take(u, wc);
+	}
+	return moved;
+}
+
+static void read_events(struct ud *u)
+{
+	const struct verbs_lib *lib = u->path.dev->lib;
+	unsigned int n = 0;
+	struct ibv_cq *cq;
+	void *context;
+
+	while (!lib->get_cq_event(u->channel, &cq, &context))
+		n++;
+	if (n)
+		lib->ack_cq_events(u->recv_cq, n);
+}
+
+/* Of room for what is held no event tells: it comes within microseconds. */
+bool ud_arm(void *state)
+{
+	struct ud *u = state;
+
+	if (u->dgram.held_count)
+		return false;
+	ud_look(u);
+	if (u->broken && (!u->dead || dgram_wanted(&u->dgram)))
+		return false;
+	read_events(u);
+	if (!dgram_wanted(&u->dgram))
+		return true;
+	return !fetch(u) && !ibv_req_notify_cq(u->recv_cq, 0) && !fetch(u);
+}

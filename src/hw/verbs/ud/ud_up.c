@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The life of a queue pair for datagrams. */
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define LOG_PROV "verbs"
+#include "base/forked.h"
+#include "base/log.h"
+#include "info/providers.h"
+#include "link/link.h"
+#include "hw/verbs/ud/ud.h"
+
+#define PAGE 4096
+
+static int no_join(struct dgram *d, struct dgram_group *g)
+{
+	(void)d, (void)g;
+	return -FI_ENOSYS;
+}
+
+static void no_leave(struct dgram *d, struct dgram_group *g)
+{
+	(void)d, (void)g;
+}
+
+static const struct dgram_ops ops = {
+	.send = ud_send,
+	.send_many = ud_send_many,
+	.join = no_join,
+	.leave = no_leave,
+};
+
+static size_t bytes_of(enum ibv_mtu mtu)
+{
+	return (size_t)128 << mtu;
+}
+
+static int make_slots(const struct ud *u, struct ud_slots *s, size_t size, size_t count)
+{
+	const struct verbs_dev *dev = u->path.dev;
+	void *mem;
+
+	s->size = size;
+	s->len = (size * count + PAGE - 1) / PAGE * PAGE;
+	mem = mmap(NULL, s->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (mem == MAP_FAILED)
+		return -errno;
+	s->mem = mem;
+	/* A page that a child shares might become the parent's copy. */
+	madvise(mem, s->len, MADV_DONTFORK);
+	s->mr = dev->lib->reg_mr(dev->pd, mem, s->len, IBV_ACCESS_LOCAL_WRITE);
+	return s->mr ? 0 : ud_failed("memory for datagrams (how much may be locked? ulimit -l)");
+}
+
+static int make_channel(struct ud *u)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	const struct verbs_dev *dev = u->path.dev;
+	int fd, err;
+
+	u->channel = dev->lib->create_comp_channel(dev->ctx);
+	if (!u->channel)
+		return ud_failed("a completion channel");
+	fd = u->channel->fd;
+	err = forked_guard(fd);
+	if (!err && (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) ||
+		     epoll_ctl(u->epfd, EPOLL_CTL_ADD, fd, &ev)))
+		err = -errno;
+	return err ? err : verbs_news_add(dev, u->epfd);
+}
+
+static int make_all(struct ud *u)
+{
+	size_t most = bytes_of(u->path.mtu);
+	int err = make_slots(u, &u->recv, UD_GRH + most, UD_RECVS);
+
+	if (!err)
+		err = make_slots(u, &u->send, most, UD_SENDS);
+	if (!err)
+		err = make_channel(u);
+	return err ? err : ud_make_pair(u);
+}
+
+static void drop_slots(const struct ud *u, struct ud_slots *s)
+{
+	if (s->mr)
+		u->path.dev->lib->dereg_mr(s->mr);
+	if (s->mem)
+		munmap(s->mem, s->len);
+}
+
+static void drop_all(struct ud *u)
+{
+	const struct verbs_lib *lib = u->path.dev->lib;
+
+	if (u->qp)
+		lib->destroy_qp(u->qp);
+	ud_drop_ways(u);
+	if (u->send_cq)
+		lib->destroy_cq(u->send_cq);
+	if (u->recv_cq)
+		lib->destroy_cq(u->recv_cq);
+	if (u->channel) {
+		forked_release(u->channel->fd);
+		lib->destroy_comp_channel(u->channel);
+	}
+	drop_slots(u, &u->send);
+	drop_slots(u, &u->recv);
+	verbs_dev_close(&u->path);
+	if (u->epfd >= 0)
+		close(u->epfd);
+	free(u);
+}
+
+static void set_name(const struct ud *u, struct addr *name)
+{
+	*name = (struct addr){.kind = ADDR_IB,
+			      .port = u->path.port.infiniband ? u->path.lid : 0,
+			      .scope = u->qp->qp_num & ADDR_IB_QP};
+	memcpy(name->ip, u->path.port.gid, sizeof(name->ip));
+}
+
+static int ud_open(struct worker *worker, void **state)
+{
+	struct ud *u = calloc(1, sizeof(*u));
+	int err;
+
+	if (!u)
+		return -FI_ENOMEM;
+	err = verbs_dev_open(worker_address(worker), &u->path);
+	if (err) {
+		free(u);
+		return err;
+	}
+	u->epfd = epoll_create1(EPOLL_CLOEXEC);
+	err = u->epfd < 0 ? -errno : make_all(u);
+	if (err) {
+		drop_all(u);
+		return err;
+	}
+	set_name(u, worker_address(worker));
+	dgram_init(&u->dgram, worker, &ops);
+	u->dgram.max = bytes_of(u->path.mtu);
+	*state = u;
+	return 0;
+}
+
+static void ud_close(void *state)
+{
+	struct ud *u = state;
+	struct addr own;
+
+	set_name(u, &own);
+	ud_drain(u, &own);
+	dgram_fini(&u->dgram);
+	drop_all(u);
+}
+
+static int ud_fd(void *state)
+{
+	return ((struct ud *)state)->epfd;
+}
+
+static int ud_limit(const struct addr *at, struct fi_info *info)
+{
+	struct verbs_path path;
+	int err = verbs_dev_open(at, &path);
+
+	if (err)
+		return err;
+	info->ep_attr->max_msg_size = bytes_of(path.mtu);
+	if (info->tx_attr->inject_size > info->ep_attr->max_msg_size)
+		info->tx_attr->inject_size = info->ep_attr->max_msg_size;
+	verbs_dev_close(&path);
+	return 0;
+}
+
+static const struct device_ops device = {.limit = ud_limit};
+
+const struct transport ud_transport = {
+	.name = "ud",
+	.bit = PROVIDER_UD,
+	.open = ud_open,
+	.close = ud_close,
+	.progress = ud_progress,
+	.arm = ud_arm,
+	.fd = ud_fd,
+	.device = &device,
+};

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "info/hints.h"
+#include "info/opened.h"
+#include "info/rdma_ports.h"
+#include "info/resolve.h"
+#include "info/resolve_ip.h"
+#include "info/providers.h"
+#include "link/link.h"
+
+static const struct fi_fabric_attr *fabric_hints(const struct query *q)
+{
+	return q->hints ? q->hints->fabric_attr : NULL;
+}
+
+static bool match_name(const struct provider *v, const struct query *q, struct refusal *why)
+{
+	const struct fi_fabric_attr *asked = fabric_hints(q);
+	const char *prov = asked ? asked->prov_name : NULL, *user = env_get()->provider;
+
+	why->of_name = !provider_offered(v, prov);
+	if (why->of_name && user)
+		return hints_refuse(why,
+				    "fabric_attr->prov_name: \"%.100s\" asked, \"%.100s\" "
+				    "by FI_PROVIDER",
+				    prov ? prov : "", user);
+	if (why->of_name)
+		return hints_refuse(why, "fabric_attr->prov_name: \"%.100s\" asked",
+				    prov ? prov : "");
+	if (asked && asked->name && strcmp(asked->name, v->fabric) != 0)
+		return hints_refuse(why, "fabric_attr->name: \"%.100s\" asked, \"%s\" offered",
+				    asked->name, v->fabric);
+	return true;
+}
+
+/* The open objects that the hints ask for entries of; NULL: no matter which. */
+static const struct opened_fabric *fabric_asked(const struct query *q)
+{
+	return fabric_hints(q) ? opened_fabric_of(fabric_hints(q)->fabric) : NULL;
+}
+
+static const struct opened_domain *domain_asked(const struct query *q)
+{
+	const struct fi_domain_attr *attr = q->hints ? q->hints->domain_attr : NULL;
+
+	return attr ? opened_domain_of(attr->domain) : NULL;
+}
+
+static bool match_objects(const struct provider *v, const struct query *q, struct refusal *why)
+{
+	const struct opened_domain *dom = domain_asked(q);
+	const struct opened_fabric *fabric = fabric_asked(q);
+
+	if (!fabric && dom)
+		fabric = dom->fabric;
+	if (fabric &&
+	    (strcmp(fabric->name, v->fabric) != 0 || strcmp(fabric->prov_name, v->name) != 0))
+		return hints_refuse(why, "fabric_attr->fabric: is \"%.60s\" of \"%.60s\"",
+				    fabric->name, fabric->prov_name);
+	if (dom && (dom->fabric != fabric || !opened_suits(dom, v)))
+		return hints_refuse(why, "domain_attr->domain: is of %s",
+				    dom->fabric != fabric ? "another fabric" : "other endpoints");
+	return true;
+}
+
+/* The name of an open domain of the hints, or NULL. */
+static const char *domain_name(const struct query *q)
+{
+	const struct opened_domain *dom = domain_asked(q);
+
+	return dom ? dom->name : NULL;
+}
+
+/* Entries tell of open objects: of those the hints name, else of the first ones opened. */
+static void fill_objects(const struct provider *v, const struct query *q, struct fi_info *first)
+{
+	const struct opened_domain *asked = domain_asked(q), *dom;
+	const struct opened_fabric *fabric = fabric_asked(q);
+
+	if (!fabric)
+		fabric = asked ? asked->fabric : opened_fabric(v);
+	for (struct fi_info *info = first; fabric && info; info = info->next) {
+		dom = asked ? asked : opened_domain(fabric, info->domain_attr->name, v);
+		info->fabric_attr->fabric = fabric->fid;
+		info->domain_attr->domain = dom ? dom->fid : NULL;
+	}
+}
+
+static int fill_names(const struct provider *v, const struct query *q, struct fi_info *info)
+{
+	struct fi_fabric_attr *attr = info->fabric_attr;
+
+	attr->prov_name = strdup(v->name);
+	attr->name = strdup(v->fabric);
+	if (!attr->prov_name || !attr->name)
+		return -FI_ENOMEM;
+	attr->prov_version = fi_version();
+	attr->api_version = q->version;
+	info->handle = q->hints ? q->hints->handle : NULL;
+	return 0;
+}
+
+static int fill(const struct provider *v, const struct query *q, struct fi_info *info,
+		struct refusal *why)
+{
+	const char *open_name = domain_name(q);
+	int ret;
+
+	if (!hints_match(v, q->version, q->hints, info, why))
+		return -FI_ENODATA;
+	ret = fill_names(v, q, info);
+	if (!ret)
+		ret = resolve(v, q, info, why);
+	if (!ret && open_name && strcmp(open_name, info->domain_attr->name) != 0) {
+		hints_refuse(why,
+			     "domain_attr->domain: is \"%.60s\", the address belongs to \"%s\"",
+			     open_name, info->domain_attr->name);
+		ret = -FI_ENODATA;
+	}
+	if (!ret)
+		fill_objects(v, q, info);
+	return ret;
+}
+
+static int new_entry(const struct provider *v, const struct query *q, struct fi_info **entry,
+		     struct refusal *why)
+{
+	struct fi_info *info;
+	int ret;
+
+	if (!match_name(v, q, why) || !match_objects(v, q, why))
+		return -FI_ENODATA;
+	info = fi_allocinfo();
+	if (!info)
+		return -FI_ENOMEM;
+	ret = fill(v, q, info, why);
+	if (ret) {
+		fi_freeinfo(info);
+		return ret;
+	}
+	*entry = info;
+	return 0;
+}
+
+/* Those that were not meant are left out where one was; types of one name often say the same. */
+static void explain(const struct refusal *why)
+{
+	bool meant = false;
+
+	for (size_t i = 0; i < provider_count; i++)
+		meant |= !why[i].of_name;
+	LOG_INFO(LOG_CORE, "no entry matches the hints");
+	for (size_t i = 0; i < provider_count; i++) {
+		if (meant && why[i].of_name)
+			continue;
+		if (i && strcmp(providers[i].name, providers[i - 1].name) == 0 &&
+		    strcmp(why[i].text, why[i - 1].text) == 0)
+			continue;
+		LOG_INFO(LOG_CORE, "%s: %s", providers[i].name, why[i].text);
+	}
+}
+
+static int entries(const struct query *q, struct fi_info **list)
+{
+	struct refusal why[PROVIDER_MAX];
+	struct fi_info *first = NULL, **next = &first;
+	int ret;
+
+	for (size_t i = 0; i < provider_count; i++) {
+		ret = new_entry(&providers[i], q, next, &why[i]);
+		if (ret == -FI_ENODATA)
+			continue;
+		if (ret) {
+			fi_freeinfo(first);
+			return ret;
+		}
+		while (*next)
+			next = &(*next)->next;
+	}
+	if (!first)
+		explain(why);
+	*list = first;
+	return first ? 0 : -FI_ENODATA;
+}
+
+/* Devices that come and go are there. */
+static bool present(const struct provider *v)
+{
+	return !provider_needs_rdma(v) || (verbs_transport.bit && rdma_ports_any());
+}
+
+/* FI_PROV_ATTR_ONLY: an entry for each name, with nothing but the name. */
+static int names(uint32_t version, struct fi_info **list)
+{
+	struct fi_info *first = NULL, **next = &first;
+
+	for (size_t i = 0; i < provider_count; i++) {
+		if (provider_find(providers[i].name) != &providers[i] ||
+		    !provider_offered(&providers[i], providers[i].name) || !present(&providers[i]))
+			continue;
+		*next = fi_allocinfo();
+		if (!*next)
+			goto free_list;
+		(*next)->fabric_attr->prov_version = fi_version();
+		(*next)->fabric_attr->api_version = version;
+		(*next)->fabric_attr->prov_name = strdup(providers[i].name);
+		if (!(*next)->fabric_attr->prov_name)
+			goto free_list;
+		next = &(*next)->next;
+	}
+	*list = first;
+	return first ? 0 : -FI_ENODATA;
+
+free_list:
+	fi_freeinfo(first);
+	return -FI_ENOMEM;
+}
+
+EXTERNALLY_VISIBLE int fi_getinfo(uint32_t version, const char *node, const char *service,
+				  uint64_t flags, const struct fi_info *hints,
+				  struct fi_info **info)
+{
+	struct ip_ends ends = {.known = false};
+	struct query q = {version, node, service, flags, hints, &ends};
+	int ret;
+
+	if (!info)
+		return -FI_EINVAL;
+	if (FI_VERSION_LT(fi_version(), version)) {
+		LOG_WARN(LOG_CORE, "version %u.%u of the interface asked, this is %u.%u",
+			 FI_MAJOR(version), FI_MINOR(version), FI_MAJOR(fi_version()),
+			 FI_MINOR(fi_version()));
+		return -FI_ENOSYS;
+	}
+	if ((flags & FI_SOURCE) && !node && !service) {
+		LOG_INFO(LOG_CORE, "FI_SOURCE needs a node or a service");
+		ret = -FI_ENODATA;
+	} else if (flags & FI_PROV_ATTR_ONLY) {
+		ret = names(version, info);
+	} else {
+		ret = entries(&q, info);
+		resolve_ip_forget(&ends);
+	}
+	/* As documented, and unlike all other calls. */
+	if (ret == -FI_ENODATA)
+		*info = NULL;
+	return ret;
+}

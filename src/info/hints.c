@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "info/caps.h"
+#include "info/hints.h"
+#include "info/rules.h"
+
+bool hints_refuse(struct refusal *why, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(why->text, sizeof(why->text), fmt, args);
+	va_end(args);
+	return false;
+}
+
+/* The name of a value; those of 32 bits are read as such whatever the byte order. */
+static void name_value(char *buf, size_t len, uint64_t value, enum fi_type type)
+{
+	uint32_t narrow = (uint32_t)value;
+
+	switch (type) {
+	case FI_TYPE_CAPS:
+	case FI_TYPE_OP_FLAGS:
+	case FI_TYPE_MSG_ORDER:
+	case FI_TYPE_MODE:
+		fi_tostr_r(buf, len, &value, type);
+		break;
+	default:
+		fi_tostr_r(buf, len, &narrow, type);
+		break;
+	}
+}
+
+bool hints_refuse_value(struct refusal *why, const char *hint, enum fi_type type, uint64_t asked,
+			uint64_t offered)
+{
+	char theirs[512], ours[512];
+
+	name_value(theirs, sizeof(theirs), asked, type);
+	name_value(ours, sizeof(ours), offered, type);
+	return hints_refuse(why, "%s: [%s] asked, [%s] offered", hint, theirs, ours);
+}
+
+/* What hints ask of the endpoint, of its contexts and of the domain; 0: nothing in particular. */
+struct asked_caps {
+	uint64_t ep, tx, rx, domain;
+};
+
+static struct asked_caps caps_asked(uint32_t api, const struct fi_info *hints)
+{
+	struct asked_caps a = {0};
+
+	if (!hints)
+		return a;
+	a.ep = hints->caps;
+	a.tx = hints->tx_attr ? hints->tx_attr->caps : 0;
+	a.rx = hints->rx_attr ? hints->rx_attr->caps : 0;
+	if (hints->domain_attr && FI_VERSION_GE(api, FI_VERSION(1, 5)))
+		a.domain = hints->domain_attr->caps;
+	return a;
+}
+
+static bool caps_within(struct refusal *why, const char *hint, uint64_t asked, uint64_t offered)
+{
+	return !(asked & ~offered) ||
+	       hints_refuse_value(why, hint, FI_TYPE_CAPS, asked & ~offered, offered);
+}
+
+#define COMM (FI_LOCAL_COMM | FI_REMOTE_COMM)
+
+/* Who wants this host alone gets that; who says nothing of it, or all, gets all. */
+static uint64_t without_network(uint64_t asked)
+{
+	return (asked & COMM) == FI_LOCAL_COMM ? FI_REMOTE_COMM : 0;
+}
+
+static bool several(size_t contexts)
+{
+	return contexts > 1 && contexts != FI_SHARED_CONTEXT;
+}
+
+/* Who wants several contexts will open a scalable endpoint, and those have no groups. */
+static uint64_t without_groups(const struct fi_info *hints)
+{
+	const struct fi_ep_attr *ep = hints ? hints->ep_attr : NULL;
+
+	return ep && (several(ep->tx_ctx_cnt) || several(ep->rx_ctx_cnt)) ? FI_COLLECTIVE : 0;
+}
+
+static bool match_caps(const struct provider *v, uint32_t api, const struct fi_info *hints,
+		       struct fi_info *info, struct refusal *why)
+{
+	uint64_t offered = caps_offered(v, api) & ~without_groups(hints);
+	uint64_t of_domain = offered & (COMM | FI_SHARED_AV | FI_AV_USER_ID);
+	struct asked_caps a = caps_asked(api, hints);
+
+	if (!caps_within(why, "caps", a.ep, offered) ||
+	    !caps_within(why, "tx_attr->caps", a.tx, offered) ||
+	    !caps_within(why, "rx_attr->caps", a.rx, offered) ||
+	    !caps_within(why, "domain_attr->caps", a.domain, of_domain))
+		return false;
+	/* The endpoint follows its domain unless it says so itself. */
+	offered &= ~without_network(a.ep & COMM ? a.ep : a.domain);
+	/* What a context shall do is asked of the endpoint as well. */
+	info->caps = caps_grant(offered, a.ep ? a.ep | a.tx | a.rx : 0);
+	info->tx_attr->caps = caps_tx(info->caps, a.tx);
+	info->rx_attr->caps = caps_rx(info->caps, a.rx);
+	info->domain_attr->caps = of_domain & ~without_network(a.domain);
+	return true;
+}
+
+static bool match_order(const struct provider *v, const struct fi_info *hints, struct fi_info *info,
+			struct refusal *why)
+{
+	uint64_t tx = hints && hints->tx_attr ? hints->tx_attr->msg_order : 0;
+	uint64_t rx = hints && hints->rx_attr ? hints->rx_attr->msg_order : 0;
+
+	if (tx & ~v->msg_order)
+		return hints_refuse_value(why, "tx_attr->msg_order", FI_TYPE_MSG_ORDER, tx,
+					  v->msg_order);
+	if (rx & ~v->msg_order)
+		return hints_refuse_value(why, "rx_attr->msg_order", FI_TYPE_MSG_ORDER, rx,
+					  v->msg_order);
+	info->tx_attr->msg_order = v->msg_order;
+	info->rx_attr->msg_order = v->msg_order;
+	return true;
+}
+
+static bool match_type(const struct provider *v, const struct fi_info *hints, struct fi_info *info,
+		       struct refusal *why)
+{
+	const struct fi_ep_attr *asked = hints ? hints->ep_attr : NULL;
+	char name[64];
+
+	if (asked && asked->type != FI_EP_UNSPEC && asked->type != v->type)
+		return hints_refuse_value(why, "ep_attr->type", FI_TYPE_EP_TYPE, asked->type,
+					  v->type);
+	if (asked && asked->protocol != FI_PROTO_UNSPEC && asked->protocol != v->protocol)
+		return hints_refuse(
+			why, "ep_attr->protocol: %s (%#x) asked, %#x offered",
+			fi_tostr_r(name, sizeof(name), &asked->protocol, FI_TYPE_PROTOCOL),
+			asked->protocol, v->protocol);
+	info->ep_attr->type = v->type;
+	info->ep_attr->protocol = v->protocol;
+	return true;
+}
+
+static void add_mode(struct fi_info *info, uint64_t bits)
+{
+	info->mode |= bits;
+	info->tx_attr->mode |= bits;
+	info->rx_attr->mode |= bits;
+}
+
+#define MR_BASIC (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+
+/*
+ * Rules of registration that the application has to follow. Who gives no hints is told of them. Under
+ * the old name the rule for local buffers is a mode of its own.
+ */
+static bool match_needed(const struct provider *v, uint32_t api, const struct fi_info *hints,
+			 struct fi_info *info, struct refusal *why)
+{
+	int granted = info->domain_attr->mr_mode, needed = v->mr_needed;
+	bool named = granted == FI_MR_BASIC, told = hints && hints->domain_attr;
+
+	if (!told && FI_VERSION_GE(api, FI_VERSION(1, 5))) {
+		info->domain_attr->mr_mode = needed;
+		return true;
+	}
+	if (named)
+		granted = MR_BASIC | (!hints || hints->mode & FI_LOCAL_MR ? FI_MR_LOCAL : 0);
+	if (needed & ~granted)
+		return hints_refuse_value(why, "domain_attr->mr_mode", FI_TYPE_MR_MODE,
+					  (uint64_t)granted, (uint64_t)needed);
+	if (named && needed & FI_MR_LOCAL)
+		add_mode(info, FI_LOCAL_MR);
+	return true;
+}
+
+/*
+ * The two old names are granted as they are asked and stand alone; bits (from 1.5 on) stay where
+ * the provider makes use of them. Without a word the old interface gets what it always got.
+ */
+static bool match_mr_mode(const struct provider *v, uint32_t api, const struct fi_info *hints,
+			  struct fi_info *info, struct refusal *why)
+{
+	int asked = hints && hints->domain_attr ? hints->domain_attr->mr_mode : FI_MR_UNSPEC;
+	bool bits = FI_VERSION_GE(api, FI_VERSION(1, 5));
+	int granted = asked & v->mr_mode;
+
+	if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE)
+		granted = asked;
+	else if (asked & (bits ? FI_MR_BASIC | FI_MR_SCALABLE : ~0))
+		return hints_refuse_value(why, "domain_attr->mr_mode", FI_TYPE_MR_MODE,
+					  (uint64_t)asked, FI_MR_BASIC);
+	else if (!bits)
+		granted = FI_MR_BASIC;
+	info->domain_attr->mr_mode = granted;
+	return !v->mr_needed || match_needed(v, api, hints, info, why);
+}
+
+bool hints_match(const struct provider *v, uint32_t api, const struct fi_info *hints,
+		 struct fi_info *info, struct refusal *why)
+{
+	/* No mode is needed of the application, but for what match_needed sets. */
+	add_mode(info, hints ? v->mode & hints->mode : v->mode);
+	return match_type(v, hints, info, why) && match_caps(v, api, hints, info, why) &&
+	       match_order(v, hints, info, why) && match_mr_mode(v, api, hints, info, why) &&
+	       rules_match(api, hints, info, why);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which address of this host is the best to be found at. */
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "info/ifaces.h"
+
+/* How far an address carries. */
+enum reach { ONE_LINK, THIS_HOST, EVERYWHERE };
+
+static bool is_link_local(const struct addr *a)
+{
+	struct in6_addr in6;
+
+	if (a->kind == ADDR_IN)
+		return a->ip[0] == 169 && a->ip[1] == 254;
+	memcpy(&in6, a->ip, sizeof(in6));
+	return IN6_IS_ADDR_LINKLOCAL(&in6);
+}
+
+static enum reach reach_of(const struct iface *i, const struct addr *a)
+{
+	if (i->kind == IFACE_LOOPBACK)
+		return THIS_HOST;
+	return is_link_local(a) ? ONE_LINK : EVERYWHERE;
+}
+
+bool ifaces_usable(const struct ifaces *all, const struct iface_addr *a)
+{
+	const struct iface *i = ifaces_of(all, a);
+
+	return i->up && i->running && !a->unsettled;
+}
+
+#define MEGABIT 1000000u
+
+/* The questions in order of their weight, from the top bits down; the larger, the better. */
+static uint64_t score(const struct ifaces *all, const struct iface_addr *a)
+{
+	const struct iface *i = ifaces_of(all, a);
+	uint64_t speed = i->speed / MEGABIT, s = ifaces_usable(all, a);
+
+	if (speed > UINT32_MAX)
+		speed = UINT32_MAX;
+	s = s << 2 | (unsigned int)reach_of(i, &a->addr);
+	s = s << 3 | i->kind;
+	s = s << 32 | speed;
+	s = s << 1 | i->far;
+	return s << 1 | (a->addr.kind == ADDR_IN);
+}
+
+/* Equals stay in the kernel's order: of the interfaces, then of the addresses on one. */
+static int compare(const void *left, const void *right, void *arg)
+{
+	const struct iface_addr *a = left, *b = right;
+	const struct ifaces *all = arg;
+	uint64_t of_a = score(all, a), of_b = score(all, b);
+
+	if (of_a != of_b)
+		return of_a > of_b ? -1 : 1;
+	if (a->of != b->of)
+		return ifaces_of(all, a)->index < ifaces_of(all, b)->index ? -1 : 1;
+	return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* A bridge with a port of hardware is this host's own way out through that. */
+static void promote_bridges(struct ifaces *all)
+{
+	for (size_t n = 0; n < all->count; n++) {
+		const struct iface *port = &all->iface[n];
+		struct iface *bridge = port->master ? ifaces_at(all, port->master) : NULL;
+
+		if (bridge && bridge->kind == IFACE_BRIDGE && port->kind == IFACE_NIC)
+			bridge->kind = IFACE_NIC;
+	}
+}
+
+void ifaces_rank(struct ifaces *all)
+{
+	promote_bridges(all);
+	for (size_t n = 0; n < all->addr_count; n++)
+		all->addr[n].place = (unsigned int)n;
+	if (all->addr_count)
+		qsort_r(all->addr, all->addr_count, sizeof(*all->addr), compare, all);
+}

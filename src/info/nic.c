@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <net/if_arp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fid.h"
+#include "info/nic.h"
+#include "info/tostr.h"
+
+/* The object and its parts in one piece of memory. */
+struct nic {
+	struct fid_nic fid;
+	struct fi_device_attr device;
+	struct fi_bus_attr bus;
+	struct fi_link_attr link;
+};
+
+#define STRINGS 8
+
+/* Where the strings of a description are. */
+static void strings(struct nic *nic, char **at[STRINGS])
+{
+	at[0] = &nic->device.name;
+	at[1] = &nic->device.device_id;
+	at[2] = &nic->device.device_version;
+	at[3] = &nic->device.vendor_id;
+	at[4] = &nic->device.driver;
+	at[5] = &nic->device.firmware;
+	at[6] = &nic->link.address;
+	at[7] = &nic->link.network_type;
+}
+
+static int nic_close(struct fid *fid)
+{
+	struct nic *nic = (struct nic *)fid;
+	char **at[STRINGS];
+
+	strings(nic, at);
+	for (int i = 0; i < STRINGS; i++)
+		free(*at[i]);
+	free(nic);
+	return 0;
+}
+
+static int nic_dup(struct nic *from, struct fid_nic **copy)
+{
+	struct fid_nic *to = nic_new();
+	char **old[STRINGS], **new[STRINGS];
+
+	if (!to)
+		return -FI_ENOMEM;
+	*to->bus_attr = from->bus;
+	to->link_attr->mtu = from->link.mtu;
+	to->link_attr->speed = from->link.speed;
+	to->link_attr->state = from->link.state;
+	strings(from, old);
+	strings((struct nic *)to, new);
+	for (int i = 0; i < STRINGS; i++) {
+		*new[i] = *old[i] ? strdup(*old[i]) : NULL;
+		if (!*new[i] && *old[i]) {
+			nic_close(&to->fid);
+			return -FI_ENOMEM;
+		}
+	}
+	*copy = to;
+	return 0;
+}
+
+static int nic_control(struct fid *fid, int command, void *arg)
+{
+	return command == FI_DUP ? nic_dup((struct nic *)fid, arg) : -FI_ENOSYS;
+}
+
+static int nic_tostr(const struct fid *fid, char *buf, size_t len)
+{
+	struct text t;
+
+	if (!len)
+		return -FI_ETOOSMALL;
+	text_init(&t, buf, len);
+	tostr_nic(&t, (const struct fid_nic *)fid);
+	return 0;
+}
+
+static struct fi_ops nic_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = nic_close,
+	.bind = fid_no_bind,
+	.control = nic_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = nic_tostr,
+	.ops_set = fid_no_ops_set,
+};
+
+struct fid_nic *nic_new(void)
+{
+	struct nic *nic = calloc(1, sizeof(*nic));
+
+	if (!nic)
+		return NULL;
+	nic->fid.fid.fclass = FI_CLASS_NIC;
+	nic->fid.fid.ops = &nic_ops;
+	nic->fid.device_attr = &nic->device;
+	nic->fid.bus_attr = &nic->bus;
+	nic->fid.link_attr = &nic->link;
+	return &nic->fid;
+}
+
+static const char *network_type(unsigned int arp_type)
+{
+	switch (arp_type) {
+	case ARPHRD_ETHER:
+		return "Ethernet";
+	case ARPHRD_INFINIBAND:
+		return "InfiniBand";
+	default:
+		return NULL;
+	}
+}
+
+/* NULL and "" stay away. */
+static bool keep(char **member, const char *text)
+{
+	if (!text || !*text)
+		return true;
+	*member = strdup(text);
+	return *member;
+}
+
+struct fid_nic *nic_of(const struct iface *iface)
+{
+	struct fid_nic *nic = nic_new();
+	struct fi_link_attr *link;
+
+	if (!nic)
+		return NULL;
+	link = nic->link_attr;
+	link->mtu = iface->mtu;
+	link->speed = iface->speed;
+	link->state = iface->up && iface->running ? FI_LINK_UP : FI_LINK_DOWN;
+	if (keep(&nic->device_attr->name, iface->name) && keep(&link->address, iface->hw_address) &&
+	    keep(&link->network_type, network_type(iface->type)))
+		return nic;
+	nic_close(&nic->fid);
+	return NULL;
+}

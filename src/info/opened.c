@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "info/opened.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/forked.h"
+
+/* Guards both lists and nothing behind them: to close an object that others look for is the application's mistake. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list fabrics = {&fabrics, &fabrics}; /* struct opened_fabric.link */
+static struct list domains = {&domains, &domains}; /* struct opened_domain.link */
+
+static void add(struct list *all, struct list *node)
+{
+	pthread_mutex_lock(&lock);
+	list_push(all, node);
+	pthread_mutex_unlock(&lock);
+}
+
+static void take(struct list *node)
+{
+	pthread_mutex_lock(&lock);
+	list_remove(node);
+	pthread_mutex_unlock(&lock);
+}
+
+void opened_add_fabric(struct opened_fabric *fabric)
+{
+	add(&fabrics, &fabric->link);
+}
+
+void opened_remove_fabric(struct opened_fabric *fabric)
+{
+	take(&fabric->link);
+}
+
+void opened_add_domain(struct opened_domain *dom)
+{
+	add(&domains, &dom->link);
+}
+
+void opened_remove_domain(struct opened_domain *dom)
+{
+	take(&dom->link);
+}
+
+const struct opened_fabric *opened_fabric_of(const struct fid_fabric *hint)
+{
+	struct opened_fabric *found = NULL;
+
+	pthread_mutex_lock(&lock);
+	LIST_EACH (node, &fabrics)
+		if (LIST_ENTRY(node, struct opened_fabric, link)->fid == hint)
+			found = LIST_ENTRY(node, struct opened_fabric, link);
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+const struct opened_domain *opened_domain_of(const struct fid_domain *hint)
+{
+	struct opened_domain *found = NULL;
+
+	pthread_mutex_lock(&lock);
+	LIST_EACH (node, &domains)
+		if (LIST_ENTRY(node, struct opened_domain, link)->fid == hint)
+			found = LIST_ENTRY(node, struct opened_domain, link);
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+const struct opened_fabric *opened_fabric(const struct provider *v)
+{
+	struct opened_fabric *found = NULL;
+
+	pthread_mutex_lock(&lock);
+	LIST_EACH (node, &fabrics) {
+		struct opened_fabric *fabric = LIST_ENTRY(node, struct opened_fabric, link);
+
+		if (!found && strcmp(fabric->name, v->fabric) == 0 &&
+		    strcmp(fabric->prov_name, v->name) == 0)
+			found = fabric;
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+bool opened_suits(const struct opened_domain *dom, const struct provider *v)
+{
+	return dom->device == (v->transports == PROVIDER_RC);
+}
+
+static bool is_wanted(const struct opened_domain *dom, const struct opened_fabric *fabric,
+		      const char *name, const struct provider *v)
+{
+	return dom->fabric == fabric && dom->forks == forked_count() && dom->name &&
+	       strcmp(dom->name, name) == 0 && opened_suits(dom, v);
+}
+
+const struct opened_domain *opened_domain(const struct opened_fabric *fabric, const char *name,
+					  const struct provider *v)
+{
+	struct opened_domain *found = NULL;
+
+	pthread_mutex_lock(&lock);
+	LIST_EACH (node, &domains) {
+		struct opened_domain *dom = LIST_ENTRY(node, struct opened_domain, link);
+
+		if (!found && is_wanted(dom, fabric, name, v))
+			found = dom;
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/env.h"
+#include "info/rdma_ports.h"
+
+#define DEVICES "/sys/class/infiniband"
+#define GIDS    256 /* entries of a table that are looked at */
+#define EMPTY   16  /* of them, one after the other, and the rest is empty, too */
+
+static const uint8_t nothing[16];
+
+/* One file of a port, without its newline. False: it is not there. */
+static bool read_file(const struct rdma_port *p, const char *name, char *text, int size)
+{
+	char path[256];
+	FILE *f;
+	bool good;
+
+	snprintf(path, sizeof(path), DEVICES "/%s/ports/%u/%s", p->device, p->port, name);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	good = fgets(text, size, f);
+	fclose(f);
+	if (good)
+		text[strcspn(text, "\n")] = '\0';
+	return good;
+}
+
+/* "0000:0000:0000:0000:0000:ffff:0a4d:0001" */
+static bool read_gid(struct rdma_port *p, unsigned int index)
+{
+	char name[32], text[64];
+	unsigned int word[8];
+
+	snprintf(name, sizeof(name), "gids/%u", index);
+	if (!read_file(p, name, text, sizeof(text)) ||
+	    sscanf(text, "%4x:%4x:%4x:%4x:%4x:%4x:%4x:%4x", &word[0], &word[1], &word[2], &word[3],
+		   &word[4], &word[5], &word[6], &word[7]) != 8)
+		return false;
+	for (size_t i = 0; i < 8; i++) {
+		p->gid[2 * i] = word[i] >> 8;
+		p->gid[2 * i + 1] = word[i] & 0xff;
+	}
+	p->gid_index = index;
+	return memcmp(p->gid, nothing, sizeof(nothing)) != 0;
+}
+
+static bool is_v2(const struct rdma_port *p)
+{
+	char name[48], text[32];
+
+	snprintf(name, sizeof(name), "gid_attrs/types/%u", p->gid_index);
+	return read_file(p, name, text, sizeof(text)) && strcmp(text, "RoCE v2") == 0;
+}
+
+static void gid_of(const struct addr *a, uint8_t gid[16])
+{
+	if (a->kind != ADDR_IN) {
+		memcpy(gid, a->ip, 16);
+		return;
+	}
+	memset(gid, 0, 10);
+	memset(gid + 10, 0xff, 2);
+	memcpy(gid + 12, a->ip, 4);
+}
+
+/* The higher the better; 0: not this one. */
+static int rate(const struct rdma_port *p, const uint8_t wanted[16])
+{
+	if (memcmp(p->gid, wanted, 16) == 0)
+		return p->infiniband || is_v2(p) ? 3 : 2;
+	return p->infiniband && p->gid_index == 0 ? 1 : 0;
+}
+
+/* The best entry of the port's table, if it is better than what was found before. */
+static void look_at_gids(struct rdma_port *p, const uint8_t wanted[16], struct rdma_port *found,
+			 int *best)
+{
+	int only = env_get()->verbs_gid_index;
+	unsigned int empty = 0;
+
+	for (unsigned int i = 0; i < GIDS && *best < 3 && empty < EMPTY; i++) {
+		int rating;
+
+		if (only >= 0 && (unsigned int)only != i)
+			continue;
+		if (!read_gid(p, i)) {
+			empty++;
+			continue;
+		}
+		empty = 0;
+		rating = rate(p, wanted);
+		if (rating > *best) {
+			*best = rating;
+			*found = *p;
+		}
+	}
+}
+
+static void look_at_device(const char *device, const uint8_t wanted[16], struct rdma_port *found,
+			   int *best)
+{
+	struct rdma_port p = {.port = 1};
+	size_t len = strlen(device);
+	char text[64];
+
+	if (len >= sizeof(p.device))
+		return;
+	memcpy(p.device, device, len + 1);
+	for (; read_file(&p, "state", text, sizeof(text)); p.port++) {
+		if (!strstr(text, "ACTIVE"))
+			continue;
+		p.infiniband = read_file(&p, "link_layer", text, sizeof(text)) &&
+			       strcmp(text, "InfiniBand") == 0;
+		look_at_gids(&p, wanted, found, best);
+	}
+}
+
+/* A list "a,b" of names or their beginnings. */
+static bool is_listed(const char *list, const char *name)
+{
+	while (*list) {
+		size_t len = strcspn(list, ",");
+
+		if (len && strncmp(list, name, len) == 0)
+			return true;
+		list += len + (list[len] == ',');
+	}
+	return false;
+}
+
+static bool is_device(const struct dirent *entry)
+{
+	const char *only = env_get()->verbs_device;
+
+	return entry->d_name[0] != '.' && (!only || is_listed(only, entry->d_name));
+}
+
+bool rdma_ports_any(void)
+{
+	DIR *dir = opendir(DEVICES);
+	struct dirent *entry;
+	bool any = false;
+
+	if (!dir)
+		return false;
+	while (!any && (entry = readdir(dir)))
+		any = is_device(entry);
+	closedir(dir);
+	return any;
+}
+
+bool rdma_ports_find(const struct addr *a, struct rdma_port *found)
+{
+	DIR *dir = a->kind == ADDR_STR ? NULL : opendir(DEVICES);
+	struct dirent *entry;
+	uint8_t wanted[16];
+	int best = 0;
+
+	if (!dir)
+		return false;
+	gid_of(a, wanted);
+	while (best < 3 && (entry = readdir(dir)))
+		if (is_device(entry))
+			look_at_device(entry->d_name, wanted, found, &best);
+	closedir(dir);
+	return best > 0;
+}

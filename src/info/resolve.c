@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/addr.h"
+#include "info/nic.h"
+#include "info/opened.h"
+#include "info/rdma_ports.h"
+#include "info/resolve.h"
+#include "info/resolve_ip.h"
+#include "info/providers.h"
+#include "link/link.h"
+#include "info/rules.h"
+
+/* Copies an address into an entry. */
+static int keep(void **member, size_t *member_len, const void *addr, size_t len)
+{
+	void *copy = malloc(len);
+
+	if (!copy)
+		return -FI_ENOMEM;
+	memcpy(copy, addr, len);
+	*member = copy;
+	*member_len = len;
+	return 0;
+}
+
+static int keep_domain(struct fi_info *info, const char *name)
+{
+	info->domain_attr->name = strdup(name);
+	return info->domain_attr->name ? 0 : -FI_ENOMEM;
+}
+
+/* The domain an entry must be of: by name, or that of an open one. */
+static const char *domain_asked(const struct query *q)
+{
+	const struct fi_domain_attr *attr = q->hints ? q->hints->domain_attr : NULL;
+	const struct opened_domain *dom;
+
+	if (!attr || attr->name)
+		return attr ? attr->name : NULL;
+	dom = opened_domain_of(attr->domain);
+	return dom ? dom->name : NULL;
+}
+
+/* As a string, where the entry is for somebody who wants strings. */
+static int keep_ip(const struct fi_info *info, void **member, size_t *member_len,
+		   const struct addr *a)
+{
+	char name[ADDR_STR_MAX];
+	size_t len = sizeof(name);
+	int err = addr_to_format(a, info->addr_format == FI_ADDR_STR ? ADDR_IP_STR : 0, name, &len);
+
+	return err || !len ? err : keep(member, member_len, name, len);
+}
+
+static size_t dgram_max(const struct ip_source *s)
+{
+	return s->addr.kind == ADDR_IN6 ? RULES_DGRAM_MAX6 : RULES_DGRAM_MAX;
+}
+
+/* Datagrams as long as that do not go out from there. */
+static bool too_long(const struct provider *v, const struct query *q, const struct ip_source *s)
+{
+	const struct fi_ep_attr *asked = q->hints ? q->hints->ep_attr : NULL;
+
+	return v->transports == PROVIDER_UDP && asked && asked->max_msg_size > dgram_max(s);
+}
+
+static int keep_iface(const struct provider *v, struct fi_info *info, const struct ip_source *s)
+{
+	if (provider_stays_inside(v))
+		return keep_domain(info, v->domain);
+	if (s->iface && s->iface->kind != IFACE_LOOPBACK) {
+		info->nic = nic_of(s->iface);
+		if (!info->nic)
+			return -FI_ENOMEM;
+	}
+	return keep_domain(info, s->iface ? s->iface->name : v->domain);
+}
+
+/* What the device can do. One that cannot be opened, or whose library is missing, is as good as none. */
+static int narrow(const struct transport *t, const struct ip_source *s, struct fi_info *info)
+{
+	int err = t->device->limit(&s->addr, info);
+
+	return err && err != -FI_ENOMEM ? -FI_ENODATA : err;
+}
+
+/* Endpoints are queue pairs of the port that has the address; which, nobody knows yet. */
+static int keep_port(const struct provider *v, struct fi_info *info, const struct ip_source *s)
+{
+	struct addr name = {.kind = ADDR_IB};
+	struct rdma_port port;
+	char text[ADDR_IB_LEN];
+	size_t len = sizeof(text);
+	int err = -FI_ENODATA;
+
+	if (!rdma_ports_find(&s->addr, &port))
+		return err;
+	memcpy(name.ip, port.gid, sizeof(name.ip));
+	addr_to_user(&name, text, &len);
+	info->addr_format = v->format;
+	err = keep(&info->src_addr, &info->src_addrlen, text, len);
+	if (!err)
+		err = narrow(&ud_transport, s, info);
+	return err ? err : keep_iface(v, info, s);
+}
+
+/* What differs between the entries for two addresses of this host. */
+static int keep_source(const struct provider *v, struct fi_info *info, const struct ip_source *s)
+{
+	int err;
+
+	if (v->format == FI_ADDR_IB_UD)
+		return keep_port(v, info, s);
+	if (info->addr_format != FI_ADDR_STR)
+		info->addr_format = s->addr.kind == ADDR_IN6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+	if (v->type == FI_EP_DGRAM)
+		info->ep_attr->max_msg_size = dgram_max(s);
+	err = keep_ip(info, &info->src_addr, &info->src_addrlen, &s->addr);
+	if (!err && v->transports == PROVIDER_RC)
+		err = narrow(&rc_transport, s, info);
+	return err ? err : keep_iface(v, info, s);
+}
+
+/*
+ * Who says nothing of addresses, and either names a domain or a provider, or asks nothing
+ * in particular, is looking round and is shown every address. Others take the first entry, or
+ * spread their processes over all they are given: they get the best one alone.
+ */
+static bool looks_round(const struct query *q, const char *domain)
+{
+	const struct fi_info *h = q->hints;
+
+	if (q->node || q->service)
+		return false;
+	if (!h)
+		return true;
+	if (h->src_addr || h->dest_addr)
+		return false;
+	return domain || !h->caps || (h->fabric_attr && h->fabric_attr->prov_name);
+}
+
+/* The entry `like` again, for another address; linked behind *last, unless there is none to be had. */
+static int add_entry(const struct provider *v, const struct fi_info *like,
+		     const struct ip_source *s, struct fi_info **last)
+{
+	struct fi_info *info = fi_dupinfo(like);
+	int err;
+
+	if (!info)
+		return -FI_ENOMEM;
+	free(info->src_addr);
+	free(info->domain_attr->name);
+	if (info->nic)
+		info->nic->fid.ops->close(&info->nic->fid);
+	info->src_addr = NULL;
+	info->src_addrlen = 0;
+	info->domain_attr->name = NULL;
+	info->nic = NULL;
+	err = keep_source(v, info, s);
+	if (err) {
+		fi_freeinfo(info);
+		return err == -FI_ENODATA ? 0 : err;
+	}
+	(*last)->next = info;
+	*last = info;
+	return 0;
+}
+
+/* Does the address lead to what the provider goes by? */
+static bool suits(const struct provider *v, const struct ip_source *s)
+{
+	struct rdma_port port;
+
+	return !provider_needs_rdma(v) || (verbs_transport.bit && rdma_ports_find(&s->addr, &port));
+}
+
+/* The best one is not: another, where the application leaves that open. */
+static bool find_suitable(const struct provider *v, const struct query *q, const char *domain,
+			  struct ip_source *s, struct refusal *why)
+{
+	struct ip_source best = *s;
+	size_t at = 0;
+
+	while (!suits(v, s)) {
+		if (!resolve_ip_is_open(q->ends) ||
+		    !resolve_ip_other(q->ends, domain, &best, &at, s))
+			return hints_refuse(why, "src_addr: no RDMA device has that address");
+		s->addr.port = best.addr.port;
+	}
+	return true;
+}
+
+static bool is_loopback(const struct ip_source *s)
+{
+	return s->iface && s->iface->kind == IFACE_LOOPBACK;
+}
+
+/* Beside the addresses that others can reach, those of loopback are for this host only. Behind `last`. */
+static int add_others(const struct provider *v, const struct query *q, const char *domain,
+		      const struct ip_source *first, const struct fi_info *like,
+		      struct fi_info *last)
+{
+	bool far = q->hints && q->hints->caps & FI_REMOTE_COMM;
+	struct ip_source s;
+	size_t at = 0;
+	int err = 0;
+
+	while (!err && resolve_ip_other(q->ends, domain, first, &at, &s)) {
+		bool near = is_loopback(&s) && !is_loopback(first);
+		const struct fi_info *before = last;
+
+		if ((near && far) || !suits(v, &s) || too_long(v, q, &s))
+			continue;
+		err = add_entry(v, like, &s, &last);
+		if (near && last != before)
+			last->caps &= ~FI_REMOTE_COMM;
+	}
+	return err;
+}
+
+/* The entry of the best address, and of all others where that is wanted: each as its own device is. */
+static int make_entries(const struct provider *v, const struct query *q, const char *domain,
+			const struct ip_source *first, struct fi_info *info, struct refusal *why)
+{
+	bool all = looks_round(q, domain) && !provider_stays_inside(v);
+	struct fi_info *like = all ? fi_dupinfo(info) : NULL;
+	int err = all && !like ? -FI_ENOMEM : keep_source(v, info, first);
+
+	if (err == -FI_ENODATA)
+		hints_refuse(why, "src_addr: the RDMA device there cannot be used");
+	if (!err && all)
+		err = add_others(v, q, domain, first, like, info);
+	fi_freeinfo(like);
+	return err;
+}
+
+static bool is_ip_format(uint32_t format)
+{
+	return format == FI_FORMAT_UNSPEC || format == FI_SOCKADDR || format == FI_SOCKADDR_IP ||
+	       format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6 || format == FI_ADDR_STR;
+}
+
+static int resolve_sockets(const struct provider *v, const struct query *q, struct fi_info *info,
+			   struct refusal *why)
+{
+	uint32_t format = q->hints ? q->hints->addr_format : FI_FORMAT_UNSPEC;
+	const char *domain = domain_asked(q);
+	struct ip_source s;
+	int err;
+
+	if (!is_ip_format(format)) {
+		hints_refuse_value(why, "addr_format", FI_TYPE_ADDR_FORMAT, format, v->format);
+		return -FI_ENODATA;
+	}
+	/* The provider's own name for the domain says nothing of an interface. */
+	if (domain && strcmp(domain, v->domain) == 0)
+		domain = NULL;
+	err = resolve_ip_ends(q->ends, q, why);
+	if (err)
+		return err;
+	if (provider_stays_inside(v) && !resolve_ip_inside(q, domain, why))
+		return -FI_ENODATA;
+	if (!resolve_ip_source(q->ends, domain, &s, why) || !find_suitable(v, q, domain, &s, why))
+		return -FI_ENODATA;
+	if (too_long(v, q, &s)) {
+		hints_refuse(why, "ep_attr->max_msg_size: %zu asked, %zu offered",
+			     q->hints->ep_attr->max_msg_size, dgram_max(&s));
+		return -FI_ENODATA;
+	}
+	if (format == FI_ADDR_STR)
+		info->addr_format = format;
+	if (v->format != FI_ADDR_IB_UD)
+		err = keep_ip(info, &info->dest_addr, &info->dest_addrlen, &q->ends->dest);
+	return err ? err : make_entries(v, q, domain, &s, info, why);
+}
+
+/* Longer ones than the port's wire takes. */
+static bool too_long_for_port(const struct query *q, const struct fi_info *info,
+			      struct refusal *why)
+{
+	const struct fi_ep_attr *ep = q->hints ? q->hints->ep_attr : NULL;
+	const struct fi_tx_attr *tx = q->hints ? q->hints->tx_attr : NULL;
+	size_t most = info->ep_attr->max_msg_size;
+
+	if (ep && ep->max_msg_size > most)
+		return !hints_refuse(why, "ep_attr->max_msg_size: %zu asked, %zu offered",
+				     ep->max_msg_size, most);
+	if (tx && tx->inject_size > most)
+		return !hints_refuse(why, "tx_attr->inject_size: %zu asked, %zu offered",
+				     tx->inject_size, most);
+	return false;
+}
+
+/* On Ethernet a GID is an IP address. */
+static bool name_to_ip(void **member, size_t *len, struct sockaddr_in6 *to)
+{
+	static const unsigned char v4[12] = {[10] = 0xff, [11] = 0xff};
+	struct sockaddr_in *in = (struct sockaddr_in *)to;
+	struct addr a;
+
+	if (!*member)
+		return true;
+	if (addr_from_user(&a, FI_ADDR_IB_UD, *member, *len))
+		return false;
+	memset(to, 0, sizeof(*to));
+	to->sin6_family = AF_INET6;
+	memcpy(&to->sin6_addr, a.ip, sizeof(a.ip));
+	*len = sizeof(*to);
+	if (memcmp(a.ip, v4, sizeof(v4)) == 0) {
+		memset(to, 0, sizeof(*to));
+		in->sin_family = AF_INET;
+		memcpy(&in->sin_addr, a.ip + sizeof(v4), sizeof(in->sin_addr));
+		*len = sizeof(*in);
+	}
+	*member = to;
+	return true;
+}
+
+/*
+ * Names of queue pairs: which way they go is what the IP addresses of their ports say. Of a peer that
+ * is given by node and service nobody knows the queue pair.
+ */
+static int resolve_pairs(const struct provider *v, const struct query *q, struct fi_info *info,
+			 struct refusal *why)
+{
+	uint32_t format = q->hints ? q->hints->addr_format : FI_FORMAT_UNSPEC;
+	struct sockaddr_in6 src, dest;
+	struct query ip = *q;
+	struct fi_info hints;
+	int err;
+
+	if (format != FI_FORMAT_UNSPEC && format != v->format) {
+		hints_refuse_value(why, "addr_format", FI_TYPE_ADDR_FORMAT, format, v->format);
+		return -FI_ENODATA;
+	}
+	if (format == v->format) {
+		hints = *q->hints;
+		hints.addr_format = FI_FORMAT_UNSPEC;
+		ip.hints = &hints;
+		if (!name_to_ip(&hints.src_addr, &hints.src_addrlen, &src) ||
+		    !name_to_ip(&hints.dest_addr, &hints.dest_addrlen, &dest)) {
+			hints_refuse(why, "src_addr or dest_addr: no FI_ADDR_IB_UD");
+			return -FI_ENODATA;
+		}
+	}
+	err = resolve_sockets(v, &ip, info, why);
+	if (!err && too_long_for_port(q, info, why))
+		err = -FI_ENODATA;
+	if (!err && format == v->format && q->hints->dest_addr)
+		err = keep(&info->dest_addr, &info->dest_addrlen, q->hints->dest_addr, ADDR_IB_LEN);
+	return err;
+}
+
+/* "fi_ns://node:service" needs nothing more to be unique, "fi_shm://node" does. */
+static bool string_name(char *out, const struct query *q, struct refusal *why)
+{
+	int len;
+
+	if (q->node && strstr(q->node, "://")) {
+		if (q->service)
+			return hints_refuse(why,
+					    "node: \"%.100s\" is an address and takes no service",
+					    q->node);
+		len = snprintf(out, ADDR_STR_MAX, "%s", q->node);
+	} else if (q->node && q->service) {
+		len = snprintf(out, ADDR_STR_MAX, "fi_ns://%s:%s", q->node, q->service);
+	} else if (q->service) {
+		len = snprintf(out, ADDR_STR_MAX, "fi_ns://%s", q->service);
+	} else {
+		len = snprintf(out, ADDR_STR_MAX, "fi_shm://%s", q->node);
+	}
+	return len < ADDR_STR_MAX ||
+	       hints_refuse(why, "node and service: %d characters, %d are the most", len,
+			    ADDR_STR_MAX - 1);
+}
+
+/* Takes over a string of the hints, whose length may be wrong or leave out the terminator. */
+static bool string_read(char *out, const char *hint, const void *addr, size_t len,
+			struct refusal *why)
+{
+	size_t n = strnlen(addr, len && len < ADDR_STR_MAX ? len : ADDR_STR_MAX);
+
+	if (n >= ADDR_STR_MAX)
+		return hints_refuse(why, "%s: longer than %d characters", hint, ADDR_STR_MAX - 1);
+	memcpy(out, addr, n);
+	out[n] = '\0';
+	return true;
+}
+
+static bool string_ends(const struct query *q, char *src, char *dest, struct refusal *why)
+{
+	const struct fi_info *h = q->hints;
+	bool named = q->node || q->service, source = q->flags & FI_SOURCE;
+
+	if (h && h->src_addr && !source &&
+	    !string_read(src, "src_addr", h->src_addr, h->src_addrlen, why))
+		return false;
+	if (h && h->dest_addr && (source || !named) &&
+	    !string_read(dest, "dest_addr", h->dest_addr, h->dest_addrlen, why))
+		return false;
+	return !named || string_name(source ? src : dest, q, why);
+}
+
+static int resolve_strings(const struct provider *v, const struct query *q, struct fi_info *info,
+			   struct refusal *why)
+{
+	const char *asked = q->hints && q->hints->domain_attr ? q->hints->domain_attr->name : NULL;
+	uint32_t format = q->hints ? q->hints->addr_format : FI_FORMAT_UNSPEC;
+	char src[ADDR_STR_MAX] = "", dest[ADDR_STR_MAX] = "";
+	int ret;
+
+	if (format != FI_FORMAT_UNSPEC && format != v->format) {
+		hints_refuse_value(why, "addr_format", FI_TYPE_ADDR_FORMAT, format, v->format);
+		return -FI_ENODATA;
+	}
+	if (asked && strcmp(asked, v->domain) != 0) {
+		hints_refuse(why, "domain_attr->name: \"%.100s\" asked, \"%s\" offered", asked,
+			     v->domain);
+		return -FI_ENODATA;
+	}
+	if (!string_ends(q, src, dest, why))
+		return -FI_ENODATA;
+	if (!*src)
+		snprintf(src, sizeof(src), "fi_shm://%d", (int)getpid());
+	info->addr_format = v->format;
+	ret = keep(&info->src_addr, &info->src_addrlen, src, strlen(src) + 1);
+	if (!ret && *dest)
+		ret = keep(&info->dest_addr, &info->dest_addrlen, dest, strlen(dest) + 1);
+	return ret ? ret : keep_domain(info, v->domain);
+}
+
+int resolve(const struct provider *v, const struct query *q, struct fi_info *info,
+	    struct refusal *why)
+{
+	switch (v->format) {
+	case FI_ADDR_STR:
+		return resolve_strings(v, q, info, why);
+	case FI_ADDR_IB_UD:
+		return resolve_pairs(v, q, info, why);
+	default:
+		return resolve_sockets(v, q, info, why);
+	}
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The addresses of an entry: from node and service, from hints, or those of this host.
+ * fi_getinfo(3), and fi_shm(7) for names within a host.
+ */
+#ifndef WEFT_INFO_RESOLVE_H
+#define WEFT_INFO_RESOLVE_H
+
+#include <rdma/fabric.h>
+
+#include "info/hints.h"
+#include "info/providers.h"
+
+struct ip_ends;
+
+/* The arguments of fi_getinfo, and what was found out so far. */
+struct query {
+	uint32_t version;
+	const char *node, *service;
+	uint64_t flags;
+	const struct fi_info *hints;
+	struct ip_ends *ends;
+};
+
+/*
+ * Fills addr_format, src_addr, dest_addr, nic and the name of the domain of `info`; entries for
+ * further addresses of this host, if any, are linked behind it. 0, -FI_ENOMEM, or -FI_ENODATA with
+ * a reason; what is filled belongs to `info` in any case.
+ */
+int resolve(const struct provider *v, const struct query *q, struct fi_info *info,
+	    struct refusal *why);
+
+#endif

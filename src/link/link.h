@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The contract between the engine (src/xfer) and a transport (src/hw/NAME). A transport gives one
+ * `struct transport`; for every worker the engine opens a state of it, and for every connected peer a
+ * link: a reliable, ordered path.
+ *
+ * Every function here is called with the domain's lock held (or by the only thread) and must not
+ * block. A transport calls up only from `progress`, and only what xfer/msg/rx.h lists for it: rx_deliver,
+ * rx_placement_begin, rx_placement_iov, rx_placement_end, rx_moved, rx_stalled and rx_ended.
+ */
+#ifndef WEFT_LINK_LINK_H
+#define WEFT_LINK_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#define WIRE_FDS 2 /* descriptors that travel with a hello */
+
+struct addr;
+struct fi_info;
+struct fi_mr_dmabuf;
+struct fi_ops_msg;
+struct fi_rma_iov;
+struct link;
+struct offload_cm;
+struct worker;
+struct wire_hello;
+struct wire_nic;
+
+/* A packet as it is sent and delivered: see wire.h for the words. */
+struct packet {
+	uint64_t head;
+	uint64_t tag;
+	uint64_t data; /* meaningful with WIRE_DATA */
+	const void *payload;
+	size_t len;
+};
+
+/*
+ * Bytes for a device to move between segments of ours and ranges of the peer's memory, both of the same
+ * length in all, which is not 0. The lists are the caller's again after the call.
+ */
+struct link_move {
+	uint64_t id; /* the engine's, for rx_moved */
+	bool write;  /* from us to the peer; else the other way */
+	bool now; /* the device gets all of it within the call, or it is -FI_EAGAIN: see tx_never_queues */
+	const struct iovec *local;
+	size_t local_count; /* at most WIRE_IOV_MAX, likewise of the other list */
+	const struct fi_rma_iov *remote;
+	size_t remote_count;
+};
+
+struct link_ops {
+	/*
+	 * Sends one packet. The payload is copied before it returns. 0; -FI_EAGAIN: no room now,
+	 * room will come, or it is better lent; -FI_EMSGSIZE: more than link->eager_max bytes of
+	 * payload. The order of the arguments is that of fi_tsend, so that they stay in the
+	 * registers they came in.
+	 */
+	int (*send)(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
+		    uint64_t tag);
+	/*
+	 * The same with the payload in pieces, at most packet_max bytes; p->payload is not looked
+	 * at, p->len is their sum.
+	 */
+	int (*sendv)(struct link *link, const struct packet *p, const struct iovec *iov,
+		     size_t count);
+	/*
+	 * The same as sendv for a payload whose memory stays as it is. What finds no room at once,
+	 * or waits for others like it, goes out by turns, straight from there: the packet is
+	 * number link->zcopy_posted then. NULL: sendv copies in any case.
+	 */
+	int (*zcopy)(struct link *link, const struct packet *p, const struct iovec *iov,
+		     size_t count);
+	/* All that is lent is copied: the memory is its owners' again. 0 or -FI_ENOMEM: the link has failed. */
+	int (*zcopy_copy_out)(struct link *link);
+	/*
+	 * Copies from the peer's memory, without the peer, until the shorter side is full. `key`: of the first
+	 * segment, as `rndv_register` of the other side wrote it; 0: it did not, or this begins further on. The bytes
+	 * moved, or negative: cannot from here (stays so), the engine then asks the peer to send. NULL when the
+	 * transport has no such way.
+	 */
+	ssize_t (*fetch)(struct link *link, const struct iovec *local, size_t local_count,
+			 const struct iovec *remote, size_t remote_count, uint64_t key);
+	/*
+	 * One-sided, without the peer and in one copy: bytes between our segments and ranges of the
+	 * peer's regions, both of the same length in all. Key, rights and bounds of every range are
+	 * looked up in the peer's own table before the first byte moves, and a region is not closed
+	 * meanwhile. The engine sees to the order: nothing that it must not overtake is under way.
+	 *   0              done
+	 *   1              done, and the peer counts such accesses: tell it (WIRE_NOTIFY)
+	 *   -FI_EFAULT     the memory behind the region, or ours, is not there; some may have moved
+	 *   other negative not this way, nothing has moved: ask the peer by packets, it will know
+	 *                  why; -FI_EAGAIN: too many others are at it, or its worker is closing
+	 * NULL when the transport has no such way.
+	 */
+	int (*put)(struct link *link, const struct iovec *local, size_t local_count,
+		   const struct fi_rma_iov *remote, size_t remote_count);
+	int (*get)(struct link *link, const struct iovec *local, size_t local_count,
+		   const struct fi_rma_iov *remote, size_t remote_count);
+	/*
+	 * Would put (write) or get have a way to all these ranges right now? Moves nothing.
+	 */
+	bool (*reach)(struct link *link, const struct fi_rma_iov *remote, size_t remote_count,
+		      bool write);
+	/*
+	 * Takes back a WIRE_PUT packet (link->last after it was sent) that the peer has not begun
+	 * to process: it does not, nor anything behind it, until `release` is called for it, which
+	 * must be soon. The packet's payload, as it was sent, readable until the next call on the
+	 * link, its length in *len; NULL: the peer has it. `release` with `done`: what the packet
+	 * asks for is done, the peer passes it by; else it is the peer's again. Both NULL with put.
+	 */
+	const void *(*cancel_posted)(struct link *link, uint64_t place, size_t *len);
+	void (*release)(struct link *link, uint64_t place, bool done);
+	/*
+	 * Takes back a WIRE_GET packet that the peer has not begun with, for good: the peer passes
+	 * it by. True: nothing that is behind the packet had been done, either, when all that we
+	 * have read by now was as we read it.
+	 */
+	bool (*recall_posted)(struct link *link, uint64_t place);
+	/*
+	 * Begins to move bytes without the peer; `link->moves` says whether that is to be had now. Moves
+	 * are performed in the order in which they began, and those that are done are told in it, by
+	 * rx_moved. When one fails rx_stalled tells that it and all that had begun after it are undone,
+	 * and link->moves is false for ever. Our memory may be read or written to until then, or
+	 * until `rdma_abort` returns. 0; or negative: not this one, nothing has begun. NULL when the
+	 * transport has no such way.
+	 */
+	int (*move)(struct link *link, const struct link_move *m);
+	/* What has begun stays undone as it is, untold; our memory is left alone from now on. */
+	void (*rdma_abort)(struct link *link);
+	/*
+	 * Lets the peer read these segments by `move`, or by `fetch` if link->bounces, until `rndv_deregister` is
+	 * called with *exposed, or longer where registrations are kept; the keys are written to `at` with
+	 * addresses and lengths. `batch`: of the work they are for; where that is the same, the same
+	 * memory holds the same bytes. 0 or negative: not these.
+	 */
+	int (*rndv_register)(struct link *link, const struct iovec *iov, size_t count,
+			     const void *batch, struct fi_rma_iov *at, void **exposed);
+	void (*rndv_deregister)(struct link *link, void *exposed);
+	/*
+	 * Frees the link, and its socket where the transport owns those. Packets already sent stay
+	 * readable for the peer, as far as that is in our hands; if link->failed, those that have not
+	 * left us never do.
+	 */
+	void (*close)(struct link *link);
+};
+
+/* Embedded at the start of a transport's own link. */
+struct link {
+	const struct link_ops *ops;
+	size_t eager_max; /* longest message worth copying; longer ones are offered, or put */
+	bool fetches;     /* both sides can, it is thought: `fetch` below */
+	bool bounces;     /* `rndv_register` makes it cheaper for the peer to fetch it */
+	size_t spec_max; /* so much of what is offered goes along at once: the peer takes or drops it */
+	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
+	size_t zcopy_min;  /* payloads from here on are better lent than copied; SIZE_MAX: none */
+	uint64_t
+		zcopy_posted; /* packets sent by zcopy that the call did not send completely; counted for ever */
+	uint64_t zcopy_done; /* of them: sent completely, or copied */
+	bool failed;         /* the engine's: what was under way was reported as failed */
+	bool moves;          /* `move` is to be had */
+	bool reaches;        /* by keys of the peer's library that say so, too: mr_key_in_nic */
+	bool counted;        /* the peer counts such accesses: tell it (WIRE_NOTIFY) */
+	bool silent; /* accepted, and nothing has come by it yet: its peer may have given up before */
+	int reason;    /* prov_errno of what ends with it; 0: the error itself */
+	uint64_t last; /* where the last packet of sendv, or with WIRE_DATA, went: for withdraw */
+};
+
+/* Is something that was lent not out yet? */
+static inline bool link_holds(const struct link *link)
+{
+	return link->zcopy_posted != link->zcopy_done;
+}
+
+/* What the engine learned about the other side before it asks for a link. */
+struct link_peer {
+	const struct wire_hello *hello; /* checked */
+	uint32_t id; /* how our packets name us to the peer; with takes_socks the peer itself, as
+			`src` of rx_deliver */
+	int fds[WIRE_FDS]; /* the descriptors that came with the hello, or -1; the callee takes them */
+	int sock; /* bootstrap socket, open as long as the link: one byte on it wakes the peer; with
+		      takes_socks the link's from now on, unless connect fails */
+	pid_t pid;  /* as the kernel tells; 0 when it is not visible from here */
+	void *half; /* of `offer`: the link's if connect succeeds, else still the engine's */
+};
+
+/* Memory that a device gets to know. */
+struct device_region {
+	struct iovec memory;
+	uint64_t access;                   /* as in fi_mr(3) */
+	bool bare;                         /* some of it may be without pages, now or later */
+	const struct fi_mr_dmabuf *dmabuf; /* it is of that buffer; NULL: of this process */
+};
+
+/* Memory as a device knows it. */
+struct device_memory {
+	void *handle; /* the device's */
+	uint32_t lkey, rkey;
+};
+
+/*
+ * A device that the application registers its memory with, and whose operations reach that memory by
+ * themselves. Opened once for a domain, whose lock is not held.
+ */
+struct device_ops {
+	/* The one that has this address. 0 or a negative error. */
+	int (*open)(const struct addr *at, void **device);
+	void (*close)(void *device);
+	/* 0 or a negative error, -FI_EOPNOTSUPP if the device has no way to such memory. */
+	int (*add)(void *device, const struct device_region *region, struct device_memory *mem);
+	/* Nobody gets at the memory any more when it returns. */
+	int (*remove)(void *device, struct device_memory *mem);
+	/* Narrows what an entry promises to what the device at this address can do. 0 or an error. */
+	int (*limit)(const struct addr *at, struct fi_info *info);
+	/*
+	 * What one atomic may carry: 0, with the number of elements and their size, -FI_EINVAL or
+	 * -FI_EOPNOTSUPP. `form` is enum atomic_form of atomic/atomic.h, the others enums of the interface.
+	 */
+	int (*atomic)(int form, int datatype, int op, size_t *count, size_t *size);
+	/*
+	 * A queue of receives that endpoints of the domain share: -FI_EOPNOTSUPP where the device has none.
+	 * The receive half of the table posts to it, the context's `device_srx`. Domain locked, but for
+	 * opening. For `srx_cancel` see offload_ops.cancel.
+	 */
+	int (*srx_open)(void *device, size_t size, void **srx);
+	void (*srx_close)(void *srx);
+	int (*srx_cancel)(void *srx, void *context);
+	const struct fi_ops_msg *srx_msg;
+	/* What a prov_errno of a failed operation means. */
+	const char *(*error_text)(int prov_errno);
+};
+
+struct transport {
+	const char *name;
+	unsigned int bit; /* PROVIDER_ bit of info/providers.h */
+	/*
+	 * The packets travel on the bootstrap socket. It is non-blocking, no epoll instance watches it,
+	 * and it is noted with forked_guard; the link reads all of it and tells rx_ended of its end.
+	 */
+	bool takes_socks;
+	/* The transport's state for one worker; NULL where its address has no such way out. 0 or a
+	 * negative error. */
+	int (*open)(struct worker *worker, void **state);
+	/* May wait, a bounded time, until peers have what was sent last. */
+	void (*close)(void *state);
+	/* Delivers what has come, a bounded number of packets. true when there was anything. */
+	bool (*progress)(void *state);
+	/*
+	 * After true, the next packet, or room for what is pending, makes the worker's descriptor
+	 * readable: by the bootstrap socket, or by `fd`; false: there is one already.
+	 */
+	bool (*arm)(void *state);
+	/* A descriptor, the state's, that the worker watches; -1: none. NULL: likewise. */
+	int (*fd)(void *state);
+	/* The descriptors that go out with our hello, then -1; they stay ours. NULL: none. */
+	void (*hello_fds)(void *state, int fds[WIRE_FDS]);
+	/*
+	 * Of transports whose both ends must know of each other before there is a link: makes our half
+	 * of one and fills in what our hello says of it. `theirs` is what the peer's hello said, NULL when
+	 * ours is the first. connect takes the half, or abandon ends it. 0 or a negative error. NULL: a
+	 * hello is all that is needed.
+	 */
+	int (*offer)(void *state, const struct wire_nic *theirs, struct wire_nic *ours,
+		     void **half);
+	void (*abandon)(void *state, void *half);
+	/* Makes the link. 0 or a negative error. */
+	int (*connect)(void *state, const struct link_peer *peer, struct link **link);
+	/*
+	 * Waits, a bounded time, until what was sent has arrived: the bootstrap sockets are closed
+	 * next, and nothing that comes in is for anybody. What is fetched from our memory from now on
+	 * is nobody's message. NULL: whoever reads a socket's end has all, and fetches nothing.
+	 */
+	void (*drain)(void *state);
+	/*
+	 * The peer of this id has died: what it left half done must not stop others. true: whole
+	 * messages of it stand behind others' and will be delivered later, under its id.
+	 */
+	bool (*reap)(void *state, uint32_t id);
+	/*
+	 * `settle` notes the direct accesses (put, get) by peers that are under way; with `last`
+	 * none may begin after it. `settled`: all that were noted have ended; while not, *id is a
+	 * peer whose has not. Only the peer itself, or reap, ends one. NULL: there are no such
+	 * accesses; reap may be NULL, too, and is then false.
+	 */
+	void (*settle)(void *state, bool last);
+	bool (*settled)(void *state, uint32_t *id);
+	/* Of transports by link/offload.h; else NULL. */
+	const struct device_ops *device;
+	const struct offload_cm *cm;
+};
+
+extern const struct transport shm_transport;
+extern const struct transport tcp_transport;
+extern const struct transport verbs_transport;
+extern const struct transport udp_transport; /* datagrams, by xfer/dgram/dgram.h: no links */
+extern const struct transport ud_transport;  /* the same over a device's queue pair */
+extern const struct transport rc_transport;  /* bare queue pairs, by link/offload.h: no links */
+
+#endif

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connecting endpoints that are connected once, by their application's word: what src/core sees of
+ * listeners (acceptor, listen), of requests that came to them, and of the one connection of a worker
+ * (conn_single).
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "base/forked.h"
+#include "base/log.h"
+#include "core/ep_cm.h"
+#include "info/ifaces.h"
+#include "info/providers.h"
+#include "link/upcall.h"
+#include "xfer/conn/conn_own.h"
+#include "xfer/conn/hello.h"
+#include "xfer/conn/listen.h"
+#include "link/offload.h"
+
+#define LOOKS           4   /* for a peer in the time it has */
+#define EVENTS_PER_CALL 256 /* strangers' words looked at before the caller gets a rest */
+
+_Static_assert(XFER_CM_DATA == WIRE_CM_DATA_MAX, "what is promised travels");
+
+struct cm_listener {
+	const struct offload_cm *cm; /* of `offload`, which then is all there is; or NULL */
+	struct offload_listener *offload;
+	struct acceptor acceptor;
+	int epfd;
+	struct listen_how how;
+	int socks[2]; /* bound, until the acceptor has them; -1 */
+	uint8_t kind; /* of its name: those who ask have one like it */
+};
+
+/* Somebody who asks and waits for an answer. */
+struct cm_request {
+	const struct offload_cm *cm; /* as above */
+	struct offload_request *offload;
+	struct accepted conn;
+	struct addr name;
+};
+
+/* Where the application names no address: any. */
+static int want_name(const struct fi_info *info, const struct addr *name, struct addr *to)
+{
+	if (name->kind != ADDR_NONE)
+		return addr_dup(to, name);
+	if (provider_format(info) == FI_ADDR_STR)
+		return addr_of_process(to);
+	*to = (struct addr){.kind = info->addr_format == FI_SOCKADDR_IN6 ? ADDR_IN6 : ADDR_IN};
+	return 0;
+}
+
+/* What is bound to all addresses is told by one that peers can use. */
+static int usable(struct addr *name)
+{
+	static const unsigned char any[sizeof(name->ip)];
+	uint16_t port = name->port;
+	int err;
+
+	if (name->kind == ADDR_STR || memcmp(name->ip, any, sizeof(any)) != 0)
+		return 0;
+	err = ifaces_default(name->kind == ADDR_IN6 ? AF_INET6 : AF_INET, name);
+	name->port = port;
+	return err;
+}
+
+static int bind_name(struct cm_listener *l, const struct fi_info *info, struct addr *name)
+{
+	unsigned int wanted = worker_wanted(info);
+	struct addr bound;
+	int err = want_name(info, name, &bound);
+
+	l->how = (struct listen_how){.inside = wanted & PROVIDER_SHM,
+				     .network = wanted & PROVIDER_TCP,
+				     .backlog = LISTEN_LATER};
+	if (!err)
+		err = listen_bind(&bound, &l->how, l->socks);
+	if (err)
+		return err;
+	err = usable(&bound);
+	if (err) {
+		addr_free(&bound);
+		return err;
+	}
+	addr_free(name);
+	*name = bound;
+	l->kind = bound.kind;
+	return 0;
+}
+
+static int open_native(struct cm_listener *l, const struct fi_info *info, struct addr *name)
+{
+	struct addr bound;
+	int err = want_name(info, name, &bound);
+
+	if (!err && !l->cm)
+		err = -FI_ENOSYS;
+	if (!err)
+		err = l->cm->open(&bound, &l->offload);
+	if (!err)
+		*name = bound;
+	return err;
+}
+
+int cm_open(const struct fi_info *info, struct addr *name, struct cm_listener **out)
+{
+	struct cm_listener *l = calloc(1, sizeof(*l));
+	int err;
+
+	if (!l)
+		return -FI_ENOMEM;
+	if (worker_wanted(info) & PROVIDER_RC) {
+		l->cm = transports[TRANSPORT_RC]->cm;
+		err = open_native(l, info, name);
+		if (err)
+			free(l);
+		else
+			*out = l;
+		return err;
+	}
+	l->socks[0] = l->socks[1] = -1;
+	l->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (l->epfd < 0) {
+		err = -errno;
+		free(l);
+		return err;
+	}
+	acceptor_init(&l->acceptor, l->epfd);
+	err = bind_name(l, info, name);
+	if (err)
+		cm_close(l);
+	else
+		*out = l;
+	return err;
+}
+
+int cm_listen(struct cm_listener *l, int backlog)
+{
+	if (l->cm)
+		return l->cm->listen(l->offload, backlog);
+	l->how.backlog = backlog;
+	return listen_begin(&l->acceptor, &l->how, l->socks);
+}
+
+int cm_fd(const struct cm_listener *l)
+{
+	return l->cm ? l->cm->fd(l->offload) : l->epfd;
+}
+
+void cm_close(struct cm_listener *l)
+{
+	if (l->cm) {
+		l->cm->close(l->offload);
+	} else {
+		listen_drop(l->socks);
+		acceptor_close(&l->acceptor);
+		close(l->epfd);
+	}
+	free(l);
+}
+
+static void refuse(struct accepted *conn, const void *data, size_t len)
+{
+	hello_send(NULL, conn->sock, conn->inside,
+		   &(struct hello_words){.kind = HELLO_REJECT,
+					 .error = FI_ECONNREFUSED,
+					 .data = data,
+					 .data_len = len < XFER_CM_DATA ? len : XFER_CM_DATA});
+	acceptor_dismiss(conn);
+}
+
+/* NULL: nobody to be connected to; the guest is gone. */
+static struct cm_request *receive(const struct cm_listener *l, struct accepted *conn)
+{
+	struct cm_request *req = calloc(1, sizeof(*req));
+
+	if (req && conn->hello.kind == HELLO_REQUEST && !hello_name(&conn->hello, &req->name)) {
+		req->conn = *conn;
+		if (req->name.kind == l->kind)
+			return req;
+		LOG_WARN(LOG_EP_CTRL, "a request from an address of format %u is refused",
+			 conn->hello.name_format);
+		addr_free(&req->name);
+	}
+	free(req);
+	refuse(conn, NULL, 0);
+	return NULL;
+}
+
+static struct cm_request *next_native(struct cm_listener *l)
+{
+	struct offload_request *offload = l->cm->next(l->offload);
+	struct cm_request *req;
+
+	if (!offload)
+		return NULL;
+	req = calloc(1, sizeof(*req));
+	if (!req) {
+		l->cm->reject(offload, NULL, 0);
+		return NULL;
+	}
+	req->cm = l->cm;
+	req->offload = offload;
+	return req;
+}
+
+struct cm_request *cm_next(struct cm_listener *l)
+{
+	struct cm_request *req = NULL;
+	struct epoll_event event;
+	struct accepted conn;
+
+	if (l->cm)
+		return next_native(l);
+	for (unsigned int i = 0; i < EVENTS_PER_CALL && !req; i++) {
+		if (epoll_wait(l->epfd, &event, 1, 0) != 1)
+			break;
+		if (acceptor_event(&l->acceptor, event.data.u64, &conn))
+			req = receive(l, &conn);
+	}
+	if (l->acceptor.count)
+		acceptor_expire(&l->acceptor);
+	return req;
+}
+
+const struct addr *cm_request_name(const struct cm_request *req)
+{
+	return req->cm ? req->cm->name(req->offload) : &req->name;
+}
+
+const struct addr *cm_request_own_name(const struct cm_request *req)
+{
+	return req->cm ? req->cm->own_name(req->offload) : NULL;
+}
+
+const void *cm_request_data(const struct cm_request *req, size_t *len)
+{
+	if (req->cm)
+		return req->cm->data(req->offload, len);
+	*len = req->conn.hello.data_len;
+	return req->conn.hello.data;
+}
+
+static struct accepted leave(struct cm_request *req)
+{
+	struct accepted conn = req->conn;
+
+	addr_free(&req->name);
+	free(req);
+	return conn;
+}
+
+static struct offload_request *leave_native(struct cm_request *req)
+{
+	struct offload_request *offload = req->offload;
+
+	free(req);
+	return offload;
+}
+
+void cm_reject(struct cm_request *req, const void *data, size_t len)
+{
+	const struct offload_cm *cm = req->cm;
+	struct accepted conn;
+
+	if (cm) {
+		cm->reject(leave_native(req), data, len);
+		return;
+	}
+	conn = leave(req);
+	refuse(&conn, data, len);
+}
+
+/* Receives that only this peer could have met are over; in a shared context they are anybody's. */
+static void cancel_receives(struct worker *worker)
+{
+	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
+		if (worker->rx[i])
+			rx_fail_posted(worker->rx[i], FI_ECANCELED);
+}
+
+/* Nobody is there any more to be answered. */
+static bool gave_up(const struct accepted *conn)
+{
+	struct pollfd p = {.fd = conn->sock, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* Takes the request. */
+static int adopt(struct worker *worker, struct cm_request *req, const void *data, size_t len)
+{
+	struct accepted conn = leave(req);
+
+	if (conn.inside ? !worker->hw[TRANSPORT_SHM]
+			: !worker->hw[TRANSPORT_TCP] && !worker->hw[TRANSPORT_VERBS]) {
+		LOG_WARN(LOG_EP_CTRL, "accept: the request came by a transport that the endpoint "
+				      "does not use");
+		refuse(&conn, NULL, 0);
+		return -FI_EINVAL;
+	}
+	if (gave_up(&conn)) {
+		acceptor_dismiss(&conn);
+		return -FI_ECONNABORTED;
+	}
+	return conn_adopt(worker, &conn, data, len < XFER_CM_DATA ? len : XFER_CM_DATA);
+}
+
+int cm_accept(struct worker *worker, struct cm_request *req, const void *data, size_t len)
+{
+	struct offload *n = worker->offload;
+	int err;
+
+	if (!n != !req->cm) {
+		LOG_WARN(LOG_EP_CTRL, "accept: the request came to a listener of another kind");
+		cm_reject(req, NULL, 0);
+		return -FI_EINVAL;
+	}
+	if (n) {
+		err = n->ops->accept(n, leave_native(req), data, len);
+		return err ? err : CM_LATER;
+	}
+	err = adopt(worker, req, data, len);
+	if (err)
+		cancel_receives(worker);
+	return err;
+}
+
+size_t cm_data_most(const struct fi_info *info)
+{
+	return worker_wanted(info) & PROVIDER_RC ? CM_OFFLOAD_DATA : XFER_CM_DATA;
+}
+
+static void connected(struct worker *worker, const struct wire_hello *hello)
+{
+	ep_cm_connected(worker->cm_arg, hello->data, hello->data_len);
+}
+
+static void ended(struct worker *worker, int err, const struct wire_hello *hello)
+{
+	conn_single_settled(worker);
+	cancel_receives(worker);
+	ep_cm_ended(worker->cm_arg, err, hello ? hello->data : NULL, hello ? hello->data_len : 0);
+}
+
+void offload_connected(struct offload *n, const void *data, size_t len)
+{
+	ep_cm_connected(n->worker->cm_arg, data, len);
+}
+
+void offload_ended(struct offload *n, int err, const void *data, size_t len)
+{
+	ep_cm_ended(n->worker->cm_arg, err, data, len);
+}
+
+void cm_own(struct worker *worker, struct ep *ep)
+{
+	static const struct worker_cm cm = {connected, ended};
+
+	worker->cm = &cm;
+	worker->cm_arg = ep;
+}
+
+int cm_connect(struct worker *worker, const struct addr *to, const void *data, size_t len)
+{
+	struct offload *n = worker->offload;
+	int err;
+
+	if (n)
+		return n->ops->connect(n, to, data, len);
+	err = conn_request(worker, to, data, len < XFER_CM_DATA ? len : XFER_CM_DATA);
+
+	if (err && err != -FI_ENOMEM)
+		cancel_receives(worker);
+	return err;
+}
+
+void cm_shutdown(struct worker *worker)
+{
+	if (worker->offload) {
+		worker->offload->ops->shutdown(worker->offload);
+		return;
+	}
+	conn_shutdown(worker);
+	conn_single_settled(worker);
+	cancel_receives(worker);
+}
+
+const struct addr *cm_peer_name(const struct worker *worker)
+{
+	return worker->offload ? &worker->offload->peer : &conn_peer(worker)->name;
+}
+
+int cm_news_fd(const struct worker *worker)
+{
+	return worker->offload ? worker->offload->ops->fd(worker->offload) : -1;
+}
+
+int cm_sock(const struct worker *worker)
+{
+	return worker->cm_sock;
+}
+
+int cm_look_ms(const struct worker *worker)
+{
+	int ms = env_get()->peer_timeout;
+
+	if (worker->offload || conn_peer(worker)->inside || ms <= 0)
+		return 0;
+	return ms > LOOKS ? ms / LOOKS : 1;
+}
+
+/* Before a sleep the transport sees to its peers. */
+void cm_look(struct worker *worker)
+{
+	worker_arm(worker);
+	cm_progress(worker);
+}
+
+void cm_progress(struct worker *worker)
+{
+	worker->armed = true;
+	worker_progress(worker);
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Handshake, seen from a peer's state (xfer/peer.h):
+ *   IDLE        conn_start on this host: connect, send HELLO_CONNECT     -> HANDSHAKE
+ *               conn_start across the network: begin connect()           -> CONNECTING
+ *   CONNECTING  connect() succeeded: send HELLO_CONNECT                  -> HANDSHAKE
+ *   HANDSHAKE   HELLO_ACCEPT received: make the link                     -> CONNECTED
+ *               HELLO_CROSSED received: the peer's attempt wins          -> CROSSED
+ *               its HELLO_CONNECT received, our incarnation is greater:
+ *               drop our attempt, accept                                 -> CONNECTED
+ *               its HELLO_CONNECT received, ours is lesser: answer HELLO_CROSSED
+ *   IDLE, CONNECTING, CROSSED  its HELLO_CONNECT received: accept        -> CONNECTED
+ *   CONNECTING, HANDSHAKE  socket ended after a late hello: retry        -> CONNECTING
+ *   any         socket ended                                             -> IDLE, by peer_lost
+ * The worker of a connected endpoint (FI_EP_MSG) does the same with HELLO_REQUEST, driven by conn_single.c; nobody
+ * connects to it.
+ */
+#include "link/upcall.h"
+#include "xfer/conn/conn.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/forked.h"
+#include "base/log.h"
+#include "xfer/conn/conn_own.h"
+#include "xfer/conn/connect.h"
+
+#define EVENTS_PER_POLL 32
+#define POLLS_PER_CALL  8  /* then others have their turn */
+#define BYTES_PER_EVENT 64 /* of wake-ups, each alone inside a host */
+#define CROSSED_MS      30000
+#define LAST_CALLS      4096 /* of what a peer sent before its end */
+/* A hello later than this may meet an acceptor that has closed the silent connection; coarse clocks lag some ms. */
+#define LATE_MS (ACCEPTOR_CROWDED_MS - 50)
+#define RETRIES 8 /* of one attempt */
+
+void conn_forget(struct peer *peer)
+{
+	if (!peer->unread && !peer->named)
+		peer_free(peer);
+}
+
+void conn_lose(struct peer *peer, int err, const struct wire_hello *hello)
+{
+	struct worker *worker = peer->worker;
+
+	peer_lost(peer, err);
+	if (worker->cm)
+		worker->cm->ended(worker, err, hello);
+	else
+		conn_forget(peer);
+}
+
+/*
+ * An acceptor closes connections that stay silent. A peer whose hello was late connects again: it was not refused.
+ * True: it did, and the attempt goes on or has failed.
+ */
+static bool retry(struct peer *peer)
+{
+	if (!peer->late || peer->inside || peer->retries++ >= RETRIES)
+		return false;
+	LOG_INFO(LOG_EP_CTRL, "the hello was sent too late: connecting again");
+	forked_close(peer->sock);
+	peer->sock = peer->wake = -1;
+	conn_abandon(peer);
+	peer->state = PEER_CONNECTING;
+	peer->deadline = conn_deadline();
+	conn_again(peer);
+	return true;
+}
+
+/* The peer has closed the socket: making a hello takes time where devices are involved. */
+static bool has_ended(int sock)
+{
+	char byte;
+
+	return recv(sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* connect() has ended. */
+static void connecting_event(struct peer *peer)
+{
+	int err = connect_result(peer->sock);
+
+	if (err == -FI_EAGAIN)
+		return; /* an event of the socket it had before */
+	peer->late = clock_coarse_ms() - peer->attempt_ms >= LATE_MS;
+	if (!err && peer->late && has_ended(peer->sock))
+		err = -FI_ECONNRESET;
+	if (!err)
+		err = conn_say_hello(peer);
+	if (!err)
+		err = conn_control(peer->worker, EPOLL_CTL_MOD, peer, EPOLLIN);
+	if ((err == -FI_ECONNRESET || err == -EPIPE) && retry(peer))
+		return;
+	if (err)
+		conn_lose(peer, err == -FI_ECONNRESET ? FI_ECONNREFUSED : -err, NULL);
+	else
+		peer->state = PEER_HANDSHAKE;
+}
+
+static void crossed(struct peer *peer)
+{
+	forked_close(peer->sock);
+	peer->sock = peer->wake = -1;
+	peer->state = PEER_CROSSED;
+	peer->deadline = clock_coarse_ms() + CROSSED_MS;
+}
+
+static void rejected(struct peer *peer, const struct wire_hello *hello)
+{
+	conn_lose(peer,
+		  hello->error && hello->error <= UINT16_MAX ? (int)hello->error : FI_ECONNREFUSED,
+		  hello);
+}
+
+static void accepted(struct peer *peer, struct accepted *conn)
+{
+	struct worker *worker = peer->worker;
+	int err;
+
+	if (!conn->inside)
+		epoll_ctl(worker->epfd, EPOLL_CTL_DEL, peer->sock, NULL);
+	err = conn_link(peer, conn, &(struct wire_nic){.qpn = 0});
+	if (!err && !conn->inside && peer->sock >= 0)
+		err = conn_watch(peer, EPOLLIN);
+	if (err) {
+		conn_lose(peer, -err, NULL);
+		return;
+	}
+	worker->handshakes--;
+	peer->real->silent = false;
+	/* The other side knows by this byte that we have heard it; across the network the first packet says so. */
+	if (conn->inside)
+		send(peer->sock, &(char){BOOT_WAKE}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	peer_connected(peer);
+	if (worker->cm)
+		worker->cm->connected(worker, &conn->hello);
+}
+
+static void handshake_event(struct peer *peer)
+{
+	struct accepted conn = {.sock = peer->sock, .inside = peer->inside};
+	int ret = hello_recv(peer->sock, peer->inside, &conn.hello, conn.fds);
+
+	if (ret == 0 || (ret == -FI_ECONNRESET && retry(peer)))
+		return;
+	if (ret < 0) {
+		conn_lose(peer, ret == -FI_ECONNRESET ? FI_ECONNREFUSED : -ret, NULL);
+		return;
+	}
+	conn.pid = conn.inside ? connect_pid(peer->sock) : 0;
+	switch (conn.hello.kind) {
+	case HELLO_CROSSED:
+		crossed(peer);
+		break;
+	case HELLO_REJECT:
+		rejected(peer, &conn.hello);
+		break;
+	case HELLO_ACCEPT:
+		accepted(peer, &conn);
+		break;
+	default:
+		hello_close_fds(conn.fds);
+		conn_lose(peer, FI_EPROTO, NULL);
+	}
+}
+
+void conn_finish(struct peer *peer)
+{
+	if (peer->state == PEER_HANDSHAKE && !peer->losing)
+		handshake_event(peer);
+}
+
+/*
+ * Whoever ends its socket in good order has seen to it that all it sent is here: that comes first. It may
+ * end the peer, too.
+ */
+static struct peer *hear_out(struct peer *peer)
+{
+	struct worker *worker = peer->worker;
+	unsigned int hw = peer->hw;
+	uint32_t id = pool_id(peer);
+
+	for (unsigned int i = 0; i < LAST_CALLS && transports[hw]->progress(worker->hw[hw]); i++)
+		;
+	peer = pool_find(&worker->peer_pool, id);
+	return peer && peer->state == PEER_CONNECTED ? peer : NULL;
+}
+
+/*
+ * Reads wake-ups and good-byes away: what the last recv returned. Whoever closes its end before it has read
+ * ours makes the kernel say so first, and what it had said itself comes after that.
+ */
+static ssize_t hear_boot(struct peer *peer)
+{
+	bool reset = false;
+	char byte;
+	ssize_t len = 1;
+
+	for (int i = 0; i < BYTES_PER_EVENT && len > 0; i++) {
+		len = recv(peer->sock, &byte, 1, MSG_DONTWAIT);
+		if (len < 0 && errno == ECONNRESET && !reset) {
+			reset = true;
+			len = recv(peer->sock, &byte, 1, MSG_DONTWAIT);
+		}
+		if (len > 0)
+			peer->real->silent = false;
+		if (len > 0 && byte == BOOT_BYE)
+			peer->said_bye = true;
+	}
+	return len;
+}
+
+/* The end of the socket is the end of the peer. */
+static void connected_event(struct peer *peer)
+{
+	ssize_t len = hear_boot(peer);
+	int err = len < 0 && errno == ETIMEDOUT ? FI_ETIMEDOUT : FI_ECONNRESET;
+
+	if (len > 0 || (len < 0 && (errno == EAGAIN || errno == EINTR)))
+		return;
+	if (!peer->inside)
+		peer = hear_out(peer);
+	if (peer)
+		conn_ended(peer, err);
+}
+
+void conn_ended(struct peer *peer, int err)
+{
+	LOG_INFO(LOG_EP_CTRL, "a peer %s: %s", peer->said_bye ? "closed its endpoint" : "is gone",
+		 fi_strerror(err));
+	conn_lose(peer, peer->said_bye ? FI_ESHUTDOWN : err, NULL);
+}
+
+void rx_ended(struct worker *worker, uint32_t src, int err)
+{
+	struct peer *peer = pool_find(&worker->peer_pool, src);
+
+	if (peer && peer->state == PEER_CONNECTED)
+		conn_ended(peer, err);
+}
+
+/*
+ * Inside a host it may be writing to our memory at this moment: it is told to go, and reaped when it has,
+ * as always.
+ */
+void conn_expel(struct peer *peer)
+{
+	if (peer->state != PEER_CONNECTED || !peer->inside) {
+		rx_ended(peer->worker, pool_id(peer), peer->starved ? FI_ENOMEM : FI_EPROTO);
+		return;
+	}
+	shutdown(peer->sock, SHUT_WR);
+	list_remove(&peer->in_busy);
+}
+
+static void peer_event(struct peer *peer)
+{
+	/* An event of a socket it had when the events were asked for. */
+	if (peer->sock < 0)
+		return;
+	switch (peer->state) {
+	case PEER_CONNECTING:
+		connecting_event(peer);
+		break;
+	case PEER_HANDSHAKE:
+		handshake_event(peer);
+		break;
+	case PEER_CONNECTED:
+		connected_event(peer);
+		break;
+	default:
+		break;
+	}
+}
+
+static void dispatch(struct worker *worker, uint64_t data)
+{
+	struct accepted conn;
+	struct peer *peer;
+
+	switch (data >> 32) {
+	case WORKER_HW: /* a progress call of the transport sees to it */
+		break;
+	case WORKER_PEER:
+		peer = pool_find(&worker->peer_pool, (uint32_t)data);
+		if (peer)
+			peer_event(peer);
+		break;
+	default:
+		if (acceptor_event(&worker->acceptor, data, &conn))
+			conn_greet(worker, &conn);
+	}
+}
+
+static void expire(struct worker *worker)
+{
+	uint64_t now = clock_coarse_ms();
+
+	acceptor_expire(&worker->acceptor);
+	LIST_EACH_SAFE (node, &worker->peers_list) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+
+		/* Whoever has our hello may take as long as it likes: it lives. */
+		if ((peer->state == PEER_CROSSED || peer->state == PEER_CONNECTING) &&
+		    now >= peer->deadline)
+			conn_lose(peer, FI_ETIMEDOUT, NULL);
+		else if (peer_reads_out(peer))
+			conn_forget(peer);
+		else
+			conn_again(peer);
+	}
+}
+
+bool conn_poll(struct worker *worker)
+{
+	struct epoll_event events[EVENTS_PER_POLL];
+	bool any = false;
+	int n = EVENTS_PER_POLL;
+
+	for (int polls = 0; n == EVENTS_PER_POLL && polls < POLLS_PER_CALL; polls++) {
+		n = epoll_wait(worker->epfd, events, EVENTS_PER_POLL, 0);
+		for (int i = 0; i < n; i++)
+			dispatch(worker, events[i].data.u64);
+		any |= n > 0;
+	}
+	worker->armed |= n == EVENTS_PER_POLL; /* the next progress call goes on */
+	if (worker->handshakes || worker->acceptor.count || worker->unread)
+		expire(worker);
+	return any;
+}
+
+void conn_goodbye(struct peer *peer)
+{
+	if (peer->state != PEER_CONNECTED)
+		return;
+	if (peer->inside)
+		send(peer->sock, &(char){BOOT_BYE}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	else
+		peer->real->ops->send(peer->real, NULL, 0, 0, WIRE_HEAD(WIRE_BYE, 0, 0, 0), 0);
+}
+
+void conn_drain(struct worker *worker)
+{
+	for (unsigned int i = 0; i < TRANSPORT_COUNT; i++)
+		if (worker->hw[i] && transports[i]->drain)
+			transports[i]->drain(worker->hw[i]);
+}
+
+void conn_close(struct worker *worker)
+{
+	LIST_EACH (at, &worker->peers_list)
+		conn_goodbye(LIST_ENTRY(at, struct peer, in_port));
+	conn_drain(worker);
+	LIST_EACH_SAFE (at, &worker->peers_list) {
+		struct peer *peer = LIST_ENTRY(at, struct peer, in_port);
+
+		peer_lost(peer, FI_ECANCELED);
+		peer_free(peer);
+	}
+	acceptor_close(&worker->acceptor);
+	conn_single_settled(worker);
+	free(worker->cm_data);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who comes to us: is it somebody, and does its connection count? */
+#include <rdma/fi_errno.h>
+#include <sys/epoll.h>
+
+#include "base/forked.h"
+#include "base/log.h"
+#include "xfer/conn/conn_own.h"
+#include "xfer/conn/connect.h"
+
+/* Ends our own attempt, if there is one: the peer's connection is taken instead. */
+static void abandon_attempt(struct peer *peer)
+{
+	if (!peer_attempts(peer))
+		return;
+	if (peer->sock >= 0)
+		forked_close(peer->sock);
+	peer->sock = peer->wake = -1;
+	conn_abandon(peer);
+	peer->state = PEER_IDLE;
+	peer->worker->handshakes--;
+}
+
+int conn_take(struct peer *peer, struct accepted *conn, const struct hello_words *words)
+{
+	struct hello_words answer = *words;
+	int err;
+
+	abandon_attempt(peer);
+	peer->sock = peer->wake = conn->sock;
+	peer->inside = conn->inside;
+	err = conn_link(peer, conn, &answer.nic);
+	if (!err)
+		err = hello_send(peer->worker, conn->sock, conn->inside, &answer);
+	if (!err && peer->sock >= 0)
+		err = conn_watch(peer, EPOLLIN);
+	if (!err) {
+		peer->real->silent &= !peer->worker->cm;
+		peer_connected(peer);
+		return 0;
+	}
+	LOG_WARN(LOG_EP_CTRL, "cannot accept a peer: %s", fi_strerror(-err));
+	if (peer->worker->cm)
+		peer_lost(peer, -err);
+	else
+		peer_not_taken(peer, -err);
+	return err;
+}
+
+/* Where somebody across the network says that it is on its loopback, it can only be found where it is. */
+static void name_by_socket(const struct accepted *conn, struct addr *name)
+{
+	struct addr from;
+	uint16_t port = name->port;
+
+	if (conn->inside || !addr_is_loopback(name) || !connect_remote(conn->sock, &from) ||
+	    addr_is_local(&from))
+		return;
+	*name = from;
+	name->port = port;
+}
+
+/* Who is it? NULL: nobody to be connected to. */
+static struct peer *identify(struct worker *worker, const struct accepted *conn)
+{
+	struct addr name;
+	struct peer *peer;
+
+	if (conn->hello.kind != HELLO_CONNECT || worker->cm || hello_name(&conn->hello, &name))
+		return NULL;
+	if (!conn->inside && name.kind == ADDR_STR) {
+		addr_free(&name);
+		return NULL;
+	}
+	name_by_socket(conn, &name);
+	/* To ourselves across the network: the other end is somebody else of the same name. */
+	peer = conn->hello.incarnation == worker->incarnation ? peer_new(worker, &name)
+							      : peer_by_name(worker, &name);
+	addr_free(&name);
+	return peer;
+}
+
+/* Does its connection count? Takes the conn. */
+void conn_greet(struct worker *worker, struct accepted *conn)
+{
+	struct peer *peer = identify(worker, conn);
+
+	if (!peer) {
+		hello_send(NULL, conn->sock, conn->inside,
+			   &(struct hello_words){.kind = HELLO_REJECT, .error = FI_ECONNREFUSED});
+		acceptor_dismiss(conn);
+		return;
+	}
+	if (peer->state == PEER_CONNECTED && peer->incarnation == conn->hello.incarnation &&
+	    conn->hello.serial < peer->serial) {
+		acceptor_dismiss(conn); /* its attempt crossed ours and lost */
+		return;
+	}
+	if (peer->state == PEER_CONNECTED)
+		peer_lost(peer, FI_ECONNRESET); /* it died and came back before we noticed */
+	if (peer->state == PEER_HANDSHAKE && worker->incarnation < conn->hello.incarnation) {
+		hello_send(worker, conn->sock, conn->inside,
+			   &(struct hello_words){.kind = HELLO_CROSSED});
+		acceptor_dismiss(conn);
+		return;
+	}
+	if (conn_take(peer, conn,
+		      &(struct hello_words){.kind = HELLO_ACCEPT, .id = pool_id(peer)}) &&
+	    peer->state == PEER_IDLE)
+		conn_forget(peer);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Our own attempts to connect. */
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/forked.h"
+#include "base/log.h"
+#include "xfer/conn/conn_own.h"
+#include "xfer/conn/connect.h"
+#include "xfer/conn/listen.h"
+
+int conn_control(struct worker *worker, int op, struct peer *peer, uint32_t events)
+{
+	struct epoll_event ev = {.events = events,
+				 .data.u64 = (uint64_t)WORKER_PEER << 32 | pool_id(peer)};
+
+	return epoll_ctl(worker->epfd, op, peer->sock, &ev) ? -errno : 0;
+}
+
+int conn_watch(struct peer *peer, uint32_t events)
+{
+	return conn_control(peer->worker, EPOLL_CTL_ADD, peer, events);
+}
+
+int conn_listen(struct worker *worker)
+{
+	struct listen_how how = {.inside = worker->hw[TRANSPORT_SHM] != NULL,
+				 .network =
+					 worker->hw[TRANSPORT_TCP] || worker->hw[TRANSPORT_VERBS],
+				 .backlog = SOMAXCONN};
+	int err = listen_open(&worker->acceptor, &worker->name, &how);
+
+	if (!err)
+		worker->key = addr_unmapped(&worker->name);
+	return err;
+}
+
+/* To ourselves: the same link, with a pair of sockets for the wake-ups. */
+static int connect_self(struct peer *peer)
+{
+	struct worker *worker = peer->worker;
+	struct accepted self = {.inside = true,
+				.pid = getpid(),
+				.hello = {.your_id = pool_id(peer),
+					  .incarnation = worker->incarnation,
+					  .probe_addr = (uintptr_t)&worker->probe,
+					  .probe_value = worker->probe}};
+	int pair[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	err = hello_own_fds(worker, self.fds);
+	if (err)
+		goto close_pair;
+	peer->sock = pair[0];
+	peer->wake = pair[1];
+	peer->inside = true;
+	err = conn_link(peer, &self, &(struct wire_nic){.qpn = 0});
+	if (!err)
+		err = conn_watch(peer, EPOLLIN);
+	if (err)
+		goto close_pair;
+	peer->real->silent = false;
+	peer_connected(peer);
+	return 0;
+close_pair:
+	peer->sock = peer->wake = -1;
+	close(pair[0]);
+	close(pair[1]);
+	return err;
+}
+
+int conn_say_hello(struct peer *peer)
+{
+	struct worker *worker = peer->worker;
+	struct hello_words words = {.kind = worker->cm ? HELLO_REQUEST : HELLO_CONNECT,
+				    .id = pool_id(peer),
+				    .data = worker->cm_data,
+				    .data_len = worker->cm_len};
+
+	if (worker->cm)
+		conn_single_sent(peer);
+	conn_offer(peer, NULL, &words.nic);
+	return hello_send(worker, peer->sock, peer->inside, &words);
+}
+
+/* Takes the socket. 0 or a negative error. */
+static int attempt(struct peer *peer, int sock, bool inside)
+{
+	int err;
+
+	if (sock < 0)
+		return sock;
+	peer->sock = peer->wake = sock;
+	peer->inside = inside;
+	err = inside ? conn_say_hello(peer) : 0;
+	if (!err)
+		err = conn_watch(peer, inside ? EPOLLIN : EPOLLOUT);
+	if (err) {
+		forked_close(sock);
+		peer->sock = peer->wake = -1;
+		return err;
+	}
+	peer->state = inside ? PEER_HANDSHAKE : PEER_CONNECTING;
+	peer->worker->handshakes++;
+	return 0;
+}
+
+uint64_t conn_deadline(void)
+{
+	int ms = env_get()->peer_timeout;
+
+	return ms > 0 ? clock_coarse_ms() + (uint64_t)ms : UINT64_MAX;
+}
+
+/*
+ * That an address is one of this host's own says only where to ask first: whoever listens by that name
+ * in our network namespace is here. Others, and those who do not use shared memory, are across the
+ * network, which may be the loopback.
+ */
+int conn_attempt(struct peer *peer)
+{
+	struct worker *worker = peer->worker;
+	int err = -FI_EHOSTUNREACH;
+
+	peer->attempt_ms = clock_coarse_ms();
+	peer->deadline = conn_deadline();
+	if (worker->hw[TRANSPORT_SHM] && addr_is_local(&peer->name))
+		err = attempt(peer, connect_inside(&peer->key), true);
+	if (err == -FI_ECONNREFUSED && worker->cm)
+		err = attempt(peer, conn_single_inside(peer), true);
+	if ((worker->hw[TRANSPORT_TCP] || worker->hw[TRANSPORT_VERBS]) &&
+	    peer->name.kind != ADDR_STR &&
+	    (err == -FI_EHOSTUNREACH || err == -FI_ECONNREFUSED || err == -FI_EACCES))
+		err = attempt(peer, connect_network(&peer->name), false);
+	return err;
+}
+
+void conn_wait_outside(struct peer *peer)
+{
+	peer->state = PEER_CONNECTING;
+	peer->worker->handshakes++;
+	if (peer->worker->cm)
+		conn_single_waits(peer->worker);
+	else
+		peer_busy(peer); /* whoever sleeps looks again soon */
+}
+
+void conn_start_later(struct peer *peer)
+{
+	conn_wait_outside(peer);
+	peer->deadline = conn_deadline();
+}
+
+void conn_again(struct peer *peer)
+{
+	uint64_t deadline = peer->deadline;
+	int err;
+
+	if (peer->state != PEER_CONNECTING || peer->sock >= 0)
+		return;
+	peer->worker->handshakes--;
+	peer->state = PEER_IDLE;
+	if (peer->worker->cm)
+		conn_single_unname(peer->worker);
+	err = conn_attempt(peer);
+	if (!err) {
+		if (peer->worker->cm)
+			conn_single_connecting(peer);
+		return;
+	}
+	conn_wait_outside(peer);
+	peer->deadline = deadline;
+	if (err != -FI_EAGAIN)
+		conn_lose(peer, -err, NULL);
+}
+
+int conn_start(struct peer *peer)
+{
+	char text[ADDR_STR_MAX + 32];
+	int err;
+
+	if (peer->worker->cm)
+		return -FI_ENOTCONN;
+	if (addr_equal(&peer->key, &peer->worker->key) && peer->worker->hw[TRANSPORT_SHM])
+		return connect_self(peer);
+	peer->retries = 0;
+	err = conn_attempt(peer);
+	if (err && err != -FI_EAGAIN) {
+		addr_print(&peer->name, text, sizeof(text));
+		LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s", text, fi_strerror(-err));
+	}
+	return err;
+}

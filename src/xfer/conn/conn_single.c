@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connected endpoints: a worker whose one peer is asked for, or comes with a request. */
+#include <errno.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "xfer/conn/conn_own.h"
+#include "xfer/conn/connect.h"
+
+#define NAME_TRIES 64
+#define AGAIN_MS   10
+
+int conn_single(struct worker *worker)
+{
+	static const struct addr nobody = {.kind = ADDR_NONE};
+	struct peer *peer;
+
+	if (worker_reserve(worker, 0))
+		return -FI_ENOMEM;
+	peer = peer_new(worker, &nobody);
+	if (!peer)
+		return -FI_ENOMEM;
+	worker->peers[0] = peer;
+	return 0;
+}
+
+struct peer *conn_peer(const struct worker *worker)
+{
+	return worker->peers[0];
+}
+
+/* 0 or -FI_ENOMEM. */
+static int call_it(struct peer *peer, const struct addr *name)
+{
+	struct addr copy;
+
+	if (addr_dup(&copy, name))
+		return -FI_ENOMEM;
+	addr_free(&peer->name);
+	peer->name = copy;
+	peer->key = addr_unmapped(&copy);
+	return 0;
+}
+
+/* A port number nobody else inside this host goes by at the moment; none if that is hard to find. */
+static void name_inside(struct worker *worker, int sock)
+{
+	struct addr name = worker->name;
+	struct sockaddr_un un;
+	socklen_t len;
+
+	for (unsigned int i = 0; i < NAME_TRIES; i++) {
+		if (getrandom(&name.port, sizeof(name.port), 0) != sizeof(name.port))
+			return;
+		name.port |= 0xc000; /* dynamic, as the kernel's own would be */
+		len = connect_unix_name(&un, &name);
+		if (!bind(sock, (struct sockaddr *)&un, len)) {
+			worker->name.port = name.port;
+			return;
+		}
+	}
+}
+
+/* What the kernel has called it. */
+static void name_network(struct worker *worker, int sock)
+{
+	struct sockaddr_storage own;
+	socklen_t len = sizeof(own);
+	struct addr name;
+
+	if (!getsockname(sock, (struct sockaddr *)&own, &len) &&
+	    !addr_from_user(&name, FI_SOCKADDR, &own, len))
+		worker->name = name;
+}
+
+/* Completes the worker's name by that of the socket. */
+static void complete_name(struct peer *peer)
+{
+	struct worker *worker = peer->worker;
+
+	if (worker->name.kind == ADDR_STR || worker->name.port)
+		return;
+	worker->cm_named = true;
+	if (peer->inside)
+		name_inside(worker, peer->sock);
+	else
+		name_network(worker, peer->sock);
+}
+
+void conn_single_sent(struct peer *peer)
+{
+	conn_single_settled(peer->worker);
+	complete_name(peer);
+}
+
+/* Whoever sleeps wakes in so many ms. */
+static void set_timer(struct worker *worker, int ms)
+{
+	struct itimerspec when = {.it_value = {ms / 1000, ms % 1000 * 1000000L}};
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)WORKER_HW << 32};
+
+	conn_single_settled(worker);
+	if (ms <= 0)
+		return;
+	worker->cm_timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (worker->cm_timer < 0 || timerfd_settime(worker->cm_timer, 0, &when, NULL) ||
+	    epoll_ctl(worker->epfd, EPOLL_CTL_ADD, worker->cm_timer, &ev))
+		LOG_WARN(LOG_EP_CTRL, "no timer for a connection attempt: %s", fi_strerror(errno));
+}
+
+void conn_single_settled(struct worker *worker)
+{
+	if (worker->cm_timer > 0)
+		close(worker->cm_timer);
+	worker->cm_timer = 0;
+}
+
+void conn_single_unname(struct worker *worker)
+{
+	if (worker->cm_named)
+		worker->name.port = 0;
+}
+
+void conn_single_waits(struct worker *worker)
+{
+	set_timer(worker, AGAIN_MS);
+}
+
+/* The network may keep silent for as long as it likes. */
+void conn_single_connecting(struct peer *peer)
+{
+	if (peer->state == PEER_CONNECTING)
+		set_timer(peer->worker, env_get()->peer_timeout);
+	complete_name(peer);
+}
+
+int conn_request(struct worker *worker, const struct addr *to, const void *data, size_t len)
+{
+	struct peer *peer = conn_peer(worker);
+	char text[ADDR_STR_MAX + 32];
+	int err = call_it(peer, to);
+
+	if (!err && len && !(worker->cm_data = malloc(len)))
+		err = -FI_ENOMEM;
+	if (err)
+		return err;
+	if (len)
+		memcpy(worker->cm_data, data, len);
+	worker->cm_len = len;
+	err = conn_attempt(peer);
+	if (err == -FI_EAGAIN) {
+		conn_wait_outside(peer);
+		return 0;
+	}
+	if (!err) {
+		conn_single_connecting(peer);
+		return 0;
+	}
+	addr_print(to, text, sizeof(text));
+	LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s", text, fi_strerror(-err));
+	return err;
+}
+
+int conn_adopt(struct worker *worker, struct accepted *conn, const void *data, size_t len)
+{
+	struct peer *peer = conn_peer(worker);
+	struct hello_words words = {
+		.kind = HELLO_ACCEPT, .id = pool_id(peer), .data = data, .data_len = len};
+	struct addr name;
+	int err = hello_name(&conn->hello, &name);
+
+	if (!err) {
+		err = call_it(peer, &name);
+		addr_free(&name);
+	}
+	if (err) {
+		acceptor_dismiss(conn);
+		return err;
+	}
+	return conn_take(peer, conn, &words);
+}
+
+void conn_shutdown(struct worker *worker)
+{
+	struct peer *peer = conn_peer(worker);
+
+	conn_goodbye(peer);
+	conn_drain(worker);
+	peer_lost(peer, FI_ESHUTDOWN);
+}
+
+int conn_single_inside(const struct peer *peer)
+{
+	struct addr all = peer->key;
+
+	if (all.kind == ADDR_STR)
+		return -FI_ECONNREFUSED;
+	memset(all.ip, 0, sizeof(all.ip));
+	return connect_inside(&all);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "xfer/conn/connect.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "base/forked.h"
+#include "base/log.h"
+#include "link/wire.h"
+
+#define PROBES 3 /* unanswered keepalive probes until an idle peer counts as dead */
+
+socklen_t connect_unix_name(struct sockaddr_un *un, const struct addr *name)
+{
+	char ip[INET6_ADDRSTRLEN] = "?";
+	int len;
+
+	memset(un, 0, sizeof(*un));
+	un->sun_family = AF_UNIX;
+	if (name->kind == ADDR_STR) {
+		len = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "weft/%s", name->str);
+	} else {
+		inet_ntop(name->kind == ADDR_IN6 ? AF_INET6 : AF_INET, name->ip, ip, sizeof(ip));
+		len = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "weft/%s/%u", ip,
+			       name->port);
+	}
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+}
+
+pid_t connect_pid(int sock)
+{
+	struct ucred cred = {.uid = (uid_t)-1};
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		return -1;
+	if (cred.uid != geteuid()) {
+		LOG_WARN(LOG_EP_CTRL, "user %u is refused: endpoints are for user %u alone",
+			 (unsigned int)cred.uid, (unsigned int)geteuid());
+		return -1;
+	}
+	return cred.pid;
+}
+
+int connect_socket(int family)
+{
+	int type = family == AF_UNIX ? SOCK_SEQPACKET : SOCK_STREAM;
+	int sock = socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	return sock < 0 ? -errno : sock;
+}
+
+int connect_keep(int sock, int err)
+{
+	if (!err)
+		err = forked_guard(sock);
+	if (!err)
+		return sock;
+	close(sock);
+	return err;
+}
+
+int connect_inside(const struct addr *name)
+{
+	struct sockaddr_un un;
+	socklen_t len = connect_unix_name(&un, name);
+	int err = 0, sock = connect_socket(AF_UNIX);
+
+	if (sock < 0)
+		return sock;
+	if (connect(sock, (struct sockaddr *)&un, len))
+		err = errno == EAGAIN ? -FI_EAGAIN : -errno;
+	else if (connect_pid(sock) < 0)
+		err = -FI_EACCES;
+	return connect_keep(sock, err);
+}
+
+void connect_set(int sock, int level, int option, int value)
+{
+	setsockopt(sock, level, option, &value, sizeof(value));
+}
+
+void connect_tune(int sock)
+{
+	int seconds = env_get()->peer_timeout / 1000;
+
+	connect_set(sock, IPPROTO_TCP, TCP_NODELAY, 1);
+	/* Readable once the first hello is complete. */
+	connect_set(sock, SOL_SOCKET, SO_RCVLOWAT, (int)sizeof(struct wire_hello));
+	if (env_get()->peer_timeout <= 0)
+		return;
+	connect_set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, env_get()->peer_timeout);
+	/* Probes begin after half of the peer timeout. */
+	connect_set(sock, SOL_SOCKET, SO_KEEPALIVE, 1);
+	connect_set(sock, IPPROTO_TCP, TCP_KEEPIDLE, seconds > PROBES ? seconds / 2 : 1);
+	connect_set(sock, IPPROTO_TCP, TCP_KEEPINTVL,
+		    seconds > 4 * PROBES ? seconds / 2 / PROBES : 1);
+	connect_set(sock, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
+}
+
+int connect_network(const struct addr *name)
+{
+	struct sockaddr_storage to = {0};
+	size_t len = sizeof(to);
+	int err = addr_to_user(name, &to, &len), sock;
+
+	if (err)
+		return err;
+	sock = connect_socket(to.ss_family);
+	if (sock < 0)
+		return sock;
+	connect_tune(sock);
+	if (connect(sock, (struct sockaddr *)&to, (socklen_t)len) && errno != EINPROGRESS)
+		err = -errno;
+	return connect_keep(sock, err);
+}
+
+bool connect_remote(int sock, struct addr *addr)
+{
+	struct sockaddr_storage from;
+	socklen_t len = sizeof(from);
+
+	return !getpeername(sock, (struct sockaddr *)&from, &len) &&
+	       !addr_from_user(addr, FI_SOCKADDR, &from, len);
+}
+
+static bool ends(int sock, struct addr *own, struct addr *other)
+{
+	struct sockaddr_storage from;
+	socklen_t len = sizeof(from);
+
+	return !getsockname(sock, (struct sockaddr *)&from, &len) &&
+	       !addr_from_user(own, FI_SOCKADDR, &from, len) && connect_remote(sock, other);
+}
+
+/* The kernel may connect a socket to itself where nobody listens on a port of the dynamic range. */
+static bool connected_to_itself(int sock)
+{
+	struct addr own, other;
+
+	return ends(sock, &own, &other) && addr_equal(&own, &other);
+}
+
+/* Both ends have the same address: the connection stays within the host. */
+static bool within_host(int sock)
+{
+	struct addr own, other;
+
+	if (!ends(sock, &own, &other))
+		return false;
+	own.port = other.port = 0;
+	return addr_equal(&own, &other);
+}
+
+/*
+ * The system's congestion control may pace packets or evaluate every acknowledgement, which only costs time on
+ * loopback. Reno does least, and every kernel has it and allows it to everyone.
+ */
+void connect_greeted(int sock)
+{
+	static const char plain[] = "reno";
+
+	connect_set(sock, SOL_SOCKET, SO_RCVLOWAT, 1);
+	connect_set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
+	if (within_host(sock))
+		setsockopt(sock, IPPROTO_TCP, TCP_CONGESTION, plain, sizeof(plain) - 1);
+}
+
+int connect_result(int sock)
+{
+	struct addr other;
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_ERROR, &err, &len))
+		return -errno;
+	if (err)
+		return -err;
+	if (!connect_remote(sock, &other))
+		return -FI_EAGAIN;
+	return connected_to_itself(sock) ? -FI_ECONNREFUSED : 0;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "xfer/conn/hello.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+union control {
+	struct cmsghdr align;
+	char buf[CMSG_SPACE(WIRE_FDS * sizeof(int))];
+};
+
+static const uint32_t name_formats[] = {
+	[ADDR_IN] = FI_SOCKADDR_IN, [ADDR_IN6] = FI_SOCKADDR_IN6, [ADDR_STR] = FI_ADDR_STR};
+
+/* Those before the first -1 go out. */
+static void attach_fds(struct msghdr *msg, union control *control, const int fds[WIRE_FDS])
+{
+	struct cmsghdr *c;
+	size_t count = 0;
+
+	while (count < WIRE_FDS && fds[count] >= 0)
+		count++;
+
+	msg->msg_control = control->buf;
+	msg->msg_controllen = CMSG_SPACE(count * sizeof(int));
+	c = CMSG_FIRSTHDR(msg);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, count * sizeof(int));
+}
+
+/* What is the same for all of a worker. 0 or a negative error. */
+static int introduce(struct worker *worker, struct wire_hello *hello)
+{
+	size_t len = sizeof(hello->name);
+
+	hello->incarnation = worker->incarnation;
+	hello->serial = ++worker->hellos;
+	hello->probe_addr = (uintptr_t)&worker->probe;
+	hello->probe_value = worker->probe;
+	hello->name_format = name_formats[worker->name.kind];
+	if (addr_to_user(&worker->name, hello->name, &len))
+		return -FI_EINVAL;
+	hello->name_len = (uint32_t)len;
+	return 0;
+}
+
+static bool brings_fds(enum hello_kind kind)
+{
+	return kind == HELLO_CONNECT || kind == HELLO_ACCEPT || kind == HELLO_REQUEST;
+}
+
+int hello_send(struct worker *worker, int sock, bool inside, const struct hello_words *words)
+{
+	struct wire_hello hello = {
+		.magic = WIRE_MAGIC,
+		.version = WIRE_VERSION,
+		.size = sizeof(hello),
+		.kind = words->kind,
+		.your_id = words->id,
+		.error = (uint32_t)words->error,
+		.data_len = (uint32_t)words->data_len,
+		.nic = words->nic,
+	};
+	struct iovec iov = {&hello, sizeof(hello)};
+	union control control = {0};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	int fds[WIRE_FDS], err = worker ? introduce(worker, &hello) : 0;
+
+	if (err)
+		return err;
+	if (words->data_len)
+		memcpy(hello.data, words->data, words->data_len);
+	if (worker && inside && brings_fds(words->kind)) {
+		transports[TRANSPORT_SHM]->hello_fds(worker->hw[TRANSPORT_SHM], fds);
+		attach_fds(&msg, &control, fds);
+	}
+	/* A new connection has room for it. */
+	if (sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)sizeof(hello))
+		return -errno;
+	return 0;
+}
+
+void hello_close_fds(int fds[WIRE_FDS])
+{
+	for (unsigned int i = 0; i < WIRE_FDS; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+		fds[i] = -1;
+	}
+}
+
+/* The descriptors that came. Of too many the kernel keeps some back, and none is wanted. */
+static void received_fds(struct msghdr *msg, int fds[WIRE_FDS])
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+
+	for (unsigned int i = 0; i < WIRE_FDS; i++)
+		fds[i] = -1;
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+		return;
+	memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+	if (msg->msg_flags & MSG_CTRUNC)
+		hello_close_fds(fds);
+}
+
+int hello_own_fds(struct worker *worker, int fds[WIRE_FDS])
+{
+	int err;
+
+	transports[TRANSPORT_SHM]->hello_fds(worker->hw[TRANSPORT_SHM], fds);
+	for (unsigned int i = 0; i < WIRE_FDS; i++) {
+		if (fds[i] < 0 || (fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 0)) >= 0)
+			continue;
+		err = -errno;
+		while (i < WIRE_FDS)
+			fds[i++] = -1; /* not copied yet */
+		hello_close_fds(fds);
+		return err;
+	}
+	return 0;
+}
+
+static int check(const struct wire_hello *hello, ssize_t len)
+{
+	if (len != (ssize_t)sizeof(*hello) || hello->magic != WIRE_MAGIC ||
+	    hello->version != WIRE_VERSION || hello->size != sizeof(*hello)) {
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"hello of %zd bytes refused: magic %#x, version %u, size %u; ours has magic %#x, "
+			"version %u, size %zu",
+			len, len >= 4 ? hello->magic : 0, len >= 6 ? hello->version : 0,
+			len >= 8 ? hello->size : 0, WIRE_MAGIC, WIRE_VERSION, sizeof(*hello));
+		return -FI_EPROTO;
+	}
+	/* Only who takes part has a name. */
+	if ((hello->name_len == 0 && brings_fds(hello->kind)) ||
+	    hello->name_len > sizeof(hello->name) || hello->data_len > sizeof(hello->data) ||
+	    hello->kind < HELLO_CONNECT || hello->kind >= HELLO_KINDS) {
+		LOG_WARN(LOG_EP_CTRL,
+			 "hello of kind %u with a name of %u bytes and %u bytes of data refused",
+			 hello->kind, hello->name_len, hello->data_len);
+		return -FI_EPROTO;
+	}
+	return 1;
+}
+
+static int recv_inside(int sock, struct wire_hello *hello, int fds[WIRE_FDS])
+{
+	/* cppcheck-suppress ctuuninitvar ; it is written to */
+	struct iovec iov = {hello, sizeof(*hello)};
+	union control control;
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.buf,
+			     .msg_controllen = sizeof(control.buf)};
+	ssize_t len = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
+	int ret;
+
+	if (len < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	/* Even an empty message may bring descriptors. */
+	received_fds(&msg, fds);
+	ret = len ? check(hello, len) : -FI_ECONNRESET;
+	if (ret > 0 && (fds[0] < 0) == brings_fds(hello->kind)) {
+		LOG_WARN(LOG_EP_CTRL, "hello of kind %u %s refused", hello->kind,
+			 fds[0] < 0 ? "without a ring" : "with descriptors");
+		ret = -FI_EPROTO;
+	}
+	if (ret < 0)
+		hello_close_fds(fds);
+	return ret;
+}
+
+/* Will nothing more come? */
+static bool ended(int sock)
+{
+	struct pollfd p = {.fd = sock, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/*
+ * A stream: not a byte is taken before all are there, so that what follows stays for whoever reads on.
+ * See connect_tune: until then the socket says nothing, unless it ends. What cannot become a hello is not
+ * waited for.
+ */
+static int recv_network(int sock, struct wire_hello *hello)
+{
+	ssize_t len = recv(sock, hello, sizeof(*hello), MSG_DONTWAIT | MSG_PEEK);
+
+	if (len < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (len == 0)
+		return -FI_ECONNRESET;
+	if (len < (ssize_t)sizeof(*hello))
+		return ended(sock) ? check(hello, len) : 0;
+	if (recv(sock, hello, sizeof(*hello), MSG_DONTWAIT) != (ssize_t)sizeof(*hello))
+		return -FI_EPROTO;
+	return check(hello, len);
+}
+
+int hello_recv(int sock, bool inside, struct wire_hello *hello, int fds[WIRE_FDS])
+{
+	for (unsigned int i = 0; i < WIRE_FDS; i++)
+		fds[i] = -1;
+	return inside ? recv_inside(sock, hello, fds) : recv_network(sock, hello);
+}
+
+int hello_name(const struct wire_hello *hello, struct addr *name)
+{
+	int err = addr_from_user(name, hello->name_format, hello->name, hello->name_len);
+
+	return err == -FI_EINVAL ? -FI_EPROTO : err;
+}

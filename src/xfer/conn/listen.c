@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "xfer/conn/listen.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "base/forked.h"
+#include "base/log.h"
+#include "xfer/conn/connect.h"
+
+/* Where the kernel takes numbers from, too, when it is asked for any. */
+#define DYNAMIC_LOW  49152
+#define DYNAMIC_HIGH 65535
+
+/*
+ * The kernel keeps those who say nothing for that long, whatever the reason: a peer's process may be at
+ * something else after its kernel has connected it, and the others need not wait for it.
+ */
+#define SILENT_SECONDS 3
+
+static int bound_socket(const struct sockaddr *sa, socklen_t len, int backlog)
+{
+	int err = 0, sock = connect_socket(sa->sa_family);
+
+	if (sock < 0)
+		return sock;
+	if (sa->sa_family != AF_UNIX) {
+		connect_set(sock, SOL_SOCKET, SO_REUSEADDR, 1);
+		connect_set(sock, IPPROTO_TCP, TCP_DEFER_ACCEPT, SILENT_SECONDS);
+	}
+	if (sa->sa_family == AF_INET6)
+		connect_set(sock, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+	if (bind(sock, sa, len) || (backlog != LISTEN_LATER && listen(sock, backlog)))
+		err = -errno;
+	return connect_keep(sock, err);
+}
+
+static int bind_inside(const struct addr *name, int backlog)
+{
+	struct sockaddr_un un;
+	socklen_t len = connect_unix_name(&un, name);
+
+	return bound_socket((struct sockaddr *)&un, len, backlog);
+}
+
+static int bind_network(const struct addr *name, int backlog)
+{
+	struct sockaddr_storage sa = {0};
+	size_t len = sizeof(sa);
+	int err = addr_to_user(name, &sa, &len);
+
+	return err ? err : bound_socket((struct sockaddr *)&sa, (socklen_t)len, backlog);
+}
+
+void listen_drop(int socks[2])
+{
+	for (enum acceptor_source i = ACCEPTOR_INSIDE; i <= ACCEPTOR_NETWORK; i++) {
+		if (socks[i] >= 0)
+			forked_close(socks[i]);
+		socks[i] = -1;
+	}
+}
+
+/*
+ * Both listeners, or none, at the name as it is now. The kernel lets several be bound to one number across
+ * the network as long as none listens: the name inside the host, which is one socket's alone, says
+ * whose it is. 0 or a negative error.
+ */
+static int bind_both(const struct addr *name, const struct listen_how *how, int socks[2])
+{
+	int err = 0;
+
+	socks[ACCEPTOR_INSIDE] = socks[ACCEPTOR_NETWORK] = -1;
+	if (how->network)
+		err = socks[ACCEPTOR_NETWORK] = bind_network(name, how->backlog);
+	if (err >= 0)
+		err = socks[ACCEPTOR_INSIDE] =
+			bind_inside(name, how->inside ? how->backlog : LISTEN_LATER);
+	if (err >= 0)
+		return 0;
+	listen_drop(socks);
+	return err;
+}
+
+/* The numbers the user allows. */
+static void port_range(unsigned int *low, unsigned int *count)
+{
+	int from = env_get()->tcp_port_low, to = env_get()->tcp_port_high;
+
+	if (from == 0 && to == 0) {
+		from = DYNAMIC_LOW;
+		to = DYNAMIC_HIGH;
+	} else if (from <= 0 || to < from || to > UINT16_MAX) {
+		LOG_WARN(LOG_EP_CTRL,
+			 "FI_TCP_PORT_LOW_RANGE=%d, FI_TCP_PORT_HIGH_RANGE=%d: no range, ignored",
+			 from, to);
+		from = DYNAMIC_LOW;
+		to = DYNAMIC_HIGH;
+	}
+	*low = (unsigned int)from;
+	*count = (unsigned int)(to - from) + 1;
+}
+
+/* Any free number. */
+static int bind_any_port(struct addr *name, const struct listen_how *how, int socks[2])
+{
+	unsigned int low, count;
+	uint16_t start;
+	int err = -FI_EADDRINUSE;
+
+	if (getrandom(&start, sizeof(start), 0) != sizeof(start))
+		return -FI_EIO;
+	port_range(&low, &count);
+	for (unsigned int i = 0; i < count && err == -FI_EADDRINUSE; i++) {
+		name->port = (uint16_t)(low + (start + i) % count);
+		err = bind_both(name, how, socks);
+	}
+	if (err)
+		name->port = 0;
+	return err;
+}
+
+/* "fi_shm://PID" names a process; its further endpoints are told apart by a number. */
+static int bind_next_name(struct addr *name, const struct listen_how *how, int socks[2])
+{
+	char text[ADDR_STR_MAX];
+	int err = -FI_EADDRINUSE;
+
+	for (unsigned int i = 1; i < 65536 && err == -FI_EADDRINUSE; i++) {
+		struct addr next = {.kind = ADDR_STR, .str = text};
+
+		if (snprintf(text, sizeof(text), "%s:%u", name->str, i) >= (int)sizeof(text))
+			return -FI_EADDRINUSE;
+		err = bind_both(&next, how, socks);
+		if (!err) {
+			addr_free(name);
+			return addr_dup(name, &next);
+		}
+	}
+	return err;
+}
+
+static int bind_name(struct addr *name, const struct listen_how *how, int socks[2])
+{
+	int err;
+
+	if (name->kind != ADDR_STR && name->port == 0)
+		return bind_any_port(name, how, socks);
+	err = bind_both(name, how, socks);
+	if (err == -FI_EADDRINUSE && name->kind == ADDR_STR && !strncmp(name->str, "fi_shm://", 9))
+		err = bind_next_name(name, how, socks);
+	return err;
+}
+
+static int fail(const struct addr *name, int err)
+{
+	char text[ADDR_STR_MAX + 32];
+
+	addr_print(name, text, sizeof(text));
+	LOG_WARN(LOG_EP_CTRL, "cannot listen on %s: %s", text, fi_strerror(-err));
+	return err;
+}
+
+int listen_bind(struct addr *name, const struct listen_how *how, int socks[2])
+{
+	int err = bind_name(name, how, socks);
+
+	return err ? fail(name, err) : 0;
+}
+
+static int begin(struct acceptor *l, enum acceptor_source source, int *sock, int backlog)
+{
+	int err;
+
+	if (*sock < 0)
+		return 0;
+	if (listen(*sock, backlog))
+		return -errno;
+	err = acceptor_listen(l, source, *sock);
+	if (!err)
+		*sock = -1;
+	return err;
+}
+
+int listen_begin(struct acceptor *l, const struct listen_how *how, int socks[2])
+{
+	/* First the one that may fail: somebody listens to all addresses, of which this is one. */
+	int err = begin(l, ACCEPTOR_NETWORK, &socks[ACCEPTOR_NETWORK], how->backlog);
+
+	if (!err && how->inside)
+		err = begin(l, ACCEPTOR_INSIDE, &socks[ACCEPTOR_INSIDE], how->backlog);
+	if (err)
+		LOG_WARN(LOG_EP_CTRL, "cannot listen: %s", fi_strerror(-err));
+	return err;
+}
+
+int listen_open(struct acceptor *l, struct addr *name, const struct listen_how *how)
+{
+	int socks[2], err = listen_bind(name, how, socks);
+
+	if (err)
+		return err;
+	err = listen_begin(l, how, socks);
+	listen_drop(socks);
+	if (err)
+		acceptor_close(l);
+	return err;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Work that waits for counters: in order, started when it is due, forgotten with its endpoint. */
+#include "xfer/defer/defer.h"
+
+#include <rdma/fi_errno.h>
+
+#include "core/ep.h"
+#include "xfer/worker.h"
+
+static struct work *first_of(const struct cntr *c)
+{
+	return list_empty(&c->waiting) ? NULL : LIST_ENTRY(c->waiting.next, struct work, link);
+}
+
+/* To be called whenever another work may have become the first. */
+static void refresh(struct cntr *c)
+{
+	const struct work *first = first_of(c);
+
+	/* Before whoever calls looks at the values: partner cntr_reached. */
+	__atomic_store_n(&c->threshold, first ? first->threshold : UINT64_MAX, __ATOMIC_SEQ_CST);
+	if (!first)
+		list_remove(&c->in_waiting);
+	else if (list_empty(&c->in_waiting))
+		list_push(&c->dom->waiting, &c->in_waiting);
+}
+
+/* Behind all with the same threshold or a lower one. */
+static void insert(struct cntr *c, struct work *work)
+{
+	const struct work *first = first_of(c);
+	struct list *after = c->waiting.prev;
+
+	if (first && first->threshold > work->threshold)
+		after = &c->waiting;
+	while (after != &c->waiting &&
+	       LIST_ENTRY(after, struct work, link)->threshold > work->threshold)
+		after = after->prev;
+	list_push_front(after, &work->link);
+	refresh(c);
+}
+
+bool defer_must_wait(const struct cntr *c, uint64_t threshold)
+{
+	return cntr_sum(c) < threshold || cntr_reached(c);
+}
+
+void defer_settle(struct cntr *c)
+{
+	uint64_t sum = cntr_sum(c);
+
+	LIST_EACH (node, &c->waiting) {
+		struct work *work = LIST_ENTRY(node, struct work, link);
+
+		if (work->threshold > sum)
+			break;
+		work->threshold = 0;
+	}
+	refresh(c);
+}
+
+void defer_enter(struct work *work)
+{
+	struct cntr *c = work->cntr;
+	struct domain *dom = work->dom;
+
+	ref_get(&c->ref);
+	__atomic_fetch_add(&dom->deferred, 1, __ATOMIC_RELAXED);
+	if (cntr_reached(c))
+		defer_settle(c); /* it goes behind all that is due */
+	insert(c, work);
+	if (!cntr_reached(c))
+		return;
+	cntr_enter_due(c);
+	defer_run(dom);
+}
+
+void defer_remove(struct work *work)
+{
+	list_remove(&work->link);
+	refresh(work->cntr);
+	ref_put(&work->cntr->ref);
+	__atomic_fetch_sub(&work->dom->deferred, 1, __ATOMIC_RELAXED);
+}
+
+/* False: there was no room, it stays the first. */
+static bool start(struct cntr *c, struct work *work)
+{
+	struct domain *dom = work->dom;
+	int err;
+
+	/* Off the list before: it may be done, and gone, when it has been posted. */
+	list_remove(&work->link);
+	err = work->kind->start(work);
+	if (err == -FI_EAGAIN) {
+		list_push_front(&c->waiting, &work->link);
+		return false;
+	}
+	if (err)
+		work->kind->fail(work, -err);
+	refresh(c);
+	ref_put(&c->ref);
+	__atomic_fetch_sub(&dom->deferred, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* All that is due of one counter; false: some of it found no room. */
+static bool run(struct cntr *c)
+{
+	struct work *work;
+
+	while ((work = first_of(c)) && work->threshold <= cntr_sum(c))
+		if (!start(c, work)) {
+			defer_settle(c);
+			return false;
+		}
+	return true;
+}
+
+/* Those that came due since, the first of them first; linked by next_due. */
+static struct cntr *take_due(struct domain *dom)
+{
+	/* Pairs with the release of cntr_enter_due. */
+	struct cntr *c = __atomic_exchange_n(&dom->due, NULL, __ATOMIC_ACQUIRE), *turned = NULL;
+
+	while (c) {
+		struct cntr *next = c->next_due;
+
+		c->next_due = turned;
+		turned = c;
+		c = next;
+	}
+	return turned;
+}
+
+/* Runs a list of counters; those whose work found no room are added to *stuck. */
+static void run_all(struct cntr *c, struct cntr **stuck)
+{
+	while (c) {
+		struct cntr *next = c->next_due;
+
+		/* Before the look at its values: a change from now on enters it again. */
+		__atomic_store_n(&c->due, false, __ATOMIC_SEQ_CST);
+		if (!run(c) && !__atomic_exchange_n(&c->due, true, __ATOMIC_SEQ_CST)) {
+			c->next_due = *stuck;
+			*stuck = c;
+		}
+		c = next;
+	}
+}
+
+/* The next progress call tries again. A thread that sleeps has to know that one is needed. */
+static void try_again(struct domain *dom, struct cntr *c)
+{
+	if (c && !dom->stuck)
+		progress_wake(dom);
+	dom->stuck = c != NULL;
+	while (c) {
+		struct cntr *next = c->next_due;
+
+		__atomic_store_n(&c->due, false, __ATOMIC_SEQ_CST);
+		cntr_enter_due(c);
+		c = next;
+	}
+}
+
+void defer_run(struct domain *dom)
+{
+	struct cntr *stuck = NULL, *c;
+
+	if (dom->starting || !domain_due(dom))
+		return;
+	dom->starting = true;
+	while ((c = take_due(dom)))
+		run_all(c, &stuck);
+	try_again(dom, stuck);
+	dom->starting = false;
+}
+
+void defer_each(struct domain *dom, void (*visit)(struct work *work, const void *arg),
+		const void *arg)
+{
+	LIST_EACH_SAFE (at, &dom->waiting) {
+		struct cntr *c = LIST_ENTRY(at, struct cntr, in_waiting);
+
+		LIST_EACH_SAFE (node, &c->waiting)
+			visit(LIST_ENTRY(node, struct work, link), arg);
+	}
+}
+
+/* An endpoint that is being closed. */
+struct closing {
+	const struct ep *ep;
+	struct ep *successor;
+};
+
+static void forget(struct work *work, const void *arg)
+{
+	const struct closing *closing = arg;
+
+	if (work->ep != closing->ep)
+		return;
+	if (closing->successor) {
+		work->ep = closing->successor;
+		return;
+	}
+	defer_remove(work);
+	work->kind->orphan(work);
+}
+
+void defer_forget(struct ep *ep, struct ep *successor)
+{
+	defer_each(ep->dom, forget, &(struct closing){ep, successor});
+}
+
+struct work *defer_find(struct domain *dom, bool (*match)(const struct work *work, const void *arg),
+			const void *arg)
+{
+	LIST_EACH (at, &dom->waiting) {
+		const struct cntr *c = LIST_ENTRY(at, struct cntr, in_waiting);
+
+		LIST_EACH (node, &c->waiting) {
+			struct work *work = LIST_ENTRY(node, struct work, link);
+
+			if (match(work, arg))
+				return work;
+		}
+	}
+	return NULL;
+}
+
+int defer_join(struct cntr *c)
+{
+	if (!list_empty(&c->in_joined))
+		return 0;
+	LIST_EACH (node, &c->dom->workers) {
+		int err = cntr_add_worker(c, LIST_ENTRY(node, struct worker, in_domain));
+
+		if (!err)
+			continue;
+		while ((node = node->prev) != &c->dom->workers)
+			cntr_del_worker(c, LIST_ENTRY(node, struct worker, in_domain));
+		return err;
+	}
+	list_push(&c->dom->joined, &c->in_joined);
+	return 0;
+}
+
+int defer_worker_opened(struct worker *worker)
+{
+	LIST_EACH (node, &worker->dom->joined) {
+		int err = cntr_add_worker(LIST_ENTRY(node, struct cntr, in_joined), worker);
+
+		if (err) {
+			defer_worker_closing(worker);
+			return err;
+		}
+	}
+	return 0;
+}
+
+void defer_worker_closing(struct worker *worker)
+{
+	LIST_EACH (node, &worker->dom->joined)
+		cntr_del_worker(LIST_ENTRY(node, struct cntr, in_joined), worker);
+}

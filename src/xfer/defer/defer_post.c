@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From the structures of deferred work to the operations of the engine, counters included. */
+#include <rdma/fi_errno.h>
+
+#include "xfer/defer/defer_work.h"
+#include "xfer/rma/rma.h"
+#include "xfer/worker.h"
+#include "xfer/msg/tx.h"
+
+/* Receives that ask for what is there, or end more than once. */
+#define NOT_LATER (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV)
+
+/* The arguments of a message, and its flags. */
+static struct fi_msg_tagged message_of(const struct deferred *d, uint64_t *flags)
+{
+	const struct fi_op_tagged *tagged = d->op;
+	const struct fi_op_msg *plain = d->op;
+
+	if (d->type == FI_OP_TSEND || d->type == FI_OP_TRECV) {
+		*flags = tagged->flags;
+		return tagged->msg;
+	}
+	*flags = plain->flags;
+	return (struct fi_msg_tagged){.msg_iov = plain->msg.msg_iov,
+				      .iov_count = plain->msg.iov_count,
+				      .addr = plain->msg.addr,
+				      .context = plain->msg.context,
+				      .data = plain->msg.data};
+}
+
+static int as_send(struct deferred *d, struct xfer *x)
+{
+	bool tagged = d->type == FI_OP_TSEND;
+	struct fi_msg_tagged msg;
+	uint64_t flags;
+
+	msg = message_of(d, &flags);
+	if (msg.iov_count > WIRE_IOV_MAX || (msg.iov_count && !msg.msg_iov) || flags & FI_TRIGGER)
+		return -FI_EINVAL;
+	*x = (struct xfer){
+		.head = WIRE_HEAD(WIRE_MSG,
+				  (tagged ? WIRE_TAGGED : 0) |
+					  (flags & FI_REMOTE_CQ_DATA ? WIRE_DATA : 0),
+				  0, 0),
+		.flags = (flags & ~TX_KIND) | FI_SEND | (tagged ? FI_TAGGED : FI_MSG),
+		.tag = msg.tag,
+		.data = msg.data,
+		.iov = msg.msg_iov,
+		.count = msg.iov_count,
+		.context = msg.context,
+		.addr = msg.addr,
+		.work = &d->work,
+	};
+	for (size_t i = 0; i < msg.iov_count; i++)
+		x->len += msg.msg_iov[i].iov_len;
+	return flags & FI_INJECT && x->len > ep_inject_max(d->work.ep, x->flags) ? -FI_EMSGSIZE : 0;
+}
+
+static int as_recv(struct deferred *d, struct recv_args *args)
+{
+	struct fi_msg_tagged msg;
+	uint64_t flags;
+
+	msg = message_of(d, &flags);
+	if (msg.iov_count > RX_IOV_MAX || (msg.iov_count && !msg.msg_iov) || flags & FI_TRIGGER)
+		return -FI_EINVAL;
+	if (flags & NOT_LATER)
+		return -FI_ENOSYS;
+	*args = (struct recv_args){.iov = msg.msg_iov,
+				   .iov_count = msg.iov_count,
+				   .src = msg.addr,
+				   .tag = msg.tag,
+				   .ignore = msg.ignore,
+				   .flags = flags,
+				   .context = msg.context,
+				   .work = &d->work};
+	return 0;
+}
+
+static int as_rma(struct deferred *d, struct rma *o)
+{
+	const struct fi_op_rma *op = d->op;
+	int err = op->flags & FI_TRIGGER
+			  ? -FI_EINVAL
+			  : rma_from_rma(o, &op->msg, op->flags, d->type == FI_OP_WRITE);
+
+	if (!err)
+		o->work = &d->work;
+	return err;
+}
+
+static uint64_t atomic_args(const struct deferred *d, struct rma_atomic_msg *m)
+{
+	const struct fi_op_atomic *base = d->op;
+	const struct fi_op_fetch_atomic *fetch = d->op;
+	const struct fi_op_compare_atomic *compare = d->op;
+
+	switch (d->type) {
+	case FI_OP_ATOMIC:
+		*m = (struct rma_atomic_msg){.form = ATOMIC_BASE, .msg = &base->msg};
+		return base->flags;
+	case FI_OP_FETCH_ATOMIC:
+		*m = (struct rma_atomic_msg){.form = ATOMIC_FETCH,
+					     .msg = &fetch->msg,
+					     .result = fetch->fetch.msg_iov,
+					     .result_count = fetch->fetch.iov_count};
+		return fetch->flags;
+	default:
+		*m = (struct rma_atomic_msg){.form = ATOMIC_COMPARE,
+					     .msg = &compare->msg,
+					     .result = compare->fetch.msg_iov,
+					     .result_count = compare->fetch.iov_count,
+					     .compare = compare->compare.msg_iov,
+					     .compare_count = compare->compare.iov_count};
+		return compare->flags;
+	}
+}
+
+static int as_atomic(struct deferred *d, struct rma *o, struct rma_store *store)
+{
+	struct rma_atomic_msg m;
+	uint64_t flags = atomic_args(d, &m);
+	int err = flags & FI_TRIGGER ? -FI_EINVAL : rma_from_atomic(o, store, &m, flags);
+
+	if (!err)
+		o->work = &d->work;
+	return err;
+}
+
+/* Sets or adds, which may make other work due; then it is done. */
+static int change_counter(struct deferred *d)
+{
+	const struct fi_op_cntr *op = d->op;
+	bool set = d->type == FI_OP_CNTR_SET;
+	uint64_t value = op->value;
+	struct cntr *c = d->told;
+
+	d->told = NULL;
+	defer_done(&d->work, 0);
+	if (set) {
+		defer_settle(c);
+		cntr_put(c, value);
+	} else {
+		cntr_count(c, value);
+	}
+	ref_put(&c->ref);
+	return 0;
+}
+
+/* Checks the arguments and, with `post`, posts the operation. */
+static int take(struct deferred *d, bool post)
+{
+	struct ep *ep = d->work.ep;
+	struct rma_store store;
+	struct recv_args args;
+	struct rma o;
+	struct xfer x;
+	int err;
+
+	switch (d->type) {
+	case FI_OP_SEND:
+	case FI_OP_TSEND:
+		err = as_send(d, &x);
+		return err || !post ? err : tx_slow(ep, x);
+	case FI_OP_RECV:
+	case FI_OP_TRECV:
+		err = as_recv(d, &args);
+		return err || !post ? err
+				    : rx_post(ep->rx, ep->worker, d->type == FI_OP_TRECV, &args);
+	case FI_OP_READ:
+	case FI_OP_WRITE:
+		err = as_rma(d, &o);
+		return err || !post ? err : rma_post(ep, &o);
+	case FI_OP_CNTR_SET:
+	case FI_OP_CNTR_ADD:
+		return post ? change_counter(d) : 0;
+	default:
+		err = as_atomic(d, &o, &store);
+		return err || !post ? err : rma_post(ep, &o);
+	}
+}
+
+int defer_post_check(struct deferred *d)
+{
+	return take(d, false);
+}
+
+int defer_post(struct deferred *d)
+{
+	return take(d, true);
+}
+
+/* What the entry of a failed operation says of it; the flags it was queued with. */
+static uint64_t describe(const struct deferred *d, struct cq_slot *slot)
+{
+	bool tagged = d->type == FI_OP_TSEND || d->type == FI_OP_TRECV;
+	bool sends = d->type == FI_OP_SEND || d->type == FI_OP_TSEND;
+	const struct fi_op_rma *rma = d->op;
+	struct fi_msg_tagged msg;
+	struct rma_atomic_msg m;
+	uint64_t flags;
+
+	if (d->type == FI_OP_READ || d->type == FI_OP_WRITE) {
+		slot->context = rma->msg.context;
+		slot->flags = FI_RMA | (d->type == FI_OP_READ ? FI_READ : FI_WRITE);
+		return rma->flags;
+	}
+	if (tagged || sends || d->type == FI_OP_RECV) {
+		msg = message_of(d, &flags);
+		slot->context = msg.context;
+		slot->tag = msg.tag;
+		slot->flags = (sends ? FI_SEND : FI_RECV) | (tagged ? FI_TAGGED : FI_MSG);
+		return flags;
+	}
+	flags = atomic_args(d, &m);
+	slot->context = m.msg->context;
+	slot->flags = FI_ATOMIC | (m.form == ATOMIC_BASE ? FI_WRITE : FI_READ);
+	return flags;
+}
+
+void defer_post_error(const struct deferred *d, int err)
+{
+	struct cq_slot slot = {0};
+	uint64_t flags = describe(d, &slot);
+	struct cq *cq = slot.flags & FI_RECV ? d->work.ep->rx->cq : d->work.ep->tx_cq;
+
+	if (cq && flags & FI_COMPLETION)
+		cq_push_error(cq, &slot, &(struct cq_error){.err = err, .prov_errno = err}, NULL);
+}

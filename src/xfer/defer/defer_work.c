@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Deferred work: requests queued on a domain. What the application handed over stays its own and is
+ * looked at twice: checked when it is queued, posted when it is due. What is kept here beside it is
+ * ours, so that nothing it does to its structures harms the lists.
+ */
+#include "xfer/defer/defer_work.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "core/ep.h"
+#include "xfer/entry/entry_tables.h"
+#include "xfer/worker.h"
+
+/* Frees it without a word; the counter to be told if there is one. */
+static struct cntr *end(struct deferred *d)
+{
+	struct cntr *told = d->told;
+
+	__atomic_fetch_sub(&d->work.dom->deferred, 1, __ATOMIC_RELAXED);
+	free(d);
+	return told;
+}
+
+static void done(struct work *work, int err)
+{
+	struct cntr *told = end(deferred_of(work));
+
+	if (!told)
+		return;
+	if (err)
+		cntr_fail(told);
+	else
+		cntr_count(told, 1);
+	ref_put(&told->ref);
+}
+
+static int start(struct work *work)
+{
+	return defer_post(deferred_of(work));
+}
+
+static void fail(struct work *work, int err)
+{
+	defer_post_error(deferred_of(work), err);
+	done(work, err);
+}
+
+static void orphan(struct work *work)
+{
+	done(work, FI_ECANCELED);
+}
+
+static const struct work_kind kind = {.start = start, .fail = fail, .orphan = orphan, .done = done};
+
+/* ---- Queueing -------------------------------------------------------------------------------- */
+
+static bool counter_in(const struct domain *dom, const struct fid_cntr *fid)
+{
+	return fid && fid->fid.fclass == FI_CLASS_CNTR &&
+	       cntr_of((struct fid_cntr *)fid)->dom == dom;
+}
+
+/* Every struct fi_op_* but that of counters begins with its endpoint. */
+static struct ep *endpoint_of(const struct domain *dom, const void *op)
+{
+	struct ep *ep = ep_of(((const struct fi_op_msg *)op)->ep);
+
+	if (!ep ||
+	    (ep->fid.fid.fclass != FI_CLASS_EP && ep->fid.fid.fclass != FI_CLASS_TX_CTX &&
+	     ep->fid.fid.fclass != FI_CLASS_RX_CTX && ep->fid.fid.fclass != FI_CLASS_SRX_CTX))
+		return NULL;
+	return ep->dom == dom ? ep : NULL;
+}
+
+_Static_assert(offsetof(struct fi_op_msg, ep) == 0 && offsetof(struct fi_op_tagged, ep) == 0 &&
+		       offsetof(struct fi_op_rma, ep) == 0 &&
+		       offsetof(struct fi_op_atomic, ep) == 0 &&
+		       offsetof(struct fi_op_fetch_atomic, ep) == 0 &&
+		       offsetof(struct fi_op_compare_atomic, ep) == 0,
+	       "the endpoint comes first");
+
+/* Does the endpoint have the call this work stands for? */
+static bool has_call(const struct ep *ep, enum fi_op_type type)
+{
+	const struct refuse_tables *no = &refuse_support;
+
+	switch (type) {
+	case FI_OP_RECV:
+		return ep->rx && ep->fid.msg->recvmsg != no->msg.recvmsg;
+	case FI_OP_SEND:
+		return ep->fid.msg->sendmsg != no->msg.sendmsg;
+	case FI_OP_TRECV:
+		return ep->rx && ep->fid.tagged->recvmsg != no->tagged.recvmsg;
+	case FI_OP_TSEND:
+		return ep->fid.tagged->sendmsg != no->tagged.sendmsg;
+	case FI_OP_READ:
+		return ep->fid.rma->readmsg != no->rma.readmsg;
+	case FI_OP_WRITE:
+		return ep->fid.rma->writemsg != no->rma.writemsg;
+	case FI_OP_ATOMIC:
+		return ep->fid.atomic->writemsg != no->atomic.writemsg;
+	case FI_OP_FETCH_ATOMIC:
+		return ep->fid.atomic->readwritemsg != no->atomic.readwritemsg;
+	default:
+		return ep->fid.atomic->compwritemsg != no->atomic.compwritemsg;
+	}
+}
+
+static int check_operation(struct deferred *d)
+{
+	d->work.ep = endpoint_of(d->work.dom, d->op);
+	if (!d->work.ep) {
+		LOG_WARN(LOG_DOMAIN, "deferred work: its endpoint is none of this domain");
+		return -FI_EINVAL;
+	}
+	if (!d->work.ep->enabled)
+		return -FI_EOPBADSTATE;
+	if (!has_call(d->work.ep, d->type) || (d->work.ep->worker && d->work.ep->worker->dgram)) {
+		LOG_WARN(LOG_DOMAIN, "deferred work: its endpoint has no call for operation %d",
+			 (int)d->type);
+		return -FI_ENOSYS;
+	}
+	return defer_post_check(d);
+}
+
+static int check(struct deferred *d, const struct fi_deferred_work *dw)
+{
+	struct domain *dom = d->work.dom;
+
+	if (!counter_in(dom, dw->triggering_cntr) || !dw->op.msg ||
+	    (dw->completion_cntr && !counter_in(dom, dw->completion_cntr)) ||
+	    (unsigned int)dw->op_type > FI_OP_CNTR_ADD) {
+		LOG_WARN(LOG_DOMAIN, "deferred work: operation %d, or a counter not of this domain",
+			 (int)dw->op_type);
+		return -FI_EINVAL;
+	}
+	if (dw->op_type != FI_OP_CNTR_SET && dw->op_type != FI_OP_CNTR_ADD) {
+		d->told = dw->completion_cntr ? cntr_of(dw->completion_cntr) : NULL;
+		return check_operation(d);
+	}
+	if (dw->completion_cntr || !counter_in(dom, dw->op.cntr->cntr))
+		return -FI_EINVAL;
+	d->told = cntr_of(dw->op.cntr->cntr);
+	return 0;
+}
+
+static int queue(struct domain *dom, const struct fi_deferred_work *dw)
+{
+	struct deferred *d = calloc(1, sizeof(*d));
+	int err;
+
+	if (!d)
+		return -FI_ENOMEM;
+	d->of = dw;
+	d->type = dw->op_type;
+	d->op = dw->op.msg;
+	d->work.kind = &kind;
+	d->work.dom = dom;
+	d->work.threshold = dw->threshold;
+	err = check(d, dw);
+	if (!err && d->told)
+		err = defer_join(d->told);
+	if (err) {
+		free(d);
+		return err;
+	}
+	d->work.cntr = cntr_of(dw->triggering_cntr);
+	if (d->told) {
+		ref_get(&d->told->ref);
+		wait_notify(&d->told->wait); /* who sleeps on it has more to look at now */
+	}
+	__atomic_fetch_add(&dom->deferred, 1, __ATOMIC_RELAXED);
+	defer_enter(&d->work);
+	return 0;
+}
+
+int defer_queue(struct domain *dom, struct fi_deferred_work *dw)
+{
+	int err;
+
+	if (!dw)
+		return -FI_EINVAL;
+	lock_take(&dom->lock);
+	err = queue(dom, dw);
+	lock_give(&dom->lock);
+	return err;
+}
+
+/* ---- Taking back ----------------------------------------------------------------------------- */
+
+static void drop(struct work *work)
+{
+	struct cntr *told;
+
+	defer_remove(work);
+	told = end(deferred_of(work));
+	if (told)
+		ref_put(&told->ref);
+}
+
+static bool is_of(const struct work *work, const void *dw)
+{
+	return work->kind == &kind && deferred_of(work)->of == dw;
+}
+
+static void flush(struct work *work, const void *cntr)
+{
+	if (work->kind == &kind && (!cntr || work->cntr == cntr))
+		drop(work);
+}
+
+int defer_cancel_work(struct domain *dom, const struct fi_deferred_work *dw)
+{
+	struct work *work;
+
+	if (!dw)
+		return -FI_EINVAL;
+	lock_take(&dom->lock);
+	work = defer_find(dom, is_of, dw);
+	if (work)
+		drop(work);
+	lock_give(&dom->lock);
+	return work ? 0 : -FI_ENOENT;
+}
+
+int defer_flush(struct domain *dom, const struct fi_deferred_work *dw)
+{
+	const struct fid_cntr *fid = dw ? dw->triggering_cntr : NULL;
+
+	if (fid && !counter_in(dom, fid))
+		return -FI_EINVAL;
+	lock_take(&dom->lock);
+	defer_each(dom, flush, fid);
+	lock_give(&dom->lock);
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Datagram endpoints: the engine's half of link/dgram.h. The kernel's socket buffer is the queue of unexpected
+ * messages: it is read only while receives are posted, straight into them. A send is complete when the kernel
+ * has the datagram. Domain locked throughout.
+ */
+#ifndef WEFT_XFER_DGRAM_H
+#define WEFT_XFER_DGRAM_H
+
+#include "core/ep.h"
+#include "link/dgram.h"
+#include "link/upcall.h"
+#include "xfer/worker.h"
+
+struct xfer;
+
+/* The endpoint is being closed: see xfer_forget. What is held goes out now or never. */
+void dgram_forget(struct dgram *d, struct ep *ep, struct ep *successor);
+
+int dgram_send(struct ep *ep, const struct xfer *x);
+/* The call is refused with `err`, which is returned; what was to go with it goes without, unless more follows. */
+int dgram_refuse(struct ep *ep, uint64_t flags, int err);
+int dgram_recv(struct ep *ep, const struct recv_args *args);
+
+/* The group behind a fi_addr_t, or NULL. */
+struct dgram_group *dgram_group_find(struct dgram *d, fi_addr_t addr);
+
+extern const struct fi_ops_msg dgram_st; /* no lock */
+extern const struct fi_ops_msg dgram_mt; /* the domain's lock */
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The entries of the msg table of a datagram endpoint. Included twice, by dgram_st.c and dgram_mt.c,
+ * which define ENTRY_LOCK(dom), ENTRY_UNLOCK(dom) and DGRAM_TABLE, as those of entry.h do.
+ */
+#include <rdma/fi_errno.h>
+
+#include "xfer/dgram/dgram.h"
+#include "xfer/msg/tx.h"
+
+static ssize_t post(struct ep *ep, const struct xfer *x)
+{
+	ssize_t ret;
+
+	ENTRY_LOCK(ep->dom);
+	ret = dgram_send(ep, x);
+	ENTRY_UNLOCK(ep->dom);
+	return ret;
+}
+
+static ssize_t refuse(struct ep *ep, uint64_t flags, int err)
+{
+	ENTRY_LOCK(ep->dom);
+	err = dgram_refuse(ep, flags, err);
+	ENTRY_UNLOCK(ep->dom);
+	return err;
+}
+
+static ssize_t post_iov(struct ep *ep, struct xfer x)
+{
+	if (x.count > WIRE_IOV_MAX || (x.count && !x.iov))
+		return refuse(ep, x.flags, -FI_EINVAL);
+	for (size_t i = 0; i < x.count; i++)
+		x.len += x.iov[i].iov_len;
+	return post(ep, &x);
+}
+
+static ssize_t dgram_msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			      fi_addr_t dest_addr, void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc;
+
+	return post(ep, &(struct xfer){.flags = ep->tx_flags,
+				       .buf = buf,
+				       .len = len,
+				       .context = context,
+				       .addr = dest_addr});
+}
+
+static ssize_t dgram_msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc,
+			       size_t count, fi_addr_t dest_addr, void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc;
+
+	return post_iov(ep, (struct xfer){.flags = ep->tx_flags,
+					  .iov = iov,
+					  .count = count,
+					  .context = context,
+					  .addr = dest_addr});
+}
+
+static ssize_t dgram_msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct ep *ep = ep_of(fid);
+
+	return post_iov(ep, (struct xfer){.flags = (flags & ep->tx_msg_mask) | ep->tx_msg_flags,
+					  .iov = msg->msg_iov,
+					  .count = msg->iov_count,
+					  .context = msg->context,
+					  .addr = msg->addr});
+}
+
+static ssize_t dgram_msg_inject(struct fid_ep *fid, const void *buf, size_t len,
+				fi_addr_t dest_addr)
+{
+	return post(ep_of(fid),
+		    &(struct xfer){.flags = FI_INJECT, .buf = buf, .len = len, .addr = dest_addr});
+}
+
+/* A datagram is the message and nothing else. */
+static ssize_t no_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			   uint64_t data, fi_addr_t dest_addr, void *context)
+{
+	(void)buf, (void)len, (void)desc, (void)data, (void)dest_addr, (void)context;
+	return refuse(ep_of(fid), 0, -FI_EOPNOTSUPP);
+}
+
+static ssize_t no_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+			     fi_addr_t dest_addr)
+{
+	(void)buf, (void)len, (void)data, (void)dest_addr;
+	return refuse(ep_of(fid), 0, -FI_EOPNOTSUPP);
+}
+
+static ssize_t receive(struct ep *ep, const struct recv_args *args)
+{
+	ssize_t ret;
+
+	ENTRY_LOCK(ep->dom);
+	ret = dgram_recv(ep, args);
+	ENTRY_UNLOCK(ep->dom);
+	return ret;
+}
+
+static ssize_t dgram_msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
+			      fi_addr_t src_addr, void *context)
+{
+	struct iovec iov = {buf, len};
+	struct ep *ep = ep_of(fid);
+	(void)desc, (void)src_addr;
+
+	return receive(ep, &(struct recv_args){.iov = &iov,
+					       .iov_count = 1,
+					       .flags = ep->rx_flags,
+					       .context = context});
+}
+
+static ssize_t dgram_msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
+			       size_t count, fi_addr_t src_addr, void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc, (void)src_addr;
+
+	return receive(ep, &(struct recv_args){.iov = iov,
+					       .iov_count = count,
+					       .flags = ep->rx_flags,
+					       .context = context});
+}
+
+static ssize_t dgram_msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct ep *ep = ep_of(fid);
+
+	return receive(ep, &(struct recv_args){.iov = msg->msg_iov,
+					       .iov_count = msg->iov_count,
+					       .flags = flags | ep->rx_msg_flags,
+					       .context = msg->context});
+}
+
+const struct fi_ops_msg DGRAM_TABLE = {
+	.size = sizeof(struct fi_ops_msg),
+	.recv = dgram_msg_recv,
+	.recvv = dgram_msg_recvv,
+	.recvmsg = dgram_msg_recvmsg,
+	.send = dgram_msg_send,
+	.sendv = dgram_msg_sendv,
+	.sendmsg = dgram_msg_sendmsg,
+	.inject = dgram_msg_inject,
+	.senddata = no_senddata,
+	.injectdata = no_injectdata,
+};

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Datagrams go out: at once, or in company of those the application promised to follow (FI_MORE). */
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "core/av.h"
+#include "xfer/dgram/dgram.h"
+#include "xfer/msg/tx.h"
+
+/* What nobody can promise of a datagram, or what it has no room for. */
+#define IMPOSSIBLE                                                                                 \
+	(FI_REMOTE_CQ_DATA | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE |       \
+	 FI_TRIGGER)
+
+/* Where to; NULL: nowhere, *err says why. */
+static const struct addr *destination(struct ep *ep, const struct xfer *x, int *err)
+{
+	fi_addr_t addr = x->addr & ep->addr_mask;
+	const struct dgram_group *g = NULL;
+	const struct addr *to = NULL;
+
+	if (__builtin_expect(addr >> 32 == DGRAM_GROUP >> 32, 0)) {
+		g = dgram_group_find(ep->worker->dgram, addr);
+		to = g && g->sends ? &g->addr : NULL;
+	} else if (!(x->flags & FI_MULTICAST)) {
+		to = av_addr(ep->worker->av, addr);
+	}
+	if (__builtin_expect(to != NULL, 1))
+		return to;
+	*err = g ? -FI_EACCES : -FI_EINVAL;
+	LOG_WARN(LOG_EP_DATA, "send: fi_addr %#llx is %s", (unsigned long long)x->addr,
+		 g                         ? "a group joined to receive only"
+		 : x->flags & FI_MULTICAST ? "no group this endpoint joined"
+					   : "not in the address vector");
+	return NULL;
+}
+
+static void sent(struct ep *ep, uint64_t flags, void *context, size_t len)
+{
+	tx_complete(ep, FI_MSG | FI_SEND, flags, context);
+	if (ep->tx_cntr)
+		tx_count(ep, len);
+}
+
+static void failed(const struct dgram_out *out, int err)
+{
+	struct cq_slot slot = {.context = out->context, .flags = FI_MSG | FI_SEND};
+
+	if (out->ep->tx_cq)
+		cq_push_error(out->ep->tx_cq, &slot,
+			      &(struct cq_error){.err = err, .prov_errno = err}, NULL);
+	if (out->ep->tx_cntr)
+		cntr_fail(out->ep->tx_cntr);
+}
+
+/* The first `count` are out, or, with an error (negative), will never be. */
+static void settle(struct dgram_out *outs, unsigned int count, int err)
+{
+	for (unsigned int i = 0; i < count; i++)
+		if (err)
+			failed(&outs[i], -err);
+		else
+			sent(outs[i].ep, outs[i].flags, outs[i].context, outs[i].len);
+}
+
+bool dgram_flush(struct dgram *d)
+{
+	unsigned int done = 0, left;
+
+	while (done < d->held_count) {
+		int n = d->ops->send_many(d, d->held + done, d->held_count - done);
+
+		if (n == -FI_EAGAIN)
+			break;
+		settle(d->held + done, n < 0 ? 1 : (unsigned int)n, n < 0 ? n : 0);
+		done += n < 0 ? 1 : (unsigned int)n;
+	}
+	left = d->held_count - done;
+	if (left && done)
+		memmove(d->held, d->held + done, left * sizeof(*d->held));
+	d->held_count = left;
+	return done;
+}
+
+/* The caller's segments, and their memory, stay as they are until it is out. There is room. */
+static void hold(struct dgram *d, struct ep *ep, const struct xfer *x, const struct addr *to)
+{
+	const struct iovec one = {(void *)(uintptr_t)x->buf, x->len};
+	struct dgram_out *out = &d->held[d->held_count++];
+
+	out->ep = ep;
+	out->to = *to;
+	out->flags = x->flags;
+	out->context = x->context;
+	out->len = x->len;
+	out->count = x->iov ? x->count : 1;
+	memcpy(out->iov, x->iov ? x->iov : &one, out->count * sizeof(one));
+}
+
+/* Told by a completion, as of those that went together; of injected ones there is none. */
+static __attribute__((noinline, cold)) int no_way(struct ep *ep, const struct xfer *x, int err)
+{
+	if (x->flags & FI_INJECT)
+		return -err;
+	failed(&(struct dgram_out){.ep = ep, .context = x->context}, err);
+	return 0;
+}
+
+static int send_now(struct ep *ep, const struct xfer *x, const struct addr *to)
+{
+	const struct iovec one = {(void *)(uintptr_t)x->buf, x->len};
+	struct dgram *d = ep->worker->dgram;
+	int err = d->ops->send(d, to, x->iov ? x->iov : &one, x->iov ? x->count : 1);
+
+	if (__builtin_expect(!err, 1))
+		sent(ep, x->flags, x->context, x->len);
+	return __builtin_expect(err > 0, 0) ? no_way(ep, x, err) : err;
+}
+
+/* More is to follow, or some that was to be followed is held. Injected memory is the caller's again. */
+static __attribute__((noinline, cold)) int send_together(struct ep *ep, const struct xfer *x,
+							 const struct addr *to)
+{
+	struct dgram *d = ep->worker->dgram;
+
+	if (!d->held)
+		d->held = malloc(DGRAM_HELD_MAX * sizeof(*d->held));
+	if (!d->held)
+		return send_now(ep, x, to);
+	if (x->flags & FI_INJECT || d->held_count == DGRAM_HELD_MAX)
+		dgram_flush(d);
+	if (x->flags & FI_INJECT)
+		return d->held_count ? -FI_EAGAIN : send_now(ep, x, to);
+	if (d->held_count == DGRAM_HELD_MAX)
+		return -FI_EAGAIN;
+	hold(d, ep, x, to);
+	if (!(x->flags & FI_MORE))
+		dgram_flush(d);
+	return 0;
+}
+
+__attribute__((noinline, cold)) int dgram_refuse(struct ep *ep, uint64_t flags, int err)
+{
+	struct dgram *d = ep->worker->dgram;
+
+	if (d->held_count && !(flags & FI_MORE))
+		dgram_flush(d);
+	return err;
+}
+
+int dgram_send(struct ep *ep, const struct xfer *x)
+{
+	struct dgram *d = ep->worker->dgram;
+	const struct addr *to;
+	int err;
+
+	if (__builtin_expect((x->flags & IMPOSSIBLE) != 0, 0))
+		return dgram_refuse(ep, x->flags, -FI_EOPNOTSUPP);
+	if (__builtin_expect(x->len > d->max, 0) ||
+	    (x->flags & FI_INJECT && x->len > ep->inject_max))
+		return dgram_refuse(ep, x->flags, -FI_EMSGSIZE);
+	to = destination(ep, x, &err);
+	if (__builtin_expect(!to, 0))
+		return dgram_refuse(ep, x->flags, err);
+	if (__builtin_expect(x->flags & FI_MORE || d->held_count, 0))
+		return send_together(ep, x, to);
+	return send_now(ep, x, to);
+}
+
+void dgram_forget(struct dgram *d, struct ep *ep, struct ep *successor)
+{
+	unsigned int kept = 0;
+
+	dgram_flush(d);
+	for (unsigned int i = 0; i < d->held_count; i++) {
+		if (d->held[i].ep == ep && !successor)
+			continue;
+		d->held[kept] = d->held[i];
+		if (d->held[kept].ep == ep)
+			d->held[kept].ep = successor;
+		kept++;
+	}
+	d->held_count = kept;
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The entries of the msg and tagged tables: one body, many thin doors. Included twice, by
+ * entry_st.c (one thread at a time by promise of the application) and entry_mt.c (the domain's lock
+ * is taken); the lock kind is a property of the table, never a test at run time.
+ *
+ * The includer defines ENTRY_LOCK(dom), ENTRY_UNLOCK(dom), ENTRY_TABLE and ENTRY_ADDR(addr), which entry of
+ * the worker's table an address means at first sight.
+ */
+#include <rdma/fi_errno.h>
+
+#include "xfer/defer/defer.h"
+#include "xfer/entry/entry_tables.h"
+#include "xfer/worker.h"
+#include "xfer/msg/tx.h"
+
+/* What keeps an operation off the fast road, whatever its size. */
+#define TX_SLOW (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE | FI_TRIGGER)
+
+#define MSG_HEAD    WIRE_HEAD(WIRE_MSG, 0, 0, 0)
+#define TAGGED_HEAD WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0)
+#define DATA_HEAD   WIRE_HEAD(0, WIRE_DATA, 0, 0)
+
+/* Off the fast road, with the lock it took. */
+static __attribute__((noinline, cold)) ssize_t post_slow(struct ep *ep, struct xfer x)
+{
+	ssize_t ret = tx_slow(ep, x);
+
+	ENTRY_UNLOCK(ep->dom);
+	return ret;
+}
+
+/*
+ * x.flags is TX_KIND of the operation, a constant; *flags is what the application asks, looked at
+ * where it lies. An address that names a receive context is larger than any entry of the table and
+ * goes the slow road with all else that is not the rule.
+ */
+static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct xfer x,
+							  const uint64_t *flags)
+{
+	/* For the slow road alone: a store each, where a register would be saved and restored. */
+	volatile struct {
+		const void *buf;
+		size_t len;
+		uint64_t tag;
+		fi_addr_t addr;
+	} again;
+	struct worker *worker;
+	struct link *link;
+
+	again.buf = x.buf;
+	again.len = x.len;
+	again.tag = x.tag;
+	again.addr = x.addr;
+	/* cppcheck-suppress selfAssignment ; in one table it is none */
+	x.addr = ENTRY_ADDR(x.addr);
+	ENTRY_LOCK(ep->dom);
+	worker = ep->worker;
+	link = x.addr < worker->peer_count ? worker->peers[x.addr]->link : &peer_full_link;
+	if (__builtin_expect(x.iov || *flags & TX_SLOW ||
+				     link->ops->send(link, x.buf, x.len, x.data, x.head, x.tag),
+			     0))
+		/* Copied here, by member, so that the request takes no memory on the fast road. */
+		return post_slow(ep, (struct xfer){.head = x.head,
+						   .flags = x.flags | *flags,
+						   .tag = again.tag,
+						   .data = x.data,
+						   .buf = again.buf,
+						   .iov = x.iov,
+						   .count = x.count,
+						   .len = again.len,
+						   .context = x.context,
+						   .addr = again.addr});
+	tx_complete(ep, x.flags, *flags, x.context);
+	if (__builtin_expect(ep->tx_cntr != NULL, 0))
+		tx_count(ep, again.len);
+	ENTRY_UNLOCK(ep->dom);
+	return 0;
+}
+
+/* Plain sends: the endpoint's default flags apply. */
+static inline __attribute__((always_inline)) ssize_t post_plain(struct ep *ep, struct xfer x)
+{
+	return post(ep, x, &ep->tx_flags);
+}
+
+/* Injected sends: no completion, only a bounded size. */
+static inline __attribute__((always_inline)) ssize_t post_inject(struct ep *ep, struct xfer x)
+{
+	uint64_t flags = FI_INJECT;
+
+	if (__builtin_expect(x.len > ep_inject_max(ep, x.flags), 0))
+		return -FI_EMSGSIZE;
+	return post(ep, x, &flags);
+}
+
+/* Vectors: one segment travels like a plain buffer. */
+static inline ssize_t post_iov(struct ep *ep, struct xfer x, uint64_t flags,
+			       const struct iovec *iov, size_t count)
+{
+	if (__builtin_expect(count > WIRE_IOV_MAX || (count && !iov), 0))
+		return -FI_EINVAL;
+	if (count == 1) {
+		x.buf = iov->iov_base;
+		x.len = iov->iov_len;
+	} else if (count) {
+		x.iov = iov;
+		x.count = count;
+		for (size_t i = 0; i < count; i++)
+			x.len += iov[i].iov_len;
+	}
+	if (flags & FI_INJECT && x.len > ep_inject_max(ep, x.flags))
+		return -FI_EMSGSIZE;
+	return post(ep, x, &flags);
+}
+
+static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			fi_addr_t dest_addr, void *context)
+{
+	(void)desc;
+	return post_plain(ep_of(fid), (struct xfer){.head = MSG_HEAD,
+						    .flags = FI_MSG | FI_SEND,
+						    .buf = buf,
+						    .len = len,
+						    .context = context,
+						    .addr = dest_addr});
+}
+
+static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			    uint64_t data, fi_addr_t dest_addr, void *context)
+{
+	(void)desc;
+	return post_plain(ep_of(fid), (struct xfer){.head = MSG_HEAD | DATA_HEAD,
+						    .flags = FI_MSG | FI_SEND,
+						    .data = data,
+						    .buf = buf,
+						    .len = len,
+						    .context = context,
+						    .addr = dest_addr});
+}
+
+static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			 fi_addr_t dest_addr, void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc;
+
+	return post_iov(ep,
+			(struct xfer){.head = MSG_HEAD,
+				      .flags = FI_MSG | FI_SEND,
+				      .context = context,
+				      .addr = dest_addr},
+			ep->tx_flags, iov, count);
+}
+
+static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct ep *ep = ep_of(fid);
+
+	return post_iov(
+		ep,
+		(struct xfer){.head = MSG_HEAD | (flags & FI_REMOTE_CQ_DATA ? DATA_HEAD : 0),
+			      .flags = FI_MSG | FI_SEND,
+			      .data = msg->data,
+			      .context = msg->context,
+			      .addr = msg->addr},
+		(flags & ep->tx_msg_mask) | ep->tx_msg_flags, msg->msg_iov, msg->iov_count);
+}
+
+static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr)
+{
+	return post_inject(ep_of(fid), (struct xfer){.head = MSG_HEAD,
+						     .flags = FI_MSG | FI_SEND,
+						     .buf = buf,
+						     .len = len,
+						     .addr = dest_addr});
+}
+
+static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+			      fi_addr_t dest_addr)
+{
+	return post_inject(ep_of(fid), (struct xfer){.head = MSG_HEAD | DATA_HEAD,
+						     .flags = FI_MSG | FI_SEND,
+						     .data = data,
+						     .buf = buf,
+						     .len = len,
+						     .addr = dest_addr});
+}
+
+static ssize_t tagged_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			   fi_addr_t dest_addr, uint64_t tag, void *context)
+{
+	(void)desc;
+	return post_plain(ep_of(fid), (struct xfer){.head = TAGGED_HEAD,
+						    .flags = FI_TAGGED | FI_SEND,
+						    .tag = tag,
+						    .buf = buf,
+						    .len = len,
+						    .context = context,
+						    .addr = dest_addr});
+}
+
+static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			       uint64_t data, fi_addr_t dest_addr, uint64_t tag, void *context)
+{
+	(void)desc;
+	return post_plain(ep_of(fid), (struct xfer){.head = TAGGED_HEAD | DATA_HEAD,
+						    .flags = FI_TAGGED | FI_SEND,
+						    .tag = tag,
+						    .data = data,
+						    .buf = buf,
+						    .len = len,
+						    .context = context,
+						    .addr = dest_addr});
+}
+
+static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			    fi_addr_t dest_addr, uint64_t tag, void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc;
+
+	return post_iov(ep,
+			(struct xfer){.head = TAGGED_HEAD,
+				      .flags = FI_TAGGED | FI_SEND,
+				      .tag = tag,
+				      .context = context,
+				      .addr = dest_addr},
+			ep->tx_flags, iov, count);
+}
+
+static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	struct ep *ep = ep_of(fid);
+
+	return post_iov(
+		ep,
+		(struct xfer){.head = TAGGED_HEAD | (flags & FI_REMOTE_CQ_DATA ? DATA_HEAD : 0),
+			      .flags = FI_TAGGED | FI_SEND,
+			      .tag = msg->tag,
+			      .data = msg->data,
+			      .context = msg->context,
+			      .addr = msg->addr},
+		(flags & ep->tx_msg_mask) | ep->tx_msg_flags, msg->msg_iov, msg->iov_count);
+}
+
+static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr,
+			     uint64_t tag)
+{
+	return post_inject(ep_of(fid), (struct xfer){.head = TAGGED_HEAD,
+						     .flags = FI_TAGGED | FI_SEND,
+						     .tag = tag,
+						     .buf = buf,
+						     .len = len,
+						     .addr = dest_addr});
+}
+
+static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+				 fi_addr_t dest_addr, uint64_t tag)
+{
+	return post_inject(ep_of(fid), (struct xfer){.head = TAGGED_HEAD | DATA_HEAD,
+						     .flags = FI_TAGGED | FI_SEND,
+						     .tag = tag,
+						     .data = data,
+						     .buf = buf,
+						     .len = len,
+						     .addr = dest_addr});
+}
+
+static ssize_t receive(struct ep *ep, bool tagged, const struct recv_args *args)
+{
+	ssize_t ret;
+
+	ENTRY_LOCK(ep->dom);
+	ret = __builtin_expect((args->flags & FI_TRIGGER) != 0, 0)
+		      ? defer_recv(ep, tagged, args)
+		      : rx_post(ep->rx, ep->worker, tagged, args);
+	ENTRY_UNLOCK(ep->dom);
+	return ret;
+}
+
+static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src_addr,
+			void *context)
+{
+	struct iovec iov = {buf, len};
+	struct ep *ep = ep_of(fid);
+	(void)desc;
+
+	return receive(ep, false,
+		       &(struct recv_args){.iov = &iov,
+					   .iov_count = 1,
+					   .src = src_addr,
+					   .flags = ep->rx_flags,
+					   .context = context});
+}
+
+static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			 fi_addr_t src_addr, void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc;
+
+	return receive(ep, false,
+		       &(struct recv_args){.iov = iov,
+					   .iov_count = count,
+					   .src = src_addr,
+					   .flags = ep->rx_flags,
+					   .context = context});
+}
+
+static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct ep *ep = ep_of(fid);
+
+	return receive(ep, false,
+		       &(struct recv_args){.iov = msg->msg_iov,
+					   .iov_count = msg->iov_count,
+					   .src = msg->addr,
+					   .flags = flags | ep->rx_msg_flags,
+					   .context = msg->context});
+}
+
+static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
+			   fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
+{
+	struct iovec iov = {buf, len};
+	struct ep *ep = ep_of(fid);
+	(void)desc;
+
+	return receive(ep, true,
+		       &(struct recv_args){.iov = &iov,
+					   .iov_count = 1,
+					   .src = src_addr,
+					   .tag = tag,
+					   .ignore = ignore,
+					   .flags = ep->rx_flags,
+					   .context = context});
+}
+
+static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			    fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc;
+
+	return receive(ep, true,
+		       &(struct recv_args){.iov = iov,
+					   .iov_count = count,
+					   .src = src_addr,
+					   .tag = tag,
+					   .ignore = ignore,
+					   .flags = ep->rx_flags,
+					   .context = context});
+}
+
+static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	struct ep *ep = ep_of(fid);
+
+	return receive(ep, true,
+		       &(struct recv_args){.iov = msg->msg_iov,
+					   .iov_count = msg->iov_count,
+					   .src = msg->addr,
+					   .tag = msg->tag,
+					   .ignore = msg->ignore,
+					   .flags = flags | ep->rx_msg_flags,
+					   .context = msg->context});
+}
+
+const struct entry_tables ENTRY_TABLE = {
+	.msg = {.size = sizeof(struct fi_ops_msg),
+		.recv = msg_recv,
+		.recvv = msg_recvv,
+		.recvmsg = msg_recvmsg,
+		.send = msg_send,
+		.sendv = msg_sendv,
+		.sendmsg = msg_sendmsg,
+		.inject = msg_inject,
+		.senddata = msg_senddata,
+		.injectdata = msg_injectdata},
+	.tagged = {.size = sizeof(struct fi_ops_tagged),
+		   .recv = tagged_recv,
+		   .recvv = tagged_recvv,
+		   .recvmsg = tagged_recvmsg,
+		   .send = tagged_send,
+		   .sendv = tagged_sendv,
+		   .sendmsg = tagged_sendmsg,
+		   .inject = tagged_inject,
+		   .senddata = tagged_senddata,
+		   .injectdata = tagged_injectdata},
+};

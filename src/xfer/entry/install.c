@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which entries an endpoint's tables hold. */
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+#include "core/ep.h"
+#include "link/link.h"
+#include "xfer/dgram/dgram.h"
+#include "xfer/entry/entry_tables.h"
+#include "xfer/group.h"
+#include "xfer/rndv/move.h"
+#include "link/offload.h"
+#include "xfer/peer.h"
+#include "xfer/worker.h"
+#include "xfer/msg/tx.h"
+#include "link/engine.h"
+
+/* The receive half of `to` becomes that of `from`; the send half with `sends`. */
+static void take_msg(struct fi_ops_msg *to, const struct fi_ops_msg *from, bool sends)
+{
+	if (sends) {
+		to->send = from->send;
+		to->sendv = from->sendv;
+		to->sendmsg = from->sendmsg;
+		to->inject = from->inject;
+		to->senddata = from->senddata;
+		to->injectdata = from->injectdata;
+	} else {
+		to->recv = from->recv;
+		to->recvv = from->recvv;
+		to->recvmsg = from->recvmsg;
+	}
+}
+
+static void take_tagged(struct fi_ops_tagged *to, const struct fi_ops_tagged *from, bool sends)
+{
+	if (sends) {
+		to->send = from->send;
+		to->sendv = from->sendv;
+		to->sendmsg = from->sendmsg;
+		to->inject = from->inject;
+		to->senddata = from->senddata;
+		to->injectdata = from->injectdata;
+	} else {
+		to->recv = from->recv;
+		to->recvv = from->recvv;
+		to->recvmsg = from->recvmsg;
+	}
+}
+
+static void install_messages(struct ep *ep, bool sends, bool receives)
+{
+	const struct entry_tables *from = ep->base->cm        ? &entry_pair
+					  : ep->dom->unlocked ? &entry_st
+							      : &entry_mt;
+	struct entry_tables *to = &ep->tables->two_sided;
+	const struct fi_ops_msg *msg = &from->msg;
+	uint64_t caps = ep->info->caps;
+
+	if (ep->worker && ep->worker->dgram)
+		msg = ep->dom->unlocked ? &dgram_st : &dgram_mt;
+	else if (ep->worker && ep->worker->offload)
+		msg = ep->worker->offload->msg;
+	else if (ep->device_srx)
+		msg = ep->dom->device_ops->srx_msg;
+	to->msg = refuse_support.msg;
+	to->tagged = refuse_support.tagged;
+	if (sends && caps & (FI_MSG | FI_MULTICAST))
+		take_msg(&to->msg, msg, true);
+	if (receives && caps & (FI_MSG | FI_MULTICAST))
+		take_msg(&to->msg, msg, false);
+	if (sends && caps & FI_TAGGED)
+		take_tagged(&to->tagged, &from->tagged, true);
+	if (receives && caps & FI_TAGGED)
+		take_tagged(&to->tagged, &from->tagged, false);
+}
+
+static void take_writes(struct fi_ops_rma *to, const struct fi_ops_rma *from)
+{
+	to->write = from->write;
+	to->writev = from->writev;
+	to->writemsg = from->writemsg;
+	to->inject = from->inject;
+	to->writedata = from->writedata;
+	to->injectdata = from->injectdata;
+}
+
+static void take_reads(struct fi_ops_rma *to, const struct fi_ops_rma *from)
+{
+	to->read = from->read;
+	to->readv = from->readv;
+	to->readmsg = from->readmsg;
+}
+
+/* An atomic that brings a value back reads; the valid calls answer whoever has atomics at all. */
+static void take_atomics(struct fi_ops_atomic *to, const struct fi_ops_atomic *from, uint64_t caps)
+{
+	*to = *from;
+	if (!(caps & FI_WRITE)) {
+		to->write = refuse_support.atomic.write;
+		to->writev = refuse_support.atomic.writev;
+		to->writemsg = refuse_support.atomic.writemsg;
+		to->inject = refuse_support.atomic.inject;
+	}
+	if (!(caps & FI_READ)) {
+		to->readwrite = refuse_support.atomic.readwrite;
+		to->readwritev = refuse_support.atomic.readwritev;
+		to->readwritemsg = refuse_support.atomic.readwritemsg;
+		to->compwrite = refuse_support.atomic.compwrite;
+		to->compwritev = refuse_support.atomic.compwritev;
+		to->compwritemsg = refuse_support.atomic.compwritemsg;
+	}
+}
+
+static void install_rma(struct ep *ep, bool initiates)
+{
+	const struct offload *offload = ep->worker ? ep->worker->offload : NULL;
+	bool locked = !ep->dom->unlocked;
+	uint64_t caps = initiates ? ep->info->caps : 0;
+	const struct fi_ops_rma *rma = locked ? &entry_rma_mt : &entry_rma_st;
+	const struct fi_ops_atomic *atomic = locked ? &entry_atomic_mt : &entry_atomic_st;
+
+	if (offload) {
+		rma = offload->rma;
+		atomic = offload->atomic;
+	}
+	ep->tables->rma = refuse_support.rma;
+	ep->tables->atomic = refuse_support.atomic;
+	if (caps & FI_RMA && caps & FI_WRITE)
+		take_writes(&ep->tables->rma, rma);
+	if (caps & FI_RMA && caps & FI_READ)
+		take_reads(&ep->tables->rma, rma);
+	if (caps & FI_ATOMIC)
+		take_atomics(&ep->tables->atomic, atomic, caps);
+}
+
+/* Groups are of endpoints with addresses, and contexts of their own. */
+static bool joins(const struct ep *ep)
+{
+	return ep->fid.fid.fclass == FI_CLASS_EP && ep->info->caps & FI_COLLECTIVE &&
+	       ep->info->ep_attr->type == FI_EP_RDM;
+}
+
+int xfer_install(struct ep *ep, const struct xfer_roles *roles)
+{
+	if (!ep->tables)
+		ep->tables = malloc(sizeof(*ep->tables));
+	if (!ep->tables)
+		return -FI_ENOMEM;
+	install_messages(ep, roles->sends, roles->receives);
+	install_rma(ep, roles->initiates);
+	ep->fid.msg = &ep->tables->two_sided.msg;
+	ep->fid.tagged = &ep->tables->two_sided.tagged;
+	ep->fid.rma = &ep->tables->rma;
+	ep->fid.atomic = &ep->tables->atomic;
+	ep->fid.collective = (struct fi_ops_collective *)(joins(ep) ? &coll_entries
+								    : &refuse_support.collective);
+	return 0;
+}
+
+int xfer_enable(struct ep *ep)
+{
+	struct offload *n = ep->worker->offload;
+
+	return n ? n->ops->enable(n, ep) : 0;
+}
+
+/* Links of RDMA devices carry what their peer wants to be told from their making on. */
+bool xfer_tells_late(const struct worker *worker)
+{
+	if (worker->counts)
+		return true;
+	LIST_EACH (node, &worker->peers_list) {
+		const struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+
+		if (peer->half || (peer->real && peer->hw == TRANSPORT_VERBS))
+			return false;
+	}
+	return true;
+}
+
+bool xfer_offloaded(const struct worker *worker)
+{
+	return worker->offload != NULL;
+}
+
+void xfer_refuse(struct ep *ep)
+{
+	ep->fid.msg = (struct fi_ops_msg *)&refuse_state.msg;
+	ep->fid.tagged = (struct fi_ops_tagged *)&refuse_state.tagged;
+	ep->fid.rma = (struct fi_ops_rma *)&refuse_state.rma;
+	ep->fid.atomic = (struct fi_ops_atomic *)&refuse_state.atomic;
+	ep->fid.collective = (struct fi_ops_collective *)&refuse_state.collective;
+}
+
+void xfer_forget(struct ep *ep, struct ep *successor)
+{
+	/* Else the worker is closed next, or its memory is somebody's. */
+	if (!successor && ep->base != ep)
+		move_settle_ep(ep->worker, ep);
+	tx_forget(ep->worker, ep, successor);
+	if (ep->worker->dgram)
+		dgram_forget(ep->worker->dgram, ep, successor);
+}
+
+void xfer_progress_other(struct domain *dom, const struct worker *worker)
+{
+	for (int tries = 0; tries < 2 && !list_empty(&dom->workers); tries++) {
+		struct list *node = list_pop(&dom->workers);
+		struct worker *next = LIST_ENTRY(node, struct worker, in_domain);
+
+		list_push(&dom->workers, node);
+		if (next != worker) {
+			worker_progress(next);
+			return;
+		}
+	}
+}
+
+int xfer_cancel(struct worker *worker, void *context)
+{
+	if (worker->offload)
+		return worker->offload->ops->cancel(worker->offload, context);
+	return tx_cancel(worker, context);
+}
+
+void rx_context_set(struct rx *rx, const struct rx_target *target)
+{
+	rx->cq = target->cq;
+	rx->cntr = target->cntr;
+	rx->read_cntr = target->read_cntr;
+	rx->write_cntr = target->write_cntr;
+	rx->caps = target->caps;
+	rx->addr_mask = target->addr_mask;
+	rx->min_multi_recv = target->min_multi_recv;
+	rx->complete_all = target->cq && !target->selective;
+	if (!target->shared)
+		return;
+	rx->q = target->shared;
+	/* What goes wrong with a receive nobody met is told to the first endpoint's queue. */
+	if (!rx->q->cq)
+		rx->q->cq = rx->cq;
+}
+
+int rx_context_cancel(struct rx *rx, void *context)
+{
+	return rx_cancel(rx, context);
+}
+
+void rx_context_min_multi_recv(struct rx *rx, size_t bytes)
+{
+	rx->min_multi_recv = bytes;
+}

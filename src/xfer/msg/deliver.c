@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What comes up from a transport, sorted by what it is. Everything is checked here. */
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "link/wire.h"
+#include "link/upcall.h"
+#include "xfer/rndv/rxreq.h"
+#include "xfer/conn/conn.h"
+#include "xfer/group.h"
+#include "xfer/rma/rma.h"
+#include "xfer/worker.h"
+#include "xfer/msg/tx.h"
+
+/* The offer's own figures agree with each other and with the packet. */
+static bool rts_valid(const struct packet *p)
+{
+	struct wire_rts offer;
+	size_t fixed = offsetof(struct wire_rts, segment);
+	uint64_t sum = 0;
+
+	if (p->len < fixed || p->len > sizeof(offer))
+		return false;
+	memcpy(&offer, p->payload, p->len);
+	if (offer.count > WIRE_IOV_MAX || p->len != fixed + offer.count * sizeof(offer.segment[0]))
+		return false;
+	for (size_t i = 0; i < offer.count; i++)
+		if (__builtin_add_overflow(sum, offer.segment[i].len, &sum))
+			return false;
+	return sum == offer.len && sum; /* nothing is not offered: it would never come */
+}
+
+static void refuse_message(struct peer *peer, const struct packet *p, const char *why)
+{
+	/* Its sender will learn that we have closed. */
+	if (peer->worker->closing)
+		return;
+	LOG_WARN(LOG_EP_DATA, "message for receive context %u dropped: %s", wire_rx(p->head), why);
+	if (rx_wants_ack(p->head))
+		tx_control(peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(p->head)), FI_EOPNOTSUPP);
+}
+
+struct rx *rx_context_of(struct worker *worker, struct peer *peer, const struct packet *p)
+{
+	unsigned int index = wire_rx(p->head);
+
+	if (__builtin_expect(index < WORKER_RX_MAX, 1))
+		return worker->rx[index];
+	return wire_of_group(p->head) ? coll_context(worker, peer, p) : NULL;
+}
+
+static inline void deliver_to(struct rx *rx, struct peer *peer, const struct packet *p)
+{
+	if (__builtin_expect(!rx, 0))
+		refuse_message(peer, p, "no such context, or not enabled");
+	else if (wire_op(p->head) == WIRE_RTS && !rts_valid(p))
+		refuse_message(peer, p, "its offer contradicts itself");
+	else
+		rx_message(rx, peer, p);
+}
+
+static void deliver_to_group(struct worker *worker, struct peer *peer, const struct packet *p)
+{
+	struct rx *rx;
+
+	if (!coll_take(worker, peer, p, &rx))
+		deliver_to(rx ? rx : coll_elsewhere(worker, peer, p), peer, p);
+}
+
+static void deliver_message(struct worker *worker, struct peer *peer, const struct packet *p)
+{
+	/* Nothing is taken behind something that was lost. */
+	if (__builtin_expect(peer->over_budget, 0))
+		return;
+	if (__builtin_expect(wire_of_group(p->head), 0))
+		deliver_to_group(worker, peer, p);
+	else
+		deliver_to(rx_context_of(worker, peer, p), peer, p);
+}
+
+unsigned int worker_served(const struct worker *worker)
+{
+	return worker->served;
+}
+
+/* An atomic on a tagged receive is a message until it meets one. */
+static void deliver_request(struct worker *worker, struct peer *peer, const struct packet *p)
+{
+	bool matched = wire_op(p->head) == WIRE_AMO && wire_flags(p->head) & WIRE_MATCH;
+	unsigned int index = wire_rx(p->head);
+	struct rx *rx = index < WORKER_RX_MAX ? worker->rx[index] : NULL;
+
+	/* It accepted us and asks before we have read that it did: there must be a way to answer. */
+	if (__builtin_expect(!peer->real && !(wire_flags(p->head) & WIRE_ORPHAN), 0))
+		conn_finish(peer);
+	worker->served++;
+	if (!matched)
+		rma_serve(worker, peer, p);
+	else if (!rx || !(rx->caps & FI_TAGGED))
+		refuse_message(peer, p, "no such context, or none for tagged messages");
+	else if (!rma_match_valid(peer, p))
+		refuse_message(peer, p, "its atomic contradicts itself");
+	else
+		rx_atomic(rx, peer, p);
+}
+
+static void deliver_control(struct worker *worker, struct peer *peer, const struct packet *p)
+{
+	switch (wire_op(p->head)) {
+	case WIRE_ATS:
+		tx_ats(worker, peer, p);
+		break;
+	case WIRE_CTS:
+		tx_cts(worker, peer, p);
+		break;
+	case WIRE_FRAG:
+		rxreq_frag(worker, peer, p);
+		break;
+	case WIRE_XOFF:
+	case WIRE_XON:
+		peer->held = wire_op(p->head) == WIRE_XOFF;
+		peer_refresh(peer);
+		if (!peer->held)
+			peer_busy(peer);
+		break;
+	case WIRE_PUT:
+	case WIRE_GET:
+	case WIRE_AMO:
+	case WIRE_NOTIFY:
+		deliver_request(worker, peer, p);
+		break;
+	case WIRE_DONE:
+	case WIRE_RESULT:
+	case WIRE_FAILED:
+		rma_answer(peer, p);
+		break;
+	case WIRE_BYE:
+		peer->said_bye = true;
+		break;
+	case WIRE_GROUP:
+		coll_hear(worker, peer, p);
+		break;
+	default:
+		LOG_WARN(LOG_EP_DATA, "packet of unknown kind %u dropped", wire_op(p->head));
+	}
+}
+
+void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
+{
+	struct peer *peer = pool_find(&worker->peer_pool, src);
+
+	if (__builtin_expect(!peer, 0)) {
+		LOG_INFO(LOG_EP_DATA, "packet from %#x, who is not connected, dropped", src);
+		return;
+	}
+	if (__builtin_expect(wire_op(p->head) <= WIRE_RTS, 1))
+		deliver_message(worker, peer, p);
+	else
+		deliver_control(worker, peer, p);
+}

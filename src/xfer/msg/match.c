@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Posting receives and finding the message, or the receive, that fits. */
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "core/cq.h"
+#include "link/wire.h"
+#include "xfer/defer/defer.h"
+#include "xfer/rma/rma.h"
+#include "xfer/worker.h"
+#include "xfer/msg/rx.h"
+
+void rx_init(struct rx *rx, struct domain *dom)
+{
+	memset(rx, 0, sizeof(*rx));
+	rx->dom = dom;
+	rx->q = rx;
+	rx->addr_mask = UINT64_MAX;
+	rx->unexpected_max = env_get()->unexpected_max;
+	for (int i = 0; i < 2; i++) {
+		list_init(&rx->posted[i]);
+		list_init(&rx->unexpected[i]);
+	}
+	list_init(&rx->claimed);
+	list_init(&rx->held);
+	pool_init(&rx->recv_pool, sizeof(struct recv));
+}
+
+void rx_fini(struct rx *rx)
+{
+	struct list *node;
+
+	if (rx->q != rx)
+		rx_forget_context(rx);
+	for (int i = 0; i < 2; i++) {
+		LIST_EACH_SAFE (at, &rx->unexpected[i]) {
+			struct unexpected *u = LIST_ENTRY(at, struct unexpected, link);
+
+			rx_take(rx, u);
+			rx_drop(u);
+		}
+		while ((node = list_pop(&rx->posted[i])))
+			if (LIST_ENTRY(node, struct recv, link)->work)
+				defer_done(LIST_ENTRY(node, struct recv, link)->work, FI_ECANCELED);
+	}
+	while ((node = list_pop(&rx->claimed)))
+		rx_drop(LIST_ENTRY(node, struct unexpected, link));
+	rx_send_xon(rx);
+	pool_fini(&rx->recv_pool);
+}
+
+struct rx *xfer_rx_open(struct domain *dom)
+{
+	struct rx *rx = malloc(sizeof(*rx));
+
+	if (rx)
+		rx_init(rx, dom);
+	return rx;
+}
+
+void xfer_rx_close(struct rx *rx)
+{
+	rx_fini(rx);
+	free(rx);
+}
+
+/* Flags that make a receive call more than that. */
+#define SPECIAL (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV | XFER_ENDED)
+
+static inline bool fits(fi_addr_t want, fi_addr_t src, uint64_t differing, uint64_t ignore)
+{
+	return (want == FI_ADDR_UNSPEC || want == src) && !(differing & ~ignore);
+}
+
+struct recv *rx_find_posted(struct rx *rx, bool tagged, fi_addr_t src, uint64_t tag)
+{
+	LIST_EACH (node, &rx->q->posted[tagged]) {
+		struct recv *r = LIST_ENTRY(node, struct recv, link);
+
+		if (fits(r->src, src, r->tag ^ tag, r->ignore))
+			return r;
+	}
+	return NULL;
+}
+
+struct unexpected *rx_unexpected(struct rx *rx, bool tagged, const struct recv_args *args)
+{
+	LIST_EACH (node, &rx->unexpected[tagged]) {
+		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
+		fi_addr_t src = u->peer ? peer_addr(u->peer) : u->src;
+
+		if (fits(args->src, src, u->tag ^ args->tag, args->ignore))
+			return u;
+	}
+	return NULL;
+}
+
+/* Anything but a whole message for a receive that takes it in one segment. */
+static __attribute__((noinline)) void message_slow(struct rx *rx, struct recv *r, struct peer *peer,
+						   const struct packet *p)
+{
+	struct message m = {.peer = peer,
+			    .src = peer_addr(peer),
+			    .head = p->head,
+			    .tag = p->tag,
+			    .data = p->data,
+			    .len = p->len,
+			    .payload = p->payload};
+
+	if (r)
+		rx_accept(rx, r, &m);
+	else if (p->tag &&
+		 !(wire_flags(p->head) & WIRE_TAGGED)) /* no receive would ever match it */
+		LOG_WARN(LOG_EP_DATA, "message without a tag that says %#llx for one dropped",
+			 (unsigned long long)p->tag);
+	else
+		rx_store(rx, &m, p->len);
+}
+
+void rx_atomic(struct rx *rx, struct peer *peer, const struct packet *p)
+{
+	struct message m = rma_match(peer, p);
+	struct recv *r = rx_find_posted(rx, true, m.src, m.tag);
+
+	if (r)
+		rx_accept(rx, r, &m);
+	else
+		rx_store(rx, &m, p->len);
+}
+
+void rx_message(struct rx *rx, struct peer *peer, const struct packet *p)
+{
+	bool tagged = wire_flags(p->head) & WIRE_TAGGED;
+	struct recv *r = rx_find_posted(rx, tagged, peer_addr(peer), p->tag);
+
+	if (__builtin_expect(!r || !rx_place(rx, r, peer, p), 0))
+		message_slow(rx, r, peer, p);
+}
+
+struct recv *rx_recv_new(struct rx *rx, const struct recv_args *args)
+{
+	struct recv *r = pool_get(&rx->recv_pool);
+
+	if (!r)
+		return NULL;
+	list_init(&r->link);
+	r->src = args->src;
+	r->tag = args->tag;
+	r->ignore = args->ignore;
+	r->flags = args->flags;
+	r->context = args->context;
+	r->work = args->work;
+	r->len = 0;
+	r->arriving = 0;
+	r->exhausted = false;
+	r->iov_count = (unsigned int)args->iov_count;
+	for (size_t i = 0; i < args->iov_count; i++) {
+		r->iov[i] = args->iov[i];
+		r->len += args->iov[i].iov_len;
+	}
+	return r;
+}
+
+/* Hands a kept message to the receive; the receive may be gone afterwards. */
+static void accept_unexpected(struct rx *rx, struct recv *r, struct unexpected *u)
+{
+	struct message m = {.peer = u->peer,
+			    .src = u->peer ? peer_addr(u->peer) : u->src,
+			    .head = u->head,
+			    .tag = u->tag,
+			    .data = u->data,
+			    .len = u->len,
+			    .payload = u->payload};
+
+	rx_take(rx, u);
+	rx_accept(u->rx, r, &m);
+	rx_drop(u);
+}
+
+int rx_claimed(struct rx *rx, bool tagged, const struct recv_args *args)
+{
+	struct fi_context *context = args->context;
+	struct unexpected *u = context ? context->internal[0] : NULL;
+	struct recv *r;
+
+	if (!u)
+		return -FI_EINVAL;
+	if (args->flags & FI_DISCARD)
+		return rx_discard_claimed(rx, tagged, args);
+	context->internal[0] = NULL;
+	r = rx_recv_new(rx, args);
+	if (!r)
+		return -FI_EAGAIN;
+	r->flags &= ~FI_MULTI_RECV;
+	if (wire_op(u->head) != WIRE_MSG && !u->peer) {
+		rx_take(rx, u);
+		rx_drop(u);
+		rx_recv_fail(rx, r, FI_ECONNRESET, tagged ? FI_TAGGED : FI_MSG);
+		return 0;
+	}
+	accept_unexpected(rx, r, u);
+	return 0;
+}
+
+static int post_multi(struct rx *rx, bool tagged, struct recv *r, const struct recv_args *args)
+{
+	struct unexpected *u;
+
+	list_push(&rx->posted[tagged], &r->link);
+	/* It is the last one posted until it is used up, and then it may be gone. */
+	while (rx->posted[tagged].prev == &r->link && (u = rx_unexpected(rx, tagged, args)))
+		accept_unexpected(rx, r, u);
+	return 0;
+}
+
+/* Without the capability for that kind of message the sender asked for does not count. */
+static inline fi_addr_t only_from(const struct rx *rx, bool tagged, fi_addr_t src)
+{
+	uint64_t able = FI_DIRECTED_RECV | (tagged ? FI_TAGGED_DIRECTED_RECV : 0);
+
+	return rx->caps & able && src != FI_ADDR_UNSPEC ? src & rx->addr_mask : FI_ADDR_UNSPEC;
+}
+
+/* What came before the connection ended can still be received. */
+static int post_late(struct rx *rx, bool tagged, const struct recv_args *args)
+{
+	struct unexpected *u = rx_unexpected(rx, tagged, args);
+	struct recv *r;
+
+	if (!u)
+		return -FI_ENOTCONN;
+	r = rx_recv_new(rx, args);
+	if (!r)
+		return -FI_EAGAIN;
+	if (!(args->flags & FI_MULTI_RECV)) {
+		accept_unexpected(rx, r, u);
+		return 0;
+	}
+	post_multi(rx, tagged, r, args);
+	rx_fail_posted(rx, FI_ECANCELED);
+	return 0;
+}
+
+/* What is more than a receive to be met by the next message. */
+static __attribute__((noinline)) int post_special(struct rx *rx, struct worker *worker, bool tagged,
+						  const struct recv_args *args)
+{
+	struct recv_args a = *args;
+	struct recv *r;
+
+	a.src = only_from(rx, tagged, a.src);
+	if (a.flags & FI_PEEK)
+		return rx_peek(rx, worker, tagged, &a);
+	if (a.flags & (FI_CLAIM | FI_DISCARD))
+		return rx_claimed(rx, tagged, &a);
+	if (a.flags & FI_MULTI_RECV && a.iov_count != 1)
+		return -FI_EINVAL;
+	if (a.flags & XFER_ENDED)
+		return post_late(rx, tagged, &a);
+	r = rx_recv_new(rx, &a);
+	return r ? post_multi(rx, tagged, r, &a) : -FI_EAGAIN;
+}
+
+int rx_post(struct rx *rx, struct worker *worker, bool tagged, const struct recv_args *args)
+{
+	struct unexpected *u;
+	struct recv *r;
+
+	if (__builtin_expect(args->iov_count > RX_IOV_MAX || (args->iov_count && !args->iov), 0))
+		return -FI_EINVAL;
+	if (__builtin_expect((args->flags & SPECIAL) != 0, 0))
+		return post_special(rx, worker, tagged, args);
+	r = rx_recv_new(rx, args);
+	if (__builtin_expect(!r, 0))
+		return -FI_EAGAIN;
+	r->src = only_from(rx, tagged, args->src);
+	if (__builtin_expect(!list_empty(&rx->unexpected[tagged]), 0)) {
+		struct recv_args a = *args;
+
+		a.src = r->src;
+		u = rx_unexpected(rx, tagged, &a);
+		if (u) {
+			accept_unexpected(rx, r, u);
+			return 0;
+		}
+	}
+	list_push(&rx->posted[tagged], &r->link);
+	return 0;
+}
+
+int rx_cancel(struct rx *rx, void *context)
+{
+	for (int tagged = 0; tagged < 2; tagged++)
+		LIST_EACH (node, &rx->posted[tagged]) {
+			struct recv *r = LIST_ENTRY(node, struct recv, link);
+
+			if (r->context == context && !r->work) {
+				rx_recv_fail(rx, r, FI_ECANCELED, tagged ? FI_TAGGED : FI_MSG);
+				return 0;
+			}
+		}
+	return -FI_ENOENT;
+}
+
+/* Receives that wait for this very peer cannot be met any more. */
+void rx_fail_directed(struct rx *rx, fi_addr_t src, int err)
+{
+	for (int tagged = 0; tagged < 2; tagged++)
+		LIST_EACH_SAFE (node, &rx->q->posted[tagged]) {
+			struct recv *r = LIST_ENTRY(node, struct recv, link);
+
+			if (r->src == src && src != FI_ADDR_UNSPEC)
+				rx_recv_fail(rx, r, err, tagged ? FI_TAGGED : FI_MSG);
+		}
+}
+
+void rx_fail_posted(struct rx *rx, int err)
+{
+	for (int tagged = 0; tagged < 2; tagged++)
+		LIST_EACH_SAFE (node, &rx->posted[tagged])
+			rx_recv_fail(rx, LIST_ENTRY(node, struct recv, link), err,
+				     tagged ? FI_TAGGED : FI_MSG);
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages meet receives: copy, fetch or pull, then complete. */
+#include "xfer/msg/rx.h"
+
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#include "base/copy.h"
+#include "base/iov.h"
+#include "base/log.h"
+#include "cntr/cntr.h"
+#include "core/cq.h"
+#include "info/providers.h"
+#include "link/wire.h"
+#include "xfer/rndv/rxreq.h"
+#include "xfer/defer/defer.h"
+#include "xfer/rma/rma.h"
+#include "xfer/worker.h"
+#include "xfer/msg/tx.h"
+#include "xfer/rndv/spec.h"
+
+void rx_send_ats(const struct message *m, int err)
+{
+	if (m->peer)
+		tx_control(m->peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(m->head)), (uint64_t)err);
+}
+
+/* A receive posted to a shared context does not know whose queue it will complete in. */
+static inline bool wants_completion(const struct rx *rx, const struct recv *r)
+{
+	return (rx->complete_all && !r->work) || (r->flags & FI_COMPLETION && rx->cq);
+}
+
+/* Pushes what the application sees of a received message. */
+static void complete(struct rx *rx, struct recv *r, const struct message *m, size_t room,
+		     void *base, int err)
+{
+	uint32_t flags = wire_flags(m->head);
+	struct cq_slot slot = {
+		.context = r->context,
+		.flags = FI_RECV | (flags & WIRE_TAGGED ? FI_TAGGED : FI_MSG) |
+			 (flags & WIRE_DATA ? FI_REMOTE_CQ_DATA : 0) |
+			 (wire_op(m->head) == WIRE_AMO ? FI_ATOMIC : 0),
+		.len = m->len < room ? m->len : room,
+		.buf = base,
+		.data = m->data,
+		.tag = m->tag,
+		.src = m->peer ? peer_reported(m->peer) : m->src,
+	};
+
+	/* That the buffer is released is told even where completions are selective. */
+	if (r->flags & FI_MULTI_RECV && r->exhausted && !r->arriving) {
+		slot.flags |= FI_MULTI_RECV;
+		r->flags |= FI_COMPLETION;
+	}
+	if (!err && m->len > room)
+		err = FI_ETRUNC;
+	if (__builtin_expect(!err && !(rx->caps & FI_SOURCE_ERR && slot.src == FI_ADDR_NOTAVAIL),
+			     1)) {
+		if (wants_completion(rx, r))
+			cq_push(rx->cq, slot);
+		if (rx->cntr && !r->work)
+			cntr_done(rx->cntr, slot.len);
+	} else if (!r->work || r->flags & FI_COMPLETION) {
+		rx_complete_error(rx, &slot, m, err);
+	}
+	if (r->work) {
+		r->work->got = slot.len;
+		r->work->tag = slot.tag;
+		defer_done(r->work, err);
+	}
+}
+
+/* A failed message, or one from an address the vector does not hold (FI_SOURCE_ERR). */
+void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct message *m, int err)
+{
+	struct cq_error why = {.err = err ? err : FI_EADDRNOTAVAIL};
+	const struct addr *from = m->peer ? &m->peer->name : m->from;
+	unsigned char name[ADDR_STR_MAX];
+	size_t len = sizeof(name);
+
+	why.prov_errno = why.err;
+	if (err == FI_ETRUNC)
+		why.olen = m->len - slot->len;
+	if (!err && from && !addr_to_format(from, provider_format(rx->dom->info), name, &len))
+		why.data_size = len;
+	if (rx->cq)
+		cq_push_error(rx->cq, slot, &why, name);
+	if (rx->cntr)
+		cntr_fail(rx->cntr);
+}
+
+void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t room, void *base,
+	       int err)
+{
+	r->arriving--;
+	complete(rx, r, m, room, base, err);
+	if (!r->arriving && (r->exhausted || !(r->flags & FI_MULTI_RECV)))
+		pool_put(&rx->q->recv_pool, r);
+}
+
+/* A multi-receive buffer of a shared context outlives the endpoint: the application gets it back. */
+static void give_back(struct rx *rx, const struct recv *r)
+{
+	struct cq_slot slot = {.context = r->context,
+			       .flags = FI_RECV | FI_MULTI_RECV,
+			       .tag = r->tag,
+			       .src = FI_ADDR_NOTAVAIL};
+	struct cq_error why = {.err = FI_ECANCELED, .prov_errno = FI_ECANCELED};
+
+	if (rx->q != rx && rx->cq)
+		cq_push_error(rx->cq, &slot, &why, NULL);
+}
+
+void rx_abandon(struct rx *rx, struct recv *r)
+{
+	if (--r->arriving)
+		return;
+	if (r->work)
+		defer_done(r->work, FI_ECANCELED);
+	if (r->flags & FI_MULTI_RECV) {
+		if (!r->exhausted)
+			return;
+		give_back(rx, r);
+	}
+	pool_put(&rx->q->recv_pool, r);
+}
+
+size_t rx_reserve(struct rx *rx, struct recv *r, size_t len)
+{
+	size_t room = r->len, take = len < room ? len : room;
+
+	r->arriving++;
+	if (!(r->flags & FI_MULTI_RECV)) {
+		list_remove(&r->link);
+		return room;
+	}
+	r->len -= take;
+	r->iov[0].iov_base = (char *)r->iov[0].iov_base + take;
+	r->iov[0].iov_len = r->len;
+	if (r->len == 0 || r->len < rx->q->min_multi_recv) {
+		r->exhausted = true;
+		list_remove(&r->link);
+	}
+	return room;
+}
+
+/* The first `want` bytes of what is offered, for a device. How many ranges; 0: it cannot be had so. */
+static size_t ranges_of(struct fi_rma_iov *range, const struct wire_rts *offer, size_t want)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; want; i++) {
+		const struct wire_segment *s = &offer->segment[i];
+		size_t len = s->len < want ? s->len : want;
+
+		if (len && !s->key)
+			return 0;
+		if (len)
+			range[count++] =
+				(struct fi_rma_iov){.addr = s->addr, .len = len, .key = s->key};
+		want -= len;
+	}
+	return count;
+}
+
+/* By a device, or streamed. */
+static void pull(struct rx *rx, struct recv *r, const struct message *m,
+		 const struct wire_rts *offer, const struct iovec *iov, size_t room)
+{
+	struct fi_rma_iov remote[WIRE_IOV_MAX];
+	struct iovec local[RX_IOV_MAX];
+	size_t want = m->len < room ? m->len : room;
+	struct link_move move = {.local = local, .remote = remote};
+
+	move.remote_count = ranges_of(remote, offer, want);
+	move.local_count = iov_slice(local, iov, r->iov_count, 0, &want);
+	rxreq_send_cts(rx, r, m, room, r->flags & FI_MULTI_RECV ? iov[0].iov_base : NULL,
+		       move.remote_count ? &move : NULL);
+}
+
+static void accept_rts(struct rx *rx, struct recv *r, struct message *m)
+{
+	struct wire_rts offer;
+	struct iovec iov[RX_IOV_MAX];
+	unsigned int count = r->iov_count;
+	size_t room, want;
+	void *base;
+
+	memcpy(&offer, m->payload, offsetof(struct wire_rts, segment));
+	memcpy(offer.segment, (const char *)m->payload + offsetof(struct wire_rts, segment),
+	       offer.count * sizeof(offer.segment[0]));
+	m->len = offer.len;
+	memcpy(iov, r->iov, count * sizeof(iov[0]));
+	base = r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL;
+	room = rx_reserve(rx, r, m->len);
+	want = m->len < room ? m->len : room;
+	if (wire_flags(m->head) & WIRE_SPEC && spec_begin(rx, r, m, &offer, room, base))
+		return;
+	if (rxreq_fetch(m->peer, &offer, 0, iov, count, want)) {
+		pull(rx, r, m, &offer, iov, room);
+		return;
+	}
+	rx_send_ats(m, 0);
+	rx_finish(rx, r, m, room, base, 0);
+}
+
+/* The message is an atomic: the receive's buffer is its target. */
+static void accept_atomic(struct rx *rx, struct recv *r, const struct message *m)
+{
+	struct message seen = *m;
+	void *base = r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL;
+	struct rma_matched end = rma_match_apply(m, r->iov, r->iov_count);
+	size_t room;
+
+	seen.head = WIRE_HEAD(WIRE_AMO, WIRE_TAGGED | (end.has_data ? WIRE_DATA : 0), 0, 0);
+	seen.data = end.data;
+	seen.len = rma_match_len(m);
+	room = rx_reserve(rx, r, seen.len);
+	/* Where it reached too far the receive is told so. */
+	rx_finish(rx, r, &seen, room, base, seen.len > room ? 0 : end.err);
+}
+
+void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
+{
+	void *base = NULL;
+	size_t room;
+
+	if (m->peer && !list_empty(&m->peer->worker->spec) && !(wire_flags(m->head) & WIRE_SPEC))
+		spec_overtaken(m->peer, NULL);
+	if (wire_op(m->head) == WIRE_AMO) {
+		accept_atomic(rx, r, m);
+		return;
+	}
+	if (wire_op(m->head) == WIRE_RTS) {
+		accept_rts(rx, r,
+			   &(struct message){m->peer, m->src, m->head, m->tag, m->data, 0,
+					     m->payload, NULL});
+		return;
+	}
+	if (r->iov_count == 1 && m->len <= r->iov[0].iov_len) {
+		if (m->len)
+			copy_bytes(r->iov[0].iov_base, m->payload, m->len);
+	} else {
+		iov_scatter(r->iov, r->iov_count, 0, m->payload, m->len);
+	}
+	if (r->flags & FI_MULTI_RECV)
+		base = r->iov[0].iov_base;
+	room = rx_reserve(rx, r, m->len);
+	if (rx_wants_ack(m->head))
+		rx_send_ats(m, 0);
+	rx_finish(rx, r, m, room, base, 0);
+}
+
+/* A message in one packet has come. Built in place, word by word, as it will be read soon. */
+static inline void report(struct rx *rx, fi_addr_t src, const struct recv *r,
+			  const struct packet *p, uint64_t flags)
+{
+	struct cq_slot *slot = cq_slot(rx->cq);
+
+	slot->context = r->context;
+	slot->flags = flags;
+	slot->len = p->len;
+	slot->buf = NULL;
+	slot->data = p->data;
+	slot->tag = p->tag;
+	slot->src = src;
+	slot->error = NULL;
+	wait_notify(&rx->cq->wait);
+}
+
+bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct packet *p)
+{
+	const uint64_t plain = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, 0xffff, UINT32_MAX);
+	uint64_t kind = FI_RECV | (wire_flags(p->head) & WIRE_TAGGED ? FI_TAGGED : FI_MSG);
+
+	if (p->head & ~plain || !list_empty(&peer->worker->spec) || r->flags & FI_MULTI_RECV ||
+	    r->iov_count != 1 || r->work || p->len > r->iov[0].iov_len || rx->caps & FI_SOURCE_ERR)
+		return false;
+	if (p->len)
+		copy_bytes(r->iov[0].iov_base, p->payload, p->len);
+	list_remove(&r->link);
+	if (wire_flags(p->head) & WIRE_DATA)
+		kind |= FI_REMOTE_CQ_DATA;
+	if (wants_completion(rx, r))
+		report(rx, peer_reported(peer), r, p, kind);
+	if (rx->cntr)
+		cntr_done(rx->cntr, p->len);
+	pool_put(&rx->q->recv_pool, r);
+	return true;
+}
+
+/*
+ * A posted receive ends with a positive error and is freed when nothing is on its way into it. A multi-receive
+ * buffer is given back by this entry, or by that of the last message on its way.
+ */
+void rx_recv_fail(struct rx *rx, struct recv *r, int err, uint64_t flags)
+{
+	struct cq_slot slot = {.context = r->context,
+			       .flags = FI_RECV | flags | (r->flags & FI_MULTI_RECV),
+			       .tag = r->tag,
+			       .src = FI_ADDR_NOTAVAIL};
+
+	list_remove(&r->link);
+	if (r->arriving) {
+		r->exhausted = true;
+		return;
+	}
+	if (rx->cq && (!r->work || r->flags & FI_COMPLETION))
+		cq_push_error(rx->cq, &slot, &(struct cq_error){.err = err, .prov_errno = err},
+			      NULL);
+	if (rx->cntr && err != FI_ECANCELED && !r->work)
+		cntr_fail(rx->cntr);
+	if (r->work)
+		defer_done(r->work, err);
+	pool_put(&rx->q->recv_pool, r);
+}

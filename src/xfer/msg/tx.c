@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sending beyond the fast road: connect first, wait for room, offer long messages, await answers. */
+#include "xfer/msg/tx.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "xfer/conn/conn.h"
+#include "xfer/defer/defer.h"
+#include "xfer/rma/rma.h"
+#include "xfer/worker.h"
+
+#define SPEC_SKIP_MAX 63u
+
+static uint64_t ack_flags(uint64_t flags)
+{
+	if (flags & FI_DELIVERY_COMPLETE)
+		return WIRE_ACK_DELIVER;
+	return flags & FI_MATCH_COMPLETE ? WIRE_ACK_MATCH : 0;
+}
+
+static const void *batch_of(const struct txreq *req)
+{
+	return req->work ? req->work->batch : NULL;
+}
+
+/* Where the peer's device, or the peer, finds the message, in req->remote; without a key where it does not. */
+static void expose(struct link *link, struct txreq *req)
+{
+	const void *batch = batch_of(req);
+	bool exposes = link->moves || (link->bounces && batch);
+
+	if (req->rndv || (exposes && !link->ops->rndv_register(link, req->iov, req->count, batch,
+							       req->remote, &req->rndv)))
+		return;
+	for (size_t i = 0; i < req->count; i++)
+		req->remote[i] = (struct fi_rma_iov){.addr = (uintptr_t)req->iov[i].iov_base,
+						     .len = req->iov[i].iov_len};
+}
+
+static int send_rts(struct link *link, struct txreq *req)
+{
+	struct wire_rts offer = {.len = req->len, .count = req->count};
+	uint64_t flags = wire_flags(req->head) | (req->limit ? WIRE_SPEC : 0);
+
+	for (size_t i = 0; i < req->count; i++)
+		offer.segment[i] = (struct wire_segment){req->remote[i].addr, req->remote[i].len,
+							 req->remote[i].key};
+	return link->ops->send(
+		link, &offer,
+		offsetof(struct wire_rts, segment) + req->count * sizeof(struct wire_segment),
+		req->data, WIRE_HEAD(WIRE_RTS, flags, wire_rx(req->head), pool_id(req)), req->tag);
+}
+
+static int send_whole(struct txreq *req, uint64_t ack)
+{
+	struct packet p = {.head = req->head, .tag = req->tag, .data = req->data, .len = req->len};
+
+	if (ack)
+		p.head |= WIRE_HEAD(0, ack, 0, pool_id(req));
+	return tx_zcopy(req, &p, req->iov, req->count);
+}
+
+/* At once, unless the link goes on with it from the caller's memory. */
+static void end_sent(struct txreq *req)
+{
+	if (tx_zcopy_pending(req)) {
+		list_push(&req->peer->zcopy, &req->link);
+		return;
+	}
+	tx_end_lent(req->peer); /* before it */
+	tx_req_end(req, 0);
+}
+
+/* Pieces go along with it while those of earlier ones like it were of use. */
+static int offer(struct txreq *req)
+{
+	struct peer *peer = req->peer;
+	unsigned int *skip = &peer->spec[req->len > WIRE_SPEC_MAX].skip;
+	bool whole;
+	size_t most;
+	int err;
+
+	expose(peer->real, req);
+	whole = batch_of(req) && (req->rndv || peer->real->fetches);
+	most = whole || *skip ? 0 : peer->real->spec_max;
+	req->limit = req->len < most ? req->len : most;
+	err = send_rts(peer->real, req);
+	if (err)
+		return err;
+	req->offered = true;
+	if (*skip && !whole)
+		--*skip;
+	return 0;
+}
+
+/* Its pieces go behind those of others. */
+static void await(struct txreq *req)
+{
+	struct peer *peer = req->peer;
+
+	req->awaited = true;
+	if (!req->limit ||
+	    (list_empty(&peer->streams) && list_empty(&peer->spec_tx) && tx_pieces(req))) {
+		list_push(&peer->requests, &req->link);
+	} else {
+		list_push(&peer->spec_tx, &req->link);
+		peer_busy(peer);
+	}
+}
+
+int tx_send(struct txreq *req)
+{
+	uint64_t ack = ack_flags(req->flags);
+	bool whole = req->len <= req->peer->real->eager_max;
+	int err = whole ? send_whole(req, ack) : offer(req);
+
+	if (err)
+		return err;
+	if (whole && !ack)
+		end_sent(req);
+	else
+		await(req);
+	return 0;
+}
+
+static struct txreq *req_new(struct ep *ep, struct peer *peer, const struct xfer *x)
+{
+	struct txreq *req = tx_req_new(ep, peer);
+
+	if (!req)
+		return NULL;
+	req->head = x->head;
+	req->flags = x->flags;
+	req->tag = x->tag;
+	req->data = x->data;
+	req->context = x->context;
+	req->len = x->len;
+	req->work = x->work;
+	if (x->iov) {
+		req->count = x->count;
+		memcpy(req->iov, x->iov, x->count * sizeof(*x->iov));
+	} else if (x->len) {
+		req->count = 1;
+		req->iov[0] = (struct iovec){(void *)(uintptr_t)x->buf, x->len};
+	}
+	/* An injected buffer is the caller's again when the call returns. */
+	if (x->flags & FI_INJECT && tx_req_bounce(req, req->iov, req->count)) {
+		tx_req_free(req);
+		return NULL;
+	}
+	return req;
+}
+
+int tx_queue(struct ep *ep, struct txreq *req)
+{
+	struct peer *peer = req->peer;
+
+	if (peer->backlog_count >= ep->tx_size)
+		return -FI_EAGAIN;
+	list_push(&peer->backlog, &req->link);
+	peer->backlog_count++;
+	peer_busy(peer);
+	peer_refresh(peer);
+	return 0;
+}
+
+/* To be sent, in order, once the peer is connected or a fence has opened. */
+static int queue_message(struct ep *ep, struct peer *peer, const struct xfer *x)
+{
+	struct txreq *req;
+	int err;
+
+	if (peer->backlog_count >= ep->tx_size)
+		return -FI_EAGAIN;
+	req = req_new(ep, peer, x);
+	if (!req)
+		return -FI_ENOMEM;
+	err = tx_queue(ep, req);
+	if (err)
+		tx_req_free(req);
+	return err;
+}
+
+/*
+ * By a fence, or because what a message tells of is not done: the peer is still reading, or a device is at
+ * the memory.
+ */
+static __attribute__((noinline, cold)) bool barred_by(const struct peer *peer, uint64_t flags)
+{
+	if (!list_empty(&peer->moving))
+		return true;
+	return flags & FI_FENCE && !(list_empty(&peer->requests) && list_empty(&peer->streams) &&
+				     list_empty(&peer->spec_tx) && list_empty(&peer->awaiting));
+}
+
+static bool barred(const struct peer *peer, uint64_t flags)
+{
+	return peer->bulk || (flags & (FI_SEND | FI_FENCE) && barred_by(peer, flags));
+}
+
+bool tx_blocked(const struct peer *peer, const struct txreq *req)
+{
+	return barred(peer, req->flags) || (!(req->flags & FI_SEND) && rma_waits(peer, req));
+}
+
+bool tx_must_queue(const struct peer *peer, uint64_t flags)
+{
+	return barred(peer, flags) ||
+	       (!list_empty(&peer->backlog) &&
+		tx_blocked(peer, LIST_ENTRY(peer->backlog.next, struct txreq, link)));
+}
+
+/* The peer is connected and nothing waits before us. */
+static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
+{
+	struct link *link = peer->real;
+	struct txreq *req;
+	int err;
+
+	if (x->len <= link->eager_max && x->len < link->zcopy_min && !ack_flags(x->flags) &&
+	    !x->work) {
+		struct iovec one = {(void *)(uintptr_t)x->buf, x->len};
+		struct packet p = {.head = x->head, .tag = x->tag, .data = x->data, .len = x->len};
+
+		err = link->ops->sendv(link, &p, x->iov ? x->iov : &one, x->iov ? x->count : 1);
+		if (!err)
+			tx_complete(ep, x->flags & TX_KIND, x->flags, x->context);
+		if (!err && ep->tx_cntr)
+			tx_count(ep, x->len);
+		return err;
+	}
+	req = req_new(ep, peer, x);
+	if (!req)
+		return -FI_ENOMEM;
+	err = tx_send(req);
+	if (err)
+		tx_req_free(req);
+	return err;
+}
+
+static int tx_try(struct ep *ep, struct peer *peer, const struct xfer *x)
+{
+	if (peer->state != PEER_CONNECTED || tx_must_queue(peer, x->flags))
+		return tx_never_queues(x->flags, x->work) ? -FI_EAGAIN : queue_message(ep, peer, x);
+	if (peer->held || peer_behind(peer))
+		return -FI_EAGAIN;
+	return tx_now(ep, peer, x);
+}
+
+int tx_connect(struct peer *peer, uint64_t flags, const struct work *work)
+{
+	int err = peer->refused;
+
+	peer->refused = 0;
+	return err && tx_never_queues(flags, work) ? -err : conn_start(peer);
+}
+
+static int tx_begin(struct ep *ep, struct peer *peer, const struct xfer *x)
+{
+	int err = peer->state == PEER_IDLE ? tx_connect(peer, x->flags, x->work) : 0;
+
+	return err ? err : tx_try(ep, peer, x);
+}
+
+/* An endpoint that injects by default may send as much as the fast road copies. */
+static bool copies(const struct peer *peer, size_t len)
+{
+	return peer->real && len <= peer->real->eager_max;
+}
+
+int tx_slow(struct ep *ep, struct xfer x)
+{
+	struct peer *peer;
+	int err;
+
+	x.flags &= ep->tx_msg_mask;
+	if (x.flags & FI_TRIGGER)
+		return defer_send(ep, &x);
+	peer = peer_get(ep->worker, x.addr & ep->addr_mask);
+	x.head |= (x.addr >> ep->rx_shift & ep->rx_index_mask) << 16;
+	if (!peer) {
+		LOG_WARN(LOG_EP_DATA, "send: fi_addr %#llx is not in the address vector",
+			 (unsigned long long)x.addr);
+		return -FI_EINVAL;
+	}
+	if (x.flags & FI_INJECT && x.len > ep_inject_max(ep, x.flags) && !copies(peer, x.len))
+		return -FI_EMSGSIZE;
+	err = tx_begin(ep, peer, &x);
+	/*
+	 * No room: what we have received may be what the peer is waiting to be rid of. Or that it is
+	 * dead: then this one goes to whoever has its address now. Or the transport only wants its
+	 * own side looked after.
+	 */
+	if (err == -FI_EAGAIN) {
+		worker_progress(ep->worker);
+		err = tx_begin(ep, peer, &x);
+	}
+	return err;
+}
+
+bool tx_owe(struct peer *peer, size_t bytes)
+{
+	peer->reply_bytes += bytes;
+	if (peer->reply_bytes > WIRE_ANSWERS_MAX)
+		peer_over_budget(peer, "of answers that it does not take", WIRE_ANSWERS_MAX);
+	return !peer->over_budget;
+}
+
+/* Whoever sends requests and takes no answers has at most as many under way as a pool names. */
+_Static_assert(((sizeof(struct control) + WIRE_RESULT_BRIEF) << POOL_INDEX_BITS) +
+			       3 * WIRE_RESULTS_MAX <=
+		       WIRE_ANSWERS_MAX,
+	       "no peer of ours makes us keep too many answers");
+
+static void keep_control(struct peer *peer, const struct packet *p)
+{
+	struct control *c = malloc(sizeof(*c) + p->len);
+
+	if (!c || !tx_owe(peer, sizeof(*c) + p->len)) {
+		if (!c)
+			peer_starve(peer, "an answer to it");
+		free(c);
+		return;
+	}
+	c->head = p->head;
+	c->tag = p->tag;
+	c->data = p->data;
+	c->len = p->len;
+	if (p->len)
+		memcpy(c->payload, p->payload, p->len);
+	list_push(&peer->controls, &c->link);
+	peer_busy(peer);
+	peer_refresh(peer);
+}
+
+void tx_control_data(struct peer *peer, const struct packet *p)
+{
+	struct iovec iov = {(void *)(uintptr_t)p->payload, p->len};
+
+	/* A peer that has accepted us may send before we have read that it did. */
+	if (peer->state == PEER_IDLE)
+		return;
+	if (!peer->real || !list_empty(&peer->controls) ||
+	    peer->real->ops->sendv(peer->real, p, &iov, p->len ? 1 : 0))
+		keep_control(peer, p);
+}
+
+void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
+{
+	tx_control_data(peer, &(struct packet){.head = head, .tag = tag});
+}
+
+/* Where pieces were of no use the next offers go without, twice as many each time. */
+static void judge_spec(const struct txreq *req, bool useful)
+{
+	bool very_long = req->len > WIRE_SPEC_MAX;
+	unsigned int *misses = &req->peer->spec[very_long].misses;
+
+	*misses = useful ? 0 : *misses * 2 + 1;
+	if (*misses > SPEC_SKIP_MAX)
+		*misses = SPEC_SKIP_MAX;
+	req->peer->spec[very_long].skip = *misses;
+}
+
+void tx_ats(struct worker *worker, struct peer *peer, const struct packet *p)
+{
+	uint32_t id = wire_id(p->head);
+	struct txreq *req = pool_find(&worker->tx_pool, id);
+	int err = (int)(p->tag & 0xffff);
+
+	if (!req || req->peer != peer || !req->awaited) {
+		LOG_INFO(LOG_EP_DATA, "answer for request %#x, which is not under way", id);
+		return;
+	}
+	list_remove(&req->link);
+	if (req->limit)
+		judge_spec(req, wire_flags(p->head) & WIRE_SPEC);
+	if (wire_flags(req->head) & WIRE_MATCH)
+		peer->matching -= req->len;
+	if (!err && !(req->flags & FI_SEND))
+		err = rma_result(req, p);
+	/* Answered before all of it was sent: the peer refuses it, or is wrong. */
+	if (tx_zcopy_pending(req))
+		tx_take_back(peer, "a message that it has answered");
+	tx_req_end(req, err);
+	if (!list_empty(&peer->backlog))
+		peer_busy(peer);
+}
+
+void tx_cts(struct worker *worker, struct peer *peer, const struct packet *p)
+{
+	struct txreq *req = pool_find(&worker->tx_pool, wire_id(p->head));
+
+	if (!req || req->peer != peer || !req->offered)
+		return;
+	tx_req_conceal(req);
+	req->offered = false;
+	req->remote_id = (uint32_t)p->tag;
+	req->limit = req->len;
+	if (!(wire_flags(p->head) & WIRE_SPEC))
+		req->sent = 0;
+	list_remove(&req->link);
+	list_push(&peer->streams, &req->link);
+	peer_busy(peer);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sending beyond the fast road of entry.h. Domain locked. */
+#ifndef WEFT_XFER_TX_H
+#define WEFT_XFER_TX_H
+
+#include <rdma/fi_rma.h>
+
+#include "atomic/atomic.h"
+#include "core/ep.h"
+#include "link/wire.h"
+#include "xfer/peer.h"
+
+struct packet;
+struct work;
+
+/* One message as an entry got it. Passed by value: it must not escape on the fast road. */
+struct xfer {
+	uint64_t head;  /* wire op and flags; receive context and id are added on the way */
+	uint64_t flags; /* FI_* of this operation */
+	uint64_t tag;
+	uint64_t data;
+	const void *buf; /* single buffer when iov is NULL */
+	const struct iovec *iov;
+	size_t count; /* of iov */
+	size_t len;   /* bytes in all */
+	void *context;
+	fi_addr_t addr;
+	struct work *work; /* deferred work it belongs to, or NULL */
+};
+
+/* An operation that outlives its call. */
+struct txreq {
+	struct list
+		link;  /* of peer: backlog, requests, streams, along, lent, replies or awaiting */
+	struct ep *ep; /* NULL: nobody is to be told */
+	struct peer *peer;
+	uint64_t head, flags, tag, data;
+	void *context;
+	struct work *work;
+	void *bounce; /* our copy of what the caller wants back at once, or NULL */
+	void *rndv;   /* the link's, while the peer may read the message by itself; or NULL */
+	size_t len;
+	size_t sent;        /* of a stream, or of a long one-sided operation */
+	size_t limit;       /* of a stream: where it stops unless asked to go on */
+	uint32_t remote_id; /* receiver's arrival, of a stream */
+	uint32_t seq;       /* of a one-sided operation, and of the answer to one */
+	uint64_t
+		zcopy; /* its last packet's number, if the link was lent it: link->zcopy_posted; or 0 */
+	uint64_t place; /* of its packet: link->last */
+	struct wire_amo amo;
+	bool awaited; /* sent: the peer may say that it ended */
+	bool offered; /* sent as an offer: the peer may pull it, once */
+	bool whole;   /* one-sided, and one packet holds it */
+	bool moving;  /* on peer->moving */
+	bool packets; /* no device takes it */
+	size_t count;
+	size_t got;    /* bytes of the result that came */
+	size_t weight; /* of that result in peer->results, if it has one: tx_brings */
+	size_t result_count, remote_count;
+	struct iovec iov[WIRE_IOV_MAX];
+	struct iovec result[WIRE_IOV_MAX];
+	struct fi_rma_iov remote[WIRE_IOV_MAX];
+};
+
+/* A control packet that found no room. */
+struct control {
+	struct list link; /* peer->controls */
+	uint64_t head, tag, data;
+	size_t len;
+	unsigned char payload[];
+};
+
+/* Does its answer, in turn, bring back more than a few bytes? */
+static inline bool tx_brings(const struct txreq *req)
+{
+	return req->len > WIRE_RESULT_BRIEF && wire_op(req->head) != WIRE_PUT &&
+	       !(wire_op(req->head) == WIRE_AMO && req->amo.form == ATOMIC_BASE) &&
+	       !(wire_flags(req->head) & WIRE_MATCH);
+}
+
+/*
+ * A message of a group, or a word about one (no work: what has no room is copied). It waits for nothing
+ * but a connection and room, in the order of such messages to the peer; p->payload stays until its
+ * work is done. 1: it is done already, `work` is not told. 0: it is, or was. Or why it can never be sent.
+ */
+int tx_ahead(struct peer *peer, const struct packet *p, struct work *work);
+/* Ends those for whose work `match` says yes by `err` (positive). */
+void tx_cancel_posted(struct worker *worker, int err,
+		      bool (*match)(const struct work *work, const void *arg), const void *arg);
+
+/* Everything the fast road does not do. 0 or a negative error. */
+int tx_slow(struct ep *ep, struct xfer x);
+
+/*
+ * An injected operation may have no completion, and its sender may end as soon as the call has returned. So
+ * it is accepted only if it leaves the process within the call: where it would have to wait for a connection
+ * or behind a fence it is -FI_EAGAIN. Deferred work has a counter that tells of its end, and may wait.
+ */
+static inline bool tx_never_queues(uint64_t flags, const struct work *work)
+{
+	return flags & FI_INJECT && !work;
+}
+
+/*
+ * Begins to connect to an idle peer. 0, or a negative error: -FI_EAGAIN, why it cannot be reached, or, for an
+ * operation that never queues, how the last attempt failed, which no completion has told.
+ */
+int tx_connect(struct peer *peer, uint64_t flags, const struct work *work);
+
+/* What a peer's packets say about our requests. */
+void tx_ats(struct worker *worker, struct peer *peer, const struct packet *p);
+void tx_cts(struct worker *worker, struct peer *peer, const struct packet *p);
+
+/* For tx_flush: what of peer->ahead finds room; and another attempt to connect. */
+bool tx_ahead_flush(struct peer *peer);
+void tx_ahead_connect(struct peer *peer);
+/* Sends what can be sent of the peer's backlog and streams; true when anything moved. */
+bool tx_flush(struct peer *peer);
+/* Nobody will look for room: what no peer has asked for waits for none. */
+void tx_settle(struct worker *worker);
+/* Sends a packet whose payload, the request's, stays where it is while tx_zcopy_pending. */
+static inline int tx_zcopy(struct txreq *req, const struct packet *p, const struct iovec *iov,
+			   size_t count)
+{
+	struct link *link = req->peer->real;
+	int err;
+
+	if (p->len < link->zcopy_min)
+		return link->ops->sendv(link, p, iov, count);
+	err = link->ops->zcopy(link, p, iov, count);
+	if (!err && link_holds(link)) {
+		req->zcopy = link->zcopy_posted;
+		peer_busy(req->peer);
+	}
+	return err;
+}
+/* Is some of it not out yet? */
+static inline bool tx_zcopy_pending(const struct txreq *req)
+{
+	return req->peer->real && req->zcopy > req->peer->real->zcopy_done;
+}
+/* Ends the peer's messages that are out by now; true when there are any. */
+bool tx_end_lent(struct peer *peer);
+/* What the link has not sent yet of memory it was lent, `what`, is copied, or the peer is disconnected. */
+void tx_take_back(struct peer *peer, const char *what);
+/* Sends the message, on no list, and puts it where its answer finds it. 0 or -FI_EAGAIN. */
+int tx_send(struct txreq *req);
+/* May not go before all before it have ended: a fence, peer->bulk, or see rma_waits. */
+bool tx_blocked(const struct peer *peer, const struct txreq *req);
+/* The same of an operation not posted yet, and of whatever stands behind one that is blocked. */
+bool tx_must_queue(const struct peer *peer, uint64_t flags);
+/* Sends pieces of what was offered, up to req->limit. False: there is no room for more. */
+bool tx_pieces(struct txreq *req);
+/* Puts it at the end of the backlog. 0 or -FI_EAGAIN: that is full. */
+int tx_queue(struct ep *ep, struct txreq *req);
+
+/* A control packet that must not be lost: sent now or queued. */
+void tx_control(struct peer *peer, uint64_t head, uint64_t tag);
+/* The same with bytes behind it, which are copied. */
+void tx_control_data(struct peer *peer, const struct packet *p);
+/* An answer of so many bytes has to wait: false if that is one too many, see WIRE_ANSWERS_MAX. */
+bool tx_owe(struct peer *peer, size_t bytes);
+
+/* Requests: made empty, ended (err positive or 0) and freed. A request that ends is on no list. */
+struct txreq *tx_req_new(struct ep *ep, struct peer *peer);
+void tx_req_end(struct txreq *req, int err);
+void tx_req_fail(struct txreq *req, int err, int reason);
+void tx_req_free(struct txreq *req);
+/* The peer reads its memory by itself no more. */
+static inline void tx_req_conceal(struct txreq *req)
+{
+	if (__builtin_expect(!req->rndv, 1))
+		return;
+	req->peer->real->ops->rndv_deregister(req->peer->real, req->rndv);
+	req->rndv = NULL;
+}
+/* A copy of `count` segments in memory of the request's own. 0 or -FI_ENOMEM. */
+int tx_req_bounce(struct txreq *req, const struct iovec *iov, size_t count);
+
+/* What the peer has asked for is owed to nobody any more. */
+void tx_drop_answers(struct peer *peer);
+/* Ends all of the peer's requests with `err` (positive), and `reason` as their prov_errno. */
+void tx_fail_all(struct peer *peer, int err, int reason);
+/*
+ * The endpoint is being closed: its requests complete on `successor`. Without one they end by FI_ECANCELED, and
+ * those not sent yet are discarded.
+ */
+void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor);
+
+/* Ends an operation that waits in a backlog. 0 or -FI_ENOENT. */
+int tx_cancel(struct worker *worker, void *context);
+
+/* The flags that say what an operation is. */
+#define TX_KIND (FI_MSG | FI_TAGGED | FI_SEND | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE)
+
+/* One more of `len` bytes on the endpoint's counter of sends, which it has. */
+void tx_count(struct ep *ep, size_t len);
+
+/* Ends a send of this kind well, as its flags ask; the counter is the caller's. */
+static inline void tx_complete(struct ep *ep, uint64_t kind, uint64_t flags, void *context)
+{
+	if (__builtin_expect((flags & FI_COMPLETION) != 0, 1))
+		cq_push_done(ep->tx_cq, context, kind);
+}
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages of groups: no fence, no pause that a peer asks for and no backlog keeps them waiting. */
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#include "xfer/conn/conn.h"
+#include "xfer/defer/defer.h"
+#include "xfer/worker.h"
+#include "xfer/msg/tx.h"
+
+static struct txreq *make(struct peer *peer, const struct packet *p, struct work *work)
+{
+	struct iovec iov = {(void *)(uintptr_t)p->payload, p->len};
+	struct txreq *req = tx_req_new(NULL, peer);
+
+	if (!req)
+		return NULL;
+	req->head = p->head;
+	req->flags = FI_SEND;
+	req->tag = p->tag;
+	req->data = p->data;
+	req->len = p->len;
+	req->work = work;
+	if (!work && tx_req_bounce(req, &iov, 1)) {
+		tx_req_free(req);
+		return NULL;
+	}
+	if (work && p->len) {
+		req->iov[0] = iov;
+		req->count = 1;
+	}
+	return req;
+}
+
+static bool has_room(const struct peer *peer)
+{
+	return peer->state == PEER_CONNECTED && peer->real && list_empty(&peer->ahead) &&
+	       list_empty(&peer->controls);
+}
+
+int tx_ahead(struct peer *peer, const struct packet *p, struct work *work)
+{
+	struct link *link = peer->real;
+	bool room = has_room(peer);
+	struct txreq *req;
+	int err;
+
+	if (room && p->len <= link->eager_max && p->len < link->zcopy_min &&
+	    !link->ops->send(link, p->payload, p->len, p->data, p->head, p->tag))
+		return 1;
+	if (peer->state == PEER_IDLE) {
+		err = conn_start(peer);
+		if (err && err != -FI_EAGAIN)
+			return err;
+	}
+	req = make(peer, p, work);
+	if (!req)
+		return -FI_ENOMEM;
+	if (room && !tx_send(req))
+		return 0;
+	list_push(&peer->ahead, &req->link);
+	peer_busy(peer);
+	return 0;
+}
+
+void tx_ahead_connect(struct peer *peer)
+{
+	int err = conn_start(peer);
+
+	if (err && err != -FI_EAGAIN)
+		peer_lost(peer, -err);
+}
+
+bool tx_ahead_flush(struct peer *peer)
+{
+	bool moved = false;
+	struct list *node;
+
+	while ((node = list_pop(&peer->ahead))) {
+		if (tx_send(LIST_ENTRY(node, struct txreq, link))) {
+			list_push_front(&peer->ahead, node);
+			break;
+		}
+		moved = true;
+	}
+	return moved;
+}
+
+void tx_cancel_posted(struct worker *worker, int err,
+		      bool (*match)(const struct work *work, const void *arg), const void *arg)
+{
+	LIST_EACH (node, &worker->peers_list) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+		struct list *lists[] = {&peer->requests, &peer->zcopy, &peer->streams,
+					&peer->spec_tx, &peer->ahead};
+
+		for (unsigned int i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+			LIST_EACH_SAFE (at, lists[i]) {
+				struct txreq *req = LIST_ENTRY(at, struct txreq, link);
+
+				if (!req->work || !match(req->work, arg))
+					continue;
+				if (tx_zcopy_pending(req))
+					tx_take_back(peer,
+						     "a message of a collective that has ended");
+				list_remove(&req->link);
+				tx_req_end(req, err);
+			}
+	}
+}

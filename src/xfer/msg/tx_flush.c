@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What waits to go out to a peer: answers first, then its backlog in order, then streams; what it has asked for
+ * before what it has not.
+ */
+#include <stdlib.h>
+
+#include "base/iov.h"
+#include "xfer/rma/rma.h"
+#include "xfer/worker.h"
+#include "xfer/msg/tx.h"
+
+/* The next piece of a stream, from where it stands. */
+static int send_piece(struct txreq *req)
+{
+	struct link *link = req->peer->real;
+	struct iovec iov[WIRE_IOV_MAX];
+	struct packet p = {.head = WIRE_HEAD(WIRE_FRAG, 0, 0, req->remote_id), .tag = req->sent};
+	size_t count, left = req->limit - req->sent;
+	int err;
+
+	if (req->offered)
+		p.head = WIRE_HEAD(WIRE_FRAG, WIRE_SPEC, 0, pool_id(req));
+	p.len = left < link->packet_max ? left : link->packet_max;
+	count = iov_slice(iov, req->iov, req->count, req->sent, &p.len);
+	err = tx_zcopy(req, &p, iov, count);
+	if (!err)
+		req->sent += p.len;
+	return err;
+}
+
+bool tx_pieces(struct txreq *req)
+{
+	while (req->sent < req->limit)
+		if (send_piece(req))
+			return false;
+	return true;
+}
+
+/* True when there was room for all of it; the request is then on another list, or gone. */
+static bool flush_stream(struct peer *peer, struct txreq *req, bool *moved)
+{
+	size_t before = req->sent;
+	bool all = tx_pieces(req);
+
+	*moved |= req->sent != before;
+	if (!all)
+		return false;
+	/* As much as was asked for is on its way: the receiver's answer ends it. */
+	list_remove(&req->link);
+	list_push(&peer->requests, &req->link);
+	return true;
+}
+
+/* From now on the peer fetches the rest, or asks for it. */
+static void stop_spec(struct peer *peer)
+{
+	struct list *node;
+
+	while ((node = list_pop(&peer->spec_tx))) {
+		struct txreq *req = LIST_ENTRY(node, struct txreq, link);
+
+		req->limit = req->sent;
+		list_push(&peer->requests, node);
+	}
+}
+
+static bool flush_streams(struct peer *peer, struct list *streams)
+{
+	bool moved = false;
+
+	LIST_EACH_SAFE (node, streams)
+		if (!flush_stream(peer, LIST_ENTRY(node, struct txreq, link), &moved))
+			break;
+	return moved;
+}
+
+/* Long answers to one-sided requests, each from the memory as it is then. */
+static bool flush_replies(struct peer *peer)
+{
+	bool moved = false;
+
+	while (!list_empty(&peer->replies)) {
+		if (rma_reply_more(LIST_ENTRY(peer->replies.next, struct txreq, link)))
+			break;
+		moved = true;
+	}
+	return moved;
+}
+
+static bool flush_controls(struct peer *peer)
+{
+	bool moved = false;
+
+	LIST_EACH_SAFE (node, &peer->controls) {
+		struct control *c = LIST_ENTRY(node, struct control, link);
+		struct packet p = {.head = c->head, .tag = c->tag, .data = c->data, .len = c->len};
+		struct iovec iov = {c->payload, c->len};
+
+		if (peer->real->ops->sendv(peer->real, &p, &iov, c->len ? 1 : 0))
+			return moved;
+		peer->reply_bytes -= sizeof(*c) + c->len;
+		list_remove(&c->link);
+		free(c);
+		moved = true;
+	}
+	return moved;
+}
+
+/* The peer asked us to send no more of what it has to keep until it is matched. */
+static bool held(const struct peer *peer, const struct txreq *req)
+{
+	if (wire_flags(req->head) & WIRE_MATCH && peer->matching > WIRE_RESULTS_MAX)
+		return true;
+	return peer->held && (req->flags & FI_SEND || wire_flags(req->head) & WIRE_MATCH);
+}
+
+static bool flush_backlog(struct peer *peer)
+{
+	bool moved = false;
+
+	while (!list_empty(&peer->backlog)) {
+		struct txreq *req = LIST_ENTRY(peer->backlog.next, struct txreq, link);
+		size_t before = req->sent;
+
+		if (held(peer, req) || tx_blocked(peer, req))
+			break;
+		list_remove(&req->link);
+		if (req->flags & FI_SEND ? tx_send(req) : rma_send(req)) {
+			list_push_front(&peer->backlog, &req->link);
+			moved |= req->sent != before;
+			break;
+		}
+		peer->backlog_count--;
+		moved = true;
+	}
+	return moved;
+}
+
+static bool nothing_waits(const struct peer *peer)
+{
+	return list_empty(&peer->controls) && list_empty(&peer->zcopy) &&
+	       list_empty(&peer->ahead) && list_empty(&peer->backlog) &&
+	       list_empty(&peer->streams) && list_empty(&peer->spec_tx) &&
+	       list_empty(&peer->replies);
+}
+
+void tx_settle(struct worker *worker)
+{
+	LIST_EACH_SAFE (node, &worker->busy) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_busy);
+
+		stop_spec(peer);
+		if (nothing_waits(peer))
+			list_remove(&peer->in_busy);
+	}
+}
+
+/* The oldest that the link was lent, once it is out. */
+static struct txreq *first_out(const struct peer *peer)
+{
+	struct txreq *req = LIST_ENTRY(peer->zcopy.next, struct txreq, link);
+
+	return list_empty(&peer->zcopy) || tx_zcopy_pending(req) ? NULL : req;
+}
+
+bool tx_end_lent(struct peer *peer)
+{
+	struct txreq *req;
+	bool any = false;
+
+	while ((req = first_out(peer))) {
+		list_remove(&req->link);
+		tx_req_end(req, 0);
+		any = true;
+	}
+	return any;
+}
+
+bool tx_flush(struct peer *peer)
+{
+	bool moved;
+
+	if (peer->state == PEER_IDLE && !list_empty(&peer->ahead))
+		tx_ahead_connect(peer);
+	if (peer->state != PEER_CONNECTED)
+		return false;
+	moved = tx_end_lent(peer);
+	moved |= flush_controls(peer);
+	if (list_empty(&peer->controls)) {
+		moved |= tx_ahead_flush(peer);
+		moved |= flush_backlog(peer);
+		moved |= flush_streams(peer, &peer->streams);
+		if (list_empty(&peer->streams))
+			moved |= flush_streams(peer, &peer->spec_tx);
+		moved |= flush_replies(peer);
+	}
+	if (nothing_waits(peer))
+		list_remove(&peer->in_busy);
+	peer_refresh(peer);
+	return moved;
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests: operations that outlive their call, from the pool until they end. */
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+#include "base/copy.h"
+#include "base/log.h"
+#include "xfer/defer/defer.h"
+#include "xfer/worker.h"
+#include "xfer/msg/tx.h"
+
+/*
+ * Member by member: a string instruction over all of them takes as long as the rest of a short
+ * operation. The lists at its end are filled as far as they are used.
+ */
+static inline void clear(struct txreq *req)
+{
+	req->head = req->flags = req->tag = req->data = 0;
+	req->context = req->bounce = req->rndv = NULL;
+	req->work = NULL;
+	req->len = req->sent = req->limit = req->got = 0;
+	req->remote_id = req->seq = 0;
+	req->zcopy = req->place = 0;
+	req->amo = (struct wire_amo){0};
+	req->awaited = req->offered = req->whole = req->moving = req->packets = false;
+	req->count = req->result_count = req->remote_count = 0;
+}
+
+struct txreq *tx_req_new(struct ep *ep, struct peer *peer)
+{
+	struct txreq *req = pool_get(&peer->worker->tx_pool);
+
+	if (!req)
+		return NULL;
+	list_init(&req->link);
+	req->ep = ep;
+	req->peer = peer;
+	clear(req);
+	return req;
+}
+
+void tx_req_free(struct txreq *req)
+{
+	tx_req_conceal(req);
+	free(req->bounce); /* NOLINT(clang-analyzer-unix.Malloc): it does not follow the lists */
+	pool_put(&req->peer->worker->tx_pool, req);
+}
+
+int tx_req_bounce(struct txreq *req, const struct iovec *iov, size_t count)
+{
+	unsigned char *to;
+	size_t len = 0;
+
+	for (size_t i = 0; i < count; i++)
+		len += iov[i].iov_len;
+	req->count = 0;
+	if (!len)
+		return 0;
+	to = req->bounce = malloc(len);
+	if (!to)
+		return -FI_ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		if (iov[i].iov_len) /* else the address may be NULL */
+			copy_bytes(to, iov[i].iov_base, iov[i].iov_len);
+		to += iov[i].iov_len;
+	}
+	req->iov[0] = (struct iovec){req->bounce, len};
+	req->count = 1;
+	return 0;
+}
+
+static struct cntr *counter_of(const struct ep *ep, uint64_t kind)
+{
+	if (kind & FI_SEND)
+		return ep->tx_cntr;
+	return kind & FI_READ ? ep->read_cntr : ep->write_cntr;
+}
+
+void tx_count(struct ep *ep, size_t len)
+{
+	cntr_done(ep->tx_cntr, len);
+}
+
+static void complete(struct txreq *req)
+{
+	struct cntr *cntr = counter_of(req->ep, req->flags);
+
+	if (req->flags & FI_COMPLETION && req->ep->tx_cq)
+		cq_push_done(req->ep->tx_cq, req->context, req->flags & TX_KIND);
+	if (cntr && !req->work)
+		cntr_done(cntr, req->len);
+}
+
+/* Of deferred work the endpoint hears nothing it did not ask for. fi_trigger(3) */
+static void complete_error(struct txreq *req, int err, int reason)
+{
+	struct cq_slot slot = {
+		.context = req->context, .flags = req->flags & TX_KIND, .tag = req->tag};
+	struct cntr *cntr = counter_of(req->ep, req->flags);
+	bool told = !req->work || req->flags & FI_COMPLETION;
+
+	if (req->ep->tx_cq && told)
+		cq_push_error(req->ep->tx_cq, &slot,
+			      &(struct cq_error){.err = err, .prov_errno = reason}, NULL);
+	if (cntr && !req->work && err != FI_ECANCELED)
+		cntr_fail(cntr);
+}
+
+void tx_req_fail(struct txreq *req, int err, int reason)
+{
+	if (req->ep)
+		complete_error(req, err, reason);
+	if (req->work)
+		defer_done(req->work, err);
+	tx_req_free(req);
+}
+
+void tx_req_end(struct txreq *req, int err)
+{
+	if (err) {
+		tx_req_fail(req, err, err);
+		return;
+	}
+	if (req->ep)
+		complete(req);
+	if (req->work)
+		defer_done(req->work, 0);
+	tx_req_free(req);
+}
+
+/* The lists of requests that an endpoint may be told about. */
+#define LISTS 8
+
+static void lists_of(struct peer *peer, struct list *lists[LISTS])
+{
+	lists[0] = &peer->awaiting;
+	lists[1] = &peer->requests;
+	lists[2] = &peer->zcopy;
+	lists[3] = &peer->streams;
+	lists[4] = &peer->ahead;
+	lists[5] = &peer->backlog;
+	lists[6] = &peer->moving;
+	lists[7] = &peer->spec_tx;
+}
+
+/*
+ * What an endpoint that is gone left in the backlog: its buffers may be gone, too. Injected operations
+ * still go out.
+ */
+static void discard(struct peer *peer)
+{
+	LIST_EACH_SAFE (at, &peer->backlog) {
+		struct txreq *req = LIST_ENTRY(at, struct txreq, link);
+
+		if (req->ep || req->flags & FI_INJECT)
+			continue;
+		list_remove(&req->link);
+		peer->backlog_count--;
+		tx_req_end(req, FI_ECANCELED);
+	}
+	peer_refresh(peer);
+}
+
+/* A message that the peer may ask us for: the endpoint's buffers may be gone soon. */
+static void copy_out_pending_rts(struct txreq *req)
+{
+	bool needed = req->awaited && (req->offered || req->sent < req->limit);
+
+	if (!needed || req->bounce || !tx_req_bounce(req, req->iov, req->count))
+		return;
+	peer_starve(req->peer, "a message of a closed context");
+	req->offered = false; /* nothing of it is read any more */
+	req->limit = req->sent;
+}
+
+void tx_take_back(struct peer *peer, const char *what)
+{
+	/* The link has failed then: it sends nothing of memory that may be gone. */
+	if (peer->real->ops->zcopy_copy_out(peer->real))
+		peer_starve(peer, what);
+}
+
+/* The endpoint is about to be closed: its operation may go on, but that is told nowhere any more. */
+static void cancel_untold(struct txreq *req)
+{
+	if (!req->work)
+		complete_error(req, FI_ECANCELED, FI_ECANCELED);
+	req->result_count = 0; /* memory that may be gone */
+}
+
+void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor)
+{
+	LIST_EACH (node, &worker->peers_list) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+		struct list *lists[LISTS];
+
+		lists_of(peer, lists);
+		for (unsigned int i = 0; i < LISTS; i++)
+			LIST_EACH (at, lists[i]) {
+				struct txreq *req = LIST_ENTRY(at, struct txreq, link);
+
+				if (req->ep != ep)
+					continue;
+				if (!successor)
+					cancel_untold(req);
+				req->ep = successor;
+				/* Else the worker is closed next. */
+				if (!successor && ep->base != ep)
+					copy_out_pending_rts(req);
+			}
+		/* Buffers that a request of it names may be gone soon. */
+		if (!successor && peer->real && link_holds(peer->real))
+			tx_take_back(peer, "a message of a closed endpoint");
+		discard(peer);
+	}
+}
+
+int tx_cancel(struct worker *worker, void *context)
+{
+	LIST_EACH (node, &worker->peers_list) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+
+		LIST_EACH (at, &peer->backlog) {
+			struct txreq *req = LIST_ENTRY(at, struct txreq, link);
+
+			/* What has begun, or is deferred work, is not to be had by its context. */
+			if (req->context != context || !req->ep || req->work || req->sent)
+				continue;
+			list_remove(&req->link);
+			peer->backlog_count--;
+			tx_req_end(req, FI_ECANCELED);
+			return 0;
+		}
+	}
+	return -FI_ENOENT;
+}
+
+void tx_drop_answers(struct peer *peer)
+{
+	struct list *node;
+
+	while ((node = list_pop(&peer->controls)))
+		free(LIST_ENTRY(node, struct control, link));
+	while ((node = list_pop(&peer->replies)))
+		tx_req_free(LIST_ENTRY(node, struct txreq, link));
+	peer->reply_bytes = 0;
+	list_remove(&peer->in_acks_pending);
+}
+
+void tx_fail_all(struct peer *peer, int err, int reason)
+{
+	struct list *lists[LISTS], *node;
+
+	tx_drop_answers(peer);
+	lists_of(peer, lists);
+	for (unsigned int i = 0; i < LISTS; i++)
+		while ((node = list_pop(lists[i])))
+			tx_req_fail(LIST_ENTRY(node, struct txreq, link), err, reason);
+	peer->backlog_count = 0;
+	peer->awaiting_count = peer->moving_count = 0;
+	peer->results = peer->matching = 0;
+	peer->bulk = false;
+	list_remove(&peer->in_busy);
+	list_remove(&peer->in_awaiting);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Atomics at their target: regions, or posted tagged receives (FI_TAGGED). fi_atomic(3). */
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "xfer/rma/rma_target.h"
+#include "xfer/msg/rx.h"
+#include "xfer/msg/tx.h"
+
+/* How many values travel for each element. */
+static unsigned int operands(const struct wire_amo *amo)
+{
+	if (amo->op == FI_ATOMIC_READ)
+		return 0;
+	return amo->form == ATOMIC_COMPARE ? 2 : 1;
+}
+
+bool rma_amo_parse(const struct rma_request *r)
+{
+	size_t size = atomic_size(r->amo.type);
+
+	if (!atomic_find(r->amo.form, r->amo.op, r->amo.type) || r->amo.len != r->total ||
+	    !r->total || r->total > WIRE_AMO_MAX)
+		return false;
+	for (size_t i = 0; i < r->count; i++)
+		if (r->range[i].len % size)
+			return false;
+	return r->len == operands(&r->amo) * r->total;
+}
+
+/* Eight bytes written atomically are what others poll on: never seen half done. */
+static bool torn(const struct wire_amo *amo, const void *at)
+{
+	return amo->op == FI_ATOMIC_WRITE && atomic_size(amo->type) == 8 && (uintptr_t)at % 8;
+}
+
+static int refuse_element(const struct wire_amo *amo, const void *at)
+{
+	LOG_WARN(LOG_EP_DATA, "atomic: an element of %zu bytes at %p is %s", atomic_size(amo->type),
+		 at, torn(amo, at) ? "not aligned" : "not in one segment");
+	return -FI_EINVAL;
+}
+
+/* Can every element be got at? 0 or -FI_EINVAL. */
+static int check_spot(const struct wire_amo *amo, const struct rma_spot *spot, size_t len)
+{
+	size_t size = atomic_size(amo->type), piece;
+
+	for (size_t done = 0; done < len; done += piece) {
+		const void *at;
+
+		piece = len - done;
+		at = rma_piece(spot, done, &piece);
+		if (!piece || piece % size || torn(amo, at))
+			return refuse_element(amo, at);
+	}
+	return 0;
+}
+
+/*
+ * All the elements of a spot; `done` bytes of all were dealt with before. `result` takes what was
+ * there, NULL: nobody asks.
+ */
+static void apply(const struct rma_request *r, const struct rma_spot *spot, size_t len, size_t done,
+		  char *result)
+{
+	atomic_kernel *kernel = atomic_find(r->amo.form, r->amo.op, r->amo.type);
+	size_t size = atomic_size(r->amo.type), piece;
+
+	for (size_t skip = 0; skip < len; skip += piece) {
+		const char *operand = r->payload + done + skip;
+
+		piece = len - skip;
+		kernel(&(struct atomic_args){.target = rma_piece(spot, skip, &piece),
+					     .operand = operand,
+					     .compare = operand + r->total,
+					     .result = result ? result + done + skip : NULL,
+					     .count = piece / size});
+	}
+}
+
+static uint64_t access_for(const struct wire_amo *amo)
+{
+	if (amo->form == ATOMIC_BASE)
+		return FI_REMOTE_WRITE;
+	return amo->op == FI_ATOMIC_READ ? FI_REMOTE_READ : FI_REMOTE_READ | FI_REMOTE_WRITE;
+}
+
+/*
+ * The memory is changed; what was there goes back, NULL: nobody asked. 0 or a negative error. To the endpoint
+ * an atomic that brings a value back is a read (fi_endpoint(3)), to a region it is what modifies it, too
+ * (fi_mr(3)): whoever sleeps on a region's counter waits for the memory to change.
+ */
+static int conclude(struct rma_request *r, const char *result)
+{
+	uint64_t kind = FI_ATOMIC | (result ? FI_REMOTE_READ : FI_REMOTE_WRITE);
+	uint64_t more = r->amo.op == FI_ATOMIC_READ ? 0 : FI_REMOTE_WRITE;
+	int err = rma_finish(r, kind, more);
+
+	if (err)
+		return err;
+	if (result)
+		rma_reply_bytes(r, result, r->total);
+	else
+		rma_done(r);
+	return 0;
+}
+
+/* Of several ranges, or in several segments. */
+static int amo_scattered(struct rma_request *r)
+{
+	char room[WIRE_AMO_MAX], *result = r->amo.form == ATOMIC_BASE ? NULL : room;
+	size_t done = 0;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < r->count; i++) {
+		struct rma_spot spot = rma_spot(r, i);
+
+		err = check_spot(&r->amo, &spot, r->range[i].len);
+	}
+	if (err)
+		return err;
+	for (size_t i = 0; i < r->count; i++) {
+		struct rma_spot spot = rma_spot(r, i);
+
+		apply(r, &spot, r->range[i].len, done, result);
+		done += r->range[i].len;
+	}
+	return conclude(r, result);
+}
+
+/* What is the rule: some elements in a row. */
+static int amo_in_a_row(struct rma_request *r, void *at)
+{
+	char room[WIRE_AMO_MAX], *result = r->amo.form == ATOMIC_BASE ? NULL : room;
+
+	if (torn(&r->amo, at))
+		return refuse_element(&r->amo, at);
+	atomic_find(r->amo.form, r->amo.op, r->amo.type)(
+		&(struct atomic_args){.target = at,
+				      .operand = r->payload,
+				      .compare = r->payload + r->total,
+				      .result = result,
+				      .count = r->total / atomic_size(r->amo.type)});
+	return conclude(r, result);
+}
+
+int rma_amo(struct rma_request *r)
+{
+	int err = rma_check(r, access_for(&r->amo));
+	struct rma_spot spot;
+	size_t piece = r->total;
+	void *at;
+
+	if (err)
+		return err;
+	if (r->count != 1)
+		return amo_scattered(r);
+	spot = rma_spot(r, 0);
+	at = rma_piece(&spot, 0, &piece);
+	return piece == r->total ? amo_in_a_row(r, at) : amo_scattered(r);
+}
+
+/* The packet such a message came as. */
+static struct packet packet_of(const struct message *m)
+{
+	return (struct packet){.head = m->head,
+			       .tag = m->data,
+			       .data = m->tag,
+			       .payload = m->payload,
+			       .len = m->len};
+}
+
+struct message rma_match(struct peer *peer, const struct packet *p)
+{
+	struct message m = {.peer = peer,
+			    .src = peer_addr(peer),
+			    .head = p->head,
+			    .tag = p->data,
+			    .data = p->tag,
+			    .len = p->len,
+			    .payload = p->payload};
+	struct rma_request r;
+
+	if (wire_flags(p->head) & WIRE_LONG && rma_parse(&r, peer, p) && r.count)
+		m.tag = r.range[0].key;
+	return m;
+}
+
+bool rma_match_valid(struct peer *peer, const struct packet *p)
+{
+	struct rma_request r;
+
+	if (!rma_parse(&r, peer, p))
+		return false;
+	for (size_t i = 1; i < r.count; i++)
+		if (r.range[i].key != r.range[0].key)
+			return false;
+	return true;
+}
+
+/* Bytes of a buffer that a checked request reaches to. */
+static size_t reach(const struct rma_request *r)
+{
+	uint64_t end, max = 0;
+
+	for (size_t i = 0; i < r->count; i++) {
+		if (__builtin_add_overflow(r->range[i].addr, r->range[i].len, &end))
+			return SIZE_MAX;
+		if (end > max)
+			max = end;
+	}
+	return max;
+}
+
+size_t rma_match_len(const struct message *m)
+{
+	struct packet p = packet_of(m);
+	struct rma_request r;
+
+	return rma_parse(&r, m->peer, &p) ? reach(&r) : 0;
+}
+
+static void answer(struct peer *peer, uint64_t head, int err, const void *buf, size_t len)
+{
+	struct packet p = {.head = WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(head)),
+			   .tag = (uint64_t)err,
+			   .payload = buf,
+			   .len = len};
+
+	if (peer)
+		tx_control_data(peer, &p);
+}
+
+/* All ranges of it on a receive's segments. 0 or a negative error. */
+static int apply_all(const struct rma_request *r, const struct iovec *iov, size_t count,
+		     char *result)
+{
+	size_t done = 0, room = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < count; i++)
+		room += iov[i].iov_len;
+	if (reach(r) > room) {
+		LOG_WARN(LOG_EP_DATA,
+			 "atomic on tag %#llx: it reaches to byte %llu, the receive has %zu",
+			 (unsigned long long)r->range[0].key, (unsigned long long)reach(r), room);
+		return -FI_EINVAL;
+	}
+	for (size_t i = 0; !err && i < r->count; i++)
+		err = check_spot(&r->amo, &(struct rma_spot){iov, count, r->range[i].addr},
+				 r->range[i].len);
+	for (size_t i = 0; !err && i < r->count; i++) {
+		apply(r, &(struct rma_spot){iov, count, r->range[i].addr}, r->range[i].len, done,
+		      r->amo.form == ATOMIC_BASE ? NULL : result);
+		done += r->range[i].len;
+	}
+	return err;
+}
+
+struct rma_matched rma_match_apply(const struct message *m, const struct iovec *iov, size_t count)
+{
+	struct packet p = packet_of(m);
+	char result[WIRE_AMO_MAX];
+	struct rma_request r;
+	int err = rma_parse(&r, m->peer, &p) ? 0 : -FI_EINVAL;
+
+	if (!err)
+		err = apply_all(&r, iov, count, result);
+	answer(m->peer, m->head, -err, result, err || r.amo.form == ATOMIC_BASE ? 0 : r.total);
+	return (struct rma_matched){
+		.err = -err, .has_data = !err && r.flags & WIRE_CQ, .data = err ? 0 : r.cq};
+}
+
+void rma_match_refuse(struct peer *peer, uint64_t head)
+{
+	answer(peer, head, FI_ECANCELED, NULL, 0);
+}

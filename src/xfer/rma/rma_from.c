@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The arguments of one-sided calls, checked and brought into one shape. */
+#include <rdma/fi_errno.h>
+
+#include "base/log.h"
+#include "xfer/rma/rma.h"
+#include "link/engine.h"
+
+/* Bytes of all segments. false: too many of them, none where some are said to be, or an overflow. */
+static bool sum_iov(const struct iovec *iov, size_t count, size_t *len)
+{
+	*len = 0;
+	if (count > WIRE_IOV_MAX || (count && !iov))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (__builtin_add_overflow(*len, iov[i].iov_len, len))
+			return false;
+	return true;
+}
+
+static bool sum_remote(const struct fi_rma_iov *remote, size_t count, size_t *len)
+{
+	*len = 0;
+	if (count > WIRE_IOV_MAX || !count || !remote)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (__builtin_add_overflow(*len, remote[i].len, len))
+			return false;
+	return true;
+}
+
+int rma_from_rma(struct rma *o, const struct fi_msg_rma *msg, uint64_t flags, bool write)
+{
+	size_t local;
+
+	if (!sum_iov(msg->msg_iov, msg->iov_count, &local) ||
+	    !sum_remote(msg->rma_iov, msg->rma_iov_count, &o->len) || local != o->len) {
+		LOG_WARN(LOG_EP_DATA,
+			 "%s: %zu local and %zu remote ranges (at most %d) do not agree in length",
+			 write ? "write" : "read", msg->iov_count, msg->rma_iov_count,
+			 WIRE_IOV_MAX);
+		return -FI_EINVAL;
+	}
+	o->wire = write ? WIRE_PUT : WIRE_GET;
+	o->amo = (struct wire_amo){0};
+	o->kind = FI_RMA | (write ? FI_WRITE : FI_READ);
+	o->flags = write ? flags : flags & ~(FI_REMOTE_CQ_DATA | FI_INJECT | FI_COMMIT_COMPLETE);
+	o->addr = msg->addr;
+	o->context = msg->context;
+	o->data = msg->data;
+	o->iov = write ? msg->msg_iov : NULL;
+	o->count = write ? msg->iov_count : 0;
+	o->result = write ? NULL : msg->msg_iov;
+	o->result_count = write ? 0 : msg->iov_count;
+	o->compare = NULL;
+	o->compare_count = 0;
+	o->remote = msg->rma_iov;
+	o->remote_count = msg->rma_iov_count;
+	o->work = NULL;
+	return 0;
+}
+
+int rma_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op op, size_t *count)
+{
+	size_t size = atomic_size(type);
+
+	if (!size || (unsigned int)op > FI_DIFF)
+		return -FI_EINVAL;
+	if (!atomic_find(form, op, type))
+		return -FI_EOPNOTSUPP;
+	if (count)
+		*count = WIRE_AMO_MAX / size;
+	return 0;
+}
+
+int xfer_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op op,
+		      struct fi_atomic_attr *attr)
+{
+	int err = rma_atomic_valid(form, type, op, &attr->count);
+
+	if (!err)
+		attr->size = atomic_size(type);
+	return err;
+}
+
+int rma_from_plain(struct rma *o, enum fi_datatype type, enum fi_op op, size_t count)
+{
+	enum atomic_form form = o->amo.form;
+	int err = rma_atomic_valid(form, type, op, NULL);
+
+	if (err)
+		return err;
+	o->count = op != FI_ATOMIC_READ;
+	o->compare_count = form == ATOMIC_COMPARE;
+	o->result_count = form != ATOMIC_BASE;
+	o->remote_count = 1;
+	if (!count || (o->count && !o->iov->iov_base) ||
+	    (o->compare_count && !o->compare->iov_base) ||
+	    (o->result_count && !o->result->iov_base))
+		return -FI_EINVAL;
+	/* No type is that small. */
+	if (count > WIRE_AMO_MAX || count * atomic_size(type) > WIRE_AMO_MAX)
+		return -FI_EMSGSIZE;
+	o->wire = WIRE_AMO;
+	o->kind = FI_ATOMIC | (form == ATOMIC_BASE ? FI_WRITE : FI_READ);
+	o->len = count * atomic_size(type);
+	o->amo.op = (uint8_t)op;
+	o->amo.type = (uint8_t)type;
+	o->amo.len = (uint32_t)o->len;
+	return 0;
+}
+
+/* Element counts become bytes. 0, -FI_EINVAL, or -FI_EMSGSIZE. */
+static int to_bytes(struct iovec *iov, const struct fi_ioc *ioc, size_t count, size_t size)
+{
+	if (count > WIRE_IOV_MAX || (count && !ioc))
+		return -FI_EINVAL;
+	for (size_t i = 0; i < count; i++) {
+		if (ioc[i].count && !ioc[i].addr)
+			return -FI_EINVAL;
+		if (ioc[i].count > WIRE_AMO_MAX / size)
+			return -FI_EMSGSIZE;
+		iov[i] = (struct iovec){ioc[i].addr, ioc[i].count * size};
+	}
+	return 0;
+}
+
+static int remote_to_bytes(struct fi_rma_iov *to, const struct fi_msg_atomic *msg, size_t size)
+{
+	if (!msg->rma_iov_count || msg->rma_iov_count > WIRE_IOV_MAX || !msg->rma_iov)
+		return -FI_EINVAL;
+	for (size_t i = 0; i < msg->rma_iov_count; i++) {
+		const struct fi_rma_ioc *from = &msg->rma_iov[i];
+
+		if (from->count > WIRE_AMO_MAX / size)
+			return -FI_EMSGSIZE;
+		to[i] = (struct fi_rma_iov){
+			.addr = from->addr, .len = from->count * size, .key = from->key};
+	}
+	return 0;
+}
+
+/* Operands, compare values and results each cover all elements, where they are needed. */
+static bool lengths_agree(struct rma *o, const struct rma_atomic_msg *m)
+{
+	size_t operand, compare, result;
+
+	if (!sum_remote(o->remote, o->remote_count, &o->len) || !o->len ||
+	    !sum_iov(o->iov, o->count, &operand) ||
+	    !sum_iov(o->compare, o->compare_count, &compare) ||
+	    !sum_iov(o->result, o->result_count, &result))
+		return false;
+	if (o->amo.op != FI_ATOMIC_READ && operand != o->len)
+		return false;
+	if (m->form == ATOMIC_COMPARE && compare != o->len)
+		return false;
+	return m->form == ATOMIC_BASE || result == o->len;
+}
+
+static int same_tag(const struct rma *o)
+{
+	for (size_t i = 1; o->flags & FI_TAGGED && i < o->remote_count; i++)
+		if (o->remote[i].key != o->remote[0].key)
+			return -FI_EINVAL;
+	return 0;
+}
+
+int rma_from_atomic(struct rma *o, struct rma_store *store, const struct rma_atomic_msg *m,
+		    uint64_t flags)
+{
+	const struct fi_msg_atomic *msg = m->msg;
+	size_t size = atomic_size(msg->datatype);
+	bool reads = msg->op == FI_ATOMIC_READ;
+	int err = rma_atomic_valid(m->form, msg->datatype, msg->op, NULL);
+
+	if (!err && !reads)
+		err = to_bytes(store->iov, msg->msg_iov, msg->iov_count, size);
+	if (!err && m->form == ATOMIC_COMPARE)
+		err = to_bytes(store->compare, m->compare, m->compare_count, size);
+	if (!err && m->form != ATOMIC_BASE)
+		err = to_bytes(store->result, m->result, m->result_count, size);
+	if (!err)
+		err = remote_to_bytes(store->remote, msg, size);
+	if (err)
+		return err;
+	*o = (struct rma){
+		.wire = WIRE_AMO,
+		.kind = FI_ATOMIC | (m->form == ATOMIC_BASE ? FI_WRITE : FI_READ),
+		.flags = flags,
+		.addr = msg->addr,
+		.context = msg->context,
+		.data = msg->data,
+		.iov = store->iov,
+		.count = reads ? 0 : msg->iov_count,
+		.compare = store->compare,
+		.compare_count = m->form == ATOMIC_COMPARE ? m->compare_count : 0,
+		.result = store->result,
+		.result_count = m->form == ATOMIC_BASE ? 0 : m->result_count,
+		.remote = store->remote,
+		.remote_count = msg->rma_iov_count,
+		.amo = {.op = (uint8_t)msg->op,
+			.type = (uint8_t)msg->datatype,
+			.form = (uint8_t)m->form},
+	};
+	if (!lengths_agree(o, m) || same_tag(o)) {
+		LOG_WARN(LOG_EP_DATA, "atomic: the lists of its elements do not agree");
+		return -FI_EINVAL;
+	}
+	if (o->len > WIRE_AMO_MAX)
+		return -FI_EMSGSIZE;
+	o->amo.len = (uint32_t)o->len;
+	return 0;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One-sided operations that the devices do among themselves. While any is under way for a peer only others
+ * like it are begun, so that nothing that was posted later is done before; what turns out not to go this
+ * way goes by packets, which also find out why.
+ */
+#include <rdma/fi_errno.h>
+
+#include "core/mr_table.h"
+#include "link/upcall.h"
+#include "xfer/rndv/move.h"
+#include "xfer/rma/rma.h"
+#include "xfer/worker.h"
+#include "xfer/msg/tx.h"
+
+#define OF_REQUEST (UINT64_C(1) << 32) /* in the id of a move; else it is an arrival's */
+
+/* Every range is of a region that the peer's device knows. */
+static bool keys_lead(const struct txreq *req)
+{
+	for (size_t i = 0; i < req->remote_count; i++)
+		if (!mr_key_in_nic(req->remote[i].key))
+			return false;
+	return true;
+}
+
+static bool suits(const struct peer *peer, const struct txreq *req)
+{
+	const struct link *link = peer->real;
+
+	if (!link->reaches || req->packets || req->sent || !req->len)
+		return false;
+	if (wire_op(req->head) == WIRE_AMO || wire_flags(req->head) & WIRE_COMMIT ||
+	    req->flags & FI_DELIVERY_COMPLETE)
+		return false;
+	/* What tells of it would have to wait until it is done. */
+	if (wire_flags(req->head) & WIRE_CQ && req->len <= link->eager_max)
+		return false;
+	return keys_lead(req);
+}
+
+bool rma_move_waits(const struct peer *peer, const struct txreq *req)
+{
+	if (peer->moving_count)
+		return !suits(peer, req);
+	return !list_empty(&peer->awaiting) && suits(peer, req);
+}
+
+/* 0: it is on peer->moving. */
+static int begin(struct txreq *req)
+{
+	struct peer *peer = req->peer;
+	bool write = wire_op(req->head) == WIRE_PUT;
+	struct link_move move = {.id = OF_REQUEST | pool_id(req),
+				 .write = write,
+				 .now = tx_never_queues(req->flags, req->work),
+				 .local = write ? req->iov : req->result,
+				 .local_count = write ? req->count : req->result_count,
+				 .remote = req->remote,
+				 .remote_count = req->remote_count};
+	int err = 0;
+
+	if (req->flags & FI_INJECT && !req->bounce)
+		err = tx_req_bounce(req, req->iov, req->count);
+	if (!err)
+		err = peer->real->ops->move(peer->real, &move);
+	if (err) {
+		req->packets = true;
+		return err;
+	}
+	req->moving = true;
+	list_push(&peer->moving, &req->link);
+	peer->moving_count++;
+	peer_refresh(peer);
+	return 0;
+}
+
+int rma_move(struct txreq *req)
+{
+	struct peer *peer = req->peer;
+
+	if (list_empty(&peer->awaiting) && suits(peer, req) && !begin(req))
+		return 0;
+	return peer->moving_count ? -FI_EAGAIN : 1;
+}
+
+static void done(struct txreq *req)
+{
+	struct peer *peer = req->peer;
+
+	list_remove(&req->link);
+	rma_tell(req, peer->real->counted);
+	tx_req_end(req, 0);
+	if (--peer->moving_count)
+		return;
+	peer_refresh(peer);
+	if (!list_empty(&peer->backlog))
+		peer_busy(peer);
+}
+
+void rx_moved(struct worker *worker, uint64_t id)
+{
+	struct txreq *req;
+
+	if (!(id & OF_REQUEST)) {
+		move_arrived(worker, (uint32_t)id);
+		return;
+	}
+	req = pool_find(&worker->tx_pool, (uint32_t)id);
+	if (req && req->moving)
+		done(req);
+}
+
+void rma_stalled(struct peer *peer)
+{
+	while (!list_empty(&peer->moving)) {
+		struct txreq *req = LIST_ENTRY(peer->moving.prev, struct txreq, link);
+
+		list_remove(&req->link);
+		req->moving = false;
+		if (!req->ep && !(req->flags & FI_INJECT)) {
+			tx_req_end(req, FI_ECANCELED); /* its buffers may be gone */
+			continue;
+		}
+		list_push_front(&peer->backlog, &req->link);
+		peer->backlog_count++;
+	}
+	peer->moving_count = 0;
+	peer_refresh(peer);
+	if (!list_empty(&peer->backlog))
+		peer_busy(peer);
+}

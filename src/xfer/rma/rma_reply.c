@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Answers that carry bytes of our memory. */
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "xfer/rma/rma_target.h"
+#include "xfer/worker.h"
+#include "xfer/msg/tx.h"
+
+static struct packet result(uint32_t seq, size_t offset, const void *buf, size_t len)
+{
+	return (struct packet){.head = WIRE_HEAD(WIRE_RESULT, 0, 0, seq),
+			       .tag = offset,
+			       .payload = buf,
+			       .len = len};
+}
+
+void rma_reply_bytes(const struct rma_request *r, const void *buf, size_t len)
+{
+	struct packet p = result(r->seq, 0, buf, len);
+	struct peer *peer = r->peer;
+
+	if (r->flags & WIRE_ORPHAN)
+		return;
+	if (len <= 24 && peer->real && list_empty(&peer->controls) &&
+	    !peer->real->ops->send(peer->real, buf, len, 0, p.head, 0))
+		return;
+	tx_control_data(peer, &p);
+}
+
+/* Longer than a packet: a request of our own walks over the memory. */
+static int reply_long(struct rma_request *r)
+{
+	struct txreq *req = tx_req_new(NULL, r->peer);
+
+	if (!req)
+		return -FI_ENOMEM;
+	if (!tx_owe(r->peer, sizeof(*req))) {
+		tx_req_free(req);
+		return 0; /* nobody is to be answered any more */
+	}
+	req->seq = r->seq;
+	req->len = r->total;
+	req->head = (uint64_t)r->flags << 8 | (uint64_t)r->index << 16;
+	req->data = r->cq;
+	req->remote_count = r->count;
+	for (size_t i = 0; i < r->count; i++)
+		req->remote[i] = (struct fi_rma_iov){
+			.addr = r->range[i].addr, .len = r->range[i].len, .key = r->range[i].key};
+	list_push(&r->peer->replies, &req->link);
+	peer_busy(r->peer);
+	return 0;
+}
+
+static void reply_flat(struct rma_request *r, char *buf)
+{
+	rma_copy(r, 0, buf, r->total, false);
+	rma_reply_bytes(r, buf, r->total);
+}
+
+int rma_reply(struct rma_request *r)
+{
+	struct link *link = r->peer->real;
+	char small[64], *buf;
+	size_t piece = r->total;
+	void *at = NULL;
+
+	if (!link)
+		return 0; /* nobody is left to answer to */
+	if (r->total > link->packet_max)
+		return reply_long(r);
+	if (r->count == 1 && r->total) {
+		struct rma_spot spot = rma_spot(r, 0);
+
+		at = rma_piece(&spot, 0, &piece);
+	}
+	if (at && piece == r->total) {
+		rma_reply_bytes(r, at, r->total);
+	} else if (r->total <= sizeof(small)) {
+		reply_flat(r, small);
+	} else {
+		buf = malloc(r->total);
+		if (!buf)
+			return -FI_ENOMEM;
+		reply_flat(r, buf);
+		free(buf);
+	}
+	rma_event(r, FI_RMA | FI_REMOTE_READ, 0);
+	return 0;
+}
+
+/* The request as it came, for what is left of it: a region may have gone meanwhile. */
+static int revive(struct rma_request *r, const struct txreq *req)
+{
+	*r = (struct rma_request){.peer = req->peer,
+				  .op = WIRE_GET,
+				  .flags = wire_flags(req->head),
+				  .index = wire_rx(req->head),
+				  .seq = req->seq,
+				  .count = req->remote_count,
+				  .total = req->len,
+				  .cq = req->data};
+	for (size_t i = 0; i < r->count; i++)
+		r->range[i] = (struct wire_range){req->remote[i].addr, req->remote[i].len,
+						  req->remote[i].key};
+	return rma_check(r, FI_REMOTE_READ);
+}
+
+static int send_piece(struct txreq *req, const struct rma_request *r)
+{
+	struct link *link = req->peer->real;
+	size_t want = req->len - req->sent;
+	struct packet p;
+	struct iovec iov;
+	char *buf;
+	int err;
+
+	if (want > link->packet_max)
+		want = link->packet_max;
+	buf = malloc(want);
+	if (!buf)
+		return -FI_EAGAIN;
+	rma_copy(r, req->sent, buf, want, false);
+	p = result(req->seq, req->sent, buf, want);
+	iov = (struct iovec){buf, want};
+	err = link->ops->sendv(link, &p, &iov, 1);
+	if (!err)
+		req->sent += want;
+	free(buf);
+	return err;
+}
+
+int rma_reply_more(struct txreq *req)
+{
+	struct rma_request r;
+	int err = revive(&r, req);
+
+	if (err) {
+		rma_refuse(&r, err);
+	} else {
+		err = send_piece(req, &r);
+		if (err)
+			return err;
+		if (req->sent < req->len)
+			return 0;
+		rma_event(&r, FI_RMA | FI_REMOTE_READ, 0);
+	}
+	req->peer->reply_bytes -= sizeof(*req);
+	list_remove(&req->link);
+	tx_req_free(req);
+	return 0;
+}

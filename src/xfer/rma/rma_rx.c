@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The target's side of one-sided operations: every request is checked as a whole, then performed. */
+#include <rdma/fi_errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/copy.h"
+#include "base/log.h"
+#include "cntr/cntr.h"
+#include "xfer/rma/rma_target.h"
+#include "xfer/worker.h"
+#include "xfer/msg/tx.h"
+
+/* Takes `len` bytes off the payload. */
+static const char *cut(struct rma_request *r, size_t len)
+{
+	const char *at = r->payload;
+
+	if (r->len < len)
+		return NULL;
+	r->payload += len;
+	r->len -= len;
+	return at;
+}
+
+static bool parse_ranges(struct rma_request *r)
+{
+	struct wire_ranges ranges;
+	const char *at = cut(r, offsetof(struct wire_ranges, range));
+	size_t len;
+
+	if (!at)
+		return false;
+	memcpy(&ranges, at, offsetof(struct wire_ranges, range));
+	if (ranges.count > WIRE_IOV_MAX)
+		return false;
+	len = ranges.count * sizeof(ranges.range[0]);
+	at = cut(r, len);
+	if (!at)
+		return false;
+	memcpy(r->range, at, len);
+	r->count = ranges.count;
+	r->offset = ranges.offset;
+	for (size_t i = 0; i < r->count; i++)
+		if (__builtin_add_overflow(r->total, r->range[i].len, &r->total))
+			return false;
+	return true;
+}
+
+/* What stands before the data; false: the packet contradicts itself. */
+static bool parse_heads(struct rma_request *r, const struct packet *p)
+{
+	const char *at;
+
+	if (r->flags & WIRE_LONG && !parse_ranges(r))
+		return false;
+	if (r->flags & WIRE_CQ) {
+		at = cut(r, sizeof(r->cq));
+		if (!at)
+			return false;
+		memcpy(&r->cq, at, sizeof(r->cq));
+	}
+	if (r->op == WIRE_AMO) {
+		at = cut(r, sizeof(r->amo));
+		if (!at)
+			return false;
+		memcpy(&r->amo, at, sizeof(r->amo));
+	}
+	if (r->flags & WIRE_LONG)
+		return true;
+	r->count = 1;
+	r->range[0] = (struct wire_range){.addr = p->tag, .len = r->len, .key = p->data};
+	if (r->op == WIRE_AMO) {
+		r->range[0].len = r->amo.len;
+	} else if (r->op == WIRE_GET) {
+		at = cut(r, sizeof(uint64_t));
+		if (!at)
+			return false;
+		memcpy(&r->range[0].len, at, sizeof(uint64_t));
+	}
+	r->total = r->range[0].len;
+	return true;
+}
+
+bool rma_parse(struct rma_request *r, struct peer *peer, const struct packet *p)
+{
+	r->peer = peer;
+	r->op = wire_op(p->head);
+	r->flags = wire_flags(p->head);
+	r->seq = wire_id(p->head);
+	r->index = wire_rx(p->head);
+	r->payload = p->payload;
+	r->len = p->len;
+	r->total = r->offset = r->cq = 0;
+	if (!(r->flags & WIRE_LONG) != !!(r->flags & WIRE_DATA) || !parse_heads(r, p))
+		return false;
+	switch (r->op) {
+	case WIRE_PUT:
+		return r->offset <= r->total && r->len <= r->total - r->offset;
+	case WIRE_AMO:
+		return r->offset == 0 && rma_amo_parse(r);
+	default:
+		return r->offset == 0 && r->len == 0;
+	}
+}
+
+int rma_check(struct rma_request *r, uint64_t access)
+{
+	struct domain *dom = r->peer->worker->dom;
+
+	for (size_t i = 0; i < r->count; i++) {
+		int err = mr_check(dom, r->range[i].key, r->range[i].addr, r->range[i].len, access,
+				   &r->mr[i]);
+
+		if (err)
+			return err;
+		if (r->flags & WIRE_COMMIT && !(r->mr[i]->flags & FI_RMA_PMEM)) {
+			LOG_WARN(LOG_EP_DATA,
+				 "FI_COMMIT_COMPLETE: region %#llx is not registered with "
+				 "FI_RMA_PMEM",
+				 (unsigned long long)r->range[i].key);
+			return -FI_EINVAL;
+		}
+	}
+	return 0;
+}
+
+void rma_refuse(const struct rma_request *r, int err)
+{
+	/* A key that names nothing grants nothing: the reason tells the two apart. */
+	uint64_t reason = (uint64_t)-err, shown = reason == FI_ENOKEY ? FI_EACCES : reason;
+
+	if (r->flags & WIRE_ORPHAN)
+		return;
+	tx_control(r->peer, WIRE_HEAD(WIRE_FAILED, 0, 0, r->seq), shown | reason << 16);
+}
+
+void rma_done(struct rma_request *r)
+{
+	struct peer *peer = r->peer;
+
+	if (r->flags & WIRE_ORPHAN)
+		return;
+	peer->done_seq = r->seq;
+	if (list_empty(&peer->in_acks_pending))
+		list_push(&peer->worker->acks_pending, &peer->in_acks_pending);
+}
+
+void rma_acknowledge(struct worker *worker)
+{
+	struct list *node;
+
+	while ((node = list_pop(&worker->acks_pending))) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_acks_pending);
+
+		tx_control(peer, WIRE_HEAD(WIRE_DONE, 0, 0, peer->done_seq), 0);
+	}
+}
+
+static struct rx *context_of(const struct worker *worker, unsigned int index)
+{
+	return index < WORKER_RX_MAX ? worker->rx[index] : NULL;
+}
+
+/* `len`: bytes that were written. */
+static void push_data(struct rx *rx, uint64_t kind, size_t len, uint64_t data)
+{
+	if (rx && rx->cq)
+		cq_push(rx->cq, (struct cq_slot){.flags = kind | FI_REMOTE_CQ_DATA,
+						 .len = len,
+						 .data = data,
+						 .src = FI_ADDR_NOTAVAIL});
+	else
+		LOG_WARN(LOG_EP_DATA, "remote CQ data %#llx dropped: no such context, or no queue",
+			 (unsigned long long)data);
+}
+
+/* What counts such accesses to the endpoint, or to the region. NULL: nothing. */
+static struct cntr *endpoint_counter(const struct rx *rx, uint64_t event)
+{
+	if (!rx)
+		return NULL;
+	return event == FI_REMOTE_READ ? rx->read_cntr : rx->write_cntr;
+}
+
+static struct cntr *region_counter(const struct mr *mr, uint64_t events)
+{
+	return mr && mr->cntr_flags & events ? mr->cntr : NULL;
+}
+
+/* Did the same counter count for the region of a range before this one? */
+static bool counted_before(const struct rma_request *r, size_t i, uint64_t events)
+{
+	for (size_t j = 0; j < i; j++)
+		if (region_counter(r->mr[j], events) == region_counter(r->mr[i], events))
+			return true;
+	return false;
+}
+
+/*
+ * An operation is one access, for each counter, however many ranges it has. `event` is what it is to the
+ * endpoint, `more` what it is to regions besides.
+ */
+static void count_access(const struct rma_request *r, const struct rx *rx, uint64_t event,
+			 uint64_t more)
+{
+	struct cntr *own = endpoint_counter(rx, event);
+
+	if (own)
+		cntr_done(own, r->total);
+	for (size_t i = 0; i < r->count; i++) {
+		struct cntr *cntr = region_counter(r->mr[i], event | more);
+
+		if (cntr && cntr != own && !counted_before(r, i, event | more))
+			cntr_done(cntr, r->total);
+	}
+}
+
+void rma_event(struct rma_request *r, uint64_t kind, uint64_t more)
+{
+	struct rx *rx = context_of(r->peer->worker, r->index);
+
+	count_access(r, rx, kind & (FI_REMOTE_READ | FI_REMOTE_WRITE), more);
+	if (r->flags & WIRE_CQ)
+		push_data(rx, kind, r->total, r->cq);
+}
+
+void *rma_piece(const struct rma_spot *spot, size_t skip, size_t *len)
+{
+	uint64_t at = spot->at + skip;
+
+	for (size_t i = 0; i < spot->count; i++) {
+		if (at < spot->iov[i].iov_len) {
+			if (*len > spot->iov[i].iov_len - at)
+				*len = spot->iov[i].iov_len - at;
+			return (char *)spot->iov[i].iov_base + at;
+		}
+		at -= spot->iov[i].iov_len;
+	}
+	*len = 0;
+	return NULL;
+}
+
+struct rma_spot rma_spot(const struct rma_request *r, size_t i)
+{
+	const struct mr *mr = r->mr[i];
+
+	return (struct rma_spot){mr->iov, mr->iov_count, r->range[i].addr - mr->offset};
+}
+
+/* Copies `len` bytes between `buf` and what lies `skip` bytes behind the spot. */
+static void copy(const struct rma_spot *spot, size_t skip, char *buf, size_t len, bool in)
+{
+	while (len) {
+		size_t piece = len;
+		void *at = rma_piece(spot, skip, &piece);
+
+		if (!piece)
+			return;
+		if (in)
+			copy_bytes(at, buf, piece);
+		else
+			copy_bytes(buf, at, piece);
+		skip += piece;
+		buf += piece;
+		len -= piece;
+	}
+}
+
+void rma_copy(const struct rma_request *r, size_t offset, char *buf, size_t len, bool in)
+{
+	for (size_t i = 0; i < r->count && len; i++) {
+		struct rma_spot spot = rma_spot(r, i);
+		size_t piece = r->range[i].len;
+
+		if (offset >= piece) {
+			offset -= piece;
+			continue;
+		}
+		piece -= offset;
+		if (piece > len)
+			piece = len;
+		copy(&spot, offset, buf, piece, in);
+		buf += piece;
+		len -= piece;
+		offset = 0;
+	}
+}
+
+/* Writes the pages behind a range through to what they are mapped from. */
+static int flush(const struct rma_spot *spot, size_t len)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t done = 0, piece; done < len; done += piece) {
+		uintptr_t at, from;
+
+		piece = len - done;
+		at = (uintptr_t)rma_piece(spot, done, &piece);
+		from = at & ~(page - 1);
+		if (!piece || msync((void *)from, at + piece - from, MS_SYNC))
+			return -FI_EIO;
+	}
+	return 0;
+}
+
+static int commit(const struct rma_request *r)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < r->count; i++) {
+		struct rma_spot spot = rma_spot(r, i);
+
+		err = flush(&spot, r->range[i].len);
+	}
+	return err;
+}
+
+int rma_finish(struct rma_request *r, uint64_t kind, uint64_t more)
+{
+	int err = r->flags & WIRE_COMMIT ? commit(r) : 0;
+
+	if (!err)
+		rma_event(r, kind, more);
+	return err;
+}
+
+static int put(struct rma_request *r)
+{
+	int err = rma_check(r, FI_REMOTE_WRITE);
+
+	if (err)
+		return err;
+	rma_copy(r, r->offset, (char *)(uintptr_t)r->payload, r->len, true);
+	if (r->offset + r->len < r->total)
+		return 0; /* more is to come */
+	err = rma_finish(r, FI_RMA | FI_REMOTE_WRITE, 0);
+	if (!err)
+		rma_done(r);
+	return err;
+}
+
+static int get(struct rma_request *r)
+{
+	int err = rma_check(r, FI_REMOTE_READ);
+
+	return err ? err : rma_reply(r);
+}
+
+/* An access by the other side itself. */
+static void told(struct worker *worker, const struct packet *p)
+{
+	bool read = wire_flags(p->head) & WIRE_LONG;
+	struct rx *rx = context_of(worker, wire_rx(p->head));
+	struct rma_request r = {.count = 1};
+	uint64_t len = 0;
+
+	if (p->len == sizeof(len))
+		memcpy(&len, p->payload, sizeof(len));
+	r.mr[0] = mr_find(worker->dom, p->tag);
+	r.total = len;
+	count_access(&r, rx, read ? FI_REMOTE_READ : FI_REMOTE_WRITE, 0);
+	if (wire_flags(p->head) & WIRE_DATA)
+		push_data(rx, FI_RMA | FI_REMOTE_WRITE, len, p->data);
+}
+
+void rma_serve(struct worker *worker, struct peer *peer, const struct packet *p)
+{
+	struct rma_request r;
+	int err;
+
+	if (wire_op(p->head) == WIRE_NOTIFY) {
+		told(worker, p);
+		return;
+	}
+	if (!rma_parse(&r, peer, p)) {
+		LOG_WARN(LOG_EP_DATA, "a one-sided request of %zu bytes contradicts itself",
+			 p->len);
+		err = -FI_EINVAL;
+	} else if (r.op == WIRE_PUT) {
+		err = put(&r);
+	} else {
+		err = r.op == WIRE_GET ? get(&r) : rma_amo(&r);
+	}
+	if (err)
+		rma_refuse(&r, err);
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The initiator's side of one-sided operations: posting them, and what answers say. */
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#include "base/iov.h"
+#include "base/log.h"
+#include "xfer/defer/defer.h"
+#include "xfer/rma/rma.h"
+#include "xfer/worker.h"
+#include "xfer/msg/tx.h"
+
+/* Bytes a request needs at most beside its data: struct wire_ranges, CQ data, struct wire_amo. */
+#define HEADS (sizeof(struct wire_ranges) + sizeof(uint64_t) + sizeof(struct wire_amo))
+/* Bytes of data that fit the first cache line of a packet in the short form, whatever leads them. */
+#define BRIEF_MAX 16
+
+/* The payload of a request, in pieces. */
+struct pieces {
+	struct wire_ranges ranges;
+	uint64_t word; /* CQ data */
+	uint64_t len;  /* of WIRE_GET */
+	size_t count, total;
+	struct iovec iov[4 + 2 * WIRE_IOV_MAX];
+};
+
+static void add(struct pieces *s, const void *at, size_t len)
+{
+	s->iov[s->count++] = (struct iovec){(void *)(uintptr_t)at, len};
+	s->total += len;
+}
+
+/* Some of a request's data: `want` bytes from `skip` on. */
+static void add_data(struct pieces *s, const struct txreq *req, size_t skip, size_t want)
+{
+	s->count += iov_slice(s->iov + s->count, req->iov, req->count, skip, &want);
+	s->total += want;
+}
+
+static void add_ranges(struct pieces *s, const struct txreq *req)
+{
+	s->ranges.offset = req->sent;
+	s->ranges.count = req->remote_count;
+	for (size_t i = 0; i < req->remote_count; i++)
+		s->ranges.range[i] = (struct wire_range){req->remote[i].addr, req->remote[i].len,
+							 req->remote[i].key};
+	add(s, &s->ranges,
+	    offsetof(struct wire_ranges, range) + req->remote_count * sizeof(struct wire_range));
+}
+
+/* What leads the payload. */
+static void add_heads(struct pieces *s, const struct txreq *req, bool long_form)
+{
+	if (long_form)
+		add_ranges(s, req);
+	if (wire_flags(req->head) & WIRE_CQ) {
+		s->word = req->data;
+		add(s, &s->word, sizeof(s->word));
+	}
+	if (wire_op(req->head) == WIRE_AMO)
+		add(s, &req->amo, sizeof(req->amo));
+	if (wire_op(req->head) == WIRE_GET && !long_form) {
+		s->len = req->len;
+		add(s, &s->len, sizeof(s->len));
+	}
+}
+
+static size_t operands_len(const struct txreq *req)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < req->count; i++)
+		len += req->iov[i].iov_len;
+	return len;
+}
+
+/* Would all of it, in the short form, fit a cache line, without being put together first? */
+static bool is_brief(const struct txreq *req)
+{
+	if (req->remote_count != 1 || wire_flags(req->head) & WIRE_CQ || !req->whole)
+		return false;
+	switch (wire_op(req->head)) {
+	case WIRE_GET:
+		return true;
+	case WIRE_PUT:
+		return req->count == 1 && req->len <= BRIEF_MAX;
+	default: /* an operand, and perhaps what it is compared with: two pieces, or one copy of both */
+		return req->count <= 2 && operands_len(req) <= BRIEF_MAX;
+	}
+}
+
+/* The link's shortest road. 0 or -FI_EAGAIN. */
+static int send_brief(const struct txreq *req)
+{
+	struct link *link = req->peer->real;
+	struct {
+		struct wire_amo amo;
+		unsigned char operand[BRIEF_MAX];
+	} flat;
+	uint64_t head = req->head | WIRE_HEAD(0, WIRE_DATA, 0, req->seq);
+	uint64_t key = req->remote[0].key, addr = req->remote[0].addr;
+	size_t len = 0;
+
+	switch (wire_op(req->head)) {
+	case WIRE_GET:
+		return link->ops->send(link, &req->len, sizeof(uint64_t), key, head, addr);
+	case WIRE_PUT:
+		return link->ops->send(link, req->iov[0].iov_base, req->len, key, head, addr);
+	default:
+		flat.amo = req->amo;
+		for (size_t i = 0; i < req->count; i++) {
+			if (req->iov[i].iov_len == 8)
+				memcpy(flat.operand + len, req->iov[i].iov_base, 8);
+			else
+				memcpy(flat.operand + len, req->iov[i].iov_base,
+				       req->iov[i].iov_len);
+			len += req->iov[i].iov_len;
+		}
+		return link->ops->send(link, &flat, sizeof(flat.amo) + len, key, head, addr);
+	}
+}
+
+/* One packet of the request: all of it, or the next piece of a long write. 0 or -FI_EAGAIN. */
+static int send_packet(struct txreq *req)
+{
+	struct link *link = req->peer->real;
+	bool long_form = !req->whole || req->remote_count != 1;
+	struct packet p = {.head = req->head | (uint64_t)req->seq << 32};
+	struct pieces s;
+	size_t left, room;
+	int err;
+
+	s.count = s.total = 0;
+	add_heads(&s, req, long_form);
+	left = wire_op(req->head) == WIRE_GET ? 0 : req->len - req->sent;
+	room = link->packet_max - s.total;
+	if (req->whole)
+		for (size_t i = 0; i < req->count; i++)
+			add(&s, req->iov[i].iov_base, req->iov[i].iov_len);
+	else
+		add_data(&s, req, req->sent, left < room ? left : room);
+	p.len = s.total;
+	if (long_form) {
+		p.head |= WIRE_HEAD(0, WIRE_LONG, 0, 0);
+	} else {
+		p.head |= WIRE_HEAD(0, WIRE_DATA, 0, 0);
+		p.tag = req->remote[0].addr;
+		p.data = req->remote[0].key;
+	}
+	err = link->ops->sendv(link, &p, s.iov, s.count);
+	if (!err && !req->whole)
+		req->sent += left < room ? left : room;
+	return err;
+}
+
+/* The peer will answer: in turn, or, to what is matched like a message, whenever that is. */
+static void await(struct txreq *req)
+{
+	struct peer *peer = req->peer;
+
+	if (wire_flags(req->head) & WIRE_MATCH) {
+		peer->matching += req->len;
+		req->awaited = true;
+		list_push(&peer->requests, &req->link);
+		return;
+	}
+	req->place = peer->real->last;
+	list_push(&peer->awaiting, &req->link);
+	peer->awaiting_count++;
+	if (list_empty(&peer->in_awaiting))
+		list_push(&peer->worker->awaiting, &peer->in_awaiting);
+	/* A sleeper would wait for an answer that a peer which sleeps, too, does not give. */
+	if (__builtin_expect(peer->worker->sleepers, 0) && peer->real->ops->cancel_posted)
+		worker_wake(peer->worker);
+}
+
+/* What follows must not be done before all of a long answer has been read, nor bring ever more. */
+static __attribute__((noinline, cold)) void weigh(struct txreq *req, bool is_long)
+{
+	struct peer *peer = req->peer;
+
+	req->weight = is_long ? WIRE_RESULTS_MAX + 1 : req->len;
+	peer->results += req->weight;
+	if (peer->results <= WIRE_RESULTS_MAX)
+		return;
+	peer->bulk = true;
+	peer_refresh(peer);
+}
+
+static int send_packets(struct txreq *req)
+{
+	struct peer *peer = req->peer;
+	size_t max = peer->real->packet_max - HEADS;
+	unsigned int op = wire_op(req->head);
+
+	if (wire_flags(req->head) & WIRE_MATCH)
+		req->seq = pool_id(req);
+	else if (!req->sent)
+		req->seq = peer->seq + 1;
+	req->whole = op == WIRE_AMO || (op == WIRE_GET ? req->remote_count == 1 : req->len <= max);
+	do {
+		if (is_brief(req) ? send_brief(req) : send_packet(req))
+			return -FI_EAGAIN;
+		if (!(wire_flags(req->head) & WIRE_MATCH))
+			peer->seq = req->seq;
+	} while (op == WIRE_PUT && !req->whole && req->sent < req->len);
+	if (op != WIRE_PUT && __builtin_expect(tx_brings(req), 0))
+		weigh(req, req->len > max);
+	await(req);
+	return 0;
+}
+
+/* Nobody at the peer has to take part. */
+static bool may_go_direct(const struct peer *peer, const struct txreq *req)
+{
+	return peer->real->ops->put && wire_op(req->head) != WIRE_AMO && !req->sent &&
+	       !(wire_flags(req->head) & WIRE_COMMIT);
+}
+
+/* ... and it is worth it. */
+static bool wants_direct(const struct peer *peer, const struct txreq *req)
+{
+	return (req->len > peer->real->eager_max || peer->direct_spell) && may_go_direct(peer, req);
+}
+
+void rma_tell(const struct txreq *req, bool counts)
+{
+	uint64_t flags = (wire_op(req->head) == WIRE_GET ? WIRE_LONG : 0) |
+			 (wire_flags(req->head) & WIRE_CQ ? WIRE_DATA : 0);
+	uint64_t word = req->len;
+
+	if (!counts && !(wire_flags(req->head) & WIRE_CQ))
+		return;
+	tx_control_data(req->peer, &(struct packet){.head = WIRE_HEAD(WIRE_NOTIFY, flags,
+								      wire_rx(req->head), 0),
+						    .tag = req->remote[0].key,
+						    .data = req->data,
+						    .payload = &word,
+						    .len = sizeof(word)});
+}
+
+/* 0: done, and the request has ended; else it must go by packets. */
+static int go_direct(struct txreq *req)
+{
+	struct link *link = req->peer->real;
+	int ret;
+
+	if (wire_op(req->head) == WIRE_GET)
+		ret = link->ops->get(link, req->result, req->result_count, req->remote,
+				     req->remote_count);
+	else
+		ret = link->ops->put(link, req->iov, req->count, req->remote, req->remote_count);
+	if (ret < 0 && ret != -FI_EFAULT)
+		return ret;
+	if (req->peer->direct_spell)
+		req->peer->direct_spell--;
+	if (ret >= 0)
+		rma_tell(req, ret > 0);
+	tx_req_end(req, ret < 0 ? FI_EFAULT : 0);
+	return 0;
+}
+
+bool rma_waits(const struct peer *peer, const struct txreq *req)
+{
+	if (__builtin_expect(peer->real->moves, 0))
+		return rma_move_waits(peer, req);
+	if (list_empty(&peer->awaiting) || req->sent)
+		return false;
+	return wants_direct(peer, req) &&
+	       peer->real->ops->reach(peer->real, req->remote, req->remote_count,
+				      wire_op(req->head) == WIRE_PUT);
+}
+
+int rma_send(struct txreq *req)
+{
+	struct peer *peer = req->peer;
+	bool first = list_empty(&peer->awaiting);
+	int err;
+
+	if (__builtin_expect(peer->real->moves, 0)) {
+		err = rma_move(req);
+		if (err <= 0)
+			return err;
+	}
+	if (first && wants_direct(peer, req) && !go_direct(req))
+		return 0;
+	err = send_packets(req);
+	/* A peer that reads none of its packets has no room for more, and needs none. */
+	if (err == -FI_EAGAIN && first && may_go_direct(peer, req) && !go_direct(req))
+		return 0;
+	return err;
+}
+
+static uint64_t head_of(const struct ep *ep, const struct rma *o)
+{
+	uint64_t flags = (o->flags & FI_REMOTE_CQ_DATA ? WIRE_CQ : 0) |
+			 (o->flags & FI_COMMIT_COMPLETE ? WIRE_COMMIT : 0) |
+			 (o->kind & FI_ATOMIC && o->flags & FI_TAGGED ? WIRE_MATCH : 0);
+
+	return WIRE_HEAD(o->wire, flags, o->addr >> ep->rx_shift & ep->rx_index_mask, 0);
+}
+
+static struct txreq *req_new(struct ep *ep, struct peer *peer, const struct rma *o)
+{
+	struct txreq *req = tx_req_new(ep, peer);
+
+	if (!req)
+		return NULL;
+	req->head = head_of(ep, o);
+	req->flags = (o->flags & ~(TX_KIND & ~FI_TAGGED)) | o->kind;
+	req->data = o->data;
+	req->context = o->context;
+	req->work = o->work;
+	req->len = o->len;
+	req->amo = o->amo;
+	req->count = o->count;
+	req->result_count = o->result_count;
+	req->remote_count = o->remote_count;
+	for (size_t i = 0; i < o->count; i++)
+		req->iov[i] = o->iov[i];
+	for (size_t i = 0; i < o->result_count; i++)
+		req->result[i] = o->result[i];
+	for (size_t i = 0; i < o->remote_count; i++)
+		req->remote[i] = o->remote[i];
+	return req;
+}
+
+/* Operands, then what they are compared with: one copy of both, which is what is sent. */
+static int flatten(struct txreq *req, const struct rma *o)
+{
+	struct iovec all[2 * WIRE_IOV_MAX];
+	size_t count = o->count;
+
+	memcpy(all, o->iov, count * sizeof(all[0]));
+	for (size_t i = 0; i < o->compare_count; i++)
+		all[count++] = o->compare[i];
+	return tx_req_bounce(req, all, count);
+}
+
+/* Behind the operands; a copy is made only where the lists are too long. */
+static int add_compare(struct txreq *req, const struct rma *o)
+{
+	if (o->count + o->compare_count > WIRE_IOV_MAX)
+		return flatten(req, o);
+	for (size_t i = 0; i < o->compare_count; i++)
+		req->iov[req->count++] = o->compare[i];
+	return 0;
+}
+
+/* To go out later: what the caller may touch again is copied. Frees the request if it fails. */
+static int enqueue(struct ep *ep, struct txreq *req, const struct rma *o)
+{
+	int err = 0;
+
+	if (!req->bounce && (o->compare_count || o->wire == WIRE_AMO))
+		err = flatten(req, o);
+	else if (!req->bounce && o->flags & FI_INJECT)
+		err = tx_req_bounce(req, o->iov, o->count);
+	if (!err)
+		err = tx_queue(ep, req);
+	if (err)
+		tx_req_free(req);
+	return err;
+}
+
+/* Behind those that must end first, if it may wait. Frees the request if it may not. */
+static __attribute__((noinline, cold)) int wait_turn(struct ep *ep, struct txreq *req,
+						     const struct rma *o)
+{
+	if (!tx_never_queues(o->flags, o->work))
+		return enqueue(ep, req, o);
+	tx_req_free(req);
+	return -FI_EAGAIN;
+}
+
+/* The peer is connected and nothing waits before us. */
+static int send_now(struct ep *ep, struct txreq *req, const struct rma *o)
+{
+	struct peer *peer = req->peer;
+	int err;
+
+	if (rma_waits(peer, req))
+		return wait_turn(ep, req, o);
+	err = add_compare(req, o);
+	if (err) {
+		tx_req_free(req);
+		return err;
+	}
+	err = rma_send(req);
+	if (err != -FI_EAGAIN)
+		return err;
+	/* Too long to be sent in one go: the rest follows as there is room. */
+	if (!req->whole && wire_op(req->head) == WIRE_PUT)
+		return enqueue(ep, req, o);
+	tx_req_free(req);
+	return err;
+}
+
+static int post(struct ep *ep, struct peer *peer, const struct rma *o)
+{
+	bool ready = peer->state == PEER_CONNECTED && !tx_must_queue(peer, o->flags);
+	bool kept =
+		o->kind & FI_ATOMIC && o->flags & FI_TAGGED; /* as a message is, until matched */
+	struct txreq *req;
+
+	if (peer->awaiting_count + peer->moving_count >= ep->tx_size ||
+	    (ready && peer_behind(peer)) ||
+	    (ready && kept && (peer->held || peer->matching > WIRE_RESULTS_MAX)) ||
+	    (!ready && tx_never_queues(o->flags, o->work)))
+		return -FI_EAGAIN;
+	req = req_new(ep, peer, o);
+	if (!req)
+		return -FI_ENOMEM;
+	return ready ? send_now(ep, req, o) : enqueue(ep, req, o);
+}
+
+static int begin(struct ep *ep, struct peer *peer, const struct rma *o)
+{
+	int err = peer->state == PEER_IDLE ? tx_connect(peer, o->flags, o->work) : 0;
+
+	return err ? err : post(ep, peer, o);
+}
+
+int rma_post(struct ep *ep, const struct rma *o)
+{
+	struct peer *peer;
+	int err;
+
+	if (o->flags & FI_INJECT && o->len > ep->inject_least &&
+	    o->len > ep_inject_max(ep, o->kind))
+		return -FI_EMSGSIZE;
+	if (o->flags & FI_TRIGGER)
+		return defer_rma(ep, o);
+	peer = peer_get(ep->worker, o->addr & ep->addr_mask);
+	if (!peer) {
+		LOG_WARN(LOG_EP_DATA, "one-sided: fi_addr %#llx is not in the address vector",
+			 (unsigned long long)o->addr);
+		return -FI_EINVAL;
+	}
+	err = begin(ep, peer, o);
+	if (err == -FI_EAGAIN) {
+		worker_progress(ep->worker);
+		err = begin(ep, peer, o);
+	}
+	return err;
+}

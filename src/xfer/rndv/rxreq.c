@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages that come in pieces: streamed on request, or read from the network straight into their place. */
+#include "link/upcall.h"
+#include "xfer/rndv/rxreq.h"
+
+#include <rdma/fi_errno.h>
+#include <string.h>
+
+#include "base/copy.h"
+#include "base/iov.h"
+#include "base/log.h"
+#include "link/wire.h"
+#include "xfer/rndv/move.h"
+#include "xfer/worker.h"
+#include "xfer/msg/tx.h"
+#include "xfer/rndv/spec.h"
+
+struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m, size_t room,
+			  void *base)
+{
+	struct rxreq *a = pool_get(&m->peer->worker->rxreq_pool);
+
+	if (!a)
+		return NULL;
+	memset(a, 0, offsetof(struct rxreq, in_spec));
+	a->rx = rx;
+	a->recv = r;
+	a->peer = m->peer;
+	a->head = m->head;
+	a->tag = m->tag;
+	a->data = m->data;
+	a->len = m->len;
+	a->room = room;
+	a->base = base;
+	list_init(&a->in_spec);
+	list_push(&m->peer->rxreqs, &a->link);
+	return a;
+}
+
+void rxreq_end(struct rxreq *a, int err)
+{
+	struct worker *worker = a->peer->worker;
+	struct message m = {.peer = a->peer,
+			    .src = peer_addr(a->peer),
+			    .head = a->head,
+			    .tag = a->tag,
+			    .data = a->data,
+			    .len = a->len};
+	unsigned int flags = a->spec && a->received == a->len ? WIRE_SPEC : 0;
+
+	list_remove(&a->link);
+	list_remove(&a->in_spec);
+	if (a->ack_pending) /* unless it is lost, and hears nothing */
+		tx_control(a->peer, WIRE_HEAD(WIRE_ATS, flags, 0, wire_id(a->head)), (uint64_t)err);
+	if (worker->closing)
+		rx_abandon(a->rx, a->recv);
+	else
+		rx_finish(a->rx, a->recv, &m, a->room, a->base, err);
+	pool_put(&worker->rxreq_pool, a);
+}
+
+void rxreq_ask(struct rxreq *a)
+{
+	unsigned int flags = a->spec ? WIRE_SPEC : 0;
+
+	a->asked = true;
+	tx_control(a->peer, WIRE_HEAD(WIRE_CTS, flags, 0, wire_id(a->head)), pool_id(a));
+}
+
+int rxreq_fetch(const struct peer *peer, const struct wire_rts *offer, size_t offset,
+		const struct iovec *iov, size_t count, size_t want)
+{
+	struct link *link = peer->real;
+	struct iovec whole[WIRE_IOV_MAX], remote[WIRE_IOV_MAX];
+	size_t rest = want, segments;
+	ssize_t got;
+
+	if (!want)
+		return 0;
+	if (!link || !link->ops->fetch)
+		return -FI_ENOSYS;
+	for (size_t i = 0; i < offer->count; i++)
+		whole[i] = (struct iovec){(void *)(uintptr_t)offer->segment[i].addr,
+					  offer->segment[i].len};
+	segments = iov_slice(remote, whole, offer->count, offset, &rest);
+	got = link->ops->fetch(link, iov, count, remote, segments,
+			       offset ? 0 : offer->segment[0].key);
+	return got < 0 || (size_t)got != want ? -FI_EIO : 0;
+}
+
+void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size_t room, void *base,
+		    struct link_move *move)
+{
+	struct link *link = m->peer->real;
+	struct rxreq *a = rxreq_begin(rx, r, m, room, base);
+
+	if (!a) {
+		rx_send_ats(m, FI_ENOMEM);
+		rx_finish(rx, r, m, room, base, FI_ENOMEM);
+		return;
+	}
+	a->ack_pending = true;
+	if (move && link && link->moves) {
+		move->id = pool_id(a);
+		a->moving = !link->ops->move(link, move);
+	}
+	if (!a->moving)
+		rxreq_ask(a);
+}
+
+void rxreq_stalled(struct peer *peer)
+{
+	LIST_EACH (node, &peer->rxreqs) {
+		struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
+
+		if (!a->moving)
+			continue;
+		a->moving = false;
+		rxreq_ask(a);
+	}
+}
+
+bool rxreq_moves(const struct peer *peer, const struct rx *rx)
+{
+	LIST_EACH (node, &peer->rxreqs) {
+		const struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
+
+		if (a->rx == rx && a->moving)
+			return true;
+	}
+	return false;
+}
+
+void move_arrived(struct worker *worker, uint32_t id)
+{
+	struct rxreq *a = pool_find(&worker->rxreq_pool, id);
+
+	if (a && a->moving)
+		rxreq_end(a, 0);
+}
+
+/* The arrival this piece is the next one of, or NULL. */
+static struct rxreq *next_piece(struct worker *worker, const struct peer *peer,
+				const struct packet *p)
+{
+	struct rxreq *a = wire_flags(p->head) & WIRE_SPEC
+				  ? spec_find(worker, peer, wire_id(p->head))
+				  : pool_find(&worker->rxreq_pool, wire_id(p->head));
+
+	return a && a->peer == peer && !a->moving && p->tag == a->received &&
+			       p->len <= a->len - a->received
+		       ? a
+		       : NULL;
+}
+
+static void advance(struct rxreq *a, size_t len)
+{
+	a->received += len;
+	if (a->spec)
+		spec_advance(a);
+	if (a->received != a->len) {
+		domain_part(a->peer->worker->dom);
+		return;
+	}
+	spec_overtaken(a->peer, a);
+	rxreq_end(a, 0);
+}
+
+void rxreq_frag(struct worker *worker, struct peer *peer, const struct packet *p)
+{
+	struct rxreq *a = next_piece(worker, peer, p);
+	size_t keep = p->len, offset = p->tag;
+
+	if (!a) {
+		if (!(wire_flags(p->head) & WIRE_SPEC))
+			LOG_INFO(LOG_EP_DATA,
+				 "piece of a message that is not being received, dropped");
+		return;
+	}
+	if (offset >= a->room)
+		keep = 0;
+	else if (keep > a->room - offset)
+		keep = a->room - offset;
+	if (keep && a->base)
+		copy_bytes(a->base + offset, p->payload, keep);
+	else if (keep)
+		iov_scatter(a->recv->iov, a->recv->iov_count, offset, p->payload, keep);
+	advance(a, p->len);
+}
+
+/* A whole message whose receive is posted. */
+static struct rxreq *land_message(struct worker *worker, struct peer *peer, const struct packet *p)
+{
+	struct message m = {.peer = peer,
+			    .src = peer_addr(peer),
+			    .head = p->head,
+			    .tag = p->tag,
+			    .data = p->data,
+			    .len = p->len};
+	struct rx *rx = rx_context_of(worker, peer, p);
+	struct recv *r = NULL;
+	struct rxreq *a;
+
+	if (rx &&
+	    !peer->over_budget) /* rx_deliver drops what comes behind something that was lost */
+		r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED, m.src, m.tag);
+	if (!r)
+		return NULL;
+	a = rxreq_begin(rx, r, &m, 0, r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL);
+	if (!a)
+		return NULL;
+	a->room = rx_reserve(rx, r, m.len);
+	a->ack_pending = rx_wants_ack(m.head);
+	return a;
+}
+
+uint32_t rx_placement_begin(struct worker *worker, uint32_t src, const struct packet *p)
+{
+	struct peer *peer = pool_find(&worker->peer_pool, src);
+	struct rxreq *a = NULL;
+
+	if (peer && wire_op(p->head) == WIRE_MSG)
+		a = land_message(worker, peer, p);
+	else if (peer && wire_op(p->head) == WIRE_FRAG)
+		a = next_piece(worker, peer, p);
+	if (!a)
+		return 0;
+	a->placing = p->len;
+	return pool_id(a);
+}
+
+size_t rx_placement_iov(struct worker *worker, uint32_t id, size_t offset, struct iovec *iov,
+			size_t max)
+{
+	struct rxreq *a = pool_find(&worker->rxreq_pool, id);
+	size_t at, want;
+
+	if (!a || max < RX_IOV_MAX)
+		return 0;
+	at = a->received + offset;
+	if (at >= a->room)
+		return 0;
+	want = a->placing - offset;
+	if (want > a->room - at)
+		want = a->room - at;
+	if (a->base) {
+		iov[0] = (struct iovec){a->base + at, want};
+		return 1;
+	}
+	return iov_slice(iov, a->recv->iov, a->recv->iov_count, at, &want);
+}
+
+void rx_placement_end(struct worker *worker, uint32_t id)
+{
+	struct rxreq *a = pool_find(&worker->rxreq_pool, id);
+
+	if (a)
+		advance(a, a->placing);
+}
+
+void rxreq_fail_peer(struct peer *peer, int err)
+{
+	while (!list_empty(&peer->rxreqs))
+		rxreq_end(LIST_ENTRY(peer->rxreqs.next, struct rxreq, link), err);
+}
+
+void rxreq_fail_context(struct worker *worker, struct rx *rx, int err)
+{
+	LIST_EACH (at, &worker->peers_list) {
+		struct peer *peer = LIST_ENTRY(at, struct peer, in_port);
+
+		LIST_EACH_SAFE (node, &peer->rxreqs) {
+			struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
+
+			if (a->rx == rx)
+				rxreq_end(a, err);
+		}
+	}
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "xfer/rndv/spec.h"
+
+#include "base/clock.h"
+#include "base/iov.h"
+#include "xfer/worker.h"
+
+/* Longer than a sender takes to copy a piece, unless something else runs on its core. */
+#define QUIET_US 10
+/* Between two turns: no sender is quick enough for whoever looks so rarely. */
+#define RARE_US 100
+/* At the oldest of those that wait, a progress call. */
+#define LOOKS 64
+/* At most, where turns are rare: as many as a progress call reads offers. */
+#define FINISHED_PER_TURN 64
+
+bool spec_begin(struct rx *rx, struct recv *r, const struct message *m,
+		const struct wire_rts *offer, size_t room, void *base)
+{
+	struct rxreq *a = rxreq_begin(rx, r, m, room, base);
+
+	if (!a)
+		return false;
+	a->ack_pending = a->spec = true;
+	a->offer = *offer;
+	list_push(&m->peer->worker->spec, &a->in_spec);
+	m->peer->piece_us = 0;
+	return true;
+}
+
+static struct rxreq *find(const struct list *list, const struct peer *peer, uint32_t id)
+{
+	LIST_EACH (node, list) {
+		struct rxreq *a = LIST_ENTRY(node, struct rxreq, in_spec);
+
+		if (a->peer == peer && wire_id(a->head) == id)
+			return a;
+	}
+	return NULL;
+}
+
+struct rxreq *spec_find(struct worker *worker, const struct peer *peer, uint32_t id)
+{
+	struct rxreq *a = find(&worker->spec, peer, id);
+
+	return a ? a : find(&worker->spec_only, peer, id);
+}
+
+void spec_advance(struct rxreq *a)
+{
+	a->peer->piece_us = 0;
+	if (a->len > WIRE_SPEC_MAX && a->received >= WIRE_SPEC_MAX / 2 && !a->asked)
+		rxreq_ask(a);
+}
+
+/* Fetches what no piece has brought; or its sender goes on with them. */
+static void finish(struct rxreq *a)
+{
+	size_t want = a->len < a->room ? a->len : a->room;
+	struct iovec whole = {a->base, want}, iov[RX_IOV_MAX];
+	size_t count;
+
+	want = want > a->received ? want - a->received : 0;
+	count = a->base ? iov_slice(iov, &whole, 1, a->received, &want)
+			: iov_slice(iov, a->recv->iov, a->recv->iov_count, a->received, &want);
+	if (!rxreq_fetch(a->peer, &a->offer, a->received, iov, count, want)) {
+		rxreq_end(a, 0);
+		return;
+	}
+	list_remove(&a->in_spec);
+	list_push(&a->peer->worker->spec_only, &a->in_spec);
+	if (!a->asked)
+		rxreq_ask(a);
+}
+
+static struct rxreq *oldest(const struct worker *worker)
+{
+	return list_empty(&worker->spec) ? NULL
+					 : LIST_ENTRY(worker->spec.next, struct rxreq, in_spec);
+}
+
+/*
+ * The oldest of those of whose sender nothing has come for long, or NULL. Behind the first of them it is not
+ * looked for: these come, and then the others are the first.
+ */
+static struct rxreq *overdue(const struct worker *worker)
+{
+	int looks = 0;
+
+	LIST_EACH (node, &worker->spec) {
+		struct rxreq *a = LIST_ENTRY(node, struct rxreq, in_spec);
+		struct peer *peer = a->peer;
+
+		if (!peer->piece_us)
+			peer->piece_us = worker->spec_us;
+		if (worker->spec_us - peer->piece_us > QUIET_US)
+			return a;
+		if (++looks == LOOKS)
+			break;
+	}
+	return NULL;
+}
+
+/* Then its sender has as long again for the next one. */
+static bool finish_one(struct rxreq *a)
+{
+	if (!a)
+		return false;
+	a->peer->piece_us = 0;
+	finish(a);
+	return true;
+}
+
+bool spec_look(struct worker *worker)
+{
+	bool rare = clock_us() - worker->spec_us > RARE_US;
+
+	if (rare)
+		finish_one(oldest(worker));
+	return rare;
+}
+
+static bool finish_some(struct worker *worker, size_t most)
+{
+	size_t count = 0;
+
+	while (count < most && finish_one(oldest(worker)))
+		count++;
+	return count != 0;
+}
+
+bool spec_progress(struct worker *worker, bool rare)
+{
+	worker->spec_us = clock_us();
+	return rare ? finish_some(worker, FINISHED_PER_TURN) : finish_one(overdue(worker));
+}
+
+static struct rxreq *earlier(const struct peer *peer, const struct rxreq *than)
+{
+	LIST_EACH (node, &peer->worker->spec) {
+		struct rxreq *a = LIST_ENTRY(node, struct rxreq, in_spec);
+
+		if (a == than)
+			return NULL;
+		if (a->peer == peer)
+			return a;
+	}
+	return NULL;
+}
+
+void spec_overtaken(struct peer *peer, const struct rxreq *by)
+{
+	struct rxreq *a;
+
+	while ((a = earlier(peer, by)))
+		finish(a);
+}
+
+bool spec_settle(struct worker *worker)
+{
+	return finish_some(worker, SIZE_MAX);
+}

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "xfer/worker.h"
+
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "core/av.h"
+#include "info/ifaces.h"
+#include "info/providers.h"
+#include "core/wait.h"
+#include "xfer/rndv/rxreq.h"
+#include "xfer/conn/conn.h"
+#include "xfer/group.h"
+#include "xfer/rndv/move.h"
+#include "xfer/rma/rma.h"
+#include "xfer/settle.h"
+#include "xfer/msg/tx.h"
+#include "xfer/rndv/spec.h"
+
+/* Turns between two looks at the sockets, a power of two less one: during a handshake, and else. */
+#define POLL_TURNS_BUSY 7u
+#define POLL_TURNS_IDLE 63u
+#define POLL_MS         1
+/* Turns between two looks at one-sided operations without an answer, likewise. */
+#define HELP_TURNS 63u
+
+const struct transport *const transports[TRANSPORT_COUNT] = {
+	[TRANSPORT_SHM] = &shm_transport, [TRANSPORT_VERBS] = &verbs_transport,
+	[TRANSPORT_TCP] = &tcp_transport, [TRANSPORT_UDP] = &udp_transport,
+	[TRANSPORT_RC] = &rc_transport,   [TRANSPORT_UD] = &ud_transport,
+};
+
+static void init_fields(struct worker *worker, struct domain *dom)
+{
+	worker->dom = dom;
+	list_init(&worker->busy);
+	list_init(&worker->awaiting);
+	list_init(&worker->acks_pending);
+	list_init(&worker->spec);
+	list_init(&worker->spec_only);
+	list_init(&worker->peers_list);
+	list_init(&worker->in_domain);
+	list_init(&worker->in_av);
+	pool_init(&worker->peer_pool, sizeof(struct peer));
+	pool_init(&worker->tx_pool, sizeof(struct txreq));
+	pool_init(&worker->rxreq_pool, sizeof(struct rxreq));
+}
+
+static void fini_fields(struct worker *worker)
+{
+	pool_fini(&worker->peer_pool);
+	pool_fini(&worker->tx_pool);
+	pool_fini(&worker->rxreq_pool);
+	addr_free(&worker->name);
+	free(worker->waiters);
+	free(worker->peers);
+	free(worker);
+}
+
+/* What the endpoint is to be called; a wildcard becomes an address peers can use. */
+static int choose_name(struct worker *worker, const struct fi_info *info)
+{
+	static const unsigned char any[16];
+	uint16_t number;
+	int err;
+
+	if (!info->src_addr && provider_format(info) == FI_ADDR_STR)
+		return addr_of_process(&worker->name);
+	if (!info->src_addr)
+		return ifaces_default(info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET,
+				      &worker->name);
+	err = addr_from_user(&worker->name, provider_format(info), info->src_addr,
+			     info->src_addrlen);
+	if (err || worker->name.kind == ADDR_STR || memcmp(worker->name.ip, any, sizeof(any)) != 0)
+		return err;
+	number = worker->name.port;
+	err = ifaces_default(worker->name.kind == ADDR_IN6 ? AF_INET6 : AF_INET, &worker->name);
+	worker->name.port = number;
+	return err;
+}
+
+/* Whoever asks for peers of this host alone gets nothing of the network. fi_getinfo(3) FI_LOCAL_COMM */
+unsigned int worker_wanted(const struct fi_info *info)
+{
+	const struct provider *provider = provider_of(info);
+	unsigned int wanted = provider ? provider->transports : PROVIDER_SHM;
+
+	if (info->caps & FI_LOCAL_COMM && !(info->caps & FI_REMOTE_COMM) && wanted & PROVIDER_SHM)
+		return PROVIDER_SHM;
+	return wanted;
+}
+
+static void close_hw(struct worker *worker)
+{
+	for (unsigned int i = 0; i < TRANSPORT_COUNT; i++)
+		if (worker->hw[i])
+			transports[i]->close(worker->hw[i]);
+}
+
+static int open_transport(struct worker *worker, unsigned int i)
+{
+	const struct transport *t = transports[i];
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)WORKER_HW << 32};
+	int err = t->open(worker, &worker->hw[i]), fd = -1;
+
+	if (err || !worker->hw[i])
+		return err;
+	worker->open[worker->open_count].progress = t->progress;
+	worker->open[worker->open_count++].state = worker->hw[i];
+	if (t->fd)
+		fd = t->fd(worker->hw[i]);
+	if (fd >= 0 && epoll_ctl(worker->epfd, EPOLL_CTL_ADD, fd, &ev))
+		err = -errno;
+	return err;
+}
+
+static int open_hw(struct worker *worker, unsigned int wanted)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < TRANSPORT_COUNT && !err; i++)
+		if (transports[i]->bit & wanted)
+			err = open_transport(worker, i);
+	if (!err && !worker->open_count)
+		err = -FI_ENODEV;
+	if (err)
+		close_hw(worker);
+	return err;
+}
+
+/* All but listeners. */
+static int prepare(struct worker *worker, const struct fi_info *info, unsigned int barred)
+{
+	int err;
+
+	if (getrandom(&worker->incarnation, sizeof(worker->incarnation), 0) < 0 ||
+	    getrandom(&worker->probe, sizeof(worker->probe), 0) < 0)
+		return -errno;
+	err = choose_name(worker, info);
+	if (err)
+		return err;
+	worker->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (worker->epfd < 0)
+		return -errno;
+	acceptor_init(&worker->acceptor, worker->epfd);
+	err = open_hw(worker, worker_wanted(info) & ~barred);
+	if (err)
+		close(worker->epfd);
+	return err;
+}
+
+int worker_open(struct domain *dom, const struct fi_info *info, unsigned int barred,
+		struct worker **out)
+{
+	struct worker *worker = calloc(1, sizeof(*worker));
+	int err;
+
+	if (!worker)
+		return -FI_ENOMEM;
+	init_fields(worker, dom);
+	err = prepare(worker, info, barred);
+	if (err)
+		goto free_worker;
+	if (info->ep_attr->type == FI_EP_RDM) {
+		err = conn_listen(worker);
+	} else if (info->ep_attr->type == FI_EP_MSG && !worker->offload) {
+		worker->key = addr_unmapped(&worker->name);
+		err = conn_single(worker);
+	}
+	if (err)
+		goto close_hw;
+	list_push(&dom->workers, &worker->in_domain);
+	progress_watch(dom, worker->epfd);
+	*out = worker;
+	return 0;
+close_hw:
+	close_hw(worker);
+	close(worker->epfd);
+free_worker:
+	fini_fields(worker);
+	return err;
+}
+
+void worker_close(struct worker *worker)
+{
+	worker->closing = true;
+	memset(worker->rx, 0, sizeof(worker->rx));
+	if (worker->coll)
+		coll_close(worker->coll);
+	worker->coll = NULL;
+	settle_close(worker);
+	conn_close(worker);
+	close_hw(worker);
+	close(worker->epfd);
+	list_remove(&worker->in_domain);
+	list_remove(&worker->in_av);
+	fini_fields(worker);
+}
+
+void xfer_starve(struct worker *worker)
+{
+	LIST_EACH (node, &worker->peers_list) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+
+		if (peer->state == PEER_CONNECTED && !peer->over_budget)
+			peer_starve(peer, "a completion");
+	}
+}
+
+const struct addr *worker_name(const struct worker *worker)
+{
+	return &worker->name;
+}
+
+int worker_fd(const struct worker *worker)
+{
+	return worker->epfd;
+}
+
+int worker_reserve(struct worker *worker, fi_addr_t addr)
+{
+	size_t count = worker->peer_count ? worker->peer_count : 16;
+	struct peer **peers;
+
+	if (addr < worker->peer_count)
+		return 0;
+	while (count <= addr)
+		count *= 2;
+	peers = realloc(worker->peers, count * sizeof(*peers));
+	if (!peers)
+		return -FI_ENOMEM;
+	for (size_t i = worker->peer_count; i < count; i++)
+		peers[i] = &peer_nobody;
+	worker->peers = peers;
+	worker->peer_count = count;
+	return 0;
+}
+
+/* A connected endpoint has one peer, in entry 0 of its table, whatever its address vector holds. */
+void worker_bind_av(struct worker *worker, struct av *av)
+{
+	if (worker->av == av || worker->cm)
+		return;
+	worker->av = av;
+	list_remove(&worker->in_av);
+	list_push(&av->workers, &worker->in_av);
+}
+
+void worker_tell_all(struct worker *worker)
+{
+	worker->counts = true;
+}
+
+void worker_bind_rx(struct worker *worker, unsigned int index, struct rx *rx)
+{
+	if (worker->rx[index] && !rx) {
+		move_settle_rx(worker, worker->rx[index]);
+		rxreq_fail_context(worker, worker->rx[index], FI_ECANCELED);
+		rx_refuse_kept(worker->rx[index]);
+	}
+	worker->rx[index] = rx;
+}
+
+static void worker_forget(struct worker *worker, fi_addr_t fi_addr)
+{
+	struct peer *peer;
+
+	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
+		if (worker->rx[i])
+			rx_forget_addr(worker->rx[i], fi_addr);
+	if (fi_addr >= worker->peer_count || worker->peers[fi_addr] == &peer_nobody)
+		return;
+	peer = worker->peers[fi_addr];
+	worker->peers[fi_addr] = &peer_nobody;
+	if (peer->addr == fi_addr)
+		peer->addr = FI_ADDR_NOTAVAIL;
+	if (--peer->named || peer->state != PEER_IDLE || peer->unread)
+		return;
+	tx_fail_all(peer, FI_EADDRNOTAVAIL, FI_EADDRNOTAVAIL);
+	peer_free(peer);
+}
+
+void worker_forget_entry(struct av *av, fi_addr_t index)
+{
+	LIST_EACH (node, &av->workers)
+		worker_forget(LIST_ENTRY(node, struct worker, in_av), index);
+}
+
+static __attribute__((noinline, cold)) bool flush_busy(struct worker *worker)
+{
+	bool moved = false;
+
+	LIST_EACH_SAFE (node, &worker->busy) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_busy);
+
+		if (peer->over_budget)
+			conn_expel(peer);
+		else
+			moved |= tx_flush(peer);
+	}
+	return moved;
+}
+
+/* Handshakes are under way. */
+static inline bool expecting(const struct worker *worker)
+{
+	return worker->handshakes || worker->acceptor.count;
+}
+
+static __attribute__((noinline, cold)) bool look_at_sockets(struct worker *worker)
+{
+	uint64_t now = clock_coarse_ms();
+
+	if (!worker->armed && !expecting(worker) && now < worker->next_poll)
+		return false;
+	worker->next_poll = now + POLL_MS;
+	worker->armed = false;
+	return conn_poll(worker);
+}
+
+int worker_add_waiter(struct worker *worker, struct waiter *w)
+{
+	struct waiter **waiters;
+
+	waiters = realloc(worker->waiters, (worker->waiter_count + 1) * sizeof(struct waiter *));
+	if (!waiters)
+		return -FI_ENOMEM;
+	worker->waiters = waiters;
+	waiters[worker->waiter_count++] = w;
+	return 0;
+}
+
+void worker_del_waiter(struct worker *worker, struct waiter *w)
+{
+	for (unsigned int i = 0; i < worker->waiter_count; i++)
+		if (worker->waiters[i] == w) {
+			worker->waiters[i] = worker->waiters[--worker->waiter_count];
+			return;
+		}
+}
+
+/*
+ * One thread has read what was to wake another: that one must arm again, or it would sleep through
+ * whatever comes next.
+ */
+__attribute__((noinline, cold)) void worker_wake(struct worker *worker)
+{
+	worker->sleepers = false;
+	for (unsigned int i = 0; i < worker->waiter_count; i++)
+		wait_notify(worker->waiters[i]);
+	if (worker->dom->cover)
+		wait_notify(worker->dom->cover);
+	progress_rearm(worker->dom);
+}
+
+bool worker_progress(struct worker *worker)
+{
+	bool moved = false, heard = false, rare = false;
+	unsigned int every;
+
+	if (__builtin_expect(worker->in_progress, 0))
+		return false;
+	worker->in_progress = true;
+	if (__builtin_expect(!list_empty(&worker->spec), 0))
+		rare = spec_look(worker);
+	for (unsigned int i = 0; i < worker->open_count; i++)
+		moved |= worker->open[i].progress(worker->open[i].state);
+	if (__builtin_expect(!list_empty(&worker->spec), 0))
+		moved |= spec_progress(worker, rare);
+	if (__builtin_expect(!list_empty(&worker->acks_pending), 0))
+		rma_acknowledge(worker);
+	if (__builtin_expect(!list_empty(&worker->busy), 0))
+		moved |= flush_busy(worker);
+	if (__builtin_expect(!list_empty(&worker->awaiting), 0) && !(++worker->waits & HELP_TURNS))
+		moved |= rma_help(worker, false);
+	every = expecting(worker) ? POLL_TURNS_BUSY : POLL_TURNS_IDLE;
+	if (__builtin_expect(worker->armed || !(++worker->progress_calls & every), 0))
+		heard = look_at_sockets(worker);
+	/* What was to wake a sleeper may be read away here, turns before what it told of, or after. */
+	if (__builtin_expect(worker->sleepers && (moved || heard), 0))
+		worker_wake(worker);
+	worker->in_progress = false;
+	if (__builtin_expect(worker->coll != NULL, 0))
+		moved |= coll_progress(worker->coll);
+	if (__builtin_expect(domain_due(worker->dom), 0))
+		defer_run(worker->dom);
+	return moved;
+}
+
+bool xfer_progress(struct domain *dom)
+{
+	bool moved = false;
+
+	LIST_EACH (node, &dom->workers)
+		moved |= worker_progress(LIST_ENTRY(node, struct worker, in_domain));
+	return moved;
+}
+
+bool worker_arm(struct worker *worker)
+{
+	bool quiet;
+
+	worker->armed = worker->sleepers = true;
+	quiet = !spec_settle(worker);
+	tx_settle(worker);
+	if (!list_empty(&worker->awaiting))
+		quiet &= !rma_help(worker, true);
+	for (unsigned int i = 0; i < TRANSPORT_COUNT; i++)
+		if (worker->hw[i])
+			quiet &= transports[i]->arm(worker->hw[i]);
+	return quiet;
+}
+
+bool worker_waits_for_room(const struct worker *worker)
+{
+	return !list_empty(&worker->busy) || !list_empty(&worker->awaiting) ||
+	       (worker->coll && coll_waits(worker->coll));
+}
+
+bool xfer_arm(struct domain *dom)
+{
+	bool quiet = true;
+
+	LIST_EACH (node, &dom->workers)
+		quiet &= worker_arm(LIST_ENTRY(node, struct worker, in_domain));
+	return quiet;
+}
+
+bool xfer_waits_for_room(struct domain *dom)
+{
+	LIST_EACH (node, &dom->workers)
+		if (worker_waits_for_room(LIST_ENTRY(node, struct worker, in_domain)))
+			return true;
+	return false;
+}
+
+void xfer_watch_all(struct domain *dom)
+{
+	LIST_EACH (node, &dom->workers)
+		progress_watch(dom, LIST_ENTRY(node, struct worker, in_domain)->epfd);
+}

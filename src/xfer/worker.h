@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The engine's side of an address: its peers, receive contexts, sockets. Domain locked. */
+#ifndef WEFT_XFER_WORKER_H
+#define WEFT_XFER_WORKER_H
+
+#include "base/addr.h"
+#include "base/list.h"
+#include "base/pool.h"
+#include "core/domain.h"
+#include "xfer/conn/acceptor.h"
+#include "xfer/peer.h"
+#include "xfer/msg/rx.h"
+#include "link/engine.h"
+
+/* The transports, in the order of preference; an index of transports and of worker->hw. */
+enum transport_index {
+	TRANSPORT_SHM,
+	TRANSPORT_VERBS,
+	TRANSPORT_TCP,
+	TRANSPORT_UDP,
+	TRANSPORT_RC,
+	TRANSPORT_UD,
+	TRANSPORT_COUNT
+};
+
+#define WORKER_RX_MAX XFER_CTX_MAX
+
+/* What an event of the worker's epoll instance is about, beyond enum acceptor_source. */
+enum worker_source { WORKER_PEER = ACCEPTOR_SOURCES, WORKER_HW };
+
+struct av;
+struct dgram;
+struct offload;
+
+struct worker {
+	/* What a send touches. */
+	struct peer **peers; /* by fi_addr_t; &peer_nobody where never talked to */
+	size_t peer_count;
+	/* What a progress call touches. */
+	struct {
+		bool (*progress)(void *state);
+		void *state;
+	} open[TRANSPORT_COUNT]; /* the transports it uses */
+	unsigned int open_count;
+	bool in_progress;
+	bool closing;
+	bool counts;   /* accesses to our memory: peers are to tell */
+	bool armed;    /* the sockets may have been told something since: look at them at once */
+	bool sleepers; /* somebody armed it and was not woken since */
+	unsigned int progress_calls;
+	unsigned int served;   /* one-sided requests of peers that were delivered */
+	uint64_t next_poll;    /* ms: when the sockets are looked at again */
+	struct list busy;      /* struct peer.in_busy: something waits to be sent */
+	struct list awaiting;  /* struct peer.in_awaiting: one-sided operations without an answer */
+	struct list spec;      /* struct rxreq.in_spec: pieces of it may come unasked */
+	struct list spec_only; /* likewise: of those that cannot be had otherwise */
+	struct list acks_pending;  /* struct peer.in_acks_pending: to be told what is done */
+	uint64_t spec_us;          /* when the last progress call that left any there was over */
+	unsigned int waits;        /* turns while there were any in awaiting */
+	unsigned int unread;       /* peers that are lost and have messages still to be delivered */
+	unsigned int handshakes;   /* under way: sockets are looked at more often */
+	void *hw[TRANSPORT_COUNT]; /* state of each transport it uses, else NULL */
+	struct rx *rx[WORKER_RX_MAX];
+	struct dgram *dgram;     /* of a datagram endpoint, which has no peers; else NULL */
+	struct offload *offload; /* of a connected one that is the device's, likewise */
+	struct coll *coll;       /* see xfer/group.h; or NULL */
+	/* The rest. */
+	struct waiter **waiters; /* who may sleep on what this worker brings */
+	unsigned int waiter_count;
+	struct domain *dom;
+	struct av *av;
+	struct addr name;
+	struct addr key;            /* the name unmapped */
+	const struct worker_cm *cm; /* of a connected endpoint: its one peer is peers[0] */
+	void *cm_arg;               /* its owner's */
+	void *cm_data;              /* what the application says with its request, or NULL */
+	size_t cm_len;
+	int cm_sock;     /* of the connection, not ours to close */
+	int cm_timer;    /* of an attempt, in epfd; 0: none */
+	bool cm_named;   /* the name's port number is one that a socket of ours was given */
+	uint64_t hellos; /* sent */
+	uint64_t incarnation;
+	uint64_t probe; /* the word peers try a direct fetch on */
+	int epfd;
+	struct acceptor acceptor;
+	struct pool peer_pool;
+	struct pool tx_pool;    /* struct txreq */
+	struct pool rxreq_pool; /* struct rxreq */
+	struct list peers_list;
+	struct list in_domain;
+	struct list in_av;
+};
+
+extern const struct transport *const transports[TRANSPORT_COUNT];
+
+/* Whoever sleeps on the worker takes a progress call and arms anew. */
+void worker_wake(struct worker *worker);
+/* Makes room in the table for entry `addr`. 0 or -FI_ENOMEM. */
+int worker_reserve(struct worker *worker, fi_addr_t addr);
+
+/* Whom an entry of the vector is; &peer_nobody: never talked to, see peer_get. */
+static inline struct peer *worker_peer(const struct worker *worker, fi_addr_t addr)
+{
+	return addr < worker->peer_count ? worker->peers[addr] : &peer_nobody;
+}
+
+#endif
