@@ -2,7 +2,7 @@
 /*
  * A small lock for short critical sections: one locked instruction to take it when free, a load and
  * a store to give it back. A waiter spins briefly, then sleeps until a holder wakes it, so that on a
- * crowded machine the holder gets the processor. A waiter that was woken in vain is handed the lock: threads
+ * oversubscribed machine the holder gets the processor. A waiter that was woken in vain is handed the lock: threads
  * that take it again and again, as those that poll do, starve nobody.
  */
 #ifndef WEFT_BASE_LOCK_H

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "cntr/cntr.h"
 
-#define DEAF_NAP_MS 1 /* where no descriptor can wake a sleeper who drives workers himself */
+#define MUST_POLL_NAP_MS 1 /* where no descriptor can wake a sleeper who drives workers himself */
 
 static struct cntr_mark mark_now(struct cntr *c)
 {
@@ -40,7 +40,7 @@ static bool arm_workers(struct cntr *c, struct waiter *w, int *nap)
 	if (!workers_arm(c->dom, &c->workers, w, nap))
 		return false;
 	if (wait_must_poll(&c->wait))
-		*nap = DEAF_NAP_MS;
+		*nap = MUST_POLL_NAP_MS;
 	return true;
 }
 

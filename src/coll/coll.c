@@ -18,7 +18,7 @@
 #include "xfer/msg/tx.h"
 
 /* To read the clock takes as long as half a progress call in vain. Who sleeps takes a progress call each millisecond meanwhile. */
-#define LOOK_TURNS 16
+#define POLL_CALLS 16
 
 struct coll *coll_of(struct worker *worker)
 {
@@ -183,9 +183,9 @@ void coll_hear(struct worker *worker, struct peer *peer, const struct packet *p)
  * more: then it cannot be reached. So has who has closed the group, however it ends later. An attempt of
  * ours that fails may have been one to somebody who left so, and came to us first.
  */
-void coll_lost(struct coll *c, struct peer *peer, int err)
+void coll_peer_failed(struct coll *c, struct peer *peer, int err)
 {
-	bool bye = peer->said_bye || err == FI_ESHUTDOWN;
+	bool bye = peer->disconnect_received || err == FI_ESHUTDOWN;
 	uint32_t rank;
 
 	early_lost(c, peer);
@@ -236,12 +236,12 @@ static bool look(struct coll *c)
 {
 	uint64_t now = clock_coarse_ms();
 
-	join_look(c, now);
+	join_poll(c, now);
 	if (!c->wake_at || now < c->wake_at)
 		return false;
 	c->wake_at = 0;
 	LIST_EACH (node, &c->groups)
-		group_look(LIST_ENTRY(node, struct group, in_coll));
+		group_poll(LIST_ENTRY(node, struct group, in_coll));
 	return true;
 }
 
@@ -275,7 +275,7 @@ bool coll_run(struct coll *c)
 bool coll_progress(struct coll *c)
 {
 	bool looks =
-		!list_empty(&c->joins) || (c->wake_at && ++c->progress_calls % LOOK_TURNS == 0);
+		!list_empty(&c->joins) || (c->wake_at && ++c->progress_calls % POLL_CALLS == 0);
 
 	if (__builtin_expect(!looks && !coll_ready(c), 1))
 		return false;

@@ -37,7 +37,7 @@ struct coll {
 	struct list bucket[COLL_BUCKETS]; /* struct group.in_bucket: those that stand, by number */
 	struct rx early;
 	struct list joins;    /* struct group.in_joins: pending ones, oldest first */
-	struct list kept;     /* struct join_word: about joins that have not begun here, */
+	struct list kept;     /* struct join_message: about joins that have not begun here, */
 	struct list leaves;   /* and ends of groups that do not stand here yet */
 	size_t kept_count[2]; /* in these two */
 	struct list failures; /* struct join_failure, oldest first */

@@ -276,7 +276,7 @@ bool exchange_waits_for(const struct op *op, uint32_t rank)
 	return false;
 }
 
-void exchange_look(struct op *op)
+void exchange_poll(struct op *op)
 {
 	struct group *g = op->group;
 

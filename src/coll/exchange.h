@@ -19,7 +19,7 @@ bool exchange_is_work(const struct work *work);
 /* Does the operation wait for a message of that member? */
 bool exchange_waits_for(const struct op *op, uint32_t rank);
 /* Connects to those that it waits for and who are not connected. */
-void exchange_look(struct op *op);
+void exchange_poll(struct op *op);
 /* Does a message of the group that was offered to this peer still await its answer? */
 bool exchange_offers_to(const struct group *g, const struct peer *peer);
 

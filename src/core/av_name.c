@@ -23,7 +23,7 @@
 /* "@weft-av/UID/HASH", the first character as the kernel's list shows the zero byte. */
 static int prefix_of(const char *name, char *buf)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a; `take` tells twins apart */
+	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a; `take` tells duplicates apart */
 
 	for (const char *c = name; *c; c++)
 		hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);

@@ -65,7 +65,7 @@ static inline struct domain *domain_of(struct fid_domain *fid)
 }
 
 /*
- * A part of something longer is done, a piece of a message or a message of a collective: the rest is on its way,
+ * A part of something longer is done, a fragment of a message or a message of a collective: the rest is on its way,
  * and who polls does well to go on. Domain locked.
  */
 static inline void domain_part(struct domain *dom)

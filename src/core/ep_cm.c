@@ -14,16 +14,16 @@
 #include "link/engine.h"
 
 /* Is it time to ask whether the peer is still there? */
-static bool look_due(struct ep_cm *cm)
+static bool poll_due(struct ep_cm *cm)
 {
 	uint64_t now;
 
-	if (!cm->look_ms)
+	if (!cm->poll_ms)
 		return false;
 	now = clock_coarse_ms();
-	if (now < cm->next_look)
+	if (now < cm->next_poll)
 		return false;
-	cm->next_look = now + (uint64_t)cm->look_ms / 2;
+	cm->next_poll = now + (uint64_t)cm->poll_ms / 2;
 	return true;
 }
 
@@ -34,8 +34,8 @@ static void turn(struct eq_driver *driver)
 	if (domain_foreign(ep->dom))
 		return;
 	lock_take(&ep->dom->lock);
-	if (look_due(ep->cm))
-		cm_look(ep->worker);
+	if (poll_due(ep->cm))
+		cm_poll(ep->worker);
 	else
 		cm_progress(ep->worker);
 	lock_give(&ep->dom->lock);
@@ -62,10 +62,10 @@ static void watch(struct ep *ep)
 	if (state != EP_CM_CONNECTED)
 		return;
 	eq_watch_end(ep->eq, cm_sock(ep->worker));
-	ep->cm->look_ms = cm_look_ms(ep->worker);
-	ep->cm->next_look = clock_coarse_ms() + (uint64_t)ep->cm->look_ms / 2;
-	if (ep->cm->look_ms)
-		eq_tick(ep->eq, ep->cm->look_ms);
+	ep->cm->poll_ms = cm_poll_ms(ep->worker);
+	ep->cm->next_poll = clock_coarse_ms() + (uint64_t)ep->cm->poll_ms / 2;
+	if (ep->cm->poll_ms)
+		eq_tick(ep->eq, ep->cm->poll_ms);
 }
 
 /* It takes the place of a passive endpoint, or is to accept somebody. */

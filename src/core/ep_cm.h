@@ -21,8 +21,8 @@ struct ep_cm {
 	struct ep *ep;
 	enum ep_cm_state state;
 	bool driven;             /* the queue has the driver */
-	int look_ms;             /* so often the peer is looked for; 0: its end tells itself */
-	uint64_t next_look;      /* ms */
+	int poll_ms;             /* so often the peer is looked for; 0: its end tells itself */
+	uint64_t next_poll;      /* ms */
 	struct connreq *request; /* what it was opened to accept, or NULL; its owner */
 };
 

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "core/eq.h"
 
-#define DEAF_NAP_MS 1 /* where no descriptor can wake a sleeper who turns drivers himself */
+#define MUST_POLL_NAP_MS 1 /* where no descriptor can wake a sleeper who turns drivers himself */
 
 /* The peer's data behind a struct fi_eq_cm_entry is cut where the application's buffer ends. */
 static bool is_cm(uint32_t event)
@@ -149,7 +149,7 @@ static bool sread_ready(struct wait_for *what, bool arm)
 	(void)arm; /* the descriptors of drivers need no arming */
 	what->nap = 0;
 	if (eq->wait.epfd < 0 && __atomic_load_n(&eq->driver_count, __ATOMIC_RELAXED))
-		what->nap = DEAF_NAP_MS;
+		what->nap = MUST_POLL_NAP_MS;
 	return eq_ready(eq);
 }
 

@@ -52,7 +52,7 @@ static int take_out(struct domain *dom, struct region *r)
 	mr_nic_remove(dom, r);
 	mr_share_remove(dom, r);
 	mr_table_remove(dom->mrs, r);
-	xfer_settle(dom);
+	xfer_quiesce(dom);
 	return 0;
 }
 

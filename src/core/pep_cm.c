@@ -11,7 +11,7 @@
 #include "info/providers.h"
 #include "link/engine.h"
 
-#define REQUESTS_PER_TURN 64
+#define REQUESTS_PER_CALL 64
 
 /* The address is free, or the name stays as it was. */
 static int rename_locked(struct pep *pep, struct addr *name)
@@ -165,8 +165,8 @@ static size_t room(const struct pep *pep)
 	size_t waiting = eq_waiting(pep->eq, &pep->fid.fid);
 	size_t most = pep->backlog > 1 ? (size_t)pep->backlog : 1;
 
-	if (most > REQUESTS_PER_TURN)
-		most = REQUESTS_PER_TURN;
+	if (most > REQUESTS_PER_CALL)
+		most = REQUESTS_PER_CALL;
 	return most > waiting ? most - waiting : 0;
 }
 

@@ -20,7 +20,7 @@
 #include "core/workers.h"
 #include "link/engine.h"
 
-#define LOOK_IN_MS 10 /* while the application polls */
+#define POLL_IN_MS 10 /* while the application polls */
 #define NAP_MS     1  /* while something waits for room at a peer */
 
 struct progress {
@@ -47,7 +47,7 @@ static int plan(struct progress *p, unsigned int *seen)
 		return 0;
 	if (dom->progress_calls != *seen) {
 		*seen = dom->progress_calls;
-		return LOOK_IN_MS;
+		return POLL_IN_MS;
 	}
 	if (!xfer_arm(dom))
 		return 0;
@@ -61,7 +61,7 @@ static void *run(void *arg)
 	struct epoll_event ev;
 	struct pollfd wake = {.fd = p->wakefd, .events = POLLIN};
 	unsigned int seen = 0;
-	eventfd_t kicks;
+	eventfd_t wakes;
 
 	while (!__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE)) {
 		int timeout;
@@ -71,11 +71,11 @@ static void *run(void *arg)
 		lock_give(&p->dom->lock);
 		if (timeout == 0)
 			sched_yield();
-		else if (timeout == LOOK_IN_MS)
-			poll(&wake, 1, LOOK_IN_MS);
+		else if (timeout == POLL_IN_MS)
+			poll(&wake, 1, POLL_IN_MS);
 		else
 			epoll_wait(p->epfd, &ev, 1, timeout);
-		eventfd_read(p->wakefd, &kicks);
+		eventfd_read(p->wakefd, &wakes);
 	}
 	return NULL;
 }

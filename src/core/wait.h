@@ -26,11 +26,11 @@ struct fabric;
 struct wait_set;
 
 /* What waiting has taught so far, to guess by how long to poll: see wait_spin.c. */
-struct wait_habit {
-	_Alignas(4) uint8_t crowd; /* others want our core; falls to 0 when no more do */
-	uint8_t fresh;             /* the last wait let others run, who did */
-	uint8_t doubt;             /* that what comes next comes while we keep the core */
-	uint8_t passed;            /* waits that did not even try */
+struct wait_predictor {
+	_Alignas(4) uint8_t oversubscribed; /* others want our core; falls to 0 when no more do */
+	uint8_t fresh;                      /* the last wait let others run, who did */
+	uint8_t doubt;                      /* that what comes next comes while we keep the core */
+	uint8_t passed;                     /* waits that did not even try */
 };
 
 /* Reads of the application's own, which do not wait, counted by progress calls. Each field is atomic for itself. */
@@ -41,8 +41,8 @@ struct wait_polls {
 	unsigned int most; /* progress calls until others get the core: one of these */
 };
 
-#define WAIT_POLLS_ALONE 256 /* some tens of microseconds */
-#define WAIT_POLLS_CROWD 16  /* where they wanted it the last time */
+#define WAIT_POLLS_ALONE          256 /* some tens of microseconds */
+#define WAIT_POLLS_OVERSUBSCRIBED 16  /* where they wanted it the last time */
 
 struct waiter {
 	enum fi_wait_obj obj;  /* never FI_WAIT_UNSPEC once opened */
@@ -59,7 +59,7 @@ struct waiter {
 	int native; /* atomic: FI_GETWAIT came, someone may sleep without our knowing */
 	int also; /* atomic: another descriptor, not ours, that wakes whoever sleeps in the library; or -1 */
 	/* Atomic, as a whole. */
-	struct wait_habit habit;
+	struct wait_predictor predictor;
 	struct wait_polls polls;
 	int signalling;       /* atomic: threads on their way to signal cond; see wait_cond.c */
 	pthread_mutex_t gate; /* guards the rest; held for a few instructions, never while asleep */

@@ -132,7 +132,7 @@ static int keep_source(const struct provider *v, struct fi_info *info, const str
  * in particular, is looking round and is shown every address. Others take the first entry, or
  * spread their processes over all they are given: they get the best one alone.
  */
-static bool looks_round(const struct query *q, const char *domain)
+static bool asks_for_all(const struct query *q, const char *domain)
 {
 	const struct fi_info *h = q->hints;
 
@@ -228,7 +228,7 @@ static int add_others(const struct provider *v, const struct query *q, const cha
 static int make_entries(const struct provider *v, const struct query *q, const char *domain,
 			const struct ip_source *first, struct fi_info *info, struct refusal *why)
 {
-	bool all = looks_round(q, domain) && !provider_stays_inside(v);
+	bool all = asks_for_all(q, domain) && !provider_stays_inside(v);
 	struct fi_info *like = all ? fi_dupinfo(info) : NULL;
 	int err = all && !like ? -FI_ENOMEM : keep_source(v, info, first);
 

@@ -15,7 +15,7 @@
 #include "base/pool.h"
 #include "link/wire.h"
 
-#define DGRAM_HELD_MAX 32 /* datagrams that wait to go out together */
+#define DGRAM_BATCH_MAX 32 /* datagrams that wait to go out together */
 
 /* Upper bits of a group's fi_addr_t, below the 16 that may name a receive context: no entry of an
  * address vector has any of them. The lower 32 are its pool_id. */
@@ -67,8 +67,8 @@ struct dgram {
 	size_t max; /* bytes of the longest datagram */
 	struct list groups;
 	struct pool group_pool;
-	struct dgram_out *held; /* DGRAM_HELD_MAX of them, NULL before the first */
-	unsigned int held_count;
+	struct dgram_out *batch; /* DGRAM_BATCH_MAX of them, NULL before the first */
+	unsigned int batch_count;
 };
 
 #endif

@@ -82,7 +82,7 @@ void xfer_watch_all(struct domain *dom);
  * Returns when no direct access by a peer that began before the call is still under way; that may
  * be as long as the peer's copy takes. Domain locked.
  */
-void xfer_settle(struct domain *dom);
+void xfer_quiesce(struct domain *dom);
 
 /*
  * The vector whose entries name peers; removals are told to worker_forget_entry of core/av.h. Domain
@@ -236,8 +236,8 @@ const struct addr *cm_peer_name(const struct worker *worker);
 /* A turn of the worker that looks at its sockets. */
 void cm_progress(struct worker *worker);
 /* The same, which also finds out whether a peer across the network is still there: so often (ms); 0: never. */
-void cm_look(struct worker *worker);
-int cm_look_ms(const struct worker *worker);
+void cm_poll(struct worker *worker);
+int cm_poll_ms(const struct worker *worker);
 /* Readable when there is news of the connection, for its whole life; -1: look at worker_fd, then cm_sock. */
 int cm_news_fd(const struct worker *worker);
 /* The socket of the connection, to look for its end alone; closed without a word. */

@@ -6,7 +6,7 @@
  *
  * Every function here is called with the domain's lock held (or by the only thread) and must not
  * block. A transport calls up only from `progress`, and only what xfer/msg/rx.h lists for it: rx_deliver,
- * rx_placement_begin, rx_placement_iov, rx_placement_end, rx_moved, rx_stalled and rx_ended.
+ * rx_placement_begin, rx_placement_iov, rx_placement_end, rx_rdma_done, rx_rdma_failed and rx_ended.
  */
 #ifndef WEFT_LINK_LINK_H
 #define WEFT_LINK_LINK_H
@@ -43,8 +43,8 @@ struct packet {
  * Bytes for a device to move between segments of ours and ranges of the peer's memory, both of the same
  * length in all, which is not 0. The lists are the caller's again after the call.
  */
-struct link_move {
-	uint64_t id; /* the engine's, for rx_moved */
+struct link_rdma {
+	uint64_t id; /* the engine's, for rx_rdma_done */
 	bool write;  /* from us to the peer; else the other way */
 	bool now; /* the device gets all of it within the call, or it is -FI_EAGAIN: see tx_never_queues */
 	const struct iovec *local;
@@ -56,14 +56,14 @@ struct link_move {
 struct link_ops {
 	/*
 	 * Sends one packet. The payload is copied before it returns. 0; -FI_EAGAIN: no room now,
-	 * room will come, or it is better lent; -FI_EMSGSIZE: more than link->eager_max bytes of
+	 * room will come, or it is better sent by zcopy; -FI_EMSGSIZE: more than link->eager_max bytes of
 	 * payload. The order of the arguments is that of fi_tsend, so that they stay in the
 	 * registers they came in.
 	 */
 	int (*send)(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 		    uint64_t tag);
 	/*
-	 * The same with the payload in pieces, at most packet_max bytes; p->payload is not looked
+	 * The same with the payload in fragments, at most packet_max bytes; p->payload is not looked
 	 * at, p->len is their sum.
 	 */
 	int (*sendv)(struct link *link, const struct packet *p, const struct iovec *iov,
@@ -75,7 +75,7 @@ struct link_ops {
 	 */
 	int (*zcopy)(struct link *link, const struct packet *p, const struct iovec *iov,
 		     size_t count);
-	/* All that is lent is copied: the memory is its owners' again. 0 or -FI_ENOMEM: the link has failed. */
+	/* What is posted by zcopy is copied: the memory is its owners' again. 0 or -FI_ENOMEM: the link has failed. */
 	int (*zcopy_copy_out)(struct link *link);
 	/*
 	 * Copies from the peer's memory, without the peer, until the shorter side is full. `key`: of the first
@@ -122,25 +122,25 @@ struct link_ops {
 	 */
 	bool (*recall_posted)(struct link *link, uint64_t place);
 	/*
-	 * Begins to move bytes without the peer; `link->moves` says whether that is to be had now. Moves
+	 * Begins an RDMA operation, which needs nothing of the peer; `link->rdma_usable` says whether that is to be had now. Operations
 	 * are performed in the order in which they began, and those that are done are told in it, by
-	 * rx_moved. When one fails rx_stalled tells that it and all that had begun after it are undone,
-	 * and link->moves is false for ever. Our memory may be read or written to until then, or
+	 * rx_rdma_done. When one fails rx_rdma_failed tells that it and all that had begun after it are undone,
+	 * and link->rdma_usable is false for ever. Our memory may be read or written to until then, or
 	 * until `rdma_abort` returns. 0; or negative: not this one, nothing has begun. NULL when the
 	 * transport has no such way.
 	 */
-	int (*move)(struct link *link, const struct link_move *m);
+	int (*rdma_post)(struct link *link, const struct link_rdma *m);
 	/* What has begun stays undone as it is, untold; our memory is left alone from now on. */
 	void (*rdma_abort)(struct link *link);
 	/*
-	 * Lets the peer read these segments by `move`, or by `fetch` if link->bounces, until `rndv_deregister` is
-	 * called with *exposed, or longer where registrations are kept; the keys are written to `at` with
+	 * Lets the peer read these segments by `rdma_post`, or by `fetch` if link->bounces, until `rndv_deregister` is
+	 * called with *registered, or longer where registrations are kept; the keys are written to `at` with
 	 * addresses and lengths. `batch`: of the work they are for; where that is the same, the same
 	 * memory holds the same bytes. 0 or negative: not these.
 	 */
 	int (*rndv_register)(struct link *link, const struct iovec *iov, size_t count,
-			     const void *batch, struct fi_rma_iov *at, void **exposed);
-	void (*rndv_deregister)(struct link *link, void *exposed);
+			     const void *batch, struct fi_rma_iov *at, void **registered);
+	void (*rndv_deregister)(struct link *link, void *registered);
 	/*
 	 * Frees the link, and its socket where the transport owns those. Packets already sent stay
 	 * readable for the peer, as far as that is in our hands; if link->failed, those that have not
@@ -152,25 +152,26 @@ struct link_ops {
 /* Embedded at the start of a transport's own link. */
 struct link {
 	const struct link_ops *ops;
-	size_t eager_max; /* longest message worth copying; longer ones are offered, or put */
-	bool fetches;     /* both sides can, it is thought: `fetch` below */
-	bool bounces;     /* `rndv_register` makes it cheaper for the peer to fetch it */
-	size_t spec_max; /* so much of what is offered goes along at once: the peer takes or drops it */
+	size_t eager_max;  /* longest message worth copying; longer ones go by rendezvous, or put */
+	bool fetches;      /* both sides can, it is thought: `fetch` below */
+	bool bounces;      /* `rndv_register` makes it cheaper for the peer to fetch it */
+	size_t spec_max;   /* so many bytes of an RTS follow it at once, speculatively */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
-	size_t zcopy_min;  /* payloads from here on are better lent than copied; SIZE_MAX: none */
+	size_t zcopy_min; /* payloads from here on are better sent by zcopy than copied; SIZE_MAX: none */
 	uint64_t
 		zcopy_posted; /* packets sent by zcopy that the call did not send completely; counted for ever */
 	uint64_t zcopy_done; /* of them: sent completely, or copied */
 	bool failed;         /* the engine's: what was under way was reported as failed */
-	bool moves;          /* `move` is to be had */
+	bool rdma_usable;    /* `rdma_post` is to be had */
 	bool reaches;        /* by keys of the peer's library that say so, too: mr_key_in_nic */
 	bool counted;        /* the peer counts such accesses: tell it (WIRE_NOTIFY) */
 	bool silent; /* accepted, and nothing has come by it yet: its peer may have given up before */
-	int reason;    /* prov_errno of what ends with it; 0: the error itself */
-	uint64_t last; /* where the last packet of sendv, or with WIRE_DATA, went: for withdraw */
+	int reason; /* prov_errno of what ends with it; 0: the error itself */
+	uint64_t
+		last; /* where the last packet of sendv, or with WIRE_DATA, went: for cancel_posted */
 };
 
-/* Is something that was lent not out yet? */
+/* Is a zero-copy send not out yet? */
 static inline bool link_holds(const struct link *link)
 {
 	return link->zcopy_posted != link->zcopy_done;
@@ -184,8 +185,8 @@ struct link_peer {
 	int fds[WIRE_FDS]; /* the descriptors that came with the hello, or -1; the callee takes them */
 	int sock; /* bootstrap socket, open as long as the link: one byte on it wakes the peer; with
 		      takes_socks the link's from now on, unless connect fails */
-	pid_t pid;  /* as the kernel tells; 0 when it is not visible from here */
-	void *half; /* of `offer`: the link's if connect succeeds, else still the engine's */
+	pid_t pid;     /* as the kernel tells; 0 when it is not visible from here */
+	void *pending; /* of `prepare`: the link's if connect succeeds, else still the engine's */
 };
 
 /* Memory that a device gets to know. */
@@ -264,9 +265,9 @@ struct transport {
 	 * ours is the first. connect takes the half, or abandon ends it. 0 or a negative error. NULL: a
 	 * hello is all that is needed.
 	 */
-	int (*offer)(void *state, const struct wire_nic *theirs, struct wire_nic *ours,
-		     void **half);
-	void (*abandon)(void *state, void *half);
+	int (*prepare)(void *state, const struct wire_nic *theirs, struct wire_nic *ours,
+		       void **pending);
+	void (*abandon)(void *state, void *pending);
 	/* Makes the link. 0 or a negative error. */
 	int (*connect)(void *state, const struct link_peer *peer, struct link **link);
 	/*
@@ -281,13 +282,13 @@ struct transport {
 	 */
 	bool (*reap)(void *state, uint32_t id);
 	/*
-	 * `settle` notes the direct accesses (put, get) by peers that are under way; with `last`
-	 * none may begin after it. `settled`: all that were noted have ended; while not, *id is a
+	 * `quiesce` notes the direct accesses (put, get) by peers that are under way; with `last`
+	 * none may begin after it. `quiesced`: all that were noted have ended; while not, *id is a
 	 * peer whose has not. Only the peer itself, or reap, ends one. NULL: there are no such
 	 * accesses; reap may be NULL, too, and is then false.
 	 */
-	void (*settle)(void *state, bool last);
-	bool (*settled)(void *state, uint32_t *id);
+	void (*quiesce)(void *state, bool last);
+	bool (*quiesced)(void *state, uint32_t *id);
 	/* Of transports by link/offload.h; else NULL. */
 	const struct device_ops *device;
 	const struct offload_cm *cm;

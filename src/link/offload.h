@@ -3,7 +3,7 @@
  * Connected endpoints whose operations are the device's own, nothing of ours on the wire: what such a
  * transport gives instead of links, and its way up. Its `open` (link/link.h) sets worker->offload. It brings
  * entries of its own, as nothing of the engine's lies between those and the device, and does what
- * xfer.h asks of connections (cm_...). Domain locked throughout, but for listeners and requests.
+ * link/engine.h asks of connections (cm_...). Domain locked throughout, but for listeners and requests.
  */
 #ifndef WEFT_LINK_OFFLOAD_H
 #define WEFT_LINK_OFFLOAD_H

@@ -17,7 +17,6 @@ struct domain;
 struct offload;
 struct packet;
 struct recv;
-struct transport;
 struct worker;
 
 /* ---- The worker that opened the transport, from any of its functions ------------------------------- */
@@ -31,10 +30,10 @@ bool worker_counts(const struct worker *worker);
 bool worker_armed(const struct worker *worker);
 /* No other transport of the worker and no other worker of its domain waits for a progress call. */
 bool worker_alone(const struct worker *worker, const void *state);
-/* The state of that transport in another worker of the domain, one that stays open; NULL: there is none. */
-void *worker_successor(const struct worker *worker, const struct transport *transport);
+/* The state of the transport of `state` in another worker of the domain, one that stays open; NULL: there is none. */
+void *worker_successor(const struct worker *worker, const void *state);
 
-/* ---- Links: src/xfer/msg/deliver.c, rxreq.c, move.c, rma_move.c, conn.c --------------------------------- */
+/* ---- Links: src/xfer/msg/deliver.c, rxreq.c, move.c, rma_rdma.c, conn.c --------------------------------- */
 
 /*
  * Packets that come, from a progress call. `src` names the peer: its number in our pool of peers, as our
@@ -56,10 +55,10 @@ size_t rx_placement_iov(struct worker *worker, uint32_t id, size_t offset, struc
 			size_t max);
 /* All of the payload has come. */
 void rx_placement_end(struct worker *worker, uint32_t id);
-/* The move of this id is done. */
-void rx_moved(struct worker *worker, uint64_t id);
-/* No move of this peer's link that was begun and not told of will be done, nor another one begun. */
-void rx_stalled(struct worker *worker, uint32_t src);
+/* The RDMA operation of this id is done. */
+void rx_rdma_done(struct worker *worker, uint64_t id);
+/* No RDMA operation of this peer's link that was begun and not told of will be done, nor another one begun. */
+void rx_rdma_failed(struct worker *worker, uint32_t src);
 /*
  * The connection of a transport that takes sockets has ended, or one whose peer goes too far (peer_over_budget)
  * is to: `err` is positive. The link is closed before it returns.

@@ -22,8 +22,8 @@ enum wire_op {
 	WIRE_ATS,     /* receiver to sender: request `id` ended, tag is a positive error or 0; the
 	                 payload is the result of an atomic */
 	WIRE_CTS,     /* receiver cannot fetch: stream request `id`, tag is the receiver's id */
-	WIRE_FRAG,    /* piece of a pulled message: `id` is the receiver's, tag the byte offset */
-	WIRE_XOFF,    /* send no more messages until WIRE_XON */
+	WIRE_FRAG, /* fragment of a pulled message: `id` is the receiver's, tag the byte offset */
+	WIRE_XOFF, /* send no more messages until WIRE_XON */
 	WIRE_XON,
 	/*
 	 * One-sided requests. `id` counts them for each pair of endpoints (their sequence number),
@@ -38,11 +38,11 @@ enum wire_op {
 	 */
 	WIRE_NOTIFY,
 	/* Answers to them. An answer to one says that all before it are done. */
-	WIRE_DONE,   /* all up to `id` are done */
-	WIRE_RESULT, /* bytes for `id` at offset `tag` of its result; the last ones end it */
-	WIRE_FAILED, /* `id` failed: tag is the positive error, above 16 bits the reason's */
-	WIRE_BYE,    /* the endpoint is being closed in good order; nothing follows */
-	WIRE_GROUP,  /* about a collective group: struct wire_group follows */
+	WIRE_DONE,       /* all up to `id` are done */
+	WIRE_RESULT,     /* bytes for `id` at offset `tag` of its result; the last ones end it */
+	WIRE_FAILED,     /* `id` failed: tag is the positive error, above 16 bits the reason's */
+	WIRE_DISCONNECT, /* the endpoint is being closed in good order; nothing follows */
+	WIRE_GROUP,      /* about a collective group: struct wire_group follows */
 	WIRE_OPS
 };
 
@@ -52,11 +52,11 @@ enum wire_op {
 #define WIRE_ACK_MATCH   0x04u /* answer with WIRE_ATS when matched */
 #define WIRE_ACK_DELIVER 0x08u /* answer with WIRE_ATS when placed */
 /*
- * Of an offer: its first pieces follow, unasked. Of a piece: it is one of those, `id` is the offer's. Of
- * WIRE_CTS: go on behind them. Of WIRE_ATS: all of it came in pieces.
+ * Of an RTS: its first fragments follow, speculatively. Of a fragment: it is one of those, `id` is the RTS's. Of
+ * WIRE_CTS: go on behind them. Of WIRE_ATS: all of it came in fragments.
  */
 #define WIRE_SPEC     0x10u
-#define WIRE_SPEC_MAX 131072u /* bytes of such pieces of an offer */
+#define WIRE_SPEC_MAX 131072u /* bytes of such fragments of an offer */
 
 /* Flags of a one-sided request, which has WIRE_DATA in the short form. */
 #define WIRE_LONG   0x10u /* struct wire_ranges leads the payload; else tag: address, data: key */
@@ -165,7 +165,7 @@ struct wire_range {
 	uint64_t key;
 };
 
-/* The long form of a one-sided request: many ranges, or a piece of what one packet cannot hold. */
+/* The long form of a one-sided request: many ranges, or a fragment of what one packet cannot hold. */
 struct wire_ranges {
 	uint64_t offset; /* of this packet's data among all of it */
 	uint64_t count;
@@ -189,12 +189,12 @@ struct wire_amo {
  * one of the others, which are far from what comes of that, of 2^20 requests without an answer, or of
  * what sockets hold, is ended: FI_EPROTO.
  */
-#define WIRE_RESULTS_MAX  ((size_t)16 << 20)
-#define WIRE_RESULT_BRIEF ((size_t)16) /* results up to this count as nothing */
+#define WIRE_RESULTS_MAX   ((size_t)16 << 20)
+#define WIRE_RESULT_INLINE ((size_t)16) /* results up to this count as nothing */
 /* Bytes of answers that it does not take. */
 #define WIRE_ANSWERS_MAX ((size_t)128 << 20)
 /* Bytes of messages that come in spite of WIRE_XOFF: they were under way. */
-#define WIRE_HELD_MAX ((size_t)256 << 20)
+#define WIRE_KEPT_MAX ((size_t)256 << 20)
 #define WIRE_PACKET_MIN                                                                            \
 	9216u /* every transport's packets hold at least this: operands twice and heads */
 
@@ -256,8 +256,8 @@ enum hello_kind {
 };
 
 /* After the hellos the bootstrap socket carries single bytes, unless it is the transport's own. */
-#define BOOT_WAKE 'w' /* look at your ring */
-#define BOOT_BYE  'b' /* the endpoint is being closed in good order */
+#define BOOT_WAKE       'w' /* look at your ring */
+#define BOOT_DISCONNECT 'b' /* the endpoint is being closed in good order */
 
 _Static_assert(sizeof(struct wire_segment) == 24, "layout of a segment");
 _Static_assert(sizeof(struct wire_group) == 40, "layout of a word about a group");

@@ -55,11 +55,11 @@ static struct peer *find_key(struct worker *worker, const struct addr *key)
 
 static void init_lists(struct peer *peer)
 {
-	struct list *lists[] = {&peer->in_busy,         &peer->in_held,  &peer->controls,
-				&peer->backlog,         &peer->requests, &peer->streams,
-				&peer->rxreqs,          &peer->awaiting, &peer->in_awaiting,
-				&peer->in_acks_pending, &peer->replies,  &peer->zcopy,
-				&peer->ahead,           &peer->moving,   &peer->spec_tx};
+	struct list *lists[] = {&peer->in_busy,         &peer->in_xoff,     &peer->controls,
+				&peer->backlog,         &peer->requests,    &peer->streams,
+				&peer->rxreqs,          &peer->awaiting,    &peer->in_awaiting,
+				&peer->in_acks_pending, &peer->replies,     &peer->zcopy,
+				&peer->ahead,           &peer->rdma_posted, &peer->spec_tx};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		list_init(lists[i]);
@@ -126,7 +126,7 @@ struct peer *peer_get(struct worker *worker, fi_addr_t addr)
 	if (peer->addr == FI_ADDR_NOTAVAIL)
 		peer->addr = addr;
 	enter(peer, addr);
-	/* Connected to whoever had the address before? It may have said good-bye unheard. */
+	/* Connected to whoever had the address before? Its disconnect message may have been lost. */
 	if (peer->state == PEER_CONNECTED && !worker->in_progress && conn_poll(worker) &&
 	    worker->sleepers)
 		worker_wake(worker);
@@ -165,7 +165,7 @@ void peer_free(struct peer *peer)
 {
 	list_remove(&peer->in_port);
 	list_remove(&peer->in_busy);
-	list_remove(&peer->in_held);
+	list_remove(&peer->in_xoff);
 	list_remove(&peer->in_awaiting);
 	list_remove(&peer->in_acks_pending);
 	addr_free(&peer->name);
@@ -174,8 +174,8 @@ void peer_free(struct peer *peer)
 
 void peer_refresh(struct peer *peer)
 {
-	bool open = peer->state == PEER_CONNECTED && !peer->held && !peer->bulk &&
-		    !peer_behind(peer) && list_empty(&peer->moving);
+	bool open = peer->state == PEER_CONNECTED && !peer->xoff_received && !peer->bulk &&
+		    !peer_behind(peer) && list_empty(&peer->rdma_posted);
 
 	peer->link = open ? peer->real : &peer_full_link;
 }
@@ -209,7 +209,7 @@ void peer_connected(struct peer *peer)
 		read_out(peer);
 	peer->state = PEER_CONNECTED;
 	peer->refused = 0;
-	peer->held = peer->said_bye = false;
+	peer->xoff_received = peer->disconnect_received = false;
 	peer_refresh(peer);
 	tx_flush(peer);
 	if (__builtin_expect(peer->over_budget,
@@ -262,7 +262,8 @@ static void close_link(struct peer *peer, int err)
 /* What the device says, where that is why it is lost. */
 static int reason_of(const struct peer *peer, int err)
 {
-	return peer->real && peer->real->reason && !peer->said_bye ? peer->real->reason : err;
+	return peer->real && peer->real->reason && !peer->disconnect_received ? peer->real->reason
+									      : err;
 }
 
 /* Its link works no more: what had come by it is read, what leads to it is closed. */
@@ -296,7 +297,7 @@ static void disconnect(struct peer *peer)
 /* Does its end tell those who wait for a message of this peer alone that none will come? */
 static bool fails_directed(const struct peer *peer)
 {
-	return peer->real && !peer->real->silent && !peer->said_bye;
+	return peer->real && !peer->real->silent && !peer->disconnect_received;
 }
 
 bool peer_reads_out(struct peer *peer)
@@ -311,22 +312,22 @@ bool peer_reads_out(struct peer *peer)
 	return true;
 }
 
-void peer_lost(struct peer *peer, int err)
+void peer_failed(struct peer *peer, int err)
 {
 	struct worker *worker = peer->worker;
 	bool told = !list_empty(&peer->backlog) || !list_empty(&peer->ahead);
 
 	peer->refused = peer_attempts(peer) && !told ? err : 0;
 	disconnect(peer);
-	tx_end_lent(peer);
+	tx_end_zcopy(peer);
 	tx_fail_all(peer, err, reason_of(peer, err));
 	rxreq_fail_peer(peer, err);
-	list_remove(&peer->in_held);
-	peer->holding = false;
+	list_remove(&peer->in_xoff);
+	peer->xoff_sent = false;
 	peer->end = fails_directed(peer) ? err : 0;
 	forget_in_receives(peer, peer->unread ? 0 : peer->end);
 	if (worker->coll)
-		coll_lost(worker->coll, peer, err);
+		coll_peer_failed(worker->coll, peer, err);
 	close_link(peer, err);
 	peer->losing = peer->over_budget = peer->starved = false;
 }
@@ -347,5 +348,5 @@ void peer_not_taken(struct peer *peer, int err)
 	if (err == -FI_EAGAIN)
 		conn_start_later(peer);
 	else if (err)
-		peer_lost(peer, -err);
+		peer_failed(peer, -err);
 }

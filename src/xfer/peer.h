@@ -26,10 +26,10 @@ struct peer {
 	unsigned int named; /* entries of worker->peers that are this one */
 	struct worker *worker;
 	enum peer_state state;
-	bool held;    /* it asked us to send no more messages */
-	bool holding; /* we asked it */
-	bool said_bye;
-	bool losing; /* peer_lost is at it */
+	bool xoff_received; /* it asked us to send no more messages */
+	bool xoff_sent;     /* we asked it */
+	bool disconnect_received;
+	bool losing; /* peer_failed is at it */
 	bool inside; /* its bootstrap socket is one of this host's own */
 	bool over_budget; /* over its budget, or starved: nothing more is taken, the next progress call disconnects it */
 	bool starved; /* there was no memory for something of it, which is lost with the connection */
@@ -37,8 +37,8 @@ struct peer {
 	int sock;        /* bootstrap socket, or -1: there is none, or it is the link's */
 	int wake;        /* where its link sends wake-ups: sock, or a pair's end for ourselves */
 	unsigned int hw; /* which of transports the link is of */
-	void *half; /* of a link between RDMA devices, from our hello until the answer; or NULL */
-	bool plain; /* such a link could not be made: not offered again */
+	void *pending; /* of a link between RDMA devices, from our hello until the answer; or NULL */
+	bool plain;    /* such a link could not be made: not offered again */
 	uint64_t incarnation;
 	uint64_t serial;  /* of the hello its link was made by */
 	uint64_t lost_at; /* ms; while unread */
@@ -47,12 +47,12 @@ struct peer {
 	uint64_t attempt_ms;  /* when the last connect attempt began */
 	unsigned int retries; /* of this attempt */
 	int refused; /* positive: how the last attempt failed, with nothing queued to tell it; or 0 */
-	bool late;   /* our hello went out long after we had knocked */
+	bool late;   /* our hello went out long after we had begun to connect */
 	struct addr name;    /* as the vector or its hello says; ours */
 	struct addr key;     /* what it is found by: the name unmapped, whose string it shares */
 	struct list in_port; /* worker->peers_list */
 	struct list in_busy; /* worker->busy, while a progress call has something to send */
-	struct list in_held; /* rx->held, while holding */
+	struct list in_xoff; /* rx->held, while holding */
 	size_t unheard;      /* bytes of messages that came while holding */
 	size_t kept; /* of messages of groups that were not wanted yet: they know no pause */
 	unsigned int words[2]; /* of it that src/coll keeps: of joins, of ends of groups */
@@ -62,22 +62,22 @@ struct peer {
 	struct list backlog;   /* struct txreq not sent yet, or not all of it, in order */
 	struct list requests;  /* struct txreq sent, an answer awaited */
 	struct list streams;   /* struct txreq being streamed */
-	struct list spec_tx;   /* struct txreq offered, whose first pieces wait for room */
+	struct list spec_tx;   /* struct txreq offered, whose first fragments wait for room */
 	struct list zcopy;     /* struct txreq: sent, but for what the link still holds of them */
 	struct list rxreqs;    /* struct rxreq: messages being received */
 	size_t backlog_count;
 	/* Of offers, [1]: of those longer than WIRE_SPEC_MAX. */
 	struct {
-		unsigned int misses; /* in a row: pieces that went along were of no use */
+		unsigned int misses; /* in a row: fragments that went along were of no use */
 		unsigned int skip;   /* so many go without any */
 	} spec[2];
-	uint64_t piece_us; /* when one of its own last came; 0: since the last progress call */
+	uint64_t fragment_us; /* when one of its own last came; 0: since the last progress call */
 	/* One-sided operations on its memory, see xfer/rma/rma.h. */
 	struct list awaiting;    /* struct txreq: sent, in order, no answer yet */
 	struct list in_awaiting; /* worker->awaiting, while there are any */
 	size_t awaiting_count;
-	struct list moving; /* struct txreq: begun, in order, with none in awaiting */
-	size_t moving_count;
+	struct list rdma_posted; /* struct txreq: begun, in order, with none in awaiting */
+	size_t rdma_posted_count;
 	size_t results;            /* bytes that answers to them bring back: struct txreq.weight */
 	size_t matching;           /* bytes that atomics on its tagged receives bring back */
 	uint32_t seq;              /* number of the last one sent */
@@ -124,7 +124,7 @@ void peer_starve(struct peer *peer, const char *what);
  * The connection is gone or never came: everything under way with it ends with error `err`
  * (positive), the next operation connects anew.
  */
-void peer_lost(struct peer *peer, int err);
+void peer_failed(struct peer *peer, int err);
 /* One that is unread: true once all that it sent has been delivered. It may be freed then. */
 bool peer_reads_out(struct peer *peer);
 /*

@@ -34,19 +34,12 @@ bool worker_alone(const struct worker *worker, const void *state)
 	return workers->next == workers->prev;
 }
 
-static unsigned int index_of(const struct transport *transport)
+void *worker_successor(const struct worker *worker, const void *state)
 {
-	unsigned int i = 0;
+	unsigned int hw = 0;
 
-	while (i < TRANSPORT_COUNT && transports[i] != transport)
-		i++;
-	return i;
-}
-
-void *worker_successor(const struct worker *worker, const struct transport *transport)
-{
-	unsigned int hw = index_of(transport);
-
+	while (hw < TRANSPORT_COUNT && worker->hw[hw] != state)
+		hw++;
 	LIST_EACH (node, &worker->dom->workers) {
 		struct worker *other = LIST_ENTRY(node, struct worker, in_domain);
 

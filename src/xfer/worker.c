@@ -19,18 +19,18 @@
 #include "xfer/rndv/rxreq.h"
 #include "xfer/conn/conn.h"
 #include "xfer/group.h"
-#include "xfer/rndv/move.h"
+#include "xfer/rndv/rdma.h"
 #include "xfer/rma/rma.h"
-#include "xfer/settle.h"
+#include "xfer/quiesce.h"
 #include "xfer/msg/tx.h"
 #include "xfer/rndv/spec.h"
 
 /* Turns between two looks at the sockets, a power of two less one: during a handshake, and else. */
-#define POLL_TURNS_BUSY 7u
-#define POLL_TURNS_IDLE 63u
+#define POLL_CALLS_BUSY 7u
+#define POLL_CALLS_IDLE 63u
 #define POLL_MS         1
 /* Turns between two looks at one-sided operations without an answer, likewise. */
-#define HELP_TURNS 63u
+#define HELP_CALLS 63u
 
 const struct transport *const transports[TRANSPORT_COUNT] = {
 	[TRANSPORT_SHM] = &shm_transport, [TRANSPORT_VERBS] = &verbs_transport,
@@ -196,7 +196,7 @@ void worker_close(struct worker *worker)
 	if (worker->coll)
 		coll_close(worker->coll);
 	worker->coll = NULL;
-	settle_close(worker);
+	quiesce_close(worker);
 	conn_close(worker);
 	close_hw(worker);
 	close(worker->epfd);
@@ -262,7 +262,7 @@ void worker_tell_all(struct worker *worker)
 void worker_bind_rx(struct worker *worker, unsigned int index, struct rx *rx)
 {
 	if (worker->rx[index] && !rx) {
-		move_settle_rx(worker, worker->rx[index]);
+		rdma_quiesce_rx(worker, worker->rx[index]);
 		rxreq_fail_context(worker, worker->rx[index], FI_ECANCELED);
 		rx_refuse_kept(worker->rx[index]);
 	}
@@ -296,7 +296,7 @@ void worker_forget_entry(struct av *av, fi_addr_t index)
 
 static __attribute__((noinline, cold)) bool flush_busy(struct worker *worker)
 {
-	bool moved = false;
+	bool progressed = false;
 
 	LIST_EACH_SAFE (node, &worker->busy) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_busy);
@@ -304,9 +304,9 @@ static __attribute__((noinline, cold)) bool flush_busy(struct worker *worker)
 		if (peer->over_budget)
 			conn_expel(peer);
 		else
-			moved |= tx_flush(peer);
+			progressed |= tx_flush(peer);
 	}
-	return moved;
+	return progressed;
 }
 
 /* Handshakes are under way. */
@@ -315,7 +315,7 @@ static inline bool expecting(const struct worker *worker)
 	return worker->handshakes || worker->acceptor.count;
 }
 
-static __attribute__((noinline, cold)) bool look_at_sockets(struct worker *worker)
+static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 {
 	uint64_t now = clock_coarse_ms();
 
@@ -363,45 +363,45 @@ __attribute__((noinline, cold)) void worker_wake(struct worker *worker)
 
 bool worker_progress(struct worker *worker)
 {
-	bool moved = false, heard = false, rare = false;
+	bool progressed = false, heard = false, rare = false;
 	unsigned int every;
 
 	if (__builtin_expect(worker->in_progress, 0))
 		return false;
 	worker->in_progress = true;
 	if (__builtin_expect(!list_empty(&worker->spec), 0))
-		rare = spec_look(worker);
+		rare = spec_poll(worker);
 	for (unsigned int i = 0; i < worker->open_count; i++)
-		moved |= worker->open[i].progress(worker->open[i].state);
+		progressed |= worker->open[i].progress(worker->open[i].state);
 	if (__builtin_expect(!list_empty(&worker->spec), 0))
-		moved |= spec_progress(worker, rare);
+		progressed |= spec_progress(worker, rare);
 	if (__builtin_expect(!list_empty(&worker->acks_pending), 0))
 		rma_acknowledge(worker);
 	if (__builtin_expect(!list_empty(&worker->busy), 0))
-		moved |= flush_busy(worker);
-	if (__builtin_expect(!list_empty(&worker->awaiting), 0) && !(++worker->waits & HELP_TURNS))
-		moved |= rma_help(worker, false);
-	every = expecting(worker) ? POLL_TURNS_BUSY : POLL_TURNS_IDLE;
+		progressed |= flush_busy(worker);
+	if (__builtin_expect(!list_empty(&worker->awaiting), 0) && !(++worker->waits & HELP_CALLS))
+		progressed |= rma_help(worker, false);
+	every = expecting(worker) ? POLL_CALLS_BUSY : POLL_CALLS_IDLE;
 	if (__builtin_expect(worker->armed || !(++worker->progress_calls & every), 0))
-		heard = look_at_sockets(worker);
+		heard = poll_sockets(worker);
 	/* What was to wake a sleeper may be read away here, turns before what it told of, or after. */
-	if (__builtin_expect(worker->sleepers && (moved || heard), 0))
+	if (__builtin_expect(worker->sleepers && (progressed || heard), 0))
 		worker_wake(worker);
 	worker->in_progress = false;
 	if (__builtin_expect(worker->coll != NULL, 0))
-		moved |= coll_progress(worker->coll);
+		progressed |= coll_progress(worker->coll);
 	if (__builtin_expect(domain_due(worker->dom), 0))
 		defer_run(worker->dom);
-	return moved;
+	return progressed;
 }
 
 bool xfer_progress(struct domain *dom)
 {
-	bool moved = false;
+	bool progressed = false;
 
 	LIST_EACH (node, &dom->workers)
-		moved |= worker_progress(LIST_ENTRY(node, struct worker, in_domain));
-	return moved;
+		progressed |= worker_progress(LIST_ENTRY(node, struct worker, in_domain));
+	return progressed;
 }
 
 bool worker_arm(struct worker *worker)
@@ -409,8 +409,8 @@ bool worker_arm(struct worker *worker)
 	bool quiet;
 
 	worker->armed = worker->sleepers = true;
-	quiet = !spec_settle(worker);
-	tx_settle(worker);
+	quiet = !spec_release_idle(worker);
+	tx_release_idle(worker);
 	if (!list_empty(&worker->awaiting))
 		quiet &= !rma_help(worker, true);
 	for (unsigned int i = 0; i < TRANSPORT_COUNT; i++)

@@ -52,7 +52,7 @@ struct worker {
 	uint64_t next_poll;    /* ms: when the sockets are looked at again */
 	struct list busy;      /* struct peer.in_busy: something waits to be sent */
 	struct list awaiting;  /* struct peer.in_awaiting: one-sided operations without an answer */
-	struct list spec;      /* struct rxreq.in_spec: pieces of it may come unasked */
+	struct list spec;      /* struct rxreq.in_spec: speculative fragments of it may come */
 	struct list spec_only; /* likewise: of those that cannot be had otherwise */
 	struct list acks_pending;  /* struct peer.in_acks_pending: to be told what is done */
 	uint64_t spec_us;          /* when the last progress call that left any there was over */

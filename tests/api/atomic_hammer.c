@@ -14,7 +14,7 @@
 #define UPDATES 160 /* of each worker, without an answer */
 #define TICKETS 80  /* of each worker, one after the other */
 #define SWAPS   25
-#define LOOKS   60
+#define POLLS   60
 
 /* ---- What a worker does ---------------------------------------------------------------------- */
 
@@ -100,7 +100,7 @@ static void look(struct worker *w)
 
 	memset(op->buf, (int)(0x80 | w->id), EVAL_ELEMENT);
 	memset(op->compare, 0xff, EVAL_ELEMENT);
-	for (int i = 0; i < LOOKS; i++) {
+	for (int i = 0; i < POLLS; i++) {
 		if (i % 3)
 			hammer_perform(w, AMO_FETCH, FI_ATOMIC_READ, HAMMER_WHOLE);
 		else

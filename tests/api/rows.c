@@ -83,7 +83,7 @@ static void keep_pace(struct row *r, long sent)
 
 	for (; sent - __atomic_load_n(received, __ATOMIC_ACQUIRE) > AHEAD; sched_yield()) {
 		if (!row_sent_whole())
-			row_turn(r);
+			row_call(r);
 		else if (obj_now_us() >= end)
 			return;
 	}
@@ -147,7 +147,7 @@ static int inject_row(struct row *r)
 		data_fill(row_out[0], ROW_LEN, (unsigned int)i);
 		OBJ_UNTIL((ret = fi_send(r->o.ep, row_out[0], ROW_LEN, NULL, r->to, NULL)) !=
 				  -FI_EAGAIN,
-			  row_turn(r));
+			  row_call(r));
 		memset(row_out[0], 0xee, ROW_LEN);
 		too_long += ret == -FI_EMSGSIZE;
 		CHECK_EQ(ret, too_long ? -FI_EMSGSIZE : 0);

@@ -38,7 +38,7 @@ struct frame {
 #define WIRE_MSG   1u
 #define WIRE_RTS   2u
 #define WIRE_FRAG  5u
-#define WIRE_BYE   15u
+#define WIRE_DISCONNECT   15u
 #define WIRE_GROUP 16u
 #define PACKET_MAX ((1u << 20) + 4096) /* bytes of a payload */
 

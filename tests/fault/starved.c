@@ -17,7 +17,7 @@
 
 static int ends[CLIENTS][2];
 static int held[HELD];
-static unsigned int held_count;
+static unsigned int batch_count;
 
 static uint64_t cpu_us(void)
 {
@@ -36,15 +36,15 @@ static void starve(void)
 	if (setrlimit(RLIMIT_NOFILE, &few))
 		fail("setrlimit: %s", strerror(errno));
 	while ((fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
-		held[held_count++] = fd;
+		held[batch_count++] = fd;
 	if (errno != EMFILE)
 		fail("open: %s", strerror(errno));
 }
 
 static void feed(void)
 {
-	while (held_count)
-		close(held[--held_count]);
+	while (batch_count)
+		close(held[--batch_count]);
 }
 
 /* With a queue that one can sleep on. */

@@ -95,7 +95,7 @@ static void connect_peer(unsigned int i)
 		return;
 	/* It was lost in the middle of a send, which called anew. */
 	if (peer_attempts(peer))
-		peer_lost(peer, FI_ECONNREFUSED);
+		peer_failed(peer, FI_ECONNREFUSED);
 	if (far[i].sock >= 0)
 		close(far[i].sock);
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair));
@@ -118,7 +118,7 @@ static void hang_up(unsigned int i)
 		MUST(n < 100000);
 	}
 	if (peer_attempts(world.peer[i]))
-		peer_lost(world.peer[i], FI_ECONNREFUSED);
+		peer_failed(world.peer[i], FI_ECONNREFUSED);
 }
 
 /* A word of a frame: something small, what we said ourselves, or anything. */

@@ -403,7 +403,7 @@ static bool quiet(void)
 		peers++;
 		/* It waits for a call that never comes. */
 		if (peer->state == PEER_CROSSED)
-			peer_lost(peer, FI_ETIMEDOUT);
+			peer_failed(peer, FI_ETIMEDOUT);
 		if (peer->state != PEER_IDLE)
 			return false;
 	}

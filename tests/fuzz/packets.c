@@ -159,7 +159,7 @@ static void packet(struct input *in, struct peer *peer)
 
 static void lose(struct peer *peer)
 {
-	peer_lost(peer, FI_ECONNRESET);
+	peer_failed(peer, FI_ECONNRESET);
 	reap();
 	connect_peer(peer);
 }
@@ -210,7 +210,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < STEPS && in.left; i++)
 		step(&in);
 	for (unsigned int i = 0; i < PEERS; i++)
-		peer_lost(world.peer[i], FI_ECONNRESET);
+		peer_failed(world.peer[i], FI_ECONNRESET);
 	sent_count = 0;
 	memset(sent, 0, sizeof(sent));
 	world_settle();

@@ -32,8 +32,8 @@ static struct fi_cq_err_entry lose(int reason, bool bye)
 	ck_assert_int_eq(fi_send(fake.ep, big, sizeof(big), NULL, fake.addr, big), 0);
 	fake_expect_nothing();
 	fake.link.reason = reason;
-	fake.peer->said_bye = bye;
-	peer_lost(fake.peer, FI_ETIMEDOUT);
+	fake.peer->disconnect_received = bye;
+	peer_failed(fake.peer, FI_ETIMEDOUT);
 	entry = fake_expect_error(big, FI_ETIMEDOUT);
 	fake.closed = 0;
 	return entry;

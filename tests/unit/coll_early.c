@@ -6,7 +6,7 @@
 #include "coll/group/managed.h"
 
 #define BYTES (3u << 20) /* of one message */
-#define COUNT (WIRE_HELD_MAX / BYTES)
+#define COUNT (WIRE_KEPT_MAX / BYTES)
 
 static unsigned char bytes[BYTES];
 
@@ -161,12 +161,12 @@ START_TEST(too_many)
 	size_t sent = 0;
 
 	for (unsigned int i = 1; fake.peer->state == PEER_CONNECTED; i++) {
-		ck_assert_uint_le(sent, WIRE_HELD_MAX);
+		ck_assert_uint_le(sent, WIRE_KEPT_MAX);
 		ck_assert_uint_eq(fake.count, count);
 		group_sends(id, WIRE_GROUP_TAG(i, 0, 1), bytes, BYTES);
 		sent += BYTES;
 	}
-	ck_assert_uint_gt(sent, WIRE_HELD_MAX - BYTES);
+	ck_assert_uint_gt(sent, WIRE_KEPT_MAX - BYTES);
 	ck_assert_int_eq(fake.closed, 1);
 	ck_assert_uint_eq(our.coll->early.unexpected_bytes, 0);
 	ck_assert_uint_eq(fake.peer->kept, 0);
@@ -192,7 +192,7 @@ START_TEST(sender_goes)
 	for (unsigned int i = 1; i <= left[_i].messages; i++)
 		group_sends(id, WIRE_GROUP_TAG(i, 0, 1), bytes, BYTES);
 	ck_assert_uint_gt(early->unexpected_bytes, left[_i].messages * BYTES);
-	peer_lost(fake.peer, FI_ESHUTDOWN);
+	peer_failed(fake.peer, FI_ESHUTDOWN);
 	ck_assert_int_eq(early->unexpected_bytes > 0, left[_i].stays);
 	ck_assert_uint_eq(fake.peer->kept, 0);
 	if (left[_i].stays) {
@@ -219,8 +219,8 @@ START_TEST(member_goes)
 	for (unsigned int i = 1; i <= left[_i].messages; i++)
 		group_sends(g->id, WIRE_GROUP_TAG(i, 0, 1), bytes, BYTES);
 	ck_assert_uint_gt(g->rx.unexpected_bytes, left[_i].messages * BYTES);
-	fake.peer->said_bye = true;
-	peer_lost(fake.peer, FI_ESHUTDOWN);
+	fake.peer->disconnect_received = true;
+	peer_failed(fake.peer, FI_ESHUTDOWN);
 	worker_progress(fake.worker);
 	ck_assert_uint_eq(fake.peer->kept, 0);
 	ck_assert_int_eq(g->err == 0, left[_i].stays);
@@ -234,11 +234,11 @@ END_TEST
 /* A peer that was asked to pause, and does, may take part in collectives: those know no pause. */
 START_TEST(while_it_pauses)
 {
-	unsigned int most = (unsigned int)(WIRE_HELD_MAX / BYTES) * 3 / 5;
+	unsigned int most = (unsigned int)(WIRE_KEPT_MAX / BYTES) * 3 / 5;
 	uint64_t id;
 	struct fid_av_set *set = set_of_three(&id);
 
-	while (!fake.peer->holding)
+	while (!fake.peer->xoff_sent)
 		fake_says(WIRE_HEAD(WIRE_MSG, 0, 0, 0), 0, 0, bytes, BYTES);
 	for (unsigned int i = 0; i < most; i++) {
 		fake_says(WIRE_HEAD(WIRE_MSG, 0, 0, 0), 0, 0, bytes, BYTES); /* sent before */

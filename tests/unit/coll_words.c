@@ -262,7 +262,7 @@ START_TEST(dies_after_leaving)
 
 	group_sends(id, group_tag(1, 1, 1), &sent, sizeof(sent));
 	group_says((struct wire_group){.kind = WIRE_GROUP_LEAVE, .rank = 1, .size = 2, .id = id});
-	peer_lost(fake.peer, FI_ECONNRESET);
+	peer_failed(fake.peer, FI_ECONNRESET);
 	worker_progress(fake.worker);
 	ck_assert_int_eq(((struct group *)mc)->err, 0);
 	post_broadcast(mc, fake.addr, &word);
@@ -281,8 +281,8 @@ START_TEST(goes_unread)
 	struct fid_av_set *set;
 	struct fid_mc *mc = stand(&set, &id);
 
-	fake.peer->said_bye = true;
-	peer_lost(fake.peer, FI_ESHUTDOWN);
+	fake.peer->disconnect_received = true;
+	peer_failed(fake.peer, FI_ESHUTDOWN);
 	fake.peer->unread = true; /* as where somebody's unfinished packet is before them */
 	fake.peer->lost_at = clock_coarse_ms();
 	post_broadcast(mc, fake.addr, &word);
@@ -474,7 +474,7 @@ START_TEST(kept_of_each)
 		other_says(w);
 		ck_assert_uint_eq(kept[sort], KEPT + 1);
 	}
-	peer_lost(fake.peer, FI_ECONNRESET);
+	peer_failed(fake.peer, FI_ECONNRESET);
 	ck_assert(kept[0] == 1 && kept[1] == 1);
 	fake_connect();
 	for (unsigned int k = 0; k < 2; k++) {

@@ -61,9 +61,9 @@ START_TEST(often_where_others_want_the_core)
 	ck_assert_uint_eq(vain_polls(&w), WAIT_POLLS_ALONE);
 	wanted = true;
 	ck_assert_uint_eq(vain_polls(&w), WAIT_POLLS_ALONE);
-	ck_assert_uint_eq(vain_polls(&w), WAIT_POLLS_CROWD);
+	ck_assert_uint_eq(vain_polls(&w), WAIT_POLLS_OVERSUBSCRIBED);
 	wanted = false;
-	ck_assert_uint_eq(vain_polls(&w), WAIT_POLLS_CROWD);
+	ck_assert_uint_eq(vain_polls(&w), WAIT_POLLS_OVERSUBSCRIBED);
 	ck_assert_uint_eq(vain_polls(&w), WAIT_POLLS_ALONE);
 	wait_fini(&w);
 }

@@ -37,21 +37,21 @@ static void note(const char *what, uint64_t at, size_t len)
 static void move(const struct iovec *local, size_t local_count, const struct fi_rma_iov *remote,
 		 size_t remote_count, bool put)
 {
-	size_t piece = 0, skip = 0;
+	size_t fragment = 0, skip = 0;
 
 	for (size_t i = 0; i < remote_count; i++)
 		for (size_t at = 0; at < remote[i].len; at++, skip++) {
 			unsigned char *here, *far = &there.memory[remote[i].addr + at];
 
-			for (; piece < local_count && skip == local[piece].iov_len; skip = 0)
-				piece++;
-			ck_assert_uint_lt(piece, local_count);
-			here = (unsigned char *)local[piece].iov_base + skip;
+			for (; fragment < local_count && skip == local[fragment].iov_len; skip = 0)
+				fragment++;
+			ck_assert_uint_lt(fragment, local_count);
+			here = (unsigned char *)local[fragment].iov_base + skip;
 			*(put ? far : here) = *(put ? here : far);
 		}
-	for (; piece < local_count && skip == local[piece].iov_len; skip = 0)
-		piece++;
-	ck_assert_uint_eq(piece, local_count);
+	for (; fragment < local_count && skip == local[fragment].iov_len; skip = 0)
+		fragment++;
+	ck_assert_uint_eq(fragment, local_count);
 }
 
 static int access(const char *what, int ends, const struct iovec *local, size_t local_count,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages put where their receivers take them by themselves: from our stage, mapped as a peer maps it. */
+/* Messages put where their receivers take them by themselves: from our bounce, mapped as a peer maps it. */
 #include "hw/shm/shm_bounce.h"
 
 #include "shm_pair.h"
@@ -35,11 +35,11 @@ static void *put_for(struct shm_link *link, size_t at, size_t len, const void *b
 		     struct fi_rma_iov *where)
 {
 	struct iovec iov = {bytes + at, len};
-	void *exposed = NULL;
-	int err = shm_bounce_put(link, &iov, 1, batch, where, &exposed);
+	void *registered = NULL;
+	int err = shm_bounce_put(link, &iov, 1, batch, where, &registered);
 
-	ck_assert_int_eq(!err, exposed != NULL);
-	return exposed;
+	ck_assert_int_eq(!err, registered != NULL);
+	return registered;
 }
 
 static void *put(size_t at, size_t len, const void *batch, struct fi_rma_iov *where)
@@ -47,9 +47,9 @@ static void *put(size_t at, size_t len, const void *batch, struct fi_rma_iov *wh
 	return put_for(s, at, len, batch, where);
 }
 
-static void drop(void *exposed)
+static void drop(void *registered)
 {
-	shm_bounce_end(exposed);
+	shm_bounce_end(registered);
 }
 
 static ssize_t take(uint64_t addr, size_t len)
@@ -67,13 +67,13 @@ START_TEST(every_length)
 
 	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
 		struct fi_rma_iov where;
-		void *exposed = put(i, lens[i], NULL, &where);
+		void *registered = put(i, lens[i], NULL, &where);
 
-		ck_assert_ptr_nonnull(exposed);
+		ck_assert_ptr_nonnull(registered);
 		ck_assert_uint_eq(where.len, lens[i]);
 		ck_assert_int_eq(take(where.addr, lens[i]), (ssize_t)lens[i]);
 		ck_assert_int_eq(memcmp(copy, bytes + i, lens[i]), 0);
-		drop(exposed);
+		drop(registered);
 	}
 }
 END_TEST
@@ -83,10 +83,10 @@ START_TEST(room)
 {
 	enum { LEN = 100000, MOST = RING_BOUNCE / LEN };
 	struct fi_rma_iov where[MOST + 1];
-	void *exposed[MOST + 1];
+	void *registered[MOST + 1];
 	int count = 0;
 
-	while (count <= MOST && (exposed[count] = put((size_t)count, LEN, NULL, &where[count])))
+	while (count <= MOST && (registered[count] = put((size_t)count, LEN, NULL, &where[count])))
 		count++;
 	ck_assert_int_ge(count, MOST - 1);
 	ck_assert_int_le(count, MOST);
@@ -94,21 +94,21 @@ START_TEST(room)
 		ck_assert_int_eq(take(where[i].addr, LEN), LEN);
 		ck_assert_int_eq(memcmp(copy, bytes + i, LEN), 0);
 	}
-	drop(exposed[1]);
-	exposed[1] = put(7, LEN, NULL, &where[1]);
-	ck_assert_ptr_nonnull(exposed[1]);
+	drop(registered[1]);
+	registered[1] = put(7, LEN, NULL, &where[1]);
+	ck_assert_ptr_nonnull(registered[1]);
 	ck_assert_int_eq(take(where[1].addr, LEN), LEN);
 	ck_assert_int_eq(memcmp(copy, bytes + 7, LEN), 0);
 	ck_assert_int_eq(take(where[0].addr, LEN), LEN);
 	ck_assert_int_eq(memcmp(copy, bytes, LEN), 0);
 	for (int i = 0; i < count; i++)
-		drop(exposed[i]);
+		drop(registered[i]);
 	ck_assert_ptr_null(put(0, SHM_BOUNCE_MAX + 1, NULL, &where[0]));
-	exposed[0] = put(0, SHM_BOUNCE_MAX, NULL, &where[0]);
-	exposed[1] = put(0, SHM_BOUNCE_MAX, NULL, &where[1]);
-	ck_assert(exposed[0] && exposed[1]);
-	drop(exposed[0]);
-	drop(exposed[1]);
+	registered[0] = put(0, SHM_BOUNCE_MAX, NULL, &where[0]);
+	registered[1] = put(0, SHM_BOUNCE_MAX, NULL, &where[1]);
+	ck_assert(registered[0] && registered[1]);
+	drop(registered[0]);
+	drop(registered[1]);
 }
 END_TEST
 
@@ -159,9 +159,9 @@ START_TEST(segments)
 	struct iovec iov[3] = {{bytes, 10000}, {bytes + 30000, 1}, {bytes + 20000, 7000}};
 	struct iovec local[2] = {{copy, 9000}, {copy + 10000, 4000}}, remote[3];
 	struct fi_rma_iov where[3];
-	void *exposed;
+	void *registered;
 
-	ck_assert_int_eq(shm_bounce_put(s, iov, 3, &first_batch, where, &exposed), 0);
+	ck_assert_int_eq(shm_bounce_put(s, iov, 3, &first_batch, where, &registered), 0);
 	for (int i = 0; i < 3; i++) {
 		ck_assert_uint_eq(where[i].len, iov[i].iov_len);
 		remote[i] = (struct iovec){(void *)(uintptr_t)where[i].addr, where[i].len};
@@ -173,7 +173,7 @@ START_TEST(segments)
 	ck_assert_int_eq(memcmp(copy + 10000, bytes + 9500, 500), 0);
 	ck_assert_uint_eq(copy[10500], bytes[30000]);
 	ck_assert_int_eq(memcmp(copy + 10501, bytes + 20000, 3499), 0);
-	drop(exposed);
+	drop(registered);
 }
 END_TEST
 
@@ -201,7 +201,7 @@ START_TEST(same_place)
 	ck_assert_uint_eq(offset(&again), offset(&first));
 	drop(a);
 	drop(b);
-	/* Two of half the stage find room all the same. */
+	/* Two of half the bounce find room all the same. */
 	a = put_for(other, 0, SHM_BOUNCE_MAX, NULL, &longer);
 	b = put(0, SHM_BOUNCE_MAX, NULL, &longer);
 	ck_assert(a && b);
@@ -215,17 +215,17 @@ END_TEST
 START_TEST(given_back)
 {
 	struct fi_rma_iov old, new;
-	void *exposed = put(0, 3 * SHM_BOUNCE_UNIT, NULL, &old);
+	void *registered = put(0, 3 * SHM_BOUNCE_UNIT, NULL, &old);
 
-	drop(exposed);
+	drop(registered);
 	ck_assert_int_eq(take(old.addr, old.len), (ssize_t)old.len); /* nobody has used it since */
-	exposed = put(1, SHM_BOUNCE_UNIT, NULL, &new);
+	registered = put(1, SHM_BOUNCE_UNIT, NULL, &new);
 	ck_assert_int_eq(take(old.addr, old.len), -FI_ECONNRESET);
 	ck_assert_int_eq(take(old.addr, 1), -FI_ECONNRESET);
 	ck_assert_int_eq(take(old.addr + SHM_BOUNCE_UNIT, 1), 1);
 	ck_assert_int_eq(take(new.addr, new.len), (ssize_t) new.len);
 	ck_assert_int_eq(memcmp(copy, bytes + 1, new.len), 0);
-	drop(exposed);
+	drop(registered);
 }
 END_TEST
 
@@ -245,7 +245,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("hw_shm_bounce");
-	TCase *tcase = tcase_create("stage");
+	TCase *tcase = tcase_create("bounce");
 
 	tcase_add_checked_fixture(tcase, start, finish);
 	tcase_set_timeout(tcase, LIMIT);

@@ -190,7 +190,7 @@ START_TEST(without_data)
 }
 END_TEST
 
-/* Only withdrawn packets at the head: they make room, and do not keep the owner awake for ever. */
+/* Only recalled packets at the head: they make room, and do not keep the owner awake for ever. */
 START_TEST(full_of_them)
 {
 	struct shm_link *s = join(0);

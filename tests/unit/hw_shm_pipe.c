@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages longer than the stage takes: their pages go through a pipe, the rest straight. */
+/* Messages longer than the bounce takes: their pages go through a pipe, the rest straight. */
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -32,11 +32,11 @@ static void finish(void)
 static int rts_iov(struct shm_link *to, const struct iovec *iov, size_t count,
 		   struct fi_rma_iov *at)
 {
-	void *exposed = NULL;
-	int err = to->link.ops->rndv_register(&to->link, iov, count, &batch, at, &exposed);
+	void *registered = NULL;
+	int err = to->link.ops->rndv_register(&to->link, iov, count, &batch, at, &registered);
 
-	ck_assert_int_eq(!err, exposed != NULL);
-	filled = exposed;
+	ck_assert_int_eq(!err, registered != NULL);
+	filled = registered;
 	return err;
 }
 
@@ -191,7 +191,7 @@ START_TEST(not_all_taken)
 END_TEST
 
 /* Before it is found, and while it is being taken: what came may be anything. */
-START_TEST(withdrawn)
+START_TEST(recalled)
 {
 	struct iovec local = {copy, PIPE};
 	uint64_t key = offer(0, PIPE);
@@ -390,7 +390,7 @@ int main(void)
 	tcase_add_test(tcase, segments);
 	tcase_add_test(tcase, all_at_once);
 	tcase_add_test(tcase, not_all_taken);
-	tcase_add_test(tcase, withdrawn);
+	tcase_add_test(tcase, recalled);
 	tcase_add_test(tcase, nothing_kept);
 	tcase_add_test(tcase, not_taken);
 	tcase_add_test(tcase, refused);

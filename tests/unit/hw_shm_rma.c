@@ -271,17 +271,17 @@ END_TEST
 static int huge(int number)
 {
 	struct shm_link *s = join(number);
-	size_t piece = HUGE / WIRE_IOV_MAX;
-	unsigned char *one = mmap(NULL, piece, PROT_READ | PROT_WRITE,
+	size_t fragment = HUGE / WIRE_IOV_MAX;
+	unsigned char *one = mmap(NULL, fragment, PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct iovec iov[WIRE_IOV_MAX];
 	struct fi_rma_iov all = range(2, 0, HUGE);
 
 	EXPECT(one != MAP_FAILED);
 	for (int i = 0; i < WIRE_IOV_MAX; i++) /* all over each other: the last one stays */
-		iov[i] = (struct iovec){one, piece};
+		iov[i] = (struct iovec){one, fragment};
 	EXPECT(shm_get(&s->link, iov, WIRE_IOV_MAX, &all, 1) == 0);
-	EXPECT(holds(one + piece - 4096, 4096, 3, 0));
+	EXPECT(holds(one + fragment - 4096, 4096, 3, 0));
 	EXPECT(one[0] == 0);
 	leave(s);
 	return 0;
@@ -396,26 +396,26 @@ START_TEST(settle_waits)
 	uint32_t id = 0;
 	pid_t pid;
 
-	shm_transport.settle(own, false);
+	shm_transport.quiesce(own, false);
 	pid = child(marked, 3);
 	await_step(1);
-	ck_assert(shm_transport.settled(own, &id));
-	shm_transport.settle(own, false);
-	ck_assert(!shm_transport.settled(own, &id));
+	ck_assert(shm_transport.quiesced(own, &id));
+	shm_transport.quiesce(own, false);
+	ck_assert(!shm_transport.quiesced(own, &id));
 	ck_assert_uint_eq(id, FIRST + 3);
 	next_step();
 	await_step(3);
 	usleep(20000);
-	ck_assert(!shm_transport.settled(own, &id));
+	ck_assert(!shm_transport.quiesced(own, &id));
 	next_step();
 	await_step(5);
 	/* Two are taken, but not those that were then. */
-	ck_assert(shm_transport.settled(own, &id));
-	shm_transport.settle(own, false);
-	ck_assert(!shm_transport.settled(own, &id));
+	ck_assert(shm_transport.quiesced(own, &id));
+	shm_transport.quiesce(own, false);
+	ck_assert(!shm_transport.quiesced(own, &id));
 	next_step();
 	ck_assert_int_eq(status_of(pid), 0);
-	ck_assert(shm_transport.settled(own, &id));
+	ck_assert(shm_transport.quiesced(own, &id));
 }
 END_TEST
 
@@ -440,19 +440,19 @@ START_TEST(killed_in_the_middle)
 	for (int i = 0; i < 2; i++)
 		pids[i] = child(hang, i);
 	await_step(2);
-	shm_transport.settle(own, false);
-	ck_assert(!shm_transport.settled(own, &id));
+	shm_transport.quiesce(own, false);
+	ck_assert(!shm_transport.quiesced(own, &id));
 	for (int i = 0; i < 2; i++) {
 		kill(pids[i], SIGKILL);
 		ck_assert_int_eq(status_of(pids[i]), -1);
-		ck_assert(!shm_transport.settled(own, &id));
+		ck_assert(!shm_transport.quiesced(own, &id));
 		ck_assert_uint_eq(shm_transport.reap(own, FIRST + (uint32_t)i), false);
 		if (i == 0) {
-			ck_assert(!shm_transport.settled(own, &id));
+			ck_assert(!shm_transport.quiesced(own, &id));
 			ck_assert_uint_eq(id, FIRST + 1);
 		}
 	}
-	ck_assert(shm_transport.settled(own, &id));
+	ck_assert(shm_transport.quiesced(own, &id));
 }
 END_TEST
 
@@ -483,8 +483,8 @@ START_TEST(no_mark_left)
 
 	expose_both(BOTH);
 	ck_assert_int_eq(status_of(child(take_all, 0)), 0);
-	shm_transport.settle(own, false);
-	ck_assert(shm_transport.settled(own, &id));
+	shm_transport.quiesce(own, false);
+	ck_assert(shm_transport.quiesced(own, &id));
 }
 END_TEST
 
@@ -507,9 +507,9 @@ START_TEST(none_after_the_last)
 
 	fill(memory[0], BYTES, 50);
 	expose_both(BOTH);
-	shm_transport.settle(own, true);
+	shm_transport.quiesce(own, true);
 	ck_assert_int_eq(status_of(child(closed_worker, 0)), 0);
-	ck_assert(shm_transport.settled(own, &id));
+	ck_assert(shm_transport.quiesced(own, &id));
 	ck_assert(holds(memory[0], BYTES, 50, 0));
 }
 END_TEST
@@ -547,10 +547,10 @@ static void settle(void)
 {
 	uint32_t id;
 
-	shm_transport.settle(own, false);
+	shm_transport.quiesce(own, false);
 	for (uint32_t i = 0; i < RING_GUARDS - 1; i++)
 		own->noted[(struct ring_guard *)held[i].at - own->ring.page->marks] = 0;
-	while (!shm_transport.settled(own, &id))
+	while (!shm_transport.quiesced(own, &id))
 		sched_yield();
 }
 

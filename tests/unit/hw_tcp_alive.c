@@ -142,11 +142,11 @@ START_TEST(one_look)
 
 	setsockopt(sock_of(id), SOL_SOCKET, SO_KEEPALIVE, &off, sizeof(off));
 	quiet_calls(TIMEOUT + 200);
-	for (next = t->next_look; t->next_look == next;)
+	for (next = t->next_poll; t->next_poll == next;)
 		turn(0);
 	ck_assert_int_eq(network(false), 0);
 	ck_assert_int_eq(put(id, 8), 0);
-	for (next = t->next_look; t->next_look == next;)
+	for (next = t->next_poll; t->next_poll == next;)
 		turn(0);
 	ck_assert_int_eq(network(true), 0);
 	quiet_calls(TIMEOUT);

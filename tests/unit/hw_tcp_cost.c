@@ -261,7 +261,7 @@ END_TEST
 /* Messages of a row, each in memory of its own. */
 #define ROW_LEN 60000u
 
-static unsigned char rows[200 * TCP_LEND_MIN];
+static unsigned char rows[200 * TCP_ZCOPY_MIN];
 
 /* What is asked to wait is lent, as the engine does. */
 static int put_row(uint32_t id, unsigned int number, size_t len)
@@ -339,18 +339,18 @@ START_TEST(row_of_many)
 {
 	uint32_t id = join_both();
 
-	put_singly(id, 0, 16, TCP_LEND_MIN);
-	put_batch(id, 16, 32, TCP_LEND_MIN);
-	put_batch(id, 32, 64, TCP_LEND_MIN);
-	put_batch(id, 64, 128, TCP_LEND_MIN);
+	put_singly(id, 0, 16, TCP_ZCOPY_MIN);
+	put_batch(id, 16, 32, TCP_ZCOPY_MIN);
+	put_batch(id, 32, 64, TCP_ZCOPY_MIN);
+	put_batch(id, 64, 128, TCP_ZCOPY_MIN);
 	most = 0; /* they are enough, and there is no room */
 	for (unsigned int i = 128; i < 192; i++)
-		ck_assert_int_eq(put_row(id, i, TCP_LEND_MIN), 0);
-	ck_assert_int_eq(put_row(id, 192, TCP_LEND_MIN), -FI_EAGAIN);
+		ck_assert_int_eq(put_row(id, i, TCP_ZCOPY_MIN), 0);
+	ck_assert_int_eq(put_row(id, 192, TCP_ZCOPY_MIN), -FI_EAGAIN);
 	turn(0);
-	ck_assert_int_eq(put_row(id, 192, TCP_LEND_MIN), -FI_EAGAIN);
+	ck_assert_int_eq(put_row(id, 192, TCP_ZCOPY_MIN), -FI_EAGAIN);
 	most = SIZE_MAX;
-	expect_rows(id + 1, 192, TCP_LEND_MIN);
+	expect_rows(id + 1, 192, TCP_ZCOPY_MIN);
 }
 END_TEST
 
@@ -368,16 +368,16 @@ START_TEST(row_of_longest)
 }
 END_TEST
 
-/* A batch goes out in pieces of any size; or is copied, or closed, before it does. */
+/* A batch goes out in fragments of any size; or is copied, or closed, before it does. */
 START_TEST(row_cut)
 {
-	static const size_t pieces[] = {ROW_LEN, ROW_LEN + FRAME - 1, 7777, 150001};
+	static const size_t fragments[] = {ROW_LEN, ROW_LEN + FRAME - 1, 7777, 150001};
 	uint32_t id = join_both();
 
 	for (unsigned int i = 0; i < 9; i++)
 		ck_assert_int_eq(put_row(id, i, ROW_LEN), 0);
 	ck_assert(link_holds(link_of(id)));
-	most = pieces[_i / 3];
+	most = fragments[_i / 3];
 	if (_i % 3 == 1) {
 		uint64_t out = link_of(id)->zcopy_done;
 
@@ -389,7 +389,7 @@ START_TEST(row_cut)
 		memset(rows, 0, sizeof(rows));
 	} else if (_i % 3 == 2) {
 		ck_assert_int_eq(link_of(id)->ops->send(link_of(id), NULL, 0, 0,
-							WIRE_HEAD(WIRE_BYE, 0, 0, 0), 9),
+							WIRE_HEAD(WIRE_DISCONNECT, 0, 0, 0), 9),
 				 0);
 		ck_assert(!link_holds(link_of(id)));
 		close_joint(id);

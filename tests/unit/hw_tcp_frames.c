@@ -72,7 +72,7 @@ START_TEST(byte_by_byte)
 }
 END_TEST
 
-START_TEST(in_pieces)
+START_TEST(in_fragments)
 {
 	uint32_t id = join_raw();
 	size_t most = _i & 4 ? 200000 : 3000;
@@ -392,7 +392,7 @@ int main(void)
 	TCase *tcase = tcase_create("frames");
 
 	tcase_add_loop_test(tcase, byte_by_byte, 0, 4);
-	tcase_add_loop_test(tcase, in_pieces, 0, 8);
+	tcase_add_loop_test(tcase, in_fragments, 0, 8);
 	tcase_add_test(tcase, every_cut);
 	tcase_add_loop_test(tcase, places_vanish, 0, 2);
 	tcase_add_loop_test(tcase, no_packet, 0, sizeof(bad) / sizeof(bad[0]));

@@ -6,7 +6,7 @@
 #include "tcp_pair.h"
 
 #define MSG(flags) WIRE_HEAD(WIRE_MSG, flags, 0, 0)
-#define BYE        WIRE_HEAD(WIRE_BYE, 0, 0, 0)
+#define BYE        WIRE_HEAD(WIRE_DISCONNECT, 0, 0, 0)
 
 static unsigned char bytes[2 * TCP_PACKET_MAX];
 
@@ -216,8 +216,8 @@ START_TEST(lent)
 }
 END_TEST
 
-/* A payload lent in many pieces, stopped at many places. */
-START_TEST(lent_in_pieces)
+/* A payload lent in many fragments, stopped at many places. */
+START_TEST(lent_in_fragments)
 {
 	uint32_t id = join_both();
 	struct link *link = link_of(id);
@@ -242,7 +242,7 @@ START_TEST(lent_in_pieces)
 }
 END_TEST
 
-/* A good-bye always goes out, last; what is closed without one is not lost either. */
+/* A disconnect message always goes out, last; what is closed without one is not lost either. */
 START_TEST(goodbye)
 {
 	uint32_t id = join_both();
@@ -440,7 +440,7 @@ int main(void)
 	tcase_add_loop_test(tcase, woken_by_packets, 0, 4);
 	tcase_add_loop_test(tcase, woken_by_room, 0, 2);
 	tcase_add_loop_test(tcase, lent, 0, 4);
-	tcase_add_test(tcase, lent_in_pieces);
+	tcase_add_test(tcase, lent_in_fragments);
 	tcase_add_loop_test(tcase, goodbye, 0, 4);
 	tcase_add_loop_test(tcase, closed_with_unread, 0, 2);
 	tcase_add_test(tcase, worker_closed);

@@ -24,7 +24,7 @@ static size_t drain(uint32_t id)
 	return all;
 }
 
-/* Sends until it may not; how often it did. Every other packet goes in pieces. */
+/* Sends until it may not; how often it did. Every other packet goes in fragments. */
 static unsigned int talk(uint32_t id, uint64_t head)
 {
 	struct link *link = link_of(id);

@@ -108,18 +108,18 @@ static void setup(void)
 		.ended = true}; /* so that the engine, which is not there, hears nothing */
 	memset(l->slots, 0xff, sizeof(l->slots));
 	list_init(&l->in_attend);
-	list_init(&l->direct.moves);
+	list_init(&l->direct.rdma_posted);
 	l->direct.qp = &direct;
-	l->direct.inline_max = VERBS_MOVE_INLINE;
+	l->direct.inline_max = VERBS_RDMA_INLINE;
 	l->direct.write_max = VERBS_WRITE_MAX;
-	verbs_move_pool(&v.moves);
+	verbs_rdma_pool(&v.rdma_posted);
 }
 
 static void teardown(void)
 {
 	verbs_ack_drop(&v);
 	pool_fini(&v.links);
-	pool_fini(&v.moves);
+	pool_fini(&v.rdma_posted);
 }
 
 static void will_find(int what)
@@ -170,7 +170,7 @@ static int write_now_or_later(bool now)
 {
 	const struct iovec ours = {memory, 8};
 	const struct fi_rma_iov theirs = {.len = 8};
-	const struct link_move m = {.id = UINT64_C(1) << 32,
+	const struct link_rdma m = {.id = UINT64_C(1) << 32,
 				    .write = true,
 				    .now = now,
 				    .local = &ours,
@@ -178,7 +178,7 @@ static int write_now_or_later(bool now)
 				    .remote = &theirs,
 				    .remote_count = 1};
 
-	return verbs_move(&l->link, &m);
+	return verbs_rdma(&l->link, &m);
 }
 
 static void write_directly(void)
@@ -197,10 +197,10 @@ START_TEST(write_waits)
 	ck_assert_uint_eq(polled, 3);
 	ck_assert_uint_eq(reposted, 0);
 	ck_assert_uint_eq(l->direct.arrived, 0);
-	ck_assert(verbs_move_writes(l));
+	ck_assert(verbs_rdma_writes(l));
 	turns_bring(2);
 	ck_assert_uint_eq(l->direct.arrived, 1);
-	ck_assert(!verbs_move_writes(l));
+	ck_assert(!verbs_rdma_writes(l));
 }
 END_TEST
 
@@ -210,12 +210,12 @@ START_TEST(injected_write_does_not_queue)
 	l->software = false;
 	l->direct.reads = 1;
 	ck_assert_int_eq(write_now_or_later(true), -FI_EAGAIN);
-	ck_assert(!verbs_move_writes(l));
+	ck_assert(!verbs_rdma_writes(l));
 	write_directly();
 	ck_assert_uint_eq(l->direct.posted, 0);
 	l->direct.reads = 0;
 	ck_assert_int_eq(write_now_or_later(true), -FI_EAGAIN); /* behind the other */
-	verbs_move_on(l);
+	verbs_rdma_on(l);
 	ck_assert_uint_eq(l->direct.posted, 1);
 	ck_assert_int_eq(write_now_or_later(true), 0);
 	ck_assert_uint_eq(l->direct.posted, 2);

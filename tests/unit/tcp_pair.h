@@ -221,7 +221,7 @@ static uint32_t join_socket(struct side *side, int sock)
 	joint_count++;
 	*j = (struct joint){.side = side, .peer = -1};
 	connect_tune(sock); /* as for the hellos, which have been said */
-	connect_greeted(sock);
+	connect_set_linked(sock);
 	ck_assert_int_eq(forked_guard(sock), 0);
 	ck_assert_int_eq(tcp_transport.connect(side->hw, &peer, &j->link), 0);
 	return peer.id;

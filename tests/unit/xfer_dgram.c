@@ -5,8 +5,8 @@
 
 static int room;  /* datagrams it takes from now on */
 static int fails; /* 0, or the error of the first that there is no room for */
-static uint64_t words[DGRAM_HELD_MAX + 4];
-static uint64_t seen[4 * DGRAM_HELD_MAX]; /* in the order it took them */
+static uint64_t words[DGRAM_BATCH_MAX + 4];
+static uint64_t seen[4 * DGRAM_BATCH_MAX]; /* in the order it took them */
 static unsigned int seen_count;
 
 static void see(const struct iovec *iov, size_t count)
@@ -48,7 +48,7 @@ static void setup(void)
 	opened.dgram->ops = &fake_ops;
 	room = fails = 0;
 	seen_count = 0;
-	for (unsigned int i = 0; i < DGRAM_HELD_MAX + 4; i++)
+	for (unsigned int i = 0; i < DGRAM_BATCH_MAX + 4; i++)
 		words[i] = 100 + i;
 }
 
@@ -187,17 +187,17 @@ END_TEST
 /* What is accepted is bounded, and nothing overtakes it. */
 START_TEST(bounded)
 {
-	for (unsigned int i = 0; i < DGRAM_HELD_MAX; i++)
+	for (unsigned int i = 0; i < DGRAM_BATCH_MAX; i++)
 		ck_assert_int_eq(give(i, FI_MORE), 0);
-	ck_assert_int_eq(give(DGRAM_HELD_MAX, FI_MORE), -FI_EAGAIN);
-	ck_assert_int_eq(give(DGRAM_HELD_MAX, 0), -FI_EAGAIN);
-	ck_assert_int_eq(give(DGRAM_HELD_MAX, FI_INJECT), -FI_EAGAIN);
+	ck_assert_int_eq(give(DGRAM_BATCH_MAX, FI_MORE), -FI_EAGAIN);
+	ck_assert_int_eq(give(DGRAM_BATCH_MAX, 0), -FI_EAGAIN);
+	ck_assert_int_eq(give(DGRAM_BATCH_MAX, FI_INJECT), -FI_EAGAIN);
 	ck_assert_int_eq(fi_inject(opened.ep, words, 8, opened.to_plain), -FI_EAGAIN);
 	ck_assert_uint_eq(seen_count, 0);
-	room = DGRAM_HELD_MAX + 1;
-	ck_assert_int_eq(fi_inject(opened.ep, &words[DGRAM_HELD_MAX], 8, opened.to_plain), 0);
-	expect_seen(0, DGRAM_HELD_MAX + 1);
-	for (unsigned int i = 0; i < DGRAM_HELD_MAX; i++)
+	room = DGRAM_BATCH_MAX + 1;
+	ck_assert_int_eq(fi_inject(opened.ep, &words[DGRAM_BATCH_MAX], 8, opened.to_plain), 0);
+	expect_seen(0, DGRAM_BATCH_MAX + 1);
+	for (unsigned int i = 0; i < DGRAM_BATCH_MAX; i++)
 		expect(&words[i]);
 	expect_nothing();
 }

@@ -64,7 +64,7 @@ static void say(const void *bytes, size_t len, unsigned int fds)
 static int send_ours(enum hello_kind kind, uint32_t id)
 {
 	return hello_send(fake.worker, pair[0], true,
-			  &(struct hello_words){.kind = kind, .id = id});
+			  &(struct hello_fields){.kind = kind, .id = id});
 }
 
 /* Said, it is refused with this error and leaves no descriptor behind. */
@@ -223,7 +223,7 @@ END_TEST
 
 START_TEST(words_of_the_application)
 {
-	struct hello_words words = {
+	struct hello_fields words = {
 		.kind = HELLO_REJECT, .error = FI_EBUSY, .data = "no, thanks", .data_len = 10};
 	struct wire_hello hello;
 	int fds[WIRE_FDS];
@@ -240,7 +240,7 @@ START_TEST(words_of_the_application)
 END_TEST
 
 /* Of a stream nothing is taken before all of it is there, and nothing behind it. */
-START_TEST(in_pieces)
+START_TEST(in_fragments)
 {
 	struct wire_hello hello = good(HELLO_CONNECT), in;
 	int stream[2], fds[WIRE_FDS];
@@ -315,7 +315,7 @@ int main(void)
 	tcase_add_test(all, other_kinds);
 	tcase_add_test(all, data_too_long);
 	tcase_add_test(all, words_of_the_application);
-	tcase_add_test(all, in_pieces);
+	tcase_add_test(all, in_fragments);
 	tcase_add_test(all, names);
 	tcase_add_test(all, a_full_socket);
 	suite_add_tcase(suite, all);

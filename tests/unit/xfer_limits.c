@@ -122,14 +122,14 @@ START_TEST(messages_when_held)
 	struct rx *rx = fake.worker->rx[0];
 	size_t held = 0;
 
-	while (!fake.peer->holding)
+	while (!fake.peer->xoff_sent)
 		say_message();
 	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_XOFF);
 	for (; fake.peer->state == PEER_CONNECTED; held += BYTES) {
-		ck_assert_uint_le(held, WIRE_HELD_MAX);
+		ck_assert_uint_le(held, WIRE_KEPT_MAX);
 		say_message();
 	}
-	ck_assert_uint_gt(held, WIRE_HELD_MAX - BYTES);
+	ck_assert_uint_gt(held, WIRE_KEPT_MAX - BYTES);
 	ck_assert_int_eq(fake.closed, 1);
 	/* Nothing of such a peer is kept. */
 	ck_assert_uint_eq(rx->unexpected_bytes, 0);

@@ -253,7 +253,7 @@ static void offer(uint64_t tag, uint32_t id, uint64_t len)
 		  offsetof(struct wire_rts, segment) + sizeof(o.segment[0]));
 }
 
-static void piece(uint32_t to, size_t at, size_t len)
+static void fragment(uint32_t to, size_t at, size_t len)
 {
 	fake_says(WIRE_HEAD(WIRE_FRAG, 0, 0, to), at, 0, out + at, len);
 }
@@ -272,19 +272,19 @@ static void pull_into(unsigned int n, size_t room, size_t len, bool unexpected)
 	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_CTS, 0, 0, 900 + n));
 	to = (uint32_t)fake_last(0)->tag;
 	fake_expect_nothing();
-	piece(to ^ 1, 0, 10);      /* to nobody */
-	piece(to, 10, 10);         /* not its turn */
-	piece(to, 0, sizeof(out)); /* more than was offered */
+	fragment(to ^ 1, 0, 10);      /* to nobody */
+	fragment(to, 10, 10);         /* not its turn */
+	fragment(to, 0, sizeof(out)); /* more than was offered */
 	while (at < len) {
 		size_t step = len - at < 200 ? len - at : 200;
 
 		fake_expect_nothing();
-		piece(to, at, step);
+		fragment(to, at, step);
 		at += step;
 	}
 	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_ATS, 0, 0, 900 + n));
 	ck_assert_uint_eq(fake_last(0)->tag, 0);
-	piece(to, 0, 10); /* it is over */
+	fragment(to, 0, 10); /* it is over */
 }
 
 START_TEST(long_message_is_pulled)
@@ -380,10 +380,10 @@ START_TEST(what_a_lost_peer_had_sent)
 	post(0, sizeof(in[0]), 5, 0);
 	offer(5, 1, 1000); /* under way */
 	to = (uint32_t)fake_last(0)->tag;
-	piece(to, 0, 200);
+	fragment(to, 0, 200);
 	offer(6, 2, 1000);  /* not yet asked for */
 	message(7, 0, 100); /* whole */
-	peer_lost(fake.peer, FI_ECONNRESET);
+	peer_failed(fake.peer, FI_ECONNRESET);
 	fake_expect_error(in[0], FI_ECONNRESET);
 	post(1, 256, 6, 0);
 	fake_expect_nothing();
@@ -399,7 +399,7 @@ START_TEST(a_receive_from_a_lost_peer_alone_fails)
 {
 	ck_assert_int_eq(fi_trecv(fake.ep, in[0], 64, NULL, fake.addr, 5, 0, in[0]), 0);
 	post(1, 64, 5, 0);
-	peer_lost(fake.peer, FI_ECONNRESET);
+	peer_failed(fake.peer, FI_ECONNRESET);
 	fake_expect_error(in[0], FI_ECONNRESET);
 	fake_expect_nothing();
 	fake.closed = 0;

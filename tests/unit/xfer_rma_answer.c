@@ -137,8 +137,8 @@ START_TEST(numbers_wrap)
 }
 END_TEST
 
-/* Into segments, in pieces that fit none of them. */
-START_TEST(results_in_pieces)
+/* Into segments, in fragments that fit none of them. */
+START_TEST(results_in_fragments)
 {
 	struct iovec iov[4] = {{buf[0], 5}, {buf[1], 0}, {buf[2], 1}, {buf[3], 40}};
 	uint32_t seq;
@@ -346,7 +346,7 @@ int main(void)
 	tcase_add_test(right, one_answer_for_many);
 	tcase_add_test(right, an_answer_ends_what_was_before);
 	tcase_add_test(right, numbers_wrap);
-	tcase_add_test(right, results_in_pieces);
+	tcase_add_test(right, results_in_fragments);
 	tcase_add_checked_fixture(wrong, setup, rma_teardown);
 	tcase_add_test(wrong, numbers_nobody_gave);
 	tcase_add_test(wrong, done_without_its_result);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One-sided operations on a link without room, in pieces, behind fences; and when the peer goes away. */
+/* One-sided operations on a link without room, in fragments, behind fences; and when the peer goes away. */
 #include "fake_rma.h"
 
 #define THERE 0x1000 /* address in the peer's region */
@@ -105,8 +105,8 @@ START_TEST(answers_wait_for_room)
 }
 END_TEST
 
-/* The region is closed after `pieces` of it have gone out. */
-static void answer_long(unsigned int pieces)
+/* The region is closed after `fragments` of it have gone out. */
+static void answer_long(unsigned int fragments)
 {
 	struct request get = {
 		.op = WIRE_GET, .flags = WIRE_DATA, .seq = 3, .key = KEY_READ, .want = REGION};
@@ -116,7 +116,7 @@ static void answer_long(unsigned int pieces)
 	fake.room = 0;
 	request_say(&get);
 	worker_progress(fake.worker);
-	for (unsigned int i = 0; at < REGION && i < pieces; i++) {
+	for (unsigned int i = 0; at < REGION && i < fragments; i++) {
 		fake.room = 1;
 		worker_progress(fake.worker);
 		ck_assert_uint_eq(fake.count, i + 1);
@@ -180,7 +180,7 @@ START_TEST(full_link_is_eagain)
 END_TEST
 
 /* Room for one packet at a time; whoever comes next waits. */
-START_TEST(long_write_in_pieces)
+START_TEST(long_write_in_fragments)
 {
 	unsigned int sent = 0;
 
@@ -211,7 +211,7 @@ START_TEST(long_write_in_pieces)
 }
 END_TEST
 
-/* A region that is there for the last piece only: not all was written. */
+/* A region that is there for the last fragment only: not all was written. */
 START_TEST(long_write_refused_at_first)
 {
 	struct mr *mr = LIST_ENTRY(regions[KEY_ALL], struct mr, fid);
@@ -411,7 +411,7 @@ int main(void)
 	tcase_add_test(answers, region_closed_half_way);
 	tcase_add_checked_fixture(requests, setup, rma_teardown);
 	tcase_add_test(requests, full_link_is_eagain);
-	tcase_add_test(requests, long_write_in_pieces);
+	tcase_add_test(requests, long_write_in_fragments);
 	tcase_add_test(requests, long_write_refused_at_first);
 	tcase_add_test(requests, behind_a_long_read);
 	tcase_add_test(requests, compare_behind_a_long_read);

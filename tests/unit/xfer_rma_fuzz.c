@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One-sided requests with wrong bytes in them, thousands, the same ones every time: whatever becomes of
- * one, memory that nobody exposed for writing stays as it is, and who waits for an answer gets one.
+ * one, memory that nobody registered for writing stays as it is, and who waits for an answer gets one.
  */
 #include "fake_rma.h"
 
@@ -84,7 +84,7 @@ static unsigned char *byte_of(struct raw *raw, size_t at)
 /* Until nothing more is said; true: `id` had its one last answer. */
 static bool is_answered(uint32_t id, bool *failed)
 {
-	unsigned int answers = 0, pieces = 0;
+	unsigned int answers = 0, fragments = 0;
 	uint64_t next = 0;
 
 	while (worker_progress(fake.worker))
@@ -98,14 +98,14 @@ static bool is_answered(uint32_t id, bool *failed)
 		if (op == WIRE_RESULT) {
 			ck_assert_uint_eq(p->tag, next);
 			next += p->len;
-			pieces++;
+			fragments++;
 		}
 		answers += op == WIRE_DONE || op == WIRE_FAILED || op == WIRE_ATS;
 		*failed = op == WIRE_FAILED || (op == WIRE_ATS && p->tag);
 	}
 	fake.count = 0;
-	ck_assert_uint_le(answers + (pieces > 0), 1);
-	return answers + pieces > 0;
+	ck_assert_uint_le(answers + (fragments > 0), 1);
+	return answers + fragments > 0;
 }
 
 static void drain(void)
@@ -118,8 +118,8 @@ static void drain(void)
 			ck_assert_int_eq(fi_cq_readerr(fake.cq, &error, 0), 1);
 }
 
-/* Not the last piece of a long write: nobody is told of it yet. */
-static bool is_piece(const struct raw *raw)
+/* Not the last fragment of a long write: nobody is told of it yet. */
+static bool is_fragment(const struct raw *raw)
 {
 	struct wire_ranges ranges = {0};
 	size_t heads = offsetof(struct wire_ranges, range);
@@ -152,7 +152,7 @@ static bool is_owed(const struct raw *raw, bool kept)
 		return false;
 	switch (wire_op(head)) {
 	case WIRE_PUT:
-		return !is_piece(raw);
+		return !is_fragment(raw);
 	case WIRE_GET:
 		return true;
 	case WIRE_AMO:

@@ -70,7 +70,7 @@ static void expect_all_failed(int err)
 
 static void lose(void)
 {
-	peer_lost(fake.peer, FI_ECONNRESET);
+	peer_failed(fake.peer, FI_ECONNRESET);
 	fake.closed = 0; /* for fake_shut */
 }
 
@@ -169,7 +169,7 @@ START_TEST(before_it_was_there)
 	post_compare();
 	post_matched(0);
 	ck_assert_uint_eq(fake.count, 0);
-	peer_lost(fake.peer, FI_ECONNREFUSED);
+	peer_failed(fake.peer, FI_ECONNREFUSED);
 	expect_all_failed(FI_ECONNREFUSED);
 	expect_a_new_start();
 }

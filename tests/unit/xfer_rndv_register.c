@@ -9,8 +9,8 @@
 
 static unsigned char bytes[LEN];
 static struct link_ops ops;
-static int exposed, concealed, refusal, done, done_err;
-static const void *batches[4]; /* of what was exposed */
+static int registered, concealed, refusal, done, done_err;
+static const void *batches[4]; /* of what was registered */
 
 static int expose(struct link *link, const struct iovec *iov, size_t count, const void *batch,
 		  struct fi_rma_iov *at, void **token)
@@ -20,16 +20,16 @@ static int expose(struct link *link, const struct iovec *iov, size_t count, cons
 	ck_assert_ptr_eq(iov->iov_base, bytes);
 	if (refusal)
 		return refusal;
-	batches[exposed++] = batch;
+	batches[registered++] = batch;
 	at[0] = (struct fi_rma_iov){.addr = PLACE, .len = iov->iov_len, .key = 0};
-	*token = &exposed;
+	*token = &registered;
 	return 0;
 }
 
 static void conceal(struct link *link, void *token)
 {
 	ck_assert_ptr_eq(link, &fake.link);
-	ck_assert_ptr_eq(token, &exposed);
+	ck_assert_ptr_eq(token, &registered);
 	concealed++;
 }
 
@@ -52,13 +52,13 @@ static void start(void)
 	fake.link.ops = &ops;
 	fake.link.bounces = true;
 	fake.link.spec_max = LEN;
-	exposed = concealed = refusal = done = 0;
+	registered = concealed = refusal = done = 0;
 	work = (struct work){.kind = &kind, .batch = &work};
 }
 
 static void finish(void)
 {
-	ck_assert_int_eq(concealed, exposed);
+	ck_assert_int_eq(concealed, registered);
 	fake_shut();
 }
 
@@ -94,7 +94,7 @@ static void expect_done(int err)
 {
 	ck_assert_int_eq(done, 1);
 	ck_assert_int_eq(done_err, err);
-	ck_assert_int_eq(concealed, exposed);
+	ck_assert_int_eq(concealed, registered);
 }
 
 START_TEST(until_it_is_answered)
@@ -107,7 +107,7 @@ START_TEST(until_it_is_answered)
 	ck_assert_int_eq(concealed, 0);
 	fake_says_ats(id, 0);
 	expect_done(0);
-	ck_assert_int_eq(exposed, 1);
+	ck_assert_int_eq(registered, 1);
 }
 END_TEST
 
@@ -120,11 +120,11 @@ START_TEST(not_without_a_batch)
 	expect_rts((uintptr_t)bytes, WIRE_SPEC);
 	fake_says_ats(id, 0);
 	expect_done(0);
-	ck_assert_int_eq(exposed, 0);
+	ck_assert_int_eq(registered, 0);
 }
 END_TEST
 
-/* The peer then fetches it from where it is; or, where it cannot, gets it by pieces. */
+/* The peer then fetches it from where it is; or, where it cannot, gets it by fragments. */
 START_TEST(no_room_there)
 {
 	uint32_t id;
@@ -147,7 +147,7 @@ START_TEST(once_while_the_offer_waits)
 	fake.room = FAKE_PLENTY;
 	fake_expect_nothing();
 	expect_rts(PLACE, 0);
-	ck_assert_int_eq(exposed, 1);
+	ck_assert_int_eq(registered, 1);
 	fake_says_ats(wire_id(fake.packets[0].head), 0);
 	expect_done(0);
 }
@@ -177,7 +177,7 @@ END_TEST
 START_TEST(the_peer_is_gone)
 {
 	send();
-	peer_lost(fake.peer, FI_ECONNRESET);
+	peer_failed(fake.peer, FI_ECONNRESET);
 	expect_done(FI_ECONNRESET);
 	fake.closed = 0; /* for fake_shut */
 }

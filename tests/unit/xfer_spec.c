@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pieces that come along with an offer: which are taken, and how the rest is had. Both sides of it. */
+/* Fragments that come along with an offer: which are taken, and how the rest is had. Both sides of it. */
 #include <unistd.h>
 
 #include "fake_link.h"
 
 #define TAG      0x77
-#define PIECE    8192u
-#define SHORT    (3 * PIECE + 5)         /* four pieces */
-#define LONG     (WIRE_SPEC_MAX + PIECE) /* more than comes unasked */
-#define ASKED    (WIRE_SPEC_MAX / 2)     /* when so much has come the rest is asked for */
-#define OFFER    0x4711u                 /* the peer's number of its message */
-#define PATIENCE 100000                  /* turns */
+#define FRAGMENT 8192u
+#define SHORT    (3 * FRAGMENT + 5)         /* four fragments */
+#define LONG     (WIRE_SPEC_MAX + FRAGMENT) /* more than comes unasked */
+#define ASKED    (WIRE_SPEC_MAX / 2)        /* when so much has come the rest is asked for */
+#define OFFER    0x4711u                    /* the peer's number of its message */
+#define PATIENCE 100000                     /* turns */
 
 static unsigned char theirs[LONG], ours[LONG];
 static struct link_ops ops;
@@ -52,8 +52,8 @@ static void open_both(void)
 	ops = fake_ops;
 	ops.fetch = fetch;
 	fake.link.ops = &ops;
-	fake.link.packet_max = PIECE;
-	fake.link.spec_max = 2 * PIECE;
+	fake.link.packet_max = FRAGMENT;
+	fake.link.spec_max = 2 * FRAGMENT;
 	fetches = fetch_error = 0;
 	for (size_t i = 0; i < LONG; i++)
 		theirs[i] = (unsigned char)(i * 7 + i / 256 * 3);
@@ -81,15 +81,15 @@ static void says_rts(size_t len)
 		  offsetof(struct wire_rts, segment) + sizeof(offer.segment[0]));
 }
 
-static size_t piece_len(size_t at, size_t len)
+static size_t fragment_len(size_t at, size_t len)
 {
-	return len - at < PIECE ? len - at : PIECE;
+	return len - at < FRAGMENT ? len - at : FRAGMENT;
 }
 
-static void says_piece(size_t at, size_t len)
+static void says_fragment(size_t at, size_t len)
 {
 	fake_says(WIRE_HEAD(WIRE_FRAG, WIRE_SPEC, 0, OFFER), at, 0, theirs + at,
-		  piece_len(at, len));
+		  fragment_len(at, len));
 }
 
 static void expect_ats(unsigned int flags, int err)
@@ -118,8 +118,8 @@ START_TEST(taken_as_they_come)
 	post(SHORT);
 	says_rts(SHORT);
 	ck_assert_uint_eq(fake.count, 0);
-	for (size_t at = 0; at < SHORT; at += PIECE)
-		says_piece(at, SHORT);
+	for (size_t at = 0; at < SHORT; at += FRAGMENT)
+		says_fragment(at, SHORT);
 	ck_assert_uint_eq(fake.count, 1); /* so much is not asked for */
 	expect_ats(WIRE_SPEC, 0);
 	expect_message(SHORT);
@@ -130,8 +130,8 @@ END_TEST
 START_TEST(dropped_where_no_receive_is_posted)
 {
 	says_rts(SHORT);
-	for (size_t at = 0; at < SHORT; at += PIECE)
-		says_piece(at, SHORT);
+	for (size_t at = 0; at < SHORT; at += FRAGMENT)
+		says_fragment(at, SHORT);
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 0);
 	post(SHORT);
@@ -146,13 +146,13 @@ START_TEST(none_behind_a_gap)
 {
 	post(SHORT);
 	says_rts(SHORT);
-	says_piece(0, SHORT);
-	says_piece(2 * PIECE, SHORT);
-	says_piece(3 * PIECE, SHORT);
+	says_fragment(0, SHORT);
+	says_fragment(2 * FRAGMENT, SHORT);
+	says_fragment(3 * FRAGMENT, SHORT);
 	ck_assert_uint_eq(fake.count, 0);
 	expect_message(SHORT);
 	ck_assert_int_eq(fetches, 1);
-	ck_assert_uint_eq(fetched_at, PIECE);
+	ck_assert_uint_eq(fetched_at, FRAGMENT);
 	expect_ats(0, 0);
 }
 END_TEST
@@ -162,12 +162,12 @@ START_TEST(the_rest_is_fetched)
 {
 	post(SHORT);
 	says_rts(SHORT);
-	says_piece(0, SHORT);
+	says_fragment(0, SHORT);
 	usleep(1000);
 	fake_read();
 	ck_assert_int_eq(fetches, 1);
-	ck_assert_uint_eq(fetched_at, PIECE);
-	says_piece(PIECE, SHORT); /* too late */
+	ck_assert_uint_eq(fetched_at, FRAGMENT);
+	says_fragment(FRAGMENT, SHORT); /* too late */
 	expect_ats(0, 0);
 }
 END_TEST
@@ -190,7 +190,7 @@ START_TEST(asked_for_where_it_cannot_be_fetched)
 	fetch_error = -FI_EPERM;
 	post(SHORT);
 	says_rts(SHORT);
-	says_piece(0, SHORT);
+	says_fragment(0, SHORT);
 	for (int i = 0; i < PATIENCE && !fake.count; i++)
 		fake_expect_nothing();
 	ck_assert_int_eq(fetches, 1);
@@ -200,9 +200,10 @@ START_TEST(asked_for_where_it_cannot_be_fetched)
 	fake_expect_nothing();
 	ck_assert(worker_arm(fake.worker)); /* it will come: there is nothing else to do */
 	ck_assert_int_eq(fetches, 1);
-	says_piece(PIECE, SHORT); /* sent before it had asked */
-	for (size_t at = 2 * PIECE; at < SHORT; at += PIECE)
-		fake_says(WIRE_HEAD(WIRE_FRAG, 0, 0, id), at, 0, theirs + at, piece_len(at, SHORT));
+	says_fragment(FRAGMENT, SHORT); /* sent before it had asked */
+	for (size_t at = 2 * FRAGMENT; at < SHORT; at += FRAGMENT)
+		fake_says(WIRE_HEAD(WIRE_FRAG, 0, 0, id), at, 0, theirs + at,
+			  fragment_len(at, SHORT));
 	ck_assert_uint_eq(fake.count, 2);
 	expect_ats(WIRE_SPEC, 0);
 	expect_message(SHORT);
@@ -213,9 +214,9 @@ START_TEST(asked_for_while_it_comes)
 {
 	post(LONG);
 	says_rts(LONG);
-	for (size_t at = 0; at < LONG; at += PIECE) {
+	for (size_t at = 0; at < LONG; at += FRAGMENT) {
 		ck_assert_uint_eq(fake.count, at >= ASKED);
-		says_piece(at, LONG);
+		says_fragment(at, LONG);
 	}
 	ck_assert_uint_eq(fake.count, 2);
 	ck_assert_uint_eq(fake_last(1)->head, WIRE_HEAD(WIRE_CTS, WIRE_SPEC, 0, OFFER));
@@ -228,8 +229,8 @@ START_TEST(nothing_is_left_of_a_peer_that_is_gone)
 {
 	post(SHORT);
 	says_rts(SHORT);
-	says_piece(0, SHORT);
-	peer_lost(fake.peer, FI_ECONNRESET);
+	says_fragment(0, SHORT);
+	peer_failed(fake.peer, FI_ECONNRESET);
 	fake_expect_error(ours, FI_ECONNRESET);
 	ck_assert(list_empty(&fake.worker->spec));
 	ck_assert_uint_eq(fake.worker->rxreq_pool.in_use, 0);
@@ -249,12 +250,12 @@ static uint32_t send_long(void)
 	return wire_id(fake.packets[before].head);
 }
 
-static void expect_piece(const struct fake_packet *p, uint64_t head, size_t at)
+static void expect_fragment(const struct fake_packet *p, uint64_t head, size_t at)
 {
 	ck_assert_uint_eq(p->head, head);
 	ck_assert_uint_eq(p->tag, at);
-	ck_assert_uint_eq(p->len, PIECE);
-	ck_assert_mem_eq(p->payload, theirs + at, PIECE);
+	ck_assert_uint_eq(p->len, FRAGMENT);
+	ck_assert_mem_eq(p->payload, theirs + at, FRAGMENT);
 }
 
 static void says_cts(uint32_t id, unsigned int flags)
@@ -269,11 +270,11 @@ START_TEST(goes_on_behind_them)
 
 	ck_assert_uint_eq(fake.count, 3);
 	ck_assert_uint_eq(wire_flags(fake_last(2)->head), WIRE_TAGGED | WIRE_SPEC);
-	expect_piece(fake_last(1), WIRE_HEAD(WIRE_FRAG, WIRE_SPEC, 0, id), 0);
-	expect_piece(fake_last(0), WIRE_HEAD(WIRE_FRAG, WIRE_SPEC, 0, id), PIECE);
+	expect_fragment(fake_last(1), WIRE_HEAD(WIRE_FRAG, WIRE_SPEC, 0, id), 0);
+	expect_fragment(fake_last(0), WIRE_HEAD(WIRE_FRAG, WIRE_SPEC, 0, id), FRAGMENT);
 	says_cts(id, WIRE_SPEC);
-	ck_assert_uint_eq(fake.count, 1 + LONG / PIECE);
-	expect_piece(&fake.packets[3], WIRE_HEAD(WIRE_FRAG, 0, 0, 5), 2 * PIECE);
+	ck_assert_uint_eq(fake.count, 1 + LONG / FRAGMENT);
+	expect_fragment(&fake.packets[3], WIRE_HEAD(WIRE_FRAG, 0, 0, 5), 2 * FRAGMENT);
 	fake_says(WIRE_HEAD(WIRE_ATS, WIRE_SPEC, 0, id), 0, 0, NULL, 0);
 	fake_expect(theirs, FI_TAGGED | FI_SEND);
 }
@@ -285,8 +286,8 @@ START_TEST(begins_anew)
 	uint32_t id = send_long();
 
 	says_cts(id, 0);
-	ck_assert_uint_eq(fake.count, 3 + LONG / PIECE);
-	expect_piece(&fake.packets[3], WIRE_HEAD(WIRE_FRAG, 0, 0, 5), 0);
+	ck_assert_uint_eq(fake.count, 3 + LONG / FRAGMENT);
+	expect_fragment(&fake.packets[3], WIRE_HEAD(WIRE_FRAG, 0, 0, 5), 0);
 	fake_says_ats(id, 0);
 	fake_expect(theirs, FI_TAGGED | FI_SEND);
 }
@@ -297,17 +298,17 @@ START_TEST(what_was_asked_for_goes_first)
 	uint32_t one, other;
 
 	fake.room = 2;
-	one = send_long(); /* and its first piece */
+	one = send_long(); /* and its first fragment */
 	fake.room = 1;
 	other = send_long();
 	fake.room = 0;
 	says_cts(other, WIRE_SPEC);
 	fake.room = 1;
 	fake_expect_nothing();
-	expect_piece(fake_last(0), WIRE_HEAD(WIRE_FRAG, 0, 0, 5), 0);
+	expect_fragment(fake_last(0), WIRE_HEAD(WIRE_FRAG, 0, 0, 5), 0);
 	fake.room = FAKE_PLENTY;
 	fake_expect_nothing();
-	expect_piece(fake_last(0), WIRE_HEAD(WIRE_FRAG, WIRE_SPEC, 0, one), PIECE);
+	expect_fragment(fake_last(0), WIRE_HEAD(WIRE_FRAG, WIRE_SPEC, 0, one), FRAGMENT);
 	fake_says_ats(one, 0);
 	fake_says_ats(other, 0);
 	fake_expect(theirs, FI_TAGGED | FI_SEND);
@@ -328,7 +329,7 @@ START_TEST(nobody_stays_awake_for_them)
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 2);
 	says_cts(id, WIRE_SPEC);
-	expect_piece(&fake.packets[2], WIRE_HEAD(WIRE_FRAG, 0, 0, 5), PIECE);
+	expect_fragment(&fake.packets[2], WIRE_HEAD(WIRE_FRAG, 0, 0, 5), FRAGMENT);
 	fake_says_ats(id, 0);
 	fake_expect(theirs, FI_TAGGED | FI_SEND);
 }

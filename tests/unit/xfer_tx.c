@@ -2,7 +2,7 @@
 /* Sending beyond the fast road: queues, fences, pauses, long messages, cancelling. */
 #include "fake_link.h"
 
-#define PIECE 256u /* bytes of a long message in one packet */
+#define FRAGMENT 256u /* bytes of a long message in one packet */
 
 #define TAG 0x1234
 
@@ -115,7 +115,7 @@ END_TEST
 START_TEST(injected_hears_of_a_failed_attempt)
 {
 	ck_assert_int_eq(fi_tinject(fake.ep, buf, 16, fake.addr, TAG), -FI_EAGAIN);
-	peer_lost(fake.peer, FI_EHOSTUNREACH);
+	peer_failed(fake.peer, FI_EHOSTUNREACH);
 	ck_assert_int_eq(fi_tinject(fake.ep, buf, 16, fake.addr, TAG), -FI_EHOSTUNREACH);
 	fake_expect_nothing();
 	/* Once: the next one asks the peer again, of which there is none. */
@@ -180,7 +180,7 @@ START_TEST(long_message_is_streamed)
 	ck_assert_int_eq(fi_tsendmsg(fake.ep, &msg, FI_COMPLETION), 0);
 	id = wire_id(fake_last(0)->head);
 	fake.room = 0;
-	fake.link.packet_max = PIECE;
+	fake.link.packet_max = FRAGMENT;
 	fake_says(WIRE_HEAD(WIRE_CTS, 0, 0, id), 4711, 0, NULL, 0);
 	for (unsigned int i = 1; at < sizeof(buf); i++) {
 		const struct fake_packet *p;
@@ -193,7 +193,7 @@ START_TEST(long_message_is_streamed)
 		ck_assert_uint_gt(fake.count, i);
 		ck_assert_uint_eq(p->head, WIRE_HEAD(WIRE_FRAG, 0, 0, 4711));
 		ck_assert_uint_eq(p->tag, at);
-		ck_assert_uint_le(p->len, PIECE);
+		ck_assert_uint_le(p->len, FRAGMENT);
 		ck_assert_uint_gt(p->len, 0);
 		memcpy(got + at, p->payload, p->len);
 		at += p->len;
@@ -384,7 +384,7 @@ START_TEST(the_end_of_the_peer_ends_all)
 	ck_assert_int_eq(send_flags(8, FI_FENCE, &buf[2]), 0);
 	fake.room = 0;
 	tx_control(fake.peer, WIRE_HEAD(WIRE_ATS, 0, 0, 1), 0);
-	peer_lost(fake.peer, FI_ECONNRESET);
+	peer_failed(fake.peer, FI_ECONNRESET);
 	for (unsigned int i = 0; i < 3; i++)
 		fake_expect_error(&buf[i], FI_ECONNRESET);
 	fake_expect_nothing();

@@ -13,7 +13,7 @@
 #include "link/engine.h"
 
 #define TICK_MS 50 /* sleepers on the event queue look at joins so often */
-#define TURNS   64 /* until all that has come is read, at most */
+#define CALLS   64 /* until all that has come is read, at most */
 
 /* What a call asks for; `members` is ours. */
 struct wish {
@@ -248,7 +248,7 @@ static void drive(struct eq_driver *driver)
 	lock_take(&dom->lock);
 	pending = !list_empty(&c->joins);
 	for (int i = 0;
-	     pending && i < TURNS && (worker_progress(c->worker) || !worker_arm(c->worker)); i++)
+	     pending && i < CALLS && (worker_progress(c->worker) || !worker_arm(c->worker)); i++)
 		;
 	lock_give(&dom->lock);
 	if (pending || __atomic_load_n(&c->driver.fd, __ATOMIC_RELAXED) >= 0)

@@ -17,7 +17,7 @@
 #include "core/ep.h"
 #include "base/fid.h"
 #include "xfer/rndv/rxreq.h"
-#include "xfer/rndv/move.h"
+#include "xfer/rndv/rdma.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
@@ -305,7 +305,7 @@ void group_end(struct group *g)
 	}
 	LOG_INFO(LOG_EP_CTRL, "a group of %u ends: %s", g->size, fi_strerror(g->err));
 	rx_fail_posted(&g->rx, g->err);
-	move_settle_rx(worker, &g->rx); /* no device writes to what is given back next */
+	rdma_quiesce_rx(worker, &g->rx); /* no device writes to what is given back next */
 	rxreq_fail_context(worker, &g->rx, g->err);
 	tx_cancel_posted(worker, g->err, is_of, g);
 	op_end_all(g);
@@ -313,10 +313,10 @@ void group_end(struct group *g)
 	drop_kept(g);
 }
 
-void group_look(struct group *g)
+void group_poll(struct group *g)
 {
-	leave_look(g);
+	leave_poll(g);
 	LIST_EACH (node, &g->ops)
 		if (!g->err)
-			exchange_look(LIST_ENTRY(node, struct op, in_group));
+			exchange_poll(LIST_ENTRY(node, struct op, in_group));
 }

@@ -93,7 +93,7 @@ void group_tell(struct group *g, const struct wire_group *word);
 /* One of an ended group is told that it is; NULL. */
 struct rx *group_answer(struct group *g, struct peer *to);
 /* Receives that wait for members who have left are looked at. */
-void group_look(struct group *g);
+void group_poll(struct group *g);
 /*
  * Before the first collective: who shares a host with whom is found out. All members plan by it, so
  * without it none can be begun. 0 or -FI_ENOMEM.

@@ -111,7 +111,7 @@ void join_note_failure(struct coll *c, uint64_t key, uint32_t attempt)
 	if (attempt > f->attempt)
 		f->attempt = attempt;
 	LIST_EACH_SAFE (node, &c->kept) {
-		struct join_word *w = LIST_ENTRY(node, struct join_word, link);
+		struct join_message *w = LIST_ENTRY(node, struct join_message, link);
 
 		if (w->word.key == key && w->word.attempt <= f->attempt)
 			join_drop(c, w);
@@ -286,7 +286,7 @@ static int probe(struct group *g)
 	return err;
 }
 
-void join_look(struct coll *c, uint64_t now)
+void join_poll(struct coll *c, uint64_t now)
 {
 	LIST_EACH (node, &c->joins) {
 		struct group *g = LIST_ENTRY(node, struct group, in_joins);
@@ -302,10 +302,10 @@ void join_look(struct coll *c, uint64_t now)
 }
 
 /* NULL: those of all. */
-static void drop_words(struct coll *c, struct list *list, struct peer *peer)
+static void drop_messages(struct coll *c, struct list *list, struct peer *peer)
 {
 	LIST_EACH_SAFE (node, list) {
-		struct join_word *w = LIST_ENTRY(node, struct join_word, link);
+		struct join_message *w = LIST_ENTRY(node, struct join_message, link);
 
 		if (!peer || w->from == pool_id(peer))
 			join_drop(c, w);
@@ -315,8 +315,8 @@ static void drop_words(struct coll *c, struct list *list, struct peer *peer)
 /* What the peer had said is void; a join with it comes to nothing. */
 void join_lost(struct coll *c, struct peer *peer, int err)
 {
-	drop_words(c, &c->kept, peer);
-	drop_words(c, &c->leaves, peer);
+	drop_messages(c, &c->kept, peer);
+	drop_messages(c, &c->leaves, peer);
 	LIST_EACH (node, &c->joins) {
 		struct group *g = LIST_ENTRY(node, struct group, in_joins);
 
@@ -327,8 +327,8 @@ void join_lost(struct coll *c, struct peer *peer, int err)
 
 void join_close(struct coll *c)
 {
-	drop_words(c, &c->kept, NULL);
-	drop_words(c, &c->leaves, NULL);
+	drop_messages(c, &c->kept, NULL);
+	drop_messages(c, &c->leaves, NULL);
 	LIST_EACH_SAFE (node, &c->failures)
 		drop_failure(c, LIST_ENTRY(node, struct join_failure, link));
 }

@@ -11,7 +11,7 @@
 #include "coll/group/group.h"
 
 /* A word about a join that nobody here has begun. */
-struct join_word {
+struct join_message {
 	struct list link;
 	uint32_t from; /* in the worker's pool of peers */
 	struct wire_group word;
@@ -34,9 +34,9 @@ void join_fail(struct group *g, int err);
 /* The peer is gone. */
 void join_lost(struct coll *coll, struct peer *peer, int err);
 /* Asks, where too long nothing was heard. */
-void join_look(struct coll *coll, uint64_t now);
+void join_poll(struct coll *coll, uint64_t now);
 void join_close(struct coll *coll);
-void join_drop(struct coll *coll, struct join_word *w);
+void join_drop(struct coll *coll, struct join_message *w);
 
 /* ---- For the files join*.c alone --------------------------------------------------------------- */
 

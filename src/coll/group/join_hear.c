@@ -113,7 +113,7 @@ static unsigned int sort_of(const struct wire_group *word)
 void join_keep(struct coll *c, struct peer *from, const struct wire_group *word)
 {
 	unsigned int sort = sort_of(word);
-	struct join_word *w;
+	struct join_message *w;
 
 	if (c->kept_count[sort] >= KEPT_MAX || from->words[sort] >= KEPT_OF_PEER_MAX ||
 	    !(w = malloc(sizeof(*w)))) {
@@ -122,13 +122,13 @@ void join_keep(struct coll *c, struct peer *from, const struct wire_group *word)
 			 c->kept_count[sort], from->words[sort]);
 		return;
 	}
-	*w = (struct join_word){.from = pool_id(from), .word = *word};
+	*w = (struct join_message){.from = pool_id(from), .word = *word};
 	list_push(sort ? &c->leaves : &c->kept, &w->link);
 	c->kept_count[sort]++;
 	from->words[sort]++;
 }
 
-void join_drop(struct coll *c, struct join_word *w)
+void join_drop(struct coll *c, struct join_message *w)
 {
 	struct peer *from = pool_find(&c->worker->peer_pool, w->from);
 	unsigned int sort = sort_of(&w->word);
@@ -243,7 +243,7 @@ void join_hear_kept(struct group *g)
 	struct coll *c = g->coll;
 
 	LIST_EACH_SAFE (node, &c->kept) {
-		struct join_word *w = LIST_ENTRY(node, struct join_word, link);
+		struct join_message *w = LIST_ENTRY(node, struct join_message, link);
 		struct peer *from = pool_find(&c->worker->peer_pool, w->from);
 		struct wire_group word = w->word;
 

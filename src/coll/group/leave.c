@@ -79,7 +79,7 @@ static void ask_due(struct group *g, uint32_t rank)
 		leave_doubt_again(g, rank);
 }
 
-void leave_look(struct group *g)
+void leave_poll(struct group *g)
 {
 	if (!g->doubts_due || g->err)
 		return;
@@ -189,7 +189,7 @@ void leave_take(struct group *g)
 	struct coll *c = g->coll;
 
 	LIST_EACH_SAFE (node, &c->leaves) {
-		struct join_word *w = LIST_ENTRY(node, struct join_word, link);
+		struct join_message *w = LIST_ENTRY(node, struct join_message, link);
 		struct peer *from = pool_find(&c->worker->peer_pool, w->from);
 
 		if (w->word.id != g->id)
@@ -203,7 +203,7 @@ void leave_take(struct group *g)
 void leave_flush(struct coll *c)
 {
 	LIST_EACH_SAFE (node, &c->leaves) {
-		struct join_word *w = LIST_ENTRY(node, struct join_word, link);
+		struct join_message *w = LIST_ENTRY(node, struct join_message, link);
 
 		if (!(w->word.id & MANAGED_ID))
 			join_drop(c, w);

@@ -38,7 +38,7 @@ static inline void leave_doubt_again(struct group *g, uint32_t rank)
 		g->doubts[rank / 64].seen &= ~(UINT64_C(1) << rank % 64);
 }
 /* Asks whoever is to be asked. */
-void leave_look(struct group *g);
+void leave_poll(struct group *g);
 /* Its last word, or that the group has ended for it (ABORT). */
 void leave_hear(struct coll *coll, struct peer *from, const struct wire_group *word);
 void leave_hear_ask(struct coll *coll, struct peer *from, const struct wire_group *word);

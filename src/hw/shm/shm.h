@@ -20,13 +20,13 @@ struct shm {
 	uint64_t head;      /* next slot to read */
 	uint64_t published; /* head as senders know it */
 	uint32_t publish_step;
-	uint32_t progress_calls;  /* counts shm_progress */
-	uint32_t reaped;          /* claims of the dead still to be skipped */
-	int fd;                   /* memfd of the ring, for hellos */
-	struct shm_bounce *stage; /* NULL until it is used */
+	uint32_t progress_calls;   /* counts shm_progress */
+	uint32_t reaped;           /* claims of the dead still to be skipped */
+	int fd;                    /* memfd of the ring, for hellos */
+	struct shm_bounce *bounce; /* NULL until it is used */
 	struct shm_pipes pipes;
 	bool populated;              /* the ring's memory is in place */
-	uint64_t noted[RING_GUARDS]; /* marks that shm_settled waits for */
+	uint64_t noted[RING_GUARDS]; /* marks that shm_quiesced waits for */
 };
 
 struct shm_link {
@@ -36,18 +36,18 @@ struct shm_link {
 	uint64_t limit;           /* the end of the free slots, as last seen */
 	uint64_t owner;           /* our id, placed as in a claim word */
 	uint32_t src;             /* our id at the peer */
-	uint32_t turns_seen;      /* own->progress_calls when a lap of the peer's ring last began */
+	uint32_t calls_seen;      /* own->progress_calls when a lap of the peer's ring last began */
 	struct shm *own;          /* of the worker that sends */
 	uint32_t slow;            /* counts claims that took the cold road */
 	int sock;                 /* one byte on it wakes the peer; the engine's */
 	pid_t pid;                /* for process_vm_readv; 0: no direct access */
 	struct shm_copier copier; /* into the peer's ring, */
-	struct shm_copier bounce_copier; /* and onto our stage for it */
+	struct shm_copier bounce_copier; /* and onto our bounce for it */
 	uint32_t bounce_at; /* where the last one was put there: that unit again, if it is free */
 	uint64_t looked;    /* ms: when the peer was last seen to be there */
 	struct shm_pipe_user pipe;
 	struct mr_view regions;
-	void *withdrawn; /* a payload taken back: SHM_PACKET_MAX bytes, or NULL */
+	void *recalled; /* a payload taken back: SHM_PACKET_MAX bytes, or NULL */
 };
 
 /* Bytes of the first slot that are not payload. */
@@ -65,7 +65,7 @@ struct shm_cma {
 };
 
 /* 0 or a negative error; -FI_ENOSYS and -FI_EPERM stay so: copies are not allowed. */
-int shm_cma_move(struct shm_link *s, struct shm_cma *c);
+int shm_cma_copy(struct shm_link *s, struct shm_cma *c);
 
 int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 	     uint64_t tag);
@@ -74,8 +74,8 @@ int shm_sendv(struct link *link, const struct packet *p, const struct iovec *iov
 ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t local_count,
 		  const struct iovec *remote, size_t remote_count, uint64_t key);
 int shm_rndv_register(struct link *link, const struct iovec *iov, size_t count, const void *batch,
-		      struct fi_rma_iov *at, void **exposed);
-void shm_rndv_deregister(struct link *link, void *exposed);
+		      struct fi_rma_iov *at, void **registered);
+void shm_rndv_deregister(struct link *link, void *registered);
 int shm_put(struct link *link, const struct iovec *local, size_t local_count,
 	    const struct fi_rma_iov *remote, size_t remote_count);
 int shm_get(struct link *link, const struct iovec *local, size_t local_count,

@@ -36,36 +36,36 @@ static void begin_use(struct ring_page *page, const struct shm_bounced *s)
 }
 
 /* Where its peer took the last one, as that may be in a cache of the peer's. */
-static struct shm_bounced *reserve(struct shm_bounce *stage, struct shm_link *link, size_t len)
+static struct shm_bounced *reserve(struct shm_bounce *bounce, struct shm_link *link, size_t len)
 {
 	uint32_t units = (uint32_t)((len + SHM_BOUNCE_UNIT - 1) / SHM_BOUNCE_UNIT);
 	uint32_t first = link->bounce_at;
 	struct shm_bounced *s;
 
-	if (first % units || !is_free(stage->used, first, units)) /* no gaps that are of no use */
-		first = find(stage->used, units);
+	if (first % units || !is_free(bounce->used, first, units)) /* no gaps that are of no use */
+		first = find(bounce->used, units);
 	if (first == RING_UNITS)
 		return NULL;
 	link->bounce_at = first;
-	s = &stage->staged[first];
-	stage->used |= bits(first, units);
+	s = &bounce->bounced[first];
+	bounce->used |= bits(first, units);
 	*s = (struct shm_bounced){
-		.stage = stage, .first = first, .units = units, .use = ++stage->use};
+		.bounce = bounce, .first = first, .units = units, .use = ++bounce->use};
 	return s;
 }
 
 static struct shm_bounce *bounce_of(struct shm *shm)
 {
-	if (!shm->stage)
-		shm->stage = calloc(1, sizeof(*shm->stage));
-	return shm->stage;
+	if (!shm->bounce)
+		shm->bounce = calloc(1, sizeof(*shm->bounce));
+	return shm->bounce;
 }
 
 /* Another receiver of what was put there last. */
-static struct shm_bounced *put_before(const struct shm_bounce *stage,
+static struct shm_bounced *put_before(const struct shm_bounce *bounce,
 				      const struct shm_bounced *want)
 {
-	struct shm_bounced *s = stage->last;
+	struct shm_bounced *s = bounce->last;
 
 	return s && s->takers && want->batch && s->batch == want->batch &&
 			       s->memory == want->memory && s->len == want->len
@@ -77,14 +77,14 @@ static struct shm_bounced *put(struct shm_link *link, const struct iovec *iov, s
 			       const struct shm_bounced *want)
 {
 	struct ring *ring = &link->own->ring;
-	struct shm_bounce *stage = link->own->stage;
-	struct shm_bounced *s = reserve(stage, link, want->len);
+	struct shm_bounce *bounce = link->own->bounce;
+	struct shm_bounced *s = reserve(bounce, link, want->len);
 	unsigned char *at;
 
 	if (!s)
 		return NULL;
 	begin_use(ring->page, s);
-	at = ring->stage + (size_t)s->first * SHM_BOUNCE_UNIT;
+	at = ring->bounce + (size_t)s->first * SHM_BOUNCE_UNIT;
 	for (size_t i = 0; i < count; i++) {
 		shm_copy(&link->bounce_copier, at, iov[i].iov_base, iov[i].iov_len);
 		at += iov[i].iov_len;
@@ -92,12 +92,12 @@ static struct shm_bounced *put(struct shm_link *link, const struct iovec *iov, s
 	s->batch = want->batch;
 	s->memory = want->memory;
 	s->len = want->len;
-	stage->last = s;
+	bounce->last = s;
 	return s;
 }
 
 int shm_bounce_put(struct shm_link *l, const struct iovec *iov, size_t count, const void *batch,
-		   struct fi_rma_iov *at, void **exposed)
+		   struct fi_rma_iov *at, void **registered)
 {
 	struct shm_bounced want = {.batch = count == 1 ? batch : NULL, .memory = iov[0].iov_base},
 			   *s;
@@ -107,7 +107,7 @@ int shm_bounce_put(struct shm_link *l, const struct iovec *iov, size_t count, co
 		want.len += iov[i].iov_len;
 	if (!want.len || want.len > SHM_BOUNCE_MAX || !bounce_of(l->own))
 		return -FI_ENOSYS;
-	s = put_before(l->own->stage, &want);
+	s = put_before(l->own->bounce, &want);
 	if (!s)
 		s = put(l, iov, count, &want);
 	if (!s)
@@ -119,14 +119,14 @@ int shm_bounce_put(struct shm_link *l, const struct iovec *iov, size_t count, co
 		at[i] = (struct fi_rma_iov){.addr = place, .len = iov[i].iov_len};
 		place += iov[i].iov_len;
 	}
-	*exposed = s;
+	*registered = s;
 	return 0;
 }
 
 void shm_bounce_end(struct shm_bounced *s)
 {
 	if (--s->takers == 0)
-		s->stage->used &= ~bits(s->first, s->units);
+		s->bounce->used &= ~bits(s->first, s->units);
 }
 
 static uint64_t offset_of(const struct iovec *remote)
@@ -164,7 +164,7 @@ ssize_t shm_bounce_take(const struct ring *r, const struct iovec *local, size_t 
 
 		if (!within(&remote[i]))
 			return -FI_EFAULT;
-		got = iov_scatter(local, local_count, moved, r->stage + offset_of(&remote[i]),
+		got = iov_scatter(local, local_count, moved, r->bounce + offset_of(&remote[i]),
 				  remote[i].iov_len);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE); /* partner: begin_use */
 		if (!still_there(r, &remote[i]))

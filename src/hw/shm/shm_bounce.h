@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stage of a worker: shared memory behind its ring, where it puts long messages that its peers take out
+ * The bounce of a worker: shared memory behind its ring, where it puts long messages that its peers take out
  * by themselves. Two plain copies, one a side, cost less than one that the kernel makes between two
  * processes, which has to look up every page. Not so for messages longer than a cache: these are refused.
  */
@@ -21,7 +21,7 @@
 
 /* What lies there. */
 struct shm_bounced {
-	struct shm_bounce *stage;
+	struct shm_bounce *bounce;
 	uint32_t first, units, use;
 	uint32_t takers;    /* who may still take it */
 	const void *memory; /* it is a copy of that, */
@@ -30,15 +30,15 @@ struct shm_bounced {
 };
 
 struct shm_bounce {
-	uint64_t used;                         /* a bit for each unit */
-	uint32_t use;                          /* the last one's number */
-	struct shm_bounced *last;              /* that was put there */
-	struct shm_bounced staged[RING_UNITS]; /* by their first unit */
+	uint64_t used;                          /* a bit for each unit */
+	uint32_t use;                           /* the last one's number */
+	struct shm_bounced *last;               /* that was put there */
+	struct shm_bounced bounced[RING_UNITS]; /* by their first unit */
 };
 
 /* As link_ops.rndv_register has it. */
 int shm_bounce_put(struct shm_link *link, const struct iovec *iov, size_t count, const void *batch,
-		   struct fi_rma_iov *at, void **exposed);
+		   struct fi_rma_iov *at, void **registered);
 /* One who may take it less. */
 void shm_bounce_end(struct shm_bounced *s);
 

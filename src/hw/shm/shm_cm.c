@@ -16,12 +16,12 @@
 #include "link/upcall.h"
 
 /*
- * See shm_copy.h. The reader of a ring waits for each piece. Single copies around the caches take half of the time of
+ * See shm_copy.h. The reader of a ring waits for each fragment. Single copies around the caches take half of the time of
  * those through them where both share one, a seventh where they do not.
  */
 #define RING_PERCENT 33u
 /*
- * Whoever takes something from a stage does so later, when it may have left our caches in any case. With 33 it was
+ * Whoever takes something from a bounce does so later, when it may have left our caches in any case. With 33 it was
  * kept in them where copies cost 100 us instead of 60; with 50 and 67 not.
  */
 #define BOUNCE_PERCENT 67u
@@ -64,7 +64,7 @@ static void shm_close_worker(void *state)
 	shm_pipe_close_all(&shm->pipes);
 	ring_unmap(&shm->ring);
 	close(shm->fd);
-	free(shm->stage);
+	free(shm->bounce);
 	free(shm);
 }
 
@@ -82,7 +82,7 @@ static void shm_drain(void *state)
 	shm_guard_close(&((struct shm *)state)->ring);
 }
 
-static void shm_settle(void *state, bool last)
+static void shm_quiesce(void *state, bool last)
 {
 	struct shm *shm = state;
 
@@ -91,7 +91,7 @@ static void shm_settle(void *state, bool last)
 	shm_guard_note(&shm->ring, shm->noted);
 }
 
-static bool shm_settled(void *state, uint32_t *id)
+static bool shm_quiesced(void *state, uint32_t *id)
 {
 	struct shm *shm = state;
 
@@ -106,7 +106,7 @@ static void shm_close_link(struct link *link)
 	shm_pipe_forget(&s->pipe);
 	s->own->pipes.links--;
 	mr_view_detach(&s->regions);
-	free(s->withdrawn);
+	free(s->recalled);
 	free(s);
 }
 
@@ -138,7 +138,7 @@ static void probe_fetch(struct shm_link *s, const struct link_peer *peer)
 		return;
 	s->pid = peer->pid;
 	s->looked = clock_coarse_ms();
-	if (shm_cma_move(s, &c) || c.moved != sizeof(word) || word != peer->hello->probe_value)
+	if (shm_cma_copy(s, &c) || c.moved != sizeof(word) || word != peer->hello->probe_value)
 		s->pid = 0;
 }
 
@@ -179,7 +179,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->link.ops = &shm_link_ops;
 	s->own = state;
 	s->own->pipes.links++;
-	s->turns_seen = s->own->progress_calls - 1;
+	s->calls_seen = s->own->progress_calls - 1;
 	s->copier.percent = RING_PERCENT;
 	s->bounce_copier.percent = BOUNCE_PERCENT;
 	s->src = peer->id;
@@ -210,6 +210,6 @@ const struct transport shm_transport = {
 	.connect = shm_connect,
 	.reap = shm_reap,
 	.drain = shm_drain,
-	.settle = shm_settle,
-	.settled = shm_settled,
+	.quiesce = shm_quiesce,
+	.quiesced = shm_quiesced,
 };

@@ -83,7 +83,7 @@ static void give_up(struct shm_link *s, const char *what, int err)
 	s->link.fetches = false;
 }
 
-int shm_cma_move(struct shm_link *s, struct shm_cma *c)
+int shm_cma_copy(struct shm_link *s, struct shm_cma *c)
 {
 	ssize_t got;
 	int err;

@@ -216,7 +216,7 @@ ssize_t shm_pipe_take(struct shm_pipe_user *u, pid_t pid, uint64_t key, const st
 	state = state_of(u->fd);
 	if (state) /* what is left there keeps pages of the sender's */
 		shm_pipe_forget(u);
-	if (state & (POLLHUP | POLLERR)) /* closed by who withdrew it */
+	if (state & (POLLHUP | POLLERR)) /* closed by the sender that recalled it */
 		return -FI_ECONNRESET;
 	return got > 0 ? got : 0;
 }

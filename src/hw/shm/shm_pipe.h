@@ -54,7 +54,7 @@ void shm_pipe_close_all(struct shm_pipes *all);
 
 /*
  * Peer: the begin of a message out of the pipe `key` of process `pid`, at most until the local side is full. The
- * bytes; 0: fetch it all; -FI_ECONNRESET: it was withdrawn.
+ * bytes; 0: fetch it all; -FI_ECONNRESET: it was recalled.
  */
 ssize_t shm_pipe_take(struct shm_pipe_user *u, pid_t pid, uint64_t key, const struct iovec *local,
 		      size_t count);

@@ -37,7 +37,7 @@ static size_t file_len(uint32_t slots)
 	return ring_len(slots) + RING_BOUNCE;
 }
 
-/* Page, claims and slots, then the slots once more behind them, and the stage. */
+/* Page, claims and slots, then the slots once more behind them, and the bounce. */
 static int ring_map(struct ring *r, int fd, uint32_t slots)
 {
 	size_t len = ring_len(slots), slots_len = (size_t)slots * RING_SLOT;
@@ -63,7 +63,7 @@ static int ring_map(struct ring *r, int fd, uint32_t slots)
 	r->slots = base + slots_off;
 	r->mask = slots - 1;
 	r->shift = (uint32_t)__builtin_ctz(slots);
-	r->stage = base + len + slots_len;
+	r->bounce = base + len + slots_len;
 	r->map_len = map_len;
 	return 0;
 }

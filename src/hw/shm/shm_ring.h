@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The receive ring of a worker: one memfd, written by every peer of the host, read by its owner. Behind
- * it lies the worker's stage: shm_bounce.h.
+ * it lies the worker's bounce: shm_bounce.h.
  *
  * Slots are cache lines; a message takes one or more in a row. Positions count up for ever, the lap
  * is the position divided by the number of slots. A sender
@@ -10,7 +10,7 @@
  *   publishes by storing the slot's token, which no stale or payload byte can equal by accident:
  *           a secret of the ring plus the position.
  * The token also says who owns the message: one that may be taken back (WIRE_PUT) changes hands by a
- * compare-exchange on it, of the owner who reads it or of the sender who withdraws it.
+ * compare-exchange on it, of the owner who reads it or of the sender who recalls it.
  * The claim words lie apart from the slots, so that a single sender keeps them in its own cache and
  * exactly one line per small message changes hands. A claim names its claimer, so the owner skips
  * what a dead one left unpublished. Before it sleeps, the owner sets the SLEEP bit in the claim
@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define RING_SLOT   64u
-#define RING_BOUNCE (1u << 19) /* bytes of the stage, */
+#define RING_BOUNCE (1u << 19) /* bytes of the bounce, */
 #define RING_UNITS  64u        /* and its units: see shm_bounce.h */
 #define RING_MAGIC  0x676e6972u
 
@@ -46,7 +46,7 @@ struct ring_page {
 	uint64_t hint __attribute__((aligned(64)));   /* a message start near the frontier */
 	uint32_t closed __attribute__((aligned(64))); /* nobody gets a mark any more */
 	struct ring_guard marks[RING_GUARDS];
-	uint32_t uses[RING_UNITS]; /* of the stage: which use of it each unit is in */
+	uint32_t uses[RING_UNITS]; /* of the bounce: which use of it each unit is in */
 };
 
 _Static_assert(sizeof(struct ring_page) <= 4096, "the first page");
@@ -66,9 +66,9 @@ _Static_assert(sizeof(struct ring_slot) == RING_SLOT, "a slot is a cache line");
 struct ring {
 	struct ring_page *page;
 	uint64_t *claims;
-	unsigned char *slots; /* mapped twice in a row */
-	unsigned char *stage; /* see shm_bounce.h */
-	uint64_t secret;      /* copies: the page is writable by others */
+	unsigned char *slots;  /* mapped twice in a row */
+	unsigned char *bounce; /* see shm_bounce.h */
+	uint64_t secret;       /* copies: the page is writable by others */
 	uint32_t mask;
 	uint32_t shift; /* position to lap */
 	size_t map_len;
@@ -161,7 +161,7 @@ static inline uint64_t ring_state(const struct ring *r, uint64_t pos)
 #define RING_PUBLISHED 0u
 #define RING_CANCELLED (UINT64_C(1) << 63) /* its sender took it back */
 #define RING_TAKEN     (UINT64_C(1) << 62) /* its sender can no longer do so */
-#define RING_HELD      (UINT64_C(1) << 61) /* its sender is about to: the owner waits for it */
+#define RING_RECALLING (UINT64_C(1) << 61) /* its sender is about to: the owner waits for it */
 
 static inline bool ring_published(const struct ring *r, uint64_t pos)
 {

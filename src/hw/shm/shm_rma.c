@@ -63,7 +63,7 @@ static int access_regions(struct shm_link *s, struct shm_cma c, const struct fi_
 	tell = find_all(s, range, count, access_of(c.write), at);
 	c.remote = at;
 	c.remote_count = count;
-	err = tell < 0 ? tell : shm_cma_move(s, &c);
+	err = tell < 0 ? tell : shm_cma_copy(s, &c);
 	shm_guard_leave(&mark);
 	if (err < 0)
 		return tell < 0 ? tell : move_error(&c, err);
@@ -108,19 +108,19 @@ const void *shm_cancel_posted(struct link *link, uint64_t place, size_t *len)
 
 	if (__atomic_load_n(&slot->token, __ATOMIC_ACQUIRE) != token)
 		return NULL;
-	if (!s->withdrawn)
-		s->withdrawn = malloc(SHM_PACKET_MAX);
+	if (!s->recalled)
+		s->recalled = malloc(SHM_PACKET_MAX);
 	bytes = *(const volatile uint32_t *)&slot->len;
 	from = shm_header_len(*(const volatile uint64_t *)&slot->head);
-	if (!s->withdrawn || bytes > SHM_PACKET_MAX)
+	if (!s->recalled || bytes > SHM_PACKET_MAX)
 		return NULL;
-	memcpy(s->withdrawn, (unsigned char *)slot + from, bytes);
+	memcpy(s->recalled, (unsigned char *)slot + from, bytes);
 	/* Partner: shm_rx.c take. */
-	if (!__atomic_compare_exchange_n(&slot->token, &token, token + RING_HELD, false,
+	if (!__atomic_compare_exchange_n(&slot->token, &token, token + RING_RECALLING, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return NULL;
 	*len = bytes;
-	return s->withdrawn;
+	return s->recalled;
 }
 
 /* What was read before it was read before it: it is a full barrier. Partner: shm_rx.c take. */

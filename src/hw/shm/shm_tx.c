@@ -79,10 +79,10 @@ static COLD bool claim_slow(struct shm_link *s, uint32_t slots, struct claimed *
 
 	if (s->slow++ == POPULATE_AFTER)
 		ring_populate(&s->ring);
-	if (lap_over && s->own->progress_calls == s->turns_seen)
+	if (lap_over && s->own->progress_calls == s->calls_seen)
 		return false;
 	if (lap_over)
-		s->turns_seen = s->own->progress_calls;
+		s->calls_seen = s->own->progress_calls;
 	err = ring_claim(&s->ring, &s->next, s->src, slots, &c->word);
 	/* Partner: shm_rx.c publish_head. */
 	s->limit = __atomic_load_n(&s->ring.page->head, __ATOMIC_ACQUIRE) + s->ring.mask + 1;
@@ -112,8 +112,8 @@ INLINE void write_header(const struct shm_link *s, struct ring_slot *slot, const
 		memcpy(slot->rest, &p->data, sizeof(p->data));
 }
 
-INLINE int send_pieces(struct link *link, const struct packet *p, const struct iovec *iov,
-		       size_t count)
+INLINE int send_fragments(struct link *link, const struct packet *p, const struct iovec *iov,
+			  size_t count)
 {
 	struct shm_link *s = (struct shm_link *)link;
 	size_t hdr = shm_header_len(p->head);
@@ -141,7 +141,7 @@ INLINE int send_pieces(struct link *link, const struct packet *p, const struct i
  * What nobody has asked for leaves a quarter of the ring to whatever else is sent. As things were a moment ago: it
  * does not matter who else has claimed some since.
  */
-static bool crowded(const struct shm_link *s, size_t len)
+static bool is_filling(const struct shm_link *s, size_t len)
 {
 	const struct ring_page *page = s->ring.page;
 	uint64_t head = __atomic_load_n(&page->head, __ATOMIC_RELAXED);
@@ -155,9 +155,10 @@ int shm_sendv(struct link *link, const struct packet *p, const struct iovec *iov
 {
 	const struct shm_link *s = (const struct shm_link *)link;
 
-	if (wire_op(p->head) == WIRE_FRAG && wire_flags(p->head) & WIRE_SPEC && crowded(s, p->len))
+	if (wire_op(p->head) == WIRE_FRAG && wire_flags(p->head) & WIRE_SPEC &&
+	    is_filling(s, p->len))
 		return -FI_EAGAIN;
-	return send_pieces(link, p, iov, count);
+	return send_fragments(link, p, iov, count);
 }
 
 /* Packets of any size, whatever the state of the ring. */
@@ -167,7 +168,7 @@ static __attribute__((noinline)) int send_any(struct link *link, const void *buf
 	struct packet p = {.head = head, .tag = tag, .data = data, .len = len};
 	struct iovec iov = {(void *)(uintptr_t)buf, len};
 
-	return len > link->eager_max ? -FI_EMSGSIZE : send_pieces(link, &p, &iov, 1);
+	return len > link->eager_max ? -FI_EMSGSIZE : send_fragments(link, &p, &iov, 1);
 }
 
 #define DATA_MAX (RING_SLOT - 40u) /* payload beside data in one slot */

@@ -33,7 +33,7 @@ _Static_assert(sizeof(struct tcp_frame) == 32, "layout of a frame");
  */
 #define TCP_PACKET_MAX ((1u << 20) + 4096) /* longest payload */
 #define TCP_EAGER_MAX  262144u  /* longest message that is sent without being asked for */
-#define TCP_LEND_MIN   16384u   /* shorter payloads are sooner copied than kept track of */
+#define TCP_ZCOPY_MIN  16384u   /* shorter payloads are sooner copied than kept track of */
 #define TCP_ROW        262144u  /* bytes of longer ones, no turn between, that go at once */
 #define TCP_BATCH_MAX  1048576u /* what follows waits until it is as many as went, or these */
 #define TCP_READ       65536u   /* bytes of the read buffer */
@@ -70,7 +70,7 @@ struct tcp {
 	struct list lingering;       /* the same, closed: the last bytes are on their way */
 	struct list attend;          /* struct tcp_link.in_attend: not TCP_READY */
 	uint64_t looked;             /* ms: at those that linger */
-	uint64_t next_look;          /* ms: for peers that do not answer */
+	uint64_t next_poll;          /* ms: for peers that do not answer */
 	int epfd;
 	int timer;          /* in epfd, with no link; -1 until somebody sleeps */
 	unsigned char *buf; /* TCP_READ bytes; what they hold is used up before the next read */
@@ -84,7 +84,7 @@ struct tcp_link {
 	enum tcp_tx tx;
 	int err; /* of TCP_FAILED, positive */
 	struct tcp_rest *rest;
-	unsigned int row_turn; /* own->progress_calls when `row` began */
+	unsigned int row_call; /* own->progress_calls when `row` began */
 	size_t row;            /* bytes of long messages since then, up to TCP_BATCH_MAX */
 	size_t room;    /* bytes that the kernel takes for sure, by its word and what went since */
 	size_t said;    /* bytes of messages sent since the peer was heard */
@@ -101,7 +101,7 @@ struct tcp_link {
 	/* Its life. */
 	bool ended;        /* the engine was told */
 	bool closed;       /* by the engine */
-	bool doubt;        /* it did not answer when tcp_alive_look came by */
+	bool doubt;        /* it did not answer when tcp_alive_poll came by */
 	bool shut;         /* our side of the connection */
 	uint32_t events;   /* that epfd looks for */
 	uint64_t deadline; /* ms: no longer worth lingering */
@@ -156,7 +156,7 @@ int tcp_watch_all(struct tcp *t);
 
 /* tcp_alive.c */
 /* Breaks connections to peers that do not answer; looks at them now and then. */
-void tcp_alive_look(struct tcp *t);
+void tcp_alive_poll(struct tcp *t);
 /* Sees to it that sleep ends for that. */
 void tcp_alive_timer(struct tcp *t);
 

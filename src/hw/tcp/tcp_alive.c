@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "hw/tcp/tcp.h"
 
-#define LOOKS 8 /* in the time a peer has */
+#define POLLS 8 /* in the time a peer has */
 
 /*
  * Is nobody there to answer? To a peer whose window is shut the kernel says something ever more rarely:
@@ -44,19 +44,19 @@ static bool is_dead(struct tcp_link *l, uint32_t timeout)
 	return doubt && l->doubt;
 }
 
-void tcp_alive_look(struct tcp *t)
+void tcp_alive_poll(struct tcp *t)
 {
 	int timeout = env_get()->peer_timeout;
 	uint64_t now = clock_coarse_ms(), expired;
 
-	if (timeout <= 0 || (now < t->next_look && !t->due))
+	if (timeout <= 0 || (now < t->next_poll && !t->due))
 		return;
 	if (t->timer >= 0 && read(t->timer, &expired, sizeof(expired)) < 0 && errno != EAGAIN)
 		LOG_WARN(LOG_EP_CTRL, "tcp: cannot read a timer: %s", fi_strerror(errno));
 	t->due = false;
-	if (now < t->next_look)
+	if (now < t->next_poll)
 		return;
-	t->next_look = now + (uint64_t)timeout / LOOKS;
+	t->next_poll = now + (uint64_t)timeout / POLLS;
 	LIST_EACH (node, &t->links) {
 		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
 
@@ -68,7 +68,7 @@ void tcp_alive_look(struct tcp *t)
 /* Who sleeps must look, too. Without a timer it sleeps until the kernel gives the peer up. */
 void tcp_alive_timer(struct tcp *t)
 {
-	int timeout = env_get()->peer_timeout, ms = timeout / LOOKS + 1;
+	int timeout = env_get()->peer_timeout, ms = timeout / POLLS + 1;
 	struct timespec every = {ms / 1000, ms % 1000 * 1000000L};
 	struct epoll_event ev = {.events = EPOLLIN};
 

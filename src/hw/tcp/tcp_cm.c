@@ -85,7 +85,7 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 	l->link.ops = &tcp_link_ops;
 	l->link.eager_max = TCP_EAGER_MAX;
 	l->link.packet_max = TCP_PACKET_MAX;
-	l->link.zcopy_min = TCP_LEND_MIN;
+	l->link.zcopy_min = TCP_ZCOPY_MIN;
 	l->link.silent = true;
 	l->own = t;
 	l->id = peer->id;

@@ -171,7 +171,7 @@ void tcp_linger(struct tcp *t)
 /* A nap would stop the whole domain, for as long as a peer does not read. */
 static void bequeath(struct tcp *t)
 {
-	struct tcp *successor = worker_successor(t->worker, &tcp_transport);
+	struct tcp *successor = worker_successor(t->worker, t);
 
 	if (!successor)
 		return;

@@ -15,10 +15,10 @@
 
 #define EVENTS 32
 /* Beside others, after so many turns without anything only some look: a power of two. */
-#define IDLE_TURNS 64u
+#define IDLE_CALLS 64u
 #define IDLE_EVERY 16u
 /* Turns between two looks at the clock, less one. */
-#define LOOK_TURNS 15u
+#define POLL_CALLS 15u
 
 int tcp_watch(struct tcp_link *l, uint32_t events)
 {
@@ -98,7 +98,7 @@ static bool read_ready(struct tcp *t)
 	return any;
 }
 
-/* A broken connection may still hold what was sent before: good-bye, perhaps. */
+/* A broken connection may still hold what was sent before: disconnect message, perhaps. */
 static bool attend_link(struct tcp_link *l)
 {
 	bool any = l->tx == TCP_REST && tcp_flush(l);
@@ -136,11 +136,11 @@ static bool poll_links(struct tcp *t)
 {
 	bool any = false;
 
-	if (t->idle++ >= IDLE_TURNS && t->idle % IDLE_EVERY && !worker_alone(t->worker, t))
+	if (t->idle++ >= IDLE_CALLS && t->idle % IDLE_EVERY && !worker_alone(t->worker, t))
 		return false;
 	t->in_progress = true;
-	if (__builtin_expect(t->due || !(++t->progress_calls & LOOK_TURNS), 0))
-		tcp_alive_look(t);
+	if (__builtin_expect(t->due || !(++t->progress_calls & POLL_CALLS), 0))
+		tcp_alive_poll(t);
 	if (__builtin_expect(!list_empty(&t->attend), 0))
 		any = attend(t);
 	any |= t->live <= TCP_DIRECT_MAX ? read_all(t) : read_ready(t);

@@ -13,7 +13,7 @@
 #define BATCH_PACKETS ((size_t)64)
 #define BATCH_IOV     (2 * BATCH_PACKETS)
 
-_Static_assert(BATCH_PACKETS *TCP_LEND_MIN >= TCP_BATCH_MAX, "as many are enough");
+_Static_assert(BATCH_PACKETS *TCP_ZCOPY_MIN >= TCP_BATCH_MAX, "as many are enough");
 
 static struct tcp_rest *rest_new(size_t count, size_t bytes)
 {

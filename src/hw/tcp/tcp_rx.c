@@ -20,9 +20,9 @@
 
 /* After these others have their turn. */
 #define PACKETS_PER_CALL 64
-#define BYTES_PER_TURN   262144u
+#define BYTES_PER_CALL   262144u
 /* Payloads longer than this are worth a place of their own. */
-#define LAND_MIN 4096u
+#define PLACE_MIN 4096u
 /*
  * After one longer than this little is read ahead: what follows is as long, too, and is better not moved
  * twice. A shorter one is moved faster than the kernel is asked twice.
@@ -112,7 +112,7 @@ static int begin(struct tcp_link *l)
 	struct packet p = packet_of(l);
 
 	l->begun = true;
-	if (l->frame.len > LAND_MIN)
+	if (l->frame.len > PLACE_MIN)
 		l->placing = rx_placement_begin(l->own->worker, l->id, &p);
 	if (l->placing || l->closed)
 		return 0;
@@ -247,7 +247,7 @@ static void silent(struct tcp_link *l, ssize_t ret)
 /* May the link have more of this progress call? */
 static bool goes_on(const struct tcp_link *l, size_t bytes)
 {
-	return !l->ended && !l->closed && bytes < BYTES_PER_TURN &&
+	return !l->ended && !l->closed && bytes < BYTES_PER_CALL &&
 	       l->own->packets < PACKETS_PER_CALL;
 }
 

@@ -39,7 +39,7 @@ void tcp_reopen(struct tcp_link *l)
 		tcp_watch(l, EPOLLIN);
 }
 
-/* Lent memory stays lent: it was not sent. */
+/* Memory of a zero-copy send stays in use: it was not sent. */
 void tcp_fail(struct tcp_link *l, int err)
 {
 	LOG_INFO(LOG_EP_DATA, "tcp: the connection to peer %#x broke: %s", l->id, fi_strerror(err));
@@ -52,26 +52,26 @@ bool tcp_passing(int err)
 	return err == EAGAIN || err == EINTR || err == ENOBUFS || err == ENOMEM;
 }
 
-/* Not all of it went: `sent` is what the kernel says. A good-bye finds room in any case. */
+/* Not all of it went: `sent` is what the kernel says. A disconnect message finds room in any case. */
 static COLD int send_short(struct tcp_link *l, const struct tcp_outgoing *o, ssize_t sent)
 {
 	if (sent >= 0)
 		return tcp_rest_keep(l, o, (size_t)sent);
 	if (!tcp_passing(errno))
 		tcp_fail(l, errno);
-	else if (wire_op(o->head) == WIRE_BYE)
+	else if (wire_op(o->head) == WIRE_DISCONNECT)
 		return tcp_rest_keep(l, o, 0);
 	else
 		tcp_block(l, TCP_FULL);
 	return -FI_EAGAIN;
 }
 
-/* Behind a rest nothing goes; a good-bye becomes part of it. */
+/* Behind a rest nothing goes; a disconnect message becomes part of it. */
 static COLD int send_behind(struct tcp_link *l, const struct packet *p)
 {
 	struct tcp_frame f = {.head = p->head, .tag = p->tag};
 
-	if (l->tx != TCP_REST || wire_op(p->head) != WIRE_BYE || p->len)
+	if (l->tx != TCP_REST || wire_op(p->head) != WIRE_DISCONNECT || p->len)
 		return -FI_EAGAIN;
 	return tcp_rest_end(l, &f);
 }
@@ -150,8 +150,8 @@ static inline struct tcp_frame frame_of(const struct packet *p)
 		.head = p->head, .tag = p->tag, .len = (uint32_t)p->len, .data = p->data};
 }
 
-static int send_pieces(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
-		       size_t count, bool zcopy)
+static int send_fragments(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
+			  size_t count, bool zcopy)
 {
 	struct tcp_frame f = frame_of(p);
 	struct iovec all[IOV_MOST + 1];
@@ -165,7 +165,7 @@ static int send_pieces(struct tcp_link *l, const struct packet *p, const struct 
 		return send_behind(l, p);
 	if (must_poll(l, p->head, p->len))
 		return -FI_EAGAIN;
-	if (!has_room(l, p->len) && !zcopy && wire_op(p->head) != WIRE_BYE)
+	if (!has_room(l, p->len) && !zcopy && wire_op(p->head) != WIRE_DISCONNECT)
 		return send_full(l);
 	all[0] = (struct iovec){&f, sizeof(f)};
 	if (count)
@@ -181,20 +181,20 @@ static int send_pieces(struct tcp_link *l, const struct packet *p, const struct 
 
 int tcp_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count)
 {
-	return send_pieces((struct tcp_link *)link, p, iov, count, false);
+	return send_fragments((struct tcp_link *)link, p, iov, count, false);
 }
 
 void tcp_row_add(struct tcp_link *l, size_t bytes)
 {
-	size_t row = bytes + (l->row_turn == l->own->progress_calls ? l->row : 0);
+	size_t row = bytes + (l->row_call == l->own->progress_calls ? l->row : 0);
 
-	l->row_turn = l->own->progress_calls;
+	l->row_call = l->own->progress_calls;
 	l->row = row < TCP_BATCH_MAX ? row : TCP_BATCH_MAX;
 }
 
 static bool is_long(const struct packet *p)
 {
-	return p->len >= TCP_LEND_MIN && p->len <= TCP_EAGER_MAX && wire_op(p->head) <= WIRE_RTS;
+	return p->len >= TCP_ZCOPY_MIN && p->len <= TCP_EAGER_MAX && wire_op(p->head) <= WIRE_RTS;
 }
 
 /*
@@ -203,14 +203,14 @@ static bool is_long(const struct packet *p)
  */
 static bool may_wait(const struct tcp_link *l, const struct packet *p)
 {
-	return l->row >= TCP_ROW && l->row_turn == l->own->progress_calls && is_long(p) &&
+	return l->row >= TCP_ROW && l->row_call == l->own->progress_calls && is_long(p) &&
 	       !worker_domain(l->own->worker)->thread;
 }
 
 static int send_one(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
 		    size_t count, bool zcopy)
 {
-	int err = send_pieces(l, p, iov, count, zcopy);
+	int err = send_fragments(l, p, iov, count, zcopy);
 
 	if (!err && is_long(p))
 		tcp_row_add(l, p->len);
@@ -235,7 +235,7 @@ int tcp_zcopy(struct link *link, const struct packet *p, const struct iovec *iov
 					    : send_one(l, p, iov, count, true);
 }
 
-/* To wait it must be lent. */
+/* To wait it must be sent zero-copy. */
 static __attribute__((noinline)) int send_long(struct tcp_link *l, const struct packet *p)
 {
 	struct iovec iov = {(void *)(uintptr_t)p->payload, p->len};
@@ -245,7 +245,7 @@ static __attribute__((noinline)) int send_long(struct tcp_link *l, const struct 
 	return may_wait(l, p) ? -FI_EAGAIN : send_one(l, p, &iov, 1, false);
 }
 
-/* Frame and payload in one piece: the kernel copies that faster than two. */
+/* Frame and payload in one fragment: the kernel copies that faster than two. */
 static int send_flat(struct tcp_link *l, const struct packet *p)
 {
 	struct {
@@ -257,7 +257,7 @@ static int send_flat(struct tcp_link *l, const struct packet *p)
 
 	if (must_poll(l, p->head, p->len))
 		return -FI_EAGAIN;
-	if (__builtin_expect(!has_room(l, p->len), 0) && wire_op(p->head) != WIRE_BYE)
+	if (__builtin_expect(!has_room(l, p->len), 0) && wire_op(p->head) != WIRE_DISCONNECT)
 		return send_full(l);
 	out.frame = frame_of(p);
 	if (p->len)

@@ -111,12 +111,12 @@ static unsigned int take_of_all(struct udp *u)
 bool udp_progress(void *state)
 {
 	struct udp *u = state;
-	bool moved = u->dgram.held_count && dgram_flush(&u->dgram);
+	bool progressed = u->dgram.batch_count && dgram_flush(&u->dgram);
 	unsigned int n;
 
 	if (!dgram_wanted(&u->dgram))
-		return moved;
+		return progressed;
 	n = list_empty(&u->dgram.groups) ? take(u, u->fd) : take_of_all(u);
 	u->spell = n ? u->spell + 1 : 0;
-	return moved || n;
+	return progressed || n;
 }

@@ -153,7 +153,7 @@ static bool udp_arm(void *state)
 {
 	struct udp *u = state;
 	uint32_t in = dgram_wanted(&u->dgram) ? EPOLLIN : 0;
-	uint32_t out = u->dgram.held_count ? EPOLLOUT : 0;
+	uint32_t out = u->dgram.batch_count ? EPOLLOUT : 0;
 	bool good = watch(u, u->fd, &u->watched, in | out);
 
 	LIST_EACH (node, &u->dgram.groups) {

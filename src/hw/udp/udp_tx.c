@@ -88,8 +88,8 @@ int udp_send(struct dgram *d, const struct addr *to, const struct iovec *iov, si
 int udp_send_many(struct dgram *d, const struct dgram_out *outs, unsigned int count)
 {
 	const struct udp *u = (const struct udp *)d;
-	struct mmsghdr msgs[DGRAM_HELD_MAX] = {0};
-	union udp_name names[DGRAM_HELD_MAX];
+	struct mmsghdr msgs[DGRAM_BATCH_MAX] = {0};
+	union udp_name names[DGRAM_BATCH_MAX];
 	int n, err = 0;
 
 	for (unsigned int i = 0; i < count; i++)

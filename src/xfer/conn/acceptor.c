@@ -109,7 +109,7 @@ static void pause_listening(struct acceptor *a)
 	if (a->paused)
 		return;
 	a->paused = true;
-	set_timer(a, ACCEPTOR_CROWDED_MS);
+	set_timer(a, ACCEPTOR_FULL_MS);
 	watch_listeners(a, 0);
 }
 
@@ -145,7 +145,7 @@ static bool evict_silent(struct acceptor *a)
 	LIST_EACH (node, &a->pending) {
 		struct pending *p = LIST_ENTRY(node, struct pending, link);
 
-		if (now - p->since < ACCEPTOR_CROWDED_MS)
+		if (now - p->since < ACCEPTOR_FULL_MS)
 			return false;
 		if (readable(p->sock))
 			continue; /* its hello is there: the next events take it */

@@ -15,7 +15,7 @@
 #include "link/wire.h"
 
 /* A connection without a hello is closed after this when others wait in a listener's backlog. */
-#define ACCEPTOR_CROWDED_MS 200
+#define ACCEPTOR_FULL_MS 200
 
 /* What an event's data says, above the id of the object. */
 enum acceptor_source {

@@ -25,8 +25,8 @@
 #include "xfer/conn/listen.h"
 #include "link/offload.h"
 
-#define LOOKS           4   /* for a peer in the time it has */
-#define EVENTS_PER_CALL 256 /* strangers' words looked at before the caller gets a rest */
+#define POLLS           4   /* for a peer in the time it has */
+#define EVENTS_PER_CALL 256 /* messages of pending connections read before the caller gets a rest */
 
 _Static_assert(XFER_CM_DATA == WIRE_CM_DATA_MAX, "what is promised travels");
 
@@ -97,7 +97,7 @@ static int bind_name(struct cm_listener *l, const struct fi_info *info, struct a
 	return 0;
 }
 
-static int open_native(struct cm_listener *l, const struct fi_info *info, struct addr *name)
+static int open_offload(struct cm_listener *l, const struct fi_info *info, struct addr *name)
 {
 	struct addr bound;
 	int err = want_name(info, name, &bound);
@@ -120,7 +120,7 @@ int cm_open(const struct fi_info *info, struct addr *name, struct cm_listener **
 		return -FI_ENOMEM;
 	if (worker_wanted(info) & PROVIDER_RC) {
 		l->cm = transports[TRANSPORT_RC]->cm;
-		err = open_native(l, info, name);
+		err = open_offload(l, info, name);
 		if (err)
 			free(l);
 		else
@@ -171,14 +171,14 @@ void cm_close(struct cm_listener *l)
 static void refuse(struct accepted *conn, const void *data, size_t len)
 {
 	hello_send(NULL, conn->sock, conn->inside,
-		   &(struct hello_words){.kind = HELLO_REJECT,
-					 .error = FI_ECONNREFUSED,
-					 .data = data,
-					 .data_len = len < XFER_CM_DATA ? len : XFER_CM_DATA});
+		   &(struct hello_fields){.kind = HELLO_REJECT,
+					  .error = FI_ECONNREFUSED,
+					  .data = data,
+					  .data_len = len < XFER_CM_DATA ? len : XFER_CM_DATA});
 	acceptor_dismiss(conn);
 }
 
-/* NULL: nobody to be connected to; the guest is gone. */
+/* NULL: nobody to be connected to; the accepted connection is closed. */
 static struct cm_request *receive(const struct cm_listener *l, struct accepted *conn)
 {
 	struct cm_request *req = calloc(1, sizeof(*req));
@@ -196,7 +196,7 @@ static struct cm_request *receive(const struct cm_listener *l, struct accepted *
 	return NULL;
 }
 
-static struct cm_request *next_native(struct cm_listener *l)
+static struct cm_request *next_offload(struct cm_listener *l)
 {
 	struct offload_request *offload = l->cm->next(l->offload);
 	struct cm_request *req;
@@ -220,7 +220,7 @@ struct cm_request *cm_next(struct cm_listener *l)
 	struct accepted conn;
 
 	if (l->cm)
-		return next_native(l);
+		return next_offload(l);
 	for (unsigned int i = 0; i < EVENTS_PER_CALL && !req; i++) {
 		if (epoll_wait(l->epfd, &event, 1, 0) != 1)
 			break;
@@ -259,7 +259,7 @@ static struct accepted leave(struct cm_request *req)
 	return conn;
 }
 
-static struct offload_request *leave_native(struct cm_request *req)
+static struct offload_request *leave_offload(struct cm_request *req)
 {
 	struct offload_request *offload = req->offload;
 
@@ -273,7 +273,7 @@ void cm_reject(struct cm_request *req, const void *data, size_t len)
 	struct accepted conn;
 
 	if (cm) {
-		cm->reject(leave_native(req), data, len);
+		cm->reject(leave_offload(req), data, len);
 		return;
 	}
 	conn = leave(req);
@@ -326,7 +326,7 @@ int cm_accept(struct worker *worker, struct cm_request *req, const void *data, s
 		return -FI_EINVAL;
 	}
 	if (n) {
-		err = n->ops->accept(n, leave_native(req), data, len);
+		err = n->ops->accept(n, leave_offload(req), data, len);
 		return err ? err : CM_LATER;
 	}
 	err = adopt(worker, req, data, len);
@@ -347,7 +347,7 @@ static void connected(struct worker *worker, const struct wire_hello *hello)
 
 static void ended(struct worker *worker, int err, const struct wire_hello *hello)
 {
-	conn_single_settled(worker);
+	conn_single_clear_timer(worker);
 	cancel_receives(worker);
 	ep_cm_ended(worker->cm_arg, err, hello ? hello->data : NULL, hello ? hello->data_len : 0);
 }
@@ -391,7 +391,7 @@ void cm_shutdown(struct worker *worker)
 		return;
 	}
 	conn_shutdown(worker);
-	conn_single_settled(worker);
+	conn_single_clear_timer(worker);
 	cancel_receives(worker);
 }
 
@@ -410,17 +410,17 @@ int cm_sock(const struct worker *worker)
 	return worker->cm_sock;
 }
 
-int cm_look_ms(const struct worker *worker)
+int cm_poll_ms(const struct worker *worker)
 {
 	int ms = env_get()->peer_timeout;
 
 	if (worker->offload || conn_peer(worker)->inside || ms <= 0)
 		return 0;
-	return ms > LOOKS ? ms / LOOKS : 1;
+	return ms > POLLS ? ms / POLLS : 1;
 }
 
 /* Before a sleep the transport sees to its peers. */
-void cm_look(struct worker *worker)
+void cm_poll(struct worker *worker)
 {
 	worker_arm(worker);
 	cm_progress(worker);

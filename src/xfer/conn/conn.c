@@ -11,7 +11,7 @@
  *               its HELLO_CONNECT received, ours is lesser: answer HELLO_CROSSED
  *   IDLE, CONNECTING, CROSSED  its HELLO_CONNECT received: accept        -> CONNECTED
  *   CONNECTING, HANDSHAKE  socket ended after a late hello: retry        -> CONNECTING
- *   any         socket ended                                             -> IDLE, by peer_lost
+ *   any         socket ended                                             -> IDLE, by peer_failed
  * The worker of a connected endpoint (FI_EP_MSG) does the same with HELLO_REQUEST, driven by conn_single.c; nobody
  * connects to it.
  */
@@ -36,7 +36,7 @@
 #define CROSSED_MS      30000
 #define LAST_CALLS      4096 /* of what a peer sent before its end */
 /* A hello later than this may meet an acceptor that has closed the silent connection; coarse clocks lag some ms. */
-#define LATE_MS (ACCEPTOR_CROWDED_MS - 50)
+#define LATE_MS (ACCEPTOR_FULL_MS - 50)
 #define RETRIES 8 /* of one attempt */
 
 void conn_forget(struct peer *peer)
@@ -45,11 +45,11 @@ void conn_forget(struct peer *peer)
 		peer_free(peer);
 }
 
-void conn_lose(struct peer *peer, int err, const struct wire_hello *hello)
+void conn_fail(struct peer *peer, int err, const struct wire_hello *hello)
 {
 	struct worker *worker = peer->worker;
 
-	peer_lost(peer, err);
+	peer_failed(peer, err);
 	if (worker->cm)
 		worker->cm->ended(worker, err, hello);
 	else
@@ -99,7 +99,7 @@ static void connecting_event(struct peer *peer)
 	if ((err == -FI_ECONNRESET || err == -EPIPE) && retry(peer))
 		return;
 	if (err)
-		conn_lose(peer, err == -FI_ECONNRESET ? FI_ECONNREFUSED : -err, NULL);
+		conn_fail(peer, err == -FI_ECONNRESET ? FI_ECONNREFUSED : -err, NULL);
 	else
 		peer->state = PEER_HANDSHAKE;
 }
@@ -114,7 +114,7 @@ static void crossed(struct peer *peer)
 
 static void rejected(struct peer *peer, const struct wire_hello *hello)
 {
-	conn_lose(peer,
+	conn_fail(peer,
 		  hello->error && hello->error <= UINT16_MAX ? (int)hello->error : FI_ECONNREFUSED,
 		  hello);
 }
@@ -130,7 +130,7 @@ static void accepted(struct peer *peer, struct accepted *conn)
 	if (!err && !conn->inside && peer->sock >= 0)
 		err = conn_watch(peer, EPOLLIN);
 	if (err) {
-		conn_lose(peer, -err, NULL);
+		conn_fail(peer, -err, NULL);
 		return;
 	}
 	worker->handshakes--;
@@ -151,7 +151,7 @@ static void handshake_event(struct peer *peer)
 	if (ret == 0 || (ret == -FI_ECONNRESET && retry(peer)))
 		return;
 	if (ret < 0) {
-		conn_lose(peer, ret == -FI_ECONNRESET ? FI_ECONNREFUSED : -ret, NULL);
+		conn_fail(peer, ret == -FI_ECONNRESET ? FI_ECONNREFUSED : -ret, NULL);
 		return;
 	}
 	conn.pid = conn.inside ? connect_pid(peer->sock) : 0;
@@ -167,7 +167,7 @@ static void handshake_event(struct peer *peer)
 		break;
 	default:
 		hello_close_fds(conn.fds);
-		conn_lose(peer, FI_EPROTO, NULL);
+		conn_fail(peer, FI_EPROTO, NULL);
 	}
 }
 
@@ -194,7 +194,7 @@ static struct peer *hear_out(struct peer *peer)
 }
 
 /*
- * Reads wake-ups and good-byes away: what the last recv returned. Whoever closes its end before it has read
+ * Reads wake-ups and disconnect messages away: what the last recv returned. Whoever closes its end before it has read
  * ours makes the kernel say so first, and what it had said itself comes after that.
  */
 static ssize_t hear_boot(struct peer *peer)
@@ -211,8 +211,8 @@ static ssize_t hear_boot(struct peer *peer)
 		}
 		if (len > 0)
 			peer->real->silent = false;
-		if (len > 0 && byte == BOOT_BYE)
-			peer->said_bye = true;
+		if (len > 0 && byte == BOOT_DISCONNECT)
+			peer->disconnect_received = true;
 	}
 	return len;
 }
@@ -233,9 +233,9 @@ static void connected_event(struct peer *peer)
 
 void conn_ended(struct peer *peer, int err)
 {
-	LOG_INFO(LOG_EP_CTRL, "a peer %s: %s", peer->said_bye ? "closed its endpoint" : "is gone",
-		 fi_strerror(err));
-	conn_lose(peer, peer->said_bye ? FI_ESHUTDOWN : err, NULL);
+	LOG_INFO(LOG_EP_CTRL, "a peer %s: %s",
+		 peer->disconnect_received ? "closed its endpoint" : "is gone", fi_strerror(err));
+	conn_fail(peer, peer->disconnect_received ? FI_ESHUTDOWN : err, NULL);
 }
 
 void rx_ended(struct worker *worker, uint32_t src, int err)
@@ -295,7 +295,7 @@ static void dispatch(struct worker *worker, uint64_t data)
 		break;
 	default:
 		if (acceptor_event(&worker->acceptor, data, &conn))
-			conn_greet(worker, &conn);
+			conn_on_hello(worker, &conn);
 	}
 }
 
@@ -310,7 +310,7 @@ static void expire(struct worker *worker)
 		/* Whoever has our hello may take as long as it likes: it lives. */
 		if ((peer->state == PEER_CROSSED || peer->state == PEER_CONNECTING) &&
 		    now >= peer->deadline)
-			conn_lose(peer, FI_ETIMEDOUT, NULL);
+			conn_fail(peer, FI_ETIMEDOUT, NULL);
 		else if (peer_reads_out(peer))
 			conn_forget(peer);
 		else
@@ -336,14 +336,15 @@ bool conn_poll(struct worker *worker)
 	return any;
 }
 
-void conn_goodbye(struct peer *peer)
+void conn_disconnect(struct peer *peer)
 {
 	if (peer->state != PEER_CONNECTED)
 		return;
 	if (peer->inside)
-		send(peer->sock, &(char){BOOT_BYE}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+		send(peer->sock, &(char){BOOT_DISCONNECT}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	else
-		peer->real->ops->send(peer->real, NULL, 0, 0, WIRE_HEAD(WIRE_BYE, 0, 0, 0), 0);
+		peer->real->ops->send(peer->real, NULL, 0, 0, WIRE_HEAD(WIRE_DISCONNECT, 0, 0, 0),
+				      0);
 }
 
 void conn_drain(struct worker *worker)
@@ -356,15 +357,15 @@ void conn_drain(struct worker *worker)
 void conn_close(struct worker *worker)
 {
 	LIST_EACH (at, &worker->peers_list)
-		conn_goodbye(LIST_ENTRY(at, struct peer, in_port));
+		conn_disconnect(LIST_ENTRY(at, struct peer, in_port));
 	conn_drain(worker);
 	LIST_EACH_SAFE (at, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(at, struct peer, in_port);
 
-		peer_lost(peer, FI_ECANCELED);
+		peer_failed(peer, FI_ECANCELED);
 		peer_free(peer);
 	}
 	acceptor_close(&worker->acceptor);
-	conn_single_settled(worker);
+	conn_single_clear_timer(worker);
 	free(worker->cm_data);
 }

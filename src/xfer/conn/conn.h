@@ -15,7 +15,7 @@ struct worker_cm {
 	/* It stands; what the other side said on accepting is in the hello. Not called for conn_adopt. */
 	void (*connected)(struct worker *worker, const struct wire_hello *hello);
 	/*
-	 * It has ended or never came: `err` is positive, FI_ESHUTDOWN after a good-bye. The hello, or
+	 * It has ended or never came: `err` is positive, FI_ESHUTDOWN after a disconnect message. The hello, or
 	 * NULL, is what refused it (HELLO_REJECT). Not called for what the worker itself ends.
 	 */
 	void (*ended)(struct worker *worker, int err, const struct wire_hello *hello);
@@ -36,7 +36,7 @@ void conn_abandon(struct peer *peer);
 void conn_expel(struct peer *peer);
 /* Looks at the sockets once, without blocking. True: there was something. */
 bool conn_poll(struct worker *worker);
-/* Says good-bye to every peer and closes all sockets. */
+/* Sends a disconnect message to every peer and closes all sockets. */
 void conn_close(struct worker *worker);
 
 /* ---- Connected endpoints: a worker with one peer ------------------------------------------------- */
@@ -45,7 +45,7 @@ void conn_close(struct worker *worker);
 int conn_single(struct worker *worker);
 /* Begins to connect to whoever listens at `to`; data: the application's. 0 or why not. */
 int conn_request(struct worker *worker, const struct addr *to, const void *data, size_t len);
-/* Takes a guest's request (HELLO_REQUEST): connected on success. Takes the guest in any case. */
+/* Takes an accepted connection's request (HELLO_REQUEST): connected on success. Takes the accepted connection in any case. */
 int conn_adopt(struct worker *worker, struct accepted *conn, const void *data, size_t len);
 /* Ends the connection in good order; operations under way end with FI_ESHUTDOWN. */
 void conn_shutdown(struct worker *worker);

@@ -13,7 +13,7 @@ static int make_link(struct peer *peer, struct accepted *conn, enum transport_in
 			       .id = conn->inside ? conn->hello.your_id : pool_id(peer),
 			       .sock = peer->wake,
 			       .pid = conn->pid,
-			       .half = peer->half};
+			       .pending = peer->pending};
 	int err;
 
 	memcpy(lp.fds, conn->fds, sizeof(lp.fds));
@@ -30,18 +30,19 @@ static int make_link(struct peer *peer, struct accepted *conn, enum transport_in
 
 void conn_abandon(struct peer *peer)
 {
-	if (peer->half)
-		transports[TRANSPORT_VERBS]->abandon(peer->worker->hw[TRANSPORT_VERBS], peer->half);
-	peer->half = NULL;
+	if (peer->pending)
+		transports[TRANSPORT_VERBS]->abandon(peer->worker->hw[TRANSPORT_VERBS],
+						     peer->pending);
+	peer->pending = NULL;
 }
 
-void conn_offer(struct peer *peer, const struct wire_nic *theirs, struct wire_nic *ours)
+void conn_prepare(struct peer *peer, const struct wire_nic *theirs, struct wire_nic *ours)
 {
 	void *hw = peer->worker->hw[TRANSPORT_VERBS];
 
-	if (peer->inside || !hw || peer->plain || peer->half)
+	if (peer->inside || !hw || peer->plain || peer->pending)
 		return;
-	if (transports[TRANSPORT_VERBS]->offer(hw, theirs, ours, &peer->half))
+	if (transports[TRANSPORT_VERBS]->prepare(hw, theirs, ours, &peer->pending))
 		*ours = (struct wire_nic){.qpn = 0};
 }
 
@@ -51,7 +52,7 @@ static int link_devices(struct peer *peer, struct accepted *conn)
 	int err = make_link(peer, conn, TRANSPORT_VERBS);
 
 	if (!err) {
-		peer->half = NULL;
+		peer->pending = NULL;
 		return 0;
 	}
 	peer->plain = peer->worker->hw[TRANSPORT_TCP];
@@ -63,15 +64,15 @@ int conn_link(struct peer *peer, struct accepted *conn, struct wire_nic *ours)
 {
 	struct worker *worker = peer->worker;
 	const struct wire_nic *theirs = &conn->hello.nic;
-	bool asked = peer->half; /* we did, and what they say is settled */
+	bool asked = peer->pending; /* we did, and what they say is settled */
 
 	worker->cm_sock = peer->sock;
 	if (conn->inside)
 		return make_link(peer, conn, TRANSPORT_SHM);
-	connect_greeted(peer->sock);
+	connect_set_linked(peer->sock);
 	if (theirs->qpn)
-		conn_offer(peer, theirs, ours);
-	if (theirs->qpn && peer->half) {
+		conn_prepare(peer, theirs, ours);
+	if (theirs->qpn && peer->pending) {
 		int err = link_devices(peer, conn);
 
 		if (!err || asked)

@@ -78,14 +78,14 @@ close_pair:
 int conn_say_hello(struct peer *peer)
 {
 	struct worker *worker = peer->worker;
-	struct hello_words words = {.kind = worker->cm ? HELLO_REQUEST : HELLO_CONNECT,
-				    .id = pool_id(peer),
-				    .data = worker->cm_data,
-				    .data_len = worker->cm_len};
+	struct hello_fields words = {.kind = worker->cm ? HELLO_REQUEST : HELLO_CONNECT,
+				     .id = pool_id(peer),
+				     .data = worker->cm_data,
+				     .data_len = worker->cm_len};
 
 	if (worker->cm)
 		conn_single_sent(peer);
-	conn_offer(peer, NULL, &words.nic);
+	conn_prepare(peer, NULL, &words.nic);
 	return hello_send(worker, peer->sock, peer->inside, &words);
 }
 
@@ -177,7 +177,7 @@ void conn_again(struct peer *peer)
 	conn_wait_outside(peer);
 	peer->deadline = deadline;
 	if (err != -FI_EAGAIN)
-		conn_lose(peer, -err, NULL);
+		conn_fail(peer, -err, NULL);
 }
 
 int conn_start(struct peer *peer)

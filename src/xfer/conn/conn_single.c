@@ -98,7 +98,7 @@ static void complete_name(struct peer *peer)
 
 void conn_single_sent(struct peer *peer)
 {
-	conn_single_settled(peer->worker);
+	conn_single_clear_timer(peer->worker);
 	complete_name(peer);
 }
 
@@ -108,7 +108,7 @@ static void set_timer(struct worker *worker, int ms)
 	struct itimerspec when = {.it_value = {ms / 1000, ms % 1000 * 1000000L}};
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)WORKER_HW << 32};
 
-	conn_single_settled(worker);
+	conn_single_clear_timer(worker);
 	if (ms <= 0)
 		return;
 	worker->cm_timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -117,7 +117,7 @@ static void set_timer(struct worker *worker, int ms)
 		LOG_WARN(LOG_EP_CTRL, "no timer for a connection attempt: %s", fi_strerror(errno));
 }
 
-void conn_single_settled(struct worker *worker)
+void conn_single_clear_timer(struct worker *worker)
 {
 	if (worker->cm_timer > 0)
 		close(worker->cm_timer);
@@ -173,7 +173,7 @@ int conn_request(struct worker *worker, const struct addr *to, const void *data,
 int conn_adopt(struct worker *worker, struct accepted *conn, const void *data, size_t len)
 {
 	struct peer *peer = conn_peer(worker);
-	struct hello_words words = {
+	struct hello_fields words = {
 		.kind = HELLO_ACCEPT, .id = pool_id(peer), .data = data, .data_len = len};
 	struct addr name;
 	int err = hello_name(&conn->hello, &name);
@@ -193,9 +193,9 @@ void conn_shutdown(struct worker *worker)
 {
 	struct peer *peer = conn_peer(worker);
 
-	conn_goodbye(peer);
+	conn_disconnect(peer);
 	conn_drain(worker);
-	peer_lost(peer, FI_ESHUTDOWN);
+	peer_failed(peer, FI_ESHUTDOWN);
 }
 
 int conn_single_inside(const struct peer *peer)

@@ -164,7 +164,7 @@ static bool within_host(int sock)
  * The system's congestion control may pace packets or evaluate every acknowledgement, which only costs time on
  * loopback. Reno does least, and every kernel has it and allows it to everyone.
  */
-void connect_greeted(int sock)
+void connect_set_linked(int sock)
 {
 	static const char plain[] = "reno";
 

@@ -43,7 +43,7 @@ void connect_tune(int sock);
  * The hellos are exchanged: any byte makes the socket readable, a slow reader no longer ends the connection, and
  * loopback connections use the cheapest congestion control.
  */
-void connect_greeted(int sock);
+void connect_set_linked(int sock);
 /* The address of a TCP socket's other end. False: there is none. */
 bool connect_remote(int sock, struct addr *addr);
 

@@ -58,7 +58,7 @@ static bool brings_fds(enum hello_kind kind)
 	return kind == HELLO_CONNECT || kind == HELLO_ACCEPT || kind == HELLO_REQUEST;
 }
 
-int hello_send(struct worker *worker, int sock, bool inside, const struct hello_words *words)
+int hello_send(struct worker *worker, int sock, bool inside, const struct hello_fields *words)
 {
 	struct wire_hello hello = {
 		.magic = WIRE_MAGIC,

@@ -8,7 +8,7 @@
 #include "xfer/worker.h"
 
 /* What one says beside what all of a worker say. */
-struct hello_words {
+struct hello_fields {
 	enum hello_kind kind;
 	uint32_t id;      /* how the receiver is to be named */
 	int error;        /* of HELLO_REJECT, positive */
@@ -21,7 +21,7 @@ struct hello_words {
  * Sends one on `sock`, inside a host with our transport's descriptors. `worker` may be NULL where there is
  * none: HELLO_REJECT. 0 or a negative error.
  */
-int hello_send(struct worker *worker, int sock, bool inside, const struct hello_words *words);
+int hello_send(struct worker *worker, int sock, bool inside, const struct hello_fields *words);
 
 /*
  * Receives one from `sock`. 1: *hello is valid and `fds` are the descriptors that came, then -1, the

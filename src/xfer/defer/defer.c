@@ -45,7 +45,7 @@ bool defer_must_wait(const struct cntr *c, uint64_t threshold)
 	return cntr_sum(c) < threshold || cntr_reached(c);
 }
 
-void defer_settle(struct cntr *c)
+void defer_due(struct cntr *c)
 {
 	uint64_t sum = cntr_sum(c);
 
@@ -67,7 +67,7 @@ void defer_enter(struct work *work)
 	ref_get(&c->ref);
 	__atomic_fetch_add(&dom->deferred, 1, __ATOMIC_RELAXED);
 	if (cntr_reached(c))
-		defer_settle(c); /* it goes behind all that is due */
+		defer_due(c); /* it goes behind all that is due */
 	insert(c, work);
 	if (!cntr_reached(c))
 		return;
@@ -111,7 +111,7 @@ static bool run(struct cntr *c)
 
 	while ((work = first_of(c)) && work->threshold <= cntr_sum(c))
 		if (!start(c, work)) {
-			defer_settle(c);
+			defer_due(c);
 			return false;
 		}
 	return true;

@@ -55,7 +55,7 @@ struct work {
 	uint64_t tag;  /* and its tag, set before a receive is done */
 	/*
 	 * Not NULL: who sends it, and who takes it, run by turns, or both have copies to make all the time. A long message
-	 * of it goes without pieces, put where its receiver takes it alone, at any time; once for all receivers of the
+	 * of it goes without fragments, put where its receiver takes it alone, at any time; once for all receivers of the
 	 * same memory and the same batch.
 	 */
 	const void *batch;
@@ -77,7 +77,7 @@ void defer_remove(struct work *work);
 /* Would an operation with this threshold have to wait, or be the first to start? */
 bool defer_must_wait(const struct cntr *c, uint64_t threshold);
 /* The counter is about to be set: whatever it has reached by now stays due. */
-void defer_settle(struct cntr *c);
+void defer_due(struct cntr *c);
 /* Calls `visit`, which may take the work off, for all that waits. */
 void defer_each(struct domain *dom, void (*visit)(struct work *work, const void *arg),
 		const void *arg);

@@ -138,7 +138,7 @@ static int change_counter(struct deferred *d)
 	d->told = NULL;
 	defer_done(&d->work, 0);
 	if (set) {
-		defer_settle(c);
+		defer_due(c);
 		cntr_put(c, value);
 	} else {
 		cntr_count(c, value);

@@ -17,6 +17,6 @@ void dgram_fini(struct dgram *d)
 	LIST_EACH (node, &d->groups)
 		d->ops->leave(d, LIST_ENTRY(node, struct dgram_group, link));
 	pool_fini(&d->group_pool);
-	free(d->held);
+	free(d->batch);
 	d->worker->dgram = NULL;
 }

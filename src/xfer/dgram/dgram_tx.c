@@ -69,18 +69,18 @@ bool dgram_flush(struct dgram *d)
 {
 	unsigned int done = 0, left;
 
-	while (done < d->held_count) {
-		int n = d->ops->send_many(d, d->held + done, d->held_count - done);
+	while (done < d->batch_count) {
+		int n = d->ops->send_many(d, d->batch + done, d->batch_count - done);
 
 		if (n == -FI_EAGAIN)
 			break;
-		settle(d->held + done, n < 0 ? 1 : (unsigned int)n, n < 0 ? n : 0);
+		settle(d->batch + done, n < 0 ? 1 : (unsigned int)n, n < 0 ? n : 0);
 		done += n < 0 ? 1 : (unsigned int)n;
 	}
-	left = d->held_count - done;
+	left = d->batch_count - done;
 	if (left && done)
-		memmove(d->held, d->held + done, left * sizeof(*d->held));
-	d->held_count = left;
+		memmove(d->batch, d->batch + done, left * sizeof(*d->batch));
+	d->batch_count = left;
 	return done;
 }
 
@@ -88,7 +88,7 @@ bool dgram_flush(struct dgram *d)
 static void hold(struct dgram *d, struct ep *ep, const struct xfer *x, const struct addr *to)
 {
 	const struct iovec one = {(void *)(uintptr_t)x->buf, x->len};
-	struct dgram_out *out = &d->held[d->held_count++];
+	struct dgram_out *out = &d->batch[d->batch_count++];
 
 	out->ep = ep;
 	out->to = *to;
@@ -125,15 +125,15 @@ static __attribute__((noinline, cold)) int send_together(struct ep *ep, const st
 {
 	struct dgram *d = ep->worker->dgram;
 
-	if (!d->held)
-		d->held = malloc(DGRAM_HELD_MAX * sizeof(*d->held));
-	if (!d->held)
+	if (!d->batch)
+		d->batch = malloc(DGRAM_BATCH_MAX * sizeof(*d->batch));
+	if (!d->batch)
 		return send_now(ep, x, to);
-	if (x->flags & FI_INJECT || d->held_count == DGRAM_HELD_MAX)
+	if (x->flags & FI_INJECT || d->batch_count == DGRAM_BATCH_MAX)
 		dgram_flush(d);
 	if (x->flags & FI_INJECT)
-		return d->held_count ? -FI_EAGAIN : send_now(ep, x, to);
-	if (d->held_count == DGRAM_HELD_MAX)
+		return d->batch_count ? -FI_EAGAIN : send_now(ep, x, to);
+	if (d->batch_count == DGRAM_BATCH_MAX)
 		return -FI_EAGAIN;
 	hold(d, ep, x, to);
 	if (!(x->flags & FI_MORE))
@@ -145,7 +145,7 @@ __attribute__((noinline, cold)) int dgram_refuse(struct ep *ep, uint64_t flags, 
 {
 	struct dgram *d = ep->worker->dgram;
 
-	if (d->held_count && !(flags & FI_MORE))
+	if (d->batch_count && !(flags & FI_MORE))
 		dgram_flush(d);
 	return err;
 }
@@ -164,7 +164,7 @@ int dgram_send(struct ep *ep, const struct xfer *x)
 	to = destination(ep, x, &err);
 	if (__builtin_expect(!to, 0))
 		return dgram_refuse(ep, x->flags, err);
-	if (__builtin_expect(x->flags & FI_MORE || d->held_count, 0))
+	if (__builtin_expect(x->flags & FI_MORE || d->batch_count, 0))
 		return send_together(ep, x, to);
 	return send_now(ep, x, to);
 }
@@ -174,13 +174,13 @@ void dgram_forget(struct dgram *d, struct ep *ep, struct ep *successor)
 	unsigned int kept = 0;
 
 	dgram_flush(d);
-	for (unsigned int i = 0; i < d->held_count; i++) {
-		if (d->held[i].ep == ep && !successor)
+	for (unsigned int i = 0; i < d->batch_count; i++) {
+		if (d->batch[i].ep == ep && !successor)
 			continue;
-		d->held[kept] = d->held[i];
-		if (d->held[kept].ep == ep)
-			d->held[kept].ep = successor;
+		d->batch[kept] = d->batch[i];
+		if (d->batch[kept].ep == ep)
+			d->batch[kept].ep = successor;
 		kept++;
 	}
-	d->held_count = kept;
+	d->batch_count = kept;
 }

@@ -8,7 +8,7 @@
 #include "xfer/dgram/dgram.h"
 #include "xfer/entry/entry_tables.h"
 #include "xfer/group.h"
-#include "xfer/rndv/move.h"
+#include "xfer/rndv/rdma.h"
 #include "link/offload.h"
 #include "xfer/peer.h"
 #include "xfer/worker.h"
@@ -173,7 +173,7 @@ bool xfer_tells_late(const struct worker *worker)
 	LIST_EACH (node, &worker->peers_list) {
 		const struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
 
-		if (peer->half || (peer->real && peer->hw == TRANSPORT_VERBS))
+		if (peer->pending || (peer->real && peer->hw == TRANSPORT_VERBS))
 			return false;
 	}
 	return true;
@@ -197,7 +197,7 @@ void xfer_forget(struct ep *ep, struct ep *successor)
 {
 	/* Else the worker is closed next, or its memory is somebody's. */
 	if (!successor && ep->base != ep)
-		move_settle_ep(ep->worker, ep);
+		rdma_quiesce_ep(ep->worker, ep);
 	tx_forget(ep->worker, ep, successor);
 	if (ep->worker->dgram)
 		dgram_forget(ep->worker->dgram, ep, successor);

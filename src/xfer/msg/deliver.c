@@ -119,9 +119,9 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 		break;
 	case WIRE_XOFF:
 	case WIRE_XON:
-		peer->held = wire_op(p->head) == WIRE_XOFF;
+		peer->xoff_received = wire_op(p->head) == WIRE_XOFF;
 		peer_refresh(peer);
-		if (!peer->held)
+		if (!peer->xoff_received)
 			peer_busy(peer);
 		break;
 	case WIRE_PUT:
@@ -135,8 +135,8 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 	case WIRE_FAILED:
 		rma_answer(peer, p);
 		break;
-	case WIRE_BYE:
-		peer->said_bye = true;
+	case WIRE_DISCONNECT:
+		peer->disconnect_received = true;
 		break;
 	case WIRE_GROUP:
 		coll_hear(worker, peer, p);

@@ -172,12 +172,12 @@ static void pull(struct rx *rx, struct recv *r, const struct message *m,
 	struct fi_rma_iov remote[WIRE_IOV_MAX];
 	struct iovec local[RX_IOV_MAX];
 	size_t want = m->len < room ? m->len : room;
-	struct link_move move = {.local = local, .remote = remote};
+	struct link_rdma op = {.local = local, .remote = remote};
 
-	move.remote_count = ranges_of(remote, offer, want);
-	move.local_count = iov_slice(local, iov, r->iov_count, 0, &want);
+	op.remote_count = ranges_of(remote, offer, want);
+	op.local_count = iov_slice(local, iov, r->iov_count, 0, &want);
 	rxreq_send_cts(rx, r, m, room, r->flags & FI_MULTI_RECV ? iov[0].iov_base : NULL,
-		       move.remote_count ? &move : NULL);
+		       op.remote_count ? &op : NULL);
 }
 
 static void accept_rts(struct rx *rx, struct recv *r, struct message *m)

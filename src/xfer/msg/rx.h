@@ -40,7 +40,7 @@ struct rx {
 	struct domain *dom;
 	struct pool recv_pool;
 	struct list claimed; /* struct unexpected: FI_CLAIM took them out of reach of others */
-	struct list held;    /* struct peer.in_held: asked to pause until there is room again */
+	struct list held;    /* struct peer.in_xoff: asked to pause until there is room again */
 	uint64_t addr_mask;  /* strips the context index off a fi_addr_t */
 };
 

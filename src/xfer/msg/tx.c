@@ -27,13 +27,13 @@ static const void *batch_of(const struct txreq *req)
 }
 
 /* Where the peer's device, or the peer, finds the message, in req->remote; without a key where it does not. */
-static void expose(struct link *link, struct txreq *req)
+static void rndv_register(struct link *link, struct txreq *req)
 {
 	const void *batch = batch_of(req);
-	bool exposes = link->moves || (link->bounces && batch);
+	bool registers = link->rdma_usable || (link->bounces && batch);
 
-	if (req->rndv || (exposes && !link->ops->rndv_register(link, req->iov, req->count, batch,
-							       req->remote, &req->rndv)))
+	if (req->rndv || (registers && !link->ops->rndv_register(link, req->iov, req->count, batch,
+								 req->remote, &req->rndv)))
 		return;
 	for (size_t i = 0; i < req->count; i++)
 		req->remote[i] = (struct fi_rma_iov){.addr = (uintptr_t)req->iov[i].iov_base,
@@ -70,11 +70,11 @@ static void end_sent(struct txreq *req)
 		list_push(&req->peer->zcopy, &req->link);
 		return;
 	}
-	tx_end_lent(req->peer); /* before it */
+	tx_end_zcopy(req->peer); /* before it */
 	tx_req_end(req, 0);
 }
 
-/* Pieces go along with it while those of earlier ones like it were of use. */
+/* Fragments go along with it while those of earlier ones like it were of use. */
 static int offer(struct txreq *req)
 {
 	struct peer *peer = req->peer;
@@ -83,7 +83,7 @@ static int offer(struct txreq *req)
 	size_t most;
 	int err;
 
-	expose(peer->real, req);
+	rndv_register(peer->real, req);
 	whole = batch_of(req) && (req->rndv || peer->real->fetches);
 	most = whole || *skip ? 0 : peer->real->spec_max;
 	req->limit = req->len < most ? req->len : most;
@@ -96,14 +96,14 @@ static int offer(struct txreq *req)
 	return 0;
 }
 
-/* Its pieces go behind those of others. */
+/* Its fragments go behind those of others. */
 static void await(struct txreq *req)
 {
 	struct peer *peer = req->peer;
 
 	req->awaited = true;
 	if (!req->limit ||
-	    (list_empty(&peer->streams) && list_empty(&peer->spec_tx) && tx_pieces(req))) {
+	    (list_empty(&peer->streams) && list_empty(&peer->spec_tx) && tx_fragments(req))) {
 		list_push(&peer->requests, &req->link);
 	} else {
 		list_push(&peer->spec_tx, &req->link);
@@ -190,7 +190,7 @@ static int queue_message(struct ep *ep, struct peer *peer, const struct xfer *x)
  */
 static __attribute__((noinline, cold)) bool barred_by(const struct peer *peer, uint64_t flags)
 {
-	if (!list_empty(&peer->moving))
+	if (!list_empty(&peer->rdma_posted))
 		return true;
 	return flags & FI_FENCE && !(list_empty(&peer->requests) && list_empty(&peer->streams) &&
 				     list_empty(&peer->spec_tx) && list_empty(&peer->awaiting));
@@ -245,7 +245,7 @@ static int tx_try(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
 	if (peer->state != PEER_CONNECTED || tx_must_queue(peer, x->flags))
 		return tx_never_queues(x->flags, x->work) ? -FI_EAGAIN : queue_message(ep, peer, x);
-	if (peer->held || peer_behind(peer))
+	if (peer->xoff_received || peer_behind(peer))
 		return -FI_EAGAIN;
 	return tx_now(ep, peer, x);
 }
@@ -310,7 +310,7 @@ bool tx_owe(struct peer *peer, size_t bytes)
 }
 
 /* Whoever sends requests and takes no answers has at most as many under way as a pool names. */
-_Static_assert(((sizeof(struct control) + WIRE_RESULT_BRIEF) << POOL_INDEX_BITS) +
+_Static_assert(((sizeof(struct control) + WIRE_RESULT_INLINE) << POOL_INDEX_BITS) +
 			       3 * WIRE_RESULTS_MAX <=
 		       WIRE_ANSWERS_MAX,
 	       "no peer of ours makes us keep too many answers");
@@ -353,7 +353,7 @@ void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
 	tx_control_data(peer, &(struct packet){.head = head, .tag = tag});
 }
 
-/* Where pieces were of no use the next offers go without, twice as many each time. */
+/* Where fragments were of no use the next offers go without, twice as many each time. */
 static void judge_spec(const struct txreq *req, bool useful)
 {
 	bool very_long = req->len > WIRE_SPEC_MAX;
@@ -396,7 +396,7 @@ void tx_cts(struct worker *worker, struct peer *peer, const struct packet *p)
 
 	if (!req || req->peer != peer || !req->offered)
 		return;
-	tx_req_conceal(req);
+	tx_req_deregister(req);
 	req->offered = false;
 	req->remote_id = (uint32_t)p->tag;
 	req->limit = req->len;

@@ -31,7 +31,7 @@ struct xfer {
 /* An operation that outlives its call. */
 struct txreq {
 	struct list
-		link;  /* of peer: backlog, requests, streams, along, lent, replies or awaiting */
+		link; /* of peer: backlog, requests, streams, spec_tx, zcopy, replies or awaiting */
 	struct ep *ep; /* NULL: nobody is to be told */
 	struct peer *peer;
 	uint64_t head, flags, tag, data;
@@ -42,17 +42,17 @@ struct txreq {
 	size_t len;
 	size_t sent;        /* of a stream, or of a long one-sided operation */
 	size_t limit;       /* of a stream: where it stops unless asked to go on */
-	uint32_t remote_id; /* receiver's arrival, of a stream */
+	uint32_t remote_id; /* receive request, of a stream */
 	uint32_t seq;       /* of a one-sided operation, and of the answer to one */
 	uint64_t
-		zcopy; /* its last packet's number, if the link was lent it: link->zcopy_posted; or 0 */
+		zcopy; /* its last packet's number, if it was sent zero-copy: link->zcopy_posted; or 0 */
 	uint64_t place; /* of its packet: link->last */
 	struct wire_amo amo;
-	bool awaited; /* sent: the peer may say that it ended */
-	bool offered; /* sent as an offer: the peer may pull it, once */
-	bool whole;   /* one-sided, and one packet holds it */
-	bool moving;  /* on peer->moving */
-	bool packets; /* no device takes it */
+	bool awaited;     /* sent: the peer may say that it ended */
+	bool offered;     /* sent as an offer: the peer may pull it, once */
+	bool whole;       /* one-sided, and one packet holds it */
+	bool rdma_posted; /* on peer->rdma_posted */
+	bool packets;     /* no device takes it */
 	size_t count;
 	size_t got;    /* bytes of the result that came */
 	size_t weight; /* of that result in peer->results, if it has one: tx_brings */
@@ -73,7 +73,7 @@ struct control {
 /* Does its answer, in turn, bring back more than a few bytes? */
 static inline bool tx_brings(const struct txreq *req)
 {
-	return req->len > WIRE_RESULT_BRIEF && wire_op(req->head) != WIRE_PUT &&
+	return req->len > WIRE_RESULT_INLINE && wire_op(req->head) != WIRE_PUT &&
 	       !(wire_op(req->head) == WIRE_AMO && req->amo.form == ATOMIC_BASE) &&
 	       !(wire_flags(req->head) & WIRE_MATCH);
 }
@@ -114,10 +114,10 @@ void tx_cts(struct worker *worker, struct peer *peer, const struct packet *p);
 /* For tx_flush: what of peer->ahead finds room; and another attempt to connect. */
 bool tx_ahead_flush(struct peer *peer);
 void tx_ahead_connect(struct peer *peer);
-/* Sends what can be sent of the peer's backlog and streams; true when anything moved. */
+/* Sends what can be sent of the peer's backlog and streams; true when anything was sent. */
 bool tx_flush(struct peer *peer);
 /* Nobody will look for room: what no peer has asked for waits for none. */
-void tx_settle(struct worker *worker);
+void tx_release_idle(struct worker *worker);
 /* Sends a packet whose payload, the request's, stays where it is while tx_zcopy_pending. */
 static inline int tx_zcopy(struct txreq *req, const struct packet *p, const struct iovec *iov,
 			   size_t count)
@@ -140,8 +140,8 @@ static inline bool tx_zcopy_pending(const struct txreq *req)
 	return req->peer->real && req->zcopy > req->peer->real->zcopy_done;
 }
 /* Ends the peer's messages that are out by now; true when there are any. */
-bool tx_end_lent(struct peer *peer);
-/* What the link has not sent yet of memory it was lent, `what`, is copied, or the peer is disconnected. */
+bool tx_end_zcopy(struct peer *peer);
+/* What the link has not sent yet of memory sent zero-copy, `what`, is copied, or the peer is disconnected. */
 void tx_take_back(struct peer *peer, const char *what);
 /* Sends the message, on no list, and puts it where its answer finds it. 0 or -FI_EAGAIN. */
 int tx_send(struct txreq *req);
@@ -149,8 +149,8 @@ int tx_send(struct txreq *req);
 bool tx_blocked(const struct peer *peer, const struct txreq *req);
 /* The same of an operation not posted yet, and of whatever stands behind one that is blocked. */
 bool tx_must_queue(const struct peer *peer, uint64_t flags);
-/* Sends pieces of what was offered, up to req->limit. False: there is no room for more. */
-bool tx_pieces(struct txreq *req);
+/* Sends fragments of what was offered, up to req->limit. False: there is no room for more. */
+bool tx_fragments(struct txreq *req);
 /* Puts it at the end of the backlog. 0 or -FI_EAGAIN: that is full. */
 int tx_queue(struct ep *ep, struct txreq *req);
 
@@ -167,7 +167,7 @@ void tx_req_end(struct txreq *req, int err);
 void tx_req_fail(struct txreq *req, int err, int reason);
 void tx_req_free(struct txreq *req);
 /* The peer reads its memory by itself no more. */
-static inline void tx_req_conceal(struct txreq *req)
+static inline void tx_req_deregister(struct txreq *req)
 {
 	if (__builtin_expect(!req->rndv, 1))
 		return;

@@ -68,12 +68,12 @@ void tx_ahead_connect(struct peer *peer)
 	int err = conn_start(peer);
 
 	if (err && err != -FI_EAGAIN)
-		peer_lost(peer, -err);
+		peer_failed(peer, -err);
 }
 
 bool tx_ahead_flush(struct peer *peer)
 {
-	bool moved = false;
+	bool progressed = false;
 	struct list *node;
 
 	while ((node = list_pop(&peer->ahead))) {
@@ -81,9 +81,9 @@ bool tx_ahead_flush(struct peer *peer)
 			list_push_front(&peer->ahead, node);
 			break;
 		}
-		moved = true;
+		progressed = true;
 	}
-	return moved;
+	return progressed;
 }
 
 void tx_cancel_posted(struct worker *worker, int err,

@@ -10,8 +10,8 @@
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
-/* The next piece of a stream, from where it stands. */
-static int send_piece(struct txreq *req)
+/* The next fragment of a stream, from where it stands. */
+static int send_fragment(struct txreq *req)
 {
 	struct link *link = req->peer->real;
 	struct iovec iov[WIRE_IOV_MAX];
@@ -29,21 +29,21 @@ static int send_piece(struct txreq *req)
 	return err;
 }
 
-bool tx_pieces(struct txreq *req)
+bool tx_fragments(struct txreq *req)
 {
 	while (req->sent < req->limit)
-		if (send_piece(req))
+		if (send_fragment(req))
 			return false;
 	return true;
 }
 
 /* True when there was room for all of it; the request is then on another list, or gone. */
-static bool flush_stream(struct peer *peer, struct txreq *req, bool *moved)
+static bool flush_stream(struct peer *peer, struct txreq *req, bool *progressed)
 {
 	size_t before = req->sent;
-	bool all = tx_pieces(req);
+	bool all = tx_fragments(req);
 
-	*moved |= req->sent != before;
+	*progressed |= req->sent != before;
 	if (!all)
 		return false;
 	/* As much as was asked for is on its way: the receiver's answer ends it. */
@@ -67,30 +67,30 @@ static void stop_spec(struct peer *peer)
 
 static bool flush_streams(struct peer *peer, struct list *streams)
 {
-	bool moved = false;
+	bool progressed = false;
 
 	LIST_EACH_SAFE (node, streams)
-		if (!flush_stream(peer, LIST_ENTRY(node, struct txreq, link), &moved))
+		if (!flush_stream(peer, LIST_ENTRY(node, struct txreq, link), &progressed))
 			break;
-	return moved;
+	return progressed;
 }
 
 /* Long answers to one-sided requests, each from the memory as it is then. */
 static bool flush_replies(struct peer *peer)
 {
-	bool moved = false;
+	bool progressed = false;
 
 	while (!list_empty(&peer->replies)) {
 		if (rma_reply_more(LIST_ENTRY(peer->replies.next, struct txreq, link)))
 			break;
-		moved = true;
+		progressed = true;
 	}
-	return moved;
+	return progressed;
 }
 
 static bool flush_controls(struct peer *peer)
 {
-	bool moved = false;
+	bool progressed = false;
 
 	LIST_EACH_SAFE (node, &peer->controls) {
 		struct control *c = LIST_ENTRY(node, struct control, link);
@@ -98,13 +98,13 @@ static bool flush_controls(struct peer *peer)
 		struct iovec iov = {c->payload, c->len};
 
 		if (peer->real->ops->sendv(peer->real, &p, &iov, c->len ? 1 : 0))
-			return moved;
+			return progressed;
 		peer->reply_bytes -= sizeof(*c) + c->len;
 		list_remove(&c->link);
 		free(c);
-		moved = true;
+		progressed = true;
 	}
-	return moved;
+	return progressed;
 }
 
 /* The peer asked us to send no more of what it has to keep until it is matched. */
@@ -112,12 +112,12 @@ static bool held(const struct peer *peer, const struct txreq *req)
 {
 	if (wire_flags(req->head) & WIRE_MATCH && peer->matching > WIRE_RESULTS_MAX)
 		return true;
-	return peer->held && (req->flags & FI_SEND || wire_flags(req->head) & WIRE_MATCH);
+	return peer->xoff_received && (req->flags & FI_SEND || wire_flags(req->head) & WIRE_MATCH);
 }
 
 static bool flush_backlog(struct peer *peer)
 {
-	bool moved = false;
+	bool progressed = false;
 
 	while (!list_empty(&peer->backlog)) {
 		struct txreq *req = LIST_ENTRY(peer->backlog.next, struct txreq, link);
@@ -128,13 +128,13 @@ static bool flush_backlog(struct peer *peer)
 		list_remove(&req->link);
 		if (req->flags & FI_SEND ? tx_send(req) : rma_send(req)) {
 			list_push_front(&peer->backlog, &req->link);
-			moved |= req->sent != before;
+			progressed |= req->sent != before;
 			break;
 		}
 		peer->backlog_count--;
-		moved = true;
+		progressed = true;
 	}
-	return moved;
+	return progressed;
 }
 
 static bool nothing_waits(const struct peer *peer)
@@ -145,7 +145,7 @@ static bool nothing_waits(const struct peer *peer)
 	       list_empty(&peer->replies);
 }
 
-void tx_settle(struct worker *worker)
+void tx_release_idle(struct worker *worker)
 {
 	LIST_EACH_SAFE (node, &worker->busy) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_busy);
@@ -156,7 +156,7 @@ void tx_settle(struct worker *worker)
 	}
 }
 
-/* The oldest that the link was lent, once it is out. */
+/* The oldest zero-copy send of the link, once it is out. */
 static struct txreq *first_out(const struct peer *peer)
 {
 	struct txreq *req = LIST_ENTRY(peer->zcopy.next, struct txreq, link);
@@ -164,7 +164,7 @@ static struct txreq *first_out(const struct peer *peer)
 	return list_empty(&peer->zcopy) || tx_zcopy_pending(req) ? NULL : req;
 }
 
-bool tx_end_lent(struct peer *peer)
+bool tx_end_zcopy(struct peer *peer)
 {
 	struct txreq *req;
 	bool any = false;
@@ -179,24 +179,24 @@ bool tx_end_lent(struct peer *peer)
 
 bool tx_flush(struct peer *peer)
 {
-	bool moved;
+	bool progressed;
 
 	if (peer->state == PEER_IDLE && !list_empty(&peer->ahead))
 		tx_ahead_connect(peer);
 	if (peer->state != PEER_CONNECTED)
 		return false;
-	moved = tx_end_lent(peer);
-	moved |= flush_controls(peer);
+	progressed = tx_end_zcopy(peer);
+	progressed |= flush_controls(peer);
 	if (list_empty(&peer->controls)) {
-		moved |= tx_ahead_flush(peer);
-		moved |= flush_backlog(peer);
-		moved |= flush_streams(peer, &peer->streams);
+		progressed |= tx_ahead_flush(peer);
+		progressed |= flush_backlog(peer);
+		progressed |= flush_streams(peer, &peer->streams);
 		if (list_empty(&peer->streams))
-			moved |= flush_streams(peer, &peer->spec_tx);
-		moved |= flush_replies(peer);
+			progressed |= flush_streams(peer, &peer->spec_tx);
+		progressed |= flush_replies(peer);
 	}
 	if (nothing_waits(peer))
 		list_remove(&peer->in_busy);
 	peer_refresh(peer);
-	return moved;
+	return progressed;
 }

@@ -22,7 +22,7 @@ static inline void clear(struct txreq *req)
 	req->remote_id = req->seq = 0;
 	req->zcopy = req->place = 0;
 	req->amo = (struct wire_amo){0};
-	req->awaited = req->offered = req->whole = req->moving = req->packets = false;
+	req->awaited = req->offered = req->whole = req->rdma_posted = req->packets = false;
 	req->count = req->result_count = req->remote_count = 0;
 }
 
@@ -41,7 +41,7 @@ struct txreq *tx_req_new(struct ep *ep, struct peer *peer)
 
 void tx_req_free(struct txreq *req)
 {
-	tx_req_conceal(req);
+	tx_req_deregister(req);
 	free(req->bounce); /* NOLINT(clang-analyzer-unix.Malloc): it does not follow the lists */
 	pool_put(&req->peer->worker->tx_pool, req);
 }
@@ -139,7 +139,7 @@ static void lists_of(struct peer *peer, struct list *lists[LISTS])
 	lists[3] = &peer->streams;
 	lists[4] = &peer->ahead;
 	lists[5] = &peer->backlog;
-	lists[6] = &peer->moving;
+	lists[6] = &peer->rdma_posted;
 	lists[7] = &peer->spec_tx;
 }
 
@@ -257,7 +257,7 @@ void tx_fail_all(struct peer *peer, int err, int reason)
 		while ((node = list_pop(lists[i])))
 			tx_req_fail(LIST_ENTRY(node, struct txreq, link), err, reason);
 	peer->backlog_count = 0;
-	peer->awaiting_count = peer->moving_count = 0;
+	peer->awaiting_count = peer->rdma_posted_count = 0;
 	peer->results = peer->matching = 0;
 	peer->bulk = false;
 	list_remove(&peer->in_busy);

@@ -25,15 +25,15 @@ static size_t cost(const struct unexpected *u)
 static void send_xoff(struct rx *rx, struct peer *peer)
 {
 	/* Whoever has gone, and is read out, sends nothing more. */
-	if (peer->holding || peer->state == PEER_IDLE)
+	if (peer->xoff_sent || peer->state == PEER_IDLE)
 		return;
 	LOG_INFO(
 		LOG_EP_DATA,
 		"%zu bytes of unexpected messages reach FI_WEFT_UNEXPECTED_MAX=%zu: sender asked to pause",
 		rx->unexpected_bytes, rx->unexpected_max);
-	peer->holding = true;
+	peer->xoff_sent = true;
 	peer->unheard = 0;
-	list_push(&rx->held, &peer->in_held);
+	list_push(&rx->held, &peer->in_xoff);
 	tx_control(peer, WIRE_HEAD(WIRE_XOFF, 0, 0, 0), 0);
 }
 
@@ -42,9 +42,9 @@ void rx_send_xon(struct rx *rx)
 	struct list *node;
 
 	while ((node = list_pop(&rx->held))) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_held);
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_xoff);
 
-		peer->holding = false;
+		peer->xoff_sent = false;
 		tx_control(peer, WIRE_HEAD(WIRE_XON, 0, 0, 0), 0);
 	}
 }
@@ -52,20 +52,20 @@ void rx_send_xon(struct rx *rx)
 /* False: the peer was asked to pause long ago. */
 static bool bearable(struct peer *peer, size_t bytes)
 {
-	if (!peer || !peer->holding)
+	if (!peer || !peer->xoff_sent)
 		return true;
 	peer->unheard += bytes;
-	if (peer->unheard > WIRE_HELD_MAX)
-		peer_over_budget(peer, "of messages since it was asked to pause", WIRE_HELD_MAX);
+	if (peer->unheard > WIRE_KEPT_MAX)
+		peer_over_budget(peer, "of messages since it was asked to pause", WIRE_KEPT_MAX);
 	return !peer->over_budget;
 }
 
 /* Messages of groups: no pause keeps them back, so what is kept of them has a bound of its own. */
 static bool bearable_of_group(struct peer *peer, size_t bytes)
 {
-	if (peer->kept + bytes > WIRE_HELD_MAX)
+	if (peer->kept + bytes > WIRE_KEPT_MAX)
 		peer_over_budget(peer, "of messages to groups that nobody waits for",
-				 WIRE_HELD_MAX);
+				 WIRE_KEPT_MAX);
 	return !peer->over_budget;
 }
 

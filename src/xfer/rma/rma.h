@@ -81,11 +81,11 @@ int rma_send(struct txreq *req);
 /* Must the request, at the head of the backlog, wait until all before it are answered? */
 bool rma_waits(const struct peer *peer, const struct txreq *req);
 
-/* Where link->moves: as rma_waits, and 0 or -FI_EAGAIN; or 1: the devices do not do it, packets may. */
-bool rma_move_waits(const struct peer *peer, const struct txreq *req);
-int rma_move(struct txreq *req);
+/* Where link->rdma_usable: as rma_waits, and 0 or -FI_EAGAIN; or 1: the devices do not do it, packets may. */
+bool rma_rdma_waits(const struct peer *peer, const struct txreq *req);
+int rma_rdma(struct txreq *req);
 /* None of those that are on their way will be done: they go by packets, before all others. */
-void rma_stalled(struct peer *peer);
+void rma_rdma_failed(struct peer *peer);
 
 /*
  * After a direct access: the peer is told when it is to get a completion of it, or `counts` what is
@@ -120,7 +120,7 @@ struct rma_matched rma_match_apply(const struct message *m, const struct iovec *
 /* Nobody will receive it. */
 void rma_match_refuse(struct peer *peer, uint64_t head);
 
-/* The next piece of a long answer, which is freed with the last one. 0 or -FI_EAGAIN. */
+/* The next fragment of a long answer, which is freed with the last one. 0 or -FI_EAGAIN. */
 int rma_reply_more(struct txreq *req);
 /* Tells those who wait for it what has been done. */
 void rma_acknowledge(struct worker *worker);

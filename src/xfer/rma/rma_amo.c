@@ -45,14 +45,14 @@ static int refuse_element(const struct wire_amo *amo, const void *at)
 /* Can every element be got at? 0 or -FI_EINVAL. */
 static int check_spot(const struct wire_amo *amo, const struct rma_spot *spot, size_t len)
 {
-	size_t size = atomic_size(amo->type), piece;
+	size_t size = atomic_size(amo->type), fragment;
 
-	for (size_t done = 0; done < len; done += piece) {
+	for (size_t done = 0; done < len; done += fragment) {
 		const void *at;
 
-		piece = len - done;
-		at = rma_piece(spot, done, &piece);
-		if (!piece || piece % size || torn(amo, at))
+		fragment = len - done;
+		at = rma_fragment(spot, done, &fragment);
+		if (!fragment || fragment % size || torn(amo, at))
 			return refuse_element(amo, at);
 	}
 	return 0;
@@ -66,17 +66,17 @@ static void apply(const struct rma_request *r, const struct rma_spot *spot, size
 		  char *result)
 {
 	atomic_kernel *kernel = atomic_find(r->amo.form, r->amo.op, r->amo.type);
-	size_t size = atomic_size(r->amo.type), piece;
+	size_t size = atomic_size(r->amo.type), fragment;
 
-	for (size_t skip = 0; skip < len; skip += piece) {
+	for (size_t skip = 0; skip < len; skip += fragment) {
 		const char *operand = r->payload + done + skip;
 
-		piece = len - skip;
-		kernel(&(struct atomic_args){.target = rma_piece(spot, skip, &piece),
+		fragment = len - skip;
+		kernel(&(struct atomic_args){.target = rma_fragment(spot, skip, &fragment),
 					     .operand = operand,
 					     .compare = operand + r->total,
 					     .result = result ? result + done + skip : NULL,
-					     .count = piece / size});
+					     .count = fragment / size});
 	}
 }
 
@@ -150,7 +150,7 @@ int rma_amo(struct rma_request *r)
 {
 	int err = rma_check(r, access_for(&r->amo));
 	struct rma_spot spot;
-	size_t piece = r->total;
+	size_t fragment = r->total;
 	void *at;
 
 	if (err)
@@ -158,8 +158,8 @@ int rma_amo(struct rma_request *r)
 	if (r->count != 1)
 		return amo_scattered(r);
 	spot = rma_spot(r, 0);
-	at = rma_piece(&spot, 0, &piece);
-	return piece == r->total ? amo_in_a_row(r, at) : amo_scattered(r);
+	at = rma_fragment(&spot, 0, &fragment);
+	return fragment == r->total ? amo_in_a_row(r, at) : amo_scattered(r);
 }
 
 /* The packet such a message came as. */

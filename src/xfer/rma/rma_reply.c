@@ -64,7 +64,7 @@ int rma_reply(struct rma_request *r)
 {
 	struct link *link = r->peer->real;
 	char small[64], *buf;
-	size_t piece = r->total;
+	size_t fragment = r->total;
 	void *at = NULL;
 
 	if (!link)
@@ -74,9 +74,9 @@ int rma_reply(struct rma_request *r)
 	if (r->count == 1 && r->total) {
 		struct rma_spot spot = rma_spot(r, 0);
 
-		at = rma_piece(&spot, 0, &piece);
+		at = rma_fragment(&spot, 0, &fragment);
 	}
-	if (at && piece == r->total) {
+	if (at && fragment == r->total) {
 		rma_reply_bytes(r, at, r->total);
 	} else if (r->total <= sizeof(small)) {
 		reply_flat(r, small);
@@ -108,7 +108,7 @@ static int revive(struct rma_request *r, const struct txreq *req)
 	return rma_check(r, FI_REMOTE_READ);
 }
 
-static int send_piece(struct txreq *req, const struct rma_request *r)
+static int send_fragment(struct txreq *req, const struct rma_request *r)
 {
 	struct link *link = req->peer->real;
 	size_t want = req->len - req->sent;
@@ -140,7 +140,7 @@ int rma_reply_more(struct txreq *req)
 	if (err) {
 		rma_refuse(&r, err);
 	} else {
-		err = send_piece(req, &r);
+		err = send_fragment(req, &r);
 		if (err)
 			return err;
 		if (req->sent < req->len)

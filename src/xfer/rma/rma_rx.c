@@ -226,7 +226,7 @@ void rma_event(struct rma_request *r, uint64_t kind, uint64_t more)
 		push_data(rx, kind, r->total, r->cq);
 }
 
-void *rma_piece(const struct rma_spot *spot, size_t skip, size_t *len)
+void *rma_fragment(const struct rma_spot *spot, size_t skip, size_t *len)
 {
 	uint64_t at = spot->at + skip;
 
@@ -253,18 +253,18 @@ struct rma_spot rma_spot(const struct rma_request *r, size_t i)
 static void copy(const struct rma_spot *spot, size_t skip, char *buf, size_t len, bool in)
 {
 	while (len) {
-		size_t piece = len;
-		void *at = rma_piece(spot, skip, &piece);
+		size_t fragment = len;
+		void *at = rma_fragment(spot, skip, &fragment);
 
-		if (!piece)
+		if (!fragment)
 			return;
 		if (in)
-			copy_bytes(at, buf, piece);
+			copy_bytes(at, buf, fragment);
 		else
-			copy_bytes(buf, at, piece);
-		skip += piece;
-		buf += piece;
-		len -= piece;
+			copy_bytes(buf, at, fragment);
+		skip += fragment;
+		buf += fragment;
+		len -= fragment;
 	}
 }
 
@@ -272,18 +272,18 @@ void rma_copy(const struct rma_request *r, size_t offset, char *buf, size_t len,
 {
 	for (size_t i = 0; i < r->count && len; i++) {
 		struct rma_spot spot = rma_spot(r, i);
-		size_t piece = r->range[i].len;
+		size_t fragment = r->range[i].len;
 
-		if (offset >= piece) {
-			offset -= piece;
+		if (offset >= fragment) {
+			offset -= fragment;
 			continue;
 		}
-		piece -= offset;
-		if (piece > len)
-			piece = len;
-		copy(&spot, offset, buf, piece, in);
-		buf += piece;
-		len -= piece;
+		fragment -= offset;
+		if (fragment > len)
+			fragment = len;
+		copy(&spot, offset, buf, fragment, in);
+		buf += fragment;
+		len -= fragment;
 		offset = 0;
 	}
 }
@@ -293,13 +293,13 @@ static int flush(const struct rma_spot *spot, size_t len)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 
-	for (size_t done = 0, piece; done < len; done += piece) {
+	for (size_t done = 0, fragment; done < len; done += fragment) {
 		uintptr_t at, from;
 
-		piece = len - done;
-		at = (uintptr_t)rma_piece(spot, done, &piece);
+		fragment = len - done;
+		at = (uintptr_t)rma_fragment(spot, done, &fragment);
 		from = at & ~(page - 1);
-		if (!piece || msync((void *)from, at + piece - from, MS_SYNC))
+		if (!fragment || msync((void *)from, at + fragment - from, MS_SYNC))
 			return -FI_EIO;
 	}
 	return 0;

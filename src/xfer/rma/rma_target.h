@@ -36,8 +36,8 @@ struct rma_spot {
 
 /* Where range i of a checked request is. */
 struct rma_spot rma_spot(const struct rma_request *r, size_t i);
-/* What lies `skip` bytes behind the spot; *len becomes how much of it in one piece, 0: nothing. */
-void *rma_piece(const struct rma_spot *spot, size_t skip, size_t *len);
+/* What lies `skip` bytes behind the spot; *len becomes how much of it in one fragment, 0: nothing. */
+void *rma_fragment(const struct rma_spot *spot, size_t skip, size_t *len);
 /* Copies bytes at `offset` of all ranges from (in) or to `buf`. */
 void rma_copy(const struct rma_request *r, size_t offset, char *buf, size_t len, bool in);
 
@@ -53,7 +53,7 @@ void rma_done(struct rma_request *r);
 /* It failed: tells the initiator. */
 void rma_refuse(const struct rma_request *r, int err);
 
-/* Sends the bytes of all ranges back, of a long one piece by piece. 0 or a negative error. */
+/* Sends the bytes of all ranges back, of a long one fragment by fragment. 0 or a negative error. */
 int rma_reply(struct rma_request *r);
 /* Sends these bytes, which are copied if they must wait. */
 void rma_reply_bytes(const struct rma_request *r, const void *buf, size_t len);

@@ -13,10 +13,10 @@
 /* Bytes a request needs at most beside its data: struct wire_ranges, CQ data, struct wire_amo. */
 #define HEADS (sizeof(struct wire_ranges) + sizeof(uint64_t) + sizeof(struct wire_amo))
 /* Bytes of data that fit the first cache line of a packet in the short form, whatever leads them. */
-#define BRIEF_MAX 16
+#define INLINE_MAX 16
 
-/* The payload of a request, in pieces. */
-struct pieces {
+/* The payload of a request, in fragments. */
+struct fragments {
 	struct wire_ranges ranges;
 	uint64_t word; /* CQ data */
 	uint64_t len;  /* of WIRE_GET */
@@ -24,20 +24,20 @@ struct pieces {
 	struct iovec iov[4 + 2 * WIRE_IOV_MAX];
 };
 
-static void add(struct pieces *s, const void *at, size_t len)
+static void add(struct fragments *s, const void *at, size_t len)
 {
 	s->iov[s->count++] = (struct iovec){(void *)(uintptr_t)at, len};
 	s->total += len;
 }
 
 /* Some of a request's data: `want` bytes from `skip` on. */
-static void add_data(struct pieces *s, const struct txreq *req, size_t skip, size_t want)
+static void add_data(struct fragments *s, const struct txreq *req, size_t skip, size_t want)
 {
 	s->count += iov_slice(s->iov + s->count, req->iov, req->count, skip, &want);
 	s->total += want;
 }
 
-static void add_ranges(struct pieces *s, const struct txreq *req)
+static void add_ranges(struct fragments *s, const struct txreq *req)
 {
 	s->ranges.offset = req->sent;
 	s->ranges.count = req->remote_count;
@@ -49,7 +49,7 @@ static void add_ranges(struct pieces *s, const struct txreq *req)
 }
 
 /* What leads the payload. */
-static void add_heads(struct pieces *s, const struct txreq *req, bool long_form)
+static void add_heads(struct fragments *s, const struct txreq *req, bool long_form)
 {
 	if (long_form)
 		add_ranges(s, req);
@@ -75,7 +75,7 @@ static size_t operands_len(const struct txreq *req)
 }
 
 /* Would all of it, in the short form, fit a cache line, without being put together first? */
-static bool is_brief(const struct txreq *req)
+static bool is_inline(const struct txreq *req)
 {
 	if (req->remote_count != 1 || wire_flags(req->head) & WIRE_CQ || !req->whole)
 		return false;
@@ -83,19 +83,19 @@ static bool is_brief(const struct txreq *req)
 	case WIRE_GET:
 		return true;
 	case WIRE_PUT:
-		return req->count == 1 && req->len <= BRIEF_MAX;
-	default: /* an operand, and perhaps what it is compared with: two pieces, or one copy of both */
-		return req->count <= 2 && operands_len(req) <= BRIEF_MAX;
+		return req->count == 1 && req->len <= INLINE_MAX;
+	default: /* an operand, and perhaps what it is compared with: two fragments, or one copy of both */
+		return req->count <= 2 && operands_len(req) <= INLINE_MAX;
 	}
 }
 
 /* The link's shortest road. 0 or -FI_EAGAIN. */
-static int send_brief(const struct txreq *req)
+static int send_inline(const struct txreq *req)
 {
 	struct link *link = req->peer->real;
 	struct {
 		struct wire_amo amo;
-		unsigned char operand[BRIEF_MAX];
+		unsigned char operand[INLINE_MAX];
 	} flat;
 	uint64_t head = req->head | WIRE_HEAD(0, WIRE_DATA, 0, req->seq);
 	uint64_t key = req->remote[0].key, addr = req->remote[0].addr;
@@ -120,13 +120,13 @@ static int send_brief(const struct txreq *req)
 	}
 }
 
-/* One packet of the request: all of it, or the next piece of a long write. 0 or -FI_EAGAIN. */
+/* One packet of the request: all of it, or the next fragment of a long write. 0 or -FI_EAGAIN. */
 static int send_packet(struct txreq *req)
 {
 	struct link *link = req->peer->real;
 	bool long_form = !req->whole || req->remote_count != 1;
 	struct packet p = {.head = req->head | (uint64_t)req->seq << 32};
-	struct pieces s;
+	struct fragments s;
 	size_t left, room;
 	int err;
 
@@ -199,7 +199,7 @@ static int send_packets(struct txreq *req)
 		req->seq = peer->seq + 1;
 	req->whole = op == WIRE_AMO || (op == WIRE_GET ? req->remote_count == 1 : req->len <= max);
 	do {
-		if (is_brief(req) ? send_brief(req) : send_packet(req))
+		if (is_inline(req) ? send_inline(req) : send_packet(req))
 			return -FI_EAGAIN;
 		if (!(wire_flags(req->head) & WIRE_MATCH))
 			peer->seq = req->seq;
@@ -262,8 +262,8 @@ static int go_direct(struct txreq *req)
 
 bool rma_waits(const struct peer *peer, const struct txreq *req)
 {
-	if (__builtin_expect(peer->real->moves, 0))
-		return rma_move_waits(peer, req);
+	if (__builtin_expect(peer->real->rdma_usable, 0))
+		return rma_rdma_waits(peer, req);
 	if (list_empty(&peer->awaiting) || req->sent)
 		return false;
 	return wants_direct(peer, req) &&
@@ -277,8 +277,8 @@ int rma_send(struct txreq *req)
 	bool first = list_empty(&peer->awaiting);
 	int err;
 
-	if (__builtin_expect(peer->real->moves, 0)) {
-		err = rma_move(req);
+	if (__builtin_expect(peer->real->rdma_usable, 0)) {
+		err = rma_rdma(req);
 		if (err <= 0)
 			return err;
 	}
@@ -364,8 +364,8 @@ static int enqueue(struct ep *ep, struct txreq *req, const struct rma *o)
 }
 
 /* Behind those that must end first, if it may wait. Frees the request if it may not. */
-static __attribute__((noinline, cold)) int wait_turn(struct ep *ep, struct txreq *req,
-						     const struct rma *o)
+static __attribute__((noinline, cold)) int wait_in_order(struct ep *ep, struct txreq *req,
+							 const struct rma *o)
 {
 	if (!tx_never_queues(o->flags, o->work))
 		return enqueue(ep, req, o);
@@ -380,7 +380,7 @@ static int send_now(struct ep *ep, struct txreq *req, const struct rma *o)
 	int err;
 
 	if (rma_waits(peer, req))
-		return wait_turn(ep, req, o);
+		return wait_in_order(ep, req, o);
 	err = add_compare(req, o);
 	if (err) {
 		tx_req_free(req);
@@ -403,9 +403,9 @@ static int post(struct ep *ep, struct peer *peer, const struct rma *o)
 		o->kind & FI_ATOMIC && o->flags & FI_TAGGED; /* as a message is, until matched */
 	struct txreq *req;
 
-	if (peer->awaiting_count + peer->moving_count >= ep->tx_size ||
+	if (peer->awaiting_count + peer->rdma_posted_count >= ep->tx_size ||
 	    (ready && peer_behind(peer)) ||
-	    (ready && kept && (peer->held || peer->matching > WIRE_RESULTS_MAX)) ||
+	    (ready && kept && (peer->xoff_received || peer->matching > WIRE_RESULTS_MAX)) ||
 	    (!ready && tx_never_queues(o->flags, o->work)))
 		return -FI_EAGAIN;
 	req = req_new(ep, peer, o);

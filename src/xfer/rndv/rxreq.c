@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages that come in pieces: streamed on request, or read from the network straight into their place. */
+/* Messages that come in fragments: streamed on request, or read from the network straight into their place. */
 #include "link/upcall.h"
 #include "xfer/rndv/rxreq.h"
 
@@ -10,7 +10,7 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "link/wire.h"
-#include "xfer/rndv/move.h"
+#include "xfer/rndv/rdma.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 #include "xfer/rndv/spec.h"
@@ -89,7 +89,7 @@ int rxreq_fetch(const struct peer *peer, const struct wire_rts *offer, size_t of
 }
 
 void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size_t room, void *base,
-		    struct link_move *move)
+		    struct link_rdma *op)
 {
 	struct link *link = m->peer->real;
 	struct rxreq *a = rxreq_begin(rx, r, m, room, base);
@@ -100,54 +100,54 @@ void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size
 		return;
 	}
 	a->ack_pending = true;
-	if (move && link && link->moves) {
-		move->id = pool_id(a);
-		a->moving = !link->ops->move(link, move);
+	if (op && link && link->rdma_usable) {
+		op->id = pool_id(a);
+		a->rdma_posted = !link->ops->rdma_post(link, op);
 	}
-	if (!a->moving)
+	if (!a->rdma_posted)
 		rxreq_ask(a);
 }
 
-void rxreq_stalled(struct peer *peer)
+void rxreq_rdma_failed(struct peer *peer)
 {
 	LIST_EACH (node, &peer->rxreqs) {
 		struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
 
-		if (!a->moving)
+		if (!a->rdma_posted)
 			continue;
-		a->moving = false;
+		a->rdma_posted = false;
 		rxreq_ask(a);
 	}
 }
 
-bool rxreq_moves(const struct peer *peer, const struct rx *rx)
+bool rxreq_rdma(const struct peer *peer, const struct rx *rx)
 {
 	LIST_EACH (node, &peer->rxreqs) {
 		const struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
 
-		if (a->rx == rx && a->moving)
+		if (a->rx == rx && a->rdma_posted)
 			return true;
 	}
 	return false;
 }
 
-void move_arrived(struct worker *worker, uint32_t id)
+void rdma_arrived(struct worker *worker, uint32_t id)
 {
 	struct rxreq *a = pool_find(&worker->rxreq_pool, id);
 
-	if (a && a->moving)
+	if (a && a->rdma_posted)
 		rxreq_end(a, 0);
 }
 
-/* The arrival this piece is the next one of, or NULL. */
-static struct rxreq *next_piece(struct worker *worker, const struct peer *peer,
-				const struct packet *p)
+/* The receive request this fragment is the next one of, or NULL. */
+static struct rxreq *next_fragment(struct worker *worker, const struct peer *peer,
+				   const struct packet *p)
 {
 	struct rxreq *a = wire_flags(p->head) & WIRE_SPEC
 				  ? spec_find(worker, peer, wire_id(p->head))
 				  : pool_find(&worker->rxreq_pool, wire_id(p->head));
 
-	return a && a->peer == peer && !a->moving && p->tag == a->received &&
+	return a && a->peer == peer && !a->rdma_posted && p->tag == a->received &&
 			       p->len <= a->len - a->received
 		       ? a
 		       : NULL;
@@ -168,13 +168,13 @@ static void advance(struct rxreq *a, size_t len)
 
 void rxreq_frag(struct worker *worker, struct peer *peer, const struct packet *p)
 {
-	struct rxreq *a = next_piece(worker, peer, p);
+	struct rxreq *a = next_fragment(worker, peer, p);
 	size_t keep = p->len, offset = p->tag;
 
 	if (!a) {
 		if (!(wire_flags(p->head) & WIRE_SPEC))
 			LOG_INFO(LOG_EP_DATA,
-				 "piece of a message that is not being received, dropped");
+				 "fragment of a message that is not being received, dropped");
 		return;
 	}
 	if (offset >= a->room)
@@ -189,7 +189,7 @@ void rxreq_frag(struct worker *worker, struct peer *peer, const struct packet *p
 }
 
 /* A whole message whose receive is posted. */
-static struct rxreq *land_message(struct worker *worker, struct peer *peer, const struct packet *p)
+static struct rxreq *place_message(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	struct message m = {.peer = peer,
 			    .src = peer_addr(peer),
@@ -220,9 +220,9 @@ uint32_t rx_placement_begin(struct worker *worker, uint32_t src, const struct pa
 	struct rxreq *a = NULL;
 
 	if (peer && wire_op(p->head) == WIRE_MSG)
-		a = land_message(worker, peer, p);
+		a = place_message(worker, peer, p);
 	else if (peer && wire_op(p->head) == WIRE_FRAG)
-		a = next_piece(worker, peer, p);
+		a = next_fragment(worker, peer, p);
 	if (!a)
 		return 0;
 	a->placing = p->len;

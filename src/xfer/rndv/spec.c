@@ -5,14 +5,14 @@
 #include "base/iov.h"
 #include "xfer/worker.h"
 
-/* Longer than a sender takes to copy a piece, unless something else runs on its core. */
+/* Longer than a sender takes to copy a fragment, unless something else runs on its core. */
 #define QUIET_US 10
 /* Between two turns: no sender is quick enough for whoever looks so rarely. */
 #define RARE_US 100
 /* At the oldest of those that wait, a progress call. */
-#define LOOKS 64
+#define POLLS 64
 /* At most, where turns are rare: as many as a progress call reads offers. */
-#define FINISHED_PER_TURN 64
+#define FINISHED_PER_CALL 64
 
 bool spec_begin(struct rx *rx, struct recv *r, const struct message *m,
 		const struct wire_rts *offer, size_t room, void *base)
@@ -24,7 +24,7 @@ bool spec_begin(struct rx *rx, struct recv *r, const struct message *m,
 	a->ack_pending = a->spec = true;
 	a->offer = *offer;
 	list_push(&m->peer->worker->spec, &a->in_spec);
-	m->peer->piece_us = 0;
+	m->peer->fragment_us = 0;
 	return true;
 }
 
@@ -48,12 +48,12 @@ struct rxreq *spec_find(struct worker *worker, const struct peer *peer, uint32_t
 
 void spec_advance(struct rxreq *a)
 {
-	a->peer->piece_us = 0;
+	a->peer->fragment_us = 0;
 	if (a->len > WIRE_SPEC_MAX && a->received >= WIRE_SPEC_MAX / 2 && !a->asked)
 		rxreq_ask(a);
 }
 
-/* Fetches what no piece has brought; or its sender goes on with them. */
+/* Fetches what no fragment has brought; or its sender goes on with them. */
 static void finish(struct rxreq *a)
 {
 	size_t want = a->len < a->room ? a->len : a->room;
@@ -91,11 +91,11 @@ static struct rxreq *overdue(const struct worker *worker)
 		struct rxreq *a = LIST_ENTRY(node, struct rxreq, in_spec);
 		struct peer *peer = a->peer;
 
-		if (!peer->piece_us)
-			peer->piece_us = worker->spec_us;
-		if (worker->spec_us - peer->piece_us > QUIET_US)
+		if (!peer->fragment_us)
+			peer->fragment_us = worker->spec_us;
+		if (worker->spec_us - peer->fragment_us > QUIET_US)
 			return a;
-		if (++looks == LOOKS)
+		if (++looks == POLLS)
 			break;
 	}
 	return NULL;
@@ -106,12 +106,12 @@ static bool finish_one(struct rxreq *a)
 {
 	if (!a)
 		return false;
-	a->peer->piece_us = 0;
+	a->peer->fragment_us = 0;
 	finish(a);
 	return true;
 }
 
-bool spec_look(struct worker *worker)
+bool spec_poll(struct worker *worker)
 {
 	bool rare = clock_us() - worker->spec_us > RARE_US;
 
@@ -132,7 +132,7 @@ static bool finish_some(struct worker *worker, size_t most)
 bool spec_progress(struct worker *worker, bool rare)
 {
 	worker->spec_us = clock_us();
-	return rare ? finish_some(worker, FINISHED_PER_TURN) : finish_one(overdue(worker));
+	return rare ? finish_some(worker, FINISHED_PER_CALL) : finish_one(overdue(worker));
 }
 
 static struct rxreq *earlier(const struct peer *peer, const struct rxreq *than)
@@ -156,7 +156,7 @@ void spec_overtaken(struct peer *peer, const struct rxreq *by)
 		finish(a);
 }
 
-bool spec_settle(struct worker *worker)
+bool spec_release_idle(struct worker *worker)
 {
 	return finish_some(worker, SIZE_MAX);
 }

@@ -36,7 +36,7 @@ static inline bool row_sent_whole(void)
 	return !strcmp(api_provider(), "tcp");
 }
 
-static inline void row_turn(void *arg)
+static inline void row_call(void *arg)
 {
 	struct row *r = arg;
 
@@ -90,7 +90,7 @@ static inline void row_open(struct row *r, struct api *a, const struct row_opts 
 		pair_meet(&r->pair, a, r->o.ep);
 	else
 		r->to = obj_swap(a, r->o.ep, r->o.av);
-	a->progress = row_turn;
+	a->progress = row_call;
 	a->progress_arg = r;
 	row_greet(r);
 }
@@ -149,7 +149,7 @@ static inline void row_wait(struct row *r)
 
 	r->a->progress = NULL;
 	api_hear(r->a, !r->a->rank, &all_there, 1);
-	r->a->progress = row_turn;
+	r->a->progress = row_call;
 }
 
 struct row_sleeper {

@@ -25,7 +25,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_there(struct verbs_dev *dev)
 {
 	verbs_news_nodes(dev);
-	return !verbs_dev_gone(dev);
+	return !verbs_dev_removed(dev);
 }
 
 static struct verbs_dev *find(const char *name)

@@ -52,7 +52,7 @@ struct verbs_path {
 int verbs_dev_open(const struct addr *a, struct verbs_path *path);
 void verbs_dev_close(struct verbs_path *path);
 
-static inline bool verbs_dev_gone(const struct verbs_dev *dev)
+static inline bool verbs_dev_removed(const struct verbs_dev *dev)
 {
 	return __builtin_expect(__atomic_load_n(&dev->gone, __ATOMIC_RELAXED), 0);
 }

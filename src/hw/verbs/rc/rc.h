@@ -19,7 +19,7 @@
 #include "link/upcall.h"
 
 #define RC_BATCH      16
-#define RC_HELD_MAX   32 /* sends that wait to be posted together */
+#define RC_BATCH_MAX  32 /* sends that wait to be posted together */
 #define RC_ASK_MOST   56 /* bytes of private data that fit beside what rdma_cm says itself */
 #define RC_ANSWER     196
 #define RC_REJECT     148
@@ -61,7 +61,7 @@ struct rc_ring {
 };
 
 /* A work request that waits for others, to go to the device with them. */
-struct rc_held {
+struct rc_batch {
 	struct ibv_send_wr wr;
 	struct ibv_sge sge[RULES_RC_IOV_MAX];
 };
@@ -69,16 +69,16 @@ struct rc_held {
 struct rc_srx;
 
 struct rc {
-	struct offload native;
+	struct offload offload;
 	struct ibv_qp *qp;    /* NULL until the endpoint is enabled */
 	struct ibv_qp_ex *ex; /* the same, where the device writes numbers atomically; else NULL */
 	struct rc_ring tx, rx;
 	uint32_t inline_most;
 	uint32_t message_most;
 	uint32_t
-		gate; /* what tx.posted may go up to without a second look: tx.limit, if none is held */
-	uint32_t held_count;
-	struct rc_held *held;   /* RC_HELD_MAX of them, NULL before the first */
+		gate; /* what tx.posted may go up to without a second look: tx.limit, if none is batched */
+	uint32_t batch_count;
+	struct rc_batch *batch; /* RC_BATCH_MAX of them, NULL before the first */
 	struct ibv_send_wr one; /* of a send of one buffer, filled in as far as they are alike */
 	struct ibv_sge one_sge;
 	struct ibv_send_wr *bad; /* what the device does not take of a list of one */
@@ -95,7 +95,7 @@ struct rc {
 	struct verbs_note note; /* of its queues */
 	bool gone;              /* the device is, and with it all that was under way */
 	struct ibv_mr *
-		probe_mr; /* of `landed`, where reads end that nobody wants the bytes of; or NULL */
+		probe_mr; /* of `placed`, where reads end that nobody wants the bytes of; or NULL */
 	uint64_t probe;
 	/* The connection. */
 	const struct verbs_path *path; /* the domain's */
@@ -126,10 +126,10 @@ static inline struct rc *rc_of(struct offload *n)
 	return (struct rc *)n;
 }
 
-/* After a change of tx.limit or held_count. */
+/* After a change of tx.limit or batch_count. */
 static inline void rc_set_gate(struct rc *rc)
 {
-	rc->gate = rc->held_count ? rc->tx.posted : rc->tx.limit;
+	rc->gate = rc->batch_count ? rc->tx.posted : rc->tx.limit;
 }
 
 static inline struct rc *rc_of_ep(const struct ep *ep)
@@ -182,8 +182,8 @@ void rc_give_back(struct rc *rc, const struct rc_work *work);
 void rc_unsent(struct rc *rc, const struct rc_work *work, int err, int prov_errno);
 
 /* rc_more.c */
-/* Posts what is held. */
-void rc_flush_held(struct rc *rc);
+/* Posts the batch. */
+void rc_flush_batch(struct rc *rc);
 
 /* rc_progress.c */
 int rc_cancel(const struct offload *n, void *context);

@@ -2,7 +2,7 @@
 /*
  * The entries of the atomic table of a bare queue pair: what devices know, which is fetch-and-add and
  * compare-and-swap of one number of 64 bits, and writing one. A device that cannot write a number
- * atomically writes eight aligned bytes, which it has with the request, as one piece.
+ * atomically writes eight aligned bytes, which it has with the request, as one fragment.
  */
 #include <string.h>
 

@@ -21,7 +21,7 @@ static int failed(const struct rc *rc, const char *what)
 	int err = errno ? errno : FI_EIO;
 	char text[ADDR_STR_MAX];
 
-	addr_print(&rc->native.peer, text, sizeof(text));
+	addr_print(&rc->offload.peer, text, sizeof(text));
 	LOG_WARN(LOG_EP_CTRL, "%s: %s: %s", text, what, fi_strerror(err));
 	return -err;
 }
@@ -99,8 +99,8 @@ static void flush(struct rc *rc)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 
 	stop_timer(rc);
-	if (rc->held_count)
-		rc_flush_held(rc);
+	if (rc->batch_count)
+		rc_flush_batch(rc);
 	rc->state = RC_OVER;
 	rc->tx.limit = rc->gate = rc->tx.posted;
 	rc->rx.limit = rc->rx.posted;
@@ -116,7 +116,7 @@ static void end(struct rc *rc, int err, const void *data, size_t len)
 	if (was == RC_UP || was == RC_ANSWERING)
 		rc->lib->disconnect(rc->id);
 	if (was != RC_OVER)
-		offload_ended(&rc->native, err, data, len);
+		offload_ended(&rc->offload, err, data, len);
 }
 
 void rc_end(struct rc *rc, int err)
@@ -130,7 +130,7 @@ static void up(struct rc *rc, const void *data, size_t len)
 	rc->state = RC_UP;
 	rc->tx.limit = rc->tx.over + rc->tx.size;
 	rc_set_gate(rc);
-	offload_connected(&rc->native, data, len);
+	offload_connected(&rc->offload, data, len);
 }
 
 static struct rdma_conn_param param(const struct rc *rc, const void *data, size_t len)
@@ -195,7 +195,7 @@ static int resolve(struct rc *rc, const struct addr *to)
 	struct sockaddr_storage src = {0}, dest = {0};
 	size_t src_len = sizeof(src), dest_len = sizeof(dest);
 
-	addr_to_user(worker_address(rc->native.worker), &src, &src_len);
+	addr_to_user(worker_address(rc->offload.worker), &src, &src_len);
 	addr_to_user(to, &dest, &dest_len);
 	if (rc->lib->resolve_addr(rc->id, (struct sockaddr *)&src, (struct sockaddr *)&dest,
 				  RC_RESOLVE_MS))
@@ -243,7 +243,7 @@ static void addr_resolved(struct rc *rc)
 		rc_end(rc, FI_EHOSTUNREACH);
 		return;
 	}
-	worker_address(rc->native.worker)->port = ntohs(rc->lib->get_src_port(rc->id));
+	worker_address(rc->offload.worker)->port = ntohs(rc->lib->get_src_port(rc->id));
 	if (rc->lib->resolve_route(rc->id, RC_RESOLVE_MS))
 		rc_end(rc, -failed(rc, "no route"));
 }

@@ -56,7 +56,7 @@ bool rc_device_news(struct rc *rc, bool waiting)
 	verbs_cache_sweep(rc->path->dev);
 	if (waiting)
 		verbs_news_read(rc->path->dev);
-	if (verbs_dev_gone(rc->path->dev)) {
+	if (verbs_dev_removed(rc->path->dev)) {
 		bool is_new = !rc->gone;
 
 		rc_removed(rc);

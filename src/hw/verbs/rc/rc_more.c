@@ -36,11 +36,11 @@ static uint32_t leave_out(struct rc *rc, uint32_t at, uint32_t count, bool own, 
 		uint32_t to = first + i - at - none;
 
 		tx->work[to & tx->mask] = tx->work[(to + none) & tx->mask];
-		rc->held[i].wr.wr_id = to;
+		rc->batch[i].wr.wr_id = to;
 	}
 	if (at + none < count)
-		rc->held[at + none].wr.send_flags |=
-			(rc->held[at].wr.send_flags | rc->held[at + none - 1].wr.send_flags) &
+		rc->batch[at + none].wr.send_flags |=
+			(rc->batch[at].wr.send_flags | rc->batch[at + none - 1].wr.send_flags) &
 			IBV_SEND_SIGNALED;
 	tx->posted -= none;
 	return none;
@@ -49,24 +49,24 @@ static uint32_t leave_out(struct rc *rc, uint32_t at, uint32_t count, bool own, 
 /* From `at` on, all at once; where it stops at one that the device does not take, *at is that. 0 or the error. */
 static int post_from(struct rc *rc, uint32_t *at, uint32_t count)
 {
-	struct ibv_send_wr *bad = &rc->held[*at].wr;
+	struct ibv_send_wr *bad = &rc->batch[*at].wr;
 	int err;
 
 	for (uint32_t i = *at; i < count; i++)
-		rc->held[i].wr.next = i + 1 < count ? &rc->held[i + 1].wr : NULL;
-	err = ibv_post_send(rc->qp, &rc->held[*at].wr, &bad);
+		rc->batch[i].wr.next = i + 1 < count ? &rc->batch[i + 1].wr : NULL;
+	err = ibv_post_send(rc->qp, &rc->batch[*at].wr, &bad);
 	if (err)
-		*at = (uint32_t)((struct rc_held *)bad - rc->held);
+		*at = (uint32_t)((struct rc_batch *)bad - rc->batch);
 	return err;
 }
 
 /* All of them. If the last is not taken, its caller is to tell of it, if there is one (`own`), by this error. */
-static int post_held(struct rc *rc, bool own)
+static int post_batch(struct rc *rc, bool own)
 {
-	uint32_t count = rc->held_count, at = 0;
+	uint32_t count = rc->batch_count, at = 0;
 	int err = 0;
 
-	rc->held_count = 0;
+	rc->batch_count = 0;
 	rc_set_gate(rc);
 	while (at < count) {
 		err = post_from(rc, &at, count);
@@ -77,16 +77,16 @@ static int post_held(struct rc *rc, bool own)
 	return own && err ? rc_error(err) : 0;
 }
 
-void rc_flush_held(struct rc *rc)
+void rc_flush_batch(struct rc *rc)
 {
-	post_held(rc, false);
+	post_batch(rc, false);
 }
 
 /* The caller's list of segments is on its stack. */
-static void hold(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op,
-		 unsigned int send_flags)
+static void add_to_batch(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op,
+			 unsigned int send_flags)
 {
-	struct rc_held *held = &rc->held[rc->held_count++];
+	struct rc_batch *held = &rc->batch[rc->batch_count++];
 
 	held->wr = *wr;
 	held->wr.sg_list = held->sge;
@@ -101,12 +101,12 @@ static int make_room(struct rc *rc, uint32_t count)
 {
 	if (rc->tx.limit - rc->tx.posted < count)
 		return rc_no_room(rc);
-	if (!rc->held)
-		rc->held = malloc(RC_HELD_MAX * sizeof(*rc->held));
-	if (!rc->held)
+	if (!rc->batch)
+		rc->batch = malloc(RC_BATCH_MAX * sizeof(*rc->batch));
+	if (!rc->batch)
 		return -FI_ENOMEM;
-	if (rc->held_count + count > RC_HELD_MAX)
-		rc_flush_held(rc);
+	if (rc->batch_count + count > RC_BATCH_MAX)
+		rc_flush_batch(rc);
 	return 0;
 }
 
@@ -175,8 +175,8 @@ static int hold_confirmed(struct rc *rc, const struct ibv_send_wr *wr, struct rc
 	if (err)
 		return err;
 	read = reading(rc, wr, &op, &sge);
-	hold(rc, wr, (struct rc_op){.kind = RC_HALF}, send_flags);
-	hold(rc, &read, op, 0);
+	add_to_batch(rc, wr, (struct rc_op){.kind = RC_HALF}, send_flags);
+	add_to_batch(rc, &read, op, 0);
 	return 0;
 }
 
@@ -196,11 +196,11 @@ int rc_post_special(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op
 	} else {
 		err = make_room(rc, 1);
 		if (!err)
-			hold(rc, wr, op, send_flags);
+			add_to_batch(rc, wr, op, send_flags);
 	}
 	if (err || (op.flags & FI_MORE && !(op.flags & FI_INJECT)))
 		return err;
-	return post_held(rc, true);
+	return post_batch(rc, true);
 }
 
 /* ---- Writing a number atomically --------------------------------------------------------------- */
@@ -233,8 +233,8 @@ int rc_post_word(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op)
 		err = make_room(rc, confirmed ? 2 : 1);
 	if (err)
 		return err;
-	if (rc->held_count)
-		rc_flush_held(rc);
+	if (rc->batch_count)
+		rc_flush_batch(rc);
 	rc_note(rc, wr, confirmed ? half : op, send_flags);
 	err = start_word(rc, wr);
 	if (err)
@@ -243,6 +243,6 @@ int rc_post_word(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op)
 	if (!confirmed)
 		return 0;
 	read = reading(rc, wr, &op, &sge);
-	hold(rc, &read, op, 0);
-	return post_held(rc, false);
+	add_to_batch(rc, &read, op, 0);
+	return post_batch(rc, false);
 }

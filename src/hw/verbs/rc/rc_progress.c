@@ -10,8 +10,8 @@
 #include "hw/verbs/rc/rc_srx.h"
 
 /* Turns between two looks for news, a power of two less one: connecting, and else, when it is due by time. */
-#define NEWS_TURNS_BUSY 7u
-#define NEWS_TURNS_IDLE 63u
+#define NEWS_CALLS_BUSY 7u
+#define NEWS_CALLS_IDLE 63u
 #define NEWS_MS         1
 
 static int error_of(const struct rc *rc, enum ibv_wc_status status, bool receive)
@@ -245,9 +245,9 @@ static __attribute__((noinline, cold)) bool is_time_for_news(struct rc *rc)
 
 static bool news_due(struct rc *rc)
 {
-	unsigned int every = rc->state == RC_UP ? NEWS_TURNS_IDLE : NEWS_TURNS_BUSY;
+	unsigned int every = rc->state == RC_UP ? NEWS_CALLS_IDLE : NEWS_CALLS_BUSY;
 
-	return worker_armed(rc->native.worker) ||
+	return worker_armed(rc->offload.worker) ||
 	       (!(++rc->progress_calls & every) && is_time_for_news(rc));
 }
 
@@ -267,8 +267,8 @@ bool rc_progress(void *state)
 
 	if (!rc->cq)
 		return false;
-	if (rc->held_count)
-		rc_flush_held(rc);
+	if (rc->batch_count)
+		rc_flush_batch(rc);
 	n = (int)rc->got;
 	rc->got = 0;
 	if (!n && !rc->gone)

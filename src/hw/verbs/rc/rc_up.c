@@ -97,12 +97,12 @@ static int rc_open(struct worker *worker, void **state)
 	rc->lock = &worker_domain(worker)->lock;
 	rc->lib = verbs_cmlib();
 	rc->path = worker_domain(worker)->device;
-	rc->native = (struct offload){.ops = &ops,
-				      .msg = &rc_msg_ops,
-				      .rma = &rc_rma_ops,
-				      .atomic = &rc_atomic_ops,
-				      .worker = worker};
-	offload_set(worker, &rc->native);
+	rc->offload = (struct offload){.ops = &ops,
+				       .msg = &rc_msg_ops,
+				       .rma = &rc_rma_ops,
+				       .atomic = &rc_atomic_ops,
+				       .worker = worker};
+	offload_set(worker, &rc->offload);
 	*state = rc;
 	return 0;
 }
@@ -306,9 +306,9 @@ static void drop_queues(struct rc *rc)
 		lib->dereg_mr(rc->probe_mr);
 	free(rc->tx.work);
 	free(rc->rx.work);
-	free(rc->held);
-	rc->held = NULL;
-	rc->held_count = 0;
+	free(rc->batch);
+	rc->batch = NULL;
+	rc->batch_count = 0;
 	rc->probe_mr = NULL;
 	rc->qp = NULL;
 	rc->ex = NULL;
@@ -323,7 +323,7 @@ int rc_enable(struct offload *n, struct ep *ep)
 	bool counted;
 	int err;
 
-	if (verbs_dev_gone(rc->path->dev))
+	if (verbs_dev_removed(rc->path->dev))
 		return -FI_ENODEV;
 	rc->srx = ep->srx ? ep->srx->device_srx : NULL;
 	err = make_queues(rc, ep->info);
@@ -333,7 +333,7 @@ int rc_enable(struct offload *n, struct ep *ep)
 		return err;
 	}
 	rc->ep = ep;
-	ep->offload = &rc->native;
+	ep->offload = &rc->offload;
 	rc->message_most = rc->path->message_max;
 	rc->one =
 		(struct ibv_send_wr){.sg_list = &rc->one_sge, .num_sge = 1, .opcode = IBV_WR_SEND};
@@ -348,7 +348,7 @@ static void rc_close(void *state)
 {
 	struct rc *rc = state;
 
-	offload_set(rc->native.worker, NULL);
+	offload_set(rc->offload.worker, NULL);
 	drop_queues(rc);
 	rc_leave(rc);
 	close(rc->news_fd);

@@ -11,7 +11,7 @@
 #include "base/pool.h"
 #include "link/link.h"
 #include "hw/verbs/dev/verbs_dev.h"
-#include "hw/verbs/rdm/verbs_move.h"
+#include "hw/verbs/rdm/verbs_rdma.h"
 #include "hw/verbs/rdm/verbs_slots.h"
 #include "link/wire.h"
 
@@ -26,7 +26,7 @@ struct verbs_head {
 
 _Static_assert(sizeof(struct verbs_head) == 32, "layout of a head");
 
-#define VERBS_PLAIN 1u /* nothing goes without packets any more, verbs_move.h */
+#define VERBS_PLAIN 1u /* nothing goes without packets any more, verbs_rdma.h */
 
 #define VERBS_PACKET_MAX WIRE_PACKET_MIN /* longest payload */
 #define VERBS_SLOT       (sizeof(struct verbs_head) + VERBS_PACKET_MAX)
@@ -62,11 +62,11 @@ struct verbs {
 	struct ibv_srq *srq;
 	struct verbs_slots recv; /* posted to srq, but for what is being delivered */
 	struct verbs_slots send;
-	unsigned int granted; /* of recv: windows and spares of all links */
-	struct pool links;    /* struct verbs_link */
-	struct pool moves;    /* of all links, see verbs_move.h */
-	struct list all;      /* struct verbs_link.in_all */
-	struct list attend;   /* struct verbs_link.in_attend: broken, or owes a word about room */
+	unsigned int granted;    /* of recv: windows and spares of all links */
+	struct pool links;       /* struct verbs_link */
+	struct pool rdma_posted; /* of all links, see verbs_rdma.h */
+	struct list all;         /* struct verbs_link.in_all */
+	struct list attend; /* struct verbs_link.in_attend: broken, or owes a word about room */
 	struct ibv_wc wc[16];
 };
 
@@ -89,10 +89,10 @@ struct verbs_link {
 	uint32_t window;
 	uint32_t promised; /* all the room there may be */
 	bool heard;
-	bool bye;   /* the peer has said it: it hears nothing any more */
-	bool owes;  /* a word that found no room: see verbs_say */
-	bool ended; /* the engine was told */
-	int err;    /* positive: broken */
+	bool disconnected; /* the peer has said it: it hears nothing any more */
+	bool owes;         /* a word that found no room: see verbs_say */
+	bool ended;        /* the engine was told */
+	int err;           /* positive: broken */
 	struct verbs_direct direct;
 	uint16_t slots[VERBS_FLIGHT]; /* of each send under way, or VERBS_NO_SLOT */
 	struct list in_all;
@@ -102,7 +102,7 @@ struct verbs_link {
 /* What the heads of packets to the peer say. */
 static inline uint32_t verbs_flags(const struct verbs_link *l)
 {
-	return l->link.moves ? 0 : VERBS_PLAIN;
+	return l->link.rdma_usable ? 0 : VERBS_PLAIN;
 }
 
 /* verbs_up.c */
@@ -117,8 +117,9 @@ unsigned int verbs_grant(struct verbs *v);
 void verbs_revoke(struct verbs *v, unsigned int window);
 
 /* verbs_link.c */
-int verbs_offer(void *state, const struct wire_nic *theirs, struct wire_nic *ours, void **half);
-void verbs_abandon(void *state, void *half);
+int verbs_prepare(void *state, const struct wire_nic *theirs, struct wire_nic *ours,
+		  void **pending);
+void verbs_abandon(void *state, void *pending);
 int verbs_connect(void *state, const struct link_peer *peer, struct link **link);
 /* Waits, a bounded time, until all that was sent has arrived. */
 void verbs_drain(void *state);
@@ -153,7 +154,7 @@ void verbs_ack_drop(struct verbs *v);
 
 /* verbs_event.c */
 /* Hears what the device says of itself and breaks the links that it has broken. It may all be down then. */
-void verbs_look(struct verbs *v);
+void verbs_poll_events(struct verbs *v);
 /* May more links be made? It is up. */
 bool verbs_usable(const struct verbs *v);
 
@@ -162,8 +163,8 @@ bool verbs_progress(void *state);
 /* The next completions, which are in v->wc then. How many; 0 or negative: there are none. */
 int verbs_read(struct verbs *v);
 bool verbs_arm(void *state);
-/* A completion while the worker is being closed: of what comes in only a good-bye matters. */
-void verbs_last_words(struct verbs *v, const struct ibv_wc *wc);
+/* A completion while the worker is being closed: of what comes in only a disconnect message matters. */
+void verbs_last_messages(struct verbs *v, const struct ibv_wc *wc);
 /* The link is broken: `err` is positive. The engine hears of it in the next progress call. */
 void verbs_fail(struct verbs_link *l, int err);
 /* Puts a slot back for the next packet. */

@@ -17,12 +17,12 @@ static bool is_broken(const struct verbs_link *l)
 /* What all links share is of no use any more. 0, or why, positive. */
 static int useless(const struct verbs *v)
 {
-	if (verbs_dev_gone(v->path.dev))
+	if (verbs_dev_removed(v->path.dev))
 		return FI_ENODEV;
 	return verbs_note_read(&v->note.broken) ? FI_EIO : 0;
 }
 
-void verbs_look(struct verbs *v)
+void verbs_poll_events(struct verbs *v)
 {
 	struct verbs_dev *dev = v->path.dev;
 	unsigned int troubles;

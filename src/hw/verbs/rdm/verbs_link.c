@@ -35,7 +35,7 @@ static struct verbs_link *link_new(struct verbs *v)
 	memset(l->slots, 0xff, sizeof(l->slots));
 	list_init(&l->in_attend);
 	list_init(&l->in_all);
-	list_init(&l->direct.moves);
+	list_init(&l->direct.rdma_posted);
 	l->window = verbs_grant(v);
 	if (!l->window) {
 		pool_put(&v->links, l);
@@ -48,7 +48,7 @@ static void link_free(struct verbs_link *l)
 {
 	struct verbs *v = l->own;
 
-	verbs_move_end(l, true);
+	verbs_rdma_end(l, true);
 	if (v->path.dev->forked == forked_count())
 		v->path.dev->lib->destroy_qp(l->qp);
 	verbs_sent(l, l->posted);
@@ -63,7 +63,7 @@ static bool same_fabric(const struct verbs *v, const struct wire_nic *theirs)
 	return theirs->infiniband == v->path.port.infiniband;
 }
 
-int verbs_offer(void *state, const struct wire_nic *theirs, struct wire_nic *ours, void **half)
+int verbs_prepare(void *state, const struct wire_nic *theirs, struct wire_nic *ours, void **pending)
 {
 	struct verbs *v = state;
 	struct verbs_link *l;
@@ -87,20 +87,20 @@ int verbs_offer(void *state, const struct wire_nic *theirs, struct wire_nic *our
 	list_push(&v->all, &l->in_all);
 	l->heard = !theirs;
 	*ours = verbs_qp_tell(l);
-	*half = l;
+	*pending = l;
 	return 0;
 }
 
-void verbs_abandon(void *state, void *half)
+void verbs_abandon(void *state, void *pending)
 {
 	(void)state;
-	link_free(half);
+	link_free(pending);
 }
 
 int verbs_connect(void *state, const struct link_peer *peer, struct link **link)
 {
 	const struct wire_nic *theirs = &peer->hello->nic;
-	struct verbs_link *l = peer->half;
+	struct verbs_link *l = peer->pending;
 	int err;
 
 	(void)state;
@@ -128,7 +128,7 @@ static void verbs_close_link(struct link *link)
 static const struct link_ops verbs_link_ops = {
 	.send = verbs_send,
 	.sendv = verbs_sendv,
-	.move = verbs_move,
+	.rdma_post = verbs_rdma,
 	.rdma_abort = verbs_rdma_abort,
 	.rndv_register = verbs_rndv_register,
 	.rndv_deregister = verbs_rndv_deregister,
@@ -138,7 +138,8 @@ static const struct link_ops verbs_link_ops = {
 /* Is something of it under way that will arrive? */
 static bool under_way(const struct verbs_link *l)
 {
-	return !l->err && l->heard && !l->bye && (l->arrived != l->posted || verbs_move_writes(l));
+	return !l->err && l->heard && !l->disconnected &&
+	       (l->arrived != l->posted || verbs_rdma_writes(l));
 }
 
 static bool all_arrived(const struct verbs *v)
@@ -157,7 +158,7 @@ static void drain_some(struct verbs *v)
 	if (n <= 0)
 		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 	for (int i = 0; i < n; i++)
-		verbs_last_words(v, &v->wc[i]);
+		verbs_last_messages(v, &v->wc[i]);
 }
 
 void verbs_drain(void *state)

@@ -79,11 +79,11 @@ int verbs_qp_make(struct verbs_link *l)
 	}
 	if (!l->qp)
 		return refused(l, "cannot make a queue pair", FI_ENOMEM);
-	d->inline_max = VERBS_MOVE_INLINE;
-	d->qp = make(l, VERBS_MOVE_FLIGHT, &d->inline_max, access);
+	d->inline_max = VERBS_RDMA_INLINE;
+	d->qp = make(l, VERBS_RDMA_FLIGHT, &d->inline_max, access);
 	if (!d->qp) {
 		d->inline_max = 0;
-		d->qp = make(l, VERBS_MOVE_FLIGHT, &d->inline_max, access);
+		d->qp = make(l, VERBS_RDMA_FLIGHT, &d->inline_max, access);
 	}
 	d->read_max = at_most(VERBS_READ_MAX, l->own->path.message_max);
 	d->write_max = at_most(VERBS_WRITE_MAX, l->own->path.message_max);
@@ -182,12 +182,12 @@ static void join_direct(struct verbs_link *l, const struct wire_nic *theirs)
 
 	if (e.reads_out > theirs->reads)
 		e.reads_out = theirs->reads;
-	l->link.moves = e.qp && e.to && e.reads_in && e.reads_out &&
-			!ready_to_receive(l, theirs, &e) && !ready_to_send(l, &e);
+	l->link.rdma_usable = e.qp && e.to && e.reads_in && e.reads_out &&
+			      !ready_to_receive(l, theirs, &e) && !ready_to_send(l, &e);
 	l->link.reaches = theirs->flags & WIRE_NIC_KEYS;
 	l->link.counted = theirs->flags & WIRE_NIC_COUNTS;
-	if (!l->link.moves)
-		verbs_move_end(l, true);
+	if (!l->link.rdma_usable)
+		verbs_rdma_end(l, true);
 }
 
 int verbs_qp_join(struct verbs_link *l, const struct wire_nic *theirs)

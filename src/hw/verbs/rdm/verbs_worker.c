@@ -44,7 +44,7 @@ static int verbs_open(struct worker *worker, void **state)
 	}
 	v->worker = worker;
 	pool_init(&v->links, sizeof(struct verbs_link));
-	verbs_move_pool(&v->moves);
+	verbs_rdma_pool(&v->rdma_posted);
 	list_init(&v->all);
 	list_init(&v->attend);
 	open_early(v);
@@ -61,7 +61,7 @@ static void verbs_close(void *state)
 		verbs_down(v);
 	verbs_let_go(v);
 	pool_fini(&v->links);
-	pool_fini(&v->moves);
+	pool_fini(&v->rdma_posted);
 	close(v->epfd);
 	free(v);
 }
@@ -79,7 +79,7 @@ const struct transport verbs_transport = {
 	.progress = verbs_progress,
 	.arm = verbs_arm,
 	.fd = verbs_fd,
-	.offer = verbs_offer,
+	.prepare = verbs_prepare,
 	.abandon = verbs_abandon,
 	.connect = verbs_connect,
 	.drain = verbs_drain,

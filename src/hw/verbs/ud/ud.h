@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Datagrams over an unreliable queue pair (UD) of a device. What comes in lands in slots of ours, where it
+ * Datagrams over an unreliable queue pair (UD) of a device. What comes in is placed in slots of ours, where it
  * waits until somebody wants it, and what goes out leaves from such: the application's memory needs no
  * registration, and the 40 bytes of routing header before each datagram stay here.
  */
@@ -18,7 +18,7 @@
 #define UD_GRH   40         /* bytes */
 #define UD_QKEY  0x11111111 /* what both sides must say */
 
-/* Slots in one piece of memory. */
+/* Slots in one fragment of memory. */
 struct ud_slots {
 	unsigned char *mem;
 	struct ibv_mr *mr;
@@ -79,7 +79,7 @@ int ud_make_pair(struct ud *u);
  */
 int ud_mend(struct ud *u);
 /* Hears what the device says of itself. */
-void ud_look(struct ud *u);
+void ud_poll_device(struct ud *u);
 /* What somebody failed to make, of which errno tells, is logged: the error, which is negative. */
 int ud_failed(const char *what);
 

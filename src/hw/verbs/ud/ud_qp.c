@@ -102,12 +102,12 @@ int ud_mend(struct ud *u)
 	return -u->dead;
 }
 
-void ud_look(struct ud *u)
+void ud_poll_device(struct ud *u)
 {
 	struct verbs_dev *dev = u->path.dev;
 
 	verbs_news_read(dev);
-	if (verbs_dev_gone(dev) && u->dead != FI_ENODEV) {
+	if (verbs_dev_removed(dev) && u->dead != FI_ENODEV) {
 		verbs_news_remove(dev, u->epfd);
 		u->broken = true;
 		u->dead = FI_ENODEV;

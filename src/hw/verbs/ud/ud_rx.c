@@ -10,8 +10,8 @@
 
 #define IP4_LEN    20 /* bytes of an IPv4 header without options */
 #define IP4_AT     (UD_GRH - IP4_LEN)
-#define REAP_TURNS 64u   /* between two looks at what was sent: it may have broken the queue pair */
-#define LOOK_TURNS 1024u /* between two questions to the device how it is */
+#define REAP_CALLS 64u   /* between two looks at what was sent: it may have broken the queue pair */
+#define POLL_CALLS 1024u /* between two questions to the device how it is */
 
 int ud_post(struct ud *u, uint32_t slot)
 {
@@ -136,21 +136,21 @@ static bool mend(struct ud *u)
 bool ud_progress(void *state)
 {
 	struct ud *u = state;
-	bool moved = u->dgram.held_count && dgram_flush(&u->dgram);
+	bool progressed = u->dgram.batch_count && dgram_flush(&u->dgram);
 
-	if (!(++u->progress_calls % REAP_TURNS) && u->sent != u->over)
+	if (!(++u->progress_calls % REAP_CALLS) && u->sent != u->over)
 		ud_reap(u);
-	if (!(u->progress_calls % LOOK_TURNS))
-		ud_look(u);
+	if (!(u->progress_calls % POLL_CALLS))
+		ud_poll_device(u);
 	if (__builtin_expect(u->broken, 0) && !mend(u))
-		return moved;
+		return progressed;
 	for (unsigned int i = 0; i < UD_BATCH && dgram_wanted(&u->dgram) && fetch(u); i++) {
 		const struct ibv_wc *wc = &u->wc[u->at++];
 
-		moved = true;
+		progressed = true;
 		take(u, wc);
 	}
-	return moved;
+	return progressed;
 }
 
 static void read_events(struct ud *u)
@@ -171,9 +171,9 @@ bool ud_arm(void *state)
 {
 	struct ud *u = state;
 
-	if (u->dgram.held_count)
+	if (u->dgram.batch_count)
 		return false;
-	ud_look(u);
+	ud_poll_device(u);
 	if (u->broken && (!u->dead || dgram_wanted(&u->dgram)))
 		return false;
 	read_events(u);

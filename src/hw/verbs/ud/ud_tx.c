@@ -13,7 +13,7 @@
 #define HOPS     64
 #define WAYS_MIN 16
 #define LATE     (2 * UD_TELLS) /* sends under way that give cause to look why */
-#define LOOK_MS  100            /* between two such looks, which take their time */
+#define POLL_MS  100            /* between two such looks, which take their time */
 #define DRAIN_US 10000          /* that closing waits for what was sent */
 
 /* ---- Ways to other workers ----------------------------------------------------------------------- */
@@ -171,13 +171,13 @@ static int post(struct ud *u, const struct addr *to, const struct iovec *iov, si
 }
 
 /* Some devices take sends, and never tell of them, when the queue pair is broken. */
-static void look_closer(struct ud *u)
+static void poll_closer(struct ud *u)
 {
 	uint64_t now = clock_coarse_ms();
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
-	if (now - u->looked < LOOK_MS)
+	if (now - u->looked < POLL_MS)
 		return;
 	u->looked = now;
 	u->broken |= u->path.dev->lib->query_qp(u->qp, &attr, IBV_QP_STATE, &init) ||
@@ -192,7 +192,7 @@ int ud_send(struct dgram *d, const struct addr *to, const struct iovec *iov, siz
 	if (!(u->sent % UD_TELLS)) {
 		ud_reap(u);
 		if (__builtin_expect(u->sent - u->over >= LATE, 0))
-			look_closer(u);
+			poll_closer(u);
 	}
 	if (__builtin_expect(u->broken, 0) && ud_mend(u))
 		return -u->dead;

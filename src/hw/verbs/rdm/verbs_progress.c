@@ -12,7 +12,7 @@
 #define BATCH ((int)(sizeof(((struct verbs *)NULL)->wc) / sizeof(struct ibv_wc)))
 
 /* Turns between two questions to the device how it is, less one. */
-#define LOOK_TURNS 1023u
+#define POLL_CALLS 1023u
 
 static int error_of(enum ibv_wc_status status)
 {
@@ -83,7 +83,7 @@ static void hear(struct verbs_link *l)
 {
 	l->heard = true;
 	l->room = l->promised;
-	verbs_move_on(l);
+	verbs_rdma_on(l);
 }
 
 /* False: it breaks the rules. */
@@ -96,7 +96,7 @@ static bool take_head(struct verbs_link *l, const struct ibv_wc *wc, const struc
 		return false;
 	l->room += h->freed;
 	if (__builtin_expect(h->flags && l->direct.qp, 0))
-		verbs_move_end(l, false);
+		verbs_rdma_end(l, false);
 	return true;
 }
 
@@ -117,7 +117,7 @@ static void receive(struct verbs *v, const struct ibv_wc *wc, uint16_t slot)
 	}
 	if (!h->head)
 		return;
-	l->bye |= wire_op(h->head) == WIRE_BYE;
+	l->disconnected |= wire_op(h->head) == WIRE_DISCONNECT;
 	p = (struct packet){.head = h->head,
 			    .tag = h->tag,
 			    .data = h->data,
@@ -156,7 +156,7 @@ static void complete_send(struct verbs *v, const struct ibv_wc *wc, bool silent)
 	if (!l)
 		return;
 	if (wc->qp_num != l->qp->qp_num) {
-		verbs_move_done(l, wc, silent);
+		verbs_rdma_done(l, wc, silent);
 		return;
 	}
 	verbs_sent(l, (uint32_t)wc->wr_id);
@@ -174,7 +174,7 @@ static void attend(struct verbs *v)
 		struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_attend);
 
 		if (!l->err && l->direct.failed)
-			verbs_move_end(l, false);
+			verbs_rdma_end(l, false);
 		if (!l->err)
 			verbs_tell(l);
 		else if (!l->ended) {
@@ -203,7 +203,7 @@ static void complete(struct verbs *v, const struct ibv_wc *wc)
 		complete_recv(v, wc);
 }
 
-void verbs_last_words(struct verbs *v, const struct ibv_wc *wc)
+void verbs_last_messages(struct verbs *v, const struct ibv_wc *wc)
 {
 	uint16_t slot = (uint16_t)wc->wr_id;
 	const struct verbs_head *h;
@@ -215,18 +215,18 @@ void verbs_last_words(struct verbs *v, const struct ibv_wc *wc)
 	}
 	l = wc->status == IBV_WC_SUCCESS ? sender(v, wc) : NULL;
 	h = (const void *)verbs_slots_at(&v->recv, slot);
-	if (l && wc->byte_len >= sizeof(*h) && wire_op(h->head) == WIRE_BYE)
-		l->bye = true;
+	if (l && wc->byte_len >= sizeof(*h) && wire_op(h->head) == WIRE_DISCONNECT)
+		l->disconnected = true;
 	verbs_repost(v, slot);
 }
 
 /* Nothing uses the device yet: if it is taken away that need not wait for us. */
-static __attribute__((noinline, cold)) void look_early(struct verbs *v)
+static __attribute__((noinline, cold)) void poll_early(struct verbs *v)
 {
-	if (++v->progress_calls & LOOK_TURNS)
+	if (++v->progress_calls & POLL_CALLS)
 		return;
 	verbs_news_read(v->early.dev);
-	if (verbs_dev_gone(v->early.dev))
+	if (verbs_dev_removed(v->early.dev))
 		verbs_let_go(v);
 }
 
@@ -237,11 +237,11 @@ bool verbs_progress(void *state)
 
 	if (!v->up) {
 		if (v->early.dev)
-			look_early(v);
+			poll_early(v);
 		return false;
 	}
-	if (__builtin_expect(!(++v->progress_calls & LOOK_TURNS), 0))
-		verbs_look(v);
+	if (__builtin_expect(!(++v->progress_calls & POLL_CALLS), 0))
+		verbs_poll_events(v);
 	n = v->up ? verbs_read(v) : 0;
 	for (int i = 0; i < n; i++)
 		complete(v, &v->wc[i]);
@@ -271,7 +271,7 @@ bool verbs_arm(void *state)
 
 	if (!v->up)
 		return true;
-	verbs_look(v);
+	verbs_poll_events(v);
 	if (!v->up)
 		return true;
 	if (v->got || v->kept.count || !list_empty(&v->attend))

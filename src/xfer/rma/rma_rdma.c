@@ -8,12 +8,13 @@
 
 #include "core/mr_table.h"
 #include "link/upcall.h"
-#include "xfer/rndv/move.h"
+#include "xfer/rndv/rdma.h"
 #include "xfer/rma/rma.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
-#define OF_REQUEST (UINT64_C(1) << 32) /* in the id of a move; else it is an arrival's */
+#define OF_REQUEST                                                                                 \
+	(UINT64_C(1) << 32) /* in the id of an RDMA operation; else it is a receive request's */
 
 /* Every range is of a region that the peer's device knows. */
 static bool keys_lead(const struct txreq *req)
@@ -39,49 +40,49 @@ static bool suits(const struct peer *peer, const struct txreq *req)
 	return keys_lead(req);
 }
 
-bool rma_move_waits(const struct peer *peer, const struct txreq *req)
+bool rma_rdma_waits(const struct peer *peer, const struct txreq *req)
 {
-	if (peer->moving_count)
+	if (peer->rdma_posted_count)
 		return !suits(peer, req);
 	return !list_empty(&peer->awaiting) && suits(peer, req);
 }
 
-/* 0: it is on peer->moving. */
+/* 0: it is on peer->rdma_posted. */
 static int begin(struct txreq *req)
 {
 	struct peer *peer = req->peer;
 	bool write = wire_op(req->head) == WIRE_PUT;
-	struct link_move move = {.id = OF_REQUEST | pool_id(req),
-				 .write = write,
-				 .now = tx_never_queues(req->flags, req->work),
-				 .local = write ? req->iov : req->result,
-				 .local_count = write ? req->count : req->result_count,
-				 .remote = req->remote,
-				 .remote_count = req->remote_count};
+	struct link_rdma op = {.id = OF_REQUEST | pool_id(req),
+			       .write = write,
+			       .now = tx_never_queues(req->flags, req->work),
+			       .local = write ? req->iov : req->result,
+			       .local_count = write ? req->count : req->result_count,
+			       .remote = req->remote,
+			       .remote_count = req->remote_count};
 	int err = 0;
 
 	if (req->flags & FI_INJECT && !req->bounce)
 		err = tx_req_bounce(req, req->iov, req->count);
 	if (!err)
-		err = peer->real->ops->move(peer->real, &move);
+		err = peer->real->ops->rdma_post(peer->real, &op);
 	if (err) {
 		req->packets = true;
 		return err;
 	}
-	req->moving = true;
-	list_push(&peer->moving, &req->link);
-	peer->moving_count++;
+	req->rdma_posted = true;
+	list_push(&peer->rdma_posted, &req->link);
+	peer->rdma_posted_count++;
 	peer_refresh(peer);
 	return 0;
 }
 
-int rma_move(struct txreq *req)
+int rma_rdma(struct txreq *req)
 {
 	struct peer *peer = req->peer;
 
 	if (list_empty(&peer->awaiting) && suits(peer, req) && !begin(req))
 		return 0;
-	return peer->moving_count ? -FI_EAGAIN : 1;
+	return peer->rdma_posted_count ? -FI_EAGAIN : 1;
 }
 
 static void done(struct txreq *req)
@@ -91,33 +92,33 @@ static void done(struct txreq *req)
 	list_remove(&req->link);
 	rma_tell(req, peer->real->counted);
 	tx_req_end(req, 0);
-	if (--peer->moving_count)
+	if (--peer->rdma_posted_count)
 		return;
 	peer_refresh(peer);
 	if (!list_empty(&peer->backlog))
 		peer_busy(peer);
 }
 
-void rx_moved(struct worker *worker, uint64_t id)
+void rx_rdma_done(struct worker *worker, uint64_t id)
 {
 	struct txreq *req;
 
 	if (!(id & OF_REQUEST)) {
-		move_arrived(worker, (uint32_t)id);
+		rdma_arrived(worker, (uint32_t)id);
 		return;
 	}
 	req = pool_find(&worker->tx_pool, (uint32_t)id);
-	if (req && req->moving)
+	if (req && req->rdma_posted)
 		done(req);
 }
 
-void rma_stalled(struct peer *peer)
+void rma_rdma_failed(struct peer *peer)
 {
-	while (!list_empty(&peer->moving)) {
-		struct txreq *req = LIST_ENTRY(peer->moving.prev, struct txreq, link);
+	while (!list_empty(&peer->rdma_posted)) {
+		struct txreq *req = LIST_ENTRY(peer->rdma_posted.prev, struct txreq, link);
 
 		list_remove(&req->link);
-		req->moving = false;
+		req->rdma_posted = false;
 		if (!req->ep && !(req->flags & FI_INJECT)) {
 			tx_req_end(req, FI_ECANCELED); /* its buffers may be gone */
 			continue;
@@ -125,7 +126,7 @@ void rma_stalled(struct peer *peer)
 		list_push_front(&peer->backlog, &req->link);
 		peer->backlog_count++;
 	}
-	peer->moving_count = 0;
+	peer->rdma_posted_count = 0;
 	peer_refresh(peer);
 	if (!list_empty(&peer->backlog))
 		peer_busy(peer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "xfer/settle.h"
+#include "xfer/quiesce.h"
 
 #include <sched.h>
 
@@ -12,8 +12,8 @@
 static void note(struct worker *worker, bool last)
 {
 	for (unsigned int i = 0; i < TRANSPORT_COUNT; i++)
-		if (worker->hw[i] && transports[i]->settle)
-			transports[i]->settle(worker->hw[i], last);
+		if (worker->hw[i] && transports[i]->quiesce)
+			transports[i]->quiesce(worker->hw[i], last);
 }
 
 /* A peer that was stopped in the middle keeps us here: say so now and then. */
@@ -37,9 +37,9 @@ static void wait_for_peers(struct worker *worker, unsigned int hw)
 	uint64_t next = clock_coarse_ms() + SAY_MS;
 	uint32_t id;
 
-	if (!worker->hw[hw] || !transports[hw]->settle)
+	if (!worker->hw[hw] || !transports[hw]->quiesce)
 		return;
-	while (!transports[hw]->settled(worker->hw[hw], &id)) {
+	while (!transports[hw]->quiesced(worker->hw[hw], &id)) {
 		say(worker, id, &next);
 		conn_poll(
 			worker); /* what a peer that died had begun is ended when that is noticed */
@@ -47,14 +47,14 @@ static void wait_for_peers(struct worker *worker, unsigned int hw)
 	}
 }
 
-void settle_close(struct worker *worker)
+void quiesce_close(struct worker *worker)
 {
 	note(worker, true);
 	for (unsigned int i = 0; i < TRANSPORT_COUNT; i++)
 		wait_for_peers(worker, i);
 }
 
-void xfer_settle(struct domain *dom)
+void xfer_quiesce(struct domain *dom)
 {
 	if (domain_foreign(dom))
 		return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "link/upcall.h"
-#include "xfer/rndv/move.h"
+#include "xfer/rndv/rdma.h"
 
 #include <rdma/fi_errno.h>
 #include <sched.h>
@@ -13,34 +13,34 @@
 #include "xfer/rma/rma.h"
 #include "xfer/msg/tx.h"
 
-#define SETTLE_MS 1000
+#define QUIESCE_MS 1000
 
-void rx_stalled(struct worker *worker, uint32_t src)
+void rx_rdma_failed(struct worker *worker, uint32_t src)
 {
 	struct peer *peer = pool_find(&worker->peer_pool, src);
 
 	if (!peer || peer->state != PEER_CONNECTED)
 		return;
-	rxreq_stalled(peer);
-	rma_stalled(peer);
+	rxreq_rdma_failed(peer);
+	rma_rdma_failed(peer);
 }
 
 static bool moves_of(const struct peer *peer, const struct ep *ep)
 {
-	LIST_EACH (node, &peer->moving) {
+	LIST_EACH (node, &peer->rdma_posted) {
 		if (LIST_ENTRY(node, struct txreq, link)->ep == ep)
 			return true;
 	}
 	return false;
 }
 
-/* A peer whose moves are about one of them, or NULL. */
+/* A peer whose RDMA operations are about one of them, or NULL. */
 static struct peer *mover(struct worker *worker, const struct rx *rx, const struct ep *ep)
 {
 	LIST_EACH (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
 
-		if (ep ? moves_of(peer, ep) : rxreq_moves(peer, rx))
+		if (ep ? moves_of(peer, ep) : rxreq_rdma(peer, rx))
 			return peer;
 	}
 	return NULL;
@@ -48,7 +48,7 @@ static struct peer *mover(struct worker *worker, const struct rx *rx, const stru
 
 static void settle(struct worker *worker, const struct rx *rx, const struct ep *ep)
 {
-	uint64_t until = clock_coarse_ms() + SETTLE_MS;
+	uint64_t until = clock_coarse_ms() + QUIESCE_MS;
 	struct peer *peer;
 
 	while (mover(worker, rx, ep) && clock_coarse_ms() < until) {
@@ -57,16 +57,16 @@ static void settle(struct worker *worker, const struct rx *rx, const struct ep *
 	}
 	while ((peer = mover(worker, rx, ep))) {
 		LOG_WARN(LOG_EP_DATA, "close: a transfer does not end, nor does it go on");
-		conn_lose(peer, FI_ETIMEDOUT, NULL);
+		conn_fail(peer, FI_ETIMEDOUT, NULL);
 	}
 }
 
-void move_settle_rx(struct worker *worker, const struct rx *rx)
+void rdma_quiesce_rx(struct worker *worker, const struct rx *rx)
 {
 	settle(worker, rx, NULL);
 }
 
-void move_settle_ep(struct worker *worker, const struct ep *ep)
+void rdma_quiesce_ep(struct worker *worker, const struct ep *ep)
 {
 	settle(worker, NULL, ep);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Long messages that the peer fetches by itself: from our stage, out of a pipe, or straight from our memory. */
+/* Long messages that the peer fetches by itself: from our bounce, out of a pipe, or straight from our memory. */
 #include <rdma/fi_errno.h>
 
 #include "base/iov.h"
@@ -7,10 +7,10 @@
 #include "hw/shm/shm_guard.h"
 #include "hw/shm/shm_bounce.h"
 
-#define PIPE_MIN (size_t)65536 /* bytes of what the stage has no room for */
+#define PIPE_MIN (size_t)65536 /* bytes of what the bounce has no room for */
 
 static int register_pages(struct shm_link *s, const struct iovec *iov, size_t count,
-			  struct fi_rma_iov *at, void **exposed)
+			  struct fi_rma_iov *at, void **registered)
 {
 	struct shm_pipe *pipe = NULL;
 
@@ -22,30 +22,30 @@ static int register_pages(struct shm_link *s, const struct iovec *iov, size_t co
 		at[i] = (struct fi_rma_iov){.addr = (uintptr_t)iov[i].iov_base,
 					    .len = iov[i].iov_len,
 					    .key = i == 0 ? pipe->key : 0};
-	*exposed = pipe;
+	*registered = pipe;
 	return 0;
 }
 
 int shm_rndv_register(struct link *link, const struct iovec *iov, size_t count, const void *batch,
-		      struct fi_rma_iov *at, void **exposed)
+		      struct fi_rma_iov *at, void **registered)
 {
 	struct shm_link *s = (struct shm_link *)link;
 
-	if (!shm_bounce_put(s, iov, count, batch, at, exposed))
+	if (!shm_bounce_put(s, iov, count, batch, at, registered))
 		return 0;
-	return register_pages(s, iov, count, at, exposed);
+	return register_pages(s, iov, count, at, registered);
 }
 
-void shm_rndv_deregister(struct link *link, void *exposed)
+void shm_rndv_deregister(struct link *link, void *registered)
 {
 	struct shm_link *s = (struct shm_link *)link;
 	struct shm_pipes *all = &s->own->pipes;
-	struct shm_pipe *pipe = exposed;
+	struct shm_pipe *pipe = registered;
 
 	if (pipe >= all->pipe && pipe < all->pipe + SHM_PIPES)
 		shm_pipe_end(all, pipe, &s->pipe);
 	else
-		shm_bounce_end(exposed);
+		shm_bounce_end(registered);
 }
 
 /* What the pipe did not hold. 0 or a negative error. */
@@ -57,7 +57,7 @@ static int fetch_rest(struct shm_link *s, const struct shm_cma *c, size_t done)
 
 	rest.local_count = iov_slice(local, c->local, c->local_count, done, &ours);
 	rest.remote_count = iov_slice(remote, c->remote, c->remote_count, done, &theirs);
-	return ours && theirs ? shm_cma_move(s, &rest) : 0;
+	return ours && theirs ? shm_cma_copy(s, &rest) : 0;
 }
 
 static ssize_t fetch_memory(struct shm_link *s, const struct shm_cma *c, uint64_t key)
@@ -83,9 +83,9 @@ ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t local_cou
 			    .remote = remote,
 			    .local_count = local_count,
 			    .remote_count = remote_count};
-	bool staged = remote_count && (uintptr_t)remote->iov_base >= SHM_BOUNCE_BASE;
-	ssize_t got = staged ? shm_bounce_take(&s->ring, local, local_count, remote, remote_count)
-			     : fetch_memory(s, &c, key);
+	bool bounced = remote_count && (uintptr_t)remote->iov_base >= SHM_BOUNCE_BASE;
+	ssize_t got = bounced ? shm_bounce_take(&s->ring, local, local_count, remote, remote_count)
+			      : fetch_memory(s, &c, key);
 
 	/* Whoever has gone may have used the memory for something else before we read it. */
 	return got >= 0 && shm_guard_closed(&s->ring) ? -FI_ECONNRESET : got;

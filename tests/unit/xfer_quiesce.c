@@ -277,7 +277,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("xfer_settle");
+	Suite *suite = suite_create("xfer_quiesce");
 	TCase *tcase = tcase_create("settle");
 
 	tcase_set_timeout(tcase, LIMIT + 5);

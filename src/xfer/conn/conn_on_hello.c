@@ -21,9 +21,9 @@ static void abandon_attempt(struct peer *peer)
 	peer->worker->handshakes--;
 }
 
-int conn_take(struct peer *peer, struct accepted *conn, const struct hello_words *words)
+int conn_take(struct peer *peer, struct accepted *conn, const struct hello_fields *words)
 {
-	struct hello_words answer = *words;
+	struct hello_fields answer = *words;
 	int err;
 
 	abandon_attempt(peer);
@@ -41,7 +41,7 @@ int conn_take(struct peer *peer, struct accepted *conn, const struct hello_words
 	}
 	LOG_WARN(LOG_EP_CTRL, "cannot accept a peer: %s", fi_strerror(-err));
 	if (peer->worker->cm)
-		peer_lost(peer, -err);
+		peer_failed(peer, -err);
 	else
 		peer_not_taken(peer, -err);
 	return err;
@@ -81,13 +81,13 @@ static struct peer *identify(struct worker *worker, const struct accepted *conn)
 }
 
 /* Does its connection count? Takes the conn. */
-void conn_greet(struct worker *worker, struct accepted *conn)
+void conn_on_hello(struct worker *worker, struct accepted *conn)
 {
 	struct peer *peer = identify(worker, conn);
 
 	if (!peer) {
 		hello_send(NULL, conn->sock, conn->inside,
-			   &(struct hello_words){.kind = HELLO_REJECT, .error = FI_ECONNREFUSED});
+			   &(struct hello_fields){.kind = HELLO_REJECT, .error = FI_ECONNREFUSED});
 		acceptor_dismiss(conn);
 		return;
 	}
@@ -97,15 +97,15 @@ void conn_greet(struct worker *worker, struct accepted *conn)
 		return;
 	}
 	if (peer->state == PEER_CONNECTED)
-		peer_lost(peer, FI_ECONNRESET); /* it died and came back before we noticed */
+		peer_failed(peer, FI_ECONNRESET); /* it died and came back before we noticed */
 	if (peer->state == PEER_HANDSHAKE && worker->incarnation < conn->hello.incarnation) {
 		hello_send(worker, conn->sock, conn->inside,
-			   &(struct hello_words){.kind = HELLO_CROSSED});
+			   &(struct hello_fields){.kind = HELLO_CROSSED});
 		acceptor_dismiss(conn);
 		return;
 	}
 	if (conn_take(peer, conn,
-		      &(struct hello_words){.kind = HELLO_ACCEPT, .id = pool_id(peer)}) &&
+		      &(struct hello_fields){.kind = HELLO_ACCEPT, .id = pool_id(peer)}) &&
 	    peer->state == PEER_IDLE)
 		conn_forget(peer);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hw/verbs/rdm/verbs_move.h"
+#include "hw/verbs/rdm/verbs_rdma.h"
 
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
@@ -21,8 +21,8 @@ struct spot {
 	size_t index, at;
 };
 
-struct verbs_move {
-	struct list link; /* verbs_direct.moves */
+struct verbs_rdma {
+	struct list link; /* verbs_direct.rdma_posted */
 	uint64_t id;
 	bool write;
 	bool taken_along; /* the device needs no key for our side */
@@ -45,23 +45,23 @@ struct rndv_region {
 	struct verbs_mem *mem[WIRE_IOV_MAX];
 };
 
-void verbs_move_pool(struct pool *moves)
+void verbs_rdma_pool(struct pool *pool)
 {
-	pool_init(moves, sizeof(struct verbs_move));
+	pool_init(pool, sizeof(struct verbs_rdma));
 }
 
-static void free_move(struct verbs_link *l, struct verbs_move *m)
+static void free_rdma(struct verbs_link *l, struct verbs_rdma *m)
 {
 	for (size_t i = 0; i < m->local_count; i++)
 		verbs_mem_put(m->mem[i]);
 	if (m->slot != VERBS_NO_SLOT)
 		verbs_slots_put(&l->own->send, m->slot);
 	list_remove(&m->link);
-	pool_put(&l->own->moves, m);
+	pool_put(&l->own->rdma_posted, m);
 }
 
 /* Are all segments in regions of the application's? Then it has their keys. */
-static bool in_regions(struct verbs_link *l, struct verbs_move *m)
+static bool in_regions(struct verbs_link *l, struct verbs_rdma *m)
 {
 	struct domain *dom = worker_domain(l->own->worker);
 
@@ -74,7 +74,7 @@ static bool in_regions(struct verbs_link *l, struct verbs_move *m)
 }
 
 /* What is short is copied, rather than known to the device for a moment. */
-static bool in_slot(struct verbs_link *l, struct verbs_move *m)
+static bool in_slot(struct verbs_link *l, struct verbs_rdma *m)
 {
 	struct verbs_slots *slots = &l->own->send;
 	unsigned char *to;
@@ -91,7 +91,7 @@ static bool in_slot(struct verbs_link *l, struct verbs_move *m)
 	return true;
 }
 
-static bool registered(struct verbs_link *l, struct verbs_move *m)
+static bool registered(struct verbs_link *l, struct verbs_rdma *m)
 {
 	unsigned int access = m->write ? 0 : IBV_ACCESS_LOCAL_WRITE;
 
@@ -107,7 +107,7 @@ static bool registered(struct verbs_link *l, struct verbs_move *m)
 }
 
 /* False: the device does not take a segment. */
-static bool take_memory(struct verbs_link *l, struct verbs_move *m)
+static bool take_memory(struct verbs_link *l, struct verbs_rdma *m)
 {
 	for (size_t i = 0; i < m->local_count; i++)
 		m->mem[i] = NULL;
@@ -118,14 +118,14 @@ static bool take_memory(struct verbs_link *l, struct verbs_move *m)
 }
 
 /* What a read brought to a slot goes where it belongs. */
-static void empty_slot(struct verbs_link *l, const struct verbs_move *m)
+static void empty_slot(struct verbs_link *l, const struct verbs_rdma *m)
 {
 	if (m->slot != VERBS_NO_SLOT && !m->write)
 		iov_scatter(m->local, m->local_count, 0, verbs_slots_at(&l->own->send, m->slot),
 			    m->len);
 }
 
-static void fill(struct verbs_move *m, const struct link_move *from)
+static void fill(struct verbs_rdma *m, const struct link_rdma *from)
 {
 	m->id = from->id;
 	m->write = from->write;
@@ -147,34 +147,34 @@ static inline uint32_t in_flight(const struct verbs_direct *d)
 	return d->posted - d->arrived;
 }
 
-/* Can a short transfer be posted at once, in however many pieces? */
+/* Can a short transfer be posted at once, in however many fragments? */
 static bool goes_now(const struct verbs_link *l)
 {
 	const struct verbs_direct *d = &l->direct;
 
 	return l->heard && !d->next && !d->reads &&
-	       in_flight(d) + 2 * WIRE_IOV_MAX <= VERBS_MOVE_FLIGHT;
+	       in_flight(d) + 2 * WIRE_IOV_MAX <= VERBS_RDMA_FLIGHT;
 }
 
-int verbs_move(struct link *link, const struct link_move *from)
+int verbs_rdma(struct link *link, const struct link_rdma *from)
 {
 	struct verbs_link *l = (struct verbs_link *)link;
-	struct verbs_move *m;
+	struct verbs_rdma *m;
 
 	if (from->now && !goes_now(l))
 		return -FI_EAGAIN;
-	m = l->direct.failed ? NULL : pool_get(&l->own->moves);
+	m = l->direct.failed ? NULL : pool_get(&l->own->rdma_posted);
 	if (!m)
 		return -FI_ENOMEM;
 	fill(m, from);
 	if (!take_memory(l, m)) {
-		free_move(l, m);
+		free_rdma(l, m);
 		return -FI_ENOMEM;
 	}
-	list_push(&l->direct.moves, &m->link);
+	list_push(&l->direct.rdma_posted, &m->link);
 	if (!l->direct.next)
 		l->direct.next = m;
-	verbs_move_on(l);
+	verbs_rdma_on(l);
 	/* It may be injected, and then nothing above tells when it is over. */
 	if (l->software && m->write && m->len <= VERBS_SLOT && !m->left && !l->direct.failed)
 		verbs_ack_write(l);
@@ -182,16 +182,16 @@ int verbs_move(struct link *link, const struct link_move *from)
 }
 
 /* How much of what is left lies in one of their ranges. */
-static size_t their_piece(struct verbs_move *m)
+static size_t their_fragment(struct verbs_rdma *m)
 {
 	while (m->theirs.at == m->remote[m->theirs.index].len)
 		m->theirs = (struct spot){m->theirs.index + 1, 0};
 	return m->remote[m->theirs.index].len - m->theirs.at;
 }
 
-/* The next *len bytes of ours, or less where they lie in too many pieces. How many pieces. */
-static int our_pieces(struct verbs_link *l, struct verbs_move *m,
-		      struct ibv_sge sge[VERBS_SEGMENTS], size_t *len)
+/* The next *len bytes of ours, or less where they lie in too many fragments. How many fragments. */
+static int our_fragments(struct verbs_link *l, struct verbs_rdma *m,
+			 struct ibv_sge sge[VERBS_SEGMENTS], size_t *len)
 {
 	size_t want = *len;
 	int count = 0;
@@ -222,9 +222,9 @@ static int our_pieces(struct verbs_link *l, struct verbs_move *m,
 }
 
 /* A write must not change what a read before it is still to bring. */
-static bool has_to_wait(const struct verbs_direct *d, const struct verbs_move *m)
+static bool has_to_wait(const struct verbs_direct *d, const struct verbs_rdma *m)
 {
-	return in_flight(d) >= VERBS_MOVE_FLIGHT || d->reads >= (m->write ? 1 : VERBS_READS);
+	return in_flight(d) >= VERBS_RDMA_FLIGHT || d->reads >= (m->write ? 1 : VERBS_READS);
 }
 
 /* The turn ends what cannot go on. */
@@ -237,8 +237,8 @@ static void give_up(struct verbs_link *l, int err)
 	list_push(&l->own->attend, &l->in_attend);
 }
 
-/* The next piece of the move. False: given up. */
-static bool post_piece(struct verbs_link *l, struct verbs_move *m)
+/* The next fragment of the operation. False: given up. */
+static bool post_fragment(struct verbs_link *l, struct verbs_rdma *m)
 {
 	struct verbs_direct *d = &l->direct;
 	struct ibv_sge sge[VERBS_SEGMENTS];
@@ -248,12 +248,12 @@ static bool post_piece(struct verbs_link *l, struct verbs_move *m)
 				 .send_flags = IBV_SEND_SIGNALED |
 					       (m->taken_along ? IBV_SEND_INLINE : 0)};
 	struct ibv_send_wr *bad;
-	size_t len = their_piece(m);
+	size_t len = their_fragment(m);
 	int err;
 
 	if (len > (m->write ? d->write_max : d->read_max))
 		len = m->write ? d->write_max : d->read_max;
-	wr.num_sge = our_pieces(l, m, sge, &len);
+	wr.num_sge = our_fragments(l, m, sge, &len);
 	wr.wr.rdma.remote_addr = m->remote[m->theirs.index].addr + m->theirs.at;
 	wr.wr.rdma.rkey = (uint32_t)m->remote[m->theirs.index].key;
 	err = ibv_post_send(d->qp, &wr, &bad);
@@ -269,23 +269,23 @@ static bool post_piece(struct verbs_link *l, struct verbs_move *m)
 	return true;
 }
 
-void verbs_move_on(struct verbs_link *l)
+void verbs_rdma_on(struct verbs_link *l)
 {
 	struct verbs_direct *d = &l->direct;
 
 	while (d->next && l->heard) {
-		struct verbs_move *m = d->next;
+		struct verbs_rdma *m = d->next;
 
-		if (has_to_wait(d, m) || !post_piece(l, m))
+		if (has_to_wait(d, m) || !post_fragment(l, m))
 			return;
 		if (!m->left)
-			d->next = m->link.next == &d->moves
+			d->next = m->link.next == &d->rdma_posted
 					  ? NULL
-					  : LIST_ENTRY(m->link.next, struct verbs_move, link);
+					  : LIST_ENTRY(m->link.next, struct verbs_rdma, link);
 	}
 }
 
-void verbs_move_end(struct verbs_link *l, bool silent)
+void verbs_rdma_end(struct verbs_link *l, bool silent)
 {
 	struct verbs_direct *d = &l->direct;
 
@@ -296,57 +296,57 @@ void verbs_move_end(struct verbs_link *l, bool silent)
 		l->own->path.dev->lib->destroy_qp(d->qp);
 	d->qp = NULL;
 	d->next = NULL;
-	l->link.moves = false;
-	while (!list_empty(&d->moves))
-		free_move(l, LIST_ENTRY(d->moves.next, struct verbs_move, link));
+	l->link.rdma_usable = false;
+	while (!list_empty(&d->rdma_posted))
+		free_rdma(l, LIST_ENTRY(d->rdma_posted.next, struct verbs_rdma, link));
 	if (silent)
 		return;
 	if (!l->err)
 		verbs_say(l, false);
-	rx_stalled(l->own->worker, l->id);
+	rx_rdma_failed(l->own->worker, l->id);
 }
 
 void verbs_rdma_abort(struct link *link)
 {
-	verbs_move_end((struct verbs_link *)link, true);
+	verbs_rdma_end((struct verbs_link *)link, true);
 }
 
-void verbs_move_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
+void verbs_rdma_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
 {
 	struct verbs_direct *d = &l->direct;
-	struct verbs_move *m;
+	struct verbs_rdma *m;
 	uint64_t id;
 
 	/* Of one that has ended already some may still be heard of. */
-	if (!d->qp || d->arrived + 1 != (uint32_t)wc->wr_id || list_empty(&d->moves))
+	if (!d->qp || d->arrived + 1 != (uint32_t)wc->wr_id || list_empty(&d->rdma_posted))
 		return;
 	if (wc->status != IBV_WC_SUCCESS) {
 		LOG_INFO(LOG_EP_DATA, "transfers with peer %#x go by packets from now on: %s",
 			 l->id, verbs_status_text(wc->status));
-		verbs_move_end(l, silent);
+		verbs_rdma_end(l, silent);
 		return;
 	}
 	d->arrived++;
 	if ((int32_t)(d->arrived - d->seen) > 0)
 		d->seen = d->arrived;
-	m = LIST_ENTRY(d->moves.next, struct verbs_move, link);
+	m = LIST_ENTRY(d->rdma_posted.next, struct verbs_rdma, link);
 	m->over++;
 	d->reads -= !m->write;
 	if (!d->failed)
-		verbs_move_on(l);
+		verbs_rdma_on(l);
 	if (m->left || m->over != m->begun)
 		return;
 	id = m->id;
 	empty_slot(l, m);
-	free_move(l, m);
+	free_rdma(l, m);
 	if (!silent)
-		rx_moved(l->own->worker, id);
+		rx_rdma_done(l->own->worker, id);
 }
 
-bool verbs_move_writes(const struct verbs_link *l)
+bool verbs_rdma_writes(const struct verbs_link *l)
 {
-	LIST_EACH (node, &l->direct.moves) {
-		if (LIST_ENTRY(node, struct verbs_move, link)->write)
+	LIST_EACH (node, &l->direct.rdma_posted) {
+		if (LIST_ENTRY(node, struct verbs_rdma, link)->write)
 			return true;
 	}
 	return false;
@@ -359,14 +359,14 @@ static void drop(struct rndv_region *e)
 	free(e);
 }
 
-void verbs_rndv_deregister(struct link *link, void *exposed)
+void verbs_rndv_deregister(struct link *link, void *registered)
 {
 	(void)link;
-	drop(exposed);
+	drop(registered);
 }
 
 int verbs_rndv_register(struct link *link, const struct iovec *iov, size_t count, const void *batch,
-			struct fi_rma_iov *at, void **exposed)
+			struct fi_rma_iov *at, void **registered)
 {
 	struct verbs_link *l = (struct verbs_link *)link;
 	struct rndv_region *e = calloc(1, sizeof(*e));
@@ -389,6 +389,6 @@ int verbs_rndv_register(struct link *link, const struct iovec *iov, size_t count
 						   .len = s->iov_len,
 						   .key = mem ? mem->mr->rkey : 0};
 	}
-	*exposed = e;
+	*registered = e;
 	return 0;
 }

@@ -67,7 +67,7 @@ START_TEST(the_hellos_wait_for_all)
 	join("127.0.0.1", "127.0.0.1");
 	connect_tune(dialed);
 	ck_assert_int_gt(patience(dialed), 1);
-	connect_greeted(dialed);
+	connect_set_linked(dialed);
 	ck_assert_int_eq(patience(dialed), 1);
 	part();
 }
@@ -76,8 +76,8 @@ END_TEST
 START_TEST(one_address_is_one_host)
 {
 	join("127.0.0.1", "127.0.0.1");
-	connect_greeted(dialed);
-	connect_greeted(accepted);
+	connect_set_linked(dialed);
+	connect_set_linked(accepted);
 	ck_assert_str_eq(congestion(dialed), "reno");
 	ck_assert_str_eq(congestion(accepted), "reno");
 	part();
@@ -91,7 +91,7 @@ START_TEST(two_addresses_are_as_the_system_wants)
 
 	join("127.0.0.1", "127.0.0.2");
 	strcpy(before, congestion(dialed));
-	connect_greeted(dialed);
+	connect_set_linked(dialed);
 	ck_assert_str_eq(congestion(dialed), before);
 	part();
 }
@@ -99,7 +99,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("xfer_dial");
+	Suite *suite = suite_create("xfer_connect");
 	TCase *all = tcase_create("dial");
 
 	tcase_add_test(all, the_hellos_wait_for_all);
