@@ -28,14 +28,14 @@ enum addr_kind { ADDR_NONE, ADDR_IN, ADDR_IN6, ADDR_STR, ADDR_IB };
 
 struct addr {
 	uint8_t kind;  /* enum addr_kind */
-	uint8_t uses;  /* for whoever keeps it; no part of the address */
+	uint8_t uses;  /* for the keeper's use; no part of the address */
 	uint16_t port; /* host byte order; of kind ADDR_IB its LID, which Ethernet has none of */
 	uint32_t
 		scope; /* IPv6 scope id; ADDR_IB: queue pair in the lower 24 bits, service level above */
 	union {
 		uint8_t ip
 			[16]; /* network byte order, IPv4 in the first four, the rest zero; or a GID */
-		char *str;    /* owned by whoever made it with addr_dup or addr_parse */
+		char *str;    /* owned by the caller of addr_dup or addr_parse */
 	};
 };
 

@@ -83,7 +83,7 @@ static void tell(struct watch *w, const struct uffd_msg *msg)
 	}
 }
 
-/* An event is over for whoever caused it once it is read, so it is told under the same lock. */
+/* The thread that caused an event goes on once it is read, so it is told under the same lock. */
 static void hear(struct watch *w)
 {
 	struct uffd_msg msg[BATCH];
@@ -97,7 +97,7 @@ static void hear(struct watch *w)
 }
 
 /*
- * Whoever frees memory may be waiting for this thread, with whatever locks: here nothing is allocated, freed or
+ * A thread that frees memory may be waiting for this one, with any locks: here nothing is allocated, freed or
  * logged. Until the descriptor is closed all of it has to be heard.
  */
 static void *listen_on(void *arg)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Hears when memory of this process is unmapped, moved or discarded, by whatever means: a userfaultfd is
- * told by the kernel, and whoever did it waits in the kernel until the watch has heard. No access is ever
+ * told by the kernel, and the thread that did it waits in the kernel until the watch has heard. No access is ever
  * held up. A thread listens; it holds the lock while it does, so nobody who holds the lock may
  * free or unmap memory, wait for one who may, or take a lock under which somebody does.
  */
@@ -18,7 +18,7 @@ struct watch {
 	pthread_t thread;
 	pthread_mutex_t *lock;
 	/*
-	 * What was behind these addresses is not, or soon not any more. Locked; whoever did it may go on a
+	 * What was behind these addresses is not, or soon not any more. Locked; the thread that did it may go on a
 	 * moment before, but nobody gets the lock in between.
 	 */
 	void (*changed)(void *arg, uintptr_t from, uintptr_t to);

@@ -86,7 +86,7 @@ static bool wait_ready(struct wait_for *what, bool arm)
 		what->parts += progress_waiting(c);
 		if (reached(sleep))
 			return true;
-		/* Arming turns nothing, but another thread may have, before our workers were armed. */
+		/* Arming makes no progress, but another thread may have, before our workers were armed. */
 		if (!arm || arm_workers(c, &c->wait, &what->nap))
 			return arm && reached(sleep);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a worker has to do with groups: messages find them, ends of peers are told, turns are taken. */
+/* What a worker has to do with groups: messages find them, ends of peers are told, progress is made. */
 #include "coll/coll.h"
 
 #include <rdma/fi_errno.h>
@@ -72,7 +72,7 @@ int coll_connect(struct coll *c, struct peer *peer)
 
 	if (peer->state != PEER_IDLE)
 		return 1;
-	/* Its last words are still to come, but not for ever; whoever waits for more looks again. */
+	/* Its last messages are still to come, but not for ever; joins that wait for more look again. */
 	if (peer->unread && clock_coarse_ms() - peer->lost_at < COLL_LATER_MS) {
 		coll_wake_in(c, COLL_LATER_MS);
 		return 0;
@@ -179,7 +179,7 @@ void coll_hear(struct worker *worker, struct peer *peer, const struct packet *p)
 }
 
 /*
- * Whoever left in good order has sent all that others need of it, unless they find later that they need
+ * A member that left in good order has sent all that others need of it, unless they find later that they need
  * more: then it cannot be reached. So has who has closed the group, however it ends later. An attempt of
  * ours that fails may have been one to somebody who left so, and came to us first.
  */
@@ -210,7 +210,7 @@ void coll_peer_failed(struct coll *c, struct peer *peer, int err)
 	}
 }
 
-/* ---- Turns ------------------------------------------------------------------------------------ */
+/* ---- Progress --------------------------------------------------------------------------------- */
 
 void coll_wake_in(struct coll *c, unsigned int ms)
 {

@@ -56,9 +56,9 @@ struct coll {
 	uint64_t wake_at;            /* ms: the next look at groups; 0: none is due */
 	unsigned int progress_calls; /* while one is due */
 	bool running;                /* in coll_run */
-	/* Whoever reads the event queue turns the worker while joins are pending. */
+	/* A reader of the event queue progresses the worker while joins are pending. */
 	struct eq_driver driver;
-	bool rushes;              /* the queue turns it now and then, whatever comes */
+	bool rushes;              /* the queue progresses it now and then, whatever comes */
 	pthread_mutex_t watching; /* guards these two of it; taken before the domain's lock */
 	pthread_mutex_t joining;  /* guards driven; taken before the event queue's */
 	bool driven;
@@ -75,7 +75,7 @@ static inline bool coll_ready(const struct coll *coll)
 }
 /* Goes on with whatever can, unless it is at it already; true when there was anything. */
 bool coll_run(struct coll *coll);
-/* A turn is to look at groups again in so many ms, if not earlier. */
+/* A progress call is to poll the groups again in so many ms, if not earlier. */
 void coll_wake_in(struct coll *coll, unsigned int ms);
 /* Sees to it that one who is not connected will be: 1: not yet, 0: nor need be, or a negative error. */
 int coll_connect(struct coll *coll, struct peer *peer);

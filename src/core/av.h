@@ -4,7 +4,7 @@
  *
  * The fi_addr_t of an entry is its index whatever the type of the vector. An address has one index
  * however often it is inserted, and keeps it until it was removed as often. Vectors of one name share their entries with those of other processes on a domain of that name, so indexes
- * mean the same everywhere: to write for whoever opened them so, to read with FI_READ. User ids
+ * mean the same everywhere: writable to those who opened them so, read-only with FI_READ. User ids
  * stay with the process. A removal is told to the workers of this domain; others that talk to the
  * peer go on.
  */

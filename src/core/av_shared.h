@@ -40,7 +40,7 @@ struct av_shared_entry {
 struct av_shared {
 	struct av_shared_head *head; /* the mapping */
 	size_t len;                  /* its bytes */
-	fi_addr_t *ids; /* by index: the index, for whoever reads map_addr as a table */
+	fi_addr_t *ids; /* by index: the index, for processes that read map_addr as a table */
 	char *slots;
 	size_t slot_len;
 	size_t capacity; /* entries */

@@ -79,11 +79,11 @@ static ssize_t copy_out(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
  */
 static __attribute__((noinline, cold)) ssize_t in_vain(struct cq *cq, bool locked)
 {
-	unsigned int turns = cq->dom->progress_calls;
+	unsigned int calls = cq->dom->progress_calls;
 	uint64_t seen = (uint64_t)cq->head + workers_served(&cq->workers);
 
 	release(cq->dom, locked);
-	wait_give_way(&cq->wait, turns, seen);
+	wait_give_way(&cq->wait, calls, seen);
 	return -FI_EAGAIN;
 }
 
@@ -177,7 +177,7 @@ static ssize_t read_error(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 	return ret;
 }
 
-/* Ready for whoever waits for `need` entries; errors and signals count at once. Locked. */
+/* Ready for a reader that waits for `need` entries; errors and signals count at once. Locked. */
 static bool enough(struct cq *cq, uint32_t need)
 {
 	uint32_t count = cq->tail - cq->head;

@@ -199,7 +199,7 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	err = mr_table_open(dom);
 	if (err)
 		goto close_device;
-	/* Who reads event queues, which are of no domain, turns connected endpoints and joins of groups, too. */
+	/* Who reads event queues, which are of no domain, progress connected endpoints and joins of groups, too. */
 	dom->unlocked = attr->threading == FI_THREAD_DOMAIN &&
 			attr->data_progress != FI_PROGRESS_AUTO &&
 			!(info->ep_attr && info->ep_attr->type == FI_EP_MSG) &&

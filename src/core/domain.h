@@ -53,7 +53,7 @@ struct domain {
 	unsigned int
 		progress_calls; /* counts progress made by the application, read by the thread */
 	unsigned int
-		rarely; /* others of its workers get a progress call where no bit of `turns` here is set */
+		rarely; /* others of its workers get a progress call where no bit of `progress_calls` here is set */
 	struct progress *thread; /* automatic progress, or NULL */
 	struct waiter *cover;    /* whose sleeper wakes for all workers, see workers_arm; or NULL */
 	unsigned int parts;      /* counts calls of domain_part */
@@ -78,7 +78,7 @@ static inline uint32_t domain_api(const struct domain *dom)
 	return dom->fabric->fid.api_version;
 }
 
-/* Is there work that any worker's progress may bring on, whoever waits for it? From any thread. */
+/* Is there work that any worker's progress may bring on? From any thread. */
 static inline bool domain_defers(const struct domain *dom)
 {
 	return __atomic_load_n(&dom->deferred, __ATOMIC_RELAXED) != 0;

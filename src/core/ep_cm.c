@@ -27,7 +27,7 @@ static bool poll_due(struct ep_cm *cm)
 	return true;
 }
 
-static void turn(struct eq_driver *driver)
+static void call_driver(struct eq_driver *driver)
 {
 	struct ep *ep = ((struct ep_cm *)driver)->ep;
 
@@ -94,7 +94,7 @@ int ep_cm_open(struct ep *ep, const struct fi_info *info)
 	if (!ep->cm)
 		return -FI_ENOMEM;
 	list_init(&ep->cm->driver.link);
-	ep->cm->driver.progress = turn;
+	ep->cm->driver.progress = call_driver;
 	ep->cm->driver.fd = -1;
 	ep->cm->ep = ep;
 	ep->info->handle = NULL;
@@ -190,7 +190,7 @@ static int prepare(struct ep *ep, const void *param, size_t paramlen)
 	return ep->enabled ? 0 : ep_enable(ep);
 }
 
-/* Events come to whoever only reads the queue, too. No lock held: a progress call takes the domain's. */
+/* Events come to applications that only read the queue, too. No lock held: a progress call takes the domain's. */
 static int drive(struct ep *ep)
 {
 	int err = 0;

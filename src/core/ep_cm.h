@@ -17,7 +17,7 @@ enum ep_cm_state {
 
 /* Of a connected endpoint. Domain locked. */
 struct ep_cm {
-	struct eq_driver driver; /* turns the worker for those who only read the event queue */
+	struct eq_driver driver; /* progresses the worker for those who only read the event queue */
 	struct ep *ep;
 	enum ep_cm_state state;
 	bool driven;             /* the queue has the driver */
@@ -28,7 +28,7 @@ struct ep_cm {
 
 /* Makes ep->cm, with what info->handle says. 0 or a negative error. */
 int ep_cm_open(struct ep *ep, const struct fi_info *info);
-/* Nobody turns the worker for the event queue from now on. No lock held. */
+/* The event queue does not progress the worker from now on. No lock held. */
 void ep_cm_leave(struct ep *ep);
 /* Frees ep->cm; a request not accepted is refused. */
 void ep_cm_free(struct ep *ep);

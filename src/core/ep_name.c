@@ -24,7 +24,7 @@ int ep_name_get(fid_t fid, void *addr, size_t *addrlen)
 	return err;
 }
 
-/* Whoever asks for a string by name wants that one, not the next that is free. */
+/* An application that asks for a string by name wants that one, not the next that is free. */
 static int check_name(const struct ep *ep, const void *wanted, size_t wanted_len)
 {
 	const struct addr *name = worker_name(ep->worker);

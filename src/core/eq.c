@@ -183,7 +183,7 @@ void eq_calm(struct eq *eq)
 	lock_give(&eq->lock);
 }
 
-/* Whoever the timer woke is not woken again. */
+/* Threads that the timer woke are not woken again. */
 static void hear_timer(struct eq *eq)
 {
 	int timer = __atomic_load_n(&eq->timer, __ATOMIC_ACQUIRE); /* pairs with set_timer */

@@ -25,7 +25,7 @@ struct eq {
 	struct list drivers;       /* struct eq_driver: what makes events while somebody reads */
 	size_t size;               /* events the application may have waiting with fi_eq_write */
 	size_t count;              /* events waiting; errors are not counted */
-	pthread_mutex_t driving;   /* guards drivers; recursive, held during turns */
+	pthread_mutex_t driving;   /* guards drivers; recursive, held during progress */
 	struct list *next_driver;  /* of the walk under way */
 	unsigned int driver_count; /* atomic to read */
 	int timer;           /* atomic: wakes sleepers for a progress call now and then; -1: none */
@@ -53,9 +53,9 @@ struct eq_error {
 };
 
 /*
- * Progress on behalf of a reader: connection management joins here. A turn is called without the
+ * Progress on behalf of a reader: connection management joins here. A driver is called without the
  * locks of the queue and of any domain, by one thread at a time; it may post events and add and
- * remove drivers, itself included. After eq_del_driver no turn is under way.
+ * remove drivers, itself included. After eq_del_driver no call is under way.
  */
 struct eq_driver {
 	struct list link;
@@ -94,9 +94,9 @@ void eq_watch_end(struct eq *eq, int sock);
 
 /* For fi_trywait: 0 when a sleeper would be woken by whatever comes, -FI_EAGAIN: read first. */
 int eq_arm(struct eq *eq);
-/* Turns the drivers when nothing waits; true when an event or error can be read. */
+/* Calls the drivers when nothing waits; true when an event or error can be read. */
 bool eq_ready(struct eq *eq);
-/* A turn of every driver, unless another thread is at it. */
+/* Calls every driver, unless another thread is at it. */
 void eq_progress(struct eq *eq);
 
 /* fi_ops_eq.write: the size limits what the application writes, never what the library posts. */

@@ -7,7 +7,8 @@
 #include "base/log.h"
 #include "core/eq.h"
 
-#define MUST_POLL_NAP_MS 1 /* where no descriptor can wake a sleeper who turns drivers himself */
+#define MUST_POLL_NAP_MS                                                                           \
+	1 /* where no descriptor can wake a sleeper who calls the drivers himself */
 
 /* The peer's data behind a struct fi_eq_cm_entry is cut where the application's buffer ends. */
 static bool is_cm(uint32_t event)

@@ -57,7 +57,7 @@ static int take_out(struct domain *dom, struct region *r)
 }
 
 /*
- * Here whoever looks a region up does so with the domain locked, so once it is out of the table
+ * Here a region is looked up with the domain locked, so once it is out of the table
  * nobody can still be using it; peers that go straight to the memory are waited for.
  */
 static int mr_close(struct fid *fid)

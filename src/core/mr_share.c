@@ -137,7 +137,7 @@ static void chain(struct share_page *page, uint32_t slot, uint64_t key)
 	__atomic_store_n(bucket, slot + 1, __ATOMIC_RELEASE);
 }
 
-/* Whoever stands on the slot finds on from it, in this chain or in the one it goes to next. */
+/* A reader that stands on the slot finds on from it, in this chain or in the one it goes to next. */
 static void unchain(struct share_page *page, uint32_t slot, uint64_t key)
 {
 	uint32_t *link = &page->bucket[share_bucket(key)];
@@ -186,7 +186,7 @@ void mr_share_remove(struct domain *dom, const struct region *r)
 	write_entry(e, &(struct share_region){0});
 	/*
 	 * Partner: shm_guard.c shm_guard_enter. Who does not see this has a mark that is seen by
-	 * whoever looks for marks from here on.
+	 * all who look for access guards from here on.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }

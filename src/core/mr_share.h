@@ -68,7 +68,7 @@ void mr_share_close(struct domain *dom);
 
 /* The region is in the domain's table and ready, or has changed. Domain locked, as below. */
 void mr_share_update(struct domain *dom, const struct region *r);
-/* Nobody finds it from now on; whoever has found it carries a mark: see xfer_quiesce. */
+/* Nobody finds it from now on; a process that has found it holds an access guard: see xfer_quiesce. */
 void mr_share_remove(struct domain *dom, const struct region *r);
 /* From now on peers tell of every access (WIRE_NOTIFY). */
 void mr_share_tell_all(struct domain *dom);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Automatic progress: one thread a domain. It makes turns as long as they find something; while
+ * Automatic progress: one thread a domain. It makes progress calls as long as they find something; while
  * the application makes progress itself it only looks in now and then; else it sleeps until a
  * worker's sockets say that something came, and an idle process costs nothing.
  */

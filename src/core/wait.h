@@ -57,7 +57,7 @@ struct waiter {
 	struct list in_set;
 	int rung;   /* atomic: evfd was written to since it was last read */
 	int native; /* atomic: FI_GETWAIT came, someone may sleep without our knowing */
-	int also; /* atomic: another descriptor, not ours, that wakes whoever sleeps in the library; or -1 */
+	int also; /* atomic: another descriptor, not ours, that wakes the threads that sleep in the library; or -1 */
 	/* Atomic, as a whole. */
 	struct wait_predictor predictor;
 	struct wait_polls polls;
@@ -85,7 +85,7 @@ int wait_add_fd(struct waiter *w, int fd);
 int wait_watch_fd(struct waiter *w, int fd, uint32_t events);
 void wait_del_fd(struct waiter *w, int fd);
 
-/* Wakes whoever sleeps. From any thread, with or without the domain's lock; never blocks. */
+/* Wakes the threads that sleep. From any thread, with or without the domain's lock; never blocks. */
 void wait_signal(struct waiter *w);
 /* Takes back what wait_signal left in the descriptor; before a native sleep, once armed. */
 void wait_drain(struct waiter *w);

@@ -2,7 +2,7 @@
 /*
  * Signals of FI_WAIT_MUTEX_COND. The application holds the mutex from fi_trywait until
  * pthread_cond_wait lets it go, so a signal given without the mutex could fall between the two and be
- * lost. But whoever signals may hold the domain's lock, which the application takes with the mutex
+ * lost. But the signaller may hold the domain's lock, which the application takes with the mutex
  * held: it must not block. Where the mutex is not free, a thread made for it waits in its place.
  */
 #include <signal.h>

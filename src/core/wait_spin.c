@@ -15,8 +15,7 @@
 #define OVERSUBSCRIBED_POLLS 64   /* about as long as it takes to let the core go and get it back */
 #define DOUBT_MOST           8    /* looks in vain, more than others, until hardly any are taken, */
 #define DOUBT_WAITS          64   /* only those of one wait in so many */
-#define POLLS_ALONE                                                                                \
-	256 /* turns of reads in vain: some tens of microseconds, before others get the core */
+#define POLLS_ALONE          256 /* reads in vain: some tens of microseconds, before others get the core */
 #define POLLS_OVERSUBSCRIBED 16 /* where they wanted it */
 #define POLL_US              8  /* longer than a read in vain takes by itself */
 
@@ -31,7 +30,7 @@ static uint64_t give_way(uint64_t *now)
 }
 
 /*
- * Looks to take before the core is let go. Whoever shares it with some who wait like us, and was just given it,
+ * Polls to make before the core is let go. A thread that shares it with some who wait like us, and was just given it,
  * is often the last of them: what is missing is then on its way from other cores, and to let those run who wait
  * for the same would take longer. That is found out by trying.
  */

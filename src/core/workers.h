@@ -11,7 +11,7 @@
 struct worker;
 
 /*
- * Once in so many turns (a power of two, less one) the other workers of the domain get theirs. Where progress is
+ * Once in so many progress calls (a power of two, less one) the other workers of the domain get one. Where progress is
  * automatic nobody need ever read what is bound to them, and the thread leaves them to those who poll.
  */
 #define WORKERS_RARELY      63

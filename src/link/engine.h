@@ -58,7 +58,7 @@ unsigned int worker_served(const struct worker *worker);
  * readable, false when something is there already. Domain locked.
  */
 bool worker_arm(struct worker *worker);
-/* Whoever may sleep on the worker's descriptor. Domain locked. 0 or -FI_ENOMEM. */
+/* The waiter may sleep on the worker's descriptor. Domain locked. 0 or -FI_ENOMEM. */
 int worker_add_waiter(struct worker *worker, struct waiter *w);
 void worker_del_waiter(struct worker *worker, struct waiter *w);
 /* Readable when a progress call would find something, once armed. Owned by the worker. */
@@ -203,7 +203,7 @@ int cm_listen(struct cm_listener *l, int backlog);
 int cm_fd(const struct cm_listener *l);
 /* The next request to be connected, the caller's; NULL: none. Never blocks. */
 struct cm_request *cm_next(struct cm_listener *l);
-/* Whoever waits unheard is refused. */
+/* Requests that nobody has taken are refused. */
 void cm_close(struct cm_listener *l);
 
 /* Who asks, and what it says; and by which name it reached us, NULL: the listener's. */
@@ -219,7 +219,7 @@ void cm_reject(struct cm_request *req, const void *data, size_t len);
  */
 void cm_own(struct worker *worker, struct ep *ep);
 /*
- * Asks whoever listens at `to`. 0: the endpoint will be told what comes of it; -FI_ENOMEM: nothing was
+ * Asks the listener at `to`. 0: the endpoint will be told what comes of it; -FI_ENOMEM: nothing was
  * done; or why nobody can be asked.
  */
 int cm_connect(struct worker *worker, const struct addr *to, const void *data, size_t len);
@@ -233,7 +233,7 @@ void cm_shutdown(struct worker *worker);
 size_t cm_data_most(const struct fi_info *info);
 /* Of the other side. */
 const struct addr *cm_peer_name(const struct worker *worker);
-/* A turn of the worker that looks at its sockets. */
+/* A progress call of the worker that polls its sockets. */
 void cm_progress(struct worker *worker);
 /* The same, which also finds out whether a peer across the network is still there: so often (ms); 0: never. */
 void cm_poll(struct worker *worker);

@@ -70,7 +70,7 @@ struct link_ops {
 		     size_t count);
 	/*
 	 * The same as sendv for a payload whose memory stays as it is. What finds no room at once,
-	 * or waits for others like it, goes out by turns, straight from there: the packet is
+	 * or waits for others like it, goes out by later progress calls, straight from there: the packet is
 	 * number link->zcopy_posted then. NULL: sendv copies in any case.
 	 */
 	int (*zcopy)(struct link *link, const struct packet *p, const struct iovec *iov,
@@ -273,7 +273,7 @@ struct transport {
 	/*
 	 * Waits, a bounded time, until what was sent has arrived: the bootstrap sockets are closed
 	 * next, and nothing that comes in is for anybody. What is fetched from our memory from now on
-	 * is nobody's message. NULL: whoever reads a socket's end has all, and fetches nothing.
+	 * is nobody's message. NULL: a peer that reads a socket's end has all, and fetches nothing.
 	 */
 	void (*drain)(void *state);
 	/*

@@ -49,7 +49,7 @@ void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p);
 uint32_t rx_placement_begin(struct worker *worker, uint32_t src, const struct packet *p);
 /*
  * The places for its bytes from `offset` on, at most `max` segments: how many of them were filled in. 0:
- * the rest is not wanted, throw it away. What is named is good until the caller's turn calls up again.
+ * the rest is not wanted, throw it away. The places are good until the transport calls up again.
  */
 size_t rx_placement_iov(struct worker *worker, uint32_t id, size_t offset, struct iovec *iov,
 			size_t max);
@@ -95,7 +95,7 @@ bool dgram_flush(struct dgram *d);
 
 /* The device performs the operations of the worker's endpoint from now on; NULL: no longer. */
 void offload_set(struct worker *worker, struct offload *n);
-/* The way up, from the transport's turn: see struct worker_cm. */
+/* From the transport's progress: see struct worker_cm. */
 void offload_connected(struct offload *n, const void *data, size_t len);
 /* `err` is positive. */
 void offload_ended(struct offload *n, int err, const void *data, size_t len);

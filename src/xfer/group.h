@@ -34,7 +34,7 @@ void coll_hear(struct worker *worker, struct peer *peer, const struct packet *p)
 void coll_peer_failed(struct coll *coll, struct peer *peer, int err);
 /* A peer was gone before its connection to us was made: nobody is told, so members are looked at again soon. */
 void coll_not_taken(struct coll *coll);
-/* Goes on with whatever can; true when anything did. Outside of the transports' turns. */
+/* Goes on with all that can; true when anything did. Outside of the transports' progress. */
 bool coll_progress(struct coll *coll);
 /* Something waits for a time, of which no descriptor tells. */
 bool coll_waits(const struct coll *coll);

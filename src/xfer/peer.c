@@ -126,7 +126,7 @@ struct peer *peer_get(struct worker *worker, fi_addr_t addr)
 	if (peer->addr == FI_ADDR_NOTAVAIL)
 		peer->addr = addr;
 	enter(peer, addr);
-	/* Connected to whoever had the address before? Its disconnect message may have been lost. */
+	/* Connected to a peer that had the address before? Its disconnect message may have been lost. */
 	if (peer->state == PEER_CONNECTED && !worker->in_progress && conn_poll(worker) &&
 	    worker->sleepers)
 		worker_wake(worker);

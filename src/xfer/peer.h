@@ -102,14 +102,14 @@ static inline fi_addr_t peer_addr(struct peer *peer)
 /* What completions say of it: the user's id where one was given. */
 fi_addr_t peer_reported(struct peer *peer);
 
-/* The next turns send what waits; whoever sleeps takes one. */
+/* The next progress calls send what waits; sleeping waiters make one. */
 void peer_busy(struct peer *peer);
 
 /* The peer of an entry, made when it is first talked to; NULL: no such entry, or no memory. */
 struct peer *peer_get(struct worker *worker, fi_addr_t addr);
 /* The peer of this name, made when it is not there; NULL: no memory. */
 struct peer *peer_by_name(struct worker *worker, const struct addr *name);
-/* A new one of this name, whoever else has it. */
+/* A new one of this name, even if another peer has it. */
 struct peer *peer_new(struct worker *worker, const struct addr *name);
 /* Forgets everything about it. It must be idle, and no entry of worker->peers. */
 void peer_free(struct peer *peer);
@@ -147,7 +147,7 @@ static inline bool peer_behind(const struct peer *peer)
 	return !list_empty(&peer->backlog) || !list_empty(&peer->controls);
 }
 
-/* The link of whoever cannot be sent to right now: it has no room. */
+/* The link of a peer that cannot be sent to right now: every send is refused with -FI_EAGAIN. */
 extern struct link peer_full_link;
 /* Stands in the table where no peer is, so that the table holds no NULL. */
 extern struct peer peer_nobody;

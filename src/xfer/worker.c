@@ -25,11 +25,11 @@
 #include "xfer/msg/tx.h"
 #include "xfer/rndv/spec.h"
 
-/* Turns between two looks at the sockets, a power of two less one: during a handshake, and else. */
+/* Progress calls between two polls of the sockets, a power of two less one: during a handshake, and else. */
 #define POLL_CALLS_BUSY 7u
 #define POLL_CALLS_IDLE 63u
 #define POLL_MS         1
-/* Turns between two looks at one-sided operations without an answer, likewise. */
+/* Progress calls between two checks of one-sided operations without an answer, likewise. */
 #define HELP_CALLS 63u
 
 const struct transport *const transports[TRANSPORT_COUNT] = {
@@ -87,7 +87,7 @@ static int choose_name(struct worker *worker, const struct fi_info *info)
 	return err;
 }
 
-/* Whoever asks for peers of this host alone gets nothing of the network. fi_getinfo(3) FI_LOCAL_COMM */
+/* An entry for peers of this host alone gets nothing of the network. fi_getinfo(3) FI_LOCAL_COMM */
 unsigned int worker_wanted(const struct fi_info *info)
 {
 	const struct provider *provider = provider_of(info);
@@ -384,7 +384,7 @@ bool worker_progress(struct worker *worker)
 	every = expecting(worker) ? POLL_CALLS_BUSY : POLL_CALLS_IDLE;
 	if (__builtin_expect(worker->armed || !(++worker->progress_calls & every), 0))
 		heard = poll_sockets(worker);
-	/* What was to wake a sleeper may be read away here, turns before what it told of, or after. */
+	/* What was to wake a sleeper may be read away here, progress calls before what it told of, or after. */
 	if (__builtin_expect(worker->sleepers && (progressed || heard), 0))
 		worker_wake(worker);
 	worker->in_progress = false;

@@ -56,7 +56,7 @@ struct worker {
 	struct list spec_only; /* likewise: of those that cannot be had otherwise */
 	struct list acks_pending;  /* struct peer.in_acks_pending: to be told what is done */
 	uint64_t spec_us;          /* when the last progress call that left any there was over */
-	unsigned int waits;        /* turns while there were any in awaiting */
+	unsigned int waits;        /* progress calls while there were any in awaiting */
 	unsigned int unread;       /* peers that are lost and have messages still to be delivered */
 	unsigned int handshakes;   /* under way: sockets are looked at more often */
 	void *hw[TRANSPORT_COUNT]; /* state of each transport it uses, else NULL */
@@ -93,7 +93,7 @@ struct worker {
 
 extern const struct transport *const transports[TRANSPORT_COUNT];
 
-/* Whoever sleeps on the worker takes a progress call and arms anew. */
+/* Waiters that sleep on the worker make a progress call and arm anew. */
 void worker_wake(struct worker *worker);
 /* Makes room in the table for entry `addr`. 0 or -FI_ENOMEM. */
 int worker_reserve(struct worker *worker, fi_addr_t addr);

@@ -137,7 +137,7 @@ struct rx *group_answer(struct group *g, struct peer *to)
 	return NULL;
 }
 
-/* What is kept will not be wanted any more: whoever waits for an answer hears that, and why. */
+/* The kept messages will not be wanted any more: senders that wait for an answer hear that, and why. */
 static void drop_kept(struct group *g)
 {
 	LIST_EACH_SAFE (node, &g->rx.unexpected[1]) {
@@ -257,7 +257,7 @@ void group_tell(struct group *g, const struct wire_group *word)
 		uint32_t up = (uint32_t)((g->rank + step) % g->size);
 		uint32_t down = (uint32_t)((g->rank + g->size - step) % g->size);
 
-		/* Whoever cannot be reached cannot be told; others can, by others. */
+		/* A member that cannot be reached cannot be told; others can, by others. */
 		coll_say(g->coll, group_member(g, up), word);
 		if (down != up)
 			coll_say(g->coll, group_member(g, down), word);

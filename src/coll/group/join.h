@@ -2,7 +2,7 @@
 /*
  * How members who are given the same set find that they are: along a binomial tree of the ranks all tell
  * their parents, the first one gives the group a number, and tells it back down. A join is known by its
- * `key` until then. Whoever waits long asks those it waits for; see join.c for what becomes of members
+ * `key` until then. A member that waits long asks those it waits for; see join.c for what becomes of members
  * who do not agree. Domain locked.
  */
 #ifndef WEFT_COLL_JOIN_H

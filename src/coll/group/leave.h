@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Members who close the group. Whoever has done its part goes, whatever the others are at: what it sent
+ * Members who close the group. A member that has done its part goes, whatever the others are at: what it sent
  * them is before its last word (LEAVE). Who waits for it then waits in vain, and the group ends there,
- * so everywhere. It tells those it is connected to. Whoever connects only to wait for somebody asks whether
+ * so everywhere. It tells those it is connected to. A member that connects only to wait for another one asks whether
  * he is still there (HERE); and so, a while after, does who was connected by other traffic. Domain locked.
  */
 #ifndef WEFT_COLL_LEAVE_H
@@ -37,7 +37,7 @@ static inline void leave_doubt_again(struct group *g, uint32_t rank)
 	if (g->doubts)
 		g->doubts[rank / 64].seen &= ~(UINT64_C(1) << rank % 64);
 }
-/* Asks whoever is to be asked. */
+/* Asks the members that are to be asked. */
 void leave_poll(struct group *g);
 /* Its last word, or that the group has ended for it (ABORT). */
 void leave_hear(struct coll *coll, struct peer *from, const struct wire_group *word);

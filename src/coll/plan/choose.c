@@ -10,7 +10,7 @@
 
 enum {
 	NEAR = 1,    /* all members on one host */
-	CROWD = 2,   /* and more than it has processors: they run by turns */
+	CROWD = 2,   /* and more than it has processors: they share them */
 	TWOS = 4,    /* size is a power of two */
 	ORDERED = 8, /* the algorithm keeps to the order of ranks */
 	SHARES = 16, /* members of a host share memory */

@@ -86,7 +86,7 @@ static void pack(const struct plan_part *p, size_t k, bool unpack, struct plan_r
 	}
 }
 
-static void turn(const struct plan_part *p, struct plan_round *r)
+static void rotate(const struct plan_part *p, struct plan_round *r)
 {
 	size_t before = p->rank * block(p);
 
@@ -95,7 +95,7 @@ static void turn(const struct plan_part *p, struct plan_round *r)
 }
 
 /* Place i to piece rank - i: backwards, in two runs. */
-static void turn_back(const struct plan_part *p, struct plan_round *r)
+static void rotate_back(const struct plan_part *p, struct plan_round *r)
 {
 	struct plan_local l = {.left_step = 1, .dst_step = -1};
 
@@ -110,7 +110,7 @@ static void turn_back(const struct plan_part *p, struct plan_round *r)
 static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 {
 	if (n == 0) {
-		turn(p, r);
+		rotate(p, r);
 	} else {
 		size_t step = (size_t)1 << (n - 1), len = with_bit(p, n - 1) * block(p);
 
@@ -121,7 +121,7 @@ static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 	if (n + 1 < rounds(p))
 		pack(p, n, false, r);
 	else
-		turn_back(p, r);
+		rotate_back(p, r);
 }
 
 const struct plan_algorithm plan_bruck_alltoall = {"Bruck alltoall", rounds, scratch, round_of};

@@ -25,7 +25,7 @@ void plan_add(const struct plan_build *b, const struct plan_algorithm *algorithm
 /* Elements of the scratch, out of the reach of all phases that are added later. */
 struct plan_place plan_keep(struct plan *plan, size_t count);
 
-/* Adds the collective by the algorithms of the table, whoever shares hosts. */
+/* Adds the collective by the algorithms of the table, without regard to which members share hosts. */
 void plan_flat(const struct plan_build *b);
 
 /* Adds it in levels, inside hosts and between them. False: that would be no better. */

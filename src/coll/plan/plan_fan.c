@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Broadcast of OUT from the root to everyone else at once, in chunks of `tune` elements: the next one goes when all
- * have taken the one before. Members that run by turns on one host take each straight from where the root has put it
+ * have taken the one before. Members that share processors of one host take each straight from where the root has put it
  * (see work.batch in xfer/defer/defer.h), while it is in a cache.
  */
 #include "coll/plan/plan_tree.h"

@@ -27,7 +27,7 @@ static uint32_t find(uint64_t used, uint32_t units)
 	return RING_UNITS;
 }
 
-/* Whoever still reads there sees it afterwards, as the fence comes before the first new byte. */
+/* A receiver that still reads there sees it afterwards, as the fence comes before the first new byte. */
 static void begin_use(struct ring_page *page, const struct shm_bounced *s)
 {
 	for (uint32_t i = s->first; i < s->first + s->units; i++)

@@ -21,7 +21,7 @@
  */
 #define RING_PERCENT 33u
 /*
- * Whoever takes something from a bounce does so later, when it may have left our caches in any case. With 33 it was
+ * A receiver that copies something out of a bounce buffer does so later, when it may have left our caches in any case. With 33 it was
  * kept in them where copies cost 100 us instead of 60; with 50 and 67 not.
  */
 #define BOUNCE_PERCENT 67u

@@ -39,7 +39,7 @@ void shm_copy_took(struct shm_copier *c, bool around, uint64_t ns, size_t len);
 /* Of at least SHM_COPY_LONG. */
 void shm_copy_long(struct shm_copier *c, void *to, const void *from, size_t len);
 
-/* Whoever reads it after a store with release finds all of it. */
+/* A process that reads it after a store with release finds all of it. */
 static inline void shm_copy(struct shm_copier *c, void *to, const void *from, size_t len)
 {
 	if (!COPY_AROUND || __builtin_expect(len < SHM_COPY_LONG, 1))

@@ -58,7 +58,7 @@ bool shm_guard_enter(struct ring *r, uint32_t id, struct shm_guard *mark)
 	return false;
 }
 
-/* Partner: shm_guard_ended. Whoever cleared it took us for dead, and it is no longer ours. */
+/* Partner: shm_guard_ended. The owner that cleared it took us for dead, and it is no longer ours. */
 void shm_guard_leave(const struct shm_guard *mark)
 {
 	uint64_t word = mark->word;

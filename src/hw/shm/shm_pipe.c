@@ -14,7 +14,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 
-/* Whoever left so many in a row is not allowed to take them, most likely, or wants none. */
+/* A receiver that left so many in a row most likely may not take them, or wants none. */
 #define MISSES_MAX 4u
 
 /* Numbers of descriptors are the sender's: which file is meant is told by the number that the kernel gave it. */

@@ -201,7 +201,7 @@ bool ring_sleep(struct ring *r, uint64_t head)
 	do {
 		if (claim_lap(word) == ring_lap(r, head))
 			return false;
-		/* Partner: the compare-exchange of whoever claims this slot. */
+		/* Partner: the compare-exchange of the sender that claims this slot. */
 	} while (!__atomic_compare_exchange_n(claim, &word, word | CLAIM_SLEEP, false,
 					      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
 	return true;

@@ -14,7 +14,7 @@
  * The claim words lie apart from the slots, so that a single sender keeps them in its own cache and
  * exactly one line per small message changes hands. A claim names its claimer, so the owner skips
  * what a dead one left unpublished. Before it sleeps, the owner sets the SLEEP bit in the claim
- * word at its head: whoever claims that slot sees it in the very word it replaces, so neither side
+ * word at its head: the sender that claims that slot sees it in the very word it replaces, so neither side
  * needs a fence to be sure of the wake-up. A dead peer's claims need not be at the head when its death
  * is noticed: the owner writes RING_DEAD into them and skips each when it gets there.
  */
@@ -172,7 +172,7 @@ static inline bool ring_published(const struct ring *r, uint64_t pos)
  * ring_skip_dead; the number of these messages.
  */
 uint32_t ring_reap(struct ring *r, uint64_t head, uint32_t owner);
-/* Owner: the slots to skip at `head` because whoever claimed them is dead; 0: none. */
+/* Owner: the slots to skip at `head` because the sender that claimed them is dead; 0: none. */
 uint32_t ring_skip_dead(const struct ring *r, uint64_t head);
 /* Owner: the same because what stood there was taken back. */
 uint32_t ring_skip_cancelled(const struct ring *r, uint64_t head);

@@ -87,6 +87,6 @@ ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t local_cou
 	ssize_t got = bounced ? shm_bounce_take(&s->ring, local, local_count, remote, remote_count)
 			      : fetch_memory(s, &c, key);
 
-	/* Whoever has gone may have used the memory for something else before we read it. */
+	/* A peer that has exited may have used the memory for something else before we read it. */
 	return got >= 0 && shm_guard_closed(&s->ring) ? -FI_ECONNRESET : got;
 }

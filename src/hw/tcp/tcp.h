@@ -32,9 +32,9 @@ _Static_assert(sizeof(struct tcp_frame) == 32, "layout of a frame");
  * a one-sided request fit beside a mebibyte.
  */
 #define TCP_PACKET_MAX ((1u << 20) + 4096) /* longest payload */
-#define TCP_EAGER_MAX  262144u  /* longest message that is sent without being asked for */
-#define TCP_ZCOPY_MIN  16384u   /* shorter payloads are sooner copied than kept track of */
-#define TCP_ROW        262144u  /* bytes of longer ones, no turn between, that go at once */
+#define TCP_EAGER_MAX  262144u /* longest message that is sent without being asked for */
+#define TCP_ZCOPY_MIN  16384u  /* shorter payloads are sooner copied than kept track of */
+#define TCP_ROW        262144u /* bytes of longer ones, no progress call between, that go at once */
 #define TCP_BATCH_MAX  1048576u /* what follows waits until it is as many as went, or these */
 #define TCP_READ       65536u   /* bytes of the read buffer */
 #define TCP_AHEAD      4096u    /* of it where long packets follow each other */
@@ -59,7 +59,7 @@ struct tcp {
 	struct worker *worker;
 	unsigned int count;          /* links, those that linger included */
 	unsigned int live;           /* of them: not closed */
-	unsigned int idle;           /* turns since something came */
+	unsigned int idle;           /* progress calls since something came */
 	unsigned int progress_calls; /* that looked */
 	unsigned int packets;        /* delivered in this progress call from this link */
 	bool watching;               /* epfd knows all links */
@@ -114,7 +114,7 @@ int tcp_send(struct link *link, const void *buf, size_t len, uint64_t data, uint
 	     uint64_t tag);
 int tcp_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
 int tcp_zcopy(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
-/* Turns see to the link from now on. */
+/* Progress calls see to the link from now on. */
 void tcp_block(struct tcp_link *l, enum tcp_tx why);
 /* May it be tried again after this errno? */
 bool tcp_passing(int err);

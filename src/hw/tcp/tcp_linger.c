@@ -128,7 +128,7 @@ void tcp_close_link(struct link *link)
 	l->deadline = clock_coarse_ms() + TCP_LINGER_MS;
 }
 
-/* Whoever sleeps is to wake when there is room for what is left. */
+/* A sleeping waiter is to wake when there is room for what is left. */
 void tcp_linger_watch(struct tcp_link *l)
 {
 	if (l->tx == TCP_REST) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Turns and sleep. Few links are read one by one, without a question who has something; for many epoll
+ * Progress and sleep. Few links are read one by one, without a question who has something; for many epoll
  * is asked. Sockets are made known to epoll when that is needed first: every packet costs more from then
  * on.
  */
@@ -14,10 +14,10 @@
 #include "link/upcall.h"
 
 #define EVENTS 32
-/* Beside others, after so many turns without anything only some look: a power of two. */
+/* Beside others, after so many progress calls without anything only some poll: a power of two. */
 #define IDLE_CALLS 64u
 #define IDLE_EVERY 16u
-/* Turns between two looks at the clock, less one. */
+/* Progress calls between two reads of the clock, less one. */
 #define POLL_CALLS 15u
 
 int tcp_watch(struct tcp_link *l, uint32_t events)

@@ -68,7 +68,7 @@ static struct tcp_rest *rest_zcopy(const struct tcp_outgoing *o, size_t skip)
 	return r;
 }
 
-/* The link lives on it from now on; turns see to it. */
+/* The link lives on it from now on; progress calls see to it. */
 static void put(struct tcp_link *l, struct tcp_rest *r)
 {
 	r->before = l->link.zcopy_posted;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What of a link's packets is not out yet: a copy of it or, of zero-copy payloads, a list of where it lies.
- * Turns go on with it, and nothing overtakes it.
+ * Progress calls go on with it, and nothing overtakes it.
  */
 #ifndef WEFT_HW_TCP_REST_H
 #define WEFT_HW_TCP_REST_H

@@ -18,7 +18,7 @@
 #include "link/recv.h"
 #include "link/upcall.h"
 
-/* After these others have their turn. */
+/* After these the other links are read. */
 #define PACKETS_PER_CALL 64
 #define BYTES_PER_CALL   262144u
 /* Payloads longer than this are worth a place of their own. */

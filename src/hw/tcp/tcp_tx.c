@@ -221,7 +221,7 @@ static int send_later(struct tcp_link *l, const struct packet *p, const struct i
 {
 	struct tcp_frame f = frame_of(p);
 
-	l->own->idle = 0; /* turns see to it */
+	l->own->idle = 0; /* progress calls see to it */
 	if (l->tx == TCP_FAILED || tcp_rest_bars(l) || must_poll(l, p->head, p->len))
 		return -FI_EAGAIN;
 	return tcp_rest_batch(l, &f, payload);

@@ -18,8 +18,8 @@ struct udp {
 	int fd;             /* non-blocking, like those of the groups */
 	int epfd;           /* what the worker watches; sockets are in it once somebody has slept */
 	uint32_t watched;   /* events `fd` is in it for */
-	unsigned int spell; /* turns in a row that brought something */
-	bool groups_first;  /* their turn to fill the oldest receives */
+	unsigned int spell; /* progress calls in a row that brought something */
+	bool groups_first;  /* they fill the oldest receives next */
 	unsigned int iface; /* kernel index, of IPv6 groups that name none; 0: not looked up */
 };
 

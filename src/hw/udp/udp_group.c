@@ -32,7 +32,7 @@ static bool set(int fd, int level, int option, const void *value, size_t len)
 	return setsockopt(fd, level, option, value, (socklen_t)len) == 0;
 }
 
-/* Where datagrams to groups leave; whoever receives on this host gets them, we too. */
+/* Where datagrams to groups leave; all receivers on this host get them, we too. */
 static int choose_interface(struct udp *u, const struct addr *own)
 {
 	const int yes = 1;

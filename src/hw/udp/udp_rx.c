@@ -13,7 +13,7 @@
 
 /* Datagrams of one socket in a progress call; so many are asked for once they keep coming. */
 #define BATCH 16
-/* Turns in a row that brought something before that: an exchange of single ones is cheaper without. */
+/* Progress calls in a row that brought something before that: an exchange of single ones is cheaper without. */
 #define SPELL 3
 
 static void came(struct udp *u, struct recv *r, size_t len, const union udp_name *name,
@@ -94,7 +94,7 @@ static unsigned int take_of_groups(struct udp *u)
 	return n;
 }
 
-/* Neither the groups nor the endpoint's own address may use up all receives turn after turn. */
+/* Neither the groups nor the endpoint's own address may use up all receives in every progress call. */
 static unsigned int take_of_all(struct udp *u)
 {
 	unsigned int n = 0;

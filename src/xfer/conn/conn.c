@@ -31,7 +31,7 @@
 #include "xfer/conn/connect.h"
 
 #define EVENTS_PER_POLL 32
-#define POLLS_PER_CALL  8  /* then others have their turn */
+#define POLLS_PER_CALL  8  /* then others are polled */
 #define BYTES_PER_EVENT 64 /* of wake-ups, each alone inside a host */
 #define CROSSED_MS      30000
 #define LAST_CALLS      4096 /* of what a peer sent before its end */
@@ -178,7 +178,7 @@ void conn_finish(struct peer *peer)
 }
 
 /*
- * Whoever ends its socket in good order has seen to it that all it sent is here: that comes first. It may
+ * A peer that ends its socket in good order has seen to it that all it sent is here: that comes first. It may
  * end the peer, too.
  */
 static struct peer *hear_out(struct peer *peer)
@@ -194,7 +194,7 @@ static struct peer *hear_out(struct peer *peer)
 }
 
 /*
- * Reads wake-ups and disconnect messages away: what the last recv returned. Whoever closes its end before it has read
+ * Reads wake-ups and disconnect messages away: what the last recv returned. A peer that closes its end before it has read
  * ours makes the kernel say so first, and what it had said itself comes after that.
  */
 static ssize_t hear_boot(struct peer *peer)
@@ -307,7 +307,7 @@ static void expire(struct worker *worker)
 	LIST_EACH_SAFE (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
 
-		/* Whoever has our hello may take as long as it likes: it lives. */
+		/* A peer that has our hello may take as long as it likes: it lives. */
 		if ((peer->state == PEER_CROSSED || peer->state == PEER_CONNECTING) &&
 		    now >= peer->deadline)
 			conn_fail(peer, FI_ETIMEDOUT, NULL);

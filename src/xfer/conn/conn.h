@@ -25,7 +25,7 @@ struct worker_cm {
 int conn_listen(struct worker *worker);
 /* Begins to connect an idle peer. 0, -FI_EAGAIN (later), or why it cannot be reached. */
 int conn_start(struct peer *peer);
-/* The same for an idle peer that cannot be asked now, by the turns to come, within the time an attempt has. */
+/* The same for an idle peer that cannot be asked now, by later progress calls, within the time an attempt has. */
 void conn_start_later(struct peer *peer);
 /* A packet of a peer we are connecting to has come: it has accepted us, and its hello, which it sent
  * before, is there to be read now. */
@@ -43,7 +43,7 @@ void conn_close(struct worker *worker);
 
 /* Gives the worker its one peer, not connected yet. 0 or -FI_ENOMEM. */
 int conn_single(struct worker *worker);
-/* Begins to connect to whoever listens at `to`; data: the application's. 0 or why not. */
+/* Begins to connect to the listener at `to`; data: the application's. 0 or why not. */
 int conn_request(struct worker *worker, const struct addr *to, const void *data, size_t len);
 /* Takes an accepted connection's request (HELLO_REQUEST): connected on success. Takes the accepted connection in any case. */
 int conn_adopt(struct worker *worker, struct accepted *conn, const void *data, size_t len);

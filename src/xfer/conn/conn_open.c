@@ -119,7 +119,7 @@ uint64_t conn_deadline(void)
 }
 
 /*
- * That an address is one of this host's own says only where to ask first: whoever listens by that name
+ * That an address is one of this host's own says only where to ask first: the process that listens by that name
  * in our network namespace is here. Others, and those who do not use shared memory, are across the
  * network, which may be the loopback.
  */
@@ -148,7 +148,7 @@ void conn_wait_outside(struct peer *peer)
 	if (peer->worker->cm)
 		conn_single_waits(peer->worker);
 	else
-		peer_busy(peer); /* whoever sleeps looks again soon */
+		peer_busy(peer); /* a sleeping waiter polls again soon */
 }
 
 void conn_start_later(struct peer *peer)

@@ -10,7 +10,7 @@
 /* As epoll_ctl for the peer's bootstrap socket. 0 or a negative error. */
 int conn_control(struct worker *worker, int op, struct peer *peer, uint32_t events);
 int conn_watch(struct peer *peer, uint32_t events);
-/* Asks whoever is at the other end to be our peer. 0 or a negative error. */
+/* Asks the process at the other end to be our peer. 0 or a negative error. */
 int conn_say_hello(struct peer *peer);
 /* Of an attempt that begins now. ms */
 uint64_t conn_deadline(void);
@@ -56,11 +56,11 @@ void conn_fail(struct peer *peer, int err, const struct wire_hello *hello);
 
 /* Of a connected endpoint's worker; see conn_single.c. */
 
-/* Whoever listens to all addresses of this host may be meant. A socket, or a negative error. */
+/* A listener to all addresses of this host may be meant. A socket, or a negative error. */
 int conn_single_inside(const struct peer *peer);
-/* Whoever sleeps wakes in a moment, to connect again. */
+/* A sleeping waiter wakes in a moment, to connect again. */
 void conn_single_waits(struct worker *worker);
-/* There is a socket, which may take its time to connect: whoever sleeps wakes when that is over. */
+/* There is a socket, which may take its time to connect: a sleeping waiter wakes when that is over. */
 void conn_single_connecting(struct peer *peer);
 /* There is a socket to say hello on: it completes the worker's name. */
 void conn_single_sent(struct peer *peer);

@@ -102,7 +102,7 @@ void conn_single_sent(struct peer *peer)
 	complete_name(peer);
 }
 
-/* Whoever sleeps wakes in so many ms. */
+/* A sleeping waiter wakes in so many ms. */
 static void set_timer(struct worker *worker, int ms)
 {
 	struct itimerspec when = {.it_value = {ms / 1000, ms % 1000 * 1000000L}};

@@ -189,7 +189,7 @@ static bool ended(int sock)
 }
 
 /*
- * A stream: not a byte is taken before all are there, so that what follows stays for whoever reads on.
+ * A stream: not a byte is taken before all are there, so that what follows stays for the next reader.
  * See connect_tune: until then the socket says nothing, unless it ends. What cannot become a hello is not
  * waited for.
  */

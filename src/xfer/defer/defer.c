@@ -17,7 +17,7 @@ static void refresh(struct cntr *c)
 {
 	const struct work *first = first_of(c);
 
-	/* Before whoever calls looks at the values: partner cntr_reached. */
+	/* Before the caller looks at the values: partner cntr_reached. */
 	__atomic_store_n(&c->threshold, first ? first->threshold : UINT64_MAX, __ATOMIC_SEQ_CST);
 	if (!first)
 		list_remove(&c->in_waiting);

@@ -54,7 +54,7 @@ struct work {
 	size_t got;    /* bytes of the message, */
 	uint64_t tag;  /* and its tag, set before a receive is done */
 	/*
-	 * Not NULL: who sends it, and who takes it, run by turns, or both have copies to make all the time. A long message
+	 * Not NULL: its sender and its receiver share a processor, or both have copies to make all the time. A long message
 	 * of it goes without fragments, put where its receiver takes it alone, at any time; once for all receivers of the
 	 * same memory and the same batch.
 	 */

@@ -26,7 +26,7 @@ int dgram_recv(struct ep *ep, const struct recv_args *args)
 	r->src = FI_ADDR_UNSPEC;
 	first = list_empty(&rx->posted[0]);
 	list_push(&rx->posted[0], &r->link);
-	/* Whoever sleeps does not watch the socket while nobody wants anything of it. */
+	/* A sleeping waiter does not watch the socket while no receive is posted. */
 	if (__builtin_expect(first && worker->sleepers, 0))
 		worker_wake(worker);
 	return 0;

@@ -92,7 +92,7 @@ static void take_reads(struct fi_ops_rma *to, const struct fi_ops_rma *from)
 	to->readmsg = from->readmsg;
 }
 
-/* An atomic that brings a value back reads; the valid calls answer whoever has atomics at all. */
+/* An atomic that brings a value back reads; the valid calls answer every endpoint that has atomics at all. */
 static void take_atomics(struct fi_ops_atomic *to, const struct fi_ops_atomic *from, uint64_t caps)
 {
 	*to = *from;

@@ -144,7 +144,7 @@ void rx_give(struct rx *rx, struct unexpected *u);
 void rx_refuse(const struct unexpected *u);
 /* Senders that were asked to pause may go on. */
 void rx_send_xon(struct rx *rx);
-/* The context is closed while its worker lives on: whoever waits for an answer gets one. */
+/* The context is closed while its worker lives on: senders that wait for an answer get one. */
 void rx_refuse_kept(struct rx *rx);
 /* The context goes away; its messages in shared queues too. */
 void rx_forget_context(struct rx *rx);

@@ -291,7 +291,7 @@ int tx_slow(struct ep *ep, struct xfer x)
 	err = tx_begin(ep, peer, &x);
 	/*
 	 * No room: what we have received may be what the peer is waiting to be rid of. Or that it is
-	 * dead: then this one goes to whoever has its address now. Or the transport only wants its
+	 * dead: then this one goes to the peer that has its address now. Or the transport only wants its
 	 * own side looked after.
 	 */
 	if (err == -FI_EAGAIN) {
@@ -309,7 +309,7 @@ bool tx_owe(struct peer *peer, size_t bytes)
 	return !peer->over_budget;
 }
 
-/* Whoever sends requests and takes no answers has at most as many under way as a pool names. */
+/* An endpoint that sends requests and takes no answers has at most as many under way as a pool names. */
 _Static_assert(((sizeof(struct control) + WIRE_RESULT_INLINE) << POOL_INDEX_BITS) +
 			       3 * WIRE_RESULTS_MAX <=
 		       WIRE_ANSWERS_MAX,

@@ -70,7 +70,7 @@ struct control {
 	unsigned char payload[];
 };
 
-/* Does its answer, in turn, bring back more than a few bytes? */
+/* Does its answer bring back more than a few bytes? */
 static inline bool tx_brings(const struct txreq *req)
 {
 	return req->len > WIRE_RESULT_INLINE && wire_op(req->head) != WIRE_PUT &&

@@ -24,7 +24,7 @@ static size_t cost(const struct unexpected *u)
 
 static void send_xoff(struct rx *rx, struct peer *peer)
 {
-	/* Whoever has gone, and is read out, sends nothing more. */
+	/* A peer that is disconnected and read out sends nothing more. */
 	if (peer->xoff_sent || peer->state == PEER_IDLE)
 		return;
 	LOG_INFO(
@@ -266,7 +266,7 @@ void rx_forget_context(struct rx *rx)
 	LIST_EACH (node, &rx->q->claimed) {
 		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
 
-		/* Whoever claimed it may still receive it, without this one's queue and peers. */
+		/* The receiver that claimed it may still receive it, without this one's queue and peers. */
 		if (u->rx == rx) {
 			u->rx = rx->q;
 			u->src = FI_ADDR_NOTAVAIL;

@@ -90,7 +90,7 @@ static uint64_t access_for(const struct wire_amo *amo)
 /*
  * The memory is changed; what was there goes back, NULL: nobody asked. 0 or a negative error. To the endpoint
  * an atomic that brings a value back is a read (fi_endpoint(3)), to a region it is what modifies it, too
- * (fi_mr(3)): whoever sleeps on a region's counter waits for the memory to change.
+ * (fi_mr(3)): a thread that sleeps on a region's counter waits for the memory to change.
  */
 static int conclude(struct rma_request *r, const char *result)
 {

@@ -153,7 +153,7 @@ static int send_packet(struct txreq *req)
 	return err;
 }
 
-/* The peer will answer: in turn, or, to what is matched like a message, whenever that is. */
+/* The peer will answer: in order, or, to what is matched like a message, when that is matched. */
 static void await(struct txreq *req)
 {
 	struct peer *peer = req->peer;

@@ -7,11 +7,11 @@
 
 /* Longer than a sender takes to copy a fragment, unless something else runs on its core. */
 #define QUIET_US 10
-/* Between two turns: no sender is quick enough for whoever looks so rarely. */
+/* A receiver whose progress calls are further apart than this (us) gains nothing from speculative fragments. */
 #define RARE_US 100
 /* At the oldest of those that wait, a progress call. */
 #define POLLS 64
-/* At most, where turns are rare: as many as a progress call reads offers. */
+/* At most, where progress calls are rare: as many as a progress call reads RTS. */
 #define FINISHED_PER_CALL 64
 
 bool spec_begin(struct rx *rx, struct recv *r, const struct message *m,

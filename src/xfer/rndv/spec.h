@@ -13,14 +13,14 @@
 /* Takes the fragments of an offer that meets `r` as they come. False: not possible, nothing done. */
 bool spec_begin(struct rx *rx, struct recv *r, const struct message *m,
 		const struct wire_rts *offer, size_t room, void *base);
-/* A turn begins. True where they are rare; then the oldest message is fetched. */
+/* A progress call begins. True where they are rare; then the oldest message is fetched. */
 bool spec_poll(struct worker *worker);
 /*
- * A turn is over: where no fragment has come for long, the oldest is fetched; where turns are rare, all that have
+ * A progress call is over: where no fragment has come for long, the oldest is fetched; where the calls are rare, all that have
  * not come with this one. True when there was one.
  */
 bool spec_progress(struct worker *worker, bool rare);
-/* No turn will look for fragments: all that has not come is fetched. True when there was any. */
+/* No progress call will look for fragments: all that has not come is fetched. True when there was any. */
 bool spec_release_idle(struct worker *worker);
 /* One of the peer's messages is complete: those that met a receive before it are to be so first. */
 void spec_overtaken(struct peer *peer, const struct rxreq *by);

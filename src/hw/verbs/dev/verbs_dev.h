@@ -62,7 +62,7 @@ static inline bool verbs_note_read(const bool *what)
 	return __atomic_load_n(what, __ATOMIC_RELAXED);
 }
 
-/* verbs_news.c: for whoever opens devices. 0 or a negative error. */
+/* verbs_news.c: for those who open devices. 0 or a negative error. */
 int verbs_news_open(struct verbs_dev *dev);
 void verbs_news_close(struct verbs_dev *dev);
 /* News of the device wake the epoll instance; of a device that has gone they do so for ever. */

@@ -8,7 +8,7 @@
 #include "base/ranges.h"
 #include "hw/verbs/dev/verbs_dev.h"
 
-/* Memory that has this fragment; taken and given back by whoever uses it. */
+/* Memory that has this fragment; each user takes it and gives it back. */
 struct verbs_mem {
 	struct verbs_dev *dev;
 	struct ibv_mr *mr;

@@ -70,7 +70,7 @@ static void stop_timer(struct rc *rc)
 	rc->timer = -1;
 }
 
-/* Whoever sleeps wakes when the answer is overdue. */
+/* A sleeping waiter wakes when the answer is overdue. */
 static int start_timer(struct rc *rc)
 {
 	int ms = env_get()->peer_timeout;
@@ -329,7 +329,7 @@ int rc_accept(struct offload *n, struct offload_request *req, const void *data, 
 
 /* ---- News -------------------------------------------------------------------------------------- */
 
-/* Whoever asked was told no, or whoever was asked that there is nobody any more. */
+/* The connecting side was refused, or the accepting side was told that the other one has gone. */
 static void rejected(struct rc *rc, const struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *conn = &event->param.conn;

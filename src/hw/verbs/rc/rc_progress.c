@@ -9,7 +9,7 @@
 #include "hw/verbs/rc/rc.h"
 #include "hw/verbs/rc/rc_srx.h"
 
-/* Turns between two looks for news, a power of two less one: connecting, and else, when it is due by time. */
+/* Progress calls between two polls for events, a power of two less one: connecting, and else, when it is due by time. */
 #define NEWS_CALLS_BUSY 7u
 #define NEWS_CALLS_IDLE 63u
 #define NEWS_MS         1
@@ -232,7 +232,7 @@ int rc_cancel(const struct offload *n, void *context)
 	return there ? -FI_EOPNOTSUPP : -FI_ENOENT;
 }
 
-/* Turns may follow each other within nanoseconds or milliseconds, and a look is a call into the kernel. */
+/* Progress calls may follow each other within nanoseconds or milliseconds, and a poll is a call into the kernel. */
 static __attribute__((noinline, cold)) bool is_time_for_news(struct rc *rc)
 {
 	uint64_t now = clock_coarse_ms();

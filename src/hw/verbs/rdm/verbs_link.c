@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The life of a link: our half is made when a hello is to be sent or answered (its queue pair takes nothing
- * in), connect joins it to the peer's. Whoever asked hears that the other end is ready by the
- * answer, whoever was asked by the first thing that comes.
+ * in), connect joins it to the peer's. The initiator hears that the other end is ready by the
+ * answer, the target by the first packet that comes.
  */
 #include <rdma/fi_errno.h>
 #include <string.h>

@@ -77,7 +77,7 @@ void verbs_news_remove(const struct verbs_dev *dev, int epfd)
 		epoll_ctl(epfd, EPOLL_CTL_DEL, dev->nodes_fd, NULL);
 }
 
-/* Whoever sleeps until something happens is woken, even if another reads what told us. */
+/* A thread that sleeps until something happens is woken, even if another thread reads the event. */
 static void set_gone(struct verbs_dev *dev, const char *how)
 {
 	if (__atomic_exchange_n(&dev->gone, true, __ATOMIC_RELAXED))

@@ -11,7 +11,7 @@
 
 #define BATCH ((int)(sizeof(((struct verbs *)NULL)->wc) / sizeof(struct ibv_wc)))
 
-/* Turns between two questions to the device how it is, less one. */
+/* Progress calls between two queries of the device's state, less one. */
 #define POLL_CALLS 1023u
 
 static int error_of(enum ibv_wc_status status)

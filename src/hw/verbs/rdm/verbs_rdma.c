@@ -227,7 +227,7 @@ static bool has_to_wait(const struct verbs_direct *d, const struct verbs_rdma *m
 	return in_flight(d) >= VERBS_RDMA_FLIGHT || d->reads >= (m->write ? 1 : VERBS_READS);
 }
 
-/* The turn ends what cannot go on. */
+/* The progress call ends what cannot go on. */
 static void give_up(struct verbs_link *l, int err)
 {
 	LOG_WARN(LOG_EP_DATA, "posting a transfer failed: %s", fi_strerror(err));

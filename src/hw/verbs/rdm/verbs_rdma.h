@@ -23,7 +23,7 @@ struct verbs_rdma;
 #define VERBS_READS       4
 #define VERBS_READ_MAX    (16u << 10)
 #define VERBS_RDMA_INLINE 64         /* bytes of a write that the device is asked to take along */
-#define VERBS_WRITE_MAX   (1u << 20) /* bytes of a write: others have their turn */
+#define VERBS_WRITE_MAX   (1u << 20) /* bytes of a write: others go between */
 
 struct verbs_direct {
 	struct ibv_qp *qp; /* NULL: there is none, or not any more */
