@@ -32,7 +32,7 @@ extern "C" {
 
 /* Names of API 1.x that still work, and warn: functions, members, and values. */
 #if defined(__GNUC__) && !defined(WEFT_NO_DEPRECATED)
-#define FI_DEPRECATED_FUNC __attribute__((deprecated))
+#define FI_DEPRECATED_FUNC  __attribute__((deprecated))
 #define FI_DEPRECATED_FIELD __attribute__((deprecated))
 /* An enumerator can warn where a macro cannot; its value 0 changes nothing, in #if neither. */
 enum { weft_old_name __attribute__((deprecated("a name of API 1.x"))) = 0 };
@@ -51,8 +51,8 @@ enum { weft_old_name __attribute__((deprecated("a name of API 1.x"))) = 0 };
 
 /* ---- Version --------------------------------------------------------------------------------- */
 
-#define FI_MAJOR_VERSION 2
-#define FI_MINOR_VERSION 6
+#define FI_MAJOR_VERSION    2
+#define FI_MINOR_VERSION    6
 #define FI_REVISION_VERSION 0
 
 /*
@@ -60,10 +60,10 @@ enum { weft_old_name __attribute__((deprecated("a name of API 1.x"))) = 0 };
  * FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), which changes with the header.
  */
 #define FI_VERSION(major, minor) (((major) << 16) | (minor))
-#define FI_MAJOR(version) ((version) >> 16)
-#define FI_MINOR(version) ((version) & 0xFFFF)
-#define FI_VERSION_GE(v1, v2) ((v1) >= (v2))
-#define FI_VERSION_LT(v1, v2) ((v1) < (v2))
+#define FI_MAJOR(version)        ((version) >> 16)
+#define FI_MINOR(version)        ((version)&0xFFFF)
+#define FI_VERSION_GE(v1, v2)    ((v1) >= (v2))
+#define FI_VERSION_LT(v1, v2)    ((v1) < (v2))
 
 /* The version of the library that runs, as FI_VERSION makes it.  fi_version(3) */
 EXTERNALLY_VISIBLE uint32_t fi_version(void);
@@ -94,11 +94,11 @@ typedef struct fid *fid_t;
 /* A peer, as an address vector numbers it. */
 typedef uint64_t fi_addr_t;
 
-#define FI_ADDR_UNSPEC ((uint64_t) -1)    /* any peer */
-#define FI_ADDR_NOTAVAIL ((uint64_t) -1)  /* no peer, or not known */
-#define FI_KEY_NOTAVAIL ((uint64_t) -1)   /* fi_mr_key has no key */
-#define FI_SHARED_CONTEXT ((uint64_t) -1) /* tx_ctx_cnt, rx_ctx_cnt: a shared context is bound */
-#define FI_AV_AUTH_KEY ((uint64_t) -1)    /* domain auth_key_size: keys are in address vectors */
+#define FI_ADDR_UNSPEC    ((uint64_t)-1) /* any peer */
+#define FI_ADDR_NOTAVAIL  ((uint64_t)-1) /* no peer, or not known */
+#define FI_KEY_NOTAVAIL   ((uint64_t)-1) /* fi_mr_key has no key */
+#define FI_SHARED_CONTEXT ((uint64_t)-1) /* tx_ctx_cnt, rx_ctx_cnt: a shared context is bound */
+#define FI_AV_AUTH_KEY    ((uint64_t)-1) /* domain auth_key_size: keys are in address vectors */
 
 /* What a fid is: fid.fclass. */
 enum {
@@ -138,61 +138,61 @@ enum {
 /* ---- Capabilities and flags of operations, one space of 64 bits ------------------------------ */
 
 /* Kinds of transfer, and their direction: capabilities; in a completion, what it was. */
-#define FI_MSG (1ULL << 1)
-#define FI_RMA (1ULL << 2)
-#define FI_TAGGED (1ULL << 3)
-#define FI_ATOMIC (1ULL << 4)
-#define FI_ATOMICS FI_ATOMIC
-#define FI_MULTICAST (1ULL << 5)
-#define FI_COLLECTIVE (1ULL << 6)
-#define FI_READ (1ULL << 8)
-#define FI_WRITE (1ULL << 9)
-#define FI_RECV (1ULL << 10)
-#define FI_SEND (1ULL << 11)
-#define FI_TRANSMIT FI_SEND
-#define FI_REMOTE_READ (1ULL << 12)  /* by a peer, of memory here */
+#define FI_MSG          (1ULL << 1)
+#define FI_RMA          (1ULL << 2)
+#define FI_TAGGED       (1ULL << 3)
+#define FI_ATOMIC       (1ULL << 4)
+#define FI_ATOMICS      FI_ATOMIC
+#define FI_MULTICAST    (1ULL << 5)
+#define FI_COLLECTIVE   (1ULL << 6)
+#define FI_READ         (1ULL << 8)
+#define FI_WRITE        (1ULL << 9)
+#define FI_RECV         (1ULL << 10)
+#define FI_SEND         (1ULL << 11)
+#define FI_TRANSMIT     FI_SEND
+#define FI_REMOTE_READ  (1ULL << 12) /* by a peer, of memory here */
 #define FI_REMOTE_WRITE (1ULL << 13) /* by a peer, to memory here */
 
 /* How one operation is done. */
-#define FI_MULTI_RECV (1ULL << 16)        /* the buffer takes messages until it is full */
-#define FI_REMOTE_CQ_DATA (1ULL << 17)    /* with data for the peer's completion */
-#define FI_MORE (1ULL << 18)              /* more is posted at once: may wait for it */
-#define FI_PEEK (1ULL << 19)              /* look, do not take */
-#define FI_TRIGGER (1ULL << 20)           /* start at a threshold; see rdma/fi_trigger.h */
-#define FI_FENCE (1ULL << 21)             /* start when all before it to this peer is complete */
-#define FI_COMPLETION (1ULL << 24)        /* with an entry, where they are selective */
-#define FI_EVENT FI_COMPLETION            /* fi_av_open: insert asynchronously */
-#define FI_INJECT (1ULL << 25)            /* the buffer is free again when the call returns */
-#define FI_INJECT_COMPLETE (1ULL << 26)   /* complete: the buffer is free */
-#define FI_TRANSMIT_COMPLETE (1ULL << 27) /* complete: the peer's side has it, nothing is resent */
-#define FI_DELIVERY_COMPLETE (1ULL << 28) /* complete: in the memory of the peer's application */
-#define FI_AFFINITY (1ULL << 29)          /* signaling_vector of a queue counts */
-#define FI_COMMIT_COMPLETE (1ULL << 30)   /* complete: in persistent memory */
-#define FI_MATCH_COMPLETE (1ULL << 31)    /* complete: it met a posted receive */
+#define FI_MULTI_RECV        (1ULL << 16)  /* the buffer takes messages until it is full */
+#define FI_REMOTE_CQ_DATA    (1ULL << 17)  /* with data for the peer's completion */
+#define FI_MORE              (1ULL << 18)  /* more is posted at once: may wait for it */
+#define FI_PEEK              (1ULL << 19)  /* look, do not take */
+#define FI_TRIGGER           (1ULL << 20)  /* start at a threshold; see rdma/fi_trigger.h */
+#define FI_FENCE             (1ULL << 21)  /* start when all before it to this peer is complete */
+#define FI_COMPLETION        (1ULL << 24)  /* with an entry, where they are selective */
+#define FI_EVENT             FI_COMPLETION /* fi_av_open: insert asynchronously */
+#define FI_INJECT            (1ULL << 25)  /* the buffer is free again when the call returns */
+#define FI_INJECT_COMPLETE   (1ULL << 26)  /* complete: the buffer is free */
+#define FI_TRANSMIT_COMPLETE (1ULL << 27)  /* complete: the peer's side has it, nothing is resent */
+#define FI_DELIVERY_COMPLETE (1ULL << 28)  /* complete: in the memory of the peer's application */
+#define FI_AFFINITY          (1ULL << 29)  /* signaling_vector of a queue counts */
+#define FI_COMMIT_COMPLETE   (1ULL << 30)  /* complete: in persistent memory */
+#define FI_MATCH_COMPLETE    (1ULL << 31)  /* complete: it met a posted receive */
 
 /* fi_getinfo. */
-#define FI_RESCAN (1ULL << 35)         /* look for devices anew */
+#define FI_RESCAN         (1ULL << 35) /* look for devices anew */
 #define FI_PROV_ATTR_ONLY (1ULL << 54) /* one entry a provider, no resources looked for */
-#define FI_NUMERICHOST (1ULL << 55)    /* node is a number, ask no name service */
-#define FI_SOURCE (1ULL << 57)         /* node and service are our own; cap: fi_cq_readfrom */
+#define FI_NUMERICHOST    (1ULL << 55) /* node is a number, ask no name service */
+#define FI_SOURCE         (1ULL << 57) /* node and service are our own; cap: fi_cq_readfrom */
 
 /* Other capabilities. */
-#define FI_PEER_TRANSFER (1ULL << 36)        /* fi_peer(3) */
-#define FI_AV_USER_ID (1ULL << 41)           /* completions report an id of the application */
-#define FI_FIREWALL_ADDR (1ULL << 42)        /* the address cannot be connected to from outside */
-#define FI_PEER (1ULL << 43)                 /* fi_peer(3) */
+#define FI_PEER_TRANSFER        (1ULL << 36) /* fi_peer(3) */
+#define FI_AV_USER_ID           (1ULL << 41) /* completions report an id of the application */
+#define FI_FIREWALL_ADDR        (1ULL << 42) /* the address cannot be connected to from outside */
+#define FI_PEER                 (1ULL << 43) /* fi_peer(3) */
 #define FI_TAGGED_DIRECTED_RECV (1ULL << 45) /* FI_DIRECTED_RECV, tagged messages only */
-#define FI_TAGGED_MULTI_RECV (1ULL << 46)    /* FI_MULTI_RECV, tagged messages too */
-#define FI_HMEM (1ULL << 47)                 /* buffers in device memory */
-#define FI_EXACT_DIRECTED_RECV (1ULL << 48)  /* every receive names its source */
-#define FI_RMA_PMEM (1ULL << 49)             /* targets in persistent memory */
-#define FI_SOURCE_ERR (1ULL << 50)           /* unknown senders give an error with their address */
-#define FI_LOCAL_COMM (1ULL << 51)           /* peers on this host */
-#define FI_REMOTE_COMM (1ULL << 52)          /* peers on other hosts */
-#define FI_SHARED_AV (1ULL << 53)            /* address vectors between processes */
-#define FI_RMA_EVENT (1ULL << 56)            /* accesses by peers can be counted */
-#define FI_NAMED_RX_CTX (1ULL << 58)         /* peers choose the receive context */
-#define FI_DIRECTED_RECV (1ULL << 59)        /* receives may name their source */
+#define FI_TAGGED_MULTI_RECV    (1ULL << 46) /* FI_MULTI_RECV, tagged messages too */
+#define FI_HMEM                 (1ULL << 47) /* buffers in device memory */
+#define FI_EXACT_DIRECTED_RECV  (1ULL << 48) /* every receive names its source */
+#define FI_RMA_PMEM             (1ULL << 49) /* targets in persistent memory */
+#define FI_SOURCE_ERR           (1ULL << 50) /* unknown senders give an error with their address */
+#define FI_LOCAL_COMM           (1ULL << 51) /* peers on this host */
+#define FI_REMOTE_COMM          (1ULL << 52) /* peers on other hosts */
+#define FI_SHARED_AV            (1ULL << 53) /* address vectors between processes */
+#define FI_RMA_EVENT            (1ULL << 56) /* accesses by peers can be counted */
+#define FI_NAMED_RX_CTX         (1ULL << 58) /* peers choose the receive context */
+#define FI_DIRECTED_RECV        (1ULL << 59) /* receives may name their source */
 
 #define FI_VARIABLE_MSG 0ULL /* of API 1.x, gone */
 
@@ -201,58 +201,62 @@ enum {
 
 /* Tagged messages found by FI_PEEK, fi_tagged(3); and addresses that name a key, fi_av(3). */
 #define FI_AUTH_KEY (1ULL << 57)
-#define FI_DISCARD (1ULL << 58) /* throw it away */
-#define FI_CLAIM (1ULL << 59)   /* keep it for this context, or receive what was kept */
+#define FI_DISCARD  (1ULL << 58) /* throw it away */
+#define FI_CLAIM    (1ULL << 59) /* keep it for this context, or receive what was kept */
 
 /* ---- Mode: what the application takes on itself ---------------------------------------------- */
 
-#define FI_CONTEXT2 (1ULL << 52)   /* context of an operation is a struct fi_context2, lent */
+#define FI_CONTEXT2                                                                                \
+	(1ULL                                                                                      \
+	 << 52) /* context of an operation is a struct fi_context2, the library's until completion */
 #define FI_RX_CQ_DATA (1ULL << 56) /* data of a peer uses up a posted receive */
-#define FI_ASYNC_IOV (1ULL << 57)  /* iov arrays are lent too */
+#define FI_ASYNC_IOV  (1ULL << 57) /* iov arrays are the library's until completion */
 #define FI_MSG_PREFIX (1ULL << 58) /* msg_prefix_size bytes before every buffer are the library's */
-#define FI_CONTEXT (1ULL << 59)    /* context of an operation is a struct fi_context, lent */
+#define FI_CONTEXT                                                                                 \
+	(1ULL                                                                                      \
+	 << 59) /* context of an operation is a struct fi_context, the library's until completion */
 #define FI_LOCAL_MR WEFT_OLD_NAME(1ULL << 55) /* FI_MR_LOCAL, before API 1.5 */
 
 #define FI_NOTIFY_FLAGS_ONLY 0ULL /* of API 1.x, gone */
-#define FI_RESTRICTED_COMP 0ULL   /* of API 1.x, gone */
+#define FI_RESTRICTED_COMP   0ULL /* of API 1.x, gone */
 
 /* mr_mode of a domain: bits; below API 1.5 one of the first three. */
-#define FI_MR_UNSPEC WEFT_OLD_NAME(0)
-#define FI_MR_BASIC WEFT_OLD_NAME(1)    /* VIRT_ADDR, ALLOCATED, PROV_KEY */
-#define FI_MR_SCALABLE WEFT_OLD_NAME(2) /* none of these */
-#define FI_MR_LOCAL (1 << 2)            /* buffers of operations are registered, and desc given */
-#define FI_MR_RAW (1 << 3)              /* keys by fi_mr_raw_attr and fi_mr_map_raw */
-#define FI_MR_VIRT_ADDR (1 << 4)        /* peers name the address, not the offset */
-#define FI_MR_ALLOCATED (1 << 5)        /* the memory exists when it is registered */
-#define FI_MR_PROV_KEY (1 << 6)         /* the library chooses the key */
-#define FI_MR_MMU_NOTIFY (1 << 7)       /* fi_mr_refresh when pages change */
-#define FI_MR_RMA_EVENT (1 << 8)        /* regions with a counter: fi_mr_enable */
-#define FI_MR_ENDPOINT (1 << 9)         /* regions are bound to an endpoint */
-#define FI_MR_HMEM (1 << 10)            /* FI_MR_LOCAL for device memory */
-#define FI_MR_COLLECTIVE (1 << 11)      /* FI_MR_LOCAL for collectives */
+#define FI_MR_UNSPEC     WEFT_OLD_NAME(0)
+#define FI_MR_BASIC      WEFT_OLD_NAME(1) /* VIRT_ADDR, ALLOCATED, PROV_KEY */
+#define FI_MR_SCALABLE   WEFT_OLD_NAME(2) /* none of these */
+#define FI_MR_LOCAL      (1 << 2)         /* buffers of operations are registered, and desc given */
+#define FI_MR_RAW        (1 << 3)         /* keys by fi_mr_raw_attr and fi_mr_map_raw */
+#define FI_MR_VIRT_ADDR  (1 << 4)         /* peers name the address, not the offset */
+#define FI_MR_ALLOCATED  (1 << 5)         /* the memory exists when it is registered */
+#define FI_MR_PROV_KEY   (1 << 6)         /* the library chooses the key */
+#define FI_MR_MMU_NOTIFY (1 << 7)         /* fi_mr_refresh when pages change */
+#define FI_MR_RMA_EVENT  (1 << 8)         /* regions with a counter: fi_mr_enable */
+#define FI_MR_ENDPOINT   (1 << 9)         /* regions are bound to an endpoint */
+#define FI_MR_HMEM       (1 << 10)        /* FI_MR_LOCAL for device memory */
+#define FI_MR_COLLECTIVE (1 << 11)        /* FI_MR_LOCAL for collectives */
 
 /* ---- Order: XAY means X posted after Y to one peer is handled after it.  fi_endpoint(3) ------ */
 
-#define FI_ORDER_RAR (1ULL << 0) /* R: read, W: write, S: send */
-#define FI_ORDER_RAW (1ULL << 1)
-#define FI_ORDER_RAS (1ULL << 2)
-#define FI_ORDER_WAR (1ULL << 3)
-#define FI_ORDER_WAW (1ULL << 4)
-#define FI_ORDER_WAS (1ULL << 5)
-#define FI_ORDER_SAR (1ULL << 6)
-#define FI_ORDER_SAW (1ULL << 7)
-#define FI_ORDER_SAS (1ULL << 8)
-#define FI_ORDER_RMA_RAR (1ULL << 32) /* RMA alone */
-#define FI_ORDER_RMA_RAW (1ULL << 33)
-#define FI_ORDER_RMA_WAR (1ULL << 34)
-#define FI_ORDER_RMA_WAW (1ULL << 35)
+#define FI_ORDER_RAR        (1ULL << 0) /* R: read, W: write, S: send */
+#define FI_ORDER_RAW        (1ULL << 1)
+#define FI_ORDER_RAS        (1ULL << 2)
+#define FI_ORDER_WAR        (1ULL << 3)
+#define FI_ORDER_WAW        (1ULL << 4)
+#define FI_ORDER_WAS        (1ULL << 5)
+#define FI_ORDER_SAR        (1ULL << 6)
+#define FI_ORDER_SAW        (1ULL << 7)
+#define FI_ORDER_SAS        (1ULL << 8)
+#define FI_ORDER_RMA_RAR    (1ULL << 32) /* RMA alone */
+#define FI_ORDER_RMA_RAW    (1ULL << 33)
+#define FI_ORDER_RMA_WAR    (1ULL << 34)
+#define FI_ORDER_RMA_WAW    (1ULL << 35)
 #define FI_ORDER_ATOMIC_RAR (1ULL << 36) /* atomics alone */
 #define FI_ORDER_ATOMIC_RAW (1ULL << 37)
 #define FI_ORDER_ATOMIC_WAR (1ULL << 38)
 #define FI_ORDER_ATOMIC_WAW (1ULL << 39)
-#define FI_ORDER_NONE WEFT_OLD_NAME(0ULL)
-#define FI_ORDER_STRICT WEFT_OLD_NAME(0x1FF)     /* comp_order: as posted */
-#define FI_ORDER_DATA WEFT_OLD_NAME(1ULL << 16)  /* comp_order: bytes of a transfer too */
+#define FI_ORDER_NONE       WEFT_OLD_NAME(0ULL)
+#define FI_ORDER_STRICT     WEFT_OLD_NAME(0x1FF)      /* comp_order: as posted */
+#define FI_ORDER_DATA       WEFT_OLD_NAME(1ULL << 16) /* comp_order: bytes of a transfer too */
 
 /* ---- Kinds ----------------------------------------------------------------------------------- */
 
@@ -377,19 +381,19 @@ enum {
 /* The traffic class of a DSCP value of IP, 0 to 63.  fi_endpoint(3) */
 WEFT_CALL uint32_t fi_tc_dscp_set(uint8_t dscp)
 {
-	return (uint32_t) dscp | FI_TC_DSCP;
+	return (uint32_t)dscp | FI_TC_DSCP;
 }
 
 /* The DSCP value of a traffic class, 0 when it has none.  fi_endpoint(3) */
 WEFT_CALL uint8_t fi_tc_dscp_get(uint32_t tclass)
 {
-	return tclass & FI_TC_DSCP ? (uint8_t) tclass : 0;
+	return tclass & FI_TC_DSCP ? (uint8_t)tclass : 0;
 }
 
 enum {
-	FI_NAME_MAX = 64,       /* bytes of a name, the zero byte included */
-	FI_DATATYPE_LAST = 14,  /* frozen: not the number of data types */
-	FI_ATOMIC_OP_LAST = 19  /* frozen: not the number of operators */
+	FI_NAME_MAX = 64,      /* bytes of a name, the zero byte included */
+	FI_DATATYPE_LAST = 14, /* frozen: not the number of data types */
+	FI_ATOMIC_OP_LAST = 19 /* frozen: not the number of operators */
 };
 
 /* ---- Memory an application hands in ---------------------------------------------------------- */
@@ -526,17 +530,9 @@ struct fi_info {
 
 /* ---- Device.  fi_nic(3) ---------------------------------------------------------------------- */
 
-enum fi_bus_type {
-	FI_BUS_UNKNOWN,
-	FI_BUS_UNSPEC = FI_BUS_UNKNOWN,
-	FI_BUS_PCI
-};
+enum fi_bus_type { FI_BUS_UNKNOWN, FI_BUS_UNSPEC = FI_BUS_UNKNOWN, FI_BUS_PCI };
 
-enum fi_link_state {
-	FI_LINK_UNKNOWN,
-	FI_LINK_DOWN,
-	FI_LINK_UP
-};
+enum fi_link_state { FI_LINK_UNKNOWN, FI_LINK_DOWN, FI_LINK_UP };
 
 struct fi_pci_attr {
 	uint16_t domain_id;
@@ -623,32 +619,31 @@ struct fid_fabric {
 };
 
 /* Does the table have this member?  ops may be NULL or of an older layout. */
-#define FI_CHECK_OP(ops, opstype, op) \
-	((ops) && (ops)->size > offsetof(opstype, op) && (ops)->op)
+#define FI_CHECK_OP(ops, opstype, op) ((ops) && (ops)->size > offsetof(opstype, op) && (ops)->op)
 
 /* Commands of fi_control, with what arg points to.  Which object takes which: its man page. */
 enum {
-	FI_GETFIDFLAG,       /* uint64_t */
-	FI_SETFIDFLAG,       /* uint64_t */
-	FI_GETOPSFLAG,       /* uint64_t, FI_TRANSMIT or FI_RECV set on entry: default flags */
-	FI_SETOPSFLAG,       /* uint64_t, FI_TRANSMIT or FI_RECV and flags; -FI_EBADFLAGS: unknown */
-	FI_ALIAS,            /* struct fi_alias */
-	FI_GETWAIT,          /* int, struct fi_mutex_cond or struct fi_wait_pollfd by wait object */
-	FI_ENABLE,           /* NULL */
-	FI_BACKLOG,          /* int: requests a passive endpoint holds */
-	FI_GET_RAW_MR,       /* struct fi_mr_raw_attr */
-	FI_MAP_RAW_MR,       /* struct fi_mr_map_raw */
-	FI_UNMAP_KEY,        /* uint64_t */
-	FI_QUEUE_WORK,       /* struct fi_deferred_work */
-	FI_CANCEL_WORK,      /* struct fi_deferred_work */
-	FI_FLUSH_WORK,       /* NULL */
-	FI_REFRESH,          /* struct fi_mr_modify */
-	FI_DUP,              /* struct fid *: copy of the object */
-	FI_GETWAITOBJ,       /* enum fi_wait_obj */
-	FI_GET_VAL,          /* struct fi_fid_var */
-	FI_SET_VAL,          /* struct fi_fid_var */
-	FI_EXPORT_FID,       /* struct fi_fid_export */
-	FI_GET_FD            /* int */
+	FI_GETFIDFLAG,  /* uint64_t */
+	FI_SETFIDFLAG,  /* uint64_t */
+	FI_GETOPSFLAG,  /* uint64_t, FI_TRANSMIT or FI_RECV set on entry: default flags */
+	FI_SETOPSFLAG,  /* uint64_t, FI_TRANSMIT or FI_RECV and flags; -FI_EBADFLAGS: unknown */
+	FI_ALIAS,       /* struct fi_alias */
+	FI_GETWAIT,     /* int, struct fi_mutex_cond or struct fi_wait_pollfd by wait object */
+	FI_ENABLE,      /* NULL */
+	FI_BACKLOG,     /* int: requests a passive endpoint holds */
+	FI_GET_RAW_MR,  /* struct fi_mr_raw_attr */
+	FI_MAP_RAW_MR,  /* struct fi_mr_map_raw */
+	FI_UNMAP_KEY,   /* uint64_t */
+	FI_QUEUE_WORK,  /* struct fi_deferred_work */
+	FI_CANCEL_WORK, /* struct fi_deferred_work */
+	FI_FLUSH_WORK,  /* NULL */
+	FI_REFRESH,     /* struct fi_mr_modify */
+	FI_DUP,         /* struct fid *: copy of the object */
+	FI_GETWAITOBJ,  /* enum fi_wait_obj */
+	FI_GET_VAL,     /* struct fi_fid_var */
+	FI_SET_VAL,     /* struct fi_fid_var */
+	FI_EXPORT_FID,  /* struct fi_fid_export */
+	FI_GET_FD       /* int */
 };
 
 struct fi_alias {
@@ -836,8 +831,7 @@ enum fi_type {
 EXTERNALLY_VISIBLE char *fi_tostr(const void *data, enum fi_type datatype);
 
 /* As fi_tostr, into len bytes of buf, cut when it is longer; returns buf.  fi_fabric(3) */
-EXTERNALLY_VISIBLE char *fi_tostr_r(char *buf, size_t len, const void *data,
-				    enum fi_type datatype);
+EXTERNALLY_VISIBLE char *fi_tostr_r(char *buf, size_t len, const void *data, enum fi_type datatype);
 
 /* ---- Calls: settings ------------------------------------------------------------------------- */
 

@@ -17,7 +17,7 @@
  *  - counts are elements of datatype, from 1 to the count of the matching valid call; local and
  *    remote counts must agree; buffers and target may be aligned as they like, but an 8-byte
  *    FI_ATOMIC_WRITE must be aligned to 8 at the target (else an error completion, FI_EINVAL):
- *    whoever polls the word never sees half of it;
+ *    a process that polls the word never sees half of it;
  *  - (addr, key) as in fi_rma(3); with FI_TAGGED in the flags the target is a posted tagged
  *    receive instead: key is its tag, addr a byte offset into it.  It is matched as a message
  *    is, waits for a receive if there is none, and completes the receive (FI_ATOMIC in its flags);
@@ -47,21 +47,21 @@ extern "C" {
 #endif
 
 /* Flags of fi_query_atomic(): which family is asked about; neither means base, both is an error. */
-#define FI_FETCH_ATOMIC		(1ULL << 58)
-#define FI_COMPARE_ATOMIC	(1ULL << 59)
+#define FI_FETCH_ATOMIC   (1ULL << 58)
+#define FI_COMPARE_ATOMIC (1ULL << 59)
 
 /* One atomic as the msg calls take it. */
 struct fi_msg_atomic {
-	const struct fi_ioc *msg_iov;		/* operands; NULL for FI_ATOMIC_READ */
-	void **desc;				/* one per entry of msg_iov, or NULL */
-	size_t iov_count;			/* entries, up to iov_limit */
-	fi_addr_t addr;				/* peer */
-	const struct fi_rma_ioc *rma_iov;	/* target ranges */
-	size_t rma_iov_count;			/* entries, up to rma_iov_limit */
+	const struct fi_ioc *msg_iov;     /* operands; NULL for FI_ATOMIC_READ */
+	void **desc;                      /* one per entry of msg_iov, or NULL */
+	size_t iov_count;                 /* entries, up to iov_limit */
+	fi_addr_t addr;                   /* peer */
+	const struct fi_rma_ioc *rma_iov; /* target ranges */
+	size_t rma_iov_count;             /* entries, up to rma_iov_limit */
 	enum fi_datatype datatype;
 	enum fi_op op;
 	void *context;
-	uint64_t data;				/* remote CQ data, with FI_REMOTE_CQ_DATA */
+	uint64_t data; /* remote CQ data, with FI_REMOTE_CQ_DATA */
 };
 
 /* Result buffers of a fetch, as deferred work takes them. */
@@ -80,8 +80,8 @@ struct fi_msg_compare {
 
 /* Answer of fi_query_atomic(). */
 struct fi_atomic_attr {
-	size_t count;	/* elements one call may carry */
-	size_t size;	/* bytes of one element */
+	size_t count; /* elements one call may carry */
+	size_t size;  /* bytes of one element */
 };
 
 /* The endpoint's table; no member is NULL. */
@@ -98,13 +98,11 @@ struct fi_ops_atomic {
 			  uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op);
 	ssize_t (*readwrite)(struct fid_ep *ep, const void *buf, size_t count, void *desc,
 			     void *result, void *result_desc, fi_addr_t dest_addr, uint64_t addr,
-			     uint64_t key, enum fi_datatype datatype, enum fi_op op,
-			     void *context);
+			     uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context);
 	ssize_t (*readwritev)(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
 			      size_t count, struct fi_ioc *resultv, void **result_desc,
-			      size_t result_count, fi_addr_t dest_addr, uint64_t addr,
-			      uint64_t key, enum fi_datatype datatype, enum fi_op op,
-			      void *context);
+			      size_t result_count, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			      enum fi_datatype datatype, enum fi_op op, void *context);
 	ssize_t (*readwritemsg)(struct fid_ep *ep, const struct fi_msg_atomic *msg,
 				struct fi_ioc *resultv, void **result_desc, size_t result_count,
 				uint64_t flags);
@@ -115,9 +113,8 @@ struct fi_ops_atomic {
 	ssize_t (*compwritev)(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
 			      size_t count, const struct fi_ioc *comparev, void **compare_desc,
 			      size_t compare_count, struct fi_ioc *resultv, void **result_desc,
-			      size_t result_count, fi_addr_t dest_addr, uint64_t addr,
-			      uint64_t key, enum fi_datatype datatype, enum fi_op op,
-			      void *context);
+			      size_t result_count, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			      enum fi_datatype datatype, enum fi_op op, void *context);
 	ssize_t (*compwritemsg)(struct fid_ep *ep, const struct fi_msg_atomic *msg,
 				const struct fi_ioc *comparev, void **compare_desc,
 				size_t compare_count, struct fi_ioc *resultv, void **result_desc,
@@ -131,19 +128,17 @@ struct fi_ops_atomic {
 };
 
 /* Update `count` elements at the target; nothing comes back.  fi_atomic(3) */
-WEFT_CALL ssize_t
-fi_atomic(struct fid_ep *ep, const void *buf, size_t count, void *desc, fi_addr_t dest_addr,
-	  uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op, void *context)
+WEFT_CALL ssize_t fi_atomic(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+			    fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			    enum fi_datatype datatype, enum fi_op op, void *context)
 {
-	return ep->atomic->write(ep, buf, count, desc, dest_addr, addr, key, datatype, op,
-				 context);
+	return ep->atomic->write(ep, buf, count, desc, dest_addr, addr, key, datatype, op, context);
 }
 
 /* fi_atomic() with operands gathered from `count` entries of iov.  fi_atomic(3) */
-WEFT_CALL ssize_t
-fi_atomicv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
-	   fi_addr_t dest_addr, uint64_t addr, uint64_t key, enum fi_datatype datatype,
-	   enum fi_op op, void *context)
+WEFT_CALL ssize_t fi_atomicv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
+			     fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
 	return ep->atomic->writev(ep, iov, desc, count, dest_addr, addr, key, datatype, op,
 				  context);
@@ -153,8 +148,7 @@ fi_atomicv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t coun
  * Base atomic with flags instead of the endpoint's: FI_COMPLETION, FI_MORE, FI_INJECT, FI_FENCE,
  * FI_TAGGED and the completion levels of fi_rma(3).  fi_atomic(3)
  */
-WEFT_CALL ssize_t
-fi_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg, uint64_t flags)
+WEFT_CALL ssize_t fi_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg, uint64_t flags)
 {
 	return ep->atomic->writemsg(ep, msg, flags);
 }
@@ -163,29 +157,29 @@ fi_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg, uint64_t flags)
  * fi_atomic() of up to inject_size bytes of operands; buf is the caller's again on return and
  * success gives no CQ entry.  fi_atomic(3)
  */
-WEFT_CALL ssize_t
-fi_inject_atomic(struct fid_ep *ep, const void *buf, size_t count, fi_addr_t dest_addr,
-		 uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op)
+WEFT_CALL ssize_t fi_inject_atomic(struct fid_ep *ep, const void *buf, size_t count,
+				   fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+				   enum fi_datatype datatype, enum fi_op op)
 {
 	return ep->atomic->inject(ep, buf, count, dest_addr, addr, key, datatype, op);
 }
 
 /* Update `count` elements and bring their old values into result.  fi_atomic(3) */
-WEFT_CALL ssize_t
-fi_fetch_atomic(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
-		void *result_desc, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-		enum fi_datatype datatype, enum fi_op op, void *context)
+WEFT_CALL ssize_t fi_fetch_atomic(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+				  void *result, void *result_desc, fi_addr_t dest_addr,
+				  uint64_t addr, uint64_t key, enum fi_datatype datatype,
+				  enum fi_op op, void *context)
 {
 	return ep->atomic->readwrite(ep, buf, count, desc, result, result_desc, dest_addr, addr,
 				     key, datatype, op, context);
 }
 
 /* fi_fetch_atomic() between lists: counts are entries, elements are inside.  fi_atomic(3) */
-WEFT_CALL ssize_t
-fi_fetch_atomicv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
-		 struct fi_ioc *resultv, void **result_desc, size_t result_count,
-		 fi_addr_t dest_addr, uint64_t addr, uint64_t key, enum fi_datatype datatype,
-		 enum fi_op op, void *context)
+WEFT_CALL ssize_t fi_fetch_atomicv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
+				   size_t count, struct fi_ioc *resultv, void **result_desc,
+				   size_t result_count, fi_addr_t dest_addr, uint64_t addr,
+				   uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				   void *context)
 {
 	return ep->atomic->readwritev(ep, iov, desc, count, resultv, result_desc, result_count,
 				      dest_addr, addr, key, datatype, op, context);
@@ -195,9 +189,9 @@ fi_fetch_atomicv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_
  * Fetch atomic with flags, as in fi_atomicmsg().  FI_INJECT frees the operands on return, never
  * the result buffers.  fi_atomic(3)
  */
-WEFT_CALL ssize_t
-fi_fetch_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg, struct fi_ioc *resultv,
-		   void **result_desc, size_t result_count, uint64_t flags)
+WEFT_CALL ssize_t fi_fetch_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
+				     struct fi_ioc *resultv, void **result_desc,
+				     size_t result_count, uint64_t flags)
 {
 	return ep->atomic->readwritemsg(ep, msg, resultv, result_desc, result_count, flags);
 }
@@ -206,23 +200,24 @@ fi_fetch_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg, struct fi
  * Compare `count` elements with compare and write buf where op holds; the old values come into
  * result either way, so the caller sees which ones were swapped.  fi_atomic(3)
  */
-WEFT_CALL ssize_t
-fi_compare_atomic(struct fid_ep *ep, const void *buf, size_t count, void *desc,
-		  const void *compare, void *compare_desc, void *result, void *result_desc,
-		  fi_addr_t dest_addr, uint64_t addr, uint64_t key, enum fi_datatype datatype,
-		  enum fi_op op, void *context)
+WEFT_CALL ssize_t fi_compare_atomic(struct fid_ep *ep, const void *buf, size_t count, void *desc,
+				    const void *compare, void *compare_desc, void *result,
+				    void *result_desc, fi_addr_t dest_addr, uint64_t addr,
+				    uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				    void *context)
 {
 	return ep->atomic->compwrite(ep, buf, count, desc, compare, compare_desc, result,
 				     result_desc, dest_addr, addr, key, datatype, op, context);
 }
 
 /* fi_compare_atomic() between lists: counts are entries, elements are inside.  fi_atomic(3) */
-WEFT_CALL ssize_t
-fi_compare_atomicv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
-		   const struct fi_ioc *comparev, void **compare_desc, size_t compare_count,
-		   struct fi_ioc *resultv, void **result_desc, size_t result_count,
-		   fi_addr_t dest_addr, uint64_t addr, uint64_t key, enum fi_datatype datatype,
-		   enum fi_op op, void *context)
+WEFT_CALL ssize_t fi_compare_atomicv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc,
+				     size_t count, const struct fi_ioc *comparev,
+				     void **compare_desc, size_t compare_count,
+				     struct fi_ioc *resultv, void **result_desc,
+				     size_t result_count, fi_addr_t dest_addr, uint64_t addr,
+				     uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				     void *context)
 {
 	return ep->atomic->compwritev(ep, iov, desc, count, comparev, compare_desc, compare_count,
 				      resultv, result_desc, result_count, dest_addr, addr, key,
@@ -230,11 +225,10 @@ fi_compare_atomicv(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, siz
 }
 
 /* Compare atomic with flags, as in fi_atomicmsg().  fi_atomic(3) */
-WEFT_CALL ssize_t
-fi_compare_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
-		     const struct fi_ioc *comparev, void **compare_desc, size_t compare_count,
-		     struct fi_ioc *resultv, void **result_desc, size_t result_count,
-		     uint64_t flags)
+WEFT_CALL ssize_t fi_compare_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
+				       const struct fi_ioc *comparev, void **compare_desc,
+				       size_t compare_count, struct fi_ioc *resultv,
+				       void **result_desc, size_t result_count, uint64_t flags)
 {
 	return ep->atomic->compwritemsg(ep, msg, comparev, compare_desc, compare_count, resultv,
 					result_desc, result_count, flags);
@@ -244,22 +238,22 @@ fi_compare_atomicmsg(struct fid_ep *ep, const struct fi_msg_atomic *msg,
  * Does the base family take this operator on this datatype?  0 and *count = the most elements one
  * call may carry; else -FI_EOPNOTSUPP (or -FI_EINVAL for values out of range).  fi_atomic(3)
  */
-WEFT_CALL int
-fi_atomicvalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
+WEFT_CALL int fi_atomicvalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+			     size_t *count)
 {
 	return ep->atomic->writevalid(ep, datatype, op, count);
 }
 
 /* fi_atomicvalid() for the fetch family.  fi_atomic(3) */
-WEFT_CALL int
-fi_fetch_atomicvalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
+WEFT_CALL int fi_fetch_atomicvalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+				   size_t *count)
 {
 	return ep->atomic->readwritevalid(ep, datatype, op, count);
 }
 
 /* fi_atomicvalid() for the compare family.  fi_atomic(3) */
-WEFT_CALL int
-fi_compare_atomicvalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op, size_t *count)
+WEFT_CALL int fi_compare_atomicvalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op op,
+				     size_t *count)
 {
 	return ep->atomic->compwritevalid(ep, datatype, op, count);
 }
@@ -270,9 +264,8 @@ fi_compare_atomicvalid(struct fid_ep *ep, enum fi_datatype datatype, enum fi_op 
  * not offered, -FI_EINVAL for both family flags, -FI_ENOSYS when the domain cannot answer.
  * fi_atomic(3)
  */
-WEFT_CALL int
-fi_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
-		struct fi_atomic_attr *attr, uint64_t flags)
+WEFT_CALL int fi_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
+			      struct fi_atomic_attr *attr, uint64_t flags)
 {
 	if (!FI_CHECK_OP(domain->ops, struct fi_ops_domain, query_atomic))
 		return -FI_ENOSYS;

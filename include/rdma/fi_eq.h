@@ -106,10 +106,10 @@ struct fi_eq_entry {
 struct fi_eq_err_entry {
 	fid_t fid;
 	void *context;
-	uint64_t data;        /* FI_AV_COMPLETE: index of the address that failed */
-	int err;              /* positive FI_E* */
-	int prov_errno;       /* for fi_eq_strerror */
-	void *err_data;       /* as in struct fi_cq_err_entry */
+	uint64_t data;  /* FI_AV_COMPLETE: index of the address that failed */
+	int err;        /* positive FI_E* */
+	int prov_errno; /* for fi_eq_strerror */
+	void *err_data; /* as in struct fi_cq_err_entry */
 	size_t err_data_size;
 };
 
@@ -194,10 +194,10 @@ struct fi_cq_err_entry {
 	void *buf;
 	uint64_t data;
 	uint64_t tag;
-	size_t olen;     /* FI_ETRUNC: bytes that did not fit */
-	int err;         /* positive FI_E* */
-	int prov_errno;  /* for fi_cq_strerror */
-	void *err_data;  /* FI_EADDRNOTAVAIL: address of the unknown sender */
+	size_t olen;    /* FI_ETRUNC: bytes that did not fit */
+	int err;        /* positive FI_E* */
+	int prov_errno; /* for fi_cq_strerror */
+	void *err_data; /* FI_EADDRNOTAVAIL: address of the unknown sender */
 	size_t err_data_size;
 	fi_addr_t src_addr; /* sender, FI_ADDR_NOTAVAIL when not known */
 };
@@ -420,7 +420,7 @@ WEFT_CALL ssize_t fi_cq_sreadfrom(struct fid_cq *cq, void *buf, size_t count, fi
 	return cq->ops->sreadfrom(cq, buf, count, src_addr, cond, timeout);
 }
 
-/* Wakes whoever waits in fi_cq_sread or fi_cq_sreadfrom.  fi_cq(3) */
+/* Wakes the threads that wait in fi_cq_sread or fi_cq_sreadfrom.  fi_cq(3) */
 WEFT_CALL int fi_cq_signal(struct fid_cq *cq)
 {
 	return cq->ops->signal(cq);

@@ -34,22 +34,22 @@ extern "C" {
 #endif
 
 /* Ignore masks for tags laid out by fi_tag_mpi(): any MPI tag, any payload id. */
-#define FI_MPI_IGNORE_TAG	UINT64_C(0x00000000ffffffff)
-#define FI_MPI_IGNORE_PAYLOAD	UINT64_C(0x000000ff00000000)
+#define FI_MPI_IGNORE_TAG     UINT64_C(0x00000000ffffffff)
+#define FI_MPI_IGNORE_PAYLOAD UINT64_C(0x000000ff00000000)
 
 /* One tagged send or receive as the msg calls take it; `ignore` matters to receives only. */
 struct fi_msg_tagged {
-	const struct iovec *msg_iov;	/* local buffers, in order */
-	void **desc;			/* one per buffer, or NULL */
-	size_t iov_count;		/* entries in msg_iov, 0 for an empty message */
-	fi_addr_t addr;			/* peer: destination, or the only source wanted */
+	const struct iovec *msg_iov; /* local buffers, in order */
+	void **desc;                 /* one per buffer, or NULL */
+	size_t iov_count;            /* entries in msg_iov, 0 for an empty message */
+	fi_addr_t addr;              /* peer: destination, or the only source wanted */
 	uint64_t tag;
-	uint64_t ignore;		/* tag bits that need not match */
+	uint64_t ignore; /* tag bits that need not match */
 	void *context;
-	uint64_t data;			/* remote CQ data, sent with FI_REMOTE_CQ_DATA */
+	uint64_t data; /* remote CQ data, sent with FI_REMOTE_CQ_DATA */
 };
 
-/* The endpoint's table; `size` is the size known to whoever filled it, no member is NULL. */
+/* The endpoint's table; `size` is the size known to the library that filled it, no member is NULL. */
 struct fi_ops_tagged {
 	size_t size;
 	ssize_t (*recv)(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr,
@@ -74,17 +74,15 @@ struct fi_ops_tagged {
  * Post one buffer for one message.  A message longer than len fills the buffer and completes in
  * error with FI_ETRUNC.  fi_tagged(3)
  */
-WEFT_CALL ssize_t
-fi_trecv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr, uint64_t tag,
-	 uint64_t ignore, void *context)
+WEFT_CALL ssize_t fi_trecv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr,
+			   uint64_t tag, uint64_t ignore, void *context)
 {
 	return ep->tagged->recv(ep, buf, len, desc, src_addr, tag, ignore, context);
 }
 
 /* fi_trecv() into `count` buffers, filled one after the other by a single message.  fi_tagged(3) */
-WEFT_CALL ssize_t
-fi_trecvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
-	  fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
+WEFT_CALL ssize_t fi_trecvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
+			    fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
 {
 	return ep->tagged->recvv(ep, iov, desc, count, src_addr, tag, ignore, context);
 }
@@ -99,24 +97,21 @@ fi_trecvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
  *  FI_DISCARD		with FI_PEEK or FI_CLAIM: drop the message instead; buffers are ignored
  * fi_tagged(3)
  */
-WEFT_CALL ssize_t
-fi_trecvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
+WEFT_CALL ssize_t fi_trecvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
 	return ep->tagged->recvmsg(ep, msg, flags);
 }
 
 /* Send len bytes as one message with this tag.  fi_tagged(3) */
-WEFT_CALL ssize_t
-fi_tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest_addr,
-	 uint64_t tag, void *context)
+WEFT_CALL ssize_t fi_tsend(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			   fi_addr_t dest_addr, uint64_t tag, void *context)
 {
 	return ep->tagged->send(ep, buf, len, desc, dest_addr, tag, context);
 }
 
 /* fi_tsend() that gathers `count` buffers into one message.  fi_tagged(3) */
-WEFT_CALL ssize_t
-fi_tsendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
-	  fi_addr_t dest_addr, uint64_t tag, void *context)
+WEFT_CALL ssize_t fi_tsendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
+			    fi_addr_t dest_addr, uint64_t tag, void *context)
 {
 	return ep->tagged->sendv(ep, iov, desc, count, dest_addr, tag, context);
 }
@@ -127,8 +122,7 @@ fi_tsendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
  * FI_FENCE, and one of FI_INJECT_COMPLETE, FI_TRANSMIT_COMPLETE, FI_DELIVERY_COMPLETE and
  * FI_MATCH_COMPLETE to say when the send counts as complete.  fi_tagged(3)
  */
-WEFT_CALL ssize_t
-fi_tsendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
+WEFT_CALL ssize_t fi_tsendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
 	return ep->tagged->sendmsg(ep, msg, flags);
 }
@@ -137,8 +131,8 @@ fi_tsendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
  * Send up to fi_tx_attr.inject_size bytes; buf is the caller's again on return and success gives
  * no CQ entry, whatever the endpoint's flags (counters do count).  fi_tagged(3)
  */
-WEFT_CALL ssize_t
-fi_tinject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr, uint64_t tag)
+WEFT_CALL ssize_t fi_tinject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr,
+			     uint64_t tag)
 {
 	return ep->tagged->inject(ep, buf, len, dest_addr, tag);
 }
@@ -147,17 +141,15 @@ fi_tinject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr, 
  * fi_tsend() that also carries `data` into the receiver's completion.  Only the low
  * fi_domain_attr.cq_data_size bytes of it travel.  fi_tagged(3)
  */
-WEFT_CALL ssize_t
-fi_tsenddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data,
-	     fi_addr_t dest_addr, uint64_t tag, void *context)
+WEFT_CALL ssize_t fi_tsenddata(struct fid_ep *ep, const void *buf, size_t len, void *desc,
+			       uint64_t data, fi_addr_t dest_addr, uint64_t tag, void *context)
 {
 	return ep->tagged->senddata(ep, buf, len, desc, data, dest_addr, tag, context);
 }
 
 /* fi_tinject() with remote CQ data, as in fi_tsenddata().  fi_tagged(3) */
-WEFT_CALL ssize_t
-fi_tinjectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t dest_addr,
-	       uint64_t tag)
+WEFT_CALL ssize_t fi_tinjectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data,
+				 fi_addr_t dest_addr, uint64_t tag)
 {
 	return ep->tagged->injectdata(ep, buf, len, data, dest_addr, tag);
 }
@@ -166,8 +158,7 @@ fi_tinjectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi
  * The tag of an MPI message on an endpoint whose mem_tag_format is FI_TAG_MPI: payload_id in bits
  * 32 to 39 above the 32 bits of the MPI tag.  Cannot fail.  fi_endpoint(3)
  */
-WEFT_CALL uint64_t
-fi_tag_mpi(int tag, uint8_t payload_id)
+WEFT_CALL uint64_t fi_tag_mpi(int tag, uint8_t payload_id)
 {
 	return ((uint64_t)payload_id << 32) | (uint32_t)tag;
 }

@@ -15,7 +15,7 @@ static int check_flags(const struct av_insertion *in)
 	bool event = in->av->flags & FI_EVENT;
 
 	if (in->flags & FI_FIREWALL_ADDR) {
-		LOG_WARN(LOG_AV, "FI_FIREWALL_ADDR: whoever is sent to is connected to");
+		LOG_WARN(LOG_AV, "FI_FIREWALL_ADDR: sending to an address connects to it");
 		return -FI_ENOSYS;
 	}
 	if ((in->flags & ~FLAGS_KNOWN) || (event && (in->flags & FI_SYNC_ERR))) {

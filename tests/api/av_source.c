@@ -83,7 +83,7 @@ static void inserted_again(struct api *a)
 	obj_close(&o);
 }
 
-/* A message of our own that came before our entry was removed is not from whoever has its number then. */
+/* A message of our own that came before our entry was removed is not from the peer that has its number then. */
 static void self_removed(struct api *a)
 {
 	struct obj o = {0};

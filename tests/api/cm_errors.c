@@ -206,7 +206,7 @@ static void orphan(struct api *a)
 	cm_close_both(&c, &active, &passive);
 }
 
-/* Whoever asked is gone before the answer: that fails as an attempt does. */
+/* The initiator is gone before the answer: that fails as an attempt does. */
 static void given_up(struct api *a)
 {
 	struct cm_end active, passive;
@@ -344,7 +344,7 @@ static void before(struct api *a)
 	cm_close_both(&c, &active, &passive);
 }
 
-/* A connected endpoint and one that is none do not meet, whoever calls whom. */
+/* A connected endpoint and one that is none do not meet, no matter which one connects. */
 static void other_kind(struct api *a)
 {
 	struct obj_name to;

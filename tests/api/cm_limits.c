@@ -63,7 +63,7 @@ static void narrow(unsigned int count)
 	CHECK(setenv("FI_TCP_PORT_HIGH_RANGE", text, 1) == 0);
 }
 
-/* What has a number keeps it from others, listening or not, and whoever calls it reaches it. */
+/* What has a number keeps it from others, listening or not, and connecting to it reaches it. */
 static void range_of_two(struct api *a)
 {
 	struct fid_pep *pep[3];
@@ -133,7 +133,7 @@ static void range_of_one(struct api *a)
 
 /* ---- Listening that fails ---------------------------------------------------------------------- */
 
-/* All addresses of the host, at the number that `name` has; NULL: at one of them a stranger has it. */
+/* All addresses of the host, at the number that `name` has; NULL: at one of them another process has it. */
 static struct fid_pep *pep_at_all(struct cm *c, const struct obj_name *name)
 {
 	struct sockaddr_in in = in_of(name);
@@ -149,7 +149,7 @@ static struct fid_pep *pep_at_all(struct cm *c, const struct obj_name *name)
 	return NULL;
 }
 
-/* c->pep at one address, its name, and another at all of them, at a number of no stranger's. */
+/* c->pep at one address, its name, and another at all of them, at a number that no other process has. */
 static struct fid_pep *one_and_all(struct cm *c, struct obj_name *name)
 {
 	struct fid_pep *all = NULL;

@@ -319,7 +319,7 @@ static void play(struct api *a, struct cm_end *e)
 	}
 }
 
-/* Messages do not wake whoever waits for the end of the connection; the end does. */
+/* Messages do not wake a process that waits for the end of the connection; the end does. */
 static void watched(struct api *a, void (*tune)(struct fi_info *hints))
 {
 	struct watcher w;
@@ -327,7 +327,7 @@ static void watched(struct api *a, void (*tune)(struct fi_info *hints))
 	struct cm_end e;
 	struct cm c;
 
-	obj_time_limit(30); /* in each round whoever else is busy here has a turn, too */
+	obj_time_limit(30); /* in each round other busy processes get the processor, too */
 	cm_domain(&c, 0, tune);
 	cm_pair(&c, a, &e);
 	w = (struct watcher){.e = &e};

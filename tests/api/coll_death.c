@@ -216,7 +216,7 @@ static void left(struct api *a)
 	mourn(&l, barriers(&l), 0);
 }
 
-/* Whoever has all it needs goes, in good order: those who are later are not harmed. */
+/* A process that has all it needs goes, in good order: those who are later are not harmed. */
 static void early(struct api *a)
 {
 	static uint64_t buf[API_RANKS];

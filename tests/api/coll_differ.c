@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Members who call different collectives: whoever gets another's part is told, and keeps nothing of it. */
+/* Members who call different collectives: a process that gets another's part is told, and keeps nothing of it. */
 #include "api.h"
 #include "lib/data.h"
 #include "lib/side.h"

@@ -172,7 +172,7 @@ static void unable(struct api *a)
 	side_close(&s);
 }
 
-/* Whoever had not begun a join that failed hears of it: what begins next is another attempt. */
+/* A process that had not begun a join that failed hears of it: what begins next is another attempt. */
 static void news(struct club *c)
 {
 	QUIET(&c->s, c->s.tx, (int)(200 * api_limit() / API_LIMIT));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TIMEOUT=180 Members leave a group: whoever still waits for one of them learns that it waits in vain; those who
+ * TIMEOUT=180 Members leave a group: a process that still waits for one of them learns that it waits in vain; those who
  * have done their part go in any order, and nobody hears of it. Groups that the application manages, joined again
  * and again: none hears what was said to the one before.
  */
@@ -192,7 +192,7 @@ static void root_leaves(struct club *c, struct group *g, struct api *a)
 }
 
 /* Nobody was connected to it: who comes to wait for it asks. */
-static void stranger_gone(struct api *a)
+static void non_member_gone(struct api *a)
 {
 	struct group g;
 	struct club c;
@@ -203,7 +203,7 @@ static void stranger_gone(struct api *a)
 }
 
 /* The same, but before the wait begins something else connects one of them to it: it is asked all the same. */
-static void stranger_met(struct api *a)
+static void non_member_met(struct api *a)
 {
 	uint64_t word = 0;
 	struct group g;
@@ -397,8 +397,8 @@ static const struct api_case cases[] = {
 	{"root_goes", root_goes, 3, {0}},       {"root_goes_two", root_goes, 2, {0}},
 	{"root_goes_many", root_goes, 8, {0}},  {"root_gone", root_gone, 3, {0}},
 	{"long_in_vain", long_in_vain, 2, {0}}, {"long_in_vain_five", long_in_vain, 5, {0}},
-	{"quits_amidst", quits_amidst, 3, {0}}, {"stranger_gone", stranger_gone, 3, {0}},
-	{"gone_before", gone_before, 3, {0}},   {"stranger_met", stranger_met, 2, {0}},
+	{"quits_amidst", quits_amidst, 3, {0}}, {"non_member_gone", non_member_gone, 3, {0}},
+	{"gone_before", gone_before, 3, {0}},   {"non_member_met", non_member_met, 2, {0}},
 	{"any_order", any_order, 5, {0}},       {"any_order_two", any_order, 2, {0}},
 	{"any_order_many", any_order, 8, {0}},  {"far_ahead", far_ahead, 3, {0}},
 	{"late_words", late_words, 2, {0}},     {"again_after_error", again_after_error, 3, {0}},

@@ -8,7 +8,7 @@
 #include "lib/side.h"
 #include "lib/group.h"
 
-#define BIG (3u << 20) /* bytes: above eager, rings and what is lent at once */
+#define BIG (3u << 20) /* bytes: above eager, rings and what is sent zero-copy at once */
 
 static uint64_t *words(size_t count)
 {

@@ -313,7 +313,7 @@ static void asleep_on_queue(struct api *a)
 /* A counter that has nothing to do with the work drives it on, too: any read makes progress. */
 static void driven_by_any_read(struct api *a)
 {
-	struct fid_cntr *go, *done, *stranger;
+	struct fid_cntr *go, *done, *unrelated;
 	uint64_t word = 0, answer = 0;
 	struct job jobs[2];
 	fi_addr_t peer;
@@ -323,14 +323,14 @@ static void driven_by_any_read(struct api *a)
 	peer = obj_swap(a, r.o.ep, r.o.av);
 	go = obj_cntr(&r.o, FI_WAIT_NONE);
 	done = obj_cntr(&r.o, FI_WAIT_NONE);
-	stranger = obj_cntr(&r.o, FI_WAIT_NONE);
+	unrelated = obj_cntr(&r.o, FI_WAIT_NONE);
 	if (a->rank == 0) {
 		message(&r, &jobs[0], &word, FI_ADDR_UNSPEC, 1);
 		queue_message(&r, &jobs[0], go, 0, done, FI_OP_TRECV);
 		message(&r, &jobs[1], &word, peer, 2);
 		queue_message(&r, &jobs[1], done, 1, NULL, FI_OP_TSEND);
 		while (!api_heard(a, 1))
-			CHECK_EQ(fi_cntr_read(stranger), 0);
+			CHECK_EQ(fi_cntr_read(unrelated), 0);
 		CHECK_EQ(word, 77);
 	} else {
 		word = 77;
@@ -341,7 +341,7 @@ static void driven_by_any_read(struct api *a)
 	api_meet(a);
 	CLOSE(go);
 	CLOSE(done);
-	CLOSE(stranger);
+	CLOSE(unrelated);
 	rig_close(&r);
 }
 
@@ -446,7 +446,7 @@ static void *read_until_done(void *cntr)
 	return NULL;
 }
 
-/* Another thread adds; whoever sees the end counted closes the counters and reuses the memory. */
+/* Another thread adds; a process that sees the end counted closes the counters and reuses the memory. */
 static void last_one_closes(struct api *a)
 {
 	struct rig r;

@@ -202,7 +202,7 @@ static void *ask(void *arg)
 	return NULL;
 }
 
-/* Whoever takes a completion takes that of any thread's receive. */
+/* A process that takes a completion takes that of any thread's receive. */
 static void *answer(void *arg)
 {
 	struct worker *w = arg;

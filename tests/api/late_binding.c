@@ -112,7 +112,7 @@ static void late_close(struct late *l)
 		api_check_eq(retry_ret, 0, #call);                                                 \
 	} while (0)
 
-/* One operation from rank 0 to the last; whoever is counted by it wants one more. */
+/* One operation from rank 0 to the last; a process that is counted by it wants one more. */
 static void transfer(struct late *l, int event, size_t len)
 {
 	struct api *a = l->a;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast: whoever has joined a group gets what is sent to it, once, and nobody else does; fi_join and
+ * Multicast: a process that has joined a group gets what is sent to it, once, and nobody else does; fi_join and
  * its event, ways, mistakes and end. In a network namespace of its own. HW=udp
  */
 #include <arpa/inet.h>

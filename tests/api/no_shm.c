@@ -103,7 +103,7 @@ static void open_as(struct obj *o, bool barred)
 	OK(fi_enable(o->ep));
 }
 
-/* One side bars it, the other does not know. Whoever connects first, both talk, across the network. */
+/* One side bars it, the other does not know. No matter which one connects first, both talk, across the network. */
 static void talk(struct api *a, int first)
 {
 	static char buf[LONG_LEN];

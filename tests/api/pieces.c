@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Long messages, of which a transport may send some before it is asked: of every length, in lists of segments, into
- * what is too short, before and after their receives, from and to whoever looks rarely or sleeps. fi_endpoint(3).
+ * what is too short, before and after their receives, from and to processes that poll rarely or sleep. fi_endpoint(3).
  */
 #include "obj.h"
 #include "lib/ends.h"
@@ -255,7 +255,7 @@ static void into_one(struct api *a)
 	free(buf);
 }
 
-/* ---- Whoever looks rarely, or sleeps ------------------------------------------------------------------ */
+/* ---- Receivers that poll rarely, or sleep ------------------------------------------------------------------ */
 
 #define LEN 150000
 

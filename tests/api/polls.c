@@ -180,7 +180,7 @@ static void poll_set(struct api *a)
 	obj_close(&o);
 }
 
-/* Another error value is reported, whoever changed it; the same one again is not. */
+/* Another error value is reported, no matter what changed it; the same one again is not. */
 static void counter_errors(struct api *a)
 {
 	struct fi_poll_attr attr = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Long messages one behind the other without a call between them: a transport may keep some back to send them together.
- * Whoever sends them need not know. fi_endpoint(3), fi_domain(3), fi_cq(3).
+ * A process that sends them need not know. fi_endpoint(3), fi_domain(3), fi_cq(3).
  */
 #include <malloc.h>
 

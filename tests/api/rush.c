@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * More come at once than are let in at a time: they are honest and all get in, those too that say nothing
- * for a while after they knocked, since their process is at something else.
+ * for a while after they connected, since their process is at something else.
  */
 #include <sys/resource.h>
 
@@ -26,8 +26,9 @@ static void raise_limit(void)
 
 static int each; /* endpoints of a process that comes */
 
-/* They knock one after the other, and no progress is made yet. */
-static void knock(struct obj *o, struct fid_ep *ep[EACH], const struct obj_name *hub, int rank)
+/* They connect one after the other, and no progress is made yet. */
+static void connect_all(struct obj *o, struct fid_ep *ep[EACH], const struct obj_name *hub,
+			int rank)
 {
 	static uint64_t words[EACH];
 	fi_addr_t to = obj_insert(o->av, hub);
@@ -46,7 +47,7 @@ static void come(struct api *a, struct obj *o, const struct obj_name *hub, uint6
 	o->av = obj_av(o, FI_AV_UNSPEC, 0);
 	o->cq = obj_cq(o, FI_WAIT_NONE);
 	obj_progress(a, o->cq);
-	knock(o, ep, hub, a->rank);
+	connect_all(o, ep, hub, a->rank);
 	obj_sleep_us(stall_us);
 	for (int i = 0; i < each; i++)
 		obj_next(o->cq, NULL);

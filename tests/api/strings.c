@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * FI_ADDR_STR: whoever asks for it gives and gets addresses as strings, "fi_sockaddr_in://1.2.3.4:5" where they are
+ * FI_ADDR_STR: a process that asks for it gives and gets addresses as strings, "fi_sockaddr_in://1.2.3.4:5" where they are
  * IP addresses. fi_getinfo(3), fi_av(3), fi_cm(3).
  */
 #include "obj.h"

@@ -468,7 +468,7 @@ static void refusals(struct api *a)
 /* fi_cancel ends what has not started; the counter does not start it later. */
 static void cancelled(struct api *a)
 {
-	struct fi_triggered_context triggers[RIG_KINDS], twin;
+	struct fi_triggered_context triggers[RIG_KINDS], duplicate;
 	struct rig_op ops[RIG_KINDS], other;
 	struct fi_cq_err_entry err;
 	struct fid_cntr *cntr;
@@ -483,8 +483,8 @@ static void cancelled(struct api *a)
 		OK(post(&r, &ops[kind], &triggers[kind], 0));
 	}
 	rig_op(&r, &other, RIG_WRITE, RIG_KINDS);
-	twin = at(cntr, 1);
-	OK(post(&r, &other, &twin, 0));
+	duplicate = at(cntr, 1);
+	OK(post(&r, &other, &duplicate, 0));
 	for (enum rig_kind kind = 0; kind < RIG_KINDS; kind++) {
 		OK(fi_cancel(&r.o.ep->fid, &triggers[kind]));
 		err = obj_error(r.o.cq);

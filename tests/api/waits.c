@@ -311,7 +311,7 @@ static void asleep_beside(struct api *a)
 
 /* ---- Signals of the system --------------------------------------------------------------------- */
 
-/* Stops this process again and again, and lets it go on, as a debugger does or whoever freezes a container. */
+/* Stops this process again and again, and lets it go on, as a debugger or the freezing of a container does. */
 static void stop_and_go(pid_t pid)
 {
 	for (int i = 0; i < 5; i++) {
@@ -331,7 +331,7 @@ static struct fid_eq *open_eq(struct obj *o)
 	return eq;
 }
 
-/* Whoever was stopped sleeps on, until its time is over. */
+/* A process that was stopped sleeps on, until its time is over. */
 static void stopped(struct api *a)
 {
 	pid_t own = getpid(), all[2];
@@ -364,7 +364,7 @@ static void handler(int sig)
 	(void)sig;
 }
 
-/* Whoever handled a signal returns, however long it was to sleep. */
+/* A process that handled a signal returns, however long it was to sleep. */
 static void handled(struct api *a)
 {
 	pid_t own = getpid(), all[2];

@@ -42,7 +42,7 @@ static inline void fabric_offered(ssize_t ret, const char *call)
 	}
 	if (side == 0)
 		fprintf(stderr, "bench: %s: %s\n", call, fi_strerror((int)-ret));
-	pair_sync(); /* whoever ends first ends the other */
+	pair_sync(); /* the process that ends first ends the other */
 	exit(NOT_OFFERED);
 }
 

@@ -68,7 +68,7 @@ judge_bytes() {
 	done
 }
 
-make_hosts $others twin
+make_hosts $others pair
 if [ -n "${OTHER-}" ]; then
 	all_to_all FI_PROVIDER=tcp 'tcp;ofi_rxm' fi_sockaddr_in://10.77.0. -a
 	exit

@@ -26,6 +26,6 @@ all() {
 	echo "$1: $(cat "$work/out.0")"
 }
 
-make_hosts $hosts twin
+make_hosts $hosts pair
 all NOTHING=
 all FI_PROVIDER=tcp

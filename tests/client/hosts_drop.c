@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Three processes on three hosts; whoever started them cuts the second one off and joins it again.
+/* Three processes on three hosts; the script that started them cuts the second one off and joins it again.
  * What the first has under way with it must end with an error in bounded time, while the third is
  * talked to as before; once the network is whole, the same processes all talk again, and nothing
  * that failed is done any more.

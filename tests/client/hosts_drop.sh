@@ -39,7 +39,7 @@ cut() {
 	echo "$*:" && cat "$work"/out.*
 }
 
-make_hosts 3 twin
+make_hosts 3 pair
 for provider in weft tcp; do
 	cut $provider
 	cut $provider -i

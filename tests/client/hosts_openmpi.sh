@@ -28,7 +28,7 @@ write_agent() {
 }
 
 # ranks PROVIDER OPTION... PROGRAM WORD...: as many as there are, the first ones on the first host; sets $loopback.
-# All hosts share few processors: whoever waits must let others go on.
+# All hosts share few processors: a process that waits must let others go on.
 ranks() {
 	local h before=()
 	for ((h = 1; h <= hosts; h++)); do before[h]=$(received $h lo); done

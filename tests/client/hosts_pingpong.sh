@@ -30,7 +30,7 @@ sizes() {
 		"$(($(wc -l <"$work/client") - 1))" ] || fail "$*: $(cat "$work/client")"
 }
 
-make_hosts 2 twin
+make_hosts 2 pair
 named=('-p weft -e rdm -m msg' '-p weft -e rdm -m tagged' '-p weft -e msg' '-p tcp -e rdm' '-p tcp -e msg'
 	'-p tcp;ofi_rxm -e rdm -m tagged' '-p udp -e dgram' '-e rdm' '-e msg' '')
 [ -z "${OTHER-}" ] || named=('-p tcp -e rdm' '-p tcp -e msg' '-p tcp;ofi_rxm -e rdm -m tagged' '-p udp -e dgram')

@@ -9,6 +9,6 @@ need python3
 find_mpich
 short=$PWD/tests/client/suites/short
 build_mpich_programs "$prefix" "$short" # a minute or two, the first time
-# Whoever runs this has to wait for it: what would begin after eight minutes is left out.
+# The caller has to wait for it: what would begin after eight minutes is left out.
 MPICH=$prefix MPICH_SOURCE=$mpich_source MPICH_TESTS=$mpich_tests SUITES=mpich PROGRAMS=$short BUDGET=480 \
 	RESULTS=$work/results python3 tests/client/suites/run.py

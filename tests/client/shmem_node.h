@@ -3,7 +3,7 @@
  * A small runtime of the kind that serves OpenSHMEM, over the public interface alone. It makes the calls of such
  * runtimes in their order: one endpoint, or a second one to send from; the endpoint is enabled first, a shared
  * transmit context and the counters of what it writes and reads are bound to it afterwards, it is enabled again;
- * progress is the library's; the region counts what others change, and whoever waits for a word of it sleeps on
+ * progress is the library's; the region counts what others change, and a process that waits for a word of it sleeps on
  * that counter; the context is closed before the endpoint.
  *
  * Processes are forked before the library is used; `team` is memory that all of them see, for what a launcher

@@ -57,7 +57,7 @@ static void ping(struct node *n, fi_addr_t to, unsigned int number)
 		if (now_ms() > end)
 			fail("ping %u finds no room", number);
 	while (left--) {
-		struct event e = node_wait(n, PING_MS, "a ping among strangers");
+		struct event e = node_wait(n, PING_MS, "a ping among raw clients");
 
 		if (e.err)
 			fail("ping %u ended with %s", number, fi_strerror(e.err));

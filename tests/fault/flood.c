@@ -11,11 +11,11 @@
 #include "echo.h"
 #include "hello.h"
 
-#define STRANGERS 2000
-#define STORMS    2
-#define DRIP_MS   50    /* between two bytes of the slow ones */
-#define DOOR_MS   12000 /* the silent ones are gone by then */
-#define GROWTH_KB 1024  /* the server's memory, from one storm to the next */
+#define RAW_CLIENTS 2000
+#define STORMS      2
+#define DRIP_MS     50    /* between two bytes of the slow ones */
+#define DOOR_MS     12000 /* the silent ones are gone by then */
+#define GROWTH_KB   1024  /* the server's memory, from one storm to the next */
 
 enum manner {
 	SILENT,
@@ -34,14 +34,14 @@ enum manner {
 	MANNERS
 };
 
-static struct stranger {
+static struct raw_client {
 	int sock;
 	enum manner manner;
 	size_t dripped;
 	bool gone;
-} strangers[STRANGERS];
+} raw_clients[RAW_CLIENTS];
 
-static void say(const struct stranger *s, const void *words, size_t len)
+static void say(const struct raw_client *s, const void *words, size_t len)
 {
 	/* It may have been shown the door already. */
 	if (send(s->sock, words, len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EPIPE &&
@@ -49,7 +49,7 @@ static void say(const struct stranger *s, const void *words, size_t len)
 		fail("send: %s", strerror(errno));
 }
 
-static void say_hello(const struct stranger *s, unsigned int n)
+static void say_hello(const struct raw_client *s, unsigned int n)
 {
 	struct hello h = good_hello(n);
 
@@ -73,7 +73,7 @@ static void say_hello(const struct stranger *s, unsigned int n)
 	say(s, &h, s->manner == HALF ? 1 + n % (sizeof(h) - 1) : sizeof(h));
 }
 
-static void say_garbage(const struct stranger *s, unsigned int n)
+static void say_garbage(const struct raw_client *s, unsigned int n)
 {
 	char words[5000];
 
@@ -82,7 +82,7 @@ static void say_garbage(const struct stranger *s, unsigned int n)
 	say(s, words, 1 + n * 97 % sizeof(words));
 }
 
-static void go(struct stranger *s, bool hard)
+static void go(struct raw_client *s, bool hard)
 {
 	if (s->gone)
 		return;
@@ -94,12 +94,12 @@ static void go(struct stranger *s, bool hard)
 }
 
 /* Comes and does what can be done at once. */
-static void misbehave(struct stranger *s, unsigned int n)
+static void misbehave(struct raw_client *s, unsigned int n)
 {
 	const struct frame half = {.head = WIRE_MSG, .len = 100};
 
 	s->manner = n % MANNERS;
-	s->sock = knock_tcp(&server_name);
+	s->sock = raw_connect_tcp(&server_name);
 	s->gone = false;
 	s->dripped = 0;
 	if (s->manner == GARBAGE)
@@ -119,8 +119,8 @@ static void drip(void)
 {
 	struct hello h = good_hello(1);
 
-	for (unsigned int i = 0; i < STRANGERS; i++) {
-		struct stranger *s = &strangers[i];
+	for (unsigned int i = 0; i < RAW_CLIENTS; i++) {
+		struct raw_client *s = &raw_clients[i];
 
 		if (s->manner == DRIP && !s->gone && s->dripped < sizeof(h))
 			say(s, (char *)&h + s->dripped++, 1);
@@ -133,8 +133,8 @@ static unsigned int left_inside(void)
 	unsigned int left = 0;
 	char word;
 
-	for (unsigned int i = 0; i < STRANGERS; i++) {
-		struct stranger *s = &strangers[i];
+	for (unsigned int i = 0; i < RAW_CLIENTS; i++) {
+		struct raw_client *s = &raw_clients[i];
 		ssize_t ret = s->gone ? 0 : recv(s->sock, &word, 1, MSG_DONTWAIT | MSG_PEEK);
 		bool good = s->manner == GOOD_SILENT || s->manner == GOOD_HALF_FRAME;
 
@@ -144,7 +144,7 @@ static unsigned int left_inside(void)
 		if (!s->gone && ret < 0 && (errno == EAGAIN || errno == EINTR))
 			left += !good;
 		else if (good && !s->gone)
-			fail("a stranger whose hello was good was sent away");
+			fail("a raw client whose hello was good was sent away");
 	}
 	return left;
 }
@@ -161,8 +161,8 @@ static void come_in(void)
 	while (fi_send(late.ep, "L", 1, NULL, to, NULL) == -FI_EAGAIN)
 		if (now_ms() > end)
 			fail("a real peer is kept out");
-	if (node_wait(&late, 2 * PING_MS, "a real peer among strangers").err)
-		fail("a real peer among strangers was refused");
+	if (node_wait(&late, 2 * PING_MS, "a real peer among raw clients").err)
+		fail("a real peer among raw clients was refused");
 	node_close(&late);
 }
 
@@ -170,8 +170,8 @@ static void storm(struct node *n, fi_addr_t to)
 {
 	uint64_t next = 0, end;
 
-	for (unsigned int i = 0; i < STRANGERS; i++) {
-		misbehave(&strangers[i], i);
+	for (unsigned int i = 0; i < RAW_CLIENTS; i++) {
+		misbehave(&raw_clients[i], i);
 		if (i % 100 == 0)
 			ping(n, to, i);
 		if (i % 500 == 250)
@@ -186,9 +186,9 @@ static void storm(struct node *n, fi_addr_t to)
 		ping(n, to, 1);
 	}
 	if (left_inside())
-		fail("%u strangers are still there", left_inside());
-	for (unsigned int i = 0; i < STRANGERS; i++)
-		go(&strangers[i], i % 2);
+		fail("%u raw clients are still there", left_inside());
+	for (unsigned int i = 0; i < RAW_CLIENTS; i++)
+		go(&raw_clients[i], i % 2);
 	ping(n, to, 2);
 }
 
@@ -227,7 +227,7 @@ int main(void)
 	getrlimit(RLIMIT_NOFILE, &files);
 	files.rlim_cur = files.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &files);
-	if (files.rlim_cur < STRANGERS + 100) {
+	if (files.rlim_cur < RAW_CLIENTS + 100) {
 		printf("no more than %llu files may be open\n", (unsigned long long)files.rlim_cur);
 		return 77;
 	}

@@ -82,13 +82,13 @@ static void say_word(int sock, fi_addr_t from)
 		fail("a message is said to be from somebody else");
 }
 
-/* Somebody of that name knocks; what he says, if he may, is from the entry `from`. */
-static void guest(uint32_t format, const void *bytes, size_t len, enum answer wanted,
-		  fi_addr_t from)
+/* A raw client of that name connects; what it sends, if it may, is from the entry `from`. */
+static void raw_peer(uint32_t format, const void *bytes, size_t len, enum answer wanted,
+		     fi_addr_t from)
 {
 	static unsigned int number = 100;
 	struct hello h = good_hello(number++), answer;
-	int sock = knock_tcp(&name);
+	int sock = raw_connect_tcp(&name);
 	bool in;
 
 	h.name_format = format;
@@ -114,24 +114,24 @@ static void guests(void)
 				   .sin6_addr = IN6ADDR_LOOPBACK_INIT};
 	static const char text[] = "fi_sockaddr_in://127.0.0.1:4711", junk[96] = {127, 1};
 
-	guest(FI_SOCKADDR_IN, &in, sizeof(in), LET_IN, known);
-	guest(FI_SOCKADDR_IN, &other, sizeof(other), LET_IN, FI_ADDR_NOTAVAIL);
-	guest(FI_SOCKADDR_IN6, &in6, sizeof(in6), EITHER, FI_ADDR_NOTAVAIL);
+	raw_peer(FI_SOCKADDR_IN, &in, sizeof(in), LET_IN, known);
+	raw_peer(FI_SOCKADDR_IN, &other, sizeof(other), LET_IN, FI_ADDR_NOTAVAIL);
+	raw_peer(FI_SOCKADDR_IN6, &in6, sizeof(in6), EITHER, FI_ADDR_NOTAVAIL);
 	/* The same address, in other words. */
 	in6.sin6_addr =
 		(struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}};
-	guest(FI_SOCKADDR_IN6, &in6, sizeof(in6), EITHER, known);
-	guest(FI_ADDR_STR, text, sizeof(text), REFUSED, 0);
+	raw_peer(FI_SOCKADDR_IN6, &in6, sizeof(in6), EITHER, known);
+	raw_peer(FI_ADDR_STR, text, sizeof(text), REFUSED, 0);
 	/* The bytes are those of another format than they are said to be, or of none. */
-	guest(FI_SOCKADDR_IN6, &in, sizeof(in), REFUSED, 0);
-	guest(FI_SOCKADDR_IN, &in6, sizeof(in6), REFUSED, 0);
-	guest(FI_SOCKADDR_IN, &in, sizeof(in) - 4, REFUSED, 0);
-	guest(FI_ADDR_STR, junk, sizeof(junk), REFUSED, 0);
-	guest(FI_SOCKADDR_IB, junk, 48, REFUSED, 0);
-	guest(FI_ADDR_EFA, junk, 32, REFUSED, 0);
-	guest(FI_FORMAT_UNSPEC, &in, sizeof(in), REFUSED, 0);
-	guest(UINT32_MAX, junk, sizeof(junk), REFUSED, 0);
-	guest(FI_SOCKADDR_IN, &in, sizeof(in), LET_IN, known);
+	raw_peer(FI_SOCKADDR_IN6, &in, sizeof(in), REFUSED, 0);
+	raw_peer(FI_SOCKADDR_IN, &in6, sizeof(in6), REFUSED, 0);
+	raw_peer(FI_SOCKADDR_IN, &in, sizeof(in) - 4, REFUSED, 0);
+	raw_peer(FI_ADDR_STR, junk, sizeof(junk), REFUSED, 0);
+	raw_peer(FI_SOCKADDR_IB, junk, 48, REFUSED, 0);
+	raw_peer(FI_ADDR_EFA, junk, 32, REFUSED, 0);
+	raw_peer(FI_FORMAT_UNSPEC, &in, sizeof(in), REFUSED, 0);
+	raw_peer(UINT32_MAX, junk, sizeof(junk), REFUSED, 0);
+	raw_peer(FI_SOCKADDR_IN, &in, sizeof(in), LET_IN, known);
 }
 
 /* Nobody has made or changed an entry. */

@@ -35,12 +35,12 @@ struct frame {
 };
 
 /* Kinds of packets and their flags, link/wire.h: the first two bytes of `head`; the last four are an id. */
-#define WIRE_MSG   1u
-#define WIRE_RTS   2u
-#define WIRE_FRAG  5u
-#define WIRE_DISCONNECT   15u
-#define WIRE_GROUP 16u
-#define PACKET_MAX ((1u << 20) + 4096) /* bytes of a payload */
+#define WIRE_MSG        1u
+#define WIRE_RTS        2u
+#define WIRE_FRAG       5u
+#define WIRE_DISCONNECT 15u
+#define WIRE_GROUP      16u
+#define PACKET_MAX      ((1u << 20) + 4096) /* bytes of a payload */
 
 static inline struct hello good_hello(unsigned int n)
 {
@@ -60,7 +60,7 @@ static inline struct hello good_hello(unsigned int n)
 		memcpy(h.name, &in, sizeof(in));
 	} else {
 		h.name_format = FI_ADDR_STR;
-		h.name_len = (uint32_t)snprintf(h.name, sizeof(h.name), "stranger-%u", n) + 1;
+		h.name_len = (uint32_t)snprintf(h.name, sizeof(h.name), "raw-%u", n) + 1;
 	}
 	return h;
 }
@@ -86,7 +86,7 @@ static inline int tcp_socket(void)
 }
 
 /* Connects to the TCP listener of the endpoint of this name. */
-static inline int knock_tcp(const struct name *name)
+static inline int raw_connect_tcp(const struct name *name)
 {
 	int sock = tcp_socket();
 

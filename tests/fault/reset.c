@@ -324,7 +324,7 @@ static void die_unseen(unsigned int round)
 	old = sock;
 	last = fill(FILL, FI_DELIVERY_COMPLETE);
 	post_recv(2, peer, 8);
-	sock = knock_tcp(&mine);
+	sock = raw_connect_tcp(&mine);
 	memcpy(h.name, peer_name.bytes, peer_name.len);
 	say(&h, sizeof(h));
 	hear_all(&h, sizeof(h), "a hello");

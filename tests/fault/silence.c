@@ -285,11 +285,11 @@ static void live(void *arg)
 {
 	const struct life *life = arg;
 	const struct silence *s = life->silence;
-	bool patient = s && s->asleep && life->lab.which == 1;
+	bool long_timeout = s && s->asleep && life->lab.which == 1;
 	char text[16];
 
 	lab = life->lab;
-	snprintf(text, sizeof(text), "%d", patient ? 15 * TIMEOUT_MS : TIMEOUT_MS);
+	snprintf(text, sizeof(text), "%d", long_timeout ? 15 * TIMEOUT_MS : TIMEOUT_MS);
 	setenv("FI_WEFT_PEER_TIMEOUT", text, 1);
 	setenv("FI_TCP_IFACE", "eth0", 1); /* its state is known a moment later */
 	lab_enter(&lab);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A process that has no descriptor left cannot let anybody in. While it sleeps those who knock do not keep it
+ * A process that has no descriptor left cannot let anybody in. While it sleeps connecting clients do not keep it
  * busy, and they get in once there are descriptors again.
  */
 #include <fcntl.h>
@@ -8,12 +8,12 @@
 
 #include "node.h"
 
-#define CLIENTS  3
-#define HELD     128
-#define ASLEEP   1500   /* ms */
-#define MOST_US  150000 /* processor time meanwhile; one that does not sleep uses all of it */
-#define SOON     5000   /* ms */
-#define KNOCK_MS 300    /* those who knock have done so by then */
+#define CLIENTS    3
+#define HELD       128
+#define ASLEEP     1500   /* ms */
+#define MOST_US    150000 /* processor time meanwhile; one that does not sleep uses all of it */
+#define SOON       5000   /* ms */
+#define CONNECT_MS 300    /* raw clients have connected by then */
 
 static int ends[CLIENTS][2];
 static int held[HELD];
@@ -86,7 +86,7 @@ static void server(void *arg)
 	starve();
 	for (int i = 0; i < CLIENTS; i++)
 		tell(ends[i][0], &name, sizeof(name));
-	usleep(KNOCK_MS * 1000);
+	usleep(CONNECT_MS * 1000);
 	sleep_starved(&n);
 	feed();
 	for (int i = 0; i < CLIENTS; i++)
@@ -108,7 +108,7 @@ static void client(void *arg)
 	node_open(&n, NULL);
 	hear(end, &name, sizeof(name));
 	must(fi_send(n.ep, "x", 1, NULL, node_insert(&n, &name), NULL), "fi_send");
-	e = node_wait(&n, KNOCK_MS + ASLEEP + SOON, "a message to somebody without descriptors");
+	e = node_wait(&n, CONNECT_MS + ASLEEP + SOON, "a message to somebody without descriptors");
 	if (e.err)
 		fail("it ended with %s", fi_strerror(e.err));
 	hear(end, &byte, 1);

@@ -88,7 +88,7 @@ static void write_far(struct far *f, const void *bytes, size_t len)
 static void connect_peer(unsigned int i)
 {
 	struct peer *peer = world.peer[i];
-	struct guest guest = {.inside = false, .fds = {-1, -1}};
+	struct accepted conn = {.inside = false, .fds = {-1, -1}};
 	int pair[2];
 
 	if (peer->state == PEER_CONNECTED)
@@ -103,7 +103,7 @@ static void connect_peer(unsigned int i)
 	far[i] = (struct far){.sock = pair[1]};
 	peer->sock = peer->wake = pair[0];
 	peer->inside = false;
-	MUST(!conn_link(peer, &guest, &(struct wire_nic){.qpn = 0}));
+	MUST(!conn_link(peer, &conn, &(struct wire_nic){.qpn = 0}));
 	peer_connected(peer);
 }
 

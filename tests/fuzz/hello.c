@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whoever comes to an endpoint's listeners, or answers its own calls, with first words of any content,
+ * A process that comes to an endpoint's listeners, or answers its own calls, with first words of any content,
  * inside the host (with descriptors of any kind) and across the network. Afterwards nobody is left, no
  * descriptor, no handshake, and every send has ended.
  */
@@ -19,7 +19,7 @@
 #include "hw/shm/shm_ring.h"
 #include "input.h"
 #include "xfer/conn/conn.h"
-#include "xfer/dial.h"
+#include "xfer/conn/connect.h"
 #include "xfer/worker.h"
 
 #define STEPS    60
@@ -43,7 +43,7 @@ static fi_addr_t addrs[WAYS];
 static int listeners[WAYS];
 static uint64_t posted, done;
 
-/* Connections to the endpoint, whoever made them. */
+/* Connections to the endpoint, of all origins. */
 static struct {
 	int sock; /* -1: none */
 	int way;
@@ -111,7 +111,7 @@ static void peers_listen(void)
 	MUST(!addr_from_user(&names[INSIDE], FI_SOCKADDR_IN, &in, len));
 	MUST(fi_av_insert(av, &in, 1, &addrs[INSIDE], 0, NULL) == 1);
 	listeners[INSIDE] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	len = dial_unix_name(&un, &names[INSIDE]);
+	len = connect_unix_name(&un, &names[INSIDE]);
 	MUST(!bind(listeners[INSIDE], (struct sockaddr *)&un, len));
 	for (int i = 0; i < WAYS; i++)
 		MUST(!listen(listeners[i], 64));
@@ -155,7 +155,7 @@ static void come(unsigned int i, int way)
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(worker->name.port)};
 	struct sockaddr_in from = {.sin_family = AF_INET};
 	struct sockaddr_un un;
-	socklen_t len = dial_unix_name(&un, &worker->name);
+	socklen_t len = connect_unix_name(&un, &worker->name);
 	int sock = socket(
 		way == INSIDE ? AF_UNIX : AF_INET,
 		(way == INSIDE ? SOCK_SEQPACKET : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -408,7 +408,7 @@ static bool quiet(void)
 			return false;
 	}
 	MUST(peers <= WAYS);
-	return worker->lobby.count == 0;
+	return worker->acceptor.count == 0;
 }
 
 /* The kernel takes its time now and then, across the network. */

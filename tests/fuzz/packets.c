@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Packets of any content, to an endpoint that is at work with the peers that send them. The link is
- * none: it takes packets as far as the input gives it room, lent ones piece by piece, and remembers the
+ * none: it takes packets as far as the input gives it room, zero-copy ones fragment by fragment, and remembers the
  * ids in them, so that the peers can answer what was really asked.
  */
 #include "app.h"
@@ -14,8 +14,8 @@
 struct far {
 	struct link link; /* first */
 	unsigned int room;
-	struct iovec lent[48];
-	size_t lent_count;
+	struct iovec zcopy[48];
+	size_t zcopy_count;
 };
 
 /* What was sent last to anybody. */
@@ -35,7 +35,7 @@ static void look_at(const struct iovec *iov, size_t count)
 }
 
 static int far_put(struct far *f, const struct packet *p, const struct iovec *iov, size_t count,
-		   bool lend)
+		   bool zcopy)
 {
 	size_t len = 0;
 
@@ -49,9 +49,9 @@ static int far_put(struct far *f, const struct packet *p, const struct iovec *io
 	f->room--;
 	sent[sent_count % SENT_MAX].head = p->head;
 	sent[sent_count++ % SENT_MAX].tag = p->tag;
-	f->link.zcopy_posted += lend && f->room % 2;
+	f->link.zcopy_posted += zcopy && f->room % 2;
 	if (link_holds(&f->link))
-		memcpy(f->lent, iov, (f->lent_count = count) * sizeof(*iov));
+		memcpy(f->zcopy, iov, (f->zcopy_count = count) * sizeof(*iov));
 	else
 		look_at(iov, count);
 	return 0;
@@ -78,13 +78,13 @@ static int far_send(struct link *link, const void *buf, size_t len, uint64_t dat
 	return far_put((struct far *)link, &p, &iov, 1, false);
 }
 
-/* The rest of what was lent is read, from where it lies. */
+/* The rest of what was sent zero-copy is read, from where it lies. */
 static int far_zcopy_copy_out(struct link *link)
 {
 	struct far *f = (struct far *)link;
 
 	if (link_holds(link))
-		look_at(f->lent, f->lent_count);
+		look_at(f->zcopy, f->zcopy_count);
 	link->zcopy_done = link->zcopy_posted;
 	return 0;
 }

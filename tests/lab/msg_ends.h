@@ -18,9 +18,9 @@
 #include <string.h>
 #include <time.h>
 
-#define MEMORY  65536 /* bytes of an end, registered */
-#define WINDOW  32768 /* where in it the other end writes */
-#define PATIENT 60    /* seconds */
+#define MEMORY 65536 /* bytes of an end, registered */
+#define WINDOW 32768 /* where in it the other end writes */
+#define WAIT_S 60    /* seconds */
 
 #define CHECK(cond)                                                                                \
 	do {                                                                                       \
@@ -119,7 +119,7 @@ static inline void progress_others(void)
 static inline struct fi_info *event(struct fid_eq *eq, uint32_t want)
 {
 	struct fi_eq_cm_entry entry[8];
-	time_t end = time(NULL) + PATIENT;
+	time_t end = time(NULL) + WAIT_S;
 	uint32_t got = 0;
 	ssize_t n;
 
@@ -168,7 +168,7 @@ static inline void close_end(struct end *e)
 static inline struct fi_cq_data_entry done(struct end *e, uint64_t flags, void *context)
 {
 	struct fi_cq_data_entry entry;
-	ssize_t n = fi_cq_sread(e->cq, &entry, 1, NULL, PATIENT * 1000);
+	ssize_t n = fi_cq_sread(e->cq, &entry, 1, NULL, WAIT_S * 1000);
 
 	if (n == -FI_EAVAIL) {
 		struct fi_cq_err_entry err = {0};
@@ -186,7 +186,7 @@ static inline struct fi_cq_err_entry failed(struct end *e, void *context)
 {
 	struct fi_cq_err_entry err = {0};
 	struct fi_cq_data_entry entry;
-	time_t end = time(NULL) + PATIENT;
+	time_t end = time(NULL) + WAIT_S;
 	ssize_t n;
 
 	while ((n = fi_cq_read(e->cq, &entry, 1)) == -FI_EAGAIN)

@@ -12,7 +12,7 @@
  *	end    all that is under way ends by an error, the connection by an event, and more is refused
  *	go-on  they are quiet, then a signal USR1 to each side asks for as much again: nothing fails
  *
- * Whoever is not killed closes everything, and has no more descriptors than before.
+ * A process that is not killed closes everything, and has no more descriptors than before.
  */
 #define LIMIT 100
 #include <arpa/inet.h>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Connected endpoints of the provider "verbs" and programs that know nothing of us understand each other: rdma_peer, which
 # is librdmacm and libibverbs alone, in every step, and fi_pingpong as Debian built it. What is said with requests and
-# answers arrives, whoever is refused hears it, and nothing is left on the device.
+# answers arrives, a process that is refused hears it, and nothing is left on the device.
 # TIMEOUT=200 KERNELS=all
 . "$(dirname "$0")/lab.bash"
 need rdma
@@ -57,7 +57,7 @@ next_port
 timeout 60 "$ours" connect "${address[0]}" $port -b "${address[1]}" "${patience[@]}" -n >"$work/client" 2>&1 ||
 	fail "nobody listens: $(cat "$work/client")"
 
-# Whoever waits hears that the other side died.
+# A process that waits hears that the other side died.
 next_port
 start timeout 60 "$ours" listen "${address[0]}" $port "${patience[@]}" -k none -l >"$work/server" 2>&1
 server=$pid

@@ -180,7 +180,7 @@ static void selected(struct end *a, struct end *b)
 				 .context = b};
 
 	for (int i = 0; i < 100; i++) {
-		time_t end = time(NULL) + PATIENT;
+		time_t end = time(NULL) + WAIT_S;
 		ssize_t ret;
 
 		while ((ret = fi_write(a->ep, a->memory, 8, a->desc, 0, to.addr, to.key, a)) ==
@@ -205,8 +205,8 @@ static void counters(struct end *a, struct end *b)
 	OK(fi_send(a->ep, a->memory, 100, a->desc, 0, a));
 	OK(fi_inject_write(a->ep, a->memory, 8, 0, to.addr, to.key));
 	OK(fi_read(a->ep, a->memory, 8, a->desc, 0, to.addr, to.key, a));
-	OK(fi_cntr_wait(a->cntr, 3, PATIENT * 1000));
-	OK(fi_cntr_wait(b->cntr, 1, PATIENT * 1000));
+	OK(fi_cntr_wait(a->cntr, 3, WAIT_S * 1000));
+	OK(fi_cntr_wait(b->cntr, 1, WAIT_S * 1000));
 	CHECK(fi_cntr_read(a->cntr) == 3 && fi_cntr_read(b->cntr) == 1);
 	silent(a);
 }

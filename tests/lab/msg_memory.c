@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory that a device may not take, registered for connected endpoints of the provider "verbs": what the library
- * says of it is what the device says to whoever asks it without us.
+ * says of it is what the device says to a program that asks it without us.
  *
  *	msg_memory 10.77.0.1 rxe0
  */

@@ -106,7 +106,7 @@ static void held_at_the_end(struct end *a, struct end *b)
 			     .iov_count = 1,
 			     .context = a};
 	struct fi_cq_data_entry entry;
-	time_t end = time(NULL) + PATIENT;
+	time_t end = time(NULL) + WAIT_S;
 	ssize_t n;
 
 	(void)b;

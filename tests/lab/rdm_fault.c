@@ -15,7 +15,7 @@
  *
  * The sides are two users': that of side 1 is nobody.
  *
- * Whoever is not killed closes everything, and has no more descriptors than before.
+ * A process that is not killed closes everything, and has no more descriptors than before.
  */
 #include <grp.h>
 #include <rdma/fi_rma.h>

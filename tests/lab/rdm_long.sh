@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Long messages are read by the receiver's device: the data are right, few packets go by themselves, and whoever cancels,
+# Long messages are read by the receiver's device: the data are right, few packets go by themselves, and a process that cancels,
 # closes or dies in the middle leaves the memory of others alone.
 # TIMEOUT=150
 . "$(dirname "$0")/lab.bash"

@@ -78,7 +78,7 @@ static struct place take(struct side *s)
 	return place;
 }
 
-/* ---- The device does it all: whoever has the memory makes no progress. ---- */
+/* ---- The device does it all: the target makes no progress. ---- */
 
 static void alone_target(struct side *s)
 {
@@ -262,7 +262,7 @@ static void wrong(struct side *s)
 	node_close(&s->n);
 }
 
-/* ---- Whoever counts is told. ---- */
+/* ---- A target that counts is notified. ---- */
 
 static void counts_target(struct side *s)
 {
@@ -351,7 +351,7 @@ static void close_writer(struct side *s)
 	node_close(&s->n);
 }
 
-/* ---- Whoever has the memory dies. ---- */
+/* ---- The target dies. ---- */
 
 static void kill_target(struct side *s)
 {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# One-sided operations by keys of the library's are the devices' own affair: whoever has the memory need not take part,
-# order holds, what is wrong is refused without harm to the rest, and nothing is written to memory that is not lent any more.
+# One-sided operations by keys of the library's are the devices' own affair: the target need not take part,
+# order holds, what is wrong is refused without harm to the rest, and nothing is written to memory that is not registered any more.
 # TIMEOUT=200 KERNELS=all
 . "$(dirname "$0")/lab.bash"
 need ip rdma

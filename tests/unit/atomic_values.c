@@ -192,7 +192,7 @@ START_TEST(result_in_place)
 }
 END_TEST
 
-/* Whoever only reads, or whose comparison fails, needs no right to write. */
+/* A process that only reads, or whose comparison fails, needs no right to write. */
 START_TEST(read_only_memory)
 {
 	const struct type *t = &types[_i];

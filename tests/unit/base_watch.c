@@ -64,7 +64,7 @@ static char *watched(void)
 	return mem;
 }
 
-/* Whoever did it may go on a moment before it is told, but nobody has the lock in between. */
+/* A process that did it may go on a moment before it is told, but nobody has the lock in between. */
 static bool told(const char *first, const char *end)
 {
 	bool was;

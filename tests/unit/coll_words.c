@@ -253,7 +253,7 @@ START_TEST(rts_not_taken)
 }
 END_TEST
 
-/* It leaves the group, and dies: whoever needs nothing more of it goes on. */
+/* It leaves the group, and dies: a process that needs nothing more of it goes on. */
 START_TEST(dies_after_leaving)
 {
 	uint64_t sent = 42, word = 0, id;
@@ -487,7 +487,7 @@ START_TEST(kept_of_each)
 }
 END_TEST
 
-/* Whoever sleeps on the event queue is woken now and then while a join is pending, and not after. */
+/* A process that sleeps on the event queue is woken now and then while a join is pending, and not after. */
 START_TEST(sleep_after_join)
 {
 	struct wire_group up = {.kind = WIRE_GROUP_UP, .rank = 1, .size = 2, .attempt = 1};

@@ -394,7 +394,7 @@ START_TEST(other_files_are_not_taken)
 }
 END_TEST
 
-/* Whoever keeps the door keeps out writers, not readers, and not for ever. */
+/* A process that keeps the door keeps out writers, not readers, and not for ever. */
 START_TEST(a_name_that_is_kept)
 {
 	struct av_shared_key key = make_key(FI_SOCKADDR_IN);

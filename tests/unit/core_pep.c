@@ -5,7 +5,7 @@
 #include "base/forked.h"
 #include "core/eq.h"
 #include "core/pep.h"
-#include "cm_guest.h"
+#include "cm_raw.h"
 #include "suite.h"
 
 #define GUESTS 9
@@ -58,11 +58,11 @@ static void teardown(void)
 
 static void ask(int socks[GUESTS], bool inside)
 {
-	struct wire_hello hello = guest_hello(HELLO_REQUEST, 0);
+	struct wire_hello hello = raw_hello(HELLO_REQUEST, 0);
 
 	for (int i = 0; i < GUESTS; i++) {
-		ck_assert_int_ge(socks[i] = guest_in(&name, inside), 0);
-		guest_say(socks[i], &hello, inside);
+		ck_assert_int_ge(socks[i] = raw_connect(&name, inside), 0);
+		raw_send(socks[i], &hello, inside);
 	}
 }
 

@@ -228,7 +228,7 @@ START_TEST(nothing_kept)
 }
 END_TEST
 
-/* Whoever never takes anything out is soon given nothing; who does again and again is. */
+/* A receiver that never takes anything out is soon given nothing; who does again and again is. */
 START_TEST(not_taken)
 {
 	unsigned int given = 0;

@@ -106,7 +106,7 @@ START_TEST(window_shut)
 }
 END_TEST
 
-/* Whoever reads nothing for long, but is there, stays connected. */
+/* A process that reads nothing for long, but is there, stays connected. */
 START_TEST(busy)
 {
 	uint32_t id[3] = {join_raw(), join_raw(), join_raw()};

@@ -263,7 +263,7 @@ END_TEST
 
 static unsigned char rows[200 * TCP_ZCOPY_MIN];
 
-/* What is asked to wait is lent, as the engine does. */
+/* What is asked to wait is sent zero-copy, as the engine does. */
 static int put_row(uint32_t id, unsigned int number, size_t len)
 {
 	struct link *link = link_of(id);
@@ -354,7 +354,7 @@ START_TEST(row_of_many)
 }
 END_TEST
 
-/* The longest message that is sent unasked waits, too, if it is not enough by itself. */
+/* The longest message that is sent without an RTS waits, too, if it is not enough by itself. */
 START_TEST(row_of_longest)
 {
 	uint32_t id = join_both();

@@ -136,8 +136,8 @@ START_TEST(places_vanish)
 		/* Already at the beginning, or after some of it has come. */
 		engine.wanted = _i ? SIZE_MAX : wanted[i];
 		write_all(peer_of(id), stream, 30000);
-		TURN_UNTIL(landings[0].to);
-		engine.wanted = landings[0].wanted = wanted[i];
+		TURN_UNTIL(placements[0].to);
+		engine.wanted = placements[0].wanted = wanted[i];
 		for (size_t at = 30000; at < stream_len; at += 10000) {
 			write_all(peer_of(id), stream + at,
 				  stream_len - at < 10000 ? stream_len - at : 10000);

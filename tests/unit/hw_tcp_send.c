@@ -16,7 +16,7 @@ static struct packet packet(uint64_t number, size_t len, uint64_t flags)
 	return (struct packet){.head = MSG(flags), .tag = number, .data = ~number, .len = len};
 }
 
-enum way { SEND, SENDV, LEND };
+enum way { SEND, SENDV, ZCOPY };
 
 static int put(uint32_t id, enum way way, uint64_t number, size_t len)
 {
@@ -69,7 +69,7 @@ START_TEST(every_size)
 			ck_assert_uint_eq(seen[number].head, MSG(k & 1 ? WIRE_DATA : 0));
 			number++;
 		}
-	for (int way = SEND; way <= LEND; way++)
+	for (int way = SEND; way <= ZCOPY; way++)
 		ck_assert_int_eq(put(id, way, 0, TCP_PACKET_MAX + 1), -FI_EMSGSIZE);
 	quiet_calls(2);
 	ck_assert_uint_eq(seen_count, number);
@@ -100,7 +100,7 @@ START_TEST(no_room)
 	buffers(((struct tcp_link *)link_of(id))->sock, 20000);
 	for (int round = 0; round < 4; round++) {
 		count = put_all(id, count, len);
-		for (int way = SEND; way < LEND; way++)
+		for (int way = SEND; way < ZCOPY; way++)
 			ck_assert_int_eq(put(id, way, 77, len), -FI_EAGAIN);
 		ck_assert_int_eq(((struct tcp_link *)link_of(id))->tx, TCP_FULL);
 		ck_assert(!link_holds(link_of(id)));
@@ -185,7 +185,7 @@ START_TEST(woken_by_room)
 }
 END_TEST
 
-START_TEST(lent)
+START_TEST(zcopy)
 {
 	uint32_t id = join_both();
 	struct link *link = link_of(id);
@@ -194,7 +194,7 @@ START_TEST(lent)
 	engine.lands = _i & 2;
 	buffers(((struct tcp_link *)link)->sock, 20000);
 	ck_assert_uint_le(link->zcopy_min, len);
-	ck_assert_int_eq(put(id, LEND, 3, len), 0);
+	ck_assert_int_eq(put(id, ZCOPY, 3, len), 0);
 	ck_assert(link_holds(link));
 	ck_assert_int_eq(put(id, SEND, 4, 0), -FI_EAGAIN);
 	if (_i & 1) {
@@ -216,8 +216,8 @@ START_TEST(lent)
 }
 END_TEST
 
-/* A payload lent in many fragments, stopped at many places. */
-START_TEST(lent_in_fragments)
+/* A zero-copy payload in many fragments, stopped at many places. */
+START_TEST(zcopy_in_fragments)
 {
 	uint32_t id = join_both();
 	struct link *link = link_of(id);
@@ -252,7 +252,7 @@ START_TEST(goodbye)
 
 	buffers(((struct tcp_link *)link_of(id))->sock, 20000);
 	if (_i & 2)
-		ck_assert_int_eq(put(id, LEND, 0, len), 0);
+		ck_assert_int_eq(put(id, ZCOPY, 0, len), 0);
 	count = _i & 2 ? 1 : put_all(id, 0, len);
 	if (bye)
 		ck_assert_int_eq(link_of(id)->ops->send(link_of(id), NULL, 0, 0, BYE, 0), 0);
@@ -372,7 +372,7 @@ START_TEST(broken)
 	if (_i & 2) {
 		buffers(peer_of(id), 5000);
 		buffers(((struct tcp_link *)link_of(id))->sock, 5000);
-		put(id, LEND, 0, TCP_PACKET_MAX);
+		put(id, ZCOPY, 0, TCP_PACKET_MAX);
 		turn(0);
 		ck_assert(link_holds(link_of(id)));
 	}
@@ -384,7 +384,7 @@ START_TEST(broken)
 	for (int i = 0; i < 1000 && put(id, SEND, 0, 100) == 0; i++)
 		usleep(100);
 	ck_assert_int_eq(put(id, SEND, 0, 100), -FI_EAGAIN);
-	ck_assert_int_eq(put(id, LEND, 0, 100), -FI_EAGAIN);
+	ck_assert_int_eq(put(id, ZCOPY, 0, 100), -FI_EAGAIN);
 	ck_assert_int_eq(joints[id - 1].ends, 0);
 	ck_assert(!arm());
 	if (_i & 2)
@@ -413,7 +413,7 @@ START_TEST(many_links)
 		for (int i = 0; i < gone && i < 15; i++) {
 			if (!link_of(id[i]))
 				continue;
-			ck_assert_int_eq(put(id[i], LEND, round, 20000), 0);
+			ck_assert_int_eq(put(id[i], ZCOPY, round, 20000), 0);
 			ck_assert_int_eq(put(id[i] + 1, SEND, round, 10), 0);
 			count += 2;
 		}
@@ -439,8 +439,8 @@ int main(void)
 	tcase_add_loop_test(tcase, no_room, 0, 4);
 	tcase_add_loop_test(tcase, woken_by_packets, 0, 4);
 	tcase_add_loop_test(tcase, woken_by_room, 0, 2);
-	tcase_add_loop_test(tcase, lent, 0, 4);
-	tcase_add_test(tcase, lent_in_fragments);
+	tcase_add_loop_test(tcase, zcopy, 0, 4);
+	tcase_add_test(tcase, zcopy_in_fragments);
 	tcase_add_loop_test(tcase, goodbye, 0, 4);
 	tcase_add_loop_test(tcase, closed_with_unread, 0, 2);
 	tcase_add_test(tcase, worker_closed);

@@ -64,7 +64,7 @@ static struct placement {
 	struct packet p;
 	unsigned char *to;
 	size_t wanted; /* bytes; the rest is not */
-} landings[4];
+} placements[4];
 
 /* What the engine would do; a test sets them. */
 static struct {
@@ -129,11 +129,11 @@ uint32_t rx_placement_begin(struct worker *worker, uint32_t src, const struct pa
 	if (engine.on_place)
 		engine.on_place(src);
 	for (uint32_t i = 0; engine.lands && i < 4; i++)
-		if (!landings[i].to) {
-			landings[i] = (struct placement){src, *p, malloc(p->len), p->len};
-			if (landings[i].wanted > engine.wanted)
-				landings[i].wanted = engine.wanted;
-			memset(landings[i].to, 0xee, p->len);
+		if (!placements[i].to) {
+			placements[i] = (struct placement){src, *p, malloc(p->len), p->len};
+			if (placements[i].wanted > engine.wanted)
+				placements[i].wanted = engine.wanted;
+			memset(placements[i].to, 0xee, p->len);
 			return i + 1;
 		}
 	return 0;
@@ -142,7 +142,7 @@ uint32_t rx_placement_begin(struct worker *worker, uint32_t src, const struct pa
 size_t rx_placement_iov(struct worker *worker, uint32_t id, size_t offset, struct iovec *iov,
 			size_t max)
 {
-	struct placement *to = &landings[id - 1];
+	struct placement *to = &placements[id - 1];
 	size_t count = 0;
 
 	joint_of(worker, to->src);
@@ -160,7 +160,7 @@ size_t rx_placement_iov(struct worker *worker, uint32_t id, size_t offset, struc
 
 void rx_placement_end(struct worker *worker, uint32_t id)
 {
-	struct placement *to = &landings[id - 1];
+	struct placement *to = &placements[id - 1];
 	uint32_t src = to->src;
 
 	joint_of(worker, src);
@@ -180,9 +180,9 @@ void rx_ended(struct worker *worker, uint32_t src, int err)
 	j->ends++;
 	close_joint(src);
 	for (int i = 0; i < 4; i++)
-		if (landings[i].to && landings[i].src == src) {
-			free(landings[i].to);
-			landings[i].to = NULL;
+		if (placements[i].to && placements[i].src == src) {
+			free(placements[i].to);
+			placements[i].to = NULL;
 		}
 }
 
@@ -374,8 +374,8 @@ static void teardown(void)
 		tcp_transport.close(sides[i].hw);
 	forget();
 	for (int i = 0; i < 4; i++)
-		free(landings[i].to);
-	memset(landings, 0, sizeof(landings));
+		free(placements[i].to);
+	memset(placements, 0, sizeof(placements));
 }
 
 static inline int run_suite(Suite *suite, TCase *tcase)

@@ -12,7 +12,7 @@
 #include "link/link.h"
 #include "link/engine.h"
 
-#include "cm_guest.h"
+#include "cm_raw.h"
 #include "suite.h"
 
 static struct fi_info *info;
@@ -78,10 +78,10 @@ static void expect_refusal(int sock, size_t data_len)
 /* Bound is not open: nobody gets in, and nobody waits at the door. */
 START_TEST(bound_only)
 {
-	ck_assert_int_eq(guest_in(&name, _i), -FI_ECONNREFUSED);
+	ck_assert_int_eq(raw_connect(&name, _i), -FI_ECONNREFUSED);
 	ck_assert_ptr_null(cm_next(listener));
 	ck_assert_int_eq(cm_listen(listener, 5), 0);
-	close(guest_in(&name, _i));
+	close(raw_connect(&name, _i));
 	ck_assert_ptr_null(hear());
 }
 END_TEST
@@ -94,13 +94,13 @@ START_TEST(request)
 	ck_assert_int_eq(cm_listen(listener, 5), 0);
 	before = count_fds();
 	for (size_t i = 0; i < 3; i++) {
-		struct wire_hello hello = guest_hello(HELLO_REQUEST, lengths[i]);
+		struct wire_hello hello = raw_hello(HELLO_REQUEST, lengths[i]);
 		const unsigned char *data;
 		struct cm_request *req;
-		int sock = guest_in(&name, _i);
+		int sock = raw_connect(&name, _i);
 		size_t len;
 
-		guest_say(sock, &hello, _i);
+		raw_send(sock, &hello, _i);
 		req = hear();
 		ck_assert_ptr_nonnull(req);
 		ck_assert_uint_eq(cm_request_name(req)->port, 4711);
@@ -119,36 +119,36 @@ END_TEST
 /* What is no request is refused in words it understands, or has nothing more to expect. */
 START_TEST(no_request)
 {
-	struct wire_hello hello = guest_hello(HELLO_CONNECT, 0);
+	struct wire_hello hello = raw_hello(HELLO_CONNECT, 0);
 	unsigned int before;
 	char byte;
 	int sock;
 
 	ck_assert_int_eq(cm_listen(listener, 5), 0);
 	before = count_fds();
-	sock = guest_in(&name, _i);
-	guest_say(sock, &hello, _i);
+	sock = raw_connect(&name, _i);
+	raw_send(sock, &hello, _i);
 	ck_assert_ptr_null(hear());
 	expect_refusal(sock, 0);
 
-	hello = guest_hello(HELLO_REQUEST, 0);
+	hello = raw_hello(HELLO_REQUEST, 0);
 	hello.name_format = 12345; /* nobody's address */
-	sock = guest_in(&name, _i);
-	guest_say(sock, &hello, _i);
+	sock = raw_connect(&name, _i);
+	raw_send(sock, &hello, _i);
 	ck_assert_ptr_null(hear());
 	expect_refusal(sock, 0);
 
-	hello = guest_hello(HELLO_REQUEST, WIRE_CM_DATA_MAX + 1);
-	sock = guest_in(&name, _i);
-	guest_say(sock, &hello, _i);
+	hello = raw_hello(HELLO_REQUEST, WIRE_CM_DATA_MAX + 1);
+	sock = raw_connect(&name, _i);
+	raw_send(sock, &hello, _i);
 	ck_assert_ptr_null(hear());
 	ck_assert_int_le(recv(sock, &byte, 1, 0), 0);
 	close(sock);
 
-	hello = guest_hello(HELLO_REQUEST, 0);
+	hello = raw_hello(HELLO_REQUEST, 0);
 	hello.magic++;
-	sock = guest_in(&name, _i);
-	guest_say(sock, &hello, _i);
+	sock = raw_connect(&name, _i);
+	raw_send(sock, &hello, _i);
 	ck_assert_ptr_null(hear());
 	ck_assert_int_le(recv(sock, &byte, 1, 0), 0);
 	close(sock);
@@ -159,14 +159,14 @@ END_TEST
 /* More than fits is cut, not written past the end. */
 START_TEST(long_refusal)
 {
-	struct wire_hello hello = guest_hello(HELLO_REQUEST, 0);
+	struct wire_hello hello = raw_hello(HELLO_REQUEST, 0);
 	unsigned char much[2 * WIRE_CM_DATA_MAX] = {0};
 	struct cm_request *req;
 	int sock;
 
 	ck_assert_int_eq(cm_listen(listener, 5), 0);
-	sock = guest_in(&name, _i);
-	guest_say(sock, &hello, _i);
+	sock = raw_connect(&name, _i);
+	raw_send(sock, &hello, _i);
 	req = hear();
 	ck_assert_ptr_nonnull(req);
 	cm_reject(req, much, sizeof(much));
@@ -174,19 +174,19 @@ START_TEST(long_refusal)
 }
 END_TEST
 
-/* Strangers who say nothing do not keep others out, and go with the listener. */
+/* Raw clients that send nothing do not keep others out, and go with the listener. */
 START_TEST(silence)
 {
-	struct wire_hello hello = guest_hello(HELLO_REQUEST, 0);
+	struct wire_hello hello = raw_hello(HELLO_REQUEST, 0);
 	struct cm_request *req;
 	int silent[40], sock;
 	char byte;
 
 	ck_assert_int_eq(cm_listen(listener, 100), 0);
 	for (size_t i = 0; i < 40; i++)
-		ck_assert_int_ge(silent[i] = guest_in(&name, _i), 0);
-	sock = guest_in(&name, _i);
-	guest_say(sock, &hello, _i);
+		ck_assert_int_ge(silent[i] = raw_connect(&name, _i), 0);
+	sock = raw_connect(&name, _i);
+	raw_send(sock, &hello, _i);
 	req = hear();
 	ck_assert_ptr_nonnull(req);
 	cm_close(listener);
@@ -196,7 +196,7 @@ START_TEST(silence)
 		ck_assert_int_le(recv(silent[i], &byte, 1, 0), 0);
 		close(silent[i]);
 	}
-	/* Whoever was heard is still to be answered. */
+	/* A process that was heard is still to be answered. */
 	ck_assert_int_eq(recv(sock, &byte, 1, MSG_DONTWAIT), -1);
 	cm_reject(req, NULL, 0);
 	expect_refusal(sock, 0);
@@ -212,8 +212,8 @@ START_TEST(network_only)
 	name.port = 0;
 	ck_assert_int_eq(cm_open(info, &name, &listener), 0);
 	ck_assert_int_eq(cm_listen(listener, 5), 0);
-	ck_assert_int_eq(guest_in(&name, true), -FI_ECONNREFUSED);
-	close(guest_in(&name, false));
+	ck_assert_int_eq(raw_connect(&name, true), -FI_ECONNREFUSED);
+	close(raw_connect(&name, false));
 }
 END_TEST
 
@@ -230,7 +230,7 @@ START_TEST(any_address)
 		ck_assert_uint_ne(name.port, 0);
 		ck_assert_int_ne(memcmp(name.ip, any, sizeof(any)), 0);
 		ck_assert_int_eq(cm_listen(listener, 5), 0);
-		close(guest_in(&name, false));
+		close(raw_connect(&name, false));
 	}
 }
 END_TEST

@@ -129,7 +129,7 @@ static void comes_too_late(void)
 	worker.handshakes = 1;
 }
 
-static void dials(void)
+static void begins_to_connect(void)
 {
 	ck_assert_int_eq(peer->state, PEER_CONNECTING);
 	ck_assert_int_ge(peer->sock, 0);
@@ -138,7 +138,7 @@ static void dials(void)
 }
 
 /* What waits for the peer goes on waiting, for the next turns. */
-START_TEST(no_room_to_knock_again)
+START_TEST(no_room_to_connect_again)
 {
 	comes_too_late();
 	peer->deadline = 1; /* of the attempt that was late */
@@ -152,7 +152,7 @@ START_TEST(no_room_to_knock_again)
 	}
 	ck_assert_uint_eq(refuse, 0);
 	conn_poll(&worker);
-	dials();
+	begins_to_connect();
 	close(peer->sock);
 }
 END_TEST
@@ -172,7 +172,7 @@ static void ended(struct worker *of, int err, const struct wire_hello *hello)
 }
 
 /* What the kernel calls a socket that is thrown away it may call another's next. */
-static void knock_again_as(uint16_t asked, uint16_t named)
+static void connect_again_as(uint16_t asked, uint16_t named)
 {
 	static const struct worker_cm cm = {.ended = ended};
 	uint16_t first;
@@ -182,28 +182,28 @@ static void knock_again_as(uint16_t asked, uint16_t named)
 	worker.name = (struct addr){.kind = ADDR_IN, .ip = {192, 0, 2, 2}, .port = asked};
 	comes_too_late();
 	conn_poll(&worker);
-	dials();
+	begins_to_connect();
 	first = number_of(peer->sock);
 	ck_assert_uint_eq(worker.name.port, named ? named : first);
 	peer->state = PEER_HANDSHAKE;
 	peer->late = true;
 	peer->sock = dup(peer->sock); /* it is not closed: the number stays in use */
 	conn_poll(&worker);
-	dials();
+	begins_to_connect();
 	ck_assert_uint_ne(number_of(peer->sock), first);
 	ck_assert_uint_eq(worker.name.port, named ? named : number_of(peer->sock));
 }
 
 START_TEST(named_anew)
 {
-	knock_again_as(0, 0);
+	connect_again_as(0, 0);
 }
 END_TEST
 
 /* The application's own choice stays. */
 START_TEST(named_by_its_owner)
 {
-	knock_again_as(4711, 4711);
+	connect_again_as(4711, 4711);
 }
 END_TEST
 
@@ -229,7 +229,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, events_without_end);
 	tcase_add_test(tcase, bytes_without_end);
-	tcase_add_test(tcase, no_room_to_knock_again);
+	tcase_add_test(tcase, no_room_to_connect_again);
 	tcase_add_test(tcase, named_anew);
 	tcase_add_test(tcase, named_by_its_owner);
 	tcase_add_test(tcase, no_memory_for_a_peer);

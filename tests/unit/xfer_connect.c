@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int dialed, accepted;
+static int client, accepted;
 
 static struct sockaddr_in at(const char *ip)
 {
@@ -26,12 +26,12 @@ static void join(const char *from, const char *to)
 	socklen_t len = sizeof(far);
 	int listener = socket(AF_INET, SOCK_STREAM, 0);
 
-	dialed = socket(AF_INET, SOCK_STREAM, 0);
+	client = socket(AF_INET, SOCK_STREAM, 0);
 	ck_assert_int_eq(bind(listener, (struct sockaddr *)&far, len), 0);
 	ck_assert_int_eq(listen(listener, 1), 0);
 	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&far, &len), 0);
-	ck_assert_int_eq(bind(dialed, (struct sockaddr *)&near, sizeof(near)), 0);
-	ck_assert_int_eq(connect(dialed, (struct sockaddr *)&far, sizeof(far)), 0);
+	ck_assert_int_eq(bind(client, (struct sockaddr *)&near, sizeof(near)), 0);
+	ck_assert_int_eq(connect(client, (struct sockaddr *)&far, sizeof(far)), 0);
 	accepted = accept(listener, NULL, NULL);
 	ck_assert_int_ge(accepted, 0);
 	close(listener);
@@ -39,7 +39,7 @@ static void join(const char *from, const char *to)
 
 static void part(void)
 {
-	close(dialed);
+	close(client);
 	close(accepted);
 }
 
@@ -53,7 +53,7 @@ static const char *congestion(int sock)
 	return name;
 }
 
-static int patience(int sock)
+static int user_timeout(int sock)
 {
 	int low = 0;
 	socklen_t len = sizeof(low);
@@ -65,10 +65,10 @@ static int patience(int sock)
 START_TEST(the_hellos_wait_for_all)
 {
 	join("127.0.0.1", "127.0.0.1");
-	connect_tune(dialed);
-	ck_assert_int_gt(patience(dialed), 1);
-	connect_set_linked(dialed);
-	ck_assert_int_eq(patience(dialed), 1);
+	connect_tune(client);
+	ck_assert_int_gt(user_timeout(client), 1);
+	connect_set_linked(client);
+	ck_assert_int_eq(user_timeout(client), 1);
 	part();
 }
 END_TEST
@@ -76,9 +76,9 @@ END_TEST
 START_TEST(one_address_is_one_host)
 {
 	join("127.0.0.1", "127.0.0.1");
-	connect_set_linked(dialed);
+	connect_set_linked(client);
 	connect_set_linked(accepted);
-	ck_assert_str_eq(congestion(dialed), "reno");
+	ck_assert_str_eq(congestion(client), "reno");
 	ck_assert_str_eq(congestion(accepted), "reno");
 	part();
 }
@@ -90,9 +90,9 @@ START_TEST(two_addresses_are_as_the_system_wants)
 	char before[16];
 
 	join("127.0.0.1", "127.0.0.2");
-	strcpy(before, congestion(dialed));
-	connect_set_linked(dialed);
-	ck_assert_str_eq(congestion(dialed), before);
+	strcpy(before, congestion(client));
+	connect_set_linked(client);
+	ck_assert_str_eq(congestion(client), before);
 	part();
 }
 END_TEST
@@ -100,7 +100,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("xfer_connect");
-	TCase *all = tcase_create("dial");
+	TCase *all = tcase_create("connect");
 
 	tcase_add_test(all, the_hellos_wait_for_all);
 	tcase_add_test(all, one_address_is_one_host);

@@ -216,7 +216,7 @@ START_TEST(injected)
 }
 END_TEST
 
-/* Whoever sleeps while some waits for room is woken by room. */
+/* A process that sleeps while a datagram waits for room is woken by room. */
 START_TEST(room_wakes)
 {
 	struct worker *worker = ep_of(opened.ep)->worker;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hellos over a pair of sockets: good ones, and all that a stranger may send instead. */
+/* Hellos over a pair of sockets: good ones, and all that an unknown client may send instead. */
 #include "fake_link.h"
 
 #include <dirent.h>
@@ -9,7 +9,7 @@
 
 #include "xfer/conn/hello.h"
 
-static int pair[2]; /* the stranger writes to 0 */
+static int pair[2]; /* the client writes to 0 */
 
 static unsigned int count_fds(void)
 {

@@ -22,10 +22,10 @@
 #include "xfer/worker.h"
 #include "suite.h"
 
-#define LIMIT    20     /* seconds */
-#define A_WHILE  100000 /* microseconds: closing would be over */
-#define OWNER    "fi_shm://settle-owner"
-#define STRANGER 0x100007u
+#define LIMIT      20     /* seconds */
+#define A_WHILE    100000 /* microseconds: closing would be over */
+#define OWNER      "fi_shm://settle-owner"
+#define OTHER_PEER 0x100007u
 
 static struct fi_info *info;
 static struct fid_fabric *fabric;
@@ -140,7 +140,7 @@ START_TEST(region_waits)
 	struct shm_guard mark;
 
 	open_side(OWNER);
-	ck_assert(shm_guard_enter(own_ring(), STRANGER, &mark));
+	ck_assert(shm_guard_enter(own_ring(), OTHER_PEER, &mark));
 	begin_close(&mr->fid);
 	usleep(A_WHILE);
 	ck_assert(!is_over());
@@ -159,7 +159,7 @@ START_TEST(region_says_so)
 
 	open_side(OWNER);
 	log_redirect(&sink);
-	ck_assert(shm_guard_enter(own_ring(), STRANGER, &mark));
+	ck_assert(shm_guard_enter(own_ring(), OTHER_PEER, &mark));
 	begin_close(&mr->fid);
 	usleep(2500000);
 	ck_assert(!is_over());
@@ -168,7 +168,7 @@ START_TEST(region_says_so)
 	ck_assert_int_le(times, 2);
 	ck_assert_ptr_nonnull(strstr(said, "waiting for"));
 	shm_guard_leave(&mark);
-	ck_assert(shm_guard_enter(own_ring(), STRANGER, &mark));
+	ck_assert(shm_guard_enter(own_ring(), OTHER_PEER, &mark));
 	end_close();
 	shm_guard_leave(&mark);
 	mr = NULL;
@@ -182,11 +182,11 @@ START_TEST(endpoint_waits)
 	struct shm_guard mark, more;
 
 	open_side(OWNER);
-	ck_assert(shm_guard_enter(own_ring(), STRANGER, &mark));
+	ck_assert(shm_guard_enter(own_ring(), OTHER_PEER, &mark));
 	begin_close(&ep->fid);
 	usleep(A_WHILE);
 	ck_assert(!is_over());
-	ck_assert(!shm_guard_enter(own_ring(), STRANGER + 1, &more)); /* nobody new */
+	ck_assert(!shm_guard_enter(own_ring(), OTHER_PEER + 1, &more)); /* nobody new */
 	shm_guard_leave(&mark);
 	end_close();
 	ep = NULL;

@@ -179,7 +179,7 @@ START_TEST(full_link_is_eagain)
 }
 END_TEST
 
-/* Room for one packet at a time; whoever comes next waits. */
+/* Room for one packet at a time; a process that comes next waits. */
 START_TEST(long_write_in_fragments)
 {
 	unsigned int sent = 0;
@@ -248,7 +248,7 @@ START_TEST(behind_a_long_read)
 	ck_assert_int_eq(post_read(REGION, &buf[1]), 0);
 	ck_assert_int_eq(post_write(8, &buf[2]), 0);
 	ck_assert_int_eq(fi_inject_write(fake.ep, buf, 4, fake.addr, 100, KEY_ALL), -FI_EAGAIN);
-	/* Whoever gets a message may change what is being read. */
+	/* A process that gets a message may change what is being read. */
 	ck_assert_int_eq(fi_tsend(fake.ep, buf, 4, NULL, fake.addr, 1, &buf[3]), 0);
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 1);

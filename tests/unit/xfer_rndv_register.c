@@ -9,7 +9,7 @@
 
 static unsigned char bytes[LEN];
 static struct link_ops ops;
-static int registered, concealed, refusal, done, done_err;
+static int registered, deregistered, refusal, done, done_err;
 static const void *batches[4]; /* of what was registered */
 
 static int expose(struct link *link, const struct iovec *iov, size_t count, const void *batch,
@@ -26,11 +26,11 @@ static int expose(struct link *link, const struct iovec *iov, size_t count, cons
 	return 0;
 }
 
-static void conceal(struct link *link, void *token)
+static void deregister(struct link *link, void *token)
 {
 	ck_assert_ptr_eq(link, &fake.link);
 	ck_assert_ptr_eq(token, &registered);
-	concealed++;
+	deregistered++;
 }
 
 static void ended(struct work *work, int err)
@@ -48,17 +48,17 @@ static void start(void)
 	fake_open_connected();
 	ops = fake_ops;
 	ops.rndv_register = expose;
-	ops.rndv_deregister = conceal;
+	ops.rndv_deregister = deregister;
 	fake.link.ops = &ops;
 	fake.link.bounces = true;
 	fake.link.spec_max = LEN;
-	registered = concealed = refusal = done = 0;
+	registered = deregistered = refusal = done = 0;
 	work = (struct work){.kind = &kind, .batch = &work};
 }
 
 static void finish(void)
 {
-	ck_assert_int_eq(concealed, registered);
+	ck_assert_int_eq(deregistered, registered);
 	fake_shut();
 }
 
@@ -94,7 +94,7 @@ static void expect_done(int err)
 {
 	ck_assert_int_eq(done, 1);
 	ck_assert_int_eq(done_err, err);
-	ck_assert_int_eq(concealed, registered);
+	ck_assert_int_eq(deregistered, registered);
 }
 
 START_TEST(until_it_is_answered)
@@ -104,7 +104,7 @@ START_TEST(until_it_is_answered)
 	expect_rts(PLACE, 0);
 	ck_assert_uint_eq(fake.count, 1);
 	ck_assert_ptr_eq(batches[0], &work);
-	ck_assert_int_eq(concealed, 0);
+	ck_assert_int_eq(deregistered, 0);
 	fake_says_ats(id, 0);
 	expect_done(0);
 	ck_assert_int_eq(registered, 1);
@@ -159,7 +159,7 @@ START_TEST(asked_for_all_the_same)
 	size_t got = 0;
 
 	fake_says(WIRE_HEAD(WIRE_CTS, 0, 0, id), 5, 0, NULL, 0);
-	ck_assert_int_eq(concealed, 1);
+	ck_assert_int_eq(deregistered, 1);
 	fake_expect_nothing();
 	for (unsigned int i = 1; i < fake.count; i++) {
 		const struct fake_packet *p = &fake.packets[i];

@@ -7,7 +7,7 @@
 #define TAG      0x77
 #define FRAGMENT 8192u
 #define SHORT    (3 * FRAGMENT + 5)         /* four fragments */
-#define LONG     (WIRE_SPEC_MAX + FRAGMENT) /* more than comes unasked */
+#define LONG     (WIRE_SPEC_MAX + FRAGMENT) /* more than comes speculatively */
 #define ASKED    (WIRE_SPEC_MAX / 2)        /* when so much has come the rest is asked for */
 #define OFFER    0x4711u                    /* the peer's number of its message */
 #define PATIENCE 100000                     /* turns */
@@ -157,7 +157,7 @@ START_TEST(none_behind_a_gap)
 }
 END_TEST
 
-/* Whoever looks rarely does not wait for any. */
+/* A process that looks rarely does not wait for any. */
 START_TEST(the_rest_is_fetched)
 {
 	post(SHORT);

@@ -24,7 +24,7 @@ enum { HAMMER_SUM, HAMMER_MIX, HAMMER_TICKET, HAMMER_SWAP, HAMMER_WHOLE };
 struct hammer_op {
 	struct amo amo;
 	unsigned char buf[HAMMER_ARRAY * EVAL_ELEMENT], compare[EVAL_ELEMENT], result[EVAL_ELEMENT];
-	bool done; /* by whoever reads the queue */
+	bool done; /* by the thread that reads the queue */
 };
 
 struct worker {

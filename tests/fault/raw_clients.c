@@ -7,11 +7,11 @@
 #include <poll.h>
 
 #include "echo.h"
-#include "stranger.h"
+#include "raw_client.h"
 
-#define STRANGERS 1000
-#define SILENT    200
-#define DOOR_MS   12000 /* the silent ones are gone by then */
+#define RAW_CLIENTS 1000
+#define SILENT      200
+#define DOOR_MS     12000 /* the silent ones are gone by then */
 
 /* True when the socket was closed from the other side in time. */
 static bool shown_the_door(int sock, uint64_t end)
@@ -28,10 +28,10 @@ static void storm(struct node *n, fi_addr_t to)
 	unsigned int quiet = 0;
 	uint64_t end;
 
-	for (unsigned int i = 0; i < STRANGERS; i++) {
-		int sock = knock(&server_name);
+	for (unsigned int i = 0; i < RAW_CLIENTS; i++) {
+		int sock = raw_connect(&server_name);
 
-		if (i % (STRANGERS / SILENT) == 0) {
+		if (i % (RAW_CLIENTS / SILENT) == 0) {
 			silent[quiet++] = sock;
 		} else {
 			misbehave(sock, i % MANNERS, i);
@@ -43,7 +43,7 @@ static void storm(struct node *n, fi_addr_t to)
 	end = now_ms() + DOOR_MS;
 	for (unsigned int i = 0; i < SILENT; i++) {
 		if (!shown_the_door(silent[i], end))
-			fail("silent stranger %u of %d is still there", i, SILENT);
+			fail("silent raw client %u of %d is still there", i, SILENT);
 		close(silent[i]);
 	}
 }
@@ -57,15 +57,15 @@ static void come_in_late(void)
 	ssize_t ret;
 
 	for (unsigned int i = 0; i < SILENT; i++)
-		silent[i] = knock(&server_name);
+		silent[i] = raw_connect(&server_name);
 	node_open(&late, NULL);
 	end = now_ms() + PING_MS;
 	ret = fi_send(late.ep, "L", 1, NULL, node_insert(&late, &server_name), NULL);
 	while (ret == -FI_EAGAIN && now_ms() < end)
 		ret = fi_send(late.ep, "L", 1, NULL, 0, NULL);
 	must(ret, "fi_send");
-	if (node_wait(&late, PING_MS, "a real peer behind silent strangers").err)
-		fail("a real peer behind silent strangers was refused");
+	if (node_wait(&late, PING_MS, "a real peer behind silent raw clients").err)
+		fail("a real peer behind silent raw clients was refused");
 	node_close(&late);
 	for (unsigned int i = 0; i < SILENT; i++)
 		close(silent[i]);

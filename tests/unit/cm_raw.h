@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Those who come to the listener of a passive endpoint, without an endpoint of their own. */
-#ifndef UNIT_CM_GUEST_H
-#define UNIT_CM_GUEST_H
+#ifndef UNIT_CM_RAW_H
+#define UNIT_CM_RAW_H
 
 #include <arpa/inet.h>
 #include <check.h>
@@ -16,7 +16,7 @@
 #include "xfer/conn/connect.h"
 
 /* Somebody comes in, by the door inside the host or by TCP. */
-static inline int guest_in(const struct addr *name, bool inside)
+static inline int raw_connect(const struct addr *name, bool inside)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET,
 				  .sin_port = htons(name->port),
@@ -29,7 +29,7 @@ static inline int guest_in(const struct addr *name, bool inside)
 	return -FI_ECONNREFUSED;
 }
 
-static inline struct wire_hello guest_hello(enum hello_kind kind, size_t data_len)
+static inline struct wire_hello raw_hello(enum hello_kind kind, size_t data_len)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET,
 				  .sin_port = htons(4711),
@@ -48,7 +48,7 @@ static inline struct wire_hello guest_hello(enum hello_kind kind, size_t data_le
 }
 
 /* Inside a host a hello of those who take part brings a descriptor. */
-static inline void guest_say(int sock, const struct wire_hello *hello, bool inside)
+static inline void raw_send(int sock, const struct wire_hello *hello, bool inside)
 {
 	struct iovec iov = {(void *)(uintptr_t)hello, sizeof(*hello)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Those who connect to an endpoint's socket and are no peers: every way we could think of. */
-#ifndef FAULT_STRANGER_H
-#define FAULT_STRANGER_H
+#ifndef FAULT_RAW_CLIENT_H
+#define FAULT_RAW_CLIENT_H
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -20,7 +20,7 @@ struct page {
 #define SEALS      (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /* Connects to the endpoint of this name. */
-static int knock(const struct name *name)
+static int raw_connect(const struct name *name)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	struct sockaddr_in in;
@@ -67,7 +67,7 @@ static void say(int sock, const void *words, size_t len, const int *fds, unsigne
 
 static int ring_file(size_t len, int seals, struct page page)
 {
-	int fd = memfd_create("stranger", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = memfd_create("raw_client", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd < 0 || ftruncate(fd, (off_t)len) ||
 	    pwrite(fd, &page, sizeof(page), 0) != sizeof(page) || fcntl(fd, F_ADD_SEALS, seals))
