@@ -264,7 +264,7 @@ static int bind_stx(struct ep *ep, struct stx *stx)
 	if (stx->dom != ep->dom)
 		return -FI_EDOMAIN;
 	if (ep->stx)
-		stx_put(ep->stx);
+		sep_stx_put(ep->stx);
 	ep->stx = stx;
 	ref_get(&stx->ref);
 	return 0;
@@ -370,7 +370,7 @@ static void put_bindings(struct ep *ep)
 	if (ep->srx)
 		ref_put(&ep->srx->ref);
 	if (ep->stx)
-		stx_put(ep->stx);
+		sep_stx_put(ep->stx);
 }
 
 static int close_alias(struct ep *ep)

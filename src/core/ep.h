@@ -136,7 +136,7 @@ void ep_take_bindings(struct ep *ep);
 /* The part of that for its aliases. */
 void ep_follow_base(struct ep *base);
 /* One user less of a shared transmit context. */
-void stx_put(struct stx *stx);
+void sep_stx_put(struct stx *stx);
 int ep_option_get(fid_t fid, int level, int optname, void *optval, size_t *optlen);
 int ep_option_set(fid_t fid, int level, int optname, const void *optval, size_t optlen);
 
@@ -152,8 +152,9 @@ int sep_tx_context(struct fid_ep *sep, int idx, struct fi_tx_attr *attr, struct 
 		   void *context);
 int sep_rx_context(struct fid_ep *sep, int idx, struct fi_rx_attr *attr, struct fid_ep **ep,
 		   void *context);
-int srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **ep, void *context);
-int stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
-	     void *context);
+int sep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **ep,
+		 void *context);
+int sep_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
+		 void *context);
 
 #endif

@@ -127,7 +127,7 @@ static int open_receives(struct ep *ep)
 
 	if (dom->device_ops)
 		return dom->device_ops->srx_open(dom->device, ep->info->rx_attr->size,
-						 &ep->device_srx);
+						     &ep->device_srx);
 	ep->rx = ep->own_rx = xfer_rx_open(dom);
 	if (!ep->rx)
 		return -FI_ENOMEM;
@@ -146,7 +146,8 @@ static void close_receives(struct ep *ep)
 }
 
 /* Its queues exist from the start; endpoints that bind it bring the messages. */
-int srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **out, void *context)
+int sep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **out,
+		 void *context)
 {
 	struct domain *dom = domain_of(domain);
 	struct ep *ep;
@@ -179,7 +180,7 @@ free_ep:
 	return err;
 }
 
-void stx_put(struct stx *stx)
+void sep_stx_put(struct stx *stx)
 {
 	if (__atomic_sub_fetch(&stx->ref, 1, __ATOMIC_ACQ_REL) == 0)
 		free(stx);
@@ -192,7 +193,7 @@ static int stx_close(struct fid *fid)
 	ref_put(&stx->dom->ref);
 	stx->dom = NULL;
 	stx->closed = true;
-	stx_put(stx);
+	sep_stx_put(stx);
 	return 0;
 }
 
@@ -206,8 +207,8 @@ static struct fi_ops stx_fi_ops = {
 	.ops_set = fid_no_ops_set,
 };
 
-int stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **out,
-	     void *context)
+int sep_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **out,
+		 void *context)
 {
 	struct stx *stx = out ? calloc(1, sizeof(*stx)) : NULL;
 

@@ -33,7 +33,7 @@ bool worker_alone(const struct worker *worker, const void *state);
 /* The state of the transport of `state` in another worker of the domain, one that stays open; NULL: there is none. */
 void *worker_successor(const struct worker *worker, const void *state);
 
-/* ---- Links: src/xfer/msg/deliver.c, rxreq.c, move.c, rma_rdma.c, conn.c --------------------------------- */
+/* ---- Links: src/xfer/msg/rx_deliver.c, rxreq.c, move.c, rma_rdma.c, conn.c --------------------------------- */
 
 /*
  * Packets that come, from a progress call. `src` names the peer: its number in our pool of peers, as our

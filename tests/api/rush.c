@@ -10,7 +10,7 @@
 #define EACH     50 /* endpoints of a process that comes, at most */
 #define EACH_MIN 24 /* so that there are more than are let in at a time */
 #define SECONDS  60
-#define STALL_US 700000  /* that long nobody who knocked says a word */
+#define STALL_US 700000  /* that long no process that connects sends anything */
 #define LATE_US  5000000 /* the same, so long that it is taken for nobody */
 
 /* As many descriptors as this process may ask for. */

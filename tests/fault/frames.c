@@ -43,7 +43,7 @@ static const struct bad {
 	{{.head = HEAD(WIRE_FRAG, 0, 0, 77), .len = 500},
 	 500,
 	 false,
-	 "piece of a message that is not"},
+	 "fragment of a message that is not"},
 	{{.head = HEAD(FIN, 0, 0, 78)}, 0, false, "answer for request 0x4e, which is not"},
 	{{.head = HEAD(PUT, 0, 0, 1), .len = 12}, 12, false, "a one-sided request of 12 bytes"},
 	{{.head = HEAD(GET, LONG, 0, 1), .len = 100},

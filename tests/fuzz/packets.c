@@ -5,6 +5,7 @@
  * ids in them, so that the peers can answer what was really asked.
  */
 #include "app.h"
+#include "link/upcall.h"
 
 #define EAGER    16384u
 #define PACKET   16384u

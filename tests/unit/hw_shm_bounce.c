@@ -18,14 +18,14 @@ static void start(void)
 	setup();
 	s = join(0);
 	shm_transport.hello_fds(own, fds);
-	ck_assert_int_eq(ring_attach(&seen, fds[0]), 0);
+	ck_assert_int_eq(shm_ring_attach(&seen, fds[0]), 0);
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (unsigned char)(i * 5 + (i >> 9));
 }
 
 static void finish(void)
 {
-	ring_unmap(&seen);
+	shm_ring_unmap(&seen);
 	leave(s);
 	teardown();
 }

@@ -308,7 +308,7 @@ static int die(int number)
 	place = s->link.last;
 	EXPECT(sendv(s, head_of(WIRE_PUT, WIRE_DATA, 2), 300, 2) == 0);
 	EXPECT(shm_cancel_posted(&s->link, place, &len));
-	EXPECT(ring_claim(&s->ring, &s->next, s->src, 5, &word) == 0); /* never published */
+	EXPECT(shm_ring_claim(&s->ring, &s->next, s->src, 5, &word) == 0); /* never published */
 	return 0;
 }
 
@@ -324,7 +324,7 @@ START_TEST(sender_died)
 		count = 0;
 		at = live->next;
 		if (behind) {
-			ck_assert_int_eq(ring_claim(&live->ring, &at, live->src, 1, &word), 0);
+			ck_assert_int_eq(shm_ring_claim(&live->ring, &at, live->src, 1, &word), 0);
 			live->next = at + 1;
 		}
 		ck_assert_int_eq(status_of(child(die, behind ? 2 : 0)), 0);

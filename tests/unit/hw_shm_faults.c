@@ -24,32 +24,32 @@ START_TEST(dead_claimers)
 		ck_assert_int_eq(put(&live, 3, id), 0);
 	}
 	/* Nothing is given up before its claimer is dead, and then whatever stands before it. */
-	ck_assert_uint_eq(ring_skip_dead(&ring, head), 0);
-	ck_assert_uint_eq(ring_reap(&ring, head, 1), 1);
-	ck_assert_uint_eq(ring_reap(&ring, head, 1), 0);
-	ck_assert_uint_eq(ring_skip_dead(&ring, head), 0);
+	ck_assert_uint_eq(shm_ring_skip_dead(&ring, head), 0);
+	ck_assert_uint_eq(shm_ring_reap(&ring, head, 1), 1);
+	ck_assert_uint_eq(shm_ring_reap(&ring, head, 1), 0);
+	ck_assert_uint_eq(shm_ring_skip_dead(&ring, head), 0);
 	publish(&slow, 2, 50);
 	take(10, 2, 50);
-	ck_assert_uint_eq(ring_skip_dead(&ring, head), 0);
-	ck_assert_uint_eq(ring_reap(&ring, head, 0), 1);
-	ck_assert_uint_eq(ring_skip_dead(&ring, head), 2);
+	ck_assert_uint_eq(shm_ring_skip_dead(&ring, head), 0);
+	ck_assert_uint_eq(shm_ring_reap(&ring, head, 0), 1);
+	ck_assert_uint_eq(shm_ring_skip_dead(&ring, head), 2);
 	release(2);
 	take(9, 3, 0);
-	ck_assert_uint_eq(ring_skip_dead(&ring, head), 3);
+	ck_assert_uint_eq(shm_ring_skip_dead(&ring, head), 3);
 	release(3);
 	take(9, 3, 1);
-	ck_assert_uint_eq(ring_skip_dead(&ring, head), 0);
-	ck_assert_uint_eq(ring_reap(&ring, head, 2), 1);
-	ck_assert_uint_eq(ring_skip_dead(&ring, head), 4);
+	ck_assert_uint_eq(shm_ring_skip_dead(&ring, head), 0);
+	ck_assert_uint_eq(shm_ring_reap(&ring, head, 2), 1);
+	ck_assert_uint_eq(shm_ring_skip_dead(&ring, head), 4);
 	release(4);
 	take(9, 3, 2);
 	/* The same ids again, alive. */
 	slow.id = 1;
 	ck_assert_int_eq(put(&slow, 5, 51), 0);
 	take(1, 5, 51);
-	ck_assert_uint_eq(ring_reap(&ring, head, 1), 0);
-	ring_unmap(&live.ring);
-	ring_unmap(&slow.ring);
+	ck_assert_uint_eq(shm_ring_reap(&ring, head, 1), 0);
+	shm_ring_unmap(&live.ring);
+	shm_ring_unmap(&slow.ring);
 }
 END_TEST
 
@@ -69,7 +69,7 @@ static void refused(int fd)
 	struct ring r;
 
 	ck_assert_int_ge(fd, 0);
-	ck_assert_int_lt(ring_attach(&r, fd), 0);
+	ck_assert_int_lt(shm_ring_attach(&r, fd), 0);
 	close(fd);
 }
 
@@ -81,8 +81,8 @@ START_TEST(attach_refuses)
 	struct ring r;
 	int pair[2], good = sealed(len, seals, &page);
 
-	ck_assert_int_eq(ring_attach(&r, good), 0);
-	ring_unmap(&r);
+	ck_assert_int_eq(shm_ring_attach(&r, good), 0);
+	shm_ring_unmap(&r);
 	close(good);
 	refused(sealed(len, 0, &page));
 	refused(sealed(len, F_SEAL_GROW | F_SEAL_SEAL, &page));

@@ -19,7 +19,7 @@ START_TEST(wraps_around)
 	}
 	ck_assert_uint_gt(head, 100 * (uint64_t)ring_count());
 	ck_assert_ptr_null(look());
-	ring_unmap(&s.ring);
+	shm_ring_unmap(&s.ring);
 }
 END_TEST
 
@@ -37,7 +37,7 @@ START_TEST(laps_wrap_around)
 		take(7, 3, n);
 	}
 	ck_assert_uint_eq(ring_lap(&ring, head), 5);
-	ring_unmap(&s.ring);
+	shm_ring_unmap(&s.ring);
 }
 END_TEST
 
@@ -60,8 +60,8 @@ START_TEST(full)
 	take(2, 3, 100);
 	take(1, 1, 101);
 	ck_assert_ptr_null(look());
-	ring_unmap(&a.ring);
-	ring_unmap(&b.ring);
+	shm_ring_unmap(&a.ring);
+	shm_ring_unmap(&b.ring);
 }
 END_TEST
 
@@ -119,7 +119,7 @@ static int claim_and_tell(uint32_t id)
 	for (int n = 0; n < NAPS; n++) {
 		uint64_t word;
 
-		while (ring_claim(&s.ring, &s.next, id, 1, &word))
+		while (shm_ring_claim(&s.ring, &s.next, id, 1, &word))
 			sched_yield();
 		publish(&s, 1, (word & CLAIM_SLEEP) != 0);
 	}
@@ -135,7 +135,7 @@ START_TEST(one_sees_the_sleeper)
 	for (uint32_t i = 0; i < SENDERS; i++)
 		pids[i] = child(claim_and_tell, i);
 	for (int left = SENDERS * NAPS; left > 0; left--) {
-		bool asleep = ring_sleep(&ring, head);
+		bool asleep = shm_ring_sleep(&ring, head);
 		struct ring_slot *slot;
 
 		slept += asleep;
@@ -156,17 +156,17 @@ START_TEST(no_sleep_over_a_claim)
 	struct sender s = attach(3);
 	uint64_t word;
 
-	ck_assert(ring_sleep(&ring, head));
-	ck_assert(ring_sleep(&ring, head));
-	ck_assert_int_eq(ring_claim(&s.ring, &s.next, 3, 1, &word), 0);
+	ck_assert(shm_ring_sleep(&ring, head));
+	ck_assert(shm_ring_sleep(&ring, head));
+	ck_assert_int_eq(shm_ring_claim(&s.ring, &s.next, 3, 1, &word), 0);
 	ck_assert(word & CLAIM_SLEEP);
-	ck_assert(!ring_sleep(&ring, head));
+	ck_assert(!shm_ring_sleep(&ring, head));
 	publish(&s, 1, 0);
-	ck_assert(!ring_sleep(&ring, head));
+	ck_assert(!shm_ring_sleep(&ring, head));
 	take(3, 1, 0);
-	ck_assert_int_eq(ring_claim(&s.ring, &s.next, 3, 1, &word), 0);
+	ck_assert_int_eq(shm_ring_claim(&s.ring, &s.next, 3, 1, &word), 0);
 	ck_assert(!(word & CLAIM_SLEEP));
-	ring_unmap(&s.ring);
+	shm_ring_unmap(&s.ring);
 }
 END_TEST
 

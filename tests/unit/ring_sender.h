@@ -24,14 +24,14 @@ static int memfd;
 
 static void setup(void)
 {
-	ck_assert_int_eq(ring_create(&ring, BYTES, &memfd), 0);
+	ck_assert_int_eq(shm_ring_create(&ring, BYTES, &memfd), 0);
 	head = ring.page->head;
 	alarm(LIMIT);
 }
 
 static void teardown(void)
 {
-	ring_unmap(&ring);
+	shm_ring_unmap(&ring);
 	close(memfd);
 }
 
@@ -51,7 +51,7 @@ static struct sender attach(uint32_t id)
 {
 	struct sender s = {.id = id};
 
-	ck_assert_int_eq(ring_attach(&s.ring, memfd), 0);
+	ck_assert_int_eq(shm_ring_attach(&s.ring, memfd), 0);
 	s.next = s.ring.page->head;
 	return s;
 }
@@ -60,7 +60,7 @@ static int claim(struct sender *s, uint32_t slots)
 {
 	uint64_t word;
 
-	return ring_claim(&s->ring, &s->next, s->id, slots, &word);
+	return shm_ring_claim(&s->ring, &s->next, s->id, slots, &word);
 }
 
 /* Fills the slots after the first with bytes that follow from the number. */

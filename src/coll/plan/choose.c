@@ -223,8 +223,8 @@ static void reduce_scatter_ordered(const struct plan_build *b)
 	scatter.shape.kind = FI_SCATTER;
 	if (b->shape.rank == 0)
 		reduce.out = scatter.in = plan_keep(b->plan, all_of(b));
-	plan_flat(&reduce);
-	plan_flat(&scatter);
+	choose_flat(&reduce);
+	choose_flat(&scatter);
 }
 
 static void alltoall_bruck(const struct plan_build *b)
@@ -328,7 +328,7 @@ static void alone(const struct plan_build *b)
 		plan_add(b, &plan_place_own, part_of(b), false);
 }
 
-void plan_flat(const struct plan_build *b)
+void choose_flat(const struct plan_build *b)
 {
 	const struct row *row = table;
 	struct plan_build chosen = *b;

@@ -26,7 +26,7 @@ void plan_add(const struct plan_build *b, const struct plan_algorithm *algorithm
 struct plan_place plan_keep(struct plan *plan, size_t count);
 
 /* Adds the collective by the algorithms of the table, without regard to which members share hosts. */
-void plan_flat(const struct plan_build *b);
+void choose_flat(const struct plan_build *b);
 
 /* Adds it in levels, inside hosts and between them. False: that would be no better. */
 bool plan_levels(const struct plan_build *b);

@@ -88,7 +88,7 @@ static void in_host(struct levels *v, enum fi_collective_op kind, size_t count,
 	h->shape.overlap = v->leads ? v->b->shape.overlap : PLAN_APART;
 	h->in = in;
 	h->out = out;
-	plan_flat(h);
+	choose_flat(h);
 }
 
 /* Leaders that bring a piece or a vector that is in `out` already have it where it belongs. */
@@ -103,7 +103,7 @@ static void between(struct levels *v, enum fi_collective_op kind, size_t count,
 	l->in = in;
 	l->out = out;
 	if (v->leads)
-		plan_flat(l);
+		choose_flat(l);
 }
 
 /* Room at leaders, elsewhere a place nobody looks at. */

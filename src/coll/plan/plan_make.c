@@ -98,5 +98,5 @@ void plan_make(struct plan *plan, const struct plan_shape *shape)
 		return;
 	set_aside(&b);
 	if (!plan_levels(&b))
-		plan_flat(&b);
+		choose_flat(&b);
 }

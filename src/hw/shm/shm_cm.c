@@ -43,7 +43,7 @@ static int shm_open_worker(struct worker *worker, void **state)
 
 	if (!shm)
 		return -FI_ENOMEM;
-	err = ring_create(&shm->ring, env_get()->ring_size, &shm->fd);
+	err = shm_ring_create(&shm->ring, env_get()->ring_size, &shm->fd);
 	if (err) {
 		LOG_WARN(LOG_EP_CTRL, "shm: cannot make a receive ring of %zu bytes: %s",
 			 env_get()->ring_size, fi_strerror(-err));
@@ -62,7 +62,7 @@ static void shm_close_worker(void *state)
 	struct shm *shm = state;
 
 	shm_pipe_close_all(&shm->pipes);
-	ring_unmap(&shm->ring);
+	shm_ring_unmap(&shm->ring);
 	close(shm->fd);
 	free(shm->bounce);
 	free(shm);
@@ -102,7 +102,7 @@ static void shm_close_link(struct link *link)
 {
 	struct shm_link *s = (struct shm_link *)link;
 
-	ring_unmap(&s->ring);
+	shm_ring_unmap(&s->ring);
 	shm_pipe_forget(&s->pipe);
 	s->own->pipes.links--;
 	mr_view_detach(&s->regions);
@@ -154,7 +154,7 @@ static void attach_regions(struct shm_link *s, const struct link_peer *peer)
 
 static int join(struct shm_link *s, const struct link_peer *peer)
 {
-	int err = ring_attach(&s->ring, peer->fds[0]);
+	int err = shm_ring_attach(&s->ring, peer->fds[0]);
 
 	if (err)
 		LOG_WARN(LOG_EP_CTRL, "shm: process %d sent no usable ring: %s", (int)peer->pid,

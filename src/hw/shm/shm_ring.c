@@ -77,7 +77,7 @@ static uint32_t slots_for(size_t bytes)
 	return slots;
 }
 
-int ring_create(struct ring *r, size_t bytes, int *fd)
+int shm_ring_create(struct ring *r, size_t bytes, int *fd)
 {
 	uint32_t slots = slots_for(bytes);
 	int err, mem = memfd_create("weft-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -103,13 +103,13 @@ int ring_create(struct ring *r, size_t bytes, int *fd)
 	*fd = mem;
 	return 0;
 unmap:
-	ring_unmap(r);
+	shm_ring_unmap(r);
 close_mem:
 	close(mem);
 	return err;
 }
 
-int ring_attach(struct ring *r, int fd)
+int shm_ring_attach(struct ring *r, int fd)
 {
 	struct ring_page page;
 	struct stat st;
@@ -130,7 +130,7 @@ static void populate(void *at, size_t len)
 	madvise(at, (len + PAGE - 1) & ~(size_t)(PAGE - 1), MADV_POPULATE_WRITE);
 }
 
-void ring_populate(const struct ring *r)
+void shm_ring_populate(const struct ring *r)
 {
 	size_t slots = (size_t)r->mask + 1;
 
@@ -140,7 +140,7 @@ void ring_populate(const struct ring *r)
 	populate(r->slots, slots * RING_SLOT);
 }
 
-void ring_unmap(struct ring *r)
+void shm_ring_unmap(struct ring *r)
 {
 	munmap(r->page, r->map_len);
 }
@@ -167,7 +167,7 @@ static bool find_frontier(const struct ring *r, uint64_t *pos, uint64_t *word)
 	}
 }
 
-int ring_claim(struct ring *r, uint64_t *pos, uint32_t owner, uint32_t slots, uint64_t *word)
+int shm_ring_claim(struct ring *r, uint64_t *pos, uint32_t owner, uint32_t slots, uint64_t *word)
 {
 	/* Bounded: a ring spoilt by its owner must not keep us here. */
 	for (int tries = 0; tries < CLAIM_TRIES; tries++) {
@@ -193,7 +193,7 @@ int ring_claim(struct ring *r, uint64_t *pos, uint32_t owner, uint32_t slots, ui
 	return -FI_EAGAIN;
 }
 
-bool ring_sleep(struct ring *r, uint64_t head)
+bool shm_ring_sleep(struct ring *r, uint64_t head)
 {
 	uint64_t *claim = ring_claim_at(r, head);
 	uint64_t word = __atomic_load_n(claim, __ATOMIC_ACQUIRE);
@@ -207,7 +207,7 @@ bool ring_sleep(struct ring *r, uint64_t head)
 	return true;
 }
 
-uint64_t ring_step(const struct ring *r, uint64_t *pos)
+uint64_t shm_ring_step(const struct ring *r, uint64_t *pos)
 {
 	uint64_t word = __atomic_load_n(ring_claim_at(r, *pos), __ATOMIC_ACQUIRE);
 
@@ -217,13 +217,13 @@ uint64_t ring_step(const struct ring *r, uint64_t *pos)
 	return word;
 }
 
-uint32_t ring_reap(struct ring *r, uint64_t head, uint32_t owner)
+uint32_t shm_ring_reap(struct ring *r, uint64_t head, uint32_t owner)
 {
 	uint64_t pos = head, at = head, word;
 	uint32_t reaped = 0;
 
 	/* Bounded: senders may go on claiming while we walk. */
-	while (pos - head <= r->mask && (word = ring_step(r, &pos))) {
+	while (pos - head <= r->mask && (word = shm_ring_step(r, &pos))) {
 		uint64_t state = ring_state(r, at);
 
 		if (claim_owner(word) == (owner & RING_DEAD) && state != RING_PUBLISHED &&
@@ -238,16 +238,16 @@ uint32_t ring_reap(struct ring *r, uint64_t head, uint32_t owner)
 	return reaped;
 }
 
-uint32_t ring_skip_dead(const struct ring *r, uint64_t head)
+uint32_t shm_ring_skip_dead(const struct ring *r, uint64_t head)
 {
-	uint64_t pos = head, word = ring_step(r, &pos);
+	uint64_t pos = head, word = shm_ring_step(r, &pos);
 
 	return word && claim_owner(word) == RING_DEAD ? claim_slots(word) : 0;
 }
 
-uint32_t ring_skip_cancelled(const struct ring *r, uint64_t head)
+uint32_t shm_ring_skip_cancelled(const struct ring *r, uint64_t head)
 {
 	uint64_t pos = head;
 
-	return ring_state(r, head) == RING_CANCELLED ? claim_slots(ring_step(r, &pos)) : 0;
+	return ring_state(r, head) == RING_CANCELLED ? claim_slots(shm_ring_step(r, &pos)) : 0;
 }

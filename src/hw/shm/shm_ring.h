@@ -127,27 +127,27 @@ static inline struct ring_slot *ring_slot_at(const struct ring *r, uint64_t pos)
 }
 
 /* Makes a ring of at least `bytes`; *fd is its sealed memfd, the caller's. */
-int ring_create(struct ring *r, size_t bytes, int *fd);
+int shm_ring_create(struct ring *r, size_t bytes, int *fd);
 /* Maps a peer's ring. -FI_EINVAL when it is not one, or may still be resized. */
-int ring_attach(struct ring *r, int fd);
-void ring_unmap(struct ring *r);
+int shm_ring_attach(struct ring *r, int fd);
+void shm_ring_unmap(struct ring *r);
 /* Much goes through it: has the memory of its first MiB in place, else the first lap faults at each page. */
-void ring_populate(const struct ring *r);
+void shm_ring_populate(const struct ring *r);
 
 /*
  * Takes `slots` slots at or after *pos for `owner`; *pos is where. *word is the claim it replaced
  * (for CLAIM_SLEEP). 0 or -FI_EAGAIN when the ring is full. The cold road: *pos need not be the
  * frontier any more.
  */
-int ring_claim(struct ring *r, uint64_t *pos, uint32_t owner, uint32_t slots, uint64_t *word);
+int shm_ring_claim(struct ring *r, uint64_t *pos, uint32_t owner, uint32_t slots, uint64_t *word);
 
 /* Owner: asks to be woken at the next claim. false: something is claimed at `head` already. */
-bool ring_sleep(struct ring *r, uint64_t head);
+bool shm_ring_sleep(struct ring *r, uint64_t head);
 /*
  * Owner: steps from *pos, a message start not behind the head, over one claim of this lap. Its word,
  * or 0 at the frontier.
  */
-uint64_t ring_step(const struct ring *r, uint64_t *pos);
+uint64_t shm_ring_step(const struct ring *r, uint64_t *pos);
 /*
  * Owner: how far the message that starts at `pos` is: one of the states below, or anything else
  * while it is being written. Pairs with the release of its publisher.
@@ -169,12 +169,12 @@ static inline bool ring_published(const struct ring *r, uint64_t pos)
 }
 /*
  * Owner: `owner` is dead. What it claimed at or after `head` and never published is marked for
- * ring_skip_dead; the number of these messages.
+ * shm_ring_skip_dead; the number of these messages.
  */
-uint32_t ring_reap(struct ring *r, uint64_t head, uint32_t owner);
+uint32_t shm_ring_reap(struct ring *r, uint64_t head, uint32_t owner);
 /* Owner: the slots to skip at `head` because the sender that claimed them is dead; 0: none. */
-uint32_t ring_skip_dead(const struct ring *r, uint64_t head);
+uint32_t shm_ring_skip_dead(const struct ring *r, uint64_t head);
 /* Owner: the same because what stood there was taken back. */
-uint32_t ring_skip_cancelled(const struct ring *r, uint64_t head);
+uint32_t shm_ring_skip_cancelled(const struct ring *r, uint64_t head);
 
 #endif

@@ -10,14 +10,14 @@
 
 #define PACKETS_PER_CALL 64
 
-/* Pairs with the acquires in ring_claim and claim_slow: what lies before is free again. */
+/* Pairs with the acquires in shm_ring_claim and claim_slow: what lies before is free again. */
 static void publish_head(struct shm *shm)
 {
 	shm->published = shm->head;
 	__atomic_store_n(&shm->ring.page->head, shm->head, __ATOMIC_RELEASE);
 	/* The eighth part of the first lap is over. */
 	if (!shm->populated && shm->head > shm->ring.mask + shm->publish_step) {
-		ring_populate(&shm->ring);
+		shm_ring_populate(&shm->ring);
 		shm->populated = true;
 	}
 }
@@ -77,7 +77,7 @@ static __attribute__((noinline, cold)) uint32_t skip_spoilt(struct shm *shm,
 /* The slots at the head that nobody is left to publish; 0: none. */
 static __attribute__((noinline, cold)) uint32_t skip_dead(struct shm *shm)
 {
-	uint32_t slots = ring_skip_dead(&shm->ring, shm->head);
+	uint32_t slots = shm_ring_skip_dead(&shm->ring, shm->head);
 
 	if (!slots)
 		return 0;
@@ -89,7 +89,7 @@ static __attribute__((noinline, cold)) uint32_t skip_dead(struct shm *shm)
 /* The slots at the head that hold nothing for us; 0: it will come yet. */
 static __attribute__((noinline, cold)) uint32_t skip(struct shm *shm)
 {
-	uint32_t slots = ring_skip_cancelled(&shm->ring, shm->head);
+	uint32_t slots = shm_ring_skip_cancelled(&shm->ring, shm->head);
 
 	return slots || !shm->reaped ? slots : skip_dead(shm);
 }
@@ -132,7 +132,7 @@ bool shm_arm(void *state)
 
 	if (shm->head != shm->published)
 		publish_head(shm);
-	return ring_sleep(&shm->ring, shm->head);
+	return shm_ring_sleep(&shm->ring, shm->head);
 }
 
 /* The packet of a peer that is dead shall not be answered; false: then there is no use in it. */
@@ -168,7 +168,7 @@ static bool disarm(struct shm *shm, uint32_t id)
 	bool unread = false;
 	uint64_t pos = shm->head, at = pos, word;
 
-	while (pos - shm->head <= shm->ring.mask && (word = ring_step(&shm->ring, &pos))) {
+	while (pos - shm->head <= shm->ring.mask && (word = shm_ring_step(&shm->ring, &pos))) {
 		struct ring_slot *slot = ring_slot_at(&shm->ring, at);
 
 		if (claim_owner(word) == (id & RING_DEAD) && ring_published(&shm->ring, at)) {
@@ -199,7 +199,7 @@ bool shm_reap(void *state, uint32_t id)
 	struct shm *shm = state;
 
 	drain(shm);
-	shm->reaped += ring_reap(&shm->ring, shm->head, id);
+	shm->reaped += shm_ring_reap(&shm->ring, shm->head, id);
 	drain(shm);
 	publish_head(shm);
 	shm_guard_clear(&shm->ring, id);

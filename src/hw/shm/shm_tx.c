@@ -78,12 +78,12 @@ static COLD bool claim_slow(struct shm_link *s, uint32_t slots, struct claimed *
 	int err;
 
 	if (s->slow++ == POPULATE_AFTER)
-		ring_populate(&s->ring);
+		shm_ring_populate(&s->ring);
 	if (lap_over && s->own->progress_calls == s->calls_seen)
 		return false;
 	if (lap_over)
 		s->calls_seen = s->own->progress_calls;
-	err = ring_claim(&s->ring, &s->next, s->src, slots, &c->word);
+	err = shm_ring_claim(&s->ring, &s->next, s->src, slots, &c->word);
 	/* Partner: shm_rx.c publish_head. */
 	s->limit = __atomic_load_n(&s->ring.page->head, __ATOMIC_ACQUIRE) + s->ring.mask + 1;
 	c->pos = s->next;

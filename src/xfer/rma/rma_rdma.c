@@ -104,7 +104,7 @@ void rx_rdma_done(struct worker *worker, uint64_t id)
 	struct txreq *req;
 
 	if (!(id & OF_REQUEST)) {
-		rdma_arrived(worker, (uint32_t)id);
+		rxreq_rdma_done(worker, (uint32_t)id);
 		return;
 	}
 	req = pool_find(&worker->tx_pool, (uint32_t)id);

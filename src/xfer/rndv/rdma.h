@@ -10,7 +10,7 @@ struct worker;
 struct rx;
 
 /* rxreq.c: the message of this id is here. */
-void rdma_arrived(struct worker *worker, uint32_t id);
+void rxreq_rdma_done(struct worker *worker, uint32_t id);
 /*
  * The receive context, or the endpoint of one-sided operations, is being closed: waits, a bounded time,
  * until no device is at memory of its. Peers with whom that does not come to an end are lost.

@@ -131,7 +131,7 @@ bool rxreq_rdma(const struct peer *peer, const struct rx *rx)
 	return false;
 }
 
-void rdma_arrived(struct worker *worker, uint32_t id)
+void rxreq_rdma_done(struct worker *worker, uint32_t id)
 {
 	struct rxreq *a = pool_find(&worker->rxreq_pool, id);
 

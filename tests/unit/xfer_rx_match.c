@@ -440,7 +440,7 @@ static void setup(void)
 
 int main(void)
 {
-	Suite *suite = suite_create("xfer_match");
+	Suite *suite = suite_create("xfer_rx_match");
 	TCase *tags = tcase_create("matching"), *lengths = tcase_create("lengths"),
 	      *wrong = tcase_create("faults");
 
