@@ -106,7 +106,7 @@ static void raw_peer(uint32_t format, const void *bytes, size_t len, enum answer
 	close(sock);
 }
 
-static void guests(void)
+static void raw_peers(void)
 {
 	struct sockaddr_in in = in_named(KNOWN), other = in_named(KNOWN + 1);
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6,
@@ -158,7 +158,7 @@ int main(void)
 	name = node_name(&n);
 	memcpy(peer.bytes, &in, sizeof(in));
 	known = node_insert(&n, &peer);
-	guests();
+	raw_peers();
 	check_entries();
 	node_close(&n);
 	return EXIT_SUCCESS;

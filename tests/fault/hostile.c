@@ -11,13 +11,13 @@
 
 #include "hello.h"
 
-#define REGION    (1u << 20)
-#define KEY       1
-#define SPARE_KB  (800 * 1024) /* each limit is far below, what is sent far above */
-#define GUESTS    1200         /* that come and go */
-#define GUESTS_KB 512
-#define WAIT_MS   2000
-#define END_MS    10000 /* by then all that was sent has been looked at */
+#define REGION         (1u << 20)
+#define KEY            1
+#define SPARE_KB       (800 * 1024) /* each limit is far below, what is sent far above */
+#define RAW_CLIENTS    1200         /* that come and go */
+#define RAW_CLIENTS_KB 512
+#define WAIT_MS        2000
+#define END_MS         10000 /* by then all that was sent has been looked at */
 
 #define HEAD(op, flags, rx, id)                                                                    \
 	((uint64_t)(op) | (uint64_t)(flags) << 8 | (uint64_t)(rx) << 16 | (uint64_t)(id) << 32)
@@ -212,9 +212,9 @@ static void come_and_go(void)
 
 	wire(ends);
 	log_fd = memfd_create("log", MFD_CLOEXEC);
-	pid = start("guests", server, NULL);
+	pid = start("raw_clients", server, NULL);
 	hear(ends[0], &server_name, sizeof(server_name));
-	for (unsigned int i = 0; i < GUESTS; i++) {
+	for (unsigned int i = 0; i < RAW_CLIENTS; i++) {
 		int sock;
 
 		if (i % 2)
@@ -224,12 +224,12 @@ static void come_and_go(void)
 			slam(sock);
 		else
 			close(sock);
-		if (i == GUESTS / 3)
+		if (i == RAW_CLIENTS / 3)
 			kb = memory_of(pid);
 	}
-	if (memory_of(pid) > kb + GUESTS_KB)
-		fail("guests: %ld kB have become %ld", kb, memory_of(pid));
-	come_in("after all guests");
+	if (memory_of(pid) > kb + RAW_CLIENTS_KB)
+		fail("raw_clients: %ld kB have become %ld", kb, memory_of(pid));
+	come_in("after all raw clients");
 	slay(pid);
 	close(log_fd);
 }

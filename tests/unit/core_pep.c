@@ -8,8 +8,8 @@
 #include "cm_raw.h"
 #include "suite.h"
 
-#define GUESTS 9
-#define ROOM   2
+#define CLIENTS 9
+#define ROOM    2
 
 static struct fi_info *info;
 static struct fid_fabric *fabric;
@@ -56,19 +56,19 @@ static void teardown(void)
 	fi_freeinfo(info);
 }
 
-static void ask(int socks[GUESTS], bool inside)
+static void ask(int socks[CLIENTS], bool inside)
 {
 	struct wire_hello hello = raw_hello(HELLO_REQUEST, 0);
 
-	for (int i = 0; i < GUESTS; i++) {
+	for (int i = 0; i < CLIENTS; i++) {
 		ck_assert_int_ge(socks[i] = raw_connect(&name, inside), 0);
 		raw_send(socks[i], &hello, inside);
 	}
 }
 
-static void leave(const int socks[GUESTS], bool inside)
+static void leave(const int socks[CLIENTS], bool inside)
 {
-	for (int i = 0; i < GUESTS; i++) {
+	for (int i = 0; i < CLIENTS; i++) {
 		if (inside)
 			forked_close(socks[i]);
 		else
@@ -91,10 +91,10 @@ static void read_one(void)
 /* Whatever turns there are, of this reader or of others: `most` wait, and in the end all were heard. */
 static void come_by(size_t most, bool inside)
 {
-	int socks[GUESTS];
+	int socks[CLIENTS];
 
 	ask(socks, inside);
-	for (int left = GUESTS; left > 0; left--) {
+	for (int left = CLIENTS; left > 0; left--) {
 		for (int turn = 0; turn < 20; turn++) {
 			eq_progress(eq_of(eq));
 			ck_assert_uint_le(eq_of(eq)->count, most);
@@ -125,7 +125,7 @@ END_TEST
 START_TEST(each_its_own)
 {
 	struct fid_pep *other;
-	int socks[2][GUESTS];
+	int socks[2][CLIENTS];
 
 	set_backlog(ROOM);
 	ask(socks[0], _i);
