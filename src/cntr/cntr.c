@@ -54,7 +54,7 @@ void cntr_put(struct cntr *c, uint64_t value)
 }
 
 /* Starts what the values allow, in the application's own call. */
-static void settle(struct cntr *c)
+static void start_due(struct cntr *c)
 {
 	if (__builtin_expect(!cntr_reached(c), 1))
 		return;
@@ -65,7 +65,7 @@ static void settle(struct cntr *c)
 static void changed(struct cntr *c)
 {
 	wait_notify(&c->wait);
-	settle(c);
+	start_due(c);
 }
 
 /*
@@ -97,7 +97,7 @@ static int cntr_set(struct fid_cntr *fid, uint64_t value)
 	struct cntr *c = cntr_of(fid);
 	uint64_t old;
 
-	settle(c); /* what is due stays so */
+	start_due(c); /* what is due stays so */
 	old = __atomic_exchange_n(&c->value, value, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&c->added, value - old, __ATOMIC_RELAXED);
 	changed(c);
@@ -108,7 +108,7 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 {
 	struct cntr *c = cntr_of(fid);
 
-	settle(c);
+	start_due(c);
 	__atomic_store_n(&c->error, value, __ATOMIC_SEQ_CST); /* partner: mark_now */
 	__atomic_store_n(&c->error_seen, value, __ATOMIC_RELAXED);
 	changed(c);

@@ -121,11 +121,11 @@ static bool next_round(struct op *op)
 
 	if (op->next == op->rounds)
 		return false;
-	if (op->next != op->held[at] && !plan_round(&op->plan, op->next, &op->kept[at])) {
+	if (op->next != op->kept_rounds[at] && !plan_round(&op->plan, op->next, &op->kept[at])) {
 		op->rounds = op->next;
 		return false;
 	}
-	op->held[at] = op->next;
+	op->kept_rounds[at] = op->next;
 	op->round = &op->kept[at];
 	return true;
 }
@@ -204,7 +204,7 @@ static void plan_anew(struct op *op, struct group *g, const struct plan_shape *s
 	op->planned = g->serial;
 	op->rounds = SIZE_MAX;
 	for (unsigned int i = 0; i < OP_KEPT; i++)
-		op->held[i] = SIZE_MAX;
+		op->kept_rounds[i] = SIZE_MAX;
 }
 
 uint64_t op_what(const struct op_args *a)

@@ -50,7 +50,7 @@ struct op {
 	struct local local;
 	struct plan_round *round;        /* under way: one of these */
 	struct plan_round kept[OP_KEPT]; /* of the plan, by number modulo OP_KEPT; likewise kept */
-	size_t held[OP_KEPT];            /* which: their numbers; SIZE_MAX: none */
+	size_t kept_rounds[OP_KEPT];     /* which: their numbers; SIZE_MAX: none */
 	size_t rounds;                   /* that the plan has, once that is known, else SIZE_MAX */
 	struct op_slot slot[PLAN_MESSAGES];
 	void *memory; /* of scratch, where it is not `scratch` */

@@ -44,11 +44,11 @@ _Static_assert(DOMAIN(max_group_id) == 200, "sizes of 1.7");
 _Static_assert(DOMAIN(max_cntr_value) == 208, "sizes of 1.8");
 
 /* A copy of hints, which may be NULL, at the present size. */
-static int hold_hints(const struct fi_info *hints, const struct info_sizes *sizes,
-		      struct fi_info **held)
+static int copy_hints(const struct fi_info *hints, const struct info_sizes *sizes,
+		      struct fi_info **copy)
 {
-	*held = hints ? info_copy(hints, sizes) : NULL;
-	if (*held || !hints)
+	*copy = hints ? info_copy(hints, sizes) : NULL;
+	if (*copy || !hints)
 		return 0;
 	LOG_WARN(LOG_CORE, "hints of %zu bytes could not be copied", sizes->info);
 	return -FI_ENOMEM;
@@ -79,12 +79,12 @@ static int hold_hints(const struct fi_info *hints, const struct info_sizes *size
 				  uint64_t flags, const struct fi_info *hints,                     \
 				  struct fi_info **info)                                           \
 	{                                                                                          \
-		struct fi_info *held;                                                              \
-		int ret = hold_hints(hints, &sizes_1_##node, &held);                               \
+		struct fi_info *copy;                                                              \
+		int ret = copy_hints(hints, &sizes_1_##node, &copy);                               \
                                                                                                    \
 		if (!ret)                                                                          \
-			ret = fi_getinfo(version, name, service, flags, held, info);               \
-		fi_freeinfo(held);                                                                 \
+			ret = fi_getinfo(version, name, service, flags, copy, info);               \
+		fi_freeinfo(copy);                                                                 \
 		return ret;                                                                        \
 	}                                                                                          \
                                                                                                    \

@@ -127,7 +127,7 @@ static int open_receives(struct ep *ep)
 
 	if (dom->device_ops)
 		return dom->device_ops->srx_open(dom->device, ep->info->rx_attr->size,
-						     &ep->device_srx);
+						 &ep->device_srx);
 	ep->rx = ep->own_rx = xfer_rx_open(dom);
 	if (!ep->rx)
 		return -FI_ENOMEM;

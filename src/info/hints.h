@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hints held against a provider, attribute by attribute: either an entry with the attributes granted,
+ * Hints compared with a provider, attribute by attribute: either an entry with the attributes granted,
  * or the first hint that cannot be met. fi_getinfo(3), fi_domain(3), fi_endpoint(3).
  */
 #ifndef WEFT_INFO_HINTS_H

@@ -68,7 +68,7 @@ void rx_ended(struct worker *worker, uint32_t src, int err);
 /* ---- Datagrams: src/xfer/dgram/dgram_rx.c, dgram_tx.c ------------------------------------------------------ */
 
 void dgram_init(struct dgram *d, struct worker *worker, const struct dgram_ops *ops);
-/* The groups are left, what is held is dropped. */
+/* The groups are left, the batch is dropped. */
 void dgram_fini(struct dgram *d);
 /* Is anybody waiting for a datagram? */
 bool dgram_wanted(const struct dgram *d);
@@ -88,7 +88,7 @@ void dgram_came(struct dgram *d, struct recv *r, size_t len, const struct addr *
 /* No more datagrams will come: all posted receives end with `err`, which is positive; dgram_wanted. */
 void dgram_fail(struct dgram *d, int err);
 
-/* Sends what is held, as far as there is room; true when anything moved. */
+/* Sends the batch, as far as there is room; true when anything was sent. */
 bool dgram_flush(struct dgram *d);
 
 /* ---- Connected endpoints of a device: src/xfer/conn/cm.c ------------------------------------------------- */

@@ -52,7 +52,7 @@ struct peer {
 	struct addr key;     /* what it is found by: the name unmapped, whose string it shares */
 	struct list in_port; /* worker->peers_list */
 	struct list in_busy; /* worker->busy, while a progress call has something to send */
-	struct list in_xoff; /* rx->held, while holding */
+	struct list in_xoff; /* rx->paused, while xoff_sent */
 	size_t unheard;      /* bytes of messages that came while holding */
 	size_t kept; /* of messages of groups that were not wanted yet: they know no pause */
 	unsigned int words[2]; /* of it that src/coll keeps: of joins, of ends of groups */

@@ -23,7 +23,7 @@ static void publish_head(struct shm *shm)
 }
 
 /*
- * Ours from now on, unless its sender was faster: then it is held, and so is all behind it, or it is
+ * Ours from now on, unless its sender was faster: then the ring waits, and all behind it, or it is
  * recalled. Partners: shm_rma.c shm_cancel_posted, shm_recall_posted.
  */
 static bool take(const struct shm *shm, struct ring_slot *slot)

@@ -14,7 +14,7 @@
 
 struct xfer;
 
-/* The endpoint is being closed: see xfer_forget. What is held goes out now or never. */
+/* The endpoint is being closed: see xfer_forget. The batch goes out now or never. */
 void dgram_forget(struct dgram *d, struct ep *ep, struct ep *successor);
 
 int dgram_send(struct ep *ep, const struct xfer *x);

@@ -56,7 +56,7 @@ static void failed(const struct dgram_out *out, int err)
 }
 
 /* The first `count` are out, or, with an error (negative), will never be. */
-static void settle(struct dgram_out *outs, unsigned int count, int err)
+static void complete_many(struct dgram_out *outs, unsigned int count, int err)
 {
 	for (unsigned int i = 0; i < count; i++)
 		if (err)
@@ -74,7 +74,7 @@ bool dgram_flush(struct dgram *d)
 
 		if (n == -FI_EAGAIN)
 			break;
-		settle(d->batch + done, n < 0 ? 1 : (unsigned int)n, n < 0 ? n : 0);
+		complete_many(d->batch + done, n < 0 ? 1 : (unsigned int)n, n < 0 ? n : 0);
 		done += n < 0 ? 1 : (unsigned int)n;
 	}
 	left = d->batch_count - done;
@@ -119,7 +119,7 @@ static int send_now(struct ep *ep, const struct xfer *x, const struct addr *to)
 	return __builtin_expect(err > 0, 0) ? no_way(ep, x, err) : err;
 }
 
-/* More is to follow, or some that was to be followed is held. Injected memory is the caller's again. */
+/* More is to follow, or the batch is not empty. Injected memory is the caller's again. */
 static __attribute__((noinline, cold)) int send_together(struct ep *ep, const struct xfer *x,
 							 const struct addr *to)
 {

@@ -40,7 +40,7 @@ struct rx {
 	struct domain *dom;
 	struct pool recv_pool;
 	struct list claimed; /* struct unexpected: FI_CLAIM took them out of reach of others */
-	struct list held;    /* struct peer.in_xoff: asked to pause until there is room again */
+	struct list paused;  /* struct peer.in_xoff: asked to pause until there is room again */
 	uint64_t addr_mask;  /* strips the context index off a fi_addr_t */
 };
 
@@ -52,7 +52,7 @@ struct unexpected {
 	fi_addr_t src;     /* as far as it was known when it came */
 	uint64_t head, tag, data;
 	size_t len;              /* of the message */
-	size_t held;             /* bytes below */
+	size_t kept;             /* bytes below */
 	unsigned char payload[]; /* the message, or the offer */
 };
 

@@ -26,7 +26,7 @@ void rx_init(struct rx *rx, struct domain *dom)
 		list_init(&rx->unexpected[i]);
 	}
 	list_init(&rx->claimed);
-	list_init(&rx->held);
+	list_init(&rx->paused);
 	pool_init(&rx->recv_pool, sizeof(struct recv));
 }
 

@@ -19,7 +19,7 @@
 
 static size_t cost(const struct unexpected *u)
 {
-	return sizeof(*u) + u->held;
+	return sizeof(*u) + u->kept;
 }
 
 static void send_xoff(struct rx *rx, struct peer *peer)
@@ -33,7 +33,7 @@ static void send_xoff(struct rx *rx, struct peer *peer)
 		rx->unexpected_bytes, rx->unexpected_max);
 	peer->xoff_sent = true;
 	peer->unheard = 0;
-	list_push(&rx->held, &peer->in_xoff);
+	list_push(&rx->paused, &peer->in_xoff);
 	tx_control(peer, WIRE_HEAD(WIRE_XOFF, 0, 0, 0), 0);
 }
 
@@ -41,7 +41,7 @@ void rx_send_xon(struct rx *rx)
 {
 	struct list *node;
 
-	while ((node = list_pop(&rx->held))) {
+	while ((node = list_pop(&rx->paused))) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_xoff);
 
 		peer->xoff_sent = false;
@@ -116,7 +116,7 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 	u->tag = m->tag;
 	u->data = m->data;
 	u->len = m->len;
-	u->held = payload_len;
+	u->kept = payload_len;
 	if (payload_len)
 		copy_bytes(u->payload, m->payload, payload_len);
 	list_push(&q->unexpected[tagged], &u->link);
@@ -129,7 +129,7 @@ void rx_take(struct rx *rx, struct unexpected *u)
 {
 	list_remove(&u->link);
 	uncount_kept(rx, u);
-	if (!list_empty(&rx->held) && rx->unexpected_bytes <= rx->unexpected_max / 2)
+	if (!list_empty(&rx->paused) && rx->unexpected_bytes <= rx->unexpected_max / 2)
 		rx_send_xon(rx);
 }
 

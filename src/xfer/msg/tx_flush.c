@@ -108,7 +108,7 @@ static bool flush_controls(struct peer *peer)
 }
 
 /* The peer asked us to send no more of what it has to keep until it is matched. */
-static bool held(const struct peer *peer, const struct txreq *req)
+static bool is_paused(const struct peer *peer, const struct txreq *req)
 {
 	if (wire_flags(req->head) & WIRE_MATCH && peer->matching > WIRE_RESULTS_MAX)
 		return true;
@@ -123,7 +123,7 @@ static bool flush_backlog(struct peer *peer)
 		struct txreq *req = LIST_ENTRY(peer->backlog.next, struct txreq, link);
 		size_t before = req->sent;
 
-		if (held(peer, req) || tx_blocked(peer, req))
+		if (is_paused(peer, req) || tx_blocked(peer, req))
 			break;
 		list_remove(&req->link);
 		if (req->flags & FI_SEND ? tx_send(req) : rma_send(req)) {

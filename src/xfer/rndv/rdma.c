@@ -46,7 +46,7 @@ static struct peer *mover(struct worker *worker, const struct rx *rx, const stru
 	return NULL;
 }
 
-static void settle(struct worker *worker, const struct rx *rx, const struct ep *ep)
+static void quiesce(struct worker *worker, const struct rx *rx, const struct ep *ep)
 {
 	uint64_t until = clock_coarse_ms() + QUIESCE_MS;
 	struct peer *peer;
@@ -63,10 +63,10 @@ static void settle(struct worker *worker, const struct rx *rx, const struct ep *
 
 void rdma_quiesce_rx(struct worker *worker, const struct rx *rx)
 {
-	settle(worker, rx, NULL);
+	quiesce(worker, rx, NULL);
 }
 
 void rdma_quiesce_ep(struct worker *worker, const struct ep *ep)
 {
-	settle(worker, NULL, ep);
+	quiesce(worker, NULL, ep);
 }

@@ -14,10 +14,10 @@
 
 #define CONFIRMED (FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE)
 
-/* ---- What is held ------------------------------------------------------------------------------ */
+/* ---- The batch ------------------------------------------------------------------------------------ */
 
 /*
- * Of those held the one at `at` is not taken, nor, if it is the first of two, the second: so many are none,
+ * Of the batch the one at `at` is not taken, nor, if it is the first of two, the second: so many are none,
  * after all, and the later ones move up. Who posted it is told, unless it is the last one's caller (`own`).
  */
 static uint32_t leave_out(struct rc *rc, uint32_t at, uint32_t count, bool own, int err)
@@ -86,17 +86,17 @@ void rc_flush_batch(struct rc *rc)
 static void add_to_batch(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op,
 			 unsigned int send_flags)
 {
-	struct rc_batch *held = &rc->batch[rc->batch_count++];
+	struct rc_batch *entry = &rc->batch[rc->batch_count++];
 
-	held->wr = *wr;
-	held->wr.sg_list = held->sge;
-	memcpy(held->sge, wr->sg_list, (size_t)wr->num_sge * sizeof(held->sge[0]));
-	rc_note(rc, &held->wr, op, send_flags);
+	entry->wr = *wr;
+	entry->wr.sg_list = entry->sge;
+	memcpy(entry->sge, wr->sg_list, (size_t)wr->num_sge * sizeof(entry->sge[0]));
+	rc_note(rc, &entry->wr, op, send_flags);
 	rc->tx.posted++;
 	rc_set_gate(rc);
 }
 
-/* Room for so many more, in the queue and among those held. 0 or a negative error. */
+/* Room for so many more, in the queue and in the batch. 0 or a negative error. */
 static int make_room(struct rc *rc, uint32_t count)
 {
 	if (rc->tx.limit - rc->tx.posted < count)

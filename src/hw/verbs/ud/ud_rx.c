@@ -166,7 +166,7 @@ static void read_events(struct ud *u)
 		lib->ack_cq_events(u->recv_cq, n);
 }
 
-/* Of room for what is held no event tells: it comes within microseconds. */
+/* No event tells of room for the batch: it comes within microseconds. */
 bool ud_arm(void *state)
 {
 	struct ud *u = state;
