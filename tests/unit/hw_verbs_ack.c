@@ -101,7 +101,7 @@ static void setup(void)
 		.link = {.eager_max = VERBS_PACKET_MAX},
 		.own = &v,
 		.qp = &qp,
-		.room = ALL,
+		.credits = ALL,
 		.inline_max = VERBS_INLINE,
 		.software = true,
 		.heard = true,

@@ -62,7 +62,7 @@ struct verbs {
 	struct ibv_srq *srq;
 	struct verbs_slots recv; /* posted to srq, but for what is being delivered */
 	struct verbs_slots send;
-	unsigned int granted;    /* of recv: windows and spares of all links */
+	unsigned int credits_granted; /* of recv: windows and spares of all links */
 	struct pool links;       /* struct verbs_link */
 	struct pool rdma_posted; /* of all links, see verbs_rdma.h */
 	struct list all;         /* struct verbs_link.in_all */
@@ -75,7 +75,7 @@ struct verbs_link {
 	struct verbs *own;
 	struct ibv_qp *qp;
 	/* What a send touches. */
-	uint32_t room;     /* packets the peer has places for; 0 until it is known to listen */
+	uint32_t credits;     /* packets the peer has places for; 0 until it is known to listen */
 	uint32_t posted;   /* sends, modulo 2^32 */
 	uint32_t arrived;  /* of those, known to be over */
 	uint32_t freed;    /* places that are free again and that the peer was not told of */
@@ -87,7 +87,7 @@ struct verbs_link {
 	uint32_t id;         /* how the engine names the peer */
 	uint32_t psn;        /* of our first packet */
 	uint32_t window;
-	uint32_t promised; /* all the room there may be */
+	uint32_t credit_limit; /* all the room there may be */
 	bool heard;
 	bool disconnected; /* the peer has said it: it hears nothing any more */
 	bool owes;         /* a word that found no room: see verbs_say */

@@ -111,9 +111,9 @@ int verbs_connect(void *state, const struct link_peer *peer, struct link **link)
 		return err;
 	l->id = peer->id;
 	l->peer_imm = theirs->number;
-	l->promised = theirs->window;
+	l->credit_limit = theirs->window;
 	if (l->heard) {
-		l->room = l->promised;
+		l->credits = l->credit_limit;
 		verbs_say(l, false);
 	}
 	*link = &l->link;

@@ -41,7 +41,7 @@ void verbs_fail(struct verbs_link *l, int err)
 	if (l->err)
 		return;
 	l->err = err;
-	l->room = 0;
+	l->credits = 0;
 	list_remove(&l->in_attend);
 	list_push(&l->own->attend, &l->in_attend);
 }
@@ -82,7 +82,7 @@ static struct verbs_link *sender(struct verbs *v, const struct ibv_wc *wc)
 static void hear(struct verbs_link *l)
 {
 	l->heard = true;
-	l->room = l->promised;
+	l->credits = l->credit_limit;
 	verbs_rdma_on(l);
 }
 
@@ -92,9 +92,9 @@ static bool take_head(struct verbs_link *l, const struct ibv_wc *wc, const struc
 	if (!l->heard)
 		hear(l);
 	if (wc->byte_len < sizeof(*h) || h->flags & ~VERBS_PLAIN ||
-	    h->freed > l->promised - l->room)
+	    h->freed > l->credit_limit - l->credits)
 		return false;
-	l->room += h->freed;
+	l->credits += h->freed;
 	if (__builtin_expect(h->flags && l->direct.qp, 0))
 		verbs_rdma_end(l, false);
 	return true;

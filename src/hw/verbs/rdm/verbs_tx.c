@@ -103,7 +103,7 @@ static int send_packet(struct verbs_link *l, const struct packet *p, const struc
 	int err;
 
 	/* The last place in the queue is for words about room, and for the very last one, which needs none. */
-	if (!disconnect && (!l->room || in_flight(l) >= VERBS_FLIGHT - 1))
+	if (!disconnect && (!l->credits || in_flight(l) >= VERBS_FLIGHT - 1))
 		return -FI_EAGAIN;
 	if (in_flight(l) >= VERBS_FLIGHT)
 		return -FI_EAGAIN;
@@ -112,7 +112,7 @@ static int send_packet(struct verbs_link *l, const struct packet *p, const struc
 		      : post_copy(l, &h, iov, count);
 	if (err)
 		return err;
-	l->room -= !disconnect;
+	l->credits -= !disconnect;
 	l->freed = 0;
 	if (__builtin_expect(l->software, 0) && carries(p->head))
 		verbs_ack_wait(l);

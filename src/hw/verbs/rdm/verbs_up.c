@@ -161,18 +161,18 @@ unsigned int verbs_grant(struct verbs *v)
 {
 	unsigned int window = VERBS_WINDOW;
 
-	while (v->granted + window + VERBS_SPARE > v->recv.count && !add_slots(v))
+	while (v->credits_granted + window + VERBS_SPARE > v->recv.count && !add_slots(v))
 		;
 	/* The device tells a sender to try again where there are more than fit. */
-	if (v->granted + window + VERBS_SPARE > v->recv.count)
+	if (v->credits_granted + window + VERBS_SPARE > v->recv.count)
 		window = VERBS_NARROW;
 	if (!v->recv.count || add_completions(v))
 		return 0;
-	v->granted += window + VERBS_SPARE;
+	v->credits_granted += window + VERBS_SPARE;
 	return window;
 }
 
 void verbs_revoke(struct verbs *v, unsigned int window)
 {
-	v->granted -= window + VERBS_SPARE;
+	v->credits_granted -= window + VERBS_SPARE;
 }
