@@ -185,7 +185,7 @@ void mr_share_remove(struct domain *dom, const struct region *r)
 		unchain(page, r->slot, r->mr.fid.key);
 	write_entry(e, &(struct share_region){0});
 	/*
-	 * Partner: shm_guard.c shm_guard_enter. Who does not see this has a mark that is seen by
+	 * Partner: shm_guard.c shm_guard_enter. Who does not see this has a guard that is seen by
 	 * all who look for access guards from here on.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

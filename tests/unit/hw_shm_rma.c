@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Straight to a peer's regions: what moves and what does not, and marks, by which the owner of a region
+ * Straight to a peer's regions: what moves and what does not, and guards, by which the owner of a region
  * knows that somebody is at work in it. Packets taken back: hw_shm_cancel.c.
  */
 #include "../valgrind.h"
@@ -171,7 +171,7 @@ static int refused(int number)
 		refuse(s, range(0, 10, SIZE_MAX - 5), write, -FI_EINVAL);
 	}
 	for (uint32_t i = 0; i < RING_GUARDS; i++)
-		EXPECT((uint32_t)s->ring.page->marks[i].word == 0);
+		EXPECT((uint32_t)s->ring.page->guards[i].word == 0);
 	leave(s);
 	return 0;
 }
@@ -369,7 +369,7 @@ START_TEST(peer_gone)
 }
 END_TEST
 
-/* Steps: 1 the child has a mark, 2 the owner looked, 3 the child has another one, 4 and gives one back. */
+/* Steps: 1 the child has a guard, 2 the owner looked, 3 the child has another one, 4 and gives one back. */
 static int marked(int number)
 {
 	struct shm_link *s = join(number);
@@ -422,16 +422,16 @@ END_TEST
 static int hang(int number)
 {
 	struct shm_link *s = join(number);
-	struct shm_guard mark;
+	struct shm_guard guard;
 
-	EXPECT(shm_guard_enter(&s->ring, s->src, &mark));
-	EXPECT(shm_guard_enter(&s->ring, s->src, &mark));
+	EXPECT(shm_guard_enter(&s->ring, s->src, &guard));
+	EXPECT(shm_guard_enter(&s->ring, s->src, &guard));
 	next_step();
 	for (;;)
 		pause();
 }
 
-/* Of two, one is killed: its marks end when it is reaped, and only its. */
+/* Of two, one is killed: its guards end when it is reaped, and only its. */
 START_TEST(killed_in_the_middle)
 {
 	pid_t pids[2];
@@ -459,25 +459,25 @@ END_TEST
 static int take_all(int number)
 {
 	struct shm_link *s = join(number);
-	struct shm_guard marks[RING_GUARDS], more;
+	struct shm_guard guards[RING_GUARDS], more;
 	struct iovec iov = {mine, 8};
 	struct fi_rma_iov to = range(0, 0, 8);
 
 	for (uint32_t i = 0; i < RING_GUARDS; i++)
-		EXPECT(shm_guard_enter(&s->ring, s->src, &marks[i]));
+		EXPECT(shm_guard_enter(&s->ring, s->src, &guards[i]));
 	EXPECT(!shm_guard_enter(&s->ring, s->src, &more));
 	EXPECT(shm_put(&s->link, &iov, 1, &to, 1) == -FI_EAGAIN);
 	EXPECT(shm_get(&s->link, &iov, 1, &to, 1) == -FI_EAGAIN);
-	shm_guard_leave(&marks[17]);
+	shm_guard_leave(&guards[17]);
 	EXPECT(shm_put(&s->link, &iov, 1, &to, 1) == 0);
-	EXPECT(shm_guard_enter(&s->ring, s->src, &marks[17]));
+	EXPECT(shm_guard_enter(&s->ring, s->src, &guards[17]));
 	for (uint32_t i = 0; i < RING_GUARDS; i++)
-		shm_guard_leave(&marks[i]);
+		shm_guard_leave(&guards[i]);
 	leave(s);
 	return 0;
 }
 
-START_TEST(no_mark_left)
+START_TEST(no_guard_left)
 {
 	uint32_t id;
 
@@ -493,9 +493,9 @@ static int closed_worker(int number)
 	struct shm_link *s = join(number);
 	struct iovec iov = {mine, 8};
 	struct fi_rma_iov to = range(0, 0, 8);
-	struct shm_guard mark;
+	struct shm_guard guard;
 
-	EXPECT(!shm_guard_enter(&s->ring, s->src, &mark));
+	EXPECT(!shm_guard_enter(&s->ring, s->src, &guard));
 	EXPECT(shm_put(&s->link, &iov, 1, &to, 1) == -FI_EAGAIN);
 	leave(s);
 	return 0;
@@ -540,7 +540,7 @@ static int stream(int number)
 	return 0;
 }
 
-/* All marks but one are ours, so that the others wait for theirs, too; we do not wait for ourselves. */
+/* All guards but one are ours, so that the others wait for theirs, too; we do not wait for ourselves. */
 static struct shm_guard held[RING_GUARDS - 1];
 
 static void settle(void)
@@ -549,7 +549,7 @@ static void settle(void)
 
 	shm_transport.quiesce(own, false);
 	for (uint32_t i = 0; i < RING_GUARDS - 1; i++)
-		own->noted[(struct ring_guard *)held[i].at - own->ring.page->marks] = 0;
+		own->noted[(struct ring_guard *)held[i].at - own->ring.page->guards] = 0;
 	while (!shm_transport.quiesced(own, &id))
 		sched_yield();
 }
@@ -612,7 +612,7 @@ int main(void)
 	tcase_add_test(tcase, peer_gone);
 	tcase_add_test(tcase, settle_waits);
 	tcase_add_test(tcase, killed_in_the_middle);
-	tcase_add_test(tcase, no_mark_left);
+	tcase_add_test(tcase, no_guard_left);
 	tcase_add_test(tcase, none_after_the_last);
 	tcase_add_test(tcase, closed_under_a_stream);
 	suite_add_tcase(suite, tcase);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Closing a region or an endpoint while a peer is at work in our memory, which is only a mark here. */
+/* Closing a region or an endpoint while a peer is at work in our memory, which is only a guard here. */
 #include <pthread.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
@@ -137,29 +137,29 @@ static const struct log_sink sink = {.enabled = warnings, .write = hear};
 
 START_TEST(region_waits)
 {
-	struct shm_guard mark;
+	struct shm_guard guard;
 
 	open_side(OWNER);
-	ck_assert(shm_guard_enter(own_ring(), OTHER_PEER, &mark));
+	ck_assert(shm_guard_enter(own_ring(), OTHER_PEER, &guard));
 	begin_close(&mr->fid);
 	usleep(A_WHILE);
 	ck_assert(!is_over());
-	shm_guard_leave(&mark);
+	shm_guard_leave(&guard);
 	end_close();
 	mr = NULL;
 	shut_side();
 }
 END_TEST
 
-/* It says so once a second, and the mark may be given back and taken again. */
+/* It says so once a second, and the guard may be given back and taken again. */
 START_TEST(region_says_so)
 {
-	struct shm_guard mark;
+	struct shm_guard guard;
 	int times;
 
 	open_side(OWNER);
 	log_redirect(&sink);
-	ck_assert(shm_guard_enter(own_ring(), OTHER_PEER, &mark));
+	ck_assert(shm_guard_enter(own_ring(), OTHER_PEER, &guard));
 	begin_close(&mr->fid);
 	usleep(2500000);
 	ck_assert(!is_over());
@@ -167,10 +167,10 @@ START_TEST(region_says_so)
 	ck_assert_int_ge(times, 1);
 	ck_assert_int_le(times, 2);
 	ck_assert_ptr_nonnull(strstr(said, "waiting for"));
-	shm_guard_leave(&mark);
-	ck_assert(shm_guard_enter(own_ring(), OTHER_PEER, &mark));
+	shm_guard_leave(&guard);
+	ck_assert(shm_guard_enter(own_ring(), OTHER_PEER, &guard));
 	end_close();
-	shm_guard_leave(&mark);
+	shm_guard_leave(&guard);
 	mr = NULL;
 	shut_side();
 	log_redirect(NULL);
@@ -179,25 +179,25 @@ END_TEST
 
 START_TEST(endpoint_waits)
 {
-	struct shm_guard mark, more;
+	struct shm_guard guard, more;
 
 	open_side(OWNER);
-	ck_assert(shm_guard_enter(own_ring(), OTHER_PEER, &mark));
+	ck_assert(shm_guard_enter(own_ring(), OTHER_PEER, &guard));
 	begin_close(&ep->fid);
 	usleep(A_WHILE);
 	ck_assert(!is_over());
 	ck_assert(!shm_guard_enter(own_ring(), OTHER_PEER + 1, &more)); /* nobody new */
-	shm_guard_leave(&mark);
+	shm_guard_leave(&guard);
 	end_close();
 	ep = NULL;
 	shut_side();
 }
 END_TEST
 
-/* A child with an endpoint of its own that talked to the owner; then it has a mark and stays. */
+/* A child with an endpoint of its own that talked to the owner; then it has a guard and stays. */
 static void peer_main(int sock)
 {
-	struct shm_guard mark;
+	struct shm_guard guard;
 	struct shm_link *link;
 	struct peer *peer;
 	fi_addr_t addr;
@@ -214,13 +214,13 @@ static void peer_main(int sock)
 		fi_cq_read(cq, NULL, 0);
 	fi_cq_read(cq, NULL, 0);
 	link = (struct shm_link *)peer->real;
-	if (!shm_guard_enter(&link->ring, link->src, &mark) || write(sock, &byte, 1) != 1)
+	if (!shm_guard_enter(&link->ring, link->src, &guard) || write(sock, &byte, 1) != 1)
 		_exit(1);
 	for (;;)
 		pause();
 }
 
-static pid_t peer_with_mark(int *sock)
+static pid_t peer_with_guard(int *sock)
 {
 	int pair[2];
 	pid_t pid;
@@ -235,7 +235,7 @@ static pid_t peer_with_mark(int *sock)
 	return pid;
 }
 
-/* Reads the peer's message, so that the two are connected, and waits for its mark. */
+/* Reads the peer's message, so that the two are connected, and waits for its guard. */
 static void await_peer(int sock)
 {
 	struct fi_cq_tagged_entry entry;
@@ -252,7 +252,7 @@ static void await_peer(int sock)
 START_TEST(peer_is_killed)
 {
 	int sock;
-	pid_t pid = peer_with_mark(&sock);
+	pid_t pid = peer_with_guard(&sock);
 
 	open_side(OWNER);
 	log_redirect(&sink);

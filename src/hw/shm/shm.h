@@ -26,7 +26,7 @@ struct shm {
 	struct shm_bounce *bounce; /* NULL until it is used */
 	struct shm_pipes pipes;
 	bool populated;              /* the ring's memory is in place */
-	uint64_t noted[RING_GUARDS]; /* marks that shm_quiesced waits for */
+	uint64_t noted[RING_GUARDS]; /* guards that shm_quiesced waits for */
 };
 
 struct shm_link {

@@ -3,7 +3,7 @@
 
 #include <sched.h>
 
-#define ROUNDS 64 /* through all marks, for one that is free: copies end soon */
+#define ROUNDS 64 /* through all guards, for one that is free: copies end soon */
 
 /* Mark word: uses so far (32 bits), who has it, or 0. */
 static inline uint64_t guard_word(uint32_t uses, uint32_t id)
@@ -21,49 +21,49 @@ static inline uint32_t guard_uses(uint64_t word)
 	return word >> 32;
 }
 
-static bool take(uint64_t *at, uint32_t id, struct shm_guard *mark)
+static bool take(uint64_t *at, uint32_t id, struct shm_guard *guard)
 {
 	uint64_t word = __atomic_load_n(at, __ATOMIC_RELAXED);
 
 	if (guard_id(word))
 		return false;
-	*mark = (struct shm_guard){at, guard_word(guard_uses(word) + 1, id)};
-	return __atomic_compare_exchange_n(at, &word, mark->word, false, __ATOMIC_ACQ_REL,
+	*guard = (struct shm_guard){at, guard_word(guard_uses(word) + 1, id)};
+	return __atomic_compare_exchange_n(at, &word, guard->word, false, __ATOMIC_ACQ_REL,
 					   __ATOMIC_RELAXED);
 }
 
-static bool take_any(struct ring *r, uint32_t id, struct shm_guard *mark)
+static bool take_any(struct ring *r, uint32_t id, struct shm_guard *guard)
 {
 	for (uint32_t i = 0; i < RING_GUARDS; i++)
-		if (take(&r->page->marks[(id + i) % RING_GUARDS].word, id, mark))
+		if (take(&r->page->guards[(id + i) % RING_GUARDS].word, id, guard))
 			return true;
 	return false;
 }
 
-bool shm_guard_enter(struct ring *r, uint32_t id, struct shm_guard *mark)
+bool shm_guard_enter(struct ring *r, uint32_t id, struct shm_guard *guard)
 {
-	for (int round = 0; !take_any(r, id, mark); round++) {
+	for (int round = 0; !take_any(r, id, guard); round++) {
 		if (round == ROUNDS)
 			return false;
 		sched_yield();
 	}
 	/*
 	 * Partners: mr_share.c mr_share_remove and shm_guard_close. Either we see what they did, or
-	 * they see the mark.
+	 * they see the guard.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&r->page->closed, __ATOMIC_RELAXED))
 		return true;
-	shm_guard_leave(mark);
+	shm_guard_leave(guard);
 	return false;
 }
 
 /* Partner: shm_guard_ended. The owner that cleared it took us for dead, and it is no longer ours. */
-void shm_guard_leave(const struct shm_guard *mark)
+void shm_guard_leave(const struct shm_guard *guard)
 {
-	uint64_t word = mark->word;
+	uint64_t word = guard->word;
 
-	__atomic_compare_exchange_n(mark->at, &word, guard_word(guard_uses(word), 0), false,
+	__atomic_compare_exchange_n(guard->at, &word, guard_word(guard_uses(word), 0), false,
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
@@ -83,7 +83,7 @@ bool shm_guard_closed(const struct ring *r)
 void shm_guard_note(const struct ring *r, uint64_t noted[RING_GUARDS])
 {
 	for (uint32_t i = 0; i < RING_GUARDS; i++) {
-		uint64_t word = __atomic_load_n(&r->page->marks[i].word, __ATOMIC_ACQUIRE);
+		uint64_t word = __atomic_load_n(&r->page->guards[i].word, __ATOMIC_ACQUIRE);
 
 		noted[i] = guard_id(word) ? word : 0;
 	}
@@ -95,7 +95,7 @@ bool shm_guard_ended(const struct ring *r, uint64_t noted[RING_GUARDS], uint32_t
 		if (!noted[i])
 			continue;
 		/* Partner: shm_guard_leave. */
-		if (__atomic_load_n(&r->page->marks[i].word, __ATOMIC_ACQUIRE) == noted[i]) {
+		if (__atomic_load_n(&r->page->guards[i].word, __ATOMIC_ACQUIRE) == noted[i]) {
 			*id = guard_id(noted[i]);
 			return false;
 		}
@@ -107,7 +107,7 @@ bool shm_guard_ended(const struct ring *r, uint64_t noted[RING_GUARDS], uint32_t
 void shm_guard_clear(struct ring *r, uint32_t id)
 {
 	for (uint32_t i = 0; i < RING_GUARDS; i++) {
-		uint64_t *at = &r->page->marks[i].word;
+		uint64_t *at = &r->page->guards[i].word;
 		uint64_t word = __atomic_load_n(at, __ATOMIC_ACQUIRE);
 
 		if (guard_id(word) == id)

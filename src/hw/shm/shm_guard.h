@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Marks: who goes straight to the memory of a worker's process carries one, in the page of the worker's
+ * Guards: who goes straight to the memory of a worker's process carries one, in the page of the worker's
  * ring, from before it looks a key up until its last byte has moved. The owner, having taken a region
- * out of its table, waits until those marks are gone that it sees then. A word counts its uses, so
- * that a mark given back and taken anew is not waited for.
+ * out of its table, waits until those guards are gone that it sees then. A word counts its uses, so
+ * that a guard given back and taken anew is not waited for.
  */
 #ifndef WEFT_HW_SHM_GUARD_H
 #define WEFT_HW_SHM_GUARD_H
@@ -20,8 +20,8 @@ struct shm_guard {
  * Peer: takes one as `id`, which is what the owner calls us. false: all are taken and stay so, or
  * the owner is closing its worker.
  */
-bool shm_guard_enter(struct ring *r, uint32_t id, struct shm_guard *mark);
-void shm_guard_leave(const struct shm_guard *mark);
+bool shm_guard_enter(struct ring *r, uint32_t id, struct shm_guard *guard);
+void shm_guard_leave(const struct shm_guard *guard);
 
 /* Owner: nobody gets one any more. */
 void shm_guard_close(struct ring *r);

@@ -37,15 +37,15 @@ struct ring_guard {
 	uint64_t word __attribute__((aligned(64)));
 };
 
-/* First page of the segment. The owner writes; senders read `head` and share `hint` and marks. */
+/* First page of the segment. The owner writes; senders read `head` and share `hint` and guards. */
 struct ring_page {
 	uint32_t magic;
 	uint32_t slots; /* power of two */
 	uint64_t secret;
 	uint64_t head __attribute__((aligned(64)));   /* slots before it are free again */
 	uint64_t hint __attribute__((aligned(64)));   /* a message start near the frontier */
-	uint32_t closed __attribute__((aligned(64))); /* nobody gets a mark any more */
-	struct ring_guard marks[RING_GUARDS];
+	uint32_t closed __attribute__((aligned(64))); /* nobody gets a guard any more */
+	struct ring_guard guards[RING_GUARDS];
 	uint32_t uses[RING_UNITS]; /* of the bounce: which use of it each unit is in */
 };
 

@@ -50,21 +50,21 @@ static int access_regions(struct shm_link *s, struct shm_cma c, const struct fi_
 			  size_t count)
 {
 	struct iovec at[WIRE_IOV_MAX];
-	struct shm_guard mark;
+	struct shm_guard guard;
 	int err, tell;
 
 	if (!s->pid || !s->regions.page)
 		return -FI_ENOSYS;
 	if (count > WIRE_IOV_MAX || c.local_count > WIRE_IOV_MAX)
 		return -FI_EINVAL;
-	/* First the mark, then the table: what is found stays until the mark is given back. */
-	if (!shm_guard_enter(&s->ring, s->src, &mark))
+	/* First the guard, then the table: what is found stays until the guard is given back. */
+	if (!shm_guard_enter(&s->ring, s->src, &guard))
 		return -FI_EAGAIN;
 	tell = find_all(s, range, count, access_of(c.write), at);
 	c.remote = at;
 	c.remote_count = count;
 	err = tell < 0 ? tell : shm_cma_copy(s, &c);
-	shm_guard_leave(&mark);
+	shm_guard_leave(&guard);
 	if (err < 0)
 		return tell < 0 ? tell : move_error(&c, err);
 	return tell;
