@@ -11,7 +11,7 @@ import sys
 
 os.chdir(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
 
-IDENTIFIER = re.compile(r"`([A-Za-z_]\w*)(?:\(\))?`")
+IDENTIFIER = re.compile(r"`(?:struct |enum )?([A-Za-z_]\w*)(?:\(\))?`")
 FILE = re.compile(r"\b((?:src|tests|include|tools|examples)/[\w./-]+\.(?:c|h|py|sh|bash))\b")
 
 
