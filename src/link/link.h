@@ -5,8 +5,8 @@
  * link: a reliable, ordered path.
  *
  * Every function here is called with the domain's lock held (or by the only thread) and must not
- * block. A transport calls up only from `progress`, and only what xfer/msg/rx.h lists for it: rx_deliver,
- * rx_placement_begin, rx_placement_iov, rx_placement_end, rx_rdma_done, rx_rdma_failed and rx_ended.
+ * block. A transport calls up only from `progress`, and only by the
+ * functions of link/upcall.h.
  */
 #ifndef WEFT_LINK_LINK_H
 #define WEFT_LINK_LINK_H
@@ -46,123 +46,144 @@ struct packet {
 struct link_rdma {
 	uint64_t id; /* the engine's, for rx_rdma_done */
 	bool write;  /* from us to the peer; else the other way */
-	bool now; /* the device gets all of it within the call, or it is -FI_EAGAIN: see tx_never_queues */
+	bool now;    /* the device gets all of it within the call, or post fails with -FI_EAGAIN */
 	const struct iovec *local;
 	size_t local_count; /* at most WIRE_IOV_MAX, likewise of the other list */
 	const struct fi_rma_iov *remote;
 	size_t remote_count;
 };
 
+/*
+ * What a link does: a table for each capability, each complete. A link that lacks a capability has the table
+ * of link.c that refuses.
+ */
+
+/* Packets. Every link has them. */
 struct link_ops {
 	/*
-	 * Sends one packet. The payload is copied before it returns. 0; -FI_EAGAIN: no room now,
-	 * room will come, or it is better sent by zcopy; -FI_EMSGSIZE: more than link->eager_max bytes of
-	 * payload. The order of the arguments is that of fi_tsend, so that they stay in the
-	 * registers they came in.
+	 * Sends one packet. The payload is copied before it returns. 0; -FI_EAGAIN: no space now, there will be
+	 * some, or it is better sent by zcopy; -FI_EMSGSIZE: more than link->eager_max bytes of payload. The order
+	 * of the arguments is that of fi_tsend, so that they stay in the registers they came in.
 	 */
 	int (*send)(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 		    uint64_t tag);
 	/*
-	 * The same with the payload in fragments, at most packet_max bytes; p->payload is not looked
-	 * at, p->len is their sum.
+	 * The same with the payload in segments, at most packet_max bytes; p->payload is not read, p->len is the
+	 * sum of their lengths.
 	 */
 	int (*sendv)(struct link *link, const struct packet *p, const struct iovec *iov,
 		     size_t count);
 	/*
-	 * The same as sendv for a payload whose memory stays as it is. What finds no room at once,
-	 * or waits for others like it, goes out by later progress calls, straight from there: the packet is
-	 * number link->zcopy_posted then. NULL: sendv copies in any case.
+	 * Frees the link, and its socket if it is a LINK_SOCKET. The peer can read packets already sent as far as
+	 * the transport can see to it; if link->failed, packets that have not left never do.
 	 */
-	int (*zcopy)(struct link *link, const struct packet *p, const struct iovec *iov,
+	void (*close)(struct link *link);
+};
+
+/* Sending from memory that stays as it is until the packet is out. Used from link->zcopy_min bytes on. */
+struct link_zcopy_ops {
+	/*
+	 * As link_ops.sendv, but a packet that the transport cannot send at once, or sends together with later
+	 * ones, goes out by later progress calls straight from `iov`: it has number link->zcopy_posted.
+	 */
+	int (*sendv)(struct link *link, const struct packet *p, const struct iovec *iov,
 		     size_t count);
-	/* What is posted by zcopy is copied: the memory is its owners' again. 0 or -FI_ENOMEM: the link has failed. */
-	int (*zcopy_copy_out)(struct link *link);
+	/* Copies what is posted: the memory is its owners' again. 0 or -FI_ENOMEM: the link has failed. */
+	int (*copy_out)(struct link *link);
+};
+
+/* Memory that the peer reads by itself: that of long messages. */
+struct link_rndv_ops {
+	/*
+	 * Lets the peer read these segments by link_rdma_ops.post, or by link_local_ops.fetch if link->bounces,
+	 * until `dereg` is called with *registered, or longer where registrations are kept; writes the keys to `at` with addresses
+	 * and lengths. `batch` names the work the segments are for: within one batch the same memory holds the same
+	 * bytes. 0, or negative: not these.
+	 */
+	int (*reg)(struct link *link, const struct iovec *iov, size_t count, const void *batch,
+		   struct fi_rma_iov *at, void **registered);
+	void (*dereg)(struct link *link, void *registered);
+};
+
+/* RDMA operations of a device, which need nothing of the peer. Used while link->rdma_usable. */
+struct link_rdma_ops {
+	/*
+	 * Begins an operation. Operations are performed in the order in which they began, and rx_rdma_done tells of
+	 * their ends in that order. When one fails rx_rdma_failed tells that it and all that began after it are not
+	 * done, and link->rdma_usable is false for ever. The device may read or write our memory until then, or
+	 * until `abort` returns. 0; or negative: not this one, nothing has begun.
+	 */
+	int (*post)(struct link *link, const struct link_rdma *op);
+	/* What has begun stays undone as it is, untold; the device leaves our memory alone from now on. */
+	void (*abort)(struct link *link);
+};
+
+/* Access to the memory of a peer on this host, see link_has_local. */
+struct link_local_ops {
 	/*
 	 * Copies from the peer's memory, without the peer, until the shorter side is full. `key`: of the first
-	 * segment, as `rndv_register` of the other side wrote it; 0: it did not, or this begins further on. The bytes
-	 * moved, or negative: cannot from here (stays so), the engine then asks the peer to send. NULL when the
-	 * transport has no such way.
+	 * segment, as link_rndv_ops.reg of the peer wrote it; 0: it did not, or this begins further on. The bytes copied, or
+	 * negative: impossible from here (and stays so), the engine then asks the peer to send.
 	 */
 	ssize_t (*fetch)(struct link *link, const struct iovec *local, size_t local_count,
 			 const struct iovec *remote, size_t remote_count, uint64_t key);
 	/*
-	 * One-sided, without the peer and in one copy: bytes between our segments and ranges of the
-	 * peer's regions, both of the same length in all. Key, rights and bounds of every range are
-	 * looked up in the peer's own table before the first byte moves, and a region is not closed
-	 * meanwhile. The engine sees to the order: nothing that it must not overtake is under way.
+	 * In one copy: bytes between our segments and ranges of the peer's regions, both of the same length in all.
+	 * Key, rights and bounds of every range are looked up in the peer's own table before the first byte moves,
+	 * and a region is not closed meanwhile. The engine sees to the order: no operation that this one must not
+	 * overtake is under way.
 	 *   0              done
 	 *   1              done, and the peer counts such accesses: tell it (WIRE_NOTIFY)
 	 *   -FI_EFAULT     the memory behind the region, or ours, is not there; some may have moved
-	 *   other negative not this way, nothing has moved: ask the peer by packets, it will know
-	 *                  why; -FI_EAGAIN: too many others are at it, or its worker is closing
-	 * NULL when the transport has no such way.
+	 *   other negative not this way, nothing has moved: ask the peer by packets, which will know
+	 *                  why; -FI_EAGAIN: too many others access it, or its worker is closing
 	 */
 	int (*put)(struct link *link, const struct iovec *local, size_t local_count,
 		   const struct fi_rma_iov *remote, size_t remote_count);
 	int (*get)(struct link *link, const struct iovec *local, size_t local_count,
 		   const struct fi_rma_iov *remote, size_t remote_count);
-	/*
-	 * Would put (write) or get have a way to all these ranges right now? Moves nothing.
-	 */
+	/* Would put (write) or get have a way to all these ranges right now? Moves nothing. */
 	bool (*reach)(struct link *link, const struct fi_rma_iov *remote, size_t remote_count,
 		      bool write);
 	/*
-	 * Takes back a WIRE_PUT packet (link->last after it was sent) that the peer has not begun
-	 * to process: it does not, nor anything behind it, until `release` is called for it, which
-	 * must be soon. The packet's payload, as it was sent, readable until the next call on the
-	 * link, its length in *len; NULL: the peer has it. `release` with `done`: what the packet
-	 * asks for is done, the peer passes it by; else it is the peer's again. Both NULL with put.
+	 * Takes back a WIRE_PUT packet (link->last after it was sent) that the peer has not begun to process: the
+	 * peer processes neither it nor anything behind it until `release` is called for it, which must be soon.
+	 * Returns the packet's payload, as it was sent, readable until the next call on the link, its length in
+	 * *len; NULL: the peer has it. `release` with `done`: what the packet asks for is done, the peer passes
+	 * over it; else it is the peer's again.
 	 */
 	const void *(*cancel_posted)(struct link *link, uint64_t place, size_t *len);
 	void (*release)(struct link *link, uint64_t place, bool done);
 	/*
-	 * Takes back a WIRE_GET packet that the peer has not begun with, for good: the peer passes
-	 * it by. True: nothing that is behind the packet had been done, either, when all that we
-	 * have read by now was as we read it.
+	 * Takes back a WIRE_GET packet that the peer has not begun with, for good: the peer passes over it. True:
+	 * nothing behind the packet had been done, either, when all that we have read by now was as we read it.
 	 */
 	bool (*recall_posted)(struct link *link, uint64_t place);
-	/*
-	 * Begins an RDMA operation, which needs nothing of the peer; `link->rdma_usable` says whether that is to be had now. Operations
-	 * are performed in the order in which they began, and those that are done are told in it, by
-	 * rx_rdma_done. When one fails rx_rdma_failed tells that it and all that had begun after it are undone,
-	 * and link->rdma_usable is false for ever. Our memory may be read or written to until then, or
-	 * until `rdma_abort` returns. 0; or negative: not this one, nothing has begun. NULL when the
-	 * transport has no such way.
-	 */
-	int (*rdma_post)(struct link *link, const struct link_rdma *m);
-	/* What has begun stays undone as it is, untold; our memory is left alone from now on. */
-	void (*rdma_abort)(struct link *link);
-	/*
-	 * Lets the peer read these segments by `rdma_post`, or by `fetch` if link->bounces, until `rndv_deregister` is
-	 * called with *registered, or longer where registrations are kept; the keys are written to `at` with
-	 * addresses and lengths. `batch`: of the work they are for; where that is the same, the same
-	 * memory holds the same bytes. 0 or negative: not these.
-	 */
-	int (*rndv_register)(struct link *link, const struct iovec *iov, size_t count,
-			     const void *batch, struct fi_rma_iov *at, void **registered);
-	void (*rndv_deregister)(struct link *link, void *registered);
-	/*
-	 * Frees the link, and its socket where the transport owns those. Packets already sent stay
-	 * readable for the peer, as far as that is in our hands; if link->failed, those that have not
-	 * left us never do.
-	 */
-	void (*close)(struct link *link);
 };
+
+extern const struct link_zcopy_ops link_no_zcopy;
+extern const struct link_rndv_ops link_no_rndv;
+extern const struct link_rdma_ops link_no_rdma;
+extern const struct link_local_ops link_no_local;
 
 /* Embedded at the start of a transport's own link. */
 struct link {
 	const struct link_ops *ops;
+	const struct link_zcopy_ops *zcopy;
+	const struct link_rndv_ops *rndv;
+	const struct link_rdma_ops *rdma;
+	const struct link_local_ops *local;
 	size_t eager_max;  /* longest message worth copying; longer ones go by rendezvous, or put */
-	bool fetches;      /* both sides can, it is thought: `fetch` below */
-	bool bounces;      /* `rndv_register` makes it cheaper for the peer to fetch it */
+	bool fetches;      /* link_local_ops.fetch is thought to work both ways */
+	bool bounces;      /* link_rndv_ops.reg makes it cheaper for the peer to fetch it */
 	size_t spec_max;   /* so many bytes of an RTS follow it at once, speculatively */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
-	size_t zcopy_min; /* payloads from here on are better sent by zcopy than copied; SIZE_MAX: none */
-	uint64_t
-		zcopy_posted; /* packets sent by zcopy that the call did not send completely; counted for ever */
+	size_t zcopy_min; /* payloads from here on are better sent by link_zcopy_ops; SIZE_MAX: none */
+	/* Packets that a call of link_zcopy_ops did not send completely; counted for ever. */
+	uint64_t zcopy_posted;
 	uint64_t zcopy_done; /* of them: sent completely, or copied */
 	bool failed;         /* the engine's: what was under way was reported as failed */
-	bool rdma_usable;    /* `rdma_post` is to be had */
+	bool rdma_usable;    /* link_rdma_ops.post works */
 	bool reaches;        /* by keys of the peer's library that say so, too: mr_key_in_nic */
 	bool counted;        /* the peer counts such accesses: tell it (WIRE_NOTIFY) */
 	bool silent; /* accepted, and nothing has come by it yet: its peer may have given up before */
@@ -170,6 +191,17 @@ struct link {
 	uint64_t
 		last; /* where the last packet of sendv, or with WIRE_DATA, went: for cancel_posted */
 };
+
+/* A link that lacks all but packets. */
+#define LINK_BARE                                                                                  \
+	.zcopy = &link_no_zcopy, .rndv = &link_no_rndv, .rdma = &link_no_rdma,                     \
+	.local = &link_no_local, .zcopy_min = SIZE_MAX
+
+/* Does the link reach the peer's memory by link_local_ops? */
+static inline bool link_has_local(const struct link *link)
+{
+	return link->local != &link_no_local;
+}
 
 /* Is a zero-copy send not out yet? */
 static inline bool link_holds(const struct link *link)
@@ -180,11 +212,11 @@ static inline bool link_holds(const struct link *link)
 /* What the engine learned about the other side before it asks for a link. */
 struct link_peer {
 	const struct wire_hello *hello; /* checked */
-	uint32_t id; /* how our packets name us to the peer; with takes_socks the peer itself, as
+	uint32_t id; /* how our packets name us to the peer; of a LINK_SOCKET the peer itself, as
 			`src` of rx_deliver */
 	int fds[WIRE_FDS]; /* the descriptors that came with the hello, or -1; the callee takes them */
-	int sock; /* bootstrap socket, open as long as the link: one byte on it wakes the peer; with
-		      takes_socks the link's from now on, unless connect fails */
+	int sock; /* bootstrap socket, open as long as the link: one byte on it wakes the peer; of a
+		      LINK_SOCKET the link's from now on, unless connect fails */
 	pid_t pid;     /* as the kernel tells; 0 when it is not visible from here */
 	void *pending; /* of `prepare`: the link's if connect succeeds, else still the engine's */
 };
@@ -235,14 +267,23 @@ struct device_ops {
 	const char *(*error_text)(int prov_errno);
 };
 
+/* Whom a transport connects, and how its links come about. A worker opens one transport of a kind. */
+enum link_kind {
+	LINK_HOST, /* peers on this host: the descriptors of both hellos lead to shared memory */
+	LINK_DEVICE, /* peers whose device is on the same network: `prepare` describes our end of a link */
+	LINK_SOCKET, /* peers across the network: the packets travel on the bootstrap socket */
+	LINK_NONE, /* no links: datagrams, or a device that performs the endpoint's operations itself */
+	LINK_KINDS
+};
+
 struct transport {
 	const char *name;
 	unsigned int bit; /* PROVIDER_ bit of info/providers.h */
 	/*
-	 * The packets travel on the bootstrap socket. It is non-blocking, no epoll instance watches it,
-	 * and it is noted with forked_guard; the link reads all of it and tells rx_ended of its end.
+	 * Of LINK_SOCKET: the link owns the bootstrap socket, which is non-blocking, in no epoll instance, and
+	 * noted with forked_guard; the link reads all of it and tells rx_ended of its end.
 	 */
-	bool takes_socks;
+	enum link_kind kind;
 	/* The transport's state for one worker; NULL where its address has no such way out. 0 or a
 	 * negative error. */
 	int (*open)(struct worker *worker, void **state);
@@ -297,8 +338,11 @@ struct transport {
 extern const struct transport shm_transport;
 extern const struct transport tcp_transport;
 extern const struct transport verbs_transport;
-extern const struct transport udp_transport; /* datagrams, by xfer/dgram/dgram.h: no links */
+extern const struct transport udp_transport; /* datagrams, by xfer/dgram/dgram.h */
 extern const struct transport ud_transport;  /* the same over a device's queue pair */
-extern const struct transport rc_transport;  /* bare queue pairs, by link/offload.h: no links */
+extern const struct transport rc_transport;  /* bare queue pairs, by link/offload.h */
+
+/* All of them in the order in which a worker opens them, then NULL. */
+extern const struct transport *const transports[];
 
 #endif

@@ -39,7 +39,7 @@ static const struct link_ops full_ops = {
 	.close = full_close,
 };
 
-struct link peer_full_link = {.ops = &full_ops};
+struct link peer_full_link = {LINK_BARE, .ops = &full_ops};
 struct peer peer_nobody = {.link = &peer_full_link, .addr = FI_ADDR_NOTAVAIL, .sock = -1};
 
 static struct peer *find_key(struct worker *worker, const struct addr *key)
@@ -273,18 +273,18 @@ static void disconnect(struct peer *peer)
 
 	/* It may have come in by our hello before we made a link of its. */
 	bool came = peer->real || (peer->state == PEER_HANDSHAKE && peer->inside);
-	const struct transport *hw = transports[peer->real ? peer->hw : TRANSPORT_SHM];
+	enum link_kind kind = peer->real ? peer->kind : LINK_HOST;
+	const struct transport *t = worker->via[kind].transport;
 
 	if (peer_attempts(peer))
 		worker->handshakes--;
 	conn_abandon(peer);
 	peer->losing = true;
 	/* What ends below is its owner's again. */
-	if (peer->real && peer->real->ops->rdma_abort)
-		peer->real->ops->rdma_abort(peer->real);
-	if (came && hw->reap)
-		peer->unread =
-			hw->reap(worker->hw[peer->real ? peer->hw : TRANSPORT_SHM], pool_id(peer));
+	if (peer->real)
+		peer->real->rdma->abort(peer->real);
+	if (came && t->reap)
+		peer->unread = t->reap(worker->via[kind].state, pool_id(peer));
 	if (peer->unread) {
 		worker->unread++;
 		peer->lost_at = clock_coarse_ms();
@@ -306,7 +306,7 @@ bool peer_reads_out(struct peer *peer)
 
 	/* Of one that connects anew nothing old is looked for: its claims would be taken for those. */
 	if (!peer->unread || peer->state != PEER_IDLE ||
-	    transports[TRANSPORT_SHM]->reap(worker->hw[TRANSPORT_SHM], pool_id(peer)))
+	    worker->via[LINK_HOST].transport->reap(worker->via[LINK_HOST].state, pool_id(peer)))
 		return false;
 	read_out(peer);
 	return true;

@@ -33,10 +33,10 @@ struct peer {
 	bool inside; /* its bootstrap socket is one of this host's own */
 	bool over_budget; /* over its budget, or starved: nothing more is taken, the next progress call disconnects it */
 	bool starved; /* there was no memory for something of it, which is lost with the connection */
-	bool unread;     /* lost, but messages of it are still to be delivered: its id stays */
-	int sock;        /* bootstrap socket, or -1: there is none, or it is the link's */
-	int wake;        /* where its link sends wake-ups: sock, or a pair's end for ourselves */
-	unsigned int hw; /* which of transports the link is of */
+	bool unread; /* lost, but messages of it are still to be delivered: its id stays */
+	int sock;    /* bootstrap socket, or -1: there is none, or it is the link's */
+	int wake;    /* where its link sends wake-ups: sock, or a pair's end for ourselves */
+	enum link_kind kind; /* of the link */
 	void *pending; /* of a link between RDMA devices, from our hello until the answer; or NULL */
 	bool plain;    /* such a link could not be made: not offered again */
 	uint64_t incarnation;

@@ -11,9 +11,9 @@
 
 static void note(struct worker *worker, bool last)
 {
-	for (unsigned int i = 0; i < TRANSPORT_COUNT; i++)
-		if (worker->hw[i] && transports[i]->quiesce)
-			transports[i]->quiesce(worker->hw[i], last);
+	for (unsigned int i = 0; i < LINK_KINDS; i++)
+		if (worker->via[i].state && worker->via[i].transport->quiesce)
+			worker->via[i].transport->quiesce(worker->via[i].state, last);
 }
 
 /* A peer that was stopped in the middle keeps us here: say so now and then. */
@@ -32,14 +32,16 @@ static void say(struct worker *worker, uint32_t id, uint64_t *next)
 }
 
 /* The locked domain stays locked: a peer's copy needs nothing of us. */
-static void wait_for_peers(struct worker *worker, unsigned int hw)
+static void wait_for_peers(struct worker *worker, enum link_kind kind)
 {
+	const struct transport *t = worker->via[kind].transport;
+	void *state = worker->via[kind].state;
 	uint64_t next = clock_coarse_ms() + SAY_MS;
 	uint32_t id;
 
-	if (!worker->hw[hw] || !transports[hw]->quiesce)
+	if (!state || !t->quiesce)
 		return;
-	while (!transports[hw]->quiesced(worker->hw[hw], &id)) {
+	while (!t->quiesced(state, &id)) {
 		say(worker, id, &next);
 		conn_poll(
 			worker); /* what a peer that died had begun is ended when that is noticed */
@@ -50,7 +52,7 @@ static void wait_for_peers(struct worker *worker, unsigned int hw)
 void quiesce_close(struct worker *worker)
 {
 	note(worker, true);
-	for (unsigned int i = 0; i < TRANSPORT_COUNT; i++)
+	for (unsigned int i = 0; i < LINK_KINDS; i++)
 		wait_for_peers(worker, i);
 }
 
@@ -61,6 +63,6 @@ void xfer_quiesce(struct domain *dom)
 	LIST_EACH (node, &dom->workers)
 		note(LIST_ENTRY(node, struct worker, in_domain), false);
 	LIST_EACH (node, &dom->workers)
-		for (unsigned int i = 0; i < TRANSPORT_COUNT; i++)
+		for (unsigned int i = 0; i < LINK_KINDS; i++)
 			wait_for_peers(LIST_ENTRY(node, struct worker, in_domain), i);
 }

@@ -28,23 +28,26 @@ bool worker_alone(const struct worker *worker, const void *state)
 {
 	const struct list *workers = &worker->dom->workers;
 
-	for (unsigned int i = 0; i < TRANSPORT_COUNT; i++)
-		if (worker->hw[i] && worker->hw[i] != state)
+	for (unsigned int i = 0; i < LINK_KINDS; i++)
+		if (worker->via[i].state && worker->via[i].state != state)
 			return false;
 	return workers->next == workers->prev;
 }
 
 void *worker_successor(const struct worker *worker, const void *state)
 {
-	unsigned int hw = 0;
+	unsigned int kind = 0;
 
-	while (hw < TRANSPORT_COUNT && worker->hw[hw] != state)
-		hw++;
+	while (kind < LINK_KINDS && worker->via[kind].state != state)
+		kind++;
+	if (kind == LINK_KINDS)
+		return NULL;
 	LIST_EACH (node, &worker->dom->workers) {
 		struct worker *other = LIST_ENTRY(node, struct worker, in_domain);
 
-		if (hw < TRANSPORT_COUNT && other->hw[hw] && other != worker && !other->closing)
-			return other->hw[hw];
+		if (other->via[kind].state && other != worker && !other->closing &&
+		    other->via[kind].transport == worker->via[kind].transport)
+			return other->via[kind].state;
 	}
 	return NULL;
 }

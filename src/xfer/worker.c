@@ -32,12 +32,6 @@
 /* Progress calls between two checks of one-sided operations without an answer, likewise. */
 #define HELP_CALLS 63u
 
-const struct transport *const transports[TRANSPORT_COUNT] = {
-	[TRANSPORT_SHM] = &shm_transport, [TRANSPORT_VERBS] = &verbs_transport,
-	[TRANSPORT_TCP] = &tcp_transport, [TRANSPORT_UDP] = &udp_transport,
-	[TRANSPORT_RC] = &rc_transport,   [TRANSPORT_UD] = &ud_transport,
-};
-
 static void init_fields(struct worker *worker, struct domain *dom)
 {
 	worker->dom = dom;
@@ -100,23 +94,25 @@ unsigned int worker_wanted(const struct fi_info *info)
 
 static void close_hw(struct worker *worker)
 {
-	for (unsigned int i = 0; i < TRANSPORT_COUNT; i++)
-		if (worker->hw[i])
-			transports[i]->close(worker->hw[i]);
+	for (unsigned int i = 0; i < LINK_KINDS; i++)
+		if (worker->via[i].state)
+			worker->via[i].transport->close(worker->via[i].state);
 }
 
-static int open_transport(struct worker *worker, unsigned int i)
+static int open_transport(struct worker *worker, const struct transport *t)
 {
-	const struct transport *t = transports[i];
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)WORKER_HW << 32};
-	int err = t->open(worker, &worker->hw[i]), fd = -1;
+	void *state = NULL;
+	int err = t->open(worker, &state), fd = -1;
 
-	if (err || !worker->hw[i])
+	if (err || !state)
 		return err;
+	worker->via[t->kind].transport = t;
+	worker->via[t->kind].state = state;
 	worker->open[worker->open_count].progress = t->progress;
-	worker->open[worker->open_count++].state = worker->hw[i];
+	worker->open[worker->open_count++].state = state;
 	if (t->fd)
-		fd = t->fd(worker->hw[i]);
+		fd = t->fd(state);
 	if (fd >= 0 && epoll_ctl(worker->epfd, EPOLL_CTL_ADD, fd, &ev))
 		err = -errno;
 	return err;
@@ -126,9 +122,9 @@ static int open_hw(struct worker *worker, unsigned int wanted)
 {
 	int err = 0;
 
-	for (unsigned int i = 0; i < TRANSPORT_COUNT && !err; i++)
-		if (transports[i]->bit & wanted)
-			err = open_transport(worker, i);
+	for (const struct transport *const *t = transports; *t && !err; t++)
+		if ((*t)->bit & wanted && !worker->via[(*t)->kind].transport)
+			err = open_transport(worker, *t);
 	if (!err && !worker->open_count)
 		err = -FI_ENODEV;
 	if (err)
@@ -413,9 +409,9 @@ bool worker_arm(struct worker *worker)
 	tx_release_idle(worker);
 	if (!list_empty(&worker->awaiting))
 		quiet &= !rma_help(worker, true);
-	for (unsigned int i = 0; i < TRANSPORT_COUNT; i++)
-		if (worker->hw[i])
-			quiet &= transports[i]->arm(worker->hw[i]);
+	for (unsigned int i = 0; i < LINK_KINDS; i++)
+		if (worker->via[i].state)
+			quiet &= worker->via[i].transport->arm(worker->via[i].state);
 	return quiet;
 }
 

@@ -12,17 +12,6 @@
 #include "xfer/msg/rx.h"
 #include "link/engine.h"
 
-/* The transports, in the order of preference; an index of transports and of worker->hw. */
-enum transport_index {
-	TRANSPORT_SHM,
-	TRANSPORT_VERBS,
-	TRANSPORT_TCP,
-	TRANSPORT_UDP,
-	TRANSPORT_RC,
-	TRANSPORT_UD,
-	TRANSPORT_COUNT
-};
-
 #define WORKER_RX_MAX XFER_CTX_MAX
 
 /* What an event of the worker's epoll instance is about, beyond enum acceptor_source. */
@@ -40,7 +29,7 @@ struct worker {
 	struct {
 		bool (*progress)(void *state);
 		void *state;
-	} open[TRANSPORT_COUNT]; /* the transports it uses */
+	} open[LINK_KINDS]; /* the transports it uses */
 	unsigned int open_count;
 	bool in_progress;
 	bool closing;
@@ -54,12 +43,15 @@ struct worker {
 	struct list awaiting;  /* struct peer.in_awaiting: one-sided operations without an answer */
 	struct list spec;      /* struct rxreq.in_spec: speculative fragments of it may come */
 	struct list spec_only; /* likewise: of those that cannot be had otherwise */
-	struct list acks_pending;  /* struct peer.in_acks_pending: to be told what is done */
-	uint64_t spec_us;          /* when the last progress call that left any there was over */
-	unsigned int waits;        /* progress calls while there were any in awaiting */
-	unsigned int unread;       /* peers that are lost and have messages still to be delivered */
-	unsigned int handshakes;   /* under way: sockets are looked at more often */
-	void *hw[TRANSPORT_COUNT]; /* state of each transport it uses, else NULL */
+	struct list acks_pending; /* struct peer.in_acks_pending: to be told what is done */
+	uint64_t spec_us;         /* when the last progress call that left any there was over */
+	unsigned int waits;       /* progress calls while there were any in awaiting */
+	unsigned int unread;      /* peers that are lost and have messages still to be delivered */
+	unsigned int handshakes;  /* under way: sockets are looked at more often */
+	struct {
+		const struct transport *transport;
+		void *state;
+	} via[LINK_KINDS]; /* the transport of each kind, or NULL and NULL */
 	struct rx *rx[WORKER_RX_MAX];
 	struct dgram *dgram;     /* of a datagram endpoint, which has no peers; else NULL */
 	struct offload *offload; /* of a connected one that is the device's, likewise */
@@ -91,8 +83,6 @@ struct worker {
 	struct list in_av;
 };
 
-extern const struct transport *const transports[TRANSPORT_COUNT];
-
 /* Waiters that sleep on the worker make a progress call and arm anew. */
 void worker_wake(struct worker *worker);
 /* Makes room in the table for entry `addr`. 0 or -FI_ENOMEM. */
@@ -102,6 +92,12 @@ int worker_reserve(struct worker *worker, fi_addr_t addr);
 static inline struct peer *worker_peer(const struct worker *worker, fi_addr_t addr)
 {
 	return addr < worker->peer_count ? worker->peers[addr] : &peer_nobody;
+}
+
+/* Does it make links to peers across the network? */
+static inline bool worker_on_network(const struct worker *worker)
+{
+	return worker->via[LINK_SOCKET].state || worker->via[LINK_DEVICE].state;
 }
 
 #endif

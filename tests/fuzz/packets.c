@@ -98,9 +98,12 @@ static void far_close(struct link *link)
 static const struct link_ops far_ops = {
 	.send = far_send,
 	.sendv = far_sendv,
-	.zcopy = far_zcopy,
-	.zcopy_copy_out = far_zcopy_copy_out,
 	.close = far_close,
+};
+
+static const struct link_zcopy_ops far_zcopy_ops = {
+	.sendv = far_zcopy,
+	.copy_out = far_zcopy_copy_out,
 };
 
 static void connect_peer(struct peer *peer)
@@ -108,11 +111,14 @@ static void connect_peer(struct peer *peer)
 	struct far *f = calloc(1, sizeof(*f));
 
 	MUST(f);
-	f->link = (struct link){
-		.ops = &far_ops, .eager_max = EAGER, .packet_max = PACKET, .zcopy_min = 1000};
+	f->link = (struct link){LINK_BARE, .ops = &far_ops};
+	f->link.zcopy = &far_zcopy_ops;
+	f->link.eager_max = EAGER;
+	f->link.packet_max = PACKET;
+	f->link.zcopy_min = 1000;
 	f->room = 4;
 	peer->real = &f->link;
-	peer->hw = TRANSPORT_TCP;
+	peer->kind = LINK_SOCKET;
 	peer_connected(peer);
 }
 

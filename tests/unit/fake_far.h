@@ -122,10 +122,14 @@ static bool far_recall_posted(struct link *link, uint64_t place)
 	return place >= there.begun;
 }
 
-static const struct link_ops far_ops = {
-	.send = fake_send,
-	.sendv = fake_sendv,
-	.close = fake_close,
+static ssize_t far_fetch(struct link *link, const struct iovec *local, size_t local_count,
+			 const struct iovec *remote, size_t remote_count, uint64_t key)
+{
+	return link_no_local.fetch(link, local, local_count, remote, remote_count, key);
+}
+
+static const struct link_local_ops far_ops = {
+	.fetch = far_fetch,
 	.put = far_put,
 	.get = far_get,
 	.reach = far_reach,
@@ -137,7 +141,7 @@ static const struct link_ops far_ops = {
 static inline void far_setup(void)
 {
 	rma_setup();
-	fake.link.ops = &far_ops;
+	fake.link.local = &far_ops;
 	memset(&there, 0, sizeof(there));
 	there.reachable = true;
 	for (size_t i = 0; i < REGION; i++) {

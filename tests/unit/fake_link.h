@@ -194,10 +194,9 @@ static void fake_open(void)
 	ck_assert_int_eq(fi_ep_bind(fake.ep, &fake.eq->fid, 0), 0);
 	ck_assert_int_eq(fi_enable(fake.ep), 0);
 	ck_assert_int_eq(fi_av_insert(fake.av, "fi_shm://fake", 1, &fake.addr, 0, NULL), 1);
-	fake.link = (struct link){.ops = &fake_ops,
-				  .eager_max = FAKE_EAGER,
-				  .packet_max = FAKE_PACKET,
-				  .zcopy_min = SIZE_MAX};
+	fake.link = (struct link){LINK_BARE, .ops = &fake_ops};
+	fake.link.eager_max = FAKE_EAGER;
+	fake.link.packet_max = FAKE_PACKET;
 	fake.room = FAKE_PLENTY;
 	fake.worker = ep_of(fake.ep)->worker;
 	fake.peer = peer_get(fake.worker, fake.addr);

@@ -104,7 +104,7 @@ START_TEST(beside_another)
 	uint32_t id;
 	unsigned int turns = 0;
 
-	sides[0].worker.hw[TRANSPORT_SHM] = &sides[1];
+	sides[0].worker.via[LINK_HOST].state = &sides[1];
 	id = join_both();
 	for (int i = 0; i < 1600; i++)
 		turn(0);
@@ -136,7 +136,7 @@ START_TEST(rest_beside_another)
 {
 	uint32_t id;
 
-	sides[0].worker.hw[TRANSPORT_SHM] = &sides[1];
+	sides[0].worker.via[LINK_HOST].state = &sides[1];
 	id = join_both();
 	for (int i = 0; i < 200; i++)
 		turn(0);
@@ -198,13 +198,13 @@ START_TEST(cut_anywhere)
 		else if (_i == 1)
 			ck_assert_int_eq(link->ops->sendv(link, &p, iov, 3), 0);
 		else
-			ck_assert_int_eq(link->ops->zcopy(link, &p, iov, 3), 0);
+			ck_assert_int_eq(link->zcopy->sendv(link, &p, iov, 3), 0);
 		spoil_stack();
 		ck_assert(link_holds(link) == (_i >= 2 && first < FRAME + len));
 		most = 9;
 		if (_i == 3 && first < FRAME + len) {
 			turn(0);
-			ck_assert_int_eq(link->ops->zcopy_copy_out(link), 0);
+			ck_assert_int_eq(link->zcopy->copy_out(link), 0);
 		}
 		TURN_UNTIL(seen_count == count + 1);
 		expect_seen(count, id + 1, count, len, len);
@@ -274,7 +274,7 @@ static int put_row(uint32_t id, unsigned int number, size_t len)
 	ck_assert_uint_le((number + 1) * len, sizeof(rows));
 	fill(row, number, len);
 	err = link->ops->send(link, row, len, 0, MSG, number);
-	return err == -FI_EAGAIN ? link->ops->zcopy(link, &p, &(struct iovec){row, len}, 1) : err;
+	return err == -FI_EAGAIN ? link->zcopy->sendv(link, &p, &(struct iovec){row, len}, 1) : err;
 }
 
 static void expect_rows(uint32_t src, unsigned int count, size_t len)
@@ -384,7 +384,7 @@ START_TEST(row_cut)
 		turn(0);
 		/* One that is wholly out is known to be. */
 		ck_assert_uint_eq(link_of(id)->zcopy_done, out + most / (ROW_LEN + FRAME));
-		ck_assert_int_eq(link_of(id)->ops->zcopy_copy_out(link_of(id)), 0);
+		ck_assert_int_eq(link_of(id)->zcopy->copy_out(link_of(id)), 0);
 		ck_assert(!link_holds(link_of(id)));
 		memset(rows, 0, sizeof(rows));
 	} else if (_i % 3 == 2) {

@@ -28,7 +28,7 @@ static int put(uint32_t id, enum way way, uint64_t number, size_t len)
 		return link->ops->send(link, len ? bytes : NULL, len, p.data, p.head, p.tag);
 	if (way == SENDV)
 		return link->ops->sendv(link, &p, iov, len ? 3 : 0);
-	return link->ops->zcopy(link, &p, iov, 3);
+	return link->zcopy->sendv(link, &p, iov, 3);
 }
 
 START_TEST(every_size)
@@ -198,7 +198,7 @@ START_TEST(zcopy)
 	ck_assert(link_holds(link));
 	ck_assert_int_eq(put(id, SEND, 4, 0), -FI_EAGAIN);
 	if (_i & 1) {
-		ck_assert_int_eq(link->ops->zcopy_copy_out(link), 0);
+		ck_assert_int_eq(link->zcopy->copy_out(link), 0);
 		ck_assert(!link_holds(link));
 		memset(bytes, 0, len);
 	} else {
@@ -210,7 +210,7 @@ START_TEST(zcopy)
 	for (size_t i = 0; i < len - 1; i++)
 		ck_assert_uint_eq(seen[0].payload[i], byte_of(3, i));
 	ck_assert_uint_eq(seen[0].payload[len - 1], byte_of(3, len - 1) ^ (_i & 1 ? 0 : 0xff));
-	ck_assert_int_eq(link->ops->zcopy_copy_out(link), 0);
+	ck_assert_int_eq(link->zcopy->copy_out(link), 0);
 	ck_assert_int_eq(put(id, SEND, 4, 0), 0);
 	TURN_UNTIL(seen_count == 2);
 }
@@ -235,7 +235,7 @@ START_TEST(zcopy_in_fragments)
 		if (link->ops->send(link, bytes, number * 40, 0, MSG(0), 99) == 0)
 			TURN_UNTIL(seen_count == 2 * number + 1);
 		fill(bytes, number, len);
-		ck_assert_int_eq(link->ops->zcopy(link, &p, iov, 36), 0);
+		ck_assert_int_eq(link->zcopy->sendv(link, &p, iov, 36), 0);
 		TURN_UNTIL(seen_count == 2 * number + 2 && !link_holds(link));
 		expect_seen(2 * (unsigned int)number + 1, id + 1, number, len, len);
 	}
@@ -299,7 +299,7 @@ static void reopen(void)
 {
 	tcp_transport.close(sides[0].hw);
 	ck_assert_int_eq(tcp_transport.open(&sides[0].worker, &sides[0].hw), 0);
-	sides[0].worker.hw[TRANSPORT_TCP] = sides[0].hw;
+	sides[0].worker.via[LINK_SOCKET].state = sides[0].hw;
 }
 
 /* The worker is closed, the process may end: the peer, which was busy meanwhile, reads all of it. */

@@ -358,7 +358,7 @@ static void setup(void)
 		list_init(&sides[i].dom.workers);
 		list_push(&sides[i].dom.workers, &sides[i].worker.in_domain);
 		ck_assert_int_eq(tcp_transport.open(&sides[i].worker, &sides[i].hw), 0);
-		sides[i].worker.hw[TRANSPORT_TCP] = sides[i].hw;
+		sides[i].worker.via[LINK_SOCKET].state = sides[i].hw;
 	}
 }
 

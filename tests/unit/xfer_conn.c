@@ -84,7 +84,7 @@ static void setup(void)
 	pool_init(&worker.peer_pool, sizeof(struct peer));
 	peer = peer_new(&worker, &nobody);
 	ck_assert_ptr_nonnull(peer);
-	its_link = (struct link){.silent = true};
+	its_link = (struct link){LINK_BARE, .silent = true};
 	peer->real = &its_link;
 	peer->state = PEER_CONNECTED;
 	peer->sock = SOCK;
@@ -120,7 +120,7 @@ static void comes_too_late(void)
 {
 	const struct addr to = {.kind = ADDR_IN, .ip = {192, 0, 2, 1}, .port = 9};
 
-	worker.hw[TRANSPORT_TCP] = &worker;
+	worker.via[LINK_SOCKET].state = &worker;
 	peer->name = peer->key = to;
 	peer->named = 1;
 	peer->state = PEER_HANDSHAKE;

@@ -78,7 +78,7 @@ static void shut_side(void)
 
 static struct ring *own_ring(void)
 {
-	return &((struct shm *)ep_of(ep)->worker->hw[0])->ring;
+	return &((struct shm *)ep_of(ep)->worker->via[LINK_HOST].state)->ring;
 }
 
 /* A close that another thread is at. */

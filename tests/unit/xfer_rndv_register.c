@@ -8,7 +8,7 @@
 #define PLACE UINT64_C(0x8000000000001000) /* as the peer knows it */
 
 static unsigned char bytes[LEN];
-static struct link_ops ops;
+static struct link_rndv_ops ops;
 static int registered, deregistered, refusal, done, done_err;
 static const void *batches[4]; /* of what was registered */
 
@@ -46,10 +46,8 @@ static struct work work;
 static void start(void)
 {
 	fake_open_connected();
-	ops = fake_ops;
-	ops.rndv_register = expose;
-	ops.rndv_deregister = deregister;
-	fake.link.ops = &ops;
+	ops = (struct link_rndv_ops){.reg = expose, .dereg = deregister};
+	fake.link.rndv = &ops;
 	fake.link.bounces = true;
 	fake.link.spec_max = LEN;
 	registered = deregistered = refusal = done = 0;

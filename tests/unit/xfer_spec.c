@@ -13,7 +13,7 @@
 #define PATIENCE 100000                     /* turns */
 
 static unsigned char theirs[LONG], ours[LONG];
-static struct link_ops ops;
+static struct link_local_ops ops;
 static int fetches, fetch_error;
 static size_t fetched_at;
 
@@ -49,9 +49,9 @@ static ssize_t fetch(struct link *link, const struct iovec *local, size_t local_
 static void open_both(void)
 {
 	fake_open_connected();
-	ops = fake_ops;
+	ops = link_no_local;
 	ops.fetch = fetch;
-	fake.link.ops = &ops;
+	fake.link.local = &ops;
 	fake.link.packet_max = FRAGMENT;
 	fake.link.spec_max = 2 * FRAGMENT;
 	fetches = fetch_error = 0;

@@ -249,7 +249,7 @@ static void begin(struct group *g)
 	g->join.probe_at = g->join.since + PROBE_MS;
 	g->join.children = children_of(g);
 	g->cpus = processors();
-	g->shares = g->coll->worker->hw[TRANSPORT_SHM] != NULL;
+	g->shares = g->coll->worker->via[LINK_HOST].state != NULL;
 	err = reach_all(g);
 	if (err) {
 		join_fail(g, -err);

@@ -26,7 +26,7 @@ struct shm_bounced {
 	uint32_t takers;    /* who may still take it */
 	const void *memory; /* it is a copy of that, */
 	size_t len;
-	const void *batch; /* as it was during that: see link_ops.rndv_register */
+	const void *batch; /* as it was during that: see link_rndv_ops.reg */
 };
 
 struct shm_bounce {
@@ -36,7 +36,7 @@ struct shm_bounce {
 	struct shm_bounced bounced[RING_UNITS]; /* by their first unit */
 };
 
-/* As link_ops.rndv_register has it. */
+/* As link_rndv_ops.reg has it. */
 int shm_bounce_put(struct shm_link *link, const struct iovec *iov, size_t count, const void *batch,
 		   struct fi_rma_iov *at, void **registered);
 /* One who may take it less. */

@@ -113,6 +113,15 @@ static void shm_close_link(struct link *link)
 static const struct link_ops shm_link_ops = {
 	.send = shm_send,
 	.sendv = shm_sendv,
+	.close = shm_close_link,
+};
+
+static const struct link_rndv_ops shm_rndv_ops = {
+	.reg = shm_rndv_register,
+	.dereg = shm_rndv_deregister,
+};
+
+static const struct link_local_ops shm_local_ops = {
 	.fetch = shm_fetch,
 	.put = shm_put,
 	.get = shm_get,
@@ -120,9 +129,6 @@ static const struct link_ops shm_link_ops = {
 	.cancel_posted = shm_cancel_posted,
 	.release = shm_release,
 	.recall_posted = shm_recall_posted,
-	.rndv_register = shm_rndv_register,
-	.rndv_deregister = shm_rndv_deregister,
-	.close = shm_close_link,
 };
 
 /* Tries the direct way on a word whose value is known; a pid that is not the peer fails here. */
@@ -176,7 +182,9 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 		free(s);
 		return err;
 	}
-	s->link.ops = &shm_link_ops;
+	s->link = (struct link){LINK_BARE, .ops = &shm_link_ops};
+	s->link.rndv = &shm_rndv_ops;
+	s->link.local = &shm_local_ops;
 	s->own = state;
 	s->own->pipes.links++;
 	s->calls_seen = s->own->progress_calls - 1;
@@ -189,7 +197,6 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->limit = s->next + s->ring.mask + 1;
 	probe_fetch(s, peer);
 	s->link.packet_max = SHM_PACKET_MAX;
-	s->link.zcopy_min = SIZE_MAX;
 	s->link.fetches = s->pid != 0;
 	s->link.bounces = true;
 	s->link.silent = true;
@@ -202,6 +209,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 const struct transport shm_transport = {
 	.name = "shm",
 	.bit = PROVIDER_SHM,
+	.kind = LINK_HOST,
 	.open = shm_open_worker,
 	.close = shm_close_worker,
 	.progress = shm_progress,

@@ -61,9 +61,12 @@ static int tcp_fd(void *state)
 static const struct link_ops tcp_link_ops = {
 	.send = tcp_send,
 	.sendv = tcp_sendv,
-	.zcopy = tcp_zcopy,
-	.zcopy_copy_out = tcp_zcopy_copy_out,
 	.close = tcp_close_link,
+};
+
+static const struct link_zcopy_ops tcp_zcopy_ops = {
+	.sendv = tcp_zcopy,
+	.copy_out = tcp_zcopy_copy_out,
 };
 
 static void add_link(struct tcp *t, struct tcp_link *l)
@@ -82,7 +85,8 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 
 	if (!l)
 		return -FI_ENOMEM;
-	l->link.ops = &tcp_link_ops;
+	l->link = (struct link){LINK_BARE, .ops = &tcp_link_ops};
+	l->link.zcopy = &tcp_zcopy_ops;
 	l->link.eager_max = TCP_EAGER_MAX;
 	l->link.packet_max = TCP_PACKET_MAX;
 	l->link.zcopy_min = TCP_ZCOPY_MIN;
@@ -108,7 +112,7 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 const struct transport tcp_transport = {
 	.name = "tcp",
 	.bit = PROVIDER_TCP,
-	.takes_socks = true,
+	.kind = LINK_SOCKET,
 	.open = tcp_open,
 	.close = tcp_close,
 	.progress = tcp_progress,

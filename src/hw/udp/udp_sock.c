@@ -168,6 +168,7 @@ static bool udp_arm(void *state)
 const struct transport udp_transport = {
 	.name = "udp",
 	.bit = PROVIDER_UDP,
+	.kind = LINK_NONE,
 	.open = udp_open,
 	.close = udp_close,
 	.progress = udp_progress,

@@ -111,6 +111,15 @@ static int open_offload(struct cm_listener *l, const struct fi_info *info, struc
 	return err;
 }
 
+/* The connection manager of a device that such endpoints are handed to, or NULL. */
+static const struct offload_cm *offload_of(unsigned int wanted)
+{
+	for (const struct transport *const *t = transports; *t; t++)
+		if ((*t)->bit & wanted && (*t)->cm)
+			return (*t)->cm;
+	return NULL;
+}
+
 int cm_open(const struct fi_info *info, struct addr *name, struct cm_listener **out)
 {
 	struct cm_listener *l = calloc(1, sizeof(*l));
@@ -118,8 +127,8 @@ int cm_open(const struct fi_info *info, struct addr *name, struct cm_listener **
 
 	if (!l)
 		return -FI_ENOMEM;
-	if (worker_wanted(info) & PROVIDER_RC) {
-		l->cm = transports[TRANSPORT_RC]->cm;
+	l->cm = offload_of(worker_wanted(info));
+	if (l->cm) {
 		err = open_offload(l, info, name);
 		if (err)
 			free(l);
@@ -301,8 +310,7 @@ static int adopt(struct worker *worker, struct cm_request *req, const void *data
 {
 	struct accepted conn = leave(req);
 
-	if (conn.inside ? !worker->hw[TRANSPORT_SHM]
-			: !worker->hw[TRANSPORT_TCP] && !worker->hw[TRANSPORT_VERBS]) {
+	if (conn.inside ? !worker->via[LINK_HOST].state : !worker_on_network(worker)) {
 		LOG_WARN(LOG_EP_CTRL, "accept: the request came by a transport that the endpoint "
 				      "does not use");
 		refuse(&conn, NULL, 0);

@@ -184,10 +184,11 @@ void conn_finish(struct peer *peer)
 static struct peer *hear_out(struct peer *peer)
 {
 	struct worker *worker = peer->worker;
-	unsigned int hw = peer->hw;
+	const struct transport *t = worker->via[peer->kind].transport;
+	void *state = worker->via[peer->kind].state;
 	uint32_t id = pool_id(peer);
 
-	for (unsigned int i = 0; i < LAST_CALLS && transports[hw]->progress(worker->hw[hw]); i++)
+	for (unsigned int i = 0; i < LAST_CALLS && t->progress(state); i++)
 		;
 	peer = pool_find(&worker->peer_pool, id);
 	return peer && peer->state == PEER_CONNECTED ? peer : NULL;
@@ -349,9 +350,9 @@ void conn_disconnect(struct peer *peer)
 
 void conn_drain(struct worker *worker)
 {
-	for (unsigned int i = 0; i < TRANSPORT_COUNT; i++)
-		if (worker->hw[i] && transports[i]->drain)
-			transports[i]->drain(worker->hw[i]);
+	for (unsigned int i = 0; i < LINK_KINDS; i++)
+		if (worker->via[i].state && worker->via[i].transport->drain)
+			worker->via[i].transport->drain(worker->via[i].state);
 }
 
 void conn_close(struct worker *worker)

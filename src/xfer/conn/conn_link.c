@@ -6,7 +6,7 @@
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
 
-static int make_link(struct peer *peer, struct accepted *conn, enum transport_index hw)
+static int make_link(struct peer *peer, struct accepted *conn, enum link_kind kind)
 {
 	struct worker *worker = peer->worker;
 	struct link_peer lp = {.hello = &conn->hello,
@@ -17,45 +17,48 @@ static int make_link(struct peer *peer, struct accepted *conn, enum transport_in
 	int err;
 
 	memcpy(lp.fds, conn->fds, sizeof(lp.fds));
-	err = transports[hw]->connect(worker->hw[hw], &lp, &peer->real);
+	err = worker->via[kind].transport->connect(worker->via[kind].state, &lp, &peer->real);
 	if (err)
 		return err;
-	peer->hw = hw;
+	peer->kind = kind;
 	peer->incarnation = conn->hello.incarnation;
 	peer->serial = conn->hello.serial;
-	if (transports[hw]->takes_socks)
+	if (kind == LINK_SOCKET)
 		peer->sock = peer->wake = -1;
 	return 0;
 }
 
 void conn_abandon(struct peer *peer)
 {
+	struct worker *worker = peer->worker;
+
 	if (peer->pending)
-		transports[TRANSPORT_VERBS]->abandon(peer->worker->hw[TRANSPORT_VERBS],
-						     peer->pending);
+		worker->via[LINK_DEVICE].transport->abandon(worker->via[LINK_DEVICE].state,
+							    peer->pending);
 	peer->pending = NULL;
 }
 
 void conn_prepare(struct peer *peer, const struct wire_nic *theirs, struct wire_nic *ours)
 {
-	void *hw = peer->worker->hw[TRANSPORT_VERBS];
+	const struct transport *device = peer->worker->via[LINK_DEVICE].transport;
+	void *state = peer->worker->via[LINK_DEVICE].state;
 
-	if (peer->inside || !hw || peer->plain || peer->pending)
+	if (peer->inside || !state || peer->plain || peer->pending)
 		return;
-	if (transports[TRANSPORT_VERBS]->prepare(hw, theirs, ours, &peer->pending))
+	if (device->prepare(state, theirs, ours, &peer->pending))
 		*ours = (struct wire_nic){.qpn = 0};
 }
 
 /* Between RDMA devices, as both sides want it. */
 static int link_devices(struct peer *peer, struct accepted *conn)
 {
-	int err = make_link(peer, conn, TRANSPORT_VERBS);
+	int err = make_link(peer, conn, LINK_DEVICE);
 
 	if (!err) {
 		peer->pending = NULL;
 		return 0;
 	}
-	peer->plain = peer->worker->hw[TRANSPORT_TCP];
+	peer->plain = peer->worker->via[LINK_SOCKET].state;
 	conn_abandon(peer);
 	return err;
 }
@@ -68,7 +71,7 @@ int conn_link(struct peer *peer, struct accepted *conn, struct wire_nic *ours)
 
 	worker->cm_sock = peer->sock;
 	if (conn->inside)
-		return make_link(peer, conn, TRANSPORT_SHM);
+		return make_link(peer, conn, LINK_HOST);
 	connect_set_linked(peer->sock);
 	if (theirs->qpn)
 		conn_prepare(peer, theirs, ours);
@@ -80,5 +83,6 @@ int conn_link(struct peer *peer, struct accepted *conn, struct wire_nic *ours)
 	}
 	*ours = (struct wire_nic){.qpn = 0};
 	conn_abandon(peer);
-	return worker->hw[TRANSPORT_TCP] ? make_link(peer, conn, TRANSPORT_TCP) : -FI_EHOSTUNREACH;
+	return worker->via[LINK_SOCKET].state ? make_link(peer, conn, LINK_SOCKET)
+					      : -FI_EHOSTUNREACH;
 }

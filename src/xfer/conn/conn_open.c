@@ -29,9 +29,8 @@ int conn_watch(struct peer *peer, uint32_t events)
 
 int conn_listen(struct worker *worker)
 {
-	struct listen_how how = {.inside = worker->hw[TRANSPORT_SHM] != NULL,
-				 .network =
-					 worker->hw[TRANSPORT_TCP] || worker->hw[TRANSPORT_VERBS],
+	struct listen_how how = {.inside = worker->via[LINK_HOST].state != NULL,
+				 .network = worker_on_network(worker),
 				 .backlog = SOMAXCONN};
 	int err = listen_open(&worker->acceptor, &worker->name, &how);
 
@@ -130,12 +129,11 @@ int conn_attempt(struct peer *peer)
 
 	peer->attempt_ms = clock_coarse_ms();
 	peer->deadline = conn_deadline();
-	if (worker->hw[TRANSPORT_SHM] && addr_is_local(&peer->name))
+	if (worker->via[LINK_HOST].state && addr_is_local(&peer->name))
 		err = attempt(peer, connect_inside(&peer->key), true);
 	if (err == -FI_ECONNREFUSED && worker->cm)
 		err = attempt(peer, conn_single_inside(peer), true);
-	if ((worker->hw[TRANSPORT_TCP] || worker->hw[TRANSPORT_VERBS]) &&
-	    peer->name.kind != ADDR_STR &&
+	if (worker_on_network(worker) && peer->name.kind != ADDR_STR &&
 	    (err == -FI_EHOSTUNREACH || err == -FI_ECONNREFUSED || err == -FI_EACCES))
 		err = attempt(peer, connect_network(&peer->name), false);
 	return err;
@@ -187,7 +185,7 @@ int conn_start(struct peer *peer)
 
 	if (peer->worker->cm)
 		return -FI_ENOTCONN;
-	if (addr_equal(&peer->key, &peer->worker->key) && peer->worker->hw[TRANSPORT_SHM])
+	if (addr_equal(&peer->key, &peer->worker->key) && peer->worker->via[LINK_HOST].state)
 		return connect_self(peer);
 	peer->retries = 0;
 	err = conn_attempt(peer);

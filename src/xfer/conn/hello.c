@@ -80,7 +80,7 @@ int hello_send(struct worker *worker, int sock, bool inside, const struct hello_
 	if (words->data_len)
 		memcpy(hello.data, words->data, words->data_len);
 	if (worker && inside && brings_fds(words->kind)) {
-		transports[TRANSPORT_SHM]->hello_fds(worker->hw[TRANSPORT_SHM], fds);
+		worker->via[LINK_HOST].transport->hello_fds(worker->via[LINK_HOST].state, fds);
 		attach_fds(&msg, &control, fds);
 	}
 	/* A new connection has room for it. */
@@ -116,7 +116,7 @@ int hello_own_fds(struct worker *worker, int fds[WIRE_FDS])
 {
 	int err;
 
-	transports[TRANSPORT_SHM]->hello_fds(worker->hw[TRANSPORT_SHM], fds);
+	worker->via[LINK_HOST].transport->hello_fds(worker->via[LINK_HOST].state, fds);
 	for (unsigned int i = 0; i < WIRE_FDS; i++) {
 		if (fds[i] < 0 || (fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 0)) >= 0)
 			continue;

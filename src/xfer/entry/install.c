@@ -173,7 +173,7 @@ bool xfer_tells_late(const struct worker *worker)
 	LIST_EACH (node, &worker->peers_list) {
 		const struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
 
-		if (peer->pending || (peer->real && peer->hw == TRANSPORT_VERBS))
+		if (peer->pending || (peer->real && peer->kind == LINK_DEVICE))
 			return false;
 	}
 	return true;

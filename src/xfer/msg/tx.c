@@ -32,8 +32,8 @@ static void rndv_register(struct link *link, struct txreq *req)
 	const void *batch = batch_of(req);
 	bool registers = link->rdma_usable || (link->bounces && batch);
 
-	if (req->rndv || (registers && !link->ops->rndv_register(link, req->iov, req->count, batch,
-								 req->remote, &req->rndv)))
+	if (req->rndv || (registers && !link->rndv->reg(link, req->iov, req->count, batch,
+							req->remote, &req->rndv)))
 		return;
 	for (size_t i = 0; i < req->count; i++)
 		req->remote[i] = (struct fi_rma_iov){.addr = (uintptr_t)req->iov[i].iov_base,

@@ -127,7 +127,7 @@ static inline int tx_zcopy(struct txreq *req, const struct packet *p, const stru
 
 	if (p->len < link->zcopy_min)
 		return link->ops->sendv(link, p, iov, count);
-	err = link->ops->zcopy(link, p, iov, count);
+	err = link->zcopy->sendv(link, p, iov, count);
 	if (!err && link_holds(link)) {
 		req->zcopy = link->zcopy_posted;
 		peer_busy(req->peer);
@@ -171,7 +171,7 @@ static inline void tx_req_deregister(struct txreq *req)
 {
 	if (__builtin_expect(!req->rndv, 1))
 		return;
-	req->peer->real->ops->rndv_deregister(req->peer->real, req->rndv);
+	req->peer->real->rndv->dereg(req->peer->real, req->rndv);
 	req->rndv = NULL;
 }
 /* A copy of `count` segments in memory of the request's own. 0 or -FI_ENOMEM. */

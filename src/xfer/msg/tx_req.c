@@ -176,7 +176,7 @@ static void copy_out_pending_rts(struct txreq *req)
 void tx_take_back(struct peer *peer, const char *what)
 {
 	/* The link has failed then: it sends nothing of memory that may be gone. */
-	if (peer->real->ops->zcopy_copy_out(peer->real))
+	if (peer->real->zcopy->copy_out(peer->real))
 		peer_starve(peer, what);
 }
 

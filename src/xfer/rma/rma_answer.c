@@ -157,7 +157,7 @@ static bool reachable(struct link *link, const struct txreq *req)
 	if (wire_flags(req->head) & WIRE_CQ && tells_later(req))
 		return false;
 	return !req->got && (req->whole || !put) && !(wire_flags(req->head) & WIRE_COMMIT) &&
-	       link->ops->reach(link, req->remote, req->remote_count, put);
+	       link->local->reach(link, req->remote, req->remote_count, put);
 }
 
 /* Takes a write out of the peer's hands; its data are in req->bounce then. */
@@ -172,7 +172,7 @@ static bool take_back(struct link *link, struct txreq *req)
 		req->bounce = malloc(req->len);
 	if (!req->bounce && req->len)
 		return false;
-	payload = link->ops->cancel_posted(link, req->place, &len);
+	payload = link->local->cancel_posted(link, req->place, &len);
 	/* The data end the payload, whatever leads it. */
 	if (payload && len >= req->len && req->len)
 		memcpy(req->bounce, payload + len - req->len, req->len);
@@ -183,7 +183,7 @@ static int write_for(struct link *link, const struct txreq *req)
 {
 	struct iovec iov = {req->bounce, req->len};
 
-	return link->ops->put(link, &iov, req->len ? 1 : 0, req->remote, req->remote_count);
+	return link->local->put(link, &iov, req->len ? 1 : 0, req->remote, req->remote_count);
 }
 
 static void end(struct peer *peer, struct txreq *req, int err, int reason)
@@ -200,7 +200,7 @@ static bool perform_write(struct peer *peer, struct txreq *req)
 
 	if (ret >= 0)
 		rma_tell(req, ret > 0);
-	peer->real->ops->release(peer->real, req->place, done);
+	peer->real->local->release(peer->real, req->place, done);
 	if (done)
 		end(peer, req, ret < 0 ? FI_EFAULT : 0, FI_EFAULT);
 	return done;
@@ -220,9 +220,9 @@ static bool perform_read(struct peer *peer, struct txreq *req)
 		return false;
 	/* Of an endpoint that was closed meanwhile nobody wants it any more. */
 	if (req->ep)
-		ret = link->ops->get(link, req->result, req->result_count, req->remote,
-				     req->remote_count);
-	if ((ret < 0 && ret != -FI_EFAULT) || !link->ops->recall_posted(link, req->place))
+		ret = link->local->get(link, req->result, req->result_count, req->remote,
+				       req->remote_count);
+	if ((ret < 0 && ret != -FI_EFAULT) || !link->local->recall_posted(link, req->place))
 		return false;
 	if (ret >= 0)
 		rma_tell(req, ret > 0);
@@ -254,7 +254,7 @@ bool rma_help(struct worker *worker, bool now)
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_awaiting);
 		struct txreq *req = oldest(peer);
 
-		if (!req || !peer->real || !peer->real->ops->cancel_posted)
+		if (!req || !peer->real || !link_has_local(peer->real))
 			continue;
 		if (now || peer->seen_seq == req->seq)
 			any |= help_peer(peer);

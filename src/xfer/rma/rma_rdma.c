@@ -64,7 +64,7 @@ static int begin(struct txreq *req)
 	if (req->flags & FI_INJECT && !req->bounce)
 		err = tx_req_bounce(req, req->iov, req->count);
 	if (!err)
-		err = peer->real->ops->rdma_post(peer->real, &op);
+		err = peer->real->rdma->post(peer->real, &op);
 	if (err) {
 		req->packets = true;
 		return err;

@@ -170,7 +170,7 @@ static void await(struct txreq *req)
 	if (list_empty(&peer->in_awaiting))
 		list_push(&peer->worker->awaiting, &peer->in_awaiting);
 	/* A sleeper would wait for an answer that a peer which sleeps, too, does not give. */
-	if (__builtin_expect(peer->worker->sleepers, 0) && peer->real->ops->cancel_posted)
+	if (__builtin_expect(peer->worker->sleepers, 0) && link_has_local(peer->real))
 		worker_wake(peer->worker);
 }
 
@@ -213,7 +213,7 @@ static int send_packets(struct txreq *req)
 /* Nobody at the peer has to take part. */
 static bool may_go_direct(const struct peer *peer, const struct txreq *req)
 {
-	return peer->real->ops->put && wire_op(req->head) != WIRE_AMO && !req->sent &&
+	return link_has_local(peer->real) && wire_op(req->head) != WIRE_AMO && !req->sent &&
 	       !(wire_flags(req->head) & WIRE_COMMIT);
 }
 
@@ -246,10 +246,10 @@ static int go_direct(struct txreq *req)
 	int ret;
 
 	if (wire_op(req->head) == WIRE_GET)
-		ret = link->ops->get(link, req->result, req->result_count, req->remote,
-				     req->remote_count);
+		ret = link->local->get(link, req->result, req->result_count, req->remote,
+				       req->remote_count);
 	else
-		ret = link->ops->put(link, req->iov, req->count, req->remote, req->remote_count);
+		ret = link->local->put(link, req->iov, req->count, req->remote, req->remote_count);
 	if (ret < 0 && ret != -FI_EFAULT)
 		return ret;
 	if (req->peer->direct_spell)
@@ -267,8 +267,8 @@ bool rma_waits(const struct peer *peer, const struct txreq *req)
 	if (list_empty(&peer->awaiting) || req->sent)
 		return false;
 	return wants_direct(peer, req) &&
-	       peer->real->ops->reach(peer->real, req->remote, req->remote_count,
-				      wire_op(req->head) == WIRE_PUT);
+	       peer->real->local->reach(peer->real, req->remote, req->remote_count,
+					wire_op(req->head) == WIRE_PUT);
 }
 
 int rma_send(struct txreq *req)

@@ -77,14 +77,14 @@ int rxreq_fetch(const struct peer *peer, const struct wire_rts *offer, size_t of
 
 	if (!want)
 		return 0;
-	if (!link || !link->ops->fetch)
-		return -FI_ENOSYS;
+	if (!link)
+		return -FI_ENOTCONN;
 	for (size_t i = 0; i < offer->count; i++)
 		whole[i] = (struct iovec){(void *)(uintptr_t)offer->segment[i].addr,
 					  offer->segment[i].len};
 	segments = iov_slice(remote, whole, offer->count, offset, &rest);
-	got = link->ops->fetch(link, iov, count, remote, segments,
-			       offset ? 0 : offer->segment[0].key);
+	got = link->local->fetch(link, iov, count, remote, segments,
+				 offset ? 0 : offer->segment[0].key);
 	return got < 0 || (size_t)got != want ? -FI_EIO : 0;
 }
 
@@ -102,7 +102,7 @@ void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size
 	a->ack_pending = true;
 	if (op && link && link->rdma_usable) {
 		op->id = pool_id(a);
-		a->rdma_posted = !link->ops->rdma_post(link, op);
+		a->rdma_posted = !link->rdma->post(link, op);
 	}
 	if (!a->rdma_posted)
 		rxreq_ask(a);

@@ -364,6 +364,7 @@ static int rc_epfd(void *state)
 const struct transport rc_transport = {
 	.name = "rc",
 	.bit = PROVIDER_RC,
+	.kind = LINK_NONE,
 	.open = rc_open,
 	.close = rc_close,
 	.progress = rc_progress,

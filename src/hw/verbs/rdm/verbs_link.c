@@ -18,6 +18,8 @@
 #define NAP_NS 20000
 
 static const struct link_ops verbs_link_ops;
+static const struct link_rndv_ops verbs_rndv_ops;
+static const struct link_rdma_ops verbs_rdma_ops;
 
 static struct verbs_link *link_new(struct verbs *v)
 {
@@ -26,6 +28,10 @@ static struct verbs_link *link_new(struct verbs *v)
 	if (!l)
 		return NULL;
 	*l = (struct verbs_link){.link = {.ops = &verbs_link_ops,
+					  .zcopy = &link_no_zcopy,
+					  .rndv = &verbs_rndv_ops,
+					  .rdma = &verbs_rdma_ops,
+					  .local = &link_no_local,
 					  .eager_max = VERBS_PACKET_MAX,
 					  .packet_max = VERBS_PACKET_MAX,
 					  .zcopy_min = SIZE_MAX},
@@ -128,11 +134,17 @@ static void verbs_close_link(struct link *link)
 static const struct link_ops verbs_link_ops = {
 	.send = verbs_send,
 	.sendv = verbs_sendv,
-	.rdma_post = verbs_rdma,
-	.rdma_abort = verbs_rdma_abort,
-	.rndv_register = verbs_rndv_register,
-	.rndv_deregister = verbs_rndv_deregister,
 	.close = verbs_close_link,
+};
+
+static const struct link_rndv_ops verbs_rndv_ops = {
+	.reg = verbs_rndv_register,
+	.dereg = verbs_rndv_deregister,
+};
+
+static const struct link_rdma_ops verbs_rdma_ops = {
+	.post = verbs_rdma,
+	.abort = verbs_rdma_abort,
 };
 
 /* Is something of it under way that will arrive? */

@@ -74,6 +74,7 @@ static int verbs_fd(void *state)
 const struct transport verbs_transport = {
 	.name = "verbs",
 	.bit = PROVIDER_VERBS,
+	.kind = LINK_DEVICE,
 	.open = verbs_open,
 	.close = verbs_close,
 	.progress = verbs_progress,

@@ -186,6 +186,7 @@ static const struct device_ops device = {.limit = ud_limit};
 const struct transport ud_transport = {
 	.name = "ud",
 	.bit = PROVIDER_UD,
+	.kind = LINK_NONE,
 	.open = ud_open,
 	.close = ud_close,
 	.progress = ud_progress,

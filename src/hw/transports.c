@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "link/link.h"
+
+const struct transport *const transports[] = {
+	&shm_transport, &verbs_transport, &tcp_transport, &udp_transport,
+	&rc_transport,  &ud_transport,    NULL,
+};
