@@ -108,7 +108,7 @@ t/%: $(BUILD)/t/%	## run one test: make t/base_pool, HW=shm make t/api_tagged AR
 t/%: all
 	@tests/run.sh $*
 
-asan: SAN = address,undefined -fno-sanitize-recover=undefined
+asan: SAN = address,undefined -fno-sanitize-recover=undefined -DENABLE_DEBUG=1
 tsan: SAN = thread -Wno-error
 asan tsan:	## the unit and api tests under a sanitizer
 	$(sub) fast BUILD=build-$@ LDFLAGS=-Wl,-z,undefs SLOWER=4 \

@@ -73,7 +73,7 @@ int coll_connect(struct coll *c, struct peer *peer)
 	if (peer->state != PEER_IDLE)
 		return 1;
 	/* Its last messages are still to come, but not for ever; joins that wait for more look again. */
-	if (peer->unread && clock_coarse_ms() - peer->lost_at < COLL_LATER_MS) {
+	if (peer->conn.unread && clock_coarse_ms() - peer->conn.lost_at < COLL_LATER_MS) {
 		coll_wake_in(c, COLL_LATER_MS);
 		return 0;
 	}
@@ -185,7 +185,7 @@ void coll_hear(struct worker *worker, struct peer *peer, const struct packet *p)
  */
 void coll_peer_failed(struct coll *c, struct peer *peer, int err)
 {
-	bool bye = peer->disconnect_received || err == FI_ESHUTDOWN;
+	bool bye = peer->conn.disconnect_received || err == FI_ESHUTDOWN;
 	uint32_t rank;
 
 	early_lost(c, peer);

@@ -288,9 +288,9 @@ void exchange_poll(struct op *op)
 	}
 }
 
-bool exchange_offers_to(const struct group *g, const struct peer *peer)
+static bool is_sent_of(const struct list *sent, const struct group *g)
 {
-	LIST_EACH (node, &peer->requests) {
+	LIST_EACH (node, sent) {
 		const struct work *work = LIST_ENTRY(node, struct txreq, link)->work;
 
 		if (work && exchange_is_work(work) &&
@@ -298,4 +298,9 @@ bool exchange_offers_to(const struct group *g, const struct peer *peer)
 			return true;
 	}
 	return false;
+}
+
+bool exchange_awaits_ats(const struct group *g, const struct peer *peer)
+{
+	return is_sent_of(&peer->txreqs[TXREQ_RTS], g) || is_sent_of(&peer->txreqs[TXREQ_ACK], g);
 }

@@ -20,7 +20,7 @@ bool exchange_is_work(const struct work *work);
 bool exchange_waits_for(const struct op *op, uint32_t rank);
 /* Connects to those that it waits for and who are not connected. */
 void exchange_poll(struct op *op);
-/* Does a message of the group that was offered to this peer still await its answer? */
-bool exchange_offers_to(const struct group *g, const struct peer *peer);
+/* Does a long message of the group to this peer still await its ATS? */
+bool exchange_awaits_ats(const struct group *g, const struct peer *peer);
 
 #endif

@@ -30,7 +30,7 @@ struct rx *coll_context(struct worker *worker, struct peer *peer, const struct p
 struct rx *coll_elsewhere(struct worker *worker, struct peer *peer, const struct packet *p);
 /* A WIRE_GROUP packet. */
 void coll_hear(struct worker *worker, struct peer *peer, const struct packet *p);
-/* The connection is gone, `err` is positive; peer->disconnect_received tells how. The peer may be freed next. */
+/* The connection is gone, `err` is positive; peer->conn.disconnect_received tells how. The peer may be freed next. */
 void coll_peer_failed(struct coll *coll, struct peer *peer, int err);
 /* A peer was gone before its connection to us was made: nobody is told, so members are looked at again soon. */
 void coll_not_taken(struct coll *coll);

@@ -40,12 +40,12 @@ static const struct link_ops full_ops = {
 };
 
 struct link peer_full_link = {LINK_BARE, .ops = &full_ops};
-struct peer peer_nobody = {.link = &peer_full_link, .addr = FI_ADDR_NOTAVAIL, .sock = -1};
+struct peer peer_nobody = {.link = &peer_full_link, .addr = FI_ADDR_NOTAVAIL, .conn.sock = -1};
 
 static struct peer *find_key(struct worker *worker, const struct addr *key)
 {
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
 		if (addr_equal(&peer->key, key))
 			return peer;
@@ -55,14 +55,14 @@ static struct peer *find_key(struct worker *worker, const struct addr *key)
 
 static void init_lists(struct peer *peer)
 {
-	struct list *lists[] = {&peer->in_busy,         &peer->in_xoff,     &peer->controls,
-				&peer->backlog,         &peer->requests,    &peer->streams,
-				&peer->rxreqs,          &peer->awaiting,    &peer->in_awaiting,
-				&peer->in_acks_pending, &peer->replies,     &peer->zcopy,
-				&peer->ahead,           &peer->rdma_posted, &peer->spec_tx};
-
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		list_init(lists[i]);
+	list_init(&peer->tx.in_busy);
+	list_init(&peer->tx.controls);
+	list_init(&peer->rx.in_xoff);
+	list_init(&peer->rx.rxreqs);
+	list_init(&peer->rma.in_awaiting);
+	list_init(&peer->target.in_acks_pending);
+	for (unsigned int i = 0; i < TXREQ_STATES; i++)
+		list_init(&peer->txreqs[i]);
 }
 
 struct peer *peer_new(struct worker *worker, const struct addr *name)
@@ -81,8 +81,8 @@ struct peer *peer_new(struct worker *worker, const struct addr *name)
 	peer->worker = worker;
 	peer->link = &peer_full_link;
 	peer->addr = FI_ADDR_NOTAVAIL;
-	peer->sock = peer->wake = -1;
-	list_push(&worker->peers_list, &peer->in_port);
+	peer->conn.sock = peer->conn.wake = -1;
+	list_push(&worker->peers_list, &peer->in_worker);
 	return peer;
 }
 
@@ -154,28 +154,28 @@ fi_addr_t peer_addr_lookup(struct peer *peer)
 
 void peer_busy(struct peer *peer)
 {
-	if (!list_empty(&peer->in_busy))
+	if (!list_empty(&peer->tx.in_busy))
 		return;
-	list_push(&peer->worker->busy, &peer->in_busy);
+	list_push(&peer->worker->busy, &peer->tx.in_busy);
 	if (peer->worker->sleepers)
 		worker_wake(peer->worker);
 }
 
 void peer_free(struct peer *peer)
 {
-	list_remove(&peer->in_port);
-	list_remove(&peer->in_busy);
-	list_remove(&peer->in_xoff);
-	list_remove(&peer->in_awaiting);
-	list_remove(&peer->in_acks_pending);
+	list_remove(&peer->in_worker);
+	list_remove(&peer->tx.in_busy);
+	list_remove(&peer->rx.in_xoff);
+	list_remove(&peer->rma.in_awaiting);
+	list_remove(&peer->target.in_acks_pending);
 	addr_free(&peer->name);
 	pool_put(&peer->worker->peer_pool, peer);
 }
 
 void peer_refresh(struct peer *peer)
 {
-	bool open = peer->state == PEER_CONNECTED && !peer->xoff_received && !peer->bulk &&
-		    !peer_behind(peer) && list_empty(&peer->rdma_posted);
+	bool open = peer->state == PEER_CONNECTED && !peer->tx.xoff_received && !peer->rma.bulk &&
+		    !peer_behind(peer) && list_empty(&peer->txreqs[TXREQ_RDMA]);
 
 	peer->link = open ? peer->real : &peer_full_link;
 }
@@ -197,22 +197,22 @@ static void forget_in_receives(struct peer *peer, int err)
 /* The messages that were read late are all of it now; the end comes behind them. */
 static void read_out(struct peer *peer)
 {
-	peer->unread = false;
+	peer->conn.unread = false;
 	peer->worker->unread--;
 	if (peer->state == PEER_IDLE)
-		forget_in_receives(peer, peer->end);
+		forget_in_receives(peer, peer->conn.end);
 }
 
 void peer_connected(struct peer *peer)
 {
-	if (peer->unread)
+	if (peer->conn.unread)
 		read_out(peer);
 	peer->state = PEER_CONNECTED;
-	peer->refused = 0;
-	peer->xoff_received = peer->disconnect_received = false;
+	peer->conn.refused = 0;
+	peer->tx.xoff_received = peer->conn.disconnect_received = false;
 	peer_refresh(peer);
 	tx_flush(peer);
-	if (__builtin_expect(peer->over_budget,
+	if (__builtin_expect(peer->conn.over_budget,
 			     0)) /* by what it sent before we knew that it is connected */
 		peer_busy(peer);
 }
@@ -221,12 +221,12 @@ void peer_over_budget(struct peer *peer, const char *of_what, size_t max)
 {
 	char text[ADDR_STR_MAX + 32];
 
-	if (peer->over_budget)
+	if (peer->conn.over_budget)
 		return;
 	addr_print(&peer->name, text, sizeof(text));
 	LOG_WARN(LOG_EP_DATA, "%s: more than %zu bytes %s: its connection is ended", text, max,
 		 of_what);
-	peer->over_budget = true;
+	peer->conn.over_budget = true;
 	peer_busy(peer);
 }
 
@@ -236,17 +236,17 @@ void peer_starve(struct peer *peer, const char *what)
 
 	addr_print(&peer->name, text, sizeof(text));
 	LOG_WARN(LOG_EP_DATA, "%s: out of memory for %s: its connection is ended", text, what);
-	peer->starved = peer->over_budget = true;
+	peer->conn.starved = peer->conn.over_budget = true;
 	peer_busy(peer);
 }
 
 static void close_sockets(struct peer *peer)
 {
-	if (peer->sock >= 0)
-		forked_close(peer->sock);
-	if (peer->wake >= 0 && peer->wake != peer->sock)
-		forked_close(peer->wake);
-	peer->sock = peer->wake = -1;
+	if (peer->conn.sock >= 0)
+		forked_close(peer->conn.sock);
+	if (peer->conn.wake >= 0 && peer->conn.wake != peer->conn.sock)
+		forked_close(peer->conn.wake);
+	peer->conn.sock = peer->conn.wake = -1;
 }
 
 /* In good order, ours or the peer's, last words go out; else what was reported as failed is not done. */
@@ -262,8 +262,9 @@ static void close_link(struct peer *peer, int err)
 /* What the device says, where that is why it is lost. */
 static int reason_of(const struct peer *peer, int err)
 {
-	return peer->real && peer->real->reason && !peer->disconnect_received ? peer->real->reason
-									      : err;
+	return peer->real && peer->real->reason && !peer->conn.disconnect_received
+		       ? peer->real->reason
+		       : err;
 }
 
 /* Its link works no more: what had come by it is read, what leads to it is closed. */
@@ -272,22 +273,22 @@ static void disconnect(struct peer *peer)
 	struct worker *worker = peer->worker;
 
 	/* It may have come in by our hello before we made a link of its. */
-	bool came = peer->real || (peer->state == PEER_HANDSHAKE && peer->inside);
-	enum link_kind kind = peer->real ? peer->kind : LINK_HOST;
+	bool came = peer->real || (peer->state == PEER_HANDSHAKE && peer->conn.inside);
+	enum link_kind kind = peer->real ? peer->conn.kind : LINK_HOST;
 	const struct transport *t = worker->via[kind].transport;
 
 	if (peer_attempts(peer))
 		worker->handshakes--;
 	conn_abandon(peer);
-	peer->losing = true;
+	peer->conn.losing = true;
 	/* What ends below is its owner's again. */
 	if (peer->real)
 		peer->real->rdma->abort(peer->real);
 	if (came && t->reap)
-		peer->unread = t->reap(worker->via[kind].state, pool_id(peer));
-	if (peer->unread) {
+		peer->conn.unread = t->reap(worker->via[kind].state, pool_id(peer));
+	if (peer->conn.unread) {
 		worker->unread++;
-		peer->lost_at = clock_coarse_ms();
+		peer->conn.lost_at = clock_coarse_ms();
 	}
 	peer->state = PEER_IDLE;
 	peer_refresh(peer);
@@ -297,7 +298,7 @@ static void disconnect(struct peer *peer)
 /* Does its end tell those who wait for a message of this peer alone that none will come? */
 static bool fails_directed(const struct peer *peer)
 {
-	return peer->real && !peer->real->silent && !peer->disconnect_received;
+	return peer->real && !peer->real->silent && !peer->conn.disconnect_received;
 }
 
 bool peer_reads_out(struct peer *peer)
@@ -305,7 +306,7 @@ bool peer_reads_out(struct peer *peer)
 	struct worker *worker = peer->worker;
 
 	/* Of one that connects anew nothing old is looked for: its claims would be taken for those. */
-	if (!peer->unread || peer->state != PEER_IDLE ||
+	if (!peer->conn.unread || peer->state != PEER_IDLE ||
 	    worker->via[LINK_HOST].transport->reap(worker->via[LINK_HOST].state, pool_id(peer)))
 		return false;
 	read_out(peer);
@@ -315,21 +316,22 @@ bool peer_reads_out(struct peer *peer)
 void peer_failed(struct peer *peer, int err)
 {
 	struct worker *worker = peer->worker;
-	bool told = !list_empty(&peer->backlog) || !list_empty(&peer->ahead);
+	bool told = !list_empty(&peer->txreqs[TXREQ_BACKLOG]) ||
+		    !list_empty(&peer->txreqs[TXREQ_AHEAD]);
 
-	peer->refused = peer_attempts(peer) && !told ? err : 0;
+	peer->conn.refused = peer_attempts(peer) && !told ? err : 0;
 	disconnect(peer);
 	tx_end_zcopy(peer);
 	tx_fail_all(peer, err, reason_of(peer, err));
 	rxreq_fail_peer(peer, err);
-	list_remove(&peer->in_xoff);
-	peer->xoff_sent = false;
-	peer->end = fails_directed(peer) ? err : 0;
-	forget_in_receives(peer, peer->unread ? 0 : peer->end);
+	list_remove(&peer->rx.in_xoff);
+	peer->rx.xoff_sent = false;
+	peer->conn.end = fails_directed(peer) ? err : 0;
+	forget_in_receives(peer, peer->conn.unread ? 0 : peer->conn.end);
 	if (worker->coll)
 		coll_peer_failed(worker->coll, peer, err);
 	close_link(peer, err);
-	peer->losing = peer->over_budget = peer->starved = false;
+	peer->conn.losing = peer->conn.over_budget = peer->conn.starved = false;
 }
 
 void peer_not_taken(struct peer *peer, int err)
@@ -339,10 +341,10 @@ void peer_not_taken(struct peer *peer, int err)
 	disconnect(peer);
 	tx_drop_answers(peer);
 	close_link(peer, err);
-	peer->losing = peer->over_budget = peer->starved = false;
+	peer->conn.losing = peer->conn.over_budget = peer->conn.starved = false;
 	if (worker->coll)
 		coll_not_taken(worker->coll);
-	if (list_empty(&peer->backlog) && list_empty(&peer->ahead))
+	if (list_empty(&peer->txreqs[TXREQ_BACKLOG]) && list_empty(&peer->txreqs[TXREQ_AHEAD]))
 		return;
 	err = conn_start(peer);
 	if (err == -FI_EAGAIN)

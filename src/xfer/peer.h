@@ -19,75 +19,112 @@ enum peer_state {
 	PEER_CONNECTED,
 };
 
+/*
+ * Where a transmit request stands: it is on the list of its state, peer->txreqs[state]. tx_req_move alone moves
+ * it, along the edges that tx_req.c lists.
+ */
+enum txreq_state {
+	TXREQ_NEW, /* on no list: it is being made, or ends */
+	TXREQ_BACKLOG, /* not sent, or not all of a long write: waits for a connection, a fence or space */
+	TXREQ_AHEAD,  /* message of a collective group: waits for a connection or space alone */
+	TXREQ_SPEC,   /* RTS sent; speculative fragments are going out */
+	TXREQ_RTS,    /* RTS and the speculative fragments sent: awaits CTS or ATS */
+	TXREQ_STREAM, /* CTS received: fragments are going out */
+	TXREQ_ACK,    /* all is sent: awaits ATS */
+	TXREQ_ZCOPY,  /* sent, but the link still reads its memory */
+	TXREQ_RMA,    /* one-sided, sent in packets: awaits DONE, RESULT or FAILED */
+	TXREQ_RDMA,   /* one-sided, a device performs it */
+	TXREQ_REPLY,  /* at the target of a long read: fragments of the result are going out */
+	TXREQ_STATES
+};
+
+/* The connection and what leads to it. Owned by xfer/conn/ and peer.c. */
+struct peer_conn {
+	enum link_kind kind; /* of peer->real */
+	int sock;            /* bootstrap socket, or -1: there is none, or it is the link's */
+	int wake;    /* where its link sends wake-ups: sock, or a pair's end for ourselves */
+	bool inside; /* the bootstrap socket is one of this host's own */
+	bool plain;  /* a LINK_DEVICE to it could not be made: not proposed again */
+	bool late;   /* our hello went out long after we had begun to connect */
+	bool losing; /* peer_failed is under way */
+	bool disconnect_received;
+	bool over_budget; /* the peer exceeded a budget, or `starved`: the next progress call disconnects it */
+	bool starved; /* there was no memory for something of the peer, which is lost with the connection */
+	bool unread; /* disconnected, but messages of the peer are still to be delivered: its id stays */
+	int end; /* while unread: error for receives that name this peer alone; 0: they stay posted */
+	uint64_t lost_at; /* ms; while unread */
+	void *pending;    /* our end of a LINK_DEVICE, from our hello until the answer; or NULL */
+	uint64_t incarnation;
+	uint64_t serial;      /* of the hello its link was made by */
+	uint64_t deadline;    /* ms; of PEER_CONNECTING and PEER_CROSSED */
+	uint64_t attempt_ms;  /* when the last connect attempt began */
+	unsigned int retries; /* of this attempt */
+	int refused; /* positive: how the last attempt failed, with nothing queued to tell it; or 0 */
+};
+
+/* What goes out to the peer. Owned by msg/tx*.c. */
+struct peer_tx {
+	struct list in_busy;  /* worker->busy, while a progress call has something to send */
+	struct list controls; /* struct control */
+	size_t reply_bytes;   /* bytes kept in controls and in replies */
+	size_t backlog_count; /* of TXREQ_BACKLOG */
+	bool xoff_received;   /* the peer asked us to send no more messages */
+	/* Of RTS, [1]: of messages longer than WIRE_SPEC_MAX. */
+	struct {
+		unsigned int misses; /* in a row: speculative fragments were of no use */
+		unsigned int skip;   /* so many RTS go without any */
+	} spec[2];
+};
+
+/* Messages of the peer. Owned by msg/rx*.c, `fragment_us` by rndv/spec.c. */
+struct peer_rx {
+	struct list in_xoff; /* rx->paused, while xoff_sent */
+	bool xoff_sent;      /* we asked the peer to send no more */
+	size_t unheard;      /* bytes of messages that came since */
+	size_t kept; /* bytes of early messages of collective groups: XOFF does not stop those */
+	struct list rxreqs; /* struct rxreq: messages being received */
+	uint64_t
+		fragment_us; /* when its last speculative fragment came; 0: since the last progress call */
+};
+
+/* One-sided operations of ours on the peer's memory. Owned by rma/rma_tx.c, rma_answer.c and rma_rdma.c. */
+struct peer_rma {
+	struct list in_awaiting;  /* worker->awaiting, while there are any in TXREQ_RMA */
+	size_t awaiting_count;    /* of TXREQ_RMA */
+	size_t rdma_posted_count; /* of TXREQ_RDMA */
+	size_t results; /* bytes that answers to those in TXREQ_RMA bring back: struct txreq.weight */
+	size_t matching;   /* bytes that atomics on the peer's tagged receives bring back */
+	uint32_t seq;      /* number of the last one sent */
+	uint32_t seen_seq; /* of the oldest without an answer, at the last check */
+	unsigned int
+		direct_spell; /* so many go straight to the peer's memory: it reads no packets */
+	bool bulk; /* `results` exceeds its limit, or a long answer is coming: what follows waits */
+};
+
+/* One-sided operations of the peer on our memory. Owned by rma/rma_rx.c. */
+struct peer_target {
+	uint32_t done_seq;           /* number of the last one done */
+	struct list in_acks_pending; /* worker->acks_pending, until the peer was sent that number */
+};
+
 struct peer {
-	struct link *link;  /* never NULL: a link without room unless messages may go out now */
+	struct link *link;  /* never NULL: peer_full_link unless messages may go out now */
 	struct link *real;  /* the transport's link, or NULL */
 	fi_addr_t addr;     /* entry of the address vector, or FI_ADDR_NOTAVAIL */
 	unsigned int named; /* entries of worker->peers that are this one */
 	struct worker *worker;
 	enum peer_state state;
-	bool xoff_received; /* it asked us to send no more messages */
-	bool xoff_sent;     /* we asked it */
-	bool disconnect_received;
-	bool losing; /* peer_failed is at it */
-	bool inside; /* its bootstrap socket is one of this host's own */
-	bool over_budget; /* over its budget, or starved: nothing more is taken, the next progress call disconnects it */
-	bool starved; /* there was no memory for something of it, which is lost with the connection */
-	bool unread; /* lost, but messages of it are still to be delivered: its id stays */
-	int sock;    /* bootstrap socket, or -1: there is none, or it is the link's */
-	int wake;    /* where its link sends wake-ups: sock, or a pair's end for ourselves */
-	enum link_kind kind; /* of the link */
-	void *pending; /* of a link between RDMA devices, from our hello until the answer; or NULL */
-	bool plain;    /* such a link could not be made: not offered again */
-	uint64_t incarnation;
-	uint64_t serial;  /* of the hello its link was made by */
-	uint64_t lost_at; /* ms; while unread */
-	int end;          /* while unread: what receives for it alone end with then; 0: they stay */
-	uint64_t deadline;    /* ms; of PEER_CONNECTING and PEER_CROSSED */
-	uint64_t attempt_ms;  /* when the last connect attempt began */
-	unsigned int retries; /* of this attempt */
-	int refused; /* positive: how the last attempt failed, with nothing queued to tell it; or 0 */
-	bool late;   /* our hello went out long after we had begun to connect */
-	struct addr name;    /* as the vector or its hello says; ours */
-	struct addr key;     /* what it is found by: the name unmapped, whose string it shares */
-	struct list in_port; /* worker->peers_list */
-	struct list in_busy; /* worker->busy, while a progress call has something to send */
-	struct list in_xoff; /* rx->paused, while xoff_sent */
-	size_t unheard;      /* bytes of messages that came while holding */
-	size_t kept; /* of messages of groups that were not wanted yet: they know no pause */
-	unsigned int words[2]; /* of it that src/coll keeps: of joins, of ends of groups */
-	struct list controls;  /* struct control */
-	size_t reply_bytes;    /* bytes kept in controls and replies */
-	struct list ahead;     /* struct txreq of groups: they wait for nothing but room */
-	struct list backlog;   /* struct txreq not sent yet, or not all of it, in order */
-	struct list requests;  /* struct txreq sent, an answer awaited */
-	struct list streams;   /* struct txreq being streamed */
-	struct list spec_tx;   /* struct txreq offered, whose first fragments wait for room */
-	struct list zcopy;     /* struct txreq: sent, but for what the link still holds of them */
-	struct list rxreqs;    /* struct rxreq: messages being received */
-	size_t backlog_count;
-	/* Of offers, [1]: of those longer than WIRE_SPEC_MAX. */
-	struct {
-		unsigned int misses; /* in a row: fragments that went along were of no use */
-		unsigned int skip;   /* so many go without any */
-	} spec[2];
-	uint64_t fragment_us; /* when one of its own last came; 0: since the last progress call */
-	/* One-sided operations on its memory, see xfer/rma/rma.h. */
-	struct list awaiting;    /* struct txreq: sent, in order, no answer yet */
-	struct list in_awaiting; /* worker->awaiting, while there are any */
-	size_t awaiting_count;
-	struct list rdma_posted; /* struct txreq: begun, in order, with none in awaiting */
-	size_t rdma_posted_count;
-	size_t results;            /* bytes that answers to them bring back: struct txreq.weight */
-	size_t matching;           /* bytes that atomics on its tagged receives bring back */
-	uint32_t seq;              /* number of the last one sent */
-	uint32_t seen_seq;         /* of the oldest without an answer, when last looked at */
-	unsigned int direct_spell; /* so many go straight to its memory: it reads no packets */
-	bool bulk; /* too much of that, or a long answer, is coming: what follows waits */
-	/* Those of the peer on ours. */
-	uint32_t done_seq;           /* number of the last one done */
-	struct list in_acks_pending; /* worker->acks_pending, until that is told */
-	struct list replies;         /* struct txreq: long answers on their way */
+	struct addr name;      /* as the vector or its hello says; ours */
+	struct addr key;       /* what it is found by: the name unmapped, whose string it shares */
+	struct list in_worker; /* worker->peers_list */
+	unsigned int kept_controls
+		[2]; /* control messages that src/coll keeps: of joins, of ends of groups */
+	struct list txreqs[TXREQ_STATES]; /* struct txreq by its state, in the order of posting */
+	struct peer_conn conn;
+	struct peer_tx tx;
+	struct peer_rx rx;
+	struct peer_rma rma;
+	struct peer_target target;
 };
 
 fi_addr_t peer_addr_lookup(struct peer *peer);
@@ -144,7 +181,7 @@ static inline bool peer_attempts(const struct peer *peer)
 /* Something must go out first, whatever it is: what is posted now has no room. */
 static inline bool peer_behind(const struct peer *peer)
 {
-	return !list_empty(&peer->backlog) || !list_empty(&peer->controls);
+	return !list_empty(&peer->txreqs[TXREQ_BACKLOG]) || !list_empty(&peer->tx.controls);
 }
 
 /* The link of a peer that cannot be sent to right now: every send is refused with -FI_EAGAIN. */

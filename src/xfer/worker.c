@@ -204,9 +204,9 @@ void worker_close(struct worker *worker)
 void xfer_starve(struct worker *worker)
 {
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
-		if (peer->state == PEER_CONNECTED && !peer->over_budget)
+		if (peer->state == PEER_CONNECTED && !peer->conn.over_budget)
 			peer_starve(peer, "a completion");
 	}
 }
@@ -278,7 +278,7 @@ static void worker_forget(struct worker *worker, fi_addr_t fi_addr)
 	worker->peers[fi_addr] = &peer_nobody;
 	if (peer->addr == fi_addr)
 		peer->addr = FI_ADDR_NOTAVAIL;
-	if (--peer->named || peer->state != PEER_IDLE || peer->unread)
+	if (--peer->named || peer->state != PEER_IDLE || peer->conn.unread)
 		return;
 	tx_fail_all(peer, FI_EADDRNOTAVAIL, FI_EADDRNOTAVAIL);
 	peer_free(peer);
@@ -295,9 +295,9 @@ static __attribute__((noinline, cold)) bool flush_busy(struct worker *worker)
 	bool progressed = false;
 
 	LIST_EACH_SAFE (node, &worker->busy) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_busy);
+		struct peer *peer = LIST_ENTRY(node, struct peer, tx.in_busy);
 
-		if (peer->over_budget)
+		if (peer->conn.over_budget)
 			conn_expel(peer);
 		else
 			progressed |= tx_flush(peer);

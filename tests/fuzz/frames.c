@@ -101,8 +101,8 @@ static void connect_peer(unsigned int i)
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair));
 	MUST(!forked_guard(pair[0]));
 	far[i] = (struct far){.sock = pair[1]};
-	peer->sock = peer->wake = pair[0];
-	peer->inside = false;
+	peer->conn.sock = peer->conn.wake = pair[0];
+	peer->conn.inside = false;
 	MUST(!conn_link(peer, &conn, &(struct wire_nic){.qpn = 0}));
 	peer_connected(peer);
 }

@@ -398,7 +398,7 @@ static bool quiet(void)
 	unsigned int peers = 0;
 
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
 		peers++;
 		/* It waits for a call that never comes. */

@@ -118,7 +118,7 @@ static void connect_peer(struct peer *peer)
 	f->link.zcopy_min = 1000;
 	f->room = 4;
 	peer->real = &f->link;
-	peer->kind = LINK_SOCKET;
+	peer->conn.kind = LINK_SOCKET;
 	peer_connected(peer);
 }
 

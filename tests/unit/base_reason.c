@@ -32,7 +32,7 @@ static struct fi_cq_err_entry lose(int reason, bool bye)
 	ck_assert_int_eq(fi_send(fake.ep, big, sizeof(big), NULL, fake.addr, big), 0);
 	fake_expect_nothing();
 	fake.link.reason = reason;
-	fake.peer->disconnect_received = bye;
+	fake.peer->conn.disconnect_received = bye;
 	peer_failed(fake.peer, FI_ETIMEDOUT);
 	entry = fake_expect_error(big, FI_ETIMEDOUT);
 	fake.closed = 0;

@@ -63,7 +63,7 @@ START_TEST(in_whose_name)
 	ck_assert_uint_eq(word, 0);
 	ck_assert_int_eq(fi_close(&mc->fid), 0);
 	ck_assert_int_eq(fi_close(&set->fid), 0);
-	ck_assert_uint_eq(fake.peer->kept, 0);
+	ck_assert_uint_eq(fake.peer->rx.kept, 0);
 }
 END_TEST
 
@@ -105,11 +105,11 @@ START_TEST(for_a_join)
 		  WIRE_GROUP_TAG(2, 0, 0), 4711, &o,
 		  offsetof(struct wire_rts, segment) + sizeof(struct wire_segment));
 	ck_assert_uint_gt(our.coll->early.unexpected_bytes, 0);
-	ck_assert_uint_eq(fake.peer->kept, our.coll->early.unexpected_bytes);
+	ck_assert_uint_eq(fake.peer->rx.kept, our.coll->early.unexpected_bytes);
 	count = fake.count;
 	ck_assert_int_eq(fi_close(&mc->fid), 0);
 	ck_assert_uint_eq(our.coll->early.unexpected_bytes, 0);
-	ck_assert_uint_eq(fake.peer->kept, 0);
+	ck_assert_uint_eq(fake.peer->rx.kept, 0);
 	ck_assert_uint_eq(fake.count, count + 4);
 	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_ATS);
 	ck_assert_uint_eq(wire_id(fake_last(0)->head), 99);
@@ -146,7 +146,7 @@ START_TEST(not_of_a_group)
 	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_ATS);
 	ck_assert_uint_eq(wire_id(fake_last(0)->head), 7);
 	ck_assert_uint_eq(fake_last(0)->tag, FI_EOPNOTSUPP);
-	ck_assert_uint_eq(fake.peer->kept, 0);
+	ck_assert_uint_eq(fake.peer->rx.kept, 0);
 	ck_assert_int_eq(fi_close(&mc->fid), 0);
 	ck_assert_int_eq(fi_close(&set->fid), 0);
 }
@@ -169,7 +169,7 @@ START_TEST(too_many)
 	ck_assert_uint_gt(sent, WIRE_KEPT_MAX - BYTES);
 	ck_assert_int_eq(fake.closed, 1);
 	ck_assert_uint_eq(our.coll->early.unexpected_bytes, 0);
-	ck_assert_uint_eq(fake.peer->kept, 0);
+	ck_assert_uint_eq(fake.peer->rx.kept, 0);
 	ck_assert_int_eq(fi_close(&set->fid), 0);
 	fake.closed = 0;
 }
@@ -194,7 +194,7 @@ START_TEST(sender_goes)
 	ck_assert_uint_gt(early->unexpected_bytes, left[_i].messages * BYTES);
 	peer_failed(fake.peer, FI_ESHUTDOWN);
 	ck_assert_int_eq(early->unexpected_bytes > 0, left[_i].stays);
-	ck_assert_uint_eq(fake.peer->kept, 0);
+	ck_assert_uint_eq(fake.peer->rx.kept, 0);
 	if (left[_i].stays) {
 		struct fid_mc *mc = group_join(set, true);
 
@@ -219,10 +219,10 @@ START_TEST(member_goes)
 	for (unsigned int i = 1; i <= left[_i].messages; i++)
 		group_sends(g->id, WIRE_GROUP_TAG(i, 0, 1), bytes, BYTES);
 	ck_assert_uint_gt(g->rx.unexpected_bytes, left[_i].messages * BYTES);
-	fake.peer->disconnect_received = true;
+	fake.peer->conn.disconnect_received = true;
 	peer_failed(fake.peer, FI_ESHUTDOWN);
 	worker_progress(fake.worker);
-	ck_assert_uint_eq(fake.peer->kept, 0);
+	ck_assert_uint_eq(fake.peer->rx.kept, 0);
 	ck_assert_int_eq(g->err == 0, left[_i].stays);
 	ck_assert_int_eq(g->rx.unexpected_bytes > 0, left[_i].stays);
 	ck_assert_int_eq(fi_close(&mc->fid), 0);
@@ -238,7 +238,7 @@ START_TEST(while_it_pauses)
 	uint64_t id;
 	struct fid_av_set *set = set_of_three(&id);
 
-	while (!fake.peer->xoff_sent)
+	while (!fake.peer->rx.xoff_sent)
 		fake_says(WIRE_HEAD(WIRE_MSG, 0, 0, 0), 0, 0, bytes, BYTES);
 	for (unsigned int i = 0; i < most; i++) {
 		fake_says(WIRE_HEAD(WIRE_MSG, 0, 0, 0), 0, 0, bytes, BYTES); /* sent before */

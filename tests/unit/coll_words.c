@@ -241,9 +241,9 @@ START_TEST(rts_not_taken)
 	fake_says(WIRE_HEAD(WIRE_RTS, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 99),
 		  WIRE_GROUP_TAG(1, 0, 1), id, &offer,
 		  offsetof(struct wire_rts, segment) + sizeof(offer.segment[0]));
-	ck_assert_uint_gt(fake.peer->kept, 0);
+	ck_assert_uint_gt(fake.peer->rx.kept, 0);
 	ck_assert_int_eq(fi_close(&mc->fid), 0);
-	ck_assert_uint_eq(fake.peer->kept, 0);
+	ck_assert_uint_eq(fake.peer->rx.kept, 0);
 	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_ATS);
 	ck_assert_uint_eq(wire_id(fake_last(0)->head), 99);
 	ck_assert_uint_gt(fake_last(0)->tag, 0);
@@ -281,10 +281,10 @@ START_TEST(goes_unread)
 	struct fid_av_set *set;
 	struct fid_mc *mc = stand(&set, &id);
 
-	fake.peer->disconnect_received = true;
+	fake.peer->conn.disconnect_received = true;
 	peer_failed(fake.peer, FI_ESHUTDOWN);
-	fake.peer->unread = true; /* as where somebody's unfinished packet is before them */
-	fake.peer->lost_at = clock_coarse_ms();
+	fake.peer->conn.unread = true; /* as where somebody's unfinished packet is before them */
+	fake.peer->conn.lost_at = clock_coarse_ms();
 	post_broadcast(mc, fake.addr, &word);
 	wait_ms(COLL_LATER_MS / 2);
 	fake_expect_nothing();

@@ -87,7 +87,7 @@ static void setup(void)
 	its_link = (struct link){LINK_BARE, .silent = true};
 	peer->real = &its_link;
 	peer->state = PEER_CONNECTED;
-	peer->sock = SOCK;
+	peer->conn.sock = SOCK;
 }
 
 static void teardown(void)
@@ -125,15 +125,15 @@ static void comes_too_late(void)
 	peer->named = 1;
 	peer->state = PEER_HANDSHAKE;
 	peer->real = NULL;
-	peer->late = gone = true;
+	peer->conn.late = gone = true;
 	worker.handshakes = 1;
 }
 
 static void begins_to_connect(void)
 {
 	ck_assert_int_eq(peer->state, PEER_CONNECTING);
-	ck_assert_int_ge(peer->sock, 0);
-	ck_assert_int_ne(peer->sock, SOCK);
+	ck_assert_int_ge(peer->conn.sock, 0);
+	ck_assert_int_ne(peer->conn.sock, SOCK);
 	ck_assert_uint_eq(worker.handshakes, 1);
 }
 
@@ -141,19 +141,19 @@ static void begins_to_connect(void)
 START_TEST(no_room_to_connect_again)
 {
 	comes_too_late();
-	peer->deadline = 1; /* of the attempt that was late */
+	peer->conn.deadline = 1; /* of the attempt that was late */
 	refuse = 3;
 	for (int turns = 0; turns < 2; turns++) {
 		conn_poll(&worker);
 		ck_assert_int_eq(peer->state, PEER_CONNECTING);
-		ck_assert_int_eq(peer->sock, -1);
+		ck_assert_int_eq(peer->conn.sock, -1);
 		ck_assert_uint_eq(worker.handshakes, 1);
-		ck_assert(!list_empty(&peer->in_busy));
+		ck_assert(!list_empty(&peer->tx.in_busy));
 	}
 	ck_assert_uint_eq(refuse, 0);
 	conn_poll(&worker);
 	begins_to_connect();
-	close(peer->sock);
+	close(peer->conn.sock);
 }
 END_TEST
 
@@ -183,15 +183,15 @@ static void connect_again_as(uint16_t asked, uint16_t named)
 	comes_too_late();
 	conn_poll(&worker);
 	begins_to_connect();
-	first = number_of(peer->sock);
+	first = number_of(peer->conn.sock);
 	ck_assert_uint_eq(worker.name.port, named ? named : first);
 	peer->state = PEER_HANDSHAKE;
-	peer->late = true;
-	peer->sock = dup(peer->sock); /* it is not closed: the number stays in use */
+	peer->conn.late = true;
+	peer->conn.sock = dup(peer->conn.sock); /* it is not closed: the number stays in use */
 	conn_poll(&worker);
 	begins_to_connect();
-	ck_assert_uint_ne(number_of(peer->sock), first);
-	ck_assert_uint_eq(worker.name.port, named ? named : number_of(peer->sock));
+	ck_assert_uint_ne(number_of(peer->conn.sock), first);
+	ck_assert_uint_eq(worker.name.port, named ? named : number_of(peer->conn.sock));
 }
 
 START_TEST(named_anew)

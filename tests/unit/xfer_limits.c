@@ -52,7 +52,7 @@ START_TEST(results_have_a_window)
 	ck_assert_uint_eq(wire_op(fake.packets[WINDOW + 1].head), WIRE_PUT);
 	fake_says(WIRE_HEAD(WIRE_DONE, 0, 0, WINDOW + 2), 0, 0, NULL, 0);
 	fake_expect(&bytes[WINDOW + 1], FI_RMA | FI_WRITE);
-	ck_assert_uint_eq(fake.peer->results, 0);
+	ck_assert_uint_eq(fake.peer->rma.results, 0);
 }
 END_TEST
 
@@ -122,7 +122,7 @@ START_TEST(messages_when_held)
 	struct rx *rx = fake.worker->rx[0];
 	size_t held = 0;
 
-	while (!fake.peer->xoff_sent)
+	while (!fake.peer->rx.xoff_sent)
 		say_message();
 	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_XOFF);
 	for (; fake.peer->state == PEER_CONNECTED; held += BYTES) {

@@ -70,7 +70,7 @@ static void expect_none_left(void)
 {
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
-	ck_assert_uint_eq(fake.peer->awaiting_count, 0);
+	ck_assert_uint_eq(fake.peer->rma.awaiting_count, 0);
 }
 
 static const char bytes[64] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -115,7 +115,7 @@ END_TEST
 
 START_TEST(numbers_wrap)
 {
-	fake.peer->seq = UINT32_MAX - 3;
+	fake.peer->rma.seq = UINT32_MAX - 3;
 	for (unsigned int n = 0; n < 8; n++)
 		ck_assert_uint_eq(post_write(n, 8), (uint32_t)(UINT32_MAX - 2 + n));
 	says_done(UINT32_MAX - 3); /* of before */
@@ -272,7 +272,7 @@ START_TEST(answers_of_another_kind)
 	struct txreq *req;
 	uint32_t seq = post_read(0, 8);
 
-	req = LIST_ENTRY(fake.peer->awaiting.next, struct txreq, link);
+	req = LIST_ENTRY(fake.peer->txreqs[TXREQ_RMA].next, struct txreq, link);
 	fake_says_ats(pool_id(req), 0);
 	fake_says_ats(pool_id(req), FI_EIO);
 	fake_says(WIRE_HEAD(WIRE_CTS, 0, 0, pool_id(req)), 1, 0, NULL, 0);

@@ -167,7 +167,7 @@ START_TEST(full_link_is_eagain)
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 0);
 	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
-	ck_assert_uint_eq(fake.peer->awaiting_count, 0);
+	ck_assert_uint_eq(fake.peer->rma.awaiting_count, 0);
 	fake.room = FAKE_PLENTY;
 	ck_assert_int_eq(post_write(8, &word), 0);
 	says_done(wire_id(fake_last(0)->head));
@@ -194,7 +194,7 @@ START_TEST(long_write_in_fragments)
 		sent = fake.count;
 		fake.room = 0;
 		fake_expect_nothing();
-		if (!list_empty(&fake.peer->backlog))
+		if (!list_empty(&fake.peer->txreqs[TXREQ_BACKLOG]))
 			ck_assert_int_eq(post_write(8, &buf[2]), -FI_EAGAIN);
 		if (memory[0].data[REGION - 1] == buf[REGION - 1])
 			break;

@@ -177,7 +177,7 @@ START_TEST(write_cannot_be_made)
 		uint32_t seq;
 
 		fake.count = 0;
-		fake.peer->direct_spell = 0;
+		fake.peer->rma.direct_spell = 0;
 		there.put_ends = cases[i];
 		far_post_write(0, 8, &buf[1]);
 		seq = wire_id(fake_last(0)->head);
@@ -210,7 +210,7 @@ START_TEST(a_spell_of_direct_ones)
 	far_post_write(0, 8, &buf[1]);
 	expect_help("take#0 put@0+8 back#0 ");
 	fake_expect(&buf[1], FI_RMA | FI_WRITE);
-	for (unsigned int i = 0; fake.peer->direct_spell; i++) {
+	for (unsigned int i = 0; fake.peer->rma.direct_spell; i++) {
 		ck_assert_uint_lt(i, 1000);
 		far_post_write(0, 8, &buf[2]);
 		fake_expect(&buf[2], FI_RMA | FI_WRITE);

@@ -62,8 +62,8 @@ static void expect_all_failed(int err)
 	}
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
-	ck_assert_uint_eq(fake.peer->awaiting_count, 0);
-	ck_assert_uint_eq(fake.peer->backlog_count, 0);
+	ck_assert_uint_eq(fake.peer->rma.awaiting_count, 0);
+	ck_assert_uint_eq(fake.peer->tx.backlog_count, 0);
 	ck_assert(list_empty(&fake.worker->awaiting) && list_empty(&fake.worker->busy));
 	ck_assert_uint_eq(fake.count, late);
 }
@@ -77,7 +77,7 @@ static void lose(void)
 /* It is there again: what it was asked before is forgotten, and new operations work. */
 static void expect_a_new_start(void)
 {
-	uint32_t old = fake.peer->seq, seq;
+	uint32_t old = fake.peer->rma.seq, seq;
 	unsigned int sent = fake.count;
 
 	fake_connect();

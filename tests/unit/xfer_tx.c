@@ -100,7 +100,7 @@ START_TEST(injected_is_not_kept_for_a_connection)
 {
 	ck_assert_int_eq(fi_tinject(fake.ep, buf, 16, fake.addr, TAG), -FI_EAGAIN);
 	ck_assert_int_eq(send_flags(16, FI_INJECT, &buf[1]), -FI_EAGAIN);
-	ck_assert_uint_eq(fake.peer->backlog_count, 0);
+	ck_assert_uint_eq(fake.peer->tx.backlog_count, 0);
 	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 	fake.worker->handshakes--;
 	fake_connect();
@@ -362,7 +362,7 @@ START_TEST(answers_to_what_was_not_sent)
 
 	ck_assert_int_eq(send_tagged(8, 0, &buf[0]), 0);
 	ck_assert_int_eq(send_tagged(8, 1, &buf[1]), 0);
-	req = LIST_ENTRY(fake.peer->backlog.next, struct txreq, link);
+	req = LIST_ENTRY(fake.peer->txreqs[TXREQ_BACKLOG].next, struct txreq, link);
 	id = pool_id(req);
 	fake_says_ats(id, 0);
 	fake_says(WIRE_HEAD(WIRE_CTS, 0, 0, id), 1, 0, NULL, 0);
@@ -373,7 +373,7 @@ START_TEST(answers_to_what_was_not_sent)
 	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
 	ck_assert_uint_eq(fake.count, 2);
 	ck_assert_uint_eq(wire_op(fake.packets[0].head), WIRE_MSG);
-	ck_assert_uint_eq(fake.peer->backlog_count, 0);
+	ck_assert_uint_eq(fake.peer->tx.backlog_count, 0);
 }
 END_TEST
 
@@ -390,7 +390,7 @@ START_TEST(the_end_of_the_peer_ends_all)
 	fake_expect_nothing();
 	ck_assert_int_eq(fake.closed, 1);
 	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
-	ck_assert_uint_eq(fake.peer->backlog_count, 0);
+	ck_assert_uint_eq(fake.peer->tx.backlog_count, 0);
 	ck_assert(list_empty(&fake.worker->busy));
 	fake.closed = 0; /* for fake_shut */
 }

@@ -115,17 +115,17 @@ void join_keep(struct coll *c, struct peer *from, const struct wire_group *word)
 	unsigned int sort = sort_of(word);
 	struct join_message *w;
 
-	if (c->kept_count[sort] >= KEPT_MAX || from->words[sort] >= KEPT_OF_PEER_MAX ||
+	if (c->kept_count[sort] >= KEPT_MAX || from->kept_controls[sort] >= KEPT_OF_PEER_MAX ||
 	    !(w = malloc(sizeof(*w)))) {
 		LOG_WARN(LOG_EP_CTRL,
 			 "a word about a join is lost: %zu are kept already, %u of the same peer",
-			 c->kept_count[sort], from->words[sort]);
+			 c->kept_count[sort], from->kept_controls[sort]);
 		return;
 	}
 	*w = (struct join_message){.from = pool_id(from), .word = *word};
 	list_push(sort ? &c->leaves : &c->kept, &w->link);
 	c->kept_count[sort]++;
-	from->words[sort]++;
+	from->kept_controls[sort]++;
 }
 
 void join_drop(struct coll *c, struct join_message *w)
@@ -136,7 +136,7 @@ void join_drop(struct coll *c, struct join_message *w)
 	list_remove(&w->link);
 	c->kept_count[sort]--;
 	if (from)
-		from->words[sort]--;
+		from->kept_controls[sort]--;
 	free(w);
 }
 

@@ -21,7 +21,7 @@ static struct wire_group say_what(const struct group *g, enum wire_group_kind ki
 static void find_connected(struct worker *worker)
 {
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
 		if (peer->state != PEER_IDLE)
 			peer_addr(peer);
@@ -106,7 +106,7 @@ static void note_left(struct group *g, const struct peer *from, uint32_t rank)
 	LIST_EACH (node, &g->ops)
 		if (exchange_waits_for(LIST_ENTRY(node, struct op, in_group), rank))
 			group_fail(g, FI_ECONNABORTED);
-	if (exchange_offers_to(g, from))
+	if (exchange_awaits_ats(g, from))
 		group_fail(g, FI_ECONNABORTED);
 }
 

@@ -422,7 +422,7 @@ int cm_poll_ms(const struct worker *worker)
 {
 	int ms = env_get()->peer_timeout;
 
-	if (worker->offload || conn_peer(worker)->inside || ms <= 0)
+	if (worker->offload || conn_peer(worker)->conn.inside || ms <= 0)
 		return 0;
 	return ms > POLLS ? ms / POLLS : 1;
 }

@@ -41,7 +41,7 @@
 
 void conn_forget(struct peer *peer)
 {
-	if (!peer->unread && !peer->named)
+	if (!peer->conn.unread && !peer->named)
 		peer_free(peer);
 }
 
@@ -62,14 +62,14 @@ void conn_fail(struct peer *peer, int err, const struct wire_hello *hello)
  */
 static bool retry(struct peer *peer)
 {
-	if (!peer->late || peer->inside || peer->retries++ >= RETRIES)
+	if (!peer->conn.late || peer->conn.inside || peer->conn.retries++ >= RETRIES)
 		return false;
 	LOG_INFO(LOG_EP_CTRL, "the hello was sent too late: connecting again");
-	forked_close(peer->sock);
-	peer->sock = peer->wake = -1;
+	forked_close(peer->conn.sock);
+	peer->conn.sock = peer->conn.wake = -1;
 	conn_abandon(peer);
 	peer->state = PEER_CONNECTING;
-	peer->deadline = conn_deadline();
+	peer->conn.deadline = conn_deadline();
 	conn_again(peer);
 	return true;
 }
@@ -85,12 +85,12 @@ static bool has_ended(int sock)
 /* connect() has ended. */
 static void connecting_event(struct peer *peer)
 {
-	int err = connect_result(peer->sock);
+	int err = connect_result(peer->conn.sock);
 
 	if (err == -FI_EAGAIN)
 		return; /* an event of the socket it had before */
-	peer->late = clock_coarse_ms() - peer->attempt_ms >= LATE_MS;
-	if (!err && peer->late && has_ended(peer->sock))
+	peer->conn.late = clock_coarse_ms() - peer->conn.attempt_ms >= LATE_MS;
+	if (!err && peer->conn.late && has_ended(peer->conn.sock))
 		err = -FI_ECONNRESET;
 	if (!err)
 		err = conn_say_hello(peer);
@@ -106,10 +106,10 @@ static void connecting_event(struct peer *peer)
 
 static void crossed(struct peer *peer)
 {
-	forked_close(peer->sock);
-	peer->sock = peer->wake = -1;
+	forked_close(peer->conn.sock);
+	peer->conn.sock = peer->conn.wake = -1;
 	peer->state = PEER_CROSSED;
-	peer->deadline = clock_coarse_ms() + CROSSED_MS;
+	peer->conn.deadline = clock_coarse_ms() + CROSSED_MS;
 }
 
 static void rejected(struct peer *peer, const struct wire_hello *hello)
@@ -125,9 +125,9 @@ static void accepted(struct peer *peer, struct accepted *conn)
 	int err;
 
 	if (!conn->inside)
-		epoll_ctl(worker->epfd, EPOLL_CTL_DEL, peer->sock, NULL);
+		epoll_ctl(worker->epfd, EPOLL_CTL_DEL, peer->conn.sock, NULL);
 	err = conn_link(peer, conn, &(struct wire_nic){.qpn = 0});
-	if (!err && !conn->inside && peer->sock >= 0)
+	if (!err && !conn->inside && peer->conn.sock >= 0)
 		err = conn_watch(peer, EPOLLIN);
 	if (err) {
 		conn_fail(peer, -err, NULL);
@@ -137,7 +137,7 @@ static void accepted(struct peer *peer, struct accepted *conn)
 	peer->real->silent = false;
 	/* The other side knows by this byte that we have heard it; across the network the first packet says so. */
 	if (conn->inside)
-		send(peer->sock, &(char){BOOT_WAKE}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+		send(peer->conn.sock, &(char){BOOT_WAKE}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	peer_connected(peer);
 	if (worker->cm)
 		worker->cm->connected(worker, &conn->hello);
@@ -145,8 +145,8 @@ static void accepted(struct peer *peer, struct accepted *conn)
 
 static void handshake_event(struct peer *peer)
 {
-	struct accepted conn = {.sock = peer->sock, .inside = peer->inside};
-	int ret = hello_recv(peer->sock, peer->inside, &conn.hello, conn.fds);
+	struct accepted conn = {.sock = peer->conn.sock, .inside = peer->conn.inside};
+	int ret = hello_recv(peer->conn.sock, peer->conn.inside, &conn.hello, conn.fds);
 
 	if (ret == 0 || (ret == -FI_ECONNRESET && retry(peer)))
 		return;
@@ -154,7 +154,7 @@ static void handshake_event(struct peer *peer)
 		conn_fail(peer, ret == -FI_ECONNRESET ? FI_ECONNREFUSED : -ret, NULL);
 		return;
 	}
-	conn.pid = conn.inside ? connect_pid(peer->sock) : 0;
+	conn.pid = conn.inside ? connect_pid(peer->conn.sock) : 0;
 	switch (conn.hello.kind) {
 	case HELLO_CROSSED:
 		crossed(peer);
@@ -173,7 +173,7 @@ static void handshake_event(struct peer *peer)
 
 void conn_finish(struct peer *peer)
 {
-	if (peer->state == PEER_HANDSHAKE && !peer->losing)
+	if (peer->state == PEER_HANDSHAKE && !peer->conn.losing)
 		handshake_event(peer);
 }
 
@@ -184,8 +184,8 @@ void conn_finish(struct peer *peer)
 static struct peer *hear_out(struct peer *peer)
 {
 	struct worker *worker = peer->worker;
-	const struct transport *t = worker->via[peer->kind].transport;
-	void *state = worker->via[peer->kind].state;
+	const struct transport *t = worker->via[peer->conn.kind].transport;
+	void *state = worker->via[peer->conn.kind].state;
 	uint32_t id = pool_id(peer);
 
 	for (unsigned int i = 0; i < LAST_CALLS && t->progress(state); i++)
@@ -205,15 +205,15 @@ static ssize_t hear_boot(struct peer *peer)
 	ssize_t len = 1;
 
 	for (int i = 0; i < BYTES_PER_EVENT && len > 0; i++) {
-		len = recv(peer->sock, &byte, 1, MSG_DONTWAIT);
+		len = recv(peer->conn.sock, &byte, 1, MSG_DONTWAIT);
 		if (len < 0 && errno == ECONNRESET && !reset) {
 			reset = true;
-			len = recv(peer->sock, &byte, 1, MSG_DONTWAIT);
+			len = recv(peer->conn.sock, &byte, 1, MSG_DONTWAIT);
 		}
 		if (len > 0)
 			peer->real->silent = false;
 		if (len > 0 && byte == BOOT_DISCONNECT)
-			peer->disconnect_received = true;
+			peer->conn.disconnect_received = true;
 	}
 	return len;
 }
@@ -226,7 +226,7 @@ static void connected_event(struct peer *peer)
 
 	if (len > 0 || (len < 0 && (errno == EAGAIN || errno == EINTR)))
 		return;
-	if (!peer->inside)
+	if (!peer->conn.inside)
 		peer = hear_out(peer);
 	if (peer)
 		conn_ended(peer, err);
@@ -235,8 +235,9 @@ static void connected_event(struct peer *peer)
 void conn_ended(struct peer *peer, int err)
 {
 	LOG_INFO(LOG_EP_CTRL, "a peer %s: %s",
-		 peer->disconnect_received ? "closed its endpoint" : "is gone", fi_strerror(err));
-	conn_fail(peer, peer->disconnect_received ? FI_ESHUTDOWN : err, NULL);
+		 peer->conn.disconnect_received ? "closed its endpoint" : "is gone",
+		 fi_strerror(err));
+	conn_fail(peer, peer->conn.disconnect_received ? FI_ESHUTDOWN : err, NULL);
 }
 
 void rx_ended(struct worker *worker, uint32_t src, int err)
@@ -253,18 +254,18 @@ void rx_ended(struct worker *worker, uint32_t src, int err)
  */
 void conn_expel(struct peer *peer)
 {
-	if (peer->state != PEER_CONNECTED || !peer->inside) {
-		rx_ended(peer->worker, pool_id(peer), peer->starved ? FI_ENOMEM : FI_EPROTO);
+	if (peer->state != PEER_CONNECTED || !peer->conn.inside) {
+		rx_ended(peer->worker, pool_id(peer), peer->conn.starved ? FI_ENOMEM : FI_EPROTO);
 		return;
 	}
-	shutdown(peer->sock, SHUT_WR);
-	list_remove(&peer->in_busy);
+	shutdown(peer->conn.sock, SHUT_WR);
+	list_remove(&peer->tx.in_busy);
 }
 
 static void peer_event(struct peer *peer)
 {
 	/* An event of a socket it had when the events were asked for. */
-	if (peer->sock < 0)
+	if (peer->conn.sock < 0)
 		return;
 	switch (peer->state) {
 	case PEER_CONNECTING:
@@ -306,11 +307,11 @@ static void expire(struct worker *worker)
 
 	acceptor_expire(&worker->acceptor);
 	LIST_EACH_SAFE (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
 		/* A peer that has our hello may take as long as it likes: it lives. */
 		if ((peer->state == PEER_CROSSED || peer->state == PEER_CONNECTING) &&
-		    now >= peer->deadline)
+		    now >= peer->conn.deadline)
 			conn_fail(peer, FI_ETIMEDOUT, NULL);
 		else if (peer_reads_out(peer))
 			conn_forget(peer);
@@ -341,8 +342,8 @@ void conn_disconnect(struct peer *peer)
 {
 	if (peer->state != PEER_CONNECTED)
 		return;
-	if (peer->inside)
-		send(peer->sock, &(char){BOOT_DISCONNECT}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (peer->conn.inside)
+		send(peer->conn.sock, &(char){BOOT_DISCONNECT}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	else
 		peer->real->ops->send(peer->real, NULL, 0, 0, WIRE_HEAD(WIRE_DISCONNECT, 0, 0, 0),
 				      0);
@@ -358,10 +359,10 @@ void conn_drain(struct worker *worker)
 void conn_close(struct worker *worker)
 {
 	LIST_EACH (at, &worker->peers_list)
-		conn_disconnect(LIST_ENTRY(at, struct peer, in_port));
+		conn_disconnect(LIST_ENTRY(at, struct peer, in_worker));
 	conn_drain(worker);
 	LIST_EACH_SAFE (at, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(at, struct peer, in_port);
+		struct peer *peer = LIST_ENTRY(at, struct peer, in_worker);
 
 		peer_failed(peer, FI_ECANCELED);
 		peer_free(peer);

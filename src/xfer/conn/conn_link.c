@@ -11,20 +11,20 @@ static int make_link(struct peer *peer, struct accepted *conn, enum link_kind ki
 	struct worker *worker = peer->worker;
 	struct link_peer lp = {.hello = &conn->hello,
 			       .id = conn->inside ? conn->hello.your_id : pool_id(peer),
-			       .sock = peer->wake,
+			       .sock = peer->conn.wake,
 			       .pid = conn->pid,
-			       .pending = peer->pending};
+			       .pending = peer->conn.pending};
 	int err;
 
 	memcpy(lp.fds, conn->fds, sizeof(lp.fds));
 	err = worker->via[kind].transport->connect(worker->via[kind].state, &lp, &peer->real);
 	if (err)
 		return err;
-	peer->kind = kind;
-	peer->incarnation = conn->hello.incarnation;
-	peer->serial = conn->hello.serial;
+	peer->conn.kind = kind;
+	peer->conn.incarnation = conn->hello.incarnation;
+	peer->conn.serial = conn->hello.serial;
 	if (kind == LINK_SOCKET)
-		peer->sock = peer->wake = -1;
+		peer->conn.sock = peer->conn.wake = -1;
 	return 0;
 }
 
@@ -32,10 +32,10 @@ void conn_abandon(struct peer *peer)
 {
 	struct worker *worker = peer->worker;
 
-	if (peer->pending)
+	if (peer->conn.pending)
 		worker->via[LINK_DEVICE].transport->abandon(worker->via[LINK_DEVICE].state,
-							    peer->pending);
-	peer->pending = NULL;
+							    peer->conn.pending);
+	peer->conn.pending = NULL;
 }
 
 void conn_prepare(struct peer *peer, const struct wire_nic *theirs, struct wire_nic *ours)
@@ -43,9 +43,9 @@ void conn_prepare(struct peer *peer, const struct wire_nic *theirs, struct wire_
 	const struct transport *device = peer->worker->via[LINK_DEVICE].transport;
 	void *state = peer->worker->via[LINK_DEVICE].state;
 
-	if (peer->inside || !state || peer->plain || peer->pending)
+	if (peer->conn.inside || !state || peer->conn.plain || peer->conn.pending)
 		return;
-	if (device->prepare(state, theirs, ours, &peer->pending))
+	if (device->prepare(state, theirs, ours, &peer->conn.pending))
 		*ours = (struct wire_nic){.qpn = 0};
 }
 
@@ -55,10 +55,10 @@ static int link_devices(struct peer *peer, struct accepted *conn)
 	int err = make_link(peer, conn, LINK_DEVICE);
 
 	if (!err) {
-		peer->pending = NULL;
+		peer->conn.pending = NULL;
 		return 0;
 	}
-	peer->plain = peer->worker->via[LINK_SOCKET].state;
+	peer->conn.plain = peer->worker->via[LINK_SOCKET].state;
 	conn_abandon(peer);
 	return err;
 }
@@ -67,15 +67,15 @@ int conn_link(struct peer *peer, struct accepted *conn, struct wire_nic *ours)
 {
 	struct worker *worker = peer->worker;
 	const struct wire_nic *theirs = &conn->hello.nic;
-	bool asked = peer->pending; /* we did, and what they say is settled */
+	bool asked = peer->conn.pending; /* we did, and what they say is settled */
 
-	worker->cm_sock = peer->sock;
+	worker->cm_sock = peer->conn.sock;
 	if (conn->inside)
 		return make_link(peer, conn, LINK_HOST);
-	connect_set_linked(peer->sock);
+	connect_set_linked(peer->conn.sock);
 	if (theirs->qpn)
 		conn_prepare(peer, theirs, ours);
-	if (theirs->qpn && peer->pending) {
+	if (theirs->qpn && peer->conn.pending) {
 		int err = link_devices(peer, conn);
 
 		if (!err || asked)

@@ -13,9 +13,9 @@ static void abandon_attempt(struct peer *peer)
 {
 	if (!peer_attempts(peer))
 		return;
-	if (peer->sock >= 0)
-		forked_close(peer->sock);
-	peer->sock = peer->wake = -1;
+	if (peer->conn.sock >= 0)
+		forked_close(peer->conn.sock);
+	peer->conn.sock = peer->conn.wake = -1;
 	conn_abandon(peer);
 	peer->state = PEER_IDLE;
 	peer->worker->handshakes--;
@@ -27,12 +27,12 @@ int conn_take(struct peer *peer, struct accepted *conn, const struct hello_field
 	int err;
 
 	abandon_attempt(peer);
-	peer->sock = peer->wake = conn->sock;
-	peer->inside = conn->inside;
+	peer->conn.sock = peer->conn.wake = conn->sock;
+	peer->conn.inside = conn->inside;
 	err = conn_link(peer, conn, &answer.nic);
 	if (!err)
 		err = hello_send(peer->worker, conn->sock, conn->inside, &answer);
-	if (!err && peer->sock >= 0)
+	if (!err && peer->conn.sock >= 0)
 		err = conn_watch(peer, EPOLLIN);
 	if (!err) {
 		peer->real->silent &= !peer->worker->cm;
@@ -91,8 +91,8 @@ void conn_on_hello(struct worker *worker, struct accepted *conn)
 		acceptor_dismiss(conn);
 		return;
 	}
-	if (peer->state == PEER_CONNECTED && peer->incarnation == conn->hello.incarnation &&
-	    conn->hello.serial < peer->serial) {
+	if (peer->state == PEER_CONNECTED && peer->conn.incarnation == conn->hello.incarnation &&
+	    conn->hello.serial < peer->conn.serial) {
 		acceptor_dismiss(conn); /* its attempt crossed ours and lost */
 		return;
 	}

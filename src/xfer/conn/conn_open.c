@@ -19,7 +19,7 @@ int conn_control(struct worker *worker, int op, struct peer *peer, uint32_t even
 	struct epoll_event ev = {.events = events,
 				 .data.u64 = (uint64_t)WORKER_PEER << 32 | pool_id(peer)};
 
-	return epoll_ctl(worker->epfd, op, peer->sock, &ev) ? -errno : 0;
+	return epoll_ctl(worker->epfd, op, peer->conn.sock, &ev) ? -errno : 0;
 }
 
 int conn_watch(struct peer *peer, uint32_t events)
@@ -56,9 +56,9 @@ static int connect_self(struct peer *peer)
 	err = hello_own_fds(worker, self.fds);
 	if (err)
 		goto close_pair;
-	peer->sock = pair[0];
-	peer->wake = pair[1];
-	peer->inside = true;
+	peer->conn.sock = pair[0];
+	peer->conn.wake = pair[1];
+	peer->conn.inside = true;
 	err = conn_link(peer, &self, &(struct wire_nic){.qpn = 0});
 	if (!err)
 		err = conn_watch(peer, EPOLLIN);
@@ -68,7 +68,7 @@ static int connect_self(struct peer *peer)
 	peer_connected(peer);
 	return 0;
 close_pair:
-	peer->sock = peer->wake = -1;
+	peer->conn.sock = peer->conn.wake = -1;
 	close(pair[0]);
 	close(pair[1]);
 	return err;
@@ -85,7 +85,7 @@ int conn_say_hello(struct peer *peer)
 	if (worker->cm)
 		conn_single_sent(peer);
 	conn_prepare(peer, NULL, &words.nic);
-	return hello_send(worker, peer->sock, peer->inside, &words);
+	return hello_send(worker, peer->conn.sock, peer->conn.inside, &words);
 }
 
 /* Takes the socket. 0 or a negative error. */
@@ -95,14 +95,14 @@ static int attempt(struct peer *peer, int sock, bool inside)
 
 	if (sock < 0)
 		return sock;
-	peer->sock = peer->wake = sock;
-	peer->inside = inside;
+	peer->conn.sock = peer->conn.wake = sock;
+	peer->conn.inside = inside;
 	err = inside ? conn_say_hello(peer) : 0;
 	if (!err)
 		err = conn_watch(peer, inside ? EPOLLIN : EPOLLOUT);
 	if (err) {
 		forked_close(sock);
-		peer->sock = peer->wake = -1;
+		peer->conn.sock = peer->conn.wake = -1;
 		return err;
 	}
 	peer->state = inside ? PEER_HANDSHAKE : PEER_CONNECTING;
@@ -127,8 +127,8 @@ int conn_attempt(struct peer *peer)
 	struct worker *worker = peer->worker;
 	int err = -FI_EHOSTUNREACH;
 
-	peer->attempt_ms = clock_coarse_ms();
-	peer->deadline = conn_deadline();
+	peer->conn.attempt_ms = clock_coarse_ms();
+	peer->conn.deadline = conn_deadline();
 	if (worker->via[LINK_HOST].state && addr_is_local(&peer->name))
 		err = attempt(peer, connect_inside(&peer->key), true);
 	if (err == -FI_ECONNREFUSED && worker->cm)
@@ -152,15 +152,15 @@ void conn_wait_outside(struct peer *peer)
 void conn_start_later(struct peer *peer)
 {
 	conn_wait_outside(peer);
-	peer->deadline = conn_deadline();
+	peer->conn.deadline = conn_deadline();
 }
 
 void conn_again(struct peer *peer)
 {
-	uint64_t deadline = peer->deadline;
+	uint64_t deadline = peer->conn.deadline;
 	int err;
 
-	if (peer->state != PEER_CONNECTING || peer->sock >= 0)
+	if (peer->state != PEER_CONNECTING || peer->conn.sock >= 0)
 		return;
 	peer->worker->handshakes--;
 	peer->state = PEER_IDLE;
@@ -173,7 +173,7 @@ void conn_again(struct peer *peer)
 		return;
 	}
 	conn_wait_outside(peer);
-	peer->deadline = deadline;
+	peer->conn.deadline = deadline;
 	if (err != -FI_EAGAIN)
 		conn_fail(peer, -err, NULL);
 }
@@ -187,7 +187,7 @@ int conn_start(struct peer *peer)
 		return -FI_ENOTCONN;
 	if (addr_equal(&peer->key, &peer->worker->key) && peer->worker->via[LINK_HOST].state)
 		return connect_self(peer);
-	peer->retries = 0;
+	peer->conn.retries = 0;
 	err = conn_attempt(peer);
 	if (err && err != -FI_EAGAIN) {
 		addr_print(&peer->name, text, sizeof(text));

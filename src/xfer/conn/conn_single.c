@@ -90,10 +90,10 @@ static void complete_name(struct peer *peer)
 	if (worker->name.kind == ADDR_STR || worker->name.port)
 		return;
 	worker->cm_named = true;
-	if (peer->inside)
-		name_inside(worker, peer->sock);
+	if (peer->conn.inside)
+		name_inside(worker, peer->conn.sock);
 	else
-		name_network(worker, peer->sock);
+		name_network(worker, peer->conn.sock);
 }
 
 void conn_single_sent(struct peer *peer)

@@ -171,9 +171,9 @@ bool xfer_tells_late(const struct worker *worker)
 	if (worker->counts)
 		return true;
 	LIST_EACH (node, &worker->peers_list) {
-		const struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
-		if (peer->pending || (peer->real && peer->kind == LINK_DEVICE))
+		if (peer->conn.pending || (peer->real && peer->conn.kind == LINK_DEVICE))
 			return false;
 	}
 	return true;

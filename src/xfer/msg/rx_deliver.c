@@ -71,7 +71,7 @@ static void deliver_to_group(struct worker *worker, struct peer *peer, const str
 static void deliver_message(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	/* Nothing is taken behind something that was lost. */
-	if (__builtin_expect(peer->over_budget, 0))
+	if (__builtin_expect(peer->conn.over_budget, 0))
 		return;
 	if (__builtin_expect(wire_of_group(p->head), 0))
 		deliver_to_group(worker, peer, p);
@@ -119,9 +119,9 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 		break;
 	case WIRE_XOFF:
 	case WIRE_XON:
-		peer->xoff_received = wire_op(p->head) == WIRE_XOFF;
+		peer->tx.xoff_received = wire_op(p->head) == WIRE_XOFF;
 		peer_refresh(peer);
-		if (!peer->xoff_received)
+		if (!peer->tx.xoff_received)
 			peer_busy(peer);
 		break;
 	case WIRE_PUT:
@@ -136,7 +136,7 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 		rma_answer(peer, p);
 		break;
 	case WIRE_DISCONNECT:
-		peer->disconnect_received = true;
+		peer->conn.disconnect_received = true;
 		break;
 	case WIRE_GROUP:
 		coll_hear(worker, peer, p);

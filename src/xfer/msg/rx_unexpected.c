@@ -25,15 +25,15 @@ static size_t cost(const struct unexpected *u)
 static void send_xoff(struct rx *rx, struct peer *peer)
 {
 	/* A peer that is disconnected and read out sends nothing more. */
-	if (peer->xoff_sent || peer->state == PEER_IDLE)
+	if (peer->rx.xoff_sent || peer->state == PEER_IDLE)
 		return;
 	LOG_INFO(
 		LOG_EP_DATA,
 		"%zu bytes of unexpected messages reach FI_WEFT_UNEXPECTED_MAX=%zu: sender asked to pause",
 		rx->unexpected_bytes, rx->unexpected_max);
-	peer->xoff_sent = true;
-	peer->unheard = 0;
-	list_push(&rx->paused, &peer->in_xoff);
+	peer->rx.xoff_sent = true;
+	peer->rx.unheard = 0;
+	list_push(&rx->paused, &peer->rx.in_xoff);
 	tx_control(peer, WIRE_HEAD(WIRE_XOFF, 0, 0, 0), 0);
 }
 
@@ -42,9 +42,9 @@ void rx_send_xon(struct rx *rx)
 	struct list *node;
 
 	while ((node = list_pop(&rx->paused))) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_xoff);
+		struct peer *peer = LIST_ENTRY(node, struct peer, rx.in_xoff);
 
-		peer->xoff_sent = false;
+		peer->rx.xoff_sent = false;
 		tx_control(peer, WIRE_HEAD(WIRE_XON, 0, 0, 0), 0);
 	}
 }
@@ -52,35 +52,35 @@ void rx_send_xon(struct rx *rx)
 /* False: the peer was asked to pause long ago. */
 static bool bearable(struct peer *peer, size_t bytes)
 {
-	if (!peer || !peer->xoff_sent)
+	if (!peer || !peer->rx.xoff_sent)
 		return true;
-	peer->unheard += bytes;
-	if (peer->unheard > WIRE_KEPT_MAX)
+	peer->rx.unheard += bytes;
+	if (peer->rx.unheard > WIRE_KEPT_MAX)
 		peer_over_budget(peer, "of messages since it was asked to pause", WIRE_KEPT_MAX);
-	return !peer->over_budget;
+	return !peer->conn.over_budget;
 }
 
 /* Messages of groups: no pause keeps them back, so what is kept of them has a bound of its own. */
 static bool bearable_of_group(struct peer *peer, size_t bytes)
 {
-	if (peer->kept + bytes > WIRE_KEPT_MAX)
+	if (peer->rx.kept + bytes > WIRE_KEPT_MAX)
 		peer_over_budget(peer, "of messages to groups that nobody waits for",
 				 WIRE_KEPT_MAX);
-	return !peer->over_budget;
+	return !peer->conn.over_budget;
 }
 
 static void count_kept(struct rx *rx, const struct unexpected *u)
 {
 	rx->unexpected_bytes += cost(u);
 	if (wire_of_group(u->head) && u->peer)
-		u->peer->kept += cost(u);
+		u->peer->rx.kept += cost(u);
 }
 
 static void uncount_kept(struct rx *rx, const struct unexpected *u)
 {
 	rx->unexpected_bytes -= cost(u);
 	if (wire_of_group(u->head) && u->peer)
-		u->peer->kept -= cost(u);
+		u->peer->rx.kept -= cost(u);
 }
 
 /* A datagram may be lost; a message of a connection ends it. */
@@ -287,7 +287,7 @@ void rx_forget_context(struct rx *rx)
 static void forget_sender(struct unexpected *u)
 {
 	if (wire_of_group(u->head))
-		u->peer->kept -= cost(u);
+		u->peer->rx.kept -= cost(u);
 	u->peer = NULL;
 }
 
@@ -311,7 +311,8 @@ void rx_forget_peer(struct rx *rx, struct peer *peer)
 
 			if (u->peer != peer)
 				continue;
-			if (wire_op(u->head) != WIRE_MSG || (peer->over_budget && !peer->starved)) {
+			if (wire_op(u->head) != WIRE_MSG ||
+			    (peer->conn.over_budget && !peer->conn.starved)) {
 				rx_take(rx->q, u);
 				rx_drop(u);
 			} else {

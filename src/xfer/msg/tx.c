@@ -67,7 +67,7 @@ static int send_whole(struct txreq *req, uint64_t ack)
 static void end_sent(struct txreq *req)
 {
 	if (tx_zcopy_pending(req)) {
-		list_push(&req->peer->zcopy, &req->link);
+		tx_req_move(req, TXREQ_ZCOPY);
 		return;
 	}
 	tx_end_zcopy(req->peer); /* before it */
@@ -78,7 +78,7 @@ static void end_sent(struct txreq *req)
 static int offer(struct txreq *req)
 {
 	struct peer *peer = req->peer;
-	unsigned int *skip = &peer->spec[req->len > WIRE_SPEC_MAX].skip;
+	unsigned int *skip = &peer->tx.spec[req->len > WIRE_SPEC_MAX].skip;
 	bool whole;
 	size_t most;
 	int err;
@@ -90,25 +90,34 @@ static int offer(struct txreq *req)
 	err = send_rts(peer->real, req);
 	if (err)
 		return err;
-	req->offered = true;
 	if (*skip && !whole)
 		--*skip;
 	return 0;
 }
 
 /* Its fragments go behind those of others. */
-static void await(struct txreq *req)
+static void send_spec(struct txreq *req)
 {
 	struct peer *peer = req->peer;
+	bool first =
+		list_empty(&peer->txreqs[TXREQ_STREAM]) && list_empty(&peer->txreqs[TXREQ_SPEC]);
 
-	req->awaited = true;
-	if (!req->limit ||
-	    (list_empty(&peer->streams) && list_empty(&peer->spec_tx) && tx_fragments(req))) {
-		list_push(&peer->requests, &req->link);
-	} else {
-		list_push(&peer->spec_tx, &req->link);
+	tx_req_move(req, TXREQ_SPEC);
+	if (first && tx_fragments(req))
+		tx_req_move(req, TXREQ_RTS);
+	else
 		peer_busy(peer);
-	}
+}
+
+/* Sent, and the peer answers. */
+static void await(struct txreq *req, bool whole)
+{
+	if (whole)
+		tx_req_move(req, TXREQ_ACK);
+	else if (!req->limit)
+		tx_req_move(req, TXREQ_RTS);
+	else
+		send_spec(req);
 }
 
 int tx_send(struct txreq *req)
@@ -122,7 +131,7 @@ int tx_send(struct txreq *req)
 	if (whole && !ack)
 		end_sent(req);
 	else
-		await(req);
+		await(req, whole);
 	return 0;
 }
 
@@ -158,10 +167,10 @@ int tx_queue(struct ep *ep, struct txreq *req)
 {
 	struct peer *peer = req->peer;
 
-	if (peer->backlog_count >= ep->tx_size)
+	if (peer->tx.backlog_count >= ep->tx_size)
 		return -FI_EAGAIN;
-	list_push(&peer->backlog, &req->link);
-	peer->backlog_count++;
+	tx_req_move(req, TXREQ_BACKLOG);
+	peer->tx.backlog_count++;
 	peer_busy(peer);
 	peer_refresh(peer);
 	return 0;
@@ -173,7 +182,7 @@ static int queue_message(struct ep *ep, struct peer *peer, const struct xfer *x)
 	struct txreq *req;
 	int err;
 
-	if (peer->backlog_count >= ep->tx_size)
+	if (peer->tx.backlog_count >= ep->tx_size)
 		return -FI_EAGAIN;
 	req = req_new(ep, peer, x);
 	if (!req)
@@ -184,21 +193,28 @@ static int queue_message(struct ep *ep, struct peer *peer, const struct xfer *x)
 	return err;
 }
 
+/* Does any operation that the peer has to answer stand before the next one? */
+static bool anything_sent(const struct peer *peer)
+{
+	return !(list_empty(&peer->txreqs[TXREQ_ACK]) && list_empty(&peer->txreqs[TXREQ_RTS]) &&
+		 list_empty(&peer->txreqs[TXREQ_STREAM]) && list_empty(&peer->txreqs[TXREQ_SPEC]) &&
+		 list_empty(&peer->txreqs[TXREQ_RMA]));
+}
+
 /*
  * By a fence, or because what a message tells of is not done: the peer is still reading, or a device is at
  * the memory.
  */
 static __attribute__((noinline, cold)) bool barred_by(const struct peer *peer, uint64_t flags)
 {
-	if (!list_empty(&peer->rdma_posted))
+	if (!list_empty(&peer->txreqs[TXREQ_RDMA]))
 		return true;
-	return flags & FI_FENCE && !(list_empty(&peer->requests) && list_empty(&peer->streams) &&
-				     list_empty(&peer->spec_tx) && list_empty(&peer->awaiting));
+	return flags & FI_FENCE && anything_sent(peer);
 }
 
 static bool barred(const struct peer *peer, uint64_t flags)
 {
-	return peer->bulk || (flags & (FI_SEND | FI_FENCE) && barred_by(peer, flags));
+	return peer->rma.bulk || (flags & (FI_SEND | FI_FENCE) && barred_by(peer, flags));
 }
 
 bool tx_blocked(const struct peer *peer, const struct txreq *req)
@@ -208,9 +224,8 @@ bool tx_blocked(const struct peer *peer, const struct txreq *req)
 
 bool tx_must_queue(const struct peer *peer, uint64_t flags)
 {
-	return barred(peer, flags) ||
-	       (!list_empty(&peer->backlog) &&
-		tx_blocked(peer, LIST_ENTRY(peer->backlog.next, struct txreq, link)));
+	return barred(peer, flags) || (!list_empty(&peer->txreqs[TXREQ_BACKLOG]) &&
+				       tx_blocked(peer, tx_req_first(peer, TXREQ_BACKLOG)));
 }
 
 /* The peer is connected and nothing waits before us. */
@@ -245,16 +260,16 @@ static int tx_try(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
 	if (peer->state != PEER_CONNECTED || tx_must_queue(peer, x->flags))
 		return tx_never_queues(x->flags, x->work) ? -FI_EAGAIN : queue_message(ep, peer, x);
-	if (peer->xoff_received || peer_behind(peer))
+	if (peer->tx.xoff_received || peer_behind(peer))
 		return -FI_EAGAIN;
 	return tx_now(ep, peer, x);
 }
 
 int tx_connect(struct peer *peer, uint64_t flags, const struct work *work)
 {
-	int err = peer->refused;
+	int err = peer->conn.refused;
 
-	peer->refused = 0;
+	peer->conn.refused = 0;
 	return err && tx_never_queues(flags, work) ? -err : conn_start(peer);
 }
 
@@ -303,10 +318,10 @@ int tx_slow(struct ep *ep, struct xfer x)
 
 bool tx_owe(struct peer *peer, size_t bytes)
 {
-	peer->reply_bytes += bytes;
-	if (peer->reply_bytes > WIRE_ANSWERS_MAX)
+	peer->tx.reply_bytes += bytes;
+	if (peer->tx.reply_bytes > WIRE_ANSWERS_MAX)
 		peer_over_budget(peer, "of answers that it does not take", WIRE_ANSWERS_MAX);
-	return !peer->over_budget;
+	return !peer->conn.over_budget;
 }
 
 /* An endpoint that sends requests and takes no answers has at most as many under way as a pool names. */
@@ -331,7 +346,7 @@ static void keep_control(struct peer *peer, const struct packet *p)
 	c->len = p->len;
 	if (p->len)
 		memcpy(c->payload, p->payload, p->len);
-	list_push(&peer->controls, &c->link);
+	list_push(&peer->tx.controls, &c->link);
 	peer_busy(peer);
 	peer_refresh(peer);
 }
@@ -343,7 +358,7 @@ void tx_control_data(struct peer *peer, const struct packet *p)
 	/* A peer that has accepted us may send before we have read that it did. */
 	if (peer->state == PEER_IDLE)
 		return;
-	if (!peer->real || !list_empty(&peer->controls) ||
+	if (!peer->real || !list_empty(&peer->tx.controls) ||
 	    peer->real->ops->sendv(peer->real, p, &iov, p->len ? 1 : 0))
 		keep_control(peer, p);
 }
@@ -357,12 +372,12 @@ void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
 static void judge_spec(const struct txreq *req, bool useful)
 {
 	bool very_long = req->len > WIRE_SPEC_MAX;
-	unsigned int *misses = &req->peer->spec[very_long].misses;
+	unsigned int *misses = &req->peer->tx.spec[very_long].misses;
 
 	*misses = useful ? 0 : *misses * 2 + 1;
 	if (*misses > SPEC_SKIP_MAX)
 		*misses = SPEC_SKIP_MAX;
-	req->peer->spec[very_long].skip = *misses;
+	req->peer->tx.spec[very_long].skip = *misses;
 }
 
 void tx_ats(struct worker *worker, struct peer *peer, const struct packet *p)
@@ -371,22 +386,21 @@ void tx_ats(struct worker *worker, struct peer *peer, const struct packet *p)
 	struct txreq *req = pool_find(&worker->tx_pool, id);
 	int err = (int)(p->tag & 0xffff);
 
-	if (!req || req->peer != peer || !req->awaited) {
+	if (!req || req->peer != peer || !tx_awaits_ats(req)) {
 		LOG_INFO(LOG_EP_DATA, "answer for request %#x, which is not under way", id);
 		return;
 	}
-	list_remove(&req->link);
 	if (req->limit)
 		judge_spec(req, wire_flags(p->head) & WIRE_SPEC);
 	if (wire_flags(req->head) & WIRE_MATCH)
-		peer->matching -= req->len;
+		peer->rma.matching -= req->len;
 	if (!err && !(req->flags & FI_SEND))
 		err = rma_result(req, p);
 	/* Answered before all of it was sent: the peer refuses it, or is wrong. */
 	if (tx_zcopy_pending(req))
 		tx_take_back(peer, "a message that it has answered");
 	tx_req_end(req, err);
-	if (!list_empty(&peer->backlog))
+	if (!list_empty(&peer->txreqs[TXREQ_BACKLOG]))
 		peer_busy(peer);
 }
 
@@ -394,15 +408,13 @@ void tx_cts(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	struct txreq *req = pool_find(&worker->tx_pool, wire_id(p->head));
 
-	if (!req || req->peer != peer || !req->offered)
+	if (!req || req->peer != peer || (req->state != TXREQ_RTS && req->state != TXREQ_SPEC))
 		return;
 	tx_req_deregister(req);
-	req->offered = false;
 	req->remote_id = (uint32_t)p->tag;
 	req->limit = req->len;
 	if (!(wire_flags(p->head) & WIRE_SPEC))
 		req->sent = 0;
-	list_remove(&req->link);
-	list_push(&peer->streams, &req->link);
+	tx_req_move(req, TXREQ_STREAM);
 	peer_busy(peer);
 }

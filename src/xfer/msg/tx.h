@@ -30,8 +30,8 @@ struct xfer {
 
 /* An operation that outlives its call. */
 struct txreq {
-	struct list
-		link; /* of peer: backlog, requests, streams, spec_tx, zcopy, replies or awaiting */
+	struct list link; /* peer->txreqs[state], unless TXREQ_NEW */
+	enum txreq_state state;
 	struct ep *ep; /* NULL: nobody is to be told */
 	struct peer *peer;
 	uint64_t head, flags, tag, data;
@@ -48,23 +48,30 @@ struct txreq {
 		zcopy; /* its last packet's number, if it was sent zero-copy: link->zcopy_posted; or 0 */
 	uint64_t place; /* of its packet: link->last */
 	struct wire_amo amo;
-	bool awaited;     /* sent: the peer may say that it ended */
-	bool offered;     /* sent as an offer: the peer may pull it, once */
-	bool whole;       /* one-sided, and one packet holds it */
-	bool rdma_posted; /* on peer->rdma_posted */
-	bool packets;     /* no device takes it */
+	bool whole;   /* one-sided, and one packet holds it */
+	bool packets; /* no device takes it */
 	size_t count;
 	size_t got;    /* bytes of the result that came */
-	size_t weight; /* of that result in peer->results, if it has one: tx_brings */
+	size_t weight; /* of that result in peer->rma.results, if it has one: tx_brings */
 	size_t result_count, remote_count;
 	struct iovec iov[WIRE_IOV_MAX];
 	struct iovec result[WIRE_IOV_MAX];
 	struct fi_rma_iov remote[WIRE_IOV_MAX];
 };
 
+/* In debug builds: aborts if no request goes from one state to the other. */
+#if ENABLE_DEBUG
+void tx_req_check_move(enum txreq_state from, enum txreq_state to);
+#else
+static inline void tx_req_check_move(enum txreq_state from, enum txreq_state to)
+{
+	(void)from, (void)to;
+}
+#endif
+
 /* A control packet that found no room. */
 struct control {
-	struct list link; /* peer->controls */
+	struct list link; /* peer->tx.controls */
 	uint64_t head, tag, data;
 	size_t len;
 	unsigned char payload[];
@@ -111,7 +118,7 @@ int tx_connect(struct peer *peer, uint64_t flags, const struct work *work);
 void tx_ats(struct worker *worker, struct peer *peer, const struct packet *p);
 void tx_cts(struct worker *worker, struct peer *peer, const struct packet *p);
 
-/* For tx_flush: what of peer->ahead finds room; and another attempt to connect. */
+/* For tx_flush: what of peer->txreqs[TXREQ_AHEAD] finds room; and another attempt to connect. */
 bool tx_ahead_flush(struct peer *peer);
 void tx_ahead_connect(struct peer *peer);
 /* Sends what can be sent of the peer's backlog and streams; true when anything was sent. */
@@ -145,7 +152,7 @@ bool tx_end_zcopy(struct peer *peer);
 void tx_take_back(struct peer *peer, const char *what);
 /* Sends the message, on no list, and puts it where its answer finds it. 0 or -FI_EAGAIN. */
 int tx_send(struct txreq *req);
-/* May not go before all before it have ended: a fence, peer->bulk, or see rma_waits. */
+/* May not go before all before it have ended: a fence, peer->rma.bulk, or see rma_waits. */
 bool tx_blocked(const struct peer *peer, const struct txreq *req);
 /* The same of an operation not posted yet, and of whatever stands behind one that is blocked. */
 bool tx_must_queue(const struct peer *peer, uint64_t flags);
@@ -161,7 +168,32 @@ void tx_control_data(struct peer *peer, const struct packet *p);
 /* An answer of so many bytes has to wait: false if that is one too many, see WIRE_ANSWERS_MAX. */
 bool tx_owe(struct peer *peer, size_t bytes);
 
-/* Requests: made empty, ended (err positive or 0) and freed. A request that ends is on no list. */
+/* Moves a request to the end of the list of its new state. */
+static inline void tx_req_move(struct txreq *req, enum txreq_state to)
+{
+	tx_req_check_move(req->state, to);
+	if (req->state != TXREQ_NEW)
+		list_remove(&req->link);
+	req->state = to;
+	list_push(&req->peer->txreqs[to], &req->link);
+}
+/* The oldest request of a state, or NULL. */
+static inline struct txreq *tx_req_first(const struct peer *peer, enum txreq_state state)
+{
+	const struct list *list = &peer->txreqs[state];
+
+	return list_empty(list) ? NULL : LIST_ENTRY(list->next, struct txreq, link);
+}
+/* Back to the head of the backlog: the device did not perform it, packets are to. */
+void tx_req_requeue(struct txreq *req);
+/* May the peer end it by an ATS? */
+static inline bool tx_awaits_ats(const struct txreq *req)
+{
+	return req->state == TXREQ_ACK || req->state == TXREQ_RTS || req->state == TXREQ_SPEC ||
+	       req->state == TXREQ_STREAM;
+}
+
+/* Requests: made empty, ended (err positive or 0) and freed. One that ends leaves its list. */
 struct txreq *tx_req_new(struct ep *ep, struct peer *peer);
 void tx_req_end(struct txreq *req, int err);
 void tx_req_fail(struct txreq *req, int err, int reason);

@@ -34,8 +34,8 @@ static struct txreq *make(struct peer *peer, const struct packet *p, struct work
 
 static bool has_room(const struct peer *peer)
 {
-	return peer->state == PEER_CONNECTED && peer->real && list_empty(&peer->ahead) &&
-	       list_empty(&peer->controls);
+	return peer->state == PEER_CONNECTED && peer->real &&
+	       list_empty(&peer->txreqs[TXREQ_AHEAD]) && list_empty(&peer->tx.controls);
 }
 
 int tx_ahead(struct peer *peer, const struct packet *p, struct work *work)
@@ -58,7 +58,7 @@ int tx_ahead(struct peer *peer, const struct packet *p, struct work *work)
 		return -FI_ENOMEM;
 	if (room && !tx_send(req))
 		return 0;
-	list_push(&peer->ahead, &req->link);
+	tx_req_move(req, TXREQ_AHEAD);
 	peer_busy(peer);
 	return 0;
 }
@@ -74,28 +74,24 @@ void tx_ahead_connect(struct peer *peer)
 bool tx_ahead_flush(struct peer *peer)
 {
 	bool progressed = false;
-	struct list *node;
+	struct txreq *req;
 
-	while ((node = list_pop(&peer->ahead))) {
-		if (tx_send(LIST_ENTRY(node, struct txreq, link))) {
-			list_push_front(&peer->ahead, node);
-			break;
-		}
+	while ((req = tx_req_first(peer, TXREQ_AHEAD)) && !tx_send(req))
 		progressed = true;
-	}
 	return progressed;
 }
 
 void tx_cancel_posted(struct worker *worker, int err,
 		      bool (*match)(const struct work *work, const void *arg), const void *arg)
 {
-	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
-		struct list *lists[] = {&peer->requests, &peer->zcopy, &peer->streams,
-					&peer->spec_tx, &peer->ahead};
+	static const enum txreq_state states[] = {TXREQ_ACK,    TXREQ_RTS,  TXREQ_ZCOPY,
+						  TXREQ_STREAM, TXREQ_SPEC, TXREQ_AHEAD};
 
-		for (unsigned int i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-			LIST_EACH_SAFE (at, lists[i]) {
+	LIST_EACH (node, &worker->peers_list) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+
+		for (unsigned int i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+			LIST_EACH_SAFE (at, &peer->txreqs[states[i]]) {
 				struct txreq *req = LIST_ENTRY(at, struct txreq, link);
 
 				if (!req->work || !match(req->work, arg))
@@ -103,7 +99,6 @@ void tx_cancel_posted(struct worker *worker, int err,
 				if (tx_zcopy_pending(req))
 					tx_take_back(peer,
 						     "a message of a collective that has ended");
-				list_remove(&req->link);
 				tx_req_end(req, err);
 			}
 	}

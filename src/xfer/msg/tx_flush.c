@@ -19,7 +19,7 @@ static int send_fragment(struct txreq *req)
 	size_t count, left = req->limit - req->sent;
 	int err;
 
-	if (req->offered)
+	if (req->state == TXREQ_SPEC)
 		p.head = WIRE_HEAD(WIRE_FRAG, WIRE_SPEC, 0, pool_id(req));
 	p.len = left < link->packet_max ? left : link->packet_max;
 	count = iov_slice(iov, req->iov, req->count, req->sent, &p.len);
@@ -38,7 +38,7 @@ bool tx_fragments(struct txreq *req)
 }
 
 /* True when there was room for all of it; the request is then on another list, or gone. */
-static bool flush_stream(struct peer *peer, struct txreq *req, bool *progressed)
+static bool flush_stream(struct txreq *req, bool *progressed)
 {
 	size_t before = req->sent;
 	bool all = tx_fragments(req);
@@ -47,30 +47,27 @@ static bool flush_stream(struct peer *peer, struct txreq *req, bool *progressed)
 	if (!all)
 		return false;
 	/* As much as was asked for is on its way: the receiver's answer ends it. */
-	list_remove(&req->link);
-	list_push(&peer->requests, &req->link);
+	tx_req_move(req, req->state == TXREQ_SPEC ? TXREQ_RTS : TXREQ_ACK);
 	return true;
 }
 
 /* From now on the peer fetches the rest, or asks for it. */
 static void stop_spec(struct peer *peer)
 {
-	struct list *node;
+	struct txreq *req;
 
-	while ((node = list_pop(&peer->spec_tx))) {
-		struct txreq *req = LIST_ENTRY(node, struct txreq, link);
-
+	while ((req = tx_req_first(peer, TXREQ_SPEC))) {
 		req->limit = req->sent;
-		list_push(&peer->requests, node);
+		tx_req_move(req, TXREQ_RTS);
 	}
 }
 
-static bool flush_streams(struct peer *peer, struct list *streams)
+static bool flush_streams(struct peer *peer, enum txreq_state state)
 {
 	bool progressed = false;
 
-	LIST_EACH_SAFE (node, streams)
-		if (!flush_stream(peer, LIST_ENTRY(node, struct txreq, link), &progressed))
+	LIST_EACH_SAFE (node, &peer->txreqs[state])
+		if (!flush_stream(LIST_ENTRY(node, struct txreq, link), &progressed))
 			break;
 	return progressed;
 }
@@ -79,12 +76,10 @@ static bool flush_streams(struct peer *peer, struct list *streams)
 static bool flush_replies(struct peer *peer)
 {
 	bool progressed = false;
+	struct txreq *req;
 
-	while (!list_empty(&peer->replies)) {
-		if (rma_reply_more(LIST_ENTRY(peer->replies.next, struct txreq, link)))
-			break;
+	while ((req = tx_req_first(peer, TXREQ_REPLY)) && !rma_reply_more(req))
 		progressed = true;
-	}
 	return progressed;
 }
 
@@ -92,14 +87,14 @@ static bool flush_controls(struct peer *peer)
 {
 	bool progressed = false;
 
-	LIST_EACH_SAFE (node, &peer->controls) {
+	LIST_EACH_SAFE (node, &peer->tx.controls) {
 		struct control *c = LIST_ENTRY(node, struct control, link);
 		struct packet p = {.head = c->head, .tag = c->tag, .data = c->data, .len = c->len};
 		struct iovec iov = {c->payload, c->len};
 
 		if (peer->real->ops->sendv(peer->real, &p, &iov, c->len ? 1 : 0))
 			return progressed;
-		peer->reply_bytes -= sizeof(*c) + c->len;
+		peer->tx.reply_bytes -= sizeof(*c) + c->len;
 		list_remove(&c->link);
 		free(c);
 		progressed = true;
@@ -110,28 +105,26 @@ static bool flush_controls(struct peer *peer)
 /* The peer asked us to send no more of what it has to keep until it is matched. */
 static bool is_paused(const struct peer *peer, const struct txreq *req)
 {
-	if (wire_flags(req->head) & WIRE_MATCH && peer->matching > WIRE_RESULTS_MAX)
+	if (wire_flags(req->head) & WIRE_MATCH && peer->rma.matching > WIRE_RESULTS_MAX)
 		return true;
-	return peer->xoff_received && (req->flags & FI_SEND || wire_flags(req->head) & WIRE_MATCH);
+	return peer->tx.xoff_received &&
+	       (req->flags & FI_SEND || wire_flags(req->head) & WIRE_MATCH);
 }
 
 static bool flush_backlog(struct peer *peer)
 {
 	bool progressed = false;
+	struct txreq *req;
 
-	while (!list_empty(&peer->backlog)) {
-		struct txreq *req = LIST_ENTRY(peer->backlog.next, struct txreq, link);
+	while ((req = tx_req_first(peer, TXREQ_BACKLOG))) {
 		size_t before = req->sent;
 
 		if (is_paused(peer, req) || tx_blocked(peer, req))
 			break;
-		list_remove(&req->link);
 		if (req->flags & FI_SEND ? tx_send(req) : rma_send(req)) {
-			list_push_front(&peer->backlog, &req->link);
 			progressed |= req->sent != before;
 			break;
 		}
-		peer->backlog_count--;
 		progressed = true;
 	}
 	return progressed;
@@ -139,29 +132,29 @@ static bool flush_backlog(struct peer *peer)
 
 static bool nothing_waits(const struct peer *peer)
 {
-	return list_empty(&peer->controls) && list_empty(&peer->zcopy) &&
-	       list_empty(&peer->ahead) && list_empty(&peer->backlog) &&
-	       list_empty(&peer->streams) && list_empty(&peer->spec_tx) &&
-	       list_empty(&peer->replies);
+	return list_empty(&peer->tx.controls) && list_empty(&peer->txreqs[TXREQ_ZCOPY]) &&
+	       list_empty(&peer->txreqs[TXREQ_AHEAD]) && list_empty(&peer->txreqs[TXREQ_BACKLOG]) &&
+	       list_empty(&peer->txreqs[TXREQ_STREAM]) && list_empty(&peer->txreqs[TXREQ_SPEC]) &&
+	       list_empty(&peer->txreqs[TXREQ_REPLY]);
 }
 
 void tx_release_idle(struct worker *worker)
 {
 	LIST_EACH_SAFE (node, &worker->busy) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_busy);
+		struct peer *peer = LIST_ENTRY(node, struct peer, tx.in_busy);
 
 		stop_spec(peer);
 		if (nothing_waits(peer))
-			list_remove(&peer->in_busy);
+			list_remove(&peer->tx.in_busy);
 	}
 }
 
 /* The oldest zero-copy send of the link, once it is out. */
 static struct txreq *first_out(const struct peer *peer)
 {
-	struct txreq *req = LIST_ENTRY(peer->zcopy.next, struct txreq, link);
+	struct txreq *req = tx_req_first(peer, TXREQ_ZCOPY);
 
-	return list_empty(&peer->zcopy) || tx_zcopy_pending(req) ? NULL : req;
+	return req && !tx_zcopy_pending(req) ? req : NULL;
 }
 
 bool tx_end_zcopy(struct peer *peer)
@@ -170,7 +163,6 @@ bool tx_end_zcopy(struct peer *peer)
 	bool any = false;
 
 	while ((req = first_out(peer))) {
-		list_remove(&req->link);
 		tx_req_end(req, 0);
 		any = true;
 	}
@@ -181,22 +173,22 @@ bool tx_flush(struct peer *peer)
 {
 	bool progressed;
 
-	if (peer->state == PEER_IDLE && !list_empty(&peer->ahead))
+	if (peer->state == PEER_IDLE && !list_empty(&peer->txreqs[TXREQ_AHEAD]))
 		tx_ahead_connect(peer);
 	if (peer->state != PEER_CONNECTED)
 		return false;
 	progressed = tx_end_zcopy(peer);
 	progressed |= flush_controls(peer);
-	if (list_empty(&peer->controls)) {
+	if (list_empty(&peer->tx.controls)) {
 		progressed |= tx_ahead_flush(peer);
 		progressed |= flush_backlog(peer);
-		progressed |= flush_streams(peer, &peer->streams);
-		if (list_empty(&peer->streams))
-			progressed |= flush_streams(peer, &peer->spec_tx);
+		progressed |= flush_streams(peer, TXREQ_STREAM);
+		if (list_empty(&peer->txreqs[TXREQ_STREAM]))
+			progressed |= flush_streams(peer, TXREQ_SPEC);
 		progressed |= flush_replies(peer);
 	}
 	if (nothing_waits(peer))
-		list_remove(&peer->in_busy);
+		list_remove(&peer->tx.in_busy);
 	peer_refresh(peer);
 	return progressed;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests: operations that outlive their call, from the pool until they end. */
+#include <assert.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
@@ -22,8 +23,49 @@ static inline void clear(struct txreq *req)
 	req->remote_id = req->seq = 0;
 	req->zcopy = req->place = 0;
 	req->amo = (struct wire_amo){0};
-	req->awaited = req->offered = req->whole = req->rdma_posted = req->packets = false;
+	req->whole = req->packets = false;
 	req->count = req->result_count = req->remote_count = 0;
+}
+
+#if ENABLE_DEBUG
+#define BIT(state) (1u << (state))
+
+void tx_req_check_move(enum txreq_state from, enum txreq_state to)
+{
+	static const unsigned int next[TXREQ_STATES] = {
+		[TXREQ_NEW] = ~(BIT(TXREQ_NEW) | BIT(TXREQ_STREAM)),
+		[TXREQ_BACKLOG] = BIT(TXREQ_SPEC) | BIT(TXREQ_RTS) | BIT(TXREQ_ACK) |
+				  BIT(TXREQ_ZCOPY) | BIT(TXREQ_RMA) | BIT(TXREQ_RDMA),
+		[TXREQ_AHEAD] =
+			BIT(TXREQ_SPEC) | BIT(TXREQ_RTS) | BIT(TXREQ_ACK) | BIT(TXREQ_ZCOPY),
+		[TXREQ_SPEC] = BIT(TXREQ_RTS) | BIT(TXREQ_STREAM) | BIT(TXREQ_ACK),
+		[TXREQ_RTS] = BIT(TXREQ_STREAM) | BIT(TXREQ_ACK),
+		[TXREQ_STREAM] = BIT(TXREQ_ACK),
+		[TXREQ_RDMA] = BIT(TXREQ_BACKLOG),
+	};
+
+	assert(next[from] & BIT(to));
+}
+#endif
+
+void tx_req_requeue(struct txreq *req)
+{
+	tx_req_check_move(req->state, TXREQ_BACKLOG);
+	list_remove(&req->link);
+	req->state = TXREQ_BACKLOG;
+	list_push_front(&req->peer->txreqs[TXREQ_BACKLOG], &req->link);
+	req->peer->tx.backlog_count++;
+}
+
+/* It is about to end. */
+static void leave(struct txreq *req)
+{
+	if (req->state == TXREQ_NEW)
+		return;
+	list_remove(&req->link);
+	if (req->state == TXREQ_BACKLOG)
+		req->peer->tx.backlog_count--;
+	req->state = TXREQ_NEW;
 }
 
 struct txreq *tx_req_new(struct ep *ep, struct peer *peer)
@@ -32,7 +74,7 @@ struct txreq *tx_req_new(struct ep *ep, struct peer *peer)
 
 	if (!req)
 		return NULL;
-	list_init(&req->link);
+	req->state = TXREQ_NEW;
 	req->ep = ep;
 	req->peer = peer;
 	clear(req);
@@ -108,6 +150,7 @@ static void complete_error(struct txreq *req, int err, int reason)
 
 void tx_req_fail(struct txreq *req, int err, int reason)
 {
+	leave(req);
 	if (req->ep)
 		complete_error(req, err, reason);
 	if (req->work)
@@ -121,6 +164,7 @@ void tx_req_end(struct txreq *req, int err)
 		tx_req_fail(req, err, err);
 		return;
 	}
+	leave(req);
 	if (req->ep)
 		complete(req);
 	if (req->work)
@@ -128,20 +172,12 @@ void tx_req_end(struct txreq *req, int err)
 	tx_req_free(req);
 }
 
-/* The lists of requests that an endpoint may be told about. */
-#define LISTS 8
+/* The states of requests that an endpoint may be told about, those that began first before others. */
+static const enum txreq_state reported[] = {TXREQ_RMA,     TXREQ_ACK,    TXREQ_RTS,
+					    TXREQ_ZCOPY,   TXREQ_STREAM, TXREQ_AHEAD,
+					    TXREQ_BACKLOG, TXREQ_RDMA,   TXREQ_SPEC};
 
-static void lists_of(struct peer *peer, struct list *lists[LISTS])
-{
-	lists[0] = &peer->awaiting;
-	lists[1] = &peer->requests;
-	lists[2] = &peer->zcopy;
-	lists[3] = &peer->streams;
-	lists[4] = &peer->ahead;
-	lists[5] = &peer->backlog;
-	lists[6] = &peer->rdma_posted;
-	lists[7] = &peer->spec_tx;
-}
+#define REPORTED (sizeof(reported) / sizeof(reported[0]))
 
 /*
  * What an endpoint that is gone left in the backlog: its buffers may be gone, too. Injected operations
@@ -149,13 +185,11 @@ static void lists_of(struct peer *peer, struct list *lists[LISTS])
  */
 static void discard(struct peer *peer)
 {
-	LIST_EACH_SAFE (at, &peer->backlog) {
+	LIST_EACH_SAFE (at, &peer->txreqs[TXREQ_BACKLOG]) {
 		struct txreq *req = LIST_ENTRY(at, struct txreq, link);
 
 		if (req->ep || req->flags & FI_INJECT)
 			continue;
-		list_remove(&req->link);
-		peer->backlog_count--;
 		tx_req_end(req, FI_ECANCELED);
 	}
 	peer_refresh(peer);
@@ -164,13 +198,12 @@ static void discard(struct peer *peer)
 /* A message that the peer may ask us for: the endpoint's buffers may be gone soon. */
 static void copy_out_pending_rts(struct txreq *req)
 {
-	bool needed = req->awaited && (req->offered || req->sent < req->limit);
+	bool needed = tx_awaits_ats(req) && req->state != TXREQ_ACK;
 
 	if (!needed || req->bounce || !tx_req_bounce(req, req->iov, req->count))
 		return;
 	peer_starve(req->peer, "a message of a closed context");
-	req->offered = false; /* nothing of it is read any more */
-	req->limit = req->sent;
+	tx_req_move(req, TXREQ_ACK); /* nothing of it is read any more */
 }
 
 void tx_take_back(struct peer *peer, const char *what)
@@ -191,12 +224,10 @@ static void cancel_untold(struct txreq *req)
 void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor)
 {
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
-		struct list *lists[LISTS];
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
-		lists_of(peer, lists);
-		for (unsigned int i = 0; i < LISTS; i++)
-			LIST_EACH (at, lists[i]) {
+		for (unsigned int i = 0; i < REPORTED; i++)
+			LIST_EACH_SAFE (at, &peer->txreqs[reported[i]]) {
 				struct txreq *req = LIST_ENTRY(at, struct txreq, link);
 
 				if (req->ep != ep)
@@ -218,16 +249,14 @@ void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor)
 int tx_cancel(struct worker *worker, void *context)
 {
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
-		LIST_EACH (at, &peer->backlog) {
+		LIST_EACH (at, &peer->txreqs[TXREQ_BACKLOG]) {
 			struct txreq *req = LIST_ENTRY(at, struct txreq, link);
 
 			/* What has begun, or is deferred work, is not to be had by its context. */
 			if (req->context != context || !req->ep || req->work || req->sent)
 				continue;
-			list_remove(&req->link);
-			peer->backlog_count--;
 			tx_req_end(req, FI_ECANCELED);
 			return 0;
 		}
@@ -237,29 +266,28 @@ int tx_cancel(struct worker *worker, void *context)
 
 void tx_drop_answers(struct peer *peer)
 {
+	struct txreq *req;
 	struct list *node;
 
-	while ((node = list_pop(&peer->controls)))
+	while ((node = list_pop(&peer->tx.controls)))
 		free(LIST_ENTRY(node, struct control, link));
-	while ((node = list_pop(&peer->replies)))
-		tx_req_free(LIST_ENTRY(node, struct txreq, link));
-	peer->reply_bytes = 0;
-	list_remove(&peer->in_acks_pending);
+	while ((req = tx_req_first(peer, TXREQ_REPLY)))
+		tx_req_end(req, 0);
+	peer->tx.reply_bytes = 0;
+	list_remove(&peer->target.in_acks_pending);
 }
 
 void tx_fail_all(struct peer *peer, int err, int reason)
 {
-	struct list *lists[LISTS], *node;
+	struct txreq *req;
 
 	tx_drop_answers(peer);
-	lists_of(peer, lists);
-	for (unsigned int i = 0; i < LISTS; i++)
-		while ((node = list_pop(lists[i])))
-			tx_req_fail(LIST_ENTRY(node, struct txreq, link), err, reason);
-	peer->backlog_count = 0;
-	peer->awaiting_count = peer->rdma_posted_count = 0;
-	peer->results = peer->matching = 0;
-	peer->bulk = false;
-	list_remove(&peer->in_busy);
-	list_remove(&peer->in_awaiting);
+	for (unsigned int i = 0; i < REPORTED; i++)
+		while ((req = tx_req_first(peer, reported[i])))
+			tx_req_fail(req, err, reason);
+	peer->rma.awaiting_count = peer->rma.rdma_posted_count = 0;
+	peer->rma.results = peer->rma.matching = 0;
+	peer->rma.bulk = false;
+	list_remove(&peer->tx.in_busy);
+	list_remove(&peer->rma.in_awaiting);
 }

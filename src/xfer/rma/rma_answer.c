@@ -15,24 +15,22 @@
 
 static struct txreq *oldest(struct peer *peer)
 {
-	return list_empty(&peer->awaiting) ? NULL
-					   : LIST_ENTRY(peer->awaiting.next, struct txreq, link);
+	return tx_req_first(peer, TXREQ_RMA);
 }
 
 static void unweigh(struct peer *peer, const struct txreq *req)
 {
-	peer->results -= req->weight;
-	if (!peer->bulk || peer->results > WIRE_RESULTS_MAX)
+	peer->rma.results -= req->weight;
+	if (!peer->rma.bulk || peer->rma.results > WIRE_RESULTS_MAX)
 		return;
-	peer->bulk = false;
+	peer->rma.bulk = false;
 	peer_refresh(peer);
 }
 
 static void retire(struct peer *peer, struct txreq *req, int err, int reason)
 {
-	list_remove(&req->link);
-	if (--peer->awaiting_count == 0)
-		list_remove(&peer->in_awaiting);
+	if (--peer->rma.awaiting_count == 0)
+		list_remove(&peer->rma.in_awaiting);
 	if (__builtin_expect(tx_brings(req), 0))
 		unweigh(peer, req);
 	if (err)
@@ -85,12 +83,9 @@ static void take_result(struct peer *peer, struct txreq *req, const struct packe
 /* The long write of that number of which not all has been sent, or NULL. */
 static struct txreq *unfinished(struct peer *peer, uint32_t seq)
 {
-	struct txreq *req;
+	struct txreq *req = tx_req_first(peer, TXREQ_BACKLOG);
 
-	if (list_empty(&peer->backlog))
-		return NULL;
-	req = LIST_ENTRY(peer->backlog.next, struct txreq, link);
-	return req->sent && req->seq == seq ? req : NULL;
+	return req && req->sent && req->seq == seq ? req : NULL;
 }
 
 /* `what` is the tag of WIRE_FAILED. The rest of a long write, part of which was refused, stays here. */
@@ -105,11 +100,8 @@ static void take_failure(struct peer *peer, uint32_t seq, uint64_t what)
 		return;
 	}
 	req = unfinished(peer, seq);
-	if (!req)
-		return;
-	list_remove(&req->link);
-	peer->backlog_count--;
-	tx_req_fail(req, err, reason);
+	if (req)
+		tx_req_fail(req, err, reason);
 }
 
 void rma_answer(struct peer *peer, const struct packet *p)
@@ -117,9 +109,9 @@ void rma_answer(struct peer *peer, const struct packet *p)
 	uint32_t seq = wire_id(p->head);
 	struct txreq *req;
 
-	if (peer->seq - seq > INT32_MAX) {
+	if (peer->rma.seq - seq > INT32_MAX) {
 		LOG_WARN(LOG_EP_DATA, "answer to operation %u, the last one was %u", seq,
-			 peer->seq);
+			 peer->rma.seq);
 		return;
 	}
 	if (wire_op(p->head) == WIRE_DONE) {
@@ -133,14 +125,14 @@ void rma_answer(struct peer *peer, const struct packet *p)
 		else if (req && req->seq == seq)
 			take_result(peer, req, p);
 	}
-	if (!list_empty(&peer->backlog))
+	if (!list_empty(&peer->txreqs[TXREQ_BACKLOG]))
 		peer_busy(peer);
 }
 
 /* What we would tell the peer of this one comes behind all that it has of us: is there such a one? */
 static bool tells_later(const struct txreq *req)
 {
-	for (struct list *at = req->link.next; at != &req->peer->awaiting; at = at->next)
+	for (struct list *at = req->link.next; at != &req->peer->txreqs[TXREQ_RMA]; at = at->next)
 		if (wire_flags(LIST_ENTRY(at, struct txreq, link)->head) & WIRE_CQ)
 			return true;
 	return false;
@@ -188,7 +180,7 @@ static int write_for(struct link *link, const struct txreq *req)
 
 static void end(struct peer *peer, struct txreq *req, int err, int reason)
 {
-	peer->direct_spell = DIRECT_SPELL;
+	peer->rma.direct_spell = DIRECT_SPELL;
 	retire(peer, req, err, reason);
 }
 
@@ -241,7 +233,7 @@ static bool help_peer(struct peer *peer)
 		if (!take_back(peer->real, req) || !perform_write(peer, req))
 			break;
 	}
-	if (any && !list_empty(&peer->backlog))
+	if (any && !list_empty(&peer->txreqs[TXREQ_BACKLOG]))
 		peer_busy(peer);
 	return any;
 }
@@ -251,15 +243,15 @@ bool rma_help(struct worker *worker, bool now)
 	bool any = false;
 
 	LIST_EACH_SAFE (node, &worker->awaiting) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_awaiting);
+		struct peer *peer = LIST_ENTRY(node, struct peer, rma.in_awaiting);
 		struct txreq *req = oldest(peer);
 
 		if (!req || !peer->real || !link_has_local(peer->real))
 			continue;
-		if (now || peer->seen_seq == req->seq)
+		if (now || peer->rma.seen_seq == req->seq)
 			any |= help_peer(peer);
 		else
-			peer->seen_seq = req->seq;
+			peer->rma.seen_seq = req->seq;
 	}
 	return any;
 }

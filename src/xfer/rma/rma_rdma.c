@@ -42,12 +42,12 @@ static bool suits(const struct peer *peer, const struct txreq *req)
 
 bool rma_rdma_waits(const struct peer *peer, const struct txreq *req)
 {
-	if (peer->rdma_posted_count)
+	if (peer->rma.rdma_posted_count)
 		return !suits(peer, req);
-	return !list_empty(&peer->awaiting) && suits(peer, req);
+	return !list_empty(&peer->txreqs[TXREQ_RMA]) && suits(peer, req);
 }
 
-/* 0: it is on peer->rdma_posted. */
+/* 0: it is on peer->txreqs[TXREQ_RDMA]. */
 static int begin(struct txreq *req)
 {
 	struct peer *peer = req->peer;
@@ -69,9 +69,8 @@ static int begin(struct txreq *req)
 		req->packets = true;
 		return err;
 	}
-	req->rdma_posted = true;
-	list_push(&peer->rdma_posted, &req->link);
-	peer->rdma_posted_count++;
+	tx_req_move(req, TXREQ_RDMA);
+	peer->rma.rdma_posted_count++;
 	peer_refresh(peer);
 	return 0;
 }
@@ -80,22 +79,21 @@ int rma_rdma(struct txreq *req)
 {
 	struct peer *peer = req->peer;
 
-	if (list_empty(&peer->awaiting) && suits(peer, req) && !begin(req))
+	if (list_empty(&peer->txreqs[TXREQ_RMA]) && suits(peer, req) && !begin(req))
 		return 0;
-	return peer->rdma_posted_count ? -FI_EAGAIN : 1;
+	return peer->rma.rdma_posted_count ? -FI_EAGAIN : 1;
 }
 
 static void done(struct txreq *req)
 {
 	struct peer *peer = req->peer;
 
-	list_remove(&req->link);
 	rma_tell(req, peer->real->counted);
 	tx_req_end(req, 0);
-	if (--peer->rdma_posted_count)
+	if (--peer->rma.rdma_posted_count)
 		return;
 	peer_refresh(peer);
-	if (!list_empty(&peer->backlog))
+	if (!list_empty(&peer->txreqs[TXREQ_BACKLOG]))
 		peer_busy(peer);
 }
 
@@ -108,26 +106,22 @@ void rx_rdma_done(struct worker *worker, uint64_t id)
 		return;
 	}
 	req = pool_find(&worker->tx_pool, (uint32_t)id);
-	if (req && req->rdma_posted)
+	if (req && req->state == TXREQ_RDMA)
 		done(req);
 }
 
 void rma_rdma_failed(struct peer *peer)
 {
-	while (!list_empty(&peer->rdma_posted)) {
-		struct txreq *req = LIST_ENTRY(peer->rdma_posted.prev, struct txreq, link);
+	while (!list_empty(&peer->txreqs[TXREQ_RDMA])) {
+		struct txreq *req = LIST_ENTRY(peer->txreqs[TXREQ_RDMA].prev, struct txreq, link);
 
-		list_remove(&req->link);
-		req->rdma_posted = false;
-		if (!req->ep && !(req->flags & FI_INJECT)) {
+		if (!req->ep && !(req->flags & FI_INJECT))
 			tx_req_end(req, FI_ECANCELED); /* its buffers may be gone */
-			continue;
-		}
-		list_push_front(&peer->backlog, &req->link);
-		peer->backlog_count++;
+		else
+			tx_req_requeue(req);
 	}
-	peer->rdma_posted_count = 0;
+	peer->rma.rdma_posted_count = 0;
 	peer_refresh(peer);
-	if (!list_empty(&peer->backlog))
+	if (!list_empty(&peer->txreqs[TXREQ_BACKLOG]))
 		peer_busy(peer);
 }

@@ -24,7 +24,7 @@ void rma_reply_bytes(const struct rma_request *r, const void *buf, size_t len)
 
 	if (r->flags & WIRE_ORPHAN)
 		return;
-	if (len <= 24 && peer->real && list_empty(&peer->controls) &&
+	if (len <= 24 && peer->real && list_empty(&peer->tx.controls) &&
 	    !peer->real->ops->send(peer->real, buf, len, 0, p.head, 0))
 		return;
 	tx_control_data(peer, &p);
@@ -49,7 +49,7 @@ static int reply_long(struct rma_request *r)
 	for (size_t i = 0; i < r->count; i++)
 		req->remote[i] = (struct fi_rma_iov){
 			.addr = r->range[i].addr, .len = r->range[i].len, .key = r->range[i].key};
-	list_push(&r->peer->replies, &req->link);
+	tx_req_move(req, TXREQ_REPLY);
 	peer_busy(r->peer);
 	return 0;
 }
@@ -147,8 +147,7 @@ int rma_reply_more(struct txreq *req)
 			return 0;
 		rma_event(&r, FI_RMA | FI_REMOTE_READ, 0);
 	}
-	req->peer->reply_bytes -= sizeof(*req);
-	list_remove(&req->link);
-	tx_req_free(req);
+	req->peer->tx.reply_bytes -= sizeof(*req);
+	tx_req_end(req, 0);
 	return 0;
 }

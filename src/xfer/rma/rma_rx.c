@@ -142,9 +142,9 @@ void rma_done(struct rma_request *r)
 
 	if (r->flags & WIRE_ORPHAN)
 		return;
-	peer->done_seq = r->seq;
-	if (list_empty(&peer->in_acks_pending))
-		list_push(&peer->worker->acks_pending, &peer->in_acks_pending);
+	peer->target.done_seq = r->seq;
+	if (list_empty(&peer->target.in_acks_pending))
+		list_push(&peer->worker->acks_pending, &peer->target.in_acks_pending);
 }
 
 void rma_acknowledge(struct worker *worker)
@@ -152,9 +152,9 @@ void rma_acknowledge(struct worker *worker)
 	struct list *node;
 
 	while ((node = list_pop(&worker->acks_pending))) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_acks_pending);
+		struct peer *peer = LIST_ENTRY(node, struct peer, target.in_acks_pending);
 
-		tx_control(peer, WIRE_HEAD(WIRE_DONE, 0, 0, peer->done_seq), 0);
+		tx_control(peer, WIRE_HEAD(WIRE_DONE, 0, 0, peer->target.done_seq), 0);
 	}
 }
 

@@ -159,16 +159,15 @@ static void await(struct txreq *req)
 	struct peer *peer = req->peer;
 
 	if (wire_flags(req->head) & WIRE_MATCH) {
-		peer->matching += req->len;
-		req->awaited = true;
-		list_push(&peer->requests, &req->link);
+		peer->rma.matching += req->len;
+		tx_req_move(req, TXREQ_ACK);
 		return;
 	}
 	req->place = peer->real->last;
-	list_push(&peer->awaiting, &req->link);
-	peer->awaiting_count++;
-	if (list_empty(&peer->in_awaiting))
-		list_push(&peer->worker->awaiting, &peer->in_awaiting);
+	tx_req_move(req, TXREQ_RMA);
+	peer->rma.awaiting_count++;
+	if (list_empty(&peer->rma.in_awaiting))
+		list_push(&peer->worker->awaiting, &peer->rma.in_awaiting);
 	/* A sleeper would wait for an answer that a peer which sleeps, too, does not give. */
 	if (__builtin_expect(peer->worker->sleepers, 0) && link_has_local(peer->real))
 		worker_wake(peer->worker);
@@ -180,10 +179,10 @@ static __attribute__((noinline, cold)) void weigh(struct txreq *req, bool is_lon
 	struct peer *peer = req->peer;
 
 	req->weight = is_long ? WIRE_RESULTS_MAX + 1 : req->len;
-	peer->results += req->weight;
-	if (peer->results <= WIRE_RESULTS_MAX)
+	peer->rma.results += req->weight;
+	if (peer->rma.results <= WIRE_RESULTS_MAX)
 		return;
-	peer->bulk = true;
+	peer->rma.bulk = true;
 	peer_refresh(peer);
 }
 
@@ -196,13 +195,13 @@ static int send_packets(struct txreq *req)
 	if (wire_flags(req->head) & WIRE_MATCH)
 		req->seq = pool_id(req);
 	else if (!req->sent)
-		req->seq = peer->seq + 1;
+		req->seq = peer->rma.seq + 1;
 	req->whole = op == WIRE_AMO || (op == WIRE_GET ? req->remote_count == 1 : req->len <= max);
 	do {
 		if (is_inline(req) ? send_inline(req) : send_packet(req))
 			return -FI_EAGAIN;
 		if (!(wire_flags(req->head) & WIRE_MATCH))
-			peer->seq = req->seq;
+			peer->rma.seq = req->seq;
 	} while (op == WIRE_PUT && !req->whole && req->sent < req->len);
 	if (op != WIRE_PUT && __builtin_expect(tx_brings(req), 0))
 		weigh(req, req->len > max);
@@ -220,7 +219,8 @@ static bool may_go_direct(const struct peer *peer, const struct txreq *req)
 /* ... and it is worth it. */
 static bool wants_direct(const struct peer *peer, const struct txreq *req)
 {
-	return (req->len > peer->real->eager_max || peer->direct_spell) && may_go_direct(peer, req);
+	return (req->len > peer->real->eager_max || peer->rma.direct_spell) &&
+	       may_go_direct(peer, req);
 }
 
 void rma_tell(const struct txreq *req, bool counts)
@@ -252,8 +252,8 @@ static int go_direct(struct txreq *req)
 		ret = link->local->put(link, req->iov, req->count, req->remote, req->remote_count);
 	if (ret < 0 && ret != -FI_EFAULT)
 		return ret;
-	if (req->peer->direct_spell)
-		req->peer->direct_spell--;
+	if (req->peer->rma.direct_spell)
+		req->peer->rma.direct_spell--;
 	if (ret >= 0)
 		rma_tell(req, ret > 0);
 	tx_req_end(req, ret < 0 ? FI_EFAULT : 0);
@@ -264,7 +264,7 @@ bool rma_waits(const struct peer *peer, const struct txreq *req)
 {
 	if (__builtin_expect(peer->real->rdma_usable, 0))
 		return rma_rdma_waits(peer, req);
-	if (list_empty(&peer->awaiting) || req->sent)
+	if (list_empty(&peer->txreqs[TXREQ_RMA]) || req->sent)
 		return false;
 	return wants_direct(peer, req) &&
 	       peer->real->local->reach(peer->real, req->remote, req->remote_count,
@@ -274,7 +274,7 @@ bool rma_waits(const struct peer *peer, const struct txreq *req)
 int rma_send(struct txreq *req)
 {
 	struct peer *peer = req->peer;
-	bool first = list_empty(&peer->awaiting);
+	bool first = list_empty(&peer->txreqs[TXREQ_RMA]);
 	int err;
 
 	if (__builtin_expect(peer->real->rdma_usable, 0)) {
@@ -403,9 +403,9 @@ static int post(struct ep *ep, struct peer *peer, const struct rma *o)
 		o->kind & FI_ATOMIC && o->flags & FI_TAGGED; /* as a message is, until matched */
 	struct txreq *req;
 
-	if (peer->awaiting_count + peer->rdma_posted_count >= ep->tx_size ||
+	if (peer->rma.awaiting_count + peer->rma.rdma_posted_count >= ep->tx_size ||
 	    (ready && peer_behind(peer)) ||
-	    (ready && kept && (peer->xoff_received || peer->matching > WIRE_RESULTS_MAX)) ||
+	    (ready && kept && (peer->tx.xoff_received || peer->rma.matching > WIRE_RESULTS_MAX)) ||
 	    (!ready && tx_never_queues(o->flags, o->work)))
 		return -FI_EAGAIN;
 	req = req_new(ep, peer, o);

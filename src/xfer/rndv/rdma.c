@@ -27,7 +27,7 @@ void rx_rdma_failed(struct worker *worker, uint32_t src)
 
 static bool moves_of(const struct peer *peer, const struct ep *ep)
 {
-	LIST_EACH (node, &peer->rdma_posted) {
+	LIST_EACH (node, &peer->txreqs[TXREQ_RDMA]) {
 		if (LIST_ENTRY(node, struct txreq, link)->ep == ep)
 			return true;
 	}
@@ -38,7 +38,7 @@ static bool moves_of(const struct peer *peer, const struct ep *ep)
 static struct peer *mover(struct worker *worker, const struct rx *rx, const struct ep *ep)
 {
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_port);
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
 		if (ep ? moves_of(peer, ep) : rxreq_rdma(peer, rx))
 			return peer;

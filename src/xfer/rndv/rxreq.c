@@ -33,7 +33,7 @@ struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m
 	a->room = room;
 	a->base = base;
 	list_init(&a->in_spec);
-	list_push(&m->peer->rxreqs, &a->link);
+	list_push(&m->peer->rx.rxreqs, &a->link);
 	return a;
 }
 
@@ -110,7 +110,7 @@ void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size
 
 void rxreq_rdma_failed(struct peer *peer)
 {
-	LIST_EACH (node, &peer->rxreqs) {
+	LIST_EACH (node, &peer->rx.rxreqs) {
 		struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
 
 		if (!a->rdma_posted)
@@ -122,7 +122,7 @@ void rxreq_rdma_failed(struct peer *peer)
 
 bool rxreq_rdma(const struct peer *peer, const struct rx *rx)
 {
-	LIST_EACH (node, &peer->rxreqs) {
+	LIST_EACH (node, &peer->rx.rxreqs) {
 		const struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
 
 		if (a->rx == rx && a->rdma_posted)
@@ -202,7 +202,8 @@ static struct rxreq *place_message(struct worker *worker, struct peer *peer, con
 	struct rxreq *a;
 
 	if (rx &&
-	    !peer->over_budget) /* rx_deliver drops what comes behind something that was lost */
+	    !peer->conn
+		     .over_budget) /* rx_deliver drops what comes behind something that was lost */
 		r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED, m.src, m.tag);
 	if (!r)
 		return NULL;
@@ -260,16 +261,16 @@ void rx_placement_end(struct worker *worker, uint32_t id)
 
 void rxreq_fail_peer(struct peer *peer, int err)
 {
-	while (!list_empty(&peer->rxreqs))
-		rxreq_end(LIST_ENTRY(peer->rxreqs.next, struct rxreq, link), err);
+	while (!list_empty(&peer->rx.rxreqs))
+		rxreq_end(LIST_ENTRY(peer->rx.rxreqs.next, struct rxreq, link), err);
 }
 
 void rxreq_fail_context(struct worker *worker, struct rx *rx, int err)
 {
 	LIST_EACH (at, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(at, struct peer, in_port);
+		struct peer *peer = LIST_ENTRY(at, struct peer, in_worker);
 
-		LIST_EACH_SAFE (node, &peer->rxreqs) {
+		LIST_EACH_SAFE (node, &peer->rx.rxreqs) {
 			struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
 
 			if (a->rx == rx)

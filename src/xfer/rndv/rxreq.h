@@ -6,7 +6,7 @@
 #include "xfer/msg/rx.h"
 
 struct rxreq {
-	struct list link; /* peer->rxreqs */
+	struct list link; /* peer->rx.rxreqs */
 	struct rx *rx;
 	struct recv *recv;
 	struct peer *peer;

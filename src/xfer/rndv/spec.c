@@ -24,7 +24,7 @@ bool spec_begin(struct rx *rx, struct recv *r, const struct message *m,
 	a->ack_pending = a->spec = true;
 	a->offer = *offer;
 	list_push(&m->peer->worker->spec, &a->in_spec);
-	m->peer->fragment_us = 0;
+	m->peer->rx.fragment_us = 0;
 	return true;
 }
 
@@ -48,7 +48,7 @@ struct rxreq *spec_find(struct worker *worker, const struct peer *peer, uint32_t
 
 void spec_advance(struct rxreq *a)
 {
-	a->peer->fragment_us = 0;
+	a->peer->rx.fragment_us = 0;
 	if (a->len > WIRE_SPEC_MAX && a->received >= WIRE_SPEC_MAX / 2 && !a->asked)
 		rxreq_ask(a);
 }
@@ -91,9 +91,9 @@ static struct rxreq *overdue(const struct worker *worker)
 		struct rxreq *a = LIST_ENTRY(node, struct rxreq, in_spec);
 		struct peer *peer = a->peer;
 
-		if (!peer->fragment_us)
-			peer->fragment_us = worker->spec_us;
-		if (worker->spec_us - peer->fragment_us > QUIET_US)
+		if (!peer->rx.fragment_us)
+			peer->rx.fragment_us = worker->spec_us;
+		if (worker->spec_us - peer->rx.fragment_us > QUIET_US)
 			return a;
 		if (++looks == POLLS)
 			break;
@@ -106,7 +106,7 @@ static bool finish_one(struct rxreq *a)
 {
 	if (!a)
 		return false;
-	a->peer->fragment_us = 0;
+	a->peer->rx.fragment_us = 0;
 	finish(a);
 	return true;
 }
