@@ -288,9 +288,9 @@ void exchange_poll(struct op *op)
 	}
 }
 
-static bool is_sent_of(const struct list *sent, const struct group *g)
+bool exchange_awaits_ats(const struct group *g, const struct peer *peer)
 {
-	LIST_EACH (node, sent) {
+	LIST_EACH (node, &peer->txreqs[TXREQ_ACK]) {
 		const struct work *work = LIST_ENTRY(node, struct txreq, link)->work;
 
 		if (work && exchange_is_work(work) &&
@@ -298,9 +298,4 @@ static bool is_sent_of(const struct list *sent, const struct group *g)
 			return true;
 	}
 	return false;
-}
-
-bool exchange_awaits_ats(const struct group *g, const struct peer *peer)
-{
-	return is_sent_of(&peer->txreqs[TXREQ_RTS], g) || is_sent_of(&peer->txreqs[TXREQ_ACK], g);
 }

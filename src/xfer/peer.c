@@ -61,7 +61,7 @@ static void init_lists(struct peer *peer)
 	list_init(&peer->rx.rxreqs);
 	list_init(&peer->rma.in_awaiting);
 	list_init(&peer->target.in_acks_pending);
-	for (unsigned int i = 0; i < TXREQ_STATES; i++)
+	for (unsigned int i = 0; i < TXREQ_LISTS; i++)
 		list_init(&peer->txreqs[i]);
 }
 

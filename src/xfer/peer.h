@@ -28,13 +28,15 @@ enum txreq_state {
 	TXREQ_BACKLOG, /* not sent, or not all of a long write: waits for a connection, a fence or space */
 	TXREQ_AHEAD,  /* message of a collective group: waits for a connection or space alone */
 	TXREQ_SPEC,   /* RTS sent; speculative fragments are going out */
-	TXREQ_RTS,    /* RTS and the speculative fragments sent: awaits CTS or ATS */
 	TXREQ_STREAM, /* CTS received: fragments are going out */
 	TXREQ_ACK,    /* all is sent: awaits ATS */
 	TXREQ_ZCOPY,  /* sent, but the link still reads its memory */
 	TXREQ_RMA,    /* one-sided, sent in packets: awaits DONE, RESULT or FAILED */
 	TXREQ_RDMA,   /* one-sided, a device performs it */
 	TXREQ_REPLY,  /* at the target of a long read: fragments of the result are going out */
+	TXREQ_LISTS,
+	/* RTS and its speculative fragments are sent: awaits CTS or ATS. On the list of TXREQ_ACK, in order. */
+	TXREQ_RTS = TXREQ_LISTS,
 	TXREQ_STATES
 };
 
@@ -119,7 +121,7 @@ struct peer {
 	struct list in_worker; /* worker->peers_list */
 	unsigned int kept_controls
 		[2]; /* control messages that src/coll keeps: of joins, of ends of groups */
-	struct list txreqs[TXREQ_STATES]; /* struct txreq by its state, in the order of posting */
+	struct list txreqs[TXREQ_LISTS]; /* struct txreq by its state, in the order of posting */
 	struct peer_conn conn;
 	struct peer_tx tx;
 	struct peer_rx rx;

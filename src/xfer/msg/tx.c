@@ -196,9 +196,8 @@ static int queue_message(struct ep *ep, struct peer *peer, const struct xfer *x)
 /* Does any operation that the peer has to answer stand before the next one? */
 static bool anything_sent(const struct peer *peer)
 {
-	return !(list_empty(&peer->txreqs[TXREQ_ACK]) && list_empty(&peer->txreqs[TXREQ_RTS]) &&
-		 list_empty(&peer->txreqs[TXREQ_STREAM]) && list_empty(&peer->txreqs[TXREQ_SPEC]) &&
-		 list_empty(&peer->txreqs[TXREQ_RMA]));
+	return !(list_empty(&peer->txreqs[TXREQ_ACK]) && list_empty(&peer->txreqs[TXREQ_STREAM]) &&
+		 list_empty(&peer->txreqs[TXREQ_SPEC]) && list_empty(&peer->txreqs[TXREQ_RMA]));
 }
 
 /*

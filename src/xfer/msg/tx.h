@@ -175,7 +175,7 @@ static inline void tx_req_move(struct txreq *req, enum txreq_state to)
 	if (req->state != TXREQ_NEW)
 		list_remove(&req->link);
 	req->state = to;
-	list_push(&req->peer->txreqs[to], &req->link);
+	list_push(&req->peer->txreqs[to == TXREQ_RTS ? TXREQ_ACK : to], &req->link);
 }
 /* The oldest request of a state, or NULL. */
 static inline struct txreq *tx_req_first(const struct peer *peer, enum txreq_state state)

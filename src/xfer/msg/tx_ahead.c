@@ -84,8 +84,8 @@ bool tx_ahead_flush(struct peer *peer)
 void tx_cancel_posted(struct worker *worker, int err,
 		      bool (*match)(const struct work *work, const void *arg), const void *arg)
 {
-	static const enum txreq_state states[] = {TXREQ_ACK,    TXREQ_RTS,  TXREQ_ZCOPY,
-						  TXREQ_STREAM, TXREQ_SPEC, TXREQ_AHEAD};
+	static const enum txreq_state states[] = {TXREQ_ACK, TXREQ_ZCOPY, TXREQ_STREAM, TXREQ_SPEC,
+						  TXREQ_AHEAD};
 
 	LIST_EACH (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);

@@ -173,9 +173,8 @@ void tx_req_end(struct txreq *req, int err)
 }
 
 /* The states of requests that an endpoint may be told about, those that began first before others. */
-static const enum txreq_state reported[] = {TXREQ_RMA,     TXREQ_ACK,    TXREQ_RTS,
-					    TXREQ_ZCOPY,   TXREQ_STREAM, TXREQ_AHEAD,
-					    TXREQ_BACKLOG, TXREQ_RDMA,   TXREQ_SPEC};
+static const enum txreq_state reported[] = {TXREQ_RMA,   TXREQ_ACK,     TXREQ_ZCOPY, TXREQ_STREAM,
+					    TXREQ_AHEAD, TXREQ_BACKLOG, TXREQ_RDMA,  TXREQ_SPEC};
 
 #define REPORTED (sizeof(reported) / sizeof(reported[0]))
 
