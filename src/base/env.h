@@ -47,7 +47,23 @@
 	ROW(size_t, ring_size, "FI_WEFT_RING_SIZE", "262144",                                      \
 	    "Bytes of the shared receive ring of an endpoint")                                     \
 	ROW(size_t, eager_max, "FI_WEFT_EAGER_MAX", "4096",                                        \
-	    "Bytes of a message sent through the ring at once; longer ones are offered first")     \
+	    "Bytes of a message up to which it is copied into a peer's ring, from 4096 to 16384; " \
+	    "longer ones go by rendezvous")                                                        \
+	ROW(size_t, spec_max, "FI_WEFT_SPEC_MAX", "131072",                                        \
+	    "Bytes of a message in shared memory, up to 131072, that follow its RTS at once, as "  \
+	    "speculative fragments; 0: none")                                                      \
+	ROW(size_t, bounce_max, "FI_WEFT_BOUNCE_MAX", "262144",                                    \
+	    "Bytes of a collective's message up to which its receivers copy it out of the "        \
+	    "sender's bounce buffer, 262144 at most; 0: never")                                  \
+	ROW(size_t, pipe_min, "FI_WEFT_PIPE_MIN", "65536",                                         \
+	    "Bytes of a collective's message from which on its pages go through a pipe if the "    \
+	    "bounce buffer is full; -1: never")                                                    \
+	ROW(size_t, tcp_eager_max, "FI_WEFT_TCP_EAGER_MAX", "262144",                              \
+	    "Bytes of a message up to which tcp sends it at once, from 4096 to 1048576; longer "   \
+	    "ones go by rendezvous")                                                               \
+	ROW(size_t, tcp_zcopy_min, "FI_WEFT_TCP_ZCOPY_MIN", "16384",                               \
+	    "Bytes of a packet from which on tcp sends it from the application's memory instead "  \
+	    "of a copy, at least 16384; -1: never")                                                                \
 	ROW(size_t, unexpected_max, "FI_WEFT_UNEXPECTED_MAX", "67108864",                          \
 	    "Bytes of unexpected messages kept for an endpoint before senders are held")           \
 	ROW(int, join_timeout, "FI_WEFT_JOIN_TIMEOUT", "5000",                                     \

@@ -18,10 +18,10 @@ static int no_copy_out(struct link *link)
 
 const struct link_zcopy_ops link_no_zcopy = {.sendv = no_zcopy_sendv, .copy_out = no_copy_out};
 
-static int no_reg(struct link *link, const struct iovec *iov, size_t count, const void *batch,
-		  struct fi_rma_iov *at, void **registered)
+static int no_reg(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
+		  const void *batch, struct fi_rma_iov *at, void **registered)
 {
-	(void)link, (void)iov, (void)count, (void)batch, (void)at, (void)registered;
+	(void)link, (void)proto, (void)iov, (void)count, (void)batch, (void)at, (void)registered;
 	return -FI_ENOSYS;
 }
 

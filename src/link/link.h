@@ -53,6 +53,17 @@ struct link_rdma {
 	size_t remote_count;
 };
 
+/* The protocols by which a message goes out; of those with a rendezvous the better ones come first. */
+enum proto {
+	PROTO_COPY,   /* one packet, which the link copies */
+	PROTO_ZCOPY,  /* one packet, which the link may send from the application's memory later */
+	PROTO_RDMA,   /* RTS: the receiver's device reads the memory */
+	PROTO_BOUNCE, /* RTS: the receivers copy it out of the sender's bounce buffer */
+	PROTO_PIPE,   /* RTS: the receiver's kernel copies it out of a pipe that holds the pages */
+	PROTO_SPEC,   /* RTS and speculative fragments */
+	PROTO_FETCH /* RTS: the receiver reads the memory by CMA or, if it cannot, sends CTS for fragments */
+};
+
 /*
  * What a link does: a table for each capability, each complete. A link that lacks a capability has the table
  * of link.c that refuses.
@@ -95,13 +106,13 @@ struct link_zcopy_ops {
 /* Memory that the peer reads by itself: that of long messages. */
 struct link_rndv_ops {
 	/*
-	 * Lets the peer read these segments by link_rdma_ops.post, or by link_local_ops.fetch if link->bounces,
-	 * until `dereg` is called with *registered, or longer where registrations are kept; writes the keys to `at` with addresses
+	 * Lets the peer read these segments by link_rdma_ops.post (PROTO_RDMA) or by link_local_ops.fetch
+	 * (PROTO_BOUNCE, PROTO_PIPE) until `dereg` is called with *registered, or longer where registrations are kept; writes the keys to `at` with addresses
 	 * and lengths. `batch` names the work the segments are for: within one batch the same memory holds the same
 	 * bytes. 0, or negative: not these.
 	 */
-	int (*reg)(struct link *link, const struct iovec *iov, size_t count, const void *batch,
-		   struct fi_rma_iov *at, void **registered);
+	int (*reg)(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
+		   const void *batch, struct fi_rma_iov *at, void **registered);
 	void (*dereg)(struct link *link, void *registered);
 };
 
@@ -175,8 +186,9 @@ struct link {
 	const struct link_local_ops *local;
 	size_t eager_max;  /* longest message worth copying; longer ones go by rendezvous, or put */
 	bool fetches;      /* link_local_ops.fetch is thought to work both ways */
-	bool bounces;      /* link_rndv_ops.reg makes it cheaper for the peer to fetch it */
-	size_t spec_max;   /* so many bytes of an RTS follow it at once, speculatively */
+	size_t bounce_max; /* bytes of a message up to which PROTO_BOUNCE is used; 0: never */
+	size_t pipe_min; /* bytes of a message from which on PROTO_PIPE is used; SIZE_MAX: never */
+	size_t spec_max; /* bytes of a message that follow its RTS speculatively; 0: none */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
 	size_t zcopy_min; /* payloads from here on are better sent by link_zcopy_ops; SIZE_MAX: none */
 	/* Packets that a call of link_zcopy_ops did not send completely; counted for ever. */
@@ -195,7 +207,7 @@ struct link {
 /* A link that lacks all but packets. */
 #define LINK_BARE                                                                                  \
 	.zcopy = &link_no_zcopy, .rndv = &link_no_rndv, .rdma = &link_no_rdma,                     \
-	.local = &link_no_local, .zcopy_min = SIZE_MAX
+	.local = &link_no_local, .zcopy_min = SIZE_MAX, .pipe_min = SIZE_MAX
 
 /* Does the link reach the peer's memory by link_local_ops? */
 static inline bool link_has_local(const struct link *link)

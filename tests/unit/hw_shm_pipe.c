@@ -33,7 +33,7 @@ static int rts_iov(struct shm_link *to, const struct iovec *iov, size_t count,
 		   struct fi_rma_iov *at)
 {
 	void *registered = NULL;
-	int err = to->link.rndv->reg(&to->link, iov, count, &batch, at, &registered);
+	int err = to->link.rndv->reg(&to->link, PROTO_PIPE, iov, count, &batch, at, &registered);
 
 	ck_assert_int_eq(!err, registered != NULL);
 	filled = registered;

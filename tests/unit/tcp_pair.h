@@ -25,6 +25,8 @@
 #include "xfer/worker.h"
 #include "suite.h"
 
+#define TCP_EAGER_MAX 262144u /* default of FI_WEFT_TCP_EAGER_MAX */
+
 #define LIMIT    40 /* seconds */
 #define LINKS    64
 #define SEEN_MAX 65536

@@ -12,10 +12,11 @@ static struct link_rndv_ops ops;
 static int registered, deregistered, refusal, done, done_err;
 static const void *batches[4]; /* of what was registered */
 
-static int expose(struct link *link, const struct iovec *iov, size_t count, const void *batch,
-		  struct fi_rma_iov *at, void **token)
+static int expose(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
+		  const void *batch, struct fi_rma_iov *at, void **token)
 {
 	ck_assert_ptr_eq(link, &fake.link);
+	ck_assert(proto == PROTO_RDMA || proto == PROTO_BOUNCE);
 	ck_assert_uint_eq(count, 1);
 	ck_assert_ptr_eq(iov->iov_base, bytes);
 	if (refusal)
@@ -48,7 +49,7 @@ static void start(void)
 	fake_open_connected();
 	ops = (struct link_rndv_ops){.reg = expose, .dereg = deregister};
 	fake.link.rndv = &ops;
-	fake.link.bounces = true;
+	fake.link.bounce_max = SIZE_MAX;
 	fake.link.spec_max = LEN;
 	registered = deregistered = refusal = done = 0;
 	work = (struct work){.kind = &kind, .batch = &work};

@@ -73,8 +73,8 @@ int shm_sendv(struct link *link, const struct packet *p, const struct iovec *iov
 
 ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t local_count,
 		  const struct iovec *remote, size_t remote_count, uint64_t key);
-int shm_rndv_register(struct link *link, const struct iovec *iov, size_t count, const void *batch,
-		      struct fi_rma_iov *at, void **registered);
+int shm_rndv_register(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
+		      const void *batch, struct fi_rma_iov *at, void **registered);
 void shm_rndv_deregister(struct link *link, void *registered);
 int shm_put(struct link *link, const struct iovec *local, size_t local_count,
 	    const struct fi_rma_iov *remote, size_t remote_count);

@@ -10,6 +10,7 @@
 #include "core/mr_share.h"
 #include "info/providers.h"
 #include "hw/shm/shm.h"
+#include "hw/shm/shm_bounce.h"
 #include "hw/shm/shm_guard.h"
 #include "link/engine.h"
 #include "link/wire.h"
@@ -26,14 +27,17 @@
  */
 #define BOUNCE_PERCENT 67u
 
+static size_t up_to(size_t want, size_t most)
+{
+	return want < most ? want : most;
+}
+
 /* An injected message is always a packet. */
 static size_t eager_limit(void)
 {
 	size_t want = env_get()->eager_max;
 
-	return want < XFER_INJECT_MAX  ? XFER_INJECT_MAX
-	       : want > SHM_PACKET_MAX ? SHM_PACKET_MAX
-				       : want;
+	return want < XFER_INJECT_MAX ? XFER_INJECT_MAX : up_to(want, SHM_PACKET_MAX);
 }
 
 static int shm_open_worker(struct worker *worker, void **state)
@@ -198,9 +202,10 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	probe_fetch(s, peer);
 	s->link.packet_max = SHM_PACKET_MAX;
 	s->link.fetches = s->pid != 0;
-	s->link.bounces = true;
+	s->link.bounce_max = up_to(env_get()->bounce_max, SHM_BOUNCE_MAX);
+	s->link.pipe_min = s->pid ? env_get()->pipe_min : SIZE_MAX;
 	s->link.silent = true;
-	s->link.spec_max = WIRE_SPEC_MAX;
+	s->link.spec_max = up_to(env_get()->spec_max, WIRE_SPEC_MAX);
 	s->link.eager_max = s->pid ? eager_limit() : SHM_PACKET_MAX;
 	*link = &s->link;
 	return 0;

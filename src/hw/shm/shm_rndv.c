@@ -7,15 +7,12 @@
 #include "hw/shm/shm_guard.h"
 #include "hw/shm/shm_bounce.h"
 
-#define PIPE_MIN (size_t)65536 /* bytes of what the bounce has no room for */
-
 static int register_pages(struct shm_link *s, const struct iovec *iov, size_t count,
 			  struct fi_rma_iov *at, void **registered)
 {
-	struct shm_pipe *pipe = NULL;
+	struct shm_pipe *pipe =
+		s->pid ? shm_pipe_put(&s->own->pipes, &s->pipe, iov, count) : NULL;
 
-	if (s->pid && iov_bytes(iov, count) >= PIPE_MIN)
-		pipe = shm_pipe_put(&s->own->pipes, &s->pipe, iov, count);
 	if (!pipe)
 		return -FI_ENOSYS;
 	for (size_t i = 0; i < count; i++)
@@ -26,14 +23,14 @@ static int register_pages(struct shm_link *s, const struct iovec *iov, size_t co
 	return 0;
 }
 
-int shm_rndv_register(struct link *link, const struct iovec *iov, size_t count, const void *batch,
-		      struct fi_rma_iov *at, void **registered)
+int shm_rndv_register(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
+		      const void *batch, struct fi_rma_iov *at, void **registered)
 {
 	struct shm_link *s = (struct shm_link *)link;
 
-	if (!shm_bounce_put(s, iov, count, batch, at, registered))
-		return 0;
-	return register_pages(s, iov, count, at, registered);
+	if (proto == PROTO_BOUNCE)
+		return shm_bounce_put(s, iov, count, batch, at, registered);
+	return proto == PROTO_PIPE ? register_pages(s, iov, count, at, registered) : -FI_ENOSYS;
 }
 
 void shm_rndv_deregister(struct link *link, void *registered)

@@ -32,8 +32,7 @@ _Static_assert(sizeof(struct tcp_frame) == 32, "layout of a frame");
  * a one-sided request fit beside a mebibyte.
  */
 #define TCP_PACKET_MAX ((1u << 20) + 4096) /* longest payload */
-#define TCP_EAGER_MAX  262144u /* longest message that is sent without being asked for */
-#define TCP_ZCOPY_MIN  16384u  /* shorter payloads are sooner copied than kept track of */
+#define TCP_ZCOPY_MIN  16384u              /* least value of FI_WEFT_TCP_ZCOPY_MIN */
 #define TCP_ROW        262144u /* bytes of longer ones, no progress call between, that go at once */
 #define TCP_BATCH_MAX  1048576u /* what follows waits until it is as many as went, or these */
 #define TCP_READ       65536u   /* bytes of the read buffer */

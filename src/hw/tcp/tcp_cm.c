@@ -6,8 +6,10 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "info/providers.h"
 #include "hw/tcp/tcp.h"
+#include "link/engine.h"
 #include "link/upcall.h"
 
 static int tcp_open(struct worker *worker, void **state)
@@ -77,6 +79,21 @@ static void add_link(struct tcp *t, struct tcp_link *l)
 	list_push(&t->links, &l->in_state);
 }
 
+static size_t between(size_t want, size_t least, size_t most)
+{
+	return want < least ? least : want > most ? most : want;
+}
+
+/* An injected message is always a packet. */
+static void set_thresholds(struct link *link)
+{
+	const struct env_settings *set = env_get();
+
+	link->eager_max = between(set->tcp_eager_max, XFER_INJECT_MAX, TCP_BATCH_MAX);
+	link->zcopy_min = between(set->tcp_zcopy_min, TCP_ZCOPY_MIN, SIZE_MAX);
+	link->packet_max = TCP_PACKET_MAX;
+}
+
 static int tcp_connect(void *state, const struct link_peer *peer, struct link **link)
 {
 	struct tcp *t = state;
@@ -87,9 +104,7 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 		return -FI_ENOMEM;
 	l->link = (struct link){LINK_BARE, .ops = &tcp_link_ops};
 	l->link.zcopy = &tcp_zcopy_ops;
-	l->link.eager_max = TCP_EAGER_MAX;
-	l->link.packet_max = TCP_PACKET_MAX;
-	l->link.zcopy_min = TCP_ZCOPY_MIN;
+	set_thresholds(&l->link);
 	l->link.silent = true;
 	l->own = t;
 	l->id = peer->id;

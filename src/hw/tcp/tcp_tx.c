@@ -192,9 +192,10 @@ void tcp_row_add(struct tcp_link *l, size_t bytes)
 	l->row = row < TCP_BATCH_MAX ? row : TCP_BATCH_MAX;
 }
 
-static bool is_long(const struct packet *p)
+static bool is_long(const struct tcp_link *l, const struct packet *p)
 {
-	return p->len >= TCP_ZCOPY_MIN && p->len <= TCP_EAGER_MAX && wire_op(p->head) <= WIRE_RTS;
+	return p->len >= l->link.zcopy_min && p->len <= l->link.eager_max &&
+	       wire_op(p->head) <= WIRE_RTS;
 }
 
 /*
@@ -203,7 +204,7 @@ static bool is_long(const struct packet *p)
  */
 static bool may_wait(const struct tcp_link *l, const struct packet *p)
 {
-	return l->row >= TCP_ROW && l->row_call == l->own->progress_calls && is_long(p) &&
+	return l->row >= TCP_ROW && l->row_call == l->own->progress_calls && is_long(l, p) &&
 	       !worker_domain(l->own->worker)->thread;
 }
 
@@ -212,7 +213,7 @@ static int send_one(struct tcp_link *l, const struct packet *p, const struct iov
 {
 	int err = send_fragments(l, p, iov, count, zcopy);
 
-	if (!err && is_long(p))
+	if (!err && is_long(l, p))
 		tcp_row_add(l, p->len);
 	return err;
 }
@@ -240,7 +241,7 @@ static __attribute__((noinline)) int send_long(struct tcp_link *l, const struct 
 {
 	struct iovec iov = {(void *)(uintptr_t)p->payload, p->len};
 
-	if (p->len > TCP_EAGER_MAX)
+	if (p->len > l->link.eager_max)
 		return -FI_EMSGSIZE;
 	return may_wait(l, p) ? -FI_EAGAIN : send_one(l, p, &iov, 1, false);
 }

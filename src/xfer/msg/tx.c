@@ -10,6 +10,7 @@
 #include "xfer/conn/conn.h"
 #include "xfer/defer/defer.h"
 #include "xfer/rma/rma.h"
+#include "xfer/rndv/proto.h"
 #include "xfer/worker.h"
 
 #define SPEC_SKIP_MAX 63u
@@ -26,18 +27,25 @@ static const void *batch_of(const struct txreq *req)
 	return req->work ? req->work->batch : NULL;
 }
 
-/* Where the peer's device, or the peer, finds the message, in req->remote; without a key where it does not. */
-static void rndv_register(struct link *link, struct txreq *req)
+/*
+ * Chooses the protocol, and registers the memory where that needs it: req->remote says where the peer finds the
+ * message, with keys if it is registered. A registration stays with the request until it has ended.
+ */
+static enum proto prepare_rndv(struct peer *peer, struct txreq *req)
 {
-	const void *batch = batch_of(req);
-	bool registers = link->rdma_usable || (link->bounces && batch);
+	struct link *link = peer->real;
+	enum proto proto = PROTO_COPY;
 
-	if (req->rndv || (registers && !link->rndv->reg(link, req->iov, req->count, batch,
-							req->remote, &req->rndv)))
-		return;
+	if (req->rndv)
+		return req->proto;
+	while ((proto = proto_select(peer, req, proto)) < PROTO_SPEC)
+		if (!link->rndv->reg(link, proto, req->iov, req->count, batch_of(req), req->remote,
+				     &req->rndv))
+			return req->proto = proto;
 	for (size_t i = 0; i < req->count; i++)
 		req->remote[i] = (struct fi_rma_iov){.addr = (uintptr_t)req->iov[i].iov_base,
 						     .len = req->iov[i].iov_len};
+	return proto;
 }
 
 static int send_rts(struct link *link, struct txreq *req)
@@ -74,25 +82,19 @@ static void end_sent(struct txreq *req)
 	tx_req_end(req, 0);
 }
 
-/* Fragments go along with it while those of earlier ones like it were of use. */
-static int offer(struct txreq *req)
+/* An RTS without fragments, because those of earlier ones were of no use, brings the next attempt nearer. */
+static int send_rndv(struct txreq *req)
 {
 	struct peer *peer = req->peer;
-	unsigned int *skip = &peer->tx.spec[req->len > WIRE_SPEC_MAX].skip;
-	bool whole;
-	size_t most;
+	unsigned int *skip = &peer->tx.spec[proto_spec_class(req->len)].skip;
+	enum proto proto = prepare_rndv(peer, req);
 	int err;
 
-	rndv_register(peer->real, req);
-	whole = batch_of(req) && (req->rndv || peer->real->fetches);
-	most = whole || *skip ? 0 : peer->real->spec_max;
-	req->limit = req->len < most ? req->len : most;
+	req->limit = proto_spec_bytes(peer, req, proto);
 	err = send_rts(peer->real, req);
-	if (err)
-		return err;
-	if (*skip && !whole)
+	if (!err && *skip && !req->rndv && !(batch_of(req) && peer->real->fetches))
 		--*skip;
-	return 0;
+	return err;
 }
 
 /* Its fragments go behind those of others. */
@@ -123,8 +125,8 @@ static void await(struct txreq *req, bool whole)
 int tx_send(struct txreq *req)
 {
 	uint64_t ack = ack_flags(req->flags);
-	bool whole = req->len <= req->peer->real->eager_max;
-	int err = whole ? send_whole(req, ack) : offer(req);
+	bool whole = !proto_is_long(req->peer->real, req->len);
+	int err = whole ? send_whole(req, ack) : send_rndv(req);
 
 	if (err)
 		return err;
@@ -234,8 +236,7 @@ static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 	struct txreq *req;
 	int err;
 
-	if (x->len <= link->eager_max && x->len < link->zcopy_min && !ack_flags(x->flags) &&
-	    !x->work) {
+	if (proto_copies(link, x->len) && !ack_flags(x->flags) && !x->work) {
 		struct iovec one = {(void *)(uintptr_t)x->buf, x->len};
 		struct packet p = {.head = x->head, .tag = x->tag, .data = x->data, .len = x->len};
 
@@ -282,7 +283,7 @@ static int tx_begin(struct ep *ep, struct peer *peer, const struct xfer *x)
 /* An endpoint that injects by default may send as much as the fast road copies. */
 static bool copies(const struct peer *peer, size_t len)
 {
-	return peer->real && len <= peer->real->eager_max;
+	return peer->real && !proto_is_long(peer->real, len);
 }
 
 int tx_slow(struct ep *ep, struct xfer x)
@@ -370,13 +371,13 @@ void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
 /* Where fragments were of no use the next offers go without, twice as many each time. */
 static void judge_spec(const struct txreq *req, bool useful)
 {
-	bool very_long = req->len > WIRE_SPEC_MAX;
-	unsigned int *misses = &req->peer->tx.spec[very_long].misses;
+	unsigned int class = proto_spec_class(req->len);
+	unsigned int *misses = &req->peer->tx.spec[class].misses;
 
 	*misses = useful ? 0 : *misses * 2 + 1;
 	if (*misses > SPEC_SKIP_MAX)
 		*misses = SPEC_SKIP_MAX;
-	req->peer->tx.spec[very_long].skip = *misses;
+	req->peer->tx.spec[class].skip = *misses;
 }
 
 void tx_ats(struct worker *worker, struct peer *peer, const struct packet *p)

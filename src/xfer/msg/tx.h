@@ -32,7 +32,8 @@ struct xfer {
 struct txreq {
 	struct list link; /* peer->txreqs[state], unless TXREQ_NEW */
 	enum txreq_state state;
-	struct ep *ep; /* NULL: nobody is to be told */
+	enum proto proto; /* while `rndv` */
+	struct ep *ep;    /* NULL: nobody is to be told */
 	struct peer *peer;
 	uint64_t head, flags, tag, data;
 	void *context;
@@ -126,21 +127,7 @@ bool tx_flush(struct peer *peer);
 /* Nobody will look for room: what no peer has asked for waits for none. */
 void tx_release_idle(struct worker *worker);
 /* Sends a packet whose payload, the request's, stays where it is while tx_zcopy_pending. */
-static inline int tx_zcopy(struct txreq *req, const struct packet *p, const struct iovec *iov,
-			   size_t count)
-{
-	struct link *link = req->peer->real;
-	int err;
-
-	if (p->len < link->zcopy_min)
-		return link->ops->sendv(link, p, iov, count);
-	err = link->zcopy->sendv(link, p, iov, count);
-	if (!err && link_holds(link)) {
-		req->zcopy = link->zcopy_posted;
-		peer_busy(req->peer);
-	}
-	return err;
-}
+int tx_zcopy(struct txreq *req, const struct packet *p, const struct iovec *iov, size_t count);
 /* Is some of it not out yet? */
 static inline bool tx_zcopy_pending(const struct txreq *req)
 {

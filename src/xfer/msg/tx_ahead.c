@@ -7,6 +7,7 @@
 #include "xfer/defer/defer.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
+#include "xfer/rndv/proto.h"
 
 static struct txreq *make(struct peer *peer, const struct packet *p, struct work *work)
 {
@@ -45,7 +46,7 @@ int tx_ahead(struct peer *peer, const struct packet *p, struct work *work)
 	struct txreq *req;
 	int err;
 
-	if (room && p->len <= link->eager_max && p->len < link->zcopy_min &&
+	if (room && proto_copies(link, p->len) &&
 	    !link->ops->send(link, p->payload, p->len, p->data, p->head, p->tag))
 		return 1;
 	if (peer->state == PEER_IDLE) {

@@ -9,6 +9,22 @@
 #include "xfer/rma/rma.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
+#include "xfer/rndv/proto.h"
+
+int tx_zcopy(struct txreq *req, const struct packet *p, const struct iovec *iov, size_t count)
+{
+	struct link *link = req->peer->real;
+	int err;
+
+	if (proto_of_packet(link, p->len) == PROTO_COPY)
+		return link->ops->sendv(link, p, iov, count);
+	err = link->zcopy->sendv(link, p, iov, count);
+	if (!err && link_holds(link)) {
+		req->zcopy = link->zcopy_posted;
+		peer_busy(req->peer);
+	}
+	return err;
+}
 
 /* The next fragment of a stream, from where it stands. */
 static int send_fragment(struct txreq *req)

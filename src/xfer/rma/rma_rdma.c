@@ -10,6 +10,7 @@
 #include "link/upcall.h"
 #include "xfer/rndv/rdma.h"
 #include "xfer/rma/rma.h"
+#include "xfer/rndv/proto.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
@@ -35,7 +36,7 @@ static bool suits(const struct peer *peer, const struct txreq *req)
 	    req->flags & FI_DELIVERY_COMPLETE)
 		return false;
 	/* What tells of it would have to wait until it is done. */
-	if (wire_flags(req->head) & WIRE_CQ && req->len <= link->eager_max)
+	if (wire_flags(req->head) & WIRE_CQ && !proto_is_long(link, req->len))
 		return false;
 	return keys_lead(req);
 }

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "xfer/defer/defer.h"
 #include "xfer/rma/rma.h"
+#include "xfer/rndv/proto.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
@@ -219,7 +220,7 @@ static bool may_go_direct(const struct peer *peer, const struct txreq *req)
 /* ... and it is worth it. */
 static bool wants_direct(const struct peer *peer, const struct txreq *req)
 {
-	return (req->len > peer->real->eager_max || peer->rma.direct_spell) &&
+	return (proto_is_long(peer->real, req->len) || peer->rma.direct_spell) &&
 	       may_go_direct(peer, req);
 }
 

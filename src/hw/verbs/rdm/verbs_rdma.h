@@ -44,8 +44,8 @@ struct verbs_direct {
 void verbs_rdma_pool(struct pool *pool);
 int verbs_rdma(struct link *link, const struct link_rdma *m);
 void verbs_rdma_abort(struct link *link);
-int verbs_rndv_register(struct link *link, const struct iovec *iov, size_t count, const void *batch,
-			struct fi_rma_iov *at, void **registered);
+int verbs_rndv_register(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
+			const void *batch, struct fi_rma_iov *at, void **registered);
 void verbs_rndv_deregister(struct link *link, void *registered);
 /* Posts what there is room for, if the peer listens. */
 void verbs_rdma_on(struct verbs_link *l);
