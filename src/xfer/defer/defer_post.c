@@ -89,7 +89,7 @@ static int as_rma(struct deferred *d, struct rma *o)
 	return err;
 }
 
-static uint64_t atomic_args(const struct deferred *d, struct rma_atomic_msg *m)
+static uint64_t atomic_args(const struct deferred *d, struct entry_atomic_msg *m)
 {
 	const struct fi_op_atomic *base = d->op;
 	const struct fi_op_fetch_atomic *fetch = d->op;
@@ -97,28 +97,28 @@ static uint64_t atomic_args(const struct deferred *d, struct rma_atomic_msg *m)
 
 	switch (d->type) {
 	case FI_OP_ATOMIC:
-		*m = (struct rma_atomic_msg){.form = ATOMIC_BASE, .msg = &base->msg};
+		*m = (struct entry_atomic_msg){.form = ATOMIC_BASE, .msg = &base->msg};
 		return base->flags;
 	case FI_OP_FETCH_ATOMIC:
-		*m = (struct rma_atomic_msg){.form = ATOMIC_FETCH,
-					     .msg = &fetch->msg,
-					     .result = fetch->fetch.msg_iov,
-					     .result_count = fetch->fetch.iov_count};
+		*m = (struct entry_atomic_msg){.form = ATOMIC_FETCH,
+					       .msg = &fetch->msg,
+					       .result = fetch->fetch.msg_iov,
+					       .result_count = fetch->fetch.iov_count};
 		return fetch->flags;
 	default:
-		*m = (struct rma_atomic_msg){.form = ATOMIC_COMPARE,
-					     .msg = &compare->msg,
-					     .result = compare->fetch.msg_iov,
-					     .result_count = compare->fetch.iov_count,
-					     .compare = compare->compare.msg_iov,
-					     .compare_count = compare->compare.iov_count};
+		*m = (struct entry_atomic_msg){.form = ATOMIC_COMPARE,
+					       .msg = &compare->msg,
+					       .result = compare->fetch.msg_iov,
+					       .result_count = compare->fetch.iov_count,
+					       .compare = compare->compare.msg_iov,
+					       .compare_count = compare->compare.iov_count};
 		return compare->flags;
 	}
 }
 
 static int as_atomic(struct deferred *d, struct rma *o, struct rma_store *store)
 {
-	struct rma_atomic_msg m;
+	struct entry_atomic_msg m;
 	uint64_t flags = atomic_args(d, &m);
 	int err = flags & FI_TRIGGER ? -FI_EINVAL : rma_from_atomic(o, store, &m, flags);
 
@@ -197,7 +197,7 @@ static uint64_t describe(const struct deferred *d, struct cq_slot *slot)
 	bool sends = d->type == FI_OP_SEND || d->type == FI_OP_TSEND;
 	const struct fi_op_rma *rma = d->op;
 	struct fi_msg_tagged msg;
-	struct rma_atomic_msg m;
+	struct entry_atomic_msg m;
 	uint64_t flags;
 
 	if (d->type == FI_OP_READ || d->type == FI_OP_WRITE) {

@@ -14,6 +14,7 @@
 #include <rdma/fi_rma.h>
 
 #include "atomic/atomic.h"
+#include "link/entry_args.h"
 #include "link/wire.h"
 #include "xfer/peer.h"
 
@@ -51,19 +52,9 @@ struct rma_store {
 	struct fi_rma_iov remote[WIRE_IOV_MAX];
 };
 
-/* The arguments of an atomic ...msg call. */
-struct rma_atomic_msg {
-	enum atomic_form form;
-	const struct fi_msg_atomic *msg;
-	const struct fi_ioc *result;
-	size_t result_count;
-	const struct fi_ioc *compare;
-	size_t compare_count;
-};
-
 /* Check what a call was given and fill *o. 0 or a negative error. */
 int rma_from_rma(struct rma *o, const struct fi_msg_rma *msg, uint64_t flags, bool write);
-int rma_from_atomic(struct rma *o, struct rma_store *store, const struct rma_atomic_msg *m,
+int rma_from_atomic(struct rma *o, struct rma_store *store, const struct entry_atomic_msg *m,
 		    uint64_t flags);
 /*
  * An atomic on one buffer each and one range, which o's lists name; their lengths are filled in by

@@ -141,7 +141,7 @@ static int remote_to_bytes(struct fi_rma_iov *to, const struct fi_msg_atomic *ms
 }
 
 /* Operands, compare values and results each cover all elements, where they are needed. */
-static bool lengths_agree(struct rma *o, const struct rma_atomic_msg *m)
+static bool lengths_agree(struct rma *o, const struct entry_atomic_msg *m)
 {
 	size_t operand, compare, result;
 
@@ -165,7 +165,7 @@ static int same_tag(const struct rma *o)
 	return 0;
 }
 
-int rma_from_atomic(struct rma *o, struct rma_store *store, const struct rma_atomic_msg *m,
+int rma_from_atomic(struct rma *o, struct rma_store *store, const struct entry_atomic_msg *m,
 		    uint64_t flags)
 {
 	const struct fi_msg_atomic *msg = m->msg;

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include "hw/verbs/rc/rc_post.h"
+#include "link/entry_args.h"
 
 #define WRITE (FI_RMA | FI_WRITE)
 #define READ  (FI_RMA | FI_READ)
@@ -10,18 +11,22 @@
 /* What a read cannot be. */
 #define NOT_READ (FI_INJECT | FI_REMOTE_CQ_DATA | FI_COMMIT_COMPLETE)
 
-static inline ssize_t write_one(struct ep *ep, struct ibv_sge sge, struct fi_rma_iov remote,
-				struct rc_op op, const uint64_t *data)
+static ssize_t write_one(struct ep *ep, struct entry_rma e)
 {
-	struct ibv_send_wr wr = {.sg_list = &sge,
-				 .num_sge = op.len != 0,
-				 .opcode = data ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE};
+	struct ibv_sge sge = rc_sge(e.local->iov_base, e.local->iov_len, e.desc);
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = e.local->iov_len != 0, .opcode = IBV_WR_RDMA_WRITE};
+	struct rc_op op = {.flags = e.flags & ~FI_REMOTE_CQ_DATA,
+			   .kind = WRITE,
+			   .context = e.context,
+			   .len = e.local->iov_len};
 
-	wr.wr.rdma.remote_addr = remote.addr;
-	wr.wr.rdma.rkey = (uint32_t)remote.key;
-	if (data)
-		wr.imm_data = htonl((uint32_t)*data);
-	op.kind = WRITE;
+	wr.wr.rdma.remote_addr = e.remote->addr;
+	wr.wr.rdma.rkey = (uint32_t)e.remote->key;
+	if (e.flags & FI_REMOTE_CQ_DATA) {
+		wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+		wr.imm_data = htonl((uint32_t)e.data);
+	}
 	return rc_post_out(ep, &wr, op, sge.lkey != 0);
 }
 
@@ -34,22 +39,20 @@ static ssize_t post_read(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op,
 	return rc_post(ep, wr, op, 0);
 }
 
-static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src_addr,
-			uint64_t addr, uint64_t key, void *context)
+static ssize_t read_one(struct ep *ep, struct entry_rma e)
 {
-	struct ep *ep = ep_of(fid);
-	struct ibv_sge sge = rc_sge(buf, len, desc);
-	struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = len != 0, .opcode = IBV_WR_RDMA_READ};
-	(void)src_addr;
+	struct ibv_sge sge = rc_sge(e.local->iov_base, e.local->iov_len, e.desc);
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = e.local->iov_len != 0, .opcode = IBV_WR_RDMA_READ};
 
-	wr.wr.rdma.remote_addr = addr;
-	wr.wr.rdma.rkey = (uint32_t)key;
+	wr.wr.rdma.remote_addr = e.remote->addr;
+	wr.wr.rdma.rkey = (uint32_t)e.remote->key;
 	return post_read(ep, &wr,
-			 (struct rc_op){.flags = ep->tx_flags & ~NOT_READ,
+			 (struct rc_op){.flags = e.flags,
 					.kind = READ,
-					.context = context,
-					.len = len},
-			 desc || !len);
+					.context = e.context,
+					.len = e.local->iov_len},
+			 e.desc || !e.local->iov_len);
 }
 
 /* One range, as long as what is here. */
@@ -68,7 +71,7 @@ static int gather(struct rc_list *list, struct ibv_send_wr *wr, const struct fi_
 	return 0;
 }
 
-static ssize_t read_vector(struct ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
+static ssize_t read_lists(struct ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_READ};
 	struct rc_list list;
@@ -83,7 +86,7 @@ static ssize_t read_vector(struct ep *ep, const struct fi_msg_rma *msg, uint64_t
 		list.keyed);
 }
 
-static ssize_t write_vector(struct ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
+static ssize_t write_lists(struct ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
 	struct rc_list list;
@@ -102,111 +105,17 @@ static ssize_t write_vector(struct ep *ep, const struct fi_msg_rma *msg, uint64_
 		list.keyed);
 }
 
-static size_t total(const struct iovec *iov, size_t count)
+static inline ssize_t rma_one(struct ep *ep, struct entry_rma e, bool write)
 {
-	size_t len = 0;
-
-	for (size_t i = 0; i < count && iov; i++)
-		len += iov[i].iov_len;
-	return len;
+	return write ? write_one(ep, e) : read_one(ep, e);
 }
 
-static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
-			 fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
+static ssize_t rma_lists(struct ep *ep, const struct fi_msg_rma *msg, uint64_t flags, bool write)
 {
-	struct ep *ep = ep_of(fid);
-	struct fi_rma_iov remote = {addr, total(iov, count), key};
-	(void)src_addr;
-
-	return read_vector(ep,
-			   &(struct fi_msg_rma){.msg_iov = iov,
-						.desc = desc,
-						.iov_count = count,
-						.rma_iov = &remote,
-						.rma_iov_count = 1,
-						.context = context},
-			   ep->tx_flags & ~NOT_READ);
+	return write ? write_lists(ep, msg, flags) : read_lists(ep, msg, flags);
 }
 
-static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
-{
-	struct ep *ep = ep_of(fid);
-
-	return read_vector(ep, msg, (flags & ep->tx_msg_mask) | ep->tx_msg_flags);
-}
-
-static ssize_t rma_write(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			 fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
-{
-	struct ep *ep = ep_of(fid);
-	(void)dest_addr;
-
-	return write_one(ep, rc_sge(buf, len, desc), (struct fi_rma_iov){addr, len, key},
-			 (struct rc_op){.flags = ep->tx_flags, .context = context, .len = len},
-			 NULL);
-}
-
-static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
-			  fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
-{
-	struct ep *ep = ep_of(fid);
-	struct fi_rma_iov remote = {addr, total(iov, count), key};
-	(void)dest_addr;
-
-	return write_vector(ep,
-			    &(struct fi_msg_rma){.msg_iov = iov,
-						 .desc = desc,
-						 .iov_count = count,
-						 .rma_iov = &remote,
-						 .rma_iov_count = 1,
-						 .context = context},
-			    ep->tx_flags);
-}
-
-static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
-{
-	struct ep *ep = ep_of(fid);
-
-	return write_vector(ep, msg, (flags & ep->tx_msg_mask) | ep->tx_msg_flags);
-}
-
-static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr,
-			  uint64_t addr, uint64_t key)
-{
-	(void)dest_addr;
-	return write_one(ep_of(fid), rc_sge(buf, len, NULL), (struct fi_rma_iov){addr, len, key},
-			 (struct rc_op){.flags = FI_INJECT, .len = len}, NULL);
-}
-
-static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			     uint64_t data, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
-			     void *context)
-{
-	struct ep *ep = ep_of(fid);
-	(void)dest_addr;
-
-	return write_one(ep, rc_sge(buf, len, desc), (struct fi_rma_iov){addr, len, key},
-			 (struct rc_op){.flags = ep->tx_flags, .context = context, .len = len},
-			 &data);
-}
-
-static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
-			      fi_addr_t dest_addr, uint64_t addr, uint64_t key)
-{
-	(void)dest_addr;
-	return write_one(ep_of(fid), rc_sge(buf, len, NULL), (struct fi_rma_iov){addr, len, key},
-			 (struct rc_op){.flags = FI_INJECT, .len = len}, &data);
-}
-
-const struct fi_ops_rma rc_rma_ops = {
-	.size = sizeof(struct fi_ops_rma),
-	.read = rma_read,
-	.readv = rma_readv,
-	.readmsg = rma_readmsg,
-	.write = rma_write,
-	.writev = rma_writev,
-	.writemsg = rma_writemsg,
-	.inject = rma_inject,
-	.writedata = rma_writedata,
-	.injectdata = rma_injectdata,
-};
+#define ENTRY_RMA                  rc_rma_ops
+#define ENTRY_READ_FLAGS(ep)       ((ep)->tx_flags & ~NOT_READ)
+#define ENTRY_MSG_FLAGS(ep, flags) (((flags) & (ep)->tx_msg_mask) | (ep)->tx_msg_flags)
+#include "link/entry_rma.h"

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the entries of link/entry_rma.h and link/entry_atomic.h hand to the implementation that includes them. */
+#ifndef WEFT_LINK_ENTRY_ARGS_H
+#define WEFT_LINK_ENTRY_ARGS_H
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "atomic/atomic.h"
+
+/* A read or write of one buffer and one range of the same length. */
+struct entry_rma {
+	const struct iovec *local;
+	const struct fi_rma_iov *remote;
+	void *desc;
+	fi_addr_t addr; /* of the peer */
+	uint64_t flags;
+	uint64_t data; /* with FI_REMOTE_CQ_DATA */
+	void *context;
+};
+
+/* An atomic on one buffer of each kind and one range, `count` elements each. */
+struct entry_atomic {
+	enum atomic_form form;
+	enum fi_datatype type;
+	enum fi_op op;
+	const void *operand, *compare;
+	void *result, *result_desc;
+	size_t count;
+	fi_addr_t addr; /* of the peer */
+	uint64_t remote, key;
+	uint64_t flags;
+	void *context;
+};
+
+/* The lists of an atomic's ...msg call. */
+struct entry_atomic_msg {
+	enum atomic_form form;
+	const struct fi_msg_atomic *msg;
+	const struct fi_ioc *result;
+	void **result_desc;
+	size_t result_count;
+	const struct fi_ioc *compare;
+	size_t compare_count;
+};
+
+#endif

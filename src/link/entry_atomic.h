@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The entries of an atomic table, fi_atomic(3). An includer is one implementation of them; it defines before
+ *   ENTRY_ATOMIC                  the name of the table
+ *   ENTRY_FETCH_FLAGS(ep)         the default flags of an atomic with a result
+ *   ENTRY_MSG_FLAGS(ep, flags)    the flags of a ...msg call
+ *   atomic_one(ep, struct entry_atomic)               posts an atomic on one buffer of each kind
+ *   atomic_lists(ep, entry_atomic_msg, flags)         posts one on lists
+ *   atomic_valid(form, datatype, op, count)           the answer of fi_*atomicvalid
+ * and has link/entry_args.h and core/ep.h.
+ */
+
+/* The elements of all lists are meant for one range. */
+static size_t elements_of(const struct fi_ioc *ioc, size_t count)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < count && ioc; i++)
+		sum += ioc[i].count;
+	return sum;
+}
+
+static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, fi_addr_t dest_addr,
+			     uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op)
+{
+	return atomic_one(ep_of(fid), (struct entry_atomic){.form = ATOMIC_BASE,
+							    .type = datatype,
+							    .op = op,
+							    .operand = buf,
+							    .count = count,
+							    .addr = dest_addr,
+							    .remote = addr,
+							    .key = key,
+							    .flags = FI_INJECT});
+}
+
+static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			    fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			    enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc;
+
+	return atomic_one(ep, (struct entry_atomic){.form = ATOMIC_BASE,
+						    .type = datatype,
+						    .op = op,
+						    .operand = buf,
+						    .count = count,
+						    .addr = dest_addr,
+						    .remote = addr,
+						    .key = key,
+						    .flags = ep->tx_flags,
+						    .context = context});
+}
+
+static ssize_t atomic_readwrite(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+				void *result, void *result_desc, fi_addr_t dest_addr, uint64_t addr,
+				uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc;
+
+	return atomic_one(ep, (struct entry_atomic){.form = ATOMIC_FETCH,
+						    .type = datatype,
+						    .op = op,
+						    .operand = buf,
+						    .result = result,
+						    .result_desc = result_desc,
+						    .count = count,
+						    .addr = dest_addr,
+						    .remote = addr,
+						    .key = key,
+						    .flags = ENTRY_FETCH_FLAGS(ep),
+						    .context = context});
+}
+
+static ssize_t atomic_compwrite(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+				const void *compare, void *compare_desc, void *result,
+				void *result_desc, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+				enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc, (void)compare_desc;
+
+	return atomic_one(ep, (struct entry_atomic){.form = ATOMIC_COMPARE,
+						    .type = datatype,
+						    .op = op,
+						    .operand = buf,
+						    .compare = compare,
+						    .result = result,
+						    .result_desc = result_desc,
+						    .count = count,
+						    .addr = dest_addr,
+						    .remote = addr,
+						    .key = key,
+						    .flags = ENTRY_FETCH_FLAGS(ep),
+						    .context = context});
+}
+
+/* The lists of a ...v call, all for one range of `elements`. */
+#define ATOMIC_MSG(elements)                                                                       \
+	&(struct fi_msg_atomic)                                                                    \
+	{                                                                                          \
+		.msg_iov = iov, .iov_count = count, .addr = dest_addr,                             \
+		.rma_iov = &(struct fi_rma_ioc){addr, elements, key}, .rma_iov_count = 1,          \
+		.datatype = datatype, .op = op, .context = context                                 \
+	}
+
+static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+			     size_t count, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			     enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc;
+
+	return atomic_lists(ep,
+			    &(struct entry_atomic_msg){.form = ATOMIC_BASE,
+						       .msg = ATOMIC_MSG(elements_of(iov, count))},
+			    ep->tx_flags);
+}
+
+static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint64_t flags)
+{
+	struct ep *ep = ep_of(fid);
+
+	return atomic_lists(ep, &(struct entry_atomic_msg){.form = ATOMIC_BASE, .msg = msg},
+			    ENTRY_MSG_FLAGS(ep, flags));
+}
+
+static ssize_t atomic_readwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+				 size_t count, struct fi_ioc *resultv, void **result_desc,
+				 size_t result_count, fi_addr_t dest_addr, uint64_t addr,
+				 uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				 void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc;
+
+	return atomic_lists(
+		ep,
+		&(struct entry_atomic_msg){.form = ATOMIC_FETCH,
+					   .msg = ATOMIC_MSG(elements_of(resultv, result_count)),
+					   .result = resultv,
+					   .result_desc = result_desc,
+					   .result_count = result_count},
+		ENTRY_FETCH_FLAGS(ep));
+}
+
+static ssize_t atomic_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+				   struct fi_ioc *resultv, void **result_desc, size_t result_count,
+				   uint64_t flags)
+{
+	struct ep *ep = ep_of(fid);
+
+	return atomic_lists(ep,
+			    &(struct entry_atomic_msg){.form = ATOMIC_FETCH,
+						       .msg = msg,
+						       .result = resultv,
+						       .result_desc = result_desc,
+						       .result_count = result_count},
+			    ENTRY_MSG_FLAGS(ep, flags));
+}
+
+static ssize_t atomic_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
+				 size_t count, const struct fi_ioc *comparev, void **compare_desc,
+				 size_t compare_count, struct fi_ioc *resultv, void **result_desc,
+				 size_t result_count, fi_addr_t dest_addr, uint64_t addr,
+				 uint64_t key, enum fi_datatype datatype, enum fi_op op,
+				 void *context)
+{
+	struct ep *ep = ep_of(fid);
+	(void)desc, (void)compare_desc;
+
+	return atomic_lists(ep,
+			    &(struct entry_atomic_msg){
+				    ATOMIC_COMPARE, ATOMIC_MSG(elements_of(resultv, result_count)),
+				    resultv, result_desc, result_count, comparev, compare_count},
+			    ENTRY_FETCH_FLAGS(ep));
+}
+
+static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+				   const struct fi_ioc *comparev, void **compare_desc,
+				   size_t compare_count, struct fi_ioc *resultv, void **result_desc,
+				   size_t result_count, uint64_t flags)
+{
+	struct ep *ep = ep_of(fid);
+	(void)compare_desc;
+
+	return atomic_lists(ep,
+			    &(struct entry_atomic_msg){ATOMIC_COMPARE, msg, resultv, result_desc,
+						       result_count, comparev, compare_count},
+			    ENTRY_MSG_FLAGS(ep, flags));
+}
+
+static int atomic_writevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
+			     size_t *count)
+{
+	(void)fid;
+	return atomic_valid(ATOMIC_BASE, datatype, op, count);
+}
+
+static int atomic_readwritevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
+				 size_t *count)
+{
+	(void)fid;
+	return atomic_valid(ATOMIC_FETCH, datatype, op, count);
+}
+
+static int atomic_compwritevalid(struct fid_ep *fid, enum fi_datatype datatype, enum fi_op op,
+				 size_t *count)
+{
+	(void)fid;
+	return atomic_valid(ATOMIC_COMPARE, datatype, op, count);
+}
+
+const struct fi_ops_atomic ENTRY_ATOMIC = {
+	.size = sizeof(struct fi_ops_atomic),
+	.write = atomic_write,
+	.writev = atomic_writev,
+	.writemsg = atomic_writemsg,
+	.inject = atomic_inject,
+	.readwrite = atomic_readwrite,
+	.readwritev = atomic_readwritev,
+	.readwritemsg = atomic_readwritemsg,
+	.compwrite = atomic_compwrite,
+	.compwritev = atomic_compwritev,
+	.compwritemsg = atomic_compwritemsg,
+	.writevalid = atomic_writevalid,
+	.readwritevalid = atomic_readwritevalid,
+	.compwritevalid = atomic_compwritevalid,
+};

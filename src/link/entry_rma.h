@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The entries of an rma table, fi_rma(3). An includer is one implementation of them; it defines before
+ *   ENTRY_RMA                     the name of the table
+ *   ENTRY_READ_FLAGS(ep)          the default flags of a read
+ *   ENTRY_MSG_FLAGS(ep, flags)    the flags of a ...msg call
+ *   rma_one(ep, struct entry_rma, write)       posts an operation on one buffer and one range
+ *   rma_lists(ep, fi_msg_rma, flags, write)    posts one on lists
+ * and has link/entry_args.h and core/ep.h.
+ */
+
+static size_t bytes_of(const struct iovec *iov, size_t count)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < count && iov; i++)
+		len += iov[i].iov_len;
+	return len;
+}
+
+static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src_addr,
+			uint64_t addr, uint64_t key, void *context)
+{
+	struct ep *ep = ep_of(fid);
+
+	return rma_one(ep,
+		       (struct entry_rma){.local = &(struct iovec){buf, len},
+					  .remote = &(struct fi_rma_iov){addr, len, key},
+					  .desc = desc,
+					  .addr = src_addr,
+					  .flags = ENTRY_READ_FLAGS(ep),
+					  .context = context},
+		       false);
+}
+
+static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			 fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
+{
+	struct ep *ep = ep_of(fid);
+	struct fi_rma_iov remote = {addr, bytes_of(iov, count), key};
+
+	return rma_lists(ep,
+			 &(struct fi_msg_rma){.msg_iov = iov,
+					      .desc = desc,
+					      .iov_count = count,
+					      .addr = src_addr,
+					      .rma_iov = &remote,
+					      .rma_iov_count = 1,
+					      .context = context},
+			 ENTRY_READ_FLAGS(ep), false);
+}
+
+static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	struct ep *ep = ep_of(fid);
+
+	return rma_lists(ep, msg, ENTRY_MSG_FLAGS(ep, flags), false);
+}
+
+static ssize_t rma_write(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			 fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
+{
+	struct ep *ep = ep_of(fid);
+
+	return rma_one(ep,
+		       (struct entry_rma){.local = &(struct iovec){(void *)(uintptr_t)buf, len},
+					  .remote = &(struct fi_rma_iov){addr, len, key},
+					  .desc = desc,
+					  .addr = dest_addr,
+					  .flags = ep->tx_flags,
+					  .context = context},
+		       true);
+}
+
+static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
+			  fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
+{
+	struct ep *ep = ep_of(fid);
+	struct fi_rma_iov remote = {addr, bytes_of(iov, count), key};
+
+	return rma_lists(ep,
+			 &(struct fi_msg_rma){.msg_iov = iov,
+					      .desc = desc,
+					      .iov_count = count,
+					      .addr = dest_addr,
+					      .rma_iov = &remote,
+					      .rma_iov_count = 1,
+					      .context = context},
+			 ep->tx_flags, true);
+}
+
+static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	struct ep *ep = ep_of(fid);
+
+	return rma_lists(ep, msg, ENTRY_MSG_FLAGS(ep, flags), true);
+}
+
+static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr,
+			  uint64_t addr, uint64_t key)
+{
+	return rma_one(ep_of(fid),
+		       (struct entry_rma){.local = &(struct iovec){(void *)(uintptr_t)buf, len},
+					  .remote = &(struct fi_rma_iov){addr, len, key},
+					  .addr = dest_addr,
+					  .flags = FI_INJECT},
+		       true);
+}
+
+static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
+			     uint64_t data, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			     void *context)
+{
+	struct ep *ep = ep_of(fid);
+
+	return rma_one(ep,
+		       (struct entry_rma){.local = &(struct iovec){(void *)(uintptr_t)buf, len},
+					  .remote = &(struct fi_rma_iov){addr, len, key},
+					  .desc = desc,
+					  .addr = dest_addr,
+					  .flags = ep->tx_flags | FI_REMOTE_CQ_DATA,
+					  .data = data,
+					  .context = context},
+		       true);
+}
+
+static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
+			      fi_addr_t dest_addr, uint64_t addr, uint64_t key)
+{
+	return rma_one(ep_of(fid),
+		       (struct entry_rma){.local = &(struct iovec){(void *)(uintptr_t)buf, len},
+					  .remote = &(struct fi_rma_iov){addr, len, key},
+					  .addr = dest_addr,
+					  .flags = FI_INJECT | FI_REMOTE_CQ_DATA,
+					  .data = data},
+		       true);
+}
+
+const struct fi_ops_rma ENTRY_RMA = {
+	.size = sizeof(struct fi_ops_rma),
+	.read = rma_read,
+	.readv = rma_readv,
+	.readmsg = rma_readmsg,
+	.write = rma_write,
+	.writev = rma_writev,
+	.writemsg = rma_writemsg,
+	.inject = rma_inject,
+	.writedata = rma_writedata,
+	.injectdata = rma_injectdata,
+};
