@@ -13,7 +13,7 @@
 #define WIRE_MAGIC    0x54464557u /* "WEFT"; reads differently in the other byte order */
 #define WIRE_VERSION  9
 #define WIRE_NAME_MAX 96 /* bytes of an address string, with its terminator */
-#define WIRE_IOV_MAX  16 /* segments an offer may name */
+#define WIRE_IOV_MAX  16 /* segments an RTS may name */
 
 /* What a packet is. */
 enum wire_op {
@@ -56,7 +56,7 @@ enum wire_op {
  * WIRE_CTS: go on behind them. Of WIRE_ATS: all of it came in fragments.
  */
 #define WIRE_SPEC     0x10u
-#define WIRE_SPEC_MAX 131072u /* bytes of such fragments of an offer */
+#define WIRE_SPEC_MAX 131072u /* bytes of such fragments of an RTS */
 
 /* Flags of a one-sided request, which has WIRE_DATA in the short form. */
 #define WIRE_LONG   0x10u /* struct wire_ranges leads the payload; else tag: address, data: key */
@@ -264,7 +264,7 @@ _Static_assert(sizeof(struct wire_group) == 40, "layout of a word about a group"
 _Static_assert(sizeof(struct wire_range) == 24, "layout of a range");
 _Static_assert(offsetof(struct wire_ranges, range) == 16, "layout of ranges");
 _Static_assert(sizeof(struct wire_amo) == 8, "layout of an atomic");
-_Static_assert(offsetof(struct wire_rts, segment) == 16, "layout of an offer");
+_Static_assert(offsetof(struct wire_rts, segment) == 16, "layout of an RTS");
 _Static_assert(offsetof(struct wire_hello, name) == 56, "layout of a hello");
 _Static_assert(sizeof(struct wire_nic) == 40, "layout of an end of a path");
 _Static_assert(sizeof(struct wire_hello) ==

@@ -32,7 +32,7 @@ struct rx *coll_elsewhere(struct worker *worker, struct peer *peer, const struct
 void coll_hear(struct worker *worker, struct peer *peer, const struct packet *p);
 /* The connection is gone, `err` is positive; peer->conn.disconnect_received tells how. The peer may be freed next. */
 void coll_peer_failed(struct coll *coll, struct peer *peer, int err);
-/* A peer was gone before its connection to us was made: nobody is told, so members are looked at again soon. */
+/* A peer ended its connection before it was made: members that wait for it are polled again soon. */
 void coll_not_taken(struct coll *coll);
 /* Goes on with all that can; true when anything did. Outside of the transports' progress. */
 bool coll_progress(struct coll *coll);

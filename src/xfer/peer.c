@@ -316,10 +316,10 @@ bool peer_reads_out(struct peer *peer)
 void peer_failed(struct peer *peer, int err)
 {
 	struct worker *worker = peer->worker;
-	bool told = !list_empty(&peer->txreqs[TXREQ_BACKLOG]) ||
-		    !list_empty(&peer->txreqs[TXREQ_AHEAD]);
+	bool queued = !list_empty(&peer->txreqs[TXREQ_BACKLOG]) ||
+		      !list_empty(&peer->txreqs[TXREQ_AHEAD]);
 
-	peer->conn.refused = peer_attempts(peer) && !told ? err : 0;
+	peer->conn.refused = peer_attempts(peer) && !queued ? err : 0;
 	disconnect(peer);
 	tx_end_zcopy(peer);
 	tx_fail_all(peer, err, reason_of(peer, err));

@@ -131,17 +131,17 @@ struct peer {
 
 fi_addr_t peer_addr_lookup(struct peer *peer);
 
-/* Where it stands in the address vector now; it may have been inserted after it connected. */
+/* Its entry in the address vector now; it may have been inserted after it connected. */
 static inline fi_addr_t peer_addr(struct peer *peer)
 {
 	return __builtin_expect(peer->addr != FI_ADDR_NOTAVAIL, 1) ? peer->addr
 								   : peer_addr_lookup(peer);
 }
 
-/* What completions say of it: the user's id where one was given. */
+/* The source that completions report: the user's id if one was given. */
 fi_addr_t peer_reported(struct peer *peer);
 
-/* The next progress calls send what waits; sleeping waiters make one. */
+/* Something waits to be sent: the next progress calls send it, and sleeping waiters wake to make one. */
 void peer_busy(struct peer *peer);
 
 /* The peer of an entry, made when it is first talked to; NULL: no such entry, or no memory. */
@@ -153,25 +153,25 @@ struct peer *peer_new(struct worker *worker, const struct addr *name);
 /* Forgets everything about it. It must be idle, and no entry of worker->peers. */
 void peer_free(struct peer *peer);
 
-/* Its link works from now on. What waited goes out. */
+/* The link is made: sends what waits. */
 void peer_connected(struct peer *peer);
-/* It makes us keep more than `max` bytes of that, which no peer of ours does: it is ended. */
+/* The peer makes us keep more than `max` bytes of `of_what`: the next progress call disconnects it. */
 void peer_over_budget(struct peer *peer, const char *of_what, size_t max);
-/* There is no memory for `what` of it, which cannot be left out: it is disconnected. */
+/* There is no memory for `what` of the peer, which must not be lost: the next progress call disconnects it. */
 void peer_starve(struct peer *peer, const char *what);
 /*
  * The connection is gone or never came: everything under way with it ends with error `err`
  * (positive), the next operation connects anew.
  */
 void peer_failed(struct peer *peer, int err);
-/* One that is unread: true once all that it sent has been delivered. It may be freed then. */
+/* For an unread peer: true once all that it sent has been delivered. It may be freed then. */
 bool peer_reads_out(struct peer *peer);
 /*
- * The peer came to connect and was gone before that was done. Nothing of it is lost: no receive fails, and what
- * waits here to be sent to it connects by itself.
+ * The peer ended its connection before the hellos were exchanged. No receive fails; if something waits to be sent
+ * to it, connects anew.
  */
 void peer_not_taken(struct peer *peer, int err);
-/* Opens or shuts the fast road: messages go straight to the link only when nothing waits. */
+/* Sets peer->link: entries use the link directly only while nothing waits. */
 void peer_refresh(struct peer *peer);
 /* Is there an attempt of ours to connect? */
 static inline bool peer_attempts(const struct peer *peer)
@@ -180,7 +180,7 @@ static inline bool peer_attempts(const struct peer *peer)
 	       peer->state == PEER_CROSSED;
 }
 
-/* Something must go out first, whatever it is: what is posted now has no room. */
+/* Does anything wait to be sent? A new operation must not pass it. */
 static inline bool peer_behind(const struct peer *peer)
 {
 	return !list_empty(&peer->txreqs[TXREQ_BACKLOG]) || !list_empty(&peer->tx.controls);

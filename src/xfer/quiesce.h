@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waiting for peers that are at work in our memory without us. Domain locked. */
+/* Waiting until no peer accesses our memory directly. Domain locked. */
 #ifndef WEFT_XFER_QUIESCE_H
 #define WEFT_XFER_QUIESCE_H
 
 struct worker;
 
-/* The worker is being closed: what peers have begun through it ends, and nothing begins any more. */
+/* The worker is being closed: waits for direct accesses that have begun, and lets none begin. */
 void quiesce_close(struct worker *worker);
 
 #endif

@@ -33,21 +33,22 @@ struct worker {
 	unsigned int open_count;
 	bool in_progress;
 	bool closing;
-	bool counts;   /* accesses to our memory: peers are to tell */
-	bool armed;    /* the sockets may have been told something since: look at them at once */
-	bool sleepers; /* somebody armed it and was not woken since */
+	bool counts;   /* peers are to notify us of accesses to our memory */
+	bool armed;    /* poll the sockets at the next progress call */
+	bool sleepers; /* a thread may sleep on the worker's descriptor */
 	unsigned int progress_calls;
-	unsigned int served;   /* one-sided requests of peers that were delivered */
-	uint64_t next_poll;    /* ms: when the sockets are looked at again */
-	struct list busy;      /* struct peer.in_busy: something waits to be sent */
-	struct list awaiting;  /* struct peer.in_awaiting: one-sided operations without an answer */
-	struct list spec;      /* struct rxreq.in_spec: speculative fragments of it may come */
-	struct list spec_only; /* likewise: of those that cannot be had otherwise */
-	struct list acks_pending; /* struct peer.in_acks_pending: to be told what is done */
-	uint64_t spec_us;         /* when the last progress call that left any there was over */
+	unsigned int served; /* one-sided requests of peers that were delivered */
+	uint64_t next_poll;  /* ms: when the sockets are polled again */
+	struct list busy;    /* struct peer.tx.in_busy: something waits to be sent */
+	struct list
+		awaiting; /* struct peer.rma.in_awaiting: one-sided operations without an answer */
+	struct list spec; /* struct rxreq.in_spec: speculative fragments of it may come */
+	struct list spec_only;    /* the same of messages that cannot be fetched by CMA */
+	struct list acks_pending; /* struct peer.target.in_acks_pending: DONE to be sent */
+	uint64_t spec_us;         /* us: end of the last progress call that left any in `spec` */
 	unsigned int waits;       /* progress calls while there were any in awaiting */
-	unsigned int unread;      /* peers that are lost and have messages still to be delivered */
-	unsigned int handshakes;  /* under way: sockets are looked at more often */
+	unsigned int unread;      /* disconnected peers whose messages are still to be delivered */
+	unsigned int handshakes;  /* under way: sockets are polled more often */
 	struct {
 		const struct transport *transport;
 		void *state;
@@ -57,7 +58,7 @@ struct worker {
 	struct offload *offload; /* of a connected one that is the device's, likewise */
 	struct coll *coll;       /* see xfer/group.h; or NULL */
 	/* The rest. */
-	struct waiter **waiters; /* who may sleep on what this worker brings */
+	struct waiter **waiters; /* that may sleep on the worker's descriptor */
 	unsigned int waiter_count;
 	struct domain *dom;
 	struct av *av;

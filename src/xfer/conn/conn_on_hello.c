@@ -21,9 +21,9 @@ static void abandon_attempt(struct peer *peer)
 	peer->worker->handshakes--;
 }
 
-int conn_take(struct peer *peer, struct accepted *conn, const struct hello_fields *words)
+int conn_take(struct peer *peer, struct accepted *conn, const struct hello_fields *fields)
 {
-	struct hello_fields answer = *words;
+	struct hello_fields answer = *fields;
 	int err;
 
 	abandon_attempt(peer);

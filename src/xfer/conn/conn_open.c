@@ -77,15 +77,15 @@ close_pair:
 int conn_say_hello(struct peer *peer)
 {
 	struct worker *worker = peer->worker;
-	struct hello_fields words = {.kind = worker->cm ? HELLO_REQUEST : HELLO_CONNECT,
-				     .id = pool_id(peer),
-				     .data = worker->cm_data,
-				     .data_len = worker->cm_len};
+	struct hello_fields fields = {.kind = worker->cm ? HELLO_REQUEST : HELLO_CONNECT,
+				      .id = pool_id(peer),
+				      .data = worker->cm_data,
+				      .data_len = worker->cm_len};
 
 	if (worker->cm)
 		conn_single_sent(peer);
-	conn_prepare(peer, NULL, &words.nic);
-	return hello_send(worker, peer->conn.sock, peer->conn.inside, &words);
+	conn_prepare(peer, NULL, &fields.nic);
+	return hello_send(worker, peer->conn.sock, peer->conn.inside, &fields);
 }
 
 /* Takes the socket. 0 or a negative error. */

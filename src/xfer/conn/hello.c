@@ -58,17 +58,17 @@ static bool brings_fds(enum hello_kind kind)
 	return kind == HELLO_CONNECT || kind == HELLO_ACCEPT || kind == HELLO_REQUEST;
 }
 
-int hello_send(struct worker *worker, int sock, bool inside, const struct hello_fields *words)
+int hello_send(struct worker *worker, int sock, bool inside, const struct hello_fields *fields)
 {
 	struct wire_hello hello = {
 		.magic = WIRE_MAGIC,
 		.version = WIRE_VERSION,
 		.size = sizeof(hello),
-		.kind = words->kind,
-		.your_id = words->id,
-		.error = (uint32_t)words->error,
-		.data_len = (uint32_t)words->data_len,
-		.nic = words->nic,
+		.kind = fields->kind,
+		.your_id = fields->id,
+		.error = (uint32_t)fields->error,
+		.data_len = (uint32_t)fields->data_len,
+		.nic = fields->nic,
 	};
 	struct iovec iov = {&hello, sizeof(hello)};
 	union control control = {0};
@@ -77,9 +77,9 @@ int hello_send(struct worker *worker, int sock, bool inside, const struct hello_
 
 	if (err)
 		return err;
-	if (words->data_len)
-		memcpy(hello.data, words->data, words->data_len);
-	if (worker && inside && brings_fds(words->kind)) {
+	if (fields->data_len)
+		memcpy(hello.data, fields->data, fields->data_len);
+	if (worker && inside && brings_fds(fields->kind)) {
 		worker->via[LINK_HOST].transport->hello_fds(worker->via[LINK_HOST].state, fds);
 		attach_fds(&msg, &control, fds);
 	}

@@ -7,10 +7,10 @@
 #include "link/wire.h"
 #include "xfer/worker.h"
 
-/* What one says beside what all of a worker say. */
+/* The fields of a hello that differ between hellos of one worker. */
 struct hello_fields {
 	enum hello_kind kind;
-	uint32_t id;      /* how the receiver is to be named */
+	uint32_t id;      /* by which the receiver's packets name it */
 	int error;        /* of HELLO_REJECT, positive */
 	const void *data; /* the application's, at most WIRE_CM_DATA_MAX bytes */
 	size_t data_len;
@@ -21,7 +21,7 @@ struct hello_fields {
  * Sends one on `sock`, inside a host with our transport's descriptors. `worker` may be NULL where there is
  * none: HELLO_REJECT. 0 or a negative error.
  */
-int hello_send(struct worker *worker, int sock, bool inside, const struct hello_fields *words);
+int hello_send(struct worker *worker, int sock, bool inside, const struct hello_fields *fields);
 
 /*
  * Receives one from `sock`. 1: *hello is valid and `fds` are the descriptors that came, then -1, the
@@ -33,10 +33,10 @@ int hello_recv(int sock, bool inside, struct wire_hello *hello, int fds[WIRE_FDS
 /* Copies of the descriptors our own hello brings, the caller's. 0 or a negative error. */
 int hello_own_fds(struct worker *worker, int fds[WIRE_FDS]);
 
-/* Closes those that are there; all are -1 then. */
+/* Closes the descriptors and sets all to -1. */
 void hello_close_fds(int fds[WIRE_FDS]);
 
-/* The name inside. 0 or -FI_EPROTO, -FI_ENOMEM. addr_free what it gives. */
+/* The address in a hello, to be freed by addr_free. 0, -FI_EPROTO or -FI_ENOMEM. */
 int hello_name(const struct wire_hello *hello, struct addr *name);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sockets where an address is found. */
+/* The listening sockets of an address. */
 #ifndef WEFT_XFER_LISTEN_H
 #define WEFT_XFER_LISTEN_H
 
 #include "base/addr.h"
 #include "xfer/conn/acceptor.h"
 
-/* Which of the two there are to be. */
+/* Which listeners to open. */
 struct listen_how {
 	bool inside, network;
 	int backlog; /* or LISTEN_LATER */

@@ -34,9 +34,9 @@ int defer_rma(struct ep *ep, const struct rma *o);
 
 /* What the sorts of work differ in. */
 struct work_kind {
-	/* Posts it. 0: its own affair from now on. -FI_EAGAIN: no room. Else it is to fail. */
+	/* Posts it. 0: it ends by `done`. -FI_EAGAIN: no space, try again. Else `failed` is next. */
 	int (*start)(struct work *work);
-	/* It could not be posted: err is positive. Frees it. */
+	/* It could not be posted; `err` is positive. Frees it. */
 	void (*fail)(struct work *work, int err);
 	/* Its endpoint is being closed: says that it was canceled. Frees it. */
 	void (*orphan)(struct work *work);
@@ -54,9 +54,9 @@ struct work {
 	size_t got;    /* bytes of the message, */
 	uint64_t tag;  /* and its tag, set before a receive is done */
 	/*
-	 * Not NULL: its sender and its receiver share a processor, or both have copies to make all the time. A long message
-	 * of it goes without fragments, put where its receiver takes it alone, at any time; once for all receivers of the
-	 * same memory and the same batch.
+	 * Not NULL: sender and receivers share processors, so they should not copy at the same time. A long
+	 * message then goes without speculative fragments; each receiver copies it out by itself. Receivers of the
+	 * same memory in the same batch share one copy.
 	 */
 	const void *batch;
 };
@@ -74,7 +74,7 @@ static inline void defer_done(struct work *work, int err)
 void defer_enter(struct work *work);
 /* Takes it off; the caller frees it. */
 void defer_remove(struct work *work);
-/* Would an operation with this threshold have to wait, or be the first to start? */
+/* Must an operation with this threshold wait behind others? */
 bool defer_must_wait(const struct cntr *c, uint64_t threshold);
 /* The counter is about to be set: whatever it has reached by now stays due. */
 void defer_due(struct cntr *c);

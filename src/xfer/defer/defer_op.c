@@ -32,7 +32,7 @@ static struct triggered *triggered_of(const struct work *work)
 	return LIST_ENTRY(work, struct triggered, work);
 }
 
-/* What one who hears of an operation's end is told. */
+/* What the reader of an operation's completion gets. */
 struct teller {
 	struct cq *cq;
 	struct cntr *cntr;

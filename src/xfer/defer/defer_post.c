@@ -133,9 +133,9 @@ static int change_counter(struct deferred *d)
 	const struct fi_op_cntr *op = d->op;
 	bool set = d->type == FI_OP_CNTR_SET;
 	uint64_t value = op->value;
-	struct cntr *c = d->told;
+	struct cntr *c = d->reports_to;
 
-	d->told = NULL;
+	d->reports_to = NULL;
 	defer_done(&d->work, 0);
 	if (set) {
 		defer_due(c);

@@ -14,27 +14,27 @@
 #include "xfer/entry/entry_tables.h"
 #include "xfer/worker.h"
 
-/* Frees it without a word; the counter to be told if there is one. */
+/* Frees it without a word; returns the counter that is to count its end, or NULL. */
 static struct cntr *end(struct deferred *d)
 {
-	struct cntr *told = d->told;
+	struct cntr *reports_to = d->reports_to;
 
 	__atomic_fetch_sub(&d->work.dom->deferred, 1, __ATOMIC_RELAXED);
 	free(d);
-	return told;
+	return reports_to;
 }
 
 static void done(struct work *work, int err)
 {
-	struct cntr *told = end(deferred_of(work));
+	struct cntr *reports_to = end(deferred_of(work));
 
-	if (!told)
+	if (!reports_to)
 		return;
 	if (err)
-		cntr_fail(told);
+		cntr_fail(reports_to);
 	else
-		cntr_count(told, 1);
-	ref_put(&told->ref);
+		cntr_count(reports_to, 1);
+	ref_put(&reports_to->ref);
 }
 
 static int start(struct work *work)
@@ -138,12 +138,12 @@ static int check(struct deferred *d, const struct fi_deferred_work *dw)
 		return -FI_EINVAL;
 	}
 	if (dw->op_type != FI_OP_CNTR_SET && dw->op_type != FI_OP_CNTR_ADD) {
-		d->told = dw->completion_cntr ? cntr_of(dw->completion_cntr) : NULL;
+		d->reports_to = dw->completion_cntr ? cntr_of(dw->completion_cntr) : NULL;
 		return check_operation(d);
 	}
 	if (dw->completion_cntr || !counter_in(dom, dw->op.cntr->cntr))
 		return -FI_EINVAL;
-	d->told = cntr_of(dw->op.cntr->cntr);
+	d->reports_to = cntr_of(dw->op.cntr->cntr);
 	return 0;
 }
 
@@ -161,16 +161,16 @@ static int queue(struct domain *dom, const struct fi_deferred_work *dw)
 	d->work.dom = dom;
 	d->work.threshold = dw->threshold;
 	err = check(d, dw);
-	if (!err && d->told)
-		err = defer_join(d->told);
+	if (!err && d->reports_to)
+		err = defer_join(d->reports_to);
 	if (err) {
 		free(d);
 		return err;
 	}
 	d->work.cntr = cntr_of(dw->triggering_cntr);
-	if (d->told) {
-		ref_get(&d->told->ref);
-		wait_notify(&d->told->wait); /* who sleeps on it has more to look at now */
+	if (d->reports_to) {
+		ref_get(&d->reports_to->ref);
+		wait_notify(&d->reports_to->wait); /* who sleeps on it has more to look at now */
 	}
 	__atomic_fetch_add(&dom->deferred, 1, __ATOMIC_RELAXED);
 	defer_enter(&d->work);
@@ -193,12 +193,12 @@ int defer_queue(struct domain *dom, struct fi_deferred_work *dw)
 
 static void drop(struct work *work)
 {
-	struct cntr *told;
+	struct cntr *reports_to;
 
 	defer_remove(work);
-	told = end(deferred_of(work));
-	if (told)
-		ref_put(&told->ref);
+	reports_to = end(deferred_of(work));
+	if (reports_to)
+		ref_put(&reports_to->ref);
 }
 
 static bool is_of(const struct work *work, const void *dw)

@@ -11,8 +11,9 @@ struct deferred {
 	struct work work;
 	const struct fi_deferred_work *of; /* what names it; not followed once it is queued */
 	enum fi_op_type type;
-	const void *op;    /* struct fi_op_*, as the type says: the application's until the end */
-	struct cntr *told; /* counts its end, or is the counter to change; in its ref; or NULL */
+	const void *op; /* struct fi_op_*, as the type says: the application's until the end */
+	struct cntr
+		*reports_to; /* counts its end, or is the counter to change; in its ref; or NULL */
 };
 
 static inline struct deferred *deferred_of(const struct work *work)

@@ -14,7 +14,7 @@
 
 struct xfer;
 
-/* The endpoint is being closed: see xfer_forget. The batch goes out now or never. */
+/* The endpoint is being closed: see xfer_forget. Sends the batch once, and drops what the kernel does not take. */
 void dgram_forget(struct dgram *d, struct ep *ep, struct ep *successor);
 
 int dgram_send(struct ep *ep, const struct xfer *x);

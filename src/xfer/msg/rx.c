@@ -33,7 +33,7 @@ static inline bool wants_completion(const struct rx *rx, const struct recv *r)
 }
 
 /* Pushes what the application sees of a received message. */
-static void complete(struct rx *rx, struct recv *r, const struct message *m, size_t room,
+static void complete(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
 		     void *base, int err)
 {
 	uint32_t flags = wire_flags(m->head);
@@ -42,7 +42,7 @@ static void complete(struct rx *rx, struct recv *r, const struct message *m, siz
 		.flags = FI_RECV | (flags & WIRE_TAGGED ? FI_TAGGED : FI_MSG) |
 			 (flags & WIRE_DATA ? FI_REMOTE_CQ_DATA : 0) |
 			 (wire_op(m->head) == WIRE_AMO ? FI_ATOMIC : 0),
-		.len = m->len < room ? m->len : room,
+		.len = m->len < capacity ? m->len : capacity,
 		.buf = base,
 		.data = m->data,
 		.tag = m->tag,
@@ -54,7 +54,7 @@ static void complete(struct rx *rx, struct recv *r, const struct message *m, siz
 		slot.flags |= FI_MULTI_RECV;
 		r->flags |= FI_COMPLETION;
 	}
-	if (!err && m->len > room)
+	if (!err && m->len > capacity)
 		err = FI_ETRUNC;
 	if (__builtin_expect(!err && !(rx->caps & FI_SOURCE_ERR && slot.src == FI_ADDR_NOTAVAIL),
 			     1)) {
@@ -91,11 +91,11 @@ void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct m
 		cntr_fail(rx->cntr);
 }
 
-void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t room, void *base,
+void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t capacity, void *base,
 	       int err)
 {
 	r->arriving--;
-	complete(rx, r, m, room, base, err);
+	complete(rx, r, m, capacity, base, err);
 	if (!r->arriving && (r->exhausted || !(r->flags & FI_MULTI_RECV)))
 		pool_put(&rx->q->recv_pool, r);
 }
@@ -129,12 +129,12 @@ void rx_abandon(struct rx *rx, struct recv *r)
 
 size_t rx_reserve(struct rx *rx, struct recv *r, size_t len)
 {
-	size_t room = r->len, take = len < room ? len : room;
+	size_t capacity = r->len, take = len < capacity ? len : capacity;
 
 	r->arriving++;
 	if (!(r->flags & FI_MULTI_RECV)) {
 		list_remove(&r->link);
-		return room;
+		return capacity;
 	}
 	r->len -= take;
 	r->iov[0].iov_base = (char *)r->iov[0].iov_base + take;
@@ -143,16 +143,16 @@ size_t rx_reserve(struct rx *rx, struct recv *r, size_t len)
 		r->exhausted = true;
 		list_remove(&r->link);
 	}
-	return room;
+	return capacity;
 }
 
-/* The first `want` bytes of what is offered, for a device. How many ranges; 0: it cannot be had so. */
-static size_t ranges_of(struct fi_rma_iov *range, const struct wire_rts *offer, size_t want)
+/* The first `want` bytes of what an RTS announces, for a device. How many ranges; 0: it cannot be had so. */
+static size_t ranges_of(struct fi_rma_iov *range, const struct wire_rts *rts, size_t want)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; want; i++) {
-		const struct wire_segment *s = &offer->segment[i];
+		const struct wire_segment *s = &rts->segment[i];
 		size_t len = s->len < want ? s->len : want;
 
 		if (len && !s->key)
@@ -166,44 +166,44 @@ static size_t ranges_of(struct fi_rma_iov *range, const struct wire_rts *offer, 
 }
 
 /* By a device, or streamed. */
-static void pull(struct rx *rx, struct recv *r, const struct message *m,
-		 const struct wire_rts *offer, const struct iovec *iov, size_t room)
+static void pull(struct rx *rx, struct recv *r, const struct message *m, const struct wire_rts *rts,
+		 const struct iovec *iov, size_t capacity)
 {
 	struct fi_rma_iov remote[WIRE_IOV_MAX];
 	struct iovec local[RX_IOV_MAX];
-	size_t want = m->len < room ? m->len : room;
+	size_t want = m->len < capacity ? m->len : capacity;
 	struct link_rdma op = {.local = local, .remote = remote};
 
-	op.remote_count = ranges_of(remote, offer, want);
+	op.remote_count = ranges_of(remote, rts, want);
 	op.local_count = iov_slice(local, iov, r->iov_count, 0, &want);
-	rxreq_send_cts(rx, r, m, room, r->flags & FI_MULTI_RECV ? iov[0].iov_base : NULL,
+	rxreq_send_cts(rx, r, m, capacity, r->flags & FI_MULTI_RECV ? iov[0].iov_base : NULL,
 		       op.remote_count ? &op : NULL);
 }
 
 static void accept_rts(struct rx *rx, struct recv *r, struct message *m)
 {
-	struct wire_rts offer;
+	struct wire_rts rts;
 	struct iovec iov[RX_IOV_MAX];
 	unsigned int count = r->iov_count;
-	size_t room, want;
+	size_t capacity, want;
 	void *base;
 
-	memcpy(&offer, m->payload, offsetof(struct wire_rts, segment));
-	memcpy(offer.segment, (const char *)m->payload + offsetof(struct wire_rts, segment),
-	       offer.count * sizeof(offer.segment[0]));
-	m->len = offer.len;
+	memcpy(&rts, m->payload, offsetof(struct wire_rts, segment));
+	memcpy(rts.segment, (const char *)m->payload + offsetof(struct wire_rts, segment),
+	       rts.count * sizeof(rts.segment[0]));
+	m->len = rts.len;
 	memcpy(iov, r->iov, count * sizeof(iov[0]));
 	base = r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL;
-	room = rx_reserve(rx, r, m->len);
-	want = m->len < room ? m->len : room;
-	if (wire_flags(m->head) & WIRE_SPEC && spec_begin(rx, r, m, &offer, room, base))
+	capacity = rx_reserve(rx, r, m->len);
+	want = m->len < capacity ? m->len : capacity;
+	if (wire_flags(m->head) & WIRE_SPEC && spec_begin(rx, r, m, &rts, capacity, base))
 		return;
-	if (rxreq_fetch(m->peer, &offer, 0, iov, count, want)) {
-		pull(rx, r, m, &offer, iov, room);
+	if (rxreq_fetch(m->peer, &rts, 0, iov, count, want)) {
+		pull(rx, r, m, &rts, iov, capacity);
 		return;
 	}
 	rx_send_ats(m, 0);
-	rx_finish(rx, r, m, room, base, 0);
+	rx_finish(rx, r, m, capacity, base, 0);
 }
 
 /* The message is an atomic: the receive's buffer is its target. */
@@ -212,20 +212,20 @@ static void accept_atomic(struct rx *rx, struct recv *r, const struct message *m
 	struct message seen = *m;
 	void *base = r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL;
 	struct rma_matched end = rma_match_apply(m, r->iov, r->iov_count);
-	size_t room;
+	size_t capacity;
 
 	seen.head = WIRE_HEAD(WIRE_AMO, WIRE_TAGGED | (end.has_data ? WIRE_DATA : 0), 0, 0);
 	seen.data = end.data;
 	seen.len = rma_match_len(m);
-	room = rx_reserve(rx, r, seen.len);
+	capacity = rx_reserve(rx, r, seen.len);
 	/* Where it reached too far the receive is told so. */
-	rx_finish(rx, r, &seen, room, base, seen.len > room ? 0 : end.err);
+	rx_finish(rx, r, &seen, capacity, base, seen.len > capacity ? 0 : end.err);
 }
 
 void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 {
 	void *base = NULL;
-	size_t room;
+	size_t capacity;
 
 	if (m->peer && !list_empty(&m->peer->worker->spec) && !(wire_flags(m->head) & WIRE_SPEC))
 		spec_overtaken(m->peer, NULL);
@@ -247,10 +247,10 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 	}
 	if (r->flags & FI_MULTI_RECV)
 		base = r->iov[0].iov_base;
-	room = rx_reserve(rx, r, m->len);
+	capacity = rx_reserve(rx, r, m->len);
 	if (rx_wants_ack(m->head))
 		rx_send_ats(m, 0);
-	rx_finish(rx, r, m, room, base, 0);
+	rx_finish(rx, r, m, capacity, base, 0);
 }
 
 /* A message in one packet has come. Built in place, word by word, as it will be read soon. */

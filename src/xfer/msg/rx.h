@@ -44,21 +44,21 @@ struct rx {
 	uint64_t addr_mask;  /* strips the context index off a fi_addr_t */
 };
 
-/* A message nobody had posted a receive for. */
+/* An unexpected message: no receive was posted when it came. */
 struct unexpected {
 	struct list link;
 	struct rx *rx;     /* the context it was sent to, which may share queues with others */
-	struct peer *peer; /* NULL once the peer is gone: the message is still good */
-	fi_addr_t src;     /* as far as it was known when it came */
+	struct peer *peer; /* NULL once the peer is disconnected: the message is still good */
+	fi_addr_t src;     /* as known when the message came, or FI_ADDR_NOTAVAIL */
 	uint64_t head, tag, data;
 	size_t len;              /* of the message */
 	size_t kept;             /* bytes below */
-	unsigned char payload[]; /* the message, or the offer */
+	unsigned char payload[]; /* the message, or the RTS */
 };
 
 /* A message on its way to a receive. */
 struct message {
-	struct peer *peer; /* NULL: it came from somebody who is gone */
+	struct peer *peer; /* NULL: the sender is disconnected */
 	fi_addr_t src;
 	uint64_t head, tag, data;
 	size_t len;              /* of the message */
@@ -80,7 +80,7 @@ struct recv_args {
 void rx_init(struct rx *rx, struct domain *dom);
 void rx_fini(struct rx *rx);
 
-/* Posts a receive or does what FI_PEEK, FI_CLAIM, FI_DISCARD say. 0, -FI_EAGAIN: no room, or another error. */
+/* Posts a receive or does what FI_PEEK, FI_CLAIM, FI_DISCARD say. 0, -FI_EAGAIN: no memory for one more, or another error. */
 int rx_post(struct rx *rx, struct worker *worker, bool tagged, const struct recv_args *args);
 
 /* The message meets the receive `r`, which leaves its list when it is used up. */
@@ -90,12 +90,12 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m);
  * holds it. false: not that case, nothing done.
  */
 bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct packet *p);
-/* Does the sender of what came with this head wait to hear of it? */
+/* Does the sender of a packet with this head await ATS? */
 static inline bool rx_wants_ack(uint64_t head)
 {
 	return wire_op(head) != WIRE_MSG || wire_flags(head) & (WIRE_ACK_MATCH | WIRE_ACK_DELIVER);
 }
-/* What came of a message: answers its sender, if there is one to be answered. */
+/* Sends ATS with `err` (positive, or 0) if the message's peer is still there. */
 void rx_send_ats(const struct message *m, int err);
 /*
  * Takes the room the message needs out of a multi-receive buffer, which leaves the list when too
@@ -103,11 +103,11 @@ void rx_send_ats(const struct message *m, int err);
  */
 size_t rx_reserve(struct rx *rx, struct recv *r, size_t len);
 /* The message is in place (or failed): completes, frees the receive if it is used up. */
-void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t room, void *base,
+void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t capacity, void *base,
 	       int err);
 /*
- * The endpoint it belongs to is closed: the same without a word to the application, but for a multi-receive
- * buffer of a shared context that is used up.
+ * The same without a completion, for an endpoint that is closed; only a used-up multi-receive buffer of a shared
+ * context is reported.
  */
 void rx_abandon(struct rx *rx, struct recv *r);
 /* The oldest receive for a message; it stays on its list. NULL: none. */
@@ -125,26 +125,26 @@ void rx_recv_fail(struct rx *rx, struct recv *r, int err, uint64_t flags);
 void rx_fail_directed(struct rx *rx, fi_addr_t src, int err);
 /* All that wait in queues of its own end with `err`. */
 void rx_fail_posted(struct rx *rx, int err);
-/* What was kept of the peer stands without it from now on. */
+/* The peer is disconnected: its kept messages stay, those that only it could complete are dropped. */
 void rx_forget_peer(struct rx *rx, struct peer *peer);
 /* The same of an entry that leaves the address vector. */
 void rx_forget_addr(struct rx *rx, fi_addr_t addr);
 void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct message *m, int err);
 
-/* Keeps a message nobody waits for; asks its sender to pause when that is too much. */
+/* Keeps an unexpected message; sends XOFF when the context keeps too much. */
 void rx_store(struct rx *rx, const struct message *m, size_t payload_len);
 /* The oldest message kept that such a receive would match, or NULL. */
 struct unexpected *rx_unexpected(struct rx *rx, bool tagged, const struct recv_args *args);
 /* Takes it off its list; the caller frees it with rx_drop. */
 void rx_take(struct rx *rx, struct unexpected *u);
 void rx_drop(struct unexpected *u);
-/* What was taken off one context's list goes to another that has its own queues. */
+/* Moves a message that was taken off one context's list to another context. */
 void rx_give(struct rx *rx, struct unexpected *u);
-/* Its sender hears that it is not wanted, where it waits to hear of it. */
+/* Sends ATS with an error if the sender awaits one. */
 void rx_refuse(const struct unexpected *u);
-/* Senders that were asked to pause may go on. */
+/* Sends XON to paused senders once the context keeps little enough. */
 void rx_send_xon(struct rx *rx);
-/* The context is closed while its worker lives on: senders that wait for an answer get one. */
+/* The context is closed while its worker lives on: refuses the kept messages whose senders await ATS. */
 void rx_refuse_kept(struct rx *rx);
 /* The context goes away; its messages in shared queues too. */
 void rx_forget_context(struct rx *rx);

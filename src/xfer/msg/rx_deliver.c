@@ -13,22 +13,22 @@
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
-/* The offer's own figures agree with each other and with the packet. */
+/* The RTS's own figures agree with each other and with the packet. */
 static bool rts_valid(const struct packet *p)
 {
-	struct wire_rts offer;
+	struct wire_rts rts;
 	size_t fixed = offsetof(struct wire_rts, segment);
 	uint64_t sum = 0;
 
-	if (p->len < fixed || p->len > sizeof(offer))
+	if (p->len < fixed || p->len > sizeof(rts))
 		return false;
-	memcpy(&offer, p->payload, p->len);
-	if (offer.count > WIRE_IOV_MAX || p->len != fixed + offer.count * sizeof(offer.segment[0]))
+	memcpy(&rts, p->payload, p->len);
+	if (rts.count > WIRE_IOV_MAX || p->len != fixed + rts.count * sizeof(rts.segment[0]))
 		return false;
-	for (size_t i = 0; i < offer.count; i++)
-		if (__builtin_add_overflow(sum, offer.segment[i].len, &sum))
+	for (size_t i = 0; i < rts.count; i++)
+		if (__builtin_add_overflow(sum, rts.segment[i].len, &sum))
 			return false;
-	return sum == offer.len && sum; /* nothing is not offered: it would never come */
+	return sum == rts.len && sum; /* nothing is not announced: it would never come */
 }
 
 static void refuse_message(struct peer *peer, const struct packet *p, const char *why)
@@ -55,7 +55,7 @@ static inline void deliver_to(struct rx *rx, struct peer *peer, const struct pac
 	if (__builtin_expect(!rx, 0))
 		refuse_message(peer, p, "no such context, or not enabled");
 	else if (wire_op(p->head) == WIRE_RTS && !rts_valid(p))
-		refuse_message(peer, p, "its offer contradicts itself");
+		refuse_message(peer, p, "its RTS contradicts itself");
 	else
 		rx_message(rx, peer, p);
 }

@@ -151,7 +151,7 @@ void rx_refuse(const struct unexpected *u)
 		tx_control(u->peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(u->head)), FI_ECANCELED);
 }
 
-/* A discarded offer or acknowledged message still owes its sender an answer. */
+/* A discarded RTS or acknowledged message still owes its sender an answer. */
 static void answer_discarded(struct unexpected *u)
 {
 	if (u->peer && wire_op(u->head) == WIRE_AMO) {
@@ -164,7 +164,7 @@ static void answer_discarded(struct unexpected *u)
 
 static size_t message_len(const struct unexpected *u)
 {
-	struct wire_rts offer;
+	struct wire_rts rts;
 
 	if (wire_op(u->head) == WIRE_AMO)
 		return rma_match_len(&(struct message){.peer = u->peer,
@@ -175,8 +175,8 @@ static size_t message_len(const struct unexpected *u)
 						       .payload = u->payload});
 	if (wire_op(u->head) != WIRE_RTS)
 		return u->len;
-	memcpy(&offer.len, u->payload, sizeof(offer.len));
-	return offer.len;
+	memcpy(&rts.len, u->payload, sizeof(rts.len));
+	return rts.len;
 }
 
 static void complete_peek(struct rx *rx, bool tagged, const struct recv_args *args,
@@ -293,7 +293,7 @@ static void forget_sender(struct unexpected *u)
 
 /*
  * Offers of a peer that is gone can never be met; whole messages of its stay good, unless they are too
- * many. A claimed offer stays, to fail when it is received.
+ * many. A claimed RTS stays, to fail when it is received.
  */
 void rx_forget_peer(struct rx *rx, struct peer *peer)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sending beyond the fast road: connect first, wait for room, offer long messages, await answers. */
+/* Sends off the fast path: connect first, wait for space, announce long messages, await answers. */
 #include "xfer/msg/tx.h"
 
 #include <rdma/fi_errno.h>
@@ -50,14 +50,14 @@ static enum proto prepare_rndv(struct peer *peer, struct txreq *req)
 
 static int send_rts(struct link *link, struct txreq *req)
 {
-	struct wire_rts offer = {.len = req->len, .count = req->count};
+	struct wire_rts rts = {.len = req->len, .count = req->count};
 	uint64_t flags = wire_flags(req->head) | (req->limit ? WIRE_SPEC : 0);
 
 	for (size_t i = 0; i < req->count; i++)
-		offer.segment[i] = (struct wire_segment){req->remote[i].addr, req->remote[i].len,
-							 req->remote[i].key};
+		rts.segment[i] = (struct wire_segment){req->remote[i].addr, req->remote[i].len,
+						       req->remote[i].key};
 	return link->ops->send(
-		link, &offer,
+		link, &rts,
 		offsetof(struct wire_rts, segment) + req->count * sizeof(struct wire_segment),
 		req->data, WIRE_HEAD(WIRE_RTS, flags, wire_rx(req->head), pool_id(req)), req->tag);
 }
@@ -71,7 +71,7 @@ static int send_whole(struct txreq *req, uint64_t ack)
 	return tx_zcopy(req, &p, req->iov, req->count);
 }
 
-/* At once, unless the link goes on with it from the caller's memory. */
+/* Ends the request, unless the link still sends from the caller's memory. */
 static void end_sent(struct txreq *req)
 {
 	if (tx_zcopy_pending(req)) {
@@ -97,7 +97,7 @@ static int send_rndv(struct txreq *req)
 	return err;
 }
 
-/* Its fragments go behind those of others. */
+/* Its fragments go behind those of other messages. */
 static void send_spec(struct txreq *req)
 {
 	struct peer *peer = req->peer;
@@ -202,10 +202,7 @@ static bool anything_sent(const struct peer *peer)
 		 list_empty(&peer->txreqs[TXREQ_SPEC]) && list_empty(&peer->txreqs[TXREQ_RMA]));
 }
 
-/*
- * By a fence, or because what a message tells of is not done: the peer is still reading, or a device is at
- * the memory.
- */
+/* By a fence; or because a message may tell of an RDMA operation that is not done. */
 static __attribute__((noinline, cold)) bool barred_by(const struct peer *peer, uint64_t flags)
 {
 	if (!list_empty(&peer->txreqs[TXREQ_RDMA]))
@@ -280,7 +277,7 @@ static int tx_begin(struct ep *ep, struct peer *peer, const struct xfer *x)
 	return err ? err : tx_try(ep, peer, x);
 }
 
-/* An endpoint that injects by default may send as much as the fast road copies. */
+/* An endpoint that injects by default may send as much as one packet holds. */
 static bool copies(const struct peer *peer, size_t len)
 {
 	return peer->real && !proto_is_long(peer->real, len);
@@ -305,9 +302,8 @@ int tx_slow(struct ep *ep, struct xfer x)
 		return -FI_EMSGSIZE;
 	err = tx_begin(ep, peer, &x);
 	/*
-	 * No room: what we have received may be what the peer is waiting to be rid of. Or that it is
-	 * dead: then this one goes to the peer that has its address now. Or the transport only wants its
-	 * own side looked after.
+	 * No space. A progress call may read what the peer waits to be rid of; may find that the peer is dead, so
+	 * that the message goes to the process that has its address now; or lets the transport read its own side.
 	 */
 	if (err == -FI_EAGAIN) {
 		worker_progress(ep->worker);
@@ -368,7 +364,7 @@ void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
 	tx_control_data(peer, &(struct packet){.head = head, .tag = tag});
 }
 
-/* Where fragments were of no use the next offers go without, twice as many each time. */
+/* After useless fragments the next RTS go without, twice as many each time. */
 static void judge_spec(const struct txreq *req, bool useful)
 {
 	unsigned int class = proto_spec_class(req->len);

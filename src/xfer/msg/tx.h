@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sending beyond the fast road of entry.h. Domain locked. */
+/* Sends that the entries cannot hand to the link at once. Domain locked. */
 #ifndef WEFT_XFER_TX_H
 #define WEFT_XFER_TX_H
 
@@ -13,7 +13,7 @@
 struct packet;
 struct work;
 
-/* One message as an entry got it. Passed by value: it must not escape on the fast road. */
+/* One message as an entry got it. Passed by value, so that it stays in registers on the fast path. */
 struct xfer {
 	uint64_t head;  /* wire op and flags; receive context and id are added on the way */
 	uint64_t flags; /* FI_* of this operation */
@@ -33,12 +33,12 @@ struct txreq {
 	struct list link; /* peer->txreqs[state], unless TXREQ_NEW */
 	enum txreq_state state;
 	enum proto proto; /* while `rndv` */
-	struct ep *ep;    /* NULL: nobody is to be told */
+	struct ep *ep;    /* NULL: its end is not reported */
 	struct peer *peer;
 	uint64_t head, flags, tag, data;
 	void *context;
 	struct work *work;
-	void *bounce; /* our copy of what the caller wants back at once, or NULL */
+	void *bounce; /* our copy of memory that the caller gets back at once, or NULL */
 	void *rndv;   /* the link's, while the peer may read the message by itself; or NULL */
 	size_t len;
 	size_t sent;        /* of a stream, or of a long one-sided operation */
@@ -87,16 +87,16 @@ static inline bool tx_brings(const struct txreq *req)
 }
 
 /*
- * A message of a group, or a word about one (no work: what has no room is copied). It waits for nothing
- * but a connection and room, in the order of such messages to the peer; p->payload stays until its
- * work is done. 1: it is done already, `work` is not told. 0: it is, or was. Or why it can never be sent.
+ * Sends a message of a collective group (`work`), or a control message about one (no work: copied if it has to
+ * wait). It waits only for a connection and for space, in order. p->payload stays until work->done. 1: sent,
+ * `work` is not called; 0: `work` is or was called; negative: it can never be sent.
  */
 int tx_ahead(struct peer *peer, const struct packet *p, struct work *work);
-/* Ends those for whose work `match` says yes by `err` (positive). */
+/* Ends the sent and waiting messages whose work `match` accepts by `err` (positive). */
 void tx_cancel_posted(struct worker *worker, int err,
 		      bool (*match)(const struct work *work, const void *arg), const void *arg);
 
-/* Everything the fast road does not do. 0 or a negative error. */
+/* Sends what the fast path of the entries does not. 0 or a negative error. */
 int tx_slow(struct ep *ep, struct xfer x);
 
 /*
@@ -124,7 +124,7 @@ bool tx_ahead_flush(struct peer *peer);
 void tx_ahead_connect(struct peer *peer);
 /* Sends what can be sent of the peer's backlog and streams; true when anything was sent. */
 bool tx_flush(struct peer *peer);
-/* Nobody will look for room: what no peer has asked for waits for none. */
+/* The thread is about to sleep: speculative fragments no longer wait for space. */
 void tx_release_idle(struct worker *worker);
 /* Sends a packet whose payload, the request's, stays where it is while tx_zcopy_pending. */
 int tx_zcopy(struct txreq *req, const struct packet *p, const struct iovec *iov, size_t count);
@@ -135,15 +135,17 @@ static inline bool tx_zcopy_pending(const struct txreq *req)
 }
 /* Ends the peer's messages that are out by now; true when there are any. */
 bool tx_end_zcopy(struct peer *peer);
-/* What the link has not sent yet of memory sent zero-copy, `what`, is copied, or the peer is disconnected. */
+/*
+ * Copies what the link has not sent yet of zero-copy memory; without memory disconnects the peer, `what` says why.
+ */
 void tx_take_back(struct peer *peer, const char *what);
-/* Sends the message, on no list, and puts it where its answer finds it. 0 or -FI_EAGAIN. */
+/* Sends the message and moves it to its next state. 0 or -FI_EAGAIN: it stays where it is. */
 int tx_send(struct txreq *req);
-/* May not go before all before it have ended: a fence, peer->rma.bulk, or see rma_waits. */
+/* Must it wait until all before it have ended? By a fence, peer->rma.bulk, or rma_waits. */
 bool tx_blocked(const struct peer *peer, const struct txreq *req);
-/* The same of an operation not posted yet, and of whatever stands behind one that is blocked. */
+/* The same for an operation not posted yet, or because the head of the backlog is blocked. */
 bool tx_must_queue(const struct peer *peer, uint64_t flags);
-/* Sends fragments of what was offered, up to req->limit. False: there is no room for more. */
+/* Sends fragments of what an RTS announced, up to req->limit. False: there is no room for more. */
 bool tx_fragments(struct txreq *req);
 /* Puts it at the end of the backlog. 0 or -FI_EAGAIN: that is full. */
 int tx_queue(struct ep *ep, struct txreq *req);
@@ -152,7 +154,10 @@ int tx_queue(struct ep *ep, struct txreq *req);
 void tx_control(struct peer *peer, uint64_t head, uint64_t tag);
 /* The same with bytes behind it, which are copied. */
 void tx_control_data(struct peer *peer, const struct packet *p);
-/* An answer of so many bytes has to wait: false if that is one too many, see WIRE_ANSWERS_MAX. */
+/*
+ * Counts an answer of so many bytes that has to wait. False: over WIRE_ANSWERS_MAX, or the peer is about to be
+ * disconnected.
+ */
 bool tx_owe(struct peer *peer, size_t bytes);
 
 /* Moves a request to the end of the list of its new state. */
@@ -185,7 +190,7 @@ struct txreq *tx_req_new(struct ep *ep, struct peer *peer);
 void tx_req_end(struct txreq *req, int err);
 void tx_req_fail(struct txreq *req, int err, int reason);
 void tx_req_free(struct txreq *req);
-/* The peer reads its memory by itself no more. */
+/* The peer no longer reads the request's memory: ends its registration. */
 static inline void tx_req_deregister(struct txreq *req)
 {
 	if (__builtin_expect(!req->rndv, 1))
@@ -196,7 +201,7 @@ static inline void tx_req_deregister(struct txreq *req)
 /* A copy of `count` segments in memory of the request's own. 0 or -FI_ENOMEM. */
 int tx_req_bounce(struct txreq *req, const struct iovec *iov, size_t count);
 
-/* What the peer has asked for is owed to nobody any more. */
+/* Drops all answers and control messages for the peer. */
 void tx_drop_answers(struct peer *peer);
 /* Ends all of the peer's requests with `err` (positive), and `reason` as their prov_errno. */
 void tx_fail_all(struct peer *peer, int err, int reason);

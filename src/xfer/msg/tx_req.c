@@ -139,9 +139,9 @@ static void complete_error(struct txreq *req, int err, int reason)
 	struct cq_slot slot = {
 		.context = req->context, .flags = req->flags & TX_KIND, .tag = req->tag};
 	struct cntr *cntr = counter_of(req->ep, req->flags);
-	bool told = !req->work || req->flags & FI_COMPLETION;
+	bool reports = !req->work || req->flags & FI_COMPLETION;
 
-	if (req->ep->tx_cq && told)
+	if (req->ep->tx_cq && reports)
 		cq_push_error(req->ep->tx_cq, &slot,
 			      &(struct cq_error){.err = err, .prov_errno = reason}, NULL);
 	if (cntr && !req->work && err != FI_ECANCELED)

@@ -46,7 +46,7 @@ struct rma {
 	struct work *work; /* deferred work it belongs to, or NULL */
 };
 
-/* Where the lists of an operation lie that came in other shapes. */
+/* Storage for lists that an entry converts. */
 struct rma_store {
 	struct iovec iov[WIRE_IOV_MAX], compare[WIRE_IOV_MAX], result[WIRE_IOV_MAX];
 	struct fi_rma_iov remote[WIRE_IOV_MAX];
@@ -57,37 +57,34 @@ int rma_from_rma(struct rma *o, const struct fi_msg_rma *msg, uint64_t flags, bo
 int rma_from_atomic(struct rma *o, struct rma_store *store, const struct entry_atomic_msg *m,
 		    uint64_t flags);
 /*
- * An atomic on one buffer each and one range, which o's lists name; their lengths are filled in by
- * the caller. o->amo.form is set.
+ * An atomic on one buffer of each kind and one range: fills *o but for the lengths of the lists, which the caller
+ * fills. o->amo.form is set.
  */
 int rma_from_plain(struct rma *o, enum fi_datatype type, enum fi_op op, size_t count);
 /* fi_*atomicvalid: 0 and the elements one call may carry, -FI_EINVAL or -FI_EOPNOTSUPP. */
 int rma_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op op, size_t *count);
 
-/* Posts it. 0, -FI_EAGAIN, or why not. */
+/* Posts it. 0, -FI_EAGAIN or another negative error. */
 int rma_post(struct ep *ep, const struct rma *o);
 
-/* What waited in a backlog may go now. 0 (it is on another list, or ended) or -FI_EAGAIN. */
+/* Sends a request of the backlog. 0 (it has another state, or ended) or -FI_EAGAIN. */
 int rma_send(struct txreq *req);
 /* Must the request, at the head of the backlog, wait until all before it are answered? */
 bool rma_waits(const struct peer *peer, const struct txreq *req);
 
-/* Where link->rdma_usable: as rma_waits, and 0 or -FI_EAGAIN; or 1: the devices do not do it, packets may. */
+/* The same while link->rdma_usable. rma_rdma: 0, -FI_EAGAIN, or 1: not by the devices, send packets. */
 bool rma_rdma_waits(const struct peer *peer, const struct txreq *req);
 int rma_rdma(struct txreq *req);
-/* None of those that are on their way will be done: they go by packets, before all others. */
+/* RDMA has failed: operations that the device has not performed go by packets, before all others. */
 void rma_rdma_failed(struct peer *peer);
 
-/*
- * After a direct access: the peer is told when it is to get a completion of it, or `counts` what is
- * done to its memory.
- */
+/* After a direct access: notifies the peer if the operation carries CQ data, or if the peer `counts` accesses. */
 void rma_tell(const struct txreq *req, bool counts);
 
-/* A packet of the peer that asks for something, or answers. */
+/* A request, or an answer, of the peer. */
 void rma_serve(struct worker *worker, struct peer *peer, const struct packet *p);
 void rma_answer(struct peer *peer, const struct packet *p);
-/* What came back for an atomic that was matched like a message. 0, or FI_EPROTO: not what it should. */
+/* Stores the result of an atomic that was matched like a message. 0, or FI_EPROTO: its length is wrong. */
 int rma_result(struct txreq *req, const struct packet *p);
 
 /*
@@ -97,7 +94,7 @@ int rma_result(struct txreq *req, const struct packet *p);
 struct message rma_match(struct peer *peer, const struct packet *p);
 /* Does the packet make sense? All its ranges have the same key, the tag. */
 bool rma_match_valid(struct peer *peer, const struct packet *p);
-/* The bytes of the receive it reaches to. */
+/* How far into the receive it reaches, in bytes. */
 size_t rma_match_len(const struct message *m);
 /* What became of it: how its receive ends. */
 struct rma_matched {
@@ -108,17 +105,17 @@ struct rma_matched {
 
 /* Performs it on the receive's segments and answers. */
 struct rma_matched rma_match_apply(const struct message *m, const struct iovec *iov, size_t count);
-/* Nobody will receive it. */
+/* No receive will match it: refuses it. */
 void rma_match_refuse(struct peer *peer, uint64_t head);
 
 /* The next fragment of a long answer, which is freed with the last one. 0 or -FI_EAGAIN. */
 int rma_reply_more(struct txreq *req);
-/* Tells those who wait for it what has been done. */
+/* Sends the pending acknowledgements (WIRE_DONE). */
 void rma_acknowledge(struct worker *worker);
 
 /*
- * For peers that have not answered since the last look, and with `now` for all: does in their place
- * what they have not begun. True: something ended.
+ * For peers that have not answered since the last call, with `now` for all: performs in their place the operations
+ * they have not begun. True: an operation ended.
  */
 bool rma_help(struct worker *worker, bool now);
 

@@ -349,7 +349,7 @@ static int get(struct rma_request *r)
 }
 
 /* An access by the other side itself. */
-static void told(struct worker *worker, const struct packet *p)
+static void on_notify(struct worker *worker, const struct packet *p)
 {
 	bool read = wire_flags(p->head) & WIRE_LONG;
 	struct rx *rx = context_of(worker, wire_rx(p->head));
@@ -371,7 +371,7 @@ void rma_serve(struct worker *worker, struct peer *peer, const struct packet *p)
 	int err;
 
 	if (wire_op(p->head) == WIRE_NOTIFY) {
-		told(worker, p);
+		on_notify(worker, p);
 		return;
 	}
 	if (!rma_parse(&r, peer, p)) {

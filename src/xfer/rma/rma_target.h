@@ -48,9 +48,9 @@ int rma_finish(struct rma_request *r, uint64_t kind, uint64_t more);
  * (FI_REMOTE_WRITE or 0) what counters of regions count besides.
  */
 void rma_event(struct rma_request *r, uint64_t kind, uint64_t more);
-/* To be acknowledged with others at the end of the progress call. */
+/* Done: acknowledged with others at the end of the progress call. */
 void rma_done(struct rma_request *r);
-/* It failed: tells the initiator. */
+/* Tells the initiator that it failed. */
 void rma_refuse(const struct rma_request *r, int err);
 
 /* Sends the bytes of all ranges back, of a long one fragment by fragment. 0 or a negative error. */
@@ -58,7 +58,7 @@ int rma_reply(struct rma_request *r);
 /* Sends these bytes, which are copied if they must wait. */
 void rma_reply_bytes(const struct rma_request *r, const void *buf, size_t len);
 
-/* Do the operands fit what the atomic says of itself? The packet's own figures only. */
+/* Are the figures in the packet of an atomic consistent? */
 bool rma_amo_parse(const struct rma_request *r);
 /* Performs it and answers. 0 or a negative error. */
 int rma_amo(struct rma_request *r);

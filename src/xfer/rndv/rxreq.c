@@ -15,7 +15,7 @@
 #include "xfer/msg/tx.h"
 #include "xfer/rndv/spec.h"
 
-struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m, size_t room,
+struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
 			  void *base)
 {
 	struct rxreq *a = pool_get(&m->peer->worker->rxreq_pool);
@@ -30,7 +30,7 @@ struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m
 	a->tag = m->tag;
 	a->data = m->data;
 	a->len = m->len;
-	a->room = room;
+	a->capacity = capacity;
 	a->base = base;
 	list_init(&a->in_spec);
 	list_push(&m->peer->rx.rxreqs, &a->link);
@@ -55,7 +55,7 @@ void rxreq_end(struct rxreq *a, int err)
 	if (worker->closing)
 		rx_abandon(a->rx, a->recv);
 	else
-		rx_finish(a->rx, a->recv, &m, a->room, a->base, err);
+		rx_finish(a->rx, a->recv, &m, a->capacity, a->base, err);
 	pool_put(&worker->rxreq_pool, a);
 }
 
@@ -67,7 +67,7 @@ void rxreq_ask(struct rxreq *a)
 	tx_control(a->peer, WIRE_HEAD(WIRE_CTS, flags, 0, wire_id(a->head)), pool_id(a));
 }
 
-int rxreq_fetch(const struct peer *peer, const struct wire_rts *offer, size_t offset,
+int rxreq_fetch(const struct peer *peer, const struct wire_rts *rts, size_t offset,
 		const struct iovec *iov, size_t count, size_t want)
 {
 	struct link *link = peer->real;
@@ -79,24 +79,24 @@ int rxreq_fetch(const struct peer *peer, const struct wire_rts *offer, size_t of
 		return 0;
 	if (!link)
 		return -FI_ENOTCONN;
-	for (size_t i = 0; i < offer->count; i++)
-		whole[i] = (struct iovec){(void *)(uintptr_t)offer->segment[i].addr,
-					  offer->segment[i].len};
-	segments = iov_slice(remote, whole, offer->count, offset, &rest);
+	for (size_t i = 0; i < rts->count; i++)
+		whole[i] = (struct iovec){(void *)(uintptr_t)rts->segment[i].addr,
+					  rts->segment[i].len};
+	segments = iov_slice(remote, whole, rts->count, offset, &rest);
 	got = link->local->fetch(link, iov, count, remote, segments,
-				 offset ? 0 : offer->segment[0].key);
+				 offset ? 0 : rts->segment[0].key);
 	return got < 0 || (size_t)got != want ? -FI_EIO : 0;
 }
 
-void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size_t room, void *base,
-		    struct link_rdma *op)
+void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
+		    void *base, struct link_rdma *op)
 {
 	struct link *link = m->peer->real;
-	struct rxreq *a = rxreq_begin(rx, r, m, room, base);
+	struct rxreq *a = rxreq_begin(rx, r, m, capacity, base);
 
 	if (!a) {
 		rx_send_ats(m, FI_ENOMEM);
-		rx_finish(rx, r, m, room, base, FI_ENOMEM);
+		rx_finish(rx, r, m, capacity, base, FI_ENOMEM);
 		return;
 	}
 	a->ack_pending = true;
@@ -177,10 +177,10 @@ void rxreq_frag(struct worker *worker, struct peer *peer, const struct packet *p
 				 "fragment of a message that is not being received, dropped");
 		return;
 	}
-	if (offset >= a->room)
+	if (offset >= a->capacity)
 		keep = 0;
-	else if (keep > a->room - offset)
-		keep = a->room - offset;
+	else if (keep > a->capacity - offset)
+		keep = a->capacity - offset;
 	if (keep && a->base)
 		copy_bytes(a->base + offset, p->payload, keep);
 	else if (keep)
@@ -210,7 +210,7 @@ static struct rxreq *place_message(struct worker *worker, struct peer *peer, con
 	a = rxreq_begin(rx, r, &m, 0, r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL);
 	if (!a)
 		return NULL;
-	a->room = rx_reserve(rx, r, m.len);
+	a->capacity = rx_reserve(rx, r, m.len);
 	a->ack_pending = rx_wants_ack(m.head);
 	return a;
 }
@@ -239,11 +239,11 @@ size_t rx_placement_iov(struct worker *worker, uint32_t id, size_t offset, struc
 	if (!a || max < RX_IOV_MAX)
 		return 0;
 	at = a->received + offset;
-	if (at >= a->room)
+	if (at >= a->capacity)
 		return 0;
 	want = a->placing - offset;
-	if (want > a->room - at)
-		want = a->room - at;
+	if (want > a->capacity - at)
+		want = a->capacity - at;
 	if (a->base) {
 		iov[0] = (struct iovec){a->base + at, want};
 		return 1;

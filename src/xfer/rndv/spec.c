@@ -5,24 +5,26 @@
 #include "base/iov.h"
 #include "xfer/worker.h"
 
-/* Longer than a sender takes to copy a fragment, unless something else runs on its core. */
+/*
+ * If no fragment arrives for this long (us), assume that the sender was descheduled and read the rest ourselves.
+ */
 #define QUIET_US 10
 /* A receiver whose progress calls are further apart than this (us) gains nothing from speculative fragments. */
 #define RARE_US 100
-/* At the oldest of those that wait, a progress call. */
+/* Messages that one progress call checks, the oldest first. */
 #define POLLS 64
-/* At most, where progress calls are rare: as many as a progress call reads RTS. */
+/* Messages that one progress call fetches at most when calls are rare: as many as it reads RTS. */
 #define FINISHED_PER_CALL 64
 
-bool spec_begin(struct rx *rx, struct recv *r, const struct message *m,
-		const struct wire_rts *offer, size_t room, void *base)
+bool spec_begin(struct rx *rx, struct recv *r, const struct message *m, const struct wire_rts *rts,
+		size_t capacity, void *base)
 {
-	struct rxreq *a = rxreq_begin(rx, r, m, room, base);
+	struct rxreq *a = rxreq_begin(rx, r, m, capacity, base);
 
 	if (!a)
 		return false;
 	a->ack_pending = a->spec = true;
-	a->offer = *offer;
+	a->rts = *rts;
 	list_push(&m->peer->worker->spec, &a->in_spec);
 	m->peer->rx.fragment_us = 0;
 	return true;
@@ -53,17 +55,17 @@ void spec_advance(struct rxreq *a)
 		rxreq_ask(a);
 }
 
-/* Fetches what no fragment has brought; or its sender goes on with them. */
+/* Reads the bytes that no fragment has delivered by CMA. Without CMA, asks the sender to stream them (CTS). */
 static void finish(struct rxreq *a)
 {
-	size_t want = a->len < a->room ? a->len : a->room;
+	size_t want = a->len < a->capacity ? a->len : a->capacity;
 	struct iovec whole = {a->base, want}, iov[RX_IOV_MAX];
 	size_t count;
 
 	want = want > a->received ? want - a->received : 0;
 	count = a->base ? iov_slice(iov, &whole, 1, a->received, &want)
 			: iov_slice(iov, a->recv->iov, a->recv->iov_count, a->received, &want);
-	if (!rxreq_fetch(a->peer, &a->offer, a->received, iov, count, want)) {
+	if (!rxreq_fetch(a->peer, &a->rts, a->received, iov, count, want)) {
 		rxreq_end(a, 0);
 		return;
 	}
@@ -79,10 +81,7 @@ static struct rxreq *oldest(const struct worker *worker)
 					 : LIST_ENTRY(worker->spec.next, struct rxreq, in_spec);
 }
 
-/*
- * The oldest of those of whose sender nothing has come for long, or NULL. Behind the first of them it is not
- * looked for: these come, and then the others are the first.
- */
+/* The oldest message whose sender has been quiet for QUIET_US, or NULL. */
 static struct rxreq *overdue(const struct worker *worker)
 {
 	int looks = 0;
@@ -101,7 +100,7 @@ static struct rxreq *overdue(const struct worker *worker)
 	return NULL;
 }
 
-/* Then its sender has as long again for the next one. */
+/* Its sender has QUIET_US again for its next message. */
 static bool finish_one(struct rxreq *a)
 {
 	if (!a)
