@@ -139,8 +139,9 @@ lint: config.mk	## clang-format, cppcheck and clang-tidy
 format:		## lay the code out
 	clang-format -i $(CODE)
 
-D = $(DESTDIR)
-install: all	## honours DESTDIR, prefix, bindir, libdir and includedir
+D   = $(DESTDIR)
+MAN = $(wildcard man/*.7)
+install: all	## honours DESTDIR, prefix, bindir, libdir, includedir and mandir
 	install -d $D$(bindir) $D$(libdir)/pkgconfig
 	install -m 644 $(LIB) $D$(libdir)
 	install -m 755 $(SO).$(VER) $D$(libdir)
@@ -150,10 +151,11 @@ install: all	## honours DESTDIR, prefix, bindir, libdir and includedir
 		$(BUILD)/tools/$$t.o $(SO) -Wl,-rpath,$(libdir) || exit; done
 	sed $(foreach v,prefix exec_prefix libdir includedir,-e 's|^$v=.*|$v=$($v)|') \
 		pkgconfig/libfabric.pc > $D$(libdir)/pkgconfig/libfabric.pc
+	install -D -m 644 -t $D$(mandir)/man7 $(MAN)
 
 uninstall:	## what install put there
 	rm -f $(TOOL:%=$D$(bindir)/%) $D$(libdir)/pkgconfig/libfabric.pc
-	rm -f $(addprefix $D$(libdir)/libfabric.,a so so.1 so.$(VER))
+	rm -f $(addprefix $D$(libdir)/libfabric.,a so so.1 so.$(VER)) $(MAN:man/%=$D$(mandir)/man7/%)
 	cd include && find rdma -name '*.h' -exec rm -f $D$(includedir)/{} ';'
 	-find $D$(includedir)/rdma -type d -empty -delete
 

@@ -28,6 +28,7 @@ packages() {
 	test     python3               python3              python3
 	test     abigail-tools         libabigail           libabigail-tools
 	test     libnuma-dev           numactl-devel        libnuma-devel
+	test     mandoc                mandoc               mandoc
 	test     iproute2              iproute              iproute2
 	test     libfabric1            libfabric            libfabric1
 	test     libfabric-bin         -                    libfabric

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The documents of docs/ name only what is there: identifiers in backticks, files, and every packet type of the wire.
+"""The documents of docs/ name only what is there: identifiers in backticks, files and rooms; and they name all of what
+changes with the sources: packet types, states of requests, protocols, locks, settings.
 
 docs/COMPATIBILITY.md is written by its own target and speaks of other programs. The rules are first shown to catch what breaks them.
 """
@@ -49,5 +50,53 @@ assert "WIRE_RTS" in packets and "HELLO_ACCEPT" in hellos
 for name in missing(read("docs/PROTOCOL.md"), packets + hellos):
     print(f"docs/PROTOCOL.md does not tell of {name}")
     failed = True
+
+def demand(page, names, least):
+    """Each of these names stands in the page."""
+    global failed
+    assert len(names) >= least, f"{page}: only {names} found in the sources"
+    for name in missing(read(page), names):
+        print(f"{page} does not tell of {name}")
+        failed = True
+
+
+def enumerators(path, name):
+    body = re.search(r"enum " + name + r" \{(.*?)\n\}", read(path), re.S).group(1)
+    return re.findall(r"^\t([A-Z]\w+)", body, re.M)
+
+
+states = [n.removeprefix("TXREQ_") for n in enumerators("src/xfer/peer.h", "txreq_state")]
+demand("docs/REQUEST-LIFECYCLE.md", [n for n in states if n not in ("NEW", "LISTS", "STATES")], 9)
+demand("docs/ARCHITECTURE.md", enumerators("src/link/link.h", "proto"), 7)
+
+# A lock is named by its member or variable; the one of a type is found under the type's name, too.
+LOCK = re.compile(r"^\s*(?:static )?(?:struct lock|pthread_mutex_t) (\w+)(?: =|;)", re.M)
+locks = {n for p in sources if p.startswith("src/") for n in LOCK.findall(read(p))}
+demand("docs/LOCKING.md", sorted(locks), 8)
+
+settings = set(re.findall(r'"(FI_[A-Z_]+)", (?:NULL|")', read("src/base/env.h")))
+demand("man/weft-env.7", sorted(settings), 15)
+for name in sorted(set(re.findall(r"^\.It Ev (\w+)", read("man/weft-env.7"), re.M)) - settings):
+    print(f"man/weft-env.7: {name} is no setting")
+    failed = True
+
+rooms = None
+for line in read("docs/ARCHITECTURE.md").split("## Folders")[1].split("\n## ")[0].splitlines():
+    cell = line.split("|")[1].strip() if line.startswith("| ") else ""
+    if cell.startswith("src/"):
+        rooms = cell.split(", ")
+    elif cell:
+        for name in re.split(r"[,;] ", cell):
+            if not any(glob.glob(f"{room}/**/{name}.[ch]", recursive=True) for room in rooms):
+                print(f"docs/ARCHITECTURE.md: no file {name} in {rooms}")
+                failed = True
+shown = {n for cell in re.findall(r"^\| ([\w*, ;]+) \|", read("docs/ARCHITECTURE.md"), re.M) for n in re.split(r"[,;] ", cell)}
+for path in glob.glob("src/**/*.c", recursive=True):
+    name = os.path.basename(path)[:-2]
+    if name not in shown and name.split("_")[0] + "_*" not in shown:
+        print(f"docs/ARCHITECTURE.md does not tell of {path}")
+        failed = True
+
+print(f"{len(states) - 3} states, {len(locks)} locks, {len(settings)} settings")
 print(f"{len(pages)} documents, {len(packets)} packets, {len(hellos)} hellos")
 sys.exit(failed)
