@@ -377,6 +377,23 @@ START_TEST(answers_to_what_was_not_sent)
 }
 END_TEST
 
+/* It no longer counts against the size of the queue while its answer is awaited. */
+START_TEST(what_was_sent_leaves_the_backlog)
+{
+	ck_assert_int_eq(send_flags(8, FI_DELIVERY_COMPLETE, &buf[0]), 0);
+	ck_assert_int_eq(send_flags(sizeof(buf), 0, &buf[1]), 0);
+	ck_assert_uint_eq(fake.peer->tx.backlog_count, 2);
+	fake.worker->handshakes--;
+	fake_connect();
+	ck_assert_uint_eq(fake.count, 2);
+	ck_assert_uint_eq(fake.peer->tx.backlog_count, 0);
+	fake_says_ats(wire_id(fake.packets[0].head), 0);
+	fake_expect(&buf[0], FI_MSG | FI_SEND);
+	fake_says_ats(wire_id(fake.packets[1].head), 0);
+	fake_expect(&buf[1], FI_MSG | FI_SEND);
+}
+END_TEST
+
 START_TEST(the_end_of_the_peer_ends_all)
 {
 	ck_assert_int_eq(send_tagged(sizeof(buf), 0, &buf[0]), 0);
@@ -431,6 +448,7 @@ int main(void)
 	tcase_add_test(down, cancel_what_waits);
 	tcase_add_test(down, cancel_gives_the_room_back);
 	tcase_add_test(down, answers_to_what_was_not_sent);
+	tcase_add_test(down, what_was_sent_leaves_the_backlog);
 	tcase_add_test(down, closing_cancels_what_waits);
 	tcase_add_test(down, injected_is_not_kept_for_a_connection);
 	tcase_add_test(down, injected_hears_of_a_failed_attempt);

@@ -172,7 +172,6 @@ int tx_queue(struct ep *ep, struct txreq *req)
 	if (peer->tx.backlog_count >= ep->tx_size)
 		return -FI_EAGAIN;
 	tx_req_move(req, TXREQ_BACKLOG);
-	peer->tx.backlog_count++;
 	peer_busy(peer);
 	peer_refresh(peer);
 	return 0;

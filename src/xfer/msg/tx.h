@@ -160,14 +160,25 @@ void tx_control_data(struct peer *peer, const struct packet *p);
  */
 bool tx_owe(struct peer *peer, size_t bytes);
 
+/* Takes a request off the list of its state: TXREQ_NEW. */
+static inline void tx_req_leave(struct txreq *req)
+{
+	if (req->state == TXREQ_NEW)
+		return;
+	list_remove(&req->link);
+	if (req->state == TXREQ_BACKLOG)
+		req->peer->tx.backlog_count--;
+	req->state = TXREQ_NEW;
+}
 /* Moves a request to the end of the list of its new state. */
 static inline void tx_req_move(struct txreq *req, enum txreq_state to)
 {
 	tx_req_check_move(req->state, to);
-	if (req->state != TXREQ_NEW)
-		list_remove(&req->link);
+	tx_req_leave(req);
 	req->state = to;
 	list_push(&req->peer->txreqs[to == TXREQ_RTS ? TXREQ_ACK : to], &req->link);
+	if (to == TXREQ_BACKLOG)
+		req->peer->tx.backlog_count++;
 }
 /* The oldest request of a state, or NULL. */
 static inline struct txreq *tx_req_first(const struct peer *peer, enum txreq_state state)

@@ -51,21 +51,10 @@ void tx_req_check_move(enum txreq_state from, enum txreq_state to)
 void tx_req_requeue(struct txreq *req)
 {
 	tx_req_check_move(req->state, TXREQ_BACKLOG);
-	list_remove(&req->link);
+	tx_req_leave(req);
 	req->state = TXREQ_BACKLOG;
 	list_push_front(&req->peer->txreqs[TXREQ_BACKLOG], &req->link);
 	req->peer->tx.backlog_count++;
-}
-
-/* It is about to end. */
-static void leave(struct txreq *req)
-{
-	if (req->state == TXREQ_NEW)
-		return;
-	list_remove(&req->link);
-	if (req->state == TXREQ_BACKLOG)
-		req->peer->tx.backlog_count--;
-	req->state = TXREQ_NEW;
 }
 
 struct txreq *tx_req_new(struct ep *ep, struct peer *peer)
@@ -150,7 +139,7 @@ static void complete_error(struct txreq *req, int err, int reason)
 
 void tx_req_fail(struct txreq *req, int err, int reason)
 {
-	leave(req);
+	tx_req_leave(req);
 	if (req->ep)
 		complete_error(req, err, reason);
 	if (req->work)
@@ -164,7 +153,7 @@ void tx_req_end(struct txreq *req, int err)
 		tx_req_fail(req, err, err);
 		return;
 	}
-	leave(req);
+	tx_req_leave(req);
 	if (req->ep)
 		complete(req);
 	if (req->work)
