@@ -141,7 +141,7 @@ int main(int argc, char **argv)
 	work();
 	must(fi_close(&group.mc->fid), "fi_close");
 	must(fi_close(&group.set->fid), "fi_close");
-	team_barrier(node_turn);
+	team_barrier(node_progress);
 	node_stop();
 	must(fi_close(&group.eq->fid), "fi_close");
 	node_close();

@@ -86,7 +86,7 @@ static inline struct fid_mr *node_expose(void *memory, size_t len, uint64_t key,
 }
 
 /* Lets the library work: with manual progress nothing moves but inside calls like this. */
-static inline void node_turn(void)
+static inline void node_progress(void)
 {
 	ssize_t ret = fi_cq_read(node.cq, NULL, 0);
 
@@ -98,7 +98,7 @@ static inline void node_turn(void)
 static inline bool node_full(ssize_t ret, const char *call)
 {
 	if (ret == -FI_EAGAIN)
-		node_turn();
+		node_progress();
 	else
 		must(ret, call);
 	return ret == -FI_EAGAIN;

@@ -116,7 +116,7 @@ static void write_all(void)
 	say("appended %d records", RECORDS);
 	if (team.rank == 1)
 		misplace();
-	team_barrier(node_turn);
+	team_barrier(node_progress);
 }
 
 /* ---- the owner, who is also the reader ---- */
@@ -168,7 +168,7 @@ static uint64_t follow(const char *log, int records)
 			at = check_record(log, at, next);
 		if (at != tail)
 			fail("the tail is inside a record");
-		node_turn();
+		node_progress();
 		sched_yield();
 	}
 	return at;
@@ -188,7 +188,7 @@ static void keep_log(const char *path)
 	end = follow(log, RECORDS * (team.size - 1));
 	say("read %llu bytes, all records of %d writers, as they came: each is whole and in order",
 	    (unsigned long long)end, team.size - 1);
-	team_barrier(node_turn);
+	team_barrier(node_progress);
 	if (head->tail != end || head->reserved != end)
 		fail("the tail was moved by what was refused");
 	must(fi_close(&mr->fid), "fi_close");

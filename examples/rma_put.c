@@ -68,7 +68,7 @@ static void look_on(void)
 		fail("the memory is not what was written");
 	say("was told %u by the last write, and finds all %u bytes in place", DONE,
 	    LONG_SIZE + SHORT_SIZE + LAST_SIZE);
-	team_barrier(node_turn);
+	team_barrier(node_progress);
 	if (memcmp(memory, expected, sizeof memory) != 0)
 		fail("the memory was changed by what should have been refused");
 	must(fi_close(&mr->fid), "fi_close");
@@ -157,7 +157,7 @@ static void write_and_read(void)
 	write_last(window);
 	read_back(window);
 	overreach(window);
-	team_barrier(node_turn);
+	team_barrier(node_progress);
 }
 
 int main(int argc, char **argv)

@@ -184,7 +184,7 @@ static inline void shmem_update(enum fi_op op, uint64_t *target, uint64_t value,
 static inline void shmem_wait_until(const uint64_t *word, uint64_t value)
 {
 	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) < value) {
-		node_turn();
+		node_progress();
 		sched_yield();
 	}
 }

@@ -27,7 +27,7 @@ static struct team {
 	const char *program;
 	struct team_page {
 		_Atomic int arrived; /* at the barrier of this turn */
-		_Atomic int turn;
+		_Atomic int round;
 		char card[TEAM_MAX][TEAM_CARD];
 	} * page;
 } team;
@@ -112,13 +112,13 @@ static inline void team_start(int size, const char *program)
 /* Returns when every process has called it; does `meanwhile` while it waits, unless it is NULL. */
 static inline void team_barrier(void (*meanwhile)(void))
 {
-	int turn = atomic_load(&team.page->turn);
+	int round = atomic_load(&team.page->round);
 
 	if (atomic_fetch_add(&team.page->arrived, 1) + 1 == team.size) {
 		atomic_store(&team.page->arrived, 0);
-		atomic_store(&team.page->turn, turn + 1);
+		atomic_store(&team.page->round, round + 1);
 	}
-	while (atomic_load(&team.page->turn) == turn) {
+	while (atomic_load(&team.page->round) == round) {
 		if (meanwhile)
 			meanwhile();
 		sched_yield();

@@ -241,26 +241,26 @@ static void send_one(size_t len)
 }
 
 /* Letters that differ from message to message and from one direction to the other. */
-static char letter(size_t at, long turn, bool from_server)
+static char letter(size_t at, long round, bool from_server)
 {
-	return (char)((from_server ? 'a' : 'A') + (at + (size_t)turn) % 26);
+	return (char)((from_server ? 'a' : 'A') + (at + (size_t)round) % 26);
 }
 
-static void ping(size_t len, long turn)
+static void ping(size_t len, long round)
 {
 	for (size_t i = 0; want.check && i < len; i++)
-		pp.tx_buf[i] = letter(i, turn, !want.server);
+		pp.tx_buf[i] = letter(i, round, !want.server);
 	send_one(len);
 }
 
-static void pong(size_t len, long turn)
+static void pong(size_t len, long round)
 {
 	wait_completion(pp.rx_cq, "receiving");
 	for (size_t i = 0; want.check && i < len; i++)
-		if (pp.rx_buf[i] != letter(i, turn, want.server))
-			die("message %ld of %zu bytes: byte %zu is wrong", turn, len, i);
+		if (pp.rx_buf[i] != letter(i, round, want.server))
+			die("message %ld of %zu bytes: byte %zu is wrong", round, len, i);
 	/* The next receive stands before the other side can send again. */
-	if (turn + 1 < want.iterations)
+	if (round + 1 < want.iterations)
 		post_recv(len);
 }
 
@@ -296,12 +296,12 @@ static void run(size_t len)
 	post_recv(len);
 	control_sync();
 	start = seconds();
-	for (long turn = 0; turn < want.iterations; turn++) {
+	for (long round = 0; round < want.iterations; round++) {
 		if (want.server)
-			ping(len, turn);
-		pong(len, turn);
+			ping(len, round);
+		pong(len, round);
 		if (!want.server)
-			ping(len, turn);
+			ping(len, round);
 	}
 	report(len, seconds() - start);
 }

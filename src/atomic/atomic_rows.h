@@ -74,13 +74,13 @@
 	X(n, FI_CSWAP_GT, cswap_gt, c > t)
 
 /* Of any word, whatever its bits mean: */
-#define ATOMIC_MOVES(X, n)                                                                         \
+#define ATOMIC_COPIES(X, n)                                                                        \
 	X(n, FI_ATOMIC_READ, read, t)                                                              \
 	X(n, FI_ATOMIC_WRITE, write, v)
 
 /* What a class has of them: some are done to the type, some to its word. */
 #define ATOMIC_INTEGER(X, n, w)                                                                    \
-	ATOMIC_MOVES(X, w)                                                                         \
+	ATOMIC_COPIES(X, w)                                                                        \
 	ATOMIC_ARITHMETIC(X, w)                                                                    \
 	ATOMIC_LOGICAL(X, w)                                                                       \
 	ATOMIC_BITWISE(X, w)                                                                       \
@@ -93,7 +93,7 @@
 	ATOMIC_EXTREMES(X, n)                                                                      \
 	ATOMIC_ORDER(X, n)
 #define ATOMIC_COMPLEX(X, n, w)                                                                    \
-	ATOMIC_MOVES(X, w)                                                                         \
+	ATOMIC_COPIES(X, w)                                                                        \
 	ATOMIC_ARITHMETIC(X, n)                                                                    \
 	ATOMIC_LOGICAL(X, n)                                                                       \
 	ATOMIC_EQUALITY(X, n)

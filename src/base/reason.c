@@ -6,7 +6,7 @@
 
 static const char *(*device_text)(int number);
 
-void reason_told_by(const char *(*text)(int number))
+void reason_given_by(const char *(*text)(int number))
 {
 	__atomic_store_n(&device_text, text, __ATOMIC_RELEASE);
 }

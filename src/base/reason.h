@@ -9,7 +9,7 @@
 #define REASON_DEVICE 0x10000
 
 /* Who knows what a device's number means; kept for the life of the process. From any thread. */
-void reason_told_by(const char *(*text)(int number));
+void reason_given_by(const char *(*text)(int number));
 /* Never NULL; static. */
 const char *reason_text(int prov_errno);
 

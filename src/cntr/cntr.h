@@ -35,12 +35,12 @@ struct cntr {
 	uint64_t added;         /* atomic: how much of value the application put there itself */
 	uint64_t error_seen;    /* atomic: what the application knows of error */
 	struct lock mark_lock;
-	struct cntr_mark told;  /* the values fi_trywait or a wait set last spoke of */
-	struct list waiting;    /* struct work, by threshold: what starts later; domain's lock */
-	struct list in_waiting; /* domain->waiting, while there is some; domain's lock */
-	struct list in_joined;  /* domain->joined: driven by all its workers; domain's lock */
-	struct cntr *next_due;  /* in domain->due; his who set `due` */
-	bool due;               /* atomic: entered there */
+	struct cntr_mark reported; /* the values fi_trywait or a wait set last spoke of */
+	struct list waiting;       /* struct work, by threshold: what starts later; domain's lock */
+	struct list in_waiting;    /* domain->waiting, while there is some; domain's lock */
+	struct list in_joined;     /* domain->joined: driven by all its workers; domain's lock */
+	struct cntr *next_due;     /* in domain->due; his who set `due` */
+	bool due;                  /* atomic: entered there */
 	uint64_t value __attribute__((aligned(64))); /* atomic */
 	uint64_t error;                              /* atomic */
 	uint64_t threshold; /* atomic: the first of `waiting`; UINT64_MAX: there is none */

@@ -127,8 +127,8 @@ static bool changed(struct cntr *c)
 
 	lock_take(&c->mark_lock);
 	now = mark_now(c);
-	differs = !cntr_mark_equal(&now, &c->told);
-	c->told = now;
+	differs = !cntr_mark_equal(&now, &c->reported);
+	c->reported = now;
 	lock_give(&c->mark_lock);
 	return differs;
 }

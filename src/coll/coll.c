@@ -85,10 +85,10 @@ int coll_connect(struct coll *c, struct peer *peer)
 	return err ? err : 1;
 }
 
-int coll_answer(struct peer *peer, const struct wire_group *word)
+int coll_answer(struct peer *peer, const struct wire_group *msg)
 {
 	struct packet p = {
-		.head = WIRE_HEAD(WIRE_GROUP, 0, 0, 0), .payload = word, .len = sizeof(*word)};
+		.head = WIRE_HEAD(WIRE_GROUP, 0, 0, 0), .payload = msg, .len = sizeof(*msg)};
 	int ret;
 
 	/* Counted as an answer: nobody makes us keep more of them than it may. */
@@ -100,11 +100,11 @@ int coll_answer(struct peer *peer, const struct wire_group *word)
 	return ret < 0 ? ret : 0;
 }
 
-int coll_say(struct coll *c, fi_addr_t addr, const struct wire_group *word)
+int coll_say(struct coll *c, fi_addr_t addr, const struct wire_group *msg)
 {
 	struct peer *peer = peer_get(c->worker, addr);
 
-	return peer ? coll_answer(peer, word) : -FI_EADDRNOTAVAIL;
+	return peer ? coll_answer(peer, msg) : -FI_EADDRNOTAVAIL;
 }
 
 /* ---- Hearing ---------------------------------------------------------------------------------- */
@@ -158,24 +158,25 @@ struct rx *coll_elsewhere(struct worker *worker, struct peer *peer, const struct
 void coll_hear(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	struct coll *c = heard(worker);
-	struct wire_group word;
+	struct wire_group msg;
 
 	if (!c)
 		return;
-	if (p->len != sizeof(word)) {
-		LOG_WARN(LOG_EP_DATA, "a word about a group has %zu bytes instead of %zu: dropped",
-			 p->len, sizeof(word));
+	if (p->len != sizeof(msg)) {
+		LOG_WARN(LOG_EP_DATA,
+			 "a control message about a group has %zu bytes instead of %zu: dropped",
+			 p->len, sizeof(msg));
 		return;
 	}
-	memcpy(&word, p->payload, sizeof(word));
-	if (word.error > UINT16_MAX)
-		word.error = FI_EOTHER;
-	if (word.kind == WIRE_GROUP_ABORT || word.kind == WIRE_GROUP_LEAVE)
-		leave_hear(c, peer, &word);
-	else if (word.kind == WIRE_GROUP_HERE)
-		leave_hear_ask(c, peer, &word);
+	memcpy(&msg, p->payload, sizeof(msg));
+	if (msg.error > UINT16_MAX)
+		msg.error = FI_EOTHER;
+	if (msg.kind == WIRE_GROUP_ABORT || msg.kind == WIRE_GROUP_LEAVE)
+		leave_hear(c, peer, &msg);
+	else if (msg.kind == WIRE_GROUP_HERE)
+		leave_hear_ask(c, peer, &msg);
 	else
-		join_hear(c, peer, &word);
+		join_hear(c, peer, &msg);
 }
 
 /*
@@ -188,8 +189,8 @@ void coll_peer_failed(struct coll *c, struct peer *peer, int err)
 	bool bye = peer->conn.disconnect_received || err == FI_ESHUTDOWN;
 	uint32_t rank;
 
-	early_lost(c, peer);
-	join_lost(c, peer, err);
+	early_peer_failed(c, peer);
+	join_peer_failed(c, peer, err);
 	LIST_EACH (node, &c->groups) {
 		struct group *g = LIST_ENTRY(node, struct group, in_coll);
 		bool full = g->rx.unexpected_bytes > g->rx.unexpected_max;

@@ -47,7 +47,7 @@ struct coll {
 	struct pool group_pool;
 	struct list idle;            /* struct op.in_ready: not in use */
 	uint64_t *managed;           /* table of managed.c, */
-	size_t managed_room;         /* its places, a power of two or 0, */
+	size_t managed_capacity;     /* its places, a power of two or 0, */
 	size_t managed_count;        /* and those in use */
 	uint64_t left[COLL_LEFT];    /* numbers of groups that were closed here, the last ones; */
 	unsigned int left_count;     /* of all, modulo 2^32 */
@@ -89,7 +89,7 @@ static inline int coll_reach(struct coll *coll, fi_addr_t addr)
 	return peer ? coll_connect(coll, peer) : -FI_EADDRNOTAVAIL;
 }
 /* Says something to the endpoint of that entry. 0 or why it cannot be reached. */
-int coll_say(struct coll *coll, fi_addr_t addr, const struct wire_group *word);
-int coll_answer(struct peer *peer, const struct wire_group *word);
+int coll_say(struct coll *coll, fi_addr_t addr, const struct wire_group *msg);
+int coll_answer(struct peer *peer, const struct wire_group *msg);
 
 #endif

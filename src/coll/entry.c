@@ -109,7 +109,7 @@ static int check_ways(const struct group *g, const struct call *c, const struct 
 
 static int check(struct group *g, const struct call *c, struct op_args *a)
 {
-	int err = c->kind == FI_BARRIER ? 0 : query_offers(c->kind, c->type, c->op);
+	int err = c->kind == FI_BARRIER ? 0 : query_valid(c->kind, c->type, c->op);
 
 	if (err) {
 		LOG_WARN(LOG_EP_DATA, "collective %d is not offered for type %d and operator %d",

@@ -40,7 +40,7 @@ static bool moves(enum fi_op op)
 	return op == FI_NOOP || op == FI_ATOMIC_READ || op == FI_ATOMIC_WRITE;
 }
 
-int query_offers(enum fi_collective_op coll, enum fi_datatype type, enum fi_op op)
+int query_valid(enum fi_collective_op coll, enum fi_datatype type, enum fi_op op)
 {
 	bool offered;
 
@@ -70,7 +70,7 @@ int coll_query(enum fi_collective_op coll, struct fi_collective_attr *attr, uint
 		return -FI_EINVAL;
 	if (flags)
 		coll = FI_REDUCE_SCATTER;
-	err = query_offers(coll, attr->datatype, attr->op);
+	err = query_valid(coll, attr->datatype, attr->op);
 	if (err)
 		return err;
 	attr->datatype_attr.size = coll == FI_BARRIER ? 0 : query_width(attr->datatype);

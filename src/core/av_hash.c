@@ -82,7 +82,7 @@ void av_hash_add(struct av_hash *h, const struct av_rows *rows, size_t count, ui
 }
 
 /* Would the entry of slot `at` still be found if it moved back to `hole`? */
-static bool may_move(const struct av_hash *h, const struct av_rows *rows, size_t hole, size_t at)
+static bool may_shift(const struct av_hash *h, const struct av_rows *rows, size_t hole, size_t at)
 {
 	struct av_shared_entry entry;
 	size_t home = home_of(h, av_hash_row(rows, h->slots[at] - 1, &entry));
@@ -98,7 +98,7 @@ static void take_out(struct av_hash *h, const struct av_rows *rows, size_t hole)
 	h->used--;
 	h->slots[hole] = 0;
 	for (size_t at = next_slot(h, hole); h->slots[at]; at = next_slot(h, at)) {
-		if (!may_move(h, rows, hole, at))
+		if (!may_shift(h, rows, hole, at))
 			continue;
 		h->slots[hole] = h->slots[at];
 		h->slots[at] = 0;

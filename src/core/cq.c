@@ -51,7 +51,7 @@ static void overrun(struct cq *cq)
 /* One place is left free, for the entry that says that there are no more. */
 struct cq_slot *cq_slot_slow(struct cq *cq)
 {
-	static struct cq_slot lost;
+	static struct cq_slot dropped;
 
 	if (!cq->is_overrun) {
 		cq->limit = cq->head + cq->mask;
@@ -59,7 +59,7 @@ struct cq_slot *cq_slot_slow(struct cq *cq)
 			return &cq->ring[cq->tail++ & cq->mask];
 		overrun(cq);
 	}
-	return &lost;
+	return &dropped;
 }
 
 void cq_push_done_slow(struct cq *cq, void *context, uint64_t flags)

@@ -249,15 +249,15 @@ size_t eq_waiting(struct eq *eq, const struct fid *fid)
 
 void eq_forget(struct eq *eq, const struct fid *fid)
 {
-	struct list gone;
+	struct list dropped;
 
-	list_init(&gone);
+	list_init(&dropped);
 	lock_take(&eq->lock);
 	LIST_EACH_SAFE (node, &eq->events) {
 		if (!is_about(LIST_ENTRY(node, struct eq_event, link), fid))
 			continue;
 		list_remove(node);
-		list_push(&gone, node);
+		list_push(&dropped, node);
 		eq->count--;
 	}
 	LIST_EACH_SAFE (node, &eq->errors) {
@@ -267,7 +267,7 @@ void eq_forget(struct eq *eq, const struct fid *fid)
 		free(LIST_ENTRY(node, struct eq_error, link));
 	}
 	lock_give(&eq->lock);
-	LIST_EACH_SAFE (node, &gone)
+	LIST_EACH_SAFE (node, &dropped)
 		drop_event(LIST_ENTRY(node, struct eq_event, link));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* May one sleep on the native objects of these fids? fi_poll(3), fi_trywait. */
+/* May one sleep on the wait objects of these fids? fi_poll(3), fi_trywait. */
 #ifndef WEFT_CORE_TRYWAIT_H
 #define WEFT_CORE_TRYWAIT_H
 

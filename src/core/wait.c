@@ -172,13 +172,13 @@ static int get_wait(struct waiter *w, void *arg)
 	case FI_WAIT_SET:
 		return wait_control(&w->set->wait, FI_GETWAIT, arg);
 	case FI_WAIT_POLLFD:
-		__atomic_store_n(&w->native, 1, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&w->exported, 1, __ATOMIC_SEQ_CST);
 		return get_pollfd(w, arg);
 	default:
 		LOG_WARN(LOG_CORE, "FI_GETWAIT: this kind (%d) has no object to give", (int)w->obj);
 		return -FI_ENOSYS;
 	}
-	__atomic_store_n(&w->native, 1, __ATOMIC_SEQ_CST); /* partner: wait_cond_signal */
+	__atomic_store_n(&w->exported, 1, __ATOMIC_SEQ_CST); /* partner: wait_cond_signal */
 	return 0;
 }
 

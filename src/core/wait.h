@@ -55,8 +55,8 @@ struct waiter {
 	pthread_cond_t cond;
 	struct fid *owner; /* atomic; SET: the object, which the set arms; see wait_own */
 	struct list in_set;
-	int rung;   /* atomic: evfd was written to since it was last read */
-	int native; /* atomic: FI_GETWAIT came, someone may sleep without our knowing */
+	int rung;     /* atomic: evfd was written to since it was last read */
+	int exported; /* atomic: FI_GETWAIT came, someone may sleep without our knowing */
 	int also; /* atomic: another descriptor, not ours, that wakes the threads that sleep in the library; or -1 */
 	/* Atomic, as a whole. */
 	struct wait_predictor predictor;
@@ -87,7 +87,7 @@ void wait_del_fd(struct waiter *w, int fd);
 
 /* Wakes the threads that sleep. From any thread, with or without the domain's lock; never blocks. */
 void wait_signal(struct waiter *w);
-/* Takes back what wait_signal left in the descriptor; before a native sleep, once armed. */
+/* Takes back what wait_signal left in the descriptor; before the application sleeps on it, once armed. */
 void wait_drain(struct waiter *w);
 
 /*

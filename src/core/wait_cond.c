@@ -57,7 +57,7 @@ static bool signal_if_free(struct waiter *w)
 void wait_cond_signal(struct waiter *w)
 {
 	/* Partner: get_wait, which the application calls before it can hold the mutex. */
-	if (!__atomic_load_n(&w->native, __ATOMIC_SEQ_CST) || signal_if_free(w))
+	if (!__atomic_load_n(&w->exported, __ATOMIC_SEQ_CST) || signal_if_free(w))
 		return;
 	__atomic_fetch_add(&w->signalling, 1, __ATOMIC_RELAXED);
 	if (start_payer(w) == 0)

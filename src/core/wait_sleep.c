@@ -217,7 +217,7 @@ int wait_until(struct waiter *w, struct wait_for *what, uint64_t end)
 		ret = sleep_on(w, what, end);
 	while (ret == 0 && !wait_spin(w, what, end));
 	/* We may have taken the token of somebody who polls the descriptor himself. */
-	if (w->evfd >= 0 && __atomic_load_n(&w->native, __ATOMIC_RELAXED))
+	if (w->evfd >= 0 && __atomic_load_n(&w->exported, __ATOMIC_RELAXED))
 		ring(w);
 	return ret > 0 ? 0 : ret;
 }

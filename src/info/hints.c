@@ -165,9 +165,9 @@ static bool match_needed(const struct provider *v, uint32_t api, const struct fi
 			 struct fi_info *info, struct refusal *why)
 {
 	int granted = info->domain_attr->mr_mode, needed = v->mr_needed;
-	bool named = granted == FI_MR_BASIC, told = hints && hints->domain_attr;
+	bool named = granted == FI_MR_BASIC, has_hints = hints && hints->domain_attr;
 
-	if (!told && FI_VERSION_GE(api, FI_VERSION(1, 5))) {
+	if (!has_hints && FI_VERSION_GE(api, FI_VERSION(1, 5))) {
 		info->domain_attr->mr_mode = needed;
 		return true;
 	}

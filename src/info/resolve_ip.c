@@ -218,9 +218,9 @@ static void tell(struct ip_ends *ends, const struct ip_source *s)
 {
 	char text[ADDR_STR_MAX];
 
-	if (ends->told)
+	if (ends->logged)
 		return;
-	ends->told = true;
+	ends->logged = true;
 	addr_print(&s->addr, text, sizeof(text));
 	LOG_INFO(LOG_CORE, "source address is %s of %s", text,
 		 s->iface ? s->iface->name : "no interface");

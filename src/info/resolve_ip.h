@@ -13,8 +13,8 @@
  * the first provider asks, good for all of them. Zero to begin with.
  */
 struct ip_ends {
-	bool known; /* the rest has been found out; `err` tells how it went */
-	bool told;  /* the log knows which source was chosen */
+	bool known;  /* the rest has been found out; `err` tells how it went */
+	bool logged; /* the log knows which source was chosen */
 	int err;
 	struct refusal why;
 	bool strings;     /* addresses of the hints are strings */

@@ -260,7 +260,7 @@ enum hello_kind {
 #define BOOT_DISCONNECT 'b' /* the endpoint is being closed in good order */
 
 _Static_assert(sizeof(struct wire_segment) == 24, "layout of a segment");
-_Static_assert(sizeof(struct wire_group) == 40, "layout of a word about a group");
+_Static_assert(sizeof(struct wire_group) == 40, "layout of a control message about a group");
 _Static_assert(sizeof(struct wire_range) == 24, "layout of a range");
 _Static_assert(offsetof(struct wire_ranges, range) == 16, "layout of ranges");
 _Static_assert(sizeof(struct wire_amo) == 8, "layout of an atomic");

@@ -104,7 +104,7 @@ static void two_domains(struct api *a)
 	if (!a->rank)
 		OK(pthread_create(&thread, NULL, poll_second, &m[1].s));
 	for (size_t k = 0; k < API_COUNT(hammer_kinds); k++) {
-		if (!hammer_offers(&m[0], &hammer_kinds[k]))
+		if (!hammer_has(&m[0], &hammer_kinds[k]))
 			continue;
 		OK(pthread_mutex_lock(&memory_lock));
 		hammer_clear(a);

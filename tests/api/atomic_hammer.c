@@ -179,7 +179,7 @@ static void threads(struct api *a, bool own)
 			open_own(&w[i]);
 	}
 	for (size_t k = 0; k < API_COUNT(hammer_kinds); k++) {
-		if (!hammer_offers(&m, &hammer_kinds[k]))
+		if (!hammer_has(&m, &hammer_kinds[k]))
 			continue;
 		hammer_clear(a);
 		for (unsigned int i = 0; i < THREADS; i++)
@@ -221,7 +221,7 @@ static void processes(struct api *a)
 			    .id = (unsigned int)a->rank,
 			    .workers = HAMMER_RANKS};
 	for (size_t k = 0; k < API_COUNT(hammer_kinds); k++) {
-		if (!hammer_offers(&m, &hammer_kinds[k]))
+		if (!hammer_has(&m, &hammer_kinds[k]))
 			continue;
 		hammer_clear(a);
 		w.kind = &hammer_kinds[k];

@@ -66,7 +66,7 @@ static void matching(struct api *a)
 }
 
 /* None is posted yet: the first to come is the first to go, message or atomic. */
-static void arrival(struct api *a)
+static void on_match(struct api *a)
 {
 	enum { COUNT = 12 };
 	static uint64_t operands[COUNT];
@@ -274,7 +274,7 @@ static void oneself(struct api *a)
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
-		{"matching", matching, 2, {0}},   {"arrival", arrival, 2, {0}},
+		{"matching", matching, 2, {0}},   {"on_match", on_match, 2, {0}},
 		{"many", many, 2, {0}},           {"too-small", too_small, 2, {0}},
 		{"cancelled", cancelled, 2, {0}}, {"oneself", oneself, 1, {0}},
 	};

@@ -85,9 +85,9 @@ static void all_are(const struct script *s, const uint64_t *words, uint64_t valu
 }
 
 /* Written over by atomics, then by a write, and read in between: each sees what came before. */
-static void mixed(struct script *s, uint64_t turn)
+static void mixed(struct script *s, uint64_t round)
 {
-	uint64_t add = turn + 7, value = turn << 32;
+	uint64_t add = round + 7, value = round << 32;
 
 	put(s, value);
 	change(s, FI_SUM, &add);
@@ -100,10 +100,10 @@ static void mixed(struct script *s, uint64_t turn)
 	all_are(s, s->in, value, (value + add) ^ value, "atomic, read");
 
 	get(s);
-	change(s, FI_ATOMIC_WRITE, &turn);
+	change(s, FI_ATOMIC_WRITE, &round);
 	finish(s);
 	all_are(s, s->in, value, (value + add) ^ value, "read, atomic");
-	all_are(s, word_at(s->m.s.a, 0), value, turn, "atomic write");
+	all_are(s, word_at(s->m.s.a, 0), value, round, "atomic write");
 
 	change(s, FI_PROD, &add);
 	put(s, ~value);
@@ -119,16 +119,16 @@ static void order(struct api *a)
 		 AMO_ACCESS);
 	for (size_t i = 0; a->rank && i < API_COUNT(sizes); i++) {
 		s.words = sizes[i];
-		for (uint64_t turn = 1; turn <= 2 * api_times(8); turn++) {
+		for (uint64_t round = 1; round <= 2 * api_times(8); round++) {
 			s.m.s.yields =
-				turn % 2; /* the other may be late with its answers, or not */
-			mixed(&s, turn);
+				round % 2; /* the other may be late with its answers, or not */
+			mixed(&s, round);
 		}
 	}
 	amo_close(&s.m);
 }
 
-/* Reads and writes of one word in turn, all posted before the first is waited for. */
+/* Reads and writes of one word in round, all posted before the first is waited for. */
 static void in_progress(struct script *s, bool fetch)
 {
 	enum { COUNT = WORDS / 16 };
@@ -151,7 +151,7 @@ static void in_progress(struct script *s, bool fetch)
 		CHECK_EQ(s->in[i], i);
 }
 
-static void turns(struct api *a)
+static void rounds(struct api *a)
 {
 	static struct script s;
 
@@ -255,8 +255,8 @@ int main(int argc, char **argv)
 	static const struct api_case cases[] = {
 		{"order", order, 2, {0}},
 		{"order-no-cma", order, 2, {"FI_SHM_DISABLE_CMA=1"}},
-		{"turns", turns, 2, {0}},
-		{"turns-no-cma", turns, 2, {"FI_SHM_DISABLE_CMA=1"}},
+		{"rounds", rounds, 2, {0}},
+		{"rounds-no-cma", rounds, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"asleep", asleep_all, 2, {0}},
 		{"fence", fence, 2, {0}},
 		{"fence-no-cma", fence, 2, {"FI_SHM_DISABLE_CMA=1"}},

@@ -166,7 +166,7 @@ static void groups(struct api *a)
 	OK(fi_join_collective(o.ep, FI_ADDR_NOTAVAIL, set, 0, &mc, NULL));
 	NOTE(mc, FI_CLASS_MC);
 	OBJ_UNTIL(fi_eq_read(eq, &event, &entry, sizeof(entry), 0) == sizeof(entry),
-		  obj_turn(o.cq));
+		  obj_drive(o.cq));
 	CHECK_EQ(event, FI_JOIN_COMPLETE);
 	close_all(all);
 	fi_freeinfo(o.info);

@@ -81,8 +81,9 @@ static void end_by_shutdown(struct api *a)
 
 	(void)a;
 	cm_domain(&c, 0, NULL);
-	for (int turn = 0; turn < 2; turn++) {
-		struct cm_end *one = turn ? &active : &passive, *other = turn ? &passive : &active;
+	for (int round = 0; round < 2; round++) {
+		struct cm_end *one = round ? &active : &passive,
+			      *other = round ? &passive : &active;
 
 		cm_both(&c, &active, &passive);
 		cm_talk(one, other);
@@ -111,8 +112,9 @@ static void end_by_close(struct api *a)
 
 	(void)a;
 	cm_domain(&c, 0, NULL);
-	for (int turn = 0; turn < 2; turn++) {
-		struct cm_end *one = turn ? &active : &passive, *other = turn ? &passive : &active;
+	for (int round = 0; round < 2; round++) {
+		struct cm_end *one = round ? &active : &passive,
+			      *other = round ? &passive : &active;
 
 		cm_both(&c, &active, &passive);
 		post_all(other, words[1]);
@@ -170,8 +172,8 @@ static void last_words(struct api *a)
 
 	(void)a;
 	cm_domain(&c, 0, NULL);
-	for (int turn = 0; turn < 4; turn++) {
-		int posted = turn < 2 ? MESSAGES : MESSAGES / 2;
+	for (int round = 0; round < 4; round++) {
+		int posted = round < 2 ? MESSAGES : MESSAGES / 2;
 
 		cm_both(&c, &active, &passive);
 		for (int i = 0; i < posted; i++)
@@ -180,7 +182,7 @@ static void last_words(struct api *a)
 			memset(out, i, length(i));
 			OK(fi_inject(active.ep, out, length(i), 0));
 		}
-		if (turn & 1)
+		if (round & 1)
 			OK(fi_shutdown(active.ep, 0));
 		cm_close_end(&c, &active);
 		EVENT(&c, passive.eq, FI_SHUTDOWN, &passive.ep->fid);
@@ -260,12 +262,12 @@ static void under_way(struct api *a)
 
 	(void)a;
 	cm_domain(&c, 0, NULL);
-	for (int turn = 0; turn < 2; turn++) {
+	for (int round = 0; round < 2; round++) {
 		cm_both(&c, &active, &passive);
 		OK(fi_send(active.ep, out, LONG, NULL, 0, out));
 		post_all(&active, words[0]);
 		obj_quiet(active.cq, 20);
-		if (turn)
+		if (round)
 			OK(fi_shutdown(passive.ep, 0));
 		cm_close_end(&c, &passive);
 		EVENT(&c, active.eq, FI_SHUTDOWN, &active.ep->fid);

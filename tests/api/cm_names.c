@@ -148,7 +148,7 @@ static void again(struct api *a)
 /* Listening to all addresses: found by each of them, and the name given out is one of them. */
 static void wildcard(struct api *a)
 {
-	struct sockaddr_in all = {.sin_family = AF_INET}, told, another;
+	struct sockaddr_in all = {.sin_family = AF_INET}, reported, another;
 	struct cm c;
 
 	(void)a;
@@ -157,11 +157,11 @@ static void wildcard(struct api *a)
 	c.pep = cm_pep(&c, c.eq);
 	OK(fi_setname(&c.pep->fid, &all, sizeof(all)));
 	OK(fi_listen(c.pep));
-	told = name_of(&c.pep->fid);
+	reported = name_of(&c.pep->fid);
 	if (!api_other())
-		CHECK(told.sin_addr.s_addr != INADDR_ANY);
-	connect_to(&c, &told);
-	another = cm_here(&c, ntohs(told.sin_port));
+		CHECK(reported.sin_addr.s_addr != INADDR_ANY);
+	connect_to(&c, &reported);
+	another = cm_here(&c, ntohs(reported.sin_port));
 	connect_to(&c, &another);
 	cm_close(&c);
 }

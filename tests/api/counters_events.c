@@ -36,7 +36,7 @@ static struct fid_cntr *counter(struct obj *o, enum fi_cntr_events events, enum 
 	return cntr;
 }
 
-static void counts_turn(void *arg)
+static void counts_progress(void *arg)
 {
 	struct counts *c = arg;
 
@@ -63,7 +63,7 @@ static void counts_meet(struct counts *c)
 		rma_mode(&(struct rma){.o = c->o}, FI_MR_VIRT_ADDR) ? (uintptr_t)memory : 0, 9,
 		LEN};
 	c->peer = a->ranks > 1 ? obj_swap(a, c->o.ep, c->o.av) : obj_insert_ep(c->o.av, c->o.ep);
-	a->progress = counts_turn;
+	a->progress = counts_progress;
 	a->progress_arg = c;
 }
 
@@ -106,7 +106,7 @@ static void check(struct counts *c)
 	for (int i = 0; i < EVENTS; i++)
 		OBJ_UNTIL(fi_cntr_read(c->cntr[i]) >= c->want[i] &&
 				  fi_cntr_readerr(c->cntr[i]) >= c->fail[i],
-			  counts_turn(c));
+			  counts_progress(c));
 	for (int i = 0; i < EVENTS; i++) {
 		api_check_eq((int64_t)fi_cntr_read(c->cntr[i]), (int64_t)c->want[i], "counted");
 		api_check_eq((int64_t)fi_cntr_readerr(c->cntr[i]), (int64_t)c->fail[i], "errors");
@@ -120,7 +120,7 @@ static void check(struct counts *c)
 		ssize_t retry_ret;                                                                 \
                                                                                                    \
 		api_at(__FILE__, __LINE__);                                                        \
-		OBJ_UNTIL((retry_ret = (call)) != -FI_EAGAIN, counts_turn(c));                     \
+		OBJ_UNTIL((retry_ret = (call)) != -FI_EAGAIN, counts_progress(c));                 \
 		api_check_eq(retry_ret, 0, #call);                                                 \
 	} while (0)
 
@@ -227,7 +227,7 @@ static void all_in_one(struct api *a)
 	transfer(&c, SENDS, sizeof(got), 0);
 	transfer(&c, WRITES, 8, 0);
 	transfer(&c, READS, LEN, 0);
-	OBJ_UNTIL(fi_cntr_read(c.cntr[SENDS]) == 6, counts_turn(&c));
+	OBJ_UNTIL(fi_cntr_read(c.cntr[SENDS]) == 6, counts_progress(&c));
 	obj_sleep_us(1000);
 	CHECK_EQ(fi_cntr_read(c.cntr[SENDS]), 6);
 	a->progress = NULL;

@@ -40,7 +40,7 @@ static void every_kind(struct api *a)
 		OK(job_queue(&r, &job));
 		rig_meet(&r, &op);
 		for (int n = 0; n < 3; n++) {
-			rig_turns(&r);
+			rig_progress_calls(&r);
 			CHECK(!rig_happened(&op));
 			CHECK_EQ(fi_cntr_read(done), 0);
 			OK(fi_cntr_add(start, 1));
@@ -114,7 +114,7 @@ static void endpoint_counter(struct api *a)
 	OK(job_queue(&r, &job));
 	OK(fi_cntr_add(start, 1));
 	rig_counts(r.writes, 1, 0);
-	rig_turns(&r);
+	rig_progress_calls(&r);
 	CHECK_EQ(fi_cntr_read(r.writes), 1);
 	CLOSE(start);
 	rig_close(&r);
@@ -134,7 +134,7 @@ static void failures(struct api *a)
 	start = obj_cntr(&r.o, FI_WAIT_NONE);
 	done = obj_cntr(&r.o, FI_WAIT_UNSPEC);
 	for (unsigned int way = 0; way < 12; way++) {
-		bool told = way % 2, nobody = way / 2 % 2;
+		bool reported = way % 2, nobody = way / 2 % 2;
 		struct rig_op op;
 		struct job job;
 
@@ -146,7 +146,7 @@ static void failures(struct api *a)
 		op.rma_ioc.key += nobody ? 0 : 1;
 		job_of(&r, &job, &op, start, ++n, done);
 		r.self -= nobody ? 5 : 0;
-		if (told)
+		if (reported)
 			job_flags(&job, FI_COMPLETION);
 		OK(job_queue(&r, &job));
 		OK(fi_cntr_add(start, 1));
@@ -154,7 +154,7 @@ static void failures(struct api *a)
 			CHECK_EQ(fi_cntr_wait(done, 1, OBJ_PATIENCE_MS), -FI_EAVAIL);
 		rig_counts(done, 0, n);
 		CHECK(!rig_happened(&op));
-		if (!told) {
+		if (!reported) {
 			obj_quiet(r.o.cq, 2);
 			continue;
 		}
@@ -260,7 +260,7 @@ static void chain(struct api *a)
 		OK(job_queue(&r, &jobs[n]));
 	}
 	OK(fi_cntr_add(cntrs[0], 1));
-	rig_turns(&r);
+	rig_progress_calls(&r);
 	CHECK_EQ(fi_cntr_read(cntrs[1]), 0);
 	OK(fi_cntr_add(cntrs[0], 1));
 	for (int n = 0; n <= CHAIN; n++) {
@@ -286,7 +286,7 @@ static void one_counter(struct api *a)
 		job_counter(&jobs[n], FI_OP_CNTR_ADD, cntr, n + 1, cntr, 1);
 		OK(job_queue(&r, &jobs[n]));
 	}
-	rig_turns(&r);
+	rig_progress_calls(&r);
 	CHECK_EQ(fi_cntr_read(cntr), 0);
 	OK(fi_cntr_add(cntr, 1));
 	CHECK_EQ(fi_cntr_read(cntr), CHAIN + 1);
@@ -400,7 +400,7 @@ static void cancelled(struct api *a)
 	CHECK_EQ(cancel(&r, &jobs[0].work), -FI_ENOENT); /* it has started */
 	OK(cancel(&r, &jobs[2].work));
 	OK(fi_cntr_add(start, 2));
-	rig_turns(&r);
+	rig_progress_calls(&r);
 	rig_verify(&r, &ops[0]);
 	CHECK(!rig_happened(&ops[1]) && !rig_happened(&ops[2]));
 	rig_counts(done, 1, 0);
@@ -451,7 +451,7 @@ static void flushed(struct api *a)
 	for (int n = 0; n < 3; n++)
 		OK(fi_cntr_add(starts[n], 8));
 	CHECK(obj_next(r.o.cq, NULL).op_context == &trigger);
-	rig_turns(&r);
+	rig_progress_calls(&r);
 	rig_counts(done, 4, 0);
 	for (unsigned int n = 0; n < 12; n++)
 		CHECK(rig_happened(&ops[n]) == (n < 6 && n % 3 != 0));
@@ -488,7 +488,7 @@ static void closes(struct api *a)
 	OK(job_queue(&r, &jobs[2]));
 	job_counter(&jobs[3], FI_OP_CNTR_ADD, chained, 8, last, 1);
 	OK(job_queue(&r, &jobs[3]));
-	rig_turns(&r);
+	rig_progress_calls(&r);
 	CHECK_EQ(fi_close(&start->fid), -FI_EBUSY);
 	CHECK_EQ(fi_close(&done->fid), -FI_EBUSY);
 	CHECK_EQ(fi_close(&chained->fid), -FI_EBUSY);
@@ -572,7 +572,7 @@ static void refusals(struct api *a)
 	CHECK_EQ(job_queue(&r, &job), -FI_EINVAL);
 	/* Nothing of all that waits, or holds anything. */
 	OK(fi_cntr_add(start, 1));
-	rig_turns(&r);
+	rig_progress_calls(&r);
 	CHECK_EQ(fi_cntr_read(done), 0);
 	CLOSE(idle);
 	CLOSE(foreign);
@@ -624,7 +624,7 @@ static void bad_arguments(struct api *a)
 	job_of(&r, &job, &op, start, 0, done);
 	job.op.atomic.msg.op = (enum fi_op)99;
 	CHECK_EQ(job_queue(&r, &job), -FI_EINVAL);
-	rig_turns(&r);
+	rig_progress_calls(&r);
 	CHECK_EQ(fi_cntr_read(done) + fi_cntr_readerr(done), 0);
 	CLOSE(start);
 	CLOSE(done);

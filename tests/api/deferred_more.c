@@ -336,7 +336,7 @@ static void driven_by_any_read(struct api *a)
 		word = 77;
 		OK(fi_trecv(r.o.ep, &answer, sizeof(answer), NULL, FI_ADDR_UNSPEC, 2, 0, NULL));
 		POST(r.o.cq, fi_tinject(r.o.ep, &word, sizeof(word), peer, 1));
-		OBJ_UNTIL(((volatile uint64_t *)&answer)[0] == 77, rig_turn(&r));
+		OBJ_UNTIL(((volatile uint64_t *)&answer)[0] == 77, rig_progress(&r));
 	}
 	api_meet(a);
 	CLOSE(go);
@@ -418,7 +418,7 @@ static void race_with(struct api *a, enum fi_progress progress)
 	for (int n = 0; n < ADDERS + 1; n++)
 		pthread_join(threads[n], NULL);
 	OBJ_UNTIL(fi_cntr_read(done) + fi_cntr_read(sum) >= RACED - q.taken_back, );
-	rig_turns(&r);
+	rig_progress_calls(&r);
 	atomics = fi_cntr_read(done);
 	CHECK_EQ(atomics + fi_cntr_read(sum), RACED - q.taken_back);
 	CHECK_EQ(fi_cntr_readerr(done), 0);

@@ -106,7 +106,7 @@ static void all_sizes(struct api *a, bool in6)
 {
 	static const size_t lens[] = {1471, 1472, 9000, 30000, 65000, 65506};
 	struct side_opts o = dgram_opts(FI_MSG, in6);
-	size_t most = in6 ? 65527 : 65507, told, len = sizeof(told);
+	size_t most = in6 ? 65527 : 65507, reported, len = sizeof(reported);
 	struct side s;
 
 	side_open(&s, a, &o);
@@ -114,8 +114,8 @@ static void all_sizes(struct api *a, bool in6)
 	if (dgram_device())
 		most = s.info->ep_attr->max_msg_size;
 	CHECK_EQ(s.info->ep_attr->max_msg_size, most);
-	OK(fi_getopt(&s.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MAX_MSG_SIZE, &told, &len));
-	CHECK_EQ(told, s.info->ep_attr->max_msg_size);
+	OK(fi_getopt(&s.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MAX_MSG_SIZE, &reported, &len));
+	CHECK_EQ(reported, s.info->ep_attr->max_msg_size);
 	for (unsigned int i = 0; i < API_COUNT(lens); i++) {
 		dgram_pass(&s, dgram_fit(s.info, lens[i]), i, i & 1);
 		pass(&s, FORM_VECTOR, FORM_MSG, lens[i], i % 4 + 1);
@@ -280,7 +280,7 @@ static void unknown(struct api *a)
 }
 
 /* The same where that is to be an error; its data is good for fi_av_insert. */
-static void unknown_told(struct api *a, bool in6)
+static void unknown_reported(struct api *a, bool in6)
 {
 	struct side_opts o = dgram_opts(FI_MSG | FI_SOURCE | FI_SOURCE_ERR, in6);
 	unsigned char name[SIDE_NAME] = {0};
@@ -320,12 +320,12 @@ static void unknown_told(struct api *a, bool in6)
 
 static void unknown_error(struct api *a)
 {
-	unknown_told(a, false);
+	unknown_reported(a, false);
 }
 
 static void unknown_error6(struct api *a)
 {
-	unknown_told(a, true);
+	unknown_reported(a, true);
 }
 
 /* What a datagram cannot do, and where none can go. */

@@ -67,7 +67,7 @@ static unsigned int storm_bound(void)
 }
 
 /* Sends until there has been no room for a while. Nobody reads a queue here unless `reads`. */
-static unsigned int send_until_held(struct side *s, unsigned int limit, bool reads)
+static unsigned int send_until_xoff(struct side *s, unsigned int limit, bool reads)
 {
 	double held = 0;
 	unsigned int sent = 0;
@@ -99,7 +99,7 @@ static void storm(struct api *a, bool reads)
 	side_open(&s, a, &(struct side_opts){0});
 	connect_first(&s);
 	if (a->rank)
-		sent = send_until_held(&s, 4 * storm_bound(), reads);
+		sent = send_until_xoff(&s, 4 * storm_bound(), reads);
 	api_swap(a, &sent, count, sizeof(sent));
 	if (!api_other())
 		CHECK(count[1] > STORM_MAX / PIECE / 2 && count[1] < storm_bound());
@@ -164,7 +164,7 @@ static void both_then_read(struct api *a)
 	struct side s;
 
 	side_open(&s, a, &(struct side_opts){0});
-	sent = send_until_held(&s, 4 * storm_bound(), false);
+	sent = send_until_xoff(&s, 4 * storm_bound(), false);
 	api_swap(a, &sent, all, sizeof(sent));
 	receive_pieces(&s, all[!a->rank]);
 	QUIET(&s, s.rx, 2);

@@ -31,7 +31,7 @@ struct late {
 
 static unsigned char memory[LEN], local[LEN];
 
-static void late_turn(void *arg)
+static void late_progress(void *arg)
 {
 	struct late *l = arg;
 
@@ -69,7 +69,7 @@ static void late_meet(struct late *l)
 	api_swap(a, &key, keys, a->ranks > 1 ? sizeof(key) : 0);
 	l->key = a->ranks > 1 ? keys[a->ranks - 1] : key;
 	l->to = obj_insert(l->o.av, a->ranks > 1 ? &names[a->ranks - 1] : &name);
-	a->progress = late_turn;
+	a->progress = late_progress;
 	a->progress_arg = l;
 }
 
@@ -108,7 +108,7 @@ static void late_close(struct late *l)
 		ssize_t retry_ret;                                                                 \
                                                                                                    \
 		api_at(__FILE__, __LINE__);                                                        \
-		OBJ_UNTIL((retry_ret = (call)) != -FI_EAGAIN, late_turn(l));                       \
+		OBJ_UNTIL((retry_ret = (call)) != -FI_EAGAIN, late_progress(l));                   \
 		api_check_eq(retry_ret, 0, #call);                                                 \
 	} while (0)
 
@@ -142,12 +142,12 @@ static void every_transfer(struct late *l)
 }
 
 /* What was posted so far has long been done. */
-static void settle(struct late *l)
+static void quiesce(struct late *l)
 {
 	uint64_t end = obj_now_us() + 100000 * obj_slower();
 
 	while (obj_now_us() < end)
-		late_turn(l);
+		late_progress(l);
 	api_meet(l->a);
 	memset(l->want, 0, sizeof(l->want));
 }
@@ -156,7 +156,7 @@ static void settle(struct late *l)
 static void check(struct late *l)
 {
 	for (int i = 0; i < EVENTS; i++)
-		OBJ_UNTIL(fi_cntr_read(l->cntr[i]) >= l->want[i], late_turn(l));
+		OBJ_UNTIL(fi_cntr_read(l->cntr[i]) >= l->want[i], late_progress(l));
 	api_meet(l->a);
 	for (int i = 0; i < EVENTS; i++)
 		api_check_eq((int64_t)fi_cntr_read(l->cntr[i]), (int64_t)l->want[i], "counted");
@@ -209,7 +209,7 @@ static void after_traffic(struct api *a)
 
 	late_open(&l, a, FI_PROGRESS_UNSPEC);
 	every_transfer(&l);
-	settle(&l);
+	quiesce(&l);
 	late_count(&l, FI_WAIT_NONE);
 	api_meet(a);
 	every_transfer(&l);

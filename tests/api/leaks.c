@@ -58,7 +58,7 @@ static bool grew(const struct use *before, const struct use *now)
 }
 
 /* A thread that has ended, and was joined, is in the list for a moment. */
-static struct use use_settled(const struct use *before)
+static struct use use_quiesced(const struct use *before)
 {
 	struct use now = use_now();
 
@@ -71,7 +71,7 @@ static struct use use_settled(const struct use *before)
 
 static void same(const struct use *before)
 {
-	struct use now = use_settled(before);
+	struct use now = use_quiesced(before);
 
 	if (now.fds != before->fds || now.threads != before->threads || grew(before, &now)) {
 		fprintf(stderr,

@@ -21,7 +21,7 @@ static void open_side(struct obj *o, enum fi_progress progress)
 }
 
 /* Asleep until the word of the peer comes, which leaves then. */
-static void hear_last_word(struct obj *o)
+static void hear_last_message(struct obj *o)
 {
 	struct fi_cq_tagged_entry entry;
 	uint64_t heard = 0;
@@ -31,7 +31,7 @@ static void hear_last_word(struct obj *o)
 	CHECK_EQ(heard, 42);
 }
 
-static void say_last_word(struct obj *o, fi_addr_t to)
+static void say_last_message(struct obj *o, fi_addr_t to)
 {
 	uint64_t word = 42;
 
@@ -67,12 +67,12 @@ static void alone(struct api *a, enum fi_progress progress, bool reads)
 	open_side(&o, progress);
 	other = obj_swap(a, o.ep, o.av);
 	if (a->rank == 0) {
-		hear_last_word(&o);
+		hear_last_message(&o);
 		/* Its end is heard asleep, too. */
 		CHECK_EQ(fi_cq_sread(o.cq, &unused, 1, NULL, 3 * LEAVES_US / 1000), -FI_EAGAIN);
 		stay(&o, reads);
 	} else {
-		say_last_word(&o, other);
+		say_last_message(&o, other);
 	}
 	obj_close(&o);
 }

@@ -95,12 +95,12 @@ static void one_to_many(struct api *a)
 /* Everybody to everybody, short ones, so that all connect across each other. */
 static void all_to_all(struct api *a)
 {
-	const unsigned int turns = api_times(100);
+	const unsigned int rounds = api_times(100);
 	unsigned int next[API_RANKS] = {0};
 	struct side s;
 
 	side_open(&s, a, &with_source);
-	for (unsigned int i = 0; i < turns; i++)
+	for (unsigned int i = 0; i < rounds; i++)
 		for (int k = 0; k < a->ranks; k++) {
 			int to = (a->rank + k) % a->ranks;
 			struct data d = data_full(8, 1, seed_of(a->rank, to, 0));
@@ -108,7 +108,7 @@ static void all_to_all(struct api *a)
 			POST(&s, fi_tinject(s.ep, data_at(&d), 8, s.addr[to], i));
 			data_free(&d);
 		}
-	for (unsigned int n = 0; n < turns * (unsigned int)a->ranks; n++) {
+	for (unsigned int n = 0; n < rounds * (unsigned int)a->ranks; n++) {
 		struct fi_cq_tagged_entry e;
 		fi_addr_t src;
 		char buf[8];

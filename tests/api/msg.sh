@@ -59,6 +59,6 @@ run atomic
 run atomic_errors
 run atomic_forms
 run atomic_matching
-run atomic_order order turns fence
+run atomic_order order rounds fence
 run atomic_tagged
 run atomic_hammer one-endpoint

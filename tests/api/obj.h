@@ -232,7 +232,7 @@ static inline fi_addr_t obj_swap(struct api *a, struct fid_ep *ep, struct fid_av
 	return obj_insert(av, &all[!a->rank]);
 }
 
-static inline void obj_turn(void *cq)
+static inline void obj_drive(void *cq)
 {
 	fi_cq_read(cq, NULL, 0);
 }
@@ -240,7 +240,7 @@ static inline void obj_turn(void *cq)
 /* Progress goes on while this process waits for the others. */
 static inline void obj_progress(struct api *a, struct fid_cq *cq)
 {
-	a->progress = obj_turn;
+	a->progress = obj_drive;
 	a->progress_arg = cq;
 }
 

@@ -14,7 +14,7 @@ static void wait_sent(struct ends *e)
 	struct fi_cq_tagged_entry entry;
 	ssize_t ret;
 
-	OBJ_UNTIL((ret = fi_cq_read(e->o.cq, &entry, 1)) != -FI_EAGAIN, ends_turn(e));
+	OBJ_UNTIL((ret = fi_cq_read(e->o.cq, &entry, 1)) != -FI_EAGAIN, ends_progress(e));
 	if (ret != 1)
 		obj_cq_failed(e->o.cq, ret);
 }
@@ -351,7 +351,7 @@ static void sender_sleeps(struct api *a)
 	} else {
 		a->progress = NULL;
 		api_hear(a, 0, &byte, 1);
-		a->progress = ends_turn;
+		a->progress = ends_progress;
 		for (int i = 0; i < ENDS; i++) {
 			struct fi_cq_tagged_entry entry = obj_next(e.rx, NULL);
 

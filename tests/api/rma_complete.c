@@ -187,7 +187,7 @@ static void formats(struct api *a)
 }
 
 /* Remote CQ data: every form and size, in the order they were written, with and without success. */
-static void told(struct api *a)
+static void reported(struct api *a)
 {
 	static const enum rma_form forms[] = {RMA_DATA, RMA_INJECTDATA, RMA_WRITEMSG};
 	static const size_t lens[] = {0, 8, 4096, LEN};
@@ -212,7 +212,7 @@ static void told(struct api *a)
 		if (a->rank == 0)
 			RMA_RUN(&r, &op);
 		if (a->rank == a->ranks - 1)
-			RMA_TOLD(&r, r.in, op.data, len);
+			RMA_NOTIFIED(&r, r.in, op.data, len);
 	}
 	rma_target_close(&r, &t);
 	obj_quiet(r.in, 5);
@@ -306,13 +306,13 @@ int main(int argc, char **argv)
 		{"asked_by_default", asked_by_default, 2, {0}},
 		{"alias", alias, 2, {0}},
 		{"formats", formats, 2, {0}},
-		{"told", told, 2, {0}},
-		{"told_self", told, 1, {0}},
+		{"told", reported, 2, {0}},
+		{"told_self", reported, 1, {0}},
 		{"flood", flood, 2, {0}},
 		{"counters_alone", counters_alone, 2, {0}},
 		{"no_messages", no_messages, 2, {0}},
 		{"selective_no_cma", selective, 2, {"FI_SHM_DISABLE_CMA=1"}},
-		{"told_no_cma", told, 2, {"FI_SHM_DISABLE_CMA=1"}},
+		{"told_no_cma", reported, 2, {"FI_SHM_DISABLE_CMA=1"}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

@@ -130,7 +130,7 @@ static void through(struct contexts *c, const struct rma_target *t, int tx, int 
 		if (r->a->rank == 0)
 			RMA_RUN(r, &op);
 		if (r->a->rank == r->a->ranks - 1 && !rma_reads(op.form))
-			RMA_TOLD(r, r->in, op.data, iov.iov_len);
+			RMA_NOTIFIED(r, r->in, op.data, iov.iov_len);
 	}
 	memcpy(c->done[tx], r->done, sizeof(r->done));
 }

@@ -19,9 +19,9 @@ static unsigned char there_is(int rank, size_t at)
 }
 
 /* All of one length in every other meeting, else all lengths by turns. */
-static size_t len_of(size_t turn, size_t i)
+static size_t len_of(size_t round, size_t i)
 {
-	return lens[(turn / 2 + (turn % 2 ? i : 0)) % API_COUNT(lens)];
+	return lens[(round / 2 + (round % 2 ? i : 0)) % API_COUNT(lens)];
 }
 
 static void finish(struct rma *r, size_t count)
@@ -45,7 +45,7 @@ static void finish(struct rma *r, size_t count)
 }
 
 /* All reads are posted before the first completion is looked for. */
-static void ask(struct rma *r, const struct rma_key *from, size_t turn)
+static void ask(struct rma *r, const struct rma_key *from, size_t round)
 {
 	static unsigned char got[READS][LONGEST];
 	int peer = !r->a->rank;
@@ -53,11 +53,11 @@ static void ask(struct rma *r, const struct rma_key *from, size_t turn)
 	memset(got, 0, sizeof(got));
 	api_meet(r->a);
 	for (size_t i = 0; i < READS; i++)
-		POST(r->o.cq, fi_read(r->o.ep, got[i], len_of(turn, i), NULL, r->addr[peer],
+		POST(r->o.cq, fi_read(r->o.ep, got[i], len_of(round, i), NULL, r->addr[peer],
 				      from->base + i, from->key, NULL));
 	finish(r, READS);
 	for (size_t i = 0; i < READS; i++)
-		for (size_t at = 0; at < len_of(turn, i); at++)
+		for (size_t at = 0; at < len_of(round, i); at++)
 			if (got[i][at] != there_is(peer, i + at))
 				CHECK_EQ(got[i][at], there_is(peer, i + at));
 }

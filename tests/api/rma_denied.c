@@ -101,7 +101,7 @@ static void take_error(struct denied *d)
 }
 
 /* All of them have failed, each once and for its reason. */
-static void settle(struct denied *d)
+static void quiesce(struct denied *d)
 {
 	for (size_t i = 0; i < doomed_count; i++)
 		take_error(d);
@@ -132,7 +132,7 @@ static void start_doomed(struct denied *d, enum rma_form form, const struct fi_r
 	doomed[doomed_count++] = (struct doomed){form, err, false};
 	rma_start(&d->r, &op);
 	if (doomed_count == DOOMED)
-		settle(d);
+		quiesce(d);
 }
 
 /* One transfer with this key and address, in every form. */
@@ -149,7 +149,7 @@ static void denied_close(struct denied *d)
 	static const size_t sizes[] = {8, LARGE};
 	struct api *a = d->r.a;
 
-	settle(d);
+	quiesce(d);
 	api_meet(a);
 	if (a->rank == 1)
 		data_check(memory, LEN, 1);
@@ -243,7 +243,7 @@ static void other_domain(struct api *a)
 		all_fail(&d, false, &to, FI_EACCES);
 		all_fail(&d, true, &to, FI_EACCES);
 	}
-	settle(&d);
+	quiesce(&d);
 	api_meet(a);
 	if (mr)
 		CLOSE(mr);

@@ -100,7 +100,7 @@ static void count_forms(struct events *v)
 			if (!rma_reads(form))
 				data_check(memory, len, (unsigned int)i);
 			if (form == RMA_DATA || form == RMA_INJECTDATA)
-				RMA_TOLD(&v->r, v->r.in, RMA_CQ_DATA, len);
+				RMA_NOTIFIED(&v->r, v->r.in, RMA_CQ_DATA, len);
 		}
 		api_meet(a);
 	}

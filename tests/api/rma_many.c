@@ -36,7 +36,7 @@ static void self(struct api *a)
 						     .data = RMA_CQ_DATA,
 						     .context = &here});
 			if (form == RMA_DATA || form == RMA_INJECTDATA)
-				RMA_TOLD(&r, r.in, RMA_CQ_DATA, here.len);
+				RMA_NOTIFIED(&r, r.in, RMA_CQ_DATA, here.len);
 			RMA_EXPECT(&here, seed);
 			RMA_EXPECT(&there, seed);
 		}

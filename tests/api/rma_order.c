@@ -269,7 +269,7 @@ static void send_after_helped_read(struct api *a)
 /* ---- Remote CQ data ---------------------------------------------------------------------------- */
 
 /* Remote CQ data is not there before the data, nor out of turn. */
-static void told_after_write(struct api *a)
+static void reported_after_write(struct api *a)
 {
 	struct rma_target t;
 	struct rma r;
@@ -284,7 +284,7 @@ static void told_after_write(struct api *a)
 			slot_start(&r, &t, n, n % 2 && fits ? RMA_INJECTDATA : RMA_DATA);
 			continue;
 		}
-		RMA_TOLD(&r, r.in, n, slot_len(n));
+		RMA_NOTIFIED(&r, r.in, n, slot_len(n));
 		data_check(memory + n * SLOT, slot_len(n), n);
 	}
 	if (a->rank == 0)
@@ -294,7 +294,7 @@ static void told_after_write(struct api *a)
 }
 
 /* Remote CQ data behind writes that have none of it, in the order of writes. */
-static void told_after_writes(struct api *a)
+static void reported_after_writes(struct api *a)
 {
 	struct rma_target t;
 	struct rma r;
@@ -309,7 +309,7 @@ static void told_after_writes(struct api *a)
 		}
 		if (n % 10 != 9)
 			continue;
-		RMA_TOLD(&r, r.in, n, slot_len(n));
+		RMA_NOTIFIED(&r, r.in, n, slot_len(n));
 		for (unsigned int i = n - 9; i <= n; i++)
 			data_check(memory + i * SLOT, slot_len(i), i);
 	}
@@ -354,7 +354,7 @@ static void delivered(struct api *a)
 
 /* ---- Fences ---------------------------------------------------------------------------------- */
 
-#define OFFER (2u << 20)
+#define RTS_ID (2u << 20)
 
 /* Three writes: to word 1 plain or not at all, word 2 with a fence, word 3 after it. */
 static void behind_fence(struct rma *r, const struct rma_target *t, bool reads)
@@ -383,33 +383,33 @@ static void behind_fence(struct rma *r, const struct rma_target *t, bool reads)
 static void fence_after_send(struct api *a, bool reads)
 {
 	static uint64_t words[4];
-	unsigned char *offer = malloc(OFFER);
+	unsigned char *rts = malloc(RTS_ID);
 	struct rma_target t;
 	struct rma r;
 
-	CHECK(offer != NULL);
+	CHECK(rts != NULL);
 	open_ordered(&r, a, FI_FENCE);
 	rma_target_open(&r, &t, words, sizeof(words));
 	if (a->rank == 0) {
-		data_fill(offer, OFFER, 1);
-		POST(r.o.cq, fi_send(r.o.ep, offer, OFFER, NULL, r.addr[1], offer));
+		data_fill(rts, RTS_ID, 1);
+		POST(r.o.cq, fi_send(r.o.ep, rts, RTS_ID, NULL, r.addr[1], rts));
 		behind_fence(&r, &t, reads);
-		obj_done(r.o.cq, offer);
+		obj_done(r.o.cq, rts);
 		obj_next(r.o.cq, NULL);
 		obj_next(r.o.cq, NULL);
 	} else {
 		obj_quiet(r.in, 50);
 		CHECK_EQ(words[2], 0);
 		CHECK_EQ(words[3], 0);
-		OK(fi_recv(r.o.ep, offer, OFFER, NULL, FI_ADDR_UNSPEC, offer));
-		obj_done(r.in, offer);
-		data_check(offer, OFFER, 1);
+		OK(fi_recv(r.o.ep, rts, RTS_ID, NULL, FI_ADDR_UNSPEC, rts));
+		obj_done(r.in, rts);
+		data_check(rts, RTS_ID, 1);
 		OBJ_UNTIL(__atomic_load_n(&words[3], __ATOMIC_ACQUIRE) == 1, rma_progress(&r));
 		CHECK_EQ(words[2], !reads);
 	}
 	rma_target_close(&r, &t);
 	rma_close(&r);
-	free(offer);
+	free(rts);
 }
 
 static void fenced_write(struct api *a)
@@ -432,8 +432,8 @@ int main(int argc, char **argv)
 		{"send_after_read", send_after_read, 2, {0}},
 		{"send_after_bulk_read", send_after_bulk_read, 2, {0}},
 		{"send_after_helped_read", send_after_helped_read, 2, {0}},
-		{"told_after_write", told_after_write, 2, {0}},
-		{"told_after_writes", told_after_writes, 2, {0}},
+		{"told_after_write", reported_after_write, 2, {0}},
+		{"told_after_writes", reported_after_writes, 2, {0}},
 		{"delivered", delivered, 2, {0}},
 		{"fenced_write", fenced_write, 2, {0}},
 		{"fenced_read", fenced_read, 2, {0}},
@@ -442,7 +442,7 @@ int main(int argc, char **argv)
 		{"send_after_write_no_cma", send_after_write, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"send_after_read_no_cma", send_after_read, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"send_after_bulk_read_no_cma", send_after_bulk_read, 2, {"FI_SHM_DISABLE_CMA=1"}},
-		{"told_after_write_no_cma", told_after_write, 2, {"FI_SHM_DISABLE_CMA=1"}},
+		{"told_after_write_no_cma", reported_after_write, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"delivered_no_cma", delivered, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"fenced_write_no_cma", fenced_write, 2, {"FI_SHM_DISABLE_CMA=1"}},
 	};

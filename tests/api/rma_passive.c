@@ -110,27 +110,27 @@ static void mixed(struct api *a)
 /* A message the sleeper has not taken yet stops no transfer, and arrives when it wakes. */
 static void behind_message(struct api *a)
 {
-	static unsigned char note[100], offer[300001];
+	static unsigned char note[100], rts[300001];
 	struct passive p;
 
 	passive_open(&p, a, &(struct rma_opts){.mr_mode = RMA_PROVIDED});
 	if (a->rank == 1) {
 		passive_sleep(&p);
 		OK(fi_recv(p.r.o.ep, note, sizeof(note), NULL, FI_ADDR_UNSPEC, note));
-		OK(fi_recv(p.r.o.ep, offer, sizeof(offer), NULL, FI_ADDR_UNSPEC, offer));
+		OK(fi_recv(p.r.o.ep, rts, sizeof(rts), NULL, FI_ADDR_UNSPEC, rts));
 		obj_done(p.r.in, note);
-		obj_done(p.r.in, offer);
+		obj_done(p.r.in, rts);
 		data_check(note, sizeof(note), 21);
-		data_check(offer, sizeof(offer), 22);
+		data_check(rts, sizeof(rts), 22);
 	} else {
 		api_meet(a);
 		data_fill(note, sizeof(note), 21);
-		data_fill(offer, sizeof(offer), 22);
+		data_fill(rts, sizeof(rts), 22);
 		POST(p.r.o.cq, fi_inject(p.r.o.ep, note, sizeof(note), p.r.addr[1]));
-		POST(p.r.o.cq, fi_send(p.r.o.ep, offer, sizeof(offer), NULL, p.r.addr[1], offer));
+		POST(p.r.o.cq, fi_send(p.r.o.ep, rts, sizeof(rts), NULL, p.r.addr[1], rts));
 		do_writes(&p);
 		passive_wake(&p);
-		obj_done(p.r.o.cq, offer);
+		obj_done(p.r.o.cq, rts);
 	}
 	passive_close(&p);
 }
@@ -161,7 +161,7 @@ static void not_twice(struct api *a)
 }
 
 /* It sleeps, wakes, works and sleeps again. */
-static void by_turns(struct api *a)
+static void alternating(struct api *a)
 {
 	struct passive p;
 
@@ -219,7 +219,7 @@ int main(int argc, char **argv)
 		{"mixed", mixed, 2, {0}},
 		{"behind_message", behind_message, 2, {0}},
 		{"not_twice", not_twice, 2, {0}},
-		{"by_turns", by_turns, 2, {0}},
+		{"by_turns", alternating, 2, {0}},
 		{"two_initiators", two_initiators, 3, {0}},
 	};
 

@@ -127,7 +127,7 @@ static void committed(struct api *a, int mr_mode)
 			continue;
 		}
 		if (n % 2)
-			RMA_TOLD(&p.r, p.r.in, at, len);
+			RMA_NOTIFIED(&p.r, p.r.in, at, len);
 		if (n % 2) /* to tell the target of it means that it is durable */
 			CHECK(is_synced(at, len));
 		api_meet(a);

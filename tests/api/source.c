@@ -30,7 +30,7 @@ static void post_word(struct side *s, bool tagged, uint64_t *value, fi_addr_t fr
 }
 
 /* Each message says its sender's rank; so must the completion. */
-static void told(struct api *a, enum fi_av_type type)
+static void reported(struct api *a, enum fi_av_type type)
 {
 	struct side_opts o = {.caps = FI_MSG | FI_TAGGED | FI_SOURCE, .av_type = type};
 	enum { EACH = 50 };
@@ -57,12 +57,12 @@ static void told(struct api *a, enum fi_av_type type)
 
 static void source_map(struct api *a)
 {
-	told(a, FI_AV_MAP);
+	reported(a, FI_AV_MAP);
 }
 
 static void source_table(struct api *a)
 {
-	told(a, FI_AV_TABLE);
+	reported(a, FI_AV_TABLE);
 }
 
 /* From somebody the vector does not hold. */
@@ -121,7 +121,7 @@ static void get_to_know(struct side *s)
 	CHECK_EQ(value, 6);
 }
 
-static void unknown_told(struct api *a)
+static void unknown_reported(struct api *a)
 {
 	struct side_opts o = {.caps = FI_MSG | FI_TAGGED | FI_SOURCE | FI_SOURCE_ERR,
 			      .knows_nobody = !a->rank};
@@ -253,8 +253,8 @@ int main(int argc, char **argv)
 		{"source-map", source_map, SENDERS + 1, {0}},
 		{"source-table", source_table, SENDERS + 1, {0}},
 		{"unknown", unknown, 2, {0}},
-		{"unknown-told", unknown_told, 2, {0}},
-		{"unknown-told-no-cma", unknown_told, 2, {"FI_SHM_DISABLE_CMA=yes"}},
+		{"unknown-told", unknown_reported, 2, {0}},
+		{"unknown-told-no-cma", unknown_reported, 2, {"FI_SHM_DISABLE_CMA=yes"}},
 		{"directed", directed, SENDERS + 1, {0}},
 		{"silent", silent, 3, {0}},
 		{"undirected", undirected, 2, {0}},

@@ -201,7 +201,7 @@ static void used_up_by_one_that_closes(struct api *a)
 	static char buf[LONG_BYTES], msg_bytes[LONG_BYTES];
 
 	(void)a;
-	for (int turns = 1; turns < 10000; turns += 1 + turns / 4) {
+	for (int rounds = 1; rounds < 10000; rounds += 1 + rounds / 4) {
 		struct shared s = {0};
 		struct iovec iov = {buf, sizeof(buf)};
 		struct fi_msg msg = {
@@ -215,7 +215,7 @@ static void used_up_by_one_that_closes(struct api *a)
 		open_shared(&s, true, false);
 		OK(fi_recvmsg(s.srx, &msg, FI_MULTI_RECV | FI_COMPLETION));
 		POST(s.o.cq, fi_send(s.o.ep, msg_bytes, LONG_BYTES, NULL, s.addr[0], msg_bytes));
-		for (int i = 0; i < turns; i++) {
+		for (int i = 0; i < rounds; i++) {
 			fi_cq_read(s.o.cq, NULL, 0);
 			fi_cq_read(s.cq[0], NULL, 0);
 		}

@@ -86,7 +86,7 @@ static void every_kind(struct api *a)
 		OK(post(&r, &op, &trigger, 0));
 		rig_meet(&r, &op);
 		for (int n = 0; n < 3; n++) {
-			rig_turns(&r);
+			rig_progress_calls(&r);
 			CHECK(!rig_happened(&op));
 			CHECK_EQ(fi_cntr_read(rig_counter(&r, kind)), before);
 			OK(fi_cntr_add(cntr, 1));
@@ -116,7 +116,7 @@ static void in_order(struct rig *r, struct fid_cntr *cntr, const size_t *thresho
 		triggers[n] = at(cntr, thresholds[n]);
 		OK(post(r, &ops[n], &triggers[n], 0));
 	}
-	rig_turns(r);
+	rig_progress_calls(r);
 	CHECK_EQ(fi_cntr_read(r->sent), 0);
 	OK(fi_cntr_add(cntr, 1000));
 	for (unsigned int n = 0; n < ORDERED;)
@@ -181,21 +181,21 @@ static void sums(struct api *a)
 	OK(post(&r, &op, &trigger, 0));
 	OK(fi_cntr_adderr(cntr, 2));
 	OK(fi_cntr_add(cntr, 2));
-	rig_turns(&r);
+	rig_progress_calls(&r);
 	CHECK(!rig_happened(&op));
 	OK(fi_cntr_adderr(cntr, 1));
 	completed(&r, &op);
 	OK(fi_cntr_set(cntr, 0));
 	rig_op(&r, &op, RIG_WRITE, 1);
 	OK(post(&r, &op, &trigger, 0));
-	rig_turns(&r);
+	rig_progress_calls(&r);
 	CHECK(!rig_happened(&op));
 	OK(fi_cntr_set(cntr, 2));
 	completed(&r, &op);
 	OK(fi_cntr_set(cntr, 0));
 	rig_op(&r, &op, RIG_WRITE, 2);
 	OK(post(&r, &op, &trigger, 0));
-	rig_turns(&r);
+	rig_progress_calls(&r);
 	CHECK(!rig_happened(&op));
 	OK(fi_cntr_seterr(cntr, 17));
 	completed(&r, &op);
@@ -243,7 +243,7 @@ static void by_completions(struct api *a)
 		if (n)
 			OK(post(&r, &ops[n], &triggers[n], 0));
 	}
-	rig_turns(&r);
+	rig_progress_calls(&r);
 	CHECK_EQ(fi_cntr_read(r.writes), 0);
 	POST(r.o.cq, post(&r, &ops[0], &triggers[0], 0));
 	for (int n = 0; n < 20; n++) {
@@ -274,7 +274,7 @@ static void set_back(struct api *a)
 	OK(fi_inject(r.o.ep, &r, 1, r.self)); /* counts in the call */
 	OK(fi_cntr_set(r.sent, 0));
 	completed(&r, &ops[1]);
-	rig_turns(&r);
+	rig_progress_calls(&r);
 	CHECK(!rig_happened(&ops[2]));
 	OK(fi_inject(r.o.ep, &r, 1, r.self));
 	OK(fi_inject(r.o.ep, &r, 1, r.self));
@@ -301,7 +301,8 @@ static void behind_others(struct api *a)
 	POST(r.o.cq, fi_inject(r.o.ep, &r, 1, r.self)); /* connects */
 	rig_counts(r.sent, 1, 0);
 	OK(post(&r, &ops[0], &triggers[0], 0));
-	OK(fi_inject(r.o.ep, &r, 1, r.self)); /* counts in the call; the next turn would start it */
+	OK(fi_inject(r.o.ep, &r, 1,
+		     r.self)); /* counts in the call; the next progress call would start it */
 	OK(post(&r, &ops[1], &triggers[1], 0));
 	completed(&r, &ops[0]);
 	completed(&r, &ops[1]);
@@ -591,7 +592,7 @@ static void shared_context(struct api *a)
 		OK(fi_recvmsg(srx, &msg, FI_TRIGGER | FI_COMPLETION));
 	}
 	POST(r.o.cq, fi_inject(r.o.ep, &op.other, sizeof(op.other), to));
-	rig_turns(&r);
+	rig_progress_calls(&r);
 	CHECK(!rig_happened(&op));
 	OK(fi_cancel(&srx->fid, &trigger)); /* one of the two */
 	CHECK_EQ(obj_error(r.o.cq).err, FI_ECANCELED);

@@ -139,7 +139,8 @@ static void fetch_soon(struct two *t)
 
 	obj_sleep_us(20000); /* by now the other is at it */
 	for (int i = 0; i < FETCHES; i++) {
-		obj_sleep_us(2000 + 37 * (uint64_t)i); /* and has had a turn since the last one */
+		obj_sleep_us(2000 +
+			     37 * (uint64_t)i); /* and has made progress since the last one */
 		took[i] = fetch(t, 1);
 	}
 	__atomic_store_n((int *)t->a->shared, 1, __ATOMIC_RELEASE);

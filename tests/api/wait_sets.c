@@ -87,7 +87,7 @@ static void yield(struct api *a)
 }
 
 /* The descriptor of the set is enough to sleep on everything in it. */
-static void native(struct api *a)
+static void exported(struct api *a)
 {
 	struct fi_wait_attr attr = {.wait_obj = FI_WAIT_FD};
 	struct pollfd p = {.events = POLLIN};
@@ -135,8 +135,8 @@ static void native(struct api *a)
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
-		{"fd", fd, 2, {0}},       {"unspec", unspec, 2, {0}}, {"cond", cond, 2, {0}},
-		{"yield", yield, 2, {0}}, {"native", native, 2, {0}},
+		{"fd", fd, 2, {0}},       {"unspec", unspec, 2, {0}},   {"cond", cond, 2, {0}},
+		{"yield", yield, 2, {0}}, {"native", exported, 2, {0}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

@@ -73,7 +73,7 @@ static bool sleep_in_epoll(const struct sleeper *s)
 }
 
 /* The native sleep; false: it lasted until the limit. */
-static bool sleep_native(struct sleeper *s)
+static bool sleep_exported(struct sleeper *s)
 {
 	struct pollfd p = {.fd = s->fd, .events = POLLIN};
 	struct timespec at = late(s);
@@ -109,7 +109,7 @@ static void await(struct sleeper *s, const void *context)
 		bool woken = true;
 
 		while ((ret = fi_cq_read(s->o.cq, &e, 1)) == -FI_EAGAIN && woken)
-			woken = sleep_native(s);
+			woken = sleep_exported(s);
 	}
 	if (ret == -FI_EAGAIN)
 		api_fail("asleep for long with a message on its way: a wake-up was lost");

@@ -108,9 +108,9 @@ static void pong(void)
 	post(TAG, 0);
 }
 
-static void ping_pong(size_t size, int turns)
+static void ping_pong(size_t size, int rounds)
 {
-	for (int i = 0; i < turns; i++) {
+	for (int i = 0; i < rounds; i++) {
 		if (side == 0)
 			ping(size);
 		pong();
@@ -152,11 +152,11 @@ static void stream(size_t size, int windows)
 /* One-way microseconds. */
 static double latency(size_t size)
 {
-	int turns = pair_turns(size);
+	int rounds = pair_rounds(size);
 	double start = microseconds();
 
-	ping_pong(size, turns);
-	return (microseconds() - start) / turns / 2;
+	ping_pong(size, rounds);
+	return (microseconds() - start) / rounds / 2;
 }
 
 /* Million messages a second, or GB. */

@@ -179,7 +179,7 @@ static void close_all(void)
 	fi_freeinfo(info);
 }
 
-static void settle(void)
+static void quiesce(void)
 {
 	cpu_set_t cpus;
 
@@ -193,7 +193,7 @@ static void settle(void)
 
 static void run(void)
 {
-	settle();
+	quiesce();
 	crowd_buffers(sizes);
 	find();
 	open_all();

@@ -57,11 +57,11 @@ static bool crowd_crowded(void)
 }
 
 /* Calls of a repeat. Members that share cores do so evenly after some 50 ms: they make no fewer short ones. */
-static int crowd_turns(size_t size)
+static int crowd_rounds(size_t size)
 {
-	int turns = size <= 4096 ? 2000 : size <= 65536 ? 400 : 40;
+	int rounds = size <= 4096 ? 2000 : size <= 65536 ? 400 : 40;
 
-	return crowd_crowded() && size > 4096 ? turns / 10 : turns;
+	return crowd_crowded() && size > 4096 ? rounds / 10 : rounds;
 }
 
 /* A double for every word: sums of small numbers are exact, whatever their order. */
@@ -101,7 +101,7 @@ static void crowd_measure(char **sizes, void (*call)(size_t size))
 {
 	for (; *sizes; sizes++) {
 		size_t size = strtoul(*sizes, NULL, 0);
-		int turns = crowd_turns(size);
+		int rounds = crowd_rounds(size);
 		double values[REPEATS];
 
 		crowd_fill(size);
@@ -110,10 +110,10 @@ static void crowd_measure(char **sizes, void (*call)(size_t size))
 		for (int i = -1; i < REPEATS; i++) {
 			double start = microseconds();
 
-			for (int turn = 0; turn < turns; turn++)
+			for (int round = 0; round < rounds; round++)
 				call(size);
 			if (i >= 0)
-				values[i] = (microseconds() - start) / turns;
+				values[i] = (microseconds() - start) / rounds;
 		}
 		if (member == 0)
 			printf("%zu %.4f\n", size, clock_median(values, REPEATS));

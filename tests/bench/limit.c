@@ -39,7 +39,7 @@ struct shared {
 
 static struct shared *shared;
 static char **args;
-static uint32_t turn; /* messages exchanged so far, each way */
+static uint32_t pass; /* messages exchanged so far, each way */
 static char *tx, *rx; /* private buffers */
 static struct {
 	pid_t pid;
@@ -47,16 +47,16 @@ static struct {
 } peer;
 
 /* acquire: with the release in hand_over of the other side */
-static void await_turn(void)
+static void await_pass(void)
 {
-	while (atomic_load_explicit(&shared->line[turn % RING][!side].count,
-				    memory_order_acquire) != turn)
+	while (atomic_load_explicit(&shared->line[pass % RING][!side].count,
+				    memory_order_acquire) != pass)
 		;
 }
 
 static void hand_over(void)
 {
-	atomic_store_explicit(&shared->line[turn % RING][side].count, turn, memory_order_release);
+	atomic_store_explicit(&shared->line[pass % RING][side].count, pass, memory_order_release);
 }
 
 static void line_put(size_t size)
@@ -68,12 +68,12 @@ static void line_put(size_t size)
 static void line_get(size_t size)
 {
 	(void)size;
-	await_turn();
+	await_pass();
 }
 
 static char *slot(int whose, size_t size)
 {
-	return size <= sizeof shared->line[0][0].payload ? shared->line[turn % RING][whose].payload
+	return size <= sizeof shared->line[0][0].payload ? shared->line[pass % RING][whose].payload
 							 : shared->room[whose];
 }
 
@@ -85,7 +85,7 @@ static void copy_put(size_t size)
 
 static void copy_get(size_t size)
 {
-	await_turn();
+	await_pass();
 	memcpy(rx, slot(!side, size), size);
 }
 
@@ -107,7 +107,7 @@ static void vm_write(size_t size)
 
 static void cma_get(size_t size)
 {
-	await_turn();
+	await_pass();
 	vm_read(size);
 }
 
@@ -122,57 +122,57 @@ static const struct way *way;
 
 static double latency(size_t size)
 {
-	int turns = pair_turns(size);
+	int passes = pair_rounds(size);
 	double start = microseconds();
 
-	for (int i = 0; i < turns; i++) {
-		turn++;
+	for (int i = 0; i < passes; i++) {
+		pass++;
 		if (side == 0)
 			way->put(size);
 		way->get(size);
 		if (side == 1)
 			way->put(size);
 	}
-	return (microseconds() - start) / turns / 2;
+	return (microseconds() - start) / passes / 2;
 }
 
 /* Side 1 only spins, until it is told that the last call is done. */
 static double call(size_t size)
 {
-	int turns = pair_turns(size);
+	int passes = pair_rounds(size);
 	double start = microseconds(), end;
 
-	turn++;
-	for (int i = 0; i < turns && side == 0; i++)
+	pass++;
+	for (int i = 0; i < passes && side == 0; i++)
 		way->put(size);
 	end = microseconds();
-	side == 0 ? hand_over() : await_turn();
-	return (end - start) / turns;
+	side == 0 ? hand_over() : await_pass();
+	return (end - start) / passes;
 }
 
-/* A slot is filled when its count is the number of its turn; taken tells how far the reader is. */
+/* A slot is filled when its count is the number of its pass; taken tells how far the reader is. */
 static double ring_rate(size_t size)
 {
-	uint32_t lines = (uint32_t)pair_turns(size) * 20, end = turn + lines, room = 0;
+	uint32_t lines = (uint32_t)pair_rounds(size) * 20, end = pass + lines, room = 0;
 	double start = microseconds();
 
-	while (turn != end) {
-		struct line *at = &shared->ring[++turn % RING];
+	while (pass != end) {
+		struct line *at = &shared->ring[++pass % RING];
 
 		if (side == 0) {
 			while (!room)
 				room = RING -
-				       (turn - 1 -
+				       (pass - 1 -
 					atomic_load_explicit(&shared->taken, memory_order_acquire));
 			room--;
 			memcpy(at->payload, tx, 8);
-			atomic_store_explicit(&at->count, turn, memory_order_release);
+			atomic_store_explicit(&at->count, pass, memory_order_release);
 		} else {
-			while (atomic_load_explicit(&at->count, memory_order_acquire) != turn)
+			while (atomic_load_explicit(&at->count, memory_order_acquire) != pass)
 				__builtin_ia32_pause();
 			memcpy(rx, at->payload, 8);
-			if (turn % (RING / 4) == 0 || turn == end)
-				atomic_store_explicit(&shared->taken, turn, memory_order_release);
+			if (pass % (RING / 4) == 0 || pass == end)
+				atomic_store_explicit(&shared->taken, pass, memory_order_release);
 		}
 	}
 	return lines / (microseconds() - start);

@@ -263,7 +263,7 @@ static void verify(size_t size, uint32_t run, uint64_t count)
 static double measure_run(size_t size)
 {
 	static uint32_t run;
-	uint64_t count = (uint64_t)pair_turns(size) * (way->stream ? 4 : 1);
+	uint64_t count = (uint64_t)pair_rounds(size) * (way->stream ? 4 : 1);
 	double start, end;
 
 	prepare(size, ++run);

@@ -49,7 +49,7 @@ static bool pair_network;
 #define PAIR_HOST "127.0.0.1" /* then */
 
 /* Turns of a repeat: long enough for the clock, short enough for the whole to end in good time. */
-static inline int pair_turns(size_t size)
+static inline int pair_rounds(size_t size)
 {
 	if (pair_network)
 		return size <= 4096 ? 64 : size <= 65536 ? 16 : size <= 1048576 ? 4 : 1;
@@ -64,7 +64,7 @@ static inline int pair_repeats(size_t size)
 /* A turn of many messages is a window. */
 static inline int pair_windows(size_t size)
 {
-	return pair_network ? 1 : pair_turns(size) / 20;
+	return pair_network ? 1 : pair_rounds(size) / 20;
 }
 
 static pid_t pair_start(int which, const int wires[2], void (*run)(void))

@@ -11,8 +11,8 @@
 #include "atomic/atomic.h"
 #include "clock.h"
 
-#define COUNT 4096
-#define TURNS 400
+#define COUNT  4096
+#define ROUNDS 400
 
 static _Alignas(4096) double target[COUNT], operand[COUNT];
 
@@ -84,16 +84,16 @@ static double rate(plain_kernel *sum)
 {
 	double start = microseconds();
 
-	for (int i = 0; i < TURNS; i++)
+	for (int i = 0; i < ROUNDS; i++)
 		sum(target, operand, COUNT);
-	return (double)TURNS * COUNT / 1000 / (microseconds() - start);
+	return (double)ROUNDS * COUNT / 1000 / (microseconds() - start);
 }
 
 /* All sums are whole numbers, and exact. */
 static int verify(double runs)
 {
 	for (size_t i = 0; i < COUNT; i++)
-		if (target[i] != runs * TURNS * (double)i) {
+		if (target[i] != runs * ROUNDS * (double)i) {
 			fprintf(stderr, "plain: element %zu is %g\n", i, target[i]);
 			return EXIT_FAILURE;
 		}

@@ -31,7 +31,7 @@
 struct way {
 	const char *name;
 	int type; /* of the socket */
-	void (*once)(size_t size, int turns);
+	void (*once)(size_t size, int rounds);
 };
 
 static const struct way *way;
@@ -64,9 +64,9 @@ static void tcp_get(char *to, size_t size)
 	}
 }
 
-static void tcp_turns(size_t size, int turns)
+static void tcp_rounds(size_t size, int rounds)
 {
-	for (int i = 0; i < turns; i++) {
+	for (int i = 0; i < rounds; i++) {
 		if (side == 0)
 			tcp_put(tx, size);
 		tcp_get(rx, size);
@@ -98,9 +98,9 @@ static void udp_get(size_t size)
 }
 
 /* Nothing is lost: there is one datagram at a time. */
-static void udp_turns(size_t size, int turns)
+static void udp_rounds(size_t size, int rounds)
 {
-	for (int i = 0; i < turns; i++) {
+	for (int i = 0; i < rounds; i++) {
 		if (side == 0)
 			udp_put(size);
 		udp_get(size);
@@ -213,7 +213,7 @@ static void ring_put(size_t size)
 		pair_fail("io_uring_submit");
 }
 
-static void uring_turns(size_t size, int turns)
+static void uring_rounds(size_t size, int rounds)
 {
 	if (!ring.ring_fd &&
 	    io_uring_queue_init(64, &ring, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN))
@@ -222,11 +222,11 @@ static void uring_turns(size_t size, int turns)
 		ring_ask(size);
 		io_uring_submit(&ring);
 	}
-	for (int i = 0; i < turns; i++) {
+	for (int i = 0; i < rounds; i++) {
 		if (side == 0)
 			ring_put(size);
 		ring_wait(RECEIVED);
-		if (side == 1 && i < turns - 1)
+		if (side == 1 && i < rounds - 1)
 			ring_put(size);
 	}
 	if (side == 1)
@@ -284,9 +284,9 @@ static void zerocopy_windows(size_t size, int windows)
 }
 
 static const struct way ways[] = {
-	{"tcp", SOCK_STREAM, tcp_turns},         {"udp", SOCK_DGRAM, udp_turns},
+	{"tcp", SOCK_STREAM, tcp_rounds},        {"udp", SOCK_DGRAM, udp_rounds},
 	{"stream", SOCK_STREAM, stream_windows}, {"framed", SOCK_STREAM, framed_windows},
-	{"uring", SOCK_STREAM, uring_turns},     {"zerocopy", SOCK_STREAM, zerocopy_windows},
+	{"uring", SOCK_STREAM, uring_rounds},    {"zerocopy", SOCK_STREAM, zerocopy_windows},
 };
 
 static bool streams(void)
@@ -299,12 +299,12 @@ static bool streams(void)
 static double figure(size_t size)
 {
 	bool stream = streams();
-	int turns = stream ? pair_windows(size) : pair_turns(size);
+	int rounds = stream ? pair_windows(size) : pair_rounds(size);
 	double start = microseconds(), time;
 
-	way->once(size, turns);
+	way->once(size, rounds);
 	time = microseconds() - start;
-	return stream ? (double)(turns * WINDOW * size) / 1000 / time : time / turns / 2;
+	return stream ? (double)(rounds * WINDOW * size) / 1000 / time : time / rounds / 2;
 }
 
 static void measure(size_t size)

@@ -25,7 +25,7 @@ static const size_t sizes[] = {
 #define GAP  8 /* bytes nobody writes */
 #define TAIL 192
 
-enum word { SUM = 0, BITS = 64, TURNS = 128 }; /* where in the tail */
+enum word { SUM = 0, BITS = 64, SWAPPED = 128 }; /* where in the tail */
 
 static unsigned char *region;
 static struct op in[NODE_RANKS * SIZES], out[NODE_RANKS * SIZES];
@@ -162,10 +162,10 @@ static void messages(int round)
 }
 
 /* Each process hears, by way of others, from all that they have come here. */
-static void barrier(int turn)
+static void barrier(int pass)
 {
 	for (int step = 1; step < node.ranks; step *= 2) {
-		uint64_t tag = key_of(0xffff, turn, 0, (size_t)step);
+		uint64_t tag = key_of(0xffff, pass, 0, (size_t)step);
 		struct op op[2] = {{.kind = RECV, .tag = tag}, {.kind = SEND, .tag = tag}};
 
 		op[0].peer = (node.rank + node.ranks - step) % node.ranks;
@@ -284,7 +284,7 @@ static void swap(int peer)
 	struct op op;
 
 	do {
-		word_op(&op, SWAP, peer, TURNS)->arg[1] = found;
+		word_op(&op, SWAP, peer, SWAPPED)->arg[1] = found;
 		op.arg[0] = found + 1;
 		post(&op);
 		wait_until(0, "compare and swap");
@@ -319,7 +319,7 @@ static void check_words(void)
 
 	check_word("sum", SUM, ADDS * ranks * (ranks + 1) / 2);
 	check_word("bits", BITS, ((uint64_t)1 << ranks) - 1);
-	check_word("swaps", TURNS, SWAPS * ranks);
+	check_word("swaps", SWAPPED, SWAPS * ranks);
 }
 
 /* ---- All of it ------------------------------------------------------------------------------- */

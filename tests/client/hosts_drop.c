@@ -13,7 +13,7 @@
 #define LONG (1 << 20)
 
 static unsigned char region[2 * LONG], out[LONG], in[LONG];
-static uint64_t turn; /* of a talk: part of the tag */
+static uint64_t round; /* of a talk: part of the tag */
 
 static void wait_done(const struct op *op, const char *what)
 {
@@ -32,8 +32,8 @@ static void tell(int peer, size_t size)
 {
 	struct op op = {.kind = SEND, .peer = peer, .buf = out, .size = size};
 
-	op.tag = (uint64_t)node.rank << 32 | turn;
-	memset(out, node.rank * 50 + (int)turn % 50, size);
+	op.tag = (uint64_t)node.rank << 32 | round;
+	memset(out, node.rank * 50 + (int)round % 50, size);
 	post(&op);
 	wait_done(&op, "telling");
 }
@@ -43,12 +43,12 @@ static size_t hear(int peer)
 {
 	struct op op = {.kind = RECV, .peer = peer, .buf = in, .size = LONG};
 
-	op.tag = (uint64_t)peer << 32 | turn;
+	op.tag = (uint64_t)peer << 32 | round;
 	memset(in, 0xff, LONG);
 	post(&op);
 	wait_done(&op, "hearing");
 	for (size_t i = 0; i < op.len; i++)
-		if (in[i] != peer * 50 + (int)turn % 50)
+		if (in[i] != peer * 50 + (int)round % 50)
 			die("byte %zu of %zu from rank %d is %02x", i, op.len, peer, in[i]);
 	node.checked++;
 	return op.len;
@@ -56,7 +56,7 @@ static size_t hear(int peer)
 
 static void ask(int peer, size_t size)
 {
-	turn++;
+	round++;
 	tell(peer, size);
 	if (hear(peer) != size)
 		die("another answer from rank %d", peer);
@@ -66,7 +66,7 @@ static size_t answer(int peer)
 {
 	size_t len;
 
-	turn++;
+	round++;
 	len = hear(peer);
 	tell(peer, len);
 	return len;
@@ -79,7 +79,7 @@ static void talk_all(bool others)
 	static const size_t sizes[] = {0, 8, 5000, LONG};
 
 	for (int peer = 0; peer < node.ranks; peer++) {
-		turn = 100 * (uint64_t)(node.rank + peer); /* the same for both */
+		round = 100 * (uint64_t)(node.rank + peer); /* the same for both */
 		if (peer == node.rank || (!others && peer > 0 && node.rank > 0))
 			continue;
 		for (int i = 0; i < 4; i++)
@@ -151,7 +151,7 @@ static void check_untouched(void)
 /* What each does until the network is whole again. */
 static void cut_off(bool idle, double limit)
 {
-	turn = 2000;
+	round = 2000;
 	if (node.rank == 0) {
 		lose(1, limit);
 		ask(2, 0);

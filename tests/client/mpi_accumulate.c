@@ -60,9 +60,9 @@ static void accumulate(MPI_Datatype type, MPI_Op op, int count)
 	memcpy(memory, own, (size_t)count * (size_t)size);
 	MPI_Win_unlock(rank, win);
 	MPI_Barrier(MPI_COMM_WORLD);
-	for (int turn = 0; turn < ranks; turn++) {
-		for (int r = 0; r < ranks && (op != MPI_REPLACE || turn == rank); r++)
-			if (op == MPI_REPLACE || r == (rank + turn) % ranks) {
+	for (int round = 0; round < ranks; round++) {
+		for (int r = 0; r < ranks && (op != MPI_REPLACE || round == rank); r++)
+			if (op == MPI_REPLACE || r == (rank + round) % ranks) {
 				MPI_Win_lock(MPI_LOCK_SHARED, r, 0, win);
 				MPI_Accumulate(out, count, type, r, 0, count, type, op, win);
 				MPI_Win_unlock(r, win);

@@ -164,25 +164,25 @@ static void test_storm(int late)
 	unsigned char **data = malloc(sizeof *data * 2 * (size_t)all);
 
 	for (int i = 0; i < 2 * all; i++) {
-		int k = i % all, peer = k % ranks, turn = k / ranks, size = storm_size(turn);
+		int k = i % all, peer = k % ranks, round = k / ranks, size = storm_size(round);
 		int sends = (i < all) == !!late;
 
 		if (i == all && late)
 			MPI_Barrier(MPI_COMM_WORLD);
-		data[i] = filled(sends ? rank : ranks, turn, size);
+		data[i] = filled(sends ? rank : ranks, round, size);
 		if (sends)
-			MPI_Isend(data[i], size, MPI_BYTE, peer, turn, MPI_COMM_WORLD,
+			MPI_Isend(data[i], size, MPI_BYTE, peer, round, MPI_COMM_WORLD,
 				  &requests[i]);
 		else
-			MPI_Irecv(data[i], size, MPI_BYTE, peer, turn, MPI_COMM_WORLD,
+			MPI_Irecv(data[i], size, MPI_BYTE, peer, round, MPI_COMM_WORLD,
 				  &requests[i]);
 	}
 	MPI_Waitall(2 * all, requests, MPI_STATUSES_IGNORE);
 	for (int i = 0; i < 2 * all; i++) {
-		int k = i % all, turn = k / ranks;
+		int k = i % all, round = k / ranks;
 
 		if ((i < all) != !!late)
-			same_data("storm", data[i], k % ranks, turn, storm_size(turn));
+			same_data("storm", data[i], k % ranks, round, storm_size(round));
 		free(data[i]);
 	}
 	free(data);
@@ -198,12 +198,12 @@ static void test_persistent(void)
 
 	MPI_Send_init(out, SIZE, MPI_BYTE, to, 5, MPI_COMM_WORLD, &request[0]);
 	MPI_Recv_init(in, SIZE, MPI_BYTE, from, 5, MPI_COMM_WORLD, &request[1]);
-	for (int turn = 0; turn < 50; turn++) {
+	for (int round = 0; round < 50; round++) {
 		for (int i = 0; i < SIZE; i++)
-			out[i] = pattern(rank, turn, i);
+			out[i] = pattern(rank, round, i);
 		MPI_Startall(2, request);
 		MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
-		same_data("persistent", in, from, turn, SIZE);
+		same_data("persistent", in, from, round, SIZE);
 	}
 	MPI_Request_free(&request[0]);
 	MPI_Request_free(&request[1]);

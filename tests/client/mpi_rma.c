@@ -6,27 +6,27 @@
  *     mpi_rma create|allocate */
 #include "mpi_window.h"
 
-static unsigned char pattern(int from, int turn, int at)
+static unsigned char pattern(int from, int round, int at)
 {
-	return (unsigned char)(at * 31 + at / 256 + from * 7 + turn * 13 + 1);
+	return (unsigned char)(at * 31 + at / 256 + from * 7 + round * 13 + 1);
 }
 
 /* Puts and gets back at an odd place; the bytes on both sides must stay as they are. */
-static void put_get(const struct way *way, int size, int turn)
+static void put_get(const struct way *way, int size, int round)
 {
 	static unsigned char out[ROOM], in[ROOM], own[ROOM];
-	int at = turn % 29;
+	int at = round % 29;
 
 	fill_own(0xee);
 	for (int i = 0; i < size; i++)
-		out[i] = pattern(rank, turn, i);
+		out[i] = pattern(rank, round, i);
 	way->begin();
 	MPI_Put(out, size, MPI_BYTE, after(), at, size, MPI_BYTE, win);
 	way->end();
 	read_own(own, 0, ROOM);
 	for (int i = 0; i < size; i++)
-		if (own[at + i] != pattern(before(), turn, i))
-			fail(way->name, own[at + i], pattern(before(), turn, i));
+		if (own[at + i] != pattern(before(), round, i))
+			fail(way->name, own[at + i], pattern(before(), round, i));
 	for (int i = 0; i < at; i++)
 		same("before the data", own[i], 0xee);
 	for (int i = at + size; i < at + size + 32; i++)
@@ -45,13 +45,13 @@ static void put_get(const struct way *way, int size, int turn)
 
 static void test_sizes(void)
 {
-	int turn = 0;
+	int round = 0;
 
 	for (int base = 1; base <= MAX_SIZE; base *= base < 4096 ? 2 : 4)
 		for (int size = base > 2 ? base - 1 : base; size <= base + 1 && size <= MAX_SIZE;
-		     size++, turn++)
-			for (size_t w = turn % 3; w < WAYS; w += base < 4096 ? 1 : 3)
-				put_get(&ways[w], size, turn);
+		     size++, round++)
+			for (size_t w = round % 3; w < WAYS; w += base < 4096 ? 1 : 3)
+				put_get(&ways[w], size, round);
 }
 
 /* Many at once, told apart by requests. */

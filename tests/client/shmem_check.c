@@ -33,8 +33,8 @@ static void work(long loops)
  * A queue of those who want it. The word of each process has two halves, changed by masked swaps of others:
  * who comes next, and that it is our turn. `last`, of process 0, is the end of the queue.
  */
-#define TURN UINT64_C(0xffffffff)
-#define NEXT (TURN << 32)
+#define ROUND UINT64_C(0xffffffff)
+#define NEXT  (ROUND << 32)
 
 struct lock {
 	uint64_t *last, *word;
@@ -49,7 +49,7 @@ static void lock_take(struct lock *l)
 	if (!before)
 		return;
 	compare(FI_MSWAP, l->word, mine << 32, NEXT, (int)before - 1);
-	wait_while(l->word, TURN, 0);
+	wait_while(l->word, ROUND, 0);
 }
 
 static void lock_give(struct lock *l)
@@ -61,7 +61,7 @@ static void lock_give(struct lock *l)
 			return;
 		next = wait_while(l->word, NEXT, 0) >> 32;
 	}
-	compare(FI_MSWAP, l->word, 1, TURN, (int)next - 1);
+	compare(FI_MSWAP, l->word, 1, ROUND, (int)next - 1);
 }
 
 /* What only one may do at a time: read, compute, write. */

@@ -69,7 +69,7 @@ static fi_addr_t heard_from(char *buf)
 }
 
 /* Sends a word as a peer that is connected would. */
-static void say_word(int sock, fi_addr_t from)
+static void say_control(int sock, fi_addr_t from)
 {
 	struct frame f = {.head = WIRE_MSG, .len = sizeof(WORD)};
 	char buf[sizeof(WORD)];
@@ -102,7 +102,7 @@ static void raw_peer(uint32_t format, const void *bytes, size_t len, enum answer
 		fail("a name of format %u and %zu bytes is %s", format, len,
 		     in ? "let in" : "refused");
 	if (in)
-		say_word(sock, from);
+		say_control(sock, from);
 	close(sock);
 }
 

@@ -15,7 +15,7 @@
 #define HEAD(op, flags, rx, id)                                                                    \
 	((uint64_t)(op) | (uint64_t)(flags) << 8 | (uint64_t)(rx) << 16 | (uint64_t)(id) << 32)
 /* Kinds that hello.h does not name. */
-enum { FIN = 3, PULL = 4, PUT = 8, GET, AMO, TOLD, DONE, RESULT, FAILED };
+enum { FIN = 3, PULL = 4, PUT = 8, GET, AMO, REPORTED, DONE, RESULT, FAILED };
 #define TAGGED 0x01u
 #define DATA   0x02u
 #define LONG   0x10u

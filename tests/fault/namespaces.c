@@ -48,7 +48,7 @@ static void leave(enum place place)
 		loopback_up();
 }
 
-static void settle(void *arg)
+static void quiesce(void *arg)
 {
 	const struct life *life = arg;
 
@@ -60,11 +60,11 @@ static void settle(void *arg)
  * A new pid namespace is for the children of who asks: one more process in between. It ends without
  * exit(), in which LeakSanitizer would start a thread, in that namespace, and wait for it for ever.
  */
-static void settle_apart(void *arg)
+static void quiesce_apart(void *arg)
 {
 	if (unshare(CLONE_NEWPID))
 		fail("unshare: %s", strerror(errno));
-	finish(start("apart", settle, arg), "the process in a pid namespace of its own");
+	finish(start("apart", quiesce, arg), "the process in a pid namespace of its own");
 	_exit(EXIT_SUCCESS);
 }
 
@@ -76,7 +76,7 @@ static void pair(enum place a, enum place b, void (*live)(int end, int which))
 	wire(ends);
 	for (int i = 0; i < 2; i++)
 		pids[i] = start(i ? "second" : "first",
-				lives[i].place == OTHER_PIDS ? settle_apart : settle, &lives[i]);
+				lives[i].place == OTHER_PIDS ? quiesce_apart : quiesce, &lives[i]);
 	close(ends[0]);
 	close(ends[1]);
 	for (int i = 0; i < 2; i++)
@@ -146,8 +146,8 @@ static void live_refused(int end, int which)
 	node_open(&n, NULL);
 	must(fi_recv(n.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, NULL), "fi_recv");
 	peer = talk_meet(&n, end);
-	for (int turn = 0; turn < 2; turn++) {
-		if (turn == which) {
+	for (int round = 0; round < 2; round++) {
+		if (round == which) {
 			int err = refusal(&n, peer);
 
 			if (err != FI_EACCES && err != FI_ECONNREFUSED && err != FI_EHOSTUNREACH)

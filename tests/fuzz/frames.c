@@ -62,7 +62,7 @@ static bool read_far(struct far *f)
 	return len > 0;
 }
 
-static void turn(void)
+static void make_progress(void)
 {
 	worker_progress(world.worker);
 	reap();
@@ -81,7 +81,7 @@ static void write_far(struct far *f, const void *bytes, size_t len)
 			len -= (size_t)n;
 		}
 		if (len)
-			turn();
+			make_progress();
 	}
 }
 
@@ -114,7 +114,7 @@ static void hang_up(unsigned int i)
 		close(far[i].sock);
 	far[i].sock = -1;
 	for (int n = 0; world.peer[i]->state == PEER_CONNECTED; n++) {
-		turn();
+		make_progress();
 		MUST(n < 100000);
 	}
 	if (peer_attempts(world.peer[i]))
@@ -186,10 +186,10 @@ static void step(struct input *in)
 		break;
 	case 3:
 		for (n = take8(in); n && read_far(&far[i]); n--)
-			turn();
+			make_progress();
 		break;
 	case 4:
-		turn();
+		make_progress();
 		break;
 	case 5:
 		if (take8(in) % 8 == 0)
@@ -218,9 +218,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		step(&in);
 	for (unsigned int i = 0; i < PEERS; i++)
 		hang_up(i);
-	turn();
+	make_progress();
 	sent_count = 0;
 	memset(sent, 0, sizeof(sent));
-	world_settle();
+	world_quiesce();
 	return 0;
 }

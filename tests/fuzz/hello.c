@@ -117,13 +117,13 @@ static void peers_listen(void)
 		MUST(!listen(listeners[i], 64));
 }
 
-static void turn(void)
+static void make_progress(void)
 {
 	struct fi_cq_err_entry error = {0};
 	struct fi_cq_entry e;
 	ssize_t ret;
 
-	worker->armed = true; /* this turn looks at the sockets, too */
+	worker->armed = true; /* this progress call looks at the sockets, too */
 	worker_progress(worker);
 	while ((ret = fi_cq_read(cq, &e, 1)) != -FI_EAGAIN) {
 		if (ret == -FI_EAVAIL)
@@ -327,7 +327,7 @@ static void say_hello(struct input *in, unsigned int i)
 	len = patches & 64 ? take16(in) % whole : sizeof(hello);
 	say(in, i, bytes, len);
 	if (patches & 128) {
-		turn();
+		make_progress();
 		say(in, i, bytes + len, whole - len);
 	}
 }
@@ -369,7 +369,7 @@ static void step(struct input *in)
 	default:
 		slot_close(i, what >> 7);
 	}
-	turn();
+	make_progress();
 }
 
 /* ---- Afterwards ---- */
@@ -384,7 +384,7 @@ static unsigned int lowest_fd(void)
 }
 
 /* Those who called and were not answered. */
-static void turn_away(void)
+static void refuse_all(void)
 {
 	int sock;
 
@@ -412,20 +412,20 @@ static bool quiet(void)
 }
 
 /* The kernel takes its time now and then, across the network. */
-static void settle(unsigned int fds)
+static void quiesce(unsigned int fds)
 {
 	for (unsigned int i = 0; i < SLOTS; i++)
 		slot_close(i, true);
 	heard_close();
 	for (int n = 0; n < PATIENCE; n++) {
-		turn_away();
-		turn();
+		refuse_all();
+		make_progress();
 		if (quiet() && lowest_fd() == fds)
 			break;
 		if (n > 20)
 			usleep(100);
 	}
-	turn();
+	make_progress();
 	MUST(quiet());
 	MUST(lowest_fd() == fds);
 	MUST(worker->handshakes == 0);
@@ -448,6 +448,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fds = lowest_fd(); /* the fuzzer opens some itself */
 	for (int i = 0; i < STEPS && in.left; i++)
 		step(&in);
-	settle(fds);
+	quiesce(fds);
 	return 0;
 }

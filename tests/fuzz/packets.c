@@ -220,6 +220,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		peer_failed(world.peer[i], FI_ECONNRESET);
 	sent_count = 0;
 	memset(sent, 0, sizeof(sent));
-	world_settle();
+	world_quiesce();
 	return 0;
 }

@@ -4,7 +4,7 @@
  * begins ends exactly once, its buffer is not touched afterwards, memory that nobody may write stays as
  * it is, and once all peers are gone and all receives cancelled the engine holds nothing. Buffers are
  * allocated to their very size, so that the sanitizer sees a byte too many. The world outlives an input;
- * world_settle puts it back to where it was.
+ * world_quiesce puts it back to where it was.
  */
 #ifndef FUZZ_WORLD_H
 #define FUZZ_WORLD_H
@@ -289,7 +289,7 @@ static inline void unexpected_drain(void)
 }
 
 /* All peers are idle. Everything else ends now. */
-static inline void world_settle(void)
+static inline void world_quiesce(void)
 {
 	for (unsigned int i = 0; i < SLOTS; i++)
 		if (world.slot[i].use == RECV || world.slot[i].use == MULTI)

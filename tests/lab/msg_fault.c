@@ -295,7 +295,7 @@ static void refused(ssize_t ret, const char *what)
 }
 
 /* Of a shared context nobody is owed more than was taken from it, and of sends none may be left. */
-static void print_told(void)
+static void print_reported(void)
 {
 	if (!first_err && !shared)
 		fail("it has ended, and nothing that was under way was told so");
@@ -315,7 +315,7 @@ static void end(void)
 	wait_for_the_end();
 	event(FI_SHUTDOWN);
 	collect_from(shared ? SLOTS : 0);
-	print_told();
+	print_reported();
 	refused(post(SLOTS), "a send");
 	refused(post(SLOTS + 1), "a write");
 }

@@ -90,7 +90,7 @@ static void close_ours(struct ours *o)
 }
 
 /* 0 or a positive error. */
-static int settle(int ret, struct fid_mr *mr)
+static int quiesce(int ret, struct fid_mr *mr)
 {
 	if (ret)
 		return -ret;
@@ -107,7 +107,7 @@ static void hole(const struct ours *o)
 
 	munmap(mem + PAGE, PAGE);
 	expected = close_mr(ibv_reg_mr(pd, mem, LEN, IBV_ACCESS_LOCAL_WRITE));
-	said = settle(fi_mr_reg(o->domain, mem, LEN, FI_RECV, 0, 0, 0, &mr, NULL), mr);
+	said = quiesce(fi_mr_reg(o->domain, mem, LEN, FI_RECV, 0, 0, 0, &mr, NULL), mr);
 	if (!expected || said != expected)
 		fail("memory with a hole", said, expected);
 	printf("memory with a hole: %s\n", fi_strerror(said));
@@ -119,7 +119,7 @@ static int register_dmabuf(const struct ours *o, int fd)
 	struct fi_mr_attr attr = {.dmabuf = &dmabuf, .iov_count = 1, .access = ACCESS};
 	struct fid_mr *mr = NULL;
 
-	return settle(fi_mr_regattr(o->domain, &attr, FI_MR_DMABUF, &mr), mr);
+	return quiesce(fi_mr_regattr(o->domain, &attr, FI_MR_DMABUF, &mr), mr);
 }
 
 /* One of ordinary memory where the kernel makes such; else a file, which is none. */

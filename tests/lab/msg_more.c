@@ -99,7 +99,7 @@ static void injected_with_more(struct end *a, struct end *b)
 }
 
 /* What was only held when the connection ends completes, too. */
-static void held_at_the_end(struct end *a, struct end *b)
+static void paused_at_the_end(struct end *a, struct end *b)
 {
 	struct fi_msg msg = {.msg_iov = &(struct iovec){a->memory, 100},
 			     .desc = &a->desc,
@@ -378,7 +378,7 @@ static const struct msg_case cases[] = {
 	{"together", together, false, false, 0},
 	{"all together", all_together, false, false, 0},
 	{"injected with more", injected_with_more, false, false, 0},
-	{"held at the end", held_at_the_end, false, false, 0},
+	{"held at the end", paused_at_the_end, false, false, 0},
 	{"confirmed", confirmed, false, false, 0},
 	{"many confirmed", many_confirmed, false, false, 0},
 	{"not confirmed", not_confirmed, false, false, FI_RECV | FI_REMOTE_READ},

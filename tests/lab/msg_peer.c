@@ -262,12 +262,13 @@ static void prepare(struct side *s, enum peer_step step, unsigned int seed)
 
 static void attend(struct side *s, enum peer_step step, unsigned int seed)
 {
-	uint64_t message = FI_MSG | FI_RECV, told = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
+	uint64_t message = FI_MSG | FI_RECV,
+		 reported = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
 	struct fi_cq_data_entry a;
 
 	if (step != PEER_SEND && step != PEER_WRITE)
 		return;
-	a = hear(s, step == PEER_WRITE ? told : message, step_names[step]);
+	a = hear(s, step == PEER_WRITE ? reported : message, step_names[step]);
 	if (a.len != s->o.size)
 		peer_fail("%s: %zu bytes came in", step_names[step], a.len);
 	if (step == PEER_SEND)
@@ -282,9 +283,9 @@ static void attend(struct side *s, enum peer_step step, unsigned int seed)
 static void serve(struct side *s, enum peer_step step, unsigned int seed)
 {
 	prepare(s, step, seed);
-	tell_turn(s, step, PEER_READY);
+	tell_sync(s, step, PEER_READY);
 	attend(s, step, seed);
-	hear_turn(s, step, PEER_DONE);
+	hear_sync(s, step, PEER_DONE);
 	if (step == PEER_ADD)
 		check_cell(s, PEER_WINDOW, PEER_FIRST + PEER_ADDEND, "add: what it left");
 	if (step == PEER_SWAP)
@@ -293,17 +294,17 @@ static void serve(struct side *s, enum peer_step step, unsigned int seed)
 
 static void make_step(struct side *s, enum peer_step step)
 {
-	for (unsigned int turn = 0; turn < 2; turn++) {
-		unsigned int seed = step * 2 + turn;
+	for (unsigned int half = 0; half < 2; half++) {
+		unsigned int seed = step * 2 + half;
 
-		if (s->o.listen == (turn == 0)) {
+		if (s->o.listen == (half == 0)) {
 			serve(s, step, seed);
 			printf("%s: served\n", step_names[step]);
 			continue;
 		}
-		hear_turn(s, step, PEER_READY);
+		hear_sync(s, step, PEER_READY);
 		initiate(s, step, seed);
-		tell_turn(s, step, PEER_DONE);
+		tell_sync(s, step, PEER_DONE);
 		printf("%s: initiated\n", step_names[step]);
 	}
 }
@@ -311,7 +312,7 @@ static void make_step(struct side *s, enum peer_step step)
 /* ---- The whole --------------------------------------------------------------------------------- */
 
 /*
- * The receives that are left are given back. Who did not end the connection has its last turn under way,
+ * The receives that are left are given back. Who did not end the connection has its last half under way,
  * too, and hears the other side's if that one was killed instead of ending it.
  */
 static void reap_left_over(struct side *s)
@@ -345,13 +346,13 @@ static void reap_left_over(struct side *s)
 static void part(struct side *s)
 {
 	if (s->o.leave) {
-		hear_turn(s, PEER_STEPS, PEER_DONE);
+		hear_sync(s, PEER_STEPS, PEER_DONE);
 		must(fi_shutdown(s->ep, 0), "fi_shutdown");
 	} else {
-		struct peer_turn turn = {htonl(PEER_STEPS), htonl(PEER_DONE)};
+		struct peer_sync half = {htonl(PEER_STEPS), htonl(PEER_DONE)};
 
-		memcpy(block(s, PEER_OUT), &turn, sizeof(turn));
-		must((int)fi_send(s->ep, block(s, PEER_OUT), sizeof(turn), s->desc, 0, s),
+		memcpy(block(s, PEER_OUT), &half, sizeof(half));
+		must((int)fi_send(s->ep, block(s, PEER_OUT), sizeof(half), s->desc, 0, s),
 		     "fi_send");
 	}
 	expect(s, FI_SHUTDOWN, "parting");

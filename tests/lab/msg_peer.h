@@ -126,23 +126,23 @@ static inline void say(struct side *s, const void *what, size_t len)
 	wait_sent(s, fi_send(s->ep, block(s, PEER_OUT), len, s->desc, 0, s), "fi_send");
 }
 
-static inline void tell_turn(struct side *s, enum peer_step step, enum peer_what what)
+static inline void tell_sync(struct side *s, enum peer_step step, enum peer_what what)
 {
-	struct peer_turn turn = {htonl(step), htonl(what)};
+	struct peer_sync half = {htonl(step), htonl(what)};
 
-	say(s, &turn, sizeof(turn));
+	say(s, &half, sizeof(half));
 }
 
-static inline void hear_turn(struct side *s, enum peer_step step, enum peer_what what)
+static inline void hear_sync(struct side *s, enum peer_step step, enum peer_what what)
 {
-	struct fi_cq_data_entry a = hear(s, FI_MSG | FI_RECV, "a turn");
-	struct peer_turn turn;
+	struct fi_cq_data_entry a = hear(s, FI_MSG | FI_RECV, "a half");
+	struct peer_sync half;
 
-	if (a.len != sizeof(turn))
-		peer_fail("a turn of %zu bytes", a.len);
-	memcpy(&turn, a.op_context, sizeof(turn));
-	if (ntohl(turn.step) != step || ntohl(turn.what) != what)
-		peer_fail("turn %u of step %u, not %u of %u", ntohl(turn.what), ntohl(turn.step),
+	if (a.len != sizeof(half))
+		peer_fail("a half of %zu bytes", a.len);
+	memcpy(&half, a.op_context, sizeof(half));
+	if (ntohl(half.step) != step || ntohl(half.what) != what)
+		peer_fail("half %u of step %u, not %u of %u", ntohl(half.what), ntohl(half.step),
 			  what, step);
 	release(s, &a);
 }

@@ -220,7 +220,7 @@ static void await_message(uint64_t count)
 }
 
 /* There and back. Of the receives posted ahead one is posted again when nobody waits for it. */
-static void turn(uint64_t count)
+static void round_trip(uint64_t count)
 {
 	if (number == 0)
 		await_message(count);
@@ -245,12 +245,12 @@ static void latency(void)
 	if (!each)
 		fail("no memory");
 	for (uint64_t i = 0; i < WARM; i++)
-		turn(i);
+		round_trip(i);
 	last = now_us();
 	for (unsigned int i = 0; i < times; i++) {
 		double time;
 
-		turn(WARM + i);
+		round_trip(WARM + i);
 		time = now_us();
 		each[i] = (time - last) / 2;
 		sum += each[i];
@@ -295,7 +295,7 @@ static void bandwidth(void)
 	char over = 0;
 
 	message = 1;
-	turn(0); /* they know each other */
+	round_trip(0); /* they know each other */
 	tell(end, &mine, sizeof(mine));
 	hear(end, &theirs, sizeof(theirs));
 	if (number == 0) {

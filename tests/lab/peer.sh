@@ -56,7 +56,7 @@ refuses() {
 next_port
 refuses 'RDMA_CM_EVENT_REJECTED .*instead of RDMA_CM_EVENT_ESTABLISHED'
 for case in 'private data -w other' 'instead of RDMA_CM_EVENT_REJECTED -r' 'has 4096 bytes -s 64' \
-	'turn .* of step .*, not -k swap'; do
+	'half .* of step .*, not -k swap'; do
 	next_port
 	start timeout 60 "$peer" listen "${address[1]}" $port "${patience[@]}" >"$work/server" 2>&1
 	within 30 rdma_listening $port || fail "$(cat "$work/server")"

@@ -217,7 +217,7 @@ static void have_ended(void)
 	collect();
 }
 
-static void told(void)
+static void reported(void)
 {
 	wait_for_nothing();
 	while (!first_err) {
@@ -232,7 +232,7 @@ static void end(void)
 {
 	ssize_t ret;
 
-	told();
+	reported();
 	while ((ret = post(SLOTS)) == -FI_EAGAIN)
 		complete_one();
 	busy[SLOTS] = !ret;
@@ -247,7 +247,7 @@ static void again(void)
 {
 	unsigned int before;
 
-	told();
+	reported();
 	meet();
 	first_err = 0;
 	before = came;
@@ -311,7 +311,7 @@ static void go_on(void)
 static const struct wish {
 	const char *name;
 	void (*run)(void);
-} wishes[] = {{"cut", told}, {"end", end}, {"again", again}, {"lost", lost}, {"go-on", go_on}},
+} wishes[] = {{"cut", reported}, {"end", end}, {"again", again}, {"lost", lost}, {"go-on", go_on}},
   *wish;
 
 static void run(void *arg)

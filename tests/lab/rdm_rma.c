@@ -58,7 +58,7 @@ static void expect(struct side *s, int err, const char *what)
 }
 
 /* The memory's side: opens a region, is still until it is told to look, and goes on. */
-static void *offer(struct side *s, struct fid_mr **mr, uint64_t access)
+static void *announce(struct side *s, struct fid_mr **mr, uint64_t access)
 {
 	unsigned char *mem = side_memory(SIZE);
 	struct place place;
@@ -83,7 +83,7 @@ static struct place take(struct side *s)
 static void alone_target(struct side *s)
 {
 	struct fid_mr *mr;
-	unsigned char *mem = offer(s, &mr, FI_REMOTE_READ | FI_REMOTE_WRITE);
+	unsigned char *mem = announce(s, &mr, FI_REMOTE_READ | FI_REMOTE_WRITE);
 
 	greet(s);
 	side_meet(s); /* nothing of the library is called until then */
@@ -157,7 +157,7 @@ static void alone(struct side *s)
 static void order_target(struct side *s)
 {
 	struct fid_mr *mr;
-	unsigned char *mem = offer(s, &mr, FI_REMOTE_READ | FI_REMOTE_WRITE);
+	unsigned char *mem = announce(s, &mr, FI_REMOTE_READ | FI_REMOTE_WRITE);
 	uint32_t in;
 
 	greet(s);
@@ -214,8 +214,9 @@ static void order(struct side *s)
 static void wrong_target(struct side *s)
 {
 	struct fid_mr *mr, *reads, *gone;
-	unsigned char *mem = offer(s, &mr, FI_REMOTE_READ | FI_REMOTE_WRITE),
-		      *other = offer(s, &reads, FI_REMOTE_READ), *third = offer(s, &gone, ALL);
+	unsigned char *mem = announce(s, &mr, FI_REMOTE_READ | FI_REMOTE_WRITE),
+		      *other = announce(s, &reads, FI_REMOTE_READ),
+		      *third = announce(s, &gone, ALL);
 
 	greet(s);
 	must(fi_close(&gone->fid), "fi_close");
@@ -270,7 +271,7 @@ static void counts_target(struct side *s)
 	uint64_t end = now_ms() + PATIENCE_MS;
 	struct event e = {0};
 
-	offer(s, &mr, FI_REMOTE_READ | FI_REMOTE_WRITE);
+	announce(s, &mr, FI_REMOTE_READ | FI_REMOTE_WRITE);
 	greet(s);
 	side_meet(s);
 	while ((fi_cntr_read(s->writes) < 3 || fi_cntr_read(s->reads) < 1 ||
@@ -309,7 +310,7 @@ static void counts(struct side *s)
 static void close_target(struct side *s)
 {
 	struct fid_mr *mr;
-	volatile unsigned char *mem = offer(s, &mr, FI_REMOTE_READ | FI_REMOTE_WRITE);
+	volatile unsigned char *mem = announce(s, &mr, FI_REMOTE_READ | FI_REMOTE_WRITE);
 
 	greet(s);
 	side_meet(s);
@@ -356,7 +357,7 @@ static void close_writer(struct side *s)
 static void kill_target(struct side *s)
 {
 	struct fid_mr *mr;
-	volatile unsigned char *mem = offer(s, &mr, FI_REMOTE_READ | FI_REMOTE_WRITE);
+	volatile unsigned char *mem = announce(s, &mr, FI_REMOTE_READ | FI_REMOTE_WRITE);
 
 	greet(s);
 	side_meet(s);

@@ -18,7 +18,7 @@ struct side {
 	int end; /* of the wire to the other */
 };
 
-static void told(const struct event *e)
+static void reported(const struct event *e)
 {
 	printf("%s: a %s ended: %s\n", who, e->flags & FI_RECV ? "receive" : "send",
 	       fi_strerror(e->err));
@@ -33,7 +33,7 @@ static void say(struct node *n, fi_addr_t peer, const void *buf)
 
 	while ((ret = fi_send(n->ep, buf, LEN, NULL, peer, NULL)) == -FI_EAGAIN)
 		if (node_poll(n, &e) && e.err)
-			told(&e);
+			reported(&e);
 	must(ret, "fi_send");
 }
 
@@ -58,7 +58,7 @@ static void talk_on(void *arg)
 		if (!node_poll(&n, &e))
 			continue;
 		if (e.err)
-			told(&e);
+			reported(&e);
 		if (!(e.flags & FI_RECV))
 			continue;
 		if (++count == ENOUGH) {

@@ -292,9 +292,9 @@ static void attend(struct peer *p, enum peer_step step, unsigned int seed)
 static void serve(struct peer *p, enum peer_step step, unsigned int seed)
 {
 	prepare(p, step, seed);
-	peer_tell_turn(p, step, PEER_READY);
+	peer_tell_sync(p, step, PEER_READY);
 	attend(p, step, seed);
-	peer_hear_turn(p, step, PEER_DONE);
+	peer_hear_sync(p, step, PEER_DONE);
 	if (step == PEER_ADD)
 		check_cell(p, PEER_WINDOW, PEER_FIRST + PEER_ADDEND, "add: what it left");
 	if (step == PEER_SWAP)
@@ -305,17 +305,17 @@ static void make_step(struct side *s, enum peer_step step)
 {
 	struct peer *p = &s->p;
 
-	for (unsigned int turn = 0; turn < 2; turn++) {
-		unsigned int seed = step * 2 + turn;
+	for (unsigned int half = 0; half < 2; half++) {
+		unsigned int seed = step * 2 + half;
 
-		if (s->o.listen == (turn == 0)) {
+		if (s->o.listen == (half == 0)) {
 			serve(p, step, seed);
 			printf("%s: served\n", step_names[step]);
 			continue;
 		}
-		peer_hear_turn(p, step, PEER_READY);
+		peer_hear_sync(p, step, PEER_READY);
 		initiate(p, step, seed);
-		peer_tell_turn(p, step, PEER_DONE);
+		peer_tell_sync(p, step, PEER_DONE);
 		printf("%s: initiated\n", step_names[step]);
 	}
 }
@@ -327,7 +327,7 @@ static void part(struct side *s)
 	if (!s->o.leave)
 		peer_allow_end(&s->p);
 	else
-		peer_hear_turn(&s->p, PEER_STEPS, PEER_DONE);
+		peer_hear_sync(&s->p, PEER_STEPS, PEER_DONE);
 	if (s->o.leave && rdma_disconnect(s->id))
 		peer_fail("rdma_disconnect: %m");
 	expect(s, RDMA_CM_EVENT_DISCONNECTED);

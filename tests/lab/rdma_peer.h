@@ -8,9 +8,9 @@
  * Then come the steps both sides were told to make. In each the connecting side is the initiator
  * first and the listening side serves, then the other way round:
  *
- *	the server prepares its window and says it is ready        struct peer_turn{step, PEER_READY}
+ *	the server prepares its window and says it is ready        struct peer_sync{step, PEER_READY}
  *	the initiator does what the step is about
- *	the initiator says it has done it, once it has completed   struct peer_turn{step, PEER_DONE}
+ *	the initiator says it has done it, once it has completed   struct peer_sync{step, PEER_DONE}
  *
  *	send    a message of `size` bytes, the data of the step
  *	write   the data of the step into the window, with immediate PEER_IMMEDIATE
@@ -19,7 +19,7 @@
  *	swap    compare-and-swap there: a compare that does not match, then PEER_FIRST by PEER_SECOND
  *
  * After the last step the side that does not end the connection says so, in a struct
- * peer_turn{PEER_STEPS, PEER_DONE}, and only then the other one ends it: all that either side waits
+ * peer_sync{PEER_STEPS, PEER_DONE}, and only then the other one ends it: all that either side waits
  * for has completed by then. A message can be received before its sender is told so; nobody waits
  * for this last one's completion.
  *
@@ -51,7 +51,7 @@ struct peer_place {
 	uint32_t size; /* bytes of the window, and of the messages of step `send` */
 };
 
-struct peer_turn {
+struct peer_sync {
 	uint32_t step; /* enum peer_step */
 	uint32_t what; /* enum peer_what */
 };
@@ -248,24 +248,24 @@ static inline void peer_send(struct peer *p, size_t len, const char *what)
 	peer_do(p, &wr, PEER_OUT, len, what);
 }
 
-static inline void peer_tell_turn(struct peer *p, enum peer_step step, enum peer_what what)
+static inline void peer_tell_sync(struct peer *p, enum peer_step step, enum peer_what what)
 {
-	struct peer_turn turn = {htonl(step), htonl(what)};
+	struct peer_sync half = {htonl(step), htonl(what)};
 
-	memcpy(peer_block(p, PEER_OUT), &turn, sizeof(turn));
-	peer_send(p, sizeof(turn), "a turn");
+	memcpy(peer_block(p, PEER_OUT), &half, sizeof(half));
+	peer_send(p, sizeof(half), "a half");
 }
 
-static inline void peer_hear_turn(struct peer *p, enum peer_step step, enum peer_what what)
+static inline void peer_hear_sync(struct peer *p, enum peer_step step, enum peer_what what)
 {
-	struct peer_rxreq a = peer_hear(p, false, "a turn");
-	struct peer_turn turn;
+	struct peer_rxreq a = peer_hear(p, false, "a half");
+	struct peer_sync half;
 
-	if (a.wc.byte_len != sizeof(turn))
-		peer_fail("a turn of %u bytes", a.wc.byte_len);
-	memcpy(&turn, a.data, sizeof(turn));
-	if (ntohl(turn.step) != step || ntohl(turn.what) != what)
-		peer_fail("turn %u of step %u, not %u of %u", ntohl(turn.what), ntohl(turn.step),
+	if (a.wc.byte_len != sizeof(half))
+		peer_fail("a half of %u bytes", a.wc.byte_len);
+	memcpy(&half, a.data, sizeof(half));
+	if (ntohl(half.step) != step || ntohl(half.what) != what)
+		peer_fail("half %u of step %u, not %u of %u", ntohl(half.what), ntohl(half.step),
 			  what, step);
 	peer_release(p, &a);
 }
@@ -273,11 +273,11 @@ static inline void peer_hear_turn(struct peer *p, enum peer_step step, enum peer
 /* The steps are made; the other side may end the connection. */
 static inline void peer_allow_end(struct peer *p)
 {
-	struct peer_turn turn = {htonl(PEER_STEPS), htonl(PEER_DONE)};
+	struct peer_sync half = {htonl(PEER_STEPS), htonl(PEER_DONE)};
 	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND};
 
-	memcpy(peer_block(p, PEER_OUT), &turn, sizeof(turn));
-	peer_post(p, &wr, PEER_OUT, sizeof(turn), "the last turn");
+	memcpy(peer_block(p, PEER_OUT), &half, sizeof(half));
+	peer_post(p, &wr, PEER_OUT, sizeof(half), "the last half");
 }
 
 /* Each side tells where its window is. */

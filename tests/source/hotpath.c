@@ -186,7 +186,7 @@ static ssize_t fetch_add(void)
 }
 
 /* A read comes after everything before it. */
-static void settle(uint64_t expected)
+static void quiesce(uint64_t expected)
 {
 	must(post_read(), "fi_read");
 	wait_for(&a, FI_READ);
@@ -202,13 +202,13 @@ static void count_onesided(void)
 		must(inject_write(), "fi_inject_write");
 		must(fetch_add(), "fi_fetch_atomic");
 		wait_for(&a, FI_READ);
-		settle(2);
+		quiesce(2);
 	}
 	COUNT("inject_write", inject_write());
-	settle(1);
+	quiesce(1);
 	COUNT("fetch_atomic", fetch_add());
 	wait_for(&a, FI_READ);
-	settle(2);
+	quiesce(2);
 	COUNT("read", post_read());
 	wait_for(&a, FI_READ);
 }
@@ -226,7 +226,8 @@ static int child(void *arg)
 	count_tagged();
 	count_msg();
 	count_onesided();
-	must((int)empty_read(), "fi_cq_read"); /* the first after many turns looks at the time */
+	must((int)empty_read(),
+	     "fi_cq_read"); /* the first after many progress calls looks at the time */
 	COUNT("cq_read-empty", empty_read());
 	return 0;
 }

@@ -218,8 +218,8 @@ static inline struct soft model_float(const struct type *t, enum fi_op op, const
 }
 
 /* Operators that leave the target or take the operand, bit by bit: which of them. */
-static inline bool model_moves(const struct type *t, enum fi_op op, const void *target,
-			       const void *operand, const void *compare, bool *takes)
+static inline bool model_copies(const struct type *t, enum fi_op op, const void *target,
+				const void *operand, const void *compare, bool *takes)
 {
 	bool swaps = op >= FI_CSWAP && op <= FI_CSWAP_GT;
 	enum order o = swaps          ? model_order(t, compare, target)
@@ -239,7 +239,7 @@ static inline bool model(const struct type *t, enum fi_op op, const void *target
 {
 	bool takes, yes;
 
-	if (model_moves(t, op, target, operand, compare, &takes)) {
+	if (model_copies(t, op, target, operand, compare, &takes)) {
 		memmove(new, takes ? operand : target, t->size);
 		return false;
 	}

@@ -201,7 +201,7 @@ static void *swap_on(void *arg)
 	return NULL;
 }
 
-START_TEST(swaps_take_turns)
+START_TEST(swaps_alternate)
 {
 	if (!set_up(_i, room))
 		return;
@@ -304,7 +304,7 @@ int main(void)
 	tcase_set_timeout(all, 20);
 	tcase_add_loop_test(all, sums_and_differences_cancel, 0, CASES);
 	tcase_add_loop_test(all, every_sum_is_fetched_once, 0, CASES);
-	tcase_add_loop_test(all, swaps_take_turns, 0, CASES);
+	tcase_add_loop_test(all, swaps_alternate, 0, CASES);
 	tcase_add_loop_test(all, elements_are_read_whole, 0, CASES);
 	tcase_add_loop_test(all, processes_share_elements, 0, TYPES);
 	suite_add_tcase(suite, all);

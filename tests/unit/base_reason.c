@@ -15,7 +15,7 @@ static const char *text_of(int number)
 static void setup(void)
 {
 	fake_open_connected();
-	reason_told_by(text_of);
+	reason_given_by(text_of);
 }
 
 static void teardown(void)

@@ -65,7 +65,7 @@ static char *watched(void)
 }
 
 /* A process that did it may go on a moment before it is told, but nobody has the lock in between. */
-static bool told(const char *first, const char *end)
+static bool reported(const char *first, const char *end)
 {
 	bool was;
 
@@ -80,15 +80,15 @@ START_TEST(what_is_done_is_heard)
 	char *mem = watched();
 
 	ck_assert_int_eq(munmap(mem + PAGE, PAGE), 0);
-	ck_assert(told(mem + PAGE, mem + 2 * PAGE));
+	ck_assert(reported(mem + PAGE, mem + 2 * PAGE));
 	ck_assert_int_eq(madvise(mem + 2 * PAGE, PAGE, MADV_DONTNEED), 0);
-	ck_assert(told(mem + 2 * PAGE, mem + 3 * PAGE));
+	ck_assert(reported(mem + 2 * PAGE, mem + 3 * PAGE));
 	ck_assert_int_eq(madvise(mem + 3 * PAGE, PAGE, MADV_FREE), 0);
-	ck_assert(told(mem + 3 * PAGE, mem + 4 * PAGE));
+	ck_assert(reported(mem + 3 * PAGE, mem + 4 * PAGE));
 	ck_assert_ptr_eq(mmap(mem + 4 * PAGE, PAGE, PROT_READ,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
 			 mem + 4 * PAGE);
-	ck_assert(told(mem + 4 * PAGE, mem + 5 * PAGE));
+	ck_assert(reported(mem + 4 * PAGE, mem + 5 * PAGE));
 	ck_assert_int_eq(tellings, 4);
 	munmap(mem, LEN);
 }
@@ -100,7 +100,7 @@ START_TEST(a_move_is_heard)
 
 	ck_assert_ptr_ne(new, MAP_FAILED);
 	ck_assert_ptr_ne(new, mem + PAGE);
-	ck_assert(told(mem + PAGE, mem + 3 * PAGE));
+	ck_assert(reported(mem + PAGE, mem + 3 * PAGE));
 	munmap(mem, LEN);
 	munmap(new, 4 * PAGE);
 }
@@ -116,8 +116,8 @@ START_TEST(a_heap_that_shrinks_is_heard)
 	ck_assert_ptr_ne(heap, (void *)-1);
 	ck_assert(armed);
 	ck_assert_ptr_eq(shrunk, heap + LEN);
-	ck_assert(told((char *)watch_ceil((uintptr_t)heap),
-		       (char *)watch_floor((uintptr_t)heap + LEN)));
+	ck_assert(reported((char *)watch_ceil((uintptr_t)heap),
+			   (char *)watch_floor((uintptr_t)heap + LEN)));
 }
 END_TEST
 
@@ -134,7 +134,7 @@ START_TEST(what_is_not_watched_is_not_heard)
 END_TEST
 
 /* Everything else goes on as it did: reading, writing, system calls, protecting, and a child's own copy. */
-START_TEST(accesses_are_not_held_up)
+START_TEST(accesses_are_not_paused)
 {
 	char *mem = watched(), more[PAGE];
 	int pipes[2], status;
@@ -203,7 +203,7 @@ START_TEST(it_is_known_that_something_was_not_heard)
 	ck_assert_int_eq(tellings, 0);
 	pthread_mutex_unlock(&lock);
 	pthread_join(thread, NULL);
-	ck_assert(told(mem + PAGE, mem + LEN - PAGE));
+	ck_assert(reported(mem + PAGE, mem + LEN - PAGE));
 	pthread_mutex_lock(&lock);
 	ck_assert(watch_quiet(&w));
 	pthread_mutex_unlock(&lock);
@@ -299,7 +299,7 @@ static TCase *watch_tests(void)
 	tcase_add_test(tc, a_move_is_heard);
 	tcase_add_test(tc, a_heap_that_shrinks_is_heard);
 	tcase_add_test(tc, what_is_not_watched_is_not_heard);
-	tcase_add_test(tc, accesses_are_not_held_up);
+	tcase_add_test(tc, accesses_are_not_paused);
 	tcase_add_test(tc, it_is_known_that_something_was_not_heard);
 	tcase_add_test(tc, the_end_lets_go);
 	return tc;

@@ -92,7 +92,7 @@ START_TEST(for_a_join)
 	struct fid_av_set *set = group_set((const fi_addr_t[]){fake.addr, our.self}, 2);
 	struct fid_mc *mc = group_join(set, false);
 	struct {
-		struct wire_rts offer;
+		struct wire_rts rts;
 	} o = {{.len = 8, .count = 1, .segment = {{.addr = 4096, .len = 8}}}};
 	uint64_t word = 0;
 	unsigned int count;

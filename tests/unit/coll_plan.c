@@ -97,12 +97,12 @@ static void free_layouts(void)
 static void run(struct cells *c, const struct plan_shape *shape,
 		enum plan_overlap (*overlap)(uint32_t rank), struct layout **layout)
 {
-	static uint32_t turn;
+	static uint32_t round;
 
 	cells_open(c, shape, overlap, layout);
-	c->sim.order = turn++ % 3;
-	c->sim.eager = turn / 3 % 2;
-	c->sim.random = turn;
+	c->sim.order = round++ % 3;
+	c->sim.eager = round / 3 % 2;
+	c->sim.random = round;
 	sim_run(&c->sim);
 	cells_check(c);
 }

@@ -219,7 +219,7 @@ START_TEST(find_agrees_with_a_simple_model)
 }
 END_TEST
 
-START_TEST(failures_are_told_one_by_one)
+START_TEST(failures_are_reported_one_by_one)
 {
 	struct fid_av *av = open_av(FI_AV_TABLE, 0);
 	struct sockaddr_in in[4] = {in_of(0), in_of(1), in_of(2), in_of(3)};
@@ -759,7 +759,7 @@ static void add_vector_tests(TCase *t)
 	tcase_add_loop_test(t, an_address_keeps_its_index, 0, 2);
 	tcase_add_test(t, addresses_of_one_call_keep_their_index);
 	tcase_add_test(t, find_agrees_with_a_simple_model);
-	tcase_add_test(t, failures_are_told_one_by_one);
+	tcase_add_test(t, failures_are_reported_one_by_one);
 	tcase_add_test(t, insert_refuses);
 	tcase_add_test(t, remove_refuses_and_goes_on);
 	tcase_add_test(t, lookup_and_straddr_say_what_they_need);

@@ -96,7 +96,7 @@ static void close_av(struct fid_av *av)
 	ck_assert_int_eq(fi_close(&av->fid), 0);
 }
 
-START_TEST(writers_take_turns)
+START_TEST(writers_alternate)
 {
 	struct fid_av *one = open_at(0, FI_AV_TABLE, 0), *two = open_at(1, FI_AV_TABLE, 0);
 	struct fid_av *reader = open_at(2, FI_AV_TABLE, FI_READ);
@@ -444,7 +444,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_set_timeout(tc, 50);
-	tcase_add_test(tc, writers_take_turns);
+	tcase_add_test(tc, writers_alternate);
 	tcase_add_loop_test(tc, insertions_of_all_are_counted, 0, 2);
 	tcase_add_test(tc, removed_indexes_stay_empty);
 	tcase_add_test(tc, every_kind_of_address_crosses);

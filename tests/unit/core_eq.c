@@ -12,7 +12,7 @@
 #define FOREVER -1 /* a lost wake-up ends at the time limit of the test */
 
 static struct fid_fabric *fabric;
-static unsigned int turns;
+static unsigned int rounds;
 
 static void open_fabric(uint32_t api)
 {
@@ -279,8 +279,8 @@ struct source {
 	struct eq_driver driver;
 	struct eq *eq;
 	int fd;
-	bool leaves; /* takes itself off at its first turn */
-	int turns;
+	bool leaves; /* takes itself off at its first round */
+	int rounds;
 };
 
 static void source_progress(struct eq_driver *driver)
@@ -288,7 +288,7 @@ static void source_progress(struct eq_driver *driver)
 	struct source *s = (struct source *)driver;
 	char c;
 
-	s->turns++;
+	s->rounds++;
 	if (s->leaves)
 		eq_del_driver(s->eq, driver);
 	else if (read(s->fd, &c, 1) == 1)
@@ -322,17 +322,17 @@ START_TEST(drivers)
 	ck_assert_int_eq(eq_add_driver(eq, &a.driver), 0);
 	ck_assert_int_eq(eq_add_driver(eq, &b.driver), 0);
 	ck_assert_int_eq(fi_eq_read(fid, &event, &c, 1, 0), -FI_EAGAIN);
-	ck_assert_int_eq(a.turns, 1);
-	ck_assert_int_eq(b.turns, 1);
+	ck_assert_int_eq(a.rounds, 1);
+	ck_assert_int_eq(b.rounds, 1);
 	ck_assert_int_eq(pthread_create(&thread, NULL, feed, &ends[1]), 0);
 	ck_assert_int_eq(fi_eq_sread(fid, &event, &c, 1, FOREVER, 0), 1);
 	ck_assert_int_eq(c, 'y');
 	pthread_join(thread, NULL);
-	ck_assert_int_eq(a.turns, 1);
+	ck_assert_int_eq(a.rounds, 1);
 	eq_del_driver(eq, &b.driver);
-	b.turns = 0;
+	b.rounds = 0;
 	ck_assert_int_eq(fi_eq_read(fid, &event, &c, 1, 0), -FI_EAGAIN);
-	ck_assert_int_eq(b.turns, 0);
+	ck_assert_int_eq(b.rounds, 0);
 	ck_assert_int_eq(fi_close(&fid->fid), 0);
 	close(ends[0]);
 	close(ends[1]);
@@ -376,7 +376,7 @@ START_TEST(forgotten)
 }
 END_TEST
 
-static void no_turn(struct eq_driver *driver)
+static void no_progress(struct eq_driver *driver)
 {
 	(void)driver;
 }
@@ -385,7 +385,7 @@ static void no_turn(struct eq_driver *driver)
 START_TEST(watched)
 {
 	struct fid_eq *fid = open_eq(0, FI_WAIT_FD);
-	struct eq_driver a = {.progress = no_turn, .fd = -1}, b = a;
+	struct eq_driver a = {.progress = no_progress, .fd = -1}, b = a;
 	struct eq *eq = eq_of(fid);
 	struct pollfd p = {.events = POLLIN};
 	int first[2], second[2], number;
@@ -423,30 +423,30 @@ START_TEST(watched)
 }
 END_TEST
 
-static void count_turn(struct eq_driver *driver)
+static void count_progress(struct eq_driver *driver)
 {
 	(void)driver;
-	turns++;
+	rounds++;
 }
 
 /* Asleep, and still a turn now and then, of the shortest interval asked for; by the descriptor, too. */
 START_TEST(ticks)
 {
 	struct fid_eq *fid = open_eq(0, FI_WAIT_FD);
-	struct eq_driver driver = {.progress = count_turn, .fd = -1};
+	struct eq_driver driver = {.progress = count_progress, .fd = -1};
 	struct fi_eq_entry entry;
 	struct fid *fids[] = {&fid->fid};
 	struct pollfd p = {.events = POLLIN};
 	uint32_t event;
 
-	turns = 0;
+	rounds = 0;
 	ck_assert_int_eq(eq_add_driver(eq_of(fid), &driver), 0);
 	eq_tick(eq_of(fid), 100);
 	eq_tick(eq_of(fid), 40);
 	eq_tick(eq_of(fid), 5000);
 	ck_assert_int_eq(fi_eq_sread(fid, &event, &entry, sizeof(entry), 500, 0), -FI_EAGAIN);
-	ck_assert_uint_ge(turns, 6);
-	ck_assert_uint_lt(turns, 50000); /* millions, if it did not sleep */
+	ck_assert_uint_ge(rounds, 6);
+	ck_assert_uint_lt(rounds, 50000); /* millions, if it did not sleep */
 	ck_assert_int_eq(fi_control(&fid->fid, FI_GETWAIT, &p.fd), 0);
 	for (int i = 0; i < 3; i++) {
 		while (fi_trywait(fabric, fids, 1) != 0)
@@ -471,7 +471,7 @@ static int wakes_within(struct fid *fid, int fd, int ms)
 START_TEST(rushes)
 {
 	struct fid_eq *fid = open_eq(0, FI_WAIT_FD);
-	struct eq_driver driver = {.progress = count_turn, .fd = -1};
+	struct eq_driver driver = {.progress = count_progress, .fd = -1};
 	struct eq *eq = eq_of(fid);
 	int fd;
 

@@ -88,14 +88,14 @@ static void read_one(void)
 	fi_freeinfo(entry.info);
 }
 
-/* Whatever turns there are, of this reader or of others: `most` wait, and in the end all were heard. */
+/* Whatever progress calls there are, of this reader or of others: `most` wait, and in the end all were heard. */
 static void come_by(size_t most, bool inside)
 {
 	int socks[CLIENTS];
 
 	ask(socks, inside);
 	for (int left = CLIENTS; left > 0; left--) {
-		for (int turn = 0; turn < 20; turn++) {
+		for (int round = 0; round < 20; round++) {
 			eq_progress(eq_of(eq));
 			ck_assert_uint_le(eq_of(eq)->count, most);
 		}

@@ -37,7 +37,7 @@ START_TEST(kinds)
 }
 END_TEST
 
-START_TEST(native_objects)
+START_TEST(exported_objects)
 {
 	struct fi_mutex_cond pair;
 	struct pollfd fds[2];
@@ -122,7 +122,7 @@ int main(void)
 	TCase *tcase = tcase_create("wait");
 
 	tcase_add_test(tcase, kinds);
-	tcase_add_test(tcase, native_objects);
+	tcase_add_test(tcase, exported_objects);
 	tcase_add_test(tcase, one_signal_for_one_arming);
 	tcase_add_test(tcase, descriptors_wake);
 	suite_add_tcase(suite, tcase);

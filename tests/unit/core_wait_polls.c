@@ -34,14 +34,14 @@ int sched_yield(void)
 /* Reads that find nothing, `ns` apart: how many until the core is given away, at most `most`. */
 static unsigned int polls(struct waiter *w, unsigned int ns, unsigned int most)
 {
-	static unsigned int turns;
+	static unsigned int rounds;
 	unsigned int count = 0, before = yields;
 
 	while (yields == before && count < most) {
 		now_ns += ns;
 		count++;
-		if (wait_polled(w, ++turns))
-			wait_give_way(w, turns, 0);
+		if (wait_polled(w, ++rounds))
+			wait_give_way(w, rounds, 0);
 	}
 	return count;
 }
@@ -83,16 +83,16 @@ END_TEST
 
 START_TEST(never_where_something_comes)
 {
-	unsigned int turns = 0;
+	unsigned int rounds = 0;
 	struct waiter w;
 
 	ck_assert_int_eq(wait_init(&w, FI_WAIT_NONE, NULL), 0);
 	for (uint64_t seen = 1; seen < 100; seen++) {
-		turns += WAIT_POLLS_ALONE;
+		rounds += WAIT_POLLS_ALONE;
 		now_ns += (uint64_t)POLL_NS * WAIT_POLLS_ALONE;
-		ck_assert(wait_polled(&w, turns));
-		wait_give_way(&w, turns, seen);
-		ck_assert(!wait_polled(&w, turns));
+		ck_assert(wait_polled(&w, rounds));
+		wait_give_way(&w, rounds, seen);
+		ck_assert(!wait_polled(&w, rounds));
 	}
 	ck_assert_uint_eq(yields, 0);
 	wait_fini(&w);

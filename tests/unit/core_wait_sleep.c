@@ -301,7 +301,7 @@ static bool sleep_cond(struct offload *n, uint64_t seen)
 	return err == 0;
 }
 
-static void run_native(enum fi_wait_obj obj, bool (*sleep)(struct offload *n, uint64_t seen))
+static void run_exported(enum fi_wait_obj obj, bool (*sleep)(struct offload *n, uint64_t seen))
 {
 	struct offload n = {.stop = 0};
 	uint64_t seen = 0, end = clock_us() + STRESS_US;
@@ -324,13 +324,13 @@ static void run_native(enum fi_wait_obj obj, bool (*sleep)(struct offload *n, ui
 
 START_TEST(offload_fd)
 {
-	run_native(FI_WAIT_FD, sleep_fd);
+	run_exported(FI_WAIT_FD, sleep_fd);
 }
 END_TEST
 
-START_TEST(native_cond)
+START_TEST(exported_cond)
 {
-	run_native(FI_WAIT_MUTEX_COND, sleep_cond);
+	run_exported(FI_WAIT_MUTEX_COND, sleep_cond);
 }
 END_TEST
 
@@ -349,7 +349,7 @@ int main(void)
 	tcase_add_loop_test(stress, ping_pong, 0, kinds_count);
 	tcase_add_loop_test(stress, many_sleepers, 0, kinds_count);
 	tcase_add_test(stress, offload_fd);
-	tcase_add_test(stress, native_cond);
+	tcase_add_test(stress, exported_cond);
 	suite_add_tcase(suite, plain);
 	suite_add_tcase(suite, stress);
 	return suite_run(suite);

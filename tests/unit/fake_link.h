@@ -85,9 +85,9 @@ static int fake_send(struct link *link, const void *buf, size_t len, uint64_t da
 {
 	struct packet p = {.head = head, .tag = tag, .data = data, .len = len};
 	struct iovec iov = {(void *)(uintptr_t)buf, len};
-	bool offer = wire_op(head) == WIRE_RTS;
+	bool rts = wire_op(head) == WIRE_RTS;
 
-	if (len > FAKE_EAGER && !offer)
+	if (len > FAKE_EAGER && !rts)
 		return -FI_EMSGSIZE;
 	return fake_sendv(link, &p, &iov, len != 0);
 }

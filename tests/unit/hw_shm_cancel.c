@@ -31,7 +31,7 @@ static void start(void)
 	count = 0;
 }
 
-static void turn(void)
+static void make_progress(void)
 {
 	while (shm_transport.progress(own))
 		;
@@ -105,7 +105,7 @@ START_TEST(lengths)
 			last = s->link.last;
 			ck_assert_int_eq(sendv(s, head, len, seed), 0);
 			ck_assert_uint_gt(s->link.last, last);
-			turn();
+			make_progress();
 			ck_assert_uint_eq(count, 2);
 			for (int i = 0; i < 2; i++) {
 				ck_assert_uint_eq(got[i].src, FIRST);
@@ -131,7 +131,7 @@ START_TEST(largest)
 	ck_assert_int_eq(shm_send(&s->link, text(s->link.eager_max + 1, 2), s->link.eager_max + 1,
 				  0, head_of(WIRE_MSG, 0, 2), 0),
 			 -FI_EMSGSIZE);
-	turn();
+	make_progress();
 	ck_assert_uint_eq(count, 1);
 	ck_assert_uint_eq(got[0].len, SHM_PACKET_MAX);
 	ck_assert_mem_eq(got[0].payload, text(SHM_PACKET_MAX, 1), SHM_PACKET_MAX);
@@ -157,7 +157,7 @@ START_TEST(some_of_them)
 		taken_back(s, places[3], 3, len);
 		taken_back(s, places[1], 1, len);
 		not_taken_back(s, places[1]);
-		turn();
+		make_progress();
 		ck_assert_uint_eq(count, 3);
 		for (uint32_t i = 0; i < 3; i++) {
 			ck_assert_uint_eq(wire_id(got[i].head), 2 * i);
@@ -181,7 +181,7 @@ START_TEST(without_data)
 	ck_assert_int_eq(shm_send(&s->link, text(8, 2), 8, 7, head_of(WIRE_PUT, WIRE_DATA, 2), 9),
 			 0);
 	taken_back(s, s->link.last, 2, 8);
-	turn();
+	make_progress();
 	ck_assert_uint_eq(count, 0);
 	ck_assert_ptr_null(shm_cancel_posted(&s->link, 0, &len));
 	ck_assert_ptr_null(shm_cancel_posted(&s->link, s->next, &len));
@@ -203,11 +203,11 @@ START_TEST(full_of_them)
 	for (unsigned int i = 0; i < n; i++)
 		taken_back(s, places[i], i, 2000);
 	ck_assert(!shm_transport.arm(own));
-	turn();
+	make_progress();
 	ck_assert_uint_eq(count, 0);
 	ck_assert(shm_transport.arm(own));
 	put(s, 7, 2000);
-	turn();
+	make_progress();
 	ck_assert_uint_eq(count, 1);
 	ck_assert_uint_eq(wire_id(got[0].head), 7);
 	leave(s);
@@ -225,11 +225,11 @@ START_TEST(behind_it)
 	place = s->link.last;
 	put(s, 2, 8);
 	ck_assert_ptr_nonnull(shm_cancel_posted(&s->link, place, &len));
-	turn();
+	make_progress();
 	ck_assert_uint_eq(count, 0);
 	ck_assert(!shm_transport.arm(own)); /* nobody would wake us */
 	shm_release(&s->link, place, true);
-	turn();
+	make_progress();
 	ck_assert_uint_eq(count, 1);
 	ck_assert_uint_eq(wire_id(got[0].head), 2);
 	leave(s);
@@ -249,7 +249,7 @@ START_TEST(given_back)
 	put(s, 2, 8);
 	ck_assert_ptr_nonnull(shm_cancel_posted(&s->link, s->link.last, &len));
 	shm_release(&s->link, s->link.last, false);
-	turn();
+	make_progress();
 	ck_assert_uint_eq(count, 1);
 	ck_assert_uint_eq(wire_id(got[0].head), 2);
 	leave(s);
@@ -266,7 +266,7 @@ START_TEST(retracted)
 	ck_assert(shm_recall_posted(&s->link, s->link.last));
 	ck_assert_int_eq(sendv(s, head_of(WIRE_GET, WIRE_DATA, 2), 8, 2), 0);
 	place = s->link.last;
-	turn();
+	make_progress();
 	ck_assert_uint_eq(count, 1);
 	ck_assert_uint_eq(wire_id(got[0].head), 2);
 	ck_assert(!shm_recall_posted(&s->link, place));
@@ -292,7 +292,7 @@ START_TEST(too_late)
 	arrived = try_to_take_back;
 	put(holder, 1, 100);
 	holds = holder->link.last;
-	turn();
+	make_progress();
 	ck_assert_uint_eq(count, 1);
 	leave(holder);
 }
@@ -335,7 +335,7 @@ START_TEST(sender_died)
 			*slot = (struct ring_slot){.src = FIRST + 1,
 						   .head = head_of(WIRE_MSG, 0, 9)};
 			__atomic_store_n(&slot->token, live->ring.secret + at, __ATOMIC_RELEASE);
-			turn();
+			make_progress();
 			ck_assert_uint_eq(wire_id(got[0].head), 9);
 			/* A write of the dead: to be performed, and answered to nobody. */
 			ck_assert_uint_eq(wire_op(got[1].head), WIRE_PUT);
@@ -346,7 +346,7 @@ START_TEST(sender_died)
 		ck_assert_uint_eq(count, 1 + (unsigned int)behind);
 		ck_assert_uint_eq(wire_id(got[behind].head), 2);
 		put(live, 5, 100);
-		turn();
+		make_progress();
 		ck_assert_uint_eq(count, 2 + (unsigned int)behind);
 		ck_assert(shm_transport.arm(own));
 		ck_assert_uint_eq(own->reaped, 0);
@@ -449,7 +449,7 @@ START_TEST(once_each)
 		}
 		sched_yield();
 	}
-	turn();
+	make_progress();
 	for (int i = 0; i < SENDERS; i++)
 		for (int id = 0; id < STORM; id++) {
 			ck_assert_uint_eq(applied[i][id] + taken[i * STORM + id], 1);

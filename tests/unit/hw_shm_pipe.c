@@ -40,7 +40,7 @@ static int rts_iov(struct shm_link *to, const struct iovec *iov, size_t count,
 	return err;
 }
 
-static uint64_t offer(size_t at, size_t len)
+static uint64_t announce(size_t at, size_t len)
 {
 	struct iovec iov = {bytes + at, len};
 	struct fi_rma_iov where = {.key = 0};
@@ -95,7 +95,7 @@ START_TEST(every_length)
 
 	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++)
 		for (size_t at = 0; at < 34; at += 17) {
-			uint64_t key = offer(at, lens[i]);
+			uint64_t key = announce(at, lens[i]);
 
 			if (!first)
 				first = key;
@@ -139,13 +139,13 @@ START_TEST(all_at_once)
 	struct fi_rma_iov at;
 
 	for (unsigned int i = 0; i < SHM_PIPES; i++) {
-		keys[i] = offer(i, PIPE);
+		keys[i] = announce(i, PIPE);
 		pipes[i] = filled;
 		ck_assert_uint_ne(keys[i], 0);
 		for (unsigned int k = 0; k < i; k++)
 			ck_assert_uint_ne(keys[i], keys[k]);
 	}
-	ck_assert_uint_eq(offer(1, PIPE), 0);
+	ck_assert_uint_eq(announce(1, PIPE), 0);
 	fetches_all(1, PIPE, 0);
 	for (unsigned int i = SHM_PIPES; i-- > 0;) {
 		fetches_all(i, PIPE, keys[i]);
@@ -155,7 +155,7 @@ START_TEST(all_at_once)
 	others = at.key;
 	end(other, filled);
 	for (unsigned int i = 0; i < 3; i++) {
-		uint64_t key = offer(0, PIPE);
+		uint64_t key = announce(0, PIPE);
 
 		ck_assert_uint_ne(key, others);
 		fetches_all(0, PIPE, key);
@@ -169,19 +169,19 @@ END_TEST
 /* A receive that is shorter, or none: nobody finds the rest in the next message's place. */
 START_TEST(not_all_taken)
 {
-	uint64_t first = offer(0, PIPE), second, third;
+	uint64_t first = announce(0, PIPE), second, third;
 
 	ck_assert_int_eq(fetch(0, PIPE, 1000, first), 1000);
 	ck_assert_int_eq(memcmp(copy, bytes, 1000), 0);
 	end_rts();
-	second = offer(100, PIPE);
+	second = announce(100, PIPE);
 	ck_assert_uint_ne(second, first);
 	fetches_all(100, PIPE, second);
 	end_rts();
-	third = offer(7, PIPE);
+	third = announce(7, PIPE);
 	ck_assert_uint_eq(third, second);
 	end_rts();
-	ck_assert_uint_ne(offer(8, PIPE), third);
+	ck_assert_uint_ne(announce(8, PIPE), third);
 	ck_assert_int_eq(fetch(7, PIPE, PIPE, third), -FI_ECONNRESET);
 	ck_assert_int_eq(fetch(7, PIPE, PIPE, third), -FI_ECONNRESET);
 	ck_assert_int_eq(fetch(7, PIPE, PIPE, first), -FI_ECONNRESET);
@@ -194,19 +194,19 @@ END_TEST
 START_TEST(recalled)
 {
 	struct iovec local = {copy, PIPE};
-	uint64_t key = offer(0, PIPE);
+	uint64_t key = announce(0, PIPE);
 
 	end_rts();
 	memset(bytes, 0xee, PIPE);
 	ck_assert_int_eq(fetch(0, PIPE, PIPE, key), -FI_ECONNRESET);
-	key = offer(0, PIPE);
+	key = announce(0, PIPE);
 	s->pipe.fd = dup(filled->ends[0]);
 	s->pipe.key = key;
 	end_rts();
 	ck_assert_int_eq(fetch(0, PIPE, PIPE, key), -FI_ECONNRESET);
 	ck_assert_uint_eq(s->pipe.key, 0);
 	/* What it leaves there is not kept. */
-	key = offer(0, PIPE);
+	key = announce(0, PIPE);
 	local.iov_len = 1;
 	ck_assert_int_eq(shm_pipe_take(&s->pipe, getpid(), key, &local, 1), 1);
 	ck_assert_uint_eq(s->pipe.key, 0);
@@ -217,7 +217,7 @@ END_TEST
 /* A pipe that a peer still has open holds no pages of ours. */
 START_TEST(nothing_kept)
 {
-	uint64_t key = offer(0, PIPE);
+	uint64_t key = announce(0, PIPE);
 	int fd = dup(filled->ends[0]), count;
 
 	ck_assert_uint_ne(key, 0);
@@ -234,12 +234,12 @@ START_TEST(not_taken)
 	unsigned int given = 0;
 
 	for (int i = 0; i < 20; i++) {
-		uint64_t key = offer(0, PIPE);
+		uint64_t key = announce(0, PIPE);
 
 		fetches_all(0, PIPE, key);
 		end_rts();
 	}
-	while (given < 100 && offer(0, PIPE)) {
+	while (given < 100 && announce(0, PIPE)) {
 		given++;
 		end_rts();
 	}
@@ -266,7 +266,7 @@ END_TEST
 /* The number of a descriptor may be another file's by now: nothing of that is read. */
 START_TEST(another_file)
 {
-	uint64_t key = offer(0, PIPE);
+	uint64_t key = announce(0, PIPE);
 	int number = filled->ends[0], other[2];
 	char word[8];
 
@@ -294,7 +294,7 @@ START_TEST(quota)
 
 	own->pipes.links = 3;
 	own->pipes.allowed = (size_t)2 * 4 * 3 * PIPE;
-	while (offer(count, PIPE))
+	while (announce(count, PIPE))
 		count++;
 	ck_assert_uint_eq(count, 3);
 	own->pipes.allowed = PIPE;
@@ -308,7 +308,7 @@ START_TEST(no_access)
 	pid_t pid = s->pid;
 
 	s->pid = 0;
-	ck_assert_uint_eq(offer(0, PIPE), 0);
+	ck_assert_uint_eq(announce(0, PIPE), 0);
 	s->pid = pid;
 }
 END_TEST
@@ -317,7 +317,7 @@ END_TEST
 static struct {
 	uint64_t key;
 	unsigned char *at;
-} * told;
+} * reported;
 
 static int fetching(int number)
 {
@@ -326,9 +326,10 @@ static int fetching(int number)
 
 	for (int i = 1; i < 7; i += 2) {
 		await_step(i);
-		remote = (struct iovec){told->at, PIPE};
+		remote = (struct iovec){reported->at, PIPE};
 		memset(copy, 0, sizeof(copy));
-		EXPECT(l->link.local->fetch(&l->link, &local, 1, &remote, 1, told->key) == PIPE);
+		EXPECT(l->link.local->fetch(&l->link, &local, 1, &remote, 1, reported->key) ==
+		       PIPE);
 		EXPECT(copy[0] == i && copy[PIPE - 1] == i);
 		next_step();
 	}
@@ -340,21 +341,21 @@ START_TEST(across)
 {
 	pid_t pid;
 
-	told = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ck_assert_ptr_ne(told, MAP_FAILED);
+	reported = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(reported, MAP_FAILED);
 	pid = child(fetching, 1);
 	for (int i = 1; i < 7; i += 2) {
 		memset(bytes + 9, i, PIPE);
-		told->at = bytes + 9;
-		told->key = offer(9, PIPE);
-		ck_assert_uint_ne(told->key, 0);
+		reported->at = bytes + 9;
+		reported->key = announce(9, PIPE);
+		ck_assert_uint_ne(reported->key, 0);
 		next_step();
 		await_step(i + 1);
 		ck_assert_int_eq(left(), 0);
 		end_rts();
 	}
 	ck_assert_int_eq(status_of(pid), 0);
-	munmap(told, 4096);
+	munmap(reported, 4096);
 }
 END_TEST
 

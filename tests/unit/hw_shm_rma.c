@@ -391,7 +391,7 @@ static int marked(int number)
 	return 0;
 }
 
-START_TEST(settle_waits)
+START_TEST(quiesce_waits)
 {
 	uint32_t id = 0;
 	pid_t pid;
@@ -543,7 +543,7 @@ static int stream(int number)
 /* All guards but one are ours, so that the others wait for theirs, too; we do not wait for ourselves. */
 static struct shm_guard held[RING_GUARDS - 1];
 
-static void settle(void)
+static void quiesce(void)
 {
 	uint32_t id;
 
@@ -575,7 +575,7 @@ START_TEST(closed_under_a_stream)
 
 		mr_share_remove(&dom, r);
 		mr_table_remove(dom.mrs, r);
-		settle();
+		quiesce();
 		memset(memory[0], 0, 65536);
 		for (int yields = 0; yields < 3; yields++)
 			sched_yield();
@@ -610,7 +610,7 @@ int main(void)
 	tcase_add_test(tcase, without);
 	tcase_add_test(tcase, to_ourselves);
 	tcase_add_test(tcase, peer_gone);
-	tcase_add_test(tcase, settle_waits);
+	tcase_add_test(tcase, quiesce_waits);
 	tcase_add_test(tcase, killed_in_the_middle);
 	tcase_add_test(tcase, no_guard_left);
 	tcase_add_test(tcase, none_after_the_last);

@@ -42,7 +42,7 @@ static uint64_t until_noticed(uint32_t id, bool sleeps)
 	while (!joints[id - 1].ends && clock_coarse_ms() < began + 20000) {
 		if (sleeps && tcp_transport.arm(sides[0].hw))
 			poll(&p, 1, 20000);
-		turn(0);
+		make_progress(0);
 	}
 	ck_assert_int_eq(network(true), 0);
 	ck_assert_int_eq(joints[id - 1].ends, 1);
@@ -116,7 +116,7 @@ START_TEST(busy)
 	fill_up(id[2], true);
 	for (int i = 0; i < 8 * TIMEOUT / 10; i++) {
 		tcp_transport.arm(sides[0].hw);
-		turn(0);
+		make_progress(0);
 		usleep(10000);
 	}
 	for (int i = 0; i < 3; i++) {
@@ -125,7 +125,7 @@ START_TEST(busy)
 		ck_assert_int_eq(joints[id[i] - 1].ends, 0);
 		while (n > 0 || put(id[i], 8) == -FI_EAGAIN) {
 			n = recv(peer_of(id[i]), bytes, sizeof(bytes), 0);
-			turn(0);
+			make_progress(0);
 		}
 		ck_assert_int_eq(joints[id[i] - 1].ends, 0);
 	}
@@ -143,11 +143,11 @@ START_TEST(one_look)
 	setsockopt(sock_of(id), SOL_SOCKET, SO_KEEPALIVE, &off, sizeof(off));
 	quiet_calls(TIMEOUT + 200);
 	for (next = t->next_poll; t->next_poll == next;)
-		turn(0);
+		make_progress(0);
 	ck_assert_int_eq(network(false), 0);
 	ck_assert_int_eq(put(id, 8), 0);
 	for (next = t->next_poll; t->next_poll == next;)
-		turn(0);
+		make_progress(0);
 	ck_assert_int_eq(network(true), 0);
 	quiet_calls(TIMEOUT);
 	ck_assert_int_eq(joints[id - 1].ends, 0);

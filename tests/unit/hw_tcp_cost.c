@@ -83,7 +83,7 @@ START_TEST(ping_pong)
 		ck_assert_int_eq(put(id + i % 2, 8), 0);
 		usleep(100); /* let it come */
 		expect_calls((struct calls){.send = 1});
-		ck_assert(turn(!(i % 2)));
+		ck_assert(make_progress(!(i % 2)));
 		ck_assert_uint_eq(seen_count, i + 1);
 		expect_calls((struct calls){.recv = 1});
 	}
@@ -93,7 +93,7 @@ END_TEST
 START_TEST(nobody_there)
 {
 	for (int i = 0; i < 1000; i++)
-		ck_assert(!turn(0));
+		ck_assert(!make_progress(0));
 	expect_calls((struct calls){0});
 }
 END_TEST
@@ -102,36 +102,36 @@ END_TEST
 START_TEST(beside_another)
 {
 	uint32_t id;
-	unsigned int turns = 0;
+	unsigned int rounds = 0;
 
 	sides[0].worker.via[LINK_HOST].state = &sides[1];
 	id = join_both();
 	for (int i = 0; i < 1600; i++)
-		turn(0);
+		make_progress(0);
 	ck_assert_uint_ge(calls.recv, 64);
 	ck_assert_uint_le(calls.recv, 64 + 1600 / 16);
 	ck_assert_int_eq(put(id + 1, 8), 0);
 	usleep(1000);
-	while (!seen_count && turns++ < 1000)
-		turn(0);
-	ck_assert_uint_le(turns, 16);
+	while (!seen_count && rounds++ < 1000)
+		make_progress(0);
+	ck_assert_uint_le(rounds, 16);
 	/* Who sleeps looks at once; so does who expects an answer. */
 	for (int i = 0; i < 200; i++)
-		turn(0);
+		make_progress(0);
 	tcp_transport.arm(sides[0].hw);
 	memset(&calls, 0, sizeof(calls));
-	turn(0);
+	make_progress(0);
 	ck_assert_uint_eq(calls.recv, 1);
 	for (int i = 0; i < 200; i++)
-		turn(0);
+		make_progress(0);
 	ck_assert_int_eq(put(id, 8), 0);
 	memset(&calls, 0, sizeof(calls));
-	turn(0);
+	make_progress(0);
 	ck_assert_uint_eq(calls.recv, 1);
 }
 END_TEST
 
-/* What is not out yet goes on in every turn, however silent the others are. */
+/* What is not out yet goes on in every round, however silent the others are. */
 START_TEST(rest_beside_another)
 {
 	uint32_t id;
@@ -139,24 +139,24 @@ START_TEST(rest_beside_another)
 	sides[0].worker.via[LINK_HOST].state = &sides[1];
 	id = join_both();
 	for (int i = 0; i < 200; i++)
-		turn(0);
+		make_progress(0);
 	most = 10;
 	ck_assert_int_eq(put(id, 8), 0);
 	for (int i = 0; i < 200; i++)
-		turn(0);
+		make_progress(0);
 	most = 0;
 	ck_assert_int_eq(put(id, 10000), -FI_EAGAIN);
 	most = 1;
 	ck_assert_int_eq(put(id, 10000), 0);
 	memset(&calls, 0, sizeof(calls));
 	for (int i = 0; i < 1000; i++)
-		turn(0);
+		make_progress(0);
 	ck_assert_uint_eq(calls.sendmsg, 1000);
 }
 END_TEST
 
 /* Who sleeps because there was no room is told once that there is. */
-START_TEST(room_is_told_once)
+START_TEST(space_is_reported_once)
 {
 	uint32_t id = join_both();
 
@@ -166,7 +166,7 @@ START_TEST(room_is_told_once)
 	ck_assert(tcp_transport.arm(sides[0].hw));
 	most = SIZE_MAX;
 	ck_assert_int_eq(put(id, 8), 0);
-	TURN_UNTIL(seen_count == 1);
+	PROGRESS_UNTIL(seen_count == 1);
 }
 END_TEST
 
@@ -203,10 +203,10 @@ START_TEST(cut_anywhere)
 		ck_assert(link_holds(link) == (_i >= 2 && first < FRAME + len));
 		most = 9;
 		if (_i == 3 && first < FRAME + len) {
-			turn(0);
+			make_progress(0);
 			ck_assert_int_eq(link->zcopy->copy_out(link), 0);
 		}
-		TURN_UNTIL(seen_count == count + 1);
+		PROGRESS_UNTIL(seen_count == count + 1);
 		expect_seen(count, id + 1, count, len, len);
 		most = first;
 		count++;
@@ -219,7 +219,7 @@ START_TEST(alone)
 {
 	join_raw();
 	for (int i = 0; i < 1000; i++)
-		turn(0);
+		make_progress(0);
 	expect_calls((struct calls){.recv = 1000});
 }
 END_TEST
@@ -231,11 +231,11 @@ START_TEST(many)
 	for (int i = 0; i < 20; i++)
 		id = join_both();
 	for (int i = 0; i < 100; i++)
-		turn(0);
+		make_progress(0);
 	expect_calls((struct calls){.epoll = 100});
 	ck_assert_int_eq(put(id + 1, 8), 0);
 	usleep(1000);
-	turn(0);
+	make_progress(0);
 	expect_calls((struct calls){.send = 1, .epoll = 1, .recv = 1});
 	ck_assert_uint_eq(seen_count, 1);
 }
@@ -246,12 +246,12 @@ START_TEST(long_messages)
 {
 	uint32_t id = join_both();
 
-	engine.lands = true;
+	engine.places = true;
 	for (int i = 0; i < 5; i++)
 		ck_assert_int_eq(put(id, 60000), 0);
 	expect_calls((struct calls){.sendmsg = 5});
 	usleep(10000);
-	TURN_UNTIL(seen_count == 5);
+	PROGRESS_UNTIL(seen_count == 5);
 	for (int i = 1; i < 5; i++)
 		ck_assert(seen[i].landed);
 	ck_assert_uint_le(calls.recvmsg, 6);
@@ -279,7 +279,7 @@ static int put_row(uint32_t id, unsigned int number, size_t len)
 
 static void expect_rows(uint32_t src, unsigned int count, size_t len)
 {
-	TURN_UNTIL(seen_count >= count);
+	PROGRESS_UNTIL(seen_count >= count);
 	for (unsigned int i = 0; i < count; i++)
 		expect_seen(i, src, i, len, len);
 }
@@ -295,7 +295,7 @@ static void put_batch(uint32_t id, unsigned int from, unsigned int to, size_t le
 	ck_assert_int_eq(calls.sendmsg, 1);
 	ck_assert(!link_holds(link_of(id)));
 	while (seen_count < to)
-		turn(1);
+		make_progress(1);
 }
 
 /* Each of these goes at once. */
@@ -323,7 +323,7 @@ START_TEST(row)
 	ck_assert(link_holds(link_of(id)));
 	/* What is short does not overtake them. */
 	ck_assert_int_eq(put(id, 8), -FI_EAGAIN);
-	turn(0);
+	make_progress(0);
 	ck_assert_int_eq(calls.sendmsg, 1);
 	ck_assert(!link_holds(link_of(id)));
 	/* A turn ends the row. */
@@ -347,7 +347,7 @@ START_TEST(row_of_many)
 	for (unsigned int i = 128; i < 192; i++)
 		ck_assert_int_eq(put_row(id, i, TCP_ZCOPY_MIN), 0);
 	ck_assert_int_eq(put_row(id, 192, TCP_ZCOPY_MIN), -FI_EAGAIN);
-	turn(0);
+	make_progress(0);
 	ck_assert_int_eq(put_row(id, 192, TCP_ZCOPY_MIN), -FI_EAGAIN);
 	most = SIZE_MAX;
 	expect_rows(id + 1, 192, TCP_ZCOPY_MIN);
@@ -381,7 +381,7 @@ START_TEST(row_cut)
 	if (_i % 3 == 1) {
 		uint64_t out = link_of(id)->zcopy_done;
 
-		turn(0);
+		make_progress(0);
 		/* One that is wholly out is known to be. */
 		ck_assert_uint_eq(link_of(id)->zcopy_done, out + most / (ROW_LEN + FRAME));
 		ck_assert_int_eq(link_of(id)->zcopy->copy_out(link_of(id)), 0);
@@ -394,7 +394,7 @@ START_TEST(row_cut)
 		ck_assert(!link_holds(link_of(id)));
 		close_joint(id);
 		memset(rows, 0, sizeof(rows));
-		TURN_UNTIL(seen_count == 10);
+		PROGRESS_UNTIL(seen_count == 10);
 		expect_seen(9, id + 1, 9, 0, 0);
 	}
 	expect_rows(id + 1, 9, ROW_LEN);
@@ -416,7 +416,7 @@ START_TEST(memory)
 		write_all(peer_of(id), bytes + cut, FRAME + 8000 - cut);
 		ck_assert_int_eq(put(id, 1000), 0);
 	}
-	TURN_UNTIL(seen_count == joint_count);
+	PROGRESS_UNTIL(seen_count == joint_count);
 	forget();
 	ck_assert_uint_le((mallinfo2().uordblks - before) / joint_count, 512);
 }
@@ -431,7 +431,7 @@ int main(void)
 	tcase_add_test(tcase, nobody_there);
 	tcase_add_test(tcase, beside_another);
 	tcase_add_test(tcase, rest_beside_another);
-	tcase_add_test(tcase, room_is_told_once);
+	tcase_add_test(tcase, space_is_reported_once);
 	tcase_add_loop_test(tcase, cut_anywhere, 0, 4);
 	tcase_add_test(tcase, alone);
 	tcase_add_test(tcase, many);

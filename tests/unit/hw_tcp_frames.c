@@ -54,7 +54,7 @@ START_TEST(byte_by_byte)
 {
 	uint32_t id = join_raw();
 
-	engine.lands = _i & 1;
+	engine.places = _i & 1;
 	engine.segment = _i & 2 ? 100 : SIZE_MAX;
 	begin_stream();
 	add_mixture(60, 100);
@@ -64,11 +64,11 @@ START_TEST(byte_by_byte)
 	add_packet(0, true);
 	for (size_t i = 0; i < stream_len; i++) {
 		write_all(peer_of(id), stream + i, 1);
-		turn(0);
+		make_progress(0);
 	}
-	TURN_UNTIL(seen_count == packets);
+	PROGRESS_UNTIL(seen_count == packets);
 	expect_all(id);
-	ck_assert(seen[packets - 2].landed == engine.lands);
+	ck_assert(seen[packets - 2].landed == engine.places);
 }
 END_TEST
 
@@ -77,7 +77,7 @@ START_TEST(in_fragments)
 	uint32_t id = join_raw();
 	size_t most = _i & 4 ? 200000 : 3000;
 
-	engine.lands = _i & 1;
+	engine.places = _i & 1;
 	engine.segment = _i & 2 ? 1000 : SIZE_MAX;
 	begin_stream();
 	add_mixture(300, TCP_EAGER_MAX);
@@ -89,9 +89,9 @@ START_TEST(in_fragments)
 		write_all(peer_of(id), stream + at, n);
 		at += n;
 		if (rand() % 2)
-			turn(0);
+			make_progress(0);
 	}
-	TURN_UNTIL(seen_count == packets);
+	PROGRESS_UNTIL(seen_count == packets);
 	expect_all(id);
 }
 END_TEST
@@ -110,9 +110,9 @@ START_TEST(every_cut)
 			if (cut >= stream_len)
 				break;
 			write_all(peer_of(id), stream, cut);
-			turn(0);
+			make_progress(0);
 			write_all(peer_of(id), stream + cut, stream_len - cut);
-			TURN_UNTIL(seen_count == packets);
+			PROGRESS_UNTIL(seen_count == packets);
 			expect_all(id);
 			forget();
 		}
@@ -125,7 +125,7 @@ START_TEST(places_vanish)
 	uint32_t id = join_raw();
 	static const size_t wanted[] = {0, 1, 5000, 60000, 99999};
 
-	engine.lands = true;
+	engine.places = true;
 	engine.segment = 4000;
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		begin_stream();
@@ -136,14 +136,14 @@ START_TEST(places_vanish)
 		/* Already at the beginning, or after some of it has come. */
 		engine.wanted = _i ? SIZE_MAX : wanted[i];
 		write_all(peer_of(id), stream, 30000);
-		TURN_UNTIL(placements[0].to);
+		PROGRESS_UNTIL(placements[0].to);
 		engine.wanted = placements[0].wanted = wanted[i];
 		for (size_t at = 30000; at < stream_len; at += 10000) {
 			write_all(peer_of(id), stream + at,
 				  stream_len - at < 10000 ? stream_len - at : 10000);
-			turn(0);
+			make_progress(0);
 		}
-		TURN_UNTIL(seen_count == packets);
+		PROGRESS_UNTIL(seen_count == packets);
 		ck_assert(seen[0].landed);
 		/* What was in place before they vanished stays. */
 		for (size_t at = 0; at < wanted[i]; at++)
@@ -184,7 +184,7 @@ START_TEST(no_packet)
 	put_frame(stream + at, bad[_i].head, 1, 0, bad[_i].len);
 	memcpy(stream + at + AT_ZERO, &bad[_i].zero, 4);
 	write_all(peer_of(id), stream, stream_len);
-	TURN_UNTIL(joints[id - 1].ends);
+	PROGRESS_UNTIL(joints[id - 1].ends);
 	ck_assert_int_eq(joints[id - 1].ended, FI_EPROTO);
 	quiet_calls(20);
 	/* What came before is good, nothing else is; the other link is not touched. */
@@ -192,7 +192,7 @@ START_TEST(no_packet)
 	expect_seen(0, id, 0, 50, 50);
 	ck_assert_int_eq(joints[id - 1].ends, 1);
 	write_all(peer_of(other), stream, at);
-	TURN_UNTIL(seen_count == 2);
+	PROGRESS_UNTIL(seen_count == 2);
 	expect_seen(1, other, 0, 50, 50);
 }
 END_TEST
@@ -203,7 +203,7 @@ START_TEST(noise)
 	unsigned int i, ends = 0;
 
 	srand((unsigned int)_i + 1);
-	engine.lands = _i & 1;
+	engine.places = _i & 1;
 	for (i = 0; i < 50; i++) {
 		uint32_t id = join_raw();
 
@@ -215,10 +215,10 @@ START_TEST(noise)
 		for (size_t at = 0; at < stream_len && joints[id - 1].link; at += 5000) {
 			write_all(peer_of(id), stream + at,
 				  stream_len - at < 5000 ? stream_len - at : 5000);
-			turn(0);
+			make_progress(0);
 		}
 		shutdown(peer_of(id), SHUT_WR);
-		TURN_UNTIL(!joints[id - 1].link);
+		PROGRESS_UNTIL(!joints[id - 1].link);
 		ck_assert_int_eq(joints[id - 1].ends, 1);
 		ends += joints[id - 1].ended == FI_EPROTO;
 		close(peer_of(id));
@@ -238,18 +238,18 @@ START_TEST(the_end)
 	for (size_t i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
 		uint32_t id = join_raw();
 
-		engine.lands = _i & 2;
+		engine.places = _i & 2;
 		begin_stream();
 		add_packet(50, true);
 		add_packet(9000, false);
 		write_all(peer_of(id), stream, after[i]);
 		/* A reset may overtake what was not read. */
-		TURN_UNTIL(seen_count == (after[i] >= 82));
+		PROGRESS_UNTIL(seen_count == (after[i] >= 82));
 		if (_i & 1)
 			setsockopt(peer_of(id), SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
 		close(peer_of(id));
 		joints[id - 1].peer = -1;
-		TURN_UNTIL(joints[id - 1].ends);
+		PROGRESS_UNTIL(joints[id - 1].ends);
 		ck_assert_int_eq(joints[id - 1].ended, FI_ECONNRESET);
 		quiet_calls(2);
 		ck_assert_int_eq(joints[id - 1].ends, 1);
@@ -290,7 +290,7 @@ static void write_part(const uint32_t *id, int count, size_t from, size_t to)
 		if (link_of(id[i]))
 			write_all(peer_of(id[i]), stream + from, to - from);
 	usleep(1000);
-	turn(0);
+	make_progress(0);
 	quiet_calls(2);
 }
 
@@ -310,7 +310,7 @@ START_TEST(closed_from_above)
 	add_packet(10, false);
 	add_packet(when ? 20000 : 10, true);
 	add_packet(10, false);
-	engine.lands = when > 1;
+	engine.places = when > 1;
 	if (when < 2)
 		engine.on_deliver = close_at_second;
 	if (when == 2)
@@ -347,7 +347,7 @@ START_TEST(joined_from_above)
 	add_packet(10, false);
 	engine.on_deliver = join_more;
 	write_all(peer_of(id), stream, stream_len);
-	TURN_UNTIL(seen_count == 20);
+	PROGRESS_UNTIL(seen_count == 20);
 	for (unsigned int i = 0; i < 20; i++)
 		expect_seen(i, i + 1, 0, 10, 10);
 }
@@ -379,7 +379,7 @@ START_TEST(fair)
 	for (int i = 0; i < count; i++)
 		write_all(peer_of(other[i]), stream, FRAME + len);
 	usleep(1000);
-	turn(0);
+	make_progress(0);
 	ck_assert_uint_lt(seen_of(flood), _i < 3 ? 600 : 5);
 	for (int i = 0; i < count; i++)
 		ck_assert_uint_eq(seen_of(other[i]), 1);

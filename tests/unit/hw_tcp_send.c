@@ -54,7 +54,7 @@ START_TEST(every_size)
 	uint32_t id = join_both();
 	uint64_t number = 0;
 
-	engine.lands = _i & 1;
+	engine.places = _i & 1;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		for (int k = 0; k < 6; k++) {
 			/* Longer messages are offered: the engine learns it so. */
@@ -63,7 +63,7 @@ START_TEST(every_size)
 				continue;
 			}
 			ck_assert_int_eq(put(id, k / 2, number, sizes[i]), 0);
-			TURN_UNTIL(seen_count == number + 1 && !link_holds(link_of(id)));
+			PROGRESS_UNTIL(seen_count == number + 1 && !link_holds(link_of(id)));
 			expect_seen((unsigned int)number, id + 1, number, sizes[i], sizes[i]);
 			ck_assert_uint_eq(seen[number].data, k & 1 ? ~number : 0);
 			ck_assert_uint_eq(seen[number].head, MSG(k & 1 ? WIRE_DATA : 0));
@@ -104,11 +104,11 @@ START_TEST(no_room)
 			ck_assert_int_eq(put(id, way, 77, len), -FI_EAGAIN);
 		ck_assert_int_eq(((struct tcp_link *)link_of(id))->tx, TCP_FULL);
 		ck_assert(!link_holds(link_of(id)));
-		TURN_UNTIL(seen_count == count);
+		PROGRESS_UNTIL(seen_count == count);
 		ck_assert_int_eq(put(id, SEND, count, len), 0);
 		count++;
 	}
-	TURN_UNTIL(seen_count == count);
+	PROGRESS_UNTIL(seen_count == count);
 	quiet_calls(2);
 	ck_assert_uint_eq(seen_count, count);
 	expect_from(id + 1, count, len);
@@ -142,7 +142,7 @@ START_TEST(woken_by_packets)
 		ck_assert_int_eq(put(id + 1, SEND, 5, 100), 0);
 		ck_assert(readable(1000) || !(_i & 2));
 		ck_assert(!arm());
-		TURN_UNTIL(seen_count == (unsigned int)round + 1);
+		PROGRESS_UNTIL(seen_count == (unsigned int)round + 1);
 		expect_seen((unsigned int)round, id, 5, 100, 100);
 		ck_assert(arm());
 		ck_assert(!readable(2));
@@ -150,7 +150,7 @@ START_TEST(woken_by_packets)
 	close_joint(id + 1);
 	ck_assert(readable(1000));
 	ck_assert(!arm());
-	TURN_UNTIL(joints[id - 1].ends == 1);
+	PROGRESS_UNTIL(joints[id - 1].ends == 1);
 	ck_assert(arm());
 	ck_assert(!readable(2));
 }
@@ -166,20 +166,20 @@ START_TEST(woken_by_room)
 	for (;;) {
 		count = put_all(id, count, _i ? 3000 : 8);
 		if (!arm())
-			turn(0);
+			make_progress(0);
 		else if (!readable(100))
 			break;
 	}
 	for (int i = 0; i < 1000 && !readable(1); i++)
-		turn(1);
+		make_progress(1);
 	ck_assert(readable(0));
 	/* What it was woken for is done, or told once; then it sleeps. */
 	for (int i = 0; i < 4 && !arm(); i++)
-		turn(0);
+		make_progress(0);
 	ck_assert(arm());
 	ck_assert(!readable(5));
 	ck_assert_int_eq(put(id, SEND, count, 8), 0);
-	TURN_UNTIL(seen_count == count + 1);
+	PROGRESS_UNTIL(seen_count == count + 1);
 	ck_assert(arm());
 	ck_assert(!readable(5));
 }
@@ -191,7 +191,7 @@ START_TEST(zcopy)
 	struct link *link = link_of(id);
 	const size_t len = TCP_PACKET_MAX;
 
-	engine.lands = _i & 2;
+	engine.places = _i & 2;
 	buffers(((struct tcp_link *)link)->sock, 20000);
 	ck_assert_uint_le(link->zcopy_min, len);
 	ck_assert_int_eq(put(id, ZCOPY, 3, len), 0);
@@ -204,7 +204,7 @@ START_TEST(zcopy)
 	} else {
 		bytes[len - 1] ^= 0xff; /* it is read where it lies */
 	}
-	TURN_UNTIL(seen_count == 1);
+	PROGRESS_UNTIL(seen_count == 1);
 	ck_assert(!link_holds(link));
 	ck_assert_uint_eq(seen[0].len, len);
 	for (size_t i = 0; i < len - 1; i++)
@@ -212,7 +212,7 @@ START_TEST(zcopy)
 	ck_assert_uint_eq(seen[0].payload[len - 1], byte_of(3, len - 1) ^ (_i & 1 ? 0 : 0xff));
 	ck_assert_int_eq(link->zcopy->copy_out(link), 0);
 	ck_assert_int_eq(put(id, SEND, 4, 0), 0);
-	TURN_UNTIL(seen_count == 2);
+	PROGRESS_UNTIL(seen_count == 2);
 }
 END_TEST
 
@@ -233,10 +233,10 @@ START_TEST(zcopy_in_fragments)
 		struct packet p = packet(number, len, WIRE_DATA);
 
 		if (link->ops->send(link, bytes, number * 40, 0, MSG(0), 99) == 0)
-			TURN_UNTIL(seen_count == 2 * number + 1);
+			PROGRESS_UNTIL(seen_count == 2 * number + 1);
 		fill(bytes, number, len);
 		ck_assert_int_eq(link->zcopy->sendv(link, &p, iov, 36), 0);
-		TURN_UNTIL(seen_count == 2 * number + 2 && !link_holds(link));
+		PROGRESS_UNTIL(seen_count == 2 * number + 2 && !link_holds(link));
 		expect_seen(2 * (unsigned int)number + 1, id + 1, number, len, len);
 	}
 }
@@ -259,7 +259,7 @@ START_TEST(goodbye)
 	ck_assert(link_holds(link_of(id)) == !bye);
 	close_joint(id);
 	memset(bytes, 0, sizeof(bytes));
-	TURN_UNTIL(joints[id].ends);
+	PROGRESS_UNTIL(joints[id].ends);
 	ck_assert_uint_eq(seen_count, count + bye);
 	expect_from(id + 1, count, len);
 	if (bye)
@@ -289,7 +289,7 @@ START_TEST(closed_with_unread)
 			ck_assert_int_eq(errno, EAGAIN);
 		if (round < 100)
 			send(peer_of(id), bytes, 1000, MSG_NOSIGNAL);
-		turn(0);
+		make_progress(0);
 	}
 	ck_assert_uint_eq(total, count * ((_i ? 3000 : 8) + FRAME));
 }
@@ -373,7 +373,7 @@ START_TEST(broken)
 		buffers(peer_of(id), 5000);
 		buffers(((struct tcp_link *)link_of(id))->sock, 5000);
 		put(id, ZCOPY, 0, TCP_PACKET_MAX);
-		turn(0);
+		make_progress(0);
 		ck_assert(link_holds(link_of(id)));
 	}
 	write_all(peer_of(id), frame, len + 10);
@@ -389,7 +389,7 @@ START_TEST(broken)
 	ck_assert(!arm());
 	if (_i & 2)
 		ck_assert(link_holds(link_of(id))); /* it did not go out */
-	TURN_UNTIL(joints[id - 1].ends);
+	PROGRESS_UNTIL(joints[id - 1].ends);
 	ck_assert_uint_eq(seen_count, 1);
 	expect_seen(0, id, 6, 10, 10);
 	ck_assert_int_eq(joints[id - 1].ended, FI_ECONNRESET);
@@ -417,7 +417,7 @@ START_TEST(many_links)
 			ck_assert_int_eq(put(id[i] + 1, SEND, round, 10), 0);
 			count += 2;
 		}
-		TURN_UNTIL(seen_count == count);
+		PROGRESS_UNTIL(seen_count == count);
 		if (round < 10)
 			close_joint(id[gone]);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A worker that sends messages and never takes a turn must hear its peer; one whose link failed says no more. */
+/* A worker that sends messages and never makes progress must hear its peer; one whose link failed says no more. */
 #include "tcp_pair.h"
 
 #define LEN  4096
@@ -57,13 +57,13 @@ START_TEST(hears)
 	ck_assert_uint_eq(talk(id, MSG), 0);
 	ck_assert_uint_eq(talk(id, PUT), MOST); /* nothing the peer has to keep */
 	ck_assert_uint_eq(seen_count, 0);
-	TURN_UNTIL(seen_count == 3);
+	PROGRESS_UNTIL(seen_count == 3);
 	ck_assert_uint_eq(talk(id, MSG), MOST);
 	/* It is enough to have heard what had come by then. */
 	write_all(peer_of(id), words, sizeof(words));
 	ck_assert_uint_lt(talk(id, MSG), MOST);
 	write_all(peer_of(id), bytes, 1); /* of a frame */
-	TURN_UNTIL(seen_count == 6);
+	PROGRESS_UNTIL(seen_count == 6);
 	ck_assert_uint_gt(talk(id, MSG), 0);
 }
 END_TEST
@@ -81,7 +81,7 @@ START_TEST(failed)
 	close_joint(id);
 	came = drain(id);
 	for (int i = 0; i < 200; i++, usleep(1000)) {
-		turn(0);
+		make_progress(0);
 		came += drain(id);
 	}
 	ck_assert_int_eq(reset, _i);

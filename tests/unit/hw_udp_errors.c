@@ -90,7 +90,7 @@ START_TEST(receives_go_on)
 END_TEST
 
 /* The error of a datagram itself is told: no route leads from loopback to the world. */
-START_TEST(own_errors_are_told)
+START_TEST(own_errors_are_reported)
 {
 	struct sockaddr_in far = {.sin_family = AF_INET, .sin_port = htons(9)};
 	uint64_t word = 1, more = 2;
@@ -120,7 +120,7 @@ int main(void)
 	tcase_add_test(tcase, sends_go_on);
 	tcase_add_test(tcase, several_go_on);
 	tcase_add_test(tcase, receives_go_on);
-	tcase_add_test(tcase, own_errors_are_told);
+	tcase_add_test(tcase, own_errors_are_reported);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

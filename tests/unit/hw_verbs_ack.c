@@ -133,7 +133,7 @@ static int send_op(unsigned int op)
 }
 
 /* Turns until nothing is left; these slots, from 0 on, were received into. */
-static void turns_bring(unsigned int count)
+static void calls_bring(unsigned int count)
 {
 	while (verbs_progress(&v))
 		;
@@ -162,7 +162,7 @@ START_TEST(waits)
 	ck_assert_uint_eq(l->arrived, 1);
 	ck_assert_uint_eq(reposted, 0);
 	ck_assert(!verbs_arm(&v));
-	turns_bring(3);
+	calls_bring(3);
 }
 END_TEST
 
@@ -186,7 +186,7 @@ static void write_directly(void)
 	ck_assert_int_eq(write_now_or_later(false), 0);
 }
 
-/* So does a short write that the devices do by themselves; the engine hears of its end in the next turn. */
+/* So does a short write that the devices do by themselves; the engine hears of its end in the next progress call. */
 START_TEST(write_waits)
 {
 	will_find(NONE);
@@ -198,7 +198,7 @@ START_TEST(write_waits)
 	ck_assert_uint_eq(reposted, 0);
 	ck_assert_uint_eq(l->direct.arrived, 0);
 	ck_assert(verbs_rdma_writes(l));
-	turns_bring(2);
+	calls_bring(2);
 	ck_assert_uint_eq(l->direct.arrived, 1);
 	ck_assert(!verbs_rdma_writes(l));
 }
@@ -284,7 +284,7 @@ START_TEST(broken)
 	ck_assert_uint_eq(idle, 0);
 	ck_assert_int_eq(l->err, 0);
 	ck_assert_uint_eq(reposted, 0);
-	turns_bring(1);
+	calls_bring(1);
 	ck_assert_int_ne(l->err, 0);
 }
 END_TEST

@@ -206,19 +206,19 @@ START_TEST(types_of_names)
 	static const struct {
 		const char *name;
 		enum fi_ep_type types[3];
-	} offers[] = {
+	} rts_count[] = {
 		{"weft", {FI_EP_RDM, FI_EP_MSG, FI_EP_DGRAM}},
 		{"sockets", {FI_EP_RDM, FI_EP_MSG, FI_EP_DGRAM}},
 		{"shm", {FI_EP_RDM, FI_EP_MSG}},
 		{"tcp", {FI_EP_RDM, FI_EP_MSG}},
 	};
 
-	for (int n = 0; n < COUNT(offers); n++)
-		for (int t = 0; t < 3 && offers[n].types[t]; t++) {
-			hints->ep_attr->type = offers[n].types[t];
-			ck_assert_int_eq(found(offers[n].name), 0);
-			first_is(offers[n].name);
-			ck_assert_int_eq(list->ep_attr->type, offers[n].types[t]);
+	for (int n = 0; n < COUNT(rts_count); n++)
+		for (int t = 0; t < 3 && rts_count[n].types[t]; t++) {
+			hints->ep_attr->type = rts_count[n].types[t];
+			ck_assert_int_eq(found(rts_count[n].name), 0);
+			first_is(rts_count[n].name);
+			ck_assert_int_eq(list->ep_attr->type, rts_count[n].types[t]);
 		}
 }
 END_TEST

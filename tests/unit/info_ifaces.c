@@ -139,7 +139,7 @@ START_TEST(link_local_comes_last)
 }
 END_TEST
 
-START_TEST(unsettled_addresses_wait)
+START_TEST(pending_addresses_wait)
 {
 	add("eth0", IFACE_NIC);
 	has("fi_sockaddr_in6://[2001:db8::1]:0")->unsettled = true;
@@ -332,7 +332,7 @@ int main(void)
 	tcase_add_test(rank, speed_then_route);
 	tcase_add_test(rank, equals_keep_their_order);
 	tcase_add_test(rank, link_local_comes_last);
-	tcase_add_test(rank, unsettled_addresses_wait);
+	tcase_add_test(rank, pending_addresses_wait);
 	tcase_add_test(rank, bridges_on_hardware_are_hardware);
 	tcase_add_test(rank, only_what_fits_is_given);
 	tcase_add_test(rank, addresses_have_their_interface);

@@ -73,8 +73,8 @@ static struct {
 	void (*on_deliver)(uint32_t src, const struct packet *p);
 	void (*on_place)(uint32_t src);
 	void (*on_placed)(uint32_t src);
-	bool lands;
-	size_t wanted;  /* bytes of each payload that lands */
+	bool places;
+	size_t wanted;  /* bytes of each payload that places */
 	size_t segment; /* bytes of each place */
 } engine;
 
@@ -130,7 +130,7 @@ uint32_t rx_placement_begin(struct worker *worker, uint32_t src, const struct pa
 	joint_of(worker, src);
 	if (engine.on_place)
 		engine.on_place(src);
-	for (uint32_t i = 0; engine.lands && i < 4; i++)
+	for (uint32_t i = 0; engine.places && i < 4; i++)
 		if (!placements[i].to) {
 			placements[i] = (struct placement){src, *p, malloc(p->len), p->len};
 			if (placements[i].wanted > engine.wanted)
@@ -263,18 +263,18 @@ static inline int peer_of(uint32_t id)
 	return joints[id - 1].peer;
 }
 
-static inline bool turn(int side)
+static inline bool make_progress(int side)
 {
 	return tcp_transport.progress(sides[side].hw);
 }
 
 /* Turns of both workers until the condition holds, or for too long. */
-#define TURN_UNTIL(condition)                                                                      \
+#define PROGRESS_UNTIL(condition)                                                                  \
 	do {                                                                                       \
 		uint64_t end_ = clock_coarse_ms() + 10000;                                         \
 		bool so_;                                                                          \
 		while (!(so_ = (condition)) && clock_coarse_ms() < end_)                           \
-			turn(0), turn(1);                                                          \
+			make_progress(0), make_progress(1);                                        \
 		ck_assert_msg(so_, "%s", #condition);                                              \
 	} while (0)
 
@@ -283,7 +283,7 @@ static inline void quiet_calls(int ms)
 	uint64_t end = clock_coarse_ms() + (uint64_t)ms;
 
 	while (clock_coarse_ms() < end)
-		turn(0), turn(1);
+		make_progress(0), make_progress(1);
 }
 
 static inline void write_all(int sock, const void *buf, size_t len)
@@ -295,7 +295,7 @@ static inline void write_all(int sock, const void *buf, size_t len)
 
 		if (n < 0) {
 			ck_assert_int_eq(errno, EAGAIN);
-			turn(0);
+			make_progress(0);
 			continue;
 		}
 		at += n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A turn of the sockets ends however much there is to read, and an attempt whose hello came too late begins
+ * A poll of the sockets ends however much there is to read, and an attempt whose hello came too late begins
  * again. The kernel's part is played by this test: it always has more, or lets nobody in yet.
  */
 #include <errno.h>
@@ -95,7 +95,7 @@ static void teardown(void)
 	pool_fini(&worker.peer_pool);
 }
 
-/* And the next turn goes on, without waiting for its time. */
+/* And the next progress call goes on, without waiting for its time. */
 START_TEST(events_without_end)
 {
 	endless = true;
@@ -137,13 +137,13 @@ static void begins_to_connect(void)
 	ck_assert_uint_eq(worker.handshakes, 1);
 }
 
-/* What waits for the peer goes on waiting, for the next turns. */
+/* What waits for the peer goes on waiting, for the next progress calls. */
 START_TEST(no_room_to_connect_again)
 {
 	comes_too_late();
 	peer->conn.deadline = 1; /* of the attempt that was late */
 	refuse = 3;
-	for (int turns = 0; turns < 2; turns++) {
+	for (int rounds = 0; rounds < 2; rounds++) {
 		conn_poll(&worker);
 		ck_assert_int_eq(peer->state, PEER_CONNECTING);
 		ck_assert_int_eq(peer->conn.sock, -1);

@@ -255,7 +255,7 @@ START_TEST(counters_at_rest)
 	ck_assert_uint_eq(c->threshold, 5);
 	fi_cntr_add(start, 4);
 	cntr_fail(c);
-	ck_assert(domain_due(c->dom)); /* the next turn sees to it */
+	ck_assert(domain_due(c->dom)); /* the next progress call sees to it */
 	ck_assert_uint_eq(fake.count, 0);
 	counts(done, 1, 0);
 	ck_assert_uint_eq(c->threshold, 7);

@@ -142,7 +142,7 @@ START_TEST(failed_last)
 }
 END_TEST
 
-/* Nothing goes out before the last of them is there; what finds no room then goes with later turns. */
+/* Nothing goes out before the last of them is there; what finds no room then goes with later progress calls. */
 START_TEST(together)
 {
 	room = 2;

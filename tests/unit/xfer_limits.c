@@ -117,7 +117,7 @@ static void say_message(void)
 	worker_progress(fake.worker);
 }
 
-START_TEST(messages_when_held)
+START_TEST(messages_when_paused)
 {
 	struct rx *rx = fake.worker->rx[0];
 	size_t held = 0;
@@ -148,7 +148,7 @@ int main(void)
 	tcase_add_test(bad, short_answers);
 	tcase_add_test(bad, long_answers);
 	tcase_add_test(bad, refusals);
-	tcase_add_test(bad, messages_when_held);
+	tcase_add_test(bad, messages_when_paused);
 	tcase_set_timeout(bad, 30);
 	suite_add_tcase(suite, good);
 	suite_add_tcase(suite, bad);

@@ -32,7 +32,7 @@ START_TEST(long_ones_go_direct)
 END_TEST
 
 /* Not past what was posted before, nor does what comes after pass it. */
-START_TEST(long_ones_keep_their_turn)
+START_TEST(long_ones_keep_their_order)
 {
 	far_post_write(0, 8, &buf[1]);
 	far_post_write(100, 1000, &buf[2]);
@@ -75,7 +75,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, far_setup, far_teardown);
 	tcase_add_test(tcase, long_ones_go_direct);
-	tcase_add_test(tcase, long_ones_keep_their_turn);
+	tcase_add_test(tcase, long_ones_keep_their_order);
 	tcase_add_test(tcase, a_full_link_is_passed_by);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);

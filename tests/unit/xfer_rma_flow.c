@@ -252,7 +252,7 @@ START_TEST(behind_a_long_read)
 	ck_assert_int_eq(fi_tsend(fake.ep, buf, 4, NULL, fake.addr, 1, &buf[3]), 0);
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 1);
-	come_back(0, 1); /* the request: its answer starts with the next turn */
+	come_back(0, 1); /* the request: its answer starts with the next progress call */
 	while (worker_progress(fake.worker))
 		;
 	sent = fake.count;
@@ -320,7 +320,7 @@ START_TEST(compare_behind_a_long_read)
 END_TEST
 
 /* What it would have to keep until it is matched, it asked us not to send. */
-START_TEST(held_like_messages)
+START_TEST(paused_like_messages)
 {
 	struct fi_ioc ioc = {buf, 1};
 	struct fi_rma_ioc to = {.count = 1, .key = KEY};
@@ -415,7 +415,7 @@ int main(void)
 	tcase_add_test(requests, long_write_refused_at_first);
 	tcase_add_test(requests, behind_a_long_read);
 	tcase_add_test(requests, compare_behind_a_long_read);
-	tcase_add_test(requests, held_like_messages);
+	tcase_add_test(requests, paused_like_messages);
 	tcase_add_test(requests, fence_waits);
 	suite_add_tcase(suite, answers);
 	suite_add_tcase(suite, requests);

@@ -49,7 +49,7 @@ START_TEST(reads_and_writes_in_order)
 END_TEST
 
 /* Told in the order they were posted, or by the peer itself. */
-START_TEST(remote_data_in_turn)
+START_TEST(remote_data_in_order)
 {
 	far_post_write(100, 20, &buf[1]);
 	ck_assert_int_eq(fi_writedata(fake.ep, buf, 8, NULL, 4, fake.addr, 300, FAR_KEY, &buf[2]),
@@ -245,7 +245,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, far_setup, far_teardown);
 	tcase_add_test(tcase, reads_and_writes_in_order);
-	tcase_add_test(tcase, remote_data_in_turn);
+	tcase_add_test(tcase, remote_data_in_order);
 	tcase_add_test(tcase, no_atomics);
 	tcase_add_test(tcase, read_begun_meanwhile);
 	tcase_add_test(tcase, what_the_peer_has_begun_is_its);

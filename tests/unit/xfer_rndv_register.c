@@ -78,15 +78,15 @@ static uint32_t send(void)
 static void expect_rts(uint64_t addr, unsigned int flags)
 {
 	const struct fake_packet *p = &fake.packets[0];
-	struct wire_rts offer;
+	struct wire_rts rts;
 
-	memcpy(&offer, p->payload, p->len);
+	memcpy(&rts, p->payload, p->len);
 	ck_assert_uint_eq(wire_op(p->head), WIRE_RTS);
 	ck_assert_uint_eq(wire_flags(p->head), WIRE_TAGGED | WIRE_DATA | flags);
-	ck_assert_uint_eq(offer.len, LEN);
-	ck_assert_uint_eq(offer.count, 1);
-	ck_assert_uint_eq(offer.segment[0].addr, addr);
-	ck_assert_uint_eq(offer.segment[0].len, LEN);
+	ck_assert_uint_eq(rts.len, LEN);
+	ck_assert_uint_eq(rts.count, 1);
+	ck_assert_uint_eq(rts.segment[0].addr, addr);
+	ck_assert_uint_eq(rts.segment[0].len, LEN);
 }
 
 static void expect_done(int err)
@@ -137,7 +137,7 @@ START_TEST(no_room_there)
 }
 END_TEST
 
-START_TEST(once_while_the_offer_waits)
+START_TEST(once_while_the_rts_waits)
 {
 	fake.room = 0;
 	ck_assert_uint_eq(send(), 0);
@@ -193,7 +193,7 @@ int main(void)
 	tcase_add_test(tcase, until_it_is_answered);
 	tcase_add_test(tcase, not_without_a_batch);
 	tcase_add_loop_test(tcase, no_room_there, 0, 2);
-	tcase_add_test(tcase, once_while_the_offer_waits);
+	tcase_add_test(tcase, once_while_the_rts_waits);
 	tcase_add_test(tcase, asked_for_all_the_same);
 	tcase_add_test(tcase, the_peer_is_gone);
 	suite_add_tcase(suite, tcase);

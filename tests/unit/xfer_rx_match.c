@@ -173,7 +173,7 @@ START_TEST(too_long_is_cut)
 }
 END_TEST
 
-START_TEST(segments_are_filled_in_turn)
+START_TEST(segments_are_filled_in_order)
 {
 	struct iovec iov[4] = {{in[0], 5}, {in[1], 0}, {in[2], 1}, {in[3], 100}};
 	struct fi_msg_tagged msg = {
@@ -245,7 +245,7 @@ START_TEST(senders_pause_and_go_on)
 }
 END_TEST
 
-static void offer(uint64_t tag, uint32_t id, uint64_t len)
+static void announce(uint64_t tag, uint32_t id, uint64_t len)
 {
 	struct wire_rts o = {.len = len, .count = 1, .segment = {{0x1000, len}}};
 
@@ -265,10 +265,10 @@ static void pull_into(unsigned int n, size_t room, size_t len, bool unexpected)
 	uint32_t to;
 
 	if (unexpected)
-		offer(5, 900 + n, len);
+		announce(5, 900 + n, len);
 	post(n, room, 5, 0);
 	if (!unexpected)
-		offer(5, 900 + n, len);
+		announce(5, 900 + n, len);
 	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_CTS, 0, 0, 900 + n));
 	to = (uint32_t)fake_last(0)->tag;
 	fake_expect_nothing();
@@ -311,7 +311,7 @@ START_TEST(long_message_is_cut)
 }
 END_TEST
 
-START_TEST(offers_that_contradict_themselves)
+START_TEST(rts_that_contradict_themselves)
 {
 	struct wire_rts o = {.len = 100, .count = 1, .segment = {{0x1000, 100}}};
 	size_t len = offsetof(struct wire_rts, segment) + sizeof(o.segment[0]);
@@ -378,11 +378,11 @@ START_TEST(what_a_lost_peer_had_sent)
 	uint32_t to;
 
 	post(0, sizeof(in[0]), 5, 0);
-	offer(5, 1, 1000); /* under way */
+	announce(5, 1, 1000); /* under way */
 	to = (uint32_t)fake_last(0)->tag;
 	fragment(to, 0, 200);
-	offer(6, 2, 1000);  /* not yet asked for */
-	message(7, 0, 100); /* whole */
+	announce(6, 2, 1000); /* not yet asked for */
+	message(7, 0, 100);   /* whole */
 	peer_failed(fake.peer, FI_ECONNRESET);
 	fake_expect_error(in[0], FI_ECONNRESET);
 	post(1, 256, 6, 0);
@@ -457,12 +457,12 @@ int main(void)
 	tcase_add_test(tags, receives_beyond_room);
 	tcase_add_checked_fixture(lengths, setup, fake_shut);
 	tcase_add_test(lengths, too_long_is_cut);
-	tcase_add_test(lengths, segments_are_filled_in_turn);
+	tcase_add_test(lengths, segments_are_filled_in_order);
 	tcase_add_test(lengths, senders_pause_and_go_on);
 	tcase_add_test(lengths, long_message_is_pulled);
 	tcase_add_test(lengths, long_message_is_cut);
 	tcase_add_checked_fixture(wrong, setup, fake_shut);
-	tcase_add_test(wrong, offers_that_contradict_themselves);
+	tcase_add_test(wrong, rts_that_contradict_themselves);
 	tcase_add_test(wrong, packets_without_sense);
 	tcase_add_test(wrong, what_a_lost_peer_had_sent);
 	tcase_add_test(wrong, a_receive_from_a_lost_peer_alone_fails);

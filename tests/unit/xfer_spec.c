@@ -9,8 +9,8 @@
 #define SHORT    (3 * FRAGMENT + 5)         /* four fragments */
 #define LONG     (WIRE_SPEC_MAX + FRAGMENT) /* more than comes speculatively */
 #define ASKED    (WIRE_SPEC_MAX / 2)        /* when so much has come the rest is asked for */
-#define OFFER    0x4711u                    /* the peer's number of its message */
-#define PATIENCE 100000                     /* turns */
+#define RTS_ID   0x4711u                    /* the peer's number of its message */
+#define PATIENCE 100000                     /* progress calls */
 
 static unsigned char theirs[LONG], ours[LONG];
 static struct link_local_ops ops;
@@ -75,10 +75,10 @@ static void post(size_t len)
 
 static void says_rts(size_t len)
 {
-	struct wire_rts offer = {.len = len, .count = 1, .segment[0] = {(uintptr_t)theirs, len, 0}};
+	struct wire_rts rts = {.len = len, .count = 1, .segment[0] = {(uintptr_t)theirs, len, 0}};
 
-	fake_says(WIRE_HEAD(WIRE_RTS, WIRE_TAGGED | WIRE_SPEC, 0, OFFER), TAG, 0, &offer,
-		  offsetof(struct wire_rts, segment) + sizeof(offer.segment[0]));
+	fake_says(WIRE_HEAD(WIRE_RTS, WIRE_TAGGED | WIRE_SPEC, 0, RTS_ID), TAG, 0, &rts,
+		  offsetof(struct wire_rts, segment) + sizeof(rts.segment[0]));
 }
 
 static size_t fragment_len(size_t at, size_t len)
@@ -88,13 +88,13 @@ static size_t fragment_len(size_t at, size_t len)
 
 static void says_fragment(size_t at, size_t len)
 {
-	fake_says(WIRE_HEAD(WIRE_FRAG, WIRE_SPEC, 0, OFFER), at, 0, theirs + at,
+	fake_says(WIRE_HEAD(WIRE_FRAG, WIRE_SPEC, 0, RTS_ID), at, 0, theirs + at,
 		  fragment_len(at, len));
 }
 
 static void expect_ats(unsigned int flags, int err)
 {
-	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_ATS, flags, 0, OFFER));
+	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_ATS, flags, 0, RTS_ID));
 	ck_assert_uint_eq(fake_last(0)->tag, (uint64_t)err);
 }
 
@@ -194,7 +194,7 @@ START_TEST(asked_for_where_it_cannot_be_fetched)
 	for (int i = 0; i < PATIENCE && !fake.count; i++)
 		fake_expect_nothing();
 	ck_assert_int_eq(fetches, 1);
-	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_CTS, WIRE_SPEC, 0, OFFER));
+	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_CTS, WIRE_SPEC, 0, RTS_ID));
 	id = (uint32_t)fake_last(0)->tag;
 	usleep(1000);
 	fake_expect_nothing();
@@ -219,7 +219,7 @@ START_TEST(asked_for_while_it_comes)
 		says_fragment(at, LONG);
 	}
 	ck_assert_uint_eq(fake.count, 2);
-	ck_assert_uint_eq(fake_last(1)->head, WIRE_HEAD(WIRE_CTS, WIRE_SPEC, 0, OFFER));
+	ck_assert_uint_eq(fake_last(1)->head, WIRE_HEAD(WIRE_CTS, WIRE_SPEC, 0, RTS_ID));
 	expect_ats(WIRE_SPEC, 0);
 	expect_message(LONG);
 }

@@ -137,22 +137,22 @@ START_TEST(what_waits_outlives_one_who_came_in_vain)
 }
 END_TEST
 
-START_TEST(long_message_is_offered)
+START_TEST(long_message_is_announced)
 {
 	const struct fake_packet *p;
-	struct wire_rts offer;
+	struct wire_rts rts;
 
 	ck_assert_int_eq(send_tagged(sizeof(buf), TAG, &buf[1]), 0);
 	p = fake_last(0);
 	ck_assert_uint_eq(wire_op(p->head), WIRE_RTS);
 	ck_assert_uint_eq(wire_flags(p->head), WIRE_TAGGED);
 	ck_assert_uint_eq(p->tag, TAG);
-	ck_assert_uint_eq(p->len, offsetof(struct wire_rts, segment) + sizeof(offer.segment[0]));
-	memcpy(&offer, p->payload, p->len);
-	ck_assert_uint_eq(offer.len, sizeof(buf));
-	ck_assert_uint_eq(offer.count, 1);
-	ck_assert_uint_eq(offer.segment[0].addr, (uintptr_t)buf);
-	ck_assert_uint_eq(offer.segment[0].len, sizeof(buf));
+	ck_assert_uint_eq(p->len, offsetof(struct wire_rts, segment) + sizeof(rts.segment[0]));
+	memcpy(&rts, p->payload, p->len);
+	ck_assert_uint_eq(rts.len, sizeof(buf));
+	ck_assert_uint_eq(rts.count, 1);
+	ck_assert_uint_eq(rts.segment[0].addr, (uintptr_t)buf);
+	ck_assert_uint_eq(rts.segment[0].len, sizeof(buf));
 	fake_expect_nothing();
 	fake_says_ats(wire_id(p->head) ^ 1, 0); /* another's */
 	fake_expect_nothing();
@@ -272,7 +272,7 @@ START_TEST(nothing_passes_a_fence)
 }
 END_TEST
 
-START_TEST(held_until_resumed)
+START_TEST(paused_until_xon)
 {
 	fake_says(WIRE_HEAD(WIRE_XOFF, 0, 0, 0), 0, 0, NULL, 0);
 	ck_assert_int_eq(send_tagged(8, TAG, NULL), -FI_EAGAIN);
@@ -287,7 +287,7 @@ START_TEST(held_until_resumed)
 }
 END_TEST
 
-START_TEST(held_while_it_waits)
+START_TEST(paused_while_it_waits)
 {
 	ck_assert_int_eq(send_tagged(8, TAG, &buf[1]), 0);
 	fake.room = 0;
@@ -434,17 +434,17 @@ int main(void)
 	tcase_add_checked_fixture(up, fake_open_connected, fake_shut);
 	tcase_add_test(up, fast_road);
 	tcase_add_test(up, full_link_is_eagain);
-	tcase_add_test(up, long_message_is_offered);
+	tcase_add_test(up, long_message_is_announced);
 	tcase_add_test(up, long_message_is_streamed);
 	tcase_add_test(up, delivery_is_awaited);
 	tcase_add_test(up, fence_waits);
 	tcase_add_test(up, nothing_passes_a_fence);
-	tcase_add_test(up, held_until_resumed);
+	tcase_add_test(up, paused_until_xon);
 	tcase_add_test(up, answers_go_first_and_are_never_lost);
 	tcase_add_test(up, the_end_of_the_peer_ends_all);
 	tcase_add_checked_fixture(down, fake_open, fake_shut);
 	tcase_add_test(down, waits_for_the_connection_in_order);
-	tcase_add_test(down, held_while_it_waits);
+	tcase_add_test(down, paused_while_it_waits);
 	tcase_add_test(down, cancel_what_waits);
 	tcase_add_test(down, cancel_gives_the_room_back);
 	tcase_add_test(down, answers_to_what_was_not_sent);

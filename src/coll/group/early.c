@@ -21,11 +21,11 @@ static bool awaited(const struct coll *c, uint32_t rank, const struct peer *peer
 	return false;
 }
 
-static void tell_gone(struct peer *peer, uint64_t id)
+static void send_abort(struct peer *peer, uint64_t id)
 {
-	struct wire_group gone = {.kind = WIRE_GROUP_ABORT, .error = FI_ECONNABORTED, .id = id};
+	struct wire_group abort = {.kind = WIRE_GROUP_ABORT, .error = FI_ECONNABORTED, .id = id};
 
-	coll_answer(peer, &gone);
+	coll_answer(peer, &abort);
 }
 
 struct rx *early_context(struct coll *c, struct peer *peer, const struct packet *p)
@@ -34,7 +34,7 @@ struct rx *early_context(struct coll *c, struct peer *peer, const struct packet 
 
 	if (id & MANAGED_ID ? managed_ahead(c, id) : awaited(c, rank_of(p->tag), peer))
 		return &c->early;
-	tell_gone(peer, id);
+	send_abort(peer, id);
 	return NULL;
 }
 
@@ -79,14 +79,14 @@ void early_flush(struct coll *c)
 			continue;
 		rx_take(&c->early, u);
 		if (u->peer)
-			tell_gone(u->peer, u->data);
+			send_abort(u->peer, u->data);
 		rx_refuse(u);
 		rx_drop(u);
 	}
 }
 
 /* Whole messages stay good, as they do elsewhere, unless those who went have left too many already. */
-void early_lost(struct coll *c, struct peer *peer)
+void early_peer_failed(struct coll *c, struct peer *peer)
 {
 	struct rx *rx = &c->early;
 	bool full = rx->unexpected_bytes > rx->unexpected_max;

@@ -16,6 +16,6 @@ void early_take(struct group *g);
 /* No join is pending: what was kept for one is for nobody. */
 void early_flush(struct coll *coll);
 /* The peer is gone. */
-void early_lost(struct coll *coll, struct peer *peer);
+void early_peer_failed(struct coll *coll, struct peer *peer);
 
 #endif

@@ -131,9 +131,9 @@ static struct wire_group say_ended(const struct group *g)
 
 struct rx *group_answer(struct group *g, struct peer *to)
 {
-	struct wire_group word = say_ended(g);
+	struct wire_group msg = say_ended(g);
 
-	coll_answer(to, &word);
+	coll_answer(to, &msg);
 	return NULL;
 }
 
@@ -251,16 +251,16 @@ void group_refuse(struct group *g, int err)
 
 /* ---- Ending ----------------------------------------------------------------------------------- */
 
-void group_tell(struct group *g, const struct wire_group *word)
+void group_tell(struct group *g, const struct wire_group *msg)
 {
 	for (uint64_t step = 1; step < g->size; step *= 2) {
 		uint32_t up = (uint32_t)((g->rank + step) % g->size);
 		uint32_t down = (uint32_t)((g->rank + g->size - step) % g->size);
 
 		/* A member that cannot be reached cannot be told; others can, by others. */
-		coll_say(g->coll, group_member(g, up), word);
+		coll_say(g->coll, group_member(g, up), msg);
 		if (down != up)
-			coll_say(g->coll, group_member(g, down), word);
+			coll_say(g->coll, group_member(g, down), msg);
 	}
 }
 
@@ -297,7 +297,7 @@ static bool is_of(const struct work *work, const void *arg)
 void group_end(struct group *g)
 {
 	struct worker *worker = g->coll->worker;
-	struct wire_group word = say_ended(g);
+	struct wire_group msg = say_ended(g);
 
 	if (!g->id) {
 		join_fail(g, g->err);
@@ -309,7 +309,7 @@ void group_end(struct group *g)
 	rxreq_fail_context(worker, &g->rx, g->err);
 	tx_cancel_posted(worker, g->err, is_of, g);
 	op_end_all(g);
-	group_tell(g, &word);
+	group_tell(g, &msg);
 	drop_kept(g);
 }
 

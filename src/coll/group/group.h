@@ -22,7 +22,7 @@ struct join {
 	uint32_t arrived;               /* has told us */
 	uint32_t attempts[GROUP_LINKS]; /* theirs */
 	bool active;                    /* no older one of this key is pending */
-	bool told;                      /* our parent */
+	bool reported;                  /* to our parent */
 	uint64_t since, probe_at;       /* ms */
 };
 
@@ -89,7 +89,7 @@ uint32_t group_rank(struct group *g, const struct peer *peer);
 uint32_t group_rank_of(struct group *g, fi_addr_t addr);
 fi_addr_t group_member(const struct group *g, uint32_t rank);
 /* Says it to all neighbours. */
-void group_tell(struct group *g, const struct wire_group *word);
+void group_tell(struct group *g, const struct wire_group *msg);
 /* One of an ended group is told that it is; NULL. */
 struct rx *group_answer(struct group *g, struct peer *to);
 /* Receives that wait for members who have left are looked at. */

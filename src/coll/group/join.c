@@ -70,9 +70,9 @@ struct wire_group join_say_what(const struct group *g, enum wire_group_kind kind
 
 int join_say(struct group *g, uint32_t rank, enum wire_group_kind kind)
 {
-	struct wire_group word = join_say_what(g, kind);
+	struct wire_group msg = join_say_what(g, kind);
 
-	return coll_say(g->coll, group_member(g, rank), &word);
+	return coll_say(g->coll, group_member(g, rank), &msg);
 }
 
 /* ---- Ends ------------------------------------------------------------------------------------- */
@@ -113,7 +113,7 @@ void join_note_failure(struct coll *c, uint64_t key, uint32_t attempt)
 	LIST_EACH_SAFE (node, &c->kept) {
 		struct join_message *w = LIST_ENTRY(node, struct join_message, link);
 
-		if (w->word.key == key && w->word.attempt <= f->attempt)
+		if (w->msg.key == key && w->msg.attempt <= f->attempt)
 			join_drop(c, w);
 	}
 }
@@ -153,17 +153,17 @@ static void join_over(struct group *g)
 
 void join_fail(struct group *g, int err)
 {
-	struct wire_group word = join_say_what(g, WIRE_GROUP_FAIL);
+	struct wire_group msg = join_say_what(g, WIRE_GROUP_FAIL);
 	bool active = g->join.active;
 
 	LOG_WARN(LOG_EP_CTRL, "the join of a group of %u comes to nothing: %s", g->size,
 		 fi_strerror(err));
 	list_remove(&g->in_broken);
 	group_refuse(g, err);
-	word.error = (uint32_t)err;
+	msg.error = (uint32_t)err;
 	if (active) {
 		join_note_failure(g->coll, g->join.key, g->join.attempt);
-		group_tell(g, &word);
+		group_tell(g, &msg);
 	}
 	join_over(g);
 }
@@ -171,7 +171,7 @@ void join_fail(struct group *g, int err)
 void join_formed(struct group *g, uint64_t id)
 {
 	struct coll *c = g->coll;
-	struct wire_group word = join_say_what(g, WIRE_GROUP_DOWN);
+	struct wire_group msg = join_say_what(g, WIRE_GROUP_DOWN);
 	uint32_t children = g->join.children;
 	unsigned int k;
 
@@ -180,12 +180,12 @@ void join_formed(struct group *g, uint64_t id)
 		join_fail(g, FI_EADDRINUSE);
 		return;
 	}
-	word.id = id;
+	msg.id = id;
 	while (children) {
 		uint32_t rank = join_child(g, &children, &k);
 
-		word.attempt = g->join.attempts[k];
-		coll_say(c, group_member(g, rank), &word);
+		msg.attempt = g->join.attempts[k];
+		coll_say(c, group_member(g, rank), &msg);
 	}
 	group_form(g, id);
 	join_over(g);
@@ -205,9 +205,9 @@ void join_check(struct group *g)
 {
 	int err;
 
-	if (g->join.arrived != g->join.children || g->join.told)
+	if (g->join.arrived != g->join.children || g->join.reported)
 		return;
-	g->join.told = true;
+	g->join.reported = true;
 	if (!g->rank) {
 		join_formed(g, new_id(g->coll));
 		return;
@@ -281,7 +281,7 @@ static int probe(struct group *g)
 
 	while (waits && !err)
 		err = join_say(g, join_child(g, &waits, &k), WIRE_GROUP_PROBE);
-	if (!err && g->join.told && g->rank)
+	if (!err && g->join.reported && g->rank)
 		err = join_say(g, join_parent(g->rank), WIRE_GROUP_PROBE);
 	return err;
 }
@@ -313,7 +313,7 @@ static void drop_messages(struct coll *c, struct list *list, struct peer *peer)
 }
 
 /* What the peer had said is void; a join with it comes to nothing. */
-void join_lost(struct coll *c, struct peer *peer, int err)
+void join_peer_failed(struct coll *c, struct peer *peer, int err)
 {
 	drop_messages(c, &c->kept, peer);
 	drop_messages(c, &c->leaves, peer);

@@ -10,11 +10,11 @@
 
 #include "coll/group/group.h"
 
-/* A word about a join that nobody here has begun. */
+/* A control message about a join that nobody here has begun. */
 struct join_message {
 	struct list link;
 	uint32_t from; /* in the worker's pool of peers */
-	struct wire_group word;
+	struct wire_group msg;
 };
 
 /* The joins of this key that came to nothing so far, here or elsewhere: news of them is old. */
@@ -24,15 +24,15 @@ struct join_failure {
 	uint32_t attempt; /* the last of them */
 };
 
-/* Keeps a word in one of coll's lists of them, unless there are too many, or too many of the peer. */
-void join_keep(struct coll *coll, struct peer *from, const struct wire_group *word);
+/* Keeps a control message in one of coll's lists of them, unless there are too many, or too many of the peer. */
+void join_keep(struct coll *coll, struct peer *from, const struct wire_group *msg);
 /* Begins: g->join has its key. */
 void join_start(struct group *g);
-void join_hear(struct coll *coll, struct peer *from, const struct wire_group *word);
+void join_hear(struct coll *coll, struct peer *from, const struct wire_group *msg);
 /* A pending one comes to nothing; the others are told. */
 void join_fail(struct group *g, int err);
 /* The peer is gone. */
-void join_lost(struct coll *coll, struct peer *peer, int err);
+void join_peer_failed(struct coll *coll, struct peer *peer, int err);
 /* Asks, where too long nothing was heard. */
 void join_poll(struct coll *coll, uint64_t now);
 void join_close(struct coll *coll);

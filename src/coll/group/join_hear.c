@@ -16,46 +16,46 @@
 /* Somebody who is not told by those in the group is: its join of `key` is in vain. */
 static void refuse(struct peer *to, uint64_t key, uint32_t attempt, int err)
 {
-	struct wire_group word = {
+	struct wire_group msg = {
 		.kind = WIRE_GROUP_FAIL, .error = (uint32_t)err, .attempt = attempt, .key = key};
 
-	coll_answer(to, &word);
+	coll_answer(to, &msg);
 }
 
-static void hear_up(struct group *g, struct peer *from, const struct wire_group *word)
+static void hear_up(struct group *g, struct peer *from, const struct wire_group *msg)
 {
-	uint32_t step = word->rank - g->rank;
+	uint32_t step = msg->rank - g->rank;
 	unsigned int k;
 
 	/* It may answer what we asked in a join that stands by now. */
-	if (word->id && word->id != g->serial)
+	if (msg->id && msg->id != g->serial)
 		return;
 	if (!step || step & (step - 1) || !(g->join.children & step) ||
-	    !group_has(g, word->rank, from))
+	    !group_has(g, msg->rank, from))
 		return;
 	k = (unsigned int)__builtin_ctz(step);
 	g->join.arrived |= step;
-	g->join.attempts[k] = word->attempt;
-	if (word->cpus < g->cpus)
-		g->cpus = word->cpus;
-	g->shares &= word->shares;
+	g->join.attempts[k] = msg->attempt;
+	if (msg->cpus < g->cpus)
+		g->cpus = msg->cpus;
+	g->shares &= msg->shares;
 	join_check(g);
 }
 
 /* Where it comes too late the others are told that we are not there. */
-static void hear_down(struct coll *c, struct peer *from, const struct wire_group *word)
+static void hear_down(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
-	struct wire_group gone = {
-		.kind = WIRE_GROUP_ABORT, .error = FI_ECONNABORTED, .id = word->id};
-	struct group *g = join_find(c, word->key);
+	struct wire_group abort = {
+		.kind = WIRE_GROUP_ABORT, .error = FI_ECONNABORTED, .id = msg->id};
+	struct group *g = join_find(c, msg->key);
 
-	if (g && g->join.told && g->rank && word->attempt == g->join.attempt && word->id &&
+	if (g && g->join.reported && g->rank && msg->attempt == g->join.attempt && msg->id &&
 	    group_has(g, join_parent(g->rank), from)) {
-		g->cpus = word->cpus;
-		g->shares = word->shares;
-		join_formed(g, word->id);
+		g->cpus = msg->cpus;
+		g->shares = msg->shares;
+		join_formed(g, msg->id);
 	} else {
-		coll_answer(from, &gone);
+		coll_answer(from, &abort);
 	}
 }
 
@@ -72,7 +72,7 @@ static struct group *find_past(struct coll *c, uint64_t key)
 }
 
 /* Somebody waits for us in a join that we do not know. */
-static void hear_probe(struct coll *c, struct peer *from, const struct wire_group *word)
+static void hear_probe(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
 	uint64_t now = clock_coarse_ms(), patience = (uint64_t)env_get()->join_timeout;
 
@@ -84,45 +84,46 @@ static void hear_probe(struct coll *c, struct peer *from, const struct wire_grou
 		    group_rank(g, from) == g->size)
 			continue;
 		ask = join_say_what(g, WIRE_GROUP_ASK);
-		ask.key = word->key;
+		ask.key = msg->key;
 		ask.id = g->join.key;
 		coll_answer(from, &ask);
 	}
 }
 
 /* Somebody does not know a join of ours, and asks for one of his. */
-static void hear_ask(struct coll *c, struct peer *from, const struct wire_group *word)
+static void hear_ask(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
-	struct group *g = join_find(c, word->key);
+	struct group *g = join_find(c, msg->key);
 
-	if (!g || find_past(c, word->id))
+	if (!g || find_past(c, msg->id))
 		return;
 	LOG_WARN(LOG_EP_CTRL,
 		 "join: we wait for fi_addr %llu in a group of %u, it waits for us in one of %u",
-		 (unsigned long long)peer_addr(from), g->size, word->size);
-	refuse(from, word->id, word->attempt, FI_EINVAL);
+		 (unsigned long long)peer_addr(from), g->size, msg->size);
+	refuse(from, msg->id, msg->attempt, FI_EINVAL);
 	join_fail(g, FI_EINVAL);
 }
 
 /* Which of the two lists, and counts. */
-static unsigned int sort_of(const struct wire_group *word)
+static unsigned int sort_of(const struct wire_group *msg)
 {
-	return word->kind == WIRE_GROUP_LEAVE || word->kind == WIRE_GROUP_ABORT;
+	return msg->kind == WIRE_GROUP_LEAVE || msg->kind == WIRE_GROUP_ABORT;
 }
 
-void join_keep(struct coll *c, struct peer *from, const struct wire_group *word)
+void join_keep(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
-	unsigned int sort = sort_of(word);
+	unsigned int sort = sort_of(msg);
 	struct join_message *w;
 
 	if (c->kept_count[sort] >= KEPT_MAX || from->kept_controls[sort] >= KEPT_OF_PEER_MAX ||
 	    !(w = malloc(sizeof(*w)))) {
-		LOG_WARN(LOG_EP_CTRL,
-			 "a word about a join is lost: %zu are kept already, %u of the same peer",
-			 c->kept_count[sort], from->kept_controls[sort]);
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"join dropped: %zu control messages for unknown groups are queued already, %u of the same peer",
+			c->kept_count[sort], from->kept_controls[sort]);
 		return;
 	}
-	*w = (struct join_message){.from = pool_id(from), .word = *word};
+	*w = (struct join_message){.from = pool_id(from), .msg = *msg};
 	list_push(sort ? &c->leaves : &c->kept, &w->link);
 	c->kept_count[sort]++;
 	from->kept_controls[sort]++;
@@ -131,7 +132,7 @@ void join_keep(struct coll *c, struct peer *from, const struct wire_group *word)
 void join_drop(struct coll *c, struct join_message *w)
 {
 	struct peer *from = pool_find(&c->worker->peer_pool, w->from);
-	unsigned int sort = sort_of(&w->word);
+	unsigned int sort = sort_of(&w->msg);
 
 	list_remove(&w->link);
 	c->kept_count[sort]--;
@@ -147,7 +148,7 @@ static void renew(struct group *g, uint32_t attempt)
 	unsigned int k;
 
 	g->join.attempt = attempt;
-	g->join.told = false;
+	g->join.reported = false;
 	while (children) {
 		uint32_t rank = join_child(g, &children, &k);
 
@@ -160,16 +161,16 @@ static void renew(struct group *g, uint32_t attempt)
 }
 
 /* False: it is about an attempt that is over. */
-static bool current(struct group *g, struct peer *from, const struct wire_group *word)
+static bool current(struct group *g, struct peer *from, const struct wire_group *msg)
 {
-	if (word->attempt < g->join.attempt) {
-		if (word->kind != WIRE_GROUP_FAIL)
-			refuse(from, word->key, word->attempt, FI_ECANCELED);
+	if (msg->attempt < g->join.attempt) {
+		if (msg->kind != WIRE_GROUP_FAIL)
+			refuse(from, msg->key, msg->attempt, FI_ECANCELED);
 		return false;
 	}
-	if (word->attempt > g->join.attempt && word->kind != WIRE_GROUP_FAIL &&
+	if (msg->attempt > g->join.attempt && msg->kind != WIRE_GROUP_FAIL &&
 	    group_rank(g, from) < g->size)
-		renew(g, word->attempt);
+		renew(g, msg->attempt);
 	return !list_empty(&g->in_joins);
 }
 
@@ -179,25 +180,25 @@ static void tell_again(struct group *g, struct peer *from, const struct wire_gro
 	struct wire_group up = join_say_what(g, WIRE_GROUP_UP);
 
 	up.id = probe->id;
-	if (g->join.told && g->rank && group_has(g, join_parent(g->rank), from))
+	if (g->join.reported && g->rank && group_has(g, join_parent(g->rank), from))
 		coll_answer(from, &up);
 }
 
 /* About a join that is active here. */
-static void hear(struct group *g, struct peer *from, const struct wire_group *word)
+static void hear(struct group *g, struct peer *from, const struct wire_group *msg)
 {
-	if (!current(g, from, word))
+	if (!current(g, from, msg))
 		return;
-	switch (word->kind) {
+	switch (msg->kind) {
 	case WIRE_GROUP_UP:
-		hear_up(g, from, word);
+		hear_up(g, from, msg);
 		break;
 	case WIRE_GROUP_PROBE:
-		tell_again(g, from, word);
+		tell_again(g, from, msg);
 		break;
 	case WIRE_GROUP_FAIL:
 		if (group_rank(g, from) < g->size)
-			join_fail(g, word->error ? (int)word->error : FI_EINVAL);
+			join_fail(g, msg->error ? (int)msg->error : FI_EINVAL);
 		break;
 	default:
 		break;
@@ -205,36 +206,36 @@ static void hear(struct group *g, struct peer *from, const struct wire_group *wo
 }
 
 /* About one that is not. */
-static void hear_other(struct coll *c, struct peer *from, const struct wire_group *word)
+static void hear_other(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
-	const struct join_failure *f = join_failure_of(c, word->key);
-	struct group *past = find_past(c, word->key);
+	const struct join_failure *f = join_failure_of(c, msg->key);
+	struct group *past = find_past(c, msg->key);
 
-	if (word->kind == WIRE_GROUP_UP && f && word->attempt <= f->attempt)
-		refuse(from, word->key, word->attempt, FI_ECANCELED);
-	else if (past && past->err && !past->id && word->kind != WIRE_GROUP_FAIL &&
-		 word->attempt <= past->join.attempt)
-		refuse(from, word->key, word->attempt, past->err);
-	else if (word->kind == WIRE_GROUP_PROBE)
-		hear_probe(c, from, word);
-	else if (word->kind == WIRE_GROUP_UP && !word->id)
-		join_keep(c, from, word);
-	else if (word->kind == WIRE_GROUP_FAIL)
-		join_note_failure(c, word->key, word->attempt);
+	if (msg->kind == WIRE_GROUP_UP && f && msg->attempt <= f->attempt)
+		refuse(from, msg->key, msg->attempt, FI_ECANCELED);
+	else if (past && past->err && !past->id && msg->kind != WIRE_GROUP_FAIL &&
+		 msg->attempt <= past->join.attempt)
+		refuse(from, msg->key, msg->attempt, past->err);
+	else if (msg->kind == WIRE_GROUP_PROBE)
+		hear_probe(c, from, msg);
+	else if (msg->kind == WIRE_GROUP_UP && !msg->id)
+		join_keep(c, from, msg);
+	else if (msg->kind == WIRE_GROUP_FAIL)
+		join_note_failure(c, msg->key, msg->attempt);
 }
 
-void join_hear(struct coll *c, struct peer *from, const struct wire_group *word)
+void join_hear(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
-	struct group *g = join_find(c, word->key);
+	struct group *g = join_find(c, msg->key);
 
-	if (word->kind == WIRE_GROUP_ASK)
-		hear_ask(c, from, word);
-	else if (word->kind == WIRE_GROUP_DOWN)
-		hear_down(c, from, word);
+	if (msg->kind == WIRE_GROUP_ASK)
+		hear_ask(c, from, msg);
+	else if (msg->kind == WIRE_GROUP_DOWN)
+		hear_down(c, from, msg);
 	else if (g)
-		hear(g, from, word);
+		hear(g, from, msg);
 	else
-		hear_other(c, from, word);
+		hear_other(c, from, msg);
 }
 
 /* What came about it before it began; it may end by that. */
@@ -245,16 +246,16 @@ void join_hear_kept(struct group *g)
 	LIST_EACH_SAFE (node, &c->kept) {
 		struct join_message *w = LIST_ENTRY(node, struct join_message, link);
 		struct peer *from = pool_find(&c->worker->peer_pool, w->from);
-		struct wire_group word = w->word;
+		struct wire_group msg = w->msg;
 
 		/* Each sender's first: what else it said is about the next one. */
-		if (word.key != g->join.key ||
-		    (word.rank > g->rank && g->join.arrived & (word.rank - g->rank)))
+		if (msg.key != g->join.key ||
+		    (msg.rank > g->rank && g->join.arrived & (msg.rank - g->rank)))
 			continue;
 		join_drop(c, w);
 		if (!from)
 			continue;
-		hear(g, from, &word);
+		hear(g, from, &msg);
 		/* The list may be another one now. */
 		if (list_empty(&g->in_joins))
 			return;

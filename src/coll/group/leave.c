@@ -32,7 +32,7 @@ void leave_say(struct group *g)
 {
 	struct coll *c = g->coll;
 	struct worker *worker = c->worker;
-	struct wire_group word = say_what(g, WIRE_GROUP_LEAVE, g->rank);
+	struct wire_group msg = say_what(g, WIRE_GROUP_LEAVE, g->rank);
 
 	c->left[c->left_count++ % COLL_LEFT] = g->id;
 	find_connected(worker);
@@ -41,15 +41,15 @@ void leave_say(struct group *g)
 		struct peer *peer = worker_peer(worker, addr);
 
 		if (i != g->rank && !leave_has(g, i) && peer->state != PEER_IDLE)
-			coll_answer(peer, &word);
+			coll_answer(peer, &msg);
 	}
 }
 
 void leave_ask(struct group *g, uint32_t rank)
 {
-	struct wire_group word = say_what(g, WIRE_GROUP_HERE, rank);
+	struct wire_group msg = say_what(g, WIRE_GROUP_HERE, rank);
 
-	coll_say(g->coll, group_member(g, rank), &word);
+	coll_say(g->coll, group_member(g, rank), &msg);
 }
 
 void leave_doubt_first(struct group *g, uint32_t rank)
@@ -118,14 +118,14 @@ static int reason_of(const struct wire_group *abort)
 	return abort->error == FI_ECANCELED ? FI_ECONNABORTED : (int)abort->error;
 }
 
-static void note(struct group *g, struct peer *from, const struct wire_group *word)
+static void note(struct group *g, struct peer *from, const struct wire_group *msg)
 {
-	uint32_t rank = group_has(g, word->rank, from) ? word->rank : group_rank(g, from);
+	uint32_t rank = group_has(g, msg->rank, from) ? msg->rank : group_rank(g, from);
 
 	if (rank == g->size || g->err)
 		return;
-	if (word->kind == WIRE_GROUP_ABORT)
-		group_fail(g, reason_of(word));
+	if (msg->kind == WIRE_GROUP_ABORT)
+		group_fail(g, reason_of(msg));
 	else
 		note_left(g, from, rank);
 }
@@ -138,42 +138,42 @@ static bool was_left(const struct coll *c, uint64_t id)
 	return false;
 }
 
-/* Does a join of it wait for the word that its group stands? */
+/* Does a join of it wait to hear (DOWN) that its group is formed? */
 static bool pending(const struct coll *c, uint64_t key)
 {
 	LIST_EACH (node, &c->joins) {
 		const struct group *g = LIST_ENTRY(node, struct group, in_joins);
 
-		if (g->join.key == key && g->join.told)
+		if (g->join.key == key && g->join.reported)
 			return true;
 	}
 	return false;
 }
 
 /* May a group that is not there stand here yet? */
-static bool ahead(const struct coll *c, const struct wire_group *word)
+static bool ahead(const struct coll *c, const struct wire_group *msg)
 {
-	if (word->id & MANAGED_ID)
-		return managed_ahead(c, word->id);
-	return pending(c, word->key) && !was_left(c, word->id);
+	if (msg->id & MANAGED_ID)
+		return managed_ahead(c, msg->id);
+	return pending(c, msg->key) && !was_left(c, msg->id);
 }
 
-void leave_hear(struct coll *c, struct peer *from, const struct wire_group *word)
+void leave_hear(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
-	struct group *g = group_find(c, word->id);
+	struct group *g = group_find(c, msg->id);
 
 	if (g)
-		note(g, from, word);
-	else if (ahead(c, word))
-		join_keep(c, from, word);
+		note(g, from, msg);
+	else if (ahead(c, msg))
+		join_keep(c, from, msg);
 }
 
-void leave_hear_ask(struct coll *c, struct peer *from, const struct wire_group *word)
+void leave_hear_ask(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
-	struct group *g = group_find(c, word->id);
-	struct wire_group answer = *word;
+	struct group *g = group_find(c, msg->id);
+	struct wire_group answer = *msg;
 
-	if (g ? !g->err : ahead(c, word))
+	if (g ? !g->err : ahead(c, msg))
 		return;
 	if (g) {
 		group_answer(g, from);
@@ -192,10 +192,10 @@ void leave_take(struct group *g)
 		struct join_message *w = LIST_ENTRY(node, struct join_message, link);
 		struct peer *from = pool_find(&c->worker->peer_pool, w->from);
 
-		if (w->word.id != g->id)
+		if (w->msg.id != g->id)
 			continue;
 		if (from)
-			note(g, from, &w->word);
+			note(g, from, &w->msg);
 		join_drop(c, w);
 	}
 }
@@ -205,7 +205,7 @@ void leave_flush(struct coll *c)
 	LIST_EACH_SAFE (node, &c->leaves) {
 		struct join_message *w = LIST_ENTRY(node, struct join_message, link);
 
-		if (!(w->word.id & MANAGED_ID))
+		if (!(w->msg.id & MANAGED_ID))
 			join_drop(c, w);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Members who close the group. A member that has done its part goes, whatever the others are at: what it sent
- * them is before its last word (LEAVE). Who waits for it then waits in vain, and the group ends there,
+ * them is before its last control message (LEAVE). Who waits for it then waits in vain, and the group ends there,
  * so everywhere. It tells those it is connected to. A member that connects only to wait for another one asks whether
  * he is still there (HERE); and so, a while after, does who was connected by other traffic. Domain locked.
  */
@@ -39,9 +39,9 @@ static inline void leave_doubt_again(struct group *g, uint32_t rank)
 }
 /* Asks the members that are to be asked. */
 void leave_poll(struct group *g);
-/* Its last word, or that the group has ended for it (ABORT). */
-void leave_hear(struct coll *coll, struct peer *from, const struct wire_group *word);
-void leave_hear_ask(struct coll *coll, struct peer *from, const struct wire_group *word);
+/* Its LEAVE, or that the group has ended for it (ABORT). */
+void leave_hear(struct coll *coll, struct peer *from, const struct wire_group *msg);
+void leave_hear_ask(struct coll *coll, struct peer *from, const struct wire_group *msg);
 /* The group stands: who has left it already? */
 void leave_take(struct group *g);
 /* No join is pending: what was said about groups that might have come of one is void. */

@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 
-#define FIRST_ROOM 16
+#define FIRST_CAPACITY 16
 
 /* The upper bit, 47 bits of the key, and 16 that count. */
 #define COUNT_MASK UINT64_C(0xffff)
@@ -28,20 +28,20 @@ static size_t place_of(const uint64_t *table, size_t room, uint64_t id)
 /* Room for one more, and as much again. 0 or -1: no memory. */
 static int grow(struct coll *c)
 {
-	size_t room = c->managed_room ? 2 * c->managed_room : FIRST_ROOM;
+	size_t room = c->managed_capacity ? 2 * c->managed_capacity : FIRST_CAPACITY;
 	uint64_t *table;
 
-	if (2 * (c->managed_count + 1) <= c->managed_room)
+	if (2 * (c->managed_count + 1) <= c->managed_capacity)
 		return 0;
 	table = calloc(room, sizeof(*table));
 	if (!table)
 		return -1;
-	for (size_t i = 0; i < c->managed_room; i++)
+	for (size_t i = 0; i < c->managed_capacity; i++)
 		if (c->managed[i])
 			table[place_of(table, room, c->managed[i])] = c->managed[i];
 	free(c->managed);
 	c->managed = table;
-	c->managed_room = room;
+	c->managed_capacity = room;
 	return 0;
 }
 
@@ -51,7 +51,7 @@ uint64_t *managed_last(struct coll *c, uint64_t key)
 
 	if (grow(c))
 		return NULL;
-	last = &c->managed[place_of(c->managed, c->managed_room, base_of(key))];
+	last = &c->managed[place_of(c->managed, c->managed_capacity, base_of(key))];
 	if (!*last) {
 		*last = base_of(key);
 		c->managed_count++;
@@ -68,8 +68,8 @@ bool managed_ahead(const struct coll *c, uint64_t id)
 {
 	uint64_t last = 0;
 
-	if (c->managed_room)
-		last = c->managed[place_of(c->managed, c->managed_room, id)];
+	if (c->managed_capacity)
+		last = c->managed[place_of(c->managed, c->managed_capacity, id)];
 	/* Counts go round: what is less than half of the way before us is still to come. */
 	return (int16_t)(uint16_t)(id - last) > 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers of groups whose members the application manages: no word is said when one is joined, so
+ * Numbers of groups whose members the application manages: no control message is sent when one is joined, so
  * every member counts how often it has joined one of this key, and the count is part of the number.
  * Domain locked.
  */

@@ -140,7 +140,7 @@ static void reduce_tree(const struct plan_build *b)
 }
 
 /* The long reductions need room for a vector, which only the root has in OUT. */
-static struct plan_build with_room(const struct plan_build *b)
+static struct plan_build with_scratch(const struct plan_build *b)
 {
 	struct plan_build room = *b;
 
@@ -151,14 +151,14 @@ static struct plan_build with_room(const struct plan_build *b)
 
 static void reduce_rabenseifner(const struct plan_build *b)
 {
-	struct plan_build room = with_room(b);
+	struct plan_build room = with_scratch(b);
 
 	plan_add(&room, &plan_rabenseifner_reduce, part_of(b), same(b));
 }
 
 static void reduce_ring(const struct plan_build *b)
 {
-	struct plan_build room = with_room(b);
+	struct plan_build room = with_scratch(b);
 
 	plan_add(&room, &plan_ring_reduce_scatter, part_of(b), same(b));
 	plan_add(&room, &plan_collect, part_of(b), true);

@@ -107,7 +107,7 @@ static void between(struct levels *v, enum fi_collective_op kind, size_t count,
 }
 
 /* Room at leaders, elsewhere a place nobody looks at. */
-static struct plan_place leader_room(struct levels *v, size_t count)
+static struct plan_place leader_scratch(struct levels *v, size_t count)
 {
 	return v->leads ? plan_keep(v->b->plan, count) : v->b->out;
 }
@@ -129,7 +129,7 @@ static void broadcast(struct levels *v, size_t count)
 static void reduce(struct levels *v, size_t count)
 {
 	bool root = v->b->shape.rank == v->b->shape.root;
-	struct plan_place sum = root ? v->b->out : leader_room(v, count);
+	struct plan_place sum = root ? v->b->out : leader_scratch(v, count);
 
 	in_host(v, FI_REDUCE, count, v->b->in, sum);
 	between(v, FI_REDUCE, count, sum, v->b->out);
@@ -157,7 +157,7 @@ static void gather(struct levels *v, size_t count)
 	size_t each = v->layout->each * count;
 	bool root = v->b->shape.rank == v->b->shape.root;
 	struct plan_place own =
-		root ? plan_past(v->b->out, v->layout->mine * each) : leader_room(v, each);
+		root ? plan_past(v->b->out, v->layout->mine * each) : leader_scratch(v, each);
 
 	in_host(v, FI_GATHER, count, v->b->in, own);
 	between(v, FI_GATHER, each, own, v->b->out);
@@ -166,7 +166,7 @@ static void gather(struct levels *v, size_t count)
 static void scatter(struct levels *v, size_t count)
 {
 	size_t each = v->layout->each * count;
-	struct plan_place own = leader_room(v, each);
+	struct plan_place own = leader_scratch(v, each);
 
 	between(v, FI_SCATTER, each, v->b->in, own);
 	in_host(v, FI_SCATTER, count, own, v->b->out);
@@ -175,7 +175,7 @@ static void scatter(struct levels *v, size_t count)
 static void reduce_scatter(struct levels *v, size_t count)
 {
 	size_t each = v->layout->each * count, all = each * v->layout->hosts;
-	struct plan_place sum = leader_room(v, all), own = leader_room(v, each);
+	struct plan_place sum = leader_scratch(v, all), own = leader_scratch(v, each);
 
 	in_host(v, FI_REDUCE, all, v->b->in, sum);
 	between(v, FI_REDUCE_SCATTER, each, sum, own);
@@ -205,7 +205,7 @@ static void alltoall(struct levels *v, size_t count)
 {
 	uint32_t here = v->layout->each, hosts = v->layout->hosts, size = here * hosts;
 	size_t all = (size_t)here * size * count;
-	struct plan_place a = leader_room(v, all), b = leader_room(v, all);
+	struct plan_place a = leader_scratch(v, all), b = leader_scratch(v, all);
 
 	in_host(v, FI_GATHER, size * count, v->b->in, a);
 	transpose(v, a, b, here, hosts, all);

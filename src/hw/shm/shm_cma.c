@@ -26,7 +26,7 @@ static void advance(struct iovec **iov, size_t *count, size_t len)
 	}
 }
 
-static ssize_t move_some(const struct shm_link *s, const struct shm_cma *c)
+static ssize_t copy_some(const struct shm_link *s, const struct shm_cma *c)
 {
 	return c->write ? process_vm_writev(s->pid, c->local, c->local_count, c->remote,
 					    c->remote_count, 0)
@@ -35,7 +35,7 @@ static ssize_t move_some(const struct shm_link *s, const struct shm_cma *c)
 }
 
 /* The kernel moves at most 2 GiB a call: what it left over is asked for again. */
-static int move_rest(struct shm_link *s, struct shm_cma *c)
+static int copy_rest(struct shm_link *s, struct shm_cma *c)
 {
 	struct iovec l[WIRE_IOV_MAX], r[WIRE_IOV_MAX], *local = l, *remote = r;
 	struct shm_cma left = *c;
@@ -50,7 +50,7 @@ static int move_rest(struct shm_link *s, struct shm_cma *c)
 			return 0;
 		left.local = local;
 		left.remote = remote;
-		got = move_some(s, &left);
+		got = copy_some(s, &left);
 		if (got > 0)
 			c->moved += (size_t)got;
 	}
@@ -93,14 +93,14 @@ int shm_cma_copy(struct shm_link *s, struct shm_cma *c)
 		return -FI_ENOSYS;
 	if (ended(s))
 		return -FI_ECONNRESET;
-	got = move_some(s, c);
+	got = copy_some(s, c);
 	if (got > 0)
 		c->moved = (size_t)got;
 	if (got >= 0 && (c->moved == iov_bytes(c->local, c->local_count) ||
 			 c->moved == iov_bytes(c->remote, c->remote_count)))
 		return 0;
 	if (got > 0)
-		return move_rest(s, c);
+		return copy_rest(s, c);
 	err = got < 0 ? errno : FI_EFAULT;
 	if (err == EPERM || err == ENOSYS)
 		give_up(s, c->write ? "process_vm_writev to" : "process_vm_readv from", err);

@@ -40,7 +40,7 @@ static uint64_t access_of(bool write)
  * Some has moved, or memory is missing. Of a peer that ended in the middle nobody will ask what it had
  * got: let the engine find out.
  */
-static int move_error(const struct shm_cma *c, int err)
+static int copy_error(const struct shm_cma *c, int err)
 {
 	return c->moved && err != -ESRCH && err != -FI_ECONNRESET ? -FI_EFAULT : err;
 }
@@ -66,7 +66,7 @@ static int access_regions(struct shm_link *s, struct shm_cma c, const struct fi_
 	err = tell < 0 ? tell : shm_cma_copy(s, &c);
 	shm_guard_leave(&guard);
 	if (err < 0)
-		return tell < 0 ? tell : move_error(&c, err);
+		return tell < 0 ? tell : copy_error(&c, err);
 	return tell;
 }
 

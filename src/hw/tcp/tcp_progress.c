@@ -162,7 +162,7 @@ bool tcp_progress(void *state)
 }
 
 /* Asks to be told of room; false: a progress call has something to do. */
-static bool ask_room(struct tcp *t)
+static bool ask_space(struct tcp *t)
 {
 	LIST_EACH (node, &t->attend) {
 		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_attend);
@@ -186,7 +186,7 @@ bool tcp_arm(void *state)
 		tcp_alive_timer(t);
 	LIST_EACH (node, &t->lingering)
 		tcp_linger_watch(LIST_ENTRY(node, struct tcp_link, in_state));
-	if (!ask_room(t))
+	if (!ask_space(t))
 		return false;
 	n = epoll_wait(t->epfd, ev, EVENTS, 0);
 	for (int i = 0; i < n; i++) {

@@ -105,7 +105,7 @@ static inline bool must_poll(struct tcp_link *l, uint64_t head, size_t len)
  * Asks how much more the kernel takes. Where it does not say (before Linux 4.12), or nothing is queued, it is
  * tried. A poll that finds no room makes the kernel enlarge its buffer as the network allows.
  */
-static COLD bool ask_room(struct tcp_link *l, size_t cost)
+static COLD bool ask_space(struct tcp_link *l, size_t cost)
 {
 	struct pollfd p = {.fd = l->sock, .events = POLLOUT};
 	uint32_t info[SK_MEMINFO_VARS];
@@ -128,12 +128,12 @@ static COLD bool ask_room(struct tcp_link *l, size_t cost)
  * Does the kernel take all of a packet now? One that it takes is on its way whatever becomes of this process;
  * what stays here, the rest of one, is lost with it.
  */
-static inline bool has_room(struct tcp_link *l, size_t len)
+static inline bool has_space(struct tcp_link *l, size_t len)
 {
 	size_t cost = len + len / 16 + BESIDE;
 
 	if (__builtin_expect(l->room < cost, 0))
-		return ask_room(l, cost);
+		return ask_space(l, cost);
 	l->room -= cost;
 	return true;
 }
@@ -165,7 +165,7 @@ static int send_fragments(struct tcp_link *l, const struct packet *p, const stru
 		return send_behind(l, p);
 	if (must_poll(l, p->head, p->len))
 		return -FI_EAGAIN;
-	if (!has_room(l, p->len) && !zcopy && wire_op(p->head) != WIRE_DISCONNECT)
+	if (!has_space(l, p->len) && !zcopy && wire_op(p->head) != WIRE_DISCONNECT)
 		return send_full(l);
 	all[0] = (struct iovec){&f, sizeof(f)};
 	if (count)
@@ -258,7 +258,7 @@ static int send_flat(struct tcp_link *l, const struct packet *p)
 
 	if (must_poll(l, p->head, p->len))
 		return -FI_EAGAIN;
-	if (__builtin_expect(!has_room(l, p->len), 0) && wire_op(p->head) != WIRE_DISCONNECT)
+	if (__builtin_expect(!has_space(l, p->len), 0) && wire_op(p->head) != WIRE_DISCONNECT)
 		return send_full(l);
 	out.frame = frame_of(p);
 	if (p->len)

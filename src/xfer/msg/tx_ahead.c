@@ -33,7 +33,7 @@ static struct txreq *make(struct peer *peer, const struct packet *p, struct work
 	return req;
 }
 
-static bool has_room(const struct peer *peer)
+static bool has_space(const struct peer *peer)
 {
 	return peer->state == PEER_CONNECTED && peer->real &&
 	       list_empty(&peer->txreqs[TXREQ_AHEAD]) && list_empty(&peer->tx.controls);
@@ -42,7 +42,7 @@ static bool has_room(const struct peer *peer)
 int tx_ahead(struct peer *peer, const struct packet *p, struct work *work)
 {
 	struct link *link = peer->real;
-	bool room = has_room(peer);
+	bool room = has_space(peer);
 	struct txreq *req;
 	int err;
 

@@ -30,7 +30,7 @@ struct cm {
 	struct fid_pep *pep;
 	struct fid_eq *eq; /* of pep */
 	struct fid_eq *turned[CM_PROGRESS_MAX];
-	unsigned int turned_count;
+	unsigned int driven_count;
 };
 
 /* An event as it was read. */
@@ -97,16 +97,16 @@ static inline struct fid_eq *cm_eq(struct cm *c, enum fi_wait_obj wait)
 	struct fid_eq *eq;
 
 	OK(fi_eq_open(c->o.fabric, &attr, &eq, NULL));
-	CHECK(c->turned_count < CM_PROGRESS_MAX);
-	c->turned[c->turned_count++] = eq;
+	CHECK(c->driven_count < CM_PROGRESS_MAX);
+	c->turned[c->driven_count++] = eq;
 	return eq;
 }
 
 static inline void cm_close_eq(struct cm *c, struct fid_eq *eq)
 {
-	for (unsigned int i = 0; i < c->turned_count; i++)
+	for (unsigned int i = 0; i < c->driven_count; i++)
 		if (c->turned[i] == eq)
-			c->turned[i--] = c->turned[--c->turned_count];
+			c->turned[i--] = c->turned[--c->driven_count];
 	CLOSE(eq);
 }
 
@@ -159,7 +159,7 @@ static inline void cm_close(struct cm *c)
 		CLOSE(c->pep);
 	if (c->eq)
 		cm_close_eq(c, c->eq);
-	CHECK_EQ(c->turned_count, 0);
+	CHECK_EQ(c->driven_count, 0);
 	obj_close(&c->o);
 }
 
@@ -171,7 +171,7 @@ static inline void cm_progress(struct cm *c)
 	struct cm_event scratch;
 	uint32_t event;
 
-	for (unsigned int i = 0; i < c->turned_count; i++)
+	for (unsigned int i = 0; i < c->driven_count; i++)
 		fi_eq_read(c->turned[i], &event, &scratch, sizeof(scratch), FI_PEEK);
 	sched_yield(); /* there may be fewer cores than processes */
 }

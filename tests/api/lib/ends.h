@@ -18,7 +18,7 @@ struct ends {
 
 static unsigned char *ends_out[ENDS], *ends_in[ENDS];
 
-static inline void ends_turn(void *arg)
+static inline void ends_progress(void *arg)
 {
 	struct ends *e = arg;
 
@@ -54,7 +54,7 @@ static inline void ends_open(struct ends *e, struct api *a)
 	OK(fi_ep_bind(e->o.ep, &e->rx->fid, FI_RECV));
 	OK(fi_enable(e->o.ep));
 	e->to = obj_swap(a, e->o.ep, e->o.av);
-	a->progress = ends_turn;
+	a->progress = ends_progress;
 	a->progress_arg = e;
 	for (int i = 0; i < ENDS; i++) {
 		ends_out[i] = malloc(ENDS_MOST);
@@ -117,7 +117,7 @@ static inline void ends_send(struct ends *e, int i, size_t len, size_t segments)
 				  .context = ends_out[i]};
 	ssize_t ret;
 
-	OBJ_UNTIL((ret = fi_tsendmsg(e->o.ep, &m, FI_COMPLETION)) != -FI_EAGAIN, ends_turn(e));
+	OBJ_UNTIL((ret = fi_tsendmsg(e->o.ep, &m, FI_COMPLETION)) != -FI_EAGAIN, ends_progress(e));
 	CHECK_EQ(ret, 0);
 }
 

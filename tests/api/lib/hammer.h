@@ -125,7 +125,7 @@ static inline void hammer_open(struct amo_side *m, struct api *a)
 }
 
 /* Does the library have the type at all? */
-static inline bool hammer_offers(struct amo_side *m, const struct hammer_kind *k)
+static inline bool hammer_has(struct amo_side *m, const struct hammer_kind *k)
 {
 	size_t count;
 

@@ -90,16 +90,16 @@ static inline void rig_close(struct rig *r)
 }
 
 /* Progress, as an application that waits for something else makes it. */
-static inline void rig_turn(struct rig *r)
+static inline void rig_progress(struct rig *r)
 {
 	fi_cq_read(r->o.cq, NULL, 0);
 }
 
-/* So many turns that whatever could happen has happened. */
-static inline void rig_turns(struct rig *r)
+/* So many progress calls that whatever could happen has happened. */
+static inline void rig_progress_calls(struct rig *r)
 {
 	for (int i = 0; i < 300; i++)
-		rig_turn(r);
+		rig_progress(r);
 }
 
 /* A counter's two values, once they are there; they never go beyond. */
@@ -257,7 +257,7 @@ static inline bool rig_happened(struct rig_op *op)
 static inline void rig_verify(struct rig *r, struct rig_op *op)
 {
 	if (op->kind == RIG_SEND || op->kind == RIG_TSEND)
-		OBJ_UNTIL(rig_happened(op), rig_turn(r));
+		OBJ_UNTIL(rig_happened(op), rig_progress(r));
 	CHECK(rig_happened(op));
 	if (op->kind == RIG_FETCH || op->kind == RIG_COMPARE)
 		CHECK_EQ(op->result, RIG_OLD);

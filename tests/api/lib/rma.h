@@ -370,7 +370,7 @@ static inline void rma_fails(struct rma *r, const struct rma_op *op, int err)
 }
 
 /* What the target of a write of `len` bytes with remote CQ data gets. */
-static inline void rma_told(struct rma *r, struct fid_cq *cq, uint64_t data, size_t len)
+static inline void rma_notified(struct rma *r, struct fid_cq *cq, uint64_t data, size_t len)
 {
 	struct fi_cq_tagged_entry e;
 	ssize_t ret;
@@ -402,9 +402,9 @@ static inline void rma_plain(struct rma *r, enum rma_form form, void *buf, size_
 				    .context = rma_injects(form) ? NULL : buf});
 }
 
-#define RMA_RUN(...)   (api_at(__FILE__, __LINE__), rma_run(__VA_ARGS__))
-#define RMA_FAILS(...) (api_at(__FILE__, __LINE__), rma_fails(__VA_ARGS__))
-#define RMA_TOLD(...)  (api_at(__FILE__, __LINE__), rma_told(__VA_ARGS__))
-#define RMA_PLAIN(...) (api_at(__FILE__, __LINE__), rma_plain(__VA_ARGS__))
+#define RMA_RUN(...)      (api_at(__FILE__, __LINE__), rma_run(__VA_ARGS__))
+#define RMA_FAILS(...)    (api_at(__FILE__, __LINE__), rma_fails(__VA_ARGS__))
+#define RMA_NOTIFIED(...) (api_at(__FILE__, __LINE__), rma_notified(__VA_ARGS__))
+#define RMA_PLAIN(...)    (api_at(__FILE__, __LINE__), rma_plain(__VA_ARGS__))
 
 #endif

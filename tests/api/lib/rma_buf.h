@@ -198,7 +198,7 @@ static inline void rma_step_target(struct rma *r, const struct rma_step *st)
 	if (!r->a->progress)
 		api_meet(r->a);
 	if (rma_has_data(&op))
-		RMA_TOLD(r, r->in, op.data, b.len);
+		RMA_NOTIFIED(r, r->in, op.data, b.len);
 	if (r->a->progress)
 		api_meet(r->a);
 	RMA_EXPECT(&b, (int)st->seed);

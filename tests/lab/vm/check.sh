@@ -132,8 +132,8 @@ on_all() {
 	[ -n "${TESTS-}${NAMES-}" ] || head -qn 10 "tests/${1%%_*}/${1#*_}".* | grep -q 'KERNELS=all'
 }
 
-# of_turn N OF: what the Nth of so many kernels runs.
-of_turn() {
+# of_progress N OF: what the Nth of so many kernels runs.
+of_progress() {
 	local name turn=0
 	for name in "${tests[@]}"; do
 		if on_all "$name"; then
@@ -176,7 +176,7 @@ fi
 for i in "${!versions[@]}"; do
 	get_kernel "${versions[i]}"
 	# shellcheck disable=SC2046 # names
-	run_guest "${versions[i]}" $(of_turn "$i" ${#versions[@]})
+	run_guest "${versions[i]}" $(of_progress "$i" ${#versions[@]})
 done
 
 summary="$passed passed, $failed failed"

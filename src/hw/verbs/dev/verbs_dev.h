@@ -33,8 +33,8 @@ struct verbs_dev {
 	unsigned int users;
 	unsigned int forked;   /* forked_count when it was opened */
 	unsigned int troubles; /* atomic: events that may mean that something of it has broken */
-	bool gone;             /* atomic: nothing of it works any more, or will be waited for */
-	int gone_fd;           /* readable from then on */
+	bool removed;          /* atomic: nothing of it works any more, or will be waited for */
+	int removed_fd;        /* readable from then on */
 	int nodes_fd;          /* tells of devices taken away, or -1 */
 	struct list in_all;
 };
@@ -54,7 +54,7 @@ void verbs_dev_close(struct verbs_path *path);
 
 static inline bool verbs_dev_removed(const struct verbs_dev *dev)
 {
-	return __builtin_expect(__atomic_load_n(&dev->gone, __ATOMIC_RELAXED), 0);
+	return __builtin_expect(__atomic_load_n(&dev->removed, __ATOMIC_RELAXED), 0);
 }
 
 static inline bool verbs_note_read(const bool *what)

@@ -42,7 +42,7 @@ static void load(void)
 {
 	loaded = verbs_lib_load("libibverbs.so.1", calls, sizeof(calls) / sizeof(calls[0]), &lib);
 	if (loaded)
-		reason_told_by(verbs_status_text);
+		reason_given_by(verbs_status_text);
 }
 
 const struct verbs_lib *verbs_lib(void)

@@ -93,7 +93,7 @@ struct rc {
 	unsigned int progress_calls;
 	uint64_t next_news;     /* ms; not looked for before, while all is well */
 	struct verbs_note note; /* of its queues */
-	bool gone;              /* the device is, and with it all that was under way */
+	bool removed;           /* the device is, and with it all that was under way */
 	struct ibv_mr *
 		probe_mr; /* of `placed`, where reads end that nobody wants the bytes of; or NULL */
 	uint64_t probe;
@@ -158,7 +158,7 @@ extern const struct offload_cm rc_cm;
 void rc_forget_request(struct offload_request *req);
 void rc_reject(struct offload_request *req, const void *data, size_t len);
 
-/* rc_gone.c */
+/* rc_removed.c */
 /*
  * What the device says of itself, which is read if somebody is waiting to say something; true: something
  * that concerns the endpoint.

@@ -30,7 +30,7 @@ static int failed(const struct rc *rc, const char *what)
  * The same of what the connection manager refuses because it has no such connection any more: before we have
  * asked there is nobody to be gone.
  */
-static int lost(const struct rc *rc, const char *what)
+static int disconnected(const struct rc *rc, const char *what)
 {
 	if (errno != EINVAL || rc->state == RC_RESOLVING)
 		return failed(rc, what);
@@ -45,7 +45,7 @@ static int step(struct rc *rc, enum ibv_qp_state state)
 	int mask = 0;
 
 	if (rc->lib->init_qp_attr(rc->id, &attr, &mask))
-		return lost(rc, "no attributes for a queue pair");
+		return disconnected(rc, "no attributes for a queue pair");
 	if (state != IBV_QPS_RTS) {
 		attr.qp_access_flags = RC_ACCESS;
 		mask |= IBV_QP_ACCESS_FLAGS;
@@ -274,7 +274,7 @@ static void answered(struct rc *rc, const struct rdma_conn_param *conn)
 	if (!err)
 		err = step(rc, IBV_QPS_RTS);
 	if (!err && rc->lib->establish(rc->id))
-		err = lost(rc, "the connection is not established");
+		err = disconnected(rc, "the connection is not established");
 	if (err) {
 		rc->lib->reject(rc->id, NULL, 0);
 		rc_end(rc, -err);
@@ -295,7 +295,7 @@ static int say_yes(struct rc *rc, const void *data, size_t len)
 	if (!err)
 		err = step(rc, IBV_QPS_RTS);
 	if (!err && rc->lib->accept(rc->id, &p))
-		err = lost(rc, "cannot be accepted");
+		err = disconnected(rc, "cannot be accepted");
 	return err;
 }
 

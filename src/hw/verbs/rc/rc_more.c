@@ -97,10 +97,10 @@ static void add_to_batch(struct rc *rc, const struct ibv_send_wr *wr, struct rc_
 }
 
 /* Room for so many more, in the queue and in the batch. 0 or a negative error. */
-static int make_room(struct rc *rc, uint32_t count)
+static int make_space(struct rc *rc, uint32_t count)
 {
 	if (rc->tx.limit - rc->tx.posted < count)
-		return rc_no_room(rc);
+		return rc_no_space(rc);
 	if (!rc->batch)
 		rc->batch = malloc(RC_BATCH_MAX * sizeof(*rc->batch));
 	if (!rc->batch)
@@ -171,7 +171,7 @@ static int hold_confirmed(struct rc *rc, const struct ibv_send_wr *wr, struct rc
 	int err = make_placement(rc);
 
 	if (!err)
-		err = make_room(rc, 2);
+		err = make_space(rc, 2);
 	if (err)
 		return err;
 	read = reading(rc, wr, &op, &sge);
@@ -194,7 +194,7 @@ int rc_post_special(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op
 	if (confirmed) {
 		err = hold_confirmed(rc, wr, op, send_flags);
 	} else {
-		err = make_room(rc, 1);
+		err = make_space(rc, 1);
 		if (!err)
 			add_to_batch(rc, wr, op, send_flags);
 	}
@@ -230,7 +230,7 @@ int rc_post_word(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op)
 	if (!err && confirmed)
 		err = make_placement(rc);
 	if (!err)
-		err = make_room(rc, confirmed ? 2 : 1);
+		err = make_space(rc, confirmed ? 2 : 1);
 	if (err)
 		return err;
 	if (rc->batch_count)

@@ -27,11 +27,11 @@ static inline struct ibv_sge rc_sge(const void *buf, size_t len, void *desc)
 }
 
 /* Why nothing can be posted now. */
-static inline int rc_no_room(const struct rc *rc)
+static inline int rc_no_space(const struct rc *rc)
 {
 	if (rc->state == RC_UP)
 		return -FI_EAGAIN;
-	return rc->gone ? -FI_ENODEV : -FI_ENOTCONN;
+	return rc->removed ? -FI_ENODEV : -FI_ENOTCONN;
 }
 
 static inline int rc_error(int err)

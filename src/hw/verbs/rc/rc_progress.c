@@ -23,7 +23,7 @@ static int error_of(const struct rc *rc, enum ibv_wc_status status, bool receive
 	case IBV_WC_LOC_ACCESS_ERR:
 		return FI_EFAULT;
 	case IBV_WC_WR_FLUSH_ERR:
-		return rc->gone ? FI_ENODEV : FI_ECANCELED;
+		return rc->removed ? FI_ENODEV : FI_ECANCELED;
 	case IBV_WC_REM_ACCESS_ERR:
 		return FI_EACCES;
 	case IBV_WC_REM_INV_REQ_ERR: /* of a receive: LOC_LEN_ERR, as some devices say it */
@@ -107,7 +107,7 @@ static void complete_send(struct rc *rc, const struct ibv_wc *wc)
 }
 
 /* A write told of itself, in the place of a message. */
-static void told(struct rc *rc, const struct rc_work *work, const struct ibv_wc *wc)
+static void on_write_data(struct rc *rc, const struct rc_work *work, const struct ibv_wc *wc)
 {
 	const struct ep *ep = rc->ep;
 
@@ -164,7 +164,7 @@ void rc_came(struct rc *rc, const struct ibv_wc *wc)
 
 	if (wc->status == IBV_WC_SUCCESS) {
 		if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
-			told(rc, work, wc);
+			on_write_data(rc, work, wc);
 		else
 			received(rc, work, wc);
 		return;
@@ -205,7 +205,7 @@ void rc_complete(struct rc *rc, const struct ibv_wc *wc)
 }
 
 /* What is over leaves room for others, while there may be others. */
-static void make_room(struct rc *rc)
+static void make_space(struct rc *rc)
 {
 	if (rc->state == RC_UP) {
 		rc->tx.limit = rc->tx.over + rc->tx.size;
@@ -271,12 +271,12 @@ bool rc_progress(void *state)
 		rc_flush_batch(rc);
 	n = (int)rc->got;
 	rc->got = 0;
-	if (!n && !rc->gone)
+	if (!n && !rc->removed)
 		n = ibv_poll_cq(rc->cq, RC_BATCH, rc->wc);
 	for (int i = 0; i < n; i++)
 		rc_complete(rc, &rc->wc[i]);
 	if (n > 0)
-		make_room(rc);
+		make_space(rc);
 	if (!news_due(rc))
 		return n > 0;
 	waiting = news_waiting(rc);
@@ -305,7 +305,7 @@ bool rc_arm(void *state)
 	struct rc *rc = state;
 	int n;
 
-	if (!rc->cq || rc->gone)
+	if (!rc->cq || rc->removed)
 		return true;
 	if (rc->got)
 		return false;

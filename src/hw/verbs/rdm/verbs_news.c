@@ -41,8 +41,8 @@ static int watch_nodes(void)
 
 int verbs_news_open(struct verbs_dev *dev)
 {
-	dev->gone_fd = guarded(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-	if (dev->gone_fd < 0)
+	dev->removed_fd = guarded(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+	if (dev->removed_fd < 0)
 		return errno ? -errno : -FI_ENOMEM;
 	dev->nodes_fd = watch_nodes();
 	if (dev->nodes_fd < 0)
@@ -53,7 +53,7 @@ int verbs_news_open(struct verbs_dev *dev)
 
 void verbs_news_close(struct verbs_dev *dev)
 {
-	forked_close(dev->gone_fd);
+	forked_close(dev->removed_fd);
 	if (dev->nodes_fd >= 0)
 		forked_close(dev->nodes_fd);
 }
@@ -63,7 +63,7 @@ int verbs_news_add(const struct verbs_dev *dev, int epfd)
 	struct epoll_event ev = {.events = EPOLLIN};
 
 	if (epoll_ctl(epfd, EPOLL_CTL_ADD, dev->ctx->async_fd, &ev) ||
-	    epoll_ctl(epfd, EPOLL_CTL_ADD, dev->gone_fd, &ev) ||
+	    epoll_ctl(epfd, EPOLL_CTL_ADD, dev->removed_fd, &ev) ||
 	    (dev->nodes_fd >= 0 && epoll_ctl(epfd, EPOLL_CTL_ADD, dev->nodes_fd, &ev)))
 		return -errno;
 	return 0;
@@ -72,19 +72,19 @@ int verbs_news_add(const struct verbs_dev *dev, int epfd)
 void verbs_news_remove(const struct verbs_dev *dev, int epfd)
 {
 	epoll_ctl(epfd, EPOLL_CTL_DEL, dev->ctx->async_fd, NULL);
-	epoll_ctl(epfd, EPOLL_CTL_DEL, dev->gone_fd, NULL);
+	epoll_ctl(epfd, EPOLL_CTL_DEL, dev->removed_fd, NULL);
 	if (dev->nodes_fd >= 0)
 		epoll_ctl(epfd, EPOLL_CTL_DEL, dev->nodes_fd, NULL);
 }
 
 /* A thread that sleeps until something happens is woken, even if another thread reads the event. */
-static void set_gone(struct verbs_dev *dev, const char *how)
+static void set_removed(struct verbs_dev *dev, const char *how)
 {
-	if (__atomic_exchange_n(&dev->gone, true, __ATOMIC_RELAXED))
+	if (__atomic_exchange_n(&dev->removed, true, __ATOMIC_RELAXED))
 		return;
 	LOG_WARN(LOG_DOMAIN, "the device %s is gone: %s", dev->name, how);
 	__atomic_fetch_add(&dev->troubles, 1, __ATOMIC_RELAXED);
-	eventfd_write(dev->gone_fd, 1);
+	eventfd_write(dev->removed_fd, 1);
 }
 
 /* Who has the queue that the event is of, or NULL. */
@@ -132,7 +132,7 @@ static void hear(struct verbs_dev *dev, const struct ibv_async_event *event)
 	LOG_DEBUG(LOG_DOMAIN, "%s: %s", dev->name, dev->lib->event_type_str(event->event_type));
 	switch (event->event_type) {
 	case IBV_EVENT_DEVICE_FATAL:
-		set_gone(dev, "it says so");
+		set_removed(dev, "it says so");
 		break;
 	case IBV_EVENT_PORT_ERR:
 	case IBV_EVENT_PORT_ACTIVE:
@@ -163,7 +163,7 @@ static void read_events(struct verbs_dev *dev)
 		dev->lib->ack_async_event(&event);
 	}
 	if (errno == EIO || errno == ENODEV)
-		set_gone(dev, "it has no more to say");
+		set_removed(dev, "it has no more to say");
 }
 
 void verbs_news_nodes(struct verbs_dev *dev)
@@ -183,7 +183,7 @@ void verbs_news_nodes(struct verbs_dev *dev)
 			const struct inotify_event *event = (const void *)at;
 
 			if (event->len && !strcmp(event->name, dev->ctx->device->dev_name))
-				set_gone(dev, "it is taken away");
+				set_removed(dev, "it is taken away");
 			at += sizeof(*event) + event->len;
 		}
 	}

@@ -50,8 +50,8 @@ struct ud {
 	uint64_t looked;  /* ms: when the device was last asked whether it is broken */
 	uint32_t at, got; /* completions of receives that are still to be looked at, in wc */
 	struct ibv_wc wc[UD_BATCH];
-	struct ud_way *ways; /* a hash table of way_room places, a power of two */
-	uint32_t way_count, way_room;
+	struct ud_way *ways; /* a hash table of way_capacity places, a power of two */
+	uint32_t way_count, way_capacity;
 	int epfd;
 };
 

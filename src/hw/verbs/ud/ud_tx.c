@@ -40,17 +40,17 @@ static struct ud_way *place(struct ud_way *ways, uint32_t room, const struct add
 }
 
 /* At least one place of the table is free afterwards. 0 or -FI_ENOMEM. */
-static int make_room(struct ud *u)
+static int make_space(struct ud *u)
 {
-	uint32_t room = u->way_room ? u->way_room * 2 : WAYS_MIN;
+	uint32_t room = u->way_capacity ? u->way_capacity * 2 : WAYS_MIN;
 	struct ud_way *ways;
 
-	if (u->way_count * 2 < u->way_room)
+	if (u->way_count * 2 < u->way_capacity)
 		return 0;
 	ways = calloc(room, sizeof(*ways));
 	if (!ways)
 		return -FI_ENOMEM;
-	for (uint32_t i = 0; i < u->way_room; i++) {
+	for (uint32_t i = 0; i < u->way_capacity; i++) {
 		const struct ud_way *w = &u->ways[i];
 		struct addr a = {.kind = ADDR_IB,
 				 .port = w->lid,
@@ -62,7 +62,7 @@ static int make_room(struct ud *u)
 	}
 	free(u->ways);
 	u->ways = ways;
-	u->way_room = room;
+	u->way_capacity = room;
 	return 0;
 }
 
@@ -93,9 +93,9 @@ static struct ibv_ah *way_to(struct ud *u, const struct addr *to)
 {
 	struct ud_way *w;
 
-	if (make_room(u))
+	if (make_space(u))
 		return NULL;
-	w = place(u->ways, u->way_room, to);
+	w = place(u->ways, u->way_capacity, to);
 	if (__builtin_expect(w->ah != NULL, 1))
 		return w->ah;
 	*w = (struct ud_way){.lid = to->port, .sl = level_of(to), .ah = make_way(u, to)};
@@ -106,7 +106,7 @@ static struct ibv_ah *way_to(struct ud *u, const struct addr *to)
 
 void ud_drop_ways(struct ud *u)
 {
-	for (uint32_t i = 0; i < u->way_room; i++)
+	for (uint32_t i = 0; i < u->way_capacity; i++)
 		if (u->ways[i].ah)
 			u->path.dev->lib->destroy_ah(u->ways[i].ah);
 	free(u->ways);

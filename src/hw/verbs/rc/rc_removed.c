@@ -36,9 +36,9 @@ static void collect(struct rc *rc)
 /* Of a shared context, what no queue pair took stays until it is closed. */
 void rc_removed(struct rc *rc)
 {
-	if (rc->gone)
+	if (rc->removed)
 		return;
-	rc->gone = true;
+	rc->removed = true;
 	verbs_news_remove(rc->path->dev, rc->news_fd);
 	rc_end(rc, FI_ENODEV);
 	collect(rc);
@@ -57,7 +57,7 @@ bool rc_device_news(struct rc *rc, bool waiting)
 	if (waiting)
 		verbs_news_read(rc->path->dev);
 	if (verbs_dev_removed(rc->path->dev)) {
-		bool is_new = !rc->gone;
+		bool is_new = !rc->removed;
 
 		rc_removed(rc);
 		return is_new;

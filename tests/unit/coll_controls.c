@@ -39,7 +39,7 @@ static void close_both(struct fid_mc *mc, struct fid_av_set *set)
 }
 
 /* What our child told was lost, as too much was kept: it is asked, and tells again. */
-START_TEST(told_again_when_asked)
+START_TEST(reported_again_when_asked)
 {
 	struct wire_group up = {.kind = WIRE_GROUP_UP, .rank = 1, .size = 2, .attempt = 1};
 	struct wire_group probe;
@@ -95,7 +95,7 @@ START_TEST(tells_again)
 END_TEST
 
 /* It told, was asked meanwhile, and told again: that is not the next join's. */
-START_TEST(told_twice)
+START_TEST(reported_twice)
 {
 	struct wire_group up = {.kind = WIRE_GROUP_UP, .rank = 1, .size = 2, .attempt = 1};
 	struct fid_av_set *set;
@@ -144,7 +144,7 @@ START_TEST(fewest_processors)
 END_TEST
 
 /* A child tells its own, and takes what it is told. */
-START_TEST(told_processors)
+START_TEST(given_processors)
 {
 	struct fid_av_set *set = group_set((const fi_addr_t[]){fake.addr, our.self}, 2);
 	struct fid_mc *mc = group_join(set, false);
@@ -209,7 +209,7 @@ START_TEST(last_word)
 END_TEST
 
 /* What we have offered it was not taken before it left, and never will be. */
-START_TEST(offer_in_vain)
+START_TEST(rts_in_vain)
 {
 	static uint64_t big[4 * FAKE_EAGER];
 	struct fid_av_set *set;
@@ -231,7 +231,7 @@ END_TEST
 /* We close the group with an offer kept in it: its sender hears that, and why. */
 START_TEST(rts_not_taken)
 {
-	struct wire_rts offer = {.len = 8, .count = 1, .segment = {{.addr = 4096, .len = 8}}};
+	struct wire_rts rts = {.len = 8, .count = 1, .segment = {{.addr = 4096, .len = 8}}};
 	struct wire_group said;
 	struct fid_av_set *set;
 	struct fid_mc *mc;
@@ -239,8 +239,8 @@ START_TEST(rts_not_taken)
 
 	mc = stand(&set, &id);
 	fake_says(WIRE_HEAD(WIRE_RTS, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 99),
-		  WIRE_GROUP_TAG(1, 0, 1), id, &offer,
-		  offsetof(struct wire_rts, segment) + sizeof(offer.segment[0]));
+		  WIRE_GROUP_TAG(1, 0, 1), id, &rts,
+		  offsetof(struct wire_rts, segment) + sizeof(rts.segment[0]));
 	ck_assert_uint_gt(fake.peer->rx.kept, 0);
 	ck_assert_int_eq(fi_close(&mc->fid), 0);
 	ck_assert_uint_eq(fake.peer->rx.kept, 0);
@@ -556,17 +556,17 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("coll_words");
+	Suite *suite = suite_create("coll_controls");
 	TCase *words = tcase_create("words");
 
 	tcase_add_checked_fixture(words, group_setup, teardown);
-	tcase_add_test(words, told_again_when_asked);
+	tcase_add_test(words, reported_again_when_asked);
 	tcase_add_test(words, tells_again);
-	tcase_add_test(words, told_twice);
+	tcase_add_test(words, reported_twice);
 	tcase_add_loop_test(words, fewest_processors, 0, 2);
-	tcase_add_test(words, told_processors);
+	tcase_add_test(words, given_processors);
 	tcase_add_test(words, last_word);
-	tcase_add_test(words, offer_in_vain);
+	tcase_add_test(words, rts_in_vain);
 	tcase_add_test(words, rts_not_taken);
 	tcase_add_test(words, dies_after_leaving);
 	tcase_add_test(words, goes_unread);
