@@ -9,7 +9,7 @@
 #include "xfer/defer/defer.h"
 
 #define OP_SCRATCH 512 /* bytes of it that are part of an operation */
-#define OP_KEPT    2 /* rounds of a plan that are not asked for again: all that most short ones have */
+#define OP_KEPT    2 /* rounds of a plan that are kept for the next call: all rounds of most short collectives */
 
 /* What a call asks for, checked. */
 struct op_args {
@@ -30,13 +30,13 @@ struct op_slot {
 	struct work work;
 	struct op *op;
 	bool pending;
-	bool direct; /* a receive that no queue knows of: exchange_take finds it */
+	bool direct; /* a receive that is in no queue: exchange_take finds it */
 };
 
 struct op {
 	struct list in_group, in_ready;
 	struct group *group;
-	struct ep *ep; /* NULL: nobody is to be told */
+	struct ep *ep; /* NULL: its end is not reported */
 	struct op_args args;
 	uint64_t what; /* kind, root, count, type, operator of these, as tags tell them */
 	uint64_t seq;
@@ -57,11 +57,11 @@ struct op {
 	char scratch[OP_SCRATCH] __attribute__((aligned(16)));
 };
 
-/* In few bits what is called: the same on all members that call the same, mostly not on others. */
+/* A hash of the call in few bits: equal on members that make the same call, mostly different on others. */
 uint64_t op_what(const struct op_args *args);
 /* Begins one. 0 or a negative error. */
 int op_post(struct ep *ep, struct group *g, const struct op_args *args);
-/* Goes on with one whose messages are complete. */
+/* Continues an operation whose messages are complete. */
 void op_step(struct op *op);
 /* Ends all of the group by its error, at once. */
 void op_end_all(struct group *g);

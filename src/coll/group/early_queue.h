@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Short messages of a group that came a little before they were waited for: a member that is a step ahead sends
- * one. They are sooner kept and found here than in the queues of the group's context, where all go that find
- * no room. Of one member none overtakes another: nothing is put here while something waits in those.
+ * Short messages of a group that came a little before their operation waited for them, from members that are a
+ * step ahead. Keeping and finding them here is quicker than in the queues of the group's context, which take the
+ * messages that do not fit here. Messages of one member stay in order: nothing is put here while something waits
+ * in those queues.
  */
 #ifndef WEFT_COLL_EARLY_QUEUE_H
 #define WEFT_COLL_EARLY_QUEUE_H
@@ -27,9 +28,9 @@ struct early_queue {
 	struct early_message message[EARLY_QUEUE_MESSAGES]; /* in the order they came */
 };
 
-/* False: it is too long, is to be answered, or there is no room. */
+/* False: the message is too long, needs an answer, or the queue is full. */
 bool early_queue_put(struct early_queue *early, const struct packet *p);
-/* The oldest of this tag, what it was taken for aside (WIRE_GROUP_WHAT_MASK), or NULL. */
+/* The oldest message of this tag, WIRE_GROUP_WHAT_MASK ignored, or NULL. */
 struct early_message *early_queue_find(struct early_queue *early, uint64_t tag);
 void early_queue_drop(struct early_queue *early, struct early_message *message);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Groups that are no power of two, for algorithms that need one. The first ranks form pairs, in each
- * one sits out and gives its operand to the other, so that a power of two is left, the core, in the
- * order of ranks. The upper of a pair stays, unless the lower is the root.
+ * Folds a group to a power of two for algorithms that need one. The first ranks form pairs; one of each pair gives
+ * its operand to the other and sits out. The others, in the order of ranks, are the core. The upper rank of a pair
+ * stays, unless the lower is the root.
  */
 #ifndef WEFT_COLL_PLAN_FOLD_H
 #define WEFT_COLL_PLAN_FOLD_H
@@ -51,7 +51,7 @@ struct plan_operand {
 	uint32_t peer;
 	bool left; /* the peer is before this rank: its operand is the left one */
 	struct plan_place own, sum;
-	struct plan_place room; /* where it may come to */
+	struct plan_place room; /* where it may be received */
 	size_t count;
 };
 
