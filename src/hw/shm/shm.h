@@ -18,10 +18,10 @@ struct shm {
 	struct worker *worker;
 	struct ring ring;
 	uint64_t head;      /* next slot to read */
-	uint64_t published; /* head as senders know it */
+	uint64_t published; /* the head that senders have seen */
 	uint32_t publish_step;
 	uint32_t progress_calls;   /* counts shm_progress */
-	uint32_t reaped;           /* claims of the dead still to be skipped */
+	uint32_t reaped;           /* claims of dead peers still to be skipped */
 	int fd;                    /* memfd of the ring, for hellos */
 	struct shm_bounce *bounce; /* NULL until it is used */
 	struct shm_pipes pipes;
@@ -33,18 +33,18 @@ struct shm_link {
 	struct link link;
 	struct ring ring;         /* the peer's */
 	uint64_t next;            /* position after our last claim */
-	uint64_t limit;           /* the end of the free slots, as last seen */
+	uint64_t limit;           /* end of the free slots, as last seen */
 	uint64_t owner;           /* our id, placed as in a claim word */
 	uint32_t src;             /* our id at the peer */
 	uint32_t calls_seen;      /* own->progress_calls when a lap of the peer's ring last began */
 	struct shm *own;          /* of the worker that sends */
-	uint32_t slow;            /* counts claims that took the cold road */
+	uint32_t slow;            /* counts claims on the slow path */
 	int sock;                 /* one byte on it wakes the peer; the engine's */
 	pid_t pid;                /* for process_vm_readv; 0: no direct access */
 	struct shm_copier copier; /* into the peer's ring, */
-	struct shm_copier bounce_copier; /* and onto our bounce for it */
-	uint32_t bounce_at; /* where the last one was put there: that unit again, if it is free */
-	uint64_t looked;    /* ms: when the peer was last seen to be there */
+	struct shm_copier bounce_copier; /* and into our bounce buffer for the peer */
+	uint32_t bounce_at; /* unit of the last message put there for the peer: used again if it is free */
+	uint64_t looked;    /* ms: when the peer was last known to be alive */
 	struct shm_pipe_user pipe;
 	struct mr_view regions;
 	void *recalled; /* a payload taken back: SHM_PACKET_MAX bytes, or NULL */
@@ -64,7 +64,7 @@ struct shm_cma {
 	size_t moved; /* bytes, in any case */
 };
 
-/* 0 or a negative error; -FI_ENOSYS and -FI_EPERM stay so: copies are not allowed. */
+/* 0 or a negative error; -FI_ENOSYS and -FI_EPERM are final: the kernel does not permit copies. */
 int shm_cma_copy(struct shm_link *s, struct shm_cma *c);
 
 int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Long copies into memory shared with another process. While its reader has the lines in a cache shared
- * with us, stores that go through the caches are quickest. Where the two share none, each line is fetched
- * from the other's before it is written: stores around the caches (to memory, without reading it) take a
- * third of that. Which of the two it is can change with every move of a process, and is learnt from what
- * the copies cost.
+ * Long copies into memory shared with another process. If the reader shares a cache with us, stores through the
+ * caches are fastest. If not, each line is fetched from the reader's cache before it is written, and non-temporal
+ * stores take a third of the time. The scheduler may move either process, so the choice is learnt from the
+ * measured cost of both.
  */
 #ifndef WEFT_HW_SHM_COPY_H
 #define WEFT_HW_SHM_COPY_H
@@ -19,27 +18,27 @@
 
 struct shm_copier {
 	/*
-	 * What goes around the caches has to take less than so much of the time of what goes through
-	 * them, as its reader waits for memory.
+	 * Non-temporal stores are chosen if they take less than so many percent of the time of cached ones:
+	 * afterwards the reader has to wait for memory.
 	 */
 	uint32_t percent;
 	uint32_t cost[2]; /* ns for SHM_COPY_LONG bytes, [1] around; 0: not known */
 	uint32_t count;   /* long copies */
 };
 
-/* The next long copy is to go around the caches. */
+/* Should the next long copy use non-temporal stores? */
 bool shm_copy_around(const struct shm_copier *c);
 
-/* The next long copy is one of those whose time is taken. */
+/* Is the time of the next long copy measured? */
 bool shm_copy_timed(const struct shm_copier *c);
 
-/* It was made, in that time. */
+/* Notes the measured time. */
 void shm_copy_took(struct shm_copier *c, bool around, uint64_t ns, size_t len);
 
-/* Of at least SHM_COPY_LONG. */
+/* At least SHM_COPY_LONG bytes. */
 void shm_copy_long(struct shm_copier *c, void *to, const void *from, size_t len);
 
-/* A process that reads it after a store with release finds all of it. */
+/* A process that sees a later store with release sees the whole copy. */
 static inline void shm_copy(struct shm_copier *c, void *to, const void *from, size_t len)
 {
 	if (!COPY_AROUND || __builtin_expect(len < SHM_COPY_LONG, 1))

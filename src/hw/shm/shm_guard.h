@@ -1,37 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Guards: who goes straight to the memory of a worker's process carries one, in the page of the worker's
- * ring, from before it looks a key up until its last byte has moved. The owner, having taken a region
- * out of its table, waits until those guards are gone that it sees then. A word counts its uses, so
- * that a guard given back and taken anew is not waited for.
+ * Access guards. A peer that accesses the memory of a worker's process directly holds one, in the page of the
+ * worker's ring, from before it looks up the key until its last byte is copied. The owner takes a region out of
+ * its table, then waits until the guards held at that time are released. A guard's word counts its uses, so that a
+ * guard taken anew is not waited for.
  */
 #ifndef WEFT_HW_SHM_GUARD_H
 #define WEFT_HW_SHM_GUARD_H
 
 #include "hw/shm/shm_ring.h"
 
-/* One that is carried. */
+/* A guard that is held. */
 struct shm_guard {
 	uint64_t *at;
 	uint64_t word;
 };
 
 /*
- * Peer: takes one as `id`, which is what the owner calls us. false: all are taken and stay so, or
- * the owner is closing its worker.
+ * Peer: takes a guard as `id`, the owner's name for us. False: none is free, or the owner is closing its worker.
  */
 bool shm_guard_enter(struct ring *r, uint32_t id, struct shm_guard *guard);
 void shm_guard_leave(const struct shm_guard *guard);
 
-/* Owner: nobody gets one any more. */
+/* Owner: lets no peer take a guard any more. */
 void shm_guard_close(struct ring *r);
-/* Peer: was that so before what we have read of its memory? */
+/* Peer: had the owner closed before we read its memory? */
 bool shm_guard_closed(const struct ring *r);
-/* Owner: what is taken now; zeroes else. */
+/* Owner: the words of the guards that are held now; zero for the others. */
 void shm_guard_note(const struct ring *r, uint64_t noted[RING_GUARDS]);
-/* Owner: are they given back? Those that are become zero; *id is one who still has his. */
+/* Owner: are the noted guards released? Zeroes those that are; *id is a peer that still holds one. */
 bool shm_guard_ended(const struct ring *r, uint64_t noted[RING_GUARDS], uint32_t *id);
-/* Owner: gives back what this peer had; it is dead. */
+/* Owner: releases the guards of a dead peer. */
 void shm_guard_clear(struct ring *r, uint32_t id);
 
 #endif

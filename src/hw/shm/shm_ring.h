@@ -26,13 +26,13 @@
 #include <stdint.h>
 
 #define RING_SLOT   64u
-#define RING_BOUNCE (1u << 19) /* bytes of the bounce, */
+#define RING_BOUNCE (1u << 19) /* bytes of the bounce buffer, */
 #define RING_UNITS  64u        /* and its units: see shm_bounce.h */
 #define RING_MAGIC  0x676e6972u
 
 #define RING_GUARDS 56u
 
-/* Who is at work in the owner's memory: see shm_guard.h. */
+/* Access guards: see shm_guard.h. */
 struct ring_guard {
 	uint64_t word __attribute__((aligned(64)));
 };
@@ -43,10 +43,10 @@ struct ring_page {
 	uint32_t slots; /* power of two */
 	uint64_t secret;
 	uint64_t head __attribute__((aligned(64)));   /* slots before it are free again */
-	uint64_t hint __attribute__((aligned(64)));   /* a message start near the frontier */
-	uint32_t closed __attribute__((aligned(64))); /* nobody gets a guard any more */
+	uint64_t hint __attribute__((aligned(64)));   /* start of a message near the frontier */
+	uint32_t closed __attribute__((aligned(64))); /* no guard is given any more */
 	struct ring_guard guards[RING_GUARDS];
-	uint32_t uses[RING_UNITS]; /* of the bounce: which use of it each unit is in */
+	uint32_t uses[RING_UNITS]; /* of the bounce buffer: the current use of each unit */
 };
 
 _Static_assert(sizeof(struct ring_page) <= 4096, "the first page");
@@ -131,37 +131,36 @@ int shm_ring_create(struct ring *r, size_t bytes, int *fd);
 /* Maps a peer's ring. -FI_EINVAL when it is not one, or may still be resized. */
 int shm_ring_attach(struct ring *r, int fd);
 void shm_ring_unmap(struct ring *r);
-/* Much goes through it: has the memory of its first MiB in place, else the first lap faults at each page. */
+/* Populates the memory of the first MiB, so that the first lap does not fault at each page. For a busy ring. */
 void shm_ring_populate(const struct ring *r);
 
 /*
- * Takes `slots` slots at or after *pos for `owner`; *pos is where. *word is the claim it replaced
- * (for CLAIM_SLEEP). 0 or -FI_EAGAIN when the ring is full. The cold road: *pos need not be the
- * frontier any more.
+ * Claims `slots` slots at or after *pos for `owner`; *pos becomes their position, *word the claim it replaced (for
+ * CLAIM_SLEEP). 0 or -FI_EAGAIN: the ring is full. The slow path, for when *pos is no longer the frontier.
  */
 int shm_ring_claim(struct ring *r, uint64_t *pos, uint32_t owner, uint32_t slots, uint64_t *word);
 
 /* Owner: asks to be woken at the next claim. false: something is claimed at `head` already. */
 bool shm_ring_sleep(struct ring *r, uint64_t head);
 /*
- * Owner: steps from *pos, a message start not behind the head, over one claim of this lap. Its word,
- * or 0 at the frontier.
+ * Owner: steps from *pos, the start of a message at or after the head, over one claim of this lap. Returns its
+ * word, or 0 at the frontier.
  */
 uint64_t shm_ring_step(const struct ring *r, uint64_t *pos);
 /*
- * Owner: how far the message that starts at `pos` is: one of the states below, or anything else
- * while it is being written. Pairs with the release of its publisher.
+ * Owner: the state of the message that starts at `pos`, see below; any other value while it is being written.
+ * Pairs with the release of its publisher.
  */
 static inline uint64_t ring_state(const struct ring *r, uint64_t pos)
 {
 	return __atomic_load_n(&ring_slot_at(r, pos)->token, __ATOMIC_ACQUIRE) - (r->secret + pos);
 }
 
-/* States, as what is added to the token; positions do not get that far. */
+/* States, added to the token; positions never reach these bits. */
 #define RING_PUBLISHED 0u
-#define RING_CANCELLED (UINT64_C(1) << 63) /* its sender took it back */
-#define RING_TAKEN     (UINT64_C(1) << 62) /* its sender can no longer do so */
-#define RING_RECALLING (UINT64_C(1) << 61) /* its sender is about to: the owner waits for it */
+#define RING_CANCELLED (UINT64_C(1) << 63) /* its sender recalled it */
+#define RING_TAKEN     (UINT64_C(1) << 62) /* the owner has it: its sender can no longer recall it */
+#define RING_RECALLING (UINT64_C(1) << 61) /* its sender is recalling it: the owner waits */
 
 static inline bool ring_published(const struct ring *r, uint64_t pos)
 {
@@ -174,7 +173,7 @@ static inline bool ring_published(const struct ring *r, uint64_t pos)
 uint32_t shm_ring_reap(struct ring *r, uint64_t head, uint32_t owner);
 /* Owner: the slots to skip at `head` because the sender that claimed them is dead; 0: none. */
 uint32_t shm_ring_skip_dead(const struct ring *r, uint64_t head);
-/* Owner: the same because what stood there was taken back. */
+/* Owner: the same because the message there was recalled. */
 uint32_t shm_ring_skip_cancelled(const struct ring *r, uint64_t head);
 
 #endif

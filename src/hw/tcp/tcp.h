@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The TCP transport: packets travel on the very socket the hellos came by, framed. One read buffer a
- * worker, one link a peer; an idle link holds no buffer.
+ * The TCP transport: framed packets on the socket that carried the hellos. One read buffer per worker, one link
+ * per peer; an idle link holds no buffer.
  */
 #ifndef WEFT_HW_TCP_H
 #define WEFT_HW_TCP_H
@@ -11,9 +11,9 @@
 #include "link/wire.h"
 
 /*
- * What stands before every payload, in host byte order: the hello refused others. Copies of long payloads
- * are a fifth slower behind less than 32 bytes: the processor takes places that lie so close to each
- * other in two pages for the same.
+ * Frame header before every payload, in host byte order: the hello refuses hosts of another order. It has 32 bytes
+ * because copies of long payloads are a fifth slower behind shorter ones: the processor confuses addresses that
+ * are so close to each other within their pages.
  */
 struct tcp_frame {
 	uint64_t head;
@@ -28,26 +28,26 @@ _Static_assert(offsetof(struct tcp_frame, len) == 24, "layout of a frame");
 _Static_assert(sizeof(struct tcp_frame) == 32, "layout of a frame");
 
 /*
- * A short end of a segment goes out alone: the longer packets are, the fewer such there are. The heads of
- * a one-sided request fit beside a mebibyte.
+ * The end of a packet may go out as a short TCP segment of its own, so long packets are better. One has space for
+ * 1 MiB and the header of a one-sided request.
  */
 #define TCP_PACKET_MAX ((1u << 20) + 4096) /* longest payload */
 #define TCP_ZCOPY_MIN  16384u              /* least value of FI_WEFT_TCP_ZCOPY_MIN */
-#define TCP_ROW        262144u /* bytes of longer ones, no progress call between, that go at once */
-#define TCP_BATCH_MAX  1048576u /* what follows waits until it is as many as went, or these */
+#define TCP_ROW        262144u /* bytes of long packets that go at once with no progress call between them */
+#define TCP_BATCH_MAX  1048576u /* bytes: what follows waits until it is as much as has gone, or this much */
 #define TCP_READ       65536u   /* bytes of the read buffer */
-#define TCP_AHEAD      4096u    /* of it where long packets follow each other */
-#define TCP_DIRECT_MAX 2        /* links; an empty recv costs as much as three questions to epoll */
-#define TCP_UNREAD_MAX (1u << 20) /* bytes of messages sent until what has come is to be read */
-#define TCP_LINGER_MS  1000 /* in all that a worker waits for its last bytes to be acknowledged */
+#define TCP_AHEAD      4096u    /* bytes of it used while long packets follow each other */
+#define TCP_DIRECT_MAX 2        /* links read without epoll: an empty recv costs as much as three epoll_wait calls */
+#define TCP_UNREAD_MAX (1u << 20) /* bytes sent after which received data must be read first */
+#define TCP_LINGER_MS  1000 /* a worker waits so long at most, in all, for its last bytes to be acknowledged */
 
 _Static_assert(TCP_PACKET_MAX >= WIRE_PACKET_MIN, "every request fits a packet");
 
-/* May something be sent? In the first two it is tried. */
+/* May packets be sent? In the first two states a send is tried. */
 enum tcp_tx {
 	TCP_READY,
-	TCP_FULL,   /* not even a byte found room the last time */
-	TCP_REST,   /* some of a packet is not out yet: it goes first */
+	TCP_FULL,   /* the kernel took nothing the last time */
+	TCP_REST,   /* part of a packet is not sent yet: it goes first */
 	TCP_FAILED, /* the connection is broken: `err` */
 };
 
@@ -63,10 +63,10 @@ struct tcp {
 	unsigned int packets;        /* delivered in this progress call from this link */
 	bool watching;               /* epfd knows all links */
 	bool due;                    /* the timer went off */
-	bool in_progress;            /* what is closed now is freed at its end */
+	bool in_progress;            /* links closed now are freed at the end of the call */
 	struct list links;           /* struct tcp_link.in_state, live */
 	struct list closed;          /* the same, closed during the progress call */
-	struct list lingering;       /* the same, closed: the last bytes are on their way */
+	struct list lingering;       /* the same, closed: their last bytes are on their way */
 	struct list attend;          /* struct tcp_link.in_attend: not TCP_READY */
 	uint64_t looked;             /* ms: at those that linger */
 	uint64_t next_poll;          /* ms: for peers that do not answer */

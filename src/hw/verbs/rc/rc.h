@@ -76,47 +76,47 @@ struct rc {
 	uint32_t inline_most;
 	uint32_t message_most;
 	uint32_t
-		gate; /* what tx.posted may go up to without a second look: tx.limit, if none is batched */
+		gate; /* tx.posted may rise to this on the fast path: tx.limit, unless requests are batched */
 	uint32_t batch_count;
 	struct rc_batch *batch; /* RC_BATCH_MAX of them, NULL before the first */
-	struct ibv_send_wr one; /* of a send of one buffer, filled in as far as they are alike */
+	struct ibv_send_wr one; /* of a send of one buffer, with the fields that never change filled in */
 	struct ibv_sge one_sge;
-	struct ibv_send_wr *bad; /* what the device does not take of a list of one */
+	struct ibv_send_wr *bad; /* for ibv_post_send */
 	struct lock *lock;       /* the domain's */
 	uint32_t unsignaled;     /* sends of which one completes at least, less one: a mask */
 	struct ep *ep;
 	struct ibv_cq *cq;
 	struct ibv_comp_channel *channel;
-	struct rc_srx *srx; /* where its receives are posted, or NULL: in rx */
+	struct rc_srx *srx; /* shared receive queue, or NULL: receives are in rx */
 	unsigned int got;   /* completions read by arm, in wc */
 	struct ibv_wc wc[RC_BATCH];
 	unsigned int progress_calls;
-	uint64_t next_news;     /* ms; not looked for before, while all is well */
+	uint64_t next_news;     /* ms: next poll for events of the device */
 	struct verbs_note note; /* of its queues */
-	bool removed;           /* the device is, and with it all that was under way */
+	bool removed;           /* the device was taken away; all that was under way has ended */
 	struct ibv_mr *
-		probe_mr; /* of `placed`, where reads end that nobody wants the bytes of; or NULL */
+		probe_mr; /* of `placed`, the target of reads that only confirm a write; or NULL */
 	uint64_t probe;
 	/* The connection. */
 	const struct verbs_path *path; /* the domain's */
 	const struct verbs_cmlib *lib;
 	enum rc_state state;
-	struct rdma_event_channel *events; /* NULL before there is something to hear */
+	struct rdma_event_channel *events; /* NULL before the first connection event can come */
 	struct rdma_cm_id *id;
-	int epfd;    /* all that wakes: the channel, and news_fd */
+	int epfd;    /* wakes sleepers: the completion channel and news_fd */
 	int news_fd; /* an epoll instance: events and the timer, once they are there */
-	int timer;   /* of asking, which may be left without an answer; -1: none */
+	int timer;   /* of a connect request that may stay unanswered; -1: none */
 	uint8_t reads, writes_back; /* under way: ours, and theirs */
 	size_t say_len;
 	unsigned char say[RC_ASK_MOST];
 };
 
-/* Somebody who asks; the id has a channel of its own, since it outlives the listener. */
+/* A connection request; its id has an event channel of its own because it may outlive the listener. */
 struct offload_request {
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *id;
 	struct addr name, own;
-	uint8_t reads, writes_back; /* that it agrees to: ours, and its own */
+	uint8_t reads, writes_back; /* RDMA reads it agrees to: ours, and its own */
 	size_t len;
 	unsigned char data[RC_REQUEST];
 };
@@ -145,11 +145,13 @@ int rc_connect(struct offload *n, const struct addr *to, const void *data, size_
 int rc_accept(struct offload *n, struct offload_request *req, const void *data, size_t len);
 void rc_shutdown(struct offload *n);
 int rc_fd(const struct offload *n);
-/* What happened to the connection since; true: something. */
+/* Handles events of the connection. True: there was one. */
 bool rc_news(struct rc *rc);
-/* It is over: what is under way completes as cancelled; the endpoint is told. `err` is positive. */
+/*
+ * Ends the connection: operations under way complete as cancelled, the endpoint gets its event. `err` is positive.
+ */
 void rc_end(struct rc *rc, int err);
-/* Frees what the connection has. */
+/* Frees the connection's resources. */
 void rc_leave(struct rc *rc);
 
 /* rc_listen.c */
@@ -159,26 +161,23 @@ void rc_forget_request(struct offload_request *req);
 void rc_reject(struct offload_request *req, const void *data, size_t len);
 
 /* rc_removed.c */
-/*
- * What the device says of itself, which is read if somebody is waiting to say something; true: something
- * that concerns the endpoint.
- */
+/* Handles events of the device. True: one concerned the endpoint. */
 bool rc_device_news(struct rc *rc, bool waiting);
-/* The device is taken away: what is under way has ended when it returns, and nothing follows. */
+/* The device was taken away: all operations under way have ended when this returns. */
 void rc_removed(struct rc *rc);
 
 /* rc_progress.c */
 bool rc_progress(void *state);
 bool rc_arm(void *state);
-/* A work request is over, well or not. */
+/* A work request has completed, with or without error. */
 void rc_complete(struct rc *rc, const struct ibv_wc *wc);
-/* The device tells of nothing any more: what is under way ends as if it had given it back. */
+/* The device reports nothing any more: ends what is under way as flushed. */
 void rc_give_up(struct rc *rc);
-/* A receive is over, well or not. */
+/* A receive has completed, with or without error. */
 void rc_came(struct rc *rc, const struct ibv_wc *wc);
 /* A receive that came too late for the device completes as cancelled. */
 void rc_give_back(struct rc *rc, const struct rc_work *work);
-/* A send that the device does not take, after all, completes with this error, which is positive. */
+/* A send that the device refused completes with this error (positive). */
 void rc_unsent(struct rc *rc, const struct rc_work *work, int err, int prov_errno);
 
 /* rc_more.c */

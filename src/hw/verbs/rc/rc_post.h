@@ -6,7 +6,7 @@
 #include "core/mr.h"
 #include "hw/verbs/rc/rc.h"
 
-/* What the common way of posting does not look after. */
+/* Flags that the fast path of posting does not handle. */
 #define RC_SPECIAL                                                                                 \
 	(FI_FENCE | FI_MORE | FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE | FI_MATCH_COMPLETE |      \
 	 FI_TRIGGER)
@@ -26,7 +26,7 @@ static inline struct ibv_sge rc_sge(const void *buf, size_t len, void *desc)
 				.lkey = desc ? ((const struct mr *)desc)->lkey : 0};
 }
 
-/* Why nothing can be posted now. */
+/* The error when nothing can be posted now. */
 static inline int rc_no_space(const struct rc *rc)
 {
 	if (rc->state == RC_UP)
@@ -39,7 +39,7 @@ static inline int rc_error(int err)
 	return err == ENOMEM ? -FI_EAGAIN : -err;
 }
 
-/* That it is safe from a loss of power can be said of what is written, not of a message. */
+/* Commit completion is possible for writes, not for messages. */
 static inline uint64_t rc_send_flags(const struct ep *ep)
 {
 	return ep->tx_flags & ~FI_COMMIT_COMPLETE;
@@ -47,7 +47,7 @@ static inline uint64_t rc_send_flags(const struct ep *ep)
 
 #define RC_INLINE static inline __attribute__((always_inline))
 
-/* Locked; there is room. The slot of the next work request, and in `send_flags` what tells of its end. */
+/* Locked; there is space. Fills the slot of the next work request; `send_flags` says whether it is signaled. */
 RC_INLINE void rc_note(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op,
 		       unsigned int send_flags)
 {
@@ -63,14 +63,16 @@ RC_INLINE void rc_note(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op,
 	wr->send_flags = send_flags;
 }
 
-/* In company of others, or of a second request that confirms it. Locked. 0 or a negative error. */
+/*
+ * Posts it together with batched ones, or with a second request that confirms it. Locked. 0 or a negative error.
+ */
 int rc_post_special(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op,
 		    unsigned int send_flags);
 
 /* The same for eight bytes that the device writes atomically (rc->ex); `wr` is as for a plain write. */
 int rc_post_word(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op);
 
-/* Locked. `send_flags` has all but what tells of the end. */
+/* Locked. `send_flags` has all but IBV_SEND_SIGNALED. */
 RC_INLINE int rc_post_locked(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op,
 			     unsigned int send_flags)
 {
@@ -100,8 +102,8 @@ RC_INLINE ssize_t rc_post(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op
 }
 
 /*
- * The same of what leaves our memory, and goes along with the request where it is short: then it needs no
- * registration. `keyed`: all of it is registered.
+ * The same for data that leaves our memory: short data is sent inline and needs no registration. `keyed`: all of
+ * it is registered.
  */
 RC_INLINE ssize_t rc_post_out(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op, bool keyed)
 {
@@ -114,7 +116,7 @@ RC_INLINE ssize_t rc_post_out(struct ep *ep, struct ibv_send_wr *wr, struct rc_o
 	return __builtin_expect(keyed, 1) ? rc_post(ep, wr, op, 0) : -FI_EINVAL;
 }
 
-/* A vector as the device takes it. */
+/* A vector in the device's form. */
 struct rc_list {
 	struct ibv_sge sge[RULES_RC_IOV_MAX];
 	size_t len;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The verbs transport of the engine: packets as sends between reliable queue pairs, one a peer, that are
- * agreed on in the hellos. All peers of a worker share its receive slots; each is granted some of them,
- * so that none is ever sent to without a place. Before the first peer no queue is made.
+ * The verbs transport of the engine: packets are sends between reliable queue pairs, one per peer, agreed on in
+ * the hellos. All peers of a worker share its receive slots; each is granted credits for some of them, so that no
+ * packet arrives without a slot. No queue is made before the first peer.
  */
 #ifndef WEFT_HW_VERBS_H
 #define WEFT_HW_VERBS_H
@@ -15,31 +15,31 @@
 #include "hw/verbs/rdm/verbs_slots.h"
 #include "link/wire.h"
 
-/* What stands before every payload, in host byte order. */
+/* Header before every payload, in host byte order. */
 struct verbs_head {
-	uint64_t head; /* 0: nothing but room is told of */
+	uint64_t head; /* 0: the packet carries credits alone */
 	uint64_t tag;
 	uint64_t data;  /* meaningful with WIRE_DATA */
-	uint32_t freed; /* places for packets that are the receiver's again */
+	uint32_t freed; /* credits returned */
 	uint32_t flags; /* VERBS_PLAIN */
 };
 
 _Static_assert(sizeof(struct verbs_head) == 32, "layout of a head");
 
-#define VERBS_PLAIN 1u /* nothing goes without packets any more, verbs_rdma.h */
+#define VERBS_PLAIN 1u /* no RDMA operations any more: verbs_rdma.h */
 
 #define VERBS_PACKET_MAX WIRE_PACKET_MIN /* longest payload */
 #define VERBS_SLOT       (sizeof(struct verbs_head) + VERBS_PACKET_MAX)
-#define VERBS_WINDOW     32 /* packets a peer may have on the way to us */
+#define VERBS_WINDOW     32 /* credits of a peer: packets under way to us */
 #define VERBS_NARROW     4  /* the same when there are too many peers for that */
-#define VERBS_SPARE      2  /* slots beyond a window, for words about room alone */
+#define VERBS_SPARE      2  /* slots beyond a window, for packets that carry credits alone */
 #define VERBS_FLIGHT     64 /* sends of a link that are not known to have arrived: a power of two */
 #define VERBS_SIGNAL     16 /* one of so many sends is signaled: a power of two, well below that */
-#define VERBS_INLINE     256 /* bytes the device is asked to take along, heads included */
+#define VERBS_INLINE     256 /* bytes that the device is asked to send inline, header included */
 #define VERBS_SEGMENTS   4   /* of a queue pair's sends, head included */
 #define VERBS_LINGER_MS  1000
 
-/* Completions that a send has read while it waited, and the next progress call is to treat. */
+/* Completions that a send has read while it waited; the next progress call handles them. */
 struct verbs_kept {
 	struct ibv_wc *wc;
 	unsigned int first, count, size; /* the oldest, how many, places */
@@ -48,25 +48,25 @@ struct verbs_kept {
 /* The state of a worker. */
 struct verbs {
 	struct worker *worker;
-	int epfd;         /* holds what wakes: the channel, once there is one */
-	bool up;          /* all below is there */
-	unsigned int got; /* completions read by arm, in wc; older than what is kept */
+	int epfd;         /* wakes sleepers: holds the completion channel, once there is one */
+	bool up;          /* all below is made */
+	unsigned int got; /* completions read by arm, in wc; older than the kept ones */
 	struct verbs_kept kept;
 	unsigned int progress_calls;
-	unsigned int troubles;  /* of the device, as far as they were looked into */
+	unsigned int troubles;  /* of the device, as far as they were handled */
 	struct verbs_note note; /* of the queues that all links share */
 	struct verbs_path path;
-	struct verbs_path early; /* keeps a device open until then; its `dev` may be NULL */
+	struct verbs_path early; /* keeps the device open until the first link; its `dev` may be NULL */
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;
-	struct verbs_slots recv; /* posted to srq, but for what is being delivered */
+	struct verbs_slots recv; /* posted to srq, but for the slot that is being delivered */
 	struct verbs_slots send;
 	unsigned int credits_granted; /* of recv: windows and spares of all links */
 	struct pool links;       /* struct verbs_link */
 	struct pool rdma_posted; /* of all links, see verbs_rdma.h */
 	struct list all;         /* struct verbs_link.in_all */
-	struct list attend; /* struct verbs_link.in_attend: broken, or owes a word about room */
+	struct list attend; /* struct verbs_link.in_attend: broken, or has credits to return */
 	struct ibv_wc wc[16];
 };
 
@@ -75,23 +75,23 @@ struct verbs_link {
 	struct verbs *own;
 	struct ibv_qp *qp;
 	/* What a send touches. */
-	uint32_t credits;     /* packets the peer has places for; 0 until it is known to listen */
+	uint32_t credits;     /* packets we may send; 0 until the peer is known to receive */
 	uint32_t posted;   /* sends, modulo 2^32 */
 	uint32_t arrived;  /* of those, known to be over */
-	uint32_t freed;    /* places that are free again and that the peer was not told of */
-	uint32_t peer_imm; /* how the peer names its end: its number in its pool of links */
+	uint32_t freed;    /* slots that are free again and not returned as credits yet */
+	uint32_t peer_imm; /* the peer's number of its end, in its pool of links */
 	uint32_t inline_max;
 	uint32_t unsignaled; /* bits of a send's number of which one is set unless it is signaled */
-	bool software;       /* the device is: a message is sent when it has been acknowledged */
-	bool late;           /* the last packet was not, in time */
-	uint32_t id;         /* how the engine names the peer */
+	bool software;       /* the device is a software one: a send is complete when it is acknowledged */
+	bool late;           /* the last packet was not acknowledged in time */
+	uint32_t id;         /* the engine's id of the peer */
 	uint32_t psn;        /* of our first packet */
 	uint32_t window;
-	uint32_t credit_limit; /* all the room there may be */
+	uint32_t credit_limit; /* all credits there are */
 	bool heard;
-	bool disconnected; /* the peer has said it: it hears nothing any more */
-	bool owes;         /* a word that found no room: see verbs_say */
-	bool ended;        /* the engine was told */
+	bool disconnected; /* the peer sent a disconnect message: it reads nothing any more */
+	bool owes;         /* credits could not be returned: see verbs_say */
+	bool ended;        /* rx_ended was called */
 	int err;           /* positive: broken */
 	struct verbs_direct direct;
 	uint16_t slots[VERBS_FLIGHT]; /* of each send under way, or VERBS_NO_SLOT */
@@ -108,11 +108,11 @@ static inline uint32_t verbs_flags(const struct verbs_link *l)
 /* verbs_up.c */
 /* Opens the device and makes what all links share, if that is not there. 0 or a negative error. */
 int verbs_up(struct verbs *v);
-/* The opposite; no link is left. */
+/* The opposite, when no link is left. */
 void verbs_down(struct verbs *v);
-/* Keeps no device any more that was opened before there was any use for it. */
+/* Closes a device that was opened before its first use. */
 void verbs_let_go(struct verbs *v);
-/* Slots and completions for one more link; how many packets it may have under way to us. 0: none. */
+/* Reserves slots and completions for one more link. Returns the credits it grants; 0: none left. */
 unsigned int verbs_grant(struct verbs *v);
 void verbs_revoke(struct verbs *v, unsigned int window);
 
@@ -127,7 +127,7 @@ void verbs_drain(void *state);
 /* verbs_qp.c: 0 or a negative error, which is logged. */
 /* The queue pairs of a half; the second one may be missing. */
 int verbs_qp_make(struct verbs_link *l);
-/* What the peer has to know of them. */
+/* What the peer has to know of them, for the hello. */
 struct wire_nic verbs_qp_tell(struct verbs_link *l);
 /* Joins them to the peer's. */
 int verbs_qp_join(struct verbs_link *l, const struct wire_nic *theirs);
@@ -136,9 +136,9 @@ int verbs_qp_join(struct verbs_link *l, const struct wire_nic *theirs);
 int verbs_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 	       uint64_t tag);
 int verbs_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
-/* A word without a packet, which tells of room; later, where there is no way now. */
+/* Returns credits without a packet; later, if the link cannot send now. */
 void verbs_say(struct verbs_link *l, bool signaled);
-/* The same if there is much to tell. */
+/* The same if there are many credits to return. */
 void verbs_tell(struct verbs_link *l);
 /* Sends up to the one numbered `posted` are over. */
 void verbs_sent(struct verbs_link *l, uint32_t posted);
@@ -146,24 +146,24 @@ void verbs_sent(struct verbs_link *l, uint32_t posted);
 /* verbs_ack.c: for software devices. Nothing is called up. */
 /* Waits, a bounded time, until all packets have arrived. */
 void verbs_ack_wait(struct verbs_link *l);
-/* The same of all requests without packets. */
+/* The same for all RDMA requests. */
 void verbs_ack_write(struct verbs_link *l);
-/* The oldest completions that were kept meanwhile, at most so many. How many. */
+/* Takes the oldest kept completions, at most so many. Returns their number. */
 int verbs_ack_kept(struct verbs *v, struct ibv_wc *wc, int most);
 void verbs_ack_drop(struct verbs *v);
 
 /* verbs_event.c */
-/* Hears what the device says of itself and breaks the links that it has broken. It may all be down then. */
+/* Handles events of the device and breaks the links they concern. All may be down afterwards. */
 void verbs_poll_events(struct verbs *v);
-/* May more links be made? It is up. */
+/* May more links be made? The worker is up. */
 bool verbs_usable(const struct verbs *v);
 
 /* verbs_progress.c */
 bool verbs_progress(void *state);
-/* The next completions, which are in v->wc then. How many; 0 or negative: there are none. */
+/* Reads the next completions into v->wc. Their number; 0 or negative: none. */
 int verbs_read(struct verbs *v);
 bool verbs_arm(void *state);
-/* A completion while the worker is being closed: of what comes in only a disconnect message matters. */
+/* Handles a completion while the worker is being closed: of received packets only a disconnect message matters. */
 void verbs_last_messages(struct verbs *v, const struct ibv_wc *wc);
 /* The link is broken: `err` is positive. The engine hears of it in the next progress call. */
 void verbs_fail(struct verbs_link *l, int err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Datagrams over an unreliable queue pair (UD) of a device. What comes in is placed in slots of ours, where it
- * waits until somebody wants it, and what goes out leaves from such: the application's memory needs no
- * registration, and the 40 bytes of routing header before each datagram stay here.
+ * Datagrams over an unreliable queue pair (UD) of a device. Datagrams are received into, and sent from, slots of
+ * ours: the application's memory needs no registration, and the 40 bytes of routing header before each datagram
+ * stay here.
  */
 #ifndef WEFT_HW_UD_H
 #define WEFT_HW_UD_H
@@ -13,7 +13,7 @@
 
 #define UD_RECVS 256 /* slots; a datagram that finds none is lost */
 #define UD_SENDS 64  /* a power of two */
-#define UD_TELLS 16  /* sends of which one tells of its end, likewise */
+#define UD_TELLS 16  /* one of so many sends is signaled: a power of two */
 #define UD_BATCH 16
 #define UD_GRH   40         /* bytes */
 #define UD_QKEY  0x11111111 /* what both sides must say */
@@ -26,7 +26,7 @@ struct ud_slots {
 	size_t len;  /* of all */
 };
 
-/* How packets find a worker: what the device made of it. */
+/* Path to a worker: the device's address handle. */
 struct ud_way {
 	uint8_t gid[16];
 	uint16_t lid;
@@ -43,8 +43,8 @@ struct ud {
 	struct ud_slots recv, send;
 	uint32_t sent,
 		over; /* sends, counted for ever; those before `over` have left their slots */
-	bool broken;  /* the queue pair takes nothing any more, before it is mended */
-	int dead;     /* positive: it cannot be mended, and why */
+	bool broken;  /* the queue pair has failed and is not reset yet */
+	int dead;     /* positive: it cannot be reset, the error */
 	struct verbs_note note; /* of its queues */
 	unsigned int progress_calls;
 	uint64_t looked;  /* ms: when the device was last asked whether it is broken */
@@ -59,9 +59,9 @@ struct ud {
 int ud_send(struct dgram *d, const struct addr *to, const struct iovec *iov, size_t count);
 int ud_send_many(struct dgram *d, const struct dgram_out *outs, unsigned int count);
 void ud_drop_ways(struct ud *u);
-/* Looks which sends are over. */
+/* Reads completions of sends. */
 void ud_reap(struct ud *u);
-/* What was sent leaves, if it does so soon; `own`: our own name. */
+/* Waits, a bounded time, until what was sent has left; `own`: our own name. */
 void ud_drain(struct ud *u, const struct addr *own);
 
 /* ud_rx.c */
@@ -74,13 +74,13 @@ int ud_post(struct ud *u, uint32_t slot);
 /* 0 or a negative error; what there is of it is the caller's to destroy in any case. */
 int ud_make_pair(struct ud *u);
 /*
- * A broken queue pair starts anew: what was under way is lost, as datagrams may be. 0, or a negative
- * error: it is of no use any more.
+ * Resets a failed queue pair; datagrams under way are lost, as datagrams may be. 0, or a negative error: it cannot
+ * be used any more.
  */
 int ud_mend(struct ud *u);
-/* Hears what the device says of itself. */
+/* Handles events of the device. */
 void ud_poll_device(struct ud *u);
-/* What somebody failed to make, of which errno tells, is logged: the error, which is negative. */
+/* Logs what could not be made, with errno. Returns the negative error. */
 int ud_failed(const char *what);
 
 #endif
