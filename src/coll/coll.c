@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a worker has to do with groups: messages find them, ends of peers are told, progress is made. */
+/* The hooks of the engine (xfer/group.h): delivering messages to groups, ends of peers, progress. */
 #include "coll/coll.h"
 
 #include <rdma/fi_errno.h>
@@ -17,7 +17,10 @@
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
-/* To read the clock takes as long as half a progress call in vain. Who sleeps takes a progress call each millisecond meanwhile. */
+/*
+ * Progress calls between two reads of the clock, which takes half as long as an idle progress call. Sleepers make
+ * one each millisecond meanwhile.
+ */
 #define POLL_CALLS 16
 
 struct coll *coll_of(struct worker *worker)
@@ -72,7 +75,7 @@ int coll_connect(struct coll *c, struct peer *peer)
 
 	if (peer->state != PEER_IDLE)
 		return 1;
-	/* Its last messages are still to come, but not for ever; joins that wait for more look again. */
+	/* Its last messages may still come, for a bounded time; joins poll again after that. */
 	if (peer->conn.unread && clock_coarse_ms() - peer->conn.lost_at < COLL_LATER_MS) {
 		coll_wake_in(c, COLL_LATER_MS);
 		return 0;
@@ -91,7 +94,7 @@ int coll_answer(struct peer *peer, const struct wire_group *msg)
 		.head = WIRE_HEAD(WIRE_GROUP, 0, 0, 0), .payload = msg, .len = sizeof(*msg)};
 	int ret;
 
-	/* Counted as an answer: nobody makes us keep more of them than it may. */
+	/* Counted as an answer, within the peer's budget. */
 	if (peer->state != PEER_IDLE) {
 		tx_control_data(peer, &p);
 		return 0;
@@ -109,7 +112,7 @@ int coll_say(struct coll *c, fi_addr_t addr, const struct wire_group *msg)
 
 /* ---- Hearing ---------------------------------------------------------------------------------- */
 
-/* NULL: what comes now is for nobody, or there is no memory. */
+/* NULL: the endpoint has no groups, or there is no memory. */
 static struct coll *heard(struct worker *worker)
 {
 	return worker->closing ? NULL : coll_of(worker);
@@ -180,9 +183,9 @@ void coll_hear(struct worker *worker, struct peer *peer, const struct packet *p)
 }
 
 /*
- * A member that left in good order has sent all that others need of it, unless they find later that they need
- * more: then it cannot be reached. So has who has closed the group, however it ends later. An attempt of
- * ours that fails may have been one to somebody who left so, and came to us first.
+ * A member that left in good order has sent all that others need of it; if a member later needs more, it finds
+ * that it cannot reach it. The same holds for a member that closed the group, however its connection ends. A
+ * failed attempt of ours may have been one to such a member.
  */
 void coll_peer_failed(struct coll *c, struct peer *peer, int err)
 {
@@ -200,7 +203,7 @@ void coll_peer_failed(struct coll *c, struct peer *peer, int err)
 		if (rank == g->size)
 			continue;
 		leave_doubt_again(g, rank);
-		if (full) /* it could come back, and leave as much again */
+		if (full) /* it could connect again and leave as much again */
 			group_fail(g, FI_ENOBUFS);
 		else if (bye || leave_has(g, rank))
 			coll_wake_in(c, COLL_LATER_MS);
@@ -219,7 +222,7 @@ void coll_wake_in(struct coll *c, unsigned int ms)
 
 	if (!c->wake_at || at < c->wake_at)
 		c->wake_at = at;
-	if (c->worker->sleepers) /* nothing else tells them that they have to nap now */
+	if (c->worker->sleepers) /* sleepers have to poll from now on, and nothing else wakes them */
 		worker_wake(c->worker);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls: what is asked for is checked, then it is an operation. fi_collective(3). */
+/* The calls of collectives: check the arguments, begin an operation. fi_collective(3). */
 #include <rdma/fi_collective.h>
 #include <rdma/fi_errno.h>
 
@@ -14,7 +14,7 @@
 	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |          \
 	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 
-/* A call as it came, in the order of most of them. */
+/* The arguments of a call, in the order of most calls. */
 struct call {
 	enum fi_collective_op kind;
 	const void *buf;
@@ -29,7 +29,7 @@ struct call {
 
 #define NO_ROOT FI_ADDR_UNSPEC
 
-/* Which members give and get how much, in counts. */
+/* Buffer sizes of each kind of collective, in counts per member. */
 enum share { NONE, ONE, EACH, ONE_AT_ROOT, EACH_AT_ROOT };
 
 static const struct {
@@ -90,8 +90,8 @@ static int check_root(struct group *g, const struct call *c, struct op_args *a)
 }
 
 /*
- * A member that joined to send alone, or to receive alone, calls what asks no more of it: of a rooted collective
- * the root's side or the others'. What a member keeps for itself goes nowhere.
+ * A member that joined only to send, or only to receive, may call what needs no more: one side of a rooted
+ * collective. Data that a member keeps for itself does not count.
  */
 static int check_ways(const struct group *g, const struct call *c, const struct op_args *a)
 {
@@ -123,7 +123,7 @@ static int check(struct group *g, const struct call *c, struct op_args *a)
 	}
 	if (c->kind == FI_BARRIER) {
 		a->width = 1;
-		return 0; /* there is nothing else to it */
+		return 0; /* a barrier has no other arguments */
 	}
 	err = check_root(g, c, a);
 	if (!err)

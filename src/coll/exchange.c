@@ -10,12 +10,12 @@
 #include "xfer/msg/tx.h"
 
 /*
- * Bytes of a message up to here are sooner taken at once than matched in queues. They come in one packet, and as a
- * whole: transports ask where to put those alone that are longer than 4096 bytes.
+ * A message up to this long (bytes) goes to its operation at once instead of through the queues. It comes in one
+ * packet, as a whole: transports place only messages longer than 4096 bytes directly.
  */
 #define DIRECT_MAX 256
 
-/* A message of so many bytes came: was it called with other arguments there? */
+/* A message of another length came: the member called with other arguments. */
 static bool differs(const struct op *op, const struct plan_message *m, uint64_t tag, size_t len)
 {
 	if (__builtin_expect(
@@ -72,7 +72,7 @@ static __attribute__((noinline)) void watch_closely(struct group *g, uint32_t ra
 		group_fail(g, FI_ECONNABORTED);
 }
 
-/* Nobody else would notice if it was dead, or has left. */
+/* Watches the member: no one else would notice that it died or left. */
 static inline void watch(struct group *g, uint32_t rank)
 {
 	const struct peer *peer = worker_peer(g->coll->worker, group_member(g, rank));
@@ -107,7 +107,7 @@ static bool was_early(struct op *op, unsigned int i)
 	return true;
 }
 
-/* Of one member several may come: none overtakes what waits in the queues. */
+/* Messages of one member stay in order: none overtakes what waits in the queues. */
 static bool queues_empty(const struct group *g)
 {
 	return list_empty(&g->rx.unexpected[1]) && list_empty(&g->rx.posted[1]);
@@ -124,7 +124,7 @@ static int post_receive(struct op *op, unsigned int i, void *buf, size_t len)
 				 .work = &op->slot[i].work};
 	int err = rx_post(&op->group->rx, NULL, true, &args);
 
-	return err == -FI_EAGAIN ? -FI_ENOMEM : err; /* nobody would try again */
+	return err == -FI_EAGAIN ? -FI_ENOMEM : err; /* no one would try again */
 }
 
 static int receive(struct op *op, unsigned int i)
@@ -145,7 +145,7 @@ static int receive(struct op *op, unsigned int i)
 	return err;
 }
 
-/* Which message of its round; the number of them: none. */
+/* Index of the message in its round; the number of messages: none. */
 static unsigned int waiting(const struct op *op, uint32_t rank)
 {
 	unsigned int i;
@@ -156,7 +156,7 @@ static unsigned int waiting(const struct op *op, uint32_t rank)
 	return i;
 }
 
-/* What is long enough to be offered is too long: it was called with other arguments there. */
+/* A message long enough for a rendezvous is too long here: the member called with other arguments. */
 static __attribute__((noinline, cold)) int answer(struct peer *peer, const struct packet *p)
 {
 	int err = wire_op(p->head) == WIRE_RTS ? FI_ETRUNC : 0;
@@ -205,7 +205,7 @@ static int send(struct op *op, unsigned int i)
 	return peer ? tx_ahead(peer, &p, &op->slot[i].work) : -FI_EADDRNOTAVAIL;
 }
 
-/* Posted all the same, or not: the end of the group sees to it. */
+/* Posted or not: the end of the group handles it. */
 static __attribute__((noinline, cold)) void fail(struct op *op, uint32_t rank, int err)
 {
 	fi_addr_t addr = group_member(op->group, rank);
@@ -219,7 +219,7 @@ static void start_send(struct op *op, unsigned int i)
 {
 	int ret;
 
-	/* What it sends stays as it is until all have it: its next round waits for that. */
+	/* The memory sent stays unchanged until all have it: the next round waits for that. */
 	op->slot[i].work.batch = op->plan.whole ? op : NULL;
 	op->slot[i].direct = false;
 	op->slot[i].pending = true; /* it may be complete before the call returns */
@@ -251,7 +251,7 @@ void exchange_prepare(struct op *op)
 	}
 }
 
-/* No slot is pending: what comes for one that is not posted yet is not taken for it. */
+/* Clears all slots, so that a message does not complete a slot that is not posted yet. */
 void exchange_start(struct op *op)
 {
 	unsigned int count = op->round->messages, i = 0;

@@ -11,7 +11,7 @@
 #include "core/ep.h"
 #include "xfer/worker.h"
 
-/* Collectives of which some members may be far ahead of others, in a row without one that all wait in. */
+/* Collectives in a row in which some members may run ahead of others, before one in which all wait for all. */
 #define SPELL_MAX 64
 
 /* ---- Ends ------------------------------------------------------------------------------------- */
@@ -43,7 +43,7 @@ static void tell(const struct op *op)
 		cntr_done(cntr, op->args.out_count * op->args.width);
 }
 
-/* What had to wait for it, or for all, may begin. */
+/* Operations that waited for this one may begin. */
 static void begin_next(struct group *g)
 {
 	bool first = true;
@@ -74,7 +74,7 @@ static void forget_plan(struct op *op)
 	op->round->messages = op->round->sends = op->round->locals = 0;
 }
 
-/* It is idle, as op_new finds it. */
+/* Puts it on the idle list, where op_new finds it. */
 static inline void put_away(struct op *op)
 {
 	struct group *g = op->group;
@@ -84,7 +84,7 @@ static inline void put_away(struct op *op)
 	if (op->memory)
 		free(op->memory);
 	op->memory = NULL;
-	list_push_front(&g->coll->idle, &op->in_ready); /* its plan may be asked for next */
+	list_push_front(&g->coll->idle, &op->in_ready); /* its plan may be needed next */
 	g->op_count--;
 }
 
@@ -180,14 +180,14 @@ static enum plan_overlap overlap_of(const struct op_args *a)
 	return in == out ? PLAN_SAME : PLAN_MIXED;
 }
 
-/* The same whichever comes first, bit by bit? */
+/* Does the operator commute, bit by bit? */
 static bool commutes(const struct op_args *a)
 {
 	return a->op != FI_ATOMIC_WRITE &&
 	       (a->type <= FI_UINT64 || a->type == FI_INT128 || a->type == FI_UINT128);
 }
 
-/* Programs repeat themselves: what was planned last is not planned again. */
+/* Programs repeat their calls: the plan of the last call is used again. */
 static void plan_anew(struct op *op, struct group *g, const struct plan_shape *s)
 {
 	struct plan_shape *last = &op->shape;
@@ -237,7 +237,7 @@ static void make_plan(struct op *op, struct group *g, const struct op_args *a)
 	};
 }
 
-/* Is it just what was done last? */
+/* Is it the same call as the last one? */
 static bool repeats(const struct op *op, const struct group *g, const struct op_args *a)
 {
 	const struct op_args *last = &op->args;
@@ -266,7 +266,7 @@ static int prepare(struct op *op, struct group *g, const struct op_args *a)
 	return op->memory ? 0 : -FI_ENOMEM;
 }
 
-/* May it begin beside what is under way? */
+/* May it begin beside the operations under way? */
 static bool must_wait(const struct group *g, const struct op *op)
 {
 	return !list_empty(&g->ops) && (op->alone || g->alone_count);
@@ -315,15 +315,15 @@ static int post(struct ep *ep, struct group *g, const struct op_args *args, bool
 	return 0;
 }
 
-/* Can nobody end it before all have begun? */
+/* Does every member wait for all others? */
 static bool all_wait(enum fi_collective_op kind)
 {
 	return kind != FI_BROADCAST && kind != FI_REDUCE && kind != FI_SCATTER && kind != FI_GATHER;
 }
 
 /*
- * Where only some wait for others, those who do not could get ahead without end, and what they send would
- * be kept without bound: after a spell of such all meet. Every member counts the same.
+ * If only some members wait for others, the rest could run ahead without end, and their messages would be kept
+ * without bound: after SPELL_MAX such collectives all members wait for all. Every member counts the same.
  */
 static int meet(struct group *g)
 {

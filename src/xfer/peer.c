@@ -101,7 +101,7 @@ fi_addr_t peer_reported(struct peer *peer)
 	return addr == FI_ADDR_NOTAVAIL ? addr : av_user_id(peer->worker->av, addr);
 }
 
-/* Puts it into the table, unless somebody is there. */
+/* Puts the peer into the table, unless another one has the entry. */
 static void enter(struct peer *peer, fi_addr_t addr)
 {
 	if (peer->worker->peers[addr] != &peer_nobody)
@@ -146,7 +146,10 @@ fi_addr_t peer_addr_lookup(struct peer *peer)
 	if (addr == FI_ADDR_NOTAVAIL || worker_reserve(peer->worker, addr))
 		return addr;
 	enter(peer, addr);
-	/* Noted only where removal of the entry finds it: the other end of ours may be there already. */
+	/*
+	 * Only the peer in the table notes its entry, so that removing the entry finds it; with a link to
+	 * ourselves there are two peers of one name.
+	 */
 	if (peer->worker->peers[addr] == peer)
 		peer->addr = addr;
 	return addr;
@@ -180,7 +183,7 @@ void peer_refresh(struct peer *peer)
 	peer->link = open ? peer->real : &peer_full_link;
 }
 
-/* Nothing of the peer will meet a receive any more; `err`, or 0, is what receives for it alone end with. */
+/* No message of the peer will match a receive any more: receives that name it alone end with `err`, if not 0. */
 static void forget_in_receives(struct peer *peer, int err)
 {
 	struct worker *worker = peer->worker;
@@ -194,7 +197,7 @@ static void forget_in_receives(struct peer *peer, int err)
 	}
 }
 
-/* The messages that were read late are all of it now; the end comes behind them. */
+/* All late messages have been delivered: only now the receives for the peer end. */
 static void read_out(struct peer *peer)
 {
 	peer->conn.unread = false;
@@ -249,7 +252,10 @@ static void close_sockets(struct peer *peer)
 	peer->conn.sock = peer->conn.wake = -1;
 }
 
-/* In good order, ours or the peer's, last words go out; else what was reported as failed is not done. */
+/*
+ * After an orderly end, ours or the peer's, the link still sends what is posted; else it must not, because that
+ * was reported as failed.
+ */
 static void close_link(struct peer *peer, int err)
 {
 	if (!peer->real)
@@ -259,7 +265,7 @@ static void close_link(struct peer *peer, int err)
 	peer->real = NULL;
 }
 
-/* What the device says, where that is why it is lost. */
+/* prov_errno: the device's reason if it ended the link, else `err`. */
 static int reason_of(const struct peer *peer, int err)
 {
 	return peer->real && peer->real->reason && !peer->conn.disconnect_received
@@ -267,12 +273,12 @@ static int reason_of(const struct peer *peer, int err)
 		       : err;
 }
 
-/* Its link works no more: what had come by it is read, what leads to it is closed. */
+/* Ends the use of the link: reads out what has come by it, closes its sockets. */
 static void disconnect(struct peer *peer)
 {
 	struct worker *worker = peer->worker;
 
-	/* It may have come in by our hello before we made a link of its. */
+	/* The peer may have sent by our hello's descriptors before we made our link. */
 	bool came = peer->real || (peer->state == PEER_HANDSHAKE && peer->conn.inside);
 	enum link_kind kind = peer->real ? peer->conn.kind : LINK_HOST;
 	const struct transport *t = worker->via[kind].transport;
@@ -281,7 +287,7 @@ static void disconnect(struct peer *peer)
 		worker->handshakes--;
 	conn_abandon(peer);
 	peer->conn.losing = true;
-	/* What ends below is its owner's again. */
+	/* Memory of requests that end below is their owners' again. */
 	if (peer->real)
 		peer->real->rdma->abort(peer->real);
 	if (came && t->reap)
@@ -295,7 +301,7 @@ static void disconnect(struct peer *peer)
 	close_sockets(peer);
 }
 
-/* Does its end tell those who wait for a message of this peer alone that none will come? */
+/* Do receives that name this peer alone end with its connection? */
 static bool fails_directed(const struct peer *peer)
 {
 	return peer->real && !peer->real->silent && !peer->conn.disconnect_received;
@@ -305,7 +311,7 @@ bool peer_reads_out(struct peer *peer)
 {
 	struct worker *worker = peer->worker;
 
-	/* Of one that connects anew nothing old is looked for: its claims would be taken for those. */
+	/* While the peer connects anew its old claims are not looked for: its new ones look the same. */
 	if (!peer->conn.unread || peer->state != PEER_IDLE ||
 	    worker->via[LINK_HOST].transport->reap(worker->via[LINK_HOST].state, pool_id(peer)))
 		return false;

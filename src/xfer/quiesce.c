@@ -16,7 +16,7 @@ static void note(struct worker *worker, bool last)
 			worker->via[i].transport->quiesce(worker->via[i].state, last);
 }
 
-/* A peer that was stopped in the middle keeps us here: say so now and then. */
+/* Logs, once a second, which peer we wait for: it may be stopped in the middle of a copy. */
 static void say(struct worker *worker, uint32_t id, uint64_t *next)
 {
 	struct peer *peer = pool_find(&worker->peer_pool, id);
@@ -44,7 +44,7 @@ static void wait_for_peers(struct worker *worker, enum link_kind kind)
 	while (!t->quiesced(state, &id)) {
 		say(worker, id, &next);
 		conn_poll(
-			worker); /* what a peer that died had begun is ended when that is noticed */
+			worker); /* the guards of a dead peer are released when its death is noticed */
 		sched_yield();
 	}
 }

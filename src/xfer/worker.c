@@ -59,7 +59,7 @@ static void fini_fields(struct worker *worker)
 	free(worker);
 }
 
-/* What the endpoint is to be called; a wildcard becomes an address peers can use. */
+/* Chooses the endpoint's name; a wildcard becomes an address that peers can use. */
 static int choose_name(struct worker *worker, const struct fi_info *info)
 {
 	static const unsigned char any[16];
@@ -344,8 +344,7 @@ void worker_del_waiter(struct worker *worker, struct waiter *w)
 }
 
 /*
- * One thread has read what was to wake another: that one must arm again, or it would sleep through
- * whatever comes next.
+ * This thread has read what was to wake another one: the other must arm again, or it would miss what comes next.
  */
 __attribute__((noinline, cold)) void worker_wake(struct worker *worker)
 {
@@ -380,7 +379,7 @@ bool worker_progress(struct worker *worker)
 	every = expecting(worker) ? POLL_CALLS_BUSY : POLL_CALLS_IDLE;
 	if (__builtin_expect(worker->armed || !(++worker->progress_calls & every), 0))
 		heard = poll_sockets(worker);
-	/* What was to wake a sleeper may be read away here, progress calls before what it told of, or after. */
+	/* This call may have read the byte that was to wake a sleeper. */
 	if (__builtin_expect(worker->sleepers && (progressed || heard), 0))
 		worker_wake(worker);
 	worker->in_progress = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fi_join_collective: what is asked for is checked, then a group begins. fi_collective(3). */
+/* fi_join_collective: checks the arguments and begins a group. fi_collective(3). */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
@@ -12,10 +12,10 @@
 #include "xfer/worker.h"
 #include "link/engine.h"
 
-#define TICK_MS 50 /* sleepers on the event queue look at joins so often */
-#define CALLS   64 /* until all that has come is read, at most */
+#define TICK_MS 50 /* ms between two progress calls of sleepers on the event queue */
+#define CALLS   64 /* progress calls at most until all that has come is read */
 
-/* What a call asks for; `members` is ours. */
+/* The checked arguments of a call; `members` is ours. */
 struct wish {
 	struct ep *ep;
 	struct av_set *set;
@@ -39,7 +39,7 @@ static uint64_t hash_bytes(const void *bytes, size_t len)
 	return h;
 }
 
-/* Our own place among the members, and what all of them are: the same on every one. */
+/* Our rank, and the key of all members: equal on every member. */
 static int number_members(struct wish *w)
 {
 	struct worker *worker = w->ep->worker;
@@ -91,7 +91,7 @@ static int contains(const struct av_members *whole, const struct av_members *m)
 	return all;
 }
 
-/* The address says of what the group is a part: of a set, or of another group, whose number it takes over. */
+/* The address names what the group is a part of: a set, or another group. */
 static int check_whole(struct wish *w)
 {
 	const struct av_members *whole = NULL;
@@ -118,7 +118,7 @@ static int check_whole(struct wish *w)
 	return ret < 0 ? ret : ret ? 0 : -FI_EINVAL;
 }
 
-/* What of the set is not its members. */
+/* The properties of the set but its members. */
 static int check_ways(struct wish *w)
 {
 	int err = 0;
@@ -167,7 +167,7 @@ static int check(struct wish *w, struct coll *c)
 	return err ? err : check_double(w, c);
 }
 
-/* It needs nobody else, or tells the others. */
+/* Forms the group alone, or begins the join. */
 static void start(struct wish *w, struct group *g)
 {
 	g->ep = w->ep;
@@ -371,7 +371,7 @@ int coll_join(struct ep *ep, const struct fi_collective_addr *addr, uint64_t fla
 	if (err)
 		return err;
 	lock_take(&ep->dom->lock);
-	worker_progress(ep->worker); /* of what failed before the others may have told us */
+	worker_progress(ep->worker); /* a message of the others may end the join */
 	err = join(&w, c, &g);
 	if (!err)
 		*mc = &g->fid;

@@ -80,7 +80,7 @@ uint32_t group_rank(struct group *g, const struct peer *peer)
 
 uint32_t group_rank_of(struct group *g, fi_addr_t addr)
 {
-	/* Mostly the same again, or the vector in its order. */
+	/* Often the same set again, or all of the vector in order. */
 	if (g->root == addr)
 		return g->root_rank;
 	for (uint32_t i = 0; i < g->size; i++)
@@ -116,7 +116,7 @@ int group_lay_out(struct group *g)
 
 /* ---- What others are told ---------------------------------------------------------------------- */
 
-/* What we cancel, or want nothing more of, others lose a member by. */
+/* When we cancel or close, the others see a lost member. */
 static struct wire_group say_ended(const struct group *g)
 {
 	int err = g->err && g->err != FI_ECANCELED ? g->err : FI_ECONNABORTED;
@@ -137,7 +137,7 @@ struct rx *group_answer(struct group *g, struct peer *to)
 	return NULL;
 }
 
-/* The kept messages will not be wanted any more: senders that wait for an answer hear that, and why. */
+/* Drops the kept messages; senders that await ATS get the group's error. */
 static void drop_kept(struct group *g)
 {
 	LIST_EACH_SAFE (node, &g->rx.unexpected[1]) {
@@ -174,7 +174,7 @@ static int group_close(struct fid *fid)
 	if (!list_empty(&g->in_joins))
 		join_fail(g, FI_ECANCELED);
 	list_remove(&g->in_broken);
-	/* What is under way ends here, and the others do not wait for us. */
+	/* Operations under way end, and the others do not wait for us. */
 	if (!list_empty(&g->ops)) {
 		g->err = g->err ? g->err : FI_ECANCELED;
 		group_end(g);
@@ -184,7 +184,7 @@ static int group_close(struct fid *fid)
 	drop_kept(g);
 	list_remove(&g->in_bucket);
 	list_remove(&g->in_coll);
-	eq_forget(ep->eq, fid); /* before the place is another's */
+	eq_forget(ep->eq, fid); /* before the memory is reused */
 	free_group(g);
 	lock_give(&ep->dom->lock);
 	ref_put(&ep->ref);
@@ -257,7 +257,7 @@ void group_tell(struct group *g, const struct wire_group *msg)
 		uint32_t up = (uint32_t)((g->rank + step) % g->size);
 		uint32_t down = (uint32_t)((g->rank + g->size - step) % g->size);
 
-		/* A member that cannot be reached cannot be told; others can, by others. */
+		/* A member that cannot be reached is skipped; others reach the rest. */
 		coll_say(g->coll, group_member(g, up), msg);
 		if (down != up)
 			coll_say(g->coll, group_member(g, down), msg);
@@ -276,7 +276,7 @@ void group_miss(struct group *g, uint32_t rank, int err)
 {
 	uint64_t now = clock_coarse_ms();
 
-	/* Of several the first: the others' turns come when that one is found, or forgotten. */
+	/* Only the first of several: the next is noted when this one is reached or forgotten. */
 	if (!g->missed_at || now - g->missed_at > 10 * COLL_LATER_MS) {
 		g->missed = rank;
 		g->missed_at = now;
@@ -305,7 +305,7 @@ void group_end(struct group *g)
 	}
 	LOG_INFO(LOG_EP_CTRL, "a group of %u ends: %s", g->size, fi_strerror(g->err));
 	rx_fail_posted(&g->rx, g->err);
-	rdma_quiesce_rx(worker, &g->rx); /* no device writes to what is given back next */
+	rdma_quiesce_rx(worker, &g->rx); /* no device may write to memory that is released next */
 	rxreq_fail_context(worker, &g->rx, g->err);
 	tx_cancel_posted(worker, g->err, is_of, g);
 	op_end_all(g);

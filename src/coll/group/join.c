@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Joins. Members who have different ideas of a group would wait for ever: each in a join that the other does not
- * know. That the other has not begun it yet is no reason to give up, so after a while we ask those we wait
- * for (PROBE). Who does not know our join, and waits long in one that we belong to, asks back (ASK); if we
- * do not know that one, both fail. A join that fails does so for all who take part in it.
+ * Joins. Members that join different groups would wait for ever, each in a join that the other does not know. The
+ * other may only be late, so after a while a member asks those it waits for (PROBE). A member that does not know
+ * that join, and itself waits long in one that the asker belongs to, asks back (ASK); if the asker does not know
+ * that one, both joins fail. A join fails for all its members.
  */
 #include "coll/group/join.h"
 
@@ -22,9 +22,9 @@
 #include "core/ep.h"
 #include "xfer/worker.h"
 
-#define FAILURES_MAX  1024 /* joins that came to nothing, remembered */
-#define PROBE_MS      100  /* until we first ask those we wait for, */
-#define PROBE_NEXT_MS 1000 /* and ask again */
+#define FAILURES_MAX  1024 /* failed joins that are remembered */
+#define PROBE_MS      100  /* ms until we first ask the members we wait for, */
+#define PROBE_NEXT_MS 1000 /* ms until we ask again */
 
 /* ---- The tree --------------------------------------------------------------------------------- */
 
@@ -131,7 +131,7 @@ struct group *join_find(struct coll *c, uint64_t key)
 
 static void begin(struct group *g);
 
-/* One of this key less is pending: the next has its turn. */
+/* A join of this key has ended: the next one of this key becomes active. */
 static void join_over(struct group *g)
 {
 	struct coll *c = g->coll;
@@ -191,7 +191,7 @@ void join_formed(struct group *g, uint64_t id)
 	join_over(g);
 }
 
-/* One that no other endpoint gives, nor we again. */
+/* A number that no other endpoint gives, and we never again. */
 static uint64_t new_id(struct coll *c)
 {
 	uint64_t id =
@@ -219,7 +219,7 @@ void join_check(struct group *g)
 
 /* ---- Beginning -------------------------------------------------------------------------------- */
 
-/* Those we wait for have to be watched: they may be dead already. */
+/* Connects to the members we wait for: they may be dead already. */
 static int reach_all(struct group *g)
 {
 	uint32_t children = g->join.children;
@@ -312,7 +312,7 @@ static void drop_messages(struct coll *c, struct list *list, struct peer *peer)
 	}
 }
 
-/* What the peer had said is void; a join with it comes to nothing. */
+/* Drops messages of the peer; a pending join with it fails. */
 void join_peer_failed(struct coll *c, struct peer *peer, int err)
 {
 	drop_messages(c, &c->kept, peer);

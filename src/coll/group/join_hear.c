@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What others say about joins: see join.c. */
+/* Handles control messages about joins: see join.c. */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
@@ -9,11 +9,14 @@
 #include "coll/group/join.h"
 #include "xfer/worker.h"
 
-/* Words about joins that were not begun here, or ends of groups that do not stand here: each of these. */
+/*
+ * Limits of kept control messages, about joins that have not begun here, and about ends of groups that are not
+ * formed here.
+ */
 #define KEPT_MAX         65536
 #define KEPT_OF_PEER_MAX 4096
 
-/* Somebody who is not told by those in the group is: its join of `key` is in vain. */
+/* Tells a sender outside of the group that its join of `key` fails. */
 static void refuse(struct peer *to, uint64_t key, uint32_t attempt, int err)
 {
 	struct wire_group msg = {
@@ -27,7 +30,7 @@ static void hear_up(struct group *g, struct peer *from, const struct wire_group 
 	uint32_t step = msg->rank - g->rank;
 	unsigned int k;
 
-	/* It may answer what we asked in a join that stands by now. */
+	/* The answer to a question of a join that is formed by now. */
 	if (msg->id && msg->id != g->serial)
 		return;
 	if (!step || step & (step - 1) || !(g->join.children & step) ||
@@ -42,7 +45,7 @@ static void hear_up(struct group *g, struct peer *from, const struct wire_group 
 	join_check(g);
 }
 
-/* Where it comes too late the others are told that we are not there. */
+/* If the join has failed here: tells the others that we are not there. */
 static void hear_down(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
 	struct wire_group abort = {
@@ -59,7 +62,7 @@ static void hear_down(struct coll *c, struct peer *from, const struct wire_group
 	}
 }
 
-/* One of us that is over, or stands. */
+/* A join of ours that has failed, or a formed group. */
 static struct group *find_past(struct coll *c, uint64_t key)
 {
 	LIST_EACH (node, &c->groups) {
@@ -71,7 +74,7 @@ static struct group *find_past(struct coll *c, uint64_t key)
 	return NULL;
 }
 
-/* Somebody waits for us in a join that we do not know. */
+/* PROBE: a member waits for us in a join that we do not know. */
 static void hear_probe(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
 	uint64_t now = clock_coarse_ms(), patience = (uint64_t)env_get()->join_timeout;
@@ -90,7 +93,7 @@ static void hear_probe(struct coll *c, struct peer *from, const struct wire_grou
 	}
 }
 
-/* Somebody does not know a join of ours, and asks for one of his. */
+/* ASK: a member does not know our join and asks about one of its own. */
 static void hear_ask(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
 	struct group *g = join_find(c, msg->key);
@@ -141,7 +144,7 @@ void join_drop(struct coll *c, struct join_message *w)
 	free(w);
 }
 
-/* Others are at a later attempt: one that we had not begun has failed before. */
+/* The others are at a later attempt: an earlier one failed that we had not begun. */
 static void renew(struct group *g, uint32_t attempt)
 {
 	uint32_t children = g->join.children;
@@ -174,7 +177,7 @@ static bool current(struct group *g, struct peer *from, const struct wire_group 
 	return !list_empty(&g->in_joins);
 }
 
-/* Our parent waits for what we have told: it had no room to keep it. */
+/* Our parent asks for our report: it could not keep it. */
 static void tell_again(struct group *g, struct peer *from, const struct wire_group *probe)
 {
 	struct wire_group up = join_say_what(g, WIRE_GROUP_UP);
@@ -238,7 +241,7 @@ void join_hear(struct coll *c, struct peer *from, const struct wire_group *msg)
 		hear_other(c, from, msg);
 }
 
-/* What came about it before it began; it may end by that. */
+/* Handles messages about the join that came before it began; it may fail by that. */
 void join_hear_kept(struct group *g)
 {
 	struct coll *c = g->coll;
@@ -248,7 +251,7 @@ void join_hear_kept(struct group *g)
 		struct peer *from = pool_find(&c->worker->peer_pool, w->from);
 		struct wire_group msg = w->msg;
 
-		/* Each sender's first: what else it said is about the next one. */
+		/* Only each sender's first: later ones are about the next join. */
 		if (msg.key != g->join.key ||
 		    (msg.rank > g->rank && g->join.arrived & (msg.rank - g->rank)))
 			continue;
@@ -256,7 +259,7 @@ void join_hear_kept(struct group *g)
 		if (!from)
 			continue;
 		hear(g, from, &msg);
-		/* The list may be another one now. */
+		/* The list may have changed. */
 		if (list_empty(&g->in_joins))
 			return;
 	}

@@ -17,7 +17,7 @@ static struct wire_group say_what(const struct group *g, enum wire_group_kind ki
 		.kind = kind, .rank = rank, .size = g->size, .key = g->join.key, .id = g->id};
 }
 
-/* Those in the vector stand in the table of entries from now on. */
+/* Enters the peers into the table of entries. */
 static void find_connected(struct worker *worker)
 {
 	LIST_EACH (node, &worker->peers_list) {
@@ -93,7 +93,7 @@ void leave_poll(struct group *g)
 		}
 }
 
-/* What it sent, and its answers, came before. */
+/* All messages and answers of the member came before its LEAVE. */
 static void note_left(struct group *g, const struct peer *from, uint32_t rank)
 {
 	if (!g->left)
@@ -110,7 +110,7 @@ static void note_left(struct group *g, const struct peer *from, uint32_t rank)
 		group_fail(g, FI_ECONNABORTED);
 }
 
-/* Nothing of ours is cancelled by what others do: counters would leave it out. */
+/* Errors of others never become FI_ECANCELED here: error counters would not count them. */
 static int reason_of(const struct wire_group *abort)
 {
 	if (!abort->error)
@@ -150,7 +150,7 @@ static bool pending(const struct coll *c, uint64_t key)
 	return false;
 }
 
-/* May a group that is not there stand here yet? */
+/* May a group that is not known here still be formed? */
 static bool ahead(const struct coll *c, const struct wire_group *msg)
 {
 	if (msg->id & MANAGED_ID)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connecting endpoints that are connected once, by their application's word: what src/core sees of
- * listeners (acceptor, listen), of requests that came to them, and of the one connection of a worker
- * (conn_single).
+ * Connected endpoints, as src/core sees them: listeners (acceptor, listen), the requests that came to them, and
+ * the one connection of a worker (conn_single).
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -25,8 +24,8 @@
 #include "xfer/conn/listen.h"
 #include "link/offload.h"
 
-#define POLLS           4   /* for a peer in the time it has */
-#define EVENTS_PER_CALL 256 /* messages of pending connections read before the caller gets a rest */
+#define POLLS           4   /* polls of a peer within the peer timeout */
+#define EVENTS_PER_CALL 256 /* messages of pending connections read in one call */
 
 _Static_assert(XFER_CM_DATA == WIRE_CM_DATA_MAX, "what is promised travels");
 
@@ -37,10 +36,10 @@ struct cm_listener {
 	int epfd;
 	struct listen_how how;
 	int socks[2]; /* bound, until the acceptor has them; -1 */
-	uint8_t kind; /* of its name: those who ask have one like it */
+	uint8_t kind; /* address kind of its name; requests come from the same kind */
 };
 
-/* Somebody who asks and waits for an answer. */
+/* A connection request that awaits its answer. */
 struct cm_request {
 	const struct offload_cm *cm; /* as above */
 	struct offload_request *offload;
@@ -48,7 +47,7 @@ struct cm_request {
 	struct addr name;
 };
 
-/* Where the application names no address: any. */
+/* The wildcard address, when the application names none. */
 static int want_name(const struct fi_info *info, const struct addr *name, struct addr *to)
 {
 	if (name->kind != ADDR_NONE)
@@ -59,7 +58,7 @@ static int want_name(const struct fi_info *info, const struct addr *name, struct
 	return 0;
 }
 
-/* What is bound to all addresses is told by one that peers can use. */
+/* A listener bound to all addresses gets a name that peers can use. */
 static int usable(struct addr *name)
 {
 	static const unsigned char any[sizeof(name->ip)];
@@ -187,7 +186,7 @@ static void refuse(struct accepted *conn, const void *data, size_t len)
 	acceptor_dismiss(conn);
 }
 
-/* NULL: nobody to be connected to; the accepted connection is closed. */
+/* NULL: no valid request; the accepted connection is closed. */
 static struct cm_request *receive(const struct cm_listener *l, struct accepted *conn)
 {
 	struct cm_request *req = calloc(1, sizeof(*req));
@@ -289,7 +288,7 @@ void cm_reject(struct cm_request *req, const void *data, size_t len)
 	refuse(&conn, data, len);
 }
 
-/* Receives that only this peer could have met are over; in a shared context they are anybody's. */
+/* Posted receives end with the connection; those of a shared context stay. */
 static void cancel_receives(struct worker *worker)
 {
 	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
@@ -297,7 +296,7 @@ static void cancel_receives(struct worker *worker)
 			rx_fail_posted(worker->rx[i], FI_ECANCELED);
 }
 
-/* Nobody is there any more to be answered. */
+/* Has the requesting side closed its socket? */
 static bool gave_up(const struct accepted *conn)
 {
 	struct pollfd p = {.fd = conn->sock, .events = POLLRDHUP};

@@ -34,7 +34,7 @@
 #define POLLS_PER_CALL  8  /* then others are polled */
 #define BYTES_PER_EVENT 64 /* of wake-ups, each alone inside a host */
 #define CROSSED_MS      30000
-#define LAST_CALLS      4096 /* of what a peer sent before its end */
+#define LAST_CALLS      4096 /* progress calls that read what a peer sent before its end */
 /* A hello later than this may meet an acceptor that has closed the silent connection; coarse clocks lag some ms. */
 #define LATE_MS (ACCEPTOR_FULL_MS - 50)
 #define RETRIES 8 /* of one attempt */
@@ -57,8 +57,8 @@ void conn_fail(struct peer *peer, int err, const struct wire_hello *hello)
 }
 
 /*
- * An acceptor closes connections that stay silent. A peer whose hello was late connects again: it was not refused.
- * True: it did, and the attempt goes on or has failed.
+ * An acceptor closes connections that stay silent, so after a late hello the end of the socket is no refusal:
+ * connects again. True: it did, and the attempt goes on or has failed.
  */
 static bool retry(struct peer *peer)
 {
@@ -135,7 +135,10 @@ static void accepted(struct peer *peer, struct accepted *conn)
 	}
 	worker->handshakes--;
 	peer->real->silent = false;
-	/* The other side knows by this byte that we have heard it; across the network the first packet says so. */
+	/*
+	 * Inside a host this byte tells the other side that we have its hello; across the network the first packet
+	 * does.
+	 */
 	if (conn->inside)
 		send(peer->conn.sock, &(char){BOOT_WAKE}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	peer_connected(peer);
@@ -178,8 +181,8 @@ void conn_finish(struct peer *peer)
 }
 
 /*
- * A peer that ends its socket in good order has seen to it that all it sent is here: that comes first. It may
- * end the peer, too.
+ * A peer that closes its socket in good order has made sure that all it sent has arrived: delivers that first.
+ * This may end the peer, too.
  */
 static struct peer *hear_out(struct peer *peer)
 {
@@ -195,8 +198,8 @@ static struct peer *hear_out(struct peer *peer)
 }
 
 /*
- * Reads wake-ups and disconnect messages away: what the last recv returned. A peer that closes its end before it has read
- * ours makes the kernel say so first, and what it had said itself comes after that.
+ * Reads wake-ups and disconnect messages; returns what the last recv returned. If a peer closes its socket before
+ * it has read our bytes, the kernel reports that error first; its own bytes follow.
  */
 static ssize_t hear_boot(struct peer *peer)
 {
@@ -248,10 +251,7 @@ void rx_ended(struct worker *worker, uint32_t src, int err)
 		conn_ended(peer, err);
 }
 
-/*
- * Inside a host it may be writing to our memory at this moment: it is told to go, and reaped when it has,
- * as always.
- */
+/* Inside a host the peer may be writing to our memory at this moment: asks it to go, and reaps it when it has. */
 void conn_expel(struct peer *peer)
 {
 	if (peer->state != PEER_CONNECTED || !peer->conn.inside) {
@@ -288,7 +288,7 @@ static void dispatch(struct worker *worker, uint64_t data)
 	struct peer *peer;
 
 	switch (data >> 32) {
-	case WORKER_HW: /* a progress call of the transport sees to it */
+	case WORKER_HW: /* the transport's next progress call handles it */
 		break;
 	case WORKER_PEER:
 		peer = pool_find(&worker->peer_pool, (uint32_t)data);
@@ -309,7 +309,7 @@ static void expire(struct worker *worker)
 	LIST_EACH_SAFE (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
-		/* A peer that has our hello may take as long as it likes: it lives. */
+		/* Our hello has arrived: the peer is alive and may take its time. */
 		if ((peer->state == PEER_CROSSED || peer->state == PEER_CONNECTING) &&
 		    now >= peer->conn.deadline)
 			conn_fail(peer, FI_ETIMEDOUT, NULL);

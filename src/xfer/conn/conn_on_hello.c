@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who comes to us: is it somebody, and does its connection count? */
+/* Connections that others make to us: is the hello valid, and does the connection count? */
 #include <rdma/fi_errno.h>
 #include <sys/epoll.h>
 
@@ -8,7 +8,7 @@
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
 
-/* Ends our own attempt, if there is one: the peer's connection is taken instead. */
+/* Ends our own attempt, if there is one: the peer's connection wins. */
 static void abandon_attempt(struct peer *peer)
 {
 	if (!peer_attempts(peer))
@@ -47,7 +47,7 @@ int conn_take(struct peer *peer, struct accepted *conn, const struct hello_field
 	return err;
 }
 
-/* Where somebody across the network says that it is on its loopback, it can only be found where it is. */
+/* A peer across the network that names its loopback address: replaces that by the address it connects from. */
 static void name_by_socket(const struct accepted *conn, struct addr *name)
 {
 	struct addr from;
@@ -60,7 +60,7 @@ static void name_by_socket(const struct accepted *conn, struct addr *name)
 	name->port = port;
 }
 
-/* Who is it? NULL: nobody to be connected to. */
+/* The peer of the hello's name. NULL: the hello is not valid. */
 static struct peer *identify(struct worker *worker, const struct accepted *conn)
 {
 	struct addr name;
@@ -73,14 +73,14 @@ static struct peer *identify(struct worker *worker, const struct accepted *conn)
 		return NULL;
 	}
 	name_by_socket(conn, &name);
-	/* To ourselves across the network: the other end is somebody else of the same name. */
+	/* Our own name across the network: another process has the same name. */
 	peer = conn->hello.incarnation == worker->incarnation ? peer_new(worker, &name)
 							      : peer_by_name(worker, &name);
 	addr_free(&name);
 	return peer;
 }
 
-/* Does its connection count? Takes the conn. */
+/* Decides whether the connection counts. Owns the conn. */
 void conn_on_hello(struct worker *worker, struct accepted *conn)
 {
 	struct peer *peer = identify(worker, conn);
@@ -97,7 +97,7 @@ void conn_on_hello(struct worker *worker, struct accepted *conn)
 		return;
 	}
 	if (peer->state == PEER_CONNECTED)
-		peer_failed(peer, FI_ECONNRESET); /* it died and came back before we noticed */
+		peer_failed(peer, FI_ECONNRESET); /* the process restarted before we noticed */
 	if (peer->state == PEER_HANDSHAKE && worker->incarnation < conn->hello.incarnation) {
 		hello_send(worker, conn->sock, conn->inside,
 			   &(struct hello_fields){.kind = HELLO_CROSSED});

@@ -88,7 +88,7 @@ int conn_say_hello(struct peer *peer)
 	return hello_send(worker, peer->conn.sock, peer->conn.inside, &fields);
 }
 
-/* Takes the socket. 0 or a negative error. */
+/* Owns the socket. 0 or a negative error. */
 static int attempt(struct peer *peer, int sock, bool inside)
 {
 	int err;
@@ -118,9 +118,8 @@ uint64_t conn_deadline(void)
 }
 
 /*
- * That an address is one of this host's own says only where to ask first: the process that listens by that name
- * in our network namespace is here. Others, and those who do not use shared memory, are across the
- * network, which may be the loopback.
+ * An address of this host is tried inside first: that reaches a process in our network namespace that uses shared
+ * memory. All others are reached across the network, which may be the loopback.
  */
 int conn_attempt(struct peer *peer)
 {

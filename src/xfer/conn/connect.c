@@ -141,7 +141,9 @@ static bool ends(int sock, struct addr *own, struct addr *other)
 	       !addr_from_user(own, FI_SOCKADDR, &from, len) && connect_remote(sock, other);
 }
 
-/* The kernel may connect a socket to itself where nobody listens on a port of the dynamic range. */
+/*
+ * Is the socket connected to itself? The kernel does that when no process listens on a port of the dynamic range.
+ */
 static bool connected_to_itself(int sock)
 {
 	struct addr own, other;

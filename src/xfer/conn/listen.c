@@ -15,13 +15,13 @@
 #include "base/log.h"
 #include "xfer/conn/connect.h"
 
-/* Where the kernel takes numbers from, too, when it is asked for any. */
+/* The dynamic range, from which the kernel chooses, too. */
 #define DYNAMIC_LOW  49152
 #define DYNAMIC_HIGH 65535
 
 /*
- * The kernel keeps those who say nothing for that long, whatever the reason: a peer's process may be at
- * something else after its kernel has connected it, and the others need not wait for it.
+ * Seconds that the kernel keeps silent connections from the acceptor (TCP_DEFER_ACCEPT): a peer's process may be
+ * busy after its kernel has connected it, and others need not wait for it.
  */
 #define SILENT_SECONDS 3
 
@@ -89,7 +89,7 @@ static int bind_both(const struct addr *name, const struct listen_how *how, int 
 	return err;
 }
 
-/* The numbers the user allows. */
+/* The range that the user allows. */
 static void port_range(unsigned int *low, unsigned int *count)
 {
 	int from = env_get()->tcp_port_low, to = env_get()->tcp_port_high;
@@ -191,7 +191,7 @@ static int begin(struct acceptor *l, enum acceptor_source source, int *sock, int
 
 int listen_begin(struct acceptor *l, const struct listen_how *how, int socks[2])
 {
-	/* First the one that may fail: somebody listens to all addresses, of which this is one. */
+	/* First the one that may fail: a listener bound to all addresses may have the port. */
 	int err = begin(l, ACCEPTOR_NETWORK, &socks[ACCEPTOR_NETWORK], how->backlog);
 
 	if (!err && how->inside)

@@ -83,13 +83,13 @@ void defer_remove(struct work *work)
 	__atomic_fetch_sub(&work->dom->deferred, 1, __ATOMIC_RELAXED);
 }
 
-/* False: there was no room, it stays the first. */
+/* Starts the work. False: no space, it stays first in line. */
 static bool start(struct cntr *c, struct work *work)
 {
 	struct domain *dom = work->dom;
 	int err;
 
-	/* Off the list before: it may be done, and gone, when it has been posted. */
+	/* Taken off the list first: it may be done and freed once it is posted. */
 	list_remove(&work->link);
 	err = work->kind->start(work);
 	if (err == -FI_EAGAIN) {
@@ -104,7 +104,7 @@ static bool start(struct cntr *c, struct work *work)
 	return true;
 }
 
-/* All that is due of one counter; false: some of it found no room. */
+/* Starts all due work of one counter. False: some found no space. */
 static bool run(struct cntr *c)
 {
 	struct work *work;
@@ -117,7 +117,7 @@ static bool run(struct cntr *c)
 	return true;
 }
 
-/* Those that came due since, the first of them first; linked by next_due. */
+/* Takes the counters that became due, the oldest first; linked by next_due. */
 static struct cntr *take_due(struct domain *dom)
 {
 	/* Pairs with the release of cntr_enter_due. */
@@ -133,13 +133,13 @@ static struct cntr *take_due(struct domain *dom)
 	return turned;
 }
 
-/* Runs a list of counters; those whose work found no room are added to *stuck. */
+/* Runs a list of counters; adds those whose work found no space to *stuck. */
 static void run_all(struct cntr *c, struct cntr **stuck)
 {
 	while (c) {
 		struct cntr *next = c->next_due;
 
-		/* Before the look at its values: a change from now on enters it again. */
+		/* Before reading its values: a change from now on enters it again. */
 		__atomic_store_n(&c->due, false, __ATOMIC_SEQ_CST);
 		if (!run(c) && !__atomic_exchange_n(&c->due, true, __ATOMIC_SEQ_CST)) {
 			c->next_due = *stuck;

@@ -129,7 +129,7 @@ static int trigger_of(const struct ep *ep, const struct fi_triggered_context *co
 	return -FI_EINVAL;
 }
 
-/* Room for the operation and `size` bytes it points to, filled but for `op`. NULL: no memory. */
+/* Allocates the operation and `size` bytes it points to, filled but for `op`. NULL: no memory. */
 static struct triggered *new (struct ep *ep, enum form form,
 			      const struct fi_trigger_threshold *trigger, size_t size)
 {
@@ -211,7 +211,7 @@ int defer_recv(struct ep *ep, bool tagged, const struct recv_args *args)
 		return err;
 	if (args->iov_count > RX_IOV_MAX || (args->iov_count && !args->iov))
 		return -FI_EINVAL;
-	/* They ask for what is there now, and want the context for themselves. */
+	/* FI_PEEK and the like act at once and use the context themselves: they cannot be triggered. */
 	if (args->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))
 		return -FI_EOPNOTSUPP;
 	now.flags &= ~FI_TRIGGER;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deferred work: requests queued on a domain. What the application handed over stays its own and is
- * looked at twice: checked when it is queued, posted when it is due. What is kept here beside it is
- * ours, so that nothing it does to its structures harms the lists.
+ * Deferred work: requests queued on a domain. The application's structures stay its own and are read twice:
+ * checked when the work is queued, posted when it is due. The lists hold memory of ours, so changes to those
+ * structures cannot harm them.
  */
 #include "xfer/defer/defer_work.h"
 
@@ -14,7 +14,7 @@
 #include "xfer/entry/entry_tables.h"
 #include "xfer/worker.h"
 
-/* Frees it without a word; returns the counter that is to count its end, or NULL. */
+/* Frees it without reporting; returns the counter that is to count its end, or NULL. */
 static struct cntr *end(struct deferred *d)
 {
 	struct cntr *reports_to = d->reports_to;
@@ -170,7 +170,7 @@ static int queue(struct domain *dom, const struct fi_deferred_work *dw)
 	d->work.cntr = cntr_of(dw->triggering_cntr);
 	if (d->reports_to) {
 		ref_get(&d->reports_to->ref);
-		wait_notify(&d->reports_to->wait); /* who sleeps on it has more to look at now */
+		wait_notify(&d->reports_to->wait); /* sleepers on it have one more thing to poll */
 	}
 	__atomic_fetch_add(&dom->deferred, 1, __ATOMIC_RELAXED);
 	defer_enter(&d->work);

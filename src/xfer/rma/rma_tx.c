@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The initiator's side of one-sided operations: posting them, and what answers say. */
+/* The initiator's side of one-sided operations: posting and sending them. */
 #include <rdma/fi_errno.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ static void add_ranges(struct fragments *s, const struct txreq *req)
 	    offsetof(struct wire_ranges, range) + req->remote_count * sizeof(struct wire_range));
 }
 
-/* What leads the payload. */
+/* Adds what precedes the data in the payload. */
 static void add_heads(struct fragments *s, const struct txreq *req, bool long_form)
 {
 	if (long_form)
@@ -75,7 +75,7 @@ static size_t operands_len(const struct txreq *req)
 	return len;
 }
 
-/* Would all of it, in the short form, fit a cache line, without being put together first? */
+/* Does the short form fit a cache line, with data in one segment? */
 static bool is_inline(const struct txreq *req)
 {
 	if (req->remote_count != 1 || wire_flags(req->head) & WIRE_CQ || !req->whole)
@@ -90,7 +90,7 @@ static bool is_inline(const struct txreq *req)
 	}
 }
 
-/* The link's shortest road. 0 or -FI_EAGAIN. */
+/* Sends the short form by link_ops.send. 0 or -FI_EAGAIN. */
 static int send_inline(const struct txreq *req)
 {
 	struct link *link = req->peer->real;
@@ -154,7 +154,7 @@ static int send_packet(struct txreq *req)
 	return err;
 }
 
-/* The peer will answer: in order, or, to what is matched like a message, when that is matched. */
+/* The peer will answer: in order, or, for an atomic matched like a message, when it is matched. */
 static void await(struct txreq *req)
 {
 	struct peer *peer = req->peer;
@@ -169,12 +169,12 @@ static void await(struct txreq *req)
 	peer->rma.awaiting_count++;
 	if (list_empty(&peer->rma.in_awaiting))
 		list_push(&peer->worker->awaiting, &peer->rma.in_awaiting);
-	/* A sleeper would wait for an answer that a peer which sleeps, too, does not give. */
+	/* If the peer sleeps, too, no answer comes: our sleeper must wake and help (rma_help). */
 	if (__builtin_expect(peer->worker->sleepers, 0) && link_has_local(peer->real))
 		worker_wake(peer->worker);
 }
 
-/* What follows must not be done before all of a long answer has been read, nor bring ever more. */
+/* Later operations must wait until a long answer has been read, and answers on their way are limited. */
 static __attribute__((noinline, cold)) void weigh(struct txreq *req, bool is_long)
 {
 	struct peer *peer = req->peer;
@@ -210,14 +210,14 @@ static int send_packets(struct txreq *req)
 	return 0;
 }
 
-/* Nobody at the peer has to take part. */
+/* Can the operation access the peer's memory directly? */
 static bool may_go_direct(const struct peer *peer, const struct txreq *req)
 {
 	return link_has_local(peer->real) && wire_op(req->head) != WIRE_AMO && !req->sent &&
 	       !(wire_flags(req->head) & WIRE_COMMIT);
 }
 
-/* ... and it is worth it. */
+/* ... and is that faster than packets? */
 static bool wants_direct(const struct peer *peer, const struct txreq *req)
 {
 	return (proto_is_long(peer->real, req->len) || peer->rma.direct_spell) &&
@@ -240,7 +240,7 @@ void rma_tell(const struct txreq *req, bool counts)
 						    .len = sizeof(word)});
 }
 
-/* 0: done, and the request has ended; else it must go by packets. */
+/* Performs it directly. 0: done, the request has ended; else it must go by packets. */
 static int go_direct(struct txreq *req)
 {
 	struct link *link = req->peer->real;
@@ -286,7 +286,7 @@ int rma_send(struct txreq *req)
 	if (first && wants_direct(peer, req) && !go_direct(req))
 		return 0;
 	err = send_packets(req);
-	/* A peer that reads none of its packets has no room for more, and needs none. */
+	/* A peer that does not poll has a full ring; its memory can be accessed all the same. */
 	if (err == -FI_EAGAIN && first && may_go_direct(peer, req) && !go_direct(req))
 		return 0;
 	return err;
@@ -326,7 +326,7 @@ static struct txreq *req_new(struct ep *ep, struct peer *peer, const struct rma 
 	return req;
 }
 
-/* Operands, then what they are compared with: one copy of both, which is what is sent. */
+/* Copies operands and compare values into one buffer, which is sent. */
 static int flatten(struct txreq *req, const struct rma *o)
 {
 	struct iovec all[2 * WIRE_IOV_MAX];
@@ -338,7 +338,7 @@ static int flatten(struct txreq *req, const struct rma *o)
 	return tx_req_bounce(req, all, count);
 }
 
-/* Behind the operands; a copy is made only where the lists are too long. */
+/* Appends the compare values to the operands; copies both only if the lists are too long. */
 static int add_compare(struct txreq *req, const struct rma *o)
 {
 	if (o->count + o->compare_count > WIRE_IOV_MAX)
@@ -348,7 +348,7 @@ static int add_compare(struct txreq *req, const struct rma *o)
 	return 0;
 }
 
-/* To go out later: what the caller may touch again is copied. Frees the request if it fails. */
+/* Puts the request into the backlog; copies what the caller may change. Frees the request if that fails. */
 static int enqueue(struct ep *ep, struct txreq *req, const struct rma *o)
 {
 	int err = 0;
@@ -364,7 +364,7 @@ static int enqueue(struct ep *ep, struct txreq *req, const struct rma *o)
 	return err;
 }
 
-/* Behind those that must end first, if it may wait. Frees the request if it may not. */
+/* Puts the request into the backlog if it may wait there; else frees it and returns -FI_EAGAIN. */
 static __attribute__((noinline, cold)) int wait_in_order(struct ep *ep, struct txreq *req,
 							 const struct rma *o)
 {
@@ -390,7 +390,7 @@ static int send_now(struct ep *ep, struct txreq *req, const struct rma *o)
 	err = rma_send(req);
 	if (err != -FI_EAGAIN)
 		return err;
-	/* Too long to be sent in one go: the rest follows as there is room. */
+	/* A long write, partly sent: the rest follows as there is space. */
 	if (!req->whole && wire_op(req->head) == WIRE_PUT)
 		return enqueue(ep, req, o);
 	tx_req_free(req);

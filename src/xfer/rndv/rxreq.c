@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages that come in fragments: streamed on request, or read from the network straight into their place. */
+/*
+ * Messages that are received in fragments, streamed after CTS or speculative, and payloads that tcp reads straight
+ * into the receive's buffer.
+ */
 #include "link/upcall.h"
 #include "xfer/rndv/rxreq.h"
 
@@ -50,7 +53,7 @@ void rxreq_end(struct rxreq *a, int err)
 
 	list_remove(&a->link);
 	list_remove(&a->in_spec);
-	if (a->ack_pending) /* unless it is lost, and hears nothing */
+	if (a->ack_pending) /* not if the peer is disconnected */
 		tx_control(a->peer, WIRE_HEAD(WIRE_ATS, flags, 0, wire_id(a->head)), (uint64_t)err);
 	if (worker->closing)
 		rx_abandon(a->rx, a->recv);
@@ -139,7 +142,7 @@ void rxreq_rdma_done(struct worker *worker, uint32_t id)
 		rxreq_end(a, 0);
 }
 
-/* The receive request this fragment is the next one of, or NULL. */
+/* The receive request whose next fragment this is, or NULL. */
 static struct rxreq *next_fragment(struct worker *worker, const struct peer *peer,
 				   const struct packet *p)
 {
@@ -203,7 +206,7 @@ static struct rxreq *place_message(struct worker *worker, struct peer *peer, con
 
 	if (rx &&
 	    !peer->conn
-		     .over_budget) /* rx_deliver drops what comes behind something that was lost */
+		     .over_budget) /* rx_deliver drops all packets behind one that was lost */
 		r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED, m.src, m.tag);
 	if (!r)
 		return NULL;
