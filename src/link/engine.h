@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the objects of src/core ask of the engine: tables of entries to install, workers to open and
- * close, progress. A worker is what one address names: listener, receive ring, peers; an ordinary
- * endpoint has one, all contexts of a scalable endpoint share one.
+ * Calls of the engine that the objects of src/core make: installing entries, opening and closing workers,
+ * progress. A worker is the engine's state of one address: listeners, transports, peers. An endpoint has one; all
+ * contexts of a scalable endpoint share one.
  */
 #ifndef WEFT_LINK_ENGINE_H
 #define WEFT_LINK_ENGINE_H
@@ -34,28 +34,31 @@ struct waiter;
 #define XFER_ENDED      (UINT64_C(1) << 63) /* in ep->rx_flags: nothing more will come */
 #define XFER_CM_DATA    512 /* bytes an application may say with a connection request or an answer */
 
-/* PROVIDER_ bits: what such an endpoint may use. */
+/* PROVIDER_ bits of the transports that such an endpoint may use. */
 unsigned int worker_wanted(const struct fi_info *info);
 /*
- * Opens the address: binds what `info->src_addr` says or any free one. `barred`: PROVIDER_ bits of what it does without.
- * Domain locked.
+ * Opens a worker: binds to info->src_addr, or to any free address. `barred`: PROVIDER_ bits of transports it must
+ * not use. Domain locked.
  */
 int worker_open(struct domain *dom, const struct fi_info *info, unsigned int barred,
 		struct worker **worker);
 /* Ends all its connections; operations still under way are dropped. Domain locked. */
 void worker_close(struct worker *worker);
 const struct addr *worker_name(const struct worker *worker);
-/* There is no memory for completions of its: the next progress call disconnects all its peers. Domain locked. */
+/*
+ * A completion could not be stored for want of memory: the next progress call disconnects all peers. Domain
+ * locked.
+ */
 void xfer_starve(struct worker *worker);
 
-/* Moves what can be moved now; true when anything did. Domain locked. Never blocks. */
+/* Makes progress without blocking. True: something was sent, received or completed. Domain locked. */
 bool worker_progress(struct worker *worker);
 /* Counts the one-sided requests that peers have made of it. Domain locked. */
 unsigned int worker_served(const struct worker *worker);
 
 /*
- * Before sleeping on worker_fd: true when whatever arrives from now on makes the descriptor
- * readable, false when something is there already. Domain locked.
+ * Before sleeping on worker_fd. True: whatever arrives from now on makes the descriptor readable; false: something
+ * is there already. Domain locked.
  */
 bool worker_arm(struct worker *worker);
 /* The waiter may sleep on the worker's descriptor. Domain locked. 0 or -FI_ENOMEM. */
@@ -65,38 +68,41 @@ void worker_del_waiter(struct worker *worker, struct waiter *w);
 int worker_fd(const struct worker *worker);
 
 /*
- * True while something waits for room at a peer, or for an answer that we may have to do without. Nobody
- * announces either: nap, do not sleep.
+ * True while something waits for space at a peer, or for an answer that may need rma_help. No event announces
+ * either: the caller must nap and poll.
  */
 bool worker_waits_for_room(const struct worker *worker);
 
 /* The same for every worker of the domain; xfer_watch_all tells progress_watch of each. */
 bool xfer_progress(struct domain *dom);
-/* One of them, the next one each time, but this one. */
+/* Makes progress on one other worker of the domain, the next one each time. */
 void xfer_progress_other(struct domain *dom, const struct worker *worker);
 bool xfer_arm(struct domain *dom);
 bool xfer_waits_for_room(struct domain *dom);
 void xfer_watch_all(struct domain *dom);
 
 /*
- * Returns when no direct access by a peer that began before the call is still under way; that may
- * be as long as the peer's copy takes. Domain locked.
+ * Waits until all direct accesses by peers that began before the call have ended: as long as a peer's copy takes.
+ * Domain locked.
  */
 void xfer_quiesce(struct domain *dom);
 
 /*
- * The vector whose entries name peers; removals are told to worker_forget_entry of core/av.h. Domain
+ * Binds the vector whose entries name peers; it calls worker_forget_entry of core/av.h for removed entries. Domain
  * locked.
  */
 void worker_bind_av(struct worker *worker, struct av *av);
-/* Counters may count what peers do to our memory: those that meet us from now on tell of it. Domain locked. */
+/*
+ * Counters may count peers' accesses to our memory: peers that connect from now on notify us of them. Domain
+ * locked.
+ */
 void worker_tell_all(struct worker *worker);
-/* Messages for receive context `index` (below 64) go to `rx`; NULL: nobody. Domain locked. */
+/* Messages for receive context `index` (below 64) go to `rx`; NULL: to none. Domain locked. */
 void worker_bind_rx(struct worker *worker, unsigned int index, struct rx *rx);
 
 /*
- * Joins a multicast group, to send (FI_SEND), to receive (FI_RECV) or both; *addr is what reaches it. A
- * group without a number has that of the worker. 0 or a negative error. Domain locked.
+ * Joins a multicast group, to send (FI_SEND), to receive (FI_RECV) or both; *addr is its fi_addr_t. A group
+ * without a port number has the worker's. 0 or a negative error. Domain locked.
  */
 int dgram_join(struct worker *worker, const struct addr *group, uint64_t flags, fi_addr_t *addr);
 void dgram_leave(struct worker *worker, fi_addr_t addr);
@@ -147,13 +153,16 @@ struct xfer_roles {
 int xfer_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op op,
 		      struct fi_atomic_attr *attr);
 
-/* May counters of what peers do be bound now? false: some that tell only if they were asked to have met us. */
+/*
+ * May counters of peers' accesses be bound now? False: a peer is connected by a device's link, which was not asked
+ * to notify.
+ */
 bool xfer_tells_late(const struct worker *worker);
 /* Are its operations and completions a device's own, see link/offload.h? */
 bool xfer_offloaded(const struct worker *worker);
 /* Installs tables that fit the endpoint's capabilities and its roles. 0 or -FI_ENOMEM. */
 int xfer_install(struct ep *ep, const struct xfer_roles *roles);
-/* The same for an endpoint not enabled or shut down: everything refuses. */
+/* The same for an endpoint that is not enabled, or shut down: all entries refuse. */
 void xfer_refuse(struct ep *ep);
 /*
  * The endpoint is being closed: its operations under way complete on `successor`. If that is NULL they end by
@@ -167,21 +176,22 @@ void xfer_forget(struct ep *ep, struct ep *successor);
 int defer_queue(struct domain *dom, struct fi_deferred_work *work);
 /* -FI_ENOENT: it is not waiting, which may mean that it has started. */
 int defer_cancel_work(struct domain *dom, const struct fi_deferred_work *work);
-/* All work, or what waits for the triggering counter of `work` if that is not NULL. */
+/* Discards all waiting work, or that of the triggering counter of `work` if that is not NULL. */
 int defer_flush(struct domain *dom, const struct fi_deferred_work *work);
-/* Domain locked, the rest too. Starts what is due; not within itself, and cheap where nothing is. */
+/*
+ * Starts due work; does nothing within itself, and is cheap if none is due. Domain locked, as the functions below.
+ */
 void defer_run(struct domain *dom);
 /*
- * The endpoint is being closed: what waits of it is its successor's from now on. Without one triggered
- * operations vanish like posted receives; deferred work, which is the domain's, counts an error on
- * its completion counter.
+ * The endpoint is being closed: its waiting work belongs to `successor` from now on. If that is NULL, triggered
+ * operations end by FI_ECANCELED, and deferred work counts an error on its completion counter.
  */
 void defer_forget(struct ep *ep, struct ep *successor);
 /* Ends the triggered operation of this context that still waits by -FI_ECANCELED. 0 or -FI_ENOENT. */
 int defer_cancel(struct ep *ep, void *context);
 /*
- * A read of the counter, or a wait for it, drives all workers of its domain: what changes it may come
- * through any of them. 0 or -FI_ENOMEM.
+ * From now on reads of the counter, and waits for it, progress all workers of its domain: any of them may change
+ * it. 0 or -FI_ENOMEM.
  */
 int defer_join(struct cntr *c);
 /* A worker was opened, or is about to be closed. 0 or -FI_ENOMEM. */
@@ -191,11 +201,11 @@ void defer_worker_closing(struct worker *worker);
 /* Ends the operation of this context that waits to go out by -FI_ECANCELED. 0 or -FI_ENOENT. */
 int xfer_cancel(struct worker *worker, void *context);
 
-/* ---- Connected endpoints, see xfer/conn/cm.c. Of what is said, XFER_CM_DATA bytes travel. ----------- */
+/* ---- Connected endpoints, see xfer/conn/cm.c. XFER_CM_DATA bytes of application data travel. ----------- */
 
 /*
- * Listeners of a passive endpoint; the owner serializes all calls. cm_open binds to *name (ADDR_NONE:
- * any), which becomes one that peers can use; nobody gets in before cm_listen. 0 or a negative error.
+ * Listeners of a passive endpoint; the owner serializes all calls. cm_open binds to *name (ADDR_NONE: any) and
+ * sets it to an address that peers can use; no connection is accepted before cm_listen. 0 or a negative error.
  */
 int cm_open(const struct fi_info *info, struct addr *name, struct cm_listener **l);
 int cm_listen(struct cm_listener *l, int backlog);

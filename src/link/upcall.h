@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The way up: all that a transport calls of the engine (src/xfer). Domain locked, or by the only thread.
- */
+/* Upcalls: all functions of the engine (src/xfer) that a transport calls. Domain locked, or by the only thread. */
 #ifndef WEFT_LINK_UPCALL_H
 #define WEFT_LINK_UPCALL_H
 
@@ -24,32 +22,31 @@ struct worker;
 struct domain *worker_domain(const struct worker *worker);
 /* Its address, which `open` may complete. */
 struct addr *worker_address(struct worker *worker);
-/* Do its peers tell it of accesses to its memory, as counters count them? */
+/* Do its peers notify it of accesses to its memory, because counters count them? */
 bool worker_counts(const struct worker *worker);
-/* Has somebody armed its descriptor and not looked at the sockets since? */
+/* Was its descriptor armed, and the sockets not polled since? */
 bool worker_armed(const struct worker *worker);
-/* No other transport of the worker and no other worker of its domain waits for a progress call. */
+/* True: the worker has no other transport, and its domain no other worker, that waits for a progress call. */
 bool worker_alone(const struct worker *worker, const void *state);
-/* The state of the transport of `state` in another worker of the domain, one that stays open; NULL: there is none. */
+/* The state that the same transport has in another worker of the domain, one that stays open; NULL: none. */
 void *worker_successor(const struct worker *worker, const void *state);
 
-/* ---- Links: src/xfer/msg/rx_deliver.c, rxreq.c, move.c, rma_rdma.c, conn.c --------------------------------- */
+/* ---- Links: src/xfer/msg/rx_deliver.c, rxreq.c, rdma.c, rma_rdma.c, conn.c --------------------------------- */
 
 /*
- * Packets that come, from a progress call. `src` names the peer: its number in our pool of peers, as our
- * hello told it, or as link_peer.id told a transport that takes sockets.
+ * Received packets, from a progress call. `src` names the peer: its number in our pool of peers, which our hello
+ * told it; a LINK_SOCKET has it from link_peer.id.
  */
-/* A packet that is all here. */
+/* A complete packet. */
 void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p);
 /*
- * A packet whose payload (p->len bytes; p->payload is not looked at) has yet to come: where to? An
- * id for the two calls below, when its bytes have a place of their own already; 0: collect it, then
- * rx_deliver.
+ * The head of a packet whose payload (p->len bytes; p->payload is not read) has yet to come. Returns an id for the
+ * two calls below if the payload can be read straight into its receive; 0: collect it, then rx_deliver.
  */
 uint32_t rx_placement_begin(struct worker *worker, uint32_t src, const struct packet *p);
 /*
- * The places for its bytes from `offset` on, at most `max` segments: how many of them were filled in. 0:
- * the rest is not wanted, throw it away. The places are good until the transport calls up again.
+ * Fills in the segments for its bytes from `offset` on, at most `max`. Their number; 0: discard the rest. The
+ * segments are valid until the transport's next upcall.
  */
 size_t rx_placement_iov(struct worker *worker, uint32_t id, size_t offset, struct iovec *iov,
 			size_t max);
@@ -57,11 +54,14 @@ size_t rx_placement_iov(struct worker *worker, uint32_t id, size_t offset, struc
 void rx_placement_end(struct worker *worker, uint32_t id);
 /* The RDMA operation of this id is done. */
 void rx_rdma_done(struct worker *worker, uint64_t id);
-/* No RDMA operation of this peer's link that was begun and not told of will be done, nor another one begun. */
+/*
+ * RDMA has failed: operations of this peer's link that were not reported done are not done, and no more will
+ * begin.
+ */
 void rx_rdma_failed(struct worker *worker, uint32_t src);
 /*
- * The connection of a transport that takes sockets has ended, or one whose peer goes too far (peer_over_budget)
- * is to: `err` is positive. The link is closed before it returns.
+ * The connection of a LINK_SOCKET or LINK_DEVICE has ended: `err` is positive. The link is closed when this
+ * returns.
  */
 void rx_ended(struct worker *worker, uint32_t src, int err);
 
@@ -70,25 +70,25 @@ void rx_ended(struct worker *worker, uint32_t src, int err);
 void dgram_init(struct dgram *d, struct worker *worker, const struct dgram_ops *ops);
 /* The groups are left, the batch is dropped. */
 void dgram_fini(struct dgram *d);
-/* Is anybody waiting for a datagram? */
+/* Is a receive posted? */
 bool dgram_wanted(const struct dgram *d);
-/* Must a datagram's sender be known? */
+/* Does the endpoint report the senders of datagrams? */
 bool dgram_wants_source(const struct dgram *d);
 /*
- * The receives that the next datagrams go to, in that order, at most `max`: how many. One that takes
- * several messages is the last. They stay posted; each is good until dgram_came is called for it.
+ * Fills in the receives for the next datagrams, in that order, at most `max`; a multi-receive buffer is the last.
+ * Their number. They stay posted; each is valid until dgram_came is called for it.
  */
 unsigned int dgram_receives(struct dgram *d, struct recv *list[], unsigned int max);
 /*
- * The first of them holds what of a datagram of `len` bytes fits. `from` may be NULL when its sender need
- * not be known.
+ * The first of them holds a datagram of `len` bytes, as far as it fits. `from` may be NULL if senders are not
+ * reported.
  */
 void dgram_came(struct dgram *d, struct recv *r, size_t len, const struct addr *from);
 
 /* No more datagrams will come: all posted receives end with `err`, which is positive; dgram_wanted. */
 void dgram_fail(struct dgram *d, int err);
 
-/* Sends the batch, as far as there is room; true when anything was sent. */
+/* Sends the batch as far as the kernel takes it. True: something was sent. */
 bool dgram_flush(struct dgram *d);
 
 /* ---- Connected endpoints of a device: src/xfer/conn/cm.c ------------------------------------------------- */

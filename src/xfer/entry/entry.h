@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The entries of the msg and tagged tables: one body, many thin doors. Included twice, by
- * entry_st.c (one thread at a time by promise of the application) and entry_mt.c (the domain's lock
- * is taken); the lock kind is a property of the table, never a test at run time.
- *
- * The includer defines ENTRY_LOCK(dom), ENTRY_UNLOCK(dom), ENTRY_TABLE and ENTRY_ADDR(addr), which entry of
- * the worker's table an address means at first sight.
+ * Template of the entries of the msg and tagged tables. Included by entry_st.c (without the lock: the application
+ * promised one thread at a time), entry_mt.c and entry_pair.c (with the domain's lock); locking is a property of
+ * the table, never a test at run time. The includer defines ENTRY_LOCK(dom), ENTRY_UNLOCK(dom), ENTRY_TABLE and
+ * ENTRY_ADDR(addr), the entry of the worker's table that an address names on the fast path.
  */
 #include <rdma/fi_errno.h>
 
@@ -14,14 +12,14 @@
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
-/* What keeps an operation off the fast road, whatever its size. */
+/* Flags that keep an operation off the fast path. */
 #define TX_SLOW (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE | FI_TRIGGER)
 
 #define MSG_HEAD    WIRE_HEAD(WIRE_MSG, 0, 0, 0)
 #define TAGGED_HEAD WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0)
 #define DATA_HEAD   WIRE_HEAD(0, WIRE_DATA, 0, 0)
 
-/* Off the fast road, with the lock it took. */
+/* The slow path; releases the lock that the fast path took. */
 static __attribute__((noinline, cold)) ssize_t post_slow(struct ep *ep, struct xfer x)
 {
 	ssize_t ret = tx_slow(ep, x);
@@ -31,14 +29,16 @@ static __attribute__((noinline, cold)) ssize_t post_slow(struct ep *ep, struct x
 }
 
 /*
- * x.flags is TX_KIND of the operation, a constant; *flags is what the application asks, looked at
- * where it lies. An address that names a receive context is larger than any entry of the table and
- * goes the slow road with all else that is not the rule.
+ * x.flags is TX_KIND of the operation, a constant; *flags are the application's, read in place. An address that
+ * names a receive context is larger than any entry of the table, so it takes the slow path.
  */
 static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct xfer x,
 							  const uint64_t *flags)
 {
-	/* For the slow road alone: a store each, where a register would be saved and restored. */
+	/*
+	 * For the slow path: stored in memory, because registers would have to be saved and restored on the fast
+	 * path.
+	 */
 	volatile struct {
 		const void *buf;
 		size_t len;
@@ -60,7 +60,7 @@ static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct 
 	if (__builtin_expect(x.iov || *flags & TX_SLOW ||
 				     link->ops->send(link, x.buf, x.len, x.data, x.head, x.tag),
 			     0))
-		/* Copied here, by member, so that the request takes no memory on the fast road. */
+		/* Copied here, by member, so that the request takes no memory on the fast path. */
 		return post_slow(ep, (struct xfer){.head = x.head,
 						   .flags = x.flags | *flags,
 						   .tag = again.tag,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which entries an endpoint's tables hold. */
+/* Installs the entries of an endpoint's tables. */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
@@ -165,7 +165,7 @@ int xfer_enable(struct ep *ep)
 	return n ? n->ops->enable(n, ep) : 0;
 }
 
-/* Links of RDMA devices carry what their peer wants to be told from their making on. */
+/* A link between RDMA devices fixes when it is made whether the peer is notified of accesses. */
 bool xfer_tells_late(const struct worker *worker)
 {
 	if (worker->counts)
@@ -237,7 +237,7 @@ void rx_context_set(struct rx *rx, const struct rx_target *target)
 	if (!target->shared)
 		return;
 	rx->q = target->shared;
-	/* What goes wrong with a receive nobody met is told to the first endpoint's queue. */
+	/* Errors of receives that no message met go to the first endpoint's queue. */
 	if (!rx->q->cq)
 		rx->q->cq = rx->cq;
 }

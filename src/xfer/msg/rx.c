@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages meet receives: copy, fetch or pull, then complete. */
+/* Messages meet receives: copies, fetches or asks for the bytes, then completes. */
 #include "xfer/msg/rx.h"
 
 #include <rdma/fi_endpoint.h>
@@ -26,7 +26,7 @@ void rx_send_ats(const struct message *m, int err)
 		tx_control(m->peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(m->head)), (uint64_t)err);
 }
 
-/* A receive posted to a shared context does not know whose queue it will complete in. */
+/* Does the receive want a completion? One of a shared context does not know its queue when it is posted. */
 static inline bool wants_completion(const struct rx *rx, const struct recv *r)
 {
 	return (rx->complete_all && !r->work) || (r->flags & FI_COMPLETION && rx->cq);
@@ -49,7 +49,7 @@ static void complete(struct rx *rx, struct recv *r, const struct message *m, siz
 		.src = m->peer ? peer_reported(m->peer) : m->src,
 	};
 
-	/* That the buffer is released is told even where completions are selective. */
+	/* The release of a multi-receive buffer is reported even if completions are selective. */
 	if (r->flags & FI_MULTI_RECV && r->exhausted && !r->arriving) {
 		slot.flags |= FI_MULTI_RECV;
 		r->flags |= FI_COMPLETION;
@@ -146,7 +146,9 @@ size_t rx_reserve(struct rx *rx, struct recv *r, size_t len)
 	return capacity;
 }
 
-/* The first `want` bytes of what an RTS announces, for a device. How many ranges; 0: it cannot be had so. */
+/*
+ * The ranges of the first `want` bytes that an RTS announces, for an RDMA read. Their number; 0: not registered.
+ */
 static size_t ranges_of(struct fi_rma_iov *range, const struct wire_rts *rts, size_t want)
 {
 	size_t count = 0;
@@ -165,7 +167,7 @@ static size_t ranges_of(struct fi_rma_iov *range, const struct wire_rts *rts, si
 	return count;
 }
 
-/* By a device, or streamed. */
+/* Receives it by an RDMA read, or by CTS. */
 static void pull(struct rx *rx, struct recv *r, const struct message *m, const struct wire_rts *rts,
 		 const struct iovec *iov, size_t capacity)
 {
@@ -218,7 +220,7 @@ static void accept_atomic(struct rx *rx, struct recv *r, const struct message *m
 	seen.data = end.data;
 	seen.len = rma_match_len(m);
 	capacity = rx_reserve(rx, r, seen.len);
-	/* Where it reached too far the receive is told so. */
+	/* Beyond the end of the receive: it ends with FI_ETRUNC. */
 	rx_finish(rx, r, &seen, capacity, base, seen.len > capacity ? 0 : end.err);
 }
 
@@ -292,8 +294,8 @@ bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct pac
 }
 
 /*
- * A posted receive ends with a positive error and is freed when nothing is on its way into it. A multi-receive
- * buffer is given back by this entry, or by that of the last message on its way.
+ * Ends a posted receive with a positive error; frees it unless messages are arriving in it. A multi-receive buffer
+ * is released by this completion, or by that of the last arriving message.
  */
 void rx_recv_fail(struct rx *rx, struct recv *r, int err, uint64_t flags)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What comes up from a transport, sorted by what it is. Everything is checked here. */
+/* Packets from a transport: checks and dispatches them. */
 #include <rdma/fi_errno.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static bool rts_valid(const struct packet *p)
 
 static void refuse_message(struct peer *peer, const struct packet *p, const char *why)
 {
-	/* Its sender will learn that we have closed. */
+	/* The sender will see that we have closed. */
 	if (peer->worker->closing)
 		return;
 	LOG_WARN(LOG_EP_DATA, "message for receive context %u dropped: %s", wire_rx(p->head), why);
@@ -70,7 +70,7 @@ static void deliver_to_group(struct worker *worker, struct peer *peer, const str
 
 static void deliver_message(struct worker *worker, struct peer *peer, const struct packet *p)
 {
-	/* Nothing is taken behind something that was lost. */
+	/* Drops what comes behind a packet that was lost. */
 	if (__builtin_expect(peer->conn.over_budget, 0))
 		return;
 	if (__builtin_expect(wire_of_group(p->head), 0))
@@ -84,14 +84,16 @@ unsigned int worker_served(const struct worker *worker)
 	return worker->served;
 }
 
-/* An atomic on a tagged receive is a message until it meets one. */
+/* An atomic on a tagged receive is handled like a message until it matches one. */
 static void deliver_request(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	bool matched = wire_op(p->head) == WIRE_AMO && wire_flags(p->head) & WIRE_MATCH;
 	unsigned int index = wire_rx(p->head);
 	struct rx *rx = index < WORKER_RX_MAX ? worker->rx[index] : NULL;
 
-	/* It accepted us and asks before we have read that it did: there must be a way to answer. */
+	/*
+	 * The peer accepted us, and we have not read its hello yet: reads it, so that the request can be answered.
+	 */
 	if (__builtin_expect(!peer->real && !(wire_flags(p->head) & WIRE_ORPHAN), 0))
 		conn_finish(peer);
 	worker->served++;

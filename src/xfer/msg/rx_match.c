@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posting receives and finding the message, or the receive, that fits. */
+/* Posts receives, and matches them with messages. */
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ void xfer_rx_close(struct rx *rx)
 	free(rx);
 }
 
-/* Flags that make a receive call more than that. */
+/* Flags of receive calls that do more than post. */
 #define SPECIAL (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV | XFER_ENDED)
 
 static inline bool fits(fi_addr_t want, fi_addr_t src, uint64_t differing, uint64_t ignore)
@@ -99,7 +99,7 @@ struct unexpected *rx_unexpected(struct rx *rx, bool tagged, const struct recv_a
 	return NULL;
 }
 
-/* Anything but a whole message for a receive that takes it in one segment. */
+/* The slow path: all but a whole message for a receive of one segment. */
 static __attribute__((noinline)) void message_slow(struct rx *rx, struct recv *r, struct peer *peer,
 						   const struct packet *p)
 {
@@ -211,13 +211,13 @@ static int post_multi(struct rx *rx, bool tagged, struct recv *r, const struct r
 	struct unexpected *u;
 
 	list_push(&rx->posted[tagged], &r->link);
-	/* It is the last one posted until it is used up, and then it may be gone. */
+	/* It stays the last one posted until it is used up and freed. */
 	while (rx->posted[tagged].prev == &r->link && (u = rx_unexpected(rx, tagged, args)))
 		accept_unexpected(rx, r, u);
 	return 0;
 }
 
-/* Without the capability for that kind of message the sender asked for does not count. */
+/* Without FI_DIRECTED_RECV the source argument is ignored. */
 static inline fi_addr_t only_from(const struct rx *rx, bool tagged, fi_addr_t src)
 {
 	uint64_t able = FI_DIRECTED_RECV | (tagged ? FI_TAGGED_DIRECTED_RECV : 0);
@@ -225,7 +225,7 @@ static inline fi_addr_t only_from(const struct rx *rx, bool tagged, fi_addr_t sr
 	return rx->caps & able && src != FI_ADDR_UNSPEC ? src & rx->addr_mask : FI_ADDR_UNSPEC;
 }
 
-/* What came before the connection ended can still be received. */
+/* Messages that came before the connection ended can still be received. */
 static int post_late(struct rx *rx, bool tagged, const struct recv_args *args)
 {
 	struct unexpected *u = rx_unexpected(rx, tagged, args);
@@ -245,7 +245,7 @@ static int post_late(struct rx *rx, bool tagged, const struct recv_args *args)
 	return 0;
 }
 
-/* What is more than a receive to be met by the next message. */
+/* Handles calls that do more than post a receive. */
 static __attribute__((noinline)) int post_special(struct rx *rx, struct worker *worker, bool tagged,
 						  const struct recv_args *args)
 {
@@ -306,7 +306,7 @@ int rx_cancel(struct rx *rx, void *context)
 	return -FI_ENOENT;
 }
 
-/* Receives that wait for this very peer cannot be met any more. */
+/* Receives that name the removed entry cannot match any more. */
 void rx_fail_directed(struct rx *rx, fi_addr_t src, int err)
 {
 	for (int tagged = 0; tagged < 2; tagged++)

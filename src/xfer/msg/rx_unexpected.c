@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages that came before their receive: kept within a bound per receive context, beyond which
- * their senders are asked to pause (but for those of groups); looked at, claimed and dropped as fi_tagged(3) describes.
+ * Unexpected messages: kept up to a limit per receive context, beyond which their senders get XOFF (not those of
+ * collective groups); peeked at, claimed and discarded as fi_tagged(3) describes.
  */
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
@@ -49,7 +49,7 @@ void rx_send_xon(struct rx *rx)
 	}
 }
 
-/* False: the peer was asked to pause long ago. */
+/* False: the peer got XOFF long ago and sends on. */
 static bool bearable(struct peer *peer, size_t bytes)
 {
 	if (!peer || !peer->rx.xoff_sent)
@@ -60,7 +60,7 @@ static bool bearable(struct peer *peer, size_t bytes)
 	return !peer->conn.over_budget;
 }
 
-/* Messages of groups: no pause keeps them back, so what is kept of them has a bound of its own. */
+/* Messages of collective groups ignore XOFF, so they have a budget of their own. */
 static bool bearable_of_group(struct peer *peer, size_t bytes)
 {
 	if (peer->rx.kept + bytes > WIRE_KEPT_MAX)
@@ -83,7 +83,7 @@ static void uncount_kept(struct rx *rx, const struct unexpected *u)
 		u->peer->rx.kept -= cost(u);
 }
 
-/* A datagram may be lost; a message of a connection ends it. */
+/* Without memory a datagram is dropped; the message of a connection ends the connection. */
 static void starve(const struct message *m)
 {
 	if (m->peer)
@@ -111,7 +111,7 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 	u->peer = m->peer;
 	u->src = m->src;
 	u->head = m->head;
-	if (wire_op(m->head) == WIRE_RTS) /* what comes with it is dropped */
+	if (wire_op(m->head) == WIRE_RTS) /* its speculative fragments are dropped */
 		u->head &= ~WIRE_HEAD(0, WIRE_SPEC, 0, 0);
 	u->tag = m->tag;
 	u->data = m->data;
@@ -151,7 +151,7 @@ void rx_refuse(const struct unexpected *u)
 		tx_control(u->peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(u->head)), FI_ECANCELED);
 }
 
-/* A discarded RTS or acknowledged message still owes its sender an answer. */
+/* Answers the sender of a discarded RTS or of a message that asked for an acknowledgement. */
 static void answer_discarded(struct unexpected *u)
 {
 	if (u->peer && wire_op(u->head) == WIRE_AMO) {
@@ -292,8 +292,8 @@ static void forget_sender(struct unexpected *u)
 }
 
 /*
- * Offers of a peer that is gone can never be met; whole messages of its stay good, unless they are too
- * many. A claimed RTS stays, to fail when it is received.
+ * An RTS of a disconnected peer can never be received and is dropped; its whole messages stay, unless it exceeded
+ * its budget. A claimed RTS stays, and fails when it is received.
  */
 void rx_forget_peer(struct rx *rx, struct peer *peer)
 {
@@ -322,7 +322,7 @@ void rx_forget_peer(struct rx *rx, struct peer *peer)
 		}
 }
 
-/* What came from an address that is removed comes from nobody: its number may soon be another's. */
+/* Messages from a removed address lose their source: its fi_addr_t may soon name another one. */
 void rx_forget_addr(struct rx *rx, fi_addr_t addr)
 {
 	LIST_EACH (node, &rx->q->claimed) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of groups: no fence, no pause that a peer asks for and no backlog keeps them waiting. */
+/* Messages of collective groups: they ignore fences, XOFF and the backlog. */
 #include <rdma/fi_errno.h>
 #include <string.h>
 

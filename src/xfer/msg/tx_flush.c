@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What waits to go out to a peer: answers first, then its backlog in order, then streams; what it has asked for
- * before what it has not.
+ * Sends what waits for a peer: answers first, then the backlog in order, then streams, then speculative fragments.
  */
 #include <stdlib.h>
 
@@ -53,7 +52,7 @@ bool tx_fragments(struct txreq *req)
 	return true;
 }
 
-/* True when there was room for all of it; the request is then on another list, or gone. */
+/* True: all of it is sent; the request has another state, or has ended. */
 static bool flush_stream(struct txreq *req, bool *progressed)
 {
 	size_t before = req->sent;
@@ -62,12 +61,12 @@ static bool flush_stream(struct txreq *req, bool *progressed)
 	*progressed |= req->sent != before;
 	if (!all)
 		return false;
-	/* As much as was asked for is on its way: the receiver's answer ends it. */
+	/* All that was asked for is sent: the receiver's ATS ends it. */
 	tx_req_move(req, req->state == TXREQ_SPEC ? TXREQ_RTS : TXREQ_ACK);
 	return true;
 }
 
-/* From now on the peer fetches the rest, or asks for it. */
+/* Sends no more speculative fragments: the peer fetches the rest, or asks for it. */
 static void stop_spec(struct peer *peer)
 {
 	struct txreq *req;
@@ -88,7 +87,7 @@ static bool flush_streams(struct peer *peer, enum txreq_state state)
 	return progressed;
 }
 
-/* Long answers to one-sided requests, each from the memory as it is then. */
+/* Sends long answers to one-sided requests, each from the memory as it is then. */
 static bool flush_replies(struct peer *peer)
 {
 	bool progressed = false;
@@ -118,7 +117,7 @@ static bool flush_controls(struct peer *peer)
 	return progressed;
 }
 
-/* The peer asked us to send no more of what it has to keep until it is matched. */
+/* XOFF is in force for the request, or too many results of matched atomics are due. */
 static bool is_paused(const struct peer *peer, const struct txreq *req)
 {
 	if (wire_flags(req->head) & WIRE_MATCH && peer->rma.matching > WIRE_RESULTS_MAX)

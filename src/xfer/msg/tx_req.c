@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests: operations that outlive their call, from the pool until they end. */
+/* Transmit requests: made, moved between their states, ended. */
 #include <assert.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -122,7 +122,7 @@ static void complete(struct txreq *req)
 		cntr_done(cntr, req->len);
 }
 
-/* Of deferred work the endpoint hears nothing it did not ask for. fi_trigger(3) */
+/* Errors of deferred work are reported only if it asked for a completion. fi_trigger(3) */
 static void complete_error(struct txreq *req, int err, int reason)
 {
 	struct cq_slot slot = {
@@ -168,8 +168,8 @@ static const enum txreq_state reported[] = {TXREQ_RMA,   TXREQ_ACK,     TXREQ_ZC
 #define REPORTED (sizeof(reported) / sizeof(reported[0]))
 
 /*
- * What an endpoint that is gone left in the backlog: its buffers may be gone, too. Injected operations
- * still go out.
+ * Ends the requests that a closed endpoint left in the backlog: its buffers may be freed. Injected ones still go
+ * out.
  */
 static void discard(struct peer *peer)
 {
@@ -183,7 +183,7 @@ static void discard(struct peer *peer)
 	peer_refresh(peer);
 }
 
-/* A message that the peer may ask us for: the endpoint's buffers may be gone soon. */
+/* Copies a message that the peer may still ask for: the endpoint's buffers may be freed soon. */
 static void copy_out_pending_rts(struct txreq *req)
 {
 	bool needed = tx_awaits_ats(req) && req->state != TXREQ_ACK;
@@ -191,17 +191,17 @@ static void copy_out_pending_rts(struct txreq *req)
 	if (!needed || req->bounce || !tx_req_bounce(req, req->iov, req->count))
 		return;
 	peer_starve(req->peer, "a message of a closed context");
-	tx_req_move(req, TXREQ_ACK); /* nothing of it is read any more */
+	tx_req_move(req, TXREQ_ACK); /* its memory is not read any more */
 }
 
 void tx_take_back(struct peer *peer, const char *what)
 {
-	/* The link has failed then: it sends nothing of memory that may be gone. */
+	/* Without memory the link has failed: it reads the application's memory no more. */
 	if (peer->real->zcopy->copy_out(peer->real))
 		peer_starve(peer, what);
 }
 
-/* The endpoint is about to be closed: its operation may go on, but that is told nowhere any more. */
+/* The endpoint is about to be closed: reports the operation as canceled, though it may go on. */
 static void cancel_untold(struct txreq *req)
 {
 	if (!req->work)
@@ -223,11 +223,11 @@ void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor)
 				if (!successor)
 					cancel_untold(req);
 				req->ep = successor;
-				/* Else the worker is closed next. */
+				/* For contexts of a scalable endpoint alone: else the worker is closed next. */
 				if (!successor && ep->base != ep)
 					copy_out_pending_rts(req);
 			}
-		/* Buffers that a request of it names may be gone soon. */
+		/* The endpoint's buffers may be freed soon. */
 		if (!successor && peer->real && link_holds(peer->real))
 			tx_take_back(peer, "a message of a closed endpoint");
 		discard(peer);
@@ -242,7 +242,7 @@ int tx_cancel(struct worker *worker, void *context)
 		LIST_EACH (at, &peer->txreqs[TXREQ_BACKLOG]) {
 			struct txreq *req = LIST_ENTRY(at, struct txreq, link);
 
-			/* What has begun, or is deferred work, is not to be had by its context. */
+			/* A request that is partly sent, or deferred work, cannot be canceled by its context. */
 			if (req->context != context || !req->ep || req->work || req->sent)
 				continue;
 			tx_req_end(req, FI_ECANCELED);

@@ -29,7 +29,7 @@ bool rma_amo_parse(const struct rma_request *r)
 	return r->len == operands(&r->amo) * r->total;
 }
 
-/* Eight bytes written atomically are what others poll on: never seen half done. */
+/* Eight bytes written atomically are never seen half written: others poll on them. */
 static bool torn(const struct wire_amo *amo, const void *at)
 {
 	return amo->op == FI_ATOMIC_WRITE && atomic_size(amo->type) == 8 && (uintptr_t)at % 8;
@@ -42,7 +42,7 @@ static int refuse_element(const struct wire_amo *amo, const void *at)
 	return -FI_EINVAL;
 }
 
-/* Can every element be got at? 0 or -FI_EINVAL. */
+/* Is every element aligned, and in one segment? 0 or -FI_EINVAL. */
 static int check_spot(const struct wire_amo *amo, const struct rma_spot *spot, size_t len)
 {
 	size_t size = atomic_size(amo->type), fragment;
@@ -59,8 +59,8 @@ static int check_spot(const struct wire_amo *amo, const struct rma_spot *spot, s
 }
 
 /*
- * All the elements of a spot; `done` bytes of all were dealt with before. `result` takes what was
- * there, NULL: nobody asks.
+ * Applies the atomic to all elements of a spot, behind `done` bytes of others. `result` gets the old values, or is
+ * NULL.
  */
 static void apply(const struct rma_request *r, const struct rma_spot *spot, size_t len, size_t done,
 		  char *result)
@@ -88,9 +88,9 @@ static uint64_t access_for(const struct wire_amo *amo)
 }
 
 /*
- * The memory is changed; what was there goes back, NULL: nobody asked. 0 or a negative error. To the endpoint
- * an atomic that brings a value back is a read (fi_endpoint(3)), to a region it is what modifies it, too
- * (fi_mr(3)): a thread that sleeps on a region's counter waits for the memory to change.
+ * The memory is changed: counts, and returns the old values if they were asked for (not NULL). 0 or a negative
+ * error. For the endpoint's counters an atomic with a result is a read (fi_endpoint(3)); for a region's counters
+ * it is also a write (fi_mr(3)), because a thread that sleeps on one waits for the memory to change.
  */
 static int conclude(struct rma_request *r, const char *result)
 {
@@ -107,7 +107,7 @@ static int conclude(struct rma_request *r, const char *result)
 	return 0;
 }
 
-/* Of several ranges, or in several segments. */
+/* The slow path: several ranges or segments. */
 static int amo_scattered(struct rma_request *r)
 {
 	char room[WIRE_AMO_MAX], *result = r->amo.form == ATOMIC_BASE ? NULL : room;
@@ -130,7 +130,7 @@ static int amo_scattered(struct rma_request *r)
 	return conclude(r, result);
 }
 
-/* What is the rule: some elements in a row. */
+/* The fast path: elements in a row. */
 static int amo_in_a_row(struct rma_request *r, void *at)
 {
 	char room[WIRE_AMO_MAX], *result = r->amo.form == ATOMIC_BASE ? NULL : room;
@@ -162,7 +162,7 @@ int rma_amo(struct rma_request *r)
 	return fragment == r->total ? amo_in_a_row(r, at) : amo_scattered(r);
 }
 
-/* The packet such a message came as. */
+/* The packet that the message came in. */
 static struct packet packet_of(const struct message *m)
 {
 	return (struct packet){.head = m->head,
@@ -233,7 +233,7 @@ static void answer(struct peer *peer, uint64_t head, int err, const void *buf, s
 		tx_control_data(peer, &p);
 }
 
-/* All ranges of it on a receive's segments. 0 or a negative error. */
+/* Applies all its ranges to the segments of a receive. 0 or a negative error. */
 static int apply_all(const struct rma_request *r, const struct iovec *iov, size_t count,
 		     char *result)
 {

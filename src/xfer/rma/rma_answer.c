@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the target says of one-sided operations; and doing without it where it says nothing. */
+/*
+ * Answers of the target to one-sided operations; and performing them in its place where it does not poll
+ * (rma_help).
+ */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +13,7 @@
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
-/* A peer that does not look at its packets is spared this many operations. */
+/* Operations that go straight to the memory of a peer that was found not to poll. */
 #define DIRECT_SPELL 32
 
 static struct txreq *oldest(struct peer *peer)
@@ -39,14 +42,14 @@ static void retire(struct peer *peer, struct txreq *req, int err, int reason)
 		tx_req_end(req, 0);
 }
 
-/* Does it end with bytes that come back? */
+/* Does it return bytes? */
 static bool expects_result(const struct txreq *req)
 {
 	return wire_op(req->head) == WIRE_GET ||
 	       (wire_op(req->head) == WIRE_AMO && req->amo.form != ATOMIC_BASE);
 }
 
-/* All before `seq` are done; one that lacks its result can only be a fault of the peer's. */
+/* Ends all operations before `seq`; one whose result is missing ends with FI_EPROTO. */
 static void done_before(struct peer *peer, uint32_t seq)
 {
 	struct txreq *req;
@@ -80,7 +83,7 @@ static void take_result(struct peer *peer, struct txreq *req, const struct packe
 		retire(peer, req, 0, 0);
 }
 
-/* The long write of that number of which not all has been sent, or NULL. */
+/* The partly sent long write of that number, or NULL. */
 static struct txreq *unfinished(struct peer *peer, uint32_t seq)
 {
 	struct txreq *req = tx_req_first(peer, TXREQ_BACKLOG);
@@ -119,7 +122,7 @@ void rma_answer(struct peer *peer, const struct packet *p)
 	} else {
 		done_before(peer, seq);
 		req = oldest(peer);
-		/* An answer that comes too late is to one we have helped ourselves to. */
+		/* A late answer belongs to an operation that rma_help has performed. */
 		if (wire_op(p->head) == WIRE_FAILED)
 			take_failure(peer, seq, p->tag);
 		else if (req && req->seq == seq)
@@ -129,7 +132,7 @@ void rma_answer(struct peer *peer, const struct packet *p)
 		peer_busy(peer);
 }
 
-/* What we would tell the peer of this one comes behind all that it has of us: is there such a one? */
+/* Does an operation behind this one carry CQ data? A notification of this one would come behind it. */
 static bool tells_later(const struct txreq *req)
 {
 	for (struct list *at = req->link.next; at != &req->peer->txreqs[TXREQ_RMA]; at = at->next)
@@ -139,8 +142,8 @@ static bool tells_later(const struct txreq *req)
 }
 
 /*
- * The peer sleeps over it: in its place, as it would have done. What it has begun to answer it is not
- * asleep over, and some of it only the peer can do.
+ * Can the operation be performed in the place of a peer that does not poll? Not if it has begun to answer, nor
+ * what only the peer can do.
  */
 static bool reachable(struct link *link, const struct txreq *req)
 {
@@ -152,7 +155,7 @@ static bool reachable(struct link *link, const struct txreq *req)
 	       link->local->reach(link, req->remote, req->remote_count, put);
 }
 
-/* Takes a write out of the peer's hands; its data are in req->bounce then. */
+/* Cancels the posted packet of a write; its data are in req->bounce then. */
 static bool take_back(struct link *link, struct txreq *req)
 {
 	const char *payload;
@@ -165,7 +168,7 @@ static bool take_back(struct link *link, struct txreq *req)
 	if (!req->bounce && req->len)
 		return false;
 	payload = link->local->cancel_posted(link, req->place, &len);
-	/* The data end the payload, whatever leads it. */
+	/* The data are at the end of the payload. */
 	if (payload && len >= req->len && req->len)
 		memcpy(req->bounce, payload + len - req->len, req->len);
 	return payload != NULL;
@@ -184,7 +187,7 @@ static void end(struct peer *peer, struct txreq *req, int err, int reason)
 	retire(peer, req, err, reason);
 }
 
-/* False: it cannot be done from here, the peer has the packet again. */
+/* False: not possible from here; the packet is the peer's again. */
 static bool perform_write(struct peer *peer, struct txreq *req)
 {
 	int ret = write_for(peer->real, req);
@@ -199,9 +202,9 @@ static bool perform_write(struct peer *peer, struct txreq *req)
 }
 
 /*
- * A read must not see what was sent after it, which the peer may be at while we read: what was read
- * counts if the packet could still be taken back afterwards. False: the answer has to come. Else the
- * peer never sees the packet: the memory may be gone by then.
+ * A read must not see the effect of later operations, which the peer may perform while we read: the bytes count
+ * only if the packet could be recalled afterwards, so the peer had not got that far. False: wait for the answer.
+ * Else the peer never sees the packet, whose memory may be freed.
  */
 static bool perform_read(struct peer *peer, struct txreq *req)
 {
@@ -210,7 +213,7 @@ static bool perform_read(struct peer *peer, struct txreq *req)
 
 	if (wire_op(req->head) != WIRE_GET || !reachable(link, req))
 		return false;
-	/* Of an endpoint that was closed meanwhile nobody wants it any more. */
+	/* The result of a closed endpoint is not wanted. */
 	if (req->ep)
 		ret = link->local->get(link, req->result, req->result_count, req->remote,
 				       req->remote_count);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One-sided operations that the devices do among themselves. While any is under way for a peer only others
- * like it are begun, so that nothing that was posted later is done before; what turns out not to go this
- * way goes by packets, which also find out why.
+ * One-sided operations that the devices perform. While one is under way for a peer only others like it are begun,
+ * so that no later operation is performed first; what the devices refuse goes by packets, which also find out why.
  */
 #include <rdma/fi_errno.h>
 
@@ -35,7 +34,7 @@ static bool suits(const struct peer *peer, const struct txreq *req)
 	if (wire_op(req->head) == WIRE_AMO || wire_flags(req->head) & WIRE_COMMIT ||
 	    req->flags & FI_DELIVERY_COMPLETE)
 		return false;
-	/* What tells of it would have to wait until it is done. */
+	/* Its notification would have to wait until it is done. */
 	if (wire_flags(req->head) & WIRE_CQ && !proto_is_long(link, req->len))
 		return false;
 	return keys_lead(req);
@@ -48,7 +47,7 @@ bool rma_rdma_waits(const struct peer *peer, const struct txreq *req)
 	return !list_empty(&peer->txreqs[TXREQ_RMA]) && suits(peer, req);
 }
 
-/* 0: it is on peer->txreqs[TXREQ_RDMA]. */
+/* 0: it is in TXREQ_RDMA. */
 static int begin(struct txreq *req)
 {
 	struct peer *peer = req->peer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers that carry bytes of our memory. */
+/* Answers that carry bytes of the target's memory. */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ void rma_reply_bytes(const struct rma_request *r, const void *buf, size_t len)
 	tx_control_data(peer, &p);
 }
 
-/* Longer than a packet: a request of our own walks over the memory. */
+/* Longer than a packet: a request in TXREQ_REPLY sends it in fragments. */
 static int reply_long(struct rma_request *r)
 {
 	struct txreq *req = tx_req_new(NULL, r->peer);
@@ -39,7 +39,7 @@ static int reply_long(struct rma_request *r)
 		return -FI_ENOMEM;
 	if (!tx_owe(r->peer, sizeof(*req))) {
 		tx_req_free(req);
-		return 0; /* nobody is to be answered any more */
+		return 0; /* the peer is about to be disconnected */
 	}
 	req->seq = r->seq;
 	req->len = r->total;
@@ -68,7 +68,7 @@ int rma_reply(struct rma_request *r)
 	void *at = NULL;
 
 	if (!link)
-		return 0; /* nobody is left to answer to */
+		return 0; /* the peer is disconnected */
 	if (r->total > link->packet_max)
 		return reply_long(r);
 	if (r->count == 1 && r->total) {
@@ -91,7 +91,7 @@ int rma_reply(struct rma_request *r)
 	return 0;
 }
 
-/* The request as it came, for what is left of it: a region may have gone meanwhile. */
+/* Restores the request for the rest of its answer; checks again, as a region may be closed meanwhile. */
 static int revive(struct rma_request *r, const struct txreq *req)
 {
 	*r = (struct rma_request){.peer = req->peer,

@@ -48,7 +48,7 @@ static bool parse_ranges(struct rma_request *r)
 	return true;
 }
 
-/* What stands before the data; false: the packet contradicts itself. */
+/* Parses what precedes the data. False: the packet contradicts itself. */
 static bool parse_heads(struct rma_request *r, const struct packet *p)
 {
 	const char *at;
@@ -128,7 +128,7 @@ int rma_check(struct rma_request *r, uint64_t access)
 
 void rma_refuse(const struct rma_request *r, int err)
 {
-	/* A key that names nothing grants nothing: the reason tells the two apart. */
+	/* An unknown key grants nothing, too: prov_errno tells the two apart. */
 	uint64_t reason = (uint64_t)-err, shown = reason == FI_ENOKEY ? FI_EACCES : reason;
 
 	if (r->flags & WIRE_ORPHAN)
@@ -176,7 +176,7 @@ static void push_data(struct rx *rx, uint64_t kind, size_t len, uint64_t data)
 			 (unsigned long long)data);
 }
 
-/* What counts such accesses to the endpoint, or to the region. NULL: nothing. */
+/* The counter of such accesses to the endpoint, or to the region, or NULL. */
 static struct cntr *endpoint_counter(const struct rx *rx, uint64_t event)
 {
 	if (!rx)
@@ -189,7 +189,7 @@ static struct cntr *region_counter(const struct mr *mr, uint64_t events)
 	return mr && mr->cntr_flags & events ? mr->cntr : NULL;
 }
 
-/* Did the same counter count for the region of a range before this one? */
+/* Has an earlier range of the operation counted on the same counter? */
 static bool counted_before(const struct rma_request *r, size_t i, uint64_t events)
 {
 	for (size_t j = 0; j < i; j++)
@@ -199,8 +199,8 @@ static bool counted_before(const struct rma_request *r, size_t i, uint64_t event
 }
 
 /*
- * An operation is one access, for each counter, however many ranges it has. `event` is what it is to the
- * endpoint, `more` what it is to regions besides.
+ * An operation counts once on each counter, however many ranges it has. `event`: its kind for the endpoint's
+ * counters; `more`: what counters of regions count besides.
  */
 static void count_access(const struct rma_request *r, const struct rx *rx, uint64_t event,
 			 uint64_t more)
@@ -288,7 +288,7 @@ void rma_copy(const struct rma_request *r, size_t offset, char *buf, size_t len,
 	}
 }
 
-/* Writes the pages behind a range through to what they are mapped from. */
+/* Writes the pages behind a range through to their file. */
 static int flush(const struct rma_spot *spot, size_t len)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -334,7 +334,7 @@ static int put(struct rma_request *r)
 		return err;
 	rma_copy(r, r->offset, (char *)(uintptr_t)r->payload, r->len, true);
 	if (r->offset + r->len < r->total)
-		return 0; /* more is to come */
+		return 0; /* more fragments are to come */
 	err = rma_finish(r, FI_RMA | FI_REMOTE_WRITE, 0);
 	if (!err)
 		rma_done(r);
@@ -348,7 +348,7 @@ static int get(struct rma_request *r)
 	return err ? err : rma_reply(r);
 }
 
-/* An access by the other side itself. */
+/* NOTIFY: the peer accessed our memory directly. */
 static void on_notify(struct worker *worker, const struct packet *p)
 {
 	bool read = wire_flags(p->head) & WIRE_LONG;
