@@ -22,7 +22,7 @@ enum wire_op {
 	WIRE_ATS,     /* receiver to sender: request `id` ended, tag is a positive error or 0; the
 	                 payload is the result of an atomic */
 	WIRE_CTS,     /* receiver cannot fetch: stream request `id`, tag is the receiver's id */
-	WIRE_FRAG, /* fragment of a pulled message: `id` is the receiver's, tag the byte offset */
+	WIRE_FRAG, /* fragment of a long message: `id` is the receiver's, tag the byte offset */
 	WIRE_XOFF, /* send no more messages until WIRE_XON */
 	WIRE_XON,
 	/*
@@ -97,7 +97,7 @@ static inline uint32_t wire_id(uint64_t head)
 	return head >> 32;
 }
 
-/* The receive context that stands for all groups: tagged messages whose data word names the group. */
+/* The receive context that stands for all groups: tagged messages whose data are the number of the group. */
 #define WIRE_RX_GROUP 0xffffu
 
 /* Is it a message to a group? */
@@ -224,7 +224,7 @@ struct wire_nic {
 };
 
 /*
- * First words of two processes on the bootstrap socket, always of this length. Inside a host a
+ * The first messages of two processes on the bootstrap socket, always of this length. Inside a host a
  * transport's descriptors travel along.
  */
 struct wire_hello {
