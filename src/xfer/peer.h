@@ -24,44 +24,44 @@ enum peer_state {
  * it, along the edges that tx_req.c lists.
  */
 enum txreq_state {
-	TXREQ_NEW, /* on no list: it is being made, or ends */
+	TXREQ_RMA, /* one-sided, sent in packets: awaits DONE, RESULT or FAILED */
 	TXREQ_BACKLOG, /* not sent, or not all of a long write: waits for a connection, a fence or space */
-	TXREQ_AHEAD,  /* message of a collective group: waits for a connection or space alone */
-	TXREQ_SPEC,   /* RTS sent; speculative fragments are going out */
-	TXREQ_STREAM, /* CTS received: fragments are going out */
-	TXREQ_ACK,    /* all is sent: awaits ATS */
-	TXREQ_ZCOPY,  /* sent, but the link still reads its memory */
-	TXREQ_RMA,    /* one-sided, sent in packets: awaits DONE, RESULT or FAILED */
 	TXREQ_RDMA,   /* one-sided, a device performs it */
+	TXREQ_ACK,    /* all is sent: awaits ATS */
+	TXREQ_STREAM, /* CTS received: fragments are going out */
+	TXREQ_SPEC,   /* RTS sent; speculative fragments are going out */
+	TXREQ_ZCOPY,  /* sent, but the link still reads its memory */
+	TXREQ_AHEAD,  /* message of a collective group: waits for a connection or space alone */
 	TXREQ_REPLY,  /* at the target of a long read: fragments of the result are going out */
 	TXREQ_LISTS,
 	/* RTS and its speculative fragments are sent: awaits CTS or ATS. On the list of TXREQ_ACK, in order. */
 	TXREQ_RTS = TXREQ_LISTS,
+	TXREQ_NEW, /* on no list: it is being made, or ends */
 	TXREQ_STATES
 };
 
 /* The connection and what leads to it. Owned by xfer/conn/ and peer.c. */
 struct peer_conn {
-	enum link_kind kind; /* of peer->real */
-	int sock;            /* bootstrap socket, or -1: there is none, or it is the link's */
-	int wake;    /* where its link sends wake-ups: sock, or a pair's end for ourselves */
+	bool over_budget; /* the peer exceeded a budget, or `starved`: the next progress call disconnects it */
+	bool starved; /* there was no memory for something of the peer, which is lost with the connection */
 	bool inside; /* the bootstrap socket is one of this host's own */
 	bool plain;  /* a LINK_DEVICE to it could not be made: not proposed again */
 	bool late;   /* our hello went out long after we had begun to connect */
 	bool losing; /* peer_failed is under way */
 	bool disconnect_received;
-	bool over_budget; /* the peer exceeded a budget, or `starved`: the next progress call disconnects it */
-	bool starved; /* there was no memory for something of the peer, which is lost with the connection */
 	bool unread; /* disconnected, but messages of the peer are still to be delivered: its id stays */
+	enum link_kind kind; /* of peer->real */
+	int sock;            /* bootstrap socket, or -1: there is none, or it is the link's */
+	int wake; /* where its link sends wake-ups: sock, or a pair's end for ourselves */
 	int end; /* while unread: error for receives that name this peer alone; 0: they stay posted */
+	unsigned int retries; /* of this attempt */
+	int refused; /* positive: how the last attempt failed, with nothing queued to tell it; or 0 */
 	uint64_t lost_at; /* ms; while unread */
 	void *pending;    /* our end of a LINK_DEVICE, from our hello until the answer; or NULL */
 	uint64_t incarnation;
-	uint64_t serial;      /* of the hello its link was made by */
-	uint64_t deadline;    /* ms; of PEER_CONNECTING and PEER_CROSSED */
-	uint64_t attempt_ms;  /* when the last connect attempt began */
-	unsigned int retries; /* of this attempt */
-	int refused; /* positive: how the last attempt failed, with nothing queued to tell it; or 0 */
+	uint64_t serial;     /* of the hello its link was made by */
+	uint64_t deadline;   /* ms; of PEER_CONNECTING and PEER_CROSSED */
+	uint64_t attempt_ms; /* when the last connect attempt began */
 };
 
 /* What goes out to the peer. Owned by msg/tx*.c. */
@@ -94,13 +94,13 @@ struct peer_rma {
 	struct list in_awaiting;  /* worker->awaiting, while there are any in TXREQ_RMA */
 	size_t awaiting_count;    /* of TXREQ_RMA */
 	size_t rdma_posted_count; /* of TXREQ_RDMA */
-	size_t results; /* bytes that answers to those in TXREQ_RMA bring back: struct txreq.weight */
-	size_t matching;   /* bytes that atomics on the peer's tagged receives bring back */
-	uint32_t seq;      /* number of the last one sent */
-	uint32_t seen_seq; /* of the oldest without an answer, at the last check */
+	uint32_t seq;             /* number of the last one sent */
+	uint32_t seen_seq;        /* of the oldest without an answer, at the last check */
 	unsigned int
 		direct_spell; /* so many go straight to the peer's memory: it reads no packets */
 	bool bulk; /* `results` exceeds its limit, or a long answer is coming: what follows waits */
+	size_t results; /* bytes that answers to those in TXREQ_RMA bring back: struct txreq.weight */
+	size_t matching; /* bytes that atomics on the peer's tagged receives bring back */
 };
 
 /* One-sided operations of the peer on our memory. Owned by rma/rma_rx.c. */
@@ -109,24 +109,25 @@ struct peer_target {
 	struct list in_acks_pending; /* worker->acks_pending, until the peer was sent that number */
 };
 
+/* In the order of use: a send reads the first line, a one-sided operation also `rma` and the lists after it. */
 struct peer {
 	struct link *link;  /* never NULL: peer_full_link unless messages may go out now */
 	struct link *real;  /* the transport's link, or NULL */
 	fi_addr_t addr;     /* entry of the address vector, or FI_ADDR_NOTAVAIL */
 	unsigned int named; /* entries of worker->peers that are this one */
-	struct worker *worker;
 	enum peer_state state;
+	struct worker *worker;
+	struct peer_target target;
+	struct peer_rma rma;
+	struct list txreqs[TXREQ_LISTS]; /* struct txreq by its state, in the order of posting */
+	struct peer_tx tx;
+	struct peer_conn conn;
+	struct peer_rx rx;
 	struct addr name;      /* as the vector or its hello says; ours */
 	struct addr key;       /* what it is found by: the name unmapped, whose string it shares */
 	struct list in_worker; /* worker->peers_list */
 	unsigned int kept_controls
 		[2]; /* control messages that src/coll keeps: of joins, of ends of groups */
-	struct list txreqs[TXREQ_LISTS]; /* struct txreq by its state, in the order of posting */
-	struct peer_conn conn;
-	struct peer_tx tx;
-	struct peer_rx rx;
-	struct peer_rma rma;
-	struct peer_target target;
 };
 
 fi_addr_t peer_addr_lookup(struct peer *peer);

@@ -20,22 +20,28 @@ static inline __attribute__((always_inline)) ssize_t post_rma(struct ep *ep, con
 	return ret;
 }
 
+/* Member by member: a string instruction that clears all of them takes as long as a quarter of a short write. */
 static inline __attribute__((always_inline)) ssize_t rma_one(struct ep *ep, struct entry_rma e,
 							     bool write)
 {
-	return post_rma(ep, &(struct rma){.wire = write ? WIRE_PUT : WIRE_GET,
-					  .kind = FI_RMA | (write ? FI_WRITE : FI_READ),
-					  .flags = e.flags,
-					  .addr = e.addr,
-					  .context = e.context,
-					  .data = e.data,
-					  .len = e.local->iov_len,
-					  .iov = write ? e.local : NULL,
-					  .count = write,
-					  .result = write ? NULL : e.local,
-					  .result_count = !write,
-					  .remote = e.remote,
-					  .remote_count = 1});
+	struct rma o;
+
+	o.wire = write ? WIRE_PUT : WIRE_GET;
+	o.amo = (struct wire_amo){0};
+	o.kind = FI_RMA | (write ? FI_WRITE : FI_READ);
+	o.flags = e.flags;
+	o.addr = e.addr;
+	o.context = e.context;
+	o.data = e.data;
+	o.len = e.local->iov_len;
+	*(write ? &o.iov : &o.result) = e.local; /* a list of no members is not read */
+	o.count = write;
+	o.compare_count = 0;
+	o.result_count = !write;
+	o.remote = e.remote;
+	o.remote_count = 1;
+	o.work = NULL;
+	return post_rma(ep, &o);
 }
 
 static ssize_t rma_lists(struct ep *ep, const struct fi_msg_rma *msg, uint64_t flags, bool write)

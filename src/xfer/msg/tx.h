@@ -31,8 +31,6 @@ struct xfer {
 /* An operation that outlives its call. */
 struct txreq {
 	struct list link; /* peer->txreqs[state], unless TXREQ_NEW */
-	enum txreq_state state;
-	enum proto proto; /* while `rndv` */
 	struct ep *ep;    /* NULL: its end is not reported */
 	struct peer *peer;
 	uint64_t head, flags, tag, data;
@@ -49,8 +47,10 @@ struct txreq {
 		zcopy; /* its last packet's number, if it was sent zero-copy: link->zcopy_posted; or 0 */
 	uint64_t place; /* of its packet: link->last */
 	struct wire_amo amo;
-	bool whole;   /* one-sided, and one packet holds it */
-	bool packets; /* no device takes it */
+	enum txreq_state state : 8;
+	enum proto proto : 8; /* while `rndv` */
+	bool whole;           /* one-sided, and one packet holds it */
+	bool packets;         /* no device takes it */
 	size_t count;
 	size_t got;    /* bytes of the result that came */
 	size_t weight; /* of that result in peer->rma.results, if it has one: tx_brings */
@@ -160,7 +160,7 @@ void tx_control_data(struct peer *peer, const struct packet *p);
  */
 bool tx_owe(struct peer *peer, size_t bytes);
 
-/* Takes a request off the list of its state: TXREQ_NEW. */
+/* Takes a request off the list of its state, before it gets another one or is freed. */
 static inline void tx_req_leave(struct txreq *req)
 {
 	if (req->state == TXREQ_NEW)
@@ -168,7 +168,6 @@ static inline void tx_req_leave(struct txreq *req)
 	list_remove(&req->link);
 	if (req->state == TXREQ_BACKLOG)
 		req->peer->tx.backlog_count--;
-	req->state = TXREQ_NEW;
 }
 /* Moves a request to the end of the list of its new state. */
 static inline void tx_req_move(struct txreq *req, enum txreq_state to)
