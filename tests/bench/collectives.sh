@@ -12,7 +12,7 @@ group() {
 	[ "$3" -gt 8 ] || times=15 # the shortest differ most from run to run
 	[ "$1" -le "$(nproc)" ] || bind='--oversubscribe --bind-to none --mca mpi_yield_when_idle 1'
 	[ -z "$reference" ] ||
-		job "reference/$row" env LD_LIBRARY_PATH="$(dirname "$reference")" "$work/collective" 'tcp;ofi_rxm' "$@"
+		job "reference/$row" env LD_LIBRARY_PATH="$(dirname "$reference")" "$work/collective" "$group_reference" "$@"
 	for _ in $(seq $times); do
 		job "ours/$row" env LD_LIBRARY_PATH="$build" "$work/collective" weft "$@"
 		# shellcheck disable=SC2086 # several options

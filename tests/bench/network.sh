@@ -3,7 +3,6 @@
 # The network part of run.sh, over the loopback device: ours by name, the reference, and plain sockets. Where the
 # reference has several providers for the same, each is measured and the best one counts.
 tcp_sizes='8 64 512 4096 16384 65536 262144 1048576 4194304'
-tcp_references='tcp net'	# 1.17: the layered one and its new one; later releases have but tcp
 
 # turn ROW OURS REFERENCES PROGRAM ARGUMENT...: ours, then each provider of the reference
 turn() {
@@ -48,8 +47,8 @@ network_onesided() {
 # The layered provider of the reference does not get so many endpoints connected within a minute.
 network_peers() {
 	turn tcp tcp "$tcp_references" connect addresses 100000
-	turn tcp tcp net connect mesh 500 8
-	turn tcp tcp net connect mesh 132 65
+	turn tcp tcp "${tcp_references##* }" connect mesh 500 8
+	turn tcp tcp "${tcp_references##* }" connect mesh 132 65
 }
 
 # network ROUND: thousands of connections come last, those that ended keep the kernel busy for a minute

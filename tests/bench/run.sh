@@ -6,12 +6,16 @@
 #   BUILD (build)      ROUNDS (3)      PAIRS (weft:shm): providers compared, ours:reference
 #   MPI=no leaves NetPIPE over Open MPI out: its reference is Open MPI's own shared memory (ob1, vader)
 #   ONLY=messages, onesided, network or collectives: that part alone; the last two are in files of their own
+#   AGAINST=DIR: another build of ours (the folder of its libfabric.so.1) takes the reference's place, with the same
+#   provider names; the table ends with the rows that changed by more than their noise
 set -u
 cd "$(dirname "$0")/../.." || exit
 build=$(realpath "${BUILD:-build}")
 work=$build/bench
 rounds=${ROUNDS:-3}
 pairs=${PAIRS:-weft:shm}
+tcp_references='tcp net'	# 1.17: the layered one and its new one; later releases have but tcp
+group_reference='tcp;ofi_rxm'	# it has no collectives over shared memory
 sizes='8 64 512 4096 16384 65536 262144 1048576 4194304'
 rma_sizes='8 64 512 4096 16384 65536 1048576 4194304'
 mpi_sizes='8 64 512 4096 16384 65536 262144 1048576 4194304'
@@ -27,6 +31,11 @@ case ${ONLY-} in
 esac
 [ -e "$build/libfabric.so.1" ] || { echo "bench: no libfabric.so.1 in $build" >&2; exit 1; }
 reference=$(ldconfig -p | awk '$1 == "libfabric.so.1" { print $NF; exit }')
+if [ -n "${AGAINST-}" ]; then
+	reference=$(realpath "$AGAINST")/libfabric.so.1
+	[ -e "$reference" ] || { echo "bench: no libfabric.so.1 in AGAINST=$AGAINST" >&2; exit 1; }
+	rounds=${ROUNDS:-5} pairs=${PAIRS:-weft:weft} tcp_references=tcp group_reference=weft
+fi
 
 # compile PROGRAM ARGUMENT...
 compile() {
@@ -112,11 +121,12 @@ export -f netpipe
 export work
 
 mpi() {
-	local size
+	local size mpi_reference=(--mca pml ob1 --mca btl self,vader)
+	[ -z "${AGAINST-}" ] || mpi_reference=(-x LD_LIBRARY_PATH="$(dirname "$reference")" --mca pml cm --mca mtl ofi)
 	for size in $mpi_sizes; do
 		job ours/mpi/NetPIPE bash -c 'netpipe "$@"' - "$size" -x LD_LIBRARY_PATH="$build" --mca pml cm --mca mtl ofi
 		[ -z "$reference" ] ||
-			job reference/mpi/NetPIPE bash -c 'netpipe "$@"' - "$size" --mca pml ob1 --mca btl self,vader
+			job reference/mpi/NetPIPE bash -c 'netpipe "$@"' - "$size" "${mpi_reference[@]}"
 	done
 }
 
@@ -138,9 +148,14 @@ for round in $(seq "$rounds"); do
 done
 
 rm -f "$work/targets"
-awk -v targets="$work/targets" -f tests/bench/table.awk "$raw" >"$build/bench.tsv"
+awk -v targets="$work/targets" -v against="${AGAINST-}" -f tests/bench/table.awk "$raw" >"$build/bench.tsv"
 awk -F '\t' '{ printf "%-37s %8s %-5s %10s %10s %10s %15s %11s\n", $1, $2, $3, $4, $5, $6, $7, $8 }' "$build/bench.tsv"
 
+if [ -n "${AGAINST-}" ]; then
+	printf '\nChanged beyond noise (in each of %s rounds, by 3 %% or more), ours/AGAINST:\n' "$rounds"
+	cat "$work/targets" 2>/dev/null || echo '    nothing'
+	rm -f "$work/targets"
+fi
 # Speed is never a failure: the machine may be busy.
 if [ -e "$work/targets" ]; then
 	printf '\nMeant to be reached, and in this run:\n'

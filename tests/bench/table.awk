@@ -25,7 +25,10 @@ END {
 		line(rows[i], at[i], unit(rows[i]), best["ours/" rows[i], at[i]], best["reference/" rows[i], at[i]],
 			limit(rows[i], at[i]), over_limit(rows[i], at[i]))
 	for (i = 1; i <= count; i++)
-		derive(rows[i], at[i])
+		if (against == "")
+			derive(rows[i], at[i])
+		else
+			compare(rows[i], at[i])
 	instead("limit/uring", "limit/tcp", 8, "us", "the ping-pong through io_uring")
 	instead("limit/tcp-framed", "limit/tcp-bandwidth", 65536, "GB/s", "the stream with frames of 32 bytes")
 	instead("limit/tcp-framed", "limit/tcp-bandwidth", 1048576, "GB/s", "the stream with frames of 32 bytes")
@@ -185,6 +188,19 @@ function collective(row, size, ours, reference, ratio) {
 	target(row " of " size " bytes, ours/Open MPI", ratio, "at most", 1)
 	if (reference != "")
 		target(row " of " size " bytes, ours/reference", over(ours, reference), "at most", 0.5)
+}
+
+# Two builds of ours: a row has changed where all figures of one are better than all of the other, by 3 % or more.
+function compare(row, size,  a, b, i, j, wins, all, ratio) {
+	a = "ours/" row
+	b = "reference/" row
+	all = samples[a, size] * samples[b, size]
+	for (i = 1; i <= samples[a, size]; i++)
+		for (j = 1; j <= samples[b, size]; j++)
+			wins += better(row, sample[b, size, j], sample[a, size, i]) == sample[a, size, i]
+	ratio = over(best[a, size], best[b, size])
+	if (all && (wins == all || !wins) && (ratio < 0.97 || ratio > 1.03))
+		printf "    %-37s %8s   %.2f %s\n", row, size, ratio, wins ? "faster" : "SLOWER" >targets
 }
 
 function target(what, value, sense, bound) {
