@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls of the engine that the objects of src/core make: installing entries, opening and closing workers,
- * progress. A worker is the engine's state of one address: listeners, transports, peers. An endpoint has one; all
- * contexts of a scalable endpoint share one.
+ * Calls of the engine that the objects of src/core make: installing entries, opening and closing
+ * workers, progress. A worker is the engine's state of one address: listeners, transports, peers.
+ * Each endpoint has one worker; all contexts of a scalable endpoint share one.
  */
 #ifndef WEFT_LINK_ENGINE_H
 #define WEFT_LINK_ENGINE_H
@@ -29,228 +29,226 @@ struct worker;
 struct rx;
 struct waiter;
 
-#define XFER_INJECT_MAX 4096 /* bytes; every transport takes this much in one packet */
-#define XFER_CTX_MAX    64   /* contexts of a scalable endpoint, each way */
-#define XFER_ENDED      (UINT64_C(1) << 63) /* in ep->rx_flags: nothing more will come */
-#define XFER_CM_DATA    512 /* bytes an application may say with a connection request or an answer */
+#define XFER_INJECT_MAX 4096                /* bytes; fits one packet of every transport */
+#define XFER_CTX_MAX    64                  /* contexts of a scalable endpoint, per direction */
+#define XFER_ENDED      (UINT64_C(1) << 63) /* in ep->rx_flags: no more messages will arrive */
+#define XFER_CM_DATA    512 /* bytes of application data in a connection request or answer */
 
-/* PROVIDER_ bits of the transports that such an endpoint may use. */
+/* Returns PROVIDER_ bits of the transports that an endpoint of this entry may use. */
 unsigned int worker_wanted(const struct fi_info *info);
 /*
- * Opens a worker: binds to info->src_addr, or to any free address. `barred`: PROVIDER_ bits of transports it must
- * not use. Domain locked.
+ * Opens a worker, bound to info->src_addr, or to any free address. `barred`: PROVIDER_ bits of
+ * transports that the worker must not use. Domain locked.
  */
 int worker_open(struct domain *dom, const struct fi_info *info, unsigned int barred,
 		struct worker **worker);
-/* Ends all its connections; operations still under way are dropped. Domain locked. */
+/* Ends all connections of the worker and drops outstanding operations. Domain locked. */
 void worker_close(struct worker *worker);
 const struct addr *worker_name(const struct worker *worker);
-/*
- * A completion could not be stored for want of memory: the next progress call disconnects all peers. Domain
- * locked.
- */
+/* Memory for a completion ran out: the next progress call disconnects all peers. Domain locked. */
 void xfer_starve(struct worker *worker);
 
-/* Makes progress without blocking. True: something was sent, received or completed. Domain locked. */
+/* Makes progress, never blocks. Returns true if anything came, went or completed. Domain locked. */
 bool worker_progress(struct worker *worker);
-/* Counts the one-sided requests that peers have made of it. Domain locked. */
+/* Returns how many one-sided requests peers have made of the worker. Domain locked. */
 unsigned int worker_served(const struct worker *worker);
 
 /*
- * Before sleeping on worker_fd. True: whatever arrives from now on makes the descriptor readable; false: something
- * is there already. Domain locked.
+ * To be called before sleeping on worker_fd. True: anything that arrives from now on makes the
+ * descriptor readable. False: something has arrived already. Domain locked.
  */
 bool worker_arm(struct worker *worker);
-/* The waiter may sleep on the worker's descriptor. Domain locked. 0 or -FI_ENOMEM. */
+/* Lets the waiter sleep on the worker's descriptor. Returns 0 or -FI_ENOMEM. Domain locked. */
 int worker_add_waiter(struct worker *worker, struct waiter *w);
 void worker_del_waiter(struct worker *worker, struct waiter *w);
-/* Readable when a progress call would find something, once armed. Owned by the worker. */
+/* Owned by the worker. Once armed, readable when a progress call would find something. */
 int worker_fd(const struct worker *worker);
 
 /*
- * True while something waits for space at a peer, or for an answer that may need rma_help. No event announces
- * either: the caller must nap and poll.
+ * True while a request waits for a peer's credits, or for an answer that may need rma_help. No
+ * event announces either, so the caller must nap and poll.
  */
 bool worker_waits_for_room(const struct worker *worker);
 
-/* The same for every worker of the domain; xfer_watch_all tells progress_watch of each. */
+/* The same for all workers of the domain. xfer_watch_all calls progress_watch for each. */
 bool xfer_progress(struct domain *dom);
-/* Makes progress on one other worker of the domain, the next one each time. */
+/* Makes progress on one other worker of the domain, in turn. */
 void xfer_progress_other(struct domain *dom, const struct worker *worker);
 bool xfer_arm(struct domain *dom);
 bool xfer_waits_for_room(struct domain *dom);
 void xfer_watch_all(struct domain *dom);
 
 /*
- * Waits until all direct accesses by peers that began before the call have ended: as long as a peer's copy takes.
- * Domain locked.
+ * Waits until all direct accesses by peers that began before the call have ended, no longer than a
+ * peer's copy takes. Domain locked.
  */
 void xfer_quiesce(struct domain *dom);
 
-/*
- * Binds the vector whose entries name peers; it calls worker_forget_entry of core/av.h for removed entries. Domain
- * locked.
- */
+/* Binds the vector whose entries name the worker's peers. Domain locked. */
 void worker_bind_av(struct worker *worker, struct av *av);
+/* The entry of the bound vector is being removed: its peer loses its address. Domain locked. */
+void worker_forget_entry(struct av *av, fi_addr_t index);
 /*
- * Counters may count peers' accesses to our memory: peers that connect from now on notify us of them. Domain
- * locked.
+ * Counters may count peers' accesses to our memory: peers that connect from now on must send
+ * notifications. Domain locked.
  */
 void worker_tell_all(struct worker *worker);
 /* Messages for receive context `index` (below 64) go to `rx`; NULL: to none. Domain locked. */
 void worker_bind_rx(struct worker *worker, unsigned int index, struct rx *rx);
 
 /*
- * Joins a multicast group, to send (FI_SEND), to receive (FI_RECV) or both; *addr is its fi_addr_t. A group
- * without a port number has the worker's. 0 or a negative error. Domain locked.
+ * Joins a multicast group to send (FI_SEND), to receive (FI_RECV) or both; sets *addr to its
+ * fi_addr_t. A port number of 0 means the worker's. Returns 0 or a negative error. Domain locked.
  */
 int dgram_join(struct worker *worker, const struct addr *group, uint64_t flags, fi_addr_t *addr);
 void dgram_leave(struct worker *worker, fi_addr_t addr);
 
 /*
- * Collective groups, see src/coll. coll_join is fi_ops_cm.join with FI_COLLECTIVE in the flags, of an
- * endpoint that is no alias; coll_query is fi_query_collective. Both take the domain's lock.
+ * Collective groups, see src/coll. coll_join is fi_ops_cm.join with FI_COLLECTIVE; `ep` is no
+ * alias. coll_query is fi_query_collective. Both take the domain's lock.
  */
 int coll_join(struct ep *ep, const struct fi_collective_addr *addr, uint64_t flags,
 	      struct fid_mc **mc, void *context);
-/* The endpoint is about to be closed. No lock held. */
+/* To be called before the endpoint is closed. No lock held. */
 void coll_leave(struct ep *ep);
 int coll_query(enum fi_collective_op coll, struct fi_collective_attr *attr, uint64_t flags);
 
 /* Receive contexts: see xfer/msg/rx.h. */
 struct rx *xfer_rx_open(struct domain *dom);
-/* Posted receives vanish, kept messages are dropped. */
+/* Drops posted receives and kept messages. */
 void xfer_rx_close(struct rx *rx);
 
 struct rx_target {
-	struct cq *cq;                       /* where completions go, or NULL */
-	struct cntr *cntr;                   /* FI_RECV, or NULL */
-	struct cntr *read_cntr, *write_cntr; /* FI_REMOTE_READ, FI_REMOTE_WRITE, or NULL */
+	struct cq *cq;     /* completions go here; may be NULL */
+	struct cntr *cntr; /* counts FI_RECV; may be NULL */
+	struct cntr *read_cntr,
+		*write_cntr; /* count FI_REMOTE_READ, FI_REMOTE_WRITE; may be NULL */
 	uint64_t caps;
-	uint64_t addr_mask; /* strips a context index off a fi_addr_t */
+	uint64_t addr_mask; /* removes the context index from a fi_addr_t */
 	size_t min_multi_recv;
 	bool selective;    /* completions only for receives that ask for one */
-	struct rx *shared; /* the shared context whose queues it uses, or NULL */
+	struct rx *shared; /* shared context whose queues this context uses, or NULL */
 };
 
-/* Of an endpoint whose worker is a device's, once its queues are known. 0 or a negative error. */
+/* Enables an endpoint of a device, once its queues are known. Returns 0 or a negative error. */
 int xfer_enable(struct ep *ep);
 
 void rx_context_set(struct rx *rx, const struct rx_target *target);
 int rx_context_cancel(struct rx *rx, void *context);
 void rx_context_min_multi_recv(struct rx *rx, size_t bytes);
 
-/* What an endpoint may begin. */
+/* What operations an endpoint may start. */
 struct xfer_roles {
 	bool sends, receives; /* messages */
 	bool initiates;       /* one-sided operations */
 };
 
 /*
- * What one atomic of this kind may carry: 0, -FI_EINVAL (no such type or operator) or -FI_EOPNOTSUPP.
- * fi_query_atomic.
+ * Returns the limits of one such atomic (fi_query_atomic) and 0, -FI_EINVAL (unknown type or
+ * operator) or -FI_EOPNOTSUPP.
  */
 int xfer_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op op,
 		      struct fi_atomic_attr *attr);
 
 /*
- * May counters of peers' accesses be bound now? False: a peer is connected by a device's link, which was not asked
- * to notify.
+ * May counters of peers' accesses still be bound? False: a peer that is connected over a device was
+ * not asked to send notifications.
  */
 bool xfer_tells_late(const struct worker *worker);
-/* Are its operations and completions a device's own, see link/offload.h? */
+/* Does a device perform the endpoint's operations and completions? See link/offload.h. */
 bool xfer_offloaded(const struct worker *worker);
-/* Installs tables that fit the endpoint's capabilities and its roles. 0 or -FI_ENOMEM. */
+/* Installs tables that fit the endpoint's capabilities and `roles`. Returns 0 or -FI_ENOMEM. */
 int xfer_install(struct ep *ep, const struct xfer_roles *roles);
-/* The same for an endpoint that is not enabled, or shut down: all entries refuse. */
+/* Installs tables that refuse all calls: for an endpoint that is not enabled, or is shut down. */
 void xfer_refuse(struct ep *ep);
 /*
- * The endpoint is being closed: its operations under way complete on `successor`. If that is NULL they end by
- * FI_ECANCELED; what has begun to go out goes on, within a bounded time. Domain locked.
+ * The endpoint is being closed: its outstanding operations complete on `successor`; if that is
+ * NULL, by FI_ECANCELED. Messages partly sent still go out, within a bounded time. Domain locked.
  */
 void xfer_forget(struct ep *ep, struct ep *successor);
 /*
- * Operations that start later, see xfer/defer/defer.h. The first three are fi_control on the domain and
- * take its lock; 0 or a negative error. fi_trigger(3)
+ * Triggered and deferred operations, see xfer/defer/defer.h, fi_trigger(3). The first three
+ * functions implement fi_control on the domain and take its lock. Return 0 or a negative error.
  */
 int defer_queue(struct domain *dom, struct fi_deferred_work *work);
-/* -FI_ENOENT: it is not waiting, which may mean that it has started. */
+/* -FI_ENOENT: `work` is not waiting; it may have started. */
 int defer_cancel_work(struct domain *dom, const struct fi_deferred_work *work);
-/* Discards all waiting work, or that of the triggering counter of `work` if that is not NULL. */
+/* Discards all waiting work; `work` not NULL: only what waits for its triggering counter. */
 int defer_flush(struct domain *dom, const struct fi_deferred_work *work);
-/*
- * Starts due work; does nothing within itself, and is cheap if none is due. Domain locked, as the functions below.
- */
+/* Starts due work; cheap if none is due, does nothing within itself. Domain locked, as below. */
 void defer_run(struct domain *dom);
 /*
- * The endpoint is being closed: its waiting work belongs to `successor` from now on. If that is NULL, triggered
- * operations end by FI_ECANCELED, and deferred work counts an error on its completion counter.
+ * The endpoint is being closed: its waiting work passes to `successor`. If that is NULL, triggered
+ * operations end with FI_ECANCELED, and deferred work counts an error on its completion counter.
  */
 void defer_forget(struct ep *ep, struct ep *successor);
-/* Ends the triggered operation of this context that still waits by -FI_ECANCELED. 0 or -FI_ENOENT. */
+/* Ends the context's waiting triggered operation by -FI_ECANCELED. Returns 0 or -FI_ENOENT. */
 int defer_cancel(struct ep *ep, void *context);
 /*
- * From now on reads of the counter, and waits for it, progress all workers of its domain: any of them may change
- * it. 0 or -FI_ENOMEM.
+ * From now on, reading or waiting for the counter progresses all workers of its domain, since any
+ * of them may change it. Returns 0 or -FI_ENOMEM.
  */
 int defer_join(struct cntr *c);
-/* A worker was opened, or is about to be closed. 0 or -FI_ENOMEM. */
+/* A worker was opened, or is about to be closed. Returns 0 or -FI_ENOMEM. */
 int defer_worker_opened(struct worker *worker);
 void defer_worker_closing(struct worker *worker);
 
-/* Ends the operation of this context that waits to go out by -FI_ECANCELED. 0 or -FI_ENOENT. */
+/* Ends the unsent operation of this context with -FI_ECANCELED. Returns 0 or -FI_ENOENT. */
 int xfer_cancel(struct worker *worker, void *context);
 
 /* ---- Connected endpoints, see xfer/conn/cm.c. XFER_CM_DATA bytes of application data travel. ----------- */
 
 /*
- * Listeners of a passive endpoint; the owner serializes all calls. cm_open binds to *name (ADDR_NONE: any) and
- * sets it to an address that peers can use; no connection is accepted before cm_listen. 0 or a negative error.
+ * Listeners of a passive endpoint; the owner serializes all calls. cm_open binds to *name
+ * (ADDR_NONE: any) and sets it to an address that peers can use. Connections are accepted only
+ * after cm_listen. Return 0 or an error.
  */
 int cm_open(const struct fi_info *info, struct addr *name, struct cm_listener **l);
 int cm_listen(struct cm_listener *l, int backlog);
-/* Readable when cm_next may have something. */
+/* Readable when cm_next may return a request. */
 int cm_fd(const struct cm_listener *l);
-/* The next request to be connected, the caller's; NULL: none. Never blocks. */
+/* Returns the next connection request, owned by the caller; NULL: none. Never blocks. */
 struct cm_request *cm_next(struct cm_listener *l);
-/* Requests that nobody has taken are refused. */
+/* Closes the listener and refuses requests that were not taken. */
 void cm_close(struct cm_listener *l);
 
-/* Who asks, and what it says; and by which name it reached us, NULL: the listener's. */
+/* Address and data of the requester; the name it used for us, NULL: the listener's. */
 const struct addr *cm_request_name(const struct cm_request *req);
 const struct addr *cm_request_own_name(const struct cm_request *req);
 const void *cm_request_data(const struct cm_request *req, size_t *len);
-/* Says no, and frees it. From any thread. */
+/* Refuses the request and frees it. From any thread. */
 void cm_reject(struct cm_request *req, const void *data, size_t len);
 
 /*
- * The worker of a connected endpoint is this one's: ep_cm_connected and ep_cm_ended of core/ep_cm.h are
- * told of it. Domain locked, the rest too.
+ * The worker belongs to connected endpoint `ep`, whose ep_cm_connected and ep_cm_ended
+ * (core/ep_cm.h) report the connection. Domain locked, also for the functions below.
  */
 void cm_own(struct worker *worker, struct ep *ep);
 /*
- * Asks the listener at `to`. 0: the endpoint will be told what comes of it; -FI_ENOMEM: nothing was
- * done; or why nobody can be asked.
+ * Sends a connection request to the listener at `to`. Returns 0: the outcome will be reported to
+ * the endpoint; -FI_ENOMEM: nothing was done; another negative error: no request can be sent.
  */
 int cm_connect(struct worker *worker, const struct addr *to, const void *data, size_t len);
-/* Takes the request, in any case; 0: connected; CM_LATER: the endpoint will be told what comes of it. */
+/*
+ * Accepts and frees the request. Returns 0 (connected), CM_LATER (outcome told later) or an error.
+ */
 #define CM_LATER 1
 int cm_accept(struct worker *worker, struct cm_request *req, const void *data, size_t len);
-/* Ends the connection, or the attempt; what is under way completes with an error. */
+/* Ends the connection or the attempt; outstanding operations complete with an error. */
 void cm_shutdown(struct worker *worker);
-/* What may be said with any request or answer, for endpoints of such an entry. */
-#define CM_OFFLOAD_DATA 56 /* where the network's own connection manager carries it */
+/* Returns the bytes of application data that fit any request or answer of such endpoints. */
+#define CM_OFFLOAD_DATA 56 /* limit of the network's own connection manager */
 size_t cm_data_most(const struct fi_info *info);
-/* Of the other side. */
+/* Returns the peer's address. */
 const struct addr *cm_peer_name(const struct worker *worker);
-/* A progress call of the worker that polls its sockets. */
+/* Progress call of the worker that polls its sockets. */
 void cm_progress(struct worker *worker);
-/* The same, which also finds out whether a peer across the network is still there: so often (ms); 0: never. */
+/* Like cm_progress, and checks that a remote peer is alive. How often (ms) to call it; 0: never. */
 void cm_poll(struct worker *worker);
 int cm_poll_ms(const struct worker *worker);
-/* Readable when there is news of the connection, for its whole life; -1: look at worker_fd, then cm_sock. */
+/* Readable on news of the connection, until it ends; -1: watch worker_fd, then cm_sock. */
 int cm_news_fd(const struct worker *worker);
-/* The socket of the connection, to look for its end alone; closed without a word. */
+/* Socket of the connection, to watch for its end only. No disconnect message precedes its end. */
 int cm_sock(const struct worker *worker);
 
 #endif

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Calls point down: a file of src/ uses what its own level or a lower one defines, as includes do.
+
+Calls up go through a contract: the headers of src/link, and xfer/group.h for collectives. fi_* are the interface, which any
+file may use on what is no object. Without the calls of contracts no circle of files is larger than a level's rooms. The rules
+are first shown to catch what breaks them.
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+os.chdir(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
+build = os.environ.get("BUILD", "build")
+
+# As in includes.sh and docs/ARCHITECTURE.md.
+LEVEL = {"base": 1, "atomic": 2, "link": 2, "info": 3, "core": 4, "cntr": 4, "hw": 5, "xfer": 6, "coll": 7}
+
+
+def level(path):
+    return LEVEL[path.split("/")[1]]
+
+
+def upward(calls):
+    """The uses, (file, name, file that defines it), that point up."""
+    return sorted((user, name, owner) for user, name, owner in calls if level(user) < level(owner))
+
+
+def circles(calls):
+    """Sets of files that use one another, each of more than one file (Tarjan)."""
+    uses = {}
+    for user, _, owner in calls:
+        uses.setdefault(user, set()).add(owner)
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(uses.get(node, ())):
+            if other not in index:
+                visit(other)
+            if other in stack:
+                low[node] = min(low[node], low[other])
+        if low[node] == index[node]:
+            at = stack.index(node)
+            if len(stack) - at > 1:
+                found.append(set(stack[at:]))
+            del stack[at:]
+
+    for node in sorted(uses):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def contracts():
+    """Functions and tables that the headers of contracts declare."""
+    names = set()
+    for path in glob.glob("src/link/*.h") + ["src/xfer/group.h"]:
+        with open(path, encoding="utf-8") as text:
+            header = text.read()
+        names |= set(re.findall(r"\b(\w+)\(", header)) | set(re.findall(r"^extern .*?(\w+)(?:\[\])?;", header, re.M))
+    return names
+
+
+def symbols():
+    """Of each built file: (defined, used) names."""
+    for path in sorted(glob.glob("src/**/*.c", recursive=True)):
+        built = os.path.join(build, path[:-2] + ".o")
+        if not os.path.exists(built):
+            continue
+        lines = [line.split() for line in subprocess.run(["nm", built], capture_output=True, text=True, check=True).stdout.splitlines()]
+        yield path, {x[-1] for x in lines if x[-2] in "TDBR"}, {x[-1] for x in lines if x[-2] == "U"}
+
+
+DOWN = ("src/xfer/a.c", "f", "src/core/b.c")
+UP = ("src/core/b.c", "g", "src/xfer/a.c")
+assert upward([DOWN, UP]) == [UP] and circles([DOWN]) == []
+assert circles([DOWN, UP]) == [{"src/xfer/a.c", "src/core/b.c"}]
+
+files = list(symbols())
+if not files:
+    sys.exit("calls: nothing is built in " + build)
+owner_of = {name: path for path, defined, _ in files for name in defined}
+contract = contracts()
+assert {"rx_deliver", "worker_open", "shm_transport"} <= contract
+every = [(path, name, owner_of[name]) for path, _, used in files for name in used if owner_of.get(name, path) != path]
+calls = [c for c in every if c[1] not in contract and not c[1].startswith("fi_")]
+
+failed = False
+for user, name, owner in upward(calls):
+    print(f"{user} uses {name} of {owner}, which is above it")
+    failed = True
+largest = 0
+for circle in circles(calls):
+    largest = max(largest, len(circle))
+    if len({level(path) for path in circle}) > 1:
+        print("a circle of calls through several levels: " + " ".join(sorted(circle)))
+        failed = True
+print(f"{len(calls)} uses of other files in {len(files)} files, {len(every) - len(calls)} through contracts; largest circle {largest}")
+sys.exit(failed)
