@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From an address to the index that holds it. Open addressing, 5 to 6 bytes an entry; made at the
- * first question. Callers lock.
+ * Hash table from addresses to indexes of a vector. Open addressing, 5 to 6 bytes per entry; the
+ * first lookup builds the table. The caller holds the vector's lock.
  */
 #ifndef WEFT_CORE_AV_HASH_H
 #define WEFT_CORE_AV_HASH_H
@@ -14,13 +14,15 @@
 
 #define AV_HASH_NONE UINT32_MAX
 
-/* The addresses a hash has the indexes of. */
+/* The addresses that a hash indexes. */
 struct av_rows {
 	struct addr *table;
-	struct av_shared *shared; /* in place of the table, or NULL */
+	struct av_shared *shared; /* used instead of `table` unless NULL */
 };
 
-/* The address at `index`, of kind ADDR_NONE in a hole; it may be in `entry`. */
+/*
+ * Returns the address at `index`; kind ADDR_NONE marks a hole. The result may point into `entry`.
+ */
 static inline const struct addr *av_hash_row(const struct av_rows *rows, size_t index,
 					     struct av_shared_entry *entry)
 {
@@ -31,19 +33,19 @@ static inline const struct addr *av_hash_row(const struct av_rows *rows, size_t 
 }
 
 struct av_hash {
-	uint32_t *slots; /* index + 1, 0: empty; NULL: not made, or memory was out */
+	uint32_t *slots; /* index + 1, 0: empty slot; NULL: not built yet, or out of memory */
 	size_t size;
 	size_t used;
 };
 
-/* The index of `addr` in the first `count` rows, or AV_HASH_NONE. */
+/* Returns the index of `addr` in the first `count` rows, or AV_HASH_NONE. */
 uint32_t av_hash_find(struct av_hash *h, const struct av_rows *rows, size_t count,
 		      const struct addr *addr);
 
-/* The row was filled. */
+/* Adds the row at `index`, which was just filled. */
 void av_hash_add(struct av_hash *h, const struct av_rows *rows, size_t count, uint32_t index);
 
-/* The row is about to be emptied. */
+/* Removes the row at `index`, which is about to be emptied. */
 void av_hash_del(struct av_hash *h, const struct av_rows *rows, uint32_t index);
 
 void av_hash_free(struct av_hash *h);

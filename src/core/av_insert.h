@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One insertion call: checked, then address by address, then reported as the vector asks for. */
+/* An insertion call: begin checks and locks, next inserts one address, end unlocks and reports. */
 #ifndef WEFT_CORE_AV_INSERT_H
 #define WEFT_CORE_AV_INSERT_H
 
@@ -7,20 +7,26 @@
 
 struct av_insertion {
 	struct av *av;
-	size_t count;       /* addresses of the call */
-	fi_addr_t *fi_addr; /* the caller's, or NULL; user ids until they are overwritten */
+	size_t count; /* addresses of the call */
+	/* Results, or NULL. With FI_AV_USER_ID it holds the user ids until they are overwritten. */
+	fi_addr_t *fi_addr;
 	uint64_t flags;
-	void *context; /* for events; with FI_SYNC_ERR an int for each address */
-	size_t next;   /* addresses dealt with */
+	void *context; /* context of events; with FI_SYNC_ERR an array of one int per address */
+	size_t next;   /* addresses processed so far */
 	size_t inserted;
-	int err; /* an event could not be posted */
+	int err; /* negative if an error event could not be posted, else 0 */
 };
 
-/* Checks everything but the addresses; on return 0 the domain is locked, else a negative error. */
+/*
+ * Checks everything but the addresses. 0: the domain is locked; else a negative error, not locked.
+ */
 int av_insert_begin(struct av_insertion *in);
-/* The next address, whose string it takes over, or `err` (negative) in its place. */
+/*
+ * Inserts the next address and takes over its string. `err` (negative): the address could not be
+ * read.
+ */
 void av_insert_next(struct av_insertion *in, struct addr *a, int err);
-/* Unlocks. What the insertion call returns. */
+/* Posts the completion event and unlocks the domain. Returns what the fi_av call returns. */
 int av_insert_end(struct av_insertion *in);
 
 /* fi_av_insert. */

@@ -7,31 +7,31 @@
 
 #include "core/av.h"
 
-/* FI_*_SET flags: the collectives. */
+/* FI_*_SET flags, one for each collective. */
 #define AV_SET_COLLECTIVES                                                                         \
 	(FI_BARRIER_SET | FI_BROADCAST_SET | FI_ALLTOALL_SET | FI_ALLREDUCE_SET |                  \
 	 FI_ALLGATHER_SET | FI_REDUCE_SCATTER_SET | FI_REDUCE_SET | FI_SCATTER_SET |               \
 	 FI_GATHER_SET)
 
-/* The members of a set in their order, shared with the groups that were formed of it. */
+/* Ordered members of a set, shared with the groups that were formed from the set. */
 struct av_members {
 	int ref;
 	size_t count;
 	size_t capacity;
-	fi_addr_t addr[]; /* entries of the vector, each once */
+	fi_addr_t addr[]; /* indexes of entries, each once */
 };
 
-/* Under the domain's lock. */
+/* Guarded by the domain's lock. */
 struct av_set {
 	struct fid_av_set fid;
 	struct av *av;
-	struct av_members *members; /* copied before it changes if a group has it, too; or NULL */
-	uint64_t *in;               /* a bit for each entry of the vector: is it a member? */
-	size_t in_words;            /* entries beyond are no members */
-	uint64_t flags;             /* of fi_av_set */
-	void *comm_key;             /* ours, or NULL */
+	struct av_members *members; /* copied before a change if a group shares it; NULL: empty */
+	uint64_t *in;               /* bitmap by index: is the entry a member? */
+	size_t in_words;            /* words of `in`; entries beyond are no members */
+	uint64_t flags;             /* fi_av_set_attr.flags */
+	void *comm_key;             /* our copy, or NULL */
 	size_t comm_key_size;
-	uint64_t number;       /* says which set a collective address means */
+	uint64_t number;       /* unique in the domain; part of the set's collective address */
 	struct list in_domain; /* dom->sets */
 };
 
@@ -40,9 +40,15 @@ static inline struct av_set *av_set_of(struct fid_av_set *fid)
 	return (struct av_set *)fid;
 }
 
-/* The set of the domain that fi_av_set_addr gave this address for, or NULL. Domain locked. */
+/*
+ * Returns the domain's set with this collective address (of fi_av_set_addr), or NULL. Domain
+ * locked.
+ */
 struct av_set *av_set_find(struct domain *dom, fi_addr_t coll_addr);
-/* As the set has it now; NULL: no member. Given back with the other. Domain locked. */
+/*
+ * Returns a reference to the set's present members; NULL: the set is empty. Release it by
+ * av_members_put. Domain locked.
+ */
 struct av_members *av_set_members(struct av_set *set);
 void av_members_put(struct av_members *members);
 

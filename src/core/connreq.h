@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Requests to be connected, as applications hold them: fi_info.handle of FI_CONNREQ. They belong to
- * the event while that waits, then to the application, and to the endpoint that is opened with them. A
- * request outlives the passive endpoint it came to. fi_cm(3), fi_eq(3).
+ * Connection requests as applications see them: fi_info.handle of an FI_CONNREQ event. The event
+ * owns the request until the application reads the event; then the application owns it, then the
+ * endpoint that is opened with it. A request may outlive the passive endpoint that received it.
+ * fi_cm(3), fi_eq(3).
  */
 #ifndef WEFT_CORE_CONNREQ_H
 #define WEFT_CORE_CONNREQ_H
@@ -15,18 +16,21 @@ struct cm_request;
 
 struct connreq {
 	struct fid fid;
-	struct cm_request *req; /* NULL: answered */
-	bool taken;             /* an endpoint was opened with it, and frees it */
-	unsigned int forks;     /* forked_count of the process it came to: for others it is none */
+	struct cm_request *req; /* NULL: accepted or rejected already */
+	bool taken;             /* an endpoint was opened with the request, and frees it */
+	unsigned int forks;     /* forked_count of the receiving process; not valid in others */
 };
 
-/* Takes the request. NULL: no memory, and it is refused. */
+/* Takes over `req`. Returns NULL if out of memory; the request is rejected then. */
 struct connreq *connreq_new(struct cm_request *req);
-/* What a handle is; NULL: no request. */
+/* Returns the request behind a handle; NULL: the handle is none, or the parent process's. */
 struct connreq *connreq_of(struct fid *handle);
-/* Says no; frees it unless an endpoint has it. 0, or -FI_EINVAL: it was answered. */
+/*
+ * Rejects the request, with `len` bytes of data; frees it unless an endpoint has it. 0, or
+ * -FI_EINVAL: it was answered already.
+ */
 int connreq_reject(struct connreq *c, const void *data, size_t len);
-/* Refuses it, if there was no answer, and frees it. */
+/* Rejects the request unless it was answered, and frees it. */
 void connreq_free(struct connreq *c);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completion queues. All under the domain's lock. fi_cq(3). */
+/* Completion queues, guarded by the domain's lock. fi_cq(3). */
 #ifndef WEFT_CORE_CQ_H
 #define WEFT_CORE_CQ_H
 
@@ -13,7 +13,7 @@
 
 struct worker;
 
-/* A completion as it is kept, whatever format it is read in. */
+/* A stored completion, independent of the format in which it is read. */
 struct cq_slot {
 	void *context;
 	uint64_t flags;
@@ -25,7 +25,7 @@ struct cq_slot {
 	struct cq_error *error; /* NULL: a success */
 };
 
-/* The rest of a failed completion; owned by the queue. */
+/* Details of a failed completion; owned by the queue. */
 struct cq_error {
 	int err;        /* positive FI_E* */
 	int prov_errno; /* for fi_cq_strerror */
@@ -38,20 +38,20 @@ struct cq {
 	struct fid_cq fid;
 	struct domain *dom;
 	struct cq_slot *ring;
-	uint32_t head, tail; /* count up for ever; tail - head entries wait */
-	uint32_t limit;      /* the tail may go up to here before anybody looks at the head */
+	uint32_t head, tail; /* never wrap at the ring's size; tail - head entries are unread */
+	uint32_t limit;      /* the tail needs no check against the head up to here */
 	uint32_t mask;
-	uint32_t capacity_asked; /* attr.size as granted */
+	uint32_t capacity_asked; /* fi_cq_attr.size as returned to the application */
 	enum fi_cq_format format;
 	enum fi_cq_wait_cond wait_cond;
 	struct waiter wait;
 	struct workers workers; /* progressed by a read of the empty queue */
-	int signaled;           /* fi_cq_signal came: the next blocking read returns */
-	int ref;                /* atomic: endpoints bound */
-	void *err_data;         /* what the last readerr handed out by pointer */
-	struct cq_error
-		*overrun; /* the queue's last entry, once there was no memory for another one */
-	bool is_overrun;  /* it is in the ring, and stays; completions are lost */
+	int signaled;           /* fi_cq_signal was called: the next blocking read returns */
+	int ref;                /* atomic: bound endpoints */
+	void *err_data;         /* what the last readerr returned by pointer; ours to free */
+	/* The queue's last entry once memory ran out; allocated in advance. */
+	struct cq_error *overrun;
+	bool is_overrun; /* `overrun` is in the ring and stays; further completions are dropped */
 };
 
 static inline struct cq *cq_of(struct fid_cq *fid)
@@ -64,12 +64,13 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 /* Doubles the ring. false: out of memory, nothing changed. */
 bool cq_grow(struct cq *cq);
 /*
- * Cold end of cq_slot: learns what was read since, or grows. Where there is no memory for that the queue is
- * overrun: its last entry is FI_EOVERRUN, and the peers it could hear of are disconnected. fi_cq(3)
+ * Slow path of cq_slot: moves `limit` on after reads, or grows the ring. If memory for that is out,
+ * the queue overruns: its last entry is FI_EOVERRUN, and the peers of its workers are disconnected.
+ * fi_cq(3)
  */
 struct cq_slot *cq_slot_slow(struct cq *cq);
 
-/* Room for one more completion, to be filled completely; the queue is never full. */
+/* Returns a slot for one more completion; the caller fills all of it. Never NULL. */
 static inline struct cq_slot *cq_slot(struct cq *cq)
 {
 	if (__builtin_expect(cq->tail == cq->limit, 0))
@@ -83,12 +84,12 @@ static inline void cq_push(struct cq *cq, struct cq_slot entry)
 	wait_notify(&cq->wait);
 }
 
-/* The cold end of cq_push_done. */
+/* Slow path of cq_push_done. */
 void cq_push_done_slow(struct cq *cq, void *context, uint64_t flags);
 
 /*
- * The same where there is nothing to say but whose it is: built in place, without a copy, and
- * nothing is kept across a call.
+ * cq_push for a success without data: fills the slot in place, without a copy, and keeps no
+ * register live across a call.
  */
 static inline void cq_push_done(struct cq *cq, void *context, uint64_t flags)
 {
@@ -106,18 +107,22 @@ static inline void cq_push_done(struct cq *cq, void *context, uint64_t flags)
 }
 
 /*
- * A failed completion. entry.error is ignored; `err` positive; err_data is copied. Cold.
+ * Adds a failed completion; entry->error is ignored, why->err is positive, err_data is copied.
+ * Cold.
  */
 void cq_push_error(struct cq *cq, const struct cq_slot *entry, const struct cq_error *why,
 		   const void *err_data);
 
-/* Endpoint enable and close: the queue learns which workers a read of it drives. Domain locked. */
+/*
+ * Adds or removes a worker that reads of the queue drive; called on enable and close of endpoints.
+ * 0 or a negative error. Domain locked.
+ */
 int cq_add_worker(struct cq *cq, struct worker *worker);
 void cq_del_worker(struct cq *cq, struct worker *worker);
 
-/* For fi_trywait: 0 when a sleeper would be woken by whatever comes, -FI_EAGAIN: read first. */
+/* For fi_trywait. 0: every arrival from now on wakes a sleeper; -FI_EAGAIN: read first. */
 int cq_arm(struct cq *cq);
-/* Makes progress once; true when there is something to read. */
+/* Makes one progress call; true if an entry can be read. */
 bool cq_ready(struct cq *cq);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "core/cq.h"
 
-/* The table that fits the queue's domain: with its lock, or without. */
+/* Returns the operations for the queue's domain: with its lock, or without. */
 struct fi_ops_cq *cq_read_ops(const struct cq *cq);
 
 #endif

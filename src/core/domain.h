@@ -26,36 +26,35 @@ struct domain {
 	struct fid_domain fid;
 	struct fabric *fabric;
 	struct opened_domain opened;
-	struct fi_info *info; /* what it was opened with, our copy */
+	struct fi_info *info; /* our copy of what fi_domain was given */
 	struct lock lock;
-	bool unlocked;       /* one thread at a time by promise of the application: data calls skip
-	                        the lock */
-	struct list workers; /* struct worker.in_domain: every enabled address */
+	/* The application promised one thread at a time: data calls skip the lock. */
+	bool unlocked;
+	struct list workers; /* struct worker.in_domain: all workers */
 	struct list sets;    /* struct av_set.in_domain */
-	uint64_t set_count;  /* opened so far */
-	struct list waiting; /* struct cntr.in_waiting: what work waits for that starts later */
-	struct list joined;  /* struct cntr.in_joined: every worker drives them */
-	struct cntr *due;    /* atomic: counters whose work may start, linked by next_due */
-	int deferred;        /* atomic: work that waits, or is deferred and under way */
-	bool starting;       /* in defer_run */
-	bool stuck;          /* some of `due` found no room */
+	uint64_t set_count;  /* address vector sets opened so far */
+	struct list waiting; /* struct cntr.in_waiting: counters that trigger waiting work */
+	struct list joined;  /* struct cntr.in_joined: counters that every worker drives */
+	struct cntr *due;    /* atomic: counters that may be due, linked by next_due */
+	int deferred;        /* atomic: number of works that wait or are under way */
+	bool starting;       /* defer_run is running */
+	bool stuck;          /* some due work found no space, and is tried again */
 	struct mr_table *mrs;
-	const struct device_ops *device_ops; /* memory is registered with `device`; NULL: ours */
+	const struct device_ops *device_ops; /* of a device that has `device`; NULL: our engine */
 	void *device;
-	void *nic; /* a device that knows our regions, too: core/mr_nic.h */
+	void *nic; /* a device that also registers our regions: core/mr_nic.h */
 	bool nic_tried;
-	struct list nic_regions; /* struct region.in_nic */
-	struct mr_share *share;  /* the regions as peers see them, or NULL */
-	struct eq *eq;           /* bound for asynchronous events, or NULL */
-	uint64_t eq_flags;       /* FI_REG_MR */
-	int ref;                 /* atomic: children */
-	unsigned int forks;      /* forked_count of the process that opened it */
-	unsigned int
-		progress_calls; /* counts progress made by the application, read by the thread */
-	unsigned int
-		rarely; /* others of its workers get a progress call where no bit of `progress_calls` here is set */
-	struct progress *thread; /* automatic progress, or NULL */
-	struct waiter *cover;    /* whose sleeper wakes for all workers, see workers_arm; or NULL */
+	struct list nic_regions;     /* struct region.in_nic */
+	struct mr_share *share;      /* the table of regions that peers map, or NULL */
+	struct eq *eq;               /* bound for asynchronous events, or NULL */
+	uint64_t eq_flags;           /* FI_REG_MR */
+	int ref;                     /* atomic: objects open on the domain */
+	unsigned int forks;          /* forked_count of the process that opened it */
+	unsigned int progress_calls; /* of the application; the progress thread reads it */
+	/* Mask: a read also drives the domain's other workers if progress_calls & rarely is 0. */
+	unsigned int rarely;
+	struct progress *thread; /* thread of automatic progress, or NULL */
+	struct waiter *cover;    /* the waiter that wakes for all workers (workers_arm), or NULL */
 	unsigned int parts;      /* counts calls of domain_part */
 };
 
@@ -65,8 +64,8 @@ static inline struct domain *domain_of(struct fid_domain *fid)
 }
 
 /*
- * A part of something longer is done, a fragment of a message or a message of a collective: the rest is on its way,
- * and who polls does well to go on. Domain locked.
+ * Notes that part of a longer operation is done: a fragment of a message, or a message of a
+ * collective. More is on its way, so a polling reader goes on polling. Domain locked.
  */
 static inline void domain_part(struct domain *dom)
 {
@@ -78,19 +77,19 @@ static inline uint32_t domain_api(const struct domain *dom)
 	return dom->fabric->fid.api_version;
 }
 
-/* Is there work that any worker's progress may bring on? From any thread. */
+/* Returns whether work waits or runs that any worker's progress may advance. From any thread. */
 static inline bool domain_defers(const struct domain *dom)
 {
 	return __atomic_load_n(&dom->deferred, __ATOMIC_RELAXED) != 0;
 }
 
-/* May something start that waited for a counter? From any thread. */
+/* Returns whether a counter may have reached the threshold of waiting work. From any thread. */
 static inline bool domain_due(const struct domain *dom)
 {
 	return __atomic_load_n(&dom->due, __ATOMIC_RELAXED) != NULL;
 }
 
-/* True in a forked child: its objects are the parent's, closing them must do nothing. */
+/* Returns true in a forked child: the parent owns the objects, so closing them must do nothing. */
 static inline bool domain_foreign(const struct domain *dom)
 {
 	return dom->forks != forked_count();
@@ -101,18 +100,24 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 int domain_open2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
 		 uint64_t flags, void *context);
 
-/* Starts the thread of automatic progress if there is none yet. 0 or a negative error. */
+/* Starts the thread of automatic progress if there is none. 0 or a negative error. */
 int progress_start(struct domain *dom);
 void progress_stop(struct domain *dom);
-/* The thread looks at the workers at once. */
+/* Makes the thread poll the workers at once. */
 void progress_wake(struct domain *dom);
-/* The same if it relies on being woken, by what somebody else may have read now. Domain locked. */
+/*
+ * Makes the thread poll if it sleeps armed, since another thread may have consumed the event that
+ * was to wake it. Domain locked.
+ */
 void progress_rearm(struct domain *dom);
-/* Readable when something came for any worker that is armed; the thread's. There is a thread. */
+/*
+ * Returns a descriptor of the thread, readable when an armed worker has an event. Requires a
+ * thread.
+ */
 int progress_fd(const struct domain *dom);
-/* An application thread is about to sleep on something only the thread can wake it from. */
+/* Tells the thread that an application thread is about to sleep and only the thread can wake it. */
 void progress_take_over(struct domain *dom);
-/* A new worker's descriptor wakes the thread, if there is one. Domain locked. */
+/* Lets a new worker's descriptor wake the thread, if there is one. Domain locked. */
 void progress_watch(struct domain *dom, int fd);
 
 #endif

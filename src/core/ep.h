@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Active endpoints and what the same calls apply to: scalable endpoints and their transmit and
- * receive contexts, shared contexts, aliases. fi_endpoint(3).
+ * Active endpoints, and the objects that the same calls apply to: scalable endpoints with their
+ * transmit and receive contexts, shared contexts, aliases. fi_endpoint(3).
  */
 #ifndef WEFT_CORE_EP_H
 #define WEFT_CORE_EP_H
@@ -24,64 +24,63 @@ struct worker;
 
 struct ep {
 	struct fid_ep fid;
-	/* What a send touches, set at bind and enable. */
+	/* Fields that data operations use, set by bind and enable. */
 	struct domain *dom;
 	struct worker *worker;
 	struct cq *tx_cq;
 	struct cntr *tx_cntr;                /* FI_SEND */
-	struct cntr *read_cntr, *write_cntr; /* FI_READ, FI_WRITE: of what it initiates */
-	uint64_t tx_flags;                   /* of sends without flags of their own */
+	struct cntr *read_cntr, *write_cntr; /* FI_READ, FI_WRITE, as initiator */
+	uint64_t tx_flags;                   /* of sends that take no flags */
 	uint64_t tx_msg_flags;               /* added to the flags of ...msg calls */
-	uint64_t tx_msg_mask; /* and what of theirs counts: no completions without a queue */
+	uint64_t tx_msg_mask; /* mask for those flags: no FI_COMPLETION without a queue */
 	uint64_t addr_mask;   /* strips the receive context off a fi_addr_t */
-	uint64_t rx_shift;    /* ... and where it is */
+	uint64_t rx_shift;    /* position of the receive context in a fi_addr_t */
 	uint64_t rx_index_mask;
-	size_t inject_max; /* bytes an operation may inject, by kind: ep_inject_max */
+	size_t inject_max; /* limits (bytes) of injected operations, by kind: ep_inject_max */
 	size_t tagged_inject_max;
-	size_t inject_least;   /* of all kinds */
-	size_t tx_size;        /* operations that may wait for a connection */
-	struct rx *rx;         /* where receives are posted, or NULL */
-	uint64_t rx_flags;     /* of receives without flags of their own */
+	size_t inject_least;   /* the least limit of all kinds */
+	size_t tx_size;        /* limit of operations queued for a connection */
+	struct rx *rx;         /* the receives that the application posts to, or NULL */
+	uint64_t rx_flags;     /* of receives that take no flags */
 	uint64_t rx_msg_flags; /* added to the flags of ...msg calls */
-	/* The rest. */
-	struct ep *base; /* what an alias is an alias of, or a context belongs to; else self */
+	/* Fields that only the slow paths use. */
+	struct ep *base; /* an alias: its endpoint; a context: its scalable endpoint; else self */
 	struct fi_info *info;
 	struct av *av;
 	struct eq *eq;
 	struct cq *rx_cq;
-	struct cntr *cntrs[6]; /* by event: SEND RECV READ WRITE REMOTE_READ REMOTE_WRITE */
-	struct ep *srx;        /* FI_CLASS_SRX_CTX bound */
-	struct offload
-		*offload; /* the device that performs its operations, once enabled; or NULL */
-	void *device_srx; /* of such a context, where a device has the receives; else NULL */
+	struct cntr *cntrs[6];   /* by event: SEND RECV READ WRITE REMOTE_READ REMOTE_WRITE */
+	struct ep *srx;          /* bound shared receive context, or NULL */
+	struct offload *offload; /* the device's part of an enabled endpoint, or NULL */
+	void *device_srx;        /* a shared receive context whose receives a device has, or NULL */
 	struct stx *stx;
-	struct rx *own_rx;                     /* ours to close */
+	struct rx *own_rx;                     /* closed with the endpoint */
 	uint64_t tx_bind_flags, rx_bind_flags; /* FI_SELECTIVE_COMPLETION */
-	uint64_t tx_op_flags, rx_op_flags;     /* defaults as the application set them */
+	uint64_t tx_op_flags, rx_op_flags;     /* default flags as the application set them */
 	bool enabled;
 	bool is_alias;
-	unsigned int barred;      /* PROVIDER_ bits of what the application does not permit */
-	struct entry_own *tables; /* what fid.msg, tagged, rma and atomic point at once enabled */
+	unsigned int barred;      /* PROVIDER_ bits of transports that the application forbids */
+	struct entry_own *tables; /* fid.msg, tagged, rma and atomic once enabled */
 	struct list aliases;      /* struct ep.in_aliases */
 	struct list in_aliases;
-	unsigned int index;           /* of a transmit or receive context */
-	struct ep **tx_ctx, **rx_ctx; /* of a scalable endpoint */
+	unsigned int index;           /* of a context in its scalable endpoint */
+	struct ep **tx_ctx, **rx_ctx; /* contexts of a scalable endpoint, NULL: not open */
 	unsigned int tx_count, rx_count;
-	struct ep_cm *cm; /* of a connected endpoint, else NULL */
+	struct ep_cm *cm; /* connection state of a FI_EP_MSG endpoint, else NULL */
 	size_t min_multi_recv;
 	size_t rma_inject_max, atomic_inject_max;
-	size_t inject_limit; /* what no kind may exceed */
-	int ref;             /* atomic: contexts, aliases, endpoints using a shared context */
+	size_t inject_limit; /* upper limit (bytes) for all kinds */
+	int ref;             /* atomic: contexts, aliases, endpoints that use a shared context */
 };
 
 /*
- * A shared transmit context: nothing of its own, sends use the endpoint's. It may be closed while endpoints
- * are bound to it; they send as before, and the last of them frees it.
+ * A shared transmit context owns nothing: sends use the endpoint's worker. The application may
+ * close it while endpoints are bound to it: they still send, and the last of them frees it.
  */
 struct stx {
 	struct fid_stx fid;
-	struct domain *dom; /* until it is closed */
-	int ref;            /* atomic: the application's until it closes it, endpoints bound */
+	struct domain *dom; /* valid until `closed` */
+	int ref; /* atomic: one for the application until it closes, one per bound endpoint */
 	bool closed;
 };
 
@@ -90,7 +89,10 @@ static inline struct ep *ep_of(struct fid_ep *fid)
 	return (struct ep *)fid;
 }
 
-/* The longest injected operation of this kind: FI_ATOMIC, FI_RMA, FI_TAGGED, or else a message. */
+/*
+ * Returns the limit (bytes) of injected operations of a kind: FI_ATOMIC, FI_RMA, FI_TAGGED, else
+ * messages.
+ */
 static inline size_t ep_inject_max(const struct ep *ep, uint64_t kind)
 {
 	if (kind & FI_ATOMIC)
@@ -100,42 +102,47 @@ static inline size_t ep_inject_max(const struct ep *ep, uint64_t kind)
 	return kind & FI_TAGGED ? ep->tagged_inject_max : ep->inject_max;
 }
 
-/* No kind of operation may be injected beyond `most` bytes from now on. */
+/* Lowers the limits of injected operations of all kinds to `most` bytes. */
 void ep_limit_inject(struct ep *ep, size_t most);
-/* One kind, to no more than ep->inject_limit. */
+/* Sets the limit for one kind; `value` must not exceed ep->inject_limit. */
 void ep_set_inject(struct ep *ep, uint64_t kind, size_t value);
 
-/* Shared by the files of endpoints and contexts. */
+/* Functions that the files of endpoints and contexts share. */
 struct ep *ep_new(struct domain *dom, size_t fclass, void *context);
 int ep_own_info(struct ep *ep, const struct fi_info *info);
 void ep_free(struct ep *ep);
-/* The worker of an endpoint or, for a context, of its scalable endpoint; opened when needed. */
+/*
+ * Opens, if there is none, the worker of the endpoint, or of the context's scalable endpoint, and
+ * sets ep->worker. 0 or a negative error. Domain locked.
+ */
 int ep_worker(struct ep *ep);
-/* Closes it again; nothing uses it yet. Domain locked. */
+/* Closes a worker that nothing uses yet. Domain locked. */
 void ep_drop_worker(struct ep *ep);
 int ep_enable(struct ep *ep);
 int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 int ep_close(struct fid *fid);
 int ep_control(struct fid *fid, int command, void *arg);
-/* Folds flags of the attributes and of the bindings into what the entries use. */
+/* Combines default flags and the flags of bindings into the fields that entries use. */
 void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags);
 int ep_alias(struct ep *ep, struct fi_alias *arg);
-/* Takes the base's state over into its aliases. */
+/* Copies the endpoint's state to its aliases, and installs their entries. */
 void ep_refresh_aliases(struct ep *ep);
 /*
- * Binding to an endpoint that is enabled. ep_late: may an object of this class be bound then? The next two are
- * called before the object is entered in the endpoint, once its flags are known to be good: reading the object
- * makes progress on the endpoint from then on; or nothing has changed. 0 or a negative error, logged. The last two
- * and ep_take_bindings with the domain locked.
+ * Binding to an enabled endpoint.
+ *
+ * ep_late: 0 if an object of this class may still be bound. ep_late_cq and ep_late_cntr make reads
+ * of the queue or counter progress the endpoint's worker; call them after the flags were checked
+ * and before the endpoint refers to the object. On error nothing has changed, and the error is
+ * logged. ep_late_cq, ep_late_cntr and ep_take_bindings: domain locked.
  */
 int ep_late(const struct ep *ep, size_t fclass);
 int ep_late_cq(struct ep *ep, struct cq *cq, uint64_t flags);
 int ep_late_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags);
-/* What is bound to an enabled endpoint gets into what its entries, its receives and its aliases use. */
+/* Puts late bindings into effect for entries, receives and aliases. */
 void ep_take_bindings(struct ep *ep);
-/* The part of that for its aliases. */
+/* The part of ep_take_bindings for aliases. */
 void ep_follow_base(struct ep *base);
-/* One user less of a shared transmit context. */
+/* Drops a reference to a shared transmit context. */
 void sep_stx_put(struct stx *stx);
 int ep_option_get(fid_t fid, int level, int optname, void *optval, size_t *optlen);
 int ep_option_set(fid_t fid, int level, int optname, const void *optval, size_t optlen);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of endpoints, and the one connection of those of type FI_EP_MSG. fi_cm(3). */
+/* Names of endpoints, and the connection of an FI_EP_MSG endpoint. fi_cm(3). */
 #ifndef WEFT_CORE_EP_CM_H
 #define WEFT_CORE_EP_CM_H
 
@@ -12,30 +12,36 @@ enum ep_cm_state {
 	EP_CM_NEW,
 	EP_CM_CONNECTING, /* fi_connect was called */
 	EP_CM_CONNECTED,
-	EP_CM_ENDED, /* or it never came */
+	EP_CM_ENDED, /* the connection ended, or was never established */
 };
 
-/* Of a connected endpoint. Domain locked. */
+/* Connection state of an FI_EP_MSG endpoint. Domain locked. */
 struct ep_cm {
-	struct eq_driver driver; /* progresses the worker for those who only read the event queue */
+	struct eq_driver driver; /* progresses the worker for readers of the event queue */
 	struct ep *ep;
 	enum ep_cm_state state;
-	bool driven;             /* the queue has the driver */
-	int poll_ms;             /* so often the peer is looked for; 0: its end tells itself */
+	bool driven;             /* the driver is in the event queue */
+	int poll_ms;             /* ms between checks of a silent peer; 0: none needed */
 	uint64_t next_poll;      /* ms */
-	struct connreq *request; /* what it was opened to accept, or NULL; its owner */
+	struct connreq *request; /* the connection request to accept, or NULL; owned */
 };
 
-/* Makes ep->cm, with what info->handle says. 0 or a negative error. */
+/* Allocates ep->cm and takes over the request or name of info->handle. 0 or a negative error. */
 int ep_cm_open(struct ep *ep, const struct fi_info *info);
-/* The event queue does not progress the worker from now on. No lock held. */
+/* Removes the endpoint's driver from the event queue. No lock held. */
 void ep_cm_leave(struct ep *ep);
-/* Frees ep->cm; a request not accepted is refused. */
+/* Frees ep->cm; rejects a request that was not accepted. */
 void ep_cm_free(struct ep *ep);
 
-/* The engine tells: the connection stands, and what was said on accepting. Domain locked. */
+/*
+ * Called by the engine when the connection is established; `data` is the peer's of fi_accept.
+ * Domain locked.
+ */
 void ep_cm_connected(struct ep *ep, const void *data, size_t len);
-/* It has ended, or did not come to be: `err` is positive; and what was said on rejecting. Domain locked. */
+/*
+ * Called by the engine when the connection ended or failed. `err` is positive; `data` is the peer's
+ * of fi_reject. Domain locked.
+ */
 void ep_cm_ended(struct ep *ep, int err, const void *data, size_t len);
 
 int ep_name_get(fid_t fid, void *addr, size_t *addrlen);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The opened fabric: what fi_fabric gives. fi_fabric(3). */
+/* The fabric object of fi_fabric. fi_fabric(3). */
 #ifndef WEFT_CORE_FABRIC_H
 #define WEFT_CORE_FABRIC_H
 
@@ -9,10 +9,10 @@
 #include "info/opened.h"
 
 struct fabric {
-	struct fid_fabric fid; /* api_version: what the application asked of fi_getinfo */
+	struct fid_fabric fid; /* api_version: as passed to fi_getinfo */
 	char *name;
 	char *prov_name;
-	int ref; /* atomic: domains, event queues, passive endpoints, wait sets open on it */
+	int ref; /* atomic: open domains, event queues, passive endpoints, wait sets */
 	struct opened_fabric opened;
 };
 
@@ -21,7 +21,7 @@ static inline struct fabric *fabric_of(struct fid_fabric *fid)
 	return (struct fabric *)fid;
 }
 
-/* Reference counting shared by all objects: a parent is busy while children live. */
+/* Reference counts of all objects: a parent is busy while it has children. */
 static inline void ref_get(int *ref)
 {
 	__atomic_fetch_add(ref, 1, __ATOMIC_RELAXED);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is done with a region once it is registered. fi_mr(3) */
+/* Calls on registered regions, and questions about them. fi_mr(3) */
 #ifndef WEFT_CORE_MR_OBJECT_H
 #define WEFT_CORE_MR_OBJECT_H
 
@@ -10,10 +10,10 @@ extern struct fi_ops mr_object_ops;
 /* Frees a region that is in no table. */
 void mr_object_free(struct region *r);
 
-/* Is this range within one segment of the region? */
+/* Returns whether the range lies within one segment of the region. */
 bool mr_object_covers(const struct mr *mr, const struct iovec *range);
 
-/* Does the domain follow this rule of registration? FI_MR_BASIC stands for three. */
+/* Returns whether the domain has this mode bit; FI_MR_BASIC stands for three bits. */
 bool mr_object_mode(const struct domain *dom, int bit);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table of a domain's regions that peers on this host map, read only, to access the memory behind
- * a key without asking: see core/mr_view.h for their side, hw/shm/shm_guard.h for how a region is
- * closed under their eyes. It lies in a memfd, `share_page` says how.
+ * The table of a domain's regions. Peers on this host map it read-only to access the memory of a
+ * key directly. See core/mr_view.h for the peers' side, and hw/shm/shm_guard.h for closing a region
+ * while peers access it. The table is a `share_page` in a memfd.
  *
- * Only enabled regions of one segment are in it, and only so many; what is missing is reached by
- * packets. A slot is that of core/mr_table.c: a key of the library's names it, one that the
- * application chose is found through the buckets.
+ * It contains only enabled regions of one segment with a slot below SHARE_SLOTS; peers access all
+ * others by packets. Slots are those of core/mr_table.c: a key chosen by the library names its
+ * slot, a key chosen by the application is found through the buckets.
  */
 #ifndef WEFT_CORE_MR_SHARE_H
 #define WEFT_CORE_MR_SHARE_H
@@ -19,7 +19,7 @@
 #define SHARE_MAGIC   0x73676572u /* "regs" */
 #define SHARE_SLOTS   65536u
 #define SHARE_BUCKETS 16384u
-#define SHARE_WALK    64u /* regions a reader looks at in one bucket */
+#define SHARE_WALK    64u /* most regions that a reader visits in one bucket */
 #define SHARE_SEALS   (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | F_SEAL_FUTURE_WRITE)
 
 /* share_region.flags */
@@ -27,27 +27,27 @@
 
 struct share_region {
 	uint64_t key;
-	uint64_t base;   /* in the memory of the owner */
-	uint64_t offset; /* what a remote address of the first byte is */
+	uint64_t base;   /* address in the owner's process */
+	uint64_t offset; /* remote address of the first byte */
 	uint64_t length;
 	uint64_t access; /* as struct mr.access */
-	uint64_t tell;   /* FI_REMOTE_READ, FI_REMOTE_WRITE: what a counter of the region counts */
+	uint64_t tell;   /* FI_REMOTE_READ, FI_REMOTE_WRITE: accesses the region counts */
 	uint64_t flags;
 };
 
-/* A slot. The owner makes `seq` odd, writes the region, and makes it even. */
+/* A slot. The owner makes `seq` odd, writes the region, and makes `seq` even again. */
 struct share_entry {
 	uint32_t seq;
-	uint32_t next; /* in its bucket: slot + 1, 0 at the end */
+	uint32_t next; /* next of the bucket: slot + 1; 0: none */
 	struct share_region region;
 };
 
 struct share_page {
 	uint32_t magic;
-	uint32_t slots, buckets; /* how many this library has */
-	uint32_t hashed;         /* keys are the application's */
-	uint32_t used;           /* slots from here on were never used: their pages stay away */
-	uint32_t tell_all;       /* an endpoint counts what is done to its memory */
+	uint32_t slots, buckets; /* as this library was built */
+	uint32_t hashed;         /* nonzero: the application chooses keys */
+	uint32_t used;           /* slots from here on were never used, and take no memory */
+	uint32_t tell_all;       /* nonzero: an endpoint counts accesses of all regions */
 	uint32_t bucket[SHARE_BUCKETS] __attribute__((aligned(4096))); /* slot + 1, or 0 */
 	struct share_entry entry[SHARE_SLOTS] __attribute__((aligned(4096)));
 };
@@ -60,19 +60,20 @@ static inline uint32_t share_bucket(uint64_t key)
 }
 
 /*
- * Fills dom->share; it stays NULL where the kernel cannot keep peers from writing to the table, and
- * all goes by packets. What follows does nothing then, nor in a forked child.
+ * Creates dom->share. It stays NULL where the kernel cannot prevent peers from writing to the
+ * table; all accesses go by packets then. The functions below do nothing then, nor in a forked
+ * child.
  */
 void mr_share_open(struct domain *dom);
 void mr_share_close(struct domain *dom);
 
-/* The region is in the domain's table and ready, or has changed. Domain locked, as below. */
+/* Enters or updates a region of the domain's table. Domain locked, as below. */
 void mr_share_update(struct domain *dom, const struct region *r);
-/* Nobody finds it from now on; a process that has found it holds an access guard: see xfer_quiesce. */
+/* Removes a region. A process that found it before holds an access guard: see xfer_quiesce. */
 void mr_share_remove(struct domain *dom, const struct region *r);
-/* From now on peers tell of every access (WIRE_NOTIFY). */
+/* Makes peers notify us of every access from now on (WIRE_NOTIFY). */
 void mr_share_tell_all(struct domain *dom);
-/* The descriptor for peers, the domain's; -1: none, or it is a parent's. */
+/* Returns the memfd to pass to peers, owned by the domain; -1: none, or a forked child. */
 int mr_share_fd(const struct domain *dom);
 
 #endif

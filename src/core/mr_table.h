@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where the regions of a domain are found. Every region has a slot; a key the library chose names
- * slot and generation, one the application chose is looked up by hash. Domain locked throughout.
+ * Lookup of a domain's regions. Every region has a slot. A key chosen by the library contains slot
+ * and generation; a key chosen by the application is looked up by hash. Domain locked throughout.
  */
 #ifndef WEFT_CORE_MR_TABLE_H
 #define WEFT_CORE_MR_TABLE_H
 
 #include "core/mr.h"
 
-/* A region with what only the table and mr.c know; it begins with what everybody sees. */
+/* A region with the fields that only the table and the mr_* files use. */
 struct region {
 	struct mr mr;
-	struct region *next; /* in its bucket */
-	struct region *base; /* of fi_mr_attr.base_mr, or NULL */
-	int subs;            /* regions whose base this is */
-	struct list in_nic;  /* dom->nic_regions, of a region with a handle */
-	bool sealed;         /* fi_mr_enable came: nothing may be bound any more */
+	struct region *next; /* next of the bucket */
+	struct region *base; /* fi_mr_attr.base_mr, or NULL */
+	int subs;            /* regions that have this one as base */
+	struct list in_nic;  /* in dom->nic_regions if `handle` is set */
+	bool sealed;         /* fi_mr_enable was called: nothing can be bound any more */
 	uint32_t slot;
-	struct iovec one; /* the segment, where there is only one */
+	struct iovec one; /* the segment, if there is only one */
 };
 
 static inline struct region *region_of(struct mr *mr)
@@ -26,16 +26,16 @@ static inline struct region *region_of(struct mr *mr)
 }
 
 /*
- * Enters a region under the library's key, which goes to *key, or under *key. 0, -FI_ENOKEY when
- * the application's key is taken, -FI_EKEYREJECTED when it means "no key", -FI_ENOMEM.
+ * Adds a region. `choose`: the library chooses the key and writes it to *key; else *key is the key.
+ * 0; -FI_ENOKEY: the key is in use; -FI_EKEYREJECTED: FI_KEY_NOTAVAIL is no key; -FI_ENOMEM.
  */
 int mr_table_add(struct mr_table *t, struct region *r, bool choose, uint64_t *key);
 void mr_table_remove(struct mr_table *t, struct region *r);
 struct region *mr_table_find(const struct mr_table *t, uint64_t key);
-/* Are keys the library's? As of the last region entered. */
+/* Returns whether the library chooses keys, as of the last region added. */
 bool mr_table_chooses(const struct mr_table *t);
 
-/* Does a device know the region, by the lower half of a key of the library's? */
+/* Returns whether the lower half of a key chosen by the library is a device's rkey. */
 static inline bool mr_key_in_nic(uint64_t key)
 {
 	return key >> 63;
@@ -44,7 +44,7 @@ static inline bool mr_key_in_nic(uint64_t key)
 #define MR_SLOT_BITS  20
 #define MR_SLOT_SHIFT 32
 
-/* The slot in a key of the library's. */
+/* Returns the slot in a key chosen by the library. */
 static inline uint32_t mr_key_slot(uint64_t key)
 {
 	return (uint32_t)(key >> MR_SLOT_SHIFT) & ((1u << MR_SLOT_BITS) - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Passive endpoints: an address reserved, and listened at. fi_endpoint(3), fi_cm(3). */
+/* Passive endpoints reserve an address and listen. fi_endpoint(3), fi_cm(3). */
 #ifndef WEFT_CORE_PEP_H
 #define WEFT_CORE_PEP_H
 
@@ -15,15 +15,15 @@ struct cm_listener;
 
 struct pep {
 	struct fid_pep fid;
-	struct eq_driver driver; /* hears requests while somebody reads the event queue */
+	struct eq_driver driver; /* accepts connection requests when the event queue is read */
 	struct fabric *fabric;
-	struct fi_info *info;         /* what it was opened with, our copy */
-	struct lock lock;             /* guards the rest */
+	struct fi_info *info;         /* our copy of what pep_open was given */
+	struct lock lock;             /* guards the fields below */
 	struct eq *eq;                /* NULL until bound */
-	struct addr name;             /* ADDR_NONE until one is given */
-	struct cm_listener *listener; /* bound to the name, once somebody asked for that */
-	bool listening;               /* the queue has the driver */
-	bool spent;                   /* an active endpoint took its place */
+	struct addr name;             /* ADDR_NONE until set, or chosen by cm_open */
+	struct cm_listener *listener; /* bound to `name`; NULL until fi_listen or fi_getname */
+	bool listening;               /* the driver is in the event queue */
+	bool spent;                   /* an active endpoint took over the name */
 	int backlog;
 	unsigned int forks; /* forked_count of the process that opened it */
 };
@@ -33,13 +33,16 @@ static inline struct pep *pep_of(struct fid_pep *fid)
 	return (struct pep *)fid;
 }
 
-/* fi_ops_fabric.passive_ep; reads addr_format, src_addr and the endpoint type of `info`. */
+/* fi_ops_fabric.passive_ep. Uses addr_format, src_addr and the endpoint type of `info`. */
 int pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context);
-/* The passive endpoint's address, for good, as src_addr of `info`. 0 or a negative error. */
+/*
+ * Passes the passive endpoint's address to an active endpoint, as src_addr of `info`; the passive
+ * one is unusable from then on. 0 or a negative error.
+ */
 int pep_give_name(struct fid_pep *fid, struct fi_info *info);
-/* Binds it to its name. Locked. 0 or a negative error. */
+/* Binds the endpoint to its name, if it is not bound. `pep` locked. 0 or a negative error. */
 int pep_bound(struct pep *pep);
-/* Nobody gets in any more. No lock held. */
+/* Stops listening; pending requests are rejected. No lock held. */
 void pep_quit(struct pep *pep);
 
 #endif

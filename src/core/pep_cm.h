@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of passive endpoints, and listening. */
+/* Names of passive endpoints; listening. */
 #ifndef WEFT_CORE_PEP_CM_H
 #define WEFT_CORE_PEP_CM_H
 
@@ -7,7 +7,7 @@
 
 struct eq_driver;
 
-/* Posts an event for everybody who asks to be connected: struct pep.driver. */
+/* struct pep.driver: posts an FI_CONNREQ event for each connection request. */
 void pep_cm_progress(struct eq_driver *driver);
 
 extern struct fi_ops_cm pep_cm_ops;

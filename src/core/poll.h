@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Poll sets: completion queues and counters asked together. fi_poll(3). */
+/* Poll sets: polling several completion queues and counters at once. fi_poll(3). */
 #ifndef WEFT_CORE_POLL_H
 #define WEFT_CORE_POLL_H
 
@@ -21,7 +21,7 @@ static inline struct poll_set *poll_of(struct fid_poll *fid)
 
 int poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **set);
 
-/* For fi_trywait: 0 when all members are armed, else -FI_EAGAIN. */
+/* For fi_trywait. 0: all members are armed; else -FI_EAGAIN. */
 int poll_arm(struct poll_set *set);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Wait sets: what their members need of them, and fi_trywait. fi_poll(3). */
+/* Wait sets. fi_poll(3). */
 #ifndef WEFT_CORE_WAIT_SET_H
 #define WEFT_CORE_WAIT_SET_H
 
@@ -9,7 +9,7 @@
 struct wait_set {
 	struct fid_wait fid;
 	struct fabric *fabric;
-	struct waiter wait;  /* what those sleep on who wait for the set */
+	struct waiter wait;  /* the waiter of threads that wait on the set */
 	struct lock lock;    /* guards members; taken before the domain's */
 	struct list members; /* struct waiter.in_set */
 	int ref;             /* atomic: members */
@@ -20,11 +20,11 @@ static inline struct wait_set *wait_set_of(struct fid_wait *fid)
 	return (struct wait_set *)fid;
 }
 
-/* For wait_init and wait_fini of a member. 0 or -errno. */
+/* Adds a waiter to a set, or removes it: for wait_init and wait_fini. 0 or -errno. */
 int wait_set_join(struct wait_set *set, struct waiter *w);
 void wait_set_leave(struct wait_set *set, struct waiter *w);
 
-/* For fi_trywait: 0, or -FI_EAGAIN when a member has something. */
+/* For fi_trywait. 0: all members are armed; -FI_EAGAIN: a member has something. */
 int wait_set_arm(struct wait_set *set);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The workers that reading a queue or counter drives, each counted by how many bindings need it. */
+/* The workers that reads of a queue or counter drive. Each counts the bindings that need it. */
 #ifndef WEFT_CORE_WORKERS_H
 #define WEFT_CORE_WORKERS_H
 
@@ -11,15 +11,16 @@
 struct worker;
 
 /*
- * Once in so many progress calls (a power of two, less one) the other workers of the domain get one. Where progress is
- * automatic nobody need ever read what is bound to them, and the thread leaves them to those who poll.
+ * Masks of progress_calls: reads drive the domain's other workers once in 64 calls. With automatic
+ * progress (_AUTO) once in two: applications need not read the queues of other workers, and the
+ * thread leaves the workers to a polling application.
  */
 #define WORKERS_RARELY      63
 #define WORKERS_RARELY_AUTO 1
 
 struct workers {
 	struct workers_use *list;
-	unsigned int count; /* atomic to read; the rest under the domain's lock */
+	unsigned int count; /* atomic to read; all else guarded by the domain's lock */
 };
 
 struct workers_use {
@@ -27,11 +28,12 @@ struct workers_use {
 	unsigned int uses;
 };
 
-#define WORKERS_NAP_MS 1 /* while something waits for room at a peer, which nobody announces */
-/* So often a sleeper tries to arm before it naps: a sender may be stopped in the middle of a packet. */
+/* Limit (ms) of a sleep while a send is blocked on credits: peers do not signal their return. */
+#define WORKERS_NAP_MS 1
+/* Attempts to arm before a sleeper naps: a sender may be stopped in the middle of a packet. */
 #define WORKERS_ARM_TRIES 64
 
-/* Domain locked. The worker becomes a reason to wake `w`, too. 0 or a negative error. */
+/* Adds a use of the worker; its descriptor then wakes `w`. 0 or a negative error. Domain locked. */
 int workers_add(struct workers *p, struct worker *worker, struct waiter *w);
 void workers_del(struct workers *p, struct worker *worker, struct waiter *w);
 void workers_fini(struct workers *p);
@@ -41,33 +43,36 @@ static inline bool workers_any(const struct workers *p)
 	return __atomic_load_n(&p->count, __ATOMIC_RELAXED) != 0;
 }
 
-/* No worker drives it any more, whatever they were counted for. Domain locked. */
+/* Removes all workers, however many uses they have. Domain locked. */
 void workers_leave(struct workers *p, struct waiter *w);
 
-/* Starts what waited for counters and is due. Takes the domain's lock. */
+/* Starts waiting work that is due. Takes the domain's lock. */
 void workers_run_due(struct domain *dom);
 
 /*
- * Makes progress. Takes the domain's lock; the other has it already. The parts of something longer that it brought:
- * see domain_part.
+ * Drives the workers. workers_progress takes the domain's lock and returns how often domain_part
+ * was called; _locked: domain locked.
  */
 unsigned int workers_progress(struct domain *dom, struct workers *p);
 void workers_progress_locked(struct domain *dom, struct workers *p);
-/* Counts the one-sided requests that peers have made of them. Domain locked. */
+/* Returns how many one-sided requests of peers the workers have served. Domain locked. */
 unsigned int workers_served(const struct workers *p);
-/* Within a blocking call, whose waiter this is: all workers, while it covers them. Domain locked. */
+/*
+ * Drives the workers in a blocking call on `w`; all workers of the domain if `w` covers them.
+ * Domain locked.
+ */
 void workers_progress_waiting(struct domain *dom, struct workers *p, const struct waiter *w);
 
 /*
- * Before a sleep on the waiter: false when a worker has something already. *nap is how long at most to
- * sleep (ms), 0: as long as nothing comes. Takes the domain's lock.
+ * Arms the workers before a sleep on the waiter. false: a worker has an event already. *nap: limit
+ * (ms) of the sleep; 0: none. Takes the domain's lock.
  *
- * Where progress is automatic the thread naps while the application makes some, so one sleeper of the library's
- * covers the other workers of the domain: what comes for them wakes it, too, until workers_uncover. `w` is its waiter,
- * NULL: the application sleeps on the descriptor by itself.
+ * With automatic progress the thread naps while the application polls, so one sleeper of the
+ * library covers the domain's other workers: their events wake it too, until workers_uncover. `w`
+ * is its waiter; NULL: the application sleeps on the descriptor by itself.
  */
 bool workers_arm(struct domain *dom, struct workers *p, struct waiter *w, int *nap);
-/* The blocking call is over. Cheap where nothing was covered; else takes the domain's lock. */
+/* Ends the cover by `w` after a blocking call. Takes the domain's lock only if there was one. */
 void workers_uncover(struct domain *dom, struct waiter *w);
 
 #endif

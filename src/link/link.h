@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The contract between the engine (src/xfer) and a transport (src/hw/NAME). A transport gives one
- * `struct transport`; for every worker the engine opens a state of it, and for every connected peer a
- * link: a reliable, ordered path.
+ * The contract between the engine (src/xfer) and a transport (src/hw/NAME). Each transport defines
+ * one `struct transport`. The engine opens one state of the transport per worker, and one link per
+ * connected peer: a reliable, ordered path.
  *
- * Every function here is called with the domain's lock held (or by the only thread) and must not
- * block. A transport calls up only from `progress`, and only by the
- * functions of link/upcall.h.
+ * The engine calls every function here with the domain's lock held (or from the only thread), and
+ * no function may block. A transport calls up only from `progress` (shm also from `reap`), and only
+ * the functions of link/upcall.h.
  */
 #ifndef WEFT_LINK_LINK_H
 #define WEFT_LINK_LINK_H
@@ -30,7 +30,7 @@ struct worker;
 struct wire_hello;
 struct wire_nic;
 
-/* A packet as it is sent and delivered: see wire.h for the words. */
+/* A packet as a link sends and delivers it. wire.h defines the words. */
 struct packet {
 	uint64_t head;
 	uint64_t tag;
@@ -40,134 +40,147 @@ struct packet {
 };
 
 /*
- * Bytes for a device to move between segments of ours and ranges of the peer's memory, both of the same
- * length in all, which is not 0. The lists are the caller's again after the call.
+ * One RDMA operation: the device moves bytes between our segments (`local`) and ranges of the
+ * peer's memory (`remote`). Both lists have the same total length, which is not 0. The lists belong
+ * to the caller and need to be valid only during the call.
  */
 struct link_rdma {
-	uint64_t id; /* the engine's, for rx_rdma_done */
-	bool write;  /* from us to the peer; else the other way */
-	bool now;    /* the device gets all of it within the call, or post fails with -FI_EAGAIN */
+	uint64_t id; /* chosen by the engine; rx_rdma_done reports it */
+	bool write;  /* from us to the peer; false: from the peer to us */
+	bool now;    /* post gives all of it to the device, or fails with -FI_EAGAIN */
 	const struct iovec *local;
-	size_t local_count; /* at most WIRE_IOV_MAX, likewise of the other list */
+	size_t local_count; /* at most WIRE_IOV_MAX; the same limit holds for remote_count */
 	const struct fi_rma_iov *remote;
 	size_t remote_count;
 };
 
-/* The protocols by which a message goes out; of those with a rendezvous the better ones come first. */
+/* The protocols by which a message goes out; the rendezvous protocols in order of preference. */
 enum proto {
-	PROTO_COPY,   /* one packet, which the link copies */
-	PROTO_ZCOPY,  /* one packet, which the link may send from the application's memory later */
+	PROTO_COPY,   /* one packet; the link copies the payload */
+	PROTO_ZCOPY,  /* one packet; the link may send later, from the application's memory */
 	PROTO_RDMA,   /* RTS: the receiver's device reads the memory */
-	PROTO_BOUNCE, /* RTS: the receivers copy it out of the sender's bounce buffer */
-	PROTO_PIPE,   /* RTS: the receiver's kernel copies it out of a pipe that holds the pages */
+	PROTO_BOUNCE, /* RTS: each receiver copies the message from the sender's bounce buffer */
+	PROTO_PIPE,   /* RTS: the receiver copies the message from a pipe that holds its pages */
 	PROTO_SPEC,   /* RTS and speculative fragments */
-	PROTO_FETCH /* RTS: the receiver reads the memory by CMA or, if it cannot, sends CTS for fragments */
+	/* RTS: the receiver reads the memory by CMA or, if it cannot, sends CTS for fragments */
+	PROTO_FETCH
 };
 
-/*
- * What a link does: a table for each capability, each complete. A link that lacks a capability has the table
- * of link.c that refuses.
- */
+/* The functions of a link, one complete table per capability. link.c has the tables that refuse. */
 
-/* Packets. Every link has them. */
+/* Sending packets. Every link can. */
 struct link_ops {
 	/*
-	 * Sends one packet. The payload is copied before it returns. 0; -FI_EAGAIN: no space now, there will be
-	 * some, or it is better sent by zcopy; -FI_EMSGSIZE: more than link->eager_max bytes of payload. The order
-	 * of the arguments is that of fi_tsend, so that they stay in the registers they came in.
+	 * Sends one packet. Copies the payload before it returns. Returns 0; -FI_EAGAIN if there is
+	 * no space now (there will be later), or if zcopy->sendv suits the packet better;
+	 * -FI_EMSGSIZE if the payload is longer than link->eager_max bytes. The arguments have
+	 * fi_tsend's order, so that they stay in their registers.
 	 */
 	int (*send)(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 		    uint64_t tag);
 	/*
-	 * The same with the payload in segments, at most packet_max bytes; p->payload is not read, p->len is the
-	 * sum of their lengths.
+	 * Like `send`, with the payload in segments of at most packet_max bytes in all. Ignores
+	 * p->payload; p->len is the sum of the segment lengths.
 	 */
 	int (*sendv)(struct link *link, const struct packet *p, const struct iovec *iov,
 		     size_t count);
 	/*
-	 * Frees the link, and its socket if it is a LINK_SOCKET. The peer can read packets already sent as far as
-	 * the transport can see to it; if link->failed, packets that have not left never do.
+	 * Frees the link and, for LINK_SOCKET, its socket. Packets already sent stay readable for
+	 * the peer as far as the transport can arrange. If link->failed, unsent packets are
+	 * discarded.
 	 */
 	void (*close)(struct link *link);
 };
 
-/* Sending from memory that stays as it is until the packet is out. Used from link->zcopy_min bytes on. */
+/*
+ * Sending from memory that stays unchanged until the packet is out; from link->zcopy_min bytes on.
+ */
 struct link_zcopy_ops {
 	/*
-	 * As link_ops.sendv, but a packet that the transport cannot send at once, or sends together with later
-	 * ones, goes out by later progress calls straight from `iov`: it has number link->zcopy_posted.
+	 * Like link_ops.sendv, but the transport may delay the packet, or batch it with later ones.
+	 * Later progress calls then send it straight from `iov`, and the packet's number is
+	 * link->zcopy_posted.
 	 */
 	int (*sendv)(struct link *link, const struct packet *p, const struct iovec *iov,
 		     size_t count);
-	/* Copies what is posted: the memory is its owners' again. 0 or -FI_ENOMEM: the link has failed. */
+	/*
+	 * Copies all posted payloads: the memory is its owners' again. Returns 0 or -FI_ENOMEM
+	 * (link failed).
+	 */
 	int (*copy_out)(struct link *link);
 };
 
-/* Memory that the peer reads by itself: that of long messages. */
+/* Making the memory of long messages readable for the peer. */
 struct link_rndv_ops {
 	/*
-	 * Lets the peer read these segments by link_rdma_ops.post (PROTO_RDMA) or by link_local_ops.fetch
-	 * (PROTO_BOUNCE, PROTO_PIPE) until `dereg` is called with *registered, or longer where registrations are kept; writes the keys to `at` with addresses
-	 * and lengths. `batch` names the work the segments are for: within one batch the same memory holds the same
-	 * bytes. 0, or negative: not these.
+	 * Makes these segments readable for the peer: by link_rdma_ops.post (PROTO_RDMA) or by
+	 * link_local_ops.fetch (PROTO_BOUNCE, PROTO_PIPE). They stay readable until
+	 * `dereg(*registered)`, or longer if registrations are cached. Writes addresses, lengths
+	 * and keys to `at`. `batch` identifies the work that the segments belong to: within one
+	 * batch the same memory holds the same bytes. Returns 0, or a negative error if these
+	 * segments cannot be registered.
 	 */
 	int (*reg)(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
 		   const void *batch, struct fi_rma_iov *at, void **registered);
 	void (*dereg)(struct link *link, void *registered);
 };
 
-/* RDMA operations of a device, which need nothing of the peer. Used while link->rdma_usable. */
+/* RDMA operations, performed without the peer's software. Used while link->rdma_usable. */
 struct link_rdma_ops {
 	/*
-	 * Begins an operation. Operations are performed in the order in which they began, and rx_rdma_done tells of
-	 * their ends in that order. When one fails rx_rdma_failed tells that it and all that began after it are not
-	 * done, and link->rdma_usable is false for ever. The device may read or write our memory until then, or
-	 * until `abort` returns. 0; or negative: not this one, nothing has begun.
+	 * Posts an operation. Operations are performed in posting order, and rx_rdma_done reports
+	 * their completions in that order. If one fails, rx_rdma_failed reports that it and all
+	 * later ones are not done, and link->rdma_usable becomes false for good. The device may
+	 * access our memory until the operation is reported, or until `abort` returns. Returns 0,
+	 * or a negative error: nothing was posted.
 	 */
 	int (*post)(struct link *link, const struct link_rdma *op);
-	/* What has begun stays undone as it is, untold; the device leaves our memory alone from now on. */
+	/* Abandons all posted operations, unreported. The device no longer accesses our memory. */
 	void (*abort)(struct link *link);
 };
 
-/* Access to the memory of a peer on this host, see link_has_local. */
+/* Direct access to the memory of a peer on this host; see link_has_local. */
 struct link_local_ops {
 	/*
-	 * Copies from the peer's memory, without the peer, until the shorter side is full. `key`: of the first
-	 * segment, as link_rndv_ops.reg of the peer wrote it; 0: it did not, or this begins further on. The bytes copied, or
-	 * negative: impossible from here (and stays so), the engine then asks the peer to send.
+	 * Copies from the peer's memory, without the peer's help, until the shorter list is full.
+	 * `key` is the first segment's key from the peer's link_rndv_ops.reg; 0 if there is none,
+	 * or if the copy begins further on. Returns the bytes copied, or a negative error: fetch
+	 * can never work on this link, and the engine asks the peer to send instead.
 	 */
 	ssize_t (*fetch)(struct link *link, const struct iovec *local, size_t local_count,
 			 const struct iovec *remote, size_t remote_count, uint64_t key);
 	/*
-	 * In one copy: bytes between our segments and ranges of the peer's regions, both of the same length in all.
-	 * Key, rights and bounds of every range are looked up in the peer's own table before the first byte moves,
-	 * and a region is not closed meanwhile. The engine sees to the order: no operation that this one must not
-	 * overtake is under way.
+	 * Copies between our segments and ranges of the peer's regions; both lists have the same
+	 * total length. Looks up key, rights and bounds of every range in the peer's own table
+	 * before the first byte moves; no region closes during the copy. The engine ensures the
+	 * order: no outstanding operation must precede this one.
 	 *   0              done
-	 *   1              done, and the peer counts such accesses: tell it (WIRE_NOTIFY)
-	 *   -FI_EFAULT     the memory behind the region, or ours, is not there; some may have moved
-	 *   other negative not this way, nothing has moved: ask the peer by packets, which will know
-	 *                  why; -FI_EAGAIN: too many others access it, or its worker is closing
+	 *   1              done, and the peer counts such accesses: send it WIRE_NOTIFY
+	 *   -FI_EFAULT     the region's memory, or ours, is not mapped; some bytes may have moved
+	 *   other negative nothing has moved; send the request in packets, the peer reports errors.
+	 *                  -FI_EAGAIN: too many accesses, or the peer's worker is closing
 	 */
 	int (*put)(struct link *link, const struct iovec *local, size_t local_count,
 		   const struct fi_rma_iov *remote, size_t remote_count);
 	int (*get)(struct link *link, const struct iovec *local, size_t local_count,
 		   const struct fi_rma_iov *remote, size_t remote_count);
-	/* Would put (write) or get have a way to all these ranges right now? Moves nothing. */
+	/* Could put (`write`) or get access all these ranges right now? Moves nothing. */
 	bool (*reach)(struct link *link, const struct fi_rma_iov *remote, size_t remote_count,
 		      bool write);
 	/*
-	 * Takes back a WIRE_PUT packet (link->last after it was sent) that the peer has not begun to process: the
-	 * peer processes neither it nor anything behind it until `release` is called for it, which must be soon.
-	 * Returns the packet's payload, as it was sent, readable until the next call on the link, its length in
-	 * *len; NULL: the peer has it. `release` with `done`: what the packet asks for is done, the peer passes
-	 * over it; else it is the peer's again.
+	 * Takes back a WIRE_PUT packet that the peer has not begun to process. `place` is
+	 * link->last from just after the packet was sent. Until `release`, which must follow soon,
+	 * the peer processes neither the packet nor anything behind it. Returns the packet's
+	 * payload, readable until the next call on the link, and its length in *len; NULL if the
+	 * peer already has the packet. `release` with `done`: the request is done and the peer
+	 * skips the packet; else the peer processes the packet.
 	 */
 	const void *(*cancel_posted)(struct link *link, uint64_t place, size_t *len);
 	void (*release)(struct link *link, uint64_t place, bool done);
 	/*
-	 * Takes back a WIRE_GET packet that the peer has not begun with, for good: the peer passes over it. True:
-	 * nothing behind the packet had been done, either, when all that we have read by now was as we read it.
+	 * Takes back a WIRE_GET packet for good: the peer skips it. True: the peer had not begun
+	 * with the packet, so everything we read before this call was read before any later packet
+	 * took effect.
 	 */
 	bool (*recall_posted)(struct link *link, uint64_t place);
 };
@@ -185,31 +198,31 @@ struct link {
 	const struct link_rdma_ops *rdma;
 	const struct link_local_ops *local;
 	size_t eager_max;  /* longest message worth copying; longer ones go by rendezvous, or put */
-	bool fetches;      /* link_local_ops.fetch is thought to work both ways */
-	size_t bounce_max; /* bytes of a message up to which PROTO_BOUNCE is used; 0: never */
-	size_t pipe_min; /* bytes of a message from which on PROTO_PIPE is used; SIZE_MAX: never */
-	size_t spec_max; /* bytes of a message that follow its RTS speculatively; 0: none */
+	bool fetches;      /* link_local_ops.fetch probably works in both directions */
+	size_t bounce_max; /* longest message (bytes) for PROTO_BOUNCE; 0: never */
+	size_t pipe_min;   /* shortest message (bytes) for PROTO_PIPE; SIZE_MAX: never */
+	size_t spec_max;   /* bytes of a message that follow its RTS speculatively; 0: none */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
-	size_t zcopy_min; /* payloads from here on are better sent by link_zcopy_ops; SIZE_MAX: none */
-	/* Packets that a call of link_zcopy_ops did not send completely; counted for ever. */
+	size_t zcopy_min;  /* shortest payload (bytes) for link_zcopy_ops.sendv; SIZE_MAX: none */
+	/* Number of packets that link_zcopy_ops.sendv did not send completely; never reset. */
 	uint64_t zcopy_posted;
-	uint64_t zcopy_done; /* of them: sent completely, or copied */
-	bool failed;         /* the engine's: what was under way was reported as failed */
+	uint64_t zcopy_done; /* how many of those are sent completely, or copied */
+	bool failed;         /* set by the engine: outstanding operations were reported as failed */
 	bool rdma_usable;    /* link_rdma_ops.post works */
-	bool reaches;        /* by keys of the peer's library that say so, too: mr_key_in_nic */
-	bool counted;        /* the peer counts such accesses: tell it (WIRE_NOTIFY) */
-	bool silent; /* accepted, and nothing has come by it yet: its peer may have given up before */
-	int reason; /* prov_errno of what ends with it; 0: the error itself */
-	uint64_t
-		last; /* where the last packet of sendv, or with WIRE_DATA, went: for cancel_posted */
+	bool reaches;        /* RDMA reaches regions with keys that satisfy mr_key_in_nic */
+	bool counted;        /* the peer counts RDMA accesses: send it WIRE_NOTIFY */
+	bool silent;         /* accepted, no packet received yet: the peer may have given up */
+	int reason; /* prov_errno for operations that fail with the link; 0: the error itself */
+	/* place of the last packet that went by sendv or had WIRE_DATA: for cancel_posted */
+	uint64_t last;
 };
 
-/* A link that lacks all but packets. */
+/* Tables of a link that can only send packets. */
 #define LINK_BARE                                                                                  \
 	.zcopy = &link_no_zcopy, .rndv = &link_no_rndv, .rdma = &link_no_rdma,                     \
 	.local = &link_no_local, .zcopy_min = SIZE_MAX, .pipe_min = SIZE_MAX
 
-/* Does the link reach the peer's memory by link_local_ops? */
+/* Can the link access the peer's memory by link_local_ops? */
 static inline bool link_has_local(const struct link *link)
 {
 	return link->local != &link_no_local;
@@ -221,70 +234,80 @@ static inline bool link_holds(const struct link *link)
 	return link->zcopy_posted != link->zcopy_done;
 }
 
-/* What the engine learned about the other side before it asks for a link. */
+/* What the engine has learned about the peer before it asks for a link. */
 struct link_peer {
-	const struct wire_hello *hello; /* checked */
-	uint32_t id; /* how our packets name us to the peer; of a LINK_SOCKET the peer itself, as
-			`src` of rx_deliver */
-	int fds[WIRE_FDS]; /* the descriptors that came with the hello, or -1; the callee takes them */
-	int sock; /* bootstrap socket, open as long as the link: one byte on it wakes the peer; of a
-		      LINK_SOCKET the link's from now on, unless connect fails */
-	pid_t pid;     /* as the kernel tells; 0 when it is not visible from here */
-	void *pending; /* of `prepare`: the link's if connect succeeds, else still the engine's */
+	const struct wire_hello *hello; /* already validated */
+	/* Names us to the peer in our packets; LINK_SOCKET: names the peer, `src` of rx_deliver. */
+	uint32_t id;
+	/* Descriptors that came with the hello, or -1. connect takes ownership. */
+	int fds[WIRE_FDS];
+	/*
+	 * Bootstrap socket, open as long as the link: one byte on it wakes the peer. LINK_SOCKET:
+	 * connect takes ownership if it succeeds.
+	 */
+	int sock;
+	pid_t pid; /* from the kernel; 0 if the process is not visible from here */
+	/* from `prepare`: the link takes it if connect succeeds, else the engine keeps it */
+	void *pending;
 };
 
-/* Memory that a device gets to know. */
+/* Memory to register with a device. */
 struct device_region {
 	struct iovec memory;
-	uint64_t access;                   /* as in fi_mr(3) */
-	bool bare;                         /* some of it may be without pages, now or later */
-	const struct fi_mr_dmabuf *dmabuf; /* it is of that buffer; NULL: of this process */
+	uint64_t access; /* as in fi_mr(3) */
+	bool bare; /* some pages may not be allocated, now or later (FI_MR_ALLOCATED not set) */
+	const struct fi_mr_dmabuf
+		*dmabuf; /* the DMA buffer the memory is part of; NULL: memory of this process */
 };
 
-/* Memory as a device knows it. */
+/* A registration at a device. */
 struct device_memory {
-	void *handle; /* the device's */
+	void *handle; /* owned by the device */
 	uint32_t lkey, rkey;
 };
 
 /*
- * A device that the application registers its memory with, and whose operations reach that memory by
- * themselves. Opened once for a domain, whose lock is not held.
+ * A device that accesses registered memory of the application by itself. Opened once per domain,
+ * whose lock is not held.
  */
 struct device_ops {
-	/* The one that has this address. 0 or a negative error. */
+	/* Opens the device that has this address. Returns 0 or a negative error. */
 	int (*open)(const struct addr *at, void **device);
 	void (*close)(void *device);
-	/* 0 or a negative error, -FI_EOPNOTSUPP if the device has no way to such memory. */
+	/* Registers `region`. Returns 0 or a negative error, -FI_EOPNOTSUPP: not such memory. */
 	int (*add)(void *device, const struct device_region *region, struct device_memory *mem);
-	/* Nobody gets at the memory any more when it returns. */
+	/* Once `remove` returns, nothing accesses the memory through the device any more. */
 	int (*remove)(void *device, struct device_memory *mem);
-	/* Narrows what an entry promises to what the device at this address can do. 0 or an error. */
+	/* Lowers the limits in `info` to the device's at this address. Returns 0 or an error. */
 	int (*limit)(const struct addr *at, struct fi_info *info);
 	/*
-	 * What one atomic may carry: 0, with the number of elements and their size, -FI_EINVAL or
-	 * -FI_EOPNOTSUPP. `form` is enum atomic_form of atomic/atomic.h, the others enums of the interface.
+	 * Limits of one atomic: returns 0, the number of elements and their size; -FI_EINVAL or
+	 * -FI_EOPNOTSUPP. `form` is enum atomic_form of atomic/atomic.h, the others are enums of
+	 * the public interface.
 	 */
 	int (*atomic)(int form, int datatype, int op, size_t *count, size_t *size);
 	/*
-	 * A queue of receives that endpoints of the domain share: -FI_EOPNOTSUPP where the device has none.
-	 * The receive half of the table posts to it, the context's `device_srx`. Domain locked, but for
-	 * opening. For `srx_cancel` see offload_ops.cancel.
+	 * A receive queue that endpoints of the domain share: `srx_open` returns -FI_EOPNOTSUPP if
+	 * the device has none. The receive calls of `srx_msg` post to it; their context holds the
+	 * queue in `device_srx`. Domain locked, except for `srx_open`. `srx_cancel` is like
+	 * offload_ops.cancel.
 	 */
 	int (*srx_open)(void *device, size_t size, void **srx);
 	void (*srx_close)(void *srx);
 	int (*srx_cancel)(void *srx, void *context);
 	const struct fi_ops_msg *srx_msg;
-	/* What a prov_errno of a failed operation means. */
+	/* Returns the meaning of a prov_errno of a failed operation. */
 	const char *(*error_text)(int prov_errno);
 };
 
-/* Whom a transport connects, and how its links come about. A worker opens one transport of a kind. */
+/* Which peers a transport connects, and how. A worker opens one transport of each kind. */
 enum link_kind {
-	LINK_HOST, /* peers on this host: the descriptors of both hellos lead to shared memory */
-	LINK_DEVICE, /* peers whose device is on the same network: `prepare` describes our end of a link */
-	LINK_SOCKET, /* peers across the network: the packets travel on the bootstrap socket */
-	LINK_NONE, /* no links: datagrams, or a device that performs the endpoint's operations itself */
+	LINK_HOST, /* peers on this host: descriptors in both hellos give access to shared memory */
+	/* peers whose device is on the same network: `prepare` describes our pending link */
+	LINK_DEVICE,
+	LINK_SOCKET, /* peers across the network: packets travel on the bootstrap socket */
+	/* no links: datagrams, or a device that performs the endpoint's operations itself */
+	LINK_NONE,
 	LINK_KINDS
 };
 
@@ -292,57 +315,62 @@ struct transport {
 	const char *name;
 	unsigned int bit; /* PROVIDER_ bit of info/providers.h */
 	/*
-	 * Of LINK_SOCKET: the link owns the bootstrap socket, which is non-blocking, in no epoll instance, and
-	 * noted with forked_guard; the link reads all of it and tells rx_ended of its end.
+	 * For LINK_SOCKET the link owns the bootstrap socket: non-blocking, in no epoll instance,
+	 * and noted with forked_guard. The link reads everything from the socket and reports its
+	 * end by rx_ended.
 	 */
 	enum link_kind kind;
-	/* The transport's state for one worker; NULL where its address has no such way out. 0 or a
-	 * negative error. */
+	/*
+	 * Opens the transport's state for one worker; sets NULL if the worker's address cannot use
+	 * this transport. Returns 0 or a negative error.
+	 */
 	int (*open)(struct worker *worker, void **state);
-	/* May wait, a bounded time, until peers have what was sent last. */
+	/* Waits, a bounded time, until peers have the last packets sent. */
 	void (*close)(void *state);
-	/* Delivers what has come, a bounded number of packets. true when there was anything. */
+	/* Delivers arrived packets, a bounded number per call. True: there was at least one. */
 	bool (*progress)(void *state);
 	/*
-	 * After true, the next packet, or room for what is pending, makes the worker's descriptor
-	 * readable: by the bootstrap socket, or by `fd`; false: there is one already.
+	 * True: the next packet, or space for a blocked packet, will make the worker's descriptor
+	 * readable, by the bootstrap socket or by `fd`. False: something is there already.
 	 */
 	bool (*arm)(void *state);
-	/* A descriptor, the state's, that the worker watches; -1: none. NULL: likewise. */
+	/* Returns a descriptor for the worker to watch, owned by the state; -1: none. NULL: -1. */
 	int (*fd)(void *state);
-	/* The descriptors that go out with our hello, then -1; they stay ours. NULL: none. */
+	/* Fills in the descriptors to send with our hello (still ours), then -1. NULL: none. */
 	void (*hello_fds)(void *state, int fds[WIRE_FDS]);
 	/*
-	 * Of transports whose both ends must know of each other before there is a link: makes our half
-	 * of one and fills in what our hello says of it. `theirs` is what the peer's hello said, NULL when
-	 * ours is the first. connect takes the half, or abandon ends it. 0 or a negative error. NULL: a
-	 * hello is all that is needed.
+	 * For transports whose two ends must know each other before a link exists: makes a pending
+	 * link and describes it in `ours`, for our hello. `theirs` comes from the peer's hello;
+	 * NULL if our hello is the first. connect takes the pending link, or `abandon` frees it.
+	 * Returns 0 or a negative error. NULL: a hello is enough.
 	 */
 	int (*prepare)(void *state, const struct wire_nic *theirs, struct wire_nic *ours,
 		       void **pending);
 	void (*abandon)(void *state, void *pending);
-	/* Makes the link. 0 or a negative error. */
+	/* Makes the link. Returns 0 or a negative error. */
 	int (*connect)(void *state, const struct link_peer *peer, struct link **link);
 	/*
-	 * Waits, a bounded time, until what was sent has arrived: the bootstrap sockets are closed
-	 * next, and nothing that comes in is for anybody. What is fetched from our memory from now on
-	 * is nobody's message. NULL: a peer that reads a socket's end has all, and fetches nothing.
+	 * Waits, a bounded time, until everything sent has arrived. The engine closes the bootstrap
+	 * sockets next and discards later arrivals; a fetch of our memory after this call must not
+	 * yield a message. NULL: not needed, because a peer that sees the socket's end already has
+	 * everything and fetches nothing.
 	 */
 	void (*drain)(void *state);
 	/*
-	 * The peer of this id has died: what it left half done must not stop others. true: whole
-	 * messages of it stand behind others' and will be delivered later, under its id.
+	 * Cleans up what the dead peer `id` left half done in shared memory, so that others are not
+	 * blocked. True: complete messages of the peer are queued behind others' and will be
+	 * delivered later, under its id. NULL: false.
 	 */
 	bool (*reap)(void *state, uint32_t id);
 	/*
-	 * `quiesce` notes the direct accesses (put, get) by peers that are under way; with `last`
-	 * none may begin after it. `quiesced`: all that were noted have ended; while not, *id is a
-	 * peer whose has not. Only the peer itself, or reap, ends one. NULL: there are no such
-	 * accesses; reap may be NULL, too, and is then false.
+	 * `quiesce` records the direct accesses (put, get) of peers that are in progress; with
+	 * `last`, no new one may begin. `quiesced` is true when all recorded accesses have ended;
+	 * else *id is a peer whose access is still in progress. Only that peer, or `reap`, can end
+	 * its access. NULL: the transport has no direct accesses.
 	 */
 	void (*quiesce)(void *state, bool last);
 	bool (*quiesced)(void *state, uint32_t *id);
-	/* Of transports by link/offload.h; else NULL. */
+	/* For transports of link/offload.h; else NULL. */
 	const struct device_ops *device;
 	const struct offload_cm *cm;
 };
@@ -350,11 +378,11 @@ struct transport {
 extern const struct transport shm_transport;
 extern const struct transport tcp_transport;
 extern const struct transport verbs_transport;
-extern const struct transport udp_transport; /* datagrams, by xfer/dgram/dgram.h */
-extern const struct transport ud_transport;  /* the same over a device's queue pair */
-extern const struct transport rc_transport;  /* bare queue pairs, by link/offload.h */
+extern const struct transport udp_transport; /* datagrams, by link/dgram.h */
+extern const struct transport ud_transport;  /* datagrams over a device's queue pair */
+extern const struct transport rc_transport;  /* plain queue pairs of a device, by link/offload.h */
 
-/* All of them in the order in which a worker opens them, then NULL. */
+/* All transports in the order in which a worker opens them, then NULL. */
 extern const struct transport *const transports[];
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every byte layout and limit that two processes must agree on, whatever transport carries it. All
- * fields are in host byte order; the hello refuses a peer of another order or version.
+ * All byte layouts and limits that two processes must agree on, for every transport. Fields are in
+ * host byte order; a hello from a peer of another byte order or version is refused.
  */
 #ifndef WEFT_LINK_WIRE_H
 #define WEFT_LINK_WIRE_H
@@ -13,36 +13,41 @@
 #define WIRE_MAGIC    0x54464557u /* "WEFT"; reads differently in the other byte order */
 #define WIRE_VERSION  9
 #define WIRE_NAME_MAX 96 /* bytes of an address string, with its terminator */
-#define WIRE_IOV_MAX  16 /* segments an RTS may name */
+#define WIRE_IOV_MAX  16 /* segments per RTS */
 
-/* What a packet is. */
+/* Packet types. */
 enum wire_op {
-	WIRE_MSG = 1, /* a whole message: payload */
-	WIRE_RTS,     /* a long message: payload is struct wire_rts */
-	WIRE_ATS,     /* receiver to sender: request `id` ended, tag is a positive error or 0; the
-	                 payload is the result of an atomic */
-	WIRE_CTS,     /* receiver cannot fetch: stream request `id`, tag is the receiver's id */
-	WIRE_FRAG, /* fragment of a long message: `id` is the receiver's, tag the byte offset */
+	WIRE_MSG = 1, /* a complete message: payload */
+	WIRE_RTS,     /* announces a long message: payload is struct wire_rts */
+	/*
+	 * Receiver to sender: request `id` ended. tag: 0 or an error (positive). Payload: an
+	 * atomic's result.
+	 */
+	WIRE_ATS,
+	WIRE_CTS, /* receiver cannot fetch: stream request `id`; tag is the receiver's id */
+	/* fragment of a long message: `id` is the receiver's, tag the byte offset */
+	WIRE_FRAG,
 	WIRE_XOFF, /* send no more messages until WIRE_XON */
 	WIRE_XON,
 	/*
-	 * One-sided requests. `id` counts them for each pair of endpoints (their sequence number),
-	 * and they are performed in that order. See struct wire_ranges for what they carry.
+	 * One-sided requests. `id` is a sequence number per pair of endpoints; the target performs
+	 * the requests in that order. See struct wire_ranges for the payload.
 	 */
-	WIRE_PUT, /* data follow */
-	WIRE_GET, /* nothing follows but, in the short form, a uint64_t: the bytes wanted */
-	WIRE_AMO, /* struct wire_amo follows, then operands, then values to compare with */
+	WIRE_PUT, /* payload: the data */
+	WIRE_GET, /* payload in the short form: a uint64_t, the number of bytes wanted; else none */
+	WIRE_AMO, /* payload: struct wire_amo, operands, values to compare with */
 	/*
-	 * We have accessed your region directly: count it. tag: its key; WIRE_LONG: it was a read;
-	 * WIRE_DATA: with remote CQ data; a uint64_t follows, the bytes. No number, no answer.
+	 * The sender has accessed a region of the receiver directly: the receiver counts the
+	 * access. tag: the region's key. WIRE_LONG: a read. WIRE_DATA: with remote CQ data.
+	 * Payload: a uint64_t, the number of bytes. No sequence number, no answer.
 	 */
 	WIRE_NOTIFY,
-	/* Answers to them. An answer to one says that all before it are done. */
-	WIRE_DONE,       /* all up to `id` are done */
-	WIRE_RESULT,     /* bytes for `id` at offset `tag` of its result; the last ones end it */
-	WIRE_FAILED,     /* `id` failed: tag is the positive error, above 16 bits the reason's */
-	WIRE_DISCONNECT, /* the endpoint is being closed in good order; nothing follows */
-	WIRE_GROUP,      /* about a collective group: struct wire_group follows */
+	/* Answers to one-sided requests. An answer implies that all earlier requests are done. */
+	WIRE_DONE,   /* all requests up to `id` are done */
+	WIRE_RESULT, /* part of the result of `id`, at byte offset `tag`; the last part ends it */
+	WIRE_FAILED, /* `id` failed: tag is the positive error, above 16 bits the device's reason */
+	WIRE_DISCONNECT, /* the endpoint is closing in good order; no packet follows */
+	WIRE_GROUP,      /* control message of a collective group: payload is struct wire_group */
 	WIRE_OPS
 };
 
@@ -52,24 +57,24 @@ enum wire_op {
 #define WIRE_ACK_MATCH   0x04u /* answer with WIRE_ATS when matched */
 #define WIRE_ACK_DELIVER 0x08u /* answer with WIRE_ATS when placed */
 /*
- * Of an RTS: its first fragments follow, speculatively. Of a fragment: it is one of those, `id` is the RTS's. Of
- * WIRE_CTS: go on behind them. Of WIRE_ATS: all of it came in fragments.
+ * RTS: speculative fragments follow. FRAG: a speculative fragment, `id` is that of the RTS. CTS:
+ * continue after the speculative fragments. ATS: all bytes arrived in fragments.
  */
 #define WIRE_SPEC     0x10u
-#define WIRE_SPEC_MAX 131072u /* bytes of such fragments of an RTS */
+#define WIRE_SPEC_MAX 131072u /* bytes of speculative fragments per RTS */
 
-/* Flags of a one-sided request, which has WIRE_DATA in the short form. */
+/* Flags of a one-sided request. The short form always has WIRE_DATA. */
 #define WIRE_LONG   0x10u /* struct wire_ranges leads the payload; else tag: address, data: key */
-#define WIRE_CQ     0x20u /* then eight bytes of remote CQ data */
-#define WIRE_COMMIT 0x40u /* make it durable before it counts as done */
+#define WIRE_CQ     0x20u /* eight bytes of remote CQ data come next */
+#define WIRE_COMMIT 0x40u /* make the data durable before reporting it done */
 /*
- * Of WIRE_AMO: the target is a tagged receive, the key its tag, addresses are offsets into it. It is
- * matched like a message and answered like one: `id` is the request, WIRE_ATS brings the result.
+ * AMO: the target is a tagged receive, the key is its tag, addresses are offsets into it. The
+ * request is matched and answered like a message: `id` is the request, WIRE_ATS brings the result.
  */
 #define WIRE_MATCH 0x80u
 /*
- * WIRE_PUT, WIRE_AMO: the initiator is gone, the request is performed and not answered. The receiver sets it itself; a
- * peer that sends it goes without its own answers and harms nobody else.
+ * PUT, AMO: the initiator has disconnected; the request is performed but not answered. Only the
+ * receiver sets this flag; a peer that sends it loses its own answers and harms nobody else.
  */
 #define WIRE_ORPHAN 0x08u
 
@@ -97,10 +102,10 @@ static inline uint32_t wire_id(uint64_t head)
 	return head >> 32;
 }
 
-/* The receive context that stands for all groups: tagged messages whose data are the number of the group. */
+/* Stands for all collective groups: tagged messages whose data is the number of a group. */
 #define WIRE_RX_GROUP 0xffffu
 
-/* Is it a message to a group? */
+/* Is the packet a message to a collective group? */
 static inline bool wire_of_group(uint64_t head)
 {
 	const unsigned int needed = WIRE_TAGGED | WIRE_DATA;
@@ -109,8 +114,8 @@ static inline bool wire_of_group(uint64_t head)
 }
 
 /*
- * Of a message to a group: which of its collectives it is part of (they are counted), what the sender takes
- * that one for, and its rank.
+ * The tag of a message to a group: the sequence number of the collective, a hash of the sender's
+ * call (for comparison), and the sender's rank.
  */
 #define WIRE_GROUP_RANK_BITS 24
 #define WIRE_GROUP_RANK_MASK ((UINT64_C(1) << WIRE_GROUP_RANK_BITS) - 1)
@@ -119,37 +124,42 @@ static inline bool wire_of_group(uint64_t head)
 	((uint64_t)(seq) << (WIRE_GROUP_RANK_BITS + 16) |                                          \
 	 ((uint64_t)(what) << WIRE_GROUP_RANK_BITS & WIRE_GROUP_WHAT_MASK) | (rank))
 
-/* What is said about a group. */
+/* Control messages about a group. I: the sender; you: the receiver. */
 enum wire_group_kind {
-	WIRE_GROUP_UP = 1, /* join, to the parent: all below me, and I, have joined */
-	WIRE_GROUP_DOWN,   /* join, to a child: the group stands, `id` is its number */
-	WIRE_GROUP_FAIL,   /* the join of `key` comes to nothing: `error` */
-	WIRE_GROUP_PROBE,  /* I wait for you in the join of `key`: do you know of it? `id`: which */
-	WIRE_GROUP_ASK,    /* I do not, and wait for you in that of `id`: do you? */
-	WIRE_GROUP_ABORT,  /* the group `id` has come to an end: `error` */
-	WIRE_GROUP_LEAVE,  /* I have done my part in the group `id`, and am no member any more */
-	WIRE_GROUP_HERE,   /* do you, of that rank, still belong to the group `id`? */
+	WIRE_GROUP_UP = 1, /* join, to the parent: the sender and all below it have joined */
+	WIRE_GROUP_DOWN,   /* join, to a child: the group is formed, `id` is its number */
+	WIRE_GROUP_FAIL,   /* the join of `key` has failed with `error` */
+	WIRE_GROUP_PROBE,  /* I wait for you in the join of `key`; `id`: serial of that join */
+	/* Answer to PROBE: I know no join of `key`, and wait for you in that of key `id`. */
+	WIRE_GROUP_ASK,
+	WIRE_GROUP_ABORT, /* group `id` has ended with `error` */
+	WIRE_GROUP_LEAVE, /* the sender has done its part in group `id` and is no longer a member */
+	WIRE_GROUP_HERE,  /* question: are you, of that rank, still a member of group `id`? */
 };
 
 struct wire_group {
 	uint32_t kind;
 	uint32_t error;   /* positive */
-	uint32_t rank;    /* of the sender */
-	uint32_t size;    /* members */
-	uint32_t attempt; /* 1 + how many joins of that key failed before; of DOWN: as in UP */
-	uint16_t cpus;    /* of UP: of the member below with the fewest, or mine; of DOWN: of all */
-	uint16_t
-		shares; /* of UP: do I, and all below, share memory on our hosts? of DOWN: do all? */
-	uint64_t key;   /* of a join: says who the members are, in their order */
-	uint64_t
-		id; /* of the group; of PROBE: which join of its sender; of UP: that of the PROBE it answers, or 0 */
+	uint32_t rank;    /* of the sender; of HERE: of the receiver */
+	uint32_t size;    /* number of members */
+	uint32_t attempt; /* 1 + the number of failed joins of that key; DOWN: copied from UP */
+	/* UP: the fewest processors of the sender and all members below it; DOWN: of all members */
+	uint16_t cpus;
+	/* UP: do the sender and all below it share memory on their hosts? DOWN: do all? */
+	uint16_t shares;
+	uint64_t key; /* joins: identifies the members and their order */
+	/*
+	 * The group's number; PROBE: serial of the sender's join; UP: that of the PROBE it answers,
+	 * or 0.
+	 */
+	uint64_t id;
 };
 
-/* Where a long message lies in its sender's memory. */
+/* A segment of a long message in the sender's memory. */
 struct wire_segment {
 	uint64_t addr;
 	uint64_t len;
-	uint64_t key; /* by which the receiver's device reads it, or finds a pipe; 0: it cannot */
+	uint64_t key; /* for the receiver's device, or to find a pipe; 0: none */
 };
 
 struct wire_rts {
@@ -165,99 +175,105 @@ struct wire_range {
 	uint64_t key;
 };
 
-/* The long form of a one-sided request: many ranges, or a fragment of what one packet cannot hold. */
+/*
+ * Long form of a one-sided request: several ranges, or a fragment of data too long for one packet.
+ */
 struct wire_ranges {
-	uint64_t offset; /* of this packet's data among all of it */
+	uint64_t offset; /* of this packet's data in the whole request */
 	uint64_t count;
 	struct wire_range range[WIRE_IOV_MAX];
 };
 
-/* What an atomic does: applied to elements of all ranges in turn. */
+/* Header of an atomic. It applies to the elements of all ranges in order. */
 struct wire_amo {
 	uint8_t op;   /* enum fi_op */
 	uint8_t type; /* enum fi_datatype */
 	uint8_t form; /* enum atomic_form */
 	uint8_t unused;
-	uint32_t len; /* bytes of all its elements */
+	uint32_t len; /* bytes of all elements */
 };
 
 #define WIRE_AMO_MAX ((size_t)4096) /* bytes of operands in one atomic */
 
 /*
- * What one side may make the other keep. An initiator waits until no more than WIRE_RESULTS_MAX bytes are
- * on their way to it before it goes on, and asks for no more than that of tagged receives. Who goes beyond
- * one of the others, which are far from what comes of that, of 2^20 requests without an answer, or of
- * what sockets hold, is ended: FI_EPROTO.
+ * Limits on what one side may make the other keep. An initiator sends no further request while more
+ * than WIRE_RESULTS_MAX bytes of results are outstanding; atomics on tagged receives have the same
+ * limit. A peer that exceeds one of the other limits is disconnected with FI_EPROTO. Those limits
+ * are far above what these rules, 2^20 unanswered requests and full socket buffers can add up to.
  */
 #define WIRE_RESULTS_MAX   ((size_t)16 << 20)
-#define WIRE_RESULT_INLINE ((size_t)16) /* results up to this count as nothing */
-/* Bytes of answers that it does not take. */
+#define WIRE_RESULT_INLINE ((size_t)16) /* bytes; results up to this length are not counted */
+/* Bytes of answers queued for a peer that does not read them. */
 #define WIRE_ANSWERS_MAX ((size_t)128 << 20)
-/* Bytes of messages that come in spite of WIRE_XOFF: they were under way. */
+/* Bytes of messages that arrive after WIRE_XOFF because they were already sent. */
 #define WIRE_KEPT_MAX ((size_t)256 << 20)
 #define WIRE_PACKET_MIN                                                                            \
-	9216u /* every transport's packets hold at least this: operands twice and heads */
+	9216u /* bytes that fit a packet of any transport: an atomic's operands twice, and headers */
 
 _Static_assert(2 * WIRE_AMO_MAX + sizeof(struct wire_ranges) + sizeof(struct wire_amo) + 8 <=
 		       WIRE_PACKET_MIN,
 	       "the largest atomic fits a packet");
 
-#define WIRE_CM_DATA_MAX 512u /* bytes of an application's data in a hello of connected endpoints */
+#define WIRE_CM_DATA_MAX 512u /* bytes of application data in the hello of a connected endpoint */
 
-/* Keys of the library's lead to memory by this end's device; told of each access (WIRE_NOTIFY) it counts them. */
+/*
+ * Flags of wire_nic: this end's device accesses memory by the library's keys; this end counts
+ * accesses that WIRE_NOTIFY reports.
+ */
 #define WIRE_NIC_KEYS   0x1u
 #define WIRE_NIC_COUNTS 0x2u
 
-/* One end of a path between two RDMA devices; all zero: there is none to be had. */
+/* One end of an RDMA link; all zero: no RDMA link is possible. */
 struct wire_nic {
 	uint32_t qpn;    /* queue pair */
-	uint32_t psn;    /* of its first packet */
-	uint32_t number; /* how packets to this end name it */
-	uint16_t window; /* packets it has room for at first */
+	uint32_t psn;    /* sequence number of its first packet */
+	uint32_t number; /* names this end in packets to it */
+	uint16_t window; /* initial credits: packets that this end can receive */
 	uint16_t lid;
 	uint8_t mtu;         /* enum ibv_mtu */
-	uint8_t infiniband;  /* else Ethernet */
+	uint8_t infiniband;  /* false: Ethernet */
 	uint8_t flags;       /* WIRE_NIC_ */
-	uint8_t reads;       /* RDMA reads it serves at a time */
-	uint32_t direct_qpn; /* the queue pair for what needs no packets; 0: there is none */
+	uint8_t reads;       /* RDMA reads that the device serves at a time */
+	uint32_t direct_qpn; /* queue pair for RDMA operations; 0: none */
 	uint8_t gid[16];
 };
 
 /*
- * The first messages of two processes on the bootstrap socket, always of this length. Inside a host a
- * transport's descriptors travel along.
+ * The first message each side sends on the bootstrap socket; always of this length. On a Unix
+ * socket a transport's descriptors come with it.
  */
 struct wire_hello {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t size;        /* of this struct */
 	uint32_t kind;        /* enum hello_kind */
-	uint32_t your_id;     /* how packets to me must name you */
-	uint64_t incarnation; /* of the sender's endpoint, never the same again */
-	uint64_t serial;      /* of this hello among all of the sender's endpoint, from 1 */
-	uint64_t probe_addr;  /* a word of the sender's memory to try a direct fetch on */
-	uint64_t probe_value; /* what it holds */
+	uint32_t your_id;     /* names the hello's sender in packets to it */
+	uint64_t incarnation; /* random number of the sending endpoint's run */
+	uint64_t serial;      /* counts the hellos of the sending endpoint, from 1 */
+	uint64_t probe_addr;  /* address of a uint64_t of the sender, to test whether fetch works */
+	uint64_t probe_value; /* its value */
 	uint32_t name_format; /* FI_SOCKADDR_IN, FI_SOCKADDR_IN6 or FI_ADDR_STR */
 	uint32_t name_len;
 	char name[WIRE_NAME_MAX]; /* the sender's address in that format */
 	struct wire_nic nic;      /* of HELLO_CONNECT, HELLO_REQUEST, HELLO_ACCEPT */
-	uint32_t error;           /* of HELLO_REJECT: why, positive; 0: the application said so */
-	uint32_t data_len;        /* of HELLO_REQUEST, HELLO_ACCEPT, HELLO_REJECT */
+	uint32_t error;           /* HELLO_REJECT: a positive error; 0: the application rejected */
+	uint32_t data_len;        /* HELLO_REQUEST, HELLO_ACCEPT, HELLO_REJECT */
 	uint8_t data[WIRE_CM_DATA_MAX];
 };
 
 enum hello_kind {
 	HELLO_CONNECT = 1, /* initiator to target */
 	HELLO_ACCEPT,      /* target to initiator */
-	HELLO_CROSSED,     /* target to initiator: my own connect to you wins, take that one */
-	HELLO_REQUEST,     /* of connected endpoints: HELLO_CONNECT to a passive one */
-	HELLO_REJECT,      /* target to initiator: no connection comes of it */
+	/* target to initiator: connects crossed and the target's own wins; use that one */
+	HELLO_CROSSED,
+	HELLO_REQUEST, /* connected endpoints: HELLO_CONNECT to a passive endpoint */
+	HELLO_REJECT,  /* target to initiator: connection refused */
 	HELLO_KINDS
 };
 
-/* After the hellos the bootstrap socket carries single bytes, unless it is the transport's own. */
-#define BOOT_WAKE       'w' /* look at your ring */
-#define BOOT_DISCONNECT 'b' /* the endpoint is being closed in good order */
+/* Single bytes on the bootstrap socket after the hellos, unless the link owns the socket. */
+#define BOOT_WAKE       'w' /* poll your ring */
+#define BOOT_DISCONNECT 'b' /* the endpoint is closing in good order */
 
 _Static_assert(sizeof(struct wire_segment) == 24, "layout of a segment");
 _Static_assert(sizeof(struct wire_group) == 40, "layout of a control message about a group");

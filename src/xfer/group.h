@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the engine asks of the collectives (src/coll), which stand above it. A worker has a struct coll from
- * the first time on that it, or a peer, has to do with a group. Domain locked throughout.
+ * Calls of the engine to the collectives (src/coll), a layer above it. A worker gets a struct coll
+ * when the worker, or a peer, first refers to a group. Domain locked throughout.
  */
 #ifndef WEFT_XFER_GROUP_H
 #define WEFT_XFER_GROUP_H
@@ -16,32 +16,48 @@ struct worker;
 struct rx;
 
 /*
- * Has a message for WIRE_RX_GROUP found who waits for it, or a place where who will does? If not, *queues is
- * where it goes, as coll_context says.
+ * Tries to give a message to WIRE_RX_GROUP to the running collective it belongs to. False: it must
+ * be matched or kept; *queues is then as coll_context returns.
  */
 bool coll_take(struct worker *worker, struct peer *peer, const struct packet *p,
 	       struct rx **queues);
 /*
- * Where one waits to be matched: a context without completion queue whose receives all have their
- * `work`; NULL: its group is not there.
+ * Returns the group's context, in whose queues its messages are matched. The context has no
+ * completion queue, and each of its receives has a `work`. NULL: there is no such group, or the
+ * sender is not its member.
  */
 struct rx *coll_context(struct worker *worker, struct peer *peer, const struct packet *p);
-/* Where it goes then, until the group is there; NULL: nobody wants it, and it was said why. */
+/*
+ * Returns the context that keeps the message until the group exists. NULL: the message is not
+ * wanted, and the reason is logged or sent to the peer.
+ */
 struct rx *coll_elsewhere(struct worker *worker, struct peer *peer, const struct packet *p);
-/* A WIRE_GROUP packet. */
+/* Handles a WIRE_GROUP packet. */
 void coll_hear(struct worker *worker, struct peer *peer, const struct packet *p);
-/* The connection is gone, `err` is positive; peer->conn.disconnect_received tells how. The peer may be freed next. */
+/*
+ * Handles the end of a connection with `err` (positive); peer->conn.disconnect_received says
+ * whether the peer ended it in good order. The peer may be freed next.
+ */
 void coll_peer_failed(struct coll *coll, struct peer *peer, int err);
-/* A peer ended its connection before it was made: members that wait for it are polled again soon. */
+/*
+ * Handles a connection that ended before the hellos: polls members that wait for such a peer again
+ * soon.
+ */
 void coll_not_taken(struct coll *coll);
-/* Goes on with all that can; true when anything did. Outside of the transports' progress. */
+/*
+ * Makes progress on all groups. Returns true if anything was done. Not called within a transport's
+ * progress.
+ */
 bool coll_progress(struct coll *coll);
-/* Something waits for a time, of which no descriptor tells. */
+/* Does a group wait for a time? No descriptor becomes readable then. */
 bool coll_waits(const struct coll *coll);
-/* The worker is being closed; no group is left but what nobody has joined. */
+/*
+ * Frees the worker's groups while it is being closed. Only groups that no member here has joined
+ * are left.
+ */
 void coll_close(struct coll *coll);
 
-/* The entries of an endpoint that has the capability. */
+/* Entry functions of an endpoint with FI_COLLECTIVE. */
 extern const struct fi_ops_collective coll_entries;
 
 #endif

@@ -5,7 +5,9 @@
 
 struct worker;
 
-/* The worker is being closed: waits for direct accesses that have begun, and lets none begin. */
+/*
+ * Waits for direct accesses that have begun, and lets no new one begin: the worker is being closed.
+ */
 void quiesce_close(struct worker *worker);
 
 #endif

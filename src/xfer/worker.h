@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The engine's side of an address: its peers, receive contexts, sockets. Domain locked. */
+/*
+ * The engine's state of an open endpoint: its peers, receive contexts and sockets. Domain locked.
+ */
 #ifndef WEFT_XFER_WORKER_H
 #define WEFT_XFER_WORKER_H
 
@@ -14,7 +16,9 @@
 
 #define WORKER_RX_MAX XFER_CTX_MAX
 
-/* What an event of the worker's epoll instance is about, beyond enum acceptor_source. */
+/*
+ * Upper half of the data of an event in the worker's epoll instance, beyond enum acceptor_source.
+ */
 enum worker_source { WORKER_PEER = ACCEPTOR_SOURCES, WORKER_HW };
 
 struct av;
@@ -22,58 +26,61 @@ struct dgram;
 struct offload;
 
 struct worker {
-	/* What a send touches. */
-	struct peer **peers; /* by fi_addr_t; &peer_nobody where never talked to */
+	/* Fields that a send reads. */
+	struct peer **peers; /* by fi_addr_t; &peer_nobody: no peer was made for this entry */
 	size_t peer_count;
-	/* What a progress call touches. */
+	/* Fields that a progress call reads. */
 	struct {
 		bool (*progress)(void *state);
 		void *state;
-	} open[LINK_KINDS]; /* the transports it uses */
+	} open[LINK_KINDS]; /* the opened transports */
 	unsigned int open_count;
 	bool in_progress;
 	bool closing;
-	bool counts;   /* peers are to notify us of accesses to our memory */
+	bool counts;   /* peers must notify us of accesses to our memory */
 	bool armed;    /* poll the sockets at the next progress call */
 	bool sleepers; /* a thread may sleep on the worker's descriptor */
 	unsigned int progress_calls;
-	unsigned int served; /* one-sided requests of peers that were delivered */
-	uint64_t next_poll;  /* ms: when the sockets are polled again */
-	struct list busy;    /* struct peer.tx.in_busy: something waits to be sent */
-	struct list
-		awaiting; /* struct peer.rma.in_awaiting: one-sided operations without an answer */
-	struct list spec; /* struct rxreq.in_spec: speculative fragments of it may come */
-	struct list spec_only;    /* the same of messages that cannot be fetched by CMA */
-	struct list acks_pending; /* struct peer.target.in_acks_pending: DONE to be sent */
-	uint64_t spec_us;         /* us: end of the last progress call that left any in `spec` */
-	unsigned int waits;       /* progress calls while there were any in awaiting */
-	unsigned int unread;      /* disconnected peers whose messages are still to be delivered */
-	unsigned int handshakes;  /* under way: sockets are polled more often */
+	unsigned int served; /* one-sided requests received from peers */
+	uint64_t next_poll;  /* ms: earliest time of the next poll of the sockets */
+	struct list busy;    /* peers with queued output: struct peer.tx.in_busy */
+	/* Peers with unanswered one-sided operations: struct peer.rma.in_awaiting. */
+	struct list awaiting;
+	/* Requests that speculative fragments may complete: struct rxreq.in_spec. */
+	struct list spec;
+	struct list spec_only; /* likewise, of messages that CMA cannot read */
+	/* Peers that a DONE must be sent to: struct peer.target.in_acks_pending. */
+	struct list acks_pending;
+	uint64_t spec_us;    /* us: end of the last progress call that left requests in `spec` */
+	unsigned int waits;  /* progress calls made while `awaiting` was not empty */
+	unsigned int unread; /* disconnected peers with undelivered messages: peer_conn.unread */
+	/* Attempts to connect under way; sockets are polled more often meanwhile. */
+	unsigned int handshakes;
 	struct {
 		const struct transport *transport;
 		void *state;
-	} via[LINK_KINDS]; /* the transport of each kind, or NULL and NULL */
+	} via[LINK_KINDS]; /* the transport of each kind; both NULL if there is none */
 	struct rx *rx[WORKER_RX_MAX];
-	struct dgram *dgram;     /* of a datagram endpoint, which has no peers; else NULL */
-	struct offload *offload; /* of a connected one that is the device's, likewise */
-	struct coll *coll;       /* see xfer/group.h; or NULL */
-	/* The rest. */
-	struct waiter **waiters; /* that may sleep on the worker's descriptor */
+	struct dgram *dgram;     /* datagram endpoints, which have no peers; else NULL */
+	struct offload *offload; /* connected endpoints of a device; else NULL */
+	struct coll *coll;       /* collective groups, see xfer/group.h; or NULL */
+	/* Fields of slow paths. */
+	struct waiter **waiters; /* waiters that may sleep on `epfd` */
 	unsigned int waiter_count;
 	struct domain *dom;
 	struct av *av;
 	struct addr name;
-	struct addr key;            /* the name unmapped */
-	const struct worker_cm *cm; /* of a connected endpoint: its one peer is peers[0] */
-	void *cm_arg;               /* its owner's */
-	void *cm_data;              /* what the application says with its request, or NULL */
+	struct addr key;            /* `name` unmapped; shares its string */
+	const struct worker_cm *cm; /* not NULL: connected endpoint, whose one peer is peers[0] */
+	void *cm_arg;               /* argument of `cm`: the struct ep */
+	void *cm_data; /* application data of the connection request, owned here; or NULL */
 	size_t cm_len;
-	int cm_sock;     /* of the connection, not ours to close */
-	int cm_timer;    /* of an attempt, in epfd; 0: none */
-	bool cm_named;   /* the name's port number is one that a socket of ours was given */
-	uint64_t hellos; /* sent */
-	uint64_t incarnation;
-	uint64_t probe; /* the word peers try a direct fetch on */
+	int cm_sock;          /* socket of the connection; not owned */
+	int cm_timer;         /* timer of an attempt to connect, in `epfd`; 0: none */
+	bool cm_named;        /* the port number of `name` was taken from our connecting socket */
+	uint64_t hellos;      /* number of hellos sent */
+	uint64_t incarnation; /* random number of this run of the worker */
+	uint64_t probe;       /* peers read this word to test whether CMA works */
 	int epfd;
 	struct acceptor acceptor;
 	struct pool peer_pool;
@@ -84,18 +91,18 @@ struct worker {
 	struct list in_av;
 };
 
-/* Waiters that sleep on the worker make a progress call and arm anew. */
+/* Wakes all waiters that sleep on the worker; they make a progress call and arm again. */
 void worker_wake(struct worker *worker);
-/* Makes room in the table for entry `addr`. 0 or -FI_ENOMEM. */
+/* Grows `worker->peers` to hold entry `addr`. 0 or -FI_ENOMEM. */
 int worker_reserve(struct worker *worker, fi_addr_t addr);
 
-/* Whom an entry of the vector is; &peer_nobody: never talked to, see peer_get. */
+/* Returns the peer of a fi_addr_t. &peer_nobody: none was made yet, see peer_get. */
 static inline struct peer *worker_peer(const struct worker *worker, fi_addr_t addr)
 {
 	return addr < worker->peer_count ? worker->peers[addr] : &peer_nobody;
 }
 
-/* Does it make links to peers across the network? */
+/* Does the worker make links to peers across the network? */
 static inline bool worker_on_network(const struct worker *worker)
 {
 	return worker->via[LINK_SOCKET].state || worker->via[LINK_DEVICE].state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Aliases of endpoints, and default flags that fi_control changes. fi_endpoint(3). */
+/* Aliases of endpoints: default flags of their own, set with fi_control. fi_endpoint(3). */
 #include "obj.h"
 
-/* o->ep receives always; it sends with completions only where they are asked for. */
+/* Opens an endpoint whose sends and receives complete only with FI_COMPLETION. */
 static void open_selective(struct obj *o)
 {
 	o->hints = obj_hints(FI_MSG | FI_TAGGED | FI_MULTI_RECV);
@@ -42,7 +42,7 @@ static void set_flags(struct fid_ep *ep, uint64_t flags)
 	OK(fi_control(&ep->fid, FI_SETOPSFLAG, &flags));
 }
 
-/* A message to oneself through `tx` and `rx`: exactly these contexts complete, NULL for none. */
+/* Sends a message to itself through `tx` and `rx`. Checks which of the two calls complete. */
 static void expect_pair(struct obj *o, struct fid_ep *tx, struct fid_ep *rx, bool sent,
 			bool received)
 {
@@ -97,7 +97,7 @@ static void receive_flags(struct api *a)
 	obj_close(&o);
 }
 
-/* An alias opened before its endpoint is enabled works once it is, and keeps its flags. */
+/* An alias opened before its endpoint is enabled works afterwards, and keeps its flags. */
 static void before_enable(struct api *a)
 {
 	struct obj o = {0};
@@ -115,7 +115,7 @@ static void before_enable(struct api *a)
 	obj_close(&o);
 }
 
-/* fi_control on an alias is for the alias, on the endpoint for the endpoint. */
+/* fi_control on an alias changes the alias alone; on the endpoint, the endpoint alone. */
 static void own_flags(struct api *a)
 {
 	struct obj o = {0};
@@ -141,7 +141,7 @@ static void own_flags(struct api *a)
 	obj_close(&o);
 }
 
-/* A multi-receive buffer is one because of the alias it is posted through. */
+/* A buffer posted through an alias with FI_MULTI_RECV as default is a multi-receive buffer. */
 static void multi_recv(struct api *a)
 {
 	struct obj o = {0};
@@ -170,7 +170,7 @@ static void multi_recv(struct api *a)
 	obj_close(&o);
 }
 
-/* What is posted through one is cancelled through the other. */
+/* Receives posted through one of endpoint and alias can be cancelled through the other. */
 static void cancel(struct api *a)
 {
 	struct obj o = {0};
@@ -200,7 +200,7 @@ static void refusals(struct api *a)
 	(void)a;
 	obj_open(&o);
 	if (!api_other()) {
-		/* One side, not both and not none. */
+		/* The flags must name exactly one direction. */
 		CHECK_EQ(fi_ep_alias(o.ep, &alias, FI_TRANSMIT | FI_RECV), -FI_EINVAL);
 		CHECK_EQ(fi_ep_alias(o.ep, &alias, FI_COMPLETION), -FI_EINVAL);
 		CHECK(alias == NULL);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tests over the public interface alone: a program is a table of cases, a case runs in one or more
- * processes of its own, forked before the library is used. They meet over sockets; what is wanted of
- * the library is checked with the macros below, and the first check that fails ends the case.
+ * A framework for tests that use the public interface alone. A program is a table of cases. Each
+ * case runs in one or more processes, forked before they use the library. The processes of a case
+ * exchange data over sockets. The macros below check results; the first failed check ends the case.
  *
  *	static void hello(struct api *a) { ... a->rank, a->ranks ... }
  *	static const struct api_case cases[] = {{"hello", hello, 2}, {"alone", alone, 1}};
  *	int main(int argc, char **argv) { return api_main(argc, argv, cases, API_COUNT(cases)); }
  *
- * Arguments name the cases to run. HW names the provider, "weft" without it. OTHER=1 says that
- * another library than ours is loaded: what it does not offer is skipped, not failed.
+ * Arguments name the cases to run. HW names the provider; the default is "weft". OTHER=1 says that
+ * the tests run against another library: features it does not offer are skipped.
  */
 #ifndef API_H
 #define API_H
@@ -33,19 +33,21 @@
 #include <time.h>
 #include <unistd.h>
 
-#define API_LIMIT 10 /* seconds a case may take, times SLOWER */
+#define API_LIMIT 10 /* seconds that a case may take, times SLOWER */
 #define API_SKIP  77
 #ifndef API_RANKS
-#define API_RANKS 8 /* processes of a case, at most */
+#define API_RANKS 8 /* maximum number of processes of a case */
 #endif
 #define API_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* What one process of a case knows. Rank 0 has a socket to each of the others, they have one to it. */
+/*
+ * State of one process of a case. Rank 0 has a socket to each other rank, the others one to rank 0.
+ */
 struct api {
 	int rank, ranks;
 	int socks[API_RANKS];
-	void *shared;             /* API_SHARED bytes all processes see, zero at the start */
-	void (*progress)(void *); /* what to do while waiting for the others; may be NULL */
+	void *shared;             /* API_SHARED bytes shared by all processes, zero at the start */
+	void (*progress)(void *); /* called while waiting for another process; may be NULL */
 	void *progress_arg;
 };
 
@@ -55,10 +57,10 @@ struct api_case {
 	const char *name;
 	void (*run)(struct api *a);
 	int ranks;
-	const char *env[2]; /* "NAME=value" set before the library is used */
+	const char *env[2]; /* "NAME=value", set before the case runs */
 };
 
-/* Where each process is: said when its time is over. */
+/* Position and name of the running case, printed when a check fails or the time is over. */
 static const char *api_at_file = "?";
 static int api_at_line;
 static const char *api_name = "?";
@@ -71,15 +73,15 @@ static inline const char *api_provider(void)
 	return hw && *hw ? hw : "weft";
 }
 
-/* Do the processes of a case, though all on this host, talk as if across a network? */
+/* Returns whether the provider uses the network path although all processes are on this host. */
 static inline bool api_networked(void)
 {
 	return strcmp(api_provider(), "shm") != 0 && strcmp(api_provider(), "weft") != 0;
 }
 
 /*
- * How often to repeat what is only surer by number: less often by the factor FEWER, if it is set. Another
- * process of the case comes to the same number.
+ * Returns how often to repeat a step whose repetition only raises the chance to find a bug: `times`
+ * divided by the setting FEWER. All processes of a case get the same number.
  */
 static inline unsigned int api_times(unsigned int times)
 {
@@ -90,8 +92,8 @@ static inline unsigned int api_times(unsigned int times)
 }
 
 /*
- * The same of lengths that are only surer to be long by being long, but a device has to write what is left in
- * several pieces (src/hw/verbs, VERBS_WRITE_MAX).
+ * Returns `len` divided by FEWER, for transfers that are long only to be thorough. The result stays
+ * above 1 MiB, so that a device still splits the transfer (VERBS_WRITE_MAX in src/hw/verbs).
  */
 static inline size_t api_long(size_t len)
 {
@@ -112,7 +114,7 @@ static inline bool api_other(void)
 
 static inline void api_at(const char *file, int line)
 {
-	/* From any thread. */
+	/* Called from any thread. */
 	__atomic_store_n(&api_at_file, file, __ATOMIC_RELAXED);
 	__atomic_store_n(&api_at_line, line, __ATOMIC_RELAXED);
 }
@@ -159,7 +161,7 @@ static inline void api_check_eq(int64_t got, int64_t want, const char *text)
 	} while (0)
 #define OK(call) CHECK_EQ(call, 0)
 
-/* ---- Meeting: over sockets, the library is not involved -------------------------------------- */
+/* ---- Exchanging data between processes: over sockets, without the library ------------------- */
 
 static inline void api_tell(struct api *a, int rank, const void *buf, size_t len)
 {
@@ -167,7 +169,7 @@ static inline void api_tell(struct api *a, int rank, const void *buf, size_t len
 		api_fail("another process is gone");
 }
 
-/* Makes progress while it waits, if there is anything to make progress of. */
+/* Receives `len` bytes from `rank`. Calls a->progress meanwhile, if set. */
 static inline void api_hear(struct api *a, int rank, void *buf, size_t len)
 {
 	size_t have = 0;
@@ -185,7 +187,7 @@ static inline void api_hear(struct api *a, int rank, void *buf, size_t len)
 	}
 }
 
-/* Something to read from that process? */
+/* Returns whether data from `rank` can be read. */
 static inline bool api_heard(struct api *a, int rank)
 {
 	char byte;
@@ -193,7 +195,7 @@ static inline bool api_heard(struct api *a, int rank)
 	return recv(a->socks[rank], &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/* Everybody gives `len` bytes and gets those of all, in the order of ranks. */
+/* Allgather: each process gives `len` bytes and gets those of all, in the order of ranks. */
 static inline void api_swap(struct api *a, const void *mine, void *all, size_t len)
 {
 	char *to = all;
@@ -210,7 +212,7 @@ static inline void api_swap(struct api *a, const void *mine, void *all, size_t l
 		api_tell(a, i, all, len * (size_t)a->ranks);
 }
 
-/* Returns when all processes have come here. */
+/* Barrier: returns when all processes have called it. */
 static inline void api_meet_all(struct api *a)
 {
 	char all[API_RANKS], mine = 1;
@@ -221,7 +223,7 @@ static inline void api_meet_all(struct api *a)
 
 #define api_meet(a) (api_at(__FILE__, __LINE__), api_meet_all(a))
 
-/* The same without progress: what is on its way stays there. */
+/* Barrier without progress: operations under way do not advance. */
 static inline void api_meet_still(struct api *a)
 {
 	void (*progress)(void *) = a->progress;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which atomics there are, and what each makes of every pair and triple of edge values: the target
- * and what is fetched are compared, bit by bit, with what fi_atomic(3) says.
+ * Which atomics exist, and the result of each for all pairs and triples of edge values. Target and
+ * fetched values must equal the results of fi_atomic(3) bit by bit.
  */
 #include "api.h"
 #include "lib/atomic.h"
 #include "lib/eval.h"
 #include "lib/edges.h"
 
-/* The columns are enum fi_op: b base and fetch, f fetch alone, c compare, - none. */
+/* One column per enum fi_op: b base and fetch, f fetch only, c compare, - none. */
 static const char *const offered[AMO_TYPES] = {
 	[FI_INT8] = "bbbbbbbbbbfbcccccccb",
 	[FI_UINT8] = "bbbbbbbbbbfbcccccccb",
@@ -35,7 +35,10 @@ static const char *const offered[AMO_TYPES] = {
 static const char *const families[] = {"base", "fetch", "compare"};
 static const uint64_t family_flags[] = {0, FI_FETCH_ATOMIC, FI_COMPARE_ATOMIC};
 
-/* Others may have less, and compare the bits of floats where their values are meant. */
+/*
+ * Returns whether another library offers the atomic with these semantics. Others may offer fewer,
+ * and may compare the bits of floats instead of their values.
+ */
 static bool other_has(struct fid_ep *ep, enum amo_family family, int type, int op)
 {
 	size_t count;
@@ -58,7 +61,7 @@ static bool has(struct fid_ep *ep, enum amo_family family, int type, int op)
 
 /* ---- Asking ---------------------------------------------------------------------------------- */
 
-/* The domain answers what the endpoint does; for tagged receives too. */
+/* fi_query_atomic of the domain and the valid calls of the endpoint agree, with FI_TAGGED too. */
 static bool ask(struct side *s, enum amo_family family, enum fi_datatype type, enum fi_op op)
 {
 	bool want = has(s->ep, family, type, op);
@@ -100,7 +103,7 @@ static void query(struct api *a)
 	printf("base %d, fetch %d, compare %d\n", counts[AMO_BASE], counts[AMO_FETCH],
 	       counts[AMO_COMPARE]);
 	if (!api_other()) {
-		/* 10 kinds of integers, 7 of real numbers, 3 of complex ones. */
+		/* 10 integer types, 7 real types, 3 complex types */
 		CHECK_EQ(counts[AMO_BASE], 10 * 12 + 7 * 9 + 3 * 7);
 		CHECK_EQ(counts[AMO_FETCH], 10 * 13 + 7 * 10 + 3 * 8);
 		CHECK_EQ(counts[AMO_COMPARE], 10 * 7 + 7 * 6 + 3 * 2);
@@ -108,7 +111,7 @@ static void query(struct api *a)
 	amo_close(&m);
 }
 
-/* What was not asked for is not offered: neither by endpoint nor by call. */
+/* Without the capability, the endpoint offers no atomics: neither valid calls nor operations. */
 static void no_capability(struct api *a)
 {
 	struct side s;
@@ -141,7 +144,7 @@ static void refused(ssize_t ret, bool in_range)
 	CHECK(ret == -FI_EOPNOTSUPP || (!in_range && ret == -FI_EINVAL));
 }
 
-/* By the valid calls and by all forms of the operation itself. */
+/* The valid calls and all forms of the operation refuse an unsupported atomic. */
 static void refuse(struct amo_side *to, enum amo_family family, int type, int op, bool in_range)
 {
 	struct amo m = {.family = family, .type = (enum fi_datatype)type, .op = (enum fi_op)op};
@@ -194,7 +197,7 @@ static void refusals(struct api *a)
 
 /* ---- Doing ----------------------------------------------------------------------------------- */
 
-/* One operation on one type: its elements are all pairs, or triples, of edge values. */
+/* One operation on one type. The elements are all pairs, or triples, of edge values. */
 struct cell {
 	enum amo_family family;
 	enum fi_datatype type;
@@ -220,7 +223,7 @@ static void fill(struct cell *c)
 		size_t t = triples ? i / n / n : i / n, b = i % n, v = triples ? i / n % n : b;
 
 		if (c->family == AMO_COMPARE && !triples)
-			b = (i * 37 + 11) % n; /* bytes: compare walks, the new value wanders */
+			b = (i * 37 + 11) % n; /* pairs only; the new value varies */
 		memcpy(at(c->target, c, i), values[t], c->size);
 		memcpy(at(c->buf, c, i), values[b], c->size);
 		memcpy(at(c->compare, c, i), values[v], c->size);
@@ -248,14 +251,14 @@ static __attribute__((noreturn)) void wrong(const struct cell *c, const char *wh
 	api_fail(line);
 }
 
-/* As many as fit one call each time, all under way at once. */
+/* Posts all elements, as many per call as are allowed, then waits for all calls. */
 static void do_all(struct amo_side *to, const struct cell *c)
 {
 	size_t most = 0, posted = 0;
 
 	OK(amo_valid(to->s.ep, c->family, c->type, c->op, &most));
 	if (api_other())
-		most /= 4; /* some overrun their own buffers with as many as they say */
+		most /= 4; /* some libraries overrun their buffers at their maximum */
 	for (size_t i = 0; i < c->count; i += most, posted++) {
 		struct amo m = {.family = c->family, .type = c->type, .op = c->op};
 
@@ -291,7 +294,7 @@ static void one_cell(struct amo_side *to, struct cell *c)
 	}
 }
 
-/* Rank 1 does them all on the memory of rank 0. */
+/* Rank 1 runs all operations on the memory of rank 0. */
 static void walk(struct api *a, bool (*wanted)(enum fi_datatype type))
 {
 	struct amo_side m;
@@ -342,7 +345,7 @@ static bool is_complex(enum fi_datatype type)
 
 static void bytes(struct api *a)
 {
-	alarm(4 * api_limit()); /* all bytes with all bytes */
+	alarm(4 * api_limit()); /* all pairs of 256 values */
 	walk(a, is_byte);
 }
 

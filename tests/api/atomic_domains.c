@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that is reached through two domains at a time: nothing is lost. */
+/* Atomics on memory of a process that two domains register: no update is lost. */
 #include <pthread.h>
 
 #include "api.h"
@@ -8,15 +8,15 @@
 #include "lib/hammer.h"
 
 /*
- * The memory's process has the domain open twice, a thread for each: still one actor, so what comes
- * in by the one is not lost to the other.
+ * Rank 0 opens the domain twice and drives each with its own thread. Atomics that arrive through
+ * one domain must be atomic with those of the other.
  */
 static bool stop;
 
 /*
- * Which of the process's two threads looks at the memory: the one that polls in both domains, or the one
- * that clears and compares. Messages alone order them, too, but through other processes, where
- * ThreadSanitizer does not follow.
+ * Held by the thread that accesses the memory: the one that drives both domains, or the one that
+ * clears and compares. Messages order these accesses too, but through other processes, which
+ * ThreadSanitizer cannot follow.
  */
 static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -54,7 +54,7 @@ static void open_twice(struct amo_side *m, struct worker *w, struct api *a)
 			     .workers = HAMMER_RANKS};
 }
 
-/* Atomics of each worker: more than a window of them. */
+/* Returns the number of atomics of each worker, more than HAMMER_WINDOW. */
 static int flood_count(void)
 {
 	int count = (int)api_times(1000);
@@ -67,7 +67,7 @@ static size_t at_once(const struct amo_side *m)
 	return api_other() ? m->s.info->tx_attr->rma_iov_limit : AMO_IOV;
 }
 
-/* Ones to a single element, many times in each atomic. */
+/* Adds ones to a single element, many times in each atomic. */
 static void flood(struct worker *w)
 {
 	size_t size = eval_size(w->kind->type), n = at_once(w->m);
@@ -90,7 +90,7 @@ static void flood(struct worker *w)
 	}
 	for (int i = 0; i < HAMMER_WINDOW; i++)
 		hammer_wait(w, &w->ops[i]);
-	hammer_perform(w, AMO_FETCH, FI_ATOMIC_READ, HAMMER_SUM); /* behind all of them */
+	hammer_perform(w, AMO_FETCH, FI_ATOMIC_READ, HAMMER_SUM); /* after all others */
 }
 
 static void two_domains(struct api *a)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Atomics that cannot be: refused by the call, or, for what only the target knows (keys, rights,
- * bounds), ended by an error completion. Neither memory nor results are touched, and what follows
- * is not disturbed.
+ * Invalid atomics. The call refuses most; errors only the target can detect (keys, access rights,
+ * bounds) end in an error completion. Memory and results stay unchanged, and later operations work.
  */
 #include "api.h"
 #include "lib/atomic.h"
@@ -14,7 +13,7 @@ static uint64_t operand[AMO_IOV + 1], comparison[AMO_IOV + 1], result[AMO_IOV + 
 
 static const enum fi_op family_op[] = {FI_SUM, FI_SUM, FI_CSWAP_NE};
 
-/* One element, eight bytes at `offset` of rank 0's region. */
+/* Returns an atomic on one element of eight bytes, at `offset` of rank 0's region. */
 static struct amo single(struct amo_side *to, enum amo_family family, uint64_t offset)
 {
 	struct amo m = {.family = family, .type = FI_UINT64, .op = family_op[family]};
@@ -63,7 +62,7 @@ static struct fi_cq_err_entry fails(struct amo_side *m, const struct amo *one, i
 	return e;
 }
 
-/* In between, to see that things go on. */
+/* Checks that valid atomics still work. */
 static void works(struct amo_side *m)
 {
 	for (enum amo_family f = 0; f < AMO_FAMILIES; f++) {
@@ -83,9 +82,9 @@ static void ours(void)
 		api_skip("how it fails is ours to say");
 }
 
-/* ---- Found at the target --------------------------------------------------------------------- */
+/* ---- Errors that the target detects ---------------------------------------------------------- */
 
-/* A key nobody has, and one that was somebody's. */
+/* A key that never existed, and the key of a closed region. */
 static void keys(struct api *a)
 {
 	struct amo_side m;
@@ -113,7 +112,7 @@ static void keys(struct api *a)
 	side_close(&m.s);
 }
 
-/* What each needs: base ones to write, FI_ATOMIC_READ to read, the others both. */
+/* Required rights: base needs write, FI_ATOMIC_READ read, all others both. */
 static void with_rights(struct api *a, uint64_t access)
 {
 	struct amo_side m;
@@ -151,7 +150,7 @@ static void rights(struct api *a)
 		with_rights(a, sets[i]);
 }
 
-/* Before the region, across its end, behind it, around the end of all addresses. */
+/* Ranges before the region, across its end, behind it, and around the end of the address space. */
 static void bounds(struct api *a)
 {
 	static const int64_t offsets[] = {-8, -4, AMO_REGION - 4, AMO_REGION, AMO_REGION + 8};
@@ -181,7 +180,7 @@ static void bounds(struct api *a)
 	amo_close(&m);
 }
 
-/* Of several ranges the last is bad: not one is touched. */
+/* If the last of several ranges is bad, no range is changed. */
 static void lists(struct api *a)
 {
 	struct amo_side m;
@@ -207,7 +206,7 @@ static void lists(struct api *a)
 	amo_close(&m);
 }
 
-/* Eight bytes are written at once or not at all; anything else may lie anywhere. */
+/* FI_ATOMIC_WRITE of eight bytes must be aligned; shorter writes need no alignment. */
 static void misaligned_write(struct api *a)
 {
 	static const enum fi_datatype types[] = {FI_UINT64, FI_INT64, FI_DOUBLE};
@@ -229,7 +228,7 @@ static void misaligned_write(struct api *a)
 	amo_close(&m);
 }
 
-/* An injected one that fails says so; the counter counts it as a failure. */
+/* A failed injected atomic gives a CQ error and counts in the error value of the counter. */
 static void counted(struct api *a)
 {
 	struct side_opts o = {.caps = AMO_CAPS, .not_enabled = true};
@@ -258,7 +257,7 @@ static void counted(struct api *a)
 	OK(fi_close(&m.mr->fid));
 	OK(fi_close(&m.s.ep->fid));
 	OK(fi_close(&cntr->fid));
-	OK(fi_endpoint(m.s.domain, m.s.info, &m.s.ep, NULL)); /* for side_close */
+	OK(fi_endpoint(m.s.domain, m.s.info, &m.s.ep, NULL)); /* closed by side_close */
 	side_close(&m.s);
 }
 
@@ -269,7 +268,7 @@ static void call_refused(struct amo_side *m, const struct amo *one, ssize_t want
 	CHECK_EQ(amo_post(m->s.ep, one), want);
 }
 
-/* No elements; more than fit. */
+/* No elements; more elements than the maximum. */
 static void counts(struct amo_side *m, enum amo_family f, enum amo_form form)
 {
 	static const struct {
@@ -324,7 +323,7 @@ static void null_buffers(struct amo_side *m, enum amo_family f, enum amo_form fo
 		call_refused(m, &bad, -FI_EINVAL);
 }
 
-/* More entries than the limit; counts that differ. */
+/* More list entries than the limit; lists with different counts. */
 static void entries(struct amo_side *m, enum amo_family f, enum amo_form form)
 {
 	struct amo one = single(m, f, 0), bad;
@@ -336,7 +335,7 @@ static void entries(struct amo_side *m, enum amo_family f, enum amo_form form)
 	one.form = form;
 	for (int i = 0; i < lists; i++) {
 		if (i == 1 && form == AMO_VECTOR)
-			continue; /* its target has no count */
+			continue; /* the target of a single form has no count of its own */
 		bad = one;
 		*numbers[i] = AMO_IOV + 1;
 		for (int e = 0; e <= AMO_IOV; e++) {
@@ -346,7 +345,7 @@ static void entries(struct amo_side *m, enum amo_family f, enum amo_form form)
 		call_refused(m, &bad, -FI_EINVAL);
 		bad = one;
 		*elements[i] = 2;
-		if (form != AMO_VECTOR || f != AMO_BASE) /* whose only count this is */
+		if (form != AMO_VECTOR || f != AMO_BASE) /* those have no other count */
 			call_refused(m, &bad, -FI_EINVAL);
 	}
 }
@@ -391,7 +390,7 @@ static void small_inject(struct fi_info *hints)
 	hints->tx_attr->inject_size = 64;
 }
 
-/* What is injected has a limit of its own. */
+/* Injected atomics have a limit of their own. */
 static void long_inject(struct api *a)
 {
 	struct amo_side m;
@@ -408,7 +407,10 @@ static void long_inject(struct api *a)
 			one.form = i == AMO_FAMILIES ? AMO_INJECT : AMO_MSG;
 			one.flags = FI_INJECT;
 			one.buf->addr = one.compare->addr = one.result->addr = many;
-			/* A comparison's operands and compare values may count together. */
+			/*
+			 * for comparisons the limit may hold for operands and compare values
+			 * together
+			 */
 			amo_aim(&one, &m, 0, 0,
 				over               ? most + 1
 				: i == AMO_COMPARE ? most / 2

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What atomics report and when: completions asked for or not, data for the target's queue, counters
- * on both sides.
+ * What atomics report: completions on demand, remote CQ data at the target, counters on both sides.
  */
 #include "api.h"
 #include "lib/atomic.h"
@@ -15,7 +14,7 @@ static uint64_t load(uint64_t *at)
 	return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 }
 
-/* Waits, with progress, until the target holds that. */
+/* Waits, with progress, until word `i` of the target has this value. */
 static void holds(struct amo_side *m, size_t i, uint64_t value)
 {
 	api_at(__FILE__, __LINE__);
@@ -27,7 +26,7 @@ static void holds(struct amo_side *m, size_t i, uint64_t value)
 
 static const enum amo_form most_forms[] = {AMO_PLAIN, AMO_VECTOR, AMO_MSG};
 
-/* Bound to be selective: only what says FI_COMPLETION completes. */
+/* On a queue bound with FI_SELECTIVE_COMPLETION only calls with FI_COMPLETION complete. */
 static void selective(struct api *a)
 {
 	struct side_opts o = {.tx_flags = FI_DELIVERY_COMPLETE, .tx_bind = FI_SELECTIVE_COMPLETION};
@@ -49,7 +48,7 @@ static void selective(struct api *a)
 	amo_close(&m);
 }
 
-/* And those of the endpoint whose default it is; injected ones never. */
+/* With FI_COMPLETION as default flag, calls without flags complete too; injected ones never do. */
 static void by_default(struct api *a)
 {
 	struct side_opts o = {.tx_flags = FI_DELIVERY_COMPLETE | FI_COMPLETION,
@@ -77,7 +76,7 @@ static void by_default(struct api *a)
 	amo_close(&m);
 }
 
-/* Many of them under way: each completes once, with its own context, result and all. */
+/* Many atomics in flight: each completes once, with its own context and result. */
 static void many(struct api *a)
 {
 	enum { COUNT = 500 };
@@ -108,7 +107,7 @@ static void many(struct api *a)
 	amo_close(&m);
 }
 
-/* With FI_REMOTE_CQ_DATA the target is told, after the change; without it is not. */
+/* With FI_REMOTE_CQ_DATA the target gets a completion after the change; without the flag none. */
 static void remote_data(struct api *a)
 {
 	static const uint64_t sets[] = {FI_REMOTE_CQ_DATA, 0, FI_REMOTE_CQ_DATA | FI_INJECT,
@@ -181,11 +180,11 @@ static void close_counted(struct amo_side *m, struct fid_cntr **cntrs)
 	OK(fi_close(&m->s.ep->fid));
 	for (int i = 0; i < COUNTERS; i++)
 		OK(fi_close(&cntrs[i]->fid));
-	OK(fi_endpoint(m->s.domain, m->s.info, &m->s.ep, NULL)); /* for side_close */
+	OK(fi_endpoint(m->s.domain, m->s.info, &m->s.ep, NULL)); /* closed by side_close */
 	side_close(&m->s);
 }
 
-/* Base ones are writes; those that fetch are reads. Injected ones count, and nothing else. */
+/* Base atomics count as writes, fetching ones as reads. Injected atomics only count. */
 static void counters(struct api *a)
 {
 	struct fid_cntr *cntrs[COUNTERS];
@@ -217,7 +216,7 @@ static void counters(struct api *a)
 	close_counted(&m, cntrs);
 }
 
-/* Rank 0's region counts what changes it. */
+/* Binds a counter to rank 0's region; the counter counts changes. */
 static struct fid_cntr *counted_region(struct amo_side *m, struct api *a, const struct side_opts *o,
 				       enum fi_wait_obj wait)
 {
@@ -231,7 +230,7 @@ static struct fid_cntr *counted_region(struct amo_side *m, struct api *a, const 
 	return cntr;
 }
 
-/* A region counts what changes it, whichever endpoint it comes through. */
+/* The counter of a region counts changes by any endpoint. */
 static void region_counter(struct api *a)
 {
 	struct side_opts o = {.caps = AMO_CAPS | FI_RMA_EVENT, .tx_flags = FI_DELIVERY_COMPLETE};
@@ -255,7 +254,7 @@ static void region_counter(struct api *a)
 	side_close(&m.s);
 }
 
-/* One atomic, whose operand is 1 and whose compare value lets it change the word, or not. */
+/* An atomic with operand 1 and compare value 0. */
 struct access {
 	enum amo_family family;
 	enum fi_op op;
@@ -276,7 +275,7 @@ static struct amo access_amo(struct amo_side *m, const struct access *what, enum
 	one.op = what->op;
 	if (what->op == FI_ATOMIC_READ)
 		one.bufs = 0;
-	if (form == AMO_MSG) { /* two ranges of the region are one access to it */
+	if (form == AMO_MSG) { /* two ranges of the region count as one access */
 		static struct {
 			uint64_t operand[2], compare[2], result[2];
 		} two = {.operand = {1, 1}};
@@ -292,7 +291,10 @@ static struct amo access_amo(struct amo_side *m, const struct access *what, enum
 	return one;
 }
 
-/* Rank 1 does all of them in all forms; the counter of rank 0's region says so of those that count. */
+/*
+ * Rank 1 runs all atomics in all forms. The counter of rank 0's region counts those that `flags`
+ * select.
+ */
 static void region_counts(struct api *a, uint64_t flags)
 {
 	struct side_opts o = {.caps = AMO_CAPS | FI_RMA_EVENT, .tx_flags = FI_DELIVERY_COMPLETE};
@@ -318,7 +320,7 @@ static void region_counts(struct api *a, uint64_t flags)
 					       : what->modifies;
 		counts_to(&m.s, cntr, a->rank ? 0 : want);
 		api_meet(a);
-		counts_to(&m.s, cntr, a->rank ? 0 : want); /* and nothing follows */
+		counts_to(&m.s, cntr, a->rank ? 0 : want); /* no further count follows */
 		api_meet(a);
 	}
 	OK(fi_close(&m.mr->fid));
@@ -331,13 +333,13 @@ static void region_modified(struct api *a)
 	region_counts(a, FI_REMOTE_WRITE);
 }
 
-/* An access that is both counts once. */
+/* An access that reads and writes counts once. */
 static void region_accessed(struct api *a)
 {
 	region_counts(a, FI_REMOTE_READ | FI_REMOTE_WRITE);
 }
 
-/* A lock is handed over: who waits for it sleeps until the masked swap of another changes its word. */
+/* Passing a lock on: rank 0 sleeps on the counter until rank 1's masked swap changes the word. */
 static void lock_handover(struct api *a)
 {
 	struct side_opts o = {.caps = AMO_CAPS | FI_RMA_EVENT, .tx_flags = FI_DELIVERY_COMPLETE};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every form of every family of atomics: one element to as many as fit, in one to sixteen pieces,
- * at any alignment, with flags, keys and addresses of each kind, to another process and to itself.
+ * Every form of every family of atomics: from one element to the maximum, in 1 to 16 pieces, at any
+ * alignment, with flags, all kinds of keys and addresses, to a peer and to itself.
  */
 #include "../valgrind.h"
 #include "api.h"
@@ -9,21 +9,21 @@
 #include "lib/eval.h"
 #include "lib/pieces.h"
 
-#define BYTES 4096 /* of operands, at most */
+#define BYTES 4096 /* maximum bytes of operands */
 
-/* What is done to whom. The operation depends on the family. */
+/* One atomic. The operation depends on the family. */
 struct step {
 	enum fi_datatype type;
 	enum fi_op op, compare_op;
 	enum amo_family family;
 	enum amo_form form;
 	size_t count, n;  /* elements, pieces */
-	unsigned int odd; /* bytes that all are off their alignment, each in another direction */
-	bool no_operand;  /* NULL, where the operation has none */
+	unsigned int odd; /* bytes by which buffers are unaligned, each differently */
+	bool no_operand;  /* pass NULL where the operation has no operand */
 	uint64_t flags;
 };
 
-/* Sixteen bytes and more, the whole of integers and floats, with a lock and without. */
+/* Integers and floats, up to sixteen bytes and more, lock-free ones and others. */
 static const struct step kinds[] = {
 	{FI_INT8, FI_SUM, FI_CSWAP, .count = 1},
 	{FI_UINT16, FI_BXOR, FI_MSWAP, .count = 3},
@@ -42,12 +42,12 @@ static const struct step kinds[] = {
 	{FI_DOUBLE_COMPLEX, FI_ATOMIC_READ, FI_CSWAP, .count = 66, .no_operand = true},
 };
 
-/* All there is in one place, before and after. */
+/* All memory of an operation. */
 struct values {
 	_Alignas(64) unsigned char target[BYTES], buf[BYTES], compare[BYTES], result[BYTES];
 };
 
-/* Every other element compares equal. */
+/* Every other element has an equal compare value. */
 static void fill_values(struct values *v, size_t size, unsigned int seed)
 {
 	data_fill(v->target, BYTES, seed);
@@ -66,7 +66,7 @@ static void evaluate(const struct step *st, struct values *v)
 		eval(st->type, st->op, v->target + at, v->buf + at, v->compare + at);
 }
 
-/* Before and after. */
+/* Makes the values before the operation, and those expected after it. */
 static void make_values(const struct step *st, struct values *before, struct values *after)
 {
 	static unsigned int seed;
@@ -79,7 +79,7 @@ static void make_values(const struct step *st, struct values *before, struct val
 	} while (st->form == AMO_INJECT && !memcmp(after->target, before->target, BYTES));
 }
 
-/* The first element that is not as wanted, or st->count. */
+/* Returns the index of the first wrong element, or st->count. */
 static size_t differs(const struct step *st, const unsigned char *want, const unsigned char *got)
 {
 	size_t size = eval_size(st->type), i = 0;
@@ -104,7 +104,7 @@ static void expect(const struct step *st, const unsigned char *want, const unsig
 	api_fail(line);
 }
 
-/* The four lists of an operation, split differently. */
+/* The lists of an operation, each split differently. */
 struct lists {
 	struct pieces buf, compare, result, target;
 };
@@ -156,7 +156,7 @@ static void describe(struct amo *m, const struct step *st, const struct lists *l
 			l->target.ioc[i].count);
 }
 
-/* An injected one tells nobody when it is done: it changes something, and is done soon. */
+/* Waits for the effect of an injected atomic, which has no completion. */
 static void injected(struct side *s, const struct step *st, const struct lists *l,
 		     const struct values *want)
 {
@@ -197,7 +197,7 @@ static void one(struct amo_side *to, int rank, const struct step *st)
 	describe(&m, st, &l, to, rank);
 	POST(&to->s, amo_post(to->s.ep, &m));
 	if (st->form == AMO_INJECT || st->flags & FI_INJECT) {
-		/* What was const is the caller's again; the lists are in any case. */
+		/* Injected operands, and all lists, belong to the caller again. */
 		memset(l.buf.memory, 0xee, PIECES_ROOM);
 		memset(l.compare.memory, 0xee, PIECES_ROOM);
 	}
@@ -213,7 +213,7 @@ static void one(struct amo_side *to, int rank, const struct step *st)
 	free_lists(&l);
 }
 
-/* Is there such a one? The family decides which operation it is. */
+/* Returns whether the step is valid. Picks the operation of the family. */
 static bool there_is(struct amo_side *m, struct step *st)
 {
 	size_t most, limit = m->s.info->tx_attr->iov_limit;
@@ -236,7 +236,7 @@ static bool there_is(struct amo_side *m, struct step *st)
 	return st->n <= st->count && (st->n == 1 || st->form == AMO_VECTOR || st->form == AMO_MSG);
 }
 
-/* All kinds in all forms, in so many pieces. */
+/* Runs all kinds in all forms, in `n` pieces. */
 static void all_forms(struct amo_side *to, int rank, size_t n, uint64_t flags)
 {
 	for (enum amo_family family = 0; family < AMO_FAMILIES; family++)
@@ -274,7 +274,7 @@ static void oneself(struct api *a)
 	amo_close(&m);
 }
 
-/* The flags that change nothing but how. Ours has always been delivered when it completes. */
+/* Flags that do not change the result. Atomics of this library complete when delivered. */
 static void flags(struct api *a)
 {
 	static const uint64_t sets[] = {
@@ -288,7 +288,7 @@ static void flags(struct api *a)
 	amo_close(&m);
 }
 
-/* As many as one call takes, in one piece and in sixteen. */
+/* The maximum of one call, in one piece and in sixteen. */
 static void full(struct api *a)
 {
 	struct amo_side m;
@@ -312,7 +312,7 @@ static void full(struct api *a)
 	amo_close(&m);
 }
 
-/* Target, operands and result off their alignment: all but writes of eight bytes. */
+/* Unaligned target, operands and result: all operations but writes of eight bytes. */
 static void alignment(struct api *a)
 {
 	struct amo_side m;
@@ -335,7 +335,7 @@ static void alignment(struct api *a)
 	amo_close(&m);
 }
 
-/* Each form as the first operation of all, which has to wait for the connection. */
+/* Each form as the very first operation, which waits for the connection. */
 static void first(struct api *a)
 {
 	for (unsigned int i = 0; i < AMO_FAMILIES * AMO_FORMS * 4; i++) {
@@ -354,7 +354,7 @@ static void first(struct api *a)
 	}
 }
 
-/* Keys the application chose or the library, addresses or offsets. */
+/* Keys chosen by the application or the library; addresses or offsets. */
 
 static void scalable(struct fi_info *hints)
 {
@@ -385,7 +385,7 @@ static void keys(struct api *a)
 		struct amo_side m;
 
 		if (api_other() && modes[i] == basic)
-			continue; /* an old mode, by itself */
+			continue; /* FI_MR_BASIC stands alone */
 		amo_open(&m, a, &o, AMO_ACCESS);
 		if (a->rank)
 			all_forms(&m, 0, 3, FI_DELIVERY_COMPLETE);

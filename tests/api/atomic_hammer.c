@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Many at once on the same few elements, from threads with one endpoint or one each, and from
- * processes: nothing is lost, nothing is seen half done.
+ * Concurrent atomics on a few elements, from threads with a shared endpoint or one each, and from
+ * processes. No update is lost, and no partial update is visible.
  */
 #include <pthread.h>
 
@@ -11,8 +11,8 @@
 #include "lib/hammer.h"
 
 #define THREADS 8
-#define UPDATES 160 /* of each worker, without an answer */
-#define TICKETS 80  /* of each worker, one after the other */
+#define UPDATES 160 /* base atomics per worker */
+#define TICKETS 80  /* fetching atomics per worker, one at a time */
 #define SWAPS   25
 #define POLLS   60
 
@@ -23,13 +23,13 @@ static bool is_integer(const struct hammer_kind *k)
 	return eval_class(k->type) == EVAL_INTEGER;
 }
 
-/* What update `i` of that worker mixes in: numbers all types hold. */
+/* Returns the operand of update `i` of a worker; all types can hold it. */
 static uint64_t mixed_in(unsigned int id, unsigned int i)
 {
 	return (id * UPDATES + i + 1) * UINT64_C(7919) & 0x7fffffff;
 }
 
-/* Sums over an array, and bits flipped (or, of floats, the largest kept), without waiting. */
+/* Posts sums over an array, and XORs (for floats: maxima), without waiting. */
 static void update(struct worker *w)
 {
 	size_t size = eval_size(w->kind->type);
@@ -53,7 +53,7 @@ static void update(struct worker *w)
 		hammer_wait(w, &w->ops[i]);
 }
 
-/* Each number is drawn once, by whomever. */
+/* Draws tickets: each number is drawn once. */
 static void draw(struct worker *w)
 {
 	unsigned char *drawn = amo_memory(w->m->s.a, 0) + AMO_REGION;
@@ -69,7 +69,7 @@ static void draw(struct worker *w)
 	}
 }
 
-/* Counts by comparing with what was there a moment ago, until nobody was faster. */
+/* Increments with compare and swap, repeated until no other worker was faster. */
 static void swap(struct worker *w)
 {
 	enum fi_datatype type = w->kind->type;
@@ -84,7 +84,7 @@ static void swap(struct worker *w)
 			was = hammer_value(type, op->result);
 			if (was == seen)
 				break;
-			CHECK(was > seen); /* it only grows */
+			CHECK(was > seen); /* the value only grows */
 		}
 }
 
@@ -93,7 +93,7 @@ static void whole(const struct worker *w, const unsigned char *value)
 	CHECK(data_all(value, eval_size(w->kind->type), value[0]));
 }
 
-/* Writes values whose bytes are all the same, and sees none but such. */
+/* Writes values whose bytes are all equal, and checks that every value read is such. */
 static void look(struct worker *w)
 {
 	struct hammer_op *op = &w->ops[0];
@@ -120,7 +120,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* ---- What came of it ------------------------------------------------------------------------- */
+/* ---- Checking the results -------------------------------------------------------------------- */
 
 static void check(struct api *a, const struct hammer_kind *k, unsigned int workers)
 {
@@ -208,7 +208,7 @@ static void own_endpoints(struct api *a)
 
 /* ---- Processes ------------------------------------------------------------------------------- */
 
-/* That of the memory is one of them. */
+/* The process that owns the memory takes part. */
 static void processes(struct api *a)
 {
 	static struct worker w;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which tagged receive an atomic meets: as a message would, among messages, before or after it is
- * posted; and what becomes of one that does not fit, is taken back, or is one's own.
+ * Which tagged receive an atomic matches: the same as a message would, before or after the receive
+ * is posted. Also atomics that do not fit, cancelled receives, and atomics to oneself.
  */
 #include "api.h"
 #include "lib/atomic.h"
 #include "lib/tagged.h"
 
-/* Adds to the first word of whichever receive it meets, and waits for that. */
+/* Adds to the first word of the matching receive, and waits for completion. */
 static void add(struct amo_side *m, uint64_t tag, uint64_t value)
 {
 	struct amo one = {.type = FI_UINT64, .op = FI_SUM};
@@ -23,7 +23,7 @@ static void message(struct amo_side *m, uint64_t tag, uint64_t value)
 	SENT(&m->s, &value, FI_TAGGED);
 }
 
-/* Receives of one word each, posted in this order; the atomics and messages that come. */
+/* Receives of one word, in the order of posting; then the incoming atomics and messages. */
 static const struct {
 	uint64_t tag, ignore;
 } posted[] = {{1, 0}, {0x100, 0xff}, {1, 0}, {0x100, 0x0f}, {1, 0}, {0, UINT64_MAX}, {9, 0}};
@@ -65,7 +65,7 @@ static void matching(struct api *a)
 	amo_close(&m);
 }
 
-/* None is posted yet: the first to come is the first to go, message or atomic. */
+/* No receive is posted yet: messages and atomics match in their order of arrival. */
 static void on_match(struct api *a)
 {
 	enum { COUNT = 12 };
@@ -79,14 +79,14 @@ static void on_match(struct api *a)
 	for (uint64_t i = 0; i < COUNT; i++) {
 		ones[i] = (struct amo){.type = FI_UINT64, .op = FI_SUM};
 		operands[i] = i;
-		words[i] = 50; /* both say so */
+		words[i] = 50; /* expected value of both */
 		tagged_aim(&ones[i], &m, 3, 0, 1);
 		ones[i].buf->addr = &operands[i];
 		if (a->rank && i % 3)
 			POST(&m.s, amo_post(m.s.ep, &ones[i]));
 		else if (a->rank)
 			message(&m, 3, i);
-		api_meet(a); /* it has come before the next leaves */
+		api_meet(a); /* this message arrives before the next is sent */
 		QUIET(&m.s, m.s.tx, 2);
 	}
 	api_meet(a);
@@ -107,7 +107,7 @@ static void on_match(struct api *a)
 	amo_close(&m);
 }
 
-/* Many wait, receives come in the opposite order; each atomic has its answer. */
+/* Many atomics wait; receives are posted in reverse order. Each atomic gets its own result. */
 static void many(struct api *a)
 {
 	enum { COUNT = 200 };
@@ -141,7 +141,7 @@ static void many(struct api *a)
 	amo_close(&m);
 }
 
-/* More than the receive's buffer holds: both sides hear of it, nothing is touched. */
+/* An atomic longer than the receive's buffer: both sides get an error, memory is unchanged. */
 
 static const struct {
 	uint64_t offset;
@@ -156,10 +156,10 @@ static const struct {
 	     {0, 512, 4095},
 	     {0, 1, 0}};
 
-#define SMALL     (3 * API_COUNT(small)) /* of each family, with or without a receive before */
+#define SMALL     (3 * API_COUNT(small)) /* per family, half of them with a receive posted before */
 #define SMALL_GAP 4096
 
-static unsigned char small_seen[2 * SMALL]; /* how often each has failed; their contexts */
+static unsigned char small_seen[2 * SMALL]; /* failures of each atomic; also its context */
 
 static void small_receives(struct amo_side *m, bool late)
 {
@@ -218,7 +218,7 @@ static void too_small(struct api *a)
 	amo_close(&m);
 }
 
-/* A receive that was taken back does not meet any; the next one does. */
+/* A cancelled receive is not matched; the next one is. */
 static void cancelled(struct api *a)
 {
 	struct amo_side m;
@@ -243,7 +243,7 @@ static void cancelled(struct api *a)
 	amo_close(&m);
 }
 
-/* To itself, with a receive and before it. */
+/* Atomics to oneself, with and without a receive posted. */
 static void oneself(struct api *a)
 {
 	struct amo_side m;

@@ -4,11 +4,11 @@
 #include "lib/atomic.h"
 #include "lib/word.h"
 
-#define WORDS 8192 /* a read or write of 64 KiB */
+#define WORDS 8192 /* reads and writes of 64 KiB */
 
 static const size_t sizes[] = {1, 40, WORDS};
 
-/* The three words of so many that atomics act on. */
+/* Returns the index of one of the three words, of `words`, that atomics change. */
 static size_t spot(size_t words, int i)
 {
 	return i == 0 ? 0 : i == 1 ? words / 2 : words - 1;
@@ -20,7 +20,7 @@ static void ordered(struct fi_info *hints)
 		FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW;
 }
 
-/* Some words of rank 0, written or read or added to by calls that return at once. */
+/* Writes, reads and atomics on words of rank 0, posted without waiting. */
 struct script {
 	struct amo_side m;
 	uint64_t out[WORDS], in[WORDS];
@@ -44,7 +44,7 @@ static void get(struct script *s)
 	s->posted++;
 }
 
-/* On three words, at once or one by one. */
+/* Changes the three words by one atomic each. */
 static void change(struct script *s, enum fi_op op, const uint64_t *value)
 {
 	for (int i = 0; i < 3; i++) {
@@ -84,7 +84,7 @@ static void all_are(const struct script *s, const uint64_t *words, uint64_t valu
 	}
 }
 
-/* Written over by atomics, then by a write, and read in between: each sees what came before. */
+/* Atomics after a write, before a write, and around a read: each sees the results before it. */
 static void mixed(struct script *s, uint64_t round)
 {
 	uint64_t add = round + 7, value = round << 32;
@@ -120,15 +120,14 @@ static void order(struct api *a)
 	for (size_t i = 0; a->rank && i < API_COUNT(sizes); i++) {
 		s.words = sizes[i];
 		for (uint64_t round = 1; round <= 2 * api_times(8); round++) {
-			s.m.s.yields =
-				round % 2; /* the other may be late with its answers, or not */
+			s.m.s.yields = round % 2; /* varies the timing of the target */
 			mixed(&s, round);
 		}
 	}
 	amo_close(&s.m);
 }
 
-/* Reads and writes of one word in round, all posted before the first is waited for. */
+/* Alternating reads and additions of one word, all posted before the first completes. */
 static void in_progress(struct script *s, bool fetch)
 {
 	enum { COUNT = WORDS / 16 };
@@ -164,7 +163,7 @@ static void rounds(struct api *a)
 	amo_close(&s.m);
 }
 
-/* An endpoint whose completions can be slept for. */
+/* Opens an endpoint whose queue can be slept on. */
 static struct fid_ep *sleeper(struct side *s, struct fid_cq **cq)
 {
 	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_UNSPEC};
@@ -178,7 +177,7 @@ static struct fid_ep *sleeper(struct side *s, struct fid_cq **cq)
 	return ep;
 }
 
-/* A read and an addition at once, and then to sleep: the read does not see what came after it. */
+/* Posts a read and an addition, then sleeps. The read must not see the addition. */
 static void asleep(struct amo_side *m, struct fid_ep *ep, struct fid_cq *cq)
 {
 	struct amo one = word_amo(m, AMO_BASE, AMO_PLAIN);
@@ -217,7 +216,7 @@ static void asleep_all(struct api *a)
 	amo_close(&m);
 }
 
-/* A fenced one and what follows see all that was posted before, though no order is asked for. */
+/* A fenced atomic and later ones see all earlier operations, although no order is asked for. */
 static void fence(struct api *a)
 {
 	static uint64_t big[WORDS], results[2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Atomics on tagged receives: matched as messages are, in their order and with them, they act on
- * the buffer at an offset and complete the receive. Without a receive they wait for one.
+ * Atomics on tagged receives. They match receives in order with messages, change the buffer at an
+ * offset, and complete the receive. Without a receive an atomic waits for one.
  */
 #include "../valgrind.h"
 #include "api.h"
@@ -19,7 +19,7 @@ struct step {
 	size_t count, n; /* elements, pieces */
 	uint64_t offset; /* into the receive's buffer */
 	uint64_t flags;
-	bool early; /* the receive is posted before the atomic */
+	bool early; /* post the receive before the atomic */
 };
 
 static const struct step steps[] = {
@@ -46,7 +46,7 @@ static const struct step steps[] = {
 
 /* ---- The receiver ---------------------------------------------------------------------------- */
 
-/* In pieces of uneven lengths, whole elements each. */
+/* Posts a receive in pieces of uneven lengths, with whole elements each. */
 static void receive_pieces(struct amo_side *m, const struct step *st, void *context)
 {
 	size_t size = eval_size(st->type), left = TAGGED_ROOM - st->offset;
@@ -73,7 +73,7 @@ static void receiver(struct amo_side *m, const struct step *st, unsigned int see
 	if (st->early)
 		tagged_ready(m->s.a, seed);
 	else
-		api_meet(m->s.a); /* it waits here, without a receive */
+		api_meet(m->s.a); /* the atomic waits here without a receive */
 	if (st->n > 1)
 		receive_pieces(m, st, &e);
 	else
@@ -89,7 +89,7 @@ static void receiver(struct amo_side *m, const struct step *st, unsigned int see
 
 /* ---- The initiator --------------------------------------------------------------------------- */
 
-/* What goes out and comes back, and what should be there in the end. */
+/* Operands and results of an atomic, and the expected values. */
 struct values {
 	unsigned char buf[4096], compare[4096], result[4096], before[TAGGED_ROOM],
 		after[TAGGED_ROOM];
@@ -104,13 +104,13 @@ static void make_values(const struct step *st, struct values *v, unsigned int se
 	data_fill(v->after, TAGGED_ROOM, seed);
 	memcpy(v->compare, v->before + st->offset, sizeof(v->compare));
 	for (size_t at = size; at + size <= sizeof(v->compare); at += 2 * size)
-		v->compare[at] ^= 1; /* every other one is different */
+		v->compare[at] ^= 1; /* every other compare value differs */
 	for (size_t i = 0; i < st->count; i++)
 		eval(st->type, st->op, v->after + st->offset + i * size, v->buf + i * size,
 		     v->compare + i * size);
 }
 
-/* Everything in pieces: the operands apart, the targets one behind the other. */
+/* Splits all lists: operands in separate pieces, targets one after the other. */
 static void split(struct amo *one, const struct step *st, struct pieces *p)
 {
 	uint64_t offset = st->offset;
@@ -196,9 +196,9 @@ static void forms(struct api *a)
 }
 
 #define PIECES 3
-#define WORDS  16 /* in each piece; the later pieces lie lower */
+#define WORDS  16 /* words per piece; later pieces lie at lower addresses */
 
-/* Adds so many words from that byte of a receive in pieces; `err` is how the receive ends. */
+/* Adds words at a byte offset of a receive in pieces. `err`: expected end of the receive. */
 struct spread {
 	enum fi_op op;
 	uint64_t offset;
@@ -279,8 +279,8 @@ static void spread(struct amo_side *m, enum fi_op op, uint64_t offset, size_t co
 }
 
 /*
- * The buffer is the pieces one after the other. An element lies in one of them or is refused, as
- * are eight bytes that could not be written at once: the receive is not spent without a word.
+ * The pieces of a receive form one buffer. An element across two pieces is refused, as are
+ * unaligned writes of eight bytes. A refused atomic completes the receive with an error.
  */
 static void scattered(struct api *a)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * FI_PROGRESS_AUTO: transfers complete while the application does something else, and a process
- * with nothing to do uses no CPU. FI_PROGRESS_MANUAL: the calls that make progress. fi_domain(3).
+ * FI_PROGRESS_AUTO: operations complete without library calls, and an idle process uses no CPU.
+ * FI_PROGRESS_MANUAL: the calls that make progress. fi_domain(3).
  */
 #include "obj.h"
 
@@ -18,8 +18,8 @@ static void open_progress(struct obj *o, enum fi_progress data)
 }
 
 /*
- * Rank 1 posts receives and touches the library no more until rank 0 has seen its sends complete by
- * FI_DELIVERY_COMPLETE; the data is there when it looks.
+ * Rank 1 posts receives and makes no library call until rank 0's sends have completed with
+ * FI_DELIVERY_COMPLETE. The data must then be in the buffers.
  */
 static void receiver_sleeps(struct api *a, size_t len, enum fi_progress sender)
 {
@@ -46,7 +46,7 @@ static void receiver_sleeps(struct api *a, size_t len, enum fi_progress sender)
 	}
 	if (a->rank == 1)
 		api_meet(a);
-	api_meet(a); /* rank 1 is asleep in it */
+	api_meet(a); /* rank 1 waits in this barrier */
 	for (unsigned int n = 0; a->rank == 1 && n < 4; n++) {
 		struct fi_cq_tagged_entry e;
 
@@ -75,7 +75,7 @@ static void long_to_sleeper(struct api *a)
 	receiver_sleeps(a, LONG_LEN, FI_PROGRESS_AUTO);
 }
 
-/* Rank 0 sends and sleeps until rank 1 has everything. */
+/* Rank 0 posts sends and makes no call until rank 1 has received all. */
 static void sender_sleeps(struct api *a, size_t len)
 {
 	struct obj o = {0};
@@ -114,7 +114,7 @@ static void long_from_sleeper(struct api *a)
 	sender_sleeps(a, LONG_LEN);
 }
 
-/* Neither touches the library from posting to the end; the data is unexpected first. */
+/* Neither process calls the library after posting; the data is unexpected first. */
 static void both_sleep(struct api *a)
 {
 	struct obj o = {0};
@@ -133,7 +133,7 @@ static void both_sleep(struct api *a)
 		memset(buf, 0, LONG_LEN);
 		OK(fi_trecv(o.ep, buf, LONG_LEN, NULL, peer, 5, 0, buf));
 	}
-	/* What comes is not looked at either: only a completion hands it over. */
+	/* A receive buffer is read only after its completion. */
 	obj_sleep_us(650000 * obj_slower());
 	CHECK_EQ(fi_cq_read(o.cq, &e, 1), 1);
 	CHECK(e.op_context == buf);
@@ -143,7 +143,7 @@ static void both_sleep(struct api *a)
 	free(buf);
 }
 
-/* After some traffic, a second of nothing costs nothing: the thread sleeps. */
+/* After some traffic, one idle second costs almost no CPU time: the thread sleeps. */
 static void idle_is_free(struct api *a)
 {
 	struct obj o = {0};
@@ -173,7 +173,7 @@ static void idle_is_free(struct api *a)
 	obj_close(&o);
 }
 
-/* Each of the calls that fi_domain(3) names moves messages by itself. */
+/* Each call that fi_domain(3) names makes progress by itself. */
 static void calls_move(enum fi_progress progress)
 {
 	struct obj o = {0};
@@ -208,7 +208,7 @@ static void manual_calls(struct api *a)
 	calls_move(FI_PROGRESS_MANUAL);
 }
 
-/* The same promise, and that one thread does all of it. */
+/* The same with one thread that does all. */
 static void unified_calls(struct api *a)
 {
 	(void)a;

@@ -4,12 +4,12 @@
 
 #define PEERS 5
 
-/* Addresses of real endpoints, which the vectors of these cases hold. */
+/* Addresses of real endpoints, for the vectors of these cases. */
 struct peers {
 	struct obj o;
 	struct fid_ep *ep[PEERS];
 	struct obj_name name[PEERS];
-	struct fid_av *av; /* under test */
+	struct fid_av *av; /* vector under test */
 };
 
 static void open_peers(struct peers *p, enum fi_av_type type)
@@ -32,7 +32,7 @@ static void close_peers(struct peers *p)
 	obj_close(&p->o);
 }
 
-/* The vector gives back what was put in. */
+/* Checks that the vector returns the inserted address. */
 static void holds(struct fid_av *av, fi_addr_t addr, const struct obj_name *name)
 {
 	char bytes[256];
@@ -51,7 +51,7 @@ static void table(struct api *a)
 	(void)a;
 	open_peers(&p, FI_AV_TABLE);
 	for (int i = 0; i < PEERS; i++) {
-		/* Indices go up by one, whether they are asked for or not. */
+		/* Indices are consecutive, with and without an array for them. */
 		if (i % 2) {
 			CHECK_EQ(fi_av_insert(p.av, p.name[i].bytes, 1, NULL, 0, NULL), 1);
 			continue;
@@ -61,7 +61,7 @@ static void table(struct api *a)
 	}
 	for (int i = 0; i < PEERS; i++)
 		holds(p.av, (fi_addr_t)i, &p.name[i]);
-	/* The lowest index that is free is taken first. */
+	/* The lowest free index is used first. */
 	for (addr = 1; addr < 4; addr += 2)
 		OK(fi_av_remove(p.av, &addr, 1, 0));
 	CHECK_EQ(obj_insert(p.av, &p.name[3]), 1);
@@ -90,7 +90,10 @@ static void map(struct api *a)
 	close_peers(&p);
 }
 
-/* An address that is there keeps its index, as often as it is inserted, until it was removed as often. */
+/*
+ * Inserting an address again gives the same index. The address stays until it has been removed as
+ * often as inserted.
+ */
 static void again(struct api *a, enum fi_av_type type)
 {
 	struct peers p = {0};
@@ -132,7 +135,7 @@ static void again_table(struct api *a)
 	again(a, FI_AV_TABLE);
 }
 
-/* Several at once, one behind the other as fi_getname wrote them: socket addresses or strings. */
+/* Inserts several addresses from one array: socket addresses or strings. */
 static void many(struct api *a)
 {
 	struct peers p = {0};
@@ -154,7 +157,7 @@ static void many(struct api *a)
 	close_peers(&p);
 }
 
-/* An address as text, cut where the buffer ends; the length is that of the whole. */
+/* fi_av_straddr truncates to the buffer and returns the full length. */
 static void text(struct api *a)
 {
 	struct peers p = {0};
@@ -179,7 +182,7 @@ static void text(struct api *a)
 	close_peers(&p);
 }
 
-/* By node and service; only where addresses are of that kind. */
+/* Inserts by node and service, for IP address formats only. */
 static void service(struct api *a)
 {
 	struct peers p = {0};
@@ -210,7 +213,7 @@ static void service(struct api *a)
 	close_peers(&p);
 }
 
-/* What cannot be inserted is marked, the rest is there; FI_SYNC_ERR tells why. */
+/* Invalid addresses are marked, the others are inserted; FI_SYNC_ERR reports the errors. */
 static void failures(struct api *a)
 {
 	struct peers p = {0};
@@ -233,7 +236,7 @@ static void failures(struct api *a)
 	close_peers(&p);
 }
 
-/* Asynchronous insertion ends with an event; without a queue for it there is none. */
+/* Asynchronous insertion ends with an event, and needs an event queue. */
 static void events(struct api *a)
 {
 	struct peers p = {0};

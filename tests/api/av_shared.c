@@ -8,7 +8,7 @@
 
 #define MANY 1000
 
-/* One name for all processes of a case, which have one parent. */
+/* Returns one name for all processes of a case, which have the same parent. */
 static const char *vector_name(void)
 {
 	static char name[64];
@@ -45,7 +45,7 @@ static struct fid_av *open_named(struct obj *o, uint64_t flags)
 	return av;
 }
 
-/* An address nobody has, in the format of the domain. */
+/* Returns an unused address in the format of the domain. */
 static struct obj_name made_up(const struct obj *o, unsigned int number)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(7)};
@@ -115,8 +115,8 @@ static void exchange(struct obj *o, fi_addr_t peer, unsigned char mine)
 }
 
 /*
- * Rank 0 inserts everybody; rank 1 only reads, yet sends to indexes inserted before it opened the
- * vector and after, and knows its sources.
+ * Rank 0 inserts all addresses, rank 1 only reads. Rank 1 can send to entries inserted before and
+ * after it opened the vector, and recognizes the sources of messages.
  */
 static void talk(struct api *a)
 {
@@ -159,7 +159,7 @@ static void refusals(struct api *a)
 	fi_addr_t addr = 0;
 
 	open_domain(&o);
-	CHECK_EQ(try_open(&o, FI_READ, &av), -FI_EINVAL); /* not there yet */
+	CHECK_EQ(try_open(&o, FI_READ, &av), -FI_EINVAL); /* the vector does not exist yet */
 	api_meet(a);
 	if (a->rank == 0) {
 		o.av = open_named(&o, 0);
@@ -172,7 +172,7 @@ static void refusals(struct api *a)
 		CHECK_EQ(fi_av_insert(o.av, name.bytes, 1, &addr, 0, NULL), -FI_EACCES);
 		CHECK_EQ(fi_av_insertsvc(o.av, "127.0.0.1", "5", &addr, 0, NULL), -FI_EACCES);
 		CHECK_EQ(fi_av_remove(o.av, &addr, 1, 0), -FI_EACCES);
-		FAILS(fi_av_open(o.domain, &map, &av, NULL)); /* of another type */
+		FAILS(fi_av_open(o.domain, &map, &av, NULL)); /* another type */
 		none_at(o.av, MANY);
 	}
 	api_meet(a);
@@ -184,10 +184,10 @@ static void refusals(struct api *a)
 	obj_close(&o);
 }
 
-/* All processes make it if it is not there, and insert at once. */
+/* All processes create the vector or open the existing one, and insert concurrently. */
 static void writers(struct api *a)
 {
-	unsigned char *seen = a->shared; /* by index: which process inserted it, one more */
+	unsigned char *seen = a->shared; /* by index: rank + 1 of the process that inserted it */
 	struct obj o = {0};
 
 	open_domain(&o);
@@ -215,7 +215,7 @@ static void writers(struct api *a)
 	obj_close(&o);
 }
 
-/* A process of its own, which the library was not used in before; ends with its parent. */
+/* Forks a process in which the library was not used before. The process ends with its parent. */
 static pid_t creator(void (*live)(int end), int *end)
 {
 	int ends[2];
@@ -242,7 +242,7 @@ static void wait_for(int end)
 	CHECK_EQ(recv(end, &byte, 1, 0), 1);
 }
 
-static char family_name[64]; /* the vector's, for children */
+static char family_name[64]; /* vector name for the children */
 
 static struct fid_av *open_family(struct obj *o)
 {
@@ -262,10 +262,10 @@ static void create_and_sleep(int end)
 	insert_many(&o, o.av, 0);
 	CHECK_EQ(send(end, "x", 1, MSG_NOSIGNAL), 1);
 	for (;;)
-		pause(); /* no call of the library from here on */
+		pause(); /* no library call from here on */
 }
 
-/* Readers of a killed creator keep what they have; its name is free at once. */
+/* Readers of a killed creator keep their entries; the name is free at once. */
 static void killed(struct api *a)
 {
 	struct obj o = {0};
@@ -305,7 +305,7 @@ static void killed(struct api *a)
 	obj_close(&o);
 }
 
-/* A stopped creator answers nothing, and need not. */
+/* A stopped creator does not block others. */
 static void stopped(struct api *a)
 {
 	struct obj o = {0};
@@ -325,7 +325,7 @@ static void stopped(struct api *a)
 	o.av = open_named(&o, FI_READ);
 	holds_many(&o, o.av, 0, 0);
 	CLOSE(o.av);
-	o.av = open_named(&o, 0); /* writes beside it */
+	o.av = open_named(&o, 0); /* writes concurrently */
 	insert_many(&o, o.av, MANY);
 	holds_many(&o, o.av, MANY, MANY);
 	OK(kill(child, SIGKILL));
@@ -334,7 +334,7 @@ static void stopped(struct api *a)
 	obj_close(&o);
 }
 
-/* A forked child does not keep the name of its parent. */
+/* A forked child does not keep the name of its parent in use. */
 static void forked(struct api *a)
 {
 	struct obj o = {0};
@@ -374,7 +374,7 @@ static void look_from_apart(int end)
 	CHECK_EQ(send(end, &err, 1, MSG_NOSIGNAL), 1);
 }
 
-/* A pid namespace with a /proc of its own, where the others cannot be seen. */
+/* A pid namespace with its own /proc, where other processes are invisible. */
 static void live_apart(int end)
 {
 	int status;
@@ -393,7 +393,7 @@ static void live_apart(int end)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
-/* Where /proc does not lead to the creator this is said, by a code of its own. */
+/* If /proc does not show the creator, opening fails with a specific error. */
 static void apart(struct api *a)
 {
 	struct obj o = {0};
@@ -417,7 +417,7 @@ static void apart(struct api *a)
 	obj_close(&o);
 }
 
-/* Another user's vector of that name is another one, which may exist beside it. */
+/* Vectors of different users with the same name are separate. */
 static void users(struct api *a)
 {
 	struct obj o = {0};

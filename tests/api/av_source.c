@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What completions say of a sender that left the vector, or has an id of its own. fi_av(3). */
+/* The source in completions for a peer that was removed from the vector, and user ids. fi_av(3). */
 #include "obj.h"
 
 static fi_addr_t source_of_next(struct obj *o, struct fid_ep *ep)
@@ -12,7 +12,10 @@ static fi_addr_t source_of_next(struct obj *o, struct fid_ep *ep)
 	return src;
 }
 
-/* Messages of a peer out of the vector still come, from nobody; put back, from its new address. */
+/*
+ * Messages of a removed peer arrive without source. After inserting it again the source is the new
+ * entry.
+ */
 static void removed(struct api *a)
 {
 	struct obj o = {0};
@@ -47,8 +50,8 @@ static void removed(struct api *a)
 }
 
 /*
- * A receive directed at a peer that was inserted again, as after MPI_Comm_disconnect and another
- * MPI_Comm_connect, is for its messages; also after one of the insertions was taken back.
+ * A directed receive for a peer that was inserted twice matches its messages, also after one of the
+ * insertions was removed (MPI_Comm_disconnect, then MPI_Comm_connect).
  */
 static void inserted_again(struct api *a)
 {
@@ -83,7 +86,10 @@ static void inserted_again(struct api *a)
 	obj_close(&o);
 }
 
-/* A message of our own that came before our entry was removed is not from the peer that has its number then. */
+/*
+ * A message to oneself, unexpected when the entry was removed, has no source even if another peer
+ * gets the same index.
+ */
 static void self_removed(struct api *a)
 {
 	struct obj o = {0};
@@ -106,7 +112,7 @@ static void self_removed(struct api *a)
 	obj_close(&o);
 }
 
-/* The vector reports what the application called the address; sends go by the address itself. */
+/* Completions report the user id; sends use the fi_addr_t. */
 static void user_ids(struct api *a)
 {
 	struct obj o = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An object in use cannot be closed: fi_close says -FI_EBUSY, changes nothing, and works once the
- * user is gone. fi_fabric(3), fi_domain(3), fi_cq(3), fi_av(3), fi_endpoint(3).
+ * fi_close of an object in use returns -FI_EBUSY and changes nothing; it works once the user is
+ * closed. fi_fabric(3), fi_domain(3), fi_cq(3), fi_av(3), fi_endpoint(3).
  */
 #include <rdma/fi_collective.h>
 
@@ -26,7 +26,7 @@ static void fabric(struct api *a)
 	obj_close(&o);
 }
 
-/* Everything that is opened on a domain keeps it open. */
+/* Each object opened on a domain keeps the domain open. */
 static void domain(struct api *a)
 {
 	struct obj o = {0};
@@ -114,7 +114,7 @@ static void bound(struct api *a)
 	obj_close(&o);
 }
 
-/* A queue of events with a vector or a domain, a vector with a set. */
+/* An event queue in use by a vector or a domain; a vector in use by a set. */
 static void events(struct api *a)
 {
 	struct obj o = {0};
@@ -204,7 +204,7 @@ static void alias(struct api *a)
 	obj_close(&o);
 }
 
-/* Wait sets and poll sets with members, and the members. */
+/* Wait sets and poll sets with members, and their members. */
 static void sets(struct api *a)
 {
 	struct obj o = {0};
@@ -237,7 +237,7 @@ static void sets(struct api *a)
 	obj_close(&o);
 }
 
-/* Messages under way keep nothing open: they are dropped. */
+/* Operations in flight keep no object open; closing drops them. */
 static void traffic(struct api *a)
 {
 	struct obj o = {0};

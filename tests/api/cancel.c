@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fi_cancel: a posted receive ends with FI_ECANCELED, what is not there is not found. */
+/* fi_cancel: a posted receive ends with FI_ECANCELED; other contexts are not found. */
 #include "api.h"
 #include "lib/data.h"
 #include "lib/side.h"
@@ -14,7 +14,7 @@ static struct form_args args_of(struct side *s, bool tagged, const struct data *
 				  .context = (void *)d};
 }
 
-/* Nothing to cancel: that is no error, and nothing completes. */
+/* Cancelling an unknown context is no error, and nothing completes. */
 static void not_found(struct side *s, const void *context)
 {
 	ssize_t ret = fi_cancel(&s->ep->fid, (void *)context);
@@ -30,7 +30,7 @@ static void expect_canceled(struct side *s, const struct data *d, bool tagged)
 	CHECK_EQ(e.flags & (FI_RECV | FI_MSG | FI_TAGGED), FI_RECV | (tagged ? FI_TAGGED : FI_MSG));
 }
 
-/* Of three posted the middle one: the messages go to the others, its buffer is not touched. */
+/* Cancels the middle one of three receives: the messages match the other two. */
 static void middle(struct api *a)
 {
 	struct side s;
@@ -71,7 +71,7 @@ static void middle(struct api *a)
 	side_close(&s);
 }
 
-/* Never posted, canceled before, completed before: nothing is found, nothing is told. */
+/* Contexts that were never posted, already cancelled, or completed: nothing happens. */
 static void unknown(struct api *a)
 {
 	struct data d = data_new(8, 1);
@@ -103,7 +103,7 @@ static void unknown(struct api *a)
 	data_free(&d);
 }
 
-/* One call cancels one of several with the same context. */
+/* One call cancels one of several receives with the same context. */
 static void same_context(struct api *a)
 {
 	enum { COUNT = 5 };
@@ -126,7 +126,7 @@ static void same_context(struct api *a)
 	data_free(&d);
 }
 
-/* While messages come in: each receive ends once, with a message or canceled, and none is lost. */
+/* Cancelling while messages arrive: each receive ends once, and no message is lost. */
 static void race(struct api *a)
 {
 	enum { COUNT = 2000 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whatever can be opened, bound or imported is closed by its fid: libraries above this one call it unseen. */
+/*
+ * Every object that can be opened, bound or imported can be closed by its fid, as libraries above
+ * this one do.
+ */
 #include <rdma/fi_collective.h>
 #include <rdma/fi_ext.h>
 
@@ -7,13 +10,13 @@
 
 #define MOST 24
 
-/* What is open, in the order in which it was opened. */
+/* Open objects, in the order of opening. */
 struct opened {
 	struct fid *fid[MOST];
 	unsigned int count;
 };
 
-/* Noted if it is of its class and can be closed. */
+/* Notes `fid` after checking its class and its close function. */
 static void note(struct opened *all, struct fid *fid, size_t fclass)
 {
 	CHECK_EQ(fid->fclass, fclass);
@@ -80,7 +83,7 @@ static void endpoints(struct api *a)
 	OK(fi_mr_reg(o.domain, memory, sizeof(memory), FI_SEND, 0, 1, 0, &mr, NULL));
 	NOTE(mr, FI_CLASS_MR);
 	NOTE(o.ep = obj_ready_ep(&o, o.cq), FI_CLASS_EP);
-	if (!api_other()) { /* 1.17 has none over tcp and shm */
+	if (!api_other()) { /* providers tcp and shm of 1.17 have no aliases */
 		OK(fi_ep_alias(o.ep, &alias, FI_TRANSMIT));
 		NOTE(alias, FI_CLASS_EP);
 	}
@@ -134,7 +137,7 @@ static void passive(struct api *a)
 	fi_freeinfo(o.hints);
 }
 
-/* A group of one that has joined. */
+/* A joined group of one member. */
 static void groups(struct api *a)
 {
 	struct fi_av_set_attr attr = {.count = 1, .start_addr = 0, .end_addr = 0, .stride = 1};

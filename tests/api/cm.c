@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connecting: requests, answers and what is said with them, names, many at a time. fi_cm(3). */
+/* Connection setup: requests, answers, user data, names, many at a time. fi_cm(3). */
 #include <netinet/in.h>
 
 #include "obj.h"
@@ -16,7 +16,7 @@ static void check_data(const struct cm_event *got, size_t len, unsigned int seed
 	unsigned char wanted[CM_DATA];
 
 	fill(wanted, len, seed);
-	if (cm_bare()) /* the connection manager does not say how much of its room is meant */
+	if (cm_bare()) /* the RDMA connection manager pads the user data */
 		CHECK(got->len >= len);
 	else
 		CHECK_EQ(got->len, len);
@@ -29,7 +29,7 @@ static void check_name(const struct obj_name *name, const void *bytes, size_t le
 	CHECK(!memcmp(name->bytes, bytes, len));
 }
 
-/* What is said with the request and with the answer; more than fits is cut. */
+/* User data in the request and in the answer; longer data is truncated. */
 static void say(struct cm *c, const struct obj_name *to, size_t asked, size_t answered)
 {
 	size_t heard = asked < CM_DATA ? asked : CM_DATA;
@@ -98,7 +98,10 @@ static void data_size(struct api *a)
 	cm_close(&c);
 }
 
-/* An event's data is cut to the buffer; without room for the event itself it stays. */
+/*
+ * The user data of an event is truncated to the buffer. If the event itself does not fit, it stays
+ * queued.
+ */
 static void small_buffer(struct api *a)
 {
 	struct fi_eq_cm_entry *entry;
@@ -128,7 +131,7 @@ static void small_buffer(struct api *a)
 	cm_close(&c);
 }
 
-/* What the request tells of the endpoint that is to be opened for it. */
+/* Checks the fi_info of a request. */
 static void check_info(const struct cm *c, const struct fi_info *got)
 {
 	const struct fi_info *own = c->o.info;
@@ -143,7 +146,7 @@ static void check_info(const struct cm *c, const struct fi_info *got)
 	check_name(&listener, got->src_addr, got->src_addrlen);
 }
 
-/* Everybody agrees on who is who, across processes. */
+/* Both processes agree on the names of both ends. */
 static void names(struct api *a)
 {
 	struct obj_name mine = {0}, all[2], peer;
@@ -173,7 +176,7 @@ static void names(struct api *a)
 		mine = obj_name(&e.ep->fid);
 	api_swap(a, &mine, all, sizeof(mine));
 	CHECK(((struct sockaddr_in *)(void *)all[1].bytes)->sin_port != 0);
-	/* Rank 1's name as it says itself, as the request said, as the connection says. */
+	/* Rank 1's name: from fi_getname, from the request, and from fi_getpeer. */
 	check_name(&all[0], all[1].bytes, all[1].len);
 	peer = cm_peer(e.ep);
 	if (a->rank == 0)
@@ -185,7 +188,7 @@ static void names(struct api *a)
 
 #define CROWD 8
 
-/* Connections do not mix, whatever the order they are accepted in. */
+/* Connections accepted in any order do not mix. */
 static void crowd(struct api *a)
 {
 	struct cm_end active[CROWD], passive[CROWD];
@@ -223,7 +226,7 @@ static void crowd(struct api *a)
 	cm_close(&c);
 }
 
-/* More than may wait at a time: the others come later. */
+/* More requests than the backlog holds: the rest arrive later. */
 static void backlog(struct api *a)
 {
 	struct cm_end active[CROWD], passive[CROWD];
@@ -251,7 +254,7 @@ static void backlog(struct api *a)
 	cm_close(&c);
 }
 
-/* The same endpoint again and again, and nothing is left of the ones before. */
+/* Connects again and again; earlier connections leave nothing behind. */
 static void often(struct api *a)
 {
 	struct cm_end active, passive;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a connection, in good order or not: who is told, and what becomes of what was under way. */
+/*
+ * The end of a connection, orderly or not: events on both sides, and the fate of pending
+ * operations.
+ */
 #include <netinet/in.h>
 #include <sys/wait.h>
 
@@ -7,7 +10,7 @@
 #include "lib/cm.h"
 
 #define POSTED 4
-#define LONG   (4u << 20) /* more than any buffer on the way takes */
+#define LONG   (4u << 20) /* exceeds all buffers on the path */
 
 static uint64_t words[2][POSTED];
 
@@ -33,7 +36,10 @@ static void check_cancelled(struct cm_end *e, const uint64_t *into)
 	check_receives(e, into, 0);
 }
 
-/* The same, and one send; from a device they come in any order. Why it ended. */
+/*
+ * Checks that the receives and one send ended; a device reports them in any order. Returns the
+ * error of the send.
+ */
 static int check_lost(struct cm_end *e, const uint64_t *into, const void *sent)
 {
 	struct fi_cq_err_entry err = obj_error(e->cq);
@@ -49,7 +55,7 @@ static int check_lost(struct cm_end *e, const uint64_t *into, const void *sent)
 	return err.err;
 }
 
-/* The end was told once, and nothing goes any more. */
+/* Checks that no second event comes, and that calls on the ended connection fail. */
 static void check_over(struct cm *c, struct cm_end *e)
 {
 	size_t len = sizeof(struct sockaddr_in6);
@@ -57,7 +63,7 @@ static void check_over(struct cm *c, struct cm_end *e)
 	uint64_t word = 1;
 
 	CHECK_EQ(fi_send(e->ep, &word, 8, NULL, 0, &word), -FI_ENOTCONN);
-	if (!cm_bare()) { /* whose receives are given back, and which has no tags */
+	if (!cm_bare()) { /* bare queue pairs have no tags, and flush receives posted later */
 		CHECK_EQ(fi_tinject(e->ep, &word, 8, 0, 5), -FI_ENOTCONN);
 		CHECK_EQ(fi_recv(e->ep, &word, 8, NULL, 0, &word), -FI_ENOTCONN);
 		CHECK_EQ(fi_trecv(e->ep, &word, 8, NULL, 0, 5, 0, &word), -FI_ENOTCONN);
@@ -70,8 +76,8 @@ static void check_over(struct cm *c, struct cm_end *e)
 }
 
 /*
- * Who ends it hears of it as well, and finds what it had posted cancelled at once; a device gives it back when it gets
- * to it.
+ * fi_shutdown gives the caller an event too, and cancels its pending operations at once; a device
+ * flushes them later.
  */
 static void end_by_shutdown(struct api *a)
 {
@@ -127,7 +133,7 @@ static void end_by_close(struct api *a)
 	cm_close(&c);
 }
 
-/* An attempt is given up. */
+/* fi_shutdown during the connection attempt. */
 static void end_of_attempt(struct api *a)
 {
 	struct cm_end active, passive;
@@ -161,8 +167,8 @@ static size_t length(int i)
 }
 
 /*
- * All that was sent before the end arrives: what was waited for before the end is told, the rest when it
- * is asked for. The receiver does not look before all is over.
+ * All messages sent before the end are received, although the receiver reads nothing until the
+ * connection has ended. Posted receives complete first; unexpected messages can still be received.
  */
 static void last_words(struct api *a)
 {
@@ -199,7 +205,7 @@ static void last_words(struct api *a)
 	cm_close(&c);
 }
 
-/* The same with one buffer for many messages, which is given back. */
+/* The same with a multi-receive buffer, which is released at the end. */
 static void last_words_multi(struct api *a)
 {
 	static unsigned char in[1 << 16];
@@ -232,7 +238,7 @@ static void last_words_multi(struct api *a)
 	cm_close(&c);
 }
 
-/* Nothing is told of an endpoint that is closed, also what waited to be read. */
+/* Closing an endpoint discards its unread events. */
 static void unread(struct api *a)
 {
 	struct cm_end active, passive;
@@ -252,7 +258,7 @@ static void unread(struct api *a)
 	cm_close_both(&c, &active, &passive);
 }
 
-/* A message that nobody received to its end: its sender is told so. */
+/* A long message that was not received completely: its send ends with an error. */
 static void under_way(struct api *a)
 {
 	static unsigned char out[LONG];
@@ -280,9 +286,9 @@ static void under_way(struct api *a)
 	cm_close(&c);
 }
 
-/* ---- Deaths ------------------------------------------------------------------------------------ */
+/* ---- Deaths ---------------------------------------------------------------------------------- */
 
-/* Another process, connected to the passive endpoint of that name; it never returns. */
+/* A process that connects to the passive endpoint `to` and waits to be killed. */
 static __attribute__((noreturn)) void victim(const struct obj_name *to)
 {
 	static uint64_t word = 42;
@@ -297,7 +303,7 @@ static __attribute__((noreturn)) void victim(const struct obj_name *to)
 		fi_cq_read(e.cq, NULL, 0);
 }
 
-/* It is started before the library is used here, and learns the name when there is one. */
+/* Forks the victim before the library is used here. Its address is sent to it later. */
 static pid_t start_victim(int *tell)
 {
 	struct obj_name to;
@@ -323,7 +329,7 @@ static void kill_victim(pid_t pid)
 	CHECK(waitpid(pid, NULL, 0) == pid);
 }
 
-/* While we talk, and with a long message to it under way. */
+/* The peer dies while idle, and with a long message to it in flight. */
 static void killed(struct api *a)
 {
 	static unsigned char out[LONG];
@@ -355,7 +361,7 @@ static void killed(struct api *a)
 	close(tell);
 }
 
-/* While its request waits for an answer. */
+/* The peer dies while its request waits for an answer. */
 static void killed_early(struct api *a)
 {
 	struct fi_info *request;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections that do not come to be, and calls that make no sense. fi_cm(3), fi_eq(3). */
+/* Failing connection attempts, and invalid calls. fi_cm(3), fi_eq(3). */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
@@ -8,7 +8,7 @@
 
 static uint64_t word;
 
-/* The endpoint's only connection has failed: what was posted ends, nothing more can be. */
+/* Checks an endpoint after its failed attempt: posted receives have ended, calls fail. */
 static void check_failed(struct cm *c, struct cm_end *e, const struct obj_name *to)
 {
 	struct fi_cq_err_entry err = obj_error(e->cq);
@@ -21,7 +21,7 @@ static void check_failed(struct cm *c, struct cm_end *e, const struct obj_name *
 	SILENCE(c, e->eq);
 	CHECK_EQ(fi_send(e->ep, &word, 8, NULL, 0, &word), -FI_ENOTCONN);
 	CHECK_EQ(fi_inject(e->ep, &word, 8, 0), -FI_ENOTCONN);
-	if (!cm_bare()) /* whose receives are given back */
+	if (!cm_bare()) /* bare queue pairs flush such receives */
 		CHECK_EQ(fi_recv(e->ep, &word, 8, NULL, 0, &word), -FI_ENOTCONN);
 	CHECK_EQ(fi_connect(e->ep, to->bytes, NULL, 0), -FI_EINVAL);
 	CHECK_EQ(fi_getpeer(e->ep, name, &len), -FI_ENOTCONN);
@@ -30,7 +30,7 @@ static void check_failed(struct cm *c, struct cm_end *e, const struct obj_name *
 	obj_quiet(e->cq, 5);
 }
 
-/* An endpoint with a receive posted, about to connect. */
+/* Connects an endpoint that has a receive posted. */
 static void attempt(struct cm *c, struct cm_end *e, const struct obj_name *to)
 {
 	cm_end(c, e, c->o.info);
@@ -39,7 +39,7 @@ static void attempt(struct cm *c, struct cm_end *e, const struct obj_name *to)
 	OK(fi_connect(e->ep, to->bytes, "please", 6));
 }
 
-/* An address where nobody listens. */
+/* Returns an address without a listener. */
 static struct obj_name nobody(struct cm *c)
 {
 	struct fid_eq *eq = cm_eq(c, FI_WAIT_NONE);
@@ -69,7 +69,7 @@ static void to_nobody(struct api *a)
 	cm_close(&c);
 }
 
-/* Not even a first packet can be sent there. */
+/* An address to which not even the first packet can be sent. */
 static void no_way(struct api *a)
 {
 	struct sockaddr_in all = {.sin_family = AF_INET,
@@ -89,7 +89,7 @@ static void no_way(struct api *a)
 	cm_close(&c);
 }
 
-/* With and without words; there is no second answer. */
+/* Rejecting with and without user data; a second answer fails. */
 static void rejected(struct api *a)
 {
 	static const size_t lengths[] = {0, 7, CM_DATA, CM_DATA + 88};
@@ -114,7 +114,7 @@ static void rejected(struct api *a)
 		OK(fi_reject(c.pep, request->handle, lengths[i] ? why : NULL, lengths[i]));
 		fi_freeinfo(request);
 		got = FAILURE(&c, &e, FI_ECONNREFUSED);
-		if (cm_bare()) /* the connection manager does not say how much is meant */
+		if (cm_bare()) /* the RDMA connection manager pads the user data */
 			CHECK(got.len >= heard);
 		else
 			CHECK_EQ(got.len, heard);
@@ -126,10 +126,10 @@ static void rejected(struct api *a)
 	cm_close(&c);
 }
 
-/* What becomes of a request when those who could answer it go. */
+/* The object closed instead of answering a request. */
 enum going { PEP_AT_ONCE, PEP_UNREAD, QUEUE_UNREAD, HANDLE, ENDPOINT, GOINGS };
 
-/* The request waits unread. */
+/* Waits until the request is in the event queue, unread. */
 static void wait_unread(struct cm *c)
 {
 	struct cm_event scratch;
@@ -188,7 +188,7 @@ static void unanswered(struct api *a)
 	}
 }
 
-/* A request that was read outlives its passive endpoint. */
+/* A request that was read can be accepted after its passive endpoint was closed. */
 static void orphan(struct api *a)
 {
 	struct cm_end active, passive;
@@ -206,7 +206,7 @@ static void orphan(struct api *a)
 	cm_close_both(&c, &active, &passive);
 }
 
-/* The initiator is gone before the answer: that fails as an attempt does. */
+/* The initiator closes before the answer: fi_accept leads to a failure event. */
 static void given_up(struct api *a)
 {
 	struct cm_end active, passive;
@@ -229,7 +229,7 @@ static void given_up(struct api *a)
 	cm_close(&c);
 }
 
-/* One request, one endpoint, one answer. */
+/* A request allows one endpoint and one answer. */
 static void once(struct api *a)
 {
 	struct cm_end active, passive;
@@ -262,7 +262,7 @@ static void once(struct api *a)
 	cm_close_both(&c, &active, &passive);
 }
 
-/* A request may also be rejected after an endpoint was opened for it. */
+/* A request can still be rejected after an endpoint was opened for it. */
 static void rejected_late(struct api *a)
 {
 	struct cm_end active, passive;
@@ -317,7 +317,7 @@ static void senseless(struct api *a)
 	cm_close(&c);
 }
 
-/* Nothing is sent before there is somebody to send it to; receives may wait. */
+/* Before the connection, sends fail and receives can be posted. */
 static void before(struct api *a)
 {
 	struct cm_end active, passive;
@@ -344,7 +344,7 @@ static void before(struct api *a)
 	cm_close_both(&c, &active, &passive);
 }
 
-/* A connected endpoint and one that is none do not meet, no matter which one connects. */
+/* A connected endpoint and a reliable datagram endpoint cannot connect, whichever begins. */
 static void other_kind(struct api *a)
 {
 	struct obj_name to;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers that are given to one alone, listening that fails and is tried again, requests across fork(2). */
+/* Exclusive ports, failed listening that is tried again, and requests across fork(2). */
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/wait.h>
@@ -16,7 +16,7 @@ static struct sockaddr_in in_of(const struct obj_name *name)
 	return in;
 }
 
-/* Hints for that address, at a number of the library's choice. */
+/* Hints for IPv4 address `ip` with a port chosen by the library. */
 static void ask_source(struct fi_info *hints, uint32_t ip)
 {
 	struct sockaddr_in *in = calloc(1, sizeof(*in));
@@ -28,14 +28,16 @@ static void ask_source(struct fi_info *hints, uint32_t ip)
 	hints->src_addrlen = sizeof(*in);
 }
 
-/* One address of the host; a device has its own. */
+/* Hints for 127.0.0.1; a device has its own address. */
 static void ask_loopback(struct fi_info *hints)
 {
 	if (!cm_bare())
 		ask_source(hints, INADDR_LOOPBACK);
 }
 
-/* ---- Narrow ranges ----------------------------------------------------------------------------- */
+/*
+ * ---- Narrow port ranges ------------------------------------------------------------------------
+ */
 
 static bool is_free(uint16_t number)
 {
@@ -47,7 +49,7 @@ static bool is_free(uint16_t number)
 	return is;
 }
 
-/* That many numbers in a row which nobody uses are all there are. Before the library is used. */
+/* Limits the library's port range to `count` free ports. Call before the library is used. */
 static void narrow(unsigned int count)
 {
 	unsigned int low = 20000 + (unsigned int)getpid() % 10000, have = 0;
@@ -63,7 +65,7 @@ static void narrow(unsigned int count)
 	CHECK(setenv("FI_TCP_PORT_HIGH_RANGE", text, 1) == 0);
 }
 
-/* What has a number keeps it from others, listening or not, and connecting to it reaches it. */
+/* A passive endpoint has its port exclusively, listening or not, and can be connected to. */
 static void range_of_two(struct api *a)
 {
 	struct fid_pep *pep[3];
@@ -99,7 +101,7 @@ static void range_of_two(struct api *a)
 	cm_close(&c);
 }
 
-/* Nor does an endpoint of another kind, which listens at once, take what is only reserved. */
+/* An endpoint of another type cannot listen on a reserved port either. */
 static void range_of_one(struct api *a)
 {
 	struct obj rdm = {.hints = obj_hints(FI_MSG | FI_TAGGED)};
@@ -131,9 +133,12 @@ static void range_of_one(struct api *a)
 	cm_close(&c);
 }
 
-/* ---- Listening that fails ---------------------------------------------------------------------- */
+/* ---- Listening that fails -------------------------------------------------------------------- */
 
-/* All addresses of the host, at the number that `name` has; NULL: at one of them another process has it. */
+/*
+ * Returns a passive endpoint for all addresses with the port of `name`, or NULL if another process
+ * uses that port.
+ */
 static struct fid_pep *pep_at_all(struct cm *c, const struct obj_name *name)
 {
 	struct sockaddr_in in = in_of(name);
@@ -149,7 +154,10 @@ static struct fid_pep *pep_at_all(struct cm *c, const struct obj_name *name)
 	return NULL;
 }
 
-/* c->pep at one address, its name, and another at all of them, at a number that no other process has. */
+/*
+ * Opens c->pep at one address, writes its name, and returns a second one for all addresses with the
+ * same port.
+ */
 static struct fid_pep *one_and_all(struct cm *c, struct obj_name *name)
 {
 	struct fid_pep *all = NULL;
@@ -165,7 +173,10 @@ static struct fid_pep *one_and_all(struct cm *c, struct obj_name *name)
 	return all;
 }
 
-/* Somebody listens to all addresses, so to ours. While he does we do not, however often it is tried. */
+/*
+ * While another endpoint listens on all addresses, listening on one of them with the same port
+ * fails each time.
+ */
 static void again(struct api *a)
 {
 	struct cm_end active, passive;
@@ -191,18 +202,20 @@ static void again(struct api *a)
 	cm_close_both(&c, &active, &passive);
 }
 
-/* ---- Across fork ------------------------------------------------------------------------------- */
+/* ---- Across fork ----------------------------------------------------------------------------- */
 
-#define SOCKS 40 /* more descriptors than a request has */
+#define SOCKS 40 /* more than the descriptors of a request */
 
-/* Whatever number the request's socket had, in the child it is one of these. */
+/*
+ * Opens many sockets in the child, one of which gets the descriptor number of the request's socket.
+ */
 static void fill_numbers(int pairs[SOCKS][2])
 {
 	for (int i = 0; i < SOCKS; i++)
 		CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pairs[i]) == 0);
 }
 
-/* They are open, and nobody has said anything on them. */
+/* Checks that the sockets are open and no data was sent on them. */
 static void check_numbers(int pairs[SOCKS][2])
 {
 	char byte;
@@ -211,9 +224,9 @@ static void check_numbers(int pairs[SOCKS][2])
 		CHECK(recv(pairs[i / 2][i % 2], &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
 }
 
-static const void *volatile left[2]; /* the parent's: not lost when the child ends */
+static const void *volatile left[2]; /* keeps the parent's objects reachable in the child */
 
-/* The child does with its copies whatever one may do with a request that was read, or was not. */
+/* The child uses its copies of a read and an unread request in one of three ways. */
 static void child(struct cm *c, struct fi_info *read, int how)
 {
 	int pairs[SOCKS][2];
@@ -241,7 +254,7 @@ static void child(struct cm *c, struct fi_info *read, int how)
 	_exit(0);
 }
 
-/* Two requests wait, one of them read; the parent's are not touched. */
+/* Two requests wait, one of them read. The child's calls must not affect the parent's requests. */
 static void forked(struct api *a)
 {
 	struct cm_end active[2], passive[2];

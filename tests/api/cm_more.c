@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What else connected endpoints can be bound to or asked for: shared receive contexts, counters instead of
- * queues, triggered and deferred operations, aliases. What is sent is tested by api_msg.
+ * Connected endpoints with shared receive contexts, counters instead of queues, triggered and
+ * deferred operations, and aliases. api_msg tests messages.
  */
 #include <rdma/fi_rma.h>
 #include <rdma/fi_trigger.h>
@@ -11,12 +11,12 @@
 
 #define SHARERS 3
 
-/* ---- Shared receive contexts ------------------------------------------------------------------- */
+/* ---- Shared receive contexts ----------------------------------------------------------------- */
 
 struct shared {
 	struct cm c;
 	struct fid_ep *srx;
-	struct cm_end active[SHARERS], passive[SHARERS]; /* the passive ones share */
+	struct cm_end active[SHARERS], passive[SHARERS]; /* passive: with shared context */
 };
 
 static void open_shared(struct shared *s)
@@ -43,7 +43,7 @@ static void open_shared(struct shared *s)
 	}
 }
 
-/* Buffers are anybody's; what one connection leaves unused when it ends is still there for the others. */
+/* Any connection uses the shared buffers. Buffers left by a closed connection serve the others. */
 static void shared_context(struct api *a)
 {
 	uint64_t in[2 * SHARERS + 1], word;
@@ -79,7 +79,7 @@ static void shared_context(struct api *a)
 	cm_close(&s.c);
 }
 
-/* ---- Counters ---------------------------------------------------------------------------------- */
+/* ---- Counters -------------------------------------------------------------------------------- */
 
 struct counted {
 	struct fid_eq *eq;
@@ -107,7 +107,7 @@ static void close_counted(struct cm *c, struct counted *e)
 	cm_close_eq(c, e->eq);
 }
 
-/* No completion queue anywhere. */
+/* Counters without any completion queue. */
 static void counters(struct api *a)
 {
 	struct counted active, passive;
@@ -139,12 +139,9 @@ static void counters(struct api *a)
 	cm_close(&c);
 }
 
-/* ---- Address vectors --------------------------------------------------------------------------- */
+/* ---- Address vectors ------------------------------------------------------------------------- */
 
-/*
- * A vector may be bound, and its entries come and go: before the connection is asked for, while it stands,
- * after it. Entry 0 is not the peer.
- */
+/* A vector may be bound, and its entries may change at any time. Entry 0 is not the peer. */
 static void vector(struct api *a)
 {
 	struct cm_end active, passive;
@@ -169,7 +166,7 @@ static void vector(struct api *a)
 	cm_talk(&active, &passive);
 	OK(fi_av_remove(c.o.av, &addr, 1, 0));
 	cm_talk(&active, &passive);
-	if (api_other()) /* some tell of no end, and keep the vector */
+	if (api_other()) /* other libraries may report no end, and keep the vector in use */
 		return;
 	addr = obj_insert(c.o.av, &name);
 	cm_close_end(&c, &passive);
@@ -180,9 +177,11 @@ static void vector(struct api *a)
 	cm_close(&c);
 }
 
-/* ---- Later ------------------------------------------------------------------------------------- */
+/*
+ * ---- Triggered and deferred operations ---------------------------------------------------------
+ */
 
-/* Starts at its threshold, to whatever address is given. */
+/* A triggered send starts at its threshold; the address given is ignored. */
 static void triggered(struct api *a)
 {
 	struct fi_triggered_context trigger = {.event_type = FI_TRIGGER_THRESHOLD};
@@ -214,7 +213,7 @@ static void triggered(struct api *a)
 	cm_close(&c);
 }
 
-/* Deferred writes end with the connection: one that is done, one that cannot be any more. */
+/* Deferred writes at the end of the connection: one completed before, one fails. */
 static void deferred(struct api *a)
 {
 	uint64_t word = 0x77, target = 0;
@@ -263,7 +262,7 @@ static void deferred(struct api *a)
 	cm_close(&c);
 }
 
-/* An alias is the same connection, from before it was there and after it has ended. */
+/* An alias opened before the connection shares it until after its end. */
 static void alias(struct api *a)
 {
 	struct cm_end active, passive;

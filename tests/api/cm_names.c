@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses of passive and connected endpoints: given, completed, refused, taken over. fi_cm(3). */
+/* Names of passive and connected endpoints: chosen, completed, refused, taken over. fi_cm(3). */
 #include <netinet/in.h>
 
 #include "obj.h"
@@ -22,7 +22,7 @@ static struct sockaddr_in name_of(struct fid *fid)
 	return in_of(&name);
 }
 
-/* This host's address with a port number nobody uses there right now. */
+/* Returns an address of this host with a free port. */
 static struct sockaddr_in free_name(struct cm *c)
 {
 	struct sockaddr_in name = cm_here(c, 0);
@@ -37,7 +37,7 @@ static struct sockaddr_in free_name(struct cm *c)
 	return name;
 }
 
-/* TCP connections of this host that end at that port. */
+/* Returns the number of established TCP connections with local port `port`. */
 static int tcp_connections(uint16_t port)
 {
 	FILE *f = fopen("/proc/self/net/tcp", "r");
@@ -53,7 +53,7 @@ static int tcp_connections(uint16_t port)
 	return count;
 }
 
-/* Inside a host nobody needs the network who can do without. */
+/* Connects to `to`. Checks that a TCP connection is used only over network transports. */
 static void connect_to(struct cm *c, const struct sockaddr_in *to)
 {
 	int tcp = api_networked() && !cm_bare();
@@ -70,7 +70,7 @@ static void connect_to(struct cm *c, const struct sockaddr_in *to)
 	cm_close_end(c, &passive);
 }
 
-/* The name is there before it listens, stays the same, and cannot be changed then. */
+/* The name exists before fi_listen, does not change by it, and cannot be set afterwards. */
 static void listener(struct api *a)
 {
 	struct sockaddr_in before, after, other;
@@ -92,7 +92,7 @@ static void listener(struct api *a)
 	cm_close(&c);
 }
 
-/* Nobody can connect to an address that is only reserved, and nobody else can have it. */
+/* A reserved address refuses connections, and no other endpoint can have it. */
 static void reserved(struct api *a)
 {
 	struct obj_name name;
@@ -110,7 +110,7 @@ static void reserved(struct api *a)
 	OK(fi_listen(c.pep));
 	other = cm_pep(&c, c.eq);
 	CHECK_EQ(fi_setname(&other->fid, name.bytes, name.len), -FI_EADDRINUSE);
-	/* It has a name all the same, another one. */
+	/* The other endpoint can listen with another port. */
 	OK(fi_listen(other));
 	CHECK(name_of(&other->fid).sin_port != in_of(&name).sin_port);
 	CLOSE(other);
@@ -118,7 +118,7 @@ static void reserved(struct api *a)
 	cm_close(&c);
 }
 
-/* An address is free again when its endpoint is closed, also right after connections to it. */
+/* An address is free at once after closing its endpoint, even right after connections to it. */
 static void again(struct api *a)
 {
 	struct sockaddr_in name;
@@ -145,7 +145,7 @@ static void again(struct api *a)
 	cm_close(&c);
 }
 
-/* Listening to all addresses: found by each of them, and the name given out is one of them. */
+/* Listening on all addresses: each can be connected to, and the reported name is one of them. */
 static void wildcard(struct api *a)
 {
 	struct sockaddr_in all = {.sin_family = AF_INET}, reported, another;
@@ -166,7 +166,7 @@ static void wildcard(struct api *a)
 	cm_close(&c);
 }
 
-/* The name of an active endpoint is what the other side is told. */
+/* The name of an active endpoint is the dest_addr of its request. */
 static void active_name(struct api *a)
 {
 	struct sockaddr_in mine, other;
@@ -196,7 +196,10 @@ static void active_name(struct api *a)
 	cm_close(&c);
 }
 
-/* An active endpoint takes the place of a passive one: its address, and nobody connects to that. */
+/*
+ * An active endpoint opened with a passive endpoint as handle takes over its address. The address
+ * refuses connections from then on.
+ */
 static void taken_over(struct api *a)
 {
 	struct fi_info *info, *request;
@@ -265,7 +268,7 @@ static void ip6(struct api *a)
 	cm_close_both(&c, &active, &passive);
 }
 
-/* Too small a buffer: what it takes is told. */
+/* A buffer that is too small: the call returns the required length. */
 static void no_room(struct api *a)
 {
 	struct cm_end active, passive;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who wakes, and who makes progress: event queues on every wait object, processes that read one queue
- * alone or none, threads that sleep while others talk. fi_eq(3), fi_domain(3).
+ * Waiting and progress: event queues with all wait objects, processes that read only one queue or
+ * none, threads that sleep while others send. fi_eq(3), fi_domain(3).
  * TIMEOUT=120
  */
 #include <pthread.h>
@@ -10,9 +10,9 @@
 #include "obj.h"
 #include "lib/cm.h"
 
-#define PAUSE_US 30000 /* long enough to fall asleep */
+#define PAUSE_US 30000 /* time for the peer to fall asleep */
 
-/* ---- Asleep until an event comes --------------------------------------------------------------- */
+/* ---- Asleep until an event comes ------------------------------------------------------------- */
 
 enum sleep { IN_SREAD, IN_POLL };
 
@@ -24,7 +24,7 @@ static const struct {
 	{FI_WAIT_MUTEX_COND, IN_SREAD}, {FI_WAIT_YIELD, IN_SREAD},
 };
 
-/* What comes with the next event, as it wakes a sleeper. */
+/* Sleeps until the next event, which must be `wanted`. Returns its info. */
 static struct fi_info *sleep_for(struct cm *c, struct fid_eq *eq, enum sleep how, uint32_t wanted)
 {
 	struct fi_eq_cm_entry entry = {0};
@@ -48,7 +48,7 @@ static struct fi_info *sleep_for(struct cm *c, struct fid_eq *eq, enum sleep how
 
 #define SLEEP_FOR(...) (api_at(__FILE__, __LINE__), sleep_for(__VA_ARGS__))
 
-/* An end with a queue of that kind. */
+/* Opens an end whose event queue has wait object `obj`. */
 static void end_of_kind(struct cm *c, struct cm_end *e, struct fi_info *info, enum fi_wait_obj obj)
 {
 	e->domain = c->o.domain;
@@ -61,7 +61,7 @@ static void end_of_kind(struct cm *c, struct cm_end *e, struct fi_info *info, en
 	cm_enable(e);
 }
 
-/* Each waits for the other's next step, and sleeps meanwhile. */
+/* Each process sleeps until the other's next step. */
 static void listening_sleeper(struct cm *c, struct api *a, int kind)
 {
 	struct obj_name name, all[2];
@@ -115,7 +115,7 @@ static void asleep(struct api *a)
 	cm_close(&c);
 }
 
-/* Nothing comes: the time is over and hardly any of it was spent. */
+/* Without events the wait lasts its full time, and uses hardly any CPU time. */
 static void idle(struct api *a)
 {
 	struct fi_eq_cm_entry entry;
@@ -136,9 +136,9 @@ static void idle(struct api *a)
 	cm_close_both(&c, &active, &passive);
 }
 
-/* ---- One queue alone --------------------------------------------------------------------------- */
+/* ---- One queue alone ------------------------------------------------------------------------- */
 
-/* Connected and ended by reading completions alone; the events are there when somebody looks. */
+/* Reading completions alone drives the connection setup and its end; the events are queued. */
 static void completions_only(struct api *a)
 {
 	struct obj_name to;
@@ -170,7 +170,7 @@ static void completions_only(struct api *a)
 	cm_close(&c);
 }
 
-/* A message is delivered although its receiver reads no queue but that of events. */
+/* Reading the event queue alone delivers a message. */
 static void events_only(struct api *a)
 {
 	uint64_t word = 5, heard = 0;
@@ -198,7 +198,7 @@ static void events_only(struct api *a)
 	cm_close(&c);
 }
 
-/* Asleep for completions from before there is a connection until after its end. */
+/* Sleeping on the completion queue, from before the connection until after its end. */
 static void asleep_for_completions(struct api *a)
 {
 	struct obj_name to;
@@ -244,7 +244,7 @@ static void ask_auto(struct fi_info *hints)
 	hints->domain_attr->control_progress = FI_PROGRESS_AUTO;
 }
 
-/* The connecting side calls nothing at all, and still takes what is sent to it. */
+/* With automatic progress the connecting side connects and receives without any call. */
 static void nothing_read(struct api *a)
 {
 	struct obj_name to;
@@ -275,10 +275,10 @@ static void nothing_read(struct api *a)
 	cm_close(&c);
 }
 
-/* ---- A thread for events, another for messages ------------------------------------------------- */
+/* ---- A thread for events, another for messages ----------------------------------------------- */
 
 #define ROUNDS      1000
-#define ROUNDS_BARE 200 /* the devices at hand are slow ones */
+#define ROUNDS_BARE 200 /* emulated devices are slow */
 
 static unsigned int rounds(void)
 {
@@ -319,7 +319,7 @@ static void play(struct api *a, struct cm_end *e)
 	}
 }
 
-/* Messages do not wake a process that waits for the end of the connection; the end does. */
+/* Messages do not wake a thread that sleeps on the event queue; the end of the connection does. */
 static void watched(struct api *a, void (*tune)(struct fi_info *hints))
 {
 	struct watcher w;
@@ -327,7 +327,7 @@ static void watched(struct api *a, void (*tune)(struct fi_info *hints))
 	struct cm_end e;
 	struct cm c;
 
-	obj_time_limit(30); /* in each round other busy processes get the processor, too */
+	obj_time_limit(30); /* other busy processes may run in each round */
 	cm_domain(&c, 0, tune);
 	cm_pair(&c, a, &e);
 	w = (struct watcher){.e = &e};
@@ -359,7 +359,7 @@ static void ask_domain(struct fi_info *hints)
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 }
 
-/* An event queue is of no domain: another thread may read it. */
+/* An event queue belongs to no domain, so another thread may read it. */
 static void thread_domain(struct api *a)
 {
 	watched(a, ask_domain);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TIMEOUT=120 Collectives: the way of a program that follows the manual. */
+/* TIMEOUT=120 Collectives, used as the manual shows. */
 #define API_RANKS 17
 #include "api.h"
 #include "lib/data.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TIMEOUT=120 Long vectors among more members than most hosts have processors: of all lengths, from the same memory
- * again and again, by turns in two groups. And when a group ends while some have not taken what was sent to them.
+ * TIMEOUT=120 Long collectives with more members than most hosts have processors: all lengths,
+ * reused memory, two groups in turns. Also a group that ends before some members have read what was
+ * sent to them.
  */
 #define API_RANKS 17
 #include "api.h"
@@ -16,11 +17,11 @@ static unsigned char in[LONGEST], out[LONGEST], want[LONGEST];
 struct crowd {
 	struct group *g;
 	int n, rank;
-	unsigned int time; /* which, in all */
+	unsigned int time; /* number of this round */
 	size_t len;
 };
 
-/* What `rank` sends this time. */
+/* Returns the seed of the data that `rank` sends in this round. */
 static unsigned int seed_of(const struct crowd *c, int rank)
 {
 	return c->time * 32 + (unsigned int)rank;
@@ -31,7 +32,7 @@ static void finish(struct crowd *c)
 	GROUP_DONE(c->g->c, c->g);
 }
 
-/* Twice, of the same memory. */
+/* Sends twice from the same memory. */
 static void broadcast(struct crowd *c)
 {
 	struct side *s = &c->g->c->s;
@@ -132,7 +133,7 @@ static void send_all(struct group *g, unsigned char *buf)
 	POST(s, fi_broadcast(s->ep, buf, SENT, NULL, g->addr, group_entry(g, 0), FI_UINT8, 0, g));
 }
 
-/* 0 or a positive error. */
+/* Waits for a collective. Returns 0 or a positive error. */
 static int end_of(struct group *g)
 {
 	struct fi_cq_err_entry error = {0};
@@ -149,8 +150,8 @@ static int end_of(struct group *g)
 }
 
 /*
- * One group ends while its broadcast is under way, the root has sent that of another since: who comes late to the
- * first one gets what was sent there, or an error, and not what was sent elsewhere.
+ * One group ends during its broadcast, and the root sends that of another group. A late member of
+ * the first group gets the first data or an error, never the data of the other group.
  */
 static void not_anothers(struct api *a)
 {
@@ -161,7 +162,7 @@ static void not_anothers(struct api *a)
 	club_open(&club, a);
 	group_all(&ends, &club);
 	group_all(&stays, &club);
-	send_all(&ends, first); /* all are connected then */
+	send_all(&ends, first); /* connects all members */
 	GROUP_DONE(&club, &ends);
 	group_barrier(&ends);
 	group_barrier(&stays);
@@ -177,7 +178,7 @@ static void not_anothers(struct api *a)
 		OK(fi_close(&ends.mc->fid));
 	api_meet_still(a);
 	if (!a->rank) {
-		int err = end_of(&ends); /* 0 where it was sent down a tree */
+		int err = end_of(&ends); /* 0 if the data was sent down a tree */
 
 		CHECK(!err || err == FI_ECONNABORTED);
 		send_all(&stays, second);
@@ -189,7 +190,7 @@ static void not_anothers(struct api *a)
 			data_check(first, SENT, 1);
 	}
 	api_meet(a);
-	_exit(0); /* the others take no part in the second one */
+	_exit(0); /* the others do not take part in the second broadcast */
 }
 
 static const struct api_case cases[] = {{"three", every_length, 3, {0}},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TIMEOUT=180 A member dies, or leaves, while others wait for it: everybody's collective ends with an error, and
- * soon; the group is not used any more, others are.
+ * TIMEOUT=180 A member dies or leaves while others wait for it: all pending collectives end with an
+ * error in time. That group is unusable then; other groups work.
  */
 #define API_RANKS 17
 #include "api.h"
@@ -9,17 +9,17 @@
 #include "lib/side.h"
 #include "lib/group.h"
 
-#define DEAD_S 2.0 /* seconds; by then everybody knows */
-#define MANY   4   /* collectives under way */
+#define DEAD_S 2.0 /* limit for all members to notice */
+#define MANY   4   /* collectives in flight */
 #define LONG   (1u << 20)
 
 struct life {
 	struct club c;
-	struct group all, rest; /* rest: without the victim */
+	struct group all, rest; /* rest: all without the victim */
 	int victim;
 };
 
-/* The last one of all is to die. */
+/* Joins both groups. The last rank is the victim. */
 static void meet(struct life *l, struct api *a)
 {
 	int ranks[API_RANKS];
@@ -34,13 +34,13 @@ static void meet(struct life *l, struct api *a)
 		group_join(&l->rest, &l->c, ranks, a->ranks - 1);
 }
 
-/* As if killed: nothing is closed, nobody is told. */
+/* Exits without closing anything. */
 static void die(void)
 {
 	_exit(0);
 }
 
-/* So many collectives under way end with errors, in time; later ones are refused. */
+/* Checks that `under_way` collectives end with errors in time, and that later ones are refused. */
 static void mourn(struct life *l, int under_way, int wanted)
 {
 	struct side *s = &l->c.s;
@@ -85,7 +85,7 @@ static void begin(struct life *l, void *buf, size_t count)
 			     &l->all));
 }
 
-/* Begins some; fewer, where it is known already that they would be in vain. */
+/* Begins barriers. Returns how many, as calls fail once the death is known. */
 static int barriers(struct life *l)
 {
 	for (int i = 0; i < MANY; i++)
@@ -94,7 +94,7 @@ static int barriers(struct life *l)
 	return MANY;
 }
 
-/* Before it begins, while all others wait. */
+/* The victim dies before it takes part, while the others wait. */
 static void before(struct api *a)
 {
 	static unsigned char bufs[MANY][64];
@@ -111,7 +111,7 @@ static void before(struct api *a)
 	mourn(&l, MANY, 0);
 }
 
-/* In the middle of long ones. */
+/* The victim dies in the middle of a long collective. */
 static void amidst(struct api *a)
 {
 	static unsigned char buf[LONG];
@@ -125,7 +125,7 @@ static void amidst(struct api *a)
 			side_progress(&l.c.s);
 		die();
 	}
-	/* The first may have come to a good end: begin until one has not. */
+	/* The first collective may succeed, so begin others until one fails. */
 	for (;;) {
 		struct fi_cq_tagged_entry e;
 		struct fi_cq_err_entry err = {0};
@@ -143,7 +143,7 @@ static void amidst(struct api *a)
 	mourn(&l, 0, 0);
 }
 
-/* In one that only some have to do with it: a gather to the root through others. */
+/* The victim is needed by some members only: a gather to the root through others. */
 static void aside(struct api *a)
 {
 	static uint64_t in, out[API_RANKS];
@@ -159,7 +159,7 @@ static void aside(struct api *a)
 	mourn(&l, MANY, 0);
 }
 
-/* It closes its endpoint in good order, and is missed. */
+/* The victim closes its endpoint in good order during collectives. */
 static void gone(struct api *a)
 {
 	struct life l;
@@ -174,7 +174,7 @@ static void gone(struct api *a)
 	mourn(&l, barriers(&l), 0);
 }
 
-/* It leaves the group with some under way: they end everywhere. */
+/* The victim closes the group with collectives in flight, which end at all members. */
 static void quits(struct api *a)
 {
 	struct life l;
@@ -199,7 +199,7 @@ static void quits(struct api *a)
 	mourn(&l, barriers(&l), 0);
 }
 
-/* It has left the group when others call, and goes on otherwise. */
+/* The victim left the group before the others begin, and stays alive. */
 static void left(struct api *a)
 {
 	struct life l;
@@ -216,7 +216,7 @@ static void left(struct api *a)
 	mourn(&l, barriers(&l), 0);
 }
 
-/* A process that has all it needs goes, in good order: those who are later are not harmed. */
+/* A process that has completed its part may exit; slower members still complete. */
 static void early(struct api *a)
 {
 	static uint64_t buf[API_RANKS];
@@ -232,7 +232,7 @@ static void early(struct api *a)
 		GROUP_DONE(&c, &g);
 		CHECK_EQ(buf[0], 7);
 	}
-	/* The root is far ahead of those who sleep. */
+	/* The root runs far ahead of the sleeping members. */
 	if (a->rank % 2)
 		usleep(20000);
 	group_barrier(&g);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Members who call different collectives: a process that gets another's part is told, and keeps nothing of it. */
+/* Members that call different collectives: all affected calls fail, and no wrong data is kept. */
 #include "api.h"
 #include "lib/data.h"
 #include "lib/side.h"
@@ -9,7 +9,7 @@
 
 static uint64_t in[WORDS * API_RANKS], out[WORDS * API_RANKS];
 
-/* The one under way ends with an error. */
+/* The pending collective ends with an error. */
 static void ends_wrong(struct group *g)
 {
 	struct side *s = &g->c->s;
@@ -25,12 +25,12 @@ static void ends_wrong(struct group *g)
 	CHECK(e.err == FI_EINVAL || e.err == FI_ETRUNC);
 }
 
-/* The first member calls this, the others the one with `odd`. */
+/* The first member makes this call, the others the one with the fields `odd_*`. */
 struct pair_of {
 	enum fi_datatype type, odd_type;
 	enum fi_op op, odd_op;
 	size_t count, odd_count;
-	bool odd_gather; /* an allgather instead */
+	bool odd_gather; /* others call allgather instead */
 };
 
 static ssize_t call(struct group *g, enum fi_datatype type, enum fi_op op, size_t count,
@@ -54,7 +54,7 @@ static void differ(struct api *a, const struct pair_of *p)
 		ret = call(&g, p->odd_type, p->odd_op, p->odd_count, p->odd_gather);
 	else
 		ret = call(&g, p->type, p->op, p->count, false);
-	/* The others may have found out already. */
+	/* The call may fail at once if the mismatch is known already. */
 	if (ret)
 		CHECK(ret == -FI_EINVAL || ret == -FI_ETRUNC);
 	else
@@ -91,7 +91,7 @@ static void kinds(struct api *a)
 	differ(a, &(struct pair_of){FI_UINT64, FI_UINT64, FI_SUM, FI_SUM, 1, 1, true});
 }
 
-/* Which of the calls that copy is asked for makes no difference. */
+/* Different calls that move the same bytes are compatible. */
 static void same(struct api *a)
 {
 	struct fi_ioc ioc = {in, 2};
@@ -116,7 +116,7 @@ static void same(struct api *a)
 	club_close(&c);
 }
 
-/* Too much even to be sent before it is asked for. */
+/* A mismatch with a message that is too long to be sent eagerly. */
 static void long_beside_short(struct api *a)
 {
 	static char much[4 << 20];
@@ -128,7 +128,7 @@ static void long_beside_short(struct api *a)
 	group_all(&g, &c);
 	if (!a->rank) {
 		api_meet(a);
-		usleep(50000); /* the other one waits already */
+		usleep(50000); /* the peer waits already */
 	}
 	ret = fi_broadcast(c.s.ep, much, a->rank ? 8 : sizeof(much), NULL, g.addr, c.s.addr[0],
 			   FI_UINT8, 0, &g);
@@ -142,7 +142,7 @@ static void long_beside_short(struct api *a)
 	club_close(&c);
 }
 
-/* Nothing is given by a barrier: how much of it does not matter. */
+/* Barriers carry no data, so counts do not matter. */
 static void barriers(struct api *a)
 {
 	struct fi_ioc ioc = {in, 2};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TIMEOUT=180 Joining collective groups: who manages them, parts of them, what is refused, many at once. */
+/*
+ * TIMEOUT=180 Joining groups: managed by the library or the application, subgroups, refusals, many
+ * at once.
+ */
 #include <pthread.h>
 
 #define API_RANKS 17
@@ -11,7 +14,7 @@
 static const int both[] = {0, 1}, turned[] = {1, 0}, three[] = {0, 1, 2},
 		 all_of[] = {0, 1, 2, 3, 4};
 
-/* The sum of what members bring, and that everybody gets it. */
+/* Checks an allreduce of the members' values. */
 static void sum(struct group *g)
 {
 	uint64_t in = (uint64_t)g->ranks[g->rank] + 1, out = 0, want = 0;
@@ -37,7 +40,7 @@ static fi_addr_t address(struct fid_av_set *set)
 	return addr;
 }
 
-/* The application says that all know: nobody has to wait for anybody. */
+/* Groups managed by the application: joining waits for no other member. */
 static void managed(struct api *a)
 {
 	struct fid_mc *again;
@@ -53,7 +56,7 @@ static void managed(struct api *a)
 		api_meet_still(a);
 	OK(join(&c, g.set, FI_ADDR_NOTAVAIL, &g.mc));
 	CHECK_EQ(club_event(&c, g.mc), 0);
-	if (!a->rank) /* begins before the other knows of the group */
+	if (!a->rank) /* begins before the peer has joined */
 		POST(&c.s, fi_barrier(c.s.ep, fi_mc_addr(g.mc), &g));
 	if (!a->rank)
 		api_meet_still(a);
@@ -72,7 +75,7 @@ static void managed(struct api *a)
 	club_close(&c);
 }
 
-/* Parts of a group, and of those. */
+/* Subgroups, and subgroups of these. */
 static void parts(struct api *a)
 {
 	int mine[API_RANKS], n = 0, other;
@@ -94,11 +97,11 @@ static void parts(struct api *a)
 	CHECK(part.addr != g.addr);
 	sum(&part);
 	sum(&g);
-	/* A member that the whole has not. */
+	/* A member outside of the parent group. */
 	other = !(a->rank % 2);
 	OK(fi_av_set_insert(part.set, c.s.addr[other]));
 	CHECK_EQ(join(&c, part.set, part.addr, &mc), -FI_EINVAL);
-	/* Whatever becomes of the set, the group is what it was, and outlives the one it is of. */
+	/* Changing the set does not change the group. A subgroup outlives its parent group. */
 	group_close(&g);
 	sum(&part);
 	group_close(&part);
@@ -120,22 +123,22 @@ static void refused(struct api *a)
 	CHECK_EQ(fi_av_set_addr(pair, NULL), -FI_EINVAL);
 	addr = address(pair);
 	CHECK_EQ(join(&c, NULL, addr, &mc), -FI_EINVAL);
-	CHECK_EQ(join(&c, alone, address(alone), &mc), -FI_EINVAL); /* not of it */
+	CHECK_EQ(join(&c, alone, address(alone), &mc), -FI_EINVAL); /* without this process */
 	CHECK_EQ(join(&c, none, address(none), &mc), -FI_EINVAL);
 	CHECK_EQ(join(&c, pair, 12345, &mc), -FI_EINVAL);
-	CHECK_EQ(join(&c, pair, address(alone), &mc), -FI_EINVAL); /* which has not all */
+	CHECK_EQ(join(&c, pair, address(alone), &mc), -FI_EINVAL); /* not a subset */
 	CHECK_EQ(fi_join_collective(c.s.ep, addr, pair, FI_MORE, &mc, NULL), -FI_EBADFLAGS);
 	CHECK(mc == NULL);
-	CHECK_EQ(fi_barrier(c.s.ep, addr, NULL), -FI_EINVAL); /* a set is no group */
+	CHECK_EQ(fi_barrier(c.s.ep, addr, NULL), -FI_EINVAL); /* the address of a set is no group */
 	OK(join(&c, pair, addr, &mc));
-	if (!a->rank) /* the other has not joined */
+	if (!a->rank) /* the peer has not joined */
 		CHECK_EQ(fi_barrier(c.s.ep, fi_mc_addr(mc), NULL), -FI_EOPBADSTATE);
 	api_meet(a);
 	CHECK_EQ(join(&c, pair, addr, &more), -FI_EALREADY);
 	CHECK_EQ(club_event(&c, mc), 0);
 	CHECK_EQ(join(&c, pair, addr, &more), -FI_EALREADY);
 	addr = fi_mc_addr(mc);
-	OK(fi_close(&pair->fid)); /* the group has what it needs of it */
+	OK(fi_close(&pair->fid)); /* the group keeps its own member list */
 	g = (struct group){
 		.c = &c, .mc = mc, .addr = addr, .size = 2, .rank = a->rank, .ranks = {0, 1}};
 	sum(&g);
@@ -147,7 +150,7 @@ static void refused(struct api *a)
 	club_close(&c);
 }
 
-/* Endpoints that cannot. */
+/* Endpoints without the capability, or without an event queue. */
 static void unable(struct api *a)
 {
 	struct fid_av_set *set;
@@ -172,13 +175,16 @@ static void unable(struct api *a)
 	side_close(&s);
 }
 
-/* A process that had not begun a join that failed hears of it: what begins next is another attempt. */
+/*
+ * Gives time for the news of a failed join to reach processes that have not begun to join. A join
+ * begun later is a new attempt.
+ */
 static void news(struct club *c)
 {
 	QUIET(&c->s, c->s.tx, (int)(200 * api_limit() / API_LIMIT));
 }
 
-/* Each has another idea of the group. Both are told, and then agree. */
+/* The members give different sets. Both joins fail; a join with equal sets succeeds then. */
 static void mismatch(struct api *a, const int *first, int first_size, const int *second,
 		     int second_size)
 {
@@ -214,7 +220,7 @@ static void other_members(struct api *a)
 	mismatch(a, both, 2, three, 3);
 }
 
-/* One gives up while others join: they hear of it. */
+/* One member cancels while others join: their joins fail. */
 static void leaver(struct api *a)
 {
 	struct fid_av_set *set;
@@ -242,7 +248,7 @@ static void leaver(struct api *a)
 	club_close(&c);
 }
 
-/* ---- Many at once ----------------------------------------------------------------------------- */
+/* ---- Many at once ---------------------------------------------------------------------------- */
 
 #define GROUPS  240
 #define THREADS 3
@@ -250,7 +256,7 @@ static void leaver(struct api *a)
 struct crowd {
 	struct club c;
 	struct group g[GROUPS];
-	int first; /* group of a thread */
+	int first; /* first group of a thread */
 };
 
 struct thread {
@@ -258,7 +264,7 @@ struct thread {
 	int number;
 };
 
-/* Who is in a group: bits, the same for all processes. Each has two members at least. */
+/* Returns the members of a group as bits, equal in all processes. Each group has at least two. */
 static unsigned int who(int group, int ranks)
 {
 	unsigned int bits = (unsigned int)(group * 2654435761u >> 7) & ((1u << ranks) - 1);
@@ -271,7 +277,7 @@ static void fill_group(struct group *g, struct club *c, int number)
 	unsigned int bits = who(number, c->s.a->ranks);
 
 	*g = (struct group){.c = c, .rank = -1};
-	/* Every other one in the opposite order. */
+	/* Odd groups have their members in reverse order. */
 	for (int i = 0; i < c->s.a->ranks; i++) {
 		int r = number % 2 ? c->s.a->ranks - 1 - i : i;
 
@@ -283,7 +289,7 @@ static void fill_group(struct group *g, struct club *c, int number)
 	}
 }
 
-/* Each thread has its own share of the groups, and begins them in an order of its process's own. */
+/* Each thread joins its share of the groups, in an order that differs between processes. */
 static void *join_share(void *arg)
 {
 	struct thread *t = arg;
@@ -318,7 +324,7 @@ static void all_stand(struct crowd *w, int wanted)
 	}
 }
 
-/* All groups at once: a message that went to the wrong one would give a wrong sum. */
+/* Runs an allreduce in all groups at once. A message to the wrong group would give a wrong sum. */
 static void sum_all(struct crowd *w)
 {
 	static uint64_t in[GROUPS], out[GROUPS];
@@ -381,8 +387,8 @@ static void crowd(struct api *a)
 }
 
 /*
- * One member that only sends and two that only receive: what goes from the one to the others does, and so does
- * a barrier; anything else is refused to whom it asks too much of, and leaves the group as it was.
+ * One send-only and two receive-only members. Collectives in that direction and barriers work.
+ * Others are refused to the members that lack a direction, and the group stays usable.
  */
 static void ways(struct api *a)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TIMEOUT=180 Members leave a group: a process that still waits for one of them learns that it waits in vain; those who
- * have done their part go in any order, and nobody hears of it. Groups that the application manages, joined again
- * and again: none hears what was said to the one before.
+ * TIMEOUT=180 Members leave a group. A process that waits for one of them gets an error. Members
+ * that have done their part may leave in any order without effect. Groups managed by the
+ * application are joined repeatedly: none receives messages of an earlier one.
  */
 #include "api.h"
 #include "lib/data.h"
@@ -10,7 +10,7 @@
 #include "lib/group.h"
 
 #define LONG   (1u << 19)
-#define SOON_S 2.0 /* seconds; by then everybody knows */
+#define SOON_S 2.0 /* limit for all members to notice */
 
 static void begin_broadcast(struct group *g, uint64_t *word, int root)
 {
@@ -19,7 +19,7 @@ static void begin_broadcast(struct group *g, uint64_t *word, int root)
 	POST(s, fi_broadcast(s->ep, word, 1, NULL, g->addr, group_entry(g, root), FI_UINT64, 0, g));
 }
 
-/* The one under way ends with an error, in time, and no other one begins. */
+/* The pending collective ends with an error in time, and a new one is refused. */
 static void in_vain(struct group *g)
 {
 	double end = api_seconds() + SOON_S * (double)(api_limit() / API_LIMIT);
@@ -56,7 +56,7 @@ static void open_managed(struct club *c, struct group *g, struct api *a)
 	g->set = club_set(c, g->ranks, g->size);
 }
 
-/* Only its own group ends. */
+/* Other groups still work. */
 static void others_go_on(struct group *other)
 {
 	for (int i = 0; i < 10; i++)
@@ -71,7 +71,7 @@ static void meet(struct club *c, struct group *g, struct group *other, struct ap
 	group_all(other, c);
 }
 
-/* Whom all wait for closes the group, they are at it already. */
+/* The root closes the group while the others wait for it. */
 static void root_goes(struct api *a)
 {
 	struct group g, other;
@@ -92,7 +92,7 @@ static void root_goes(struct api *a)
 	club_close(&c);
 }
 
-/* It waits for a root that has left, or is about to. */
+/* Waits for a root that has left or is leaving. */
 static void wait_in_vain(struct group *g, int root)
 {
 	struct side *s = &g->c->s;
@@ -100,14 +100,14 @@ static void wait_in_vain(struct group *g, int root)
 	ssize_t ret;
 
 	ret = fi_broadcast(s->ep, &word, 1, NULL, g->addr, group_entry(g, root), FI_UINT64, 0, g);
-	/* Others may have found out before we begin. */
+	/* The departure may be known before the call. */
 	if (ret)
 		CHECK_EQ(ret, -FI_ECONNABORTED);
 	else
 		in_vain(g);
 }
 
-/* All but the root. */
+/* All members but the root wait for it. */
 static void wait_for_root(struct group *g)
 {
 	if (!g->rank)
@@ -116,7 +116,10 @@ static void wait_for_root(struct group *g)
 	group_close(g);
 }
 
-/* It closes the group with its own part under way: cancelled is that alone, which is no error for counters. */
+/*
+ * Rank 0 closes the group with its barrier pending. Its own barrier is cancelled; the waiting
+ * member fails.
+ */
 static void quits_amidst(struct api *a)
 {
 	struct group g, other;
@@ -140,7 +143,7 @@ static void quits_amidst(struct api *a)
 	club_close(&c);
 }
 
-/* It has sent long ones, and they close the group instead of taking them. */
+/* The root has sent long messages; the others close the group instead of receiving them. */
 static void long_in_vain(struct api *a)
 {
 	static unsigned char bytes[LONG];
@@ -165,7 +168,7 @@ static void long_in_vain(struct api *a)
 	club_close(&c);
 }
 
-/* It has done so long before. */
+/* The root left long before the others begin. */
 static void root_gone(struct api *a)
 {
 	struct group g, other;
@@ -181,7 +184,7 @@ static void root_gone(struct api *a)
 	club_close(&c);
 }
 
-/* A group stands, and its first member leaves it; nobody is connected to anybody by that. */
+/* All join a managed group, then rank 0 leaves it. No connections exist yet. */
 static void root_leaves(struct club *c, struct group *g, struct api *a)
 {
 	open_managed(c, g, a);
@@ -191,7 +194,7 @@ static void root_leaves(struct club *c, struct group *g, struct api *a)
 	api_meet(a);
 }
 
-/* Nobody was connected to it: who comes to wait for it asks. */
+/* A member without a connection to the leaver asks it, and gets an error. */
 static void non_member_gone(struct api *a)
 {
 	struct group g;
@@ -202,7 +205,7 @@ static void non_member_gone(struct api *a)
 	club_close(&c);
 }
 
-/* The same, but before the wait begins something else connects one of them to it: it is asked all the same. */
+/* The same when another message has connected the two before the wait begins. */
 static void non_member_met(struct api *a)
 {
 	uint64_t word = 0;
@@ -225,7 +228,7 @@ static void non_member_met(struct api *a)
 	club_close(&c);
 }
 
-/* It left before the others joined, and all are connected. */
+/* The root left before the others joined; all are connected. */
 static void gone_before(struct api *a)
 {
 	struct group g, all;
@@ -246,7 +249,7 @@ static void gone_before(struct api *a)
 	club_close(&c);
 }
 
-/* ---- In good order ---------------------------------------------------------------------------- */
+/* ---- In good order --------------------------------------------------------------------------- */
 
 #define ROUNDS 60
 
@@ -256,7 +259,7 @@ static unsigned int chance(unsigned int *seed)
 	return *seed >> 16;
 }
 
-/* A collective of every sort, by number; the last ones are such that some have done their part early. */
+/* Runs one of five collectives. In the last ones some members are done early. */
 static void one_of_all(struct group *g, unsigned int number, uint64_t *in, uint64_t *out)
 {
 	struct side *s = &g->c->s;
@@ -283,7 +286,7 @@ static void one_of_all(struct group *g, unsigned int number, uint64_t *in, uint6
 	GROUP_DONE(g->c, g);
 }
 
-/* Nobody waits for anybody but in the collectives; groups are closed the moment they are done. */
+/* Members wait for each other only inside collectives, and close groups at once. */
 static void any_order(struct api *a)
 {
 	uint64_t in[API_RANKS] = {1, 1, 1, 1, 1, 1, 1, 1}, out[API_RANKS] = {0};
@@ -307,9 +310,9 @@ static void any_order(struct api *a)
 	club_close(&c);
 }
 
-/* ---- Managed by the application, again and again ------------------------------------------------ */
+/* ---- Managed by the application, again and again --------------------------------------------- */
 
-/* The root has been in several of them before the others join the first. */
+/* The root has been through several groups before the others join the first. */
 static void far_ahead(struct api *a)
 {
 	struct group g;
@@ -326,7 +329,7 @@ static void far_ahead(struct api *a)
 		OK(fi_close(&g.mc->fid));
 		if (!a->rank && i == 3)
 			api_meet(a);
-		if (a->rank && !i) { /* what comes first is of later ones */
+		if (a->rank && !i) { /* messages of later groups arrive first */
 			api_meet(a);
 			QUIET(&c.s, c.s.tx, 50);
 		}
@@ -335,7 +338,7 @@ static void far_ahead(struct api *a)
 	club_close(&c);
 }
 
-/* One has closed the first and joined the second before the other has begun anything: that is of the first. */
+/* Rank 1 has left the first group and joined the second when rank 0 uses the first. */
 static void late_words(struct api *a)
 {
 	struct group g;
@@ -367,7 +370,7 @@ static void late_words(struct api *a)
 	club_close(&c);
 }
 
-/* An ended one may be joined again, without being closed first. */
+/* After an error the same set can be joined again without closing the group first. */
 static void again_after_error(struct api *a)
 {
 	struct group g, next;
@@ -376,7 +379,7 @@ static void again_after_error(struct api *a)
 	open_managed(&c, &g, a);
 	join_managed(&g);
 	group_barrier(&g);
-	api_meet(a); /* else what ends the next one may end this one for somebody */
+	api_meet(a); /* else the end of the next group could end this one */
 	if (a->rank == 1)
 		OK(fi_close(&g.mc->fid));
 	else

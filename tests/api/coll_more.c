@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TIMEOUT=180 Collectives in all circumstances: long ones, beside messages, with counters, fences and sleepers, far
- * ahead of others; what they refuse; and that sums of floats are the same everywhere and every time.
+ * TIMEOUT=180 Collectives in special situations: long ones, beside messages, with counters, fences
+ * and sleepers, members that run ahead; refused calls; sums of floats that are equal everywhere and
+ * every time.
  */
 #include "api.h"
 #include "lib/data.h"
 #include "lib/side.h"
 #include "lib/group.h"
 
-#define BIG (3u << 20) /* bytes: above eager, rings and what is sent zero-copy at once */
+#define BIG (3u << 20) /* bytes: exceeds eager_max, the rings, and one zero-copy send */
 
 static uint64_t *words(size_t count)
 {
@@ -18,7 +19,7 @@ static uint64_t *words(size_t count)
 	return w;
 }
 
-/* Element `i` of what a member brings. */
+/* Returns input element `i` of member `rank`. */
 static uint64_t bring(int rank, size_t i)
 {
 	return (uint64_t)(rank + 1) * 1000003 + i * 7;
@@ -64,7 +65,7 @@ static void big(struct api *a)
 	free(out);
 }
 
-/* Messages of both kinds, collectives of two groups, all under way at once. */
+/* Messages of both kinds and collectives of two groups, all in flight at once. */
 #define BESIDE 40
 
 static void beside(struct api *a)
@@ -106,7 +107,7 @@ static void beside(struct api *a)
 	club_close(&c);
 }
 
-/* The root, or the leaves, are as far ahead as they are let. */
+/* The root, or the leaves, run as far ahead as they can. */
 #define AHEAD 1000
 
 static void ahead(struct api *a)
@@ -134,7 +135,7 @@ static void ahead(struct api *a)
 	club_close(&c);
 }
 
-/* ---- Completions ------------------------------------------------------------------------------ */
+/* ---- Completions ----------------------------------------------------------------------------- */
 
 static void selective(struct api *a)
 {
@@ -157,7 +158,7 @@ static void selective(struct api *a)
 	club_close(&c);
 }
 
-/* An endpoint of its own: counted by its counter, waited for asleep. */
+/* An endpoint with its own counter, which the members sleep on. */
 static void counted(struct api *a)
 {
 	struct fi_cntr_attr cntr_attr = {.events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_UNSPEC};
@@ -184,7 +185,7 @@ static void counted(struct api *a)
 	group_all(&g, &c);
 	for (uint64_t i = 1; i <= 20; i++) {
 		if (a->rank == (int)i % a->ranks)
-			usleep(2000); /* the others go to sleep meanwhile */
+			usleep(2000); /* the others fall asleep meanwhile */
 		OK(fi_allreduce(c.s.ep, &in, 1, NULL, &out, NULL, g.addr, FI_UINT64, FI_SUM, 0,
 				&g));
 		OK(fi_cntr_wait(cntr, i, 5000));
@@ -206,13 +207,13 @@ static void automatic(struct fi_info *hints)
 	hints->domain_attr->control_progress = FI_PROGRESS_AUTO;
 }
 
-/* The library writes it at this moment. */
+/* The library may write this word concurrently. */
 static __attribute__((no_sanitize("thread"))) uint64_t glance(const uint64_t *at)
 {
 	return *(const volatile uint64_t *)at;
 }
 
-/* Only one looks at its queue; those who sleep elsewhere take part all the same. */
+/* One member reads its queue; the others sleep, and take part by automatic progress. */
 static void asleep(struct api *a)
 {
 	uint64_t in = 1, out = 0;
@@ -227,7 +228,7 @@ static void asleep(struct api *a)
 	for (int i = 0; i < 20; i++) {
 		OK(fi_allreduce(c.s.ep, &in, 1, NULL, &out, NULL, g.addr, FI_UINT64, FI_SUM, 0,
 				&g));
-		if (a->rank) { /* no call that could make progress */
+		if (a->rank) { /* no library call */
 			double end = api_seconds() + 5;
 
 			while (glance(&out) != (uint64_t)a->ranks) {
@@ -250,7 +251,7 @@ static void nothing_else(struct fi_info *hints)
 	hints->caps = FI_COLLECTIVE;
 }
 
-/* The one capability is enough. */
+/* FI_COLLECTIVE as the only capability. */
 static void only(struct api *a)
 {
 	uint64_t in = (uint64_t)a->rank, out = 0;
@@ -269,7 +270,7 @@ static void only(struct api *a)
 	club_close(&c);
 }
 
-/* ---- Refusals --------------------------------------------------------------------------------- */
+/* ---- Refusals -------------------------------------------------------------------------------- */
 
 static void refused(struct api *a)
 {
@@ -316,7 +317,7 @@ static void refused(struct api *a)
 	club_close(&c);
 }
 
-/* A set for some collectives alone. */
+/* A set restricted to some collectives. */
 static void restricted(struct api *a)
 {
 	struct fi_av_set_attr attr = {.flags = FI_UNIVERSE | FI_BARRIER_SET | FI_ALLREDUCE_SET,
@@ -343,7 +344,7 @@ static void restricted(struct api *a)
 	club_close(&c);
 }
 
-/* Members who ask for different lengths are told, not left with what is wrong. */
+/* Members with different lengths get an error instead of wrong data. */
 static void unequal(struct api *a)
 {
 	static unsigned char in[5000], out[5000];
@@ -363,9 +364,9 @@ static void unequal(struct api *a)
 	club_close(&c);
 }
 
-/* ---- Floats ----------------------------------------------------------------------------------- */
+/* ---- Floats ---------------------------------------------------------------------------------- */
 
-/* Numbers of all sizes: in another order their sum is another one. */
+/* Returns numbers of very different size, whose sum depends on the order. */
 static double rough(int rank, size_t i)
 {
 	uint64_t r = (uint64_t)(rank + 1) * UINT64_C(0x9e3779b97f4a7c15) +

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * TIMEOUT=300
- * Collectives of every kind, type and operator, of many sizes, in place and not, with any root, in groups of 1
- * to 17 processes, against what is worked out plainly.
+ * Collectives of every kind, type and operator, of many sizes, in place or not, with any root, in
+ * groups of 1 to 17 processes. The results must equal those of lib/group_model.h.
  */
 #define API_RANKS 17
 #include "api.h"
@@ -14,8 +14,8 @@
 #include "lib/group_model.h"
 
 #define ROUNDS    api_times(400)
-#define ELEMENTS  20000 /* a worked out check of more takes too long */
-#define GUARD     64    /* bytes behind each buffer that nobody may touch */
+#define ELEMENTS  20000 /* maximum; checking more elements takes too long */
+#define GUARD     64    /* guard bytes behind each buffer */
 #define GUARD_IS  0xa5
 #define TYPES     20
 #define NO_RESULT 0xee
@@ -25,7 +25,7 @@ static const enum fi_op ops[] = {FI_MIN, FI_MAX,  FI_SUM,  FI_PROD, FI_LOR,     
 
 static const size_t counts[] = {1, 0, 2, 3, 7, 16, 33, 100, 257, 1000, 1023, 2048, 5001, 20000};
 
-/* One call with its memory: in and out, or one for both. */
+/* One call with its buffers: in and out, or one for both. */
 struct shot {
 	struct model m;
 	unsigned char *in, *out;
@@ -47,7 +47,7 @@ static bool offered(struct club *c, const struct model *m)
 	return true;
 }
 
-/* The same on all members, as the number is. */
+/* Returns collective `number`, equal on all members. */
 static struct model choose(struct group *g, unsigned int number)
 {
 	uint64_t r = model_random(number * 77777ULL + (unsigned int)g->size);
@@ -60,7 +60,7 @@ static struct model choose(struct group *g, unsigned int number)
 	m.count = counts[(r >> 8) % API_COUNT(counts)];
 	if (m.count * (size_t)m.size > ELEMENTS)
 		m.count = 1 + (r >> 16) % (ELEMENTS / (unsigned int)m.size);
-	if (number % 3) /* most are small */
+	if (number % 3) /* most vectors are short */
 		m.count %= 40;
 	m.root = (int)((r >> 32) % (unsigned int)g->size);
 	if (model_reduces(m.kind))
@@ -72,7 +72,7 @@ static struct model choose(struct group *g, unsigned int number)
 	return m;
 }
 
-/* A buffer with a guard behind it. */
+/* Returns a buffer with guard bytes behind it. */
 static unsigned char *memory(size_t len, int fill)
 {
 	unsigned char *p = aligned_alloc(64, (len + GUARD + 63) / 64 * 64);
@@ -104,7 +104,7 @@ static struct shot prepare(struct group *g, struct model m)
 
 	s.in_len = model_in(&m, g->rank) * s.width;
 	s.out_len = model_out(&m, g->rank) * s.width;
-	/* All members but no more: who is not in place need not know. */
+	/* Each member decides on its own whether to work in place. */
 	s.in_place =
 		m.kind == FI_BROADCAST || model_random(m.seed + (unsigned int)g->rank) % 3 == 0;
 	most = s.in_len > s.out_len ? s.in_len : s.out_len;
@@ -179,7 +179,7 @@ static void verify(const struct group *g, struct shot *s)
 	if (s->in_place)
 		return;
 	guarded(s->out, s->out_len);
-	/* What is only read is as it was. */
+	/* Input buffers must be unchanged. */
 	for (size_t i = 0; i < s->in_len / s->width; i++) {
 		model_bring(&s->m, g->rank, i, want);
 		CHECK(!memcmp(s->in + i * s->width, want, s->width));
@@ -221,7 +221,7 @@ static void values(struct api *a)
 	club_close(&c);
 }
 
-/* Many under way at once, in two groups whose members stand in different orders. */
+/* Many collectives in flight, in two groups with different orders of members. */
 #define FLIGHT 24
 
 static void flights(struct api *a)

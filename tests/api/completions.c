@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a completion queue tells: formats, selective completion, order, errors, more than it holds. */
+/* Completion queues: formats, selective completion, order, errors, overflow. */
 #include "api.h"
 #include "lib/data.h"
 #include "lib/side.h"
@@ -12,7 +12,7 @@ static const size_t entry_sizes[] = {
 	[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
 };
 
-/* Reads exactly `count` entries, as many as there are at a time, and nothing behind them. */
+/* Reads exactly `count` entries and checks that no further one exists. */
 static void read_entries(struct side *s, enum fi_cq_format format, unsigned char *to, size_t count)
 {
 	size_t size = entry_sizes[format], room = (count + 1) * size;
@@ -31,7 +31,7 @@ static void read_entries(struct side *s, enum fi_cq_format format, unsigned char
 	}
 }
 
-/* The formats are prefixes of the longest one. */
+/* Each format is a prefix of the longest one. */
 static void check_entry(const unsigned char *at, enum fi_cq_format format, uintptr_t i)
 {
 	struct fi_cq_tagged_entry e;
@@ -76,9 +76,9 @@ static void formats(struct api *a)
 	}
 }
 
-#define LEN 60 /* short enough to be injected by all */
+#define LEN 60 /* short enough for fi_inject on all transports */
 
-/* Only what asks for it gives an entry; what fails always does. */
+/* Only calls with FI_COMPLETION complete; failed ones always do. */
 static void selective_send(struct side *s)
 {
 	struct data d = data_full(LEN, 1, 1);
@@ -147,7 +147,10 @@ static void selective(struct api *a)
 	side_close(&s);
 }
 
-/* With FI_COMPLETION among the default flags plain calls give an entry; flags of a call replace them. */
+/*
+ * With FI_COMPLETION as default flag, calls without flags complete; flags of a call replace the
+ * default.
+ */
 static void defaults(struct api *a)
 {
 	struct side_opts o = {.tx_bind = FI_SELECTIVE_COMPLETION,
@@ -175,7 +178,7 @@ static void defaults(struct api *a)
 
 #define FLOOD 5000
 
-/* A queue opened for eight entries keeps all there are, in order. */
+/* A queue opened with size 8 keeps all completions, in order. */
 static void overflow(struct api *a)
 {
 	static uint64_t values[FLOOD];
@@ -204,7 +207,7 @@ static void overflow(struct api *a)
 	side_close(&s);
 }
 
-/* A read of no entries makes progress, whatever waits in the queue. */
+/* Reading zero entries makes progress, even if completions are queued. */
 static void count_zero(struct api *a)
 {
 	volatile uint64_t word[2] = {0};
@@ -231,7 +234,7 @@ static void count_zero(struct api *a)
 	side_close(&s);
 }
 
-/* An error stands where it happened: after what came before, before what came after. */
+/* An error keeps its place among the completions. */
 static void errors(struct api *a)
 {
 	struct fi_cq_tagged_entry e[4];

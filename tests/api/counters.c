@@ -2,7 +2,7 @@
 /* Counters bound to endpoints: what counts, with queues and without. fi_cntr(3), fi_endpoint(3). */
 #include "obj.h"
 
-/* An endpoint that completes in o->cq where `queues`, and counts. */
+/* An endpoint with counters; with `queues` its completions go to o->cq. */
 struct counted {
 	struct fid_ep *ep;
 	struct fid_cntr *sent, *received;
@@ -37,7 +37,7 @@ static void open_objects(struct obj *o)
 	o->cq = obj_cq(o, FI_WAIT_NONE);
 }
 
-/* Reading a counter makes progress; it never goes beyond `count`. */
+/* Waits until the counter reads `count`; reading makes progress. */
 static void reaches(struct fid_cntr *cntr, uint64_t count)
 {
 	uint64_t value;
@@ -67,7 +67,7 @@ static void with_queues(struct api *a)
 		obj_next(o.cq, NULL);
 	reaches(c[0].sent, 2);
 	reaches(c[1].received, 2);
-	/* Injected messages complete nowhere, yet they count. */
+	/* Injected messages have no completion, but count. */
 	POST(o.cq, fi_inject(c[0].ep, &word, sizeof(word), c[1].addr));
 	POST(o.cq, fi_tinject(c[0].ep, &word, sizeof(word), c[1].addr, 1));
 	reaches(c[1].received, 4);
@@ -79,7 +79,7 @@ static void with_queues(struct api *a)
 	obj_close(&o);
 }
 
-/* Completions suppressed by FI_SELECTIVE_COMPLETION count as well. */
+/* Messages whose completion FI_SELECTIVE_COMPLETION suppresses count as well. */
 static void suppressed(struct api *a)
 {
 	struct obj o = {0};
@@ -102,7 +102,7 @@ static void suppressed(struct api *a)
 	obj_close(&o);
 }
 
-/* fi_cntr_wait of a counter that says nobody will wait polls; a library may refuse it. */
+/* fi_cntr_wait on a counter with FI_WAIT_NONE polls; another library may refuse it. */
 static void may_wait(struct obj *o, enum fi_wait_obj wait)
 {
 	struct fid_cntr *cntr = obj_cntr(o, wait);
@@ -112,18 +112,18 @@ static void may_wait(struct obj *o, enum fi_wait_obj wait)
 		api_skip("no waiting without a wait object");
 	OK(fi_cntr_wait(cntr, 0, 0));
 	CHECK_EQ(fi_cntr_wait(cntr, 1, 0), -FI_ETIMEDOUT);
-	if (!api_other()) /* one says +FI_ETIMEDOUT */
+	if (!api_other()) /* one library returns +FI_ETIMEDOUT */
 		CHECK_EQ(fi_cntr_wait(cntr, 1, 30), -FI_ETIMEDOUT);
 	CHECK(obj_now_us() - start >= (api_other() ? 0 : 29000));
 	OK(fi_cntr_add(cntr, 1));
 	OK(fi_cntr_wait(cntr, 1, -1));
 	OK(fi_cntr_adderr(cntr, 1));
-	if (!api_other()) /* which may wait on */
+	if (!api_other()) /* another library may keep waiting */
 		CHECK_EQ(fi_cntr_wait(cntr, 2, OBJ_PATIENCE_MS), -FI_EAVAIL);
 	CLOSE(cntr);
 }
 
-/* Endpoints without any queue, small and long messages, between processes. */
+/* Endpoints without any queue: short and long messages between processes. */
 static void without_queues(struct api *a, enum fi_wait_obj wait)
 {
 	static char buf[2 << 20];
@@ -166,7 +166,7 @@ static void alone_polling(struct api *a)
 	without_queues(a, FI_WAIT_NONE);
 }
 
-/* A message cut off is an error: it counts as one, and the reason is in the queue. */
+/* A truncated message counts as an error; the queue has the reason. */
 static void errors(struct api *a)
 {
 	struct obj o = {0};
@@ -184,7 +184,7 @@ static void errors(struct api *a)
 	CHECK(err.op_context == little);
 	OBJ_UNTIL(fi_cntr_readerr(c.received) == 1, );
 	CHECK_EQ(fi_cntr_read(c.received), 0);
-	/* A waiter learns of the error instead of waiting on. */
+	/* An error ends a wait. */
 	OK(fi_recv(c.ep, little, sizeof(little), NULL, FI_ADDR_UNSPEC, little));
 	POST(o.cq, fi_inject(c.ep, big, sizeof(big), c.addr));
 	if (!api_other())

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every event an endpoint can count, in operations and in bytes, with no queue beside; errors apart
- * from them; what ends a wait. fi_cntr(3), fi_endpoint(3).
+ * All events that an endpoint can count, in operations and in bytes, without a queue. Errors are
+ * counted apart. What ends a wait. fi_cntr(3), fi_endpoint(3).
  */
 #include "obj.h"
 #include "lib/rma.h"
 
 #define LEN 70000
 
-/* In the order of the bits below. */
+/* In the order of `bits`. */
 enum { SENDS, RECVS, READS, WRITES, REMOTE_READS, REMOTE_WRITES, EVENTS };
 
 static const uint64_t bits[EVENTS] = {FI_SEND,  FI_RECV,        FI_READ,
 				      FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE};
 
-/* An endpoint with a counter for each event, and the peer's region and address. */
+/* An endpoint with one counter per event, and the peer's region and address. */
 struct counts {
 	struct api *a;
-	struct obj o; /* o.cq, of errors alone, where it is wanted */
+	struct obj o; /* o.cq: errors only, if opened */
 	struct fid_cntr *cntr[EVENTS];
 	uint64_t want[EVENTS], fail[EVENTS];
 	struct fid_mr *mr;
-	struct rma_key key; /* the peer's */
+	struct rma_key key; /* of the peer */
 	fi_addr_t peer;
 };
 
@@ -100,7 +100,7 @@ static void counts_close(struct counts *c)
 	obj_close(&c->o);
 }
 
-/* All six say what they have to, and nothing more, whatever is read first. */
+/* Checks that all six counters have exactly the expected values. */
 static void check(struct counts *c)
 {
 	for (int i = 0; i < EVENTS; i++)
@@ -126,7 +126,7 @@ static void check(struct counts *c)
 
 /* ---- Counts ---------------------------------------------------------------------------------- */
 
-/* One operation of a kind from rank 0 to rank 1; every form of it in turn. */
+/* Posts one operation from rank 0 to the last rank. `form` picks the call. */
 static void transfer(struct counts *c, int event, size_t len, unsigned int form)
 {
 	struct fid_ep *ep = c->o.ep;
@@ -162,7 +162,7 @@ static void receive(struct counts *c, size_t len, unsigned int form)
 		RETRY(c, fi_recv(c->o.ep, memory, LEN, NULL, FI_ADDR_UNSPEC, NULL));
 }
 
-/* What it is at the initiator, and what at the target. */
+/* Returns the event at the target for an event at the initiator. */
 static int remote_of(int event)
 {
 	return event == SENDS ? RECVS : event == READS ? REMOTE_READS : REMOTE_WRITES;
@@ -190,7 +190,7 @@ static void every_event(struct api *a, enum fi_cntr_events unit)
 		if (a->rank == a->ranks - 1)
 			c.want[remote_of(event)] += add;
 		COUNTED(&c);
-		api_meet(a); /* nobody counts the next one yet */
+		api_meet(a); /* the next operation must not count before this check */
 	}
 	counts_close(&c);
 }
@@ -207,7 +207,7 @@ static void bytes(struct api *a)
 	every_event(a, FI_CNTR_EVENTS_BYTES);
 }
 
-/* One counter for all six events of an endpoint: their sum. */
+/* One counter bound to all six events counts their sum. */
 static void all_in_one(struct api *a)
 {
 	uint64_t all = 0;
@@ -240,7 +240,7 @@ static void all_in_one(struct api *a)
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
-/* Refused by the target: error values, here and not there, in the unit of errors. */
+/* Operations that the target refuses count as errors at the initiator only. */
 static void refused(struct api *a, enum fi_cntr_events unit)
 {
 	static const size_t lens[] = {8, LEN};
@@ -277,7 +277,7 @@ static void errors(struct api *a)
 	refused(a, FI_CNTR_EVENTS_BYTES);
 }
 
-/* A wait for what will never be reached ends with the error, each time there is a new one. */
+/* Each new error ends a wait for a value that is not reached. */
 static void error_wakes(struct api *a)
 {
 	static const enum fi_wait_obj objects[] = {FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_MUTEX_COND,
@@ -307,7 +307,7 @@ static void error_wakes(struct api *a)
 
 /* ---- Waits ----------------------------------------------------------------------------------- */
 
-/* Each event wakes its waiter: rank 0 does, rank 1 sleeps; and the other way round for its own. */
+/* Each event wakes its waiter: rank 1 sleeps for remote events, rank 0 for its own. */
 static void events_wake(struct api *a)
 {
 	static const int kinds[] = {SENDS, READS, WRITES};
@@ -333,7 +333,7 @@ static void events_wake(struct api *a)
 	counts_close(&c);
 }
 
-/* A time that passes; what is there already needs none. */
+/* A wait times out; a value already reached returns at once. */
 static void time_passes(struct api *a)
 {
 	static const int times[] = {0, 1, 30};
@@ -361,7 +361,7 @@ static void cannot_wait(int ret)
 	CHECK(ret < 0 && ret != -FI_ETIMEDOUT);
 }
 
-/* A counter nobody may wait for: that of a wait set. */
+/* Counters of a wait set cannot be waited for individually. */
 static void no_waiting(struct api *a)
 {
 	struct fi_wait_attr set_attr = {.wait_obj = FI_WAIT_UNSPEC};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the tests of objects (endpoints, queues, vectors, regions, wait objects) share: opening and
- * closing them in every combination, where the tests of messages have one fixed set.
+ * Helpers for tests of objects (endpoints, queues, address vectors, regions, wait objects). Each
+ * object can be opened and closed separately, in any combination.
  */
 #ifndef API_OBJ_H
 #define API_OBJ_H
@@ -15,12 +15,12 @@
 #include "api.h"
 #include "lib/data.h"
 
-#define OBJ_PATIENCE_MS 8000 /* for anything that has to come */
+#define OBJ_PATIENCE_MS 8000 /* limit for any awaited event, times SLOWER */
 
 #define FAILS(call)  CHECK((call) < 0)
 #define CLOSE(thing) OK(fi_close(&(thing)->fid))
 
-/* The usual set; members a test does not open stay NULL and are not closed. */
+/* The usual objects. A member that a test does not open stays NULL and is not closed. */
 struct obj {
 	struct fi_info *hints, *info;
 	struct fid_fabric *fabric;
@@ -43,7 +43,7 @@ static inline uint64_t obj_now_us(void)
 	return (uint64_t)at.tv_sec * 1000000 + (uint64_t)at.tv_nsec / 1000;
 }
 
-/* CPU time this process used so far, all its threads together. */
+/* CPU time (us) that all threads of this process have used. */
 static inline uint64_t obj_cpu_us(void)
 {
 	struct rusage use;
@@ -58,13 +58,13 @@ static inline void obj_sleep_us(uint64_t us)
 	usleep((useconds_t)us);
 }
 
-/* For a case that needs more than the usual time. */
+/* Sets the time limit of a case that needs more than API_LIMIT. */
 static inline void obj_time_limit(unsigned int seconds)
 {
 	alarm(seconds * (api_limit() / API_LIMIT));
 }
 
-/* All limits, and the time that something is given to happen unseen, grow with SLOWER. */
+/* Returns SLOWER. All limits, and sleeps that give another thread time, grow by this factor. */
 static inline unsigned int obj_slower(void)
 {
 	return api_limit() / API_LIMIT;
@@ -75,7 +75,7 @@ static inline uint64_t obj_patience_us(void)
 	return OBJ_PATIENCE_MS * 1000ULL * obj_slower();
 }
 
-/* Does `work` until `cond`; a failure when that takes longer than patience lasts. */
+/* Repeats `work` until `cond` holds. Fails after OBJ_PATIENCE_MS times SLOWER. */
 #define OBJ_UNTIL(cond, work)                                                                      \
 	do {                                                                                       \
 		uint64_t end_ = obj_now_us() + obj_patience_us();                                  \
@@ -98,7 +98,7 @@ static inline struct fi_info *obj_hints(uint64_t caps)
 	return hints;
 }
 
-/* Asks for o->hints (plain ones if NULL); false when nobody offers it. */
+/* Calls fi_getinfo for o->hints (default hints if NULL). Returns false for -FI_ENODATA. */
 static inline bool obj_find(struct obj *o, uint32_t version)
 {
 	int ret;
@@ -111,7 +111,7 @@ static inline bool obj_find(struct obj *o, uint32_t version)
 	return ret == 0;
 }
 
-/* Fabric and domain. What ours does not offer is a failure, unless obj_find was asked first. */
+/* Opens fabric and domain. If fi_getinfo offers nothing, fails; with OTHER=1, skips the case. */
 static inline void obj_domain(struct obj *o)
 {
 	if (!o->info && !obj_find(o, FI_VERSION(1, 17))) {
@@ -158,7 +158,7 @@ static inline struct fid_ep *obj_ep(struct obj *o)
 	return ep;
 }
 
-/* An enabled endpoint with o's vector, completing on `cq`. */
+/* Returns an enabled endpoint bound to o->av and to `cq` for sends and receives. */
 static inline struct fid_ep *obj_ready_ep(struct obj *o, struct fid_cq *cq)
 {
 	struct fid_ep *ep = obj_ep(o);
@@ -169,7 +169,7 @@ static inline struct fid_ep *obj_ready_ep(struct obj *o, struct fid_cq *cq)
 	return ep;
 }
 
-/* Everything of struct obj not opened yet. */
+/* Opens all members of `o` that are not open yet. */
 static inline void obj_open(struct obj *o)
 {
 	if (!o->domain)
@@ -215,7 +215,7 @@ static inline fi_addr_t obj_insert(struct fid_av *av, const struct obj_name *nam
 	return addr;
 }
 
-/* The address of an endpoint of this process in `av`. */
+/* Inserts the address of `ep`, an endpoint of this process, into `av`. */
 static inline fi_addr_t obj_insert_ep(struct fid_av *av, struct fid_ep *ep)
 {
 	struct obj_name name = obj_name(&ep->fid);
@@ -223,7 +223,7 @@ static inline fi_addr_t obj_insert_ep(struct fid_av *av, struct fid_ep *ep)
 	return obj_insert(av, &name);
 }
 
-/* With two processes: the other's address, once it is in `av`. */
+/* For two processes: exchanges addresses. Returns the other's entry in `av`. */
 static inline fi_addr_t obj_swap(struct api *a, struct fid_ep *ep, struct fid_av *av)
 {
 	struct obj_name mine = obj_name(&ep->fid), all[2];
@@ -237,7 +237,7 @@ static inline void obj_drive(void *cq)
 	fi_cq_read(cq, NULL, 0);
 }
 
-/* Progress goes on while this process waits for the others. */
+/* Reads `cq` for progress while this process waits for another one. */
 static inline void obj_progress(struct api *a, struct fid_cq *cq)
 {
 	a->progress = obj_drive;
@@ -253,7 +253,7 @@ static inline void obj_cq_failed(struct fid_cq *cq, ssize_t ret)
 	api_check_eq(ret, 1, "a good completion");
 }
 
-/* The next completion and, if wanted, its source. */
+/* Waits for the next completion, which must be good. `src` may be NULL. */
 static inline struct fi_cq_tagged_entry obj_next(struct fid_cq *cq, fi_addr_t *src)
 {
 	struct fi_cq_tagged_entry entry = {0};
@@ -266,7 +266,7 @@ static inline struct fi_cq_tagged_entry obj_next(struct fid_cq *cq, fi_addr_t *s
 	return entry;
 }
 
-/* The next completion has to be that of `context`. */
+/* Waits for the next completion, whose context must be `context`. */
 static inline struct fi_cq_tagged_entry obj_done(struct fid_cq *cq, const void *context)
 {
 	struct fi_cq_tagged_entry entry = obj_next(cq, NULL);
@@ -275,7 +275,7 @@ static inline struct fi_cq_tagged_entry obj_done(struct fid_cq *cq, const void *
 	return entry;
 }
 
-/* The next completion has to be a failed one. */
+/* Waits for the next completion, which must be an error. */
 static inline struct fi_cq_err_entry obj_error(struct fid_cq *cq)
 {
 	struct fi_cq_tagged_entry entry;
@@ -288,7 +288,7 @@ static inline struct fi_cq_err_entry obj_error(struct fid_cq *cq)
 	return err;
 }
 
-/* Nothing comes for `ms`. */
+/* Checks that no completion arrives within `ms`. */
 static inline void obj_quiet(struct fid_cq *cq, unsigned int ms)
 {
 	uint64_t end = obj_now_us() + ms * 1000ULL;
@@ -298,7 +298,7 @@ static inline void obj_quiet(struct fid_cq *cq, unsigned int ms)
 		CHECK_EQ(fi_cq_read(cq, &entry, 1), -FI_EAGAIN);
 }
 
-/* A call to repeat while there is no room; reading `cq` makes some. */
+/* Repeats `call` while it returns -FI_EAGAIN; reads `cq` for progress. */
 #define POST(cq, call)                                                                             \
 	do {                                                                                       \
 		ssize_t ret_;                                                                      \

@@ -19,7 +19,7 @@ static void wait_sent(struct ends *e)
 		obj_cq_failed(e->o.cq, ret);
 }
 
-/* ---- Every length, before its receive and after --------------------------------------------------- */
+/* ---- Every length, before its receive and after ---------------------------------------------- */
 
 static void one(struct ends *e, size_t len, size_t segments, bool late)
 {
@@ -57,7 +57,7 @@ static void sizes(struct api *a)
 	ends_close(&e);
 }
 
-/* ---- Into less ------------------------------------------------------------------------------------ */
+/* ---- Into less ------------------------------------------------------------------------------- */
 
 static void into(struct ends *e, size_t len, size_t room, bool late)
 {
@@ -99,7 +99,7 @@ static void truncated(struct api *a)
 	ends_close(&e);
 }
 
-/* ---- Many, in any order ---------------------------------------------------------------------------- */
+/* ---- Many, in any order ---------------------------------------------------------------------- */
 
 static unsigned int dice;
 
@@ -208,7 +208,7 @@ static void any_order(struct api *a)
 	ends_close(&e);
 }
 
-/* ---- Into one buffer -------------------------------------------------------------------------------- */
+/* ---- Into one buffer ------------------------------------------------------------------------- */
 
 #define ROOM (6u << 20)
 
@@ -255,7 +255,7 @@ static void into_one(struct api *a)
 	free(buf);
 }
 
-/* ---- Receivers that poll rarely, or sleep ------------------------------------------------------------------ */
+/* ---- Receivers that poll rarely, or sleep ---------------------------------------------------- */
 
 #define LEN 150000
 

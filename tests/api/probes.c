@@ -124,7 +124,7 @@ static void flags_of_others(struct api *a)
 	obj_close(&o);
 }
 
-/* ---- Nothing where something has to be --------------------------------------------------------- */
+/* ---- Nothing where something has to be ------------------------------------------------------- */
 
 static void no_room_for_the_object(struct obj *o)
 {

@@ -223,7 +223,7 @@ static void failing(struct api *a)
 	close_contexts(&c);
 }
 
-/* ---- A context that ends first ------------------------------------------------------------------ */
+/* ---- A context that ends first --------------------------------------------------------------- */
 
 #define EARLY 2000
 

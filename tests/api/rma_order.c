@@ -185,7 +185,7 @@ static void send_after_read(struct api *a)
 	rma_close(&r);
 }
 
-/* ---- A read that takes its time ---------------------------------------------------------------- */
+/* ---- A read that takes its time -------------------------------------------------------------- */
 
 #define BULK (1u << 20)
 
@@ -266,7 +266,7 @@ static void send_after_helped_read(struct api *a)
 	send_after_slow_read(a, 1, 4096, 300001);
 }
 
-/* ---- Remote CQ data ---------------------------------------------------------------------------- */
+/* ---- Remote CQ data -------------------------------------------------------------------------- */
 
 /* Remote CQ data is not there before the data, nor out of turn. */
 static void reported_after_write(struct api *a)

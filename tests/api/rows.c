@@ -9,7 +9,7 @@
 #include "lib/cm.h"
 #include "lib/row.h"
 
-/* ---- The sender does something else ------------------------------------------------------------ */
+/* ---- The sender does something else ---------------------------------------------------------- */
 
 static void receive_and_wake(struct row *r)
 {
@@ -66,7 +66,7 @@ static void asleep_auto(struct api *a)
 	row_close(&r);
 }
 
-/* ---- Many, and nobody asks what became of them -------------------------------------------------- */
+/* ---- Many, and nobody asks what became of them ----------------------------------------------- */
 
 #define STREAM     ((long)api_times(row_sent_whole() ? 6000 : 600))
 #define STREAM_LEN 20000
@@ -134,7 +134,7 @@ static void unread(struct api *a)
 	row_close(&r);
 }
 
-/* ---- Injected all ------------------------------------------------------------------------------ */
+/* ---- Injected all ---------------------------------------------------------------------------- */
 
 /* All are, or each is too long: how many. */
 static int inject_row(struct row *r)
@@ -172,7 +172,7 @@ static void inject_default(struct api *a)
 	row_close(&r);
 }
 
-/* ---- The end ----------------------------------------------------------------------------------- */
+/* ---- The end --------------------------------------------------------------------------------- */
 
 enum fate { NEVER_SAID, GOOD, FAILED };
 

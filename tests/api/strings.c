@@ -34,7 +34,7 @@ static void open_strings(struct obj *o, uint64_t caps)
 	check_string(o->info->src_addr, o->info->src_addrlen);
 }
 
-/* ---- Endpoints with address vectors ------------------------------------------------------------- */
+/* ---- Endpoints with address vectors ---------------------------------------------------------- */
 
 static void looks_up(struct fid_av *av, fi_addr_t addr, const struct obj_name *name)
 {
@@ -154,7 +154,7 @@ static void unknown_source(struct api *a)
 	obj_close(&o);
 }
 
-/* ---- Entries ------------------------------------------------------------------------------------ */
+/* ---- Entries --------------------------------------------------------------------------------- */
 
 static void asked(struct api *a)
 {
@@ -194,7 +194,7 @@ static void asked(struct api *a)
 	fi_freeinfo(hints);
 }
 
-/* ---- Connected endpoints ------------------------------------------------------------------------ */
+/* ---- Connected endpoints --------------------------------------------------------------------- */
 
 static void want_strings(struct fi_info *hints)
 {

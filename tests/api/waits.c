@@ -309,7 +309,7 @@ static void asleep_beside(struct api *a)
 	asleep_is_free(a);
 }
 
-/* ---- Signals of the system --------------------------------------------------------------------- */
+/* ---- Signals of the system ------------------------------------------------------------------- */
 
 /* Stops this process again and again, and lets it go on, as a debugger or the freezing of a container does. */
 static void stop_and_go(pid_t pid)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * TIMEOUT=120
- * What was accepted arrives, whatever its sender does next: an injected operation whose call returned 0 and a
- * send whose completion was read are delivered though the sender closes its endpoint at once, exits, or is
- * killed. Senders come one at a time and three at a time, are connected by what they send first, and meet a
- * receiver that waits, one that is slow, one that is stopped, one that opens late.
- *   accepted [ROUNDS [WAY [OP]]]    so many rounds of each operation with each end
+ * Proves that accepted operations are delivered: an injected operation whose call returned 0, and a send
+ * whose completion was read, arrive although the sender closes its endpoint at once, exits, or is killed.
+ * One or three senders run at a time; their first operation connects them. The receiver waits, is slow,
+ * is stopped, or opens late.
+ *   accepted [ROUNDS [WAY [OP]]]    ROUNDS rounds of each operation with each kind of end
  */
 #ifndef LIMIT
 #define LIMIT 110
@@ -25,8 +25,8 @@
 #define WAIT_MS  10000
 #define SLOW_MS  5
 #define STOP_MS  30
-#define BURST    200   /* messages to one who is stopped */
-#define HOLD_OFF 20000 /* us between two attempts to reach one who is not open */
+#define BURST    200   /* messages to a stopped receiver */
+#define HOLD_OFF 20000 /* us between two attempts to reach a closed receiver */
 
 enum op { INJECT, INJECTDATA, TINJECT, SEND, INJECT_WRITE, INJECT_ATOMIC, OPS };
 enum way { CLOSE, EXIT, UNDERSCORE_EXIT, KILL, WAYS };
@@ -35,13 +35,13 @@ static const char *const op_names[OPS] = {"fi_inject", "fi_injectdata",   "fi_ti
 					  "fi_send",   "fi_inject_write", "fi_inject_atomic"};
 static const char *const way_names[WAYS] = {"fi_close", "exit", "_exit", "kill -9"};
 
-/* What one round is, as the receiver and the senders are told. */
+/* Description of a round, for the receiver and the senders. */
 struct round {
 	enum op op;
 	enum way way;
 	unsigned int number, senders;
 	size_t len;
-	bool waits; /* the receive is posted before there is a sender; else long after its end */
+	bool waits; /* receives are posted before the senders start, else after they ended */
 };
 
 static struct node n;
@@ -49,9 +49,9 @@ static struct fid_mr *mr;
 static struct name target;
 static struct {
 	uint64_t addr, key;
-} region; /* where the receiver's memory is for a sender */
+} region; /* remote address and key of the receiver's memory */
 static unsigned char buf[MOST][LEN_MAX];
-static uint64_t memory[MOST]; /* of the receiver: a word for each sender */
+static uint64_t memory[MOST]; /* the receiver's: a uint64 for each sender */
 
 static unsigned char byte_of(unsigned int round, unsigned int sender, size_t i)
 {
@@ -85,7 +85,7 @@ static ssize_t attempt(const struct round *r, unsigned int sender, fi_addr_t to)
 	}
 }
 
-/* Until it is accepted: a send, until its completion has been read. */
+/* Posts the operation until the call returns 0, and waits for a send's completion. */
 static void be_accepted(const struct round *r, unsigned int sender, fi_addr_t to)
 {
 	uint64_t end = now_ms() + WAIT_MS;
@@ -113,7 +113,7 @@ static __attribute__((noreturn)) void end_by(enum way way)
 	switch (way) {
 	case CLOSE:
 		must(fi_close(&n.ep->fid), "fi_close");
-		pause(); /* until it is ended from outside */
+		pause(); /* until the parent kills this process */
 		_exit(EXIT_FAILURE);
 	case EXIT:
 		exit(EXIT_SUCCESS);
@@ -140,7 +140,7 @@ static void live_sender(void *arg)
 	node_open(&n, NULL);
 	for (size_t i = 0; i < r->len; i++)
 		buf[0][i] = byte_of(r->number, life->sender, i);
-	if (r->len) /* whose it is */
+	if (r->len) /* the first byte names the sender */
 		buf[0][0] = (unsigned char)life->sender;
 	to = node_insert(&n, &target);
 	be_accepted(r, life->sender, to);
@@ -209,7 +209,7 @@ static void take(const struct round *r)
 	}
 }
 
-/* Senders connect by our help; what they send waits in memory meanwhile. */
+/* Makes progress until the senders have ended: connecting needs it. No receive is posted. */
 static void await_end(int end)
 {
 	struct event e;
@@ -344,21 +344,22 @@ static void all_rounds(unsigned int rounds, int only_way, int only_op)
 						  .len = length_of(op, i),
 						  .waits = i % 2};
 
-				/* A long send ends when it is received. */
+				/* A long send completes only when it is received. */
 				r.waits |= r.len > 4096;
 
 				if ((only_way < 0 || (int)way == only_way) &&
 				    (only_op < 0 || (int)op == only_op))
 					one_round(ends[0], &r);
 			}
-	tell(ends[0], &(struct round){.op = OPS}, sizeof(struct round)); /* that was all */
+	tell(ends[0], &(struct round){.op = OPS},
+	     sizeof(struct round)); /* tells the receiver to end */
 	finish(pid, "receiver");
 	close(ends[0]);
 }
 
-/* ---- A receiver that is stopped while much is sent to it ---- */
+/* ---- A receiver that is stopped (SIGSTOP) while messages are sent to it ---- */
 
-/* All arrive: the first, and as many as the sender says, in order. */
+/* Checks that the first message and the `count` messages of the burst arrive in order. */
 static void live_stopped(void *arg)
 {
 	int end = *(int *)arg;
@@ -433,7 +434,7 @@ static void stopped(enum way way)
 	}
 }
 
-/* ---- A receiver that opens when its sender has begun to try ---- */
+/* ---- A receiver that opens after its sender has begun to try ---- */
 
 static void live_name(void *arg)
 {
@@ -474,7 +475,7 @@ static void late(enum way way)
 	close(ends[1]);
 }
 
-/* ---- Sender and receiver in one domain: the close cannot wait for the other to make progress ---- */
+/* ---- Sender and receiver in one domain: closing cannot wait for the receiver's progress ---- */
 
 static void live_one_domain(void *arg)
 {

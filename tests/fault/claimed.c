@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages claimed with FI_PEEK | FI_CLAIM whose sender dies before they are received: what came whole is
- * still good, what was only offered ends with an error, and a new peer has nothing to do with either.
+ * Proves the fate of messages claimed with FI_PEEK | FI_CLAIM whose sender dies before they are
+ * received: an eager message is still received, a message of which only the RTS came ends with an
+ * error, and a new peer affects neither.
  */
 #include "node.h"
 
@@ -14,7 +15,7 @@ enum { TAG_SMALL = 1, TAG_LONG, TAG_DROPPED, TAGS = TAG_DROPPED };
 
 static struct name reader_name;
 
-/* Sends one of each and waits to be killed. */
+/* Sends one message with each tag and waits to be killed. */
 static void sender(void *arg)
 {
 	static unsigned char bufs[TAGS + 1][LONG];
@@ -38,7 +39,7 @@ static void sender(void *arg)
 	}
 }
 
-/* What a claimed message is received, or dropped, with. */
+/* Posts a receive with `flags`: claims, receives or discards the message of `context`. */
 static void claimed(struct node *n, struct fi_context *context, void *buf, uint64_t tag,
 		    uint64_t flags)
 {
@@ -77,7 +78,7 @@ static void idle(struct node *n, unsigned int ms)
 	}
 }
 
-/* Receives what is claimed, with the old sender dead and perhaps a new one at work. */
+/* Receives the claimed messages of a dead sender, perhaps while a new sender runs. */
 static void receive_claimed(struct node *n, struct fi_context contexts[TAGS + 1])
 {
 	static unsigned char buf[LONG];
@@ -120,7 +121,7 @@ int main(void)
 		receive_claimed(&n, contexts);
 		if (next < 0)
 			continue;
-		/* The new one's messages are all there. */
+		/* All messages of the new sender have come. */
 		for (uint64_t tag = TAG_SMALL; tag <= TAGS; tag++)
 			claim(&n, &contexts[tag], tag);
 		slay(next);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A server that echoes, in a process of its own, a client of its own that asks it, and its log. */
+/* An echo server in a process of its own, its log, and a client endpoint that pings the server. */
 #ifndef FAULT_ECHO_H
 #define FAULT_ECHO_H
 
@@ -12,7 +12,7 @@
 static struct name server_name;
 static int ends[2], log_fd;
 
-/* ---- The server echoes; a real client asks it now and then. ---- */
+/* ---- The server echoes; a real client pings it now and then. ---- */
 
 static void server(void *arg)
 {
@@ -32,7 +32,7 @@ static void server(void *arg)
 	client = node_insert(&n, &name);
 	must(fi_recv(n.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, NULL), "fi_recv");
 	for (;;) {
-		/* As an idle program would wait: not by polling hard. */
+		/* Naps between polls, as an idle program does. */
 		while (!node_poll(&n, &e))
 			usleep(100);
 		if (e.err)
@@ -66,7 +66,7 @@ static void ping(struct node *n, fi_addr_t to, unsigned int number)
 		fail("ping %u was answered with %u", number, answer);
 }
 
-/* The server's log, when something is wrong. */
+/* Prints the end of the server's log if the test fails. */
 static void show_log(int status, void *arg)
 {
 	char buf[4096];
@@ -78,7 +78,9 @@ static void show_log(int status, void *arg)
 		fprintf(stderr, "the end of the server's log:\n%.*s\n", (int)len, buf);
 }
 
-/* Connections that are over are noticed within a moment. */
+/*
+ * Waits until `pid` has `fds` open descriptors again: ended connections are closed within PING_MS.
+ */
 static void same_fds(pid_t pid, int fds, const char *when)
 {
 	uint64_t end = now_ms() + PING_MS;
@@ -89,7 +91,7 @@ static void same_fds(pid_t pid, int fds, const char *when)
 		fail("%s the server's %d descriptors have become %d", when, fds, count_fds(pid));
 }
 
-/* Does its log say this? */
+/* Returns whether the server's log contains `text`. */
 static bool logged(const char *text)
 {
 	off_t len = lseek(log_fd, 0, SEEK_END);
@@ -104,7 +106,7 @@ static bool logged(const char *text)
 	return found;
 }
 
-/* Starts it and meets it; its process. */
+/* Starts the server and pings it once. Returns its pid. */
 static pid_t start_server(struct node *client, fi_addr_t *to)
 {
 	struct name name;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Endpoints come and go in any order: what was sent before a close arrives, and crossing connects resolve. */
+/*
+ * Proves that endpoints may open and close in any order: messages sent before a close arrive, and
+ * crossing connects resolve to one connection.
+ */
 #include "node.h"
 
 #define UNREAD  200
@@ -26,7 +29,7 @@ static void check(const unsigned char *buf, size_t len, unsigned int seed, const
 			fail("%s %u differs at byte %zu of %zu", what, seed, i, len);
 }
 
-/* Posts until there is room; completions that come meanwhile are counted. */
+/* Posts a send, again after -FI_EAGAIN; adds completions that come meanwhile to *done. */
 static void send_one(struct node *n, fi_addr_t to, const void *buf, size_t len, int *done)
 {
 	uint64_t end = now_ms() + WAIT_MS;
@@ -59,10 +62,10 @@ static void swap_names(struct node *n, int end, fi_addr_t *peer)
 
 struct unread {
 	bool reader_connects; /* else the writer does */
-	bool posted;          /* receives wait already */
+	bool posted;          /* receives are posted before the writer sends */
 };
 
-/* One message makes the connection; UNREAD follow while the reader looks away. */
+/* Connects by one message, then sends UNREAD messages while the reader makes no progress. */
 static void writer(void *arg)
 {
 	struct unread *u = arg;
@@ -132,7 +135,7 @@ static void reader(struct unread u)
 	node_close(&n);
 }
 
-/* ---- Cycles: both open, send a few to each other, close ---- */
+/* ---- Cycles: both open, send a few messages to each other, close ---- */
 
 struct cycle {
 	unsigned int round, side, mine, theirs; /* messages */
@@ -144,7 +147,7 @@ static size_t length(unsigned int round, unsigned int i)
 	return (round + i) % 3 == 2 ? LONG : 8 + i;
 }
 
-/* Sends `mine` and takes `theirs`; every other message may be long. */
+/* Sends `mine` messages and receives `theirs`; some are long. */
 static void exchange(struct node *n, fi_addr_t peer, const struct cycle *c)
 {
 	static unsigned char out[BATCH][LONG];

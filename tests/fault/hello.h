@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What travels on an endpoint's sockets, for tests that speak it themselves, rightly or wrongly. */
+/*
+ * The protocol on an endpoint's sockets, for tests that speak it themselves, with and without
+ * errors.
+ */
 #ifndef FAULT_HELLO_H
 #define FAULT_HELLO_H
 
@@ -10,7 +13,7 @@
 
 #include "node.h"
 
-/* The first words, link/wire.h. */
+/* The first message of a connection: struct wire_hello of link/wire.h. */
 struct hello {
 	uint32_t magic;
 	uint16_t version, size;
@@ -28,13 +31,16 @@ struct hello {
 #define HELLO_CONNECT 1u
 #define HELLO_ACCEPT  2u
 
-/* What leads every packet across the network, hw/tcp/tcp.h. */
+/* The head of every packet over TCP: hw/tcp/tcp.h. */
 struct frame {
 	uint64_t head, tag, data;
 	uint32_t len, zero;
 };
 
-/* Kinds of packets and their flags, link/wire.h: the first two bytes of `head`; the last four are an id. */
+/*
+ * Kinds of packets (link/wire.h): the first byte of `head`. Flags are the second, an id the last
+ * four.
+ */
 #define WIRE_MSG        1u
 #define WIRE_RTS        2u
 #define WIRE_FRAG       5u
@@ -96,7 +102,7 @@ static inline int raw_connect_tcp(const struct name *name)
 	return sock;
 }
 
-/* It ends with a reset. */
+/* Closes the socket with a reset. */
 static inline void slam(int sock)
 {
 	struct linger now = {1, 0};

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TIMEOUT=90
+/*
+ * TIMEOUT=90
  *
- * Two hundred times two peers of a survivor are killed in the middle of a transfer, one after the other
- * or at once, while a third one goes on. Whatever was under way with the dead ends with an error within
- * DEAD_MS; the third loses nothing; nothing is left behind.
+ * Proves that an endpoint survives the death of peers. In each of 200 rounds two peers are killed
+ * in the middle of a transfer, while a third (the steady peer) goes on. Operations with the dead
+ * end with an error within DEAD_MS, the steady peer loses nothing, and no descriptor, mapping, file
+ * or memory stays behind.
  */
 #define LIMIT 85
 #include <malloc.h>
@@ -11,13 +13,13 @@
 
 #include "kill_peers.h"
 
-#define WITHOUT 60 /* the last of them: long messages are streamed through the ring */
+#define WITHOUT 60 /* the last rounds, without CMA: long messages are streamed through the ring */
 
 static bool private_places;
 
 /* ---- The survivor ---- */
 
-/* Rings that are mapped, ours and those of peers. */
+/* Returns the number of mapped rings, our own and those of peers. */
 static int count_rings(void)
 {
 	FILE *file = fopen("/proc/self/maps", "r");
@@ -31,7 +33,10 @@ static int count_rings(void)
 	return rings;
 }
 
-/* Connections that died half made are noticed within the time, too. */
+/*
+ * Checks that all descriptors and rings of dead peers go by `end`, those of unfinished connections
+ * too.
+ */
 static void leaks(struct survivor *s, uint64_t end)
 {
 	while ((count_fds(getpid()) != s->fds || count_rings() != s->rings) && now_ms() < end)
@@ -41,7 +46,7 @@ static void leaks(struct survivor *s, uint64_t end)
 		     s->round.number, s->fds, s->rings, count_fds(getpid()), count_rings());
 }
 
-/* Between two spells it has once had nothing under way. */
+/* Keeps the least heap of a spell, which is measured when nothing is under way. */
 static void measure(struct survivor *s)
 {
 	size_t *least = &s->heap[s->round.number / SPELL], now = mallinfo2().uordblks;
@@ -122,14 +127,14 @@ static void survivor(void *arg)
 	compare(&s);
 	while (fi_inject(s.n.ep, &over, sizeof(over), s.steady_addr) == -FI_EAGAIN)
 		survivor_step(&s);
-	s.over = true; /* an answer could find it gone */
-	/* The steady one closes first, or its last send would end with an error. */
+	s.over = true; /* the steady peer may close: send no more answers */
+	/* The steady peer closes first, or its last send would end with an error. */
 	while (recv(s.end, &w, 1, MSG_DONTWAIT) < 0)
 		survivor_step(&s);
 	node_close(&s.n);
 }
 
-/* ---- Life and death ---- */
+/* ---- Rounds ---- */
 
 static void order(int end, enum order what, const struct round *r)
 {
@@ -197,7 +202,7 @@ static void all_rounds(unsigned int first, unsigned int last)
 	close(to_steady[0]);
 }
 
-/* Where it may, it has /dev/shm and /tmp to itself, to see that nothing is left in them. */
+/* Mounts private /dev/shm and /tmp, if permitted, to check that nothing is left in them. */
 static void take_places(void)
 {
 	private_places = !unshare(CLONE_NEWNS) &&

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The survivor of tests/fault/kill.c: what it does with its victims and with the one who stays. */
+/* The survivor of tests/fault/kill.c: its operations with the victims and with the steady peer. */
 #ifndef FAULT_KILL_H
 #define FAULT_KILL_H
 
 #include "node.h"
 
 #define VICTIMS 2
-#define DEEP    8 /* operations under way with each */
+#define DEEP    8 /* operations under way with each peer */
 #define LONG    300000
-#define WINDOW  64 /* messages of the steady one without an answer */
+#define WINDOW  64 /* messages of the steady peer without an answer */
 #define ROUNDS  200
-#define SPELL   20 /* rounds */
+#define SPELL   20 /* rounds with one measurement of the heap */
 /*
- * Bytes that the heap may grow by after the first spell: what the dead had sent and nobody receives any
- * more is kept, and how much of it there is depends on when they died.
+ * The heap may grow by this much (bytes) after the first spell: unexpected messages of dead peers
+ * are kept, and their number depends on when the peers died.
  */
 #define GROWTH (512 * 1024)
 #define OVER   UINT64_MAX
 
-/* What a round does. */
+/* Description of a round. */
 struct round {
 	unsigned int number;
 	bool victims_send, long_messages;
@@ -33,7 +33,7 @@ struct word {
 };
 
 struct op {
-	int whose; /* victim, or -1: the steady one */
+	int whose; /* index of the victim; -1: the steady peer */
 	bool busy, receive;
 	unsigned char buf[LONG];
 };
@@ -41,9 +41,9 @@ struct op {
 struct victim {
 	fi_addr_t addr;
 	uint64_t got, sent; /* messages */
-	bool lost;          /* an operation with it ended with an error */
+	bool lost;          /* an operation with the victim failed */
 	struct op ops[DEEP], probe;
-	struct op sentinel; /* a receive that only the death ends */
+	struct op sentinel; /* a receive that ends only by the victim's death */
 };
 
 struct survivor {
@@ -54,14 +54,14 @@ struct survivor {
 	struct op steady[DEEP];
 	fi_addr_t steady_addr;
 	uint64_t steady_got, answered;
-	bool over;                   /* the steady one has been told so */
-	int fds, rings;              /* held before the first death */
+	bool over;                   /* the steady peer has been told to end */
+	int fds, rings;              /* counted before the first death */
 	size_t heap[ROUNDS / SPELL]; /* bytes in use, the least seen in each spell */
 };
 
 /*
- * Lengths of small messages: what is injected is never offered and fetched, so none fails alone; mostly of many
- * slots, so that a death often finds one half written.
+ * Returns the length of a message. Small messages go out eagerly, so that none fails alone. Most
+ * take many ring slots, so that a victim often dies with a message half written.
  */
 static inline size_t message_len(const struct round *r, uint64_t number)
 {
@@ -176,7 +176,7 @@ static inline void survivor_meet(struct survivor *s)
 	}
 }
 
-/* Keeps DEEP sends to each victim under way. */
+/* Keeps DEEP sends to each victim under way while victims receive. */
 static inline void survivor_feed(struct survivor *s)
 {
 	for (int i = 0; !s->round.victims_send && i < VICTIMS; i++)
@@ -191,7 +191,7 @@ static inline void survivor_cancel(struct survivor *s, struct op *op)
 		fi_cancel(&s->n.ep->fid, op);
 }
 
-/* What it sent and was not received yet is still good. */
+/* Receives the messages that the dead victim had sent, until none is left. */
 static inline void survivor_inherit(struct survivor *s, struct victim *v)
 {
 	struct op *op = &v->ops[0];
@@ -207,8 +207,9 @@ static inline void survivor_inherit(struct survivor *s, struct victim *v)
 }
 
 /*
- * Everything under way with the dead ends by itself, but for receives posted again after the death was
- * noticed, or before it ever connected; a new send to it ends with an error.
+ * Checks that operations with a dead victim end by `end` (ms) and that a new send fails. Receives
+ * that were posted after the death was noticed, or before the victim connected, stay and are
+ * cancelled.
  */
 static inline void survivor_mourn(struct survivor *s, struct victim *v, uint64_t end)
 {

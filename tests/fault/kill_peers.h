@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The survivor's peers in tests/fault/kill.c: the victims, and the one who stays. */
+/* The survivor's peers in tests/fault/kill.c: the victims and the steady peer. */
 #ifndef FAULT_KILL_PEERS_H
 #define FAULT_KILL_PEERS_H
 
@@ -72,7 +72,7 @@ static void victim(void *arg)
 	victim_receive(&n, &life->round);
 }
 
-/* ---- The third one sends to the survivor all the time, and waits for its answers ---- */
+/* ---- The steady peer sends to the survivor all the time, and waits for its answers ---- */
 
 static void steady(void *arg)
 {
@@ -93,7 +93,7 @@ static void steady(void *arg)
 	while (answered != OVER || done < sent) {
 		size_t len = sent % 50 == 49 ? LONG : 16 + sent * 31 % 3000;
 
-		/* One buffer: one message at a time. */
+		/* There is one buffer, so only one message is under way. */
 		if (answered != OVER && sent == done && sent - answered < WINDOW) {
 			message_fill(buf, len, sent);
 			if (!fi_send(n.ep, buf, len, NULL, to, NULL))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two processes, each in a network of its own, and a wire between the two that the test can make dark:
- * what is sent arrives nowhere, and nobody is told.
+ * Two processes, each in a network namespace of its own, connected by a veth pair. The test can
+ * make the pair lose all packets without an error to either side.
  */
 #ifndef FAULT_LAB_H
 #define FAULT_LAB_H
@@ -11,9 +11,9 @@
 #include "node.h"
 
 struct lab {
-	int end;    /* wire to the other process */
-	int which;  /* 0 or 1 */
-	pid_t peer; /* of 0: the other process */
+	int end;    /* control socket to the other process */
+	int which;  /* this process: 0 or 1 */
+	pid_t peer; /* process 1; set in process 0 */
 };
 
 static inline int run(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -35,7 +35,7 @@ static inline void lab_address(const struct lab *lab)
 		fail("no address in a network of our own");
 }
 
-/* The second waits for the first, which makes the wire. */
+/* Enters a network namespace. Process 0 makes the veth pair, process 1 waits for it. */
 static inline void lab_enter(const struct lab *lab)
 {
 	char word = 0;
@@ -57,7 +57,7 @@ static inline void lab_enter(const struct lab *lab)
 	hear(lab->end, &word, 1);
 }
 
-/* Our frames go to nobody from now on. */
+/* From now on this process sends to a MAC address that nobody has: its packets are lost. */
 static inline void lab_dark(const struct lab *lab)
 {
 	if (run("ip neigh replace 10.99.0.%d lladdr 02:00:00:00:00:99 dev eth0 nud permanent",
@@ -79,7 +79,7 @@ static inline void lab_try(void *arg)
 		     : EXIT_SUCCESS);
 }
 
-/* Ends the test where there can be no such networks. */
+/* Skips the test where network namespaces or veth pairs cannot be made. */
 static inline void need_lab(void)
 {
 	int status;

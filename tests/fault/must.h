@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What has to succeed, and says why it did not. */
+/* Checks of calls that must succeed; a failure ends the process with the call's error. */
 #ifndef FAULT_MUST_H
 #define FAULT_MUST_H
 

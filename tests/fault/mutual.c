@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two endpoints that send to each other and never look at a completion: no call waits for the other, both
- * are told -FI_EAGAIN in the end, and once they look everything arrives in order. And one that stands still
- * holds up those who send to it, but not what they have with others.
+ * Proves that flow control never deadlocks. Two endpoints send to each other without reading
+ * completions: no call blocks, both get -FI_EAGAIN in the end, and all messages arrive in order
+ * once they read. An endpoint without progress blocks sends to itself, but not its peers' other
+ * traffic.
  */
 #include "node.h"
 
 #define KEEP     "500000" /* bytes of unexpected messages */
-#define STALL_MS 500      /* of -FI_EAGAIN and nothing else: stuck */
-#define CALL_MS  1000     /* no call takes that long */
-#define WAIT_MS  10000    /* who waits for another that does nothing waits for ever */
+#define STALL_MS 500      /* nothing but -FI_EAGAIN for this long: no credits left */
+#define CALL_MS  1000     /* every call is shorter */
+#define WAIT_MS  10000    /* longer waits count as a deadlock */
 #define LONG     300001
-#define MANY     20000      /* messages: enough of them */
-#define MUCH     (64 << 20) /* bytes, likewise */
-#define PINGS    300        /* while another one stands still */
+#define MANY     20000      /* messages after which send_all stops */
+#define MUCH     (64 << 20) /* bytes after which send_all stops */
+#define PINGS    300        /* pings while another peer makes no progress */
 
 static struct node n;
 static unsigned char out[LONG + 256], in[LONG];
@@ -29,7 +30,7 @@ static void fill_pattern(void)
 		out[i] = (unsigned char)(i * 13 + i / 255);
 }
 
-/* One send; false: no room. No call takes long. */
+/* Posts one send. Returns false for -FI_EAGAIN. Fails if the call takes longer than CALL_MS. */
 static bool try_send(fi_addr_t to, size_t len, uint64_t number)
 {
 	uint64_t begun = now_ms();
@@ -42,9 +43,9 @@ static bool try_send(fi_addr_t to, size_t len, uint64_t number)
 	return ret == 0;
 }
 
-/* ---- Two that only send ---- */
+/* ---- Two endpoints that only send ---- */
 
-/* Until there is no room any more, or there was for many; how many. */
+/* Sends until credits run out, or up to MANY messages or MUCH bytes. Returns the number sent. */
 static uint64_t send_all(fi_addr_t to, size_t len)
 {
 	uint64_t sent = 0, moved = now_ms();
@@ -75,7 +76,7 @@ static void check_next(const struct event *e, uint64_t number, size_t len)
 		fail("message %llu of %zu bytes differs", (unsigned long long)number, len);
 }
 
-/* Now they look: all sends have ended well, and so many come. */
+/* Reads completions: all sends complete without an error, and `want.received` messages arrive. */
 static void look(struct counts want, size_t len)
 {
 	struct counts is = {0};
@@ -99,7 +100,7 @@ static void look(struct counts want, size_t len)
 		must(fi_cancel(&n.ep->fid, in), "fi_cancel");
 }
 
-/* Makes progress until the other one says something. */
+/* Makes progress until the other process sends a byte. */
 static void serve(int end)
 {
 	char word;
@@ -162,9 +163,9 @@ static void two(void)
 	close(ends[1]);
 }
 
-/* ---- One that stands still, one that echoes, one that sends to both ---- */
+/* ---- A receiver without progress, an echo server, and a sender to both ---- */
 
-/* Receives what comes, in order, when it is told to; before it does nothing. */
+/* Makes no progress until told a count; then receives that many messages in order. */
 static void still(void *arg)
 {
 	int end = *(int *)arg;
@@ -208,7 +209,7 @@ static void echo(void *arg)
 	node_close(&n);
 }
 
-static uint64_t stalled_done; /* sends to the still one that have ended */
+static uint64_t stalled_done; /* completed sends to the receiver without progress */
 
 static void ping(fi_addr_t to, uint64_t number)
 {
@@ -253,7 +254,7 @@ static void await_done(uint64_t sent)
 	}
 }
 
-/* The first process is the sender. */
+/* The sender, in the first process. */
 static void one_stands_still(int to_still, int to_echo)
 {
 	struct name name;
@@ -269,7 +270,10 @@ static void one_stands_still(int to_still, int to_echo)
 
 		stalled_done = 0;
 		for (uint64_t i = 1; i <= PINGS; i++) {
-			/* Until it holds us up, and some more. */
+			/*
+			 * Sends to the still receiver until its credits run out, and goes on
+			 * trying.
+			 */
 			for (tried = 0; tried < 50 && try_send(slow, 9000, sent); tried++)
 				sent++;
 			ping(quick, i);

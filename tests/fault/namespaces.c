@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Endpoints in different namespaces and of different users: across pid namespaces they talk, in network
- * namespaces that nothing joins they do not see each other. Another user's they reach across the network;
- * where there is none they are refused with a clear error.
+ * Proves which endpoints reach each other across namespaces and users. Endpoints in different pid
+ * namespaces exchange messages. Endpoints in unconnected network namespaces get an error. Endpoints
+ * of different users connect over TCP; the shm provider refuses with a clear error.
  */
 #include <net/if.h>
 #include <netinet/in.h>
@@ -15,7 +15,7 @@
 #define REFUSE_MS 1000
 #define NOBODY    65534
 
-/* Where one side lives. */
+/* The namespaces and user of one side. */
 enum place { HERE, OTHER_PIDS, OTHER_NET, OTHER_USER };
 
 struct life {
@@ -26,7 +26,7 @@ struct life {
 
 static int ends[2];
 
-/* In a new network namespace it is down. */
+/* Brings up the loopback interface, which is down in a new network namespace. */
 static void loopback_up(void)
 {
 	struct ifreq req = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
@@ -57,8 +57,9 @@ static void quiesce(void *arg)
 }
 
 /*
- * A new pid namespace is for the children of who asks: one more process in between. It ends without
- * exit(), in which LeakSanitizer would start a thread, in that namespace, and wait for it for ever.
+ * unshare(CLONE_NEWPID) affects only later children, so the side runs in a child. This process ends
+ * by _exit: in exit() LeakSanitizer would start a thread in the new namespace and wait for it for
+ * ever.
  */
 static void quiesce_apart(void *arg)
 {
@@ -83,7 +84,7 @@ static void pair(enum place a, enum place b, void (*live)(int end, int which))
 		finish(pids[i], i ? "second" : "first");
 }
 
-/* Until both are done. */
+/* Waits until both sides get here. */
 static void meet_again(int end)
 {
 	char word = 0;
@@ -105,7 +106,10 @@ static void live_and_talk(int end, int which)
 	node_close(&n);
 }
 
-/* The error a send to `peer` ends with, at once or by a completion. Neither is a failure here. */
+/*
+ * Returns the error (positive) of a send to `peer`, from the call or its completion; 0: it
+ * succeeded.
+ */
 static int refusal(struct node *n, fi_addr_t peer)
 {
 	uint64_t end = now_ms() + REFUSE_MS;
@@ -123,7 +127,7 @@ static int refusal(struct node *n, fi_addr_t peer)
 	return e.err;
 }
 
-/* Serves the other's attempts until it says that it is done. */
+/* Makes progress for the other side's attempts until it sends a byte. No completion may come. */
 static void stand_by(struct node *n, int end)
 {
 	struct event e;
@@ -136,7 +140,7 @@ static void stand_by(struct node *n, int end)
 	}
 }
 
-/* Each tries the other while that one looks. */
+/* Each side in turn sends while the other makes progress; the send is refused. */
 static void live_refused(int end, int which)
 {
 	char buf[64];
@@ -162,7 +166,7 @@ static void live_refused(int end, int which)
 	node_close(&n);
 }
 
-/* The same address in two network namespaces is two addresses. */
+/* The same address can be taken once in each network namespace. */
 static void live_alike(int end, int which)
 {
 	struct name name, mine;
@@ -180,7 +184,7 @@ static void live_alike(int end, int which)
 	node_close(&n);
 }
 
-/* No exit() here either. */
+/* Ends without exit(), as quiesce_apart. */
 static void try_unshare(void *arg)
 {
 	(void)arg;
@@ -201,7 +205,7 @@ int main(void)
 		printf("needs root\n");
 		return 77;
 	}
-	setenv("FI_TCP_IFACE", "lo", 1); /* the one that is in all of them */
+	setenv("FI_TCP_IFACE", "lo", 1); /* the interface that every namespace has */
 	need_provider();
 	if (!possible()) {
 		printf("no new pid and network namespaces here\n");

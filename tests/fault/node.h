@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One endpoint, and what belongs to it, in each process of a fault test. */
+/* An endpoint with its objects: every process of a fault test has one. */
 #ifndef FAULT_NODE_H
 #define FAULT_NODE_H
 
@@ -22,8 +22,8 @@
 #endif
 
 /*
- * By then everything under way with a dead one has ended. Of this a second is the kernel's, which drops a
- * question for a connection that meets a listener as it closes, and asks again after that time.
+ * Operations with a dead peer end within this time (ms). One second of it is the kernel's: a SYN
+ * that meets a closing listener is dropped, and sent again after a second.
  */
 #define DEAD_MS 1500
 
@@ -81,7 +81,10 @@ static inline void try_info(void *arg)
 	fi_freeinfo(node_info());
 }
 
-/* Ends the test where the provider is not there; the library is not touched in this process. */
+/*
+ * Skips the test where the provider is missing. A child asks, so this process stays without the
+ * library.
+ */
 static inline void need_provider(void)
 {
 	int status;
@@ -99,7 +102,7 @@ static inline void node_bind(struct node *n)
 	must(fi_enable(n->ep), "fi_enable");
 }
 
-/* Up to the endpoint, which is not enabled. With `name` it takes that address. */
+/* Opens all objects; the endpoint is neither bound nor enabled. `name`: its address; NULL: any. */
 static inline void node_create(struct node *n, const struct name *name)
 {
 	struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_TAGGED, .size = 4096};
@@ -152,7 +155,7 @@ static inline fi_addr_t node_insert(struct node *n, const struct name *name)
 	return addr;
 }
 
-/* One completion, if there is any. */
+/* Reads one completion. Returns false if there is none. */
 static inline bool node_poll(struct node *n, struct event *e)
 {
 	struct fi_cq_tagged_entry entry;
@@ -177,7 +180,7 @@ static inline bool node_poll(struct node *n, struct event *e)
 	return true;
 }
 
-/* The next completion; none within `ms` is a failure. */
+/* Returns the next completion; fails if none comes within `ms`. */
 static inline struct event node_wait(struct node *n, unsigned int ms, const char *what)
 {
 	uint64_t end = now_ms() + ms;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processes that end in time, words between them, and what they hold. */
+/* Child processes with a time limit, messages between them, and their descriptors and memory. */
 #ifndef FAULT_PROCESS_H
 #define FAULT_PROCESS_H
 
@@ -23,7 +23,7 @@
 #define LIMIT 55 /* seconds a process may live */
 #endif
 
-static const char *who = "main"; /* in messages */
+static const char *who = "main"; /* name of this process in error texts */
 
 static inline __attribute__((noreturn, format(printf, 1, 2))) void fail(const char *format, ...)
 {
@@ -45,7 +45,7 @@ static inline uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* ---- Processes: each ends with its parent, and with its alarm. ---- */
+/* ---- Processes: each is killed when its parent ends, and by its alarm. ---- */
 
 static inline pid_t start(const char *name, void (*run)(void *arg), void *arg)
 {
@@ -87,7 +87,7 @@ static inline void slay(pid_t pid)
 		fail("process %d ended by itself with status %#x", (int)pid, (unsigned int)status);
 }
 
-/* Both ends of a wire between two processes: whole words, never half of one. */
+/* Makes the two ends of a control socket between processes; message boundaries are kept. */
 static inline void wire(int ends[2])
 {
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
@@ -106,7 +106,7 @@ static inline void hear(int end, void *word, size_t len)
 		fail("the other side is gone");
 }
 
-/* A sign from outside: the handler for a signal, and whether it came. */
+/* Set by `nudge`, a signal handler. */
 static volatile sig_atomic_t nudged;
 
 static inline void nudge(int sig)
@@ -115,7 +115,7 @@ static inline void nudge(int sig)
 	nudged = 1;
 }
 
-/* ---- What a process holds ---- */
+/* ---- Descriptors and memory of a process ---- */
 
 static inline int count_entries(const char *path)
 {
@@ -138,7 +138,7 @@ static inline int count_fds(pid_t pid)
 	return count_entries(path);
 }
 
-/* A figure of /proc/PID/status, in kB. */
+/* Returns the value (kB) of the line `what` of /proc/PID/status. */
 static inline long figure_of(pid_t pid, const char *what)
 {
 	char path[64], line[256];
@@ -158,7 +158,7 @@ static inline long figure_of(pid_t pid, const char *what)
 	return kb;
 }
 
-/* What a process has in memory, and had at most so far, in kB. */
+/* Return the resident memory of a process and its peak, in kB. */
 static inline long memory_of(pid_t pid)
 {
 	return figure_of(pid, "VmRSS");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Those who connect to an endpoint's socket and are no peers: every way we could think of. */
+/* Raw clients of an endpoint's Unix socket: every wrong way to connect that we could think of. */
 #ifndef FAULT_RAW_CLIENT_H
 #define FAULT_RAW_CLIENT_H
 
@@ -8,7 +8,7 @@
 
 #include "hello.h"
 
-/* The first words of a ring: hw/shm/shm_ring.h. */
+/* The begin of a ring's first page: hw/shm/shm_ring.h. */
 struct page {
 	uint32_t magic, slots;
 	uint64_t secret;
@@ -16,10 +16,10 @@ struct page {
 
 #define RING_MAGIC 0x676e6972u
 #define RING_SLOTS 1024u
-#define RING_LEN   (4096 + RING_SLOTS * (8 + 64) + (1 << 19)) /* with its stage */
+#define RING_LEN   (4096 + RING_SLOTS * (8 + 64) + (1 << 19)) /* with its bounce buffer */
 #define SEALS      (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-/* Connects to the endpoint of this name. */
+/* Connects to the Unix socket of the endpoint `name`. */
 static int raw_connect(const struct name *name)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
@@ -60,7 +60,7 @@ static void say(int sock, const void *words, size_t len, const int *fds, unsigne
 		c->cmsg_len = CMSG_LEN(count * sizeof(int));
 		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
 	}
-	/* It may have been shown the door before it could speak. */
+	/* The endpoint may have closed the connection already. */
 	if (sendmsg(sock, &msg, MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
 		fail("sendmsg: %s", strerror(errno));
 }
@@ -77,7 +77,7 @@ static int ring_file(size_t len, int seals, struct page page)
 
 enum { HELLO_FLAWS = 10, FILE_FLAWS = 11, MANNERS = 7 + HELLO_FLAWS + FILE_FLAWS };
 
-/* A hello with one thing wrong, and a proper ring. */
+/* Sends a hello with one wrong field, and a proper ring. */
 static void flawed_hello(int sock, unsigned int flaw, unsigned int n)
 {
 	const struct page page = {RING_MAGIC, RING_SLOTS, 1};
@@ -119,7 +119,7 @@ static void flawed_hello(int sock, unsigned int flaw, unsigned int n)
 	close(fd);
 }
 
-/* A good hello with something that is no ring. */
+/* Sends a good hello with a file that is no proper ring. */
 static void flawed_file(int sock, unsigned int flaw, unsigned int n)
 {
 	const struct page page = {RING_MAGIC, RING_SLOTS, 1};
@@ -169,7 +169,7 @@ static void flawed_file(int sock, unsigned int flaw, unsigned int n)
 	close(fd);
 }
 
-/* One of the ways not to be a peer. */
+/* Misbehaves in one of MANNERS ways. */
 static void misbehave(int sock, unsigned int manner, unsigned int n)
 {
 	const struct page page = {RING_MAGIC, RING_SLOTS, 1};
@@ -194,11 +194,11 @@ static void misbehave(int sock, unsigned int manner, unsigned int n)
 	} else if (manner == 4) {
 		say(sock, "", 0, fds, n % 3); /* an empty message, which looks like an end */
 	} else if (manner == 5) {
-		/* All well, then gone at once. */
+		/* Everything right, but the connection ends at once. */
 		fds[0] = ring_file(RING_LEN, SEALS, page);
 		say(sock, &h, sizeof(h), fds, 1);
 		close(fds[0]);
-	} /* 6: comes and goes without a word */
+	} /* 6: connects and sends nothing */
 }
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A peer across the network, which is a socket of this test, resets its connection: before it has said a
- * word, within its first words, within a packet, in the middle of everything; or it comes back by another.
- * Whatever was under way with it ends with an error that says so, what was not for it alone stays, and the
- * next send connects anew.
+ * Proves that a reset by a TCP peer ends the right operations. The peer is a socket of this test.
+ * It resets the connection before its hello, within it, within a packet, with many operations under
+ * way, or connects again without a reset. Operations with the peer end with an error that says so,
+ * receives from any source stay posted, and the next send connects anew.
  */
 #include <poll.h>
 
@@ -11,19 +11,19 @@
 
 #define ROUNDS  12
 #define WAIT_MS 2000
-#define DEEP    3 /* operations of each kind */
+#define DEEP    3 /* operations of each kind under way */
 #define LONG    300000
-#define FILL    20 /* from here on: contexts of sends that fill the connection */
+#define FILL    20 /* first context of the sends that fill the connection */
 
 static struct node n;
 static fi_addr_t peer;
 static int listener, sock = -1;
 static struct name peer_name;
 static char buf[LONG];
-static bool busy[64]; /* contexts */
+static bool busy[64]; /* by context */
 static int errs[64];
 
-/* ---- Our endpoint ---- */
+/* ---- The endpoint under test ---- */
 
 static void poll_node(void)
 {
@@ -39,7 +39,7 @@ static void poll_node(void)
 	}
 }
 
-/* Until there is something to read at the descriptor. */
+/* Makes progress until `fd` is readable. */
 static void wait_fd(int fd, const char *what)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -52,7 +52,7 @@ static void wait_fd(int fd, const char *what)
 	}
 }
 
-/* How it ended. */
+/* Waits for the operation's completion. Returns its error, 0: success. */
 static int wait_end(unsigned int context, const char *what)
 {
 	uint64_t end = now_ms() + WAIT_MS;
@@ -114,7 +114,7 @@ static void listen_here(void)
 
 	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	listener = tcp_socket();
-	/* What is sent to us and not read soon fills it. */
+	/* A small buffer, which sends to the peer soon fill. */
 	setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
 	if (bind(listener, (struct sockaddr *)&in, len) || listen(listener, 5) ||
 	    getsockname(listener, (struct sockaddr *)&in, &len))
@@ -169,7 +169,7 @@ static struct hello acceptance(unsigned int round)
 	return h;
 }
 
-/* A message of ours, of `len` bytes that are all `len`. */
+/* Receives an eager message of the endpoint: `len` bytes of value `len`. */
 static void hear_message(size_t len)
 {
 	static unsigned char in[LONG];
@@ -202,7 +202,7 @@ static void end(void)
 
 /* ---- Rounds ---- */
 
-/* A send connects, and arrives. */
+/* Connects by a send, which arrives. */
 static void meet(unsigned int round)
 {
 	struct hello h = acceptance(round);
@@ -216,7 +216,7 @@ static void meet(unsigned int round)
 	wait_ended(0, 0, "the first send");
 }
 
-/* It ends before it has begun: after so many bytes of its hello. */
+/* The peer resets after `after` bytes of its hello. */
 static void die_young(unsigned int round, size_t after)
 {
 	struct hello h = acceptance(round);
@@ -231,7 +231,7 @@ static void die_young(unsigned int round, size_t after)
 	usleep(round % 2 * 2000);
 	end();
 	err = wait_end(0, "a send to somebody who hangs up");
-	/* Half a hello may be lost with the connection. */
+	/* The reset may discard the part of the hello that came. */
 	if (err != FI_ECONNREFUSED && (err != FI_EPROTO || !after))
 		fail("after %zu bytes of a hello a send ended with %s", after, fi_strerror(err));
 	if (!busy[1])
@@ -240,7 +240,7 @@ static void die_young(unsigned int round, size_t after)
 	wait_ended(1, FI_ECANCELED, "a receive");
 }
 
-/* Sends until there is no room, with contexts from `i` on; the first that was not used. */
+/* Sends until -FI_EAGAIN, with contexts from `i` on. Returns the first unused context. */
 static unsigned int fill(unsigned int i, uint64_t flags)
 {
 	for (int tries = 0; tries < 3 && i < 64;) {
@@ -255,7 +255,7 @@ static unsigned int fill(unsigned int i, uint64_t flags)
 	return i;
 }
 
-/* Everything at once is under way. */
+/* The peer resets with operations of all kinds under way. */
 static void die_busy(unsigned int round)
 {
 	unsigned int last;
@@ -282,12 +282,15 @@ static void die_busy(unsigned int round)
 	end();
 }
 
-/* Within a packet, whose receive is lost with it when it has begun to come in. */
+/*
+ * The peer resets after `sent` bytes of a packet. A receive that the packet has begun to fill
+ * fails.
+ */
 static void die_talking(unsigned int round, size_t len, size_t sent)
 {
 	meet(round);
 	post_recv(1, FI_ADDR_UNSPEC, LONG);
-	/* The second of two long ones is received straight into its place. */
+	/* The second of two long messages is placed directly into the receive. */
 	say_message(len, sizeof(struct frame) + len);
 	wait_ended(1, 0, "a whole message");
 	post_recv(1, FI_ADDR_UNSPEC, LONG);
@@ -308,8 +311,9 @@ static void die_talking(unsigned int round, size_t len, size_t sent)
 }
 
 /*
- * It dies unseen and comes back: by its new connection we learn that. What is reported as failed then does not
- * go out by the old one, though there is nobody who would not read it.
+ * The peer dies without a reset and connects again, which tells the endpoint of the death. Sends
+ * that were reported as failed then do not go out on the old connection, although the test still
+ * reads it.
  */
 static void die_unseen(unsigned int round)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two endpoints that exchange messages of all kinds, every byte checked. */
+/* Exchange of messages of all kinds between two endpoints, with every byte checked. */
 #ifndef FAULT_TALK_H
 #define FAULT_TALK_H
 
@@ -9,7 +9,7 @@
 #define TALK_KIND 6
 #define TALK_MAX  1000000
 
-/* Bytes of the messages of a round; the last goes out in pieces. */
+/* Bytes of the messages of a round; the last goes out in three segments. */
 static const size_t talk_len[TALK_KIND] = {8, 4096, 9000, 70000, TALK_MAX, 123457};
 static unsigned char talk_in[TALK_KIND][TALK_MAX], talk_out[TALK_KIND][TALK_MAX];
 
@@ -37,7 +37,7 @@ static inline void talk_done(const struct event *e, int *left)
 	--*left;
 }
 
-/* One of each kind both ways; `side` is 0 here and 1 there, or the other way round. */
+/* Exchanges one message of each kind both ways; `side` is 0 in one process and 1 in the other. */
 static inline void talk(struct node *n, fi_addr_t peer, unsigned int round, int side)
 {
 	uint64_t end = now_ms() + TALK_MS;
@@ -66,7 +66,7 @@ static inline void talk(struct node *n, fi_addr_t peer, unsigned int round, int 
 				     talk_len[k], i);
 }
 
-/* Tells the other end of the wire our name and inserts what it tells. */
+/* Exchanges names with the other process and inserts its name. Returns its address. */
 static inline fi_addr_t talk_meet(struct node *n, int end)
 {
 	struct name mine = node_name(n), theirs;

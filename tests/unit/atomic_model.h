@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What atomics do, straight from fi_atomic(3) and the comment of atomic.h: the types, which
- * operators go with them, the values worth trying, and one element worked out in integers.
+ * Reference model of atomics, from fi_atomic(3) and the comment of atomic.h: the types, the valid
+ * operators of each, values to try, and the result for one element, computed with integers.
  */
 #ifndef UNIT_ATOMIC_MODEL_H
 #define UNIT_ATOMIC_MODEL_H
@@ -21,15 +21,15 @@
 enum class { SIGNED, UNSIGNED, REAL, COMPLEX };
 
 /*
- * A letter of cells for each operator in the order of enum fi_op (MIN MAX SUM PROD LOR LAND BOR
- * BAND LXOR BXOR READ WRITE, CSWAP and its NE LE LT GE GT, MSWAP, DIFF): b for base and fetch,
- * f for fetch alone, c for compare, - for no sense.
+ * `cells` has a letter for each operator in the order of enum fi_op (MIN MAX SUM PROD LOR LAND BOR
+ * BAND LXOR BXOR READ WRITE, CSWAP and its NE LE LT GE GT, MSWAP, DIFF). The letter names the valid
+ * forms: b base and fetch, f fetch alone, c compare, - none.
  */
 struct type {
 	const char *name, *cells;
 	size_t size;
 	enum class class;
-	struct format real; /* of a number, or of each half of a complex one */
+	struct format real; /* of a number, or of each half of a complex number */
 };
 
 static const struct type types[TYPES] = {
@@ -67,7 +67,7 @@ static const struct type types[TYPES] = {
 				    {16, 10, 63, 15, true, false}},
 };
 
-/* Whether the cell makes sense. */
+/* Returns whether the operator is valid for the type in this form. */
 static inline bool model_has(const struct type *t, enum atomic_form form, enum fi_op op)
 {
 	static const char *const letters[] = {
@@ -76,7 +76,7 @@ static inline bool model_has(const struct type *t, enum atomic_form form, enum f
 	return t->cells[op] != '-' && strchr(letters[form], t->cells[op]);
 }
 
-/* Valgrind keeps long doubles as doubles: nothing can be said about them there. */
+/* Returns false for long double under valgrind, which computes with doubles: skip the type. */
 static inline bool model_holds(const struct type *t)
 {
 	volatile long double one = 1, next = one + LDBL_EPSILON;
@@ -84,7 +84,7 @@ static inline bool model_holds(const struct type *t)
 	return t->real.used != 10 || next != one;
 }
 
-/* ---- Values, as bits: those of an integer, or of a part of a floating number ----------------- */
+/* ---- Values as bits: an integer's, or those of one part of a floating-point number ----------- */
 
 static inline int parts(const struct type *t)
 {
@@ -101,7 +101,7 @@ static inline bits load(const struct type *t, const void *from, int part)
 	return raw;
 }
 
-/* Padding becomes 0. */
+/* Stores a part's bits; padding becomes 0. */
 static inline void store(const struct type *t, void *to, int part, bits raw)
 {
 	size_t size = parts(t) == 2 ? t->size / 2 : t->size;
@@ -114,7 +114,7 @@ static inline struct soft number(const struct type *t, const void *from, int par
 	return soft_unpack(&t->real, load(t, from, part));
 }
 
-/* All but padding; NaNs are alike if any will do. */
+/* Compares two elements without padding. `any_nan`: any two NaNs are alike. */
 static inline bool alike(const struct type *t, const void *a, const void *b, bool any_nan)
 {
 	for (int i = 0; i < parts(t); i++) {
@@ -185,7 +185,7 @@ static inline struct soft rounded(const struct format *f, struct soft x)
 	return soft_unpack(f, soft_pack(f, x));
 }
 
-/* Part 0 or 1 of (a + bi)(c + di). */
+/* Returns the real (0) or imaginary (1) part of (a + bi)(c + di). */
 static inline struct soft model_complex_product(const struct type *t, const void *x, const void *y,
 						int part)
 {
@@ -217,7 +217,7 @@ static inline struct soft model_float(const struct type *t, enum fi_op op, const
 	}
 }
 
-/* Operators that leave the target or take the operand, bit by bit: which of them. */
+/* Returns whether `op` copies one of its inputs unchanged; *takes: the operand, else the target. */
 static inline bool model_copies(const struct type *t, enum fi_op op, const void *target,
 				const void *operand, const void *compare, bool *takes)
 {
@@ -233,7 +233,10 @@ static inline bool model_copies(const struct type *t, enum fi_op op, const void 
 	return swaps || op <= FI_MAX || op == FI_ATOMIC_READ || op == FI_ATOMIC_WRITE;
 }
 
-/* The new element; true if a NaN in it may be any. compare: NULL with FI_SUM and the like. */
+/*
+ * Computes the new element. Returns true if any NaN is a right result for a NaN. `compare` is NULL
+ * for operators without it.
+ */
 static inline bool model(const struct type *t, enum fi_op op, const void *target,
 			 const void *operand, const void *compare, void *new)
 {
@@ -268,7 +271,7 @@ static inline bool model(const struct type *t, enum fi_op op, const void *target
 
 /* ---- Values worth trying --------------------------------------------------------------------- */
 
-/* A generator of the same numbers in every run. */
+/* Pseudo-random numbers, the same in every run. */
 static inline uint64_t arbitrary(void)
 {
 	static uint64_t state = 1;
@@ -295,8 +298,9 @@ static inline int integer_values(const struct type *t, bits *out)
 }
 
 /*
- * Both signs of zero, the ends of the subnormal, normal and finite numbers, numbers around one and
- * two, those that are a half or a whole of the last bit of others, infinity, NaNs; any numbers.
+ * Both signs of: zero; the least and greatest subnormal and normal numbers; numbers near one and
+ * two; numbers of half, or one, unit in the last place of others; infinity; NaNs. Then random
+ * numbers.
  */
 static inline int real_values(const struct format *f, bits *out)
 {
@@ -346,7 +350,7 @@ static inline int real_values(const struct format *f, bits *out)
 	return n;
 }
 
-/* One after the other into out; their number. */
+/* Writes the values to try for the type to `out`, in a row. Returns their number. */
 static inline int model_values(const struct type *t, void *out)
 {
 	bits raw[VALUES];

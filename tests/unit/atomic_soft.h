@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Floating arithmetic in integers only, for any format of at most 64 bits of significand: exact
- * sums and products, rounded once, to nearest, ties to even. What the kernels are compared with.
+ * Floating-point arithmetic with integers alone, the reference for the atomic kernels. Works for
+ * any format with at most 64 bits of significand. Sums and products are exact and rounded once, to
+ * nearest, ties to even.
  */
 #ifndef UNIT_ATOMIC_SOFT_H
 #define UNIT_ATOMIC_SOFT_H
@@ -12,19 +13,19 @@
 
 typedef unsigned __int128 bits;
 
-/* How the bits of a real number are laid out. */
+/* Layout of a real number in memory. */
 struct format {
 	int size;     /* bytes in memory */
-	int used;     /* bytes of them that mean something */
-	int fraction; /* bits below the leading one */
+	int used;     /* bytes of `size` without padding */
+	int fraction; /* bits of the significand below its leading bit */
 	int exponent; /* bits */
-	bool leading; /* the leading one is stored too */
+	bool leading; /* the leading bit is stored too */
 	bool finite;  /* no infinities, a single NaN */
 };
 
 enum kind { FINITE, INFINITE, NOT_A_NUMBER };
 
-/* mant * 2^exp, mant possibly 0; no other number than FINITE ones has them. */
+/* `mant` (may be 0) * 2^`exp` if FINITE; the other kinds use neither. */
 struct soft {
 	enum kind kind;
 	bool minus;
@@ -37,7 +38,7 @@ static inline int soft_bias(const struct format *f)
 	return (1 << (f->exponent - 1)) - 1;
 }
 
-/* The exponent of the last bit of the smallest numbers. */
+/* Returns the exponent of the last bit of subnormal numbers. */
 static inline int soft_least(const struct format *f)
 {
 	return 1 - soft_bias(f) - f->fraction;
@@ -98,7 +99,7 @@ static inline int soft_length(bits x)
 	return high ? 128 - __builtin_clzll(high) : low ? 64 - __builtin_clzll(low) : 0;
 }
 
-/* x / 2^n, to nearest, ties to even. */
+/* Returns x / 2^n, rounded to nearest, ties to even. */
 static inline bits soft_shift(bits x, int n)
 {
 	bits rest, half;
@@ -161,14 +162,14 @@ static inline struct soft soft_product(struct soft a, struct soft b)
 	return x;
 }
 
-/* Of finite numbers other than zero. a is the one with the larger exponent. */
+/* Adds finite numbers other than zero; `a` has the larger exponent. */
 static inline struct soft soft_finite_sum(struct soft a, struct soft b)
 {
 	int apart = a.exp - b.exp, up = apart < 62 ? apart : 62, down = apart - up;
 	bits low = b.mant, high = a.mant << up;
 	struct soft x = {.minus = a.minus, .exp = a.exp - up};
 
-	if (down > 0) /* the last bit stands for all that fall off */
+	if (down > 0) /* sticky: the last bit stands for all bits shifted out */
 		low = (down < 128 ? low >> down : 0) |
 		      (down >= 128 || low & (((bits)1 << down) - 1) ? 1 : 0);
 	if (a.minus == b.minus) {

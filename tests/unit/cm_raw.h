@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Those who come to the listener of a passive endpoint, without an endpoint of their own. */
+/* Raw clients of a passive endpoint's listener: sockets without an endpoint. */
 #ifndef UNIT_CM_RAW_H
 #define UNIT_CM_RAW_H
 
@@ -15,7 +15,10 @@
 #include "link/wire.h"
 #include "xfer/conn/connect.h"
 
-/* Somebody comes in, by the door inside the host or by TCP. */
+/*
+ * Connects to the listener `name`: `inside` by its Unix socket, else by TCP. Returns the socket, or
+ * an error.
+ */
 static inline int raw_connect(const struct addr *name, bool inside)
 {
 	struct sockaddr_in sin = {.sin_family = AF_INET,
@@ -47,7 +50,7 @@ static inline struct wire_hello raw_hello(enum hello_kind kind, size_t data_len)
 	return hello;
 }
 
-/* Inside a host a hello of those who take part brings a descriptor. */
+/* Sends a hello. On a Unix socket (`inside`) a hello of this library brings a descriptor. */
 static inline void raw_send(int sock, const struct wire_hello *hello, bool inside)
 {
 	struct iovec iov = {(void *)(uintptr_t)hello, sizeof(*hello)};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A datagram endpoint on loopback, its socket in view, and a plain socket to talk to. */
+/* A udp endpoint on loopback, with access to its transport, and a plain socket as its peer. */
 #ifndef DGRAM_OPEN_H
 #define DGRAM_OPEN_H
 
@@ -26,10 +26,11 @@ struct opened {
 	struct fid_cq *cq;
 	struct fid_ep *ep;
 	struct dgram *dgram; /* of ep */
-	struct udp *udp;     /* the same */
+	struct udp *udp;     /* the same object: the transport's view */
 	struct sockaddr_in name;
-	int plain;                     /* a socket */
-	fi_addr_t to_plain, to_nobody; /* its address; one where nobody listens */
+	int plain; /* the peer's socket */
+	/* The address of `plain`; an address without a listener. */
+	fi_addr_t to_plain, to_nobody;
 };
 
 static struct opened opened;
@@ -111,7 +112,7 @@ static void close_all(void)
 	fi_freeinfo(opened.info);
 }
 
-/* A word, with flags. */
+/* Sends *word with `flags`; the context is `word`. */
 static ssize_t send_word(struct fid_ep *ep, fi_addr_t to, uint64_t *word, uint64_t flags)
 {
 	struct iovec iov = {word, sizeof(*word)};
@@ -120,7 +121,7 @@ static ssize_t send_word(struct fid_ep *ep, fi_addr_t to, uint64_t *word, uint64
 	return fi_sendmsg(ep, &msg, flags);
 }
 
-/* The next completion is that of `context`. */
+/* Waits for the next completion, which has to be that of `context`. */
 static struct fi_cq_msg_entry expect(const void *context)
 {
 	struct fi_cq_msg_entry e;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The fake link with a way straight to the peer's memory. It writes down what is done through it, in
- * order: put@address+bytes, get@address+bytes, take#packet (withdrawn), back#packet (released).
+ * The fake link with direct access to the peer's memory (link_local_ops). `there.said` records the
+ * calls in order: put@address+bytes, get@address+bytes, take#packet (cancel_posted succeeded),
+ * back#packet or left#packet (released with `done` true or false).
  */
 #ifndef FAKE_FAR_H
 #define FAKE_FAR_H
@@ -12,10 +13,11 @@
 
 static struct {
 	unsigned char memory[REGION]; /* the peer's */
+	/* Result of `reach`; if `crowded`, the next access fails with -FI_EAGAIN. */
 	bool reachable, crowded;
-	int put_ends, get_ends; /* how */
-	unsigned int begun;     /* packets before this one the peer has begun */
-	int held;               /* packets taken back and not released */
+	int put_ends, get_ends; /* results of `put` and `get` */
+	unsigned int begun;     /* the peer has begun the packets before this number */
+	int held;               /* packets cancelled and not released */
 	char said[4096];
 } there;
 
@@ -33,7 +35,7 @@ static void note(const char *what, uint64_t at, size_t len)
 			 (unsigned long long)at, len);
 }
 
-/* All ranges in a row between `local` and the memory; both have the same length. */
+/* Copies between `local` and the peer's memory; both lists have the same length in all. */
 static void move(const struct iovec *local, size_t local_count, const struct fi_rma_iov *remote,
 		 size_t remote_count, bool put)
 {

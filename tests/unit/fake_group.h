@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Groups of ourselves, the fake peer, and somebody who cannot be reached; what the peer says of groups,
- * and what we have said to it.
+ * Collective groups over the fake link. Members are the test's endpoint, the fake peer, and an
+ * address that nobody listens at. Helpers deliver the peer's control messages and check those sent
+ * to it.
  */
 #ifndef FAKE_GROUP_H
 #define FAKE_GROUP_H
@@ -45,7 +46,9 @@ static inline struct fid_av_set *group_set(const fi_addr_t *members, size_t coun
 	return set;
 }
 
-/* With the members told by words, or managed by the application. */
+/*
+ * Joins with control messages between the members, or (`managed`) without: the application does it.
+ */
 static inline struct fid_mc *group_join(struct fid_av_set *set, bool managed)
 {
 	fi_addr_t addr = FI_ADDR_NOTAVAIL;
@@ -57,7 +60,10 @@ static inline struct fid_mc *group_join(struct fid_av_set *set, bool managed)
 	return mc;
 }
 
-/* The join has come to a good end, or (false) nothing is told of it. */
+/*
+ * Checks that the join has completed without an error, or (`stands` false) that no event tells of
+ * it.
+ */
 static inline void group_expect_stands(const struct fid_mc *mc, bool stands)
 {
 	struct fi_eq_entry entry;
@@ -69,7 +75,7 @@ static inline void group_expect_stands(const struct fid_mc *mc, bool stands)
 		ck_assert(event == FI_JOIN_COMPLETE && entry.fid == &mc->fid);
 }
 
-/* The packet `back` from the last is a word of that kind. */
+/* Checks that the packet sent `back` before the last is a control message of `kind`. Returns it. */
 static inline struct wire_group group_said(enum wire_group_kind kind, unsigned int back)
 {
 	const struct fake_packet *p = fake_last(back);
@@ -88,7 +94,7 @@ static inline void group_says(struct wire_group word)
 	worker_progress(fake.worker);
 }
 
-/* The tag of what member `rank` sends in the collective `seq`, a broadcast of one word. */
+/* Returns the tag of member `rank`'s message in collective `seq`, a broadcast of one uint64. */
 static inline uint64_t group_tag(uint64_t seq, uint32_t root, uint32_t rank)
 {
 	struct op_args a = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An endpoint with one peer that is not there: its link takes as many packets as the test says and
- * remembers them; what it would answer the test hands to rx_deliver itself.
+ * An endpoint with one fake peer. The peer's link accepts as many packets as the test sets in
+ * `fake.room` and records them. The test passes the peer's answers to rx_deliver.
  */
 #ifndef FAKE_LINK_H
 #define FAKE_LINK_H
@@ -37,10 +37,10 @@ struct fake_packet {
 
 static struct fake {
 	struct link link;
-	int room; /* packets it still takes */
-	int closed;
+	int room;   /* packets that the link still accepts */
+	int closed; /* calls of link_ops.close */
 	unsigned int count;
-	/* The objects around it. */
+	/* The endpoint and its objects. */
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
@@ -104,14 +104,14 @@ static const struct link_ops fake_ops = {
 	.close = fake_close,
 };
 
-/* The packet sent last but `back`. */
+/* Returns the packet sent `back` packets before the last. */
 static inline const struct fake_packet *fake_last(unsigned int back)
 {
 	ck_assert_uint_gt(fake.count, back);
 	return &fake.packets[fake.count - 1 - back];
 }
 
-/* The peer says something. */
+/* Delivers a packet of the peer. */
 static inline void fake_says(uint64_t head, uint64_t tag, uint64_t data, const void *payload,
 			     size_t len)
 {
@@ -131,7 +131,10 @@ static inline void fake_connect(void)
 	peer_connected(fake.peer);
 }
 
-/* One read: the entry, or NULL and the error left in the queue. */
+/*
+ * Reads the queue once. Returns the completion, or NULL: the queue is empty. An error fails the
+ * test.
+ */
 static inline const struct fi_cq_tagged_entry *fake_read(void)
 {
 	static struct fi_cq_tagged_entry entry;
@@ -205,7 +208,7 @@ static void fake_open(void)
 	fake.worker->handshakes++;
 }
 
-/* The same with the link up. */
+/* As fake_open, with the peer connected. */
 static inline void fake_open_connected(void)
 {
 	fake_open();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What tests of one-sided operations need on top of the fake link: memory of ours for the peer to ask
- * for, with guards around it; its requests, written byte by byte; what is said back; the log.
+ * The fake link for tests of one-sided operations: registered memory with guards around it, the
+ * peer's requests built byte by byte, checks of the answers, and the captured log.
  */
 #ifndef FAKE_RMA_H
 #define FAKE_RMA_H
@@ -20,7 +20,7 @@
 #define GUARD  4096
 #define REGION 32768
 
-/* Keys of our regions; all but the first grant less. Addresses in them count from 0. */
+/* Keys of the registered regions, each with its access rights. Addresses in them count from 0. */
 enum { KEY_ALL = 10, KEY_READ, KEY_WRITE, KEY_LOCAL, KEY_OFF, KEY_GONE, KEY_UNKNOWN };
 
 struct area {
@@ -31,8 +31,8 @@ static struct area memory[2], copy[2]; /* [0]: KEY_ALL, KEY_WRITE; [1]: KEY_READ
 static struct fid_mr *regions[KEY_GONE];
 
 static struct {
-	unsigned int count;
-	char text[4096]; /* the last line */
+	unsigned int count; /* lines */
+	char text[4096];    /* the last line */
 } logged;
 
 static bool log_all(const char *prov, int level, int subsys)
@@ -79,7 +79,7 @@ static void regions_open(void)
 	regions[KEY_LOCAL] = region_open(memory[1].data, REGION, FI_READ | FI_WRITE, KEY_LOCAL);
 	regions[KEY_OFF] =
 		region_open(memory[1].data, REGION, FI_REMOTE_READ | FI_REMOTE_WRITE, KEY_OFF);
-	/* As fi_mr_regattr leaves it where fi_mr_enable is to follow. */
+	/* Not enabled: the state of a region between fi_mr_regattr and fi_mr_enable. */
 	LIST_ENTRY(regions[KEY_OFF], struct mr, fid)->enabled = false;
 	gone = region_open(memory[1].data, REGION, FI_REMOTE_READ | FI_REMOTE_WRITE, KEY_GONE);
 	ck_assert_int_eq(fi_close(&gone->fid), 0);
@@ -120,20 +120,20 @@ static inline bool memory_untouched(void)
 	return !memcmp(memory, copy, sizeof(copy));
 }
 
-/* A request of the peer, as it is to be written; what is not given is 0. */
+/* A request of the peer, before request_write encodes it. Unset fields are 0. */
 struct request {
 	unsigned int op, flags;
 	uint32_t seq;
 	uint64_t addr, key; /* short form */
 	uint64_t want;      /* of WIRE_GET in the short form */
 	uint64_t cq;
-	/* Long form; `said`: another count than is there. */
+	/* Long form. `said`: a wrong count to encode instead of `count`. */
 	uint64_t offset, count, said;
 	struct wire_range range[WIRE_IOV_MAX + 1];
 	struct wire_amo amo;
-	size_t len;          /* bytes of data or operands, see request_data */
+	size_t len;          /* bytes of data or operands, from request_byte */
 	unsigned char first; /* of the data */
-	size_t cut, more;    /* bytes too few, or too many, at the end */
+	size_t cut, more;    /* bytes missing, or added, at the end */
 };
 
 struct raw {
@@ -175,7 +175,9 @@ static void request_write(struct raw *raw, const struct request *r)
 	raw->p.len -= r->cut;
 }
 
-/* In memory of exactly its size, so that a byte too many is noticed. */
+/*
+ * Delivers the packet from a block of exactly its size, so that a sanitizer sees a read beyond it.
+ */
 static void raw_say(const struct raw *raw)
 {
 	unsigned char *exact = malloc(raw->p.len);
@@ -195,7 +197,7 @@ static inline void request_say(const struct request *r)
 	raw_say(&raw);
 }
 
-/* The one answer there is, which is forgotten. */
+/* Checks that exactly one answer was sent. Returns it and clears the record. */
 static inline struct fake_packet answer_take(void)
 {
 	struct fake_packet p;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asking fi_getinfo: hints and the list it gave, fresh for every test. */
+/* Calls of fi_getinfo for the tests of src/info: every test has fresh hints and a fresh list. */
 #ifndef WEFT_TESTS_GETINFO_H
 #define WEFT_TESTS_GETINFO_H
 
@@ -30,7 +30,7 @@ static inline void teardown(void)
 	fi_freeinfo(list);
 }
 
-/* Node and service NULL; where there are no entries the list is checked to be empty. */
+/* Calls fi_getinfo without node and service. If it fails, checks that the list is NULL. */
 static inline int ask(uint32_t version)
 {
 	int ret;
@@ -68,7 +68,7 @@ static inline TCase *new_case(const char *name)
 	return tc;
 }
 
-/* Runs it; the environment of the user plays no part. The status of main. */
+/* Runs the suite without the user's settings. Returns main's exit status. */
 static inline int run(Suite *suite)
 {
 	unsetenv("FI_PROVIDER");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Elements that know where they come from, and one collective run on them. An input has a random
- * number; a reduction adds the numbers of its operands, so that a sum tells which inputs are in it and
- * how often, and keeps a hash of who was combined with whom on which side.
+ * Elements that record their origin, and one simulated collective on them. Each input has a random
+ * number. A reduction adds the numbers of its operands: the sum shows which inputs are in the
+ * result, and how often. A hash records the order in which operands were combined.
  */
 #ifndef WEFT_TESTS_UNIT_PLAN_CELLS_H
 #define WEFT_TESTS_UNIT_PLAN_CELLS_H
@@ -11,7 +11,7 @@
 
 struct cell {
 	uint64_t sum, tree;
-	uint32_t low, high; /* ranks; low > high: not in the order of ranks */
+	uint32_t low, high; /* ranks combined; low > high: out of order */
 };
 
 static struct cell cell_of(uint64_t rank, uint64_t element)
@@ -42,7 +42,7 @@ static inline bool cells_reduced(enum fi_collective_op kind)
 	return kind == FI_ALLREDUCE || kind == FI_REDUCE || kind == FI_REDUCE_SCATTER;
 }
 
-/* Elements a member has in IN and OUT. */
+/* Elements in a member's PLAN_IN; cells_out: in its PLAN_OUT. */
 static inline size_t cells_in(const struct plan_shape *s)
 {
 	switch (s->kind) {
@@ -76,7 +76,7 @@ static inline size_t cells_out(const struct plan_shape *s)
 	}
 }
 
-/* How a member's buffers lie: where OUT begins after IN, in elements, if they overlap. */
+/* Returns the distance from PLAN_IN to PLAN_OUT, in elements, of a member whose buffers overlap. */
 static inline ptrdiff_t cells_shift(const struct plan_shape *s)
 {
 	ptrdiff_t own = (ptrdiff_t)(s->rank * s->count);
@@ -97,8 +97,8 @@ static inline ptrdiff_t cells_shift(const struct plan_shape *s)
 
 struct cells {
 	struct sim sim;
-	struct plan_shape *shape; /* of each member */
-	struct cell **memory;     /* of each: all its spaces */
+	struct plan_shape *shape; /* one for each member */
+	struct cell **memory;     /* one for each member: the block with all its spaces */
 };
 
 static inline void cells_poison(struct cell *c, size_t count)
@@ -107,7 +107,7 @@ static inline void cells_poison(struct cell *c, size_t count)
 		c[i] = (struct cell){0xdead, 0xdead, 1, 0};
 }
 
-/* A member's buffers, its input in them, all else poisoned. */
+/* Allocates a member's buffers, fills in the input and poisons all else. */
 static inline void cells_buffers(struct cells *c, uint32_t rank)
 {
 	const struct plan_shape *s = &c->shape[rank];
@@ -135,7 +135,7 @@ static inline void cells_buffers(struct cells *c, uint32_t rank)
 		from[i] = cell_of(rank, i);
 }
 
-/* The plan of every member of *shape, where `overlap` sets how the buffers lie. */
+/* Makes the plan of every member for *shape; `overlap` chooses how a member's buffers overlap. */
 static inline void cells_open(struct cells *c, const struct plan_shape *shape,
 			      enum plan_overlap (*overlap)(uint32_t rank), struct layout **layout)
 {
@@ -168,7 +168,7 @@ static inline const struct cell *cells_result(const struct cells *c, uint32_t ra
 	return (const struct cell *)c->sim.member[rank].local.space[PLAN_OUT];
 }
 
-/* What element i of a member's result is without reductions. */
+/* Returns the expected element `i` of a member's result, for collectives without a reduction. */
 static inline struct cell cells_moved(const struct plan_shape *s, size_t i)
 {
 	switch (s->kind) {
@@ -197,7 +197,7 @@ static inline void cells_check_sum(const struct plan_shape *s, const struct cell
 	}
 }
 
-/* Every member's result, and that its input is as it was. */
+/* Checks every member's result, and that separate input buffers are unchanged. */
 static inline void cells_check(const struct cells *c)
 {
 	for (uint32_t rank = 0; rank < c->sim.size; rank++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A group whose members run their plans in one thread, in any order. Messages are read as late as the
- * contract allows, when the receive is there too, or copied at once (eager). Counts what is sent and
- * the longest chain of messages that wait for one another, a member's in different rounds included.
+ * Simulates a group: all members run their plans in one thread, in any order. A message's buffer is
+ * read when the matching receive is posted (the latest time that the contract allows), or copied
+ * when sent (`eager`). Counts messages and elements, and the longest chain of dependent messages,
+ * where messages of different rounds of a member depend on each other.
  */
 #ifndef WEFT_TESTS_UNIT_PLAN_SIM_H
 #define WEFT_TESTS_UNIT_PLAN_SIM_H
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ck_assert notes each call in a file: far too slow for each element. */
+/* Replaces ck_assert, which writes to a file at each call: too slow for each element. */
 #define SIM_CHECK(condition)                                                                       \
 	do {                                                                                       \
 		if (!(condition))                                                                  \
@@ -25,11 +26,11 @@ enum sim_order { SIM_FIFO, SIM_LIFO, SIM_ANY };
 
 struct sim_member {
 	struct plan plan;
-	struct local local;        /* spaces NULL: only counted */
-	size_t limit[PLAN_SPACES]; /* elements there are */
-	size_t next;               /* round */
-	uint32_t pending;          /* messages of the round before that */
-	uint32_t begin, clock;     /* links of the chain: when that round began, now */
+	struct local local;        /* width 0: messages are only counted */
+	size_t limit[PLAN_SPACES]; /* elements in each space */
+	size_t next;               /* index of the next round */
+	uint32_t pending;          /* messages of the current round that have not completed */
+	uint32_t begin, clock;     /* length of the chain: at the current round's begin, and now */
 	size_t sent, received;     /* elements */
 	size_t sends, reduced, copied, rounds;
 	bool ended;
@@ -52,7 +53,7 @@ struct sim {
 	bool eager;
 	enum sim_order order;
 	struct sim_member *member;
-	uint32_t *ready, readies, first; /* a ring of `size` */
+	uint32_t *ready, readies, first; /* members to run: a ring of `size` entries */
 	struct sim_channel *channel;
 	size_t channels, used; /* a power of two */
 	struct sim_entry *entry;
@@ -184,7 +185,7 @@ static inline void sim_match(struct sim *s, struct sim_entry *send, struct sim_e
 	sim_complete(s, receive->member);
 }
 
-/* Matches the oldest of the other sort, or waits for one. */
+/* Matches the channel's oldest entry of the opposite kind, or queues *e. */
 static inline void sim_post(struct sim *s, uint32_t from, uint32_t to, struct sim_entry *e)
 {
 	struct sim_channel *c = sim_channel(s, from, to);
@@ -217,7 +218,7 @@ static inline void sim_check_place(const struct sim_member *m, struct plan_place
 	SIM_CHECK(place.at <= m->limit[place.space] - count);
 }
 
-/* What is received overlaps nothing else of its round. */
+/* Checks that a receive overlaps no other message of its round. */
 static inline void sim_check_messages(const struct sim_member *m, const struct plan_round *r)
 {
 	size_t width = m->local.width;
@@ -283,7 +284,7 @@ static inline void sim_message(struct sim *s, uint32_t me, const struct plan_mes
 	*(msg->send ? &m->sent : &m->received) += msg->count;
 	m->sends += msg->send;
 	if (msg->send && m->clock == m->begin)
-		m->clock++; /* a round that sends takes its time */
+		m->clock++; /* a round with sends adds one to the chain */
 	if (s->eager && msg->send) {
 		e.eager = true;
 		e.data = m->local.width ? memcpy(malloc(bytes + 1), e.data, bytes) : NULL;
@@ -320,14 +321,14 @@ static inline void sim_step(struct sim *s, uint32_t me)
 	sim_complete(s, me);
 }
 
-/* Until nobody can do more. */
+/* Runs members until none is ready. */
 static inline void sim_drain(struct sim *s)
 {
 	while (s->readies)
 		sim_step(s, sim_take_ready(s));
 }
 
-/* Until all have ended; plan, local and limit of all members are set. */
+/* Runs the group to its end; fails if a member waits for ever. Needs plan, local, limit of each. */
 static inline void sim_run(struct sim *s)
 {
 	for (uint32_t i = 0; i < s->size; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A ring, its reader and its senders, for the tests of the ring. */
+/* A receive ring, its reader and its senders, for the tests of the ring. */
 #ifndef UNIT_RING_SENDER_H
 #define UNIT_RING_SENDER_H
 
@@ -17,7 +17,7 @@
 #define BYTES 65536u /* the smallest ring */
 #define LIMIT 40     /* seconds */
 
-/* The reading side, as hw/shm/shm_rx.c keeps it. */
+/* The reader's state, as in hw/shm/shm_rx.c. */
 static struct ring ring;
 static uint64_t head;
 static int memfd;
@@ -40,7 +40,7 @@ static uint32_t ring_count(void)
 	return ring.mask + 1;
 }
 
-/* A sender: its own mapping, as another process would have it. */
+/* A sender with its own mapping of the ring, as in another process. */
 struct sender {
 	struct ring ring;
 	uint64_t next;
@@ -63,7 +63,7 @@ static int claim(struct sender *s, uint32_t slots)
 	return shm_ring_claim(&s->ring, &s->next, s->id, slots, &word);
 }
 
-/* Fills the slots after the first with bytes that follow from the number. */
+/* Writes and publishes a message; `number` determines its tag and payload bytes. */
 static void publish(struct sender *s, uint32_t slots, uint64_t number)
 {
 	struct ring_slot *slot = ring_slot_at(&s->ring, s->next);
@@ -85,7 +85,7 @@ static int put(struct sender *s, uint32_t slots, uint64_t number)
 	return err;
 }
 
-/* What is published at the head, or NULL. */
+/* Returns the message published at the head, or NULL. */
 static struct ring_slot *look(void)
 {
 	struct ring_slot *slot = ring_slot_at(&ring, head);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shared-memory links from child processes to the test's own worker, without the engine: what comes is
- * shown to the test's `arrived`. For the tests of one-sided access.
+ * Shared-memory links from child processes to the test's worker (the owner), without the engine.
+ * rx_deliver passes each packet to the test's `arrived`. For the tests of one-sided access.
  */
 #ifndef UNIT_SHM_PAIR_H
 #define UNIT_SHM_PAIR_H
@@ -27,9 +27,9 @@
 
 #define LIMIT 40 /* seconds */
 #define BOTH  (FI_REMOTE_READ | FI_REMOTE_WRITE)
-#define FIRST 0x100001u /* how the owner names the first child; the next has the next number */
+#define FIRST 0x100001u /* the owner's id of the first child; ids count up from there */
 
-/* In a child: a failed assertion of check would be lost. */
+/* Assertion for a child process, where a failed assertion of check would be lost. */
 #define EXPECT(what)                                                                               \
 	do {                                                                                       \
 		if (!(what)) {                                                                     \
@@ -38,7 +38,7 @@
 		}                                                                                  \
 	} while (0)
 
-/* The test's own side, and in a child the child's. */
+/* The process's own worker: the owner's, in a child the child's. */
 static struct domain dom;
 static struct worker worker;
 static struct shm *own;
@@ -46,13 +46,16 @@ static uint64_t probe;
 static struct region regions[4];
 static int *step; /* shared by all processes */
 
-/* For children: what the owner's hello brings. */
+/* For children: the contents of the owner's hello. */
 static int owner_fds[WIRE_FDS];
 static pid_t owner_pid;
 static int pairs[8][2]; /* [0] is the owner's end */
 
-/* What processes that end by _exit leave behind: it is not lost. */
-static const void *volatile left_behind[32]; /* volatile, or it is left out, for nobody reads it */
+/*
+ * Memory that children still own when they end by _exit; the leak checker finds it referenced here.
+ * Volatile, so that the compiler keeps stores that nothing reads.
+ */
+static const void *volatile left_behind[32];
 static unsigned int left_behind_count;
 
 static inline void leave_behind(const void *memory)
@@ -63,7 +66,7 @@ static inline void leave_behind(const void *memory)
 
 static void (*arrived)(uint32_t src, const struct packet *p);
 
-/* In the place of the engine's. */
+/* Replaces the engine's. */
 void rx_deliver(struct worker *to, uint32_t src, const struct packet *p)
 {
 	ck_assert_ptr_eq(to, &worker);
@@ -120,7 +123,7 @@ static inline struct fi_rma_iov range(int number, uint64_t addr, size_t len)
 	return (struct fi_rma_iov){.addr = addr, .len = len, .key = regions[number].mr.fid.key};
 }
 
-/* The link of child `number` to the owner, whose process shall be `pid`. */
+/* Connects child `number` to the owner; the link takes `pid` for the owner's process. */
 static inline struct shm_link *join_as(int number, pid_t pid)
 {
 	struct wire_hello hello = {.probe_addr = (uintptr_t)&probe, .probe_value = probe};
@@ -149,7 +152,7 @@ static inline void leave(struct shm_link *s)
 	s->link.ops->close(&s->link);
 }
 
-/* Runs a child with a worker of its own. */
+/* Forks a child that opens a worker of its own and calls `run`. Returns the child's pid. */
 static inline pid_t child(int (*run)(int number), int number)
 {
 	pid_t pid = fork();

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Address space that runs short for all but small things, and is there again. */
+/*
+ * Limits the address space so that large allocations fail and small ones succeed; lifts the limit.
+ */
 #ifndef UNIT_STARVE_H
 #define UNIT_STARVE_H
 
@@ -14,8 +16,8 @@
 #include "../valgrind.h"
 #include "suite.h"
 
-#define STARVE_ROOM  (1u << 20)  /* bytes left: enough for anything else */
-#define STARVE_LARGE (32u << 10) /* bytes; from there on blocks are mapped one by one */
+#define STARVE_ROOM  (1u << 20)  /* bytes left for small allocations */
+#define STARVE_LARGE (32u << 10) /* bytes; malloc maps blocks from this size on separately */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define STARVE_LIMITS false
@@ -25,13 +27,13 @@
 
 static struct rlimit starve_all;
 
-/* Not under sanitizers; and valgrind has a store of memory of its own. */
+/* False under sanitizers, and under valgrind, which allocates from memory of its own. */
 static inline bool starve_possible(void)
 {
 	return STARVE_LIMITS && !in_valgrind();
 }
 
-/* Before anything large is allocated. */
+/* Call before any large allocation. */
 static inline void starve_prepare(void)
 {
 	ck_assert_int_eq(mallopt(M_MMAP_THRESHOLD, STARVE_LARGE), 1);
@@ -56,7 +58,7 @@ static inline void starve_end(void)
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &starve_all), 0);
 }
 
-/* Runs a suite of nothing but `starved`, where that is possible. Returns what main has to. */
+/* Runs a suite of `starved` alone. Returns main's exit status: 77 where the limit has no effect. */
 static inline int starve_run(const char *name, TCase *starved)
 {
 	Suite *suite = suite_create(name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of every suite's main: it is run, and what came of it is the status. */
+/* Runs a suite. Returns main's exit status: 0 if all tests passed. */
 #ifndef UNIT_SUITE_H
 #define UNIT_SUITE_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Workers with the TCP transport alone, without the engine: what comes up is remembered. Their peers are
- * plain sockets of the test, or each other.
+ * Two workers with the TCP transport alone. The upcalls that the engine would take record packets
+ * and ends of connections here. The peer of a link is a plain socket of the test, or the other
+ * worker.
  */
 #ifndef UNIT_TCP_PAIR_H
 #define UNIT_TCP_PAIR_H
@@ -39,43 +40,43 @@ struct side {
 };
 static struct side sides[2];
 
-/* A link: named to the transport by its place in the table, and one. */
+/* One link. The transport knows it by its index in `joints` plus one. */
 static struct joint {
 	struct side *side;
-	struct link *link; /* NULL once closed */
+	struct link *link; /* NULL: closed */
 	int peer;          /* the test's socket, or -1 */
-	int ended;         /* what rx_ended said */
-	int ends;          /* how often */
+	int ended;         /* error that rx_ended reported */
+	int ends;          /* calls of rx_ended */
 } joints[LINKS];
 static unsigned int joint_count;
 
-/* What came up. */
+/* One packet that the transport delivered. */
 struct seen {
 	uint32_t src;
 	uint64_t head, tag, data;
-	size_t len, kept; /* kept: bytes below, of a landed packet */
-	bool landed;
+	size_t len, kept; /* kept: bytes of `payload` */
+	bool landed;      /* came by direct placement */
 	unsigned char *payload;
 };
 static struct seen seen[SEEN_MAX];
 static unsigned int seen_count;
 
-/* A payload that lands: the places for it. */
+/* Payloads under way by direct placement. */
 static struct placement {
 	uint32_t src;
 	struct packet p;
 	unsigned char *to;
-	size_t wanted; /* bytes; the rest is not */
+	size_t wanted; /* bytes to receive; the rest is discarded */
 } placements[4];
 
-/* What the engine would do; a test sets them. */
+/* Behaviour of the engine's upcalls, set by a test. */
 static struct {
 	void (*on_deliver)(uint32_t src, const struct packet *p);
 	void (*on_place)(uint32_t src);
 	void (*on_placed)(uint32_t src);
-	bool places;
-	size_t wanted;  /* bytes of each payload that places */
-	size_t segment; /* bytes of each place */
+	bool places;    /* take payloads by direct placement */
+	size_t wanted;  /* bytes received of each placed payload */
+	size_t segment; /* bytes of each segment that rx_placement_iov returns */
 } engine;
 
 static inline void forget(void)
@@ -102,7 +103,7 @@ static struct joint *joint_of(const struct worker *worker, uint32_t src)
 {
 	ck_assert(src > 0 && src <= joint_count);
 	ck_assert_ptr_eq(&joints[src - 1].side->worker, worker);
-	ck_assert_ptr_nonnull(joints[src - 1].link); /* nothing comes of what is closed */
+	ck_assert_ptr_nonnull(joints[src - 1].link); /* a closed link makes no upcall */
 	return &joints[src - 1];
 }
 
@@ -114,14 +115,14 @@ static inline void close_joint(uint32_t src)
 	link->ops->close(link);
 }
 
-/* In the place of the engine's. */
+/* The upcalls of the engine, replaced. */
 void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
 {
 	joint_of(worker, src);
 	note(src, p, p->payload, p->len, false);
 	if (engine.on_deliver)
 		engine.on_deliver(src, p);
-	/* It is still there after whatever that did. */
+	/* The payload stays valid until rx_deliver returns. */
 	ck_assert_mem_eq(seen[seen_count - 1].payload, p->payload, p->len);
 }
 
@@ -222,14 +223,14 @@ static uint32_t join_socket(struct side *side, int sock)
 	ck_assert_uint_lt(joint_count, LINKS);
 	joint_count++;
 	*j = (struct joint){.side = side, .peer = -1};
-	connect_tune(sock); /* as for the hellos, which have been said */
+	connect_tune(sock); /* as the exchange of hellos leaves a socket */
 	connect_set_linked(sock);
 	ck_assert_int_eq(forked_guard(sock), 0);
 	ck_assert_int_eq(tcp_transport.connect(side->hw, &peer, &j->link), 0);
 	return peer.id;
 }
 
-/* A link of the first worker to a socket of the test. */
+/* Links the first worker to a socket of the test. Returns the link's id. */
 static inline uint32_t join_raw(void)
 {
 	uint32_t id;
@@ -241,7 +242,7 @@ static inline uint32_t join_raw(void)
 	return id;
 }
 
-/* A link between the two workers; the second one's is the next. */
+/* Links the two workers. Returns the first worker's id; the second worker's id is one more. */
 static inline uint32_t join_both(void)
 {
 	uint32_t id;
@@ -268,7 +269,7 @@ static inline bool make_progress(int side)
 	return tcp_transport.progress(sides[side].hw);
 }
 
-/* Turns of both workers until the condition holds, or for too long. */
+/* Calls progress of both workers until `condition` holds; fails after 10 s. */
 #define PROGRESS_UNTIL(condition)                                                                  \
 	do {                                                                                       \
 		uint64_t end_ = clock_coarse_ms() + 10000;                                         \
@@ -303,11 +304,12 @@ static inline void write_all(int sock, const void *buf, size_t len)
 	}
 }
 
-/* A packet as it stands on the wire, each field at its place; the bytes it takes. */
+/* Layout of a packet's head on the wire, in bytes. */
 #define FRAME   32
 #define AT_LEN  24
 #define AT_ZERO 28
 
+/* Writes the head of a packet. Returns its length. */
 static inline size_t put_frame(unsigned char *to, uint64_t head, uint64_t tag, uint64_t data,
 			       uint32_t len)
 {
@@ -319,7 +321,7 @@ static inline size_t put_frame(unsigned char *to, uint64_t head, uint64_t tag, u
 	return FRAME;
 }
 
-/* The byte at `at` of the payload of packet `number`. */
+/* Returns byte `at` of the payload of packet `number`. */
 static inline unsigned char byte_of(uint64_t number, size_t at)
 {
 	return (unsigned char)(number * 31 + at * 7 + at / 251);
@@ -331,7 +333,10 @@ static inline void fill(unsigned char *to, uint64_t number, size_t len)
 		to[i] = byte_of(number, i);
 }
 
-/* Is it packet `number`, its first `good` bytes as they were sent? */
+/*
+ * Checks that delivery `at` is packet `number`: its first `good` bytes as sent, the others never
+ * written.
+ */
 static inline void expect_seen(unsigned int at, uint32_t src, uint64_t number, size_t len,
 			       size_t good)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The shared-memory transport: one receive ring a worker, one link a peer. */
+/* The shared-memory transport: one receive ring per worker, one link per peer. */
 #ifndef WEFT_HW_SHM_H
 #define WEFT_HW_SHM_H
 
@@ -10,61 +10,63 @@
 #include "hw/shm/shm_ring.h"
 #include "link/wire.h"
 
-/* Longest payload of one packet: the claim word counts slots in 12 bits, and a packet must leave
- * most of the smallest ring to others. */
+/*
+ * Longest payload of one packet. The claim word counts slots in 12 bits, and one packet must not
+ * occupy most of the smallest ring.
+ */
 #define SHM_PACKET_MAX 16384u
 
 struct shm {
 	struct worker *worker;
 	struct ring ring;
 	uint64_t head;      /* next slot to read */
-	uint64_t published; /* the head that senders have seen */
+	uint64_t published; /* the value of `head` that is stored in the ring's page */
 	uint32_t publish_step;
-	uint32_t progress_calls;   /* counts shm_progress */
-	uint32_t reaped;           /* claims of dead peers still to be skipped */
-	int fd;                    /* memfd of the ring, for hellos */
-	struct shm_bounce *bounce; /* NULL until it is used */
+	uint32_t progress_calls;   /* calls of shm_progress */
+	uint32_t reaped;           /* claims of dead peers that are not skipped yet */
+	int fd;                    /* memfd of the ring; hellos carry it */
+	struct shm_bounce *bounce; /* NULL until the first message of PROTO_BOUNCE */
 	struct shm_pipes pipes;
-	bool populated;              /* the ring's memory is in place */
-	uint64_t noted[RING_GUARDS]; /* guards that shm_quiesced waits for */
+	bool populated;              /* shm_ring_populate was called */
+	uint64_t noted[RING_GUARDS]; /* guard words that shm_quiesced waits for */
 };
 
 struct shm_link {
 	struct link link;
-	struct ring ring;         /* the peer's */
-	uint64_t next;            /* position after our last claim */
-	uint64_t limit;           /* end of the free slots, as last seen */
-	uint64_t owner;           /* our id, placed as in a claim word */
-	uint32_t src;             /* our id at the peer */
-	uint32_t calls_seen;      /* own->progress_calls when a lap of the peer's ring last began */
-	struct shm *own;          /* of the worker that sends */
-	uint32_t slow;            /* counts claims on the slow path */
-	int sock;                 /* one byte on it wakes the peer; the engine's */
-	pid_t pid;                /* for process_vm_readv; 0: no direct access */
-	struct shm_copier copier; /* into the peer's ring, */
-	struct shm_copier bounce_copier; /* and into our bounce buffer for the peer */
-	uint32_t bounce_at; /* unit of the last message put there for the peer: used again if it is free */
-	uint64_t looked;    /* ms: when the peer was last known to be alive */
+	struct ring ring;    /* the peer's receive ring */
+	uint64_t next;       /* position after our last claim */
+	uint64_t limit;      /* end of the free slots, by the last head read */
+	uint64_t owner;      /* our id at the peer, shifted as in a claim word */
+	uint32_t src;        /* our id at the peer */
+	uint32_t calls_seen; /* own->progress_calls when our last lap of the peer's ring began */
+	struct shm *own;     /* state of the sending worker */
+	uint32_t slow;       /* counts claims on the slow path */
+	int sock;            /* bootstrap socket, the engine's: one byte wakes the peer */
+	pid_t pid;           /* the peer's process, for CMA; 0: CMA is not possible */
+	struct shm_copier copier;        /* for copies into the peer's ring */
+	struct shm_copier bounce_copier; /* for copies into our bounce buffer */
+	uint32_t bounce_at; /* first unit of the last message to the peer in our bounce buffer */
+	uint64_t looked;    /* when the peer was last known to be alive (clock_coarse_ms) */
 	struct shm_pipe_user pipe;
 	struct mr_view regions;
-	void *recalled; /* a payload taken back: SHM_PACKET_MAX bytes, or NULL */
+	void *recalled; /* payload of a cancelled packet: SHM_PACKET_MAX bytes, or NULL */
 };
 
-/* Bytes of the first slot that are not payload. */
+/* Returns the offset of the payload in a packet with this head. */
 static inline size_t shm_header_len(uint64_t head)
 {
 	return offsetof(struct ring_slot, rest) + (wire_flags(head) & WIRE_DATA ? 8 : 0);
 }
 
-/* A copy between our memory and the peer's: until the shorter side is full. */
+/* A CMA copy between our memory and the peer's, until the shorter side is full. */
 struct shm_cma {
 	const struct iovec *local, *remote; /* at most WIRE_IOV_MAX each */
 	size_t local_count, remote_count;
-	bool write;   /* to the peer */
-	size_t moved; /* bytes, in any case */
+	bool write;   /* from local to remote */
+	size_t moved; /* bytes copied, also after an error */
 };
 
-/* 0 or a negative error; -FI_ENOSYS and -FI_EPERM are final: the kernel does not permit copies. */
+/* Returns 0 or a negative error; -FI_ENOSYS and -FI_EPERM: the kernel never permits CMA. */
 int shm_cma_copy(struct shm_link *s, struct shm_cma *c);
 
 int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,

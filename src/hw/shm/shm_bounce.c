@@ -7,7 +7,7 @@
 
 #include "base/iov.h"
 
-/* At least one unit. */
+/* Returns the bits of `units` units, at least one. */
 static uint64_t bits(uint32_t first, uint32_t units)
 {
 	return UINT64_MAX >> (RING_UNITS - units) << first;
@@ -18,7 +18,7 @@ static bool is_free(uint64_t used, uint32_t first, uint32_t units)
 	return units - 1 < RING_UNITS - first && !(used & bits(first, units));
 }
 
-/* So many free units in a row, the first of them; RING_UNITS: there are none. */
+/* Returns the first of `units` consecutive free units; RING_UNITS: there are none. */
 static uint32_t find(uint64_t used, uint32_t units)
 {
 	for (uint32_t first = 0; first < RING_UNITS; first++)
@@ -27,22 +27,28 @@ static uint32_t find(uint64_t used, uint32_t units)
 	return RING_UNITS;
 }
 
-/* A receiver that still reads there sees it afterwards, as the fence comes before the first new byte. */
+/*
+ * A receiver that still reads the earlier message finds the new use afterwards, as the fence comes
+ * before the first new byte.
+ */
 static void begin_use(struct ring_page *page, const struct shm_bounced *s)
 {
 	for (uint32_t i = s->first; i < s->first + s->units; i++)
 		__atomic_store_n(&page->uses[i], s->use, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* stores around the caches, too */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* orders non-temporal stores, too */
 }
 
-/* Where its peer took the last one, as that may be in a cache of the peer's. */
+/*
+ * Reserves units for `len` bytes, or returns NULL. Prefers those of this peer's last message, which
+ * may be in one of the peer's caches.
+ */
 static struct shm_bounced *reserve(struct shm_bounce *bounce, struct shm_link *link, size_t len)
 {
 	uint32_t units = (uint32_t)((len + SHM_BOUNCE_UNIT - 1) / SHM_BOUNCE_UNIT);
 	uint32_t first = link->bounce_at;
 	struct shm_bounced *s;
 
-	if (first % units || !is_free(bounce->used, first, units)) /* no gaps that are of no use */
+	if (first % units || !is_free(bounce->used, first, units)) /* align: no useless gaps */
 		first = find(bounce->used, units);
 	if (first == RING_UNITS)
 		return NULL;
@@ -61,7 +67,7 @@ static struct shm_bounce *bounce_of(struct shm *shm)
 	return shm->bounce;
 }
 
-/* Another receiver of what was put there last. */
+/* Returns the last message if it is the wanted one, in the same batch; else NULL. */
 static struct shm_bounced *put_before(const struct shm_bounce *bounce,
 				      const struct shm_bounced *want)
 {
@@ -142,7 +148,7 @@ static bool within(const struct iovec *remote)
 	       remote->iov_len <= RING_BOUNCE - at;
 }
 
-/* What was read there is of the use that was meant. */
+/* Do the units that were read still have the use of the address? */
 static bool still_there(const struct ring *r, const struct iovec *remote)
 {
 	uint32_t use = (uint32_t)((uintptr_t)remote->iov_base >> SHM_BOUNCE_USE_SHIFT);
@@ -166,7 +172,7 @@ ssize_t shm_bounce_take(const struct ring *r, const struct iovec *local, size_t 
 			return -FI_EFAULT;
 		got = iov_scatter(local, local_count, moved, r->bounce + offset_of(&remote[i]),
 				  remote[i].iov_len);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE); /* partner: begin_use */
+		__atomic_thread_fence(__ATOMIC_ACQUIRE); /* pairs with begin_use */
 		if (!still_there(r, &remote[i]))
 			return -FI_ECONNRESET;
 		moved += got;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bounce buffer of a worker, mapped behind its receive ring. The sender copies a long message in once; each
- * receiver copies it out. Two plain copies, one on each side, cost less than one by the kernel between two
- * processes, which has to look up every page. Messages longer than a cache are refused: for them it is the other
- * way round.
+ * Bounce buffer of a worker, mapped behind its receive ring. The sender copies a long message in
+ * once; each receiver copies it out. These two plain copies cost less than one CMA copy, for which
+ * the kernel looks up every page. For messages longer than a cache CMA is cheaper, so they are
+ * refused.
  */
 #ifndef WEFT_HW_SHM_BOUNCE_H
 #define WEFT_HW_SHM_BOUNCE_H
 
 #include "hw/shm/shm.h"
 
-#define SHM_BOUNCE_MAX  (RING_BOUNCE / 2) /* bytes of a message */
+#define SHM_BOUNCE_MAX  (RING_BOUNCE / 2) /* longest message, in bytes */
 #define SHM_BOUNCE_UNIT (RING_BOUNCE / RING_UNITS)
 
 /*
- * Address of a message in a bounce buffer, in a range that no process has: this bit, the number of its use, and
- * the offset. The ring's page has the current use of each unit, so a receiver notices that the message it looks
- * for was released.
+ * Address of a message in a bounce buffer: bit 63, which no address of a process has, the number of
+ * the use, and the offset in the buffer. The ring's page has the current use of each unit: a
+ * receiver compares the two and notices if the sender has released the message.
  */
 #define SHM_BOUNCE_BASE      (UINT64_C(1) << 63)
 #define SHM_BOUNCE_USE_SHIFT 24
@@ -25,28 +25,31 @@
 struct shm_bounced {
 	struct shm_bounce *bounce;
 	uint32_t first, units, use;
-	uint32_t takers;    /* receivers that may still copy it out */
-	const void *memory; /* the memory it is a copy of, */
+	uint32_t takers;    /* receivers that have not finished */
+	const void *memory; /* the copied segment: address */
 	size_t len;
-	const void *batch; /* in this batch: see link_rndv_ops.reg */
+	const void *batch; /* see link_rndv_ops.reg; NULL: not shared with other receivers */
 };
 
 struct shm_bounce {
-	uint64_t used;                          /* a bit for each unit */
-	uint32_t use;                           /* the last one's number */
-	struct shm_bounced *last;               /* the last message put there */
-	struct shm_bounced bounced[RING_UNITS]; /* by their first unit */
+	uint64_t used;                          /* bit i: unit i is in use */
+	uint32_t use;                           /* number of the last use */
+	struct shm_bounced *last;               /* the last message copied in */
+	struct shm_bounced bounced[RING_UNITS]; /* index: first unit of the message */
 };
 
-/* Implements link_rndv_ops.reg for PROTO_BOUNCE. */
+/*
+ * Implements link_rndv_ops.reg for PROTO_BOUNCE. -FI_ENOSYS: the message is too long or no space is
+ * free.
+ */
 int shm_bounce_put(struct shm_link *link, const struct iovec *iov, size_t count, const void *batch,
 		   struct fi_rma_iov *at, void **registered);
-/* One receiver less. */
+/* One receiver has finished. The last one frees the units. */
 void shm_bounce_end(struct shm_bounced *s);
 
 /*
- * Receiver: copies from such addresses until the shorter side is full. The bytes; -FI_EFAULT: no such address;
- * -FI_ECONNRESET: the message was released.
+ * Receiver: copies from bounce addresses until the shorter side is full. Returns the bytes copied;
+ * -FI_EFAULT: not an address of the buffer; -FI_ECONNRESET: the sender has released the message.
  */
 ssize_t shm_bounce_take(const struct ring *r, const struct iovec *local, size_t local_count,
 			const struct iovec *remote, size_t remote_count);

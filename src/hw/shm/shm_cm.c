@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opening a worker's ring, joining a peer's. */
+/* Opens a worker's ring; connects to a peer's ring. */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -17,13 +17,14 @@
 #include "link/upcall.h"
 
 /*
- * See shm_copy.h. The reader of a ring waits for each fragment. Single copies around the caches take half of the time of
- * those through them where both share one, a seventh where they do not.
+ * `percent` of struct shm_copier for rings, whose readers wait for each fragment. Non-temporal
+ * stores of one copy take half of the time of cached ones if both sides share a cache, a seventh if
+ * they do not.
  */
 #define RING_PERCENT 33u
 /*
- * A receiver that copies something out of a bounce buffer does so later, when it may have left our caches in any case. With 33 it was
- * kept in them where copies cost 100 us instead of 60; with 50 and 67 not.
+ * `percent` for bounce buffers. A receiver copies a message out later, when it may have left our
+ * caches anyway. 33 kept cached stores where copies cost 100 us instead of 60; 50 and 67 did not.
  */
 #define BOUNCE_PERCENT 67u
 
@@ -32,7 +33,7 @@ static size_t up_to(size_t want, size_t most)
 	return want < most ? want : most;
 }
 
-/* An injected message is always a packet. */
+/* Returns the longest eager message. An injected message is always one packet. */
 static size_t eager_limit(void)
 {
 	size_t want = env_get()->eager_max;
@@ -80,7 +81,10 @@ static void shm_hello_fds(void *state, int fds[WIRE_FDS])
 	fds[1] = mr_share_fd(worker_domain(shm->worker));
 }
 
-/* What we have offered and report as failed is not to be had any more. */
+/*
+ * The engine reports messages as failed that peers can still fetch; closed guards make shm_fetch
+ * refuse them.
+ */
 static void shm_drain(void *state)
 {
 	shm_guard_close(&((struct shm *)state)->ring);
@@ -135,7 +139,7 @@ static const struct link_local_ops shm_local_ops = {
 	.recall_posted = shm_recall_posted,
 };
 
-/* Tries the direct way on a word whose value is known; a pid that is not the peer fails here. */
+/* Tries CMA on a word whose value the hello told. Fails for a pid that is not the peer's. */
 static void probe_fetch(struct shm_link *s, const struct link_peer *peer)
 {
 	uint64_t word = 0;
@@ -152,7 +156,7 @@ static void probe_fetch(struct shm_link *s, const struct link_peer *peer)
 		s->pid = 0;
 }
 
-/* Without the table all goes by packets. */
+/* Without the peer's table of regions, one-sided operations go by packets. */
 static void attach_regions(struct shm_link *s, const struct link_peer *peer)
 {
 	int err = peer->fds[1] < 0 ? 0 : mr_view_attach(&s->regions, peer->fds[1]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Straight from memory to memory: process_vm_readv and process_vm_writev. */
+/* CMA: process_vm_readv and process_vm_writev. */
 #include <errno.h>
 #include <poll.h>
 #include <rdma/fi_errno.h>
@@ -34,7 +34,7 @@ static ssize_t copy_some(const struct shm_link *s, const struct shm_cma *c)
 					   c->remote_count, 0);
 }
 
-/* The kernel moves at most 2 GiB a call: what it left over is asked for again. */
+/* The kernel moves at most 2 GiB per call: asks for the rest until all has moved. */
 static int copy_rest(struct shm_link *s, struct shm_cma *c)
 {
 	struct iovec l[WIRE_IOV_MAX], r[WIRE_IOV_MAX], *local = l, *remote = r;
@@ -58,8 +58,9 @@ static int copy_rest(struct shm_link *s, struct shm_cma *c)
 }
 
 /*
- * The number of a process that ended may be another one's. It is the peer's as long as its socket is
- * open; a few milliseconds later, too, numbers not being given anew that fast.
+ * Has the peer's process ended? The kernel may give its pid to another process. While the peer's
+ * socket is open, the pid is the peer's. The socket is polled once per tick of the coarse clock:
+ * pids are not given anew within a few milliseconds.
  */
 static bool ended(struct shm_link *s)
 {
@@ -74,11 +75,16 @@ static bool ended(struct shm_link *s)
 	return false;
 }
 
-/* Not allowed: a filter of system calls, or one of the kernel's rules on who may trace whom. */
+/*
+ * The kernel refuses CMA by a system call filter or its ptrace rules: never uses CMA for this peer
+ * again.
+ */
 static void give_up(struct shm_link *s, const char *what, int err)
 {
-	LOG_INFO(LOG_EP_DATA, "shm: %s %d refused: %s; copying through the ring from now on", what,
-		 (int)s->pid, fi_strerror(err));
+	LOG_INFO(
+		LOG_EP_DATA,
+		"shm: %s %d refused: %s; messages to and from it are copied through the ring from now on",
+		what, (int)s->pid, fi_strerror(err));
 	s->pid = 0;
 	s->link.fetches = false;
 }

@@ -4,11 +4,11 @@
 #include "base/clock.h"
 
 /*
- * Of so many long copies in a row the last is timed: a single one around the caches costs less than each of many, as
- * it need not wait for memory.
+ * Long copies are made one way in rows of this length, and the last of a row is timed. A single
+ * non-temporal copy costs less than each of many, as it need not wait for memory.
  */
 #define ROW 8u
-/* One row of so many is made the way that seems to be the slower one. */
+/* One row of this many is made the way that seems slower, to measure it again. */
 #define TRIED_EVERY 32u
 
 static bool around_pays(const struct shm_copier *c)
@@ -28,7 +28,10 @@ bool shm_copy_timed(const struct shm_copier *c)
 	return c->count % ROW == ROW - 1;
 }
 
-/* Long times are believed more slowly than short ones: something else may have run. */
+/*
+ * A longer time changes the cost more slowly than a shorter one: the process may have been
+ * descheduled.
+ */
 void shm_copy_took(struct shm_copier *c, bool around, uint64_t ns, size_t len)
 {
 	uint64_t took = ns * SHM_COPY_LONG / len + 1, cost = c->cost[around];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Long copies into memory shared with another process. If the reader shares a cache with us, stores through the
- * caches are fastest. If not, each line is fetched from the reader's cache before it is written, and non-temporal
- * stores take a third of the time. The scheduler may move either process, so the choice is learnt from the
- * measured cost of both.
+ * Long copies into memory shared with another process. If the reader shares a cache with us, cached
+ * stores are fastest. If not, a cached store first fetches each line from the reader's cache, and
+ * non-temporal stores take a third of the time. The scheduler may move either process, so the
+ * copier learns the choice from the measured cost of both.
  */
 #ifndef WEFT_HW_SHM_COPY_H
 #define WEFT_HW_SHM_COPY_H
@@ -14,31 +14,32 @@
 
 #include "base/copy.h"
 
-#define SHM_COPY_LONG 4096u /* bytes: shorter ones are not worth it */
+#define SHM_COPY_LONG 4096u /* bytes; shorter copies always use cached stores */
 
 struct shm_copier {
 	/*
-	 * Non-temporal stores are chosen if they take less than so many percent of the time of cached ones:
-	 * afterwards the reader has to wait for memory.
+	 * Non-temporal stores are chosen if they take less than this percentage of the time of
+	 * cached stores. It is below 100 because the reader then has to read from memory.
 	 */
 	uint32_t percent;
-	uint32_t cost[2]; /* ns for SHM_COPY_LONG bytes, [1] around; 0: not known */
-	uint32_t count;   /* long copies */
+	uint32_t cost
+		[2]; /* ns per SHM_COPY_LONG bytes: [0] cached, [1] non-temporal; 0: not measured */
+	uint32_t count; /* long copies so far */
 };
 
-/* Should the next long copy use non-temporal stores? */
+/* Returns whether the next long copy uses non-temporal stores. */
 bool shm_copy_around(const struct shm_copier *c);
 
-/* Is the time of the next long copy measured? */
+/* Returns whether the next long copy is timed. */
 bool shm_copy_timed(const struct shm_copier *c);
 
-/* Notes the measured time. */
+/* Records the time of a copy of `len` bytes; `around`: by non-temporal stores. */
 void shm_copy_took(struct shm_copier *c, bool around, uint64_t ns, size_t len);
 
-/* At least SHM_COPY_LONG bytes. */
+/* Copies at least SHM_COPY_LONG bytes. */
 void shm_copy_long(struct shm_copier *c, void *to, const void *from, size_t len);
 
-/* A process that sees a later store with release sees the whole copy. */
+/* Copies `len` bytes. A reader that sees a later release store sees the whole copy. */
 static inline void shm_copy(struct shm_copier *c, void *to, const void *from, size_t len)
 {
 	if (!COPY_AROUND || __builtin_expect(len < SHM_COPY_LONG, 1))

@@ -3,9 +3,9 @@
 
 #include <sched.h>
 
-#define ROUNDS 64 /* through all guards, for one that is free: copies end soon */
+#define ROUNDS 64 /* tries of all guards before giving up: copies end soon */
 
-/* Mark word: uses so far (32 bits), who has it, or 0. */
+/* Guard word: uses so far (32 bits), id of the holder or 0 (32 bits). */
 static inline uint64_t guard_word(uint32_t uses, uint32_t id)
 {
 	return (uint64_t)uses << 32 | id;
@@ -48,8 +48,8 @@ bool shm_guard_enter(struct ring *r, uint32_t id, struct shm_guard *guard)
 		sched_yield();
 	}
 	/*
-	 * Partners: mr_share.c mr_share_remove and shm_guard_close. Either we see what they did, or
-	 * they see the guard.
+	 * Pairs with the fences of mr_share_remove (mr_share.c) and shm_guard_close: either we see
+	 * their stores, or they see the guard.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&r->page->closed, __ATOMIC_RELAXED))
@@ -58,7 +58,10 @@ bool shm_guard_enter(struct ring *r, uint32_t id, struct shm_guard *guard)
 	return false;
 }
 
-/* Partner: shm_guard_ended. The owner that cleared it took us for dead, and it is no longer ours. */
+/*
+ * Pairs with shm_guard_ended. The exchange fails if the owner took us for dead and cleared the
+ * guard: it is no longer ours.
+ */
 void shm_guard_leave(const struct shm_guard *guard)
 {
 	uint64_t word = guard->word;
@@ -70,16 +73,16 @@ void shm_guard_leave(const struct shm_guard *guard)
 void shm_guard_close(struct ring *r)
 {
 	__atomic_store_n(&r->page->closed, 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* partners: shm_guard_enter, shm_guard_closed */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with shm_guard_enter, shm_guard_closed */
 }
 
 bool shm_guard_closed(const struct ring *r)
 {
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* partner: shm_guard_close */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with shm_guard_close */
 	return __atomic_load_n(&r->page->closed, __ATOMIC_RELAXED);
 }
 
-/* The fence before it is in mr_share_remove or shm_guard_close. */
+/* The caller, or mr_share_remove, has issued the fence that this needs: see shm_guard_enter. */
 void shm_guard_note(const struct ring *r, uint64_t noted[RING_GUARDS])
 {
 	for (uint32_t i = 0; i < RING_GUARDS; i++) {
@@ -94,7 +97,7 @@ bool shm_guard_ended(const struct ring *r, uint64_t noted[RING_GUARDS], uint32_t
 	for (uint32_t i = 0; i < RING_GUARDS; i++) {
 		if (!noted[i])
 			continue;
-		/* Partner: shm_guard_leave. */
+		/* Pairs with the release in shm_guard_leave. */
 		if (__atomic_load_n(&r->page->guards[i].word, __ATOMIC_ACQUIRE) == noted[i]) {
 			*id = guard_id(noted[i]);
 			return false;

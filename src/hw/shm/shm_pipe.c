@@ -14,10 +14,16 @@
 #include "base/forked.h"
 #include "base/log.h"
 
-/* A receiver that left so many in a row most likely may not take them, or wants none. */
+/*
+ * After this many messages in a row that a receiver did not read completely, no pipe is used for
+ * it: it most likely may not take descriptors.
+ */
 #define MISSES_MAX 4u
 
-/* Numbers of descriptors are the sender's: which file is meant is told by the number that the kernel gave it. */
+/*
+ * A key is the inode of the pipe and the number of its descriptor in the sender's process, plus 1.
+ * The inode tells whether the number still means the same pipe. Returns 0 if `fd` is no pipe.
+ */
 static uint64_t key_of(int number, int fd)
 {
 	struct stat st;
@@ -27,7 +33,7 @@ static uint64_t key_of(int number, int fd)
 	return (uint64_t)st.st_ino << 32 | ((uint32_t)number + 1);
 }
 
-/* What the kernel lets them hold who may not ask for more. */
+/* Limit (bytes) of pipe buffers for one unprivileged user; SIZE_MAX for root. */
 static size_t allowed(void)
 {
 	FILE *file = geteuid() ? fopen("/proc/sys/fs/pipe-user-pages-soft", "re") : NULL;
@@ -41,7 +47,10 @@ static size_t allowed(void)
 	return pages ? pages * (size_t)sysconf(_SC_PAGESIZE) : SIZE_MAX;
 }
 
-/* Half of that, by as many workers as we know of. */
+/*
+ * May one more pipe be made? The workers known to us, one per link and our own, share half of the
+ * limit.
+ */
 static bool may_make(struct shm_pipes *all)
 {
 	if (!all->allowed)
@@ -67,7 +76,7 @@ static bool make(struct shm_pipes *all, struct shm_pipe *p)
 	return false;
 }
 
-/* Nobody writes to it from now on: then nothing that is read there is taken for good. */
+/* Closes a pipe. A receiver that still reads it sees POLLHUP, and then discards what it read. */
 static void drop(struct shm_pipes *all, struct shm_pipe *p)
 {
 	char page[4096];
@@ -78,11 +87,11 @@ static void drop(struct shm_pipes *all, struct shm_pipe *p)
 		return;
 	forked_close(p->ends[1]);
 	while (read(p->ends[0], page, sizeof(page)) > 0)
-		; /* the peer may keep it open, and with it our pages */
+		; /* frees our pages: the peer may keep the pipe open */
 	forked_close(p->ends[0]);
 }
 
-/* One to fill: that the peer knows already, if it can be. NULL: none. */
+/* Returns a pipe to fill, if possible the one that the peer has open; NULL: none. */
 static struct shm_pipe *choose(struct shm_pipes *all, struct shm_pipe_user *u)
 {
 	for (unsigned int i = 0; i < SHM_PIPES; i++) {
@@ -126,7 +135,7 @@ void shm_pipe_end(struct shm_pipes *all, struct shm_pipe *p, struct shm_pipe_use
 		return;
 	}
 	u->misses++;
-	drop(all, p); /* the peer may be about to read it: it is not to find the next one */
+	drop(all, p); /* the peer may be about to read it, and must not find the next message */
 }
 
 void shm_pipe_close_all(struct shm_pipes *all)
@@ -136,7 +145,9 @@ void shm_pipe_close_all(struct shm_pipes *all)
 			drop(all, &all->pipe[i]);
 }
 
-/* ---- The peer --------------------------------------------------------------------------------- */
+/*
+ * ---- Receiver -----------------------------------------------------------------------------------
+ */
 
 void shm_pipe_forget(struct shm_pipe_user *u)
 {
@@ -166,7 +177,10 @@ static int descriptor_of(pid_t pid, int number)
 }
 #endif
 
-/* 0 or a negative error. */
+/*
+ * Opens the pipe `key` of process `pid` as u->fd. 0 or a negative error; -FI_ECONNRESET: the sender
+ * has closed it.
+ */
 static int find(struct shm_pipe_user *u, pid_t pid, uint64_t key)
 {
 	int number = (int)(uint32_t)key - 1, fd;
@@ -214,9 +228,9 @@ ssize_t shm_pipe_take(struct shm_pipe_user *u, pid_t pid, uint64_t key, const st
 		return err == -FI_ECONNRESET ? err : 0;
 	got = readv(u->fd, local, (int)count);
 	state = state_of(u->fd);
-	if (state) /* what is left there keeps pages of the sender's */
+	if (state) /* bytes left in the pipe keep the sender's pages */
 		shm_pipe_forget(u);
-	if (state & (POLLHUP | POLLERR)) /* closed by the sender that recalled it */
+	if (state & (POLLHUP | POLLERR)) /* the sender closed it: message recalled */
 		return -FI_ECONNRESET;
 	return got > 0 ? got : 0;
 }

@@ -37,7 +37,7 @@ static size_t file_len(uint32_t slots)
 	return ring_len(slots) + RING_BOUNCE;
 }
 
-/* Page, claims and slots, then the slots once more behind them, and the bounce. */
+/* Maps page, claims and slots, then the slots once more behind them, then the bounce buffer. */
 static int ring_map(struct ring *r, int fd, uint32_t slots)
 {
 	size_t len = ring_len(slots), slots_len = (size_t)slots * RING_SLOT;
@@ -56,7 +56,7 @@ static int ring_map(struct ring *r, int fd, uint32_t slots)
 		munmap(base, map_len);
 		return -err;
 	}
-	/* A forked child has no business here and would keep the memory alive. */
+	/* A forked child does not use the ring, and its mapping would keep the memory alive. */
 	madvise(base, map_len, MADV_DONTFORK);
 	r->page = (struct ring_page *)base;
 	r->claims = (uint64_t *)(base + PAGE);
@@ -97,7 +97,7 @@ int shm_ring_create(struct ring *r, size_t bytes, int *fd)
 	}
 	r->page->slots = slots;
 	r->page->secret = r->secret;
-	/* Lap 0 never happens: a fresh claim word says lap 0 and so is stale. */
+	/* Positions begin in lap 1: a fresh claim word says lap 0 and so is stale. */
 	r->page->head = r->page->hint = slots;
 	__atomic_store_n(&r->page->magic, RING_MAGIC, __ATOMIC_RELEASE);
 	*fd = mem;
@@ -146,8 +146,9 @@ void shm_ring_unmap(struct ring *r)
 }
 
 /*
- * From *pos, a message start that is not behind the head, steps over what this lap has claimed. The
- * frontier and the stale word there; false when the ring went round under us.
+ * Moves *pos, the start of a claim at or after the head, over the claims of this lap to the
+ * frontier; *word is the stale claim word there. False: the owner has freed the slots at *pos
+ * meanwhile.
  */
 static bool find_frontier(const struct ring *r, uint64_t *pos, uint64_t *word)
 {
@@ -169,9 +170,12 @@ static bool find_frontier(const struct ring *r, uint64_t *pos, uint64_t *word)
 
 int shm_ring_claim(struct ring *r, uint64_t *pos, uint32_t owner, uint32_t slots, uint64_t *word)
 {
-	/* Bounded: a ring spoilt by its owner must not keep us here. */
+	/* Bounded: a ring whose owner corrupts it must not keep us here. */
 	for (int tries = 0; tries < CLAIM_TRIES; tries++) {
-		/* Pairs with the release in shm_rx.c publish_head: slots before it are free. */
+		/*
+		 * Pairs with the release in shm_rx.c publish_head: the slots before `head` are
+		 * free.
+		 */
 		uint64_t head = __atomic_load_n(&r->page->head, __ATOMIC_ACQUIRE);
 		uint64_t hint = __atomic_load_n(&r->page->hint, __ATOMIC_RELAXED);
 
@@ -201,7 +205,7 @@ bool shm_ring_sleep(struct ring *r, uint64_t head)
 	do {
 		if (claim_lap(word) == ring_lap(r, head))
 			return false;
-		/* Partner: the compare-exchange of the sender that claims this slot. */
+		/* Pairs with the compare-exchange of the sender that claims this slot. */
 	} while (!__atomic_compare_exchange_n(claim, &word, word | CLAIM_SLEEP, false,
 					      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
 	return true;
@@ -222,13 +226,13 @@ uint32_t shm_ring_reap(struct ring *r, uint64_t head, uint32_t owner)
 	uint64_t pos = head, at = head, word;
 	uint32_t reaped = 0;
 
-	/* Bounded: senders may go on claiming while we walk. */
+	/* Bounded: senders may go on claiming during the walk. */
 	while (pos - head <= r->mask && (word = shm_ring_step(r, &pos))) {
 		uint64_t state = ring_state(r, at);
 
 		if (claim_owner(word) == (owner & RING_DEAD) && state != RING_PUBLISHED &&
 		    state != RING_CANCELLED) {
-			/* A claim of this lap is nobody's to change but ours. */
+			/* Only the owner changes a claim word of this lap. */
 			__atomic_store_n(ring_claim_at(r, at), word | (uint64_t)RING_DEAD << 12,
 					 __ATOMIC_RELAXED);
 			reaped++;

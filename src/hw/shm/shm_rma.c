@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One-sided: a peer's regions without the peer, and packets taken back from it. */
+/* One-sided operations on a peer's regions by CMA, and recall of posted packets. */
 #include <errno.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
@@ -11,8 +11,9 @@
 #include "link/wire.h"
 
 /*
- * Where all the ranges lie. 0; 1: the owner counts such accesses; or why not. Told is of one region
- * only: several, of which one counts, go by packets.
+ * Looks all ranges up in the peer's table. 0; 1: the owner counts such accesses; or a negative
+ * error. WIRE_NOTIFY names one region only: several ranges, of which one counts, go by packets
+ * (-FI_ENOSYS).
  */
 static int find_all(const struct shm_link *s, const struct fi_rma_iov *range, size_t count,
 		    uint64_t access, struct iovec *at)
@@ -37,15 +38,15 @@ static uint64_t access_of(bool write)
 }
 
 /*
- * Some has moved, or memory is missing. Of a peer that ended in the middle nobody will ask what it had
- * got: let the engine find out.
+ * Returns -FI_EFAULT if some bytes have moved. If the peer ended meanwhile, returns that error: the
+ * engine then notices that the peer is dead.
  */
 static int copy_error(const struct shm_cma *c, int err)
 {
 	return c->moved && err != -ESRCH && err != -FI_ECONNRESET ? -FI_EFAULT : err;
 }
 
-/* With `c` complete but for its remote side. */
+/* Performs `c`, which lacks only its remote side. */
 static int access_regions(struct shm_link *s, struct shm_cma c, const struct fi_rma_iov *range,
 			  size_t count)
 {
@@ -57,7 +58,7 @@ static int access_regions(struct shm_link *s, struct shm_cma c, const struct fi_
 		return -FI_ENOSYS;
 	if (count > WIRE_IOV_MAX || c.local_count > WIRE_IOV_MAX)
 		return -FI_EINVAL;
-	/* First the guard, then the table: what is found stays until the guard is given back. */
+	/* The guard comes first: regions that are looked up under it stay until it is released. */
 	if (!shm_guard_enter(&s->ring, s->src, &guard))
 		return -FI_EAGAIN;
 	tell = find_all(s, range, count, access_of(c.write), at);
@@ -96,8 +97,8 @@ bool shm_reach(struct link *link, const struct fi_rma_iov *remote, size_t remote
 }
 
 /*
- * What is published is the peer's as soon as it takes it (shm_rx.c take): the payload is copied
- * while it is still there, and counts if the packet was.
+ * The peer may take the packet at any time (shm_rx.c take). The payload is copied first, and the
+ * copy is valid only if the compare-exchange finds the packet still published.
  */
 const void *shm_cancel_posted(struct link *link, uint64_t place, size_t *len)
 {
@@ -123,7 +124,10 @@ const void *shm_cancel_posted(struct link *link, uint64_t place, size_t *len)
 	return s->recalled;
 }
 
-/* What was read before it was read before it: it is a full barrier. Partner: shm_rx.c take. */
+/*
+ * The compare-exchange is a full barrier: all earlier reads are done before it. Partner: shm_rx.c
+ * take.
+ */
 bool shm_recall_posted(struct link *link, uint64_t place)
 {
 	struct shm_link *s = (struct shm_link *)link;
@@ -134,7 +138,7 @@ bool shm_recall_posted(struct link *link, uint64_t place)
 					   __ATOMIC_RELAXED);
 }
 
-/* Whatever was done in the owner's place is done: partner of the acquire in ring_state. */
+/* The release makes what we did for the owner visible: pairs with the acquire in ring_state. */
 void shm_release(struct link *link, uint64_t place, bool done)
 {
 	struct shm_link *s = (struct shm_link *)link;

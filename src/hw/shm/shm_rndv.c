@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Long messages that the peer fetches by itself: from our bounce, out of a pipe, or straight from our memory. */
+/* Long messages that the peer reads by itself: from our bounce buffer, out of a pipe, or by CMA. */
 #include <rdma/fi_errno.h>
 
 #include "base/iov.h"
@@ -10,8 +10,7 @@
 static int register_pages(struct shm_link *s, const struct iovec *iov, size_t count,
 			  struct fi_rma_iov *at, void **registered)
 {
-	struct shm_pipe *pipe =
-		s->pid ? shm_pipe_put(&s->own->pipes, &s->pipe, iov, count) : NULL;
+	struct shm_pipe *pipe = s->pid ? shm_pipe_put(&s->own->pipes, &s->pipe, iov, count) : NULL;
 
 	if (!pipe)
 		return -FI_ENOSYS;
@@ -45,7 +44,7 @@ void shm_rndv_deregister(struct link *link, void *registered)
 		shm_bounce_end(registered);
 }
 
-/* What the pipe did not hold. 0 or a negative error. */
+/* Copies by CMA what the pipe did not deliver, from byte `done` on. 0 or a negative error. */
 static int fetch_rest(struct shm_link *s, const struct shm_cma *c, size_t done)
 {
 	struct iovec local[WIRE_IOV_MAX], remote[WIRE_IOV_MAX];
@@ -84,6 +83,6 @@ ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t local_cou
 	ssize_t got = bounced ? shm_bounce_take(&s->ring, local, local_count, remote, remote_count)
 			      : fetch_memory(s, &c, key);
 
-	/* A peer that has exited may have used the memory for something else before we read it. */
+	/* A peer that closed its worker may have reused the memory before we read it. */
 	return got >= 0 && shm_guard_closed(&s->ring) ? -FI_ECONNRESET : got;
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receiving: the owner's side of the ring. */
 #include <string.h>
 
 #include "base/log.h"
@@ -10,12 +9,12 @@
 
 #define PACKETS_PER_CALL 64
 
-/* Pairs with the acquires in shm_ring_claim and claim_slow: what lies before is free again. */
+/* Frees the slots before the head. Pairs with the acquires in shm_ring_claim and claim_slow. */
 static void publish_head(struct shm *shm)
 {
 	shm->published = shm->head;
 	__atomic_store_n(&shm->ring.page->head, shm->head, __ATOMIC_RELEASE);
-	/* The eighth part of the first lap is over. */
+	/* An eighth of the first lap is over. */
 	if (!shm->populated && shm->head > shm->ring.mask + shm->publish_step) {
 		shm_ring_populate(&shm->ring);
 		shm->populated = true;
@@ -23,8 +22,9 @@ static void publish_head(struct shm *shm)
 }
 
 /*
- * Ours from now on, unless its sender was faster: then the ring waits, and all behind it, or it is
- * recalled. Partners: shm_rma.c shm_cancel_posted, shm_recall_posted.
+ * Takes the packet at the head: from then on its sender cannot recall it. False: the sender is
+ * recalling it, or has recalled it; the packets behind it wait. Partners: shm_cancel_posted and
+ * shm_recall_posted in shm_rma.c.
  */
 static bool take(const struct shm *shm, struct ring_slot *slot)
 {
@@ -38,8 +38,8 @@ static bool take(const struct shm *shm, struct ring_slot *slot)
 }
 
 /*
- * Delivers the packet in `slot`. The header is copied before it is checked: a peer could still
- * write to it. The slots it takes, or 0 when it makes no sense.
+ * Delivers the packet in `slot`. Copies the header before checking it: a peer could still write to
+ * it. Returns the slots that the packet takes, or 0 if its length is invalid.
  */
 static uint32_t deliver(struct shm *shm, struct ring_slot *slot)
 {
@@ -63,30 +63,33 @@ static uint32_t deliver(struct shm *shm, struct ring_slot *slot)
 	return (uint32_t)((hdr + len + RING_SLOT - 1) / RING_SLOT);
 }
 
-/* A header out of bounds: its claim still says how far to skip. */
+/* The length in the header is invalid; the claim word still says how many slots to skip. */
 static __attribute__((noinline, cold)) uint32_t skip_spoilt(struct shm *shm,
 							    const struct ring_slot *slot)
 {
 	uint32_t slots = claim_slots(*ring_claim_at(&shm->ring, shm->head));
 
-	LOG_WARN(LOG_EP_DATA, "shm: packet of %u bytes from peer %#x exceeds %u, dropped",
+	LOG_WARN(LOG_EP_DATA, "shm: dropped a packet of %u bytes from peer %#x: the limit is %u",
 		 slot->len, slot->src, SHM_PACKET_MAX);
 	return slots ? slots : 1;
 }
 
-/* The slots at the head that nobody is left to publish; 0: none. */
+/* Returns the slots at the head that a dead peer claimed and never published; 0: none. */
 static __attribute__((noinline, cold)) uint32_t skip_dead(struct shm *shm)
 {
 	uint32_t slots = shm_ring_skip_dead(&shm->ring, shm->head);
 
 	if (!slots)
 		return 0;
-	LOG_INFO(LOG_EP_DATA, "shm: %u slots claimed by a peer that died, skipped", slots);
+	LOG_INFO(LOG_EP_DATA, "shm: skipped %u ring slots claimed by a peer that died", slots);
 	shm->reaped--;
 	return slots;
 }
 
-/* The slots at the head that hold nothing for us; 0: it will come yet. */
+/*
+ * Returns the slots at the head to skip (recalled, or of a dead peer); 0: the packet there is still
+ * being written.
+ */
 static __attribute__((noinline, cold)) uint32_t skip(struct shm *shm)
 {
 	uint32_t slots = shm_ring_skip_cancelled(&shm->ring, shm->head);
@@ -102,7 +105,7 @@ bool shm_progress(void *state)
 	shm->progress_calls++;
 	for (packets = 0; packets < PACKETS_PER_CALL; packets++) {
 		struct ring_slot *slot = ring_slot_at(&shm->ring, shm->head);
-		/* Partner: shm_tx.c publish. */
+		/* Pairs with the release in shm_tx.c publish. */
 		uint64_t at = ring_state(&shm->ring, shm->head);
 		uint32_t slots;
 
@@ -135,7 +138,10 @@ bool shm_arm(void *state)
 	return shm_ring_sleep(&shm->ring, shm->head);
 }
 
-/* The packet of a peer that is dead shall not be answered; false: then there is no use in it. */
+/*
+ * Edits an unread packet of a dead peer so that nothing answers it. False: the packet is useless
+ * without an answer.
+ */
 static bool orphan(struct ring_slot *slot)
 {
 	const uint64_t acks = WIRE_HEAD(0, WIRE_ACK_MATCH | WIRE_ACK_DELIVER, 0, 0);
@@ -159,9 +165,9 @@ static bool orphan(struct ring_slot *slot)
 }
 
 /*
- * What a dead peer published behind somebody's unfinished packet is read later, perhaps after it came
- * back as a new one: messages, writes and atomics are good, but nothing may be answered. True: there
- * are such.
+ * A packet that a dead peer published behind another peer's unfinished packet is read later,
+ * perhaps after the dead peer has restarted and connected again. Messages, writes and atomics are
+ * still delivered, but nothing may be answered. Returns whether there are packets to deliver.
  */
 static bool disarm(struct shm *shm, uint32_t id)
 {
@@ -175,14 +181,14 @@ static bool disarm(struct shm *shm, uint32_t id)
 			if (orphan(slot))
 				unread = true;
 			else
-				slot->src = 0; /* names nobody */
+				slot->src = 0; /* no peer has the number 0 */
 		}
 		at = pos;
 	}
 	return unread;
 }
 
-/* Bounded by one ring full: the living may go on filling it. */
+/* At most one ring full of packets: other peers may go on filling the ring. */
 static void drain(struct shm *shm)
 {
 	for (uint32_t i = 0; i <= shm->ring.mask / PACKETS_PER_CALL && shm_progress(shm); i++)
@@ -190,9 +196,9 @@ static void drain(struct shm *shm)
 }
 
 /*
- * Its socket is closed, so all it ever published is in memory: read that, skip what is not. A
- * process that ends closes its sockets after the last of its threads has left the kernel: what it
- * was copying to or from our memory has ended, too.
+ * The peer's socket is closed, so all that the peer published is in memory: delivers that and skips
+ * the rest. A process that ends closes its sockets after its last thread has left the kernel, so
+ * its CMA copies to and from our memory have ended, too.
  */
 bool shm_reap(void *state, uint32_t id)
 {

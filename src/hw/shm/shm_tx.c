@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sending: claim, write, publish, and wake the owner when it asked for it. The road of a message
- * of eight bytes calls nothing, so that it needs no stack; whatever else comes up leaves it by a
- * tail call. tests/source/hotpath.py counts its instructions.
+ * Sending: claim slots, write, publish, and wake the owner if it sleeps. The path of an 8-byte
+ * message calls no function, so it needs no stack frame; all other cases leave it by a tail call.
+ * tests/source/hotpath.py counts its instructions.
  */
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -15,8 +15,9 @@
 #define INLINE static inline __attribute__((always_inline))
 
 /*
- * Slow claims and refusals: who makes so many sends beside others, or much, and would fault at every page. Who sends
- * alone and seldom makes few.
+ * Claims on the slow path, refused ones included, after which the peer's ring is populated. A
+ * sender that reaches this number shares the ring with others or sends much, and would fault at
+ * every page.
  */
 #define POPULATE_AFTER 32
 
@@ -25,21 +26,24 @@ static inline uint32_t slots_of(size_t bytes)
 	return (uint32_t)((bytes + RING_SLOT - 1) / RING_SLOT);
 }
 
-/* A full socket means that wake-ups are waiting there already. Always 0: the packet is out. */
+/*
+ * If the socket is full, earlier wake-ups are still unread in it. Always returns 0: the packet is
+ * out.
+ */
 static COLD int wake_owner(struct shm_link *s)
 {
 	send(s->sock, &(char){BOOT_WAKE}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	return 0;
 }
 
-/* Slots claimed: what it takes to fill and publish them. */
+/* Claimed slots, before they are published. */
 struct claimed {
 	struct ring_slot *slot;
 	uint64_t pos;
-	uint64_t word; /* what the claim replaced */
+	uint64_t word; /* the claim word before our claim */
 };
 
-/* Asks for the line to write to while the claim is still being made. */
+/* Prefetches a cache line for writing while the claim is still being made. */
 INLINE void want_line(void *line)
 {
 #if defined(__x86_64__)
@@ -49,7 +53,7 @@ INLINE void want_line(void *line)
 #endif
 }
 
-/* Claims at our own last position, the frontier while nobody else sends. */
+/* Claims at the end of our last claim. That is the frontier as long as nobody else sends. */
 INLINE bool claim(const struct shm_link *s, uint32_t slots, struct claimed *c)
 {
 	uint64_t pos = s->next, lap = ring_lap_bits(&s->ring, pos);
@@ -69,8 +73,8 @@ INLINE bool claim(const struct shm_link *s, uint32_t slots, struct claimed *c)
 }
 
 /*
- * Claims wherever the frontier is now. A worker that sends and never reads would not see that it is
- * asked to pause: for each lap of the peer's ring its own must have had a progress call.
+ * Claims at the frontier, wherever it is. Refuses a second lap of the peer's ring without a
+ * progress call of our worker in between: a worker that only sends would never see an XOFF.
  */
 static COLD bool claim_slow(struct shm_link *s, uint32_t slots, struct claimed *c)
 {
@@ -84,14 +88,14 @@ static COLD bool claim_slow(struct shm_link *s, uint32_t slots, struct claimed *
 	if (lap_over)
 		s->calls_seen = s->own->progress_calls;
 	err = shm_ring_claim(&s->ring, &s->next, s->src, slots, &c->word);
-	/* Partner: shm_rx.c publish_head. */
+	/* Pairs with the release in shm_rx.c publish_head. */
 	s->limit = __atomic_load_n(&s->ring.page->head, __ATOMIC_ACQUIRE) + s->ring.mask + 1;
 	c->pos = s->next;
 	c->slot = ring_slot_at(&s->ring, c->pos);
 	return err == 0;
 }
 
-/* The payload is in place: hand the line over. Partner: shm_progress. */
+/* Publishes the packet; the payload is in place. Pairs with the acquire of shm_progress. */
 INLINE int publish(struct shm_link *s, struct claimed c, uint32_t slots)
 {
 	__atomic_store_n(&c.slot->token, s->ring.secret + c.pos, __ATOMIC_RELEASE);
@@ -101,7 +105,7 @@ INLINE int publish(struct shm_link *s, struct claimed c, uint32_t slots)
 	return 0;
 }
 
-/* Everything of a packet but its payload and token. */
+/* Writes all of a packet except payload and token. */
 INLINE void write_header(const struct shm_link *s, struct ring_slot *slot, const struct packet *p)
 {
 	slot->src = s->src;
@@ -138,8 +142,8 @@ INLINE int send_fragments(struct link *link, const struct packet *p, const struc
 }
 
 /*
- * What nobody has asked for leaves a quarter of the ring to whatever else is sent. As things were a moment ago: it
- * does not matter who else has claimed some since.
+ * Is the peer's ring more than three quarters full? Speculative fragments leave the last quarter to
+ * other packets. An estimate: other senders may have claimed slots since `hint` was stored.
  */
 static bool is_filling(const struct shm_link *s, size_t len)
 {
@@ -161,7 +165,7 @@ int shm_sendv(struct link *link, const struct packet *p, const struct iovec *iov
 	return send_fragments(link, p, iov, count);
 }
 
-/* Packets of any size, whatever the state of the ring. */
+/* Sends a packet of any size up to eager_max, by the slow path if necessary. */
 static __attribute__((noinline)) int send_any(struct link *link, const void *buf, size_t len,
 					      uint64_t data, uint64_t head, uint64_t tag)
 {
@@ -171,9 +175,9 @@ static __attribute__((noinline)) int send_any(struct link *link, const void *buf
 	return len > link->eager_max ? -FI_EMSGSIZE : send_fragments(link, &p, &iov, 1);
 }
 
-#define DATA_MAX (RING_SLOT - 40u) /* payload beside data in one slot */
+#define DATA_MAX (RING_SLOT - 40u) /* longest payload, in bytes, of a one-slot packet with data */
 
-/* A packet with data that fits one slot: the short requests, too, go this way. */
+/* Sends a packet with data that fits one slot. Short requests are such packets, too. */
 static __attribute__((noinline)) int send_data(struct link *link, const void *buf, size_t len,
 					       uint64_t data, uint64_t head, uint64_t tag)
 {
@@ -184,7 +188,7 @@ static __attribute__((noinline)) int send_data(struct link *link, const void *bu
 	if (__builtin_expect(!claim(s, 1, &c), 0))
 		return send_any(link, buf, len, data, head, tag);
 	write_header(s, c.slot, &p);
-	/* By words, so that nothing is called. */
+	/* Copies by words: no call of memcpy. */
 	for (size_t at = 0; at + 8 <= len; at += 8)
 		memcpy(c.slot->rest + 8 + at, (const char *)buf + at, 8);
 	for (size_t at = len & ~(size_t)7; at < len; at++)
@@ -193,7 +197,7 @@ static __attribute__((noinline)) int send_data(struct link *link, const void *bu
 	return publish(s, c, 1);
 }
 
-/* Whatever does not take the road of eight bytes. */
+/* Sends packets with data, and packets of more than one slot. */
 static __attribute__((noinline)) int send_other(struct link *link, const void *buf, size_t len,
 						uint64_t data, uint64_t head, uint64_t tag)
 {
@@ -202,7 +206,7 @@ static __attribute__((noinline)) int send_other(struct link *link, const void *b
 		       : send_any(link, buf, len, data, head, tag);
 }
 
-/* The header is written; the payload and the rest remain. */
+/* The header is written: copies the payload and publishes. */
 static __attribute__((noinline)) int send_copy(struct shm_link *s, struct ring_slot *slot,
 					       uint64_t pos, uint64_t word, const void *buf,
 					       size_t len)

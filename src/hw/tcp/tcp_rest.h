@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What of a link's packets is not out yet: a copy of it or, of zero-copy payloads, a list of where it lies.
- * Progress calls go on with it, and nothing overtakes it.
+ * Rest of a link: bytes of packets that the kernel has not taken yet. A rest is a copy or, for
+ * zero-copy packets, a list of segments in the owners' memory. Progress calls send the rest; no
+ * later packet overtakes it.
  */
 #ifndef WEFT_HW_TCP_REST_H
 #define WEFT_HW_TCP_REST_H
 
 #include "hw/tcp/tcp.h"
 
-/* Of packets that are alike in the number of their segments. */
+/* Unsent bytes of packets that all have the same number of segments. */
 struct tcp_rest {
-	size_t left;          /* bytes */
-	unsigned int packets; /* of a batch that more may join: not a byte of it is out; else 0 */
-	size_t each;          /* segments of a packet */
-	uint64_t before;      /* packets sent zero-copy earlier */
+	size_t left; /* bytes */
+	unsigned int
+		packets; /* packets of a batch none of whose bytes is out: more may join; else 0 */
+	size_t each;     /* segments per packet */
+	uint64_t before; /* link.zcopy_posted before the first packet of the rest */
 	size_t first, count;
-	struct iovec iov[]; /* then the memory of what is copied */
+	struct iovec iov[]; /* followed by copied bytes and frames */
 };
 
-/* A packet as it goes out; the frame is iov[0]. */
+/* A packet as passed to sendmsg; iov[0] begins with the frame. */
 struct tcp_outgoing {
 	const struct iovec *iov;
 	size_t count;
@@ -27,19 +29,23 @@ struct tcp_outgoing {
 	bool zcopy;
 };
 
-/* Is there one that no batch can join? */
+/* Is there a rest that is not a batch which packets can join? */
 static inline bool tcp_rest_bars(const struct tcp_link *l)
 {
 	return l->rest && !l->rest->packets;
 }
 
-/* Of this packet `sent` bytes are out. Half a packet must not stay: without memory the connection is over. */
+/*
+ * Keeps what follows the first `sent` bytes of the packet as the link's rest. Without memory, fails
+ * the connection (the stream would go on within a packet) and returns -FI_EAGAIN.
+ */
 int tcp_rest_keep(struct tcp_link *l, const struct tcp_outgoing *o, size_t sent);
-/* A frame becomes the end of what there is. 0 or -FI_EAGAIN: no memory. */
+/* Appends a frame to the rest. 0 or -FI_EAGAIN: no memory. */
 int tcp_rest_end(struct tcp_link *l, const struct tcp_frame *f);
 /*
- * A zero-copy packet of one segment that waits for others like it: they go by one call when they are as many
- * as went since the last progress call, or with the next one. Nothing bars it. 0 or -FI_EAGAIN: no memory.
+ * Adds a zero-copy packet of one segment to the batch. The batch goes out by one call when it has
+ * as many bytes as went since the last progress call, or with the next progress call. Only if
+ * !tcp_rest_bars. 0 or -FI_EAGAIN: no memory.
  */
 int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct iovec *payload);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sending: a packet is one system call, but for long ones that follow each other. What finds no room at
- * once is the link's rest.
+ * Sending: one system call per packet; long packets that follow each other are batched. What the
+ * kernel does not take at once becomes the link's rest.
  */
 #include <errno.h>
 #include <linux/sock_diag.h>
@@ -18,10 +18,14 @@
 #include "hw/tcp/tcp_rest.h"
 #include "link/upcall.h"
 
-#define COLD     __attribute__((noinline, cold))
-#define COPY_MAX 8192 /* bytes: an iovec beside a payload up to this costs more than its copy */
-#define IOV_MOST 48   /* segments; the engine uses up to 4 + 2 * WIRE_IOV_MAX */
-/* Bytes that the kernel's account of a socket grows by beside the payload of a packet, and a sixteenth of that. */
+#define COLD __attribute__((noinline, cold))
+#define COPY_MAX                                                                                   \
+	8192 /* bytes: copying a shorter payload behind its frame costs less than a second iovec */
+#define IOV_MOST 48 /* segments; the engine uses at most 4 + 2 * WIRE_IOV_MAX */
+/*
+ * The kernel charges a packet to the socket's buffer with at most its length, a sixteenth of that,
+ * and these bytes.
+ */
 #define BESIDE 4096
 
 void tcp_block(struct tcp_link *l, enum tcp_tx why)
@@ -39,7 +43,7 @@ void tcp_reopen(struct tcp_link *l)
 		tcp_watch(l, EPOLLIN);
 }
 
-/* Memory of a zero-copy send stays in use: it was not sent. */
+/* Zero-copy sends stay incomplete: they were not sent. */
 void tcp_fail(struct tcp_link *l, int err)
 {
 	LOG_INFO(LOG_EP_DATA, "tcp: the connection to peer %#x broke: %s", l->id, fi_strerror(err));
@@ -52,7 +56,10 @@ bool tcp_passing(int err)
 	return err == EAGAIN || err == EINTR || err == ENOBUFS || err == ENOMEM;
 }
 
-/* Not all of it went: `sent` is what the kernel says. A disconnect message finds room in any case. */
+/*
+ * The kernel took only `sent` bytes, or -1. Keeps the rest of the packet; keeps all of a disconnect
+ * message.
+ */
 static COLD int send_short(struct tcp_link *l, const struct tcp_outgoing *o, ssize_t sent)
 {
 	if (sent >= 0)
@@ -66,7 +73,7 @@ static COLD int send_short(struct tcp_link *l, const struct tcp_outgoing *o, ssi
 	return -FI_EAGAIN;
 }
 
-/* Behind a rest nothing goes; a disconnect message becomes part of it. */
+/* No packet may overtake the rest; a disconnect message is appended to it. */
 static COLD int send_behind(struct tcp_link *l, const struct packet *p)
 {
 	struct tcp_frame f = {.head = p->head, .tag = p->tag};
@@ -77,8 +84,8 @@ static COLD int send_behind(struct tcp_link *l, const struct packet *p)
 }
 
 /*
- * A worker that sends and never reads would not see that it is asked to pause: what has come by now is read
- * before it goes on. Not all that comes, which may have no end.
+ * A worker that only sends would never see an XOFF. Returns whether bytes that were unread at the
+ * first call are still unread: later ones do not count, as they may never end.
  */
 static COLD bool has_unread(struct tcp_link *l)
 {
@@ -92,7 +99,10 @@ static COLD bool has_unread(struct tcp_link *l)
 	return false;
 }
 
-/* Counts what the peer may have to keep. */
+/*
+ * Counts bytes that the peer may have to queue. True: received data must be read before more is
+ * sent.
+ */
 static inline bool must_poll(struct tcp_link *l, uint64_t head, size_t len)
 {
 	if (wire_op(head) > WIRE_RTS && !(wire_flags(head) & WIRE_MATCH))
@@ -102,8 +112,9 @@ static inline bool must_poll(struct tcp_link *l, uint64_t head, size_t len)
 }
 
 /*
- * Asks how much more the kernel takes. Where it does not say (before Linux 4.12), or nothing is queued, it is
- * tried. A poll that finds no room makes the kernel enlarge its buffer as the network allows.
+ * Asks the kernel how much its send buffer still takes. If the kernel does not say (before Linux
+ * 4.12) or nothing is queued, a send is tried. A poll that finds the buffer full makes the kernel
+ * enlarge it as the network allows.
  */
 static COLD bool ask_space(struct tcp_link *l, size_t cost)
 {
@@ -125,8 +136,8 @@ static COLD bool ask_space(struct tcp_link *l, size_t cost)
 }
 
 /*
- * Does the kernel take all of a packet now? One that it takes is on its way whatever becomes of this process;
- * what stays here, the rest of one, is lost with it.
+ * Does the kernel take a packet of `len` bytes as a whole? A packet in the kernel is sent even if
+ * this process dies; the rest of one, kept here, is lost.
  */
 static inline bool has_space(struct tcp_link *l, size_t len)
 {
@@ -199,8 +210,9 @@ static bool is_long(const struct tcp_link *l, const struct packet *p)
 }
 
 /*
- * Has so much gone already that the message is better sent together with others like it? The thread that
- * makes automatic progress may not look for a while, and nobody else has to.
+ * Has so much gone since the last progress call that a long message is better batched? With
+ * automatic progress, no: the progress thread may not poll for a while, and the application need
+ * not.
  */
 static bool may_wait(const struct tcp_link *l, const struct packet *p)
 {
@@ -222,7 +234,7 @@ static int send_later(struct tcp_link *l, const struct packet *p, const struct i
 {
 	struct tcp_frame f = frame_of(p);
 
-	l->own->idle = 0; /* progress calls see to it */
+	l->own->idle = 0; /* the next progress calls flush the batch */
 	if (l->tx == TCP_FAILED || tcp_rest_bars(l) || must_poll(l, p->head, p->len))
 		return -FI_EAGAIN;
 	return tcp_rest_batch(l, &f, payload);
@@ -236,7 +248,10 @@ int tcp_zcopy(struct link *link, const struct packet *p, const struct iovec *iov
 					    : send_one(l, p, iov, count, true);
 }
 
-/* To wait it must be sent zero-copy. */
+/*
+ * Sends a packet longer than COPY_MAX. -FI_EAGAIN if it should join a batch: only zero-copy packets
+ * can.
+ */
 static __attribute__((noinline)) int send_long(struct tcp_link *l, const struct packet *p)
 {
 	struct iovec iov = {(void *)(uintptr_t)p->payload, p->len};
@@ -246,7 +261,7 @@ static __attribute__((noinline)) int send_long(struct tcp_link *l, const struct 
 	return may_wait(l, p) ? -FI_EAGAIN : send_one(l, p, &iov, 1, false);
 }
 
-/* Frame and payload in one fragment: the kernel copies that faster than two. */
+/* Frame and payload in one segment: the kernel copies one faster than two. */
 static int send_flat(struct tcp_link *l, const struct packet *p)
 {
 	struct {
@@ -280,7 +295,7 @@ int tcp_send(struct link *link, const void *buf, size_t len, uint64_t data, uint
 	struct tcp_link *l = (struct tcp_link *)link;
 	struct packet p = {.head = head, .tag = tag, .data = data, .payload = buf, .len = len};
 
-	l->own->idle = 0; /* an answer may be on its way soon */
+	l->own->idle = 0; /* an answer may come soon */
 	if (__builtin_expect(l->tx >= TCP_REST, 0))
 		return send_behind(l, &p);
 	return len <= COPY_MAX ? send_flat(l, &p) : send_long(l, &p);

@@ -1,61 +1,78 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connecting: the bootstrap sockets of a worker and the hellos they carry. Inside a host the socket is an abstract
- * unix socket whose name is derived from the endpoint's address; it stays open, and its end says that the peer's
- * process has ended. Across the network it is a TCP connection, which belongs to the TCP transport once the hellos
- * are exchanged. Domain locked.
+ * Connecting: the bootstrap sockets of a worker and the hellos they carry. Within a host the socket
+ * is an abstract Unix socket whose name is derived from the endpoint's address. It stays open; its
+ * end tells that the peer's process has ended. Across the network it is a TCP connection; after the
+ * hellos the TCP transport owns it if the link is one of tcp. Domain locked.
  */
 #ifndef WEFT_XFER_CONN_H
 #define WEFT_XFER_CONN_H
 
 #include "xfer/worker.h"
 
-/* What becomes of a connected endpoint's connection. Domain locked. */
+/* Callbacks about the connection of a connected endpoint. Domain locked. */
 struct worker_cm {
-	/* Connected; the hello has what the other side said when it accepted. Not called for conn_adopt. */
+	/*
+	 * The attempt succeeded. `hello` carries the application data of the accept. Not called for
+	 * conn_adopt.
+	 */
 	void (*connected)(struct worker *worker, const struct wire_hello *hello);
 	/*
-	 * The connection has ended, or the attempt failed: `err` is positive, FI_ESHUTDOWN after a disconnect
-	 * message. `hello` is the HELLO_REJECT that refused it, or NULL. Not called when the worker itself ends
-	 * the connection.
+	 * The connection ended, or the attempt failed, with `err` (positive; FI_ESHUTDOWN after a
+	 * disconnect message). `hello`: the HELLO_REJECT that refused the attempt, or NULL. Not
+	 * called when the worker itself ends the connection.
 	 */
 	void (*ended)(struct worker *worker, int err, const struct wire_hello *hello);
 };
 
-/* Listens on worker->name; completes a name that lacks a port number or is taken. */
+/*
+ * Listens on worker->name; chooses a port number if the name lacks one, and another process name if
+ * it is taken. 0 or a negative error.
+ */
 int conn_listen(struct worker *worker);
-/* Begins to connect an idle peer. 0, -FI_EAGAIN (later), or why it cannot be reached. */
+/*
+ * Begins to connect an idle peer. 0; -FI_EAGAIN: the listener's backlog is full, try later; or
+ * another error: the peer cannot be reached.
+ */
 int conn_start(struct peer *peer);
 /*
- * Lets later progress calls begin to connect an idle peer whose listener's backlog is full, within the time of an
- * attempt.
+ * Lets later progress calls connect an idle peer whose listener's backlog is full, within the time
+ * of an attempt.
  */
 void conn_start_later(struct peer *peer);
 /*
- * A packet has come from a peer that we are connecting to: it has accepted us, and its hello, sent before, can be
- * read now.
+ * Reads the hello of a peer that we are connecting to. Called when a packet of the peer comes
+ * first: the peer has accepted us, and sent its hello before the packet.
  */
 void conn_finish(struct peer *peer);
-/* Abandons our half of a pending link between RDMA devices, if there is one. */
+/* Abandons our pending link between RDMA devices, if there is one. */
 void conn_abandon(struct peer *peer);
 /* Disconnects a peer that is over its budget. */
 void conn_expel(struct peer *peer);
-/* Polls the sockets once, without blocking. True: there was an event. */
+/* Polls the sockets without blocking. Returns true if there was an event. */
 bool conn_poll(struct worker *worker);
-/* Sends a disconnect message to every peer and closes all sockets. */
+/* Sends a disconnect message to each peer, disconnects and frees all peers, closes all sockets. */
 void conn_close(struct worker *worker);
 
-/* ---- Connected endpoints: a worker with one peer ------------------------------------------------- */
+/* ---- Connected endpoints: a worker with one peer -------------------------------------------- */
 
-/* Gives the worker its one peer, not connected yet. 0 or -FI_ENOMEM. */
+/* Makes the worker's one peer, not connected yet. 0 or -FI_ENOMEM. */
 int conn_single(struct worker *worker);
-/* Begins to connect to the listener at `to`; data: the application's. 0 or why not. */
+/*
+ * Begins to connect to the listener at `to`. `data`, `len`: application data of the request,
+ * copied. 0 or a negative error.
+ */
 int conn_request(struct worker *worker, const struct addr *to, const void *data, size_t len);
-/* Accepts a connection request (HELLO_REQUEST): connected on success. Owns the accepted connection in any case. */
+/*
+ * Accepts connection request `conn` (HELLO_REQUEST), answering with `data`: connected on success.
+ * Owns `conn` in any case. 0 or a negative error.
+ */
 int conn_adopt(struct worker *worker, struct accepted *conn, const void *data, size_t len);
-/* Ends the connection in good order; operations under way end with FI_ESHUTDOWN. */
+/*
+ * Sends a disconnect message and ends the connection; operations under way end with FI_ESHUTDOWN.
+ */
 void conn_shutdown(struct worker *worker);
-/* The worker's one peer. */
+/* Returns the worker's one peer. */
 struct peer *conn_peer(const struct worker *worker);
 
 #endif

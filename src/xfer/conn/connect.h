@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bootstrap sockets: how they are made and connected, and what the kernel knows of the other end. */
+/* Making and connecting bootstrap sockets, and what the kernel knows of the other end. */
 #ifndef WEFT_XFER_CONNECT_H
 #define WEFT_XFER_CONNECT_H
 
@@ -10,41 +10,48 @@
 
 #include "base/addr.h"
 
-/* "\0weft/IP/PORT" or "\0weft/NAME": an abstract name, which ends with the process. */
+/*
+ * Fills in the abstract Unix name of an endpoint, "\0weft/IP/PORT" or "\0weft/NAME", and returns
+ * its length. The kernel frees such a name when the process ends.
+ */
 socklen_t connect_unix_name(struct sockaddr_un *un, const struct addr *name);
 
-/* A non-blocking socket of this family, or a negative error. */
+/* Returns a non-blocking socket of this family, SOCK_SEQPACKET for AF_UNIX, or a negative error. */
 int connect_socket(int family);
 /*
- * `err` of the steps that set the socket up: 0 notes it with forked_guard and returns it; else closes it and returns
- * the error.
+ * Ends the setup of `sock`. If `err` is 0, notes the socket with forked_guard and returns it; else
+ * closes it and returns the error.
  */
 int connect_keep(int sock, int err);
 void connect_set(int sock, int level, int option, int value);
 
 /*
- * A socket connected to the process of our user on this host that listens by that name; noted with forked_guard.
- * -FI_ECONNREFUSED: nobody listens, -FI_EAGAIN: its backlog is full, -FI_EACCES: it is another user's.
+ * Returns a socket connected to the process on this host that listens by this name; noted with
+ * forked_guard. -FI_ECONNREFUSED: no listener; -FI_EAGAIN: its backlog is full; -FI_EACCES: the
+ * process is another user's.
  */
 int connect_inside(const struct addr *name);
 /*
- * A socket that connects to an IP address: it becomes writable when the attempt has ended, and connect_result tells
- * how. Noted with forked_guard. Or a negative error.
+ * Returns a socket that is connecting to an IP address, noted with forked_guard, or a negative
+ * error. The socket becomes writable when connect() has ended; connect_result returns the outcome.
  */
 int connect_network(const struct addr *name);
-/* 0: connected; -FI_EAGAIN: not yet; else the error of the attempt. */
+/* Returns the outcome of connect(). 0: connected; -FI_EAGAIN: under way; else its error. */
 int connect_result(int sock);
 
-/* Process id of the peer; -1: it is of another user (logged), or unknown. */
+/* Returns the process id of the peer; -1: another user's process (logged), or unknown. */
 pid_t connect_pid(int sock);
-/* For the hellos: the socket is readable once a whole one is there; TCP keepalive finds dead peers. */
+/*
+ * Sets options for the hello phase: the socket becomes readable once a whole hello has come; TCP
+ * keepalive finds dead peers.
+ */
 void connect_tune(int sock);
 /*
- * The hellos are exchanged: any byte makes the socket readable, a slow reader no longer ends the connection, and
- * loopback connections use the cheapest congestion control.
+ * Sets options after the hellos: each byte makes the socket readable, a slow reader no longer ends
+ * the connection, and loopback connections use the cheapest congestion control.
  */
 void connect_set_linked(int sock);
-/* The address of a TCP socket's other end. False: there is none. */
+/* Fills in the address of a TCP socket's other end. False: there is none. */
 bool connect_remote(int sock, struct addr *addr);
 
 #endif

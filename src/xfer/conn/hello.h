@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hellos: made, sent, received and checked. */
+/* Makes, sends, receives and checks hellos. */
 #ifndef WEFT_XFER_HELLO_H
 #define WEFT_XFER_HELLO_H
 
@@ -10,33 +10,39 @@
 /* The fields of a hello that differ between hellos of one worker. */
 struct hello_fields {
 	enum hello_kind kind;
-	uint32_t id;      /* by which the receiver's packets name it */
-	int error;        /* of HELLO_REJECT, positive */
-	const void *data; /* the application's, at most WIRE_CM_DATA_MAX bytes */
+	uint32_t id;      /* id by which the receiver's packets name the sender */
+	int error;        /* of HELLO_REJECT; positive */
+	const void *data; /* application data, at most WIRE_CM_DATA_MAX bytes */
 	size_t data_len;
-	struct wire_nic nic; /* our end of a path between RDMA devices */
+	struct wire_nic nic; /* our end of a link between RDMA devices */
 };
 
 /*
- * Sends one on `sock`, inside a host with our transport's descriptors. `worker` may be NULL where there is
- * none: HELLO_REJECT. 0 or a negative error.
+ * Sends a hello on `sock`; within a host, with the shm transport's descriptors. `worker` may be
+ * NULL for HELLO_REJECT. 0 or a negative error.
  */
 int hello_send(struct worker *worker, int sock, bool inside, const struct hello_fields *fields);
 
 /*
- * Receives one from `sock`. 1: *hello is valid and `fds` are the descriptors that came, then -1, the
- * caller's; 0: nothing there yet; negative: -FI_ECONNRESET at the end, -FI_EPROTO for anything that
- * is not a hello of ours (logged with both sides' figures).
+ * Receives a hello from `sock`. 1: *hello is valid; the caller owns the received descriptors `fds`
+ * (-1: none). 0: not complete yet. -FI_ECONNRESET: the connection ended; -FI_EPROTO: no hello of
+ * our version (logged with both sides' figures); or another error.
  */
 int hello_recv(int sock, bool inside, struct wire_hello *hello, int fds[WIRE_FDS]);
 
-/* Copies of the descriptors our own hello brings, the caller's. 0 or a negative error. */
+/*
+ * Duplicates the descriptors that our own hello carries; the caller owns them. 0 or a negative
+ * error.
+ */
 int hello_own_fds(struct worker *worker, int fds[WIRE_FDS]);
 
 /* Closes the descriptors and sets all to -1. */
 void hello_close_fds(int fds[WIRE_FDS]);
 
-/* The address in a hello, to be freed by addr_free. 0, -FI_EPROTO or -FI_ENOMEM. */
+/*
+ * Returns the address in a hello in *name; the caller frees it with addr_free. 0, -FI_EPROTO or
+ * -FI_ENOMEM.
+ */
 int hello_name(const struct wire_hello *hello, struct addr *name);
 
 #endif

@@ -9,26 +9,28 @@
 /* Which listeners to open. */
 struct listen_how {
 	bool inside, network;
-	int backlog; /* or LISTEN_LATER */
+	int backlog; /* backlog for listen(), or LISTEN_LATER */
 };
 
-#define LISTEN_LATER (-1) /* bind only */
+#define LISTEN_LATER (-1) /* bind, do not listen */
 
 /*
- * Opens the listeners of *name in the acceptor. A name without a port number, or "fi_shm://PID" that is
- * taken, is completed. 0 or a negative error, logged.
+ * Opens the listeners of *name in the acceptor. Chooses a port number if *name lacks one, and
+ * another "fi_shm://PID" name if that is taken. 0 or a negative error, logged.
  */
 int listen_open(struct acceptor *l, struct addr *name, const struct listen_how *how);
 
 /*
- * Its two halves for who listens later: sockets bound to *name, noted with forked_guard, by enum
- * acceptor_source, -1 where there is none, one that keeps the name where nobody is to come in by it; and to
- * listen with them: those that are the acceptor's then are -1, and the call may be repeated when it fails.
- * 0 or a negative error, logged.
+ * The two halves of listen_open, for a passive endpoint.
+ * listen_bind binds `socks`, indexed by enum acceptor_source and noted with forked_guard, to *name.
+ * -1: no such listener. The Unix socket is bound even if how->inside is false: it reserves the
+ * name.
+ * listen_begin listens and gives the sockets to the acceptor; those become -1. After an error it
+ * may be called again. 0 or a negative error, logged.
  */
 int listen_bind(struct addr *name, const struct listen_how *how, int socks[2]);
 int listen_begin(struct acceptor *l, const struct listen_how *how, int socks[2]);
-/* Closes what is left of them. */
+/* Closes the sockets that the acceptor has not taken. */
 void listen_drop(int socks[2]);
 
 #endif

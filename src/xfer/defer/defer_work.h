@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Deferred work as it is queued, for the files defer_*.c alone. Domain locked. */
+/* Queued deferred work, for the files defer_*.c alone. Domain locked. */
 #ifndef WEFT_XFER_DEFER_WORK_H
 #define WEFT_XFER_DEFER_WORK_H
 
@@ -9,11 +9,12 @@
 
 struct deferred {
 	struct work work;
-	const struct fi_deferred_work *of; /* what names it; not followed once it is queued */
+	/* The application's structure; names the work, not read once it is queued. */
+	const struct fi_deferred_work *of;
 	enum fi_op_type type;
-	const void *op; /* struct fi_op_*, as the type says: the application's until the end */
-	struct cntr
-		*reports_to; /* counts its end, or is the counter to change; in its ref; or NULL */
+	const void *op; /* struct fi_op_* of that type, the application's; valid until the end */
+	/* Counter that counts the end, or that the work changes; a reference is held. Or NULL. */
+	struct cntr *reports_to;
 };
 
 static inline struct deferred *deferred_of(const struct work *work)
@@ -21,11 +22,14 @@ static inline struct deferred *deferred_of(const struct work *work)
 	return LIST_ENTRY(work, struct deferred, work);
 }
 
-/* Are its arguments such that it can be posted? 0 or a negative error. */
+/* Are the arguments valid? 0 or a negative error. */
 int defer_post_check(struct deferred *d);
-/* Posts it. 0: it ends by defer_done. -FI_EAGAIN, or why not. */
+/* Posts the operation. 0: defer_done is called at its end; -FI_EAGAIN or another negative error. */
 int defer_post(struct deferred *d);
-/* It could not be posted: the endpoint's queue has that where its flags ask for it. */
+/*
+ * Reports a failed post to the endpoint's queue if the flags of the work ask for a completion.
+ * `err` is positive.
+ */
 void defer_post_error(const struct deferred *d, int err);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Datagram endpoints: the engine's half of link/dgram.h. The kernel's socket buffer is the queue of unexpected
- * messages: it is read only while receives are posted, straight into them. A send is complete when the kernel
- * has the datagram. Domain locked throughout.
+ * Datagram endpoints: the engine's half of link/dgram.h. The socket buffer of the kernel, or the
+ * device's queue, holds unexpected messages: it is read only while receives are posted, straight
+ * into them. A send is complete when the kernel or the device has the datagram. Domain locked
+ * throughout.
  */
 #ifndef WEFT_XFER_DGRAM_H
 #define WEFT_XFER_DGRAM_H
@@ -14,15 +15,22 @@
 
 struct xfer;
 
-/* The endpoint is being closed: see xfer_forget. Sends the batch once, and drops what the kernel does not take. */
+/*
+ * Detaches the sends of an endpoint that is being closed, see xfer_forget. Sends the batch once;
+ * drops what the kernel does not take.
+ */
 void dgram_forget(struct dgram *d, struct ep *ep, struct ep *successor);
 
+/* Sends a datagram, posts a receive. 0, -FI_EAGAIN or another negative error. */
 int dgram_send(struct ep *ep, const struct xfer *x);
-/* The call is refused with `err`, which is returned; what was to go with it goes without, unless more follows. */
+/*
+ * Refuses a send call with `err`, which is returned. Sends the batch that the call was to join,
+ * unless FI_MORE says that others follow.
+ */
 int dgram_refuse(struct ep *ep, uint64_t flags, int err);
 int dgram_recv(struct ep *ep, const struct recv_args *args);
 
-/* The group behind a fi_addr_t, or NULL. */
+/* Returns the multicast group of a fi_addr_t, or NULL. */
 struct dgram_group *dgram_group_find(struct dgram *d, fi_addr_t addr);
 
 extern const struct fi_ops_msg dgram_st; /* no lock */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The entries of the msg table of a datagram endpoint. Included twice, by dgram_st.c and dgram_mt.c,
- * which define ENTRY_LOCK(dom), ENTRY_UNLOCK(dom) and DGRAM_TABLE, as those of entry.h do.
+ * Template of the entry functions in the msg table of a datagram endpoint. dgram_st.c and
+ * dgram_mt.c include it and define ENTRY_LOCK(dom), ENTRY_UNLOCK(dom) and DGRAM_TABLE, as for
+ * entry.h.
  */
 #include <rdma/fi_errno.h>
 
@@ -79,7 +80,7 @@ static ssize_t dgram_msg_inject(struct fid_ep *fid, const void *buf, size_t len,
 		    &(struct xfer){.flags = FI_INJECT, .buf = buf, .len = len, .addr = dest_addr});
 }
 
-/* A datagram is the message and nothing else. */
+/* A datagram has no field for remote CQ data. */
 static ssize_t no_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			   uint64_t data, fi_addr_t dest_addr, void *context)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Template of the entries of the msg and tagged tables. Included by entry_st.c (without the lock: the application
- * promised one thread at a time), entry_mt.c and entry_pair.c (with the domain's lock); locking is a property of
- * the table, never a test at run time. The includer defines ENTRY_LOCK(dom), ENTRY_UNLOCK(dom), ENTRY_TABLE and
- * ENTRY_ADDR(addr), the entry of the worker's table that an address names on the fast path.
+ * Template of the entry functions in the msg and tagged tables. Included by entry_st.c (without the
+ * lock: the application promised one thread at a time), entry_mt.c and entry_pair.c (with the
+ * domain's lock). So no call tests at run time whether to lock. The includer defines
+ * ENTRY_LOCK(dom), ENTRY_UNLOCK(dom), ENTRY_TABLE and ENTRY_ADDR(addr), the index into
+ * worker->peers for an address on the fast path.
  */
 #include <rdma/fi_errno.h>
 
@@ -12,7 +13,7 @@
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
-/* Flags that keep an operation off the fast path. */
+/* Flags of operations that take the slow path. */
 #define TX_SLOW (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE | FI_TRIGGER)
 
 #define MSG_HEAD    WIRE_HEAD(WIRE_MSG, 0, 0, 0)
@@ -29,15 +30,16 @@ static __attribute__((noinline, cold)) ssize_t post_slow(struct ep *ep, struct x
 }
 
 /*
- * x.flags is TX_KIND of the operation, a constant; *flags are the application's, read in place. An address that
- * names a receive context is larger than any entry of the table, so it takes the slow path.
+ * x.flags holds the TX_KIND flags of the operation, a constant; *flags are the application's. An
+ * address with a receive context index is larger than any index of worker->peers, so it takes the
+ * slow path.
  */
 static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct xfer x,
 							  const uint64_t *flags)
 {
 	/*
-	 * For the slow path: stored in memory, because registers would have to be saved and restored on the fast
-	 * path.
+	 * Arguments for the slow path. Kept in memory: registers would have to be saved and
+	 * restored on the fast path.
 	 */
 	volatile struct {
 		const void *buf;
@@ -60,7 +62,7 @@ static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct 
 	if (__builtin_expect(x.iov || *flags & TX_SLOW ||
 				     link->ops->send(link, x.buf, x.len, x.data, x.head, x.tag),
 			     0))
-		/* Copied here, by member, so that the request takes no memory on the fast path. */
+		/* Copied by member here, so that the fast path needs no memory for the struct. */
 		return post_slow(ep, (struct xfer){.head = x.head,
 						   .flags = x.flags | *flags,
 						   .tag = again.tag,
@@ -78,13 +80,13 @@ static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct 
 	return 0;
 }
 
-/* Plain sends: the endpoint's default flags apply. */
+/* Plain sends use the endpoint's default flags. */
 static inline __attribute__((always_inline)) ssize_t post_plain(struct ep *ep, struct xfer x)
 {
 	return post(ep, x, &ep->tx_flags);
 }
 
-/* Injected sends: no completion, only a bounded size. */
+/* Injected sends have no completion and a bounded size. */
 static inline __attribute__((always_inline)) ssize_t post_inject(struct ep *ep, struct xfer x)
 {
 	uint64_t flags = FI_INJECT;
@@ -94,7 +96,7 @@ static inline __attribute__((always_inline)) ssize_t post_inject(struct ep *ep, 
 	return post(ep, x, &flags);
 }
 
-/* Vectors: one segment travels like a plain buffer. */
+/* A vector of one segment is sent like a plain buffer. */
 static inline ssize_t post_iov(struct ep *ep, struct xfer x, uint64_t flags,
 			       const struct iovec *iov, size_t count)
 {

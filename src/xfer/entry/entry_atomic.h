@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The entries of the atomic table over the engine; included after entry_rma.h. */
+/* Entry functions of the atomic table; included after entry_rma.h. */
 
 #define ENTRY_FETCH_FLAGS(ep) ((ep)->tx_flags)
 
@@ -12,7 +12,7 @@ static inline ssize_t atomic_one(struct ep *ep, struct entry_atomic e)
 	struct rma o;
 	int err;
 
-	/* Member by member, as in rma_one; rma_from_plain fills in the others. */
+	/* Assigned member by member as in rma_one; rma_from_plain fills in the others. */
 	o.amo = (struct wire_amo){.form = (uint8_t)e.form};
 	o.flags = e.flags;
 	o.addr = e.addr;

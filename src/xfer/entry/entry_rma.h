@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The entries of the rma table over the engine; see entry.h for how it is included. */
+/* Entry functions of the rma table; see entry.h for how this file is included. */
 #include <rdma/fi_errno.h>
 
 #include "link/entry_args.h"
@@ -20,7 +20,9 @@ static inline __attribute__((always_inline)) ssize_t post_rma(struct ep *ep, con
 	return ret;
 }
 
-/* Member by member: a string instruction that clears all of them takes as long as a quarter of a short write. */
+/*
+ * Assigns member by member: clearing the whole struct takes as long as a quarter of a short write.
+ */
 static inline __attribute__((always_inline)) ssize_t rma_one(struct ep *ep, struct entry_rma e,
 							     bool write)
 {
@@ -34,7 +36,8 @@ static inline __attribute__((always_inline)) ssize_t rma_one(struct ep *ep, stru
 	o.context = e.context;
 	o.data = e.data;
 	o.len = e.local->iov_len;
-	*(write ? &o.iov : &o.result) = e.local; /* a list of no members is not read */
+	*(write ? &o.iov : &o.result) =
+		e.local; /* the other list has no segments and is not read */
 	o.count = write;
 	o.compare_count = 0;
 	o.result_count = !write;

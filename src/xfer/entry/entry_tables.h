@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tables the entries are installed from. */
+/* Tables of entry functions, from which xfer_install fills an endpoint's tables. */
 #ifndef WEFT_XFER_ENTRY_TABLES_H
 #define WEFT_XFER_ENTRY_TABLES_H
 
@@ -14,21 +14,22 @@ struct entry_tables {
 	struct fi_ops_tagged tagged;
 };
 
-/* What an endpoint's tables point at once it is enabled: all entries, those it lacks refuse. */
+/* Tables of an enabled endpoint. Calls that the endpoint lacks refuse; none is NULL. */
 struct entry_own {
 	struct entry_tables two_sided;
 	struct fi_ops_rma rma;
 	struct fi_ops_atomic atomic;
 };
 
-extern const struct entry_tables entry_st;   /* no lock */
-extern const struct entry_tables entry_mt;   /* the domain's lock */
-extern const struct entry_tables entry_pair; /* the same, to the one peer there is */
+extern const struct entry_tables entry_st; /* without the lock */
+extern const struct entry_tables entry_mt; /* with the domain's lock */
+extern const struct entry_tables
+	entry_pair; /* with the lock, for connected endpoints: addresses are ignored */
 
 extern const struct fi_ops_rma entry_rma_st, entry_rma_mt;
 extern const struct fi_ops_atomic entry_atomic_st, entry_atomic_mt;
 
-/* Every entry refuses; sends and receives apart, as an endpoint may have only one of them. */
+/* Tables whose entry functions all refuse. */
 struct refuse_tables {
 	struct fi_ops_msg msg;
 	struct fi_ops_tagged tagged;
@@ -37,7 +38,9 @@ struct refuse_tables {
 	struct fi_ops_collective collective;
 };
 
-extern const struct refuse_tables refuse_state;   /* -FI_EOPBADSTATE: not enabled, shut down */
-extern const struct refuse_tables refuse_support; /* -FI_EOPNOTSUPP: not a capability of it */
+extern const struct refuse_tables
+	refuse_state; /* -FI_EOPBADSTATE: endpoint not enabled, or shut down */
+extern const struct refuse_tables
+	refuse_support; /* -FI_EOPNOTSUPP: not a capability of the endpoint */
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One refusing function for every entry, so that no table ever holds a NULL. Included twice, by
- * refuse_state.c and refuse_support.c, which define REFUSAL (the error) and REFUSE_TABLE.
+ * Template: a refusing function for each entry, so that no table holds NULL. refuse_state.c and
+ * refuse_support.c include it and define REFUSAL (the error) and REFUSE_TABLE.
  */
 #include "xfer/entry/entry_tables.h"
 
-/* A refusal looks at none of what it is given. */
+/* The functions ignore their arguments. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define REFUSE(type, name, ...)                                                                    \

@@ -9,11 +9,12 @@ struct ep;
 struct worker;
 struct rx;
 
-/* The RDMA read of the receive request `id` is done. Defined in rxreq.c. */
+/* Completes receive request `id`: its RDMA read is done. Defined in rxreq.c. */
 void rxreq_rdma_done(struct worker *worker, uint32_t id);
 /*
- * The receive context, or the endpoint of one-sided operations, is being closed: waits, a bounded time, until no
- * device accesses its memory. Disconnects the peers whose operations do not end.
+ * Wait, a bounded time, until no device accesses the memory of a receive context, or of an
+ * endpoint's one-sided operations, that is being closed. Disconnect the peers whose operations do
+ * not end.
  */
 void rdma_quiesce_rx(struct worker *worker, const struct rx *rx);
 void rdma_quiesce_ep(struct worker *worker, const struct ep *ep);

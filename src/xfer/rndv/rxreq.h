@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages matched to a receive whose bytes have not all come. Domain locked. */
+/*
+ * Receive requests: messages that matched a receive and have not arrived completely. Domain locked.
+ */
 #ifndef WEFT_XFER_RXREQ_H
 #define WEFT_XFER_RXREQ_H
 
@@ -12,48 +14,51 @@ struct rxreq {
 	struct peer *peer;
 	uint64_t head, tag, data; /* of the message */
 	size_t len;               /* of the message */
-	size_t capacity;          /* what of it fits */
-	size_t received;          /* so far, the part that does not fit included */
-	size_t placing;           /* bytes of the packet that is being read into its place */
-	bool ack_pending;         /* its sender awaits ATS */
-	bool spec;                /* speculative fragments of it come, or came */
-	bool asked;               /* its sender was asked to send all of it */
-	bool rdma_posted;         /* a device reads it; fragments are dropped */
-	unsigned char *base;      /* multi-receive: where this message lies; else NULL */
-	/* Of one in worker->spec or worker->spec_only. */
+	size_t capacity;          /* bytes of the message that fit the receive */
+	size_t received;          /* bytes received, including those that do not fit */
+	size_t placing;           /* payload bytes of the packet under direct placement */
+	bool ack_pending;         /* the sender awaits ATS */
+	bool spec;                /* the RTS announced speculative fragments */
+	bool asked;               /* CTS was sent */
+	bool rdma_posted;         /* a device reads the message; fragments are dropped */
+	unsigned char *base; /* multi-receive: start of this message in the buffer; else NULL */
+	/* Only of requests in worker->spec or worker->spec_only. */
 	struct list in_spec;
 	struct wire_rts rts;
 };
 
-/* Begins to receive a message in fragments into `r`, of which `capacity` bytes are for it. NULL: no memory. */
+/*
+ * Makes a receive request of message `m` for receive `r`, of which `capacity` bytes are reserved.
+ * NULL: no memory.
+ */
 struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
 			  void *base);
-/* Ends it: complete, or with `err` (positive). */
+/* Ends a request: complete (0), or with `err` (positive). Sends ATS if `ack_pending`. */
 void rxreq_end(struct rxreq *a, int err);
 /*
- * Copies `want` bytes of the message, from `offset` on, straight out of the sender's memory into the segments. 0,
- * or negative: not possible.
+ * Reads `want` bytes of the message, from `offset` on, out of the sender's memory into the
+ * segments, by link_local_ops.fetch. 0, or negative: not possible.
  */
 int rxreq_fetch(const struct peer *peer, const struct wire_rts *rts, size_t offset,
 		const struct iovec *iov, size_t count, size_t want);
-/* Asks the sender (CTS) to stream the bytes that have not come. */
+/* Sends CTS: the sender is to stream the missing bytes. */
 void rxreq_ask(struct rxreq *a);
 
 /*
- * Receives a message announced by RTS into `r`: by the RDMA read `op` if that is not NULL and the link can, else
- * by CTS. Fills op->id.
+ * Receives a message announced by RTS into `r`: by RDMA read `op` if that is not NULL and the link
+ * can perform it, else by CTS. Fills in op->id.
  */
 void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
 		    void *base, struct link_rdma *op);
-/* RDMA has failed: asks the sender (CTS) for all messages that the device was to read. */
+/* Sends CTS for all messages that the device was to read: RDMA has failed. */
 void rxreq_rdma_failed(struct peer *peer);
-/* Does a device write to a receive of the context, for a message of this peer? */
+/* Does a device write a message of this peer into a receive of the context? */
 bool rxreq_rdma(const struct peer *peer, const struct rx *rx);
-/* A fragment has come. */
+/* Handles WIRE_FRAG. */
 void rxreq_frag(struct worker *worker, struct peer *peer, const struct packet *p);
-/* The peer is disconnected: messages it had begun to send end with `err` (positive). */
+/* Ends all requests of a disconnected peer with `err` (positive). */
 void rxreq_fail_peer(struct peer *peer, int err);
-/* The context is being closed: what it is receiving ends with `err`. */
+/* Ends all requests of a context that is being closed with `err` (positive). */
 void rxreq_fail_context(struct worker *worker, struct rx *rx, int err);
 
 #endif

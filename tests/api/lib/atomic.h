@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Atomics in every form behind one call, and a region of every process for them to act on. */
+/* Wraps each form of atomic calls in one call. Each process registers a region as target. */
 #ifndef API_ATOMIC_H
 #define API_ATOMIC_H
 
@@ -10,8 +10,8 @@
 #include "data.h"
 #include "side.h"
 
-#define AMO_IOV    16         /* entries of a list, at most */
-#define AMO_REGION (1u << 20) /* bytes each process lets the others act on */
+#define AMO_IOV    16         /* maximum entries of a list */
+#define AMO_REGION (1u << 20) /* bytes of the region of each process */
 #define AMO_CAPS   (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC)
 #define AMO_ACCESS (FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define AMO_TYPES  (FI_FLOAT8_E5M2 + 1)
@@ -21,9 +21,9 @@ enum amo_family { AMO_BASE, AMO_FETCH, AMO_COMPARE, AMO_FAMILIES };
 
 enum amo_form {
 	AMO_PLAIN,
-	AMO_VECTOR, /* ...v */
-	AMO_MSG,    /* ...msg, with .flags, .data and all targets */
-	AMO_INJECT, /* of the base family */
+	AMO_VECTOR, /* fi_atomicv and its like */
+	AMO_MSG,    /* fi_atomicmsg and its like, with .flags, .data and all targets */
+	AMO_INJECT, /* AMO_BASE only */
 	AMO_FORMS
 };
 
@@ -34,7 +34,7 @@ struct amo {
 	enum fi_op op;
 	struct fi_ioc buf[AMO_IOV + 1], compare[AMO_IOV + 1], result[AMO_IOV + 1];
 	struct fi_rma_ioc target[AMO_IOV + 1];
-	size_t bufs, compares, results, targets; /* entries */
+	size_t bufs, compares, results, targets; /* numbers of entries */
 	fi_addr_t peer;
 	uint64_t flags, data;
 	void *context;
@@ -75,7 +75,7 @@ static inline ssize_t amo_post_base(struct fid_ep *ep, const struct amo *m)
 
 static inline ssize_t amo_post_fetch(struct fid_ep *ep, const struct amo *m)
 {
-	struct fi_ioc *result = (struct fi_ioc *)(uintptr_t)m->result; /* not written to */
+	struct fi_ioc *result = (struct fi_ioc *)(uintptr_t)m->result; /* only read */
 	const struct fi_rma_ioc *t = m->target;
 	struct fi_msg_atomic msg = amo_msg(m);
 
@@ -130,13 +130,13 @@ static inline int amo_valid(struct fid_ep *ep, enum amo_family family, enum fi_d
 /* ---- The processes --------------------------------------------------------------------------- */
 
 /*
- * The memory of a region is memory that all processes see: they act on it through the library, and
- * look at what came of it directly. After it each process has as much for other uses.
+ * The regions lie in memory shared by all processes, so a test can check results directly. After
+ * its region each process has AMO_REGION bytes for other uses (amo_scratch).
  */
 struct amo_side {
 	struct side s;
 	struct fid_mr *mr;
-	uint64_t key[API_RANKS], base[API_RANKS]; /* of every process's region */
+	uint64_t key[API_RANKS], base[API_RANKS]; /* of all processes' regions */
 };
 
 static inline unsigned char *amo_memory(struct api *a, int rank)
@@ -155,7 +155,7 @@ static inline void amo_register(struct amo_side *m, struct api *a, uint64_t acce
 	int mode = m->s.info->domain_attr->mr_mode;
 
 	if (mode == FI_MR_BASIC)
-		mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY; /* as it was called once */
+		mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY; /* the meaning of FI_MR_BASIC */
 	OK(fi_mr_reg(m->s.domain, amo_memory(a, a->rank), AMO_REGION, access, 0,
 		     77 + (uint64_t)a->rank, 0, &m->mr, NULL));
 	mine[0] = fi_mr_key(m->mr);
@@ -181,7 +181,7 @@ static inline void amo_open(struct amo_side *m, struct api *a, const struct side
 	amo_register(m, a, access);
 }
 
-/* As most tests want it: a completion says that the target has it. */
+/* Opens `m` as most tests need: a completion means that the target memory has changed. */
 static inline void amo_open_usual(struct amo_side *m, struct api *a)
 {
 	amo_open(m, a, &(struct side_opts){.tx_flags = FI_DELIVERY_COMPLETE}, AMO_ACCESS);
@@ -200,7 +200,7 @@ static inline struct fi_rma_ioc amo_target(const struct amo_side *m, int rank, u
 	return (struct fi_rma_ioc){m->base[rank] + offset, count, m->key[rank]};
 }
 
-/* One piece of everything, at `offset` of that process's region; the context is the amo itself. */
+/* Sets all lists to one entry, at `offset` of the region of `rank`. The context is `m` itself. */
 static inline void amo_aim(struct amo *m, const struct amo_side *to, int rank, uint64_t offset,
 			   size_t count)
 {
@@ -222,7 +222,7 @@ static inline uint64_t amo_flags(const struct amo *m)
 	return FI_ATOMIC | (m->family == AMO_BASE ? FI_WRITE : FI_READ);
 }
 
-/* The next completion is that of `m`. */
+/* Waits for the next completion, which must be that of `m`. */
 static inline void amo_done(struct side *s, const struct amo *m)
 {
 	struct fi_cq_tagged_entry e = side_take(s, s->tx);
@@ -232,7 +232,7 @@ static inline void amo_done(struct side *s, const struct amo *m)
 		     "flags of the atomic");
 }
 
-/* The next completion says that `m` failed so. */
+/* Waits for the next completion, which must say that `m` failed with `err`. */
 static inline struct fi_cq_err_entry amo_failed(struct side *s, const struct amo *m, int err)
 {
 	struct fi_cq_err_entry e = side_take_err(s, s->tx, err);
@@ -247,7 +247,7 @@ static inline struct fi_cq_err_entry amo_failed(struct side *s, const struct amo
 #define AMO_DONE(...)   (api_at(__FILE__, __LINE__), amo_done(__VA_ARGS__))
 #define AMO_FAILED(...) (api_at(__FILE__, __LINE__), amo_failed(__VA_ARGS__))
 
-/* Posts and waits until it is done; there is no waiting for an injected one. */
+/* Posts `m` and waits for its completion. AMO_INJECT has none. */
 #define AMO_RUN(s, m)                                                                              \
 	do {                                                                                       \
 		POST(s, amo_post((s)->ep, m));                                                     \

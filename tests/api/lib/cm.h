@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connected endpoints: one side listens, the other connects, both may be in one process. Needs obj.h,
- * whose struct obj holds the domain.
+ * Connected endpoints: one side listens, the other connects. Both may be in one process. Needs
+ * obj.h; the domain is in its struct obj.
  */
 #ifndef API_CM_H
 #define API_CM_H
@@ -10,11 +10,11 @@
 
 #include "local.h"
 
-#define CM_DATA  512   /* bytes that travel with a request or an answer */
-#define CM_MS    10000 /* for an event that has to come */
-#define CM_QUIET 50    /* ms in which nothing comes */
+#define CM_DATA  512   /* maximum bytes of user data with a connection request or answer */
+#define CM_MS    10000 /* limit for an awaited event */
+#define CM_QUIET 50    /* ms without an event */
 
-#define CM_PROGRESS_MAX 32 /* queues a process makes progress of while it waits */
+#define CM_PROGRESS_MAX 32 /* maximum number of event queues driven while waiting */
 
 /* One end of a connection. */
 struct cm_end {
@@ -28,32 +28,36 @@ struct cm_end {
 struct cm {
 	struct obj o;
 	struct fid_pep *pep;
-	struct fid_eq *eq; /* of pep */
+	struct fid_eq *eq; /* event queue of pep */
 	struct fid_eq *turned[CM_PROGRESS_MAX];
 	unsigned int driven_count;
 };
 
-/* An event as it was read. */
+/* An event and its user data. */
 struct cm_event {
 	unsigned char data[CM_DATA + 16];
-	size_t len; /* of data */
+	size_t len; /* bytes in data */
 	struct fi_eq_cm_entry entry;
 };
 
-/* Bytes that travel with a request of the RDMA connection manager; with an answer there may be more. */
+/*
+ * User data (bytes) of the RDMA connection manager's request and reject; an accept may carry more.
+ */
 #define CM_BARE_DATA   56
 #define CM_BARE_REJECT 148
 
-/* What bare queue pairs ask of their application. */
+/* The registration mode that bare queue pairs require. */
 #define CM_BARE_MR (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
-/* Connected endpoints that are a device's queue pairs and nothing more. */
+/* Returns whether endpoints are bare queue pairs of a device. */
 static inline bool cm_bare(void)
 {
 	return !strcmp(api_provider(), "verbs");
 }
 
-/* Those of shared memory alone: they have addresses and numbers, but no socket of the network. */
+/*
+ * Returns whether endpoints use shared memory alone: their addresses hold ports, but no TCP socket.
+ */
 static inline bool cm_inside(void)
 {
 	return !strcmp(api_provider(), "shm");
@@ -77,12 +81,14 @@ static inline void cm_domain(struct cm *c, uint64_t caps, void (*tune)(struct fi
 	obj_domain(&c->o);
 }
 
-/* An IPv4 address of this host that endpoints of the domain can have, at that number. */
+/*
+ * Returns an IPv4 address of this host that an endpoint of the domain can have, with port `number`.
+ */
 static inline struct sockaddr_in cm_here(const struct cm *c, uint16_t number)
 {
 	struct sockaddr_in in = {.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
-	if (cm_bare()) { /* there is no device at 127.0.0.1 */
+	if (cm_bare()) { /* no device has 127.0.0.1 */
 		CHECK_EQ(c->o.info->src_addrlen, sizeof(in));
 		memcpy(&in, c->o.info->src_addr, sizeof(in));
 	}
@@ -110,7 +116,7 @@ static inline void cm_close_eq(struct cm *c, struct fid_eq *eq)
 	CLOSE(eq);
 }
 
-/* Bound to a queue of its own, not listening. */
+/* Returns a passive endpoint bound to `eq`, not listening. */
 static inline struct fid_pep *cm_pep(struct cm *c, struct fid_eq *eq)
 {
 	struct fid_pep *pep;
@@ -127,7 +133,7 @@ static inline void cm_listen(struct cm *c)
 	OK(fi_listen(c->pep));
 }
 
-/* Opened for `info`, bound, not enabled. */
+/* Opens an endpoint for `info` with queues of its own. Does not enable the endpoint. */
 static inline void cm_end(struct cm *c, struct cm_end *e, struct fi_info *info)
 {
 	e->domain = c->o.domain;
@@ -165,7 +171,7 @@ static inline void cm_close(struct cm *c)
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
-/* Everything moves, nothing is taken. */
+/* Drives all event queues and consumes no event. */
 static inline void cm_progress(struct cm *c)
 {
 	struct cm_event scratch;
@@ -192,7 +198,7 @@ static inline ssize_t cm_read(struct cm *c, struct fid_eq *eq, uint32_t *event,
 	return ret;
 }
 
-/* The next event has to be this one, about that object. */
+/* Waits for the next event, which must be `wanted` with `about` as fid. */
 static inline struct cm_event cm_event(struct cm *c, struct fid_eq *eq, uint32_t wanted,
 				       const struct fid *about)
 {
@@ -209,7 +215,7 @@ static inline struct cm_event cm_event(struct cm *c, struct fid_eq *eq, uint32_t
 	return got;
 }
 
-/* The next one has to be a failure of that endpoint, for that reason. */
+/* Waits for the next event, which must be a failure of e->ep with error `wanted`. */
 static inline struct cm_event cm_failure(struct cm *c, struct cm_end *e, int wanted)
 {
 	struct fi_eq_err_entry err = {0};
@@ -227,7 +233,7 @@ static inline struct cm_event cm_failure(struct cm *c, struct cm_end *e, int wan
 	return got;
 }
 
-/* Nothing is told for a while. */
+/* Checks that no event arrives within CM_QUIET. */
 static inline void cm_silence(struct cm *c, struct fid_eq *eq)
 {
 	uint64_t end = obj_now_us() + CM_QUIET * 1000;
@@ -255,7 +261,7 @@ static inline struct obj_name cm_peer(struct fid_ep *ep)
 	return name;
 }
 
-/* The next request to our passive endpoint. */
+/* Waits for the next connection request to c->pep. */
 static inline struct fi_info *cm_request(struct cm *c)
 {
 	struct cm_event got = EVENT(c, c->eq, FI_CONNREQ, &c->pep->fid);
@@ -280,7 +286,7 @@ static inline void cm_accept(struct cm *c, struct cm_end *e, struct fi_info *req
 	EVENT(c, e->eq, FI_CONNECTED, &e->ep->fid);
 }
 
-/* Both ends in this process, connected. */
+/* Connects two endpoints of this process. */
 static inline void cm_both(struct cm *c, struct cm_end *active, struct cm_end *passive)
 {
 	struct obj_name name;
@@ -293,7 +299,7 @@ static inline void cm_both(struct cm *c, struct cm_end *active, struct cm_end *p
 	EVENT(c, active->eq, FI_CONNECTED, &active->ep->fid);
 }
 
-/* Both are closed, and all the rest. */
+/* Closes both ends and `c`. */
 static inline void cm_close_both(struct cm *c, struct cm_end *one, struct cm_end *other)
 {
 	cm_close_end(c, one);
@@ -301,7 +307,7 @@ static inline void cm_close_both(struct cm *c, struct cm_end *one, struct cm_end
 	cm_close(c);
 }
 
-/* A request of this process to its own listener, of that name. */
+/* Connects `active` to a listener of this process. Returns the request; `to` gets the address. */
 static inline struct fi_info *cm_ask(struct cm *c, struct cm_end *active, struct obj_name *to)
 {
 	cm_domain(c, 0, NULL);
@@ -311,7 +317,7 @@ static inline struct fi_info *cm_ask(struct cm *c, struct cm_end *active, struct
 	return cm_request(c);
 }
 
-/* Rank 0 listens, and everybody learns where. */
+/* Rank 0 listens. Returns the address of the listener in all processes. */
 static inline struct obj_name cm_meet(struct cm *c, struct api *a)
 {
 	struct obj_name mine = {0}, all[2];
@@ -324,7 +330,7 @@ static inline struct obj_name cm_meet(struct cm *c, struct api *a)
 	return all[0];
 }
 
-/* One end here, the other in the other process: rank 1 has connected to rank 0. */
+/* Connects rank 1 to rank 0; `e` is the end of this process. */
 static inline void cm_pair(struct cm *c, struct api *a, struct cm_end *e)
 {
 	struct obj_name to = cm_meet(c, a);
@@ -337,7 +343,7 @@ static inline void cm_pair(struct cm *c, struct api *a, struct cm_end *e)
 	}
 }
 
-/* A word goes over. */
+/* Sends `word` from one end to the other and checks that word. */
 static inline void cm_say(struct cm_end *from, struct cm_end *to, uint64_t word)
 {
 	uint64_t heard = ~word;

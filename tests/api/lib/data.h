@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Buffers with a pattern in them and guard bytes around every piece. Needs api.h. */
+/* Buffers with a test pattern and guard bytes around each piece. Needs api.h. */
 #ifndef API_DATA_H
 #define API_DATA_H
 
@@ -7,10 +7,10 @@
 
 #define DATA_GUARD 0xa5
 #define DATA_EMPTY 0x5a
-#define DATA_GAP   32 /* guard bytes around a piece */
+#define DATA_GAP   32 /* bytes between pieces */
 #define DATA_IOV   16
 
-/* Byte `at` of the message `seed`: neighbours, pages and messages differ. */
+/* Byte `at` of message `seed`. Differs between neighbours, pages and messages. */
 static inline unsigned char data_byte(unsigned int seed, size_t at)
 {
 	return (unsigned char)(seed * 151 + at * 7 + (at >> 8) * 13 + (at >> 16) * 29);
@@ -50,7 +50,7 @@ static inline bool data_all(const void *buf, size_t len, unsigned char value)
 	return true;
 }
 
-/* A buffer in `count` pieces that lie apart, the later the lower; a plain one is one piece. */
+/* A buffer of `count` separate pieces, at falling addresses. */
 struct data {
 	struct iovec iov[DATA_IOV];
 	size_t count;
@@ -59,7 +59,7 @@ struct data {
 	size_t total;
 };
 
-/* How long piece `i` is: odd, uneven, the second and the last but one are empty. */
+/* Returns the length of piece `i`. Lengths are uneven; the second and the last but one are 0. */
 static inline size_t data_share(size_t len, size_t count, size_t i, size_t left)
 {
 	size_t share = len / count + i * 3 + 1;
@@ -111,7 +111,10 @@ static inline void *data_at(const struct data *d)
 	return d->iov[0].iov_base;
 }
 
-/* The first `len` bytes hold message `seed`, the rest nothing, nobody wrote around the pieces. */
+/*
+ * Checks that the first `len` bytes hold message `seed`, that the rest is DATA_EMPTY, and that all
+ * guard bytes are intact.
+ */
 static inline void data_expect(const struct data *d, size_t len, unsigned int seed)
 {
 	const unsigned char *at = d->memory + d->total;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hints for datagram endpoints on the loopback interface, or, with HW=verbs, those of a device. Datagrams are
- * lost when more of them wait than the kernel keeps, so the tests have few under way at a time. Needs api.h.
+ * Hints for datagram endpoints on the loopback interface, or with HW=verbs on a device. The kernel
+ * drops datagrams when its socket buffer is full, so the tests keep few in flight. Needs api.h.
  */
 #ifndef API_DGRAM_H
 #define API_DGRAM_H
 
 #include <netinet/in.h>
 
-/* A device's: no IP address, and what fits into one packet of its is the longest. */
+/* Returns whether the endpoint is a device's: no IP address, and max_msg_size is one packet. */
 static inline bool dgram_device(void)
 {
 	return !strcmp(api_provider(), "verbs");
@@ -27,7 +27,7 @@ static inline void dgram_hint(struct fi_info *hints)
 	hints->tx_attr->msg_order = hints->rx_attr->msg_order = 0;
 }
 
-/* For side_opts.tune: an endpoint at 127.0.0.1, at a number of the system's choice. */
+/* For side_opts.tune: an endpoint at 127.0.0.1 with a port chosen by the system. */
 static inline void dgram_in(struct fi_info *hints)
 {
 	struct sockaddr_in *in = calloc(1, sizeof(*in));
@@ -45,7 +45,7 @@ static inline void dgram_in(struct fi_info *hints)
 	hints->src_addrlen = sizeof(*in);
 }
 
-/* The same at ::1. */
+/* For side_opts.tune: an endpoint at ::1. */
 static inline void dgram_in6(struct fi_info *hints)
 {
 	struct sockaddr_in6 *in6 = calloc(1, sizeof(*in6));

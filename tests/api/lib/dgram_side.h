@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sides with a datagram endpoint. Needs api.h, data.h, side.h, forms.h. */
+/* struct side with a datagram endpoint. Needs api.h, data.h, side.h, forms.h. */
 #ifndef API_DGRAM_SIDE_H
 #define API_DGRAM_SIDE_H
 
@@ -22,7 +22,7 @@ static inline struct form_args dgram_args(struct side *s, enum form form, const 
 				  .context = context};
 }
 
-/* One message from rank 1 to rank 0, which posts its receive before it is sent, or after. */
+/* Sends one message from rank 1 to rank 0. Rank 0 posts its receive before, or if `late` after. */
 static inline void dgram_pass(struct side *s, size_t len, unsigned int seed, bool late)
 {
 	struct data d = s->a->rank ? data_full(len, 1, seed) : data_new(len, 1);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values of each type of atomics where arithmetic is at its edges. Needs eval.h. */
+/* Edge values of arithmetic for each type of atomics. Needs eval.h. */
 #ifndef API_EDGES_H
 #define API_EDGES_H
 
 #define EDGES     16
-#define EDGES_MAX 256 /* a type of one byte: every value there is */
+#define EDGES_MAX 256 /* for types of one byte: all values */
 
 typedef unsigned char edge[EVAL_ELEMENT];
 
@@ -22,16 +22,18 @@ static inline void edges_integer(enum fi_datatype type, edge *out)
 		memcpy(out[i], &values[i], eval_size(type));
 }
 
-/* In any IEEE format the values lie at the same places. */
+/*
+ * All IEEE formats place sign, exponent and mantissa alike, so one table of bit patterns fits all.
+ */
 static inline void edges_float(size_t size, int exponent, int mantissa, edge *out)
 {
 	uint64_t sign = UINT64_C(1) << (exponent + mantissa), step = UINT64_C(1) << mantissa;
 	uint64_t infinite = sign - step, one = ((UINT64_C(1) << (exponent - 1)) - 1) << mantissa;
-	uint64_t values[EDGES] = {0, /* and so on, each with its sign */
+	uint64_t values[EDGES] = {0, /* most values appear with both signs */
 				  sign,
 				  one,
 				  one | sign,
-				  one + 1,               /* and the least bit */
+				  one + 1,               /* 1 + epsilon */
 				  one + step + step / 2, /* 3 */
 				  1,                     /* the least denormal */
 				  1 | sign,
@@ -48,7 +50,7 @@ static inline void edges_float(size_t size, int exponent, int mantissa, edge *ou
 		memcpy(out[i], &values[i], size);
 }
 
-/* With something in the bytes that do not count. */
+/* Fills the padding bytes of long doubles with other values, to show that padding is ignored. */
 static inline void edges_long(edge *out)
 {
 	long double values[EDGES] = {0,
@@ -94,7 +96,7 @@ static inline void edges_real(enum fi_datatype type, edge *out)
 	}
 }
 
-/* Each part meets another; the first four differ from each other in the sign of a zero at most. */
+/* Pairs each real part with a different imaginary part. The first four are the signed zeros. */
 static inline void edges_complex(enum fi_datatype type, edge *out)
 {
 	size_t half = eval_size(eval_part(type));
@@ -107,7 +109,7 @@ static inline void edges_complex(enum fi_datatype type, edge *out)
 	}
 }
 
-/* Fills `out` and returns how many there are. */
+/* Fills `out`. Returns the number of values. */
 static inline size_t edges(enum fi_datatype type, edge out[EDGES_MAX])
 {
 	memset(out, 0, sizeof(edge) * EDGES_MAX);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two processes with an endpoint each and buffers for tagged messages of up to 1 MiB, whose tags are the buffers'
- * numbers. Each has a queue for what it sends, and one for what it receives. Needs obj.h.
+ * Two processes with one endpoint each and buffers for tagged messages of up to 1 MiB. The tag of a
+ * message is the index of its buffer. Each process has one queue for sends and one for receives.
+ * Needs obj.h.
  */
 #ifndef API_ENDS_H
 #define API_ENDS_H
 
 #define ENDS_MOST ((1u << 20) + 3)
-#define ENDS      12 /* messages under way at a time */
+#define ENDS      12 /* messages in flight */
 
 struct ends {
-	struct obj o; /* its queue is that of sends */
+	struct obj o; /* o.cq takes sends */
 	struct fid_cq *rx;
 	fi_addr_t to;
 	struct api *a;
@@ -26,7 +27,7 @@ static inline void ends_progress(void *arg)
 	fi_cq_read(e->rx, NULL, 0);
 }
 
-/* So that what follows goes straight to the other side instead of waiting for a connection. */
+/* Connects both sides, so that later sends are not queued for the connection setup. */
 static inline void ends_greet(struct ends *e)
 {
 	uint64_t word = 1, got;
@@ -78,7 +79,7 @@ static inline void ends_close(struct ends *e)
 	}
 }
 
-/* In so many uneven segments, one of which is empty. */
+/* Splits `buf` into `count` segments of uneven lengths, the second one empty. */
 static inline size_t ends_cut(struct iovec *iov, void *buf, size_t len, size_t count)
 {
 	unsigned char *at = buf;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an atomic makes of one element, worked out slowly from fi_atomic(3): integers as 128 bits
- * modulo their width, floats as in eval_float.h. Needs api.h.
+ * Reference implementation of atomics for one element, written from fi_atomic(3). Integers are 128
+ * bits wide, modulo the width of their type; floats are in eval_float.h. Needs api.h.
  */
 #ifndef API_EVAL_H
 #define API_EVAL_H
@@ -12,7 +12,7 @@
 
 typedef unsigned __int128 eval_word;
 
-/* Little endian, with its sign or zeros in front. */
+/* Little endian. Sign-extends signed types, zero-extends the others. */
 static inline eval_word eval_load(enum fi_datatype type, const void *from)
 {
 	int unused = 128 - 8 * (int)eval_size(type);
@@ -63,7 +63,7 @@ static inline eval_word eval_integer(enum fi_datatype type, enum fi_op op, eval_
 
 /* ---- Everything ------------------------------------------------------------------------------ */
 
-/* Does `compare` stand in this relation to `target`? Nothing does to a NaN, but for "not equal". */
+/* Returns whether `compare` OP `target` holds. With a NaN only "not equal" does. */
 static inline bool eval_holds(enum fi_datatype type, enum fi_op op, const void *compare,
 			      const void *target)
 {
@@ -94,7 +94,7 @@ static inline bool eval_holds(enum fi_datatype type, enum fi_op op, const void *
 				   : greater;
 }
 
-/* Masked swaps are of integers only, so bytes will do. */
+/* Masked swaps exist for integers only, so they work byte by byte. */
 static inline void eval_mask(size_t size, unsigned char *target, const unsigned char *buf,
 			     const unsigned char *compare)
 {
@@ -102,7 +102,7 @@ static inline void eval_mask(size_t size, unsigned char *target, const unsigned 
 		target[i] = (unsigned char)((buf[i] & compare[i]) | (target[i] & ~compare[i]));
 }
 
-/* Does it to one element. `compare` is looked at by the compare family alone. */
+/* Applies `op` to one element. Only operations of the compare family read `compare`. */
 static inline void eval(enum fi_datatype type, enum fi_op op, void *target, const void *buf,
 			const void *compare)
 {
@@ -126,7 +126,7 @@ static inline void eval(enum fi_datatype type, enum fi_op op, void *target, cons
 	}
 }
 
-/* The same bits, or two real numbers that are both NaN, whatever the payload. */
+/* Returns whether two reals have the same bits, or are both NaN with any payload. */
 static inline bool eval_same_real(enum fi_datatype type, const void *a, const void *b)
 {
 	size_t bytes = type == FI_LONG_DOUBLE ? EVAL_LONG_BYTES : eval_size(type);

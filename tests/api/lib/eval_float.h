@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an atomic makes of a real or a complex number: reals as long doubles, complex ones as pairs.
- * Small floats are decoded to long double, and encoded by searching their codes for the nearest.
- * Needs api.h.
+ * Reference results of atomics on real and complex numbers. Reals are computed as long double,
+ * complex numbers as pairs. Small floats are decoded to long double; encoding searches the nearest
+ * code. Needs api.h.
  */
 #ifndef API_EVAL_FLOAT_H
 #define API_EVAL_FLOAT_H
@@ -15,8 +15,8 @@
 /* ---- Small floats ---------------------------------------------------------------------------- */
 
 struct eval_format {
-	int exponent, mantissa; /* bits; the sign is in front of them */
-	bool infinite;          /* has infinities; else the code of all ones is its only NaN */
+	int exponent, mantissa; /* bits, below the sign bit */
+	bool infinite;          /* has infinities; otherwise all ones is the only NaN */
 };
 
 static inline struct eval_format eval_format(enum fi_datatype type)
@@ -35,7 +35,7 @@ static inline struct eval_format eval_format(enum fi_datatype type)
 	}
 }
 
-/* The first code without a sign that is no finite number. */
+/* Returns the first unsigned code that is not a finite number. */
 static inline unsigned int eval_top(struct eval_format f)
 {
 	unsigned int ones = (1u << (f.exponent + f.mantissa)) - 1;
@@ -43,7 +43,7 @@ static inline unsigned int eval_top(struct eval_format f)
 	return f.infinite ? ones - (1u << f.mantissa) + 1 : ones;
 }
 
-/* What a code without a sign would be worth if all were finite numbers. */
+/* Returns the value of an unsigned code, as if every code were a finite number. */
 static inline long double eval_worth(struct eval_format f, unsigned int code)
 {
 	int bias = (1 << (f.exponent - 1)) - 1;
@@ -67,7 +67,10 @@ static inline long double eval_decode(struct eval_format f, unsigned int code)
 	return code & sign ? -x : x;
 }
 
-/* The nearest code; of two the even one. Beyond the finite ones comes what follows them. */
+/*
+ * Returns the code nearest to `x`, the even one of two. Overflow gives infinity, or NaN without
+ * infinities.
+ */
 static inline unsigned int eval_encode(struct eval_format f, long double x)
 {
 	unsigned int low = 0, high = eval_top(f), sign = 1u << (f.exponent + f.mantissa);
@@ -142,9 +145,9 @@ static inline void eval_put(enum fi_datatype type, void *to, long double x)
 }
 
 /*
- * Sum, difference or product. A long double is wide enough for rounding twice to be as good as once
- * with all types but double, which is computed as such; a float result is rounded here, since a
- * complex product goes on with it.
+ * Sum, difference or product. For all types but double, rounding from long double to the type gives
+ * the same result as rounding once. Double is computed as double. Float results are rounded here,
+ * because a complex product continues with them.
  */
 static inline long double eval_arithmetic(enum fi_datatype type, enum fi_op op, long double t,
 					  long double b)
@@ -160,7 +163,7 @@ static inline long double eval_arithmetic(enum fi_datatype type, enum fi_op op, 
 static inline void eval_real(enum fi_datatype type, enum fi_op op, void *target, const void *buf)
 {
 	long double t = eval_get(type, target), b = eval_get(type, buf);
-	bool tt = t != 0, bb = b != 0; /* so NaN is true */
+	bool tt = t != 0, bb = b != 0; /* a NaN is true */
 
 	switch (op) {
 	case FI_MIN:
@@ -209,7 +212,7 @@ static inline void eval_put_pair(enum fi_datatype type, void *to, long double re
 	eval_put(part, (char *)to + eval_size(part), im);
 }
 
-/* A complex number lies in memory as a pair of its parts does. */
+/* The C product of complex numbers. A complex number has the memory layout of its pair of parts. */
 static inline struct eval_pair eval_language_product(enum fi_datatype part, struct eval_pair t,
 						     struct eval_pair b)
 {
@@ -226,7 +229,7 @@ static inline struct eval_pair eval_language_product(enum fi_datatype part, stru
 	return (struct eval_pair){creall(x), cimagl(x)};
 }
 
-/* The product as textbooks have it; other libraries may rescue infinities as the language does. */
+/* The textbook product. With OTHER=1 a NaN result may be an infinity instead, as in C (Annex G). */
 static inline struct eval_pair eval_product(enum fi_datatype type, struct eval_pair t,
 					    struct eval_pair b)
 {

@@ -7,8 +7,8 @@
 
 enum eval_class { EVAL_INTEGER, EVAL_REAL, EVAL_COMPLEX };
 
-#define EVAL_LONG_BYTES (LDBL_MANT_DIG == 64 ? 10 : sizeof(long double)) /* the rest is padding */
-#define EVAL_ELEMENT    32                                               /* bytes, at most */
+#define EVAL_LONG_BYTES (LDBL_MANT_DIG == 64 ? 10 : sizeof(long double)) /* without padding */
+#define EVAL_ELEMENT    32 /* maximum bytes of an element */
 
 static inline enum eval_class eval_class(enum fi_datatype type)
 {
@@ -61,7 +61,7 @@ static inline size_t eval_size(enum fi_datatype type)
 	}
 }
 
-/* The type of the two halves of a complex number. */
+/* Returns the type of the two parts of a complex number. */
 static inline enum fi_datatype eval_part(enum fi_datatype type)
 {
 	return type == FI_FLOAT_COMPLEX    ? FI_FLOAT

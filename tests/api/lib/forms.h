@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every form of send and receive behind one call each. Needs api.h, data.h, side.h. */
+/* Wraps each form of send and receive in one call. Needs api.h, data.h, side.h. */
 #ifndef API_FORMS_H
 #define API_FORMS_H
 
 enum form {
 	FORM_PLAIN,  /* fi_send, fi_recv */
-	FORM_VECTOR, /* ...v */
-	FORM_MSG,    /* ...msg, with .flags */
+	FORM_VECTOR, /* fi_sendv, fi_recvv */
+	FORM_MSG,    /* fi_sendmsg, fi_recvmsg, with .flags */
 	FORM_INJECT,
 	FORM_DATA,
 	FORM_INJECTDATA,
@@ -18,7 +18,7 @@ static const char *const form_names[] = {"plain", "vector", "msg", "inject", "da
 struct form_args {
 	enum form form;
 	bool tagged;
-	const struct data *d; /* plain and inject forms: one piece; data NULL: nothing */
+	const struct data *d; /* NULL: no data. Plain and inject forms use one piece. */
 	fi_addr_t peer;       /* destination or source */
 	uint64_t tag, ignore;
 	uint64_t data, flags;
@@ -133,7 +133,7 @@ static inline ssize_t form_recv(struct side *s, const struct form_args *f)
 	}
 }
 
-/* Sends and waits until it is done; an injected one is done at once. */
+/* Sends and waits for the completion. Injected sends have none. */
 static inline void form_send_all(struct side *s, const struct form_args *f)
 {
 	POST(s, form_send(s, f));

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Groups of the processes of a case, joined and used. Needs api.h, lib/data.h and lib/side.h. */
+/*
+ * Groups of the processes of a case: joining and using them. Needs api.h, lib/data.h and
+ * lib/side.h.
+ */
 #ifndef API_GROUP_H
 #define API_GROUP_H
 
 #include <rdma/fi_collective.h>
 
-#define GROUP_MS 8000 /* for an event */
+#define GROUP_MS 8000 /* limit for an event */
 
-/* One endpoint that may join groups. */
+/* An endpoint that can join groups. */
 struct club {
 	struct side s;
 	struct fid_eq *eq;
@@ -18,8 +21,8 @@ struct group {
 	struct fid_av_set *set;
 	struct fid_mc *mc;
 	fi_addr_t addr;
-	int ranks[API_RANKS]; /* processes, in the order of members */
-	int size, rank;       /* ours among them */
+	int ranks[API_RANKS]; /* ranks of the members, in their order */
+	int size, rank;       /* rank: index of this process in ranks */
 };
 
 static inline void club_open_with(struct club *c, struct api *a, const struct side_opts *opts)
@@ -46,7 +49,7 @@ static inline void club_open(struct club *c, struct api *a)
 	club_open_with(c, a, &(struct side_opts){.one_cq = true});
 }
 
-/* All but the endpoint. */
+/* Closes all but the endpoint. */
 static inline void club_end_rest(struct club *c)
 {
 	OK(fi_close(&c->eq->fid));
@@ -59,23 +62,23 @@ static inline void club_end_rest(struct club *c)
 	fi_freeinfo(c->s.info);
 }
 
-/* Whatever the others do. */
+/* Closes all without waiting for the other processes. */
 static inline void club_end(struct club *c)
 {
-	/* The queue of events outlives the endpoint. */
+	/* The event queue must outlive the endpoint. */
 	c->s.a->progress = NULL;
 	OK(fi_close(&c->s.ep->fid));
 	club_end_rest(c);
 }
 
-/* When all the others are done too. */
+/* Waits until all processes are done, then closes all. */
 static inline void club_close(struct club *c)
 {
 	api_meet(c->s.a);
 	club_end(c);
 }
 
-/* A set of these processes, in their order. */
+/* Returns a set of the processes `ranks`, in this order. */
 static inline struct fid_av_set *club_set_key(struct club *c, const int *ranks, int size,
 					      uint32_t key)
 {
@@ -97,7 +100,7 @@ static inline struct fid_av_set *club_set(struct club *c, const int *ranks, int 
 	return club_set_key(c, ranks, size, 0);
 }
 
-/* The next event: 0 when it is that this join has come to a good end, else its error. */
+/* Waits for the end of the join `mc`. Returns 0 or its error (positive). */
 static inline int club_event(struct club *c, const struct fid_mc *mc)
 {
 	struct fi_eq_err_entry err = {0};
@@ -117,7 +120,7 @@ static inline int club_event(struct club *c, const struct fid_mc *mc)
 	return 0;
 }
 
-/* Of processes `ranks`; this one is among them. */
+/* Joins a group of processes `ranks`, which include this process. */
 static inline void group_join(struct group *g, struct club *c, const int *ranks, int size)
 {
 	fi_addr_t addr;
@@ -136,7 +139,7 @@ static inline void group_join(struct group *g, struct club *c, const int *ranks,
 	g->addr = fi_mc_addr(g->mc);
 }
 
-/* All processes, in their order. */
+/* Joins a group of all processes, in the order of ranks. */
 static inline void group_all(struct group *g, struct club *c)
 {
 	int ranks[API_RANKS];
@@ -152,13 +155,13 @@ static inline void group_close(struct group *g)
 	OK(fi_close(&g->set->fid));
 }
 
-/* The entry of a member in the vector. */
+/* Returns the member's entry in the address vector. */
 static inline fi_addr_t group_entry(const struct group *g, int rank)
 {
 	return g->c->s.addr[g->ranks[rank]];
 }
 
-/* The next completion is a collective's, a good one, and of `context`. */
+/* Waits for the next completion, which must be a good one of a collective, with `context`. */
 static inline void group_done_one(struct club *c, const void *context)
 {
 	struct fi_cq_tagged_entry e = side_take(&c->s, c->s.tx);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What collectives give, worked out plainly. Every member knows what all others bring: element `i` of member
- * `m` is a function of both. Needs api.h, lib/eval.h.
+ * Reference results of collectives. Each member can compute the input of all others: element `i` of
+ * member `m` is a function of `i` and `m`. Needs api.h, lib/eval.h.
  */
 #ifndef API_GROUP_MODEL_H
 #define API_GROUP_MODEL_H
 
-/* One collective. */
 struct model {
 	enum fi_collective_op kind;
 	enum fi_datatype type;
@@ -26,7 +25,7 @@ static inline bool model_rooted(enum fi_collective_op kind)
 	return kind == FI_BROADCAST || kind == FI_REDUCE || kind == FI_SCATTER || kind == FI_GATHER;
 }
 
-/* Elements of a member's buffers. */
+/* Returns the number of elements in the input buffer of member `rank`. */
 static inline size_t model_in(const struct model *m, int rank)
 {
 	switch (m->kind) {
@@ -69,8 +68,8 @@ static inline uint64_t model_random(uint64_t x)
 }
 
 /*
- * A number that is exact however many of them are combined in whatever order: the smallest types hold but a few
- * whole ones.
+ * Returns a number whose reductions are exact in any order. Floats of one byte represent few
+ * integers, so their numbers are limited further.
  */
 static inline long double model_number(const struct model *m, int rank, uint64_t r)
 {
@@ -84,7 +83,7 @@ static inline long double model_number(const struct model *m, int rank, uint64_t
 	return r % 3 ? 1 : -1;
 }
 
-/* Element `i` of what a member brings. Integers are any. */
+/* Writes input element `i` of member `rank`. Integers are random. */
 static inline void model_bring(const struct model *m, int rank, size_t i, void *to)
 {
 	uint64_t r = model_random(m->seed * UINT64_C(1000003) + (uint64_t)rank * 7919 + i * 31 + 1);
@@ -106,7 +105,7 @@ static inline void model_bring(const struct model *m, int rank, size_t i, void *
 	}
 }
 
-/* Element `i` of all members', combined in their order. */
+/* Combines the input elements `i` of all members, in the order of ranks. */
 static inline void model_combine(const struct model *m, size_t i, void *to)
 {
 	unsigned char next[EVAL_ELEMENT];
@@ -114,11 +113,11 @@ static inline void model_combine(const struct model *m, size_t i, void *to)
 	model_bring(m, 0, i, to);
 	for (int rank = 1; rank < m->size; rank++) {
 		model_bring(m, rank, i, next);
-		eval(m->type, m->op, to, next, next); /* compared with nothing */
+		eval(m->type, m->op, to, next, next); /* `compare` is not read */
 	}
 }
 
-/* As numbers: the sign of a zero may tell of the order that things were combined in. */
+/* Compares as numbers: the sign of a zero may depend on the order of a reduction. */
 static inline bool model_same(const struct model *m, const void *a, const void *b)
 {
 	enum fi_datatype part = eval_part(m->type);
@@ -134,7 +133,7 @@ static inline bool model_same(const struct model *m, const void *a, const void *
 	       eval_get(part, (const char *)a + half) == eval_get(part, (const char *)b + half);
 }
 
-/* Element `i` of a member's result. */
+/* Writes result element `i` of member `rank`. */
 static inline void model_result(const struct model *m, int rank, size_t i, void *to)
 {
 	size_t at = m->count ? i % m->count : 0;

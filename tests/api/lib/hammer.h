@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Workers that post atomics on a few elements of rank 0, any number of them on one endpoint and one
- * queue. Needs atomic.h, eval.h.
+ * Workers that post atomics concurrently on a few elements of rank 0. Several workers can share an
+ * endpoint and its queue. Needs atomic.h, eval.h.
  */
 #ifndef API_HAMMER_H
 #define API_HAMMER_H
 
 #define HAMMER_RANKS  4
-#define HAMMER_WINDOW 8   /* operations a worker has under way */
-#define HAMMER_ARRAY  3   /* elements of the sum */
-#define HAMMER_SLOT   128 /* bytes from one target to the next */
+#define HAMMER_WINDOW 8   /* operations in flight per worker */
+#define HAMMER_ARRAY  3   /* elements of HAMMER_SUM */
+#define HAMMER_SLOT   128 /* bytes between targets */
 
-/* What is hammered on, and how far off its alignment it lies. */
+/* Type of the targets, and their offset (bytes) from alignment. */
 static const struct hammer_kind {
 	enum fi_datatype type;
 	unsigned int odd;
 } hammer_kinds[] = {{FI_UINT64, 0}, {FI_INT32, 0},  {FI_DOUBLE, 0}, {FI_INT128, 0},
 		    {FI_UINT64, 1}, {FI_INT32, 62}, {FI_DOUBLE, 3}, {FI_INT128, 8}};
 
-/* The targets, a slot each. */
+/* The targets, one slot each. */
 enum { HAMMER_SUM, HAMMER_MIX, HAMMER_TICKET, HAMMER_SWAP, HAMMER_WHOLE };
 
 struct hammer_op {
 	struct amo amo;
 	unsigned char buf[HAMMER_ARRAY * EVAL_ELEMENT], compare[EVAL_ELEMENT], result[EVAL_ELEMENT];
-	bool done; /* by the thread that reads the queue */
+	bool done; /* set by the thread that reads the queue */
 };
 
 struct worker {
@@ -62,7 +62,7 @@ static inline unsigned char *hammer_target(struct api *a, const struct hammer_ki
 
 /* ---- Posting and waiting --------------------------------------------------------------------- */
 
-/* Others' completions too, when the queue is shared. */
+/* Reads completions, also those of other workers that share the queue. */
 static inline void hammer_reap(struct worker *w)
 {
 	struct fi_cq_tagged_entry e[HAMMER_WINDOW];
@@ -92,7 +92,7 @@ static inline void hammer_post(struct worker *w, struct hammer_op *op)
 	CHECK_EQ(ret, 0);
 }
 
-/* The operation's operands are set; it is the worker's own until it is waited for. */
+/* Starts an operation with the operands in `op`, which stays in use until hammer_wait. */
 static inline void hammer_start(struct worker *w, struct hammer_op *op, enum amo_family family,
 				enum fi_op what, int slot, size_t count)
 {
@@ -111,7 +111,7 @@ static inline void hammer_perform(struct worker *w, enum amo_family family, enum
 	hammer_wait(w, &w->ops[0]);
 }
 
-/* Rank 0 yields: there are fewer cores than workers. */
+/* Yields, as there may be fewer cores than workers. */
 static inline void hammer_progress(void *arg)
 {
 	side_progress(arg);
@@ -124,7 +124,7 @@ static inline void hammer_open(struct amo_side *m, struct api *a)
 	a->progress = hammer_progress;
 }
 
-/* Does the library have the type at all? */
+/* Returns whether the library supports the type; ours supports all. */
 static inline bool hammer_has(struct amo_side *m, const struct hammer_kind *k)
 {
 	size_t count;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Deferred work made of the operations of rig.h, which comes before. */
+/* Deferred work made of the operations of rig.h. Include rig.h first. */
 #ifndef API_JOB_H
 #define API_JOB_H
 
-/* What the application has to keep until the work is done. */
+/* Memory of a deferred work item, kept by the application until the item is done. */
 struct job {
 	struct fi_deferred_work work;
 	union {
@@ -15,7 +15,7 @@ struct job {
 		struct fi_op_compare_atomic compare;
 		struct fi_op_cntr cntr;
 	} op;
-	struct iovec iov; /* for tests that have no struct rig_op */
+	struct iovec iov; /* for tests without a struct rig_op */
 };
 
 static inline enum fi_op_type job_type(enum rig_kind kind)
@@ -64,11 +64,14 @@ static inline void job_fill(const struct rig *r, struct job *job, struct rig_op 
 	}
 }
 
-/* That operation, when `start` reaches the threshold; `done`, or NULL, counts its end. */
+/*
+ * Prepares `op` to start when `start` reaches `threshold`. `done` counts its completion; may be
+ * NULL.
+ */
 static inline void job_of(const struct rig *r, struct job *job, struct rig_op *op,
 			  struct fid_cntr *start, uint64_t threshold, struct fid_cntr *done)
 {
-	memset(job, 0x5a, sizeof(*job)); /* what is not said is not looked at */
+	memset(job, 0x5a, sizeof(*job)); /* other fields must not be read */
 	job->work.threshold = threshold;
 	job->work.triggering_cntr = start;
 	job->work.completion_cntr = done;
@@ -103,7 +106,7 @@ static inline void job_flags(struct job *job, uint64_t flags)
 	}
 }
 
-/* FI_OP_CNTR_SET or FI_OP_CNTR_ADD of that value to `cntr`. */
+/* Prepares FI_OP_CNTR_SET or FI_OP_CNTR_ADD (`type`) of `value` to `cntr`. */
 static inline void job_counter(struct job *job, enum fi_op_type type, struct fid_cntr *start,
 			       uint64_t threshold, struct fid_cntr *cntr, uint64_t value)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For endpoints of a domain with FI_MR_LOCAL: what a test posts is registered on the way, so that tests
- * need not know of it. The endpoint's tables are exchanged for ones that register the pages of what is given
- * without a descriptor and then do what was there; all is given back when the endpoint is closed. Needs api.h.
+ * Registers local buffers for endpoints of a domain with FI_MR_LOCAL, so that tests need no
+ * descriptors. local_wrap replaces the endpoint's operation tables. The new functions register the
+ * pages of each buffer, then call the original ones. Closing the endpoint closes the registrations.
+ * Needs api.h.
  */
 #ifndef API_LOCAL_H
 #define API_LOCAL_H
@@ -15,9 +16,9 @@
 #define LOCAL_EPS  64
 #define LOCAL_IOV  16
 #define LOCAL_PAGE 4096u
-#define LOCAL_LAST 64                   /* regions that are looked through */
+#define LOCAL_LAST 64                   /* regions searched for one to reuse */
 #define LOCAL_IN   (FI_RECV | FI_READ)  /* the device writes */
-#define LOCAL_OUT  (FI_SEND | FI_WRITE) /* the device reads: it may be constant */
+#define LOCAL_OUT  (FI_SEND | FI_WRITE) /* the device only reads: constant memory is allowed */
 
 struct local_mr {
 	struct fid_mr *mr;
@@ -36,7 +37,7 @@ struct local {
 	struct fi_ops_msg my_msg;
 	struct fi_ops_rma my_rma;
 	struct fi_ops_atomic my_atomic;
-	struct local_mr *mr; /* under `local_lock`, as the count and the room */
+	struct local_mr *mr; /* mr, count, room: under `local_lock` */
 	size_t count, room;
 };
 
@@ -51,7 +52,7 @@ static inline struct local *local_of(const void *ep)
 	api_fail("an endpoint that nobody wrapped");
 }
 
-/* The list of them grows with every call. */
+/* Appends `mr` to the list of the endpoint. local_lock held. */
 static inline struct fid_mr *local_note(struct local *l, struct local_mr mr)
 {
 	if (l->count == l->room) {
@@ -64,7 +65,7 @@ static inline struct fid_mr *local_note(struct local *l, struct local_mr mr)
 	return mr.mr;
 }
 
-/* Locked. */
+/* Returns a region that covers the range; registers one if needed. local_lock held. */
 static inline struct fid_mr *local_region(struct local *l, uintptr_t from, uintptr_t to,
 					  uint64_t access)
 {
@@ -175,7 +176,7 @@ static inline ssize_t local_senddata(struct fid_ep *ep, const void *buf, size_t 
 				context);
 }
 
-/* ---- One-sided transfers ---------------------------------------------------------------------- */
+/* ---- One-sided transfers --------------------------------------------------------------------- */
 
 static inline ssize_t local_read(struct fid_ep *ep, void *buf, size_t len, void *desc,
 				 fi_addr_t peer, uint64_t at, uint64_t key, void *context)
@@ -288,7 +289,7 @@ static inline void local_tables(struct local *l)
 	l->my_rma.writedata = local_writedata;
 }
 
-/* The tables hold once the endpoint is enabled: to be called after that, once or more. */
+/* Wraps the tables of an enabled endpoint. Further calls do nothing. */
 static inline void local_wrap(struct fid_domain *domain, const struct fi_info *info,
 			      struct fid_ep *ep)
 {
@@ -297,7 +298,7 @@ static inline void local_wrap(struct fid_domain *domain, const struct fi_info *i
 	if (!info || !(info->domain_attr->mr_mode & FI_MR_LOCAL) ||
 	    ep->fid.ops->close == local_close)
 		return;
-	/* What is freed stays what it is: a region is of pages, not of addresses. */
+	/* Keep freed memory mapped: a registration refers to physical pages, not to addresses. */
 	mallopt(M_MMAP_MAX, 0);
 	mallopt(M_TRIM_THRESHOLD, INT32_MAX);
 	l = local_of(NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A network of the test's own: loopback, and an interface that can do multicast and leads nowhere. Of
- * what is sent there only what comes back to this host is seen. Needs api.h.
+ * A network namespace for the test: loopback, and a multicast-capable interface without a peer.
+ * Packets sent there are only seen by this host. Needs api.h.
  */
 #ifndef API_OWN_NET_H
 #define API_OWN_NET_H
@@ -9,7 +9,7 @@
 #define OWN_NET_IN  "10.77.0.1"
 #define OWN_NET_IN6 "fd77::1"
 
-/* Before any process of the test is started. False, with the reason printed: it cannot be had here. */
+/* Call before the test forks. Returns false and prints the reason if it is not permitted here. */
 static inline bool own_net_enter(void)
 {
 	static const char make[] =

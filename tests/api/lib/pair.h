@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * EP=msg: a test of two processes runs on connected endpoints. Rank 1 connects to rank 0, and what is given
- * as an address later means nothing: it is FI_ADDR_UNSPEC, or 0. Needs api.h.
+ * EP=msg runs a test of two processes on connected endpoints. Rank 1 connects to rank 0. Addresses
+ * passed to calls are then ignored: FI_ADDR_UNSPEC or 0. Needs api.h.
  */
 #ifndef API_PAIR_H
 #define API_PAIR_H
 
 #include "local.h"
 
-#define PAIR_MS 10000 /* for an event */
+#define PAIR_MS 10000 /* limit for an event */
 
 struct pair {
 	struct fid_domain *domain;
 	const struct fi_info *info;
 	struct fid_eq *eq;
-	struct fid_pep *pep; /* of rank 0 */
+	struct fid_pep *pep; /* only on rank 0 */
 	struct fi_info *request;
 };
 
-/* What a bare queue pair is for; who asks for more is not offered one. */
+/* Capabilities of a bare queue pair. Hints with others match no provider. */
 #define PAIR_BARE_CAPS                                                                             \
 	(FI_MSG | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |   \
 	 FI_REMOTE_WRITE | FI_RMA_PMEM | FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
@@ -36,22 +36,22 @@ static inline enum fi_ep_type pair_type(void)
 }
 
 /*
- * Are they a device's queue pairs and nothing more? Then what is sent waits for its receive, and there is
- * nothing that a device does not do: tags, messages that somebody keeps, cancelling.
+ * Returns whether endpoints are bare queue pairs of a device. A send then waits for its receive,
+ * and tags, unexpected messages and cancelling are not supported.
  */
 static inline bool pair_bare(void)
 {
 	return pair_wanted() && !strcmp(api_provider(), "verbs");
 }
 
-/* For a case, or what is left of it, that is about such things. */
+/* Skips the case, or its rest, on bare queue pairs. */
 static inline void pair_not_bare(const char *why)
 {
 	if (pair_bare())
 		api_skip(why);
 }
 
-/* Rules of registration that the application follows beside those of the test: see local.h. */
+/* Returns the mr_mode to ask for: `mode`, or what bare queue pairs require (see local.h). */
 static inline int pair_mr_mode(int mode)
 {
 	return pair_bare() ? FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY
@@ -63,7 +63,7 @@ static inline fi_addr_t pair_addr(int rank)
 	return rank ? 0 : FI_ADDR_UNSPEC;
 }
 
-/* The next event has to be this one. */
+/* Waits for the next event, which must be `wanted`. */
 static inline void pair_event(const struct pair *p, uint32_t wanted, struct fi_eq_cm_entry *entry)
 {
 	struct fi_eq_err_entry err = {0};
@@ -83,7 +83,7 @@ static inline void pair_queue(struct pair *p, struct fid_fabric *fabric)
 	OK(fi_eq_open(fabric, &attr, &p->eq, NULL));
 }
 
-/* Rank 0 has heard rank 1 when it returns. */
+/* Rank 0 listens, and waits for the request of rank 1. */
 static inline void pair_listen(struct pair *p, struct api *a, struct fid_fabric *fabric,
 			       struct fi_info *info)
 {
@@ -102,7 +102,9 @@ static inline void pair_listen(struct pair *p, struct api *a, struct fid_fabric 
 	p->request = entry.info;
 }
 
-/* An endpoint of the kind that is wanted, to be bound to what it needs. */
+/*
+ * Opens an endpoint: connected with EP=msg, else reliable datagrams. The caller binds its queues.
+ */
 static inline struct fid_ep *pair_endpoint(struct pair *p, struct api *a, struct fid_fabric *fabric,
 					   struct fid_domain *domain, struct fi_info *info)
 {
@@ -123,7 +125,7 @@ static inline struct fid_ep *pair_endpoint(struct pair *p, struct api *a, struct
 	return ep;
 }
 
-/* Connected when it returns. */
+/* Connects `ep`, and waits until it is connected. */
 static inline void pair_meet(struct pair *p, struct api *a, struct fid_ep *ep)
 {
 	struct {

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Elements in pieces of uneven counts that lie apart, guard bytes between. Needs atomic.h. */
+/*
+ * Elements of an atomic in separate pieces of uneven counts, with guard bytes between. Needs
+ * atomic.h.
+ */
 #ifndef API_PIECES_H
 #define API_PIECES_H
 
-#define PIECES_ROOM 6144 /* bytes that hold the largest atomic in pieces */
+#define PIECES_ROOM 6144 /* enough bytes for the largest atomic in pieces */
 
 struct pieces {
 	unsigned char *memory; /* PIECES_ROOM bytes */
 	struct fi_ioc ioc[AMO_IOV];
-	size_t n, size; /* pieces; bytes of an element */
+	size_t n, size; /* number of pieces; bytes of an element */
 };
 
-/* Elements of piece `i`, when `left` are to be shared by it and those after it. */
+/* Returns the number of elements of piece `i`; `left` elements are left for it and later pieces. */
 static inline size_t pieces_share(size_t n, size_t i, size_t left, unsigned int salt)
 {
 	size_t share = (salt + i * 3) % 4 + 1, after = n - i - 1;
@@ -19,7 +22,9 @@ static inline size_t pieces_share(size_t n, size_t i, size_t left, unsigned int 
 	return !after ? left : share + after > left ? left - after : share;
 }
 
-/* The later the lower; at multiples of their size and `odd` bytes, if `memory` is. */
+/*
+ * Lays out pieces at falling addresses. With aligned `memory`, each is `odd` bytes off alignment.
+ */
 static inline struct pieces pieces_in(void *memory, size_t size, size_t count, size_t n,
 				      unsigned int salt)
 {
@@ -39,7 +44,7 @@ static inline struct pieces pieces_in(void *memory, size_t size, size_t count, s
 	return p;
 }
 
-/* For `salt` of pieces_in: that many bytes, up to 31, off their alignment. */
+/* The part of `salt` of pieces_in that moves pieces off their alignment, by up to 31 bytes. */
 #define PIECES_ODD(bytes) ((bytes) << 8)
 
 static inline struct pieces pieces_new(size_t size, size_t count, size_t n, unsigned int salt)
@@ -70,7 +75,7 @@ static inline void pieces_get(const struct pieces *p, void *to)
 	}
 }
 
-/* Nobody wrote around them. */
+/* Checks that all guard bytes are intact. */
 static inline void pieces_guarded(const struct pieces *p)
 {
 	const unsigned char *end = p->memory + PIECES_ROOM;

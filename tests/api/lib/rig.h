@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An endpoint for operations that start later: it counts what it does, has a region of words to
- * read, write and change, and talks to itself. Operations of every kind, triggered or deferred, have
- * the same effect in a number of their own. Needs obj.h.
+ * An endpoint for triggered and deferred operations. It has counters, a region of words as target,
+ * and sends to itself. Each operation works on a word of its own, and all kinds have the same
+ * effect. Needs obj.h.
  */
 #ifndef API_RIG_H
 #define API_RIG_H
@@ -17,13 +17,13 @@ struct rig {
 	struct obj o;
 	struct fid_cntr *sent, *received, *reads, *writes; /* bound to o.ep */
 	struct fid_mr *mr;
-	uint64_t words[RIG_WORDS]; /* the region */
-	uint64_t base, key;        /* remote address of its first byte */
+	uint64_t words[RIG_WORDS]; /* the registered region */
+	uint64_t base, key;        /* remote address of words[0] */
 	fi_addr_t self;
 };
 
 struct rig_opts {
-	uint64_t caps; /* beside messages, RMA, atomics */
+	uint64_t caps; /* beside FI_MSG, FI_TAGGED, FI_RMA, FI_ATOMIC */
 	enum fi_progress progress;
 	enum fi_threading threading;
 	uint64_t cq_bind;
@@ -75,7 +75,7 @@ static inline void rig_open(struct rig *r, const struct rig_opts *o)
 	rig_region(r);
 }
 
-/* Whatever a test closed itself is NULL. */
+/* A test that closes an object itself sets the member to NULL. */
 static inline void rig_close(struct rig *r)
 {
 	struct fid_cntr *cntrs[] = {r->sent, r->received, r->reads, r->writes};
@@ -89,20 +89,20 @@ static inline void rig_close(struct rig *r)
 	obj_close(&r->o);
 }
 
-/* Progress, as an application that waits for something else makes it. */
+/* Makes progress as an application does that waits for something else. */
 static inline void rig_progress(struct rig *r)
 {
 	fi_cq_read(r->o.cq, NULL, 0);
 }
 
-/* So many progress calls that whatever could happen has happened. */
+/* Makes enough progress calls for all pending operations to finish. */
 static inline void rig_progress_calls(struct rig *r)
 {
 	for (int i = 0; i < 300; i++)
 		rig_progress(r);
 }
 
-/* A counter's two values, once they are there; they never go beyond. */
+/* Waits for the two values of a counter, and checks that they do not exceed them. */
 static inline void rig_counts(struct fid_cntr *cntr, uint64_t value, uint64_t error)
 {
 	OBJ_UNTIL(fi_cntr_read(cntr) >= value && fi_cntr_readerr(cntr) >= error, );
@@ -113,7 +113,7 @@ static inline void rig_counts(struct fid_cntr *cntr, uint64_t value, uint64_t er
 /* ---- Operations ------------------------------------------------------------------------------ */
 
 enum rig_kind {
-	RIG_SEND, /* messages are met by the call of the other direction */
+	RIG_SEND, /* a message needs the opposite call: see rig_meet */
 	RIG_TSEND,
 	RIG_RECV,
 	RIG_TRECV,
@@ -121,20 +121,20 @@ enum rig_kind {
 	RIG_READ,
 	RIG_ATOMIC,  /* adds */
 	RIG_FETCH,   /* adds */
-	RIG_COMPARE, /* swaps where equal to 1 */
+	RIG_COMPARE, /* swaps where equal to RIG_OLD */
 	RIG_KINDS
 };
 
-#define RIG_OLD 1    /* in a word before */
-#define RIG_NEW 1000 /* what an operation brings; RIG_NEW + RIG_OLD where it adds */
+#define RIG_OLD 1    /* value of a word before */
+#define RIG_NEW 1000 /* operand of an operation; FI_SUM gives RIG_NEW + RIG_OLD */
 
-/* One operation with all its lists: they are the caller's to keep. */
+/* One operation with its lists and buffers. The caller keeps it until the operation is done. */
 struct rig_op {
 	enum rig_kind kind;
-	uint64_t *word;          /* of the region: what atomics and writes change, what is read */
-	uint64_t local, compare; /* buffers: what is brought, and where the rest is put */
+	uint64_t *word;          /* target of writes and atomics, source of reads */
+	uint64_t local, compare; /* local: the operation's own buffer */
 	uint64_t result;
-	uint64_t other; /* the other end's buffer */
+	uint64_t other; /* buffer of the opposite call (rig_meet) */
 	struct iovec iov;
 	struct fi_ioc ioc, compare_ioc, result_ioc;
 	struct fi_rma_iov rma;
@@ -149,7 +149,7 @@ static inline bool rig_is_receive(enum rig_kind kind)
 	return kind == RIG_RECV || kind == RIG_TRECV;
 }
 
-/* Makes it ready, its word the one numbered `n`. */
+/* Prepares an operation on word `n` of the region. */
 static inline void rig_op(struct rig *r, struct rig_op *op, enum rig_kind kind, unsigned int n)
 {
 	*op = (struct rig_op){.kind = kind, .word = &r->words[n], .compare = RIG_OLD};
@@ -206,7 +206,7 @@ static inline struct fi_msg_atomic rig_atomic(const struct rig *r, const struct 
 				      .context = op->context};
 }
 
-/* The call of the other direction, without a completion of its own where that can be. */
+/* Makes the opposite call of a message, without a completion where that is possible. */
 static inline void rig_meet(struct rig *r, struct rig_op *op)
 {
 	switch (op->kind) {
@@ -228,7 +228,7 @@ static inline void rig_meet(struct rig *r, struct rig_op *op)
 	}
 }
 
-/* Has it happened? A half of it is a failure. */
+/* Returns whether the operation took effect. A partial effect is a failure. */
 static inline bool rig_happened(struct rig_op *op)
 {
 	uint64_t word = __atomic_load_n(op->word, __ATOMIC_ACQUIRE);
@@ -253,7 +253,7 @@ static inline bool rig_happened(struct rig_op *op)
 	}
 }
 
-/* Once it is done what it brought is there; a message may still be on its way. */
+/* Checks the effect of a completed operation. A sent message may still be in flight. */
 static inline void rig_verify(struct rig *r, struct rig_op *op)
 {
 	if (op->kind == RIG_SEND || op->kind == RIG_TSEND)
@@ -278,7 +278,7 @@ static inline uint64_t rig_flags(enum rig_kind kind)
 #define RIG_FLAG_BITS                                                                              \
 	(FI_SEND | FI_RECV | FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE)
 
-/* The endpoint's counter that such an operation counts on. */
+/* Returns the endpoint's counter for this kind of operation. */
 static inline struct fid_cntr *rig_counter(const struct rig *r, enum rig_kind kind)
 {
 	if (rig_is_receive(kind))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the tests of one-sided transfers share: processes that know each other's endpoints, regions
- * whose keys they exchange, every form of read and write behind one call, and waiting for the
- * outcome: a completion where there is one, and always the counter. Needs obj.h.
+ * Helpers of the tests of one-sided operations. Processes know each other's endpoints and exchange
+ * the keys of regions. rma_post wraps each form of read and write. The helpers wait for the
+ * completion, if there is one, and for the counter. Needs obj.h.
  */
 #ifndef API_RMA_H
 #define API_RMA_H
@@ -16,7 +16,7 @@
 
 struct rma_opts {
 	uint64_t caps;    /* 0: FI_MSG | FI_RMA */
-	uint32_t version; /* of the interface; 0: 1.17 */
+	uint32_t version; /* of the API; 0: 1.17 */
 	int mr_mode;
 	uint64_t order;   /* msg_order to ask for */
 	uint64_t cq_bind; /* beside FI_TRANSMIT */
@@ -28,18 +28,18 @@ struct rma_opts {
 
 struct rma {
 	struct api *a;
-	struct obj o;                    /* o.cq: what is initiated here */
-	struct fid_cq *in;               /* what comes from others */
-	struct fid_cntr *reads, *writes; /* of what is initiated here */
-	struct fid_cntr *messages;       /* where there are no queues */
-	struct fid_cntr *by_others[2];   /* what others write and read here, where it is counted */
-	uint64_t done[2], failed[2];     /* [0] writes, [1] reads: what the counters have to say */
+	struct obj o;                    /* o.cq: operations initiated here */
+	struct fid_cq *in;               /* remote CQ data and messages */
+	struct fid_cntr *reads, *writes; /* operations initiated here */
+	struct fid_cntr *messages;       /* without queues: sends and receives */
+	struct fid_cntr *by_others[2];   /* writes and reads by peers, if bound */
+	uint64_t done[2], failed[2]; /* [0] writes, [1] reads: expected values of the counters */
 	fi_addr_t addr[API_RANKS];
 	uint64_t next_key;
 	struct pair pair;
 };
 
-/* What a peer has to know of a region: the remote address of its first byte, its key. */
+/* Needed by a peer to access a region: remote address of its first byte, key, length. */
 struct rma_key {
 	uint64_t base, key;
 	size_t len;
@@ -97,7 +97,7 @@ static inline void rma_endpoint(struct rma *r, const struct rma_opts *o)
 	OK(fi_ep_bind(r->o.ep, &r->in->fid, FI_RECV));
 }
 
-/* The last step before others can reach it; tests that bind more call it themselves. */
+/* Enables the endpoint and exchanges addresses. Tests that bind more objects call it themselves. */
 static inline void rma_enable(struct rma *r)
 {
 	struct obj_name mine, all[API_RANKS];
@@ -132,7 +132,7 @@ static inline void rma_open(struct rma *r, struct api *a, const struct rma_opts 
 	rma_enable(r);
 }
 
-/* Without waiting for the others. */
+/* Closes all without waiting for the other processes. */
 static inline void rma_leave(struct rma *r)
 {
 	r->a->progress = NULL;
@@ -160,7 +160,7 @@ static inline void rma_close(struct rma *r)
 
 /* ---- Regions --------------------------------------------------------------------------------- */
 
-/* Does the domain follow this rule of registration? */
+/* Returns whether the domain has the registration mode `bit`. */
 static inline bool rma_mode(const struct rma *r, int bit)
 {
 	int mode = r->o.info->domain_attr->mr_mode;
@@ -194,7 +194,7 @@ static inline struct rma_key rma_key(const struct rma *r, struct fid_mr *mr, con
 	return (struct rma_key){virt ? (uintptr_t)buf : 0, fi_mr_key(mr), len};
 }
 
-/* Rank `owner` gives a key away, the others get it. */
+/* Gives the key of rank `owner` to all ranks. */
 static inline struct rma_key rma_share(struct rma *r, int owner, const struct rma_key *mine)
 {
 	struct rma_key all[API_RANKS], none = {0};
@@ -220,7 +220,7 @@ enum rma_form {
 	RMA_FORMS
 };
 
-/* Forms that are no ...msg use the first range alone, single ones the first piece. */
+/* A read or write. Only ...msg forms use all ranges; forms without a list use the first piece. */
 struct rma_op {
 	enum rma_form form;
 	const struct iovec *iov;
@@ -293,7 +293,7 @@ static inline ssize_t rma_post(struct fid_ep *ep, const struct rma_op *op)
 	}
 }
 
-/* Posts, and again while there is no room. */
+/* Posts `op`; repeats the call while it returns -FI_EAGAIN. */
 static inline void rma_start(struct rma *r, const struct rma_op *op)
 {
 	ssize_t ret;
@@ -308,7 +308,7 @@ static inline void rma_start(struct rma *r, const struct rma_op *op)
 	(FI_SEND | FI_RECV | FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE |        \
 	 FI_REMOTE_READ | FI_REMOTE_WRITE)
 
-/* All read or written so far is done, as the counters tell. */
+/* Waits until the counters have the expected values, and checks these. */
 static inline void rma_counted(struct rma *r)
 {
 	OBJ_UNTIL(fi_cntr_read(r->writes) >= r->done[0] && fi_cntr_read(r->reads) >= r->done[1],
@@ -327,7 +327,7 @@ static inline void rma_check_entry(const struct rma_op *op, const void *context,
 		     "flags of the completion");
 }
 
-/* The next completion is that of `op`. */
+/* Waits for the next completion, which must be that of `op`. */
 static inline void rma_completed(struct rma *r, const struct rma_op *op)
 {
 	struct fi_cq_tagged_entry e;
@@ -339,7 +339,7 @@ static inline void rma_completed(struct rma *r, const struct rma_op *op)
 	rma_check_entry(op, e.op_context, e.flags);
 }
 
-/* From posting to the end. */
+/* Posts `op` and waits for its end. */
 static inline void rma_run(struct rma *r, const struct rma_op *op)
 {
 	rma_start(r, op);
@@ -349,7 +349,7 @@ static inline void rma_run(struct rma *r, const struct rma_op *op)
 	rma_counted(r);
 }
 
-/* The same of one that fails, with `err`; injected or not, the queue tells. */
+/* Posts `op`, which must fail with `err`. A failed injected operation also writes a CQ error. */
 static inline void rma_fails(struct rma *r, const struct rma_op *op, int err)
 {
 	struct fi_cq_tagged_entry unused;
@@ -369,7 +369,7 @@ static inline void rma_fails(struct rma *r, const struct rma_op *op, int err)
 	rma_counted(r);
 }
 
-/* What the target of a write of `len` bytes with remote CQ data gets. */
+/* Waits for the target's completion of a write of `len` bytes with remote CQ data. */
 static inline void rma_notified(struct rma *r, struct fid_cq *cq, uint64_t data, size_t len)
 {
 	struct fi_cq_tagged_entry e;
@@ -386,7 +386,7 @@ static inline void rma_notified(struct rma *r, struct fid_cq *cq, uint64_t data,
 	api_check_eq((int64_t)e.len, (int64_t)len, "bytes that were written");
 }
 
-/* One piece from or to one range. */
+/* Runs an operation with one local piece and one remote range. */
 static inline void rma_plain(struct rma *r, enum rma_form form, void *buf, size_t len,
 			     const struct rma_key *key, uint64_t offset)
 {

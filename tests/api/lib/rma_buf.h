@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory for both ends of a one-sided transfer: pieces of uneven lengths with guard bytes around
- * each, in rising or falling order; and steps, which both ends walk through together. Needs rma.h.
+ * Memory for both ends of a one-sided operation: pieces of uneven lengths with guard bytes, at
+ * rising or falling addresses. A step is one operation that both ends check. Needs rma.h.
  */
 #ifndef API_RMA_BUF_H
 #define API_RMA_BUF_H
 
 #define RMA_IOV     16
-#define RMA_EMPTY   (-1) /* in the place of a seed: nothing was written here */
+#define RMA_EMPTY   (-1) /* in place of a seed: no message was written */
 #define RMA_CQ_DATA UINT64_C(0xfedcba9876543210)
 
 struct rma_buf {
@@ -16,7 +16,10 @@ struct rma_buf {
 	struct iovec iov[RMA_IOV];
 };
 
-/* How long piece `i` is: as odd numbers grow, or shrink; of short messages some are empty. */
+/*
+ * Returns the length of piece `i`. Lengths rise, or fall if `falling`; pieces of short messages may
+ * be empty.
+ */
 static inline size_t rma_piece(size_t len, size_t count, size_t i, bool falling)
 {
 	size_t n = falling ? count - 1 - i : i;
@@ -25,7 +28,10 @@ static inline size_t rma_piece(size_t len, size_t count, size_t i, bool falling)
 	return len * (n + 1) * (n + 1) / all - len * n * n / all;
 }
 
-/* Of the same arguments come the same offsets in every process. Falling: the later the lower. */
+/*
+ * Equal arguments give equal offsets in all processes. If `falling`, pieces lie at falling
+ * addresses.
+ */
 static inline struct rma_buf rma_buf_new(size_t len, size_t count, bool falling)
 {
 	struct rma_buf b = {.len = len, .count = count};
@@ -55,7 +61,7 @@ static inline size_t rma_buf_offset(const struct rma_buf *b, size_t i)
 	return (size_t)((unsigned char *)b->iov[i].iov_base - b->memory);
 }
 
-/* What `b` looks like with that message in it, into `image`. */
+/* Writes to `image` the content of `b` after message `seed`. */
 static inline void rma_buf_paint(const struct rma_buf *b, unsigned char *image, int seed)
 {
 	size_t from = 0;
@@ -77,8 +83,8 @@ static inline void rma_buf_set(const struct rma_buf *b, int seed)
 }
 
 /*
- * Other processes write to what is compared here; that they have ended is known by ways a checker of
- * threads does not see.
+ * Other processes write the memory compared here. The thread sanitizer does not see how they
+ * synchronize.
  */
 static __attribute__((no_sanitize("thread"))) size_t
 rma_difference(const unsigned char *got, const unsigned char *want, size_t len)
@@ -115,7 +121,7 @@ static inline void rma_buf_expect(const struct rma_buf *b, int seed)
 #define RMA_SAME(...)   (api_at(__FILE__, __LINE__), rma_same(__VA_ARGS__))
 #define RMA_EXPECT(...) (api_at(__FILE__, __LINE__), rma_buf_expect(__VA_ARGS__))
 
-/* The pieces of `b` as the ranges a peer names them by; `key` is of a region over all of it. */
+/* Writes the pieces of `b` as remote ranges to `to`. `key` is that of a region over all of `b`. */
 static inline void rma_ranges(const struct rma_buf *b, const struct rma_key *key,
 			      struct fi_rma_iov *to)
 {
@@ -124,10 +130,10 @@ static inline void rma_ranges(const struct rma_buf *b, const struct rma_key *key
 					    key->key};
 }
 
-/* ---- A region of the last rank, its key with everybody --------------------------------------- */
+/* ---- A region of the last rank, whose key all ranks know ------------------------------------- */
 
 struct rma_target {
-	struct fid_mr *mr; /* of the last rank alone */
+	struct fid_mr *mr; /* on the last rank only */
 	struct rma_key key;
 };
 
@@ -143,7 +149,7 @@ static inline void rma_target_open(struct rma *r, struct rma_target *t, void *me
 	t->key = rma_share(r, owner, &t->key);
 }
 
-/* When all are done with it. */
+/* Waits until all ranks are done, then closes the region. */
 static inline void rma_target_close(struct rma *r, struct rma_target *t)
 {
 	api_meet(r->a);
@@ -154,15 +160,15 @@ static inline void rma_target_close(struct rma *r, struct rma_target *t)
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
 /*
- * One transfer from rank 0 to or from memory of rank 1, checked at both ends. Rank 1 reads its
- * completion after rank 0 has its own when it leaves progress to others.
+ * One operation of rank 0 on memory of rank 1, checked at both ends. Without automatic progress
+ * (a->progress set), rank 1 reads its completion before rank 0 meets it.
  */
 struct rma_step {
 	enum rma_form form;
 	size_t len;
-	size_t count, to_count; /* pieces here, ranges there */
-	bool falling;           /* the pieces here; the ranges there are the other way round */
-	unsigned int seed;      /* another one each time */
+	size_t count, to_count; /* local pieces, remote ranges */
+	bool falling;           /* local pieces; the remote ranges are the other way round */
+	unsigned int seed;      /* incremented by each step */
 	uint64_t flags;
 };
 
@@ -172,7 +178,7 @@ static inline void rma_step_op(const struct rma_step *st, struct rma_op *op)
 	op->flags = st->flags;
 	op->data = RMA_CQ_DATA + st->seed;
 	if (pair_bare())
-		op->data &= UINT32_MAX; /* all that a device takes along */
+		op->data &= UINT32_MAX; /* a device carries 32 bits of remote CQ data */
 	op->to_count = st->to_count;
 }
 
@@ -185,10 +191,10 @@ static inline void rma_step_target(struct rma *r, const struct rma_step *st)
 	struct fid_mr *mr;
 
 	rma_step_op(st, &op);
-	if (rma_has_data(&op) && pair_bare()) /* which takes a receive */
+	if (rma_has_data(&op) && pair_bare()) /* remote CQ data consumes a receive */
 		OK(fi_recv(r->o.ep, NULL, 0, NULL, 0, NULL));
 	rma_buf_set(&b, reads ? (int)st->seed : RMA_EMPTY);
-	/* Of a bare queue pair a read tells that a write has arrived. */
+	/* On bare queue pairs a read confirms that a write has arrived. */
 	mr = rma_reg(r, b.memory, b.total,
 		     pair_bare() ? RMA_REMOTE
 		     : reads     ? FI_REMOTE_READ
@@ -225,7 +231,7 @@ static inline void rma_step_initiator(struct rma *r, const struct rma_step *st)
 	rma_buf_free(&here);
 }
 
-/* Both ranks call it; the seed goes on. Of pieces and ranges there are as many as can be, at most. */
+/* Runs a step; both ranks call it. Limits pieces and ranges to what the endpoint supports. */
 static inline void rma_step(struct rma *r, struct rma_step *step)
 {
 	struct rma_step st = *step;
@@ -241,7 +247,7 @@ static inline void rma_step(struct rma *r, struct rma_step *step)
 		rma_step_initiator(r, &st);
 }
 
-/* Can this form carry that much? */
+/* Returns whether the form can carry the length. */
 static inline bool rma_fits(const struct rma *r, const struct rma_step *st)
 {
 	bool inject = rma_injects(st->form) || (st->flags & FI_INJECT);

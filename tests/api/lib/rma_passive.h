@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A target that does nothing at all: it tells its key, sleeps until a signal wakes it, and looks at
- * its memory without a call of the library. What others wrote must be there, and what they read
- * must have been right, all while it slept. Needs rma_buf.h.
+ * A passive target: gives away its key, sleeps until a signal, then checks its memory without
+ * calling the library. Writes and reads by peers must complete while the target sleeps. Needs
+ * rma_buf.h.
  */
 #ifndef API_RMA_PASSIVE_H
 #define API_RMA_PASSIVE_H
@@ -11,14 +11,14 @@
 
 #define PASSIVE_SIZE (2u << 20)
 
-static unsigned char passive_memory[PASSIVE_SIZE]; /* of the sleeper */
+static unsigned char passive_memory[PASSIVE_SIZE]; /* memory of the sleeping rank */
 static volatile sig_atomic_t passive_woken;
 
 struct passive {
 	struct rma r;
 	struct rma_target t;
 	pid_t sleeper;
-	unsigned char *model; /* all processes see it: what `passive_memory` has to be in the end */
+	unsigned char *model; /* shared by all processes: expected content of `passive_memory` */
 };
 
 static inline void passive_signal(int sig)
@@ -26,7 +26,7 @@ static inline void passive_signal(int sig)
 	passive_woken = sig;
 }
 
-/* May this process look into the sleeper's memory? */
+/* Skips the case unless this process may read the sleeper's memory (process_vm_readv). */
 static inline void passive_probe(const struct passive *p, uintptr_t at)
 {
 	unsigned char byte;
@@ -36,12 +36,12 @@ static inline void passive_probe(const struct passive *p, uintptr_t at)
 		api_skip("the kernel lets no process reach into another one's memory");
 }
 
-/* Everybody knows everybody, the sleeper's memory holds message 1, and so does the model. */
+/* Opens all processes. The sleeper's memory and the model hold message 1. */
 static inline void passive_open(struct passive *p, struct api *a, const struct rma_opts *o)
 {
 	int last = a->ranks - 1;
 	struct {
-		uintptr_t pid, at; /* no padding: it is sent as it stands */
+		uintptr_t pid, at; /* no padding: sent as bytes */
 	} mine = {(uintptr_t)getpid(), (uintptr_t)passive_memory}, all[API_RANKS];
 	unsigned char *first = malloc(8);
 
@@ -56,7 +56,7 @@ static inline void passive_open(struct passive *p, struct api *a, const struct r
 	p->sleeper = (pid_t)all[last].pid;
 	passive_probe(p, all[last].at);
 	p->r.addr[!a->rank] = p->r.addr[last];
-	if (a->rank != last) /* while it is awake: they get to know each other */
+	if (a->rank != last) /* connects to the target while it is awake */
 		RMA_PLAIN(&p->r, RMA_READ, first, 8, &p->t.key, 0);
 	free(first);
 }
@@ -67,7 +67,7 @@ static inline void passive_close(struct passive *p)
 	rma_close(&p->r);
 }
 
-/* The last rank, between two meetings. */
+/* Run by the last rank, between two barriers. */
 static inline void passive_sleep(struct passive *p)
 {
 	void (*progress)(void *) = p->r.a->progress;
@@ -98,7 +98,7 @@ static inline void passive_needs_all(void)
 		api_skip("this library needs the target for some of it");
 }
 
-/* A case of two: rank 0 does `work` while rank 1 sleeps. */
+/* For two processes: rank 0 does `work` while rank 1 sleeps. */
 static inline void passive_run(struct api *a, const struct rma_opts *o,
 			       void (*work)(struct passive *p))
 {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A stream of reads and writes, small and large ones by turns, to ranges that overlap, posted
- * without waiting: what each read gets and what is there at the end is what they give one after the
- * other. Needs rma_buf.h.
+ * A stream of reads and writes of mixed sizes to overlapping ranges, posted without waiting. The
+ * results must be those of the operations in the order of posting. Needs rma_buf.h.
  */
 #ifndef API_RMA_STREAM_H
 #define API_RMA_STREAM_H
 
-#define STREAM_SIZE  (96u << 10) /* bytes they all fall into */
+#define STREAM_SIZE  (96u << 10) /* bytes that all ranges lie in */
 #define STREAM_COUNT 400
 
 struct stream_op {
-	unsigned char *buf, *want; /* want: of reads */
+	unsigned char *buf, *want; /* want: expected content of `buf` at the end */
 	size_t len;
 	bool done;
 };
@@ -19,11 +18,11 @@ struct stream_op {
 struct stream {
 	struct rma *r;
 	fi_addr_t peer;
-	struct rma_key key;   /* of STREAM_SIZE bytes at least */
-	unsigned char *model; /* what is there after the operations so far */
-	unsigned int seed;    /* of the choices */
-	unsigned int reads;   /* so many of a hundred are reads */
-	uint64_t flags;       /* that ...msg calls have now and then: FI_MORE, FI_FENCE */
+	struct rma_key key;   /* of at least STREAM_SIZE bytes */
+	unsigned char *model; /* expected target memory after the operations posted so far */
+	unsigned int seed;    /* of the random choices */
+	unsigned int reads;   /* percentage of reads */
+	uint64_t flags;       /* for some of the ...msg calls: FI_MORE, FI_FENCE */
 	size_t done;
 	struct stream_op ops[STREAM_COUNT];
 };
@@ -34,7 +33,7 @@ static inline unsigned int stream_random(struct stream *s, unsigned int below)
 	return (s->seed >> 8) % below;
 }
 
-/* Takes a completion, if there is one. */
+/* Reads one completion, if there is one. */
 static inline void stream_reap(struct stream *s)
 {
 	struct fi_cq_tagged_entry e;
@@ -118,7 +117,10 @@ static inline void stream_one(struct stream *s, unsigned int i)
 	s->done++;
 }
 
-/* All of them, to the end. The model is what the target's memory has to hold then. */
+/*
+ * Posts all operations, waits for them, and checks the data of reads. The caller compares the
+ * target with the model.
+ */
 static inline void stream_run(struct stream *s)
 {
 	s->done = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Long messages in a row from rank 0 to rank 1, connected (EP=msg) or not. Each has a queue to poll for what it sends,
- * and one to sleep on for what it receives. Needs obj.h.
+ * Rank 0 sends several long messages to rank 1, connected (EP=msg) or not. Each process has one
+ * queue to poll for sends, and one to sleep on for receives. Needs obj.h.
  */
 #ifndef API_ROW_H
 #define API_ROW_H
@@ -10,13 +10,13 @@
 
 #include "pair.h"
 
-#define ROW_LEN   60000 /* TCP: the fifth goes beyond 256 KiB, what follows may wait for more */
+#define ROW_LEN   60000 /* TCP: five messages exceed 256 KiB, later ones may be queued */
 #define ROW_PLAIN 5
 #define ROW       8
 #define ROW_MOST  10
 
 struct row {
-	struct obj o; /* its queue is that of sends */
+	struct obj o; /* o.cq takes sends */
 	struct fid_cq *rx;
 	struct pair pair;
 	fi_addr_t to;
@@ -30,7 +30,7 @@ struct row_opts {
 
 static unsigned char row_out[ROW_MOST][ROW_LEN], row_in[ROW_MOST][ROW_LEN];
 
-/* Elsewhere a receiver fetches what is long, and the sender hears of it later. */
+/* Returns whether the sender pushes the data. On other transports the receiver fetches it. */
 static inline bool row_sent_whole(void)
 {
 	return !strcmp(api_provider(), "tcp");
@@ -59,7 +59,7 @@ static inline void row_domain(struct row *r, const struct row_opts *w)
 	obj_domain(&r->o);
 }
 
-/* So that what follows goes straight to the other side instead of waiting for a connection. */
+/* Connects both sides, so that later sends are not queued for the connection setup. */
 static inline void row_greet(struct row *r)
 {
 	uint64_t word = 1, got;
@@ -122,7 +122,10 @@ static inline void row_take(struct row *r, int count)
 	}
 }
 
-/* The receives are there, and a thread of ours sleeps. The last ones ask for `flags`. */
+/*
+ * Sends the row when the receives are posted and the other thread sleeps. Those after ROW_PLAIN
+ * have `flags`.
+ */
 static inline void row_send(struct row *r, uint64_t flags)
 {
 	for (int i = 0; i < ROW; i++)
@@ -142,7 +145,7 @@ static inline void row_send(struct row *r, uint64_t flags)
 	}
 }
 
-/* Until the other process says so, we touch the library no more. */
+/* Waits for the other process without calling the library. */
 static inline void row_wait(struct row *r)
 {
 	char all_there;
@@ -154,7 +157,7 @@ static inline void row_wait(struct row *r)
 
 struct row_sleeper {
 	struct row *r;
-	uint64_t word; /* what wakes it */
+	uint64_t word; /* payload of the message that ends the sleep */
 };
 
 static inline void *row_asleep(void *arg)
@@ -168,7 +171,10 @@ static inline void *row_asleep(void *arg)
 	return NULL;
 }
 
-/* One thread waits for messages to us, the other has sent some and waits for something else. */
+/*
+ * One thread sleeps in fi_cq_sread on the receive queue while this thread sends and then waits on a
+ * socket.
+ */
 static inline void row_send_beside_sleeper(struct row *r, uint64_t flags)
 {
 	struct row_sleeper s = {.r = r};

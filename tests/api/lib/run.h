@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs the cases of a program, each in processes of its own. Included by api.h. */
+/* Runs the cases of a program, each in its own processes. Included by api.h. */
 #ifndef API_RUN_H
 #define API_RUN_H
 
@@ -47,7 +47,7 @@ static inline __attribute__((noreturn)) void api_child(const struct api_case *c,
 	exit(0);
 }
 
-/* The first process that fails ends the others, by their ids. 0, 1 or API_SKIP. */
+/* Waits for all processes. When one fails, kills the others. Returns 0, 1 or API_SKIP. */
 static inline int api_wait(pid_t *pids, int ranks)
 {
 	int result = 0, status;
@@ -110,8 +110,8 @@ static inline bool api_wanted(const char *name, int argc, char **argv)
 }
 
 /*
- * A case that differs from another by a setting of shared memory alone is the same once more over a device;
- * where that is emulated it takes its time.
+ * Skips, over a device, a case that only sets an FI_SHM_ variable: the same case has run without
+ * the setting, and emulated devices are slow.
  */
 static inline bool api_again(const struct api_case *c)
 {
@@ -122,7 +122,7 @@ static inline bool api_again(const struct api_case *c)
 	return true;
 }
 
-/* All cases are run, whatever happens to one. 0, 1, or API_SKIP when not one could be run. */
+/* Runs all cases even after a failure. Returns 0, 1, or API_SKIP if no case could run. */
 static inline int api_main(int argc, char **argv, const struct api_case *cases, size_t count)
 {
 	int passed = 0, failed = 0;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One process's endpoint with all it needs, and waiting for its completions. Needs api.h. */
+/* One process's endpoint with its objects, and helpers that wait for completions. Needs api.h. */
 #ifndef API_SIDE_H
 #define API_SIDE_H
 
 #include "pair.h"
 
-#define SIDE_NAME 128 /* bytes of an address */
+#define SIDE_NAME 128 /* maximum bytes of an address */
 
 struct side_opts {
-	uint64_t caps;               /* 0: FI_MSG | FI_TAGGED, of bare queue pairs FI_MSG */
+	uint64_t caps;               /* 0: FI_MSG | FI_TAGGED; bare queue pairs: FI_MSG */
 	uint64_t tx_flags, rx_flags; /* op_flags */
-	uint64_t tx_bind, rx_bind;   /* to bind the queues with, beside FI_TRANSMIT and FI_RECV */
+	uint64_t tx_bind, rx_bind;   /* flags for binding, beside FI_TRANSMIT and FI_RECV */
 	enum fi_threading threading;
 	enum fi_cq_format format; /* of both queues; 0: FI_CQ_FORMAT_TAGGED */
 	enum fi_av_type av_type;
 	size_t cq_size, min_multi_recv;
 	bool one_cq;                         /* s->tx and s->rx are the same queue */
 	bool knows_nobody;                   /* no address is inserted */
-	bool not_enabled;                    /* opened and bound, no more */
-	void (*tune)(struct fi_info *hints); /* last, may be NULL: whatever else is asked for */
+	bool not_enabled;                    /* opened and bound only */
+	void (*tune)(struct fi_info *hints); /* called last, may be NULL: changes the hints */
 };
 
 struct side {
@@ -29,11 +29,11 @@ struct side {
 	struct fid_av *av;
 	struct fid_cq *tx, *rx;
 	struct fid_ep *ep;
-	fi_addr_t addr[API_RANKS]; /* of every process, its own included */
+	fi_addr_t addr[API_RANKS]; /* of all processes, this one included */
 	unsigned char names[API_RANKS][SIDE_NAME];
 	size_t name_len;
 	struct pair pair;
-	bool yields; /* while it waits: set for tests with many answers to wait for */
+	bool yields; /* yields while waiting: for tests that wait for many answers */
 };
 
 static inline void side_progress(void *arg)
@@ -93,7 +93,7 @@ static inline void side_queues(struct side *s, const struct side_opts *o)
 	OK(fi_ep_bind(s->ep, &s->rx->fid, FI_RECV | o->rx_bind));
 }
 
-/* Everybody's address, everybody's entry; the numbers may differ from process to process. */
+/* Exchanges addresses and inserts them. Entries may have different numbers in each process. */
 static inline void side_exchange(struct side *s, const struct side_opts *o)
 {
 	unsigned char name[SIDE_NAME] = {0};
@@ -137,7 +137,7 @@ static inline void side_open(struct side *s, struct api *a, const struct side_op
 	a->progress_arg = s;
 }
 
-/* When all the others are done too: an endpoint that goes away ends what is under way with it. */
+/* Waits for all processes first: closing an endpoint ends the operations with its peers. */
 static inline void side_close(struct side *s)
 {
 	api_meet(s->a);
@@ -201,7 +201,7 @@ static inline struct fi_cq_err_entry side_take_err(struct side *s, struct fid_cq
 	return e;
 }
 
-/* Nothing completes for so long, with progress. */
+/* Checks that nothing completes within `ms`, with progress. */
 static inline void side_quiet(struct side *s, struct fid_cq *cq, int ms)
 {
 	double end = api_seconds() + ms * 1e-3;
@@ -243,7 +243,7 @@ static inline void side_sent(struct side *s, const void *context, uint64_t flags
 #define GOT(...)       (api_at(__FILE__, __LINE__), side_got(__VA_ARGS__))
 #define SENT(...)      (api_at(__FILE__, __LINE__), side_sent(__VA_ARGS__))
 
-/* Posts, and again while there is no room. */
+/* Repeats `call` while it returns -FI_EAGAIN, with progress. */
 #define POST(s, call)                                                                              \
 	do {                                                                                       \
 		ssize_t post_ret;                                                                  \

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tagged receives for atomics to act on, and such atomics. Needs atomic.h. */
+/* Tagged receives as targets of atomics, and these atomics. Needs atomic.h. */
 #ifndef API_TAGGED_H
 #define API_TAGGED_H
 
-#define TAGGED_ROOM  8192 /* bytes of a receive's buffer */
+#define TAGGED_ROOM  8192 /* bytes of a receive buffer */
 #define TAGGED_QUIET 8    /* ms */
 #define TAGGED_TAG   UINT64_C(0xfeed0000beef0001)
 
-/* No other library is known to have them. */
+/* Skips other libraries: none is known to support them. */
 static inline void tagged_open(struct amo_side *m, struct api *a)
 {
 	if (api_other())
@@ -15,7 +15,7 @@ static inline void tagged_open(struct amo_side *m, struct api *a)
 	amo_open(m, a, &(struct side_opts){0}, AMO_ACCESS);
 }
 
-/* The buffer is where both see it. */
+/* Returns the receive buffer, in memory shared by both processes. */
 static inline unsigned char *tagged_buffer(struct api *a)
 {
 	return amo_memory(a, 0) + DATA_GAP;
@@ -34,7 +34,7 @@ static inline void tagged_receive(struct amo_side *m, size_t room, uint64_t tag,
 			     ignore, context));
 }
 
-/* The next completion is a receive an atomic has ended; bytes before it count as received too. */
+/* Waits for a receive that an atomic completed. Its length includes the bytes before the target. */
 static inline struct fi_cq_tagged_entry tagged_ended(struct amo_side *m, const void *context,
 						     uint64_t tag, size_t len)
 {
@@ -47,7 +47,7 @@ static inline struct fi_cq_tagged_entry tagged_ended(struct amo_side *m, const v
 	return e;
 }
 
-/* To a tag rather than a key; an offset rather than an address. */
+/* Addresses `one` to a tag instead of a key, and an offset instead of an address. */
 static inline void tagged_aim(struct amo *one, const struct amo_side *m, uint64_t tag,
 			      uint64_t offset, size_t count)
 {

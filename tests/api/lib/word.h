@@ -7,7 +7,7 @@ static uint64_t word_operand = 1, word_compare, word_result;
 
 static const enum fi_op word_op[] = {FI_SUM, FI_SUM, FI_CSWAP_NE};
 
-/* Adds one to the first word, or, as a comparison, writes one. */
+/* Adds one to the first word; a compare operation writes one. */
 static inline struct amo word_amo(struct amo_side *to, enum amo_family family, enum amo_form form)
 {
 	struct amo m = {.family = family, .form = form, .type = FI_UINT64, .op = word_op[family]};
