@@ -30,11 +30,13 @@ extern "C" {
 #define WEFT_CALL static inline
 #endif
 
-/* Names of API 1.x that still work, and warn: functions, members, and values. */
+/* Names of API 1.x that still work but give a warning: functions, members and values. */
 #if defined(__GNUC__) && !defined(WEFT_NO_DEPRECATED)
 #define FI_DEPRECATED_FUNC  __attribute__((deprecated))
 #define FI_DEPRECATED_FIELD __attribute__((deprecated))
-/* An enumerator can warn where a macro cannot; its value 0 changes nothing, in #if neither. */
+/*
+ * A macro cannot be deprecated, an enumerator can. Adding its value 0 changes nothing, also in #if.
+ */
 enum { weft_old_name __attribute__((deprecated("a name of API 1.x"))) = 0 };
 #define WEFT_OLD_NAME(value) ((value) | weft_old_name)
 #else
@@ -56,7 +58,7 @@ enum { weft_old_name __attribute__((deprecated("a name of API 1.x"))) = 0 };
 #define FI_REVISION_VERSION 0
 
 /*
- * A version in one number.  Say the one the program was written for, FI_VERSION(2, 6), not
+ * Makes a version number. Pass the version that the program was written for, FI_VERSION(2, 6), not
  * FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION), which changes with the header.
  */
 #define FI_VERSION(major, minor) (((major) << 16) | (minor))
@@ -65,7 +67,7 @@ enum { weft_old_name __attribute__((deprecated("a name of API 1.x"))) = 0 };
 #define FI_VERSION_GE(v1, v2)    ((v1) >= (v2))
 #define FI_VERSION_LT(v1, v2)    ((v1) < (v2))
 
-/* The version of the library that runs, as FI_VERSION makes it.  fi_version(3) */
+/* Returns the version of the running library, as made by FI_VERSION. fi_version(3) */
 EXTERNALLY_VISIBLE uint32_t fi_version(void);
 
 /* ---- Names of objects ------------------------------------------------------------------------ */
@@ -91,16 +93,16 @@ struct fi_wait_attr;
 
 typedef struct fid *fid_t;
 
-/* A peer, as an address vector numbers it. */
+/* A peer's handle in an address vector. */
 typedef uint64_t fi_addr_t;
 
 #define FI_ADDR_UNSPEC    ((uint64_t)-1) /* any peer */
-#define FI_ADDR_NOTAVAIL  ((uint64_t)-1) /* no peer, or not known */
-#define FI_KEY_NOTAVAIL   ((uint64_t)-1) /* fi_mr_key has no key */
+#define FI_ADDR_NOTAVAIL  ((uint64_t)-1) /* no peer, or unknown */
+#define FI_KEY_NOTAVAIL   ((uint64_t)-1) /* result of fi_mr_key: there is no key */
 #define FI_SHARED_CONTEXT ((uint64_t)-1) /* tx_ctx_cnt, rx_ctx_cnt: a shared context is bound */
 #define FI_AV_AUTH_KEY    ((uint64_t)-1) /* domain auth_key_size: keys are in address vectors */
 
-/* What a fid is: fid.fclass. */
+/* Class of an object, in fid.fclass. */
 enum {
 	FI_CLASS_UNSPEC,
 	FI_CLASS_FABRIC,
@@ -137,7 +139,10 @@ enum {
 
 /* ---- Capabilities and flags of operations, one space of 64 bits ------------------------------ */
 
-/* Kinds of transfer, and their direction: capabilities; in a completion, what it was. */
+/*
+ * Kinds of transfer and their direction. As capabilities: offered or wanted; in a completion: what
+ * completed.
+ */
 #define FI_MSG          (1ULL << 1)
 #define FI_RMA          (1ULL << 2)
 #define FI_TAGGED       (1ULL << 3)
@@ -150,30 +155,30 @@ enum {
 #define FI_RECV         (1ULL << 10)
 #define FI_SEND         (1ULL << 11)
 #define FI_TRANSMIT     FI_SEND
-#define FI_REMOTE_READ  (1ULL << 12) /* by a peer, of memory here */
-#define FI_REMOTE_WRITE (1ULL << 13) /* by a peer, to memory here */
+#define FI_REMOTE_READ  (1ULL << 12) /* reads of our memory by a peer */
+#define FI_REMOTE_WRITE (1ULL << 13) /* writes to our memory by a peer */
 
-/* How one operation is done. */
-#define FI_MULTI_RECV        (1ULL << 16)  /* the buffer takes messages until it is full */
-#define FI_REMOTE_CQ_DATA    (1ULL << 17)  /* with data for the peer's completion */
-#define FI_MORE              (1ULL << 18)  /* more is posted at once: may wait for it */
-#define FI_PEEK              (1ULL << 19)  /* look, do not take */
+/* Flags of one operation. */
+#define FI_MULTI_RECV        (1ULL << 16)  /* the buffer receives messages until it is full */
+#define FI_REMOTE_CQ_DATA    (1ULL << 17)  /* carries data for the peer's completion */
+#define FI_MORE              (1ULL << 18)  /* more follows at once: may be sent together */
+#define FI_PEEK              (1ULL << 19)  /* report, do not remove */
 #define FI_TRIGGER           (1ULL << 20)  /* start at a threshold; see rdma/fi_trigger.h */
-#define FI_FENCE             (1ULL << 21)  /* start when all before it to this peer is complete */
-#define FI_COMPLETION        (1ULL << 24)  /* with an entry, where they are selective */
+#define FI_FENCE             (1ULL << 21)  /* start after all before to this peer completed */
+#define FI_COMPLETION        (1ULL << 24)  /* give a completion where the queue is selective */
 #define FI_EVENT             FI_COMPLETION /* fi_av_open: insert asynchronously */
 #define FI_INJECT            (1ULL << 25)  /* the buffer is free again when the call returns */
 #define FI_INJECT_COMPLETE   (1ULL << 26)  /* complete: the buffer is free */
-#define FI_TRANSMIT_COMPLETE (1ULL << 27)  /* complete: the peer's side has it, nothing is resent */
+#define FI_TRANSMIT_COMPLETE (1ULL << 27)  /* complete: the peer's side has it, no resend */
 #define FI_DELIVERY_COMPLETE (1ULL << 28)  /* complete: in the memory of the peer's application */
 #define FI_AFFINITY          (1ULL << 29)  /* signaling_vector of a queue counts */
 #define FI_COMMIT_COMPLETE   (1ULL << 30)  /* complete: in persistent memory */
-#define FI_MATCH_COMPLETE    (1ULL << 31)  /* complete: it met a posted receive */
+#define FI_MATCH_COMPLETE    (1ULL << 31)  /* complete: it matched a posted receive */
 
 /* fi_getinfo. */
-#define FI_RESCAN         (1ULL << 35) /* look for devices anew */
-#define FI_PROV_ATTR_ONLY (1ULL << 54) /* one entry a provider, no resources looked for */
-#define FI_NUMERICHOST    (1ULL << 55) /* node is a number, ask no name service */
+#define FI_RESCAN         (1ULL << 35) /* search for devices again */
+#define FI_PROV_ATTR_ONLY (1ULL << 54) /* one entry per provider, no search for resources */
+#define FI_NUMERICHOST    (1ULL << 55) /* node is a numeric address, no name lookup */
 #define FI_SOURCE         (1ULL << 57) /* node and service are our own; cap: fi_cq_readfrom */
 
 /* Other capabilities. */
@@ -201,17 +206,17 @@ enum {
 
 /* Tagged messages found by FI_PEEK, fi_tagged(3); and addresses that name a key, fi_av(3). */
 #define FI_AUTH_KEY (1ULL << 57)
-#define FI_DISCARD  (1ULL << 58) /* throw it away */
-#define FI_CLAIM    (1ULL << 59) /* keep it for this context, or receive what was kept */
+#define FI_DISCARD  (1ULL << 58) /* drop the message */
+#define FI_CLAIM    (1ULL << 59) /* keep the message for this context, or receive the kept one */
 
-/* ---- Mode: what the application takes on itself ---------------------------------------------- */
+/* ---- Mode: duties of the application --------------------------------------------------------- */
 
 #define FI_CONTEXT2                                                                                \
 	(1ULL                                                                                      \
 	 << 52) /* context of an operation is a struct fi_context2, the library's until completion */
-#define FI_RX_CQ_DATA (1ULL << 56) /* data of a peer uses up a posted receive */
-#define FI_ASYNC_IOV  (1ULL << 57) /* iov arrays are the library's until completion */
-#define FI_MSG_PREFIX (1ULL << 58) /* msg_prefix_size bytes before every buffer are the library's */
+#define FI_RX_CQ_DATA (1ULL << 56) /* remote CQ data uses up a posted receive */
+#define FI_ASYNC_IOV  (1ULL << 57) /* the library reads iov arrays until completion */
+#define FI_MSG_PREFIX (1ULL << 58) /* the library uses msg_prefix_size bytes before each buffer */
 #define FI_CONTEXT                                                                                 \
 	(1ULL                                                                                      \
 	 << 59) /* context of an operation is a struct fi_context, the library's until completion */
@@ -223,11 +228,11 @@ enum {
 /* mr_mode of a domain: bits; below API 1.5 one of the first three. */
 #define FI_MR_UNSPEC     WEFT_OLD_NAME(0)
 #define FI_MR_BASIC      WEFT_OLD_NAME(1) /* VIRT_ADDR, ALLOCATED, PROV_KEY */
-#define FI_MR_SCALABLE   WEFT_OLD_NAME(2) /* none of these */
-#define FI_MR_LOCAL      (1 << 2)         /* buffers of operations are registered, and desc given */
+#define FI_MR_SCALABLE   WEFT_OLD_NAME(2) /* none of the bits */
+#define FI_MR_LOCAL      (1 << 2)         /* local buffers must be registered and desc passed */
 #define FI_MR_RAW        (1 << 3)         /* keys by fi_mr_raw_attr and fi_mr_map_raw */
-#define FI_MR_VIRT_ADDR  (1 << 4)         /* peers name the address, not the offset */
-#define FI_MR_ALLOCATED  (1 << 5)         /* the memory exists when it is registered */
+#define FI_MR_VIRT_ADDR  (1 << 4)         /* peers give virtual addresses, not offsets */
+#define FI_MR_ALLOCATED  (1 << 5)         /* the memory must exist when it is registered */
 #define FI_MR_PROV_KEY   (1 << 6)         /* the library chooses the key */
 #define FI_MR_MMU_NOTIFY (1 << 7)         /* fi_mr_refresh when pages change */
 #define FI_MR_RMA_EVENT  (1 << 8)         /* regions with a counter: fi_mr_enable */
@@ -288,27 +293,28 @@ enum fi_av_type {
 	FI_AV_TABLE /* fi_addr_t 0, 1, 2 ... in the order of insertion */
 };
 
-/* What the application promises about its threads. */
+/* Promises of the application about its threads: concurrent calls that do not happen. */
 enum fi_threading {
 	FI_THREAD_UNSPEC,
-	FI_THREAD_SAFE,       /* nothing */
-	FI_THREAD_FID,        /* one at a time in an object */
-	FI_THREAD_DOMAIN,     /* one at a time in all objects of a domain */
-	FI_THREAD_COMPLETION, /* one at a time in a queue or counter and all bound to it */
-	FI_THREAD_ENDPOINT    /* as FID, contexts counted as their endpoint */
+	FI_THREAD_SAFE,   /* no promise */
+	FI_THREAD_FID,    /* one thread at a time in each object */
+	FI_THREAD_DOMAIN, /* one thread at a time in all objects of a domain */
+	/* One thread at a time in a queue or counter and all objects bound to it. */
+	FI_THREAD_COMPLETION,
+	FI_THREAD_ENDPOINT /* as FID, contexts counted as their endpoint */
 };
 
-/* Who moves operations on. */
+/* What drives operations forward. */
 enum fi_progress {
 	FI_PROGRESS_UNSPEC,
-	FI_PROGRESS_AUTO,           /* the library by itself */
+	FI_PROGRESS_AUTO,           /* the library, on its own */
 	FI_PROGRESS_MANUAL,         /* calls that read queues and counters, or wait */
-	FI_PROGRESS_CONTROL_UNIFIED /* manual, control operations in the same calls as data transfers */
+	FI_PROGRESS_CONTROL_UNIFIED /* manual; the same calls drive control operations */
 };
 
 enum fi_resource_mgmt {
 	FI_RM_UNSPEC,
-	FI_RM_DISABLED, /* the application sees to it that no queue overruns */
+	FI_RM_DISABLED, /* the application must prevent queue overruns */
 	FI_RM_ENABLED   /* a full queue gives -FI_EAGAIN */
 };
 
@@ -321,7 +327,10 @@ enum fi_ep_type {
 
 #define FI_EP_SOCK_STREAM 0 /* of API 1.x, gone */
 
-/* What two endpoints speak: equal protocols can talk.  The highest bit: private numbers. */
+/*
+ * Wire protocol of an endpoint: two endpoints can communicate if theirs are equal. Highest bit set:
+ * private numbers.
+ */
 enum {
 	FI_PROTO_UNSPEC,
 	FI_PROTO_RDMA_CM_IB_RC, /* reliable connected queue pairs under the RDMA CM */
@@ -378,13 +387,13 @@ enum {
 	FI_TC_NETWORK_CTRL
 };
 
-/* The traffic class of a DSCP value of IP, 0 to 63.  fi_endpoint(3) */
+/* Returns the traffic class of a DSCP value of IP, 0 to 63. fi_endpoint(3) */
 WEFT_CALL uint32_t fi_tc_dscp_set(uint8_t dscp)
 {
 	return (uint32_t)dscp | FI_TC_DSCP;
 }
 
-/* The DSCP value of a traffic class, 0 when it has none.  fi_endpoint(3) */
+/* Returns the DSCP value of a traffic class, 0 if it has none. fi_endpoint(3) */
 WEFT_CALL uint8_t fi_tc_dscp_get(uint32_t tclass)
 {
 	return tclass & FI_TC_DSCP ? (uint8_t)tclass : 0;
@@ -392,24 +401,24 @@ WEFT_CALL uint8_t fi_tc_dscp_get(uint32_t tclass)
 
 enum {
 	FI_NAME_MAX = 64,      /* bytes of a name, the zero byte included */
-	FI_DATATYPE_LAST = 14, /* frozen: not the number of data types */
-	FI_ATOMIC_OP_LAST = 19 /* frozen: not the number of operators */
+	FI_DATATYPE_LAST = 14, /* frozen; not the number of data types */
+	FI_ATOMIC_OP_LAST = 19 /* frozen; not the number of operators */
 };
 
-/* ---- Memory an application hands in ---------------------------------------------------------- */
+/* ---- Memory that an application passes ------------------------------------------------------- */
 
-/* count elements of a data type. */
+/* `count` elements of a data type at `addr`. */
 struct fi_ioc {
 	void *addr;
 	size_t count;
 };
 
-/* With the mode FI_CONTEXT: the library's from the call to the completion. */
+/* Context with mode FI_CONTEXT: the library uses it from the call until the completion. */
 struct fi_context {
 	void *internal[4];
 };
 
-/* With the mode FI_CONTEXT2. */
+/* Context with mode FI_CONTEXT2, likewise. */
 struct fi_context2 {
 	void *internal[8];
 };
@@ -420,17 +429,17 @@ struct fi_recv_context {
 	void *context;
 };
 
-/* ---- Attributes.  As hints, 0 and NULL: anything; in a result, what there is. ---------------- */
+/* ---- Attributes. In hints 0 and NULL accept anything; results hold the actual values. -------- */
 
 /* Transmit side. */
 struct fi_tx_attr {
 	uint64_t caps;
 	uint64_t mode;
-	uint64_t op_flags;    /* for calls without flags: FI_COMPLETION FI_INJECT FI_*_COMPLETE */
+	uint64_t op_flags;    /* default flags: FI_COMPLETION FI_INJECT FI_*_COMPLETE */
 	uint64_t msg_order;   /* FI_ORDER_* */
 	uint64_t comp_order;  /* of completions */
-	size_t inject_size;   /* bytes an inject call takes */
-	size_t size;          /* operations in flight */
+	size_t inject_size;   /* bytes that an inject call accepts */
+	size_t size;          /* maximum operations in flight */
 	size_t iov_limit;     /* entries of an iov */
 	size_t rma_iov_limit; /* entries of an rma iov */
 	uint32_t tclass;      /* FI_TC_* */
@@ -444,7 +453,7 @@ struct fi_rx_attr {
 	uint64_t msg_order;
 	uint64_t comp_order;
 	size_t total_buffered_recv; /* of API 1.x */
-	size_t size;                /* receives posted */
+	size_t size;                /* maximum posted receives */
 	size_t iov_limit;
 };
 
@@ -454,7 +463,7 @@ struct fi_ep_attr {
 	uint32_t protocol_version;
 	size_t max_msg_size;       /* bytes */
 	size_t msg_prefix_size;    /* bytes; with FI_MSG_PREFIX */
-	size_t max_order_raw_size; /* bytes up to which FI_ORDER_RAW holds for the data */
+	size_t max_order_raw_size; /* bytes up to which FI_ORDER_RAW holds for data */
 	size_t max_order_war_size;
 	size_t max_order_waw_size;
 	uint64_t mem_tag_format;
@@ -478,7 +487,7 @@ struct fi_domain_attr {
 	int mr_mode;         /* FI_MR_* */
 	size_t mr_key_size;  /* bytes of a raw key, at most */
 	size_t cq_data_size; /* bytes of FI_REMOTE_CQ_DATA */
-	size_t cq_cnt;       /* objects at most or best: this and the next nine */
+	size_t cq_cnt;       /* maximum, or best, number of objects; so for the next nine */
 	size_t ep_cnt;
 	size_t tx_ctx_cnt;
 	size_t rx_ctx_cnt;
@@ -504,22 +513,22 @@ struct fi_domain_attr {
 struct fi_fabric_attr {
 	struct fid_fabric *fabric; /* one that is open */
 	char *name;
-	char *prov_name;       /* hint: a,b,^c: these, not those */
+	char *prov_name;       /* hint: "a,b" names providers, "^c" excludes one */
 	uint32_t prov_version; /* as FI_VERSION */
 	uint32_t api_version;  /* version argument of fi_getinfo */
 };
 
-/* One way to communicate; a list of them in order of preference.  fi_getinfo(3) */
+/* One way to communicate; fi_getinfo returns a list in order of preference. fi_getinfo(3) */
 struct fi_info {
 	struct fi_info *next;
 	uint64_t caps;
-	uint64_t mode;        /* hint: what the application takes on; result: what it has to */
+	uint64_t mode; /* hint: duties that the application accepts; result: duties that it has */
 	uint32_t addr_format; /* FI_SOCKADDR* FI_ADDR_* */
 	size_t src_addrlen;   /* bytes */
 	size_t dest_addrlen;
 	void *src_addr;
 	void *dest_addr;
-	fid_t handle; /* of FI_CONNREQ, or a passive endpoint whose address is taken over */
+	fid_t handle; /* handle of FI_CONNREQ, or a passive endpoint whose address is taken over */
 	struct fi_tx_attr *tx_attr;
 	struct fi_rx_attr *rx_attr;
 	struct fi_ep_attr *ep_attr;
@@ -548,7 +557,7 @@ struct fi_bus_attr {
 	} attr;
 };
 
-/* Texts, NULL when not known. */
+/* Texts; NULL: unknown. */
 struct fi_device_attr {
 	char *name;
 	char *device_id;
@@ -566,11 +575,11 @@ struct fi_link_attr {
 	char *network_type;
 };
 
-/* ---- The object every other one begins with -------------------------------------------------- */
+/* ---- The head of each object ----------------------------------------------------------------- */
 
 /*
- * Every table begins with the bytes its filler knows.  Members a call of these headers does not
- * check with FI_CHECK_OP are never NULL.
+ * Each table begins with its size in bytes, as known to the side that filled it in. Members that
+ * the headers call without FI_CHECK_OP are never NULL.
  */
 struct fi_ops {
 	size_t size;
@@ -585,7 +594,7 @@ struct fi_ops {
 
 struct fid {
 	size_t fclass; /* FI_CLASS_* */
-	void *context; /* of the call that opened it; the application may change it */
+	void *context; /* context of the opening call; the application may change it */
 	struct fi_ops *ops;
 };
 
@@ -615,13 +624,17 @@ struct fi_ops_fabric {
 struct fid_fabric {
 	struct fid fid;
 	struct fi_ops_fabric *ops;
-	uint32_t api_version; /* the caller's: says which structs it can hold */
+	/* The caller's API version: selects the structs that the caller knows. */
+	uint32_t api_version;
 };
 
-/* Does the table have this member?  ops may be NULL or of an older layout. */
+/* Does the table have this member? `ops` may be NULL or of an older layout. */
 #define FI_CHECK_OP(ops, opstype, op) ((ops) && (ops)->size > offsetof(opstype, op) && (ops)->op)
 
-/* Commands of fi_control, with what arg points to.  Which object takes which: its man page. */
+/*
+ * Commands of fi_control, with the type that arg points to. The man page of an object lists its
+ * commands.
+ */
 enum {
 	FI_GETFIDFLAG,  /* uint64_t */
 	FI_SETFIDFLAG,  /* uint64_t */
@@ -630,7 +643,7 @@ enum {
 	FI_ALIAS,       /* struct fi_alias */
 	FI_GETWAIT,     /* int, struct fi_mutex_cond or struct fi_wait_pollfd by wait object */
 	FI_ENABLE,      /* NULL */
-	FI_BACKLOG,     /* int: requests a passive endpoint holds */
+	FI_BACKLOG,     /* int: backlog of connection requests */
 	FI_GET_RAW_MR,  /* struct fi_mr_raw_attr */
 	FI_MAP_RAW_MR,  /* struct fi_mr_map_raw */
 	FI_UNMAP_KEY,   /* uint64_t */
@@ -674,23 +687,26 @@ struct fi_mr_map_raw {
 /* ---- Calls: any object ----------------------------------------------------------------------- */
 
 /*
- * Closes an object of any kind and frees it.  -FI_EBUSY while others need it.  Of an endpoint:
- * operations that have not completed end by FI_ECANCELED in its queue, receives vanish; what had been
- * accepted by an inject call or had completed is delivered.  It waits, at most a second, until the
- * peers' kernels or devices have what was being sent.  fi_fabric(3)
+ * Closes an object of any kind and frees it. -FI_EBUSY while another object uses it.
+ * An endpoint: incomplete operations end with FI_ECANCELED in its queue, posted receives vanish.
+ * Injected and completed messages are delivered: the call waits, at most a second, until the peers'
+ * kernels or devices have the data. fi_fabric(3)
  */
 WEFT_CALL int fi_close(struct fid *fid)
 {
 	return fid->ops->close(fid);
 }
 
-/* One of the commands above; not while other calls use the object.  -FI_ENOSYS.  fi_control(3) */
+/*
+ * Performs one of the commands above. No other call may use the object meanwhile. -FI_ENOSYS:
+ * unknown command. fi_control(3)
+ */
 WEFT_CALL int fi_control(struct fid *fid, int command, void *arg)
 {
 	return fid->ops->control(fid, command, arg);
 }
 
-/* Opens a second handle to an object; see fi_ep_alias.  Both are closed.  fi_control(3) */
+/* Opens a second handle to an object; see fi_ep_alias. Both must be closed. fi_control(3) */
 WEFT_CALL int fi_alias(struct fid *fid, struct fid **alias_fid, uint64_t flags)
 {
 	struct fi_alias arg;
@@ -700,7 +716,7 @@ WEFT_CALL int fi_alias(struct fid *fid, struct fid **alias_fid, uint64_t flags)
 	return fi_control(fid, FI_ALIAS, &arg);
 }
 
-/* Reads the variable name of the object into val, whose type goes with the name.  fi_control(3) */
+/* Reads variable `name` of the object into *val, whose type depends on the name. fi_control(3) */
 WEFT_CALL int fi_get_val(struct fid *fid, int name, void *val)
 {
 	struct fi_fid_var arg;
@@ -710,7 +726,7 @@ WEFT_CALL int fi_get_val(struct fid *fid, int name, void *val)
 	return fi_control(fid, FI_GET_VAL, &arg);
 }
 
-/* Sets the variable name of the object from val.  fi_control(3) */
+/* Sets variable `name` of the object from *val. fi_control(3) */
 WEFT_CALL int fi_set_val(struct fid *fid, int name, void *val)
 {
 	struct fi_fid_var arg;
@@ -720,7 +736,10 @@ WEFT_CALL int fi_set_val(struct fid *fid, int name, void *val)
 	return fi_control(fid, FI_SET_VAL, &arg);
 }
 
-/* The extra table of this name, owned by the object; -FI_ENOSYS when it has none.  fi_domain(3) */
+/*
+ * Returns the extra table of this name, owned by the object, in *ops. -FI_ENOSYS: there is none.
+ * fi_domain(3)
+ */
 WEFT_CALL int fi_open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops,
 			  void *context)
 {
@@ -728,8 +747,8 @@ WEFT_CALL int fi_open_ops(struct fid *fid, const char *name, uint64_t flags, voi
 }
 
 /*
- * Puts functions of the application in place of the library's, FI_SET_OPS_*; -FI_ENOSYS where the
- * name is not known.  ops must stay.  fi_domain(3)
+ * Replaces functions of the library by those of the application, FI_SET_OPS_*. `ops` must stay
+ * valid. -FI_ENOSYS: unknown name. fi_domain(3)
  */
 WEFT_CALL int fi_set_ops(struct fid *fid, const char *name, uint64_t flags, void *ops,
 			 void *context)
@@ -742,52 +761,54 @@ WEFT_CALL int fi_set_ops(struct fid *fid, const char *name, uint64_t flags, void
 /* ---- Calls: finding and opening -------------------------------------------------------------- */
 
 /*
- * What can be had, best first, in *info; the caller frees it with fi_freeinfo.  version: the API
- * the program was written for.  node and service: the peer, or with FI_SOURCE ourselves; NULL:
- * any.  hints: what must hold; NULL: anything.  flags: FI_NUMERICHOST FI_SOURCE FI_PROV_ATTR_ONLY
- * FI_RESCAN.  -FI_ENODATA: nothing fits; -FI_ENOSYS: version above that of the library;
- * -FI_EBADFLAGS, -FI_ENOMEM.  fi_getinfo(3)
+ * Returns the matching entries, best first, in *info; free them with fi_freeinfo. version: the API
+ * that the program was written for. node and service: the peer, or with FI_SOURCE ourselves; NULL:
+ * any. hints: requirements; NULL: none. flags: FI_NUMERICHOST FI_SOURCE FI_PROV_ATTR_ONLY
+ * FI_RESCAN. -FI_ENODATA: nothing matches; -FI_ENOSYS: version above the library's; -FI_EBADFLAGS,
+ * -FI_ENOMEM. fi_getinfo(3)
  */
 EXTERNALLY_VISIBLE int fi_getinfo(uint32_t version, const char *node, const char *service,
 				  uint64_t flags, const struct fi_info *hints,
 				  struct fi_info **info);
 
-/* Frees a list of fi_getinfo or a copy, with all it points to; NULL is allowed.  fi_getinfo(3) */
+/*
+ * Frees a list of fi_getinfo or a copy, with all that it points to; NULL is allowed. fi_getinfo(3)
+ */
 EXTERNALLY_VISIBLE void fi_freeinfo(struct fi_info *info);
 
 /*
- * A deep copy of the first entry, next NULL; of NULL an empty one with all attributes there.
- * NULL when there is no memory.  Freed with fi_freeinfo.  fi_getinfo(3)
+ * Returns a deep copy of the first entry, with next NULL; of NULL an empty entry with all attribute
+ * structs. NULL: no memory. Free it with fi_freeinfo. fi_getinfo(3)
  */
 EXTERNALLY_VISIBLE struct fi_info *fi_dupinfo(const struct fi_info *info);
 
-/* An empty entry with all attributes there, for hints; NULL without memory.  fi_getinfo(3) */
+/* Returns an empty entry with all attribute structs, for hints. NULL: no memory. fi_getinfo(3) */
 WEFT_CALL struct fi_info *fi_allocinfo(void)
 {
 	return fi_dupinfo(NULL);
 }
 
 /*
- * Opens the fabric attr names.  -FI_EINVAL: attr, its name or prov_name is NULL; -FI_ENODEV: no
- * such provider.  fi_fabric(3)
+ * Opens the fabric that attr names. -FI_EINVAL: attr, its name or prov_name is NULL; -FI_ENODEV: no
+ * such provider. fi_fabric(3)
  */
 EXTERNALLY_VISIBLE int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 				 void *context);
 
-/* As fi_fabric, of info->fabric_attr.  -FI_EINVAL: flags not 0, or info NULL.  fi_fabric(3) */
+/* As fi_fabric, for info->fabric_attr. -FI_EINVAL: flags not 0, or info NULL. fi_fabric(3) */
 EXTERNALLY_VISIBLE int fi_fabric2(struct fi_info *info, struct fid_fabric **fabric, uint64_t flags,
 				  void *context);
 
 /*
- * Opens an object of the library itself: "mr_cache" or "logging", else -FI_ENOSYS.  attr and
- * attr_len go with the name, mostly NULL and 0.  fi_provider(3)
+ * Opens an object of the library itself: "mr_cache" or "logging". attr and attr_len depend on the
+ * name, mostly NULL and 0. -FI_ENOSYS: unknown name. fi_provider(3)
  */
 EXTERNALLY_VISIBLE int fi_open(uint32_t version, const char *name, void *attr, size_t attr_len,
 			       uint64_t flags, struct fid **fid, void *context);
 
 /* ---- Calls: text ----------------------------------------------------------------------------- */
 
-/* What data of fi_tostr points to. */
+/* Type that `data` of fi_tostr points to. */
 enum fi_type {
 	FI_TYPE_INFO,           /* struct fi_info, this entry */
 	FI_TYPE_EP_TYPE,        /* enum fi_ep_type */
@@ -827,10 +848,10 @@ enum fi_type {
 	FI_TYPE_WAIT_OBJ        /* enum fi_wait_obj */
 };
 
-/* data as text, in a buffer of the library the next call writes over.  fi_fabric(3) */
+/* Returns data as text, in a buffer of the library that the next call overwrites. fi_fabric(3) */
 EXTERNALLY_VISIBLE char *fi_tostr(const void *data, enum fi_type datatype);
 
-/* As fi_tostr, into len bytes of buf, cut when it is longer; returns buf.  fi_fabric(3) */
+/* As fi_tostr, into buf of len bytes, truncated if needed; returns buf. fi_fabric(3) */
 EXTERNALLY_VISIBLE char *fi_tostr_r(char *buf, size_t len, const void *data, enum fi_type datatype);
 
 /* ---- Calls: settings ------------------------------------------------------------------------- */
@@ -842,7 +863,7 @@ enum fi_param_type {
 	FI_PARAM_SIZE_T
 };
 
-/* An environment variable the library listens to. */
+/* An environment variable that the library reads. */
 struct fi_param {
 	const char *name;
 	enum fi_param_type type;
@@ -850,7 +871,10 @@ struct fi_param {
 	const char *value; /* as set, or NULL */
 };
 
-/* All of them: *count entries, then one with name NULL; freed with fi_freeparams.  fi_setup(7) */
+/*
+ * Returns all settings in *params: *count entries, then one whose name is NULL. Free them with
+ * fi_freeparams. fi_setup(7)
+ */
 EXTERNALLY_VISIBLE int fi_getparams(struct fi_param **params, int *count);
 
 /* Frees the array of fi_getparams with its texts.  fi_setup(7) */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Addresses of endpoints, connections of FI_EP_MSG endpoints, and multicast groups.  fi_cm(3)
+ * Addresses of endpoints, connections of FI_EP_MSG endpoints, and multicast groups. fi_cm(3)
  *
- * All calls return 0 or a negative FI_E*.  Connecting is asynchronous: the calls start it and the
- * event queue of the endpoint tells how it went (FI_CONNREQ, FI_CONNECTED, FI_SHUTDOWN, or an error
- * entry).  paramlen counts bytes of user data carried along, up to the endpoint option
+ * All calls return 0 or a negative FI_E*. Connecting is asynchronous: a call starts it, and the
+ * endpoint's event queue reports the outcome (FI_CONNREQ, FI_CONNECTED, FI_SHUTDOWN, or an error
+ * entry). paramlen is the bytes of user data to carry, at most the endpoint option
  * FI_OPT_CM_DATA_SIZE; the data is copied before the call returns.
  */
 #ifndef RDMA_FI_CM_H
@@ -19,11 +19,11 @@ extern "C" {
 /* Membership in a multicast group or a collective group; leave with fi_close(&mc->fid). */
 struct fid_mc {
 	struct fid fid;
-	fi_addr_t fi_addr; /* destination that reaches the group */
+	fi_addr_t fi_addr; /* destination address of the group */
 };
 
 struct fi_ops_cm {
-	size_t size; /* bytes of this table the filler knows */
+	size_t size; /* bytes of this table that its writer knows */
 	int (*setname)(fid_t fid, void *addr, size_t addrlen);
 	int (*getname)(fid_t fid, void *addr, size_t *addrlen);
 	int (*getpeer)(struct fid_ep *ep, void *addr, size_t *addrlen);
@@ -37,10 +37,10 @@ struct fi_ops_cm {
 };
 
 /*
- * Gives an endpoint its own address, addrlen bytes in the address format of its fi_info; only
- * before it is enabled, listening or connected, or its name was asked for.  fid: an endpoint or
- * passive endpoint.  -FI_EADDRINUSE at once, but for connected endpoints, which are bound when they
- * connect; -FI_EOPBADSTATE.  fi_cm(3)
+ * Sets the local address of an endpoint or passive endpoint, addrlen bytes in the address format of
+ * its fi_info. Only before it is enabled, listens or connects, and before fi_getname: else
+ * -FI_EOPBADSTATE. -FI_EADDRINUSE is returned at once, except for connected endpoints, which are
+ * bound when they connect. fi_cm(3)
  */
 WEFT_CALL int fi_setname(fid_t fid, void *addr, size_t addrlen)
 {
@@ -50,9 +50,9 @@ WEFT_CALL int fi_setname(fid_t fid, void *addr, size_t addrlen)
 }
 
 /*
- * Copies the own address into addr.  *addrlen: room in bytes on entry; on return the full size,
- * also with -FI_ETOOSMALL, when only what fits is copied.  fid: an endpoint, passive endpoint or
- * scalable endpoint that has an address.  fi_cm(3)
+ * Copies the local address of an endpoint, passive or scalable endpoint to addr. *addrlen: space in
+ * bytes on entry, full size on return, also with -FI_ETOOSMALL, when the address is truncated.
+ * fi_cm(3)
  */
 WEFT_CALL int fi_getname(fid_t fid, void *addr, size_t *addrlen)
 {
@@ -61,22 +61,22 @@ WEFT_CALL int fi_getname(fid_t fid, void *addr, size_t *addrlen)
 	return ep->cm->getname(fid, addr, addrlen);
 }
 
-/* As fi_getname, for the other end of a connected endpoint; -FI_ENOTCONN without one.  fi_cm(3) */
+/* As fi_getname, for the peer of a connected endpoint; -FI_ENOTCONN without one. fi_cm(3) */
 WEFT_CALL int fi_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
 {
 	return ep->cm->getpeer(ep, addr, addrlen);
 }
 
-/* From now on connection requests arrive at the bound event queue as FI_CONNREQ.  fi_cm(3) */
+/* Starts to listen: connection requests arrive at the bound event queue as FI_CONNREQ. fi_cm(3) */
 WEFT_CALL int fi_listen(struct fid_pep *pep)
 {
 	return pep->cm->listen(pep);
 }
 
 /*
- * Starts to connect ep to the listener at addr (in the address format of ep).  FI_CONNECTED or an
- * error entry, -FI_ECONNREFUSED for a rejection, follows on the event queue.  Enables ep when it is
- * not enabled yet.  fi_cm(3)
+ * Starts to connect ep to the passive endpoint at addr (in the address format of ep), and enables
+ * ep if needed. FI_CONNECTED or an error entry, FI_ECONNREFUSED for a rejection, follows on the
+ * event queue. fi_cm(3)
  */
 WEFT_CALL int fi_connect(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen)
 {
@@ -84,23 +84,23 @@ WEFT_CALL int fi_connect(struct fid_ep *ep, const void *addr, const void *param,
 }
 
 /*
- * Takes a request: ep was opened with the fi_info of the FI_CONNREQ entry.  Transfers may start
- * when FI_CONNECTED arrives.  fi_cm(3)
+ * Accepts a connection request: ep was opened with the fi_info of the FI_CONNREQ entry. Transfers
+ * may start after FI_CONNECTED. fi_cm(3)
  */
 WEFT_CALL int fi_accept(struct fid_ep *ep, const void *param, size_t paramlen)
 {
 	return ep->cm->accept(ep, param, paramlen);
 }
 
-/* Refuses a request; handle is the member of that name in the fi_info of FI_CONNREQ.  fi_cm(3) */
+/* Rejects a connection request; handle is that member of the fi_info of FI_CONNREQ. fi_cm(3) */
 WEFT_CALL int fi_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t paramlen)
 {
 	return pep->cm->reject(pep, handle, param, paramlen);
 }
 
 /*
- * Ends a connection in order; the peer sees FI_SHUTDOWN, as it does when we just die.  What was
- * posted and has not completed ends with an error.  flags must be 0.  fi_cm(3)
+ * Ends a connection in good order; the peer sees FI_SHUTDOWN, as it does if this process dies.
+ * Incomplete operations end with an error. flags must be 0. fi_cm(3)
  */
 WEFT_CALL int fi_shutdown(struct fid_ep *ep, uint64_t flags)
 {
@@ -108,9 +108,9 @@ WEFT_CALL int fi_shutdown(struct fid_ep *ep, uint64_t flags)
 }
 
 /*
- * Joins a group and opens *mc.  addr is a multicast address, or with FI_COLLECTIVE in flags a
- * struct fi_collective_addr.  FI_JOIN_COMPLETE arrives at the event queue when sending may begin.
- * -FI_ENOSYS where there are no groups.  fi_cm(3)
+ * Joins a group and opens *mc. addr: a multicast address, or with FI_COLLECTIVE in flags a struct
+ * fi_collective_addr. FI_JOIN_COMPLETE at the event queue says that sending may begin. -FI_ENOSYS:
+ * groups are not supported. fi_cm(3)
  */
 WEFT_CALL int fi_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
 		      void *context)
@@ -120,7 +120,7 @@ WEFT_CALL int fi_join(struct fid_ep *ep, const void *addr, uint64_t flags, struc
 	return ep->cm->join(ep, addr, flags, mc, context);
 }
 
-/* The destination that reaches the group.  fi_cm(3) */
+/* Returns the destination address of the group. fi_cm(3) */
 WEFT_CALL fi_addr_t fi_mc_addr(struct fid_mc *mc)
 {
 	return mc->fi_addr;

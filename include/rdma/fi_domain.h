@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Domains fi_domain(3), address vectors fi_av(3), memory registration fi_mr(3), and the types of
- * data and operators that atomics and collectives share, fi_atomic(3).
- *
- * Calls return 0 or a negative FI_E* unless said otherwise.  What a call opens is closed with
- * fi_close(&object->fid), which says -FI_EBUSY while another object uses it.
+ * Domains fi_domain(3), address vectors fi_av(3), memory registration fi_mr(3), and the data types
+ * and operators of atomics and collectives, fi_atomic(3). Calls return 0 or a negative FI_E* unless
+ * said otherwise. fi_close(&object->fid) closes an opened object; -FI_EBUSY while another object
+ * uses it.
  */
 #ifndef RDMA_FI_DOMAIN_H
 #define RDMA_FI_DOMAIN_H
@@ -21,11 +20,11 @@ extern "C" {
 
 /* ---- Address vectors ------------------------------------------------------------------------- */
 
-#define FI_SYMMETRIC (1ULL << 59) /* each node has the same endpoints in a row; a hint */
+#define FI_SYMMETRIC (1ULL << 59) /* hint: each node has the same endpoints in a row */
 #define FI_SYNC_ERR (1ULL << 58)  /* insert: context is an int array, one FI_E* for each address */
-#define FI_UNIVERSE (1ULL << 57)  /* av set: every address of the vector is in */
+#define FI_UNIVERSE (1ULL << 57)  /* av set: contains all addresses of the vector */
 
-/* What an av set is for, so that resources can be reserved; fi_av_set(3). */
+/* Collectives that an av set is used for, so that resources can be reserved; fi_av_set(3). */
 #define FI_BARRIER_SET (1ULL << 40)
 #define FI_BROADCAST_SET (1ULL << 41)
 #define FI_ALLTOALL_SET (1ULL << 42)
@@ -39,8 +38,8 @@ extern "C" {
 struct fi_av_attr {
 	enum fi_av_type type;
 	int rx_ctx_bits;    /* upper bits of an address that fi_rx_addr may use */
-	size_t count;       /* addresses expected; a hint */
-	size_t ep_per_node; /* endpoints a node has; 0: not known; a hint */
+	size_t count;       /* hint: expected number of addresses */
+	size_t ep_per_node; /* hint: endpoints per node; 0: unknown */
 	const char *name;   /* shared between the processes of a host under this name */
 	void *map_addr;     /* shared FI_AV_MAP: same in all processes, 0: written back */
 	uint64_t flags;     /* FI_EVENT: insert asynchronously; FI_READ: named, read only;
@@ -48,17 +47,17 @@ struct fi_av_attr {
 };
 
 struct fi_av_set_attr {
-	size_t count;         /* members expected */
-	fi_addr_t start_addr; /* members to begin with: start, start + stride ... end; */
+	size_t count;         /* expected number of members */
+	fi_addr_t start_addr; /* initial members: start, start + stride ... end; */
 	fi_addr_t end_addr;   /* both FI_ADDR_NOTAVAIL: none, or all with FI_UNIVERSE */
 	uint64_t stride;
 	size_t comm_key_size; /* bytes */
-	uint8_t *comm_key;    /* given out by a network that manages groups, else NULL */
+	uint8_t *comm_key;    /* key from a network that manages groups, else NULL */
 	uint64_t flags;       /* FI_UNIVERSE, FI_*_SET */
 };
 
 struct fi_ops_av {
-	size_t size; /* bytes of this table the filler knows; so in every table below */
+	size_t size; /* bytes of this table that its writer knows; so in each table below */
 	int (*insert)(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr,
 		      uint64_t flags, void *context);
 	int (*insertsvc)(struct fid_av *av, const char *node, const char *service,
@@ -89,11 +88,11 @@ struct fid_av {
 
 /* Flags of the register calls. */
 #define FI_MR_DMABUF (1ULL << 40)        /* attr->dmabuf names the memory, not mr_iov */
-#define FI_MR_SINGLE_USE (1ULL << 41)    /* gone after the first access of a peer; refused, -FI_EOPNOTSUPP */
-#define FI_HMEM_HOST_ALLOC (1ULL << 45)  /* host memory a device library allocated */
+#define FI_MR_SINGLE_USE (1ULL << 41)    /* ends after one access of a peer; -FI_EOPNOTSUPP */
+#define FI_HMEM_HOST_ALLOC (1ULL << 45)  /* host memory allocated by a device library */
 #define FI_HMEM_DEVICE_ONLY (1ULL << 46) /* the CPU cannot reach the memory */
 
-/* Who manages the memory. */
+/* Which software manages the memory. */
 enum fi_hmem_iface {
 	FI_HMEM_SYSTEM, /* the operating system */
 	FI_HMEM_CUDA,
@@ -103,17 +102,17 @@ enum fi_hmem_iface {
 	FI_HMEM_SYNAPSEAI
 };
 
-/* The device number of FI_HMEM_ZE: driver in the upper 16 bits, device below.  fi_mr(3) */
+/* Returns the device number of FI_HMEM_ZE: driver in the upper 16 bits, device below. fi_mr(3) */
 WEFT_CALL int fi_hmem_ze_device(int driver_index, int device_index)
 {
 	return (int) ((unsigned) driver_index << 16 | (unsigned) device_index);
 }
 
 struct fi_mr_dmabuf {
-	int fd;          /* of the dma-buf; stays the caller's */
+	int fd;          /* descriptor of the dma-buf; the caller keeps it */
 	uint64_t offset; /* bytes into it */
 	size_t len;
-	void *base_addr; /* address that stands for offset 0 of the dma-buf */
+	void *base_addr; /* address that corresponds to offset 0 of the dma-buf */
 };
 
 /* auth_key of fi_mr_attr when the domain takes its keys from address vectors. */
@@ -131,10 +130,10 @@ struct fi_mr_attr {
 	uint64_t access;        /* FI_SEND FI_RECV FI_READ FI_WRITE FI_REMOTE_* FI_COLLECTIVE */
 	uint64_t offset;        /* 0 */
 	uint64_t requested_key; /* used without FI_MR_PROV_KEY */
-	void *context;          /* goes into the fid and the FI_MR_COMPLETE event */
+	void *context;          /* context of the fid and of the FI_MR_COMPLETE event */
 	size_t auth_key_size;   /* bytes; 0: that of the domain */
 	uint8_t *auth_key;
-	enum fi_hmem_iface iface; /* this and device: with FI_HMEM only */
+	enum fi_hmem_iface iface; /* this and device: only with FI_HMEM */
 	union {
 		uint64_t reserved;
 		int cuda;
@@ -144,9 +143,9 @@ struct fi_mr_attr {
 		int rocr;
 	} device;
 	void *hmem_data;             /* of the device library, with FI_HMEM */
-	size_t page_size;            /* of the memory, 0: not known; a hint */
-	const struct fid_mr *base_mr; /* part of this region, or NULL */
-	size_t sub_mr_cnt;           /* parts that will be registered; a hint */
+	size_t page_size;            /* hint: page size of the memory; 0: unknown */
+	const struct fid_mr *base_mr; /* the region that this one is part of, or NULL */
+	size_t sub_mr_cnt;           /* hint: number of parts that will be registered */
 };
 
 /* Argument of FI_REFRESH. */
@@ -172,10 +171,13 @@ struct fi_ops_mr {
 		       struct fid_mr **mr);
 };
 
-/* Name for fi_set_ops on a domain: copy functions of the application for device memory. */
+/* Name for fi_set_ops on a domain: the application's copy functions for device memory. */
 #define FI_SET_OPS_HMEM_OVERRIDE "hmem_override_ops"
 
-/* All members set.  Each returns the bytes copied or a negative FI_E*.  fi_domain(3) */
+/*
+ * Copy functions; all members must be set. Each returns the bytes copied or a negative FI_E*.
+ * fi_domain(3)
+ */
 struct fi_hmem_override_ops {
 	size_t size; /* sizeof this struct */
 	ssize_t (*copy_from_hmem_iov)(void *dest, size_t size, enum fi_hmem_iface iface,
@@ -209,12 +211,12 @@ enum fi_datatype {
 	FI_BFLOAT16,    /* upper half of a float */
 	FI_FLOAT8_E4M3, /* 4 bits exponent, 3 mantissa */
 	FI_FLOAT8_E5M2, /* 5 bits exponent, 2 mantissa */
-	FI_VOID = 256   /* bytes without meaning, collectives only */
+	FI_VOID = 256   /* uninterpreted bytes; collectives only */
 };
 
-#define FI_COLLECTIVE_OFFSET 256 /* from here on values only collectives take */
+#define FI_COLLECTIVE_OFFSET 256 /* values from here on: collectives only */
 
-/* What becomes of target t and operand v (and compare c). */
+/* New value of target t, for operand v and compare value c. */
 enum fi_op {
 	FI_MIN,
 	FI_MAX,
@@ -226,7 +228,7 @@ enum fi_op {
 	FI_BAND,
 	FI_LXOR,
 	FI_BXOR,
-	FI_ATOMIC_READ,  /* t stays, is fetched */
+	FI_ATOMIC_READ,  /* t, which is fetched */
 	FI_ATOMIC_WRITE, /* v */
 	FI_CSWAP,        /* v if c == t */
 	FI_CSWAP_NE,     /* v if c != t */
@@ -234,7 +236,7 @@ enum fi_op {
 	FI_CSWAP_LT,     /* v if c < t */
 	FI_CSWAP_GE,     /* v if c >= t */
 	FI_CSWAP_GT,     /* v if c > t */
-	FI_MSWAP,        /* the bits of v where c has ones */
+	FI_MSWAP,        /* t with the bits of v where c has ones */
 	FI_DIFF,         /* t - v */
 	FI_NOOP = 256    /* collectives only */
 };
@@ -288,7 +290,7 @@ struct fid_domain {
 	struct fi_ops_mr *mr;
 };
 
-/* Opens the domain info->domain_attr names.  info is only read.  fi_domain(3) */
+/* Opens the domain that info->domain_attr names. info is only read. fi_domain(3) */
 WEFT_CALL int fi_domain(struct fid_fabric *fabric, struct fi_info *info,
 			struct fid_domain **domain, void *context)
 {
@@ -306,7 +308,7 @@ WEFT_CALL int fi_domain2(struct fid_fabric *fabric, struct fi_info *info,
 	return fabric->ops->domain2(fabric, info, domain, flags, context);
 }
 
-/* Makes fid, an event queue, the default one of the domain; flags 0 or FI_REG_MR.  fi_domain(3) */
+/* Makes event queue fid the default one of the domain; flags 0 or FI_REG_MR. fi_domain(3) */
 WEFT_CALL int fi_domain_bind(struct fid_domain *domain, struct fid *fid, uint64_t flags)
 {
 	return domain->fid.ops->bind(&domain->fid, fid, flags);
@@ -340,13 +342,13 @@ FI_DEPRECATED_FUNC WEFT_CALL int fi_poll_open(struct fid_domain *domain, struct 
 	return domain->ops->poll_open(domain, attr, pollset);
 }
 
-/* ---- Calls: memory.  The memory stays the caller's and must outlive the region. -------------- */
+/* ---- Calls: memory. The caller owns the memory, which must outlive the region. --------------- */
 
 /*
- * Registers len bytes at buf.  acs: as access of fi_mr_attr; offset 0; requested_key: the key of
- * the region unless the domain has FI_MR_PROV_KEY (-FI_ENOKEY when taken); flags: FI_RMA_EVENT,
- * FI_RMA_PMEM and the FI_MR_* and FI_HMEM_* flags above.  *mr must stay until FI_MR_COMPLETE when
- * the domain registers asynchronously.  fi_mr(3)
+ * Registers len bytes at buf. acs: as access of fi_mr_attr; offset 0; requested_key: key of the
+ * region unless the domain has FI_MR_PROV_KEY (-FI_ENOKEY: the key is in use); flags: FI_RMA_EVENT,
+ * FI_RMA_PMEM and the FI_MR_* and FI_HMEM_* flags above. If the domain registers asynchronously,
+ * *mr must stay valid until FI_MR_COMPLETE. fi_mr(3)
  */
 WEFT_CALL int fi_mr_reg(struct fid_domain *domain, const void *buf, size_t len, uint64_t acs,
 			uint64_t offset, uint64_t requested_key, uint64_t flags,
@@ -356,7 +358,7 @@ WEFT_CALL int fi_mr_reg(struct fid_domain *domain, const void *buf, size_t len, 
 			       context);
 }
 
-/* As fi_mr_reg, for count pieces of memory that become one region, end to end.  fi_mr(3) */
+/* As fi_mr_reg, for count segments of memory that form one contiguous region. fi_mr(3) */
 WEFT_CALL int fi_mr_regv(struct fid_domain *domain, const struct iovec *iov, size_t count,
 			 uint64_t acs, uint64_t offset, uint64_t requested_key, uint64_t flags,
 			 struct fid_mr **mr, void *context)
@@ -366,8 +368,8 @@ WEFT_CALL int fi_mr_regv(struct fid_domain *domain, const struct iovec *iov, siz
 }
 
 /*
- * As fi_mr_reg, with everything in attr; the only way to device memory.  How much of attr is read
- * depends on the API version the fabric was opened with.  fi_mr(3)
+ * As fi_mr_reg, with all arguments in attr; the only call for device memory. The API version of the
+ * fabric says how much of attr is read. fi_mr(3)
  */
 WEFT_CALL int fi_mr_regattr(struct fid_domain *domain, const struct fi_mr_attr *attr,
 			    uint64_t flags, struct fid_mr **mr)
@@ -375,21 +377,21 @@ WEFT_CALL int fi_mr_regattr(struct fid_domain *domain, const struct fi_mr_attr *
 	return domain->mr->regattr(&domain->fid, attr, flags, mr);
 }
 
-/* The descriptor transfers take as desc for memory of this region.  fi_mr(3) */
+/* Returns the descriptor to pass as desc for memory of this region. fi_mr(3) */
 WEFT_CALL void *fi_mr_desc(struct fid_mr *mr)
 {
 	return mr->mem_desc;
 }
 
-/* The key peers name; FI_KEY_NOTAVAIL when it is not ready or only a raw key exists.  fi_mr(3) */
+/* Returns the key for peers; FI_KEY_NOTAVAIL: not ready, or there is only a raw key. fi_mr(3) */
 WEFT_CALL uint64_t fi_mr_key(struct fid_mr *mr)
 {
 	return mr->key;
 }
 
 /*
- * The raw key: *key_size bytes of room at raw_key on entry, bytes of the key on return, also with
- * -FI_ETOOSMALL; *base_addr: the address peers count from.  flags 0.  fi_mr(3)
+ * Returns the raw key. *key_size: space at raw_key in bytes on entry, size of the key on return,
+ * also with -FI_ETOOSMALL. *base_addr: the address that peers count from. flags 0. fi_mr(3)
  */
 WEFT_CALL int fi_mr_raw_attr(struct fid_mr *mr, uint64_t *base_addr, uint8_t *raw_key,
 			     size_t *key_size, uint64_t flags)
@@ -404,8 +406,8 @@ WEFT_CALL int fi_mr_raw_attr(struct fid_mr *mr, uint64_t *base_addr, uint8_t *ra
 }
 
 /*
- * Turns the raw key of a peer, key_size bytes, into a *key for transfers; give it back with
- * fi_mr_unmap_key.  flags 0.  fi_mr(3)
+ * Converts a peer's raw key of key_size bytes to a *key for transfers; release it by
+ * fi_mr_unmap_key. flags 0. fi_mr(3)
  */
 WEFT_CALL int fi_mr_map_raw(struct fid_domain *domain, uint64_t base_addr, uint8_t *raw_key,
 			    size_t key_size, uint64_t *key, uint64_t flags)
@@ -420,17 +422,17 @@ WEFT_CALL int fi_mr_map_raw(struct fid_domain *domain, uint64_t base_addr, uint8
 	return domain->fid.ops->control(&domain->fid, FI_MAP_RAW_MR, &arg);
 }
 
-/* Gives a key of fi_mr_map_raw back; before the domain is closed.  fi_mr(3) */
+/* Releases a key of fi_mr_map_raw; call it before the domain is closed. fi_mr(3) */
 WEFT_CALL int fi_mr_unmap_key(struct fid_domain *domain, uint64_t key)
 {
 	return domain->fid.ops->control(&domain->fid, FI_UNMAP_KEY, &key);
 }
 
 /*
- * Ties the region to bfid: an endpoint (domains with FI_MR_ENDPOINT, flags 0), or a counter of
- * accesses by peers (flags FI_REMOTE_WRITE: writes and all atomics that modify it, those that
- * bring a value back, too; FI_REMOTE_READ: whatever brings a value back; needs FI_RMA_EVENT).
- * Before fi_mr_enable.  fi_mr(3)
+ * Binds bfid to the region: an endpoint (domains with FI_MR_ENDPOINT, flags 0), or a counter of
+ * accesses by peers, which needs FI_RMA_EVENT. flags of a counter: FI_REMOTE_WRITE counts writes
+ * and all atomics that modify memory; FI_REMOTE_READ counts accesses that return a value. Call it
+ * before fi_mr_enable. fi_mr(3)
  */
 WEFT_CALL int fi_mr_bind(struct fid_mr *mr, struct fid *bfid, uint64_t flags)
 {
@@ -438,8 +440,8 @@ WEFT_CALL int fi_mr_bind(struct fid_mr *mr, struct fid *bfid, uint64_t flags)
 }
 
 /*
- * Domains with FI_MR_MMU_NOTIFY: the pages behind these count ranges have changed, take them in
- * anew; iov NULL: the whole region.  Accesses meanwhile fail.  fi_mr(3)
+ * Domains with FI_MR_MMU_NOTIFY: takes in anew the changed pages of count ranges; iov NULL: of the
+ * whole region. Accesses fail meanwhile. fi_mr(3)
  */
 WEFT_CALL int fi_mr_refresh(struct fid_mr *mr, const struct iovec *iov, size_t count,
 			    uint64_t flags)
@@ -453,7 +455,7 @@ WEFT_CALL int fi_mr_refresh(struct fid_mr *mr, const struct iovec *iov, size_t c
 	return mr->fid.ops->control(&mr->fid, FI_REFRESH, &arg);
 }
 
-/* Opens a region to peers after its binds (FI_MR_ENDPOINT, FI_MR_RMA_EVENT).  fi_mr(3) */
+/* Makes a region accessible to peers after its binds (FI_MR_ENDPOINT, FI_MR_RMA_EVENT). fi_mr(3) */
 WEFT_CALL int fi_mr_enable(struct fid_mr *mr)
 {
 	return mr->fid.ops->control(&mr->fid, FI_ENABLE, NULL);
@@ -468,18 +470,18 @@ WEFT_CALL int fi_av_open(struct fid_domain *domain, struct fi_av_attr *attr, str
 	return domain->ops->av_open(domain, attr, av, context);
 }
 
-/* Gives a vector opened with FI_EVENT its event queue fid; flags 0.  Of API 1.x.  fi_av(3) */
+/* Binds event queue fid to a vector opened with FI_EVENT; flags 0. API 1.x. fi_av(3) */
 FI_DEPRECATED_FUNC WEFT_CALL int fi_av_bind(struct fid_av *av, struct fid *fid, uint64_t flags)
 {
 	return av->fid.ops->bind(&av->fid, fid, flags);
 }
 
 /*
- * Inserts count addresses, side by side at addr in the address format of the domain (FI_ADDR_STR:
- * an array of char *).  fi_addr, an array of count, gets a handle for each, FI_ADDR_NOTAVAIL for
- * those that failed; FI_AV_TABLE allows NULL; with FI_AV_USER_ID it holds the ids on entry.
- * Returns how many went in; with FI_EVENT 0, fi_addr must stay until FI_AV_COMPLETE.  flags:
- * FI_MORE, FI_SYNC_ERR, FI_AV_USER_ID; FI_FIREWALL_ADDR is refused, -FI_ENOSYS.  fi_av(3)
+ * Inserts count addresses from array addr, in the address format of the domain (FI_ADDR_STR: an
+ * array of char *). Array fi_addr gets a handle for each, FI_ADDR_NOTAVAIL for those that failed;
+ * it may be NULL with FI_AV_TABLE. With FI_AV_USER_ID it holds the ids on entry. Returns how many
+ * were inserted; with FI_EVENT 0, and fi_addr must stay valid until FI_AV_COMPLETE. flags: FI_MORE,
+ * FI_SYNC_ERR, FI_AV_USER_ID; FI_FIREWALL_ADDR is refused, -FI_ENOSYS. fi_av(3)
  */
 WEFT_CALL int fi_av_insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr,
 			   uint64_t flags, void *context)
@@ -487,7 +489,7 @@ WEFT_CALL int fi_av_insert(struct fid_av *av, const void *addr, size_t count, fi
 	return av->ops->insert(av, addr, count, fi_addr, flags, context);
 }
 
-/* As fi_av_insert, of one address given as fi_getinfo takes it.  fi_av(3) */
+/* As fi_av_insert, for one address given by node and service as in fi_getinfo. fi_av(3) */
 WEFT_CALL int fi_av_insertsvc(struct fid_av *av, const char *node, const char *service,
 			      fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
@@ -495,8 +497,8 @@ WEFT_CALL int fi_av_insertsvc(struct fid_av *av, const char *node, const char *s
 }
 
 /*
- * As fi_av_insert, of nodecnt * svccnt addresses: node and the numbers after it, for each service
- * and the numbers after it.  fi_av(3)
+ * As fi_av_insert, for nodecnt * svccnt addresses: each of nodecnt consecutive nodes with each of
+ * svccnt consecutive services. fi_av(3)
  */
 WEFT_CALL int fi_av_insertsym(struct fid_av *av, const char *node, size_t nodecnt,
 			      const char *service, size_t svccnt, fi_addr_t *fi_addr,
@@ -505,15 +507,15 @@ WEFT_CALL int fi_av_insertsym(struct fid_av *av, const char *node, size_t nodecn
 	return av->ops->insertsym(av, node, nodecnt, service, svccnt, fi_addr, flags, context);
 }
 
-/* Forgets count addresses; nothing may be under way to them.  flags 0.  fi_av(3) */
+/* Removes count addresses; no operation to them may be under way. flags 0. fi_av(3) */
 WEFT_CALL int fi_av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t count, uint64_t flags)
 {
 	return av->ops->remove(av, fi_addr, count, flags);
 }
 
 /*
- * Copies the address behind fi_addr; *addrlen: room on entry, full size on return, also when the
- * room was short and the address is cut.  fi_av(3)
+ * Copies the address of fi_addr. *addrlen: space on entry, full size on return; a longer address is
+ * truncated. fi_av(3)
  */
 WEFT_CALL int fi_av_lookup(struct fid_av *av, fi_addr_t fi_addr, void *addr, size_t *addrlen)
 {
@@ -521,8 +523,8 @@ WEFT_CALL int fi_av_lookup(struct fid_av *av, fi_addr_t fi_addr, void *addr, siz
 }
 
 /*
- * Writes an address as text into buf and returns buf; *len: room on entry, bytes needed on return,
- * the text is cut when that is more.  fi_av(3)
+ * Writes an address as text into buf and returns buf. *len: space on entry, bytes needed on return;
+ * a longer text is truncated. fi_av(3)
  */
 WEFT_CALL const char *fi_av_straddr(struct fid_av *av, const void *addr, char *buf, size_t *len)
 {
@@ -530,8 +532,8 @@ WEFT_CALL const char *fi_av_straddr(struct fid_av *av, const void *addr, char *b
 }
 
 /*
- * Inserts an authorization key of auth_key_size bytes; *fi_addr then names it, for receives from
- * any peer that holds it.  -FI_ENOSYS where domain_attr has no FI_AV_AUTH_KEY.  fi_av(3)
+ * Inserts an authorization key of auth_key_size bytes. *fi_addr then names it, for receives from
+ * any peer with that key. -FI_ENOSYS: domain_attr has no FI_AV_AUTH_KEY. fi_av(3)
  */
 WEFT_CALL int fi_av_insert_auth_key(struct fid_av *av, const void *auth_key, size_t auth_key_size,
 				    fi_addr_t *fi_addr, uint64_t flags)
@@ -541,7 +543,7 @@ WEFT_CALL int fi_av_insert_auth_key(struct fid_av *av, const void *auth_key, siz
 	return av->ops->insert_auth_key(av, auth_key, auth_key_size, fi_addr, flags);
 }
 
-/* Copies the key behind addr; *auth_key_size as *addrlen of fi_av_lookup; -FI_ENOSYS.  fi_av(3) */
+/* Copies the key of addr; *auth_key_size as *addrlen of fi_av_lookup; -FI_ENOSYS. fi_av(3) */
 WEFT_CALL int fi_av_lookup_auth_key(struct fid_av *av, fi_addr_t addr, void *auth_key,
 				    size_t *auth_key_size)
 {
@@ -551,8 +553,8 @@ WEFT_CALL int fi_av_lookup_auth_key(struct fid_av *av, fi_addr_t addr, void *aut
 }
 
 /*
- * Completions report user_id as the source instead of fi_addr, needs FI_AV_USER_ID; flags 0, or
- * FI_AUTH_KEY when fi_addr names a key.  -FI_ENOSYS.  fi_av(3)
+ * Makes completions report user_id as the source instead of fi_addr; needs FI_AV_USER_ID. flags 0,
+ * or FI_AUTH_KEY if fi_addr names a key. -FI_ENOSYS. fi_av(3)
  */
 WEFT_CALL int fi_av_set_user_id(struct fid_av *av, fi_addr_t fi_addr, fi_addr_t user_id,
 				uint64_t flags)
@@ -563,8 +565,8 @@ WEFT_CALL int fi_av_set_user_id(struct fid_av *av, fi_addr_t fi_addr, fi_addr_t 
 }
 
 /*
- * The address of receive context rx_index of the scalable endpoint fi_addr, in the upper
- * rx_ctx_bits (0 to 63, as in the attr of the vector) bits.  fi_av(3)
+ * Returns the address of receive context rx_index of scalable endpoint fi_addr; the index is in the
+ * upper rx_ctx_bits bits (0 to 63, as in the attr of the vector). fi_av(3)
  */
 WEFT_CALL fi_addr_t fi_rx_addr(fi_addr_t fi_addr, int rx_index, int rx_ctx_bits)
 {
@@ -573,7 +575,7 @@ WEFT_CALL fi_addr_t fi_rx_addr(fi_addr_t fi_addr, int rx_index, int rx_ctx_bits)
 	return (uint64_t) rx_index << (64 - rx_ctx_bits) | fi_addr;
 }
 
-/* The address fi_addr within group_id, up to max_group_id of the domain.  fi_av(3) */
+/* Returns the address of fi_addr within group_id, at most max_group_id of the domain. fi_av(3) */
 WEFT_CALL fi_addr_t fi_group_addr(fi_addr_t fi_addr, uint32_t group_id)
 {
 	return (uint64_t) group_id << 32 | fi_addr;

@@ -25,19 +25,22 @@ enum {
 
 /* Options of that level, with the type optval points to. */
 enum {
-	/* size_t: less room left ends a FI_MULTI_RECV buffer; until it is set 4096 on shm, 16384 elsewhere */
+	/*
+	 * size_t, bytes: less free space releases a FI_MULTI_RECV buffer; default 4096 on shm, else
+	 * 16384
+	 */
 	FI_OPT_MIN_MULTI_RECV,
-	FI_OPT_CM_DATA_SIZE,            /* size_t, read only: user data of fi_connect and co. */
+	FI_OPT_CM_DATA_SIZE,            /* size_t, read only: bytes of user data, see fi_connect */
 	FI_OPT_BUFFERED_MIN,            /* size_t, API 1.x */
 	FI_OPT_BUFFERED_LIMIT,          /* size_t, API 1.x */
 	FI_OPT_SEND_BUF_SIZE,           /* size_t: socket buffer */
 	FI_OPT_RECV_BUF_SIZE,           /* size_t: socket buffer */
-	FI_OPT_TX_SIZE,                 /* size_t: transmits in flight */
-	FI_OPT_RX_SIZE,                 /* size_t: receives posted */
+	FI_OPT_TX_SIZE,                 /* size_t: maximum transmits in flight */
+	FI_OPT_RX_SIZE,                 /* size_t: maximum posted receives */
 	FI_OPT_FI_HMEM_P2P,             /* int: FI_HMEM_P2P_*; _REQUIRED is refused */
 	FI_OPT_XPU_TRIGGER,             /* struct fi_trigger_xpu, read only */
 	FI_OPT_CUDA_API_PERMITTED,      /* bool: the library may call CUDA */
-	FI_OPT_SHARED_MEMORY_PERMITTED, /* bool: shared memory may be used inside a host */
+	FI_OPT_SHARED_MEMORY_PERMITTED, /* bool: shared memory may be used within a host */
 	FI_OPT_MAX_MSG_SIZE,            /* size_t: longest message ... */
 	FI_OPT_MAX_TAGGED_SIZE,
 	FI_OPT_MAX_RMA_SIZE,
@@ -49,9 +52,9 @@ enum {
 	FI_OPT_FIREWALL_ADDR            /* bool: peers cannot connect to this endpoint; refused */
 };
 
-/* Transfers between a device and the NIC without the CPU; values of FI_OPT_FI_HMEM_P2P. */
+/* Values of FI_OPT_FI_HMEM_P2P: transfers between a device and the NIC without the CPU. */
 enum {
-	FI_HMEM_P2P_ENABLED,   /* where it pays */
+	FI_HMEM_P2P_ENABLED,   /* where it is faster */
 	FI_HMEM_P2P_REQUIRED,  /* else the transfer fails */
 	FI_HMEM_P2P_PREFERRED, /* else copied */
 	FI_HMEM_P2P_DISABLED
@@ -60,7 +63,7 @@ enum {
 /* ---- Objects --------------------------------------------------------------------------------- */
 
 struct fi_ops_ep {
-	size_t size; /* bytes of this table the filler knows; so in every table below */
+	size_t size; /* bytes of this table that its writer knows; so in each table below */
 	ssize_t (*cancel)(fid_t fid, void *context);
 	int (*getopt)(fid_t fid, int level, int optname, void *optval, size_t *optlen);
 	int (*setopt)(fid_t fid, int level, int optname, const void *optval, size_t optlen);
@@ -119,14 +122,14 @@ struct fid_ep {
 	struct fi_ops_collective *collective;
 };
 
-/* A passive endpoint: listens. */
+/* A passive endpoint, which listens. */
 struct fid_pep {
 	struct fid fid;
 	struct fi_ops_ep *ops;
 	struct fi_ops_cm *cm;
 };
 
-/* A transmit context several endpoints share. */
+/* A transmit context that several endpoints share. */
 struct fid_stx {
 	struct fid fid;
 	struct fi_ops_ep *ops;
@@ -134,7 +137,10 @@ struct fid_stx {
 
 /* ---- Calls: opening, binding, control -------------------------------------------------------- */
 
-/* Opens a listener as info describes; bind an event queue, then fi_listen.  fi_endpoint(3) */
+/*
+ * Opens a passive endpoint as info describes. Bind an event queue, then call fi_listen.
+ * fi_endpoint(3)
+ */
 WEFT_CALL int fi_passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
 			    void *context)
 {
@@ -142,8 +148,8 @@ WEFT_CALL int fi_passive_ep(struct fid_fabric *fabric, struct fi_info *info, str
 }
 
 /*
- * Opens an endpoint as info describes; info is only read.  To accept a connection, info is the one
- * of FI_CONNREQ.  Bind queues and an address vector, then fi_enable.  fi_endpoint(3)
+ * Opens an endpoint as info describes; info is only read. To accept a connection, pass the info of
+ * FI_CONNREQ. Bind queues and an address vector, then call fi_enable. fi_endpoint(3)
  */
 WEFT_CALL int fi_endpoint(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 			  void *context)
@@ -166,8 +172,8 @@ WEFT_CALL int fi_endpoint2(struct fid_domain *domain, struct fi_info *info, stru
 }
 
 /*
- * Opens an endpoint of one address and several transmit and receive contexts, as many as
- * tx_ctx_cnt and rx_ctx_cnt of info->ep_attr.  fi_endpoint(3)
+ * Opens an endpoint with one address and several transmit and receive contexts: tx_ctx_cnt and
+ * rx_ctx_cnt of info->ep_attr. fi_endpoint(3)
  */
 WEFT_CALL int fi_scalable_ep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep,
 			     void *context)
@@ -176,35 +182,37 @@ WEFT_CALL int fi_scalable_ep(struct fid_domain *domain, struct fi_info *info, st
 }
 
 /*
- * Ties bfid to the endpoint, before it is enabled: a completion queue (flags FI_TRANSMIT, FI_RECV,
+ * Binds bfid to the endpoint, before fi_enable: a completion queue (flags FI_TRANSMIT, FI_RECV,
  * FI_SELECTIVE_COMPLETION), a counter (FI_SEND FI_RECV FI_READ FI_WRITE FI_REMOTE_*), an event
- * queue, an address vector or a shared context (0).  One queue and one counter for each kind of
- * operation.  Queues, counters and shared transmit contexts are taken afterwards, too, and stand
- * for what is posted or comes from then on; -FI_EOPBADSTATE: an address vector and a shared receive
- * context are not, nor queues and counters where a device has the endpoint's queue pair, nor the
- * first counter of FI_REMOTE_* once a peer has connected over RDMA.  A shared transmit context may
- * be closed before the endpoint.  -FI_EINVAL, -FI_EDOMAIN.  fi_endpoint(3)
+ * queue, an address vector or a shared context (0). One queue and one counter per kind of
+ * operation.
+ * After fi_enable, queues, counters and shared transmit contexts can still be bound; they serve
+ * operations posted, or messages received, from then on. -FI_EOPBADSTATE then for: an address
+ * vector; a shared receive context; queues and counters if a device has the endpoint's queue pair;
+ * the first counter of FI_REMOTE_* once a peer has connected over RDMA.
+ * A shared transmit context may be closed before the endpoint. -FI_EINVAL, -FI_EDOMAIN.
+ * fi_endpoint(3)
  */
 WEFT_CALL int fi_ep_bind(struct fid_ep *ep, struct fid *bfid, uint64_t flags)
 {
 	return ep->fid.ops->bind(&ep->fid, bfid, flags);
 }
 
-/* Ties an event queue to the listener; flags 0.  fi_endpoint(3) */
+/* Binds an event queue to a passive endpoint; flags 0. fi_endpoint(3) */
 WEFT_CALL int fi_pep_bind(struct fid_pep *pep, struct fid *bfid, uint64_t flags)
 {
 	return pep->fid.ops->bind(&pep->fid, bfid, flags);
 }
 
-/* Ties an address vector to a scalable endpoint and all its contexts; flags 0.  fi_endpoint(3) */
+/* Binds an address vector to a scalable endpoint and all its contexts; flags 0. fi_endpoint(3) */
 WEFT_CALL int fi_scalable_ep_bind(struct fid_ep *sep, struct fid *bfid, uint64_t flags)
 {
 	return sep->fid.ops->bind(&sep->fid, bfid, flags);
 }
 
 /*
- * Makes the endpoint or context ready for transfers; 0 also when it is.  -FI_ENOCQ, -FI_ENOAV,
- * -FI_ENOEQ: what still has to be bound.  fi_endpoint(3)
+ * Enables the endpoint or context for transfers; 0 also if it is enabled. -FI_ENOCQ, -FI_ENOAV,
+ * -FI_ENOEQ: a queue or address vector must be bound first. fi_endpoint(3)
  */
 WEFT_CALL int fi_enable(struct fid_ep *ep)
 {
@@ -212,9 +220,8 @@ WEFT_CALL int fi_enable(struct fid_ep *ep)
 }
 
 /*
- * Gives one operation posted with this context up, if it is still possible: it completes with the
- * error FI_ECANCELED.  fid: an endpoint or context.  0 also when it comes too late.
- * fi_endpoint(3)
+ * Cancels one operation posted with this context, if still possible: it completes with
+ * FI_ECANCELED. Returns 0 also if it is too late. fid: an endpoint or context. fi_endpoint(3)
  */
 WEFT_CALL ssize_t fi_cancel(fid_t fid, void *context)
 {
@@ -224,9 +231,9 @@ WEFT_CALL ssize_t fi_cancel(fid_t fid, void *context)
 }
 
 /*
- * Sets an option, FI_OPT_*, to the optlen bytes at optval.  fid: an endpoint, passive endpoint or
- * context.  -FI_ENOPROTOOPT: not known here, whatever optlen is, or read only; -FI_EINVAL: optlen is
- * not that of its type, or no such value; -FI_EOPNOTSUPP: not offered.  fi_endpoint(3)
+ * Sets option FI_OPT_* to the optlen bytes at optval. fid: an endpoint, passive endpoint or
+ * context. -FI_ENOPROTOOPT: unknown option, or read only; -FI_EINVAL: wrong optlen or value;
+ * -FI_EOPNOTSUPP: value not supported. fi_endpoint(3)
  */
 WEFT_CALL int fi_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
 {
@@ -236,8 +243,8 @@ WEFT_CALL int fi_setopt(fid_t fid, int level, int optname, const void *optval, s
 }
 
 /*
- * Reads an option into optval; *optlen: room on entry, bytes written on return; -FI_ETOOSMALL,
- * -FI_ENOPROTOOPT.  fi_endpoint(3)
+ * Reads an option into optval. *optlen: space on entry, bytes written on return. -FI_ETOOSMALL,
+ * -FI_ENOPROTOOPT. fi_endpoint(3)
  */
 WEFT_CALL int fi_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
 {
@@ -247,8 +254,8 @@ WEFT_CALL int fi_getopt(fid_t fid, int level, int optname, void *optval, size_t 
 }
 
 /*
- * A second handle to the endpoint with other default flags: FI_TRANSMIT or FI_RECV, and the flags
- * operations of that side get.  Close it like an endpoint.  fi_endpoint(3)
+ * Opens a second handle to the endpoint with other default flags: FI_TRANSMIT or FI_RECV, and the
+ * flags for that side. Close it like an endpoint. fi_endpoint(3)
  */
 WEFT_CALL int fi_ep_alias(struct fid_ep *ep, struct fid_ep **alias_ep, uint64_t flags)
 {
@@ -288,13 +295,13 @@ WEFT_CALL int fi_srx_context(struct fid_domain *domain, struct fi_rx_attr *attr,
 	return domain->ops->srx_ctx(domain, attr, rx_ep, context);
 }
 
-/* Receives that can be posted without -FI_EAGAIN, at least.  Of API 1.x.  fi_endpoint(3) */
+/* Returns a number of receives that can be posted without -FI_EAGAIN. API 1.x. fi_endpoint(3) */
 FI_DEPRECATED_FUNC WEFT_CALL ssize_t fi_rx_size_left(struct fid_ep *ep)
 {
 	return ep->ops->rx_size_left(ep);
 }
 
-/* Transmits that can be posted without -FI_EAGAIN, at least.  Of API 1.x.  fi_endpoint(3) */
+/* Returns a number of transmits that can be posted without -FI_EAGAIN. API 1.x. fi_endpoint(3) */
 FI_DEPRECATED_FUNC WEFT_CALL ssize_t fi_tx_size_left(struct fid_ep *ep)
 {
 	return ep->ops->tx_size_left(ep);
@@ -303,9 +310,9 @@ FI_DEPRECATED_FUNC WEFT_CALL ssize_t fi_tx_size_left(struct fid_ep *ep)
 /* ---- Calls: messages ------------------------------------------------------------------------- */
 
 /*
- * Posts a buffer for one message.  desc: fi_mr_desc of its region, NULL without FI_MR_LOCAL.
- * src_addr: only from there, with FI_DIRECTED_RECV; FI_ADDR_UNSPEC: from anyone.  A longer message
- * fails with FI_ETRUNC.  fi_msg(3)
+ * Posts a buffer for one message. desc: fi_mr_desc of its region; NULL without FI_MR_LOCAL.
+ * src_addr: the only source, with FI_DIRECTED_RECV; FI_ADDR_UNSPEC: any. A longer message fails
+ * with FI_ETRUNC. fi_msg(3)
  */
 WEFT_CALL ssize_t fi_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t src_addr,
 			  void *context)
@@ -313,22 +320,25 @@ WEFT_CALL ssize_t fi_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, 
 	return ep->msg->recv(ep, buf, len, desc, src_addr, context);
 }
 
-/* As fi_recv, into count pieces in order, up to iov_limit.  fi_msg(3) */
+/* As fi_recv, into count segments in order, at most iov_limit. fi_msg(3) */
 WEFT_CALL ssize_t fi_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 			   fi_addr_t src_addr, void *context)
 {
 	return ep->msg->recvv(ep, iov, desc, count, src_addr, context);
 }
 
-/* As fi_recv, as msg says; flags: FI_COMPLETION FI_MORE FI_MULTI_RECV FI_AUTH_KEY.  fi_msg(3) */
+/*
+ * As fi_recv, with arguments in msg; flags: FI_COMPLETION FI_MORE FI_MULTI_RECV FI_AUTH_KEY.
+ * fi_msg(3)
+ */
 WEFT_CALL ssize_t fi_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
 	return ep->msg->recvmsg(ep, msg, flags);
 }
 
 /*
- * Sends len bytes, up to max_msg_size, as one message.  dest_addr is not looked at when ep is
- * connected.  What the completion promises: see op_flags of struct fi_tx_attr.  fi_msg(3)
+ * Sends len bytes, at most max_msg_size, as one message. dest_addr is ignored if ep is connected.
+ * op_flags of struct fi_tx_attr say what the completion guarantees. fi_msg(3)
  */
 WEFT_CALL ssize_t fi_send(struct fid_ep *ep, const void *buf, size_t len, void *desc,
 			  fi_addr_t dest_addr, void *context)
@@ -336,7 +346,7 @@ WEFT_CALL ssize_t fi_send(struct fid_ep *ep, const void *buf, size_t len, void *
 	return ep->msg->send(ep, buf, len, desc, dest_addr, context);
 }
 
-/* As fi_send, from count pieces in order, up to iov_limit.  fi_msg(3) */
+/* As fi_send, from count segments in order, at most iov_limit. fi_msg(3) */
 WEFT_CALL ssize_t fi_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count,
 			   fi_addr_t dest_addr, void *context)
 {
@@ -344,8 +354,8 @@ WEFT_CALL ssize_t fi_sendv(struct fid_ep *ep, const struct iovec *iov, void **de
 }
 
 /*
- * As fi_send, as msg says; flags: FI_COMPLETION FI_MORE FI_INJECT FI_REMOTE_CQ_DATA FI_FENCE
- * FI_MULTICAST and one of FI_*_COMPLETE; they replace op_flags.  fi_msg(3)
+ * As fi_send, with arguments in msg; flags: FI_COMPLETION FI_MORE FI_INJECT FI_REMOTE_CQ_DATA
+ * FI_FENCE FI_MULTICAST and one of FI_*_COMPLETE; they replace op_flags. fi_msg(3)
  */
 WEFT_CALL ssize_t fi_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
@@ -353,11 +363,11 @@ WEFT_CALL ssize_t fi_sendmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64
 }
 
 /*
- * Sends up to inject_size bytes; buf is the caller's again at once and success gives no entry in
- * the queue.  fi_msg(3)
- * A return of 0 means that the message is delivered if the receiver lives, whatever becomes of the
- * sender.  So it is -FI_EAGAIN until the peer is connected, which the first call begins and progress
- * finishes; if that fails the next call returns why.
+ * Sends up to inject_size bytes. The caller may reuse buf at once, and success gives no completion.
+ * fi_msg(3)
+ * 0 means that the message is delivered if the receiver lives, even if the sender ends. So the call
+ * returns -FI_EAGAIN until the peer is connected; the first call begins to connect, and progress
+ * calls finish that. If connecting fails, the next call returns the error.
  */
 WEFT_CALL ssize_t fi_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t dest_addr)
 {

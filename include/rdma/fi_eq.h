@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where results arrive: event queues fi_eq(3), completion queues fi_cq(3), counters fi_cntr(3), and
- * the wait sets and poll sets of API 1.x, fi_poll(3).
+ * Queues and counters for results: event queues fi_eq(3), completion queues fi_cq(3), counters
+ * fi_cntr(3), and the wait sets and poll sets of API 1.x, fi_poll(3).
  *
- * Timeouts are milliseconds, negative: without end.  Calls return 0 or a count, or a negative
- * FI_E*.  An object is closed with fi_close, which says -FI_EBUSY while another is bound to it.
+ * Timeouts are in milliseconds; negative: none. Calls return 0 or a count, or a negative FI_E*.
+ * fi_close closes an object; -FI_EBUSY while another object is bound to it.
  */
 #ifndef RDMA_FI_EQ_H
 #define RDMA_FI_EQ_H
@@ -19,18 +19,20 @@
 extern "C" {
 #endif
 
-/* What a thread can sleep on; fi_control FI_GETWAIT hands out the native object. */
+/*
+ * Wait objects: what a thread can sleep on. fi_control with FI_GETWAIT returns the native object.
+ */
 enum fi_wait_obj {
-	FI_WAIT_NONE,       /* nobody will wait; blocking reads are refused, fi_cntr_wait polls */
-	FI_WAIT_UNSPEC,     /* wait only through the calls of this interface */
-	FI_WAIT_SET,        /* wait through the wait set in wait_set */
+	FI_WAIT_NONE,       /* no waiting: blocking reads are refused, fi_cntr_wait polls */
+	FI_WAIT_UNSPEC,     /* wait only by calls of this interface */
+	FI_WAIT_SET,        /* wait by the wait set in wait_set */
 	FI_WAIT_FD,         /* one file descriptor, int */
 	FI_WAIT_MUTEX_COND, /* struct fi_mutex_cond */
-	FI_WAIT_YIELD,      /* give up the CPU in a loop, no object */
+	FI_WAIT_YIELD,      /* yield the CPU in a loop */
 	FI_WAIT_POLLFD      /* several file descriptors, struct fi_wait_pollfd */
 };
 
-/* Filled by FI_GETWAIT; both belong to the object that was asked. */
+/* Filled in by FI_GETWAIT; the queried object owns both. */
 struct fi_mutex_cond {
 	pthread_mutex_t *mutex;
 	pthread_cond_t *cond;
@@ -38,9 +40,9 @@ struct fi_mutex_cond {
 
 /* For FI_GETWAIT.  In: nfds entries at fd; out: nfds needed, -FI_ETOOSMALL if that is more. */
 struct fi_wait_pollfd {
-	uint64_t change_index; /* another value than last time: the set of descriptors changed */
+	uint64_t change_index; /* changes when the set of descriptors changes */
 	size_t nfds;
-	struct pollfd *fd; /* array of the caller */
+	struct pollfd *fd; /* the caller's array */
 };
 
 /* Wait sets, API 1.x. */
@@ -50,7 +52,7 @@ struct fi_wait_attr {
 };
 
 struct fi_ops_wait {
-	size_t size; /* bytes of this table the filler knows; so in every table below */
+	size_t size; /* bytes of this table that its writer knows; so in each table below */
 	int (*wait)(struct fid_wait *waitset, int timeout);
 };
 
@@ -79,14 +81,14 @@ struct fid_poll {
 /* ---- Event queue: connections and control operations ----------------------------------------- */
 
 struct fi_eq_attr {
-	size_t size;               /* entries at least; 0: default */
+	size_t size;               /* minimum entries; 0: default */
 	uint64_t flags;            /* FI_WRITE: fi_eq_write allowed; FI_AFFINITY */
 	enum fi_wait_obj wait_obj; /* not POLLFD */
 	int signaling_vector;      /* CPU for interrupts, with FI_AFFINITY; a hint */
 	struct fid_wait *wait_set; /* with FI_WAIT_SET */
 };
 
-/* Which event fi_eq_read returned, and the struct it wrote. */
+/* Events of fi_eq_read, and the struct written for each. */
 enum {
 	FI_NOTIFY,       /* struct fi_eq_entry */
 	FI_CONNREQ,      /* struct fi_eq_cm_entry; fid: passive endpoint; info: for fi_endpoint */
@@ -98,8 +100,8 @@ enum {
 };
 
 struct fi_eq_entry {
-	fid_t fid;     /* object it is about */
-	void *context; /* of the operation, else of the object */
+	fid_t fid;     /* object of the event */
+	void *context; /* context of the operation, else of the object */
 	uint64_t data; /* see the event */
 };
 
@@ -120,7 +122,7 @@ struct fi_eq_err_entry {
 struct fi_eq_cm_entry {
 	fid_t fid;
 	struct fi_info *info; /* FI_CONNREQ: the reader frees it with fi_freeinfo; else NULL */
-	__extension__ uint8_t data[]; /* user data of the peer, up to the bytes read */
+	__extension__ uint8_t data[]; /* user data of the peer, up to the end of the bytes read */
 };
 #if defined(__cplusplus) && defined(__clang__)
 #pragma clang diagnostic pop
@@ -145,7 +147,7 @@ struct fid_eq {
 
 /* ---- Completion queue: data transfers -------------------------------------------------------- */
 
-/* The struct fi_cq_read writes; each begins with the one before. */
+/* Structs that fi_cq_read writes; each begins with the one before. */
 enum fi_cq_format {
 	FI_CQ_FORMAT_UNSPEC,  /* chosen by the library, written back into the attr */
 	FI_CQ_FORMAT_CONTEXT, /* struct fi_cq_entry */
@@ -155,12 +157,12 @@ enum fi_cq_format {
 };
 
 struct fi_cq_entry {
-	void *op_context; /* of the operation; NULL when nothing was posted here for it */
+	void *op_context; /* context of the operation; NULL: no operation was posted here */
 };
 
 struct fi_cq_msg_entry {
 	void *op_context;
-	uint64_t flags; /* what completed: FI_SEND FI_RECV FI_MSG FI_TAGGED FI_RMA ... */
+	uint64_t flags; /* kind of operation: FI_SEND FI_RECV FI_MSG FI_TAGGED FI_RMA ... */
 	size_t len;     /* bytes received */
 };
 
@@ -168,7 +170,7 @@ struct fi_cq_data_entry {
 	void *op_context;
 	uint64_t flags;
 	size_t len;
-	void *buf;     /* where a message landed in a FI_MULTI_RECV buffer */
+	void *buf;     /* start of the message in a FI_MULTI_RECV buffer */
 	uint64_t data; /* of the sender, host byte order; valid with FI_REMOTE_CQ_DATA */
 };
 
@@ -182,10 +184,10 @@ struct fi_cq_tagged_entry {
 };
 
 /*
- * err_data: with err_data_size > 0 on entry a buffer of the caller that is filled, the size then
- * is what was copied; with 0 (or a fabric opened with API < 1.5) it is set to memory of the queue
- * that holds until the next read.  A fabric opened with API < 1.5 gets no err_data_size, one
- * below 1.20 no src_addr.
+ * err_data: if err_data_size > 0 on entry, a buffer of the caller, which is filled in; the size is
+ * then the bytes copied. With 0 (or a fabric opened with API < 1.5) err_data is set to memory of
+ * the queue, valid until the next read. A fabric opened with API < 1.5 gets no err_data_size, one
+ * with API < 1.20 no src_addr.
  */
 struct fi_cq_err_entry {
 	void *op_context;
@@ -199,17 +201,17 @@ struct fi_cq_err_entry {
 	int prov_errno; /* for fi_cq_strerror */
 	void *err_data; /* FI_EADDRNOTAVAIL: address of the unknown sender */
 	size_t err_data_size;
-	fi_addr_t src_addr; /* sender, FI_ADDR_NOTAVAIL when not known */
+	fi_addr_t src_addr; /* sender; FI_ADDR_NOTAVAIL: unknown */
 };
 
-/* What cond of the blocking reads means; a hint, a read may return earlier. */
+/* Meaning of cond in the blocking reads; a hint, a read may return earlier. */
 enum fi_cq_wait_cond {
 	FI_CQ_COND_NONE,     /* nothing */
-	FI_CQ_COND_THRESHOLD /* (size_t) cond entries are there */
+	FI_CQ_COND_THRESHOLD /* wait for (size_t) cond entries */
 };
 
 struct fi_cq_attr {
-	size_t size;    /* entries at least; 0: default */
+	size_t size;    /* minimum entries; 0: default */
 	uint64_t flags; /* FI_AFFINITY */
 	enum fi_cq_format format;
 	enum fi_wait_obj wait_obj; /* not POLLFD */
@@ -239,8 +241,8 @@ struct fid_cq {
 /* ---- Counter --------------------------------------------------------------------------------- */
 
 enum fi_cntr_events {
-	FI_CNTR_EVENTS_COMP, /* one for each completion */
-	FI_CNTR_EVENTS_BYTES /* bytes transferred */
+	FI_CNTR_EVENTS_COMP, /* counts completions */
+	FI_CNTR_EVENTS_BYTES /* counts bytes transferred */
 };
 
 struct fi_cntr_attr {
@@ -269,9 +271,9 @@ struct fid_cntr {
 /* ---- Calls: waiting -------------------------------------------------------------------------- */
 
 /*
- * May the caller block on the native wait objects of these count fids (event queue, completion
- * queue, counter, wait set; all of one kind of wait object)?  0: yes, the next event will signal
- * them; -FI_EAGAIN: read everything first, then ask again.  Needed before each block.  fi_poll(3)
+ * May the caller block on the native wait objects of these count fids (event queues, completion
+ * queues, counters, wait sets; all with one kind of wait object)? 0: yes, the next event signals
+ * them; -FI_EAGAIN: read all entries first, then ask again. Needed before each block. fi_poll(3)
  */
 WEFT_CALL int fi_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
@@ -279,8 +281,8 @@ WEFT_CALL int fi_trywait(struct fid_fabric *fabric, struct fid **fids, int count
 }
 
 /*
- * Sleeps until an object of the wait set may have something.  0, or -FI_ETIMEDOUT.  Of API 1.x:
- * better a file descriptor for each queue, and fi_trywait.  fi_poll(3)
+ * Sleeps until an object of the wait set may have an entry. 0, or -FI_ETIMEDOUT. API 1.x; prefer a
+ * file descriptor per queue, and fi_trywait. fi_poll(3)
  */
 FI_DEPRECATED_FUNC WEFT_CALL int fi_wait(struct fid_wait *waitset, int timeout)
 {
@@ -288,8 +290,8 @@ FI_DEPRECATED_FUNC WEFT_CALL int fi_wait(struct fid_wait *waitset, int timeout)
 }
 
 /*
- * Makes progress on the queues and counters of the set and writes the contexts of up to count of
- * them that may have something; returns how many.  Of API 1.x.  fi_poll(3)
+ * Makes progress on the queues and counters of the set; writes the contexts of up to count objects
+ * that may have an entry, and returns their number. API 1.x. fi_poll(3)
  */
 FI_DEPRECATED_FUNC WEFT_CALL int fi_poll(struct fid_poll *pollset, void **context, int count)
 {
@@ -303,7 +305,7 @@ FI_DEPRECATED_FUNC WEFT_CALL int fi_poll_add(struct fid_poll *pollset, struct fi
 	return pollset->ops->poll_add(pollset, event_fid, flags);
 }
 
-/* Takes a completion queue or counter out of the set; flags 0.  Of API 1.x.  fi_poll(3) */
+/* Removes a completion queue or counter from the set; flags 0. API 1.x. fi_poll(3) */
 FI_DEPRECATED_FUNC WEFT_CALL int fi_poll_del(struct fid_poll *pollset, struct fid *event_fid,
 					     uint64_t flags)
 {
@@ -320,9 +322,9 @@ WEFT_CALL int fi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, str
 }
 
 /*
- * Takes one event (FI_PEEK in flags: leaves it there).  *event says which, buf of len bytes gets
- * its struct; the return value is the bytes written.  -FI_EAGAIN: none; -FI_EAVAIL: an error
- * waits for fi_eq_readerr; -FI_ETOOSMALL: len does not hold the struct.  fi_eq(3)
+ * Reads and removes one event; with FI_PEEK in flags leaves it. *event is the event, its struct is
+ * written to buf of len bytes, and the bytes written are returned. -FI_EAGAIN: none; -FI_EAVAIL:
+ * read an error by fi_eq_readerr first; -FI_ETOOSMALL: len is too short. fi_eq(3)
  */
 WEFT_CALL ssize_t fi_eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t len,
 			     uint64_t flags)
@@ -331,8 +333,8 @@ WEFT_CALL ssize_t fi_eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size
 }
 
 /*
- * Takes one error (FI_PEEK: leaves it).  Returns the bytes of the entry, -FI_EAGAIN when there is
- * none.  err_data and err_data_size are read too: set them.  fi_eq(3)
+ * Reads and removes one error; with FI_PEEK leaves it. Returns the bytes of the entry; -FI_EAGAIN:
+ * none. Set err_data and err_data_size before: the call reads them. fi_eq(3)
  */
 WEFT_CALL ssize_t fi_eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *buf, uint64_t flags)
 {
@@ -340,8 +342,8 @@ WEFT_CALL ssize_t fi_eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *buf, 
 }
 
 /*
- * Puts an event of the application in, a copy of len bytes of buf; the queue was opened with
- * FI_WRITE.  Returns len, or -FI_EAGAIN when the queue is full.  fi_eq(3)
+ * Adds an event of the application, a copy of len bytes of buf; the queue must be opened with
+ * FI_WRITE. Returns len; -FI_EAGAIN: the queue is full. fi_eq(3)
  */
 WEFT_CALL ssize_t fi_eq_write(struct fid_eq *eq, uint32_t event, const void *buf, size_t len,
 			      uint64_t flags)
@@ -360,8 +362,8 @@ WEFT_CALL ssize_t fi_eq_sread(struct fid_eq *eq, uint32_t *event, void *buf, siz
 }
 
 /*
- * Text for prov_errno and err_data of an error entry; also copied into buf (len bytes) unless
- * buf is NULL.  The string returned belongs to the queue or is buf.  fi_eq(3)
+ * Returns a text for prov_errno and err_data of an error entry; also copies it to buf (len bytes)
+ * unless buf is NULL. The string belongs to the queue, or is buf. fi_eq(3)
  */
 WEFT_CALL const char *fi_eq_strerror(struct fid_eq *eq, int prov_errno, const void *err_data,
 				     char *buf, size_t len)
@@ -372,10 +374,10 @@ WEFT_CALL const char *fi_eq_strerror(struct fid_eq *eq, int prov_errno, const vo
 /* ---- Calls: completion queue ----------------------------------------------------------------- */
 
 /*
- * Takes up to count completions into buf, an array of the struct of the queue's format.  Returns
- * how many; -FI_EAGAIN: none; -FI_EAVAIL: an error waits for fi_cq_readerr.  Makes progress; count
- * 0 does nothing else.  Where hundreds of calls in a row find nothing, other threads of the same core
- * get it for a moment (sched_yield).  fi_cq(3)
+ * Reads and removes up to count completions into buf, an array of the struct of the queue's format.
+ * Returns their number; -FI_EAGAIN: none; -FI_EAVAIL: read an error by fi_cq_readerr first. Makes
+ * progress; with count 0 nothing else. After hundreds of calls in a row without a completion the
+ * call yields the core (sched_yield). fi_cq(3)
  */
 WEFT_CALL ssize_t fi_cq_read(struct fid_cq *cq, void *buf, size_t count)
 {
@@ -383,8 +385,8 @@ WEFT_CALL ssize_t fi_cq_read(struct fid_cq *cq, void *buf, size_t count)
 }
 
 /*
- * As fi_cq_read; src_addr gets count senders, FI_ADDR_NOTAVAIL where there is none or the address
- * vector does not hold it.  Needs the capability FI_SOURCE.  fi_cq(3)
+ * As fi_cq_read; also writes the senders to src_addr, FI_ADDR_NOTAVAIL if there is none or it is
+ * not in the address vector. Needs the capability FI_SOURCE. fi_cq(3)
  */
 WEFT_CALL ssize_t fi_cq_readfrom(struct fid_cq *cq, void *buf, size_t count, fi_addr_t *src_addr)
 {
@@ -392,8 +394,8 @@ WEFT_CALL ssize_t fi_cq_readfrom(struct fid_cq *cq, void *buf, size_t count, fi_
 }
 
 /*
- * Takes one failed operation.  Returns 1, or -FI_EAGAIN when there is none.  buf must have the
- * size this header gives it; err_data and err_data_size are read too: set them.  fi_cq(3)
+ * Reads and removes one failed operation. Returns 1; -FI_EAGAIN: none. buf must have the size that
+ * this header defines. Set err_data and err_data_size before: the call reads them. fi_cq(3)
  */
 WEFT_CALL ssize_t fi_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *buf, uint64_t flags)
 {
@@ -435,25 +437,25 @@ WEFT_CALL const char *fi_cq_strerror(struct fid_cq *cq, int prov_errno, const vo
 
 /* ---- Calls: counter.  An update may take a moment until a read shows it. --------------------- */
 
-/* How much succeeded so far; makes progress.  fi_cntr(3) */
+/* Returns the success value; makes progress. fi_cntr(3) */
 WEFT_CALL uint64_t fi_cntr_read(struct fid_cntr *cntr)
 {
 	return cntr->ops->read(cntr);
 }
 
-/* How many operations failed so far; makes progress.  fi_cntr(3) */
+/* Returns the error value, the number of failed operations; makes progress. fi_cntr(3) */
 WEFT_CALL uint64_t fi_cntr_readerr(struct fid_cntr *cntr)
 {
 	return cntr->ops->readerr(cntr);
 }
 
-/* Adds to the value of success.  fi_cntr(3) */
+/* Adds to the success value. fi_cntr(3) */
 WEFT_CALL int fi_cntr_add(struct fid_cntr *cntr, uint64_t value)
 {
 	return cntr->ops->add(cntr, value);
 }
 
-/* Adds to the value of failure; -FI_ENOSYS where the counter cannot.  fi_cntr(3) */
+/* Adds to the error value; -FI_ENOSYS: not supported by the counter. fi_cntr(3) */
 WEFT_CALL int fi_cntr_adderr(struct fid_cntr *cntr, uint64_t value)
 {
 	if (!FI_CHECK_OP(cntr->ops, struct fi_ops_cntr, adderr))
@@ -461,13 +463,13 @@ WEFT_CALL int fi_cntr_adderr(struct fid_cntr *cntr, uint64_t value)
 	return cntr->ops->adderr(cntr, value);
 }
 
-/* Sets the value of success; only while nothing else may change it.  fi_cntr(3) */
+/* Sets the success value; no operation may change it meanwhile. fi_cntr(3) */
 WEFT_CALL int fi_cntr_set(struct fid_cntr *cntr, uint64_t value)
 {
 	return cntr->ops->set(cntr, value);
 }
 
-/* Sets the value of failure; -FI_ENOSYS where the counter cannot.  fi_cntr(3) */
+/* Sets the error value; -FI_ENOSYS: not supported by the counter. fi_cntr(3) */
 WEFT_CALL int fi_cntr_seterr(struct fid_cntr *cntr, uint64_t value)
 {
 	if (!FI_CHECK_OP(cntr->ops, struct fi_ops_cntr, seterr))
@@ -476,9 +478,8 @@ WEFT_CALL int fi_cntr_seterr(struct fid_cntr *cntr, uint64_t value)
 }
 
 /*
- * Waits until the value of success is threshold or more.  -FI_ETIMEDOUT after timeout; -FI_EAVAIL
- * when the value of failure changes first.  With FI_WAIT_NONE it polls.  Not with FI_WAIT_SET.
- * fi_cntr(3)
+ * Waits until the success value is at least threshold. -FI_ETIMEDOUT after timeout; -FI_EAVAIL: the
+ * error value changed first. Polls with FI_WAIT_NONE. Not with FI_WAIT_SET. fi_cntr(3)
  */
 WEFT_CALL int fi_cntr_wait(struct fid_cntr *cntr, uint64_t threshold, int timeout)
 {

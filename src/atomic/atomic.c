@@ -8,7 +8,7 @@
 #define REAL_ROW(type, n, w)    [type] = {ATOMIC_REAL(ENTRY, n, w)},
 #define COMPLEX_ROW(type, n, w) [type] = {ATOMIC_COMPLEX(ENTRY, n, w)},
 
-/* Where the class of the type lacks the operator there is a hole. */
+/* NULL where the type's class lacks the operator. */
 static atomic_kernel *const kernels[ATOMIC_TYPES][ATOMIC_OPS] = {
 	ATOMIC_INTEGERS(INTEGER_ROW) ATOMIC_REALS(REAL_ROW) ATOMIC_COMPLEXES(COMPLEX_ROW)};
 
@@ -23,7 +23,7 @@ static const unsigned char sizes[ATOMIC_TYPES] = {ATOMIC_INTEGERS(SIZE) ATOMIC_R
 	 BIT(FI_BOR) | BIT(FI_BAND) | BIT(FI_LXOR) | BIT(FI_BXOR) | BIT(FI_ATOMIC_WRITE) |         \
 	 BIT(FI_DIFF))
 
-/* The operators of each form. A kernel returns what was there if there is room for it. */
+/* The operators of each form. BASE and FETCH share kernels: args->result decides. */
 static const uint32_t forms[ATOMIC_FORMS] = {
 	[ATOMIC_BASE] = CHANGES,
 	[ATOMIC_FETCH] = CHANGES | BIT(FI_ATOMIC_READ),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loops that kernels share. Apart from the kernels, so that no compiler makes copies after all. */
+/* Loops shared by kernels. In a file of their own, or the compiler would inline them into each. */
 #include "atomic/atomic_each.h"
 
 void atomic_each_u8(const struct atomic_args *a, atomic_step *step)
@@ -12,7 +12,7 @@ void atomic_each_u16(const struct atomic_args *a, atomic_step *step)
 	each_u16(a, step);
 }
 
-/* No processor exchanges that much. */
+/* No processor has an atomic instruction for 32 bytes. */
 void atomic_each_u256(const struct atomic_args *a, atomic_step *step)
 {
 	atomic_locked(a, 32, step);

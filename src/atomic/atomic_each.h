@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The loops over elements. Each loads an element once, has a step work out what becomes of it, and
- * exchanges the very bits it loaded; if they have changed meanwhile, again. As bits are compared
- * and not values, neither a NaN nor what lies in padding can keep it turning.
+ * Loops over elements. A loop loads an element once, lets a step compute the new value, and
+ * exchanges exactly the bits it loaded; if they have changed meanwhile, it repeats. Comparing bits
+ * instead of values guarantees that NaNs and padding bytes cannot make the loop endless.
  */
 #ifndef WEFT_ATOMIC_ATOMIC_EACH_H
 #define WEFT_ATOMIC_ATOMIC_EACH_H
@@ -14,13 +14,13 @@
 #include "atomic/atomic.h"
 
 /*
- * *t, a copy of the element aligned to its size, becomes what it shall be, given the operand *v and
- * the value *c compared with, both at any alignment and only there if the operator has them. False:
- * the element stays as it is.
+ * Changes *t, an aligned copy of the element, to its new value. *v is the operand and *c the value
+ * to compare with, both at any alignment, valid only if the operator uses them. Returns false if
+ * the element stays unchanged.
  */
 typedef bool atomic_step(void *t, const void *v, const void *c);
 
-/* Element i of an array. Where there is no array nobody looks at what this gives. */
+/* Returns the address of element i. If there is no array, the result is not used. */
 static inline void *atomic_at(const void *array, size_t i, size_t size)
 {
 	return (void *)((uintptr_t)array + i * size);
@@ -31,10 +31,10 @@ static inline bool atomic_aligned(const struct atomic_args *a, size_t size)
 	return (uintptr_t)a->target % size == 0;
 }
 
-/* Under locks, elements of at most 32 bytes at any address. */
+/* Processes elements of at most 32 bytes at any address, under locks. */
 void atomic_locked(const struct atomic_args *a, size_t size, atomic_step *step);
 
-/* The releases and acquires are each other's partners, in whatever thread or process. */
+/* Releases and acquires pair with each other, across threads and processes. */
 #define ATOMIC_EACH(w, word)                                                                       \
 	typedef word w##_shared __attribute__((may_alias));                                        \
 	static inline __attribute__((always_inline)) void each_##w(const struct atomic_args *args, \
@@ -61,13 +61,13 @@ void atomic_locked(const struct atomic_args *a, size_t size, atomic_step *step);
 		}                                                                                  \
 	}
 
-/* For kernels that are worth a loop of their own, with the step in it. */
+/* For kernels that inline the step in a loop of their own. */
 ATOMIC_EACH(u8, uint8_t)
 ATOMIC_EACH(u16, uint16_t)
 ATOMIC_EACH(u32, uint32_t)
 ATOMIC_EACH(u64, uint64_t)
 
-/* For the others, one loop for all. */
+/* For other kernels: one shared loop. */
 void atomic_each_u8(const struct atomic_args *a, atomic_step *step);
 void atomic_each_u16(const struct atomic_args *a, atomic_step *step);
 void atomic_each_u128(const struct atomic_args *a, atomic_step *step);

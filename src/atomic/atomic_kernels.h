@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The atomic kernels: atomic_sum_u32 and so on. Integers share those of their words. */
+/* The atomic kernels: atomic_sum_u32 and so on. Integer types share the kernels of their words. */
 #ifndef WEFT_ATOMIC_ATOMIC_KERNELS_H
 #define WEFT_ATOMIC_ATOMIC_KERNELS_H
 

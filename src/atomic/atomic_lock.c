@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Elements no instruction can exchange: each is changed under the lock of its cache line. */
+/* Elements that no instruction can exchange: changed under a lock chosen by their cache line. */
 #include "atomic/atomic_each.h"
 #include "base/lock.h"
 
 #define STRIPES 64
-#define LINE    64 /* bytes; also keeps the locks apart */
+#define LINE    64 /* bytes; also separates the locks */
 #define LARGEST 32 /* bytes of an element */
 
 _Static_assert(STRIPES == 1 << 6, "stripe_of takes six bits");
@@ -13,7 +13,7 @@ static struct {
 	struct lock lock;
 } __attribute__((aligned(LINE))) stripes[STRIPES];
 
-/* By the line an element begins in, whatever its type. The product spreads round distances. */
+/* Hashes the cache line in which an element begins, so regular distances use different locks. */
 static struct lock *stripe_of(const void *element)
 {
 	uint64_t line = (uintptr_t)element / LINE;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Makes atomic kernels from the rows: each is a step, and the loop EACH_name that runs it.
- */
+/* Generates atomic kernels from the rows: each kernel is a step and the loop EACH_name. */
 #ifndef WEFT_ATOMIC_ATOMIC_MAKE_H
 #define WEFT_ATOMIC_ATOMIC_MAKE_H
 
@@ -9,7 +7,7 @@
 #include "atomic/atomic_kernels.h"
 #include "atomic/atomic_types.h"
 
-/* The values the expressions of the rows are about. */
+/* The values in the expressions of the rows. */
 #define ATOMIC_T(n) const n##_value t = n##_get(*(n *)target);
 #define ATOMIC_V(n) const n##_value v = n##_get(*(const n *)operand);
 #define ATOMIC_C(n) const n##_value c = n##_get(*(const n *)compare);
@@ -20,7 +18,7 @@
 		EACH_##n(a, op##_##n);                                                             \
 	}
 
-/* A new value is stored. */
+/* Always stores a new value. */
 #define ATOMIC_STORED(n, op, values, new)                                                          \
 	static inline bool op##_##n(void *target, const void *operand, const void *compare)        \
 	{                                                                                          \
@@ -32,7 +30,7 @@
 	}                                                                                          \
 	ATOMIC_KERNEL(n, op)
 
-/* The operand is stored, bit by bit, upon a condition. */
+/* Stores the operand, bit by bit, if a condition holds. */
 #define ATOMIC_PICKED(n, op, values, e)                                                            \
 	static inline bool op##_##n(void *target, const void *operand, const void *compare)        \
 	{                                                                                          \
@@ -45,7 +43,7 @@
 	}                                                                                          \
 	ATOMIC_KERNEL(n, op)
 
-/* What X of the rows may be. */
+/* Values for the parameter X of the rows. */
 #define ATOMIC_COMPUTED(n, id, op, e) ATOMIC_STORED(n, op, ATOMIC_T(n) ATOMIC_V(n), n##_put(e))
 #define ATOMIC_TRUTH(n, id, op, e)    ATOMIC_STORED(n, op, ATOMIC_T(n) ATOMIC_V(n), n##_truth(e))
 #define ATOMIC_MERGED(n, id, op, e)                                                                \
@@ -53,7 +51,7 @@
 #define ATOMIC_CHOSEN(n, id, op, e)  ATOMIC_PICKED(n, op, ATOMIC_T(n) ATOMIC_V(n), e)
 #define ATOMIC_SWAPPED(n, id, op, e) ATOMIC_PICKED(n, op, ATOMIC_T(n) ATOMIC_C(n), e)
 
-/* For all types, for those that have an order, for words. */
+/* Kernels for all types, for types with an order, for words. */
 #define ATOMIC_MAKE_NUMBER(n)                                                                      \
 	ATOMIC_ARITHMETIC(ATOMIC_COMPUTED, n)                                                      \
 	ATOMIC_LOGICAL(ATOMIC_TRUTH, n)                                                            \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The atomic kernels that move words and do not mind what is in them. */
+/* The atomic kernels that move words, whatever their type. */
 #include "atomic/atomic_make.h"
 
 static inline bool keep(void *t, const void *v, const void *c)
@@ -24,7 +24,7 @@ static inline bool keep(void *t, const void *v, const void *c)
 		return true;                                                                       \
 	}
 
-/* Where nobody asks what was there, a store will do. */
+/* If the old value is not wanted, a store is enough. */
 #define WRITE(w)                                                                                   \
 	void atomic_write_##w(const struct atomic_args *args)                                      \
 	{                                                                                          \

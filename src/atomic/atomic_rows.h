@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The rows src/atomic is generated from: the types by class, the operators by what they are made
- * of, and which operators a class has.
+ * The rows that src/atomic is generated from: types by class, operators by kind, and the operators
+ * of each class.
  */
 #ifndef WEFT_ATOMIC_ATOMIC_ROWS_H
 #define WEFT_ATOMIC_ATOMIC_ROWS_H
@@ -12,8 +12,8 @@
 #define ATOMIC_OPS   (FI_DIFF + 1)
 
 /*
- * X(type, name, word). The word is the unsigned integer of that size: it is what is moved and
- * exchanged, and what integers are computed as, so that overflow wraps.
+ * X(type, name, word). The word is the unsigned integer of the same size. Words are moved and
+ * exchanged; integers are also computed as words, so that overflow wraps.
  */
 #define ATOMIC_INTEGERS(X)                                                                         \
 	X(FI_INT8, i8, u8)                                                                         \
@@ -39,11 +39,9 @@
 	X(FI_DOUBLE_COMPLEX, cf64, u128)                                                           \
 	X(FI_LONG_DOUBLE_COMPLEX, cf80, u256)
 
-/*
- * X(name, op, word for it, expression of target t, operand v and c, the value compared with).
- */
+/* X(name, op, short name, expression of target t, operand v and comparison value c). */
 
-/* The expression is the new value: */
+/* The expression is the new value. */
 #define ATOMIC_ARITHMETIC(X, n)                                                                    \
 	X(n, FI_SUM, sum, t + v)                                                                   \
 	X(n, FI_DIFF, diff, t - v)                                                                 \
@@ -54,13 +52,13 @@
 	X(n, FI_BXOR, bxor, (t) ^ (v))
 #define ATOMIC_MASKED(X, n) X(n, FI_MSWAP, mswap, (v & c) | (t & ~c))
 
-/* The expression is true or false, which becomes the new value: */
+/* The expression is a truth value; the new value is 1 or 0. */
 #define ATOMIC_LOGICAL(X, n)                                                                       \
 	X(n, FI_LOR, lor, t != 0 || v != 0)                                                        \
 	X(n, FI_LAND, land, t != 0 && v != 0)                                                      \
 	X(n, FI_LXOR, lxor, (t != 0) != (v != 0))
 
-/* The expression tells whether the operand becomes the new value: */
+/* If the expression is true, the operand is the new value. */
 #define ATOMIC_EXTREMES(X, n)                                                                      \
 	X(n, FI_MIN, min, v < t)                                                                   \
 	X(n, FI_MAX, max, v > t)
@@ -73,12 +71,12 @@
 	X(n, FI_CSWAP_GE, cswap_ge, c >= t)                                                        \
 	X(n, FI_CSWAP_GT, cswap_gt, c > t)
 
-/* Of any word, whatever its bits mean: */
+/* Valid for any word. */
 #define ATOMIC_COPIES(X, n)                                                                        \
 	X(n, FI_ATOMIC_READ, read, t)                                                              \
 	X(n, FI_ATOMIC_WRITE, write, v)
 
-/* What a class has of them: some are done to the type, some to its word. */
+/* The operators of each class; some work on the type, some on its word. */
 #define ATOMIC_INTEGER(X, n, w)                                                                    \
 	ATOMIC_COPIES(X, w)                                                                        \
 	ATOMIC_ARITHMETIC(X, w)                                                                    \

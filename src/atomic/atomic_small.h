@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Floating types smaller than float, computed with as floats.
+ * Floating types smaller than float, computed in float.
  *
- * A result is rounded twice, to float's 24 bits and to the p <= 11 of the small format, and comes
- * out as if rounded once:
- *   Products have at most 2p <= 22 bits, so float holds them. Only bfloat16, with the exponents
- *   of float, can lose bits below 2^-149; that would show in a product of two 8-bit numbers that
- *   is 65535, and there is none.
- *   Sums that float cannot hold have one operand less than 2^(p-24) <= 2^-13 of the other. They lie
- *   so close to the larger, which the small format holds, that both roundings keep them on its
- *   side of the middle to the next number, which is 2^-(p+1) of it away at least. Sums that are
- *   subnormal in the small format float holds.
+ * A result is rounded twice, to float's 24 bits and to the p <= 11 bits of the small format, but
+ * equals one that is rounded once:
+ *   Products have at most 2p <= 22 bits, so float holds them exactly. Only bfloat16, with float's
+ *   exponents, can lose bits below 2^-149. That would matter only for a product of two 8-bit
+ *   numbers that is 65535; there is none.
+ *   A sum that float cannot hold has one operand smaller than 2^(p-24) <= 2^-13 of the other. The
+ *   larger operand is a number of the small format, and the next middle between two such numbers is
+ *   at least 2^-(p+1) of it away, so both roundings stay on one side of the middle. Float holds
+ *   sums that are subnormal in the small format.
  *
- * Nothing branches and nothing depends on how the processor treats subnormal floats, bfloat16's
- * own subnormals aside, which are floats' too.
+ * The code does not branch. Its results do not depend on how the processor treats subnormal floats,
+ * except for bfloat16's subnormals, which are also subnormal floats.
  */
 #ifndef WEFT_ATOMIC_ATOMIC_SMALL_H
 #define WEFT_ATOMIC_ATOMIC_SMALL_H
@@ -22,16 +22,16 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Sign, exponent and fraction follow from the highest bit down, as in a float. */
+/* A small format: sign, exponent and fraction, from the highest bit down, as in a float. */
 struct small {
-	uint32_t sign;    /* that bit */
-	uint32_t special; /* from here on infinity and NaN */
-	uint32_t top;     /* what is too large becomes */
-	uint32_t nan;     /* what NaN becomes */
-	uint32_t normal;  /* below are subnormals; 0 where they are a float's: no case apart */
-	float least;      /* the value of 1: the distance between subnormals */
-	int up;           /* bits its sign is away from a float's */
-	int cut;          /* bits of a float's fraction that it lacks */
+	uint32_t sign;    /* the sign bit */
+	uint32_t special; /* smallest bit pattern of infinity and NaN */
+	uint32_t top;     /* result of an overflow */
+	uint32_t nan;     /* result for a NaN */
+	uint32_t normal;  /* smaller patterns are subnormal; 0: as in a float, no special case */
+	float least;      /* distance between subnormals: the value of pattern 1 */
+	int up;           /* bits from its sign bit up to a float's */
+	int cut;          /* bits of a float's fraction that the format lacks */
 	int bias;         /* of the exponent */
 };
 
@@ -100,19 +100,19 @@ static inline float small_float(uint32_t bits)
 	return x;
 }
 
-/* What to add to the exponent of the small format, at its place in a float. */
+/* Returns the number to add to the small format's exponent, shifted to a float's exponent. */
 static inline uint32_t small_rebias(struct small f)
 {
 	return (uint32_t)(127 - f.bias) << 23;
 }
 
-/* yes ? a : b, without the branch that would keep compilers from using vectors. */
+/* yes ? a : b, without a branch, which would prevent vectorization. */
 static inline uint32_t small_select(bool yes, uint32_t a, uint32_t b)
 {
 	return b ^ ((a ^ b) & -(uint32_t)yes);
 }
 
-/* Exact. */
+/* Converts to float, exactly. */
 static inline float small_get(uint32_t x, struct small f)
 {
 	uint32_t size = x & (f.sign - 1), wide = size << f.cut;
@@ -123,13 +123,13 @@ static inline float small_get(uint32_t x, struct small f)
 	return small_float(wide | (x & f.sign) << f.up);
 }
 
-/* Rounds to nearest, ties to even. */
+/* Converts from float, rounding to nearest, ties to even. */
 static inline uint32_t small_put(float x, struct small f)
 {
 	uint32_t bits = small_bits(x), size = bits & ~(UINT32_C(1) << 31);
 	uint32_t half = (UINT32_C(1) << (f.cut - 1)) - 1 + (size >> f.cut & 1);
 	uint32_t small = (size - small_rebias(f) + half) >> f.cut;
-	/* Floats of this size lie `least` apart: the sum rounds as a subnormal does. */
+	/* Floats of this size are `least` apart, so the sum rounds to a multiple of `least`. */
 	float comb = f.least * 0x1p23f;
 	uint32_t subnormal = small_bits(small_float(size) + comb) - small_bits(comb);
 	bool is_subnormal = f.normal && size < small_rebias(f) + (UINT32_C(1) << 23);

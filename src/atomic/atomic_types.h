@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The types of elements. NAME is what lies in memory, at any alignment and whatever type the
- * application gives it; NAME_value is what is computed with; NAME_get and NAME_put lead from one to
- * the other, NAME_truth is what true and false are stored as, NAME_times multiplies.
+ * The element types. NAME is the type in memory, at any alignment, and may alias. NAME_value is the
+ * type of computations; NAME_get and NAME_put convert; NAME_truth converts a bool; NAME_times
+ * multiplies.
  */
 #ifndef WEFT_ATOMIC_ATOMIC_TYPES_H
 #define WEFT_ATOMIC_ATOMIC_TYPES_H
@@ -35,7 +35,7 @@
 		return product;                                                                    \
 	}
 
-/* Words. Small ones are promoted to int, which must not overflow: 0u makes that unsigned. */
+/* Words. Short words are promoted to int, whose product could overflow; 0u makes it unsigned. */
 #define ATOMIC_WORD(n, type) ATOMIC_NUMBER(n, type, type, x, x, (0u + t) * v)
 
 ATOMIC_WORD(u8, uint8_t)
@@ -44,12 +44,12 @@ ATOMIC_WORD(u32, uint32_t)
 ATOMIC_WORD(u64, uint64_t)
 ATOMIC_WORD(u128, unsigned __int128)
 
-/* A word that is only moved. */
+/* This word is only moved. */
 typedef struct {
 	u128 half[2];
 } __attribute__((may_alias)) u256;
 
-/* Only the order of these is looked at; words do the rest. */
+/* Signed types are only compared; words do the rest. */
 #define ATOMIC_SIGNED(n, type) ATOMIC_VALUE(n, type, type, x)
 
 ATOMIC_SIGNED(i8, int8_t)
@@ -72,7 +72,7 @@ ATOMIC_SMALL(bf16, uint16_t)
 ATOMIC_SMALL(e4m3, uint8_t)
 ATOMIC_SMALL(e5m2, uint8_t)
 
-/* Volatile, lest a compiler fuse a product with the sum and round once: not all machines could. */
+/* Volatile: a compiler must not fuse product and sum, which rounds once on some machines only. */
 #define ATOMIC_PAIR(n, type, half)                                                                 \
 	static inline type n##_product(type t, type v)                                             \
 	{                                                                                          \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sixteen bytes at once, where the processor can; else under locks. The compiler's own library is
- * not asked: it may choose locks, of which another process knows nothing.
+ * 16-byte elements: one instruction where the processor has it, else under locks. The compiler's
+ * library is not used: it may use locks, which other processes do not see.
  */
 #include "atomic/atomic_each.h"
 
@@ -14,13 +14,13 @@
 typedef unsigned __int128 wide __attribute__((may_alias));
 
 /*
- * Needs cmpxchg16b, and AVX: the makers of processors that have it promise that movdqa loads in one
- * piece. (An exchange would load too, but not from read-only memory.) Asking takes long on a
- * virtual machine, so it is done once; threads that do it at the same time find the same.
+ * Needs cmpxchg16b, and AVX: processor makers guarantee that movdqa loads atomically on processors
+ * with AVX. (An exchange could load too, but not from read-only memory.) cpuid is slow on virtual
+ * machines, so the result is kept; concurrent first calls find the same.
  */
 static bool processor_can(void)
 {
-	static int known; /* 1 it can, -1 it cannot */
+	static int known; /* 1: it can; -1: it cannot; 0: not known */
 	const unsigned int need = bit_CMPXCHG16B | bit_AVX;
 	unsigned int a, b, c, d;
 	int can = __atomic_load_n(&known, __ATOMIC_RELAXED);
@@ -32,7 +32,7 @@ static bool processor_can(void)
 	return can > 0;
 }
 
-/* An acquire, as every load on x86. */
+/* Acquire, like all loads on x86. */
 static inline wide load(const wide *p)
 {
 	uint64_t value __attribute__((vector_size(WIDE)));
@@ -41,7 +41,7 @@ static inline wide load(const wide *p)
 	return (wide)value;
 }
 
-/* *p = new if *p == *old, else *old = *p; acquire and release, as every locked instruction. */
+/* If *p == *old, sets *p = new, else *old = *p. Acquire and release, as all locked instructions. */
 static inline bool exchange(wide *p, wide *old, wide new)
 {
 	uint64_t low = (uint64_t)*old, high = (uint64_t)(*old >> 64);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The plain kernels. Blocks of a fixed number of elements become vector instructions even where the
- * compiler shuns the code for leftovers (gcc -O2); a loop over single elements does the rest.
+ * The plain kernels. Blocks of a fixed number of elements are vectorized even by compilers that
+ * avoid the extra code for remainders (gcc -O2); a loop over single elements handles the rest.
  */
 #include "atomic/atomic.h"
 #include "atomic/atomic_rows.h"
@@ -12,7 +12,7 @@
 
 typedef void plain_block(void *target, const void *operand);
 
-/* Not in each kernel: it would be a third of it. block NULL: there is none. */
+/* Not inlined: it would be a third of each kernel. `block` NULL: no vectors. */
 static __attribute__((noinline)) void run(void *target, const void *operand, size_t count,
 					  size_t size, plain_block *block, plain_kernel *rest)
 {
@@ -24,7 +24,7 @@ static __attribute__((noinline)) void run(void *target, const void *operand, siz
 	rest(t, v, count);
 }
 
-/* One element, a loop over any number, a block. */
+/* Generators of one element's result, a loop over any number, a block. */
 #define ONE(n, op, result)                                                                         \
 	static inline n op##_##n##_one(n target, n operand)                                        \
 	{                                                                                          \
@@ -51,7 +51,7 @@ static __attribute__((noinline)) void run(void *target, const void *operand, siz
 			((n *)target)[i] = op##_##n##_one(((n *)target)[i], v[i]);                 \
 	}
 
-/* The kinds of kernels: for vectors of any machine and wide ones; for wide ones; without. */
+/* Kinds of kernels: vectors on any machine and wide ones; wide ones only; no vectors. */
 #define VECTOR(n, op)                                                                              \
 	LOOP(n, op, op##_##n##_rest)                                                               \
 	UNIT(n, op, op##_##n##_block, PLAIN_ANY)                                                   \

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the plain kernels ask of compiler and machine. */
+/* Attributes and pragmas of compiler and processor for the plain kernels. */
 #ifndef WEFT_ATOMIC_PLAIN_MACHINE_H
 #define WEFT_ATOMIC_PLAIN_MACHINE_H
 
 #include <stdbool.h>
 
-/* For functions any machine of the kind can run. */
+/* For functions that run on any processor of the architecture. */
 #define PLAIN_ANY
 
 #if defined(__x86_64__)
 
-/* For functions to be called only if plain_wide(). */
+/* For functions that may run only if plain_wide(). */
 #define PLAIN_WIDE __attribute__((target("avx2")))
 
 static inline bool plain_wide(void)
@@ -29,7 +29,7 @@ static inline bool plain_wide(void)
 
 #endif
 
-/* Before a loop: as few vectors a progress call as will do; no vectors. gcc -O2 means that by itself. */
+/* For loops: few vectors per iteration; no vectors. gcc -O2 does so without a pragma. */
 #if defined(__clang__)
 #define PLAIN_TIGHT  _Pragma("clang loop unroll(disable) interleave_count(2)")
 #define PLAIN_SCALAR _Pragma("clang loop unroll(disable) vectorize(disable)")

@@ -55,7 +55,7 @@ static int from_sockaddr(struct addr *a, int family, const void *buf, size_t len
 	return 0;
 }
 
-/* FI_ADDR_IB_UD, in the order of this machine but for the GID. */
+/* Layout of an FI_ADDR_IB_UD address; host byte order except for the GID. */
 struct ib_name {
 	uint8_t gid[16];
 	uint32_t qp;
@@ -278,7 +278,7 @@ void addr_print(const struct addr *a, char *buf, size_t len)
 	}
 }
 
-/* A decimal number that ends the string. */
+/* Reads a decimal number that extends to the end of the string. */
 static int read_number(const char *str, unsigned long max, unsigned long *value)
 {
 	unsigned long n = 0;
@@ -296,7 +296,7 @@ static int read_number(const char *str, unsigned long max, unsigned long *value)
 	return 0;
 }
 
-/* `host` is numeric; it is changed. */
+/* `host` is a numeric address; the function modifies it. */
 static int read_host(struct addr *a, int kind, char *host)
 {
 	char *percent = strchr(host, '%');
@@ -312,7 +312,7 @@ static int read_host(struct addr *a, int kind, char *host)
 	return inet_pton(kind == ADDR_IN6 ? AF_INET6 : AF_INET, host, a->ip) == 1 ? 0 : -FI_EINVAL;
 }
 
-/* "1.2.3.4:5" or "[::1]:5", the port optional; `text` is changed. `kind` ADDR_NONE: either. */
+/* "1.2.3.4:5" or "[::1]:5", the port optional. Modifies `text`. `kind` ADDR_NONE: either. */
 static int read_ip(struct addr *a, int kind, char *text)
 {
 	bool bracket = *text == '[';

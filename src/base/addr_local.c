@@ -11,7 +11,7 @@
 
 #define KEPT_MS 1000
 
-/* The addresses of this host's interfaces, under `mutex`; replaced when they are KEPT_MS old. */
+/* Addresses of this host's interfaces; guarded by `mutex`, read again after KEPT_MS. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct addr *mine;
 static size_t mine_count;
@@ -26,7 +26,7 @@ static size_t count_ifaddrs(const struct ifaddrs *list)
 	return n;
 }
 
-/* On failure what was known before stays. */
+/* Keeps the old addresses on failure. */
 static void read_interfaces(void)
 {
 	struct ifaddrs *list;

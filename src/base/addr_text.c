@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses of applications that want all of them as strings. */
+/* Addresses for applications that use strings for all of them; fi_shm:// names. */
 #include <rdma/fabric.h>
 #include <stdio.h>
 #include <string.h>

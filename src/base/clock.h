@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Time for deadlines: never set back, counted from some moment. */
+/* Monotonic time for deadlines, from an arbitrary start. */
 #ifndef WEFT_BASE_CLOCK_H
 #define WEFT_BASE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
 
-/* Milliseconds, a few behind; costs no more than reading memory. */
+/* Milliseconds, a few late; as cheap as reading memory. */
 static inline uint64_t clock_coarse_ms(void)
 {
 	struct timespec t;

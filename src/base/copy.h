@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* memcpy for what may be long. */
+/* memcpy for data that may be long. */
 #ifndef WEFT_BASE_COPY_H
 #define WEFT_BASE_COPY_H
 
@@ -7,18 +7,18 @@
 #include <stdint.h>
 #include <string.h>
 
-#define COPY_SHORT 1024u /* bytes: the C library does not use `rep movsb` for so few */
+#define COPY_SHORT 1024u /* bytes; the C library uses no `rep movsb` up to this length */
 
 #ifdef __SSE2__
-#define COPY_AROUND 1 /* copy_around is another way than memcpy */
+#define COPY_AROUND 1 /* copy_around differs from memcpy */
 #else
 #define COPY_AROUND 0
 #endif
 
-/* Around the caches: to memory, without what was there being read before. Done when it returns. */
+/* Copies with non-temporal stores: bypasses the caches, does not read the destination. Fenced. */
 void copy_around(void *to, const void *from, size_t len);
 
-/* Of more than COPY_SHORT. */
+/* For more than COPY_SHORT bytes. */
 void copy_long(void *to, const void *from, size_t len);
 
 static inline void copy_bytes(void *to, const void *from, size_t len)

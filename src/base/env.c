@@ -25,7 +25,7 @@ static const struct env_row rows[] = {ENV_ROWS(ENV_ROW)};
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
 
-static struct env_settings settings; /* strings are ours and never freed */
+static struct env_settings settings; /* owns the strings, never freed */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 const struct env_row *env_rows(size_t *count)
@@ -47,7 +47,7 @@ static int parse_bool(const char *text, bool *value)
 	return -FI_EINVAL;
 }
 
-/* Is `end`, where the number that begins at `text` was over, the end but for spaces? */
+/* Is the rest of the string at `end`, where the number at `text` ended, only spaces? */
 static bool number_ends(const char *text, const char *end)
 {
 	if (end == text)
@@ -102,7 +102,7 @@ int env_parse(enum fi_param_type type, const char *text, void *value)
 	return -FI_EINVAL;
 }
 
-/* The environment's own memory may change under a later setenv. */
+/* Copies a string, because a later setenv may change the environment's memory. */
 static void copy_string(const struct env_row *row)
 {
 	const char **member = (const char **)((char *)&settings + row->offset);
@@ -111,7 +111,7 @@ static void copy_string(const struct env_row *row)
 		*member = strdup(*member);
 }
 
-/* Fills the member of a row; false when the variable is set to something it cannot be. */
+/* Sets the member of a row. Returns false if the variable has an invalid value. */
 static bool load_row(const struct env_row *row)
 {
 	void *member = (char *)&settings + row->offset;
@@ -130,7 +130,7 @@ static void load(void)
 
 	for (size_t i = 0; i < ROW_COUNT; i++)
 		good[i] = load_row(&rows[i]);
-	/* From here on the log works, without coming back here. */
+	/* From here on logging works without calling env_get again. */
 	log_setup(settings.log_level, settings.log_prov, settings.log_subsys);
 	for (size_t i = 0; i < ROW_COUNT; i++)
 		if (!good[i])

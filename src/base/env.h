@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The environment variables of the library, read once, at the first env_get. Each row is a variable
- * and the member it fills: type, member, variable, default, help. A size_t of -1 is the largest.
- * An unset string is NULL unless it has a default.
+ * The environment variables of the library, all read by the first env_get. Each row is a variable
+ * and the member it sets: type, member, variable, default, help. A size_t of -1 is the largest
+ * value. An unset string is NULL unless it has a default.
  */
 #ifndef WEFT_BASE_ENV_H
 #define WEFT_BASE_ENV_H
@@ -81,21 +81,21 @@ struct env_settings {
 struct env_row {
 	const char *name;
 	enum fi_param_type type;
-	const char *fallback; /* as the user would write it; NULL: none */
+	const char *fallback; /* default, as the user would write it; NULL: none */
 	const char *help;
 	size_t offset; /* of the member in struct env_settings */
 };
 
-/* The rows; *count is set. */
+/* Returns the rows and sets *count. */
 const struct env_row *env_rows(size_t *count);
 
-/* The settings; the first call reads the environment. Never fails, from any thread. */
+/* Returns the settings; the first call reads the environment. Never fails. From any thread. */
 const struct env_settings *env_get(void);
 
 /*
- * Reads `text` as `type` into *value: const char *, int, bool (for FI_PARAM_BOOL) or size_t.
- * A boolean is 0, 1, yes, no, true, false, on or off; case is ignored. Numbers as in C; -1 is the
- * largest size_t. 0, or -FI_EINVAL with *value as it was. A string is not copied.
+ * Parses `text` as `type` into *value: const char *, int, bool (FI_PARAM_BOOL) or size_t. Booleans:
+ * 0, 1, yes, no, true, false, on, off in any case. Numbers as in C; -1 is the largest size_t.
+ * Returns 0, or -FI_EINVAL with *value unchanged. Does not copy a string.
  */
 int env_parse(enum fi_param_type type, const char *text, void *value);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Refusals (-FI_ENOSYS) for the members of struct fi_ops an object has no use for. */
+/* Functions for struct fi_ops members that an object does not support. All return -FI_ENOSYS. */
 #ifndef WEFT_BASE_FID_H
 #define WEFT_BASE_FID_H
 

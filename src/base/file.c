@@ -10,7 +10,7 @@
 
 struct held {
 	sigset_t before; /* the thread's mask */
-	bool pending;    /* the application blocks the signal, and has one to come already */
+	bool pending;    /* the signal was pending before the call: the application blocks it */
 };
 
 static void one_signal(sigset_t *set)
@@ -19,7 +19,7 @@ static void one_signal(sigset_t *set)
 	sigaddset(set, SIGXFSZ);
 }
 
-/* The kernel sends the signal to the thread that makes the call. */
+/* Blocks SIGXFSZ in this thread only: the kernel sends it to the calling thread. */
 static void hold(struct held *h)
 {
 	sigset_t set;
@@ -29,7 +29,7 @@ static void hold(struct held *h)
 	h->pending = sigpending(&set) == 0 && sigismember(&set, SIGXFSZ);
 }
 
-/* Takes away the signal that the call has caused, if there is one. Keeps errno. */
+/* Consumes the signal if the call caused one; restores the mask. Keeps errno. */
 static void release(const struct held *h, bool failed)
 {
 	const struct timespec now = {0};

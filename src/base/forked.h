@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Descriptors a forked child must not keep: peers learn of a process's end by the end of its
- * sockets, so a child that lived on with copies would hide it. The child closes them right after
- * fork; its copies of the objects are dead then, the parent's are untouched.
+ * Descriptors that a forked child must not keep: peers detect a process's death by the end of its
+ * sockets, so copies in a living child would hide it. The child closes them right after fork. Its
+ * copies of the library's objects are then unusable; the parent's are not affected.
  */
 #ifndef WEFT_BASE_FORKED_H
 #define WEFT_BASE_FORKED_H
 
-/* Forks between the start of the program and this process: what was made under another count is
- * somebody else's and must be left alone. */
+/*
+ * Returns the number of forks between the first process of the program and this one. An object
+ * created under another count belongs to another process: do not touch it.
+ */
 unsigned int forked_count(void);
 
-/* From any thread. -FI_ENOMEM when it cannot be noted. */
+/* Notes a descriptor for closing in a child. From any thread. Returns 0 or -FI_ENOMEM. */
 int forked_guard(int fd);
-/* Closes a guarded descriptor, here and now. */
+/* Closes a guarded descriptor in this process. */
 void forked_close(int fd);
-/* It is closed by somebody else, who is called right after this. */
+/* Removes the note: the caller closes the descriptor right after this. */
 void forked_release(int fd);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One step of a hash: every bit of the word has a say in every bit of the result. The same in every process. */
+/* One step of a hash: every input bit affects every output bit. The same in every process. */
 #ifndef WEFT_BASE_HASH_H
 #define WEFT_BASE_HASH_H
 

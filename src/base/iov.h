@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory in segments: the part of it that begins `skip` bytes from its start. */
+/* Lists of memory segments. `skip` is the byte offset from the start of the list. */
 #ifndef WEFT_BASE_IOV_H
 #define WEFT_BASE_IOV_H
 
@@ -8,13 +8,13 @@
 
 size_t iov_bytes(const struct iovec *iov, size_t count);
 
-/* Copies `len` bytes there, or as many as there is room for; how many. */
+/* Copies `len` bytes from `from` to offset `skip`, or as many as fit. Returns the bytes copied. */
 size_t iov_scatter(const struct iovec *iov, size_t count, size_t skip, const void *from,
 		   size_t len);
 
 /*
- * Writes the segments of the next *len bytes to `to`, which has room for `count`; how many there are.
- * *len becomes what they hold: less where the memory ends.
+ * Writes to `to` (space for `count`) the segments of *len bytes from offset `skip` on. Returns the
+ * number of segments; sets *len to their bytes, fewer at the end of the list.
  */
 size_t iov_slice(struct iovec *to, const struct iovec *iov, size_t count, size_t skip, size_t *len);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Intrusive doubly linked list with a sentinel head. Owns nothing; callers lock. */
+/* Intrusive doubly linked list with a sentinel head. Owns no memory; callers lock. */
 #ifndef WEFT_BASE_LIST_H
 #define WEFT_BASE_LIST_H
 
@@ -50,7 +50,7 @@ static inline void list_push_front(struct list *head, struct list *node)
 	list_insert_before(head->next, node);
 }
 
-/* Safe to call again on a removed node. */
+/* May be called again on a removed node. */
 static inline void list_remove(struct list *node)
 {
 	node->prev->next = node->next;

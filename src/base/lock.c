@@ -6,8 +6,8 @@
 
 #include "base/lock.h"
 
-#define SPINS    100     /* before the first sleep: longer than most holders take */
-#define SLEEP_NS 1000000 /* at most, should a wake-up be missed */
+#define SPINS    100     /* before the first sleep; longer than most critical sections */
+#define SLEEP_NS 1000000 /* limit of one sleep, in case a wake-up is missed */
 
 static bool spin(struct lock *l)
 {
@@ -30,9 +30,10 @@ static bool take_handed(struct lock *l)
 }
 
 /*
- * A waiter that slept leaves `sleepers` set when it takes the lock, for there may be others: giving it back then
- * wakes the next one, or nobody. lock_give_to_waiters clears it first, so every waiter sets it again before it looks
- * at the lock. Only one that has slept takes a lock that is handed over, or its last holder would take it back.
+ * A waiter that slept leaves `sleepers` set when it takes the lock, since others may sleep;
+ * releasing it then wakes one, if any. lock_give_to_waiters clears `sleepers` first, so every
+ * waiter sets it again before it tries the lock. Only a waiter that slept takes a handed lock; else
+ * the last holder could.
  */
 void lock_wait(struct lock *l)
 {
@@ -49,13 +50,14 @@ void lock_wait(struct lock *l)
 		__atomic_add_fetch(&l->sleeps, 1, __ATOMIC_RELAXED);
 		syscall(SYS_futex, &l->held, FUTEX_WAIT_PRIVATE, 1, &most, NULL, 0);
 	}
-	__atomic_store_n(&l->starving, 0, __ATOMIC_RELAXED); /* others say so again */
+	__atomic_store_n(&l->starving, 0,
+			 __ATOMIC_RELAXED); /* other starving waiters set it again */
 }
 
 void lock_give_to_waiters(struct lock *l)
 {
 	__atomic_store_n(&l->sleepers, 0, __ATOMIC_RELAXED);
-	/* The one that starves is in lock_wait still: it takes what it is handed. */
+	/* The starving waiter is still in lock_wait and takes the handed lock. */
 	if (__atomic_load_n(&l->starving, __ATOMIC_RELAXED))
 		__atomic_store_n(&l->handed, 1, __ATOMIC_RELEASE);
 	else

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A small lock for short critical sections: one locked instruction to take it when free, a load and
- * a store to give it back. A waiter spins briefly, then sleeps until a holder wakes it, so that on a
- * oversubscribed machine the holder gets the processor. A waiter that was woken in vain is handed the lock: threads
- * that take it again and again, as those that poll do, starve nobody.
+ * A small lock for short critical sections: one locked instruction takes a free lock, a load and a
+ * store release it. A waiter spins briefly, then sleeps until a holder wakes it, so that the holder
+ * gets the processor on an oversubscribed machine. A waiter that lost the lock again after waking
+ * is handed it by the next holder, so threads that poll under the lock starve no other.
  */
 #ifndef WEFT_BASE_LOCK_H
 #define WEFT_BASE_LOCK_H
@@ -11,14 +11,14 @@
 #include <stdbool.h>
 
 struct lock {
-	int sleeps; /* atomic: how often somebody slept. First: the calls that find it free are shorter so */
+	int sleeps;   /* atomic: number of sleeps. First member: shortens the fast path */
 	int held;     /* atomic: 0 or 1 */
-	int sleepers; /* atomic: somebody may be asleep in lock_wait */
-	int starving; /* atomic: one that slept has found it taken by another again */
-	int handed;   /* atomic: given back with `held` left set, to one that has slept */
+	int sleepers; /* atomic: a thread may be asleep in lock_wait */
+	int starving; /* atomic: a thread has slept and found the lock taken again */
+	int handed;   /* atomic: released with `held` still set, for a thread that has slept */
 };
 
-/* One step of a polite busy loop. */
+/* One step of a busy loop; saves power and the sibling thread's time. */
 static inline void cpu_relax(void)
 {
 #if defined(__x86_64__)
@@ -26,7 +26,7 @@ static inline void cpu_relax(void)
 #endif
 }
 
-/* The slow halves of lock_take and lock_give. */
+/* Slow paths of lock_take and lock_give. */
 void lock_wait(struct lock *l);
 void lock_give_to_waiters(struct lock *l);
 
@@ -48,8 +48,8 @@ static inline void lock_take(struct lock *l)
 }
 
 /*
- * One that goes to sleep between the load and the store is not woken: the kernel puts nobody to sleep once the store
- * is seen, and lock_wait sleeps for a limited time.
+ * A thread that goes to sleep between the load and the store is not woken here. The kernel lets no
+ * thread sleep once the store is visible, and lock_wait limits its sleep.
  */
 static inline void lock_give(struct lock *l)
 {

@@ -12,15 +12,15 @@
 #include "base/log.h"
 #include "base/text.h"
 
-#define LINE_BYTES 8192 /* a longer message is cut */
+#define LINE_BYTES 8192 /* limit of a message; the rest is cut */
 
 #define ALL_SUBSYS ((1U << LOG_SUBSYS_COUNT) - 1)
 
 uint32_t log_mask[LOG_LEVEL_COUNT] = {ALL_SUBSYS, ALL_SUBSYS, ALL_SUBSYS, ALL_SUBSYS};
 
-static int set_up;                  /* atomic: log_mask and prov_list are those of the user */
+static int set_up;                  /* atomic: log_mask and prov_list hold the user's settings */
 static const char *prov_list;       /* FI_LOG_PROV or NULL */
-static const struct log_sink *sink; /* atomic: of log_redirect, or NULL */
+static const struct log_sink *sink; /* atomic: set by log_redirect, or NULL */
 
 static const char *const level_names[LOG_LEVEL_COUNT] = {
 	[FI_LOG_WARN] = "warn",
@@ -46,7 +46,7 @@ const char *log_subsys_name(int subsys)
 	return subsys >= 0 && subsys < LOG_SUBSYS_COUNT ? subsys_names[subsys] : "Unknown";
 }
 
-/* Is `name` one of the comma list? Case is ignored. */
+/* Is `name` in the comma list? Ignores case. */
 static bool listed(const char *list, const char *name)
 {
 	size_t len = strlen(name);
@@ -62,7 +62,7 @@ static bool listed(const char *list, const char *name)
 	}
 }
 
-/* The rule of FI_LOG_PROV and FI_LOG_SUBSYS. */
+/* Applies a list of FI_LOG_PROV or FI_LOG_SUBSYS. */
 static bool list_allows(const char *list, const char *name)
 {
 	if (!list || !*list)
@@ -70,7 +70,7 @@ static bool list_allows(const char *list, const char *name)
 	return *list == '^' ? !listed(list + 1, name) : listed(list, name);
 }
 
-/* The most talkative level of FI_LOG_LEVEL; -1: none. Text that is no level counts as warn. */
+/* Returns the level of FI_LOG_LEVEL; -1: unset. Any other text counts as warn. */
 static int level_of(const char *text)
 {
 	if (!text)
@@ -97,7 +97,8 @@ void log_setup(const char *level, const char *prov, const char *subsys)
 
 void log_redirect(const struct log_sink *to)
 {
-	const struct env_settings *env = env_get(); /* else its log_setup would come later */
+	const struct env_settings *env =
+		env_get(); /* now, because its log_setup would undo this one */
 
 	__atomic_store_n(&sink, to,
 			 __ATOMIC_RELEASE); /* pairs with log_allowed, log_ready, log_write */
@@ -152,7 +153,7 @@ bool log_ready(const char *prov, int level, int subsys, uint64_t *showtime)
 	return log_filter(prov, level, subsys) && log_due(showtime);
 }
 
-/* Ends `t`, which has room for it, with one newline and writes it in one piece. */
+/* Ends `t` with one newline (there is space for it) and writes the line with one write(2). */
 static void put_line(struct text *t)
 {
 	text_strip(t, "\n");

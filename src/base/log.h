@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The log: one line a message, in one write(2) to standard error.
+ * The log: one line per message, each in one write(2) to standard error.
  *
- * FI_LOG_LEVEL chooses how much is written (unset: nothing, not even warnings), FI_LOG_PROV and
- * FI_LOG_SUBSYS from whom: comma lists, a leading ^ makes them lists of what is left out.
+ * FI_LOG_LEVEL sets how much is logged (unset: nothing, not even warnings). FI_LOG_PROV and
+ * FI_LOG_SUBSYS are comma lists of the providers and subsystems that log; a leading ^ makes them
+ * lists of those that do not.
  *
- * Inside, use the macros: LOG_WARN(LOG_EP_CTRL, "peer %s: version %u, ours is %u", ...). The
- * newline is added. errno is kept. A file that speaks for one transport defines LOG_PROV as its
- * name before it includes this header; the others speak for "core", which a positive FI_LOG_PROV
- * list does not silence.
+ * Use the macros: LOG_WARN(LOG_EP_CTRL, "peer %s: version %u, ours is %u", ...). They add the
+ * newline and keep errno. A file of one transport defines LOG_PROV as the transport's name before
+ * it includes this header. All others log as "core", which a list in FI_LOG_PROV without ^ does not
+ * silence.
  */
 #ifndef WEFT_BASE_LOG_H
 #define WEFT_BASE_LOG_H
@@ -17,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The subsystems of the public interface under our names. */
+/* The subsystems of the public interface by our names. */
 enum log_subsys {
 	LOG_CORE = FI_LOG_CORE,
 	LOG_FABRIC = FI_LOG_FABRIC,
@@ -38,7 +39,7 @@ enum log_subsys {
 #define LOG_PROV "core"
 #endif
 
-/* Who says it and where; lives as long as the call. */
+/* Source of a message; valid during the call. */
 struct log_place {
 	const char *prov;
 	int level;  /* enum fi_log_level */
@@ -47,43 +48,43 @@ struct log_place {
 	int line;
 };
 
-/* Takes the place of the filters and the output; see log_redirect. */
+/* Replaces the filters and the output; see log_redirect. */
 struct log_sink {
 	bool (*enabled)(const char *prov, int level, int subsys);
 	bool (*ready)(const char *prov, int level, int subsys, uint64_t *showtime);
-	void (*write)(const struct log_place *place, const char *msg); /* msg is finished text */
+	void (*write)(const struct log_place *place, const char *msg); /* msg is formatted text */
 };
 
-/* A bit for each subsystem by level; until the environment was read every bit is set. */
+/* For each level a bit per subsystem. All bits are set until the environment is read. */
 extern uint32_t log_mask[LOG_LEVEL_COUNT];
 
-/* "warn", "core": what messages and filters call them, "Unknown" for other numbers. */
+/* Return the name, as in messages and filters ("warn", "core"), or "Unknown". */
 const char *log_level_name(int level);
 const char *log_subsys_name(int subsys);
 
-/* Does FI_LOG_PROV let this provider speak? */
+/* Does FI_LOG_PROV allow this provider? */
 bool log_names(const char *prov);
 
-/* The whole answer, for any provider name: the sink's, else that of the filters. */
+/* The full check, for any provider name: the sink's, or without a sink the filters'. */
 bool log_allowed(const char *prov, int level, int subsys);
 bool log_filter(const char *prov, int level, int subsys);
 
-/* The same for a message that may come often; *showtime is the caller's, 0 at first. */
+/* The same for messages limited in rate; *showtime belongs to the caller, 0 at first. */
 bool log_ready(const char *prov, int level, int subsys, uint64_t *showtime);
 
-/* Has FI_LOG_INTERVAL passed since it last said so? Of several threads that ask at once, one hears yes. */
+/* Has FI_LOG_INTERVAL passed since the last true? Of several threads at once, one gets true. */
 bool log_due(uint64_t *showtime);
 
-/* Will a message of this file be written? One load and a test while it will not. */
+/* Will a message of this file be written? If not, costs one load and a test. */
 #define log_enabled(level, subsys)                                                                 \
 	(__builtin_expect((log_mask[level] >> (subsys)) & 1U, 0) &&                                \
 	 log_allowed(LOG_PROV, level, subsys))
 
-/* Writes without asking the filters. */
+/* Writes without checking the filters. */
 void log_write(const struct log_place *place, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Writes finished text to standard error, whatever sink there is. */
+/* Writes formatted text to standard error, even if a sink is set. */
 void log_put(const struct log_place *place, const char *msg);
 
 #define LOG_AT(level, subsys, ...)                                                                 \
@@ -99,14 +100,11 @@ void log_put(const struct log_place *place, const char *msg);
 #define LOG_INFO(subsys, ...)  LOG_AT(FI_LOG_INFO, subsys, __VA_ARGS__)
 #define LOG_DEBUG(subsys, ...) LOG_AT(FI_LOG_DEBUG, subsys, __VA_ARGS__)
 
-/*
- * For base/env.c: the settings as the variables have them, NULL when unset. The strings are kept.
- */
+/* For base/env.c: the variables' values, NULL when unset. Keeps the strings. */
 void log_setup(const char *level, const char *prov, const char *subsys);
 
 /*
- * Sends everything through `sink` (static, or never freed) from now on; NULL: back
- * to stderr.
+ * Sends all messages to `sink` (static, or never freed) from now on; NULL: to standard error again.
  */
 void log_redirect(const struct log_sink *sink);
 

@@ -9,10 +9,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* PROCMAP_QUERY of Linux 6.11, which headers in use do not know yet: which mapping has an address? */
+/* Argument of PROCMAP_QUERY (Linux 6.11, newer than our headers): the mapping of an address. */
 struct query {
 	uint64_t size;
-	uint64_t how; /* 0: only one that has it */
+	uint64_t how; /* 0: only a mapping that contains the address */
 	uint64_t at;
 	uint64_t from, to, flags, page, offset, inode; /* the answer */
 	uint32_t major, minor, name_size, id_size;
@@ -24,13 +24,13 @@ struct query {
 
 _Static_assert(sizeof(struct query) == 104, "layout of a question to the kernel");
 
-/* A part of the address space. */
+/* A mapping: a part of the address space. */
 struct part {
 	uintptr_t from, to;
 	bool own;
 };
 
-/* 0: *at moves to the end of the mapping, which is our own. 1: it is not, or none. -1: cannot be asked. */
+/* 0: the mapping is private, *at moves to its end. 1: not private, or none. -1: cannot ask. */
 static int ask(int fd, uintptr_t *at)
 {
 	struct query q = {.size = sizeof(q), .at = *at};
@@ -54,7 +54,7 @@ static bool read_line(const char *line, struct part *p)
 	return true;
 }
 
-/* As ask: what the line says, of mappings that come in order. 2: the next line may have it. */
+/* Like `ask`, from a line of /proc/self/maps, which are in order. 2: the next line may match. */
 static int judge(const char *line, uintptr_t *at)
 {
 	struct part p;
@@ -69,7 +69,7 @@ static int judge(const char *line, uintptr_t *at)
 	return 0;
 }
 
-/* The whole list; of its lines only the beginnings matter. */
+/* Reads all of /proc/self/maps. Only the beginning of each line matters. */
 static bool read_all(int fd, uintptr_t at, uintptr_t to)
 {
 	char chunk[4096], line[128];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The address space of this process, as the kernel tells of it. */
+/* The address space of this process, from the kernel. */
 #ifndef WEFT_BASE_MAPS_H
 #define WEFT_BASE_MAPS_H
 
@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * Is all of it mapped, and of this process alone: of no file, and shared with nobody, so that only this
- * process changes what is behind the addresses? False, too, where the kernel does not tell. Allocates nothing.
+ * Is all of the range mapped as private anonymous memory, so that only this process can change its
+ * contents? Returns false also if the kernel does not say. Allocates nothing.
  */
 bool maps_private(uintptr_t from, uintptr_t to);
 

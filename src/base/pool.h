@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fixed-size objects without malloc on the way: free ones in a stack, chunks added when it is
- * empty, everything given back at once by pool_fini. Every object has a small number, so that a
- * 32-bit id on the wire can name it. Callers lock.
+ * Pool of objects of one size, without malloc per object. Free objects form a stack; an empty pool
+ * grows by a chunk; pool_fini frees all chunks. Each object has a small number, so a 32-bit id on
+ * the wire can name it. Callers lock.
  */
 #ifndef WEFT_BASE_POOL_H
 #define WEFT_BASE_POOL_H
@@ -10,12 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define POOL_CHUNK 64 /* objects */
+#define POOL_CHUNK 64 /* objects per chunk */
 
 struct pool_item {
-	struct pool_item *next; /* while free */
-	uint32_t index;         /* constant for the life of the pool */
-	uint32_t generation;    /* bumped at every release, so that a stale id is recognised */
+	struct pool_item *next; /* next free object */
+	uint32_t index;         /* object's number, constant for the life of the pool */
+	uint32_t generation;    /* odd while in use; changes at release: detects stale ids */
 };
 
 struct pool {
@@ -23,14 +23,14 @@ struct pool {
 	struct pool_item **chunks;
 	uint32_t chunk_count;
 	uint32_t in_use;
-	size_t item_size; /* with the header */
+	size_t item_size; /* bytes, with the header */
 };
 
-/* `size` is that of one object in bytes; objects are aligned to 16 bytes. */
+/* `size` is the size of one object in bytes. Objects are aligned to 16 bytes. */
 void pool_init(struct pool *p, size_t size);
 void pool_fini(struct pool *p);
 
-/* Adds a chunk; false when memory is out. Called by pool_get. */
+/* Adds a chunk. Returns the first free object, or NULL: no memory, or no numbers left. */
 struct pool_item *pool_grow(struct pool *p);
 
 static inline struct pool_item *pool_header(void *object)
@@ -38,7 +38,7 @@ static inline struct pool_item *pool_header(void *object)
 	return (struct pool_item *)object - 1;
 }
 
-/* An object with undefined contents, or NULL when memory is out. */
+/* Returns an object with undefined contents, or NULL: no memory. */
 static inline void *pool_get(struct pool *p)
 {
 	struct pool_item *item = p->free;
@@ -65,7 +65,7 @@ static inline void pool_put(struct pool *p, void *object)
 	p->in_use--;
 }
 
-/* Names an object in use: generation above, index below. */
+/* Returns the id of an object in use: generation above, number below. */
 #define POOL_INDEX_BITS 20
 #define POOL_INDEX_MASK ((1u << POOL_INDEX_BITS) - 1)
 static inline uint32_t pool_id(void *object)
@@ -82,7 +82,7 @@ static inline struct pool_item *pool_at(const struct pool *p, uint32_t index)
 	return (struct pool_item *)(chunk + (index % POOL_CHUNK) * p->item_size);
 }
 
-/* The object named by `id`, or NULL when it is not in use or was reused since. */
+/* Returns the object of `id`, or NULL if it is not in use or was reused. */
 static inline void *pool_find(const struct pool *p, uint32_t id)
 {
 	uint32_t index = id & POOL_INDEX_MASK;

@@ -20,7 +20,7 @@ void ranges_fini(struct ranges *r)
 	free(r->table);
 }
 
-/* The number of ranges that begin at or before this byte. */
+/* Returns the number of ranges that begin at or before this byte. */
 static size_t begun_at(const struct ranges *r, uintptr_t at)
 {
 	size_t low = 0, high = r->count;
@@ -36,7 +36,7 @@ static size_t begun_at(const struct ranges *r, uintptr_t at)
 	return low;
 }
 
-/* After a change of the slots from `i` on. */
+/* Updates `reach` after a change of the slots from `i` on. */
 static void set_reach(struct ranges *r, size_t i)
 {
 	uintptr_t reach = i ? r->table[i - 1].reach : 0;
@@ -102,7 +102,7 @@ static void widen_rights(const struct ranges *r, struct range *new)
 			new->rights |= r->table[i - 1].range->rights;
 }
 
-/* Those that are of no use beside it. */
+/* Unlists ranges that `new` makes useless. */
 static void drop_inside(struct ranges *r, const struct range *new)
 {
 	for (size_t i = begun_at(r, new->to); i > 0 && r->table[i - 1].reach > new->from; i--) {
@@ -182,7 +182,7 @@ bool ranges_touch(const struct ranges *r, uintptr_t from, uintptr_t to)
 {
 	size_t i = to > from ? begun_at(r, to - 1) : 0;
 
-	/* Whichever has the reach of the last one that begins before `to` has a byte of it. */
+	/* The range that set the reach of the last one that begins before `to` contains a byte. */
 	return i > 0 && r->table[i - 1].reach > from;
 }
 

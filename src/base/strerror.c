@@ -20,7 +20,8 @@ static const char *const texts[FI_ERRNO_MAX - FI_ERRNO_OFFSET] = {
 	AT(FI_EOVERRUN) = "Queue has been overrun",
 	AT(FI_ENORX) = "Receiver not ready, no receive buffers available",
 	AT(FI_ENOMR) = "Memory registration limit exceeded",
-	AT(FI_EFIREWALLADDR) = "Host unreacheable due to firewall", /* spelled as everywhere */
+	AT(FI_EFIREWALLADDR) =
+		"Host unreacheable due to firewall", /* spelled as in other implementations */
 };
 
 const char *fi_strerror(int errnum)

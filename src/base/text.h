@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text written piece by piece into a buffer of the caller, cut where the buffer ends. */
+/* Appends text to a caller's buffer; text that does not fit is cut. */
 #ifndef WEFT_BASE_TEXT_H
 #define WEFT_BASE_TEXT_H
 
@@ -8,8 +8,8 @@
 
 struct text {
 	char *buf;   /* always ends with a NUL */
-	size_t size; /* bytes of buf, 1 at least */
-	size_t len;  /* characters written, below size */
+	size_t size; /* bytes of buf, at least 1 */
+	size_t len;  /* characters in buf, less than size */
 };
 
 void text_init(struct text *t, char *buf, size_t size);
@@ -17,7 +17,7 @@ void text_init(struct text *t, char *buf, size_t size);
 void text_add(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void text_addv(struct text *t, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* Takes `end` off if the text ends so. */
+/* Removes `end` from the end of the text, if it is there. */
 void text_strip(struct text *t, const char *end);
 
 #endif

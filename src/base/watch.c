@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory is registered for write protection, and none is ever protected: that makes no fault of anybody's
- * ours to resolve, and is allowed to every user. What was discarded is told before it happens, the
- * rest after it. Between the change and the reading of the event the kernel refuses to work on the memory
- * (-EAGAIN), before it looks at what it is asked: this is what tells that nothing is on the way. Kernels
- * before 5.16 lose count of that.
+ * Memory is registered for write protection but never protected: no access faults, and every user
+ * may do it. The kernel reports a discard before it happens, other changes afterwards. Between a
+ * change and the reading of its event the kernel refuses requests for the memory with -EAGAIN
+ * before it checks their arguments; watch_quiet relies on that. Kernels before 5.16 miscount
+ * changes in progress.
  */
 #include "base/watch.h"
 
@@ -23,13 +23,13 @@
 
 #define EVENTS (UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP)
 
-/* Headers in use may be older: UFFD_USER_MODE_ONLY, and UFFD_FEATURE_EXACT_ADDRESS of Linux 5.18. */
+/* Missing in older headers: UFFD_USER_MODE_ONLY; UFFD_FEATURE_EXACT_ADDRESS of Linux 5.18. */
 #define USER_FAULTS_ONLY 1
 #define EXACT_ADDRESS    (1u << 11)
 
 #define NEEDED (EVENTS | UFFD_FEATURE_PAGEFAULT_FLAG_WP | EXACT_ADDRESS)
 #define BATCH  16
-#define STACK  (256u << 10) /* bytes of the thread's */
+#define STACK  (256u << 10) /* stack size (bytes) of the thread */
 
 uintptr_t watch_floor(uintptr_t at)
 {
@@ -60,7 +60,7 @@ void watch_disarm(const struct watch *w, uintptr_t from, uintptr_t to)
 	ioctl(w->fd, UFFDIO_UNREGISTER, &arg);
 }
 
-/* Zero pages for no memory at all, which is wrong. */
+/* Asks for zero pages in an empty range: EINVAL, or EAGAIN while a change is in progress. */
 bool watch_quiet(const struct watch *w)
 {
 	struct uffdio_zeropage arg = {.range = {0, 0}};
@@ -78,12 +78,12 @@ static void tell(struct watch *w, const struct uffd_msg *msg)
 	case UFFD_EVENT_REMAP:
 		w->changed(w->arg, msg->arg.remap.from, msg->arg.remap.from + msg->arg.remap.len);
 		break;
-	default: /* none was asked for */
+	default: /* other events are not enabled */
 		break;
 	}
 }
 
-/* The thread that caused an event goes on once it is read, so it is told under the same lock. */
+/* Under one lock: once an event is read, the thread that caused it continues. */
 static void hear(struct watch *w)
 {
 	struct uffd_msg msg[BATCH];
@@ -97,8 +97,8 @@ static void hear(struct watch *w)
 }
 
 /*
- * A thread that frees memory may be waiting for this one, with any locks: here nothing is allocated, freed or
- * logged. Until the descriptor is closed all of it has to be heard.
+ * A thread that frees memory may wait for this thread and hold any locks. So this thread allocates,
+ * frees and logs nothing. It reads all events until it closes the descriptor.
  */
 static void *listen_on(void *arg)
 {
@@ -121,7 +121,7 @@ static int start(struct watch *w)
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
-	/* No handler of the application's runs there: it might free something. */
+	/* Blocks all signals: a handler of the application could free memory in this thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&w->thread, &attr, listen_on, w);
@@ -132,7 +132,7 @@ static int start(struct watch *w)
 	return -err;
 }
 
-/* 0 or a negative error; what the kernel can tell of is agreed on. */
+/* Enables the events. Returns 0 or a negative error. */
 static int agree(int fd)
 {
 	struct uffdio_api api = {.api = UFFD_API, .features = EVENTS};
@@ -157,7 +157,9 @@ int watch_open(struct watch *w)
 		err = -errno;
 		goto close_fd;
 	}
-	/* A child that kept it would keep us waiting for somebody to hear. */
+	/*
+	 * A child's copy would keep the userfaultfd open, and our threads would wait for a reader.
+	 */
 	err = forked_guard(w->fd);
 	if (err)
 		goto close_stop;

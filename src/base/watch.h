@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hears when memory of this process is unmapped, moved or discarded, by whatever means: a userfaultfd is
- * told by the kernel, and the thread that did it waits in the kernel until the watch has heard. No access is ever
- * held up. A thread listens; it holds the lock while it does, so nobody who holds the lock may
- * free or unmap memory, wait for one who may, or take a lock under which somebody does.
+ * Reports when memory of this process is unmapped, moved or discarded, by any means. The kernel
+ * reports each change to a userfaultfd and blocks the changing thread until the watch has read it.
+ * Accesses never fault. A thread listens and holds the lock meanwhile. So no holder of the lock may
+ * free or unmap memory, wait for a thread that may, or take a lock under which a thread does.
  */
 #ifndef WEFT_BASE_WATCH_H
 #define WEFT_BASE_WATCH_H
@@ -14,31 +14,31 @@
 
 struct watch {
 	int fd;   /* the userfaultfd */
-	int stop; /* readable: the thread ends, and closes fd */
+	int stop; /* eventfd; once readable, the thread closes fd and ends */
 	pthread_t thread;
 	pthread_mutex_t *lock;
 	/*
-	 * What was behind these addresses is not, or soon not any more. Locked; the thread that did it may go on a
-	 * moment before, but nobody gets the lock in between.
+	 * The contents of these addresses are gone, or will be soon. Called with `lock` held. The
+	 * changing thread may continue a moment before, but no thread gets the lock in between.
 	 */
 	void (*changed)(void *arg, uintptr_t from, uintptr_t to);
 	void *arg;
 };
 
-/* `lock`, `changed` and `arg` are set. 0 or a negative error, -FI_EPERM if the kernel's settings forbid it. */
+/* Set `lock`, `changed`, `arg` before. 0 or a negative error; -FI_EPERM: the kernel forbids it. */
 int watch_open(struct watch *w);
 void watch_close(struct watch *w);
-/* The pages with these bytes are watched from now on. False: they cannot be. */
+/* Starts watching the pages of these bytes. Returns false if they cannot be watched. */
 bool watch_arm(const struct watch *w, uintptr_t from, uintptr_t to);
-/* Not any more. */
+/* Stops watching the pages of these bytes. */
 void watch_disarm(const struct watch *w, uintptr_t from, uintptr_t to);
 /*
- * Locked. Has everything that was done to watched memory been told? While not, there may be something else at an
- * address already.
+ * Have all changes of watched memory been reported? If not, an address may already refer to other
+ * memory. Locked.
  */
 bool watch_quiet(const struct watch *w);
 
-/* The first byte of a page, and that behind one. */
+/* Round an address down and up to a page boundary. */
 uintptr_t watch_floor(uintptr_t at);
 uintptr_t watch_ceil(uintptr_t at);
 

@@ -32,7 +32,7 @@ bool cntr_enter_due(struct cntr *c)
 	if (__atomic_exchange_n(&c->due, true, __ATOMIC_SEQ_CST))
 		return false;
 	first = __atomic_load_n(&c->dom->due, __ATOMIC_RELAXED);
-	do { /* the release pairs with the acquire of defer_run */
+	do { /* the release pairs with the acquire in defer_run */
 		c->next_due = first;
 	} while (!__atomic_compare_exchange_n(&c->dom->due, &first, c, true, __ATOMIC_RELEASE,
 					      __ATOMIC_RELAXED));
@@ -53,7 +53,7 @@ void cntr_put(struct cntr *c, uint64_t value)
 		cntr_due(c);
 }
 
-/* Starts what the values allow, in the application's own call. */
+/* Starts work whose threshold is reached, within the application's call. */
 static void start_due(struct cntr *c)
 {
 	if (__builtin_expect(!cntr_reached(c), 1))
@@ -69,9 +69,9 @@ static void changed(struct cntr *c)
 }
 
 /*
- * Successes that the application adds or sets itself are no event for a poll set, so they are noted, and
- * noted first: the other way round, an event between the two could look like nothing. A changed error value
- * always is one. fi_poll(3).
+ * A success that the application adds or sets is no event for a poll set, so `added` counts it.
+ * `added` changes first: in the other order a poll set could miss an event that comes between the
+ * two. A changed error value is always an event. fi_poll(3).
  */
 static int cntr_add(struct fid_cntr *fid, uint64_t value)
 {
@@ -97,7 +97,7 @@ static int cntr_set(struct fid_cntr *fid, uint64_t value)
 	struct cntr *c = cntr_of(fid);
 	uint64_t old;
 
-	start_due(c); /* what is due stays so */
+	start_due(c); /* work that is due stays due */
 	old = __atomic_exchange_n(&c->value, value, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&c->added, value - old, __ATOMIC_RELAXED);
 	changed(c);
@@ -126,12 +126,15 @@ static struct fi_ops_cntr cntr_ops = {
 	.seterr = cntr_seterr,
 };
 
-/* Cuts the counter off from the domain's work and workers; false: it is in use. */
+/* Removes the counter from the domain's lists and its workers. Returns false if it is in use. */
 static bool leave(struct cntr *c)
 {
 	bool busy;
 
-	/* Locked: who sees the last of the work counted may close while that is still being done. */
+	/*
+	 * Locked: the application may close when the last operation is counted, before its work
+	 * ends.
+	 */
 	lock_take(&c->dom->lock);
 	busy = ref_busy(&c->ref);
 	if (!busy) {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waiting for a counter: fi_cntr_wait, and what fi_trywait, wait sets and poll sets ask. */
+/* Waiting for a counter: fi_cntr_wait, and the parts of fi_trywait, wait sets and poll sets. */
 #include "base/log.h"
 #include "cntr/cntr.h"
 
-#define MUST_POLL_NAP_MS 1 /* where no descriptor can wake a sleeper who drives workers himself */
+#define MUST_POLL_NAP_MS 1 /* nap when the sleeper drives workers that no descriptor announces */
 
 static struct cntr_mark mark_now(struct cntr *c)
 {
-	/* After wait_arm: partner cntr_done, which publishes and then looks whether to signal. */
+	/* After wait_arm: partner cntr_done, which changes a value and then checks for sleepers. */
 	return (struct cntr_mark){__atomic_load_n(&c->value, __ATOMIC_SEQ_CST),
 				  __atomic_load_n(&c->error, __ATOMIC_SEQ_CST)};
 }
 
-/* Deferred work may change any counter: while there is some, all of them drive the workers. */
+/* Deferred work may change any counter: while there is some, all counters drive workers. */
 static bool driving(const struct cntr *c)
 {
 	return workers_any(&c->workers) || domain_defers(c->dom);
@@ -31,7 +31,7 @@ struct cntr_mark cntr_events(struct cntr *c)
 	return now;
 }
 
-/* Arms all workers that can; false when one has something already. `w` as for workers_arm. */
+/* Arms the workers. Returns false if one has something already. `w` as for workers_arm. */
 static bool arm_workers(struct cntr *c, struct waiter *w, int *nap)
 {
 	*nap = 0;
@@ -48,7 +48,7 @@ struct cntr_sleep {
 	struct wait_for what;
 	struct cntr *cntr;
 	uint64_t threshold;
-	uint64_t error; /* known before; another value ends the wait */
+	uint64_t error; /* value at the start; another one ends the wait */
 	bool failed;
 };
 
@@ -62,7 +62,7 @@ static bool reached(struct cntr_sleep *sleep)
 	return sleep->failed;
 }
 
-/* As cntr_progress, within the wait. */
+/* Like cntr_progress, during a wait. */
 static unsigned int progress_waiting(struct cntr *c)
 {
 	unsigned int parts;
@@ -86,7 +86,9 @@ static bool wait_ready(struct wait_for *what, bool arm)
 		what->parts += progress_waiting(c);
 		if (reached(sleep))
 			return true;
-		/* Arming makes no progress, but another thread may have, before our workers were armed. */
+		/*
+		 * Arming makes no progress; another thread may have, before the workers were armed.
+		 */
 		if (!arm || arm_workers(c, &c->wait, &what->nap))
 			return arm && reached(sleep);
 	}
@@ -101,14 +103,16 @@ int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	uint64_t end = wait_end(timeout);
 	int ret;
 
-	/* The page forbids FI_WAIT_NONE as well, but that is the default, and programs wait: polling does it. */
+	/*
+	 * fi_cntr(3) forbids FI_WAIT_NONE too, but it is the default, and programs do wait: poll.
+	 */
 	if (c->wait.obj == FI_WAIT_SET) {
 		LOG_WARN(LOG_CNTR, "fi_cntr_wait: the wait object is FI_WAIT_SET");
 		return -FI_ENOSYS;
 	}
-	/* A failure the application has not seen counts, even when it came before this call. */
+	/* A failure that the application has not read counts, even from before this call. */
 	sleep.error = __atomic_load_n(&c->error_seen, __ATOMIC_RELAXED);
-	do { /* a signal of the system ends no wait for a counter */
+	do { /* a signal does not end the wait */
 		ret = wait_until(&c->wait, &sleep.what, end);
 	} while (ret == -FI_EINTR);
 	workers_uncover(c->dom, &c->wait);
@@ -119,7 +123,7 @@ int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	return -FI_EAVAIL;
 }
 
-/* True once for each change. */
+/* Returns true once per change. */
 static bool changed(struct cntr *c)
 {
 	struct cntr_mark now;
@@ -140,8 +144,9 @@ bool cntr_ready(struct cntr *c)
 }
 
 /*
- * Who sleeps on a condition cannot drive the workers, and none of their descriptors wakes him: a thread
- * has to. Where the application promised to be alone there is none, and so no sleep.
+ * A thread that sleeps on a condition cannot drive the workers, and their descriptors do not wake
+ * it: the progress thread must drive them. If dom->unlocked there is no such thread, hence no
+ * sleep.
  */
 static bool driven(struct cntr *c)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The hooks of the engine (xfer/group.h): delivering messages to groups, ends of peers, progress. */
+/* Hooks of the engine (xfer/group.h): messages to groups, disconnected peers, progress. */
 #include "coll/coll.h"
 
 #include <rdma/fi_errno.h>
@@ -18,8 +18,8 @@
 #include "xfer/msg/tx.h"
 
 /*
- * Progress calls between two reads of the clock, which takes half as long as an idle progress call. Sleepers make
- * one each millisecond meanwhile.
+ * Progress calls per reading of the clock, which costs half as much as an idle progress call. While
+ * a poll is due, sleepers make a progress call each millisecond.
  */
 #define POLL_CALLS 16
 
@@ -67,7 +67,7 @@ void coll_close(struct coll *c)
 	free(c);
 }
 
-/* ---- Saying things ---------------------------------------------------------------------------- */
+/* ---- Connecting and sending ------------------------------------------------------------------ */
 
 int coll_connect(struct coll *c, struct peer *peer)
 {
@@ -75,7 +75,7 @@ int coll_connect(struct coll *c, struct peer *peer)
 
 	if (peer->state != PEER_IDLE)
 		return 1;
-	/* Its last messages may still come, for a bounded time; joins poll again after that. */
+	/* The peer's last messages may still come, for a bounded time; later polls connect. */
 	if (peer->conn.unread && clock_coarse_ms() - peer->conn.lost_at < COLL_LATER_MS) {
 		coll_wake_in(c, COLL_LATER_MS);
 		return 0;
@@ -94,7 +94,7 @@ int coll_answer(struct peer *peer, const struct wire_group *msg)
 		.head = WIRE_HEAD(WIRE_GROUP, 0, 0, 0), .payload = msg, .len = sizeof(*msg)};
 	int ret;
 
-	/* Counted as an answer, within the peer's budget. */
+	/* Counts as an answer in the peer's budget. */
 	if (peer->state != PEER_IDLE) {
 		tx_control_data(peer, &p);
 		return 0;
@@ -110,15 +110,15 @@ int coll_say(struct coll *c, fi_addr_t addr, const struct wire_group *msg)
 	return peer ? coll_answer(peer, msg) : -FI_EADDRNOTAVAIL;
 }
 
-/* ---- Hearing ---------------------------------------------------------------------------------- */
+/* ---- Receiving ------------------------------------------------------------------------------- */
 
-/* NULL: the endpoint has no groups, or there is no memory. */
+/* NULL: the endpoint is closing, or memory is out. */
 static struct coll *heard(struct worker *worker)
 {
 	return worker->closing ? NULL : coll_of(worker);
 }
 
-/* The group of a message that is from the member it says. */
+/* Returns the group of a message if the peer is the member that the message names. */
 static struct group *group_for(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	struct coll *c = worker->coll;
@@ -153,8 +153,10 @@ struct rx *coll_elsewhere(struct worker *worker, struct peer *peer, const struct
 		return early_context(c, peer, p);
 	if (g->err)
 		return group_answer(g, peer);
-	LOG_WARN(LOG_EP_DATA, "a message to a group says that it is of rank %u, which is not so",
-		 (uint32_t)(p->tag & WIRE_GROUP_RANK_MASK));
+	LOG_WARN(
+		LOG_EP_DATA,
+		"message to a group dropped: its sender is not the member of rank %u that it names",
+		(uint32_t)(p->tag & WIRE_GROUP_RANK_MASK));
 	return NULL;
 }
 
@@ -183,9 +185,9 @@ void coll_hear(struct worker *worker, struct peer *peer, const struct packet *p)
 }
 
 /*
- * A member that left in good order has sent all that others need of it; if a member later needs more, it finds
- * that it cannot reach it. The same holds for a member that closed the group, however its connection ends. A
- * failed attempt of ours may have been one to such a member.
+ * A member that disconnected in good order has sent all that others need from it; a member that
+ * later needs more cannot reach it and finds out. The same holds for a member that closed the
+ * group, however its connection ends. A failed connect attempt may have been to such a member.
  */
 void coll_peer_failed(struct coll *c, struct peer *peer, int err)
 {
@@ -203,7 +205,7 @@ void coll_peer_failed(struct coll *c, struct peer *peer, int err)
 		if (rank == g->size)
 			continue;
 		leave_doubt_again(g, rank);
-		if (full) /* it could connect again and leave as much again */
+		if (full) /* the peer could connect again and leave as many messages again */
 			group_fail(g, FI_ENOBUFS);
 		else if (bye || leave_has(g, rank))
 			coll_wake_in(c, COLL_LATER_MS);
@@ -214,7 +216,7 @@ void coll_peer_failed(struct coll *c, struct peer *peer, int err)
 	}
 }
 
-/* ---- Progress --------------------------------------------------------------------------------- */
+/* ---- Progress -------------------------------------------------------------------------------- */
 
 void coll_wake_in(struct coll *c, unsigned int ms)
 {
@@ -222,7 +224,7 @@ void coll_wake_in(struct coll *c, unsigned int ms)
 
 	if (!c->wake_at || at < c->wake_at)
 		c->wake_at = at;
-	if (c->worker->sleepers) /* sleepers have to poll from now on, and nothing else wakes them */
+	if (c->worker->sleepers) /* sleepers must poll from now on, but nothing else wakes them */
 		worker_wake(c->worker);
 }
 

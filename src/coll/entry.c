@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls of collectives: check the arguments, begin an operation. fi_collective(3). */
+/* The collective calls: check the arguments, begin an operation. fi_collective(3). */
 #include <rdma/fi_collective.h>
 #include <rdma/fi_errno.h>
 
@@ -14,7 +14,7 @@
 	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |          \
 	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 
-/* The arguments of a call, in the order of most calls. */
+/* The arguments of a call, in the most common order. */
 struct call {
 	enum fi_collective_op kind;
 	const void *buf;
@@ -29,7 +29,7 @@ struct call {
 
 #define NO_ROOT FI_ADDR_UNSPEC
 
-/* Buffer sizes of each kind of collective, in counts per member. */
+/* Buffer sizes of each kind of collective, in units of `count`: a whole per member, or one. */
 enum share { NONE, ONE, EACH, ONE_AT_ROOT, EACH_AT_ROOT };
 
 static const struct {
@@ -90,7 +90,7 @@ static int check_root(struct group *g, const struct call *c, struct op_args *a)
 }
 
 /*
- * A member that joined only to send, or only to receive, may call what needs no more: one side of a rooted
+ * A member that joined only to send or only to receive may do so as its side of a rooted
  * collective. Data that a member keeps for itself does not count.
  */
 static int check_ways(const struct group *g, const struct call *c, const struct op_args *a)
@@ -102,7 +102,7 @@ static int check_ways(const struct group *g, const struct call *c, const struct 
 		needs = (g->rank == a->root) == from_root ? FI_SEND : FI_RECV;
 	if (!(needs & ~g->ways))
 		return 0;
-	LOG_WARN(LOG_EP_DATA, "collective %d: this member joined to %s alone", (int)c->kind,
+	LOG_WARN(LOG_EP_DATA, "collective %d: this member has joined only to %s", (int)c->kind,
 		 g->ways & FI_SEND ? "send" : "receive");
 	return -FI_EACCES;
 }
@@ -117,13 +117,14 @@ static int check(struct group *g, const struct call *c, struct op_args *a)
 		return err;
 	}
 	if (g->flags && !(g->flags & FI_BARRIER_SET << c->kind)) {
-		LOG_WARN(LOG_EP_DATA, "collective %d: the group's set is for %#llx alone",
+		LOG_WARN(LOG_EP_DATA,
+			 "collective %d: not permitted by the flags %#llx of the group's set",
 			 (int)c->kind, (unsigned long long)g->flags);
 		return -FI_EOPNOTSUPP;
 	}
 	if (c->kind == FI_BARRIER) {
 		a->width = 1;
-		return 0; /* a barrier has no other arguments */
+		return 0; /* a barrier uses no other arguments */
 	}
 	err = check_root(g, c, a);
 	if (!err)
@@ -156,7 +157,7 @@ static int start(struct ep *ep, const struct call *c)
 	int err;
 
 	if (!g) {
-		LOG_WARN(LOG_EP_DATA, "collective %d: %#llx is the address of no group",
+		LOG_WARN(LOG_EP_DATA, "collective %d: %#llx is not the address of a group",
 			 (int)c->kind, (unsigned long long)c->coll_addr);
 		return -FI_EINVAL;
 	}
@@ -277,7 +278,7 @@ static ssize_t gather(struct fid_ep *fid, const void *buf, size_t count, void *d
 					datatype, FI_NOOP, flags, context});
 }
 
-/* Of each buffer one segment, whose count is that of the other calls. */
+/* Each buffer may have one segment; its count is the call's `count`. */
 static ssize_t msg(struct fid_ep *fid, const struct fi_msg_collective *m, struct fi_ioc *resultv,
 		   void **result_desc, size_t result_count, uint64_t flags)
 {

@@ -10,12 +10,12 @@
 #include "xfer/msg/tx.h"
 
 /*
- * A message up to this long (bytes) goes to its operation at once instead of through the queues. It comes in one
- * packet, as a whole: transports place only messages longer than 4096 bytes directly.
+ * A message up to this length (bytes) goes straight to its operation, not through the queues. Such
+ * a message is one whole packet: transports place only messages longer than 4096 bytes directly.
  */
 #define DIRECT_MAX 256
 
-/* A message of another length came: the member called with other arguments. */
+/* Was the member's call different? Then length or call hash differ. */
 static bool differs(const struct op *op, const struct plan_message *m, uint64_t tag, size_t len)
 {
 	if (__builtin_expect(
@@ -24,8 +24,8 @@ static bool differs(const struct op *op, const struct plan_message *m, uint64_t 
 		    1))
 		return false;
 	LOG_WARN(LOG_EP_DATA,
-		 "the member of rank %u takes part in another collective than ours, of kind %d",
-		 m->peer, (int)op->shape.kind);
+		 "the member of rank %u made another call: our collective is of kind %d", m->peer,
+		 (int)op->shape.kind);
 	return true;
 }
 
@@ -72,7 +72,7 @@ static __attribute__((noinline)) void watch_closely(struct group *g, uint32_t ra
 		group_fail(g, FI_ECONNABORTED);
 }
 
-/* Watches the member: no one else would notice that it died or left. */
+/* Watches the member, because nothing else would detect that it died or left. */
 static inline void watch(struct group *g, uint32_t rank)
 {
 	const struct peer *peer = worker_peer(g->coll->worker, group_member(g, rank));
@@ -81,7 +81,7 @@ static inline void watch(struct group *g, uint32_t rank)
 		watch_closely(g, rank);
 }
 
-/* The message number `i` of the round has come. */
+/* Message `i` of the round has arrived. */
 static inline void take_in(struct op *op, unsigned int i, uint64_t tag, const void *payload,
 			   size_t len, int err)
 {
@@ -107,7 +107,7 @@ static bool was_early(struct op *op, unsigned int i)
 	return true;
 }
 
-/* Messages of one member stay in order: none overtakes what waits in the queues. */
+/* A member's messages stay in order: a direct one must not overtake a queued one. */
 static bool queues_empty(const struct group *g)
 {
 	return list_empty(&g->rx.unexpected[1]) && list_empty(&g->rx.posted[1]);
@@ -124,7 +124,7 @@ static int post_receive(struct op *op, unsigned int i, void *buf, size_t len)
 				 .work = &op->slot[i].work};
 	int err = rx_post(&op->group->rx, NULL, true, &args);
 
-	return err == -FI_EAGAIN ? -FI_ENOMEM : err; /* no one would try again */
+	return err == -FI_EAGAIN ? -FI_ENOMEM : err; /* because no caller would try again */
 }
 
 static int receive(struct op *op, unsigned int i)
@@ -145,7 +145,7 @@ static int receive(struct op *op, unsigned int i)
 	return err;
 }
 
-/* Index of the message in its round; the number of messages: none. */
+/* Returns the index of the direct receive from `rank` in its round, or the number of messages. */
 static unsigned int waiting(const struct op *op, uint32_t rank)
 {
 	unsigned int i;
@@ -156,7 +156,7 @@ static unsigned int waiting(const struct op *op, uint32_t rank)
 	return i;
 }
 
-/* A message long enough for a rendezvous is too long here: the member called with other arguments. */
+/* A short receive matches an RTS: the message is too long, so the member's call was different. */
 static __attribute__((noinline, cold)) int answer(struct peer *peer, const struct packet *p)
 {
 	int err = wire_op(p->head) == WIRE_RTS ? FI_ETRUNC : 0;
@@ -187,7 +187,7 @@ bool exchange_take(struct group *g, struct peer *peer, const struct packet *p)
 	return queues_empty(g) && early_queue_put(&g->early, p);
 }
 
-/* 1: it is complete already. */
+/* Returns 1 if the send is already complete, 0 or a negative error. */
 static int send(struct op *op, unsigned int i)
 {
 	const struct plan_message *m = &op->round->message[i];
@@ -205,7 +205,7 @@ static int send(struct op *op, unsigned int i)
 	return peer ? tx_ahead(peer, &p, &op->slot[i].work) : -FI_EADDRNOTAVAIL;
 }
 
-/* Posted or not: the end of the group handles it. */
+/* The end of the group handles the message, posted or not. */
 static __attribute__((noinline, cold)) void fail(struct op *op, uint32_t rank, int err)
 {
 	fi_addr_t addr = group_member(op->group, rank);
@@ -219,10 +219,12 @@ static void start_send(struct op *op, unsigned int i)
 {
 	int ret;
 
-	/* The memory sent stays unchanged until all have it: the next round waits for that. */
+	/*
+	 * The next round begins when all receivers have the memory: until then it stays unchanged.
+	 */
 	op->slot[i].work.batch = op->plan.whole ? op : NULL;
 	op->slot[i].direct = false;
-	op->slot[i].pending = true; /* it may be complete before the call returns */
+	op->slot[i].pending = true; /* before the call, which may complete the send */
 	ret = send(op, i);
 	if (ret) {
 		op->slot[i].pending = false;
@@ -251,12 +253,12 @@ void exchange_prepare(struct op *op)
 	}
 }
 
-/* Clears all slots, so that a message does not complete a slot that is not posted yet. */
+/* A slot is pending only from its posting on, so no message can complete it earlier. */
 void exchange_start(struct op *op)
 {
 	unsigned int count = op->round->messages, i = 0;
 
-	/* One more until all are posted. */
+	/* One extra until all messages are posted. */
 	op->pending = count + 1;
 	for (; i < op->round->sends; i++)
 		start_send(op, i);

@@ -5,22 +5,22 @@
 
 #include "coll/op.h"
 
-/* Prepares an operation that is new, or was ended in the middle of a round. */
+/* Prepares an operation that is new, or was ended during a round. */
 void exchange_prepare(struct op *op);
-/* Starts the messages of op->round; when the last is complete, the operation is put on coll->ready. */
+/* Starts the messages of op->round. When all are complete, the operation goes to coll->ready. */
 void exchange_start(struct op *op);
 /*
- * A message to the group has come. True: an operation waited for it and has it now, or will find it in the early
- * queue.
+ * Handles a message to the group. Returns true if a waiting operation took the message, or the
+ * early queue keeps it.
  */
 bool exchange_take(struct group *g, struct peer *peer, const struct packet *p);
-/* Is this the work of a slot? */
+/* Does the work belong to a slot of an operation? */
 bool exchange_is_work(const struct work *work);
-/* Does the operation wait for a message of that member? */
+/* Does the operation wait for a message from this member? */
 bool exchange_waits_for(const struct op *op, uint32_t rank);
-/* Connects to members that the operation waits for. */
+/* Connects to the members that the operation waits for; finds members that have left. */
 void exchange_poll(struct op *op);
-/* Does a long message of the group to this peer still await its ATS? */
+/* Does a long message of the group to this peer still wait for its ATS? */
 bool exchange_awaits_ats(const struct group *g, const struct peer *peer);
 
 #endif

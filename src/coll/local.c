@@ -5,7 +5,7 @@
 
 #include "base/copy.h"
 
-enum { CACHED = 4096 }; /* bytes copied and combined at a time, so that they are still near */
+enum { CACHED = 4096 }; /* bytes per step, so that the copy is in the cache when it is combined */
 
 static void copy(const struct local *l, const struct plan_local *step)
 {
@@ -21,7 +21,7 @@ static void copy(const struct local *l, const struct plan_local *step)
 	}
 }
 
-/* dst = left OP dst: the right operand makes room. */
+/* dst = left OP dst: saves the right operand first. */
 static void reduce_under(const struct local *l, char *dst, const char *left, size_t count)
 {
 	char right[CACHED] __attribute__((aligned(64)));

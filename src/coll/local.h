@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The local steps of plans, done to memory. */
+/* Executes the local steps of plans. */
 #ifndef WEFT_COLL_LOCAL_H
 #define WEFT_COLL_LOCAL_H
 
 #include "atomic/atomic.h"
 #include "coll/plan/plan.h"
 
-/* What PLAN_IN, PLAN_OUT and PLAN_TMP are for one collective. */
+/* The memory of PLAN_IN, PLAN_OUT and PLAN_TMP in one collective. */
 struct local {
-	char *space[PLAN_SPACES]; /* each aligned as the datatype asks; NULL where there is none */
+	char *space[PLAN_SPACES]; /* aligned for the datatype; NULL: not used */
 	size_t width;             /* bytes of an element */
-	plain_kernel *kernel;     /* NULL where nothing is reduced */
-	bool commutes;            /* a OP b and b OP a are the same bit by bit: saves copies */
+	plain_kernel *kernel;     /* NULL if the collective does not reduce */
+	bool commutes;            /* a OP b equals b OP a bit by bit, which saves copies */
 };
 
-/* Bytes of a place. */
+/* Returns the address of a place. */
 static inline char *local_at(const struct local *l, struct plan_place place)
 {
 	return l->space[place.space] + place.at * l->width;
 }
 
-/* Does all local steps of a round, in their order. */
+/* Executes all local steps of a round in order. */
 void local_run(const struct local *l, const struct plan_round *round);
 
 #endif

@@ -11,10 +11,10 @@
 #include "core/ep.h"
 #include "xfer/worker.h"
 
-/* Collectives in a row in which some members may run ahead of others, before one in which all wait for all. */
+/* After so many collectives in which some members may run ahead, a barrier follows. */
 #define SPELL_MAX 64
 
-/* ---- Ends ------------------------------------------------------------------------------------- */
+/* ---- Ends ------------------------------------------------------------------------------------ */
 
 static struct cntr *counter_of(const struct ep *ep)
 {
@@ -43,7 +43,7 @@ static void tell(const struct op *op)
 		cntr_done(cntr, op->args.out_count * op->args.width);
 }
 
-/* Operations that waited for this one may begin. */
+/* Begins operations that waited for the end of another one. */
 static void begin_next(struct group *g)
 {
 	bool first = true;
@@ -66,7 +66,7 @@ static void begin_next(struct group *g)
 	}
 }
 
-/* No plan, and no round of one. */
+/* Clears the plan and the current round. */
 static void forget_plan(struct op *op)
 {
 	op->planned = 0;
@@ -74,7 +74,7 @@ static void forget_plan(struct op *op)
 	op->round->messages = op->round->sends = op->round->locals = 0;
 }
 
-/* Puts it on the idle list, where op_new finds it. */
+/* Moves the operation to the idle list, where op_new takes it. */
 static inline void put_away(struct op *op)
 {
 	struct group *g = op->group;
@@ -84,7 +84,8 @@ static inline void put_away(struct op *op)
 	if (op->memory)
 		free(op->memory);
 	op->memory = NULL;
-	list_push_front(&g->coll->idle, &op->in_ready); /* its plan may be needed next */
+	list_push_front(&g->coll->idle,
+			&op->in_ready); /* first, because the next call may reuse its plan */
 	g->op_count--;
 }
 
@@ -114,7 +115,7 @@ void op_end_all(struct group *g)
 	}
 }
 
-/* False: there is no next round. A plan of few rounds is not asked again for the same. */
+/* Returns false if there is no next round. Rounds in `kept` are not computed again. */
 static bool next_round(struct op *op)
 {
 	size_t at = op->next % OP_KEPT;
@@ -133,7 +134,7 @@ static bool next_round(struct op *op)
 void op_step(struct op *op)
 {
 	if (op->group->err)
-		return; /* its end is near */
+		return; /* group_end will end it */
 	while (!op->pending) {
 		if (op->next && op->round->locals)
 			local_run(&op->local, op->round);
@@ -148,7 +149,7 @@ void op_step(struct op *op)
 	}
 }
 
-/* ---- Beginnings ------------------------------------------------------------------------------- */
+/* ---- Starting operations --------------------------------------------------------------------- */
 
 static struct op *op_new(struct coll *c)
 {
@@ -180,14 +181,14 @@ static enum plan_overlap overlap_of(const struct op_args *a)
 	return in == out ? PLAN_SAME : PLAN_MIXED;
 }
 
-/* Does the operator commute, bit by bit? */
+/* Does the operator commute bit by bit? */
 static bool commutes(const struct op_args *a)
 {
 	return a->op != FI_ATOMIC_WRITE &&
 	       (a->type <= FI_UINT64 || a->type == FI_INT128 || a->type == FI_UINT128);
 }
 
-/* Programs repeat their calls: the plan of the last call is used again. */
+/* Keeps the plan of the last call if the shape is the same: programs repeat calls. */
 static void plan_anew(struct op *op, struct group *g, const struct plan_shape *s)
 {
 	struct plan_shape *last = &op->shape;
@@ -237,7 +238,7 @@ static void make_plan(struct op *op, struct group *g, const struct op_args *a)
 	};
 }
 
-/* Is it the same call as the last one? */
+/* Does the call repeat the last one? */
 static bool repeats(const struct op *op, const struct group *g, const struct op_args *a)
 {
 	const struct op_args *last = &op->args;
@@ -266,7 +267,7 @@ static int prepare(struct op *op, struct group *g, const struct op_args *a)
 	return op->memory ? 0 : -FI_ENOMEM;
 }
 
-/* May it begin beside the operations under way? */
+/* Must the operation wait for earlier ones to end? */
 static bool must_wait(const struct group *g, const struct op *op)
 {
 	return !list_empty(&g->ops) && (op->alone || g->alone_count);
@@ -303,7 +304,7 @@ static int post(struct ep *ep, struct group *g, const struct op_args *args, bool
 	if (!op)
 		return -FI_ENOMEM;
 	op->group = g;
-	op->ep = ep ? g->ep : NULL; /* an alias may be closed before the end */
+	op->ep = ep ? g->ep : NULL; /* an alias may be closed before the operation ends */
 	op->alone = alone || args->flags & FI_FENCE;
 	err = prepare(op, g, args);
 	if (err) {
@@ -322,8 +323,8 @@ static bool all_wait(enum fi_collective_op kind)
 }
 
 /*
- * If only some members wait for others, the rest could run ahead without end, and their messages would be kept
- * without bound: after SPELL_MAX such collectives all members wait for all. Every member counts the same.
+ * If only some members wait for others, the rest can run ahead, and their messages would be kept
+ * without limit. So after SPELL_MAX such collectives a barrier follows. All members count alike.
  */
 static int meet(struct group *g)
 {

@@ -34,7 +34,7 @@ size_t query_align(enum fi_datatype type)
 	}
 }
 
-/* What changes nothing, or hands on what is there, says no more than the collective does. */
+/* Operators that move data unchanged are accepted for collectives that only move data. */
 static bool moves(enum fi_op op)
 {
 	return op == FI_NOOP || op == FI_ATOMIC_READ || op == FI_ATOMIC_WRITE;
@@ -49,7 +49,8 @@ int query_valid(enum fi_collective_op coll, enum fi_datatype type, enum fi_op op
 	if (coll == FI_BARRIER)
 		offered = type == FI_VOID && op == FI_NOOP;
 	else if (query_reduces(coll))
-		offered = op != FI_DIFF && plain_find(op, type); /* a difference has no order */
+		offered = op != FI_DIFF &&
+			  plain_find(op, type); /* FI_DIFF depends on the order of operands */
 	else
 		offered = moves(op) && type != FI_VOID && atomic_size(type);
 	return offered ? 0 : -FI_EOPNOTSUPP;
@@ -65,7 +66,7 @@ int coll_query(enum fi_collective_op coll, struct fi_collective_attr *attr, uint
 	}
 	if (flags && flags != FI_SCATTER)
 		return -FI_EBADFLAGS;
-	/* The scattering form of a reduction. */
+	/* FI_SCATTER selects the scattering form of a reduction. */
 	if (flags && coll != FI_REDUCE && coll != FI_REDUCE_SCATTER)
 		return -FI_EINVAL;
 	if (flags)

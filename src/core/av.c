@@ -15,7 +15,7 @@
 #include "link/engine.h"
 
 #define OPEN_FLAGS (FI_EVENT | FI_READ | FI_SYMMETRIC | FI_AV_USER_ID)
-#define PRINT_MAX  128 /* bytes of any address as text with its NUL */
+#define PRINT_MAX  128 /* bytes of an address as text with its NUL */
 
 _Static_assert(PRINT_MAX > ADDR_STR_MAX, "strings print as they are");
 
@@ -56,7 +56,7 @@ static int remove_one(struct av *av, fi_addr_t fi_addr)
 	return 0;
 }
 
-/* In the order of the array; those that are there go even if others are not. */
+/* Removes entries in the order of the array; on errors goes on with the next entry. */
 static int remove_many(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint64_t flags)
 {
 	struct av *av = av_of(fid);
@@ -83,7 +83,7 @@ unlock:
 	return ret;
 }
 
-/* The address cut to *addrlen is no error: *addrlen says what it takes. */
+/* A short buffer is no error: the address is cut and *addrlen set to the full length. */
 static int lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *addrlen)
 {
 	struct av *av = av_of(fid);
@@ -99,7 +99,7 @@ static int lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *add
 	return a ? 0 : -FI_EINVAL;
 }
 
-/* An address that cannot be read prints as nothing. */
+/* An unreadable address prints as an empty string. */
 static const char *straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
 {
 	char text[PRINT_MAX] = "";
@@ -133,7 +133,7 @@ static int set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id,
 	return ret;
 }
 
-/* Authorization keys per address are not offered. */
+/* Authorization keys per address are not supported. */
 static int insert_auth_key(struct fid_av *fid, const void *key, size_t size, fi_addr_t *fi_addr,
 			   uint64_t flags)
 {
@@ -196,7 +196,7 @@ static int bind_eq(struct fid *fid, struct fid *to, uint64_t flags)
 		av->eq = eq;
 		ref_get(&eq->ref);
 	}
-	if (av->eq == eq) /* once more is no error */
+	if (av->eq == eq) /* binding the same queue again is no error */
 		ret = 0;
 	lock_give(&av->dom->lock);
 	return ret;
@@ -222,7 +222,7 @@ static int check_attr(const struct fi_av_attr *attr)
 		return -FI_EBADFLAGS;
 	}
 	if (attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > AV_RX_CTX_BITS_MAX) {
-		LOG_WARN(LOG_AV, "rx_ctx_bits %d: 0 to %d are offered", attr->rx_ctx_bits,
+		LOG_WARN(LOG_AV, "rx_ctx_bits %d: 0 to %d are supported", attr->rx_ctx_bits,
 			 AV_RX_CTX_BITS_MAX);
 		return -FI_EINVAL;
 	}
@@ -273,8 +273,8 @@ int av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **
 	ref_get(&dom->ref);
 	attr->type = av->type;
 	/*
-	 * A fi_addr_t is an index and so the same in all processes, whatever their map_addr. MPICH
-	 * reads what it is given as the table of them.
+	 * A fi_addr_t is an index, the same in all processes. MPICH uses the map_addr that it gets
+	 * as a table of the fi_addr_t of all entries.
 	 */
 	if (attr->name && !attr->map_addr)
 		attr->map_addr = av->store->shared.ids;

@@ -18,9 +18,7 @@
 #include "base/addr.h"
 #include "core/domain.h"
 
-/*
- * Limit of the fi_addr_t bits that name a receive context. An entry's index takes at most 32 bits.
- */
+/* Limit of fi_addr_t bits that name a receive context. An entry's index takes at most 32 bits. */
 #define AV_RX_CTX_BITS_MAX 16
 
 struct av_store;
@@ -62,9 +60,7 @@ const struct addr *av_addr(const struct av *av, fi_addr_t index);
 /* Returns the index of the entry with this address, or FI_ADDR_NOTAVAIL. */
 fi_addr_t av_find(struct av *av, const struct addr *addr);
 
-/*
- * Returns the source that completions report: the entry's user id if one was given, else `fi_addr`.
- */
+/* Returns the source that completions report: the entry's user id, if one is set, or `fi_addr`. */
 fi_addr_t av_user_id(struct av *av, fi_addr_t fi_addr);
 
 #endif

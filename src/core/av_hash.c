@@ -13,7 +13,7 @@ static size_t next_slot(const struct av_hash *h, size_t slot)
 	return slot + 1 == h->size ? 0 : slot + 1;
 }
 
-/* The slot of this address, or the empty one where it would go. */
+/* Returns the slot of this address, or the empty slot where it belongs. */
 static size_t probe(const struct av_hash *h, const struct av_rows *rows, const struct addr *addr)
 {
 	size_t slot = home_of(h, addr);
@@ -33,13 +33,13 @@ static void put(struct av_hash *h, const struct av_rows *rows, uint32_t index)
 	if (addr->kind == ADDR_NONE)
 		return;
 	slot = probe(h, rows, addr);
-	if (h->slots[slot]) /* a shared table may hold what another process says */
+	if (h->slots[slot]) /* another process may have put a duplicate into a shared table */
 		return;
 	h->slots[slot] = index + 1;
 	h->used++;
 }
 
-/* Room for `want` addresses at two thirds full, then everything in again. */
+/* Allocates slots for `want` addresses at two thirds full, then adds all rows. */
 static void build(struct av_hash *h, const struct av_rows *rows, size_t count, size_t want)
 {
 	av_hash_free(h);
@@ -68,7 +68,7 @@ uint32_t av_hash_find(struct av_hash *h, const struct av_rows *rows, size_t coun
 		build(h, rows, count, count);
 	if (!h->slots)
 		return scan(rows, count, addr);
-	return h->slots[probe(h, rows, addr)] - 1; /* AV_HASH_NONE from an empty slot */
+	return h->slots[probe(h, rows, addr)] - 1; /* an empty slot gives AV_HASH_NONE */
 }
 
 void av_hash_add(struct av_hash *h, const struct av_rows *rows, size_t count, uint32_t index)
@@ -81,7 +81,7 @@ void av_hash_add(struct av_hash *h, const struct av_rows *rows, size_t count, ui
 		put(h, rows, index);
 }
 
-/* Would the entry of slot `at` still be found if it moved back to `hole`? */
+/* Returns whether a lookup would still find the entry of slot `at` if it moved back to `hole`. */
 static bool may_shift(const struct av_hash *h, const struct av_rows *rows, size_t hole, size_t at)
 {
 	struct av_shared_entry entry;
@@ -92,7 +92,7 @@ static bool may_shift(const struct av_hash *h, const struct av_rows *rows, size_
 	return home <= hole && home > at;
 }
 
-/* Empties a slot and moves back those behind it that would not be found any more. */
+/* Empties a slot, and moves back the entries behind it that lookups would miss. */
 static void take_out(struct av_hash *h, const struct av_rows *rows, size_t hole)
 {
 	h->used--;

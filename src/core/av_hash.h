@@ -20,9 +20,7 @@ struct av_rows {
 	struct av_shared *shared; /* used instead of `table` unless NULL */
 };
 
-/*
- * Returns the address at `index`; kind ADDR_NONE marks a hole. The result may point into `entry`.
- */
+/* Returns the address at `index`; kind ADDR_NONE: a hole. The result may point into `entry`. */
 static inline const struct addr *av_hash_row(const struct av_rows *rows, size_t index,
 					     struct av_shared_entry *entry)
 {

@@ -15,7 +15,7 @@ static int check_flags(const struct av_insertion *in)
 	bool event = in->av->flags & FI_EVENT;
 
 	if (in->flags & FI_FIREWALL_ADDR) {
-		LOG_WARN(LOG_AV, "FI_FIREWALL_ADDR: sending to an address connects to it");
+		LOG_WARN(LOG_AV, "FI_FIREWALL_ADDR is not supported: sends connect to the address");
 		return -FI_ENOSYS;
 	}
 	if ((in->flags & ~FLAGS_KNOWN) || (event && (in->flags & FI_SYNC_ERR))) {
@@ -54,13 +54,13 @@ int av_insert_begin(struct av_insertion *in)
 		lock_give(&av->dom->lock);
 		return err;
 	}
-	/* Room for all at once; where that fails single addresses may still find some. */
+	/* Reserves space for all at once. If that fails, single addresses may still fit. */
 	if (av->type == FI_AV_TABLE)
 		av_store_reserve(av->store, in->count);
 	return 0;
 }
 
-/* An address that nobody can be reached at. */
+/* Returns whether no peer can have this address. */
 static bool unreachable(const struct addr *a)
 {
 	static const uint8_t any[16];
@@ -70,7 +70,7 @@ static bool unreachable(const struct addr *a)
 	return a->kind != ADDR_STR && (!a->port || memcmp(a->ip, any, sizeof(any)) == 0);
 }
 
-/* Counts a further insertion of an address that the vector has already: it keeps its index. */
+/* Counts a further insertion of an address that the vector has. Its index stays the same. */
 static bool insert_again(struct av_store *s, struct addr *a, uint32_t *index)
 {
 	*index = av_store_find(s, a);
@@ -157,7 +157,10 @@ int av_insert_end(struct av_insertion *in)
 	return ret;
 }
 
-/* Bytes from an address that could not be read to the next; 0: only the address itself tells. */
+/*
+ * Returns the bytes from an unreadable address to the next one; 0: only a readable address has a
+ * length.
+ */
 static size_t stride_of(uint32_t format)
 {
 	switch (format) {
@@ -173,10 +176,10 @@ static size_t stride_of(uint32_t format)
 }
 
 /*
- * fi_av(3) gives FI_ADDR_STR addresses as an array of pointers, while programs in use (fi_pingpong
- * among them) pass what fi_getname wrote: the strings themselves, one behind the other. An address
- * of ours has more than eight characters and a pointer has zeros on top, so the first eight bytes
- * tell which it is.
+ * Returns whether FI_ADDR_STR addresses come as an array of pointers, as fi_av(3) says. Some
+ * programs (fi_pingpong among them) pass the strings of fi_getname one behind the other instead.
+ * Our strings have more than eight characters, and the top bytes of a pointer are zero, so the
+ * first eight bytes tell the two apart.
  */
 static bool points_to_strings(const void *addr)
 {
@@ -214,7 +217,7 @@ static void insert_sockaddrs(struct av_insertion *in, const char *at)
 		at += err ? stride_of(in->av->format) : addr_user_len(&a);
 		av_insert_next(in, &a, err);
 		if (err && !stride_of(in->av->format))
-			err = -FI_ECANCELED; /* where the rest begins is not known */
+			err = -FI_ECANCELED; /* the start of the next address is unknown */
 	}
 }
 

@@ -17,9 +17,7 @@ struct av_insertion {
 	int err; /* negative if an error event could not be posted, else 0 */
 };
 
-/*
- * Checks everything but the addresses. 0: the domain is locked; else a negative error, not locked.
- */
+/* Checks everything but the addresses. 0: domain locked; a negative error: not locked. */
 int av_insert_begin(struct av_insertion *in);
 /*
  * Inserts the next address and takes over its string. `err` (negative): the address could not be

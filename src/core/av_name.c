@@ -17,13 +17,17 @@
 
 #define PREFIX_MAX 64 /* bytes of "@weft-av/UID/HASH" */
 #define TRY_US     1000
-#define FIND_TRIES 20   /* a process that ends may still be in the list */
-#define DOOR_TRIES 1000 /* others are inside */
+#define FIND_TRIES 20   /* a process that is ending may still be in the list */
+#define DOOR_TRIES 1000 /* another process is between av_name_enter and forked_close */
 
-/* "@weft-av/UID/HASH", the first character as the kernel's list shows the zero byte. */
+/*
+ * Writes "@weft-av/UID/HASH"; '@' is how the kernel's list shows the leading zero byte. Returns the
+ * length.
+ */
 static int prefix_of(const char *name, char *buf)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a; `take` tells duplicates apart */
+	uint64_t hash =
+		UINT64_C(0xcbf29ce484222325); /* FNV-1a; collisions are detected by `take` */
 
 	for (const char *c = name; *c; c++)
 		hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
@@ -31,7 +35,7 @@ static int prefix_of(const char *name, char *buf)
 			(unsigned long long)hash);
 }
 
-/* `more` follows the prefix. */
+/* Binds a new socket to the prefix of `name` followed by `more`. 0 or a negative error. */
 static int bind_name(const char *name, const char *more, int *sock)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
@@ -41,7 +45,7 @@ static int bind_name(const char *name, const char *more, int *sock)
 	prefix_of(name, prefix);
 	len = snprintf(un.sun_path, sizeof(un.sun_path), "%s%s", prefix, more);
 	un.sun_path[0] = '\0';
-	/* It never listens: nothing can be queued on it. */
+	/* The socket never listens, so nothing can be queued on it. */
 	s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (s < 0)
 		return -errno;
@@ -70,7 +74,10 @@ int av_name_enter(const char *name, int *door)
 int av_name_publish(const char *name, int fd, int *place)
 {
 	char pid[16], at[32];
-	/* As others see it who use the same /proc: getpid(2) may speak of a namespace further in. */
+	/*
+	 * The pid as other users of this /proc see it; getpid(2) may return that of an inner pid
+	 * namespace.
+	 */
 	ssize_t len = readlink("/proc/self", pid, sizeof(pid) - 1);
 
 	if (len < 0)
@@ -80,7 +87,7 @@ int av_name_publish(const char *name, int fd, int *place)
 	return bind_name(name, at, place);
 }
 
-/* Only a file of this user is opened; O_PATH: nothing happens to one that is not meant. */
+/* Opens only regular files of this user. O_PATH first, so that a wrong file is not touched. */
 static int open_place(int pid, int fd, int flags)
 {
 	char path[64];

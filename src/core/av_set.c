@@ -9,7 +9,7 @@
 
 #define WORD_BITS 64
 
-/* Collective addresses of sets: no entry of a vector has them, nor any group. */
+/* Marks collective addresses of sets: no entry of a vector and no group has this bit. */
 #define SET_ADDR (UINT64_C(1) << 62)
 
 static size_t count_of(const struct av_set *s)
@@ -65,7 +65,7 @@ static int reserve_bits(struct av_set *s, size_t words)
 	return 0;
 }
 
-/* Room for `count` members in a list that nobody else has. */
+/* Makes the member list ours alone, with space for `count` members. 0 or -FI_ENOMEM. */
 static int own_members(struct av_set *s, size_t count)
 {
 	struct av_members *old = s->members, *m;
@@ -90,7 +90,7 @@ static int own_members(struct av_set *s, size_t count)
 	return 0;
 }
 
-/* `addr` is an entry of the vector and no member. */
+/* Appends `addr`, which is an entry of the vector and not a member. */
 static int append(struct av_set *s, fi_addr_t addr)
 {
 	int err = reserve_bits(s, addr / WORD_BITS + 1);
@@ -104,7 +104,7 @@ static int append(struct av_set *s, fi_addr_t addr)
 	return 0;
 }
 
-/* Keeps those members whose being in `other` is `keep`, in their order. */
+/* Keeps the members for which has(other, member) == keep, in their order. */
 static int filter(struct av_set *s, const struct av_set *other, bool keep)
 {
 	struct av_members *m;
@@ -120,7 +120,7 @@ static int filter(struct av_set *s, const struct av_set *other, bool keep)
 		if (has(other, addr) == keep)
 			m->addr[kept++] = addr;
 	}
-	/* Only now: `other` may be the set itself. */
+	/* Cleared only now, since `other` may be the set itself. */
 	memset(s->in, 0, s->in_words * sizeof(*s->in));
 	m->count = kept;
 	for (size_t i = 0; i < kept; i++)
@@ -140,14 +140,14 @@ static int join(struct av_set *dst, const struct av_set *src)
 	return 0;
 }
 
-/* The two sets of a call on two, locked; false when they are of different vectors. */
+/* Gets both sets of a call and locks their domain; false: they have different vectors. */
 static bool take_both(struct fid_av_set *dst_fid, const struct fid_av_set *src_fid,
 		      struct av_set **dst, const struct av_set **src)
 {
 	*dst = av_set_of(dst_fid);
 	*src = (const struct av_set *)src_fid;
 	if ((*dst)->av->store != (*src)->av->store) {
-		LOG_WARN(LOG_AV, "sets of different address vectors");
+		LOG_WARN(LOG_AV, "sets of different address vectors cannot be combined");
 		return false;
 	}
 	lock_take(&(*dst)->av->dom->lock);
@@ -203,7 +203,7 @@ static int insert(struct fid_av_set *fid, fi_addr_t addr)
 	return err;
 }
 
-/* `addr` is a member. */
+/* Removes `addr`, which is a member. */
 static int take_out(struct av_set *s, fi_addr_t addr)
 {
 	int err = own_members(s, count_of(s));
@@ -293,7 +293,7 @@ static int check_range(const struct av *av, const struct fi_av_set_attr *attr)
 	uint64_t number;
 
 	if (!has_range(attr))
-		return 0; /* the stride is of nothing */
+		return 0; /* without a range the stride is unused */
 	if (av->type != FI_AV_TABLE || !attr->stride || attr->comm_key_size)
 		return -FI_EINVAL;
 	if (attr->end_addr < attr->start_addr || attr->end_addr >= av_store_count(av->store))
@@ -309,7 +309,7 @@ static int check_attr(const struct fi_av_set_attr *attr)
 	return attr->comm_key_size && !attr->comm_key ? -FI_EINVAL : 0;
 }
 
-/* Every entry from `first` to `last` by `stride`; holes are left out. */
+/* Appends every entry from `first` to `last` by `stride`, without holes. */
 static int append_range(struct av_set *s, uint64_t first, uint64_t last, uint64_t stride)
 {
 	int err = 0;
@@ -323,7 +323,7 @@ static int append_range(struct av_set *s, uint64_t first, uint64_t last, uint64_
 	return err;
 }
 
-/* The first members. Domain locked. */
+/* Appends the initial members of a new set. Domain locked. */
 static int fill(struct av_set *s, const struct fi_av_set_attr *attr)
 {
 	size_t entries = av_store_count(s->av->store);
@@ -333,7 +333,8 @@ static int fill(struct av_set *s, const struct fi_av_set_attr *attr)
 		return entries ? append_range(s, 0, entries - 1, 1) : 0;
 	err = check_range(s->av, attr);
 	if (err) {
-		LOG_WARN(LOG_AV, "set of %llu to %llu by %llu, %zu at most, of %zu entries",
+		LOG_WARN(LOG_AV,
+			 "set: start %llu, end %llu, stride %llu, count %zu; vector of %zu entries",
 			 (unsigned long long)attr->start_addr, (unsigned long long)attr->end_addr,
 			 (unsigned long long)attr->stride, attr->count, entries);
 		return err;

@@ -15,11 +15,11 @@
 #include "core/av_name.h"
 #include "core/av_shared.h"
 
-#define MAGIC    UINT64_C(0x3176612d74666577) /* another layout needs another one */
+#define MAGIC    UINT64_C(0x3176612d74666577) /* change with the layout */
 #define HEAD_LEN 4096
 #define SEALS    (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-/* Behind it, at HEAD_LEN, the ids, then the slots. */
+/* The ids follow at HEAD_LEN, then the slots. */
 struct av_shared_head {
 	uint64_t magic;
 	uint32_t format;
@@ -38,7 +38,7 @@ int av_shared_key(struct av_shared_key *key, const char *domain, const char *nam
 
 	if (len < (int)sizeof(key->name))
 		return 0;
-	LOG_WARN(LOG_AV, "name of an address vector, with its domain's: %d bytes, %d at most", len,
+	LOG_WARN(LOG_AV, "names of address vector and domain: %d bytes, %d at most", len,
 		 AV_SHARED_KEY_MAX - 1);
 	return -FI_EINVAL;
 }
@@ -99,7 +99,10 @@ static int create(struct av_shared *t, const struct av_shared_key *key, size_t c
 	return av_name_publish(key->name, t->fd, &t->place);
 }
 
-/* -FI_ENOSYS: not what it was said to be. */
+/*
+ * Reads and checks the head of a table. 0; -FI_ENOSYS: not the table of `key`; -FI_EINVAL: another
+ * type or format.
+ */
 static int check(int fd, const struct av_shared_key *key, struct av_shared_head *head)
 {
 	struct stat st;
@@ -119,7 +122,7 @@ static int check(int fd, const struct av_shared_key *key, struct av_shared_head 
 	return -FI_EINVAL;
 }
 
-/* What av_name_find is to try with every place. */
+/* Arguments of `join` for each published descriptor. */
 struct opening {
 	struct av_shared *t;
 	const struct av_shared_key *key;
@@ -150,7 +153,7 @@ static void explain(const struct av_shared_key *key, int err)
 	const char *name = strchr(key->name, '\n') + 1;
 
 	if (err == -FI_ENOENT)
-		LOG_INFO(LOG_AV, "no process has an address vector \"%s\" to write", name);
+		LOG_INFO(LOG_AV, "no process has address vector \"%s\" open for writing", name);
 	else if (err == -FI_ENOSYS)
 		LOG_WARN(LOG_AV,
 			 "address vector \"%s\" is out of reach: /proc does not lead to the memory "

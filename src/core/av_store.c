@@ -6,9 +6,12 @@
 #include "base/log.h"
 #include "core/av_store.h"
 
-#define COUNT_HINT_MAX (1u << 20) /* entries made room for on the word of attr->count alone */
+#define COUNT_HINT_MAX (1u << 20) /* limit of entries reserved for attr->count */
 
-/* Stores with a name that are written to, of all domains. Taken before a domain's lock. */
+/*
+ * Stores with a name that are open for writing, of all domains. Their mutex is taken before a
+ * domain's lock.
+ */
 static pthread_mutex_t names_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct list names = {&names, &names};
 
@@ -70,7 +73,7 @@ static int create(const struct av *av, const char *name, size_t count, struct av
 	list_init(&s->members);
 	if (name)
 		err = open_shared(s, av, name, count);
-	else /* Only a hint: without memory for it now, insertions ask again. */
+	else /* The count is a hint: if memory is short now, insertions try again. */
 		av_store_reserve(s, count < COUNT_HINT_MAX ? count : COUNT_HINT_MAX);
 	if (err)
 		destroy(s);
@@ -182,14 +185,14 @@ int av_store_reserve(struct av_store *s, size_t more)
 	if (s->rows.shared || fresh <= s->capacity - s->count)
 		return 0;
 	if (fresh > AV_STORE_MAX - s->count) {
-		LOG_WARN(LOG_AV, "%zu more addresses: an address vector holds %u", more,
-			 AV_STORE_MAX);
+		LOG_WARN(LOG_AV, "cannot add %zu addresses: an address vector holds at most %u",
+			 more, AV_STORE_MAX);
 		return -FI_ENOMEM;
 	}
 	return grow(s, s->count + fresh > half_again ? s->count + fresh : half_again);
 }
 
-/* The lowest index free; there is room. */
+/* Returns the lowest free index. There is space for it. */
 static uint32_t free_index(struct av_store *s)
 {
 	size_t i = s->first_hole;
@@ -209,7 +212,7 @@ static int add_shared(struct av_store *s, struct addr *a, uint32_t *index)
 
 	if (!err)
 		addr_free(a);
-	return err; /* av_store_find brings the hash up to date */
+	return err; /* av_store_find updates the hash */
 }
 
 int av_store_add(struct av_store *s, struct addr *a, uint32_t *index)
@@ -245,14 +248,14 @@ void av_store_remove(struct av_store *s, uint32_t index)
 	s->holes++;
 }
 
-/* The hash learns what came and went in a shared table. */
+/* Applies additions and removals in a shared table to the hash. */
 static void catch_up(struct av_store *s)
 {
 	uint64_t removals = av_shared_removals(&s->shared);
 	size_t count = av_shared_count(&s->shared);
 
 	if (removals != s->removals)
-		av_hash_free(&s->hash); /* an entry behind the removed one may have its address */
+		av_hash_free(&s->hash); /* a later entry may have the removed one's address */
 	s->removals = removals;
 	for (size_t i = s->hashed; s->hash.slots && i < count; i++)
 		av_hash_add(&s->hash, &s->rows, i + 1, (uint32_t)i);

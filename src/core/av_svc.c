@@ -12,7 +12,7 @@
 
 #define NODE_MAX 256 /* bytes of a host's name with its NUL */
 
-/* A node of the range at its first service, or why there is none. */
+/* A node of the range: its address at the first service, or an error. */
 struct site {
 	struct addr addr;
 	int err;
@@ -41,7 +41,7 @@ static bool fits(uint32_t format, const struct addr *a)
 	return family == AF_UNSPEC || family == (a->kind == ADDR_IN ? AF_INET : AF_INET6);
 }
 
-/* An address in full as text: the only way for strings, one of two for the IP formats. */
+/* Reads a complete address as text: the only way for strings, one of two for IP formats. */
 static int read_uri(uint32_t format, const char *node, struct addr *a)
 {
 	int err = format == FI_ADDR_STR ? addr_from_user(a, format, node, 0) : addr_parse(a, node);
@@ -86,7 +86,7 @@ static bool is_numeric(const char *node)
 	return inet_pton(AF_INET, node, ip) == 1 || inet_pton(AF_INET6, node, ip) == 1;
 }
 
-/* The IP address `add` further on, in network byte order. */
+/* Adds `add` to the IP address. */
 static int advance_ip(struct addr *a, size_t add)
 {
 	for (int i = a->kind == ADDR_IN ? 3 : 15; i >= 0 && add; i--) {
@@ -105,7 +105,7 @@ static int advance_name(const char *node, size_t add, char *name)
 
 	while (stem && node[stem - 1] >= '0' && node[stem - 1] <= '9')
 		stem--;
-	if (stem == len || len - stem > 18) /* digits that are sure to fit */
+	if (stem == len || len - stem > 18) /* 18 digits fit into `number` */
 		return -FI_EINVAL;
 	number = strtoull(node + stem, NULL, 10) + add;
 	if (snprintf(name, NODE_MAX, "%.*s%0*llu", (int)stem, node, (int)(len - stem), number) >=
@@ -114,7 +114,7 @@ static int advance_name(const char *node, size_t add, char *name)
 	return 0;
 }
 
-/* Node `i` of the range, where sites[0] is known. */
+/* Resolves node `i` > 0 of the range; sites[0] is known. */
 static int resolve_further(uint32_t format, const char *node, size_t i, const char *service,
 			   struct site *sites)
 {
@@ -144,7 +144,7 @@ static void insert_sites(struct av_insertion *in, struct site *sites, size_t svc
 	}
 }
 
-/* A string the first site holds goes to the vector or is freed here. */
+/* The string of the first site goes to the vector or is freed here. */
 static int insert_all(struct av_insertion *in, struct site *sites, size_t svccnt)
 {
 	int err = av_insert_begin(in);

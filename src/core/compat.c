@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The entry points of programs linked with older releases. What these programs hand in is read at
- * the size they know; what they get is of the present size, of which they see the beginning.
- * The archive has no symbol versions: WEFT_STATIC leaves all of this out.
+ * Entry points of programs linked with older releases. Structures that such programs pass are read
+ * at the size they know; results have the present size, of which they see the beginning. The static
+ * library has no symbol versions: WEFT_STATIC leaves all of this out.
  */
 #ifndef WEFT_STATIC
 
@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "info/info.h"
 
-/* By the first member a node does not have yet. */
+/* Sizes of the structures at a symbol version, each by the first member that it lacks. */
 #define SIZES(info, tx_attr, ep_attr, domain_attr)                                                 \
 	{                                                                                          \
 		info, tx_attr, ep_attr, domain_attr                                                \
@@ -43,7 +43,7 @@ _Static_assert(ALL(fi_tx_attr) == 80 && DOMAIN(max_ep_auth_key) == 192, "sizes o
 _Static_assert(DOMAIN(max_group_id) == 200, "sizes of 1.7");
 _Static_assert(DOMAIN(max_cntr_value) == 208, "sizes of 1.8");
 
-/* A copy of hints, which may be NULL, at the present size. */
+/* Copies hints, which may be NULL, to the present size. 0 or -FI_ENOMEM. */
 static int copy_hints(const struct fi_info *hints, const struct info_sizes *sizes,
 		      struct fi_info **copy)
 {
@@ -57,7 +57,7 @@ static int copy_hints(const struct fi_info *hints, const struct info_sizes *size
 #define BIND(function, symbol, node)                                                               \
 	__asm__(".symver " #function "_" #node ", " symbol "@FABRIC_1." #node)
 
-/* The three calls at FABRIC_1.<node>. */
+/* Defines the three calls at symbol version FABRIC_1.<node>. */
 #define NODE(node)                                                                                 \
 	EXTERNALLY_VISIBLE struct fi_info *compat_dupinfo_##node(const struct fi_info *info);      \
 	EXTERNALLY_VISIBLE void compat_freeinfo_##node(struct fi_info *info);                      \
@@ -99,7 +99,7 @@ NODE(3);
 NODE(7);
 NODE(8);
 
-/* At 1.0 the place of api_version was padding. */
+/* At version 1.0 the bytes of api_version were padding. */
 EXTERNALLY_VISIBLE int compat_fabric_0(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 				       void *context);
 

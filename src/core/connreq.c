@@ -9,7 +9,7 @@
 #include "base/fid.h"
 #include "link/engine.h"
 
-/* A forked child has neither its socket nor anybody to answer. */
+/* In a forked child the request is the parent's. */
 static bool is_foreign(const struct connreq *c)
 {
 	return c->forks != forked_count();
@@ -22,7 +22,7 @@ static int connreq_close(struct fid *fid)
 	if (is_foreign(c))
 		return 0;
 	if (c->taken) {
-		LOG_WARN(LOG_EP_CTRL, "close: an endpoint was opened with the request");
+		LOG_WARN(LOG_EP_CTRL, "close: an endpoint owns the connection request");
 		return -FI_EBUSY;
 	}
 	connreq_free(c);

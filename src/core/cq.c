@@ -12,7 +12,7 @@
 #include "link/engine.h"
 
 #define CQ_SIZE_DEFAULT 1024u
-#define CQ_SIZE_MAX     (1u << 20) /* asked; it grows past that when it must */
+#define CQ_SIZE_MAX     (1u << 20) /* limit of attr->size; the ring itself may grow beyond */
 
 bool cq_grow(struct cq *cq)
 {
@@ -37,10 +37,9 @@ bool cq_grow(struct cq *cq)
 
 static void overrun(struct cq *cq)
 {
-	LOG_WARN(
-		LOG_CQ,
-		"out of memory: no completion beyond the %u unread ones is kept, the queue is overrun",
-		cq->tail - cq->head);
+	LOG_WARN(LOG_CQ,
+		 "out of memory: queue overrun, completions after the %u unread ones are lost",
+		 cq->tail - cq->head);
 	cq->is_overrun = true;
 	cq->ring[cq->tail++ & cq->mask] = (struct cq_slot){.error = cq->overrun};
 	cq->limit = cq->tail;
@@ -48,7 +47,7 @@ static void overrun(struct cq *cq)
 		xfer_starve(cq->workers.list[i].worker);
 }
 
-/* One place is left free, for the entry that says that there are no more. */
+/* `limit` leaves one slot free, for the overrun entry. */
 struct cq_slot *cq_slot_slow(struct cq *cq)
 {
 	static struct cq_slot dropped;
@@ -189,7 +188,10 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 	err = wait_init(&cq->wait, attr->wait_obj, attr->wait_set);
 	if (err)
 		goto free_ring;
-	/* Who sleeps on a condition makes no progress himself. fi_cq(3) FI_WAIT_MUTEX_COND. */
+	/*
+	 * A thread that sleeps on a condition variable makes no progress. fi_cq(3)
+	 * FI_WAIT_MUTEX_COND.
+	 */
 	if (wait_must_poll(&cq->wait) && (err = progress_start(dom)))
 		goto fini_wait;
 	cq->mask = size - 1;

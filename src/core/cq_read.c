@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading completion queues: now, or asleep until something comes. fi_cq(3). */
+/* Reading completion queues, nonblocking and blocking. fi_cq(3). */
 #include "core/cq_read.h"
 
 #include <rdma/fi_errno.h>
@@ -22,7 +22,7 @@ static inline __attribute__((always_inline)) void release(struct domain *dom, bo
 		lock_give(&dom->lock);
 }
 
-/* Bytes of one entry as the application sees it. */
+/* Bytes of an entry in the application's format. */
 static const size_t entry_sizes[] = {
 	[FI_CQ_FORMAT_CONTEXT] = sizeof(struct fi_cq_entry),
 	[FI_CQ_FORMAT_MSG] = sizeof(struct fi_cq_msg_entry),
@@ -30,7 +30,7 @@ static const size_t entry_sizes[] = {
 	[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
 };
 
-/* The formats are prefixes of each other and of struct cq_slot. */
+/* Each format is a prefix of the next one and of struct cq_slot. */
 _Static_assert(offsetof(struct cq_slot, context) == offsetof(struct fi_cq_tagged_entry, op_context),
 	       "slot and entry agree");
 _Static_assert(offsetof(struct cq_slot, flags) == offsetof(struct fi_cq_tagged_entry, flags) &&
@@ -41,7 +41,7 @@ _Static_assert(offsetof(struct cq_slot, flags) == offsetof(struct fi_cq_tagged_e
 		       offsetof(struct cq_slot, tag) == offsetof(struct fi_cq_tagged_entry, tag),
 	       "slot and entry agree");
 
-/* Each of a size the compiler knows: moves of a few registers, not a loop. */
+/* Copies of constant size: a few register moves, not a loop. */
 static inline void copy_entry(void *to, const struct cq_slot *slot, enum fi_cq_format format)
 {
 	if (format == FI_CQ_FORMAT_TAGGED)
@@ -74,8 +74,8 @@ static ssize_t copy_out(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
 }
 
 /*
- * The end of one of many reads that found nothing. They were not in vain where peers meanwhile read or wrote our memory
- * by them.
+ * Ends one of many reads that found nothing. Requests that peers made of our memory meanwhile count
+ * as events: progress was of use to them.
  */
 static __attribute__((noinline, cold)) ssize_t in_vain(struct cq *cq, bool locked)
 {
@@ -93,7 +93,7 @@ read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 	ssize_t ret = -FI_EAGAIN;
 
 	hold(cq->dom, locked);
-	if (cq->head == cq->tail || !count) /* a read of nothing is a call for progress */
+	if (cq->head == cq->tail || !count) /* a read of 0 entries asks for progress */
 		workers_progress_locked(cq->dom, &cq->workers);
 	if (cq->head != cq->tail)
 		ret = copy_out(cq, buf, count, src);
@@ -124,8 +124,9 @@ static ssize_t readfrom_mt(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 }
 
 /*
- * err_data goes into the application's buffer when it brought one (from API 1.5), else it is ours
- * until the next read. Older structs end before err_data_size, or before src_addr.
+ * Copies err_data to the application's buffer if there is one (from API 1.5), else returns a
+ * pointer that is valid until the next read of an error. Older structs end before err_data_size, or
+ * before src_addr.
  */
 static void give_err_data(struct cq *cq, struct fi_cq_err_entry *buf, struct cq_error *error)
 {
@@ -168,7 +169,7 @@ static ssize_t read_error(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 		if (FI_VERSION_GE(domain_api(cq->dom), FI_VERSION(1, 20)))
 			buf->src_addr = slot->src;
 		ret = 1;
-		if (slot->error != cq->overrun) { /* that one stays */
+		if (slot->error != cq->overrun) { /* the overrun entry stays */
 			give_err_data(cq, buf, slot->error);
 			cq->head++;
 		}
@@ -177,7 +178,10 @@ static ssize_t read_error(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 	return ret;
 }
 
-/* Ready for a reader that waits for `need` entries; errors and signals count at once. Locked. */
+/*
+ * Returns whether a reader that waits for `need` entries can return; errors and signals count at
+ * once. Locked.
+ */
 static bool enough(struct cq *cq, uint32_t need)
 {
 	uint32_t count = cq->tail - cq->head;
@@ -190,7 +194,7 @@ static bool enough(struct cq *cq, uint32_t need)
 	return false;
 }
 
-/* Can a reader who waits for `need` entries go on? */
+/* The same with the domain not locked. */
 static bool can_go_on(struct cq *cq, uint32_t need)
 {
 	bool over;
@@ -201,7 +205,7 @@ static bool can_go_on(struct cq *cq, uint32_t need)
 	return over;
 }
 
-/* The same after some progress, if it is needed; *parts grows by the parts of something longer that it brought. */
+/* The same after a progress call if needed. Adds the calls of domain_part to *parts. */
 static bool progress_and_go_on(struct cq *cq, uint32_t need, unsigned int *parts)
 {
 	bool over;
@@ -259,8 +263,8 @@ static bool wait_over(struct wait_for *self, bool arm)
 		if (progress_and_go_on(w->cq, w->need, &self->parts))
 			return true;
 		/*
-		 * Progress after arming could use the arming up. Another thread may have made some
-		 * before it, so the queue itself is looked at once more.
+		 * Return without progress after arming, which would consume the arming. Another
+		 * thread may have made progress before, so check the queue once more.
 		 */
 		if (!arm || workers_arm(w->cq->dom, &w->cq->workers, &w->cq->wait, &self->nap))
 			return arm && can_go_on(w->cq, w->need);

@@ -31,7 +31,7 @@ static int domain_close(struct fid *fid)
 	if (domain_foreign(dom))
 		return 0;
 	if (ref_busy(&dom->ref)) {
-		LOG_INFO(LOG_DOMAIN, "close: %d objects are still open on it", dom->ref);
+		LOG_INFO(LOG_DOMAIN, "close: %d objects are still open on the domain", dom->ref);
 		return -FI_EBUSY;
 	}
 	opened_remove_domain(&dom->opened);
@@ -69,7 +69,7 @@ static int domain_control(struct fid *fid, int command, void *arg)
 {
 	struct domain *dom = (struct domain *)fid;
 
-	/* What starts later is the engine's. */
+	/* Deferred work needs the engine; a device has none. */
 	if (dom->device_ops && command != FI_MAP_RAW_MR && command != FI_UNMAP_KEY)
 		return -FI_ENOSYS;
 	switch (command) {
@@ -139,7 +139,7 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint2 = ep_open2,
 };
 
-/* The device that the entry's address belongs to. */
+/* Opens the RDMA device of the entry's address, if the provider is rc. */
 static int open_device(struct domain *dom)
 {
 	const struct provider *v = provider_of(dom->info);
@@ -199,7 +199,10 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	err = mr_table_open(dom);
 	if (err)
 		goto close_device;
-	/* Who reads event queues, which are of no domain, progress connected endpoints and joins of groups, too. */
+	/*
+	 * Readers of event queues, which belong to no domain, progress FI_EP_MSG endpoints and
+	 * joins of groups.
+	 */
 	dom->unlocked = attr->threading == FI_THREAD_DOMAIN &&
 			attr->data_progress != FI_PROGRESS_AUTO &&
 			!(info->ep_attr && info->ep_attr->type == FI_EP_MSG) &&
@@ -238,7 +241,7 @@ int domain_open2(struct fid_fabric *fabric, struct fi_info *info, struct fid_dom
 		 uint64_t flags, void *context)
 {
 	if (flags & ~FI_PEER) {
-		LOG_WARN(LOG_DOMAIN, "flags %#llx are unknown", (unsigned long long)flags);
+		LOG_WARN(LOG_DOMAIN, "fi_domain2: unknown flags %#llx", (unsigned long long)flags);
 		return -FI_EINVAL;
 	}
 	return flags ? -FI_ENOSYS : domain_open(fabric, info, out, context);

@@ -13,7 +13,7 @@
 #include "link/link.h"
 #include "link/engine.h"
 
-/* Events a counter may be bound for, in the order of struct ep.cntrs. */
+/* Events that counters can be bound for, in the order of struct ep.cntrs. */
 static const uint64_t events_bound[] = {FI_SEND,  FI_RECV,        FI_READ,
 					FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE};
 #define CNTR_EVENTS      (sizeof(events_bound) / sizeof(events_bound[0]))
@@ -55,8 +55,8 @@ struct ep *ep_new(struct domain *dom, size_t fclass, void *context)
 }
 
 /*
- * What FI_OPT_MIN_MULTI_RECV is until it is set: a multi-receive buffer is given back while what applications
- * usually send in one message would still fit, so that nothing is truncated. The values are libfabric's.
+ * Defaults (bytes) of FI_OPT_MIN_MULTI_RECV, equal to libfabric's. A multi-receive buffer is
+ * released while it has space for usual messages, so that none is truncated.
  */
 #define MIN_MULTI_RECV     16384
 #define MIN_MULTI_RECV_SHM 4096
@@ -103,7 +103,7 @@ void ep_limit_inject(struct ep *ep, size_t most)
 	lower(&ep->atomic_inject_max, most);
 }
 
-/* A copy of what the application asked for, completed where it left something out. */
+/* Copies what the application asked for, and adds defaults. 0 or a negative error. */
 int ep_own_info(struct ep *ep, const struct fi_info *info)
 {
 	ep->info = fi_dupinfo(info);
@@ -147,7 +147,7 @@ int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out
 	if (!out)
 		return -FI_EINVAL;
 	if (!info || !info->ep_attr || !supported(info->ep_attr->type)) {
-		LOG_WARN(LOG_EP_CTRL, "endpoint of type %d: no such type is offered",
+		LOG_WARN(LOG_EP_CTRL, "endpoint type %d is not supported",
 			 info && info->ep_attr ? (int)info->ep_attr->type : -1);
 		return -FI_EINVAL;
 	}
@@ -211,7 +211,7 @@ static int bind_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
 
 	if (!flags || flags & ~CNTR_EVENT_FLAGS)
 		return -FI_EINVAL;
-	/* What others do to the memory a device sees alone. */
+	/* A device does not report accesses of peers. */
 	if (ep->dom->device_ops && flags & (FI_REMOTE_READ | FI_REMOTE_WRITE))
 		return -FI_EOPNOTSUPP;
 	if (cntr->dom != ep->dom)
@@ -256,7 +256,7 @@ static int bind_srx(struct ep *ep, struct ep *srx)
 	return 0;
 }
 
-/* Closing it takes it back from its endpoints, so another may take the place of one that is closed. */
+/* Closing a shared context revokes it from its endpoints, so another one may replace it. */
 static int bind_stx(struct ep *ep, struct stx *stx)
 {
 	if (ep->stx && !ep->stx->closed)
@@ -279,7 +279,7 @@ static int bind_eq(struct ep *ep, struct eq *eq)
 	return 0;
 }
 
-/* fi_mr_bind from the other end, at any time; which accesses are meant the region says itself. */
+/* fi_mr_bind called on the endpoint, at any time. The region knows which accesses count. */
 static int bind_mr(struct ep *ep, struct fid *mr, uint64_t flags)
 {
 	if (flags & ~CNTR_EVENT_FLAGS)
@@ -300,7 +300,7 @@ int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	if (bfid->fclass == FI_CLASS_MR)
 		return bind_mr(ep, bfid, flags);
 	if (ep->is_alias)
-		ep = ep->base; /* an alias differs by its default flags alone. fi_endpoint(3) */
+		ep = ep->base; /* an alias shares the bindings. fi_endpoint(3) */
 	err = ep->enabled ? ep_late(ep, bfid->fclass) : 0;
 	if (err)
 		return err;
@@ -331,7 +331,7 @@ void ep_drop_worker(struct ep *ep)
 	ep->worker = NULL;
 }
 
-/* Takes the endpoint out of everything that names it. Domain locked. */
+/* Removes the endpoint from all objects that refer to it. Domain locked. */
 static void detach(struct ep *ep)
 {
 	struct worker *worker = ep->worker;
@@ -397,7 +397,8 @@ int ep_close(struct fid *fid)
 	if (ep->is_alias)
 		return close_alias(ep);
 	if (ref_busy(&ep->ref)) {
-		LOG_INFO(LOG_EP_CTRL, "close: contexts, aliases or endpoints still use it");
+		LOG_INFO(LOG_EP_CTRL,
+			 "close: contexts, aliases or endpoints still use the endpoint");
 		return -FI_EBUSY;
 	}
 	ep_cm_leave(ep);
@@ -409,7 +410,7 @@ int ep_close(struct fid *fid)
 		xfer_rx_close(ep->own_rx);
 	if (ep->device_srx)
 		ep->dom->device_ops->srx_close(ep->device_srx);
-	defer_run(ep->dom); /* what failed with it may be what other work waits for */
+	defer_run(ep->dom); /* operations that failed here may trigger other work */
 	lock_give(&ep->dom->lock);
 	put_bindings(ep);
 	if (ep->base != ep) {

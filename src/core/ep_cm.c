@@ -13,7 +13,7 @@
 #include "info/providers.h"
 #include "link/engine.h"
 
-/* Is it time to ask whether the peer is still there? */
+/* Returns whether it is time to check that the peer is alive. */
 static bool poll_due(struct ep_cm *cm)
 {
 	uint64_t now;
@@ -42,8 +42,8 @@ static void call_driver(struct eq_driver *driver)
 }
 
 /*
- * Who sleeps on the event queue wakes for what becomes of the attempt, then for the end of the connection,
- * not for every message. Locked.
+ * Selects what wakes sleepers on the event queue: the outcome of the connect attempt, then the end
+ * of the connection, but not every message. Domain locked.
  */
 static void watch(struct ep *ep)
 {
@@ -68,7 +68,7 @@ static void watch(struct ep *ep)
 		eq_tick(ep->eq, ep->cm->poll_ms);
 }
 
-/* It takes the place of a passive endpoint, or is to accept somebody. */
+/* Takes over info->handle: a passive endpoint's name, or a connection request to accept. */
 static int take_handle(struct ep *ep, struct fid *handle)
 {
 	struct connreq *request = connreq_of(handle);
@@ -101,9 +101,9 @@ int ep_cm_open(struct ep *ep, const struct fi_info *info)
 	err = info->handle ? take_handle(ep, info->handle) : 0;
 	if (err)
 		ep_cm_free(ep);
+	/* Event queues belong to no domain: other threads may read them. */
 	else
-		ep->dom->unlocked =
-			false; /* event queues are nobody's domain: other threads read them */
+		ep->dom->unlocked = false;
 	return err;
 }
 
@@ -170,13 +170,13 @@ void ep_cm_ended(struct ep *ep, int err, const void *data, size_t len)
 	ep_refresh_aliases(ep);
 	if (was == EP_CM_CONNECTED)
 		post_event(ep, FI_SHUTDOWN, NULL, 0);
-	else if (was == EP_CM_NEW && ep->eq) /* its device is taken away */
+	else if (was == EP_CM_NEW && ep->eq) /* the device was removed */
 		post_failure(ep, err, NULL, 0);
-	else if (was == EP_CM_CONNECTING) /* a listener that closes resets whom it has not heard */
+	else if (was == EP_CM_CONNECTING) /* a closing listener resets pending connections */
 		post_failure(ep, err == FI_ECONNRESET ? FI_ECONNREFUSED : err, data, len);
 }
 
-/* What fi_connect and fi_accept have in common. Enables the endpoint if nobody did. */
+/* The common part of fi_connect and fi_accept. Enables the endpoint if it is not. */
 static int prepare(struct ep *ep, const void *param, size_t paramlen)
 {
 	if (!ep->cm)
@@ -184,13 +184,16 @@ static int prepare(struct ep *ep, const void *param, size_t paramlen)
 	if (paramlen && !param)
 		return -FI_EINVAL;
 	if (!ep->eq) {
-		LOG_WARN(LOG_EP_CTRL, "connecting needs an event queue");
+		LOG_WARN(LOG_EP_CTRL, "no event queue is bound to the endpoint");
 		return -FI_ENOEQ;
 	}
 	return ep->enabled ? 0 : ep_enable(ep);
 }
 
-/* Events come to applications that only read the queue, too. No lock held: a progress call takes the domain's. */
+/*
+ * Adds the driver, so that reads of the event queue alone make progress. No lock held: drivers take
+ * the domain's lock.
+ */
 static int drive(struct ep *ep)
 {
 	int err = 0;
@@ -206,7 +209,7 @@ static bool is_new(const struct ep *ep)
 {
 	if (ep->cm->state == EP_CM_NEW)
 		return true;
-	LOG_WARN(LOG_EP_CTRL, "an endpoint is connected once in its life");
+	LOG_WARN(LOG_EP_CTRL, "an endpoint can be connected only once");
 	return false;
 }
 
@@ -246,7 +249,7 @@ static int ep_connect(struct fid_ep *fid, const void *addr, const void *param, s
 	return err;
 }
 
-/* As with fi_connect, what comes of it is told by an event: that nobody is there any more, perhaps. */
+/* Errors of the connection itself are reported by an event, as with fi_connect. */
 static int accept_locked(struct ep *ep, const void *param, size_t paramlen)
 {
 	struct connreq *request = ep->cm->request;
@@ -254,8 +257,9 @@ static int accept_locked(struct ep *ep, const void *param, size_t paramlen)
 	int err;
 
 	if (!req || !is_new(ep)) {
-		LOG_WARN(LOG_EP_CTRL, "accept: the endpoint was opened for no request, or that was "
-				      "answered");
+		LOG_WARN(LOG_EP_CTRL,
+			 "fi_accept: the endpoint has no connection request, or it was "
+			 "answered");
 		return -FI_EINVAL;
 	}
 	request->req = NULL;
@@ -313,7 +317,7 @@ static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
 	return err;
 }
 
-/* NULL: nobody is connected, or about to be. */
+/* Returns the peer's address; NULL: neither connected nor connecting. */
 static const struct addr *peer_name(const struct ep *ep)
 {
 	const struct ep_cm *cm = ep->cm;
@@ -340,7 +344,7 @@ static int ep_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
 	return err;
 }
 
-/* ---- What is for others ------------------------------------------------------------------------ */
+/* ---- Calls for other objects ----------------------------------------------------------------- */
 
 static int no_listen(struct fid_pep *pep)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Enabling: conditions that hold for the endpoint's life are folded into what its entries use. */
+/* Enabling endpoints: bindings and capabilities are combined into the fields that entries use. */
 #include <rdma/fi_errno.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static bool receives(const struct ep *ep)
 		!(ep->info->caps & FI_SEND && !(ep->info->caps & FI_RECV)));
 }
 
-/* One-sided operations: from a context that transmits, if it has the capability. */
+/* Returns whether the object initiates one-sided operations. */
 static bool initiates(const struct ep *ep)
 {
 	size_t fclass = ep->fid.fid.fclass;
@@ -45,7 +45,7 @@ static bool transmits(const struct ep *ep)
 	return initiates(ep) || (sends(ep) && ep->info->caps & (FI_MSG | FI_TAGGED));
 }
 
-/* Messages come in, or accesses to its memory are counted and told. */
+/* Returns whether the object receives messages, or counts accesses to its memory. */
 static bool has_receive_side(const struct ep *ep)
 {
 	return receives(ep) || (ep->fid.fid.fclass == FI_CLASS_EP &&
@@ -53,8 +53,8 @@ static bool has_receive_side(const struct ep *ep)
 }
 
 /*
- * FI_COMPLETION is asked by every operation unless the binding is selective, and by none when there
- * is no queue: then one test of the flag is all the entries need.
+ * Sets FI_COMPLETION for every operation unless the binding is selective, and clears it if there is
+ * no queue: entries then test one flag only.
  */
 static uint64_t fold(uint64_t flags, const struct cq *cq, uint64_t bind_flags, bool msg)
 {
@@ -73,7 +73,10 @@ void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags)
 	ep->tx_flags = fold(tx_op_flags, ep->tx_cq, ep->tx_bind_flags, false);
 	ep->tx_msg_flags = fold(tx_op_flags, ep->tx_cq, ep->tx_bind_flags, true);
 	ep->tx_msg_mask = ep->tx_cq ? UINT64_MAX : ~FI_COMPLETION;
-	/* A multi-receive default applies to plain receives too. fi_endpoint(3) op_flags. */
+	/*
+	 * A default of FI_MULTI_RECV applies to receives without flags too. fi_endpoint(3)
+	 * op_flags.
+	 */
 	ep->rx_flags = fold(rx_op_flags, ep->rx_cq, ep->rx_bind_flags, false) |
 		       (rx_op_flags & FI_MULTI_RECV);
 	ep->rx_msg_flags = fold(rx_op_flags, ep->rx_cq, ep->rx_bind_flags, true);
@@ -81,7 +84,7 @@ void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags)
 		ep->rx_flags |= XFER_ENDED;
 		ep->rx_msg_flags |= XFER_ENDED;
 	}
-	/* A shared context has no queue: the endpoint that gets the message decides. */
+	/* A shared context has no queue: the endpoint that receives the message decides. */
 	if (ep->fid.fid.fclass == FI_CLASS_SRX_CTX)
 		ep->rx_flags |= rx_op_flags & FI_COMPLETION;
 }
@@ -137,12 +140,12 @@ static int check_bindings(struct ep *ep)
 	return 0;
 }
 
-/* Completion of addresses with a receive context in their upper bits. fi_rx_addr, fi_av(3). */
+/* Sets how the receive context is taken from a fi_addr_t's upper bits. fi_rx_addr, fi_av(3). */
 static void fold_addressing(struct ep *ep)
 {
 	int bits = ep->base->av ? ep->base->av->rx_ctx_bits : 0;
 
-	/* Whatever is given as an address means the one peer. */
+	/* Every address means the one peer. */
 	if (ep->base->cm)
 		ep->addr_mask = ep->rx_index_mask = 0;
 	if (!bits || ep->base->cm)
@@ -249,7 +252,8 @@ static int enable_scalable(struct ep *ep)
 	err = ep_worker(ep);
 	if (!err) {
 		worker_bind_av(ep->worker, ep->av);
-		worker_tell_all(ep->worker); /* contexts that count may come later than peers */
+		worker_tell_all(
+			ep->worker); /* contexts with counters may be enabled after peers connect */
 		ep->enabled = true;
 	}
 	return err;
@@ -261,7 +265,7 @@ int ep_enable(struct ep *ep)
 
 	if (ep->is_alias)
 		ep = ep->base;
-	/* Clients do it again after they have bound more; fi_connect and fi_accept have done it, perhaps. */
+	/* Repeated by applications that have bound more, or after fi_connect or fi_accept. */
 	if (ep->enabled)
 		return 0;
 	lock_take(&ep->dom->lock);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Binding to endpoints that are enabled. fi_endpoint(3) wants everything bound before that; runtimes for
- * OpenSHMEM bind counters and shared transmit contexts afterwards, so whatever can still be taken is.
+ * Binding to enabled endpoints. fi_endpoint(3) wants all bindings before fi_enable, but OpenSHMEM
+ * runtimes bind counters and shared transmit contexts afterwards. Such bindings are accepted where
+ * possible.
  */
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -16,7 +17,7 @@ static int refuse(const char *what)
 	return -FI_EOPBADSTATE;
 }
 
-/* What completes or counts is asked at every operation, unless the receives and operations are a device's. */
+/* Queues and counters are read at every operation, except by a device's operations. */
 static int late_events(const struct ep *ep, const char *what)
 {
 	switch (ep->fid.fid.fclass) {
@@ -36,9 +37,9 @@ int ep_late(const struct ep *ep, size_t fclass)
 		return late_events(ep, "a completion queue");
 	case FI_CLASS_CNTR:
 		return late_events(ep, "a counter");
-	case FI_CLASS_AV: /* peers are known by the entries of the other one */
+	case FI_CLASS_AV: /* the worker knows peers by entries of the bound vector */
 		return refuse("an address vector");
-	case FI_CLASS_SRX_CTX: /* messages and receives may have met */
+	case FI_CLASS_SRX_CTX: /* messages may have matched receives already */
 		return refuse("a shared receive context");
 	default:
 		return 0;
@@ -52,7 +53,7 @@ int ep_late_cq(struct ep *ep, struct cq *cq, uint64_t flags)
 
 	if (err || !both)
 		return err;
-	err = cq_add_worker(cq, ep->worker); /* counted once for each binding */
+	err = cq_add_worker(cq, ep->worker); /* once for each binding */
 	if (err)
 		cq_del_worker(cq, ep->worker);
 	return err;
@@ -63,8 +64,8 @@ int ep_late_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
 	int events = __builtin_popcountll(flags), err = 0, done;
 
 	if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE) && !xfer_tells_late(ep->worker))
-		return refuse("a counter of what peers do: some have connected by RDMA, and do "
-			      "not tell");
+		return refuse("a counter of remote accesses: peers connected by RDMA do not "
+			      "notify of them");
 	for (done = 0; !err && done < events; done++)
 		err = cntr_add_worker(cntr, ep->worker);
 	for (; err && done > 1; done--)
@@ -72,7 +73,7 @@ int ep_late_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
 	return err;
 }
 
-/* All it does with what is bound, and nothing a thread that uses it meanwhile could stumble over. */
+/* Copies bindings only: other threads may use the alias meanwhile. */
 void ep_follow_base(struct ep *base)
 {
 	LIST_EACH (node, &base->aliases) {

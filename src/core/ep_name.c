@@ -24,7 +24,7 @@ int ep_name_get(fid_t fid, void *addr, size_t *addrlen)
 	return err;
 }
 
-/* An application that asks for a string by name wants that one, not the next that is free. */
+/* Returns -FI_EADDRINUSE if the worker has another string than the one asked for. */
 static int check_name(const struct ep *ep, const void *wanted, size_t wanted_len)
 {
 	const struct addr *name = worker_name(ep->worker);
@@ -38,7 +38,7 @@ static int check_name(const struct ep *ep, const void *wanted, size_t wanted_len
 	return err;
 }
 
-/* Takes the name of ep->info, so that the caller hears at once that somebody has it. Locked. */
+/* Opens the worker under the name of ep->info, to report a name in use at once. Locked. */
 static int take_name(struct ep *ep)
 {
 	int err = ep_worker(ep);
@@ -51,7 +51,7 @@ static int take_name(struct ep *ep)
 	return err;
 }
 
-/* A connected endpoint is bound when it connects. */
+/* An FI_EP_MSG endpoint binds only when it connects. */
 static int set_name(struct ep *ep, void *addr, size_t addrlen)
 {
 	struct fi_info *info = ep->info;
@@ -73,7 +73,7 @@ static int set_name(struct ep *ep, void *addr, size_t addrlen)
 	return 0;
 }
 
-/* Only before anything made the endpoint listen. */
+/* Permitted only before the endpoint has a worker. */
 int ep_name_set(fid_t fid, void *addr, size_t addrlen)
 {
 	struct ep *ep = (struct ep *)fid;

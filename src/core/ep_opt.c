@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What can be asked of and set on an endpoint: control, aliases, cancel. Options: ep_option.c. */
+/* Endpoint control, aliases, cancel. Options: ep_option.c. */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "link/link.h"
 #include "link/engine.h"
 
-/* What fi_endpoint(3) knows as default flags of operations, of either side. */
+/* Default operation flags of fi_endpoint(3), for either side. */
 #define OP_FLAGS                                                                                   \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                   \
 	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_MULTI_RECV |           \
@@ -64,7 +64,7 @@ int ep_control(struct fid *fid, int command, void *arg)
 	}
 }
 
-/* Everything but identity, default flags and tables is the base's. */
+/* Copies all of the base but identity, default flags and tables. */
 static void copy_state(struct ep *alias, const struct ep *base)
 {
 	struct ep keep = *alias;
@@ -134,8 +134,9 @@ void ep_refresh_aliases(struct ep *ep)
 }
 
 /*
- * 0 also when there is nothing left to cancel: the completion tells. fi_endpoint(3) RETURN VALUES. What a
- * device has it does not give back: then nobody hears that it would.
+ * Cancels a receive or a waiting operation. Returns 0 also if there is nothing left to cancel: the
+ * completion tells. fi_endpoint(3) RETURN VALUES. -FI_EOPNOTSUPP: a device has the operation and
+ * cannot cancel it.
  */
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
@@ -196,7 +197,7 @@ struct fi_ops_ep ep_ops = {
 	.tx_size_left = tx_size_left,
 };
 
-/* A shared transmit context has no operations of its own: they are its endpoints'. */
+/* A shared transmit context has no operations of its own, only its endpoints have. */
 static ssize_t stx_cancel(fid_t fid, void *context)
 {
 	(void)fid, (void)context;

@@ -19,7 +19,10 @@ static int give(void *to, size_t *len, const void *from, size_t from_len)
 	return 0;
 }
 
-/* Bytes of an option's value; 0: no such option. Lengths are judged only of names that are known. */
+/*
+ * Returns the bytes of an option's value; 0: unknown option. The length is checked only for known
+ * options.
+ */
 static size_t option_len(int level, int optname)
 {
 	if (level != FI_OPT_ENDPOINT)
@@ -49,7 +52,7 @@ static size_t option_len(int level, int optname)
 	}
 }
 
-/* Which kind of operation a limit of its size is about. */
+/* Returns the kind of operation that a size limit is about. */
 static uint64_t kind_of(int optname)
 {
 	switch (optname) {
@@ -67,7 +70,7 @@ static uint64_t kind_of(int optname)
 	}
 }
 
-/* Bytes of one operation of this kind, at most; 0: the endpoint was opened for none. */
+/* Returns the limit (bytes) of an operation of this kind; 0: the endpoint lacks the capability. */
 static size_t longest(const struct ep *ep, uint64_t kind)
 {
 	struct fi_atomic_attr bytes;
@@ -141,10 +144,10 @@ static int set_min_multi_recv(struct ep *ep, size_t value)
 	return 0;
 }
 
-/* Less is granted at once; more than fi_info said, or than the transports take in one packet, is not. */
+/* Accepts any limit up to that of fi_info and of the transports' packets. */
 static int set_inject(struct ep *ep, uint64_t kind, size_t value)
 {
-	if (ep->dom->device_ops) /* its entries ask the device alone */
+	if (ep->dom->device_ops) /* the device alone limits its operations */
 		return -FI_EOPNOTSUPP;
 	if (value > ep->inject_limit)
 		return -FI_EINVAL;
@@ -170,7 +173,10 @@ static int set_size(struct ep *ep, int optname, size_t value)
 	}
 }
 
-/* Nothing to give up for those who do not use it; for others only as long as no peer can have found them. */
+/*
+ * FI_OPT_SHARED_MEMORY_PERMITTED. Once a worker may use shm, peers may have found it by shm, so a
+ * change is refused.
+ */
 static int permit_shared_memory(struct ep *ep, bool permitted)
 {
 	unsigned int wanted = worker_wanted(ep->info), barred = permitted ? 0 : PROVIDER_SHM;
@@ -187,7 +193,7 @@ static int permit_shared_memory(struct ep *ep, bool permitted)
 	return err;
 }
 
-/* That peers cannot connect to this endpoint would have to be known to them. */
+/* FI_OPT_FIREWALL_ADDR cannot be set: peers would have to know that they cannot connect. */
 static int set_bool(struct ep *ep, int optname, bool value)
 {
 	if (optname == FI_OPT_SHARED_MEMORY_PERMITTED)
@@ -195,7 +201,7 @@ static int set_bool(struct ep *ep, int optname, bool value)
 	return optname == FI_OPT_FIREWALL_ADDR && value ? -FI_EOPNOTSUPP : 0;
 }
 
-/* There is no memory of devices here: nothing of it can be required. */
+/* There is no device memory here, so p2p cannot be required. */
 static int set_p2p(int value)
 {
 	if (value < FI_HMEM_P2P_ENABLED || value > FI_HMEM_P2P_DISABLED)

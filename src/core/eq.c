@@ -42,7 +42,7 @@ int eq_post(struct eq *eq, uint32_t event, const void *buf, size_t len)
 
 	if (!e)
 		return -FI_ENOMEM;
-	lock_take(&eq->lock); /* the sleeper looks under it, so notify sees it armed */
+	lock_take(&eq->lock); /* the sleeper checks under the lock, so wait_notify sees it armed */
 	append(eq, e);
 	lock_give(&eq->lock);
 	wait_notify(&eq->wait);
@@ -109,7 +109,7 @@ int eq_add_driver(struct eq *eq, struct eq_driver *driver)
 	list_push(&eq->drivers, &driver->link);
 	__atomic_fetch_add(&eq->driver_count, 1, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&eq->driving);
-	wait_notify(&eq->wait); /* who sleeps without a descriptor has to nap from now on */
+	wait_notify(&eq->wait); /* sleepers without a descriptor have to nap from now on */
 	return 0;
 }
 
@@ -127,8 +127,8 @@ void eq_del_driver(struct eq *eq, struct eq_driver *driver)
 void eq_driver_watch(struct eq *eq, struct eq_driver *driver, int fd)
 {
 	wait_del_fd(&eq->wait, driver->fd);
-	__atomic_store_n(&driver->fd, fd,
-			 __ATOMIC_RELAXED); /* drivers look before they ask for more */
+	/* Owners of drivers compare `fd` before they call. */
+	__atomic_store_n(&driver->fd, fd, __ATOMIC_RELAXED);
 	wait_add_fd(&eq->wait, fd);
 }
 
@@ -137,7 +137,7 @@ void eq_watch_end(struct eq *eq, int sock)
 	wait_watch_fd(&eq->wait, sock, EPOLLRDHUP);
 }
 
-/* The timer goes as often as is asked for now. Locked. */
+/* Sets the timer to the shortest interval asked for. Locked. */
 static void set_timer(struct eq *eq)
 {
 	int ms = eq->rushes && (!eq->tick_ms || eq->rush_ms < eq->tick_ms) ? eq->rush_ms
@@ -150,7 +150,8 @@ static void set_timer(struct eq *eq)
 	if (ms != eq->timer_ms) {
 		__atomic_store_n(&eq->timer_ms, ms, __ATOMIC_RELAXED);
 		if (timerfd_settime(timer, 0, &(struct itimerspec){t, t}, NULL))
-			LOG_WARN(LOG_EQ, "an event queue has no timer: %s", fi_strerror(errno));
+			LOG_WARN(LOG_EQ, "cannot set the timer of an event queue: %s",
+				 fi_strerror(errno));
 	}
 	if (fresh >= 0)
 		wait_add_fd(&eq->wait, fresh);
@@ -183,7 +184,7 @@ void eq_calm(struct eq *eq)
 	lock_give(&eq->lock);
 }
 
-/* Threads that the timer woke are not woken again. */
+/* Clears the timer's expiry, so that it does not wake the next sleepers. */
 static void hear_timer(struct eq *eq)
 {
 	int timer = __atomic_load_n(&eq->timer, __ATOMIC_ACQUIRE); /* pairs with set_timer */
@@ -197,7 +198,7 @@ static void hear_timer(struct eq *eq)
 		return;
 	eq->next_tick = now + (uint64_t)every / 2;
 	if (read(timer, &expired, sizeof(expired)) < 0 && errno != EAGAIN)
-		LOG_WARN(LOG_EQ, "cannot read a timer: %s", fi_strerror(errno));
+		LOG_WARN(LOG_EQ, "cannot read the timer of an event queue: %s", fi_strerror(errno));
 }
 
 void eq_progress(struct eq *eq)
@@ -210,13 +211,13 @@ void eq_progress(struct eq *eq)
 	for (struct list *node = eq->drivers.next; node != &eq->drivers; node = eq->next_driver) {
 		struct eq_driver *driver = LIST_ENTRY(node, struct eq_driver, link);
 
-		eq->next_driver = node->next; /* moved on by eq_del_driver when that one goes */
+		eq->next_driver = node->next; /* eq_del_driver moves it on if that driver goes */
 		driver->progress(driver);
 	}
 	pthread_mutex_unlock(&eq->driving);
 }
 
-/* The library's own events hold what the application has not taken over. */
+/* Frees an event, and in an unread FI_CONNREQ of the library the request and fi_info. */
 static void drop_event(struct eq_event *e)
 {
 	if (e->event == FI_CONNREQ && !e->written) {
@@ -230,7 +231,7 @@ static void drop_event(struct eq_event *e)
 	free(e);
 }
 
-/* Every kind of event begins with the object it is about. */
+/* Returns whether the event is about `fid`: every kind of event begins with its object. */
 static bool is_about(const struct eq_event *e, const struct fid *fid)
 {
 	return !e->written && e->len >= sizeof(fid) && *(fid_t const *)e->data == fid;

@@ -20,13 +20,12 @@ struct eq {
 	struct list errors;
 	struct waiter wait;
 	uint64_t flags;
-	int ref;             /* atomic: objects bound */
-	void *err_data;      /* error whose err_data the last readerr returned by pointer */
-	struct list drivers; /* struct eq_driver: called while the application reads */
-	size_t size;         /* limit of unread events for fi_eq_write */
-	size_t count;        /* unread events, without errors */
-	pthread_mutex_t
-		driving; /* guards drivers and next_tick; recursive, held while drivers run */
+	int ref;                   /* atomic: objects bound */
+	void *err_data;            /* error whose err_data the last readerr returned by pointer */
+	struct list drivers;       /* struct eq_driver: called while the application reads */
+	size_t size;               /* limit of unread events for fi_eq_write */
+	size_t count;              /* unread events, without errors */
+	pthread_mutex_t driving;   /* guards drivers and next_tick; recursive; held by progress */
 	struct list *next_driver;  /* next one of the loop in eq_progress */
 	unsigned int driver_count; /* atomic to read */
 	int timer;           /* atomic: timerfd that wakes sleepers for progress calls; -1: none */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading event queues: now, or asleep until something comes. */
+/* Reading event queues, nonblocking and blocking. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,15 +8,15 @@
 #include "core/eq.h"
 
 #define MUST_POLL_NAP_MS                                                                           \
-	1 /* where no descriptor can wake a sleeper who calls the drivers himself */
+	1 /* limit (ms) of one sleep when there are drivers but no descriptor that could wake us */
 
-/* The peer's data behind a struct fi_eq_cm_entry is cut where the application's buffer ends. */
+/* Returns whether peer's data follows a struct fi_eq_cm_entry; a short buffer cuts the data. */
 static bool is_cm(uint32_t event)
 {
 	return event == FI_CONNREQ || event == FI_CONNECTED || event == FI_SHUTDOWN;
 }
 
-/* Bytes of the event that go into a buffer of `len`, or -FI_ETOOSMALL. */
+/* Returns the bytes of the event that go into a buffer of `len`, or -FI_ETOOSMALL. */
 static ssize_t fit(const struct eq_event *e, size_t len)
 {
 	if (e->len <= len)
@@ -27,7 +27,7 @@ static ssize_t fit(const struct eq_event *e, size_t len)
 	return -FI_ETOOSMALL;
 }
 
-/* What is there now. */
+/* Takes the oldest event, without progress. */
 static ssize_t read_event(struct eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags)
 {
 	struct eq_event *taken = NULL;
@@ -93,8 +93,8 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t le
 }
 
 /*
- * err_data goes into the application's buffer when it brought one (from API 1.5), else it is ours
- * until the next read of an error.
+ * Copies err_data to the application's buffer if there is one (from API 1.5), else returns a
+ * pointer that is valid until the next read of an error.
  */
 static void give_err_data(struct eq *eq, struct fi_eq_err_entry *buf, struct eq_error *e)
 {
@@ -147,7 +147,7 @@ static bool sread_ready(struct wait_for *what, bool arm)
 {
 	struct eq *eq = ((struct eq_sleep *)what)->eq;
 
-	(void)arm; /* the descriptors of drivers need no arming */
+	(void)arm; /* drivers' descriptors need no arming */
 	what->nap = 0;
 	if (eq->wait.epfd < 0 && __atomic_load_n(&eq->driver_count, __ATOMIC_RELAXED))
 		what->nap = MUST_POLL_NAP_MS;

@@ -72,7 +72,7 @@ free_fabric:
 	return NULL;
 }
 
-/* Is it what an entry of fi_getinfo may have said? */
+/* Returns whether fi_getinfo reports such a fabric and provider. */
 static bool known(const struct fi_fabric_attr *attr)
 {
 	if (!provider_find(attr->prov_name)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The log calls of the public interface, over base/log. fi_provider(3). */
+/* The public log calls, based on base/log. fi_provider(3). */
 #include <stdarg.h>
 
 #include "base/log.h"

@@ -42,7 +42,10 @@ static struct fi_ops mc_fi_ops = {
 	.ops_set = fid_no_ops_set,
 };
 
-/* What the member may do: what it asks for, else all the endpoint can. 0 or a negative error. */
+/*
+ * Sets *ways to the directions of the membership: those of `flags`, else all of the endpoint. 0 or
+ * a negative error.
+ */
 static int ways_of(const struct ep *ep, uint64_t flags, uint64_t *ways)
 {
 	uint64_t able = ep->info->caps & (FI_SEND | FI_RECV);
@@ -54,7 +57,7 @@ static int ways_of(const struct ep *ep, uint64_t flags, uint64_t *ways)
 	if (!able)
 		able = FI_SEND | FI_RECV;
 	if (flags & ~able) {
-		LOG_WARN(LOG_EP_CTRL, "join to %s: the endpoint cannot",
+		LOG_WARN(LOG_EP_CTRL, "fi_join: the endpoint has no capability to %s",
 			 flags & ~able & FI_SEND ? "send" : "receive");
 		return -FI_EINVAL;
 	}
@@ -76,7 +79,7 @@ static int join_locked(struct mc *mc, const void *addr, uint64_t ways)
 	return err;
 }
 
-/* All that was to be done is done: tell. */
+/* Posts FI_JOIN_COMPLETE: the join is complete already. */
 static int announce(struct mc *mc)
 {
 	struct fi_eq_entry entry = {.fid = &mc->fid.fid, .context = mc->fid.fid.context};
@@ -113,7 +116,7 @@ int mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc 
 	if (!addr || !out)
 		return -FI_EINVAL;
 	if (!ep->eq) {
-		LOG_WARN(LOG_EP_CTRL, "join: no event queue is bound that could tell of its end");
+		LOG_WARN(LOG_EP_CTRL, "fi_join: no event queue is bound to the endpoint");
 		return -FI_ENOEQ;
 	}
 	mc = mc_new(ep, context);

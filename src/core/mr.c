@@ -14,10 +14,10 @@
 #define ACCESS                                                                                     \
 	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_COLLECTIVE)
 
-/* Where the memory is and what it will be used for: known, and of no consequence here. */
+/* Accepted flags. All but FI_RMA_EVENT only describe the memory, and have no effect here. */
 #define FLAGS (FI_RMA_EVENT | FI_RMA_PMEM | FI_HMEM_DEVICE_ONLY | FI_HMEM_HOST_ALLOC)
 
-/* Bytes of all segments; false: none, too many, or they reach beyond the address space. */
+/* Sums the bytes of all segments. false: no segment, too many, or beyond the address space. */
 static bool total_length(const struct iovec *iov, size_t count, size_t *total)
 {
 	*total = 0;
@@ -26,7 +26,7 @@ static bool total_length(const struct iovec *iov, size_t count, size_t *total)
 	for (size_t i = 0; i < count; i++) {
 		uintptr_t base = (uintptr_t)iov[i].iov_base;
 
-		/* NULL and SIZE_MAX together are the whole address space. */
+		/* NULL with SIZE_MAX is the whole address space. */
 		if (iov[i].iov_len > SIZE_MAX - base || iov[i].iov_len > SIZE_MAX - *total)
 			return false;
 		*total += iov[i].iov_len;
@@ -34,11 +34,14 @@ static bool total_length(const struct iovec *iov, size_t count, size_t *total)
 	return true;
 }
 
-/* Members younger than the application's interface are not looked at: they may not be there. */
+/*
+ * Checks the attributes. An application built for an older API has no later members: they are not
+ * read.
+ */
 static int check_attr(const struct domain *dom, const struct fi_mr_attr *attr, uint64_t flags)
 {
 	if (flags & FI_MR_SINGLE_USE) {
-		LOG_WARN(LOG_MR, "FI_MR_SINGLE_USE: no region ends by itself after an access");
+		LOG_WARN(LOG_MR, "FI_MR_SINGLE_USE is not supported");
 		return -FI_EOPNOTSUPP;
 	}
 	if (flags & ~FLAGS) {
@@ -52,10 +55,10 @@ static int check_attr(const struct domain *dom, const struct fi_mr_attr *attr, u
 		return -FI_EINVAL;
 	}
 	if (attr->access & ~ACCESS)
-		LOG_INFO(LOG_MR, "access rights %#llx grant nothing",
+		LOG_INFO(LOG_MR, "access rights %#llx are unknown and ignored",
 			 (unsigned long long)(attr->access & ~ACCESS));
 	if (FI_VERSION_GE(domain_api(dom), FI_VERSION(1, 5)) && attr->auth_key_size != 0) {
-		LOG_WARN(LOG_MR, "there are no authorization keys, one of %zu bytes was given",
+		LOG_WARN(LOG_MR, "authorization keys are not supported: auth_key_size is %zu",
 			 attr->auth_key_size);
 		return -FI_EINVAL;
 	}
@@ -69,7 +72,7 @@ static struct region *base_of(const struct domain *dom, const struct fi_mr_attr 
 	return (struct region *)attr->base_mr;
 }
 
-/* A region of its own inside another one, with rights of its own. */
+/* Returns whether all segments lie inside the base region. */
 static bool inside(const struct iovec *iov, size_t count, const struct mr *mr)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -118,7 +121,7 @@ static int new_region(struct domain *dom, const struct fi_mr_attr *attr, uint64_
 	return 0;
 }
 
-/* The device looks after the region from now on: the table does not know it. */
+/* Registers the region with the domain's device; the table does not have it. */
 static int enter_device(struct domain *dom, struct region *r, const struct fi_mr_dmabuf *dmabuf)
 {
 	struct device_region region = {
@@ -166,7 +169,7 @@ static int enter(struct domain *dom, struct region *r, uint64_t key)
 	return ret;
 }
 
-/* Domains bound with FI_REG_MR hear of the registration; *mr is written already. */
+/* Posts FI_MR_COMPLETE if the domain is bound with FI_REG_MR; *mr is set before. */
 static int announce(struct domain *dom, struct region *r)
 {
 	struct fi_eq_entry entry = {.fid = &r->mr.fid.fid, .context = r->mr.fid.fid.context};
@@ -176,7 +179,7 @@ static int announce(struct domain *dom, struct region *r)
 	return eq_post(dom->eq, FI_MR_COMPLETE, &entry, sizeof(entry));
 }
 
-/* `dmabuf`: whose memory it is, or NULL. */
+/* `dmabuf`: describes the memory, or NULL. */
 static int reg_memory(struct domain *dom, const struct fi_mr_attr *attr, uint64_t flags,
 		      const struct fi_mr_dmabuf *dmabuf, struct fid_mr **mr)
 {
@@ -194,7 +197,7 @@ static int reg_memory(struct domain *dom, const struct fi_mr_attr *attr, uint64_
 		return -FI_EINVAL;
 	}
 	if (base_of(dom, attr) && !inside(attr->mr_iov, attr->iov_count, &base_of(dom, attr)->mr)) {
-		LOG_WARN(LOG_MR, "a region reaches beyond the one it shall be part of");
+		LOG_WARN(LOG_MR, "registration: the segments are not inside base_mr");
 		return -FI_EINVAL;
 	}
 	ret = new_region(dom, attr, flags, &r);
@@ -213,7 +216,7 @@ static int reg_memory(struct domain *dom, const struct fi_mr_attr *attr, uint64_
 	return ret;
 }
 
-/* Memory of other devices, which we could not get at: for a device alone. fi_mr(3) of 1.20 */
+/* Registers memory of another device. Only an RDMA device can access it. fi_mr(3) of 1.20 */
 static int reg_dmabuf(struct domain *dom, const struct fi_mr_attr *attr, uint64_t flags,
 		      struct fid_mr **mr)
 {
@@ -222,7 +225,7 @@ static int reg_dmabuf(struct domain *dom, const struct fi_mr_attr *attr, uint64_
 	struct iovec memory;
 
 	if (!dom->device_ops || FI_VERSION_LT(domain_api(dom), FI_VERSION(1, 20))) {
-		LOG_WARN(LOG_MR, "FI_MR_DMABUF is for connected endpoints of verbs, from 1.20 on");
+		LOG_WARN(LOG_MR, "FI_MR_DMABUF needs an FI_EP_MSG domain of verbs and API 1.20");
 		return -FI_EBADFLAGS;
 	}
 	if (!dmabuf || dmabuf->fd < 0)
@@ -280,7 +283,8 @@ int mr_check(struct domain *dom, uint64_t key, uint64_t addr, size_t len, uint64
 	     struct mr **mr)
 {
 	struct region *r = mr_table_find(dom->mrs, key);
-	uint64_t at = r ? addr - r->mr.offset : 0; /* wraps below the region, and is then too big */
+	uint64_t at = r ? addr - r->mr.offset
+			: 0; /* below the region the difference wraps to a huge value */
 
 	if (!r || !r->mr.enabled) {
 		LOG_INFO(LOG_MR, "key %#llx: %s", (unsigned long long)key,
@@ -310,7 +314,7 @@ struct mr *mr_find(struct domain *dom, uint64_t key)
 	return r && r->mr.enabled ? &r->mr : NULL;
 }
 
-/* A raw key is the key, so mapping keeps nothing. */
+/* Copies the raw key, which is the key. Nothing has to be unmapped. */
 static int map_raw(const struct fi_mr_map_raw *arg)
 {
 	if (arg->flags)

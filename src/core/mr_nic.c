@@ -8,10 +8,10 @@
 #include "info/providers.h"
 #include "link/link.h"
 
-#define WRITERS  (FI_RECV | FI_READ | FI_REMOTE_WRITE) /* what makes a device write to a region */
-#define FIND_MAX 32 /* regions looked at, those used last first */
+#define WRITERS  (FI_RECV | FI_READ | FI_REMOTE_WRITE) /* rights by which a device writes */
+#define FIND_MAX 32 /* limit of regions searched, last used first */
 
-/* Where endpoints of the domain most likely are. */
+/* Gets the address that endpoints of the domain most likely have. 0 or a negative error. */
 static int address_of(const struct domain *dom, struct addr *at)
 {
 	const struct fi_info *info = dom->info;
@@ -55,7 +55,10 @@ void mr_nic_close(struct domain *dom)
 	dom->nic = NULL;
 }
 
-/* What is counted, or not to be used yet, goes by us. */
+/*
+ * Returns whether a device may have the region. Accesses that are counted, or to regions not yet
+ * enabled, go through us.
+ */
 static bool suits(const struct region *r)
 {
 	return r->mr.enabled && r->mr.iov_count == 1 && r->mr.length &&
@@ -100,7 +103,8 @@ void mr_nic_remove(struct domain *dom, struct region *r)
 	r->mr.handle = NULL;
 	err = rc_transport.device->remove(dom->nic, &mem);
 	if (err)
-		LOG_WARN(LOG_MR, "a device does not let go of a region: %s", fi_strerror(-err));
+		LOG_WARN(LOG_MR, "an RDMA device cannot deregister a region: %s",
+			 fi_strerror(-err));
 }
 
 bool mr_nic_find(struct domain *dom, const struct iovec *memory, bool write, uint32_t *lkey)

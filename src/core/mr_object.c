@@ -42,7 +42,7 @@ void mr_object_free(struct region *r)
 	free(r);
 }
 
-/* Nobody finds it from now on, nor is still at it. */
+/* Removes the region from all tables, and waits for accesses under way. Domain locked. */
 static int take_out(struct domain *dom, struct region *r)
 {
 	struct device_memory mem = {r->mr.handle, r->mr.lkey, r->mr.rkey};
@@ -57,8 +57,8 @@ static int take_out(struct domain *dom, struct region *r)
 }
 
 /*
- * Here a region is looked up with the domain locked, so once it is out of the table
- * nobody can still be using it; peers that go straight to the memory are waited for.
+ * Lookups hold the domain's lock, so a region that is out of the table is not in use here. take_out
+ * waits for peers that access the memory directly.
  */
 static int mr_close(struct fid *fid)
 {
@@ -96,7 +96,7 @@ static int bind_cntr(struct region *r, struct cntr *cntr, uint64_t flags)
 
 	if (r->sealed)
 		return -FI_EOPBADSTATE;
-	/* What others do to the memory does not come by us. */
+	/* A device does not report accesses of peers. */
 	if (r->mr.dom->device_ops)
 		return -FI_EOPNOTSUPP;
 	if (flags == 0 || (flags & ~(FI_REMOTE_READ | FI_REMOTE_WRITE)))
@@ -112,12 +112,13 @@ static int bind_cntr(struct region *r, struct cntr *cntr, uint64_t flags)
 		ref_get(&cntr->ref);
 	r->mr.cntr = cntr;
 	r->mr.cntr_flags |= flags;
-	mr_nic_remove(r->mr.dom, r); /* it counts nothing: peers find that they have to ask */
+	mr_nic_remove(r->mr.dom,
+		      r); /* a device counts nothing: peers have to send requests instead */
 	mr_share_update(r->mr.dom, r);
 	return 0;
 }
 
-/* Where regions are not an endpoint's (no FI_MR_ENDPOINT) nothing changes, so it may come at any time. */
+/* Without FI_MR_ENDPOINT the binding has no effect, and is permitted at any time. */
 static int bind_ep(struct region *r, struct ep *ep, uint64_t flags)
 {
 	if (r->sealed && mr_object_mode(r->mr.dom, FI_MR_ENDPOINT))
@@ -179,7 +180,7 @@ static int enable(struct region *r)
 	return 0;
 }
 
-/* A raw key is the key: 8 bytes. */
+/* Returns the raw key, which is the key (8 bytes), and the base address. */
 static int get_raw(const struct mr *mr, const struct fi_mr_raw_attr *arg)
 {
 	size_t room;
@@ -199,7 +200,7 @@ static int get_raw(const struct mr *mr, const struct fi_mr_raw_attr *arg)
 	return 0;
 }
 
-/* New pages behind old addresses are seen without being told; only the question is checked. */
+/* Only checks the arguments: new pages at old addresses need no refresh. */
 static int refresh(const struct mr *mr, const struct fi_mr_modify *arg)
 {
 	if (arg->flags)

@@ -9,13 +9,13 @@
 #include "base/file.h"
 #include "base/log.h"
 
-/* Lies in a page of its own, which a forked child finds wiped: the table is its parent's. */
+/* Lies in a page of its own that is zero in a forked child, since the table is the parent's. */
 struct mr_share {
-	struct share_page *page; /* NULL: it is not ours */
+	struct share_page *page; /* NULL in a forked child */
 	int fd;
 };
 
-/* The owner's mapping comes first: after the seal nobody gets one to write to. */
+/* Maps and seals the table. The owner maps first: the seal forbids later writable mappings. */
 static struct share_page *map_sealed(int fd)
 {
 	struct share_page *page;
@@ -62,7 +62,8 @@ void mr_share_open(struct domain *dom)
 		dom->share = share;
 		return;
 	}
-	LOG_INFO(LOG_MR, "peers get no table of regions: %s", fi_strerror(errno));
+	LOG_INFO(LOG_MR, "no table of regions, peers access memory by packets: %s",
+		 fi_strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	if (share)
@@ -83,7 +84,7 @@ void mr_share_close(struct domain *dom)
 	dom->share = NULL;
 }
 
-/* The page if there is one and it is ours. */
+/* Returns the page, or NULL if there is none or in a forked child. */
 static struct share_page *page_of(const struct domain *dom)
 {
 	return dom->share ? dom->share->page : NULL;
@@ -102,7 +103,10 @@ void mr_share_tell_all(struct domain *dom)
 		__atomic_store_n(&page->tell_all, 1, __ATOMIC_RELEASE);
 }
 
-/* Partner: mr_view.c read_entry. Every word is a release, so that none is seen before seq is odd. */
+/*
+ * Pairs with mr_view.c read_entry. Each word is a release store, so no word is seen before the odd
+ * seq.
+ */
 static void write_entry(struct share_entry *e, const struct share_region *region)
 {
 	const uint64_t *from = (const uint64_t *)region;
@@ -128,7 +132,7 @@ static struct share_region describe(const struct mr *mr)
 	};
 }
 
-/* Partner: mr_view.c find_hashed. */
+/* Pairs with mr_view.c find_hashed. */
 static void chain(struct share_page *page, uint32_t slot, uint64_t key)
 {
 	uint32_t *bucket = &page->bucket[share_bucket(key)];
@@ -137,7 +141,10 @@ static void chain(struct share_page *page, uint32_t slot, uint64_t key)
 	__atomic_store_n(bucket, slot + 1, __ATOMIC_RELEASE);
 }
 
-/* A reader that stands on the slot finds on from it, in this chain or in the one it goes to next. */
+/*
+ * Removes a slot from its bucket. A reader that is at the slot can go on: `next` stays, or leads to
+ * the slot's next bucket.
+ */
 static void unchain(struct share_page *page, uint32_t slot, uint64_t key)
 {
 	uint32_t *link = &page->bucket[share_bucket(key)];
@@ -185,8 +192,8 @@ void mr_share_remove(struct domain *dom, const struct region *r)
 		unchain(page, r->slot, r->mr.fid.key);
 	write_entry(e, &(struct share_region){0});
 	/*
-	 * Partner: shm_guard.c shm_guard_enter. Who does not see this has a guard that is seen by
-	 * all who look for access guards from here on.
+	 * Pairs with shm_guard.c shm_guard_enter. A peer that does not see the removal holds a
+	 * guard that every later check of guards sees.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }

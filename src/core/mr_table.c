@@ -5,15 +5,14 @@
 #include "core/mr_table.h"
 
 /*
- * The key the library chooses:
+ * Layout of a key chosen by the library:
  *
  *	63   62       52 51       32 31                  0
  *	0  | generation | slot      | more of generation
- *	1  | generation | slot      | the key that a network device has for it
+ *	1  | generation | slot      | key that a network device has for the region
  *
- * A slot given back
- * goes to the end of a queue that is kept at least REST long, so that a key of old, even after
- * the generation has wrapped, is not seen again soon.
+ * A released slot goes to the end of a queue that is kept at least REST long. So a key is not soon
+ * used again, even after its generation has wrapped.
  */
 #define GEN_SHIFT (MR_SLOT_SHIFT + MR_SLOT_BITS)
 #define SLOT_MASK ((1u << MR_SLOT_BITS) - 1)
@@ -23,20 +22,20 @@
 #define NO_SLOT UINT32_MAX
 
 struct slot {
-	struct region *region; /* NULL: free */
-	uint64_t generation;   /* of the region in it, or of the next one */
-	uint32_t next;         /* in the queue of free ones */
+	struct region *region; /* NULL: free slot */
+	uint64_t generation;   /* of the slot's region, or of its next one */
+	uint32_t next;         /* next in the queue of free slots */
 };
 
 struct mr_table {
 	struct slot *slots;
 	uint32_t count, capacity;
 	uint32_t oldest, newest; /* ends of the queue of free slots */
-	uint32_t resting;        /* how long it is */
-	struct region **buckets; /* by hash of the key; a power of two of them */
+	uint32_t resting;        /* length of the queue */
+	struct region **buckets; /* heads by hash of the key; bucket_count is a power of two */
 	uint32_t bucket_count;
 	uint32_t used;    /* regions in the table */
-	bool chosen_here; /* keys are the library's: no hash needed */
+	bool chosen_here; /* the library chooses keys: no hash needed */
 };
 
 int mr_table_open(struct domain *dom)
@@ -133,7 +132,10 @@ static struct region **bucket(const struct mr_table *t, uint64_t key)
 	return &t->buckets[(key * 0x9e3779b97f4a7c15ULL >> 32) & (t->bucket_count - 1)];
 }
 
-/* Keeps chains short: as many buckets as regions. On failure they only get longer. */
+/*
+ * Keeps chains short: as many buckets as regions. Out of memory, chains get longer instead. false:
+ * there are no buckets at all.
+ */
 static bool grow_buckets(struct mr_table *t)
 {
 	uint32_t old_count = t->bucket_count, count = old_count ? old_count * 2 : 64;

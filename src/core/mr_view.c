@@ -41,7 +41,7 @@ void mr_view_detach(struct mr_view *view)
 	view->page = NULL;
 }
 
-/* Partner: mr_share.c write_entry. false: it never stood still. */
+/* Reads a consistent entry; pairs with mr_share.c write_entry. false: it changed at every try. */
 static bool read_entry(const struct share_entry *e, struct share_region *region)
 {
 	const uint64_t *from = (const uint64_t *)&e->region;
@@ -71,7 +71,7 @@ static bool valid(const struct share_page *page, uint32_t slot)
 	return slot < SHARE_SLOTS && slot < __atomic_load_n(&page->used, __ATOMIC_ACQUIRE);
 }
 
-/* A chain may change under us, and we lose our way: the region is not found then. */
+/* Searches the key's bucket. The chain may change meanwhile; a lookup that gets lost fails. */
 static bool find_hashed(const struct share_page *page, uint64_t key, struct share_region *region)
 {
 	uint32_t next = __atomic_load_n(&page->bucket[share_bucket(key)], __ATOMIC_ACQUIRE);
@@ -107,7 +107,7 @@ int mr_view_find(const struct mr_view *view, const struct fi_rma_iov *range, uin
 		return -FI_ENOKEY;
 	if (access & ~r.access)
 		return -FI_EACCES;
-	at = range->addr - r.offset; /* wraps below the region, and is then too big */
+	at = range->addr - r.offset; /* below the region the difference wraps to a huge value */
 	if (at > r.length || range->len > r.length - at)
 		return -FI_EINVAL;
 	place->at = r.base + at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Objects of the library itself that fi_open gives by name. fi_provider(3) */
+/* Objects of the library that fi_open opens by name. fi_provider(3) */
 #include <rdma/fabric.h>
 #include <rdma/fi_ext.h>
 #include <stdbool.h>
@@ -12,15 +12,15 @@
 
 /* ---- "logging": messages go to callbacks of the application ---- */
 
-#define LAST_CALLS_MS 100 /* fi_close waits at most so long for callbacks that still run */
+#define LAST_CALLS_MS 100 /* limit of fi_close's wait for running callbacks */
 
-static struct lock open_lock;      /* of `active`'s changes */
-static struct fid_logging *active; /* imported, the application's; or NULL */
-static struct fi_ops_log *log_ops; /* atomic; those of `active` */
+static struct lock open_lock;      /* guards changes of `active` */
+static struct fid_logging *active; /* imported from the application, which owns it; or NULL */
+static struct fi_ops_log *log_ops; /* atomic; the callbacks of `active` */
 static unsigned int log_calls;     /* atomic: threads between callbacks_begin and callbacks_end */
-static __thread unsigned int own_calls; /* this thread's share of log_calls */
+static __thread unsigned int own_calls; /* calls of this thread in log_calls */
 
-/* The callbacks, which stay valid until callbacks_end; NULL: they have just been closed. */
+/* Returns the callbacks, valid until callbacks_end; NULL: they have just been closed. */
 static struct fi_ops_log *callbacks_begin(void)
 {
 	own_calls++;
@@ -34,7 +34,10 @@ static void callbacks_end(void)
 	own_calls--;
 }
 
-/* Nobody calls them any more when it returns, except a callback that closes its own log, or one that hangs. */
+/*
+ * Revokes the callbacks and waits for running calls, except those of a callback that closes its own
+ * log, for LAST_CALLS_MS at most.
+ */
 static void callbacks_drop(void)
 {
 	__atomic_store_n(&log_ops, NULL, __ATOMIC_SEQ_CST);
@@ -95,7 +98,7 @@ static void sink_write(const struct log_place *place, const char *msg)
 
 static const struct log_sink sink = {sink_enabled, sink_ready, sink_write};
 
-/* The log is the library's again. Closing what a later import has replaced changes nothing. */
+/* Makes the library write the log again. Has no effect for an import that a later one replaced. */
 static int import_close(struct fid *fid)
 {
 	lock_take(&open_lock);
@@ -137,7 +140,7 @@ static int logging_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return 0;
 }
 
-/* What was imported stays. */
+/* The import stays. */
 static int logging_close(struct fid *fid)
 {
 	(void)fid;
@@ -156,7 +159,7 @@ static struct fi_ops logging_ops = {
 
 static struct fid logging = {.fclass = FI_CLASS_LOG, .ops = &logging_ops};
 
-/* One object for all that open it; none while something is imported. */
+/* Opens the one "logging" object. -FI_EALREADY while a log is imported. */
 static int open_logging(size_t attr_len, uint64_t flags, struct fid **fid, void *context)
 {
 	bool taken;
@@ -176,10 +179,7 @@ static int open_logging(size_t attr_len, uint64_t flags, struct fid **fid, void 
 	return 0;
 }
 
-/*
- * There is no "mr_cache": memory is copied by the processor, nothing of it is registered behind the
- * application's back.
- */
+/* fi_open knows only "logging"; there is no "mr_cache" object. */
 EXTERNALLY_VISIBLE int fi_open(uint32_t version, const char *name, void *attr, size_t attr_len,
 			       uint64_t flags, struct fid **fid, void *context)
 {

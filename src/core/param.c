@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Parameters: the variables of the library, in base/env.h, and those that others define at run
- * time. fi_provider(3), fi_getparams in fabric(7).
+ * Parameters: environment variables of the library (base/env.h), and those defined at run time by
+ * others. fi_provider(3), fi_getparams in fabric(7).
  */
 #include <ctype.h>
 #include <pthread.h>
@@ -17,16 +17,16 @@
 
 struct param {
 	struct list link;
-	char *name; /* of the variable */
+	char *name; /* name of the environment variable */
 	enum fi_param_type type;
 	char *help;
 };
 
-/* Defined ones, oldest first; they stay for the life of the process. */
+/* Parameters defined at run time, oldest first; never removed. */
 static struct list defined = {&defined, &defined};
 static pthread_mutex_t defined_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* FI_<PROVIDER>_<NAME> or FI_<NAME> in capitals, from malloc. */
+/* Returns FI_<PROVIDER>_<NAME> or FI_<NAME> in capitals, from malloc; NULL: out of memory. */
 static char *variable_of(const struct fi_provider *prov, const char *name)
 {
 	const char *prov_name = prov && prov->name ? prov->name : "";
@@ -72,7 +72,7 @@ static int find_type(const char *variable, enum fi_param_type *type)
 	return p ? 0 : -FI_ENOENT;
 }
 
-/* Takes over name and help. A parameter defined before stays as it was. */
+/* Takes over name and help. A parameter defined before keeps its definition. */
 static int define(char *name, enum fi_param_type type, char *help)
 {
 	struct param *p = malloc(sizeof(*p));
@@ -121,7 +121,7 @@ int fi_param_define(const struct fi_provider *provider, const char *param_name,
 	return define(name, type, help);
 }
 
-/* As env_parse, but a boolean becomes an int. */
+/* Calls env_parse; a boolean becomes an int. */
 static int parse(enum fi_param_type type, const char *text, void *value)
 {
 	bool truth;
@@ -135,7 +135,10 @@ static int parse(enum fi_param_type type, const char *text, void *value)
 	return ret;
 }
 
-/* The text of a parameter that is known; *variable, from malloc, in any case. */
+/*
+ * Finds the value of a known parameter. Takes the result of variable_of; the caller frees it. 0,
+ * -FI_ENOENT, -FI_ENODATA or -FI_ENOMEM.
+ */
 static int find_text(char *variable, enum fi_param_type *type, const char **text)
 {
 	int ret = variable ? find_type(variable, type) : -FI_ENOMEM;
@@ -177,7 +180,7 @@ static int describe(struct fi_param *to, const char *name, enum fi_param_type ty
 	return to->name && help && (to->value || !value) ? 0 : -FI_ENOMEM;
 }
 
-/* The help text of a row with its default, from malloc. */
+/* Returns a row's help text and default, from malloc; NULL: out of memory. */
 static char *row_help(const struct env_row *row)
 {
 	char *help;
@@ -198,7 +201,7 @@ static size_t count_defined(void)
 	return count;
 }
 
-/* With the lock held; `to` has room for all and a last, empty entry. */
+/* Lock held. `to` has space for all parameters and a last, empty entry. */
 static int describe_all(struct fi_param *to, const struct env_row *row, size_t rows)
 {
 	int ret = 0;

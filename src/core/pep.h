@@ -21,7 +21,7 @@ struct pep {
 	struct lock lock;             /* guards the fields below */
 	struct eq *eq;                /* NULL until bound */
 	struct addr name;             /* ADDR_NONE until set, or chosen by cm_open */
-	struct cm_listener *listener; /* bound to `name`; NULL until fi_listen or fi_getname */
+	struct cm_listener *listener; /* bound to `name`; NULL until first needed */
 	bool listening;               /* the driver is in the event queue */
 	bool spent;                   /* an active endpoint took over the name */
 	int backlog;

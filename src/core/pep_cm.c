@@ -13,7 +13,7 @@
 
 #define REQUESTS_PER_CALL 64
 
-/* The address is free, or the name stays as it was. */
+/* Binds the endpoint to a new name. On error the old name stays. Locked. */
 static int rename_locked(struct pep *pep, struct addr *name)
 {
 	struct cm_listener *listener;
@@ -21,7 +21,7 @@ static int rename_locked(struct pep *pep, struct addr *name)
 
 	if (pep->listening || pep->spent)
 		return -FI_EOPBADSTATE;
-	/* By the same name again, perhaps. */
+	/* Unbound first: the new name may be the old one. */
 	if (pep->listener)
 		cm_close(pep->listener);
 	pep->listener = NULL;
@@ -53,7 +53,7 @@ static int pep_cm_setname(fid_t fid, void *addr, size_t addrlen)
 	return ret;
 }
 
-/* Asking makes the name a complete one. */
+/* Binds the endpoint first, to return a complete address. */
 static int pep_cm_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct pep *pep = pep_of((struct fid_pep *)fid);
@@ -100,7 +100,7 @@ static int pep_cm_listen(struct fid_pep *fid)
 	if (first)
 		ret = listen_locked(pep);
 	lock_give(&pep->lock);
-	/* Not under the lock, which a progress call takes. */
+	/* Not under the lock, which drivers take. */
 	if (!ret && first)
 		ret = eq_add_driver(pep->eq, &pep->driver);
 	if (ret && first)
@@ -118,7 +118,7 @@ static int set_address(void **to, size_t *to_len, const struct addr *name, uint3
 	return *to ? addr_to_format(name, format, *to, &len) : -FI_ENOMEM;
 }
 
-/* What an endpoint for the one who asks is to be opened with. NULL: no memory. */
+/* Returns the fi_info for an endpoint that accepts the request; NULL: out of memory. */
 static struct fi_info *request_info(const struct pep *pep, const struct cm_request *req)
 {
 	const struct addr *own = cm_request_own_name(req);
@@ -133,7 +133,7 @@ static struct fi_info *request_info(const struct pep *pep, const struct cm_reque
 	return NULL;
 }
 
-/* Takes the request. */
+/* Posts FI_CONNREQ for the request, and takes it over. */
 static void announce(struct pep *pep, struct cm_request *req)
 {
 	union {
@@ -153,13 +153,16 @@ static void announce(struct pep *pep, struct cm_request *req)
 		if (!eq_post(pep->eq, FI_CONNREQ, &event, sizeof(event.entry) + len))
 			return;
 	}
-	LOG_WARN(LOG_EP_CTRL, "out of memory: a request to be connected is refused");
+	LOG_WARN(LOG_EP_CTRL, "out of memory: a connection request is rejected");
 	if (c)
 		connreq_free(c);
 	fi_freeinfo(info);
 }
 
-/* How many more may wait to be read; the others stay outside, and their sockets wake who sleeps. */
+/*
+ * Returns how many more requests may wait unread. All others stay in the listener, whose socket
+ * wakes sleepers.
+ */
 static size_t room(const struct pep *pep)
 {
 	size_t waiting = eq_waiting(pep->eq, &pep->fid.fid);
@@ -188,7 +191,7 @@ static int pep_cm_reject(struct fid_pep *fid, fid_t handle, const void *param, s
 {
 	struct connreq *c = connreq_of(handle);
 
-	(void)fid; /* a request does not depend on whom it came to any more */
+	(void)fid; /* a request is independent of the endpoint that received it */
 	if (!c || (paramlen && !param)) {
 		LOG_WARN(LOG_EP_CTRL, "fi_reject: %s", c ? "no data" : "the handle is no request");
 		return -FI_EINVAL;

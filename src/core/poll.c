@@ -10,8 +10,8 @@
 
 struct member {
 	struct list link;
-	struct fid *fid;       /* completion queue or counter; counted in its ref */
-	struct cntr_mark seen; /* of a counter, at the last poll */
+	struct fid *fid;       /* completion queue or counter, which we hold a reference to */
+	struct cntr_mark seen; /* state of a counter at the last poll */
 };
 
 /* Set locked. */
@@ -26,7 +26,10 @@ static struct member *find_member(struct poll_set *set, const struct fid *fid)
 	return NULL;
 }
 
-/* Why it cannot be a member, or its count of references. */
+/*
+ * Checks whether `fid` can be a member, and sets *ref to its reference count. 0 or a negative
+ * error.
+ */
 static int check_fid(const struct poll_set *set, struct fid *fid, uint64_t flags, int **ref)
 {
 	struct domain *dom;
@@ -45,7 +48,8 @@ static int check_fid(const struct poll_set *set, struct fid *fid, uint64_t flags
 	}
 	if (dom == set->dom)
 		return 0;
-	LOG_WARN(LOG_DOMAIN, "poll set and object of class %zu are of two domains", fid->fclass);
+	LOG_WARN(LOG_DOMAIN, "poll set and object of class %zu have different domains",
+		 fid->fclass);
 	return -FI_EDOMAIN;
 }
 
@@ -64,7 +68,7 @@ static int poll_add(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
 	if (event_fid->fclass == FI_CLASS_CNTR)
 		m->seen = cntr_events((struct cntr *)event_fid);
 	lock_take(&set->lock);
-	if (!find_member(set, event_fid)) { /* once is enough */
+	if (!find_member(set, event_fid)) { /* a repeated add has no effect */
 		list_push(&set->members, &m->link);
 		ref_get(ref);
 		m = NULL;
@@ -134,7 +138,7 @@ static int poll_poll(struct fid_poll *fid, void **context, int count)
 		list_remove(&m->link);
 		list_push(&found, &m->link);
 	}
-	/* Back at the end: with a short array, the others come first next time. */
+	/* Members that were ready go to the end, so the others come first at the next call. */
 	for (struct list *node = list_pop(&found); node; node = list_pop(&found))
 		list_push(&set->members, node);
 	lock_give(&set->lock);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Automatic progress: one thread a domain. It makes progress calls as long as they find something; while
- * the application makes progress itself it only looks in now and then; else it sleeps until a
- * worker's sockets say that something came, and an idle process costs nothing.
+ * Automatic progress: one thread per domain. While progress calls find something, the thread
+ * repeats them. While the application makes progress itself, the thread naps for POLL_IN_MS.
+ * Otherwise the thread sleeps until a worker's descriptor becomes readable, so an idle process uses
+ * no processor time.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,21 +21,25 @@
 #include "core/workers.h"
 #include "link/engine.h"
 
-#define POLL_IN_MS 10 /* while the application polls */
-#define NAP_MS     1  /* while something waits for room at a peer */
+#define POLL_IN_MS 10 /* interval of progress calls while the application polls */
+#define NAP_MS     1  /* limit of a sleep while sends wait for space at a peer */
 
 struct progress {
 	struct domain *dom;
 	pthread_t thread;
-	int epfd;      /* workersfd and wakefd */
-	int workersfd; /* the workers */
+	int epfd;      /* epoll set of workersfd and wakefd */
+	int workersfd; /* epoll set of the workers' descriptors */
 	int wakefd;
 	int stop; /* atomic */
-	int alone; /* atomic: the application goes to sleep, what it polled before is no sign of life */
-	bool armed; /* asleep until a worker wakes it; domain's lock */
+	/* Atomic: the application goes to sleep, so its earlier progress calls do not count. */
+	int alone;
+	bool armed; /* asleep until a worker wakes the thread; domain's lock */
 };
 
-/* How long to sleep in ms; -1: until something comes; 0: do not. Domain locked. */
+/*
+ * Makes a progress call, and returns how long to sleep (ms); -1: until an event; 0: not at all.
+ * Domain locked.
+ */
 static int plan(struct progress *p, unsigned int *seen)
 {
 	struct domain *dom = p->dom;
@@ -85,7 +90,7 @@ static int start_thread(struct progress *p)
 	sigset_t all, old;
 	int err;
 
-	/* Signals are the application's: its own threads take them. */
+	/* The application's own threads take all signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&p->thread, NULL, run, p);
@@ -103,7 +108,7 @@ int progress_start(struct domain *dom)
 		return 0;
 	if (dom->unlocked && ref_busy(&dom->ref)) {
 		LOG_WARN(LOG_DOMAIN,
-			 "automatic progress needs the lock that FI_THREAD_DOMAIN left out: "
+			 "automatic progress needs the lock that FI_THREAD_DOMAIN omits: "
 			 "ask for another threading level");
 		return -FI_EOPNOTSUPP;
 	}
@@ -128,7 +133,8 @@ int progress_start(struct domain *dom)
 	err = start_thread(p);
 	if (!err)
 		return 0;
-	LOG_WARN(LOG_DOMAIN, "no thread for automatic progress: %s", fi_strerror(-err));
+	LOG_WARN(LOG_DOMAIN, "cannot create the thread of automatic progress: %s",
+		 fi_strerror(-err));
 	dom->thread = NULL;
 close_fds:
 	if (p->epfd >= 0)
@@ -146,11 +152,14 @@ void progress_watch(struct domain *dom, int fd)
 	struct epoll_event ev = {.events = EPOLLIN};
 
 	if (dom->thread && epoll_ctl(dom->thread->workersfd, EPOLL_CTL_ADD, fd, &ev))
-		LOG_WARN(LOG_DOMAIN, "a worker cannot wake automatic progress: %s",
+		LOG_WARN(LOG_DOMAIN, "a worker cannot wake the progress thread: %s",
 			 fi_strerror(errno));
 	if (dom->thread && dom->workers.next != dom->workers.prev)
 		dom->rarely = WORKERS_RARELY_AUTO;
-	/* The thread may be asleep already, or who covers all workers, and has not armed this one. */
+	/*
+	 * The thread, or the sleeper that covers all workers, may sleep without having armed this
+	 * worker.
+	 */
 	if (dom->cover)
 		wait_notify(dom->cover);
 	progress_wake(dom);
@@ -165,7 +174,7 @@ void progress_wake(struct domain *dom)
 void progress_rearm(struct domain *dom)
 {
 	if (dom->thread && dom->thread->armed) {
-		dom->thread->armed = false; /* once is enough */
+		dom->thread->armed = false; /* one wakeup is enough */
 		progress_wake(dom);
 	}
 }

@@ -9,7 +9,7 @@
 #include "link/link.h"
 #include "link/engine.h"
 
-/* FI_SHARED_CONTEXT and 0 stand for one of its own. */
+/* FI_SHARED_CONTEXT and 0 mean one context. */
 static unsigned int context_count(size_t asked)
 {
 	return asked == 0 || asked == FI_SHARED_CONTEXT ? 1 : (unsigned int)asked;
@@ -49,7 +49,10 @@ free_ep:
 	return err;
 }
 
-/* A context of the scalable endpoint with its attributes; entered in `slots`. */
+/*
+ * Opens a context of the scalable endpoint, with its attributes; the caller enters it in tx_ctx or
+ * rx_ctx.
+ */
 static int open_context(struct ep *sep, size_t fclass, int idx, struct ep **out, void *context)
 {
 	struct ep *ep = ep_new(sep->dom, fclass, context);
@@ -120,7 +123,7 @@ int sep_rx_context(struct fid_ep *fid, int idx, struct fi_rx_attr *attr, struct 
 	return 0;
 }
 
-/* Where what is posted waits: with the device, or with us. 0 or a negative error. */
+/* Opens the receive context, in the device or in the engine. 0 or a negative error. */
 static int open_receives(struct ep *ep)
 {
 	struct domain *dom = ep->dom;
@@ -145,7 +148,7 @@ static void close_receives(struct ep *ep)
 		xfer_rx_close(ep->rx);
 }
 
-/* Its queues exist from the start; endpoints that bind it bring the messages. */
+/* A shared receive context has queues from the start; endpoints that bind it deliver messages. */
 int sep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **out,
 		 void *context)
 {

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every call that the public headers define inline, once more as a real function of the library.
- * C programs inline the calls and never come here; languages that cannot read C headers bind to
- * these.  The bodies are the headers' own, so the two forms cannot differ, and a call added to a
- * header is exported by adding its name to node WEFT_1.0 of libfabric.map.
+ * Exports every call that the public headers define inline as a function too. C programs inline the
+ * calls; other languages bind to these functions. The bodies are the headers' own, so the two forms
+ * cannot differ. To export a new call, add its name to node WEFT_1.0 of libfabric.map.
  *
- * The library is compiled with hidden visibility, so the functions say that they are not; this
- * must come before the first public header, which would otherwise choose `static inline`.
+ * The library is compiled with hidden visibility, so WEFT_CALL makes the functions visible. It must
+ * precede the first public header, which would otherwise choose `static inline`.
  */
 #define WEFT_CALL __attribute__((visibility("default")))
 
-/* Old calls are exported like all others: a body here that uses one is not a use to warn about. */
+/* Deprecated calls are exported too: their use in a body here is no reason to warn. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-/* The headers have no separate prototypes for what they define inline. */
+/* Inline functions of the headers have no separate prototypes. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 #include <rdma/fabric.h>

@@ -33,7 +33,7 @@ close_epfd:
 	errno = err;
 fail:
 	err = errno;
-	LOG_WARN(LOG_CORE, "no descriptor for a wait object: %s", strerror(err));
+	LOG_WARN(LOG_CORE, "cannot create the descriptors of a wait object: %s", strerror(err));
 	w->epfd = w->evfd = -1;
 	return -err;
 }
@@ -111,7 +111,7 @@ void wait_own(struct waiter *w, struct fid *owner)
 {
 	__atomic_store_n(&w->owner, owner, __ATOMIC_RELEASE); /* pairs with any_ready */
 	if (w->set)
-		wait_notify(&w->set->wait); /* who sleeps on the set has not armed it */
+		wait_notify(&w->set->wait); /* sleepers on the set have not armed this waiter */
 }
 
 int wait_watch_fd(struct waiter *w, int fd, uint32_t events)
@@ -146,7 +146,7 @@ static int get_pollfd(struct waiter *w, struct fi_wait_pollfd *arg)
 {
 	size_t room = arg->nfds;
 
-	/* The one descriptor stays the same, whatever is added behind it. */
+	/* The first descriptor never changes. */
 	arg->change_index = 1;
 	arg->nfds = 1;
 	if (room < 1)
@@ -175,10 +175,10 @@ static int get_wait(struct waiter *w, void *arg)
 		__atomic_store_n(&w->exported, 1, __ATOMIC_SEQ_CST);
 		return get_pollfd(w, arg);
 	default:
-		LOG_WARN(LOG_CORE, "FI_GETWAIT: this kind (%d) has no object to give", (int)w->obj);
+		LOG_WARN(LOG_CORE, "FI_GETWAIT: wait_obj %d has no object to return", (int)w->obj);
 		return -FI_ENOSYS;
 	}
-	__atomic_store_n(&w->exported, 1, __ATOMIC_SEQ_CST); /* partner: wait_cond_signal */
+	__atomic_store_n(&w->exported, 1, __ATOMIC_SEQ_CST); /* pairs with wait_cond_signal */
 	return 0;
 }
 

@@ -51,7 +51,7 @@ struct waiter {
 	int sleeping; /* atomic: a thread may sleep, so events must signal */
 	/* FI_WAIT_SET: joined by wait_init, left by wait_fini. */
 	struct wait_set *set;
-	/* FI_WAIT_MUTEX_COND: the application may hold it at any time; nothing here blocks on it. */
+	/* FI_WAIT_MUTEX_COND: the application may hold it any time; nothing here blocks on it. */
 	pthread_mutex_t mutex;
 	pthread_cond_t cond;
 	struct fid *owner; /* atomic; FI_WAIT_SET: the object that the set arms; see wait_own */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Signals of FI_WAIT_MUTEX_COND. The application holds the mutex from fi_trywait until
- * pthread_cond_wait lets it go, so a signal given without the mutex could fall between the two and be
- * lost. But the signaller may hold the domain's lock, which the application takes with the mutex
- * held: it must not block. Where the mutex is not free, a thread made for it waits in its place.
+ * pthread_cond_wait releases it, so a signal sent without the mutex could come between the two and
+ * be lost. But the signaller may hold the domain's lock, which the application takes while it holds
+ * the mutex: the signaller must not block. If the mutex is not free, a new thread waits for it and
+ * signals.
  */
 #include <signal.h>
 
@@ -11,7 +12,7 @@
 #include "base/log.h"
 #include "core/wait.h"
 
-#define TRIES 100 /* before a thread is worth its price */
+#define TRIES 100 /* attempts before a thread is created */
 
 static void *pay(void *arg)
 {
@@ -34,7 +35,8 @@ static int start_payer(struct waiter *w)
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the application's threads */
+	pthread_sigmask(SIG_SETMASK, &all,
+			&before); /* the application's threads take all signals */
 	err = pthread_create(&thread, &attr, pay, w);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
@@ -56,13 +58,14 @@ static bool signal_if_free(struct waiter *w)
 
 void wait_cond_signal(struct waiter *w)
 {
-	/* Partner: get_wait, which the application calls before it can hold the mutex. */
+	/* Pairs with get_wait, which the application calls before it can hold the mutex. */
 	if (!__atomic_load_n(&w->exported, __ATOMIC_SEQ_CST) || signal_if_free(w))
 		return;
 	__atomic_fetch_add(&w->signalling, 1, __ATOMIC_RELAXED);
 	if (start_payer(w) == 0)
 		return;
 	__atomic_fetch_sub(&w->signalling, 1, __ATOMIC_RELEASE);
-	LOG_WARN(LOG_CORE, "no thread to signal with: a sleeper on a condition may wake late");
+	LOG_WARN(LOG_CORE,
+		 "cannot create a thread to signal: a waiter on a condition may wake late");
 	pthread_cond_broadcast(&w->cond);
 }

@@ -31,7 +31,7 @@ void wait_set_leave(struct wait_set *set, struct waiter *w)
 	ref_put(&set->ref);
 }
 
-/* True when a member has something, or (arm) cannot promise to tell. */
+/* Returns true if a member has something, or (`arm`) cannot promise to wake us. */
 static bool any_ready(struct wait_set *set, bool arm)
 {
 	bool found = false;
@@ -118,8 +118,8 @@ static int check_attr(const struct fi_wait_attr *attr)
 	if (attr && !attr->flags && attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_SET)
 		return 0;
 	if (attr)
-		LOG_WARN(LOG_FABRIC, "no wait set of kind %d with flags %#llx", (int)attr->wait_obj,
-			 (unsigned long long)attr->flags);
+		LOG_WARN(LOG_FABRIC, "fi_wait_open: wait_obj %d with flags %#llx is not supported",
+			 (int)attr->wait_obj, (unsigned long long)attr->flags);
 	return -FI_EINVAL;
 }
 

@@ -11,25 +11,28 @@
 #include "core/wait.h"
 #include "core/wait_set.h"
 
-/* Gate held. Every sleeper looks again at what it waits for. */
+/* Wakes all sleepers, to check what they wait for. Gate held. */
 static void wake_all(struct waiter *w)
 {
 	__atomic_store_n(&w->wakes, w->wakes + 1, __ATOMIC_RELEASE); /* pairs with wait_arm */
 	pthread_cond_broadcast(&w->woken);
 }
 
-/* Makes evfd readable. The flag second: a flag without a token only costs a read. */
+/*
+ * Makes evfd readable. Sets the flag last: a flag without a token costs a read, a token without a
+ * flag would stay.
+ */
 static void ring(struct waiter *w)
 {
 	uint64_t one = 1;
 
-	/* Fails only when it would overflow, and then it is readable already. */
+	/* Fails only if the counter would overflow; evfd is readable then. */
 	if (write(w->evfd, &one, sizeof(one)) < 0)
 		return;
 	__atomic_store_n(&w->rung, 1, __ATOMIC_RELEASE);
 }
 
-/* True when evfd was readable; it is not any more. */
+/* Empties evfd. Returns true if it was readable. */
 static bool unring(struct waiter *w)
 {
 	uint64_t tokens;
@@ -39,7 +42,10 @@ static bool unring(struct waiter *w)
 
 void wait_signal(struct waiter *w)
 {
-	/* First: who arms after this store finds what was published, or is signalled again. */
+	/*
+	 * Before the wakeup: a thread that arms after this store sees what was published, or is
+	 * signalled again.
+	 */
 	__atomic_store_n(&w->sleeping, 0, __ATOMIC_SEQ_CST);
 	if (w->evfd >= 0) {
 		ring(w);
@@ -49,12 +55,12 @@ void wait_signal(struct waiter *w)
 		pthread_mutex_unlock(&w->gate);
 		wait_cond_signal(w);
 	}
-	/* A set with a descriptor has ours among its own. */
+	/* A set's descriptor, if it has one, watches ours. */
 	if (w->set && w->set->wait.evfd < 0)
 		wait_signal(&w->set->wait);
 }
 
-/* A token was taken that sleepers on `w` may have been meant to see. */
+/* Wakes sleepers on `w` after a token was taken that may have been for them. */
 static void nudge(struct waiter *w)
 {
 	pthread_mutex_lock(&w->gate);
@@ -71,7 +77,7 @@ void wait_drain(struct waiter *w)
 	if (w->evfd < 0 || !__atomic_load_n(&w->rung, __ATOMIC_ACQUIRE))
 		return;
 	pthread_mutex_lock(&w->gate);
-	if (!w->leader) { /* it is the leader who has to see the token, and who takes it */
+	if (!w->leader) { /* the leader has to see the token, and takes it */
 		__atomic_store_n(&w->rung, 0, __ATOMIC_RELAXED);
 		took = unring(w);
 		if (took)
@@ -86,13 +92,13 @@ unsigned int wait_arm(struct waiter *w)
 {
 	unsigned int armed = __atomic_load_n(&w->wakes, __ATOMIC_ACQUIRE); /* pairs with wake_all */
 
-	__atomic_store_n(&w->sleeping, 1, __ATOMIC_SEQ_CST); /* partner: wait_notify */
+	__atomic_store_n(&w->sleeping, 1, __ATOMIC_SEQ_CST); /* pairs with wait_notify */
 	return armed;
 }
 
 /*
- * Gate held, let go while asleep. Only a signal that somebody handles ends the sleep of poll; epoll_wait would
- * return to a process that was stopped and goes on, too.
+ * Sleeps as leader. Gate held, released while asleep. Uses poll, which only a handled signal
+ * interrupts; epoll_wait also returns in a process that was stopped and continued.
  */
 static int lead(struct waiter *w, int timeout)
 {
@@ -104,7 +110,7 @@ static int lead(struct waiter *w, int timeout)
 
 	w->leader = true;
 	pthread_mutex_unlock(&w->gate);
-	n = poll(sleep, 2, timeout); /* negative descriptors are none */
+	n = poll(sleep, 2, timeout); /* poll ignores negative descriptors */
 	err = errno;
 	pthread_mutex_lock(&w->gate);
 	w->leader = false;
@@ -116,7 +122,7 @@ static int lead(struct waiter *w, int timeout)
 	return n > 0 ? 0 : -FI_EAGAIN;
 }
 
-/* Gate held, let go while asleep. */
+/* Sleeps as follower. Gate held, released while asleep. */
 static int follow(struct waiter *w, unsigned int armed, int timeout)
 {
 	uint64_t end = clock_us() + (uint64_t)timeout * 1000;
@@ -155,14 +161,14 @@ int wait_sleep(struct waiter *w, int timeout)
 	unsigned int armed = __atomic_load_n(&w->wakes, __ATOMIC_ACQUIRE);
 	int ret = 0;
 
-	/* Taken back already: the signal came before us. wait_signal does it before it wakes. */
+	/* `sleeping` cleared: a signal came before us. wait_signal clears it before it wakes. */
 	if (__atomic_load_n(&w->sleeping, __ATOMIC_SEQ_CST) || w->obj == FI_WAIT_NONE)
 		ret = wait_sleep_since(w, armed, timeout);
 	wait_arm(w);
 	return ret == -FI_EINTR ? -FI_EAGAIN : ret;
 }
 
-/* ms until `end`, rounded up, at most `nap` if that is not 0; -1: no limit. */
+/* Returns the ms until `end`, rounded up, at most `nap` unless that is 0; -1: no limit. */
 static int time_left(uint64_t end, int nap)
 {
 	uint64_t now = clock_us(), ms;
@@ -177,7 +183,7 @@ static int time_left(uint64_t end, int nap)
 	return (int)ms;
 }
 
-/* One arming, one look, one sleep. 0: woken, 1: ready, or an error; -FI_EAGAIN: nothing woke it for so long. */
+/* Arms, checks and sleeps once. 1: ready; 0: woken; -FI_EAGAIN: sleep timed out; or an error. */
 static int round_of(struct waiter *w, struct wait_for *what, uint64_t end)
 {
 	unsigned int armed = wait_arm(w);
@@ -191,7 +197,7 @@ static int round_of(struct waiter *w, struct wait_for *what, uint64_t end)
 	return wait_sleep_since(w, armed, left);
 }
 
-/* Sleeps until ready (1), or until a part of something longer came (0); or an error. */
+/* Sleeps until ready (1), or until `parts` changes (0); or an error. */
 static int sleep_on(struct waiter *w, struct wait_for *what, uint64_t end)
 {
 	unsigned int parts = what->parts;
@@ -216,7 +222,7 @@ int wait_until(struct waiter *w, struct wait_for *what, uint64_t end)
 	do
 		ret = sleep_on(w, what, end);
 	while (ret == 0 && !wait_spin(w, what, end));
-	/* We may have taken the token of somebody who polls the descriptor himself. */
+	/* We may have taken the token of an application thread that polls the descriptor. */
 	if (w->evfd >= 0 && __atomic_load_n(&w->exported, __ATOMIC_RELAXED))
 		ring(w);
 	return ret > 0 ? 0 : ret;

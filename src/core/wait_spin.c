@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Polling, before a sleep and by the application: for how long, and who has the core meanwhile. */
+/* How long to poll before a sleep, and when polling threads yield the core. */
 #include <sched.h>
 
 #include "base/clock.h"
@@ -7,19 +7,19 @@
 #include "base/lock.h"
 #include "core/wait.h"
 
-#define ALONE_POLLS          16   /* a microsecond or two */
-#define OVERSUBSCRIBED_US    2    /* longer than it takes to let the core go when nobody wants it */
-#define OVERSUBSCRIBED_STAYS 64   /* times that nobody wants it, until nobody is thought to */
-#define OVERSUBSCRIBED_MOST  20   /* times as long as alone it polls at most */
-#define HOG_US               1000 /* longer than those take it who wait, too */
-#define OVERSUBSCRIBED_POLLS 64   /* about as long as it takes to let the core go and get it back */
-#define DOUBT_MOST           8    /* looks in vain, more than others, until hardly any are taken, */
-#define DOUBT_WAITS          64   /* only those of one wait in so many */
-#define POLLS_ALONE          256 /* reads in vain: some tens of microseconds, before others get the core */
-#define POLLS_OVERSUBSCRIBED 16 /* where they wanted it */
-#define POLL_US              8  /* longer than a read in vain takes by itself */
+#define ALONE_POLLS          16   /* polls before a yield when alone: a microsecond or two */
+#define OVERSUBSCRIBED_US    2    /* a yield that takes longer let another thread run */
+#define OVERSUBSCRIBED_STAYS 64   /* yields without another thread until the core counts as ours */
+#define OVERSUBSCRIBED_MOST  20   /* limit of polling on a shared core, in multiples of spin_us */
+#define HOG_US               1000 /* a longer yield went to a thread that does not wait */
+#define OVERSUBSCRIBED_POLLS 64   /* polls that take about as long as a yield */
+#define DOUBT_MOST           8    /* failed phases less successful ones, until most are skipped */
+#define DOUBT_WAITS          64   /* then only one wait in so many polls */
+#define POLLS_ALONE          256
+#define POLLS_OVERSUBSCRIBED 16
+#define POLL_US              8 /* longer (us) than a read that finds nothing takes */
 
-/* Lets others have the core; us that they had it. *now: when we have it again. */
+/* Yields the core. Returns how long (us) other threads had it; *now: the time after. */
 static uint64_t give_way(uint64_t *now)
 {
 	uint64_t before = clock_us();
@@ -30,9 +30,10 @@ static uint64_t give_way(uint64_t *now)
 }
 
 /*
- * Polls to make before the core is let go. A thread that shares it with some who wait like us, and was just given it,
- * is often the last of them: what is missing is then on its way from other cores, and to let those run who wait
- * for the same would take longer. That is found out by trying.
+ * Returns how many polls to make before a yield. A thread that just regained a shared core is often
+ * the last of several that wait: the missing message then comes from another core, and a yield to
+ * threads that wait for the same would only delay it. Whether polling pays then is learned by
+ * trying.
  */
 static unsigned int polls_of(struct wait_predictor *h)
 {
@@ -43,7 +44,7 @@ static unsigned int polls_of(struct wait_predictor *h)
 	return OVERSUBSCRIBED_POLLS;
 }
 
-/* How polls_of did, where it took more than one. */
+/* Learns whether polling more than once on a regained core paid. */
 static void learn(struct wait_predictor *h, bool came)
 {
 	if (came)
@@ -52,7 +53,7 @@ static void learn(struct wait_predictor *h, bool came)
 		h->doubt += h->doubt < DOUBT_MOST;
 }
 
-/* Until when to poll, and until when at most, where others use the core meanwhile. */
+/* Ends of polling: alone, and at most while other threads use the core. */
 struct deadline {
 	uint64_t alone, shared;
 };
@@ -65,10 +66,10 @@ static struct deadline deadline_from(uint64_t now)
 }
 
 /*
- * Polls until ready (true), or for as long as it is worth it: a while, and again from each part of something longer
- * that comes. After a few looks it lets others run in between: what we wait for may be theirs to send, from this
- * very core. Where they want it, after one, and then it polls longer, as most of the time is theirs; but who
- * sleeps is woken sooner than others end who do not wait.
+ * Polls until ready (true), or for spin_us, again after each part of a longer operation. Yields
+ * after a few polls, since the thread that is to send to us may need this very core. If other
+ * threads use the core, yields after each poll and polls longer, as most of the time is theirs; but
+ * no longer if one of them does not wait itself (HOG_US): a sleeper regains the core sooner.
  */
 static bool spin_as(struct wait_predictor *h, struct waiter *w, struct wait_for *what, uint64_t end)
 {
@@ -84,7 +85,7 @@ static bool spin_as(struct wait_predictor *h, struct waiter *w, struct wait_for 
 
 		if (what->parts != parts) {
 			parts = what->parts;
-			now = clock_us(); /* that look may have taken long */
+			now = clock_us(); /* the poll may have taken long */
 			to = deadline_from(now);
 		}
 		if (++looks < alone) {

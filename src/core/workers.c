@@ -26,7 +26,7 @@ int workers_add(struct workers *p, struct worker *worker, struct waiter *w)
 		return ret;
 	list[p->count] = (struct workers_use){worker, 1};
 	__atomic_store_n(&p->count, p->count + 1, __ATOMIC_RELAXED);
-	wait_notify(w); /* who sleeps already has not armed it */
+	wait_notify(w); /* present sleepers have not armed the worker */
 	return 0;
 }
 
@@ -67,7 +67,7 @@ static void progress_own(struct workers *p)
 	for (unsigned int i = 1; i < p->count; i++)
 		worker_progress(p->list[i].worker);
 	if (p->count)
-		worker_progress(p->list[0].worker); /* last, so that it returns to our caller */
+		worker_progress(p->list[0].worker); /* last, to be a tail call */
 }
 
 static __attribute__((noinline)) void progress_others(struct domain *dom, struct workers *p)
@@ -106,7 +106,7 @@ void workers_progress_waiting(struct domain *dom, struct workers *p, const struc
 	dom->progress_calls++;
 	if (dom->cover == w)
 		xfer_progress(dom);
-	else /* before the next look the core may be another's for long */
+	else /* the core may be another thread's for long before the next poll */
 		progress_others(dom, p);
 }
 
@@ -136,7 +136,10 @@ void workers_run_due(struct domain *dom)
 		lock_give(&dom->lock);
 }
 
-/* Deferred work can hang on a worker whose descriptor does not wake who sleeps on these. */
+/*
+ * Returns whether deferred work may depend on a worker whose descriptor does not wake sleepers on
+ * `p`.
+ */
 static bool must_poll_others(const struct domain *dom, const struct workers *p)
 {
 	unsigned int count = 0;
@@ -148,7 +151,10 @@ static bool must_poll_others(const struct domain *dom, const struct workers *p)
 	return count > p->count;
 }
 
-/* Does `w` cover all workers, now if nobody did? Domain locked. */
+/*
+ * Returns whether `w` covers all workers of the domain; makes it do so if no waiter does. Domain
+ * locked.
+ */
 static bool covers(struct domain *dom, struct waiter *w)
 {
 	if (!w || !dom->thread || (dom->cover && dom->cover != w))
@@ -169,7 +175,7 @@ void workers_uncover(struct domain *dom, struct waiter *w)
 	lock_give(&dom->lock);
 }
 
-/* Arms its own. Domain locked. *nap as of workers_arm. */
+/* Arms the queue's workers; *nap as in workers_arm. Domain locked. */
 static bool arm_own(struct workers *p, int *nap)
 {
 	bool quiet = true;

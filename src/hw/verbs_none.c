@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In the place of src/hw/verbs where configure found no libibverbs: transports no provider asks for. */
+/*
+ * Replaces src/hw/verbs where configure found no libibverbs. No provider entry uses these
+ * transports.
+ */
 #include "link/link.h"
 
 const struct transport verbs_transport = {.name = "verbs"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The network interfaces of this host as the kernel tells of them: addresses, the best one first,
- * and the way to another host. configure takes ifaces_nl.c where libnl is, else ifaces_plain.c.
+ * This host's network interfaces and addresses, from the kernel, best first; routes to other hosts.
+ * configure selects ifaces_nl.c if libnl is installed, else ifaces_plain.c.
  */
 #ifndef WEFT_INFO_IFACES_H
 #define WEFT_INFO_IFACES_H
@@ -11,56 +11,56 @@
 
 #include "base/addr.h"
 
-/* The further down, the better as a way to other hosts. */
+/* In ascending order of preference for reaching other hosts. */
 enum iface_kind {
 	IFACE_LOOPBACK,
 	IFACE_VIRTUAL, /* tun, tap, dummy, wireguard, vxlan, ... */
-	IFACE_BRIDGE,  /* of containers or virtual machines: none of its ports is an IFACE_NIC */
-	IFACE_VETH,    /* a container's own */
-	IFACE_NIC,     /* hardware, or what stands on it: vlan, bond, bridge */
+	IFACE_BRIDGE,  /* of containers or virtual machines: no port is an IFACE_NIC */
+	IFACE_VETH,    /* inside a container */
+	IFACE_NIC,     /* hardware, or a vlan, bond or bridge on top of hardware */
 };
 
 struct iface {
 	char name[IF_NAMESIZE];
 	int index;
-	int master;          /* index of the bridge or bond it is a port of; 0: of none */
+	int master;          /* index of the bridge or bond that has it as a port; 0: none */
 	uint8_t kind;        /* enum iface_kind */
-	bool up;             /* switched on */
-	bool running;        /* and with a carrier */
-	bool far;            /* packets for hosts far away leave here */
+	bool up;             /* enabled */
+	bool running;        /* enabled and with a carrier */
+	bool far;            /* the default route leads here */
 	unsigned int type;   /* ARPHRD_ of <net/if_arp.h> */
 	size_t mtu;          /* bytes */
-	uint64_t speed;      /* bits a second; 0: not known */
-	char hw_address[64]; /* as text; "": none */
+	uint64_t speed;      /* bits per second; 0: unknown */
+	char hw_address[64]; /* as text; "" if there is none */
 };
 
 struct iface_addr {
-	struct addr addr;   /* port 0; the scope of a link-local one is set */
-	uint8_t prefix;     /* bits of the network's part */
-	bool unsettled;     /* may not be used yet, or should not any more */
-	unsigned int of;    /* its interface: index in struct ifaces.iface */
-	unsigned int place; /* as the kernel told them */
+	struct addr addr;   /* port 0; with the scope if link-local */
+	uint8_t prefix;     /* length (bits) of the network prefix */
+	bool unsettled;     /* tentative or deprecated: not to be used */
+	unsigned int of;    /* index into struct ifaces.iface */
+	unsigned int place; /* position in the kernel's list */
 };
 
 struct ifaces {
 	struct iface *iface;
 	size_t count;
-	struct iface_addr *addr; /* after ifaces_read and ifaces_rank the best ones come first */
+	struct iface_addr *addr; /* best first, after ifaces_read and ifaces_rank */
 	size_t addr_count;
 };
 
-/* Fills *all, which is freed with ifaces_free. Where the kernel does not tell, it is empty. 0 or -FI_ENOMEM. */
+/* Fills *all, to be freed with ifaces_free; empty if the kernel tells nothing. 0 or -FI_ENOMEM. */
 int ifaces_read(struct ifaces *all);
 void ifaces_free(struct ifaces *all);
 
 /*
- * Puts addresses in order, and sees which bridges stand on hardware. First those other hosts can
- * use: hardware before what is virtual, then by speed, by where the default route goes, and IPv4
- * before IPv6. Then loopback; then addresses good on one link only; last what is not up.
+ * Sorts addresses, and finds bridges on hardware. First come addresses that other hosts can reach:
+ * hardware before virtual interfaces, then by speed, default route, IPv4 before IPv6. Then come
+ * loopback, addresses valid on one link only, and last addresses that are not usable.
  */
 void ifaces_rank(struct ifaces *all);
 
-/* Will an address, of an interface that nobody named, do? */
+/* May the address be chosen by default? Its interface has a carrier, and it is not `unsettled`. */
 bool ifaces_usable(const struct ifaces *all, const struct iface_addr *a);
 
 static inline const struct iface *ifaces_of(const struct ifaces *all, const struct iface_addr *a)
@@ -69,42 +69,42 @@ static inline const struct iface *ifaces_of(const struct ifaces *all, const stru
 }
 
 /*
- * The next address from the one at *at on, which is moved past it: of a family (AF_UNSPEC: any) and
- * of the interface of that name, which is up; without a name, of any that is usable. NULL: no more.
+ * Returns the next address from index *at on and advances *at. `family`: AF_UNSPEC is any. `name`:
+ * the address's interface, which must be up; NULL: any usable address. Returns NULL at the end.
  */
 const struct iface_addr *ifaces_next(const struct ifaces *all, int family, const char *name,
 				     size_t *at);
 
-/* The interface that has this address, rather the one named if several have; NULL: none has. */
+/* Returns the interface with this address, preferably the one called `name`; NULL: none. */
 const struct iface *ifaces_holding(const struct ifaces *all, const struct addr *a,
 				   const char *name);
 
 /*
- * The address this host would send from to `to`: kind, ip and scope of *from are set. False: there
- * is no route, or it does not tell.
+ * Sets kind, ip and scope of *from to the source address for packets to `to`. Returns false if
+ * there is no route or it implies no source.
  */
 bool ifaces_route(const struct ifaces *all, const struct addr *to, struct addr *from);
 
 /*
- * The address of this host others are best told, of the interface FI_TCP_IFACE names if it does:
- * that of the best interface, loopback's where there is none. Family as above. Port 0.
- * 0, -FI_ENOMEM, or -FI_EADDRNOTAVAIL: no such interface is up with such an address.
+ * Sets *a to the address to announce to other hosts: the best one, of interface FI_TCP_IFACE if
+ * that is set; loopback if there is no other. `family` as above, port 0. Returns 0, -FI_ENOMEM, or
+ * -FI_EADDRNOTAVAIL: no such interface is up with such an address.
  */
 int ifaces_default(int family, struct addr *a);
 
-/* ---- Between ifaces.c and the file configure chose ---- */
+/* ---- Between ifaces.c and the file configure chose ------------------------------------------- */
 
-/* Room for one more, cleared; NULL: no memory. */
+/* Append an entry, zeroed; NULL: no memory. */
 struct iface *ifaces_add(struct ifaces *all);
 struct iface_addr *ifaces_add_addr(struct ifaces *all);
 
-/* The one of this kernel index, or NULL. */
+/* Returns the interface of this kernel index, or NULL. */
 struct iface *ifaces_at(const struct ifaces *all, int index);
 
-/* Fills everything but speed, far and the order. */
+/* Fills in everything except speed, far and the order. */
 int ifaces_ask(struct ifaces *all);
 
-/* The source address by the kernel's routes, for `to` that is not link-local. */
+/* Asks the kernel's routes for the source address; `to` is not link-local. */
 bool ifaces_ask_route(const struct addr *to, struct addr *from);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The description of a network card in an fi_info. fi_nic(3). */
+/* The description of a network card in fi_info. fi_nic(3). */
 #ifndef WEFT_INFO_NIC_H
 #define WEFT_INFO_NIC_H
 
@@ -8,12 +8,12 @@
 #include "info/ifaces.h"
 
 /*
- * A description with all attributes there and empty, or NULL. Its strings are to be from malloc;
- * closing it frees them, prov_attr not. It answers FI_DUP.
+ * Returns a description with all attributes, empty; or NULL. Its strings must be from malloc:
+ * closing frees them, but not prov_attr. Supports FI_DUP.
  */
 struct fid_nic *nic_new(void);
 
-/* What is known of a network interface: its name and link. NULL: no memory. */
+/* Returns a network interface's description: its name and link; NULL: no memory. */
 struct fid_nic *nic_of(const struct iface *iface);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The RDMA devices of this host as the kernel's sysfs tells of them: whether there are any, and which
- * port of which device an IP address belongs to. No library of theirs is loaded for that.
+ * This host's RDMA devices, from the kernel's sysfs: whether there are any, and which port has an
+ * IP address. Loads no RDMA library.
  */
 #ifndef WEFT_INFO_RDMA_PORTS_H
 #define WEFT_INFO_RDMA_PORTS_H
@@ -13,22 +13,22 @@
 
 #define RDMA_NAME_MAX 64
 
-/* A way out of this host: a port of a device, and how packets from there are addressed. */
+/* A port of a device, and how packets from this port are addressed. */
 struct rdma_port {
 	char device[RDMA_NAME_MAX];
-	uint8_t port;       /* of the device, from 1 */
-	bool infiniband;    /* else Ethernet (RoCE) */
-	uint16_t gid_index; /* in the port's table */
+	uint8_t port;       /* port number, from 1 */
+	bool infiniband;    /* false: Ethernet (RoCE) */
+	uint16_t gid_index; /* index into the port's GID table */
 	uint8_t gid[16];
 };
 
-/* Is there any device? Costs a look at one directory. */
+/* Is there any device? Reads one directory. */
 bool rdma_ports_any(void);
 
 /*
- * The active port that has the address, or the GID that it holds: one whose table of GIDs holds it, as RoCE v2 rather than v1; else,
- * as any address will do on InfiniBand, the first active port of that kind. FI_VERBS_DEVICE_NAME and
- * FI_VERBS_GID_IDX narrow the choice. False: there is none.
+ * Finds the active port with this IP address or GID in its GID table, RoCE v2 preferred to v1. Else
+ * finds the first active InfiniBand port, where any address will do. FI_VERBS_DEVICE_NAME and
+ * FI_VERBS_GID_IDX narrow the choice. Returns false if there is none.
  */
 bool rdma_ports_find(const struct addr *a, struct rdma_port *found);
 

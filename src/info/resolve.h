@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The addresses of an entry: from node and service, from hints, or those of this host.
- * fi_getinfo(3), and fi_shm(7) for names within a host.
+ * Determines the addresses of an entry: from node and service, from hints, or from this host's
+ * interfaces. fi_getinfo(3), and fi_shm(7) for names within a host.
  */
 #ifndef WEFT_INFO_RESOLVE_H
 #define WEFT_INFO_RESOLVE_H
@@ -13,7 +13,7 @@
 
 struct ip_ends;
 
-/* The arguments of fi_getinfo, and what was found out so far. */
+/* The arguments of fi_getinfo, and results shared by all providers. */
 struct query {
 	uint32_t version;
 	const char *node, *service;
@@ -23,9 +23,9 @@ struct query {
 };
 
 /*
- * Fills addr_format, src_addr, dest_addr, nic and the name of the domain of `info`; entries for
- * further addresses of this host, if any, are linked behind it. 0, -FI_ENOMEM, or -FI_ENODATA with
- * a reason; what is filled belongs to `info` in any case.
+ * Fills in addr_format, src_addr, dest_addr, nic and the domain name of `info`. Links entries for
+ * further addresses of this host behind it. Returns 0, -FI_ENOMEM, or -FI_ENODATA with a reason.
+ * `info` owns what was filled in, also on failure.
  */
 int resolve(const struct provider *v, const struct query *q, struct fi_info *info,
 	    struct refusal *why);

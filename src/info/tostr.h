@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Words for what the interface is made of: values, flags and attributes, as fi_tostr gives them.
- * tostr_names.c holds the one list of names, tostr_layout.c the members of each struct.
- * fi_fabric(3).
+ * Text for values, flags and structs of the public interface, for fi_tostr. tostr_names.c lists all
+ * names, tostr_layout.c the members of all structs. fi_fabric(3).
  */
 #ifndef WEFT_INFO_TOSTR_H
 #define WEFT_INFO_TOSTR_H
@@ -12,7 +11,7 @@
 
 #include "base/text.h"
 
-/* What has words but no fi_type; numbered above all of these. */
+/* Sets without an fi_type; their numbers are above all fi_type values. */
 enum tostr_set {
 	TOSTR_RESOURCE_MGMT = 64,
 	TOSTR_AV_FLAGS,
@@ -34,32 +33,32 @@ struct tostr_name {
 };
 
 struct tostr_names {
-	const struct tostr_name *name; /* NULL: no set of names */
+	const struct tostr_name *name; /* NULL: not a set of names */
 	size_t count;
-	bool flags; /* each name is a bit, else a value */
-	bool wide;  /* the public type has 64 bits, else 32 */
+	bool flags; /* names are bits; else values */
+	bool wide;  /* the public type has 64 bits; else 32 */
 };
 
-/* The names of a set, an fi_type or enum tostr_set; NULL when it is none of names. */
+/* Returns the names of a set (fi_type or enum tostr_set); NULL: not a set of names. */
 const struct tostr_names *tostr_names(int set);
 
-/* The name of a value, "Unknown" if it has none; for messages, too. */
+/* Returns the name of a value, or "Unknown". Also for log messages. */
 const char *tostr_name(int set, uint64_t value);
 
-/* The names of the bits set, separated by ", ". Bits without a name are left out. */
+/* Writes the names of the set bits, separated by ", ". Omits bits without a name. */
 void tostr_flags(struct text *t, int set, uint64_t value);
 
-/* The value at `data`, of the public type, in a set of names. */
+/* Writes the value at `data`, which has the set's public type. */
 void tostr_value(struct text *t, int set, const void *data);
 
-/* The struct at `data`. False when `type` is none of a struct. */
+/* Writes the struct at `data`. Returns false if `type` is not a struct. */
 bool tostr_struct(struct text *t, enum fi_type type, const void *data);
 
-/* An object by what it says of itself, else by its address. */
+/* Writes an object's own description, or its address. */
 void tostr_fid(struct text *t, const struct fid *fid);
 void tostr_nic(struct text *t, const struct fid_nic *nic);
 
-/* An address in one of the formats of fi_info; nothing for a format that has no text. */
+/* Writes an address in a format of fi_info; nothing if the format has no text. */
 void tostr_addr(struct text *t, uint32_t format, const void *addr);
 
 #endif

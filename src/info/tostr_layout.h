@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the structs of the interface are made of, for tostr_info.c. */
+/* Members of the structs of the public interface, for tostr_info.c. */
 #ifndef WEFT_INFO_TOSTR_LAYOUT_H
 #define WEFT_INFO_TOSTR_LAYOUT_H
 
@@ -7,7 +7,7 @@
 
 #include "info/tostr.h"
 
-/* How a member is written. */
+/* Formats of members. */
 enum tostr_kind {
 	SIZE, /* size_t */
 	U8,
@@ -17,19 +17,19 @@ enum tostr_kind {
 	INT,
 	HEX32,
 	HEX64,
-	BITS64, /* hexadecimal with all its digits */
+	BITS64, /* hexadecimal, all digits */
 	STR,
 	PTR,
 	VERSION,
 	CTX_COUNT, /* size_t or FI_SHARED_CONTEXT */
-	NAMED      /* a value or flags of a set of names */
+	NAMED      /* values or flags with names */
 };
 
 struct tostr_member {
 	const char *name;
 	size_t offset;
 	enum tostr_kind kind;
-	int set; /* NAMED: which; an fi_type or enum tostr_set */
+	int set; /* for NAMED: fi_type or enum tostr_set */
 };
 
 struct tostr_layout {
@@ -38,7 +38,7 @@ struct tostr_layout {
 	size_t count;
 };
 
-/* The members of a struct, by fi_type or enum tostr_set; NULL when it is none of a struct. */
+/* Returns the members of a struct (fi_type or enum tostr_set); NULL: not a struct. */
 const struct tostr_layout *tostr_layout(int set);
 
 #endif

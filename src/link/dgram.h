@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The contract between the engine and a transport of datagrams (FI_EP_DGRAM): messages that go out whole,
- * unreliably and without a connection, nothing of ours around them. Domain locked throughout.
+ * The contract between the engine and a datagram transport (FI_EP_DGRAM). Datagrams go out whole,
+ * unreliably, without a connection and without headers of the library. Domain locked throughout.
  */
 #ifndef WEFT_LINK_DGRAM_H
 #define WEFT_LINK_DGRAM_H
@@ -15,28 +15,30 @@
 #include "base/pool.h"
 #include "link/wire.h"
 
-#define DGRAM_BATCH_MAX 32 /* datagrams that wait to go out together */
+#define DGRAM_BATCH_MAX 32 /* datagrams in one batch */
 
-/* Upper bits of a group's fi_addr_t, below the 16 that may name a receive context: no entry of an
- * address vector has any of them. The lower 32 are its pool_id. */
+/*
+ * High bits of the fi_addr_t of a multicast group, below the 16 bits of a receive context index. No
+ * entry of an address vector has these bits. The low 32 bits are the group's pool_id.
+ */
 #define DGRAM_GROUP (UINT64_C(1) << 47)
 
 struct dgram;
 struct ep;
 struct worker;
 
-/* A multicast group as the endpoint joined it. */
+/* A multicast group that the endpoint has joined. */
 struct dgram_group {
 	struct list link; /* dgram->groups */
 	struct addr addr;
 	bool sends, receives;
-	int fd; /* the transport's: where its datagrams come in; -1: nowhere, or elsewhere */
-	uint32_t watched; /* the transport's */
+	int fd; /* the transport's: the group's datagrams arrive here; -1: not on an own socket */
+	uint32_t watched; /* for the transport's use */
 };
 
-/* A datagram that was accepted and is not out yet. */
+/* A datagram that was accepted and is not sent yet. */
 struct dgram_out {
-	struct ep *ep; /* whom to tell */
+	struct ep *ep; /* endpoint to which the completion is reported */
 	struct addr to;
 	uint64_t flags;
 	void *context;
@@ -46,28 +48,28 @@ struct dgram_out {
 
 struct dgram_ops {
 	/*
-	 * One datagram. 0; -FI_EAGAIN: no room; another negative error: it cannot be sent at all; a
-	 * positive one: there is no way to that address.
+	 * Sends one datagram. Returns 0; -FI_EAGAIN: no space; another negative error: the datagram
+	 * cannot be sent; a positive error: the destination is unreachable.
 	 */
 	int (*send)(struct dgram *d, const struct addr *to, const struct iovec *iov, size_t count);
-	/* Several, in order: how many went out; if it is none, negative, why the first did not. */
+	/* Sends several datagrams in order. Returns how many went out, or why the first did not. */
 	int (*send_many)(struct dgram *d, const struct dgram_out *outs, unsigned int count);
 	/*
-	 * From now on datagrams to the group come in; what is sent to a group leaves by the interface
-	 * of the endpoint's address. 0 or a negative error.
+	 * Joins `g`: from now on its datagrams are received. Datagrams to a group leave by the
+	 * interface of the endpoint's address. Returns 0 or a negative error.
 	 */
 	int (*join)(struct dgram *d, struct dgram_group *g);
 	void (*leave)(struct dgram *d, struct dgram_group *g);
 };
 
-/* Embedded at the start of the transport's state, which it opens with dgram_init. */
+/* Embedded at the start of the transport's state, which calls dgram_init. */
 struct dgram {
 	const struct dgram_ops *ops;
 	struct worker *worker;
-	size_t max; /* bytes of the longest datagram */
+	size_t max; /* length limit of a datagram (bytes) */
 	struct list groups;
 	struct pool group_pool;
-	struct dgram_out *batch; /* DGRAM_BATCH_MAX of them, NULL before the first */
+	struct dgram_out *batch; /* array of DGRAM_BATCH_MAX; NULL until the first use */
 	unsigned int batch_count;
 };
 

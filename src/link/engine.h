@@ -196,7 +196,7 @@ void defer_worker_closing(struct worker *worker);
 /* Ends the unsent operation of this context with -FI_ECANCELED. Returns 0 or -FI_ENOENT. */
 int xfer_cancel(struct worker *worker, void *context);
 
-/* ---- Connected endpoints, see xfer/conn/cm.c. XFER_CM_DATA bytes of application data travel. ----------- */
+/* ---- Connected endpoints, see xfer/conn/cm.c. XFER_CM_DATA bytes of application data travel. - */
 
 /*
  * Listeners of a passive endpoint; the owner serializes all calls. cm_open binds to *name

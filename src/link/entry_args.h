@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the entries of link/entry_rma.h and link/entry_atomic.h hand to the implementation that includes them. */
+/* Arguments that the entries of link/entry_rma.h and link/entry_atomic.h pass to their includer. */
 #ifndef WEFT_LINK_ENTRY_ARGS_H
 #define WEFT_LINK_ENTRY_ARGS_H
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The entries of an atomic table, fi_atomic(3). An includer is one implementation of them; it defines before
+ * Template: the entries of an atomic table, fi_atomic(3). The including file is the implementation.
+ * It includes link/entry_args.h and core/ep.h, and defines before:
  *   ENTRY_ATOMIC                  the name of the table
  *   ENTRY_FETCH_FLAGS(ep)         the default flags of an atomic with a result
  *   ENTRY_MSG_FLAGS(ep, flags)    the flags of a ...msg call
  *   atomic_one(ep, struct entry_atomic)               posts an atomic on one buffer of each kind
  *   atomic_lists(ep, entry_atomic_msg, flags)         posts one on lists
  *   atomic_valid(form, datatype, op, count)           the answer of fi_*atomicvalid
- * and has link/entry_args.h and core/ep.h.
  */
 
-/* The elements of all lists are meant for one range. */
+/* Returns the sum of the elements in all segments, which correspond to one remote range. */
 static size_t elements_of(const struct fi_ioc *ioc, size_t count)
 {
 	size_t sum = 0;
@@ -98,7 +98,7 @@ static ssize_t atomic_compwrite(struct fid_ep *fid, const void *buf, size_t coun
 						    .context = context});
 }
 
-/* The lists of a ...v call, all for one range of `elements`. */
+/* The message of a ...v call: its lists, and one remote range of `elements`. */
 #define ATOMIC_MSG(elements)                                                                       \
 	&(struct fi_msg_atomic)                                                                    \
 	{                                                                                          \

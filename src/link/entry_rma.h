@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The entries of an rma table, fi_rma(3). An includer is one implementation of them; it defines before
+ * Template: the entries of an rma table, fi_rma(3). The including file is the implementation. It
+ * includes link/entry_args.h and core/ep.h, and defines before:
  *   ENTRY_RMA                     the name of the table
  *   ENTRY_READ_FLAGS(ep)          the default flags of a read
  *   ENTRY_MSG_FLAGS(ep, flags)    the flags of a ...msg call
  *   rma_one(ep, struct entry_rma, write)       posts an operation on one buffer and one range
  *   rma_lists(ep, fi_msg_rma, flags, write)    posts one on lists
- * and has link/entry_args.h and core/ep.h.
  */
 
 static size_t bytes_of(const struct iovec *iov, size_t count)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A posted receive, which a transport of datagrams fills by itself. */
+/* A posted receive. Datagram transports fill it directly. */
 #ifndef WEFT_LINK_RECV_H
 #define WEFT_LINK_RECV_H
 
@@ -15,14 +15,14 @@ struct work;
 
 struct recv {
 	struct list link;
-	fi_addr_t src; /* FI_ADDR_UNSPEC: from anybody */
+	fi_addr_t src; /* FI_ADDR_UNSPEC: from any peer */
 	uint64_t tag, ignore;
 	uint64_t flags; /* FI_MULTI_RECV, FI_COMPLETION, FI_CLAIM ... */
 	void *context;
-	struct work *work;     /* deferred work it belongs to, or NULL */
-	size_t len;            /* room left in all segments */
-	unsigned int arriving; /* messages being received into it */
-	bool exhausted;        /* multi-receive: no further message fits */
+	struct work *work;     /* deferred work that posted the receive, or NULL */
+	size_t len;            /* free bytes in all segments */
+	unsigned int arriving; /* messages being received into this receive */
+	bool exhausted;        /* multi-receive: no space for another message */
 	unsigned int iov_count;
 	struct iovec iov[RX_IOV_MAX];
 };

@@ -17,7 +17,7 @@ struct packet;
 struct recv;
 struct worker;
 
-/* ---- The worker that opened the transport, from any of its functions ------------------------------- */
+/* ---- The transport's worker, from any function of the transport ------------------------------ */
 
 struct domain *worker_domain(const struct worker *worker);
 /* Returns the worker's address, which the transport's `open` may complete. */
@@ -31,7 +31,7 @@ bool worker_alone(const struct worker *worker, const void *state);
 /* Returns the transport's state in another open worker of the domain, NULL if there is none. */
 void *worker_successor(const struct worker *worker, const void *state);
 
-/* ---- Links: src/xfer/msg/rx_deliver.c, rxreq.c, rdma.c, rma_rdma.c, conn.c --------------------------------- */
+/* ---- Links: src/xfer/msg/rx_deliver.c, rxreq.c, rdma.c, rma_rdma.c, conn.c ------------------- */
 
 /*
  * Received packets, from `progress`. `src` names the peer: its number in our pool of peers, which
@@ -66,7 +66,7 @@ void rx_rdma_failed(struct worker *worker, uint32_t src);
  */
 void rx_ended(struct worker *worker, uint32_t src, int err);
 
-/* ---- Datagrams: src/xfer/dgram/dgram_rx.c, dgram_tx.c ------------------------------------------------------ */
+/* ---- Datagrams: src/xfer/dgram/dgram_rx.c, dgram_tx.c ---------------------------------------- */
 
 void dgram_init(struct dgram *d, struct worker *worker, const struct dgram_ops *ops);
 /* Leaves the groups and drops the batch. */
@@ -92,7 +92,7 @@ void dgram_fail(struct dgram *d, int err);
 /* Sends the batch as far as the kernel accepts it. Returns true if something was sent. */
 bool dgram_flush(struct dgram *d);
 
-/* ---- Connected endpoints of a device: src/xfer/conn/cm.c ------------------------------------------------- */
+/* ---- Connected endpoints of a device: src/xfer/conn/cm.c ------------------------------------- */
 
 /* From now on the device performs the operations of the worker's endpoint; NULL: no longer. */
 void offload_set(struct worker *worker, struct offload *n);

@@ -101,7 +101,7 @@ fi_addr_t peer_reported(struct peer *peer)
 	return addr == FI_ADDR_NOTAVAIL ? addr : av_user_id(peer->worker->av, addr);
 }
 
-/* Puts the peer into the table, unless another one has the entry. */
+/* Enters the peer in worker->peers, unless another peer has the entry. */
 static void enter(struct peer *peer, fi_addr_t addr)
 {
 	if (peer->worker->peers[addr] != &peer_nobody)
@@ -126,7 +126,10 @@ struct peer *peer_get(struct worker *worker, fi_addr_t addr)
 	if (peer->addr == FI_ADDR_NOTAVAIL)
 		peer->addr = addr;
 	enter(peer, addr);
-	/* Connected to a peer that had the address before? Its disconnect message may have been lost. */
+	/*
+	 * The connection may be to an earlier peer of this address, whose disconnect message we
+	 * have not read.
+	 */
 	if (peer->state == PEER_CONNECTED && !worker->in_progress && conn_poll(worker) &&
 	    worker->sleepers)
 		worker_wake(worker);
@@ -147,8 +150,8 @@ fi_addr_t peer_addr_lookup(struct peer *peer)
 		return addr;
 	enter(peer, addr);
 	/*
-	 * Only the peer in the table notes its entry, so that removing the entry finds it; with a link to
-	 * ourselves there are two peers of one name.
+	 * Only the peer in worker->peers notes its entry, so that removing the entry finds the
+	 * peer. With a link to ourselves there are two peers of one name.
 	 */
 	if (peer->worker->peers[addr] == peer)
 		peer->addr = addr;
@@ -183,7 +186,10 @@ void peer_refresh(struct peer *peer)
 	peer->link = open ? peer->real : &peer_full_link;
 }
 
-/* No message of the peer will match a receive any more: receives that name it alone end with `err`, if not 0. */
+/*
+ * Makes all contexts forget the peer. Receives that name it alone end with `err` (positive), unless
+ * `err` is 0.
+ */
 static void forget_in_receives(struct peer *peer, int err)
 {
 	struct worker *worker = peer->worker;
@@ -197,7 +203,10 @@ static void forget_in_receives(struct peer *peer, int err)
 	}
 }
 
-/* All late messages have been delivered: only now the receives for the peer end. */
+/*
+ * Ends the unread state: all messages have been delivered, so receives that name the peer alone end
+ * now.
+ */
 static void read_out(struct peer *peer)
 {
 	peer->conn.unread = false;
@@ -215,8 +224,8 @@ void peer_connected(struct peer *peer)
 	peer->tx.xoff_received = peer->conn.disconnect_received = false;
 	peer_refresh(peer);
 	tx_flush(peer);
-	if (__builtin_expect(peer->conn.over_budget,
-			     0)) /* by what it sent before we knew that it is connected */
+	/* Messages that came before our link was made may have exceeded a budget. */
+	if (__builtin_expect(peer->conn.over_budget, 0))
 		peer_busy(peer);
 }
 
@@ -227,7 +236,7 @@ void peer_over_budget(struct peer *peer, const char *of_what, size_t max)
 	if (peer->conn.over_budget)
 		return;
 	addr_print(&peer->name, text, sizeof(text));
-	LOG_WARN(LOG_EP_DATA, "%s: more than %zu bytes %s: its connection is ended", text, max,
+	LOG_WARN(LOG_EP_DATA, "%s exceeds %zu bytes %s: disconnecting the peer", text, max,
 		 of_what);
 	peer->conn.over_budget = true;
 	peer_busy(peer);
@@ -238,7 +247,7 @@ void peer_starve(struct peer *peer, const char *what)
 	char text[ADDR_STR_MAX + 32];
 
 	addr_print(&peer->name, text, sizeof(text));
-	LOG_WARN(LOG_EP_DATA, "%s: out of memory for %s: its connection is ended", text, what);
+	LOG_WARN(LOG_EP_DATA, "%s: out of memory for %s: disconnecting the peer", text, what);
 	peer->conn.starved = peer->conn.over_budget = true;
 	peer_busy(peer);
 }
@@ -253,8 +262,8 @@ static void close_sockets(struct peer *peer)
 }
 
 /*
- * After an orderly end, ours or the peer's, the link still sends what is posted; else it must not, because that
- * was reported as failed.
+ * Closes the link. After an end in good order, ours or the peer's, posted packets are still sent.
+ * Otherwise they must not be: they were reported as failed.
  */
 static void close_link(struct peer *peer, int err)
 {
@@ -265,7 +274,7 @@ static void close_link(struct peer *peer, int err)
 	peer->real = NULL;
 }
 
-/* prov_errno: the device's reason if it ended the link, else `err`. */
+/* Returns the prov_errno: the device's reason if the device ended the link, else `err`. */
 static int reason_of(const struct peer *peer, int err)
 {
 	return peer->real && peer->real->reason && !peer->conn.disconnect_received
@@ -273,12 +282,15 @@ static int reason_of(const struct peer *peer, int err)
 		       : err;
 }
 
-/* Ends the use of the link: reads out what has come by it, closes its sockets. */
+/*
+ * Ends the use of the link: aborts RDMA, begins to deliver what has arrived (reap), closes the
+ * sockets.
+ */
 static void disconnect(struct peer *peer)
 {
 	struct worker *worker = peer->worker;
 
-	/* The peer may have sent by our hello's descriptors before we made our link. */
+	/* The peer may have sent through our hello's descriptors before we made our link. */
 	bool came = peer->real || (peer->state == PEER_HANDSHAKE && peer->conn.inside);
 	enum link_kind kind = peer->real ? peer->conn.kind : LINK_HOST;
 	const struct transport *t = worker->via[kind].transport;
@@ -287,7 +299,7 @@ static void disconnect(struct peer *peer)
 		worker->handshakes--;
 	conn_abandon(peer);
 	peer->conn.losing = true;
-	/* Memory of requests that end below is their owners' again. */
+	/* The requests end below, and the application may then reuse their memory. */
 	if (peer->real)
 		peer->real->rdma->abort(peer->real);
 	if (came && t->reap)
@@ -311,7 +323,7 @@ bool peer_reads_out(struct peer *peer)
 {
 	struct worker *worker = peer->worker;
 
-	/* While the peer connects anew its old claims are not looked for: its new ones look the same. */
+	/* Do not reap while the peer connects anew: its new slot claims look like the old ones. */
 	if (!peer->conn.unread || peer->state != PEER_IDLE ||
 	    worker->via[LINK_HOST].transport->reap(worker->via[LINK_HOST].state, pool_id(peer)))
 		return false;

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "xfer/conn/conn.h"
 
-#define SAY_MS 1000
+#define SAY_MS 1000 /* between two log lines */
 
 static void note(struct worker *worker, bool last)
 {
@@ -16,7 +16,7 @@ static void note(struct worker *worker, bool last)
 			worker->via[i].transport->quiesce(worker->via[i].state, last);
 }
 
-/* Logs, once a second, which peer we wait for: it may be stopped in the middle of a copy. */
+/* Logs the peer that delays us, once a second: it may be stopped in the middle of a copy. */
 static void say(struct worker *worker, uint32_t id, uint64_t *next)
 {
 	struct peer *peer = pool_find(&worker->peer_pool, id);
@@ -31,7 +31,10 @@ static void say(struct worker *worker, uint32_t id, uint64_t *next)
 	LOG_WARN(LOG_MR, "close: waiting for %s, which accesses our memory directly", text);
 }
 
-/* The locked domain stays locked: a peer's copy needs nothing of us. */
+/*
+ * Waits until the noted direct accesses have ended. Keeps the domain's lock: a peer's copy needs
+ * nothing of us.
+ */
 static void wait_for_peers(struct worker *worker, enum link_kind kind)
 {
 	const struct transport *t = worker->via[kind].transport;
@@ -43,8 +46,8 @@ static void wait_for_peers(struct worker *worker, enum link_kind kind)
 		return;
 	while (!t->quiesced(state, &id)) {
 		say(worker, id, &next);
-		conn_poll(
-			worker); /* the guards of a dead peer are released when its death is noticed */
+		/* conn_poll notices the death of a peer and releases its access guards. */
+		conn_poll(worker);
 		sched_yield();
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a transport sees of the worker that opened it. */
+/* Accessors for transports: the worker that opened them. */
 #include "link/upcall.h"
 
 #include "xfer/worker.h"

@@ -25,11 +25,14 @@
 #include "xfer/msg/tx.h"
 #include "xfer/rndv/spec.h"
 
-/* Progress calls between two polls of the sockets, a power of two less one: during a handshake, and else. */
+/*
+ * Progress calls between two polls of the sockets, a power of two less one: during handshakes, and
+ * otherwise.
+ */
 #define POLL_CALLS_BUSY 7u
 #define POLL_CALLS_IDLE 63u
 #define POLL_MS         1
-/* Progress calls between two checks of one-sided operations without an answer, likewise. */
+/* Progress calls between two calls of rma_help, a power of two less one. */
 #define HELP_CALLS 63u
 
 static void init_fields(struct worker *worker, struct domain *dom)
@@ -59,7 +62,10 @@ static void fini_fields(struct worker *worker)
 	free(worker);
 }
 
-/* Chooses the endpoint's name; a wildcard becomes an address that peers can use. */
+/*
+ * Sets worker->name from info->src_addr; a wildcard becomes an address that peers can use. 0 or a
+ * negative error.
+ */
 static int choose_name(struct worker *worker, const struct fi_info *info)
 {
 	static const unsigned char any[16];
@@ -81,7 +87,7 @@ static int choose_name(struct worker *worker, const struct fi_info *info)
 	return err;
 }
 
-/* An entry for peers of this host alone gets nothing of the network. fi_getinfo(3) FI_LOCAL_COMM */
+/* An info with FI_LOCAL_COMM alone uses shm alone. fi_getinfo(3) */
 unsigned int worker_wanted(const struct fi_info *info)
 {
 	const struct provider *provider = provider_of(info);
@@ -132,7 +138,7 @@ static int open_hw(struct worker *worker, unsigned int wanted)
 	return err;
 }
 
-/* All but listeners. */
+/* Sets up everything but the listeners. 0 or a negative error. */
 static int prepare(struct worker *worker, const struct fi_info *info, unsigned int barred)
 {
 	int err;
@@ -240,7 +246,7 @@ int worker_reserve(struct worker *worker, fi_addr_t addr)
 	return 0;
 }
 
-/* A connected endpoint has one peer, in entry 0 of its table, whatever its address vector holds. */
+/* A connected endpoint has one peer, in entry 0 of its table, and uses no address vector. */
 void worker_bind_av(struct worker *worker, struct av *av)
 {
 	if (worker->av == av || worker->cm)
@@ -305,7 +311,7 @@ static __attribute__((noinline, cold)) bool flush_busy(struct worker *worker)
 	return progressed;
 }
 
-/* Handshakes are under way. */
+/* Are handshakes under way? */
 static inline bool expecting(const struct worker *worker)
 {
 	return worker->handshakes || worker->acceptor.count;
@@ -344,7 +350,8 @@ void worker_del_waiter(struct worker *worker, struct waiter *w)
 }
 
 /*
- * This thread has read what was to wake another one: the other must arm again, or it would miss what comes next.
+ * The calling thread may have read the byte that was to wake a sleeper. The sleeper must arm again,
+ * or it would miss the next event.
  */
 __attribute__((noinline, cold)) void worker_wake(struct worker *worker)
 {
@@ -379,7 +386,7 @@ bool worker_progress(struct worker *worker)
 	every = expecting(worker) ? POLL_CALLS_BUSY : POLL_CALLS_IDLE;
 	if (__builtin_expect(worker->armed || !(++worker->progress_calls & every), 0))
 		heard = poll_sockets(worker);
-	/* This call may have read the byte that was to wake a sleeper. */
+	/* The calls above may have read the byte that was to wake a sleeper. */
 	if (__builtin_expect(worker->sleepers && (progressed || heard), 0))
 		worker_wake(worker);
 	worker->in_progress = false;

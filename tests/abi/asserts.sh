@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The public headers against the tables of the interface: sizes, offsets, types, values, prototypes, by gcc and clang.
+# Compares the public headers with the tables of the API: sizes, offsets, types, values, prototypes,
+# with gcc and clang.
 set -u
 cd "$(dirname "$0")/../.." || exit
 tables=tests/abi/tables

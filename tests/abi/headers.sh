@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # TIMEOUT=300
-# Each public header alone, in every language standard that programs use, without a warning.
+# Each public header compiles alone, in every language standard that programs use, without a
+# warning.
 set -u
 cd "$(dirname "$0")/../.." || exit
 log=$(mktemp)
@@ -9,7 +10,7 @@ trap 'rm -f "$log"' EXIT
 warn='-Wall -Wextra -pedantic -Werror'
 tried=0 failed=0
 
-# one COMPILER LANGUAGE STANDARD: all headers, each in a file of its own.
+# one COMPILER LANGUAGE STANDARD: compiles each header in a file of its own.
 one() {
 	local header
 	echo 'int main(void) { return 0; }' | $1 -x "$2" -std="$3" -fsyntax-only - 2>/dev/null || return

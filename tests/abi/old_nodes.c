@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls the entry points of every node as a program linked with it does: each struct handed in has
- * the size of that release and ends where the mapped memory ends, so one byte too many read or
- * written is the end of this program.  Argument: the library.
+ * Calls the entry points of each symbol version as a program linked with it does. Each struct
+ * passed in has the size of that release and ends at an unmapped page, so reading or writing one
+ * byte too many crashes this program. Argument: the library.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -25,7 +25,7 @@
 		}                                                                                  \
 	} while (0)
 
-/* Bytes a program linked with the node compiled in. */
+/* Sizes compiled into a program linked with the version. */
 struct node {
 	const char *name;
 	uint32_t api;
@@ -50,7 +50,7 @@ static void (*freeinfo)(struct fi_info *);
 static int (*getinfo)(uint32_t, const char *, const char *, uint64_t, const struct fi_info *,
 		      struct fi_info **);
 
-/* `size` bytes of zeros before a page that is not there. Never given back. */
+/* Returns `size` zeros in front of an unmapped page. Never freed. */
 static void *at_edge(size_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -111,7 +111,7 @@ static struct fi_ops nic_ops = {
 
 static struct fid_nic nic = {.fid = {.fclass = FI_CLASS_NIC, .ops = &nic_ops}};
 
-/* ---- Structs of the time ---- */
+/* ---- Structs of the old releases ---- */
 
 static bool has(size_t size, size_t offset)
 {
@@ -161,7 +161,7 @@ static struct fi_domain_attr *old_domain(void)
 	return copy_at_edge(&attr, now->domain_attr);
 }
 
-/* Everything the release had, and `next`, which a copy does not follow. */
+/* Returns an info with all members of the release, and `next`, which a copy does not follow. */
 static struct fi_info *old_info(void)
 {
 	struct fi_rx_attr rx = {.caps = FI_RECV, .iov_limit = 6};
@@ -279,7 +279,7 @@ static struct fi_info *old_hints(void)
 	return copy_at_edge(&info, now->info);
 }
 
-/* At 1.0 the four bytes behind prov_version were padding, with anything in them. */
+/* In 1.0 the four bytes behind prov_version were padding with arbitrary content. */
 static void check_fabric(void *lib, const struct fi_info *info)
 {
 	int (*fabric)(struct fi_fabric_attr *, struct fid_fabric **, void *);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Programs of every older release: old_nodes.c calls each old entry point with structs of its time.
+# Programs linked with older releases work: old_nodes.c calls each old symbol version with structs
+# of its release.
 set -u
 cd "$(dirname "$0")/../.." || exit
 lib=$(realpath "${BUILD:-build}/libfabric.so") || exit 1

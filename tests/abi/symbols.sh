@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What the library exports: the symbols of the table and no others in the FABRIC nodes, these nodes in one chain, and
-# every call of the interface, inline ones too, by some node.
+# Exports of the library: in the FABRIC versions exactly the symbols of the table, the versions in
+# one chain, and every call of the API, inline ones too, in some version.
 set -u
 cd "$(dirname "$0")/../.." || exit
 lib=${BUILD:-build}/libfabric.so
@@ -11,7 +11,7 @@ trap 'rm -rf "$dir"' EXIT
 status=0
 export LC_ALL=C
 
-# differ FILE FILE TEXT: the lines that only the first has.
+# differ FILE FILE TEXT: fails with the lines that only the first file has.
 differ() {
 	local only
 	only=$(comm -23 "$1" "$2")
@@ -34,7 +34,7 @@ differ "$dir/calls" "$dir/names" "calls that are no symbols"
 grep 'WEFT_' "$dir/have" | grep -v '@node' | sed 's/@.*//' | sort -u >"$dir/own"
 differ "$dir/own" "$dir/calls" "in a node of our own, but no call of the interface"
 
-# Definitions of nodes stand in order; a node's parent is on the line below it.
+# Versions are defined in order; a version's parent is on the line below it.
 readelf -V -W "$lib" | awk '
 	/Version definition section/ { on = 1 }
 	/Version needs section/ { on = 0 }

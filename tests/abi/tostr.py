@@ -15,7 +15,7 @@ import sys
 
 TABLES = "tests/abi/tables/"
 
-# Names the record has as "Unknown".
+# Names that the recorded output shows as "Unknown".
 NAMED = {
     "FI_TYPE_ADDR_FORMAT": ["FI_ADDR_PSMX", "FI_ADDR_GNI", "FI_ADDR_BGQ"],
     "FI_TYPE_THREADING": ["FI_THREAD_FID", "FI_THREAD_ENDPOINT"],
@@ -25,14 +25,14 @@ NAMED = {
     "FI_TYPE_ATOMIC_OP": ["FI_DIFF", "FI_NOOP"],
 }
 
-# Flags the record leaves out; ours come after the others.
+# Flags that the recorded output leaves out; the library prints them after the others.
 FLAGS = {
     "FI_TYPE_CAPS": ["FI_TAGGED_DIRECTED_RECV", "FI_TAGGED_MULTI_RECV", "FI_EXACT_DIRECTED_RECV"],
     "FI_TYPE_OP_FLAGS": ["FI_COMMIT_COMPLETE", "FI_AUTH_KEY"],
     "FI_TYPE_CQ_EVENT_FLAGS": ["FI_MULTICAST", "FI_COLLECTIVE"],
 }
 
-# Groups of the constants table whose every value has a word.
+# Groups of the constants table in which every value has a name.
 GROUPS = {
     "address format": "FI_TYPE_ADDR_FORMAT",
     "atomic op": "FI_TYPE_ATOMIC_OP",
@@ -51,7 +51,7 @@ GROUPS = {
     "wait object": "FI_TYPE_WAIT_OBJ",
 }
 
-AREA = 0x10000000  # where the record had its objects
+AREA = 0x10000000  # where the recorded program had its objects
 NIC = AREA + 0x400
 
 
@@ -76,7 +76,7 @@ for r in rows("structs-2.6.tsv"):
     else:
         fields[r["struct"], r["field"]] = (int(r["offset"]), int(r["size"]))
 TOSTR = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
-kept = []  # keeps alive what C points at
+kept = []  # keeps objects alive that C points to
 
 
 def map_area():
@@ -136,7 +136,7 @@ def by_assignments(name, text, separator):
 
 def described_info():
     """The fi_info of the record that has a bit of everything."""
-    address = Struct("struct fi_context")  # some memory
+    address = Struct("struct fi_context")  # any memory
     ctypes.memmove(address.address, bytes.fromhex("0200162e01020304") + bytes(8), 16)
     Struct("struct fid", AREA)
     Struct("struct fid_nic", NIC)

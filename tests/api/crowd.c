@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * 300 endpoints, three processes with a hundred each: a message round the ring of all of them,
- * and a hub that all of them send to. Nothing limits the peers of a host to a few hundred.
+ * 300 endpoints, 100 in each of three processes: a message goes round the ring of all, then all
+ * send to one hub. A host may have that many peers.
  */
 #include <sys/resource.h>
 
@@ -26,7 +26,7 @@ struct shared {
 	struct obj_name name[ALL_MAX], hub;
 };
 
-/* Devices, emulated ones above all, take long to make queue pairs. */
+/* Returns the number of endpoints per process; emulated devices make queue pairs slowly. */
 static int each(void)
 {
 	return strcmp(api_provider(), "verbs") ? EACH_MAX : 20;
@@ -37,7 +37,7 @@ static int total(void)
 	return PROCESSES * each();
 }
 
-/* As many descriptors as this process may ask for. */
+/* Raises the limit of descriptors to its maximum. */
 static void raise_limit(void)
 {
 	struct rlimit limit;
@@ -85,14 +85,14 @@ static void close_crowd(struct crowd *c)
 	obj_close(&c->o);
 }
 
-/* Endpoint `from` of all sends to the one after it; the word says which round it is. */
+/* Sends the number of the round from endpoint `from` to its neighbour. */
 static void pass_on(struct crowd *c, int from, const uint64_t *word)
 {
 	POST(c->o.cq, fi_tsend(c->ep[from % each()], word, sizeof(*word), NULL,
 			       c->addr[(from + 1) % total()], (uint64_t)from, NULL));
 }
 
-/* Every endpoint waits for its neighbour's message and passes it on, ROUNDS times. */
+/* Each endpoint waits for its neighbour's message and passes it on, ROUNDS times. */
 static void ring(struct crowd *c)
 {
 	static uint64_t in[EACH_MAX], out[EACH_MAX];
@@ -128,7 +128,7 @@ static void ring(struct crowd *c)
 	}
 }
 
-/* What the hub has of each endpoint; they come in order. */
+/* Takes the next message of each endpoint at the hub; each endpoint's messages arrive in order. */
 static void hub_takes(struct crowd *c, int *from)
 {
 	static uint64_t words[64];
@@ -154,7 +154,7 @@ static void hub_takes(struct crowd *c, int *from)
 
 static void hub(struct crowd *c)
 {
-	static int from[ALL_MAX + 1]; /* the last counts all */
+	static int from[ALL_MAX + 1]; /* the last element counts all messages */
 
 	for (int n = 0; n < TO_HUB; n++)
 		for (int i = 0; i < each(); i++) {

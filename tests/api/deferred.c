@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deferred work: operations queued on a domain, started when a counter reaches a threshold, told by
- * a counter when they are done. fi_trigger(3).
+ * Deferred work: operations queued on a domain. A counter starts them at a threshold, another one
+ * counts their completion. fi_trigger(3).
  */
 #include <pthread.h>
 
@@ -11,7 +11,10 @@
 
 static const struct rig_opts usual = {.progress = FI_PROGRESS_MANUAL};
 
-/* No operation has counted on the endpoint, nothing is in its queue but for what the tests send. */
+/*
+ * Checks that deferred work changed no counter of the endpoint and wrote no completion, apart from
+ * messages of the test itself.
+ */
 static void endpoint_untouched(struct rig *r, uint64_t sent, uint64_t received)
 {
 	rig_counts(r->sent, sent, 0);
@@ -20,7 +23,7 @@ static void endpoint_untouched(struct rig *r, uint64_t sent, uint64_t received)
 	rig_counts(r->writes, 0, 0);
 }
 
-/* Each kind starts at its threshold and counts on its own counter, one of nobody else. */
+/* Each kind starts at its threshold, and counts only on its completion counter. */
 static void every_kind(struct api *a)
 {
 	struct fid_cntr *start, *done;
@@ -45,9 +48,9 @@ static void every_kind(struct api *a)
 			CHECK_EQ(fi_cntr_read(done), 0);
 			OK(fi_cntr_add(start, 1));
 		}
-		rig_counts(done, 1, 0); /* nothing but this makes progress */
+		rig_counts(done, 1, 0); /* reading this counter alone makes progress */
 		rig_verify(&r, &op);
-		/* What met it is the one thing the endpoint has seen. */
+		/* The opposite call is the endpoint's only ordinary operation. */
 		endpoint_untouched(&r, sent + rig_is_receive(kind),
 				   received + (kind == RIG_SEND || kind == RIG_TSEND));
 		if (kind == RIG_SEND || kind == RIG_TSEND)
@@ -59,7 +62,9 @@ static void every_kind(struct api *a)
 	rig_close(&r);
 }
 
-/* FI_COMPLETION asks for an entry in the endpoint's queue, whose counters stay as they are. */
+/*
+ * FI_COMPLETION writes a completion to the endpoint's queue; the endpoint's counters do not change.
+ */
 static void with_completions(struct api *a)
 {
 	static const uint64_t binds[] = {0, FI_SELECTIVE_COMPLETION};
@@ -98,7 +103,7 @@ static void with_completions(struct api *a)
 	}
 }
 
-/* The counter of an endpoint can be the one that tells, too. */
+/* A counter bound to the endpoint can be the completion counter too. */
 static void endpoint_counter(struct api *a)
 {
 	struct fid_cntr *start;
@@ -120,7 +125,7 @@ static void endpoint_counter(struct api *a)
 	rig_close(&r);
 }
 
-/* A failure counts as an error; the queue has it only where FI_COMPLETION asks for one. */
+/* A failure adds to the error value; the queue gets it only with FI_COMPLETION. */
 static void failures(struct api *a)
 {
 	static const enum rig_kind kinds[] = {RIG_TSEND, RIG_WRITE, RIG_FETCH};
@@ -169,7 +174,7 @@ static void failures(struct api *a)
 	rig_close(&r);
 }
 
-/* By threshold, equal ones as queued; triggered operations stand in the same line. */
+/* Work starts by threshold, then in order of queueing, together with triggered operations. */
 static void order(struct api *a)
 {
 	static const unsigned int thresholds[] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8};
@@ -208,7 +213,7 @@ static void order(struct api *a)
 	rig_close(&r);
 }
 
-/* What comes due by one counter starts in the order the counters came due. */
+/* Work of several counters starts in the order in which these reached their thresholds. */
 static void order_of_counters(struct api *a)
 {
 	struct fid_cntr *start, *next[4];
@@ -244,7 +249,7 @@ static void order_of_counters(struct api *a)
 
 #define CHAIN 10000
 
-/* Each counter that is added to starts what adds to the next: one call runs all of it. */
+/* Each addition starts the addition to the next counter; one call runs the whole chain. */
 static void chain(struct api *a)
 {
 	struct fid_cntr **cntrs = calloc(CHAIN + 1, sizeof(struct fid_cntr *));
@@ -272,7 +277,7 @@ static void chain(struct api *a)
 	free(jobs);
 }
 
-/* The same on one counter, which starts what adds to it, queued last first. */
+/* The same on one counter, with the work queued in reverse order. */
 static void one_counter(struct api *a)
 {
 	struct job *jobs = calloc(CHAIN, sizeof(*jobs));
@@ -295,7 +300,9 @@ static void one_counter(struct api *a)
 	free(jobs);
 }
 
-/* Setting a counter starts what waits for it; setting it back stops nothing that was due. */
+/*
+ * Setting a counter starts work at its threshold. Setting it back does not stop work that is due.
+ */
 static void set_counters(struct api *a)
 {
 	struct fid_cntr *first, *second, *third;
@@ -308,7 +315,7 @@ static void set_counters(struct api *a)
 	second = obj_cntr(&r.o, FI_WAIT_NONE);
 	third = obj_cntr(&r.o, FI_WAIT_NONE);
 	job_counter(&jobs[0], FI_OP_CNTR_SET, first, 1, second, 40);
-	job_counter(&jobs[1], FI_OP_CNTR_SET, first, 2, first, 0); /* back, while more are due */
+	job_counter(&jobs[1], FI_OP_CNTR_SET, first, 2, first, 0); /* while more is due */
 	job_counter(&jobs[2], FI_OP_CNTR_ADD, first, 3, third, 1);
 	job_counter(&jobs[3], FI_OP_CNTR_ADD, second, 40, third, 10);
 	job_counter(&jobs[4], FI_OP_CNTR_ADD, first, 4, third, 100); /* not reached */
@@ -326,7 +333,7 @@ static void set_counters(struct api *a)
 	rig_close(&r);
 }
 
-/* Reached before it is queued: it starts in the call. A threshold of 0 is reached by every counter. */
+/* A threshold reached before queueing starts the work in the call; 0 is always reached. */
 static void already_met(struct api *a)
 {
 	struct fid_cntr *start, *done;
@@ -357,7 +364,7 @@ static void already_met(struct api *a)
 	rig_close(&r);
 }
 
-/* ---- Taking back ----------------------------------------------------------------------------- */
+/* ---- Cancelling ------------------------------------------------------------------------------ */
 
 static int cancel(struct rig *r, void *work)
 {
@@ -393,11 +400,11 @@ static void cancelled(struct api *a)
 	}
 	OK(cancel(&r, &jobs[1].work));
 	CHECK_EQ(cancel(&r, &jobs[1].work), -FI_ENOENT);
-	memset(&jobs[1], 0x5a, sizeof(jobs[1])); /* ours again */
+	memset(&jobs[1], 0x5a, sizeof(jobs[1])); /* a cancelled item belongs to the caller */
 	CHECK_EQ(fi_close(&start->fid), -FI_EBUSY);
 	OK(fi_cntr_add(start, 2));
 	rig_counts(done, 1, 0);
-	CHECK_EQ(cancel(&r, &jobs[0].work), -FI_ENOENT); /* it has started */
+	CHECK_EQ(cancel(&r, &jobs[0].work), -FI_ENOENT); /* already started */
 	OK(cancel(&r, &jobs[2].work));
 	OK(fi_cntr_add(start, 2));
 	rig_progress_calls(&r);
@@ -409,7 +416,7 @@ static void cancelled(struct api *a)
 	rig_close(&r);
 }
 
-/* All work, or what waits for one counter; what an endpoint was given to trigger is not work. */
+/* Flushes all work, or the work of one counter; triggered operations are not affected. */
 static void flushed(struct api *a)
 {
 	struct fi_triggered_context trigger = {.event_type = FI_TRIGGER_THRESHOLD};
@@ -463,7 +470,10 @@ static void flushed(struct api *a)
 	rig_close(&r);
 }
 
-/* No counter can be closed that work names; no work outlives its endpoint, and its counter tells. */
+/*
+ * Counters in use by work cannot be closed. Closing an endpoint cancels its work and counts that as
+ * errors.
+ */
 static void closes(struct api *a)
 {
 	struct fid_cntr *start, *done, *chained, *last;
@@ -477,13 +487,13 @@ static void closes(struct api *a)
 	done = obj_cntr(&r.o, FI_WAIT_UNSPEC);
 	chained = obj_cntr(&r.o, FI_WAIT_NONE);
 	last = obj_cntr(&r.o, FI_WAIT_NONE);
-	/* One that waits, one that is under way: a receive that is posted. */
+	/* One item that waits, and one in flight: a posted receive. */
 	for (unsigned int n = 0; n < 2; n++) {
 		rig_op(&r, &ops[n], n ? RIG_TRECV : RIG_WRITE, n);
 		job_of(&r, &jobs[n], &ops[n], start, n ? 0 : 1, done);
 		OK(job_queue(&r, &jobs[n]));
 	}
-	/* And what waits for their failing. */
+	/* Work that waits for these errors. */
 	job_counter(&jobs[2], FI_OP_CNTR_ADD, done, 2, chained, 7);
 	OK(job_queue(&r, &jobs[2]));
 	job_counter(&jobs[3], FI_OP_CNTR_ADD, chained, 8, last, 1);
@@ -509,7 +519,7 @@ static void closes(struct api *a)
 	rig_close(&r);
 }
 
-/* ---- What is refused ------------------------------------------------------------------------- */
+/* ---- Refused work ---------------------------------------------------------------------------- */
 
 static void refusals(struct api *a)
 {
@@ -570,7 +580,7 @@ static void refusals(struct api *a)
 	CHECK_EQ(job_queue(&r, &job), -FI_EINVAL);
 	job_counter(&job, FI_OP_CNTR_SET, start, 1, foreign, 1);
 	CHECK_EQ(job_queue(&r, &job), -FI_EINVAL);
-	/* Nothing of all that waits, or holds anything. */
+	/* No refused item waits, or keeps an object in use. */
 	OK(fi_cntr_add(start, 1));
 	rig_progress_calls(&r);
 	CHECK_EQ(fi_cntr_read(done), 0);
@@ -582,7 +592,7 @@ static void refusals(struct api *a)
 	rig_close(&r);
 }
 
-/* Arguments no call takes, or that cannot be deferred. */
+/* Invalid arguments, and arguments that cannot be deferred. */
 static void bad_arguments(struct api *a)
 {
 	static const uint64_t not_later[] = {FI_PEEK, FI_CLAIM, FI_DISCARD, FI_MULTI_RECV};
@@ -631,7 +641,7 @@ static void bad_arguments(struct api *a)
 	rig_close(&r);
 }
 
-/* An endpoint only has the operations it was opened for. */
+/* Operations without the capability. */
 static void lacking(struct api *a)
 {
 	struct fid_cntr *start;

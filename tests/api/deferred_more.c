@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deferred work put to use: collectives of several processes, processes and threads that sleep or
- * race, contexts of every sort. fi_trigger(3).
+ * Uses of deferred work: collectives of several processes, sleeping and racing processes and
+ * threads, all kinds of contexts. fi_trigger(3).
  */
 #include <poll.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include "lib/rig.h"
 #include "lib/job.h"
 
-/* A message of one word, tagged; receives are from anybody. */
+/* Prepares a tagged message of one word; receives accept any source. */
 static void message(struct rig *r, struct job *job, uint64_t *word, fi_addr_t to, uint64_t tag)
 {
 	memset(job, 0x5a, sizeof(*job));
@@ -43,7 +43,7 @@ static void everybody(struct api *a, struct rig *r, fi_addr_t *addrs)
 		addrs[i] = obj_insert(r->o.av, &all[i]);
 }
 
-/* ---- A barrier that brings a word from the root ---------------------------------------------- */
+/* ---- A barrier that also broadcasts a word --------------------------------------------------- */
 
 #define ROUNDS 60
 #define UP     (UINT64_C(1) << 32)
@@ -51,14 +51,14 @@ static void everybody(struct api *a, struct rig *r, fi_addr_t *addrs)
 
 struct tree {
 	struct rig r;
-	struct fid_cntr *go;   /* never counts: what waits for 0 of it starts at once */
-	struct fid_cntr *up;   /* we have arrived, and so many children with all of theirs */
-	struct fid_cntr *down; /* everybody has */
+	struct fid_cntr *go;   /* never counts: a threshold of 0 on it starts work at once */
+	struct fid_cntr *up;   /* arrivals: this process, and each child's whole subtree */
+	struct fid_cntr *down; /* number of barriers completed */
 	uint64_t words[ROUNDS], nothing;
 	struct job jobs[ROUNDS][8];
 };
 
-/* All of a round: children tell their parent, the root turns round, parents tell their children. */
+/* Queues one round: each process notifies its parent, the root turns, parents notify children. */
 static void tree_round(struct api *a, struct tree *t, const fi_addr_t *addrs, uint64_t round)
 {
 	struct job *job = t->jobs[round];
@@ -82,7 +82,7 @@ static void tree_round(struct api *a, struct tree *t, const fi_addr_t *addrs, ui
 	queue_message(&t->r, job++, t->go, 0, t->down, FI_OP_TRECV);
 }
 
-/* Nobody passes before all have come, and the root's word has come along. */
+/* No process leaves the barrier before all have entered it; the root's word arrives with it. */
 static void barriers(struct api *a, const struct rig_opts *opts, bool reads)
 {
 	struct tree *t = calloc(1, sizeof(*t));
@@ -98,7 +98,7 @@ static void barriers(struct api *a, const struct rig_opts *opts, bool reads)
 		tree_round(a, t, addrs, round);
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		if ((uint64_t)a->rank == round % 8)
-			obj_sleep_us(2000); /* the others wait, asleep if they may */
+			obj_sleep_us(2000); /* the others wait, asleep where possible */
 		if (a->rank == 0)
 			t->words[round] = round * 3 + 1;
 		__atomic_fetch_add(&arrived[round], 1, __ATOMIC_SEQ_CST);
@@ -149,8 +149,8 @@ static void barriers_alone(struct api *a)
 #define TOKENS 40
 
 /*
- * A token goes round: rank 0 starts it and waits for it; the others have queued what they do with it
- * and are asleep, outside the library.
+ * A token goes round. Rank 0 sends it and waits for its return; the others have queued their part
+ * and sleep outside the library.
  */
 static void ring_of_sleepers(struct api *a)
 {
@@ -181,13 +181,13 @@ static void ring_of_sleepers(struct api *a)
 		if (n % 10 == 9)
 			obj_sleep_us(30000);
 	}
-	api_meet(a); /* the others are asleep in it */
+	api_meet(a); /* the others wait in this barrier */
 	CLOSE(go);
 	CLOSE(got);
 	rig_close(&r);
 }
 
-/* A message that comes late: tells that it may come only when the other is asleep. */
+/* Sends a message once the other process has allowed it, which it does before it sleeps. */
 static void late_word(struct api *a, struct rig *r, fi_addr_t peer, uint64_t word, uint64_t tag)
 {
 	char byte;
@@ -197,7 +197,7 @@ static void late_word(struct api *a, struct rig *r, fi_addr_t peer, uint64_t wor
 	POST(r->o.cq, fi_tinject(r->o.ep, &word, sizeof(word), peer, tag));
 }
 
-/* Until the counter counts; most of the time must be spent in poll, not in trying to get there. */
+/* Sleeps in poll until the counter changes. Checks that most of the time is spent in poll. */
 static void asleep_in_poll(struct rig *r, struct fid_cntr *cntr)
 {
 	struct pollfd p = {.events = POLLIN};
@@ -216,7 +216,7 @@ static void asleep_in_poll(struct rig *r, struct fid_cntr *cntr)
 	}
 }
 
-/* Asleep on a counter that is bound to nothing: by each of the calls that sleep. */
+/* Sleeps on a counter that is bound to no endpoint, in each blocking call. */
 static void asleep_on_counter(struct api *a)
 {
 	static const enum fi_wait_obj kinds[] = {FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_FD,
@@ -265,8 +265,8 @@ static void asleep_on_counter(struct api *a)
 }
 
 /*
- * Asleep on the queue of one endpoint, for a receive that a message to another endpoint of the
- * domain starts: that one's arrival must be seen, too.
+ * Sleeps on the queue of one endpoint for a receive that starts when a message to another endpoint
+ * of the domain arrives. That arrival must end the sleep.
  */
 static void asleep_on_queue(struct api *a)
 {
@@ -310,7 +310,7 @@ static void asleep_on_queue(struct api *a)
 	rig_close(&r);
 }
 
-/* A counter that has nothing to do with the work drives it on, too: any read makes progress. */
+/* Reading an unrelated counter makes progress on deferred work. */
 static void driven_by_any_read(struct api *a)
 {
 	struct fid_cntr *go, *done, *unrelated;
@@ -366,7 +366,7 @@ struct queuer {
 	unsigned int taken_back;
 };
 
-/* Takes back whatever has not started yet of the second half. */
+/* Cancels the items of the second half that have not started. */
 static void *canceller(void *arg)
 {
 	struct queuer *q = arg;
@@ -381,8 +381,8 @@ static void *canceller(void *arg)
 }
 
 /*
- * Two threads count up while one queues, and then another takes back: each work is done once or was
- * taken back.
+ * Two threads add to the counter while one queues work and another cancels. Each item runs once or
+ * is cancelled.
  */
 static void race_with(struct api *a, enum fi_progress progress)
 {
@@ -446,7 +446,10 @@ static void *read_until_done(void *cntr)
 	return NULL;
 }
 
-/* Another thread adds; a process that sees the end counted closes the counters and reuses the memory. */
+/*
+ * Another thread adds to the counter. A process that reads the final count may close the counters
+ * and reuse the memory.
+ */
 static void last_one_closes(struct api *a)
 {
 	struct rig r;
@@ -484,8 +487,8 @@ static void last_one_closes(struct api *a)
 
 struct contexts {
 	struct rig r;
-	struct fid_ep *sep, *tx, *rx; /* a scalable endpoint and its contexts */
-	struct fid_ep *ep, *srx;      /* an endpoint and the shared context it receives by */
+	struct fid_ep *sep, *tx, *rx; /* scalable endpoint and its contexts */
+	struct fid_ep *ep, *srx;      /* endpoint and its shared receive context */
 };
 
 static void open_contexts(struct contexts *c)
@@ -510,7 +513,7 @@ static void open_contexts(struct contexts *c)
 	OK(fi_enable(c->ep));
 }
 
-/* A job like `message`, of another endpoint than the rig's. */
+/* Like `message`, on endpoint `ep`. */
 static void message_of(struct contexts *c, struct fid_ep *ep, struct job *job, uint64_t *word,
 		       fi_addr_t to)
 {
@@ -518,7 +521,7 @@ static void message_of(struct contexts *c, struct fid_ep *ep, struct job *job, u
 	job->op.tagged.ep = ep;
 }
 
-/* Work of the contexts of a scalable endpoint, and of a shared receive context. */
+/* Work on the contexts of a scalable endpoint, and on a shared receive context. */
 static void contexts(struct api *a)
 {
 	uint64_t words[2] = {0}, word = 5;
@@ -537,7 +540,10 @@ static void contexts(struct api *a)
 	for (int n = 0; n < 4; n++)
 		queue_message(&c.r, &jobs[n], start, n < 2 ? 1 : 2, done,
 			      n < 2 ? FI_OP_TRECV : FI_OP_TSEND);
-	/* One whose receives are another's has no such call; nor has a scalable endpoint any. */
+	/*
+	 * Receives of an endpoint with a shared context, and operations of a scalable endpoint
+	 * itself, are refused.
+	 */
 	jobs[4] = jobs[0];
 	jobs[4].work.op.tagged = &jobs[4].op.tagged;
 	jobs[4].op.tagged.ep = c.ep;
@@ -548,7 +554,7 @@ static void contexts(struct api *a)
 	rig_counts(done, 4, 0);
 	CHECK(words[0] == 5 && words[1] == 5);
 	obj_quiet(c.r.o.cq, 2);
-	/* What waits when its context is closed, and what is under way. */
+	/* Work that waits, and work in flight, when its context is closed. */
 	message_of(&c, c.tx, &jobs[0], &word, c.r.self);
 	queue_message(&c.r, &jobs[0], start, 9, done, FI_OP_TSEND);
 	message_of(&c, c.srx, &jobs[1], &words[1], FI_ADDR_UNSPEC);

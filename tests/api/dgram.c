@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Datagrams between two processes: every form and size, what does not fit, who sent it, and what is
- * refused. HW=udp
+ * Datagrams between two processes: every form and size, messages that are too long, sources, and
+ * refused calls. HW=udp
  */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
@@ -18,7 +18,7 @@ static bool has_pieces(enum form form)
 	return form == FORM_VECTOR || form == FORM_MSG;
 }
 
-/* Rank 1 sends by this form, rank 0 receives by that one. */
+/* Rank 1 sends by form `send`, rank 0 receives by form `recv`. */
 static void pass(struct side *s, enum form send, enum form recv, size_t len, size_t pieces)
 {
 	unsigned int seed = (unsigned int)(len + send * 7 + recv);
@@ -72,7 +72,7 @@ static void forms6(struct api *a)
 	all_forms(a, true);
 }
 
-/* The kernel keeps what comes before its receive. */
+/* The kernel keeps a datagram that arrives before its receive. */
 static void late(struct api *a)
 {
 	struct side_opts o = dgram_opts(FI_MSG, false);
@@ -85,7 +85,7 @@ static void late(struct api *a)
 	side_close(&s);
 }
 
-/* One byte more than goes into a datagram is refused, by every form, and does no harm. */
+/* All forms refuse a message one byte longer than max_msg_size, without side effects. */
 static void refuse_longer(struct side *s, size_t most)
 {
 	size_t inject = s->info->tx_attr->inject_size;
@@ -127,7 +127,7 @@ static void all_sizes(struct api *a, bool in6)
 	side_close(&s);
 }
 
-/* Who asks for as much as fits is given it, who asks for a byte more finds nothing. */
+/* Hints may ask for exactly the maximum length; one byte more finds no provider. */
 static void asked_size(struct api *a)
 {
 	static void (*const at[])(struct fi_info * hints) = {dgram_in, dgram_in6};
@@ -175,7 +175,7 @@ static void cut(struct side *s, size_t i)
 
 	if (s->a->rank) {
 		api_meet_still(s->a);
-		FORM_SEND(s, &f); /* it does not learn of it */
+		FORM_SEND(s, &f); /* the sender gets no error */
 	} else {
 		POST(s, form_recv(s, &f));
 		api_meet_still(s->a);
@@ -194,7 +194,7 @@ static void cut(struct side *s, size_t i)
 	data_free(&d);
 }
 
-/* What of a datagram does not fit is lost, and told; the next one is whole. */
+/* A datagram longer than its receive is truncated with an error; the next one is complete. */
 static void truncate_all(struct api *a)
 {
 	struct side_opts o = dgram_opts(FI_MSG, false);
@@ -216,7 +216,7 @@ static void word_to(struct side *s, int rank, uint64_t value)
 	POST(s, fi_inject(s->ep, &value, sizeof(value), s->addr[rank]));
 }
 
-/* Each message says its sender's rank; so must the completion. */
+/* Each message contains its sender's rank, which must match the source of the completion. */
 static void all_sources(struct api *a, enum fi_av_type type, bool in6)
 {
 	struct side_opts o = dgram_opts(FI_MSG | FI_SOURCE, in6);
@@ -257,7 +257,7 @@ static void source6(struct api *a)
 	all_sources(a, FI_AV_TABLE, true);
 }
 
-/* From somebody the vector does not hold: received all the same. */
+/* A sender that is not in the vector: the message arrives. */
 static void unknown(struct api *a)
 {
 	struct side_opts o = dgram_opts(FI_MSG | FI_SOURCE, false);
@@ -279,7 +279,7 @@ static void unknown(struct api *a)
 	side_close(&s);
 }
 
-/* The same where that is to be an error; its data is good for fi_av_insert. */
+/* With FI_SOURCE_ERR such a message is an error, whose err_data suits fi_av_insert. */
 static void unknown_reported(struct api *a, bool in6)
 {
 	struct side_opts o = dgram_opts(FI_MSG | FI_SOURCE | FI_SOURCE_ERR, in6);
@@ -328,7 +328,7 @@ static void unknown_error6(struct api *a)
 	unknown_reported(a, true);
 }
 
-/* What a datagram cannot do, and where none can go. */
+/* Operations that datagram endpoints lack, and invalid destinations. */
 static void refuse(struct api *a)
 {
 	static const uint64_t never[] = {FI_REMOTE_CQ_DATA, FI_DELIVERY_COMPLETE, FI_MATCH_COMPLETE,
@@ -369,7 +369,7 @@ static void refuse(struct api *a)
 	side_close(&s);
 }
 
-/* Work that starts later, and receives shared between endpoints, are for those that are reliable. */
+/* Triggered and deferred work and shared receive contexts need reliable endpoints. */
 static void refuse_objects(struct api *a)
 {
 	struct side_opts o = dgram_opts(FI_MSG, false);
@@ -395,7 +395,7 @@ static void refuse_objects(struct api *a)
 	side_close(&s);
 }
 
-/* A domain of datagrams registers memory like any other, and waits for nobody when that ends. */
+/* A datagram domain registers memory like others; closing a region waits for no peer. */
 static void region(struct api *a)
 {
 	struct side_opts o = dgram_opts(FI_MSG, false);

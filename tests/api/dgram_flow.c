@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Many datagrams: streams, sends that promise more, one buffer for several, cancelled receives, counters
- * and completions on demand. HW=udp
+ * Many datagrams: streams, FI_MORE, multi-receive, cancelled receives, counters, selective
+ * completion. HW=udp
  */
 #include "api.h"
 #include "lib/data.h"
@@ -11,7 +11,7 @@
 
 #define WINDOW 32
 
-/* Sends `count` numbers to rank 0, at most WINDOW more than that has said it has. */
+/* Sends `count` numbers to rank 0, at most WINDOW ahead of what rank 0 has received. */
 static void send_numbers(struct side *s, uint64_t count, uint64_t flags)
 {
 	uint64_t sent = 0, done = 0, values[WINDOW], heard = 0;
@@ -43,8 +43,8 @@ static void send_numbers(struct side *s, uint64_t count, uint64_t flags)
 }
 
 /*
- * They come into the receives in the order of posting; of no sender's one is lost or doubled, and each
- * completion names its sender. A number says its sender in its upper half.
+ * Takes numbers, whose upper half is the sender's rank. Receives complete in the order of posting,
+ * no number of a sender is lost or doubled, and each completion has the right source.
  */
 static void take_numbers(struct side *s, uint64_t count, unsigned int posted)
 {
@@ -123,8 +123,8 @@ static ssize_t send_more(struct side *s, const struct data *d, uint64_t flags, v
 }
 
 /*
- * The others of a promise go out with the one that ends it, in order; a promise that is not kept, with
- * the next look at a queue. Injected memory is free at once.
+ * Sends with FI_MORE go out in order with the next send without the flag, or with the next read of
+ * a queue. Injected memory can be reused at once.
  */
 static void more_sends(struct side *s)
 {
@@ -137,7 +137,7 @@ static void more_sends(struct side *s)
 		d[i] = data_full(i * 10, i % 3 + 1, i);
 	for (unsigned int i = 0; i < COUNT; i++)
 		POST(s, send_more(s, &d[i], i + 1 < COUNT ? FI_MORE : 0, &d[i]));
-	api_meet_still(s->a); /* without any progress of ours all of it is there */
+	api_meet_still(s->a); /* all messages arrive without any progress of this process */
 	api_meet_still(s->a);
 	for (unsigned int i = 0; i < COUNT; i++)
 		SENT(s, &d[i], FI_MSG);
@@ -186,7 +186,7 @@ static void more(struct api *a)
 	side_close(&s);
 }
 
-/* A promise that ends with a call that is refused: the others go, without any progress of ours. */
+/* If the call that ends a series of FI_MORE is refused, the earlier sends still go out. */
 static void more_refused(struct api *a)
 {
 	struct side_opts o = dgram_opts(FI_MSG, false);
@@ -223,7 +223,10 @@ static void more_refused(struct api *a)
 	side_close(&s);
 }
 
-/* One buffer takes messages until less than `min` bytes are left; that is told with the last one. */
+/*
+ * A multi-receive buffer takes messages until less than `min` bytes are left. The last completion
+ * releases the buffer.
+ */
 static void fill_buffer(struct side *s, size_t room, size_t min, size_t len)
 {
 	struct data d = data_new(room, 1);
@@ -278,7 +281,7 @@ static void multi_recv(struct api *a)
 	side_close(&s);
 }
 
-/* Several buffers: the first is filled before the second gets anything, however fast they come. */
+/* Several multi-receive buffers: the first is filled before the second, at any rate. */
 static void multi_recv_burst(struct api *a)
 {
 	enum { EACH = 40, BUFFERS = 3 };
@@ -311,7 +314,7 @@ static void multi_recv_burst(struct api *a)
 	side_close(&s);
 }
 
-/* A cancelled receive ends so, and its memory is left alone: the next one gets the message. */
+/* A cancelled receive ends with an error, and its memory stays unchanged. */
 static void cancel(struct api *a)
 {
 	struct side_opts o = dgram_opts(FI_MSG, false);
@@ -331,7 +334,7 @@ static void cancel(struct api *a)
 		OK(fi_cancel(&s.ep->fid, &first));
 		e = TAKE_ERR(&s, s.rx, FI_ECANCELED);
 		CHECK(e.op_context == &first);
-		OK(fi_cancel(&s.ep->fid, &first)); /* there is none any more */
+		OK(fi_cancel(&s.ep->fid, &first)); /* already cancelled */
 		QUIET(&s, s.rx, 2);
 		api_meet_still(a);
 		GOT(&s, &second, FI_MSG, 8);
@@ -339,10 +342,10 @@ static void cancel(struct api *a)
 		CHECK_EQ(first, 1);
 		POST(&s, fi_recv(s.ep, &first, 8, NULL, FI_ADDR_UNSPEC, &first));
 	}
-	side_close(&s); /* with a receive still posted */
+	side_close(&s); /* a receive is still posted */
 }
 
-/* Counters beside and instead of queues; a truncated datagram counts as an error. */
+/* Counters with and without queues; a truncated datagram counts as an error. */
 static void count(struct api *a)
 {
 	struct side_opts o = dgram_opts(FI_MSG, false);
@@ -384,7 +387,7 @@ static void count(struct api *a)
 	fi_freeinfo(s.info);
 }
 
-/* Only what asks for a completion gets one, but for errors. */
+/* Selective completion: calls with FI_COMPLETION complete, and errors always do. */
 static void selective(struct api *a)
 {
 	struct side_opts o = dgram_opts(FI_MSG, false);

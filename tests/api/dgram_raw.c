@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A datagram endpoint and a plain socket understand each other: nothing but the message is on the wire,
- * and the endpoint's name is the address it comes from. HW=udp
+ * A datagram endpoint and a plain UDP socket interoperate: a datagram is the message alone, and
+ * comes from the address that is the endpoint's name. HW=udp
  */
 #include <arpa/inet.h>
 
@@ -22,7 +22,7 @@ static socklen_t length(bool in6)
 	return in6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
-/* A socket of our own on loopback; its name too. */
+/* Returns a UDP socket on loopback, and its name. */
 static int plain_socket(bool in6, union name *name)
 {
 	int fd = socket(in6 ? AF_INET6 : AF_INET, SOCK_DGRAM, 0);
@@ -56,7 +56,7 @@ static in_port_t number_of(const union name *name)
 	return name->sa.sa_family == AF_INET6 ? name->in6.sin6_port : name->in.sin_port;
 }
 
-/* What the endpoint sends is what the socket gets, from the endpoint's name. */
+/* The socket receives what the endpoint sends, from the endpoint's name. */
 static void goes_out(struct side *s, int fd, fi_addr_t to, const union name *own, size_t len)
 {
 	struct data d = data_full(len, 1, (unsigned int)len);
@@ -125,7 +125,7 @@ static void wire6(struct api *a)
 	understand(a, true);
 }
 
-/* Nobody listens there: that is nobody's error, and the endpoint goes on. */
+/* Sending to a port without a socket is no error; the endpoint works on. */
 static void nobody(struct api *a)
 {
 	struct side_opts o = dgram_opts(FI_MSG | FI_SOURCE, false);
@@ -153,7 +153,7 @@ static void nobody(struct api *a)
 	side_close(&s);
 }
 
-/* What is sent to a removed entry goes nowhere; the others are as they were. */
+/* Sends to a removed entry are dropped; other entries work. */
 static void removed(struct api *a)
 {
 	struct side_opts o = dgram_opts(FI_MSG, false);
@@ -185,7 +185,7 @@ static size_t limit(struct side *s, int option)
 	return value;
 }
 
-/* There are messages, and nothing else, in one datagram each. */
+/* Domains offer messages only, of at most one datagram. */
 static void limits(struct api *a)
 {
 	struct side_opts o = dgram_opts(FI_MSG, false);
@@ -203,7 +203,7 @@ static void limits(struct api *a)
 	side_close(&s);
 }
 
-/* Where the system does not let it go the send completes by that error. */
+/* A destination that the system forbids: the send completes with that error. */
 static void no_way(struct api *a)
 {
 	struct sockaddr_in far = {.sin_family = AF_INET, .sin_port = htons(9)};
@@ -214,7 +214,7 @@ static void no_way(struct api *a)
 	side_open(&s, a, &o);
 	CHECK(inet_pton(AF_INET, "255.255.255.255", &far.sin_addr) == 1);
 	CHECK_EQ(fi_av_insert(s.av, &far, 1, &to, 0, NULL), 1);
-	if (api_other()) { /* by the call */
+	if (api_other()) { /* another library fails the call */
 		CHECK_EQ(fi_send(s.ep, "hello", 5, NULL, to, &s), -FI_EACCES);
 	} else {
 		OK(fi_send(s.ep, "hello", 5, NULL, to, &s));
@@ -236,7 +236,7 @@ static struct fid_ep *bare_ep(struct side *s, struct fi_info *info)
 	return ep;
 }
 
-/* The number asked for is the one it gets, as long as nobody else has it. */
+/* The endpoint gets the port it asks for, unless the port is in use. */
 static void numbers(struct api *a)
 {
 	struct side_opts o = dgram_opts(FI_MSG, false);
@@ -248,7 +248,7 @@ static void numbers(struct api *a)
 	side_open(&s, a, &o);
 	fd = plain_socket(false, &theirs);
 	ep = bare_ep(&s, s.info);
-	if (!api_other()) /* which hears of it later, or never */
+	if (!api_other()) /* another library reports this later, or never */
 		CHECK_EQ(fi_setname(&ep->fid, &theirs, sizeof(theirs.in)), -FI_EADDRINUSE);
 	OK(fi_close(&ep->fid));
 	close(fd);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Asleep until a datagram comes: in fi_cq_sread, on descriptors, on conditions; what nobody has posted a
- * receive for disturbs nobody's sleep. Threads that share an endpoint; forked children. HW=udp
+ * Sleeping until a datagram arrives: in fi_cq_sread, on descriptors, on conditions. Datagrams
+ * without a posted receive end no sleep. Threads that share an endpoint; forked children. HW=udp
  */
 #include <pthread.h>
 
 #include "obj.h"
 #include "lib/dgram.h"
 
-#define LATE_MS 3000 /* longest sleep for what has been sent */
+#define LATE_MS 3000 /* maximum sleep for a datagram that was sent */
 
-/* Rank 0's endpoint completes on one queue of the given kind. */
+/* Rank 0's endpoint completes on one queue with the wait object under test. */
 struct sleeper {
 	struct obj o;
 	struct api *a;
@@ -30,7 +30,7 @@ static void open_sleeper(struct sleeper *s, struct api *a, enum fi_wait_obj wait
 	s->peer = obj_swap(a, s->o.ep, s->o.av);
 }
 
-/* Just late enough that the other is asleep. */
+/* Sends after a pause in which the other process falls asleep. */
 static void send_late(struct sleeper *s, uint64_t value)
 {
 	api_meet(s->a);
@@ -61,7 +61,7 @@ static void asleep_in_sread(struct api *a)
 	obj_close(&s.o);
 }
 
-/* The way of those who have a loop of their own. */
+/* Sleeping in poll on the queue's descriptor, as applications with an event loop do. */
 static void asleep_on_fd(struct api *a)
 {
 	struct fi_cq_tagged_entry e;
@@ -91,7 +91,7 @@ static void asleep_on_fd(struct api *a)
 	obj_close(&s.o);
 }
 
-/* Nobody but the thread of automatic progress can wake who sleeps so. */
+/* Only the thread of automatic progress can wake a sleeper on a condition. */
 static void asleep_on_cond(struct api *a)
 {
 	struct fi_mutex_cond pair;
@@ -137,9 +137,7 @@ static void *post_later(void *arg)
 	return NULL;
 }
 
-/*
- * A datagram is there and no receive: the sleeper sleeps, at no cost, until somebody posts one.
- */
+/* A datagram arrived and no receive is posted: the reader sleeps without CPU time until one is. */
 static void undisturbed(struct api *a, enum fi_progress progress)
 {
 	struct fi_cq_tagged_entry e;
@@ -183,10 +181,10 @@ enum { THREADS = 4, EACH = 500 };
 struct worker {
 	struct sleeper *s;
 	unsigned int id;
-	unsigned char words[EACH]; /* received */
+	unsigned char words[EACH]; /* received data */
 };
 
-/* A few are under way at a time: memory that both processes see says how many were taken. */
+/* Sends with few messages in flight; shared memory counts the messages taken. */
 static void *ask(void *arg)
 {
 	struct worker *w = arg;
@@ -202,7 +200,7 @@ static void *ask(void *arg)
 	return NULL;
 }
 
-/* A process that takes a completion takes that of any thread's receive. */
+/* Each thread may read completions of the other threads' receives. */
 static void *answer(void *arg)
 {
 	struct worker *w = arg;
@@ -215,7 +213,7 @@ static void *answer(void *arg)
 		ssize_t ret;
 
 		OK(fi_recv(s->o.ep, word, 1, NULL, FI_ADDR_UNSPEC, word));
-		/* Another thread may be faster: then there is nothing to read for a moment. */
+		/* Another thread may have read the completion. */
 		OBJ_UNTIL((ret = fi_cq_sread(s->o.cq, &e, 1, NULL, LATE_MS)) != -FI_EAGAIN, );
 		CHECK_EQ(ret, 1);
 		CHECK_EQ(e.len, 1);
@@ -249,7 +247,7 @@ static void threads(struct api *a)
 	obj_close(&s.o);
 }
 
-/* An alias sends with flags of its own, and its completions come where the endpoint's do. */
+/* An alias has its own flags; its completions go to the endpoint's queue. */
 static void alias(struct api *a)
 {
 	struct fi_cq_tagged_entry e;
@@ -262,7 +260,7 @@ static void alias(struct api *a)
 		OK(fi_ep_alias(s.o.ep, &other, FI_TRANSMIT | FI_MORE));
 		value = 3;
 		OK(fi_send(other, &value, sizeof(value), NULL, s.peer, &value));
-		OK(fi_close(&other->fid)); /* its promise of more ends with it */
+		OK(fi_close(&other->fid)); /* ends its series of FI_MORE */
 		obj_done(s.o.cq, &value);
 	} else {
 		OK(fi_recv(s.o.ep, &value, sizeof(value), NULL, FI_ADDR_UNSPEC, &value));
@@ -274,7 +272,7 @@ static void alias(struct api *a)
 	obj_close(&s.o);
 }
 
-/* A child that lives on does not keep its parent's address. */
+/* A forked child that lives on does not keep its parent's address in use. */
 static void child(struct api *a)
 {
 	struct sockaddr_in name;
@@ -300,7 +298,7 @@ static void child(struct api *a)
 		_exit(read(ends[0], &byte, 1) != 0);
 	}
 	close(ready[1]);
-	CHECK(read(ready[0], &byte, 1) == 0); /* it is what it will be */
+	CHECK(read(ready[0], &byte, 1) == 0); /* the child has finished its setup */
 	close(ready[0]);
 	CLOSE(s.o.ep);
 	info = fi_dupinfo(s.o.info);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A limit on the size of files (ulimit -f) does not end the process: what the library wants a file for is
- * refused by an error, if it cannot do without, and the log goes on as far as there is room.
+ * A limit on file sizes (ulimit -f) does not kill the process. Calls that need a file return an
+ * error, and the log writes what fits.
  */
 #include <fcntl.h>
 
 #include "obj.h"
 
-#define LIMIT 60 /* bytes: less than a line of the log */
+#define LIMIT 60 /* bytes, less than a line of the log */
 
 static void limit_to(rlim_t bytes)
 {
@@ -19,7 +19,7 @@ static void limit_to(rlim_t bytes)
 	signal(SIGXFSZ, SIG_DFL);
 }
 
-/* In place of standard error, so that the log fills it. */
+/* Redirects standard error to a file, which the log fills to the limit. */
 static int divert_log(void)
 {
 	int kept = dup(STDERR_FILENO), file = open("/dev/shm", O_TMPFILE | O_RDWR, 0600);
@@ -42,7 +42,7 @@ static void talk(struct obj *o)
 	CHECK_EQ(heard, 5);
 }
 
-/* All but enabling; 0 or why that fails. */
+/* Opens an endpoint and enables it. Returns the result of fi_enable. */
 static int enable(struct obj *o)
 {
 	obj_domain(o);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* More than there is room for: senders are held, nobody is stuck, nothing is lost or reordered. */
+/*
+ * More messages than fit: senders get -FI_EAGAIN, all continue later, no message is lost or
+ * reordered.
+ */
 #include "api.h"
 #include "lib/data.h"
 #include "lib/side.h"
@@ -25,7 +28,7 @@ static void receive_pieces(struct side *s, unsigned int count)
 	}
 }
 
-/* So that what follows goes straight to the other side instead of waiting for a connection. */
+/* Connects both sides, so that later sends are not queued for the connection setup. */
 static void connect_first(struct side *s)
 {
 	char byte;
@@ -39,12 +42,12 @@ static void connect_first(struct side *s)
 	api_meet(s->a);
 }
 
-/* ---- Nobody receives ------------------------------------------------------------------------- */
+/* ---- No receives posted ---------------------------------------------------------------------- */
 
 #define STORM_MAX  65536  /* FI_WEFT_UNEXPECTED_MAX of these cases */
 #define STORM_RING 262144 /* FI_WEFT_RING_SIZE */
 
-/* The most bytes the kernel holds in one direction of a TCP connection at this end or that one. */
+/* Returns the maximum bytes of a TCP socket buffer, from the named file of limits. */
 static size_t kernel_holds(const char *limits)
 {
 	unsigned long least, usual, most = 0;
@@ -55,7 +58,7 @@ static size_t kernel_holds(const char *limits)
 	return most;
 }
 
-/* What one side may have sent before it is held: all there is room for, each as often again for slack. */
+/* Returns an upper bound of the messages sent before -FI_EAGAIN: twice the space there is. */
 static unsigned int storm_bound(void)
 {
 	size_t room = STORM_RING;
@@ -66,7 +69,7 @@ static unsigned int storm_bound(void)
 	return (unsigned int)((STORM_MAX + room) * 2 / PIECE);
 }
 
-/* Sends until there has been no room for a while. Nobody reads a queue here unless `reads`. */
+/* Sends until the library has refused sends for 0.1 s. Reads queues only if `reads`. */
 static unsigned int send_until_xoff(struct side *s, unsigned int limit, bool reads)
 {
 	double held = 0;
@@ -123,7 +126,7 @@ static void storm_blind(struct api *a)
 	storm(a, false);
 }
 
-/* Three senders at once; all are held, all go on, each in its order. */
+/* Three senders at once: all are paused, all continue, each in its order. */
 static void storm_many(struct api *a)
 {
 	enum { EACH = 300 };
@@ -155,9 +158,9 @@ static void storm_many(struct api *a)
 	side_close(&s);
 }
 
-/* ---- Both at once ---------------------------------------------------------------------------- */
+/* ---- Both sides send ------------------------------------------------------------------------- */
 
-/* Until no one has room, then both read. */
+/* Both send until neither can, then both receive. */
 static void both_then_read(struct api *a)
 {
 	unsigned int sent, all[2];
@@ -171,7 +174,7 @@ static void both_then_read(struct api *a)
 	side_close(&s);
 }
 
-/* Neither reads anything while it sends: the calls that find no room make the progress. */
+/* Neither reads a queue while sending: sends that return -FI_EAGAIN make the progress. */
 static void both_blind(struct api *a)
 {
 	enum { COUNT = 4000 };
@@ -190,7 +193,7 @@ static void both_blind(struct api *a)
 	side_close(&s);
 }
 
-/* Long messages in both directions, all posted before one is received. */
+/* Long messages in both directions, all sends posted before the first receive. */
 static void both_long(struct api *a)
 {
 	enum { COUNT = 200, LEN = 50000 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fork(2) in a program that uses the library: whatever the child does, the parent's endpoints go
- * on, and the death of a process is seen by its peers even when a child of it lives.
+ * fork(2) in a program that uses the library: the parent's endpoints work whatever the child does.
+ * Peers notice the death of a process even if its child lives.
  */
 #include "obj.h"
 #include "lib/rma.h"
@@ -34,7 +34,7 @@ static void close_half(struct half *h, struct api *a)
 	free(h->out);
 }
 
-/* Both send and receive, small and long by turns. */
+/* Both processes send and receive, short and long messages in turns. */
 static void exchange(struct half *h, unsigned int rounds)
 {
 	for (unsigned int n = 0; n < rounds; n++) {
@@ -57,7 +57,7 @@ static void reap(pid_t pid)
 	CHECK_EQ(status, 0);
 }
 
-/* Children that end in every way while the parent talks: at once, through exit, through exec. */
+/* Children that end at once, by exit, or by exec, while the parent communicates. */
 static void children(struct api *a, enum fi_progress progress)
 {
 	struct half h = {0};
@@ -93,7 +93,7 @@ static void children_end_auto(struct api *a)
 	children(a, FI_PROGRESS_AUTO);
 }
 
-/* A child that stays, writing over the memory it shares with nobody. */
+/* A child that lives on and overwrites its private memory. */
 static void child_lives(struct api *a, enum fi_progress progress)
 {
 	struct half h = {0};
@@ -126,7 +126,7 @@ static void child_stays_auto(struct api *a)
 	child_lives(a, FI_PROGRESS_AUTO);
 }
 
-/* The program it becomes keeps no descriptor of ours, so the parent's end is seen. */
+/* After exec the child has none of the library's descriptors, so peers notice the parent's end. */
 static void child_execs(struct api *a)
 {
 	struct half h = {0};
@@ -146,7 +146,7 @@ static void child_execs(struct api *a)
 	CHECK(waitpid(pid, NULL, 0) == pid);
 }
 
-/* The child opens objects of its own and talks to itself; the parent's are not touched. */
+/* A child opens and uses its own objects; the parent's work on. */
 static void child_uses_it(struct api *a)
 {
 	struct half h = {0};
@@ -177,7 +177,7 @@ static void child_uses_it(struct api *a)
 	close_half(&h, a);
 }
 
-/* The outcome of a message to a process that died; 0: none yet. */
+/* Returns the result of a message to a dead process; 0: no completion yet. */
 static int outcome(struct half *h)
 {
 	struct fi_cq_tagged_entry e;
@@ -193,12 +193,12 @@ static int outcome(struct half *h)
 	return -err.err;
 }
 
-/* A child that lives until rank 0 has ended, as the program it was or as another. */
+/* A child that lives until rank 0 has ended, with or without exec. */
 static void linger(struct api *a, bool exec)
 {
 	char byte;
 
-	a->progress = NULL; /* the endpoint is its parent's */
+	a->progress = NULL; /* the endpoint belongs to the parent */
 	api_meet(a);
 	if (exec && dup2(a->socks[0], 0) == 0)
 		execl("/bin/cat", "cat", (char *)NULL);
@@ -207,7 +207,7 @@ static void linger(struct api *a, bool exec)
 	_exit(0);
 }
 
-/* Rank 1 leaves a child behind, which holds on to everything it got, and dies. */
+/* Rank 1 forks a child that keeps all it inherited, and dies. */
 static void dies_with_child(struct api *a, bool exec)
 {
 	struct half h = {0};
@@ -223,7 +223,7 @@ static void dies_with_child(struct api *a, bool exec)
 		obj_sleep_us(200000);
 		_exit(0);
 	}
-	api_meet(a); /* with the child */
+	api_meet(a); /* with the child of rank 1 */
 	OBJ_UNTIL(outcome(&h) < 0, obj_sleep_us(1000));
 	a->progress = NULL;
 	obj_close(&h.o);
@@ -241,7 +241,7 @@ static void death_is_seen_exec(struct api *a)
 	dies_with_child(a, true);
 }
 
-/* While the library's own thread is at work on a region, which the child closes its copy of. */
+/* The child closes its copy of a region while the parent's progress thread serves that region. */
 static void child_closes_region(struct api *a)
 {
 	static uint64_t words[4];
@@ -262,7 +262,7 @@ static void child_closes_region(struct api *a)
 		pid = fork();
 		CHECK(pid >= 0);
 		if (pid == 0) {
-			alarm(api_limit() / 2); /* for ever is too long */
+			alarm(api_limit() / 2); /* limit, in case fi_close hangs */
 			_exit(fi_close(&mr->fid) != 0);
 		}
 		reap(pid);

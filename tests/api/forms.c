@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every form of send against every form of receive, with data, in one to sixteen pieces. */
+/* Every form of send with every form of receive, with remote CQ data, in 1 to 16 pieces. */
 #include "api.h"
 #include "lib/data.h"
 #include "lib/side.h"
@@ -7,10 +7,10 @@
 
 #define CQ_DATA UINT64_C(0xfedcba9876543210)
 
-/* Both ranks walk the same list; rank 1 sends, rank 0 receives. */
+/* One message from rank 1 to rank 0; both ranks run the same list. */
 struct step {
 	unsigned int seed;
-	bool early; /* the receive is posted before the message is sent */
+	bool early; /* the receive is posted before the send */
 	size_t len;
 	size_t from, to; /* pieces */
 	struct form_args send, recv;
@@ -41,7 +41,7 @@ static void one_receive(struct side *s, struct step *st)
 	st->recv.peer = FI_ADDR_UNSPEC;
 	st->recv.context = &d;
 	if (!st->early)
-		api_meet(s->a); /* it waits here, unexpected */
+		api_meet(s->a); /* the message waits here, unexpected */
 	POST(s, form_recv(s, &st->recv));
 	if (st->early)
 		api_meet_still(s->a);
@@ -56,13 +56,13 @@ static void one_receive(struct side *s, struct step *st)
 	data_free(&d);
 }
 
-/* A bare queue pair keeps no message that nobody waits for, and has no tags. */
+/* Returns whether bare queue pairs support the step: receive posted early, no tags. */
 static bool is_bare_too(const struct step *st)
 {
 	return st->early && !st->send.tagged;
 }
 
-/* What the provider takes along at once may be less than the test has in mind, as its data may be. */
+/* Adapts lengths and remote CQ data to the limits of the provider. */
 static void adapt(const struct side *s, struct step *st)
 {
 	size_t inject = s->info->tx_attr->inject_size;
@@ -90,7 +90,7 @@ static void one(struct side *s, struct step *step)
 	api_meet(s->a);
 }
 
-/* A sender that has to wait for its completion must not wait for a meeting: only short messages. */
+/* A send that completes only when received would block the barrier, so messages are short. */
 static void all_forms(struct side *s, bool tagged)
 {
 	static const enum form receives[] = {FORM_PLAIN, FORM_VECTOR, FORM_MSG};
@@ -124,7 +124,7 @@ static void forms(struct api *a)
 	side_close(&s);
 }
 
-/* fi_sendmsg and fi_tsendmsg with the flags that change nothing but how. */
+/* fi_sendmsg and fi_tsendmsg with flags that do not change the result. */
 static void flags(struct api *a)
 {
 	static const uint64_t sets[] = {FI_REMOTE_CQ_DATA,
@@ -152,7 +152,7 @@ static void flags(struct api *a)
 	side_close(&s);
 }
 
-/* Pieces on both sides, some of them empty, of a short and of a long message. */
+/* Pieces on both sides, some of them empty, for a short and a long message. */
 static void pieces(struct api *a)
 {
 	static const size_t sizes[] = {0, 5, 1000, 100003};
@@ -179,7 +179,7 @@ static void pieces(struct api *a)
 	side_close(&s);
 }
 
-/* No pieces at all: an empty message, an empty buffer. */
+/* No pieces: an empty message, an empty buffer. */
 static void nothing(struct api *a)
 {
 	struct side s;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Binding to endpoints that are enabled, as runtimes for OpenSHMEM do it: counters, queues and shared
- * transmit contexts count from then on, a second fi_enable is none, what comes too late is refused.
- * fi_endpoint(3).
+ * Binding to enabled endpoints, as OpenSHMEM runtimes do. Counters, queues and shared transmit
+ * contexts work from then on, a second fi_enable does nothing, and bindings that are too late are
+ * refused. fi_endpoint(3).
  */
 #include <rdma/fi_atomic.h>
 
@@ -11,22 +11,22 @@
 
 #define LEN 20000
 
-/* In the order of the bits below. */
+/* In the order of `bits`. */
 enum { SENDS, RECVS, READS, WRITES, REMOTE_READS, REMOTE_WRITES, EVENTS };
 
 static const uint64_t bits[EVENTS] = {FI_SEND,  FI_RECV,        FI_READ,
 				      FI_WRITE, FI_REMOTE_READ, FI_REMOTE_WRITE};
 
-/* An endpoint that is enabled with a selective queue and a vector, and nothing else. */
+/* An endpoint enabled with a selective queue and a vector only. */
 struct late {
 	struct api *a;
 	struct obj o;
 	struct fid_cntr *cntr[EVENTS];
 	uint64_t want[EVENTS];
 	struct fid_mr *mr;
-	struct rma_key key; /* of the region of the last rank */
-	fi_addr_t to;       /* the last rank */
-	struct fid_ep *by;  /* what operations are posted to: the endpoint, or an alias */
+	struct rma_key key; /* key of the region of the last rank */
+	fi_addr_t to;       /* address of the last rank */
+	struct fid_ep *by;  /* where operations are posted: the endpoint, or an alias */
 };
 
 static unsigned char memory[LEN], local[LEN];
@@ -53,7 +53,7 @@ static void late_domain(struct late *l, struct api *a, enum fi_progress progress
 	OK(fi_ep_bind(l->o.ep, &l->o.av->fid, 0));
 }
 
-/* The last rank has the region, rank 0 gets its key and address. */
+/* The last rank has the region; rank 0 gets its key and address. */
 static void late_meet(struct late *l)
 {
 	struct api *a = l->a;
@@ -81,7 +81,7 @@ static void late_open(struct late *l, struct api *a, enum fi_progress progress)
 	late_meet(l);
 }
 
-/* A counter for each event, now. */
+/* Binds a counter for each event to the enabled endpoint. */
 static void late_count(struct late *l, enum fi_wait_obj wait)
 {
 	for (int i = 0; i < EVENTS; i++) {
@@ -112,7 +112,7 @@ static void late_close(struct late *l)
 		api_check_eq(retry_ret, 0, #call);                                                 \
 	} while (0)
 
-/* One operation from rank 0 to the last; a process that is counted by it wants one more. */
+/* Posts one operation from rank 0 to the last rank, and updates the expected counts. */
 static void transfer(struct late *l, int event, size_t len)
 {
 	struct api *a = l->a;
@@ -141,7 +141,7 @@ static void every_transfer(struct late *l)
 		transfer(l, n % 3 == 0 ? SENDS : n % 3 == 1 ? READS : WRITES, lens[n / 3]);
 }
 
-/* What was posted so far has long been done. */
+/* Waits until all operations so far have ended, and resets the expected counts. */
 static void quiesce(struct late *l)
 {
 	uint64_t end = obj_now_us() + 100000 * obj_slower();
@@ -152,7 +152,7 @@ static void quiesce(struct late *l)
 	memset(l->want, 0, sizeof(l->want));
 }
 
-/* All six say what they have to, and nothing more. */
+/* Checks that all six counters have exactly the expected values. */
 static void check(struct late *l)
 {
 	for (int i = 0; i < EVENTS; i++)
@@ -165,7 +165,7 @@ static void check(struct late *l)
 
 #define COUNTED(l) (api_at(__FILE__, __LINE__), check(l))
 
-/* Another library may refuse it. */
+/* Enables once more; another library may refuse it. */
 static void again(struct fid_ep *ep)
 {
 	int ret = fi_enable(ep);
@@ -174,7 +174,7 @@ static void again(struct fid_ep *ep)
 		OK(ret);
 }
 
-/* The same, which may look at the clock early. */
+/* Waits for the counter; another library's wait may return early. */
 static void wait_for(struct fid_cntr *cntr, uint64_t value)
 {
 	int ret;
@@ -202,7 +202,7 @@ static void counters(struct api *a)
 	late_close(&l);
 }
 
-/* What was under way or done before the binding need not count, what comes after it does: peers have met. */
+/* Operations before the binding need not count; later ones do, although the peers are connected. */
 static void after_traffic(struct api *a)
 {
 	struct late l;
@@ -234,7 +234,7 @@ static void by_alias(struct api *a)
 	late_close(&l);
 }
 
-/* Bound by an alias they are the endpoint's: what differs are the default flags alone. */
+/* Counters bound through an alias count the endpoint's operations too. */
 static void to_alias(struct api *a)
 {
 	struct late l;
@@ -255,7 +255,7 @@ static void to_alias(struct api *a)
 	late_close(&l);
 }
 
-/* Reading a late counter makes progress, where nobody reads anything else. */
+/* Reading a late counter makes progress when nothing else is read. */
 static void read_drives(struct api *a)
 {
 	struct late l;
@@ -270,7 +270,7 @@ static void read_drives(struct api *a)
 	late_close(&l);
 }
 
-/* Who waits for one sleeps until it is counted; `wait` and `progress` in every combination. */
+/* A wait for a late counter sleeps until it counts, with each wait object and progress mode. */
 static void waits(struct api *a, enum fi_progress progress)
 {
 	static const enum fi_wait_obj objects[] = {FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_MUTEX_COND};
@@ -306,7 +306,7 @@ static void waits_auto(struct api *a)
 	waits(a, FI_PROGRESS_AUTO);
 }
 
-/* The target does nothing, and its late counters are right when it looks. */
+/* The target makes no calls; its late counters are right when read. */
 static void target_sleeps(struct api *a)
 {
 	struct late l;
@@ -329,7 +329,7 @@ static void target_sleeps(struct api *a)
 	l.a->progress = NULL;
 	api_meet(a);
 	obj_sleep_us(100000 * obj_slower());
-	if (a->rank && !api_other()) { /* there a fetch counts as a write */
+	if (a->rank && !api_other()) { /* another library counts a fetch as a write */
 		CHECK_EQ(fi_cntr_read(l.cntr[REMOTE_READS]), 20);
 		CHECK_EQ(fi_cntr_read(l.cntr[REMOTE_WRITES]), 20);
 	}
@@ -338,7 +338,7 @@ static void target_sleeps(struct api *a)
 
 /* ---- Queues ---------------------------------------------------------------------------------- */
 
-/* Enabled with nothing but counters; queues come later, and with them completions. */
+/* An endpoint enabled with counters only; queues are bound later and get completions. */
 static void queues(struct api *a)
 {
 	const uint64_t events = FI_SEND | FI_RECV | FI_READ | FI_WRITE;
@@ -362,14 +362,17 @@ static void queues(struct api *a)
 	obj_done(l.o.cq, &l);
 	OK(fi_ep_bind(l.o.ep, &l.o.cq->fid, FI_RECV | FI_SELECTIVE_COMPLETION));
 	transfer(&l, SENDS, 8);
-	obj_done(l.o.cq, NULL); /* the sending; the receive was not to complete */
+	obj_done(l.o.cq, NULL); /* the send; the receive has no completion */
 	obj_quiet(l.o.cq, 20);
 	CHECK_EQ(fi_cntr_read(l.cntr[0]), 6);
 	FAILS(fi_close(&l.o.cq->fid));
 	late_close(&l);
 }
 
-/* Both directions by one call; the queue goes after the endpoint, and its sleeper is woken. */
+/*
+ * One call binds a queue for both directions. Closing the endpoint wakes the queue's sleeper; the
+ * queue is closed afterwards.
+ */
 static void queue_of_both(struct api *a)
 {
 	struct fid_cq *cq;
@@ -420,7 +423,7 @@ static struct fid_stx *context_of(struct late *l)
 	return stx;
 }
 
-/* The order of calls of such a runtime, from the endpoint's opening to its end. */
+/* The calls of such a runtime in their order. */
 static void runtime(struct api *a)
 {
 	struct fid_cntr *writes, *reads;
@@ -456,7 +459,7 @@ static void runtime(struct api *a)
 	obj_close(&l.o);
 }
 
-/* Closed while endpoints are bound to it: they work on, and another context may be bound. */
+/* Closes a context with endpoints bound to it: they work on, and can be bound to another one. */
 static void context_closes_first(struct api *a)
 {
 	struct fid_stx *stx, *next;
@@ -487,9 +490,9 @@ static void context_closes_first(struct api *a)
 	late_close(&l);
 }
 
-/* ---- Enabling again, and what comes too late ------------------------------------------------- */
+/* ---- Enabling again, and late bindings that are refused -------------------------------------- */
 
-/* Of every kind of endpoint; what is posted stays. */
+/* fi_enable again on each type of endpoint; posted receives stay. */
 static void enable_again(struct api *a)
 {
 	struct obj o = {.hints = obj_hints(FI_MSG | FI_TAGGED)};
@@ -525,7 +528,7 @@ static void enable_again(struct api *a)
 	obj_close(&o);
 }
 
-/* The contexts of a scalable endpoint take theirs late, too. */
+/* The contexts of a scalable endpoint can be bound late too. */
 static void contexts(struct api *a)
 {
 	struct obj o = {.hints = obj_hints(FI_MSG | FI_TAGGED)};
@@ -572,7 +575,7 @@ static void contexts(struct api *a)
 	obj_close(&o);
 }
 
-/* What is refused holds nothing, and changes nothing. */
+/* A refused binding changes nothing and keeps no object in use. */
 static void refused(struct api *a)
 {
 	struct fid_cntr *second;
@@ -609,7 +612,7 @@ static void refused(struct api *a)
 	late_close(&l);
 }
 
-/* As long as the endpoint is there they cannot be closed. */
+/* Late bound objects cannot be closed before the endpoint. */
 static void busy(struct api *a)
 {
 	struct late l;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program that opens, uses and closes its objects many times has as many descriptors, threads and
- * mappings afterwards as before, and its memory does not grow; nor does its peer's.
+ * Opening, using and closing objects many times leaves the numbers of descriptors, threads and
+ * mappings unchanged, and memory does not grow; the same holds for a peer.
  * TIMEOUT=120
  */
 #include <dirent.h>
 
 #include "obj.h"
 
-#define WARM_UP ((int)api_times(50))  /* first caches and arenas fill */
-#define TIMES   ((int)api_times(450)) /* after that */
-/* Bytes, of what is resident, over all the times; some come and go however few these are. */
+#define WARM_UP ((int)api_times(50))  /* fills caches and malloc arenas */
+#define TIMES   ((int)api_times(450)) /* rounds that are measured */
+/* Allowed growth (bytes) of resident memory over all rounds, and its lower bound. */
 #define GROWTH       ((size_t)api_times(1024) << 10)
 #define GROWTH_LEAST (256u << 10)
 
@@ -48,7 +48,7 @@ static struct use use_now(void)
 	return u;
 }
 
-/* Checkers of memory keep what was freed for a while; they find what is lost by themselves. */
+/* Not under memory checkers, which delay frees and find leaks themselves. */
 static bool grew(const struct use *before, const struct use *now)
 {
 	size_t growth = GROWTH > GROWTH_LEAST ? GROWTH : GROWTH_LEAST;
@@ -57,7 +57,7 @@ static bool grew(const struct use *before, const struct use *now)
 	       (now->bytes > before->bytes + growth || now->mappings > before->mappings + 4);
 }
 
-/* A thread that has ended, and was joined, is in the list for a moment. */
+/* Returns the current use. A joined thread may stay listed for a moment. */
 static struct use use_quiesced(const struct use *before)
 {
 	struct use now = use_now();
@@ -83,7 +83,7 @@ static void same(const struct use *before)
 	}
 }
 
-/* Runs `once` until all is warm, then TIMES, and compares. */
+/* Runs `once` WARM_UP times, then TIMES, and compares the use before and after. */
 static void repeat(void (*once)(void *), void *arg)
 {
 	int warm = WARM_UP, times = warm + TIMES;
@@ -98,7 +98,7 @@ static void repeat(void (*once)(void *), void *arg)
 	same(&before);
 }
 
-/* A message to oneself and one to a neighbour, small and long. */
+/* Sends to itself and to another endpoint, short and long messages. */
 static void talk(struct obj *o, struct fid_ep *other)
 {
 	static char out[100000], in[100000];
@@ -139,7 +139,7 @@ static void endpoints(struct api *a)
 	obj_close(&o);
 }
 
-/* Fabric, domain and all, with a receive and a message left over. */
+/* Opens all objects and leaves a receive and a message behind. */
 static void open_everything(void *arg)
 {
 	enum fi_progress *progress = arg;
@@ -176,7 +176,7 @@ static void with_thread(struct api *a)
 	repeat(open_everything, &automatic);
 }
 
-/* Contexts and aliases. */
+/* Opens contexts and aliases. */
 static void open_contexts(void *arg)
 {
 	struct obj *o = arg;
@@ -213,7 +213,7 @@ static void contexts(struct api *a)
 	obj_close(&o);
 }
 
-/* The fi_getinfo of a program's start. */
+/* Calls fi_getinfo as a program does at its start. */
 static void ask(void *arg)
 {
 	struct obj o = {0};
@@ -230,7 +230,7 @@ static void infos(struct api *a)
 	repeat(ask, NULL);
 }
 
-/* Rank 0 keeps its endpoint; rank 1 comes and goes, and each time both send. */
+/* Rank 0 keeps its endpoint. Rank 1 opens one, both send, and rank 1 closes it again. */
 static void visit(struct api *a, struct obj *o)
 {
 	static char in[100000], out[100000];
@@ -267,7 +267,7 @@ static void visitor(struct api *a)
 	api_meet(a);
 	if (a->rank == 1)
 		return;
-	/* The last visitor may be known to be gone a little later. */
+	/* The end of the last visitor may be noticed a little later. */
 	for (int n = 0; n < 100 && use_now().fds != before.fds; n++) {
 		obj_sleep_us(10000);
 		fi_cq_read(o.cq, NULL, 0);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Those who sleep after their last peer has left cost nothing: neither a thread in a blocking read nor the
- * library's own. What is measured is processor time, so a busy machine does no harm.
+ * A process that sleeps after its last peer has left uses no CPU time, neither in a blocking read
+ * nor in the library's thread. The test measures CPU time, so a busy machine does no harm.
  */
 #include "obj.h"
 
-#define ALONE_MS  1500  /* many times what a peer's silence is looked at */
-#define MOST_US   60000 /* processor time; one that does not sleep uses all of it */
+#define ALONE_MS  1500  /* many times the peer timeout */
+#define MOST_US   60000 /* limit of CPU time; a busy loop uses all of ALONE_MS */
 #define PATIENCE  "FI_WEFT_PEER_TIMEOUT=400"
 #define LEAVES_US 300000
 
@@ -20,7 +20,7 @@ static void open_side(struct obj *o, enum fi_progress progress)
 	obj_open(o);
 }
 
-/* Asleep until the word of the peer comes, which leaves then. */
+/* Sleeps until the last message of the peer. */
 static void hear_last_message(struct obj *o)
 {
 	struct fi_cq_tagged_entry entry;
@@ -35,13 +35,13 @@ static void say_last_message(struct obj *o, fi_addr_t to)
 {
 	uint64_t word = 42;
 
-	obj_sleep_us(LEAVES_US); /* the other side is asleep */
+	obj_sleep_us(LEAVES_US); /* time for the other side to fall asleep */
 	POST(o->cq, fi_send(o->ep, &word, sizeof(word), NULL, to, &word));
 	obj_done(o->cq, &word);
-	obj_sleep_us(LEAVES_US); /* and again */
+	obj_sleep_us(LEAVES_US); /* the other side sleeps again */
 }
 
-/* A blocking read that nothing ends but its time; with automatic progress none is needed. */
+/* Sleeps in a blocking read until its timeout; with automatic progress outside the library. */
 static void stay(struct obj *o, bool reads)
 {
 	struct fi_cq_tagged_entry entry;
@@ -68,7 +68,7 @@ static void alone(struct api *a, enum fi_progress progress, bool reads)
 	other = obj_swap(a, o.ep, o.av);
 	if (a->rank == 0) {
 		hear_last_message(&o);
-		/* Its end is heard asleep, too. */
+		/* The reader also sleeps while the peer leaves. */
 		CHECK_EQ(fi_cq_sread(o.cq, &unused, 1, NULL, 3 * LEAVES_US / 1000), -FI_EAGAIN);
 		stay(&o, reads);
 	} else {

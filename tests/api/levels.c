@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a send's completion promises: FI_INJECT to FI_MATCH_COMPLETE, FI_FENCE, FI_MORE. */
+/* Completion levels of sends, from FI_INJECT to FI_MATCH_COMPLETE; FI_FENCE, FI_MORE. */
 #include "api.h"
 #include "lib/data.h"
 #include "lib/side.h"
 #include "lib/forms.h"
 
-#define WAIT_MS 15 /* long enough to see what should not happen */
+#define WAIT_MS 15 /* time in which nothing may happen */
 
-/* Receives into memory that the sender sees too, so that it can look when its send completes. */
+/* Returns a receive buffer in shared memory, which the sender checks when its send completes. */
 static struct data seen(struct api *a, size_t len)
 {
 	return (struct data){.iov = {{a->shared, len}}, .count = 1, .len = len};
@@ -26,7 +26,7 @@ static struct form_args args_of(struct side *s, bool tagged, const struct data *
 
 static const size_t lens[] = {0, 24, 4096, 8193, 300000};
 
-/* The receive is there: at the completion the message is in its buffer. */
+/* With a posted receive: when the send completes, the message is in the buffer. */
 static void filled(struct side *s, uint64_t level, bool tagged, size_t len, unsigned int seed)
 {
 	if (s->a->rank) {
@@ -49,7 +49,7 @@ static void filled(struct side *s, uint64_t level, bool tagged, size_t len, unsi
 	api_meet(s->a);
 }
 
-/* The receive is posted late: until then no completion, whatever progress the receiver makes. */
+/* With a late receive: the send does not complete before, whatever progress the receiver makes. */
 static void late(struct side *s, uint64_t level, bool tagged, size_t len, unsigned int seed)
 {
 	if (s->a->rank) {
@@ -102,7 +102,7 @@ static void match(struct api *a)
 	walk(a, FI_MATCH_COMPLETE, late);
 }
 
-/* As a default of the endpoint, for calls without flags. */
+/* The level as default flag of the endpoint, for calls without flags. */
 static void delivery_default(struct api *a)
 {
 	bool tagged = !pair_bare();
@@ -131,7 +131,7 @@ static void delivery_default(struct api *a)
 	side_close(&s);
 }
 
-/* The sender takes its buffer back at the completion, or at once with FI_INJECT. */
+/* The send buffer can be reused after the completion, or with FI_INJECT at once. */
 static void reuse(struct api *a)
 {
 	static const uint64_t levels[] = {FI_INJECT_COMPLETE, FI_TRANSMIT_COMPLETE, FI_INJECT, 0};
@@ -165,7 +165,7 @@ static void reuse(struct api *a)
 	side_close(&s);
 }
 
-/* The first messages to a peer, before they are connected: copied as promised. */
+/* The same for the first messages to a peer, sent before the connection exists. */
 static void reuse_first(struct api *a)
 {
 	enum { COUNT = 50 };
@@ -196,8 +196,8 @@ static void reuse_first(struct api *a)
 }
 
 /*
- * A long message nobody receives, then a fenced short one, and another: both wait for the long one
- * to complete, though receives for them are posted.
+ * A long message without receive, then a fenced short one, then another: both short ones wait for
+ * the long one, although receives for them are posted.
  */
 static void fence(struct api *a)
 {
@@ -220,7 +220,7 @@ static void fence(struct api *a)
 			POST(&s, form_send(&s, &f));
 			QUIET(&s, s.tx, WAIT_MS);
 			api_meet(a);
-			SENT(&s, &big, form_kind(&g)); /* the fenced one completes after it */
+			SENT(&s, &big, form_kind(&g)); /* the fenced send comes after */
 			SENT(&s, &d, FI_TAGGED);
 			SENT(&s, &d, FI_TAGGED);
 		} else {
@@ -242,7 +242,7 @@ static void fence(struct api *a)
 	data_free(&into);
 }
 
-/* FI_MORE announces more; all of it goes out, the last one without it. */
+/* Sends with FI_MORE all go out; the last one has no FI_MORE. */
 static void more(struct api *a)
 {
 	enum { COUNT = 64 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fi_import_log: the application's callbacks instead of the library's log, until fi_close of what was imported;
- * from a constructor to a destructor, as libraries above this one do it.
+ * fi_import_log: the application's callbacks replace the library's log until fi_close of the
+ * imported object. Libraries import in a constructor and close in a destructor.
  */
 #include "api.h"
 
@@ -50,7 +50,7 @@ static int import(struct fid_logging *log)
 	return fi_import_log(FI_VERSION(1, 13), 0, log);
 }
 
-/* What reaches the callbacks now: bits of 1 enabled, 2 ready, 4 log. */
+/* Returns which callbacks are reached: bits 1 enabled, 2 ready, 4 log. */
 static unsigned int reached(void)
 {
 	uint64_t showtime = 0;
@@ -66,7 +66,7 @@ static unsigned int reached(void)
 	return bits | (written ? 4 : 0);
 }
 
-/* All again after the log was given back, as often as one likes. */
+/* Imports and closes repeatedly; afterwards the library's log is used again. */
 static void imported_and_closed(struct api *a)
 {
 	(void)a;
@@ -82,7 +82,7 @@ static void imported_and_closed(struct api *a)
 	CHECK(!fi_log_enabled(&me, FI_LOG_WARN, FI_LOG_CORE)); /* FI_LOG_LEVEL is not set */
 }
 
-/* What the library itself has to say comes, too. */
+/* Log messages of the library itself reach the callbacks. */
 static void of_the_library(struct api *a)
 {
 	struct fi_info *info = NULL;
@@ -96,7 +96,7 @@ static void of_the_library(struct api *a)
 	OK(fi_close(&log_all.fid));
 }
 
-/* One at a time; who was refused has nothing to close. */
+/* A second import is refused, and leaves nothing to close. */
 static void second(struct api *a)
 {
 	struct fi_ops_log ops = {.enabled = enabled};
@@ -116,7 +116,10 @@ static void second(struct api *a)
 	OK(fi_close(&log.fid));
 }
 
-/* The object by hand: of two imports the last counts, and closing the object changes nothing. */
+/*
+ * Imports by an object made by the application: of two imports the last one counts, and closing
+ * that object changes nothing.
+ */
 static void by_hand(struct api *a)
 {
 	struct fi_ops_log ops = {.size = sizeof(ops), .enabled = enabled};
@@ -142,7 +145,7 @@ static void by_hand(struct api *a)
 	CHECK_EQ(reached(), 7);
 	OK(fi_close(object));
 	CHECK_EQ(reached(), 7);
-	if (!api_other()) { /* 1.17 gives the log back whichever of the two is closed */
+	if (!api_other()) { /* 1.17 restores the log whichever import is closed */
 		OK(fi_close(&log.fid));
 		CHECK_EQ(reached(), 7);
 		OK(fi_close(&first.fid));
@@ -150,7 +153,7 @@ static void by_hand(struct api *a)
 	}
 }
 
-/* Each of them alone; the others are as without an import. */
+/* Each callback alone; missing ones behave as without an import. */
 static void some_members(struct api *a)
 {
 	static struct fi_ops_log ops[] = {
@@ -164,7 +167,7 @@ static void some_members(struct api *a)
 
 		OK(import(&log));
 		CHECK_EQ(reached(), bits[i]);
-		/* The library's own limit of how often asks the callback about the rest. */
+		/* The library's own rate limit asks the callback `enabled`. */
 		if (ops[i].enabled) {
 			CHECK(fi_log_ready(&me, FI_LOG_WARN, FI_LOG_CORE, &showtime));
 			CHECK(!fi_log_ready(&me, FI_LOG_WARN, FI_LOG_CORE, &showtime));
@@ -174,7 +177,7 @@ static void some_members(struct api *a)
 	}
 }
 
-/* exit() has begun: destructors of other libraries close what their constructors imported. */
+/* Runs within exit(), where destructors of other libraries close their imports. */
 static void close_at_exit(void)
 {
 	if (reached() != 7 || fi_close(&log_all.fid) || reached() || import(&log_all) ||

@@ -8,7 +8,7 @@
 #define OTHERS 6
 #define EACH   api_times(150)
 
-/* Message `i` of a sender: short, empty, around the border of long, long. */
+/* Length of message `i`: short, empty, near the limit of eager messages, long. */
 static size_t length(unsigned int i)
 {
 	static const size_t lens[] = {8, 64, 0, 500, 4096, 9000, 1, 40000};
@@ -36,7 +36,7 @@ static void send_one(struct side *s, int to, unsigned int i)
 	data_free(&d);
 }
 
-/* Takes what comes next, of anybody: it is that sender's next message. */
+/* Takes the next message of any sender, which must be that sender's next one. */
 static int receive_one(struct side *s, unsigned int next[API_RANKS])
 {
 	struct data d = data_new(40000, 1);
@@ -92,7 +92,7 @@ static void one_to_many(struct api *a)
 	side_close(&s);
 }
 
-/* Everybody to everybody, short ones, so that all connect across each other. */
+/* All send to all, short messages, so that all connect at the same time. */
 static void all_to_all(struct api *a)
 {
 	const unsigned int rounds = api_times(100);
@@ -177,7 +177,7 @@ static void self(struct api *a)
 	side_close(&s);
 }
 
-/* More than fits into any ring, unexpected, then received. */
+/* Sends more unexpected messages to itself than a ring holds, then receives them. */
 static void self_flood(struct api *a)
 {
 	const uint64_t count = api_times(3000);

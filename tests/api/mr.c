@@ -13,7 +13,7 @@ static void open_mode(struct obj *o, int mr_mode)
 	obj_domain(o);
 }
 
-/* Key by the application where it asks for no mode: the key it wants, once. */
+/* Keys chosen by the application: each key can be used once at a time. */
 static void own_keys(struct api *a)
 {
 	struct obj o = {0};
@@ -35,14 +35,14 @@ static void own_keys(struct api *a)
 	CHECK_EQ(fi_mr_key(mr[2]), UINT64_MAX - 1);
 	for (int i = 0; i < 3; i++)
 		CLOSE(mr[i]);
-	/* Free again. */
+	/* The key is free again. */
 	OK(fi_mr_reg(o.domain, memory[1], 4096, REMOTE, 0, 7, 0, &other, NULL));
 	CHECK_EQ(fi_mr_key(other), 7);
 	CLOSE(other);
 	obj_close(&o);
 }
 
-/* The same memory any number of times, and several pieces as one region. */
+/* The same memory in many regions, and several pieces as one region. */
 static void overlapping(struct api *a)
 {
 	struct obj o = {0};
@@ -63,7 +63,7 @@ static void overlapping(struct api *a)
 	obj_close(&o);
 }
 
-/* NULL and everything: the tutorial's shmem_init. */
+/* NULL and SIZE_MAX, as in shmem_init of the tutorial. */
 static void address_space(struct api *a)
 {
 	struct obj o = {0};
@@ -77,7 +77,7 @@ static void address_space(struct api *a)
 	obj_close(&o);
 }
 
-/* Keys by the library: of a region that lives, none like another, none that was just given back. */
+/* Keys chosen by the library are unique among live regions, and not reused at once. */
 static void given_keys(struct api *a)
 {
 	struct obj o = {0};
@@ -106,7 +106,7 @@ static void given_keys(struct api *a)
 	obj_close(&o);
 }
 
-/* Local registration is accepted and its descriptor may travel with every transfer. */
+/* Local registration works, and its descriptor may be passed to every operation. */
 static void local(struct api *a)
 {
 	struct obj o = {0};
@@ -131,7 +131,7 @@ static void local(struct api *a)
 	obj_close(&o);
 }
 
-/* FI_MR_BASIC and FI_MR_SCALABLE as programs of old ask for them. */
+/* FI_MR_BASIC and FI_MR_SCALABLE, as old programs use them. */
 static void old_modes(struct api *a)
 {
 	static const int modes[] = {FI_MR_BASIC, FI_MR_SCALABLE};
@@ -156,7 +156,9 @@ static void old_modes(struct api *a)
 	}
 }
 
-/* A domain bound to a queue with FI_REG_MR tells of each registration; *mr is written before. */
+/*
+ * A domain bound to an event queue with FI_REG_MR reports each registration; *mr is written first.
+ */
 static void events(struct api *a)
 {
 	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_UNSPEC};
@@ -185,7 +187,7 @@ static void events(struct api *a)
 	obj_close(&o);
 }
 
-/* FI_MR_ENDPOINT: bound and enabled by the application, if the mode is kept. */
+/* FI_MR_ENDPOINT: the application binds and enables regions, if the domain has the mode. */
 static void per_endpoint(struct api *a)
 {
 	struct obj o = {0};
@@ -205,7 +207,7 @@ static void per_endpoint(struct api *a)
 	obj_close(&o);
 }
 
-/* Where regions are not an endpoint's they may still be bound to one: from either end, at any time. */
+/* Without FI_MR_ENDPOINT regions may still be bound to an endpoint, by either call, at any time. */
 static void to_endpoint(struct api *a)
 {
 	struct obj o = {0};

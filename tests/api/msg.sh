@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # TIMEOUT=240
-# What unconnected endpoints can do, connected ones can: tests of transfers between two processes, on FI_EP_MSG.
-# Left out are cases that address oneself or a third process, ask for the source of messages, or open more endpoints.
+# Connected endpoints can do what unconnected ones can: runs tests of two processes on FI_EP_MSG.
+# Leaves out cases that send to themselves or a third process, ask for sources, or open more
+# endpoints.
 set -u
 cd "$(dirname "$0")/../.." || exit
 BUILD=$(realpath "${BUILD:-build}")
 export EP=msg
 
-# run PROGRAM [CASE...]: every case that can be run passes, and those named are run.
+# run PROGRAM [CASE...]: runs the cases; each that can run must pass, and the named ones must run.
 run() {
 	local out name program=$1
 	shift

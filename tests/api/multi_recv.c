@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* FI_MULTI_RECV: one buffer for many messages, released once, with or after the last of them. */
+/* FI_MULTI_RECV: one buffer for many messages, released once, with or after the last message. */
 #include "api.h"
 #include "lib/data.h"
 #include "lib/side.h"
 #include "lib/forms.h"
 
-/* A posted buffer, and how far it is used. */
+/* A posted buffer and how much of it is used. */
 struct pool {
 	struct data d;
 	size_t used;
@@ -36,7 +36,7 @@ static void pool_post(struct side *s, struct pool *p, size_t len, bool tagged)
 						 .context = p}));
 }
 
-/* Takes one entry; the message it tells of lies in free room, behind all earlier ones. */
+/* Takes one completion. Its message must lie behind all earlier ones. */
 static struct pool *pool_take(struct side *s, bool tagged, size_t len, unsigned int seed)
 {
 	struct fi_cq_tagged_entry e = TAKE(s, s->rx);
@@ -60,7 +60,7 @@ static struct pool *pool_take(struct side *s, bool tagged, size_t len, unsigned 
 	return p;
 }
 
-/* The release of a buffer may come as an entry of its own. */
+/* Checks the release of a buffer, which may be a completion of its own. */
 static void pool_released(struct side *s, struct pool *p)
 {
 	if (!p->released) {
@@ -94,10 +94,10 @@ static void send_message(struct side *s, bool tagged, size_t len, unsigned int s
 
 static size_t length(unsigned int i)
 {
-	return i * 37 % (MINIMUM + 1); /* always fits: a buffer has so much room or is released */
+	return i * 37 % (MINIMUM + 1); /* fits into each buffer not yet released */
 }
 
-/* Two buffers in turn: as one is released it is posted again. */
+/* Two buffers in turns: a released buffer is posted again. */
 static void receive_stream(struct side *s, bool tagged, bool late)
 {
 	struct pool pools[2];
@@ -149,7 +149,7 @@ static void stream(struct api *a)
 #define LONG_LEN   60000
 #define LONG_COUNT 8
 
-/* Messages lie in the order in which they were sent; which of them is complete first nobody promised. */
+/* Takes a message that may complete before earlier ones. Messages lie in the order of sending. */
 static void pool_take_any(struct side *s, struct pool *p, bool tagged, bool seen[LONG_COUNT])
 {
 	struct fi_cq_tagged_entry e = TAKE(s, s->rx);
@@ -204,8 +204,8 @@ static void send_long(struct side *s, bool tagged, bool late)
 }
 
 /*
- * Long messages, all on their way at once, fill a buffer exactly: it is released after the last,
- * whatever their order of arrival. Every third time they are there before the buffer.
+ * Long messages in flight together fill a buffer exactly: the buffer is released after the last
+ * one, in any order of arrival. In every third round they arrive before the buffer is posted.
  */
 static void long_ones(struct api *a)
 {
@@ -222,7 +222,10 @@ static void long_ones(struct api *a)
 	side_close(&s);
 }
 
-/* Longer than the room left: truncated, and the buffer is released. The next message needs another. */
+/*
+ * A message longer than the space left is truncated and the buffer released. The next message needs
+ * another buffer.
+ */
 static void too_long(struct api *a)
 {
 	static const size_t lens[] = {200, 20000};
@@ -257,7 +260,7 @@ static void too_long(struct api *a)
 	side_close(&s);
 }
 
-/* Entries are selective, but the release of a buffer is always told. */
+/* With selective completion the release of a buffer is still reported. */
 static void selective(struct api *a)
 {
 	struct side_opts o = options(64);
@@ -285,7 +288,7 @@ static void selective(struct api *a)
 	side_close(&s);
 }
 
-/* The minimum can be read back; messages of no bytes never fill a buffer. */
+/* The minimum can be read back; empty messages never fill a buffer. */
 static void minimum(struct api *a)
 {
 	size_t min = 0, len = sizeof(min);
@@ -313,8 +316,8 @@ static void minimum(struct api *a)
 }
 
 /*
- * Nothing is truncated where nobody has set the minimum and messages are no longer than it: the buffer is given
- * back with the last one that leaves less.
+ * With the default minimum, messages up to that length are not truncated: the buffer is released
+ * with the message that leaves less.
  */
 static void unset_minimum(struct api *a)
 {
@@ -341,13 +344,13 @@ static void unset_minimum(struct api *a)
 	side_close(&s);
 }
 
-/* Is the flag in the entry of a cancelled buffer? Of the providers of 1.17 only shm's has it. */
+/* Returns whether the error of a cancelled buffer has FI_MULTI_RECV. Of 1.17, only shm sets it. */
 static bool tells_of_cancelled(void)
 {
 	return !api_other() || !strcmp(api_provider(), "shm");
 }
 
-/* Cancelled, it is given back by the error entry, whether messages lie in it or not. */
+/* A cancelled buffer is released by the error completion, whether it holds messages or not. */
 static void cancelled(struct api *a)
 {
 	struct side_opts o = options(0);
@@ -385,7 +388,7 @@ static void cancelled(struct api *a)
 	side_close(&s);
 }
 
-/* One entry of any kind about the buffer; how many bytes came with it. */
+/* Takes one completion or error of the buffer. Returns its length. */
 static size_t take_any(struct side *s, const char *buf, unsigned int *given_back)
 {
 	struct fi_cq_err_entry err = {0};
@@ -411,7 +414,7 @@ static size_t take_any(struct side *s, const char *buf, unsigned int *given_back
 #define CANCEL_LEN    200000
 #define CANCEL_COUNT  3
 
-/* Cancelled while long messages are on their way into it: given back once, after the last of them. */
+/* Cancelling while long messages arrive: the buffer is released once, after the last message. */
 static void cancelled_late(struct api *a)
 {
 	static char buf[CANCEL_LEN * (CANCEL_COUNT + 1)];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast: a process that has joined a group gets what is sent to it, once, and nobody else does; fi_join and
- * its event, ways, mistakes and end. In a network namespace of its own. HW=udp
+ * Multicast: members of a group get each datagram once, others none. fi_join, its event,
+ * directions, errors, and leaving. Runs in a network namespace of its own. HW=udp
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -15,7 +15,7 @@
 #include "lib/dgram_side.h"
 #include "lib/own_net.h"
 
-#define NUMBER 7471 /* of all groups here: their addresses tell them apart */
+#define NUMBER 7471 /* port of all groups here; they differ by address */
 
 union name {
 	struct sockaddr sa;
@@ -23,7 +23,7 @@ union name {
 	struct sockaddr_in6 in6;
 };
 
-/* A side with an event queue. */
+/* A struct side with an event queue. */
 struct member {
 	struct side s;
 	struct fid_eq *eq;
@@ -45,7 +45,7 @@ static union name name_of(bool in6, const char *text, uint16_t number)
 	return n;
 }
 
-static const char *where_text; /* the address of the endpoints to be opened */
+static const char *where_text; /* address of the endpoints to open */
 
 static void hint_there(struct fi_info *hints)
 {
@@ -99,7 +99,7 @@ static void close_member(struct member *m)
 	fi_freeinfo(s->info);
 }
 
-/* Joins and sees the event that says so. */
+/* Joins a group and checks the event. */
 static struct fid_mc *join(struct member *m, const char *group, uint64_t flags)
 {
 	union name n = name_of(m->in6, group, NUMBER);
@@ -130,7 +130,7 @@ static void send_to(struct member *m, struct fid_mc *mc, uint64_t value)
 	SENT(&m->s, &value, FI_MSG);
 }
 
-/* The next datagram here is this one, from that rank, and then there is none. */
+/* Checks that the next datagram has this value and source, and that no other follows. */
 static void take(struct member *m, uint64_t value, int from)
 {
 	uint64_t got = 0, none = 0;
@@ -156,7 +156,7 @@ static void take_nothing(struct member *m)
 	TAKE_ERR(&m->s, m->s.rx, FI_ECANCELED);
 }
 
-/* Rank `from` sends, the ranks of `to` (bits) get it. */
+/* Rank `from` sends; the ranks in `to` (bits) must receive. */
 static void round_of(struct member *m, struct fid_mc *mc, int from, unsigned int to)
 {
 	static uint64_t rounds;
@@ -172,10 +172,10 @@ static void round_of(struct member *m, struct fid_mc *mc, int from, unsigned int
 		take_nothing(m);
 }
 
-#define ALL  7u /* three ranks */
+#define ALL  7u /* ranks 0 to 2 */
 #define SOME 6u /* ranks 1 and 2 */
 
-/* Three processes, two groups that differ in nothing but their address. */
+/* Three processes, two groups that differ only in their address. */
 static void members(struct api *a, const char *where, const char *first, const char *second)
 {
 	struct fid_mc *mc[2] = {NULL};
@@ -190,13 +190,13 @@ static void members(struct api *a, const char *where, const char *first, const c
 		if (SOME >> from & 1)
 			round_of(&m, mc[1], from, SOME);
 	}
-	/* Its own address is as good as before. */
+	/* Unicast still works. */
 	api_meet(a);
 	if (a->rank == 1)
 		POST(&m.s, fi_inject(m.s.ep, &(uint64_t){77}, 8, m.s.addr[0]));
 	if (a->rank == 0)
 		take(&m, 77, 1);
-	/* Who leaves hears no more of it, the others do; and may come back. */
+	/* A member that leaves gets no more datagrams, the others do; it may join again. */
 	if (a->rank == 2)
 		OK(fi_close(&mc[0]->fid));
 	round_of(&m, mc[0], 0, ALL & ~4u);
@@ -237,14 +237,14 @@ static void three6(struct api *a)
 	members(a, OWN_NET_IN6, "ff15::7:1", "ff15::7:2");
 }
 
-/* Groups of one link, on the interface of the endpoint. */
+/* Link-local groups, on the interface of the endpoint. */
 static void three6_link(struct api *a)
 {
 	need_in6();
 	members(a, OWN_NET_IN6, "ff12::7:3", "ff12::7:4");
 }
 
-/* Who joined to send hears nothing, who joined to receive may not send. */
+/* A member that joined to send gets nothing; one that joined to receive may not send. */
 static void ways(struct api *a)
 {
 	struct fid_mc *mc;
@@ -264,7 +264,7 @@ static void ways(struct api *a)
 	close_member(&m);
 }
 
-/* The endpoint's own capabilities decide where fi_join says nothing, and bound what it says. */
+/* The endpoint's capabilities give the default direction, and limit the one asked for. */
 static void one_way(struct api *a)
 {
 	uint64_t other = a->rank ? FI_SEND : FI_RECV;
@@ -300,7 +300,7 @@ static int open_files(void)
 	return count;
 }
 
-/* Joined twice is joined, until it has left twice; each datagram comes once. */
+/* A group joined twice needs two closes to leave; each datagram arrives once. */
 static void twice(struct api *a)
 {
 	struct fid_mc *first, *second;
@@ -350,7 +350,7 @@ static void mistakes(struct api *a)
 	close_member(&m);
 }
 
-/* Without an event queue nobody could be told; an endpoint of another kind knows no groups. */
+/* fi_join needs an event queue, and a datagram endpoint. */
 static void no_queue(struct api *a)
 {
 	union name group = name_of(false, "239.7.7.1", NUMBER);
@@ -368,7 +368,7 @@ static void no_queue(struct api *a)
 	side_close(&s);
 }
 
-/* A group may be joined before the endpoint is enabled. Every form of send reaches it. */
+/* A group can be joined before the endpoint is enabled. All forms of send reach the group. */
 static void forms(struct api *a)
 {
 	static const enum form sends[] = {FORM_PLAIN, FORM_VECTOR, FORM_MSG, FORM_INJECT};
@@ -404,7 +404,10 @@ static void forms(struct api *a)
 	close_member(&m);
 }
 
-/* A plain socket in the group gets the message alone, and is heard; number 0 is the endpoint's own. */
+/*
+ * A plain socket in the group receives the message alone, and can send to it. Port 0 means the
+ * endpoint's own port.
+ */
 static void wire(struct api *a)
 {
 	struct ip_mreqn mreq = {0};

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* FI_OPT_SHARED_MEMORY_PERMITTED: an endpoint that may not use shared memory does without it, if it can. fi_endpoint(3). */
+/*
+ * FI_OPT_SHARED_MEMORY_PERMITTED: endpoints without shared memory use another transport, if any.
+ * fi_endpoint(3).
+ */
 #include <netinet/in.h>
 
 #include "obj.h"
 
 #define LONG_LEN 300000
 
-/* TCP connections of this host that are open and have that port at one end. */
+/* Returns the number of established TCP connections of this host with that port at either end. */
 static int tcp_connections(uint16_t port)
 {
 	FILE *f = fopen("/proc/self/net/tcp", "r");
@@ -43,7 +46,7 @@ static bool inside_alone(void)
 	return !strcmp(api_provider(), "shm");
 }
 
-/* What can be said when. */
+/* When the option can be set, and its values. */
 static void option(struct api *a)
 {
 	struct obj o = {0};
@@ -64,7 +67,7 @@ static void option(struct api *a)
 	OK(fi_ep_bind(o.ep, &o.cq->fid, FI_TRANSMIT | FI_RECV));
 	OK(fi_enable(o.ep));
 	OK(permit(o.ep, true));
-	if (api_networked()) /* it uses none anyway */
+	if (api_networked()) /* no shared memory in use anyway */
 		OK(permit(o.ep, false));
 	else
 		FAILS(permit(o.ep, false));
@@ -85,7 +88,7 @@ static void receive(struct obj *o, char *buf, size_t len)
 	data_check(buf, len, 3);
 }
 
-/* An endpoint that is told to go without shared memory, if `barred`; skipped where that can not be. */
+/* Opens an endpoint, with shared memory forbidden if `barred`; skips if that is impossible. */
 static void open_as(struct obj *o, bool barred)
 {
 	if (api_other())
@@ -103,7 +106,10 @@ static void open_as(struct obj *o, bool barred)
 	OK(fi_enable(o->ep));
 }
 
-/* One side bars it, the other does not know. No matter which one connects first, both talk, across the network. */
+/*
+ * One side forbids shared memory, the other does not know that. Both communicate over the network,
+ * whichever connects first.
+ */
 static void talk(struct api *a, int first)
 {
 	static char buf[LONG_LEN];
@@ -143,7 +149,7 @@ static void to_barred(struct api *a)
 	talk(a, 1);
 }
 
-/* To itself. */
+/* The same with messages to itself. */
 static void self(struct api *a)
 {
 	static char buf[8], got[8];

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Entries of fi_getinfo beside open objects: which they lead to, which they tell of. fi_fabric(3), fi_domain(3). */
+/*
+ * fi_getinfo with open objects: entries refer to open fabrics and domains, and hints can name them.
+ * fi_fabric(3), fi_domain(3).
+ */
 #include "obj.h"
 
 #define V1_17 FI_VERSION(1, 17)
 
-/* Two of each, those of `first` opened first. */
+/* Two fabrics with a domain each; `first` is opened first. */
 struct two {
 	struct obj first, second;
 	struct fi_info *hints, *list;
@@ -33,7 +36,7 @@ static void ask(struct two *t)
 	OK(fi_getinfo(V1_17, NULL, NULL, 0, t->hints, &t->list));
 }
 
-/* Every entry tells of that fabric; of that domain where it has the domain's name. */
+/* Checks that every entry refers to this fabric, and to this domain if it has the domain's name. */
 static void tells_of(const struct two *t, struct fid_fabric *fabric, struct fid_domain *domain)
 {
 	const char *name = t->first.info->domain_attr->name;
@@ -43,14 +46,14 @@ static void tells_of(const struct two *t, struct fid_fabric *fabric, struct fid_
 
 		CHECK(info->fabric_attr->fabric == fabric);
 		if (api_other() && !info->domain_attr->domain)
-			continue; /* it tells of no domains */
+			continue; /* another library sets no domains */
 		CHECK(info->domain_attr->domain == (same ? domain : NULL));
 	}
 }
 
 #define TELLS_OF(...) (api_at(__FILE__, __LINE__), tells_of(__VA_ARGS__))
 
-/* The page's words on open fabrics, as far as a library keeps them: some tell of none, or of no domain. */
+/* Entries refer to the first fabric opened, as fi_fabric(3) says; other libraries may set none. */
 static void first_opened(struct api *a)
 {
 	struct two t = {.list = NULL};
@@ -76,7 +79,7 @@ static void first_opened(struct api *a)
 	two_close(&t);
 }
 
-/* Hints that name an open object lead to entries of it alone, and those carry it back. */
+/* Hints that name an open object give entries of that object alone, which refer to it. */
 static void named(struct api *a)
 {
 	struct two t = {.list = NULL};
@@ -97,7 +100,7 @@ static void named(struct api *a)
 		CHECK(strcmp(info->domain_attr->name, t.second.info->domain_attr->name) == 0);
 	t.hints->fabric_attr->fabric = t.first.fabric;
 	CHECK_EQ(fi_getinfo(V1_17, NULL, NULL, 0, t.hints, &none), -FI_ENODATA);
-	/* An entry serves as hints, and what is opened by it need not be what it tells of. */
+	/* An entry can serve as hints even if other objects are open. */
 	t.hints->fabric_attr->fabric = NULL;
 	ask(&t);
 	fi_freeinfo(t.hints);
@@ -105,7 +108,7 @@ static void named(struct api *a)
 	ask(&t);
 	TELLS_OF(&t, t.second.fabric, t.second.domain);
 	obj_close(&t.second);
-	/* ... and hints outlive it. */
+	/* Hints may name a closed object. */
 	ask(&t);
 	TELLS_OF(&t, t.first.fabric, t.first.domain);
 	obj_close(&t.first);

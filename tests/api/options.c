@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Options and default flags of endpoints, and what binding and enabling refuse. fi_endpoint(3). */
+/* Options and default flags of endpoints, and refusals of binding and enabling. fi_endpoint(3). */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_ext.h>
 #include <rdma/fi_rma.h>
@@ -14,7 +14,7 @@ static uint64_t get_flags(struct fid_ep *ep, uint64_t side)
 	return flags;
 }
 
-/* Default flags begin as the attributes had them; setting one side leaves the other alone. */
+/* Default flags come from the attributes; setting those of one direction keeps the other. */
 static void op_flags(struct api *a)
 {
 	struct obj o = {0};
@@ -37,7 +37,7 @@ static void op_flags(struct api *a)
 	obj_close(&o);
 }
 
-/* Before it is enabled too. */
+/* Default flags before the endpoint is enabled. */
 static void op_flags_early(struct api *a)
 {
 	struct obj o = {0};
@@ -66,7 +66,7 @@ static void op_flags_early(struct api *a)
 	obj_close(&o);
 }
 
-/* Flags that no operation has by default are refused, and nothing changes. */
+/* Flags that cannot be defaults are refused, and nothing changes. */
 static void op_flags_unknown(struct api *a)
 {
 	static const uint64_t sides[] = {FI_TRANSMIT, FI_RECV};
@@ -92,7 +92,7 @@ static void op_flags_unknown(struct api *a)
 	obj_close(&o);
 }
 
-/* FI_INJECT as a default: the buffer is the application's again at once. */
+/* FI_INJECT as default flag: the buffer can be reused at once. */
 static void inject_default(struct api *a)
 {
 	struct obj o = {0};
@@ -145,12 +145,12 @@ static void options(struct api *a)
 	CHECK_EQ(fi_getopt(&o.ep->fid, 7, FI_OPT_MIN_MULTI_RECV, &value, &len), -FI_ENOPROTOOPT);
 	CHECK_EQ(fi_setopt(&o.ep->fid, 7, FI_OPT_MIN_MULTI_RECV, &value, len), -FI_ENOPROTOOPT);
 	CHECK_EQ(value, 3);
-	/* Read only. */
+	/* Read-only options. */
 	FAILS(fi_setopt(&o.ep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &value, len));
 	obj_close(&o);
 }
 
-/* A name that nobody knows is that, whatever comes with it: its length is not judged. */
+/* An unknown option gives its error whatever the length. */
 static void unknown_options(struct api *a)
 {
 	static const int names[] = {999, -1, FI_OPT_EFA_RNR_RETRY};
@@ -171,7 +171,7 @@ static void unknown_options(struct api *a)
 	obj_close(&o);
 }
 
-/* Options that are known, though there is little to choose; of those a length has to be right. */
+/* Known options; their length is checked. */
 static void known_options(struct api *a)
 {
 	struct obj o = {0};
@@ -214,10 +214,10 @@ static size_t get_size(struct fid_ep *ep, int name)
 	return value;
 }
 
-/* Limits of an injected message, tagged message, write and atomic. */
+/* Limits (bytes) of injected messages, tagged messages, writes and atomics. */
 enum { IN_MSG = 8, IN_TAGGED = 16, IN_RMA = 24, IN_ATOMIC = 40, IN_MOST = 64 };
 
-/* Each kind at its own limit and beyond it, to itself. */
+/* Each kind of injected operation at its limit and one byte beyond, to itself. */
 static void inject_each(struct obj *o, fi_addr_t self, size_t len)
 {
 	const uint64_t key = 7;
@@ -292,7 +292,7 @@ static void inject_sizes(struct api *a)
 	obj_close(&o);
 }
 
-/* The longest operations of each kind; none of a kind the endpoint was not opened for. */
+/* The longest operations of each kind; 0 without the capability. */
 static void longest(struct api *a)
 {
 	struct obj o = {.hints = obj_hints(FI_MSG | FI_ATOMIC)};
@@ -323,7 +323,7 @@ static bool same_name(const struct obj_name *a, const struct obj_name *b)
 	return a->len == b->len && !memcmp(a->bytes, b->bytes, a->len);
 }
 
-/* That somebody has the name is said at once; the endpoint can have another then, or its own. */
+/* A name in use is refused at once; the endpoint can then get another name. */
 static void names_in_use(struct api *a)
 {
 	struct obj o = {0};
@@ -337,7 +337,7 @@ static void names_in_use(struct api *a)
 	name = obj_name(&o.ep->fid);
 	ep = obj_ep(&o);
 	CHECK_EQ(fi_setname(&ep->fid, name.bytes, name.len), -FI_EADDRINUSE);
-	if (api_other()) /* which does not recover */
+	if (api_other()) /* another library does not recover */
 		return;
 	OK(fi_ep_bind(ep, &o.av->fid, 0));
 	OK(fi_ep_bind(ep, &o.cq->fid, FI_TRANSMIT | FI_RECV));
@@ -379,7 +379,7 @@ static void dscp(struct api *a)
 	CHECK_EQ(fi_tc_dscp_get(FI_TC_BULK_DATA), 0);
 }
 
-/* What is missing is named: a vector, or a queue for either direction. */
+/* fi_enable reports what is missing: a vector, or a queue for a direction. */
 static void enable_refused(struct api *a)
 {
 	struct obj o = {0};
@@ -405,7 +405,7 @@ static void enable_refused(struct api *a)
 	obj_close(&o);
 }
 
-/* One direction alone needs a queue for that one only. */
+/* An endpoint for one direction needs a queue for that direction only. */
 static void one_direction(struct api *a)
 {
 	struct obj o = {0};
@@ -426,7 +426,7 @@ static void one_direction(struct api *a)
 	obj_close(&o);
 }
 
-/* Nothing works before enable, nothing is bound after it. */
+/* Operations fail before fi_enable; most bindings fail after it. */
 static void order_of_calls(struct api *a)
 {
 	struct obj o = {0};
@@ -465,13 +465,13 @@ static void bind_refused(struct api *a)
 	OK(fi_ep_bind(ep, &cntr->fid, FI_SEND));
 	CHECK_EQ(fi_ep_bind(ep, &o.cq->fid, FI_RECV | FI_TAGGED), -FI_EBADFLAGS);
 	if (!api_other()) {
-		/* A single vector; a single queue or counter for a type of operation. */
+		/* Only one vector, and one queue or counter per event. */
 		CHECK_EQ(fi_ep_bind(ep, &o.av->fid, 0), -FI_EINVAL);
 		CHECK_EQ(fi_ep_bind(ep, &o.cq->fid, FI_TRANSMIT), -FI_EINVAL);
 		CHECK_EQ(fi_ep_bind(ep, &cntr->fid, FI_SEND | FI_RECV), -FI_EINVAL);
 		CHECK_EQ(fi_ep_bind(ep, &o.cq->fid, FI_SELECTIVE_COMPLETION), -FI_EINVAL);
 		CHECK_EQ(fi_ep_bind(ep, &cntr->fid, FI_TAGGED), -FI_EBADFLAGS);
-		/* A resource of another domain. */
+		/* An object of another domain. */
 		CHECK_EQ(fi_ep_bind(ep, &p.cq->fid, FI_RECV), -FI_EDOMAIN);
 	}
 	CLOSE(ep);

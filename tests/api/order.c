@@ -8,7 +8,7 @@
 #define MESSAGES 300
 
 static const size_t all_sizes[] = {8, 0, 100000, 33, 4096, 1, 300001, 8192, 64, 8193, 16, 50000, 3};
-/* Those that transports may send several at once, and a longer one. */
+/* Lengths that transports may send together, and longer ones. */
 static const size_t long_sizes[] = {65536,  65536, 65536,  65536, 16384,
 				    100000, 65536, 262143, 300001};
 
@@ -30,7 +30,7 @@ static struct form_args args_of(size_t i, bool tagged, const struct data *d)
 				  .context = (void *)(uintptr_t)i};
 }
 
-/* All are under way at once; small ones would like to overtake. */
+/* Sends all messages without waiting; short ones must not overtake. */
 static void send_all(struct side *s, bool tagged)
 {
 	static struct data d[MESSAGES];
@@ -43,7 +43,7 @@ static void send_all(struct side *s, bool tagged)
 		f.peer = s->addr[0];
 		POST(s, form_send(s, &f));
 	}
-	api_meet(s->a); /* all posted */
+	api_meet(s->a); /* all receives are posted */
 	for (; done < messages; done++) {
 		struct fi_cq_tagged_entry e = TAKE(s, s->tx);
 
@@ -81,7 +81,10 @@ static void enough_room(struct fi_info *hints)
 	hints->tx_attr->size = hints->rx_attr->size = 2 * MESSAGES;
 }
 
-/* Receives waiting: all, none, half of them. Bare queue pairs have no tags and keep nothing: all. */
+/*
+ * All, none, or half of the receives are posted early. Bare queue pairs have no tags and no
+ * unexpected messages: all.
+ */
 static void order(struct api *a)
 {
 	const size_t early[] = {messages, 0, messages / 2};
@@ -98,7 +101,7 @@ static void order(struct api *a)
 	side_close(&s);
 }
 
-/* Nothing short between them: transports may send several at once. */
+/* Long messages only, which transports may send together. */
 static void long_ones(struct api *a)
 {
 	sizes = long_sizes;
@@ -107,7 +110,7 @@ static void long_ones(struct api *a)
 	order(a);
 }
 
-/* One after the other in pairs: a long one that nobody waits for, then a short one of the same tag. */
+/* Pairs: a long message without a receive, then a short one with the same tag. */
 static void overtake(struct api *a)
 {
 	struct data big = data_full(300001, 1, 1), small = data_full(8, 1, 2);

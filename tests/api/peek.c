@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* FI_PEEK, FI_CLAIM and FI_DISCARD: looking at messages that wait, keeping them, dropping them. */
+/* FI_PEEK, FI_CLAIM and FI_DISCARD: finding, reserving and dropping unexpected messages. */
 #include "api.h"
 #include "lib/data.h"
 #include "lib/side.h"
@@ -7,7 +7,7 @@
 
 #define CQ_DATA UINT64_C(0x8877665544332211)
 
-static size_t message_len; /* of the case that runs: short, then long */
+static size_t message_len; /* of this case: short or long */
 
 static struct form_args look(struct side *s, bool tagged, uint64_t tag, uint64_t flags)
 {
@@ -19,7 +19,7 @@ static struct form_args look(struct side *s, bool tagged, uint64_t tag, uint64_t
 				  .flags = flags};
 }
 
-/* Looks until the message is there: the other side has sent it, it may be on its way. */
+/* Peeks until the message is found; it may still be in flight. */
 static struct fi_cq_tagged_entry find(struct side *s, struct form_args *f)
 {
 	struct fi_cq_tagged_entry e = {0};
@@ -56,7 +56,7 @@ static void find_nothing(struct side *s, struct form_args *f)
 	CHECK(err.op_context == f->context);
 }
 
-/* Receives the next message of that kind and compares it. */
+/* Receives the next message of this kind and checks its data. */
 static void receive(struct side *s, bool tagged, uint64_t tag, uint64_t ignore, unsigned int seed)
 {
 	struct data d = data_new(message_len, 1);
@@ -73,7 +73,7 @@ static void receive(struct side *s, bool tagged, uint64_t tag, uint64_t ignore, 
 	data_free(&d);
 }
 
-/* Sends messages of the tags, seed 1, 2, ...; and waits until the other side is through. */
+/* Sends messages with these tags, seeds 1, 2, ..., and waits for the other side. */
 static void send_tags(struct side *s, bool tagged, const uint64_t *tags, unsigned int count)
 {
 	struct data d[8];
@@ -102,7 +102,7 @@ static void peek_receive(struct side *s, bool tagged)
 	api_meet(s->a);
 	f.context = &ctx;
 	for (int i = 0; i < 3; i++)
-		CHECK(find(s, &f).len == message_len); /* it stays there */
+		CHECK(find(s, &f).len == message_len); /* peeking leaves the message */
 	if (tagged) {
 		f.tag = 4;
 		find_nothing(s, &f);
@@ -122,7 +122,7 @@ static void peek_receive(struct side *s, bool tagged)
 	find_nothing(s, &f);
 }
 
-/* Found and kept for the one who found it: others do not get it. */
+/* A claimed message is hidden from other receives. */
 static void claim_receive(struct side *s, bool tagged)
 {
 	struct form_args f = look(s, tagged, 3, FI_PEEK | FI_CLAIM);
@@ -149,7 +149,7 @@ static void claim_receive(struct side *s, bool tagged)
 	data_free(&d);
 }
 
-/* Dropped when found; dropped after it was claimed. */
+/* Discards messages with peek, and after a claim. */
 static void discard_receive(struct side *s, bool tagged)
 {
 	struct form_args f = look(s, tagged, 3, FI_PEEK | FI_DISCARD);
@@ -175,7 +175,7 @@ static void each(struct api *a, void (*receive_case)(struct side *, bool), const
 	struct side s;
 
 	side_open(&s, a, &(struct side_opts){0});
-	/* Plain messages can be looked at too, here. */
+	/* Untagged messages can be peeked at too. */
 	for (size_t i = 0; i < API_COUNT(lens) * (api_other() ? 1 : 2); i++) {
 		bool tagged = i < API_COUNT(lens);
 
@@ -205,7 +205,7 @@ static void discard(struct api *a)
 	each(a, discard_receive, (uint64_t[]){3, 3, 3}, 3);
 }
 
-/* Data and the sender's address are told to the one who looks, as to the one who receives. */
+/* Peeking reports remote CQ data and source as receiving does. */
 static void metadata(struct api *a)
 {
 	struct side s;
@@ -239,7 +239,7 @@ static void metadata(struct api *a)
 	side_close(&s);
 }
 
-/* To claim what was not found is an error. */
+/* Claiming a message that was not found is an error. */
 static void unclaimed(struct api *a)
 {
 	struct fi_context ctx = {{0}};

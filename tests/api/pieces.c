@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Long messages, of which a transport may send some before it is asked: of every length, in lists of segments, into
- * what is too short, before and after their receives, from and to processes that poll rarely or sleep. fi_endpoint(3).
+ * Long messages that a transport may send in fragments before it is asked: all lengths, segment
+ * lists, short buffers, posted early and late, by processes that poll rarely or sleep.
+ * fi_endpoint(3).
  */
 #include "obj.h"
 #include "lib/ends.h"
@@ -19,7 +20,9 @@ static void wait_sent(struct ends *e)
 		obj_cq_failed(e->o.cq, ret);
 }
 
-/* ---- Every length, before its receive and after ---------------------------------------------- */
+/*
+ * ---- All lengths, receives posted early and late -----------------------------------------------
+ */
 
 static void one(struct ends *e, size_t len, size_t segments, bool late)
 {
@@ -57,7 +60,9 @@ static void sizes(struct api *a)
 	ends_close(&e);
 }
 
-/* ---- Into less ------------------------------------------------------------------------------- */
+/*
+ * ---- Buffers that are too short ----------------------------------------------------------------
+ */
 
 static void into(struct ends *e, size_t len, size_t room, bool late)
 {
@@ -99,7 +104,9 @@ static void truncated(struct api *a)
 	ends_close(&e);
 }
 
-/* ---- Many, in any order ---------------------------------------------------------------------- */
+/*
+ * ---- Many messages in any order ----------------------------------------------------------------
+ */
 
 static unsigned int dice;
 
@@ -114,7 +121,7 @@ struct plan {
 	unsigned int seed;
 };
 
-/* What a rank sends in a round: both know. */
+/* Fills the messages that `rank` sends in `round`; both ranks compute the same. */
 static void plan(struct plan *p, int rank, unsigned int round)
 {
 	dice = round * 2 + (unsigned int)rank + 17;
@@ -208,7 +215,9 @@ static void any_order(struct api *a)
 	ends_close(&e);
 }
 
-/* ---- Into one buffer ------------------------------------------------------------------------- */
+/*
+ * ---- Multi-receive buffers ---------------------------------------------------------------------
+ */
 
 #define ROOM (6u << 20)
 
@@ -241,7 +250,7 @@ static void into_one(struct api *a)
 		CHECK(entry.op_context == buf && (unsigned char *)entry.buf >= buf);
 		CHECK((unsigned char *)entry.buf + entry.len <= buf + ROOM);
 		CHECK(!(entry.flags & FI_MULTI_RECV));
-		for (unsigned int i = 0;; i++) { /* short ones may be done before long ones */
+		for (unsigned int i = 0;; i++) { /* short messages may complete before long ones */
 			CHECK(i < ENDS);
 			if (((unsigned char *)entry.buf)[0] == data_byte(i, 0)) {
 				data_check(entry.buf, entry.len, i);
@@ -320,7 +329,9 @@ static void asleep(struct api *a)
 	ends_close(&e);
 }
 
-/* The other side does nothing for a while: who waits for it may sleep, and is not woken for nothing. */
+/*
+ * The receiver makes no calls for a while: the sender can sleep, and is not woken without reason.
+ */
 static void sleep_until_sent(struct ends *e)
 {
 	struct fid *fids[] = {&e->o.cq->fid};
@@ -364,7 +375,7 @@ static void sender_sleeps(struct api *a)
 #define ROW     60
 #define ROW_LEN 60000
 
-/* They can be posted all the same: of what is long the other side need not have room for the bytes. */
+/* Many long sends can be posted at once: the receiver needs no buffer space for their data. */
 static void posted_at_once(struct api *a)
 {
 	struct ends e;

@@ -20,7 +20,7 @@ static void write_event(struct fid_eq *eq, uint64_t data)
 	CHECK_EQ(fi_eq_write(eq, FI_NOTIFY, &entry, sizeof(entry), 0), sizeof(entry));
 }
 
-/* Written events come out in order; FI_PEEK leaves them there. */
+/* Written events are read in order; FI_PEEK leaves an event in the queue. */
 static void eq_events(struct api *a)
 {
 	struct fi_eq_err_entry err = {0};
@@ -104,7 +104,7 @@ static void trywait_codes(struct api *a)
 	fids[1] = &eq->fid;
 	self = obj_insert_ep(o.av, o.ep);
 	OBJ_UNTIL(fi_trywait(o.fabric, fids, 2) == 0, fi_cq_read(o.cq, NULL, 0));
-	/* Anything in either queue: read first. */
+	/* fi_trywait refuses a sleep if one of the queues has an entry. */
 	write_event(eq, 1);
 	CHECK_EQ(fi_trywait(o.fabric, fids, 2), -FI_EAGAIN);
 	CHECK_EQ(fi_trywait(o.fabric, fids + 1, 1), -FI_EAGAIN);
@@ -121,7 +121,7 @@ static void trywait_codes(struct api *a)
 	obj_close(&o);
 }
 
-/* A poll set drives its members and names those that have something. */
+/* fi_poll drives the members of a poll set and returns those with news. */
 static void poll_set(struct api *a)
 {
 	struct fi_poll_attr attr = {0};
@@ -155,18 +155,18 @@ static void poll_set(struct api *a)
 	OK(fi_recv(o.ep, &got, sizeof(got), NULL, FI_ADDR_UNSPEC, &got));
 	while (fi_inject(o.ep, &word, sizeof(word), self) == -FI_EAGAIN)
 		fi_poll(set, found, 4);
-	/* Both have something, seen together or one after the other. */
+	/* Both have news, reported together or one after the other. */
 	OBJ_UNTIL(
 		cq_seen && cntr_seen, n = fi_poll(set, found, 4); for (int i = 0; i < n; i++) {
 			CHECK(found[i] == &o || found[i] == &cntr);
 			*(found[i] == &o ? &cq_seen : &cntr_seen) = true;
 		});
-	/* Nothing was read from the queue; the counter stands where it stood. */
+	/* The queue was not read; the counter did not change. */
 	CHECK_EQ(fi_poll(set, found, 4), 1);
 	CHECK(found[0] == &o);
 	obj_done(o.cq, &got);
 	OBJ_UNTIL(fi_poll(set, found, 4) == 0, );
-	/* What the application adds is no news to it. */
+	/* A change by the application itself is not reported. */
 	OK(fi_cntr_add(cntr, 3));
 	CHECK_EQ(fi_poll(set, found, 4), 0);
 	OK(fi_poll_del(set, &o.cq->fid, 0));
@@ -180,7 +180,7 @@ static void poll_set(struct api *a)
 	obj_close(&o);
 }
 
-/* Another error value is reported, no matter what changed it; the same one again is not. */
+/* A changed error value is reported once, whatever changed it. */
 static void counter_errors(struct api *a)
 {
 	struct fi_poll_attr attr = {0};

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls that open or bind something, asked with nothing where something has to be, and with flags that nobody
- * has: each refuses, or takes what it can do without, and none of them touches memory that is not there.
+ * Calls that open or bind objects, with NULL where an object is required, and with unknown flags.
+ * Each refuses, or does without; none accesses invalid memory.
  */
 #include <rdma/fi_collective.h>
 
 #include "obj.h"
 
-#define NOBODYS (1ULL << 50) /* a flag no call of these has */
+#define NOBODYS (1ULL << 50) /* a flag that none of these calls knows */
 
-/* Both are tried alone. */
+/* Round 0: the unknown flag alone; round 1: with a known flag. */
 static uint64_t combined(uint64_t known, int round)
 {
 	return round ? NOBODYS | known : NOBODYS;
@@ -24,7 +24,7 @@ static uint64_t combined(uint64_t known, int round)
 			api_fail("accepts a flag that nobody has: " #call);                        \
 	}
 
-/* What other libraries refuse as well. */
+/* Calls that other libraries refuse too. */
 static void flags_of_open_calls(struct api *a)
 {
 	struct fi_cntr_attr cntr_attr = {.events = FI_CNTR_EVENTS_COMP};
@@ -47,7 +47,7 @@ static void flags_of_open_calls(struct api *a)
 	REFUSED_TWICE((cntr_attr.flags = flags, fi_cntr_open(o.domain, &cntr_attr, &cntr, NULL)),
 		      0);
 	CHECK(o.cq == NULL && o.av == NULL);
-	/* The one that is known changes nothing that could be seen. */
+	/* The known flag alone is accepted and has no visible effect. */
 	cq_attr.flags = FI_AFFINITY;
 	OK(fi_cq_open(o.domain, &cq_attr, &o.cq, NULL));
 	obj_close(&o);
@@ -73,7 +73,7 @@ static void flags_of_ep_bind(struct api *a)
 		REFUSED_TWICE(fi_ep_bind(o.ep, &o.av->fid, flags), FI_SEND);
 		REFUSED_TWICE(fi_ep_bind(o.ep, &eq->fid, flags), FI_SEND);
 	}
-	/* After all that it is bound to none of them. */
+	/* The refused calls bound nothing. */
 	OK(fi_ep_bind(o.ep, &o.cq->fid, FI_TRANSMIT | FI_RECV));
 	OK(fi_ep_bind(o.ep, &cntr->fid, FI_SEND | FI_RECV));
 	OK(fi_ep_bind(o.ep, &o.av->fid, 0));
@@ -86,7 +86,7 @@ static void flags_of_ep_bind(struct api *a)
 	obj_close(&o);
 }
 
-/* The rest, which other libraries take or trip over. */
+/* Calls that other libraries accept or crash on. */
 static void flags_of_others(struct api *a)
 {
 	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_UNSPEC};
@@ -124,7 +124,7 @@ static void flags_of_others(struct api *a)
 	obj_close(&o);
 }
 
-/* ---- Nothing where something has to be ------------------------------------------------------- */
+/* ---- NULL where an object is required -------------------------------------------------------- */
 
 static void no_room_for_the_object(struct obj *o)
 {
@@ -187,7 +187,7 @@ static void no_attributes(struct obj *o)
 	FAILS(fi_mr_regattr(o->domain, NULL, 0, &mr));
 	FAILS(fi_mr_regv(o->domain, NULL, 1, FI_SEND, 0, 1, 0, &mr, NULL));
 	FAILS(fi_join(o->ep, NULL, 0, &(struct fid_mc *){NULL}, NULL));
-	/* These have defaults. */
+	/* Attributes that may be NULL. */
 	OK(fi_eq_open(o->fabric, NULL, &eq, NULL));
 	OK(fi_cq_open(o->domain, NULL, &cq, NULL));
 	OK(fi_cntr_open(o->domain, NULL, &cntr, NULL));
@@ -217,7 +217,7 @@ static void nothing_to_bind(struct obj *o)
 	FAILS(fi_ep_bind(o->ep, NULL, FI_TRANSMIT));
 	FAILS(fi_ep_bind(srx, NULL, 0));
 	FAILS(stx->fid.ops->bind(&stx->fid, NULL, 0));
-	FAILS(stx->ops->cancel(&stx->fid, NULL)); /* it has no operations */
+	FAILS(stx->ops->cancel(&stx->fid, NULL)); /* a shared transmit context has no operations */
 	FAILS(stx->ops->tx_size_left((struct fid_ep *)stx));
 	FAILS(fi_domain_bind(o->domain, NULL, 0));
 	FAILS(fi_av_bind(o->av, NULL, 0));
@@ -284,7 +284,7 @@ static void passive(struct api *a)
 	obj_close(&o);
 }
 
-/* An endpoint without address vector that says it can join groups. */
+/* An endpoint without address vector that has the capability to join groups. */
 static void join_without_vector(struct api *a)
 {
 	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_UNSPEC};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What message calls refuse, and with which error: nothing is sent, nothing completes. */
+/* Errors of message calls that are refused: nothing is sent, nothing completes. */
 #include "api.h"
 #include "lib/data.h"
 #include "lib/side.h"
@@ -7,7 +7,7 @@
 
 static const enum form receives[] = {FORM_PLAIN, FORM_VECTOR, FORM_MSG};
 
-/* Every call there is, with these arguments: all sends, all receives answer `want`. */
+/* Makes every send call with these arguments; each must return `want`. */
 static void all_sends(struct side *s, const struct data *d, fi_addr_t to, ssize_t want)
 {
 	for (int tagged = 0; tagged < 2; tagged++)
@@ -50,7 +50,7 @@ static void not_enabled(struct api *a)
 	data_free(&d);
 }
 
-/* No queue, no address vector: fi_enable says what is missing. */
+/* fi_enable without a queue, and without an address vector. */
 static void not_bound(struct api *a)
 {
 	struct fid_ep *ep;
@@ -73,7 +73,7 @@ static void not_bound(struct api *a)
 	side_close(&s);
 }
 
-/* Addresses that are not in the vector, or not any more. */
+/* Addresses that were never in the vector, or were removed. */
 static void unknown_address(struct api *a)
 {
 	struct data d = data_new(8, 1);
@@ -91,7 +91,7 @@ static void unknown_address(struct api *a)
 	data_free(&d);
 }
 
-/* More pieces than iov_limit, or pieces without an array. */
+/* More pieces than iov_limit, or a count without an array. */
 static void pieces(struct api *a)
 {
 	struct iovec iov[DATA_IOV + 1] = {{0}};
@@ -120,7 +120,7 @@ static void pieces(struct api *a)
 	side_close(&s);
 }
 
-/* A buffer for many messages is one piece. */
+/* A multi-receive buffer must be one piece. */
 static void multi_recv_pieces(struct api *a)
 {
 	struct data d = data_new(100, 3);
@@ -136,7 +136,7 @@ static void multi_recv_pieces(struct api *a)
 	data_free(&d);
 }
 
-/* Refused for its length: an error that is not -FI_EAGAIN. */
+/* The length is refused with an error other than -FI_EAGAIN. */
 static void too_long(struct side *s, const struct form_args *f)
 {
 	ssize_t ret = form_send(s, f);
@@ -176,8 +176,8 @@ static void inject(struct api *a)
 }
 
 /*
- * FI_INJECT as a default of the endpoint: the buffer is the caller's when the call returns, or the
- * message is refused for its length.
+ * FI_INJECT as default flag: the buffer can be reused when the call returns, or the length is
+ * refused.
  */
 static void inject_default(struct api *a)
 {
@@ -216,7 +216,7 @@ static void inject_default(struct api *a)
 	side_close(&s);
 }
 
-/* Opened without a capability: neither sends nor receives of that kind. */
+/* The call was refused because the endpoint lacks the capability or direction. */
 static void refused(ssize_t ret)
 {
 	CHECK(ret == -FI_EOPNOTSUPP || ret == -FI_ENOSYS);

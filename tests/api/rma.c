@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every form of read and write, of every size, in one to sixteen pieces and ranges. fi_rma(3). */
+/* Every form and size of read and write, in 1 to 16 pieces and ranges. fi_rma(3). */
 #include "obj.h"
 #include "lib/rma.h"
 #include "lib/rma_buf.h"
@@ -17,7 +17,7 @@ static bool is_msg(enum rma_form form)
 	return form == RMA_WRITEMSG || form == RMA_READMSG;
 }
 
-/* All forms at all sizes; those that can come in pieces do so, in few. */
+/* All forms with all sizes, in a few pieces where possible. */
 static void walk(struct rma *r)
 {
 	struct rma_step st = {0};
@@ -43,7 +43,7 @@ static void forms(struct api *a)
 	rma_close(&r);
 }
 
-/* The same where the target's threads do the library's part. */
+/* The same with automatic progress. */
 static void auto_progress(struct api *a)
 {
 	struct rma r;
@@ -55,15 +55,15 @@ static void auto_progress(struct api *a)
 	rma_close(&r);
 }
 
-/* Before it may be looked at, as a checker of threads would say. */
+/* Reads memory that the library may be writing, which a thread checker would report. */
 static __attribute__((no_sanitize("thread"))) unsigned char glance(const unsigned char *at)
 {
 	return *(const volatile unsigned char *)at;
 }
 
 /*
- * Neither application calls from posting to the end: all that is left are the threads. The target's
- * memory is shared, so that its last byte tells of a write.
+ * Neither application calls the library from posting to the end; the progress threads do all. The
+ * target's memory is shared, so its last byte shows the end of a write.
  */
 static void asleep(struct rma *r, const struct rma_target *t, size_t len, bool reads)
 {
@@ -74,7 +74,7 @@ static void asleep(struct rma *r, const struct rma_target *t, size_t len, bool r
 
 	data_fill(reads ? there : local, len, 1);
 	memset(reads ? local : there, ~data_byte(1, len - 1), len);
-	obj_sleep_us(30000); /* by now the threads sleep too */
+	obj_sleep_us(30000); /* the threads fall asleep */
 	OK(reads ? fi_read(r->o.ep, local, len, NULL, r->addr[1], t->key.base, t->key.key, &e)
 		 : fi_write(r->o.ep, local, len, NULL, r->addr[1], t->key.base, t->key.key, &e));
 	OBJ_UNTIL(glance(last) == data_byte(1, len - 1), obj_sleep_us(1000));
@@ -85,7 +85,7 @@ static void asleep(struct rma *r, const struct rma_target *t, size_t len, bool r
 	data_check(there, len, 1);
 }
 
-/* Each time from the start, when the threads have only just begun. */
+/* Opens all anew each time, so that the threads have just started. */
 static void both_sleep(struct api *a)
 {
 	static const size_t lens[] = {8, 5000, 70000, 3 << 20};
@@ -109,7 +109,7 @@ static void both_sleep(struct api *a)
 	}
 }
 
-/* Pieces here against ranges there. */
+/* Local pieces against remote ranges. */
 static void pieces(struct api *a)
 {
 	static const size_t counts[] = {1, 8, 16}, lens[] = {0, 5, 1000, 3000, 5000, 100003};
@@ -132,7 +132,7 @@ static void pieces(struct api *a)
 	rma_close(&r);
 }
 
-/* fi_writemsg and fi_readmsg with the flags that change nothing but how. */
+/* fi_writemsg and fi_readmsg with flags that do not change the result. */
 static void flags(struct api *a)
 {
 	static const uint64_t sets[] = {FI_COMPLETION,
@@ -169,7 +169,7 @@ static void flags(struct api *a)
 	rma_close(&r);
 }
 
-/* What an injected write took is the caller's again at once. */
+/* The buffer of an injected write can be reused at once. */
 static void injected_is_copied(struct api *a)
 {
 	uint64_t words[500] = {0}, word;
@@ -199,7 +199,7 @@ static void injected_is_copied(struct api *a)
 		r.done[0]++;
 	}
 	for (size_t n = 0; a->rank == 0 && n < API_COUNT(words) / 2; n++)
-		obj_done(r.o.cq, NULL); /* of the calls that give a completion */
+		obj_done(r.o.cq, NULL); /* the calls without inject */
 	rma_counted(&r);
 	api_meet(a);
 	for (uint64_t n = 0; mr && n < API_COUNT(words); n++)
@@ -209,7 +209,9 @@ static void injected_is_copied(struct api *a)
 	rma_close(&r);
 }
 
-/* FI_INJECT as a default: writes are copied, or refused for their length; reads are as ever. */
+/*
+ * FI_INJECT as default flag: writes are copied, or refused for their length; reads are unaffected.
+ */
 static void inject_default(struct api *a)
 {
 	static unsigned char memory[70000], local[70000];
@@ -246,7 +248,7 @@ static void inject_default(struct api *a)
 	rma_close(&r);
 }
 
-/* No buffer and no pieces at all: nothing is moved, and that completes. */
+/* No buffer and no pieces: nothing moves, and the operation completes. */
 static void nothing(struct api *a)
 {
 	struct fi_rma_iov to = {0};
@@ -261,7 +263,7 @@ static void nothing(struct api *a)
 		key = rma_key(&r, mr, word, sizeof(word));
 	}
 	key = rma_share(&r, 1, &key);
-	to.addr = key.base + sizeof(word); /* its end: nothing lies there */
+	to.addr = key.base + sizeof(word); /* the end of the region: no byte is accessed */
 	to.key = key.key;
 	for (enum rma_form form = 0; a->rank == 0 && form < RMA_FORMS; form++)
 		if (form != RMA_DATA && form != RMA_INJECTDATA)

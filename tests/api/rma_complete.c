@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which reads and writes give a completion, where, and what stands in it. fi_rma(3), fi_cq(3). */
+/*
+ * Completions of reads and writes: which operations have one, in which queue, with which fields.
+ * fi_rma(3), fi_cq(3).
+ */
 #include "obj.h"
 #include "lib/rma.h"
 #include "lib/rma_buf.h"
@@ -9,7 +12,7 @@
 
 static unsigned char memory[LEN], local[LEN];
 
-/* One transfer of `len` bytes in any form. */
+/* Returns an operation of `len` bytes in any form. */
 static struct rma_op plain(struct rma *r, const struct rma_target *t, enum rma_form form,
 			   size_t len)
 {
@@ -27,7 +30,7 @@ static struct rma_op plain(struct rma *r, const struct rma_target *t, enum rma_f
 			       .context = &r->o};
 }
 
-/* Injected ones complete nowhere and count. */
+/* Injected operations have no completion, and count. */
 static void injected(struct api *a)
 {
 	static const size_t lens[] = {0, 8, 64, 4096};
@@ -52,7 +55,7 @@ static void injected(struct api *a)
 	rma_close(&r);
 }
 
-/* The operation is done, as its counter tells, and gives no completion. */
+/* Runs an operation; checks that its counter counts and no completion follows. */
 static void unseen(struct rma *r, const struct rma_op *op)
 {
 	rma_start(r, op);
@@ -61,7 +64,7 @@ static void unseen(struct rma *r, const struct rma_op *op)
 	obj_quiet(r->o.cq, 1);
 }
 
-/* FI_SELECTIVE_COMPLETION: those that ask, and no others. */
+/* FI_SELECTIVE_COMPLETION: only calls with FI_COMPLETION complete. */
 static void selective(struct api *a)
 {
 	static const size_t lens[] = {8, LEN};
@@ -86,7 +89,10 @@ static void selective(struct api *a)
 	rma_close(&r);
 }
 
-/* With FI_COMPLETION as the default of the endpoint plain calls ask, ...msg calls say themselves. */
+/*
+ * With FI_COMPLETION as default flag calls without flags complete; flags of ...msg calls decide
+ * alone.
+ */
 static void asked_by_default(struct api *a)
 {
 	uint64_t flags = FI_TRANSMIT | FI_COMPLETION;
@@ -111,7 +117,7 @@ static void asked_by_default(struct api *a)
 	rma_close(&r);
 }
 
-/* An alias with defaults of its own posts to the same queue and counters. */
+/* An alias with default flags of its own uses the endpoint's queue and counters. */
 static void alias(struct api *a)
 {
 	uint64_t flags = FI_TRANSMIT | FI_COMPLETION | FI_DELIVERY_COMPLETE;
@@ -141,7 +147,7 @@ static void alias(struct api *a)
 	rma_close(&r);
 }
 
-/* Another endpoint, whose transmits complete in a queue of that format. */
+/* Opens another endpoint, whose operations complete in a queue of this format. */
 static void use_queues(struct rma *r, enum fi_cq_format format, bool receives)
 {
 	struct fi_cq_attr attr = {.format = format};
@@ -186,7 +192,7 @@ static void formats(struct api *a)
 	}
 }
 
-/* Remote CQ data: every form and size, in the order they were written, with and without success. */
+/* Remote CQ data: every form and size, in the order of writes, also for failed operations. */
 static void reported(struct api *a)
 {
 	static const enum rma_form forms[] = {RMA_DATA, RMA_INJECTDATA, RMA_WRITEMSG};
@@ -219,12 +225,12 @@ static void reported(struct api *a)
 	rma_close(&r);
 }
 
-/* Many at once: each completes once, and the counters agree. */
+/* Many operations in flight: each completes once, and the counters agree. */
 static void flood(struct api *a)
 {
 	enum { MANY = 20000 };
 	static char contexts[MANY];
-	/* A device that is emulated takes its time to turn from reads to writes. */
+	/* Emulated devices switch slowly between reads and writes. */
 	size_t done = 0, many = strcmp(api_provider(), "verbs") ? MANY : MANY / 10;
 	struct rma_target t;
 	struct rma r;
@@ -266,7 +272,7 @@ static void all_sizes(struct rma *r, const struct rma_target *t)
 		}
 }
 
-/* Endpoints with counters and no queue. */
+/* Endpoints with counters and without queues. */
 static void counters_alone(struct api *a)
 {
 	struct rma_target t;
@@ -281,7 +287,7 @@ static void counters_alone(struct api *a)
 	rma_close(&r);
 }
 
-/* An endpoint of one-sided transfers alone receives nothing and needs no queue for that. */
+/* An endpoint for one-sided operations alone needs no queue for receives. */
 static void no_messages(struct api *a)
 {
 	struct rma_target t;

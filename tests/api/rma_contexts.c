@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One-sided transfers from and to the contexts of scalable endpoints. fi_endpoint(3), fi_av(3). */
+/* One-sided operations from and to contexts of scalable endpoints. fi_endpoint(3), fi_av(3). */
 #include "obj.h"
 #include "lib/rma.h"
 #include "lib/rma_buf.h"
@@ -9,9 +9,9 @@
 #define BITS 4
 #define LEN  70000
 
-/* A scalable endpoint in the place of o.ep; counters and queues for each of its contexts. */
+/* A scalable endpoint in place of o.ep, with counters and queues for each context. */
 struct contexts {
-	struct rma r; /* o.ep, o.cq and the counters are those of the context in use */
+	struct rma r; /* o.ep, o.cq and the counters: those of the context in use */
 	struct fid_ep *sep, *tx[TX], *rx[RX];
 	struct fid_cq *tx_cq[TX], *rx_cq[RX];
 	struct fid_cntr *reads[TX], *writes[TX], *by_others[RX];
@@ -88,7 +88,7 @@ static void close_contexts(struct contexts *c)
 	obj_close(&c->r.o);
 }
 
-/* What follows goes through this transmit context, and what comes to that receive context. */
+/* Selects the transmit context for later operations, and the target's receive context. */
 static void use(struct contexts *c, int tx, int rx)
 {
 	struct rma *r = &c->r;
@@ -103,7 +103,9 @@ static void use(struct contexts *c, int tx, int rx)
 	memcpy(r->done, c->done[tx], sizeof(r->done));
 }
 
-/* From each transmit context to each receive context, which alone hears of it. */
+/*
+ * From a transmit context to a receive context; only that receive context gets the remote CQ data.
+ */
 static void through(struct contexts *c, const struct rma_target *t, int tx, int rx)
 {
 	static const enum rma_form forms[] = {RMA_DATA, RMA_INJECTDATA, RMA_WRITEMSG, RMA_READ};
@@ -155,7 +157,7 @@ static void named(struct api *a)
 	close_contexts(&c);
 }
 
-/* Each receive context counts what names it, and nothing else. */
+/* Each receive context counts only operations addressed to it. */
 static void counted(struct api *a)
 {
 	static unsigned char memory[LEN], local[LEN];
@@ -170,7 +172,7 @@ static void counted(struct api *a)
 		struct iovec iov = {local, lens[n % 2]};
 		struct fi_rma_iov to = {t.key.base, iov.iov_len, t.key.key};
 
-		if (n / 4 % RX <= n / 4 / RX) /* context i is named by 4 * (RX - i) of them */
+		if (n / 4 % RX <= n / 4 / RX) /* 4 * (RX - i) operations address context i */
 			RMA_RUN(&c.r, &(struct rma_op){.form = n & 2 ? RMA_READ : RMA_WRITE,
 						       .iov = &iov,
 						       .count = 1,
@@ -190,7 +192,7 @@ static void counted(struct api *a)
 	close_contexts(&c);
 }
 
-/* Each context fails on its own account. */
+/* A failure counts only in its own context. */
 static void failing(struct api *a)
 {
 	static unsigned char memory[LEN], local[LEN];
@@ -223,11 +225,13 @@ static void failing(struct api *a)
 	close_contexts(&c);
 }
 
-/* ---- A context that ends first --------------------------------------------------------------- */
+/*
+ * ---- A context closed early --------------------------------------------------------------------
+ */
 
 #define EARLY 2000
 
-/* Rank 1: an endpoint that is there, but does not call in before it is told to. */
+/* Rank 1: opens an endpoint, and makes no progress until told to. */
 static void called(struct api *a, struct obj *o)
 {
 	struct obj_name name;
@@ -244,7 +248,7 @@ static void called(struct api *a, struct obj *o)
 	a->progress = NULL;
 }
 
-/* Rank 0: what the first context has posted waits for its connection when it is closed. */
+/* Rank 0: closes the first context while its operations wait for the connection. */
 static void caller(struct api *a, struct obj *o)
 {
 	char *buf = mmap(NULL, EARLY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -281,7 +285,10 @@ static void caller(struct api *a, struct obj *o)
 	CLOSE(sep);
 }
 
-/* Its memory is not touched any more, all of it has ended, and the other context goes on. */
+/*
+ * After closing a context, all its operations have ended and its memory is not accessed; the other
+ * context works.
+ */
 static void closed_early(struct api *a)
 {
 	struct obj o = {.hints = obj_hints(FI_MSG | FI_RMA)};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two processes that have never talked ask each other for memory at the same moment: who has accepted
- * the other's connection may send before the other has seen that, and must get its answers.
+ * Two processes without a connection read from each other at the same time, so their connects
+ * cross. The side that accepted may send before the other side knows, and must get its answers.
  */
 #include "obj.h"
 #include "lib/rma.h"
@@ -10,7 +10,7 @@
 #define READS    100
 #define LONGEST  70000u
 
-/* Bytes of a read: in one cache line, in a packet, near its limits, longer than one. */
+/* Lengths of reads: one cache line, one packet, near its limits, longer. */
 static const size_t lens[] = {4, 600, 9000, 12000, 4, 17000, LONGEST};
 
 static unsigned char there_is(int rank, size_t at)
@@ -18,7 +18,7 @@ static unsigned char there_is(int rank, size_t at)
 	return (unsigned char)(at * 5 + at / 256 + (size_t)rank * 99 + 1);
 }
 
-/* All of one length in every other meeting, else all lengths by turns. */
+/* Even rounds use one length, odd rounds all lengths in turns. */
 static size_t len_of(size_t round, size_t i)
 {
 	return lens[(round / 2 + (round % 2 ? i : 0)) % API_COUNT(lens)];
@@ -44,7 +44,7 @@ static void finish(struct rma *r, size_t count)
 	}
 }
 
-/* All reads are posted before the first completion is looked for. */
+/* Posts all reads before it reads the first completion. */
 static void ask(struct rma *r, const struct rma_key *from, size_t round)
 {
 	static unsigned char got[READS][LONGEST];

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads and writes that the target's regions do not allow: an error completion with the right
- * reason, the counter's error value, not a byte moved, and an endpoint as good as before.
+ * Reads and writes that the target's regions do not permit: the right error, the counter's error
+ * value, no byte moved, and an endpoint that still works.
  */
 #include "obj.h"
 #include "lib/rma.h"
 #include "lib/rma_buf.h"
 
-#define LEN   120000u /* of the target's memory */
-#define FROM  8000u   /* where its regions start, and */
-#define SIZE  100000u /* how long they are */
+#define LEN   120000u /* bytes of the target's memory */
+#define FROM  8000u   /* offset of its regions */
+#define SIZE  100000u /* length of its regions */
 #define LARGE 70000u
 
 enum { FULL, READ_ONLY, WRITE_ONLY, LOCAL_ONLY, REGIONS };
@@ -23,12 +23,12 @@ static const uint64_t rights[REGIONS] = {
 
 static unsigned char memory[LEN], local[LEN];
 
-/* Rank 1's memory under four keys, and keys of regions that are gone. */
+/* Rank 1's memory in four regions, and keys of closed regions. */
 struct denied {
 	struct rma r;
 	struct fid_mr *mr[REGIONS];
 	struct rma_key keys[REGIONS];
-	struct rma_key stale, reused; /* the place of the latter has been given away since */
+	struct rma_key stale, reused; /* reused: the key's slot belongs to another region now */
 };
 
 static const int modes[] = {RMA_PROVIDED, FI_MR_PROV_KEY, 0, FI_MR_VIRT_ADDR};
@@ -66,7 +66,7 @@ static void denied_open(struct denied *d, struct api *a, int mode)
 	d->reused = rma_share(&d->r, 1, &d->reused);
 }
 
-/* What is under way and will fail. */
+/* An operation in flight that must fail. */
 struct doomed {
 	enum rma_form form;
 	int err;
@@ -78,7 +78,7 @@ struct doomed {
 static struct doomed doomed[DOOMED];
 static size_t doomed_count;
 
-/* The error of one of them: of which is said by its context, but for injected ones. */
+/* Takes one error. Its context tells the operation, except for injected ones. */
 static void take_error(struct denied *d)
 {
 	struct fi_cq_tagged_entry unused;
@@ -100,7 +100,7 @@ static void take_error(struct denied *d)
 	d->r.failed[rma_reads(which->form)]++;
 }
 
-/* All of them have failed, each once and for its reason. */
+/* Waits until all operations have failed, each once with its error. */
 static void quiesce(struct denied *d)
 {
 	for (size_t i = 0; i < doomed_count; i++)
@@ -135,7 +135,7 @@ static void start_doomed(struct denied *d, enum rma_form form, const struct fi_r
 		quiesce(d);
 }
 
-/* One transfer with this key and address, in every form. */
+/* Runs all forms with this key and address; each must fail with `err`. */
 static void all_fail(struct denied *d, bool reads, const struct fi_rma_iov *to, int err)
 {
 	for (enum rma_form form = 0; form < RMA_FORMS; form++)
@@ -143,7 +143,7 @@ static void all_fail(struct denied *d, bool reads, const struct fi_rma_iov *to, 
 			start_doomed(d, form, to, 1, err);
 }
 
-/* Nobody wrote anything, and good transfers still work. */
+/* Checks that memory is unchanged and valid operations still work, then closes all. */
 static void denied_close(struct denied *d)
 {
 	static const size_t sizes[] = {8, LARGE};
@@ -173,13 +173,13 @@ static void denied_close(struct denied *d)
 
 static const size_t lens[] = {1, 8, 64, 4096, 5000, LARGE};
 
-/* Do devices look at keys, whose share of them is the lower half, one range after the other? */
+/* Returns whether a device checks keys, range by range. Device keys are in the lower half. */
 static bool by_devices(int mode)
 {
 	return !strcmp(api_provider(), "verbs") && mode == RMA_PROVIDED;
 }
 
-/* Keys of nothing, and of what is gone. */
+/* Keys that never existed, and keys of closed regions. */
 static void keys(struct api *a)
 {
 	for (size_t m = 0; m < API_COUNT(modes); m++) {
@@ -224,7 +224,7 @@ static void no_rights(struct api *a)
 	}
 }
 
-/* A key is good in its domain alone, though both are one process's. */
+/* A key is valid only in its own domain, even within one process. */
 static void other_domain(struct api *a)
 {
 	struct denied d;
@@ -251,7 +251,7 @@ static void other_domain(struct api *a)
 	denied_close(&d);
 }
 
-/* Beyond the end, before the start, and around the end of all addresses. */
+/* Ranges behind the end, before the start, and around the end of the address space. */
 static void bounds(struct api *a)
 {
 	for (size_t m = 0; m < API_COUNT(modes); m++) {
@@ -283,7 +283,7 @@ static void bounds(struct api *a)
 	}
 }
 
-/* Of sixteen ranges, or of two, only the last one is bad: nothing is written, but by devices. */
+/* Only the last of two or sixteen ranges is bad: nothing is written, except by devices. */
 static void last_range(struct api *a)
 {
 	static const size_t counts[] = {2, 16}, sizes[] = {8, 200, 5000};
@@ -315,7 +315,7 @@ static void last_range(struct api *a)
 	}
 }
 
-/* ---- Bad ones among good ones, posted without waiting ---------------------------------------- */
+/* ---- Bad operations among good ones, posted without waiting ---------------------------------- */
 
 #define COUNT 300
 #define SLOT  64
@@ -326,7 +326,7 @@ struct one {
 	unsigned char *buf;
 };
 
-/* Writes go to a slot of their own; reads, some of them large, to what nobody writes. */
+/* Writes go to a slot of their own; reads, some of them long, read memory that is never written. */
 static void one_start(struct denied *d, struct one *o, size_t n)
 {
 	struct rma_key *key;
@@ -392,7 +392,7 @@ static void among_good(struct api *a)
 	}
 	for (size_t n = 0; n < COUNT; n++)
 		free(all[n].buf);
-	denied_close(&d); /* all the rest is as it was */
+	denied_close(&d); /* all other memory is unchanged */
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counters of what others do: at an endpoint, at a region. fi_endpoint(3), fi_mr(3), fi_cntr(3). */
+/*
+ * Counters of remote operations, on an endpoint or a region. fi_endpoint(3), fi_mr(3), fi_cntr(3).
+ */
 #include "obj.h"
 #include "lib/rma.h"
 #include "lib/rma_buf.h"
@@ -8,12 +10,12 @@
 
 static unsigned char memory[LEN], local[LEN];
 
-/* Endpoints that count what others do. */
+/* Endpoints that count remote operations. */
 struct events {
 	struct rma r;
 	struct rma_target t;
 	struct fid_cntr *written, *read;
-	uint64_t writes, reads; /* what they have to say at the target */
+	uint64_t writes, reads; /* expected counts at the target */
 };
 
 static void events_prepare(struct events *v, struct api *a, const struct rma_opts *o)
@@ -39,7 +41,7 @@ static void events_close(struct events *v)
 	rma_close(&v->r);
 }
 
-/* Both counters reach what they have to, and go no further. */
+/* Waits until both counters have the expected values, and checks that they do not exceed them. */
 static void counted(struct events *v)
 {
 	OBJ_UNTIL(fi_cntr_read(v->written) >= v->writes && fi_cntr_read(v->read) >= v->reads,
@@ -76,7 +78,7 @@ static struct rma_op make_op(struct events *v, enum rma_form form, size_t len, b
 			       .context = local};
 }
 
-/* One of each form and size; each counts as one, once its data is there. */
+/* One operation of each form and size; each counts once its data is there. */
 static void count_forms(struct events *v)
 {
 	static const size_t lens[] = {8, 64, 4096, 4097, LEN};
@@ -113,13 +115,13 @@ static void at_endpoint(struct api *a)
 
 	events_open(&v, a, &o);
 	count_forms(&v);
-	if (a->rank == 0) /* only the target of them counts */
+	if (a->rank == 0) /* initiators count nothing */
 		CHECK_EQ(fi_cntr_read(v.written) + fi_cntr_read(v.read),
 			 a->ranks > 1 ? 0 : v.writes + v.reads);
 	events_close(&v);
 }
 
-/* Many under way at once, and those that failed: they do not count. */
+/* Many operations in flight; failed ones do not count. */
 static void many(struct api *a)
 {
 	struct rma_opts o = {.caps = FI_MSG | FI_RMA | FI_RMA_EVENT, .mr_mode = RMA_PROVIDED};
@@ -154,7 +156,7 @@ static void many(struct api *a)
 	events_close(&v);
 }
 
-/* The target sleeps in fi_cntr_wait until so many have been there. */
+/* The target sleeps in fi_cntr_wait. */
 static void waiting(struct api *a)
 {
 	static const size_t lens[] = {8, LEN};
@@ -185,7 +187,7 @@ static void waiting(struct api *a)
 
 /* ---- Regions --------------------------------------------------------------------------------- */
 
-/* A region that counts into `cntr` what `flags` say, enabled by whatever the mode demands. */
+/* Registers a region whose counter `cntr` counts `flags`; enables it if the mode requires that. */
 static struct fid_mr *counting_region(struct rma *r, void *buf, size_t len, struct fid_cntr *cntr,
 				      uint64_t flags)
 {
@@ -200,7 +202,7 @@ static struct fid_mr *counting_region(struct rma *r, void *buf, size_t len, stru
 	return mr;
 }
 
-/* Two regions, each with a counter: of writes, and of both. The endpoint has none. */
+/* Two regions with a counter each: one of writes, one of both. The endpoint has none. */
 static void region_counts(struct api *a, int mr_mode)
 {
 	struct rma_opts o = {.caps = FI_MSG | FI_RMA | FI_RMA_EVENT, .mr_mode = mr_mode};
@@ -249,7 +251,7 @@ static void at_region(struct api *a)
 	region_counts(a, 0);
 }
 
-/* The target reads nothing but the counter of the region, and sleeps on nothing else. */
+/* The target only reads the region's counter, and sleeps on nothing else. */
 static void at_region_alone(struct api *a)
 {
 	struct rma_opts o = {.caps = FI_MSG | FI_RMA | FI_RMA_EVENT,
@@ -278,7 +280,7 @@ static void at_region_alone(struct api *a)
 	rma_close(&v.r);
 }
 
-/* One write into two regions: it counts once at each. */
+/* One write across two regions counts once for each. */
 static void across_regions(struct api *a)
 {
 	static const size_t lens[] = {8, LEN / 2};
@@ -317,7 +319,7 @@ static void across_regions(struct api *a)
 						       .context = local});
 		api_meet(a);
 		v.writes++;
-		v.reads++; /* the second region's counter */
+		v.reads++; /* counter of the second region */
 		if (a->rank == 1)
 			COUNTED(&v);
 		api_meet(a);

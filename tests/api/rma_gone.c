@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Regions and targets that go away while others read and write there: what is under way ends, with
- * success or with an error, nobody hangs, and a closed region is not touched any more.
+ * Regions and targets that are closed while others access them. Operations in flight end with
+ * success or an error, no process hangs, and a closed region is not accessed.
  */
 #include "obj.h"
 #include "lib/rma.h"
 #include "lib/rma_buf.h"
 
 #define LEN    (256u << 10)
-#define WINDOW 32 /* operations under way at a time */
+#define WINDOW 32 /* operations in flight */
 
-/* Rank 0's operations, each with a buffer of its own; rank 1 says when it has had enough. */
+/* Operations of an attacking rank, each with its own buffer. */
 struct attack {
 	struct rma *r;
 	struct rma_key key;
 	int peer;
 	unsigned int posted, ended, failed;
-	int err;     /* of the last failed one */
-	ssize_t ret; /* of the last call that was refused for good */
+	int err;     /* of the last failed operation */
+	ssize_t ret; /* of the last refused call */
 	bool busy[WINDOW];
 };
 
@@ -48,7 +48,7 @@ static void attack_reap(struct attack *k)
 	k->ended++;
 }
 
-/* One more, small or large, write or read; false: refused for good. */
+/* Posts another operation, small or large, read or write. Returns false if the call is refused. */
 static bool attack_one(struct attack *k)
 {
 	static const size_t lens[] = {8, 70000, 64, 4096, 20000, 1};
@@ -76,7 +76,7 @@ static bool attack_one(struct attack *k)
 	return true;
 }
 
-/* Whatever was posted ends. */
+/* Waits until all operations have ended. */
 static void attack_end(struct attack *k)
 {
 	OBJ_UNTIL(k->ended == k->posted, attack_reap(k));
@@ -84,7 +84,7 @@ static void attack_end(struct attack *k)
 
 /* ---- Regions --------------------------------------------------------------------------------- */
 
-/* Rank 1: the region lives for a while, is closed, and then nobody writes there. */
+/* Rank 1: closes the region after a while, and checks that nothing writes to its memory then. */
 static void live_and_close(struct rma *r, unsigned int round)
 {
 	unsigned char *map =
@@ -107,12 +107,12 @@ static void live_and_close(struct rma *r, unsigned int round)
 		rma_progress(r);
 	CHECK(data_all(map, LEN, 0x3c));
 	if (round % 2)
-		OK(munmap(map, LEN)); /* the next round may get it again */
+		OK(munmap(map, LEN)); /* the next round may map the same address */
 	else
 		OK(mprotect(map, LEN, PROT_NONE));
 }
 
-/* Rank 0 writes until it is told that it may not. */
+/* Rank 0: writes until the target denies access. */
 static void until_refused(struct rma *r)
 {
 	struct attack k = {.r = r, .peer = 1};
@@ -121,7 +121,7 @@ static void until_refused(struct rma *r)
 	while (k.failed == 0)
 		CHECK(attack_one(&k));
 	CHECK_EQ(k.err, FI_EACCES);
-	for (unsigned int n = 0; n < WINDOW; n++) /* and never again */
+	for (unsigned int n = 0; n < WINDOW; n++) /* later operations must fail too */
 		CHECK(attack_one(&k));
 	k.failed = 0;
 	for (unsigned int n = 0; n < WINDOW; n++)
@@ -156,7 +156,7 @@ static void region_own_key(struct api *a)
 	region_closes(a, 0);
 }
 
-/* Memory nobody may touch though its region lives: an error for who wants it, no more. */
+/* Memory protected against access while its region exists: the initiator gets an error. */
 static void untouchable(struct api *a)
 {
 	struct rma_target t;
@@ -191,7 +191,7 @@ static void untouchable(struct api *a)
 
 /* ---- Targets --------------------------------------------------------------------------------- */
 
-/* Rank 0 registers memory, serves for `us`, and dies or closes its endpoint and its region. */
+/* Rank 0: registers memory, serves for `us`, then dies or closes its objects. */
 static void serve(struct rma *r, unsigned int us, bool orderly)
 {
 	static unsigned char memory[LEN];
@@ -210,7 +210,7 @@ static void serve(struct rma *r, unsigned int us, bool orderly)
 	r->o.ep = NULL;
 }
 
-/* Transfers until they fail; then all that are under way end, and calls go on failing or refuse. */
+/* Runs operations until they fail. All in flight end then; later calls fail or are refused. */
 static void until_gone(struct rma *r, int peer)
 {
 	struct attack k = {.r = r, .peer = peer};
@@ -228,17 +228,14 @@ static void until_gone(struct rma *r, int peer)
 		CHECK(k.err != FI_EACCES && k.err != FI_EINVAL);
 }
 
-/* Ranks 1 and 2 meet without rank 0, in memory all share. */
+/* A barrier of ranks 1 and 2 without rank 0, in shared memory. */
 static void meet_others(struct rma *r, unsigned int *met)
 {
 	__atomic_fetch_add(met, 1, __ATOMIC_SEQ_CST);
 	OBJ_UNTIL(__atomic_load_n(met, __ATOMIC_SEQ_CST) == 2, rma_progress(r));
 }
 
-/*
- * Rank 0 is the target and goes away; the others, which transfer with it, have to end, and to be on
- * good terms with each other then.
- */
+/* Rank 0, the target, goes away. The others' operations end, and both can communicate then. */
 static void target_goes(struct api *a, bool orderly)
 {
 	unsigned int *met = a->shared;
@@ -270,7 +267,7 @@ static void target_leaves(struct api *a)
 	target_goes(a, true);
 }
 
-/* A target that is there, and stopped, gives the initiator's close nothing to wait for. */
+/* Closing the initiator does not wait for a stopped target. */
 static void closed_under_way(struct api *a)
 {
 	struct rma_target t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One-sided transfers under every rule of keys and addresses, and to regions of all kinds. fi_mr(3). */
+/* One-sided operations with all registration modes, and on all kinds of regions. fi_mr(3). */
 #include "obj.h"
 #include "lib/rma.h"
 #include "lib/rma_buf.h"
@@ -16,7 +16,7 @@ static const struct rules {
 	{FI_MR_SCALABLE, V1_4},
 };
 
-/* False where another library does not offer these rules. */
+/* Opens a domain with these rules. Returns false if another library does not offer them. */
 static bool open_rules(struct rma *r, struct api *a, const struct rules *rules)
 {
 	struct fi_info *hints, *info = NULL;
@@ -34,7 +34,7 @@ static bool open_rules(struct rma *r, struct api *a, const struct rules *rules)
 	return true;
 }
 
-/* Modes only go away, and basic and scalable never do. */
+/* Checks the mode returned: a subset of the bits asked for; basic and scalable stay unchanged. */
 static void check_mode(const struct rma *r, const struct rules *rules)
 {
 	int mode = r->o.info->domain_attr->mr_mode;
@@ -74,7 +74,7 @@ static void rules(struct api *a)
 	}
 }
 
-/* A region of sixteen pieces in the order of the list: transfers run across their borders. */
+/* A region of sixteen pieces in list order: operations cross the borders of pieces. */
 static void across(struct rma *r, bool falling, size_t from, size_t len)
 {
 	struct rma_buf b = rma_buf_new(64000, 16, falling);
@@ -114,7 +114,7 @@ static void across(struct rma *r, bool falling, size_t from, size_t len)
 			*byte = data_byte(1, at + j);
 		}
 	if (mr) {
-		RMA_EXPECT(&b, 1); /* nothing around them */
+		RMA_EXPECT(&b, 1); /* memory around the pieces is unchanged */
 		CLOSE(mr);
 	}
 	rma_buf_free(&b);
@@ -142,7 +142,7 @@ static void segments(struct api *a)
 	}
 }
 
-/* Many regions over the same bytes, each with a key of its own, some of them gone. */
+/* Many regions over the same bytes, each with its own key, some of them closed. */
 static void overlapping(struct api *a)
 {
 	static unsigned char memory[3000];
@@ -180,7 +180,7 @@ static void overlapping(struct api *a)
 	}
 }
 
-/* NULL and SIZE_MAX: everything, under the addresses it has. */
+/* NULL and SIZE_MAX: the whole address space, by address. */
 static void address_space(struct api *a)
 {
 	static unsigned char memory[70000];
@@ -221,7 +221,7 @@ static void address_space(struct api *a)
 	rma_close(&r);
 }
 
-/* A descriptor of local memory may travel with every call, whether it is wanted or not. */
+/* A descriptor of local memory may be passed to every call, required or not. */
 static void described(struct api *a)
 {
 	static unsigned char local[20000], remote[20000];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One-sided transfers to oneself, among four processes, from four threads, between contexts. */
+/* One-sided operations to oneself, among four processes, from four threads, between contexts. */
 #include <pthread.h>
 
 #include "obj.h"
 #include "lib/rma.h"
 #include "lib/rma_buf.h"
 
-/* An endpoint is a peer like others: every form and size. */
+/* Every form and size, to itself. */
 static void self(struct api *a)
 {
 	static const size_t lens[] = {0, 1, 8, 25, 4096, 4097, 65536, (1 << 20) + 3};
@@ -47,10 +47,10 @@ static void self(struct api *a)
 	rma_close(&r);
 }
 
-/* ---- Four processes, each writing to and reading from all, itself included ------------------- */
+/* ---- Four processes that write to and read from each other, themselves included -------------- */
 
 #define SLOTS 20
-#define SLOT  6000 /* bytes; longer ones of a kind go another way */
+#define SLOT  6000 /* bytes; longer ones take another path */
 #define LONG  40000
 #define RANKS 4
 
@@ -68,7 +68,7 @@ static unsigned int slot_seed(int from, int to, size_t n)
 
 struct mesh {
 	struct rma r;
-	unsigned char *memory; /* [from][slot] written by others, then what others read */
+	unsigned char *memory; /* [from][slot]: written by peers, then read by them */
 	size_t total;
 	struct fid_mr *mr;
 	struct rma_key keys[API_RANKS];
@@ -103,7 +103,7 @@ static void mesh_op(struct mesh *m, enum rma_form form, int peer, struct iovec *
 	m->r.done[rma_reads(form)]++;
 }
 
-/* All are posted before the first is waited for. */
+/* Posts all operations before it waits for the first. */
 static void mesh_write(struct mesh *m)
 {
 	static unsigned char out[RANKS][SLOTS][SLOT];
@@ -159,14 +159,14 @@ static void all_to_all(struct api *a)
 /* ---- Four threads on one endpoint, at both ends ---------------------------------------------- */
 
 #define THREADS 4
-#define ROUNDS  (4 * api_times(75)) /* the last one is of all bytes */
-#define OWN     20000               /* bytes of the peer's memory a thread has for itself */
+#define ROUNDS  (4 * api_times(75)) /* the last round writes all bytes */
+#define OWN     20000               /* bytes of the peer's memory for each thread */
 
 struct worker {
 	struct rma *r;
-	struct rma_key *key; /* the peer's */
+	struct rma_key *key; /* of the peer */
 	size_t id;
-	bool done; /* atomic: its operation; set by the thread that reads the completion */
+	bool done; /* atomic: set by the thread that reads the completion */
 };
 
 static void worker_reap(struct worker *w)
@@ -235,7 +235,7 @@ static void threads(struct api *a)
 	struct fid_mr *mr;
 	struct rma r;
 
-	alarm(3 * api_limit()); /* there may be fewer cores than threads by far */
+	alarm(3 * api_limit()); /* there may be far fewer cores than threads */
 	rma_open(&r, a, &(struct rma_opts){.mr_mode = RMA_PROVIDED, .threading = FI_THREAD_SAFE});
 	mr = rma_reg(&r, memory, sizeof(memory), RMA_REMOTE);
 	mine = rma_key(&r, mr, memory, sizeof(memory));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The order of one-sided transfers among themselves, before messages, behind fences, and that what
- * is told of them at either end is not told too early. fi_endpoint(3) msg_order, fi_cq(3).
+ * Order of one-sided operations among themselves, before messages and behind fences. Completions at
+ * either end are not early. fi_endpoint(3) msg_order, fi_cq(3).
  */
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -16,7 +16,7 @@
 	(RMA_ORDERS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_SAW |   \
 	 FI_ORDER_SAR | FI_ORDER_SAS)
 
-/* What a device may do later than asked: what comes back of a read. */
+/* Orders that devices do not guarantee: those after a read. */
 #define BARE_NOT (FI_ORDER_RMA_WAR | FI_ORDER_WAR | FI_ORDER_SAR)
 
 static void open_ordered(struct rma *r, struct api *a, uint64_t caps)
@@ -36,7 +36,7 @@ static void open_ordered(struct rma *r, struct api *a, uint64_t caps)
 
 /* ---- Among themselves ------------------------------------------------------------------------ */
 
-/* Rank 0 streams into rank 1's memory, or each into the other's at the same time. */
+/* Rank 0 streams to rank 1's memory, or with `both` each to the other's. */
 static void streams(struct api *a, uint64_t flags, bool both)
 {
 	static unsigned char memory[STREAM_SIZE], model[STREAM_SIZE];
@@ -83,7 +83,7 @@ static void fenced(struct api *a)
 	streams(a, FI_FENCE, false);
 }
 
-/* ---- Slots: one transfer each, then a sign to the target that it is done --------------------- */
+/* ---- Slots: one operation each, then a notification of the target ---------------------------- */
 
 #define SLOTS 120
 #define SLOT  20000
@@ -97,7 +97,7 @@ static size_t slot_len(unsigned int n)
 	return lens[n % API_COUNT(lens)];
 }
 
-/* Slot `n` from or to the same place of this process's memory. */
+/* Posts an operation between slot `n` of the target and the same place of local memory. */
 static void slot_start(struct rma *r, const struct rma_target *t, unsigned int n,
 		       enum rma_form form)
 {
@@ -116,7 +116,7 @@ static void slot_start(struct rma *r, const struct rma_target *t, unsigned int n
 	r->done[rma_reads(form)]++;
 }
 
-/* Completions are not looked at one by one here. */
+/* Waits by counters and drops the completions. */
 static void slots_done(struct rma *r)
 {
 	struct fi_cq_tagged_entry e;
@@ -127,7 +127,7 @@ static void slots_done(struct rma *r)
 		;
 }
 
-/* FI_ORDER_SAW: who receives the message sees what was written before it was sent. */
+/* FI_ORDER_SAW: the receiver of a message sees all writes posted before that message. */
 static void send_after_write(struct api *a)
 {
 	struct rma_target t;
@@ -155,7 +155,7 @@ static void send_after_write(struct api *a)
 	rma_close(&r);
 }
 
-/* FI_ORDER_SAR: who receives the message may overwrite what was read before it was sent. */
+/* FI_ORDER_SAR: the receiver of a message may overwrite data that reads before it returned. */
 static void send_after_read(struct api *a)
 {
 	struct rma_target t;
@@ -185,11 +185,13 @@ static void send_after_read(struct api *a)
 	rma_close(&r);
 }
 
-/* ---- A read that takes its time -------------------------------------------------------------- */
+/*
+ * ---- A slow read -------------------------------------------------------------------------------
+ */
 
 #define BULK (1u << 20)
 
-static useconds_t copy_us; /* what each of the library's own copies takes longer */
+static useconds_t copy_us; /* delay (us) added to each copy by the library */
 
 __attribute__((visibility("default"))) ssize_t
 process_vm_readv(pid_t pid, const struct iovec *to, unsigned long to_count,
@@ -200,7 +202,7 @@ process_vm_readv(pid_t pid, const struct iovec *to, unsigned long to_count,
 	return syscall(SYS_process_vm_readv, pid, to, to_count, from, from_count, flags);
 }
 
-/* A region of one or two pieces of rank 1, and processes that have talked to each other. */
+/* A region of one or two pieces on rank 1; both processes are connected. */
 static void bulk_open(struct rma *r, struct rma_target *t, struct api *a, size_t pieces)
 {
 	struct iovec iov[2] = {{memory, BULK / pieces}, {memory + BULK / 2, BULK / 2}};
@@ -222,9 +224,9 @@ static void bulk_open(struct rma *r, struct rma_target *t, struct api *a, size_t
 }
 
 /*
- * Rank 0 reads and sends a message; rank 1 overwrites what is read as soon as it has the message.
- * With `us`, rank 1 does not call in at first, and rank 0's copies take so long that rank 1 is back
- * before they end.
+ * Rank 0 reads and sends a message; rank 1 overwrites the data as soon as it has the message. With
+ * `us`, rank 1 makes no call at first, and rank 0's copies are so slow that rank 1 makes progress
+ * again before they end.
  */
 static void send_after_slow_read(struct api *a, size_t pieces, size_t len, useconds_t us)
 {
@@ -268,7 +270,7 @@ static void send_after_helped_read(struct api *a)
 
 /* ---- Remote CQ data -------------------------------------------------------------------------- */
 
-/* Remote CQ data is not there before the data, nor out of turn. */
+/* Remote CQ data arrives after its data, and in order. */
 static void reported_after_write(struct api *a)
 {
 	struct rma_target t;
@@ -293,7 +295,7 @@ static void reported_after_write(struct api *a)
 	rma_close(&r);
 }
 
-/* Remote CQ data behind writes that have none of it, in the order of writes. */
+/* Remote CQ data behind writes without any, in the order of writes. */
 static void reported_after_writes(struct api *a)
 {
 	struct rma_target t;
@@ -322,8 +324,8 @@ static void reported_after_writes(struct api *a)
 /* ---- Completions ----------------------------------------------------------------------------- */
 
 /*
- * FI_DELIVERY_COMPLETE: once it completes it is done. The target's memory is shared, so rank 0 sees
- * that for itself, while rank 1 makes progress of its own.
+ * FI_DELIVERY_COMPLETE: at completion the data is in place. The target's memory is shared, so rank
+ * 0 checks that directly, while rank 1 makes progress.
  */
 static void delivered(struct api *a)
 {
@@ -356,7 +358,7 @@ static void delivered(struct api *a)
 
 #define RTS_ID (2u << 20)
 
-/* Three writes: to word 1 plain or not at all, word 2 with a fence, word 3 after it. */
+/* Three writes: word 1 plain or none, word 2 with a fence, word 3 after it. */
 static void behind_fence(struct rma *r, const struct rma_target *t, bool reads)
 {
 	static uint64_t ones[4] = {0, 1, 1, 1};
@@ -377,8 +379,8 @@ static void behind_fence(struct rma *r, const struct rma_target *t, bool reads)
 }
 
 /*
- * A long message nobody receives yet is not complete: what is fenced, and what comes after it, has
- * to wait for it, though no order holds between writes and sends otherwise.
+ * A long message without receive is not complete: a fenced operation, and those after it, wait,
+ * although writes and sends are not ordered otherwise.
  */
 static void fence_after_send(struct api *a, bool reads)
 {

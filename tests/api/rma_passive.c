@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One-sided transfers with a target that sleeps and calls nothing. */
+/* One-sided operations on a target that sleeps and makes no call. */
 #include "obj.h"
 #include "lib/rma.h"
 #include "lib/rma_buf.h"
@@ -46,7 +46,7 @@ static void reads(struct api *a)
 	passive_run(a, &(struct rma_opts){.mr_mode = RMA_PROVIDED}, do_reads);
 }
 
-/* Injected ones, one by one and then many at once, by their counter alone. */
+/* Injected writes, one at a time and many at once, counted by the counter alone. */
 static void do_injects(struct passive *p)
 {
 	struct rma_key *key = &p->t.key;
@@ -105,9 +105,9 @@ static void mixed(struct api *a)
 	passive_run(a, &(struct rma_opts){.mr_mode = RMA_PROVIDED}, do_mixed);
 }
 
-/* ---- What else may be under way -------------------------------------------------------------- */
+/* ---- Other operations in flight -------------------------------------------------------------- */
 
-/* A message the sleeper has not taken yet stops no transfer, and arrives when it wakes. */
+/* A message that the sleeper has not received blocks no operation, and arrives when it wakes. */
 static void behind_message(struct api *a)
 {
 	static unsigned char note[100], rts[300001];
@@ -135,7 +135,7 @@ static void behind_message(struct api *a)
 	passive_close(&p);
 }
 
-/* What was done for the sleeper is not done again when it goes through its packets. */
+/* Operations done while the target slept are not repeated when it processes its packets. */
 static void not_twice(struct api *a)
 {
 	struct passive p;
@@ -160,7 +160,7 @@ static void not_twice(struct api *a)
 	passive_close(&p);
 }
 
-/* It sleeps, wakes, works and sleeps again. */
+/* The target alternates between sleeping and working. */
 static void alternating(struct api *a)
 {
 	struct passive p;
@@ -176,14 +176,14 @@ static void alternating(struct api *a)
 		api_meet(a);
 		run_stream(&p, 10 + n, 30);
 		passive_wake(&p);
-		api_meet(a); /* awake: it makes progress while it waits */
+		api_meet(a); /* the target is awake and makes progress in this barrier */
 		passive_put(&p, RMA_WRITE, 64, 5, n);
 		passive_put(&p, RMA_WRITE, 70000, 500, n);
 	}
 	passive_close(&p);
 }
 
-/* Two of them write to the one that sleeps, each to its half. */
+/* Two initiators write to the sleeper, each to its half. */
 static void two_initiators(struct api *a)
 {
 	struct passive p;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waits in which the initiator sleeps too, for transfers with a target that calls nothing. */
+/* The initiator sleeps too while it waits for operations on a target that makes no call. */
 #include <pthread.h>
 
 #include "obj.h"
@@ -7,7 +7,7 @@
 #include "lib/rma_buf.h"
 #include "lib/rma_passive.h"
 
-/* Posts one and waits for it in `wait`, which has to find it. */
+/* Posts an operation and waits for it by `wait`. */
 static void slept(struct passive *p, void (*wait)(struct passive *p, bool reads))
 {
 	static unsigned char buf[70000];
@@ -57,7 +57,7 @@ static void in_cq_sread(struct passive *p, bool reads)
 	CHECK_EQ(e.flags & RMA_KINDS, FI_RMA | (reads ? FI_READ : FI_WRITE));
 }
 
-/* What fi_trywait allows to sleep on has to wake the sleeper. */
+/* Sleeps in poll whenever fi_trywait permits it; the completion must wake the sleeper. */
 static void in_poll(struct passive *p, bool reads)
 {
 	struct fid *fids[] = {&p->r.o.cq->fid};
@@ -104,7 +104,7 @@ static void poll_fd(struct api *a)
 	passive_run(a, &(struct rma_opts){.mr_mode = RMA_PROVIDED, .wait = FI_WAIT_FD}, do_poll);
 }
 
-/* The initiator's own threads get there, whatever it does. */
+/* The initiator's own threads complete the operation. */
 static void do_auto(struct passive *p)
 {
 	struct rma_key *key = &p->t.key;
@@ -113,7 +113,7 @@ static void do_auto(struct passive *p)
 
 	data_fill(buf, sizeof(buf), 9);
 	memcpy(p->model, buf, sizeof(buf));
-	obj_sleep_us(100000); /* by now they sleep too, and one look at the queue wakes nobody */
+	obj_sleep_us(100000); /* the threads sleep, and reading the queue wakes none */
 	CHECK_EQ(fi_cq_read(p->r.o.cq, &e, 1), -FI_EAGAIN);
 	OK(fi_write(p->r.o.ep, buf, sizeof(buf), NULL, p->r.addr[1], key->base, key->key, buf));
 	obj_sleep_us(1000000);
@@ -128,7 +128,7 @@ static void auto_initiator(struct api *a)
 	passive_run(a, &(struct rma_opts){.mr_mode = RMA_PROVIDED, .progress = progress}, do_auto);
 }
 
-/* One thread sleeps on the queue already when another one posts and does no more. */
+/* One thread already sleeps on the queue when another thread posts. */
 static void *sleeps_on_cq(void *arg)
 {
 	struct passive *p = arg;
@@ -137,7 +137,7 @@ static void *sleeps_on_cq(void *arg)
 
 	CHECK_EQ(fi_cq_sread(p->r.o.cq, &e, 1, NULL, OBJ_PATIENCE_MS), 1);
 	CHECK(e.op_context == arg);
-	CHECK(obj_now_us() - start < OBJ_PATIENCE_MS * 500); /* and not because the time is over */
+	CHECK(obj_now_us() - start < OBJ_PATIENCE_MS * 500); /* not the timeout */
 	return NULL;
 }
 

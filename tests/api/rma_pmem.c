@@ -9,7 +9,7 @@
 
 #define LEN (256u << 10)
 
-/* A file on disk that rank 1 maps and registers, or plain memory of it. */
+/* A file that rank 1 maps and registers, or ordinary memory. */
 struct pmem {
 	struct rma r;
 	struct rma_target t;
@@ -17,7 +17,7 @@ struct pmem {
 	int fd;
 };
 
-/* Pages of the map that were written back: msync as the library calls it. */
+/* Records the pages written back: this msync replaces the one that the library calls. */
 #define PAGE 4096u
 
 static unsigned char *watched;
@@ -84,7 +84,7 @@ static void pmem_close(struct pmem *p)
 	rma_close(&p->r);
 }
 
-/* Writes of one piece or two ranges, some of them with remote CQ data. */
+/* Returns a write of one piece to one or two ranges, sometimes with remote CQ data. */
 static struct rma_op commit(const struct pmem *p, unsigned char *buf, size_t at, size_t len)
 {
 	static struct iovec iov;
@@ -128,7 +128,7 @@ static void committed(struct api *a, int mr_mode)
 		}
 		if (n % 2)
 			RMA_NOTIFIED(&p.r, p.r.in, at, len);
-		if (n % 2) /* to tell the target of it means that it is durable */
+		if (n % 2) /* remote CQ data comes after the data is durable */
 			CHECK(is_synced(at, len));
 		api_meet(a);
 		CHECK(is_synced(at, len));
@@ -145,7 +145,7 @@ static void commits(struct api *a)
 	committed(a, 0);
 }
 
-/* Behind plain writes, which it makes durable no more than it has to, in the order of writes. */
+/* A commit behind plain writes, in the order of writes, makes only its own data durable. */
 static void among_writes(struct api *a)
 {
 	unsigned char *buf = malloc(LEN), *got = malloc(LEN);
@@ -174,7 +174,7 @@ static void among_writes(struct api *a)
 	free(got);
 }
 
-/* Memory that is not said to be persistent cannot be made so: an error, and nothing is written. */
+/* FI_COMMIT_COMPLETE on memory not registered as persistent: an error, and nothing is written. */
 static void refused(struct api *a)
 {
 	unsigned char *buf = malloc(LEN);
@@ -192,7 +192,7 @@ static void refused(struct api *a)
 	if (a->rank == 1)
 		CHECK(data_all(p.map, LEN, 0));
 	api_meet(a);
-	if (a->rank == 0) { /* without the demand it is memory like any other */
+	if (a->rank == 0) { /* without the level the memory works as any other */
 		struct rma_op op = commit(&p, buf, 0, LEN);
 
 		op.flags = FI_DELIVERY_COMPLETE;
@@ -205,7 +205,7 @@ static void refused(struct api *a)
 	free(buf);
 }
 
-/* The level is one of writes: as the endpoint's default it means nothing to reads of any memory. */
+/* The level concerns writes only: as a default flag it does not affect reads. */
 static void reads(struct api *a)
 {
 	uint64_t level = FI_TRANSMIT | FI_COMMIT_COMPLETE;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What read and write calls refuse at once, and with which error: nothing completes, nothing counts. */
+/*
+ * Read and write calls that are refused at once, and their errors: nothing completes, nothing
+ * counts.
+ */
 #include <rdma/fi_trigger.h>
 
 #include "obj.h"
@@ -22,7 +25,7 @@ static void own_open(struct own *o, struct api *a, uint64_t caps)
 	rma_target_open(&o->r, &o->t, memory, LEN);
 }
 
-/* Nothing came of all that was refused, and the endpoint is as good as before. */
+/* Checks that the refused calls had no effect and the endpoint works, then closes all. */
 static void own_close(struct own *o)
 {
 	obj_quiet(o->r.o.cq, 2);
@@ -54,7 +57,7 @@ static ssize_t call(struct own *o, struct fid_ep *ep, enum rma_form form, size_t
 					     .context = o});
 }
 
-/* Addresses that are not in the vector, or not any more. */
+/* Addresses that were never in the vector, or were removed. */
 static void unknown_address(struct api *a)
 {
 	struct own o;
@@ -86,7 +89,7 @@ static void not_enabled(struct api *a)
 	own_close(&o);
 }
 
-/* Endpoints opened without a capability, or with one direction of it. */
+/* Endpoints without the capability, or without one direction of it. */
 static void capability(struct api *a)
 {
 	static const struct {
@@ -107,7 +110,7 @@ static void capability(struct api *a)
 			bool may = rma_reads(form) ? opened[i].read : opened[i].write;
 			ssize_t ret;
 
-			/* What is injected waits for the connection outside. */
+			/* An injected operation returns -FI_EAGAIN until the connection exists. */
 			OBJ_UNTIL((ret = call(&o, o.r.o.ep, form, 8, o.r.addr[0], 0)) != -FI_EAGAIN,
 				  fi_cq_read(o.r.o.cq, NULL, 0));
 			CHECK_EQ(ret, may ? 0 : -FI_EOPNOTSUPP);
@@ -119,7 +122,7 @@ static void capability(struct api *a)
 	}
 }
 
-/* Scalable endpoints transfer through transmit contexts alone. */
+/* A scalable endpoint refuses operations; its transmit contexts accept them. */
 static void wrong_context(struct api *a)
 {
 	struct fi_info *info;
@@ -163,8 +166,7 @@ static void inject_length(struct api *a)
 	own_close(&o);
 }
 
-/* Lists of one side against lists of the other. */
-/* At once, not only when the trigger comes. */
+/* An invalid triggered call is refused at once, not at its trigger. */
 static void inject_triggered(struct api *a)
 {
 	struct iovec iov = {local, LEN};
@@ -208,7 +210,7 @@ static ssize_t lists(struct own *o, enum rma_form form, const struct iovec *iov,
 						    .context = o});
 }
 
-/* Both sides have to name the same number of bytes. */
+/* Local and remote lists must have the same total length. */
 static void lengths_differ(struct api *a)
 {
 	struct own o;
@@ -226,7 +228,7 @@ static void lengths_differ(struct api *a)
 		CHECK_EQ(lists(&o, form, iov, 1, to, 1), -FI_EINVAL);
 		CHECK_EQ(lists(&o, form, iov, 2, to, 1), -FI_EINVAL);
 		CHECK_EQ(lists(&o, form, NULL, 0, to, 1), -FI_EINVAL);
-		/* Their sums wrap around to the same. */
+		/* The sum of lengths overflows to the same value. */
 		to[0].len = SIZE_MAX;
 		to[1].len = 161;
 		CHECK_EQ(lists(&o, form, iov, 2, to, 2), -FI_EINVAL);
@@ -234,7 +236,7 @@ static void lengths_differ(struct api *a)
 	own_close(&o);
 }
 
-/* More than the limits say, or a number without a list. */
+/* More list entries than the limits, or a count without a list. */
 static void list_limits(struct api *a)
 {
 	struct iovec iov[64];

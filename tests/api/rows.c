@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Long messages one behind the other without a call between them: a transport may keep some back to send them together.
- * A process that sends them need not know. fi_endpoint(3), fi_domain(3), fi_cq(3).
+ * Long messages one after another without other calls: a transport may delay some to send them
+ * together. The sender need not know. fi_endpoint(3), fi_domain(3), fi_cq(3).
  */
 #include <malloc.h>
 
@@ -47,7 +47,7 @@ static void acknowledged_auto(struct api *a)
 	acknowledged_as(a, FI_PROGRESS_AUTO);
 }
 
-/* Nobody is inside the library, which has its own thread. */
+/* No thread is in a library call; the library's own thread makes progress. */
 static void asleep_auto(struct api *a)
 {
 	struct row r;
@@ -66,16 +66,16 @@ static void asleep_auto(struct api *a)
 	row_close(&r);
 }
 
-/* ---- Many, and nobody asks what became of them ----------------------------------------------- */
+/* ---- Many messages whose completions are not read -------------------------------------------- */
 
 #define STREAM     ((long)api_times(row_sent_whole() ? 6000 : 600))
 #define STREAM_LEN 20000
-#define WARM       500        /* messages until all there is to fill is full */
-#define AHEAD      64         /* messages that the receiver is behind, at most, */
-#define BEHIND_US  2000       /* for so long: the next send may move what is under way */
-#define GROWTH     (1u << 20) /* bytes: the backlog of a receiver that was held up, and more */
+#define WARM       500        /* messages until all caches and buffers are full */
+#define AHEAD      64         /* maximum messages that the receiver is behind */
+#define BEHIND_US  2000       /* maximum wait for the receiver; the next send may make progress */
+#define GROWTH     (1u << 20) /* bytes: more than the backlog of a delayed receiver */
 
-/* Looks on; whom the receiver asks for what is long has to hear it. */
+/* Waits for a slow receiver. Without sends by copy, makes progress meanwhile to answer requests. */
 static void keep_pace(struct row *r, long sent)
 {
 	uint64_t end = obj_now_us() + BEHIND_US;
@@ -121,7 +121,10 @@ static void stream_in(struct row *r)
 	}
 }
 
-/* No call but to send, unless that says -FI_EAGAIN, where messages go as they are. */
+/*
+ * Only calls fi_send; reads queues only after -FI_EAGAIN or on transports where the receiver
+ * fetches.
+ */
 static void unread(struct api *a)
 {
 	struct row r;
@@ -136,7 +139,7 @@ static void unread(struct api *a)
 
 /* ---- Injected all ---------------------------------------------------------------------------- */
 
-/* All are, or each is too long: how many. */
+/* Injects the row. Returns how many were sent: all, or 0 if too long. */
 static int inject_row(struct row *r)
 {
 	int too_long = 0;
@@ -176,7 +179,7 @@ static void inject_default(struct api *a)
 
 enum fate { NEVER_SAID, GOOD, FAILED };
 
-/* What a queue says of each buffer. */
+/* Reads what became of each buffer. */
 static void read_fates(struct cm *c, struct fid_cq *cq, const unsigned char *bufs, enum fate *fates,
 		       int count)
 {
@@ -212,7 +215,7 @@ static void end_of(struct cm *c, int count)
 	read_fates(c, active.cq, row_out[0], sent, count);
 	for (int i = 0; i < count; i++)
 		if (sent[i] == FAILED)
-			memset(row_out[i], 0xee, ROW_LEN); /* it is ours again */
+			memset(row_out[i], 0xee, ROW_LEN); /* free for reuse */
 	read_fates(c, passive.cq, row_in[0], got, count);
 	for (int i = 0; i < count; i++) {
 		if (sent[i] == GOOD || row_sent_whole())
@@ -224,7 +227,7 @@ static void end_of(struct cm *c, int count)
 	cm_close_end(c, &passive);
 }
 
-/* What was sent arrived, what failed did not. */
+/* Sends that succeeded have arrived; sends that failed have not. */
 static void end_by_shutdown(struct api *a)
 {
 	struct cm c;
@@ -238,7 +241,7 @@ static void end_by_shutdown(struct api *a)
 
 int main(int argc, char **argv)
 {
-	/* Else a timer that looks for dead peers wakes sleepers. */
+	/* Otherwise the timer that checks for dead peers wakes sleepers. */
 	static const char timer[] = "FI_WEFT_PEER_TIMEOUT=0";
 	static const struct api_case cases[] = {
 		{"acknowledged", acknowledged, 2, {timer}},

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * More come at once than are let in at a time: they are honest and all get in, those too that say nothing
- * for a while after they connected, since their process is at something else.
+ * More connections arrive at once than the acceptor holds. All get in, even those that send nothing
+ * for a while because their process is busy.
  */
 #include <sys/resource.h>
 
 #include "obj.h"
 
-#define EACH     50 /* endpoints of a process that comes, at most */
-#define EACH_MIN 24 /* so that there are more than are let in at a time */
+#define EACH     50 /* maximum endpoints of a connecting process */
+#define EACH_MIN 24 /* enough to exceed the acceptor's limit */
 #define SECONDS  60
-#define STALL_US 700000  /* that long no process that connects sends anything */
-#define LATE_US  5000000 /* the same, so long that it is taken for nobody */
+#define STALL_US 700000  /* time in which no connecting process sends */
+#define LATE_US  5000000 /* the same, longer than the acceptor waits */
 
-/* As many descriptors as this process may ask for. */
+/* Raises the limit of descriptors to its maximum. */
 static void raise_limit(void)
 {
 	struct rlimit l;
@@ -24,9 +24,9 @@ static void raise_limit(void)
 	}
 }
 
-static int each; /* endpoints of a process that comes */
+static int each; /* endpoints of a connecting process */
 
-/* They connect one after the other, and no progress is made yet. */
+/* Begins all connections, one after the other, without progress. */
 static void connect_all(struct obj *o, struct fid_ep *ep[EACH], const struct obj_name *hub,
 			int rank)
 {
@@ -57,7 +57,7 @@ static void come(struct api *a, struct obj *o, const struct obj_name *hub, uint6
 	obj_close(o);
 }
 
-/* Every word is heard once. */
+/* Checks that each word is received once. */
 static void receive(struct obj *o, int count)
 {
 	static uint64_t in[API_RANKS * EACH];

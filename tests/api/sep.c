@@ -93,7 +93,9 @@ static void limits(struct api *a)
 	obj_close(&s.o);
 }
 
-/* Rank 0 sends from each of its contexts to each of rank 1, which sees where they arrive. */
+/*
+ * Rank 0 sends from each of its contexts to each context of rank 1, which checks the destination.
+ */
 static void named_sends(struct sep *s, fi_addr_t peer)
 {
 	for (int i = 0; i < s->tx_count; i++)
@@ -143,7 +145,7 @@ static void named(struct api *a)
 	close_sep(&s);
 }
 
-/* Contexts are told apart also by plain endpoints that send, and order holds in each. */
+/* Plain endpoints can address contexts too; order holds in each. */
 static void from_plain(struct api *a)
 {
 	struct sep s = {0};
@@ -171,7 +173,7 @@ static void from_plain(struct api *a)
 	close_sep(&s);
 }
 
-/* A plain fi_addr_t names the first context. */
+/* A plain fi_addr_t addresses the first context. */
 static void first_context(struct api *a)
 {
 	struct sep s = {0};
@@ -191,7 +193,7 @@ static void first_context(struct api *a)
 	close_sep(&s);
 }
 
-/* Long messages and a receive that wants one sender, between contexts. */
+/* Long messages and a directed receive between contexts. */
 static void long_directed(struct api *a)
 {
 	struct sep s = {0};
@@ -216,7 +218,7 @@ static void long_directed(struct api *a)
 	free(buf);
 }
 
-/* A first message, so that what follows goes straight to the other side. */
+/* Connects both sides, so that later sends are not queued for the connection setup. */
 static void greet(struct sep *s, struct api *a, fi_addr_t peer)
 {
 	uint64_t word = 1;
@@ -233,7 +235,7 @@ static void greet(struct sep *s, struct api *a, fi_addr_t peer)
 	a->progress = NULL;
 }
 
-/* A receive context is closed while a long message to it is under way: its sender hears of it. */
+/* Closes a receive context while a long message to it is in flight: the sender gets an error. */
 static void closed_under_way(struct api *a)
 {
 	struct fi_cq_tagged_entry entry;
@@ -274,7 +276,7 @@ static void closed_under_way(struct api *a)
 #define GONE     4
 #define GONE_LEN (1u << 20)
 
-/* A transmit context is closed with its memory before long messages of it have gone. */
+/* Closes a transmit context and unmaps its memory before its long messages have been sent. */
 static void memory_gone(struct api *a)
 {
 	unsigned char *buf = mmap(NULL, GONE * GONE_LEN, PROT_READ | PROT_WRITE,
@@ -322,7 +324,7 @@ static void memory_gone(struct api *a)
 	close_sep(&s);
 }
 
-/* The scalable endpoint itself carries no data and needs a vector; so do its contexts. */
+/* The scalable endpoint itself has no data operations; it and its contexts need a vector. */
 static void refusals(struct api *a)
 {
 	struct sep s = {0};

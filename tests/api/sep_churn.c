@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* TIMEOUT=120 */
 /*
- * Servers as RPC libraries make them: a scalable endpoint of two contexts, a thread for each, multi-receive buffers
- * posted on both. One after the other is opened and closed while clients keep sending, its buffers cancelled or still
- * pending; none hangs, and each cancelled buffer is given back once. ROUNDS=1000 makes it a stress.
+ * Servers like those of RPC libraries: a scalable endpoint of two contexts, one thread per context,
+ * multi-receive buffers on both. Servers are opened and closed in turn while clients keep sending,
+ * with buffers cancelled or still posted. None hangs, and each cancelled buffer is released once.
+ * ROUNDS=1000 makes it a stress test.
  */
 #include <pthread.h>
 
@@ -11,25 +12,25 @@
 
 #define CONTEXTS 2
 #define BITS     1
-#define BUFFERS  2      /* on each context */
+#define BUFFERS  2      /* per context */
 #define BUFFER   262144 /* bytes */
-#define MINIMUM  65536  /* room of a buffer that is still posted */
+#define MINIMUM  65536  /* minimum space in a posted buffer */
 #define LONGEST  65536
-#define WINDOW   16 /* sends of a client under way */
+#define WINDOW   16 /* sends in flight per client */
 #define LIFE_US  3000
 #define ROUNDS   60
 
-/* All processes see it. */
+/* Memory shared by all processes. */
 struct board {
-	unsigned int round; /* atomic: of `name`; odd while it is written */
-	bool over;          /* atomic */
+	unsigned int round; /* atomic: version of `name`; odd during an update */
+	bool over;          /* atomic: the test ends */
 	struct obj_name name;
 };
 
-/* What a buffer or a send is known by. */
+/* Context of a buffer or a send. */
 struct posted {
 	struct fi_context2 context;
-	unsigned int given_back; /* how often */
+	unsigned int given_back; /* number of releases */
 	char *bytes;
 };
 
@@ -38,9 +39,9 @@ struct context {
 	struct fid_cq *tx_cq, *rx_cq;
 	struct posted buffer[BUFFERS];
 	fi_addr_t client;
-	unsigned int answers; /* under way */
-	bool cancelled;       /* atomic: until all buffers are given back the thread goes on */
-	bool stop;            /* atomic: goes on no longer */
+	unsigned int answers; /* answers in flight */
+	bool cancelled;       /* atomic: the thread ends when all buffers are released */
+	bool stop;            /* atomic: the thread ends now */
 	pthread_t thread;
 };
 
@@ -78,7 +79,7 @@ static void taken_back(struct posted *p, uint64_t flags)
 		CHECK_EQ(++p->given_back, 1);
 }
 
-/* Answers what came; a buffer that is full is posted again, unless this is the end. */
+/* Answers a message, and posts a full buffer again unless the server ends. */
 static void received(struct context *c, const struct fi_cq_tagged_entry *e)
 {
 	struct posted *p = e->op_context;
@@ -91,7 +92,7 @@ static void received(struct context *c, const struct fi_cq_tagged_entry *e)
 		post_buffer(c->rx, p);
 }
 
-/* One entry of a queue. An error is taken, too: peers come and go. */
+/* Takes one completion or error; errors are expected, as peers come and go. */
 static bool take(struct fid_cq *cq, struct fi_cq_tagged_entry *e)
 {
 	struct fi_cq_err_entry err = {0};
@@ -154,7 +155,7 @@ static void open_context(struct obj *o, struct fid_ep *sep, struct context *c, i
 	CHECK_EQ(pthread_create(&c->thread, NULL, serve, c), 0);
 }
 
-/* Its buffers are cancelled, and given back before the thread ends; or they stay where they are. */
+/* Ends a context: cancels its buffers and waits for their release, or leaves them posted. */
 static void end_context(struct context *c, bool cancels)
 {
 	if (cancels) {
@@ -209,7 +210,7 @@ static void server(struct api *a, struct obj *o)
 			CHECK((c[i].buffer[n].bytes = malloc(BUFFER)) != NULL);
 	}
 	for (unsigned int round = 0; round < rounds(); round++) {
-		alarm(api_limit()); /* each of them has its time */
+		alarm(api_limit()); /* a new limit for each round */
 		one_life(o, a->shared, c, round);
 	}
 	__atomic_store_n(&((struct board *)a->shared)->over, true, __ATOMIC_RELEASE);
@@ -217,7 +218,9 @@ static void server(struct api *a, struct obj *o)
 		free(c[i / BUFFERS].buffer[i % BUFFERS].bytes);
 }
 
-/* ---- A client ---- */
+/*
+ * ---- A client ----------------------------------------------------------------------------------
+ */
 
 struct client {
 	struct obj o;
@@ -228,7 +231,7 @@ struct client {
 	bool under_way[WINDOW];
 };
 
-/* The server of today, if there is a new one. */
+/* Changes to the current server if it is a new one. */
 static void follow(struct client *c)
 {
 	unsigned int round = __atomic_load_n(&c->board->round, __ATOMIC_SEQ_CST);
@@ -301,7 +304,7 @@ static void client(struct api *a, struct client *c)
 		if (n % 4 == 0)
 			sched_yield();
 	}
-	/* What was under way with the last of them ends, too. */
+	/* The sends to the last server end too. */
 	OBJ_UNTIL(c->busy == 0, collect(c));
 	obj_close(&c->o);
 	free(c->buffer.bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TIMEOUT=100 Every size that is a border of something, waited for and unexpected, whole and in pieces. */
+/* TIMEOUT=100 Sizes around all limits, expected and unexpected, in one piece and several. */
 #include "api.h"
 #include "lib/data.h"
 #include "lib/side.h"
@@ -38,7 +38,7 @@ static void step_send(struct side *s, const struct step *st)
 	if (!st->early)
 		api_meet(s->a);
 	SENT(s, f.context, form_kind(&f));
-	/* The sender's once more: the receiver must have all of it. */
+	/* The sender may reuse the memory: the receiver must have all data. */
 	memset(d.memory, 0xee, d.total);
 	data_free(&d);
 }

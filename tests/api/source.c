@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who sent it: FI_SOURCE, FI_SOURCE_ERR, and FI_DIRECTED_RECV, which asks for one sender. */
+/* FI_SOURCE, FI_SOURCE_ERR, and FI_DIRECTED_RECV, which receives from one sender. */
 #include "api.h"
 #include "lib/data.h"
 #include "lib/side.h"
@@ -29,7 +29,7 @@ static void post_word(struct side *s, bool tagged, uint64_t *value, fi_addr_t fr
 						 .context = value}));
 }
 
-/* Each message says its sender's rank; so must the completion. */
+/* Each message contains its sender's rank, which must match the source of the completion. */
 static void reported(struct api *a, enum fi_av_type type)
 {
 	struct side_opts o = {.caps = FI_MSG | FI_TAGGED | FI_SOURCE, .av_type = type};
@@ -44,7 +44,7 @@ static void reported(struct api *a, enum fi_av_type type)
 		uint64_t rank = 0;
 
 		if (i == EACH)
-			api_meet(a); /* the rest is unexpected */
+			api_meet(a); /* later messages are unexpected */
 		post_word(&s, i & 1, &rank, FI_ADDR_UNSPEC);
 		TAKE_FROM(&s, s.rx, &src);
 		CHECK(rank >= 1 && rank <= SENDERS);
@@ -65,7 +65,7 @@ static void source_table(struct api *a)
 	reported(a, FI_AV_TABLE);
 }
 
-/* From somebody the vector does not hold. */
+/* The sender is not in the vector. */
 static void unknown(struct api *a)
 {
 	struct side_opts o = {.caps = FI_MSG | FI_TAGGED | FI_SOURCE, .knows_nobody = !a->rank};
@@ -86,7 +86,7 @@ static void unknown(struct api *a)
 	side_close(&s);
 }
 
-/* The message comes as an error completion that says where from. */
+/* The message is an error completion that contains the sender's address. */
 static void take_unknown(struct side *s, const struct form_args *f)
 {
 	unsigned char name[SIDE_NAME] = {0};
@@ -107,7 +107,7 @@ static void take_unknown(struct side *s, const struct form_args *f)
 	DATA_EXPECT(f->d, f->d->len, 4);
 }
 
-/* The address is good for fi_av_insert; from then on the sender is known. */
+/* The address suits fi_av_insert; from then on the sender is known. */
 static void get_to_know(struct side *s)
 {
 	fi_addr_t addr = FI_ADDR_NOTAVAIL, src = FI_ADDR_NOTAVAIL;
@@ -152,7 +152,7 @@ static void unknown_reported(struct api *a)
 	side_close(&s);
 }
 
-/* Receives for one sender each, posted in another order than the messages come. */
+/* Directed receives, posted in another order than the messages arrive. */
 static void directed(struct api *a)
 {
 	struct side_opts o = {.caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE};
@@ -191,7 +191,7 @@ static void directed(struct api *a)
 	side_close(&s);
 }
 
-/* One for a sender who says nothing does not stand in the way; one for anybody takes its turn. */
+/* A receive for a silent sender does not block others; receives for any source match in order. */
 static void silent(struct api *a)
 {
 	struct side_opts o = {.caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV};
@@ -223,7 +223,7 @@ static void silent(struct api *a)
 	side_close(&s);
 }
 
-/* Without the capability the address given with a receive is not looked at. */
+/* Without FI_DIRECTED_RECV the source address of a receive is ignored. */
 static void undirected(struct api *a)
 {
 	static const uint64_t caps[] = {0, FI_TAGGED_DIRECTED_RECV};
@@ -239,7 +239,7 @@ static void undirected(struct api *a)
 				send_word(&s, tagged, 9);
 				continue;
 			}
-			post_word(&s, tagged, &value, s.addr[0]); /* from ourselves? */
+			post_word(&s, tagged, &value, s.addr[0]); /* own address */
 			GOT(&s, &value, tagged ? FI_TAGGED : FI_MSG, 8);
 			CHECK_EQ(value, 9);
 		}

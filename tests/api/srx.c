@@ -71,7 +71,7 @@ static void send_to(struct shared *s, int i, int word)
 	POST(s->o.cq, fi_inject(s->o.ep, &word, sizeof(word), s->addr[i]));
 }
 
-/* Buffers are taken in the order they were posted, whichever endpoint the message is for. */
+/* Buffers match in the order of posting, whichever endpoint a message is for. */
 static void posted_first(struct api *a)
 {
 	struct shared s = {0};
@@ -93,7 +93,7 @@ static void posted_first(struct api *a)
 	close_shared(&s);
 }
 
-/* Messages that came before the buffers: each completes in the queue of its endpoint. */
+/* Unexpected messages complete in the queue of their endpoint. */
 static void unexpected(struct api *a)
 {
 	struct shared s = {0};
@@ -140,7 +140,7 @@ static void tagged(struct api *a)
 	close_shared(&s);
 }
 
-/* One buffer for many messages of all endpoints; the last says that it is used up. */
+/* One multi-receive buffer for all endpoints; the last message releases it. */
 static void multi_recv(struct api *a)
 {
 	struct shared s = {0};
@@ -170,7 +170,7 @@ static void multi_recv(struct api *a)
 	close_shared(&s);
 }
 
-/* What one endpoint leaves behind serves the others. */
+/* Buffers left by one endpoint serve the others. */
 static void one_closes(struct api *a)
 {
 	struct shared s = {0};
@@ -195,7 +195,7 @@ static void one_closes(struct api *a)
 
 #define LONG_BYTES (16u << 20)
 
-/* A buffer is used up by a message that is on its way when its endpoint closes: the buffer is given back. */
+/* Closing an endpoint while a message to it fills a buffer: the buffer is released. */
 static void used_up_by_one_that_closes(struct api *a)
 {
 	static char buf[LONG_BYTES], msg_bytes[LONG_BYTES];
@@ -230,7 +230,7 @@ static void used_up_by_one_that_closes(struct api *a)
 				given_back += !!(err.flags & FI_MULTI_RECV);
 		}
 		CHECK(given_back <= 1);
-		if (!given_back) { /* it serves the others */
+		if (!given_back) { /* the buffer serves the others */
 			send_to(&s, 1, 7);
 			CHECK_EQ(obj_done(s.cq[1], buf).len, sizeof(int));
 		}
@@ -238,7 +238,7 @@ static void used_up_by_one_that_closes(struct api *a)
 	}
 }
 
-/* A buffer taken back is not filled. */
+/* A cancelled buffer is not used. */
 static void cancel(struct api *a)
 {
 	struct shared s = {0};

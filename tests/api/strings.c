@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * FI_ADDR_STR: a process that asks for it gives and gets addresses as strings, "fi_sockaddr_in://1.2.3.4:5" where they are
- * IP addresses. fi_getinfo(3), fi_av(3), fi_cm(3).
+ * FI_ADDR_STR: addresses as strings, "fi_sockaddr_in://1.2.3.4:5" for IP addresses. fi_getinfo(3),
+ * fi_av(3), fi_cm(3).
  */
 #include "obj.h"
 #include "lib/cm.h"
@@ -11,7 +11,7 @@ static bool has_ip(const struct fi_info *info)
 	return strncmp(info->src_addr, "fi_sockaddr", 11) == 0;
 }
 
-/* Terminated, as long as it says, and of a format: "name://...". */
+/* Checks that the string is terminated at its length, and has the form "name://...". */
 static void check_string(const char *text, size_t len)
 {
 	CHECK(len > 0 && memchr(text, '\0', len) == text + len - 1);
@@ -47,7 +47,7 @@ static void looks_up(struct fid_av *av, fi_addr_t addr, const struct obj_name *n
 	len = sizeof(again);
 	CHECK(fi_av_straddr(av, text, again, &len) == again);
 	CHECK(strcmp(again, name->bytes) == 0);
-	len = 3; /* what there is room for, and how much there would be */
+	len = 3; /* in: space; out: required length */
 	OK(fi_av_lookup(av, addr, text, &len));
 	CHECK_EQ(len, name->len);
 }
@@ -84,7 +84,7 @@ static void talk(struct api *a)
 	obj_close(&o);
 }
 
-/* The page's array of pointers, and what is no address of such endpoints. */
+/* Inserts an array of pointers, as fi_av(3) says, and invalid addresses. */
 static void inserted(struct api *a)
 {
 	const char *ip[] = {"fi_sockaddr_in://127.0.0.1:4711", "fi_sockaddr_in6://[::1]:4712",
@@ -118,7 +118,7 @@ static void inserted(struct api *a)
 	obj_close(&o);
 }
 
-/* The unknown sender of a message is told of in the same format. */
+/* The address of an unknown sender is a string too. */
 static void unknown_source(struct api *a)
 {
 	struct obj o = {0};
@@ -176,7 +176,7 @@ static void asked(struct api *a)
 		api_skip("names are no addresses here");
 	}
 	fi_freeinfo(list);
-	/* All that is said is said in that format, and told so. */
+	/* All addresses of an entry are strings, and addr_format says so. */
 	hints->src_addr = strdup(src);
 	hints->src_addrlen = sizeof(src);
 	hints->dest_addr = strdup(dest);
@@ -241,7 +241,7 @@ static void connected(struct api *a)
 	cm_close_both(&c, &from, &to);
 }
 
-/* A passive endpoint is called what it is told. */
+/* A passive endpoint takes a string as its name. */
 static void named(struct api *a)
 {
 	static const char any[] = "fi_sockaddr_in://127.0.0.1:0";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which message meets which receive: 64-bit tags, masks, the order of posting on both sides. */
+/* Matching of messages and receives: 64-bit tags, masks, the order of posting on both sides. */
 #include "api.h"
 #include "lib/data.h"
 #include "lib/side.h"
@@ -21,7 +21,9 @@ static void post_tag(struct side *s, uint64_t *value, uint64_t tag, uint64_t ign
 			 (void *)(uintptr_t)id));
 }
 
-/* Receives in the order posted, each with the place its message has in the order of sending. */
+/*
+ * Receives in the order of posting; each expects a message by its position in the order of sending.
+ */
 static void masks(struct api *a)
 {
 	static const struct {
@@ -63,7 +65,7 @@ static void masks(struct api *a)
 	side_close(&s);
 }
 
-/* A receive for each single bit; sent the other way round, then with that bit ignored. */
+/* A receive for each single bit, sent in reverse order; then with that bit ignored. */
 static void bits(struct api *a)
 {
 	uint64_t values[64] = {0};
@@ -93,7 +95,7 @@ static void bits(struct api *a)
 	side_close(&s);
 }
 
-/* Tagged and plain messages never meet each other's receives. */
+/* Tagged and untagged messages never match each other's receives. */
 static void apart(struct api *a)
 {
 	uint64_t plain = 0, tagged = 0, word;
@@ -133,7 +135,7 @@ static void apart(struct api *a)
 
 struct want {
 	uint64_t tag, ignore;
-	int64_t met; /* message it meets, or -1 yet */
+	int64_t met; /* index of its message, or -1 */
 };
 
 static uint64_t dice(uint64_t *state)
@@ -147,7 +149,7 @@ static bool matches(const struct want *w, uint64_t tag)
 	return !((w->tag ^ tag) & ~w->ignore);
 }
 
-/* The first receive, in order of posting, that waits for the tag. */
+/* Matches the first receive, in order of posting, that accepts the tag. */
 static void model_send(struct want *wants, size_t count, uint64_t tag, int64_t message)
 {
 	for (size_t i = 0; i < count; i++)
@@ -158,8 +160,8 @@ static void model_send(struct want *wants, size_t count, uint64_t tag, int64_t m
 }
 
 /*
- * Some receives are posted, all messages are sent, then the other receives are posted; the last
- * ones take anything, so that each message meets a receive in the end.
+ * Some receives are posted, all messages are sent, then the other receives are posted. The last
+ * receives accept any tag, so that each message matches one.
  */
 static void model_fill(uint64_t *state, uint64_t *tags, struct want *wants, size_t early)
 {
@@ -192,7 +194,7 @@ static void model_receive(struct side *s, const struct want *wants, size_t early
 		met += wants[i].met >= 0;
 	for (size_t i = 0; i < early; i++)
 		post_tag(s, &values[i], wants[i].tag, wants[i].ignore, i);
-	api_meet(s->a); /* now they send */
+	api_meet(s->a); /* the peer sends between these barriers */
 	api_meet(s->a);
 	for (size_t i = early; i < MESSAGES; i++)
 		post_tag(s, &values[i], wants[i].tag, wants[i].ignore, i);

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The threading levels, each used to its limit: threads share what the level lets them share and
- * nothing else. fi_domain(3).
- */
+/* Threading levels: threads share all that the level permits, and nothing else. fi_domain(3). */
 #include <pthread.h>
 
 #include "obj.h"
 
 #define THREADS  3
-#define MESSAGES 3000 /* at most */
+#define MESSAGES 3000 /* maximum */
 #define ROUNDS   3
 
-/* One thread's way of talking: from `tx` to `peer`, which is `rx` of the same thread. */
+/* State of a thread, which sends from `tx` to `peer`, the address of its own `rx`. */
 struct worker {
 	pthread_t thread;
 	struct fid_ep *tx, *rx;
@@ -31,14 +28,14 @@ static void open_level(struct obj *o, enum fi_threading level)
 	o->av = obj_av(o, FI_AV_UNSPEC, 0);
 }
 
-/* A receive under way. Whichever thread reads its completion says so here. */
+/* A receive in flight. The thread that reads its completion sets `done`. */
 struct pending {
 	bool done;
 	uint64_t word;
 };
 
-static int completions;   /* all threads together */
-static uint64_t messages; /* of each */
+static int completions;   /* of all threads */
+static uint64_t messages; /* per thread */
 
 static ssize_t read_one(struct fid_cq *cq)
 {
@@ -61,7 +58,7 @@ static bool is_done(const struct pending *p)
 	return __atomic_load_n(&p->done, __ATOMIC_ACQUIRE);
 }
 
-/* Messages to itself, tags of its own. */
+/* Sends messages to itself, with tags of its own. */
 static void *talk(void *arg)
 {
 	struct worker *w = arg;
@@ -98,7 +95,7 @@ static void expect_completions(struct fid_cq *cq, int count)
 	CHECK_EQ(read_one(cq), -FI_EAGAIN);
 }
 
-/* Opens o with one endpoint and one queue: what a single thread needs to talk. */
+/* Opens an endpoint and a queue in `o` for a single thread. */
 static struct worker open_worker(struct obj *o, enum fi_threading level)
 {
 	open_level(o, level);
@@ -111,7 +108,7 @@ static struct worker open_worker(struct obj *o, enum fi_threading level)
 			       .peer = obj_insert_ep(o->av, o->ep)};
 }
 
-/* All threads use one endpoint and one queue at the same time. */
+/* All threads use one endpoint and one queue concurrently. */
 static void safe(struct api *a)
 {
 	struct worker w[THREADS];
@@ -126,7 +123,7 @@ static void safe(struct api *a)
 	obj_close(&o);
 }
 
-/* Each thread has endpoints of its own; `shared_queue` is one for all. */
+/* Each thread has its own endpoints; `shared_queue`: all use one queue. */
 static void separate(enum fi_threading level, bool shared_queue)
 {
 	struct worker w[THREADS] = {0};
@@ -172,7 +169,7 @@ static void endpoint(struct api *a)
 	separate(FI_THREAD_ENDPOINT, false);
 }
 
-/* One thread posts, another reads the endpoint's queue: allowed from FI_THREAD_FID on. */
+/* One thread posts, another reads the endpoint's queue: permitted from FI_THREAD_FID on. */
 static void *read_only(void *arg)
 {
 	struct worker *w = arg;
@@ -209,7 +206,7 @@ static void fid(struct api *a)
 	obj_close(&o);
 }
 
-/* A domain for each thread, objects and all: nothing is shared, nor may it be behind the scenes. */
+/* Each thread has its own domain and objects: the library may not share state between them. */
 static void *own_domain(void *arg)
 {
 	for (int round = 0; round < ROUNDS; round++) {
@@ -234,7 +231,7 @@ static void domain(struct api *a)
 	CHECK_EQ(completions, ROUNDS * 2 * THREADS * (int)messages);
 }
 
-/* With automatic progress the library's own thread is no business of the application. */
+/* With automatic progress the library synchronizes with its own thread. */
 static void domain_auto(struct api *a)
 {
 	struct obj o = {.hints = obj_hints(FI_MSG | FI_TAGGED)};
@@ -248,7 +245,7 @@ static void domain_auto(struct api *a)
 	obj_close(&o);
 }
 
-/* Opening, enabling, closing in several threads of one safe domain while others talk. */
+/* Threads of a safe domain open, enable and close objects while others communicate. */
 static void *open_and_close(void *arg)
 {
 	struct worker *w = arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* FI_THREAD_SAFE: four threads post, two others read the queues; every completion comes once. */
+/* FI_THREAD_SAFE: four threads post, two others read the queues; each operation completes once. */
 #include <pthread.h>
 
 #include "api.h"
@@ -9,7 +9,7 @@
 
 #define POSTERS 4
 #define READERS 2
-#define EACH    1500 /* messages each way of a poster, at most */
+#define EACH    1500 /* maximum messages per poster and direction */
 #define SHORT   64
 #define LONG    20000
 
@@ -17,21 +17,21 @@ struct load {
 	struct side *s;
 	unsigned int id;
 	unsigned char *out,
-		*in; /* EACH pieces of `LONG / 10`, and room for a long one at the end */
+		*in; /* EACH slots of LONG / 10 bytes, and space for a long message at the end */
 };
 
-/* How often each operation has completed; [0] sends, [1] receives. */
+/* Number of completions of each operation; [0] sends, [1] receives. */
 static unsigned char done[2][POSTERS][EACH];
 static unsigned int done_count[2];
 static bool stop;
-static unsigned int each; /* messages each way of a poster */
+static unsigned int each; /* messages per poster and direction */
 
 static size_t length(unsigned int i)
 {
 	return i % 100 == 99 ? LONG : SHORT;
 }
 
-/* Messages lie one behind the other. */
+/* Returns the offset of message `i`. */
 static size_t offset(unsigned int i)
 {
 	return (size_t)(i / 100) * (99 * SHORT + LONG) + (size_t)(i % 100) * SHORT;
@@ -120,7 +120,7 @@ static void wait_for_all(void)
 	while (__atomic_load_n(&done_count[0], __ATOMIC_RELAXED) < all ||
 	       __atomic_load_n(&done_count[1], __ATOMIC_RELAXED) < all)
 		usleep(1000);
-	usleep(20000); /* for those that are too many */
+	usleep(20000); /* time for completions too many */
 }
 
 static void run(struct api *a, const struct side_opts *o)
@@ -142,7 +142,7 @@ static void run(struct api *a, const struct side_opts *o)
 	for (int i = 0; i < POSTERS; i++)
 		OK(pthread_join(threads[i], NULL));
 	wait_for_all();
-	a->progress = NULL; /* the readers make it */
+	a->progress = NULL; /* the readers make progress */
 	api_meet(a);
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (int i = 0; i < READERS; i++)

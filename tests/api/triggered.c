@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Triggered operations: FI_TRIGGER in the flags of a call, started when a counter reaches a
- * threshold and ordinary operations from then on. fi_trigger(3).
+ * Triggered operations: calls with FI_TRIGGER start when a counter reaches a threshold, and are
+ * ordinary operations then. fi_trigger(3).
  */
 #include <pthread.h>
 
@@ -16,7 +16,7 @@ static struct fi_triggered_context at(struct fid_cntr *cntr, size_t threshold)
 					     .trigger.threshold = {cntr, threshold}};
 }
 
-/* Posts it with FI_TRIGGER; its context is the trigger. */
+/* Posts `op` with FI_TRIGGER and `trigger` as its context. */
 static ssize_t post(struct rig *r, struct rig_op *op, struct fi_triggered_context *trigger,
 		    uint64_t flags)
 {
@@ -54,7 +54,7 @@ static ssize_t post(struct rig *r, struct rig_op *op, struct fi_triggered_contex
 	}
 }
 
-/* The next completion of that operation; others' (the other end's) have no context. */
+/* Waits for the completion of `op`. Completions of opposite calls have no context. */
 static void completed(struct rig *r, const struct rig_op *op)
 {
 	struct fi_cq_tagged_entry e;
@@ -101,7 +101,7 @@ static void every_kind(struct api *a)
 
 #define ORDERED 64
 
-/* Posts triggered sends with these thresholds; they arrive in the order of `want`, by number. */
+/* Posts triggered sends with these thresholds. They must arrive in the order `want`, by index. */
 static void in_order(struct rig *r, struct fid_cntr *cntr, const size_t *thresholds,
 		     const unsigned int *want)
 {
@@ -125,7 +125,7 @@ static void in_order(struct rig *r, struct fid_cntr *cntr, const size_t *thresho
 		CHECK_EQ(got[n], want[n]);
 }
 
-/* By threshold, whatever the order of posting, and though the counter jumps over all of them. */
+/* In order of thresholds, whatever the order of posting, even if the counter skips all at once. */
 static void threshold_order(struct api *a)
 {
 	unsigned int want[ORDERED];
@@ -145,7 +145,7 @@ static void threshold_order(struct api *a)
 	rig_close(&r);
 }
 
-/* Of the same threshold: as they were posted. */
+/* Equal thresholds: in order of posting. */
 static void equal_thresholds(struct api *a)
 {
 	unsigned int want[ORDERED];
@@ -165,7 +165,7 @@ static void equal_thresholds(struct api *a)
 	rig_close(&r);
 }
 
-/* Successes and errors together count; so does setting the counter. */
+/* The trigger counts successes and errors together; fi_cntr_set counts too. */
 static void sums(struct api *a)
 {
 	struct fi_triggered_context trigger;
@@ -204,7 +204,7 @@ static void sums(struct api *a)
 	rig_close(&r);
 }
 
-/* The threshold was reached before: it starts at once, and a failure can still be told. */
+/* A threshold reached before: the operation starts at once, and can still report a failure. */
 static void already_met(struct api *a)
 {
 	struct fi_triggered_context trigger;
@@ -228,7 +228,7 @@ static void already_met(struct api *a)
 	rig_close(&r);
 }
 
-/* A counter that operations of the endpoint count on: one starts the next, none is started by hand. */
+/* Counters of the endpoint as triggers: each operation starts the next. */
 static void by_completions(struct api *a)
 {
 	struct fi_triggered_context triggers[20];
@@ -254,7 +254,9 @@ static void by_completions(struct api *a)
 	rig_close(&r);
 }
 
-/* A counter set back before anybody looked: what it had reached by then starts all the same. */
+/*
+ * The counter is set back before any progress: operations whose threshold was reached still start.
+ */
 static void set_back(struct api *a)
 {
 	struct fi_triggered_context triggers[3];
@@ -269,9 +271,8 @@ static void set_back(struct api *a)
 		OK(post(&r, &ops[n], &triggers[n], 0));
 	}
 	POST(r.o.cq, fi_inject(r.o.ep, &r, 1, r.self)); /* connects */
-	completed(&r,
-		  &ops[0]); /* who sees that a device has written may be ahead of its completion */
-	OK(fi_inject(r.o.ep, &r, 1, r.self)); /* counts in the call */
+	completed(&r, &ops[0]);
+	OK(fi_inject(r.o.ep, &r, 1, r.self)); /* counts within the call */
 	OK(fi_cntr_set(r.sent, 0));
 	completed(&r, &ops[1]);
 	rig_progress_calls(&r);
@@ -284,7 +285,7 @@ static void set_back(struct api *a)
 	rig_close(&r);
 }
 
-/* Reached already, but behind what came due before and has not started. */
+/* The threshold is reached already, but earlier due operations have not started. */
 static void behind_others(struct api *a)
 {
 	struct fi_triggered_context triggers[2];
@@ -302,7 +303,7 @@ static void behind_others(struct api *a)
 	rig_counts(r.sent, 1, 0);
 	OK(post(&r, &ops[0], &triggers[0], 0));
 	OK(fi_inject(r.o.ep, &r, 1,
-		     r.self)); /* counts in the call; the next progress call would start it */
+		     r.self)); /* counts within the call; the next progress call would start it */
 	OK(post(&r, &ops[1], &triggers[1], 0));
 	completed(&r, &ops[0]);
 	completed(&r, &ops[1]);
@@ -310,7 +311,7 @@ static void behind_others(struct api *a)
 	rig_close(&r);
 }
 
-/* What is valid for the call alone is copied: lists, and the data of injected operations. */
+/* Arguments valid only during the call are copied: lists, and injected data. */
 static void lists_are_copied(struct api *a)
 {
 	struct data out = data_full(3000, 5, 1), in = data_new(3000, 3);
@@ -346,7 +347,7 @@ static void lists_are_copied(struct api *a)
 	rig_close(&r);
 }
 
-/* The same of one-sided operations. */
+/* The same for one-sided operations. */
 static void operands_are_copied(struct api *a)
 {
 	static const enum rig_kind kinds[] = {RIG_WRITE, RIG_ATOMIC, RIG_FETCH, RIG_COMPARE};
@@ -379,7 +380,7 @@ static void operands_are_copied(struct api *a)
 	rig_close(&r);
 }
 
-/* One that cannot be started fails like any other operation: in the queue, and on the counter. */
+/* An operation that cannot start fails like any other: CQ error and error value of the counter. */
 static void failures(struct api *a)
 {
 	struct fi_triggered_context trigger;
@@ -393,7 +394,7 @@ static void failures(struct api *a)
 	cntr = obj_cntr(&r.o, FI_WAIT_NONE);
 	trigger = at(cntr, 1);
 	rig_op(&r, &op, RIG_TSEND, 0);
-	r.self += 5; /* nobody */
+	r.self += 5; /* no such address */
 	OK(post(&r, &op, &trigger, 0));
 	OK(fi_cntr_add(cntr, 1));
 	err = obj_error(r.o.cq);
@@ -456,7 +457,7 @@ static void refusals(struct api *a)
 	trigger = at(cntr, 1);
 	CHECK_EQ(post(&r, &op, &trigger, FI_PEEK), -FI_EOPNOTSUPP);
 	CHECK_EQ(post(&r, &op, &trigger, FI_CLAIM), -FI_EOPNOTSUPP);
-	/* Nothing of all that waits. */
+	/* No refused operation waits. */
 	OK(fi_cntr_add(cntr, 1));
 	OK(fi_cntr_add(foreign, 1));
 	obj_quiet(r.o.cq, 5);
@@ -466,7 +467,7 @@ static void refusals(struct api *a)
 	rig_close(&r);
 }
 
-/* fi_cancel ends what has not started; the counter does not start it later. */
+/* fi_cancel ends an operation that has not started; its counter does not start it later. */
 static void cancelled(struct api *a)
 {
 	struct fi_triggered_context triggers[RIG_KINDS], duplicate;
@@ -504,7 +505,9 @@ static void cancelled(struct api *a)
 	rig_close(&r);
 }
 
-/* The counter cannot be closed under what waits for it; what waits ends with its endpoint, and is said to. */
+/*
+ * A counter in use cannot be closed. Closing the endpoint ends operations that wait, with errors.
+ */
 static void closes(struct api *a)
 {
 	struct fi_triggered_context triggers[RIG_KINDS];
@@ -535,7 +538,7 @@ static void closes(struct api *a)
 	rig_close(&r);
 }
 
-/* An alias is closed: what waits of it is its endpoint's. */
+/* Operations posted through an alias survive closing the alias. */
 static void alias_closes(struct api *a)
 {
 	struct fi_triggered_context trigger;
@@ -563,7 +566,7 @@ static void alias_closes(struct api *a)
 	rig_close(&r);
 }
 
-/* Receives of a shared context wait as well; they meet whatever comes to endpoints that use it. */
+/* Triggered receives of a shared context match messages to any of its endpoints. */
 static void shared_context(struct api *a)
 {
 	struct fi_triggered_context trigger;
@@ -594,12 +597,12 @@ static void shared_context(struct api *a)
 	POST(r.o.cq, fi_inject(r.o.ep, &op.other, sizeof(op.other), to));
 	rig_progress_calls(&r);
 	CHECK(!rig_happened(&op));
-	OK(fi_cancel(&srx->fid, &trigger)); /* one of the two */
+	OK(fi_cancel(&srx->fid, &trigger)); /* one of two with the same trigger */
 	CHECK_EQ(obj_error(r.o.cq).err, FI_ECANCELED);
 	OK(fi_cntr_add(cntr, 1));
 	completed(&r, &op);
 	rig_verify(&r, &op);
-	trigger = at(cntr, 5); /* one that goes with its context */
+	trigger = at(cntr, 5); /* ended by closing its context */
 	for (int n = 0; n < 2; n++) {
 		struct fi_msg msg = rig_msg(&r, &op);
 
@@ -613,12 +616,11 @@ static void shared_context(struct api *a)
 
 /* ---- Processes ------------------------------------------------------------------------------- */
 
-#define FLOOD 6000 /* at most */
+#define FLOOD 6000 /* maximum */
 
 /*
- * More operations are due than there is room for at a peer that does not read: they wait where they
- * are and go in order, though the counter is set back meanwhile. With automatic progress their owner
- * sleeps while they go.
+ * More operations are due than fit at a peer that does not read. They wait and go in order,
+ * although the counter is set back meanwhile. With automatic progress their owner sleeps.
  */
 static void flood_with(struct api *a, enum fi_progress progress)
 {
@@ -655,7 +657,7 @@ static void flood_with(struct api *a, enum fi_progress progress)
 	api_meet(a);
 	a->progress = NULL;
 	if (a->rank == 0) {
-		obj_sleep_us(100000); /* a thread of ours goes to sleep */
+		obj_sleep_us(100000); /* time for the progress thread to fall asleep */
 		OK(fi_cntr_add(cntr, count));
 		OK(fi_cntr_set(cntr, 0));
 	}
@@ -687,7 +689,7 @@ static void flood_asleep(struct api *a)
 
 #define ROUNDS 50
 
-/* Rank 1 does nothing but sleep: its answers are triggered by what rank 0 sends. */
+/* Rank 1 only sleeps: messages from rank 0 trigger its answers. */
 static void owner_sleeps(struct api *a)
 {
 	struct rig_opts opts = {.caps = FI_TRIGGER, .progress = FI_PROGRESS_AUTO};
@@ -715,16 +717,16 @@ static void owner_sleeps(struct api *a)
 		OBJ_UNTIL(fi_cntr_read(r.received) == n + 1, );
 		CHECK_EQ(words[n], 100 + n);
 		if (n % 10 == 9)
-			obj_sleep_us(30000); /* the other's thread goes to sleep, too */
+			obj_sleep_us(30000); /* time for the peer's thread to sleep */
 	}
-	api_meet(a); /* rank 1 is asleep in it */
+	api_meet(a); /* rank 1 waits in this barrier */
 	rig_counts(r.received, ROUNDS, 0);
 	rig_counts(r.sent, ROUNDS, 0);
 	api_meet(a);
 	rig_close(&r);
 }
 
-/* A send counts in its own call and starts another; the sender is asleep by then. */
+/* A send counts within its call and starts another one while the sender sleeps. */
 static void started_in_a_call(struct api *a)
 {
 	struct rig_opts opts = {.caps = FI_TRIGGER, .progress = FI_PROGRESS_AUTO};
@@ -745,22 +747,22 @@ static void started_in_a_call(struct api *a)
 	if (a->rank == 0) {
 		trigger = at(r.sent, 2);
 		OK(fi_sendmsg(r.o.ep, &msg, FI_TRIGGER));
-		obj_sleep_us(100000); /* the thread has nothing to do and sleeps */
+		obj_sleep_us(100000); /* time for the progress thread to fall asleep */
 		OK(fi_inject(r.o.ep, &word, sizeof(word), msg.addr));
 	} else {
 		OK(fi_recv(r.o.ep, &words[0], sizeof(words[0]), NULL, FI_ADDR_UNSPEC, NULL));
 		OBJ_UNTIL(fi_cntr_read(r.received) == 3, );
 	}
-	api_meet(a); /* rank 0 is asleep in it */
+	api_meet(a); /* rank 0 waits in this barrier */
 	rig_close(&r);
 }
 
 /* ---- Threads --------------------------------------------------------------------------------- */
 
 #define ADDERS 2
-#define STEP   7 /* from one threshold to the next, the last one being followed by the first */
+#define STEP   7 /* distance between thresholds; the first follows the last */
 
-static unsigned int added; /* by each */
+static unsigned int added; /* additions per thread */
 
 static void *adder(void *cntr)
 {
@@ -772,7 +774,7 @@ static void *adder(void *cntr)
 	return NULL;
 }
 
-/* Two threads count up while a third posts: each operation starts once, none is left. */
+/* Two threads add to the counter while a third posts: each operation starts once. */
 static void race(struct api *a)
 {
 	struct rig_opts opts = {
@@ -786,7 +788,7 @@ static void race(struct api *a)
 
 	(void)a;
 	added = api_times(1000);
-	added += added % STEP == 0; /* else some thresholds would come twice, others not at all */
+	added += added % STEP == 0; /* otherwise thresholds would repeat */
 	raced = ADDERS * added;
 	triggers = calloc(raced, sizeof(*triggers));
 	rig_open(&r, &opts);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A message longer than its receive: FI_ETRUNC, the part that fits, the length that did not. */
+/* Messages longer than their receive: FI_ETRUNC, the part that fits, and the length cut off. */
 #include "api.h"
 #include "lib/data.h"
 #include "lib/side.h"
@@ -26,7 +26,7 @@ static struct form_args args_of(struct side *s, const struct step *st, const str
 				  .context = (void *)(uintptr_t)(st->seed + 1)};
 }
 
-/* The sender does not learn of it. */
+/* The sender gets no error. */
 static void step_send(struct side *s, const struct step *st)
 {
 	struct data d = data_full(st->len, st->pieces, st->seed);
@@ -88,7 +88,9 @@ static void walk(struct api *a)
 	side_close(&s);
 }
 
-/* What comes next is not disturbed: truncated and whole ones in turn, all under way at once. */
+/*
+ * Truncated and complete messages in turns, all in flight: truncation does not affect the next one.
+ */
 static void between(struct api *a)
 {
 	enum { COUNT = 40, LEN = 20000 };

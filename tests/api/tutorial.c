@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The programs of the libfabric tutorial, written for interface 1.1, as tests: ping-pong, and an
- * OpenSHMEM's start and put.
+ * Programs of the libfabric tutorial, written for API 1.1: ping-pong, and an OpenSHMEM's start and
+ * put.
  */
 #include <rdma/fi_rma.h>
 
@@ -9,7 +9,7 @@
 
 #define V1_1 FI_VERSION(1, 1)
 
-/* Ping-pong: two queues of contexts alone, nothing but defaults. */
+/* Ping-pong: two queues with FI_CQ_FORMAT_CONTEXT, and defaults otherwise. */
 
 static void one_completion(struct fid_cq *cq)
 {
@@ -49,7 +49,7 @@ static void pingpong(struct api *a)
 	OK(fi_ep_bind(o.ep, &rx_cq->fid, FI_RECV));
 	OK(fi_enable(o.ep));
 	OK(fi_recv(o.ep, in, sizeof(in), NULL, 0,
-		   NULL)); /* the source is ignored: no FI_DIRECTED_RECV */
+		   NULL)); /* source ignored without FI_DIRECTED_RECV */
 	peer = obj_swap(a, o.ep, o.av);
 	for (int i = 0; i < 1000; i++) {
 		if (a->rank == 1) {
@@ -71,7 +71,7 @@ static void pingpong(struct api *a)
 	obj_close(&o);
 }
 
-/* shmem_quiet: the counter is opened with nothing said of waiting. */
+/* shmem_quiet; the counter is opened without wait attributes. */
 static void quiet(struct fid_cntr *cntr, uint64_t count)
 {
 	int ret = fi_cntr_wait(cntr, count, -1);
@@ -81,7 +81,10 @@ static void quiet(struct fid_cntr *cntr, uint64_t count)
 	OK(ret);
 }
 
-/* The whole memory under key 0, offsets that are addresses; a put and a get that counters see complete. */
+/*
+ * All memory under key 0, with addresses as offsets. Counters show that a put and a get are
+ * complete.
+ */
 static void shmem(struct api *a)
 {
 	struct obj o = {.hints = obj_hints(FI_RMA | FI_MSG)};
@@ -91,7 +94,7 @@ static void shmem(struct api *a)
 	struct fid_mr *mr;
 	fi_addr_t peer;
 	uint64_t value = 40 + (uint64_t)a->rank, back = 0;
-	static uint64_t target; /* at the same address in both, being forked from one */
+	static uint64_t target; /* at the same address in both processes, forked from one */
 
 	o.hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
 	o.hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
@@ -119,7 +122,7 @@ static void shmem(struct api *a)
 	quiet(gets, 1);
 	CHECK_EQ(back, value);
 	api_meet(a);
-	fi_cq_read(o.cq, NULL, 0); /* after whatever our own thread has written there */
+	fi_cq_read(o.cq, NULL, 0); /* ensures that the progress thread's write is visible */
 	CHECK_EQ(*(volatile uint64_t *)&target, 40 + !a->rank);
 	CLOSE(o.ep);
 	CLOSE(mr);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The MPI of the libfabric tutorial, written for interface 1.1, as a test: sends, receives and
- * probes over a basic endpoint, and over a scalable one.
+ * The MPI of the libfabric tutorial, written for API 1.1: sends, receives and probes, over a basic
+ * endpoint and a scalable one.
  */
 #include "obj.h"
 
-/* What the program embeds in its request; the library may use it as it likes. */
+/* Context in a request of the program; the library may write to it. */
 struct request {
 	struct fi_context context;
 	bool done;
@@ -13,7 +13,7 @@ struct request {
 	uint64_t tag;
 };
 
-/* As MPI_Init asks; without one-sided operations where the transport has none. */
+/* Opens what MPI_Init asks for, without one-sided operations if the transport has none. */
 static void mpi_open(struct obj *o, uint64_t one_sided)
 {
 	struct fi_info *h = obj_hints(FI_TAGGED | FI_MSG | FI_MULTI_RECV | one_sided);
@@ -48,7 +48,7 @@ static void mpi_open(struct obj *o, uint64_t one_sided)
 	OK(fi_enable(o->ep));
 }
 
-/* MPI_Init binds its memory to the endpoint, which is enabled; a library may ask for it the other way round. */
+/* MPI_Init binds its memory to the enabled endpoint; a library may require the opposite call. */
 static struct fid_mr *mpi_memory(struct obj *o, void *memory, size_t len)
 {
 	struct fid_mr *mr;
@@ -61,7 +61,7 @@ static struct fid_mr *mpi_memory(struct obj *o, void *memory, size_t len)
 	return mr;
 }
 
-/* The progress loop: up to 8 completions; false for the error that says "no message". */
+/* Progress loop: takes up to 8 completions. Returns false for the error -FI_ENOMSG. */
 static bool mpi_progress(struct obj *o)
 {
 	struct fi_cq_tagged_entry wc[8];
@@ -83,7 +83,7 @@ static bool mpi_progress(struct obj *o)
 	return true;
 }
 
-/* MPI_Probe; with FI_CLAIM MPI_Mprobe. Asks again until there is a message. */
+/* MPI_Probe, or with FI_CLAIM MPI_Mprobe. Repeats until a message is found. */
 static void mpi_probe(struct obj *o, fi_addr_t from, uint64_t tag, uint64_t ignore, uint64_t claim,
 		      struct request *r)
 {
@@ -140,7 +140,7 @@ static void mpi_receiver(struct obj *o)
 	struct iovec iov = {buf, sizeof(buf)};
 	struct fi_msg_tagged claim = {.msg_iov = &iov, .iov_count = 1, .context = &r};
 
-	/* A probe takes nothing away: the length is known, then the message is received. */
+	/* A probe leaves the message: the length is known, then the message is received. */
 	for (int again = 0; again < 2; again++) {
 		mpi_probe(o, FI_ADDR_UNSPEC, 0x100, 0xff, 0, &r);
 		CHECK_EQ(r.count, 4);
@@ -152,7 +152,7 @@ static void mpi_receiver(struct obj *o)
 	CHECK_EQ(r.count, sizeof(buf));
 	mpi_receive(o, buf, r.count, FI_ADDR_UNSPEC, 0x200, &r);
 	data_check(buf, r.count, 8);
-	/* What is claimed is out of reach of other receives, until its owner fetches it. */
+	/* A claimed message is hidden from other receives until its owner receives it. */
 	mpi_probe(o, FI_ADDR_UNSPEC, 0x300, 0, FI_CLAIM, &r);
 	CHECK_EQ(r.count, 8);
 	mpi_receive(o, buf + 100, 100, FI_ADDR_UNSPEC, 0x300, &(struct request){.done = false});
@@ -186,7 +186,7 @@ static void basic(struct api *a)
 	obj_close(&o);
 }
 
-/* MPI over a scalable endpoint: a transmit context for tagged messages, receives by index. */
+/* MPI over a scalable endpoint: one transmit context for tagged messages, receives by index. */
 static void scalable(struct api *a)
 {
 	struct obj o = {.hints = obj_hints(FI_TAGGED | FI_MSG | FI_NAMED_RX_CTX)};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Automatic progress of a domain whose endpoints are not all read: what comes to one is served at once while the
- * application polls, or sleeps in a call for, another one, and nothing is burnt for it. fi_domain(3).
+ * Automatic progress of a domain whose endpoints are not all read. An endpoint is served in time
+ * while the application polls another one, or sleeps on it, and CPU time is not wasted.
+ * fi_domain(3).
  */
 #include <pthread.h>
 #include <rdma/fi_atomic.h>
@@ -10,9 +11,9 @@
 #include "lib/rma.h"
 
 #define FETCHES 50
-#define SOON_US 1500 /* a target that is looked at only now and then needs several times as long */
+#define SOON_US 1500 /* a target that is polled only now and then takes several times as long */
 
-/* Rank 0 asks the target of rank 1, which has another endpoint to be busy with. */
+/* Rank 0 fetches from the target of rank 1, which is busy with another endpoint. */
 struct two {
 	struct api *a;
 	struct obj o; /* o.ep: the target */
@@ -75,7 +76,7 @@ static void meet_target(struct two *t)
 	t->to = obj_insert(t->o.av, &names[1]);
 }
 
-/* One after the other: the value that comes back tells how many there were. */
+/* Fetches and adds, one at a time; the last result gives the number of operations so far. */
 static uint64_t fetch(struct two *t, uint64_t count)
 {
 	uint64_t one = 1, old = 0, start = obj_now_us();
@@ -98,7 +99,7 @@ static void two_open(struct two *t, struct api *a)
 		second_open(t);
 	meet_target(t);
 	if (a->rank == 0)
-		fetch(t, 1); /* they have met */
+		fetch(t, 1); /* connects */
 	api_meet(a);
 }
 
@@ -117,8 +118,8 @@ static void two_close(struct two *t)
 }
 
 /*
- * Rank 0 fetches while rank 1 is busy in its own way until it is told that all is done.
- * What that does is too rare to serve the target by chance, and too frequent for the thread to take over.
+ * Rank 0 fetches while rank 1 is busy until rank 0 is done. Rank 1's calls are too rare to serve
+ * the target by chance, and too frequent for the progress thread to take over.
  */
 static bool is_over(struct api *a)
 {
@@ -132,15 +133,14 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Some may meet another process on their processor; of an endpoint that is served late most take long. */
+/* A few fetches may be delayed by other processes; if the endpoint is served late, most are. */
 static void fetch_soon(struct two *t)
 {
 	uint64_t took[FETCHES];
 
-	obj_sleep_us(20000); /* by now the other is at it */
+	obj_sleep_us(20000); /* the other process is busy by now */
 	for (int i = 0; i < FETCHES; i++) {
-		obj_sleep_us(2000 +
-			     37 * (uint64_t)i); /* and has made progress since the last one */
+		obj_sleep_us(2000 + 37 * (uint64_t)i); /* varies the phase */
 		took[i] = fetch(t, 1);
 	}
 	__atomic_store_n((int *)t->a->shared, 1, __ATOMIC_RELEASE);
@@ -217,7 +217,7 @@ static void queue_poll(struct api *a)
 	while_busy(a, poll_queue);
 }
 
-/* Two of them sleep in turns, none for long: one of them always minds the target. */
+/* Two threads sleep in turns, for short times: one of them always serves the target. */
 static void *wait_beside(void *arg)
 {
 	wait_for_queue(arg);
@@ -238,7 +238,7 @@ static void two_waits(struct api *a)
 	while_busy(a, wait_twice);
 }
 
-/* The endpoint is opened while somebody sleeps for another one already. */
+/* Opens the target while a thread already sleeps on another endpoint. */
 static void *wait_first(void *arg)
 {
 	struct two *t = arg;
@@ -271,7 +271,7 @@ static void opened_later(struct api *a)
 	two_close(&t);
 }
 
-/* A second of sleep in such a wait, some of it disturbed by the other, costs next to nothing. */
+/* A one-second wait, interrupted by the peer's operations, uses almost no CPU time. */
 static void sleep_is_free(struct api *a)
 {
 	struct two t;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Wait sets: one sleep for several queues and counters. fi_poll(3). */
+/* Wait sets: sleeping on several queues and counters at once. fi_poll(3). */
 #include "obj.h"
 
-#define LATE_MS (1000 * (int)obj_slower()) /* what is on its way may first make a connection */
+#define LATE_MS (1000 * (int)obj_slower()) /* limit; the first message makes the connection */
 
 static struct fid_cq *cq_in_set(struct obj *o, struct fid_wait *set)
 {
@@ -17,7 +17,7 @@ static struct fid_cq *cq_in_set(struct obj *o, struct fid_wait *set)
 	return cq;
 }
 
-/* fi_wait sleeps on queues and counters together; whichever gets something ends it. */
+/* fi_wait sleeps on queues and counters together; news of any member ends it. */
 static void sleep_on(struct api *a, enum fi_wait_obj wait)
 {
 	struct fi_wait_attr attr = {.wait_obj = wait};
@@ -86,7 +86,7 @@ static void yield(struct api *a)
 	sleep_on(a, FI_WAIT_YIELD);
 }
 
-/* The descriptor of the set is enough to sleep on everything in it. */
+/* Polling the descriptor of the set covers all its members. */
 static void exported(struct api *a)
 {
 	struct fi_wait_attr attr = {.wait_obj = FI_WAIT_FD};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Blocking reads of completion queues on every kind of wait object. fi_cq(3). */
+/* Blocking reads of completion queues with each wait object. fi_cq(3). */
 #include <pthread.h>
 #include <sched.h>
 
@@ -15,7 +15,7 @@ static const struct {
 	{FI_WAIT_YIELD, "YIELD"},   {FI_WAIT_POLLFD, "POLLFD"},
 };
 
-/* Opens o with a queue of that kind; false where another library has none. */
+/* Opens `o` with a queue of this kind. Returns false if another library has none. */
 static bool open_kind(struct obj *o, enum fi_wait_obj wait, enum fi_cq_wait_cond cond)
 {
 	struct fi_cq_attr attr = {
@@ -34,8 +34,8 @@ static bool open_kind(struct obj *o, enum fi_wait_obj wait, enum fi_cq_wait_cond
 }
 
 /*
- * Nothing comes: the call returns when the time is over, not before and not much later, unless the whole process is
- * held up, which it is not each time.
+ * Without completions the call returns at its timeout, not before and not much later. A busy host
+ * may delay some of the calls, not all.
  */
 static void times_out(struct obj *o, int ms)
 {
@@ -52,7 +52,7 @@ static void times_out(struct obj *o, int ms)
 	CHECK(took < late);
 }
 
-/* Both processes answer each other from blocking reads, with pauses long enough to fall asleep. */
+/* The processes answer each other from blocking reads, with pauses long enough to fall asleep. */
 static void answer(struct api *a, struct obj *o, fi_addr_t peer)
 {
 	struct fi_cq_tagged_entry e;
@@ -103,7 +103,7 @@ static void sread_all(struct api *a)
 		sread_kind(a, kinds[i].obj);
 }
 
-/* The descriptors as poll(2) takes them; asked again before each sleep, for they may change. */
+/* Sleeps in poll(2) on the descriptors of FI_WAIT_POLLFD, read anew before each sleep. */
 static void sleep_on_pollfds(struct obj *o)
 {
 	struct fi_wait_pollfd set = {.nfds = 0};
@@ -149,7 +149,7 @@ static void pollfd(struct api *a)
 	obj_close(&o);
 }
 
-/* No wait object, no waiting. */
+/* Without wait object, blocking reads are refused. */
 static void none(struct api *a)
 {
 	struct fi_cq_tagged_entry e;
@@ -163,7 +163,7 @@ static void none(struct api *a)
 	obj_close(&o);
 }
 
-/* A threshold lets a reader sleep through the first completions, and loses none. */
+/* With a threshold a reader sleeps through the first completions and loses none. */
 static void threshold(struct api *a)
 {
 	struct fi_cq_tagged_entry e[8];
@@ -194,7 +194,7 @@ static void threshold(struct api *a)
 			CHECK(e[i].op_context == &got[have + i]);
 		have += (int)n;
 	}
-	/* Fewer than the threshold come out when the time is over. */
+	/* At the timeout fewer than the threshold are returned. */
 	if (a->rank == 0)
 		POST(o.cq, fi_inject(o.ep, &have, sizeof(have), peer));
 	else
@@ -220,7 +220,7 @@ static void *signal_later(void *arg)
 	return NULL;
 }
 
-/* fi_cq_signal ends a wait without limit, whatever the wait object. */
+/* fi_cq_signal ends a wait without limit, with each wait object. */
 static void signal_kind(enum fi_wait_obj wait)
 {
 	struct obj o = {0};
@@ -234,7 +234,7 @@ static void signal_kind(enum fi_wait_obj wait)
 	CHECK(pthread_create(&thread, NULL, signal_later, &s) == 0);
 	CHECK_EQ(fi_cq_sread(o.cq, &e, 1, NULL, -1), -FI_EAGAIN);
 	pthread_join(thread, NULL);
-	/* One signal ends one wait. */
+	/* A signal ends one wait only. */
 	times_out(&o, 30);
 	obj_close(&o);
 }
@@ -246,7 +246,7 @@ static void signals(struct api *a)
 		signal_kind(kinds[i].obj);
 }
 
-/* An error is something to read. */
+/* An error ends a wait. */
 static void error_wakes(struct api *a)
 {
 	struct fi_cq_tagged_entry e;
@@ -270,7 +270,7 @@ static void error_wakes(struct api *a)
 	obj_close(&o);
 }
 
-/* A second in fi_cq_sread costs no CPU. */
+/* One second in fi_cq_sread uses almost no CPU time. */
 static void asleep_is_free(struct api *a)
 {
 	static const enum fi_wait_obj sleeping[] = {FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_POLLFD,
@@ -294,7 +294,7 @@ static void asleep_is_free(struct api *a)
 	}
 }
 
-/* Nor where others of the kind sleep on the same core. */
+/* The same with other sleepers on the same core. */
 static void asleep_beside(struct api *a)
 {
 	cpu_set_t all, one;
@@ -309,9 +309,11 @@ static void asleep_beside(struct api *a)
 	asleep_is_free(a);
 }
 
-/* ---- Signals of the system ------------------------------------------------------------------- */
+/*
+ * ---- POSIX signals -----------------------------------------------------------------------------
+ */
 
-/* Stops this process again and again, and lets it go on, as a debugger or the freezing of a container does. */
+/* Stops and continues this process repeatedly, as a debugger or a container freezer does. */
 static void stop_and_go(pid_t pid)
 {
 	for (int i = 0; i < 5; i++) {
@@ -331,7 +333,7 @@ static struct fid_eq *open_eq(struct obj *o)
 	return eq;
 }
 
-/* A process that was stopped sleeps on, until its time is over. */
+/* A stopped and continued process sleeps until its timeout. */
 static void stopped(struct api *a)
 {
 	pid_t own = getpid(), all[2];
@@ -364,7 +366,7 @@ static void handler(int sig)
 	(void)sig;
 }
 
-/* A process that handled a signal returns, however long it was to sleep. */
+/* A handled signal ends the sleep, whatever the timeout. */
 static void handled(struct api *a)
 {
 	pid_t own = getpid(), all[2];

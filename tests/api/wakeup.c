@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * No lost wake-up. One process sleeps between messages that come at random moments: in poll(2) or
- * epoll_wait(2) on the queue's descriptor after fi_trywait, in fi_cq_sread, on a mutex and
- * condition; each message has to wake it within a second, of a usual machine. The first one may take longer:
- * it makes the connection. fi_poll(3), fi_cq(3).
+ * No lost wake-ups. One process sleeps between messages that arrive at random times: in poll(2) or
+ * epoll_wait(2) after fi_trywait, in fi_cq_sread, on a mutex and condition. Each message must wake
+ * it within a second, times SLOWER; the first one may take longer, as it makes the connection.
+ * fi_poll(3), fi_cq(3).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,7 +21,7 @@ struct sleeper {
 	struct obj o;
 	enum sleep how;
 	int fd, epfd;
-	int late_ms; /* a sleep for what is on its way may take that long */
+	int late_ms; /* maximum sleep (ms) for a message that was sent */
 	struct fi_mutex_cond pair;
 };
 
@@ -63,7 +63,7 @@ static struct timespec late(const struct sleeper *s)
 	return at;
 }
 
-/* In epoll_wait; it also ends for a process that was stopped and goes on, which was not left asleep. */
+/* Sleeps in epoll_wait, which also returns after the process was stopped and continued. */
 static bool sleep_in_epoll(const struct sleeper *s)
 {
 	struct epoll_event event;
@@ -72,7 +72,7 @@ static bool sleep_in_epoll(const struct sleeper *s)
 	return n == 1 || (n < 0 && errno == EINTR);
 }
 
-/* The native sleep; false: it lasted until the limit. */
+/* Sleeps on the native object. Returns false if the sleep lasted until the limit. */
 static bool sleep_exported(struct sleeper *s)
 {
 	struct pollfd p = {.fd = s->fd, .events = POLLIN};
@@ -97,7 +97,7 @@ static bool sleep_exported(struct sleeper *s)
 	return woken;
 }
 
-/* The next completion. */
+/* Waits for the next completion. */
 static void await(struct sleeper *s, const void *context)
 {
 	struct fi_cq_tagged_entry e;
@@ -119,7 +119,7 @@ static void await(struct sleeper *s, const void *context)
 	s->late_ms = LATE_MS;
 }
 
-/* Mostly too short to fall asleep, or just about; now and then long enough. */
+/* Pauses: mostly too short to fall asleep, now and then long enough. */
 static void pause_at_random(unsigned int *seed)
 {
 	unsigned int kind = (unsigned int)rand_r(seed) % 100;
@@ -132,7 +132,7 @@ static void pause_at_random(unsigned int *seed)
 		obj_sleep_us((unsigned int)rand_r(seed) % 20000);
 }
 
-/* Messages carry the time they were sent. */
+/* Messages carry the time of sending. */
 static void send_all(struct sleeper *s, fi_addr_t peer, size_t len)
 {
 	uint64_t *buf = calloc(1, len);

@@ -3,16 +3,16 @@
  *
  *     client [OPTION...] PROVIDER lat SIZE...    one-way time of a ping-pong, microseconds
  *     client [OPTION...] PROVIDER rate SIZE...   one sender, windows of 64 posted receives,
- *                                                million messages a second; all share one buffer
+ *                                                million messages/s; all share one buffer
  *     client [OPTION...] PROVIDER bandwidth SIZE...
- *                                                the same with 64 buffers, GB a second
+ *                                                the same with 64 buffers, GB/s
  *
- * -i: fi_tinject where the provider takes the size, else fi_tsend.
+ * -i: fi_tinject up to the provider's limit, else fi_tsend.
  * -s: FI_THREAD_SAFE instead of FI_THREAD_DOMAIN.
- * -d: datagrams, by fi_send on FI_EP_DGRAM. For lat only: of one at a time none is lost.
+ * -d: datagrams, by fi_send on FI_EP_DGRAM. Only for lat, whose single datagram is not lost.
  * -n: over a network, see pair.h.
- * A line "SIZE VALUE" for each size. Status 77: the provider is not there. The same file runs on any
- * libfabric.so.1 in LD_LIBRARY_PATH. */
+ * Prints a line "SIZE VALUE" for each size. Status 77: the provider is not available. The same file
+ * runs on any libfabric.so.1 in LD_LIBRARY_PATH. */
 #define _GNU_SOURCE
 #include <rdma/fi_tagged.h>
 #include "fabric.h"
@@ -22,15 +22,15 @@
 #define ACK_TAG 0x9876543210ULL
 
 static bool inject, safe, datagrams;
-static bool rate, bandwidth; /* with bandwidth also rate */
+static bool rate, bandwidth; /* bandwidth implies rate */
 static char *provider;
 static char **sizes; /* ends with NULL */
 
 static char *tx_buf, *rx_buf;
 static struct fi_context2 tx_context[WINDOW], rx_context[WINDOW];
 static size_t room = 8;         /* bytes of each buffer: the largest size */
-static size_t stride;           /* from one buffer to the next: 0, all are one, or room */
-static uint64_t sent, received; /* completions read, */
+static size_t stride;           /* bytes between buffers; 0: one buffer */
+static uint64_t sent, received; /* completions read */
 static uint64_t posted, taken;  /* sends posted, receives waited for */
 
 static void progress(void)
@@ -55,7 +55,7 @@ static void wait_received(uint64_t more)
 		progress();
 }
 
-/* Receives have room for the largest size, so that those left over serve the next one. */
+/* Receives can take the largest size, so that those left over serve the next size. */
 static ssize_t post_one(uint64_t tag, int slot)
 {
 	char *to = rx_buf + stride * (size_t)slot;
@@ -81,7 +81,7 @@ static ssize_t send_one(size_t size, uint64_t tag, int slot)
 			 : fi_tsend(ep, from, size, NULL, peer, tag, &tx_context[slot]);
 }
 
-/* An injected message ends at once; its completion, which never comes, is counted here. */
+/* An injected message ends at once without completion, so it is counted here. */
 static void post_send(size_t size, uint64_t tag, int slot)
 {
 	bool now = inject && size <= info->tx_attr->inject_size;
@@ -101,7 +101,7 @@ static void ping(size_t size)
 	wait_sent();
 }
 
-/* A receive always stands before the other side can send. */
+/* A receive is always posted before the other side can send. */
 static void pong(void)
 {
 	wait_received(1);
@@ -134,7 +134,7 @@ static void post_window(void)
 		post(TAG, i);
 }
 
-/* The next window stands before its sender is told to go on. */
+/* Posts the next window before telling the sender to continue. */
 static void receive_window(void)
 {
 	wait_received(WINDOW);
@@ -149,7 +149,7 @@ static void stream(size_t size, int windows)
 		side == 0 ? send_window(size) : receive_window();
 }
 
-/* One-way microseconds. */
+/* Returns one-way microseconds. */
 static double latency(size_t size)
 {
 	int rounds = pair_rounds(size);
@@ -159,7 +159,7 @@ static double latency(size_t size)
 	return (microseconds() - start) / rounds / 2;
 }
 
-/* Million messages a second, or GB. */
+/* Returns million messages/s, or GB/s. */
 static double stream_rate(size_t size)
 {
 	int windows = pair_windows(size);
@@ -185,7 +185,7 @@ static char pattern(size_t at, int whose)
 	return (char)(at % 251 + 1 + (size_t)whose);
 }
 
-/* One exchange whose bytes are looked at, before any that is timed; it also touches every page. */
+/* Runs one exchange and checks its bytes before the timed ones; it also touches all pages. */
 static void verify(size_t size)
 {
 	memset(rx_buf, 0, all_buffers(size));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Time, and the figure that stands for many. */
+/* Clock, and the median of several measurements. */
 #ifndef BENCH_CLOCK_H
 #define BENCH_CLOCK_H
 
 #include <stdlib.h>
 #include <time.h>
 
-#define REPEATS     11  /* the median of so many repeats is reported, */
-#define REPEATS_MAX 201 /* or of up to so many */
+#define REPEATS     11  /* repeats whose median is reported */
+#define REPEATS_MAX 201 /* maximum for short repeats */
 
 static double microseconds(void)
 {

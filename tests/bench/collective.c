@@ -3,10 +3,10 @@
  *
  *     collective PROVIDER MEMBERS barrier|allreduce|broadcast|alltoall SIZE...
  *
- * A line "SIZE MICROSECONDS" for each size, the bytes a member brings (alltoall: for each other one).
- * allreduce adds doubles. As many members as there are cores have one each and spin; more sleep while
- * they wait. Status 77: the provider is not there, or has no such call. The same file runs on any
- * libfabric.so.1 in LD_LIBRARY_PATH. */
+ * Prints a line "SIZE MICROSECONDS" for each size, the input bytes of a member (alltoall: per other
+ * member). allreduce adds doubles. Up to as many members as cores have one each and spin; with
+ * more, members sleep while they wait. Status 77: the provider is not available, or lacks the call.
+ * The same file runs on any libfabric.so.1 in LD_LIBRARY_PATH. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
@@ -24,10 +24,10 @@
 #include "crowd.h"
 
 #define NAME_ROOM   256
-#define LIMIT       80 /* seconds a process may live */
+#define LIMIT       80 /* maximum lifetime of a process in seconds */
 #define NOT_OFFERED 77 /* exit status */
 
-/* What the members share, and nothing measured. */
+/* State shared by the members; not used while measuring. */
 struct meeting {
 	char name[MEMBERS_MAX][NAME_ROOM];
 	int arrived;
@@ -131,7 +131,7 @@ static void join(void)
 	group = fi_mc_addr(mc);
 }
 
-static struct fi_context2 context; /* the reference's never end without one */
+static struct fi_context2 context; /* the reference never completes calls without one */
 
 static ssize_t post(size_t size)
 {
@@ -204,7 +204,7 @@ static void run(void)
 	close_all();
 }
 
-/* The status of the first that fails; the others are ended then. */
+/* Returns the status of the first member that fails, and ends the others. */
 static int wait_all(const pid_t *pids)
 {
 	int status, failed = 0;

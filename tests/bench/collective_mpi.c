@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The collectives of an MPI, measured as collective.c measures a libfabric's: mpirun ... collective_mpi WHAT SIZE... */
+/* Collectives of an MPI, measured as in collective.c: mpirun ... collective_mpi WHAT SIZE... */
 #include <mpi.h>
 #include "crowd.h"
 

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What peers cost, in time and in memory of the process; the kernel's is not counted:
+/* The cost of peers, in time and in memory of the process (kernel memory is not counted):
  *
- *     connect PROVIDER mesh ENDPOINTS DEGREE   half of the endpoints in each of two processes, which
- *                                              have a thread, a domain, a completion queue and an
- *                                              address vector each. Every endpoint sends a message to
- *                                              DEGREE others, none of which sends it one
- *     connect PROVIDER addresses COUNT         so many addresses are inserted and never talked to
+ *     connect PROVIDER mesh ENDPOINTS DEGREE   half of the endpoints in each of two processes,
+ *                                              which have one thread, domain, queue and vector
+ *                                              each. Each endpoint sends a message to DEGREE
+ *                                              others, none of which sends one back
+ *     connect PROVIDER addresses COUNT         inserts COUNT addresses and never uses them
  *
- * Lines "WHAT NUMBER VALUE", NUMBER being that of endpoints or addresses, and WHAT
- *     opening, connecting   milliseconds, for all of them
- *     endpoint              bytes for each that has sent one message and received one
- *     connection            bytes for each peer that is connected further: instead of the others, and
- *                           only where they are many: the first few may find room in what an endpoint
- *                           has made at once
- *     inserting             microseconds for each
- *     address               bytes for each
- * Status 77: the provider is not there, or the descriptors do not suffice. The same file runs on any
- * libfabric.so.1 in LD_LIBRARY_PATH. */
+ * Prints lines "WHAT NUMBER VALUE" with the number of endpoints or addresses. WHAT is
+ *     opening, connecting   milliseconds for all
+ *     endpoint              bytes per endpoint that has sent one message and received one
+ *     connection            bytes per further connected peer; printed instead of the others, and
+ *                           only with many peers: an endpoint may have space for the first few
+ *     inserting             microseconds per address
+ *     address               bytes per address
+ * Status 77: the provider is not available, or there are too few descriptors. The same file runs on
+ * any libfabric.so.1 in LD_LIBRARY_PATH. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -28,11 +27,11 @@
 
 #define HALF_MAX   256
 #define DEGREE_MAX 80
-#define MANY       64         /* peers connected further that tell what each of them costs */
-#define BATCH      1000       /* addresses inserted by one call */
-#define HOST       0x0a000001 /* the first of those addresses: 10.0.0.1, */
+#define MANY       64         /* minimum further peers to measure a connection */
+#define BATCH      1000       /* addresses per call */
+#define HOST       0x0a000001 /* of the first address: 10.0.0.1 */
 #define PORT       20000
-#define PER_HOST   64 /* ports of a host */
+#define PER_HOST   64 /* ports per host */
 
 struct name {
 	char bytes[NAME_ROOM];
@@ -42,7 +41,7 @@ static char *provider;
 static size_t number; /* of endpoints or addresses */
 static size_t degree;
 
-static size_t half; /* endpoints of this side */
+static size_t half; /* endpoints per side */
 static struct fid_ep *eps[HALF_MAX];
 static struct name names[2][HALF_MAX];
 static fi_addr_t addrs[2 * HALF_MAX]; /* of all endpoints, those of side 0 first */
@@ -51,8 +50,8 @@ static struct fi_context2 contexts[HALF_MAX][2 * DEGREE_MAX];
 static size_t sent, received;
 
 /*
- * Bytes in use: what was allocated, or what there is in pages of our own where that is more (memory
- * mapped by the library itself).
+ * Bytes in use: allocated bytes, or those of private pages if that is more (memory mapped by the
+ * library itself).
  */
 struct use {
 	double allocated, pages;
@@ -101,7 +100,7 @@ static void progress(void)
 		(entry[i].flags & FI_RECV) ? received++ : sent++;
 }
 
-/* The first one is fabric_open's. */
+/* fabric_open has opened the first one. */
 static void open_endpoints(void)
 {
 	eps[0] = ep;
@@ -146,7 +145,7 @@ static void send_to(size_t from, size_t k)
 	must(ret, "fi_send");
 }
 
-/* Calls in until the other side is done, too: it may be waiting for an answer of ours. */
+/* Makes progress until the other side is done too, which may wait for answers of this side. */
 static void finish(size_t messages)
 {
 	char word = 0;
@@ -162,7 +161,7 @@ static void finish(size_t messages)
 	}
 }
 
-/* Microseconds. */
+/* Returns microseconds. */
 static double exchange(size_t from, size_t to)
 {
 	double start = microseconds();
@@ -182,7 +181,7 @@ static void verify(void)
 				pair_fail("wrong data received");
 }
 
-/* Each end of a connection has one, an endpoint a few. */
+/* Raises the limit of descriptors: each connection needs one, an endpoint a few. */
 static void allow_descriptors(void)
 {
 	struct rlimit limit;
@@ -196,7 +195,7 @@ static void allow_descriptors(void)
 		fabric_offered(-FI_EOPNOTSUPP, "so many descriptors");
 }
 
-/* Microseconds. */
+/* Returns microseconds. */
 static double open_all(void)
 {
 	double start = microseconds();
@@ -212,10 +211,10 @@ static void say(const char *what, double value)
 		printf("%s %zu %.3f\n", what, number, value);
 }
 
-/* What an endpoint makes for its first message is no part of a connection. */
+/* Memory that an endpoint allocates for its first message does not count for connections. */
 static void mesh(void)
 {
-	size_t further = 2 * (degree - 1); /* peers of each endpoint */
+	size_t further = 2 * (degree - 1); /* further peers of each endpoint */
 	double opening, connecting, endpoint;
 	struct use before, first;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the measurements of collectives share: what is measured, and how often. */
+/* Shared by the benchmarks of collectives: kinds of collectives, and numbers of calls. */
 #ifndef BENCH_CROWD_H
 #define BENCH_CROWD_H
 
@@ -46,7 +46,7 @@ static void crowd_buffers(char **sizes)
 	memset(to, 0, room * (size_t)members);
 }
 
-/* More members than cores? */
+/* Returns whether there are more members than cores. */
 static bool crowd_crowded(void)
 {
 	static long cores;
@@ -56,7 +56,10 @@ static bool crowd_crowded(void)
 	return members > cores;
 }
 
-/* Calls of a repeat. Members that share cores do so evenly after some 50 ms: they make no fewer short ones. */
+/*
+ * Returns the calls per repeat. Members that share cores get equal shares only after some 50 ms, so
+ * short calls are as many as without sharing.
+ */
 static int crowd_rounds(size_t size)
 {
 	int rounds = size <= 4096 ? 2000 : size <= 65536 ? 400 : 40;
@@ -64,7 +67,7 @@ static int crowd_rounds(size_t size)
 	return crowd_crowded() && size > 4096 ? rounds / 10 : rounds;
 }
 
-/* A double for every word: sums of small numbers are exact, whatever their order. */
+/* Fills in doubles that are small integers, so sums are exact in any order. */
 static void crowd_fill(size_t size)
 {
 	for (size_t i = 0; i < room * (size_t)members / sizeof(double); i++)
@@ -85,7 +88,7 @@ static double crowd_expected(size_t i, size_t size)
 	return (double)(((size_t)member * words + i % words) % 97 + i / words);
 }
 
-/* The result of one call after crowd_fill. */
+/* Checks the result of one call after crowd_fill. */
 static void crowd_verify(size_t size)
 {
 	const double *got = (const double *)(what == BROADCAST ? from : to);
@@ -96,7 +99,7 @@ static void crowd_verify(size_t size)
 			crowd_fail("a wrong result");
 }
 
-/* Runs a call for each size and prints "SIZE MICROSECONDS". */
+/* Measures each size and prints "SIZE MICROSECONDS". */
 static void crowd_measure(char **sizes, void (*call)(size_t size))
 {
 	for (; *sizes; sizes++) {

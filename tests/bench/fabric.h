@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An endpoint of any libfabric.so.1, and the one of the other process. The programs that include
- * this ask for release 1.17 of the API and are linked against that release where there is one. */
+/* An endpoint of any libfabric.so.1, and that of the other process. Programs that include this file
+ * ask for API 1.17 and are linked against that release if it is installed. */
 #ifndef BENCH_FABRIC_H
 #define BENCH_FABRIC_H
 
@@ -33,7 +33,7 @@ static void must(ssize_t ret, const char *call)
 	exit(EXIT_FAILURE);
 }
 
-/* As must, but what the library does not have ends both sides with a status of its own. */
+/* Like must, but if the library lacks the feature both sides end with NOT_OFFERED. */
 static inline void fabric_offered(ssize_t ret, const char *call)
 {
 	if (ret != -FI_ENODATA && ret != -FI_EOPNOTSUPP && ret != -FI_ENOSYS) {
@@ -42,11 +42,11 @@ static inline void fabric_offered(ssize_t ret, const char *call)
 	}
 	if (side == 0)
 		fprintf(stderr, "bench: %s: %s\n", call, fi_strerror((int)-ret));
-	pair_sync(); /* the process that ends first ends the other */
+	pair_sync(); /* otherwise the process that ends first would end the other */
 	exit(NOT_OFFERED);
 }
 
-/* SAFE: FI_THREAD_SAFE instead of FI_THREAD_DOMAIN. The caller may add to them. */
+/* Returns hints, to which the caller may add. `safe`: FI_THREAD_SAFE, else FI_THREAD_DOMAIN. */
 static struct fi_info *fabric_hints(const char *provider, uint64_t caps, bool safe)
 {
 	struct fi_info *hints = fi_allocinfo();
@@ -61,8 +61,8 @@ static struct fi_info *fabric_hints(const char *provider, uint64_t caps, bool sa
 }
 
 /*
- * What fi_getinfo says; the hints are freed. A network is the loopback device: other addresses of this
- * host pass through it, too, but cost the kernel more, and which of them is chosen differs.
+ * Calls fi_getinfo and frees the hints. The network is the loopback device: other addresses of this
+ * host use it too, but cost the kernel more, and which one is chosen differs.
  */
 static int fabric_find(struct fi_info *hints)
 {
@@ -99,7 +99,7 @@ static inline void fabric_meet(void)
 		pair_fail("fi_av_insert refused the address");
 }
 
-/* Up to ROOM completions, their number; a failed operation ends the program. */
+/* Reads up to `room` completions. Returns their number; an error ends the program. */
 static inline ssize_t fabric_read(struct fi_cq_tagged_entry *entry, size_t room)
 {
 	struct fi_cq_err_entry error = {0};

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the machine itself can do between two processes on two cores, with no library between:
+/* Limits of the machine between two processes on two cores, without a library:
  *
- *     limit line         one-way time of handing over a cache line, microseconds, mean over 256 lines
- *     limit copy SIZE..  the bytes copied into shared memory, handed over, and copied out
- *     limit cma SIZE..   a cache line handed over, then the bytes fetched by one process_vm_readv
- *     limit ring         lines a second through a ring of them, millions
+ *     limit line         passing a cache line, mean over 256 lines
+ *     limit copy SIZE..  copying the bytes into shared memory, passing a line, copying them out
+ *     limit cma SIZE..   passing a cache line, then reading the bytes by one process_vm_readv
+ *     limit ring         million lines/s through a ring of lines
  *     limit vmread SIZE..   one process_vm_readv of the bytes while the other side spins
  *     limit vmwrite SIZE..  one process_vm_writev
  *
- * A line "SIZE VALUE" for each size. Times are in microseconds and half a round trip, but those of
- * vmread and vmwrite, which are a call. */
+ * Prints a line "SIZE VALUE" for each size. Times are microseconds for half a round trip, for vmread
+ * and vmwrite microseconds per call. */
 #define _GNU_SOURCE
 #include <stdatomic.h>
 #include <string.h>
@@ -21,9 +21,9 @@
 #define RING     256 /* lines; a power of two */
 
 /*
- * What a side tells the other: how many messages it has sent, small ones in the same line. Each message is in
- * the next of many lines, as in any queue: some lines travel half as fast again as others, depending on where
- * their memory lies, and one line alone would measure luck.
+ * What a side writes for the other one: its number of messages, small messages in the same line.
+ * Each message uses the next of many lines, as in a queue: some lines are half as fast again as
+ * others, depending on their address, so a single line would measure chance.
  */
 struct line {
 	_Alignas(64) _Atomic uint32_t count;
@@ -46,7 +46,7 @@ static struct {
 	char *buffer;
 } peer;
 
-/* acquire: with the release in hand_over of the other side */
+/* acquire: pairs with the release in hand_over of the other side */
 static void await_pass(void)
 {
 	while (atomic_load_explicit(&shared->line[pass % RING][!side].count,
@@ -113,7 +113,7 @@ static void cma_get(size_t size)
 
 struct way {
 	const char *name;
-	double (*once)(size_t size); /* what is reported */
+	double (*once)(size_t size); /* returns the reported value */
 	void (*put)(size_t size);
 	void (*get)(size_t size);
 };
@@ -136,7 +136,7 @@ static double latency(size_t size)
 	return (microseconds() - start) / passes / 2;
 }
 
-/* Side 1 only spins, until it is told that the last call is done. */
+/* Side 1 spins until told that the last call is done. */
 static double call(size_t size)
 {
 	int passes = pair_rounds(size);
@@ -150,7 +150,7 @@ static double call(size_t size)
 	return (end - start) / passes;
 }
 
-/* A slot is filled when its count is the number of its pass; taken tells how far the reader is. */
+/* A slot is full when its count is the number of its pass; `taken` is the reader's progress. */
 static double ring_rate(size_t size)
 {
 	uint32_t lines = (uint32_t)pair_rounds(size) * 20, end = pass + lines, room = 0;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One process works on the memory of another on a second core, which only spins in fi_cq_read:
+/* One process accesses memory of another on a second core, which only spins in fi_cq_read:
  *
  *     onesided [-s] [-n] PROVIDER write|read|fetch_add SIZE...
- *         one operation and the wait for its completion, microseconds; writes are complete when
- *         they are delivered, fetch_add is fi_fetch_atomic FI_SUM of uint64
+ *         one operation until its completion, microseconds; writes use FI_DELIVERY_COMPLETE,
+ *         fetch_add is fi_fetch_atomic FI_SUM of uint64
  *     onesided [-i] [-s] [-n] PROVIDER inject_write|atomic_sum SIZE...
- *         a stream of operations on the same bytes, million operations a second: fi_inject_write,
- *         or fi_atomic FI_SUM of uint64, with -i fi_inject_atomic. Their time ends when the last
- *         word has been read back and shows all of them.
+ *         a stream of operations on the same bytes, million operations/s: fi_inject_write,
+ *         or fi_atomic FI_SUM of uint64, with -i fi_inject_atomic. The time ends when the last
+ *         word, read back, contains all of them.
  *
  * -s: FI_THREAD_SAFE instead of FI_THREAD_DOMAIN. -n: over a network, see pair.h. All but write and
- * read want multiples of 8 bytes.
- * A line "SIZE VALUE" for each size; a size that is too long for the operation has none. Status 77:
- * the provider does not have the operation; standard error says what is missing. The same file runs
- * on any libfabric.so.1 in LD_LIBRARY_PATH. */
+ * read need multiples of 8 bytes.
+ * Prints a line "SIZE VALUE" for each size that the operation supports. Status 77: the provider
+ * lacks the operation; standard error has the reason. The same file runs on any libfabric.so.1 in
+ * LD_LIBRARY_PATH. */
 #define _GNU_SOURCE
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -21,15 +21,15 @@
 #include <rdma/fi_rma.h>
 #include "fabric.h"
 
-#define WINDOW 256 /* operations under way at most */
-#define KEY    7   /* where the provider does not choose it */
+#define WINDOW 256 /* maximum operations in flight */
+#define KEY    7   /* if the provider does not choose keys */
 
 struct way {
 	const char *name;
-	bool counts; /* each operation adds one to, or writes its number into, the last word */
+	bool counts; /* operations add one to the last word, or write their number */
 	bool stream, injects;
 	uint64_t caps, op_flags;
-	/* 0, or why the provider does not have it; at most so many elements. */
+	/* Returns 0 or the provider's refusal; `count`: maximum elements. */
 	int (*valid)(struct fid_ep *ep, enum fi_datatype type, enum fi_op op, size_t *count);
 	ssize_t (*post)(size_t size, void *context);
 };
@@ -40,17 +40,17 @@ static char *provider;
 static char **sizes; /* ends with NULL */
 
 static size_t room = 8;       /* bytes of each buffer: the largest size */
-static unsigned char *memory; /* side 1's is what side 0 works on; side 0's is sent from */
-static unsigned char *result; /* what comes back */
+static unsigned char *memory; /* side 1: target; side 0: source */
+static unsigned char *result; /* fetched data */
 static struct fid_mr *mr;
 static struct {
 	uint64_t addr, key;
-} remote;                                   /* the memory of side 1 */
-static uint64_t operation;                  /* of this run, from 1 */
+} remote;                                   /* target memory of side 1 */
+static uint64_t operation;                  /* number within this run, from 1 */
 static struct fi_context2 contexts[WINDOW]; /* of operations */
-static struct fi_context2 *idle[WINDOW];    /* those under none */
+static struct fi_context2 *idle[WINDOW];    /* unused contexts */
 static int idles;
-static _Atomic uint32_t *runs; /* completed by side 0; in memory of both */
+static _Atomic uint32_t *runs; /* runs completed by side 0; in shared memory */
 
 static uint64_t *last_word(unsigned char *buffer, size_t size)
 {
@@ -93,7 +93,7 @@ static ssize_t post_inject_sum(size_t size, void *context)
 				FI_SUM);
 }
 
-/* The last word, read back. */
+/* Reads the last word back. */
 static ssize_t post_look(size_t size, void *context)
 {
 	return fi_read(ep, result, 8, NULL, peer, remote.addr + size - 8, remote.key, context);
@@ -154,7 +154,7 @@ static void progress(void)
 		idle[idles++] = entry[i].op_context;
 }
 
-/* Posts one operation that has a completion. */
+/* Posts one operation with a completion. */
 static void post(ssize_t (*one)(size_t size, void *context), size_t size)
 {
 	struct fi_context2 *context;
@@ -183,7 +183,7 @@ static void complete_all(void)
 		progress();
 }
 
-/* Each fetch has to return what those before it have made of the word. */
+/* Each fetch must return the result of the operations before it. */
 static void one_at_a_time(size_t size)
 {
 	post(way->post, size);
@@ -192,7 +192,7 @@ static void one_at_a_time(size_t size)
 		pair_fail("a fetch returned a wrong value");
 }
 
-/* Reads are not ordered behind other operations everywhere: as often as it takes. */
+/* Reads until the expected value appears, as reads may not be ordered behind other operations. */
 static void flush(size_t size, uint64_t expected)
 {
 	do {
@@ -217,7 +217,7 @@ static void work(size_t size, uint64_t count)
 	flush(size, count);
 }
 
-/* acquire: with the release of side 0 in measure_run */
+/* acquire: pairs with the release of side 0 in measure_run */
 static void serve(uint32_t run)
 {
 	while (atomic_load_explicit(runs, memory_order_acquire) != run)
@@ -229,7 +229,7 @@ static unsigned char pattern(size_t at, uint32_t run)
 	return (unsigned char)((at + run) % 251 + 1);
 }
 
-/* Data go from one side to the other and differ in each run; words are counted up from 0, by 1. */
+/* Sets up the buffers: data differs in each run; words count up from 0 by 1. */
 static void prepare(size_t size, uint32_t run)
 {
 	int from = way->post == post_read ? 1 : 0;
@@ -259,7 +259,7 @@ static void verify(size_t size, uint32_t run, uint64_t count)
 			pair_fail("wrong data");
 }
 
-/* Microseconds for one operation, or million operations a second. */
+/* Returns microseconds per operation, or million operations/s. */
 static double measure_run(size_t size)
 {
 	static uint32_t run;
@@ -278,7 +278,7 @@ static double measure_run(size_t size)
 	return way->stream ? (double)count / (end - start) : (end - start) / (double)count;
 }
 
-/* Both sides come to the same answer. */
+/* Both sides get the same result. */
 static bool fits(size_t size)
 {
 	size_t count = SIZE_MAX;
@@ -327,8 +327,8 @@ static void ask_atomic(void)
 		fabric_offered(way->valid(ep, FI_UINT64, FI_SUM, &count), "the valid call");
 }
 
-/* What comes back in mr_mode says whether addresses or offsets are meant. Where a region belongs to
- * an endpoint it would have to be bound: that mode is not offered. */
+/* mr_mode says whether addresses or offsets are used. FI_MR_ENDPOINT is not offered, as it would
+ * require binding the region. */
 static void expose(void)
 {
 	struct {

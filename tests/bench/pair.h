@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the measuring programs share: two processes, each on a core of its own, and a socket. */
+/* Shared by the benchmarks: two processes, each on its own core, and a socket between them. */
 #ifndef BENCH_PAIR_H
 #define BENCH_PAIR_H
 
@@ -15,10 +15,10 @@
 #include <unistd.h>
 #include "clock.h"
 
-#define LIMIT 60 /* seconds a process may live */
+#define LIMIT 60 /* maximum lifetime of a process in seconds */
 
 static int side; /* 0 or 1 */
-static int wire; /* to the other side, for meeting only: nothing measured goes over it */
+static int wire; /* socket to the other side, only to synchronize */
 
 static void pair_fail(const char *what)
 {
@@ -26,7 +26,7 @@ static void pair_fail(const char *what)
 	exit(EXIT_FAILURE);
 }
 
-/* Gives the other side LEN bytes and takes as many from it. */
+/* Sends `len` bytes to the other side and receives as many. */
 static void pair_swap(const void *mine, void *theirs, size_t len)
 {
 	if (send(wire, mine, len, MSG_NOSIGNAL) != (ssize_t)len ||
@@ -42,13 +42,13 @@ static inline void pair_sync(void)
 }
 
 /*
- * Over a network there are many short repeats instead of few long ones: what else runs on the machine
- * spoils those it meets, and leaves their median alone.
+ * Over a network there are many short repeats instead of few long ones: other processes disturb
+ * some repeats, and the median ignores these.
  */
 static bool pair_network;
-#define PAIR_HOST "127.0.0.1" /* then */
+#define PAIR_HOST "127.0.0.1" /* address of that network */
 
-/* Turns of a repeat: long enough for the clock, short enough for the whole to end in good time. */
+/* Returns the rounds per repeat: enough for the clock, few enough to end in reasonable time. */
 static inline int pair_rounds(size_t size)
 {
 	if (pair_network)
@@ -61,7 +61,7 @@ static inline int pair_repeats(size_t size)
 	return !pair_network ? REPEATS : size <= 65536 ? REPEATS_MAX : REPEATS_MAX / 4;
 }
 
-/* A turn of many messages is a window. */
+/* Returns the windows of messages per repeat. */
 static inline int pair_windows(size_t size)
 {
 	return pair_network ? 1 : pair_rounds(size) / 20;
@@ -90,7 +90,7 @@ static pid_t pair_start(int which, const int wires[2], void (*run)(void))
 	exit(EXIT_SUCCESS);
 }
 
-/* Runs RUN in two processes; the first that fails ends the other. Its status, or 0. */
+/* Runs `run` in two processes. The first failure ends the other one. Returns its status, or 0. */
 static int pair_run(void (*run)(void))
 {
 	int wires[2], status, failed = 0;

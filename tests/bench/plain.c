@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* FI_SUM of 4096 doubles, elements a nanosecond:
+/* FI_SUM of 4096 doubles, elements per nanosecond:
  *
  *     plain library    by the library's plain kernel
  *     plain hand       by a loop vectorised by hand
  *
- * A line "BYTES VALUE", bytes of each array. Linked with libfabric.a, whose inner names it uses. */
+ * Prints a line "BYTES VALUE" with the bytes of each array. Linked with libfabric.a for its
+ * internal names. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,7 +80,7 @@ static plain_kernel *by_hand(void)
 
 #endif
 
-/* Elements a nanosecond. */
+/* Returns elements per nanosecond. */
 static double rate(plain_kernel *sum)
 {
 	double start = microseconds();
@@ -89,7 +90,7 @@ static double rate(plain_kernel *sum)
 	return (double)ROUNDS * COUNT / 1000 / (microseconds() - start);
 }
 
-/* All sums are whole numbers, and exact. */
+/* All sums are exact integers. */
 static int verify(double runs)
 {
 	for (size_t i = 0; i < COUNT; i++)

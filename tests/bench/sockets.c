@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What plain sockets do between two processes on two cores, over the loopback device, with no library
- * between and a call of the kernel for each message:
+/* Speed of plain sockets between two processes on two cores, over the loopback device, without a
+ * library and with one system call per message:
  *
  *     sockets tcp SIZE...     one-way time of a ping-pong, microseconds; both sides spin
- *     sockets udp SIZE...     the same by sendto and recvfrom
- *     sockets stream SIZE...  windows of 64 messages, a buffer for each, and an answer: GB a second
- *     sockets framed SIZE...  the same with 32 bytes before each message, which say what it is: as little as
- *                             anybody can do whose messages are not all alike
+ *     sockets udp SIZE...     the same with sendto and recvfrom
+ *     sockets stream SIZE...  windows of 64 messages with a buffer each, and an answer: GB/s
+ *     sockets framed SIZE...  the same with a header of 32 bytes before each message, the least
+ *                             that a protocol with different messages needs
  *
- * And what a transport might do instead:
+ * Alternatives for a transport:
  *
  *     sockets uring SIZE...     the ping-pong through io_uring, both sides spinning on its ring
- *     sockets zerocopy SIZE...  the stream with MSG_ZEROCOPY, buffers being free when the kernel says so
+ *     sockets zerocopy SIZE...  the stream with MSG_ZEROCOPY; the kernel says when buffers are free
  *
- * A line "SIZE VALUE" for each size. */
+ * Prints a line "SIZE VALUE" for each size. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -30,7 +30,7 @@
 
 struct way {
 	const char *name;
-	int type; /* of the socket */
+	int type; /* socket type */
 	void (*once)(size_t size, int rounds);
 };
 
@@ -38,10 +38,10 @@ static const struct way *way;
 static char **sizes; /* ends with NULL */
 static int sock;
 static struct sockaddr_in peer;
-static char *tx, *rx;      /* for a stream WINDOW buffers each, else one */
-static size_t size_of_all; /* of each */
+static char *tx, *rx;      /* WINDOW buffers each for a stream, else one */
+static size_t size_of_all; /* bytes of tx, and of rx */
 
-/* One call, unless the kernel takes less than all. */
+/* One system call, unless the kernel takes only a part. */
 static void tcp_put(const char *from, size_t size)
 {
 	for (size_t done = 0; done < size;) {
@@ -82,7 +82,7 @@ static void udp_put(size_t size)
 		pair_fail("sendto");
 }
 
-/* Takes the sender's address, as any endpoint that hears from several has to. */
+/* Takes the sender's address too, as an endpoint with several peers must. */
 static void udp_get(size_t size)
 {
 	struct sockaddr_in from;
@@ -97,7 +97,7 @@ static void udp_get(size_t size)
 		pair_fail("recvfrom");
 }
 
-/* Nothing is lost: there is one datagram at a time. */
+/* One datagram in flight at a time, so none is lost. */
 static void udp_rounds(size_t size, int rounds)
 {
 	for (int i = 0; i < rounds; i++) {
@@ -119,13 +119,13 @@ static void stream_windows(size_t size, int windows)
 	}
 }
 
-/* ---- With frames ---- */
+/* ---- With headers ---- */
 
 #define FRAME 32 /* bytes */
 
 static char frame[FRAME];
 
-/* What has been moved is not moved again. */
+/* Skips the `len` bytes that have been transferred. */
 static void pass_by(struct msghdr *m, size_t len)
 {
 	while (len) {
@@ -141,7 +141,7 @@ static void pass_by(struct msghdr *m, size_t len)
 	}
 }
 
-/* Frame and payload by one call, unless the kernel moves less than all. */
+/* Header and payload in one system call, unless the kernel transfers only a part. */
 static void framed_move(char *payload, size_t size, bool put)
 {
 	struct iovec iov[] = {{frame, FRAME}, {payload, size}};
@@ -173,7 +173,7 @@ static struct io_uring ring;
 
 enum { RECEIVED = 1, SENT };
 
-/* Until the next of them has happened: bytes. What is submitted meanwhile goes with it. */
+/* Waits for the next completion of this kind. Returns its bytes. Submits pending requests too. */
 static size_t ring_wait(uint64_t what)
 {
 	struct io_uring_cqe *cqe;
@@ -201,7 +201,7 @@ static void ring_ask(size_t size)
 	sqe->user_data = RECEIVED;
 }
 
-/* The next receive is asked for with the same call. */
+/* The same system call submits the next receive. */
 static void ring_put(size_t size)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
@@ -248,7 +248,7 @@ static void zerocopy_put(const char *from, size_t size, unsigned int *calls)
 	}
 }
 
-/* A message of the error queue tells of a range of calls. */
+/* A message of the socket's error queue reports a range of calls. */
 static void zerocopy_wait(unsigned int calls)
 {
 	while (calls) {
@@ -295,7 +295,7 @@ static bool streams(void)
 	       way->once == zerocopy_windows;
 }
 
-/* One-way microseconds, or GB a second. */
+/* Returns one-way microseconds, or GB/s. */
 static double figure(size_t size)
 {
 	bool stream = streams();
@@ -319,7 +319,7 @@ static void measure(size_t size)
 		printf("%zu %.4f\n", size, clock_median(values, repeats));
 }
 
-/* Ports are the kernel's choice; both sides tell theirs over the wire. Side 0 listens. */
+/* The kernel chooses ports; the sides exchange them. Side 0 listens. */
 static void open_socket(void)
 {
 	struct sockaddr_in mine = {.sin_family = AF_INET, .sin_addr.s_addr = inet_addr(PAIR_HOST)};

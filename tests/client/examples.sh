@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The examples of one-sided communication and of collectives. Each checks its own results; here, that they say what
-# they should, and that they fail when they must.
+# The examples of one-sided communication and collectives. They check their own results; this test
+# checks their output, and that they fail when they must.
 # TIMEOUT=240
 . "$(dirname "$0")/ours.bash"
 bin=$BUILD/bin
 
-# example LINES PATTERN PROGRAM OPTION...: it succeeds within its time, and so many of its lines are like this.
+# example LINES PATTERN PROGRAM OPTION...: succeeds in time and prints LINES lines that match.
 example() {
 	local out
 	out=$(timeout 50 "$bin/$3" "${@:4}" 2>&1) || fail "${*:3}: $out"
 	[ "$(grep -c -- "$2" <<<"$out")" -eq "$1" ] || fail "${*:3}: $1 lines like '$2' expected: $out"
 }
 
-# fails PATTERN PROGRAM OPTION...: it fails within its time, and says this.
+# fails PATTERN PROGRAM OPTION...: fails in time and prints a line that matches.
 fails() {
 	local out status
 	out=$(timeout 20 "$bin/$2" "${@:3}" 2>&1)

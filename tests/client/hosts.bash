@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2034 # what is set here is used by those who source it
-# Sourced instead of ours.bash by tests that leave the host. A host is a process with a network, a name, a /sys and a
-# /dev/shm of its own, and process ids where it may have them; a bridge joins all hosts. The whole test runs in
-# namespaces of its own, so nothing of it meets the real network, and all goes when its first process does.
+# Sourced instead of ours.bash by tests with several hosts. A host is a process with its own
+# network, name, /sys and /dev/shm, and with its own process ids where permitted; a bridge joins all
+# hosts. The test runs in namespaces of its own, so it does not touch the real network, and
+# everything ends with its first process.
 #
 #     make_hosts 4; on 1 ping h2; start_on 2 sleep 5; drop 2; restore 2
 
-# enter_lab: starts the test again in namespaces of its own, as root or as a user who may be root in them.
+# enter_lab: restarts the test in namespaces of its own, as root or as a user who may become root
+# there.
 enter_lab() {
 	local command user reason
 	for command in ip unshare nsenter hostname; do
@@ -18,7 +20,7 @@ enter_lab() {
 			ip link add two type veth peer name three
 			mount -t sysfs none /sys
 			unshare -num true' 2>&1) || continue
-		# shellcheck disable=SC2093 # it does not come back
+		# exec does not return
 		HOSTS_LAB=1 exec unshare $user --kill-child --mount-proc bash "$0" "$@"
 	done
 	echo "no network of our own: ${reason##*$'\n'}"
@@ -30,7 +32,7 @@ unset HOSTS_LAB
 . "$(dirname "${BASH_SOURCE[0]}")/ours.bash"
 ip link set lo up || fail "no loopback"
 declare -a holder=() # by host: the process that holds its namespaces
-apart=-p             # empty: hosts made from now on share the process ids of the test
+apart=-p             # empty: hosts made from now on share the test's process ids
 
 ip4() {
 	echo "10.77.0.$1"
@@ -40,7 +42,7 @@ ip6() {
 	echo "fd77::$1"
 }
 
-# host_life FILE NAMES: what a host does: it tells its process id, as the test sees it, when it is ready.
+# host_life FILE NAMES: run by a host; writes its process id, as the test sees it, when ready.
 host_life() {
 	read -r pid _ </proc/self/stat
 	[ $$ -eq "$pid" ] || mount -t proc none /proc
@@ -56,7 +58,7 @@ add_host() {
 	disown # it is killed, not waited for
 	within 10 test -e "$ready" || fail "host $h: $(cat "$ready.log")"
 	holder[h]=$(cat "$ready")
-	# Like the bridge for containers of a host that runs none: up, not wired, the same address on every host.
+	# Like an idle container bridge: up, without carrier, with the same address on every host.
 	on "$h" ip link add docker0 type veth peer name unused && on "$h" ip addr add 172.17.0.1/16 dev docker0 &&
 		on "$h" ip link set docker0 up &&
 		ip link add "port$h" type veth peer name eth0 netns "${holder[h]}" &&
@@ -65,8 +67,9 @@ add_host() {
 		on "$h" ip link set eth0 up || fail "host $h can not be joined to the others"
 }
 
-# make_hosts N [NAME]: hosts 1 to N, 10.77.0.1 and fd77::1 and so on. All know them as h1 to hN. Their own names are
-# those, or NAME all of them, which each takes for an address of its loopback, as Debian does.
+# make_hosts N [NAME]: makes hosts 1 to N with addresses 10.77.0.1, fd77::1 and so on, known to all
+# as h1 to hN. Their own names are these, or NAME for all, which each resolves to its loopback, as
+# Debian does.
 make_hosts() {
 	local h name
 	ip link add switch type bridge stp_state 0 forward_delay 0 && ip link set switch up || fail "no bridge"
@@ -83,12 +86,12 @@ make_hosts() {
 	for ((h = 1; h <= $1; h++)); do within 10 wired $h || fail "host $h has no wire"; done
 }
 
-# The state of a new interface is known a moment later.
+# The state of a new interface is available a moment later.
 wired() {
 	[ "$(on "$1" cat /sys/class/net/{eth0,docker0}/operstate)" = up$'\n'lowerlayerdown ]
 }
 
-# remove_hosts: as if all lost their power at once.
+# remove_hosts: ends all hosts at once, as a power failure would.
 remove_hosts() {
 	local h
 	for h in "${!holder[@]}"; do kill -KILL "${holder[h]}"; done
@@ -102,13 +105,13 @@ no_port() {
 	! ip -o link show | grep -q ': port[0-9]'
 }
 
-# entry HOST: sets $enter, the words that go before a command.
+# entry HOST: sets $enter, the words that run a command on that host.
 entry() {
 	# shellcheck disable=SC2016 # for the shell inside
 	enter=(nsenter -t "${holder[$1]}" -n -u -m ${apart:+$apart} sh -c 'cd "$0" && exec "$@"' "$PWD")
 }
 
-# on HOST COMMAND...
+# on HOST COMMAND...: runs the command there.
 on() {
 	local enter
 	entry "$1"
@@ -122,7 +125,7 @@ start_on() {
 	start "${enter[@]}" "${@:2}"
 }
 
-# drop HOST: nothing it sends arrives, nothing arrives there, and nobody is told.
+# drop HOST: silently drops all packets from and to the host.
 drop() {
 	ip link set "port$1" nomaster || fail "drop $1"
 }
@@ -131,12 +134,12 @@ restore() {
 	ip link set "port$1" master switch || fail "restore $1"
 }
 
-# received HOST INTERFACE: bytes since the host was made.
+# received HOST INTERFACE: prints the bytes received since the host was made.
 received() {
 	on "$1" cat "/sys/class/net/$2/statistics/rx_bytes"
 }
 
-# listening_on HOST PORT: somebody there accepts connections at this TCP port.
+# listening_on HOST PORT: succeeds if a process there listens on this TCP port.
 listening_on() {
 	on "$1" cat /proc/net/tcp /proc/net/tcp6 | grep -qi "^ *[0-9]*: [0-9A-F]*:$(printf %04X "$2") [0-9A-F:]* 0A"
 }

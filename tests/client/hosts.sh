@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Four hosts of two processes each, all to all, with nothing configured: processes of one host must meet in shared
-# memory, all others over the network, though all hosts have the same name, the same process ids and one address in
-# common. What crosses the loopback and the wire is counted: with TCP alone both carry it, so that the proof can fail.
-#     OTHER=/path/libfabric.so.1 bash tests/client/hosts.sh    the same over another library, to test the test
+# Four hosts of two processes each, all to all, without configuration. Processes of one host must
+# use shared memory, all others the network, although all hosts have the same name, the same process
+# ids and one common address. The bytes on loopback and wire are counted; with TCP alone both carry
+# data, which shows that the count can fail.
+# OTHER=/path/libfabric.so.1 bash tests/client/hosts.sh    runs another library, to test the test
 # TIMEOUT=180
 # shellcheck disable=SC2154 # what hosts.bash sets
 . "$(dirname "$0")/hosts.bash"
@@ -33,7 +34,8 @@ start_all() {
 	done
 }
 
-# all_to_all SETTING PROVIDER ADDRESS OPTION...: ADDRESS is that of the first host, all but its last digit.
+# all_to_all SETTING PROVIDER ADDRESS OPTION...: ADDRESS is that of the first host without its last
+# digit.
 all_to_all() {
 	local rank failed='' lo eth0
 	count lo && lo=("${bytes[@]}")
@@ -51,7 +53,8 @@ all_to_all() {
 	echo "$*: $(cat "$work/out.0")"
 }
 
-# judge_bytes PROVIDER INTERFACE WORD BEFORE...: did what processes had for each other come in by it?
+# judge_bytes PROVIDER INTERFACE WORD BEFORE...: checks whether the processes' data came by that
+# interface.
 judge_bytes() {
 	local h said came before=("${@:4}")
 	for ((h = 1; h <= others; h++)); do

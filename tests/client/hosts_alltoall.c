@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Many processes on several hosts, all to all in random order: tagged messages of many sizes,
- * writes and reads, atomics, a barrier; every byte is checked. The library chooses the provider
- * (FI_PROVIDER) and the address. Each process ends with a line: its number, provider, address, the
- * bytes it had for others on its host and elsewhere, how much it checked.
+ * writes and reads, atomics, a barrier; all bytes are checked. The library chooses the provider
+ * (FI_PROVIDER) and the address. Each process prints a line at its end: its number, provider,
+ * address, the bytes sent to its own host and to others, the number of checks.
  *
- *     hosts_alltoall [-a] [-6] FOLDER RANK RANKS LOCAL    -a: no atomics; -6: addresses of IPv6
+ *     hosts_alltoall [-a] [-6] FOLDER RANK RANKS LOCAL    -a: no atomics; -6: IPv6 addresses
  *
- * LOCAL processes are on each host, the first ones on the first. */
+ * Each host has LOCAL processes, the first host the first ones. */
 #include "hosts_node.h"
 
 static const size_t sizes[] = {
@@ -17,15 +17,15 @@ static const size_t sizes[] = {
 
 #define SIZES  (sizeof(sizes) / sizeof(sizes[0]))
 #define ROUNDS 3
-#define ADDS   20 /* to the word of each peer */
+#define ADDS   20 /* additions to the word of each peer */
 #define SWAPS  5
 
-/* The region of a process: a part for each rank, then words for atomics. */
+/* The region of a process: one part per rank, then words for atomics. */
 #define PART ((size_t)3 << 20)
-#define GAP  8 /* bytes nobody writes */
+#define GAP  8 /* bytes that must stay unchanged */
 #define TAIL 192
 
-enum word { SUM = 0, BITS = 64, SWAPPED = 128 }; /* where in the tail */
+enum word { SUM = 0, BITS = 64, SWAPPED = 128 }; /* offsets in the tail */
 
 static unsigned char *region;
 static struct op in[NODE_RANKS * SIZES], out[NODE_RANKS * SIZES];
@@ -51,7 +51,7 @@ static void shuffle(struct op *op, size_t count)
 	}
 }
 
-/* What a message or a part of memory holds is told by who wrote it, for whom, and as what. */
+/* The content of a message or part depends on its writer, its target and its index. */
 static uint64_t key_of(int round, int from, int to, size_t index)
 {
 	return (uint64_t)round << 48 | (uint64_t)from << 32 | (uint64_t)to << 16 | index;
@@ -97,7 +97,7 @@ static void free_ops(struct op *op)
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
-/* Both sides must know how it is sent. */
+/* Returns the form of a send; both sides compute the same. */
 static enum op_kind kind_of(uint64_t key, size_t size)
 {
 	unsigned int choice = (unsigned int)((key ^ key >> 16 ^ key >> 32 ^ key >> 48) % 3);
@@ -137,8 +137,8 @@ static void check_received(const struct op *op)
 	check("message", op->buf, op->size, op->tag);
 }
 
-/* Half of what comes is waited for from the start; the rest now and then while we send, so that
- * some of it finds nobody waiting, and whenever sending gets stuck. */
+/* Posts half of the receives first, the others between the sends and whenever a send does not fit,
+ * so that some messages are unexpected. */
 static void messages(int round)
 {
 	size_t count = (size_t)node.ranks * SIZES, waited = 0;
@@ -161,7 +161,7 @@ static void messages(int round)
 	free_ops(out);
 }
 
-/* Each process hears, by way of others, from all that they have come here. */
+/* A dissemination barrier. */
 static void barrier(int pass)
 {
 	for (int step = 1; step < node.ranks; step *= 2) {
@@ -189,8 +189,7 @@ static size_t place_of(int rank, size_t index)
 
 static void prepare_writes(void)
 {
-	bool ordered =
-		node.info->tx_attr->msg_order & FI_ORDER_RAW; /* reads find what was injected */
+	bool ordered = node.info->tx_attr->msg_order & FI_ORDER_RAW; /* reads see injected writes */
 	size_t count = 0;
 
 	for (int peer = 0; peer < node.ranks; peer++)
@@ -208,7 +207,7 @@ static void prepare_writes(void)
 	shuffle(in, count);
 }
 
-/* Writes to a part of everybody's region that is this process's own, and reads it back. */
+/* Writes to this process's part of each region, and reads it back. */
 static void write_and_read(void)
 {
 	size_t count = (size_t)node.ranks * SIZES;
@@ -249,7 +248,7 @@ static struct op *word_op(struct op *op, enum op_kind kind, int peer, enum word 
 	return op;
 }
 
-/* Adds to the word of everybody; what it finds there grows, if atomics are performed in order. */
+/* Adds to the word of each peer. The fetched values grow if atomics are ordered. */
 static void add(void)
 {
 	bool ordered = node.info->tx_attr->msg_order & FI_ORDER_ATOMIC_WAW;
@@ -277,7 +276,7 @@ static void set_bits(void)
 	wait_until(0, "bits");
 }
 
-/* Adds one by comparing and swapping, until nobody came between. */
+/* Increments by compare and swap, until no other process was faster. */
 static void swap(int peer)
 {
 	uint64_t found = 0;

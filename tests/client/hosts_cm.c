@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One end of a connection between two hosts, told step by step in words that its caller reads:
+/* One end of a connection between two hosts. Prints each step as words that its caller reads:
  *
- *     hosts_cm [-p PROVIDER] [-a] [-d] [-l] listen PORT            at all addresses, for one connection
+ *     hosts_cm [-p PROVIDER] [-a] [-d] [-l] listen PORT            on all addresses, one connection
  *     hosts_cm [-p PROVIDER] [-a] [-d] [-l] connect ADDRESS PORT
  *
- *     listening | connecting | connected ADDRESS (of the other) | heard WORD | shutdown MS | failed ERROR MS
- *     receive ERROR | send ERROR       of what was under way at the end
+ *     listening | connecting | connected ADDRESS (of the peer) | heard WORD | shutdown MS |
+ *     failed ERROR MS
+ *     receive ERROR | send ERROR       of operations pending at the end
  *
- * It sleeps in fi_eq_sread; with -a, and whenever something of its own is under way, it polls its completion
- * queue between events. -l: a long message is under way. Who connects says a word, with -d a second later.
- * MS: since the step before. */
+ * The program sleeps in fi_eq_sread. With -a, or with pending operations, it polls its completion
+ * queue between events. -l: a long message is pending. The connecting end sends a word, with -d a
+ * second later. MS: milliseconds since the previous step. */
 #include <arpa/inet.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -47,7 +48,7 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Milliseconds since the last step. */
+/* Returns the milliseconds since the last step. */
 static int step(void)
 {
 	double now = seconds(), before = node.step;
@@ -78,7 +79,7 @@ static void print_name(const char *what, const void *addr)
 	printf("%s %s\n", what, text);
 }
 
-/* A completion, if there is one; false: none. */
+/* Takes one completion. Returns false if there is none. */
 static bool reap(void)
 {
 	struct fi_cq_msg_entry entry;
@@ -94,7 +95,7 @@ static bool reap(void)
 	return ret == 1;
 }
 
-/* The kind of the next event, 0 for a failure, which is printed. */
+/* Returns the kind of the next event; prints a failure and returns 0 for it. */
 static uint32_t next_event(struct fi_info **info)
 {
 	struct fi_eq_cm_entry entry = {0};
@@ -177,7 +178,7 @@ static void talk(bool speaks)
 	free(longer);
 }
 
-/* Everything from here to the end of the connection, or of the attempt. */
+/* Runs from here to the end of the connection, or of the attempt. */
 static void live(bool speaks)
 {
 	if (next_event(NULL) == FI_CONNECTED)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Connected endpoints between hosts: who is who, connections that do not come to be for every reason the network
-# has, and hosts that are lost without a good-bye.
+# Connected endpoints between hosts: names of both ends, connections that fail for each reason a
+# network has, and hosts that vanish without a disconnect.
 #     OTHER=/path/libfabric.so.1 bash tests/client/hosts_cm.sh    over another library, to test the test
 # TIMEOUT=180
 # shellcheck disable=SC2154 # what hosts.bash sets
@@ -16,29 +16,29 @@ said() {
 	grep -q -- "$2" "$work/$1"
 }
 
-# says WHO PATTERN [SECONDS]
+# says WHO PATTERN [SECONDS]: waits for a line of that process.
 says() {
 	within "${3:-10}" said "$1" "$2" || fail "$1 does not say '$2': $(tail -n 20 "$work/listener" "$work/client")"
 }
 
-# milliseconds WHO PATTERN: the number at the end of that line.
+# milliseconds WHO PATTERN: prints the number at the end of that line.
 milliseconds() {
 	grep -- "$2" "$work/$1" | grep -o '[0-9]*$'
 }
 
-# serve HOST OPTION...: listens there at a port of its own.
+# serve HOST OPTION...: listens there on a port of its own.
 serve() {
 	next_port
 	start_on "$1" "${setting[@]}" "${@:2}" listen $port >"$work/listener" 2>&1
 	says listener '^listening'
 }
 
-# call HOST ADDRESS OPTION...
+# call HOST ADDRESS OPTION...: connects from there.
 call() {
 	start_on "$1" "${setting[@]}" "${@:3}" connect "$2" $port >"$work/client" 2>&1
 }
 
-# meet OPTION...: host 2 is connected to host 1, and has said its word.
+# meet OPTION...: connects host 2 to host 1, and host 2 sends its word.
 meet() {
 	serve 1 "$@"
 	call 2 10.77.0.1 "$@"
@@ -46,7 +46,8 @@ meet() {
 	says client '^connected 10.77.0.1$'
 }
 
-# not_connected ADDRESS PATTERN LOW HIGH OPTION...: the attempt fails so, after so many milliseconds.
+# not_connected ADDRESS PATTERN LOW HIGH OPTION...: the attempt fails with that line, after LOW to
+# HIGH milliseconds.
 not_connected() {
 	local ms
 	call 2 "$1" "${@:5}"
@@ -71,7 +72,7 @@ for provider in ${OTHER:+tcp} ${OTHER:-weft tcp}; do
 	says listener '^shutdown'
 	says listener '^receive Operation canceled'
 
-	# Asleep both, no word is read; by name, and by IPv6.
+	# Both sleep, and receive no word; by name, and by IPv6.
 	serve 1 "${of[@]}"
 	call 3 h1 "${of[@]}"
 	says listener '^connected'
@@ -82,14 +83,14 @@ for provider in ${OTHER:+tcp} ${OTHER:-weft tcp}; do
 	not_connected 10.77.0.1 'Connection refused' 0 1500 "${of[@]}"
 	not_connected 10.99.0.1 'Network is unreachable' 0 1500 "${of[@]}"
 
-	# Nobody is there, and nothing says so.
+	# A host that does not exist, and no answer.
 	drop 1
 	on 2 ip neigh replace 10.77.0.1 lladdr 02:00:00:00:00:01 dev eth0
 	not_connected 10.77.0.1 'Connection timed out' 1500 8000 "${of[@]}"
 	on 2 ip neigh del 10.77.0.1 dev eth0
 	restore 1
 
-	# The wire is pulled: with nothing under way, before a word, and with a long message under way.
+	# The host is cut off: idle, before a word, and with a long message in flight.
 	for how in '' -d -l; do
 		meet "${of[@]}" $how
 		drop 1

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Many processes on several hosts, in groups across hosts and within them: every collective of many sizes, every
- * element checked.
+/* Many processes on several hosts, in groups across hosts and within hosts: every collective with
+ * many sizes; all elements are checked.
  *
  *     hosts_coll FOLDER RANK RANKS LOCAL
  *
- * LOCAL processes are on each host, the first ones on the first. */
+ * Each host has LOCAL processes, the first host the first ones. */
 #include <rdma/fi_collective.h>
 
 #include "hosts_node.h"
 
-#define MOST     60000 /* elements of a buffer */
+#define MOST     60000 /* maximum elements of a buffer */
 #define EVENT_MS 20000
 
 static const size_t counts[] = {1, 0, 7, 300, 2500, 7000};
@@ -48,7 +48,7 @@ static void join(struct group *g)
 	g->addr = fi_mc_addr(g->mc);
 }
 
-/* Element `i` of what a process brings. */
+/* Returns input element `i` of a process. */
 static uint64_t bring(int rank, size_t i)
 {
 	return (uint64_t)(rank + 1) * 1000003 + i * 31;
@@ -95,7 +95,7 @@ static ssize_t call(struct group *g, enum fi_collective_op kind, size_t count, i
 	}
 }
 
-/* What element `i` of block `b` has to be. */
+/* Returns the expected value of element `i` of block `b`. */
 static uint64_t want(const struct group *g, enum fi_collective_op kind, size_t count, int root,
 		     size_t at)
 {
@@ -159,7 +159,7 @@ static void use(struct group *g)
 	must(fi_close(&g->set->fid), "fi_close of the set");
 }
 
-/* Of those processes for which `step` divides the distance from the first. */
+/* Uses the group of each `step`th process from `first` to `last`. */
 static void use_every(int first, int last, int step)
 {
 	struct group g = {.size = 0};

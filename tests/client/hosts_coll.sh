@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Collectives of eight processes on four hosts, in groups of all, of some, of one host: shared memory within and
-# the network between hosts, and the network alone.
+# Collectives of eight processes on four hosts, in groups of all, of some, and of one host: with
+# shared memory inside hosts and the network between them, and with the network alone.
 # TIMEOUT=180
 # shellcheck disable=SC2154 # what hosts.bash sets
 . "$(dirname "$0")/hosts.bash"
@@ -11,7 +11,7 @@ program=$work/hosts_coll
 ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O2 -Iinclude -o "$program" tests/client/hosts_coll.c "$lib" -pthread ||
 	fail "hosts_coll.c does not compile"
 
-# all SETTING
+# all SETTING: runs all processes.
 all() {
 	local rank failed='' pids=()
 	mkdir "$work/meet"

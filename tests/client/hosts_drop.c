@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Three processes on three hosts; the script that started them cuts the second one off and joins it again.
- * What the first has under way with it must end with an error in bounded time, while the third is
- * talked to as before; once the network is whole, the same processes all talk again, and nothing
- * that failed is done any more.
+/* Three processes on three hosts. The script that starts them disconnects the second host and
+ * connects it again. Operations of the first process with the second must fail in bounded time,
+ * while it still communicates with the third. After reconnection all processes communicate again,
+ * and no failed operation takes effect any more.
  *
- *     hosts_drop [-i] FOLDER RANK SECONDS    -i: the second does nothing while it is cut off
+ *     hosts_drop [-i] FOLDER RANK SECONDS    -i: the second makes no calls while disconnected
  *
- * SECONDS: what an operation may take to fail. Files it makes: talked.RANK, lost.0; it waits for
+ * SECONDS: limit for an operation to fail. Creates the files talked.RANK and lost.0; waits for
  * cut.0 and whole.0. */
 #include "hosts_node.h"
 
 #define LONG (1 << 20)
 
 static unsigned char region[2 * LONG], out[LONG], in[LONG];
-static uint64_t round; /* of a talk: part of the tag */
+static uint64_t round; /* of messages: part of the tag */
 
 static void wait_done(const struct op *op, const char *what)
 {
@@ -38,7 +38,7 @@ static void tell(int peer, size_t size)
 	wait_done(&op, "telling");
 }
 
-/* How much came. */
+/* Receives a message. Returns its length. */
 static size_t hear(int peer)
 {
 	struct op op = {.kind = RECV, .peer = peer, .buf = in, .size = LONG};
@@ -72,14 +72,14 @@ static size_t answer(int peer)
 	return len;
 }
 
-/* Each with each, or all with the first one; the lower rank begins. A connection that dies
- * unnoticed may take a message with it, so the other two have none before the network is whole. */
+/* Each pair exchanges messages, or all with rank 0 only; the lower rank begins. A connection that
+ * ended unnoticed may lose a message, so the other two exchange none before reconnection. */
 static void talk_all(bool others)
 {
 	static const size_t sizes[] = {0, 8, 5000, LONG};
 
 	for (int peer = 0; peer < node.ranks; peer++) {
-		round = 100 * (uint64_t)(node.rank + peer); /* the same for both */
+		round = 100 * (uint64_t)(node.rank + peer); /* equal on both sides */
 		if (peer == node.rank || (!others && peer > 0 && node.rank > 0))
 			continue;
 		for (int i = 0; i < 4; i++)
@@ -103,7 +103,7 @@ static void wait_file(const char *what)
 	}
 }
 
-/* Whatever needs an answer of the peer must fail, and none may be waited for too long. */
+/* Operations that need the peer's answer must fail, within the limit. */
 static void lose(int peer, double limit)
 {
 	static const enum op_kind kinds[] = {SEND_DELIVERED, READ, WRITE, FETCH_ADD, SEND};
@@ -122,7 +122,7 @@ static void lose(int peer, double limit)
 	}
 	while (node.open > 0) {
 		if (node.rank == 0)
-			ask(2, 5000); /* waits for no more than its own */
+			ask(2, 5000); /* waits only for its own operation */
 		else
 			progress(100);
 		if (seconds() - start > limit)
@@ -136,7 +136,7 @@ static void lose(int peer, double limit)
 	node.may_fail = false;
 }
 
-/* What has failed is not done when the network is whole again; it has the time to arrive. */
+/* Failed operations must not take effect after reconnection, even later. */
 static void check_untouched(void)
 {
 	double start = seconds();
@@ -148,7 +148,7 @@ static void check_untouched(void)
 			die("a write that had failed was done afterwards");
 }
 
-/* What each does until the network is whole again. */
+/* Runs while the second host is disconnected. */
 static void cut_off(bool idle, double limit)
 {
 	round = 2000;

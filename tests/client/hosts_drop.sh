@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A host whose wire is pulled says no good-bye: what others have under way with it must end with an error after
-# FI_WEFT_PEER_TIMEOUT, and when the wire is back the same processes must be able to talk again.
+# A host is cut off without a disconnect. Operations of others with it must fail after
+# FI_WEFT_PEER_TIMEOUT. After reconnection the same processes must communicate again.
 # TIMEOUT=120
 # shellcheck disable=SC2154 # what hosts.bash sets
 . "$(dirname "$0")/hosts.bash"
@@ -20,7 +20,7 @@ lost() {
 # cut SETTING OPTION...
 cut() {
 	local rank pids=() failed='' timeout=(2000 2000 2000)
-	[ -z "${2-}" ] || timeout=(2000 30000 30000) # it does not even know that it was cut off
+	[ -z "${2-}" ] || timeout=(2000 30000 30000) # the host that was cut off makes no calls meanwhile
 	meet=$work/$1${2-}
 	mkdir "$meet"
 	for rank in 0 1 2; do

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One process among many on several hosts, over the public interface alone: it opens an endpoint,
- * tells the others its address through files in a folder all hosts see, posts operations and waits
- * for them. What fails ends it, and ends the others that wait for it. */
+/* One process among many on several hosts, over the public interface alone. It opens an endpoint,
+ * exchanges addresses through files in a folder shared by all hosts, posts operations and waits for
+ * them. A failure ends the process, and those that wait for it. */
 #ifndef HOSTS_NODE_H
 #define HOSTS_NODE_H
 
@@ -26,12 +26,12 @@
 #include <unistd.h>
 
 #define NODE_RANKS 64
-#define STUCK      20 /* seconds without any completion that count as a failure */
+#define STUCK      20 /* fail after so many seconds without a completion */
 
 enum op_kind {
 	SEND,
 	SEND_DATA,
-	SEND_DELIVERED, /* done when the other side has it */
+	SEND_DELIVERED, /* FI_DELIVERY_COMPLETE */
 	INJECT,
 	RECV,
 	WRITE,
@@ -42,23 +42,23 @@ enum op_kind {
 	BIT_OR,
 };
 
-/* An operation; the context comes first, so that a completion leads back to it. */
+/* An operation. The context comes first, so that a completion leads to its operation. */
 struct op {
 	struct fi_context2 context;
 	enum op_kind kind;
 	int peer;
 	void *buf;
 	size_t size;
-	uint64_t tag;            /* of messages */
-	uint64_t addr;           /* of others: where, from the start of the peer's region */
-	uint64_t arg[2], result; /* of atomics */
+	uint64_t tag;            /* messages */
+	uint64_t addr;           /* others: offset in the peer's region */
+	uint64_t arg[2], result; /* atomics */
 	bool done;
-	int err;    /* positive: it failed */
-	size_t len; /* of a receive: what came */
+	int err;    /* positive error, or 0 */
+	size_t len; /* received bytes */
 	uint64_t flags, data;
 };
 
-/* What the others must know of a process. */
+/* Address and region of a process, for the others. */
 struct card {
 	char name[64];
 	size_t name_len;
@@ -67,10 +67,10 @@ struct card {
 
 struct node {
 	int rank, ranks;
-	int local; /* ranks on each host: 0 to local - 1 are on the first one */
+	int local; /* ranks per host; the first host has 0 to local - 1 */
 	const char *dir;
-	bool sleeps;   /* waits in the library; else it polls */
-	bool may_fail; /* operations may: it is written to op->err */
+	bool sleeps;   /* waits in fi_cq_sread instead of polling */
+	bool may_fail; /* a failed operation stores its error in op->err */
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
@@ -80,9 +80,9 @@ struct node {
 	struct fid_mr *mr;
 	fi_addr_t peer[NODE_RANKS];
 	struct card card[NODE_RANKS];
-	long open; /* operations posted that have not completed */
+	long open; /* operations that have not completed */
 	long checked;
-	uint64_t bytes_local, bytes_remote; /* given to the library for the others */
+	uint64_t bytes_local, bytes_remote; /* sent to ranks on this host, and on others */
 };
 
 static struct node node;
@@ -169,7 +169,7 @@ static inline void failed(void)
 	    error.err, fi_strerror(error.err), error.prov_errno);
 }
 
-/* Takes what has completed; `sleep` milliseconds at most, if nothing has. Did anything? */
+/* Takes completions; waits up to `sleep` ms for one. Returns whether there were any. */
 static inline bool progress(int sleep)
 {
 	struct fi_cq_tagged_entry entry[16];
@@ -190,7 +190,7 @@ static inline bool progress(int sleep)
 	return true;
 }
 
-/* Waits until there are no more than `open` operations left. */
+/* Waits until at most `open` operations are pending. */
 static inline void wait_until(long open, const char *what)
 {
 	double last = seconds();
@@ -205,7 +205,7 @@ static inline void wait_until(long open, const char *what)
 	}
 }
 
-/* Meets all others, by files. */
+/* A barrier by files. */
 static inline void meet(const char *what)
 {
 	double start = seconds();
@@ -231,7 +231,7 @@ static inline void open_queue(void)
 	must(fi_cq_open(node.domain, &attr, &node.cq, NULL), "fi_cq_open");
 }
 
-/* No address is asked for, so the library chooses one the others can reach. */
+/* Asks for no address, so the library chooses one that others can reach. */
 static inline void open_endpoint(struct fi_info *hints, void *region, size_t size)
 {
 	struct fi_av_attr attr = {.type = FI_AV_MAP};
@@ -274,7 +274,7 @@ static inline void read_card(int rank)
 		die("the address of rank %d is refused", rank);
 }
 
-/* `region` is the memory others may work on. */
+/* Exchanges addresses. `region` is the memory that others access. */
 static inline void meet_peers(void *region)
 {
 	bool virtual = node.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
@@ -384,7 +384,7 @@ static inline void count_bytes(const struct op *op)
 		node.bytes_remote += op->size;
 }
 
-/* Posts if there is room. */
+/* Posts if there is space. Returns false for -FI_EAGAIN. */
 static inline bool post_now(struct op *op)
 {
 	ssize_t ret = try_post(op);

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Open MPI as the distribution built it, over ours, on four hosts of two ranks each: messages over mtl/ofi, one-sided
-# communication over btl/ofi. Nothing is configured but that libfabric is used; what crosses the loopback is counted,
-# so it shows that ranks of one host meet in shared memory, and that with TCP alone they would not.
-#     OTHER=/path/libfabric.so.1 bash tests/client/hosts_openmpi.sh    over another library, to test the test
+# The distribution's Open MPI over this library, on four hosts of two ranks each: messages over
+# mtl/ofi, one-sided communication over btl/ofi. The only configuration is to use libfabric. The
+# bytes on the loopback show that ranks of one host use shared memory, and that with TCP alone they
+# do not.
+# OTHER=/path/libfabric.so.1 bash tests/client/hosts_openmpi.sh    runs another library, to test the
+# test
 # TIMEOUT=500
 # shellcheck disable=SC2154,SC2034,SC2016 # what hosts.bash sets and uses; words for a shell
 . "$(dirname "$0")/hosts.bash"
@@ -15,7 +17,7 @@ for program in mpi_check mpi_rma; do
 	mpicc -O2 -std=gnu11 -o "$work/$program" tests/client/$program.c || fail "mpicc $program"
 done
 
-# The stand-in for ssh: agent.sh HOST WORD... makes a command line of the words, for a shell of that host.
+# Replaces ssh: agent.sh HOST WORD... makes a command line of the words for a shell on that host.
 write_agent() {
 	local h enter
 	echo '#!/bin/sh'
@@ -27,8 +29,9 @@ write_agent() {
 	echo 'esac; echo "no host $host" >&2; exit 1'
 }
 
-# ranks PROVIDER OPTION... PROGRAM WORD...: as many as there are, the first ones on the first host; sets $loopback.
-# All hosts share few processors: a process that waits must let others go on.
+# ranks PROVIDER OPTION... PROGRAM WORD...: runs all ranks, the first ones on the first host; sets
+# $loopback.
+# All hosts share few processors, so waiting processes must yield.
 ranks() {
 	local h before=()
 	for ((h = 1; h <= hosts; h++)); do before[h]=$(received $h lo); done
@@ -44,7 +47,8 @@ ranks() {
 }
 loopback=()
 
-# loopback_carried LEAST MOST: bytes, on every host. Open MPI itself has some 20 kB to say there.
+# loopback_carried LEAST MOST: checks the bytes on every host. Open MPI itself sends some 20 kB
+# there.
 loopback_carried() {
 	local bytes
 	for bytes in "${loopback[@]}"; do
@@ -52,7 +56,7 @@ loopback_carried() {
 	done
 }
 
-apart= # mpirun and what it starts must see one another's process ids across hosts
+apart= # mpirun and its processes must see each other's process ids across hosts
 make_hosts $hosts
 for ((h = 1; h <= hosts; h++)); do echo "h$h slots=$each"; done >"$work/hostfile"
 write_agent >"$work/agent.sh" && chmod +x "$work/agent.sh"

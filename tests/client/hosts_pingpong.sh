@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The distribution's fi_pingpong between two hosts, by IPv4 and IPv6, every kind of endpoint, with and without a
-# provider named; data are checked.
-#     OTHER=/path/libfabric.so.1 bash tests/client/hosts_pingpong.sh    over another library, to test the test
+# The distribution's fi_pingpong between two hosts, by IPv4 and IPv6, with each type of endpoint,
+# with and without a provider name; data is checked.
+# OTHER=/path/libfabric.so.1 bash tests/client/hosts_pingpong.sh    runs another library, to test
+# the test
 # TIMEOUT=180
 # shellcheck disable=SC2154 # what hosts.bash sets
 . "$(dirname "$0")/hosts.bash"
@@ -10,7 +11,7 @@ pingpong=/usr/bin/fi_pingpong
 need $pingpong pgrep
 lib=${OTHER:-$lib}
 
-# play_hosts ADDRESS OPTION...: a server on host 1, a client on host 2.
+# play_hosts ADDRESS OPTION...: runs a server on host 1 and a client on host 2.
 play_hosts() {
 	local address=$1 server start=("env" LD_LIBRARY_PATH="$(dirname "$lib")" timeout 30 "$pingpong" "${@:2}")
 	start_on 1 "${start[@]}" >"$work/server" 2>&1
@@ -23,7 +24,7 @@ play_hosts() {
 	echo "$*: $(tail -n 1 "$work/client")"
 }
 
-# sizes ADDRESS OPTION...: of all sizes each message must have been answered, however many sizes there are.
+# sizes ADDRESS OPTION...: all messages of all sizes must have been answered.
 sizes() {
 	play_hosts "$@" -I 5 -c -S all
 	[ "$(grep -c '=5 ' "$work/client")" -ge 3 ] && [ "$(grep -c ' 5 *=5 ' "$work/client")" -eq \

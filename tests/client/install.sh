@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What `make install` puts somewhere works through pkg-config alone, shared and static, and `make uninstall` leaves
-# nothing behind.
+# `make install` works: programs build by pkg-config alone, shared and static. `make uninstall`
+# leaves nothing behind.
 set -eu
 cd "$(dirname "$0")/../.."
 build=$(realpath "${BUILD:-build}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What fi_info shows of network interfaces: of networks the test makes itself, in a namespace of its own.
+# Which network interfaces fi_info shows, for networks made in a namespace of the test.
 set -u
 if [ -z "${INTERFACES_LAB-}" ]; then
 	for command in ip unshare; do
@@ -10,7 +10,7 @@ if [ -z "${INTERFACES_LAB-}" ]; then
 		reason=$(unshare $user sh -ec '
 			ip link add one type bridge
 			ip link add two type veth peer name three' 2>&1) || continue
-		# shellcheck disable=SC2093 # or else the next user is tried
+		# continues with the next user if this fails
 		INTERFACES_LAB=1 exec unshare $user bash "$0" "$@"
 	done
 	echo "no network of our own: ${reason##*$'\n'}"
@@ -20,7 +20,7 @@ fi
 unset FI_PROVIDER FI_TCP_IFACE
 fi_info=("$BUILD/bin/fi_info")
 
-# entries OPTION...: "domain address" of each entry, a line each.
+# entries OPTION...: prints "domain address" of each entry, one per line.
 entries() {
 	timeout 10 "${fi_info[@]}" -v "$@" >"$work/out" 2>"$work/err" || fail "fi_info $*: $(cat "$work/err")"
 	awk '$1 == "src_addr:" { sub(/.*:\/\//, "", $2); sub(/:0$/, "", $2); address = $2 }
@@ -28,14 +28,15 @@ entries() {
 		domain && $1 == "name:" { print $2, address; domain = 0 }' "$work/out"
 }
 
-# shows "DOMAIN ADDRESS, DOMAIN ADDRESS..." OPTION...: these entries and no others, in this order.
+# shows "DOMAIN ADDRESS, DOMAIN ADDRESS..." OPTION...: fi_info must show exactly these entries in
+# this order.
 shows() {
 	local got
 	got=$(entries "${@:2}" | paste -sd, | sed 's/,/, /g')
 	[ "$got" = "$1" ] || fail "fi_info ${*:2}: '$got' instead of '$1'"
 }
 
-# refuses PATTERN OPTION...: no entry, and the log says why.
+# refuses PATTERN OPTION...: no entry, and the log has the reason.
 refuses() {
 	! FI_LOG_LEVEL=info timeout 10 "${fi_info[@]}" "${@:2}" >"$work/out" 2>&1 || fail "fi_info ${*:2}: has entries"
 	grep -q -- "$1" "$work/out" || fail "fi_info ${*:2}: nothing like '$1': $(cat "$work/out")"
@@ -53,12 +54,12 @@ grep -q 'caps:.* FI_REMOTE_COMM' "$work/out" || fail "loopback alone: no FI_REMO
 
 refuses 'tcp: node no-such-host.invalid' "${msg[@]}" -n no-such-host.invalid
 
-# state LINK WORD: in time the kernel says so of the link.
+# state LINK WORD: waits until the kernel reports this state of the link.
 state() {
 	within 5 sh -c "ip link show $1 | grep -q ' state $2 '" || fail "$(ip link show "$1")"
 }
 
-# The way out of a container, a bridge for containers of its own that has one, and one whose has stopped.
+# The uplink of a container, a bridge with a running container, and one whose container has stopped.
 OUT=10.1.0.2
 do_ip link add out0 mtu 1432 type veth peer name far0
 for bridge in inner docker; do
@@ -67,7 +68,7 @@ for bridge in inner docker; do
 	do_ip link set ${bridge}1 master ${bridge}0
 done
 for link in far0 out0 inner0 inner1 inner2 docker0 docker1; do
-	do_ip link set $link addrgenmode none # no addresses but ours
+	do_ip link set $link addrgenmode none # no addresses but those of the test
 	do_ip link set $link up
 done
 do_ip addr add 172.17.0.1/16 dev docker0
@@ -87,15 +88,15 @@ for program in "$BUILD/bin/fi_info" "$(command -v fi_info)"; do
 		# shellcheck disable=SC2086 # options
 		shows "$all" $names
 	done
-	# Who says what is needed gets one entry of a kind, the best.
+	# Hints that require a capability get one entry of a kind, the best.
 	shows "out0 $OUT, out0 $OUT" -t FI_EP_DGRAM -c FI_MSG
 	shows "out0 $OUT, out0 $OUT, shm $OUT" -t FI_EP_MSG -c 'FI_MSG|FI_RMA'
-	# Named ones do as long as they are up.
+	# A named interface works while it is up.
 	shows 'docker0 172.17.0.1' "${msg[@]}" -d docker0
 	shows "out0 $OUT, out0 [2001:db8:1::2]" "${msg[@]}" -d out0
 	shows "out0 [2001:db8:1::2], lo [::1]" "${msg[@]}" -a FI_SOCKADDR_IN6
 	shows "out0 $OUT, out0 [2001:db8:1::2], inner0 172.18.0.1" "${msg[@]}" -c FI_REMOTE_COMM
-	# The route decides where there is a destination.
+	# With a destination the route decides.
 	shows 'inner0 172.18.0.1' "${msg[@]}" -n 172.18.0.9
 	shows "out0 $OUT" "${msg[@]}" -n 203.0.113.9
 	shows 'out0 [2001:db8:1::2]' "${msg[@]}" -n 2001:db8:1::9
@@ -120,7 +121,7 @@ refuses 'tcp: domain_attr->name: "nosuch0" asked' "${msg[@]}" -d nosuch0
 refuses 'tcp: domain_attr->name: "inner0" asked, no such interface is up with that IPv4 address' \
 	"${msg[@]}" -d inner0 -s $OUT
 
-# A link-local destination is reached by its scope; the better interfaces go away one after the other.
+# A link-local destination is reached by its scope; the better interfaces are removed one by one.
 do_ip -6 addr add fe80::77/64 dev inner0 nodad
 shows 'inner0 [fe80::77]' "${msg[@]}" -n fe80::1%inner0
 do_ip link set far0 down

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* MPI_Accumulate and its relatives, for any number of ranks at once; all results are checked. Each rank
- * ends with a line: its number, how much it checked, which libfabric.so.1 it had loaded.
+/* MPI_Accumulate and its relatives, with any number of ranks; all results are checked. Each rank
+ * prints a line at its end: its number, the number of checks, and the libfabric.so.1 it had loaded.
  *
  *     mpi_accumulate create|allocate [no-max]
  *
- * no-max leaves MPI_MAX out, which Open MPI 4.1 asks of transports that do not know it and then ends. */
+ * no-max leaves out MPI_MAX: Open MPI 4.1 aborts if the transport does not support it. */
 #include "mpi_window.h"
 
-/* Open MPI 4.1 crashes, over any transport, in an MPI_Compare_and_swap of a rank with itself or with one
- * whose part of the window it has mapped, as MPI_Win_allocate does on one host. */
+/* Open MPI 4.1 crashes, over any transport, in MPI_Compare_and_swap of a rank with itself or with a
+ * rank whose window part is mapped, as MPI_Win_allocate does on one host. */
 #if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
 #define SWAPS_LOCALLY 0
 #else
@@ -17,7 +17,7 @@
 
 static bool with_max = true;
 
-/* A value of any of the three types, so that sums and maxima can be foretold in whole numbers. */
+/* Stores an integer in an array of any of the three types, so that results are exact. */
 static void set_value(void *array, MPI_Datatype type, int i, long value)
 {
 	if (type == MPI_INT)
@@ -37,7 +37,7 @@ static long get_value(const void *array, MPI_Datatype type, int i)
 	return (long)((const double *)array)[i];
 }
 
-/* What element i holds after every rank r has done `op` with (r + 1) * 10 + i upon -5. */
+/* Returns element i after every rank r has applied `op` with (r + 1) * 10 + i to -5. */
 static long combined(MPI_Op op, int i)
 {
 	if (op == MPI_SUM)
@@ -45,7 +45,7 @@ static long combined(MPI_Op op, int i)
 	return ranks * 10L + i;
 }
 
-/* Every rank to every rank at the same time, or for what does not commute one after the other. */
+/* All ranks to all ranks at the same time; operations that do not commute one after the other. */
 static void accumulate(MPI_Datatype type, MPI_Op op, int count)
 {
 	static double out[20000], own[20000];
@@ -87,7 +87,7 @@ static void test_accumulate(void)
 				accumulate(types[t], ops[o], count);
 }
 
-/* Round the ring: the old values come back, the new ones are in place; MPI_NO_OP only fetches. */
+/* Around the ring: returns old values and stores new ones; MPI_NO_OP only fetches. */
 static void get_accumulate(const struct way *way, int count)
 {
 	static long out[5000], old[5000];
@@ -123,7 +123,7 @@ static void test_get_accumulate(void)
 			get_accumulate(&ways[w], count);
 }
 
-/* Every ticket is drawn once: each drawer marks the ones it got. */
+/* Each ticket is drawn once; each rank marks the tickets it got. */
 static void test_tickets(void)
 {
 	enum { EACH = 200 };
@@ -148,7 +148,7 @@ static void test_tickets(void)
 	free(own);
 }
 
-/* A lock made of compare-and-swap guards a count kept by get and put. */
+/* A lock made of compare-and-swap protects a counter that uses get and put. */
 static void test_swap_lock(void)
 {
 	enum { EACH = 50, COUNT_AT = 128 };
@@ -178,7 +178,7 @@ static void test_swap_lock(void)
 	free(own);
 }
 
-/* MPI's own exclusive lock guards the same kind of count. */
+/* MPI's exclusive lock protects the same kind of counter. */
 static void test_exclusive(void)
 {
 	enum { EACH = 50 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Uses what MPI libraries use of the fabric, with any number of ranks; every byte is checked. Each
- * rank ends with a line: its number, how much it checked, which libfabric.so.1 it had loaded. */
+/* Uses the MPI calls that map to the fabric, with any number of ranks; all bytes are checked. Each
+ * rank prints a line at its end: its number, the number of checks, and the libfabric.so.1 it had
+ * loaded. */
 #include "mpi_say.h"
 
 #define MAX_SIZE (4 << 20)
@@ -38,7 +39,7 @@ static void same_status(const char *what, MPI_Status *status, int from, int tag,
 	same(what, count, size);
 }
 
-/* Around the ring, sizes on both sides of every limit an implementation is likely to have. */
+/* Around the ring, with sizes on both sides of likely limits of implementations. */
 static void test_sizes(void)
 {
 	static unsigned char in[MAX_SIZE];
@@ -58,7 +59,7 @@ static void test_sizes(void)
 		}
 }
 
-/* Received in the reverse order of sending, told apart by tag alone. */
+/* Receives in reverse order of sending, by tag alone. */
 static void test_tags(void)
 {
 	enum { TAGS = 50, SIZE = 3000 };
@@ -81,7 +82,10 @@ static void test_tags(void)
 		free(out[tag]);
 }
 
-/* Everyone, rank 0 too, to rank 0, which takes whatever comes; each sender's order must hold. */
+/*
+ * All ranks send to rank 0, itself included, which receives from any source; each sender's order
+ * must hold.
+ */
 static void test_wildcards(void)
 {
 	enum { EACH = 20 };
@@ -107,7 +111,7 @@ static void test_wildcards(void)
 	free(in);
 }
 
-/* Takes the next message by one of four ways of looking before receiving. */
+/* Takes the next message by one of four ways of probing. */
 static void take_probed(int way, unsigned char *in, int size, int tag)
 {
 	int from = before(), found = 0;
@@ -156,7 +160,7 @@ static int storm_size(int i)
 	return i % 17 == 0 ? 70000 + i : i % 5 == 0 ? 6000 + i : i;
 }
 
-/* Everyone to everyone at once. Late receivers make the messages unexpected ones. */
+/* All to all at once. With `late` receives the messages are unexpected. */
 static void test_storm(int late)
 {
 	int all = STORM * ranks;
@@ -209,7 +213,7 @@ static void test_persistent(void)
 	MPI_Request_free(&request[1]);
 }
 
-/* A receive taken back, synchronous sends, and data that lies in pieces. */
+/* A cancelled receive, synchronous sends, and strided data. */
 static void test_kinds(void)
 {
 	enum { ROWS = 300, GAP = 3 };
@@ -295,7 +299,7 @@ static void test_unexpected(void)
 	test_storm(1);
 }
 
-/* The storm comes first: everybody connects to everybody in the midst of it. */
+/* The storm comes first, so that all ranks connect during it. */
 static void (*const tests[])(void) = {
 	test_posted, test_sizes,      test_tags,       test_wildcards,
 	test_probes, test_unexpected, test_persistent, test_kinds,
@@ -306,7 +310,7 @@ int main(int argc, char **argv)
 	MPI_Comm other;
 
 	start(&argc, &argv);
-	/* A barrier each: wildcards must not catch what belongs to the next test. */
+	/* A barrier after each test: wildcards must not match messages of the next test. */
 	for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
 		tests[i]();
 		MPI_Barrier(MPI_COMM_WORLD);

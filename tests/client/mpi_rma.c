@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* MPI_Put and MPI_Get under every way of synchronising, contiguous and in pieces, for any number of
- * ranks; all data are checked, and what lies around them. Each rank ends with a line: its number, how
- * much it checked, which libfabric.so.1 it had loaded.
+/* MPI_Put and MPI_Get with every way of synchronization, contiguous and strided, with any number of
+ * ranks; all data and the memory around it are checked. Each rank prints a line at its end: its
+ * number, the number of checks, and the libfabric.so.1 it had loaded.
  *
  *     mpi_rma create|allocate */
 #include "mpi_window.h"
@@ -11,7 +11,7 @@ static unsigned char pattern(int from, int round, int at)
 	return (unsigned char)(at * 31 + at / 256 + from * 7 + round * 13 + 1);
 }
 
-/* Puts and gets back at an odd place; the bytes on both sides must stay as they are. */
+/* Puts and gets back at an odd offset; the bytes on both sides must stay unchanged. */
 static void put_get(const struct way *way, int size, int round)
 {
 	static unsigned char out[ROOM], in[ROOM], own[ROOM];
@@ -54,7 +54,7 @@ static void test_sizes(void)
 				put_get(&ways[w], size, round);
 }
 
-/* Many at once, told apart by requests. */
+/* Many operations in flight, each with a request. */
 static void test_requests(void)
 {
 	enum { COUNT = 64, SIZE = 3000 };
@@ -81,9 +81,9 @@ static void test_requests(void)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* ---- data in pieces ---- */
+/* ---- strided data ---- */
 
-/* Blocks of two ints, four apart: into the same layout there, and from it packed. */
+/* Blocks of two ints, four apart: put into the same layout, and got back packed. */
 static void vectors(const struct way *way, int blocks)
 {
 	int count = blocks * 4, *out = malloc(sizeof *out * (size_t)count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the MPI programs of this folder share: counting checks, giving up, and telling which library
+/* Shared by the MPI programs of this folder: counting checks, failing, and naming the library that
  * was loaded. */
 #ifndef MPI_SAY_H
 #define MPI_SAY_H
@@ -42,7 +42,7 @@ static inline void start(int *argc, char ***argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 }
 
-/* The line a rank ends with names the libfabric.so.1 mapped into this process, or "none". */
+/* Prints the last line of a rank, with the libfabric.so.1 mapped into this process, or "none". */
 static inline void say_passed(void)
 {
 	char line[4096], path[4096] = "none";

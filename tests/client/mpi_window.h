@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The window the one-sided MPI programs work on, and every way of synchronising access to it. */
+/* The window of the one-sided MPI programs, and all ways of synchronizing access to it. */
 #ifndef MPI_WINDOW_H
 #define MPI_WINDOW_H
 
@@ -12,7 +12,9 @@
 static unsigned char *memory; /* this rank's part of the window */
 static MPI_Win win;
 
-/* ---- ways of synchronising: this rank works on the one after it, the one before on this ---- */
+/*
+ * ---- Synchronization: this rank accesses the next rank, the previous rank accesses this one ----
+ */
 
 static inline void fence_begin(void)
 {
@@ -91,7 +93,7 @@ static const struct way {
 
 #define WAYS (sizeof ways / sizeof ways[0])
 
-/* Our own part of the window is written and read under a lock, as the separate memory model asks. */
+/* Writes this rank's part under a lock, as MPI's separate memory model requires. */
 static inline void fill_own(int byte)
 {
 	MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win);
@@ -108,13 +110,19 @@ static inline void read_own(void *copy, size_t at, size_t size)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* In memory of our own, or in memory the MPI library finds: it may share that among ranks of a host. */
+/*
+ * Opens a window in malloc'ed memory, or in memory of the MPI library, which may be shared among
+ * ranks of a host.
+ */
 static inline void open_window(bool allocate)
 {
 	char reason[MPI_MAX_ERROR_STRING];
 	int err, len;
 
-	/* Of a job that aborts mpirun may lose words: each rank says the reason itself, and ends in order. */
+	/*
+	 * If a rank aborts, mpirun may lose its output: each rank prints the reason and exits
+	 * normally.
+	 */
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	if (allocate) {
 		err = MPI_Win_allocate(ROOM, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);

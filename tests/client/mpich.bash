@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # BUILD and work are those of ours.bash
-# Sourced after ours.bash: an MPICH over libfabric and its own tests, built from the distribution's source package in
-# the build folder. Each function returns at once where its work is done already.
+# Sourced after ours.bash. Builds an MPICH over libfabric and its own tests from the distribution's
+# source package, in the build folder. Each function returns at once if its work is done.
 old=$BUILD/old
 mpich_source=${MPICH_SOURCE:-$BUILD/mpich-source}
 mpich_tests=${MPICH_TESTS:-$BUILD/mpich-tests}
 
-# The folders of MPICH's tests that are built and run; what else there is needs MPI-IO, Fortran or C++.
+# Folders of MPICH's tests that are built and run; the others need MPI-IO, Fortran or C++.
 mpich_folders=(attr coll comm datatype errhan errors group info init part pt2pt rma spawn threads topo)
 
-# fetch_headers: those of the distribution's libfabric, unpacked in the build folder.
+# fetch_headers: unpacks the headers of the distribution's libfabric in the build folder.
 fetch_headers() {
 	[ ! -d "$old/usr/include/rdma" ] || return 0
 	mkdir -p "$old"
 	(cd "$old" && timeout 60 apt-get download libfabric-dev && dpkg-deb -x libfabric-dev_*.deb .) >"$work/apt" 2>&1
 }
 
-# apt_source PACKAGE: its source archives in $work. The lists of the system stay as they are: apt-get is given its own.
+# apt_source PACKAGE: fetches its source archives to $work. apt-get uses lists of its own, so the
+# system's lists stay unchanged.
 apt_source() {
 	local lists=$work/lists options
 	mkdir -p "$lists/partial" "$work/parts"
@@ -29,13 +30,13 @@ apt_source() {
 	} >"$work/apt" 2>&1
 }
 
-# unpack FOLDER ARCHIVE TAR_OPTION...: the folder is there only if it is complete.
+# unpack FOLDER ARCHIVE TAR_OPTION...: the folder exists only if it is complete.
 unpack() {
 	mkdir -p "$1.part" && tar -xf "$2" -C "$1.part" --strip-components=1 "${@:3}" >>"$work/apt" 2>&1 &&
 		mv "$1.part" "$1"
 }
 
-# fetch_mpich: its source, without the libraries it brings along that are of no use here.
+# fetch_mpich: fetches its source without the bundled libraries.
 fetch_mpich() {
 	[ ! -d "$mpich_source" ] || return 0
 	rm -rf "$mpich_source.part"
@@ -43,7 +44,8 @@ fetch_mpich() {
 		unpack "$mpich_source" "$work"/mpich_*.orig.tar.xz --exclude='*/modules/libfabric' --exclude='*/modules/ucx'
 }
 
-# build_mpich PREFIX: compiled and linked against the distribution's libfabric, as a distribution would.
+# build_mpich PREFIX: compiles and links against the distribution's libfabric, as a distribution
+# would.
 build_mpich() {
 	local fabric=$work/fabric reference
 	[ ! -e "$1/.built" ] || return 0
@@ -63,7 +65,8 @@ build_mpich() {
 	) >"$work/build" 2>&1 || fail "MPICH does not build: $(tail -n 30 "$work/build")"
 }
 
-# find_mpich: sets prefix to the MPICH of MPICH=/prefix, or the one in the build folder, which MPICH=build makes.
+# find_mpich: sets $prefix to the MPICH of MPICH=/prefix, or to the one in the build folder, which
+# MPICH=build makes.
 find_mpich() {
 	prefix=${MPICH:-$BUILD/mpich}
 	if [ "$prefix" = build ]; then
@@ -74,7 +77,8 @@ find_mpich() {
 	"$prefix/bin/mpichversion" | grep -q 'ch4:ofi' || fail "$prefix is no MPICH over libfabric"
 }
 
-# configure_mpich_tests PREFIX: in $mpich_tests, and what all of them need. Their compiler is mpicc, not the $CC of make.
+# configure_mpich_tests PREFIX: configures $mpich_tests and builds what all of them need, with mpicc
+# instead of make's $CC.
 configure_mpich_tests() {
 	local folder
 	fetch_mpich || skip "the source can not be fetched: $(tail -n 1 "$work/apt")"
@@ -89,7 +93,8 @@ configure_mpich_tests() {
 	done
 }
 
-# build_mpich_tests PREFIX: all that are run. What does not compile is missing there.
+# build_mpich_tests PREFIX: builds all tests that are run. Tests that do not compile are missing
+# then.
 build_mpich_tests() {
 	local folder
 	configure_mpich_tests "$1"
@@ -100,7 +105,7 @@ build_mpich_tests() {
 	done
 }
 
-# build_mpich_programs PREFIX FILE: those whose names begin the lines of FILE.
+# build_mpich_programs PREFIX FILE: builds the programs that begin the lines of FILE.
 build_mpich_programs() {
 	local name
 	configure_mpich_tests "$1"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# MPICH over ours: messages, one-sided communication, atomics; all of it, also between ranks of one host. The MPICH of
-# the distribution does not use libfabric, so this needs another one:
+# MPICH over this library: messages, one-sided communication, atomics, all of it also between ranks
+# of one host. The distribution's MPICH does not use libfabric, so another one is needed:
 #   MPICH=/prefix make t/client_mpich     one configured --with-device=ch4:ofi
 #   MPICH=build make t/client_mpich       builds one from the distribution's source first: some ten minutes
 #   make t/client_mpich                   the one that was built so before, or none
@@ -11,7 +11,8 @@
 
 find_mpich
 
-# MPIR_CVAR_NOLOCAL: every rank treats every other one as if it were on another host, so that all goes over libfabric.
+# MPIR_CVAR_NOLOCAL: ranks treat each other as if on different hosts, so that all data uses
+# libfabric.
 export LD_LIBRARY_PATH=$BUILD:$prefix/lib MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_DEBUG_SUMMARY=1
 for program in mpi_check mpi_rma mpi_accumulate; do
 	"$prefix/bin/mpicc" -O2 -w -std=gnu11 -o "$work/$program" tests/client/$program.c || fail "mpicc $program"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# NetPIPE over Open MPI over ours: once with its check of the data, once for its figures.
+# NetPIPE over Open MPI over this library: once with its data check, once for its figures.
 # TIMEOUT=120
 . "$(dirname "$0")/ours.bash"
 need mpirun NPopenmpi

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Nothing is left in /dev/shm or /tmp: not while a ping-pong runs, not after it ended, not after its processes were
-# killed. Where it may, the test runs with a /dev/shm and a /tmp of its own, so that no other program is mistaken for
-# ours.
+# Nothing is left in /dev/shm or /tmp: while a ping-pong runs, after it ended, and after its
+# processes were killed. If permitted, the test has its own /dev/shm and /tmp, so that files of
+# other programs do not count.
 # TIMEOUT=60
 . "$(dirname "$0")/ours.bash"
 need pgrep
@@ -20,8 +20,8 @@ else
 	done
 fi
 
-# Entries of the two folders, and files there that PID... hold open or mapped, unlinked ones included; not those of
-# the build folder, which may lie there.
+# Prints the entries of the two folders, and files there that PID... hold open or mapped, also
+# unlinked ones. Leaves out the build folder, which may be there.
 entries() {
 	{
 		find /dev/shm /tmp -mindepth 1 2>/dev/null
@@ -40,7 +40,7 @@ nothing_new() {
 	[ -z "$new" ] || fail "$1: $new"
 }
 
-# run_pair PROVIDER TURNS: leaves the pids of the two programs in $server and $client.
+# run_pair PROVIDER TURNS: starts both programs; sets $server and $client to their process ids.
 run_pair() {
 	local options=(-p "$1" -e rdm -m tagged -S 65536 -I "$2")
 	next_port

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Programs compiled and linked against the distribution's libfabric 1.17, headers and all, run on ours unchanged.
-# Only the compiler reads those headers; they are fetched into the build folder and not installed.
+# Programs compiled and linked against the distribution's libfabric 1.17 run on this library
+# unchanged. The headers are fetched into the build folder and not installed; only the compiler
+# reads them.
 # TIMEOUT=120
 . "$(dirname "$0")/ours.bash"
 need apt-get dpkg-deb

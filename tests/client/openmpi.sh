@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Open MPI as the distribution built it, told to use libfabric and nothing more: it must choose our first entry.
+# The distribution's Open MPI, told only to use libfabric, must choose this library's first entry.
 # TIMEOUT=240
 . "$(dirname "$0")/ours.bash"
 need mpirun mpicc

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# One-sided Open MPI as the distribution built it: osc/rdma over btl/ofi over ours. No other transport between ranks
-# is allowed to it, for messages neither, so what arrives in memory of the ranks' own (create) has come through our
-# library; of windows that Open MPI allocates it maps the parts of other ranks, and uses ours for the rest.
+# One-sided communication of the distribution's Open MPI: osc/rdma over btl/ofi over this library.
+# No other transport between ranks is permitted, so data that arrives in windows made by
+# MPI_Win_create has come through the library. Of windows allocated by Open MPI it maps the parts of
+# other ranks, and uses the library for the rest.
 # TIMEOUT=400
 . "$(dirname "$0")/ours.bash"
 need mpirun mpicc
@@ -27,7 +28,7 @@ ranks() {
 	sort "$work/out"
 }
 
-# The proof that nothing else can: without btl/ofi there are no windows.
+# Shows that nothing else transports the data: without btl/ofi there are no windows.
 ! run 2 self "$work/mpi_rma" create || fail "it works without btl/ofi: $(cat "$work/out")"
 grep -q 'no window: MPI_ERR_WIN' "$work/out" ||
 	fail "without btl/ofi it fails for another reason: $(cat "$work/out" "$work/err")"
@@ -35,7 +36,7 @@ grep -q 'no window: MPI_ERR_WIN' "$work/out" ||
 for n in 2 4; do
 	for window in create allocate; do
 		ranks $n "$work/mpi_rma" $window
-		# with the atomics of btl/ofi, and with compare-and-swap alone
+		# once with the atomics of btl/ofi, once with compare-and-swap alone
 		ranks $n "$work/mpi_accumulate" $window no-max
 		ranks $n --mca osc_rdma_acc_use_amo false "$work/mpi_accumulate" $window
 	done

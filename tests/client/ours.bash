@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2034 # what is set here is used by those who source it
-# Sourced by the tests of this folder: real clients, built for libfabric by others, run on ours.
-# BUILD is the build folder; $work is a folder of the test's own; what start began is ended at the end.
+# Sourced by the tests of this folder, which run independent clients, built for libfabric, on this
+# library. BUILD is the build folder; $work is a folder of the test; processes begun by `start` are
+# ended at the end.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 BUILD=$(realpath "${BUILD:-build}")
@@ -19,7 +20,7 @@ skip() {
 	exit 77
 }
 
-# need COMMAND...: without them there is nothing to test.
+# need COMMAND...: skips the test if one of them is missing.
 need() {
 	local command
 	for command in "$@"; do
@@ -41,7 +42,7 @@ end_all() {
 	rm -rf "$work"
 }
 
-# within SECONDS COMMAND...: tries the command until it succeeds.
+# within SECONDS COMMAND...: repeats the command until it succeeds.
 within() {
 	local end=$((SECONDS + $1))
 	shift
@@ -51,26 +52,27 @@ within() {
 	done
 }
 
-# listening PORT: somebody accepts connections at this TCP port.
+# listening PORT: succeeds if a process listens on this TCP port.
 listening() {
 	grep -qi "^ *[0-9]*: [0-9A-F]*:$(printf %04X "$1") [0-9A-F:]* 0A" /proc/net/tcp /proc/net/tcp6
 }
 
-# assert_ours PID: the libfabric this process has loaded is the one in $BUILD, and there is no other.
+# assert_ours PID: the process has loaded the libfabric of $BUILD, and no other.
 assert_ours() {
 	local mapped
 	mapped=$(awk '/libfabric\.so/ { print $NF }' "/proc/$1/maps" | sort -u)
 	[ "$mapped" = "$(realpath "$lib")" ] || fail "process $1 has loaded '$mapped', not $lib"
 }
 
-# A port of its own for each meeting of two processes.
+# Each pair of processes uses a port of its own.
 declare -i port=$((20000 + $$ % 10000))
 next_port() {
 	port=$((port + 1))
 	while listening $port; do port=$((port + 1)); done
 }
 
-# play PROGRAM OPTION...: a server and a client of fi_pingpong; $setting (an array) goes before each.
+# play PROGRAM OPTION...: runs a server and a client of fi_pingpong; the array $setting precedes
+# each command.
 setting=()
 play() {
 	local server

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The fi_info and fi_pingpong of the distribution, programs nobody here wrote, run on our library.
+# The distribution's fi_info and fi_pingpong run on this library.
 # TIMEOUT=120
 . "$(dirname "$0")/ours.bash"
 info=/usr/bin/fi_info pingpong=/usr/bin/fi_pingpong

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The fi_pingpong of the distribution on our connected endpoints, by IPv4 and IPv6; the example msg_pingpong.
+# The distribution's fi_pingpong on connected endpoints, by IPv4 and IPv6; also the example
+# msg_pingpong.
 # TIMEOUT=240
 . "$(dirname "$0")/ours.bash"
 pingpong=/usr/bin/fi_pingpong
 need $pingpong pgrep
 
-# talk ADDRESS OPTION...: play does IPv4 alone.
+# talk ADDRESS OPTION...: like play, which only does IPv4.
 talk() {
 	local server
 	next_port
@@ -31,7 +32,7 @@ setting=(env LD_PRELOAD="$lib")
 talk 127.0.0.1 -p tcp -S 1024 -I 200 -c
 echo "preloaded: $(tail -n 1 "$work/client")"
 
-# The example: a client that asks for too much is refused and told why, the next one is served.
+# The example: a client that asks for too much is refused with a reason, the next one is served.
 example=$BUILD/bin/msg_pingpong
 for provider in weft tcp; do
 	next_port

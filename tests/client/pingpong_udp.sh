@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The fi_pingpong of the distribution on our datagram endpoints, and with one side on the distribution's own library:
-# a datagram is nothing but the message, so the two understand each other.
+# The distribution's fi_pingpong on datagram endpoints, also with one side on the distribution's
+# library: a datagram is the message alone, so the two interoperate.
 # TIMEOUT=240
 . "$(dirname "$0")/ours.bash"
 info=/usr/bin/fi_info pingpong=/usr/bin/fi_pingpong
@@ -23,14 +23,14 @@ meet() {
 	echo "$1 to $2 at $address, ${*:4}: $(tail -n 1 "$work/client")"
 }
 
-# all_sizes: the client went through every size up to 48k.
+# all_sizes: the client has done every size up to 48k.
 all_sizes() {
 	[ "$(grep -c '=20 ' "$work/client")" -ge 30 ] || fail "$(cat "$work/client")"
 }
 
 env LD_LIBRARY_PATH="$BUILD" timeout 10 $info -p udp -t FI_EP_DGRAM -c 'FI_MSG|FI_MULTICAST' >"$work/info" 2>&1 ||
 	fail "fi_info: $(cat "$work/info")"
-meet ours ours 127.0.0.1 -S all -I 20 && all_sizes # what it does when it is told nothing
+meet ours ours 127.0.0.1 -S all -I 20 && all_sizes # default options
 for provider in udp weft sockets; do
 	meet ours ours 127.0.0.1 -p $provider -e dgram -S 1000 -I 500
 done
@@ -39,7 +39,7 @@ if grep -q '^0\{31\}1 ' /proc/net/if_inet6 2>/dev/null; then
 	addresses+=(::1)
 	meet ours ours ::1 -6 -p udp -e dgram -S all -I 20 && all_sizes
 fi
-# The other library goes to 1472 bytes and no further: where the limits differ, "all" means something else to each side.
+# The other library's limit is 1472 bytes, so "all" means different sizes on the two sides.
 for size in 0 1 64 1024; do
 	for address in "${addresses[@]}"; do
 		[ "$address" = 127.0.0.1 ] && six=() || six=(-6)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What RPC libraries do with libfabric, in their order: the log is imported by a constructor and closed by a
- * destructor; requests go to multi-receive buffers, answers to tagged receives; some threads poll one queue while
- * others post; at the end the buffers are cancelled, and FI_MULTI_RECV has to come back for each of them.
+ * Uses libfabric as RPC libraries do. A constructor imports the log, a destructor closes it.
+ * Requests go to multi-receive buffers, answers to tagged receives. Some threads poll one queue
+ * while others post. At the end the buffers are cancelled, and FI_MULTI_RECV must be reported for
+ * each.
  *
- *     rpc PROVIDER FILE server [CONTEXTS]    CONTEXTS: a scalable endpoint of so many, a thread for each
- *     rpc PROVIDER FILE client [CONTEXTS]
+ *    rpc PROVIDER FILE server [CONTEXTS]    CONTEXTS: scalable endpoint, one thread per context
+ *    rpc PROVIDER FILE client [CONTEXTS]
  *
- * The server puts its address into FILE, where the client finds it.
+ * The server writes its address to FILE, where the client reads it.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -27,7 +28,7 @@
 #define NAME     128
 #define POSTERS  4
 #define POLLERS  2
-#define CALLS    100 /* of each poster */
+#define CALLS    100 /* per poster */
 #define BUFFERS  2
 #define BUFFER   65536
 #define CTX_BITS 1
@@ -72,14 +73,14 @@ static void __attribute__((destructor)) end(void)
 /* ---- Endpoints ---- */
 
 struct request {
-	uint32_t tag; /* of the answer; LAST: the server ends */
+	uint32_t tag; /* of the answer; LAST ends the server */
 	char name[NAME];
 };
 
 struct op {
 	struct fi_context2 context;
 	int done;       /* atomic */
-	int given_back; /* of a multi-receive buffer */
+	int given_back; /* the multi-receive buffer is released */
 	struct end *end;
 	char bytes[];
 };
@@ -165,7 +166,7 @@ static void poll_once(struct end *e)
 		return;
 	if (ret == -FI_EAVAIL) {
 		if (fi_cq_readerr(e->cq, &err, 0) != 1)
-			return; /* another thread has it */
+			return; /* another thread has taken it */
 		CHECK(err.err == FI_ECANCELED && err.flags & FI_MULTI_RECV);
 		op = err.op_context;
 		CHECK(__atomic_add_fetch(&op->given_back, 1, __ATOMIC_RELEASE) == 1);
@@ -214,7 +215,7 @@ static void open_end(struct end *e, int index)
 		post_buffer(e, e->buffer[i] = op_new(e, BUFFER));
 }
 
-/* The buffers come back, then nothing is left. */
+/* Waits for the release of the buffers, and checks that nothing else is left. */
 static void close_end(struct end *e)
 {
 	for (int i = 0; i < BUFFERS; i++) {

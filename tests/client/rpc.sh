@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What RPC libraries ask of ours, in their order, from the constructor that imports the log to the destructor that
-# closes it: see rpc.c. A server of one endpoint, and one with a scalable endpoint of two contexts.
+# The calls of RPC libraries in their order, from the constructor that imports the log to the
+# destructor that closes it: see rpc.c. Once with a plain endpoint, once with a scalable endpoint of
+# two contexts.
 # TIMEOUT=240
 . "$(dirname "$0")/ours.bash"
 program=$work/rpc
@@ -10,7 +11,7 @@ ${CC:-cc} -std=gnu11 -Wall -Wextra -O2 -Iinclude -o "$program" tests/client/rpc.
 export LD_LIBRARY_PATH=$BUILD
 limit=$((50 * ${SLOWER:-1}))
 
-# said WHO: it got to its end, and its destructor through.
+# said WHO: the process has printed its last line, and that of its destructor.
 said() {
 	[ "$(tr '\n' , <"$work/$1")" = 'done,log closed,' ] || fail "$*: $(cat "$work/$1")"
 }

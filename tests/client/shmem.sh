@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A runtime of the kind that serves OpenSHMEM (shmem_node.h), which makes the calls of such runtimes in their order: one
-# endpoint, and two; locks handed over by masked swaps, waits on a region's counter, swaps of all with all, blocks of
-# all to all; by as many processes as there are processors, and by more; over each transport. Computing between calls
-# takes with a second endpoint as long as with one, in the time of processors, too: nothing spins there.
+# An OpenSHMEM runtime (shmem_node.h) that makes the calls of such runtimes in their order, with one
+# endpoint and with two: locks handed over by masked swaps, waits on a region's counter, swaps and
+# blocks of all with all. Runs with as many processes as processors, and with more, over each
+# transport. Computing between calls takes as long with a second endpoint as with one, also in CPU
+# time: no thread spins.
 # TIMEOUT=240
 . "$(dirname "$0")/ours.bash"
 program=$work/shmem_check
@@ -12,7 +13,7 @@ ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -Iinclude -o "$prog
 cores=$(nproc)
 many=$((2 * cores + 3 < 24 ? 2 * cores + 3 : 24))
 
-# run OPTION... PROGRAM: within its time; what it says is in $out.
+# run OPTION... PROGRAM: succeeds in time; its output is in $out.
 run() {
 	out=$(LD_LIBRARY_PATH="$(dirname "$lib")" timeout -s KILL $((60 * ${SLOWER:-1})) "$program" "$@" 2>&1) ||
 		fail "$*: $out"
@@ -32,7 +33,8 @@ done
 run -p shm -e 2 -n 1 locks
 run -p shm -e 1 -n 1 waits
 
-# pace PROVIDER ENDPOINTS: sets $took and $used, us of wall and of processors, the least of some tries.
+# pace PROVIDER ENDPOINTS: sets $took and $used, the least wall time and CPU time (us) of some
+# tries.
 pace() {
 	local try wall cpu
 	took=0 used=0
@@ -46,8 +48,8 @@ pace() {
 	done
 }
 
-# Other programs of this machine make single figures differ by as much as is to be found: a second endpoint used to
-# take three times as long.
+# Other programs on this machine disturb single figures by the size of the effect tested: a second
+# endpoint once took three times as long.
 for provider in shm tcp; do
 	pace $provider 1
 	one=$took one_used=$used

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Programs for the runtime of shmem_node.h, each checks what it did:
+ * Programs for the runtime of shmem_node.h; each checks its results:
  *	shmem_check [-n pes] [-e endpoints] [-p provider] [-w loops of work] [-r rounds] [-q] PROGRAM
- * -q: the heap counts nothing, waits poll. `pace` prints how long computing with calls between took, in wall
- * and in processor time.
+ * -q: the heap has no counter, so waits poll. `pace` prints the wall time and CPU time of computing
+ * with calls between.
  */
 #include "shmem_node.h"
 
-/* A number that depends on all of them. */
+/* Returns a number that depends on both. */
 static uint64_t mix(uint64_t a, uint64_t b)
 {
 	uint64_t x =
@@ -18,7 +18,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
 	return x ^ x >> 32;
 }
 
-/* Computing: the compiler cannot leave it out. */
+/* Computes; the compiler cannot remove the loop. */
 static void work(long loops)
 {
 	uint64_t x = 1;
@@ -30,8 +30,9 @@ static void work(long loops)
 /* ---- Locks ----------------------------------------------------------------------------------- */
 
 /*
- * A queue of those who want it. The word of each process has two halves, changed by masked swaps of others:
- * who comes next, and that it is our turn. `last`, of process 0, is the end of the queue.
+ * A queue lock. Masked swaps by others change the two halves of each process's word: the upper half
+ * names the next in the queue, the lower half says that this process has the lock. `last`, of
+ * process 0, is the end of the queue.
  */
 #define ROUND UINT64_C(0xffffffff)
 #define NEXT  (ROUND << 32)
@@ -64,7 +65,7 @@ static void lock_give(struct lock *l)
 	compare(FI_MSWAP, l->word, 1, ROUND, (int)next - 1);
 }
 
-/* What only one may do at a time: read, compute, write. */
+/* Under the lock, each process reads, computes and writes a shared counter. */
 static void locks(void)
 {
 	struct lock l = {.last = shared(8), .word = shared(8)};
@@ -87,7 +88,7 @@ static void locks(void)
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
-/* Changes the word of another from `from` to `from` + 1, each time in another way. */
+/* Changes the word of `pe` from `from` to `from` + 1, each time by another operation. */
 static void raise_word(uint64_t *word, uint64_t from, int pe)
 {
 	uint64_t to = from + 1, old = from;
@@ -125,7 +126,7 @@ static void await_token(const uint64_t *word, uint64_t round)
 		    (unsigned long long)round);
 }
 
-/* A token goes round and round; who has it not sleeps. */
+/* A token goes round; processes without the token sleep. */
 static void waits(void)
 {
 	uint64_t *word = shared(8);
@@ -142,9 +143,9 @@ static void waits(void)
 	}
 }
 
-/* ---- All with all ---------------------------------------------------------------------------- */
+/* ---- All to all ------------------------------------------------------------------------------ */
 
-/* Values are swapped into every process's slots: in the end each is somewhere, once. */
+/* Values are swapped into slots of all processes: each value must be somewhere exactly once. */
 static void swaps(void)
 {
 	enum { SLOTS = 4 };
@@ -156,7 +157,7 @@ static void swaps(void)
 		for (int k = 0; k < node.pes; k++) {
 			int pe = (node.me + k) % node.pes, s = (int)(i + k) % SLOTS;
 
-			/* `all` is what was put in by us, `held` is what we have got out. */
+			/* `all`: sum of values put in by this process; `held`: of those got out. */
 			uint64_t value = mix((uint64_t)(node.me * 1000 + k), (uint64_t)i) >> 16;
 
 			all += value;
@@ -175,7 +176,7 @@ static void swaps(void)
 		    (unsigned long long)total[1]);
 }
 
-/* Each process writes a block to each other, and reads those of others. */
+/* Each process writes a block to each other one, and reads the blocks of others. */
 static void blocks(void)
 {
 	static const size_t lens[] = {8, 16, 17, 1000, 12000};
@@ -204,7 +205,7 @@ static void blocks(void)
 
 /* ---- Computing between calls ----------------------------------------------------------------- */
 
-/* Calls that need the other process, at times of its own, while that computes. */
+/* The other process makes calls that need this one at random times, while this one computes. */
 static void pace(void)
 {
 	uint64_t *word = shared(8), value = 0;

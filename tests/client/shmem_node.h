@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A small runtime of the kind that serves OpenSHMEM, over the public interface alone. It makes the calls of such
- * runtimes in their order: one endpoint, or a second one to send from; the endpoint is enabled first, a shared
- * transmit context and the counters of what it writes and reads are bound to it afterwards, it is enabled again;
- * progress is the library's; the region counts what others change, and a process that waits for a word of it sleeps on
- * that counter; the context is closed before the endpoint.
+ * A small OpenSHMEM runtime over the public interface. It makes the calls of such runtimes in their
+ * order. It opens one endpoint, or a second one to send from. It enables the endpoint first, then
+ * binds a shared transmit context and the counters of writes and reads, and enables the endpoint
+ * again. Progress is automatic. The region has a counter of remote changes; a process that waits
+ * for a word in the region sleeps on that counter. The context is closed before the endpoint.
  *
- * Processes are forked before the library is used; `team` is memory that all of them see, for what a launcher
- * does: telling addresses, and meeting before and after.
+ * Processes are forked before the library is used. `team` is memory shared by all, in place of a
+ * launcher: it exchanges addresses and provides barriers at start and end.
  */
 #ifndef SHMEM_NODE_H
 #define SHMEM_NODE_H
 
-#define WEFT_NO_DEPRECATED /* it asks for an old interface */
+#define WEFT_NO_DEPRECATED /* uses an old API version */
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
@@ -36,7 +36,7 @@
 #define PES_MAX   64
 #define HEAP_SIZE (1u << 20)
 #define HEAP_KEY  1
-#define STUCK     40 /* seconds: nothing takes that long */
+#define STUCK     40 /* limit in seconds for any wait */
 
 struct card {
 	char name[128];
@@ -46,19 +46,19 @@ struct card {
 
 struct team {
 	struct card cards[PES_MAX];
-	int arrived; /* atomic: at a meeting of the launcher's */
+	int arrived; /* atomic: arrivals at the launcher's barrier */
 	int failed;  /* atomic */
 	double seconds[PES_MAX], cpu[PES_MAX];
 };
 
-/* What is asked for on the command line. */
+/* Command line options. */
 struct wanted {
 	int pes, endpoints;
 	const char *provider;
 	long work;           /* loops of computing between calls */
-	long rounds;         /* how often */
-	unsigned int slower; /* so many times longer may it take */
-	bool no_event;       /* the region counts nothing: waits poll */
+	long rounds;         /* number of rounds */
+	unsigned int slower; /* factor for time limits */
+	bool no_event;       /* the region has no counter: waits poll */
 };
 
 struct node {
@@ -72,14 +72,14 @@ struct node {
 	struct fid_av *av;
 	struct fid_cq *cq;
 	struct fid_mr *mr;
-	struct fid_cntr *changed;   /* by others, in the heap; or NULL */
-	struct fid_ep *target, *ep; /* the same, with one endpoint */
-	struct fid_stx *stx;        /* where there are any */
-	struct fid_cntr *put, *get; /* of what this process begins */
-	uint64_t puts, gets;        /* begun */
+	struct fid_cntr *changed;   /* counts remote changes of the heap, or NULL */
+	struct fid_ep *target, *ep; /* equal if there is one endpoint */
+	struct fid_stx *stx;        /* NULL if unsupported */
+	struct fid_cntr *put, *get; /* operations of this process */
+	uint64_t puts, gets;        /* operations posted */
 	fi_addr_t peer[PES_MAX];
 	const char *volatile waits_for;
-	size_t used; /* of the heap */
+	size_t used; /* bytes of the heap */
 	char *heap;
 };
 
@@ -118,7 +118,7 @@ static inline double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Of all threads of this process. */
+/* Returns the CPU time of all threads of this process. */
 static inline double cpu_seconds(void)
 {
 	struct timespec t;
@@ -127,7 +127,7 @@ static inline double cpu_seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* All of them come to this place of the launcher's. */
+/* The launcher's barrier. */
 static inline void meet(void)
 {
 	int all = ++node.meetings * node.pes;
@@ -217,7 +217,7 @@ static inline struct fid_ep *open_endpoint(void)
 	return ep;
 }
 
-/* After it has been enabled. */
+/* Binds the shared transmit context after the endpoint has been enabled. */
 static inline void make_context(void)
 {
 	if (node.info->domain_attr->max_ep_stx_ctx > 0) {
@@ -259,9 +259,9 @@ static inline void node_open(void)
 	meet();
 }
 
-/* ---- What a program asks --------------------------------------------------------------------- */
+/* ---- Calls of programs ----------------------------------------------------------------------- */
 
-/* All allocate the same in the same order: an object is at the same place in every heap. */
+/* Allocates from the heap. All processes make the same calls, so offsets are equal in all heaps. */
 static inline void *shared(size_t size)
 {
 	void *at = node.heap + node.used;
@@ -291,7 +291,7 @@ static inline bool full(ssize_t ret, const char *call)
 	return ret == -FI_EAGAIN;
 }
 
-/* Without an end, as runtimes do it: `stuck` is what ends it. */
+/* Waits without a timeout, as runtimes do; `stuck` ends a hanging process. */
 static inline void wait_counter(struct fid_cntr *cntr, uint64_t value, const char *what)
 {
 	int ret;
@@ -307,7 +307,7 @@ static inline void wait_counter(struct fid_cntr *cntr, uint64_t value, const cha
 	node.waits_for = "nothing";
 }
 
-/* All that was put is there. */
+/* Waits until all puts are complete. */
 static inline void quiet(void)
 {
 	wait_counter(node.put, node.puts, "quiet");
@@ -327,7 +327,7 @@ static inline void put(void *to, const void *from, size_t len, int pe)
 			;
 	node.puts++;
 	if (len > 16)
-		quiet(); /* the source is the caller's again */
+		quiet(); /* the source can be reused */
 }
 
 static inline void get(void *to, const void *from, size_t len, int pe)
@@ -360,7 +360,7 @@ static inline uint64_t fetch(enum fi_op op, uint64_t *word, uint64_t value, int 
 	return old;
 }
 
-/* FI_MSWAP: `with` is the mask, FI_CSWAP: what has to be there. */
+/* `with`: the mask of FI_MSWAP, the compare value of FI_CSWAP. */
 static inline uint64_t compare(enum fi_op op, uint64_t *word, uint64_t value, uint64_t with, int pe)
 {
 	uint64_t old;
@@ -380,8 +380,8 @@ static inline uint64_t word_now(const uint64_t *word)
 }
 
 /*
- * Until the word of our heap, under the mask, is not `value` any more. The counter is read before the word:
- * a change after that look makes it more.
+ * Waits while the masked word of this process's heap equals `value`. Reads the counter before the
+ * word, so that a later change increases the counter beyond `count`.
  */
 static inline uint64_t wait_while(const uint64_t *word, uint64_t mask, uint64_t value)
 {
@@ -400,7 +400,7 @@ static inline uint64_t wait_while(const uint64_t *word, uint64_t mask, uint64_t 
 	}
 }
 
-/* By words that others raise, a round for each doubling. */
+/* A dissemination barrier: one round per doubling, by words that others increment. */
 static inline void barrier(void)
 {
 	static uint64_t *arrived, count;
@@ -447,14 +447,14 @@ static inline void one_pe(int me, void (*program)(void))
 	signal(SIGALRM, stuck);
 	alarm(STUCK * node.wanted.slower);
 	node_open();
-	shared(64 * sizeof(uint64_t)); /* of barriers */
+	shared(64 * sizeof(uint64_t)); /* used by barrier() */
 	barrier();
 	program();
 	node_close();
 	_exit(0);
 }
 
-/* Runs the program in all processes; 0 if they all succeed. */
+/* Runs the program in all processes. Returns 0 if all succeed. */
 static inline int node_run(const struct wanted *wanted, void (*program)(void))
 {
 	int failed = 0, status;

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Our own fi_info, fi_strerror, fi_pingpong and the demo.
+# The project's own fi_info, fi_strerror, fi_pingpong and demo.
 # TIMEOUT=180
 . "$(dirname "$0")/ours.bash"
 need pgrep
 bin=$BUILD/bin
 
-# says PATTERN COMMAND...: the command succeeds, and what it prints has a line like this.
+# says PATTERN COMMAND...: the command succeeds and prints a line that matches.
 says() {
 	timeout 10 "${@:2}" >"$work/out" 2>&1 || fail "${*:2}: $(cat "$work/out")"
 	grep -q -- "$1" "$work/out" || fail "${*:2}: nothing like '$1': $(cat "$work/out")"
 }
 
-# refuses PATTERN COMMAND...: it fails, and says why.
+# refuses PATTERN COMMAND...: the command fails and prints a line that matches.
 refuses() {
 	! timeout 20 "${@:2}" >"$work/out" 2>&1 || fail "${*:2}: succeeded"
 	grep -q -- "$1" "$work/out" || fail "${*:2}: nothing like '$1': $(cat "$work/out")"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * TIMEOUT=120
- * Proves that accepted operations are delivered: an injected operation whose call returned 0, and a send
- * whose completion was read, arrive although the sender closes its endpoint at once, exits, or is killed.
- * One or three senders run at a time; their first operation connects them. The receiver waits, is slow,
- * is stopped, or opens late.
+ * Proves that accepted operations are delivered: an injected operation whose call returned 0, and a
+ * send whose completion was read, arrive although the sender closes its endpoint at once, exits, or
+ * is killed. One or three senders run at a time; their first operation connects them. The receiver
+ * waits, is slow, is stopped, or opens late.
  *   accepted [ROUNDS [WAY [OP]]]    ROUNDS rounds of each operation with each kind of end
  */
 #ifndef LIMIT

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A message stands in shared memory behind one that another process has not finished writing, and its sender is
- * killed. The receive that waits for this sender alone gets the message once it can be read, and hears of the
- * sender's end after it, not before. What it wrote and added to our memory before the message is done, too.
+ * Proves that a dead peer's messages are received before its death is reported. A message stands in
+ * the ring behind an unfinished one of another process, and its sender is killed. The receive
+ * directed to this sender gets the message once it can be read; the next receive fails only then.
+ * The sender's earlier write and atomic to our memory are done too.
  * HW=shm
  */
 #include <rdma/fi_atomic.h>
@@ -13,9 +14,9 @@
 #include "node.h"
 
 #define KEY     17
-#define LEN     3000 /* of the message that is not finished; its second half is out of reach */
+#define LEN     3000 /* bytes of the unfinished message; its sender cannot read the second half */
 #define ROUNDS  10
-#define QUIET   100 /* ms in which nothing may come */
+#define QUIET   100 /* ms in which no completion may come */
 #define WAIT_MS 5000
 
 static struct name reader_name, sender_name;
@@ -43,7 +44,7 @@ static void send_whole(struct node *n, fi_addr_t to, const void *buf, size_t len
 	must(-e.err, "a send");
 }
 
-/* Adds 1 to the word behind the one it writes. */
+/* Writes `word` to the first uint64 of the region and adds 1 to the second. */
 static void change(struct node *n, fi_addr_t to, uint64_t word)
 {
 	const uint64_t one = 1;
@@ -59,7 +60,7 @@ static void change(struct node *n, fi_addr_t to, uint64_t word)
 	must(ret, "fi_inject_atomic");
 }
 
-/* Stops in the middle of its second message, until it is killed. */
+/* Stops in the middle of writing its second message, until killed. */
 static void victim(void *arg)
 {
 	struct sigaction sa = {.sa_sigaction = stuck, .sa_flags = SA_SIGINFO};
@@ -130,7 +131,7 @@ static void one_round(struct node *n, const volatile uint64_t *words)
 	must(fi_recv(n->ep, last, sizeof(last), NULL, from, last), "fi_recv");
 	must(fi_recv(n->ep, never, sizeof(never), NULL, from, never), "fi_recv");
 	tell(to_victim[0], "", 1);
-	hear(to_victim[0], &(char){0}, 1); /* it has begun to write */
+	hear(to_victim[0], &(char){0}, 1); /* the victim has begun to write */
 	tell(to_sender[0], "", 1);
 	hear(to_sender[0], &(char){0}, 1);
 	slay(pids[1]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Senders that stand still or die in the middle of fi_send, while their message is being copied: its
- * buffer ends in a page they may not read. Others must not be stalled by the dead, whatever the order in
- * which they die; one that goes on delivers its message whole.
+ * Proves that a sender that dies in the middle of fi_send does not stall others. Victims stop while
+ * their message is copied to the ring: its buffer ends in an unreadable page. They die in any
+ * order; one that goes on delivers its message whole, and so does a live sender.
  */
 #include <sys/mman.h>
 
@@ -10,8 +10,8 @@
 
 #define ROUNDS  60
 #define VICTIMS 3
-#define BATCH   20                  /* messages the live one sends after each victim's */
-#define LEN     3000                /* of a victim's message; the second half is out of reach */
+#define BATCH   20                  /* messages of the live sender after each victim's */
+#define LEN     3000                /* bytes of a victim's message; the second half is unreadable */
 #define VICTIM  (UINT64_C(1) << 32) /* in CQ data: from a victim */
 
 static struct name reader_name;
@@ -22,7 +22,7 @@ static int to_reader[2], to_live[2], to_victim[VICTIMS][2];
 static unsigned char *pages;
 static int my_end;
 
-/* In the middle of the copy: stay until told to go on, or killed. */
+/* SIGSEGV in the middle of the copy: waits until told to go on, or killed. */
 static void stuck(int signal, siginfo_t *info, void *context)
 {
 	char word = 's';
@@ -67,7 +67,7 @@ static void victim(void *arg)
 	buf = pages + 4096 - LEN / 2;
 	node_open(&n, NULL);
 	to = node_insert(&n, &reader_name);
-	/* A first one, so that it is connected. */
+	/* The first message connects. */
 	send_data(&n, to, buf, LEN, VICTIM | which);
 	await_send(&n);
 	mprotect(pages + 4096, 4096, PROT_NONE);
@@ -79,7 +79,7 @@ static void victim(void *arg)
 	node_close(&n);
 }
 
-/* ---- The live one sends a batch whenever it is told ---- */
+/* ---- The live sender sends a batch whenever told ---- */
 
 static void live(void *arg)
 {
@@ -104,7 +104,7 @@ static void live(void *arg)
 	node_close(&n);
 }
 
-/* ---- The reader counts ---- */
+/* ---- The reader counts messages ---- */
 
 struct count {
 	uint64_t live, victims;
@@ -130,7 +130,7 @@ static void take(struct node *n, const struct event *e, struct count *c)
 	must(fi_recv(n->ep, e->context, LEN, NULL, FI_ADDR_UNSPEC, e->context), "fi_recv");
 }
 
-/* Answers every word with what it has. */
+/* Answers every byte on its control socket with its counts. */
 static void reader(void *arg)
 {
 	static unsigned char bufs[32][LEN];
@@ -191,7 +191,10 @@ static void batch(struct count *want)
 	want->live += BATCH;
 }
 
-/* Victims get stuck one after the other; then each dies, or goes on, in an order of its own. */
+/*
+ * Victims stop in the middle of a send one after the other; then each dies, or goes on, in another
+ * order.
+ */
 static void one_round(unsigned int round, struct count *want)
 {
 	static const int orders[6][VICTIMS] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two thousand connections to an endpoint's TCP listener that are no peers, all at once and each in its
- * own way: silent, a byte now and then, garbage, a wrong version, half a hello, a good one and then
- * anything but packets. Real peers connect meanwhile and are served; the endpoint says what it saw, keeps
- * no descriptor and no memory of it.
+ * Proves that an endpoint withstands 2000 raw clients of its TCP listener at once: silent ones, a
+ * byte now and then, garbage, a wrong version, half a hello, a good hello without packets after it.
+ * Real peers are served meanwhile. The endpoint logs the faults and keeps neither descriptors nor
+ * memory.
  */
 #include <poll.h>
 #include <sys/resource.h>
@@ -13,9 +13,9 @@
 
 #define RAW_CLIENTS 2000
 #define STORMS      2
-#define DRIP_MS     50    /* between two bytes of the slow ones */
-#define DOOR_MS     12000 /* the silent ones are gone by then */
-#define GROWTH_KB   1024  /* the server's memory, from one storm to the next */
+#define DRIP_MS     50    /* between two bytes of a DRIP client */
+#define DOOR_MS     12000 /* silent clients are disconnected by then */
+#define GROWTH_KB   1024  /* growth of the server's memory from one storm to the next */
 
 enum manner {
 	SILENT,
@@ -43,7 +43,7 @@ static struct raw_client {
 
 static void say(const struct raw_client *s, const void *words, size_t len)
 {
-	/* It may have been shown the door already. */
+	/* The endpoint may have closed the connection already. */
 	if (send(s->sock, words, len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EPIPE &&
 	    errno != ECONNRESET && errno != EAGAIN)
 		fail("send: %s", strerror(errno));
@@ -93,7 +93,7 @@ static void go(struct raw_client *s, bool hard)
 		close(s->sock);
 }
 
-/* Comes and does what can be done at once. */
+/* Connects client `n` and sends what its manner sends at once. */
 static void misbehave(struct raw_client *s, unsigned int n)
 {
 	const struct frame half = {.head = WIRE_MSG, .len = 100};
@@ -110,7 +110,7 @@ static void misbehave(struct raw_client *s, unsigned int n)
 		say_garbage(s, n);
 	else if (s->manner == GOOD_HALF_FRAME)
 		say(s, &half, 8 + n % 24);
-	/* Of those who have said all they will some stay, some go. */
+	/* Some clients stay connected, some leave. */
 	if (s->manner == GOOD_GONE || s->manner == RESET || n % 5 == 0)
 		go(s, n % 2 || s->manner == RESET);
 }
@@ -127,7 +127,7 @@ static void drip(void)
 	}
 }
 
-/* Those who were shown the door, at last all but the ones that said a good hello and no more. */
+/* Returns how many clients without a good hello are still connected. Those with one must be. */
 static unsigned int left_inside(void)
 {
 	unsigned int left = 0;
@@ -138,7 +138,7 @@ static unsigned int left_inside(void)
 		ssize_t ret = s->gone ? 0 : recv(s->sock, &word, 1, MSG_DONTWAIT | MSG_PEEK);
 		bool good = s->manner == GOOD_SILENT || s->manner == GOOD_HALF_FRAME;
 
-		/* An answer to a good hello may stand before the end. */
+		/* Reads away the answer to a good hello. */
 		while (ret > 0)
 			ret = recv(s->sock, &(char[1024]){0}, 1024, MSG_DONTWAIT);
 		if (!s->gone && ret < 0 && (errno == EAGAIN || errno == EINTR))
@@ -149,7 +149,7 @@ static unsigned int left_inside(void)
 	return left;
 }
 
-/* A real peer that comes in the middle of it. */
+/* Checks that a real peer can connect and send in the middle of the storm. */
 static void come_in(void)
 {
 	uint64_t end = now_ms() + 2 * PING_MS;
@@ -192,7 +192,7 @@ static void storm(struct node *n, fi_addr_t to)
 	ping(n, to, 2);
 }
 
-/* What it saw, with the figures. */
+/* Checks that the log names the faults with their values. */
 static void read_log(void)
 {
 	char next[64], swapped[64];

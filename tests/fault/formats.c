@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peers whose hello gives a name of another format than the endpoint's. Whether they are let in or not, the
- * endpoint goes on, and what they send is said to be from no entry but one that has their address.
+ * Proves that hellos with names of any address format are handled. Names that do not fit their
+ * format are refused. A message of an accepted peer is reported from the address vector entry with
+ * the peer's address, or from none, and no entry changes.
  */
 #include <poll.h>
 
@@ -10,7 +11,7 @@
 
 #include "hello.h"
 
-#define KNOWN   4711 /* number of the peer in the vector */
+#define KNOWN   4711 /* TCP port of the peer in the address vector */
 #define WAIT_MS 3000
 #define WORD    "word"
 
@@ -27,7 +28,7 @@ static struct sockaddr_in in_named(uint16_t port)
 				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
-/* The answer's kind, 0: the end. The endpoint makes progress meanwhile. */
+/* Makes progress until the answer comes. Returns its kind; 0: the connection ended. */
 static uint32_t answer_to(int sock, struct hello *h)
 {
 	uint64_t end = now_ms() + WAIT_MS;
@@ -46,7 +47,7 @@ static uint32_t answer_to(int sock, struct hello *h)
 	return h->kind;
 }
 
-/* Who a message is said to be from; FI_ADDR_NOTAVAIL: from no entry. */
+/* Returns the source address reported with a message; FI_ADDR_NOTAVAIL: no entry has it. */
 static fi_addr_t heard_from(char *buf)
 {
 	struct fi_cq_tagged_entry entry;
@@ -68,7 +69,7 @@ static fi_addr_t heard_from(char *buf)
 	return FI_ADDR_NOTAVAIL;
 }
 
-/* Sends a word as a peer that is connected would. */
+/* Sends a message as a connected peer. Checks that it is reported from `from`. */
 static void say_control(int sock, fi_addr_t from)
 {
 	struct frame f = {.head = WIRE_MSG, .len = sizeof(WORD)};
@@ -82,7 +83,9 @@ static void say_control(int sock, fi_addr_t from)
 		fail("a message is said to be from somebody else");
 }
 
-/* A raw client of that name connects; what it sends, if it may, is from the entry `from`. */
+/*
+ * Connects with this name. If accepted, sends a message, which is reported from the entry `from`.
+ */
 static void raw_peer(uint32_t format, const void *bytes, size_t len, enum answer wanted,
 		     fi_addr_t from)
 {
@@ -117,12 +120,12 @@ static void raw_peers(void)
 	raw_peer(FI_SOCKADDR_IN, &in, sizeof(in), LET_IN, known);
 	raw_peer(FI_SOCKADDR_IN, &other, sizeof(other), LET_IN, FI_ADDR_NOTAVAIL);
 	raw_peer(FI_SOCKADDR_IN6, &in6, sizeof(in6), EITHER, FI_ADDR_NOTAVAIL);
-	/* The same address, in other words. */
+	/* The same IPv4 address, mapped to IPv6. */
 	in6.sin6_addr =
 		(struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}};
 	raw_peer(FI_SOCKADDR_IN6, &in6, sizeof(in6), EITHER, known);
 	raw_peer(FI_ADDR_STR, text, sizeof(text), REFUSED, 0);
-	/* The bytes are those of another format than they are said to be, or of none. */
+	/* Names whose bytes do not fit the format they claim. */
 	raw_peer(FI_SOCKADDR_IN6, &in, sizeof(in), REFUSED, 0);
 	raw_peer(FI_SOCKADDR_IN, &in6, sizeof(in6), REFUSED, 0);
 	raw_peer(FI_SOCKADDR_IN, &in, sizeof(in) - 4, REFUSED, 0);
@@ -134,7 +137,7 @@ static void raw_peers(void)
 	raw_peer(FI_SOCKADDR_IN, &in, sizeof(in), LET_IN, known);
 }
 
-/* Nobody has made or changed an entry. */
+/* Checks that the hellos neither made nor changed an entry. */
 static void check_entries(void)
 {
 	struct sockaddr_in in = in_named(KNOWN), got;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peers across the network whose hello was good and whose packets are not: cut off at every place, longer
- * than any may be, of no kind there is. What is no packet ends their connection, with a line in the log
- * that says why; a packet that only makes no sense is dropped, and said so. The endpoint goes on.
+ * Proves that bad packets over TCP do no harm: packets cut off at every place, too long, of unknown
+ * kinds. A malformed packet ends the connection, and the log says why. A well-formed packet without
+ * a meaning is dropped with a log line. The endpoint goes on.
  */
 #include <poll.h>
 
@@ -14,13 +14,13 @@
 
 #define HEAD(op, flags, rx, id)                                                                    \
 	((uint64_t)(op) | (uint64_t)(flags) << 8 | (uint64_t)(rx) << 16 | (uint64_t)(id) << 32)
-/* Kinds that hello.h does not name. */
+/* Kinds of packets that hello.h does not name. */
 enum { FIN = 3, PULL = 4, PUT = 8, GET, AMO, REPORTED, DONE, RESULT, FAILED };
 #define TAGGED 0x01u
 #define DATA   0x02u
 #define LONG   0x10u
 
-/* A frame, the bytes that follow it, what becomes of the connection and what the log says of it. */
+/* A packet's head, its payload bytes, whether the connection ends, and a piece of the log line. */
 static const struct bad {
 	struct frame frame;
 	size_t payload;
@@ -60,7 +60,7 @@ static struct node n;
 static fi_addr_t to;
 static unsigned int number;
 
-/* A connection that stands: both hellos are said. */
+/* Connects and exchanges good hellos. Returns the socket. */
 static int join(void)
 {
 	struct hello h = good_hello(++number);
@@ -78,7 +78,7 @@ static void say(int sock, const void *what, size_t len)
 		fail("send: %s", strerror(errno));
 }
 
-/* Until the other side has ended it, or `ms` have passed: did it? What it says is not looked at. */
+/* Waits up to `ms` for the end of the connection, discarding input. Returns whether it ended. */
 static bool ended(int sock, int ms)
 {
 	struct pollfd p = {.fd = sock, .events = POLLIN};
@@ -115,7 +115,9 @@ static void one(const struct bad *b)
 	ping(&n, to, number);
 }
 
-/* A message for nobody, and all but its last bytes; then a good end or a reset. */
+/*
+ * Sends `sent` bytes of a message of `len` bytes, then closes the connection or (`hard`) resets it.
+ */
 static void cut(size_t len, size_t sent, bool hard)
 {
 	struct frame f = {

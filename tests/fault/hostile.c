@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peers whose hello was good and whose packets are, too, but who mean ill: they ask and ask and take no
- * answer, or go on with messages though they were told to pause. Each gets as much of the endpoint's memory
- * as a limit says, and is then sent away, with a line in the log. Who comes and goes gets none.
+ * Proves that a hostile peer cannot exhaust an endpoint's memory. Peers send valid packets without
+ * an end: requests whose answers they do not read, or messages in spite of XOFF. The endpoint
+ * disconnects each at a limit and logs why. Clients that connect and leave cost no memory.
  */
 #define NODE_CAPS (FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_RMA)
 #include <poll.h>
@@ -13,11 +13,11 @@
 
 #define REGION         (1u << 20)
 #define KEY            1
-#define SPARE_KB       (800 * 1024) /* each limit is far below, what is sent far above */
-#define RAW_CLIENTS    1200         /* that come and go */
+#define SPARE_KB       (800 * 1024) /* far above each limit, far below the bytes sent */
+#define RAW_CLIENTS    1200         /* clients that connect and leave */
 #define RAW_CLIENTS_KB 512
 #define WAIT_MS        2000
-#define END_MS         10000 /* by then all that was sent has been looked at */
+#define END_MS         10000 /* the endpoint has processed everything by then */
 
 #define HEAD(op, flags, rx, id)                                                                    \
 	((uint64_t)(op) | (uint64_t)(flags) << 8 | (uint64_t)(rx) << 16 | (uint64_t)(id) << 32)
@@ -31,7 +31,7 @@ static int log_fd, ends[2];
 static struct name server_name;
 static unsigned int number;
 
-/* ---- The endpoint, which receives nothing ---- */
+/* ---- The endpoint, which posts no receive ---- */
 
 static void server(void *arg)
 {
@@ -64,7 +64,7 @@ static bool logged(const char *text)
 	return found;
 }
 
-/* When something is wrong. */
+/* Prints the begin of the server's log if the test fails. */
 static void show_log(int status, void *arg)
 {
 	char text[4096];
@@ -75,8 +75,11 @@ static void show_log(int status, void *arg)
 		fprintf(stderr, "the server's log begins:\n%.*s\n", (int)len, text);
 }
 
-/* ---- Those who come ---- */
+/* ---- The hostile peers ---- */
 
+/*
+ * Connects with a good hello. `room`: bytes of the receive buffer, 0: default. Returns the socket.
+ */
 static int join(int room)
 {
 	struct hello h = good_hello(++number);
@@ -92,7 +95,7 @@ static int join(int room)
 	return sock;
 }
 
-/* One way to ask for too much: packets that are sent `count` times. */
+/* One way to ask for too much: a packet, sent `count` times, and the log line it causes. */
 static const struct greed {
 	const char *name;
 	struct frame frame;
@@ -122,7 +125,7 @@ static const struct greed {
 	 "since it was asked to pause"},
 };
 
-/* False: the connection has ended. */
+/* Returns false if the connection has ended. */
 static bool say(int sock, const char *words, size_t len)
 {
 	while (len) {
@@ -138,7 +141,7 @@ static bool say(int sock, const char *words, size_t len)
 	return true;
 }
 
-/* Asks, and waits to be sent away: was it? */
+/* Sends the packets and waits for the end of the connection. Returns whether it ended. */
 static bool ask(const struct greed *g, int sock)
 {
 	static char words[sizeof(struct frame) + REGION];
@@ -159,7 +162,7 @@ static bool ask(const struct greed *g, int sock)
 	return poll(&end, 1, END_MS) == 1;
 }
 
-/* A real peer is served still. */
+/* Checks that a real peer can still connect and send. */
 static void come_in(const char *when)
 {
 	uint64_t end = now_ms() + WAIT_MS;
@@ -204,7 +207,7 @@ static void one(const struct greed *g)
 	close(ends[1]);
 }
 
-/* One after the other says hello and leaves; half of them under the name of the one before. */
+/* Clients say hello and leave, one after the other; half of them use the name of the one before. */
 static void come_and_go(void)
 {
 	long kb = 0;

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An endpoint sends a thousand messages and is closed as soon as all its sends have ended, its process with
- * it; the receiver is in no hurry. Every message arrives, in order, whole. The receiver has a word for the
- * sender on the way that is never read, and receives that end only with the sender.
+ * Proves that messages outlive their sender. The sender closes and exits as soon as its 1000 sends
+ * have completed; the receiver is slow. Every message arrives whole and in order, also if the
+ * receiver itself sends messages that the sender never reads.
  */
 #include "node.h"
 
 #define MESSAGES 1000
 #define LONG     300001
 #define WAIT_MS  8000
-#define LAZY_MS  400 /* that long the receiver does nothing at all */
+#define LAZY_MS  400 /* the receiver makes no progress for this long */
 
 static struct node n;
 static unsigned char out[LONG + 256], in[LONG];
 
-/* How a round goes. */
+/* Description of a round. */
 static const struct haste {
 	const char *name;
 	size_t longest;
 	unsigned int lazy_ms; /* before the receiver begins */
 	unsigned int nap_us;  /* between two messages */
-	bool talks_back;      /* the receiver sends, too, and nobody receives it */
+	bool talks_back;      /* the receiver sends too; the sender posts no receive */
 } hastes[] = {
 	{"at once", 9000, 0, 0, false},
 	{"slowly", 4000, 0, 300, false},
@@ -104,7 +104,7 @@ static void receiver(const struct haste *h, int end)
 			     e.len, fi_strerror(e.err));
 		if (memcmp(in, payload_of(i), e.len))
 			fail("%s: message %llu differs", h->name, (unsigned long long)i);
-		/* Once the sender is gone that fails. */
+		/* Fails once the sender is gone. */
 		if (h->talks_back && i % 10 == 0)
 			fi_send(n.ep, out, 3000, NULL, from, NULL);
 		usleep(h->nap_us);

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An endpoint is closed whose peer does not read, with more on its way than the peer's kernel takes. Another
- * endpoint of the domain does not wait for that, and all that was sent arrives when the peer reads at last,
- * which it answers as it goes along.
+ * Proves that a TCP link lingers after its endpoint is closed. The peer does not read, and more is
+ * sent than the kernel's buffers take. The close does not wait, another endpoint of the domain goes
+ * on, and all messages arrive when the peer reads at last, although the peer sends messages
+ * meanwhile.
  */
 #include "node.h"
 
 #define LEN      4096
-#define MOST     4000 /* messages; there is room for fewer */
-#define LAZY_MS  900  /* that long the peer does nothing */
-#define CLOSE_MS 450  /* a close that waits for it takes longer */
+#define MOST     4000 /* messages; the buffers take fewer */
+#define LAZY_MS  900  /* the peer makes no progress for this long */
+#define CLOSE_MS 450  /* a close that waits for the peer takes longer */
 #define WAIT_MS  8000
 
 static int ends[2];
 static struct name names[2];
 
-/* The second endpoint and its queues, in the domain of the first. */
+/* Opens a second endpoint with a queue of its own in the domain of the first. */
 static void open_second(struct node *second, const struct node *first)
 {
 	struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_TAGGED, .size = 4096};
@@ -58,7 +59,7 @@ static void lazy(void *arg)
 		if (e.err || e.len != LEN || memcmp(in, &heard, sizeof(heard)) != 0)
 			fail("message %u of %u: %s", heard, sent, fi_strerror(e.err));
 		if (heard++ % 64 == 0)
-			fi_send(n.ep, "?", 1, NULL, to, NULL); /* nobody takes it */
+			fi_send(n.ep, "?", 1, NULL, to, NULL); /* never received */
 	}
 	tell(ends[1], "", 1);
 	_exit(EXIT_SUCCESS);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A receiver is killed while it is being sent to, and another process takes its address. The sender
- * reaches it by the fi_addr_t it always had; what was sent to the old one never comes to the new one.
+ * Proves that a restarted peer is reached. A receiver is killed while messages are sent to it, and
+ * another process takes its address. The sender reaches the new process by the same fi_addr_t;
+ * messages sent to the dead process never reach the new one.
  */
 #include <poll.h>
 
 #include "node.h"
 
 #define GENERATIONS 40
-#define ENOUGH      20     /* messages after which a receiver is content */
+#define ENOUGH      20     /* messages that each receiver has to get */
 #define SLOTS       16     /* sends under way, at most */
-#define LONG        300001 /* bytes; every other message */
+#define LONG        300001 /* bytes of every other message */
 #define SMALL       1000
 #define DEEP        32 /* receives posted */
 #define WAIT_MS     2000
@@ -19,7 +20,7 @@ struct stamp {
 	uint32_t generation, number;
 };
 
-/* ---- Receivers: each takes the address of the one before ---- */
+/* ---- Receivers: each takes the address of its predecessor ---- */
 
 struct birth {
 	uint32_t generation;
@@ -33,7 +34,7 @@ static void post(struct node *n, unsigned char *buf)
 	must(fi_recv(n->ep, buf, LONG, NULL, FI_ADDR_UNSPEC, buf), "fi_recv");
 }
 
-/* By fi_setname or by src_addr, in turn. */
+/* Opens the node with the predecessor's address, set by fi_setname or src_addr in turn. */
 static void be_born(struct node *n, const struct birth *b)
 {
 	bool named = b->name.len != 0;
@@ -74,7 +75,7 @@ static void receiver(void *arg)
 	be_born(&n, b);
 	for (int i = 0; i < DEEP; i++)
 		post(&n, bufs[i]);
-	/* Sometimes the new one speaks first, before the sender knows that the old one died. */
+	/* Sometimes the new receiver sends first, before the sender knows that the old one died. */
 	if (b->generation % 3 == 2)
 		while (fi_send(n.ep, hello, 8, NULL, node_insert(&n, &b->sender), NULL) ==
 		       -FI_EAGAIN)
@@ -102,7 +103,7 @@ enum order { ORDER_SEND, ORDER_PAUSE, ORDER_END };
 struct word {
 	enum order order;
 	uint32_t generation;
-	bool look; /* paused: go on reading completions; sending: it did, so none is pending */
+	bool look; /* PAUSE: go on reading completions. SEND: the sender did so before */
 };
 
 struct sender {
@@ -111,7 +112,7 @@ struct sender {
 	int end, fds;
 	uint32_t number, generation;
 	unsigned char bufs[SLOTS][LONG];
-	uint32_t of[SLOTS]; /* generation + 1 of the send under way, or 0 */
+	uint32_t of[SLOTS]; /* generation + 1 of the send in this slot; 0: free */
 	unsigned char inbox[8];
 };
 
@@ -149,7 +150,7 @@ static void send_more(struct sender *s)
 	s->number++;
 }
 
-/* Sends of generations before `first` that have not ended. */
+/* Returns the number of sends of generations before `first` that have not ended. */
 static int pending(const struct sender *s, uint32_t first)
 {
 	int n = 0;
@@ -169,7 +170,7 @@ static void no_pending(struct sender *s, uint32_t first)
 		fail("%d sends to the dead never ended", pending(s, first));
 }
 
-/* A word from above: whatever went to generations before this one has ended, or is about to. */
+/* Obeys an order; checks that sends to earlier generations end, and that no descriptor leaks. */
 static void obey(struct sender *s, const struct word *w)
 {
 	if (w->order == ORDER_PAUSE || w->look)
@@ -209,7 +210,7 @@ static void sender(void *arg)
 	node_close(&s.n);
 }
 
-/* ---- From birth to death ---- */
+/* ---- Generations ---- */
 
 static void content(int end, uint32_t generation)
 {
@@ -230,7 +231,7 @@ static void halt(pid_t pid)
 		fail("a receiver ended with status %#x", (unsigned int)status);
 }
 
-/* One generation: born, content, stopped while more is sent to it, killed. */
+/* Runs one generation: start, ENOUGH messages, stopped while more are sent, killed. */
 static void live(uint32_t generation, struct birth *b, int sender_end, bool look)
 {
 	struct word send = {ORDER_SEND, generation, generation && !look},

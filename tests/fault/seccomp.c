@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * process_vm_readv and process_vm_writev refused by a seccomp filter, as containers do: before the
- * endpoint opens, or while messages flow. Long messages go on by another way, by themselves.
+ * Proves that long messages work without CMA: a seccomp filter refuses process_vm_readv and
+ * process_vm_writev, as containers do, before the endpoint opens or while messages flow. The engine
+ * changes to another protocol by itself.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -64,7 +65,7 @@ static void side(const struct plan *plan, int which)
 			lose_the_calls();
 		talk(&n, peer, (unsigned int)i, which);
 	}
-	/* Neither closes while the other still waits for an answer. */
+	/* Neither side closes while the other still waits for an answer. */
 	tell(ends[which], "", 1);
 	hear(ends[which], &(char){0}, 1);
 	node_close(&n);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The network between two endpoints goes dark: nothing arrives, nobody is told. Whatever one of them is at,
- * it ends with an error soon after FI_WEFT_PEER_TIMEOUT; when there is light again the two talk as before,
- * whether the other has noticed anything or not. A peer that merely stands still is waited for.
+ * Proves that a silent network is noticed. The network loses all packets ("dark"): operations of
+ * one endpoint end with an error soon after FI_WEFT_PEER_TIMEOUT. When the network is back, both
+ * endpoints exchange messages as before, whether or not the other one noticed. A stopped peer is
+ * waited for.
  */
 #define NODE_CAPS (FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_RMA | FI_ATOMIC)
 #include <rdma/fi_atomic.h>
@@ -13,9 +14,9 @@
 #include "talk.h"
 
 #define TIMEOUT_MS 2000
-#define SLACK_MS   4000 /* after that everything has ended */
-#define STILL_MS   6000 /* a peer stands still */
-#define ROUNDS     3    /* of talk */
+#define SLACK_MS   4000 /* all operations end within the timeout and this */
+#define STILL_MS   6000 /* the peer is stopped for this long */
+#define ROUNDS     3    /* of messages */
 #define OPS        64
 #define LONG       1000000
 
@@ -25,7 +26,7 @@ static fi_addr_t peer;
 static struct fid_mr *region;
 static uint64_t memory[64];
 static unsigned char buf[LONG];
-static struct fi_context ops[OPS]; /* operations by their number */
+static struct fi_context ops[OPS]; /* contexts of operations, by number */
 static unsigned int posted, ended, failed;
 
 static void meet_up(void)
@@ -43,14 +44,14 @@ static void part(void)
 	node_close(&n);
 }
 
-/* Both sides at once. */
+/* Exchanges messages; both sides call it. */
 static void talk_some(void)
 {
 	for (unsigned int i = 0; i < ROUNDS; i++)
 		talk(&n, peer, i, lab.which);
 }
 
-/* Looks after the endpoint until the other side says something. */
+/* Makes progress until the other side sends a byte. No operation may succeed. */
 static void stand_by(void)
 {
 	struct event e;
@@ -64,7 +65,7 @@ static void stand_by(void)
 	}
 }
 
-/* The first word after the dark is of the one who knows that it was. */
+/* Sends the first message after the dark, from the side whose operations have failed. */
 static void break_silence(void)
 {
 	struct event e;
@@ -76,14 +77,14 @@ static void break_silence(void)
 	e = node_wait(&n, TALK_MS, "the first word");
 	if (e.err)
 		fail("the first word ended with %s", fi_strerror(e.err));
-	/* It has arrived before the other one speaks, too. */
+	/* The message has arrived before the other side sends. */
 	if (lab.which == 0)
 		hear(lab.end, &(char){0}, 1);
 	else
 		tell(lab.end, "", 1);
 }
 
-/* ---- What is under way in the dark ---- */
+/* ---- Operations under way in the dark ---- */
 
 static void count(ssize_t ret, const char *what)
 {
@@ -91,7 +92,7 @@ static void count(ssize_t ret, const char *what)
 	posted++;
 }
 
-/* Much is to be sent, some of it to be answered. */
+/* Posts long sends, all with delivery complete. */
 static void send_much(void)
 {
 	for (int i = 0; i < 8; i++) {
@@ -120,7 +121,7 @@ static void ask(void)
 	      "fi_fetch_atomic");
 }
 
-/* It was never talked to before. */
+/* Posts operations to a peer that is not connected. */
 static void call(void)
 {
 	count(fi_send(n.ep, buf, 100, NULL, peer, &ops[posted]), "fi_send");
@@ -130,9 +131,9 @@ static void call(void)
 static const struct silence {
 	const char *name;
 	void (*begin)(void);
-	bool strange; /* the peer was not talked to before */
-	bool late;    /* begun only after it is dark */
-	bool asleep;  /* the peer waits far longer until it notices */
+	bool strange; /* the peer is not connected before */
+	bool late;    /* begins after the network went dark */
+	bool asleep;  /* the peer has a far longer timeout */
 } silences[] = {
 	{"sending", send_much, false, true, false},
 	{"waiting", only_wait, false, false, false},
@@ -142,7 +143,7 @@ static const struct silence {
 
 #define SILENCES (sizeof(silences) / sizeof(silences[0]))
 
-/* All of it ends in time, with an error that fits. */
+/* Checks that all operations end in time, with a fitting error. */
 static void endure(const struct silence *s)
 {
 	uint64_t end = now_ms() + TIMEOUT_MS + SLACK_MS;
@@ -166,7 +167,7 @@ static void endure(const struct silence *s)
 		     posted);
 }
 
-/* ---- The two sides; lab.which 0 is the one that has something to do ---- */
+/* ---- The two sides: `near` (lab.which 0) has operations under way, `far` none ---- */
 
 static void near(const struct silence *s)
 {
@@ -213,7 +214,7 @@ static void far(const struct silence *s)
 	part();
 }
 
-/* ---- A peer that stands still for long, with the network whole ---- */
+/* ---- A peer that is stopped for long, with a working network ---- */
 
 static void poll_good(void)
 {
@@ -253,7 +254,7 @@ static void near_still(const struct silence *s)
 	part();
 }
 
-/* Receives and sends what the other one waits for. */
+/* The stopped peer: later completes all operations of `near_still`. */
 static void far_still(const struct silence *s)
 {
 	unsigned int left;
@@ -263,7 +264,7 @@ static void far_still(const struct silence *s)
 	talk_some();
 	tell(lab.end, "", 1);
 	hear(lab.end, &left, sizeof(left));
-	left -= 5; /* those that need no receive here */
+	left -= 5; /* two receives and three one-sided operations need no receive here */
 	for (posted = 0; posted < left; posted++)
 		must(fi_trecv(n.ep, buf, LONG, NULL, peer, 0, 0, &ops[posted]), "fi_trecv");
 	must(fi_tsend(n.ep, buf, 8, NULL, peer, 1, NULL), "fi_tsend");
@@ -278,7 +279,7 @@ static void far_still(const struct silence *s)
 
 struct life {
 	struct lab lab;
-	const struct silence *silence; /* NULL: standing still */
+	const struct silence *silence; /* NULL: the stopped peer */
 };
 
 static void live(void *arg)
@@ -291,7 +292,7 @@ static void live(void *arg)
 	lab = life->lab;
 	snprintf(text, sizeof(text), "%d", long_timeout ? 15 * TIMEOUT_MS : TIMEOUT_MS);
 	setenv("FI_WEFT_PEER_TIMEOUT", text, 1);
-	setenv("FI_TCP_IFACE", "eth0", 1); /* its state is known a moment later */
+	setenv("FI_TCP_IFACE", "eth0", 1); /* named, for it is not up yet */
 	lab_enter(&lab);
 	if (lab.which == 0)
 		(s ? near : near_still)(s);
@@ -299,7 +300,7 @@ static void live(void *arg)
 		(s ? far : far_still)(s);
 }
 
-/* All at once: they mostly wait. */
+/* Runs all cases at once: they mostly wait. */
 int main(void)
 {
 	pid_t pids[SILENCES + 1][2];

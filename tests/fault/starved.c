@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A process that has no descriptor left cannot let anybody in. While it sleeps connecting clients do not keep it
- * busy, and they get in once there are descriptors again.
+ * Proves that a process without free descriptors can sleep: waiting clients, which it cannot
+ * accept, do not keep it busy, and they connect once there are descriptors again.
  */
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -10,10 +10,10 @@
 
 #define CLIENTS    3
 #define HELD       128
-#define ASLEEP     1500   /* ms */
-#define MOST_US    150000 /* processor time meanwhile; one that does not sleep uses all of it */
-#define SOON       5000   /* ms */
-#define CONNECT_MS 300    /* raw clients have connected by then */
+#define ASLEEP     1500   /* ms of sleep without descriptors */
+#define MOST_US    150000 /* processor time of that sleep; a busy loop would use all of it */
+#define SOON       5000   /* ms for a client to connect afterwards */
+#define CONNECT_MS 300    /* the clients' connect calls are done by then */
 
 static int ends[CLIENTS][2];
 static int held[HELD];
@@ -47,7 +47,7 @@ static void feed(void)
 		close(held[--batch_count]);
 }
 
-/* With a queue that one can sleep on. */
+/* Opens a node whose completion queue has a wait object. */
 static void open_sleeper(struct node *n)
 {
 	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_UNSPEC};

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A receiver that is stopped, or that never posts a receive: the sender is told -FI_EAGAIN, neither grows
- * without bound, and once the receiver goes on everything arrives, in order.
+ * Proves that flow control bounds memory. The receiver is stopped, or posts no receive: the sender
+ * gets -FI_EAGAIN, neither process grows without bound, and once the receiver goes on all messages
+ * arrive in order.
  */
 #include "node.h"
 
-#define STALL_MS 700 /* of -FI_EAGAIN and nothing else: the sender is stuck */
-/* What either may grow, in kB; the bound set for unexpected messages is part of it. */
+#define STALL_MS 700 /* nothing but -FI_EAGAIN for this long: no credits left */
+/* Each process may grow by this much (kB), which includes the limit for unexpected messages. */
 #ifndef __SANITIZE_ADDRESS__
 #define GROWTH_KB 40000
 #else
@@ -23,13 +24,13 @@ enum order { ORDER_READ, ORDER_IDLE, ORDER_END };
 static int ends[2];
 static unsigned char pattern[LONG + 509];
 
-/* Message number i, of any length. */
+/* Returns the payload of message `i`; its length is the caller's choice. */
 static const unsigned char *payload_of(uint64_t i)
 {
 	return pattern + i % 509;
 }
 
-/* ---- Receiver: idles in its library, or reads so many messages, as it is told ---- */
+/* ---- Receiver: makes progress without receives, or receives messages, as ordered ---- */
 
 struct order_word {
 	enum order order;
@@ -109,7 +110,7 @@ static int post(struct sender *s, size_t len)
 	return 1;
 }
 
-/* Sends until nothing goes any more. */
+/* Sends until credits run out, and checks the growth of both processes. */
 static void storm(struct sender *s, size_t len, pid_t pid)
 {
 	long mine = memory_of(getpid()), theirs = memory_of(pid);
@@ -158,7 +159,7 @@ static void stop(pid_t pid)
 		fail("the receiver does not stop");
 }
 
-/* Once with the receiver stopped, once with a receiver that runs but posts nothing. */
+/* Each round: once with the receiver stopped, once with a receiver that runs but posts nothing. */
 static void rounds(struct sender *s, size_t len, pid_t pid)
 {
 	for (int i = 0; i < ROUNDS; i++) {

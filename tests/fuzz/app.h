@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the application does between two things its peers do: one step at a time, as the input says. */
+/* Steps of the application under test, between steps of its peers; the input chooses each step. */
 #ifndef FUZZ_APP_H
 #define FUZZ_APP_H
 
@@ -14,7 +14,7 @@ static const uint64_t send_flags[] = {
 
 #define CHOOSE(in, table) (table)[take8(in) % (sizeof(table) / sizeof((table)[0]))]
 
-/* The buffer as one piece, or as three. */
+/* Describes the slot's buffer as one segment or three. Returns their number. */
 static inline size_t pieces(struct input *in, const struct slot *s, struct iovec iov[3])
 {
 	size_t a = s->len / 3, b = s->len / 2;
@@ -49,7 +49,10 @@ static inline void app_recv(struct input *in, enum use use)
 		struct fi_msg_tagged m = {.msg_iov = iov, .context = s};
 
 		m.iov_count = pieces(in, s, iov);
-		/* How a directed multi-receive ends when its peer is lost is another matter. */
+		/*
+		 * Not directed: the end of a directed multi-receive with a lost peer is not tested
+		 * here.
+		 */
 		m.addr = use == MULTI ? FI_ADDR_UNSPEC : from(in);
 		m.tag = take8(in) % TAGS;
 		m.ignore = take8(in) % 2 ? UINT64_MAX : 0;
@@ -110,7 +113,7 @@ static inline void app_rma(struct input *in, bool write)
 	slot_posted(s, write ? fi_writemsg(world.ep, &m, flags) : fi_readmsg(world.ep, &m, flags));
 }
 
-/* On a region, or on a tagged receive. */
+/* Posts an atomic on a region, or on a tagged receive. */
 static inline void app_atomic(struct input *in)
 {
 	static const size_t counts[] = {1, 2, 100, 512};
@@ -169,7 +172,7 @@ static inline void app_peek(struct input *in)
 	reap();
 }
 
-/* What was claimed is received. */
+/* Receives a claimed message. */
 static inline void app_claimed(struct input *in)
 {
 	struct slot *s = &world.slot[take8(in) % SLOTS];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes of any content and in any pieces on the sockets of the TCP transport, under an endpoint that is
- * at work with those who send them. What it sends itself must be frames, and names the ids that peers
- * answer with.
+ * Fuzzes the TCP transport's input: bytes of any content and in any pieces on its sockets, while
+ * the endpoint communicates with the peers that send them. The endpoint's own output must be valid
+ * packets; the ids in them serve the peers for answers.
  */
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -17,16 +17,16 @@
 
 /* The other end of a connection. */
 static struct far {
-	int sock; /* or -1 */
+	int sock; /* -1: closed */
 	struct tcp_frame frame;
-	size_t have, left; /* bytes of what we send: of the frame, of the payload to come */
+	size_t have, left; /* of the endpoint's output: bytes of `frame` read, of payload to come */
 } far[PEERS];
 
-/* The last frames that we sent to anybody. */
+/* The last heads that the endpoint sent, to any peer. */
 static struct tcp_frame sent[SENT_MAX];
 static unsigned int sent_count;
 
-/* Our own bytes are frames, one behind the other. */
+/* Checks that the endpoint's output is a sequence of valid packets. */
 static void parse(struct far *f, const unsigned char *at, size_t len)
 {
 	while (len) {
@@ -68,7 +68,7 @@ static void make_progress(void)
 	reap();
 }
 
-/* What the input writes arrives, if the connection still stands. */
+/* Writes `bytes` to the endpoint, unless the connection has ended. */
 static void write_far(struct far *f, const void *bytes, size_t len)
 {
 	const char *at = bytes;
@@ -93,7 +93,7 @@ static void connect_peer(unsigned int i)
 
 	if (peer->state == PEER_CONNECTED)
 		return;
-	/* It was lost in the middle of a send, which called anew. */
+	/* The peer was lost in the middle of a send, which began to connect again. */
 	if (peer_attempts(peer))
 		peer_failed(peer, FI_ECONNREFUSED);
 	if (far[i].sock >= 0)
@@ -107,7 +107,7 @@ static void connect_peer(unsigned int i)
 	peer_connected(peer);
 }
 
-/* The other side ends it, with or without bytes unread. */
+/* The peer closes its socket, with or without unread bytes. */
 static void hang_up(unsigned int i)
 {
 	if (far[i].sock >= 0)
@@ -121,7 +121,7 @@ static void hang_up(unsigned int i)
 		peer_failed(world.peer[i], FI_ECONNREFUSED);
 }
 
-/* A word of a frame: something small, what we said ourselves, or anything. */
+/* Returns a field's value: small, the endpoint's own (`ours`), or any. */
 static uint64_t word(struct input *in, uint64_t ours)
 {
 	switch (take8(in) % 4) {
@@ -136,7 +136,7 @@ static uint64_t word(struct input *in, uint64_t ours)
 	}
 }
 
-/* A frame that has sense; its payload is the input's, or `filler` bytes. */
+/* Sends a well-formed packet; its payload is the input's, or `filler` equal bytes. */
 static void frame(struct input *in, struct far *f)
 {
 	unsigned int op = take8(in) % WIRE_OPS, flags = take8(in);

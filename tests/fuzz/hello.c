@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A process that comes to an endpoint's listeners, or answers its own calls, with first words of any content,
- * inside the host (with descriptors of any kind) and across the network. Afterwards nobody is left, no
- * descriptor, no handshake, and every send has ended.
+ * Fuzzes connection setup: clients connect to an endpoint's listeners, or accept its connects, and
+ * send hellos of any content, over Unix sockets (with descriptors of any kind) and TCP. Afterwards
+ * no connection, descriptor or handshake is left, and every send has ended.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -23,12 +23,12 @@
 #include "xfer/worker.h"
 
 #define STEPS    60
-#define PATIENCE 20000 /* of 100 us */
+#define PATIENCE 20000 /* naps of 100 us */
 #define SLOTS    4
 #define FDS_MAX  4
 #define RING_LEN (4096 + 1024 * (8 + 64))
 
-/* Two addresses that the endpoint may call: one is answered inside the host, one across the network. */
+/* Ways to connect, and addresses for the endpoint to connect to: Unix socket, TCP. */
 enum { INSIDE, NETWORK, WAYS };
 
 static struct fi_info *info;
@@ -106,7 +106,7 @@ static void peers_listen(void)
 	MUST(!getsockname(listeners[NETWORK], (struct sockaddr *)&in, &len));
 	MUST(!addr_from_user(&names[NETWORK], FI_SOCKADDR_IN, &in, len));
 	MUST(fi_av_insert(av, &in, 1, &addrs[NETWORK], 0, NULL) == 1);
-	/* Another address of the loopback, which may well have the same number. */
+	/* Another loopback address with the same port. */
 	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
 	MUST(!addr_from_user(&names[INSIDE], FI_SOCKADDR_IN, &in, len));
 	MUST(fi_av_insert(av, &in, 1, &addrs[INSIDE], 0, NULL) == 1);
@@ -123,7 +123,7 @@ static void make_progress(void)
 	struct fi_cq_entry e;
 	ssize_t ret;
 
-	worker->armed = true; /* this progress call looks at the sockets, too */
+	worker->armed = true; /* makes this progress call poll the sockets too */
 	worker_progress(worker);
 	while ((ret = fi_cq_read(cq, &e, 1)) != -FI_EAGAIN) {
 		if (ret == -FI_EAVAIL)
@@ -134,7 +134,7 @@ static void make_progress(void)
 	}
 }
 
-/* ---- The others ---- */
+/* ---- The clients ---- */
 
 static void slot_close(unsigned int i, bool hard)
 {
@@ -148,7 +148,10 @@ static void slot_close(unsigned int i, bool hard)
 	slots[i].sock = -1;
 }
 
-/* Comes to the endpoint's listener; from an address of its own, so that no port number is used up. */
+/*
+ * Connects to the endpoint's listener, each time from another address, so that ports do not run
+ * out.
+ */
 static void come(unsigned int i, int way)
 {
 	static uint32_t count;
@@ -175,7 +178,7 @@ static void come(unsigned int i, int way)
 	slots[i].way = way;
 }
 
-/* The endpoint has called. */
+/* Accepts a connect of the endpoint. */
 static void answer(unsigned int i, int way)
 {
 	slot_close(i, true);
@@ -199,7 +202,7 @@ static void heard_close(void)
 	}
 }
 
-/* What the endpoint says first is a hello; what follows is no matter of this test. */
+/* Checks that the endpoint's first message is a hello; later packets are not checked. */
 static void hear(unsigned int i)
 {
 	char control[CMSG_SPACE(WIRE_FDS * sizeof(int))];
@@ -226,7 +229,7 @@ static void hear(unsigned int i)
 	memcpy(heard_fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
 }
 
-/* A ring, a table of regions, or what claims to be one: its first bytes are the input's. */
+/* Returns a file like a ring or table of regions, whose first bytes are the input's. */
 static int file_fd(struct input *in, int seals)
 {
 	unsigned char bytes[512];
@@ -301,7 +304,7 @@ static void say(struct input *in, unsigned int i, const void *bytes, size_t len)
 		close(fds[--count]);
 }
 
-/* A hello as it should be, but for some bytes. */
+/* Sends a good hello with some bytes changed. */
 static void say_hello(struct input *in, unsigned int i)
 {
 	struct wire_hello hello = {.magic = WIRE_MAGIC,
@@ -323,7 +326,7 @@ static void say_hello(struct input *in, unsigned int i)
 	patches = take8(in);
 	for (unsigned int n = patches % 16; n; n--)
 		bytes[take16(in) % whole] = take8(in);
-	/* In two pieces, or with something behind it. */
+	/* In one piece; or in two, with extra bytes at the end. */
 	len = patches & 64 ? take16(in) % whole : sizeof(hello);
 	say(in, i, bytes, len);
 	if (patches & 128) {
@@ -383,7 +386,7 @@ static unsigned int lowest_fd(void)
 	return (unsigned int)fd;
 }
 
-/* Those who called and were not answered. */
+/* Refuses connects of the endpoint that no client accepted. */
 static void refuse_all(void)
 {
 	int sock;
@@ -401,7 +404,7 @@ static bool quiet(void)
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
 		peers++;
-		/* It waits for a call that never comes. */
+		/* The peer waits for the other side's connect, which never comes. */
 		if (peer->state == PEER_CROSSED)
 			peer_failed(peer, FI_ETIMEDOUT);
 		if (peer->state != PEER_IDLE)
@@ -411,7 +414,7 @@ static bool quiet(void)
 	return worker->acceptor.count == 0;
 }
 
-/* The kernel takes its time now and then, across the network. */
+/* Closes all connections and waits until the endpoint noticed: TCP takes time. Checks for leaks. */
 static void quiesce(unsigned int fds)
 {
 	for (unsigned int i = 0; i < SLOTS; i++)
@@ -445,7 +448,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (unsigned int i = 0; i < SLOTS; i++)
 			slots[i].sock = -1;
 	}
-	fds = lowest_fd(); /* the fuzzer opens some itself */
+	fds = lowest_fd(); /* libFuzzer opens descriptors itself */
 	for (int i = 0; i < STEPS && in.left; i++)
 		step(&in);
 	quiesce(fds);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The fuzzer's bytes, read as choices; at their end every choice is 0. */
+/* The fuzzer's input, read as a sequence of choices; after its end every choice is 0. */
 #ifndef FUZZ_INPUT_H
 #define FUZZ_INPUT_H
 
@@ -15,7 +15,7 @@ struct input {
 	size_t left;
 };
 
-/* What must hold whatever the bytes are. */
+/* Aborts unless the condition holds: it must, for every input. */
 #define MUST(condition)                                                                            \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \
@@ -24,7 +24,7 @@ struct input {
 		}                                                                                  \
 	} while (0)
 
-/* Up to `len` bytes; how many there were. The rest of *to is 0. */
+/* Reads up to `len` bytes, fills the rest of *to with 0. Returns the number of bytes read. */
 static inline size_t take(struct input *in, void *to, size_t len)
 {
 	size_t n = len < in->left ? len : in->left;

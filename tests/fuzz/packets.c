@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packets of any content, to an endpoint that is at work with the peers that send them. The link is
- * none: it takes packets as far as the input gives it room, zero-copy ones fragment by fragment, and remembers the
- * ids in them, so that the peers can answer what was really asked.
+ * Fuzzes the engine's packet handling: packets of any content, while the endpoint communicates with
+ * the peers that send them. The link is fake: it accepts as many packets as the input allows, holds
+ * some zero-copy packets back, and records ids, so that peers can answer real requests.
  */
 #include "app.h"
 #include "link/upcall.h"
@@ -19,13 +19,13 @@ struct far {
 	size_t zcopy_count;
 };
 
-/* What was sent last to anybody. */
+/* The last packets that the endpoint sent, to any peer. */
 static struct {
 	uint64_t head, tag;
 } sent[SENT_MAX];
 static unsigned int sent_count;
 
-/* The bytes sent are there to be read. */
+/* Reads all bytes sent, so that the sanitizer checks them. */
 static void look_at(const struct iovec *iov, size_t count)
 {
 	static unsigned char copy[PACKET];
@@ -79,7 +79,7 @@ static int far_send(struct link *link, const void *buf, size_t len, uint64_t dat
 	return far_put((struct far *)link, &p, &iov, 1, false);
 }
 
-/* The rest of what was sent zero-copy is read, from where it lies. */
+/* Reads a zero-copy packet that was held back, from the application's memory. */
 static int far_zcopy_copy_out(struct link *link)
 {
 	struct far *f = (struct far *)link;
@@ -122,7 +122,7 @@ static void connect_peer(struct peer *peer)
 	peer_connected(peer);
 }
 
-/* A word of a packet: anything, something small, or what we said ourselves. */
+/* Returns a field's value: small, the endpoint's own (`ours`), or any. */
 static uint64_t word(struct input *in, uint64_t ours)
 {
 	switch (take8(in) % 4) {
@@ -137,7 +137,7 @@ static uint64_t word(struct input *in, uint64_t ours)
 	}
 }
 
-/* op, flags, context, id, tag, data, length, payload. */
+/* Delivers a packet. Input: op, flags, receive context, id, tag, data, length, payload. */
 static void packet(struct input *in, struct peer *peer)
 {
 	unsigned int op = take8(in), flags = take8(in), rx = take8(in);

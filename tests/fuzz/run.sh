@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Builds the fuzzers of this folder and the library under the address and the undefined behaviour sanitizer, and runs
-# each for FUZZ_SECONDS, two at once. What they find worth keeping stays in the build folder; what breaks them is shown.
+# Builds the fuzzers of this folder and the library with the address and undefined behaviour
+# sanitizers. Runs each for FUZZ_SECONDS, two at once. New corpus entries stay in the build folder;
+# the log of a crash is printed.
 # TIMEOUT=260
 set -u
 cd "$(dirname "$0")/../.." || exit
@@ -25,10 +26,10 @@ echo 'int LLVMFuzzerTestOneInput(const char *data, long len); int LLVMFuzzerTest
 
 make -s -j2 BUILD="$work" CC=clang CFLAGS="${flags[*]} -fsanitize=fuzzer-no-link" "$work/libfabric.a" >"$work/make.log" 2>&1 ||
 	{ tail -n 20 "$work/make.log" && exit 1; }
-# What it is linked with.
+# Libraries to link with.
 libs=$(sed -n 's/^LIBS = //p' config.mk)
 
-# fuzz NAME: builds it, runs it; its log is NAME.log.
+# fuzz NAME: builds and runs a fuzzer; its log is NAME.log.
 fuzz() {
 	local name=$1
 	# shellcheck disable=SC2086 # LIBS is a list of words
@@ -39,7 +40,7 @@ fuzz() {
 			-artifact_prefix="$work/$name." "$work/corpus/$name" "tests/fuzz/corpus/$name" >>"$work/$name.log" 2>&1
 }
 
-# The figures of a run: how much of the code was reached, how many inputs there were.
+# figures LOG: prints the number of inputs and of edges covered.
 figures() {
 	awk '/ cov: / { for (i = 1; i < NF; i++) if ($i == "cov:") cov = $(i + 1) }
 		/^stat::number_of_executed_units:/ { runs = $2 }
@@ -47,7 +48,7 @@ figures() {
 }
 
 failed=0 names=() pids=()
-# await N: until no more than N still run.
+# await N: waits until at most N fuzzers run; reports each that ended.
 await() {
 	while [ ${#pids[@]} -gt "$1" ]; do
 		if wait "${pids[0]}"; then

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The endpoint under test, its application and what must hold of them: every operation the application
- * begins ends exactly once, its buffer is not touched afterwards, memory that nobody may write stays as
- * it is, and once all peers are gone and all receives cancelled the engine holds nothing. Buffers are
- * allocated to their very size, so that the sanitizer sees a byte too many. The world outlives an input;
- * world_quiesce puts it back to where it was.
+ * The endpoint under test, its application, and the invariants: every operation ends exactly once,
+ * its buffer is not touched afterwards, peers change no memory without write access, and the engine
+ * holds no request once all peers are lost and all receives cancelled. Buffers have exactly their
+ * size, so that the sanitizer sees a byte too many. The world serves many inputs; world_quiesce
+ * resets it.
  */
 #ifndef FUZZ_WORLD_H
 #define FUZZ_WORLD_H
@@ -29,18 +29,18 @@
 #define REGION 4096
 #define TX_MAX 16
 
-/* Keys of our regions, whose addresses count from 0. */
+/* Keys of the registered regions; addresses in them count from 0. */
 enum { KEY_ALL = 1, KEY_READ, KEY_WRITE, KEYS };
 
-/* What a slot is in use for. */
+/* The use of a slot. */
 enum use {
 	FREE,
-	SEND, /* anything that is sent, one-sided operations too */
+	SEND, /* a send or one-sided operation */
 	RECV,
 	MULTI,
 	PEEK,
-	CLAIM,   /* a peek that claims what it finds */
-	CLAIMED, /* a message stands behind the context */
+	CLAIM,   /* a peek that claims the message it finds */
+	CLAIMED, /* the context holds a claimed message */
 };
 
 struct slot {
@@ -69,7 +69,7 @@ static struct {
 	struct area memory[KEYS], copy[KEYS];
 } world;
 
-/* ---- The log is written, and read by nobody. ---- */
+/* ---- The log: every line is formatted and dropped ---- */
 
 static bool log_all(const char *prov, int level, int subsys)
 {
@@ -110,7 +110,7 @@ static inline void slot_free(struct slot *s)
 	*s = (struct slot){.use = FREE};
 }
 
-/* The call was refused: no completion will come of it. */
+/* Frees the slot if the call failed: no completion will come. */
 static inline void slot_posted(struct slot *s, ssize_t ret)
 {
 	if (ret)
@@ -152,7 +152,7 @@ static inline void ended(struct slot *s, const struct fi_cq_tagged_entry *e, int
 	}
 }
 
-/* Reads all completions; what peers write with data for us has no context. */
+/* Reads all completions. Those of a peer's write with CQ data have no context. */
 static inline void reap(void)
 {
 	struct fi_cq_tagged_entry e;
@@ -185,7 +185,7 @@ static inline void memory_fill(void)
 	memcpy(world.memory, world.copy, sizeof(world.copy));
 }
 
-/* What no peer was allowed to write; the rest is as it was, from now on. */
+/* Checks memory that no peer may write; restores the regions that peers may write. */
 static inline void memory_check(void)
 {
 	for (unsigned int i = 0; i < KEYS; i++) {
@@ -217,7 +217,7 @@ static inline void region_close(uint64_t key)
 	world.mr[key] = NULL;
 }
 
-/* Peers are called 127.0.0.1:1 and so on: nobody is there. */
+/* Inserts peers with addresses 127.0.0.1:1 and up, where nobody listens. */
 static inline void peers_insert(void)
 {
 	for (unsigned int i = 0; i < PEERS; i++) {
@@ -261,7 +261,7 @@ static inline void world_open(void)
 	peers_insert();
 }
 
-/* Takes what nobody has received, until nothing is kept. */
+/* Receives or discards all claimed and unexpected messages. */
 static inline void unexpected_drain(void)
 {
 	struct rx *rx = ep_of(world.ep)->rx;
@@ -288,7 +288,7 @@ static inline void unexpected_drain(void)
 	}
 }
 
-/* All peers are idle. Everything else ends now. */
+/* Ends all operations and checks the invariants. All peers are idle. */
 static inline void world_quiesce(void)
 {
 	for (unsigned int i = 0; i < SLOTS; i++)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What was accepted arrives, whatever its sender does next, over RDMA: tests/fault/accepted.c, between endpoints of one
-# device. What is injected by fi_inject_write (the fourth operation, from 0 on) goes as a message, and as the devices'
-# own affair.
+# Accepted operations arrive over RDMA whatever their sender does next: tests/fault/accepted.c,
+# between endpoints of one device. fi_inject_write (operation 4, counted from 0) goes as a message,
+# and as a write by the devices.
 # TIMEOUT=240
 . "$(dirname "$0")/lab.bash"
 

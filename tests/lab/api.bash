@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # what lab.bash sets
-# Sourced by the tests that run cases of the API's tests over RDMA devices.
+# Sourced by tests that run cases of API tests over RDMA devices.
 . "$(dirname "${BASH_SOURCE[0]}")/lab.bash"
 export HW=verbs
 
-# run PROGRAM CASE...: each of them is run and passes.
+# run PROGRAM CASE...: runs each case, which must pass.
 run() {
 	local name program=$1
 	shift

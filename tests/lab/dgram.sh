@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Datagram endpoints of the provider "verbs": two processes of ours, and fi_pingpong as Debian built it, between two devices
-# and from a device to itself. Nothing is left on the devices.
+# Datagram endpoints of the provider "verbs": two processes of this project, and Debian's
+# fi_pingpong, between two devices and from a device to itself. Nothing is left on the devices.
 # TIMEOUT=240 KERNELS=all
 . "$(dirname "$0")/lab.bash"
 need rdma fi_pingpong ip
@@ -16,7 +16,7 @@ for to in 1 0; do
 	cat "$work/out"
 done
 
-# interface ADDRESS: whose it is.
+# interface ADDRESS: prints the interface with this address.
 interface() {
 	ip -o -4 addr show | awk -v address="$1" '{ split($4, a, "/") } a[1] == address { print $2 }'
 }

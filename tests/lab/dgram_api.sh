@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The API's tests of datagrams over a device's. Left out are those of IP addresses (dgram_raw, the IPv6 ones, a name given
-# back at once), of multicast, and of what only the kernel's sockets promise.
+# API tests of datagrams over a device. Leaves out tests of IP addresses (dgram_raw, the IPv6 cases,
+# a name freed at once), of multicast, and of promises of kernel sockets only.
 # TIMEOUT=150
 . "$(dirname "$0")/api.bash"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two endpoints for datagrams of the provider "verbs" in one process, which keep sending to each other
- * while somebody does something to the devices:
+ * Two datagram endpoints of the provider "verbs" in one process, which keep sending to each other
+ * while a script changes the devices:
  *
  *	dgram_fault WISH ADDRESS ADDRESS
  *
- * It prints "going" when enough has arrived both ways. WISH says what is to follow:
+ * Prints "going" when enough has arrived both ways. WISH is the expected outcome:
  *
- *	go-on  a signal USR1 asks for as much again, both ways
- *	gone   the receives of the first end by an error, more is refused, and the second goes on by itself
- *	sleep  the same, the first being asleep meanwhile
+ *	go-on  after a signal USR1, as much arrives again, both ways
+ *	gone   receives of the first end fail, its calls are refused, and the second end works on
+ *	sleep  the same, with the first end asleep meanwhile
  */
 #define LIMIT 100
 #include <rdma/fabric.h>
@@ -94,7 +94,9 @@ static void begin(struct end *e)
 		receive(e, e->in[i]);
 }
 
-/* What has completed; false: nothing. Of sends nobody wants to know. */
+/*
+ * Takes one completion, waiting up to `ms`. Returns false if there is none. Counts receives only.
+ */
 static bool look(struct end *e, int ms)
 {
 	struct fi_cq_err_entry err = {0};
@@ -117,7 +119,7 @@ static bool look(struct end *e, int ms)
 	return true;
 }
 
-/* A datagram may be lost, and a link that is down may have no way: another follows. */
+/* Sends once. Loss is accepted, and also that a link that is down has no route: another follows. */
 static void say(struct end *e)
 {
 	ssize_t ret = fi_send(e->ep, e->out, LEN, NULL, e->peer, NULL);
@@ -192,7 +194,7 @@ int main(int argc, char **argv)
 	alarm(LIMIT);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGUSR1, nudge);
-	open_end(&a, argv[2]); /* what is opened once for the process is there */
+	open_end(&a, argv[2]); /* opens what stays open for the process */
 	close_end(&a);
 	fds = count_fds(getpid());
 	open_end(&a, argv[2]);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Datagram endpoints of the provider "verbs" whose link goes down and comes back, and whose device is taken away.
+# Datagram endpoints of the provider "verbs" whose link goes down and up, and whose device is
+# removed.
 # TIMEOUT=120 KERNELS=all
 . "$(dirname "$0")/faults.bash"
 

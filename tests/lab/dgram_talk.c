@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two processes with an endpoint of type FI_EP_DGRAM of the provider "verbs" each, at two addresses:
- * dgram_talk 10.77.0.1 10.77.1.1. What one sends the other checks, a case a line; they meet, and tell
- * each other their names, over a socket.
+ * Two processes with an FI_EP_DGRAM endpoint of the provider "verbs" each, at two addresses:
+ * dgram_talk 10.77.0.1 10.77.1.1. Each checks what the other sends. A case prints a line. The
+ * processes synchronize, and exchange names, over a socket.
  */
 #include <arpa/inet.h>
 #include <rdma/fabric.h>
@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WAIT_S 60 /* seconds */
+#define WAIT_S 60 /* limit in seconds */
 #define NAME   32 /* bytes of FI_ADDR_IB_UD */
 
 #define CHECK(cond)                                                                                \
@@ -31,7 +31,7 @@
 
 static const char *now = "start";
 static bool sender;
-static int line; /* to the other process */
+static int line; /* socket to the other process */
 static struct fi_info *info;
 static struct fid_fabric *fabric;
 static struct fid_domain *domain;
@@ -66,7 +66,7 @@ static void meet(void)
 	CHECK(write(line, &byte, 1) == 1 && read(line, &byte, 1) == 1);
 }
 
-/* ---- Opening ----------------------------------------------------------------------------------- */
+/* ---- Opening --------------------------------------------------------------------------------- */
 
 static void look_up(const char *address)
 {
@@ -80,7 +80,7 @@ static void look_up(const char *address)
 	CHECK(info->src_addrlen == NAME);
 	most = info->ep_attr->max_msg_size;
 	CHECK(most >= 256 && most <= 4096);
-	/* What was found is found again, and nothing that promises more. */
+	/* An entry as hints finds itself, and no entry with more capabilities. */
 	hints->addr_format = FI_ADDR_IB_UD;
 	hints->src_addr = malloc(NAME);
 	memcpy(hints->src_addr, info->src_addr, NAME);
@@ -123,7 +123,7 @@ static void close_all(void)
 	fi_freeinfo(info);
 }
 
-/* ---- Completions ------------------------------------------------------------------------------- */
+/* ---- Completions ----------------------------------------------------------------------------- */
 
 static struct fi_cq_msg_entry done(uint64_t flags, void *context, fi_addr_t *from)
 {
@@ -149,9 +149,9 @@ static void send_one(const void *buf, size_t len)
 	done(FI_MSG | FI_SEND, out, NULL);
 }
 
-/* ---- Cases ------------------------------------------------------------------------------------- */
+/* ---- Cases ----------------------------------------------------------------------------------- */
 
-/* From whom nobody knows it comes with its sender's name. */
+/* A datagram of an unknown sender comes with the sender's name. */
 static void unknown_sender(void)
 {
 	unsigned char from[NAME];
@@ -241,7 +241,7 @@ static void truncated(void)
 	CHECK(fi_cq_readerr(cq, &err, 0) == 1 && err.err == FI_ETRUNC && err.olen == 90);
 }
 
-/* One buffer for several, and several announced by FI_MORE. */
+/* A multi-receive buffer, and sends with FI_MORE. */
 static void several(void)
 {
 	struct fi_msg msg = {.msg_iov = &(struct iovec){sender ? out : in, sender ? 100 : 1000},
@@ -249,7 +249,7 @@ static void several(void)
 			     .addr = peer,
 			     .context = out};
 
-	size_t least = 100; /* bytes of a message: with fewer left the buffer is given back */
+	size_t least = 100; /* the buffer is released when fewer bytes are left */
 
 	if (!sender) {
 		OK(fi_setopt(&ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least,
@@ -274,7 +274,7 @@ static void several(void)
 	}
 }
 
-/* More than anybody waits for: some are lost, those that are not come whole, and then it goes on. */
+/* More datagrams than receives: some are lost, the others are complete, and later ones arrive. */
 static void flood(void)
 {
 	unsigned int came = 0;
@@ -296,7 +296,7 @@ static void flood(void)
 
 		OK(fi_recv(ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, in));
 		while ((n = fi_cq_sread(cq, &entry, 1, NULL, 500)) == -FI_EAGAIN && !last) {
-			last = true; /* that was all; the receive gets the one below */
+			last = true; /* no more; the receive gets "last" */
 			meet();
 		}
 		CHECK(n == 1);
@@ -315,7 +315,7 @@ static void flood(void)
 	}
 }
 
-/* As the kernel has it: what changes the state of a queue pair. */
+/* The kernel's command that changes the state of a queue pair. */
 struct change {
 	uint32_t command; /* 26 */
 	uint16_t in_words, out_words;
@@ -325,7 +325,7 @@ struct change {
 	unsigned char state, rest[15];
 };
 
-/* Whatever queue pairs this process has get into the state they have after an error. */
+/* Moves all queue pairs of this process to the error state. */
 static void break_pairs(void)
 {
 	struct change c = {
@@ -344,13 +344,13 @@ static void break_pairs(void)
 	CHECK(broken == 1);
 }
 
-/* Reads the queue until nothing has come for a while. */
+/* Reads the queue until no completion has come for a while. */
 static void rest(void)
 {
 	CHECK(fi_cq_sread(cq, &(struct fi_cq_msg_entry){0}, 1, NULL, 300) == -FI_EAGAIN);
 }
 
-/* The device gives one side's queue pair up, while it is to receive, and while it sends. */
+/* The device breaks one side's queue pair, while it waits to receive and while it sends. */
 static void mended(void)
 {
 	if (!sender)
@@ -365,7 +365,7 @@ static void mended(void)
 		send_one("again", 6);
 	else
 		CHECK(got(in) == 6 && !strcmp(in, "again"));
-	/* What it is handed before it notices is lost. */
+	/* Sends posted before the endpoint notices are lost. */
 	if (!sender)
 		OK(fi_recv(ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, in));
 	meet();
@@ -386,7 +386,7 @@ static void mended(void)
 		send_one("back", 5);
 }
 
-/* What was sent when the endpoint was closed comes. */
+/* Datagrams sent before the endpoint was closed arrive. */
 static void parting(void)
 {
 	int came = 0;

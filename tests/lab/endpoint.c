@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opens an endpoint as a client that names nothing gets it, and says what the process came to:
+ * Opens an endpoint as a client without hints does, and prints the memory of the process:
  *
- *	endpoint 64			fails if it was ever more than 64 MiB in memory, with what devices
- *					have pinned of it counted once more
+ *	endpoint 64			fails if it was ever larger than 64 MiB; memory pinned
+ *					by devices counts twice
  *	endpoint 64 verbs		the same with a provider's name
  *	endpoint 64 verbs msg		and another type of endpoint: rdm, msg or dgram
  */
@@ -27,7 +27,7 @@ static void must(int ret, const char *call)
 	exit(EXIT_FAILURE);
 }
 
-/* KiB, a line of what the kernel says of the process. */
+/* Returns a line of /proc/self/status, in KiB. */
 static long status(const char *name)
 {
 	FILE *file = fopen("/proc/self/status", "r");
@@ -47,7 +47,7 @@ static long status(const char *name)
 	return kib;
 }
 
-/* RDMA devices this process has open. */
+/* Returns the number of RDMA devices that this process has open. */
 static unsigned int devices(void)
 {
 	static const char node[] = "/dev/infiniband/uverbs";

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The examples of one-sided communication and of collectives over queue pairs. Each starts its processes itself and checks
-# its own results.
+# The examples of one-sided communication and collectives over queue pairs. Each starts its
+# processes and checks its results itself.
 # TIMEOUT=200
 . "$(dirname "$0")/lab.bash"
 provider='verbs;ofi_rxm'
 
-# example LINES PATTERN PROGRAM OPTION...: it succeeds within its time, and so many of its lines are like this.
+# example LINES PATTERN PROGRAM OPTION...: succeeds in time and prints LINES lines that match.
 example() {
 	local out
 	out=$(timeout $((20 * ${SLOWER:-1})) "$BUILD/bin/$3" -p "$provider" "${@:4}" 2>&1) || fail "${*:3}: $out"

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # what lab.bash sets
-# Sourced by the tests that take devices and links away: only in the guest, whose they are.
+# Sourced by tests that take down links and remove devices: only in the lab's virtual machine.
 . "$(dirname "${BASH_SOURCE[0]}")/lab.bash"
 need rdma ip
 [ -n "${LAB_GUEST-}" ] || skip "devices and links are taken away only in the lab's guest"
 interface=()
 for n in 0 1; do interface+=("$(ip -o -4 addr show to "${address[n]}" | awk '{ print $2; exit }')"); done
-patience=$((10 * ${SLOWER:-1})) # seconds; a send is given up after 7 tries of 0.27 s
+patience=$((10 * ${SLOWER:-1})) # seconds; the device fails a send after 7 tries of 0.27 s
 export LD_LIBRARY_PATH=$BUILD FI_WEFT_PEER_TIMEOUT=$((3000 * ${SLOWER:-1}))
 ulimit -l unlimited
 
@@ -14,7 +14,8 @@ objects() {
 	rdma resource show | sed 's/ctx [0-9]*//; s/^[0-9]*: //' | sort
 }
 
-# What goes with a link that is set down: $work/routes and $work/routes6 are batches for ip that bring it back.
+# Routes lost with a link that goes down: $work/routes and $work/routes6 are batches for ip that
+# restore them.
 for n in 0 1; do
 	echo 1 >"/proc/sys/net/ipv6/conf/${interface[n]}/keep_addr_on_down"
 done
@@ -25,7 +26,7 @@ for family in -4 -6; do
 	ip "$family" route show table 100 | sed 's/^/route replace /; s/ *$/ table 100/' >>"$batch"
 done
 
-# down: the link of host 0 goes, and host 1 has no carrier.
+# down: takes down the link of host 0; host 1 loses its carrier.
 down() {
 	ip link set "${interface[0]}" down || fail "the link is not to be set down"
 }
@@ -35,13 +36,13 @@ up() {
 		fail "the link does not come back"
 }
 
-# flap: down and up again.
+# flap: takes the link down and up again.
 flap() {
 	{ echo "link set ${interface[0]} down" && echo "link set ${interface[0]} up" && cat "$work/routes"; } >"$work/flap"
 	ip -4 -batch "$work/flap" && ip -6 -batch "$work/routes-6" || fail "the link does not come back"
 }
 
-# dark: what the hosts send each other gets lost, and nobody is told; until light.
+# dark: silently drops all packets between the hosts until `light`.
 dark() {
 	local family n
 	for family in -4 -6; do
@@ -55,7 +56,8 @@ light() {
 	ip -4 rule flush pref 5 && ip -6 rule flush pref 5 || fail "the wire stays dark"
 }
 
-# apart: what root sends to host 1 and nobody to host 0 by TCP takes the wire or does not go, as if each were at the other host.
+# apart: TCP from root to host 1, and from nobody to host 0, takes the wire or is dropped, as
+# between two hosts.
 apart() {
 	local n who=(0 65534)
 	for n in 0 1; do
@@ -65,10 +67,11 @@ apart() {
 	done
 }
 
-# After a test that fails, too.
+# Runs after a failed test too.
 trap '{ for n in 5 15 16; do ip -4 rule flush pref $n; ip -6 rule flush pref $n; done; } 2>/dev/null; end_all' EXIT
 
-# remove: takes the device of host 0 away; $removal is the process that waits for it, as the kernel does for its users.
+# remove: removes the device of host 0. $removal is the process that waits for that, as the kernel
+# waits for the device's users.
 remove() {
 	start rdma link del "${device[0]}"
 	removal=$pid
@@ -93,7 +96,8 @@ going() {
 	[ "$(grep -c '^going$' "$work/out")" -eq "$1" ]
 }
 
-# busy SIDES PROGRAM OPTION...: so many of its sides say that they are going; $talk is its process.
+# busy SIDES PROGRAM OPTION...: starts the program and waits until SIDES sides print "going"; $talk
+# is its process.
 busy() {
 	start timeout 100 "$BUILD/t/lab_$2" "${@:3}" >"$work/out" 2>&1
 	program=$pid
@@ -102,18 +106,18 @@ busy() {
 	sleep 0.3
 }
 
-# said LINE: the program has said something like it.
+# said LINE: the program has printed a line like this.
 said() {
 	grep -qE "$1" "$work/out"
 }
 
-# told SECONDS WHY: within so many one of the sides says that this is what ended its operations. The other one may hear
-# no more than that it did, and say so earlier.
+# told SECONDS WHY: within SECONDS one of the sides prints that WHY ended its operations. The other
+# side may only get, and earlier, that the peer's operations ended.
 told() {
 	within "$1" said "was told: $2" || fail "nobody is told '$2' within $1 s: $(cat "$work/out")"
 }
 
-# over WHAT LINE...: the program ends well, with such lines among what it says.
+# over WHAT LINE...: the program succeeds, and its output has such lines.
 over() {
 	local what=$1 start=$SECONDS line
 	within $((3 * patience)) ended "$program" || fail "$what: it does not end: $(cat "$work/out")"

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2034 # what is set here is used by those who source it
-# Sourced by the tests of this folder, which need RDMA devices. It sets, for each of two hosts, 0 and 1, $device, $address
-# (IPv4), $gid (the index of that address's GID). A machine with one device plays both hosts with it.
+# Sourced by the tests of this folder, which need RDMA devices. For each of two hosts, 0 and 1, sets
+# $device, $address (IPv4), $gid (the index of that address's GID). A machine with one device uses
+# it for both hosts.
 . "$(dirname "${BASH_SOURCE[0]}")/../client/ours.bash"
 device=() address=() gid=()
 
-# address_of GID: the IPv4 address in it, or nothing.
+# address_of GID: prints the IPv4 address in it, or nothing.
 address_of() {
 	local word
 	IFS=: read -ra word <<<"$1"
@@ -13,19 +14,19 @@ address_of() {
 	printf '%d.%d.%d.%d' 0x"${word[6]:0:2}" 0x"${word[6]:2}" 0x"${word[7]:0:2}" 0x"${word[7]:2}"
 }
 
-# gid_of PORT: the index and the IPv4 address of its first GID for RoCE v2 that is one, or nothing.
+# gid_of PORT: prints index and IPv4 address of its first such RoCE v2 GID, or nothing.
 gid_of() {
 	local type index found
 	for type in "$1"/gid_attrs/types/*; do
 		index=${type##*/}
-		[ "$(cat "$type" 2>/dev/null)" = 'RoCE v2' ] || continue # most indexes are empty: the kernel fails the read
+		[ "$(cat "$type" 2>/dev/null)" = 'RoCE v2' ] || continue # most indexes are empty, and reading them fails
 		found=$(address_of "$(cat "$1/gids/$index")") || continue
 		echo "$index $found"
 		return
 	done
 }
 
-# find_devices: those whose first port is active and has an IPv4 address.
+# find_devices: devices whose first port is active and has an IPv4 address.
 find_devices() {
 	local port index found
 	for port in /sys/class/infiniband/*/ports/1; do
@@ -39,13 +40,13 @@ find_devices
 if [ ${#device[@]} -eq 0 ]; then ${LAB_GUEST:+fail} skip "no RDMA device with an IPv4 address here"; fi
 if [ ${#device[@]} -eq 1 ]; then device+=("${device[0]}") address+=("${address[0]}") gid+=("${gid[0]}"); fi
 
-# rdma_listening PORT: somebody accepts connections of the connection manager there.
+# rdma_listening PORT: succeeds if the RDMA connection manager listens on this port.
 rdma_listening() {
 	rdma resource show cm_id | grep -q "state LISTEN .*:$1 "
 }
 
-# pair READY SERVER... -- CLIENT...: both succeed, the client being started once "READY $port" is true. What they say is
-# in $work/server and $work/client.
+# pair READY SERVER... -- CLIENT...: starts the client once "READY $port" succeeds; both must
+# succeed. Their output is in $work/server and $work/client.
 pair() {
 	local ready=$1 one command=()
 	shift

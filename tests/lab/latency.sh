@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# How long 8 bytes take one way, beside what perftest's ib_send_lat needs for them, and how fast writes of 64 KiB are,
-# beside its ib_write_bw: in the same boot, each side on a CPU of its own, in rounds. Each is compared with its neighbour of
-# the round, and of the rounds' ratios the median counts. It wants a machine that has nothing else to do.
+# One-way time of 8 bytes beside perftest's ib_send_lat, and bandwidth of writes of 64 KiB beside
+# ib_write_bw: in one boot, each side on its own CPU, in rounds. Each figure is compared with its
+# neighbour in the round; the median of the rounds' ratios counts. Needs an idle machine.
 #     ROUNDS, TIMES, WRITES    runs of each (5), exchanges of a run (1000), writes of a run (500)
-# Of the exchanges of a run the median is taken, after some that nobody times: whatever a machine is at besides spoils a
-# mean, and that of fi_pingpong is from the first message on, which waits until two endpoints are connected.
+# The median of a run is taken, after untimed exchanges: other processes of a machine spoil a mean.
+# fi_pingpong's mean includes the first message, which waits for the connection.
 # TIMEOUT=300
 . "$(dirname "$0")/lab.bash"
 need ib_send_lat ib_write_bw taskset rdma awk
 times=${TIMES:-1000} rounds=${ROUNDS:-5} writes=${WRITES:-500}
-depth=16 # writes under way
+depth=16 # writes in flight
 
 objects() {
 	rdma resource show | sed 's/ctx [0-9]*//'
 }
 
-# perftest COLUMN PROGRAM OPTION...: sets $figure to that column of what the client says.
+# perftest COLUMN PROGRAM OPTION...: sets $figure to that column of the client's output.
 perftest() {
 	next_port
 	pair listening taskset -c 0 "${@:2}" -p $port -F -d "${device[0]}" -x "${gid[0]}" -- \
@@ -25,13 +25,13 @@ perftest() {
 	[ -n "$figure" ] || fail "$2: $(cat "$work/client")"
 }
 
-# ours TYPE WHAT SIZE COUNT: the same, of the provider verbs.
+# ours TYPE WHAT SIZE COUNT: the same for the provider verbs.
 ours() {
 	timeout 60 "$BUILD/t/lab_pace" "$@" "${address[@]}" >"$work/ours" 2>&1 || fail "lab_pace $*: $(cat "$work/ours")"
 	read -r figure _ <"$work/ours"
 }
 
-# note NAME: the figure is this round's.
+# note NAME: stores the figure for this round.
 declare -A figures=()
 note() {
 	figures[$1]+="$figure "
@@ -50,7 +50,7 @@ for ((round = 0; round < rounds; round++)); do
 	echo "$line"
 done
 
-# ratio NAME OTHER at-most|at-least BOUND: of the rounds' ratios the median.
+# ratio NAME OTHER at-most|at-least BOUND: checks the median of the rounds' ratios.
 status=0
 ratio() {
 	paste <(tr ' ' '\n' <<<"${figures[$1]% }") <(tr ' ' '\n' <<<"${figures[$2]% }") | awk '{ print $1 / $2 }' | sort -n |

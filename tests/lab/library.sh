@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Beside RDMA devices the library starts: a program that nobody here wrote lists its providers, and an endpoint
-# takes little memory, whatever its type. A device is open before the first message wherever there is no other way.
+# The library works where RDMA devices exist: an independent program lists its providers, and an
+# endpoint of any type needs little memory. A device is opened before the first message only if no
+# other transport is possible.
 . "$(dirname "$0")/lab.bash"
 info=/usr/bin/fi_info
 need $info

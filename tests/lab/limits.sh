@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Each of two devices is shown with its own limits, whichever of them comes first.
+# Two devices are shown with their own limits, in either order.
 # TIMEOUT=60
 . "$(dirname "$0")/faults.bash"
 need fi_info
 
-# shown MTU MTU: of the interfaces of the hosts; the two limits of each entry for datagrams.
+# shown MTU MTU: sets the MTUs of the hosts' interfaces; prints the two limits of each datagram
+# entry.
 shown() {
 	for n in 0 1; do ip link set "${interface[n]}" mtu "${@:n+1:1}" || fail "no MTU of ${*:n+1:1}"; done
 	fi_info -p verbs -t FI_EP_DGRAM -v >"$work/out" 2>&1 || fail "fi_info: $(cat "$work/out")"

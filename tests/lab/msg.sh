@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Two connected endpoints of the provider "verbs" in every form of the interface.
+# Two connected endpoints of the provider "verbs", with every form of operation.
 # TIMEOUT=240 KERNELS=all
 . "$(dirname "$0")/lab.bash"
 need rdma

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # TIMEOUT=400
-# The API's tests of transfers between two processes on bare queue pairs: what tests/api/msg.sh runs on connected endpoints
-# of other transports, as far as a device does it. Left out, beside what is left out there:
-#     tags, peek, flood, threads   there are no tags, and a message that nobody waits for stays with its sender
-#     multi_recv, truncate         a receive is one message's; one that is too long ends the connection (lab_msg_forms)
-#     cancel                       what the device has it keeps: refused (lab_msg_more)
-#     rma_denied, rma_keys         a wrong key ends the connection (lab_msg_forms), keys are the device's
-#     rma_events, rma_pmem         the device tells nobody of what it does, nor the kernel
-#     rma_contexts, rma_many       scalable endpoints; eight threads under emulation do not get through in time
-#     cm_limits, cm_more           ranges of TCP's port numbers, and what is the engine's: contexts, deferred work
-#     of cm_ends: last-words       what was not confirmed when a connection ends is lost with it
-#     of cm_errors: no-way         the connection manager asks at a broadcast address like at any
+# API tests of two processes on bare queue pairs: those that tests/api/msg.sh runs over other
+# transports, as far as a device supports them. Left out besides:
+#    tags, peek, flood, threads   no tags, and no unexpected messages
+#    multi_recv, truncate         a receive takes one message; a too long one ends the connection (lab_msg_forms)
+#    cancel                       posted operations cannot be cancelled: refused (lab_msg_more)
+#    rma_denied, rma_keys         a wrong key ends the connection (lab_msg_forms); the device chooses keys
+#    rma_events, rma_pmem         devices report neither remote accesses nor commits
+#    rma_contexts, rma_many       scalable endpoints; eight threads are too slow under emulation
+#    cm_limits, cm_more           port ranges of TCP, and features of the engine: contexts, deferred work
+#    of cm_ends: last-words       sends not confirmed at the end of a connection are lost
+#    of cm_errors: no-way         the connection manager asks a broadcast address like any other
 . "$(dirname "$0")/api.bash"
 export EP=msg
 
@@ -24,7 +24,7 @@ run rma forms both_sleep pieces flags injected_is_copied inject_default nothing
 run rma_complete injected selective asked_by_default told flood
 run rma_crossing reads
 run rma_order fenced send_after_write delivered fenced_write
-unset EP # those that connect by themselves
+unset EP # these connect on their own
 run cm data data-size small-buffer names crowd backlog often
 run cm_names listener reserved again wildcard active-name taken-over no-room
 run cm_errors to-nobody rejected unanswered orphan given-up once rejected-late senseless before other-kind

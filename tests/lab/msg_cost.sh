@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What posting a message on a connected endpoint of the provider "verbs" costs beside what libibverbs does: instructions
-# executed in the library, with the domain's lock, counted.
+# The cost of posting a message on a connected endpoint of the provider "verbs" beside libibverbs:
+# the number of instructions executed in the library, with the domain's lock.
 # TIMEOUT=120
 . "$(dirname "$0")/lab.bash"
 need awk
 grep -qE '^CFLAGS = .*-O[23]' config.mk && ! grep -q -- '-fsanitize' config.mk || skip "the build is not optimised"
 declare -A budget=([send]=60 [send-4096]=60 [recv]=85 [inject]=70)
-# The figures are of what gcc makes of it; others may need a quarter more.
+# The figures are for gcc's code; other compilers may need a quarter more.
 grep -q 'clang version' "$BUILD/libfabric.so" && more=25 || more=0
 
 status=0

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two connected endpoints of the provider "verbs" in one process: opening them, and what completes. */
+/*
+ * Two connected endpoints of the provider "verbs" in one process: opening, and helpers that wait
+ * for completions.
+ */
 #ifndef LAB_MSG_ENDS_H
 #define LAB_MSG_ENDS_H
 
@@ -18,9 +21,9 @@
 #include <string.h>
 #include <time.h>
 
-#define MEMORY 65536 /* bytes of an end, registered */
-#define WINDOW 32768 /* where in it the other end writes */
-#define WAIT_S 60    /* seconds */
+#define MEMORY 65536 /* bytes of registered memory per end */
+#define WINDOW 32768 /* offset of the part that the other end writes */
+#define WAIT_S 60    /* limit in seconds */
 
 #define CHECK(cond)                                                                                \
 	do {                                                                                       \
@@ -35,7 +38,7 @@ struct end {
 	struct fid_ep *ep;
 	struct fid_eq *eq;
 	struct fid_cq *cq;
-	struct fid_cntr *cntr; /* of everything it counts, or NULL */
+	struct fid_cntr *cntr; /* counts all events, or NULL */
 	struct fid_mr *mr;
 	void *desc;
 	char *memory;
@@ -48,8 +51,8 @@ static struct fid_domain *domain;
 static struct fid_eq *pep_eq;
 static struct fid_pep *pep;
 static bool selective, counted;
-static struct fid_ep *shared; /* where the ends receive, or NULL: each for itself */
-static struct fid_eq *eqs[8]; /* of the ends that are open */
+static struct fid_ep *shared; /* shared receive context of the ends, or NULL */
+static struct fid_eq *eqs[8]; /* of the open ends */
 static unsigned int eq_count;
 
 static inline void check_ok(ssize_t ret, const char *call, int line)
@@ -60,7 +63,7 @@ static inline void check_ok(ssize_t ret, const char *call, int line)
 	exit(EXIT_FAILURE);
 }
 
-/* ---- Opening ----------------------------------------------------------------------------------- */
+/* ---- Opening --------------------------------------------------------------------------------- */
 
 static inline struct fi_info *look_up(const char *address, uint64_t flags)
 {
@@ -105,7 +108,7 @@ static inline void open_end(struct end *e, struct fi_info *from, uint64_t access
 	OK(fi_enable(e->ep));
 }
 
-/* Every end makes progress while its own queue is read. */
+/* Reads the event queues of all ends, for progress. */
 static inline void progress_others(void)
 {
 	char buf[256];
@@ -115,7 +118,7 @@ static inline void progress_others(void)
 		fi_eq_read(eqs[i], &got, buf, sizeof(buf), FI_PEEK);
 }
 
-/* The next event is this; what comes with it. */
+/* Waits for the next event, which must be `want`. Returns its info. */
 static inline struct fi_info *event(struct fid_eq *eq, uint32_t want)
 {
 	struct fi_eq_cm_entry entry[8];
@@ -163,7 +166,7 @@ static inline void close_end(struct end *e)
 	free(e->memory);
 }
 
-/* ---- Completions ------------------------------------------------------------------------------- */
+/* ---- Completions ----------------------------------------------------------------------------- */
 
 static inline struct fi_cq_data_entry done(struct end *e, uint64_t flags, void *context)
 {
@@ -223,14 +226,14 @@ static inline struct fi_rma_iov window(const struct end *e, size_t len)
 #define READ    (FI_RMA | FI_READ)
 #define FETCHED (FI_ATOMIC | FI_READ)
 
-/* ---- Running cases ----------------------------------------------------------------------------- */
+/* ---- Running cases --------------------------------------------------------------------------- */
 
-/* A connection of its own. */
+/* A test case, which runs on a connection of its own. */
 struct msg_case {
 	const char *name;
 	void (*run)(struct end *a, struct end *b);
 	bool selective, counted;
-	uint64_t access; /* 0: all */
+	uint64_t access; /* access of the memory; 0: all */
 };
 
 static inline void open_all(const char *address)

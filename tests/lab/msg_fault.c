@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two processes, connected by endpoints of the provider "verbs" from one address to the other, that keep
- * sending, while somebody does something to the devices:
+ * Two processes with connected endpoints of the provider "verbs", which keep sending while a script
+ * changes the devices:
  *
  *	msg_fault TRAFFIC WISH ADDRESS ADDRESS
  *
- * TRAFFIC is "busy" (messages and writes, completions read with sleeping), "shared" (the same, received
- * through a shared context), "idle" (receives only, asleep for a completion) or "still" (likewise, asleep
- * for an event). Each side prints "going" when enough has arrived. WISH says what is to follow:
+ * TRAFFIC is "busy" (messages and writes, blocking reads of completions), "shared" (the same,
+ * received through a shared context), "idle" (receives only, blocked on a completion) or "still"
+ * (receives only, blocked on an event). Each side prints "going" when enough has arrived. WISH is
+ * the expected outcome:
  *
- *	end    all that is under way ends by an error, the connection by an event, and more is refused
- *	go-on  they are quiet, then a signal USR1 to each side asks for as much again: nothing fails
+ *	end    all pending operations fail, the connection ends with an event, calls are refused
+ *	go-on  the sides pause; after a signal USR1 to each as much arrives again without errors
  *
  * A process that is not killed closes everything, and has no more descriptors than before.
  */
@@ -30,14 +31,14 @@
 #define SLOTS   4  /* of each kind */
 #define LEN     4096
 #define SLEEP   30000 /* ms */
-#define LATE_MS 20000 /* until everything has ended */
+#define LATE_MS 20000 /* limit for all operations to end */
 #define NAME    32
 
 struct place {
 	uint64_t addr, key;
 };
 
-static int number, line; /* of this side; to the other */
+static int number, line; /* of this side; socket to the other */
 static const char *address[2];
 static bool shared, idle, still;
 static struct fi_info *info;
@@ -49,14 +50,14 @@ static struct fid_eq *eq;
 static struct fid_cq *cq;
 static struct fid_mr *mr;
 static struct place theirs;
-static unsigned char *memory;     /* of receives, of sends, of the other's writes */
+static unsigned char *memory;     /* of receives, sends, the peer's writes */
 static bool under_way[2 * SLOTS]; /* receives, then sends */
 static unsigned int came;
 static int first_err;
-static bool quiet; /* it tells itself */
+static bool quiet; /* stops sending on its own */
 static char first_text[64];
 
-/* ---- Opening ----------------------------------------------------------------------------------- */
+/* ---- Opening --------------------------------------------------------------------------------- */
 
 static void look_up(void)
 {
@@ -105,7 +106,7 @@ static void open_end(struct fi_info *from)
 	must(fi_enable(ep), "fi_enable");
 }
 
-/* The next event is this; what comes with it. */
+/* Waits for the next event, which must be `want`. Returns its info. */
 static struct fi_info *event(uint32_t want)
 {
 	struct fi_eq_cm_entry entry = {.fid = NULL};
@@ -189,7 +190,7 @@ static void close_all(void)
 	ep = srx = NULL;
 }
 
-/* ---- Traffic ----------------------------------------------------------------------------------- */
+/* ---- Traffic --------------------------------------------------------------------------------- */
 
 static ssize_t post(unsigned int i)
 {
@@ -204,7 +205,7 @@ static ssize_t post(unsigned int i)
 	return fi_send(ep, at, LEN, desc, 0, context);
 }
 
-/* false: something is refused, as the connection has ended. */
+/* Posts on all free slots. Returns false if a call is refused as the connection has ended. */
 static bool post_all(unsigned int slots)
 {
 	bool refused = false;
@@ -264,7 +265,7 @@ static bool any_under_way(unsigned int from)
 	return false;
 }
 
-/* ---- What is to follow ------------------------------------------------------------------------- */
+/* ---- What is to follow ----------------------------------------------------------------------- */
 
 static void collect_from(unsigned int slot)
 {
@@ -294,7 +295,7 @@ static void refused(ssize_t ret, const char *what)
 	printf("%s: %s is refused: %s\n", who, what, fi_strerror((int)-ret));
 }
 
-/* Of a shared context nobody is owed more than was taken from it, and of sends none may be left. */
+/* The fates of all sends must be reported; a shared context need not return receives. */
 static void print_reported(void)
 {
 	if (!first_err && !shared)
@@ -320,7 +321,7 @@ static void end(void)
 	refused(post(SLOTS + 1), "a write");
 }
 
-/* Until so many have come, and the other side has as many; what was sent is there then. */
+/* Exchanges messages until both sides have `count`, and all messages sent have arrived. */
 static void exchange(unsigned int count)
 {
 	bool met = false;
@@ -336,7 +337,7 @@ static void exchange(unsigned int count)
 			met = true;
 		}
 	}
-	while (any_under_way(SLOTS)) { /* as long as the other side receives, and we what it sent */
+	while (any_under_way(SLOTS)) { /* keep receiving until the other side's sends are done */
 		post_all(SLOTS);
 		complete_one(10);
 	}
@@ -364,7 +365,7 @@ static void run(void *arg)
 	line = *(int *)arg;
 	signal(SIGUSR1, nudge);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	open_all(); /* what is opened once for the process is there: librdmacm keeps devices open */
+	open_all(); /* opens what stays open for the process: librdmacm keeps devices open */
 	meet();
 	close_all();
 	meet();

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Connected endpoints of the provider "verbs" whose peer dies, whose link goes down, for good or for a moment, and whose
-# device is taken away.
+# Connected endpoints of the provider "verbs" whose peer dies, whose link goes down for good or for
+# a moment, and whose device is removed.
 # TIMEOUT=240 KERNELS=all
 . "$(dirname "$0")/faults.bash"
-FI_WEFT_PEER_TIMEOUT=30000 # connecting is all that it limits
+FI_WEFT_PEER_TIMEOUT=30000 # limits the connection setup only
 
 busy 2 msg_fault busy end "${address[@]}"
 pkill -KILL -P "$talk" -n || fail "nobody to kill"
@@ -35,12 +35,12 @@ over "the wire dark" 'side 0 was told: ' 'side 1 was told: ' 'side 0: closed' 's
 light
 clean "the wire dark"
 
-# In Linux 6.1 a software device without a link now and then stops repeating what it was to send, and tells nobody.
+# In Linux 6.1 a software device without a link sometimes stops retransmitting without an error.
 case $(uname -r) in 6.1.*) exit ;; esac
 busy 2 msg_fault busy end "${address[@]}"
 down
 over "the link down" 'side 0 was told: ' 'side 1 was told: ' 'side 0: closed' 'side 1: closed'
 up
-remove # what a software device has to say meanwhile to another breaks its queue pair for connections
+remove # packets of a software device to another one in this state break its queue pair for connections
 bring_back
 clean "the link down"

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Connected endpoints of the provider "verbs" and programs that know nothing of us understand each other: rdma_peer, which
-# is librdmacm and libibverbs alone, in every step, and fi_pingpong as Debian built it. What is said with requests and
-# answers arrives, a process that is refused hears it, and nothing is left on the device.
+# Connected endpoints of the provider "verbs" interoperate with independent programs: rdma_peer,
+# which uses librdmacm and libibverbs alone, in every step, and Debian's fi_pingpong. Private data
+# of requests and answers arrives, a rejected process gets an error, and nothing is left on the
+# device.
 # TIMEOUT=200 KERNELS=all
 . "$(dirname "$0")/lab.bash"
 need rdma
 ours=$BUILD/t/lab_msg_peer theirs=$BUILD/t/lab_rdma_peer patience=(-t $((10 * ${SLOWER:-1})))
 export LD_LIBRARY_PATH=$BUILD
 
-# objects: how many of each kind there are on all devices.
+# objects: prints how many of each kind exist on all devices.
 objects() {
 	rdma resource show | sed 's/ctx [0-9]*//'
 }
@@ -28,7 +29,7 @@ talk() {
 	echo "${client##*_lab_} to ${server##*_lab_}: listen ${options[0]:0:20}, connect ${options[1]:0:20}: done"
 }
 
-# steps COUNT: as many on either side.
+# steps COUNT: each side has printed so many steps.
 steps() {
 	local file
 	for file in "$work/server" "$work/client"; do
@@ -38,7 +39,7 @@ steps() {
 }
 
 before=$(objects)
-request=0123456789abcdef0123456789abcdef0123456789abcdef01234567 # all that fits
+request=0123456789abcdef0123456789abcdef0123456789abcdef01234567 # the maximum length
 answer=$request$request$request
 talk "$ours" "$theirs" 1 0 -d "$answer" -w "$request" -- -d "$request" -w "$answer" -e
 steps 10
@@ -57,7 +58,7 @@ next_port
 timeout 60 "$ours" connect "${address[0]}" $port -b "${address[1]}" "${patience[@]}" -n >"$work/client" 2>&1 ||
 	fail "nobody listens: $(cat "$work/client")"
 
-# A process that waits hears that the other side died.
+# A waiting process notices the death of the other side.
 next_port
 start timeout 60 "$ours" listen "${address[0]}" $port "${patience[@]}" -k none -l >"$work/server" 2>&1
 server=$pid

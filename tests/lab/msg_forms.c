@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What two connected endpoints of the provider "verbs" do in every form of the interface, both in this
- * process, at one address: msg_forms 10.77.0.1. Each case is a connection of its own and a line.
+ * Every form of operation between two connected endpoints of the provider "verbs", both in this
+ * process at one address: msg_forms 10.77.0.1. Each case uses a connection of its own and prints a
+ * line.
  */
 #include "msg_ends.h"
 
-/* ---- Cases ------------------------------------------------------------------------------------- */
+/* ---- Cases ----------------------------------------------------------------------------------- */
 
 static void messages(struct end *a, struct end *b)
 {
@@ -75,7 +76,7 @@ static void refused(struct end *a, struct end *b)
 	CHECK(fi_tsend(a->ep, a->memory, 8, a->desc, 0, 0, a) == -FI_EOPNOTSUPP);
 	silent(a);
 
-	/* As a default it is for what it can be said of. */
+	/* As a default flag it applies only to the operations that know it. */
 	OK(fi_control(&a->ep->fid, FI_SETOPSFLAG, &flags));
 	for (int i = 0; i < 3; i++)
 		OK(fi_recv(b->ep, b->memory, 1000, b->desc, 0, b));
@@ -168,7 +169,7 @@ static void atomics(struct end *a, struct end *b)
 	CHECK(fi_query_atomic(domain, FI_UINT64, FI_SUM, &attr, 0) == -FI_EOPNOTSUPP);
 }
 
-/* Only what asks for a completion has one, and the places of the others come back. */
+/* Only calls with FI_COMPLETION complete; the queue slots of the others are reused. */
 static void selected(struct end *a, struct end *b)
 {
 	struct fi_rma_iov to = window(b, 8);
@@ -211,7 +212,7 @@ static void counters(struct end *a, struct end *b)
 	silent(a);
 }
 
-/* The queue is full, and there is room again; it takes as much as was asked for, no more. */
+/* A full queue frees its slots again; the queue holds the size asked for and no more. */
 static void full(struct end *a, struct end *b)
 {
 	int posted = 0, received = 0;
@@ -240,7 +241,10 @@ static void check_over(struct end *e)
 	CHECK(fi_send(e->ep, e->memory, 8, e->desc, 0, e) == -FI_ENOTCONN);
 }
 
-/* What does not fit ends the connection; both sides hear why, what else was posted is cancelled. */
+/*
+ * A message that does not fit ends the connection; both sides get the reason, other operations are
+ * cancelled.
+ */
 static void too_long(struct end *a, struct end *b)
 {
 	struct fi_cq_err_entry err;
@@ -249,7 +253,7 @@ static void too_long(struct end *a, struct end *b)
 	OK(fi_recv(b->ep, b->memory, 100, b->desc, 0, a));
 	OK(fi_send(a->ep, a->memory, 1000, a->desc, 0, a));
 	err = failed(b, b);
-	/* Not every device tells this from other errors of its own side. */
+	/* Some devices cannot tell this error from other local errors. */
 	CHECK((err.err == FI_ETRUNC || err.err == FI_EIO) && err.flags == CAME);
 	err = failed(a, a);
 	CHECK(err.err == FI_EREMOTEIO && err.flags == SENT);

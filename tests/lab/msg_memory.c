@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory that a device may not take, registered for connected endpoints of the provider "verbs": what the library
- * says of it is what the device says to a program that asks it without us.
+ * Registering memory that devices may refuse, for connected endpoints of the provider "verbs". The
+ * library must return the same error as the device gives to a program that uses libibverbs:
  *
  *	msg_memory 10.77.0.1 rxe0
  */
@@ -40,7 +40,7 @@ static void must(int ret, const char *call)
 		fail(call, -ret, 0);
 }
 
-/* 0 or a positive error. */
+/* Returns 0 or a positive error. */
 static int close_mr(struct ibv_mr *mr)
 {
 	return mr ? ibv_dereg_mr(mr) : errno;
@@ -89,7 +89,7 @@ static void close_ours(struct ours *o)
 	fi_freeinfo(o->info);
 }
 
-/* 0 or a positive error. */
+/* Returns 0 or a positive error. */
 static int quiesce(int ret, struct fid_mr *mr)
 {
 	if (ret)
@@ -122,7 +122,7 @@ static int register_dmabuf(const struct ours *o, int fd)
 	return quiesce(fi_mr_regattr(o->domain, &attr, FI_MR_DMABUF, &mr), mr);
 }
 
-/* One of ordinary memory where the kernel makes such; else a file, which is none. */
+/* Makes a dmabuf if the kernel can, else returns an ordinary file, which is none. */
 static int make_dmabuf(void)
 {
 	int fd = memfd_create("buffer", MFD_CLOEXEC | MFD_ALLOW_SEALING),
@@ -149,7 +149,7 @@ static void dmabuf(const struct ours *o)
 	printf("a dma-buf: %s\n", fi_strerror(said));
 }
 
-/* Where there is no device to ask, or before there was such a flag. */
+/* Registration without a device, and for an API version without the flag. */
 static void refusal(const char *address, const char *provider, uint32_t version)
 {
 	struct ours o = open_ours(address, provider, version);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What a device says of memory that it does not take, or of another device's, comes back as it was said.
+# The device's error for memory that it refuses, or that belongs to another device, is returned
+# unchanged.
 . "$(dirname "$0")/lab.bash"
 need rdma
 

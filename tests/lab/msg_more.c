@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What two connected endpoints of the provider "verbs" promise beyond the plain operations, as msg_forms
- * is run: sends posted together, completions that say more, numbers written atomically, what cannot be
- * taken back.
+ * Further promises of connected endpoints of the provider "verbs", run as msg_forms: FI_MORE,
+ * completion levels, atomic writes, operations that cannot be cancelled, shared receive contexts.
  */
 #include "msg_ends.h"
 
@@ -17,7 +16,7 @@ static struct fi_msg_rma write_of(const struct end *a, const struct iovec *iov,
 				   .context = context};
 }
 
-/* What was said to be followed goes out with what follows, in order, and waits no longer than that. */
+/* Sends with FI_MORE go out in order with the next operation, and do not wait longer. */
 static void together(struct end *a, struct end *b)
 {
 	struct iovec iov = {a->memory, 100};
@@ -29,7 +28,7 @@ static void together(struct end *a, struct end *b)
 		OK(fi_recv(b->ep, b->memory + i * 128, 128, b->desc, 0, &b->memory[i]));
 	for (int i = 0; i < 3; i++) {
 		iov.iov_base = a->memory + i * 128;
-		iov.iov_len = i ? 100 : 10; /* the first one goes along with its request */
+		iov.iov_len = i ? 100 : 10; /* the first one is inline in its work request */
 		memset(iov.iov_base, 'a' + i, 128);
 		msg.context = &a->memory[i];
 		OK(fi_sendmsg(a->ep, &msg, FI_MORE));
@@ -49,7 +48,7 @@ static void together(struct end *a, struct end *b)
 	}
 	CHECK(b->memory[WINDOW] == 'c' && b->memory[WINDOW + 99] == 'c');
 
-	/* Nothing follows. */
+	/* No operation follows. */
 	iov.iov_len = 10;
 	msg.context = b;
 	OK(fi_sendmsg(a->ep, &msg, FI_MORE));
@@ -57,7 +56,7 @@ static void together(struct end *a, struct end *b)
 	done(b, CAME, &b->memory[4]);
 }
 
-/* As many as the queue takes, each with more to follow; then there is room again. */
+/* As many sends with FI_MORE as the queue holds; afterwards the queue has space again. */
 static void all_together(struct end *a, struct end *b)
 {
 	struct fi_msg msg = {.msg_iov = &(struct iovec){a->memory, 100},
@@ -79,7 +78,7 @@ static void all_together(struct end *a, struct end *b)
 	silent(a);
 }
 
-/* The memory of what is injected is free at once, whatever follows. */
+/* Injected memory can be reused at once, also with FI_MORE. */
 static void injected_with_more(struct end *a, struct end *b)
 {
 	char word[] = "first";
@@ -98,7 +97,9 @@ static void injected_with_more(struct end *a, struct end *b)
 	CHECK(!strcmp(b->memory, "first") && !strcmp(b->memory + 100, "again"));
 }
 
-/* What was only held when the connection ends completes, too. */
+/*
+ * A send with FI_MORE that is still held when the connection ends is cancelled with a completion.
+ */
 static void paused_at_the_end(struct end *a, struct end *b)
 {
 	struct fi_msg msg = {.msg_iov = &(struct iovec){a->memory, 100},
@@ -147,7 +148,7 @@ static void confirmed(struct end *a, struct end *b)
 	silent(a);
 }
 
-/* Many of them: each takes two places of the queue, and gives both back. */
+/* Each confirmed operation uses two slots of the queue, and frees both. */
 static void many_confirmed(struct end *a, struct end *b)
 {
 	struct iovec iov = {a->memory, 8};
@@ -167,7 +168,7 @@ static void many_confirmed(struct end *a, struct end *b)
 	}
 }
 
-/* One operation, one completion, whichever half of it fails. */
+/* A confirmed operation has one completion, whichever of its two parts fails. */
 static void not_confirmed(struct end *a, struct end *b)
 {
 	struct iovec iov = {a->memory, 8};
@@ -202,7 +203,7 @@ static void atomic_writes(struct end *a, struct end *b)
 	size_t count = 0;
 
 	OK(fi_atomic(a->ep, &value, 1, NULL, 0, to.addr, to.key, FI_UINT64, FI_ATOMIC_WRITE, a));
-	value = 1; /* read at once */
+	value = 1; /* the operand was read in the call */
 	done(a, FI_ATOMIC | FI_WRITE, a);
 	CHECK(*cell == 0x1122334455667788);
 	OK(fi_atomicmsg(a->ep, &msg, FI_DELIVERY_COMPLETE));
@@ -236,7 +237,7 @@ static void atomic_writes(struct end *a, struct end *b)
 	CHECK(attr.count == 1 && attr.size == 8);
 }
 
-/* In order with what else is posted, and as many as that takes. */
+/* Atomic writes keep the order with other operations, and use as many slots as these. */
 static void atomic_writes_in_order(struct end *a, struct end *b)
 {
 	struct fi_rma_iov to = window(b, 8);
@@ -281,7 +282,10 @@ static double seconds(void)
 	return (double)at.tv_sec + (double)at.tv_nsec * 1e-9;
 }
 
-/* A send that finds no receive is there soon after that has been posted; of a few one is, however busy we are. */
+/*
+ * A send without a receive arrives soon after the receive is posted. The best of several tries
+ * counts, as the host may be busy.
+ */
 static void late(struct end *a, struct end *b)
 {
 	double best = 1;
@@ -322,7 +326,7 @@ static void to_shared(struct end *from, struct end *to, const char *word, const 
 	CHECK(got.len == 8);
 }
 
-/* Two connections receive where the oldest receive of the context they share is. */
+/* Two connections receive into the oldest receive of their shared context. */
 static void share(struct end *a, struct end *b)
 {
 	struct fi_rx_attr attr = *info->rx_attr;
@@ -348,7 +352,7 @@ static void share(struct end *a, struct end *b)
 	to_shared(&c, &d, "four...", &a->memory[3]);
 	CHECK(!memcmp(a->memory, "one....\0two....\0three..\0four...", 32));
 
-	/* A message waits for a receive. */
+	/* The message waits for a receive. */
 	OK(fi_send(c.ep, "late...", 8, NULL, 0, &c));
 	silent(&d);
 	CHECK(post_all(b) == 16);
@@ -356,7 +360,7 @@ static void share(struct end *a, struct end *b)
 	done(&c, SENT, &c);
 	CHECK(!strcmp(b->memory + WINDOW, "late..."));
 
-	/* What came before it was closed is told of. */
+	/* Messages received before the endpoint is closed are reported. */
 	OK(fi_send(c.ep, "parting", 8, NULL, 0, &c));
 	done(&c, SENT, &c);
 	OK(fi_close(&d.ep->fid));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What rdma_peer.c is, on an endpoint of type FI_EP_MSG of the provider "verbs": its partner, which knows
- * nothing but the interface. Both speak the language of rdma_peer.h, and take the same arguments:
+ * The counterpart of rdma_peer.c on an FI_EP_MSG endpoint of the provider "verbs", written with the
+ * public interface alone. Both use the protocol of rdma_peer.h and the same arguments:
  *
  *	msg_peer listen 10.77.0.1 7471
  *	msg_peer connect 10.77.0.1 7471
@@ -14,8 +14,8 @@
  *	-s BYTES    of a message and of the window (4096)
  *	-k STEPS    which steps to make, as in rdma_peer
  *	-e          end the connection after the steps; one side does, the other waits for it
- *	-t SECONDS  the longest wait for anything (10)
- *	-l          sleep while waiting, instead of looking all the time
+ *	-t SECONDS  limit for any wait (10)
+ *	-l          sleep while waiting instead of polling
  */
 #include "msg_peer.h"
 
@@ -23,7 +23,7 @@
 
 static const char *const step_names[] = {"send", "write", "read", "add", "swap"};
 
-/* ---- Connecting -------------------------------------------------------------------------------- */
+/* ---- Connecting ------------------------------------------------------------------------------ */
 
 static struct fi_info *look_up(const struct options *o)
 {
@@ -53,7 +53,7 @@ static struct fi_info *look_up(const struct options *o)
 	return info;
 }
 
-/* Everything but the endpoint, for the entry `info`. */
+/* Opens all but the endpoint, for the entry `info`. */
 static void open_domain(struct side *s, struct fi_info *info)
 {
 	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_DATA,
@@ -86,7 +86,7 @@ static void open_endpoint(struct side *s, struct fi_info *info)
 		post_recv(s, n);
 }
 
-/* The next event; its data, which is as long as *len, goes to `data`. */
+/* Waits for the next event. Copies its user data, up to *len bytes, to `data`. */
 static uint32_t next_event(struct side *s, struct fi_eq_cm_entry *entry, char *data, size_t *len)
 {
 	char buf[sizeof(*entry) + 1024];
@@ -136,7 +136,7 @@ static void expect(struct side *s, uint32_t want, const char *what)
 	hear_private(&s->o, what, data, len);
 }
 
-/* False: it came to nothing, as was to be. */
+/* Accepts a connection. Returns false if the request was rejected, as asked for. */
 static bool be_called(struct side *s)
 {
 	struct fi_eq_cm_entry entry;
@@ -189,7 +189,7 @@ static bool call(struct side *s)
 	return false;
 }
 
-/* ---- The steps --------------------------------------------------------------------------------- */
+/* ---- The steps ------------------------------------------------------------------------------- */
 
 static void check_cell(const struct side *s, unsigned int n, uint64_t want, const char *what)
 {
@@ -309,11 +309,11 @@ static void make_step(struct side *s, enum peer_step step)
 	}
 }
 
-/* ---- The whole --------------------------------------------------------------------------------- */
+/* ---- The whole ------------------------------------------------------------------------------- */
 
 /*
- * The receives that are left are given back. Who did not end the connection has its last half under way,
- * too, and hears the other side's if that one was killed instead of ending it.
+ * The remaining receives are cancelled. The side that did not end the connection also has its last
+ * message in flight, and gets the other side's if that one was killed instead.
  */
 static void reap_left_over(struct side *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What msg_peer.c has open, and how it waits for completions and says things. */
+/* State of msg_peer.c, and its helpers that send and wait for completions. */
 #ifndef LAB_MSG_PEER_H
 #define LAB_MSG_PEER_H
 
@@ -32,7 +32,7 @@ struct side {
 	struct fid_ep *ep;
 	struct fid_mr *mr;
 	void *desc;
-	char *memory; /* blocks as rdma_peer has them */
+	char *memory; /* blocks as in struct peer */
 	struct peer_place theirs;
 	struct fi_cq_data_entry arrived[PEER_RECVS];
 	unsigned int arrivals, sent;
@@ -49,7 +49,7 @@ static inline char *block(const struct side *s, unsigned int n)
 	return s->memory + n * s->o.size;
 }
 
-/* ---- Completions ------------------------------------------------------------------------------- */
+/* ---- Completions ----------------------------------------------------------------------------- */
 
 static inline void complain(struct side *s)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Steps through the posting of messages on two connected endpoints of the provider "verbs", for
- * msg_cost.sh: msg_steps 10.77.0.1. See ../source/steps.h for what it prints.
+ * Posts messages on two connected endpoints of the provider "verbs", one instruction step at a
+ * time, for msg_cost.sh: msg_steps 10.77.0.1. See ../source/steps.h for the output.
  */
 #include "../source/steps.h"
 #include "msg_ends.h"

@@ -1,4 +1,5 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# What each RDMA device has of objects. Devices have no numbers here: one that was taken away comes back with another.
+# Prints the objects of each RDMA device. Device numbers are left out: a device that was removed
+# comes back with another one.
 rdma resource show | sed 's/^[0-9]*: //' | sort

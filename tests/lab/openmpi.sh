@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Open MPI as the distribution built it, two ranks over the queue pairs of the devices.
+# The distribution's Open MPI, two ranks over queue pairs of the devices.
 # TIMEOUT=120
 . "$(dirname "$0")/lab.bash"
 need mpirun mpicc

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How fast two processes are over the provider "verbs", each on a CPU of its own, once they are connected:
+ * Speed of two processes over the provider "verbs", each on its own CPU, after connecting:
  *
- *	pace msg|rdm lat SIZE TIMES ADDRESS ADDRESS     messages to and fro, as long as may be injected; one way
- *	                                                in us: "MEDIAN MEAN LEAST"
- *	pace msg|rdm write SIZE TIMES ADDRESS ADDRESS   writes of one side to the other's memory: "MiB/s"
+ *	pace msg|rdm lat SIZE TIMES ADDRESS ADDRESS     ping-pong of injected messages; one-way
+ *	                                                times in us: "MEDIAN MEAN LEAST"
+ *	pace msg|rdm write SIZE TIMES ADDRESS ADDRESS   writes of one side to the other: "MiB/s"
  *
  * rdm: tagged messages. The addresses are those of the two sides' interfaces.
  */
@@ -14,19 +14,19 @@
 
 #include <rdma/fi_rma.h>
 
-#define RECEIVES 4 /* posted before they are needed */
+#define RECEIVES 4 /* posted in advance */
 #define WARM     100
-#define DEPTH    16 /* writes under way */
+#define DEPTH    16 /* writes in flight */
 #define TAG      0x77
 
 static struct node n;
 static fi_addr_t peer;
-static int number, end; /* of this side; to the other one */
+static int number, end; /* of this side; socket to the other */
 static bool msg;
 static const char *address[2];
-static size_t size, message; /* bytes: of what is measured, and of a message */
+static size_t size, message; /* bytes: operand SIZE, and length of a message */
 static unsigned int times;
-static char *memory; /* what is sent, and a place for each receive */
+static char *memory; /* send buffer, then one buffer per receive */
 static struct fid_mr *mr;
 static void *desc;
 static uint64_t sent, received; /* completions */
@@ -173,7 +173,7 @@ static bool progress(struct event *e)
 	return true;
 }
 
-/* Makes progress until the other side is here, too. It may go on, or leave, while we still look. */
+/* A barrier with progress. The other side may have left it before this side returns. */
 static void meet(void)
 {
 	struct event e;
@@ -202,7 +202,7 @@ static double now_us(void)
 	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-/* Injected: perftest, too, asks for no completion of each of its sends. */
+/* Injects a message: perftest too requests no completion per send. */
 static void send_one(void)
 {
 	ssize_t ret;
@@ -219,7 +219,7 @@ static void await_message(uint64_t count)
 		look();
 }
 
-/* There and back. Of the receives posted ahead one is posted again when nobody waits for it. */
+/* One round trip. A receive is posted again after the send, where it costs no latency. */
 static void round_trip(uint64_t count)
 {
 	if (number == 0)
@@ -295,11 +295,11 @@ static void bandwidth(void)
 	char over = 0;
 
 	message = 1;
-	round_trip(0); /* they know each other */
+	round_trip(0); /* connects */
 	tell(end, &mine, sizeof(mine));
 	hear(end, &theirs, sizeof(theirs));
 	if (number == 0) {
-		hear(end, &over, 1); /* asleep: the devices do it alone */
+		hear(end, &over, 1); /* sleeps: the devices do all */
 		return;
 	}
 	writes(&theirs, WARM / 10);

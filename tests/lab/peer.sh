@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Two rdma_peer, the partner of our connected endpoints that knows nothing of us, understand each other, and notice what
-# is not as it should be.
+# Two rdma_peer, the independent partner of connected endpoints, interoperate, and detect
+# deviations.
 # TIMEOUT=120
 . "$(dirname "$0")/lab.bash"
 need rdma
@@ -22,7 +22,7 @@ talk() {
 	echo "from ${device[from]} to ${device[to]}: listen ${options[0]:0:20}, connect ${options[1]:0:20}: done"
 }
 
-# steps FILE: the lines of steps in it.
+# steps FILE: prints the lines of steps in it.
 steps() {
 	grep -cE '^(send|write|read|add|swap): (served|initiated)$' "$1"
 }
@@ -32,7 +32,7 @@ all_steps() {
 		fail "not all steps: $(cat "$work/server" "$work/client")"
 }
 
-request=0123456789abcdef0123456789abcdef0123456789abcdef01234567 # all that fits
+request=0123456789abcdef0123456789abcdef0123456789abcdef01234567 # the maximum length
 answer=$request$request$request
 for way in '0 1' '1 0' '0 0'; do
 	# shellcheck disable=SC2086 # two numbers
@@ -46,7 +46,7 @@ talk 0 1 -k read,add -- -k read,add -e
 talk 0 1 -r -d 'no room' -w please -- -r -d please -w 'no room'
 [ "$(steps "$work/client")" -eq 0 ] || fail "$(cat "$work/client")"
 
-# refuses PATTERN OPTION...: connecting fails, and says why.
+# refuses PATTERN OPTION...: connecting fails with this reason.
 refuses() {
 	! timeout 60 "$peer" connect "${address[1]}" $port -b "${address[0]}" "${patience[@]}" "${@:2}" >"$work/client" 2>&1 ||
 		fail "${*:2}: succeeded: $(cat "$work/client")"

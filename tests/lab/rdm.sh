@@ -1,23 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Reliable datagrams over queue pairs: a client that nobody here wrote, from device to device, data checked. And the
-# default provider, whose endpoints of different users of a host are no nearer to each other than those of two hosts.
+# Reliable datagrams over queue pairs: an independent client, from device to device, with data
+# checked. Also the default provider, whose endpoints of different users of a host communicate as
+# those of two hosts do.
 # TIMEOUT=150 KERNELS=all
 . "$(dirname "$0")/lab.bash"
 pingpong=/usr/bin/fi_pingpong
 need $pingpong ip
 
-# interface N: the name of the interface that has the address of host N.
+# interface N: prints the interface with the address of host N.
 interface() {
 	ip -o -4 addr show to "${address[$1]}" | awk '{ print $2; exit }'
 }
 
-# packets: how many have come in, on all devices that count.
+# packets: prints how many have arrived, on all devices with counters.
 packets() {
 	cat /sys/class/infiniband/*/ports/1/hw_counters/rcvd_pkts 2>/dev/null | paste -sd+ | bc
 }
 
-# meet PROVIDER TYPE SERVER CLIENT OPTION...: of hosts; $other goes before the client
+# meet PROVIDER TYPE SERVER CLIENT OPTION...: SERVER and CLIENT are hosts; $other precedes the
+# client.
 other=()
 meet() {
 	local one server options=(-p "$1" -e "$2" "${@:5}")

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Registrations of long messages' buffers that outlive the messages:
+ * Registrations of the buffers of long messages outlive the messages:
  *
  *	rdm_cache CASE IFACE IFACE
  *
- * Each side says how many registrations it has kept of buffers that it used.
+ * Each side prints how many registrations of its buffers it has kept.
  */
 #include <rdma/fi_rma.h>
 
 #define NODE_CAPS (FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_RMA)
-#define NODE_MR   (FI_MR_VIRT_ADDR | FI_MR_PROV_KEY) /* and not FI_MR_ALLOCATED */
+#define NODE_MR   (FI_MR_VIRT_ADDR | FI_MR_PROV_KEY) /* without FI_MR_ALLOCATED */
 #include "rdm_pair.h"
 
 #include <pthread.h>
@@ -21,12 +21,12 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#define LEN     100000 /* of a message */
-#define MAPPED  102400 /* of the pages it lies in */
+#define LEN     100000 /* bytes of a message */
+#define MAPPED  102400 /* bytes of the pages it lies in */
 #define MANY    10
 #define NUMBERS 4096
 
-/* The device's numbers of this process's registrations of LEN bytes; how many. */
+/* Writes the device's numbers of this process's registrations of LEN bytes. Returns their count. */
 static int registrations(char numbers[NUMBERS])
 {
 	char line[512], length[32], owner[32], *number;
@@ -66,7 +66,7 @@ static unsigned char *map(void *at, int flags)
 	return mem;
 }
 
-/* Message `which` goes from side 1 to side 0, by this buffer of each. */
+/* Sends message `which` from side 1 to side 0, with `buf` on either side. */
 static void message(struct side *s, unsigned char *buf, unsigned int which)
 {
 	struct event e;
@@ -92,7 +92,7 @@ static void end(struct side *s)
 	node_close(&s->n);
 }
 
-/* One buffer again and again. */
+/* The same buffer repeatedly. */
 static void again(struct side *s)
 {
 	unsigned char *buf = map(NULL, MAP_PRIVATE);
@@ -124,7 +124,7 @@ static void many(struct side *s)
 	end(s);
 }
 
-/* Others have it, too, and what they do to it is not heard of. */
+/* Shared memory: changes by other processes are not reported. */
 static void shared(struct side *s)
 {
 	unsigned char *buf = map(NULL, MAP_SHARED), *file;
@@ -142,7 +142,7 @@ static void shared(struct side *s)
 	end(s);
 }
 
-/* ---- Other pages behind the same addresses ------------------------------------------------------- */
+/* ---- Other pages behind the same addresses --------------------------------------------------- */
 
 static void by_unmapping(unsigned char *buf)
 {
@@ -204,7 +204,7 @@ static void *change(void *arg)
 	return NULL;
 }
 
-/* The heap shrinks and grows again. */
+/* Shrinks and grows the heap. */
 static void change_heap(struct side *s)
 {
 	for (unsigned int i = 0; i < 3; i++) {
@@ -239,7 +239,7 @@ static void changed(struct side *s)
 	end(s);
 }
 
-/* While another thread maps and unmaps without end, somewhere and nearby. */
+/* Another thread maps and unmaps memory continuously. */
 static bool stop;
 
 static void *unrest(void *arg)
@@ -274,7 +274,7 @@ static void busy(struct side *s)
 	end(s);
 }
 
-/* A region that may be without pages: what is written there is seen whatever they are by then. */
+/* A region whose pages are replaced: writes reach the pages present at that time. */
 static void bare(struct side *s)
 {
 	unsigned char *buf = map(NULL, MAP_PRIVATE);
@@ -300,7 +300,7 @@ static void bare(struct side *s)
 		by_unmapping(buf);
 		tell(s->end, &at, sizeof(at));
 		side_serve(s);
-		/* As packets it may still be on its way. */
+		/* If sent as packets, the write may still be in flight. */
 		until = now_ms() + 5000;
 		while (*last != side_byte(1, LEN - 1) && now_ms() < until)
 			node_poll(&s->n, &e);
@@ -310,7 +310,7 @@ static void bare(struct side *s)
 	end(s);
 }
 
-/* A child has a copy of all memory, and whatever it does to it is its own affair. */
+/* A child has a copy of all memory; its changes do not matter. */
 static void child(struct side *s)
 {
 	unsigned char *buf = map(NULL, MAP_PRIVATE);
@@ -343,7 +343,7 @@ static void child(struct side *s)
 	waitpid(pid, &status, 0);
 }
 
-/* The kernel refuses the system call, as container engines have it do. */
+/* Makes the kernel refuse the system call, as container engines do. */
 static void forbid(void)
 {
 	struct sock_filter code[] = {

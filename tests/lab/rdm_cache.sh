@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Registrations of buffers are kept and found again, within the bounds that were set, and never used when other pages
-# have come behind the addresses; where the kernel does not tell of that nothing is kept, and all goes on as it did.
+# Registrations of buffers are kept and reused, within the limits set, and never used for other
+# pages mapped at the same addresses. If the kernel does not report unmapping, none is kept, and
+# everything works.
 # TIMEOUT=200
 . "$(dirname "$0")/lab.bash"
 need ip rdma setpriv prlimit
@@ -13,7 +14,7 @@ objects() {
 	rdma resource show | sed 's/ctx [0-9]*//'
 }
 
-# cache NAME=VALUE... -- CASE: what it says is in $work/out
+# cache NAME=VALUE... -- CASE: its output is in $work/out.
 cache() {
 	local settings=()
 	while [ "$1" != -- ]; do settings+=("$1") && shift; done
@@ -22,12 +23,12 @@ cache() {
 	echo "${settings[*]} $2: $(paste -sd';' "$work/out")"
 }
 
-# keeps COUNT: both sides have
+# keeps COUNT: both sides keep so many registrations.
 keeps() {
 	[ "$(grep -c "^side [01]: $1 kept$" "$work/out")" -eq 2 ] || fail "not $1 of each side are kept: $(cat "$work/out")"
 }
 
-# says TEXT: the log does
+# says TEXT: the log has the text.
 says() {
 	grep -q "$1" "$work/out" || fail "the log does not say '$1': $(cat "$work/out")"
 }
@@ -63,7 +64,7 @@ cache FI_LOG_LEVEL=warn FI_MR_CACHE_MONITOR=userfaultfd -- forbidden
 keeps 0
 says 'FI_MR_CACHE_MONITOR=userfaultfd: the kernel has none for us'
 
-# Any user may have it; what is kept makes way where no more may be locked.
+# Works for any user; kept registrations are released when the limit of locked memory is reached.
 as=(prlimit --memlock=1600000 setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all)
 cache FI_LOG_LEVEL=info FI_LOG_SUBSYS=mr -- many
 [ "$(grep -c '^side [01]: [1-9] kept$' "$work/out")" -eq 2 ] || fail "all or nothing is kept: $(cat "$work/out")"

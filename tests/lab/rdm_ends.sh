@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Reliable datagrams whose other side is killed: an error within the time of the retries, whether the side that is left
-# sends or only waits.
+# Reliable datagrams whose other side is killed: an error within the retry time, whether the
+# remaining side sends or only waits.
 # TIMEOUT=90
 . "$(dirname "$0")/lab.bash"
 need ip
-patience=$((8 * ${SLOWER:-1})) # seconds; a send is given up after 7 tries of 0.27 s
+patience=$((8 * ${SLOWER:-1})) # seconds; the device fails a send after 7 tries of 0.27 s
 
-# busy: messages go to and fro between the hosts; $talk is the process that waits for both sides.
+# busy: the hosts exchange messages; $talk is the process that waits for both sides.
 busy() {
 	start env LD_LIBRARY_PATH="$BUILD" "$BUILD/t/lab_rdm_talk" "${interface[@]}" >"$work/talk" 2>&1
 	talk=$pid
@@ -22,7 +22,7 @@ ended() {
 	! kill -0 "$talk" 2>/dev/null
 }
 
-# ends WHAT SIDES: so many are told by an error, and end.
+# ends WHAT SIDES: so many sides get an error and end.
 ends() {
 	local start=$SECONDS
 	within "$patience" ended || fail "$1: not both sides end: $(cat "$work/talk")"

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two processes that keep sending to each other, while somebody does something to the devices:
+ * Two processes that keep sending to each other while a script changes the devices:
  *
  *	rdm_fault TRAFFIC WISH IFACE IFACE
  *
- * TRAFFIC is "short", "long" (messages) or "write" (writes by the device beside short messages). Each side
- * prints "going" when enough has arrived. WISH says what is to follow:
+ * TRAFFIC is "short" or "long" (messages), or "write" (writes by the device beside short messages).
+ * Each side prints "going" when enough has arrived. WISH is the expected outcome:
  *
- *	cut    all that is under way ends, in part by an error
+ *	cut    all pending operations end, some with an error
  *	end    the same, and a later send fails
- *	again  the same, but later messages arrive by another way
- *	lost   they are quiet, and what waits for something to come ends by an error
- *	go-on  they are quiet, then a signal USR1 to each side asks for as much again: nothing fails
+ *	again  the same, but later messages arrive by another path
+ *	lost   the sides pause, and a pending receive ends with an error
+ *	go-on  the sides pause; after a signal USR1 to each as much arrives again without errors
  *
- * The sides are two users': that of side 1 is nobody.
+ * Side 1 runs as the user nobody.
  *
  * A process that is not killed closes everything, and has no more descriptors than before.
  */
@@ -29,8 +29,8 @@
 #define WAITING (2 * SLOTS)
 #define SHORT   64
 #define LONG    ((size_t)64 << 10)
-#define STEP    997   /* of each so many bytes one is looked at */
-#define LATE_MS 20000 /* until everything has ended */
+#define STEP    997   /* checks every STEPth byte */
+#define LATE_MS 20000 /* limit for all operations to end */
 #define NOBODY  65534
 
 struct place {
@@ -43,13 +43,13 @@ static bool writes;
 static unsigned char *in[SLOTS], *out[SLOTS], *memory;
 static struct fid_mr *mr;
 static struct place theirs;
-static bool busy[2 * SLOTS + 1]; /* receives, sends, one receive that nothing is sent to */
+static bool busy[2 * SLOTS + 1]; /* receives, sends, one receive that never gets a message */
 static unsigned int came;
 static int first_err;
 static char first_text[64];
-static bool quiet; /* it tells itself */
+static bool quiet; /* stops sending on its own */
 
-/* ---- Opening ----------------------------------------------------------------------------------- */
+/* ---- Opening --------------------------------------------------------------------------------- */
 
 static void become_nobody(void)
 {
@@ -89,7 +89,7 @@ static void close_all(int fds)
 		fail("%d descriptors, %d before", count_fds(getpid()), fds);
 }
 
-/* ---- Traffic ----------------------------------------------------------------------------------- */
+/* ---- Traffic --------------------------------------------------------------------------------- */
 
 static ssize_t post(unsigned int i)
 {
@@ -167,9 +167,9 @@ static bool complete_one(void)
 	return true;
 }
 
-/* ---- What is to follow ------------------------------------------------------------------------- */
+/* ---- What is to follow ----------------------------------------------------------------------- */
 
-/* Progress is made until the other side is here, too: a write to us by another way than the device may need it. */
+/* A barrier with progress: a write to this side that does not go by the device may need it. */
 static void meet(void)
 {
 	char c = 0;
@@ -191,7 +191,7 @@ static void collect_from(unsigned int slot)
 	}
 }
 
-/* A receive that was posted to a peer after that had gone waits for it to come again. */
+/* A receive posted for a peer that is gone waits for its return, so such receives are cancelled. */
 static void collect(void)
 {
 	collect_from(SLOTS);
@@ -201,7 +201,7 @@ static void collect(void)
 	collect_from(0);
 }
 
-/* So that something is under way whenever it ends. */
+/* Posts a receive that never gets a message, so that an operation is pending at the end. */
 static void wait_for_nothing(void)
 {
 	static char nothing;
@@ -261,7 +261,7 @@ static void again(void)
 	printf("%s: reached again\n", who);
 }
 
-/* Until so many have come, and the other side has as many; what was sent is there then. */
+/* Exchanges messages until both sides have `count`, and all messages sent have arrived. */
 static void exchange(unsigned int count)
 {
 	bool met = false;
@@ -325,7 +325,7 @@ static void run(void *arg)
 	setenv("FI_TCP_IFACE", me.iface, 1);
 	if (side_number)
 		become_nobody();
-	node_open(&n, NULL); /* what is opened once for the process is there */
+	node_open(&n, NULL); /* opens what stays open for the process */
 	node_close(&n);
 	fds = count_fds(getpid());
 	open_all();

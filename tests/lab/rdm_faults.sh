@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Reliable datagrams whose peer dies, whose link goes down, for good or for a moment, and whose device is taken away.
-# (A software device breaks at once if it has to send meanwhile by the interface that is down.)
+# Reliable datagrams whose peer dies, whose link goes down for good or for a moment, and whose
+# device is removed.
+# (A software device breaks at once if it has to send by an interface that is down.)
 # TIMEOUT=240 KERNELS=all
 . "$(dirname "$0")/faults.bash"
 apart
@@ -30,7 +31,7 @@ over "quiet, the wire dark" 'side 0 was told: Connection timed out' 'side 1 was 
 light
 clean "quiet, the wire dark"
 
-# (A software device may forget what it was at then: TCP's questions find that nobody is there.)
+# (A software device may lose its state then: TCP's probes find no peer.)
 busy 2 rdm_fault long end "${interface[@]}"
 down
 over "long, the link down" 'side 0 was told: ' 'side 1 was told: ' 'side 0: closed' 'side 1: closed'

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Long messages between two processes:
+ * Long messages between two processes, each with an endpoint at the named interface:
  *
  *	rdm_long CASE IFACE IFACE
- *
- * each with an endpoint at the interface named.
  */
 #include "rdm_pair.h"
 
@@ -13,7 +11,7 @@
 
 struct message {
 	size_t len, room;
-	bool late; /* the receive is posted after the message has come */
+	bool late; /* the receive is posted after the message has arrived */
 	int pieces;
 };
 
@@ -56,7 +54,7 @@ static void post(struct side *s, const struct message *m, unsigned int which, un
 		must(fi_trecvmsg(s->n.ep, &msg, FI_COMPLETION), "fi_trecvmsg");
 }
 
-/* Both ends of one message, each way at the same time. */
+/* Sends and receives one message, in both directions at the same time. */
 static void exchange(struct side *s, const struct message *m, unsigned int which)
 {
 	unsigned char *out = side_memory(m->len), *in = side_memory(m->room + 1);
@@ -75,7 +73,7 @@ static void exchange(struct side *s, const struct message *m, unsigned int which
 		while (now_ms() < end)
 			if (node_poll(&s->n, &e))
 				fail("something has ended too early");
-		side_meet(s); /* the other side has stopped looking, too */
+		side_meet(s); /* the other side no longer polls either */
 		post(s, m, which, in, false);
 	}
 	for (int i = 0; i < 2; i++) {
@@ -103,7 +101,7 @@ static void data(struct side *s)
 	node_close(&s->n);
 }
 
-/* Many at a time, in the order they were sent. */
+/* Many messages in flight, which must arrive in order. */
 static void many(struct side *s)
 {
 	enum { COUNT = 40, LEN = 100000 };
@@ -142,7 +140,7 @@ static void many(struct side *s)
 	node_close(&s->n);
 }
 
-/* Begins to receive a huge message; returns when some of it has come, but not all. */
+/* Receives a huge message. Returns when a part of it has arrived, but not all. */
 static unsigned char *begin_receiving(struct side *s)
 {
 	unsigned char *in = side_memory(HUGE);
@@ -174,7 +172,7 @@ static unsigned char *begin_sending(struct side *s)
 	return out;
 }
 
-/* Nobody writes there any more. */
+/* Checks that the memory is not written any more. */
 static void still(unsigned char *in)
 {
 	memset(in, 0x5a, HUGE);
@@ -185,7 +183,7 @@ static void still(unsigned char *in)
 	free(in);
 }
 
-/* What has begun to arrive is not to be had any more by its context. */
+/* A receive that has begun to arrive can no longer be cancelled. */
 static void cancel_receive(struct side *s)
 {
 	unsigned char *in = begin_receiving(s);
@@ -196,7 +194,7 @@ static void cancel_receive(struct side *s)
 		must(ret, "fi_cancel");
 	if (e.context != in || e.err || e.len != HUGE)
 		fail("the receive ended by %s, with %zu bytes", fi_strerror(e.err), e.len);
-	in[0] = side_byte(0, 0); /* the sender wrote something else, which is seen at once */
+	in[0] = side_byte(0, 0); /* the sender sent another first byte, to show arrival */
 	side_check(in, 0, HUGE);
 	side_meet(s);
 	node_close(&s->n);
@@ -214,7 +212,10 @@ static void cancel_send(struct side *s)
 	node_close(&s->n);
 }
 
-/* The receiver closes its endpoint: the memory is its own, and the sender is told. */
+/*
+ * The receiver closes its endpoint: its memory is not accessed any more, and the sender gets an
+ * error.
+ */
 static void close_receive(struct side *s)
 {
 	unsigned char *in = begin_receiving(s);
@@ -237,7 +238,7 @@ static void close_send(struct side *s)
 	node_close(&s->n);
 }
 
-/* The sender dies. */
+/* The sender dies in the middle of a message. */
 static void kill_receive(struct side *s)
 {
 	unsigned char *in = begin_receiving(s);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Long messages are read by the receiver's device: the data are right, few packets go by themselves, and a process that cancels,
-# closes or dies in the middle leaves the memory of others alone.
+# The receiver's device reads long messages: data is correct, few packets are sent on their own, and
+# a process that cancels, closes or dies in the middle leaves the memory of others unchanged.
 # TIMEOUT=150
 . "$(dirname "$0")/lab.bash"
 need ip rdma
@@ -9,7 +9,7 @@ interface=()
 for n in 0 1; do interface+=("$(ip -o -4 addr show to "${address[n]}" | awk '{ print $2; exit }')"); done
 export LD_LIBRARY_PATH=$BUILD
 
-# sends: those the devices have answered, where they count them.
+# sends: prints the sends that devices have answered, if they count these.
 sends() {
 	cat /sys/class/infiniband/*/ports/1/hw_counters/rdma_sends 2>/dev/null | paste -sd+ | bc
 }
@@ -18,7 +18,7 @@ objects() {
 	rdma resource show | sed 's/ctx [0-9]*//'
 }
 
-# long CASE: sets $sent
+# long CASE: runs it; sets $sent.
 long() {
 	local before
 	before=$(sends)

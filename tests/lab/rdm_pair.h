@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two processes with an endpoint each, at the interfaces named, and what they send each other. */
+/* Two processes with one endpoint each, at the given interfaces, that send to each other. */
 #ifndef LAB_RDM_PAIR_H
 #define LAB_RDM_PAIR_H
 
@@ -14,18 +14,18 @@
 
 struct side {
 	const char *iface;
-	int end; /* of the wire to the other */
+	int end; /* socket to the other process */
 	struct node n;
 	fi_addr_t peer;
-	bool counts; /* what the other does to its memory, by: */
+	bool counts; /* counts remote operations with `reads` and `writes` */
 	struct fid_cntr *reads, *writes;
 };
 
-/* What the two sides do. */
+/* A test case: one function per side. */
 struct side_case {
 	const char *name;
 	void (*run[2])(struct side *s);
-	bool counts; /* of the first side */
+	bool counts; /* the first side counts */
 };
 
 static inline void side_bind(struct side *s)
@@ -41,7 +41,7 @@ static inline void side_bind(struct side *s)
 	node_bind(&s->n);
 }
 
-/* Opens the endpoint of this process and meets the other one. */
+/* Opens the endpoint of this process and exchanges addresses with the other one. */
 static inline void side_open(struct side *s)
 {
 	struct name mine, theirs;
@@ -83,7 +83,7 @@ static inline void *side_memory(size_t len)
 	return mem;
 }
 
-/* Both see the other here. */
+/* A barrier of both sides. */
 static inline void side_meet(struct side *s)
 {
 	char c = 0;
@@ -92,7 +92,7 @@ static inline void side_meet(struct side *s)
 	hear(s->end, &c, 1);
 }
 
-/* Makes progress until the other side says something. */
+/* Makes progress until the other side sends a byte over the socket. */
 static inline void side_serve(struct side *s)
 {
 	struct event e;
@@ -114,7 +114,7 @@ static inline void side_run(void *arg)
 	side_chosen->run[side_number](s);
 }
 
-/* Runs the case named, of a list that ends without a name. */
+/* Runs the named case of `cases`, whose last element has no name. */
 static inline int side_main(const struct side_case *cases, int argc, char **argv)
 {
 	struct side sides[2] = {{0}};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One-sided operations of a process on the memory of another:
+ * One-sided operations between two processes:
  *
  *	rdm_rma CASE IFACE IFACE
  *
- * The first one has the memory, registered under a key of the library's, the second one gets at it.
+ * The first process has the memory, registered under a key chosen by the library; the second one
+ * accesses it.
  */
 #include <rdma/fi_rma.h>
 
@@ -32,7 +33,7 @@ static struct place place_of(struct fid_mr *mr, void *buf)
 	return (struct place){(uintptr_t)buf, fi_mr_key(mr)};
 }
 
-/* A message each way: the two are connected. */
+/* Sends a message each way, which connects the two. */
 static void greet(struct side *s)
 {
 	char in, out = 0;
@@ -57,7 +58,7 @@ static void expect(struct side *s, int err, const char *what)
 		fail("%s: ended by %s", what, fi_strerror(e.err));
 }
 
-/* The memory's side: opens a region, is still until it is told to look, and goes on. */
+/* Target: opens a region and gives away its key, makes no progress until told to, then checks. */
 static void *announce(struct side *s, struct fid_mr **mr, uint64_t access)
 {
 	unsigned char *mem = side_memory(SIZE);
@@ -86,14 +87,14 @@ static void alone_target(struct side *s)
 	unsigned char *mem = announce(s, &mr, FI_REMOTE_READ | FI_REMOTE_WRITE);
 
 	greet(s);
-	side_meet(s); /* nothing of the library is called until then */
+	side_meet(s); /* no library call until this barrier */
 	side_check(mem, 1, SIZE);
 	must(fi_close(&mr->fid), "fi_close");
 	free(mem);
 	node_close(&s->n);
 }
 
-/* In pieces of such a size, from or to memory that is registered, or not. */
+/* Transfers in pieces of `size` bytes; the buffer is registered or not. */
 static void pieces(struct side *s, struct place to, unsigned char *buf, size_t size, bool write)
 {
 	size_t posted = 0, done = 0;
@@ -135,7 +136,7 @@ static void alone(struct side *s)
 		pieces(s, to, back, sizes[i], false);
 		side_check(back, i + 2, SIZE / sizes[i] * sizes[i]);
 	}
-	/* Short ones, each kind of buffer, with a copy that is made at once. */
+	/* Short lengths from each kind of buffer, with an injected copy. */
 	for (size_t len = 1; len < 300; len = len * 3 + 1) {
 		side_fill(buf, 9, len);
 		must(fi_inject_write(s->n.ep, buf, len, s->peer, to.addr, to.key),
@@ -246,7 +247,7 @@ static void wrong(struct side *s)
 	greet(s);
 	side_meet(s);
 	side_fill(buf, 3, SIZE);
-	/* The others are not harmed by those between them. */
+	/* Failing operations do not affect the valid ones around them. */
 	write_to(s, buf, SIZE / 2, to.addr, to.key);
 	write_to(s, buf, 100000, gone.addr, gone.key);
 	write_to(s, buf, 100000, reads.addr, reads.key);

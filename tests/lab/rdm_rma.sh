@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# One-sided operations by keys of the library's are the devices' own affair: the target need not take part,
-# order holds, what is wrong is refused without harm to the rest, and nothing is written to memory that is not registered any more.
+# One-sided operations with keys chosen by the library are done by the devices: the target makes no
+# calls, order holds, invalid operations fail without affecting others, and nothing is written to
+# memory whose registration was closed.
 # TIMEOUT=200 KERNELS=all
 . "$(dirname "$0")/lab.bash"
 need ip rdma

@@ -4,8 +4,8 @@
  *
  *	rdm_talk IFACE IFACE
  *
- * each with an endpoint at the interface named. Prints "going" when enough of them have arrived, then what each
- * side, but one that was killed, was told in the end. Succeeds if all were told.
+ * each with an endpoint at the named interface. Prints "going" when enough have arrived, then the
+ * final error of each side that was not killed. Succeeds if each such side got an error.
  */
 #define LIMIT 100
 #include "../fault/node.h"
@@ -15,7 +15,7 @@
 
 struct side {
 	const char *iface;
-	int end; /* of the wire to the other */
+	int end; /* socket to the other process */
 };
 
 static void reported(const struct event *e)
@@ -25,7 +25,7 @@ static void reported(const struct event *e)
 	exit(EXIT_SUCCESS);
 }
 
-/* The next send, when there is room for it. */
+/* Sends the next message if there is space for it. */
 static void say(struct node *n, fi_addr_t peer, const void *buf)
 {
 	struct event e;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A partner for connected endpoints that knows librdmacm and libibverbs alone. It connects or accepts,
- * says and hears private data, makes the steps of rdma_peer.h in both roles, and disconnects. Each step
- * is a line; the first thing that is not as it should be, or does not come in time, ends it with status 1.
+ * A partner for connected endpoints that uses librdmacm and libibverbs alone. It connects or
+ * accepts, exchanges private data, makes the steps of rdma_peer.h in both roles, and disconnects.
+ * Each step prints a line. The first deviation or timeout ends the program with status 1.
  *
  *	rdma_peer listen 10.77.0.1 7471		serves one connection
  *	rdma_peer connect 10.77.0.1 7471
@@ -14,14 +14,14 @@
  *	-s BYTES    of a message and of the window (4096)
  *	-k STEPS    which steps to make, as a list: send,write,read,add,swap are all (the default); none
  *	-e          end the connection after the steps; one side does, the other waits for it
- *	-t SECONDS  the longest wait for anything (10)
+ *	-t SECONDS  limit for any wait (10)
  */
 #include <rdma/rdma_cma.h>
 #include <netdb.h>
 #include <errno.h>
 #include "rdma_peer.h"
 
-#define DEPTH 4 /* reads and atomics under way, each way */
+#define DEPTH 4 /* reads and atomics in flight, each way */
 
 static const char *const step_names[] = {"send", "write", "read", "add", "swap"};
 
@@ -43,7 +43,7 @@ struct side {
 
 /* ---- Connecting ------------------------------------------------------------------------------ */
 
-/* The next event, which must be the one wanted; to be acknowledged. */
+/* Waits for the next event, which must be `want`. The caller acknowledges it. */
 static struct rdma_cm_event *next_event(struct side *s, enum rdma_cm_event_type want)
 {
 	struct pollfd fd = {.fd = s->channel->fd, .events = POLLIN};
@@ -65,7 +65,7 @@ static void expect(struct side *s, enum rdma_cm_event_type want)
 	rdma_ack_cm_event(next_event(s, want));
 }
 
-/* Private data arrives padded with zeros: printed up to the first. */
+/* Prints and checks private data, which arrives padded with zeros, up to the first zero. */
 static void hear_private(const struct options *o, const struct rdma_cm_event *event)
 {
 	const char *data = event->param.conn.private_data;
@@ -87,7 +87,7 @@ static struct rdma_conn_param our_param(const struct options *o)
 					.rnr_retry_count = 7};
 }
 
-/* Queue pair, memory and receives, before the connection is up. */
+/* Makes queue pair, memory and receives before the connection is up. */
 static void open_qp(struct side *s)
 {
 	struct peer *p = &s->p;
@@ -143,7 +143,7 @@ static void reject(struct side *s)
 	printf("rejected\n");
 }
 
-/* False: the request was rejected, as was to be. */
+/* Accepts a connection. Returns false if the request was rejected, as asked for. */
 static bool be_called(struct side *s)
 {
 	struct addrinfo *own = look_up(s->o.address, s->o.port);
@@ -258,7 +258,7 @@ static void initiate(struct peer *p, enum peer_step step, unsigned int seed)
 	}
 }
 
-/* What the window holds before the step. */
+/* Sets the content of the window before the step. */
 static void prepare(struct peer *p, enum peer_step step, unsigned int seed)
 {
 	uint64_t first = PEER_FIRST;
@@ -270,7 +270,7 @@ static void prepare(struct peer *p, enum peer_step step, unsigned int seed)
 		memcpy(peer_block(p, PEER_WINDOW), &first, sizeof(first));
 }
 
-/* What the initiator does is seen to come in, where it can be. */
+/* Checks the arrival of a send or a write; other operations are invisible here. */
 static void attend(struct peer *p, enum peer_step step, unsigned int seed)
 {
 	struct peer_rxreq a;
@@ -332,7 +332,7 @@ static void part(struct side *s)
 		peer_fail("rdma_disconnect: %m");
 	expect(s, RDMA_CM_EVENT_DISCONNECTED);
 	if (!s->o.leave)
-		rdma_disconnect(s->id); /* answers the other side's */
+		rdma_disconnect(s->id); /* answers the other side's disconnect */
 	printf("disconnected%s\n", s->o.leave ? "" : " by the other side");
 }
 

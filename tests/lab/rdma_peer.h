@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What rdma_peer.c and its partners say to each other, and the verbs it says it with. A connection is
- * reliable (RC); all numbers are in network byte order.
+ * Protocol of rdma_peer.c with its partners, and its verbs. A connection is reliable (RC); all
+ * numbers are in network byte order.
  *
- * Each side owns a window: memory that the other one reads, writes and acts on. The first message
- * each side sends, as soon as the connection is up, is a `struct peer_place`: where its window is.
- * Then come the steps both sides were told to make. In each the connecting side is the initiator
- * first and the listening side serves, then the other way round:
+ * Each side has a window: memory that the other side reads, writes and changes by atomics. As soon
+ * as the connection is up, each side sends a `struct peer_place`, which describes its window. Then
+ * follow the steps given to both sides. In each step first the connecting side is the initiator and
+ * the listening side the server, then the other way round:
  *
- *	the server prepares its window and says it is ready        struct peer_sync{step, PEER_READY}
- *	the initiator does what the step is about
- *	the initiator says it has done it, once it has completed   struct peer_sync{step, PEER_DONE}
+ *	the server prepares its window and sends                  struct peer_sync{step, PEER_READY}
+ *	the initiator runs the operation of the step
+ *	the initiator sends, after the operation has completed    struct peer_sync{step, PEER_DONE}
  *
  *	send    a message of `size` bytes, the data of the step
  *	write   the data of the step into the window, with immediate PEER_IMMEDIATE
  *	read    the whole window, which the server has filled with the data of the step
  *	add     fetch-and-add of PEER_ADDEND to the window's first 8 bytes, which held PEER_FIRST
- *	swap    compare-and-swap there: a compare that does not match, then PEER_FIRST by PEER_SECOND
+ *	swap    compare-and-swap there: first a compare that fails, then PEER_FIRST by PEER_SECOND
  *
- * After the last step the side that does not end the connection says so, in a struct
- * peer_sync{PEER_STEPS, PEER_DONE}, and only then the other one ends it: all that either side waits
- * for has completed by then. A message can be received before its sender is told so; nobody waits
- * for this last one's completion.
+ * After the last step the side that does not end the connection sends a struct
+ * peer_sync{PEER_STEPS, PEER_DONE}; the other side ends the connection when it has that message, so
+ * all other operations have completed by then. The sender does not wait for the completion of that
+ * last message, as a message can be received before its sender's completion.
  *
- * Numbers of the atomics are in the byte order of the machines, which is the same. The data of a step
- * is peer_fill()'s, its seed twice the step, plus one where the listening side initiates.
+ * Atomics use the byte order of the machines, which is the same. The data of a step is that of
+ * peer_fill(), with twice the step as seed, plus one if the listening side initiates.
  */
 #ifndef LAB_RDMA_PEER_H
 #define LAB_RDMA_PEER_H
@@ -62,10 +62,10 @@ struct peer_sync {
 #define PEER_ADDEND    0x0001000100010001u
 
 #define PEER_RECVS   4         /* receives posted at any time */
-#define PEER_MOST    (1 << 20) /* bytes of a message, at most */
+#define PEER_MOST    (1 << 20) /* maximum bytes of a message */
 #define PEER_CQ_SIZE 32
 
-/* What came in: a message's data stays until peer_release(). */
+/* A received message or write. The data of a message stays until peer_release(). */
 struct peer_rxreq {
 	struct ibv_wc wc;
 	char *data;
@@ -74,19 +74,19 @@ struct peer_rxreq {
 struct peer {
 	struct ibv_qp *qp;
 	struct ibv_cq *cq;
-	struct ibv_mr *mr; /* over all of memory */
-	char *memory; /* blocks of `size` bytes: window, what is sent, what is read, receives */
+	struct ibv_mr *mr; /* covers all of `memory` */
+	char *memory;      /* blocks of `size` bytes: window, send, read and receive buffers */
 	uint32_t size;
 	struct peer_place theirs; /* in host byte order */
 	struct peer_rxreq arrived[PEER_RECVS];
-	unsigned int arrivals; /* that nobody took yet */
-	unsigned int sent;     /* completions of what we sent that nobody took yet */
-	double patience;       /* seconds to wait for anything */
-	int events;            /* file descriptor of the connection's events */
-	double gone;           /* when it was seen to have one, 0 if it has none */
+	unsigned int arrivals; /* in `arrived`, not yet taken */
+	unsigned int sent;     /* send completions not yet taken */
+	double patience;       /* seconds to wait for any event */
+	int events;            /* descriptor of the connection's events */
+	double gone;           /* time when the first event was seen, 0: none */
 };
 
-#define PEER_LINGER 1.0 /* seconds in which what the other side did before it left may come in */
+#define PEER_LINGER 1.0 /* seconds to wait for completions after the other side has left */
 
 enum { PEER_WINDOW, PEER_OUT, PEER_IN, PEER_RECV, PEER_BLOCKS = PEER_RECV + PEER_RECVS };
 
@@ -111,7 +111,7 @@ static inline double peer_now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Byte `i` of the data of a step: nowhere the same for 8 in a row. */
+/* Returns byte `i` of the data of a step; no 8 consecutive bytes are equal. */
 static inline char peer_byte(size_t i, unsigned int seed)
 {
 	return (char)((i * 31 + (i >> 8) * 7 + seed * 101) & 0xff);
@@ -145,7 +145,7 @@ static inline void peer_post_recv(struct peer *p, unsigned int n)
 		peer_fail("ibv_post_recv: %m");
 }
 
-/* Nothing is there: while connected, any event is the end of the connection. */
+/* Sleeps when no completion is there. Any event on a connection means its end. */
 static inline void peer_idle(struct peer *p)
 {
 	struct pollfd fd = {.fd = p->events, .events = POLLIN};
@@ -180,7 +180,7 @@ static inline void peer_poll(struct peer *p)
 		(struct peer_rxreq){wc, peer_block(p, PEER_RECV + (unsigned int)wc.wr_id)};
 }
 
-/* The next that came in: a message, or (`immediate`) a write with immediate data. */
+/* Waits for the next arrival: a message, or if `immediate` a write with immediate data. */
 static inline struct peer_rxreq peer_hear(struct peer *p, bool immediate, const char *what)
 {
 	double end = peer_now() + p->patience;
@@ -199,13 +199,13 @@ static inline struct peer_rxreq peer_hear(struct peer *p, bool immediate, const 
 	return first;
 }
 
-/* The buffer of what came in may be used again. */
+/* Posts the receive buffer of `a` again. */
 static inline void peer_release(struct peer *p, const struct peer_rxreq *a)
 {
 	peer_post_recv(p, (unsigned int)a->wc.wr_id);
 }
 
-/* Posts one operation between block `block` and, unless it is a send, the other side's window. */
+/* Posts one operation on block `block` and, unless it is a send, the other side's window. */
 static inline void peer_post(struct peer *p, struct ibv_send_wr *wr, unsigned int block, size_t len,
 			     const char *what)
 {
@@ -226,7 +226,7 @@ static inline void peer_post(struct peer *p, struct ibv_send_wr *wr, unsigned in
 		peer_fail("%s: ibv_post_send: %m", what);
 }
 
-/* The same, and waits for it. */
+/* Posts one operation and waits for its completion. */
 static inline void peer_do(struct peer *p, struct ibv_send_wr *wr, unsigned int block, size_t len,
 			   const char *what)
 {
@@ -270,7 +270,7 @@ static inline void peer_hear_sync(struct peer *p, enum peer_step step, enum peer
 	peer_release(p, &a);
 }
 
-/* The steps are made; the other side may end the connection. */
+/* Tells the other side that it may end the connection, after the last step. */
 static inline void peer_allow_end(struct peer *p)
 {
 	struct peer_sync half = {htonl(PEER_STEPS), htonl(PEER_DONE)};
@@ -280,7 +280,7 @@ static inline void peer_allow_end(struct peer *p)
 	peer_post(p, &wr, PEER_OUT, sizeof(half), "the last half");
 }
 
-/* Each side tells where its window is. */
+/* Both sides exchange the places of their windows. */
 static inline void peer_exchange_places(struct peer *p)
 {
 	struct peer_place place = {htobe64((uintptr_t)peer_block(p, PEER_WINDOW)),

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The devices work, by programs that know nothing of us: they are seen, and they reach each other, with addresses
-# exchanged by hand and by the RDMA connection manager.
+# The devices work with independent programs: these find the devices, which reach each other, with
+# addresses exchanged by hand and by the RDMA connection manager.
 # TIMEOUT=90
 . "$(dirname "$0")/lab.bash"
 need rdma ibv_devinfo ibv_rc_pingpong ib_send_lat rping taskset
@@ -18,7 +18,8 @@ pair listening ibv_rc_pingpong -d "${device[0]}" -g "${gid[0]}" -p $port -e -c -
 grep -q '^200 iters' "$work/client" || fail "ibv_rc_pingpong: $(cat "$work/client")"
 echo "ibv_rc_pingpong -e: $(grep '^200 iters' "$work/client")"
 
-# latency OPTION... -- OPTION...: of the two sides of ib_send_lat, which poll, so each has a CPU.
+# latency OPTION... -- OPTION...: runs both sides of ib_send_lat, which poll, so each has its own
+# CPU.
 latency() {
 	local server=() figure
 	while [ "$1" != -- ]; do server+=("$1") && shift; done
@@ -33,7 +34,7 @@ latency() {
 next_port
 ready=listening latency -d "${device[0]}" -x "${gid[0]}" -- -d "${device[1]}" -x "${gid[1]}"
 next_port
-ready=rdma_listening latency -R -- -R # it takes the server's address for its own, too: from a device to itself
+ready=rdma_listening latency -R -- -R # it resolves the server's address locally too, so it sends from a device to itself
 
 next_port
 pair rdma_listening rping -s -a "${address[0]}" -p $port -C 10 -v -- \

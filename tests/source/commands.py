@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every command in README.md and CONTRIBUTING.md works: it is run here, or by the test that this file names for it.
+"""Proves that every command in README.md and CONTRIBUTING.md works.
 
-A command is a line of an indented or fenced block, or inline code that begins with a program or a setting. One that no
-rule knows fails the test. TIMEOUT=120
+Runs each command here, or checks that the test named in RUN_BY, which runs the command, exists.
+
+A command is a line of an indented block, or inline code that begins with a program or a setting.
+A command that no rule matches fails the test. TIMEOUT=120
 """
 import glob
 import os
@@ -22,7 +24,7 @@ SETTING = r"[A-Z][A-Z_]*=[^\s`]+"
 INLINE = re.compile(rf"`((?:{SETTING} )*(?:{PROGRAMS})(?: [^`]*)?|{SETTING}(?: [^`]*)?)`")
 BLOCK = re.compile(r"^    (\S.*)$", re.M)
 
-# Commands that a test runs in full, by their beginning; tests/DIR/NAME is the test.
+# Commands, by their beginning, that another test runs in full: tests/DIR/NAME.
 RUN_BY = {
     r"make (check|fast)$": "this run itself",
     r"\./configure --prefix=\S+ && make && make install$": "tests/client/install.sh",
@@ -32,7 +34,7 @@ RUN_BY = {
     r"LD_LIBRARY_PATH=\S+ mpirun ": "tests/client/openmpi.sh",
     r"MPICH=build make t/client_mpich$": "tests/client/mpich.sh",
 }
-# Goals that take too long for this, or need what a host may lack: they are there, and make knows how to begin.
+# Goals that take too long here, or need what a host may lack: only checked to exist.
 GOALS = ("demo", "check", "check-verbs", "check-clients", "bench-verbs", "lab-shell", "bench", "asan", "tsan", "valgrind",
          "coverage", "format", "lint", "help", "fast")
 
@@ -44,7 +46,7 @@ def commands(text):
 
 
 def is_test(name):
-    """Is there a test of that name (make t/NAME)?"""
+    """Returns whether `make t/NAME` has a test."""
     folder, _, rest = name.partition("_")
     return any(glob.glob(p) for p in (f"tests/unit/{name}.c", f"tests/{folder}/{rest}.*"))
 
@@ -77,7 +79,7 @@ def judge_make(words):
 
 
 def judge(command):
-    """None: it works; else what is wrong."""
+    """Returns None if the command works, else the fault."""
     for pattern, test in RUN_BY.items():
         if re.match(pattern, command):
             return None if test == "this run itself" or os.path.exists(test) else f"{test} is gone"

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The documents of docs/ name only what is there: identifiers in backticks, files and rooms; and they name all of what
-changes with the sources: packet types, states of requests, protocols, locks, settings.
+"""Proves that the documents of docs/ fit the sources.
 
-docs/COMPATIBILITY.md is written by its own target and speaks of other programs. The rules are first shown to catch what breaks them.
+Identifiers in backticks, files and folders in them exist. They name all packet types, states of
+requests, protocols, locks and settings. docs/COMPATIBILITY.md is generated, and not checked. The
+rules are first tested on examples that break them.
 """
 import glob
 import os
@@ -22,7 +23,7 @@ def read(path):
 
 
 def unknown(text, known):
-    """What a document names and is nowhere."""
+    """Returns the names in a document that the sources lack."""
     names = {n for n in IDENTIFIER.findall(text) if n not in known}
     return sorted(names | {f for f in FILE.findall(text) if not os.path.exists(f)})
 
@@ -52,7 +53,7 @@ for name in missing(read("docs/PROTOCOL.md"), packets + hellos):
     failed = True
 
 def demand(page, names, least):
-    """Each of these names stands in the page."""
+    """Checks that the page has each of these names."""
     global failed
     assert len(names) >= least, f"{page}: only {names} found in the sources"
     for name in missing(read(page), names):
@@ -69,7 +70,7 @@ states = [n.removeprefix("TXREQ_") for n in enumerators("src/xfer/peer.h", "txre
 demand("docs/REQUEST-LIFECYCLE.md", [n for n in states if n not in ("NEW", "LISTS", "STATES")], 9)
 demand("docs/ARCHITECTURE.md", enumerators("src/link/link.h", "proto"), 7)
 
-# A lock is named by its member or variable; the one of a type is found under the type's name, too.
+# Names of locks: members and variables.
 LOCK = re.compile(r"^\s*(?:static )?(?:struct lock|pthread_mutex_t) (\w+)(?: =|;)", re.M)
 locks = {n for p in sources if p.startswith("src/") for n in LOCK.findall(read(p))}
 demand("docs/LOCKING.md", sorted(locks), 8)

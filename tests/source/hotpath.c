@@ -4,8 +4,8 @@
  *
  *     hotpath safe|domain        threading level FI_THREAD_SAFE or FI_THREAD_DOMAIN
  *
- * Two endpoints are opened and warmed up; steps.h says what is printed. Only the public interface is
- * used, so what is counted is what applications run.
+ * Opens and warms up two endpoints; steps.h describes the output. Uses only the public interface,
+ * so the counted code is the code that applications run.
  */
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
@@ -34,9 +34,9 @@ static struct fid_domain *domain;
 static struct side a, b;
 static char out[4096], in[4096];
 static struct fi_context2 context[2];
-static uint64_t word, operand = 1, result; /* b's memory; what a adds to it, and gets */
+static uint64_t word, operand = 1, result; /* b's memory; the value that a adds; a's result */
 static struct fid_mr *mr;
-static uint64_t addr, key; /* of the word */
+static uint64_t addr, key; /* of `word` */
 static struct fi_cq_tagged_entry entry;
 
 static void find_fabric(bool safe)
@@ -185,7 +185,7 @@ static ssize_t fetch_add(void)
 			       FI_SUM, &context[0]);
 }
 
-/* A read comes after everything before it. */
+/* Reads `word` and checks its value: a read completes after all earlier operations. */
 static void quiesce(uint64_t expected)
 {
 	must(post_read(), "fi_read");
@@ -194,7 +194,7 @@ static void quiesce(uint64_t expected)
 		must(-FI_EOTHER, "the word is another");
 }
 
-/* The target does its part only afterwards: posting is what is counted. */
+/* Counts posting alone: the target makes progress only afterwards. */
 static void count_onesided(void)
 {
 	expose();
@@ -227,7 +227,7 @@ static int child(void *arg)
 	count_msg();
 	count_onesided();
 	must((int)empty_read(),
-	     "fi_cq_read"); /* the first after many progress calls looks at the time */
+	     "fi_cq_read"); /* the first read after many progress calls reads the time */
 	COUNT("cq_read-empty", empty_read());
 	return 0;
 }

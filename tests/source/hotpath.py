@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a small message costs, counted in executed instructions.
+"""Proves that a small message stays within its budget of executed instructions.
 
-hotpath.c steps through calls on two connected endpoints over shared memory; here what it saw is held to a
-budget: instructions, locked instructions and calls of the library, no system call and no library but its own
-except for the copy. With an argument (a name of a call) it also prints where the instructions of that call lie.
+hotpath.c steps through calls on two connected endpoints over shared memory. Each call has a budget
+of instructions, locked instructions and calls, makes no system call, and runs no other library's
+code but memcpy. With a call's name as an argument, also prints the functions that its instructions
+belong to.
 """
 import collections
 import os
@@ -19,9 +20,9 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(ROOT, "build")))
 LIBRARY = os.path.join(BUILD, "libfabric.so")
 
-# Call: the most instructions, locked instructions and calls, without the domain's lock. Those that send eight
-# bytes call the link alone; where another call is allowed, memcpy may have its instructions as well. The one-sided
-# ones at the end are of eight bytes, too: posting them, not what comes back.
+# Limit of instructions, locked instructions and calls for each call, without the domain's lock. A
+# send of eight bytes calls only the link; where two calls are allowed, memcpy may run too. The
+# one-sided operations at the end have eight bytes; only posting them is counted.
 SMALL = (102, 1, 1)
 COPIED = (160, 1, 2)
 BUDGET = {
@@ -41,9 +42,9 @@ BUDGET = {
     "read": (492, 1, 8),
     "fetch_atomic": (700, 1, 13),
 }
-LOCK = (8, 1, 0)  # taken and given
-OTHERS = 1.25  # compilers but gcc may need so much more; the figures above are what it makes of the code
-MEMCPY = 60  # instructions of the C library, where two calls are allowed
+LOCK = (8, 1, 0)  # added with FI_THREAD_SAFE: locking and unlocking the domain
+OTHERS = 1.25  # factor for other compilers than gcc, whose code the limits are for
+MEMCPY = 60  # instructions of the C library where two calls are allowed
 
 
 def skip(why):
@@ -52,14 +53,14 @@ def skip(why):
 
 
 def optimised():
-    """The budget is for the build that is installed, not for one that is easy to debug."""
+    """Returns whether the build is optimised: the budget does not hold for a debug build."""
     with open(os.path.join(ROOT, "config.mk"), encoding="utf-8") as config:
         flags = re.search(r"^CFLAGS = (.*)$", config.read(), re.M)
     return flags and re.search(r"-O[23]\b", flags.group(1)) and "-fsanitize" not in flags.group(1)
 
 
 def steps(program, level):
-    """{call: [(whose, address, kind)]} of one run."""
+    """Returns {call: [(whose, address, kind)]} of one run."""
     run = subprocess.run([program, level], stdout=subprocess.PIPE, timeout=30, check=False, text=True)
     if run.returncode == SKIP:
         skip("this system does not let a process trace its child")
@@ -76,7 +77,7 @@ def steps(program, level):
 
 
 def functions(trace):
-    """Where the instructions lie, inlined functions by their own names."""
+    """Counts instructions by function; inlined functions have their own names."""
     own = [step[1] for step in trace if step[0] == "own"]
     run = subprocess.run(["addr2line", "-fe", LIBRARY] + own, stdout=subprocess.PIPE, check=True, text=True)
     return collections.Counter(run.stdout.splitlines()[::2])
@@ -88,7 +89,7 @@ def slack():
 
 
 def judge(name, level, trace):
-    """Prints the figures of one call; its faults."""
+    """Prints the counts of one call. Returns its faults."""
     kinds = collections.Counter(step[2] for step in trace if step[0] == "own")
     own = sum(kinds.values())
     foreign = sum(step[0] == "other" for step in trace)

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Who may include whom. A file of src/ includes from rooms of its own level or below; no transport includes
-# another; no header gathers the others. The rules are first shown to catch what breaks them.
+# Proves that includes follow the layers. A file of src/ includes headers of its own level or below;
+# no transport includes another; a header includes few others. The rules are first tested on
+# examples that break them.
 set -u
 cd "$(dirname "$0")/../.." || exit
 
-# broken_rules ROOT: a line "file: what is wrong" for each include that is not allowed.
+# broken_rules ROOT: prints "file: fault" for each include that is not allowed.
 broken_rules() {
 	# shellcheck disable=SC2016 # awk's own dollars
 	(cd "$1" && find src -name '*.[ch]' | sort | xargs awk '
@@ -59,7 +60,7 @@ fail() {
 	exit 1
 }
 
-# with FILE LINE...: a tree of that one file, judged.
+# with FILE LINE...: makes a tree of this one file and prints its broken rules.
 with() {
 	local file=$1
 	shift

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The manual pages are well formed: mandoc has nothing to say, but about pages of others, which it looks for on this host.
+# Proves that the manual pages are well formed: mandoc reports nothing but missing pages of other
+# projects.
 set -u
 cd "$(dirname "$0")/../.." || exit
 command -v mandoc >/dev/null || {
@@ -8,7 +9,7 @@ command -v mandoc >/dev/null || {
 	exit 77
 }
 
-# complaints FILE...
+# complaints FILE...: prints mandoc's messages about the pages.
 complaints() {
 	mandoc -T lint "$@" 2>/dev/null | grep -v 'referenced manual not found'
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Everyday words that once named several things of this library are no names: no identifier has one as a part.
+"""Proves that no identifier contains an everyday word that once had several meanings here.
 
-Comments and messages may use them in plain English. docs/GLOSSARY.md has the terms to use. The rule is first shown to catch
-what breaks it.
+Comments and messages may use these words in plain English. docs/GLOSSARY.md has the terms to use.
+The rule is first tested on examples that break it.
 """
 import glob
 import os
@@ -17,7 +17,7 @@ QUIET = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*
 
 
 def broken(text):
-    """(line, identifier) of each name with such a part."""
+    """Yields (line, identifier) for each name that contains one of WORDS."""
     code = QUIET.sub(lambda m: "\n" * m.group(0).count("\n"), text)
     for number, line in enumerate(code.split("\n"), 1):
         for name in re.findall(r"[A-Za-z_]\w*", line):

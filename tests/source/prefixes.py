@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A function is found by its name: an extern one begins with the name of its file, or with the first word of that.
+"""Proves that an extern function's name begins with its file's name, or with the first word of it.
 
-tx_req_end may live in tx_req.c, tx.c or tx_flush.c, and shm_ring_step in a file shm_....c, but neither in peer.c. Plural
-names of files count as singular (providers.c has provider_find). What the interface exports is exempt, and what the headers of
-src/link declare: those names are of the contract, not of the room that fulfils it. The rule is first shown to catch what breaks it.
+tx_req_end may live in tx_req.c, tx.c or tx_flush.c, and shm_ring_step in a file shm_....c, but
+neither in peer.c. Plural file names count as singular (providers.c has provider_find). Exempt are
+exported functions and those that headers of src/link declare: the contract names them, not the
+folder that implements them. The rule is first tested on examples that break it.
 """
 import glob
 import os
@@ -23,7 +24,7 @@ def fits(function, source):
 
 
 def declared():
-    """Names in the headers of src/link."""
+    """Returns the names that headers of src/link declare."""
     names = set()
     for header in glob.glob(os.path.join(root, "src/link/*.h")):
         with open(header, encoding="utf-8") as text:

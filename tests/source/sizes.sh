@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# How long things may be in src/: a file 450 lines, a function 60 from its first line to its last, and six
-# parameters, but for the functions that fill the public interface's tables or are exported. Prints the medians.
-# The rules are first shown to catch what breaks them.
+# Proves the size limits of src/: 450 lines for a file, 60 for a function from its first line to its
+# last, and six parameters, except for exported functions and those in tables of the public
+# interface. Prints the medians. The rules are first tested on examples that break them.
 set -u
 cd "$(dirname "$0")/../.." || exit
 
-# functions FILE...: "FILE LINE NAME LINES PARAMETERS" for each function defined. Relies on the layout that
-# clang-format gives: a function's brace stands alone in the first column, so does the one that ends it.
+# functions FILE...: prints "FILE LINE NAME LINES PARAMETERS" for each function defined. Relies on
+# clang-format: the braces that begin and end a function stand in the first column.
 functions() {
 	awk '
 	FNR == 1 { signature = ""; body = 0 }
@@ -24,7 +24,8 @@ functions() {
 	signature == "" { start = FNR }
 	{ signature = signature $0 }
 	/;$|^}|{$/ { signature = "" }
-	# The last parentheses of the first level are the parameters: attributes with their own come before.
+	# The last outermost parentheses hold the parameters; attributes with parentheses come
+	# before.
 	function measure(  i, c, depth, from) {
 		for (i = 1; i <= length(signature); i++) {
 			c = substr(signature, i, 1)
@@ -43,13 +44,13 @@ functions() {
 	}' "$@"
 }
 
-# public ROOT: the functions whose signature the public interface gives.
+# public ROOT: prints the functions whose signature the public interface gives.
 public() {
 	find "$1/src" -name '*.[ch]' -exec grep -oh '\.[a-z_0-9]* = [a-z_0-9]*[,}]' {} + | sed 's/.* = //; s/.$//'
 	sed -n 's/^[ \t]*\(fi_[a-z_0-9]*\);.*/\1/p' "$1/libfabric.map" 2>/dev/null
 }
 
-# broken_rules ROOT: a line for each file or function that is too large.
+# broken_rules ROOT: prints a line for each file or function that is too large.
 broken_rules() {
 	local path lines
 	find "$1/src" -name '*.[ch]' | while read -r path; do
@@ -71,7 +72,7 @@ fail() {
 	exit 1
 }
 
-# with TEXT: a tree whose only file says that, judged.
+# with TEXT: makes a tree whose only file has this text and prints its broken rules.
 with() {
 	printf '%b' "$1" >"$tree/src/base/a.c"
 	broken_rules "$tree"

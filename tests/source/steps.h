@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Steps through calls one instruction at a time. A child process wraps each call to be counted in two
- * breakpoints (COUNT); its parent single-steps between them. Prints "call NAME", then a line for each
- * instruction executed outside this program: "own OFFSET KIND" for one of libfabric.so at that address of
- * the file, "other OFFSET KIND" for any other library. KIND is "locked", "call", "syscall" or "-".
+ * Steps through calls one instruction at a time. A child process wraps each call to be counted in
+ * two breakpoints (COUNT); its parent single-steps between them. Prints "call NAME", then a line
+ * for each instruction executed outside this program: "own OFFSET KIND" for one of libfabric.so at
+ * that address of the file, "other OFFSET KIND" for any other library. KIND is "locked", "call",
+ * "syscall" or "-".
  */
 #ifndef TESTS_STEPS_H
 #define TESTS_STEPS_H
@@ -36,7 +37,7 @@
 		must(result, name);                                                                \
 	} while (0)
 
-/* Where things are mapped; the same in both processes. */
+/* Address ranges of the library and of this program; the same in both processes. */
 static uintptr_t own_base, own_end, main_base, main_end;
 
 static void must(ssize_t ret, const char *call)
@@ -53,7 +54,7 @@ static void say(const char *name)
 	fflush(stdout);
 }
 
-/* One instruction's first bytes, as far as they say what is counted. x86-64. */
+/* Classifies an x86-64 instruction by its first bytes. */
 static const char *kind_of(const unsigned char *code)
 {
 	bool locked = false;
@@ -68,7 +69,7 @@ static const char *kind_of(const unsigned char *code)
 		return "call";
 	if (code[at] == 0x0f && (code[at + 1] == 0x05 || code[at + 1] == 0x34))
 		return "syscall";
-	/* An exchange with memory locks by itself. */
+	/* An exchange with memory is locked without a prefix. */
 	if ((code[at] == 0x86 || code[at] == 0x87) && code[at + 1] >> 6 != 3)
 		locked = true;
 	return locked ? "locked" : "-";
@@ -83,7 +84,7 @@ static void read_code(pid_t pid, uintptr_t at, unsigned char *code)
 	}
 }
 
-/* Where the child stands; false when it has ended. */
+/* Reads the child's instruction pointer. Returns false if the child has ended. */
 static bool where(pid_t pid, uintptr_t *rip)
 {
 	struct user_regs_struct regs;
@@ -94,7 +95,7 @@ static bool where(pid_t pid, uintptr_t *rip)
 	return true;
 }
 
-/* Goes on until the child stops again; the signal it stopped by, or 0 when it has ended. */
+/* Resumes the child until it stops. Returns the signal that stopped it, or 0 if it has ended. */
 static int go(enum __ptrace_request how, pid_t pid, int *status)
 {
 	if (ptrace(how, pid, NULL, 0) || waitpid(pid, status, 0) != pid)
@@ -110,7 +111,7 @@ static void print_step(uintptr_t rip, const unsigned char *code)
 		printf("other %#lx %s\n", rip, kind_of(code));
 }
 
-/* From behind the first breakpoint up to the second. False when that is not reached. */
+/* Steps from the first breakpoint to the second. Returns false if the child does not get there. */
 static bool step_through(pid_t pid, int *status)
 {
 	unsigned char code[16];
@@ -120,7 +121,7 @@ static bool step_through(pid_t pid, int *status)
 		read_code(pid, rip, code);
 		if (rip >= main_base && rip < main_end && code[0] == BREAKPOINT)
 			return go(PTRACE_SINGLESTEP, pid, status) == SIGTRAP;
-		if (rip != last) /* a repeated string instruction is one */
+		if (rip != last) /* a repeated string instruction counts once */
 			print_step(rip, code);
 		last = rip;
 		if (go(PTRACE_SINGLESTEP, pid, status) != SIGTRAP)
@@ -166,7 +167,7 @@ static int note_object(struct dl_phdr_info *object, size_t size, void *arg)
 	return 0;
 }
 
-/* Counts what `run` does in a child: what main returns. */
+/* Runs `run` in a child and counts its steps. Returns main's exit status. */
 static inline int steps_of(int (*run)(void *arg), void *arg)
 {
 	pid_t pid;

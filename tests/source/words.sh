@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The field's words: names that this library once made up for what has a standard term are found nowhere, alone or as a
-# part of an identifier. docs/GLOSSARY.md has the terms to use. The rule is first shown to catch what breaks it.
+# Proves that no invented word replaces a standard term, alone or as a part of an identifier.
+# docs/GLOSSARY.md has the terms to use. The rule is first tested on examples that break it.
 set -u
 cd "$(dirname "$0")/../.." || exit
 
@@ -10,7 +10,7 @@ graves? heirs? twins? deaf patient habits? stash(es|ed)? whoever said_bye'
 # The guest of the lab is a virtual machine.
 guests='guests?'
 
-# found ROOT WORDS FOLDER...: "file:line: text" for each place with one of the words.
+# found ROOT WORDS FOLDER...: prints "file:line: text" for each line with one of the words.
 found() {
 	local root=$1 words=$2
 	shift 2

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Threads and processes at the same elements: nothing is lost, nothing seen half done. */
+/*
+ * Proves that atomics of threads and processes on the same elements lose no update and show no torn
+ * value.
+ */
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -10,22 +13,22 @@
 #include "suite.h"
 
 #define THREADS  8
-#define ELEMENTS 3 /* in the array they share */
+#define ELEMENTS 3 /* in the shared array */
 #define CYCLE    8 /* numbers 0 to 7 are exact in every type */
 
-/* Where the array begins: aligned; not at all; as double complex may be. */
+/* Offsets of the array: aligned, unaligned, aligned as double complex may be. */
 static const size_t shifts[] = {0, 1, 8};
 #define SHIFTS (int)(sizeof(shifts) / sizeof(shifts[0]))
 #define CASES  (TYPES * SHIFTS)
 
 static unsigned char room[ELEMENTS * LARGEST + 64] __attribute__((aligned(64)));
-static unsigned char numbers[CYCLE][ELEMENTS * LARGEST]; /* arrays full of a number */
+static unsigned char numbers[CYCLE][ELEMENTS * LARGEST]; /* [n]: an array of the number n */
 
 static const struct type *t;
 static unsigned char *array;
 static pthread_barrier_t start;
 
-/* A number as an element of the type; complex ones get it in both parts. */
+/* Stores a number as an element of the type, in both parts of a complex one. */
 static void put_number(void *to, int number)
 {
 	struct soft x = {.mant = (bits)number};
@@ -34,7 +37,7 @@ static void put_number(void *to, int number)
 		store(t, to, part, t->class < REAL ? (bits)number : soft_pack(&t->real, x));
 }
 
-/* Case i; false if it is the same as another. */
+/* Prepares case `i`. Returns false if another case is the same. */
 static bool set_up(int i, unsigned char *where)
 {
 	t = &types[i / SHIFTS];
@@ -89,7 +92,7 @@ static void check_array(const void *expected)
 
 #define UPS 20000
 
-/* Up and down, so that no type runs out of exact numbers: with 8 threads it stays below 9. */
+/* Adds and subtracts 1 in turn, so that sums stay exact in every type: below 9 with 8 threads. */
 static void *up_and_down(void *arg)
 {
 	unsigned char old[ELEMENTS * LARGEST];
@@ -112,7 +115,7 @@ START_TEST(sums_and_differences_cancel)
 }
 END_TEST
 
-#define TICKETS 8000 /* times THREADS: exact in the types counts_far tells */
+#define TICKETS 8000 /* times THREADS: exact in the types of counts_far */
 
 static unsigned char seen[ELEMENTS][THREADS * TICKETS];
 
@@ -173,7 +176,7 @@ static int number_of(const unsigned char *element)
 	return -1;
 }
 
-/* Takes the number of each element to the next, SWAPS times each. */
+/* Replaces the number in each element by the next one, SWAPS times each. */
 static void *swap_on(void *arg)
 {
 	unsigned char now[ELEMENTS * LARGEST], next[ELEMENTS * LARGEST], old[ELEMENTS * LARGEST];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses: formats of the application, text, comparison, what is local. */
+/* Proves how addresses are read, printed, compared, and recognized as local. */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
@@ -266,7 +266,7 @@ START_TEST(loopback_and_interfaces_are_local)
 }
 END_TEST
 
-/* The layout, and what it is printed as, are those of the interface's other implementation. */
+/* Layout and text are those of other implementations of the interface. */
 START_TEST(queue_pairs_go_in_and_out)
 {
 	unsigned char name[32], back[32];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which ranges are found again, which make way, and which have to go. */
+/* Proves which ranges are found again, which are replaced, and which are evicted. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/ranges.h"
 
-#define MANY  40    /* ranges of the random walk */
-#define STEPS 20000 /* of it */
+#define MANY  40    /* ranges in the random test */
+#define STEPS 20000 /* steps of it */
 #define SPAN  200   /* bytes of its address space */
 
 static struct ranges r;
@@ -18,7 +18,7 @@ static void open_ranges(size_t bytes, size_t count)
 	ck_assert(ranges_init(&r, bytes, count));
 }
 
-/* A range that is in use. */
+/* Enters a range that is in use. Returns NULL if refused. */
 static struct range *make(uintptr_t from, uintptr_t to, unsigned int rights)
 {
 	struct range *range = calloc(1, sizeof(*range));
@@ -32,7 +32,7 @@ static struct range *make(uintptr_t from, uintptr_t to, unsigned int rights)
 	return range;
 }
 
-/* One that is not. */
+/* Enters a range and releases it: cached, not in use. */
 static struct range *leave(uintptr_t from, uintptr_t to, unsigned int rights)
 {
 	struct range *range = make(from, to, rights);
@@ -51,7 +51,7 @@ static bool found(uintptr_t from, uintptr_t to, unsigned int rights)
 	return range;
 }
 
-/* Frees what is out; how many. */
+/* Frees the evicted ranges. Returns their number. */
 static int outs(void)
 {
 	struct range *range;
@@ -188,10 +188,10 @@ START_TEST(a_better_one_takes_the_place)
 {
 	open_ranges(SIZE_MAX, 10);
 	leave(100, 200, 1);
-	leave(100, 200, 2); /* gets both rights */
+	leave(100, 200, 2); /* merged: has both rights */
 	ck_assert_int_eq(outs(), 1);
 	ck_assert(found(100, 200, 3));
-	leave(50, 300, 1); /* the other one has a right that this one has not */
+	leave(50, 300, 1); /* not merged: the other range has a right more */
 	ck_assert_int_eq(outs(), 0);
 	leave(50, 300, 2);
 	ck_assert_int_eq(outs(), 2);
@@ -199,7 +199,7 @@ START_TEST(a_better_one_takes_the_place)
 }
 END_TEST
 
-/* The same by looking at each of them. */
+/* The reference: a search through all ranges. */
 static struct range *all[MANY];
 
 static bool naive_find(uintptr_t from, uintptr_t to, unsigned int rights)
@@ -247,7 +247,7 @@ static void check_sums(void)
 	ck_assert_uint_le(bytes, 1000);
 }
 
-/* One step at any place. */
+/* A random step. */
 static void step(void)
 {
 	uintptr_t from = (uintptr_t)(random() % SPAN), to = from + 1 + (uintptr_t)(random() % 50);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is done to memory is heard of, before anybody can take what is there now for what was. */
+/*
+ * Proves that changes of watched mappings are reported before the memory can be mistaken for the
+ * old one.
+ */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +25,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct watch w;
-static uintptr_t from, to; /* told last; these belong to the lock */
+static uintptr_t from, to; /* range reported last; under the lock */
 static int tellings;
 
 static void changed(void *arg, uintptr_t first, uintptr_t end)
@@ -53,18 +56,18 @@ static char *map(int prot)
 	return mem;
 }
 
-/* Watched, all but the first page and the last. */
+/* Maps memory and watches all of it but the first and last page. */
 static char *watched(void)
 {
 	char *mem = map(PROT_READ | PROT_WRITE);
 
 	memset(mem, 1, LEN);
-	/* To the page, whatever is asked. */
+	/* Watches are rounded to pages. */
 	ck_assert(watch_arm(&w, (uintptr_t)mem + PAGE + 1, (uintptr_t)mem + LEN - PAGE - 1));
 	return mem;
 }
 
-/* A process that did it may go on a moment before it is told, but nobody has the lock in between. */
+/* Returns whether the range was reported. The report holds the lock from before the change. */
 static bool reported(const char *first, const char *end)
 {
 	bool was;
@@ -108,7 +111,7 @@ END_TEST
 
 START_TEST(a_heap_that_shrinks_is_heard)
 {
-	/* Nothing in between may allocate, as an assertion does. */
+	/* No allocation may come in between; an assertion allocates. */
 	char *heap = sbrk(LEN);
 	bool armed = watch_arm(&w, (uintptr_t)heap, (uintptr_t)heap + LEN);
 	char *shrunk = sbrk(-(intptr_t)LEN);
@@ -133,7 +136,7 @@ START_TEST(what_is_not_watched_is_not_heard)
 }
 END_TEST
 
-/* Everything else goes on as it did: reading, writing, system calls, protecting, and a child's own copy. */
+/* Reading, writing, system calls, protecting and a child's changes of its copy are not delayed. */
 START_TEST(accesses_are_not_paused)
 {
 	char *mem = watched(), more[PAGE];
@@ -181,7 +184,10 @@ static bool is_mapped(void *mem)
 	return !mincore(mem, PAGE, &page);
 }
 
-/* While nobody hears of it the memory has gone, and can be somebody else's: this is known, too. */
+/*
+ * Until a change is reported, the memory may be another mapping already: watch knows that a report
+ * is due.
+ */
 START_TEST(it_is_known_that_something_was_not_heard)
 {
 	char *mem = watched();
@@ -211,7 +217,7 @@ START_TEST(it_is_known_that_something_was_not_heard)
 }
 END_TEST
 
-/* What is still watched at the end holds nobody up, nor does a child that lives on. */
+/* Closing the watch releases memory that is still watched, also if a child lives on. */
 START_TEST(the_end_lets_go)
 {
 	char *mem = watched();
@@ -232,7 +238,7 @@ START_TEST(the_end_lets_go)
 }
 END_TEST
 
-/* ---- Whose memory it is ------------------------------------------------------------------------- */
+/* ---- Private and shared mappings ---------------------------------------------------------------- */
 
 static bool own(const void *mem, size_t len)
 {
@@ -278,7 +284,7 @@ START_TEST(memory_of_others_is_known)
 }
 END_TEST
 
-/* 77 where the kernel has no such thing for us. */
+/* Returns 77 where the kernel does not permit userfaultfd. */
 static int try_open(void)
 {
 	int err;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What members say to one another when they join and leave: words that come twice, too early, or were lost. */
+/*
+ * Proves that joins and leaves of groups work when control messages come twice, too early, or are
+ * lost.
+ */
 #include "fake_group.h"
 
 #include <sys/sysinfo.h>
@@ -9,8 +12,8 @@
 #include "coll/group/managed.h"
 
 #define KEPT                                                                                       \
-	4096 /* words of one peer about joins that were not begun, at most; and about ends of groups */
-#define LATE_MS 150 /* by then who waits has asked */
+	4096 /* messages kept of one peer about joins not begun here; as many of ends of groups */
+#define LATE_MS 150 /* ms after which a waiting member has sent PROBE */
 
 static void teardown(void)
 {
@@ -25,7 +28,7 @@ static void wait_ms(int ms)
 	}
 }
 
-/* We are the first of two. */
+/* Joins a group of two as its first member. */
 static struct fid_mc *join_first(struct fid_av_set **set)
 {
 	*set = group_set((const fi_addr_t[]){our.self, fake.addr}, 2);
@@ -38,7 +41,7 @@ static void close_both(struct fid_mc *mc, struct fid_av_set *set)
 	ck_assert_int_eq(fi_close(&set->fid), 0);
 }
 
-/* What our child told was lost, as too much was kept: it is asked, and tells again. */
+/* The child's UP was dropped (too many are kept): PROBE asks for it, and UP comes again. */
 START_TEST(reported_again_when_asked)
 {
 	struct wire_group up = {.kind = WIRE_GROUP_UP, .rank = 1, .size = 2, .attempt = 1};
@@ -52,7 +55,7 @@ START_TEST(reported_again_when_asked)
 	up.key = ((struct group *)mc)->join.key;
 	close_both(mc, set);
 	up.attempt = 2;
-	group_says(up); /* there is no room for it */
+	group_says(up); /* dropped: KEPT messages are kept */
 	mc = join_first(&set);
 	group_expect_stands(mc, false);
 	wait_ms(LATE_MS);
@@ -66,7 +69,7 @@ START_TEST(reported_again_when_asked)
 }
 END_TEST
 
-/* We are the child, and tell it as often as we are asked, each time whose question it answers. */
+/* A child answers each PROBE with UP, which has the id of that PROBE. */
 START_TEST(tells_again)
 {
 	struct fid_av_set *set = group_set((const fi_addr_t[]){fake.addr, our.self}, 2);
@@ -94,7 +97,7 @@ START_TEST(tells_again)
 }
 END_TEST
 
-/* It told, was asked meanwhile, and told again: that is not the next join's. */
+/* A child's second UP, the answer to a PROBE, is not taken for the next join's. */
 START_TEST(reported_twice)
 {
 	struct wire_group up = {.kind = WIRE_GROUP_UP, .rank = 1, .size = 2, .attempt = 1};
@@ -120,9 +123,9 @@ START_TEST(reported_twice)
 }
 END_TEST
 
-/* ---- Processors and memory ------------------------------------------------------------------------------- */
+/* ---- Processors and memory ------------------------------------------------------------------ */
 
-/* The fewest of any member's host are all members'. */
+/* All members get the least number of processors of any member's host. */
 START_TEST(fewest_processors)
 {
 	struct wire_group up = {.kind = WIRE_GROUP_UP, .rank = 1, .size = 2, .attempt = 1};
@@ -143,7 +146,7 @@ START_TEST(fewest_processors)
 }
 END_TEST
 
-/* A child tells its own, and takes what it is told. */
+/* A child sends its number of processors and adopts the number in DOWN. */
 START_TEST(given_processors)
 {
 	struct fid_av_set *set = group_set((const fi_addr_t[]){fake.addr, our.self}, 2);
@@ -165,9 +168,9 @@ START_TEST(given_processors)
 }
 END_TEST
 
-/* ---- Leaving ---------------------------------------------------------------------------------- */
+/* ---- Leaving -------------------------------------------------------------------------------- */
 
-/* Two, of whom the peer is the second; *id is its number. */
+/* Joins a group with the peer as second member; the join completes. *id is the group's id. */
 static struct fid_mc *stand(struct fid_av_set **set, uint64_t *id)
 {
 	struct wire_group up = {.kind = WIRE_GROUP_UP, .rank = 1, .size = 2, .attempt = 1};
@@ -187,7 +190,7 @@ static void post_broadcast(struct fid_mc *mc, fi_addr_t root, uint64_t *word)
 		fi_broadcast(fake.ep, word, 1, NULL, fi_mc_addr(mc), root, FI_UINT64, 0, word), 0);
 }
 
-/* What it sent before its last word is good; what comes next is waited for in vain. */
+/* Messages sent before LEAVE are received; a collective that needs a later one fails. */
 START_TEST(last_word)
 {
 	uint64_t words[2] = {0}, sent = 42, id;
@@ -208,7 +211,7 @@ START_TEST(last_word)
 }
 END_TEST
 
-/* What we have offered it was not taken before it left, and never will be. */
+/* The peer leaves without having answered our RTS: the collective fails. */
 START_TEST(rts_in_vain)
 {
 	static uint64_t big[4 * FAKE_EAGER];
@@ -228,7 +231,10 @@ START_TEST(rts_in_vain)
 }
 END_TEST
 
-/* We close the group with an offer kept in it: its sender hears that, and why. */
+/*
+ * The group is closed with an unanswered RTS of the peer: ABORT tells the reason, then ATS fails
+ * the send.
+ */
 START_TEST(rts_not_taken)
 {
 	struct wire_rts rts = {.len = 8, .count = 1, .segment = {{.addr = 4096, .len = 8}}};
@@ -247,13 +253,14 @@ START_TEST(rts_not_taken)
 	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_ATS);
 	ck_assert_uint_eq(wire_id(fake_last(0)->head), 99);
 	ck_assert_uint_gt(fake_last(0)->tag, 0);
-	said = group_said(WIRE_GROUP_ABORT, 1); /* before it, or the answer would be the reason */
+	said = group_said(WIRE_GROUP_ABORT,
+			  1); /* before ATS, or the peer would take ATS's error for the reason */
 	ck_assert(said.id == id && said.error == FI_ECONNABORTED);
 	ck_assert_int_eq(fi_close(&set->fid), 0);
 }
 END_TEST
 
-/* It leaves the group, and dies: a process that needs nothing more of it goes on. */
+/* The peer leaves the group and dies: a collective whose messages all came completes. */
 START_TEST(dies_after_leaving)
 {
 	uint64_t sent = 42, word = 0, id;
@@ -273,7 +280,10 @@ START_TEST(dies_after_leaving)
 }
 END_TEST
 
-/* It goes with words of it unread, which are waited for, but not for ever: it is missed. */
+/*
+ * The peer disconnects with messages unread: a collective waits for them for a bounded time, then
+ * fails.
+ */
 START_TEST(goes_unread)
 {
 	struct fi_cq_tagged_entry none;
@@ -283,7 +293,8 @@ START_TEST(goes_unread)
 
 	fake.peer->conn.disconnect_received = true;
 	peer_failed(fake.peer, FI_ESHUTDOWN);
-	fake.peer->conn.unread = true; /* as where somebody's unfinished packet is before them */
+	fake.peer->conn.unread =
+		true; /* as if another process's unfinished packet were before them */
 	fake.peer->conn.lost_at = clock_coarse_ms();
 	post_broadcast(mc, fake.addr, &word);
 	wait_ms(COLL_LATER_MS / 2);
@@ -296,7 +307,7 @@ START_TEST(goes_unread)
 }
 END_TEST
 
-/* It asks whether we are still there: an answer where we are not, and will not be. */
+/* HERE asks whether we are in the group: answered with LEAVE only after we left. */
 START_TEST(asked_whether_here)
 {
 	struct wire_group here = {.kind = WIRE_GROUP_HERE, .rank = 0, .size = 2}, said;
@@ -320,7 +331,10 @@ START_TEST(asked_whether_here)
 }
 END_TEST
 
-/* We join its set again meanwhile: what we have left we have left, but of that join another one may come. */
+/*
+ * HERE during another join of the same set: LEAVE for the group we left, no answer for an unknown
+ * id.
+ */
 START_TEST(asked_while_joining)
 {
 	struct fid_av_set *set = group_set((const fi_addr_t[]){fake.addr, our.self}, 2);
@@ -345,13 +359,13 @@ START_TEST(asked_while_joining)
 	ck_assert(said.id == here.id && said.rank == 1);
 	count = fake.count;
 	here.id = 4712;
-	group_says(here); /* it may be what this join will be called */
+	group_says(here); /* this id may become the id of the pending join */
 	ck_assert_uint_eq(fake.count, count);
 	close_both(mc, set);
 }
 END_TEST
 
-/* Nor can any come of a join that we have told nobody of. */
+/* HERE before we sent UP for a join: answered with LEAVE, as no group can exist yet. */
 START_TEST(asked_before_telling)
 {
 	struct wire_group here = {.kind = WIRE_GROUP_HERE, .rank = 0, .size = 2, .id = 4711};
@@ -365,7 +379,7 @@ START_TEST(asked_before_telling)
 }
 END_TEST
 
-/* It has joined, and left or failed, before the word that the group stands has come to us. */
+/* The peer has left or aborted the group before its DOWN came to us. */
 static const struct {
 	enum wire_group_kind kind;
 	uint32_t said;
@@ -394,7 +408,7 @@ START_TEST(end_before_begin)
 	group_expect_stands(mc, true);
 	ret = fi_broadcast(fake.ep, &word, 1, NULL, fi_mc_addr(mc), fake.addr, FI_UINT64, 0, &word);
 	if (ends[_i].kind == WIRE_GROUP_ABORT)
-		ck_assert_int_eq(ret, -ends[_i].err); /* known at once */
+		ck_assert_int_eq(ret, -ends[_i].err); /* the call fails at once */
 	else
 		fake_expect_error(&word, ends[_i].err);
 	ck_assert_int_lt(fi_barrier(fake.ep, fi_mc_addr(mc), NULL), 0);
@@ -402,7 +416,10 @@ START_TEST(end_before_begin)
 }
 END_TEST
 
-/* We close it with one under way, which is cancelled; the peer's is not, it has lost us. */
+/*
+ * The group is closed with a collective under way: ours is cancelled, the peer's aborted (not
+ * cancelled).
+ */
 START_TEST(closed_amidst)
 {
 	uint64_t word = 0, id;
@@ -420,14 +437,14 @@ START_TEST(closed_amidst)
 	fake_expect_error(&word, FI_ECANCELED);
 	group_says(here);
 	ck_assert_uint_eq(group_said(WIRE_GROUP_LEAVE, 0).id, id);
-	/* Told that a join of ours, which we have given up, stands. */
+	/* DOWN for a join that we gave up is answered with ABORT. */
 	group_says((struct wire_group){.kind = WIRE_GROUP_DOWN, .size = 2, .key = 1, .id = 4712});
 	ck_assert_uint_eq(group_said(WIRE_GROUP_ABORT, 0).error, FI_ECONNABORTED);
 	ck_assert_int_eq(fi_close(&set->fid), 0);
 }
 END_TEST
 
-/* What is kept of joins goes with them. */
+/* Messages kept for a join are freed when the join ends. */
 START_TEST(kept_for_nothing)
 {
 	struct fid_av_set *set = group_set((const fi_addr_t[]){fake.addr, our.self}, 2);
@@ -454,7 +471,7 @@ static void other_says(struct wire_group word)
 	rx_deliver(fake.worker, pool_id(peer_get(fake.worker, our.nobody)), &p);
 }
 
-/* One peer says so much that no more of it is kept: of others it is, and of it what is of the other sort. */
+/* One peer reaches the limit for one kind of message: others and the other kind are still kept. */
 static const enum wire_group_kind kinds[] = {WIRE_GROUP_UP, WIRE_GROUP_LEAVE};
 
 START_TEST(kept_of_each)
@@ -487,7 +504,9 @@ START_TEST(kept_of_each)
 }
 END_TEST
 
-/* A process that sleeps on the event queue is woken now and then while a join is pending, and not after. */
+/*
+ * A sleep on the event queue is interrupted from time to time while a join is pending, not after.
+ */
 START_TEST(sleep_after_join)
 {
 	struct wire_group up = {.kind = WIRE_GROUP_UP, .rank = 1, .size = 2, .attempt = 1};
@@ -511,7 +530,10 @@ START_TEST(sleep_after_join)
 }
 END_TEST
 
-/* It had come to connect, and its end of the connection was closed when we accepted it: nobody says that it is gone. */
+/*
+ * The peer connected, but had closed its socket when we accepted: no event tells that the peer is
+ * gone.
+ */
 static void comes_in_vain(void)
 {
 	peer_not_taken(fake.peer, FI_ECONNRESET);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Plans of every collective, run on elements that know where they come from. */
+/*
+ * Proves that the plans of all collectives give right results, on elements that record their
+ * origin.
+ */
 #include "coll/plan/layout.h"
 #include "coll/plan/plan_own.h"
 #include "plan_cells.h"
@@ -18,7 +21,7 @@ static const uint32_t sizes[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
 
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
-/* Bytes an element is said to have: these lead to every row of the table. */
+/* Nominal bytes of an element: together they reach every algorithm. */
 static const size_t widths[] = {1, 300, 3000, 40000, 4000000};
 
 static enum plan_overlap apart(uint32_t rank)
@@ -40,7 +43,7 @@ static enum plan_overlap differing(uint32_t rank)
 
 static enum plan_overlap (*const overlaps[])(uint32_t rank) = {same, differing};
 
-/* Hosts of a rank, for layouts of all sorts. */
+/* Functions that give the host of a rank, for different layouts. */
 static uint64_t one_host(void *arg, uint32_t rank)
 {
 	(void)arg;
@@ -107,7 +110,7 @@ static void run(struct cells *c, const struct plan_shape *shape,
 	cells_check(c);
 }
 
-/* In place and in another order of events the operands are combined as before. */
+/* Checks that two runs (in place, other order of events) combined operands in the same way. */
 static void same_trees(const struct cells *a, const struct cells *b)
 {
 	for (uint32_t rank = 0; rank < a->sim.size; rank++)
@@ -128,7 +131,7 @@ static void run_all_ways(const struct plan_shape *shape, struct layout **layout)
 	cells_close(&first);
 }
 
-/* Does it go another way where members share processors? In chunks: of the longest elements, too. */
+/* Returns whether the plan changes when processors are oversubscribed. */
 static bool has_crowds(enum fi_collective_op kind, size_t w)
 {
 	return kind == FI_BROADCAST || (w == 0 && (kind == FI_BARRIER || kind == FI_ALLREDUCE));
@@ -150,7 +153,7 @@ static void every_width(struct plan_shape shape, size_t size_at)
 		}
 }
 
-/* Few elements where there are many members; one number for roots other than 0. */
+/* Counts of elements: few in large groups, one for roots other than 0. */
 static void every_count(struct plan_shape shape, size_t size_at)
 {
 	size_t counts[] = {0, 1, 5, shape.size <= 17 ? 64 : 2};
@@ -197,7 +200,7 @@ START_TEST(in_the_order_of_ranks)
 }
 END_TEST
 
-/* A count of elements that is no multiple of anything, cut in pieces and chunks. */
+/* An odd count of elements, cut in pieces and chunks. */
 START_TEST(long_vectors)
 {
 	static const enum fi_collective_op vectors[] = {FI_BROADCAST, FI_ALLREDUCE, FI_REDUCE};
@@ -216,7 +219,7 @@ START_TEST(long_vectors)
 }
 END_TEST
 
-/* Sums of real numbers: near the sum in higher precision, and the same bits everywhere. */
+/* Sums of real numbers are near the exact sum and have the same bits on every member. */
 START_TEST(real_numbers)
 {
 	enum { SIZE = 11, COUNT = 1000 };
@@ -258,7 +261,7 @@ START_TEST(real_numbers)
 }
 END_TEST
 
-/* Nobody leaves a barrier before the last has come. */
+/* No member leaves a barrier before the last one has entered. */
 START_TEST(a_barrier_holds)
 {
 	for (size_t at = 1; at < SIZES; at++)
@@ -305,7 +308,7 @@ static const struct plan_algorithm *const algorithms[] = {
 	&plan_pairwise_alltoall,
 };
 
-/* Whether some shape of every_shape and in_the_order_of_ranks leads there. */
+/* Returns whether some shape of every_shape or in_the_order_of_ranks uses the algorithm. */
 static bool used(const struct plan_algorithm *algorithm)
 {
 	for (size_t at = 0; at < (size_t)KINDS * SIZES * 5 * 2 * 3 * LAYOUTS * 2; at++) {
@@ -322,7 +325,7 @@ static bool used(const struct plan_algorithm *algorithm)
 		shape.root = shape.size / 2;
 		shape.cpus = at / KINDS / SIZES / 30 / LAYOUTS ? 2 : 0;
 		shape.shares = shape.cpus;
-		shape.layout = hosts[0]; /* NULL: of no layout */
+		shape.layout = hosts[0]; /* NULL: no layout */
 		plan_make(&plan, &shape);
 		for (unsigned int i = 0; i < plan.phases; i++)
 			if (plan.phase[i].algorithm == algorithm)
@@ -344,7 +347,7 @@ int main(void)
 	TCase *tcase = tcase_create("plan");
 	int failed;
 
-	mallopt(M_TRIM_THRESHOLD, 1 << 28); /* memory comes and goes a lot */
+	mallopt(M_TRIM_THRESHOLD, 1 << 28); /* keeps freed memory: the test allocates a lot */
 	make_layouts();
 	tcase_set_timeout(tcase, 0);
 	tcase_add_loop_test(tcase, every_shape, 0, KINDS);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* TIMEOUT=180 */
 /*
- * What plans cost in groups of up to 65,536 members, against what the textbooks say of the
- * algorithms: the longest chain of messages, the elements a member sends, its scratch. All members
- * run; where everyone talks to everyone, all of smaller groups and some members of large ones.
+ * Proves that plans cost what the textbooks say, in groups of up to 65,536 members: the longest
+ * chain of messages, the elements that a member sends, its scratch. All members run; of algorithms
+ * in which all members exchange messages, all members of small groups and some of large ones.
  */
 #include "coll/plan/layout.h"
 #include "coll/plan/plan_own.h"
@@ -14,10 +14,10 @@ static const uint32_t sizes[] = {2, 3, 5, 8, 100, 1000, 1024, 4095, 20000, 65536
 
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]), MOST = 65536, QUADRATIC = 256 };
 
-/* Greatest of any member. */
+/* The greatest cost of any member. */
 struct cost {
 	size_t chain, rounds, sends, sent, received, scratch;
-	size_t all_sent, all_sends; /* by all together */
+	size_t all_sent, all_sends; /* sums over all members */
 };
 
 static void raise(size_t *most, size_t x)
@@ -44,7 +44,7 @@ static void set_limits(struct sim_member *m, const struct plan_shape *s)
 	m->limit[PLAN_TMP] = m->plan.scratch;
 }
 
-/* All members; layout NULL or one for each. */
+/* Runs all members. `layout`: one for each member, or NULL. */
 static struct cost run(struct plan_shape shape, const struct layout *layout)
 {
 	struct cost cost = {0};
@@ -63,7 +63,7 @@ static struct cost run(struct plan_shape shape, const struct layout *layout)
 	return cost;
 }
 
-/* One member by itself: no chain. */
+/* Runs one member's plan alone; counts all but the chain. */
 static void run_alone(struct cost *cost, const struct plan_shape *shape)
 {
 	struct sim_member m = {.next = 0};
@@ -82,7 +82,7 @@ static void run_alone(struct cost *cost, const struct plan_shape *shape)
 	add_member(cost, &m);
 }
 
-/* All members of groups that are not too large, else a few. */
+/* Runs all members of groups up to QUADRATIC, else a few. */
 static struct cost run_some(struct plan_shape shape)
 {
 	uint32_t some[] = {0, 1, shape.size / 2, shape.size - 1};
@@ -170,7 +170,10 @@ START_TEST(short_vectors)
 }
 END_TEST
 
-/* Rabenseifner's: a vector sent twice at most, once more by those that stand in for another. */
+/*
+ * Rabenseifner's: a member sends a vector at most twice, once more if it also acts for another
+ * member.
+ */
 START_TEST(halved_vectors)
 {
 	uint32_t n = sizes[_i];
@@ -200,7 +203,7 @@ START_TEST(halved_vectors)
 }
 END_TEST
 
-/* Rings: the least there is to move, and no scratch for a vector. */
+/* Rings: the least possible number of elements sent, and no scratch for a vector. */
 START_TEST(ring_vectors)
 {
 	uint32_t n = sizes[_i];
@@ -231,7 +234,10 @@ START_TEST(ring_vectors)
 }
 END_TEST
 
-/* Along a chain everyone sends a vector once; it is through after size and chunks messages. */
+/*
+ * In a chain every member sends the vector once, in chunks; the chain has size - 2 + chunks
+ * messages.
+ */
 START_TEST(chain)
 {
 	uint32_t n = sizes[_i] <= QUADRATIC ? sizes[_i] : QUADRATIC;
@@ -322,7 +328,7 @@ START_TEST(alltoall)
 }
 END_TEST
 
-/* Short pieces go up and down binomial trees, long ones straight. */
+/* Short pieces travel on binomial trees, long ones go directly to their member. */
 START_TEST(trees_of_pieces)
 {
 	static const enum fi_collective_op kinds[] = {FI_SCATTER, FI_GATHER};
@@ -359,7 +365,7 @@ static uint64_t in_progress(void *arg, uint32_t rank)
 	return rank % HOSTS;
 }
 
-/* One for each member: they differ in `mine` only. */
+/* Makes a layout for each member; they differ in `mine` only. The caller frees all and *first. */
 static struct layout *all_layouts(layout_host *host, struct layout **first)
 {
 	struct layout *all = calloc(MOST, sizeof(*all));
@@ -373,7 +379,7 @@ static struct layout *all_layouts(layout_host *host, struct layout **first)
 	return all;
 }
 
-/* How many elements cross between hosts, and messages. */
+/* Counts the messages and elements that cross between hosts. */
 static void between_hosts(struct plan_shape s, const struct layout *layout, size_t *sends,
 			  size_t *sent)
 {
@@ -395,7 +401,7 @@ static void between_hosts(struct plan_shape s, const struct layout *layout, size
 	}
 }
 
-/* 1024 hosts of 64: what a host sends is what one member of 1024 would. */
+/* 1024 hosts of 64 members: a host sends as much as one member of a group of 1024. */
 START_TEST(hosts)
 {
 	struct layout *first, *all = all_layouts(_i ? in_progress : together, &first);
@@ -429,7 +435,7 @@ START_TEST(hosts)
 	ck_assert_uint_eq(sends, HOSTS - 1);
 	ck_assert_uint_le(c.scratch, 9 * s.count);
 
-	/* Long vectors go flat where neighbours share a host, and only there. */
+	/* Long vectors ignore hosts if neighbouring ranks share a host, and only then. */
 	s.kind = FI_ALLREDUCE;
 	s.count = 1 << 20;
 	s.rank = s.root = 0;
@@ -453,7 +459,10 @@ static uint64_t one_host(void *arg, uint32_t rank)
 	return 1;
 }
 
-/* Where members share processors, few wait but once, for all; many for their children, and for their parent. */
+/*
+ * Oversubscribed: a small group waits once, for all members; in a large group a member waits for
+ * its children, then for its parent.
+ */
 START_TEST(crowd)
 {
 	static const uint32_t crowds[] = {2, 3, 4, 5, 8, 9, 64, 200};
@@ -471,7 +480,7 @@ START_TEST(crowd)
 		s.kind = kinds[i];
 		s.cpus = n;
 		SIM_CHECK(!uses(&s, crowded));
-		s.cpus = 0; /* not known */
+		s.cpus = 0; /* unknown */
 		SIM_CHECK(!uses(&s, crowded));
 		s.cpus = n - 1;
 		USES(s, *crowded);
@@ -480,7 +489,7 @@ START_TEST(crowd)
 		ck_assert_uint_le(c.rounds, few ? 1 : 2 * log_up(n, 8));
 		ck_assert_uint_eq(c.all_sends, few ? n * (n - 1) : 2 * (n - 1));
 	}
-	/* Long vectors by pieces that stay in a cache, from neighbour to neighbour. */
+	/* Long vectors: a ring, with pieces that fit a cache. */
 	s.count = n * (64 << 10) / 8;
 	USES(s, plan_ring_reduce_scatter);
 	s.ordered = true;
@@ -495,7 +504,7 @@ START_TEST(crowd)
 }
 END_TEST
 
-/* Where members share processors, what is broadcast goes from the root to each of them, chunk by chunk. */
+/* Oversubscribed: a broadcast goes from the root directly to each member, chunk by chunk. */
 START_TEST(crowd_broadcast)
 {
 	static const uint32_t crowds[] = {2, 5, 17, 18, 64};
@@ -525,18 +534,18 @@ START_TEST(crowd_broadcast)
 	s.cpus = n;
 	SIM_CHECK(!uses(&s, &plan_fan));
 	s.cpus = n - 1;
-	s.shares = false; /* the root would have to send it to each */
+	s.shares = false; /* the root would have to send the data to each member */
 	SIM_CHECK(!uses(&s, &plan_fan));
 	layout_free(base);
 }
 END_TEST
 
-/* 16 hosts of 16: pieces of a host travel together. */
+/* 16 hosts of 16 members: the pieces of a host travel together. */
 START_TEST(pieces_of_hosts)
 {
 	static const struct {
 		enum fi_collective_op kind;
-		size_t sends, pieces; /* at most, between hosts */
+		size_t sends, pieces; /* limits of traffic between hosts */
 	} calls[] = {
 		{FI_ALLTOALL, 16 * 15, 16 * 15 * 16 * 16},
 		{FI_ALLGATHER, 16 * 4 * 2, 16 * 15 * 16},
@@ -560,7 +569,10 @@ START_TEST(pieces_of_hosts)
 }
 END_TEST
 
-/* 1 MiB of 4 bytes in a group of two: nothing is done that the algorithms do not ask for. */
+/*
+ * 1 MiB of 4-byte elements in a group of two: the algorithms' minimum of messages, elements,
+ * scratch.
+ */
 START_TEST(two_members)
 {
 	struct plan_shape s = {.size = 2, .count = 1 << 18, .width = 4};
@@ -587,7 +599,7 @@ START_TEST(two_members)
 }
 END_TEST
 
-/* What a collective under way needs beside its scratch, in a group of any size. */
+/* A plan has this size in a group of any size. */
 START_TEST(memory)
 {
 	ck_assert_uint_le(sizeof(struct plan), 1024);

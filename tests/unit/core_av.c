@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Address vectors and their sets, without an endpoint. */
+/* Proves how address vectors and their sets behave, without an endpoint. */
 #include <arpa/inet.h>
 #include <limits.h>
 #include <netinet/in.h>
@@ -149,18 +149,18 @@ START_TEST(an_address_keeps_its_index)
 
 	ck_assert_uint_ne(a, b);
 	ck_assert_uint_eq(insert(av, 1), a);
-	drop(av, a); /* inserted twice: still there */
+	drop(av, a); /* inserted twice: the entry stays */
 	ck_assert_uint_eq(find(av, 1), a);
 	drop(av, a);
 	ck_assert_uint_eq(find(av, 1), NONE);
 	ck_assert_int_eq(fi_av_remove(av, &a, 1, 0), -FI_EINVAL);
 	ck_assert_uint_eq(find(av, 2), b);
-	ck_assert_uint_eq(insert(av, 3), a); /* the index is free for others again */
+	ck_assert_uint_eq(insert(av, 3), a); /* the index is used again */
 	close_av(av);
 }
 END_TEST
 
-/* Within one call, too, and beside an address that cannot be inserted. */
+/* Duplicates within one call share an index, also beside an invalid address. */
 START_TEST(addresses_of_one_call_keep_their_index)
 {
 	struct fid_av *av = open_av(FI_AV_TABLE, 0);
@@ -177,9 +177,9 @@ START_TEST(addresses_of_one_call_keep_their_index)
 }
 END_TEST
 
-#define HOLE UINT_MAX /* a number plus one is 0 there */
+#define HOLE UINT_MAX /* finds a hole: HOLE + 1 is 0 */
 
-/* The lowest index. */
+/* Returns the lowest index of `number` in the model. */
 static fi_addr_t model_find(const unsigned int *model, unsigned int number)
 {
 	for (fi_addr_t i = 0; i < MANY; i++)
@@ -189,8 +189,8 @@ static fi_addr_t model_find(const unsigned int *model, unsigned int number)
 }
 
 /*
- * Against plain arrays: which number is at which index and how often it was inserted, by insertions and removals
- * at random.
+ * Compares a vector with plain arrays (number and insertions of each index), under random
+ * insertions and removals.
  */
 START_TEST(find_agrees_with_a_simple_model)
 {
@@ -340,7 +340,7 @@ START_TEST(user_ids_stand_for_entries)
 	ck_assert_uint_eq(av_user_id(av_of(av), 0), NONE);
 	ck_assert_int_eq(fi_av_set_user_id(av, 9, 0, 0), -FI_EINVAL);
 	ck_assert_int_eq(fi_av_set_user_id(av, 0, 0, 1), -FI_EBADFLAGS);
-	drop(av, 1); /* the next one there has no id */
+	drop(av, 1); /* the next entry at this index has no user id */
 	ck_assert_uint_eq(insert(av, 3), 1);
 	ck_assert_uint_eq(av_user_id(av_of(av), 1), 1);
 	ck_assert_uint_eq(av_user_id(av_of(av), NONE), NONE);
@@ -570,7 +570,7 @@ START_TEST(removal_reaches_the_workers)
 	insert(av, 1);
 	insert(av, 1);
 	list_push(&av_of(watched)->workers, &worker.in_av);
-	drop(av, 1); /* one of two insertions: nothing to tell */
+	drop(av, 1); /* one of two insertions: the peer stays */
 	ck_assert_ptr_eq(peers[1], &two);
 	drop(av, 1);
 	ck_assert_ptr_eq(peers[1], &peer_nobody);
@@ -591,7 +591,7 @@ static struct fid_av_set *open_set(struct fid_av *av, struct fi_av_set_attr attr
 	return set;
 }
 
-/* The members as digits, for indexes below ten. */
+/* Returns the members' indexes as digits; they are below ten. */
 static const char *members(struct fid_av_set *set)
 {
 	static char text[16];
@@ -705,7 +705,8 @@ START_TEST(sets_keep_order)
 	ck_assert_str_eq(members(b), "26");
 	ck_assert_int_eq(fi_av_set_diff(a, b), 0);
 	ck_assert_str_eq(members(a), "90");
-	ck_assert_int_eq(fi_av_set_insert(a, 2), 0); /* the bits followed */
+	ck_assert_int_eq(fi_av_set_insert(a, 2),
+			 0); /* the removal from `a` also cleared its membership bit */
 	ck_assert_int_eq(fi_av_set_intersect(a, a), 0);
 	ck_assert_str_eq(members(a), "902");
 	ck_assert_int_eq(fi_av_set_diff(a, a), 0);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Address vectors with names: each domain here opens the table as another process would. */
+/*
+ * Proves that processes share address vectors with a name: each domain opens the table as a process
+ * of its own would.
+ */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <rdma/fi_collective.h>
@@ -112,18 +115,18 @@ START_TEST(writers_alternate)
 		ck_assert_uint_eq(find(two, i), i);
 	}
 	ck_assert_ptr_null(av_addr(av_of(reader), 3000));
-	close_av(one); /* who made it goes, the other goes on under the name */
+	close_av(one); /* the creator closes; the other keeps the name */
 	ck_assert_uint_eq(insert(two, 3000), 3000);
 	one = open_at(0, FI_AV_TABLE, 0);
 	ck_assert_uint_eq(insert(one, 3001), 3001);
 	holds(reader, 3001, 3001);
 	close_av(two);
 	close_av(one);
-	holds(reader, 3001, 3001); /* and has it to itself now */
+	holds(reader, 3001, 3001); /* the only user now */
 	ck_assert_int_eq(try_open(1, FI_AV_TABLE, FI_READ, &one), -FI_EINVAL);
 	one = open_at(1, FI_AV_TABLE, 0);
 	ck_assert_uint_eq(insert(one, 5), 0);
-	two = open_at(2, FI_AV_TABLE, FI_READ); /* beside the old one on this domain */
+	two = open_at(2, FI_AV_TABLE, FI_READ); /* beside the domain's first reader */
 	holds(two, 0, 5);
 	holds(reader, 0, 0);
 	close_av(one);
@@ -261,7 +264,7 @@ START_TEST(map_addr_is_the_table_of_addresses)
 	for (unsigned int i = 0; i < 3; i++)
 		holds(reader, table[i], i + 1);
 	close_av(reader);
-	attr.map_addr = &attr; /* the caller's: any will do */
+	attr.map_addr = &attr; /* any value of the caller's */
 	ck_assert_int_eq(av_open(&doms[1].fid, &attr, &reader, NULL), 0);
 	ck_assert_ptr_eq(attr.map_addr, &attr);
 	ck_assert_uint_eq(find(reader, 3), 2);
@@ -330,7 +333,7 @@ START_TEST(a_full_table_says_so)
 }
 END_TEST
 
-/* Whatever another process writes, a reader neither believes it nor leaves the table. */
+/* A reader survives any bytes in the table and reads nothing beyond it. */
 START_TEST(rubbish_is_no_address)
 {
 	struct av_shared_key key = make_key(FI_ADDR_STR);
@@ -362,7 +365,7 @@ START_TEST(rubbish_is_no_address)
 }
 END_TEST
 
-/* Under the name lies something else: it is left alone. */
+/* Other files published under the name are left alone. */
 START_TEST(other_files_are_not_taken)
 {
 	struct av_shared_key key = make_key(FI_SOCKADDR_IN);
@@ -377,7 +380,7 @@ START_TEST(other_files_are_not_taken)
 		forked_close(place);
 	}
 	ck_assert_int_eq(av_shared_open(&t, &key, 0, false), -FI_EINVAL);
-	/* A good one behind a bad one is found. */
+	/* A good table behind a bad file is found. */
 	ck_assert_int_eq(av_shared_open(&t, &key, 0, true), 0);
 	ck_assert_int_eq(av_name_publish(key.name, mem, &place), 0);
 	for (int i = 0; i < 2; i++) {
@@ -394,7 +397,10 @@ START_TEST(other_files_are_not_taken)
 }
 END_TEST
 
-/* A process that keeps the door keeps out writers, not readers, and not for ever. */
+/*
+ * A process that holds the name's lock keeps writers out for a bounded time, and readers not at
+ * all.
+ */
 START_TEST(a_name_that_is_kept)
 {
 	struct av_shared_key key = make_key(FI_SOCKADDR_IN);
@@ -413,7 +419,7 @@ START_TEST(a_name_that_is_kept)
 }
 END_TEST
 
-/* Nobody else may read it, nobody may make it shorter under those who have it mapped. */
+/* Other users cannot read the file, and its size cannot change while it is mapped. */
 START_TEST(the_file_is_private_and_keeps_its_size)
 {
 	struct av_shared_key key = make_key(FI_SOCKADDR_IN);
@@ -427,7 +433,7 @@ START_TEST(the_file_is_private_and_keeps_its_size)
 	ck_assert_int_eq(fstat(t.fd, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 0777, 0600);
 	ck_assert_uint_eq(st.st_nlink, 0);
-	ck_assert_uint_lt((size_t)st.st_blocks * 512, 65536); /* only what was written */
+	ck_assert_uint_lt((size_t)st.st_blocks * 512, 65536); /* sparse: only pages written */
 	ck_assert_int_eq(ftruncate(t.fd, 0), -1);
 	ck_assert_int_eq(ftruncate(t.fd, st.st_size + 4096), -1);
 	av_shared_close(&reader);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Proves how event queues behave: reading, writing, sleeping, drivers. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "core/eq.h"
 #include "suite.h"
 
-#define FOREVER -1 /* a lost wake-up ends at the time limit of the test */
+#define FOREVER -1 /* ms; the time limit of the test ends a lost wake-up */
 
 static struct fid_fabric *fabric;
 static unsigned int rounds;
@@ -93,7 +94,7 @@ START_TEST(write_refused)
 	for (int i = 0; i < 100000 && n >= 0; i++)
 		n = fi_eq_write(eq, FI_NOTIFY, "x", 1, 0);
 	ck_assert_int_eq(n, -FI_EAGAIN);
-	/* What the library has to say is kept all the same. */
+	/* Events of the library are still queued. */
 	ck_assert_int_eq(eq_post(eq_of(eq), FI_SHUTDOWN, NULL, 0), 0);
 	ck_assert_int_eq(fi_close(&eq->fid), 0);
 }
@@ -266,7 +267,7 @@ START_TEST(readers_and_a_writer)
 	for (int i = 0; i < EVENTS; i++) {
 		ck_assert_int_eq(eq_post(eq_of(eq), FI_NOTIFY, "x", 1), 0);
 		if (i % 16 == 0)
-			usleep(20); /* let them fall asleep */
+			usleep(20); /* lets the readers fall asleep */
 	}
 	for (int i = 0; i < READERS; i++)
 		pthread_join(threads[i], NULL);
@@ -279,7 +280,7 @@ struct source {
 	struct eq_driver driver;
 	struct eq *eq;
 	int fd;
-	bool leaves; /* takes itself off at its first round */
+	bool leaves; /* removes itself at its first call */
 	int rounds;
 };
 
@@ -339,7 +340,7 @@ START_TEST(drivers)
 }
 END_TEST
 
-/* Of an object that goes away nothing is told any more; of others all. */
+/* eq_forget drops the events of a closed object and keeps those of others. */
 START_TEST(forgotten)
 {
 	struct fid_eq *fid = open_eq(FI_WRITE, FI_WAIT_NONE);
@@ -356,7 +357,7 @@ START_TEST(forgotten)
 	ck_assert_int_eq(eq_post_error(eq, &err), 0);
 	entry.fid = &gone;
 	ck_assert_int_eq(eq_post(eq, FI_SHUTDOWN, &entry, sizeof(entry)), 0);
-	/* What the application wrote may look like anything. */
+	/* Events that the application wrote stay, even if they look like an event of the object. */
 	ck_assert_int_eq(fi_eq_write(fid, FI_NOTIFY, &entry, sizeof(entry), 0), sizeof(entry));
 	ck_assert_int_eq(fi_eq_write(fid, FI_NOTIFY, &entry, 1, 0), 1);
 	eq_forget(eq, &gone);
@@ -381,7 +382,10 @@ static void no_progress(struct eq_driver *driver)
 	(void)driver;
 }
 
-/* What wakes for a driver changes. A socket whose end wakes is closed without a word, its number is another's then. */
+/*
+ * A driver's descriptor changes. A watched socket is closed and its number used again: no stale
+ * wake-up.
+ */
 START_TEST(watched)
 {
 	struct fid_eq *fid = open_eq(0, FI_WAIT_FD);
@@ -401,7 +405,7 @@ START_TEST(watched)
 	eq_driver_watch(eq, &a, -1);
 	ck_assert_int_eq(poll(&p, 1, 0), 0);
 	eq_watch_end(eq, first[0]);
-	ck_assert_int_eq(poll(&p, 1, 0), 0); /* readable, which does not count */
+	ck_assert_int_eq(poll(&p, 1, 0), 0); /* readable; only the end of the connection wakes */
 	ck_assert_int_eq(shutdown(first[1], SHUT_WR), 0);
 	ck_assert_int_eq(poll(&p, 1, 0), 1);
 	number = first[0];
@@ -429,7 +433,10 @@ static void count_progress(struct eq_driver *driver)
 	rounds++;
 }
 
-/* Asleep, and still a turn now and then, of the shortest interval asked for; by the descriptor, too. */
+/*
+ * eq_tick: a sleeper makes progress at the shortest requested interval; the descriptor wakes as
+ * well.
+ */
 START_TEST(ticks)
 {
 	struct fid_eq *fid = open_eq(0, FI_WAIT_FD);
@@ -446,7 +453,7 @@ START_TEST(ticks)
 	eq_tick(eq_of(fid), 5000);
 	ck_assert_int_eq(fi_eq_sread(fid, &event, &entry, sizeof(entry), 500, 0), -FI_EAGAIN);
 	ck_assert_uint_ge(rounds, 6);
-	ck_assert_uint_lt(rounds, 50000); /* millions, if it did not sleep */
+	ck_assert_uint_lt(rounds, 50000); /* a busy loop would make millions */
 	ck_assert_int_eq(fi_control(&fid->fid, FI_GETWAIT, &p.fd), 0);
 	for (int i = 0; i < 3; i++) {
 		while (fi_trywait(fabric, fids, 1) != 0)
@@ -467,7 +474,10 @@ static int wakes_within(struct fid *fid, int fd, int ms)
 	return poll(&p, 1, ms);
 }
 
-/* As often as the shortest that is not over; then as before, or not at all. */
+/*
+ * eq_rush wakes at its interval until eq_calm was called as often; then eq_tick's interval, or
+ * none.
+ */
 START_TEST(rushes)
 {
 	struct fid_eq *fid = open_eq(0, FI_WAIT_FD);

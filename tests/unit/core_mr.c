@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory regions: keys, bounds, rights, states. The domain around them is a bare one. */
+/* Proves how memory regions behave: keys, bounds, rights, states. The domain is a bare one. */
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
 #include <stdlib.h>
@@ -127,7 +127,7 @@ START_TEST(segments)
 	for (int i = 0; i < 17; i++)
 		iov[i] = (struct iovec){buf + 100 * i, 10};
 	ck_assert_int_eq(fi_mr_regv(&dom.fid, iov, 16, FI_REMOTE_READ, 0, 1, 0, &mr, NULL), 0);
-	memset(iov, 0, sizeof(iov)); /* it keeps its own copy */
+	memset(iov, 0, sizeof(iov)); /* the region has its own copy */
 	ck_assert_int_eq(check(0, 160, FI_REMOTE_READ), 0);
 	ck_assert_int_eq(check(0, 161, FI_REMOTE_READ), -FI_EINVAL);
 	drop(mr);
@@ -175,12 +175,12 @@ START_TEST(keys_of_the_application)
 	for (int i = 0; i < 1000; i++)
 		drop(all[i]);
 	ck_assert_int_eq(mr_check(&dom, 0, 0, 0, 0, &found), -FI_ENOKEY);
-	ck_assert_int_eq(reg(buf, 1, 0, 7ULL << 40), 0); /* free again */
+	ck_assert_int_eq(reg(buf, 1, 0, 7ULL << 40), 0); /* the key is free again */
 	drop(mr);
 }
 END_TEST
 
-/* A key that was given back is not given again, and is not accepted. */
+/* A key of a closed region is neither reused nor accepted. */
 START_TEST(keys_of_the_library)
 {
 	static uint64_t keys[20000];
@@ -313,7 +313,7 @@ START_TEST(refresh)
 }
 END_TEST
 
-/* Members an old caller does not have hold anything. */
+/* Members that an old caller's struct lacks are not read. */
 START_TEST(attr_by_version)
 {
 	struct iovec iov = {buf, 100};

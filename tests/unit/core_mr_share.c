@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of regions that peers map: what they find in it, and what they make of a bad one. */
+/* Proves that peers find regions in the shared table, and that a corrupt table does no harm. */
 #include <errno.h>
 #include <pthread.h>
 #include <rdma/fi_errno.h>
@@ -68,7 +68,7 @@ static int find(uint64_t key, uint64_t addr, size_t len, uint64_t access, struct
 	return mr_view_find(&view, &range, access, place);
 }
 
-/* Of `mr`: found where `at` says. */
+/* Checks that the range of `mr` is found at address `at`. */
 static void found(uint64_t addr, size_t len, const void *at)
 {
 	struct mr_place place;
@@ -126,7 +126,7 @@ START_TEST(rights)
 }
 END_TEST
 
-/* There from registration to close, and under no other key. */
+/* A region is found from registration to close, and under no other key. */
 START_TEST(comes_and_goes)
 {
 	uint64_t key, old[8];
@@ -145,7 +145,7 @@ START_TEST(comes_and_goes)
 }
 END_TEST
 
-/* A slot is used again under another key, and the old one is refused. */
+/* A slot is used again under another key, and the old key is refused. */
 START_TEST(stale_generation)
 {
 	struct mr_place place;
@@ -214,7 +214,7 @@ START_TEST(counters)
 }
 END_TEST
 
-/* The next number after `from` that meets this bucket. */
+/* Returns the next key after `from` in this bucket. */
 static uint64_t colliding(uint64_t from, uint32_t bucket)
 {
 	while (share_bucket(++from) != bucket)
@@ -222,7 +222,9 @@ static uint64_t colliding(uint64_t from, uint32_t bucket)
 	return from;
 }
 
-/* Of one bucket the newest are found, and the others again when those are gone. */
+/*
+ * Of a bucket the newest SHARE_WALK regions are found, the older ones once newer ones are closed.
+ */
 START_TEST(collisions)
 {
 	enum { COUNT = 3 * SHARE_WALK };
@@ -248,7 +250,7 @@ START_TEST(collisions)
 }
 END_TEST
 
-/* Taken out of the middle of a chain, and of its ends. */
+/* Regions are removed from the middle and the ends of a chain. */
 START_TEST(chain_order)
 {
 	uint64_t keys[5];
@@ -289,7 +291,7 @@ START_TEST(more_than_buckets)
 }
 END_TEST
 
-/* More regions than the table holds: those beyond work as ever, but are not in it. */
+/* Regions beyond the table's size work, but are not in the table. */
 START_TEST(capacity)
 {
 	enum { COUNT = SHARE_SLOTS + 100 };
@@ -315,7 +317,7 @@ END_TEST
 
 static bool stop;
 
-/* Which of two the region is changes all the time; both words of it go together. */
+/* Changes one entry between two states all the time; a reader never sees a mix of both. */
 static void *change(void *arg)
 {
 	struct region r = {.mr = {.fid.key = 5, .access = BOTH, .enabled = true, .iov_count = 1}};
@@ -355,7 +357,7 @@ START_TEST(read_while_written)
 }
 END_TEST
 
-/* A child's regions are copies: what it does to them is not seen, and it shows nobody the table. */
+/* A forked child's changes are not seen in the parent's table, and the child shares no table. */
 START_TEST(forked_child)
 {
 	int status;
@@ -394,7 +396,7 @@ START_TEST(peers_only_read)
 }
 END_TEST
 
-/* A file like a table, ours to spoil; *page may be written to. */
+/* Returns a file like a table; the test may corrupt it through *page. */
 static int spoilt(size_t len, int seals, struct share_page **page)
 {
 	int fd = memfd_create("regions-test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -453,7 +455,7 @@ START_TEST(attach_refuses)
 }
 END_TEST
 
-/* Slots that are none, chains without an end, entries that are never whole. */
+/* Invalid slots, endless chains, and entries that stay unfinished. */
 START_TEST(nonsense)
 {
 	struct share_page *page;
@@ -463,7 +465,8 @@ START_TEST(nonsense)
 	mr_view_detach(&view);
 	ck_assert_int_eq(mr_view_attach(&view, fd), 0);
 	page->used = UINT32_MAX;
-	ck_assert_int_eq(lookup_key(UINT64_MAX), -FI_ENOKEY); /* names a slot beyond all */
+	ck_assert_int_eq(lookup_key(UINT64_MAX),
+			 -FI_ENOKEY); /* the key names a slot beyond the table */
 	page->hashed = UINT32_MAX;
 	for (size_t i = 0; i < 3; i++) {
 		memset(page->bucket, 0, sizeof(page->bucket));
@@ -473,13 +476,13 @@ START_TEST(nonsense)
 		page->entry[2].next = bad[i];
 		ck_assert_int_eq(lookup_key(9), -FI_ENOKEY);
 	}
-	page->entry[2].next = 4; /* round and round */
+	page->entry[2].next = 4; /* an endless chain */
 	page->entry[3].next = 3;
 	ck_assert_int_eq(lookup_key(9), -FI_ENOKEY);
 	page->entry[3].region = (struct share_region){
 		.key = 9, .length = 100, .base = UINT64_MAX - 10, .flags = SHARE_THERE};
 	ck_assert_int_eq(lookup_key(9), 0);
-	page->entry[3].seq = 1; /* its owner died while he wrote it */
+	page->entry[3].seq = 1; /* the owner died while writing the entry */
 	ck_assert_int_eq(lookup_key(9), -FI_ENOKEY);
 	page->entry[3].seq = 2;
 	ck_assert_int_eq(lookup_key(9), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sleeping and waking: no wake-up is ever lost. */
+/* Proves that no wake-up of a sleeper is lost. */
 #include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include "core/wait.h"
 #include "suite.h"
 
-#define FOREVER   -1 /* a lost wake-up ends at the time limit of the test */
+#define FOREVER   -1 /* ms; the time limit of the test ends a lost wake-up */
 #define STRESS_US 300000
 
 static const enum fi_wait_obj sleeping_kinds[] = {FI_WAIT_FD, FI_WAIT_POLLFD, FI_WAIT_MUTEX_COND,
@@ -38,7 +38,7 @@ START_TEST(signal_before_the_sleep_counts)
 }
 END_TEST
 
-/* Another thread's fi_trywait took the token that was meant for us, too. */
+/* Another thread's fi_trywait drains the token that was to wake this thread too. */
 START_TEST(token_taken_before_the_sleep)
 {
 	struct waiter w;
@@ -67,10 +67,10 @@ static void *sleep_once(void *arg)
 	return NULL;
 }
 
-/* _i: the first of them leaves by itself. */
+/* A notification wakes all sleepers. _i: the first one's wait times out before. */
 START_TEST(all_wake)
 {
-	/* The later ones have to be asleep before the first one leaves. */
+	/* The other sleepers have to be asleep before the first one's wait ends. */
 	const char *slower = getenv("SLOWER");
 	int pace = slower ? atoi(slower) : 1;
 	struct sleeper sleepers[3];
@@ -133,7 +133,7 @@ START_TEST(time_out)
 }
 END_TEST
 
-/* Something comes just after the last look before the sleep. */
+/* Raises the level just after the last check before the sleep. */
 static bool publish_after_look(struct wait_for *what, bool arm)
 {
 	struct level *l = (struct level *)what;
@@ -215,7 +215,7 @@ struct watcher {
 	uint64_t first;
 };
 
-/* Each waits for levels of its own, so a wake-up meant for one must reach all. */
+/* Each watcher waits for levels of its own, so a wake-up has to reach all. */
 static void *watch(void *arg)
 {
 	struct watcher *me = arg;
@@ -227,7 +227,7 @@ static void *watch(void *arg)
 
 		if (wait_until(&c->w, &l.what, wait_end(FOREVER)))
 			__atomic_store_n(&c->failed, 1, __ATOMIC_RELAXED);
-		if (me->first == 1) /* the level rises only as fast as it is seen */
+		if (me->first == 1) /* the level rises only as fast as the watchers see it */
 			for (int k = 0; k < CROWD; k++)
 				raise_level(&c->w, &c->value);
 	}
@@ -253,7 +253,7 @@ START_TEST(many_sleepers)
 }
 END_TEST
 
-/* ---- Applications that sleep natively; the other thread raises as fast as it is answered. ---- */
+/* ---- Applications that sleep on the wait object themselves ---- */
 
 struct offload {
 	struct waiter w;
@@ -274,7 +274,7 @@ static void *answer(void *arg)
 	return NULL;
 }
 
-/* What fi_trywait does: armed and still nothing there. */
+/* As fi_trywait: arms, and returns whether nothing has come. */
 static bool may_sleep(struct offload *n, uint64_t seen)
 {
 	wait_arm(&n->w);
@@ -294,7 +294,7 @@ static bool sleep_cond(struct offload *n, uint64_t seen)
 	pthread_mutex_lock(&n->w.mutex);
 	if (may_sleep(n, seen)) {
 		if (seen % 64 == 0)
-			usleep(200); /* now and then the signal finds the mutex held */
+			usleep(200); /* lets the signal sometimes find the mutex held */
 		err = pthread_cond_wait(&n->w.cond, &n->w.mutex);
 	}
 	pthread_mutex_unlock(&n->w.mutex);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets with data and puts: how they arrive, and how a put is taken back before it does. */
+/*
+ * Proves that packets of all lengths arrive, and that a sender can cancel a put before its
+ * delivery.
+ */
 #include "shm_pair.h"
 
 #define HELD 64
@@ -9,7 +12,7 @@ static struct {
 	uint64_t head, tag, data;
 	size_t len;
 	unsigned char payload[SHM_PACKET_MAX];
-} got[HELD]; /* what arrived, in turn */
+} got[HELD]; /* delivered packets, in order */
 static unsigned int count;
 
 static void keep(uint32_t src, const struct packet *p)
@@ -85,7 +88,7 @@ static void not_taken_back(struct shm_link *s, uint64_t place)
 	ck_assert_uint_eq(len, 99);
 }
 
-/* Every length that fits a slot, and beyond: with and without data, by each way of sending. */
+/* Every length up to a slot and more, with and without data, by `send` and `sendv`. */
 START_TEST(lengths)
 {
 	struct shm_link *s = join(0);
@@ -139,7 +142,7 @@ START_TEST(largest)
 }
 END_TEST
 
-/* Of five of each length the second and the fourth come back; the others arrive. */
+/* Of five puts of each length the second and fourth are cancelled; the others arrive. */
 START_TEST(some_of_them)
 {
 	static const size_t lens[] = {0, 1, 8, 24, 25, 100, 4096, SHM_PACKET_MAX};
@@ -170,7 +173,7 @@ START_TEST(some_of_them)
 }
 END_TEST
 
-/* Long form: no data in the header. Sent by the shortest road, too. */
+/* Long form, without data in the header. Also a put by `send`. */
 START_TEST(without_data)
 {
 	struct shm_link *s = join(0);
@@ -190,7 +193,7 @@ START_TEST(without_data)
 }
 END_TEST
 
-/* Only recalled packets at the head: they make room, and do not keep the owner awake for ever. */
+/* A ring full of cancelled puts: they free their slots and do not keep the owner from sleeping. */
 START_TEST(full_of_them)
 {
 	struct shm_link *s = join(0);
@@ -214,7 +217,9 @@ START_TEST(full_of_them)
 }
 END_TEST
 
-/* What stands behind a packet that is being taken back waits until its sender has done it itself. */
+/*
+ * Packets behind a put that is being cancelled wait until its sender has performed and released it.
+ */
 START_TEST(behind_it)
 {
 	struct shm_link *s = join(0);
@@ -227,7 +232,7 @@ START_TEST(behind_it)
 	ck_assert_ptr_nonnull(shm_cancel_posted(&s->link, place, &len));
 	make_progress();
 	ck_assert_uint_eq(count, 0);
-	ck_assert(!shm_transport.arm(own)); /* nobody would wake us */
+	ck_assert(!shm_transport.arm(own)); /* the release wakes nobody: keep polling */
 	shm_release(&s->link, place, true);
 	make_progress();
 	ck_assert_uint_eq(count, 1);
@@ -236,7 +241,7 @@ START_TEST(behind_it)
 }
 END_TEST
 
-/* Its sender could not do it: the owner does. */
+/* The sender releases a cancelled put without having performed it: the owner does. */
 START_TEST(given_back)
 {
 	struct shm_link *s = join(0);
@@ -256,7 +261,7 @@ START_TEST(given_back)
 }
 END_TEST
 
-/* A read is taken back at once, or not at all. */
+/* A read is recalled in one step, or not at all. */
 START_TEST(retracted)
 {
 	struct shm_link *s = join(0);
@@ -274,7 +279,7 @@ START_TEST(retracted)
 }
 END_TEST
 
-/* While it is being delivered it is not to be had any more. */
+/* A put that is being delivered cannot be cancelled. */
 static struct shm_link *holder;
 static uint64_t holds;
 
@@ -312,7 +317,10 @@ static int die(int number)
 	return 0;
 }
 
-/* A sender that withdrew and died: all it left is skipped or delivered, whatever stands before it. */
+/*
+ * A sender dies with a cancelled put: its packets are skipped or delivered, also behind a live
+ * one's.
+ */
 START_TEST(sender_died)
 {
 	struct shm_link *live = join(1);
@@ -337,7 +345,7 @@ START_TEST(sender_died)
 			__atomic_store_n(&slot->token, live->ring.secret + at, __ATOMIC_RELEASE);
 			make_progress();
 			ck_assert_uint_eq(wire_id(got[0].head), 9);
-			/* A write of the dead: to be performed, and answered to nobody. */
+			/* A write of a dead sender is performed, but not answered. */
 			ck_assert_uint_eq(wire_op(got[1].head), WIRE_PUT);
 			ck_assert_uint_eq(wire_flags(got[1].head), WIRE_DATA | WIRE_ORPHAN);
 		} else {
@@ -363,7 +371,7 @@ static bool is_put(uint32_t id)
 	return id % 5 != 0;
 }
 
-/* Some are long, so that taking them back takes a while. */
+/* Some puts are long, so that cancelling takes a while. */
 static size_t storm_len(uint32_t id)
 {
 	return id % 3 ? 8 : 12000;
@@ -374,8 +382,8 @@ static bool storm_holds(const unsigned char *bytes, uint32_t id)
 	return bytes[0] == (id & 0xff) && !memcmp(bytes, bytes + 1, storm_len(id) - 1);
 }
 
-static unsigned char applied[SENDERS][STORM]; /* by the owner */
-static uint32_t expected[SENDERS];            /* at least this comes next */
+static unsigned char applied[SENDERS][STORM]; /* puts that the owner performed */
+static uint32_t expected[SENDERS];            /* least id that may come next */
 
 static void apply(uint32_t src, const struct packet *p)
 {
@@ -390,10 +398,10 @@ static void apply(uint32_t src, const struct packet *p)
 	applied[from][id]++;
 }
 
-/* What its senders took back, and so apply themselves, stands in shared memory. */
+/* Puts that senders cancelled, and so perform themselves; in shared memory. */
 static unsigned char *taken;
 
-/* Sends puts and, now and then, something else; of some puts it thinks better, soon or late. */
+/* Sends puts and, now and then, messages; cancels some puts, early or late. */
 static int storm(int number)
 {
 	struct shm_link *s = join(number);
@@ -428,7 +436,7 @@ static int storm(int number)
 	return 0;
 }
 
-/* Both sides reach for the same packets: each is applied once, in order. */
+/* Owner and senders compete for the same puts: each is performed once, in order. */
 START_TEST(once_each)
 {
 	unsigned int by_owner = 0, by_sender = 0;

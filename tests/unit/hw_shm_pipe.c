@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages longer than the bounce takes: their pages go through a pipe, the rest straight. */
+/*
+ * Proves that messages longer than the bounce buffer go through a pipe, with a rest copied by CMA.
+ */
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -13,7 +15,7 @@ enum { LEN = SHM_BOUNCE_MAX + 1, LONG = 3 << 20, PIPE = SHM_PIPE_BYTES };
 static unsigned char bytes[LONG + 64], copy[LONG + 64];
 static const int batch;
 static struct shm_link *s;
-static struct shm_pipe *filled; /* last */
+static struct shm_pipe *filled; /* the last one announced */
 
 static void start(void)
 {
@@ -71,7 +73,7 @@ static int left(void)
 	return count;
 }
 
-/* The first `room` bytes of a message of `len`. */
+/* Fetches the first `room` bytes of a message of `len` bytes. */
 static ssize_t fetch(size_t at, size_t len, size_t room, uint64_t key)
 {
 	struct iovec local = {copy, room}, remote = {bytes + at, len};
@@ -87,7 +89,7 @@ static void fetches_all(size_t at, size_t len, uint64_t key)
 	ck_assert_uint_eq(copy[len], 0);
 }
 
-/* Wherever in a page they begin and end, by one pipe. */
+/* Messages that begin and end anywhere in a page, all by the same pipe. */
 START_TEST(every_length)
 {
 	static const size_t lens[] = {LEN, PIPE - 1, PIPE, PIPE + 1, LONG};
@@ -129,7 +131,10 @@ START_TEST(segments)
 }
 END_TEST
 
-/* Each in one of its own, until there are no more; a link keeps to its own where it can. */
+/*
+ * Messages under way each have a pipe of their own, up to SHM_PIPES; a link uses its last pipe
+ * again.
+ */
 START_TEST(all_at_once)
 {
 	struct shm_link *other = join(0);
@@ -166,7 +171,7 @@ START_TEST(all_at_once)
 }
 END_TEST
 
-/* A receive that is shorter, or none: nobody finds the rest in the next message's place. */
+/* A short receive, or none: the rest is not taken for the next message's bytes. */
 START_TEST(not_all_taken)
 {
 	uint64_t first = announce(0, PIPE), second, third;
@@ -190,7 +195,7 @@ START_TEST(not_all_taken)
 }
 END_TEST
 
-/* Before it is found, and while it is being taken: what came may be anything. */
+/* The sender recalls a message before or while the receiver takes it: the fetch fails. */
 START_TEST(recalled)
 {
 	struct iovec local = {copy, PIPE};
@@ -205,7 +210,7 @@ START_TEST(recalled)
 	end_rts();
 	ck_assert_int_eq(fetch(0, PIPE, PIPE, key), -FI_ECONNRESET);
 	ck_assert_uint_eq(s->pipe.key, 0);
-	/* What it leaves there is not kept. */
+	/* The rest of a partly taken message is dropped. */
 	key = announce(0, PIPE);
 	local.iov_len = 1;
 	ck_assert_int_eq(shm_pipe_take(&s->pipe, getpid(), key, &local, 1), 1);
@@ -214,7 +219,7 @@ START_TEST(recalled)
 }
 END_TEST
 
-/* A pipe that a peer still has open holds no pages of ours. */
+/* An ended message leaves no pages in a pipe that a peer has open. */
 START_TEST(nothing_kept)
 {
 	uint64_t key = announce(0, PIPE);
@@ -228,7 +233,7 @@ START_TEST(nothing_kept)
 }
 END_TEST
 
-/* A receiver that never takes anything out is soon given nothing; who does again and again is. */
+/* A receiver that never reads the pipes soon gets no more of them; one that reads does. */
 START_TEST(not_taken)
 {
 	unsigned int given = 0;
@@ -249,7 +254,7 @@ START_TEST(not_taken)
 }
 END_TEST
 
-/* Memory that is not there: no pipe is kept for that. */
+/* Unreadable memory is refused and keeps no pipe. */
 START_TEST(refused)
 {
 	struct iovec iov = {mmap(NULL, PIPE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), PIPE};
@@ -263,7 +268,7 @@ START_TEST(refused)
 }
 END_TEST
 
-/* The number of a descriptor may be another file's by now: nothing of that is read. */
+/* A descriptor's number may name another file by now: the receiver does not read from it. */
 START_TEST(another_file)
 {
 	uint64_t key = announce(0, PIPE);
@@ -287,7 +292,7 @@ START_TEST(another_file)
 }
 END_TEST
 
-/* All workers of a host take half of what a user's pipes may hold. */
+/* Pipes use at most half of the user's limit of pipe buffers. */
 START_TEST(quota)
 {
 	unsigned int count = 0;
@@ -302,7 +307,7 @@ START_TEST(quota)
 }
 END_TEST
 
-/* Who may not read our memory cannot have our descriptors, either. */
+/* A peer that may not read our memory cannot get our descriptors either. */
 START_TEST(no_access)
 {
 	pid_t pid = s->pid;
@@ -313,7 +318,7 @@ START_TEST(no_access)
 }
 END_TEST
 
-/* From a process to another, as children see it: the owner's link to a child offers, the child fetches. */
+/* Between processes: the owner announces a message, a child fetches it. */
 static struct {
 	uint64_t key;
 	unsigned char *at;
@@ -359,7 +364,7 @@ START_TEST(across)
 }
 END_TEST
 
-/* Old kernels, valgrind and filters of system calls have none. */
+/* Returns whether pidfd_getfd works: not with old kernels, valgrind or system call filters. */
 static bool have_pipes(void)
 {
 #if defined(SYS_pidfd_open) && defined(SYS_pidfd_getfd)

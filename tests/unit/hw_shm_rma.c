@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Straight to a peer's regions: what moves and what does not, and guards, by which the owner of a region
- * knows that somebody is at work in it. Packets taken back: hw_shm_cancel.c.
+ * Proves direct access to a peer's regions by CMA: the bytes that move, the refusals, and the
+ * access guards, which tell a region's owner that a peer accesses it. Cancelled packets:
+ * hw_shm_cancel.c.
  */
 #include "../valgrind.h"
 #include "shm_pair.h"
@@ -96,7 +97,7 @@ START_TEST(get)
 }
 END_TEST
 
-/* Sixteen segments and ranges, of no bytes among them. */
+/* The maximum number of segments and ranges, some of zero bytes. */
 static int sliver(int number)
 {
 	struct shm_link *s = join(number);
@@ -137,7 +138,7 @@ START_TEST(many_small_ranges)
 }
 END_TEST
 
-/* Each refused with this error, with nothing moved. */
+/* Checks that the bad range, first or last of two, is refused with `err` and no byte moves. */
 static void refuse(struct shm_link *s, struct fi_rma_iov bad, bool write, int err)
 {
 	struct fi_rma_iov first[2] = {range(0, 0, 100), bad}, last[2] = {bad, range(0, 0, 100)};
@@ -192,7 +193,9 @@ START_TEST(refusals)
 }
 END_TEST
 
-/* What only one of the two ways is allowed. */
+/*
+ * Regions that permit only reads or only writes; accesses that the owner's counters count return 1.
+ */
 static int one_way(int number)
 {
 	struct shm_link *s = join(number);
@@ -214,7 +217,7 @@ static int one_way(int number)
 
 START_TEST(rights_and_counters)
 {
-	struct cntr *counter = (struct cntr *)&probe; /* only that there is one counts */
+	struct cntr *counter = (struct cntr *)&probe; /* never dereferenced */
 	pid_t pid;
 
 	expose(0, memory[0], BYTES, FI_REMOTE_READ);
@@ -245,13 +248,13 @@ static int faulty(int number)
 	EXPECT(shm_get(&s->link, &iov, 1, &hole, 1) == -FI_EFAULT);
 	EXPECT(shm_put(&s->link, &nowhere, 1, &good, 1) == -FI_EFAULT);
 	EXPECT(shm_get(&s->link, &nowhere, 1, &good, 1) == -FI_EFAULT);
-	hole.addr = 8192; /* it still works */
+	hole.addr = 8192; /* the remaining page still works */
 	EXPECT(shm_put(&s->link, &iov, 1, &hole, 1) == 0);
 	leave(s);
 	return 0;
 }
 
-/* Memory that went away under a region, and ours that never was. */
+/* Memory unmapped under a region, and local memory that is not mapped. */
 START_TEST(missing_memory)
 {
 	unsigned char *pages =
@@ -278,7 +281,8 @@ static int huge(int number)
 	struct fi_rma_iov all = range(2, 0, HUGE);
 
 	EXPECT(one != MAP_FAILED);
-	for (int i = 0; i < WIRE_IOV_MAX; i++) /* all over each other: the last one stays */
+	for (int i = 0; i < WIRE_IOV_MAX;
+	     i++) /* all segments overlap: the last one's bytes remain */
 		iov[i] = (struct iovec){one, fragment};
 	EXPECT(shm_get(&s->link, iov, WIRE_IOV_MAX, &all, 1) == 0);
 	EXPECT(holds(one + fragment - 4096, 4096, 3, 0));
@@ -300,7 +304,7 @@ START_TEST(beyond_two_gigabytes)
 }
 END_TEST
 
-/* Neither pid nor table: not this way. */
+/* Without the peer's pid, or without its table of regions, direct access is refused. */
 static int no_way(int number)
 {
 	struct shm_link *s = join_as(number, 0), *other;
@@ -315,7 +319,7 @@ static int no_way(int number)
 	EXPECT(shm_put(&other->link, &iov, 1, &to, 1) == -FI_ENOSYS);
 	EXPECT(!shm_reach(&other->link, &to, 1, true));
 	leave(other);
-	owner_fds[1] = owner_fds[0]; /* a file that is no table: the link works without */
+	owner_fds[1] = owner_fds[0]; /* not a table: the link works without one */
 	other = join(number);
 	EXPECT(shm_get(&other->link, &iov, 1, &to, 1) == -FI_ENOSYS);
 	leave(other);
@@ -350,7 +354,7 @@ START_TEST(to_ourselves)
 }
 END_TEST
 
-/* The peer's process has ended; its number could be anybody's. */
+/* The peer's process has ended: its pid may belong to another process. */
 START_TEST(peer_gone)
 {
 	struct shm_link *s = join(0);
@@ -369,7 +373,10 @@ START_TEST(peer_gone)
 }
 END_TEST
 
-/* Steps: 1 the child has a guard, 2 the owner looked, 3 the child has another one, 4 and gives one back. */
+/*
+ * Steps: 1 the child has a guard, 2 the owner checked, 3 the child has a second one, 4 it may leave
+ * the first.
+ */
 static int marked(int number)
 {
 	struct shm_link *s = join(number);
@@ -382,7 +389,7 @@ static int marked(int number)
 	next_step();
 	await_step(4);
 	shm_guard_leave(&early);
-	EXPECT(shm_guard_enter(&s->ring, s->src, &early)); /* the same one again */
+	EXPECT(shm_guard_enter(&s->ring, s->src, &early)); /* the same guard again */
 	next_step();
 	await_step(6);
 	shm_guard_leave(&early);
@@ -409,7 +416,7 @@ START_TEST(quiesce_waits)
 	ck_assert(!shm_transport.quiesced(own, &id));
 	next_step();
 	await_step(5);
-	/* Two are taken, but not those that were then. */
+	/* Two guards are taken, but the one taken when quiesce began was left. */
 	ck_assert(shm_transport.quiesced(own, &id));
 	shm_transport.quiesce(own, false);
 	ck_assert(!shm_transport.quiesced(own, &id));
@@ -431,7 +438,7 @@ static int hang(int number)
 		pause();
 }
 
-/* Of two, one is killed: its guards end when it is reaped, and only its. */
+/* A killed peer's guards, and only those, end when the peer is reaped. */
 START_TEST(killed_in_the_middle)
 {
 	pid_t pids[2];
@@ -517,7 +524,7 @@ END_TEST
 #define CLOSES  60
 #define STREAMS 2
 
-/* Writes on and on, until told to stop; the key is that of the moment. */
+/* Writes until told to stop, with the region's current key. */
 static int stream(int number)
 {
 	struct shm_link *s = join(number);
@@ -540,9 +547,10 @@ static int stream(int number)
 	return 0;
 }
 
-/* All guards but one are ours, so that the others wait for theirs, too; we do not wait for ourselves. */
+/* The owner holds all guards but one, so that the children compete for one. */
 static struct shm_guard held[RING_GUARDS - 1];
 
+/* Quiesces, without waiting for the owner's own guards. */
 static void quiesce(void)
 {
 	uint32_t id;
@@ -555,8 +563,8 @@ static void quiesce(void)
 }
 
 /*
- * Regions are closed under a stream of accesses: closing comes to an end, and afterwards nobody writes
- * to the memory any more.
+ * Regions are closed under a stream of accesses: the close ends, and no peer writes to the memory
+ * afterwards.
  */
 START_TEST(closed_under_a_stream)
 {
@@ -604,7 +612,7 @@ int main(void)
 	tcase_add_test(tcase, many_small_ranges);
 	tcase_add_test(tcase, refusals);
 	tcase_add_test(tcase, rights_and_counters);
-	if (!in_valgrind()) /* which reports what this is about */
+	if (!in_valgrind()) /* valgrind reports the invalid addresses */
 		tcase_add_test(tcase, missing_memory);
 	tcase_add_test(tcase, beyond_two_gigabytes);
 	tcase_add_test(tcase, without);

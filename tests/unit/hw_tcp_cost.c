@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the TCP transport asks of the kernel, and of memory: calls are counted on their way, and some of
- * them made to send less than they were asked to.
+ * Proves how many system calls and how much memory the TCP transport uses. The test replaces the
+ * calls to count them and to send fewer bytes than asked.
  */
 #include <malloc.h>
 #include <sys/epoll.h>
@@ -81,7 +81,7 @@ START_TEST(ping_pong)
 
 	for (unsigned int i = 0; i < 100; i++) {
 		ck_assert_int_eq(put(id + i % 2, 8), 0);
-		usleep(100); /* let it come */
+		usleep(100); /* lets the packet arrive */
 		expect_calls((struct calls){.send = 1});
 		ck_assert(make_progress(!(i % 2)));
 		ck_assert_uint_eq(seen_count, i + 1);
@@ -98,7 +98,7 @@ START_TEST(nobody_there)
 }
 END_TEST
 
-/* Beside another transport a silent link is asked less and less, and heard soon nevertheless. */
+/* Beside another transport a silent link is polled more and more rarely, but still read soon. */
 START_TEST(beside_another)
 {
 	uint32_t id;
@@ -115,7 +115,7 @@ START_TEST(beside_another)
 	while (!seen_count && rounds++ < 1000)
 		make_progress(0);
 	ck_assert_uint_le(rounds, 16);
-	/* Who sleeps looks at once; so does who expects an answer. */
+	/* Arming polls at once; so does a send, which expects an answer. */
 	for (int i = 0; i < 200; i++)
 		make_progress(0);
 	tcp_transport.arm(sides[0].hw);
@@ -131,7 +131,7 @@ START_TEST(beside_another)
 }
 END_TEST
 
-/* What is not out yet goes on in every round, however silent the others are. */
+/* An unsent rest is sent on in every progress call, even if the links are silent. */
 START_TEST(rest_beside_another)
 {
 	uint32_t id;
@@ -155,7 +155,7 @@ START_TEST(rest_beside_another)
 }
 END_TEST
 
-/* Who sleeps because there was no room is told once that there is. */
+/* After -FI_EAGAIN, space in the socket is reported once to a sleeper. */
 START_TEST(space_is_reported_once)
 {
 	uint32_t id = join_both();
@@ -170,7 +170,7 @@ START_TEST(space_is_reported_once)
 }
 END_TEST
 
-/* Nothing of what a call left on the stack is good any more. */
+/* Overwrites the stack: the transport must not keep pointers into it. */
 static __attribute__((noinline)) void spoil_stack(void)
 {
 	volatile unsigned char spoilt[32768];
@@ -179,7 +179,7 @@ static __attribute__((noinline)) void spoil_stack(void)
 		spoilt[i] = 0xa5;
 }
 
-/* A packet is cut at any place, and again and again. */
+/* The kernel takes any number of bytes of a packet at a time. */
 START_TEST(cut_anywhere)
 {
 	uint32_t id = join_both();
@@ -241,7 +241,7 @@ START_TEST(many)
 }
 END_TEST
 
-/* Long messages that follow each other: after the first each is one call, straight to its place. */
+/* A row of long messages: after the first, each is read by one call directly into its receive. */
 START_TEST(long_messages)
 {
 	uint32_t id = join_both();
@@ -258,12 +258,12 @@ START_TEST(long_messages)
 }
 END_TEST
 
-/* Messages of a row, each in memory of its own. */
+/* A row of messages, each in memory of its own. */
 #define ROW_LEN 60000u
 
 static unsigned char rows[200 * TCP_ZCOPY_MIN];
 
-/* What is asked to wait is sent zero-copy, as the engine does. */
+/* Sends a message of the row; zero-copy if `send` asks for that, as the engine does. */
 static int put_row(uint32_t id, unsigned int number, size_t len)
 {
 	struct link *link = link_of(id);
@@ -284,7 +284,7 @@ static void expect_rows(uint32_t src, unsigned int count, size_t len)
 		expect_seen(i, src, i, len, len);
 }
 
-/* These wait for each other and go by one call, with the last of them; the other side takes what comes. */
+/* Sends messages that wait for each other and go out by one call, with the last of them. */
 static void put_batch(uint32_t id, unsigned int from, unsigned int to, size_t len)
 {
 	memset(&calls, 0, sizeof(calls));
@@ -298,7 +298,7 @@ static void put_batch(uint32_t id, unsigned int from, unsigned int to, size_t le
 		make_progress(1);
 }
 
-/* Each of these goes at once. */
+/* Sends messages that go out at once, each by one call. */
 static void put_singly(uint32_t id, unsigned int from, unsigned int to, size_t len)
 {
 	memset(&calls, 0, sizeof(calls));
@@ -308,7 +308,10 @@ static void put_singly(uint32_t id, unsigned int from, unsigned int to, size_t l
 	ck_assert(!link_holds(link_of(id)));
 }
 
-/* A quarter of a mebibyte goes at once; then as many wait as went, the last of them for a turn. */
+/*
+ * The first 256 KiB go at once; then batches as long as all sent before; progress sends the last
+ * one.
+ */
 START_TEST(row)
 {
 	uint32_t id = join_both();
@@ -321,12 +324,12 @@ START_TEST(row)
 		ck_assert_int_eq(put_row(id, i, ROW_LEN), 0);
 	ck_assert_int_eq(calls.sendmsg, 0);
 	ck_assert(link_holds(link_of(id)));
-	/* What is short does not overtake them. */
+	/* A short message does not overtake the batch. */
 	ck_assert_int_eq(put(id, 8), -FI_EAGAIN);
 	make_progress(0);
 	ck_assert_int_eq(calls.sendmsg, 1);
 	ck_assert(!link_holds(link_of(id)));
-	/* A turn ends the row. */
+	/* A progress call ends the row. */
 	put_singly(id, 30, 35, ROW_LEN);
 	ck_assert_int_eq(put_row(id, 35, ROW_LEN), 0);
 	ck_assert(link_holds(link_of(id)));
@@ -334,7 +337,7 @@ START_TEST(row)
 }
 END_TEST
 
-/* As many as there can be in one batch: no more than a mebibyte waits, whatever went. */
+/* A batch is limited to 1 MiB. */
 START_TEST(row_of_many)
 {
 	uint32_t id = join_both();
@@ -343,7 +346,7 @@ START_TEST(row_of_many)
 	put_batch(id, 16, 32, TCP_ZCOPY_MIN);
 	put_batch(id, 32, 64, TCP_ZCOPY_MIN);
 	put_batch(id, 64, 128, TCP_ZCOPY_MIN);
-	most = 0; /* they are enough, and there is no room */
+	most = 0; /* the batch is full, but the socket has no space */
 	for (unsigned int i = 128; i < 192; i++)
 		ck_assert_int_eq(put_row(id, i, TCP_ZCOPY_MIN), 0);
 	ck_assert_int_eq(put_row(id, 192, TCP_ZCOPY_MIN), -FI_EAGAIN);
@@ -354,7 +357,7 @@ START_TEST(row_of_many)
 }
 END_TEST
 
-/* The longest message that is sent without an RTS waits, too, if it is not enough by itself. */
+/* The longest eager message also waits, if it does not fill the batch. */
 START_TEST(row_of_longest)
 {
 	uint32_t id = join_both();
@@ -368,7 +371,7 @@ START_TEST(row_of_longest)
 }
 END_TEST
 
-/* A batch goes out in fragments of any size; or is copied, or closed, before it does. */
+/* A batch goes out in parts of any size; or is copied out, or its link is closed, before. */
 START_TEST(row_cut)
 {
 	static const size_t fragments[] = {ROW_LEN, ROW_LEN + FRAME - 1, 7777, 150001};
@@ -382,7 +385,7 @@ START_TEST(row_cut)
 		uint64_t out = link_of(id)->zcopy_done;
 
 		make_progress(0);
-		/* One that is wholly out is known to be. */
+		/* Completely sent packets are counted in zcopy_done. */
 		ck_assert_uint_eq(link_of(id)->zcopy_done, out + most / (ROW_LEN + FRAME));
 		ck_assert_int_eq(link_of(id)->zcopy->copy_out(link_of(id)), 0);
 		ck_assert(!link_holds(link_of(id)));
@@ -401,7 +404,7 @@ START_TEST(row_cut)
 }
 END_TEST
 
-/* Silent links hold no buffers, whatever came by them. */
+/* Silent links hold no buffers after packets of any length. */
 START_TEST(memory)
 {
 	size_t before = mallinfo2().uordblks, cut = 700;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The TCP transport reads: packets however they come, and what is none. */
+/*
+ * Proves how the TCP transport reads: packets cut at any place, direct placement, and malformed
+ * packets.
+ */
 #include "tcp_pair.h"
 
 #define MSG(flags) WIRE_HEAD(WIRE_MSG, flags, 0, 0)
@@ -25,7 +28,9 @@ static void begin_stream(void)
 	srand(7);
 }
 
-/* All that were added have come to `src`, whole and in order, landed or not. */
+/*
+ * Checks that all added packets came from link `src`, whole and in order, placed directly or not.
+ */
 static void expect_all(uint32_t src)
 {
 	ck_assert_uint_eq(seen_count, packets);
@@ -96,7 +101,7 @@ START_TEST(in_fragments)
 }
 END_TEST
 
-/* The frame and its payload are cut at every place, with a packet before and behind. */
+/* A packet is cut at every place, with a packet before and after it. */
 START_TEST(every_cut)
 {
 	uint32_t id = join_raw();
@@ -119,7 +124,10 @@ START_TEST(every_cut)
 }
 END_TEST
 
-/* A receive that went away: what is no longer wanted is thrown away, what follows is not. */
+/*
+ * A receive is withdrawn during direct placement: the rest of its payload is discarded, later
+ * packets are not.
+ */
 START_TEST(places_vanish)
 {
 	uint32_t id = join_raw();
@@ -133,7 +141,7 @@ START_TEST(places_vanish)
 		add_packet(8, false);
 		add_packet(70000, false);
 		add_packet(8, false);
-		/* Already at the beginning, or after some of it has come. */
+		/* Withdrawn at the beginning, or after a part of the payload. */
 		engine.wanted = _i ? SIZE_MAX : wanted[i];
 		write_all(peer_of(id), stream, 30000);
 		PROGRESS_UNTIL(placements[0].to);
@@ -145,7 +153,7 @@ START_TEST(places_vanish)
 		}
 		PROGRESS_UNTIL(seen_count == packets);
 		ck_assert(seen[0].landed);
-		/* What was in place before they vanished stays. */
+		/* Bytes placed before the withdrawal stay. */
 		for (size_t at = 0; at < wanted[i]; at++)
 			ck_assert_uint_eq(seen[0].payload[at], byte_of(0, at));
 		expect_seen(1, id, 1, 8, 8);
@@ -157,7 +165,7 @@ START_TEST(places_vanish)
 }
 END_TEST
 
-/* op, flags, len and the word that must be zero of frames that are none. */
+/* Malformed heads: op and flags, length, and the field that must be zero. */
 static const struct bad {
 	uint64_t head;
 	uint32_t len, zero;
@@ -187,7 +195,10 @@ START_TEST(no_packet)
 	PROGRESS_UNTIL(joints[id - 1].ends);
 	ck_assert_int_eq(joints[id - 1].ended, FI_EPROTO);
 	quiet_calls(20);
-	/* What came before is good, nothing else is; the other link is not touched. */
+	/*
+	 * Packets before the malformed one are delivered, later ones are not; the other link is
+	 * unaffected.
+	 */
 	ck_assert_uint_eq(seen_count, 1);
 	expect_seen(0, id, 0, 50, 50);
 	ck_assert_int_eq(joints[id - 1].ends, 1);
@@ -197,7 +208,7 @@ START_TEST(no_packet)
 }
 END_TEST
 
-/* Whatever bytes come: packets, or an end, but nothing that is read beyond what there is. */
+/* Random bytes cause packets or an end, but no read beyond the buffers. */
 START_TEST(noise)
 {
 	unsigned int i, ends = 0;
@@ -229,7 +240,7 @@ START_TEST(noise)
 }
 END_TEST
 
-/* The end, after so many bytes of two packets, by a good close or by a reset. */
+/* The connection ends after `after` bytes of two packets, by a close or by a reset. */
 START_TEST(the_end)
 {
 	static const size_t after[] = {0, 1, 31, 32, 81, 82, 83, 113, 114, 115, 5000};
@@ -243,7 +254,7 @@ START_TEST(the_end)
 		add_packet(50, true);
 		add_packet(9000, false);
 		write_all(peer_of(id), stream, after[i]);
-		/* A reset may overtake what was not read. */
+		/* A reset may discard unread bytes, so read first. */
 		PROGRESS_UNTIL(seen_count == (after[i] >= 82));
 		if (_i & 1)
 			setsockopt(peer_of(id), SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
@@ -283,7 +294,7 @@ static unsigned int seen_of(uint32_t src)
 	return n;
 }
 
-/* The part of the stream between two places goes to all that are open. */
+/* Writes bytes `from` to `to` of the stream to all open links. */
 static void write_part(const uint32_t *id, int count, size_t from, size_t to)
 {
 	for (int i = 0; i < count; i++)
@@ -295,8 +306,9 @@ static void write_part(const uint32_t *id, int count, size_t from, size_t to)
 }
 
 /*
- * At the second packet a link is closed: that very one, or one that is read next or was before, few or
- * more of them. When: as it is delivered, short, or put together; as it begins to land; when it has.
+ * An upcall for the second packet closes a link: the same one, one read before, or one read next,
+ * of few or many. The upcall: delivery of a short or a collected packet, begin or end of direct
+ * placement.
  */
 START_TEST(closed_from_above)
 {
@@ -338,7 +350,7 @@ static void join_more(uint32_t src, const struct packet *p)
 		write_all(peer_of(join_raw()), stream, stream_len);
 }
 
-/* A packet makes the engine take a new connection, from few to many. */
+/* The upcall for a packet opens new links, from few to many. */
 START_TEST(joined_from_above)
 {
 	uint32_t id = join_raw();
@@ -353,14 +365,14 @@ START_TEST(joined_from_above)
 }
 END_TEST
 
-/* Nobody's flood keeps another one out, nor a turn from ending. */
+/* A peer that floods keeps neither other links from being read nor progress from returning. */
 START_TEST(fair)
 {
 	static const int counts[] = {1, 2, 12};
 	uint32_t flood = join_raw(), other[12];
 	int count = counts[_i % 3];
 	size_t len = _i < 3 ? 1000 : 100000;
-	int room = 8 << 20; /* of the kernel's for what has come, if it allows that */
+	int room = 8 << 20; /* bytes of the kernel's receive buffer, if permitted */
 
 	setsockopt(((struct tcp_link *)link_of(flood))->sock, SOL_SOCKET, SO_RCVBUFFORCE, &room,
 		   sizeof(room));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The TCP transport sends: what finds room and what does not, sleep, the end of links. */
+/*
+ * Proves how the TCP transport sends: with and without socket space, sleeping, closing, broken
+ * links.
+ */
 #include <poll.h>
 #include <sys/wait.h>
 
@@ -57,7 +60,7 @@ START_TEST(every_size)
 	engine.places = _i & 1;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		for (int k = 0; k < 6; k++) {
-			/* Longer messages are offered: the engine learns it so. */
+			/* Longer messages need an RTS: -FI_EMSGSIZE tells the engine. */
 			if (k / 2 == SEND && sizes[i] > TCP_EAGER_MAX) {
 				ck_assert_int_eq(put(id, SEND, number, sizes[i]), -FI_EMSGSIZE);
 				continue;
@@ -76,7 +79,7 @@ START_TEST(every_size)
 }
 END_TEST
 
-/* Sends until there is no room; how many went. */
+/* Sends until -FI_EAGAIN. Returns the number of the first packet not sent. */
 static uint64_t put_all(uint32_t id, uint64_t from, size_t len)
 {
 	while (put(id, SEND, from, len) == 0)
@@ -132,7 +135,7 @@ START_TEST(woken_by_packets)
 	uint32_t id = 0;
 
 	ck_assert(arm());
-	/* Few links, or so many that they are read by epoll; before they were armed, or after. */
+	/* Few links, or so many that epoll reads them; armed or not. */
 	for (int i = 0; i < (_i & 1 ? 30 : 1); i++)
 		id = join_both();
 	if (_i & 2)
@@ -162,7 +165,7 @@ START_TEST(woken_by_room)
 	uint64_t count = 0;
 
 	buffers(((struct tcp_link *)link_of(id))->sock, 20000);
-	/* The other kernel may find room yet for what nobody reads. */
+	/* The receiving kernel may still take bytes that nobody reads. */
 	for (;;) {
 		count = put_all(id, count, _i ? 3000 : 8);
 		if (!arm())
@@ -173,7 +176,7 @@ START_TEST(woken_by_room)
 	for (int i = 0; i < 1000 && !readable(1); i++)
 		make_progress(1);
 	ck_assert(readable(0));
-	/* What it was woken for is done, or told once; then it sleeps. */
+	/* The cause of the wake-up is handled, or reported once; then arming succeeds. */
 	for (int i = 0; i < 4 && !arm(); i++)
 		make_progress(0);
 	ck_assert(arm());
@@ -202,7 +205,7 @@ START_TEST(zcopy)
 		ck_assert(!link_holds(link));
 		memset(bytes, 0, len);
 	} else {
-		bytes[len - 1] ^= 0xff; /* it is read where it lies */
+		bytes[len - 1] ^= 0xff; /* zero-copy: the link reads this memory later */
 	}
 	PROGRESS_UNTIL(seen_count == 1);
 	ck_assert(!link_holds(link));
@@ -216,7 +219,7 @@ START_TEST(zcopy)
 }
 END_TEST
 
-/* A zero-copy payload in many fragments, stopped at many places. */
+/* A zero-copy payload of many segments, interrupted at many places. */
 START_TEST(zcopy_in_fragments)
 {
 	uint32_t id = join_both();
@@ -242,7 +245,10 @@ START_TEST(zcopy_in_fragments)
 }
 END_TEST
 
-/* A disconnect message always goes out, last; what is closed without one is not lost either. */
+/*
+ * A disconnect message always goes out, last; packets of a link closed without one are not lost
+ * either.
+ */
 START_TEST(goodbye)
 {
 	uint32_t id = join_both();
@@ -268,7 +274,7 @@ START_TEST(goodbye)
 }
 END_TEST
 
-/* What was sent is not lost because something came that nobody reads. */
+/* Sent packets are not lost when a link is closed with unread input. */
 START_TEST(closed_with_unread)
 {
 	uint32_t id = join_raw();
@@ -302,7 +308,7 @@ static void reopen(void)
 	sides[0].worker.via[LINK_SOCKET].state = sides[0].hw;
 }
 
-/* The worker is closed, the process may end: the peer, which was busy meanwhile, reads all of it. */
+/* The worker closes and its process ends: a peer that was busy reads everything later. */
 START_TEST(worker_closed)
 {
 	uint32_t id = join_raw();
@@ -339,7 +345,7 @@ START_TEST(worker_closed)
 }
 END_TEST
 
-/* Peers that do not read hold it up for a second, all together. */
+/* Peers that do not read delay the close of a worker by a second in all. */
 START_TEST(worker_closed_in_vain)
 {
 	uint64_t began;
@@ -360,7 +366,9 @@ START_TEST(worker_closed_in_vain)
 }
 END_TEST
 
-/* The connection breaks under a send: told by a turn, after what had come before. */
+/*
+ * The connection breaks under a send: progress reports the end after the packets that came before.
+ */
 START_TEST(broken)
 {
 	unsigned char frame[64];
@@ -388,7 +396,7 @@ START_TEST(broken)
 	ck_assert_int_eq(joints[id - 1].ends, 0);
 	ck_assert(!arm());
 	if (_i & 2)
-		ck_assert(link_holds(link_of(id))); /* it did not go out */
+		ck_assert(link_holds(link_of(id))); /* not sent */
 	PROGRESS_UNTIL(joints[id - 1].ends);
 	ck_assert_uint_eq(seen_count, 1);
 	expect_seen(0, id, 6, 10, 10);
@@ -399,7 +407,7 @@ START_TEST(broken)
 }
 END_TEST
 
-/* Links that come and go while others are in use, few and many of them. */
+/* Links are opened and closed while others are in use, with few and many links. */
 START_TEST(many_links)
 {
 	uint32_t id[15];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sending over a software RDMA device, which is made up here: what a message waits for, and that whatever else
- * completes meanwhile is treated later, in the order in which it came.
+ * Proves that a send over a software RDMA device (a fake here) waits for its acknowledgement, and
+ * that other completions polled meanwhile are handled later, in their order.
  */
 #include <string.h>
 
@@ -11,20 +11,20 @@
 #include "suite.h"
 
 #define QPN      7u
-#define DIRECT   8u /* the queue pair for what needs no packets */
+#define DIRECT   8u /* number of the queue pair for RDMA operations */
 #define SCRIPT   512
-#define BOUND_MS 100 /* a send waits so long, give or take a tick of the clock */
+#define BOUND_MS 100 /* a send waits this long, within a tick of the clock */
 #define TICK_MS  20
 #define ALL      1000
 
-/* What polling finds, one after the other: a slot received into, or one of these. */
+/* Results of polls in order: the slot of a receive, or one of these. */
 enum { NONE = -1, ACK = -2, BREAK = -3, WRITTEN = -4 };
 
 static int script[SCRIPT];
-static unsigned int scripted, polled, idle;       /* entries, of those read, and polls in vain */
+static unsigned int scripted, polled, idle; /* entries; entries read; polls that found nothing */
 static unsigned int posted, signaled, last_flags; /* sends */
 static unsigned int reposted;
-static uint64_t slot[SCRIPT]; /* the receive slots posted again, in order: they have been treated */
+static uint64_t slot[SCRIPT]; /* slots posted again, in order: their receives were handled */
 static unsigned char memory[VERBS_CHUNK * VERBS_SLOT];
 
 static struct ibv_context ctx = {.async_fd = -1};
@@ -33,7 +33,7 @@ static struct ibv_srq srq = {.context = &ctx};
 static struct ibv_qp qp = {.context = &ctx, .qp_num = QPN};
 static struct ibv_qp direct = {.context = &ctx, .qp_num = DIRECT};
 static struct ibv_mr mr;
-static struct worker worker; /* of no endpoint: nothing is known in it */
+static struct worker worker; /* without an endpoint: it knows no peer */
 static struct verbs_dev dev = {.ctx = &ctx, .nodes_fd = -1, .cache_asked = true};
 static struct verbs v;
 static struct verbs_link *l;
@@ -97,15 +97,14 @@ static void setup(void)
 	list_init(&v.all);
 	list_init(&v.attend);
 	l = pool_get(&v.links);
-	*l = (struct verbs_link){
-		.link = {.eager_max = VERBS_PACKET_MAX},
-		.own = &v,
-		.qp = &qp,
-		.credits = ALL,
-		.inline_max = VERBS_INLINE,
-		.software = true,
-		.heard = true,
-		.ended = true}; /* so that the engine, which is not there, hears nothing */
+	*l = (struct verbs_link){.link = {.eager_max = VERBS_PACKET_MAX},
+				 .own = &v,
+				 .qp = &qp,
+				 .credits = ALL,
+				 .inline_max = VERBS_INLINE,
+				 .software = true,
+				 .heard = true,
+				 .ended = true}; /* no upcall for the end: there is no engine */
 	memset(l->slots, 0xff, sizeof(l->slots));
 	list_init(&l->in_attend);
 	list_init(&l->direct.rdma_posted);
@@ -132,7 +131,7 @@ static int send_op(unsigned int op)
 	return verbs_send(&l->link, "x", 1, 0, WIRE_HEAD(op, 0, 0, 0), 0);
 }
 
-/* Turns until nothing is left; these slots, from 0 on, were received into. */
+/* Makes progress until nothing is left; checks that slots 0 to count - 1 were handled in order. */
 static void calls_bring(unsigned int count)
 {
 	while (verbs_progress(&v))
@@ -142,7 +141,7 @@ static void calls_bring(unsigned int count)
 		ck_assert_uint_eq(slot[i], i);
 }
 
-/* A send ends when it is acknowledged, and calls nothing up. */
+/* A send ends when acknowledged, and makes no upcall. */
 START_TEST(waits)
 {
 	static const unsigned int ops[] = {WIRE_MSG, WIRE_PUT, WIRE_AMO};
@@ -186,7 +185,7 @@ static void write_directly(void)
 	ck_assert_int_eq(write_now_or_later(false), 0);
 }
 
-/* So does a short write that the devices do by themselves; the engine hears of its end in the next progress call. */
+/* A short RDMA write also waits; its completion is reported in the next progress call. */
 START_TEST(write_waits)
 {
 	will_find(NONE);
@@ -204,7 +203,9 @@ START_TEST(write_waits)
 }
 END_TEST
 
-/* One that is injected is the device's when the call returns, or is refused; another one may wait here. */
+/*
+ * An injected write is posted to the device within the call or refused; other writes may be queued.
+ */
 START_TEST(injected_write_does_not_queue)
 {
 	l->software = false;
@@ -214,7 +215,7 @@ START_TEST(injected_write_does_not_queue)
 	write_directly();
 	ck_assert_uint_eq(l->direct.posted, 0);
 	l->direct.reads = 0;
-	ck_assert_int_eq(write_now_or_later(true), -FI_EAGAIN); /* behind the other */
+	ck_assert_int_eq(write_now_or_later(true), -FI_EAGAIN); /* behind the queued write */
 	verbs_rdma_on(l);
 	ck_assert_uint_eq(l->direct.posted, 1);
 	ck_assert_int_eq(write_now_or_later(true), 0);
@@ -222,7 +223,7 @@ START_TEST(injected_write_does_not_queue)
 }
 END_TEST
 
-/* What controls the flow of messages, or answers them, does not wait. */
+/* Control messages do not wait for an acknowledgement. */
 START_TEST(control_does_not_wait)
 {
 	ck_assert_int_eq(send_op(WIRE_RTS), 0);
@@ -233,7 +234,7 @@ START_TEST(control_does_not_wait)
 }
 END_TEST
 
-/* Hardware sends by itself: no send looks for completions, and one of sixteen has one. */
+/* On hardware no send polls for completions, and one of VERBS_SIGNAL sends is signaled. */
 START_TEST(hardware_does_not_wait)
 {
 	l->software = false;
@@ -247,7 +248,7 @@ START_TEST(hardware_does_not_wait)
 }
 END_TEST
 
-/* A peer that is out of reach is waited for once, and again when it has answered. */
+/* A send waits BOUND_MS for an unreachable peer once, and again after the peer has answered. */
 START_TEST(bounded)
 {
 	uint64_t begin = clock_us() / 1000, took;
@@ -275,7 +276,7 @@ START_TEST(bounded)
 }
 END_TEST
 
-/* A queue pair that breaks ends the waiting; what had come before is still treated before that. */
+/* A broken queue pair ends the wait; receives that came before are still handled first. */
 START_TEST(broken)
 {
 	will_find(0);
@@ -289,7 +290,7 @@ START_TEST(broken)
 }
 END_TEST
 
-/* Behind what arming has read comes what sends have read, then what is read next. */
+/* Completions are handled in order: those read by arming, by sends, then by progress. */
 START_TEST(in_order)
 {
 	unsigned int next = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The call fi_getinfo: which entries there are, names, addresses. */
+/* Proves which entries fi_getinfo returns: order, provider names, addresses. */
 #include <netinet/in.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ static bool is_a(const struct fi_info *i, int row)
 	       i->ep_attr->type == in_order[row].type;
 }
 
-/* Kinds follow each other in their order; of one kind, several addresses. */
+/* Entries come in the order of the table; a row may have entries for several addresses. */
 START_TEST(order)
 {
 	int row = 0;
@@ -96,7 +96,7 @@ START_TEST(names_only)
 	const char *const every[] = {"weft", "tcp", "tcp;ofi_rxm", "sockets", "net", "shm", "udp"};
 	const struct fi_info *i;
 
-	hints->ep_attr->type = FI_EP_MSG; /* not looked at */
+	hints->ep_attr->type = FI_EP_MSG; /* ignored */
 	ck_assert_int_eq(fi_getinfo(NOW, NULL, NULL, FI_PROV_ATTR_ONLY, hints, &list), 0);
 	i = list;
 	for (int n = 0; n < COUNT(every); n++, i = i->next) {
@@ -149,7 +149,7 @@ static const struct {
 	{"", NULL, "weft"},    {"tcp", NULL, "tcp"},       {"sockets", NULL, "sockets"},
 };
 
-/* The environment is read once, so each of these needs a process of its own. */
+/* The environment is read once, so each case needs a process of its own. */
 START_TEST(fi_provider)
 {
 	setenv("FI_PROVIDER", environments[_i].env, 1);
@@ -200,7 +200,7 @@ START_TEST(fabric_and_domain)
 }
 END_TEST
 
-/* Who names one of them loses no type of endpoint. */
+/* A provider's name selects all its endpoint types. */
 START_TEST(types_of_names)
 {
 	static const struct {
@@ -223,7 +223,7 @@ START_TEST(types_of_names)
 }
 END_TEST
 
-/* Connected endpoints of shared memory: IP addresses of this host name them, nothing else of it is the network's. */
+/* Connected shm endpoints have IP addresses of this host as names, but reach only this host. */
 START_TEST(inside)
 {
 	struct sockaddr_in far = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a090807)};
@@ -256,7 +256,7 @@ static const struct {
 	uint64_t flags;
 	const char *prov;
 	int ret;
-	const char *src, *dest; /* as fi_tostr writes them */
+	const char *src, *dest; /* in fi_tostr's format */
 } addresses[] = {
 	{"127.0.0.1", "5000", 0, "weft", 0, "fi_sockaddr_in://127.0.0.1:0",
 	 "fi_sockaddr_in://127.0.0.1:5000"},
@@ -328,7 +328,7 @@ START_TEST(string_too_long)
 }
 END_TEST
 
-/* A service alone means every interface: it becomes the host's own address. */
+/* A service without a node becomes the host's own address, not the wildcard. */
 START_TEST(source_with_port)
 {
 	struct sockaddr_in *src;
@@ -361,7 +361,7 @@ START_TEST(addresses_of_hints)
 	hints->addr_format = FI_SOCKADDR;
 	hints->src_addrlen = 3;
 	ck_assert_int_eq(ask(NOW), -FI_ENODATA);
-	/* The node settles the destination, whatever the hints say. */
+	/* The node overrides the hints' destination. */
 	hints->src_addrlen = sizeof(sin);
 	fi_freeinfo(list);
 	ck_assert_int_eq(fi_getinfo(NOW, "127.0.0.1", "9", 0, hints, &list), 0);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Network interfaces: which address of a made-up host comes first, and what the kernel tells of ours. */
+/*
+ * Proves the order of addresses, on invented hosts, and that the kernel's interfaces are read
+ * right.
+ */
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <rdma/fabric.h>
@@ -31,7 +34,7 @@ static struct iface *add(const char *name, enum iface_kind kind)
 	return i;
 }
 
-/* An address of the interface added last. */
+/* Adds an address to the interface added last. */
 static struct iface_addr *has(const char *text)
 {
 	struct iface_addr *a = ifaces_add_addr(&host);
@@ -55,7 +58,7 @@ static const struct addr *at(size_t n)
 	return &host.addr[n].addr;
 }
 
-/* The addresses in order, each as the name of its interface and its family: "lo4 lo6". */
+/* Checks the order of addresses, each written as its interface's name and family: "lo4 lo6". */
 static void order_is(const char *want)
 {
 	char got[256] = "";
@@ -112,7 +115,7 @@ START_TEST(speed_then_route)
 }
 END_TEST
 
-/* As the kernel tells them, whatever order they come in here. */
+/* Equal addresses keep the order of interface indexes. */
 START_TEST(equals_keep_their_order)
 {
 	add("b", IFACE_NIC)->index = 7;
@@ -126,7 +129,7 @@ START_TEST(equals_keep_their_order)
 }
 END_TEST
 
-/* One that means nothing to other hosts is no way to be found, even on the best hardware. */
+/* A link-local address comes last even on the fastest interface: it is useless to other hosts. */
 START_TEST(link_local_comes_last)
 {
 	add("eth0", IFACE_NIC)->speed = 100000000000;
@@ -151,7 +154,7 @@ START_TEST(pending_addresses_wait)
 }
 END_TEST
 
-/* br0 has eth0 for a port, docker0 only a container. */
+/* br0 has the hardware eth0 as a port, docker0 only a container. */
 START_TEST(bridges_on_hardware_are_hardware)
 {
 	int br0;
@@ -167,7 +170,7 @@ START_TEST(bridges_on_hardware_are_hardware)
 }
 END_TEST
 
-/* What was asked for, as "family name" gives it. */
+/* Returns the number of addresses of `family` on the interface `name` (NULL: any). */
 static size_t count_of(int family, const char *name)
 {
 	size_t place = 0, n = 0;
@@ -247,7 +250,7 @@ END_TEST
 
 /* ---- This host ---- */
 
-/* The C library asks the kernel in its own way. */
+/* Compares with getifaddrs, which asks the kernel by itself. */
 START_TEST(same_as_getifaddrs)
 {
 	struct ifaddrs *list;
@@ -297,7 +300,7 @@ START_TEST(default_is_the_first)
 }
 END_TEST
 
-/* The environment is read once: each of these is a process of its own. */
+/* The environment is read once, so each case needs a process of its own. */
 START_TEST(the_user_chooses)
 {
 	struct addr a;

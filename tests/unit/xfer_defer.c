@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Deferred work where there is no room, or where the peer answers late, badly, or not at all. */
+/*
+ * Proves how deferred work runs without credits, and when the peer answers late, with errors, or
+ * not at all.
+ */
 #include <rdma/fi_trigger.h>
 
 #include "fake_link.h"
@@ -39,7 +42,7 @@ static int queue(struct fi_deferred_work *work)
 	return fi_control(&fake.domain->fid, FI_QUEUE_WORK, work);
 }
 
-/* Job `n`: a tagged message whose tag is its number. */
+/* Queues job `n`: a tagged message with tag `n`. */
 static void queue_tagged(unsigned int n, enum fi_op_type type, uint64_t threshold, uint64_t flags)
 {
 	iovs[n] = (struct iovec){&words[n], sizeof(words[n])};
@@ -65,7 +68,7 @@ static void counts(struct fid_cntr *cntr, uint64_t value, uint64_t error)
 	ck_assert_uint_eq(fi_cntr_readerr(cntr), error);
 }
 
-/* The packets sent so far have these numbers for tags. */
+/* Checks the tags of all packets sent so far. */
 static void sent(const unsigned int *tags, unsigned int count)
 {
 	ck_assert_uint_eq(fake.count, count);
@@ -73,7 +76,7 @@ static void sent(const unsigned int *tags, unsigned int count)
 		ck_assert_uint_eq(fake.packets[n].tag, tags[n]);
 }
 
-/* What is due stays due and in its place, whatever becomes of the counter. */
+/* Due work stays due and in order, even if the counter is set back. */
 START_TEST(order_without_room)
 {
 	static const unsigned int order[] = {3, 1, 0, 2, 5, 4};
@@ -88,7 +91,7 @@ START_TEST(order_without_room)
 	counts(done, 1, 0);
 	sent(order, 1);
 	fi_cntr_set(start, 0);
-	queue_tagged(5, FI_OP_TSEND, 0, 0); /* due at once, yet behind those */
+	queue_tagged(5, FI_OP_TSEND, 0, 0); /* due at once, but behind earlier due work */
 	counts(done, 1, 0);
 	fake.room = 2;
 	counts(done, 3, 0);
@@ -96,7 +99,7 @@ START_TEST(order_without_room)
 	fake.room = FAKE_PLENTY;
 	counts(done, 5, 0);
 	sent(order, 5);
-	fi_cntr_add(start, 4); /* the counter started again at 0 */
+	fi_cntr_add(start, 4); /* the counter was set back to 0 */
 	counts(done, 5, 0);
 	fi_cntr_add(start, 1);
 	counts(done, 6, 0);
@@ -106,7 +109,7 @@ START_TEST(order_without_room)
 }
 END_TEST
 
-/* The counters of others go on. */
+/* A counter whose work lacks credits does not stop the work of other counters. */
 START_TEST(no_room_for_one_counter)
 {
 	struct fid_cntr *other = open_cntr(), *third = open_cntr();
@@ -132,7 +135,7 @@ START_TEST(no_room_for_one_counter)
 }
 END_TEST
 
-/* What is due but found no room can still be taken back, and does not start afterwards. */
+/* Due work without credits can be cancelled and does not start afterwards. */
 START_TEST(taken_back_when_due)
 {
 	static const unsigned int order[] = {1};
@@ -151,13 +154,15 @@ START_TEST(taken_back_when_due)
 	ck_assert_int_eq(fi_control(&fake.domain->fid, FI_FLUSH_WORK, NULL), 0);
 	fake.room = FAKE_PLENTY;
 	counts(done, 1, 0);
-	/* Nothing waits: the counter can go, though it was due a moment ago. */
+	/* No work is left, so the counter can be closed. */
 	ck_assert_int_eq(fi_close(&start->fid), 0);
 	start = open_cntr();
 }
 END_TEST
 
-/* The end of what was sent is the receiver's word; an error of it is one of the work. */
+/*
+ * Work with delivery complete ends by the receiver's ATS; an error in ATS is an error of the work.
+ */
 START_TEST(answers)
 {
 	for (unsigned int n = 0; n < 3; n++)
@@ -171,7 +176,7 @@ START_TEST(answers)
 	fake_says_ats(wire_id(fake.packets[1].head), 0);
 	counts(done, 1, 1);
 	fake_expect(&works[1], FI_TAGGED | FI_SEND);
-	fake_says_ats(wire_id(fake.packets[1].head), 0); /* once is enough */
+	fake_says_ats(wire_id(fake.packets[1].head), 0); /* a duplicate is ignored */
 	counts(done, 1, 1);
 	fake_says_ats(wire_id(fake.packets[2].head), FI_ETRUNC);
 	counts(done, 1, 2);
@@ -203,7 +208,7 @@ START_TEST(nobody_answers)
 }
 END_TEST
 
-/* fi_cancel is for the endpoint's own operations. */
+/* fi_cancel does not find deferred work. */
 START_TEST(not_to_be_cancelled_by_context)
 {
 	queue_tagged(0, FI_OP_TSEND, 2, 0);
@@ -220,7 +225,7 @@ START_TEST(not_to_be_cancelled_by_context)
 }
 END_TEST
 
-/* Receives: kept messages are met as well as new ones; one too long is an error. */
+/* Deferred receives match unexpected and new messages; a message that is too long is an error. */
 START_TEST(receives)
 {
 	static const char text[] = "sixteen letters.";
@@ -244,7 +249,7 @@ START_TEST(receives)
 }
 END_TEST
 
-/* The counter of thresholds is looked at where it is cheap: nothing waits, nothing is done. */
+/* A counter caches its least threshold, so that counting without due work is cheap. */
 START_TEST(counters_at_rest)
 {
 	struct cntr *c = cntr_of(start);
@@ -255,7 +260,7 @@ START_TEST(counters_at_rest)
 	ck_assert_uint_eq(c->threshold, 5);
 	fi_cntr_add(start, 4);
 	cntr_fail(c);
-	ck_assert(domain_due(c->dom)); /* the next progress call sees to it */
+	ck_assert(domain_due(c->dom)); /* the next progress call runs it */
 	ck_assert_uint_eq(fake.count, 0);
 	counts(done, 1, 0);
 	ck_assert_uint_eq(c->threshold, 7);
@@ -265,7 +270,7 @@ START_TEST(counters_at_rest)
 	ck_assert(domain_due(c->dom));
 	counts(done, 2, 0);
 	ck_assert_uint_eq(c->threshold, UINT64_MAX);
-	/* More than there can be: no work is ever due, and the counter can be closed. */
+	/* A counter near its maximum: without work nothing is due. */
 	fi_cntr_set(start, UINT64_MAX - 1);
 	fi_cntr_adderr(start, 1);
 	cntr_done(c, 1);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sends of a datagram endpoint when there is no room, or an error: over a transport that does as told. */
+/* Proves how datagram sends behave without socket space and with errors, over a fake transport. */
 #include "dgram_open.h"
 #include "core/workers.h"
 
-static int room;  /* datagrams it takes from now on */
-static int fails; /* 0, or the error of the first that there is no room for */
+static int room;  /* datagrams that the transport still accepts */
+static int fails; /* error of the next datagram once `room` is 0; 0: -FI_EAGAIN */
 static uint64_t words[DGRAM_BATCH_MAX + 4];
-static uint64_t seen[4 * DGRAM_BATCH_MAX]; /* in the order it took them */
+static uint64_t seen[4 * DGRAM_BATCH_MAX]; /* datagrams, in the order sent */
 static unsigned int seen_count;
 
 static void see(const struct iovec *iov, size_t count)
@@ -64,7 +64,7 @@ static ssize_t give(unsigned int i, uint64_t flags)
 	return send_word(opened.ep, opened.to_plain, &words[i], flags);
 }
 
-/* Those from `from` on went out, in order. */
+/* Checks that the last `count` datagrams sent are words `from` and up. */
 static void expect_seen(unsigned int from, unsigned int count)
 {
 	ck_assert_uint_ge(seen_count, count);
@@ -103,7 +103,7 @@ START_TEST(no_way)
 }
 END_TEST
 
-/* A promise is also ended by a call that fails, whatever is wrong with it. */
+/* A call that fails also ends the batch that FI_MORE began. */
 START_TEST(failed_last)
 {
 	static char bytes[1 << 17];
@@ -142,7 +142,9 @@ START_TEST(failed_last)
 }
 END_TEST
 
-/* Nothing goes out before the last of them is there; what finds no room then goes with later progress calls. */
+/*
+ * An FI_MORE batch goes out with its last datagram; the unsent rest goes with later progress calls.
+ */
 START_TEST(together)
 {
 	room = 2;
@@ -165,7 +167,7 @@ START_TEST(together)
 }
 END_TEST
 
-/* One that cannot go out ends with its error; those behind it are no worse. */
+/* A datagram that fails ends with its error; later ones are sent. */
 START_TEST(one_fails)
 {
 	for (unsigned int i = 0; i < 3; i++)
@@ -184,7 +186,7 @@ START_TEST(one_fails)
 }
 END_TEST
 
-/* What is accepted is bounded, and nothing overtakes it. */
+/* The batch is limited, and no send overtakes it. */
 START_TEST(bounded)
 {
 	for (unsigned int i = 0; i < DGRAM_BATCH_MAX; i++)
@@ -203,7 +205,7 @@ START_TEST(bounded)
 }
 END_TEST
 
-/* Injected memory is the caller's again at once: it waits for nobody, but does not overtake either. */
+/* An injected datagram is not queued, but sent at once behind the batch. */
 START_TEST(injected)
 {
 	room = 2;
@@ -216,7 +218,7 @@ START_TEST(injected)
 }
 END_TEST
 
-/* A process that sleeps while a datagram waits for room is woken by room. */
+/* Socket space wakes a sleeper while a datagram waits. */
 START_TEST(room_wakes)
 {
 	struct worker *worker = ep_of(opened.ep)->worker;
@@ -234,7 +236,10 @@ START_TEST(room_wakes)
 }
 END_TEST
 
-/* What an alias left completes on the endpoint; what the endpoint leaves is dropped. */
+/*
+ * Datagrams queued by a closed alias complete on the endpoint; those of a closed endpoint are
+ * dropped.
+ */
 START_TEST(closing)
 {
 	struct fid_ep *alias;

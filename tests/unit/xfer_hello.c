@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hellos over a pair of sockets: good ones, and all that an unknown client may send instead. */
+/* Proves that good hellos are accepted and bad ones refused, over a pair of sockets. */
 #include "fake_link.h"
 
 #include <dirent.h>
@@ -9,7 +9,7 @@
 
 #include "xfer/conn/hello.h"
 
-static int pair[2]; /* the client writes to 0 */
+static int pair[2]; /* the client's end is [0] */
 
 static unsigned int count_fds(void)
 {
@@ -67,7 +67,7 @@ static int send_ours(enum hello_kind kind, uint32_t id)
 			  &(struct hello_fields){.kind = kind, .id = id});
 }
 
-/* Said, it is refused with this error and leaves no descriptor behind. */
+/* Checks that these bytes are refused with `err` and leave no descriptor open. */
 static void refused(const void *bytes, size_t len, unsigned int fds, int err)
 {
 	unsigned int before = count_fds();
@@ -228,7 +228,7 @@ START_TEST(words_of_the_application)
 	struct wire_hello hello;
 	int fds[WIRE_FDS];
 
-	/* Where there is no worker, either. */
+	/* Also without a worker. */
 	ck_assert_int_eq(hello_send(NULL, pair[0], true, &words), 0);
 	ck_assert_int_eq(hello_recv(pair[1], true, &hello, fds), 1);
 	ck_assert_uint_eq(hello.kind, HELLO_REJECT);
@@ -239,7 +239,7 @@ START_TEST(words_of_the_application)
 }
 END_TEST
 
-/* Of a stream nothing is taken before all of it is there, and nothing behind it. */
+/* On a stream a hello is read once complete, and no byte after it. */
 START_TEST(in_fragments)
 {
 	struct wire_hello hello = good(HELLO_CONNECT), in;
@@ -274,7 +274,7 @@ START_TEST(names)
 	hello.name_len = UINT32_MAX;
 	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
 	hello = good(HELLO_CONNECT);
-	memset(hello.name, 'x', sizeof(hello.name)); /* without an end */
+	memset(hello.name, 'x', sizeof(hello.name)); /* without a terminating NUL */
 	hello.name_len = sizeof(hello.name);
 	ck_assert_int_eq(hello_name(&hello, &name), -FI_EPROTO);
 	hello = good(HELLO_CONNECT);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Closing a region or an endpoint while a peer is at work in our memory, which is only a guard here. */
+/*
+ * Proves that closing a region or an endpoint waits for a peer's access, of which only the access
+ * guard exists here.
+ */
 #include <pthread.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
@@ -23,7 +26,7 @@
 #include "suite.h"
 
 #define LIMIT      20     /* seconds */
-#define A_WHILE    100000 /* microseconds: closing would be over */
+#define A_WHILE    100000 /* us; a close that does not wait is over by then */
 #define OWNER      "fi_shm://settle-owner"
 #define OTHER_PEER 0x100007u
 
@@ -81,7 +84,7 @@ static struct ring *own_ring(void)
 	return &((struct shm *)ep_of(ep)->worker->via[LINK_HOST].state)->ring;
 }
 
-/* A close that another thread is at. */
+/* A close in another thread. */
 static struct closing {
 	pthread_t thread;
 	struct fid *fid;
@@ -115,7 +118,7 @@ static void end_close(void)
 	ck_assert_int_eq(closing.ret, 0);
 }
 
-/* What was logged first about waiting: complete before it counts. */
+/* The first warning about waiting; written before times_said is raised. */
 static char said[256];
 static int times_said;
 
@@ -151,7 +154,7 @@ START_TEST(region_waits)
 }
 END_TEST
 
-/* It says so once a second, and the guard may be given back and taken again. */
+/* The wait is logged once a second; the guard may be left and taken again. */
 START_TEST(region_says_so)
 {
 	struct shm_guard guard;
@@ -186,7 +189,7 @@ START_TEST(endpoint_waits)
 	begin_close(&ep->fid);
 	usleep(A_WHILE);
 	ck_assert(!is_over());
-	ck_assert(!shm_guard_enter(own_ring(), OTHER_PEER + 1, &more)); /* nobody new */
+	ck_assert(!shm_guard_enter(own_ring(), OTHER_PEER + 1, &more)); /* no new guard is given */
 	shm_guard_leave(&guard);
 	end_close();
 	ep = NULL;
@@ -194,7 +197,7 @@ START_TEST(endpoint_waits)
 }
 END_TEST
 
-/* A child with an endpoint of its own that talked to the owner; then it has a guard and stays. */
+/* A child that connects its endpoint to the owner, takes a guard and stays. */
 static void peer_main(int sock)
 {
 	struct shm_guard guard;
@@ -241,14 +244,14 @@ static void await_peer(int sock)
 	struct fi_cq_tagged_entry entry;
 	char byte = 1;
 
-	ck_assert_int_eq(write(sock, &byte, 1), 1); /* there is something to connect to */
+	ck_assert_int_eq(write(sock, &byte, 1), 1); /* tells the child that the owner is open */
 	ck_assert_int_eq(fi_trecv(ep, &byte, 1, NULL, FI_ADDR_UNSPEC, 1, 0, NULL), 0);
 	while (fi_cq_read(cq, &entry, 1) != 1)
 		sched_yield();
 	ck_assert_int_eq(read(sock, &byte, 1), 1);
 }
 
-/* Killed in the middle of an access: nobody waits for it, and it was named. */
+/* A peer killed in the middle of an access is not waited for; the log had named the peer. */
 START_TEST(peer_is_killed)
 {
 	int sock;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What we ask of a peer's memory, and what it answers: in order, out of order, and nonsense. */
+/* Proves how an initiator treats answers: in order, out of order, duplicate, unexpected. */
 #include "fake_rma.h"
 
 #define THERE 0x1000 /* address in the peer's region */
@@ -7,7 +7,7 @@
 
 static unsigned char buf[FAKE_TX_SIZE][64];
 
-/* Each request's number is one more than that of the one before. */
+/* Posts a write. Returns its sequence number, one more than the last request's. */
 static uint32_t post_write(unsigned int n, size_t len)
 {
 	ck_assert_int_eq(fi_write(fake.ep, buf[n], len, NULL, fake.addr, THERE, KEY, buf[n]), 0);
@@ -31,7 +31,7 @@ static uint32_t post_fetch(unsigned int n)
 	return wire_id(fake_last(0)->head);
 }
 
-/* On a tagged receive: the number is the request's own, not one of the row. */
+/* Posts an atomic on a tagged receive. Returns its id, which is not a sequence number. */
 static uint32_t post_matched(unsigned int n)
 {
 	struct fi_ioc ioc = {buf[n], 1}, result = {buf[n] + 32, 1};
@@ -75,7 +75,7 @@ static void expect_none_left(void)
 
 static const char bytes[64] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/* ---- What is right. ---- */
+/* ---- Valid answers ---- */
 
 START_TEST(one_answer_for_many)
 {
@@ -118,13 +118,13 @@ START_TEST(numbers_wrap)
 	fake.peer->rma.seq = UINT32_MAX - 3;
 	for (unsigned int n = 0; n < 8; n++)
 		ck_assert_uint_eq(post_write(n, 8), (uint32_t)(UINT32_MAX - 2 + n));
-	says_done(UINT32_MAX - 3); /* of before */
+	says_done(UINT32_MAX - 3); /* an old number */
 	fake_expect_nothing();
 	says_done(UINT32_MAX);
 	for (unsigned int n = 0; n < 3; n++)
 		fake_expect(buf[n], FI_RMA | FI_WRITE);
 	fake_expect_nothing();
-	says_done(UINT32_MAX); /* of before, too */
+	says_done(UINT32_MAX); /* the last old number */
 	fake_expect_nothing();
 	says_failed(2, FI_EACCES);
 	for (unsigned int n = 3; n < 5; n++)
@@ -137,7 +137,7 @@ START_TEST(numbers_wrap)
 }
 END_TEST
 
-/* Into segments, in fragments that fit none of them. */
+/* Results in fragments that cross the borders of the segments. */
 START_TEST(results_in_fragments)
 {
 	struct iovec iov[4] = {{buf[0], 5}, {buf[1], 0}, {buf[2], 1}, {buf[3], 40}};
@@ -159,7 +159,7 @@ START_TEST(results_in_fragments)
 }
 END_TEST
 
-/* ---- What is not. ---- */
+/* ---- Invalid answers ---- */
 
 START_TEST(numbers_nobody_gave)
 {
@@ -186,7 +186,7 @@ START_TEST(numbers_nobody_gave)
 		says_failed(first + ahead, FI_EACCES);
 	}
 	expect_none_left();
-	/* What was said too early is not taken for an answer later. */
+	/* An answer that came too early does not count later. */
 	ck_assert_uint_eq(post_read(1, 8), first + 1);
 	fake_expect_nothing();
 	says_result(first + 1, 0, bytes, 8);
@@ -204,7 +204,7 @@ START_TEST(done_without_its_result)
 	fake_expect_error(buf[0], FI_EPROTO);
 	fake_expect_error(buf[1], FI_EPROTO);
 	fake_expect(buf[2], FI_RMA | FI_WRITE);
-	says_result(read, 7, bytes + 7, 1); /* the rest, now that it is over */
+	says_result(read, 7, bytes + 7, 1); /* the rest, after the read has ended */
 	says_result(fetch, 0, bytes, 8);
 	expect_none_left();
 	ck_assert_int_eq(buf[0][7] | buf[1][32], 0);
@@ -218,7 +218,7 @@ START_TEST(results_without_sense)
 
 	says_result(seq, 0, large, 8);
 	says_result(seq, 0, NULL, 0);
-	fake_expect_nothing(); /* a write has none */
+	fake_expect_nothing(); /* a write has no result */
 	says_done(seq);
 	fake_expect(buf[0], FI_RMA | FI_WRITE);
 	seq = post_read(1, 16);
@@ -231,8 +231,8 @@ START_TEST(results_without_sense)
 	says_result(seq, 0, large, sizeof(large));
 	ck_assert_uint_eq(logged.count, 5);
 	says_result(seq, 0, bytes, 10);
-	says_result(seq, 0, large, 6);  /* once more */
-	says_result(seq, 10, large, 7); /* one too many */
+	says_result(seq, 0, large, 6);  /* a duplicate */
+	says_result(seq, 10, large, 7); /* one byte too many */
 	fake_expect_nothing();
 	says_result(seq, 10, bytes + 10, 6);
 	fake_expect(buf[1], FI_RMA | FI_READ);
@@ -266,7 +266,7 @@ START_TEST(failures_without_sense)
 }
 END_TEST
 
-/* Answers to messages name requests by their id, which those of a row have, too. */
+/* ATS names a request by id; a one-sided operation has an id too, but ATS does not end it. */
 START_TEST(answers_of_another_kind)
 {
 	struct txreq *req;
@@ -312,7 +312,7 @@ START_TEST(answers_to_matched)
 }
 END_TEST
 
-/* Its results are not written to memory that may be gone. */
+/* Results for a closed endpoint are not written: its memory may be gone. */
 START_TEST(endpoint_closed_meanwhile)
 {
 	struct ep *ep = ep_of(fake.ep);

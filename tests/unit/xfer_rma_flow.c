@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One-sided operations on a link without room, in fragments, behind fences; and when the peer goes away. */
+/*
+ * Proves how one-sided operations wait: for link credits, in fragments, behind fences, under XOFF.
+ */
 #include "fake_rma.h"
 
 #define THERE 0x1000 /* address in the peer's region */
@@ -28,7 +30,7 @@ static void says_done(uint32_t seq)
 	fake_says(WIRE_HEAD(WIRE_DONE, 0, 0, seq), 0, 0, NULL, 0);
 }
 
-/* What was sent comes to ourselves: the requests, and what they are answered. */
+/* Delivers sent packets `from` to `to` back to ourselves: requests, then their answers. */
 static void come_back(unsigned int from, unsigned int to)
 {
 	for (unsigned int i = from; i < to; i++) {
@@ -38,7 +40,7 @@ static void come_back(unsigned int from, unsigned int to)
 	}
 }
 
-/* ---- Answers. ---- */
+/* ---- Answers ---- */
 
 START_TEST(acknowledged_together)
 {
@@ -53,7 +55,7 @@ START_TEST(acknowledged_together)
 }
 END_TEST
 
-/* With the bytes of then, in the order of the requests. */
+/* Answers that waited have the bytes at the time they are sent, in the order of the requests. */
 START_TEST(answers_wait_for_room)
 {
 	struct request get = {.op = WIRE_GET, .flags = WIRE_DATA, .key = KEY_ALL, .want = 8};
@@ -82,7 +84,7 @@ START_TEST(answers_wait_for_room)
 	ck_assert_int_eq(first[0], 99);
 	worker_progress(fake.worker);
 	memset(memory[0].data, 0xee, 200);
-	for (fake.room = 2; get.seq < 7; get.want = 8) { /* nobody passes those that wait */
+	for (fake.room = 2; get.seq < 7; get.want = 8) { /* no answer overtakes waiting ones */
 		get.seq = get.seq < 6 ? 6 : 7;
 		request_say(&get);
 		ck_assert_uint_eq(fake.count, 0);
@@ -105,7 +107,7 @@ START_TEST(answers_wait_for_room)
 }
 END_TEST
 
-/* The region is closed after `fragments` of it have gone out. */
+/* A long answer; its region is closed after `fragments` fragments were sent. */
 static void answer_long(unsigned int fragments)
 {
 	struct request get = {
@@ -149,7 +151,7 @@ START_TEST(region_closed_half_way)
 }
 END_TEST
 
-/* ---- Requests. ---- */
+/* ---- Requests ---- */
 
 START_TEST(full_link_is_eagain)
 {
@@ -174,12 +176,12 @@ START_TEST(full_link_is_eagain)
 	fake_expect(&word, FI_RMA | FI_WRITE);
 	for (unsigned int i = 0; i < FAKE_TX_SIZE; i++)
 		ck_assert_int_eq(post_write(8, NULL), 0);
-	ck_assert_int_eq(post_write(8, NULL), -FI_EAGAIN); /* tx_attr->size bounds it */
+	ck_assert_int_eq(post_write(8, NULL), -FI_EAGAIN); /* tx_attr->size limits the backlog */
 	ck_assert_int_eq(post_read(8, NULL), -FI_EAGAIN);
 }
 END_TEST
 
-/* Room for one packet at a time; a process that comes next waits. */
+/* A long write with room for one packet at a time; the next write waits. */
 START_TEST(long_write_in_fragments)
 {
 	unsigned int sent = 0;
@@ -211,7 +213,7 @@ START_TEST(long_write_in_fragments)
 }
 END_TEST
 
-/* A region that is there for the last fragment only: not all was written. */
+/* A region that is enabled only for the last fragments: the write fails, as not all was written. */
 START_TEST(long_write_refused_at_first)
 {
 	struct mr *mr = LIST_ENTRY(regions[KEY_ALL], struct mr, fid);
@@ -230,7 +232,7 @@ START_TEST(long_write_refused_at_first)
 	ck_assert_int_eq(fake_expect_error(&buf[1], FI_EACCES).prov_errno, FI_ENOKEY);
 	sent = fake.count;
 	fake_expect_nothing();
-	ck_assert_uint_eq(fake.count, sent); /* nor is the rest */
+	ck_assert_uint_eq(fake.count, sent); /* nor are later fragments answered */
 	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 	ck_assert_int_eq(post_write(8, &buf[2]), 0);
 	come_back(sent, fake.count);
@@ -240,7 +242,7 @@ START_TEST(long_write_refused_at_first)
 }
 END_TEST
 
-/* Nothing may be done before all of the answer has been read. */
+/* No later operation is performed before the answer to a long read is complete. */
 START_TEST(behind_a_long_read)
 {
 	unsigned int sent;
@@ -248,11 +250,11 @@ START_TEST(behind_a_long_read)
 	ck_assert_int_eq(post_read(REGION, &buf[1]), 0);
 	ck_assert_int_eq(post_write(8, &buf[2]), 0);
 	ck_assert_int_eq(fi_inject_write(fake.ep, buf, 4, fake.addr, 100, KEY_ALL), -FI_EAGAIN);
-	/* A process that gets a message may change what is being read. */
+	/* A message waits too: its receiver may change the memory that is being read. */
 	ck_assert_int_eq(fi_tsend(fake.ep, buf, 4, NULL, fake.addr, 1, &buf[3]), 0);
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 1);
-	come_back(0, 1); /* the request: its answer starts with the next progress call */
+	come_back(0, 1); /* the read; its answer starts with the next progress call */
 	while (worker_progress(fake.worker))
 		;
 	sent = fake.count;
@@ -274,7 +276,7 @@ START_TEST(behind_a_long_read)
 }
 END_TEST
 
-/* Compare values are kept with the operands of what waits. */
+/* A waiting compare atomic keeps copies of its operands and compare values. */
 static void compare_waits(enum fi_datatype type, size_t count, size_t len)
 {
 	unsigned char operand[64], compare[64], old[64];
@@ -319,7 +321,7 @@ START_TEST(compare_behind_a_long_read)
 }
 END_TEST
 
-/* What it would have to keep until it is matched, it asked us not to send. */
+/* XOFF also stops atomics on tagged receives, which the peer would have to keep until matched. */
 START_TEST(paused_like_messages)
 {
 	struct fi_ioc ioc = {buf, 1};
@@ -351,7 +353,7 @@ START_TEST(paused_like_messages)
 }
 END_TEST
 
-/* ---- Fences. ---- */
+/* ---- Fences ---- */
 
 static ssize_t post_fenced(void *context)
 {
@@ -371,7 +373,7 @@ START_TEST(fence_waits)
 {
 	uint32_t seq;
 
-	ck_assert_int_eq(post_fenced(&buf[1]), 0); /* nothing is before it */
+	ck_assert_int_eq(post_fenced(&buf[1]), 0); /* the fence has nothing to wait for */
 	seq = wire_id(fake_last(0)->head);
 	ck_assert_int_eq(post_fenced(&buf[2]), 0);
 	ck_assert_int_eq(post_read(8, &buf[3]), 0);

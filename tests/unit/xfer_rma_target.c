@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a peer may ask of our memory, and what is refused: nothing is touched then, and it is told. */
+/*
+ * Proves which one-sided requests of a peer the target performs; refused ones touch no memory and
+ * are answered.
+ */
 #include "fake_rma.h"
 
 #define SHORT  WIRE_DATA
@@ -15,7 +18,7 @@
 		.op = FI_CSWAP, .type = FI_UINT64, .form = ATOMIC_COMPARE, .len = 8 * (n)          \
 	}
 
-/* ---- What is right works: else what follows would show nothing. ---- */
+/* ---- Valid requests work; without this the refusals below would prove nothing ---- */
 
 START_TEST(short_forms)
 {
@@ -63,7 +66,7 @@ START_TEST(long_forms)
 			      .count = 2,
 			      .range = {{REGION, 0, KEY_ALL}, {5, 200, KEY_READ}}};
 
-	request_say(&put); /* bytes 3 to 7 of ten: nobody is told yet */
+	request_say(&put); /* bytes 3 to 7 of ten: no completion yet */
 	worker_progress(fake.worker);
 	ck_assert_uint_eq(fake.count, 0);
 	copy[0].data[13] = 1;
@@ -72,7 +75,7 @@ START_TEST(long_forms)
 	ck_assert(memory_untouched());
 	put.offset = 8;
 	put.len = 2;
-	request_say(&put); /* the last ones */
+	request_say(&put); /* the last bytes */
 	answer_expect_done(9);
 	copy[0].data[24] = 1;
 	copy[0].data[25] = 4;
@@ -102,11 +105,11 @@ START_TEST(sixteen_ranges)
 	ck_assert(memory_untouched());
 	ck_assert_uint_eq(fake_read()->data, 0x1234567890);
 	request_say(&(struct request){.op = WIRE_PUT, .flags = WIRE_LONG, .seq = 2});
-	answer_expect_done(2); /* of no ranges */
+	answer_expect_done(2); /* a request without ranges */
 }
 END_TEST
 
-/* ---- Packets that contradict themselves. ---- */
+/* ---- Malformed requests ---- */
 
 static const struct request senseless[] = {
 	{PUT(0), .key = KEY_ALL, .len = 8},
@@ -134,7 +137,9 @@ static const struct request senseless[] = {
 	{GET(WIRE_LONG), .count = 1, .range = {{0, 8, KEY_ALL}}, .more = 1},
 };
 
-/* None is done, and each has one answer, and a line in the log with its length. */
+/*
+ * Checks that a malformed request is not performed, has one answer, and a log line with its length.
+ */
 static void expect_senseless(const struct request *r)
 {
 	static struct raw raw;
@@ -198,9 +203,12 @@ START_TEST(atomics_without_sense)
 }
 END_TEST
 
-/* ---- What is not granted. ---- */
+/* ---- Access that is denied ---- */
 
-/* The same of a write, a read and an atomic; the first of two ranges would be granted. */
+/*
+ * Checks that a write, a read and an atomic are denied, also if the first of two ranges is
+ * permitted.
+ */
 static void expect_denied(struct wire_range bad, int err, int reason)
 {
 	struct request all[] = {{.op = WIRE_PUT, .len = bad.len % 4096},
@@ -314,7 +322,7 @@ START_TEST(what_else_is_refused)
 	put.flags = SHORT | WIRE_CQ;
 	put.cq = 77;
 	put.seq = 8;
-	request_say(&put); /* without the right no completion */
+	request_say(&put); /* denied, so no completion */
 	ck_assert_uint_eq(fake_read()->data, 77);
 	answer_expect_done(8);
 	put.key = KEY_READ;
@@ -324,7 +332,7 @@ START_TEST(what_else_is_refused)
 }
 END_TEST
 
-/* ---- Atomics on tagged receives. ---- */
+/* ---- Atomics on tagged receives ---- */
 
 #define TAG 0x77
 
@@ -339,7 +347,7 @@ static const struct request senseless_matched[] = {
 	 .amo = ADD(2), .len = 16},
 };
 
-/* They meet no receive: the one that waits is there for what makes sense. */
+/* Malformed atomics match no receive; the posted receive stays for a valid one. */
 START_TEST(matched_without_sense)
 {
 	struct request right = {AMO(SHORT | WIRE_MATCH), .key = TAG, .addr = 8, .amo = ADD(1),
@@ -367,7 +375,7 @@ START_TEST(matched_without_sense)
 }
 END_TEST
 
-/* Beyond the receive's buffer, by little or by so much that it wraps. */
+/* Beyond the receive's buffer, by a little or by so much that the address wraps. */
 START_TEST(matched_out_of_bounds)
 {
 	static const uint64_t at[] = {57, 64, UINT64_MAX, UINT64_MAX - 7, 1ull << 63};
@@ -391,7 +399,7 @@ START_TEST(matched_out_of_bounds)
 }
 END_TEST
 
-/* That a peer has been at a region itself: a number and nothing more, whatever it says. */
+/* WIRE_NOTIFY of any content changes counters at most. */
 START_TEST(tells_without_sense)
 {
 	static const uint64_t keys[] = {KEY_ALL, KEY_OFF, KEY_GONE, UINT64_MAX};

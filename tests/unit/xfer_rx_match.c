@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages and receives meet: order, tags, senders, room, pauses; and packets that make no sense. */
+/*
+ * Proves how messages match receives: order, tags, senders, lengths, XOFF; and that bad packets are
+ * dropped.
+ */
 #include "fake_link.h"
 
 #define MANY 100
@@ -20,7 +23,7 @@ static void post(unsigned int n, size_t len, uint64_t tag, uint64_t ignore)
 			 0);
 }
 
-/* A message of `len` bytes of `out` from `at` on. */
+/* Delivers a message: `len` bytes of `out` from `at` on. */
 static void message(uint64_t tag, size_t at, size_t len)
 {
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), tag, 0, out + at, len);
@@ -54,7 +57,7 @@ START_TEST(receive_waits_for_message)
 	message(5, 3, 40);
 	expect_received(0, 5, 3, 40);
 	ck_assert_mem_eq(&in[0][40], &zero, 1);
-	message(6, 0, 0); /* nobody waits for 6, nor a second time for 5 */
+	message(6, 0, 0); /* no receive is left for tags 6 and 5 */
 	message(5, 0, 0);
 	fake_expect_nothing();
 }
@@ -164,7 +167,7 @@ START_TEST(too_long_is_cut)
 	ck_assert_uint_eq(error.tag, 5);
 	ck_assert_mem_eq(in[0], out + 2, 10);
 	ck_assert_int_eq(in[0][10], before);
-	message(6, 2, 25); /* the same when it comes first */
+	message(6, 2, 25); /* the same as an unexpected message */
 	post(1, 10, 6, 0);
 	error = fake_expect_error(in[1], FI_ETRUNC);
 	ck_assert_uint_eq(error.olen, 15);
@@ -230,7 +233,7 @@ START_TEST(senders_pause_and_go_on)
 	}
 	ck_assert_uint_gt(kept, 2000 / 400);
 	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_XOFF);
-	message(5, kept++, 200); /* what was under way still counts */
+	message(5, kept++, 200); /* a message sent before XOFF arrived is still kept */
 	ck_assert_uint_eq(fake.count, 1);
 	for (unsigned int i = 0; i < kept; i++) {
 		post(0, 256, 5, 0);
@@ -258,7 +261,7 @@ static void fragment(uint32_t to, size_t at, size_t len)
 	fake_says(WIRE_HEAD(WIRE_FRAG, 0, 0, to), at, 0, out + at, len);
 }
 
-/* The peer's memory cannot be read from here: the long message is pulled. */
+/* Receives a long message by CTS and fragments: the peer's memory cannot be read from here. */
 static void pull_into(unsigned int n, size_t room, size_t len, bool unexpected)
 {
 	size_t at = 0;
@@ -272,9 +275,9 @@ static void pull_into(unsigned int n, size_t room, size_t len, bool unexpected)
 	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_CTS, 0, 0, 900 + n));
 	to = (uint32_t)fake_last(0)->tag;
 	fake_expect_nothing();
-	fragment(to ^ 1, 0, 10);      /* to nobody */
-	fragment(to, 10, 10);         /* not its turn */
-	fragment(to, 0, sizeof(out)); /* more than was offered */
+	fragment(to ^ 1, 0, 10);      /* for an unknown request */
+	fragment(to, 10, 10);         /* out of order */
+	fragment(to, 0, sizeof(out)); /* longer than the RTS said */
 	while (at < len) {
 		size_t step = len - at < 200 ? len - at : 200;
 
@@ -284,7 +287,7 @@ static void pull_into(unsigned int n, size_t room, size_t len, bool unexpected)
 	}
 	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_ATS, 0, 0, 900 + n));
 	ck_assert_uint_eq(fake_last(0)->tag, 0);
-	fragment(to, 0, 10); /* it is over */
+	fragment(to, 0, 10); /* the message has ended */
 }
 
 START_TEST(long_message_is_pulled)
@@ -343,7 +346,7 @@ START_TEST(rts_that_contradict_themselves)
 		ck_assert_uint_ne(fake_last(0)->tag, 0);
 	}
 	fake_expect_nothing();
-	message(5, 0, 4); /* the receive still waits */
+	message(5, 0, 4); /* the receive is still posted */
 	expect_received(0, 5, 0, 4);
 }
 END_TEST
@@ -358,16 +361,18 @@ START_TEST(packets_without_sense)
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, WORKER_RX_MAX, 0), 5, 0, out, 4);
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, WIRE_RX_GROUP - 1, 0), 5, 0, out, 4);
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 1, 0), 5, 0, out, 4);
-	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, WIRE_RX_GROUP, 0), 5, 0, out, 4); /* which? */
+	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, WIRE_RX_GROUP, 0), 5, 0, out,
+		  4); /* a group message without a group id */
 	rx_deliver(fake.worker, pool_id(fake.peer) ^ 1, &p);
 	rx_deliver(fake.worker, UINT32_MAX, &p);
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 0);
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 0), 5, 0, out, 4);
-	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_GROUP); /* we are in no such group */
+	ck_assert_uint_eq(wire_op(fake_last(0)->head),
+			  WIRE_GROUP); /* answered: we are in no such group */
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_ACK_DELIVER, 1, 8), 5, 0, out, 4);
 	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_ATS, 0, 0, 8));
-	ck_assert_uint_ne(fake_last(0)->tag, 0); /* nobody is there to take it */
+	ck_assert_uint_ne(fake_last(0)->tag, 0); /* an error: no receive will come */
 	message(5, 0, 4);
 	expect_received(0, 5, 0, 4);
 }
@@ -381,7 +386,7 @@ START_TEST(what_a_lost_peer_had_sent)
 	announce(5, 1, 1000); /* under way */
 	to = (uint32_t)fake_last(0)->tag;
 	fragment(to, 0, 200);
-	announce(6, 2, 1000); /* not yet asked for */
+	announce(6, 2, 1000); /* RTS without CTS yet */
 	message(7, 0, 100);   /* whole */
 	peer_failed(fake.peer, FI_ECONNRESET);
 	fake_expect_error(in[0], FI_ECONNRESET);
@@ -406,7 +411,7 @@ START_TEST(a_receive_from_a_lost_peer_alone_fails)
 }
 END_TEST
 
-/* More receives than there are names for: again later, when one has ended. */
+/* Posting more receives than there are ids fails with -FI_EAGAIN until a receive ends. */
 START_TEST(receives_beyond_room)
 {
 	struct pool *pool = &fake.worker->rx[0]->recv_pool;
@@ -416,7 +421,7 @@ START_TEST(receives_beyond_room)
 		post(0, 8, pool->in_use, 0);
 	chunks = pool->chunk_count;
 	ck_assert_ptr_null(pool->free);
-	pool->chunk_count = POOL_INDEX_MASK / POOL_CHUNK; /* as with all the others in use */
+	pool->chunk_count = POOL_INDEX_MASK / POOL_CHUNK; /* as if all other chunks were in use */
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(fi_trecv(fake.ep, in[1], 8, NULL, FI_ADDR_UNSPEC, 1, 0, NULL),
 				 -FI_EAGAIN);

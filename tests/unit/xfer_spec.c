@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fragments that come along with an offer: which are taken, and how the rest is had. Both sides of it. */
+/* Proves the protocol of speculative fragments, at the receiver and the sender. */
 #include <unistd.h>
 
 #include "fake_link.h"
@@ -7,9 +7,9 @@
 #define TAG      0x77
 #define FRAGMENT 8192u
 #define SHORT    (3 * FRAGMENT + 5)         /* four fragments */
-#define LONG     (WIRE_SPEC_MAX + FRAGMENT) /* more than comes speculatively */
-#define ASKED    (WIRE_SPEC_MAX / 2)        /* when so much has come the rest is asked for */
-#define RTS_ID   0x4711u                    /* the peer's number of its message */
+#define LONG     (WIRE_SPEC_MAX + FRAGMENT) /* more than the speculative bytes */
+#define ASKED    (WIRE_SPEC_MAX / 2)        /* after this many bytes the receiver sends CTS */
+#define RTS_ID   0x4711u                    /* the peer's request id */
 #define PATIENCE 100000                     /* progress calls */
 
 static unsigned char theirs[LONG], ours[LONG];
@@ -60,7 +60,7 @@ static void open_both(void)
 	memset(ours, 0, sizeof(ours));
 }
 
-/* In two segments. */
+/* Posts a receive of `len` bytes in two segments. */
 static void post(size_t len)
 {
 	struct iovec iov[2] = {{ours, 100}, {ours + 100, len - 100}};
@@ -120,7 +120,7 @@ START_TEST(taken_as_they_come)
 	ck_assert_uint_eq(fake.count, 0);
 	for (size_t at = 0; at < SHORT; at += FRAGMENT)
 		says_fragment(at, SHORT);
-	ck_assert_uint_eq(fake.count, 1); /* so much is not asked for */
+	ck_assert_uint_eq(fake.count, 1); /* no CTS yet */
 	expect_ats(WIRE_SPEC, 0);
 	expect_message(SHORT);
 	ck_assert_int_eq(fetches, 0);
@@ -157,7 +157,7 @@ START_TEST(none_behind_a_gap)
 }
 END_TEST
 
-/* A process that looks rarely does not wait for any. */
+/* A receiver that makes progress rarely does not wait for fragments. */
 START_TEST(the_rest_is_fetched)
 {
 	post(SHORT);
@@ -198,9 +198,9 @@ START_TEST(asked_for_where_it_cannot_be_fetched)
 	id = (uint32_t)fake_last(0)->tag;
 	usleep(1000);
 	fake_expect_nothing();
-	ck_assert(worker_arm(fake.worker)); /* it will come: there is nothing else to do */
+	ck_assert(worker_arm(fake.worker)); /* the fragment will wake us */
 	ck_assert_int_eq(fetches, 1);
-	says_fragment(FRAGMENT, SHORT); /* sent before it had asked */
+	says_fragment(FRAGMENT, SHORT); /* speculative, sent before our CTS arrived */
 	for (size_t at = 2 * FRAGMENT; at < SHORT; at += FRAGMENT)
 		fake_says(WIRE_HEAD(WIRE_FRAG, 0, 0, id), at, 0, theirs + at,
 			  fragment_len(at, SHORT));
@@ -280,7 +280,7 @@ START_TEST(goes_on_behind_them)
 }
 END_TEST
 
-/* They were dropped. */
+/* CTS from offset 0: the receiver dropped the speculative fragments. */
 START_TEST(begins_anew)
 {
 	uint32_t id = send_long();
@@ -298,7 +298,7 @@ START_TEST(what_was_asked_for_goes_first)
 	uint32_t one, other;
 
 	fake.room = 2;
-	one = send_long(); /* and its first fragment */
+	one = send_long(); /* the RTS and its first fragment */
 	fake.room = 1;
 	other = send_long();
 	fake.room = 0;
@@ -335,7 +335,7 @@ START_TEST(nobody_stays_awake_for_them)
 }
 END_TEST
 
-/* How many offers in a row go without, after an answer with these flags to one that did not. */
+/* Returns how many RTS in a row go without fragments after an ATS with these flags. */
 static int without_after(unsigned int flags)
 {
 	uint32_t id = send_long();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sending beyond the fast road: queues, fences, pauses, long messages, cancelling. */
+/* Proves the slow path of sending: backlog, fences, XOFF, long messages, cancelling. */
 #include "fake_link.h"
 
 #define FRAGMENT 256u /* bytes of a long message in one packet */
@@ -58,7 +58,7 @@ START_TEST(full_link_is_eagain)
 	ck_assert_int_eq(send_tagged(sizeof(buf), TAG, NULL), -FI_EAGAIN);
 	fake_expect_nothing();
 	fake.room = FAKE_PLENTY;
-	fake_expect_nothing(); /* nothing was kept of what was refused */
+	fake_expect_nothing(); /* refused sends complete nothing */
 	ck_assert_uint_eq(fake.count, 0);
 	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
 	ck_assert_int_eq(send_tagged(8, TAG, NULL), 0);
@@ -73,14 +73,15 @@ START_TEST(waits_for_the_connection_in_order)
 	for (i = 0; i < FAKE_TX_SIZE; i++) {
 		ck_assert_int_eq(send_tagged(sizeof(buf) / 8, i, &buf[i]), 0);
 	}
-	ck_assert_int_eq(send_tagged(8, i, NULL), -FI_EAGAIN); /* tx_attr->size bounds it */
+	ck_assert_int_eq(send_tagged(8, i, NULL),
+			 -FI_EAGAIN); /* tx_attr->size limits the backlog */
 	memset(buf, 0x55, sizeof(buf));
 	fake_expect_nothing();
 	fake.room = 3;
 	fake.worker->handshakes--;
 	fake_connect();
 	ck_assert_uint_eq(fake.count, 3);
-	ck_assert_int_eq(send_tagged(8, i, NULL), -FI_EAGAIN); /* none overtakes those that wait */
+	ck_assert_int_eq(send_tagged(8, i, NULL), -FI_EAGAIN); /* no send overtakes the backlog */
 	fake.room = FAKE_PLENTY;
 	for (i = 0; i < FAKE_TX_SIZE; i++)
 		fake_expect(&buf[i], FI_TAGGED | FI_SEND);
@@ -95,7 +96,7 @@ START_TEST(waits_for_the_connection_in_order)
 }
 END_TEST
 
-/* Nothing would tell that it is lost with its sender. */
+/* An injected message is not queued for a connection: its loss could not be reported. */
 START_TEST(injected_is_not_kept_for_a_connection)
 {
 	ck_assert_int_eq(fi_tinject(fake.ep, buf, 16, fake.addr, TAG), -FI_EAGAIN);
@@ -111,19 +112,19 @@ START_TEST(injected_is_not_kept_for_a_connection)
 }
 END_TEST
 
-/* Nothing but the next call can tell how the attempt that it had begun has ended. */
+/* The failure of a connect that an injected message began is reported by the next call. */
 START_TEST(injected_hears_of_a_failed_attempt)
 {
 	ck_assert_int_eq(fi_tinject(fake.ep, buf, 16, fake.addr, TAG), -FI_EAGAIN);
 	peer_failed(fake.peer, FI_EHOSTUNREACH);
 	ck_assert_int_eq(fi_tinject(fake.ep, buf, 16, fake.addr, TAG), -FI_EHOSTUNREACH);
 	fake_expect_nothing();
-	/* Once: the next one asks the peer again, of which there is none. */
+	/* Reported once: the next call connects again, to a peer that does not exist. */
 	ck_assert_int_eq(fi_tinject(fake.ep, buf, 16, fake.addr, TAG), -FI_ECONNREFUSED);
 }
 END_TEST
 
-/* A peer that came to connect, and was gone before that was done. */
+/* The peer connected, but died before the handshake ended: our queued operations stay. */
 START_TEST(what_waits_outlives_one_who_came_in_vain)
 {
 	char in[8];
@@ -131,7 +132,7 @@ START_TEST(what_waits_outlives_one_who_came_in_vain)
 	ck_assert_int_eq(send_tagged(8, TAG, &buf[1]), 0);
 	ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, fake.addr, in), 0);
 	peer_not_taken(fake.peer, FI_ECONNRESET);
-	/* It has connected anew, and the peer is not there. */
+	/* The worker connects anew, and the peer does not exist. */
 	fake_expect_error(&buf[1], FI_ECONNREFUSED);
 	fake_expect_nothing();
 }
@@ -154,11 +155,11 @@ START_TEST(long_message_is_announced)
 	ck_assert_uint_eq(rts.segment[0].addr, (uintptr_t)buf);
 	ck_assert_uint_eq(rts.segment[0].len, sizeof(buf));
 	fake_expect_nothing();
-	fake_says_ats(wire_id(p->head) ^ 1, 0); /* another's */
+	fake_says_ats(wire_id(p->head) ^ 1, 0); /* an unknown id */
 	fake_expect_nothing();
 	fake_says_ats(wire_id(p->head), 0);
 	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
-	fake_says_ats(wire_id(p->head), 0); /* once more: it is gone */
+	fake_says_ats(wire_id(p->head), 0); /* a second ATS finds no request */
 	fake_expect_nothing();
 	ck_assert_int_eq(send_tagged(sizeof(buf), TAG, &buf[2]), 0);
 	fake_says_ats(wire_id(fake_last(0)->head), FI_ENOMEM);
@@ -166,7 +167,7 @@ START_TEST(long_message_is_announced)
 }
 END_TEST
 
-/* Pulled over a link that takes two packets at a time. */
+/* Streamed after CTS, over a link that accepts two packets at a time. */
 START_TEST(long_message_is_streamed)
 {
 	struct iovec iov[3] = {{buf, 300}, {buf + 300, 1}, {buf + 301, sizeof(buf) - 301}};
@@ -201,7 +202,7 @@ START_TEST(long_message_is_streamed)
 	ck_assert_uint_eq(at, sizeof(buf));
 	ck_assert_mem_eq(got, buf, sizeof(buf));
 	fake.room = FAKE_PLENTY;
-	fake_expect_nothing(); /* sent is not received */
+	fake_expect_nothing(); /* sent, but not yet acknowledged */
 	fake_says_ats(id, 0);
 	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
 	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
@@ -215,7 +216,8 @@ START_TEST(delivery_is_awaited)
 	ck_assert_int_eq(send_flags(8, FI_DELIVERY_COMPLETE, &buf[1]), 0);
 	ck_assert_uint_eq(wire_flags(fake_last(0)->head), WIRE_ACK_DELIVER);
 	first = wire_id(fake_last(0)->head);
-	fake_says(WIRE_HEAD(WIRE_CTS, 0, 0, first), 1, 0, NULL, 0); /* it was no offer */
+	fake_says(WIRE_HEAD(WIRE_CTS, 0, 0, first), 1, 0, NULL,
+		  0); /* the message was not announced by RTS */
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 1);
 	ck_assert_int_eq(send_flags(8, FI_MATCH_COMPLETE, &buf[2]), 0);
@@ -235,7 +237,8 @@ START_TEST(fence_waits)
 {
 	uint32_t id;
 
-	ck_assert_int_eq(send_flags(8, FI_FENCE, &buf[1]), 0); /* nothing is before it */
+	ck_assert_int_eq(send_flags(8, FI_FENCE, &buf[1]),
+			 0); /* the fence has nothing to wait for */
 	fake_expect(&buf[1], FI_MSG | FI_SEND);
 	ck_assert_int_eq(send_flags(8, FI_DELIVERY_COMPLETE, &buf[2]), 0);
 	id = wire_id(fake_last(0)->head);
@@ -279,7 +282,8 @@ START_TEST(paused_until_xon)
 	ck_assert_int_eq(fi_inject(fake.ep, buf, 8, fake.addr), -FI_EAGAIN);
 	ck_assert_int_eq(send_tagged(sizeof(buf), TAG, NULL), -FI_EAGAIN);
 	ck_assert_uint_eq(fake.count, 0);
-	tx_control(fake.peer, WIRE_HEAD(WIRE_ATS, 0, 0, 1), 0); /* answers are not messages */
+	tx_control(fake.peer, WIRE_HEAD(WIRE_ATS, 0, 0, 1),
+		   0); /* control messages do not wait for fences */
 	ck_assert_uint_eq(fake.count, 1);
 	fake_says(WIRE_HEAD(WIRE_XON, 0, 0, 0), 0, 0, NULL, 0);
 	ck_assert_int_eq(send_tagged(8, TAG, &buf[1]), 0);
@@ -334,11 +338,11 @@ START_TEST(cancel_what_waits)
 			fake_expect(&buf[i], FI_TAGGED | FI_SEND);
 	ck_assert_uint_eq(fake.count, 4);
 	ck_assert_uint_eq(fake.packets[2].tag, 3);
-	ck_assert_int_eq(fi_cancel(&fake.ep->fid, &buf[0]), 0); /* it is out */
+	ck_assert_int_eq(fi_cancel(&fake.ep->fid, &buf[0]), 0); /* already sent */
 }
 END_TEST
 
-/* Room in the queue that a cancelled send gives back can be used again, again and again. */
+/* A cancelled send frees its place in the backlog, again and again. */
 START_TEST(cancel_gives_the_room_back)
 {
 	for (int round = 0; round < 3; round++) {
@@ -354,7 +358,7 @@ START_TEST(cancel_gives_the_room_back)
 }
 END_TEST
 
-/* A peer that answers what it was never asked. */
+/* Answers to requests that were not sent are ignored. */
 START_TEST(answers_to_what_was_not_sent)
 {
 	struct txreq *req;
@@ -377,7 +381,7 @@ START_TEST(answers_to_what_was_not_sent)
 }
 END_TEST
 
-/* It no longer counts against the size of the queue while its answer is awaited. */
+/* A sent request leaves the backlog while it awaits its answer. */
 START_TEST(what_was_sent_leaves_the_backlog)
 {
 	ck_assert_int_eq(send_flags(8, FI_DELIVERY_COMPLETE, &buf[0]), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fi_join_collective: checks the arguments and begins a group. fi_collective(3). */
+/* fi_join_collective: checks the arguments and begins the join of a group. fi_collective(3). */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
@@ -12,10 +12,10 @@
 #include "xfer/worker.h"
 #include "link/engine.h"
 
-#define TICK_MS 50 /* ms between two progress calls of sleepers on the event queue */
-#define CALLS   64 /* progress calls at most until all that has come is read */
+#define TICK_MS 50 /* interval (ms) of progress calls while a reader sleeps on the event queue */
+#define CALLS   64 /* limit of progress calls to read all that has arrived */
 
-/* The checked arguments of a call; `members` is ours. */
+/* The checked arguments of a call. Owns a reference to `members`. */
 struct wish {
 	struct ep *ep;
 	struct av_set *set;
@@ -25,8 +25,8 @@ struct wish {
 	struct av_members *members;
 	uint32_t rank;
 	uint64_t key;
-	bool managed;   /* by the application */
-	uint64_t *last; /* number of such a group of this key */
+	bool managed;   /* the application manages the members (FI_ADDR_NOTAVAIL) */
+	uint64_t *last; /* last number of a managed group with this key */
 };
 
 static uint64_t hash_bytes(const void *bytes, size_t len)
@@ -39,7 +39,7 @@ static uint64_t hash_bytes(const void *bytes, size_t len)
 	return h;
 }
 
-/* Our rank, and the key of all members: equal on every member. */
+/* Computes our rank, and the key of all members, which is equal on all members. */
 static int number_members(struct wish *w)
 {
 	struct worker *worker = w->ep->worker;
@@ -91,7 +91,7 @@ static int contains(const struct av_members *whole, const struct av_members *m)
 	return all;
 }
 
-/* The address names what the group is a part of: a set, or another group. */
+/* Checks that coll_addr is a set or a group that contains all members. */
 static int check_whole(struct wish *w)
 {
 	const struct av_members *whole = NULL;
@@ -118,7 +118,7 @@ static int check_whole(struct wish *w)
 	return ret < 0 ? ret : ret ? 0 : -FI_EINVAL;
 }
 
-/* The properties of the set but its members. */
+/* Checks the set's size, coll_addr and communication key. */
 static int check_ways(struct wish *w)
 {
 	int err = 0;
@@ -167,7 +167,7 @@ static int check(struct wish *w, struct coll *c)
 	return err ? err : check_double(w, c);
 }
 
-/* Forms the group alone, or begins the join. */
+/* Begins the join; forms a managed group at once. */
 static void start(struct wish *w, struct group *g)
 {
 	g->ep = w->ep;
@@ -185,7 +185,7 @@ static void start(struct wish *w, struct group *g)
 	group_form(g, *w->last);
 }
 
-/* 0, the group in *out. Domain locked. */
+/* Checks and begins; sets *out. Returns 0 or a negative error. Domain locked. */
 static int join(struct wish *w, struct coll *c, struct group **out)
 {
 	struct group *g = NULL;
@@ -215,7 +215,7 @@ static int join(struct wish *w, struct coll *c, struct group **out)
 	return 0;
 }
 
-/* ---- Progress while the application looks at its event queue ------------------------------------ */
+/* ---- Progress by readers of the event queue -------------------------------------------------- */
 
 static void watch(struct coll *c)
 {
@@ -275,7 +275,7 @@ static int begin_driving(struct coll *c, struct ep *ep)
 	return err;
 }
 
-/* The first time that the endpoint joins. */
+/* At the endpoint's first join. */
 static int add_driver(struct coll *c, struct ep *ep)
 {
 	int err = 0;
@@ -304,7 +304,7 @@ void coll_leave(struct ep *ep)
 	lock_give(&ep->dom->lock);
 }
 
-/* ---- The call --------------------------------------------------------------------------------- */
+/* ---- The call -------------------------------------------------------------------------------- */
 
 static int check_ep(const struct ep *ep, uint64_t flags)
 {
@@ -317,7 +317,8 @@ static int check_ep(const struct ep *ep, uint64_t flags)
 			 (unsigned long long)flags);
 		return -FI_EBADFLAGS;
 	}
-	if (!ep->enabled || !ep->av) /* one that is connected has none, whatever its caps say */
+	if (!ep->enabled ||
+	    !ep->av) /* a connected endpoint has no address vector, whatever its caps */
 		return -FI_EOPBADSTATE;
 	if (!ep->eq) {
 		LOG_WARN(LOG_EP_CTRL, "join: no event queue is bound that could tell of its end");
@@ -326,7 +327,7 @@ static int check_ep(const struct ep *ep, uint64_t flags)
 	return 0;
 }
 
-/* What the member may do: what it asks for, else all the endpoint can. 0 or a negative error. */
+/* Directions in `flags`, else all that the endpoint has. Returns 0 or a negative error. */
 static int ways_of(const struct ep *ep, uint64_t flags, uint64_t *ways)
 {
 	uint64_t able = ep->info->caps & (FI_SEND | FI_RECV);
@@ -371,7 +372,7 @@ int coll_join(struct ep *ep, const struct fi_collective_addr *addr, uint64_t fla
 	if (err)
 		return err;
 	lock_take(&ep->dom->lock);
-	worker_progress(ep->worker); /* a message of the others may end the join */
+	worker_progress(ep->worker); /* an arrived message may end the join */
 	err = join(&w, c, &g);
 	if (!err)
 		*mc = &g->fid;

@@ -12,7 +12,7 @@ static uint32_t rank_of(uint64_t tag)
 	return tag & WIRE_GROUP_RANK_MASK;
 }
 
-/* Is there a join that may bring a group in which the peer is of that rank? */
+/* May a pending join form a group in which the peer has this rank? */
 static bool awaited(const struct coll *c, uint32_t rank, const struct peer *peer)
 {
 	LIST_EACH (node, &c->joins)
@@ -61,10 +61,11 @@ void early_take(struct group *g)
 			rx_give(&g->rx, u);
 			continue;
 		}
-		LOG_WARN(LOG_EP_DATA,
-			 "a message that came before its group says that it is of rank %u, "
-			 "which is not so",
-			 rank_of(u->tag));
+		LOG_WARN(
+			LOG_EP_DATA,
+			"early message to a group dropped: its sender is not the member of rank %u "
+			"that it names",
+			rank_of(u->tag));
 		rx_refuse(u);
 		rx_drop(u);
 	}
@@ -85,7 +86,7 @@ void early_flush(struct coll *c)
 	}
 }
 
-/* Whole messages stay good, as they do elsewhere, unless those who went have left too many already. */
+/* Keeps complete messages of disconnected peers, unless such messages already exceed the limit. */
 void early_peer_failed(struct coll *c, struct peer *peer)
 {
 	struct rx *rx = &c->early;

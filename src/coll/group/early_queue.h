@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Short messages of a group that came a little before their operation waited for them, from members that are a
- * step ahead. Keeping and finding them here is quicker than in the queues of the group's context, which take the
- * messages that do not fit here. Messages of one member stay in order: nothing is put here while something waits
- * in those queues.
+ * Short messages of a group that arrived before their operation waited for them, from members that
+ * are a step ahead. This queue is faster than the queues of the group's context, which take all
+ * other messages. A member's messages stay in order: nothing is put here while a message waits in
+ * those queues.
  */
 #ifndef WEFT_COLL_EARLY_QUEUE_H
 #define WEFT_COLL_EARLY_QUEUE_H
@@ -15,7 +15,7 @@
 struct packet;
 
 #define EARLY_QUEUE_MESSAGES 16
-#define EARLY_QUEUE_BYTES    64 /* of each */
+#define EARLY_QUEUE_BYTES    64 /* longest payload kept */
 
 struct early_message {
 	uint64_t tag; /* as it came */
@@ -28,9 +28,9 @@ struct early_queue {
 	struct early_message message[EARLY_QUEUE_MESSAGES]; /* in the order they came */
 };
 
-/* False: the message is too long, needs an answer, or the queue is full. */
+/* Returns false if the message is too long, needs an answer, or the queue is full. */
 bool early_queue_put(struct early_queue *early, const struct packet *p);
-/* The oldest message of this tag, WIRE_GROUP_WHAT_MASK ignored, or NULL. */
+/* Returns the oldest message of this tag, ignoring WIRE_GROUP_WHAT_MASK, or NULL. */
 struct early_message *early_queue_find(struct early_queue *early, uint64_t tag);
 void early_queue_drop(struct early_queue *early, struct early_message *message);
 

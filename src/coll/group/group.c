@@ -21,7 +21,7 @@
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
-/* Collective addresses of groups: no entry of a vector has them, nor any set. */
+/* Collective addresses of groups; distinct from entries of vectors and from sets. */
 #define GROUP_ADDR (UINT64_C(1) << 61)
 
 static struct list *bucket_of(struct coll *c, uint64_t id)
@@ -47,7 +47,7 @@ struct group *group_of(struct coll *c, fi_addr_t coll_addr)
 	return pool_find(&c->group_pool, (uint32_t)coll_addr);
 }
 
-/* ---- Members ---------------------------------------------------------------------------------- */
+/* ---- Members --------------------------------------------------------------------------------- */
 
 fi_addr_t group_member(const struct group *g, uint32_t rank)
 {
@@ -80,7 +80,7 @@ uint32_t group_rank(struct group *g, const struct peer *peer)
 
 uint32_t group_rank_of(struct group *g, fi_addr_t addr)
 {
-	/* Often the same set again, or all of the vector in order. */
+	/* Often the root of the last call. */
 	if (g->root == addr)
 		return g->root_rank;
 	for (uint32_t i = 0; i < g->size; i++)
@@ -92,7 +92,7 @@ uint32_t group_rank_of(struct group *g, fi_addr_t addr)
 	return g->size;
 }
 
-/* The number of a host: its address, as good as any. */
+/* Returns a number for the member's host: a hash of its IP address. */
 static uint64_t host_of(void *arg, uint32_t rank)
 {
 	struct group *g = arg;
@@ -114,9 +114,9 @@ int group_lay_out(struct group *g)
 	return g->laid_out ? 0 : -FI_ENOMEM;
 }
 
-/* ---- What others are told ---------------------------------------------------------------------- */
+/* ---- Telling other members ------------------------------------------------------------------- */
 
-/* When we cancel or close, the others see a lost member. */
+/* Other members report our cancel or close as a lost member. */
 static struct wire_group say_ended(const struct group *g)
 {
 	int err = g->err && g->err != FI_ECANCELED ? g->err : FI_ECONNABORTED;
@@ -151,7 +151,7 @@ static void drop_kept(struct group *g)
 	}
 }
 
-/* ---- Beginning -------------------------------------------------------------------------------- */
+/* ---- Beginning ------------------------------------------------------------------------------- */
 
 static void free_group(struct group *g)
 {
@@ -174,7 +174,7 @@ static int group_close(struct fid *fid)
 	if (!list_empty(&g->in_joins))
 		join_fail(g, FI_ECANCELED);
 	list_remove(&g->in_broken);
-	/* Operations under way end, and the others do not wait for us. */
+	/* Ends operations in progress, so that other members do not wait for us. */
 	if (!list_empty(&g->ops)) {
 		g->err = g->err ? g->err : FI_ECANCELED;
 		group_end(g);
@@ -249,7 +249,7 @@ void group_refuse(struct group *g, int err)
 		LOG_WARN(LOG_EP_CTRL, "out of memory: the end of a join is not told");
 }
 
-/* ---- Ending ----------------------------------------------------------------------------------- */
+/* ---- Ending ---------------------------------------------------------------------------------- */
 
 void group_tell(struct group *g, const struct wire_group *msg)
 {
@@ -257,7 +257,7 @@ void group_tell(struct group *g, const struct wire_group *msg)
 		uint32_t up = (uint32_t)((g->rank + step) % g->size);
 		uint32_t down = (uint32_t)((g->rank + g->size - step) % g->size);
 
-		/* A member that cannot be reached is skipped; others reach the rest. */
+		/* Skips members that cannot be reached: other members tell them. */
 		coll_say(g->coll, group_member(g, up), msg);
 		if (down != up)
 			coll_say(g->coll, group_member(g, down), msg);
@@ -276,7 +276,7 @@ void group_miss(struct group *g, uint32_t rank, int err)
 {
 	uint64_t now = clock_coarse_ms();
 
-	/* Only the first of several: the next is noted when this one is reached or forgotten. */
+	/* Notes only the first such member, until it is reached or the note is too old. */
 	if (!g->missed_at || now - g->missed_at > 10 * COLL_LATER_MS) {
 		g->missed = rank;
 		g->missed_at = now;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Joins. Members that join different groups would wait for ever, each in a join that the other does not know. The
- * other may only be late, so after a while a member asks those it waits for (PROBE). A member that does not know
- * that join, and itself waits long in one that the asker belongs to, asks back (ASK); if the asker does not know
- * that one, both joins fail. A join fails for all its members.
+ * Joins. Two members that join different groups would wait for ever, each in a join that the other
+ * does not know. The other may just be late, so a member waits a while, then asks (PROBE). A member
+ * that does not know the join, and itself waits long in one that the asker belongs to, asks back
+ * (ASK). If the asker does not know that one either, both joins fail. A join fails for all its
+ * members.
  */
 #include "coll/group/join.h"
 
@@ -22,13 +23,13 @@
 #include "core/ep.h"
 #include "xfer/worker.h"
 
-#define FAILURES_MAX  1024 /* failed joins that are remembered */
-#define PROBE_MS      100  /* ms until we first ask the members we wait for, */
-#define PROBE_NEXT_MS 1000 /* ms until we ask again */
+#define FAILURES_MAX  1024 /* limit of remembered failed joins */
+#define PROBE_MS      100  /* ms until the first PROBE to the members we wait for */
+#define PROBE_NEXT_MS 1000 /* ms between later PROBEs */
 
-/* ---- The tree --------------------------------------------------------------------------------- */
+/* ---- The tree -------------------------------------------------------------------------------- */
 
-/* Rank 0 is the root; a rank's parent is the rank without its lowest bit. */
+/* Rank 0 is the root. A rank's parent is the rank without its lowest 1 bit. */
 uint32_t join_parent(uint32_t rank)
 {
 	return rank & (rank - 1);
@@ -46,7 +47,7 @@ static uint32_t children_of(const struct group *g)
 	return bits;
 }
 
-/* The next child in a set of them, taken out; its rank is returned, its bit's number in *k. */
+/* Removes the lowest child from *bits; returns its rank, and its bit number in *k. */
 uint32_t join_child(const struct group *g, uint32_t *bits, unsigned int *k)
 {
 	*k = (unsigned int)__builtin_ctz(*bits);
@@ -54,7 +55,7 @@ uint32_t join_child(const struct group *g, uint32_t *bits, unsigned int *k)
 	return g->rank + (1u << *k);
 }
 
-/* ---- Saying ----------------------------------------------------------------------------------- */
+/* ---- Control messages ------------------------------------------------------------------------ */
 
 struct wire_group join_say_what(const struct group *g, enum wire_group_kind kind)
 {
@@ -75,7 +76,7 @@ int join_say(struct group *g, uint32_t rank, enum wire_group_kind kind)
 	return coll_say(g->coll, group_member(g, rank), &msg);
 }
 
-/* ---- Ends ------------------------------------------------------------------------------------- */
+/* ---- Ends ------------------------------------------------------------------------------------ */
 
 struct join_failure *join_failure_of(struct coll *c, uint64_t key)
 {
@@ -131,7 +132,7 @@ struct group *join_find(struct coll *c, uint64_t key)
 
 static void begin(struct group *g);
 
-/* A join of this key has ended: the next one of this key becomes active. */
+/* A join has ended: begins the next one of the same key. */
 static void join_over(struct group *g)
 {
 	struct coll *c = g->coll;
@@ -176,7 +177,9 @@ void join_formed(struct group *g, uint64_t id)
 	unsigned int k;
 
 	if (group_find(c, id)) {
-		LOG_WARN(LOG_EP_CTRL, "two groups have the number %#llx", (unsigned long long)id);
+		LOG_WARN(LOG_EP_CTRL,
+			 "join failed: another group here has the number %#llx already",
+			 (unsigned long long)id);
 		join_fail(g, FI_EADDRINUSE);
 		return;
 	}
@@ -191,7 +194,7 @@ void join_formed(struct group *g, uint64_t id)
 	join_over(g);
 }
 
-/* A number that no other endpoint gives, and we never again. */
+/* Returns a number that neither another endpoint nor this one assigns again. */
 static uint64_t new_id(struct coll *c)
 {
 	uint64_t id =
@@ -200,7 +203,7 @@ static uint64_t new_id(struct coll *c)
 	return id ? id : new_id(c);
 }
 
-/* All below us have joined? */
+/* If all children have reported: reports, or forms the group. */
 void join_check(struct group *g)
 {
 	int err;
@@ -217,9 +220,9 @@ void join_check(struct group *g)
 		join_fail(g, -err);
 }
 
-/* ---- Beginning -------------------------------------------------------------------------------- */
+/* ---- Beginning ------------------------------------------------------------------------------- */
 
-/* Connects to the members we wait for: they may be dead already. */
+/* Connects to the members we wait for, to detect dead ones. */
 static int reach_all(struct group *g)
 {
 	uint32_t children = g->join.children;
@@ -270,9 +273,9 @@ void join_start(struct group *g)
 		begin(g);
 }
 
-/* ---- Looking ---------------------------------------------------------------------------------- */
+/* ---- Polling --------------------------------------------------------------------------------- */
 
-/* 0, or why one of them cannot be reached. */
+/* Sends PROBE to the members we wait for. Returns 0, or why one cannot be reached. */
 static int probe(struct group *g)
 {
 	uint32_t waits = g->join.children & ~g->join.arrived;
@@ -301,7 +304,7 @@ void join_poll(struct coll *c, uint64_t now)
 	}
 }
 
-/* NULL: those of all. */
+/* `peer` NULL: drops the messages of all peers. */
 static void drop_messages(struct coll *c, struct list *list, struct peer *peer)
 {
 	LIST_EACH_SAFE (node, list) {

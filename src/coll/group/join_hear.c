@@ -10,13 +10,13 @@
 #include "xfer/worker.h"
 
 /*
- * Limits of kept control messages, about joins that have not begun here, and about ends of groups that are not
- * formed here.
+ * Limits of kept control messages: for each of the lists coll->kept and coll->leaves, in all and
+ * per peer.
  */
 #define KEPT_MAX         65536
 #define KEPT_OF_PEER_MAX 4096
 
-/* Tells a sender outside of the group that its join of `key` fails. */
+/* Tells a sender that its join of `key` fails. */
 static void refuse(struct peer *to, uint64_t key, uint32_t attempt, int err)
 {
 	struct wire_group msg = {
@@ -30,7 +30,7 @@ static void hear_up(struct group *g, struct peer *from, const struct wire_group 
 	uint32_t step = msg->rank - g->rank;
 	unsigned int k;
 
-	/* The answer to a question of a join that is formed by now. */
+	/* The report answers the PROBE of an earlier join, which is formed by now. */
 	if (msg->id && msg->id != g->serial)
 		return;
 	if (!step || step & (step - 1) || !(g->join.children & step) ||
@@ -45,7 +45,7 @@ static void hear_up(struct group *g, struct peer *from, const struct wire_group 
 	join_check(g);
 }
 
-/* If the join has failed here: tells the others that we are not there. */
+/* If the join is not pending here: tells the parent that we are no member. */
 static void hear_down(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
 	struct wire_group abort = {
@@ -62,7 +62,7 @@ static void hear_down(struct coll *c, struct peer *from, const struct wire_group
 	}
 }
 
-/* A join of ours that has failed, or a formed group. */
+/* Returns the open group of this key, formed or failed. */
 static struct group *find_past(struct coll *c, uint64_t key)
 {
 	LIST_EACH (node, &c->groups) {
@@ -74,7 +74,7 @@ static struct group *find_past(struct coll *c, uint64_t key)
 	return NULL;
 }
 
-/* PROBE: a member waits for us in a join that we do not know. */
+/* PROBE: a member waits for us in a join that we have not begun. */
 static void hear_probe(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
 	uint64_t now = clock_coarse_ms(), patience = (uint64_t)env_get()->join_timeout;
@@ -93,21 +93,22 @@ static void hear_probe(struct coll *c, struct peer *from, const struct wire_grou
 	}
 }
 
-/* ASK: a member does not know our join and asks about one of its own. */
+/* ASK: a member does not know our join, and waits for us in its own. */
 static void hear_ask(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
 	struct group *g = join_find(c, msg->key);
 
 	if (!g || find_past(c, msg->id))
 		return;
-	LOG_WARN(LOG_EP_CTRL,
-		 "join: we wait for fi_addr %llu in a group of %u, it waits for us in one of %u",
-		 (unsigned long long)peer_addr(from), g->size, msg->size);
+	LOG_WARN(
+		LOG_EP_CTRL,
+		"join: we wait for fi_addr %llu in a group of %u, but it waits for us in one of %u",
+		(unsigned long long)peer_addr(from), g->size, msg->size);
 	refuse(from, msg->id, msg->attempt, FI_EINVAL);
 	join_fail(g, FI_EINVAL);
 }
 
-/* Which of the two lists, and counts. */
+/* Index of kept_count: 0 for `kept`, 1 for `leaves`. */
 static unsigned int sort_of(const struct wire_group *msg)
 {
 	return msg->kind == WIRE_GROUP_LEAVE || msg->kind == WIRE_GROUP_ABORT;
@@ -144,7 +145,7 @@ void join_drop(struct coll *c, struct join_message *w)
 	free(w);
 }
 
-/* The others are at a later attempt: an earlier one failed that we had not begun. */
+/* The other members are at a later attempt: one failed that we had not begun. */
 static void renew(struct group *g, uint32_t attempt)
 {
 	uint32_t children = g->join.children;
@@ -163,7 +164,7 @@ static void renew(struct group *g, uint32_t attempt)
 	join_check(g);
 }
 
-/* False: it is about an attempt that is over. */
+/* Returns false if the message is about an old attempt, or the join has ended. */
 static bool current(struct group *g, struct peer *from, const struct wire_group *msg)
 {
 	if (msg->attempt < g->join.attempt) {
@@ -177,7 +178,7 @@ static bool current(struct group *g, struct peer *from, const struct wire_group 
 	return !list_empty(&g->in_joins);
 }
 
-/* Our parent asks for our report: it could not keep it. */
+/* Repeats our report to the parent, which has not kept it. */
 static void tell_again(struct group *g, struct peer *from, const struct wire_group *probe)
 {
 	struct wire_group up = join_say_what(g, WIRE_GROUP_UP);
@@ -187,7 +188,7 @@ static void tell_again(struct group *g, struct peer *from, const struct wire_gro
 		coll_answer(from, &up);
 }
 
-/* About a join that is active here. */
+/* Handles a message about a join that is active here. */
 static void hear(struct group *g, struct peer *from, const struct wire_group *msg)
 {
 	if (!current(g, from, msg))
@@ -208,7 +209,7 @@ static void hear(struct group *g, struct peer *from, const struct wire_group *ms
 	}
 }
 
-/* About one that is not. */
+/* Handles a message about any other join. */
 static void hear_other(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
 	const struct join_failure *f = join_failure_of(c, msg->key);
@@ -251,7 +252,7 @@ void join_hear_kept(struct group *g)
 		struct peer *from = pool_find(&c->worker->peer_pool, w->from);
 		struct wire_group msg = w->msg;
 
-		/* Only each sender's first: later ones are about the next join. */
+		/* Only the first message of each sender: later ones are about the next join. */
 		if (msg.key != g->join.key ||
 		    (msg.rank > g->rank && g->join.arrived & (msg.rank - g->rank)))
 			continue;

@@ -17,7 +17,7 @@ static struct wire_group say_what(const struct group *g, enum wire_group_kind ki
 		.kind = kind, .rank = rank, .size = g->size, .key = g->join.key, .id = g->id};
 }
 
-/* Enters the peers into the table of entries. */
+/* Resolves connected peers, so that worker_peer finds them. */
 static void find_connected(struct worker *worker)
 {
 	LIST_EACH (node, &worker->peers_list) {
@@ -59,7 +59,7 @@ void leave_doubt_first(struct group *g, uint32_t rank)
 	if (!g->doubts)
 		g->doubts = calloc(g->size / 64 + 1, sizeof(*g->doubts));
 	if (!g->doubts)
-		return; /* the next time */
+		return; /* tries again next time */
 	g->doubts[rank / 64].seen |= bit;
 	g->doubts[rank / 64].due |= bit;
 	if (!g->doubts_due)
@@ -93,7 +93,7 @@ void leave_poll(struct group *g)
 		}
 }
 
-/* All messages and answers of the member came before its LEAVE. */
+/* All earlier messages and answers of the member have arrived before its LEAVE. */
 static void note_left(struct group *g, const struct peer *from, uint32_t rank)
 {
 	if (!g->left)
@@ -110,7 +110,7 @@ static void note_left(struct group *g, const struct peer *from, uint32_t rank)
 		group_fail(g, FI_ECONNABORTED);
 }
 
-/* Errors of others never become FI_ECANCELED here: error counters would not count them. */
+/* Never returns FI_ECANCELED, which error counters would not count. */
 static int reason_of(const struct wire_group *abort)
 {
 	if (!abort->error)
@@ -138,7 +138,7 @@ static bool was_left(const struct coll *c, uint64_t id)
 	return false;
 }
 
-/* Does a join of it wait to hear (DOWN) that its group is formed? */
+/* Does a join of this key wait for DOWN, that is, for its group to be formed? */
 static bool pending(const struct coll *c, uint64_t key)
 {
 	LIST_EACH (node, &c->joins) {
@@ -150,7 +150,7 @@ static bool pending(const struct coll *c, uint64_t key)
 	return false;
 }
 
-/* May a group that is not known here still be formed? */
+/* May a group that is unknown here still be formed here? */
 static bool ahead(const struct coll *c, const struct wire_group *msg)
 {
 	if (msg->id & MANAGED_ID)

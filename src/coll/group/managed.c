@@ -7,7 +7,7 @@
 
 #define FIRST_CAPACITY 16
 
-/* The upper bit, 47 bits of the key, and 16 that count. */
+/* A number: the top bit, 47 bits of the key, and a count of 16 bits. */
 #define COUNT_MASK UINT64_C(0xffff)
 
 static uint64_t base_of(uint64_t key)
@@ -15,7 +15,7 @@ static uint64_t base_of(uint64_t key)
 	return MANAGED_ID | (key << 1 >> 17) << 16;
 }
 
-/* Where the key of this number stands, or would. */
+/* Returns the slot of this number's key, or the free slot for it. */
 static size_t place_of(const uint64_t *table, size_t room, uint64_t id)
 {
 	size_t at = hash_mix(id & ~COUNT_MASK) & (room - 1);
@@ -25,7 +25,7 @@ static size_t place_of(const uint64_t *table, size_t room, uint64_t id)
 	return at;
 }
 
-/* Room for one more, and as much again. 0 or -1: no memory. */
+/* Makes space for one more key. Returns 0, or -1: no memory. */
 static int grow(struct coll *c)
 {
 	size_t room = c->managed_capacity ? 2 * c->managed_capacity : FIRST_CAPACITY;
@@ -70,6 +70,6 @@ bool managed_ahead(const struct coll *c, uint64_t id)
 
 	if (c->managed_capacity)
 		last = c->managed[place_of(c->managed, c->managed_capacity, id)];
-	/* Counts go round: what is less than half of the way before us is still to come. */
+	/* Counts wrap around: numbers less than half a cycle ahead are still to come. */
 	return (int16_t)(uint16_t)(id - last) > 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers of groups whose members the application manages. Joining one sends no control message, so every member
- * counts its joins of the same key, and the count is part of the number. Domain locked.
+ * Numbers of groups whose membership the application manages. Joining such a group sends no control
+ * message: each member counts its joins per key, and the number contains the count. Domain locked.
  */
 #ifndef WEFT_COLL_MANAGED_H
 #define WEFT_COLL_MANAGED_H
@@ -11,16 +11,16 @@
 
 #include "coll/coll.h"
 
-/* Set in the numbers of managed groups. */
+/* Set in the numbers of managed groups, only. */
 #define MANAGED_ID (UINT64_C(1) << 63)
 
 /*
- * The number given last for this key, which managed_next increments; valid until the next call. Kept until the
- * endpoint is closed: eight bytes a key. NULL: no memory.
+ * Returns the last number for this key, for managed_next to advance; NULL: no memory. The pointer
+ * is valid until the next call. Numbers take eight bytes per key until the endpoint closes.
  */
 uint64_t *managed_last(struct coll *coll, uint64_t key);
 uint64_t managed_next(uint64_t id);
-/* May the group of this number still be joined here? */
+/* May a group of this number still be joined here? */
 bool managed_ahead(const struct coll *coll, uint64_t id);
 
 #endif

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Plans: what one member of a group does in a collective, as rounds of messages and local steps.
+ * A plan is what one member of a group does in a collective: rounds of messages and local steps.
  *
- * A plan is a pure function: plan_round(plan, n) tells round n, the same whenever it is asked. It
- * knows no endpoint, allocates nothing, never blocks, and keeps nothing between the rounds, so a
- * running collective costs a struct plan, a number and the scratch, whatever the size of the group.
+ * A plan is a pure function: plan_round(plan, n) always returns the same round n. It knows no
+ * endpoint, allocates nothing, never blocks and keeps no state between rounds. A running collective
+ * needs only a struct plan, a round number and the scratch, whatever the size of the group.
  *
- * Who runs it does, for n = 0, 1, 2 ... until plan_round says false:
+ * The executor does for n = 0, 1, 2 ... until plan_round returns false:
  *
- *   1. start all messages of the round; they may run at once, none touches the memory of another
- *      unless both are sends;
- *   2. when all are complete, a send as soon as its memory may be written, do the local steps in
- *      their order (local_run, coll/local.h);
- *   3. go on with round n + 1.
+ *   1. Start all messages of the round. They may run concurrently: none touches the memory of
+ *      another unless both are sends.
+ *   2. When all are complete (a send: when its memory may be written), execute the local steps in
+ *      order (local_run, coll/local.h).
+ *   3. Continue with round n + 1.
  *
- * Rounds are a member's own: members need not have equally many, and a message may be sent in round
- * 3 and received in round 5. Within one collective the k-th message from member a to member b, in
- * the order of a's rounds and of the messages in a round, is the k-th that b receives from a; both
- * give it the same length. A message of no elements is a message (barriers). No member sends to
- * itself. A send never needs to complete for the receives of its own round to do so.
+ * Rounds are local: members may have different numbers of rounds, and a message may be sent in
+ * round 3 and received in round 5. The k-th message that b receives from a is the k-th message that
+ * a sends to b, in the order of rounds and within a round, and both give it the same length.
+ * Messages may be empty (barriers). No member sends to itself. A receive never depends on a send of
+ * its own round.
  *
- * All lengths and positions are in elements. They lie in three spaces:
+ * All lengths and positions are in elements, in three spaces:
  *
- *   PLAN_IN   the caller's input; only read. Broadcast has none.
- *   PLAN_OUT  the caller's result; broadcast: its one buffer. Not touched by members that the call
- *             gives none: who is not the root of FI_REDUCE and FI_GATHER.
- *   PLAN_TMP  scratch of plan.scratch elements, alone in use by this collective.
+ *   PLAN_IN   the caller's input, only read. Broadcast has none.
+ *   PLAN_OUT  the caller's result; broadcast: its only buffer. Not used on members without result:
+ *             all but the root of FI_REDUCE and FI_GATHER.
+ *   PLAN_TMP  scratch of plan.scratch elements, private to this collective.
  *
- * Buffers are as fi_collective.h says: `count` is per member, as in MPI. Results of reductions do
- * not depend on time or on in-place buffers: who combines what with what, on which side, follows
- * from the shape alone, and where several members get an element of the result they get the same bits.
+ * Buffers are those of fi_collective.h: `count` is per member, as in MPI. A reduction's result does
+ * not depend on timing or on in-place buffers: the shape alone decides which operands are combined
+ * in which order. Members that get the same element of a result get the same bits.
  */
 #ifndef WEFT_COLL_PLAN_H
 #define WEFT_COLL_PLAN_H
@@ -41,39 +41,40 @@
 
 struct layout;
 
-/* Whether a member's input and result share memory. Each member has its own. */
+/* Do input and result share memory? May differ between members. */
 enum plan_overlap {
-	PLAN_APART, /* they do not, or one of them is not there */
-	PLAN_SAME,  /* they begin at the same address */
-	PLAN_MIXED  /* any other way */
+	PLAN_APART, /* no, or one of them is absent */
+	PLAN_SAME,  /* they have the same start address */
+	PLAN_MIXED  /* they overlap otherwise */
 };
 
-/* What is to be done. All but `rank` and `overlap` must be equal on all members. */
+/* The problem to plan. All fields but `rank` and `overlap` must be equal on all members. */
 struct plan_shape {
 	enum fi_collective_op kind;
-	uint32_t rank, size; /* this member, members: at least 1 */
-	uint32_t root;       /* looked at where the call has one */
-	size_t count;        /* elements for each member; size * count elements fit into size_t */
-	size_t width;        /* bytes of an element; only to choose by */
+	uint32_t rank, size; /* this member; number of members, at least 1 */
+	uint32_t root;       /* used if the collective has a root */
+	size_t count;        /* elements per member; size * count fits size_t */
+	size_t width;        /* bytes of an element; only to choose an algorithm */
 	/*
-	 * Combine strictly in the order of ranks: for operators that are not commutative, as
-	 * FI_ATOMIC_WRITE, rounding, NaN and the sign of zero aside.
+	 * Combine strictly in rank order: for operators that do not commute (FI_ATOMIC_WRITE),
+	 * apart from rounding, NaN and the sign of zero.
 	 */
 	bool ordered;
 	enum plan_overlap overlap;
-	const struct layout *layout; /* who shares a host; NULL: not known. Outlives the plan */
-	uint32_t cpus;               /* of the host with the fewest; 0: not known */
-	bool shares;                 /* what is sent within a host is passed through its memory */
+	const struct layout
+		*layout; /* which members share a host; NULL: unknown. Must outlive the plan */
+	uint32_t cpus;   /* processors of the host with the fewest; 0: unknown */
+	bool shares;     /* messages within a host go through its shared memory */
 };
 
 enum plan_space { PLAN_IN, PLAN_OUT, PLAN_TMP, PLAN_SPACES };
 
 struct plan_place {
 	enum plan_space space;
-	size_t at; /* elements from its begin */
+	size_t at; /* elements from the start of the space */
 };
 
-/* A send from, or a receive into, `count` elements in a row. */
+/* Sends or receives `count` consecutive elements. */
 struct plan_message {
 	uint32_t peer;
 	bool send;
@@ -84,8 +85,8 @@ struct plan_message {
 enum plan_do { PLAN_COPY, PLAN_REDUCE };
 
 /*
- * PLAN_COPY:   `blocks` blocks of `count` elements each, from `left` to `dst`; after each block they
- *              move on by `left_step` and `dst_step` elements. A single block may overlap itself.
+ * PLAN_COPY:   copies `blocks` blocks of `count` elements from `left` to `dst`; after each both
+ *              advance, by `left_step` and `dst_step` elements. A single block may overlap itself.
  * PLAN_REDUCE: dst = left OP right, one block. dst is left, or right, or apart from both.
  */
 struct plan_local {
@@ -96,57 +97,61 @@ struct plan_local {
 };
 
 enum {
-	PLAN_MESSAGES = 16, /* at most in a round, */
-	PLAN_LOCALS = 16,   /* and local steps */
+	PLAN_MESSAGES = 16, /* limit per round */
+	PLAN_LOCALS = 16,   /* limit per round */
 	PLAN_PHASES = 8
 };
 
 struct plan_round {
 	unsigned int messages, locals;
-	unsigned int sends; /* of the messages: these come first */
+	unsigned int sends; /* number of sends, which precede the receives */
 	struct plan_message message[PLAN_MESSAGES];
 	struct plan_local local[PLAN_LOCALS];
 };
 
-/* What an algorithm is told: plan_own.h. */
+/* Arguments of an algorithm, see plan_own.h. */
 struct plan_part {
 	uint32_t rank, size, root;
-	size_t count; /* elements; of what, the algorithm says */
-	size_t tune;  /* radix, elements of a chunk: the algorithm says */
-	bool same;    /* PLAN_IN is PLAN_OUT, or what a member brings lies in its place there */
+	size_t count; /* elements; the algorithm says of what */
+	size_t tune;  /* radix, or elements of a chunk; depends on the algorithm */
+	/* PLAN_IN is PLAN_OUT, or this member's input is already in its place in PLAN_OUT */
+	bool same;
 };
 
-/* Whom the ranks of a phase number. */
+/* The members that the ranks of a phase refer to. */
 enum plan_among {
 	PLAN_ALL,    /* all members */
-	PLAN_HOST,   /* those of this member's host */
-	PLAN_LEADERS /* one of each host */
+	PLAN_HOST,   /* members on this member's host */
+	PLAN_LEADERS /* one member per host */
 };
 
-/* One algorithm, run from its first round to its last. */
+/* One algorithm, from its first round to its last. */
 struct plan_phase {
 	const struct plan_algorithm *algorithm;
 	struct plan_part part;
-	struct plan_place space[PLAN_SPACES]; /* where its spaces begin */
+	struct plan_place space[PLAN_SPACES]; /* where the algorithm's spaces begin */
 	enum plan_among among;
 	size_t rounds;
 };
 
-/* Members are the plan's, but for `scratch`, which is for all to read. */
+/* Private to src/coll/plan except `scratch`. */
 struct plan {
 	size_t scratch; /* elements of PLAN_TMP; 0: none */
-	size_t kept;    /* of these, at the begin: in use by more than one phase */
-	bool whole; /* who receives takes long messages alone: see work.batch in xfer/defer/defer.h */
+	size_t kept;    /* first elements of these: used by more than one phase */
+	/*
+	 * Receivers should copy long messages by themselves: see work.batch in xfer/defer/defer.h
+	 */
+	bool whole;
 	unsigned int phases;
-	uint32_t root, root_host; /* the root leads its host; 0, 0 where there is none */
+	uint32_t root, root_host; /* the root and its host, which it leads; 0, 0 without a root */
 	const struct layout *layout;
 	struct plan_phase phase[PLAN_PHASES];
 };
 
-/* Chooses how; see choose.c. Never fails. Takes nanoseconds, or O(log size) with a layout. */
+/* Chooses algorithms (choose.c). Never fails. Takes nanoseconds, or O(log size) with a layout. */
 void plan_make(struct plan *plan, const struct plan_shape *shape);
 
-/* False: there is no round n, the collective has ended; *round is not written. */
+/* Returns false, *round unchanged, if there is no round n: the collective has ended. */
 bool plan_round(const struct plan *plan, size_t n, struct plan_round *round);
 
 #endif

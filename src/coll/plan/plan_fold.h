@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Folds a group to a power of two for algorithms that need one. The first ranks form pairs; one of each pair gives
- * its operand to the other and sits out. The others, in the order of ranks, are the core. The upper rank of a pair
- * stays, unless the lower is the root.
+ * Reduces the group to a power of two for algorithms that need one. The first ranks form pairs; one
+ * rank of each pair passes its operand to the other and sits out. The remaining ranks, in order,
+ * are the core. The upper rank of a pair stays, unless the lower one is the root.
  */
 #ifndef WEFT_COLL_PLAN_FOLD_H
 #define WEFT_COLL_PLAN_FOLD_H
@@ -12,12 +12,12 @@
 #define PLAN_NO_ROOT UINT32_MAX
 
 struct plan_fold {
-	uint32_t core, pairs; /* ranks of the core; pairs of ranks, the first ones */
+	uint32_t core, pairs; /* ranks of the core; number of pairs */
 	uint32_t root;        /* or PLAN_NO_ROOT */
-	bool paired, out;     /* this rank: is of a pair; sits out */
-	uint32_t other;       /* of its pair */
-	uint32_t id;          /* in the core; of its pair, where it sits out */
-	unsigned int levels;  /* core is 2^levels */
+	bool paired, out;     /* this rank is in a pair; this rank sits out */
+	uint32_t other;       /* the pair's other rank */
+	uint32_t id;          /* number in the core; sitting out: that of the other */
+	unsigned int levels;  /* the core has 2^levels ranks */
 };
 
 static inline struct plan_fold plan_fold_of(const struct plan_part *p, uint32_t root)
@@ -33,7 +33,7 @@ static inline struct plan_fold plan_fold_of(const struct plan_part *p, uint32_t 
 	return f;
 }
 
-/* The lowest rank that core rank i stands for. */
+/* Returns the lowest rank that core rank i represents. */
 static inline uint32_t plan_fold_first(const struct plan_fold *f, uint32_t i)
 {
 	return i < f->pairs ? 2 * i : i + f->pairs;
@@ -46,16 +46,16 @@ static inline uint32_t plan_fold_rank(const struct plan_fold *f, uint32_t i)
 	return 2 * i == f->root ? 2 * i : 2 * i + 1;
 }
 
-/* An operand that comes from a peer and is combined with this rank's own. */
+/* An operand to receive from a peer and combine with this rank's own. */
 struct plan_operand {
 	uint32_t peer;
-	bool left; /* the peer is before this rank: its operand is the left one */
+	bool left; /* the peer precedes this rank: its operand is on the left */
 	struct plan_place own, sum;
 	struct plan_place room; /* where it may be received */
 	size_t count;
 };
 
-/* It comes straight to where the sum will be if that is free: `fresh`, nobody's operand lies there. */
+/* Receives into `sum` if possible: `fresh` says that no operand is there. */
 static inline void plan_take(struct plan_round *r, const struct plan_operand *o, bool fresh)
 {
 	struct plan_place came = o->left && fresh ? o->sum : o->room;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside plans: algorithms, and what they write rounds with.
+ * For src/coll/plan: algorithms, and how they write rounds.
  *
- * An algorithm runs among part->size ranks from 0; who they are, and where its spaces lie, is
- * translated by plan_round. It is told how many elements: `count` of a whole vector, which is cut
- * into a piece for each rank where it says so (plan_cut). A collective of `count` elements for each
- * member is one of a vector of size * count elements, as its pieces are then of `count` elements.
- * Algorithms of pieces send no empty messages, the others send them if count is 0.
+ * An algorithm runs among ranks 0 to part->size - 1; plan_round translates these ranks and the
+ * algorithm's spaces. `count` is the length of a whole vector; algorithms that need pieces cut it
+ * into one piece per rank (plan_cut). A collective of `count` elements per member is one of a
+ * vector of size * count elements, whose pieces have `count` elements each. Algorithms on pieces
+ * send no empty messages; others do if count is 0.
  */
 #ifndef WEFT_COLL_PLAN_OWN_H
 #define WEFT_COLL_PLAN_OWN_H
@@ -17,12 +17,13 @@
 
 struct plan_algorithm {
 	const char *name;
-	size_t (*rounds)(const struct plan_part *p);  /* of this rank */
-	size_t (*scratch)(const struct plan_part *p); /* elements this rank needs; NULL: none */
+	size_t (*rounds)(const struct plan_part *p); /* number of rounds of this rank */
+	size_t (*scratch)(
+		const struct plan_part *p); /* scratch elements of this rank; NULL: none */
 	void (*round)(const struct plan_part *p, size_t n, struct plan_round *r);
 };
 
-/* The first element of piece i of a vector cut into n pieces; the first ones are longer by one. */
+/* Returns the first element of piece i of n. The first pieces are longer by one. */
 static inline size_t plan_cut(size_t count, uint32_t n, uint32_t i)
 {
 	size_t rest = count % n;
@@ -30,7 +31,7 @@ static inline size_t plan_cut(size_t count, uint32_t n, uint32_t i)
 	return count / n * i + (i < rest ? i : rest);
 }
 
-/* Chunks of `tune` elements that a vector has, and the elements of the n-th. */
+/* Return the number of chunks of `tune` elements in a vector, and the length of chunk n. */
 static inline size_t plan_chunks(const struct plan_part *p)
 {
 	return p->count / p->tune + (p->count % p->tune != 0);
@@ -96,7 +97,7 @@ static inline void plan_copy(struct plan_round *r, struct plan_place dst, struct
 			.what = PLAN_COPY, .dst = dst, .left = src, .count = count, .blocks = 1});
 }
 
-/* dst = left OP right */
+/* Adds dst = left OP right. */
 static inline void plan_reduce(struct plan_round *r, struct plan_place dst, struct plan_place left,
 			       struct plan_place right, size_t count)
 {
@@ -108,7 +109,7 @@ static inline void plan_reduce(struct plan_round *r, struct plan_place dst, stru
 					   .blocks = 1});
 }
 
-/* The least k with 2^k >= n. */
+/* Returns the least k with 2^k >= n. */
 static inline unsigned int plan_log2(uint32_t n)
 {
 	return n <= 1 ? 0 : 32 - (unsigned int)__builtin_clz(n - 1);

@@ -27,10 +27,7 @@ static uint32_t find(uint64_t used, uint32_t units)
 	return RING_UNITS;
 }
 
-/*
- * A receiver that still reads the earlier message finds the new use afterwards, as the fence comes
- * before the first new byte.
- */
+/* A receiver of the earlier message finds the new use: the fence precedes the first new byte. */
 static void begin_use(struct ring_page *page, const struct shm_bounced *s)
 {
 	for (uint32_t i = s->first; i < s->first + s->units; i++)

@@ -38,10 +38,7 @@ struct shm_bounce {
 	struct shm_bounced bounced[RING_UNITS]; /* index: first unit of the message */
 };
 
-/*
- * Implements link_rndv_ops.reg for PROTO_BOUNCE. -FI_ENOSYS: the message is too long or no space is
- * free.
- */
+/* Implements link_rndv_ops.reg for PROTO_BOUNCE. -FI_ENOSYS: message too long, or no space. */
 int shm_bounce_put(struct shm_link *link, const struct iovec *iov, size_t count, const void *batch,
 		   struct fi_rma_iov *at, void **registered);
 /* One receiver has finished. The last one frees the units. */

@@ -81,10 +81,7 @@ static void shm_hello_fds(void *state, int fds[WIRE_FDS])
 	fds[1] = mr_share_fd(worker_domain(shm->worker));
 }
 
-/*
- * The engine reports messages as failed that peers can still fetch; closed guards make shm_fetch
- * refuse them.
- */
+/* The engine reports messages as failed; closed guards make peers refuse to fetch them. */
 static void shm_drain(void *state)
 {
 	shm_guard_close(&((struct shm *)state)->ring);

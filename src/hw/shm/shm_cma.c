@@ -75,16 +75,11 @@ static bool ended(struct shm_link *s)
 	return false;
 }
 
-/*
- * The kernel refuses CMA by a system call filter or its ptrace rules: never uses CMA for this peer
- * again.
- */
+/* The kernel refuses CMA (system call filter, ptrace rules): never use it for this peer again. */
 static void give_up(struct shm_link *s, const char *what, int err)
 {
-	LOG_INFO(
-		LOG_EP_DATA,
-		"shm: %s %d refused: %s; messages to and from it are copied through the ring from now on",
-		what, (int)s->pid, fi_strerror(err));
+	LOG_INFO(LOG_EP_DATA, "shm: %s %d refused: %s; copying through the ring from now on", what,
+		 (int)s->pid, fi_strerror(err));
 	s->pid = 0;
 	s->link.fetches = false;
 }

@@ -28,10 +28,7 @@ bool shm_copy_timed(const struct shm_copier *c)
 	return c->count % ROW == ROW - 1;
 }
 
-/*
- * A longer time changes the cost more slowly than a shorter one: the process may have been
- * descheduled.
- */
+/* A longer time changes the cost more slowly than a shorter one: it may be a preemption. */
 void shm_copy_took(struct shm_copier *c, bool around, uint64_t ns, size_t len)
 {
 	uint64_t took = ns * SHM_COPY_LONG / len + 1, cost = c->cost[around];

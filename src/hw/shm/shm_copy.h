@@ -22,9 +22,8 @@ struct shm_copier {
 	 * cached stores. It is below 100 because the reader then has to read from memory.
 	 */
 	uint32_t percent;
-	uint32_t cost
-		[2]; /* ns per SHM_COPY_LONG bytes: [0] cached, [1] non-temporal; 0: not measured */
-	uint32_t count; /* long copies so far */
+	uint32_t cost[2]; /* ns per SHM_COPY_LONG bytes, [1] non-temporal; 0: not measured */
+	uint32_t count;   /* long copies so far */
 };
 
 /* Returns whether the next long copy uses non-temporal stores. */

@@ -58,10 +58,7 @@ bool shm_guard_enter(struct ring *r, uint32_t id, struct shm_guard *guard)
 	return false;
 }
 
-/*
- * Pairs with shm_guard_ended. The exchange fails if the owner took us for dead and cleared the
- * guard: it is no longer ours.
- */
+/* Pairs with shm_guard_ended. Fails if the owner took us for dead and cleared the guard. */
 void shm_guard_leave(const struct shm_guard *guard)
 {
 	uint64_t word = guard->word;

@@ -29,10 +29,7 @@ void shm_guard_close(struct ring *r);
 bool shm_guard_closed(const struct ring *r);
 /* Owner: writes the words of the held guards to `noted`, 0 for free guards. */
 void shm_guard_note(const struct ring *r, uint64_t noted[RING_GUARDS]);
-/*
- * Owner: are all noted guards released? Zeroes the entries of released guards. If not, *id is a
- * peer that still holds one.
- */
+/* Owner: are all noted guards released? If not, *id is a peer that holds one. */
 bool shm_guard_ended(const struct ring *r, uint64_t noted[RING_GUARDS], uint32_t *id);
 /* Owner: releases the guards of the dead peer `id`. */
 void shm_guard_clear(struct ring *r, uint32_t id);

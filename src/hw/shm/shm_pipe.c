@@ -14,10 +14,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 
-/*
- * After this many messages in a row that a receiver did not read completely, no pipe is used for
- * it: it most likely may not take descriptors.
- */
+/* No pipes for a receiver that left this many messages in a row: it may not take descriptors. */
 #define MISSES_MAX 4u
 
 /*
@@ -47,10 +44,7 @@ static size_t allowed(void)
 	return pages ? pages * (size_t)sysconf(_SC_PAGESIZE) : SIZE_MAX;
 }
 
-/*
- * May one more pipe be made? The workers known to us, one per link and our own, share half of the
- * limit.
- */
+/* May one more pipe be made? Our worker and the peers' share half of the limit. */
 static bool may_make(struct shm_pipes *all)
 {
 	if (!all->allowed)
@@ -145,9 +139,7 @@ void shm_pipe_close_all(struct shm_pipes *all)
 			drop(all, &all->pipe[i]);
 }
 
-/*
- * ---- Receiver -----------------------------------------------------------------------------------
- */
+/* ---- Receiver -------------------------------------------------------------------------------- */
 
 void shm_pipe_forget(struct shm_pipe_user *u)
 {
@@ -177,10 +169,7 @@ static int descriptor_of(pid_t pid, int number)
 }
 #endif
 
-/*
- * Opens the pipe `key` of process `pid` as u->fd. 0 or a negative error; -FI_ECONNRESET: the sender
- * has closed it.
- */
+/* Opens the pipe as u->fd. 0 or a negative error; -FI_ECONNRESET: the sender closed it. */
 static int find(struct shm_pipe_user *u, pid_t pid, uint64_t key)
 {
 	int number = (int)(uint32_t)key - 1, fd;

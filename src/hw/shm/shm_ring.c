@@ -172,10 +172,7 @@ int shm_ring_claim(struct ring *r, uint64_t *pos, uint32_t owner, uint32_t slots
 {
 	/* Bounded: a ring whose owner corrupts it must not keep us here. */
 	for (int tries = 0; tries < CLAIM_TRIES; tries++) {
-		/*
-		 * Pairs with the release in shm_rx.c publish_head: the slots before `head` are
-		 * free.
-		 */
+		/* Pairs with the release in shm_rx.c publish_head: slots before `head` are free. */
 		uint64_t head = __atomic_load_n(&r->page->head, __ATOMIC_ACQUIRE);
 		uint64_t hint = __atomic_load_n(&r->page->hint, __ATOMIC_RELAXED);
 

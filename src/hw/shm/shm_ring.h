@@ -143,15 +143,9 @@ void shm_ring_populate(const struct ring *r);
  */
 int shm_ring_claim(struct ring *r, uint64_t *pos, uint32_t owner, uint32_t slots, uint64_t *word);
 
-/*
- * Owner: asks to be woken by the next claim. False: a sender has claimed the slot at `head`
- * already.
- */
+/* Owner: asks to be woken by the next claim. False: the slot at `head` is claimed already. */
 bool shm_ring_sleep(struct ring *r, uint64_t head);
-/*
- * Owner: moves *pos, which is not before the head, from one claim to the next. Returns the claim
- * word, or 0 at the frontier.
- */
+/* Owner: moves *pos to the next claim. Returns the claim word, or 0 at the frontier. */
 uint64_t shm_ring_step(const struct ring *r, uint64_t *pos);
 /*
  * Owner: returns the state (below) of the packet at `pos`; any other value while the packet is

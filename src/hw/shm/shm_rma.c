@@ -124,10 +124,7 @@ const void *shm_cancel_posted(struct link *link, uint64_t place, size_t *len)
 	return s->recalled;
 }
 
-/*
- * The compare-exchange is a full barrier: all earlier reads are done before it. Partner: shm_rx.c
- * take.
- */
+/* A full barrier: all earlier reads are done before the recall. Partner: shm_rx.c take. */
 bool shm_recall_posted(struct link *link, uint64_t place)
 {
 	struct shm_link *s = (struct shm_link *)link;

@@ -86,10 +86,7 @@ static __attribute__((noinline, cold)) uint32_t skip_dead(struct shm *shm)
 	return slots;
 }
 
-/*
- * Returns the slots at the head to skip (recalled, or of a dead peer); 0: the packet there is still
- * being written.
- */
+/* Returns the slots of a recalled or dead packet at the head; 0: it is still being written. */
 static __attribute__((noinline, cold)) uint32_t skip(struct shm *shm)
 {
 	uint32_t slots = shm_ring_skip_cancelled(&shm->ring, shm->head);
@@ -138,10 +135,7 @@ bool shm_arm(void *state)
 	return shm_ring_sleep(&shm->ring, shm->head);
 }
 
-/*
- * Edits an unread packet of a dead peer so that nothing answers it. False: the packet is useless
- * without an answer.
- */
+/* Makes a dead peer's packet need no answer. False: it is useless without one. */
 static bool orphan(struct ring_slot *slot)
 {
 	const uint64_t acks = WIRE_HEAD(0, WIRE_ACK_MATCH | WIRE_ACK_DELIVER, 0, 0);

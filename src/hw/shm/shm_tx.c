@@ -26,10 +26,7 @@ static inline uint32_t slots_of(size_t bytes)
 	return (uint32_t)((bytes + RING_SLOT - 1) / RING_SLOT);
 }
 
-/*
- * If the socket is full, earlier wake-ups are still unread in it. Always returns 0: the packet is
- * out.
- */
+/* A full socket holds unread wake-ups already. Returns 0: the packet is out. */
 static COLD int wake_owner(struct shm_link *s)
 {
 	send(s->sock, &(char){BOOT_WAKE}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -33,17 +33,13 @@ _Static_assert(sizeof(struct tcp_frame) == 32, "layout of a frame");
  */
 #define TCP_PACKET_MAX ((1u << 20) + 4096) /* longest payload, in bytes */
 #define TCP_ZCOPY_MIN  16384u              /* least value of FI_WEFT_TCP_ZCOPY_MIN */
-#define TCP_ROW                                                                                    \
-	262144u /* bytes of long packets after which further ones are batched until the next progress call */
-#define TCP_BATCH_MAX 1048576u /* bytes after which a batch goes out at the latest */
-#define TCP_READ      65536u   /* bytes of the read buffer */
-#define TCP_AHEAD                                                                                  \
-	4096u /* bytes of that buffer to read ahead while long packets follow each other */
-#define TCP_DIRECT_MAX                                                                             \
-	2 /* with at most this many links no epoll: an empty recv costs a third of an epoll_wait */
-#define TCP_UNREAD_MAX                                                                             \
-	(1u << 20)         /* after sending this many bytes, received data must be read first */
-#define TCP_LINGER_MS 1000 /* longest linger of a closed link, in ms */
+#define TCP_ROW        262144u /* bytes of long packets; more before the next progress call batch */
+#define TCP_BATCH_MAX  1048576u /* bytes after which a batch goes out at the latest */
+#define TCP_READ       65536u   /* bytes of the read buffer */
+#define TCP_AHEAD      4096u    /* bytes of it to read ahead between long packets */
+#define TCP_DIRECT_MAX 2        /* links polled without epoll; an empty recv costs 3 epoll_waits */
+#define TCP_UNREAD_MAX (1u << 20) /* bytes sent after which received data must be read first */
+#define TCP_LINGER_MS  1000       /* longest linger of a closed link, in ms */
 
 _Static_assert(TCP_PACKET_MAX >= WIRE_PACKET_MIN, "every request fits a packet");
 
@@ -138,10 +134,7 @@ bool tcp_flush(struct tcp_link *l);
 /* tcp_rx.c */
 /* Reads and delivers a bounded number of bytes. True: something was received, or the link ended. */
 bool tcp_read(struct tcp_link *l);
-/*
- * As tcp_read, for a link that awaits a frame: the caller has called recv, which put `len` bytes
- * into the buffer or failed.
- */
+/* As tcp_read, awaiting a frame, after recv has put `len` bytes into the buffer or failed. */
 bool tcp_take(struct tcp_link *l, ssize_t len);
 
 /* Returns the bytes that the caller of tcp_take passes to recv. */
@@ -170,10 +163,7 @@ void tcp_alive_timer(struct tcp *t);
 void tcp_close_link(struct link *link);
 /* Continues lingering links, at most once per tick of the coarse clock. */
 void tcp_linger(struct tcp *t);
-/*
- * The worker closes: hands lingering links to another worker of the domain, or waits for them, at
- * most TCP_LINGER_MS.
- */
+/* The worker closes: moves lingering links to another worker, or waits TCP_LINGER_MS. */
 void tcp_linger_out(struct tcp *t);
 /* Makes a sleep end when a lingering link can send. */
 void tcp_linger_watch(struct tcp_link *l);

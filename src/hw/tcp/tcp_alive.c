@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peers that no longer answer. The kernel asks idle ones (connect_tune); for those that have been sent something we look
- * how long ago anything was acknowledged. TCP_USER_TIMEOUT would not do: it also ends connections to
- * peers that are there and merely do not read, and a program may compute for long.
+ * Finds peers that no longer answer. Keepalive probes of the kernel (connect_tune) cover idle
+ * peers. For peers with unacknowledged data we check how long ago they last acknowledged anything.
+ * TCP_USER_TIMEOUT would also end connections to live peers that just do not read, and a program
+ * may compute for long.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -18,20 +19,21 @@
 #include "base/log.h"
 #include "hw/tcp/tcp.h"
 
-#define POLLS 8 /* in the time a peer has */
+#define POLLS 8 /* checks per FI_WEFT_PEER_TIMEOUT */
 
 /*
- * Is nobody there to answer? To a peer whose window is shut the kernel says something ever more rarely:
- * nothing has come for longer than it waits now before it does so again, or it has asked twice in vain.
+ * Does the peer leave packets unanswered? To a peer with a closed window the kernel sends probes
+ * ever more rarely. True if nothing has come for longer than the current interval of these, or if
+ * two probes are unanswered.
  */
 static bool unanswered(const struct tcp_info *info)
 {
 	return (info->tcpi_unacked &&
-		info->tcpi_last_ack_recv * 4000ull > info->tcpi_rto * 5ull) || /* ms, us */
+		info->tcpi_last_ack_recv * 4000ull > info->tcpi_rto * 5ull) || /* ms and us */
 	       info->tcpi_probes > 1;
 }
 
-/* Twice in a row, since it may be we who slept. */
+/* Two checks in a row must agree: our own process may have been stopped before the first. */
 static bool is_dead(struct tcp_link *l, uint32_t timeout)
 {
 	struct tcp_info info;
@@ -65,7 +67,7 @@ void tcp_alive_poll(struct tcp *t)
 	}
 }
 
-/* Who sleeps must look, too. Without a timer it sleeps until the kernel gives the peer up. */
+/* Makes sleepers check, too. Without the timer they sleep until the kernel gives the peer up. */
 void tcp_alive_timer(struct tcp *t)
 {
 	int timeout = env_get()->peer_timeout, ms = timeout / POLLS + 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opening a worker's state, making links of sockets. */
+/* Opens a worker's state; makes links of bootstrap sockets. */
 #include <errno.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ free_state:
 	return err;
 }
 
-/* The engine has closed all links. */
+/* The engine has closed all links before. */
 static void tcp_close(void *state)
 {
 	struct tcp *t = state;
@@ -84,7 +84,7 @@ static size_t between(size_t want, size_t least, size_t most)
 	return want < least ? least : want > most ? most : want;
 }
 
-/* An injected message is always a packet. */
+/* Sets the link's thresholds. An injected message is always one packet. */
 static void set_thresholds(struct link *link)
 {
 	const struct env_settings *set = env_get();

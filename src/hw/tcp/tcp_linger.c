@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The end of a link. A socket that is closed while something comes in, or is unread, throws away what
- * it had still to send. So a link that is in order lingers when the engine has closed it: it sends what
- * is left, tells the peer that nothing follows, drops what comes, until all of its own is acknowledged.
- * One that has failed is reset.
+ * Closing. Closing a socket while input arrives or is unread makes the kernel drop unsent output.
+ * So a healthy link lingers after the engine has closed it: it sends its rest, shuts down its side,
+ * and discards input until all output is acknowledged. The connection of a failed link is reset.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -22,8 +21,8 @@
 #include "hw/tcp/tcp.h"
 #include "link/upcall.h"
 
-#define DROPS  64     /* reads of one go */
-#define NAP_NS 500000 /* nobody announces an acknowledgement */
+#define DROPS  64     /* reads per call of drop_input */
+#define NAP_NS 500000 /* ns between two checks: no event announces an acknowledgement */
 
 void tcp_free(struct tcp_link *l)
 {
@@ -34,7 +33,7 @@ void tcp_free(struct tcp_link *l)
 	free(l);
 }
 
-/* Reads away what has come. false: the connection is broken. */
+/* Reads and discards input. False: the connection is broken. */
 static bool drop_input(const struct tcp_link *l)
 {
 	char scrap[4096];
@@ -46,8 +45,9 @@ static bool drop_input(const struct tcp_link *l)
 }
 
 /*
- * Some kernels acknowledge a lone segment as late as 40 ms after it has come. When all has been sent,
- * once, and twice the time of a round trip is over, it is there.
+ * Has the output arrived, although it is not acknowledged? Some kernels acknowledge a lone segment
+ * as late as 40 ms after it came. Assume arrival when all was sent, nothing retransmitted, and
+ * twice the round-trip time has passed.
  */
 static bool arrived(const struct tcp_link *l)
 {
@@ -60,7 +60,7 @@ static bool arrived(const struct tcp_link *l)
 	       !info.tcpi_lost && info.tcpi_last_data_sent * 1000ull > 2ull * info.tcpi_rtt + 1000;
 }
 
-/* Has the peer's kernel all of it? The end itself counts as a byte and matters to nobody. */
+/* Has the peer's kernel all output? The FIN counts as one byte and need not be acknowledged. */
 static bool acknowledged(const struct tcp_link *l)
 {
 	int unsent;
@@ -68,7 +68,7 @@ static bool acknowledged(const struct tcp_link *l)
 	return ioctl(l->sock, SIOCOUTQ, &unsent) || unsent <= 1 || arrived(l);
 }
 
-/* Goes on with it; true: nothing is left to wait for. */
+/* Continues a lingering link. True: there is nothing left to wait for. */
 static bool step(struct tcp_link *l)
 {
 	if (l->tx == TCP_REST)
@@ -90,7 +90,7 @@ static void reap(struct tcp_link *l)
 	t->count--;
 	list_remove(&l->in_attend);
 	list_remove(&l->in_state);
-	/* What was reported as failed must not be done, not even when the network is whole again. */
+	/* Resets: sends reported as failed must not arrive, even if the network recovers. */
 	if (l->sock >= 0 && (l->tx == TCP_FAILED || l->link.failed))
 		setsockopt(l->sock, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1},
 			   sizeof(struct linger));
@@ -110,7 +110,7 @@ void tcp_close_link(struct link *link)
 	bool broken = link->failed || l->ended || l->tx == TCP_FAILED || tcp_zcopy_copy_out(link);
 
 	l->closed = true;
-	/* Nobody is left to look at by the clock: who sleeps is not to be woken for it. */
+	/* The last open link is closed: no timer may wake a sleeper for tcp_alive_poll. */
 	if (--t->live == 0 && t->timer >= 0) {
 		close(t->timer);
 		t->timer = -1;
@@ -128,7 +128,7 @@ void tcp_close_link(struct link *link)
 	l->deadline = clock_coarse_ms() + TCP_LINGER_MS;
 }
 
-/* A sleeping waiter is to wake when there is room for what is left. */
+/* Wakes a sleeping waiter when the kernel has space for the rest. */
 void tcp_linger_watch(struct tcp_link *l)
 {
 	if (l->tx == TCP_REST) {
@@ -168,7 +168,10 @@ void tcp_linger(struct tcp *t)
 	go_on(t, now);
 }
 
-/* A nap would stop the whole domain, for as long as a peer does not read. */
+/*
+ * Hands lingering links to another worker of the domain, if there is one: waiting here would block
+ * the whole domain while a peer does not read.
+ */
 static void bequeath(struct tcp *t)
 {
 	struct tcp *successor = worker_successor(t->worker, t);

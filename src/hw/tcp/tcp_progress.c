@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Progress and sleep. Few links are read one by one, without a question who has something; for many epoll
- * is asked. Sockets are made known to epoll when that is needed first: every packet costs more from then
- * on.
+ * Progress and sleep. A few links are read one by one; for more, epoll tells which ones are
+ * readable. Sockets are registered with epoll only when that is first needed, as every packet costs
+ * more from then on.
  */
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -14,10 +14,13 @@
 #include "link/upcall.h"
 
 #define EVENTS 32
-/* Beside others, after so many progress calls without anything only some poll: a power of two. */
+/*
+ * If the worker has other transports: after IDLE_CALLS calls that received nothing, poll only every
+ * IDLE_EVERY calls (a power of two).
+ */
 #define IDLE_CALLS 64u
 #define IDLE_EVERY 16u
-/* Progress calls between two reads of the clock, less one. */
+/* Mask: every 16th progress call reads the clock for tcp_alive_poll. */
 #define POLL_CALLS 15u
 
 int tcp_watch(struct tcp_link *l, uint32_t events)
@@ -53,8 +56,9 @@ int tcp_watch_all(struct tcp *t)
 }
 
 /*
- * As tcp_read, for links that mostly have nothing. The system call is made here: a processor that cannot
- * keep its stack of returns over one mispredicts each return that follows.
+ * As tcp_read, for links that mostly have nothing to read. recv is called here, not in a function
+ * below: on processors whose return stack does not survive a system call, each further return is
+ * mispredicted.
  */
 static inline bool look(struct tcp_link *l)
 {
@@ -66,7 +70,7 @@ static inline bool look(struct tcp_link *l)
 	return (len >= 0 || errno != EAGAIN) && tcp_take(l, len);
 }
 
-/* Each once, in turn; those that come and go meanwhile do no harm. */
+/* Reads each link once, in rotation. Upcalls may add and close links meanwhile. */
 static bool read_all(struct tcp *t)
 {
 	bool any = false;
@@ -98,7 +102,10 @@ static bool read_ready(struct tcp *t)
 	return any;
 }
 
-/* A broken connection may still hold what was sent before: disconnect message, perhaps. */
+/*
+ * Sends the link's rest. A broken connection may still have unread input, such as a disconnect
+ * message: ends the link only when that is read.
+ */
 static bool attend_link(struct tcp_link *l)
 {
 	bool any = l->tx == TCP_REST && tcp_flush(l);
@@ -161,7 +168,7 @@ bool tcp_progress(void *state)
 	return t->count && poll_links(t);
 }
 
-/* Asks to be told of room; false: a progress call has something to do. */
+/* Makes epfd watch for space in the sockets of blocked links. False: a progress call has work. */
 static bool ask_space(struct tcp *t)
 {
 	LIST_EACH (node, &t->attend) {
@@ -179,7 +186,7 @@ bool tcp_arm(void *state)
 	struct epoll_event ev[EVENTS];
 	int n;
 
-	t->idle = 0; /* the next progress call looks */
+	t->idle = 0; /* the next progress call polls */
 	if (!t->watching && tcp_watch_all(t))
 		return false;
 	if (t->live)

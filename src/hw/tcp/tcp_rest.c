@@ -27,7 +27,7 @@ static struct tcp_rest *rest_new(size_t count, size_t bytes)
 	return r;
 }
 
-/* A copy of the `len` bytes after the first `skip`, with room for `more`. */
+/* Returns a copy of the packet from `skip` on, with space for `more` bytes; NULL: no memory. */
 static struct tcp_rest *rest_copied(const struct tcp_outgoing *o, size_t skip, size_t more)
 {
 	size_t len = o->len - skip;
@@ -52,7 +52,7 @@ static struct tcp_rest *rest_copied(const struct tcp_outgoing *o, size_t skip, s
 	return r;
 }
 
-/* The same in its owner's memory, but for the frame. */
+/* Returns a rest that refers to the owner's memory; only the frame is copied. NULL: no memory. */
 static struct tcp_rest *rest_zcopy(const struct tcp_outgoing *o, size_t skip)
 {
 	struct tcp_rest *r = rest_new(o->count, sizeof(struct tcp_frame));
@@ -68,7 +68,7 @@ static struct tcp_rest *rest_zcopy(const struct tcp_outgoing *o, size_t skip)
 	return r;
 }
 
-/* The link lives on it from now on; progress calls see to it. */
+/* Makes `r` the link's rest. */
 static void put(struct tcp_link *l, struct tcp_rest *r)
 {
 	r->before = l->link.zcopy_posted;
@@ -89,7 +89,7 @@ int tcp_rest_keep(struct tcp_link *l, const struct tcp_outgoing *o, size_t sent)
 	return 0;
 }
 
-/* All that is left, copied; NULL: no memory. */
+/* Returns a copy of all unsent bytes, with space for `more`; NULL: no memory. */
 static struct tcp_rest *copy_left(const struct tcp_rest *r, size_t more)
 {
 	struct tcp_outgoing o = {r->iov + r->first, r->count - r->first, r->left, 0, false};
@@ -160,7 +160,7 @@ int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct i
 	r->iov[r->count++] = *payload;
 	r->left += sizeof(*frame) + payload->iov_len;
 	l->link.zcopy_posted++;
-	/* No more waits than went: the longer the row, the fewer the calls. */
+	/* A batch is at most as long as what went before: longer rows need fewer calls. */
 	if (r->left >= l->row) {
 		tcp_row_add(l, r->left);
 		tcp_flush(l);
@@ -189,8 +189,8 @@ bool tcp_flush(struct tcp_link *l)
 	struct msghdr m = {.msg_iov = r->iov + r->first, .msg_iovlen = r->count - r->first};
 	ssize_t sent = sendmsg(l->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 
-	l->room = 0; /* it is asked for again */
-	/* There was no room: what comes now may as well wait for more. */
+	l->room = 0; /* the next send asks the kernel */
+	/* The kernel had no space for this rest: later packets may as well be batched. */
 	if (!r->packets)
 		tcp_row_add(l, TCP_ROW);
 	r->packets = 0;

@@ -11,11 +11,10 @@
 
 /* Unsent bytes of packets that all have the same number of segments. */
 struct tcp_rest {
-	size_t left; /* bytes */
-	unsigned int
-		packets; /* packets of a batch none of whose bytes is out: more may join; else 0 */
-	size_t each;     /* segments per packet */
-	uint64_t before; /* link.zcopy_posted before the first packet of the rest */
+	size_t left;          /* bytes */
+	unsigned int packets; /* of a batch that has not begun to go out; else 0 */
+	size_t each;          /* segments per packet */
+	uint64_t before;      /* link.zcopy_posted before the first packet of the rest */
 	size_t first, count;
 	struct iovec iov[]; /* followed by copied bytes and frames */
 };
@@ -36,8 +35,8 @@ static inline bool tcp_rest_bars(const struct tcp_link *l)
 }
 
 /*
- * Keeps what follows the first `sent` bytes of the packet as the link's rest. Without memory, fails
- * the connection (the stream would go on within a packet) and returns -FI_EAGAIN.
+ * Keeps all but the first `sent` bytes as the link's rest. Without memory, fails the connection, as
+ * the stream would break within a packet, and returns -FI_EAGAIN.
  */
 int tcp_rest_keep(struct tcp_link *l, const struct tcp_outgoing *o, size_t sent);
 /* Appends a frame to the rest. 0 or -FI_EAGAIN: no memory. */

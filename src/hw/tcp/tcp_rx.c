@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receiving. What comes is read into the worker's buffer and delivered out of it; of a packet that is not
- * all there the frame stays in the link. A long payload is then read straight to the places the engine
- * names, another one into memory of its own. Whatever calls up may close the link: nothing of it but
- * `closed` is looked at afterwards until that was seen.
+ * Receiving. Bytes are read into the worker's buffer, and packets are delivered from there. If a
+ * packet is not complete, its frame stays in the link. A long payload is then read straight to the
+ * segments that the engine names (direct placement), another one into `kept`. An upcall may close
+ * the link: after one, look at `closed` before any other field.
  */
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -18,14 +18,15 @@
 #include "link/recv.h"
 #include "link/upcall.h"
 
-/* After these the other links are read. */
+/* After this much of one link the other links get their turn. */
 #define PACKETS_PER_CALL 64
 #define BYTES_PER_CALL   262144u
-/* Payloads longer than this are worth a place of their own. */
+/* Longer payloads use direct placement, in bytes. */
 #define PLACE_MIN 4096u
 /*
- * After one longer than this little is read ahead: what follows is as long, too, and is better not moved
- * twice. A shorter one is moved faster than the kernel is asked twice.
+ * After a payload longer than this (bytes), little is read ahead: the next ones are probably as
+ * long, and direct placement saves a copy. A shorter one is copied faster than the kernel is called
+ * twice.
  */
 #define BULK_MIN 32768u
 
@@ -46,7 +47,7 @@ static struct packet packet_of(const struct tcp_link *l)
 			       .len = f->len};
 }
 
-/* The next thing that comes is a frame. */
+/* The packet is complete; the next bytes are a frame. */
 static void expect_frame(struct tcp_link *l)
 {
 	l->have = l->got = l->placing = 0;
@@ -78,7 +79,7 @@ static void finish(struct tcp_link *l)
 	free(payload);
 }
 
-/* Takes the frame, or what there is of it; how many bytes. */
+/* Takes bytes of the frame. Returns their number. */
 static size_t take_frame(struct tcp_link *l, const unsigned char *at, size_t len)
 {
 	size_t wants = sizeof(l->frame) - l->have;
@@ -86,7 +87,7 @@ static size_t take_frame(struct tcp_link *l, const unsigned char *at, size_t len
 	if (len > wants)
 		len = wants;
 	if (__builtin_expect(len == sizeof(l->frame), 1))
-		memcpy(&l->frame, at, sizeof(l->frame)); /* no call */
+		memcpy(&l->frame, at, sizeof(l->frame)); /* constant length: no call */
 	else
 		memcpy((unsigned char *)&l->frame + l->have, at, len);
 	l->have += (uint32_t)len;
@@ -106,7 +107,7 @@ static bool frame_good(const struct tcp_link *l)
 	return false;
 }
 
-/* Not all of the payload is here: where does it go? 0 or a positive error. */
+/* Chooses where an incomplete payload goes. 0 or a positive error. May close the link. */
 static int begin(struct tcp_link *l)
 {
 	struct packet p = packet_of(l);
@@ -120,7 +121,7 @@ static int begin(struct tcp_link *l)
 	return l->kept ? 0 : FI_ENOMEM;
 }
 
-/* Puts bytes of a payload where the engine wants them, if it still does. */
+/* Copies bytes of a payload to the engine's segments; discards them if the receive is gone. */
 static void spread(struct tcp_link *l, const unsigned char *at, size_t len)
 {
 	struct iovec iov[RX_IOV_MAX];
@@ -134,7 +135,7 @@ static void spread(struct tcp_link *l, const unsigned char *at, size_t len)
 	}
 }
 
-/* Takes bytes of a payload that has begun; how many. */
+/* Takes bytes of a payload that has begun. Returns their number. */
 static size_t take_payload(struct tcp_link *l, const unsigned char *at, size_t len)
 {
 	size_t left = l->frame.len - l->got;
@@ -151,7 +152,7 @@ static size_t take_payload(struct tcp_link *l, const unsigned char *at, size_t l
 	return len;
 }
 
-/* The frame is all here: takes its payload, or what there is of it; how many bytes. */
+/* Takes bytes of the payload behind a frame. Returns their number; 0 if the link ended. */
 static size_t take_first(struct tcp_link *l, const unsigned char *at, size_t len)
 {
 	size_t all = l->frame.len;
@@ -187,7 +188,10 @@ static void take(struct tcp_link *l, const unsigned char *at, size_t len)
 	}
 }
 
-/* Where the bytes that come go: the rest of the payload, `*room` bytes, then the buffer. */
+/*
+ * Fills in where the next bytes go: the rest of the payload (*room bytes), then the read buffer.
+ * Returns the number of segments.
+ */
 static size_t places(struct tcp_link *l, struct iovec *iov, size_t *room)
 {
 	size_t left = l->frame.len - l->got, count = 1;
@@ -205,7 +209,7 @@ static size_t places(struct tcp_link *l, struct iovec *iov, size_t *room)
 	return count + 1;
 }
 
-/* As recv; *asked and *placed: how many bytes there was room for, and at places of their own. */
+/* As recv. *asked: bytes asked for; *placed: how many of them belong to the payload. */
 static ssize_t receive(struct tcp_link *l, size_t *asked, size_t *placed)
 {
 	struct iovec iov[RX_IOV_MAX + 1];
@@ -221,7 +225,7 @@ static ssize_t receive(struct tcp_link *l, size_t *asked, size_t *placed)
 	return recvmsg(l->sock, &m, MSG_DONTWAIT);
 }
 
-/* `len` bytes have come, as `receive` asked for them. */
+/* Processes `len` bytes that `receive` returned. */
 static void received(struct tcp_link *l, size_t len, size_t placed)
 {
 	if (placed > len)
@@ -233,7 +237,7 @@ static void received(struct tcp_link *l, size_t len, size_t placed)
 	take(l, l->own->buf, len - placed);
 }
 
-/* recv gave nothing. */
+/* recv returned 0 or an error: ends the link, unless there is just nothing to read. */
 static void silent(struct tcp_link *l, ssize_t ret)
 {
 	if (ret < 0 && (errno == EAGAIN || errno == EINTR))
@@ -244,7 +248,7 @@ static void silent(struct tcp_link *l, ssize_t ret)
 	tcp_end(l, ret == 0 ? FI_ECONNRESET : errno);
 }
 
-/* May the link have more of this progress call? */
+/* May this progress call read more of the link? */
 static bool goes_on(const struct tcp_link *l, size_t bytes)
 {
 	return !l->ended && !l->closed && bytes < BYTES_PER_CALL &&

@@ -18,14 +18,10 @@
 #include "hw/tcp/tcp_rest.h"
 #include "link/upcall.h"
 
-#define COLD __attribute__((noinline, cold))
-#define COPY_MAX                                                                                   \
-	8192 /* bytes: copying a shorter payload behind its frame costs less than a second iovec */
-#define IOV_MOST 48 /* segments; the engine uses at most 4 + 2 * WIRE_IOV_MAX */
-/*
- * The kernel charges a packet to the socket's buffer with at most its length, a sixteenth of that,
- * and these bytes.
- */
+#define COLD     __attribute__((noinline, cold))
+#define COPY_MAX 8192 /* bytes: up to this a copy costs less than a second iovec */
+#define IOV_MOST 48   /* segments; the engine uses at most 4 + 2 * WIRE_IOV_MAX */
+/* Charged by the kernel per packet, beside its length and a sixteenth of that; bytes. */
 #define BESIDE 4096
 
 void tcp_block(struct tcp_link *l, enum tcp_tx why)
@@ -56,10 +52,7 @@ bool tcp_passing(int err)
 	return err == EAGAIN || err == EINTR || err == ENOBUFS || err == ENOMEM;
 }
 
-/*
- * The kernel took only `sent` bytes, or -1. Keeps the rest of the packet; keeps all of a disconnect
- * message.
- */
+/* The kernel took `sent` bytes, or -1. Keeps the rest, or a whole disconnect message. */
 static COLD int send_short(struct tcp_link *l, const struct tcp_outgoing *o, ssize_t sent)
 {
 	if (sent >= 0)
@@ -99,10 +92,7 @@ static COLD bool has_unread(struct tcp_link *l)
 	return false;
 }
 
-/*
- * Counts bytes that the peer may have to queue. True: received data must be read before more is
- * sent.
- */
+/* Counts bytes that the peer may have to queue. True: read received data before sending more. */
 static inline bool must_poll(struct tcp_link *l, uint64_t head, size_t len)
 {
 	if (wire_op(head) > WIRE_RTS && !(wire_flags(head) & WIRE_MATCH))
@@ -248,10 +238,7 @@ int tcp_zcopy(struct link *link, const struct packet *p, const struct iovec *iov
 					    : send_one(l, p, iov, count, true);
 }
 
-/*
- * Sends a packet longer than COPY_MAX. -FI_EAGAIN if it should join a batch: only zero-copy packets
- * can.
- */
+/* Sends more than COPY_MAX bytes. -FI_EAGAIN: batch it, which only zero-copy sends can. */
 static __attribute__((noinline)) int send_long(struct tcp_link *l, const struct packet *p)
 {
 	struct iovec iov = {(void *)(uintptr_t)p->payload, p->len};

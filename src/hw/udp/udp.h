@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Datagrams over UDP sockets: one bound to the endpoint's address, and one for each multicast group
- * it receives from, since the kernel gives a socket only what is sent to the address it is bound to.
+ * that the endpoint receives from, since the kernel delivers to a socket only what is sent to its
+ * bound address.
  */
 #ifndef WEFT_HW_UDP_H
 #define WEFT_HW_UDP_H
@@ -15,12 +16,12 @@
 
 struct udp {
 	struct dgram dgram;
-	int fd;             /* non-blocking, like those of the groups */
-	int epfd;           /* what the worker watches; sockets are in it once somebody has slept */
-	uint32_t watched;   /* events `fd` is in it for */
-	unsigned int spell; /* progress calls in a row that brought something */
-	bool groups_first;  /* they fill the oldest receives next */
-	unsigned int iface; /* kernel index, of IPv6 groups that name none; 0: not looked up */
+	int fd;             /* non-blocking, like the sockets of groups */
+	int epfd;           /* the worker watches it; holds the sockets once a waiter has slept */
+	uint32_t watched;   /* events for which `fd` is in epfd; 0: not in it */
+	unsigned int spell; /* consecutive progress calls that received datagrams */
+	bool groups_first;  /* groups were read first by the last progress call */
+	unsigned int iface; /* interface of IPv6 groups without a scope; 0: not looked up */
 };
 
 union udp_name {
@@ -29,8 +30,10 @@ union udp_name {
 	struct sockaddr_in6 in6;
 };
 
-/* A socket bound to `at`, guarded against forks; shared with others that do so, too, if it is a
- * group's. Its number or a negative error. */
+/*
+ * Returns a socket bound to `at`, noted with forked_guard, or a negative error. `group`: other
+ * sockets may be bound to the same address.
+ */
 int udp_bind(const struct addr *at, bool group);
 
 socklen_t udp_name(const struct addr *a, union udp_name *name);

@@ -32,7 +32,7 @@ static bool set(int fd, int level, int option, const void *value, size_t len)
 	return setsockopt(fd, level, option, value, (socklen_t)len) == 0;
 }
 
-/* Where datagrams to groups leave; all receivers on this host get them, we too. */
+/* Makes datagrams to groups leave by our address's interface, and loop back to this host. */
 static int choose_interface(struct udp *u, const struct addr *own)
 {
 	const int yes = 1;
@@ -52,7 +52,7 @@ static int choose_interface(struct udp *u, const struct addr *own)
 	return good ? 0 : -errno;
 }
 
-/* Other sockets of this host may have joined more: only what this one joined is for it. */
+/* Joins the group. IP_MULTICAST_ALL off: not the groups that other sockets joined. */
 static int join_in(int fd, const struct addr *group, const struct addr *own)
 {
 	const int no = 0;
@@ -73,7 +73,7 @@ static int join_in6(int fd, const struct addr *group, unsigned int iface)
 
 	memcpy(&mreq.ipv6mr_multiaddr, group->ip, sizeof(mreq.ipv6mr_multiaddr));
 	set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &no,
-	    sizeof(no)); /* kernels before 4.20 have none */
+	    sizeof(no)); /* fails on kernels before 4.20 */
 	return set(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &mreq, sizeof(mreq)) ? 0 : -errno;
 }
 
@@ -105,7 +105,7 @@ static int join(struct udp *u, struct dgram_group *g, const struct addr *own)
 	if (g->addr.kind != own->kind || !is_group(&g->addr))
 		return -FI_EINVAL;
 	err = choose_interface(u, own);
-	/* A group of one link is this interface's, where it does not say. */
+	/* An IPv6 group without a scope is that of our interface. */
 	if (!err && g->addr.kind == ADDR_IN6 && !g->addr.scope)
 		g->addr.scope = u->iface;
 	if (!err && g->receives)
@@ -125,7 +125,7 @@ int udp_join(struct dgram *d, struct dgram_group *g)
 	return err;
 }
 
-/* The end of its socket ends the membership. */
+/* Closing the group's socket ends the membership. */
 void udp_leave(struct dgram *d, struct dgram_group *g)
 {
 	(void)d;

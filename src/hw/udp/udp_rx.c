@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Datagrams are read straight into the receives posted for them. */
+/* Datagrams are read straight into the posted receives. */
 #define LOG_PROV "udp"
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -8,12 +8,12 @@
 #include "hw/udp/udp.h"
 #include "link/recv.h"
 
-/* MSG_TRUNC: the length is that of the datagram, whatever fits. */
+/* MSG_TRUNC: recv returns the datagram's length even if it exceeds the buffer. */
 #define RECV_FLAGS (MSG_DONTWAIT | MSG_TRUNC)
 
-/* Datagrams of one socket in a progress call; so many are asked for once they keep coming. */
+/* Datagrams to ask one socket for in a progress call, once they keep coming. */
 #define BATCH 16
-/* Progress calls in a row that brought something before that: an exchange of single ones is cheaper without. */
+/* Progress calls with datagrams before BATCH is used: one recv is cheaper for a ping-pong. */
 #define SPELL 3
 
 static void came(struct udp *u, struct recv *r, size_t len, const union udp_name *name,
@@ -25,7 +25,10 @@ static void came(struct udp *u, struct recv *r, size_t len, const union udp_name
 	dgram_came(&u->dgram, r, len, known ? &from : NULL);
 }
 
-/* Errors here are those of datagrams we sent, or of a receive whose memory is none: the next progress call goes on. */
+/*
+ * Always returns 0. Errors here are those of datagrams we sent, or of a receive with invalid
+ * memory: the next progress call tries again.
+ */
 static unsigned int nothing(void)
 {
 	if (errno != EWOULDBLOCK && errno != EINTR)
@@ -33,7 +36,7 @@ static unsigned int nothing(void)
 	return 0;
 }
 
-/* The common case, and the cheapest of the system's calls. */
+/* Receives one datagram: the common case, and the cheapest system call. */
 static unsigned int take_one(struct udp *u, int fd, struct recv *r)
 {
 	bool source = dgram_wants_source(&u->dgram);
@@ -94,7 +97,7 @@ static unsigned int take_of_groups(struct udp *u)
 	return n;
 }
 
-/* Neither the groups nor the endpoint's own address may use up all receives in every progress call. */
+/* Alternates the order, so that neither groups nor our own address use up all receives. */
 static unsigned int take_of_all(struct udp *u)
 {
 	unsigned int n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opening the endpoint's socket, and what wakes those who sleep on it. */
+/* Opens the endpoint's sockets; wakes sleeping waiters. */
 #define LOG_PROV "udp"
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -14,7 +14,7 @@
 #include "info/providers.h"
 #include "hw/udp/udp.h"
 
-/* Bytes asked for the queue of datagrams nobody has taken yet; the system may grant less. */
+/* Bytes asked for a socket's receive buffer; the system may grant less. */
 #define QUEUE_BYTES (4 << 20)
 
 static const struct dgram_ops ops = {
@@ -63,7 +63,7 @@ int udp_bind(const struct addr *at, bool group)
 	return err;
 }
 
-/* The number the system chose where none was asked for. */
+/* Fills in the port number, which the system chose if none was asked for. */
 static int complete_name(int fd, struct addr *name)
 {
 	union udp_name bound = {0};
@@ -134,7 +134,7 @@ static int udp_fd(void *state)
 	return ((struct udp *)state)->epfd;
 }
 
-/* The socket wakes for these events, and for none it is not in the set for. False: it cannot. */
+/* Makes epfd watch `fd` for the events `want`, or not at all if 0. False: epoll refuses. */
 static bool watch(const struct udp *u, int fd, uint32_t *watched, uint32_t want)
 {
 	struct epoll_event ev = {.events = want};
@@ -148,7 +148,7 @@ static bool watch(const struct udp *u, int fd, uint32_t *watched, uint32_t want)
 	return true;
 }
 
-/* What nobody has posted a receive for wakes nobody. What is there already does so at once. */
+/* Datagrams wake a sleeper only if a receive is posted; waiting ones do so at once. */
 static bool udp_arm(void *state)
 {
 	struct udp *u = state;

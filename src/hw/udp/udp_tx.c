@@ -33,8 +33,8 @@ static int reason(void)
 }
 
 /*
- * What an earlier datagram met on its way (nobody listens, no route) is told with a later one, once: a
- * second try shows whose error it is.
+ * Can the error be that of an earlier datagram (no listener, no route)? The kernel reports such an
+ * error once, with a later send: a second try shows whose error it is.
  */
 static bool may_be_old(int err)
 {
@@ -50,11 +50,11 @@ static __attribute__((noinline, cold)) int refused(const struct addr *to, int er
 	return err;
 }
 
-/* What the system says of the address alone, its own rules for packets among it. */
+/* Is the error one of the address alone (routing, or the system's packet filter)? */
 static bool is_no_way(int err)
 {
 	switch (err) {
-	case -FI_EINVAL: /* from the loopback to the world */
+	case -FI_EINVAL: /* from a loopback address to another host */
 	case -FI_EACCES:
 	case -FI_EPERM:
 	case -FI_ENETDOWN:

@@ -16,8 +16,8 @@
 #include "xfer/conn/connect.h"
 #include "xfer/conn/hello.h"
 
-#define PENDING_MAX 64
-#define SILENT_MS   5000 /* a connection without a hello is closed after this in any case */
+#define PENDING_MAX 64   /* connections without a hello */
+#define SILENT_MS   5000 /* ms: maximum age of a connection without a hello */
 
 struct pending {
 	struct list link; /* acceptor->pending */
@@ -44,7 +44,7 @@ static int watch(struct acceptor *a, int fd, enum acceptor_source source, uint32
 	return epoll_ctl(a->epfd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
-/* Made early: when it is needed there may be no free descriptor. */
+/* Makes the timer early: no descriptor may be free when it is needed. */
 static int make_timer(struct acceptor *a)
 {
 	int err = 0, timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -82,7 +82,7 @@ static void watch_listeners(struct acceptor *a, uint32_t events)
 	}
 }
 
-/* 0 disarms it. */
+/* Sets the timer; 0 disarms it. */
 static void set_timer(struct acceptor *a, long ms)
 {
 	const struct itimerspec when = {.it_value.tv_nsec = ms * 1000000};
@@ -101,8 +101,8 @@ static void resume_listening(struct acceptor *a)
 }
 
 /*
- * The table is full, or no descriptor is free: stops watching the listeners until a pending connection leaves or the
- * timer expires, so that connections in their backlog do not wake a sleeping owner.
+ * Stops watching the listeners until a pending connection leaves or the timer expires: the table is
+ * full or no descriptor is free. Connections in their backlog then do not wake a sleeping owner.
  */
 static void pause_listening(struct acceptor *a)
 {
@@ -137,7 +137,7 @@ static void close_silent(struct acceptor *a, struct pending *p, uint64_t now)
 	pending_free(a, p);
 }
 
-/* A silent connection gives its place to one that waits in the backlog. */
+/* Closes the oldest silent connection to make room for one in the backlog. True: one was closed. */
 static bool evict_silent(struct acceptor *a)
 {
 	uint64_t now = clock_coarse_ms();
@@ -148,14 +148,14 @@ static bool evict_silent(struct acceptor *a)
 		if (now - p->since < ACCEPTOR_FULL_MS)
 			return false;
 		if (readable(p->sock))
-			continue; /* its hello is there: the next events take it */
+			continue; /* its hello has come: the next events read it */
 		close_silent(a, p, now);
 		return true;
 	}
 	return false;
 }
 
-/* Owns the socket from here on. */
+/* Adds an accepted socket to `pending`, or closes it. Owns the socket. */
 static void admit(struct acceptor *a, int sock, bool inside)
 {
 	struct pending *p = pool_get(&a->pool);
@@ -191,7 +191,7 @@ static void accept_all(struct acceptor *a, bool inside)
 	pause_listening(a);
 }
 
-/* True: its hello is complete. */
+/* Reads the hello of a pending connection. True: *conn is complete. */
 static bool read_hello(struct acceptor *a, struct pending *p, struct accepted *conn)
 {
 	int ret = hello_recv(p->sock, p->inside, &conn->hello, conn->fds);

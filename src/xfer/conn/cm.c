@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connected endpoints, as src/core sees them: listeners (acceptor, listen), the requests that came to them, and
- * the one connection of a worker (conn_single).
+ * Connected endpoints: the calls of link/engine.h for listeners (acceptor, listen), connection
+ * requests, and the one connection of a worker (conn_single).
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -25,29 +25,32 @@
 #include "link/offload.h"
 
 #define POLLS           4   /* polls of a peer within the peer timeout */
-#define EVENTS_PER_CALL 256 /* messages of pending connections read in one call */
+#define EVENTS_PER_CALL 256 /* events of the acceptor handled in one call */
 
 _Static_assert(XFER_CM_DATA == WIRE_CM_DATA_MAX, "what is promised travels");
 
 struct cm_listener {
-	const struct offload_cm *cm; /* of `offload`, which then is all there is; or NULL */
+	/* Connection manager of `offload`; the other fields are then unused. Or NULL. */
+	const struct offload_cm *cm;
 	struct offload_listener *offload;
 	struct acceptor acceptor;
 	int epfd;
 	struct listen_how how;
-	int socks[2]; /* bound, until the acceptor has them; -1 */
-	uint8_t kind; /* address kind of its name; requests come from the same kind */
+	int socks[2]; /* bound sockets until the acceptor takes them; -1: none */
+	uint8_t kind; /* address kind of its name; requests must have the same kind */
 };
 
 /* A connection request that awaits its answer. */
 struct cm_request {
-	const struct offload_cm *cm; /* as above */
+	const struct offload_cm *cm; /* of `offload`; `conn` and `name` are then unused. Or NULL */
 	struct offload_request *offload;
 	struct accepted conn;
 	struct addr name;
 };
 
-/* The wildcard address, when the application names none. */
+/*
+ * Copies `name`; if the application named none, returns a wildcard address. 0 or a negative error.
+ */
 static int want_name(const struct fi_info *info, const struct addr *name, struct addr *to)
 {
 	if (name->kind != ADDR_NONE)
@@ -58,7 +61,10 @@ static int want_name(const struct fi_info *info, const struct addr *name, struct
 	return 0;
 }
 
-/* A listener bound to all addresses gets a name that peers can use. */
+/*
+ * Replaces the wildcard of a listener bound to all addresses by an address that peers can use. 0 or
+ * a negative error.
+ */
 static int usable(struct addr *name)
 {
 	static const unsigned char any[sizeof(name->ip)];
@@ -110,7 +116,10 @@ static int open_offload(struct cm_listener *l, const struct fi_info *info, struc
 	return err;
 }
 
-/* The connection manager of a device that such endpoints are handed to, or NULL. */
+/*
+ * Returns the connection manager of the device that performs the operations of such endpoints, or
+ * NULL.
+ */
 static const struct offload_cm *offload_of(unsigned int wanted)
 {
 	for (const struct transport *const *t = transports; *t; t++)
@@ -186,7 +195,10 @@ static void refuse(struct accepted *conn, const void *data, size_t len)
 	acceptor_dismiss(conn);
 }
 
-/* NULL: no valid request; the accepted connection is closed. */
+/*
+ * Makes a request from an accepted connection. NULL: not valid, or no memory; the connection is
+ * refused.
+ */
 static struct cm_request *receive(const struct cm_listener *l, struct accepted *conn)
 {
 	struct cm_request *req = calloc(1, sizeof(*req));
@@ -195,8 +207,10 @@ static struct cm_request *receive(const struct cm_listener *l, struct accepted *
 		req->conn = *conn;
 		if (req->name.kind == l->kind)
 			return req;
-		LOG_WARN(LOG_EP_CTRL, "a request from an address of format %u is refused",
-			 conn->hello.name_format);
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"connection request from an address of format %u refused: the listener has another format",
+			conn->hello.name_format);
 		addr_free(&req->name);
 	}
 	free(req);
@@ -288,7 +302,7 @@ void cm_reject(struct cm_request *req, const void *data, size_t len)
 	refuse(&conn, data, len);
 }
 
-/* Posted receives end with the connection; those of a shared context stay. */
+/* Ends posted receives with the connection; those of a shared context stay. */
 static void cancel_receives(struct worker *worker)
 {
 	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
@@ -304,7 +318,7 @@ static bool gave_up(const struct accepted *conn)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* Takes the request. */
+/* Accepts the request on a worker of ours, and frees it. 0 or a negative error. */
 static int adopt(struct worker *worker, struct cm_request *req, const void *data, size_t len)
 {
 	struct accepted conn = leave(req);
@@ -426,7 +440,7 @@ int cm_poll_ms(const struct worker *worker)
 	return ms > POLLS ? ms / POLLS : 1;
 }
 
-/* Before a sleep the transport sees to its peers. */
+/* Arming lets the transport check its peers. */
 void cm_poll(struct worker *worker)
 {
 	worker_arm(worker);

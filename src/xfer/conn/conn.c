@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Handshake, seen from a peer's state (xfer/peer.h):
+ * Handshake, by the peer's state (xfer/peer.h):
  *   IDLE        conn_start on this host: connect, send HELLO_CONNECT     -> HANDSHAKE
  *               conn_start across the network: begin connect()           -> CONNECTING
  *   CONNECTING  connect() succeeded: send HELLO_CONNECT                  -> HANDSHAKE
  *   HANDSHAKE   HELLO_ACCEPT received: make the link                     -> CONNECTED
  *               HELLO_CROSSED received: the peer's attempt wins          -> CROSSED
- *               its HELLO_CONNECT received, our incarnation is greater:
+ *               HELLO_CONNECT received, our incarnation is greater:
  *               drop our attempt, accept                                 -> CONNECTED
- *               its HELLO_CONNECT received, ours is lesser: answer HELLO_CROSSED
- *   IDLE, CONNECTING, CROSSED  its HELLO_CONNECT received: accept        -> CONNECTED
+ *               HELLO_CONNECT received, ours is lesser: answer HELLO_CROSSED
+ *   IDLE, CONNECTING, CROSSED  HELLO_CONNECT received: accept            -> CONNECTED
  *   CONNECTING, HANDSHAKE  socket ended after a late hello: retry        -> CONNECTING
  *   any         socket ended                                             -> IDLE, by peer_failed
- * The worker of a connected endpoint (FI_EP_MSG) does the same with HELLO_REQUEST, driven by conn_single.c; nobody
- * connects to it.
+ * The worker of a connected endpoint (FI_EP_MSG) sends HELLO_REQUEST instead, driven by
+ * conn_single.c; no peer connects to it.
  */
 #include "link/upcall.h"
 #include "xfer/conn/conn.h"
@@ -31,13 +31,16 @@
 #include "xfer/conn/connect.h"
 
 #define EVENTS_PER_POLL 32
-#define POLLS_PER_CALL  8  /* then others are polled */
-#define BYTES_PER_EVENT 64 /* of wake-ups, each alone inside a host */
+#define POLLS_PER_CALL  8  /* at most; then other workers are polled */
+#define BYTES_PER_EVENT 64 /* bytes read at most; within a host each is one packet */
 #define CROSSED_MS      30000
-#define LAST_CALLS      4096 /* progress calls that read what a peer sent before its end */
-/* A hello later than this may meet an acceptor that has closed the silent connection; coarse clocks lag some ms. */
+#define LAST_CALLS      4096 /* at most, to deliver what a peer sent before its end */
+/*
+ * ms from connect() to our hello. After a later hello the acceptor may have closed the silent
+ * connection; coarse clocks lag some ms.
+ */
 #define LATE_MS (ACCEPTOR_FULL_MS - 50)
-#define RETRIES 8 /* of one attempt */
+#define RETRIES 8 /* of one attempt, after late hellos */
 
 void conn_forget(struct peer *peer)
 {
@@ -57,14 +60,14 @@ void conn_fail(struct peer *peer, int err, const struct wire_hello *hello)
 }
 
 /*
- * An acceptor closes connections that stay silent, so after a late hello the end of the socket is no refusal:
- * connects again. True: it did, and the attempt goes on or has failed.
+ * Retries after a late hello: an acceptor closes connections that stay silent, so the end of the
+ * socket is no refusal. True: retried, and the attempt goes on or has failed.
  */
 static bool retry(struct peer *peer)
 {
 	if (!peer->conn.late || peer->conn.inside || peer->conn.retries++ >= RETRIES)
 		return false;
-	LOG_INFO(LOG_EP_CTRL, "the hello was sent too late: connecting again");
+	LOG_INFO(LOG_EP_CTRL, "peer closed the connection before our late hello: connecting again");
 	forked_close(peer->conn.sock);
 	peer->conn.sock = peer->conn.wake = -1;
 	conn_abandon(peer);
@@ -74,7 +77,10 @@ static bool retry(struct peer *peer)
 	return true;
 }
 
-/* The peer has closed the socket: making a hello takes time where devices are involved. */
+/*
+ * Has the peer closed the socket? Checked before a late hello, because making one takes time where
+ * devices are involved.
+ */
 static bool has_ended(int sock)
 {
 	char byte;
@@ -82,13 +88,13 @@ static bool has_ended(int sock)
 	return recv(sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-/* connect() has ended. */
+/* Handles the end of connect(). */
 static void connecting_event(struct peer *peer)
 {
 	int err = connect_result(peer->conn.sock);
 
 	if (err == -FI_EAGAIN)
-		return; /* an event of the socket it had before */
+		return; /* a stale event, of the peer's former socket */
 	peer->conn.late = clock_coarse_ms() - peer->conn.attempt_ms >= LATE_MS;
 	if (!err && peer->conn.late && has_ended(peer->conn.sock))
 		err = -FI_ECONNRESET;
@@ -136,8 +142,8 @@ static void accepted(struct peer *peer, struct accepted *conn)
 	worker->handshakes--;
 	peer->real->silent = false;
 	/*
-	 * Inside a host this byte tells the other side that we have its hello; across the network the first packet
-	 * does.
+	 * Within a host this byte tells the peer that we have its hello; across the network the
+	 * first packet does.
 	 */
 	if (conn->inside)
 		send(peer->conn.sock, &(char){BOOT_WAKE}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -181,8 +187,8 @@ void conn_finish(struct peer *peer)
 }
 
 /*
- * A peer that closes its socket in good order has made sure that all it sent has arrived: delivers that first.
- * This may end the peer, too.
+ * Delivers what the peer sent before it closed its socket in good order. Returns the peer, or NULL
+ * if it ended meanwhile.
  */
 static struct peer *hear_out(struct peer *peer)
 {
@@ -198,8 +204,9 @@ static struct peer *hear_out(struct peer *peer)
 }
 
 /*
- * Reads wake-ups and disconnect messages; returns what the last recv returned. If a peer closes its socket before
- * it has read our bytes, the kernel reports that error first; its own bytes follow.
+ * Reads wake-ups and disconnect messages; returns the result of the last recv(). If a peer closes
+ * its socket with unread bytes of ours, the kernel reports that error first; the peer's bytes
+ * follow.
  */
 static ssize_t hear_boot(struct peer *peer)
 {
@@ -221,7 +228,7 @@ static ssize_t hear_boot(struct peer *peer)
 	return len;
 }
 
-/* The end of the socket is the end of the peer. */
+/* Handles input on a connected peer's socket. The end of the socket is the end of the peer. */
 static void connected_event(struct peer *peer)
 {
 	ssize_t len = hear_boot(peer);
@@ -251,7 +258,10 @@ void rx_ended(struct worker *worker, uint32_t src, int err)
 		conn_ended(peer, err);
 }
 
-/* Inside a host the peer may be writing to our memory at this moment: asks it to go, and reaps it when it has. */
+/*
+ * Within a host the peer may be writing to our memory now: asks it to disconnect, and reaps it
+ * afterwards.
+ */
 void conn_expel(struct peer *peer)
 {
 	if (peer->state != PEER_CONNECTED || !peer->conn.inside) {
@@ -264,7 +274,7 @@ void conn_expel(struct peer *peer)
 
 static void peer_event(struct peer *peer)
 {
-	/* An event of a socket it had when the events were asked for. */
+	/* A stale event: the peer's socket was closed after epoll_wait. */
 	if (peer->conn.sock < 0)
 		return;
 	switch (peer->state) {
@@ -309,7 +319,7 @@ static void expire(struct worker *worker)
 	LIST_EACH_SAFE (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
-		/* Our hello has arrived: the peer is alive and may take its time. */
+		/* PEER_HANDSHAKE has no deadline: our hello has arrived, so the peer is alive. */
 		if ((peer->state == PEER_CROSSED || peer->state == PEER_CONNECTING) &&
 		    now >= peer->conn.deadline)
 			conn_fail(peer, FI_ETIMEDOUT, NULL);
@@ -332,7 +342,7 @@ bool conn_poll(struct worker *worker)
 			dispatch(worker, events[i].data.u64);
 		any |= n > 0;
 	}
-	worker->armed |= n == EVENTS_PER_POLL; /* the next progress call goes on */
+	worker->armed |= n == EVENTS_PER_POLL; /* the next progress call polls on */
 	if (worker->handshakes || worker->acceptor.count || worker->unread)
 		expire(worker);
 	return any;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes links, once the hellos are exchanged, by the best transport that both sides have. */
+/* Makes links after the hellos, by the best transport that both sides have. */
 #include <rdma/fi_errno.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ void conn_prepare(struct peer *peer, const struct wire_nic *theirs, struct wire_
 		*ours = (struct wire_nic){.qpn = 0};
 }
 
-/* Between RDMA devices: both hellos describe an end. */
+/* Makes a link between RDMA devices: both hellos describe an end. 0 or a negative error. */
 static int link_devices(struct peer *peer, struct accepted *conn)
 {
 	int err = make_link(peer, conn, LINK_DEVICE);
@@ -67,7 +67,8 @@ int conn_link(struct peer *peer, struct accepted *conn, struct wire_nic *ours)
 {
 	struct worker *worker = peer->worker;
 	const struct wire_nic *theirs = &conn->hello.nic;
-	bool asked = peer->conn.pending; /* our hello described our end already */
+	/* Our hello has described our end: the peer expects this kind of link. */
+	bool asked = peer->conn.pending;
 
 	worker->cm_sock = peer->conn.sock;
 	if (conn->inside)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections that others make to us: is the hello valid, and does the connection count? */
+/* Accepted connections: checks the hello and decides whether the connection counts. */
 #include <rdma/fi_errno.h>
 #include <sys/epoll.h>
 
@@ -47,7 +47,10 @@ int conn_take(struct peer *peer, struct accepted *conn, const struct hello_field
 	return err;
 }
 
-/* A peer across the network that names its loopback address: replaces that by the address it connects from. */
+/*
+ * Replaces a loopback address in the hello of a peer across the network by the address that it
+ * connects from.
+ */
 static void name_by_socket(const struct accepted *conn, struct addr *name)
 {
 	struct addr from;
@@ -60,7 +63,7 @@ static void name_by_socket(const struct accepted *conn, struct addr *name)
 	name->port = port;
 }
 
-/* The peer of the hello's name. NULL: the hello is not valid. */
+/* Returns the peer that the hello names; NULL: the hello is not valid, or there is no memory. */
 static struct peer *identify(struct worker *worker, const struct accepted *conn)
 {
 	struct addr name;
@@ -73,14 +76,14 @@ static struct peer *identify(struct worker *worker, const struct accepted *conn)
 		return NULL;
 	}
 	name_by_socket(conn, &name);
-	/* Our own name across the network: another process has the same name. */
+	/* Our own hello has come back across the network: a separate peer of the same name. */
 	peer = conn->hello.incarnation == worker->incarnation ? peer_new(worker, &name)
 							      : peer_by_name(worker, &name);
 	addr_free(&name);
 	return peer;
 }
 
-/* Decides whether the connection counts. Owns the conn. */
+/* Accepts the connection, or refuses it. Owns `conn`. */
 void conn_on_hello(struct worker *worker, struct accepted *conn)
 {
 	struct peer *peer = identify(worker, conn);
@@ -93,11 +96,11 @@ void conn_on_hello(struct worker *worker, struct accepted *conn)
 	}
 	if (peer->state == PEER_CONNECTED && peer->conn.incarnation == conn->hello.incarnation &&
 	    conn->hello.serial < peer->conn.serial) {
-		acceptor_dismiss(conn); /* its attempt crossed ours and lost */
+		acceptor_dismiss(conn); /* the peer's attempt crossed ours and lost */
 		return;
 	}
 	if (peer->state == PEER_CONNECTED)
-		peer_failed(peer, FI_ECONNRESET); /* the process restarted before we noticed */
+		peer_failed(peer, FI_ECONNRESET); /* the peer restarted before we noticed */
 	if (peer->state == PEER_HANDSHAKE && worker->incarnation < conn->hello.incarnation) {
 		hello_send(worker, conn->sock, conn->inside,
 			   &(struct hello_fields){.kind = HELLO_CROSSED});

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Our own attempts to connect. */
+/* Our attempts to connect. */
 #include <errno.h>
 #include <rdma/fi_errno.h>
 #include <sys/epoll.h>
@@ -39,7 +39,7 @@ int conn_listen(struct worker *worker)
 	return err;
 }
 
-/* To ourselves: the same link, with a pair of sockets for the wake-ups. */
+/* Connects to ourselves: a shm link, with a socket pair for the wake-ups. 0 or a negative error. */
 static int connect_self(struct peer *peer)
 {
 	struct worker *worker = peer->worker;
@@ -88,7 +88,10 @@ int conn_say_hello(struct peer *peer)
 	return hello_send(worker, peer->conn.sock, peer->conn.inside, &fields);
 }
 
-/* Owns the socket. 0 or a negative error. */
+/*
+ * Begins the handshake on `sock`, or returns it if it is a negative error. Owns the socket. 0 or a
+ * negative error.
+ */
 static int attempt(struct peer *peer, int sock, bool inside)
 {
 	int err;
@@ -118,8 +121,8 @@ uint64_t conn_deadline(void)
 }
 
 /*
- * An address of this host is tried inside first: that reaches a process in our network namespace that uses shared
- * memory. All others are reached across the network, which may be the loopback.
+ * Tries a local address within the host first: that reaches a process in our network namespace that
+ * uses shared memory. All others are reached across the network, which may be the loopback.
  */
 int conn_attempt(struct peer *peer)
 {
@@ -145,7 +148,7 @@ void conn_wait_outside(struct peer *peer)
 	if (peer->worker->cm)
 		conn_single_waits(peer->worker);
 	else
-		peer_busy(peer); /* a sleeping waiter polls again soon */
+		peer_busy(peer); /* makes a sleeping waiter poll again soon */
 }
 
 void conn_start_later(struct peer *peer)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connected endpoints: a worker whose one peer is asked for, or comes with a request. */
+/* Connected endpoints: a worker with one peer, which it connects to or accepts. */
 #include <errno.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
@@ -16,8 +16,8 @@
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
 
-#define NAME_TRIES 64
-#define AGAIN_MS   10
+#define NAME_TRIES 64 /* random port numbers to try */
+#define AGAIN_MS   10 /* between two attempts while the listener's backlog is full */
 
 int conn_single(struct worker *worker)
 {
@@ -38,7 +38,7 @@ struct peer *conn_peer(const struct worker *worker)
 	return worker->peers[0];
 }
 
-/* 0 or -FI_ENOMEM. */
+/* Sets the peer's name and key. 0 or -FI_ENOMEM. */
 static int call_it(struct peer *peer, const struct addr *name)
 {
 	struct addr copy;
@@ -51,7 +51,10 @@ static int call_it(struct peer *peer, const struct addr *name)
 	return 0;
 }
 
-/* A port number nobody else inside this host goes by at the moment; none if that is hard to find. */
+/*
+ * Gives the worker a port number that no other endpoint of this host has now, by binding `sock`;
+ * none if that is hard to find.
+ */
 static void name_inside(struct worker *worker, int sock)
 {
 	struct addr name = worker->name;
@@ -61,7 +64,7 @@ static void name_inside(struct worker *worker, int sock)
 	for (unsigned int i = 0; i < NAME_TRIES; i++) {
 		if (getrandom(&name.port, sizeof(name.port), 0) != sizeof(name.port))
 			return;
-		name.port |= 0xc000; /* dynamic, as the kernel's own would be */
+		name.port |= 0xc000; /* in the dynamic range, like those of the kernel */
 		len = connect_unix_name(&un, &name);
 		if (!bind(sock, (struct sockaddr *)&un, len)) {
 			worker->name.port = name.port;
@@ -70,7 +73,7 @@ static void name_inside(struct worker *worker, int sock)
 	}
 }
 
-/* What the kernel has called it. */
+/* Gives the worker the address that the kernel gave to the socket. */
 static void name_network(struct worker *worker, int sock)
 {
 	struct sockaddr_storage own;
@@ -82,7 +85,7 @@ static void name_network(struct worker *worker, int sock)
 		worker->name = name;
 }
 
-/* Completes the worker's name by that of the socket. */
+/* Completes a worker's name without a port number by the socket's. */
 static void complete_name(struct peer *peer)
 {
 	struct worker *worker = peer->worker;
@@ -102,7 +105,7 @@ void conn_single_sent(struct peer *peer)
 	complete_name(peer);
 }
 
-/* A sleeping waiter wakes in so many ms. */
+/* Wakes a sleeping waiter in `ms` ms; 0 or less: never. */
 static void set_timer(struct worker *worker, int ms)
 {
 	struct itimerspec when = {.it_value = {ms / 1000, ms % 1000 * 1000000L}};
@@ -135,7 +138,7 @@ void conn_single_waits(struct worker *worker)
 	set_timer(worker, AGAIN_MS);
 }
 
-/* The network may keep silent for as long as it likes. */
+/* Across the network connect() may last long: sets the timer to the peer timeout. */
 void conn_single_connecting(struct peer *peer)
 {
 	if (peer->state == PEER_CONNECTING)

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "link/wire.h"
 
-#define PROBES 3 /* unanswered keepalive probes until an idle peer counts as dead */
+#define PROBES 3 /* unanswered keepalive probes after which an idle peer counts as dead */
 
 socklen_t connect_unix_name(struct sockaddr_un *un, const struct addr *name)
 {
@@ -93,7 +93,7 @@ void connect_tune(int sock)
 	int seconds = env_get()->peer_timeout / 1000;
 
 	connect_set(sock, IPPROTO_TCP, TCP_NODELAY, 1);
-	/* Readable once the first hello is complete. */
+	/* The socket becomes readable once a whole hello has come. */
 	connect_set(sock, SOL_SOCKET, SO_RCVLOWAT, (int)sizeof(struct wire_hello));
 	if (env_get()->peer_timeout <= 0)
 		return;
@@ -142,7 +142,8 @@ static bool ends(int sock, struct addr *own, struct addr *other)
 }
 
 /*
- * Is the socket connected to itself? The kernel does that when no process listens on a port of the dynamic range.
+ * Is the socket connected to itself? The kernel does that if connect() picks the destination's own
+ * port, which no process listens on.
  */
 static bool connected_to_itself(int sock)
 {
@@ -151,7 +152,7 @@ static bool connected_to_itself(int sock)
 	return ends(sock, &own, &other) && addr_equal(&own, &other);
 }
 
-/* Both ends have the same address: the connection stays within the host. */
+/* Do both ends have the same address? Then the connection stays within the host. */
 static bool within_host(int sock)
 {
 	struct addr own, other;
@@ -163,8 +164,8 @@ static bool within_host(int sock)
 }
 
 /*
- * The system's congestion control may pace packets or evaluate every acknowledgement, which only costs time on
- * loopback. Reno does least, and every kernel has it and allows it to everyone.
+ * On loopback, congestion control that paces packets or evaluates each acknowledgement only costs
+ * time. Reno does least, and each kernel has it and permits it to all users.
  */
 void connect_set_linked(int sock)
 {

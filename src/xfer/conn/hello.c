@@ -19,7 +19,7 @@ union control {
 static const uint32_t name_formats[] = {
 	[ADDR_IN] = FI_SOCKADDR_IN, [ADDR_IN6] = FI_SOCKADDR_IN6, [ADDR_STR] = FI_ADDR_STR};
 
-/* Those before the first -1 go out. */
+/* Attaches the descriptors before the first -1 to the message. */
 static void attach_fds(struct msghdr *msg, union control *control, const int fds[WIRE_FDS])
 {
 	struct cmsghdr *c;
@@ -37,7 +37,10 @@ static void attach_fds(struct msghdr *msg, union control *control, const int fds
 	memcpy(CMSG_DATA(c), fds, count * sizeof(int));
 }
 
-/* What is the same for all of a worker. 0 or a negative error. */
+/*
+ * Fills in the fields that are the same in all hellos of a worker, and the serial. 0 or a negative
+ * error.
+ */
 static int introduce(struct worker *worker, struct wire_hello *hello)
 {
 	size_t len = sizeof(hello->name);
@@ -83,7 +86,7 @@ int hello_send(struct worker *worker, int sock, bool inside, const struct hello_
 		worker->via[LINK_HOST].transport->hello_fds(worker->via[LINK_HOST].state, fds);
 		attach_fds(&msg, &control, fds);
 	}
-	/* A new connection has room for it. */
+	/* The buffer of a new connection can hold a hello. */
 	if (sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)sizeof(hello))
 		return -errno;
 	return 0;
@@ -98,7 +101,7 @@ void hello_close_fds(int fds[WIRE_FDS])
 	}
 }
 
-/* The descriptors that came. Of too many the kernel keeps some back, and none is wanted. */
+/* Takes the received descriptors. If the kernel discarded some (MSG_CTRUNC), closes all. */
 static void received_fds(struct msghdr *msg, int fds[WIRE_FDS])
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
@@ -122,7 +125,7 @@ int hello_own_fds(struct worker *worker, int fds[WIRE_FDS])
 			continue;
 		err = -errno;
 		while (i < WIRE_FDS)
-			fds[i++] = -1; /* not copied yet */
+			fds[i++] = -1; /* not duplicated yet */
 		hello_close_fds(fds);
 		return err;
 	}
@@ -141,7 +144,7 @@ static int check(const struct wire_hello *hello, ssize_t len)
 			len >= 8 ? hello->size : 0, WIRE_MAGIC, WIRE_VERSION, sizeof(*hello));
 		return -FI_EPROTO;
 	}
-	/* Only who takes part has a name. */
+	/* Only HELLO_CONNECT, HELLO_ACCEPT and HELLO_REQUEST carry a name. */
 	if ((hello->name_len == 0 && brings_fds(hello->kind)) ||
 	    hello->name_len > sizeof(hello->name) || hello->data_len > sizeof(hello->data) ||
 	    hello->kind < HELLO_CONNECT || hello->kind >= HELLO_KINDS) {
@@ -155,7 +158,7 @@ static int check(const struct wire_hello *hello, ssize_t len)
 
 static int recv_inside(int sock, struct wire_hello *hello, int fds[WIRE_FDS])
 {
-	/* cppcheck-suppress ctuuninitvar ; it is written to */
+	/* cppcheck-suppress ctuuninitvar ; recvmsg writes it */
 	struct iovec iov = {hello, sizeof(*hello)};
 	union control control;
 	struct msghdr msg = {.msg_iov = &iov,
@@ -167,7 +170,7 @@ static int recv_inside(int sock, struct wire_hello *hello, int fds[WIRE_FDS])
 
 	if (len < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	/* Even an empty message may bring descriptors. */
+	/* Even an empty message may carry descriptors. */
 	received_fds(&msg, fds);
 	ret = len ? check(hello, len) : -FI_ECONNRESET;
 	if (ret > 0 && (fds[0] < 0) == brings_fds(hello->kind)) {
@@ -180,7 +183,7 @@ static int recv_inside(int sock, struct wire_hello *hello, int fds[WIRE_FDS])
 	return ret;
 }
 
-/* Will nothing more come? */
+/* Has the peer closed its side? */
 static bool ended(int sock)
 {
 	struct pollfd p = {.fd = sock, .events = POLLRDHUP};
@@ -189,9 +192,9 @@ static bool ended(int sock)
 }
 
 /*
- * A stream: not a byte is taken before all are there, so that what follows stays for the next reader.
- * See connect_tune: until then the socket says nothing, unless it ends. What cannot become a hello is not
- * waited for.
+ * Reads a hello off a stream. Takes no byte before all have come, so that later bytes stay for the
+ * next reader. Until then the socket is not readable (connect_tune), unless the connection ends: an
+ * incomplete hello is then an error.
  */
 static int recv_network(int sock, struct wire_hello *hello)
 {

@@ -15,13 +15,13 @@
 #include "base/log.h"
 #include "xfer/conn/connect.h"
 
-/* The dynamic range, from which the kernel chooses, too. */
+/* Dynamic port numbers, from which the kernel chooses, too. */
 #define DYNAMIC_LOW  49152
 #define DYNAMIC_HIGH 65535
 
 /*
- * Seconds that the kernel keeps silent connections from the acceptor (TCP_DEFER_ACCEPT): a peer's process may be
- * busy after its kernel has connected it, and others need not wait for it.
+ * Seconds that the kernel withholds silent connections from accept() (TCP_DEFER_ACCEPT): a process
+ * may be busy after its kernel has connected it, and must not delay other peers.
  */
 #define SILENT_SECONDS 3
 
@@ -69,9 +69,9 @@ void listen_drop(int socks[2])
 }
 
 /*
- * Both listeners, or none, at the name as it is now. The kernel lets several be bound to one number across
- * the network as long as none listens: the name inside the host, which is one socket's alone, says
- * whose it is. 0 or a negative error.
+ * Binds both sockets, or none, to the name as it is now. The kernel lets several TCP sockets be
+ * bound to one port number as long as none listens; the Unix name, which only one socket can have,
+ * reserves the number. 0 or a negative error.
  */
 static int bind_both(const struct addr *name, const struct listen_how *how, int socks[2])
 {
@@ -89,7 +89,7 @@ static int bind_both(const struct addr *name, const struct listen_how *how, int 
 	return err;
 }
 
-/* The range that the user allows. */
+/* Returns the range of port numbers that the user permits. */
 static void port_range(unsigned int *low, unsigned int *count)
 {
 	int from = env_get()->tcp_port_low, to = env_get()->tcp_port_high;
@@ -98,9 +98,10 @@ static void port_range(unsigned int *low, unsigned int *count)
 		from = DYNAMIC_LOW;
 		to = DYNAMIC_HIGH;
 	} else if (from <= 0 || to < from || to > UINT16_MAX) {
-		LOG_WARN(LOG_EP_CTRL,
-			 "FI_TCP_PORT_LOW_RANGE=%d, FI_TCP_PORT_HIGH_RANGE=%d: no range, ignored",
-			 from, to);
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"FI_TCP_PORT_LOW_RANGE=%d, FI_TCP_PORT_HIGH_RANGE=%d: not a valid range, ignored",
+			from, to);
 		from = DYNAMIC_LOW;
 		to = DYNAMIC_HIGH;
 	}
@@ -108,7 +109,7 @@ static void port_range(unsigned int *low, unsigned int *count)
 	*count = (unsigned int)(to - from) + 1;
 }
 
-/* Any free number. */
+/* Binds to any free port number. 0 or a negative error. */
 static int bind_any_port(struct addr *name, const struct listen_how *how, int socks[2])
 {
 	unsigned int low, count;
@@ -127,7 +128,10 @@ static int bind_any_port(struct addr *name, const struct listen_how *how, int so
 	return err;
 }
 
-/* "fi_shm://PID" names a process; its further endpoints are told apart by a number. */
+/*
+ * Binds to "fi_shm://PID:N" with the lowest free N: "fi_shm://PID" names the process's first
+ * endpoint. 0 or a negative error.
+ */
 static int bind_next_name(struct addr *name, const struct listen_how *how, int socks[2])
 {
 	char text[ADDR_STR_MAX];
@@ -191,7 +195,7 @@ static int begin(struct acceptor *l, enum acceptor_source source, int *sock, int
 
 int listen_begin(struct acceptor *l, const struct listen_how *how, int socks[2])
 {
-	/* First the one that may fail: a listener bound to all addresses may have the port. */
+	/* TCP first, which may fail: a listener bound to all addresses may have the port. */
 	int err = begin(l, ACCEPTOR_NETWORK, &socks[ACCEPTOR_NETWORK], how->backlog);
 
 	if (!err && how->inside)

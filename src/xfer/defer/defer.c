@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Work that waits for counters: in order, started when it is due, forgotten with its endpoint. */
+/* Work that waits for counters: ordered, started when due, detached from a closed endpoint. */
 #include "xfer/defer/defer.h"
 
 #include <rdma/fi_errno.h>
@@ -12,12 +12,15 @@ static struct work *first_of(const struct cntr *c)
 	return list_empty(&c->waiting) ? NULL : LIST_ENTRY(c->waiting.next, struct work, link);
 }
 
-/* To be called whenever another work may have become the first. */
+/*
+ * Updates the counter's lowest threshold. Called whenever the first work in the list may have
+ * changed.
+ */
 static void refresh(struct cntr *c)
 {
 	const struct work *first = first_of(c);
 
-	/* Before the caller looks at the values: partner cntr_reached. */
+	/* Stored before the caller reads the counter's values; pairs with cntr_reached. */
 	__atomic_store_n(&c->threshold, first ? first->threshold : UINT64_MAX, __ATOMIC_SEQ_CST);
 	if (!first)
 		list_remove(&c->in_waiting);
@@ -25,7 +28,7 @@ static void refresh(struct cntr *c)
 		list_push(&c->dom->waiting, &c->in_waiting);
 }
 
-/* Behind all with the same threshold or a lower one. */
+/* Inserts work behind all with the same or a lower threshold. */
 static void insert(struct cntr *c, struct work *work)
 {
 	const struct work *first = first_of(c);
@@ -67,7 +70,7 @@ void defer_enter(struct work *work)
 	ref_get(&c->ref);
 	__atomic_fetch_add(&dom->deferred, 1, __ATOMIC_RELAXED);
 	if (cntr_reached(c))
-		defer_due(c); /* it goes behind all that is due */
+		defer_due(c); /* the new work starts after all that is due */
 	insert(c, work);
 	if (!cntr_reached(c))
 		return;
@@ -83,13 +86,13 @@ void defer_remove(struct work *work)
 	__atomic_fetch_sub(&work->dom->deferred, 1, __ATOMIC_RELAXED);
 }
 
-/* Starts the work. False: no space, it stays first in line. */
+/* Starts the first work of a counter. False: no space, the work stays first. */
 static bool start(struct cntr *c, struct work *work)
 {
 	struct domain *dom = work->dom;
 	int err;
 
-	/* Taken off the list first: it may be done and freed once it is posted. */
+	/* Taken off the list first: the work may be done and freed once it is posted. */
 	list_remove(&work->link);
 	err = work->kind->start(work);
 	if (err == -FI_EAGAIN) {
@@ -117,7 +120,7 @@ static bool run(struct cntr *c)
 	return true;
 }
 
-/* Takes the counters that became due, the oldest first; linked by next_due. */
+/* Takes the counters that became due, oldest first, linked by next_due. */
 static struct cntr *take_due(struct domain *dom)
 {
 	/* Pairs with the release of cntr_enter_due. */
@@ -139,7 +142,10 @@ static void run_all(struct cntr *c, struct cntr **stuck)
 	while (c) {
 		struct cntr *next = c->next_due;
 
-		/* Before reading its values: a change from now on enters it again. */
+		/*
+		 * Cleared before reading the counter's values: a later change enters the counter
+		 * again.
+		 */
 		__atomic_store_n(&c->due, false, __ATOMIC_SEQ_CST);
 		if (!run(c) && !__atomic_exchange_n(&c->due, true, __ATOMIC_SEQ_CST)) {
 			c->next_due = *stuck;
@@ -149,7 +155,10 @@ static void run_all(struct cntr *c, struct cntr **stuck)
 	}
 }
 
-/* The next progress call tries again. A thread that sleeps has to know that one is needed. */
+/*
+ * Makes the counters due again, for the next progress call. Wakes the progress thread, as a sleeper
+ * does not know that a call is needed.
+ */
 static void try_again(struct domain *dom, struct cntr *c)
 {
 	if (c && !dom->stuck)
@@ -188,7 +197,7 @@ void defer_each(struct domain *dom, void (*visit)(struct work *work, const void 
 	}
 }
 
-/* An endpoint that is being closed. */
+/* An endpoint that is being closed, and its successor or NULL. */
 struct closing {
 	const struct ep *ep;
 	struct ep *successor;

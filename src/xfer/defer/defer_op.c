@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Triggered operations: the calls of an endpoint with FI_TRIGGER in their flags. */
+/* Triggered operations: calls with FI_TRIGGER in their flags. */
 #include <rdma/fi_errno.h>
 #include <rdma/fi_trigger.h>
 #include <stdlib.h>
@@ -17,13 +17,13 @@ enum form { FORM_SEND, FORM_RECV, FORM_ONESIDED };
 struct triggered {
 	struct work work;
 	enum form form;
-	bool tagged; /* of a receive */
+	bool tagged; /* for a receive */
 	union {
 		struct xfer send;
 		struct recv_args recv;
 		struct rma onesided;
 	} op;
-	/* What `op` points to, copied: lists of segments, then injected data. */
+	/* Copies of what `op` points to: lists of segments, then injected data. */
 	unsigned char kept[] __attribute__((aligned(16)));
 };
 
@@ -32,7 +32,7 @@ static struct triggered *triggered_of(const struct work *work)
 	return LIST_ENTRY(work, struct triggered, work);
 }
 
-/* What the reader of an operation's completion gets. */
+/* Where an error of the operation is reported, and as what. */
 struct teller {
 	struct cq *cq;
 	struct cntr *cntr;
@@ -106,7 +106,7 @@ static void orphan(struct work *work)
 
 static const struct work_kind kind = {.start = start, .fail = fail, .orphan = orphan};
 
-/* The trigger a call was given. 0 or a negative error. */
+/* Returns the trigger of a call's context in *trigger. 0 or a negative error. */
 static int trigger_of(const struct ep *ep, const struct fi_triggered_context *context,
 		      struct fi_trigger_threshold *trigger)
 {
@@ -129,7 +129,10 @@ static int trigger_of(const struct ep *ep, const struct fi_triggered_context *co
 	return -FI_EINVAL;
 }
 
-/* Allocates the operation and `size` bytes it points to, filled but for `op`. NULL: no memory. */
+/*
+ * Allocates an operation with `size` bytes for copies; all members but `op` are set. NULL: no
+ * memory.
+ */
 static struct triggered *new (struct ep *ep, enum form form,
 			      const struct fi_trigger_threshold *trigger, size_t size)
 {
@@ -147,18 +150,20 @@ static struct triggered *new (struct ep *ep, enum form form,
 	return t;
 }
 
-/* Copies to *at, which moves on. */
+/* Copies `len` bytes to *at and advances it; returns the copy. */
 static void *keep(unsigned char **at, const void *from, size_t len)
 {
 	void *to = *at;
 
-	if (len) /* else there may be nothing to copy from */
+	if (len) /* `from` may be NULL if there are none */
 		memcpy(to, from, len);
 	*at += len;
 	return to;
 }
 
-/* A list of segments, and with `data` what they hold: the copy names copies. */
+/*
+ * Copies a list of segments; with `data` also their contents, to which the copied list then points.
+ */
 static const struct iovec *keep_iov(unsigned char **lists, unsigned char **data,
 				    const struct iovec *iov, size_t count)
 {
@@ -211,7 +216,10 @@ int defer_recv(struct ep *ep, bool tagged, const struct recv_args *args)
 		return err;
 	if (args->iov_count > RX_IOV_MAX || (args->iov_count && !args->iov))
 		return -FI_EINVAL;
-	/* FI_PEEK and the like act at once and use the context themselves: they cannot be triggered. */
+	/*
+	 * Calls with FI_PEEK and the like act at once and use the context themselves, so they
+	 * cannot be triggered.
+	 */
 	if (args->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))
 		return -FI_EOPNOTSUPP;
 	now.flags &= ~FI_TRIGGER;
@@ -228,7 +236,7 @@ int defer_recv(struct ep *ep, bool tagged, const struct recv_args *args)
 	return 0;
 }
 
-/* Bytes of all lists; of the data besides if that is injected. */
+/* Returns the bytes of all lists of the operation. */
 static size_t lists_of(const struct rma *o)
 {
 	return (o->count + o->compare_count + o->result_count) * sizeof(struct iovec) +
@@ -265,7 +273,7 @@ int defer_rma(struct ep *ep, const struct rma *o)
 	return 0;
 }
 
-/* What fi_cancel is given. */
+/* Arguments of fi_cancel. */
 struct wanted {
 	const struct ep *ep;
 	const void *context;

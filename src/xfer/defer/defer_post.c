@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From the structures of deferred work to the operations of the engine, counters included. */
+/* Converts the structures of deferred work to operations of the engine, and changes counters. */
 #include <rdma/fi_errno.h>
 
 #include "xfer/defer/defer_work.h"
@@ -7,10 +7,10 @@
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
-/* Receives that ask for what is there, or end more than once. */
+/* Flags of receives that act at once, or complete more than once: cannot be deferred. */
 #define NOT_LATER (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV)
 
-/* The arguments of a message, and its flags. */
+/* Returns the arguments of a message call, and its flags. */
 static struct fi_msg_tagged message_of(const struct deferred *d, uint64_t *flags)
 {
 	const struct fi_op_tagged *tagged = d->op;
@@ -127,7 +127,7 @@ static int as_atomic(struct deferred *d, struct rma *o, struct rma_store *store)
 	return err;
 }
 
-/* Sets or adds, which may make other work due; then it is done. */
+/* Sets the counter or adds to it, which may make other work due. The work itself ends first. */
 static int change_counter(struct deferred *d)
 {
 	const struct fi_op_cntr *op = d->op;
@@ -147,7 +147,7 @@ static int change_counter(struct deferred *d)
 	return 0;
 }
 
-/* Checks the arguments and, with `post`, posts the operation. */
+/* Checks the arguments and, with `post`, posts the operation. 0 or a negative error. */
 static int take(struct deferred *d, bool post)
 {
 	struct ep *ep = d->work.ep;
@@ -190,7 +190,9 @@ int defer_post(struct deferred *d)
 	return take(d, true);
 }
 
-/* What the entry of a failed operation says of it; the flags it was queued with. */
+/*
+ * Fills in the completion entry of a failed operation; returns the flags that it was queued with.
+ */
 static uint64_t describe(const struct deferred *d, struct cq_slot *slot)
 {
 	bool tagged = d->type == FI_OP_TSEND || d->type == FI_OP_TRECV;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deferred work: requests queued on a domain. The application's structures stay its own and are read twice:
- * checked when the work is queued, posted when it is due. The lists hold memory of ours, so changes to those
- * structures cannot harm them.
+ * Deferred work: requests queued on a domain. The application owns its structures, and they are
+ * read twice: checked when the work is queued, posted when it is due. The lists consist of our own
+ * memory, so later changes to those structures cannot harm them.
  */
 #include "xfer/defer/defer_work.h"
 
@@ -14,7 +14,7 @@
 #include "xfer/entry/entry_tables.h"
 #include "xfer/worker.h"
 
-/* Frees it without reporting; returns the counter that is to count its end, or NULL. */
+/* Frees the work without reporting; returns the counter that is to count its end, or NULL. */
 static struct cntr *end(struct deferred *d)
 {
 	struct cntr *reports_to = d->reports_to;
@@ -63,7 +63,10 @@ static bool counter_in(const struct domain *dom, const struct fid_cntr *fid)
 	       cntr_of((struct fid_cntr *)fid)->dom == dom;
 }
 
-/* Every struct fi_op_* but that of counters begins with its endpoint. */
+/*
+ * Returns the endpoint of an operation, or NULL. Each struct fi_op_* but that of counters begins
+ * with the endpoint.
+ */
 static struct ep *endpoint_of(const struct domain *dom, const void *op)
 {
 	struct ep *ep = ep_of(((const struct fi_op_msg *)op)->ep);
@@ -82,7 +85,7 @@ _Static_assert(offsetof(struct fi_op_msg, ep) == 0 && offsetof(struct fi_op_tagg
 		       offsetof(struct fi_op_compare_atomic, ep) == 0,
 	       "the endpoint comes first");
 
-/* Does the endpoint have the call this work stands for? */
+/* Does the endpoint have the call for this work? */
 static bool has_call(const struct ep *ep, enum fi_op_type type)
 {
 	const struct refuse_tables *no = &refuse_support;
@@ -113,7 +116,7 @@ static int check_operation(struct deferred *d)
 {
 	d->work.ep = endpoint_of(d->work.dom, d->op);
 	if (!d->work.ep) {
-		LOG_WARN(LOG_DOMAIN, "deferred work: its endpoint is none of this domain");
+		LOG_WARN(LOG_DOMAIN, "deferred work: no endpoint, or one of another domain");
 		return -FI_EINVAL;
 	}
 	if (!d->work.ep->enabled)
@@ -170,7 +173,8 @@ static int queue(struct domain *dom, const struct fi_deferred_work *dw)
 	d->work.cntr = cntr_of(dw->triggering_cntr);
 	if (d->reports_to) {
 		ref_get(&d->reports_to->ref);
-		wait_notify(&d->reports_to->wait); /* sleepers on it have one more thing to poll */
+		/* A sleeper on the counter must now also poll the workers. */
+		wait_notify(&d->reports_to->wait);
 	}
 	__atomic_fetch_add(&dom->deferred, 1, __ATOMIC_RELAXED);
 	defer_enter(&d->work);

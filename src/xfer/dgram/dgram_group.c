@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Multicast groups of a datagram endpoint. Each membership has a fi_addr_t of its own. fi_cm(3) */
+/* Multicast groups of a datagram endpoint. Each membership has its own fi_addr_t. fi_cm(3) */
 #include <rdma/fi_errno.h>
 
 #include "xfer/dgram/dgram.h"
@@ -9,7 +9,7 @@ struct dgram_group *dgram_group_find(struct dgram *d, fi_addr_t addr)
 	return pool_find(&d->group_pool, (uint32_t)addr);
 }
 
-/* Another membership that receives from the same group, or NULL. */
+/* Returns another membership that receives from the same group, or NULL. */
 static struct dgram_group *same_address(struct dgram *d, const struct dgram_group *of)
 {
 	LIST_EACH (node, &d->groups) {
@@ -36,7 +36,7 @@ int dgram_join(struct worker *worker, const struct addr *group, uint64_t flags, 
 		.addr = *group, .sends = flags & FI_SEND, .receives = flags & FI_RECV, .fd = -1};
 	if (!g->addr.port)
 		g->addr.port = worker->name.port;
-	/* Who joins twice gets each datagram once. */
+	/* A group joined twice delivers each datagram once. */
 	if (!g->receives || !same_address(d, g))
 		err = d->ops->join(d, g);
 	if (err) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Datagrams come in: each fills the oldest receive. */
+/* Received datagrams: each fills the oldest posted receive. */
 #include <rdma/fi_errno.h>
 
 #include "core/av.h"
 #include "xfer/dgram/dgram.h"
 
-/* Nothing is kept here that could be looked for or claimed. */
+/* Flags that need kept messages, or a trigger: not supported for datagrams. */
 #define IMPOSSIBLE (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRIGGER)
 
 int dgram_recv(struct ep *ep, const struct recv_args *args)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Datagrams go out: at once, or in company of those the application promised to follow (FI_MORE). */
+/* Sends datagrams: at once, or in a batch with those that FI_MORE announces. */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +9,12 @@
 #include "xfer/dgram/dgram.h"
 #include "xfer/msg/tx.h"
 
-/* What nobody can promise of a datagram, or what it has no room for. */
+/* Flags that datagrams cannot honor. */
 #define IMPOSSIBLE                                                                                 \
 	(FI_REMOTE_CQ_DATA | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE |       \
 	 FI_TRIGGER)
 
-/* Where to; NULL: nowhere, *err says why. */
+/* Returns the destination of a send; NULL: none, and *err is the reason. */
 static const struct addr *destination(struct ep *ep, const struct xfer *x, int *err)
 {
 	fi_addr_t addr = x->addr & ep->addr_mask;
@@ -55,7 +55,7 @@ static void failed(const struct dgram_out *out, int err)
 		cntr_fail(out->ep->tx_cntr);
 }
 
-/* The first `count` are out, or, with an error (negative), will never be. */
+/* Completes the first `count` datagrams: sent, or failed with `err` (negative). */
 static void complete_many(struct dgram_out *outs, unsigned int count, int err)
 {
 	for (unsigned int i = 0; i < count; i++)
@@ -84,7 +84,10 @@ bool dgram_flush(struct dgram *d)
 	return done;
 }
 
-/* The caller's segments, and their memory, stay as they are until it is out. There is room. */
+/*
+ * Appends a datagram to the batch, which has space. The caller's memory must not change until the
+ * datagram is sent.
+ */
 static void hold(struct dgram *d, struct ep *ep, const struct xfer *x, const struct addr *to)
 {
 	const struct iovec one = {(void *)(uintptr_t)x->buf, x->len};
@@ -99,7 +102,10 @@ static void hold(struct dgram *d, struct ep *ep, const struct xfer *x, const str
 	memcpy(out->iov, x->iov ? x->iov : &one, out->count * sizeof(one));
 }
 
-/* Told by a completion, as of those that went together; of injected ones there is none. */
+/*
+ * Reports an unreachable destination (`err`, positive) by a completion, as for datagrams of a
+ * batch. An injected send has none and returns the error.
+ */
 static __attribute__((noinline, cold)) int no_way(struct ep *ep, const struct xfer *x, int err)
 {
 	if (x->flags & FI_INJECT)
@@ -119,7 +125,10 @@ static int send_now(struct ep *ep, const struct xfer *x, const struct addr *to)
 	return __builtin_expect(err > 0, 0) ? no_way(ep, x, err) : err;
 }
 
-/* More is to follow, or the batch is not empty. Injected memory is the caller's again. */
+/*
+ * Sends by the batch: the call has FI_MORE, or the batch is not empty. An injected datagram is sent
+ * at once, behind the batch.
+ */
 static __attribute__((noinline, cold)) int send_together(struct ep *ep, const struct xfer *x,
 							 const struct addr *to)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Of connected endpoints: whatever is given as an address means the one peer. */
+/* Connected endpoints: the address is ignored, the one peer is peers[0]. */
 #define ENTRY_LOCK(dom)   lock_take(&(dom)->lock)
 #define ENTRY_UNLOCK(dom) lock_give(&(dom)->lock)
 #define ENTRY_TABLE       entry_pair

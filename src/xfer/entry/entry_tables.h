@@ -21,10 +21,10 @@ struct entry_own {
 	struct fi_ops_atomic atomic;
 };
 
-extern const struct entry_tables entry_st; /* without the lock */
-extern const struct entry_tables entry_mt; /* with the domain's lock */
-extern const struct entry_tables
-	entry_pair; /* with the lock, for connected endpoints: addresses are ignored */
+/* Without the domain's lock; with it; with it, for connected endpoints: addresses are ignored. */
+extern const struct entry_tables entry_st;
+extern const struct entry_tables entry_mt;
+extern const struct entry_tables entry_pair;
 
 extern const struct fi_ops_rma entry_rma_st, entry_rma_mt;
 extern const struct fi_ops_atomic entry_atomic_st, entry_atomic_mt;
@@ -38,9 +38,7 @@ struct refuse_tables {
 	struct fi_ops_collective collective;
 };
 
-extern const struct refuse_tables
-	refuse_state; /* -FI_EOPBADSTATE: endpoint not enabled, or shut down */
-extern const struct refuse_tables
-	refuse_support; /* -FI_EOPNOTSUPP: not a capability of the endpoint */
+extern const struct refuse_tables refuse_state;   /* -FI_EOPBADSTATE: not enabled, or shut down */
+extern const struct refuse_tables refuse_support; /* -FI_EOPNOTSUPP: not a capability */
 
 #endif

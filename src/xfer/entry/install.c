@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Installs the entries of an endpoint's tables. */
+/* Fills the tables of an endpoint, and other calls of link/engine.h. */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@
 #include "xfer/msg/tx.h"
 #include "link/engine.h"
 
-/* The receive half of `to` becomes that of `from`; the send half with `sends`. */
+/* Copies the send half (`sends`) or the receive half of `from` to `to`. */
 static void take_msg(struct fi_ops_msg *to, const struct fi_ops_msg *from, bool sends)
 {
 	if (sends) {
@@ -92,7 +92,10 @@ static void take_reads(struct fi_ops_rma *to, const struct fi_ops_rma *from)
 	to->readmsg = from->readmsg;
 }
 
-/* An atomic that brings a value back reads; the valid calls answer every endpoint that has atomics at all. */
+/*
+ * Copies the atomic calls that `caps` permits: those that return a value need FI_READ. Each
+ * endpoint with FI_ATOMIC has the *valid calls.
+ */
 static void take_atomics(struct fi_ops_atomic *to, const struct fi_ops_atomic *from, uint64_t caps)
 {
 	*to = *from;
@@ -134,7 +137,10 @@ static void install_rma(struct ep *ep, bool initiates)
 		take_atomics(&ep->tables->atomic, atomic, caps);
 }
 
-/* Groups are of endpoints with addresses, and contexts of their own. */
+/*
+ * May the endpoint join collective groups? Only a reliable datagram endpoint with contexts of its
+ * own.
+ */
 static bool joins(const struct ep *ep)
 {
 	return ep->fid.fid.fclass == FI_CLASS_EP && ep->info->caps & FI_COLLECTIVE &&
@@ -165,7 +171,7 @@ int xfer_enable(struct ep *ep)
 	return n ? n->ops->enable(n, ep) : 0;
 }
 
-/* A link between RDMA devices fixes when it is made whether the peer is notified of accesses. */
+/* A link between RDMA devices fixes at its making whether the peer is notified of accesses. */
 bool xfer_tells_late(const struct worker *worker)
 {
 	if (worker->counts)
@@ -195,7 +201,7 @@ void xfer_refuse(struct ep *ep)
 
 void xfer_forget(struct ep *ep, struct ep *successor)
 {
-	/* Else the worker is closed next, or its memory is somebody's. */
+	/* Otherwise the worker is closed next, or `successor` keeps the memory valid. */
 	if (!successor && ep->base != ep)
 		rdma_quiesce_ep(ep->worker, ep);
 	tx_forget(ep->worker, ep, successor);
@@ -237,7 +243,7 @@ void rx_context_set(struct rx *rx, const struct rx_target *target)
 	if (!target->shared)
 		return;
 	rx->q = target->shared;
-	/* Errors of receives that no message met go to the first endpoint's queue. */
+	/* Errors of unmatched receives go to the queue of the first endpoint. */
 	if (!rx->q->cq)
 		rx->q->cq = rx->cq;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For endpoints not enabled yet or shut down. fi_endpoint(3). */
+/* Endpoints that are not enabled yet, or shut down. fi_endpoint(3). */
 #include <rdma/fi_errno.h>
 
 #define REFUSAL      (-FI_EOPBADSTATE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages meet receives: copies, fetches or asks for the bytes, then completes. */
+/* Messages and their receives: copies, reads or asks for the bytes, then completes. */
 #include "xfer/msg/rx.h"
 
 #include <rdma/fi_endpoint.h>
@@ -26,13 +26,16 @@ void rx_send_ats(const struct message *m, int err)
 		tx_control(m->peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(m->head)), (uint64_t)err);
 }
 
-/* Does the receive want a completion? One of a shared context does not know its queue when it is posted. */
+/*
+ * Does the receive want a completion? Decided only now: a receive of a shared context does not know
+ * its queue when posted.
+ */
 static inline bool wants_completion(const struct rx *rx, const struct recv *r)
 {
 	return (rx->complete_all && !r->work) || (r->flags & FI_COMPLETION && rx->cq);
 }
 
-/* Pushes what the application sees of a received message. */
+/* Reports a received message: completion, counter, deferred work. */
 static void complete(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
 		     void *base, int err)
 {
@@ -72,7 +75,7 @@ static void complete(struct rx *rx, struct recv *r, const struct message *m, siz
 	}
 }
 
-/* A failed message, or one from an address the vector does not hold (FI_SOURCE_ERR). */
+/* Reports a failed message, or one whose source is not in the address vector (FI_SOURCE_ERR). */
 void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct message *m, int err)
 {
 	struct cq_error why = {.err = err ? err : FI_EADDRNOTAVAIL};
@@ -100,7 +103,10 @@ void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t ca
 		pool_put(&rx->q->recv_pool, r);
 }
 
-/* A multi-receive buffer of a shared context outlives the endpoint: the application gets it back. */
+/*
+ * Reports the release of a used-up multi-receive buffer of a shared context, which outlives the
+ * endpoint.
+ */
 static void give_back(struct rx *rx, const struct recv *r)
 {
 	struct cq_slot slot = {.context = r->context,
@@ -147,7 +153,8 @@ size_t rx_reserve(struct rx *rx, struct recv *r, size_t len)
 }
 
 /*
- * The ranges of the first `want` bytes that an RTS announces, for an RDMA read. Their number; 0: not registered.
+ * Fills in the ranges of the first `want` bytes of an RTS, for an RDMA read. Returns their number;
+ * 0: not registered.
  */
 static size_t ranges_of(struct fi_rma_iov *range, const struct wire_rts *rts, size_t want)
 {
@@ -167,7 +174,7 @@ static size_t ranges_of(struct fi_rma_iov *range, const struct wire_rts *rts, si
 	return count;
 }
 
-/* Receives it by an RDMA read, or by CTS. */
+/* Receives the message by an RDMA read, or by CTS. */
 static void pull(struct rx *rx, struct recv *r, const struct message *m, const struct wire_rts *rts,
 		 const struct iovec *iov, size_t capacity)
 {
@@ -208,7 +215,7 @@ static void accept_rts(struct rx *rx, struct recv *r, struct message *m)
 	rx_finish(rx, r, m, capacity, base, 0);
 }
 
-/* The message is an atomic: the receive's buffer is its target. */
+/* Applies an atomic message to the receive's buffer. */
 static void accept_atomic(struct rx *rx, struct recv *r, const struct message *m)
 {
 	struct message seen = *m;
@@ -220,7 +227,7 @@ static void accept_atomic(struct rx *rx, struct recv *r, const struct message *m
 	seen.data = end.data;
 	seen.len = rma_match_len(m);
 	capacity = rx_reserve(rx, r, seen.len);
-	/* Beyond the end of the receive: it ends with FI_ETRUNC. */
+	/* An atomic beyond the end of the receive: rx_finish reports FI_ETRUNC. */
 	rx_finish(rx, r, &seen, capacity, base, seen.len > capacity ? 0 : end.err);
 }
 
@@ -255,7 +262,10 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 	rx_finish(rx, r, m, capacity, base, 0);
 }
 
-/* A message in one packet has come. Built in place, word by word, as it will be read soon. */
+/*
+ * Reports a message of one packet. Writes the slot in place, member by member, as it will be read
+ * soon.
+ */
 static inline void report(struct rx *rx, fi_addr_t src, const struct recv *r,
 			  const struct packet *p, uint64_t flags)
 {
@@ -294,8 +304,8 @@ bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct pac
 }
 
 /*
- * Ends a posted receive with a positive error; frees it unless messages are arriving in it. A multi-receive buffer
- * is released by this completion, or by that of the last arriving message.
+ * Ends a posted receive; frees it unless messages are arriving in it. A multi-receive buffer is
+ * released by this completion, or by that of the last arriving message.
  */
 void rx_recv_fail(struct rx *rx, struct recv *r, int err, uint64_t flags)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets from a transport: checks and dispatches them. */
+/* Checks packets from transports and dispatches them. */
 #include <rdma/fi_errno.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
-/* The RTS's own figures agree with each other and with the packet. */
+/* Do the figures of the RTS agree with each other and with the packet? */
 static bool rts_valid(const struct packet *p)
 {
 	struct wire_rts rts;
@@ -28,12 +28,12 @@ static bool rts_valid(const struct packet *p)
 	for (size_t i = 0; i < rts.count; i++)
 		if (__builtin_add_overflow(sum, rts.segment[i].len, &sum))
 			return false;
-	return sum == rts.len && sum; /* nothing is not announced: it would never come */
+	return sum == rts.len && sum; /* an empty message has no RTS: its bytes would never come */
 }
 
 static void refuse_message(struct peer *peer, const struct packet *p, const char *why)
 {
-	/* The sender will see that we have closed. */
+	/* The worker is closing: the sender will see the end of the connection. */
 	if (peer->worker->closing)
 		return;
 	LOG_WARN(LOG_EP_DATA, "message for receive context %u dropped: %s", wire_rx(p->head), why);
@@ -70,7 +70,7 @@ static void deliver_to_group(struct worker *worker, struct peer *peer, const str
 
 static void deliver_message(struct worker *worker, struct peer *peer, const struct packet *p)
 {
-	/* Drops what comes behind a packet that was lost. */
+	/* A packet of the peer was lost: drops all later ones. */
 	if (__builtin_expect(peer->conn.over_budget, 0))
 		return;
 	if (__builtin_expect(wire_of_group(p->head), 0))
@@ -84,7 +84,7 @@ unsigned int worker_served(const struct worker *worker)
 	return worker->served;
 }
 
-/* An atomic on a tagged receive is handled like a message until it matches one. */
+/* Handles a one-sided request. An atomic on a tagged receive is matched like a message. */
 static void deliver_request(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	bool matched = wire_op(p->head) == WIRE_AMO && wire_flags(p->head) & WIRE_MATCH;
@@ -92,7 +92,8 @@ static void deliver_request(struct worker *worker, struct peer *peer, const stru
 	struct rx *rx = index < WORKER_RX_MAX ? worker->rx[index] : NULL;
 
 	/*
-	 * The peer accepted us, and we have not read its hello yet: reads it, so that the request can be answered.
+	 * The peer has accepted us, but we have not read its hello. Reads it now, so that the
+	 * request can be answered.
 	 */
 	if (__builtin_expect(!peer->real && !(wire_flags(p->head) & WIRE_ORPHAN), 0))
 		conn_finish(peer);
@@ -153,7 +154,7 @@ void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
 	struct peer *peer = pool_find(&worker->peer_pool, src);
 
 	if (__builtin_expect(!peer, 0)) {
-		LOG_INFO(LOG_EP_DATA, "packet from %#x, who is not connected, dropped", src);
+		LOG_INFO(LOG_EP_DATA, "packet from unknown peer id %#x dropped", src);
 		return;
 	}
 	if (__builtin_expect(wire_op(p->head) <= WIRE_RTS, 1))

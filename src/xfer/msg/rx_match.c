@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posts receives, and matches them with messages. */
+/* Posts receives and matches them with messages. */
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -99,7 +99,7 @@ struct unexpected *rx_unexpected(struct rx *rx, bool tagged, const struct recv_a
 	return NULL;
 }
 
-/* The slow path: all but a whole message for a receive of one segment. */
+/* Slow path: all cases but a whole message into a receive of one segment. */
 static __attribute__((noinline)) void message_slow(struct rx *rx, struct recv *r, struct peer *peer,
 						   const struct packet *p)
 {
@@ -113,9 +113,8 @@ static __attribute__((noinline)) void message_slow(struct rx *rx, struct recv *r
 
 	if (r)
 		rx_accept(rx, r, &m);
-	else if (p->tag &&
-		 !(wire_flags(p->head) & WIRE_TAGGED)) /* no receive would ever match it */
-		LOG_WARN(LOG_EP_DATA, "message without a tag that says %#llx for one dropped",
+	else if (p->tag && !(wire_flags(p->head) & WIRE_TAGGED)) /* no receive would match it */
+		LOG_WARN(LOG_EP_DATA, "untagged message with tag %#llx dropped",
 			 (unsigned long long)p->tag);
 	else
 		rx_store(rx, &m, p->len);
@@ -165,7 +164,7 @@ struct recv *rx_recv_new(struct rx *rx, const struct recv_args *args)
 	return r;
 }
 
-/* Hands a kept message to the receive; the receive may be gone afterwards. */
+/* Gives a kept message to the receive, which may be freed then. */
 static void accept_unexpected(struct rx *rx, struct recv *r, struct unexpected *u)
 {
 	struct message m = {.peer = u->peer,
@@ -211,13 +210,13 @@ static int post_multi(struct rx *rx, bool tagged, struct recv *r, const struct r
 	struct unexpected *u;
 
 	list_push(&rx->posted[tagged], &r->link);
-	/* It stays the last one posted until it is used up and freed. */
+	/* The buffer is last in the list until it is used up and freed. */
 	while (rx->posted[tagged].prev == &r->link && (u = rx_unexpected(rx, tagged, args)))
 		accept_unexpected(rx, r, u);
 	return 0;
 }
 
-/* Without FI_DIRECTED_RECV the source argument is ignored. */
+/* Returns the source to match: any, without FI_DIRECTED_RECV. */
 static inline fi_addr_t only_from(const struct rx *rx, bool tagged, fi_addr_t src)
 {
 	uint64_t able = FI_DIRECTED_RECV | (tagged ? FI_TAGGED_DIRECTED_RECV : 0);
@@ -225,7 +224,7 @@ static inline fi_addr_t only_from(const struct rx *rx, bool tagged, fi_addr_t sr
 	return rx->caps & able && src != FI_ADDR_UNSPEC ? src & rx->addr_mask : FI_ADDR_UNSPEC;
 }
 
-/* Messages that came before the connection ended can still be received. */
+/* The connection has ended: receives a message that came before. */
 static int post_late(struct rx *rx, bool tagged, const struct recv_args *args)
 {
 	struct unexpected *u = rx_unexpected(rx, tagged, args);
@@ -306,7 +305,7 @@ int rx_cancel(struct rx *rx, void *context)
 	return -FI_ENOENT;
 }
 
-/* Receives that name the removed entry cannot match any more. */
+/* Receives that name `src` alone can match nothing any more. */
 void rx_fail_directed(struct rx *rx, fi_addr_t src, int err)
 {
 	for (int tagged = 0; tagged < 2; tagged++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Unexpected messages: kept up to a limit per receive context, beyond which their senders get XOFF (not those of
- * collective groups); peeked at, claimed and discarded as fi_tagged(3) describes.
+ * Unexpected messages. Beyond a limit per receive context their senders get XOFF, except those of
+ * collective groups. Peeked at, claimed and discarded as fi_tagged(3) describes.
  */
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
@@ -24,12 +24,12 @@ static size_t cost(const struct unexpected *u)
 
 static void send_xoff(struct rx *rx, struct peer *peer)
 {
-	/* A peer that is disconnected and read out sends nothing more. */
+	/* A disconnected peer sends nothing more. */
 	if (peer->rx.xoff_sent || peer->state == PEER_IDLE)
 		return;
 	LOG_INFO(
 		LOG_EP_DATA,
-		"%zu bytes of unexpected messages reach FI_WEFT_UNEXPECTED_MAX=%zu: sender asked to pause",
+		"%zu bytes of unexpected messages exceed FI_WEFT_UNEXPECTED_MAX=%zu: sending XOFF to the peer",
 		rx->unexpected_bytes, rx->unexpected_max);
 	peer->rx.xoff_sent = true;
 	peer->rx.unheard = 0;
@@ -49,7 +49,7 @@ void rx_send_xon(struct rx *rx)
 	}
 }
 
-/* False: the peer got XOFF long ago and sends on. */
+/* May a message of the peer be kept? False: too many bytes since XOFF. */
 static bool bearable(struct peer *peer, size_t bytes)
 {
 	if (!peer || !peer->rx.xoff_sent)
@@ -60,12 +60,11 @@ static bool bearable(struct peer *peer, size_t bytes)
 	return !peer->conn.over_budget;
 }
 
-/* Messages of collective groups ignore XOFF, so they have a budget of their own. */
+/* The same for messages of collective groups, which ignore XOFF and have a budget of their own. */
 static bool bearable_of_group(struct peer *peer, size_t bytes)
 {
 	if (peer->rx.kept + bytes > WIRE_KEPT_MAX)
-		peer_over_budget(peer, "of messages to groups that nobody waits for",
-				 WIRE_KEPT_MAX);
+		peer_over_budget(peer, "of early messages to collective groups", WIRE_KEPT_MAX);
 	return !peer->conn.over_budget;
 }
 
@@ -83,7 +82,7 @@ static void uncount_kept(struct rx *rx, const struct unexpected *u)
 		u->peer->rx.kept -= cost(u);
 }
 
-/* Without memory a datagram is dropped; the message of a connection ends the connection. */
+/* No memory to keep a message: a datagram is dropped; other peers are disconnected. */
 static void starve(const struct message *m)
 {
 	if (m->peer)
@@ -111,7 +110,7 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 	u->peer = m->peer;
 	u->src = m->src;
 	u->head = m->head;
-	if (wire_op(m->head) == WIRE_RTS) /* its speculative fragments are dropped */
+	if (wire_op(m->head) == WIRE_RTS) /* speculative fragments of a kept RTS are dropped */
 		u->head &= ~WIRE_HEAD(0, WIRE_SPEC, 0, 0);
 	u->tag = m->tag;
 	u->data = m->data;
@@ -151,7 +150,7 @@ void rx_refuse(const struct unexpected *u)
 		tx_control(u->peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(u->head)), FI_ECANCELED);
 }
 
-/* Answers the sender of a discarded RTS or of a message that asked for an acknowledgement. */
+/* Answers the sender of a discarded message if the sender awaits an answer. */
 static void answer_discarded(struct unexpected *u)
 {
 	if (u->peer && wire_op(u->head) == WIRE_AMO) {
@@ -221,7 +220,7 @@ int rx_peek(struct rx *rx, struct worker *worker, bool tagged, const struct recv
 	} else if (args->flags & FI_CLAIM) {
 		struct fi_context *context = args->context;
 
-		/* Out of reach for others; still counted until it is received. */
+		/* Removed from matching, but counted until it is received. */
 		list_remove(&u->link);
 		list_push(&rx->claimed, &u->link);
 		context->internal[0] = u;
@@ -229,7 +228,7 @@ int rx_peek(struct rx *rx, struct worker *worker, bool tagged, const struct recv
 	return 0;
 }
 
-/* FI_CLAIM | FI_DISCARD: the claimed message is dropped. */
+/* FI_CLAIM | FI_DISCARD: drops the claimed message. */
 int rx_discard_claimed(struct rx *rx, bool tagged, const struct recv_args *args)
 {
 	struct fi_context *context = args->context;
@@ -266,7 +265,10 @@ void rx_forget_context(struct rx *rx)
 	LIST_EACH (node, &rx->q->claimed) {
 		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
 
-		/* The receiver that claimed it may still receive it, without this one's queue and peers. */
+		/*
+		 * The claimed message can still be received, without the closed context's queue and
+		 * peers.
+		 */
 		if (u->rx == rx) {
 			u->rx = rx->q;
 			u->src = FI_ADDR_NOTAVAIL;
@@ -292,8 +294,8 @@ static void forget_sender(struct unexpected *u)
 }
 
 /*
- * An RTS of a disconnected peer can never be received and is dropped; its whole messages stay, unless it exceeded
- * its budget. A claimed RTS stays, and fails when it is received.
+ * A kept RTS of a disconnected peer can never be received and is dropped. Whole messages stay,
+ * unless the peer exceeded its budget. A claimed RTS stays, and fails when received.
  */
 void rx_forget_peer(struct rx *rx, struct peer *peer)
 {
@@ -322,7 +324,7 @@ void rx_forget_peer(struct rx *rx, struct peer *peer)
 		}
 }
 
-/* Messages from a removed address lose their source: its fi_addr_t may soon name another one. */
+/* Kept messages lose their source: the removed fi_addr_t may soon name another address. */
 void rx_forget_addr(struct rx *rx, fi_addr_t addr)
 {
 	LIST_EACH (node, &rx->q->claimed) {

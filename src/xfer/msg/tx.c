@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sends off the fast path: connect first, wait for space, announce long messages, await answers. */
+/* Slow path of sends: connects first, waits for space, announces long messages, awaits answers. */
 #include "xfer/msg/tx.h"
 
 #include <rdma/fi_errno.h>
@@ -13,7 +13,7 @@
 #include "xfer/rndv/proto.h"
 #include "xfer/worker.h"
 
-#define SPEC_SKIP_MAX 63u
+#define SPEC_SKIP_MAX 63u /* RTS in a row without speculative fragments */
 
 static uint64_t ack_flags(uint64_t flags)
 {
@@ -28,8 +28,9 @@ static const void *batch_of(const struct txreq *req)
 }
 
 /*
- * Chooses the protocol, and registers the memory where that needs it: req->remote says where the peer finds the
- * message, with keys if it is registered. A registration stays with the request until it has ended.
+ * Chooses the protocol and registers the memory if the protocol needs it. Fills in req->remote for
+ * the RTS: addresses, with keys if registered. A registration stays with the request until that
+ * ends.
  */
 static enum proto prepare_rndv(struct peer *peer, struct txreq *req)
 {
@@ -71,18 +72,21 @@ static int send_whole(struct txreq *req, uint64_t ack)
 	return tx_zcopy(req, &p, req->iov, req->count);
 }
 
-/* Ends the request, unless the link still sends from the caller's memory. */
+/* Ends the request, unless the link still reads its memory. */
 static void end_sent(struct txreq *req)
 {
 	if (tx_zcopy_pending(req)) {
 		tx_req_move(req, TXREQ_ZCOPY);
 		return;
 	}
-	tx_end_zcopy(req->peer); /* before it */
+	tx_end_zcopy(req->peer); /* older zero-copy sends complete first */
 	tx_req_end(req, 0);
 }
 
-/* An RTS without fragments, because those of earlier ones were of no use, brings the next attempt nearer. */
+/*
+ * Sends an RTS. One without fragments because of earlier misses counts down `skip`, so that
+ * fragments are tried again.
+ */
 static int send_rndv(struct txreq *req)
 {
 	struct peer *peer = req->peer;
@@ -97,7 +101,7 @@ static int send_rndv(struct txreq *req)
 	return err;
 }
 
-/* Its fragments go behind those of other messages. */
+/* Sends speculative fragments, behind those of other messages. */
 static void send_spec(struct txreq *req)
 {
 	struct peer *peer = req->peer;
@@ -111,7 +115,7 @@ static void send_spec(struct txreq *req)
 		peer_busy(peer);
 }
 
-/* Sent, and the peer answers. */
+/* Moves a sent request, which the peer will answer, to its next state. */
 static void await(struct txreq *req, bool whole)
 {
 	if (whole)
@@ -157,7 +161,7 @@ static struct txreq *req_new(struct ep *ep, struct peer *peer, const struct xfer
 		req->count = 1;
 		req->iov[0] = (struct iovec){(void *)(uintptr_t)x->buf, x->len};
 	}
-	/* An injected buffer is the caller's again when the call returns. */
+	/* The caller may reuse an injected buffer after the call. */
 	if (x->flags & FI_INJECT && tx_req_bounce(req, req->iov, req->count)) {
 		tx_req_free(req);
 		return NULL;
@@ -177,7 +181,7 @@ int tx_queue(struct ep *ep, struct txreq *req)
 	return 0;
 }
 
-/* To be sent, in order, once the peer is connected or a fence has opened. */
+/* Queues a message until the peer is connected or a fence has opened. 0 or a negative error. */
 static int queue_message(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
 	struct txreq *req;
@@ -194,14 +198,17 @@ static int queue_message(struct ep *ep, struct peer *peer, const struct xfer *x)
 	return err;
 }
 
-/* Does any operation that the peer has to answer stand before the next one? */
+/* Does any earlier operation await an answer of the peer? */
 static bool anything_sent(const struct peer *peer)
 {
 	return !(list_empty(&peer->txreqs[TXREQ_ACK]) && list_empty(&peer->txreqs[TXREQ_STREAM]) &&
 		 list_empty(&peer->txreqs[TXREQ_SPEC]) && list_empty(&peer->txreqs[TXREQ_RMA]));
 }
 
-/* By a fence; or because a message may tell of an RDMA operation that is not done. */
+/*
+ * A fence bars an operation. An RDMA operation under way bars it too: a message may tell the peer
+ * that the operation is done.
+ */
 static __attribute__((noinline, cold)) bool barred_by(const struct peer *peer, uint64_t flags)
 {
 	if (!list_empty(&peer->txreqs[TXREQ_RDMA]))
@@ -225,7 +232,7 @@ bool tx_must_queue(const struct peer *peer, uint64_t flags)
 				       tx_blocked(peer, tx_req_first(peer, TXREQ_BACKLOG)));
 }
 
-/* The peer is connected and nothing waits before us. */
+/* Sends to a connected peer without a backlog. 0 or a negative error. */
 static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
 	struct link *link = peer->real;
@@ -276,7 +283,7 @@ static int tx_begin(struct ep *ep, struct peer *peer, const struct xfer *x)
 	return err ? err : tx_try(ep, peer, x);
 }
 
-/* An endpoint that injects by default may send as much as one packet holds. */
+/* Fits one packet? An endpoint that injects by default may exceed inject_size up to that. */
 static bool copies(const struct peer *peer, size_t len)
 {
 	return peer->real && !proto_is_long(peer->real, len);
@@ -301,8 +308,9 @@ int tx_slow(struct ep *ep, struct xfer x)
 		return -FI_EMSGSIZE;
 	err = tx_begin(ep, peer, &x);
 	/*
-	 * No space. A progress call may read what the peer waits to be rid of; may find that the peer is dead, so
-	 * that the message goes to the process that has its address now; or lets the transport read its own side.
+	 * No space. A progress call may read messages whose answers the peer waits for, or find
+	 * that the peer is dead, so that the retry reaches the process that has its address now, or
+	 * let the transport read its own input.
 	 */
 	if (err == -FI_EAGAIN) {
 		worker_progress(ep->worker);
@@ -319,7 +327,10 @@ bool tx_owe(struct peer *peer, size_t bytes)
 	return !peer->conn.over_budget;
 }
 
-/* An endpoint that sends requests and takes no answers has at most as many under way as a pool names. */
+/*
+ * A peer that sends requests and reads no answers has at most as many requests under way as its
+ * pool has numbers.
+ */
 _Static_assert(((sizeof(struct control) + WIRE_RESULT_INLINE) << POOL_INDEX_BITS) +
 			       3 * WIRE_RESULTS_MAX <=
 		       WIRE_ANSWERS_MAX,
@@ -350,7 +361,10 @@ void tx_control_data(struct peer *peer, const struct packet *p)
 {
 	struct iovec iov = {(void *)(uintptr_t)p->payload, p->len};
 
-	/* A peer that has accepted us may send before we have read that it did. */
+	/*
+	 * A peer that has accepted us may send before we have read its hello: the link comes later,
+	 * so the message is kept.
+	 */
 	if (peer->state == PEER_IDLE)
 		return;
 	if (!peer->real || !list_empty(&peer->tx.controls) ||
@@ -363,7 +377,7 @@ void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
 	tx_control_data(peer, &(struct packet){.head = head, .tag = tag});
 }
 
-/* After useless fragments the next RTS go without, twice as many each time. */
+/* Adapts `skip`: after useless fragments the next RTS have none, about twice as many each time. */
 static void judge_spec(const struct txreq *req, bool useful)
 {
 	unsigned int class = proto_spec_class(req->len);
@@ -391,7 +405,7 @@ void tx_ats(struct worker *worker, struct peer *peer, const struct packet *p)
 		peer->rma.matching -= req->len;
 	if (!err && !(req->flags & FI_SEND))
 		err = rma_result(req, p);
-	/* Answered before all of it was sent: the peer refuses it, or is wrong. */
+	/* Answered before all was sent: the peer refuses the message, or is faulty. */
 	if (tx_zcopy_pending(req))
 		tx_take_back(peer, "a message that it has answered");
 	tx_req_end(req, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of collective groups: they ignore fences, XOFF and the backlog. */
+/* Messages of collective groups, which ignore fences, XOFF and the backlog. */
 #include <rdma/fi_errno.h>
 #include <string.h>
 

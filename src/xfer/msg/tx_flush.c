@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sends what waits for a peer: answers first, then the backlog in order, then streams, then speculative fragments.
+ * Sends queued output: answers first, then messages of groups, the backlog in order, streams,
+ * speculative fragments, results of long reads.
  */
 #include <stdlib.h>
 
@@ -25,7 +26,7 @@ int tx_zcopy(struct txreq *req, const struct packet *p, const struct iovec *iov,
 	return err;
 }
 
-/* The next fragment of a stream, from where it stands. */
+/* Sends the next fragment, from req->sent on. 0 or a negative error. */
 static int send_fragment(struct txreq *req)
 {
 	struct link *link = req->peer->real;
@@ -52,7 +53,7 @@ bool tx_fragments(struct txreq *req)
 	return true;
 }
 
-/* True: all of it is sent; the request has another state, or has ended. */
+/* Sends fragments of one request. True: all are sent, and the request has another state. */
 static bool flush_stream(struct txreq *req, bool *progressed)
 {
 	size_t before = req->sent;
@@ -61,12 +62,12 @@ static bool flush_stream(struct txreq *req, bool *progressed)
 	*progressed |= req->sent != before;
 	if (!all)
 		return false;
-	/* All that was asked for is sent: the receiver's ATS ends it. */
+	/* All requested bytes are sent; the receiver's ATS ends the request. */
 	tx_req_move(req, req->state == TXREQ_SPEC ? TXREQ_RTS : TXREQ_ACK);
 	return true;
 }
 
-/* Sends no more speculative fragments: the peer fetches the rest, or asks for it. */
+/* Stops speculative fragments: the peer reads the rest by CMA, or asks for it. */
 static void stop_spec(struct peer *peer)
 {
 	struct txreq *req;
@@ -87,7 +88,7 @@ static bool flush_streams(struct peer *peer, enum txreq_state state)
 	return progressed;
 }
 
-/* Sends long answers to one-sided requests, each from the memory as it is then. */
+/* Sends fragments of long answers to one-sided reads, each from the memory at that moment. */
 static bool flush_replies(struct peer *peer)
 {
 	bool progressed = false;
@@ -117,7 +118,7 @@ static bool flush_controls(struct peer *peer)
 	return progressed;
 }
 
-/* XOFF is in force for the request, or too many results of matched atomics are due. */
+/* Does XOFF stop the request, or are too many results of matched atomics outstanding? */
 static bool is_paused(const struct peer *peer, const struct txreq *req)
 {
 	if (wire_flags(req->head) & WIRE_MATCH && peer->rma.matching > WIRE_RESULTS_MAX)
@@ -164,7 +165,7 @@ void tx_release_idle(struct worker *worker)
 	}
 }
 
-/* The oldest zero-copy send of the link, once it is out. */
+/* Returns the oldest zero-copy send if its packets are out, else NULL. */
 static struct txreq *first_out(const struct peer *peer)
 {
 	struct txreq *req = tx_req_first(peer, TXREQ_ZCOPY);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Transmit requests: made, moved between their states, ended. */
+/* Transmit requests: making, moving between states, ending. */
 #include <assert.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "xfer/msg/tx.h"
 
 /*
- * Member by member: a string instruction over all of them takes as long as the rest of a short
- * operation. The lists at its end are filled as far as they are used.
+ * Clears member by member: clearing the whole struct takes as long as the rest of a short
+ * operation. The lists at the end are filled as far as they are used.
  */
 static inline void clear(struct txreq *req)
 {
@@ -91,7 +91,7 @@ int tx_req_bounce(struct txreq *req, const struct iovec *iov, size_t count)
 	if (!to)
 		return -FI_ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		if (iov[i].iov_len) /* else the address may be NULL */
+		if (iov[i].iov_len) /* the address of an empty segment may be NULL */
 			copy_bytes(to, iov[i].iov_base, iov[i].iov_len);
 		to += iov[i].iov_len;
 	}
@@ -122,7 +122,7 @@ static void complete(struct txreq *req)
 		cntr_done(cntr, req->len);
 }
 
-/* Errors of deferred work are reported only if it asked for a completion. fi_trigger(3) */
+/* Reports an error. For deferred work only if its flags ask for a completion. fi_trigger(3) */
 static void complete_error(struct txreq *req, int err, int reason)
 {
 	struct cq_slot slot = {
@@ -161,15 +161,15 @@ void tx_req_end(struct txreq *req, int err)
 	tx_req_free(req);
 }
 
-/* The states of requests that an endpoint may be told about, those that began first before others. */
+/* States of requests whose end is reported, roughly the oldest requests first. */
 static const enum txreq_state reported[] = {TXREQ_RMA,   TXREQ_ACK,     TXREQ_ZCOPY, TXREQ_STREAM,
 					    TXREQ_AHEAD, TXREQ_BACKLOG, TXREQ_RDMA,  TXREQ_SPEC};
 
 #define REPORTED (sizeof(reported) / sizeof(reported[0]))
 
 /*
- * Ends the requests that a closed endpoint left in the backlog: its buffers may be freed. Injected ones still go
- * out.
+ * Ends the requests that a closed endpoint left in the backlog: its buffers may be freed. Injected
+ * requests have copies and still go out.
  */
 static void discard(struct peer *peer)
 {
@@ -183,7 +183,9 @@ static void discard(struct peer *peer)
 	peer_refresh(peer);
 }
 
-/* Copies a message that the peer may still ask for: the endpoint's buffers may be freed soon. */
+/*
+ * Copies a message that the peer may still ask for (CTS): the endpoint's buffers may be freed soon.
+ */
 static void copy_out_pending_rts(struct txreq *req)
 {
 	bool needed = tx_awaits_ats(req) && req->state != TXREQ_ACK;
@@ -191,22 +193,22 @@ static void copy_out_pending_rts(struct txreq *req)
 	if (!needed || req->bounce || !tx_req_bounce(req, req->iov, req->count))
 		return;
 	peer_starve(req->peer, "a message of a closed context");
-	tx_req_move(req, TXREQ_ACK); /* its memory is not read any more */
+	tx_req_move(req, TXREQ_ACK); /* nothing reads its memory any more */
 }
 
 void tx_take_back(struct peer *peer, const char *what)
 {
-	/* Without memory the link has failed: it reads the application's memory no more. */
+	/* Without memory for the copy the link has failed, and reads the memory no more. */
 	if (peer->real->zcopy->copy_out(peer->real))
 		peer_starve(peer, what);
 }
 
-/* The endpoint is about to be closed: reports the operation as canceled, though it may go on. */
+/* Reports an operation of an endpoint that is being closed as canceled, though it may go on. */
 static void cancel_untold(struct txreq *req)
 {
 	if (!req->work)
 		complete_error(req, FI_ECANCELED, FI_ECANCELED);
-	req->result_count = 0; /* memory that may be gone */
+	req->result_count = 0; /* the memory of the result may be freed */
 }
 
 void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor)
@@ -223,11 +225,14 @@ void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor)
 				if (!successor)
 					cancel_untold(req);
 				req->ep = successor;
-				/* For contexts of a scalable endpoint alone: else the worker is closed next. */
+				/*
+				 * Only for contexts of a scalable endpoint: otherwise the worker is
+				 * closed next.
+				 */
 				if (!successor && ep->base != ep)
 					copy_out_pending_rts(req);
 			}
-		/* The endpoint's buffers may be freed soon. */
+		/* The application may free the buffers soon. */
 		if (!successor && peer->real && link_holds(peer->real))
 			tx_take_back(peer, "a message of a closed endpoint");
 		discard(peer);
@@ -242,7 +247,7 @@ int tx_cancel(struct worker *worker, void *context)
 		LIST_EACH (at, &peer->txreqs[TXREQ_BACKLOG]) {
 			struct txreq *req = LIST_ENTRY(at, struct txreq, link);
 
-			/* A request that is partly sent, or deferred work, cannot be canceled by its context. */
+			/* Partly sent requests and deferred work cannot be canceled by context. */
 			if (req->context != context || !req->ep || req->work || req->sent)
 				continue;
 			tx_req_end(req, FI_ECANCELED);

@@ -25,10 +25,7 @@ struct worker;
 struct txreq;
 struct work;
 
-/*
- * Arguments of a one-sided call. The caller owns all that the pointers refer to, and may change it
- * after the call.
- */
+/* Arguments of a one-sided call. The caller may reuse the lists after the call. */
 struct rma {
 	unsigned int wire;   /* WIRE_PUT, WIRE_GET or WIRE_AMO */
 	struct wire_amo amo; /* for WIRE_AMO */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Atomics at their target: regions, or posted tagged receives (FI_TAGGED). fi_atomic(3). */
+/* Atomics at their target: on regions, or on posted tagged receives (FI_TAGGED). fi_atomic(3). */
 #include <rdma/fi_errno.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "xfer/msg/rx.h"
 #include "xfer/msg/tx.h"
 
-/* How many values travel for each element. */
+/* Returns the values sent per element. */
 static unsigned int operands(const struct wire_amo *amo)
 {
 	if (amo->op == FI_ATOMIC_READ)
@@ -29,7 +29,10 @@ bool rma_amo_parse(const struct rma_request *r)
 	return r->len == operands(&r->amo) * r->total;
 }
 
-/* Eight bytes written atomically are never seen half written: others poll on them. */
+/*
+ * Would an eight-byte write be torn? Other threads poll on such values and must never see half of
+ * one.
+ */
 static bool torn(const struct wire_amo *amo, const void *at)
 {
 	return amo->op == FI_ATOMIC_WRITE && atomic_size(amo->type) == 8 && (uintptr_t)at % 8;
@@ -42,7 +45,7 @@ static int refuse_element(const struct wire_amo *amo, const void *at)
 	return -FI_EINVAL;
 }
 
-/* Is every element aligned, and in one segment? 0 or -FI_EINVAL. */
+/* Is each element aligned and in one segment? 0 or -FI_EINVAL. */
 static int check_spot(const struct wire_amo *amo, const struct rma_spot *spot, size_t len)
 {
 	size_t size = atomic_size(amo->type), fragment;
@@ -59,8 +62,8 @@ static int check_spot(const struct wire_amo *amo, const struct rma_spot *spot, s
 }
 
 /*
- * Applies the atomic to all elements of a spot, behind `done` bytes of others. `result` gets the old values, or is
- * NULL.
+ * Applies the atomic to all elements of a spot; `done`: bytes of earlier spots. `result` gets the
+ * old values, or is NULL.
  */
 static void apply(const struct rma_request *r, const struct rma_spot *spot, size_t len, size_t done,
 		  char *result)
@@ -88,9 +91,10 @@ static uint64_t access_for(const struct wire_amo *amo)
 }
 
 /*
- * The memory is changed: counts, and returns the old values if they were asked for (not NULL). 0 or a negative
- * error. For the endpoint's counters an atomic with a result is a read (fi_endpoint(3)); for a region's counters
- * it is also a write (fi_mr(3)), because a thread that sleeps on one waits for the memory to change.
+ * Ends an atomic whose memory is changed: counts, and answers with the old values if `result` is
+ * not NULL. 0 or a negative error. For the endpoint's counters an atomic with a result is a read
+ * (fi_endpoint(3)); for a region's counters it is also a write (fi_mr(3)), because a thread that
+ * sleeps on one waits for the memory to change.
  */
 static int conclude(struct rma_request *r, const char *result)
 {
@@ -107,7 +111,7 @@ static int conclude(struct rma_request *r, const char *result)
 	return 0;
 }
 
-/* The slow path: several ranges or segments. */
+/* Slow path: several ranges or segments. */
 static int amo_scattered(struct rma_request *r)
 {
 	char room[WIRE_AMO_MAX], *result = r->amo.form == ATOMIC_BASE ? NULL : room;
@@ -130,7 +134,7 @@ static int amo_scattered(struct rma_request *r)
 	return conclude(r, result);
 }
 
-/* The fast path: elements in a row. */
+/* Fast path: contiguous elements. */
 static int amo_in_a_row(struct rma_request *r, void *at)
 {
 	char room[WIRE_AMO_MAX], *result = r->amo.form == ATOMIC_BASE ? NULL : room;
@@ -162,7 +166,7 @@ int rma_amo(struct rma_request *r)
 	return fragment == r->total ? amo_in_a_row(r, at) : amo_scattered(r);
 }
 
-/* The packet that the message came in. */
+/* Restores the packet of an atomic message, see rma_match. */
 static struct packet packet_of(const struct message *m)
 {
 	return (struct packet){.head = m->head,
@@ -200,7 +204,7 @@ bool rma_match_valid(struct peer *peer, const struct packet *p)
 	return true;
 }
 
-/* Bytes of a buffer that a checked request reaches to. */
+/* Returns the bytes of a buffer that the request reaches to; SIZE_MAX: an overflow. */
 static size_t reach(const struct rma_request *r)
 {
 	uint64_t end, max = 0;
@@ -233,7 +237,7 @@ static void answer(struct peer *peer, uint64_t head, int err, const void *buf, s
 		tx_control_data(peer, &p);
 }
 
-/* Applies all its ranges to the segments of a receive. 0 or a negative error. */
+/* Applies the atomic to the segments of a receive. 0 or a negative error. */
 static int apply_all(const struct rma_request *r, const struct iovec *iov, size_t count,
 		     char *result)
 {

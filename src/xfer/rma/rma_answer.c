@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Answers of the target to one-sided operations; and performing them in its place where it does not poll
- * (rma_help).
+ * Answers to our one-sided operations; performing operations in the place of a target that does not
+ * poll (rma_help).
  */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
-/* Operations that go straight to the memory of a peer that was found not to poll. */
+/* Operations that access a peer's memory directly after the peer was found not to poll. */
 #define DIRECT_SPELL 32
 
 static struct txreq *oldest(struct peer *peer)
@@ -42,7 +42,7 @@ static void retire(struct peer *peer, struct txreq *req, int err, int reason)
 		tx_req_end(req, 0);
 }
 
-/* Does it return bytes? */
+/* Does the operation return bytes? */
 static bool expects_result(const struct txreq *req)
 {
 	return wire_op(req->head) == WIRE_GET ||
@@ -74,7 +74,7 @@ int rma_result(struct txreq *req, const struct packet *p)
 static void take_result(struct peer *peer, struct txreq *req, const struct packet *p)
 {
 	if (!expects_result(req) || p->tag != req->got || p->len > req->len - req->got) {
-		LOG_WARN(LOG_EP_DATA, "a result of %zu bytes that was not asked for", p->len);
+		LOG_WARN(LOG_EP_DATA, "unexpected result of %zu bytes dropped", p->len);
 		return;
 	}
 	scatter(req, p);
@@ -83,7 +83,7 @@ static void take_result(struct peer *peer, struct txreq *req, const struct packe
 		retire(peer, req, 0, 0);
 }
 
-/* The partly sent long write of that number, or NULL. */
+/* Returns the partly sent long write with that sequence number, or NULL. */
 static struct txreq *unfinished(struct peer *peer, uint32_t seq)
 {
 	struct txreq *req = tx_req_first(peer, TXREQ_BACKLOG);
@@ -91,7 +91,10 @@ static struct txreq *unfinished(struct peer *peer, uint32_t seq)
 	return req && req->sent && req->seq == seq ? req : NULL;
 }
 
-/* `what` is the tag of WIRE_FAILED. The rest of a long write, part of which was refused, stays here. */
+/*
+ * Handles WIRE_FAILED with tag `what`. The rest of a long write that was refused in part is not
+ * sent.
+ */
 static void take_failure(struct peer *peer, uint32_t seq, uint64_t what)
 {
 	int err = (int)(what & 0xffff) ? (int)(what & 0xffff) : FI_EIO;
@@ -113,8 +116,8 @@ void rma_answer(struct peer *peer, const struct packet *p)
 	struct txreq *req;
 
 	if (peer->rma.seq - seq > INT32_MAX) {
-		LOG_WARN(LOG_EP_DATA, "answer to operation %u, the last one was %u", seq,
-			 peer->rma.seq);
+		LOG_WARN(LOG_EP_DATA, "answer to operation %u dropped: the last one sent was %u",
+			 seq, peer->rma.seq);
 		return;
 	}
 	if (wire_op(p->head) == WIRE_DONE) {
@@ -122,7 +125,7 @@ void rma_answer(struct peer *peer, const struct packet *p)
 	} else {
 		done_before(peer, seq);
 		req = oldest(peer);
-		/* A late answer belongs to an operation that rma_help has performed. */
+		/* An answer without a request is late: rma_help has performed the operation. */
 		if (wire_op(p->head) == WIRE_FAILED)
 			take_failure(peer, seq, p->tag);
 		else if (req && req->seq == seq)
@@ -132,7 +135,10 @@ void rma_answer(struct peer *peer, const struct packet *p)
 		peer_busy(peer);
 }
 
-/* Does an operation behind this one carry CQ data? A notification of this one would come behind it. */
+/*
+ * Does a later operation carry CQ data? Then the notification of this one would come after the
+ * later operation's data.
+ */
 static bool tells_later(const struct txreq *req)
 {
 	for (struct list *at = req->link.next; at != &req->peer->txreqs[TXREQ_RMA]; at = at->next)
@@ -142,8 +148,8 @@ static bool tells_later(const struct txreq *req)
 }
 
 /*
- * Can the operation be performed in the place of a peer that does not poll? Not if it has begun to answer, nor
- * what only the peer can do.
+ * Can the operation be performed in the place of a peer that does not poll? Not if its answer has
+ * begun, nor if only the peer can perform it.
  */
 static bool reachable(struct link *link, const struct txreq *req)
 {
@@ -155,7 +161,7 @@ static bool reachable(struct link *link, const struct txreq *req)
 	       link->local->reach(link, req->remote, req->remote_count, put);
 }
 
-/* Cancels the posted packet of a write; its data are in req->bounce then. */
+/* Cancels the posted packet of a write and copies its data to req->bounce. False: not possible. */
 static bool take_back(struct link *link, struct txreq *req)
 {
 	const char *payload;
@@ -168,7 +174,7 @@ static bool take_back(struct link *link, struct txreq *req)
 	if (!req->bounce && req->len)
 		return false;
 	payload = link->local->cancel_posted(link, req->place, &len);
-	/* The data are at the end of the payload. */
+	/* The data are the end of the payload. */
 	if (payload && len >= req->len && req->len)
 		memcpy(req->bounce, payload + len - req->len, req->len);
 	return payload != NULL;
@@ -187,7 +193,7 @@ static void end(struct peer *peer, struct txreq *req, int err, int reason)
 	retire(peer, req, err, reason);
 }
 
-/* False: not possible from here; the packet is the peer's again. */
+/* Performs a canceled write. False: not possible; the packet is posted again. */
 static bool perform_write(struct peer *peer, struct txreq *req)
 {
 	int ret = write_for(peer->real, req);
@@ -202,9 +208,10 @@ static bool perform_write(struct peer *peer, struct txreq *req)
 }
 
 /*
- * A read must not see the effect of later operations, which the peer may perform while we read: the bytes count
- * only if the packet could be recalled afterwards, so the peer had not got that far. False: wait for the answer.
- * Else the peer never sees the packet, whose memory may be freed.
+ * Performs a read. It must not see the effect of later operations, which the peer may perform
+ * meanwhile. So the bytes count only if the packet can be recalled afterwards: the peer had not
+ * reached it. True: the peer never sees the packet, so its memory may be freed. False: wait for the
+ * answer.
  */
 static bool perform_read(struct peer *peer, struct txreq *req)
 {
@@ -213,7 +220,7 @@ static bool perform_read(struct peer *peer, struct txreq *req)
 
 	if (wire_op(req->head) != WIRE_GET || !reachable(link, req))
 		return false;
-	/* The result of a closed endpoint is not wanted. */
+	/* The result for a closed endpoint is not needed. */
 	if (req->ep)
 		ret = link->local->get(link, req->result, req->result_count, req->remote,
 				       req->remote_count);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The arguments of one-sided calls, checked and brought into one shape. */
+/* Checks the arguments of one-sided calls and converts them to struct rma. */
 #include <rdma/fi_errno.h>
 
 #include "base/log.h"
 #include "xfer/rma/rma.h"
 #include "link/engine.h"
 
-/* Bytes of all segments. false: too many of them, none where some are said to be, or an overflow. */
+/* Sums the bytes of all segments. False: too many segments, a missing list, or an overflow. */
 static bool sum_iov(const struct iovec *iov, size_t count, size_t *len)
 {
 	*len = 0;
@@ -98,7 +98,7 @@ int rma_from_plain(struct rma *o, enum fi_datatype type, enum fi_op op, size_t c
 	    (o->compare_count && !o->compare->iov_base) ||
 	    (o->result_count && !o->result->iov_base))
 		return -FI_EINVAL;
-	/* No type is that small. */
+	/* The first test prevents an overflow in the second. */
 	if (count > WIRE_AMO_MAX || count * atomic_size(type) > WIRE_AMO_MAX)
 		return -FI_EMSGSIZE;
 	o->wire = WIRE_AMO;
@@ -110,7 +110,7 @@ int rma_from_plain(struct rma *o, enum fi_datatype type, enum fi_op op, size_t c
 	return 0;
 }
 
-/* Element counts become bytes. 0, -FI_EINVAL, or -FI_EMSGSIZE. */
+/* Converts element counts to bytes. 0, -FI_EINVAL or -FI_EMSGSIZE. */
 static int to_bytes(struct iovec *iov, const struct fi_ioc *ioc, size_t count, size_t size)
 {
 	if (count > WIRE_IOV_MAX || (count && !ioc))
@@ -140,7 +140,7 @@ static int remote_to_bytes(struct fi_rma_iov *to, const struct fi_msg_atomic *ms
 	return 0;
 }
 
-/* Operands, compare values and results each cover all elements, where they are needed. */
+/* Do operands, compare values and results each cover all elements, where they are needed? */
 static bool lengths_agree(struct rma *o, const struct entry_atomic_msg *m)
 {
 	size_t operand, compare, result;
@@ -203,7 +203,9 @@ int rma_from_atomic(struct rma *o, struct rma_store *store, const struct entry_a
 			.form = (uint8_t)m->form},
 	};
 	if (!lengths_agree(o, m) || same_tag(o)) {
-		LOG_WARN(LOG_EP_DATA, "atomic: the lists of its elements do not agree");
+		LOG_WARN(
+			LOG_EP_DATA,
+			"atomic: operands, results and remote ranges do not agree in elements or keys");
 		return -FI_EINVAL;
 	}
 	if (o->len > WIRE_AMO_MAX)

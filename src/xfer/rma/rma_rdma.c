@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One-sided operations that the devices perform. While one is under way for a peer only others like it are begun,
- * so that no later operation is performed first; what the devices refuse goes by packets, which also find out why.
+ * One-sided operations that devices perform. While one is under way for a peer, only further ones
+ * of this kind are begun, so that no later operation overtakes it. Operations that the device
+ * refuses are sent in packets, whose answers give the reason.
  */
 #include <rdma/fi_errno.h>
 
@@ -14,9 +15,9 @@
 #include "xfer/msg/tx.h"
 
 #define OF_REQUEST                                                                                 \
-	(UINT64_C(1) << 32) /* in the id of an RDMA operation; else it is a receive request's */
+	(UINT64_C(1) << 32) /* in link_rdma.id: of a transmit request; else of a receive request */
 
-/* Every range is of a region that the peer's device knows. */
+/* Does the peer's device know the regions of all ranges? */
 static bool keys_lead(const struct txreq *req)
 {
 	for (size_t i = 0; i < req->remote_count; i++)
@@ -34,7 +35,10 @@ static bool suits(const struct peer *peer, const struct txreq *req)
 	if (wire_op(req->head) == WIRE_AMO || wire_flags(req->head) & WIRE_COMMIT ||
 	    req->flags & FI_DELIVERY_COMPLETE)
 		return false;
-	/* Its notification would have to wait until it is done. */
+	/*
+	 * The notification with the CQ data must wait until the operation is done, so a packet is
+	 * quicker.
+	 */
 	if (wire_flags(req->head) & WIRE_CQ && !proto_is_long(link, req->len))
 		return false;
 	return keys_lead(req);
@@ -47,7 +51,7 @@ bool rma_rdma_waits(const struct peer *peer, const struct txreq *req)
 	return !list_empty(&peer->txreqs[TXREQ_RMA]) && suits(peer, req);
 }
 
-/* 0: it is in TXREQ_RDMA. */
+/* Posts the operation to the device. 0: the request is in TXREQ_RDMA; or a negative error. */
 static int begin(struct txreq *req)
 {
 	struct peer *peer = req->peer;
@@ -116,7 +120,7 @@ void rma_rdma_failed(struct peer *peer)
 		struct txreq *req = LIST_ENTRY(peer->txreqs[TXREQ_RDMA].prev, struct txreq, link);
 
 		if (!req->ep && !(req->flags & FI_INJECT))
-			tx_req_end(req, FI_ECANCELED); /* its buffers may be gone */
+			tx_req_end(req, FI_ECANCELED); /* its buffers may be freed */
 		else
 			tx_req_requeue(req);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers that carry bytes of the target's memory. */
+/* Answers with bytes of the target's memory. */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ void rma_reply_bytes(const struct rma_request *r, const void *buf, size_t len)
 	tx_control_data(peer, &p);
 }
 
-/* Longer than a packet: a request in TXREQ_REPLY sends it in fragments. */
+/* Answers with more than one packet: a request in TXREQ_REPLY sends fragments. 0 or -FI_ENOMEM. */
 static int reply_long(struct rma_request *r)
 {
 	struct txreq *req = tx_req_new(NULL, r->peer);
@@ -91,7 +91,10 @@ int rma_reply(struct rma_request *r)
 	return 0;
 }
 
-/* Restores the request for the rest of its answer; checks again, as a region may be closed meanwhile. */
+/*
+ * Restores the request from its answer in TXREQ_REPLY. Checks the regions again: one may have been
+ * closed. 0 or a negative error.
+ */
 static int revive(struct rma_request *r, const struct txreq *req)
 {
 	*r = (struct rma_request){.peer = req->peer,

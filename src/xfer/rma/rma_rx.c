@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The target's side of one-sided operations: every request is checked as a whole, then performed. */
+/* Target of one-sided operations: each request is checked as a whole, then performed. */
 #include <rdma/fi_errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
-/* Takes `len` bytes off the payload. */
+/* Takes `len` bytes off the payload; NULL: there are fewer. */
 static const char *cut(struct rma_request *r, size_t len)
 {
 	const char *at = r->payload;
@@ -48,7 +48,7 @@ static bool parse_ranges(struct rma_request *r)
 	return true;
 }
 
-/* Parses what precedes the data. False: the packet contradicts itself. */
+/* Parses the heads that precede the data. False: the packet contradicts itself. */
 static bool parse_heads(struct rma_request *r, const struct packet *p)
 {
 	const char *at;
@@ -128,7 +128,10 @@ int rma_check(struct rma_request *r, uint64_t access)
 
 void rma_refuse(const struct rma_request *r, int err)
 {
-	/* An unknown key grants nothing, too: prov_errno tells the two apart. */
+	/*
+	 * err reports an unknown key as FI_EACCES, like a missing right; prov_errno tells the two
+	 * apart.
+	 */
 	uint64_t reason = (uint64_t)-err, shown = reason == FI_ENOKEY ? FI_EACCES : reason;
 
 	if (r->flags & WIRE_ORPHAN)
@@ -163,7 +166,7 @@ static struct rx *context_of(const struct worker *worker, unsigned int index)
 	return index < WORKER_RX_MAX ? worker->rx[index] : NULL;
 }
 
-/* `len`: bytes that were written. */
+/* Pushes remote CQ data of a write of `len` bytes. */
 static void push_data(struct rx *rx, uint64_t kind, size_t len, uint64_t data)
 {
 	if (rx && rx->cq)
@@ -176,7 +179,10 @@ static void push_data(struct rx *rx, uint64_t kind, size_t len, uint64_t data)
 			 (unsigned long long)data);
 }
 
-/* The counter of such accesses to the endpoint, or to the region, or NULL. */
+/*
+ * Returns the endpoint's counter of such accesses, or NULL. `event`: FI_REMOTE_READ or
+ * FI_REMOTE_WRITE.
+ */
 static struct cntr *endpoint_counter(const struct rx *rx, uint64_t event)
 {
 	if (!rx)
@@ -199,8 +205,8 @@ static bool counted_before(const struct rma_request *r, size_t i, uint64_t event
 }
 
 /*
- * An operation counts once on each counter, however many ranges it has. `event`: its kind for the endpoint's
- * counters; `more`: what counters of regions count besides.
+ * Counts an operation once on each counter, however many ranges it has. `event`: its kind for the
+ * endpoint's counter; `more`: what counters of regions also count it as.
  */
 static void count_access(const struct rma_request *r, const struct rx *rx, uint64_t event,
 			 uint64_t more)
@@ -249,7 +255,7 @@ struct rma_spot rma_spot(const struct rma_request *r, size_t i)
 	return (struct rma_spot){mr->iov, mr->iov_count, r->range[i].addr - mr->offset};
 }
 
-/* Copies `len` bytes between `buf` and what lies `skip` bytes behind the spot. */
+/* Copies `len` bytes between `buf` and the memory `skip` bytes behind the spot. */
 static void copy(const struct rma_spot *spot, size_t skip, char *buf, size_t len, bool in)
 {
 	while (len) {
@@ -288,7 +294,7 @@ void rma_copy(const struct rma_request *r, size_t offset, char *buf, size_t len,
 	}
 }
 
-/* Writes the pages behind a range through to their file. */
+/* Writes the pages of a range through to their file. 0 or -FI_EIO. */
 static int flush(const struct rma_spot *spot, size_t len)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -334,7 +340,7 @@ static int put(struct rma_request *r)
 		return err;
 	rma_copy(r, r->offset, (char *)(uintptr_t)r->payload, r->len, true);
 	if (r->offset + r->len < r->total)
-		return 0; /* more fragments are to come */
+		return 0; /* more fragments will come */
 	err = rma_finish(r, FI_RMA | FI_REMOTE_WRITE, 0);
 	if (!err)
 		rma_done(r);
@@ -348,7 +354,7 @@ static int get(struct rma_request *r)
 	return err ? err : rma_reply(r);
 }
 
-/* NOTIFY: the peer accessed our memory directly. */
+/* Handles WIRE_NOTIFY: the peer has accessed our memory directly. */
 static void on_notify(struct worker *worker, const struct packet *p)
 {
 	bool read = wire_flags(p->head) & WIRE_LONG;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The initiator's side of one-sided operations: posting and sending them. */
+/* Initiator of one-sided operations: posting and sending them. */
 #include <rdma/fi_errno.h>
 #include <string.h>
 
@@ -11,16 +11,16 @@
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
-/* Bytes a request needs at most beside its data: struct wire_ranges, CQ data, struct wire_amo. */
+/* Maximum bytes of a request besides its data: struct wire_ranges, CQ data, struct wire_amo. */
 #define HEADS (sizeof(struct wire_ranges) + sizeof(uint64_t) + sizeof(struct wire_amo))
-/* Bytes of data that fit the first cache line of a packet in the short form, whatever leads them. */
+/* Bytes of data that fit the first cache line of a packet in the short form, behind any heads. */
 #define INLINE_MAX 16
 
-/* The payload of a request, in fragments. */
+/* The payload of a request as a list of segments, and storage for its heads. */
 struct fragments {
 	struct wire_ranges ranges;
-	uint64_t word; /* CQ data */
-	uint64_t len;  /* of WIRE_GET */
+	uint64_t word; /* remote CQ data */
+	uint64_t len;  /* for WIRE_GET */
 	size_t count, total;
 	struct iovec iov[4 + 2 * WIRE_IOV_MAX];
 };
@@ -31,7 +31,7 @@ static void add(struct fragments *s, const void *at, size_t len)
 	s->total += len;
 }
 
-/* Some of a request's data: `want` bytes from `skip` on. */
+/* Adds `want` bytes of a request's data, from `skip` on. */
 static void add_data(struct fragments *s, const struct txreq *req, size_t skip, size_t want)
 {
 	s->count += iov_slice(s->iov + s->count, req->iov, req->count, skip, &want);
@@ -49,7 +49,7 @@ static void add_ranges(struct fragments *s, const struct txreq *req)
 	    offsetof(struct wire_ranges, range) + req->remote_count * sizeof(struct wire_range));
 }
 
-/* Adds what precedes the data in the payload. */
+/* Adds the heads that precede the data in the payload. */
 static void add_heads(struct fragments *s, const struct txreq *req, bool long_form)
 {
 	if (long_form)
@@ -75,7 +75,10 @@ static size_t operands_len(const struct txreq *req)
 	return len;
 }
 
-/* Does the short form fit a cache line, with data in one segment? */
+/*
+ * Can the request be sent by send_inline: does its short form fit a cache line, with data in one
+ * segment?
+ */
 static bool is_inline(const struct txreq *req)
 {
 	if (req->remote_count != 1 || wire_flags(req->head) & WIRE_CQ || !req->whole)
@@ -85,7 +88,8 @@ static bool is_inline(const struct txreq *req)
 		return true;
 	case WIRE_PUT:
 		return req->count == 1 && req->len <= INLINE_MAX;
-	default: /* an operand, and perhaps what it is compared with: two fragments, or one copy of both */
+	/* Operands, perhaps compare values: send_inline copies both into one buffer. */
+	default:
 		return req->count <= 2 && operands_len(req) <= INLINE_MAX;
 	}
 }
@@ -121,7 +125,10 @@ static int send_inline(const struct txreq *req)
 	}
 }
 
-/* One packet of the request: all of it, or the next fragment of a long write. 0 or -FI_EAGAIN. */
+/*
+ * Sends one packet of the request: the whole of it, or the next fragment of a long write. 0 or
+ * -FI_EAGAIN.
+ */
 static int send_packet(struct txreq *req)
 {
 	struct link *link = req->peer->real;
@@ -154,7 +161,10 @@ static int send_packet(struct txreq *req)
 	return err;
 }
 
-/* The peer will answer: in order, or, for an atomic matched like a message, when it is matched. */
+/*
+ * Moves a sent request to the state in which it awaits an answer. Answers come in order, except to
+ * an atomic on a tagged receive.
+ */
 static void await(struct txreq *req)
 {
 	struct peer *peer = req->peer;
@@ -169,12 +179,15 @@ static void await(struct txreq *req)
 	peer->rma.awaiting_count++;
 	if (list_empty(&peer->rma.in_awaiting))
 		list_push(&peer->worker->awaiting, &peer->rma.in_awaiting);
-	/* If the peer sleeps, too, no answer comes: our sleeper must wake and help (rma_help). */
+	/* If the peer sleeps too, no answer comes: our sleeper must wake and call rma_help. */
 	if (__builtin_expect(peer->worker->sleepers, 0) && link_has_local(peer->real))
 		worker_wake(peer->worker);
 }
 
-/* Later operations must wait until a long answer has been read, and answers on their way are limited. */
+/*
+ * Counts the bytes of an expected answer. Beyond WIRE_RESULTS_MAX, or during a long answer, later
+ * operations wait.
+ */
 static __attribute__((noinline, cold)) void weigh(struct txreq *req, bool is_long)
 {
 	struct peer *peer = req->peer;
@@ -217,7 +230,7 @@ static bool may_go_direct(const struct peer *peer, const struct txreq *req)
 	       !(wire_flags(req->head) & WIRE_COMMIT);
 }
 
-/* ... and is that faster than packets? */
+/* Can it, and is that faster than packets? */
 static bool wants_direct(const struct peer *peer, const struct txreq *req)
 {
 	return (proto_is_long(peer->real, req->len) || peer->rma.direct_spell) &&
@@ -240,7 +253,9 @@ void rma_tell(const struct txreq *req, bool counts)
 						    .len = sizeof(word)});
 }
 
-/* Performs it directly. 0: done, the request has ended; else it must go by packets. */
+/*
+ * Performs the operation directly. 0: done, the request has ended; else it must be sent in packets.
+ */
 static int go_direct(struct txreq *req)
 {
 	struct link *link = req->peer->real;
@@ -286,7 +301,7 @@ int rma_send(struct txreq *req)
 	if (first && wants_direct(peer, req) && !go_direct(req))
 		return 0;
 	err = send_packets(req);
-	/* A peer that does not poll has a full ring; its memory can be accessed all the same. */
+	/* The ring of a peer that does not poll is full; its memory can still be accessed. */
 	if (err == -FI_EAGAIN && first && may_go_direct(peer, req) && !go_direct(req))
 		return 0;
 	return err;
@@ -326,7 +341,7 @@ static struct txreq *req_new(struct ep *ep, struct peer *peer, const struct rma 
 	return req;
 }
 
-/* Copies operands and compare values into one buffer, which is sent. */
+/* Copies operands and compare values into one buffer, which is sent. 0 or -FI_ENOMEM. */
 static int flatten(struct txreq *req, const struct rma *o)
 {
 	struct iovec all[2 * WIRE_IOV_MAX];
@@ -338,7 +353,10 @@ static int flatten(struct txreq *req, const struct rma *o)
 	return tx_req_bounce(req, all, count);
 }
 
-/* Appends the compare values to the operands; copies both only if the lists are too long. */
+/*
+ * Appends the compare values to the operands; copies both only if the lists are too long. 0 or
+ * -FI_ENOMEM.
+ */
 static int add_compare(struct txreq *req, const struct rma *o)
 {
 	if (o->count + o->compare_count > WIRE_IOV_MAX)
@@ -348,7 +366,10 @@ static int add_compare(struct txreq *req, const struct rma *o)
 	return 0;
 }
 
-/* Puts the request into the backlog; copies what the caller may change. Frees the request if that fails. */
+/*
+ * Queues the request in the backlog; copies memory that the caller may change. Frees the request on
+ * error.
+ */
 static int enqueue(struct ep *ep, struct txreq *req, const struct rma *o)
 {
 	int err = 0;
@@ -364,7 +385,7 @@ static int enqueue(struct ep *ep, struct txreq *req, const struct rma *o)
 	return err;
 }
 
-/* Puts the request into the backlog if it may wait there; else frees it and returns -FI_EAGAIN. */
+/* Queues the request in the backlog if it may be queued; else frees it and returns -FI_EAGAIN. */
 static __attribute__((noinline, cold)) int wait_in_order(struct ep *ep, struct txreq *req,
 							 const struct rma *o)
 {
@@ -374,7 +395,7 @@ static __attribute__((noinline, cold)) int wait_in_order(struct ep *ep, struct t
 	return -FI_EAGAIN;
 }
 
-/* The peer is connected and nothing waits before us. */
+/* Sends to a connected peer without a backlog. 0 or a negative error, then the request is freed. */
 static int send_now(struct ep *ep, struct txreq *req, const struct rma *o)
 {
 	struct peer *peer = req->peer;
@@ -390,7 +411,7 @@ static int send_now(struct ep *ep, struct txreq *req, const struct rma *o)
 	err = rma_send(req);
 	if (err != -FI_EAGAIN)
 		return err;
-	/* A long write, partly sent: the rest follows as there is space. */
+	/* A partly sent long write: the rest is sent as space permits. */
 	if (!req->whole && wire_op(req->head) == WIRE_PUT)
 		return enqueue(ep, req, o);
 	tx_req_free(req);
@@ -400,8 +421,8 @@ static int send_now(struct ep *ep, struct txreq *req, const struct rma *o)
 static int post(struct ep *ep, struct peer *peer, const struct rma *o)
 {
 	bool ready = peer->state == PEER_CONNECTED && !tx_must_queue(peer, o->flags);
-	bool kept =
-		o->kind & FI_ATOMIC && o->flags & FI_TAGGED; /* as a message is, until matched */
+	/* The target keeps an unmatched atomic on a tagged receive like a message: XOFF applies. */
+	bool kept = o->kind & FI_ATOMIC && o->flags & FI_TAGGED;
 	struct txreq *req;
 
 	if (peer->rma.awaiting_count + peer->rma.rdma_posted_count >= ep->tx_size ||

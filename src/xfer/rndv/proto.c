@@ -3,7 +3,7 @@
 
 #include "xfer/defer/defer.h"
 
-/* Of a batch the same memory goes to several receivers, each of which copies it out by itself. */
+/* Does the message belong to a batch? Within one, several receivers copy the same memory. */
 static bool in_batch(const struct txreq *req)
 {
 	return req->work && req->work->batch;

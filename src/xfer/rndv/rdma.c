@@ -13,7 +13,7 @@
 #include "xfer/rma/rma.h"
 #include "xfer/msg/tx.h"
 
-#define QUIESCE_MS 1000
+#define QUIESCE_MS 1000 /* to wait before peers are disconnected */
 
 void rx_rdma_failed(struct worker *worker, uint32_t src)
 {
@@ -34,7 +34,7 @@ static bool moves_of(const struct peer *peer, const struct ep *ep)
 	return false;
 }
 
-/* A peer whose RDMA operations are about one of them, or NULL. */
+/* Returns a peer with outstanding RDMA operations of the context or endpoint, or NULL. */
 static struct peer *mover(struct worker *worker, const struct rx *rx, const struct ep *ep)
 {
 	LIST_EACH (node, &worker->peers_list) {
@@ -56,7 +56,9 @@ static void quiesce(struct worker *worker, const struct rx *rx, const struct ep 
 		sched_yield();
 	}
 	while ((peer = mover(worker, rx, ep))) {
-		LOG_WARN(LOG_EP_DATA, "close: a transfer does not end, nor does it go on");
+		LOG_WARN(
+			LOG_EP_DATA,
+			"close: an RDMA operation has not ended within the time limit: disconnecting the peer");
 		conn_fail(peer, FI_ETIMEDOUT, NULL);
 	}
 }

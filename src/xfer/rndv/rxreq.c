@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages that are received in fragments, streamed after CTS or speculative, and payloads that tcp reads straight
- * into the receive's buffer.
+ * Messages received in fragments, streamed after CTS or speculative, and direct placement of
+ * payloads by tcp.
  */
 #include "link/upcall.h"
 #include "xfer/rndv/rxreq.h"
@@ -53,7 +53,7 @@ void rxreq_end(struct rxreq *a, int err)
 
 	list_remove(&a->link);
 	list_remove(&a->in_spec);
-	if (a->ack_pending) /* not if the peer is disconnected */
+	if (a->ack_pending) /* no effect if the peer is disconnected */
 		tx_control(a->peer, WIRE_HEAD(WIRE_ATS, flags, 0, wire_id(a->head)), (uint64_t)err);
 	if (worker->closing)
 		rx_abandon(a->rx, a->recv);
@@ -142,7 +142,7 @@ void rxreq_rdma_done(struct worker *worker, uint32_t id)
 		rxreq_end(a, 0);
 }
 
-/* The receive request whose next fragment this is, or NULL. */
+/* Returns the receive request that expects this fragment next, or NULL. */
 static struct rxreq *next_fragment(struct worker *worker, const struct peer *peer,
 				   const struct packet *p)
 {
@@ -191,7 +191,7 @@ void rxreq_frag(struct worker *worker, struct peer *peer, const struct packet *p
 	advance(a, p->len);
 }
 
-/* A whole message whose receive is posted. */
+/* Makes a receive request for a whole message whose receive is posted, or returns NULL. */
 static struct rxreq *place_message(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	struct message m = {.peer = peer,
@@ -204,9 +204,7 @@ static struct rxreq *place_message(struct worker *worker, struct peer *peer, con
 	struct recv *r = NULL;
 	struct rxreq *a;
 
-	if (rx &&
-	    !peer->conn
-		     .over_budget) /* rx_deliver drops all packets behind one that was lost */
+	if (rx && !peer->conn.over_budget) /* rx_deliver drops later packets */
 		r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED, m.src, m.tag);
 	if (!r)
 		return NULL;

@@ -6,14 +6,20 @@
 #include "xfer/worker.h"
 
 /*
- * If no fragment arrives for this long (us), assume that the sender was descheduled and read the rest ourselves.
+ * If no fragment arrives for this long (us), assume that the sender was descheduled and read the
+ * rest ourselves.
  */
 #define QUIET_US 10
-/* A receiver whose progress calls are further apart than this (us) gains nothing from speculative fragments. */
+/*
+ * A receiver whose progress calls are further apart than this (us) gains nothing from speculative
+ * fragments.
+ */
 #define RARE_US 100
-/* Messages that one progress call checks, the oldest first. */
+/* Messages that one progress call checks, oldest first. */
 #define POLLS 64
-/* Messages that one progress call fetches at most when calls are rare: as many as it reads RTS. */
+/*
+ * Messages that one progress call reads by CMA at most if calls are rare: as many as it reads RTS.
+ */
 #define FINISHED_PER_CALL 64
 
 bool spec_begin(struct rx *rx, struct recv *r, const struct message *m, const struct wire_rts *rts,
@@ -55,7 +61,10 @@ void spec_advance(struct rxreq *a)
 		rxreq_ask(a);
 }
 
-/* Reads the bytes that no fragment has delivered by CMA. Without CMA, asks the sender to stream them (CTS). */
+/*
+ * Reads the bytes that no fragment has delivered by CMA. Without CMA, asks the sender to stream
+ * them (CTS).
+ */
 static void finish(struct rxreq *a)
 {
 	size_t want = a->len < a->capacity ? a->len : a->capacity;
@@ -100,7 +109,10 @@ static struct rxreq *overdue(const struct worker *worker)
 	return NULL;
 }
 
-/* Its sender has QUIET_US again for its next message. */
+/*
+ * Ends one message by `finish`; its sender has QUIET_US again for its next message. False: `a` is
+ * NULL.
+ */
 static bool finish_one(struct rxreq *a)
 {
 	if (!a)

@@ -13,10 +13,10 @@ import signal
 import subprocess
 import time
 
-REFERENCE_TRIES = 3  # runs over the reference before "it passes there" is believed
-OWN_TRIES = 3        # runs over ours of what failed: does it fail always?
-STRETCH = 3          # times the limit, for what did not end within it on a busy machine
-OUTPUT_MAX = 4000    # characters kept of what a failing program said
+REFERENCE_TRIES = 3  # runs over the reference before a pass there counts
+OWN_TRIES = 3        # runs over this library of a failed test, to see whether it always fails
+STRETCH = 3          # factor of the limit for a test that timed out on a busy machine
+OUTPUT_MAX = 4000    # characters of a failing program's output that are kept
 
 
 @dataclasses.dataclass
@@ -35,8 +35,8 @@ class Case:
     limit: float             # seconds
     judge: object            # judge(status, output) -> reason of a failure, or None
     env: dict = dataclasses.field(default_factory=dict)
-    skip: str = ""           # why it is not run
-    expected: str = ""       # why the suite itself expects it to fail
+    skip: str = ""           # reason not to run it
+    expected: str = ""       # reason why the suite itself expects a failure
     parts: object = None     # parts() -> smaller cases, run in place of this one when it fails
 
 

@@ -13,9 +13,9 @@ from openmpi import OpenMpi
 
 RANKS = (1, 2, 4)
 LIMIT = 120
-PYTHON = "/usr/bin/python3"  # the one the package is for
+PYTHON = "/usr/bin/python3"  # the interpreter that the package is for
 
-# One test, a class or a file; the tests find their own helpers beside them.
+# Runs one test, a class or a file; the tests find their helpers beside them.
 PROGRAM = """
 import sys, unittest
 sys.path.insert(0, '.')
@@ -24,7 +24,7 @@ result = unittest.TextTestRunner(verbosity=1).run(suite)
 sys.exit(not result.wasSuccessful())
 """
 
-# The names of all tests of a file.
+# Lists the names of all tests of a file.
 LIST = """
 import sys, unittest
 sys.path.insert(0, '.')

@@ -7,12 +7,12 @@ import subprocess
 from engine import Case
 
 RANKS_MAX = 4
-LIMIT = 60      # seconds, where a list says nothing; what needs more gets three times as much
+LIMIT = 60      # seconds, if a list has no limit; longer tests get three times as much
 LISTS = ["testlist", "testlist.dtp"]
-MORE_LISTS = ["testlist.cvar"]  # MPICH's own algorithms of collectives, one by one: with MORE=1
+MORE_LISTS = ["testlist.cvar"]  # with MORE=1: each of MPICH's own algorithms of collectives
 FOLDERS = "attr coll comm datatype errhan errors group info init part pt2pt rma spawn threads topo".split()
 
-# Programs that mean nothing on fewer ranks than their list says.
+# Programs that need the ranks given in their list.
 AS_MANY_AS_LISTED = {"errors/comm/intercomm_abort", "errors/comm/subcomm_abort2"}
 
 
@@ -165,5 +165,5 @@ class Mpich:
         for folder in self.folders:
             for where, words in self.lines(folder):
                 case = self.case(where, words)
-                seen.setdefault(case.name, case)  # twice in the lists, once the ranks are bounded
+                seen.setdefault(case.name, case)  # the lists contain some twice, once the ranks are limited
         return list(seen.values())

@@ -29,7 +29,7 @@ class OpenMpi:
         env = {"LD_LIBRARY_PATH": folder, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         if provider != "weft":
             env["FI_PROVIDER"] = provider
-            env["OMPI_MCA_mtl_ofi_provider_include"] = provider  # else it excludes it by its name
+            env["OMPI_MCA_mtl_ofi_provider_include"] = provider  # otherwise Open MPI excludes the provider by its name
         return env
 
     def prepare(self, _root):

@@ -30,7 +30,7 @@ from mpi4py_tests import Mpi4py
 from mpich import Mpich
 from scalapack import Scalapack
 
-SOME = ("SUITES", "TRANSPORTS", "FOLDERS", "TESTS", "PROGRAMS", "BUDGET")  # settings by which only a part is run
+SOME = ("SUITES", "TRANSPORTS", "FOLDERS", "TESTS", "PROGRAMS", "BUDGET")  # settings that select a part
 SUITES = [Mpich, Mpi4py, Hpcc, Scalapack]
 
 
@@ -74,7 +74,7 @@ class Session:
         self.budget = float(os.environ.get("BUDGET", "inf"))
         self.end = self.budget
         if self.budget < float("inf"):
-            engine.STRETCH = 1  # who waits for the end has no time for that
+            engine.STRETCH = 1  # nobody waits for tests that take longer
         self.left_out = 0
 
     @staticmethod
@@ -140,7 +140,7 @@ class Session:
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what runs is ended on the way out
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends running programs on exit
     session = Session()
     suites = list(session.suites())
     missing = {}

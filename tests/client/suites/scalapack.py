@@ -11,9 +11,10 @@ FOLDER = "/usr/lib/{}/scalapack/openmpi-tests"
 RANKS = 4
 LIMIT = 60
 
-# What fails now and then over any MPI, Open MPI's own shared memory included. xdllt and xsllt stop in pdlacon, where
-# ranks decide apart by figures that need not be the same to the last bit. xdsyevr and xssyevr compare two reals that
-# nobody has written with a copy of them: valgrind shows it, and where the stack held a NaN it differs from itself.
+# Programs that fail now and then over any MPI, also Open MPI's own shared memory. xdllt and xsllt
+# stop in pdlacon, where ranks decide separately by figures that may differ in the last bit. xdsyevr
+# and xssyevr compare two uninitialized reals with a copy (shown by valgrind); a NaN differs from
+# itself.
 STOPS = "it may stop over any MPI, every other time over Open MPI's own shared memory"
 UNWRITTEN = "it judges by memory it has not written, over Open MPI's own shared memory, too, where 1 run of 26 failed"
 EXPECTED = {**dict.fromkeys(("xdllt", "xsllt"), STOPS), **dict.fromkeys(("xdsyevr", "xssyevr"), UNWRITTEN)}
@@ -30,7 +31,7 @@ def judge(status, output):
 
 
 def failed_lines(output):
-    lines = [line for line in output.splitlines() if "PASSED" not in line]  # the heads of tables
+    lines = [line for line in output.splitlines() if "PASSED" not in line]  # without headings of tables
     return [line for line in lines if re.search(r"\bFAILED\b", line) or
             re.search(r"^\s*[1-9]\d* tests completed and failed", line)] + table_failures(output)
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # what kernel.bash sets
-# Starts a guest: a kernel of its own under qemu's emulation, which sees the files of this host, read-only, and no network.
+# Starts a virtual machine: its own kernel under qemu's emulation, which sees the files of this host
+# read-only, and no network.
 
 memory=2048                      # MiB
-timer=(timeout --kill-after=5) # what ends qemu
+timer=(timeout --kill-after=5) # ends qemu
 
 # new_work: sets $work, a folder for this run.
 new_work() {
@@ -11,7 +12,7 @@ new_work() {
 	work=$(mktemp -d "$BUILD/lab/run.XXXXXX") || fail "no folder for this run"
 }
 
-# make_initramfs FILE SHELL COMMAND...: SHELL is empty, or COMMAND gets a terminal.
+# make_initramfs FILE SHELL COMMAND...: if SHELL is not empty, COMMAND gets a terminal.
 make_initramfs() {
 	local root=$work/initramfs
 	rm -rf "$root"

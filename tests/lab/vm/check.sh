@@ -1,29 +1,30 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck disable=SC2034,SC2154 # what the files read here set, and the other way round
-# Runs the tests of tests/lab/list: on this machine's RDMA devices if it has any, or in guests that have some. Their lines
-# come as they are said, the last one counts them: "N passed, N failed[, N skipped]". Read from the environment:
-#     KERNEL   the guest's kernel, 6.1 or 6.12; both, one after the other, without it
-#     MORE     1: the tests of tests/lab/more, too
-#     TESTS    a pattern of names, looked for in both lists: TESTS=lab_t*
-#     NAMES    tests that are not in the lists
-#     OPTIONAL 1: where no guest is to be had all is skipped, and where one kernel is not to be had the other runs all, which
-#              is said, and nothing has failed
-#     and what kernel.bash says
-# With both kernels each test runs on one of them, by turns; on both run those that TESTS or NAMES ask for, and those with
-# a line KERNELS=all among the first ten of their source.
+# Runs the tests of tests/lab/list: on this machine's RDMA devices if it has any, else in virtual
+# machines. Prints their lines; the last one has the counts: "N passed, N failed[, N skipped]".
+# Environment:
+#    KERNEL   kernel of the virtual machine, 6.1 or 6.12; default: both, one after the other
+#    MORE     1: also the tests of tests/lab/more
+#    TESTS    a pattern of test names in both lists: TESTS=lab_t*
+#    NAMES    tests that are not in the lists
+#    OPTIONAL 1: without a virtual machine all is skipped; if one kernel is unavailable, the other
+#              one runs all tests, which is printed and is no failure
+#    and those of kernel.bash
+# With both kernels each test runs on one of them, in turns. Tests named by TESTS or NAMES, and
+# those with a line KERNELS=all among the first ten of their source, run on both.
 set -u
 cd "$(dirname "$0")/../../.." || exit
 BUILD=$(realpath "${BUILD:-build}")
 export BUILD
-limit=1000 # seconds a guest has: four times what the tests of a kernel take on a quiet machine
-more=1500  # and those for the tests of tests/lab/more
-boot=240   # and those of them until it is up
+limit=1000 # limit of a virtual machine in seconds: four times what one kernel's tests take on an idle machine
+more=1500  # and for the tests of tests/lab/more
+boot=240   # of these, the limit for booting
 passed=0 failed=0 skipped=0 qemu='' work=''
 . tests/lab/vm/kernel.bash
 . tests/lab/vm/boot.bash
 
-# What the tests get to know on a device and in a guest. Emulation takes its time.
+# Settings of the tests on a device and under emulation, which is slow.
 settings=(HW=verbs WATCH=tests/lab/objects.sh)
 guest_settings=(SLOWER=3 FEWER=10 LAB_GUEST=1)
 
@@ -45,7 +46,8 @@ end_guest() {
 	[ -z "$work" ] || rm -rf "$work"
 }
 
-# hear: the guest's lines, until it ends; sets $status, which it ended with, $at, how far it came, and counts.
+# hear: reads the machine's lines until it ends; sets $status (its exit status), $at (how far it
+# came), and counts.
 hear() {
 	local line seconds=$boot start=$SECONDS done=0
 	status='' at='did not come up'
@@ -57,7 +59,7 @@ hear() {
 			;;
 		'lab: broken: '*) at="is ${line#lab: }" && continue ;;
 		'lab: end '*) status=${line##* } && continue ;;
-		*' passed, '*' failed'*) continue ;; # of this guest
+		*' passed, '*' failed'*) continue ;; # counts of this machine
 		esac
 		echo "$line"
 		if counted "$line"; then done=$((done + 1)); fi
@@ -65,7 +67,7 @@ hear() {
 	done
 }
 
-# counted LINE: is it that of a test? Adds it up.
+# counted LINE: counts the line of a test; fails for others.
 counted() {
 	[[ $1 =~ ^\ {0,3}[0-9]+/[0-9]+\ (pass|FAIL|skip)\  ]] || return
 	case ${BASH_REMATCH[1]} in
@@ -75,7 +77,7 @@ counted() {
 	esac
 }
 
-# last_words: of qemu and of the guest's kernel; where that panicked, what led to it rather than the end of it.
+# last_words: prints the last output of qemu and the kernel; after a panic, the lines before it.
 last_words() {
 	sed 's/^/    /' "$work/qemu"
 	tr -d '\r' <"$work/console" | awk '
@@ -84,7 +86,8 @@ last_words() {
 		END { if (!last || last > NR) last = NR; for (i = last > 25 ? last - 24 : 1; i <= last; i++) print "    " line[i] }'
 }
 
-# boot_guest TEST...: boots it, which runs them until it ends; is 0 if that was as it should be. As hear says, besides.
+# boot_guest TEST...: boots a machine that runs the tests; succeeds if it ended as it should. Sets
+# what hear sets.
 boot_guest() {
 	echo "$head: booting"
 	make_initramfs "$work/initrd" '' bash tests/lab/vm/inside.sh env "${settings[@]}" "${guest_settings[@]}" \
@@ -102,8 +105,9 @@ boot_guest() {
 	return 1
 }
 
-# run_guest VERSION TEST...: a guest that does not end as it should is a failed run. One that did not come up has a second
-# try: emulated processors now and then trip over instructions that the kernel writes anew as it starts.
+# run_guest VERSION TEST...: runs a machine; an irregular end is a failed run. A machine that did
+# not boot has a second try: emulated processors sometimes fail on instructions that the kernel
+# patches at boot.
 run_guest() {
 	local status at head tests=("${@:2}")
 	head="kernel $1 ($(cat "$kernel/name"))"
@@ -118,7 +122,7 @@ run_guest() {
 	last_words
 }
 
-# names FILE: those of its tests that are asked for.
+# names FILE: prints its selected tests.
 names() {
 	local name
 	for name in ${NAMES:-$(sed 's/#.*//' "$1")}; do
@@ -127,12 +131,12 @@ names() {
 	done
 }
 
-# on_all TEST: does it run on every kernel?
+# on_all TEST: succeeds if the test runs on every kernel.
 on_all() {
 	[ -n "${TESTS-}${NAMES-}" ] || head -qn 10 "tests/${1%%_*}/${1#*_}".* | grep -q 'KERNELS=all'
 }
 
-# of_progress N OF: what the Nth of so many kernels runs.
+# of_progress N OF: prints the tests for the Nth of OF kernels.
 of_progress() {
 	local name turn=0
 	for name in "${tests[@]}"; do

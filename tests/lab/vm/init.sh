@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The first process of the guest, run by busybox. It loads the modules, mounts the host's files and runs /job in them:
-# its output goes by the second serial line, the kernel's own words by the first.
+# First process of the virtual machine, run by busybox. It loads the modules, mounts the host's
+# files and runs /job in them. The job's output uses the second serial line, the kernel's the first.
 export PATH=/bin
 
 end() {

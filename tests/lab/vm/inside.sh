@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# In the guest, among the files of the host: makes two interfaces with an RDMA device each, as if of two hosts joined by a
-# wire, then runs a command. What goes wrong before the command is told by a line "lab: broken".
+# Inside the virtual machine, with the host's files: makes two interfaces with an RDMA device each,
+# as if on two hosts joined by a wire, then runs a command. A failure before the command prints a
+# line "lab: broken".
 #     rxe0 on wire0: 10.77.0.1, fd77::1          rxe1 on wire1: 10.77.1.1, fd77:1::1
-# One kernel would rather not send to an address of its own by a wire. So each address is its own only for what comes in
-# by its interface, and what goes from one address to the other takes the wire; all else is as usual.
+# A kernel does not send packets to an address of its own by a wire. So each address is local only
+# for packets that arrive by its interface, and packets from one address to the other take the wire.
 set -eu
 trap 'echo "lab: broken: line $LINENO of inside.sh failed"' ERR
 
-# addresses FAMILY: those of the two ends.
+# addresses FAMILY: prints those of the two ends.
 addresses() {
 	case $1 in
 	-4) echo 10.77.0.1 10.77.1.1 ;;
@@ -16,7 +17,7 @@ addresses() {
 	esac
 }
 
-# ends FAMILY LENGTH [OPTION]: the addresses and routes of both ends.
+# ends FAMILY LENGTH [OPTION]: sets the addresses and routes of both ends.
 ends() {
 	local n own other address
 	read -ra address <<<"$(addresses "$1")"
@@ -32,7 +33,7 @@ ends() {
 	ip "$1" rule del pref 0
 }
 
-ip link del dummy0 2>/dev/null || : # comes with the module
+ip link del dummy0 2>/dev/null || : # made with the module
 ip link add wire0 type veth peer name wire1
 mac=("$(cat /sys/class/net/wire0/address)" "$(cat /sys/class/net/wire1/address)")
 ip link set wire0 up
@@ -41,7 +42,7 @@ ends -4 24
 ends -6 64 nodad
 for n in 0 1; do rdma link add rxe$n type rxe netdev wire$n; done
 
-# libibverbs loads a driver for each kind of device it has heard of, in every process: a second or more here.
+# libibverbs loads a driver for each kind of device in every process, a second or more here.
 if [ -e /etc/libibverbs.d/rxe.driver ]; then
 	mkdir /run/drivers
 	cp /etc/libibverbs.d/rxe.driver /run/drivers/

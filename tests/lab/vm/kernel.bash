@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154 # what is set here is used by those who source it, and the other way round
-# The kernels of the guests: Debian's packages, of which only the image and the modules needed are kept. They are fetched
-# once, under an apt configuration of their own: the system's lists of packages stay as they are.
-#     LAB_CACHE   where they are kept; "lab" in the build folder without it
-#     LAB_MIRROR  where they come from
+# The kernels of the virtual machines: Debian's packages, of which only the image and the needed
+# modules are kept. They are fetched once with an apt configuration of their own, so the system's
+# lists of packages stay unchanged.
+#    LAB_CACHE   where they are kept; default: "lab" in the build folder
+#    LAB_MIRROR  mirror to fetch them from
 
 declare -A suites=([6.1]=bookworm [6.12]=bookworm-backports)
 modules=(virtio_pci 9pnet_virtio 9p overlay rdma_rxe rdma_ucm ib_uverbs dummy veth)
-optional=(crc32_generic crc32_pclmul) # what rxe's checksums are made with, where the kernel has them as modules
+optional=(crc32_generic crc32_pclmul) # modules for rxe's checksums, if the kernel has them as modules
 
-# get_kernel VERSION: sets $kernel, a folder of the image, the modules, numbered in the order they load, and the name; or
-# fails and sets $why.
+# get_kernel VERSION: sets $kernel, a folder with the image, the modules numbered in load order, and
+# the name; or fails and sets $why.
 get_kernel() {
 	local fresh cache=${LAB_CACHE:-$BUILD/lab}
 	[ -n "${suites[$1]-}" ] || fail "no kernel $1: there are ${!suites[*]}"
@@ -65,7 +66,7 @@ fetch_kernel() {
 		echo "${package#linux-image-}" >"$2/name"
 }
 
-# take_modules ROOT NAME FOLDER: what modprobe would load, in its order.
+# take_modules ROOT NAME FOLDER: copies what modprobe would load, in its order.
 take_modules() {
 	local path module file n=100
 	mkdir -p "$3" && depmod -b "$1" "$2" || return

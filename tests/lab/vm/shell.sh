@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck disable=SC2034,SC2154 # what the files read here set, and the other way round
-# A shell in a guest that has two RDMA devices, in this folder as it is on the host. Ctrl-A X ends the guest at once.
+# A shell in a virtual machine with two RDMA devices, in this folder as it is on the host. Ctrl-A X
+# ends the machine.
 # KERNEL chooses its kernel.
 set -u
 cd "$(dirname "$0")/../../.." || exit

@@ -15,19 +15,20 @@
 #include "base/watch.h"
 
 /*
- * The lock is never held over anything that allocates, frees, registers or logs: see watch.h. Memory
- * becomes known to the ranges before it is watched, and useful after that, so no change is missed between.
+ * Nothing allocates, frees, registers or logs under the lock: see watch.h. Memory is entered in
+ * `ranges` before it is watched, and a registration is used only after that: no change in between
+ * goes unnoticed.
  */
 struct verbs_cache {
 	pthread_mutex_t lock;
-	struct ranges ranges; /* of struct verbs_mem.range, whose owners are devices */
+	struct ranges ranges; /* of struct verbs_mem.range; the owners are devices */
 	struct watch watch;
-	unsigned int devices; /* under `opening` */
-	unsigned int forked;  /* forked_count when it was opened */
+	unsigned int devices; /* devices that use the cache; under `opening` */
+	unsigned int forked;  /* forked_count() at opening */
 };
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-static struct verbs_cache *shared; /* of all devices */
+static struct verbs_cache *shared; /* of all devices; under `opening` */
 
 static struct verbs_mem *mem_of(struct range *range)
 {
@@ -39,7 +40,7 @@ static void changed(void *arg, uintptr_t from, uintptr_t to)
 	ranges_drop(arg, from, to);
 }
 
-/* Is it wanted, and in a way there is? */
+/* Do the settings ask for a cache that we have? */
 static bool wanted(const struct env_settings *env)
 {
 	const char *monitor = env->mr_cache_monitor;
@@ -55,7 +56,7 @@ static bool wanted(const struct env_settings *env)
 	return false;
 }
 
-/* 0 has a meaning of its own. */
+/* Returns the limit of cached bytes. The setting 0 means half of a processor's share. */
 static size_t bytes_max(const struct env_settings *env)
 {
 	if (env->mr_cache_max_size)
@@ -64,7 +65,7 @@ static size_t bytes_max(const struct env_settings *env)
 	       (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Only who has asked for it wants to be told at once. */
+/* Warns only users who asked for userfaultfd. */
 static void refuse(int err)
 {
 	if (env_get()->mr_cache_monitor)
@@ -110,7 +111,7 @@ static void cache_close(struct verbs_cache *c)
 	free(c);
 }
 
-/* A child leaves alone what its parent had. */
+/* Joins the device to the cache. A forked child opens its own. `opening` is held. */
 static void join(struct verbs_dev *dev)
 {
 	if (shared && shared->forked != forked_count())
@@ -135,13 +136,16 @@ static struct verbs_cache *cache_of(struct verbs_dev *dev)
 	return dev->cache;
 }
 
-/* The same without opening one. */
+/* Returns the device's cache or NULL; never opens one. */
 static struct verbs_cache *cache_had(const struct verbs_dev *dev)
 {
 	return __atomic_load_n(&dev->cache_asked, __ATOMIC_ACQUIRE) ? dev->cache : NULL; /* join */
 }
 
-/* One of the device's that nobody has any more, and not watched unless others have its pages. */
+/*
+ * Takes out a dropped registration of the device that has no user, or returns NULL. Stops watching
+ * its pages unless other registrations share them.
+ */
 static struct verbs_mem *next_out(struct verbs_cache *c, const struct verbs_dev *dev)
 {
 	struct range *range;
@@ -168,7 +172,7 @@ static bool sweep(struct verbs_cache *c, const struct verbs_dev *dev)
 	return any;
 }
 
-/* Listed already. */
+/* Watches and registers `mem`, which is in `ranges`. False: not private memory, or an error. */
 static bool make(struct verbs_cache *c, struct verbs_mem *mem)
 {
 	const struct range *range = &mem->range;
@@ -191,7 +195,7 @@ static struct verbs_mem *add(struct verbs_cache *c, struct verbs_dev *dev,
 	pthread_mutex_lock(&c->lock);
 	entered = ranges_enter(&c->ranges, &mem->range);
 	pthread_mutex_unlock(&c->lock);
-	sweep(c, dev); /* it may have displaced others */
+	sweep(c, dev); /* the new range may have displaced others */
 	if (!entered) {
 		free(mem);
 		return NULL;
@@ -219,7 +223,7 @@ struct verbs_mem *verbs_cache_get(struct verbs_dev *dev, const struct iovec *iov
 
 	if (!c)
 		return NULL;
-	/* To the byte: some of it may be read by others. */
+	/* Exact bytes, not whole pages: a peer that may read the registration must see no more. */
 	range.from = (uintptr_t)iov->iov_base;
 	range.to = range.from + iov->iov_len;
 	pthread_mutex_lock(&c->lock);
@@ -229,7 +233,7 @@ struct verbs_mem *verbs_cache_get(struct verbs_dev *dev, const struct iovec *iov
 	pthread_mutex_unlock(&c->lock);
 	if (found)
 		return mem_of(found);
-	/* What is being changed right now is not kept. */
+	/* Memory that is being changed right now is not cached. */
 	return quiet ? add(c, dev, &range) : NULL;
 }
 

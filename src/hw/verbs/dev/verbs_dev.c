@@ -19,8 +19,8 @@ static struct list all = {&all, &all};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * It may have been taken away, and another of its name be there now, since anybody looked. What else it has to
- * say is for those who have it open: a sleeper would not wake for what is read away here.
+ * The device may have been removed, and another one of its name added. Reads removal only, not
+ * other events: a sleeping user would not wake for events that are read here.
  */
 static bool is_there(struct verbs_dev *dev)
 {
@@ -55,7 +55,7 @@ static struct ibv_context *open_context(const struct verbs_lib *lib, const char 
 	return ctx;
 }
 
-/* Hardware is a device of some bus, to which the RDMA device's folder leads. */
+/* The folder of a hardware RDMA device links to a device on a bus. */
 static bool is_software(const struct ibv_device *device)
 {
 	char bus[sizeof(device->ibdev_path) + sizeof("/device")];
@@ -65,8 +65,9 @@ static bool is_software(const struct ibv_device *device)
 }
 
 /*
- * On-demand paging: what it looks up by itself. No device at hand has any. A table of the device's leads to the
- * query, since the header's function of that name would need the library to be linked.
+ * Learns whether the device has on-demand paging. Not tested: no device at hand has it. The query
+ * goes through the device's table, since the header's inline function would need the library to be
+ * linked.
  */
 static void learn_paging(struct verbs_dev *dev)
 {
@@ -97,7 +98,7 @@ static void release(struct verbs_dev *dev)
 	dev->lib->close_device(dev->ctx);
 }
 
-/* 0 or a negative error. */
+/* Opens dev->name. 0 or a negative error. */
 static int fill(struct verbs_dev *dev)
 {
 	dev->ctx = open_context(dev->lib, dev->name);
@@ -113,7 +114,7 @@ static int fill(struct verbs_dev *dev)
 	learn_paging(dev);
 	dev->software = is_software(dev->ctx->device);
 	fcntl(dev->ctx->async_fd, F_SETFL, fcntl(dev->ctx->async_fd, F_GETFL) | O_NONBLOCK);
-	/* A child must not end what is its parent's. */
+	/* A forked child must not close its parent's objects. */
 	if (!forked_guard(dev->ctx->cmd_fd) && !forked_guard(dev->ctx->async_fd))
 		return 0;
 	release(dev);
@@ -172,7 +173,7 @@ int verbs_dev_open(const struct addr *a, struct verbs_path *path)
 	pthread_mutex_unlock(&lock);
 	if (err)
 		return err;
-	/* The library's symbol takes the whole struct by an older name of it. */
+	/* The library's symbol declares the parameter by an older name of the struct. */
 	if (path->dev->lib->query_port(path->dev->ctx, path->port.port,
 				       (struct _compat_ibv_port_attr *)&attr)) {
 		verbs_dev_close(path);

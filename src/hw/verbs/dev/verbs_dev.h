@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RDMA devices, open as long as somebody uses them: once in a process, and not shared across fork, after
- * which the child's copies are dead.
+ * RDMA devices. A device is opened once per process and closed by its last user. A forked child
+ * cannot use its copy: it opens the device anew.
  */
 #ifndef WEFT_HW_VERBS_DEV_H
 #define WEFT_HW_VERBS_DEV_H
@@ -10,10 +10,10 @@
 #include "info/rdma_ports.h"
 #include "hw/verbs/dev/verbs_lib.h"
 
-/* What the device says of a queue whose context this is; set from any thread. */
+/* Events of a queue whose context this is. Set from any thread. */
 struct verbs_note {
-	bool broken; /* atomic: it is of no use any more */
-	bool last; /* atomic: of a queue pair with shared receives: all that it took have come back */
+	bool broken; /* atomic: the queue is broken */
+	bool last;   /* atomic: queue pair's last shared receive has completed */
 };
 
 struct verbs_cache;
@@ -23,19 +23,18 @@ struct verbs_dev {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_device_attr attr;
-	bool software; /* no hardware is behind it: this host's kernel sends, perhaps after the call */
-	bool pages;    /* it looks pages up by itself, where that is asked for */
-	struct ibv_mr
-		*anywhere; /* our side of a transfer, wherever it is; NULL: is to be registered */
-	struct verbs_cache *cache; /* of registrations, or NULL; see cache_asked */
-	bool cache_asked;          /* atomic: is there one? */
+	bool software; /* software device: this host's kernel sends, perhaps after the post */
+	bool pages;    /* on-demand paging: the device looks up pages by itself */
+	struct ibv_mr *anywhere;   /* registration of all memory for our side, or NULL */
+	struct verbs_cache *cache; /* registration cache or NULL; valid if cache_asked */
+	bool cache_asked;          /* atomic: `cache` was decided */
 	char name[RDMA_NAME_MAX];
 	unsigned int users;
-	unsigned int forked;   /* forked_count when it was opened */
-	unsigned int troubles; /* atomic: events that may mean that something of it has broken */
-	bool removed;          /* atomic: nothing of it works any more, or will be waited for */
-	int removed_fd;        /* readable from then on */
-	int nodes_fd;          /* tells of devices taken away, or -1 */
+	unsigned int forked;   /* forked_count() when the device was opened */
+	unsigned int troubles; /* atomic: counts events that may mean a broken object */
+	bool removed;          /* atomic: the device was removed, nothing of it works */
+	int removed_fd;        /* eventfd, readable once `removed` */
+	int nodes_fd;          /* inotify on the device nodes, or -1 */
 	struct list in_all;
 };
 
@@ -43,12 +42,12 @@ struct verbs_dev {
 struct verbs_path {
 	struct verbs_dev *dev;
 	struct rdma_port port;
-	uint16_t lid;         /* of InfiniBand */
-	enum ibv_mtu mtu;     /* of the port as it is */
+	uint16_t lid;         /* InfiniBand only */
+	enum ibv_mtu mtu;     /* active MTU of the port */
 	uint32_t message_max; /* bytes */
 };
 
-/* Opens the device that has the address. 0 or a negative error. From any thread. */
+/* Opens the device with the address. 0 or a negative error. From any thread. */
 int verbs_dev_open(const struct addr *a, struct verbs_path *path);
 void verbs_dev_close(struct verbs_path *path);
 
@@ -62,15 +61,18 @@ static inline bool verbs_note_read(const bool *what)
 	return __atomic_load_n(what, __ATOMIC_RELAXED);
 }
 
-/* verbs_news.c: for those who open devices. 0 or a negative error. */
+/* verbs_news.c: for verbs_dev.c. 0 or a negative error. */
 int verbs_news_open(struct verbs_dev *dev);
 void verbs_news_close(struct verbs_dev *dev);
-/* News of the device wake the epoll instance; of a device that has gone they do so for ever. */
+/*
+ * Makes events of the device, and its removal, readable in epfd; a removed device stays readable. 0
+ * or a negative error.
+ */
 int verbs_news_add(const struct verbs_dev *dev, int epfd);
 void verbs_news_remove(const struct verbs_dev *dev, int epfd);
-/* Notes what is new: `troubles`, `gone`, and in the contexts of queues. From any thread. */
+/* Reads all events: sets `troubles`, `removed` and the notes of queues. From any thread. */
 void verbs_news_read(struct verbs_dev *dev);
-/* Notes only whether it was taken away, which wakes everybody. From any thread. */
+/* Checks only for removal, which wakes every sleeper. From any thread. */
 void verbs_news_nodes(struct verbs_dev *dev);
 
 #endif

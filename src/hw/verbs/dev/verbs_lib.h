@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libibverbs, loaded when the first device is used: a host without devices pays nothing for it, and
- * the library can be installed where it is not.
+ * libibverbs, loaded with dlopen when the first device is used: hosts without devices pay nothing,
+ * and the project runs where the library is not installed.
  */
 #ifndef WEFT_HW_VERBS_LIB_H
 #define WEFT_HW_VERBS_LIB_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What is called by name; posting and polling go through the device's own tables. */
+/* Functions called by name; posting and polling go through the device's own tables. */
 #define VERBS_CALLS(CALL)                                                                          \
 	CALL(get_device_list)                                                                      \
 	CALL(free_device_list)                                                                     \
@@ -52,18 +52,18 @@ struct verbs_lib {
 };
 #undef VERBS_MEMBER
 
-/* A call by its name in the library, and where its address goes in a table. */
+/* A function: its name in the library, and the offset of its pointer in a table. */
 struct verbs_call {
 	const char *name;
 	size_t offset;
 };
 
-/* Loads the library and fills the table with all of the calls. False: it cannot be had, which is logged. */
+/* Loads `library` and fills `table`. False, and logged: the library or a function is missing. */
 bool verbs_lib_load(const char *library, const struct verbs_call *calls, size_t count, void *table);
 
-/* NULL: it is not here, which is logged once. From any thread. */
+/* Returns the functions; NULL, and logged once: no library. From any thread. */
 const struct verbs_lib *verbs_lib(void);
-/* Of an enum ibv_wc_status. From any thread. */
+/* Returns the text of an enum ibv_wc_status. From any thread. */
 const char *verbs_status_text(int status);
 
 #endif

@@ -23,7 +23,7 @@ struct ibv_mr *verbs_mem_register(struct verbs_dev *dev, const struct iovec *iov
 	return mr;
 }
 
-/* For this once. */
+/* Makes a registration for one use, outside the cache. */
 static struct verbs_mem *get_alone(struct verbs_dev *dev, const struct iovec *iov,
 				   unsigned int access)
 {
@@ -33,7 +33,7 @@ static struct verbs_mem *get_alone(struct verbs_dev *dev, const struct iovec *io
 		return NULL;
 	mem->dev = dev;
 	mem->kept = false;
-	/* Where the device looks up pages by itself nothing has to be registered, but for others. */
+	/* With on-demand paging only memory that the peer reads needs a registration. */
 	if (dev->anywhere && !(access & IBV_ACCESS_REMOTE_READ))
 		mem->mr = dev->anywhere;
 	else
@@ -63,7 +63,7 @@ void verbs_mem_put(struct verbs_mem *mem)
 	if (!mem)
 		return;
 	if (mem->kept) {
-		/* A child leaves it where others may be at it. */
+		/* A forked child leaves the cache alone: another thread may have held its lock. */
 		if (ours)
 			verbs_cache_put(mem);
 		return;

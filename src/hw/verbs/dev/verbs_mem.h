@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory of the application as a device knows it, while a transfer needs it. */
+/* Registrations of the application's memory for the time of a transfer. */
 #ifndef WEFT_HW_VERBS_MEM_H
 #define WEFT_HW_VERBS_MEM_H
 
@@ -8,23 +8,23 @@
 #include "base/ranges.h"
 #include "hw/verbs/dev/verbs_dev.h"
 
-/* Memory that has this fragment; each user takes it and gives it back. */
+/* A registration that covers a segment; each user gets it and puts it. */
 struct verbs_mem {
 	struct verbs_dev *dev;
 	struct ibv_mr *mr;
-	bool kept;          /* verbs_cache.h */
-	struct range range; /* of what is kept */
+	bool kept;          /* it is in the cache of verbs_cache.h */
+	struct range range; /* range in the cache, if `kept` */
 };
 
-/* `access`: IBV_ACCESS_ bits. NULL: the device does not take it. */
+/* Registers `iov`, or finds it in the cache, with IBV_ACCESS_ bits. NULL: the device refuses. */
 struct verbs_mem *verbs_mem_get(struct verbs_dev *dev, const struct iovec *iov,
 				unsigned int access);
-/* NULL is nothing. */
+/* Ends a use. `mem` may be NULL. */
 void verbs_mem_put(struct verbs_mem *mem);
 
 /*
- * Registers it anew; what is kept without being in use makes way where no more can be locked. NULL, with errno: the
- * device does not take it.
+ * Registers `iov` anew. If the limit of locked memory is reached, first drops unused cached
+ * registrations. NULL, with errno: the device refuses.
  */
 struct ibv_mr *verbs_mem_register(struct verbs_dev *dev, const struct iovec *iov,
 				  unsigned int access);

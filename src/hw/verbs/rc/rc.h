@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bare reliable queue pairs (RC), connected by rdma_cm: what the application posts is what the device
- * does, and the other side may be any program that has such a queue pair. fi_verbs(7).
+ * Bare reliable queue pairs (RC), connected by rdma_cm: the device performs exactly what the
+ * application posts, and the peer may be any program with such a queue pair. fi_verbs(7).
  *
- * A connection: NEW; RESOLVING (address, then route) and ASKING, of who asks; ANSWERING, of who was asked;
- * UP; OVER, for good, whatever it was before.
+ * States of a connection: NEW; RESOLVING (address, then route) and ASKING at the connecting side;
+ * ANSWERING at the accepting side; UP; OVER, which is final.
  */
 #ifndef WEFT_HW_RC_H
 #define WEFT_HW_RC_H
@@ -19,16 +19,16 @@
 #include "link/upcall.h"
 
 #define RC_BATCH      16
-#define RC_BATCH_MAX  32 /* sends that wait to be posted together */
-#define RC_ASK_MOST   56 /* bytes of private data that fit beside what rdma_cm says itself */
+#define RC_BATCH_MAX  32 /* sends of a batch */
+#define RC_ASK_MOST   56 /* most private data (bytes) in a request; rdma_cm uses the rest */
 #define RC_ANSWER     196
 #define RC_REJECT     148
-#define RC_REQUEST    UINT8_MAX           /* room for the data of a request, as events count it */
-#define RC_RECEIVE    (UINT64_C(1) << 63) /* in a wr_id: a receive; the rest counts them */
-#define RC_RETRIES    6                   /* software devices repeat for ever if told 7 */
-#define RC_RNR_WAITS  7                   /* for ever */
-#define RC_RNR_TIMER  12 /* 0.64 ms until a send comes again that found no receive */
-#define RC_READS      16 /* reads and atomics under way, each way, at most */
+#define RC_REQUEST    UINT8_MAX           /* most data in a request: 8 bits count it */
+#define RC_RECEIVE    (UINT64_C(1) << 63) /* bit of wr_id: a receive */
+#define RC_RETRIES    6                   /* 7 would make software devices retry for ever */
+#define RC_RNR_WAITS  7                   /* 7: for ever */
+#define RC_RNR_TIMER  12 /* 0.64 ms until a send that found no receive is retried */
+#define RC_READS      16 /* most reads and atomics under way, each way */
 #define RC_RESOLVE_MS 2000
 
 #define RC_ACCESS                                                                                  \
@@ -37,30 +37,29 @@
 
 enum rc_state { RC_NEW, RC_RESOLVING, RC_ASKING, RC_ANSWERING, RC_UP, RC_OVER };
 
-/* Of rc_work.flags, what a completion says. */
+/* Bits of rc_work.flags that a completion reports. */
 #define RC_SAYS (FI_MSG | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE)
-/* It is nothing but this: it ends with the next one, which has its context. */
+/* rc_work.flags of the first request of two: the second one has the context and completes. */
 #define RC_HALF FI_MORE
 
-/* A work request that the device has. */
+/* A work request that was posted. */
 struct rc_work {
 	void *context;
-	uint64_t
-		flags; /* what it is (FI_MSG | FI_SEND ...), and FI_COMPLETION; 0: nobody's any more */
+	uint64_t flags; /* FI_MSG | FI_SEND ...; FI_COMPLETION; 0: reported already */
 	size_t len;
-	void *buf; /* of a receive */
+	void *buf; /* buffer of a receive */
 };
 
-/* Its rings hold a power of two of slots, which are counted up for ever. */
+/* Posted work requests: a ring with a power of two of slots, numbered for ever. */
 struct rc_ring {
 	struct rc_work *work;
 	uint32_t mask;
 	uint32_t posted, over;
-	uint32_t limit; /* posted may go up to here */
-	uint32_t size;  /* under way at most */
+	uint32_t limit; /* `posted` may rise to this */
+	uint32_t size;  /* most requests under way */
 };
 
-/* A work request that waits for others, to go to the device with them. */
+/* A work request of a batch. */
 struct rc_batch {
 	struct ibv_send_wr wr;
 	struct ibv_sge sge[RULES_RC_IOV_MAX];
@@ -71,31 +70,31 @@ struct rc_srx;
 struct rc {
 	struct offload offload;
 	struct ibv_qp *qp;    /* NULL until the endpoint is enabled */
-	struct ibv_qp_ex *ex; /* the same, where the device writes numbers atomically; else NULL */
+	struct ibv_qp_ex *ex; /* `qp`, if the device can write atomically; else NULL */
 	struct rc_ring tx, rx;
 	uint32_t inline_most;
 	uint32_t message_most;
 	uint32_t
-		gate; /* tx.posted may rise to this on the fast path: tx.limit, unless requests are batched */
+		gate; /* limit of tx.posted on the fast path: tx.limit, or with a batch tx.posted */
 	uint32_t batch_count;
-	struct rc_batch *batch; /* RC_BATCH_MAX of them, NULL before the first */
-	struct ibv_send_wr one; /* of a send of one buffer, with the fields that never change filled in */
+	struct rc_batch *batch; /* RC_BATCH_MAX entries; NULL before the first batch */
+	struct ibv_send_wr one; /* a prepared send of one buffer */
 	struct ibv_sge one_sge;
 	struct ibv_send_wr *bad; /* for ibv_post_send */
 	struct lock *lock;       /* the domain's */
-	uint32_t unsignaled;     /* sends of which one completes at least, less one: a mask */
+	uint32_t unsignaled;     /* mask: a send whose number has none of these bits is signaled */
 	struct ep *ep;
 	struct ibv_cq *cq;
 	struct ibv_comp_channel *channel;
 	struct rc_srx *srx; /* shared receive queue, or NULL: receives are in rx */
-	unsigned int got;   /* completions read by arm, in wc */
+	unsigned int got;   /* completions in `wc`, read by rc_arm */
 	struct ibv_wc wc[RC_BATCH];
 	unsigned int progress_calls;
-	uint64_t next_news;     /* ms: next poll for events of the device */
-	struct verbs_note note; /* of its queues */
-	bool removed;           /* the device was taken away; all that was under way has ended */
-	struct ibv_mr *
-		probe_mr; /* of `placed`, the target of reads that only confirm a write; or NULL */
+	uint64_t next_news;     /* when to poll for events next (coarse ms) */
+	struct verbs_note note; /* events of `cq` and `qp` */
+	bool removed;           /* the device was removed, and all operations have ended */
+	struct ibv_mr
+		*probe_mr; /* of `probe`, into which reads that confirm a write read; or NULL */
 	uint64_t probe;
 	/* The connection. */
 	const struct verbs_path *path; /* the domain's */
@@ -104,19 +103,19 @@ struct rc {
 	struct rdma_event_channel *events; /* NULL before the first connection event can come */
 	struct rdma_cm_id *id;
 	int epfd;    /* wakes sleepers: the completion channel and news_fd */
-	int news_fd; /* an epoll instance: events and the timer, once they are there */
-	int timer;   /* of a connect request that may stay unanswered; -1: none */
-	uint8_t reads, writes_back; /* under way: ours, and theirs */
+	int news_fd; /* an epoll instance with device and connection events and the timer */
+	int timer;   /* timerfd of a connect request without an answer; -1: none */
+	uint8_t reads, writes_back; /* most reads under way: ours, the peer's */
 	size_t say_len;
 	unsigned char say[RC_ASK_MOST];
 };
 
-/* A connection request; its id has an event channel of its own because it may outlive the listener. */
+/* A connection request. Its id has an event channel of its own, as it may outlive the listener. */
 struct offload_request {
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *id;
 	struct addr name, own;
-	uint8_t reads, writes_back; /* RDMA reads it agrees to: ours, and its own */
+	uint8_t reads, writes_back; /* RDMA reads that the peer agrees to: ours, the peer's */
 	size_t len;
 	unsigned char data[RC_REQUEST];
 };
@@ -126,7 +125,7 @@ static inline struct rc *rc_of(struct offload *n)
 	return (struct rc *)n;
 }
 
-/* After a change of tx.limit or batch_count. */
+/* Sets `gate` after a change of tx.limit or batch_count. */
 static inline void rc_set_gate(struct rc *rc)
 {
 	rc->gate = rc->batch_count ? rc->tx.posted : rc->tx.limit;
@@ -147,9 +146,7 @@ void rc_shutdown(struct offload *n);
 int rc_fd(const struct offload *n);
 /* Handles events of the connection. True: there was one. */
 bool rc_news(struct rc *rc);
-/*
- * Ends the connection: operations under way complete as cancelled, the endpoint gets its event. `err` is positive.
- */
+/* Ends the connection: cancels operations, queues the endpoint's event. `err` is positive. */
 void rc_end(struct rc *rc, int err);
 /* Frees the connection's resources. */
 void rc_leave(struct rc *rc);
@@ -163,7 +160,7 @@ void rc_reject(struct offload_request *req, const void *data, size_t len);
 /* rc_removed.c */
 /* Handles events of the device. True: one concerned the endpoint. */
 bool rc_device_news(struct rc *rc, bool waiting);
-/* The device was taken away: all operations under way have ended when this returns. */
+/* Handles the device's removal: all operations have ended on return. */
 void rc_removed(struct rc *rc);
 
 /* rc_progress.c */
@@ -171,13 +168,13 @@ bool rc_progress(void *state);
 bool rc_arm(void *state);
 /* A work request has completed, with or without error. */
 void rc_complete(struct rc *rc, const struct ibv_wc *wc);
-/* The device reports nothing any more: ends what is under way as flushed. */
+/* Completes operations under way as flushed: the device reports nothing more. */
 void rc_give_up(struct rc *rc);
 /* A receive has completed, with or without error. */
 void rc_came(struct rc *rc, const struct ibv_wc *wc);
-/* A receive that came too late for the device completes as cancelled. */
+/* Completes a receive as cancelled that the device cannot take any more. */
 void rc_give_back(struct rc *rc, const struct rc_work *work);
-/* A send that the device refused completes with this error (positive). */
+/* Completes a refused send with `err` (positive). */
 void rc_unsent(struct rc *rc, const struct rc_work *work, int err, int prov_errno);
 
 /* rc_more.c */
@@ -194,7 +191,7 @@ extern const struct device_ops rc_device;
 extern const struct fi_ops_msg rc_msg_ops;
 extern const struct fi_ops_rma rc_rma_ops;
 extern const struct fi_ops_atomic rc_atomic_ops;
-/* What one atomic may carry: see device_ops.atomic. */
+/* See device_ops.atomic. */
 int rc_atomic_valid(int form, int datatype, int op, size_t *count, size_t *size);
 
 #endif

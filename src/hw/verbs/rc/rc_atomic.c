@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The entries of the atomic table of a bare queue pair: what devices know, which is fetch-and-add and
- * compare-and-swap of one number of 64 bits, and writing one. A device that cannot write a number
- * atomically writes eight aligned bytes, which it has with the request, as one fragment.
+ * Entry functions of the atomic table of a bare queue pair: fetch-and-add, compare-and-swap and
+ * write of one 64-bit number, which devices support. A device without an atomic write gets a plain
+ * write of eight aligned inline bytes, which travel in one packet.
  */
 #include <string.h>
 
@@ -36,7 +36,7 @@ static uint64_t number(const void *at)
 	return value;
 }
 
-/* 0 or a negative error. */
+/* Checks an operation's arguments. 0 or a negative error. */
 static int check(const struct entry_atomic *a, uint64_t flags)
 {
 	size_t count, size;
@@ -103,7 +103,7 @@ static inline ssize_t atomic_one(struct ep *ep, struct entry_atomic e)
 	return e.form == ATOMIC_BASE ? post_write(ep, &e, op) : post_fetch(ep, &e, op);
 }
 
-/* One of each list, or it is no atomic of a device. */
+/* Devices take exactly one element of each list. */
 static ssize_t atomic_lists(struct ep *ep, const struct entry_atomic_msg *m, uint64_t flags)
 {
 	const struct fi_msg_atomic *msg = m->msg;
@@ -139,7 +139,7 @@ static int atomic_valid(enum atomic_form form, enum fi_datatype datatype, enum f
 		     : -FI_EINVAL;
 }
 
-/* Operands are read at once, results cannot be injected. */
+/* Operands are read during the call; results cannot be injected. */
 #define ENTRY_FETCH_FLAGS(ep)      ((ep)->tx_flags & ~FI_INJECT)
 #define ENTRY_MSG_FLAGS(ep, flags) (((flags) & (ep)->tx_msg_mask) | (ep)->tx_msg_flags)
 #define ENTRY_ATOMIC               rc_atomic_ops

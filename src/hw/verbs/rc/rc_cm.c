@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The one connection of an endpoint. See rc.h for its states. */
+/* The connection of an endpoint. See rc.h for its states. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "hw/verbs/rc/rc.h"
 
-/* Why the other side said no (the connection manager's numbers). */
+/* The connection manager's reasons for a rejection. */
 #define NOBODY_LISTENS 8
 #define ITS_WORD       28
 
@@ -26,19 +26,16 @@ static int failed(const struct rc *rc, const char *what)
 	return -err;
 }
 
-/*
- * The same of what the connection manager refuses because it has no such connection any more: before we have
- * asked there is nobody to be gone.
- */
+/* As failed; EINVAL after the request means that the peer has gone. */
 static int disconnected(const struct rc *rc, const char *what)
 {
 	if (errno != EINVAL || rc->state == RC_RESOLVING)
 		return failed(rc, what);
-	LOG_INFO(LOG_EP_CTRL, "%s: the other side is gone", what);
+	LOG_INFO(LOG_EP_CTRL, "%s: the peer has gone", what);
 	return -FI_ECONNABORTED;
 }
 
-/* The queue pair's next state, by what the two sides agreed on. 0 or a negative error. */
+/* Moves the queue pair to `state`, as both sides agreed. 0 or a negative error. */
 static int step(struct rc *rc, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = {.qp_state = state};
@@ -52,8 +49,7 @@ static int step(struct rc *rc, enum ibv_qp_state state)
 	}
 	if (state == IBV_QPS_RTR) {
 		attr.max_dest_rd_atomic = rc->writes_back;
-		attr.min_rnr_timer =
-			RC_RNR_TIMER; /* the connection manager's is the longest there is */
+		attr.min_rnr_timer = RC_RNR_TIMER; /* the default is the longest */
 		mask |= IBV_QP_MIN_RNR_TIMER;
 	}
 	if (state == IBV_QPS_RTS)
@@ -62,7 +58,7 @@ static int step(struct rc *rc, enum ibv_qp_state state)
 	return errno ? failed(rc, "a queue pair does not get on") : 0;
 }
 
-/* There was an answer, or there will be none. */
+/* The request was answered, or the attempt has ended. */
 static void stop_timer(struct rc *rc)
 {
 	if (rc->timer >= 0)
@@ -70,7 +66,7 @@ static void stop_timer(struct rc *rc)
 	rc->timer = -1;
 }
 
-/* A sleeping waiter wakes when the answer is overdue. */
+/* Wakes a sleeping waiter when the answer is overdue. */
 static int start_timer(struct rc *rc)
 {
 	int ms = env_get()->peer_timeout;
@@ -93,7 +89,7 @@ static bool overdue(const struct rc *rc)
 	return rc->timer >= 0 && read(rc->timer, &times, sizeof(times)) > 0;
 }
 
-/* All that is posted, and will be, is given back. */
+/* Flushes the queue pair: all requests, later ones too, complete as flushed. */
 static void flush(struct rc *rc)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -144,7 +140,7 @@ static struct rdma_conn_param param(const struct rc *rc, const void *data, size_
 					.qp_num = rc->qp->qp_num};
 }
 
-/* So many reads the device has under way at most, each way. */
+/* Returns the most reads and atomics under way in one direction. */
 static uint8_t reads_most(const struct rc *rc, int device)
 {
 	(void)rc;
@@ -176,19 +172,19 @@ void rc_leave(struct rc *rc)
 	rc->events = NULL;
 }
 
-/* Does the connection leave by the device that the endpoint's memory is registered with? */
+/* Does the connection use the device that the domain's memory is registered with? */
 static bool is_ours(const struct rc *rc, const struct rdma_cm_id *id)
 {
 	if (id->verbs && id->port_num == rc->path->port.port &&
 	    strcmp(rc->path->dev->lib->get_device_name(id->verbs->device), rc->path->dev->name) ==
 		    0)
 		return true;
-	LOG_WARN(LOG_EP_CTRL, "the connection would not go by %s port %u, the domain's",
+	LOG_WARN(LOG_EP_CTRL, "the connection does not use the domain's device, %s port %u",
 		 rc->path->dev->name, rc->path->port.port);
 	return false;
 }
 
-/* ---- Asking ------------------------------------------------------------------------------------ */
+/* ---- Connecting ------------------------------------------------------------------------------ */
 
 static int resolve(struct rc *rc, const struct addr *to)
 {
@@ -261,7 +257,7 @@ static void route_resolved(struct rc *rc)
 		rc->state = RC_ASKING;
 }
 
-/* It says yes, and waits to hear that we are ready. */
+/* The peer has accepted, and waits until we establish the connection. */
 static void answered(struct rc *rc, const struct rdma_conn_param *conn)
 {
 	int err;
@@ -283,7 +279,7 @@ static void answered(struct rc *rc, const struct rdma_conn_param *conn)
 	up(rc, conn->private_data, conn->private_data ? conn->private_data_len : 0);
 }
 
-/* ---- Answering --------------------------------------------------------------------------------- */
+/* ---- Accepting ------------------------------------------------------------------------------- */
 
 static int say_yes(struct rc *rc, const void *data, size_t len)
 {
@@ -327,9 +323,9 @@ int rc_accept(struct offload *n, struct offload_request *req, const void *data, 
 	return err;
 }
 
-/* ---- News -------------------------------------------------------------------------------------- */
+/* ---- Events ---------------------------------------------------------------------------------- */
 
-/* The connecting side was refused, or the accepting side was told that the other one has gone. */
+/* The peer has rejected our request or, at the accepting side, given up. */
 static void rejected(struct rc *rc, const struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *conn = &event->param.conn;
@@ -345,7 +341,7 @@ static void rejected(struct rc *rc, const struct rdma_cm_event *event)
 	    word ? conn->private_data_len : 0);
 }
 
-/* What an event with a negative error means. */
+/* Returns the positive error of an event, `usual` if the status names none. */
 static int reason(const struct rdma_cm_event *event, int usual)
 {
 	return event->status < 0 && event->status != -ETIMEDOUT ? -event->status : usual;
@@ -355,7 +351,7 @@ static void handle(struct rc *rc, const struct rdma_cm_event *event)
 {
 	LOG_DEBUG(LOG_EP_CTRL, "%s, status %d", rc->lib->event_str(event->event), event->status);
 	if (rc->state == RC_OVER) {
-		/* Who says yes to an attempt that was given up waits for a word. */
+		/* Rejects a late acceptance of an attempt that has ended. */
 		if (event->event == RDMA_CM_EVENT_CONNECT_RESPONSE)
 			rc->lib->reject(rc->id, NULL, 0);
 		return;
@@ -382,7 +378,7 @@ static void handle(struct rc *rc, const struct rdma_cm_event *event)
 		rc_end(rc, reason(event, FI_EHOSTUNREACH));
 		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
-		/* Nobody knows the peer's hardware address, as while a link is down: retries tell of that. */
+		/* The peer's hardware address is unknown: in state UP retries decide. */
 		if (rc->state != RC_UP)
 			rc_end(rc, reason(event, FI_ETIMEDOUT));
 		break;
@@ -406,7 +402,7 @@ bool rc_news(struct rc *rc)
 	bool any = overdue(rc);
 
 	if (any) {
-		LOG_WARN(LOG_EP_CTRL, "nobody answered within %d ms (FI_WEFT_PEER_TIMEOUT)",
+		LOG_WARN(LOG_EP_CTRL, "the peer did not answer within %d ms (FI_WEFT_PEER_TIMEOUT)",
 			 env_get()->peer_timeout);
 		rc_end(rc, FI_ETIMEDOUT);
 	}

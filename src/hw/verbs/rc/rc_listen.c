@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listeners, and requests that came to them. */
+/* Listeners and connection requests. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static int failed(const char *what, const struct addr *a)
 	return -err;
 }
 
-/* Bound to all addresses: one that an RDMA device has. */
+/* If the name is the wildcard address: replaces it by an address of an RDMA device. */
 static int usable(struct addr *name)
 {
 	static const unsigned char any[sizeof(name->ip)];
@@ -134,7 +134,7 @@ static struct offload_request *request_new(const struct rdma_cm_event *event)
 	return req;
 }
 
-/* From the listener's channel to one of its own. */
+/* Moves the request from the listener's event channel to one of its own. */
 static bool set_apart(struct offload_request *req)
 {
 	req->events = verbs_cmlib_channel();
@@ -146,7 +146,7 @@ static bool set_apart(struct offload_request *req)
 	return false;
 }
 
-/* Takes and acknowledges the event. */
+/* Handles and acknowledges the event. Returns its request, or NULL. */
 static struct offload_request *receive(struct rdma_cm_event *event)
 {
 	const struct verbs_cmlib *lib = verbs_cmlib();
@@ -154,7 +154,8 @@ static struct offload_request *receive(struct rdma_cm_event *event)
 	struct offload_request *req;
 
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST) {
-		LOG_INFO(LOG_EP_CTRL, "a listener hears %s", lib->event_str(event->event));
+		LOG_INFO(LOG_EP_CTRL, "a listener ignores the event %s",
+			 lib->event_str(event->event));
 		lib->ack_cm_event(event);
 		return NULL;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The device of a domain of bare queue pairs: memory, limits, and what its errors mean. */
+/* Device of an rc domain: memory, limits, texts of errors. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ static void device_close(void *device)
 	free(device);
 }
 
-/* Devices want local writing where they write at all. */
+/* Remote writes require local write access, too. */
 static int access_of(const struct verbs_dev *dev, uint64_t access)
 {
 	int bits = 0;
@@ -48,7 +48,7 @@ static int access_of(const struct verbs_dev *dev, uint64_t access)
 	return bits;
 }
 
-/* The pages may be missing where the device looks them up itself, which is slower than to know them. */
+/* Memory without pages needs on-demand paging, which is slower than a registration of pages. */
 static struct ibv_mr *add_memory(struct verbs_dev *dev, const struct device_region *region)
 {
 	unsigned int access = (unsigned int)access_of(dev, region->access);
@@ -88,7 +88,7 @@ static int memory_add(void *device, const struct device_region *region, struct d
 	}
 	if (region->bare)
 		LOG_INFO(LOG_MR,
-			 "%s looks up no pages: memory without FI_MR_ALLOCATED is served by us",
+			 "%s has no on-demand paging: we serve memory without FI_MR_ALLOCATED",
 			 dev->name);
 	else
 		LOG_WARN(LOG_MR, "%s does not register %zu bytes at %p%s: %s%s", dev->name,

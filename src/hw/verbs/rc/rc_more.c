@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sends that go to the device in company: with others, where the application says that more follow
- * (FI_MORE), or with a read that confirms them. What was written is where a read from there finds it: in
- * the target's memory, if the read comes back, which the answer to a write alone does not say.
+ * Requests that are posted together: batches, if the application says that more follow (FI_MORE),
+ * and writes with a read that confirms them. A write's acknowledgement does not say that its data
+ * is in the target's memory; the result of a read behind it does.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,11 +14,13 @@
 
 #define CONFIRMED (FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE)
 
-/* ---- The batch ------------------------------------------------------------------------------------ */
+/* ---- The batch ------------------------------------------------------------------------------- */
 
 /*
- * Of the batch the one at `at` is not taken, nor, if it is the first of two, the second: so many are none,
- * after all, and the later ones move up. Who posted it is told, unless it is the last one's caller (`own`).
+ * The device refuses the batch entry at index `at`: removes it, and if it is the first of two
+ * requests the second, too, and moves later entries up. The operation completes with `err`, unless
+ * it is the last one and the caller returns the error (`own`). Returns the number of removed
+ * entries.
  */
 static uint32_t leave_out(struct rc *rc, uint32_t at, uint32_t count, bool own, int err)
 {
@@ -27,7 +29,7 @@ static uint32_t leave_out(struct rc *rc, uint32_t at, uint32_t count, bool own, 
 	struct rc_work *before = &tx->work[(first - 1) & tx->mask];
 
 	none = tx->work[first & tx->mask].flags == RC_HALF ? 2 : 1;
-	LOG_WARN(LOG_EP_DATA, "a send that waited for others is not taken: %s", fi_strerror(err));
+	LOG_WARN(LOG_EP_DATA, "the device refuses a batched request: %s", fi_strerror(err));
 	if (!own || at + none < count)
 		rc_unsent(rc, &tx->work[(first + none - 1) & tx->mask], err, err);
 	if (first != tx->over && before->flags == RC_HALF)
@@ -46,7 +48,7 @@ static uint32_t leave_out(struct rc *rc, uint32_t at, uint32_t count, bool own, 
 	return none;
 }
 
-/* From `at` on, all at once; where it stops at one that the device does not take, *at is that. 0 or the error. */
+/* Posts the entries from *at on by one call. 0 or the device's error: *at is the refused entry. */
 static int post_from(struct rc *rc, uint32_t *at, uint32_t count)
 {
 	struct ibv_send_wr *bad = &rc->batch[*at].wr;
@@ -60,7 +62,7 @@ static int post_from(struct rc *rc, uint32_t *at, uint32_t count)
 	return err;
 }
 
-/* All of them. If the last is not taken, its caller is to tell of it, if there is one (`own`), by this error. */
+/* Posts the whole batch. Returns the error of the last entry if `own`, else 0. */
 static int post_batch(struct rc *rc, bool own)
 {
 	uint32_t count = rc->batch_count, at = 0;
@@ -82,7 +84,7 @@ void rc_flush_batch(struct rc *rc)
 	post_batch(rc, false);
 }
 
-/* The caller's list of segments is on its stack. */
+/* Copies the caller's list of segments, which is on the stack. */
 static void add_to_batch(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op,
 			 unsigned int send_flags)
 {
@@ -96,7 +98,7 @@ static void add_to_batch(struct rc *rc, const struct ibv_send_wr *wr, struct rc_
 	rc_set_gate(rc);
 }
 
-/* Room for so many more, in the queue and in the batch. 0 or a negative error. */
+/* Makes space for `count` requests in the queue and the batch. 0 or a negative error. */
 static int make_space(struct rc *rc, uint32_t count)
 {
 	if (rc->tx.limit - rc->tx.posted < count)
@@ -110,9 +112,9 @@ static int make_space(struct rc *rc, uint32_t count)
 	return 0;
 }
 
-/* ---- Confirmation ------------------------------------------------------------------------------ */
+/* ---- Confirmation ---------------------------------------------------------------------------- */
 
-/* 0 or a negative error. */
+/* Registers `probe`. 0 or a negative error. */
 static int make_placement(struct rc *rc)
 {
 	const struct verbs_dev *dev = rc->path->dev;
@@ -124,8 +126,8 @@ static int make_placement(struct rc *rc)
 }
 
 /*
- * A message is delivered when the answer comes, and what brings something back when that has come. Of
- * what is written the answer says less.
+ * Must a read confirm the operation? The acknowledgement of a message shows its delivery, and a
+ * result that of a fetch; the acknowledgement of a write does not.
  */
 static bool is_confirmed(const struct rc_op *op)
 {
@@ -134,7 +136,7 @@ static bool is_confirmed(const struct rc_op *op)
 	return op->kind & FI_WRITE || (op->kind & FI_ATOMIC && op->flags & FI_COMMIT_COMPLETE);
 }
 
-/* Does the device, and the other side, keep such a promise? 0 or a negative error. */
+/* Can device and peer give the asked completion level? 0 or a negative error. */
 static int check(const struct rc *rc, const struct rc_op *op)
 {
 	if (op->flags & (FI_MATCH_COMPLETE | FI_TRIGGER))
@@ -142,13 +144,14 @@ static int check(const struct rc *rc, const struct rc_op *op)
 	if (op->flags & FI_COMMIT_COMPLETE && !(op->kind & (FI_WRITE | FI_ATOMIC)))
 		return -FI_EOPNOTSUPP;
 	if (is_confirmed(op) && rc->state == RC_UP && !rc->reads) {
-		LOG_INFO(LOG_EP_DATA, "the other side lets nobody read: nothing confirms a write");
+		LOG_INFO(LOG_EP_DATA,
+			 "the peer permits no RDMA reads: a write cannot be confirmed");
 		return -FI_EOPNOTSUPP;
 	}
 	return 0;
 }
 
-/* The last byte of what is written, by the same key, behind it. */
+/* Returns a read of the last written byte, with the write's key. */
 static struct ibv_send_wr reading(const struct rc *rc, const struct ibv_send_wr *wr,
 				  const struct rc_op *op, struct ibv_sge *sge)
 {
@@ -180,7 +183,7 @@ static int hold_confirmed(struct rc *rc, const struct ibv_send_wr *wr, struct rc
 	return 0;
 }
 
-/* What goes out injected is the caller's again when this returns, so it does not wait. */
+/* Injected operations do not wait in a batch: their memory is the caller's again on return. */
 int rc_post_special(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op,
 		    unsigned int send_flags)
 {
@@ -203,7 +206,7 @@ int rc_post_special(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op
 	return post_batch(rc, true);
 }
 
-/* ---- Writing a number atomically --------------------------------------------------------------- */
+/* ---- Writing a number atomically ------------------------------------------------------------- */
 
 static int start_word(struct rc *rc, const struct ibv_send_wr *wr)
 {

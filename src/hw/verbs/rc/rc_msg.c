@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The entries of the msg table of a bare queue pair. */
+/* Entry functions of the msg table of a bare queue pair. */
 #include <arpa/inet.h>
 
 #include "hw/verbs/rc/rc_post.h"
@@ -7,7 +7,7 @@
 
 #define KIND (FI_MSG | FI_SEND)
 
-/* What a send does not use of it stays as it is; one without bytes goes along in any case. */
+/* Leaves fields of `wr` that a send does not use uninitialized. num_sge is 1 even without data. */
 RC_INLINE ssize_t send_one(struct ep *ep, struct ibv_sge sge, bool keyed, struct rc_op op,
 			   const uint64_t *data)
 {
@@ -33,7 +33,7 @@ static __attribute__((noinline, cold)) ssize_t send_unusual(struct ep *ep, const
 			NULL);
 }
 
-/* The usual one, whose request lies ready. Locked; there is room. 0 or what the device said. */
+/* Posts the prepared request. Domain locked, space checked. 0 or the device's error. */
 RC_INLINE int send_ready(struct rc *rc, const void *buf, struct rc_op op, unsigned int send_flags)
 {
 	int err;
@@ -48,7 +48,7 @@ RC_INLINE int send_ready(struct rc *rc, const void *buf, struct rc_op op, unsign
 	return err;
 }
 
-/* The lock was taken in vain. */
+/* Releases the lock, then takes the slow path. */
 static __attribute__((noinline, cold)) ssize_t give_up(struct ep *ep, const void *buf, size_t len,
 						       void *desc, void *context)
 {
@@ -56,14 +56,14 @@ static __attribute__((noinline, cold)) ssize_t give_up(struct ep *ep, const void
 	return send_unusual(ep, buf, len, desc, context);
 }
 
-/* The device refused. */
+/* Releases the lock. Returns the error of a refused post. */
 static __attribute__((noinline, cold)) ssize_t give_failed(struct rc *rc, int err)
 {
 	lock_give(rc->lock);
 	return rc_error(err);
 }
 
-/* Nothing but `rc` has to outlive a call in here, which saves its instructions. */
+/* Only `rc` is live across a call, which saves instructions. */
 static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			fi_addr_t dest_addr, void *context)
 {
@@ -164,9 +164,9 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	return send_vector(ep, msg, (flags & ep->tx_msg_mask) | ep->tx_msg_flags);
 }
 
-/* ---- Receives ---------------------------------------------------------------------------------- */
+/* ---- Receives -------------------------------------------------------------------------------- */
 
-/* Not every device gives back what is posted when all is over. */
+/* After the connection has ended some devices do not flush new receives: flushes this one here. */
 static __attribute__((noinline, cold)) int no_receive(struct rc *rc, const struct rc_work *work)
 {
 	if (rc->state != RC_OVER)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posting to the device: shared by the entries. The queue pair belongs to the domain's lock. */
+/* Posts to the device: shared by the entry functions. The domain's lock protects the queue pair. */
 #ifndef WEFT_HW_RC_POST_H
 #define WEFT_HW_RC_POST_H
 
@@ -11,7 +11,7 @@
 	(FI_FENCE | FI_MORE | FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE | FI_MATCH_COMPLETE |      \
 	 FI_TRIGGER)
 
-/* One operation as an entry got it. */
+/* One operation, from the arguments of an entry function. */
 struct rc_op {
 	uint64_t flags; /* FI_COMPLETION, FI_INJECT, FI_FENCE ... */
 	uint64_t kind;  /* FI_MSG | FI_SEND ... */
@@ -26,7 +26,7 @@ static inline struct ibv_sge rc_sge(const void *buf, size_t len, void *desc)
 				.lkey = desc ? ((const struct mr *)desc)->lkey : 0};
 }
 
-/* The error when nothing can be posted now. */
+/* Returns the error if nothing can be posted now. */
 static inline int rc_no_space(const struct rc *rc)
 {
 	if (rc->state == RC_UP)
@@ -39,7 +39,7 @@ static inline int rc_error(int err)
 	return err == ENOMEM ? -FI_EAGAIN : -err;
 }
 
-/* Commit completion is possible for writes, not for messages. */
+/* Devices offer commit completion for writes, not for messages. */
 static inline uint64_t rc_send_flags(const struct ep *ep)
 {
 	return ep->tx_flags & ~FI_COMMIT_COMPLETE;
@@ -47,7 +47,7 @@ static inline uint64_t rc_send_flags(const struct ep *ep)
 
 #define RC_INLINE static inline __attribute__((always_inline))
 
-/* Locked; there is space. Fills the slot of the next work request; `send_flags` says whether it is signaled. */
+/* Fills the next work request's slot, and `wr` with number and flags. Locked; there is space. */
 RC_INLINE void rc_note(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op,
 		       unsigned int send_flags)
 {
@@ -63,16 +63,14 @@ RC_INLINE void rc_note(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op,
 	wr->send_flags = send_flags;
 }
 
-/*
- * Posts it together with batched ones, or with a second request that confirms it. Locked. 0 or a negative error.
- */
+/* Posts a request in the batch, or with a confirming read. 0 or a negative error. Locked. */
 int rc_post_special(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op,
 		    unsigned int send_flags);
 
-/* The same for eight bytes that the device writes atomically (rc->ex); `wr` is as for a plain write. */
+/* As rc_post_special, for eight bytes that the device writes atomically (rc->ex). */
 int rc_post_word(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op);
 
-/* Locked. `send_flags` has all but IBV_SEND_SIGNALED. */
+/* Posts a request. `send_flags` lacks only IBV_SEND_SIGNALED. Domain locked. */
 RC_INLINE int rc_post_locked(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op,
 			     unsigned int send_flags)
 {
@@ -101,10 +99,7 @@ RC_INLINE ssize_t rc_post(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op
 	return err;
 }
 
-/*
- * The same for data that leaves our memory: short data is sent inline and needs no registration. `keyed`: all of
- * it is registered.
- */
+/* As rc_post for outgoing data; short data goes inline. `keyed`: all data is registered. */
 RC_INLINE ssize_t rc_post_out(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op, bool keyed)
 {
 	const struct rc *rc = rc_of_ep(ep);
@@ -116,14 +111,14 @@ RC_INLINE ssize_t rc_post_out(struct ep *ep, struct ibv_send_wr *wr, struct rc_o
 	return __builtin_expect(keyed, 1) ? rc_post(ep, wr, op, 0) : -FI_EINVAL;
 }
 
-/* A vector in the device's form. */
+/* An I/O vector in the device's form. */
 struct rc_list {
 	struct ibv_sge sge[RULES_RC_IOV_MAX];
 	size_t len;
 	bool keyed;
 };
 
-/* 0 or -FI_EINVAL. */
+/* Fills `list`. 0, -FI_EINVAL or -FI_EMSGSIZE. */
 static inline int rc_gather(struct rc_list *list, const struct iovec *iov, void **desc,
 			    size_t count)
 {

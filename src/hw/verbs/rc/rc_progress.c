@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the device has done: each work request ends in the application's queues. */
+/* Handles completions: reports each work request to the application's queues and counters. */
 #include <arpa/inet.h>
 #include <poll.h>
 
@@ -9,7 +9,7 @@
 #include "hw/verbs/rc/rc.h"
 #include "hw/verbs/rc/rc_srx.h"
 
-/* Progress calls between two polls for events, a power of two less one: connecting, and else, when it is due by time. */
+/* Masks: progress calls between two polls for events, connecting and else (at most every ms). */
 #define NEWS_CALLS_BUSY 7u
 #define NEWS_CALLS_IDLE 63u
 #define NEWS_MS         1
@@ -26,7 +26,7 @@ static int error_of(const struct rc *rc, enum ibv_wc_status status, bool receive
 		return rc->removed ? FI_ENODEV : FI_ECANCELED;
 	case IBV_WC_REM_ACCESS_ERR:
 		return FI_EACCES;
-	case IBV_WC_REM_INV_REQ_ERR: /* of a receive: LOC_LEN_ERR, as some devices say it */
+	case IBV_WC_REM_INV_REQ_ERR: /* some devices report LOC_LEN_ERR of a receive this way */
 		return receive ? FI_ETRUNC : FI_EREMOTEIO;
 	case IBV_WC_REM_OP_ERR:
 		return FI_EREMOTEIO;
@@ -79,7 +79,7 @@ void rc_unsent(struct rc *rc, const struct rc_work *work, int err, int prov_errn
 		     &(struct cq_error){.err = err, .prov_errno = prov_errno});
 }
 
-/* If it is the first of two, the second tells no more. */
+/* Reports a failed send. If it is the first of two requests, the second reports nothing more. */
 static void unsent(struct rc *rc, const struct rc_work *work, enum ibv_wc_status status)
 {
 	struct rc_work *second = &rc->tx.work[rc->tx.over & rc->tx.mask];
@@ -93,7 +93,7 @@ static void unsent(struct rc *rc, const struct rc_work *work, enum ibv_wc_status
 		second->flags = 0;
 }
 
-/* All up to this one are over; only of the last it is known that it may have failed. */
+/* Completes all sends up to this one. Only this one can have failed. */
 static void complete_send(struct rc *rc, const struct ibv_wc *wc)
 {
 	uint32_t last = (uint32_t)wc->wr_id;
@@ -106,7 +106,7 @@ static void complete_send(struct rc *rc, const struct ibv_wc *wc)
 		unsent(rc, next_over(&rc->tx), wc->status);
 }
 
-/* A write told of itself, in the place of a message. */
+/* Reports a write with immediate data, which consumed a receive. */
 static void on_write_data(struct rc *rc, const struct rc_work *work, const struct ibv_wc *wc)
 {
 	const struct ep *ep = rc->ep;
@@ -138,7 +138,7 @@ static void received(struct rc *rc, const struct rc_work *work, const struct ibv
 		cntr_done(rc->ep->cntrs[1], wc->byte_len);
 }
 
-/* Who posts to a shared context leaves it to the endpoint whether that completes. */
+/* Takes a shared receive. The endpoint decides whether the receive writes a completion. */
 static struct rc_work of_shared(struct rc *rc, const struct ibv_wc *wc)
 {
 	struct rc_work work = rc_srx_take(rc->srx, wc->wr_id);
@@ -197,14 +197,14 @@ void rc_complete(struct rc *rc, const struct ibv_wc *wc)
 		rc_came(rc, wc);
 	else
 		complete_send(rc, wc);
-	/* One that is given back while nobody asked for that tells of an error, too. */
+	/* An error, or a flush that we did not begin, means that the queue pair is broken. */
 	if (__builtin_expect(wc->status == IBV_WC_SUCCESS, 1) || rc->state == RC_OVER)
 		return;
-	LOG_INFO(LOG_EP_DATA, "the queue pair breaks: %s", verbs_status_text(wc->status));
+	LOG_INFO(LOG_EP_DATA, "the queue pair is broken: %s", verbs_status_text(wc->status));
 	rc_end(rc, error_of(rc, wc->status, false));
 }
 
-/* What is over leaves room for others, while there may be others. */
+/* Completed requests make space for others, unless the connection has ended. */
 static void make_space(struct rc *rc)
 {
 	if (rc->state == RC_UP) {
@@ -223,7 +223,7 @@ static bool is_under_way(const struct rc_ring *ring, const void *context)
 	return false;
 }
 
-/* Devices give nothing back but all of it, when the connection ends. */
+/* Devices return no single request, only all when the connection ends. */
 int rc_cancel(const struct offload *n, void *context)
 {
 	const struct rc *rc = (const struct rc *)n;
@@ -232,7 +232,7 @@ int rc_cancel(const struct offload *n, void *context)
 	return there ? -FI_EOPNOTSUPP : -FI_ENOENT;
 }
 
-/* Progress calls may follow each other within nanoseconds or milliseconds, and a poll is a call into the kernel. */
+/* Limits polls by time, too: polls are system calls, progress calls may be ns apart. */
 static __attribute__((noinline, cold)) bool is_time_for_news(struct rc *rc)
 {
 	uint64_t now = clock_coarse_ms();
@@ -251,7 +251,7 @@ static bool news_due(struct rc *rc)
 	       (!(++rc->progress_calls & every) && is_time_for_news(rc));
 }
 
-/* One call into the kernel tells of all that somebody has to say. */
+/* One system call polls all sources of events. */
 static bool news_waiting(const struct rc *rc)
 {
 	struct pollfd fd = {.fd = rc->news_fd, .events = POLLIN};
@@ -286,7 +286,7 @@ bool rc_progress(void *state)
 	return n > 0 || heard;
 }
 
-/* What made the channel readable is read away. */
+/* Reads the events that made the channel readable. */
 static void read_events(struct rc *rc)
 {
 	const struct verbs_lib *lib = rc->path->dev->lib;

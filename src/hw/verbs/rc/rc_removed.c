@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What becomes of a bare queue pair when its device says that something is wrong, or is taken away. */
+/* Handles a bare queue pair whose device reports an error or is removed. */
 #include <sched.h>
 
 #define LOG_PROV "verbs"
@@ -9,7 +9,10 @@
 #include "hw/verbs/rc/rc_srx.h"
 #include "hw/verbs/dev/verbs_cache.h"
 
-/* A device that is still there gives back what it had: until none came for so long, and at most. */
+/*
+ * A device that still works completes its requests: wait until none has completed for QUIET_US, at
+ * most RETURN_US.
+ */
 #define QUIET_US  2000
 #define RETURN_US 10000
 
@@ -33,7 +36,7 @@ static void collect(struct rc *rc)
 	}
 }
 
-/* Of a shared context, what no queue pair took stays until it is closed. */
+/* Receives of a shared context that no queue pair took stay until the context is closed. */
 void rc_removed(struct rc *rc)
 {
 	if (rc->removed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The entries of the rma table of a bare queue pair. */
+/* Entry functions of the rma table of a bare queue pair. */
 #include <arpa/inet.h>
 
 #include "hw/verbs/rc/rc_post.h"
@@ -8,7 +8,7 @@
 #define WRITE (FI_RMA | FI_WRITE)
 #define READ  (FI_RMA | FI_READ)
 
-/* What a read cannot be. */
+/* Flags that a read does not have. */
 #define NOT_READ (FI_INJECT | FI_REMOTE_CQ_DATA | FI_COMMIT_COMPLETE)
 
 static ssize_t write_one(struct ep *ep, struct entry_rma e)
@@ -55,7 +55,7 @@ static ssize_t read_one(struct ep *ep, struct entry_rma e)
 			 e.desc || !e.local->iov_len);
 }
 
-/* One range, as long as what is here. */
+/* Fills in lists of segments and one remote range of the same length. 0 or a negative error. */
 static int gather(struct rc_list *list, struct ibv_send_wr *wr, const struct fi_msg_rma *msg)
 {
 	int err = rc_gather(list, msg->msg_iov, msg->desc, msg->iov_count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receive contexts that endpoints share: a shared receive queue of the device. The device takes what is
- * posted in any order it likes, so each work request has a slot, whose number it brings back.
+ * Shared receive contexts: a shared receive queue of the device. The device completes receives in
+ * any order, so each has a slot, whose number is in its wr_id.
  */
 #include "hw/verbs/rc/rc_srx.h"
 

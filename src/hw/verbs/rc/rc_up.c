@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The life of a queue pair: the worker is there from the start, the queues once their sizes are known. */
+/* Life of a queue pair: rc_open makes the state; rc_enable makes the queues, by size. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -16,11 +16,11 @@
 #include "hw/verbs/rc/rc.h"
 #include "hw/verbs/rc/rc_srx.h"
 
-#define USUAL_SIZE 256 /* work requests, where the application does not say */
-#define SPARSE_MIN 64  /* from here on not every send has to tell of its end */
+#define USUAL_SIZE 256 /* work requests, if the application asks for no size */
+#define SPARSE_MIN 64  /* queues of this size signal one send of SPARSE + 1 */
 #define SPARSE     15
 
-/* Closing waits for shared receives: until none came back for so long, and at most. */
+/* Closing waits for shared receives: until none has come back for QUIET_US, at most RETURN_US. */
 #define QUIET_US  2000
 #define RETURN_US 10000
 
@@ -49,7 +49,7 @@ static const struct offload_ops ops = {
 	.enable = rc_enable,
 };
 
-/* 0 or a negative error. */
+/* Adds `fd` to `epfd`. 0 or a negative error. */
 static int watch(int epfd, int fd)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
@@ -80,7 +80,7 @@ static int rc_open(struct worker *worker, void **state)
 	int err;
 
 	if (worker_domain(worker)->device_ops != &rc_device) {
-		LOG_WARN(LOG_EP_CTRL, "the domain is of another provider");
+		LOG_WARN(LOG_EP_CTRL, "the domain belongs to another provider");
 		return -FI_EINVAL;
 	}
 	if (!verbs_cmlib())
@@ -107,7 +107,7 @@ static int rc_open(struct worker *worker, void **state)
 	return 0;
 }
 
-/* ---- Queues ------------------------------------------------------------------------------------ */
+/* ---- Queues ---------------------------------------------------------------------------------- */
 
 static int make_channel(struct rc *rc)
 {
@@ -133,7 +133,7 @@ static int make_ring(struct rc_ring *ring, size_t size, const struct verbs_dev *
 	ring->size = size > RULES_RC_SIZE_MAX ? RULES_RC_SIZE_MAX : (uint32_t)size;
 	if (!ring->size)
 		ring->size = USUAL_SIZE;
-	if (ring->size == 1) /* one that is confirmed takes two */
+	if (ring->size == 1) /* a confirmed write takes two requests */
 		ring->size = 2;
 	if (ring->size > most)
 		ring->size = most;
@@ -150,7 +150,7 @@ static uint32_t segments(const struct verbs_dev *dev)
 						    : RULES_RC_IOV_MAX;
 }
 
-/* Has the device a request of its own for an atomic write, and its library, too? */
+/* Do the device and its library have a work request for atomic writes? */
 static bool writes_atomically(const struct verbs_dev *dev)
 {
 	const struct verbs_context *ops = verbs_get_ctx(dev->ctx);
@@ -212,7 +212,7 @@ static int make_qp(struct rc *rc)
 	if (!rc->qp)
 		return failed("a queue pair");
 	rc->inline_most = init.cap.max_inline_data;
-	/* Receives may be posted from now on. */
+	/* In state INIT receives can be posted. */
 	errno = dev->lib->modify_qp(rc->qp, &attr,
 				    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
 					    IBV_QP_ACCESS_FLAGS);
@@ -243,7 +243,7 @@ static void return_slot(struct rc *rc, const struct ibv_wc *wc)
 		rc_came(rc, wc);
 }
 
-/* All that this queue pair took is in the completion queue: the device says so. */
+/* Has the device reported that all receives taken by the queue pair are in the completion queue? */
 static bool is_last(struct rc *rc)
 {
 	verbs_news_read(rc->path->dev);
@@ -263,8 +263,9 @@ static bool return_some(struct rc *rc)
 }
 
 /*
- * What others shared with it outlives it: it is told of the messages that came, and gets back what the
- * device had taken for another. Where a device does not tell that no more is to come back, time does.
+ * The shared receive queue outlives the queue pair: reports the messages that came, and frees the
+ * slots of receives that the device had taken. If the device does not report the last one, a time
+ * limit ends the wait.
  */
 static void return_slots(struct rc *rc)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* librdmacm, loaded like libibverbs (verbs_lib.h) when the first connection is to be made. */
+/* librdmacm, loaded like libibverbs (verbs_lib.h) when the first connection is made. */
 #ifndef WEFT_HW_VERBS_CMLIB_H
 #define WEFT_HW_VERBS_CMLIB_H
 
@@ -33,15 +33,15 @@ struct verbs_cmlib {
 };
 #undef VERBS_CMLIB_MEMBER
 
-/* NULL: it is not here, which is logged once. From any thread. */
+/* Returns the functions; NULL, and logged once: no library. From any thread. */
 const struct verbs_cmlib *verbs_cmlib(void);
 
 /*
- * A channel for events, read without waiting and closed in a forked child, whose connections it would
- * keep. NULL: no memory or no connection manager, errno says.
+ * Returns a non-blocking event channel, closed in a forked child, which would keep its connections
+ * open. NULL, with errno: no memory or no connection manager.
  */
 struct rdma_event_channel *verbs_cmlib_channel(void);
-/* No id is left on it. */
+/* Closes the channel; no id uses it. */
 void verbs_cmlib_drop(struct rdma_event_channel *channel);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The verbs transport of the engine: packets are sends between reliable queue pairs, one per peer, agreed on in
- * the hellos. All peers of a worker share its receive slots; each is granted credits for some of them, so that no
- * packet arrives without a slot. No queue is made before the first peer.
+ * The verbs transport of the engine: packets are sends between reliable queue pairs, one per peer,
+ * which the hellos describe. All peers of a worker share its receive slots. Each peer has credits
+ * for some of them, so no packet arrives without a slot. No queue is made before the first peer.
  */
 #ifndef WEFT_HW_VERBS_H
 #define WEFT_HW_VERBS_H
@@ -17,55 +17,55 @@
 
 /* Header before every payload, in host byte order. */
 struct verbs_head {
-	uint64_t head; /* 0: the packet carries credits alone */
+	uint64_t head; /* 0: the packet carries only credits */
 	uint64_t tag;
 	uint64_t data;  /* meaningful with WIRE_DATA */
-	uint32_t freed; /* credits returned */
+	uint32_t freed; /* credits that the packet returns */
 	uint32_t flags; /* VERBS_PLAIN */
 };
 
 _Static_assert(sizeof(struct verbs_head) == 32, "layout of a head");
 
-#define VERBS_PLAIN 1u /* no RDMA operations any more: verbs_rdma.h */
+#define VERBS_PLAIN 1u /* the sender has ended RDMA on the link: verbs_rdma.h */
 
-#define VERBS_PACKET_MAX WIRE_PACKET_MIN /* longest payload */
+#define VERBS_PACKET_MAX WIRE_PACKET_MIN /* longest payload, in bytes */
 #define VERBS_SLOT       (sizeof(struct verbs_head) + VERBS_PACKET_MAX)
-#define VERBS_WINDOW     32 /* credits of a peer: packets under way to us */
-#define VERBS_NARROW     4  /* the same when there are too many peers for that */
-#define VERBS_SPARE      2  /* slots beyond a window, for packets that carry credits alone */
-#define VERBS_FLIGHT     64 /* sends of a link that are not known to have arrived: a power of two */
-#define VERBS_SIGNAL     16 /* one of so many sends is signaled: a power of two, well below that */
-#define VERBS_INLINE     256 /* bytes that the device is asked to send inline, header included */
-#define VERBS_SEGMENTS   4   /* of a queue pair's sends, head included */
+#define VERBS_WINDOW     32  /* credits of a peer: packets under way to us */
+#define VERBS_NARROW     4   /* credits of a peer when there are too many peers for that */
+#define VERBS_SPARE      2   /* slots beyond a window, for packets that only return credits */
+#define VERBS_FLIGHT     64  /* sends of a link not known to be complete: a power of two */
+#define VERBS_SIGNAL     16  /* one of this many sends is signaled: a power of two */
+#define VERBS_INLINE     256 /* bytes to send inline, as asked of the device, header included */
+#define VERBS_SEGMENTS   4   /* segments of a send, header included */
 #define VERBS_LINGER_MS  1000
 
-/* Completions that a send has read while it waited; the next progress call handles them. */
+/* Completions that a waiting send has read (verbs_ack.c); the next progress call handles them. */
 struct verbs_kept {
 	struct ibv_wc *wc;
-	unsigned int first, count, size; /* the oldest, how many, places */
+	unsigned int first, count, size; /* index of the oldest; number; size of `wc` */
 };
 
-/* The state of a worker. */
+/* Transport state of a worker. */
 struct verbs {
 	struct worker *worker;
-	int epfd;         /* wakes sleepers: holds the completion channel, once there is one */
-	bool up;          /* all below is made */
-	unsigned int got; /* completions read by arm, in wc; older than the kept ones */
+	int epfd;         /* wakes sleepers: watches the completion channel, if `up` */
+	bool up;          /* device, queues and slots below are made */
+	unsigned int got; /* completions in `wc`, read by verbs_arm, older than `kept` */
 	struct verbs_kept kept;
 	unsigned int progress_calls;
-	unsigned int troubles;  /* of the device, as far as they were handled */
-	struct verbs_note note; /* of the queues that all links share */
+	unsigned int troubles;  /* value of dev->troubles that was handled last */
+	struct verbs_note note; /* events of `cq` and `srq` */
 	struct verbs_path path;
-	struct verbs_path early; /* keeps the device open until the first link; its `dev` may be NULL */
+	struct verbs_path early; /* keeps the device open until the first link; dev NULL: closed */
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;
-	struct verbs_slots recv; /* posted to srq, but for the slot that is being delivered */
+	struct verbs_slots recv; /* posted to `srq`, except the slot that is being delivered */
 	struct verbs_slots send;
-	unsigned int credits_granted; /* of recv: windows and spares of all links */
-	struct pool links;       /* struct verbs_link */
-	struct pool rdma_posted; /* of all links, see verbs_rdma.h */
-	struct list all;         /* struct verbs_link.in_all */
+	unsigned int credits_granted; /* windows and spares of all links */
+	struct pool links;            /* struct verbs_link */
+	struct pool rdma_posted;      /* struct verbs_rdma of all links */
+	struct list all;              /* struct verbs_link.in_all */
 	struct list attend; /* struct verbs_link.in_attend: broken, or has credits to return */
 	struct ibv_wc wc[16];
 };
@@ -74,43 +74,43 @@ struct verbs_link {
 	struct link link;
 	struct verbs *own;
 	struct ibv_qp *qp;
-	/* What a send touches. */
-	uint32_t credits;     /* packets we may send; 0 until the peer is known to receive */
+	/* Members that a send uses. */
+	uint32_t credits;  /* packets we may send; 0 until the peer is ready to receive */
 	uint32_t posted;   /* sends, modulo 2^32 */
-	uint32_t arrived;  /* of those, known to be over */
-	uint32_t freed;    /* slots that are free again and not returned as credits yet */
-	uint32_t peer_imm; /* the peer's number of its end, in its pool of links */
+	uint32_t arrived;  /* sends known to be complete */
+	uint32_t freed;    /* slots freed since we last returned credits */
+	uint32_t peer_imm; /* immediate data of our sends: the peer's number of the link */
 	uint32_t inline_max;
-	uint32_t unsignaled; /* bits of a send's number of which one is set unless it is signaled */
-	bool software;       /* the device is a software one: a send is complete when it is acknowledged */
-	bool late;           /* the last packet was not acknowledged in time */
+	uint32_t unsignaled; /* mask: a send whose number has none of these bits is signaled */
+	bool software;       /* software device: sends wait for acknowledgement (verbs_ack.c) */
+	bool late;           /* the last packet waited for was not acknowledged in time */
 	uint32_t id;         /* the engine's id of the peer */
-	uint32_t psn;        /* of our first packet */
+	uint32_t psn;        /* first packet sequence number */
 	uint32_t window;
-	uint32_t credit_limit; /* all credits there are */
+	uint32_t credit_limit; /* the peer's window: `credits` is never more */
 	bool heard;
-	bool disconnected; /* the peer sent a disconnect message: it reads nothing any more */
-	bool owes;         /* credits could not be returned: see verbs_say */
+	bool disconnected; /* the peer sent a disconnect message and reads nothing more */
+	bool owes;         /* verbs_say failed: credits are still to be returned */
 	bool ended;        /* rx_ended was called */
-	int err;           /* positive: broken */
+	int err;           /* the link is broken by this error, positive; 0: it is not */
 	struct verbs_direct direct;
-	uint16_t slots[VERBS_FLIGHT]; /* of each send under way, or VERBS_NO_SLOT */
+	uint16_t slots[VERBS_FLIGHT]; /* slot of each send under way, or VERBS_NO_SLOT */
 	struct list in_all;
 	struct list in_attend;
 };
 
-/* What the heads of packets to the peer say. */
+/* Returns the flags for headers of packets to the peer. */
 static inline uint32_t verbs_flags(const struct verbs_link *l)
 {
 	return l->link.rdma_usable ? 0 : VERBS_PLAIN;
 }
 
 /* verbs_up.c */
-/* Opens the device and makes what all links share, if that is not there. 0 or a negative error. */
+/* Unless `up`, opens the device, and makes what all links share. 0 or a negative error. */
 int verbs_up(struct verbs *v);
-/* The opposite, when no link is left. */
+/* Undoes verbs_up; no link is left. */
 void verbs_down(struct verbs *v);
-/* Closes a device that was opened before its first use. */
+/* Closes the device that was opened before its first use. */
 void verbs_let_go(struct verbs *v);
 /* Reserves slots and completions for one more link. Returns the credits it grants; 0: none left. */
 unsigned int verbs_grant(struct verbs *v);
@@ -121,53 +121,53 @@ int verbs_prepare(void *state, const struct wire_nic *theirs, struct wire_nic *o
 		  void **pending);
 void verbs_abandon(void *state, void *pending);
 int verbs_connect(void *state, const struct link_peer *peer, struct link **link);
-/* Waits, a bounded time, until all that was sent has arrived. */
+/* Waits until all sends have arrived, at most VERBS_LINGER_MS. */
 void verbs_drain(void *state);
 
 /* verbs_qp.c: 0 or a negative error, which is logged. */
-/* The queue pairs of a half; the second one may be missing. */
+/* Makes the queue pairs of a pending link. The link may lack the second one, for RDMA. */
 int verbs_qp_make(struct verbs_link *l);
-/* What the peer has to know of them, for the hello. */
+/* Returns the description of the queue pairs for our hello. */
 struct wire_nic verbs_qp_tell(struct verbs_link *l);
-/* Joins them to the peer's. */
+/* Connects the queue pairs to the peer's. */
 int verbs_qp_join(struct verbs_link *l, const struct wire_nic *theirs);
 
 /* verbs_tx.c */
 int verbs_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 	       uint64_t tag);
 int verbs_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
-/* Returns credits without a packet; later, if the link cannot send now. */
+/* Returns credits in a packet of their own; later, if the link cannot send now. */
 void verbs_say(struct verbs_link *l, bool signaled);
-/* The same if there are many credits to return. */
+/* Calls verbs_say if half of the window is to be returned, or an earlier verbs_say failed. */
 void verbs_tell(struct verbs_link *l);
-/* Sends up to the one numbered `posted` are over. */
+/* The sends up to number `posted` are complete. */
 void verbs_sent(struct verbs_link *l, uint32_t posted);
 
-/* verbs_ack.c: for software devices. Nothing is called up. */
-/* Waits, a bounded time, until all packets have arrived. */
+/* verbs_ack.c: for software devices. No function calls up. */
+/* Waits, a bounded time, until the peer has acknowledged all packets of the link. */
 void verbs_ack_wait(struct verbs_link *l);
-/* The same for all RDMA requests. */
+/* Waits likewise for the link's RDMA requests. */
 void verbs_ack_write(struct verbs_link *l);
-/* Takes the oldest kept completions, at most so many. Returns their number. */
+/* Moves the oldest kept completions to `wc`, at most `most`. Returns their number. */
 int verbs_ack_kept(struct verbs *v, struct ibv_wc *wc, int most);
 void verbs_ack_drop(struct verbs *v);
 
 /* verbs_event.c */
-/* Handles events of the device and breaks the links they concern. All may be down afterwards. */
+/* Handles events of the device, and fails the links they concern. May call verbs_down. */
 void verbs_poll_events(struct verbs *v);
-/* May more links be made? The worker is up. */
+/* Can links still be made? v->up is set. */
 bool verbs_usable(const struct verbs *v);
 
 /* verbs_progress.c */
 bool verbs_progress(void *state);
-/* Reads the next completions into v->wc. Their number; 0 or negative: none. */
+/* Reads the next completions into v->wc. Returns their number; 0 or negative: none. */
 int verbs_read(struct verbs *v);
 bool verbs_arm(void *state);
-/* Handles a completion while the worker is being closed: of received packets only a disconnect message matters. */
+/* Handles a completion while the worker closes: only disconnect messages are looked at. */
 void verbs_last_messages(struct verbs *v, const struct ibv_wc *wc);
-/* The link is broken: `err` is positive. The engine hears of it in the next progress call. */
+/* Marks the link as broken; `err` is positive. The next progress call tells the engine. */
 void verbs_fail(struct verbs_link *l, int err);
-/* Puts a slot back for the next packet. */
+/* Posts a receive slot again. */
 void verbs_repost(struct verbs *v, uint16_t slot);
 
 #endif

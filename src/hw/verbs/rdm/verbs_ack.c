@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waiting for acknowledgements. Hardware sends what was posted to it whatever becomes of this process. Behind a
- * software device is this host's kernel: it may send later, in a task of its own, and sends nothing any more once the
- * process has ended and its queue pairs with it. So on a software device a packet with a message in it, or a short
- * write, is sent when the peer's device has acknowledged it.
+ * Waits for acknowledgements of software devices. Hardware sends a posted request even if this
+ * process dies. With a software device this host's kernel sends, perhaps later in a kernel thread,
+ * and never after the process and its queue pairs have ended. So on a software device a packet with
+ * a message, or a short write, counts as sent only when the peer's device has acknowledged it.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -12,15 +12,15 @@
 #include "base/clock.h"
 #include "hw/verbs/rdm/verbs.h"
 
-#define WAIT_MS   100 /* for one acknowledgement: the peer's host may be out of reach */
-#define KEPT_MORE 64u /* completions by which the array grows */
+#define WAIT_MS   100 /* ms for one acknowledgement: the peer's host may be unreachable */
+#define KEPT_MORE 64u /* entries by which `kept` grows */
 
-/* Polls in vain before this thread leaves the processor to others: the kernel's task may need it. */
+/* Empty polls before this thread yields the processor, which the kernel's thread may need. */
 #define SPINS 1000u
 
 enum found { NOTHING, SOMETHING, FAILURE };
 
-/* Where one more completion can be kept. NULL: memory is out. */
+/* Returns a free entry for a completion; NULL: no memory. */
 static struct ibv_wc *place(struct verbs_kept *k)
 {
 	struct ibv_wc *more;
@@ -40,7 +40,7 @@ static struct ibv_wc *place(struct verbs_kept *k)
 	return &more[k->count];
 }
 
-/* A packet that has arrived: nobody above has to hear of it. False: the completion says something else. */
+/* Handles the completion of a packet that arrived: no upcall is due. False: any other one. */
 static bool is_rxreq(struct verbs *v, const struct ibv_wc *wc)
 {
 	struct verbs_link *l = pool_find(&v->links, wc->wr_id >> 32);
@@ -51,13 +51,13 @@ static bool is_rxreq(struct verbs *v, const struct ibv_wc *wc)
 	return true;
 }
 
-/* Is it of one of the link's queue pairs? */
+/* Is the completion of one of the link's queue pairs? */
 static bool is_of(const struct verbs_link *l, const struct ibv_wc *wc)
 {
 	return wc->qp_num == l->qp->qp_num || (l->direct.qp && wc->qp_num == l->direct.qp->qp_num);
 }
 
-/* FAILURE: the link has broken, or there is no place for a completion. */
+/* Reads one completion. FAILURE: the link has broken, or memory is out. */
 static enum found read_one(struct verbs_link *l)
 {
 	struct verbs *v = l->own;
@@ -74,7 +74,7 @@ static enum found read_one(struct verbs_link *l)
 	return wc->status != IBV_WC_SUCCESS && is_of(l, wc) ? FAILURE : SOMETHING;
 }
 
-/* Packets, or requests without packets, that are not acknowledged. */
+/* Returns the number of unacknowledged packets or, with `direct`, RDMA requests. */
 static uint32_t missing(const struct verbs_link *l, bool direct)
 {
 	return direct ? l->direct.posted - l->direct.seen : l->posted - l->arrived;
@@ -91,7 +91,7 @@ static void await(struct verbs_link *l, bool direct)
 		found = read_one(l);
 		if (found != NOTHING)
 			continue;
-		/* A peer that did not answer in time is not waited for again before it has. */
+		/* After a timeout, waits again only once the peer has acknowledged something. */
 		if ((*late && missing(l, direct) > 1) || clock_coarse_ms() >= until)
 			break;
 		if (!(++idle % SPINS))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a device says of itself: a broken queue, or its own end. */
+/* Handles events of the device: broken queues, removal. */
 #include <rdma/fi_errno.h>
 
 #include "hw/verbs/rdm/verbs.h"
@@ -14,7 +14,7 @@ static bool is_broken(const struct verbs_link *l)
 	       attr.qp_state == IBV_QPS_ERR || attr.qp_state == IBV_QPS_SQE;
 }
 
-/* What all links share is of no use any more. 0, or why, positive. */
+/* Returns 0, or a positive error if the objects that all links share are unusable. */
 static int useless(const struct verbs *v)
 {
 	if (verbs_dev_removed(v->path.dev))
@@ -32,7 +32,7 @@ void verbs_poll_events(struct verbs *v)
 	verbs_news_read(dev);
 	troubles = __atomic_load_n(&dev->troubles, __ATOMIC_RELAXED);
 	err = useless(v);
-	/* With the last link it goes: another device may have the address some day. */
+	/* Closes the unusable device with its last link: another device may get the address. */
 	if (err && list_empty(&v->all)) {
 		verbs_down(v);
 		return;

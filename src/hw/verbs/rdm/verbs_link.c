@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The life of a link: our half is made when a hello is to be sent or answered (its queue pair takes nothing
- * in), connect joins it to the peer's. The initiator hears that the other end is ready by the
- * answer, the target by the first packet that comes.
+ * Life of a link. The pending link is made when a hello is sent or answered; its queue pairs do not
+ * receive yet. verbs_connect connects them to the peer's. The initiator learns from the answer that
+ * the peer is ready, the target from the first packet.
  */
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -148,7 +148,7 @@ static const struct link_rdma_ops verbs_rdma_ops = {
 	.abort = verbs_rdma_abort,
 };
 
-/* Is something of it under way that will arrive? */
+/* Is something under way on the link that will still arrive? */
 static bool under_way(const struct verbs_link *l)
 {
 	return !l->err && l->heard && !l->disconnected &&
@@ -181,7 +181,7 @@ void verbs_drain(void *state)
 
 	if (!v->up)
 		return;
-	/* A last send's completion tells that all before it have arrived. */
+	/* One signaled send more: its completion shows that all sends before it have arrived. */
 	LIST_EACH (node, &v->all) {
 		struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_all);
 

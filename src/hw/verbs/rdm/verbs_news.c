@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a device says of itself, and what is seen of its being taken away. Of the latter a device whose
- * driver leaves nothing behind tells by an event; others stay, and wait until nobody has them open any
- * more, while their node in /dev has gone: nothing else would tell.
+ * Events of a device, and its removal. If the driver removes all of a device, the device reports
+ * that by an event. Other drivers keep a removed device until its last user closes it; then the
+ * only sign is that its node in /dev has gone.
  */
 #include <errno.h>
 #include <poll.h>
@@ -19,7 +19,7 @@
 
 #define NODES "/dev/infiniband"
 
-/* One that a forked child does not keep, or -1. */
+/* Notes `fd` with forked_guard. Returns `fd`, or -1. */
 static int guarded(int fd)
 {
 	if (fd < 0 || !forked_guard(fd))
@@ -28,7 +28,7 @@ static int guarded(int fd)
 	return -1;
 }
 
-/* -1: there is no watching here, as where somebody else made the nodes. */
+/* Returns an inotify descriptor for the nodes, or -1: not possible, as in some containers. */
 static int watch_nodes(void)
 {
 	int fd = guarded(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
@@ -77,7 +77,7 @@ void verbs_news_remove(const struct verbs_dev *dev, int epfd)
 		epoll_ctl(epfd, EPOLL_CTL_DEL, dev->nodes_fd, NULL);
 }
 
-/* A thread that sleeps until something happens is woken, even if another thread reads the event. */
+/* The eventfd wakes every sleeping thread, even if another one read the event. */
 static void set_removed(struct verbs_dev *dev, const char *how)
 {
 	if (__atomic_exchange_n(&dev->removed, true, __ATOMIC_RELAXED))
@@ -87,7 +87,7 @@ static void set_removed(struct verbs_dev *dev, const char *how)
 	eventfd_write(dev->removed_fd, 1);
 }
 
-/* Who has the queue that the event is of, or NULL. */
+/* Returns the note of the event's queue, or NULL. */
 static struct verbs_note *note_of(const struct ibv_async_event *event)
 {
 	switch (event->event_type) {
@@ -124,7 +124,7 @@ static void broke(struct verbs_dev *dev, const struct ibv_async_event *event,
 	__atomic_fetch_add(&dev->troubles, 1, __ATOMIC_RELAXED);
 }
 
-/* The queue is not destroyed before the event is acknowledged. */
+/* The event's queue exists at least until the event is acknowledged. */
 static void hear(struct verbs_dev *dev, const struct ibv_async_event *event)
 {
 	struct verbs_note *note = note_of(event);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What completes: packets that have come, sends that are over, and what went wrong. */
+/* Handles completions: received packets, sends, errors. */
 #include <arpa/inet.h>
 #include <rdma/fi_errno.h>
 
@@ -11,7 +11,7 @@
 
 #define BATCH ((int)(sizeof(((struct verbs *)NULL)->wc) / sizeof(struct ibv_wc)))
 
-/* Progress calls between two queries of the device's state, less one. */
+/* Mask: every 1024th progress call reads the device's events. */
 #define POLL_CALLS 1023u
 
 static int error_of(enum ibv_wc_status status)
@@ -64,10 +64,11 @@ void verbs_repost(struct verbs *v, uint16_t slot)
 	int err = ibv_post_srq_recv(v->srq, &wr, &bad);
 
 	if (err)
-		LOG_WARN(LOG_EP_DATA, "a receive slot is lost: %s", fi_strerror(err));
+		LOG_WARN(LOG_EP_DATA, "cannot repost a receive slot, which is lost: %s",
+			 fi_strerror(err));
 }
 
-/* Who sent it? NULL: nobody we know, or not any more. */
+/* Returns the link that sent the packet; NULL: unknown or closed. */
 static struct verbs_link *sender(struct verbs *v, const struct ibv_wc *wc)
 {
 	struct verbs_link *l;
@@ -78,7 +79,7 @@ static struct verbs_link *sender(struct verbs *v, const struct ibv_wc *wc)
 	return l && l->qp && l->qp->qp_num == wc->qp_num ? l : NULL;
 }
 
-/* The peer listens. */
+/* The first packet of the peer shows that the peer is ready to receive. */
 static void hear(struct verbs_link *l)
 {
 	l->heard = true;
@@ -86,7 +87,7 @@ static void hear(struct verbs_link *l)
 	verbs_rdma_on(l);
 }
 
-/* False: it breaks the rules. */
+/* Handles a packet's header. False: the header is invalid. */
 static bool take_head(struct verbs_link *l, const struct ibv_wc *wc, const struct verbs_head *h)
 {
 	if (!l->heard)
@@ -110,8 +111,8 @@ static void receive(struct verbs *v, const struct ibv_wc *wc, uint16_t slot)
 	if (!l || l->err)
 		return;
 	if (!take_head(l, wc, h)) {
-		LOG_WARN(LOG_EP_DATA, "peer %#x: a packet of %u bytes with a wrong head", l->id,
-			 wc->byte_len);
+		LOG_WARN(LOG_EP_DATA, "peer %#x sent a packet of %u bytes with an invalid header",
+			 l->id, wc->byte_len);
 		verbs_fail(l, FI_EPROTO);
 		return;
 	}
@@ -196,7 +197,7 @@ int verbs_read(struct verbs *v)
 
 static void complete(struct verbs *v, const struct ibv_wc *wc)
 {
-	/* A number of a pool is never 0. */
+	/* Pool numbers are never 0: a send or RDMA request. */
 	if (wc->wr_id >> 32)
 		complete_send(v, wc, false);
 	else
@@ -220,7 +221,7 @@ void verbs_last_messages(struct verbs *v, const struct ibv_wc *wc)
 	verbs_repost(v, slot);
 }
 
-/* Nothing uses the device yet: if it is taken away that need not wait for us. */
+/* Before the first link: closes a removed device, so that the removal need not wait for us. */
 static __attribute__((noinline, cold)) void poll_early(struct verbs *v)
 {
 	if (++v->progress_calls & POLL_CALLS)
@@ -250,7 +251,7 @@ bool verbs_progress(void *state)
 	return n > 0;
 }
 
-/* What made the channel readable is read away. */
+/* Reads the events that made the channel readable. */
 static void read_events(struct verbs *v)
 {
 	const struct verbs_lib *lib = v->path.dev->lib;

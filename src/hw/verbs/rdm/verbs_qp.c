@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queue pairs of a link, from nothing to sending. */
+/* Makes and connects the queue pairs of a link. */
 #include <rdma/fi_errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -11,21 +11,21 @@
 #include "hw/verbs/rdm/verbs.h"
 #include "link/upcall.h"
 
-#define ACK_TIMEOUT 16 /* 4.096 us * 2^16: 0.27 s until a send is repeated */
+#define ACK_TIMEOUT 16 /* 4.096 us * 2^16 = 0.27 s until a retry */
 #define ACK_DIRECT                                                                                 \
-	18 /* 1.1 s: a wire may be busy with answers to others, and packets tell who is dead */
-#define RETRIES     6 /* software devices repeat for ever if told 7 */
+	18 /* 1.1 s: read responses to others may fill the wire; packets find peers that are dead */
+#define RETRIES     6 /* 7 would make software devices retry for ever */
 #define RNR_FOREVER 7
-#define RNR_TIMER   12 /* 0.64 ms until a send is repeated that found no slot */
+#define RNR_TIMER   12 /* 0.64 ms until a send that found no slot is retried */
 #define HOPS        64
 #define PSN_MASK    0xffffffu
 
-/* What one of them has to be. */
+/* Parameters of one queue pair. */
 struct ends {
 	struct ibv_qp *qp;
-	uint32_t to; /* the peer's */
+	uint32_t to; /* the peer's queue pair */
 	uint8_t timeout;
-	uint8_t reads_in, reads_out; /* RDMA reads at a time */
+	uint8_t reads_in, reads_out; /* RDMA reads at a time, as target and as initiator */
 };
 
 static int refused(const struct verbs_link *l, const char *what, int err)
@@ -34,7 +34,7 @@ static int refused(const struct verbs_link *l, const char *what, int err)
 	return -err;
 }
 
-/* What comes in is for the shared queue, of the one without packets: nothing. NULL: it cannot be had. */
+/* Makes a queue pair; receives use the shared queue (none arrive for RDMA). NULL: refused. */
 static struct ibv_qp *make(struct verbs_link *l, uint32_t sends, uint32_t *inline_max, int access)
 {
 	struct verbs *v = l->own;
@@ -74,7 +74,7 @@ int verbs_qp_make(struct verbs_link *l)
 	l->inline_max = VERBS_INLINE;
 	l->qp = make(l, VERBS_FLIGHT, &l->inline_max, 0);
 	if (!l->qp) {
-		l->inline_max = sizeof(struct verbs_head); /* words about room need it */
+		l->inline_max = sizeof(struct verbs_head); /* credits are returned inline */
 		l->qp = make(l, VERBS_FLIGHT, &l->inline_max, 0);
 	}
 	if (!l->qp)
@@ -98,7 +98,7 @@ static uint8_t reads(int most)
 	return most < 0 ? 0 : (uint8_t)at_most(VERBS_READS, (uint32_t)most);
 }
 
-/* Are the regions of the domain known to the device that this end is of? */
+/* Does the device of this link know the domain's regions? */
 static bool knows_regions(const struct verbs *v)
 {
 	struct domain *dom = worker_domain(v->worker);
@@ -170,7 +170,7 @@ static bool plausible(const struct wire_nic *theirs)
 	       theirs->direct_qpn <= PSN_MASK;
 }
 
-/* Both ends have one, and both can read. */
+/* Connects the RDMA queue pairs, if both sides have one and can read. */
 static void join_direct(struct verbs_link *l, const struct wire_nic *theirs)
 {
 	const struct ibv_device_attr *attr = &l->own->path.dev->attr;

@@ -16,7 +16,7 @@
 #include "hw/verbs/dev/verbs_mem.h"
 #include "link/upcall.h"
 
-/* A place in a list of segments or ranges. */
+/* A position in a list of segments or ranges: entry, and byte within it. */
 struct spot {
 	size_t index, at;
 };
@@ -25,18 +25,18 @@ struct verbs_rdma {
 	struct list link; /* verbs_direct.rdma_posted */
 	uint64_t id;
 	bool write;
-	bool taken_along; /* the device needs no key for our side */
-	uint16_t slot;    /* our side, instead of the segments, or VERBS_NO_SLOT */
-	size_t len;       /* bytes in all */
-	size_t left;      /* of those, not posted */
-	uint32_t begun;   /* requests */
-	uint32_t over;    /* of those */
+	bool taken_along; /* sent inline: our side needs no registration */
+	uint16_t slot;    /* slot that stands for our segments, or VERBS_NO_SLOT */
+	size_t len;       /* bytes of the operation */
+	size_t left;      /* bytes not posted yet */
+	uint32_t begun;   /* requests posted */
+	uint32_t over;    /* requests completed */
 	struct spot ours, theirs;
 	size_t local_count, remote_count;
 	struct iovec local[WIRE_IOV_MAX];
 	struct fi_rma_iov remote[WIRE_IOV_MAX];
 	uint32_t lkey[WIRE_IOV_MAX];         /* of each local segment */
-	struct verbs_mem *mem[WIRE_IOV_MAX]; /* likewise, or NULL: it is registered by others */
+	struct verbs_mem *mem[WIRE_IOV_MAX]; /* of each segment, or NULL: none of ours */
 };
 
 /* Segments registered for a peer to read. */
@@ -60,7 +60,7 @@ static void free_rdma(struct verbs_link *l, struct verbs_rdma *m)
 	pool_put(&l->own->rdma_posted, m);
 }
 
-/* Are all segments in regions of the application's? Then it has their keys. */
+/* Are all segments in regions known to our device? If so, uses the keys of the regions. */
 static bool in_regions(struct verbs_link *l, struct verbs_rdma *m)
 {
 	struct domain *dom = worker_domain(l->own->worker);
@@ -73,7 +73,7 @@ static bool in_regions(struct verbs_link *l, struct verbs_rdma *m)
 	return true;
 }
 
-/* What is short is copied, rather than known to the device for a moment. */
+/* Copies a short operation's data to a slot, cheaper than registering it. False: no slot. */
 static bool in_slot(struct verbs_link *l, struct verbs_rdma *m)
 {
 	struct verbs_slots *slots = &l->own->send;
@@ -106,7 +106,7 @@ static bool registered(struct verbs_link *l, struct verbs_rdma *m)
 	return true;
 }
 
-/* False: the device does not take a segment. */
+/* Makes our segments accessible to the device. False: the device refuses a segment. */
 static bool take_memory(struct verbs_link *l, struct verbs_rdma *m)
 {
 	for (size_t i = 0; i < m->local_count; i++)
@@ -117,7 +117,7 @@ static bool take_memory(struct verbs_link *l, struct verbs_rdma *m)
 	return m->taken_along || in_regions(l, m) || in_slot(l, m) || registered(l, m);
 }
 
-/* What a read brought to a slot goes where it belongs. */
+/* Copies the data of a read from its slot to the segments. */
 static void empty_slot(struct verbs_link *l, const struct verbs_rdma *m)
 {
 	if (m->slot != VERBS_NO_SLOT && !m->write)
@@ -147,7 +147,7 @@ static inline uint32_t in_flight(const struct verbs_direct *d)
 	return d->posted - d->arrived;
 }
 
-/* Can a short transfer be posted at once, in however many fragments? */
+/* Can a short operation be posted at once, whatever the number of its fragments? */
 static bool goes_now(const struct verbs_link *l)
 {
 	const struct verbs_direct *d = &l->direct;
@@ -175,13 +175,13 @@ int verbs_rdma(struct link *link, const struct link_rdma *from)
 	if (!l->direct.next)
 		l->direct.next = m;
 	verbs_rdma_on(l);
-	/* It may be injected, and then nothing above tells when it is over. */
+	/* An injected write has no other place that waits for its acknowledgement. */
 	if (l->software && m->write && m->len <= VERBS_SLOT && !m->left && !l->direct.failed)
 		verbs_ack_write(l);
 	return 0;
 }
 
-/* How much of what is left lies in one of their ranges. */
+/* Returns the unposted bytes in the current remote range. */
 static size_t their_fragment(struct verbs_rdma *m)
 {
 	while (m->theirs.at == m->remote[m->theirs.index].len)
@@ -189,7 +189,10 @@ static size_t their_fragment(struct verbs_rdma *m)
 	return m->remote[m->theirs.index].len - m->theirs.at;
 }
 
-/* The next *len bytes of ours, or less where they lie in too many fragments. How many fragments. */
+/*
+ * Fills in the segments of the next *len local bytes; reduces *len if they need more than
+ * VERBS_SEGMENTS. Returns the number of segments.
+ */
 static int our_fragments(struct verbs_link *l, struct verbs_rdma *m,
 			 struct ibv_sge sge[VERBS_SEGMENTS], size_t *len)
 {
@@ -221,23 +224,23 @@ static int our_fragments(struct verbs_link *l, struct verbs_rdma *m,
 	return count;
 }
 
-/* A write must not change what a read before it is still to bring. */
+/* A write must wait for earlier reads: it could change the memory that they still have to read. */
 static bool has_to_wait(const struct verbs_direct *d, const struct verbs_rdma *m)
 {
 	return in_flight(d) >= VERBS_RDMA_FLIGHT || d->reads >= (m->write ? 1 : VERBS_READS);
 }
 
-/* The progress call ends what cannot go on. */
+/* A post failed: the next progress call ends RDMA on the link. */
 static void give_up(struct verbs_link *l, int err)
 {
-	LOG_WARN(LOG_EP_DATA, "posting a transfer failed: %s", fi_strerror(err));
+	LOG_WARN(LOG_EP_DATA, "cannot post an RDMA request: %s", fi_strerror(err));
 	l->direct.next = NULL;
 	l->direct.failed = true;
 	list_remove(&l->in_attend);
 	list_push(&l->own->attend, &l->in_attend);
 }
 
-/* The next fragment of the operation. False: given up. */
+/* Posts the next fragment of the operation. False: given up. */
 static bool post_fragment(struct verbs_link *l, struct verbs_rdma *m)
 {
 	struct verbs_direct *d = &l->direct;
@@ -291,7 +294,7 @@ void verbs_rdma_end(struct verbs_link *l, bool silent)
 
 	if (!d->qp)
 		return;
-	/* From here on the device is at none of it. */
+	/* After this the device accesses none of our memory. */
 	if (l->own->path.dev->forked == forked_count())
 		l->own->path.dev->lib->destroy_qp(d->qp);
 	d->qp = NULL;
@@ -317,12 +320,12 @@ void verbs_rdma_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
 	struct verbs_rdma *m;
 	uint64_t id;
 
-	/* Of one that has ended already some may still be heard of. */
+	/* Completions of an ended queue pair may still come. */
 	if (!d->qp || d->arrived + 1 != (uint32_t)wc->wr_id || list_empty(&d->rdma_posted))
 		return;
 	if (wc->status != IBV_WC_SUCCESS) {
-		LOG_INFO(LOG_EP_DATA, "transfers with peer %#x go by packets from now on: %s",
-			 l->id, verbs_status_text(wc->status));
+		LOG_INFO(LOG_EP_DATA, "RDMA with peer %#x ended, packets replace it: %s", l->id,
+			 verbs_status_text(wc->status));
 		verbs_rdma_end(l, silent);
 		return;
 	}
@@ -368,7 +371,7 @@ void verbs_rndv_deregister(struct link *link, void *registered)
 int verbs_rndv_register(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
 			const void *batch, struct fi_rma_iov *at, void **registered)
 {
-	(void)proto; /* PROTO_RDMA: the engine selects no other one here */
+	(void)proto; /* always PROTO_RDMA */
 	struct verbs_link *l = (struct verbs_link *)link;
 	struct rndv_region *e = calloc(1, sizeof(*e));
 

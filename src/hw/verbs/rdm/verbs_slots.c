@@ -47,8 +47,7 @@ int verbs_slots_grow(struct verbs_slots *s)
 	mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (mem == MAP_FAILED)
 		return -errno;
-	madvise(mem, bytes,
-		MADV_DONTFORK); /* a page that a child shares might become the parent's copy */
+	madvise(mem, bytes, MADV_DONTFORK); /* a fork's copy-on-write could replace pages */
 	mr = verbs_mem_register(s->dev, &(struct iovec){mem, bytes}, IBV_ACCESS_LOCAL_WRITE);
 	if (!mr) {
 		int err = errno;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Registered places for packets, all of one size, in chunks that are added when more are needed. */
+/* Registered slots of equal size for packets, in chunks that are added on demand. */
 #ifndef WEFT_HW_VERBS_SLOTS_H
 #define WEFT_HW_VERBS_SLOTS_H
 
@@ -8,8 +8,8 @@
 
 #include "hw/verbs/dev/verbs_dev.h"
 
-#define VERBS_CHUNK   64 /* slots */
-#define VERBS_CHUNKS  64 /* at most */
+#define VERBS_CHUNK   64 /* slots per chunk */
+#define VERBS_CHUNKS  64 /* most chunks */
 #define VERBS_NO_SLOT UINT16_MAX
 
 struct verbs_slots {
@@ -17,7 +17,7 @@ struct verbs_slots {
 	size_t size; /* bytes of a slot */
 	unsigned int count;
 	uint16_t free_count;
-	uint16_t *free; /* a stack */
+	uint16_t *free; /* stack of free slots */
 	struct {
 		unsigned char *mem;
 		struct ibv_mr *mr;
@@ -25,12 +25,12 @@ struct verbs_slots {
 };
 
 void verbs_slots_init(struct verbs_slots *s, struct verbs_dev *dev, size_t size);
-/* Nothing uses them any more; `forked`: the registrations are somebody else's. */
+/* Frees all slots, none of which is in use. `forked`: the registrations are the parent's. */
 void verbs_slots_fini(struct verbs_slots *s, bool forked);
-/* One more chunk. 0 or a negative error. */
+/* Adds a chunk. 0 or a negative error. */
 int verbs_slots_grow(struct verbs_slots *s);
 
-/* A free one, or VERBS_NO_SLOT. */
+/* Returns a free slot, or VERBS_NO_SLOT. */
 static inline uint16_t verbs_slots_get(struct verbs_slots *s)
 {
 	return s->free_count ? s->free[--s->free_count] : VERBS_NO_SLOT;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sending: what the device takes along goes out of the caller's memory, the rest out of a slot. A send that
- * holds a slot, and now and then another, is signaled: its completion ends all before it. On a software device
- * all are, verbs_ack.c.
+ * Sending: short packets are posted inline, longer ones by way of a slot. A send with a slot, and
+ * one of VERBS_SIGNAL others, is signaled: its completion completes all sends before it. On a
+ * software device all sends are signaled: verbs_ack.c.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -30,13 +30,13 @@ static int post(struct verbs_link *l, struct ibv_send_wr *wr, uint16_t slot)
 	if (err) {
 		LOG_WARN(LOG_EP_DATA, "posting a send failed: %s", strerror(err));
 		verbs_fail(l, err);
-		return -FI_EAGAIN; /* the progress call ends the link, and the operation with it */
+		return -FI_EAGAIN; /* the next progress call ends the link and the operation */
 	}
 	l->slots[++l->posted % VERBS_FLIGHT] = slot;
 	return 0;
 }
 
-/* All of it fits into what is posted. */
+/* Header and payload fit the work request. */
 static int post_inline(struct verbs_link *l, struct verbs_head *h, const struct iovec *iov,
 		       size_t count)
 {
@@ -61,7 +61,7 @@ static int post_copy(struct verbs_link *l, const struct verbs_head *h, const str
 	int err;
 
 	if (!slots->free_count && verbs_slots_grow(slots))
-		return -FI_EAGAIN; /* one comes free when a send is over */
+		return -FI_EAGAIN; /* completed sends free slots */
 	slot = verbs_slots_get(slots);
 	to = verbs_slots_at(slots, slot);
 	memcpy(to, h, sizeof(*h));
@@ -83,7 +83,7 @@ static inline uint32_t in_flight(const struct verbs_link *l)
 	return l->posted - l->arrived;
 }
 
-/* Does the packet carry what the caller was promised to be on its way? */
+/* Does the packet carry data of an operation that is reported complete once it is sent? */
 static inline bool carries(uint64_t head)
 {
 	unsigned int op = wire_op(head);
@@ -102,7 +102,7 @@ static int send_packet(struct verbs_link *l, const struct packet *p, const struc
 	bool disconnect = wire_op(p->head) == WIRE_DISCONNECT;
 	int err;
 
-	/* The last place in the queue is for words about room, and for the very last one, which needs none. */
+	/* The last entry of the queue is for credits and for disconnect, which needs no credits. */
 	if (!disconnect && (!l->credits || in_flight(l) >= VERBS_FLIGHT - 1))
 		return -FI_EAGAIN;
 	if (in_flight(l) >= VERBS_FLIGHT)
@@ -160,7 +160,7 @@ void verbs_tell(struct verbs_link *l)
 
 void verbs_sent(struct verbs_link *l, uint32_t posted)
 {
-	/* Whatever a device says, no more is over than was begun. */
+	/* Ignores completions of sends that were never posted. */
 	if (posted - l->arrived > in_flight(l))
 		return;
 	while (l->arrived != posted) {

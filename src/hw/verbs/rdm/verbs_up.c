@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What all links of a worker share: device, completion queue, receive slots. */
+/* Objects that all links of a worker share: device, completion queue, receive slots. */
 #include <errno.h>
 #include <fcntl.h>
 #include <rdma/fi_errno.h>
@@ -129,7 +129,7 @@ void verbs_down(struct verbs *v)
 	verbs_ack_drop(v);
 }
 
-/* One more chunk of receive slots, posted. */
+/* Adds a chunk of receive slots and posts them. */
 static int add_slots(struct verbs *v)
 {
 	uint16_t slot;
@@ -143,7 +143,7 @@ static int add_slots(struct verbs *v)
 	return err;
 }
 
-/* Room for whatever may complete before the next progress call: twice as much as long as the device has that. */
+/* Makes space for all completions before the next progress call; twice that if possible. */
 static int add_completions(struct verbs *v)
 {
 	unsigned int need =
@@ -163,7 +163,7 @@ unsigned int verbs_grant(struct verbs *v)
 
 	while (v->credits_granted + window + VERBS_SPARE > v->recv.count && !add_slots(v))
 		;
-	/* The device tells a sender to try again where there are more than fit. */
+	/* If more packets come than slots are free, the device makes senders retry (RNR). */
 	if (v->credits_granted + window + VERBS_SPARE > v->recv.count)
 		window = VERBS_NARROW;
 	if (!v->recv.count || add_completions(v))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The transport as the engine sees it. */
+/* The transport's table. */
 #include <errno.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -12,8 +12,9 @@
 #include "link/upcall.h"
 
 /*
- * To open a device takes time, most of it for libraries that are loaded: where there is no other way than
- * by one the first message does not wait for that. What goes wrong is told, and tried again, then.
+ * Opening a device takes time, mostly to load libraries. If the provider needs a device, opens it
+ * here, so that the first message need not wait. An error is reported when the first link opens the
+ * device again.
  */
 static void open_early(struct verbs *v)
 {
@@ -52,7 +53,7 @@ static int verbs_open(struct worker *worker, void **state)
 	return 0;
 }
 
-/* The engine has closed all links. */
+/* The engine has closed all links before. */
 static void verbs_close(void *state)
 {
 	struct verbs *v = state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A queue pair for datagrams: made, made ready, and, when it breaks, made ready again. */
+/* Makes the queue pair for datagrams, and resets it when it breaks. */
 #include <errno.h>
 #include <rdma/fi_errno.h>
 
@@ -71,7 +71,7 @@ static void drain_cq(struct ibv_cq *cq)
 		;
 }
 
-/* The device has none of our slots. That of the next send is one whose end is not told of. */
+/* The device has no slots now. Rounds `sent` up to the start of a group of UD_TELLS sends. */
 static void forget(struct ud *u)
 {
 	drain_cq(u->send_cq);
@@ -95,10 +95,10 @@ int ud_mend(struct ud *u)
 	u->broken = err != 0;
 	u->dead = err ? FI_EIO : 0;
 	if (err)
-		LOG_WARN(LOG_EP_DATA, "the queue pair is broken, and stays so: %s",
+		LOG_WARN(LOG_EP_DATA, "the queue pair is broken and cannot be reset: %s",
 			 fi_strerror(-err));
 	else
-		LOG_INFO(LOG_EP_DATA, "the queue pair was broken, and starts anew");
+		LOG_INFO(LOG_EP_DATA, "the queue pair was broken and is reset");
 	return -u->dead;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Datagrams are copied from the slots they came to, into the receives posted for them. */
+/* Receives datagrams: copies them from their slots to the posted receives. */
 #include <rdma/fi_errno.h>
 #include <string.h>
 
@@ -10,8 +10,8 @@
 
 #define IP4_LEN    20 /* bytes of an IPv4 header without options */
 #define IP4_AT     (UD_GRH - IP4_LEN)
-#define REAP_CALLS 64u   /* between two looks at what was sent: it may have broken the queue pair */
-#define POLL_CALLS 1024u /* between two questions to the device how it is */
+#define REAP_CALLS 64u   /* progress calls between two calls of ud_reap */
+#define POLL_CALLS 1024u /* progress calls between two polls for events of the device */
 
 int ud_post(struct ud *u, uint32_t slot)
 {
@@ -23,7 +23,7 @@ int ud_post(struct ud *u, uint32_t slot)
 	return ibv_post_recv(u->qp, &wr, &bad);
 }
 
-/* Does its checksum say that it is an IPv4 header? */
+/* Is this an IPv4 header, by its checksum? */
 static bool is_ip4(const uint8_t *h)
 {
 	uint32_t sum = 0;
@@ -35,8 +35,9 @@ static bool is_ip4(const uint8_t *h)
 }
 
 /*
- * The routing header is one of InfiniBand, which looks like one of IPv6, or in its last bytes one of IPv4,
- * before which anything may be; not every device fills in its checksum.
+ * Reads the sender's GID from the routing header. The header is one of InfiniBand, laid out like
+ * IPv6, or its last 20 bytes are an IPv4 header behind arbitrary bytes. Not every device fills in
+ * the IPv4 checksum.
  */
 static bool read_gid(const uint8_t *grh, uint8_t gid[16])
 {
@@ -53,7 +54,7 @@ static bool read_gid(const uint8_t *grh, uint8_t gid[16])
 	return six;
 }
 
-/* False: nothing tells whose it is. */
+/* Reads the sender's address. False: unknown. */
 static bool read_source(const struct ud *u, const struct ibv_wc *wc, const uint8_t *grh,
 			struct addr *from)
 {
@@ -67,7 +68,7 @@ static bool read_source(const struct ud *u, const struct ibv_wc *wc, const uint8
 	return wc->wc_flags & IBV_WC_GRH && read_gid(grh, from->ip);
 }
 
-/* As much as fits. */
+/* Copies as much as fits. */
 static void scatter(const struct recv *r, const uint8_t *from, size_t len)
 {
 	for (size_t i = 0; i < r->iov_count && len; i++) {
@@ -93,7 +94,7 @@ static void deliver(struct ud *u, const struct ibv_wc *wc)
 	dgram_came(&u->dgram, r, len, known ? &from : NULL);
 }
 
-/* A slot that comes back with an error would only do so again: the queue pair has to be mended. */
+/* Handles a completion. After an error the slot is not reposted: the queue pair must be reset. */
 static void take(struct ud *u, const struct ibv_wc *wc)
 {
 	if (wc->status != IBV_WC_SUCCESS) {
@@ -123,7 +124,7 @@ static bool fetch(struct ud *u)
 	return n > 0;
 }
 
-/* True: it is as it should be, and something may have moved. */
+/* Resets the broken queue pair. True: it works again. Else all posted receives fail. */
 static bool mend(struct ud *u)
 {
 	if (!ud_mend(u))
@@ -166,7 +167,7 @@ static void read_events(struct ud *u)
 		lib->ack_cq_events(u->recv_cq, n);
 }
 
-/* No event tells of room for the batch: it comes within microseconds. */
+/* With a batch no sleep: no event announces that sends have completed, within microseconds. */
 bool ud_arm(void *state)
 {
 	struct ud *u = state;

@@ -12,18 +12,18 @@
 
 #define HOPS     64
 #define WAYS_MIN 16
-#define LATE     (2 * UD_TELLS) /* sends under way that give cause to look why */
-#define POLL_MS  100            /* between two such looks, which take their time */
-#define DRAIN_US 10000          /* that closing waits for what was sent */
+#define LATE     (2 * UD_TELLS) /* sends under way after which to query the queue pair */
+#define POLL_MS  100            /* ms between two such queries, which are slow */
+#define DRAIN_US 10000          /* us that closing waits for sends */
 
-/* ---- Ways to other workers ----------------------------------------------------------------------- */
+/* ---- Paths to other workers ------------------------------------------------------------------ */
 
 static uint8_t level_of(const struct addr *to)
 {
 	return (uint8_t)(to->scope >> ADDR_IB_SL_SHIFT);
 }
 
-/* Where the way is in the table, or goes: all queue pairs of a worker have one. */
+/* Returns the entry of the path, or a free one. All queue pairs of one port share a path. */
 static struct ud_way *place(struct ud_way *ways, uint32_t room, const struct addr *to)
 {
 	struct addr port = *to;
@@ -39,7 +39,7 @@ static struct ud_way *place(struct ud_way *ways, uint32_t room, const struct add
 	}
 }
 
-/* At least one place of the table is free afterwards. 0 or -FI_ENOMEM. */
+/* Makes sure that the table has a free entry. 0 or -FI_ENOMEM. */
 static int make_space(struct ud *u)
 {
 	uint32_t room = u->way_capacity ? u->way_capacity * 2 : WAYS_MIN;
@@ -88,7 +88,7 @@ static struct ibv_ah *make_way(const struct ud *u, const struct addr *to)
 	return ah;
 }
 
-/* NULL: there is none. */
+/* Returns the address handle of the path to `to`; NULL: error. */
 static struct ibv_ah *way_to(struct ud *u, const struct addr *to)
 {
 	struct ud_way *w;
@@ -112,7 +112,7 @@ void ud_drop_ways(struct ud *u)
 	free(u->ways);
 }
 
-/* ---- Sending ----------------------------------------------------------------------------------- */
+/* ---- Sending --------------------------------------------------------------------------------- */
 
 void ud_reap(struct ud *u)
 {
@@ -142,7 +142,7 @@ static size_t gather(unsigned char *to, const struct iovec *iov, size_t count)
 	return len;
 }
 
-/* There is a slot. 0 or a negative error. */
+/* Posts a datagram; a slot is free. 0 or a negative error. */
 static int post(struct ud *u, const struct addr *to, const struct iovec *iov, size_t count,
 		unsigned int flags)
 {
@@ -170,7 +170,7 @@ static int post(struct ud *u, const struct addr *to, const struct iovec *iov, si
 	return 0;
 }
 
-/* Some devices take sends, and never tell of them, when the queue pair is broken. */
+/* Queries the queue pair: some devices accept sends on a broken one and never complete them. */
 static void poll_closer(struct ud *u)
 {
 	uint64_t now = clock_coarse_ms();
@@ -184,7 +184,7 @@ static void poll_closer(struct ud *u)
 		     attr.qp_state != IBV_QPS_RTS;
 }
 
-/* All slots are taken only when the last of them tells of its end. */
+/* The last send of each UD_TELLS is signaled, so when all slots are in use a completion is due. */
 int ud_send(struct dgram *d, const struct addr *to, const struct iovec *iov, size_t count)
 {
 	struct ud *u = (struct ud *)d;
@@ -201,7 +201,7 @@ int ud_send(struct dgram *d, const struct addr *to, const struct iovec *iov, siz
 	return post(u, to, iov, count, (u->sent + 1) % UD_TELLS ? 0 : IBV_SEND_SIGNALED);
 }
 
-/* If the last one does not tell of its end, one behind it does, which says nothing to nobody but us. */
+/* If the last send was unsignaled, sends ourselves an empty, signaled datagram behind it. */
 void ud_drain(struct ud *u, const struct addr *own)
 {
 	uint64_t end = clock_us() + DRAIN_US;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The life of a queue pair for datagrams. */
+/* Opens and closes the queue pair for datagrams. */
 #include <errno.h>
 #include <fcntl.h>
 #include <rdma/fi_errno.h>
@@ -52,7 +52,7 @@ static int make_slots(const struct ud *u, struct ud_slots *s, size_t size, size_
 	if (mem == MAP_FAILED)
 		return -errno;
 	s->mem = mem;
-	/* A page that a child shares might become the parent's copy. */
+	/* A fork's copy-on-write could replace registered pages. */
 	madvise(mem, s->len, MADV_DONTFORK);
 	s->mr = dev->lib->reg_mr(dev->pd, mem, s->len, IBV_ACCESS_LOCAL_WRITE);
 	return s->mr ? 0 : ud_failed("memory for datagrams (how much may be locked? ulimit -l)");
