@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Collectives: a group is formed, its first member says with fi_broadcast how finely to count, each counts its share
- * of the points of a circle, and fi_allreduce adds up the shares, so that all know pi.
+/* Collectives: the processes form a group. The first member broadcasts the number of strips,
+ * each process computes its share of the area of a circle, and fi_allreduce adds up the shares,
+ * so that all know pi.
  *
- *     allreduce -n 4 -p shm
+ *   allreduce -n 4 -p shm
  *
- * The processes are started by the program itself. */
+ * The program starts the processes itself. */
 #include <rdma/fi_collective.h>
 #include <stdint.h>
 #include "node.h"
@@ -19,7 +20,7 @@ static struct {
 	fi_addr_t addr;
 } group;
 
-/* The end of joining is an event, so the endpoint has a queue for events, too. */
+/* FI_JOIN_COMPLETE is an event, so the endpoint needs an event queue. */
 static void open_node(const char *provider)
 {
 	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_UNSPEC};
@@ -30,7 +31,8 @@ static void open_node(const char *provider)
 	node_start();
 }
 
-/* All whose addresses are in the vector, in its order: member N is process N. All have to join. */
+/* Joins a group of all addresses in the vector, in its order: member N is process N. All must
+ * join. */
 static void join(void)
 {
 	struct fi_av_set_attr attr = {
@@ -53,7 +55,7 @@ static void join(void)
 	group.addr = fi_mc_addr(group.mc);
 }
 
-/* Only one knows beforehand. */
+/* Broadcasts the number of strips, which only member 0 knows. */
 static uint64_t agree(void)
 {
 	uint64_t steps = team.rank ? 0 : STEPS;
@@ -65,7 +67,8 @@ static uint64_t agree(void)
 	return steps;
 }
 
-/* The area under a quarter of a circle in strips, of which every process takes each n-th. */
+/* Returns our share of the area under a quarter of a circle: each process computes every n-th
+ * strip. */
 static double own_share(uint64_t steps)
 {
 	double sum = 0;
@@ -90,7 +93,7 @@ static double add_up(double share)
 	return whole;
 }
 
-/* Everybody has the same bits: all of them are shown to all. */
+/* Checks that all processes have the same bits, by sending them to all. */
 static void compare(double mine)
 {
 	double all[TEAM_MAX];

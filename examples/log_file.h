@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The log as it lies in the file: a head, then records one after the other. Writers and reader agree on
- * nothing else. */
+/* Layout of the log file: a head, then records one after the other. Writers and reader share
+ * only this layout. */
 #ifndef LOG_FILE_H
 #define LOG_FILE_H
 
@@ -8,28 +8,28 @@
 #include <stdint.h>
 #include <string.h>
 
-#define LOG_SIZE (4u << 20) /* of the file */
-#define LOG_KEY  11u        /* of the memory region */
+#define LOG_SIZE (4u << 20) /* bytes of the file */
+#define LOG_KEY  11u        /* key of the memory region */
 
-/* Both are offsets in the file, multiples of eight, and only ever grow. */
+/* Offsets in the file, multiples of eight, which only grow. */
 struct log_head {
-	uint64_t reserved; /* where the next record will go */
-	uint64_t tail;     /* all before this is written and may be read */
+	uint64_t reserved; /* offset of the next record */
+	uint64_t tail;     /* all bytes before this offset are written and may be read */
 	uint64_t unused[6];
 };
 
 /* The payload follows, padded with zeroes to a multiple of eight bytes. */
 struct log_record {
-	uint64_t sum; /* of what follows it */
-	uint32_t len; /* of the payload, in bytes */
+	uint64_t sum; /* checksum of the bytes that follow it in the record */
+	uint32_t len; /* bytes of payload */
 	uint32_t writer;
-	uint64_t number; /* of this writer's records, from 0 */
+	uint64_t number; /* number of the record within its writer, from 0 */
 };
 
 #define LOG_PAYLOAD_MAX 12000u
 #define LOG_RECORD_MAX  (sizeof(struct log_record) + LOG_PAYLOAD_MAX)
 
-/* Bytes in the file of a record with so much payload. */
+/* Returns the bytes in the file of a record with `len` bytes of payload. */
 static inline uint64_t log_room(uint32_t len)
 {
 	return sizeof(struct log_record) + (len + 7u) / 8 * 8;
@@ -45,7 +45,7 @@ static inline uint64_t log_sum(const struct log_record *record)
 	return sum;
 }
 
-/* What the example's writers write: a length and a text that follow from writer and number. */
+/* Fills in an example record: length and text follow from writer and number. */
 static inline void log_compose(struct log_record *record, uint32_t writer, uint64_t number)
 {
 	unsigned char *payload = (unsigned char *)(record + 1);

@@ -23,11 +23,11 @@
 
 #define MAX_SIZE (1u << 20)
 #define TIMES    1000
-#define WORDS    256 /* bytes of what is said on connecting */
+#define WORDS    256 /* bytes of user data on connecting */
 
-/* A connection event, and the other side's words behind it. */
+/* A connection event, with the user data of the other side. */
 union event {
-	struct fi_eq_cm_entry entry; /* they are its `data` */
+	struct fi_eq_cm_entry entry; /* the user data is its `data` */
 	char room[sizeof(struct fi_eq_cm_entry) + WORDS];
 };
 
@@ -48,7 +48,7 @@ static void must(ssize_t ret, const char *call)
 	exit(EXIT_FAILURE);
 }
 
-/* The version is the one this program was written for, whatever the library's is. */
+/* Requests the API version that this program was written for, not the library's. */
 static void open_fabric(const char *node, const char *port, bool client)
 {
 	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_UNSPEC};
@@ -62,7 +62,7 @@ static void open_fabric(const char *node, const char *port, bool client)
 	must(fi_domain(fabric, info, &domain, NULL), "fi_domain");
 }
 
-/* No address vector: the endpoint has one peer, and what is given as an address is not looked at. */
+/* A connected endpoint has one peer: it needs no address vector and ignores addresses. */
 static void open_endpoint(struct fi_info *for_whom)
 {
 	struct fi_cq_attr attr = {.wait_obj = FI_WAIT_NONE, .format = FI_CQ_FORMAT_MSG};
@@ -74,7 +74,7 @@ static void open_endpoint(struct fi_info *for_whom)
 	must(fi_enable(ep), "fi_enable");
 }
 
-/* A refusal is an error event; its reason is what the other side said, and is printed. */
+/* Reports a refusal, which is an error event; prints the reason that the other side sent. */
 static void refused(void)
 {
 	char words[WORDS] = "";
@@ -86,7 +86,7 @@ static void refused(void)
 	exit(EXIT_FAILURE);
 }
 
-/* The next event, which has to be the one that is expected. */
+/* Waits for the next event, which must be `expected`. */
 static union event wait_for(uint32_t expected)
 {
 	union event event = {.room = {0}};
@@ -106,13 +106,14 @@ static union event wait_for(uint32_t expected)
 	return event;
 }
 
-/* Receives may be posted before there is a connection: the first message finds one. */
+/* Receives may be posted before the connection exists, so that the first message finds one. */
 static void post_receive(void)
 {
 	must(fi_recv(ep, rx_buf, MAX_SIZE, NULL, FI_ADDR_UNSPEC, NULL), "fi_recv");
 }
 
-/* The length of the client's messages. Requests for too much are sent away, and the next one is heard. */
+/* Accepts a client and returns the length of its messages. Rejects requests for too long
+ * messages, and waits for the next. */
 static size_t serve(void)
 {
 	const char *reason = "messages of more than a megabyte are too long";
@@ -130,7 +131,7 @@ static size_t serve(void)
 		must(fi_reject(pep, event.entry.info->handle, reason, strlen(reason)), "fi_reject");
 		fi_freeinfo(event.entry.info);
 	}
-	open_endpoint(event.entry.info); /* its handle names the request */
+	open_endpoint(event.entry.info); /* the handle of this info names the request */
 	fi_freeinfo(event.entry.info);
 	post_receive();
 	must(fi_accept(ep, "welcome", 8), "fi_accept");
@@ -150,10 +151,10 @@ static void connect_to_server(size_t size)
 	printf("# the server says: %s\n", (const char *)event.entry.data);
 }
 
-/* The next completion is that of a receive (FI_RECV) or a send (FI_SEND). */
+/* Waits for the next completion of a receive (FI_RECV) or a send (FI_SEND). */
 static void complete(uint64_t kind)
 {
-	static uint64_t ahead; /* came before it was waited for */
+	static uint64_t ahead; /* kinds that completed before we waited for them */
 	struct fi_cq_msg_entry entry;
 	struct fi_cq_err_entry error = {0};
 	ssize_t ret;
@@ -200,7 +201,8 @@ static double microseconds(void)
 	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-/* In the reverse order of opening: nothing may be closed while something uses it. */
+/* Closes objects in the reverse order of opening: an object must not be closed while another
+ * uses it. */
 static void close_all(void)
 {
 	struct fid *fids[] = {&ep->fid,     &cq->fid, pep ? &pep->fid : NULL,
@@ -253,7 +255,7 @@ int main(int argc, char **argv)
 		printf("%zu %.2f %.1f\n", size, each, (double)size / each);
 		must(fi_shutdown(ep, 0), "fi_shutdown");
 	}
-	wait_for(FI_SHUTDOWN); /* who calls fi_shutdown hears of it, too */
+	wait_for(FI_SHUTDOWN); /* the caller of fi_shutdown gets the event, too */
 	close_all();
 	free(tx_buf);
 	return EXIT_SUCCESS;

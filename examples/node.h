@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What every one-sided program opens before it does anything of its own: fabric, domain, completion
- * queue, address vector, endpoint. After node_start() process N of the team has the address N. */
+/* Objects that each one-sided program opens first: fabric, domain, completion queue, address
+ * vector, endpoint. After node_start() process N of the team has address N. */
 #ifndef NODE_H
 #define NODE_H
 
@@ -27,7 +27,8 @@ static inline void must(ssize_t ret, const char *call)
 		fail("%s: %s", call, fi_strerror((int)-ret));
 }
 
-/* One thread, reliable datagrams, and these capabilities; the caller adds what else it wants. */
+/* Returns hints: one thread, reliable datagrams, and these capabilities; the caller may add
+ * more. */
 static inline struct fi_info *node_hints(const char *provider, uint64_t caps)
 {
 	struct fi_info *hints = fi_allocinfo();
@@ -42,8 +43,8 @@ static inline struct fi_info *node_hints(const char *provider, uint64_t caps)
 	return hints;
 }
 
-/* Everything up to the endpoint; what is bound to it beyond that comes before node_start(). The hints
- * are freed. The version is the one these programs were written for, whatever the library's is. */
+/* Opens all objects up to the endpoint; the caller may bind more before node_start(). Frees the
+ * hints. Requests the API version that these programs were written for, not the library's. */
 static inline void node_open(struct fi_info *hints, uint64_t cq_flags)
 {
 	struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_NONE};
@@ -60,7 +61,8 @@ static inline void node_open(struct fi_info *hints, uint64_t cq_flags)
 	must(fi_ep_bind(node.ep, &node.av->fid, 0), "fi_ep_bind");
 }
 
-/* In a table the first address inserted is number 0, the next number 1: the ranks of the team. */
+/* Enables the endpoint and exchanges addresses. In an FI_AV_TABLE the first inserted address is
+ * number 0, the next number 1: the ranks of the team. */
 static inline void node_start(void)
 {
 	char name[TEAM_CARD];
@@ -74,7 +76,8 @@ static inline void node_start(void)
 			fail("process %d has a name that fi_av_insert does not take", i);
 }
 
-/* Memory that others may read and write; `key` is used where the application chooses the keys. */
+/* Registers memory that other processes may read and write; `key` is used if the application
+ * chooses the keys. */
 static inline struct fid_mr *node_expose(void *memory, size_t len, uint64_t key, uint64_t flags)
 {
 	struct fid_mr *mr;
@@ -85,7 +88,7 @@ static inline struct fid_mr *node_expose(void *memory, size_t len, uint64_t key,
 	return mr;
 }
 
-/* Lets the library work: with manual progress nothing moves but inside calls like this. */
+/* Makes progress: with manual progress, operations advance only in such calls. */
 static inline void node_progress(void)
 {
 	ssize_t ret = fi_cq_read(node.cq, NULL, 0);
@@ -94,7 +97,7 @@ static inline void node_progress(void)
 		must(ret, "fi_cq_read");
 }
 
-/* What a post returned: true when there was no room, so that it has to be tried again. */
+/* Checks the return value of a post. True: no space, the caller must post again. */
 static inline bool node_full(ssize_t ret, const char *call)
 {
 	if (ret == -FI_EAGAIN)
@@ -104,7 +107,7 @@ static inline bool node_full(ssize_t ret, const char *call)
 	return ret == -FI_EAGAIN;
 }
 
-/* Waits for the next completion: 0, or for one in error the positive error. */
+/* Waits for the next completion. Returns 0, or the positive error of a failed one. */
 static inline int node_completion(struct fi_cq_data_entry *entry)
 {
 	struct fi_cq_err_entry error = {0};
@@ -126,7 +129,7 @@ static inline void node_complete(const char *call)
 	must(-node_completion(&entry), call);
 }
 
-/* Ends all traffic. What was bound to the endpoint can be closed after it, and then the rest. */
+/* Closes the endpoint. Objects bound to it can be closed afterwards, then the rest. */
 static inline void node_stop(void)
 {
 	must(fi_close(&node.ep->fid), "fi_close");

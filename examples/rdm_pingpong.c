@@ -40,7 +40,7 @@ static void must(ssize_t ret, const char *call)
 	exit(EXIT_FAILURE);
 }
 
-/* The version is the one this program was written for, whatever the library's is. */
+/* Requests the API version that this program was written for, not the library's. */
 static void find_fabric(const char *node, const char *port, bool client)
 {
 	hints->ep_attr->type = FI_EP_RDM;
@@ -51,7 +51,7 @@ static void find_fabric(const char *node, const char *port, bool client)
 	must(fi_domain(fabric, info, &domain, NULL), "fi_domain");
 }
 
-/* Completions are polled for, never waited for, and tell no more than which request they end. */
+/* The program polls for completions and needs only their contexts. */
 static void open_queues(void)
 {
 	struct fi_cq_attr attr = {.wait_obj = FI_WAIT_NONE, .format = FI_CQ_FORMAT_CONTEXT};
@@ -87,13 +87,14 @@ static void complete(struct fid_cq *cq)
 	must(ret, "completion");
 }
 
-/* Room for the largest message, so that one posted receive takes whatever comes next. */
+/* The buffer can hold the largest message, so any message fits. */
 static void post_receive(void)
 {
 	must(fi_recv(ep, rx_buf, MAX_SIZE, NULL, FI_ADDR_UNSPEC, NULL), "fi_recv");
 }
 
-/* -FI_EAGAIN says that there is no room now; reading the queue lets the library make some. */
+/* -FI_EAGAIN means that there is no space now; reading the queue makes progress, which frees
+ * some. */
 static void send_message(size_t size)
 {
 	ssize_t ret;
@@ -153,7 +154,8 @@ static double microseconds(void)
 	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-/* Both sides derive the same counts from the size; the first tenth warms up and is not timed. */
+/* Both sides derive the same message counts from the size; the first tenth is warm-up and not
+ * timed. */
 static void measure(size_t size, bool client)
 {
 	int times = size < 65536 ? 5000 : 500;
@@ -167,7 +169,8 @@ static void measure(size_t size, bool client)
 		printf("%zu %.2f %.1f\n", size, each, (double)size / each);
 }
 
-/* In the reverse order of opening: nothing may be closed while something uses it. */
+/* Closes objects in the reverse order of opening: an object must not be closed while another
+ * uses it. */
 static void close_all(void)
 {
 	struct fid *fids[] = {&ep->fid,    &av->fid,     &tx_cq->fid,

@@ -16,7 +16,7 @@
 #include "log_file.h"
 #include "node.h"
 
-#define RECORDS 100 /* of each writer */
+#define RECORDS 100 /* records of each writer */
 #define HEAD(m) ((uint64_t)offsetof(struct log_head, m))
 
 static void open_node(const char *provider)
@@ -41,7 +41,8 @@ static uint64_t fetch(enum fi_op op, uint64_t at, uint64_t value)
 	return old;
 }
 
-/* The completion says that the record would survive the loss of power at its target. */
+/* Writes a record with FI_COMMIT_COMPLETE: after the completion it survives a power failure at
+ * the target. */
 static void write_durably(uint64_t at, const struct log_record *record)
 {
 	struct iovec from = {(void *)record, log_room(record->len)};
@@ -55,7 +56,8 @@ static void write_durably(uint64_t at, const struct log_record *record)
 	node_complete("fi_writemsg");
 }
 
-/* Eight bytes in one piece, to an address that is a multiple of eight. 0, or the positive error. */
+/* Writes eight bytes atomically, to an address that is a multiple of eight. 0, or the positive
+ * error. */
 static int write_atomically(uint64_t at, uint64_t value)
 {
 	struct fi_ioc from = {&value, 1};
@@ -76,7 +78,7 @@ static int write_atomically(uint64_t at, uint64_t value)
 	return node_completion(&entry);
 }
 
-/* Records become visible in the order their room was reserved in. */
+/* Appends a record. Records become visible in the order in which their space was reserved. */
 static void append(const struct log_record *record)
 {
 	uint64_t size = log_room(record->len);
@@ -90,7 +92,8 @@ static void append(const struct log_record *record)
 	must(-write_atomically(HEAD(tail), at + size), "fi_atomicmsg");
 }
 
-/* A tail that straddles two words could be seen half written: the library refuses to write it. */
+/* Checks that the library refuses an unaligned atomic write: a reader could see half of such a
+ * tail. */
 static void misplace(void)
 {
 	int error = write_atomically(HEAD(tail) + 4, ~0ULL);
@@ -119,9 +122,9 @@ static void write_all(void)
 	team_barrier(node_progress);
 }
 
-/* ---- the owner, who is also the reader ---- */
+/* ---- the owner, which is also the reader ---- */
 
-/* Without a path the file has no name either, and is gone with this process. */
+/* Opens the log file. Without a path it has no name and vanishes with this process. */
 static char *open_log(const char *path)
 {
 	FILE *file = path ? fopen(path, "w+") : tmpfile();
@@ -136,7 +139,8 @@ static char *open_log(const char *path)
 	return (char *)map;
 }
 
-/* The record at `at` must be whole, and the next one of its writer. */
+/* Checks that the record at `at` is complete and the next one of its writer; returns the offset
+ * behind it. */
 static uint64_t check_record(const char *log, uint64_t at, uint64_t *next)
 {
 	static union {
@@ -155,7 +159,7 @@ static uint64_t check_record(const char *log, uint64_t at, uint64_t *next)
 	return at + log_room(found->len);
 }
 
-/* Reads on whenever the tail has moved, until all records are there. */
+/* Reads records as the tail grows, until all have come. */
 static uint64_t follow(const char *log, int records)
 {
 	const struct log_head *head = (const struct log_head *)log;

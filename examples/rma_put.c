@@ -10,21 +10,21 @@
 #include "node.h"
 
 #define EXPOSED    (2u << 20)
-#define LONG_AT    0u /* where each of the three writes goes, and how long it is */
+#define LONG_AT    0u /* offsets and lengths of the three writes */
 #define LONG_SIZE  (1u << 20)
 #define SHORT_AT   LONG_SIZE
 #define SHORT_SIZE 16u
 #define LAST_AT    (LONG_SIZE + 4096)
 #define LAST_SIZE  4000u
-#define DONE       42u /* the remote CQ data that come with the last write */
+#define DONE       42u /* remote CQ data of the last write */
 
-/* How the writer reaches the memory: both depend on what the provider asks for in mr_mode. */
+/* Address and key of the exposed memory; both depend on mr_mode. */
 struct window {
 	uint64_t addr;
 	uint64_t key;
 };
 
-/* What the exposed memory must look like in the end; the writer sends from here. */
+/* Expected content of the exposed memory at the end; the writer sends from here. */
 static unsigned char expected[EXPOSED];
 
 static void fill(size_t at, size_t size)
@@ -33,9 +33,9 @@ static void fill(size_t at, size_t size)
 		expected[i] = (unsigned char)(i * 7 + i / 256 + 1);
 }
 
-/* The mr_mode bits offered are those of adapters that want virtual addresses and choose the keys
- * themselves; the ones that stay set in the answer have to be honoured. The order asked for is that
- * writes arrive one after the other, so that the last one proves the others. */
+/* Offers the mr_mode bits of adapters that use virtual addresses and choose the keys; the bits
+ * that stay set in the answer must be honored. Requests that writes arrive in order, so that the
+ * last one proves the others. */
 static void open_node(const char *provider)
 {
 	struct fi_info *hints = node_hints(provider, FI_RMA);
@@ -47,7 +47,7 @@ static void open_node(const char *provider)
 	node_start();
 }
 
-/* The target's part: the only completion it ever gets is that of the write with data. */
+/* Target: its only completion is that of the write with remote CQ data. */
 static void look_on(void)
 {
 	static unsigned char memory[EXPOSED];
@@ -74,7 +74,7 @@ static void look_on(void)
 	must(fi_close(&mr->fid), "fi_close");
 }
 
-/* The buffer belongs to the library until the completion. */
+/* Writes many bytes: the library uses the buffer until the completion. */
 static void write_long(struct window to)
 {
 	while (node_full(fi_write(node.ep, expected + LONG_AT, LONG_SIZE, NULL, 0,
@@ -85,7 +85,7 @@ static void write_long(struct window to)
 	say("wrote %u bytes with fi_write, and has the completion", LONG_SIZE);
 }
 
-/* The buffer is free again at once, and no completion follows. */
+/* Injects a write: the buffer is free at once, and no completion follows. */
 static void write_short(struct window to)
 {
 	char scratch[SHORT_SIZE];
@@ -102,7 +102,7 @@ static void write_short(struct window to)
 	say("wrote %u bytes with fi_inject_write, and forgot about them", SHORT_SIZE);
 }
 
-/* The one write its target hears of. */
+/* Writes with remote CQ data: the one write with a completion at the target. */
 static void write_last(struct window to)
 {
 	while (node_full(fi_writedata(node.ep, expected + LAST_AT, LAST_SIZE, NULL, DONE, 0,
@@ -127,8 +127,8 @@ static void read_back(struct window from)
 	say("read all %zu bytes back: they are right", sizeof copy);
 }
 
-/* A write that reaches beyond the memory moves nothing and completes in error. It may also be
- * refused by the call itself, where the library knows the limits beforehand. */
+/* Writes beyond the exposed memory: that changes nothing and completes in error. The call itself
+ * may refuse it if the library knows the limits. */
 static void overreach(struct window to)
 {
 	static char junk[16];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls of OpenSHMEM over libfabric, each in a few lines: every process has a heap of the same
- * layout; puts, gets and atomics name an object of their own heap and mean the one at the same place
- * in another's. Operations are counted, not reported one by one: two counters tell how many are done. */
+/* The calls of OpenSHMEM over libfabric, each in a few lines. Each process has a heap of the
+ * same layout; puts, gets and atomics name an object of their own heap and access the one at the
+ * same offset in another heap. Operations have no completions: two counters count those that are
+ * done. */
 #ifndef SHMEM_H
 #define SHMEM_H
 
@@ -12,26 +13,29 @@
 #include "node.h"
 
 #define HEAP_SIZE (1u << 20)
-#define HEAP_KEY  7u /* of every process's heap: chosen here, so there is nothing to exchange */
-#define ROUNDS    6  /* of a barrier: enough for TEAM_MAX processes */
+#define HEAP_KEY  7u /* key of each process's heap: fixed, so that no exchange is needed */
+#define ROUNDS    6  /* rounds of a barrier: enough for TEAM_MAX processes */
 
 static struct shmem {
 	char heap[HEAP_SIZE] __attribute__((aligned(64)));
 	size_t used;
 	struct fid_mr *mr;
 	struct fid_cntr *put_cntr, *get_cntr;
-	uint64_t puts, gets; /* begun; those done are in the counters */
-	uint64_t *arrived;   /* in the heap: for each round the last barrier announced to us */
+	uint64_t puts, gets; /* operations begun; the counters count those done */
+	uint64_t *
+		/* In the heap: for each round, the number of the last barrier announced to us. */
+		arrived;
 	uint64_t barriers;
 } shmem;
 
-/* The address of a heap's object in every other heap: with mr_mode 0 that is its offset. */
+/* Returns the address of an object in any heap: with mr_mode 0 that is its offset. */
 static inline uint64_t offset_of(const void *object)
 {
 	return (uint64_t)((const char *)object - shmem.heap);
 }
 
-/* Called by all in the same order with the same sizes, it gives the same offset everywhere. */
+/* All processes call it in the same order with the same sizes, so it returns the same offset in
+ * each. */
 static inline void *shmem_malloc(size_t size)
 {
 	void *object = shmem.heap + shmem.used;
@@ -52,8 +56,8 @@ static inline struct fid_cntr *open_counter(uint64_t counts)
 	return cntr;
 }
 
-/* Delivery is what shmem_quiet promises, and progress in the background what one-sided means. With
- * selective completion the queue stays empty but for errors. */
+/* shmem_quiet needs delivery completion, one-sided calls need automatic progress. With selective
+ * completion the queue gets only errors. */
 static inline void shmem_init(const char *provider)
 {
 	struct fi_info *hints = node_hints(provider, FI_RMA | FI_ATOMIC);
@@ -79,7 +83,8 @@ static inline void shmem_finalize(void)
 	node_close();
 }
 
-/* A wait ends early when an operation failed; which one, and why, is in the queue. */
+/* Waits for the counter. The wait ends early if an operation failed; the queue then has the
+ * error. */
 static inline void wait_until(struct fid_cntr *cntr, uint64_t count, const char *what)
 {
 	int ret = fi_cntr_wait(cntr, count, -1);
@@ -89,13 +94,13 @@ static inline void wait_until(struct fid_cntr *cntr, uint64_t count, const char 
 	must(ret, what);
 }
 
-/* Everything put before this is in place at its target. */
+/* Waits until all earlier puts are in their target's memory. */
 static inline void shmem_quiet(void)
 {
 	wait_until(shmem.put_cntr, shmem.puts, "a put");
 }
 
-/* Returns when the source may be used again. */
+/* Puts `count` words; the source may be reused on return. */
 static inline void shmem_put64(uint64_t *dest, const uint64_t *source, size_t count, int pe)
 {
 	while (node_full(fi_write(node.ep, source, count * sizeof *source, NULL, (fi_addr_t)pe,
@@ -116,8 +121,8 @@ static inline void shmem_get64(uint64_t *dest, const uint64_t *source, size_t co
 	wait_until(shmem.get_cntr, shmem.gets, "a get");
 }
 
-/* Every to_step-th element there from every step-th here. All writes but the last say that more
- * follow, so that the library may hand them over together. */
+/* Puts every step-th element here to every to_step-th there. All writes but the last have
+ * FI_MORE, so that the library may send them together. */
 static inline void shmem_iput64(uint64_t *dest, const uint64_t *source, ptrdiff_t to_step,
 				ptrdiff_t step, size_t count, int pe)
 {
@@ -140,7 +145,7 @@ static inline void shmem_iput64(uint64_t *dest, const uint64_t *source, ptrdiff_
 	shmem_quiet();
 }
 
-/* A swap under a mask of all bits takes the whole value. */
+/* Swaps by FI_MSWAP with a mask of all bits. */
 static inline uint64_t shmem_swap(uint64_t *target, uint64_t value, int pe)
 {
 	uint64_t mask = ~0ULL, old;
@@ -155,7 +160,7 @@ static inline uint64_t shmem_swap(uint64_t *target, uint64_t value, int pe)
 	return old;
 }
 
-/* The other atomics that bring the old value back: FI_SUM is fetch-and-add, FI_ATOMIC_WRITE a swap,
+/* Atomics that return the old value: FI_SUM is fetch-and-add, FI_ATOMIC_WRITE a swap,
  * FI_ATOMIC_READ a fetch. */
 static inline uint64_t shmem_fetch(enum fi_op op, uint64_t *target, uint64_t value, int pe)
 {
@@ -170,7 +175,7 @@ static inline uint64_t shmem_fetch(enum fi_op op, uint64_t *target, uint64_t val
 	return old;
 }
 
-/* Those that bring nothing back need not be waited for: their operand is taken over by the call. */
+/* Atomics without a result need no wait: the call copies their operand. */
 static inline void shmem_update(enum fi_op op, uint64_t *target, uint64_t value, int pe)
 {
 	while (node_full(fi_inject_atomic(node.ep, &value, 1, (fi_addr_t)pe, offset_of(target),
@@ -180,7 +185,7 @@ static inline void shmem_update(enum fi_op op, uint64_t *target, uint64_t value,
 	shmem.puts++;
 }
 
-/* Until somebody has raised the word, which lies in our own heap, to that value. */
+/* Waits until another process has raised the word in our heap to `value`. */
 static inline void shmem_wait_until(const uint64_t *word, uint64_t value)
 {
 	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) < value) {
@@ -189,8 +194,8 @@ static inline void shmem_wait_until(const uint64_t *word, uint64_t value)
 	}
 }
 
-/* In round r each announces itself to the one 2^r further on: after the last round everybody has heard
- * of everybody. */
+/* In round r each process announces itself to the one 2^r further on: after the last round all
+ * have heard of all. */
 static inline void shmem_barrier_all(void)
 {
 	shmem_quiet();

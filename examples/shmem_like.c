@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program of several processes over the calls of shmem.h, in the manner of OpenSHMEM: each puts into
- * its neighbours' memory, gets from it and updates it, and checks what the others did to its own.
+/* Several processes use the calls of shmem.h, as an OpenSHMEM program would: each puts into its
+ * neighbours' memory, gets from it and updates it, and checks the changes that others made to
+ * its own.
  *
- *     shmem_like -n 4 -p shm
+ *   shmem_like -n 4 -p shm
  *
- * The processes are started by the program itself. */
+ * The program starts the processes itself. */
 #include "shmem.h"
 
-#define WORDS   5000 /* of a put */
+#define WORDS   5000 /* words of a put */
 #define STRIDE  3
-#define TICKETS 200 /* drawn by each process */
-#define SWAPS   200 /* done by each process */
+#define TICKETS 200 /* tickets drawn by each process */
+#define SWAPS   200 /* swaps by each process */
 
 static int me(void)
 {
@@ -32,7 +33,7 @@ static uint64_t word(int pe, size_t i)
 	return (uint64_t)(pe + 1) << 32 | (i + 1);
 }
 
-/* When all have come here, which they do after their checks, one of them says what all have done. */
+/* Waits until all processes have done their checks; then one of them prints a line. */
 static void done(const char *what)
 {
 	shmem_barrier_all();
@@ -79,8 +80,8 @@ static void put_strided(void)
 	done("each put single words, three apart, and found those of the one before");
 }
 
-/* Every process draws numbers from one counter at process 0 and marks each it drew in a list there:
- * in the end every number has been drawn once. */
+/* Each process draws numbers from one counter at process 0 and marks each in a list there: at
+ * the end each number has been drawn once. */
 static void draw_tickets(void)
 {
 	uint64_t *counter = shmem_malloc(sizeof *counter), ticket, last = 0;
@@ -102,8 +103,8 @@ static void draw_tickets(void)
 	done("each drew 200 tickets by fetch-and-add, and no two were alike");
 }
 
-/* Every process swaps its own numbers into one word at process 0, in two ways. No number is lost and
- * none appears twice: what came out, and what is left, adds up to what went in. */
+/* Each process swaps its numbers into one word at process 0, in two ways. No number is lost or
+ * duplicated: the sum of the numbers swapped out and left equals the sum swapped in. */
 static void swap_values(void)
 {
 	uint64_t *cell = shmem_malloc(sizeof *cell), *balance = shmem_malloc(sizeof *balance);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Several processes of one program and a page they share: what a job launcher is for a real program.
- * Nothing of libfabric is in here. */
+/* Processes of one program with a shared page, instead of a job launcher. No call of libfabric
+ * is made here. */
 #ifndef TEAM_H
 #define TEAM_H
 
@@ -18,21 +18,21 @@
 #include <unistd.h>
 
 #define TEAM_MAX     64
-#define TEAM_CARD    512 /* bytes a process may tell the others at a time */
-#define TEAM_SECONDS 60  /* a process still there after that is ended, and with it all of them */
+#define TEAM_CARD    512 /* bytes that a process can give the others in one exchange */
+#define TEAM_SECONDS 60  /* seconds after which a process, and with it the team, is killed */
 
 static struct team {
-	int rank; /* of this process, from 0 */
+	int rank; /* rank of this process, from 0 */
 	int size;
 	const char *program;
 	struct team_page {
-		_Atomic int arrived; /* at the barrier of this turn */
+		_Atomic int arrived; /* processes that have reached the current barrier */
 		_Atomic int round;
 		char card[TEAM_MAX][TEAM_CARD];
 	} * page;
 } team;
 
-/* One line about this process. */
+/* Prints a line with the rank of this process. */
 static inline void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static inline void say(const char *format, ...)
 {
@@ -46,7 +46,7 @@ static inline void say(const char *format, ...)
 	fflush(stdout);
 }
 
-/* What stops this process stops the whole team. */
+/* Prints an error and exits, which ends the whole team. */
 static inline void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 static inline void fail(const char *format, ...)
 {
@@ -60,7 +60,7 @@ static inline void fail(const char *format, ...)
 	exit(EXIT_FAILURE);
 }
 
-/* Waits for all; the first that fails takes the others with it. */
+/* Waits for all processes; if one fails, kills the others. */
 static inline int team_wait(pid_t *pids)
 {
 	int status, result = EXIT_SUCCESS;
@@ -84,9 +84,9 @@ static inline int team_wait(pid_t *pids)
 	return result;
 }
 
-/* Returns in each of `size` new processes. The one that called waits for them and then exits: with
- * success only if all of them did. Comes before the first call of the library, which is not made
- * to be carried over a fork. */
+/* Forks `size` processes and returns in each. The caller waits for them and exits, with success
+ * only if all of them did. Call it before the first call of the library, which does not support
+ * a fork. */
 static inline void team_start(int size, const char *program)
 {
 	pid_t pids[TEAM_MAX];
@@ -109,7 +109,7 @@ static inline void team_start(int size, const char *program)
 	exit(team_wait(pids));
 }
 
-/* Returns when every process has called it; does `meanwhile` while it waits, unless it is NULL. */
+/* Waits until each process has called it; calls `meanwhile`, unless NULL, while waiting. */
 static inline void team_barrier(void (*meanwhile)(void))
 {
 	int round = atomic_load(&team.page->round);
@@ -125,8 +125,8 @@ static inline void team_barrier(void (*meanwhile)(void))
 	}
 }
 
-/* Tells the others something, and returns when every process has done so; team_card() then is what
- * a process told, until the next exchange. */
+/* Gives `card` to the others and waits until each process has done so; team_card() returns a
+ * process's card until the next exchange. */
 static inline void team_exchange(const void *card, size_t len)
 {
 	if (len > TEAM_CARD)

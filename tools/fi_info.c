@@ -26,9 +26,9 @@ struct request {
 	const char *node;
 	const char *port;
 	uint64_t flags;
-	uint32_t api; /* of the interface that entries are asked for */
+	uint32_t api; /* API version to request */
 	enum show show;
-	const char *substr; /* of a setting's name or of an entry's text; NULL: all */
+	const char *substr; /* part of a setting's name or of an entry's text; NULL: all */
 };
 
 static const struct option longopts[] = {
@@ -83,7 +83,7 @@ static void bad_word(const char *kind, const char *word)
 	exit(EXIT_FAILURE);
 }
 
-/* The library names every bit itself: the bit sought is the one it calls so. */
+/* Returns the bit whose fi_tostr text is `word`. */
 static uint64_t parse_bit(const char *word, enum fi_type type, const char *kind)
 {
 	for (int i = 0; i < 64; i++) {
@@ -106,7 +106,7 @@ static uint64_t parse_bits(char *list, enum fi_type type, const char *kind)
 	return bits;
 }
 
-/* Likewise for enumerations, all of which are short and start at 0. */
+/* The same for values of an enumeration, which start at 0. */
 static uint32_t parse_value(const char *word, enum fi_type type, const char *kind)
 {
 	for (uint32_t value = 0; value < 64; value++)
@@ -256,7 +256,7 @@ static void print_verbose(const struct fi_info *info, const char *substr)
 		printf("---\n%s", text);
 }
 
-/* Prints the provider of an entry unless an entry before it had the same. */
+/* Prints the provider of an entry, unless an earlier entry has the same one. */
 static void print_provider(const struct fi_info *list, const struct fi_info *info)
 {
 	uint32_t version = info->fabric_attr->prov_version;
@@ -303,8 +303,8 @@ int main(int argc, char **argv)
 
 	if (!req.hints)
 		return EXIT_FAILURE;
-	/* All is accepted, so that nothing is hidden; bits 0 and 1 are modes of 1.x, alone or not
-	 * at all. */
+	/* Accepts all mode bits, so that no entry is hidden. Bits 0 and 1 are modes of 1.x, to
+	 * be set alone or not at all. */
 	req.hints->mode = ~0ULL;
 	req.hints->domain_attr->mode = ~0ULL;
 	req.hints->domain_attr->mr_mode = ~0x3;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fi_pingpong: messages going back and forth between two processes, checked and timed.
- *
- * The two meet over a control socket (TCP), where the server tells the client its provider and
- * address and where both wait for each other before each size. Everything measured goes through
- * the endpoint. */
+/* fi_pingpong: sends messages back and forth between two processes, checks and times them. A
+ * control socket (TCP) tells the client the server's provider and address, and synchronizes both
+ * before each size. All measured data goes through the endpoint. */
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -49,7 +47,7 @@ static void say(const char *what)
 
 /* ---- meeting ---- */
 
-/* The server's provider and address become the client's hints. */
+/* Sends our provider and address; the client makes them its hints. */
 static void control_put_name(struct fid *fid)
 {
 	char name[NAME_ROOM];
@@ -111,7 +109,7 @@ static void open_buffers(void)
 	pp.desc = fi_mr_desc(pp.mr);
 }
 
-/* Opens what pp.info describes, ready to be connected or to talk to anyone. */
+/* Opens the endpoint that pp.info describes, with its queues. */
 static void open_endpoint(void)
 {
 	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_CONTEXT, .wait_obj = FI_WAIT_NONE};
@@ -133,7 +131,7 @@ static void open_endpoint(void)
 	open_buffers();
 }
 
-/* Waits for a connection event; one that brings a fi_info leaves it in pp.info. */
+/* Waits for a connection event; stores the fi_info of an FI_CONNREQ in pp.info. */
 static void wait_event(uint32_t expected, const char *what)
 {
 	struct fi_eq_cm_entry entry = {0};
@@ -174,7 +172,7 @@ static void connect_client(void)
 	wait_event(FI_CONNECTED, "connecting");
 }
 
-/* Connectionless endpoints exchange names, the server's first. */
+/* Connectionless endpoints exchange addresses, the server's first. */
 static void meet(void)
 {
 	struct fi_info *peer = want.hints;
@@ -240,7 +238,7 @@ static void send_one(size_t len)
 	wait_completion(pp.tx_cq, "sending");
 }
 
-/* Letters that differ from message to message and from one direction to the other. */
+/* Returns the letter at a position, different in each message and direction. */
 static char letter(size_t at, long round, bool from_server)
 {
 	return (char)((from_server ? 'a' : 'A') + (at + (size_t)round) % 26);
@@ -259,12 +257,12 @@ static void pong(size_t len, long round)
 	for (size_t i = 0; want.check && i < len; i++)
 		if (pp.rx_buf[i] != letter(i, round, want.server))
 			die("message %ld of %zu bytes: byte %zu is wrong", round, len, i);
-	/* The next receive stands before the other side can send again. */
+	/* Posts the next receive before the other side can send again. */
 	if (round + 1 < want.iterations)
 		post_recv(len);
 }
 
-/* 1536 with base 1024 becomes 1.5k. */
+/* Formats a value with a unit: 1536 with base 1024 becomes 1.5k. */
 static const char *scaled(char text[16], double value, double base)
 {
 	const char *unit = " kmgt";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fi_strerror: prints what the number of an error means. */
+/* fi_strerror: prints the text of an error number. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The control socket of fi_pingpong: one TCP connection beside what is measured. */
+/* The control socket of fi_pingpong: a TCP connection outside the measurement. */
 #ifndef PINGPONG_CONTROL_H
 #define PINGPONG_CONTROL_H
 
@@ -10,7 +10,7 @@
 #include <time.h>
 #include "pingpong_options.h"
 
-#define PATIENCE 10.0 /* seconds without a sign of the other side */
+#define PATIENCE 10.0 /* seconds to wait for the other side */
 
 static int control = -1;
 
@@ -60,7 +60,7 @@ static void control_accept(void)
 	close(listener);
 }
 
-/* The server may still be starting: a refusal is tried again for a while. */
+/* Connects to the server; retries a refusal for a while, as the server may still be starting. */
 static void control_connect(void)
 {
 	struct addrinfo *remote = resolve(want.server, want.dst_port);
@@ -80,7 +80,7 @@ static void control_connect(void)
 	freeaddrinfo(remote);
 }
 
-/* What goes over the socket is a length of 32 bits in network order and that many bytes. */
+/* Sends a message: a length of 32 bits in network order, then that many bytes. */
 static void control_put(const void *data, size_t len)
 {
 	uint32_t head = htonl((uint32_t)len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What fi_pingpong was asked to do, and how it ends when it cannot. */
+/* Options of fi_pingpong, and its ways to end with an error. */
 #ifndef PINGPONG_OPTIONS_H
 #define PINGPONG_OPTIONS_H
 
@@ -19,10 +19,10 @@ static struct {
 	const char *server; /* NULL: this process is the server */
 	const char *src_port;
 	const char *dst_port;
-	const char *source; /* own address of the endpoint; NULL: any */
+	const char *source; /* local address of the endpoint; NULL: any */
 	int family;
 	long iterations;
-	size_t size; /* 0: all the default ones */
+	size_t size; /* message size; 0: all default sizes */
 	bool check;
 	bool verbose;
 	struct fi_info *hints;
@@ -68,7 +68,7 @@ static void usage(int status)
 	exit(status);
 }
 
-/* Which of the words names the value of an option. */
+/* Returns the index of the word that is the value of an option. */
 static int choice(const char *word, const char *const words[], char option)
 {
 	for (int i = 0; words[i]; i++)

@@ -15,7 +15,7 @@
  *
  * Shared by every call below:
  *  - counts are elements of datatype, from 1 to the count of the matching valid call; local and
- *    remote counts must agree; buffers and target may be aligned as they like, but an 8-byte
+ *    remote counts must agree; buffers and target may have any alignment, except that an 8-byte
  *    FI_ATOMIC_WRITE must be aligned to 8 at the target (else an error completion, FI_EINVAL):
  *    a process that polls the word never sees half of it;
  *  - (addr, key) as in fi_rma(3); with FI_TAGGED in the flags the target is a posted tagged
@@ -25,9 +25,9 @@
  *  - buf, compare and result belong to the library until the completion (buf and compare only for
  *    the call with FI_INJECT); fi_ioc, desc and msg structures only for the call;
  *  - a completion of a fetch or compare says that result is filled;
- *  - 0 means accepted.  -FI_EAGAIN: no room now, read the completion queue and try again.
- *    -FI_EOPNOTSUPP: this operator and datatype do not go together here.  -FI_EMSGSIZE: too many
- *    elements.  Bad keys, ranges and rights come back as error completions.
+ *  - 0 means accepted.  -FI_EAGAIN: no space now, read the completion queue and try again.
+ *    -FI_EOPNOTSUPP: this operator is not supported for this datatype.  -FI_EMSGSIZE: too many
+ *    elements.  Bad keys, ranges and rights give error completions.
  */
 #ifndef FI_ATOMIC_H
 #define FI_ATOMIC_H

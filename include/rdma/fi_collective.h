@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Collectives: one operation that every member of a group takes part in.  Man pages:
+ * Collectives: operations that all members of a group take part in.  Man pages:
  * fi_collective(3), fi_av_set(3).
  *
- * The way there: fi_av_set() names the members in order, fi_join_collective() forms the group,
- * FI_JOIN_COMPLETE on the endpoint's event queue says that it stands, fi_mc_addr() gives the
- * coll_addr that the calls below take, fi_close() on the fid_mc leaves.
+ * Steps: fi_av_set() names the members in order; fi_join_collective() forms the group;
+ * FI_JOIN_COMPLETE on the endpoint's event queue says that the group exists; fi_mc_addr() returns
+ * the coll_addr that the calls below take; fi_close() on the fid_mc leaves the group.
  *
  * `count` is in elements of datatype and per member, as in MPI.  With n members a buffer holds
  *
@@ -28,21 +28,20 @@
  *  - root_addr is the root's address in the endpoint's AV;
  *  - desc and result_desc are fi_mr_desc() of the regions under FI_MR_LOCAL, else NULL;
  *  - buffers belong to the library until the completion, which goes where the endpoint's
- *    transmit completions go, with flags FI_COLLECTIVE; buf is not written (broadcast aside);
- *    A counter bound for FI_WRITE counts it, as it does atomics, or where there is none the one
- *    bound for FI_SEND;
- *  - buffers that are combined are aligned as their type asks, else -FI_EINVAL; input and result
- *    may be one, or overlap;
+ *    transmit completions go, with flags FI_COLLECTIVE; buf is not written, except by broadcast;
+ *    the counter bound for FI_WRITE counts collectives; without one, the counter for FI_SEND;
+ *  - buffers that are combined must be aligned as their type requires, else -FI_EINVAL; input and
+ *    result may be the same, or overlap;
  *  - flags: FI_COMPLETION, FI_MORE, FI_FENCE (begins when all earlier collectives of the group
  *    have ended), the completion levels; others are -FI_EBADFLAGS;
- *  - a member that dies, or closes its endpoint or the group while others still need it, ends all
- *    that is under way in the group with an error, on every member (-FI_ECONNABORTED: it had left);
- *    later calls return that error.  Members whose own collectives have completed may close the
- *    group at any time, in any order, and nobody hears of it;
- *  - a member who gets part of another collective than the one it called (other count, datatype,
- *    op, root or kind) ends the group in the same way, with -FI_EINVAL or -FI_ETRUNC.  Nothing is
- *    noticed where no such part comes: with different roots, or with count 0 on some members,
- *    members may wait for ever or get each what its own root has sent;
+ *  - if a member dies, or closes its endpoint or the group while other members still need it, all
+ *    collectives under way in the group end with an error on all members (-FI_ECONNABORTED: the
+ *    member had left); later calls return that error.  Members whose own collectives have completed
+ *    may close the group at any time, in any order, without effect on other members;
+ *  - if a member receives part of another collective than the one it called (other count, datatype,
+ *    op, root or kind), the group ends in the same way, with -FI_EINVAL or -FI_ETRUNC.  Different
+ *    roots, or count 0 on some members, may go undetected: members may then wait forever, or each
+ *    gets the data of its own root;
  *  - 0 means accepted.  -FI_EAGAIN: no room now, read the completion queue and try again.
  *    -FI_EOPNOTSUPP: not offered for this datatype or op.  -FI_EMSGSIZE: too many elements.
  */
@@ -200,7 +199,7 @@ fi_av_set_remove(struct fid_av_set *set, fi_addr_t addr)
 }
 
 /*
- * Get the address that stands for the set's members, as input to fi_join_collective().
+ * Return the address that names the set's members, for fi_join_collective(), in *coll_addr.
  * fi_av_set(3)
  */
 WEFT_CALL int
@@ -210,22 +209,22 @@ fi_av_set_addr(struct fid_av_set *set, fi_addr_t *coll_addr)
 }
 
 /*
- * Join the group of set.  A collective call of its own: it ends when all members have made it.
- * coll_addr comes from fi_av_set_addr() or is an earlier group's fi_mc_addr() (a subgroup of
- * it); FI_ADDR_NOTAVAIL means that the application has set the group up itself: nobody is waited
- * for, and the n-th such join of the same members and comm_key on one endpoint is of the same
- * group as the n-th on the others (who opens an endpoint anew counts anew, another comm_key
- * begins another count).  Asynchronous:
- * *mc is valid on return 0, usable after FI_JOIN_COMPLETE on the event queue bound to ep, and
- * closed by the caller with fi_close().  The set may change, or be closed, once the call returns.
- * flags: FI_SEND or FI_RECV alone make a member that only sends data (the root of a broadcast or a
- * scatter, the others in a reduce or a gather), or only receives it; it may call barriers, and
- * what else needs more of it is -FI_EACCES.  0, or both: all that the endpoint can.
- * Members who wait for each other in different groups get an error event after
- * FI_WEFT_JOIN_TIMEOUT.  -FI_ENOSYS when the endpoint has not FI_COLLECTIVE (RDM endpoints have,
- * but for scalable ones),
- * -FI_ENOEQ, -FI_EALREADY when it has joined that set already, -FI_EINVAL when it is not a
- * member of the set, or the set not a part of coll_addr.  fi_collective(3)
+ * Join the group of set.  The join is itself collective: it ends when all members have called it.
+ * coll_addr: from fi_av_set_addr(); or fi_mc_addr() of an earlier group, to make a subgroup of it;
+ * or FI_ADDR_NOTAVAIL: the application has set the group up itself, and the join waits for no
+ * member.  The n-th such join of the same members and comm_key on one endpoint then means the same
+ * group as the n-th on the others; each comm_key has a count of its own, and a new endpoint counts
+ * from the start.
+ * Asynchronous: *mc is valid on return 0, usable after FI_JOIN_COMPLETE on the event queue bound to
+ * ep, and closed by the caller with fi_close().  The set may be changed or closed after the call.
+ * flags: FI_SEND alone makes a member that only sends data (the root of a broadcast or a scatter,
+ * the others in a reduce or a gather), FI_RECV alone one that only receives data; it may also call
+ * barriers; other calls return -FI_EACCES.  0 or both flags: all that the endpoint supports.
+ * Members that wait for each other in different groups get an error event after
+ * FI_WEFT_JOIN_TIMEOUT.  -FI_ENOSYS: the endpoint has no FI_COLLECTIVE (all RDM endpoints but
+ * scalable ones can have it); -FI_ENOEQ: no event queue is bound; -FI_EALREADY: the endpoint has
+ * joined that set already; -FI_EINVAL: the endpoint is not a member of the set, or the set is not
+ * a part of coll_addr.  fi_collective(3)
  */
 WEFT_CALL int
 fi_join_collective(struct fid_ep *ep, fi_addr_t coll_addr, const struct fid_av_set *set,
@@ -238,14 +237,14 @@ fi_join_collective(struct fid_ep *ep, fi_addr_t coll_addr, const struct fid_av_s
 	return fi_join(ep, &addr, flags | FI_COLLECTIVE, mc, context);
 }
 
-/* Complete once every member has entered.  fi_collective(3) */
+/* Complete once all members have called it.  fi_collective(3) */
 WEFT_CALL ssize_t
 fi_barrier(struct fid_ep *ep, fi_addr_t coll_addr, void *context)
 {
 	return ep->collective->barrier(ep, coll_addr, context);
 }
 
-/* fi_barrier() with flags; -FI_ENOSYS when the endpoint takes none.  fi_collective(3) */
+/* fi_barrier() with flags; -FI_ENOSYS: the endpoint supports no flags.  fi_collective(3) */
 WEFT_CALL ssize_t
 fi_barrier2(struct fid_ep *ep, fi_addr_t coll_addr, uint64_t flags, void *context)
 {
@@ -256,7 +255,7 @@ fi_barrier2(struct fid_ep *ep, fi_addr_t coll_addr, uint64_t flags, void *contex
 	return ep->collective->barrier2(ep, coll_addr, flags, context);
 }
 
-/* Copy the root's buf into everyone's buf, `count` elements.  fi_collective(3) */
+/* Copy the root's buf, `count` elements, to the buf of all members.  fi_collective(3) */
 WEFT_CALL ssize_t
 fi_broadcast(struct fid_ep *ep, void *buf, size_t count, void *desc, fi_addr_t coll_addr,
 	     fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags, void *context)

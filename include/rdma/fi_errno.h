@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-/* Marks what the shared library lets out, also under -fvisibility=hidden. */
+/* Exports a symbol of the shared library, also under -fvisibility=hidden. */
 #ifndef EXTERNALLY_VISIBLE
 #if defined(__clang__)
 #define EXTERNALLY_VISIBLE __attribute__((visibility("default")))
@@ -31,7 +31,7 @@ extern "C" {
 #define FI_EIO EIO
 #define FI_E2BIG E2BIG
 #define FI_EBADF EBADF
-#define FI_EAGAIN EAGAIN /* no room or nothing there now: make progress, then try again */
+#define FI_EAGAIN EAGAIN /* no space or no entry now: make progress, then try again */
 #define FI_EWOULDBLOCK EWOULDBLOCK
 #define FI_ENOMEM ENOMEM
 #define FI_EACCES EACCES

@@ -42,7 +42,10 @@ struct fi_fid_export {
 	void *context;
 };
 
-/* Ask fid for an object that another library may import; 0 and *expfid, or -FI_E*.  fi_peer(3) */
+/*
+ * Ask fid for an object that another library may import, in *expfid.  flags and context depend on
+ * fid.  0 or a negative FI_E*.  fi_peer(3)
+ */
 WEFT_CALL int
 fi_export_fid(struct fid *fid, uint64_t flags, struct fid **expfid, void *context)
 {
@@ -54,7 +57,10 @@ fi_export_fid(struct fid *fid, uint64_t flags, struct fid **expfid, void *contex
 	return fi_control(fid, FI_EXPORT_FID, &arg);
 }
 
-/* Hand expfid, which stays its owner's and must outlive the use, to fid.  fi_peer(3) */
+/*
+ * Bind expfid to fid.  The owner of expfid keeps it, open as long as fid uses it.  0 or a negative
+ * FI_E*.  fi_peer(3)
+ */
 WEFT_CALL int
 fi_import_fid(struct fid *fid, struct fid *expfid, uint64_t flags)
 {
@@ -81,26 +87,29 @@ fi_import(uint32_t version, const char *name, void *attr, size_t attr_len, uint6
 }
 
 /*
- * A watch over the address space, importable into the object "mr_cache" so that cached
- * registrations die with their memory.
+ * A memory monitor: watches the address space.  Import it into the object "mr_cache", so that
+ * cached registrations end when their memory is unmapped.
  */
 struct fid_mem_monitor;
 
-/* The application's half, called by the library; start and stop enclose all other calls. */
+/*
+ * The application's functions, called by the library; start and stop enclose all other calls.
+ * start and subscribe return 0 or a negative FI_E*; addr and len are in bytes.
+ */
 struct fi_ops_mem_monitor {
-	size_t size;
+	size_t size;	/* sizeof this struct, as the application knows it */
 	int (*start)(struct fid_mem_monitor *monitor);
 	void (*stop)(struct fid_mem_monitor *monitor);
-	/* Begin to watch len bytes at addr; 0, or an error: then nothing there is cached. */
+	/* Begin to watch len bytes at addr.  After an error the library caches nothing there. */
 	int (*subscribe)(struct fid_mem_monitor *monitor, const void *addr, size_t len);
 	void (*unsubscribe)(struct fid_mem_monitor *monitor, const void *addr, size_t len);
-	/* Is the mapping still the one that was subscribed? */
+	/* Is the memory still mapped as it was when it was subscribed? */
 	bool (*valid)(struct fid_mem_monitor *monitor, const void *addr, size_t len);
 };
 
-/* The library's half: told that len bytes at addr are going away. */
+/* The library's function: the application calls it when len bytes at addr are being unmapped. */
 struct fi_ops_mem_notify {
-	size_t size;
+	size_t size;	/* sizeof this struct, as the library knows it */
 	void (*notify)(struct fid_mem_monitor *monitor, const void *addr, size_t len);
 };
 
@@ -110,12 +119,15 @@ struct fid_mem_monitor {
 	struct fi_ops_mem_notify *import_ops;	/* filled by the library */
 };
 
-/* Flag of the log callbacks: FI_LOG_PROV leaves this provider out. */
+/* Flag of the log callbacks: FI_LOG_PROV does not include this provider. */
 #define FI_LOG_PROV_FILTERED	(1ULL << 0)
 
-/* Replacements of fi_log_enabled(), fi_log_ready() and fi_log(); msg is finished text. */
+/*
+ * Replacements of fi_log_enabled(), fi_log_ready() and fi_log().  enabled and ready return 0 or 1;
+ * msg is the formatted text, valid during the call.
+ */
 struct fi_ops_log {
-	size_t size;
+	size_t size;	/* filled in by fi_import_log() */
 	int (*enabled)(const struct fi_provider *prov, enum fi_log_level level,
 		       enum fi_log_subsys subsys, uint64_t flags);
 	int (*ready)(const struct fi_provider *prov, enum fi_log_level level,
@@ -130,10 +142,10 @@ struct fid_logging {
 };
 
 /*
- * Send all log output through log_fid->ops, of which a NULL member keeps the library's own way.
- * log_fid is the caller's; its fclass and ops->size are filled here, and fid.ops by the library.
- * fi_close(&log_fid->fid), at any time until the process ends, gives the log back; until then
- * another import is -FI_EALREADY.  fi_provider(3)
+ * Send all log output through log_fid->ops; for a NULL member the library's own function stays.
+ * The caller owns log_fid; this call fills in its fclass and ops->size, the library fid.ops.
+ * fi_close(&log_fid->fid) restores the library's log; before that a second import fails with
+ * -FI_EALREADY.  fi_provider(3)
  */
 WEFT_CALL int
 fi_import_log(uint32_t version, uint64_t flags, struct fid_logging *log_fid)

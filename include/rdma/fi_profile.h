@@ -107,7 +107,7 @@ fi_profile_close(struct fid_profile *prof_fid)
 	return prof_fid->fid.ops->close(&prof_fid->fid);
 }
 
-/* Set the profile's data back to their start; flags 0.  fi_profile(3) */
+/* Reset the data of the profile; flags 0.  fi_profile(3) */
 WEFT_CALL void
 fi_profile_reset(struct fid_profile *prof_fid, uint64_t flags)
 {

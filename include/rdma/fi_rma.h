@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Remote memory access: read and write registered memory of a peer without its taking part.
+ * Remote memory access: read and write registered memory of a peer without calls of the peer.
  * Man page: fi_rma(3).
  *
  * Shared by every call below:
@@ -13,12 +13,12 @@
  *  - the peer's address is ignored by connected endpoints;
  *  - buffers belong to the library until the completion; iovec, desc and msg structures only for
  *    the call;
- *  - 0 means accepted.  -FI_EAGAIN: no room now, read the completion queue and try again.  Other
- *    negative FI_E* refuse for good.  What the target's memory refuses comes back as an error
- *    completion and has touched nothing: FI_EACCES for a key that names no region (any more) or
- *    lacks the right (prov_errno FI_ENOKEY tells the first), FI_EINVAL for a range outside it;
- *  - a completion, or a counter that grows, says that the target's memory holds the data, or
- *    that the data read are here, whatever level was asked for.
+ *  - 0 means accepted.  -FI_EAGAIN: no space now, read the completion queue and try again.  Other
+ *    negative FI_E* are final.  A request that the target refuses gives an error completion and has
+ *    changed no memory.  FI_EACCES: the key names no region (prov_errno FI_ENOKEY), or the region
+ *    lacks the right; FI_EINVAL: the range is outside the region;
+ *  - a completion, or a counter that grows, means that the target's memory holds the data, or
+ *    that the data read have arrived, for each completion level.
  */
 #ifndef FI_RMA_H
 #define FI_RMA_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tagged messages: a send carries a 64-bit tag and lands in the oldest posted receive that wants
- * it.  A receive wants a message when (message tag & ~ignore) == (receive tag & ~ignore) and, on
- * an endpoint with FI_DIRECTED_RECV, the sender is src_addr or src_addr is FI_ADDR_UNSPEC.
+ * Tagged messages: a send carries a 64-bit tag and goes to the oldest posted receive that matches.
+ * A receive matches a message if (message tag & ~ignore) == (receive tag & ~ignore) and, on an
+ * endpoint with FI_DIRECTED_RECV, the sender is src_addr or src_addr is FI_ADDR_UNSPEC.
  * Man page: fi_tagged(3).
  *
  * Shared by every call below:

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Triggered operations and deferred work: a transfer handed over now and started later, by a
- * counter that reaches a threshold or by a device that writes a variable.  No calls of its own:
+ * Triggered operations and deferred work: transfers posted now and started later, when a counter
+ * reaches a threshold or a device writes a variable.  They use existing calls:
  *  - FI_TRIGGER in the flags of a msg call, with a struct fi_triggered_context as its context;
  *  - fi_control() on the domain with FI_QUEUE_WORK, FI_CANCEL_WORK or FI_FLUSH_WORK and a struct
- *    fi_deferred_work (for the flush: NULL, or a work whose triggering_cntr selects).
- * Every structure handed over stays valid and untouched until the operation completes or its
- * cancellation returned 0.  Where its endpoint is closed before, a triggered operation ends with
- * FI_ECANCELED, and deferred work counts as an error on its completion counter.
+ *    fi_deferred_work (the flush: NULL for all work, or a work whose triggering_cntr selects).
+ * Structures passed must stay valid and unchanged until the operation completes, or its
+ * cancellation returns 0.  If its endpoint is closed before, a triggered operation ends with
+ * FI_ECANCELED, and deferred work counts an error on its completion counter.
  * Man page: fi_trigger(3).
  */
 #ifndef FI_TRIGGER_H
@@ -57,7 +57,7 @@ struct fi_trigger_threshold {
 	size_t threshold;
 };
 
-/* One variable a device writes to start a transfer; written in array order. */
+/* A variable that a device writes to start a transfer; variables are written in array order. */
 struct fi_trigger_var {
 	enum fi_datatype datatype;	/* FI_UINT8 .. FI_UINT64: width of one write */
 	int count;			/* values to write; above 1 they are bytes in value.data */
@@ -71,7 +71,7 @@ struct fi_trigger_var {
 	} value;
 };
 
-/* Who writes the variables: device must be the one that holds the local buffers, see fi_mr(3). */
+/* The device that writes the variables; it must hold the local buffers, see fi_mr(3). */
 struct fi_trigger_xpu {
 	int count;			/* in: room in var; out: entries to write */
 	enum fi_hmem_iface iface;
@@ -83,7 +83,7 @@ struct fi_trigger_xpu {
 	struct fi_trigger_var *var;	/* caller's array */
 };
 
-/* Context of a triggered operation where the endpoint asks for FI_CONTEXT or nothing. */
+/* Context of a triggered operation, unless the endpoint requires FI_CONTEXT2. */
 struct fi_triggered_context {
 	enum fi_trigger_event event_type;
 	union {
@@ -93,7 +93,7 @@ struct fi_triggered_context {
 	} trigger;
 };
 
-/* The same where the endpoint asks for FI_CONTEXT2. */
+/* Context of a triggered operation if the endpoint requires FI_CONTEXT2. */
 struct fi_triggered_context2 {
 	enum fi_trigger_event event_type;
 	union {
@@ -154,12 +154,13 @@ struct fi_op_cntr {
 
 /*
  * Work queued on a domain.  It starts when triggering_cntr (successes and errors together) is at
- * least threshold; completion_cntr, or NULL, then gains 1 when it is done, or its errors do when it
- * fails or its endpoint is closed before.  A condition that can no longer come true is the
- * application's to cancel.  -FI_ENOSYS when the operation cannot be deferred.  fi_trigger(3)
+ * least threshold.  At its end the success value of completion_cntr (NULL: none) grows by 1, or its
+ * error value if the work fails or its endpoint is closed before.  The application must cancel work
+ * whose threshold can no longer be reached.  -FI_ENOSYS: the operation cannot be deferred.
+ * fi_trigger(3)
  */
 struct fi_deferred_work {
-	struct fi_context2 context;	/* the library's while queued */
+	struct fi_context2 context;	/* used by the library while queued */
 	uint64_t threshold;
 	struct fid_cntr *triggering_cntr;
 	struct fid_cntr *completion_cntr;

@@ -7,7 +7,7 @@
 #define MESSAGE_WAYS (FI_SEND | FI_RECV)
 #define REMOTE_WAYS  (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 
-/* Secondary ones that are there at no cost, asked or not. */
+/* Secondary capabilities that cost nothing: granted even if not asked for. */
 #define FREE (FI_MULTI_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV)
 
 #define SINCE_1_5  (FI_LOCAL_COMM | FI_REMOTE_COMM | FI_SHARED_AV | FI_SOURCE_ERR)

@@ -38,7 +38,7 @@ static bool match_name(const struct provider *v, const struct query *q, struct r
 	return true;
 }
 
-/* The open objects that the hints ask for entries of; NULL: no matter which. */
+/* The open fabric in the hints; NULL: none. */
 static const struct opened_fabric *fabric_asked(const struct query *q)
 {
 	return fabric_hints(q) ? opened_fabric_of(fabric_hints(q)->fabric) : NULL;
@@ -68,7 +68,7 @@ static bool match_objects(const struct provider *v, const struct query *q, struc
 	return true;
 }
 
-/* The name of an open domain of the hints, or NULL. */
+/* Returns the name of the open domain in the hints, or NULL. */
 static const char *domain_name(const struct query *q)
 {
 	const struct opened_domain *dom = domain_asked(q);
@@ -76,7 +76,7 @@ static const char *domain_name(const struct query *q)
 	return dom ? dom->name : NULL;
 }
 
-/* Entries tell of open objects: of those the hints name, else of the first ones opened. */
+/* Puts open objects into the entries: those in the hints, else the oldest that suit. */
 static void fill_objects(const struct provider *v, const struct query *q, struct fi_info *first)
 {
 	const struct opened_domain *asked = domain_asked(q), *dom;
@@ -147,7 +147,7 @@ static int new_entry(const struct provider *v, const struct query *q, struct fi_
 	return 0;
 }
 
-/* Those that were not meant are left out where one was; types of one name often say the same. */
+/* Omits providers that were not named if another one was, and repeated reasons. */
 static void explain(const struct refusal *why)
 {
 	bool meant = false;
@@ -188,13 +188,13 @@ static int entries(const struct query *q, struct fi_info **list)
 	return first ? 0 : -FI_ENODATA;
 }
 
-/* Devices that come and go are there. */
+/* Is the provider's hardware present? RDMA devices may appear and disappear. */
 static bool present(const struct provider *v)
 {
 	return !provider_needs_rdma(v) || (verbs_transport.bit && rdma_ports_any());
 }
 
-/* FI_PROV_ATTR_ONLY: an entry for each name, with nothing but the name. */
+/* FI_PROV_ATTR_ONLY: one entry per provider name, with only the name and versions. */
 static int names(uint32_t version, struct fi_info **list)
 {
 	struct fi_info *first = NULL, **next = &first;
@@ -246,7 +246,7 @@ EXTERNALLY_VISIBLE int fi_getinfo(uint32_t version, const char *node, const char
 		ret = entries(&q, info);
 		resolve_ip_forget(&ends);
 	}
-	/* As documented, and unlike all other calls. */
+	/* As fi_getinfo(3) says; other calls leave the result alone on failure. */
 	if (ret == -FI_ENODATA)
 		*info = NULL;
 	return ret;

@@ -16,7 +16,7 @@ bool hints_refuse(struct refusal *why, const char *fmt, ...)
 	return false;
 }
 
-/* The name of a value; those of 32 bits are read as such whatever the byte order. */
+/* Writes the name of a value. Passes 32-bit types as uint32_t, whatever the byte order. */
 static void name_value(char *buf, size_t len, uint64_t value, enum fi_type type)
 {
 	uint32_t narrow = (uint32_t)value;
@@ -44,7 +44,7 @@ bool hints_refuse_value(struct refusal *why, const char *hint, enum fi_type type
 	return hints_refuse(why, "%s: [%s] asked, [%s] offered", hint, theirs, ours);
 }
 
-/* What hints ask of the endpoint, of its contexts and of the domain; 0: nothing in particular. */
+/* Capabilities that hints ask of endpoint, contexts and domain; 0: no particular ones. */
 struct asked_caps {
 	uint64_t ep, tx, rx, domain;
 };
@@ -71,7 +71,7 @@ static bool caps_within(struct refusal *why, const char *hint, uint64_t asked, u
 
 #define COMM (FI_LOCAL_COMM | FI_REMOTE_COMM)
 
-/* Who wants this host alone gets that; who says nothing of it, or all, gets all. */
+/* Returns FI_REMOTE_COMM, to be withheld, if only FI_LOCAL_COMM is asked for; else 0. */
 static uint64_t without_network(uint64_t asked)
 {
 	return (asked & COMM) == FI_LOCAL_COMM ? FI_REMOTE_COMM : 0;
@@ -82,7 +82,7 @@ static bool several(size_t contexts)
 	return contexts > 1 && contexts != FI_SHARED_CONTEXT;
 }
 
-/* Who wants several contexts will open a scalable endpoint, and those have no groups. */
+/* Withholds FI_COLLECTIVE for several contexts: scalable endpoints have no collective groups. */
 static uint64_t without_groups(const struct fi_info *hints)
 {
 	const struct fi_ep_attr *ep = hints ? hints->ep_attr : NULL;
@@ -102,9 +102,9 @@ static bool match_caps(const struct provider *v, uint32_t api, const struct fi_i
 	    !caps_within(why, "rx_attr->caps", a.rx, offered) ||
 	    !caps_within(why, "domain_attr->caps", a.domain, of_domain))
 		return false;
-	/* The endpoint follows its domain unless it says so itself. */
+	/* The endpoint's hints decide, or without any the domain's. */
 	offered &= ~without_network(a.ep & COMM ? a.ep : a.domain);
-	/* What a context shall do is asked of the endpoint as well. */
+	/* Capabilities asked of a context are asked of the endpoint, too. */
 	info->caps = caps_grant(offered, a.ep ? a.ep | a.tx | a.rx : 0);
 	info->tx_attr->caps = caps_tx(info->caps, a.tx);
 	info->rx_attr->caps = caps_rx(info->caps, a.rx);
@@ -158,8 +158,8 @@ static void add_mode(struct fi_info *info, uint64_t bits)
 #define MR_BASIC (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
 /*
- * Rules of registration that the application has to follow. Who gives no hints is told of them. Under
- * the old name the rule for local buffers is a mode of its own.
+ * Handles the registration modes that the provider requires. Without hints the application is told
+ * them. With the old name FI_MR_BASIC, local registration is the separate mode FI_LOCAL_MR.
  */
 static bool match_needed(const struct provider *v, uint32_t api, const struct fi_info *hints,
 			 struct fi_info *info, struct refusal *why)
@@ -182,8 +182,8 @@ static bool match_needed(const struct provider *v, uint32_t api, const struct fi
 }
 
 /*
- * The two old names are granted as they are asked and stand alone; bits (from 1.5 on) stay where
- * the provider makes use of them. Without a word the old interface gets what it always got.
+ * Grants the two old names alone and as asked. Grants mode bits (since 1.5) that the provider uses.
+ * Without hints, an old interface gets its usual default.
  */
 static bool match_mr_mode(const struct provider *v, uint32_t api, const struct fi_info *hints,
 			  struct fi_info *info, struct refusal *why)
@@ -206,7 +206,7 @@ static bool match_mr_mode(const struct provider *v, uint32_t api, const struct f
 bool hints_match(const struct provider *v, uint32_t api, const struct fi_info *hints,
 		 struct fi_info *info, struct refusal *why)
 {
-	/* No mode is needed of the application, but for what match_needed sets. */
+	/* Only match_needed requires modes of the application. */
 	add_mode(info, hints ? v->mode & hints->mode : v->mode);
 	return match_type(v, hints, info, why) && match_caps(v, api, hints, info, why) &&
 	       match_order(v, hints, info, why) && match_mr_mode(v, api, hints, info, why) &&

@@ -15,8 +15,8 @@
 #include "base/env.h"
 #include "base/log.h"
 
-#define STEP  16                     /* entries an array grows by */
-#define MASKS ((size_t)3 * INT8_MAX) /* words at most that follow the settings of a link */
+#define STEP  16                     /* growth of an array, in entries */
+#define MASKS ((size_t)3 * INT8_MAX) /* limit of the 32-bit words behind ethtool_link_settings */
 
 static void *grow(void **array, size_t count, size_t size)
 {
@@ -97,7 +97,7 @@ const struct iface *ifaces_holding(const struct ifaces *all, const struct addr *
 
 	for (size_t n = 0; n < all->addr_count; n++) {
 		const struct iface *i = ifaces_of(all, &all->addr[n]);
-		/* Loopback has its whole network. */
+		/* The loopback interface has all of 127.0.0.0/8. */
 		bool of_lo = i->kind == IFACE_LOOPBACK && a->kind == ADDR_IN &&
 			     a->ip[0] == IN_LOOPBACKNET;
 
@@ -109,7 +109,7 @@ const struct iface *ifaces_holding(const struct ifaces *all, const struct addr *
 	return found;
 }
 
-/* The way to a link-local address is said by its scope, not by a route. */
+/* For link-local addresses the scope, not a route, selects the interface. */
 static bool on_link(const struct ifaces *all, const struct addr *to, struct addr *from)
 {
 	for (size_t n = 0; n < all->addr_count; n++) {
@@ -133,7 +133,7 @@ bool ifaces_route(const struct ifaces *all, const struct addr *to, struct addr *
 	return ifaces_ask_route(to, from);
 }
 
-/* Bits a second, as the driver has it; 0: it cannot say. */
+/* Returns the driver's link speed in bits per second; 0: unknown. */
 static uint64_t speed_of(int fd, const char *name)
 {
 	union {
@@ -144,7 +144,7 @@ static uint64_t speed_of(int fd, const char *name)
 	int words;
 
 	snprintf(req.ifr_name, sizeof(req.ifr_name), "%s", name);
-	/* The first answer is but the length of a mask, negated. */
+	/* The first call only returns the length of the masks, negated. */
 	if (ioctl(fd, SIOCETHTOOL, &req))
 		return 0;
 	words = -ask.settings.link_mode_masks_nwords;
@@ -171,7 +171,10 @@ static void read_speeds(struct ifaces *all)
 	close(fd);
 }
 
-/* Where would packets to anywhere go? Addresses kept for examples are nobody's neighbours. */
+/*
+ * Marks interfaces of default routes: asks for routes to documentation addresses, which no host
+ * has.
+ */
 static void find_far(struct ifaces *all)
 {
 	static const struct addr anywhere[] = {

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "info/ifaces.h"
 
-/* What the kernel calls links that stand on hardware, and other kinds worth telling apart. */
+/* The kernel's names for interfaces on top of hardware, and for other kinds to distinguish. */
 static const struct {
 	const char *name;
 	enum iface_kind kind;
@@ -39,7 +39,7 @@ static enum iface_kind kind_of(struct rtnl_link *link)
 	return IFACE_VIRTUAL;
 }
 
-/* What the two caches are turned into; `err` is the first failure. */
+/* Argument of the loops over the two caches; `err` is the first failure. */
 struct filling {
 	struct ifaces *all;
 	int err;
@@ -69,7 +69,7 @@ static void add_link(struct nl_object *object, void *arg)
 		nl_addr2str(hw, i->hw_address, sizeof(i->hw_address));
 }
 
-/* False: no IP address. */
+/* Returns false if `from` is not an IP address. */
 static bool convert(struct nl_addr *from, struct addr *to)
 {
 	unsigned int len = nl_addr_get_len(from);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Interfaces, addresses and routes without libnl: by the C library, and what sockets know. */
+/* Interfaces, addresses and routes without libnl: getifaddrs, sysfs and sockets. */
 #include <ifaddrs.h>
 #include <linux/ethtool.h>
 #include <linux/if_packet.h>
@@ -15,7 +15,7 @@
 
 #include "info/ifaces.h"
 
-/* Drivers of what is no hardware, though some stands on it; the others know a bus. */
+/* Drivers of virtual interfaces, some of them on top of hardware. Hardware drivers name a bus. */
 static const struct {
 	const char *driver;
 	enum iface_kind kind;
@@ -74,7 +74,7 @@ static void set_hw_address(struct iface *i, const struct sockaddr_ll *ll)
 		at += sprintf(at, "%s%02x", n ? ":" : "", ll->sll_addr[n]);
 }
 
-/* Every interface has an entry of its link layer. */
+/* Called for the link-layer entry, which every interface has. */
 static int add_link(struct ifaces *all, int fd, const struct ifaddrs *ifa)
 {
 	const struct sockaddr_ll *ll = (const struct sockaddr_ll *)ifa->ifa_addr;
@@ -154,10 +154,10 @@ int ifaces_ask(struct ifaces *all)
 	return err;
 }
 
-/* A datagram socket is connected without sending anything; then it has an address. */
+/* Connects a datagram socket, which sends nothing, and reads the socket's own address. */
 bool ifaces_ask_route(const struct addr *to, struct addr *from)
 {
-	struct sockaddr_in6 name = {.sin6_family = AF_INET6}; /* the larger one */
+	struct sockaddr_in6 name = {.sin6_family = AF_INET6}; /* larger than sockaddr_in */
 	size_t room = sizeof(name);
 	struct addr dest = *to;
 	socklen_t len;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which address of this host is the best to be found at. */
+/* Ranks this host's addresses by how well other hosts can reach them. */
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "info/ifaces.h"
 
-/* How far an address carries. */
+/* Where an address is valid. */
 enum reach { ONE_LINK, THIS_HOST, EVERYWHERE };
 
 static bool is_link_local(const struct addr *a)
@@ -35,7 +35,7 @@ bool ifaces_usable(const struct ifaces *all, const struct iface_addr *a)
 
 #define MEGABIT 1000000u
 
-/* The questions in order of their weight, from the top bits down; the larger, the better. */
+/* The criteria as a number, the most important in the top bits; larger is better. */
 static uint64_t score(const struct ifaces *all, const struct iface_addr *a)
 {
 	const struct iface *i = ifaces_of(all, a);
@@ -50,7 +50,7 @@ static uint64_t score(const struct ifaces *all, const struct iface_addr *a)
 	return s << 1 | (a->addr.kind == ADDR_IN);
 }
 
-/* Equals stay in the kernel's order: of the interfaces, then of the addresses on one. */
+/* Equal addresses stay in the kernel's order: by interface, then by address. */
 static int compare(const void *left, const void *right, void *arg)
 {
 	const struct iface_addr *a = left, *b = right;
@@ -64,7 +64,7 @@ static int compare(const void *left, const void *right, void *arg)
 	return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* A bridge with a port of hardware is this host's own way out through that. */
+/* A bridge with a hardware port is itself a path to the network: counts as hardware. */
 static void promote_bridges(struct ifaces *all)
 {
 	for (size_t n = 0; n < all->count; n++) {

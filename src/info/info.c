@@ -12,7 +12,7 @@ static const struct info_sizes present = {
 	sizeof(struct fi_domain_attr),
 };
 
-/* In these, *p is a pointer of the original, replaced by one of our own. False: no memory. */
+/* Each function replaces pointer *p to the original by one to a copy. False: no memory. */
 
 static bool own_string(char **p)
 {
@@ -37,14 +37,14 @@ static bool own_bytes(void **p, size_t len)
 
 static bool own_key(uint8_t **p, size_t len)
 {
-	void *key = len == FI_AV_AUTH_KEY ? NULL : *p; /* the size says that there is no key */
+	void *key = len == FI_AV_AUTH_KEY ? NULL : *p; /* this size means: no key */
 	bool good = own_bytes(&key, len);
 
 	*p = key;
 	return good;
 }
 
-/* `size` bytes, the first `used` of them from `from`; NULL if that is NULL. */
+/* Allocates `size` zeroed bytes and copies the first `used` from `from`; NULL if `from` is NULL. */
 static void *grown(const void *from, size_t used, size_t size)
 {
 	void *to = from ? calloc(1, size) : NULL;
@@ -89,7 +89,7 @@ static bool own_fabric_attr(struct fi_fabric_attr **p)
 	return name && prov_name;
 }
 
-/* A NIC that cannot be copied at all is left out. */
+/* Omits a NIC that does not support copying. */
 static bool own_nic(struct fid_nic **p)
 {
 	struct fid_nic *from = *p;
@@ -104,7 +104,7 @@ static bool own_nic(struct fid_nic **p)
 	return !ret || ret == -FI_ENOSYS;
 }
 
-/* Makes everything `info`, a flat copy, points at its own. All is tried, so all can be freed. */
+/* Replaces all pointers of `info`, a flat copy. Continues after failures, so fi_freeinfo works. */
 static bool own_info(struct fi_info *info, const struct info_sizes *sizes)
 {
 	bool good = own_bytes(&info->src_addr, info->src_addrlen);
@@ -135,7 +135,7 @@ struct fi_info *info_copy(const struct fi_info *from, const struct info_sizes *s
 	return to;
 }
 
-/* All attributes there, everything zero. */
+/* All attributes present and zero. */
 static struct fi_info *blank(void)
 {
 	struct fi_tx_attr tx = {0};

@@ -7,7 +7,7 @@
 #include "info/nic.h"
 #include "info/tostr.h"
 
-/* The object and its parts in one piece of memory. */
+/* The object and its attributes in one allocation. */
 struct nic {
 	struct fid_nic fid;
 	struct fi_device_attr device;
@@ -17,7 +17,7 @@ struct nic {
 
 #define STRINGS 8
 
-/* Where the strings of a description are. */
+/* Lists the pointers to all strings of a description. */
 static void strings(struct nic *nic, char **at[STRINGS])
 {
 	at[0] = &nic->device.name;
@@ -118,7 +118,7 @@ static const char *network_type(unsigned int arp_type)
 	}
 }
 
-/* NULL and "" stay away. */
+/* Copies `text` unless it is NULL or "". False: no memory. */
 static bool keep(char **member, const char *text)
 {
 	if (!text || !*text)

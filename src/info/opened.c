@@ -6,7 +6,7 @@
 
 #include "base/forked.h"
 
-/* Guards both lists and nothing behind them: to close an object that others look for is the application's mistake. */
+/* Guards both lists, not the objects: an application must not close objects in use. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list fabrics = {&fabrics, &fabrics}; /* struct opened_fabric.link */
 static struct list domains = {&domains, &domains}; /* struct opened_domain.link */

@@ -7,13 +7,13 @@
 #include "base/env.h"
 #include "info/providers.h"
 
-/* What the engine can do over every transport, to one peer or to many. */
+/* Capabilities of the engine over every transport, also for connected endpoints. */
 #define PAIR_CAPS                                                                                  \
 	(FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_MULTI_RECV | FI_TAGGED_MULTI_RECV |           \
 	 FI_FENCE | FI_LOCAL_COMM | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE | FI_REMOTE_READ |     \
 	 FI_REMOTE_WRITE | FI_RMA_EVENT | FI_RMA_PMEM | FI_TRIGGER)
 
-/* And where peers have addresses. */
+/* Capabilities that need addressed peers. */
 #define ENGINE_CAPS                                                                                \
 	(PAIR_CAPS | FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV |         \
 	 FI_SOURCE | FI_SOURCE_ERR | FI_AV_USER_ID | FI_NAMED_RX_CTX | FI_SHARED_AV |              \
@@ -25,9 +25,9 @@
 	 FI_MULTI_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM)
 
 /*
- * All sends between two contexts, tagged or not, are matched in the order they were posted, and
- * one-sided operations are performed in theirs, whatever their size; what was sent after them is
- * delivered after them. Only a one-sided operation may overtake a message.
+ * All sends between two contexts, tagged or not, match in posting order, and one-sided operations
+ * are performed in posting order, whatever their size. Messages sent after one-sided operations are
+ * delivered after them. Only one-sided operations may overtake earlier messages.
  */
 #define ENGINE_ORDER                                                                               \
 	(FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_SAR | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | \
@@ -35,12 +35,12 @@
 	 FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR |      \
 	 FI_ORDER_ATOMIC_WAW)
 
-/* An application that can use them gets keys that lead straight to the memory behind them. */
+/* Applications that offer these modes get keys for direct access to the memory. */
 #define ENGINE_MR (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
 /*
- * What a queue pair of a device does by itself, and how it keeps order: only what reads (or changes and
- * reads) may be overtaken by what was posted after it, unless that is fenced.
+ * What a device's queue pair does by itself, and its ordering: later operations may overtake only
+ * operations that read, or change and read, unless fenced.
  */
 #define RC_CAPS                                                                                    \
 	(FI_MSG | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |   \
@@ -52,7 +52,7 @@
 
 #define PROVIDER_ANY (PROVIDER_SHM | PROVIDER_VERBS | PROVIDER_TCP)
 
-/* An engine endpoint that speaks IP addresses. */
+/* An engine endpoint with IP addresses. */
 #define IP_RDM                                                                                     \
 	.type = FI_EP_RDM, .format = FI_SOCKADDR_IN, .caps = ENGINE_CAPS | FI_REMOTE_COMM,         \
 	.msg_order = ENGINE_ORDER, .mr_mode = ENGINE_MR
@@ -60,7 +60,7 @@
 	.type = FI_EP_MSG, .format = FI_SOCKADDR_IN, .caps = PAIR_CAPS | FI_REMOTE_COMM,           \
 	.msg_order = ENGINE_ORDER, .mr_mode = ENGINE_MR
 
-/* Datagrams over UDP, whatever the name. */
+/* Datagrams over UDP, under any provider name. */
 #define IP_DGRAM                                                                                   \
 	.type = FI_EP_DGRAM, .format = FI_SOCKADDR_IN, .transports = PROVIDER_UDP,                 \
 	.protocol = FI_PROTO_UDP, .caps = DGRAM_CAPS
@@ -116,7 +116,7 @@ const struct provider providers[] = {
 		.mr_mode = ENGINE_MR,
 	},
 	{
-		NAMES("shm"), /* who listens is found by an IP address of this host */
+		NAMES("shm"), /* listeners have an IP address of this host */
 		.type = FI_EP_MSG,
 		.format = FI_SOCKADDR_IN,
 		.transports = PROVIDER_SHM,
@@ -133,13 +133,13 @@ const size_t provider_count = sizeof(providers) / sizeof(providers[0]);
 _Static_assert(sizeof(providers) / sizeof(providers[0]) <= PROVIDER_MAX,
 	       "PROVIDER_MAX bounds arrays elsewhere");
 
-/* A piece of a list or of a layered name. */
+/* A part of a list or of a layered name. */
 struct word {
 	const char *at;
 	size_t len;
 };
 
-/* Takes the next word off *rest, blanks around it dropped; false at the end. */
+/* Removes the next word from *rest, without blanks around it; false at the end. */
 static bool next_word(const char **rest, const char *end, char separator, struct word *w)
 {
 	const char *at = *rest, *stop;
@@ -216,7 +216,7 @@ static struct word top_layer(const struct provider *v)
 	return word_of(last ? last + 1 : v->name);
 }
 
-/* What a list does to a row. */
+/* Effect of a list on a row. */
 enum verdict { PASSED, NAMED, SHUT_OUT };
 
 static enum verdict judge(const struct provider *v, const char *list)

@@ -8,12 +8,12 @@
 #include "info/rdma_ports.h"
 
 #define DEVICES "/sys/class/infiniband"
-#define GIDS    256 /* entries of a table that are looked at */
-#define EMPTY   16  /* of them, one after the other, and the rest is empty, too */
+#define GIDS    256 /* GID table entries to read */
+#define EMPTY   16  /* after so many empty entries the rest is taken to be empty */
 
 static const uint8_t nothing[16];
 
-/* One file of a port, without its newline. False: it is not there. */
+/* Reads a port's sysfs file, without newline. False: not there. */
 static bool read_file(const struct rdma_port *p, const char *name, char *text, int size)
 {
 	char path[256];
@@ -31,7 +31,7 @@ static bool read_file(const struct rdma_port *p, const char *name, char *text, i
 	return good;
 }
 
-/* "0000:0000:0000:0000:0000:ffff:0a4d:0001" */
+/* Format: "0000:0000:0000:0000:0000:ffff:0a4d:0001". */
 static bool read_gid(struct rdma_port *p, unsigned int index)
 {
 	char name[32], text[64];
@@ -69,7 +69,7 @@ static void gid_of(const struct addr *a, uint8_t gid[16])
 	memcpy(gid + 12, a->ip, 4);
 }
 
-/* The higher the better; 0: not this one. */
+/* Rates a GID entry: higher is better, 0: does not fit. */
 static int rate(const struct rdma_port *p, const uint8_t wanted[16])
 {
 	if (memcmp(p->gid, wanted, 16) == 0)
@@ -77,7 +77,7 @@ static int rate(const struct rdma_port *p, const uint8_t wanted[16])
 	return p->infiniband && p->gid_index == 0 ? 1 : 0;
 }
 
-/* The best entry of the port's table, if it is better than what was found before. */
+/* Sets *found to the best entry of the port's table if it beats *best. */
 static void look_at_gids(struct rdma_port *p, const uint8_t wanted[16], struct rdma_port *found,
 			 int *best)
 {
@@ -121,7 +121,7 @@ static void look_at_device(const char *device, const uint8_t wanted[16], struct 
 	}
 }
 
-/* A list "a,b" of names or their beginnings. */
+/* Does the comma list contain `name`, or a prefix of it? */
 static bool is_listed(const char *list, const char *name)
 {
 	while (*list) {

@@ -34,7 +34,7 @@ static int keep_domain(struct fi_info *info, const char *name)
 	return info->domain_attr->name ? 0 : -FI_ENOMEM;
 }
 
-/* The domain an entry must be of: by name, or that of an open one. */
+/* Returns the domain that hints ask for, by name or by an open domain; NULL: any. */
 static const char *domain_asked(const struct query *q)
 {
 	const struct fi_domain_attr *attr = q->hints ? q->hints->domain_attr : NULL;
@@ -46,7 +46,7 @@ static const char *domain_asked(const struct query *q)
 	return dom ? dom->name : NULL;
 }
 
-/* As a string, where the entry is for somebody who wants strings. */
+/* Stores an IP address, as a string if the entry's format is FI_ADDR_STR. */
 static int keep_ip(const struct fi_info *info, void **member, size_t *member_len,
 		   const struct addr *a)
 {
@@ -62,7 +62,7 @@ static size_t dgram_max(const struct ip_source *s)
 	return s->addr.kind == ADDR_IN6 ? RULES_DGRAM_MAX6 : RULES_DGRAM_MAX;
 }
 
-/* Datagrams as long as that do not go out from there. */
+/* Do the hints need longer datagrams than this source can send? */
 static bool too_long(const struct provider *v, const struct query *q, const struct ip_source *s)
 {
 	const struct fi_ep_attr *asked = q->hints ? q->hints->ep_attr : NULL;
@@ -82,7 +82,7 @@ static int keep_iface(const struct provider *v, struct fi_info *info, const stru
 	return keep_domain(info, s->iface ? s->iface->name : v->domain);
 }
 
-/* What the device can do. One that cannot be opened, or whose library is missing, is as good as none. */
+/* Applies the device's limits. -FI_ENODATA: the device, or its library, cannot be used. */
 static int narrow(const struct transport *t, const struct ip_source *s, struct fi_info *info)
 {
 	int err = t->device->limit(&s->addr, info);
@@ -90,7 +90,7 @@ static int narrow(const struct transport *t, const struct ip_source *s, struct f
 	return err && err != -FI_ENOMEM ? -FI_ENODATA : err;
 }
 
-/* Endpoints are queue pairs of the port that has the address; which, nobody knows yet. */
+/* The source is the port's address: the queue pair is not known before it exists. */
 static int keep_port(const struct provider *v, struct fi_info *info, const struct ip_source *s)
 {
 	struct addr name = {.kind = ADDR_IB};
@@ -110,7 +110,7 @@ static int keep_port(const struct provider *v, struct fi_info *info, const struc
 	return err ? err : keep_iface(v, info, s);
 }
 
-/* What differs between the entries for two addresses of this host. */
+/* Fills in what differs between entries for different source addresses. */
 static int keep_source(const struct provider *v, struct fi_info *info, const struct ip_source *s)
 {
 	int err;
@@ -128,9 +128,9 @@ static int keep_source(const struct provider *v, struct fi_info *info, const str
 }
 
 /*
- * Who says nothing of addresses, and either names a domain or a provider, or asks nothing
- * in particular, is looking round and is shown every address. Others take the first entry, or
- * spread their processes over all they are given: they get the best one alone.
+ * An application that gives no addresses, and names a domain or provider or asks for nothing in
+ * particular, gets an entry per address. Others get only the best: they take the first entry, or
+ * spread processes over all.
  */
 static bool asks_for_all(const struct query *q, const char *domain)
 {
@@ -145,7 +145,7 @@ static bool asks_for_all(const struct query *q, const char *domain)
 	return domain || !h->caps || (h->fabric_attr && h->fabric_attr->prov_name);
 }
 
-/* The entry `like` again, for another address; linked behind *last, unless there is none to be had. */
+/* Adds a copy of `like` for another address behind *last; none if the address cannot be used. */
 static int add_entry(const struct provider *v, const struct fi_info *like,
 		     const struct ip_source *s, struct fi_info **last)
 {
@@ -172,7 +172,7 @@ static int add_entry(const struct provider *v, const struct fi_info *like,
 	return 0;
 }
 
-/* Does the address lead to what the provider goes by? */
+/* Can the address be reached by the provider's transport? */
 static bool suits(const struct provider *v, const struct ip_source *s)
 {
 	struct rdma_port port;
@@ -180,7 +180,7 @@ static bool suits(const struct provider *v, const struct ip_source *s)
 	return !provider_needs_rdma(v) || (verbs_transport.bit && rdma_ports_find(&s->addr, &port));
 }
 
-/* The best one is not: another, where the application leaves that open. */
+/* If the best address does not suit, tries others, unless the source was given. */
 static bool find_suitable(const struct provider *v, const struct query *q, const char *domain,
 			  struct ip_source *s, struct refusal *why)
 {
@@ -201,7 +201,7 @@ static bool is_loopback(const struct ip_source *s)
 	return s->iface && s->iface->kind == IFACE_LOOPBACK;
 }
 
-/* Beside the addresses that others can reach, those of loopback are for this host only. Behind `last`. */
+/* Adds entries for further addresses behind `last`. Loopback ones are for this host only. */
 static int add_others(const struct provider *v, const struct query *q, const char *domain,
 		      const struct ip_source *first, const struct fi_info *like,
 		      struct fi_info *last)
@@ -224,7 +224,7 @@ static int add_others(const struct provider *v, const struct query *q, const cha
 	return err;
 }
 
-/* The entry of the best address, and of all others where that is wanted: each as its own device is. */
+/* Makes the entry of `first`, and of all other addresses if wanted, within each device's limits. */
 static int make_entries(const struct provider *v, const struct query *q, const char *domain,
 			const struct ip_source *first, struct fi_info *info, struct refusal *why)
 {
@@ -258,7 +258,7 @@ static int resolve_sockets(const struct provider *v, const struct query *q, stru
 		hints_refuse_value(why, "addr_format", FI_TYPE_ADDR_FORMAT, format, v->format);
 		return -FI_ENODATA;
 	}
-	/* The provider's own name for the domain says nothing of an interface. */
+	/* The provider's default domain name selects no interface. */
 	if (domain && strcmp(domain, v->domain) == 0)
 		domain = NULL;
 	err = resolve_ip_ends(q->ends, q, why);
@@ -280,7 +280,7 @@ static int resolve_sockets(const struct provider *v, const struct query *q, stru
 	return err ? err : make_entries(v, q, domain, &s, info, why);
 }
 
-/* Longer ones than the port's wire takes. */
+/* Do the hints need longer messages than the port's MTU permits? */
 static bool too_long_for_port(const struct query *q, const struct fi_info *info,
 			      struct refusal *why)
 {
@@ -297,7 +297,7 @@ static bool too_long_for_port(const struct query *q, const struct fi_info *info,
 	return false;
 }
 
-/* On Ethernet a GID is an IP address. */
+/* Converts a GID to an IP address, which it is on Ethernet. */
 static bool name_to_ip(void **member, size_t *len, struct sockaddr_in6 *to)
 {
 	static const unsigned char v4[12] = {[10] = 0xff, [11] = 0xff};
@@ -323,8 +323,8 @@ static bool name_to_ip(void **member, size_t *len, struct sockaddr_in6 *to)
 }
 
 /*
- * Names of queue pairs: which way they go is what the IP addresses of their ports say. Of a peer that
- * is given by node and service nobody knows the queue pair.
+ * FI_ADDR_IB_UD: the IP addresses of the ports determine the source. A destination given by node
+ * and service stays empty, because its queue pair is unknown.
  */
 static int resolve_pairs(const struct provider *v, const struct query *q, struct fi_info *info,
 			 struct refusal *why)
@@ -357,7 +357,7 @@ static int resolve_pairs(const struct provider *v, const struct query *q, struct
 	return err;
 }
 
-/* "fi_ns://node:service" needs nothing more to be unique, "fi_shm://node" does. */
+/* "fi_ns://node:service" is unique by itself; "fi_shm://node" is not. */
 static bool string_name(char *out, const struct query *q, struct refusal *why)
 {
 	int len;
@@ -380,7 +380,7 @@ static bool string_name(char *out, const struct query *q, struct refusal *why)
 			    ADDR_STR_MAX - 1);
 }
 
-/* Takes over a string of the hints, whose length may be wrong or leave out the terminator. */
+/* Copies a string from hints; its length may be wrong or omit the terminator. */
 static bool string_read(char *out, const char *hint, const void *addr, size_t len,
 			struct refusal *why)
 {

@@ -19,7 +19,7 @@ static int family_of(const struct addr *a)
 	return a->kind == ADDR_IN6 ? AF_INET6 : AF_INET;
 }
 
-/* The family a format stands for; -1: none, no provider of IP addresses looks at the rest. */
+/* Returns the family that the hints' format implies. */
 static int family_asked(const struct query *q)
 {
 	switch (q->hints ? q->hints->addr_format : FI_FORMAT_UNSPEC) {
@@ -32,7 +32,7 @@ static int family_asked(const struct query *q)
 	}
 }
 
-/* An address of the hints; all that is said must be of one family. */
+/* Reads an address from hints. All given addresses must be of one family. */
 static bool read_hint(struct ip_ends *ends, struct addr *a, const char *hint, const void *from,
 		      size_t len)
 {
@@ -45,7 +45,7 @@ static bool read_hint(struct ip_ends *ends, struct addr *a, const char *hint, co
 	return true;
 }
 
-/* "fi_sockaddr_in://host:port", "fi_sockaddr_in6://[host]:port" taken apart. */
+/* Splits "fi_sockaddr_in://host:port" or "fi_sockaddr_in6://[host]:port". */
 static bool split_string(const char *text, char *host, size_t host_size, char *port,
 			 size_t port_size)
 {
@@ -72,7 +72,7 @@ static bool split_string(const char *text, char *host, size_t host_size, char *p
 	return true;
 }
 
-/* The first answer, rather an IPv4 one. */
+/* Takes the first IPv4 result, else the first IPv6 one. */
 static bool lookup(struct ip_ends *ends, struct addr *a, const char *node, const char *service,
 		   int flags)
 {
@@ -96,7 +96,7 @@ static bool lookup(struct ip_ends *ends, struct addr *a, const char *node, const
 	       hints_refuse(&ends->why, "node %.100s: no IP address", node ? node : "(none)");
 }
 
-/* Node and service, one of which is there. */
+/* Reads node and service; one may be NULL. */
 static bool read_names(struct ip_ends *ends, const struct query *q)
 {
 	bool source = q->flags & FI_SOURCE;
@@ -118,7 +118,7 @@ static bool read_names(struct ip_ends *ends, const struct query *q)
 	}
 	if (!lookup(ends, a, node, service, flags))
 		return false;
-	/* A service alone says nothing but the port. */
+	/* A service without node gives only the port. */
 	if (!node && source)
 		a->kind = ADDR_NONE;
 	else
@@ -142,7 +142,7 @@ static bool read_ends(struct ip_ends *ends, const struct query *q)
 	return !named || read_names(ends, q);
 }
 
-/* No host is said. */
+/* Is the host not given? */
 static bool is_open(const struct addr *a)
 {
 	static const uint8_t any[sizeof(a->ip)];
@@ -190,7 +190,7 @@ static void loopback(struct addr *a, int family)
 	addr_parse(a, text);
 }
 
-/* An address of this host to fill an open one with. */
+/* Chooses an address of this host for a source that was not given. */
 static bool choose(const struct ip_ends *ends, const char *name, struct addr *a)
 {
 	const struct iface *way = ifaces_holding(&ends->net, &ends->from, name);

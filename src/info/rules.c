@@ -5,14 +5,14 @@
 #include "base/text.h"
 #include "info/rules.h"
 
-/* Bits in groups of two: every tag bit may be masked on its own. fi_endpoint(3) */
+/* Alternating bits: each tag bit may be masked on its own. fi_endpoint(3) */
 #define TAG_GENERIC 0xaaaaaaaaaaaaaaaaULL
 
 #define TX_OP_FLAGS                                                                                \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                   \
 	 FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE)
 #define RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
-/* Nobody tells whether a datagram arrived. */
+/* Without levels that need an acknowledgement: datagrams are not acknowledged. */
 #define DGRAM_TX_OP_FLAGS                                                                          \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_MULTICAST)
 
@@ -21,32 +21,32 @@
 #define THREADING                                                                                  \
 	(BIT(FI_THREAD_SAFE) | BIT(FI_THREAD_FID) | BIT(FI_THREAD_DOMAIN) |                        \
 	 BIT(FI_THREAD_COMPLETION) | BIT(FI_THREAD_ENDPOINT))
-/* The last one is manual progress of both kinds by the same thread. fi_domain(3) */
+/* FI_PROGRESS_CONTROL_UNIFIED: manual progress of both kinds by one thread. fi_domain(3) */
 #define PROGRESS                                                                                   \
 	(BIT(FI_PROGRESS_AUTO) | BIT(FI_PROGRESS_MANUAL) | BIT(FI_PROGRESS_CONTROL_UNIFIED))
 
-/* When a hint is met; one that is 0 always is. */
+/* When a hint is met. A hint of 0 is always met. */
 enum test {
 	ANY,
-	UP_TO,    /* at most `offered` */
-	WITHIN,   /* bits of `offered` */
-	ONE_OF,   /* its bit is in `offered` */
+	UP_TO,    /* value at most `offered` */
+	WITHIN,   /* only bits of `offered` */
+	ONE_OF,   /* the value's bit is in `offered` */
 	CONTEXTS, /* at most `offered`, or FI_SHARED_CONTEXT */
 };
 
-/* What the entry says. */
+/* Value in the entry. */
 enum grant {
 	OURS,   /* `usual` */
-	THEIRS, /* the hint, or `usual` without one */
-	LARGER, /* of both */
+	THEIRS, /* the hint; `usual` if it is 0 */
+	LARGER, /* the larger of both */
 };
 
-/* Endpoint types a row speaks of. */
+/* Endpoint types that a row applies to. */
 #define RDM     BIT(FI_EP_RDM)
 #define MSG     BIT(FI_EP_MSG)
 #define DGRAM   BIT(FI_EP_DGRAM)
-#define STREAMS (RDM | MSG) /* all arrives, in order */
-#define RC      BIT(6)      /* those of type MSG that are a device's bare queue pair */
+#define STREAMS (RDM | MSG) /* reliable and ordered */
+#define RC      BIT(6)      /* MSG endpoints that are queue pairs of a device */
 #define ENGINE  (STREAMS | DGRAM)
 #define ALL     (ENGINE | RC)
 
@@ -64,11 +64,11 @@ struct rule {
 	uint8_t part;   /* enum part */
 	uint8_t test;   /* enum test */
 	uint8_t grant;  /* enum grant */
-	uint8_t size;   /* of the member, 4 or 8 */
-	uint8_t types;  /* of endpoints, a BIT for each */
-	uint16_t at;    /* of the member in its struct */
-	int16_t type;   /* enum fi_type to print it with, or NUMBER */
-	uint32_t since; /* version of the interface that knows the member */
+	uint8_t size;   /* bytes of the member, 4 or 8 */
+	uint8_t types;  /* endpoint types, a BIT each */
+	uint16_t at;    /* offset of the member in its struct */
+	int16_t type;   /* enum fi_type for printing, or NUMBER */
+	uint32_t since; /* first version of the interface with the member */
 	uint64_t offered, usual;
 };
 
@@ -267,7 +267,7 @@ static uint64_t granted(const struct rule *r, uint64_t asked)
 	return r->usual;
 }
 
-/* The names of the values that ONE_OF lets pass. */
+/* Refuses with the names of the values that ONE_OF permits. */
 static bool refuse_choice(const struct rule *r, uint64_t asked, struct refusal *why)
 {
 	uint32_t narrow = (uint32_t)asked;

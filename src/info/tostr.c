@@ -38,7 +38,7 @@ char *fi_tostr_r(char *buf, size_t len, const void *data, enum fi_type datatype)
 	buf[0] = '\0';
 	if (len < 2)
 		return buf;
-	text_init(&t, buf, len - 1); /* n bytes take n - 2 characters, as in every release */
+	text_init(&t, buf, len - 1); /* n bytes hold n - 2 characters, as in every release */
 	write_text(&t, data, datatype);
 	return buf;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses as text. They come from the application and may lie at any alignment: copied first. */
+/* Addresses as text. Application addresses may be unaligned, so they are copied first. */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <netinet/in.h>
@@ -7,13 +7,13 @@
 
 #include "info/tostr.h"
 
-/* The layouts of formats that have no header here. Numbers as the host has them unless said. */
-struct ib_addr { /* struct sockaddr_ib; all big-endian but the family */
+/* Layouts of address formats without a system header; host byte order unless noted. */
+struct ib_addr { /* struct sockaddr_ib; big-endian except the family */
 	uint16_t family;
 	uint16_t pkey;
 	uint32_t flowinfo;
 	struct in6_addr gid;
-	uint64_t sid; /* the 12 bits above the lower 16 are the port space */
+	uint64_t sid; /* bits 16 to 27 are the port space */
 	uint64_t sid_mask;
 	uint64_t scope_id;
 };
@@ -88,7 +88,7 @@ static void add_efa(struct text *t, const void *addr)
 	text_add(t, "fi_addr_efa://[%s]:%u:%u", ip6_text(&efa.gid, gid), efa.qpn, efa.qkey);
 }
 
-/* `count` words of 64 bits. */
+/* Writes `count` 64-bit words. */
 static void add_words(struct text *t, const char *scheme, const void *addr, int count)
 {
 	text_add(t, "%s://", scheme);
@@ -116,7 +116,7 @@ static void add_cxi(struct text *t, const void *addr)
 	text_add(t, "fi_addr_cxi://0x%08x", word);
 }
 
-/* FI_SOCKADDR and FI_SOCKADDR_IP: the address says which. */
+/* FI_SOCKADDR and FI_SOCKADDR_IP: the address has its family. */
 static void add_any_ip(struct text *t, const void *addr, bool ib)
 {
 	sa_family_t family;

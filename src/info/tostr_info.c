@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Structs and objects as text: a line for each member, nested structs set in. */
+/* Structs and objects as text: one line per member, nested structs indented. */
 #include <rdma/fabric.h>
 #include <string.h>
 
 #include "info/tostr_layout.h"
 
-#define INDENT 4 /* columns a level */
+#define INDENT 4 /* columns per level */
 
 static void add_named(struct text *t, int set, const void *data)
 {
@@ -119,7 +119,7 @@ static void add_members(struct text *t, int level, const struct tostr_layout *la
 	}
 }
 
-/* The struct `set` at `data`, which may be NULL, under its name. */
+/* Writes struct `set` at `data`, which may be NULL, under its name. */
 static void add_struct(struct text *t, int level, int set, const void *data)
 {
 	const struct tostr_layout *layout = tostr_layout(set);
@@ -152,13 +152,14 @@ void tostr_nic(struct text *t, const struct fid_nic *nic)
 	add_struct(t, 2, TOSTR_LINK_ATTR, nic->link_attr);
 }
 
-/* By what the object says of itself. False when it says nothing. */
+/* Writes an object's own description. False: it has none. */
 static bool add_object(struct text *t, const struct fid *fid)
 {
 	size_t room = t->size - t->len;
 
 	if (FI_CHECK_OP(fid->ops, struct fi_ops, tostr)) {
-		fid->ops->tostr(fid, t->buf + t->len, room + 1); /* what fi_tostr leaves free */
+		fid->ops->tostr(fid, t->buf + t->len,
+				room + 1); /* +1: the byte that fi_tostr leaves free */
 		t->len += strnlen(t->buf + t->len, room - 1);
 		t->buf[t->len] = '\0';
 		return true;
@@ -184,7 +185,7 @@ static void add_nic(struct text *t, const struct fid_nic *nic)
 	text_add(t, "\n");
 }
 
-/* One entry; `next` is not followed. */
+/* Writes one entry, ignoring `next`. */
 static void add_info(struct text *t, const struct fi_info *info)
 {
 	add_struct(t, 0, FI_TYPE_INFO, info);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The members of each struct in the order they are written. */
+/* The members of each struct, in output order. */
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
 
@@ -132,7 +132,7 @@ static const struct tostr_member cq_err_entry[] = {
 	M(HEX64, fi_cq_err_entry, tag),
 	M(SIZE, fi_cq_err_entry, olen),
 	M(INT, fi_cq_err_entry, err),
-	/* err, not prov_errno: every release prints it so, and the text is part of the promise. */
+	/* err, not prov_errno: all releases print it so, and programs may rely on the text. */
 	{"prov_errno", offsetof(struct fi_cq_err_entry, err), INT, 0},
 	M(PTR, fi_cq_err_entry, err_data),
 	M(SIZE, fi_cq_err_entry, err_data_size),

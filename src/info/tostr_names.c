@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The names of all values and flags. A flag word is written in the order given here. */
+/* The names of all values and flags. Flags are written in this order. */
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_collective.h>

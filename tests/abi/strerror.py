@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The texts of fi_strerror against the table, either sign, and what it says of numbers that are no errors."""
+"""The texts of fi_strerror equal the table, for either sign; also texts for numbers that are no errors."""
 import csv
 import ctypes
 import os

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """
-fi_tostr and fi_tostr_r against the recorded texts, and a word for every public constant.
+The texts of fi_tostr and fi_tostr_r equal the recorded texts, and every public constant has a name.
 
-The differences wanted are listed below: where the record has "Unknown" or nothing for a value of the interface,
-ours has its name.
+Intended differences are listed below: where the record has "Unknown" or nothing for a value of the API, the library
+prints its name.
 """
 import csv
 import ctypes
@@ -135,7 +135,7 @@ def by_assignments(name, text, separator):
 
 
 def described_info():
-    """The fi_info of the record that has a bit of everything."""
+    """The recorded fi_info, which has a value in each kind of field."""
     address = Struct("struct fi_context")  # any memory
     ctypes.memmove(address.address, bytes.fromhex("0200162e01020304") + bytes(8), 16)
     Struct("struct fid", AREA)
@@ -167,7 +167,7 @@ def described_fid(text):
 
 
 def described_nic(text):
-    """Parts split by ;, in each of them words field=value."""
+    """Splits the input into parts by ;, and each part into words field=value."""
     device, bus = Struct("struct fi_device_attr"), Struct("struct fi_bus_attr")
     link, nic = Struct("struct fi_link_attr"), Struct("struct fid_nic")
     for part in text.split("; "):
@@ -195,7 +195,7 @@ def address_info(row):
 
 
 def described(row):
-    """The address of what the row's input says."""
+    """Returns the address of the object that the row's input describes."""
     text = re.sub(r" \((fields unknown|FI_\w+ in 2\.6).*\)$", "", row["input"])
     if "NULL" in text and ("data" in text):
         return None
@@ -218,7 +218,7 @@ def described(row):
 
 
 def said(row, fi_type):
-    """What the library says to the row's input."""
+    """Returns the library's text for the row's input."""
     length = re.search(r"buffer length (\d+)", row["call"])
     if row["call"].startswith("fi_tostr_r"):
         size = int(length[1]) if length else 64
@@ -263,7 +263,7 @@ def check_record():
 
 
 def check_words():
-    """No public constant without a word."""
+    """Every public constant has a name."""
     wrong = 0
     for row in rows("constants-2.6.tsv"):
         kind = GROUPS.get(row["group"])

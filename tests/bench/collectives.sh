@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # variables of run.sh, which reads this file
-# The collectives part of run.sh: ours inside a host, the reference's, which has none over shared memory, and as the
-# limit Open MPI's own over its own shared memory. Two members have a core each, more share them and sleep.
+# The collectives part of run.sh: this library inside a host; the reference over its network
+# provider, as it has none over shared memory; and as limit Open MPI's collectives over shared
+# memory. Two members have a core each; more members share cores and sleep.
 if part collectives && [ "${MPI-}" != no ] && command -v mpicc >/dev/null; then
 	mpicc -std=gnu11 -D_GNU_SOURCE -O2 -Wall -o "$work/collective_mpi" tests/bench/collective_mpi.c || exit
 fi
@@ -9,7 +10,7 @@ fi
 # group MEMBERS WHAT SIZE
 group() {
 	local row=collective/$2/$1 bind='--bind-to core' times=5 _
-	[ "$3" -gt 8 ] || times=15 # the shortest differ most from run to run
+	[ "$3" -gt 8 ] || times=15 # the shortest sizes vary most from run to run
 	[ "$1" -le "$(nproc)" ] || bind='--oversubscribe --bind-to none --mca mpi_yield_when_idle 1'
 	[ -z "$reference" ] ||
 		job "reference/$row" env LD_LIBRARY_PATH="$(dirname "$reference")" "$work/collective" "$group_reference" "$@"
@@ -21,7 +22,7 @@ group() {
 	done
 }
 
-# Each size by itself: the reference ends in an error, or with wrong results, from some size on.
+# Each size runs alone: from some size on the reference fails, or gives wrong results.
 collectives() {
 	local members size
 	for members in 2 4 8; do

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # variables of run.sh, which reads this file
-# The network part of run.sh, over the loopback device: ours by name, the reference, and plain sockets. Where the
-# reference has several providers for the same, each is measured and the best one counts.
+# The network part of run.sh, over the loopback device: this library by name, the reference, and
+# plain sockets. If the reference has several providers, all are measured and the best one counts.
 tcp_sizes='8 64 512 4096 16384 65536 262144 1048576 4194304'
 
-# turn ROW OURS REFERENCES PROGRAM ARGUMENT...: ours, then each provider of the reference
+# turn ROW OURS REFERENCES PROGRAM ARGUMENT...: measures this library, then each provider of the
+# reference
 turn() {
 	local row=$1 ours=$2 references=$3 provider
 	local -a program
@@ -18,7 +19,7 @@ turn() {
 	done
 }
 
-# Many short turns: the machine may be fast now and slow a moment later.
+# Many short runs, as the machine's speed varies.
 network_messages() {
 	local size _
 	for size in 8 8 8 $tcp_sizes; do
@@ -38,20 +39,22 @@ network_messages() {
 	done
 }
 
-# The new provider of the reference says of a write that it is delivered before it is: no figure to compare with.
+# The reference's new provider reports delivery of writes too early, so there is no figure to
+# compare with.
 network_onesided() {
 	local way
 	for way in write read; do turn tcp/$way tcp tcp 'onesided -n' $way 8 65536 1048576; done
 }
 
-# The layered provider of the reference does not get so many endpoints connected within a minute.
+# The reference's layered provider does not connect so many endpoints within a minute.
 network_peers() {
 	turn tcp tcp "$tcp_references" connect addresses 100000
 	turn tcp tcp "${tcp_references##* }" connect mesh 500 8
 	turn tcp tcp "${tcp_references##* }" connect mesh 132 65
 }
 
-# network ROUND: thousands of connections come last, those that ended keep the kernel busy for a minute
+# network ROUND: thousands of connections come last, as closing them keeps the kernel busy for a
+# minute
 network() {
 	network_messages
 	network_onesided

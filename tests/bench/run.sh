@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The measurements on one page: ours, the reference (Debian's libfabric 1.17), and what the machine itself can do.
-# Ours, the reference and the limits take turns, so that whatever else the machine does hits all of them; of
-# ROUNDS rounds the best counts. Writes $BUILD/bench.tsv and, where gnuplot is, $BUILD/bench.svg.
+# Runs all measurements: this library, the reference (Debian's libfabric 1.17), and the limits of
+# the machine. The three alternate, so that other load on the machine affects all of them; the best
+# of ROUNDS rounds counts. Writes $BUILD/bench.tsv and, if gnuplot is installed, $BUILD/bench.svg.
 #   BUILD (build)      ROUNDS (3)      PAIRS (weft:shm): providers compared, ours:reference
-#   MPI=no leaves NetPIPE over Open MPI out: its reference is Open MPI's own shared memory (ob1, vader)
-#   ONLY=messages, onesided, network or collectives: that part alone; the last two are in files of their own
-#   AGAINST=DIR: another build of ours (the folder of its libfabric.so.1) takes the reference's place, with the same
-#   provider names; the table ends with the rows that changed by more than their noise
+#  MPI=no leaves out NetPIPE over Open MPI, whose reference is Open MPI's shared memory (ob1, vader)
+#  ONLY=messages, onesided, network or collectives: only that part; the last two are in files of their own
+#  AGAINST=DIR: another build of this library (the folder of its libfabric.so.1) replaces the reference,
+#   with the same provider names; the table ends with the rows that changed by more than their noise
 set -u
 cd "$(dirname "$0")/../.." || exit
 build=$(realpath "${BUILD:-build}")
 work=$build/bench
 rounds=${ROUNDS:-3}
 pairs=${PAIRS:-weft:shm}
-tcp_references='tcp net'	# 1.17: the layered one and its new one; later releases have but tcp
-group_reference='tcp;ofi_rxm'	# it has no collectives over shared memory
+tcp_references='tcp net'	# 1.17: the layered provider and the new one; later releases only have tcp
+group_reference='tcp;ofi_rxm'	# the reference has no collectives over shared memory
 sizes='8 64 512 4096 16384 65536 262144 1048576 4194304'
 rma_sizes='8 64 512 4096 16384 65536 1048576 4194304'
 mpi_sizes='8 64 512 4096 16384 65536 262144 1048576 4194304'
@@ -48,11 +48,11 @@ compile limit
 compile sockets -luring
 compile plain -Isrc -I. "$build/libfabric.a"
 
-# part NAME: is it wanted?
+# part NAME: succeeds if the part is selected
 part() { [ "${ONLY:-$1}" = "$1" ]; }
 
-# job NAME COMMAND...: adds its lines "SIZE VALUE" to the raw figures as "NAME SIZE VALUE", "WHAT NUMBER VALUE" as
-# "NAME/WHAT NUMBER VALUE". Status 77: not offered.
+# job NAME COMMAND...: appends the command's lines to the raw figures: "SIZE VALUE" as "NAME SIZE
+# VALUE", "WHAT NUMBER VALUE" as "NAME/WHAT NUMBER VALUE". Status 77: not supported.
 job() {
 	local name=$1 status=0
 	shift
@@ -110,7 +110,7 @@ limits() {
 	fi
 }
 
-# netpipe SIZE MPIRUN_OPTION...: "SIZE MICROSECONDS"
+# netpipe SIZE MPIRUN_OPTION...: prints "SIZE MICROSECONDS"
 netpipe() {
 	local size=$1
 	shift
@@ -156,7 +156,7 @@ if [ -n "${AGAINST-}" ]; then
 	cat "$work/targets" 2>/dev/null || echo '    nothing'
 	rm -f "$work/targets"
 fi
-# Speed is never a failure: the machine may be busy.
+# Low speed is never a failure, as the machine may be busy.
 if [ -e "$work/targets" ]; then
 	printf '\nMeant to be reached, and in this run:\n'
 	sed 's/^/    /' "$work/targets"

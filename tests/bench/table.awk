@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The table of run.sh, from its raw figures: lines "WHO/ROW SIZE VALUE", WHO is ours, reference or limit. Of several
-# for one row the best counts: the smallest time, the largest rate. Ratios are quotients of these; where a row and its
-# limit were measured in turn PAIRS times or more, the median of the quotients of neighbours: a machine that is fast now
-# and slow a moment later spares neighbours most.
-# What is meant to be reached, and whether it was, goes to the file `targets`.
+# Makes the table of run.sh from the raw figures: lines "WHO/ROW SIZE VALUE" with WHO ours,
+# reference or limit. The best of several figures of a row counts: the smallest time, the largest
+# rate. Ratios are quotients of these. If a row and its limit were measured in turns PAIRS times or
+# more, the ratio is the median of the quotients of neighbours, which suffers least from a varying
+# speed of the machine.
+# Goals, and whether they were reached, go to the file `targets`.
 BEGIN {
 	OFS = "\t"
 	PAIRS = 5
@@ -38,7 +39,7 @@ END {
 		line("a cache line handed over", 64, "us", "", "", best["limit/line", 8])
 }
 
-# What a transport might do, beside the limit of what it does.
+# Shows what an alternative transport reaches, beside the limit of the present one.
 function instead(row, other, size, in_unit, what) {
 	if ((row, size) in best)
 		line(what, size, in_unit, best[row, size], "", best[other, size])
@@ -64,7 +65,7 @@ function unit(row) {
 	return row ~ /^plain/ ? "el/ns" : is_rate(row) ? "M/s" : "us"
 }
 
-# Rows of connect.c, where the size is a number of endpoints or addresses.
+# Rows of connect.c; their size is a number of endpoints or addresses.
 function is_counted(row) {
 	return row ~ /\/(opening|connecting|endpoint|connection|inserting|address)$/
 }
@@ -73,7 +74,7 @@ function over(a, b) {
 	return a == "" || b == "" || !b ? "" : a / b
 }
 
-# Ours and its limit, as neighbours.
+# Pairs each figure of this library with its limit measured next to it.
 function over_limit(row, size,  name, n, i, j, x, sorted) {
 	name = limit_name(row)
 	n = samples["ours/" row, size]
@@ -106,12 +107,12 @@ function pair(row) {
 	return substr(row, 1, index(row, "/") - 1)
 }
 
-# The one-way time of a message of eight bytes.
+# Returns the one-way time of a message of eight bytes.
 function message(who, row) {
 	return best[who "/" pair(row) "/tsend", 8]
 }
 
-# The row of raw figures that bounds another and is measured in turn with it, if there is one.
+# Returns the row of raw figures that limits a row and is measured in turns with it, or "".
 function limit_name(row) {
 	if (row ~ /^collective/)
 		return "limit/" row
@@ -120,9 +121,9 @@ function limit_name(row) {
 	return row == "tcp/tsend" ? "limit/tcp" : row == "udp/send" ? "limit/udp" : ""
 }
 
-# What bounds a row. Messages: inside a host the better of two copies and one fetch, over the network a bare
-# socket. One-sided: the call of the kernel that does it; what has to ask the target, a message there and one back.
-# Streams: a bare ring of cache lines. Collectives: Open MPI's own.
+# Returns the limit of a row. Messages: inside a host the better of two copies and one CMA read,
+# over the network a plain socket. One-sided: the system call that does it, or a message there and
+# one back if the target must answer. Streams: a plain ring of cache lines. Collectives: Open MPI's.
 function limit(row, size) {
 	if (row ~ /^plain/)
 		return best["limit/plain", size]
@@ -141,12 +142,12 @@ function limit(row, size) {
 	return least(best["limit/copy", size], best["limit/cma", size])
 }
 
-# GB a second
+# GB/s
 function speed(size, time) {
 	return over(size / 1000, time)
 }
 
-# Rows made of others, and what is meant to be reached.
+# Prints rows derived from others, and goals.
 function derive(row, size,  ours, reference) {
 	ours = best["ours/" row, size]
 	reference = best["reference/" row, size]
@@ -168,7 +169,7 @@ function derive(row, size,  ours, reference) {
 		target(row ", ours/reference", over(ours, reference), "at least", 2)
 }
 
-# What the network part is meant to reach.
+# Goals of the network part.
 function network(row, size, ours, reference, ratio) {
 	if (row ~ /^(tcp\/tsend|udp\/send)$/ && size == 8)
 		target(row " of 8 bytes, ours/limit", ratio, "at most", 1.05)
@@ -190,8 +191,8 @@ function collective(row, size, ours, reference, ratio) {
 		target(row " of " size " bytes, ours/reference", over(ours, reference), "at most", 0.5)
 }
 
-# Two builds of ours: a row measured three times or more has changed where all figures of one are better than all of the
-# other, by 3 % or more.
+# Compares two builds. A row measured at least three times has changed if all figures of one build
+# are better than all of the other, by 3 % or more.
 function compare(row, size,  a, b, i, j, wins, all, ratio) {
 	a = "ours/" row
 	b = "reference/" row

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A tagged message sent and received by a program that no C compiler has seen: every call, those that C gets from
-inline functions too, is a symbol of the library. BUILD is the build folder."""
+"""Sends and receives a tagged message without C code: every call, also those inline in the headers, is a symbol of the
+library. BUILD is the build folder."""
 import ctypes as c
 import os
 import sys
@@ -105,7 +105,7 @@ class Library:
 
 
 def retry(fi, cq, call, *arguments):
-    """Repeats a call until it has something other than -FI_EAGAIN to say, with progress in between."""
+    """Repeats a call while it returns -FI_EAGAIN, with progress in between."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         result = call(*arguments)

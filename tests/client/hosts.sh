@@ -4,7 +4,7 @@
 # use shared memory, all others the network, although all hosts have the same name, the same process
 # ids and one common address. The bytes on loopback and wire are counted; with TCP alone both carry
 # data, which shows that the count can fail.
-# OTHER=/path/libfabric.so.1 bash tests/client/hosts.sh    runs another library, to test the test
+#     OTHER=/path/libfabric.so.1 bash tests/client/hosts.sh    tests the test, on another library
 # TIMEOUT=180
 # shellcheck disable=SC2154 # what hosts.bash sets
 . "$(dirname "$0")/hosts.bash"

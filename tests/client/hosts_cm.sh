@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Connected endpoints between hosts: names of both ends, connections that fail for each reason a
 # network has, and hosts that vanish without a disconnect.
-#     OTHER=/path/libfabric.so.1 bash tests/client/hosts_cm.sh    over another library, to test the test
+#     OTHER=/path/libfabric.so.1 bash tests/client/hosts_cm.sh    tests the test, on another library
 # TIMEOUT=180
 # shellcheck disable=SC2154 # what hosts.bash sets
 . "$(dirname "$0")/hosts.bash"

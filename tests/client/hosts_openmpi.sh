@@ -4,8 +4,7 @@
 # mtl/ofi, one-sided communication over btl/ofi. The only configuration is to use libfabric. The
 # bytes on the loopback show that ranks of one host use shared memory, and that with TCP alone they
 # do not.
-# OTHER=/path/libfabric.so.1 bash tests/client/hosts_openmpi.sh    runs another library, to test the
-# test
+#     OTHER=/path/libfabric.so.1 bash tests/client/hosts_openmpi.sh    tests the test, on another library
 # TIMEOUT=500
 # shellcheck disable=SC2154,SC2034,SC2016 # what hosts.bash sets and uses; words for a shell
 . "$(dirname "$0")/hosts.bash"

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The distribution's fi_pingpong between two hosts, by IPv4 and IPv6, with each type of endpoint,
 # with and without a provider name; data is checked.
-# OTHER=/path/libfabric.so.1 bash tests/client/hosts_pingpong.sh    runs another library, to test
-# the test
+#     OTHER=/path/libfabric.so.1 bash tests/client/hosts_pingpong.sh    tests the test, on another library
 # TIMEOUT=180
 # shellcheck disable=SC2154 # what hosts.bash sets
 . "$(dirname "$0")/hosts.bash"

@@ -19,7 +19,7 @@ gid_of() {
 	local type index found
 	for type in "$1"/gid_attrs/types/*; do
 		index=${type##*/}
-		[ "$(cat "$type" 2>/dev/null)" = 'RoCE v2' ] || continue # most indexes are empty, and reading them fails
+		[ "$(cat "$type" 2>/dev/null)" = 'RoCE v2' ] || continue # most indexes are empty: reading them fails
 		found=$(address_of "$(cat "$1/gids/$index")") || continue
 		echo "$index $found"
 		return

@@ -3,15 +3,15 @@
 # TIMEOUT=400
 # API tests of two processes on bare queue pairs: those that tests/api/msg.sh runs over other
 # transports, as far as a device supports them. Left out besides:
-#    tags, peek, flood, threads   no tags, and no unexpected messages
-#    multi_recv, truncate         a receive takes one message; a too long one ends the connection (lab_msg_forms)
-#    cancel                       posted operations cannot be cancelled: refused (lab_msg_more)
-#    rma_denied, rma_keys         a wrong key ends the connection (lab_msg_forms); the device chooses keys
-#    rma_events, rma_pmem         devices report neither remote accesses nor commits
-#    rma_contexts, rma_many       scalable endpoints; eight threads are too slow under emulation
-#    cm_limits, cm_more           port ranges of TCP, and features of the engine: contexts, deferred work
-#    of cm_ends: last-words       sends not confirmed at the end of a connection are lost
-#    of cm_errors: no-way         the connection manager asks a broadcast address like any other
+#     tags, peek, flood, threads   no tags, and no unexpected messages
+#     multi_recv, truncate         a receive takes one message; a too long one ends the connection (lab_msg_forms)
+#     cancel                       posted operations cannot be cancelled: refused (lab_msg_more)
+#     rma_denied, rma_keys         a wrong key ends the connection (lab_msg_forms); the device chooses keys
+#     rma_events, rma_pmem         devices report neither remote accesses nor commits
+#     rma_contexts, rma_many       scalable endpoints; eight threads are too slow under emulation
+#     cm_limits, cm_more           port ranges of TCP, and features of the engine: contexts, deferred work
+#     of cm_ends: last-words       sends not confirmed at the end of a connection are lost
+#     of cm_errors: no-way         the connection manager asks a broadcast address like any other
 . "$(dirname "$0")/api.bash"
 export EP=msg
 

@@ -34,7 +34,7 @@ latency() {
 next_port
 ready=listening latency -d "${device[0]}" -x "${gid[0]}" -- -d "${device[1]}" -x "${gid[1]}"
 next_port
-ready=rdma_listening latency -R -- -R # it resolves the server's address locally too, so it sends from a device to itself
+ready=rdma_listening latency -R -- -R # the client uses the server's address too: from a device to itself
 
 next_port
 pair rdma_listening rping -s -a "${address[0]}" -p $port -C 10 -v -- \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which operators go with which types, and how large those are. */
+/* Proves which operators are valid for which types, and the sizes of types. */
 #include <limits.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Floating types of 8 and 16 bits: every number, and results known from their definitions. */
+/* Proves arithmetic of 8 and 16 bit floating-point types: every number, and known results. */
 #include "atomic_model.h"
 #include "suite.h"
 
@@ -11,13 +11,14 @@ static const struct {
 	uint16_t target, operand, expected;
 } known[] = {
 	{FI_FLOAT16, FI_SUM, 0x3c00, 0x4000, 0x4200},  /* 1 + 2 = 3 */
-	{FI_FLOAT16, FI_SUM, 0x7bff, 0x4c00, 0x7c00},  /* 65504 + 16: the middle goes to infinity */
-	{FI_FLOAT16, FI_SUM, 0x7bff, 0x4bff, 0x7bff},  /* a little less does not */
+	{FI_FLOAT16, FI_SUM, 0x7bff, 0x4c00, 0x7c00},  /* 65504 + 16: a tie, to infinity */
+	{FI_FLOAT16, FI_SUM, 0x7bff, 0x4bff, 0x7bff},  /* a little less: stays finite */
 	{FI_FLOAT16, FI_SUM, 0x3c00, 0x1000, 0x3c00},  /* 1 + 2^-11: ties to even, down */
-	{FI_FLOAT16, FI_SUM, 0x3c01, 0x1000, 0x3c02},  /* and up */
+	{FI_FLOAT16, FI_SUM, 0x3c01, 0x1000, 0x3c02},  /* ties to even, up */
 	{FI_FLOAT16, FI_PROD, 0x0001, 0x3800, 0x0000}, /* half the least number */
-	{FI_FLOAT16, FI_PROD, 0x0003, 0x3800, 0x0002}, /* half of three of them */
-	{FI_FLOAT16, FI_PROD, 0x8001, 0x3801, 0x8001}, /* a little more than half */
+	{FI_FLOAT16, FI_PROD, 0x0003, 0x3800, 0x0002}, /* half of three times the least number */
+	{FI_FLOAT16, FI_PROD, 0x8001, 0x3801,
+	 0x8001}, /* a little more than half the least number */
 	{FI_FLOAT16, FI_PROD, 0x0400, 0x3bff, 0x0400}, /* up to the least normal number */
 	{FI_FLOAT16, FI_PROD, 0x5c00, 0x5c00, 0x7c00}, /* 256 * 256 */
 	{FI_FLOAT16, FI_DIFF, 0x3c00, 0x3c00, 0x0000},
@@ -31,16 +32,16 @@ static const struct {
 	{FI_BFLOAT16, FI_PROD, 0x0003, 0x3f00, 0x0002},
 	{FI_BFLOAT16, FI_LXOR, 0x0000, 0x4120, 0x3f80},
 	{FI_FLOAT8_E4M3, FI_SUM, 0x38, 0x40, 0x44},  /* 1 + 2 = 3 */
-	{FI_FLOAT8_E4M3, FI_SUM, 0x7e, 0x58, 0x7e},  /* 448 + 16: the middle goes down to 448 */
+	{FI_FLOAT8_E4M3, FI_SUM, 0x7e, 0x58, 0x7e},  /* 448 + 16: a tie, down to 448 */
 	{FI_FLOAT8_E4M3, FI_SUM, 0x7e, 0x59, 0x7f},  /* 448 + 18: NaN */
 	{FI_FLOAT8_E4M3, FI_SUM, 0x78, 0x78, 0x7f},  /* 256 + 256 */
 	{FI_FLOAT8_E4M3, FI_PROD, 0x01, 0x30, 0x00}, /* half the least number, 2^-9 */
 	{FI_FLOAT8_E4M3, FI_PROD, 0x03, 0x30, 0x02},
 	{FI_FLOAT8_E4M3, FI_PROD, 0x08, 0x37, 0x08}, /* 2^-6 * 15/16 */
-	{FI_FLOAT8_E4M3, FI_MAX, 0x7c, 0x7e, 0x7e},  /* 384, 448: numbers as others */
+	{FI_FLOAT8_E4M3, FI_MAX, 0x7c, 0x7e, 0x7e},  /* 384, 448: finite in this format */
 	{FI_FLOAT8_E5M2, FI_SUM, 0x3c, 0x40, 0x42},  /* 1 + 2 = 3 */
 	{FI_FLOAT8_E5M2, FI_SUM, 0x7b, 0x6b, 0x7b},  /* 57344 + 3584 */
-	{FI_FLOAT8_E5M2, FI_SUM, 0x7b, 0x6c, 0x7c},  /* 57344 + 4096: the middle goes to infinity */
+	{FI_FLOAT8_E5M2, FI_SUM, 0x7b, 0x6c, 0x7c},  /* 57344 + 4096: a tie, to infinity */
 	{FI_FLOAT8_E5M2, FI_PROD, 0x01, 0x38, 0x00},
 	{FI_FLOAT8_E5M2, FI_PROD, 0x03, 0x38, 0x02},
 	{FI_FLOAT8_E5M2, FI_LAND, 0x7c, 0x7d, 0x3c},
@@ -75,7 +76,10 @@ static void check_all(const struct type *t, enum fi_op op, const unsigned char *
 				     (unsigned int)load(t, &expected[i * t->size], 0));
 }
 
-/* Of all[i] the operator makes expected[i], given other[i], or comparing with that. */
+/*
+ * Checks that the operator turns all[i] into expected[i], with other[i] as operand or compare
+ * value.
+ */
 static void check_op(const struct type *t, enum fi_op op)
 {
 	enum fi_datatype type = (enum fi_datatype)(t - types);
@@ -106,8 +110,8 @@ static const enum fi_datatype sixteen[] = {FI_FLOAT16, FI_BFLOAT16};
 static const enum fi_datatype eight[] = {FI_FLOAT8_E4M3, FI_FLOAT8_E5M2};
 
 /*
- * Every number with those that make rounding hard (of one sign, as the numbers have both), and with
- * any others.
+ * Every number (of both signs) with operands that are hard to round (of one sign), and with random
+ * ones.
  */
 START_TEST(sixteen_bits)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every cell over edge values, at every alignment, compared with the model bit by bit. */
+/* Proves every kernel right: edge values at every alignment, compared with the model bit by bit. */
 #include <sys/mman.h>
 
 #include "atomic_model.h"
@@ -10,18 +10,17 @@
 #define BYTE  0xa5
 #define ROOM  (MOST * LARGEST + 2 * GUARD + 2 * LARGEST)
 
-/* What goes in, what must come out. */
+/* The inputs and the expected results. */
 static unsigned char targets[MOST * LARGEST], operands[MOST * LARGEST], compares[MOST * LARGEST];
 static unsigned char expected[MOST * LARGEST];
 static bool any_nan[MOST];
 
-/* Where the kernels work. */
+/* The memory that kernels work on, with guards. */
 static unsigned char target[ROOM] __attribute__((aligned(GUARD)));
 static unsigned char operand[ROOM], compare[ROOM], result[ROOM];
 
 /*
- * Pairs each value with each: target and operand, or target and what it is compared with, and then
- * any for the third.
+ * Pairs each value with each: target and operand, or target and compare value; the third is random.
  */
 static size_t fill(const struct type *t, bool compares_too)
 {
@@ -51,7 +50,9 @@ static void work_out(const struct type *t, enum fi_op op, bool compares_too, siz
 	}
 }
 
-/* An array in a guarded place, shifted from an address aligned to 64. */
+/*
+ * Copies an array between guards, `shift` bytes from an address aligned to 64. Returns its place.
+ */
 static void *place(unsigned char *room, const void *from, size_t bytes, size_t shift)
 {
 	size_t begin = GUARD + shift;
@@ -75,7 +76,7 @@ static bool guarded(const unsigned char *room, size_t bytes, size_t shift)
 	return true;
 }
 
-/* (An assertion of check costs a system call.) */
+/* Uses no assertion of check, which costs a system call, for each element. */
 static void check_elements(const struct type *t, enum fi_op op, const unsigned char *got,
 			   size_t count, size_t shift)
 {
@@ -170,7 +171,7 @@ START_TEST(every_plain_cell)
 }
 END_TEST
 
-/* What was there may replace the operand or the value compared with. */
+/* The result may be written over the operand or the compare value. */
 START_TEST(result_in_place)
 {
 	const struct type *t = &types[_i];
@@ -192,7 +193,7 @@ START_TEST(result_in_place)
 }
 END_TEST
 
-/* A process that only reads, or whose comparison fails, needs no right to write. */
+/* Reads and failed compares work on read-only memory. */
 START_TEST(read_only_memory)
 {
 	const struct type *t = &types[_i];

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Proves that copies of any length and alignment write exactly their bytes. */
 #include "base/copy.h"
 #include "suite.h"
 
@@ -10,7 +11,7 @@ static unsigned char guard[GUARD];
 
 static void (*const ways[])(void *, const void *, size_t) = {copy_bytes, copy_around};
 
-/* `len` bytes and nothing before or behind them. */
+/* Copies and checks that `len` bytes were written, and none before or after them. */
 static void check(int way, size_t dst, size_t src, size_t len)
 {
 	unsigned char *at = to + GUARD + dst;
@@ -38,7 +39,7 @@ START_TEST(short_ones)
 }
 END_TEST
 
-/* Whatever lies between the two, modulo a page. */
+/* Any distance between source and destination, modulo a page. */
 START_TEST(long_ones)
 {
 	static const size_t lens[] = {2047, 2048, 2049, 4097, 6144, 16447};

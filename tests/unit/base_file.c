@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A limit on the size of files is an error of the call, and no signal. */
+/* Proves that exceeding the limit on file sizes is an error of the call, without a SIGXFSZ. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static void limit_to(rlim_t bytes)
 	setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-/* The limit is for these calls alone: check has files, too. The signal would end the process. */
+/* Resizes under the limit, which is set for this call alone: check writes files too. */
 static int resize(off_t len)
 {
 	int ret;
@@ -38,7 +38,7 @@ static int resize(off_t len)
 	return ret;
 }
 
-/* The bytes written, or a negative error. */
+/* Writes under the limit. Returns the number of bytes written, or a negative error. */
 static ssize_t put(int to, const void *buf, size_t len)
 {
 	ssize_t ret;
@@ -59,7 +59,7 @@ static void setup(void)
 	pthread_sigmask(SIG_BLOCK, NULL, &before);
 }
 
-/* The thread's signals are as they were. */
+/* Checks that the thread's signal mask is unchanged. */
 static void teardown(void)
 {
 	sigset_t after;
@@ -100,7 +100,7 @@ START_TEST(written)
 }
 END_TEST
 
-/* One of the application's own, blocked, is still to come afterwards; none is added to none. */
+/* A pending SIGXFSZ of the application stays pending, and none is added where none was. */
 START_TEST(blocked)
 {
 	sigset_t set;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Guarded descriptors are the parent's alone. */
+/* Proves that guarded descriptors are closed in a forked child. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -30,7 +30,7 @@ static int guarded(void)
 	return fd;
 }
 
-/* What a child says of itself: the status it ends with. */
+/* Runs `says` in a child. Returns the child's exit status. */
 static int in_child(int (*says)(const int *fds), const int *fds)
 {
 	int status;
@@ -64,14 +64,14 @@ START_TEST(child_has_none)
 	fds[MANY] = -1;
 	ck_assert_int_eq(in_child(count_open, fds), 0);
 	ck_assert_int_eq(count_open(fds), MANY);
-	ck_assert_int_eq(in_child(count_open, fds), 0); /* and again */
+	ck_assert_int_eq(in_child(count_open, fds), 0); /* in a second child too */
 	for (int i = 0; i < MANY; i++)
 		forked_close(fds[i]);
 	ck_assert_int_eq(count_open(fds), 0);
 }
 END_TEST
 
-/* A number that was given back and is something else now is left alone. */
+/* A closed descriptor is forgotten: its number, used again, stays open in the child. */
 START_TEST(closed_ones_are_forgotten)
 {
 	int fds[3] = {guarded(), -1, -1}, other;
@@ -82,13 +82,13 @@ START_TEST(closed_ones_are_forgotten)
 	ck_assert_int_eq(other, fds[0]); /* the lowest free number */
 	ck_assert_int_eq(in_child(count_open, fds), 1);
 	close(other);
-	fds[0] = guarded(); /* its place in the list is used again */
+	fds[0] = guarded(); /* uses the freed place in the list */
 	ck_assert_int_eq(in_child(count_open, fds), 0);
 	forked_close(fds[0]);
 }
 END_TEST
 
-/* The end of the parent is seen although a child lives on. */
+/* Peers see the parent's end although a child lives on. */
 START_TEST(peers_see_the_end)
 {
 	int pair[2], hold[2], status;
@@ -103,7 +103,7 @@ START_TEST(peers_see_the_end)
 	if (parent == 0) {
 		if (forked_guard(pair[1]))
 			_exit(1);
-		if (fork() == 0) { /* lives until the pipe ends */
+		if (fork() == 0) { /* the child lives until the pipe ends */
 			close(hold[1]);
 			alarm(LIMIT);
 			_exit(read(hold[0], &byte, 1) != 0);
@@ -122,19 +122,19 @@ START_TEST(peers_see_the_end)
 }
 END_TEST
 
-/* In a child the list begins anew: what it guards itself its own children do not get. */
+/* A child's list begins empty; descriptors that the child guards are closed in its own children. */
 static int guards_its_own(const int *fds)
 {
 	int own[2] = {dup(STDERR_FILENO), -1};
 
-	if (own[0] != fds[0]) /* the lowest free number: there it is closed */
+	if (own[0] != fds[0]) /* lowest free number: the guarded one was closed */
 		return 1;
 	if (forked_guard(own[0]))
 		return 2;
 	return in_child(count_open, own) ? 3 : !is_open(own[0]);
 }
 
-/* What it opens itself under a number that was guarded is its own, and its children's. */
+/* A child's own descriptor under a once guarded number stays open in the child's children. */
 static int takes_the_number(const int *fds)
 {
 	int own[2] = {dup(STDERR_FILENO), -1};
@@ -168,7 +168,7 @@ static void *guard_and_close(void *arg)
 	return NULL;
 }
 
-/* fork while another thread is inside: the child must not find the list locked for ever. */
+/* A fork while another thread changes the list: the child must not find the list's lock held. */
 START_TEST(fork_beside_a_busy_thread)
 {
 	int fds[2] = {guarded(), -1};

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Proves that iov_slice returns the right segments for every offset and length. */
 #include "base/iov.h"
 #include "suite.h"
 

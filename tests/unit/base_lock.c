@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The lock keeps threads apart, whether they find it free, spin or sleep; who waits long does not burn a core. */
+/*
+ * Proves that the lock excludes threads, that long waits use little processor time, and that no
+ * thread starves.
+ */
 #include <pthread.h>
 #include <stdint.h>
 #include <time.h>
@@ -12,7 +15,7 @@
 #define ROUNDS     20000
 #define HELD_US    100000
 #define TAKES      100
-#define LONGEST_US 1000000 /* a slice of each of the others, on a crowded machine many times */
+#define LONGEST_US 1000000 /* limit of a wait: many time slices of all other threads */
 
 static struct lock lock;
 static unsigned long count; /* under the lock */
@@ -33,7 +36,7 @@ static void one_round(unsigned int i)
 	inside = true;
 	count++;
 	if (i % 1000 == 0)
-		usleep(10); /* now and then longer than anybody spins */
+		usleep(10); /* sometimes longer than a waiter spins */
 	inside = false;
 }
 
@@ -63,7 +66,7 @@ START_TEST(keeps_apart)
 }
 END_TEST
 
-/* arg: how long it was processing, us. */
+/* Waits for the lock. *arg: the processor time (us) of the wait. */
 static void *wait_for_it(void *arg)
 {
 	uint64_t before = us_of(CLOCK_THREAD_CPUTIME_ID);
@@ -98,7 +101,7 @@ END_TEST
 
 static int stop; /* atomic */
 
-/* As a thread that polls an empty queue: it wants the lock again as soon as it has given it back. */
+/* Takes the lock again as soon as it is released, like a thread that polls an empty queue. */
 static void *take_again_and_again(void *arg)
 {
 	(void)arg;
@@ -111,7 +114,7 @@ static void *take_again_and_again(void *arg)
 	return NULL;
 }
 
-/* The others are more than there are processors here, and never wait for anything else. */
+/* The competing threads outnumber the processors and never block elsewhere. */
 START_TEST(starves_nobody)
 {
 	pthread_t thread[THREADS];

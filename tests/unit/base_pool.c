@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pools, lists and the lock. */
+/* Proves how pools, lists and the lock behave. */
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
@@ -74,7 +74,7 @@ START_TEST(pool_knows_stale_ids)
 		pool_put(&p, pool_find(&p, ids[i]));
 	for (int i = 0; i < MANY; i++)
 		ck_assert_int_eq(pool_find(&p, ids[i]) != NULL, i % 2);
-	for (int i = 0; i < MANY; i += 2) /* the same places again, under other ids */
+	for (int i = 0; i < MANY; i += 2) /* the same memory again, under other ids */
 		ck_assert_ptr_nonnull(pool_get(&p));
 	for (int i = 0; i < MANY; i += 2)
 		ck_assert_ptr_null(pool_find(&p, ids[i]));

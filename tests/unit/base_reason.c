@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a device says of the end of a link is what fi_cq_strerror says of the operations that end with it. */
+/*
+ * Proves that fi_cq_strerror gives a device's reason for the end of a link with the failed
+ * operations.
+ */
 #include "fake_link.h"
 
 #include "base/reason.h"
@@ -23,7 +26,7 @@ static void teardown(void)
 	fake_shut();
 }
 
-/* An offer that nobody answers, and then the link ends. */
+/* Sends an RTS without an answer, then ends the link with `reason`. Returns the send's error. */
 static struct fi_cq_err_entry lose(int reason, bool bye)
 {
 	static char big[4 * FAKE_EAGER];
@@ -50,7 +53,7 @@ START_TEST(device_says)
 }
 END_TEST
 
-/* Where it says nothing, or the other side has gone in good order, the error is all there is. */
+/* Without a device's reason, or after a disconnect message, the text is that of the error. */
 START_TEST(device_says_nothing)
 {
 	struct fi_cq_err_entry entry = lose(_i ? REASON_DEVICE + STATUS : 0, _i);

@@ -238,7 +238,7 @@ START_TEST(the_end_lets_go)
 }
 END_TEST
 
-/* ---- Private and shared mappings ---------------------------------------------------------------- */
+/* ---- Private and shared mappings ------------------------------------------------------------- */
 
 static bool own(const void *mem, size_t len)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Proves how counters count, fail, wait and wake. */
 #include <poll.h>
 #include <unistd.h>
 
 #include "cntr/cntr.h"
 #include "suite.h"
 
-#define FOREVER -1 /* a lost wake-up ends at the time limit of the test */
+#define FOREVER -1 /* ms; the time limit of the test ends a lost wake-up */
 
 static struct fabric fabric;
-static struct domain domain; /* enough of one for counters without workers */
+static struct domain domain; /* a bare domain without workers */
 
 static const enum fi_wait_obj kinds[] = {FI_WAIT_NONE,   FI_WAIT_UNSPEC,     FI_WAIT_FD,
 					 FI_WAIT_POLLFD, FI_WAIT_MUTEX_COND, FI_WAIT_YIELD};
@@ -130,7 +131,10 @@ START_TEST(failures_end_the_wait)
 	ck_assert_int_eq(pthread_create(&thread, NULL, fail_soon, c), 0);
 	ck_assert_int_eq(fi_cntr_wait(c, 1, FOREVER), -FI_EAVAIL);
 	pthread_join(thread, NULL);
-	/* Told; the next wait is for the next failure, also one that came before it. */
+	/*
+	 * That failure was reported: the next wait ends by the next failure, also one before the
+	 * wait.
+	 */
 	ck_assert_int_eq(fi_cntr_wait(c, 1, 1), -FI_ETIMEDOUT);
 	cntr_fail(cntr_of(c));
 	ck_assert_int_eq(fi_cntr_wait(c, 1, FOREVER), -FI_EAVAIL);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages to groups that do not stand here yet: whose are kept, how much of them, and what becomes of it. */
+/* Proves which messages for groups not joined here yet are kept, how many, and for how long. */
 #include "fake_group.h"
 
 #include "coll/group/group.h"
 #include "coll/group/managed.h"
 
-#define BYTES (3u << 20) /* of one message */
+#define BYTES (3u << 20) /* bytes of a message */
 #define COUNT (WIRE_KEPT_MAX / BYTES)
 
 static unsigned char bytes[BYTES];
@@ -21,7 +21,7 @@ static void teardown(void)
 	fake_shut();
 }
 
-/* A group of all three that the application manages, not joined; its number when it is. */
+/* Makes a set for a managed group of three. *id is the id that the group will have when joined. */
 static struct fid_av_set *set_of_three(uint64_t *id)
 {
 	struct fid_av_set *set = group_set((const fi_addr_t[]){our.self, fake.addr, our.nobody}, 3);
@@ -39,7 +39,7 @@ static void post_broadcast(struct fid_mc *mc, fi_addr_t root, uint64_t *word)
 		fi_broadcast(fake.ep, word, 1, NULL, fi_mc_addr(mc), root, FI_UINT64, 0, word), 0);
 }
 
-/* The peer is a member; what it says in its own name counts, what it says in another's does not. */
+/* A member's early messages count if sent under its own rank, not under another member's. */
 START_TEST(in_whose_name)
 {
 	uint64_t word = 0, good = 42, forged = 666, id;
@@ -67,7 +67,7 @@ START_TEST(in_whose_name)
 }
 END_TEST
 
-/* What is for a group that was left, not one to come, is for nobody, and its sender hears that. */
+/* Messages for a group that was left are dropped and answered with ABORT. */
 START_TEST(of_the_past)
 {
 	uint64_t word = 0, id;
@@ -86,7 +86,7 @@ START_TEST(of_the_past)
 }
 END_TEST
 
-/* A join is pending that may bring it: kept, until that comes to nothing. Offers are answered, too. */
+/* Messages that a pending join may need are kept until the join fails; RTS are then answered. */
 START_TEST(for_a_join)
 {
 	struct fid_av_set *set = group_set((const fi_addr_t[]){fake.addr, our.self}, 2);
@@ -97,7 +97,7 @@ START_TEST(for_a_join)
 	uint64_t word = 0;
 	unsigned int count;
 
-	group_sends(4711, WIRE_GROUP_TAG(1, 0, 1), &word, sizeof(word)); /* that is ourselves */
+	group_sends(4711, WIRE_GROUP_TAG(1, 0, 1), &word, sizeof(word)); /* rank 1 is ourselves */
 	ck_assert_uint_eq(group_said(WIRE_GROUP_ABORT, 0).id, 4711);
 	ck_assert_uint_eq(our.coll->early.unexpected_bytes, 0);
 	group_sends(4711, WIRE_GROUP_TAG(1, 0, 0), &word, sizeof(word));
@@ -121,9 +121,9 @@ START_TEST(for_a_join)
 }
 END_TEST
 
-/* ---- How much --------------------------------------------------------------------------------- */
+/* ---- Limits ---------------------------------------------------------------------------------- */
 
-/* What is not tagged, or says no group, is no group's: no receive would ever look for it. */
+/* Group messages without a tag or a group id are dropped: no receive could match them. */
 static const unsigned int half[] = {0, WIRE_TAGGED, WIRE_DATA};
 
 START_TEST(not_of_a_group)
@@ -152,7 +152,7 @@ START_TEST(not_of_a_group)
 }
 END_TEST
 
-/* Nobody is asked to pause; beyond the bound the connection is ended, and nothing of it is kept. */
+/* Early messages cause no XOFF. Beyond the limit the peer is disconnected, its messages freed. */
 START_TEST(too_many)
 {
 	uint64_t id;
@@ -175,7 +175,7 @@ START_TEST(too_many)
 }
 END_TEST
 
-/* What those who went have left stays good as long as it is not too much. */
+/* Early messages of lost peers stay, up to a limit. */
 static const struct {
 	unsigned int messages;
 	bool stays;
@@ -208,7 +208,7 @@ START_TEST(sender_goes)
 }
 END_TEST
 
-/* Where the group stands, too: it ends by too much of that, or anybody could come and go for ever. */
+/* The limit holds in a joined group too: beyond the limit the group fails. */
 START_TEST(member_goes)
 {
 	struct fid_av_set *set = group_set((const fi_addr_t[]){our.self, fake.addr, our.nobody}, 3);
@@ -231,7 +231,7 @@ START_TEST(member_goes)
 }
 END_TEST
 
-/* A peer that was asked to pause, and does, may take part in collectives: those know no pause. */
+/* A peer that obeys XOFF may send messages of collectives, which XOFF does not cover. */
 START_TEST(while_it_pauses)
 {
 	unsigned int most = (unsigned int)(WIRE_KEPT_MAX / BYTES) * 3 / 5;
@@ -241,7 +241,8 @@ START_TEST(while_it_pauses)
 	while (!fake.peer->rx.xoff_sent)
 		fake_says(WIRE_HEAD(WIRE_MSG, 0, 0, 0), 0, 0, bytes, BYTES);
 	for (unsigned int i = 0; i < most; i++) {
-		fake_says(WIRE_HEAD(WIRE_MSG, 0, 0, 0), 0, 0, bytes, BYTES); /* sent before */
+		fake_says(WIRE_HEAD(WIRE_MSG, 0, 0, 0), 0, 0, bytes,
+			  BYTES); /* sent before XOFF arrived */
 		group_sends(id, WIRE_GROUP_TAG(i, 0, 1), bytes, BYTES);
 	}
 	ck_assert_int_eq(fake.peer->state, PEER_CONNECTED);

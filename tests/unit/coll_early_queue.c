@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of a group that come before they are waited for: kept in their order, however many and long they are. */
+/* Proves that early messages of a group are received in order, of any number and length. */
 #include "fake_group.h"
 
 #include "coll/group/group.h"
 
-#define AHEAD (2 * EARLY_QUEUE_MESSAGES + 3) /* collectives the peer is ahead */
+#define AHEAD (2 * EARLY_QUEUE_MESSAGES + 3) /* collectives by which the peer is ahead */
 
 static struct fid_av_set *set;
 static struct fid_mc *mc;
@@ -33,7 +33,7 @@ static void post(uint64_t *to, size_t count)
 		0);
 }
 
-/* The tag of a broadcast of so many words by the peer. */
+/* Returns the tag of the peer's broadcast of `count` uint64. */
 static uint64_t tag_of(uint64_t seq, size_t count)
 {
 	struct op_args a = {
@@ -42,13 +42,16 @@ static uint64_t tag_of(uint64_t seq, size_t count)
 	return WIRE_GROUP_TAG(seq, op_what(&a), 1);
 }
 
-/* Long ones, which find no room there, among short ones: each `every`th, 0: none is long. */
+/* Returns the length of message `n`: each `every`th is too long for the early queue; 0: none. */
 static size_t words_of(unsigned int n, int every)
 {
 	return every && n % (unsigned int)every == 0 ? EARLY_QUEUE_BYTES / sizeof(uint64_t) + 1 : 1;
 }
 
-/* More than there is room for, then taken in turn: what comes while some are still kept is not taken first. */
+/*
+ * More messages than the queue holds, then received in order: later messages do not overtake kept
+ * ones.
+ */
 START_TEST(far_ahead)
 {
 	static uint64_t got[AHEAD][EARLY_QUEUE_BYTES / sizeof(uint64_t) + 1];
@@ -76,7 +79,7 @@ START_TEST(far_ahead)
 }
 END_TEST
 
-/* Of several in one collective the first sent is the first received. */
+/* Several messages of one collective are received in the order sent. */
 START_TEST(two_of_one)
 {
 	uint64_t first = 1, second = 2;
@@ -98,7 +101,7 @@ START_TEST(two_of_one)
 }
 END_TEST
 
-/* What comes behind one that waits in the queues waits behind it. */
+/* A short message behind a long one waits behind it in the unexpected queue. */
 START_TEST(behind_a_long_one)
 {
 	uint64_t sent[EARLY_QUEUE_BYTES / sizeof(uint64_t) + 1] = {0};
@@ -109,7 +112,7 @@ START_TEST(behind_a_long_one)
 }
 END_TEST
 
-/* It takes this collective for another one than we do: of another length, or of the same. */
+/* The peer runs another collective than we do, with another length or the same. */
 START_TEST(another_collective)
 {
 	uint64_t sent[2] = {1, 2}, got = 0;
@@ -122,7 +125,7 @@ START_TEST(another_collective)
 }
 END_TEST
 
-/* What is to be answered is not kept there, as the answer says that it was taken. */
+/* A message that needs an answer on match is not kept in the early queue: it is not matched yet. */
 START_TEST(to_be_answered)
 {
 	uint64_t sent = 42, got = 0;

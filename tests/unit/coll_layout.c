@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who shares a host. */
+/* Proves that layouts tell right which members share a host. */
 #include "coll/plan/layout.h"
 #include "suite.h"
 
@@ -10,11 +10,11 @@ static uint64_t named(void *arg, uint32_t rank)
 	return ((const unsigned char *)arg)[rank];
 }
 
-/* Letters are hosts. */
+/* `hosts` has a letter for each rank's host. */
 static const struct {
 	const char *hosts;
 	uint32_t count, each;
-	const char *in_order; /* ranks; NULL: as they are */
+	const char *in_order; /* ranks sorted by host; NULL: already sorted */
 } layouts[] = {
 	{"z", 1, 1, NULL},          {"zzz", 1, 3, NULL},   {"cba", 3, 1, NULL},
 	{"ccaabb", 3, 2, NULL},     {"ccaab", 3, 0, NULL}, {"cabcab", 3, 2, "031425"},

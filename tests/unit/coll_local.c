@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Local steps on memory. */
+/* Proves the local steps of plans: copies and reductions in memory. */
 #include "coll/local.h"
 #include "suite.h"
 
 #include <string.h>
 
-enum { COUNT = 3000 }; /* more than is combined at a time */
+enum { COUNT = 3000 }; /* more elements than are combined at a time */
 
 static double in[COUNT + 9], out[COUNT + 9], tmp[COUNT + 9];
 
@@ -26,7 +26,7 @@ static void fill(void)
 	}
 }
 
-/* Differences tell left from right. */
+/* Reduces with the step; FI_DIFF shows which operand is left. */
 static void reduce(enum fi_op op, bool commutes, struct plan_local step)
 {
 	struct local l = doubles(op, commutes);
@@ -74,7 +74,7 @@ START_TEST(onto_the_right)
 }
 END_TEST
 
-/* Where they commute no side is asked for. */
+/* A commuting operator may exchange its operands. */
 START_TEST(onto_the_right_commuting)
 {
 	reduce(FI_SUM, true,
@@ -110,7 +110,7 @@ START_TEST(blocks)
 }
 END_TEST
 
-/* An element of a width that 4096 is no multiple of. */
+/* An operator for elements of 7 bytes, of which 4096 is no multiple. */
 static void join(void *target, const void *operand, size_t count)
 {
 	for (size_t i = 0; i < 7 * count; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One member alone is out of memory for what all plan by: it cannot begin a collective, rather than begin another
- * one than the rest, and can when there is memory again.
+ * Proves that a member without memory for the group's layout refuses to begin a collective, as its
+ * plan would differ from the other members', and begins the collective once there is memory.
  */
 #include "fake_group.h"
 
@@ -20,7 +20,7 @@ static void teardown(void)
 	fake_shut();
 }
 
-/* Ourselves, the peer, and many who are not there. */
+/* Makes a set of ourselves, the peer, and many members that do not exist. */
 static struct fid_av_set *large_set(void)
 {
 	struct fid_av_set *set = group_set((const fi_addr_t[]){our.self, fake.addr}, 2);
@@ -49,7 +49,7 @@ START_TEST(without_layout)
 	ck_assert_int_eq(ret, -FI_ENOMEM);
 	ck_assert_uint_eq(fake.count, 0);
 	ck_assert_int_eq(fi_barrier(fake.ep, fi_mc_addr(mc), NULL), 0);
-	/* It is the first one still. */
+	/* The refused calls did not count: this is collective 1. */
 	ck_assert_uint_ge(fake.count, 1);
 	ck_assert_uint_eq(wire_op(fake.packets[0].head), WIRE_MSG);
 	ck_assert_uint_eq(fake.packets[0].tag & ~WIRE_GROUP_WHAT_MASK, WIRE_GROUP_TAG(1, 0, 0));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fabrics, and the passive endpoints opened on them. */
+/* Proves how fabrics and their passive endpoints open, close, and get addresses. */
 #include <netinet/in.h>
 #include <string.h>
 
@@ -93,7 +93,7 @@ static struct fid_pep *open_pep(struct sockaddr_in *addr)
 	return pep;
 }
 
-/* An address that lacks something is completed when it is asked for. */
+/* fi_getname completes an address without a port. */
 START_TEST(pep_names)
 {
 	struct sockaddr_in addr = {.sin_family = AF_INET}, got = {0};
@@ -134,7 +134,7 @@ START_TEST(pep_options)
 	ck_assert_uint_eq(len, sizeof(size));
 	ck_assert_int_eq(fi_getopt(&pep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &size, &len),
 			 0);
-	ck_assert_uint_ge(size, 56); /* what every transport of connections carries */
+	ck_assert_uint_ge(size, 56); /* the least private data of any connected transport */
 	ck_assert_int_eq(fi_getopt(&pep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &size, &len),
 			 -FI_ENOPROTOOPT);
 	ck_assert_int_eq(fi_setopt(&pep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &size, len),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests that wait to be read: no more than the backlog says, the others come as there is room. */
+/* Proves that at most `backlog` connection requests wait in the event queue, the rest outside. */
 #include <stdlib.h>
 
 #include "base/forked.h"
@@ -15,14 +15,14 @@ static struct fi_info *info;
 static struct fid_fabric *fabric;
 static struct fid_eq *eq;
 static struct fid_pep *pep;
-static struct addr name; /* of the passive endpoint */
+static struct addr name; /* the passive endpoint's */
 
 static void set_backlog(int backlog)
 {
 	ck_assert_int_eq(fi_control(&pep->fid, FI_BACKLOG, &backlog), 0);
 }
 
-/* More get as far as the door than are to wait behind it. */
+/* The listener's kernel queue takes more clients than the backlog. */
 static void setup(void)
 {
 	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_UNSPEC};
@@ -76,7 +76,7 @@ static void leave(const int socks[CLIENTS], bool inside)
 	}
 }
 
-/* Reads one, asleep until it comes, and refuses it. */
+/* Sleeps until a request comes, reads and rejects it. */
 static void read_one(void)
 {
 	struct fi_eq_cm_entry entry;
@@ -88,7 +88,7 @@ static void read_one(void)
 	fi_freeinfo(entry.info);
 }
 
-/* Whatever progress calls there are, of this reader or of others: `most` wait, and in the end all were heard. */
+/* Checks that at most `most` requests wait, whatever makes progress, and all are read at last. */
 static void come_by(size_t most, bool inside)
 {
 	int socks[CLIENTS];
@@ -113,7 +113,7 @@ START_TEST(as_many_as_there_is_room)
 }
 END_TEST
 
-/* None would be nobody ever. */
+/* A backlog of 0 counts as 1. */
 START_TEST(at_least_one)
 {
 	set_backlog(0);
@@ -121,7 +121,7 @@ START_TEST(at_least_one)
 }
 END_TEST
 
-/* What waits for one passive endpoint takes no room from another of the same queue. */
+/* Each passive endpoint on a queue has a backlog of its own. */
 START_TEST(each_its_own)
 {
 	struct fid_pep *other;

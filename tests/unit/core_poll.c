@@ -7,7 +7,7 @@
 #include "suite.h"
 
 static struct fabric fabric;
-static struct domain domain, elsewhere; /* enough of one without workers */
+static struct domain domain, elsewhere; /* bare domains without workers */
 static struct fid_poll *set;
 
 static void setup(void)
@@ -80,11 +80,11 @@ START_TEST(counters)
 	ck_assert_int_eq(fi_poll(set, found, 2), 0);
 	cntr_fail(cntr_of(a));
 	cntr_done(cntr_of(b), 1);
-	/* With room for one, the other comes next. */
+	/* With space for one context, calls return both in turn. */
 	ck_assert_int_eq(fi_poll(set, found, 1), 1);
 	ck_assert_int_eq(fi_poll(set, found + 1, 1), 1);
 	ck_assert(found[0] != found[1]);
-	/* Successes that the application adds itself are no event, errors are. */
+	/* Values that the application adds or sets are no event; errors that it adds are. */
 	fi_cntr_add(a, 2);
 	fi_cntr_set(b, 50);
 	ck_assert_int_eq(fi_poll(set, found, 2), 0);
@@ -118,7 +118,7 @@ START_TEST(queues)
 	ck_assert_int_eq(poll_arm(poll_of(set)), -FI_EAGAIN);
 	ck_assert_int_eq(fi_poll(set, &found, 1), 1);
 	ck_assert_ptr_eq(found, &slot);
-	ck_assert_int_eq(fi_poll(set, &found, 1), 1); /* until it is read */
+	ck_assert_int_eq(fi_poll(set, &found, 1), 1); /* reported until read */
 	ck_assert_int_eq(fi_cq_read(cq, &entry, 1), 1);
 	ck_assert_int_eq(fi_poll(set, &found, 1), 0);
 	ck_assert_int_eq(fi_poll_del(set, &cq->fid, 0), 0);

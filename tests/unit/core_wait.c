@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Wait objects of every kind. */
+/* Proves how wait objects of every kind arm, notify and wait. */
 #include <poll.h>
 #include <unistd.h>
 
 #include "core/wait.h"
 #include "suite.h"
 
-#define FOREVER -1 /* a lost wake-up ends at the time limit of the test */
+#define FOREVER -1 /* ms; the time limit of the test ends a lost wake-up */
 
 static bool readable(int fd, int timeout)
 {
@@ -82,7 +82,7 @@ START_TEST(one_signal_for_one_arming)
 	struct waiter w;
 
 	ck_assert_int_eq(wait_init(&w, FI_WAIT_FD, NULL), 0);
-	wait_notify(&w); /* nobody armed */
+	wait_notify(&w); /* not armed: no effect */
 	ck_assert(!readable(w.epfd, 0));
 	wait_arm(&w);
 	wait_notify(&w);

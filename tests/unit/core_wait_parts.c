@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For how long a waiter polls before it sleeps: from the last part on of something longer. */
+/*
+ * Proves that a waiter polls for a bounded time after the last part of a long message, then sleeps.
+ */
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -10,7 +12,7 @@
 
 #define SPIN_US 1000
 
-/* The time is ours: whatever else the machine does has no part in it. */
+/* A simulated clock: other load on the machine has no effect. */
 static uint64_t now_ns = 1000000000;
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
@@ -27,7 +29,7 @@ int sched_yield(void)
 	return 0;
 }
 
-/* Nothing wakes it. */
+/* A simulated sleep, which nothing ends early. */
 int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
 	(void)fds;
@@ -36,11 +38,11 @@ int poll(struct pollfd *fds, nfds_t count, int timeout)
 	return 0;
 }
 
-static uint64_t begin, length;    /* of the wait, in microseconds */
-static uint64_t polled;           /* since its begin, at the last look that no sleep follows */
-static unsigned int before_sleep; /* the other looks */
-static uint64_t until;            /* a part comes at each look before that time of the wait, */
-static uint64_t taking_ns;        /* and takes so long to be read */
+static uint64_t begin, length;    /* begin and length of the wait, us */
+static uint64_t polled;           /* us from `begin` to the last check without a sleep after it */
+static unsigned int before_sleep; /* checks with a sleep after them */
+static uint64_t until;            /* a part comes at each check before this time (us) of the wait */
+static uint64_t taking_ns;        /* time to read a part, ns */
 
 static bool is_over(struct wait_for *what, bool arm)
 {
@@ -60,7 +62,7 @@ static bool is_over(struct wait_for *what, bool arm)
 
 static void wait_for_us(struct waiter *w, uint64_t us)
 {
-	/* Who sleeps does so again and again. */
+	/* `nap`: sleeps are short and repeated. */
 	struct wait_for what = {.ready = is_over, .nap = 1};
 
 	before_sleep = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When an application that reads its queue without waiting gives its core to other threads. */
+/* Proves when reads of an empty queue, without a wait, yield the core to other threads. */
 #include <sched.h>
 #include <time.h>
 
@@ -7,11 +7,11 @@
 #include "suite.h"
 
 #define POLL_NS  100   /* a read that finds nothing */
-#define WORK_NS  20000 /* what an application does between two */
-#define SLICE_NS 5000  /* of others, who want the core */
-#define YIELD_NS 500   /* where nobody wants it */
+#define WORK_NS  20000 /* the application's work between two reads */
+#define SLICE_NS 5000  /* a yield while other threads want the core */
+#define YIELD_NS 500   /* a yield while no thread wants the core */
 
-/* The time is ours: whatever else the machine does has no part in it. */
+/* A simulated clock: other load on the machine has no effect. */
 static uint64_t now_ns = 1000000000;
 static bool wanted;
 static unsigned int yields;
@@ -31,7 +31,7 @@ int sched_yield(void)
 	return 0;
 }
 
-/* Reads that find nothing, `ns` apart: how many until the core is given away, at most `most`. */
+/* Returns the number of empty reads, `ns` apart, until a yield; at most `most`. */
 static unsigned int polls(struct waiter *w, unsigned int ns, unsigned int most)
 {
 	static unsigned int rounds;
@@ -56,7 +56,7 @@ START_TEST(often_where_others_want_the_core)
 	struct waiter w;
 
 	ck_assert_int_eq(wait_init(&w, FI_WAIT_NONE, NULL), 0);
-	/* The first time tells only that nothing came since the second. */
+	/* The first round only records that nothing has come: no yield. */
 	ck_assert_uint_eq(vain_polls(&w), 2 * WAIT_POLLS_ALONE);
 	ck_assert_uint_eq(vain_polls(&w), WAIT_POLLS_ALONE);
 	wanted = true;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Proves how wait sets wake for their members. */
 #include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,10 +10,10 @@
 #include "core/wait_set.h"
 #include "suite.h"
 
-#define FOREVER -1 /* a lost wake-up ends at the time limit of the test */
+#define FOREVER -1 /* ms; the time limit of the test ends a lost wake-up */
 
 static struct fabric fabric;
-static struct domain domain; /* enough of one for counters without workers */
+static struct domain domain; /* a bare domain without workers */
 static struct fid_wait *set;
 
 static const enum fi_wait_obj kinds[] = {FI_WAIT_UNSPEC, FI_WAIT_FD, FI_WAIT_POLLFD,
@@ -86,7 +87,7 @@ START_TEST(members)
 	ck_assert_int_eq(fi_wait(set, 1), -FI_ETIMEDOUT);
 	ck_assert_int_eq(fi_eq_write(eq, FI_NOTIFY, "x", 1, 0), 1);
 	ck_assert_int_eq(fi_wait(set, FOREVER), 0);
-	ck_assert_int_eq(fi_wait(set, FOREVER), 0); /* until it is read */
+	ck_assert_int_eq(fi_wait(set, FOREVER), 0); /* still ready: not read yet */
 	ck_assert_int_eq(fi_eq_read(eq, &event, &byte, 1, 0), 1);
 	ck_assert_int_eq(fi_wait(set, 1), -FI_ETIMEDOUT);
 	cntr_done(cntr_of(c), 1);
@@ -132,7 +133,7 @@ static void *post_many(void *arg)
 		if (eq_post(eq_of(arg), FI_NOTIFY, "x", 1))
 			abort();
 		if (i % 8 == 0)
-			usleep(20); /* let the reader fall asleep */
+			usleep(20); /* lets the reader fall asleep */
 	}
 	return NULL;
 }
@@ -164,7 +165,7 @@ START_TEST(reader_and_writers)
 }
 END_TEST
 
-/* Joins the set while the other thread sleeps on it, and only then has something. */
+/* Joins the set while the other thread sleeps on the set, and gets an event later. */
 static void *join_late(void *arg)
 {
 	struct fid_eq *eq;

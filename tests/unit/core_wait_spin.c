@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How long a waiter keeps the core before it lets others run, who may have to send what it waits for. */
+/* Proves how long a waiter spins before it yields its core, alone and oversubscribed. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -8,15 +8,15 @@
 #include "core/wait.h"
 #include "suite.h"
 
-#define SLICE_US 5    /* of others, to whom the core is let go, */
-#define LONG_US  2000 /* and of those who do not wait */
+#define SLICE_US 5    /* time slice of others after a yield */
+#define LONG_US  2000 /* time slice of a thread that computes */
 
-static bool wanted;               /* others want the core */
-static bool hogged;               /* the next time it is gone for long */
-static unsigned int looks, kept;  /* all, and those before the core was let go */
-static unsigned int before_sleep; /* looks that are followed by a sleep */
-static unsigned int parts;        /* atomic: of something longer, that have come */
-static unsigned int at;           /* the look that finds something */
+static bool wanted;               /* other threads want the core */
+static bool hogged;               /* the next yield takes LONG_US */
+static unsigned int looks, kept;  /* all checks; checks before the first yield */
+static unsigned int before_sleep; /* checks with a sleep after them */
+static unsigned int parts;        /* atomic: parts of a long message that have come */
+static unsigned int at;           /* number of the check that finds something */
 
 int sched_yield(void)
 {
@@ -37,10 +37,12 @@ static bool has_come(struct wait_for *what, bool arm)
 	return ++looks >= at;
 }
 
-/* Waits for what comes at that look: how many were taken with the core kept. */
+/*
+ * Waits for an event that check number `look` finds. Returns the number of checks before a yield.
+ */
 static unsigned int wait_for_look(struct waiter *w, unsigned int look)
 {
-	/* A nap, if others take the core for long. */
+	/* `nap`: a sleep is short, in case others take the core for long. */
 	struct wait_for what = {.ready = has_come, .nap = 1};
 
 	looks = kept = 0;
@@ -50,7 +52,7 @@ static unsigned int wait_for_look(struct waiter *w, unsigned int look)
 	return kept ? kept : looks;
 }
 
-/* A waiter who knows that others want its core, and was just given it. */
+/* Opens a waiter that has learned that its core is oversubscribed, and has just got the core. */
 static void open_crowded(struct waiter *w)
 {
 	ck_assert_int_eq(wait_init(w, FI_WAIT_FD, NULL), 0);
@@ -69,7 +71,7 @@ START_TEST(alone_it_looks_a_little)
 }
 END_TEST
 
-/* What the others on the core have to send does not come by looking. */
+/* After its first check a waiter yields: threads on the same core have to run to send. */
 START_TEST(who_has_had_it_lets_it_go)
 {
 	struct waiter w;
@@ -84,7 +86,7 @@ START_TEST(who_has_had_it_lets_it_go)
 }
 END_TEST
 
-/* What is on its way from other cores does, and once in a slice it is worth the while. */
+/* Once in a time slice a waiter spins: messages from other cores may be on their way. */
 START_TEST(who_was_given_it_keeps_it)
 {
 	struct waiter w;
@@ -98,7 +100,7 @@ START_TEST(who_was_given_it_keeps_it)
 }
 END_TEST
 
-/* But now and then: what was in vain may not be for ever. */
+/* A waiter that spun in vain seldom tries again, but does from time to time. */
 START_TEST(who_kept_it_in_vain_does_not_again)
 {
 	unsigned int tries = 0;
@@ -120,7 +122,7 @@ START_TEST(who_kept_it_in_vain_does_not_again)
 END_TEST
 
 static int waiting;   /* atomic */
-static bool in_parts; /* who wakes it brings one */
+static bool in_parts; /* the thread that wakes the waiter brings a part */
 
 static void *wake(void *waiter)
 {
@@ -133,7 +135,7 @@ static void *wake(void *waiter)
 	return NULL;
 }
 
-/* The looks that are followed by a sleep, of 1000. */
+/* Returns how many of 1000 checks have a sleep after them. */
 static unsigned int sleeps_of_woken(bool brings_parts)
 {
 	struct wait_for what = {.ready = has_come, .nap = 1};
@@ -154,7 +156,7 @@ static unsigned int sleeps_of_woken(bool brings_parts)
 	return before_sleep;
 }
 
-/* What has come is a part of what it waits for. */
+/* A waiter woken by a part of a message polls again. */
 START_TEST(woken_by_a_part_it_polls_again)
 {
 	ck_assert_uint_ge(sleeps_of_woken(true), 1);

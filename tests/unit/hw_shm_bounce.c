@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages put where their receivers take them by themselves: from our bounce, mapped as a peer maps it. */
+/* Proves that receivers get messages from the sender's bounce buffer, mapped as a peer maps it. */
 #include "hw/shm/shm_bounce.h"
 
 #include "shm_pair.h"
 
-/* Of which the same memory is put there. */
+/* Batches: within one the same memory holds the same bytes. */
 static const int first_batch, second_batch;
 
 static unsigned char bytes[2 * SHM_BOUNCE_MAX], copy[2 * SHM_BOUNCE_MAX];
-static struct ring seen; /* of ours, as a peer maps it */
+static struct ring seen; /* our ring, mapped as a peer maps it */
 static struct shm_link *s;
 
 static void start(void)
@@ -30,7 +30,7 @@ static void finish(void)
 	teardown();
 }
 
-/* What was put for the peer of that link, or NULL. */
+/* Puts a message into the bounce buffer for `link`'s peer. Returns its registration, or NULL. */
 static void *put_for(struct shm_link *link, size_t at, size_t len, const void *batch,
 		     struct fi_rma_iov *where)
 {
@@ -78,7 +78,7 @@ START_TEST(every_length)
 }
 END_TEST
 
-/* As many as there is room for, each apart from the others; room that is given back is used again. */
+/* Messages do not overlap and fill the buffer; released space is used again. */
 START_TEST(room)
 {
 	enum { LEN = 100000, MOST = RING_BOUNCE / LEN };
@@ -112,7 +112,7 @@ START_TEST(room)
 }
 END_TEST
 
-/* Once for all who are to have it, until the last of them has. */
+/* A batch puts a message once for all receivers, until the last one has released the message. */
 START_TEST(batches)
 {
 	enum { LEN = 50000 };
@@ -121,7 +121,7 @@ START_TEST(batches)
 
 	ck_assert_uint_eq(one.addr, same.addr);
 	drop(a);
-	bytes[0] ^= 1; /* as it is put there again for another batch */
+	bytes[0] ^= 1; /* another batch copies the changed bytes */
 	c = put(0, LEN, &second_batch, &other);
 	ck_assert_uint_ne(other.addr, one.addr);
 	ck_assert_int_eq(take(other.addr, LEN), LEN);
@@ -136,7 +136,7 @@ START_TEST(batches)
 	drop(a);
 	drop(b);
 	drop(c);
-	/* Nobody has it any more: what lies there may be old. */
+	/* After the last release the message is copied again. */
 	a = put(0, LEN, &first_batch, &one);
 	drop(a);
 	bytes[0] ^= 1;
@@ -144,7 +144,7 @@ START_TEST(batches)
 	ck_assert_int_eq(take(same.addr, LEN), LEN);
 	ck_assert_uint_eq(copy[0], bytes[0]);
 	drop(a);
-	/* Without one, each its own. */
+	/* Without a batch each message has a copy of its own. */
 	a = put(0, LEN, NULL, &one);
 	b = put(0, LEN, NULL, &same);
 	ck_assert_uint_ne(one.addr, same.addr);
@@ -153,7 +153,7 @@ START_TEST(batches)
 }
 END_TEST
 
-/* Segments on both sides, from the middle on. */
+/* Segments on both sides, read from the middle on. */
 START_TEST(segments)
 {
 	struct iovec iov[3] = {{bytes, 10000}, {bytes + 30000, 1}, {bytes + 20000, 7000}};
@@ -182,7 +182,7 @@ static uint64_t offset(const struct fi_rma_iov *where)
 	return where->addr % RING_BOUNCE;
 }
 
-/* Each peer finds the next where it found the last, unless others are there. */
+/* A peer's next message has the place of its last one, unless that place is taken. */
 START_TEST(same_place)
 {
 	enum { LEN = 2 * SHM_BOUNCE_UNIT };
@@ -197,11 +197,11 @@ START_TEST(same_place)
 	a = put(0, LEN, NULL, &again);
 	ck_assert_uint_eq(offset(&again), offset(&first));
 	drop(a);
-	a = put_for(other, 0, LEN, NULL, &again); /* its own place is taken */
+	a = put_for(other, 0, LEN, NULL, &again); /* the peer's last place is taken */
 	ck_assert_uint_eq(offset(&again), offset(&first));
 	drop(a);
 	drop(b);
-	/* Two of half the bounce find room all the same. */
+	/* Two messages of half the buffer still fit. */
 	a = put_for(other, 0, SHM_BOUNCE_MAX, NULL, &longer);
 	b = put(0, SHM_BOUNCE_MAX, NULL, &longer);
 	ck_assert(a && b);
@@ -211,14 +211,14 @@ START_TEST(same_place)
 }
 END_TEST
 
-/* Something else was put there since: that is not taken for it. */
+/* A released place with another message is not read for the old one. */
 START_TEST(given_back)
 {
 	struct fi_rma_iov old, new;
 	void *registered = put(0, 3 * SHM_BOUNCE_UNIT, NULL, &old);
 
 	drop(registered);
-	ck_assert_int_eq(take(old.addr, old.len), (ssize_t)old.len); /* nobody has used it since */
+	ck_assert_int_eq(take(old.addr, old.len), (ssize_t)old.len); /* not used again yet */
 	registered = put(1, SHM_BOUNCE_UNIT, NULL, &new);
 	ck_assert_int_eq(take(old.addr, old.len), -FI_ECONNRESET);
 	ck_assert_int_eq(take(old.addr, 1), -FI_ECONNRESET);
@@ -229,7 +229,7 @@ START_TEST(given_back)
 }
 END_TEST
 
-/* A peer that names what is not there does not make us read it. */
+/* Addresses outside the buffer are refused. */
 START_TEST(not_there)
 {
 	ck_assert_int_eq(take(SHM_BOUNCE_BASE, RING_BOUNCE / 2), RING_BOUNCE / 2);

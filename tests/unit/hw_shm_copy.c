@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a sender learns what a long copy costs either way. */
+/* Proves that a sender learns which copy is cheaper: through the cache or around it. */
 #include "hw/shm/shm_copy.h"
 #include "suite.h"
 
@@ -10,12 +10,12 @@ enum { PERCENT = 50, LEN = 16384 };
 
 static struct shm_copier copier;
 
-/* What they take for SHM_COPY_LONG bytes. */
+/* Times of both ways to copy SHM_COPY_LONG bytes. */
 struct times {
 	uint64_t through, around;
 };
 
-/* Makes so many copies that take so long; how many of them went around. */
+/* Simulates `count` copies that take these times. Returns how many went around the cache. */
 static unsigned int copies(unsigned int count, struct times t)
 {
 	unsigned int around = 0;
@@ -53,7 +53,7 @@ START_TEST(around_when_far)
 }
 END_TEST
 
-/* Both are tried again and again. */
+/* The choice follows a change: both ways are tried again and again. */
 START_TEST(follows)
 {
 	for (int i = 0; i < 3; i++) {
@@ -65,7 +65,7 @@ START_TEST(follows)
 }
 END_TEST
 
-/* The process was not running for a while. */
+/* One very long time, as of a descheduled process, does not change the choice. */
 START_TEST(interrupted)
 {
 	struct times once = {10 * 1000 * 1000, 10 * 1000 * 1000};
@@ -78,7 +78,7 @@ START_TEST(interrupted)
 }
 END_TEST
 
-/* Less is needed than half of the time. */
+/* Around has to take less than PERCENT of the time to be chosen. */
 START_TEST(not_for_little)
 {
 	copies(4096, (struct times){400, 220});

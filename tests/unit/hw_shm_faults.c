@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The receive ring: claimers that die before they publish, and rings that are none. */
+/*
+ * Proves that the receive ring survives claimers that die before they publish, and that false rings
+ * are refused.
+ */
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -13,7 +16,7 @@ static int die_claiming(uint32_t id)
 	return claim(&s, 2 + id);
 }
 
-/* Claims of the dead and of the living take turns; the dead are told in whatever order. */
+/* Claims of dead and live senders alternate; the deaths are noticed in any order. */
 START_TEST(dead_claimers)
 {
 	struct sender live = attach(9), slow = attach(10);
@@ -23,7 +26,7 @@ START_TEST(dead_claimers)
 		ck_assert_int_eq(status_of(child(die_claiming, id)), 0);
 		ck_assert_int_eq(put(&live, 3, id), 0);
 	}
-	/* Nothing is given up before its claimer is dead, and then whatever stands before it. */
+	/* A claim is skipped only after its claimer died, also behind other claims. */
 	ck_assert_uint_eq(shm_ring_skip_dead(&ring, head), 0);
 	ck_assert_uint_eq(shm_ring_reap(&ring, head, 1), 1);
 	ck_assert_uint_eq(shm_ring_reap(&ring, head, 1), 0);
@@ -43,7 +46,7 @@ START_TEST(dead_claimers)
 	ck_assert_uint_eq(shm_ring_skip_dead(&ring, head), 4);
 	release(4);
 	take(9, 3, 2);
-	/* The same ids again, alive. */
+	/* The id of a dead sender is used by a live one. */
 	slow.id = 1;
 	ck_assert_int_eq(put(&slow, 5, 51), 0);
 	take(1, 5, 51);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The receive ring: claims by many, publishing, wrapping and sleeping. Dead claimers: hw_shm_faults.c. */
+/*
+ * Proves the receive ring: claims by many senders, publishing, wrapping, sleeping. Dead claimers:
+ * hw_shm_faults.c.
+ */
 #include <sched.h>
 
 #include "ring_sender.h"
@@ -111,7 +114,7 @@ END_TEST
 
 #define NAPS 2000
 
-/* How many of its claims replaced a word with the SLEEP bit goes into the message. */
+/* Sends messages that tell how many claims replaced a word with the SLEEP bit. */
 static int claim_and_tell(uint32_t id)
 {
 	struct sender s = attach(id);
@@ -126,7 +129,7 @@ static int claim_and_tell(uint32_t id)
 	return 0;
 }
 
-/* Before each message the reader sleeps if it may: one claim, no more and no less, sees it. */
+/* The reader sleeps before each message if it may: exactly one claim sees the SLEEP bit. */
 START_TEST(one_sees_the_sleeper)
 {
 	unsigned int slept = 0, seen = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peers that no longer answer, and such that merely do not read. The network is a loopback of the test's
- * own, which it takes down.
+ * Proves that a peer that no longer answers is noticed in time, and that a peer that only does not
+ * read stays connected. The test runs in a network namespace and takes its loopback interface down.
  */
 #include <net/if.h>
 #include <netinet/in.h>
@@ -32,7 +32,10 @@ static int put(uint32_t id, size_t len)
 	return link_of(id)->ops->send(link_of(id), bytes, len, 0, MSG, 0);
 }
 
-/* Nobody answers from now on: how many ms until that is noticed, by turns or by one who sleeps. */
+/*
+ * Takes the network down. Returns the ms until the link ends, by polling or (`sleeps`) by a
+ * sleeper.
+ */
 static uint64_t until_noticed(uint32_t id, bool sleeps)
 {
 	struct pollfd p = {.fd = tcp_transport.fd(sides[0].hw), .events = POLLIN};
@@ -85,8 +88,8 @@ static int sock_of(uint32_t id)
 }
 
 /*
- * Fills what there is of buffers: all at once, so that some is thrown away at the peer, or slowly. The
- * kernel then asks in two different ways whether there is room.
+ * Fills the socket buffers: all at once, so that the peer's kernel drops some packets, or slowly.
+ * The kernel then probes for space in two different ways.
  */
 static void fill_up(uint32_t id, bool slowly)
 {
@@ -101,12 +104,12 @@ START_TEST(window_shut)
 	uint32_t id = join_raw();
 
 	fill_up(id, _i & 2);
-	/* Questions are asked ever more rarely. */
+	/* The kernel's probes become ever rarer. */
 	ck_assert_uint_lt(until_noticed(id, _i & 1), 4 * TIMEOUT + SLACK);
 }
 END_TEST
 
-/* A process that reads nothing for long, but is there, stays connected. */
+/* A peer that reads nothing for long, but answers probes, stays connected. */
 START_TEST(busy)
 {
 	uint32_t id[3] = {join_raw(), join_raw(), join_raw()};
@@ -132,7 +135,7 @@ START_TEST(busy)
 }
 END_TEST
 
-/* A look that comes when something has just been sent after long silence is no proof. */
+/* A check just after a send that follows a long silence does not end the link. */
 START_TEST(one_look)
 {
 	uint32_t id = join_raw();

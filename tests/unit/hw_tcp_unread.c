@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A worker that sends messages and never makes progress must hear its peer; one whose link failed says no more. */
+/*
+ * Proves that a sender that never makes progress is stopped until it reads, and that a failed link
+ * sends no more.
+ */
 #include "tcp_pair.h"
 
 #define LEN  4096
@@ -11,7 +14,7 @@ static unsigned char bytes[LEN];
 
 static bool reset;
 
-/* The peer takes all that comes. */
+/* Reads everything at the peer's socket. Returns the number of bytes. */
 static size_t drain(uint32_t id)
 {
 	static char scrap[1 << 20];
@@ -24,7 +27,7 @@ static size_t drain(uint32_t id)
 	return all;
 }
 
-/* Sends until it may not; how often it did. Every other packet goes in fragments. */
+/* Sends up to MOST packets, in turn by `send` and `sendv`. Returns how many were accepted. */
 static unsigned int talk(uint32_t id, uint64_t head)
 {
 	struct link *link = link_of(id);
@@ -49,26 +52,26 @@ START_TEST(hears)
 	uint32_t id = join_raw();
 	unsigned char words[3 * FRAME];
 
-	ck_assert_uint_eq(talk(id, MSG), MOST); /* nothing is to be heard */
+	ck_assert_uint_eq(talk(id, MSG), MOST); /* no unread input */
 	for (int i = 0; i < 3; i++)
 		put_frame(words + (ptrdiff_t)i * FRAME, WIRE_HEAD(WIRE_XOFF, 0, 0, 0), 0, 0, 0);
 	write_all(peer_of(id), words, sizeof(words));
 	ck_assert_uint_le(talk(id, MSG), 2 * TCP_UNREAD_MAX / LEN);
 	ck_assert_uint_eq(talk(id, MSG), 0);
-	ck_assert_uint_eq(talk(id, PUT), MOST); /* nothing the peer has to keep */
+	ck_assert_uint_eq(talk(id, PUT), MOST); /* puts: the peer does not have to keep them */
 	ck_assert_uint_eq(seen_count, 0);
 	PROGRESS_UNTIL(seen_count == 3);
 	ck_assert_uint_eq(talk(id, MSG), MOST);
-	/* It is enough to have heard what had come by then. */
+	/* Reading the input that had come by then is enough. */
 	write_all(peer_of(id), words, sizeof(words));
 	ck_assert_uint_lt(talk(id, MSG), MOST);
-	write_all(peer_of(id), bytes, 1); /* of a frame */
+	write_all(peer_of(id), bytes, 1); /* a part of a packet */
 	PROGRESS_UNTIL(seen_count == 6);
 	ck_assert_uint_gt(talk(id, MSG), 0);
 }
 END_TEST
 
-/* The last words of a link that is closed in good order arrive; of one that failed nothing more. */
+/* The last packets of a link closed in good order arrive; a failed link sends nothing more. */
 START_TEST(failed)
 {
 	uint32_t id = join_raw();

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the network says of an earlier datagram (nobody listens there) is no error of the next one, nor
- * of a receive. Sockets hear of it only on demand: that is switched on here.
+ * Proves that an ICMP error for an earlier datagram (no listener there) fails neither the next
+ * datagram nor a receive. Sockets report such errors only on demand (IP_RECVERR), which this test
+ * enables.
  */
 #include "dgram_open.h"
 
 #define MANY 5
 
-/* The socket has an error to tell. */
+/* Makes the socket have a pending error. */
 static void make_error(void)
 {
 	struct pollfd p = {.fd = opened.udp->fd};
@@ -67,7 +68,10 @@ START_TEST(several_go_on)
 }
 END_TEST
 
-/* With one receive posted, and with several: those are read in another way once datagrams keep coming. */
+/*
+ * With one receive posted, and with several, which are read by another call when datagrams keep
+ * coming.
+ */
 START_TEST(receives_go_on)
 {
 	uint64_t words[MANY], out = 7;
@@ -89,7 +93,7 @@ START_TEST(receives_go_on)
 }
 END_TEST
 
-/* The error of a datagram itself is told: no route leads from loopback to the world. */
+/* A datagram's own error is reported: loopback has no route to other networks. */
 START_TEST(own_errors_are_reported)
 {
 	struct sockaddr_in far = {.sin_family = AF_INET, .sin_port = htons(9)};

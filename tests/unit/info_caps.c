@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which capabilities fi_getinfo grants. */
+/* Proves which capabilities fi_getinfo grants. */
 #include "getinfo.h"
 
 START_TEST(sparse_hints)
@@ -57,7 +57,7 @@ START_TEST(caps_not_there)
 }
 END_TEST
 
-/* Scalable endpoints have no groups; others have, with a transmit context that is shared, too. */
+/* Scalable endpoints have no collectives; others do, also with shared contexts. */
 static const struct {
 	size_t tx, rx;
 	bool offered;
@@ -96,7 +96,7 @@ END_TEST
 
 static const struct {
 	uint64_t asked, of_domain;    /* hints */
-	uint64_t granted, its_domain; /* of FI_LOCAL_COMM and FI_REMOTE_COMM */
+	uint64_t granted, its_domain; /* among FI_LOCAL_COMM and FI_REMOTE_COMM */
 } places[] = {
 	{0, 0, COMM, COMM},
 	{FI_MSG, 0, COMM, COMM},
@@ -109,7 +109,7 @@ static const struct {
 	{0, FI_LOCAL_COMM, FI_LOCAL_COMM, FI_LOCAL_COMM},
 };
 
-/* Who asks for this host alone gets nothing of the network. */
+/* FI_LOCAL_COMM alone yields no entry that reaches other hosts. */
 START_TEST(caps_local)
 {
 	const char *const names[] = {"weft", "tcp"};
@@ -124,7 +124,7 @@ START_TEST(caps_local)
 }
 END_TEST
 
-/* Without address vectors, peers have no addresses that could be told or named. */
+/* Connected endpoints lack the capabilities that need an address vector. */
 START_TEST(caps_of_connected_endpoints)
 {
 	const uint64_t of_addresses[] = {FI_SOURCE,       FI_SOURCE_ERR, FI_DIRECTED_RECV,
@@ -173,7 +173,7 @@ START_TEST(caps_shared_vectors)
 }
 END_TEST
 
-/* Ids of the application's wherever there are address vectors; named by those who know them. */
+/* Every provider with address vectors grants FI_AV_USER_ID. */
 START_TEST(caps_user_ids)
 {
 	const char *const names[] = {"weft", "tcp", "shm", "udp"};
@@ -194,7 +194,7 @@ START_TEST(caps_user_ids)
 }
 END_TEST
 
-/* Bit 48 was FI_VARIABLE_MSG, which nobody has, and is FI_EXACT_DIRECTED_RECV from 2.0 on. */
+/* Bit 48 was FI_VARIABLE_MSG (unsupported) and is FI_EXACT_DIRECTED_RECV from 2.0 on. */
 START_TEST(caps_by_version)
 {
 	hints->caps = FI_MSG | FI_EXACT_DIRECTED_RECV;

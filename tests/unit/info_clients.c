@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What fi_getinfo gives to well-known programs that ask as they do. */
+/* Proves that fi_getinfo gives well-known programs the entries they need for their hints. */
 #include "getinfo.h"
 
 static void completion_hints(void)
@@ -34,7 +34,7 @@ START_TEST(open_mpi_4)
 }
 END_TEST
 
-/* It asks for device memory first and does without where there is none. */
+/* Open MPI asks for device memory first, then without. */
 START_TEST(open_mpi_5)
 {
 	uint64_t caps = FI_MSG | FI_TAGGED | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_DIRECTED_RECV;
@@ -50,7 +50,7 @@ START_TEST(open_mpi_5)
 }
 END_TEST
 
-/* It scores what no hints give, then asks for what the winner advertised. */
+/* MPICH scores entries of a call without hints, then asks for the capabilities of the best one. */
 START_TEST(mpich)
 {
 	const uint64_t scored = FI_TAGGED | FI_MSG | FI_MULTI_RECV | FI_NAMED_RX_CTX;

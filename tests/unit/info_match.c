@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What fi_getinfo grants: one attribute after the other. */
+/* Proves which values of each attribute fi_getinfo grants or refuses. */
 #include "getinfo.h"
 
 struct number {
@@ -133,7 +133,7 @@ START_TEST(attribute)
 
 	hints->ep_attr->type = n->type;
 	if (n->type == FI_EP_DGRAM)
-		hints->addr_format = FI_SOCKADDR_IN; /* the other family differs in max_msg_size */
+		hints->addr_format = FI_SOCKADDR_IN; /* IPv6 entries have another max_msg_size */
 	memcpy(member(hints, n), &n->asked, n->size);
 	ck_assert_int_eq(ask(NOW), n->met ? 0 : -FI_ENODATA);
 	for (struct fi_info *i = list; i; i = i->next) {
@@ -144,7 +144,7 @@ START_TEST(attribute)
 }
 END_TEST
 
-/* Members an old caller does not have hold anything. */
+/* Members that an old caller's struct lacks are not read. */
 START_TEST(attributes_by_version)
 {
 	hints->domain_attr->max_ep_auth_key = 77;
@@ -207,7 +207,7 @@ START_TEST(mr_mode)
 }
 END_TEST
 
-/* Datagrams have no use for keys. */
+/* Datagram endpoints need no registration mode. */
 START_TEST(mr_mode_of_datagrams)
 {
 	hints->ep_attr->type = FI_EP_DGRAM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listeners of passive endpoints and who comes to them: requests, and what is none. */
+/* Proves how the listener of a passive endpoint treats connection requests and other clients. */
 #include <dirent.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -17,7 +17,7 @@
 
 static struct fi_info *info;
 static struct cm_listener *listener;
-static struct addr name; /* of the listener */
+static struct addr name; /* the listener's */
 
 static unsigned int count_fds(void)
 {
@@ -50,7 +50,7 @@ static void teardown(void)
 	fi_freeinfo(info);
 }
 
-/* The next request, within a while; NULL: none came. */
+/* Returns the next request; NULL: none came within 200 ms. */
 static struct cm_request *hear(void)
 {
 	struct pollfd p = {.fd = cm_fd(listener), .events = POLLIN};
@@ -61,7 +61,9 @@ static struct cm_request *hear(void)
 	return req;
 }
 
-/* The answer is a refusal with that many bytes, and then the end. */
+/*
+ * Checks that the answer is a REJECT with `data_len` bytes of data, then the end of the connection.
+ */
 static void expect_refusal(int sock, size_t data_len)
 {
 	struct wire_hello hello;
@@ -75,7 +77,7 @@ static void expect_refusal(int sock, size_t data_len)
 	close(sock);
 }
 
-/* Bound is not open: nobody gets in, and nobody waits at the door. */
+/* A bound listener that does not listen refuses connects. */
 START_TEST(bound_only)
 {
 	ck_assert_int_eq(raw_connect(&name, _i), -FI_ECONNREFUSED);
@@ -116,7 +118,7 @@ START_TEST(request)
 }
 END_TEST
 
-/* What is no request is refused in words it understands, or has nothing more to expect. */
+/* A client that sends no valid request gets a REJECT, or the end of its connection. */
 START_TEST(no_request)
 {
 	struct wire_hello hello = raw_hello(HELLO_CONNECT, 0);
@@ -132,7 +134,7 @@ START_TEST(no_request)
 	expect_refusal(sock, 0);
 
 	hello = raw_hello(HELLO_REQUEST, 0);
-	hello.name_format = 12345; /* nobody's address */
+	hello.name_format = 12345; /* an unknown address format */
 	sock = raw_connect(&name, _i);
 	raw_send(sock, &hello, _i);
 	ck_assert_ptr_null(hear());
@@ -156,7 +158,7 @@ START_TEST(no_request)
 }
 END_TEST
 
-/* More than fits is cut, not written past the end. */
+/* Too long data of a refusal is truncated. */
 START_TEST(long_refusal)
 {
 	struct wire_hello hello = raw_hello(HELLO_REQUEST, 0);
@@ -174,7 +176,7 @@ START_TEST(long_refusal)
 }
 END_TEST
 
-/* Raw clients that send nothing do not keep others out, and go with the listener. */
+/* Silent clients do not keep others out, and are disconnected when the listener closes. */
 START_TEST(silence)
 {
 	struct wire_hello hello = raw_hello(HELLO_REQUEST, 0);
@@ -192,18 +194,19 @@ START_TEST(silence)
 	cm_close(listener);
 	listener = NULL;
 	for (size_t i = 0; i < 40; i++) {
-		send(silent[i], "", 1, MSG_NOSIGNAL); /* the kernel may have kept it to itself */
+		send(silent[i], "", 1,
+		     MSG_NOSIGNAL); /* TCP_DEFER_ACCEPT may still withhold the client */
 		ck_assert_int_le(recv(silent[i], &byte, 1, 0), 0);
 		close(silent[i]);
 	}
-	/* A process that was heard is still to be answered. */
+	/* A client whose request was read still awaits its answer. */
 	ck_assert_int_eq(recv(sock, &byte, 1, MSG_DONTWAIT), -1);
 	cm_reject(req, NULL, 0);
 	expect_refusal(sock, 0);
 }
 END_TEST
 
-/* A view that does not use shared memory has no door for it. */
+/* A provider without shared memory has no Unix socket. */
 START_TEST(network_only)
 {
 	cm_close(listener);
@@ -217,7 +220,7 @@ START_TEST(network_only)
 }
 END_TEST
 
-/* Any address: a number of its own, and an address others can be told. */
+/* The wildcard address: the listener gets a port and an address that others can use. */
 START_TEST(any_address)
 {
 	static const unsigned char any[sizeof(name.ip)];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A poll of the sockets ends however much there is to read, and an attempt whose hello came too late begins
- * again. The kernel's part is played by this test: it always has more, or lets nobody in yet.
+ * Proves that a poll of the sockets ends although input never does, and that a connect whose hello
+ * came too late begins again. The test replaces system calls: input without end, or connects
+ * without space.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,18 +14,18 @@
 #include "xfer/conn/conn.h"
 #include "suite.h"
 
-#define ENOUGH 100000 /* calls: nobody would stop by himself */
-#define SOCK   1000   /* no descriptor */
+#define ENOUGH 100000 /* calls; more mean an endless loop */
+#define SOCK   1000   /* not a descriptor */
 
 static struct worker worker;
 static struct peer *peer;
 static struct link its_link;
 static unsigned int polls, reads;
 static bool endless;
-static bool gone;           /* the other side has ended our socket */
-static unsigned int refuse; /* so many attempts find no room */
+static bool gone;           /* the other side has closed the connection */
+static unsigned int refuse; /* connects that fail with EAGAIN */
 
-/* In the place of the C library's: as many events as there is room for, or one. */
+/* Replaces the C library's: returns `max` events, or one. */
 int epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
 {
 	(void)epfd, (void)timeout;
@@ -35,7 +36,7 @@ int epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
 	return endless ? max : 1;
 }
 
-/* The peer wakes us without end. */
+/* Replaces the C library's: the peer sends wake-ups without end. */
 ssize_t recv(int sock, void *buf, size_t len, int flags)
 {
 	(void)flags;
@@ -55,7 +56,7 @@ int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	return 0;
 }
 
-/* One that takes its time; the kernel chooses a number for the socket, as it does on connecting. */
+/* Replaces the C library's: a connect that stays pending, and binds the socket to a port. */
 int connect(int sock, const struct sockaddr *to, socklen_t len)
 {
 	const struct sockaddr_in any = {.sin_family = AF_INET};
@@ -95,7 +96,7 @@ static void teardown(void)
 	pool_fini(&worker.peer_pool);
 }
 
-/* And the next progress call goes on, without waiting for its time. */
+/* The next progress call continues at once: the worker stays armed. */
 START_TEST(events_without_end)
 {
 	endless = true;
@@ -115,7 +116,7 @@ START_TEST(bytes_without_end)
 }
 END_TEST
 
-/* Across the network our hello was on its way when the other side ended the socket. */
+/* Over TCP: the other side closed the connection while our hello was on its way. */
 static void comes_too_late(void)
 {
 	const struct addr to = {.kind = ADDR_IN, .ip = {192, 0, 2, 1}, .port = 9};
@@ -137,11 +138,11 @@ static void begins_to_connect(void)
 	ck_assert_uint_eq(worker.handshakes, 1);
 }
 
-/* What waits for the peer goes on waiting, for the next progress calls. */
+/* Queued operations wait for later progress calls, which connect again. */
 START_TEST(no_room_to_connect_again)
 {
 	comes_too_late();
-	peer->conn.deadline = 1; /* of the attempt that was late */
+	peer->conn.deadline = 1; /* of the attempt whose hello came too late */
 	refuse = 3;
 	for (int rounds = 0; rounds < 2; rounds++) {
 		conn_poll(&worker);
@@ -171,7 +172,7 @@ static void ended(struct worker *of, int err, const struct wire_hello *hello)
 	(void)of, (void)err, (void)hello;
 }
 
-/* What the kernel calls a socket that is thrown away it may call another's next. */
+/* Connects again; checks whether the worker keeps the port that the kernel chose first. */
 static void connect_again_as(uint16_t asked, uint16_t named)
 {
 	static const struct worker_cm cm = {.ended = ended};
@@ -187,7 +188,7 @@ static void connect_again_as(uint16_t asked, uint16_t named)
 	ck_assert_uint_eq(worker.name.port, named ? named : first);
 	peer->state = PEER_HANDSHAKE;
 	peer->conn.late = true;
-	peer->conn.sock = dup(peer->conn.sock); /* it is not closed: the number stays in use */
+	peer->conn.sock = dup(peer->conn.sock); /* a duplicate keeps the port in use */
 	conn_poll(&worker);
 	begins_to_connect();
 	ck_assert_uint_ne(number_of(peer->conn.sock), first);
@@ -200,14 +201,14 @@ START_TEST(named_anew)
 }
 END_TEST
 
-/* The application's own choice stays. */
+/* A port that the application chose stays. */
 START_TEST(named_by_its_owner)
 {
 	connect_again_as(4711, 4711);
 }
 END_TEST
 
-/* In a build with sanitizers it is seen, too, that nothing is done with the peer that is not there. */
+/* Sanitizers show a use of the peer that could not be made. */
 START_TEST(no_memory_for_a_peer)
 {
 	static const struct addr nobody = {.kind = ADDR_NONE};

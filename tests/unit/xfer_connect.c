@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections of the network: which of them stay inside the host, and how those are sent. */
+/* Proves which TCP connections count as local, and that connect_set_linked changes only those. */
 #include "xfer/conn/connect.h"
 #include "suite.h"
 
@@ -19,7 +19,7 @@ static struct sockaddr_in at(const char *ip)
 	return sin;
 }
 
-/* A connection between these two of our addresses. */
+/* Makes a TCP connection between two addresses of this host. */
 static void join(const char *from, const char *to)
 {
 	struct sockaddr_in near = at(from), far = at(to);
@@ -84,7 +84,7 @@ START_TEST(one_address_is_one_host)
 }
 END_TEST
 
-/* They are one host's, too, but nothing says so. */
+/* Two addresses of one host: not recognized as local, so unchanged. */
 START_TEST(two_addresses_are_as_the_system_wants)
 {
 	char before[16];

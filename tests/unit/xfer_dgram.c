@@ -4,7 +4,7 @@
 #include "core/workers.h"
 
 static int room;  /* datagrams that the transport still accepts */
-static int fails; /* error of the next datagram once `room` is 0; 0: -FI_EAGAIN */
+static int fails; /* result of a send once `room` is 0; 0: -FI_EAGAIN */
 static uint64_t words[DGRAM_BATCH_MAX + 4];
 static uint64_t seen[4 * DGRAM_BATCH_MAX]; /* datagrams, in the order sent */
 static unsigned int seen_count;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What one side makes the other keep: requests of ours wait for results before they bring more, and a peer that
- * takes no answers, or no notice of WIRE_XOFF, is ended when it goes too far, whatever its link.
+ * Proves the limits of what one side makes the other keep, over any link: our reads wait while too
+ * many results are due, and a peer that reads no answers, or ignores WIRE_XOFF, is disconnected.
  */
 #include <malloc.h>
 
 #include "fake_rma.h"
 
-#define BYTES  (3u << 20) /* of one read, or message */
-#define WINDOW 6          /* reads, with the one that exceeds WIRE_RESULTS_MAX */
+#define BYTES  (3u << 20) /* bytes of a read or message */
+#define WINDOW 6          /* reads up to the one that exceeds WIRE_RESULTS_MAX */
 #define SLACK  (8u << 20) /* bytes of heap */
 
 static unsigned char bytes[BYTES];
@@ -19,7 +19,7 @@ static void setup(void)
 	fake.link.packet_max = 2 * BYTES;
 }
 
-/* The peer has been ended. */
+/* The peer has been disconnected. */
 static void teardown(void)
 {
 	fake.closed = 0;
@@ -38,7 +38,7 @@ START_TEST(results_have_a_window)
 	for (unsigned int i = 0; i <= WINDOW; i++)
 		post_read(&bytes[i]);
 	ck_assert_uint_eq(fake.count, WINDOW);
-	/* In order: what stands behind waits, too. */
+	/* Operations behind a waiting read wait too. */
 	ck_assert_int_eq(
 		fi_write(fake.ep, small, 8, NULL, fake.addr, 0, KEY_ALL, &bytes[WINDOW + 1]), 0);
 	ck_assert_uint_eq(fake.count, WINDOW);
@@ -56,7 +56,10 @@ START_TEST(results_have_a_window)
 }
 END_TEST
 
-/* Says it until the connection has ended; how much of it the heap has grown by at most. */
+/*
+ * Delivers the request, at most `most` times, until the connection ends. Returns the heap's peak
+ * growth.
+ */
 static size_t go_on(const struct request *r, unsigned int most)
 {
 	static struct raw raw;
@@ -88,7 +91,7 @@ START_TEST(short_answers)
 		.op = WIRE_GET, .flags = WIRE_DATA, .key = KEY_READ, .want = FAKE_PACKET};
 
 	ck_assert_uint_lt(go_on(&get, 100000), WIRE_ANSWERS_MAX + SLACK);
-	ck_assert_ptr_nonnull(strstr(logged.text, "is gone")); /* after the line that says why */
+	ck_assert_ptr_nonnull(strstr(logged.text, "is gone")); /* after the line with the reason */
 }
 END_TEST
 
@@ -101,7 +104,7 @@ START_TEST(long_answers)
 }
 END_TEST
 
-/* Each is refused in one word; the heap's own share of it is a quarter. */
+/* Each request is refused with a short answer; the heap's overhead is a quarter. */
 START_TEST(refusals)
 {
 	struct request put = {.op = WIRE_PUT, .flags = WIRE_DATA, .key = KEY_LOCAL};
@@ -131,7 +134,7 @@ START_TEST(messages_when_paused)
 	}
 	ck_assert_uint_gt(held, WIRE_KEPT_MAX - BYTES);
 	ck_assert_int_eq(fake.closed, 1);
-	/* Nothing of such a peer is kept. */
+	/* No message of this peer is kept. */
 	ck_assert_uint_eq(rx->unexpected_bytes, 0);
 	ck_assert_ptr_nonnull(strstr(logged.text, fi_strerror(FI_EPROTO)));
 }

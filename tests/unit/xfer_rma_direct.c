@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One-sided operations that go straight to the peer's memory. */
+/* Proves which one-sided operations access the peer's memory directly, and in which order. */
 #include "fake_far.h"
 
 START_TEST(long_ones_go_direct)
@@ -12,17 +12,17 @@ START_TEST(long_ones_go_direct)
 	ck_assert_mem_eq(there.memory + 100, buf + 100, 1000);
 	ck_assert_mem_eq(there.memory + 5000, buf + 5000, 1000);
 	ck_assert_uint_eq(fake.count, 0);
-	there.put_ends = 1; /* it counts what is done to it */
+	there.put_ends = 1; /* the peer counts accesses: notify it */
 	far_post_write(0, 1000, &buf[3]);
 	fake_expect(&buf[3], FI_RMA | FI_WRITE);
 	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_NOTIFY, 0, 0, 0));
 	ck_assert_uint_eq(fake_last(0)->tag, FAR_KEY);
 	ck_assert_uint_eq(fake_last(0)->len, 8);
-	there.get_ends = -FI_EFAULT; /* some may have moved: no second try */
+	there.get_ends = -FI_EFAULT; /* a part may have been copied: no retry */
 	far_post_read(0, 1000, &buf[4]);
 	fake_expect_error(&buf[4], FI_EFAULT);
 	ck_assert_uint_eq(fake.count, 1);
-	there.put_ends = -FI_ENOKEY; /* the peer knows why */
+	there.put_ends = -FI_ENOKEY; /* the peer will answer with the reason */
 	far_post_write(0, 1000, &buf[5]);
 	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_PUT);
 	far_says_done(wire_id(fake_last(0)->head));
@@ -31,7 +31,7 @@ START_TEST(long_ones_go_direct)
 }
 END_TEST
 
-/* Not past what was posted before, nor does what comes after pass it. */
+/* A direct operation overtakes no posted one, and no later one overtakes it. */
 START_TEST(long_ones_keep_their_order)
 {
 	far_post_write(0, 8, &buf[1]);
@@ -51,7 +51,7 @@ START_TEST(long_ones_keep_their_order)
 }
 END_TEST
 
-/* A peer that reads none of its packets has no room for more. */
+/* Short operations also go directly while the link has no credits. */
 START_TEST(a_full_link_is_passed_by)
 {
 	fake.room = 0;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One-sided requests with wrong bytes in them, thousands, the same ones every time: whatever becomes of
- * one, memory that nobody registered for writing stays as it is, and who waits for an answer gets one.
+ * Proves that one-sided requests with wrong bytes do no harm: memory not registered for writing
+ * stays as it is, and every request that needs an answer gets one. Thousands of requests, the same
+ * in every run.
  */
 #include "fake_rma.h"
 
 #define TAG    0x77
 #define RANDOM 2000 /* packets of each kind with some random bytes */
 
-static unsigned char *const target = memory[0].data + 64; /* of the tagged receive */
+static unsigned char *const target = memory[0].data + 64; /* the tagged receive's buffer */
 static uint64_t seed;
 
 static const struct request kinds[] = {
@@ -69,7 +70,7 @@ static uint64_t next_random(void)
 	return seed;
 }
 
-/* Bytes that may be wrong: the three words, then the payload. */
+/* Returns byte `at` of the packet: head, tag and data, then the payload. */
 static unsigned char *byte_of(struct raw *raw, size_t at)
 {
 	if (at < 8)
@@ -81,7 +82,7 @@ static unsigned char *byte_of(struct raw *raw, size_t at)
 	return &raw->payload[at - 24];
 }
 
-/* Until nothing more is said; true: `id` had its one last answer. */
+/* Makes progress to the end. Returns whether request `id` got exactly one final answer. */
 static bool is_answered(uint32_t id, bool *failed)
 {
 	unsigned int answers = 0, fragments = 0;
@@ -118,7 +119,7 @@ static void drain(void)
 			ck_assert_int_eq(fi_cq_readerr(fake.cq, &error, 0), 1);
 }
 
-/* Not the last fragment of a long write: nobody is told of it yet. */
+/* Returns whether the packet is a fragment of a long write, but not the last: no answer is due. */
 static bool is_fragment(const struct raw *raw)
 {
 	struct wire_ranges ranges = {0};
@@ -143,7 +144,7 @@ static bool is_fragment(const struct raw *raw)
 	return (unsigned __int128)ranges.offset + raw->p.len - heads < total;
 }
 
-/* What is owed follows from the packet alone. A matched one may be kept until it meets a receive. */
+/* Returns whether an answer is due, by the packet. `kept`: it may wait for a matching receive. */
 static bool is_owed(const struct raw *raw, bool kept)
 {
 	uint64_t head = raw->p.head;
@@ -185,7 +186,7 @@ static void say(const struct raw *raw)
 	drain();
 }
 
-/* One that was not matched is met now, and answered. */
+/* Posts receives until all kept requests are matched and answered. */
 static void meet_all(void)
 {
 	struct fi_context context = {0};
@@ -219,7 +220,7 @@ START_TEST(one_byte)
 	memcpy(memory, copy, sizeof(copy));
 	ck_assert_int_eq(fi_trecv(fake.ep, target, 64, NULL, fake.addr, TAG, 0, NULL), 0);
 	raw_say(&raw);
-	ck_assert(is_answered(7, &failed) && !failed); /* it was right before */
+	ck_assert(is_answered(7, &failed) && !failed); /* the unchanged request works */
 	fi_cancel(&fake.ep->fid, NULL);
 	drain();
 	for (size_t at = 0; at < 24 + raw.p.len; at++)
@@ -232,7 +233,7 @@ START_TEST(one_byte)
 }
 END_TEST
 
-/* Every length shorter than it was, and some longer. */
+/* Every shorter length, and some longer ones. */
 START_TEST(lengths)
 {
 	static struct raw raw;
@@ -257,7 +258,7 @@ START_TEST(some_bytes)
 				(unsigned char)(next_random() >> 20);
 		if (next_random() % 4 == 0)
 			raw.p.len = next_random() % (raw.p.len + 1);
-		/* Most of the time still what it was: else it is not looked into. */
+		/* Mostly keeps the right head: otherwise the rest would not be read. */
 		if (next_random() % 8)
 			raw.p.head = WIRE_HEAD(kinds[_i].op, kinds[_i].flags, 0, 7);
 		say(&raw);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is done in the place of a peer that sleeps over its packets, and what is not. */
+/* Proves which posted operations an initiator performs itself for a peer without progress. */
 #include "fake_far.h"
 
-/* Nobody answers for two looks: what is done in the peer's place then. */
+/* Checks that the second rma_help without an answer does `said` for the peer, the first nothing. */
 static void expect_help(const char *said)
 {
 	there.said[0] = 0;
@@ -29,7 +29,7 @@ START_TEST(reads_and_writes_in_order)
 	far_post_write(100, 20, &buf[2]);
 	ck_assert_int_eq(fi_writemsg(fake.ep, &msg, FI_REMOTE_CQ_DATA | FI_COMPLETION), 0);
 	far_post_read(200, 8, &buf[4]);
-	memset(buf + 600, 0xdd, 125); /* too late: what is written is what was sent */
+	memset(buf + 600, 0xdd, 125); /* too late: the bytes of the packet are written */
 	expect_help("get@0+8 take#1 put@100+20 back#1 take#2 put@300+10 back#2 get@200+8 ");
 	fake_expect(&buf[1], FI_RMA | FI_READ);
 	fake_expect(&buf[2], FI_RMA | FI_WRITE);
@@ -41,14 +41,14 @@ START_TEST(reads_and_writes_in_order)
 	ck_assert_uint_eq(fake.count, 5);
 	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_NOTIFY, WIRE_DATA, 0, 0));
 	ck_assert_uint_eq(fake_last(0)->data, 4);
-	/* It wakes up and answers the reads it finds. */
+	/* The peer makes progress and answers the reads it finds. */
 	fake_says(WIRE_HEAD(WIRE_RESULT, 0, 0, wire_id(fake.packets[0].head)), 0, 0, buf, 8);
 	fake_says(WIRE_HEAD(WIRE_RESULT, 0, 0, wire_id(fake.packets[3].head)), 0, 0, buf, 8);
 	far_expect_none_left();
 }
 END_TEST
 
-/* Told in the order they were posted, or by the peer itself. */
+/* Writes with CQ data are reported to the peer in the order posted, or by its own progress. */
 START_TEST(remote_data_in_order)
 {
 	far_post_write(100, 20, &buf[1]);
@@ -77,7 +77,7 @@ START_TEST(no_atomics)
 	fake_expect(&buf[1], FI_RMA | FI_READ);
 	fake_expect(&buf[2], FI_RMA | FI_WRITE);
 	fake_expect(&buf[3], FI_RMA | FI_READ);
-	expect_help(""); /* nor anything behind one */
+	expect_help(""); /* nor any operation behind one */
 	fake_expect_nothing();
 	far_says_done(wire_id(fake_last(0)->head));
 	fake_expect(&buf[4], FI_ATOMIC | FI_WRITE);
@@ -86,7 +86,7 @@ START_TEST(no_atomics)
 }
 END_TEST
 
-/* The peer woke up while we read: it may have done what is behind the read, too. */
+/* The peer began the read meanwhile, perhaps also the atomic behind it: our read is void. */
 START_TEST(read_begun_meanwhile)
 {
 	far_post_read(0, 8, &buf[1]);
@@ -115,7 +115,7 @@ START_TEST(what_the_peer_has_begun_is_its)
 	far_says_done(seq);
 	fake_expect(&buf[1], FI_RMA | FI_WRITE);
 	fake_says(WIRE_HEAD(WIRE_RESULT, 0, 0, seq + 1), 0, 0, buf, 4);
-	expect_help(""); /* it is being read */
+	expect_help(""); /* the peer has begun the packet */
 	fake_says(WIRE_HEAD(WIRE_RESULT, 0, 0, seq + 1), 4, 0, buf, 4);
 	fake_expect(&buf[2], FI_RMA | FI_READ);
 	far_expect_none_left();
@@ -133,7 +133,7 @@ START_TEST(answers_put_it_off)
 		fake_expect(&buf[i], FI_RMA | FI_WRITE);
 	}
 	far_post_write(0, 8, &buf[1]);
-	rma_help(fake.worker, true); /* before we sleep ourselves: at once */
+	rma_help(fake.worker, true); /* before this process sleeps: help at once */
 	ck_assert_str_eq(there.said, "take#4 put@0+8 back#4 ");
 	fake_expect(&buf[1], FI_RMA | FI_WRITE);
 	far_expect_none_left();
@@ -155,7 +155,7 @@ START_TEST(out_of_reach)
 }
 END_TEST
 
-/* Some of it may have been written: it ends with why, and what is behind it goes on. */
+/* A write that faults may be partly done: it ends with the error, and later operations go on. */
 START_TEST(memory_is_not_there)
 {
 	there.put_ends = -FI_EFAULT;
@@ -168,7 +168,7 @@ START_TEST(memory_is_not_there)
 }
 END_TEST
 
-/* Crowded, closed, forbidden: the peer has the packet again and says what becomes of it. */
+/* No guard, no key, no right: the packet is left to the peer, which answers. */
 START_TEST(write_cannot_be_made)
 {
 	static const int cases[] = {-FI_EAGAIN, -FI_ENOKEY, -FI_EACCES, -FI_EINVAL, -FI_EPERM};
@@ -204,7 +204,7 @@ START_TEST(the_way_is_crowded)
 }
 END_TEST
 
-/* It is spared the packets it does not read, for a while; what is in order is still its. */
+/* After help, operations go directly for a while, except behind a posted packet. */
 START_TEST(a_spell_of_direct_ones)
 {
 	far_post_write(0, 8, &buf[1]);
@@ -224,7 +224,7 @@ START_TEST(a_spell_of_direct_ones)
 }
 END_TEST
 
-/* The endpoint of a read is gone: nothing goes to its memory. */
+/* A read of a closed endpoint is not performed: its memory may be gone. */
 START_TEST(endpoint_closed_meanwhile)
 {
 	far_post_read(0, 8, &buf[1]);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The peer goes away: each operation ends once, whatever had become of it; so do its own on us. */
+/*
+ * Proves that a lost peer ends every one-sided operation exactly once, in any state, ours and the
+ * peer's.
+ */
 #include "fake_rma.h"
 
 #define KEY 5
 
 static unsigned char buf[REGION];
-static unsigned int posted; /* operations whose contexts are buf[0], buf[1] ... */
+static unsigned int posted; /* number of operations; their contexts are buf[0], buf[1] ... */
 
 static void post_write(size_t len)
 {
@@ -24,7 +27,7 @@ static void post_compare(void)
 			 0);
 }
 
-/* On a tagged receive, and after all before it if asked. */
+/* Posts an atomic on a tagged receive, with `flags` (FI_FENCE: after all earlier operations). */
 static void post_matched(uint64_t flags)
 {
 	struct fi_ioc ioc = {buf, 1};
@@ -41,7 +44,7 @@ static void post_matched(uint64_t flags)
 	ck_assert_int_eq(fi_atomicmsg(fake.ep, &msg, FI_TAGGED | FI_COMPLETION | flags), 0);
 }
 
-/* All posted end with this error, in whatever order, and nothing else does. */
+/* Checks that all posted operations end with `err`, in any order, and nothing else completes. */
 static void expect_all_failed(int err)
 {
 	bool seen[32] = {false};
@@ -74,7 +77,7 @@ static void lose(void)
 	fake.closed = 0; /* for fake_shut */
 }
 
-/* It is there again: what it was asked before is forgotten, and new operations work. */
+/* Connects the peer again: answers to old operations are ignored, and new operations work. */
 static void expect_a_new_start(void)
 {
 	uint32_t old = fake.peer->rma.seq, seq;
@@ -102,7 +105,7 @@ static void expect_a_new_start(void)
 
 START_TEST(without_answers)
 {
-	/* First, so that its error is: of what was injected nobody gave a context. */
+	/* First, so that its error comes first: an injected operation has no context. */
 	ck_assert_int_eq(fi_inject_write(fake.ep, buf, 8, fake.addr, 0, KEY), 0);
 	post_read(1000);
 	fake_says(WIRE_HEAD(WIRE_RESULT, 0, 0, wire_id(fake_last(0)->head) - 1), 0, 0, buf, 100);
@@ -121,7 +124,7 @@ START_TEST(with_half_a_result)
 {
 	post_read(REGION);
 	fake_says(WIRE_HEAD(WIRE_RESULT, 0, 0, wire_id(fake_last(0)->head)), 0, 0, buf, 1000);
-	post_write(8); /* behind it */
+	post_write(8); /* behind that operation */
 	post_compare();
 	post_matched(0);
 	ck_assert_uint_eq(fake.count, 1);
@@ -175,7 +178,7 @@ START_TEST(before_it_was_there)
 }
 END_TEST
 
-/* The endpoint is closed with all of it under way: see the teardown. */
+/* The teardown closes the endpoint with all operations under way. */
 START_TEST(nobody_waits_for_the_end)
 {
 	post_matched(0);
@@ -190,7 +193,7 @@ START_TEST(nobody_waits_for_the_end)
 }
 END_TEST
 
-/* ---- Its own operations. ---- */
+/* ---- The peer's operations ---- */
 
 static void ask(void)
 {
@@ -222,7 +225,7 @@ START_TEST(nobody_to_answer_to)
 	fake.room = 0;
 	ask();
 	worker_progress(fake.worker);
-	fake.room = 1; /* of the long answer some has gone out, or not */
+	fake.room = 1; /* a part of the long answer is sent */
 	worker_progress(fake.worker);
 	ck_assert_uint_eq(ep_of(fake.ep)->rx->unexpected_bytes > 0, 1);
 	ask();
@@ -232,7 +235,7 @@ START_TEST(nobody_to_answer_to)
 	ck_assert_uint_eq(ep_of(fake.ep)->rx->unexpected_bytes, 0);
 	fake.count = 0;
 	fake.room = FAKE_PLENTY;
-	ask(); /* what of it is still to be read */
+	ask(); /* part of the answer is unsent */
 	worker_progress(fake.worker);
 	ck_assert_uint_eq(fake.count, 0);
 	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);

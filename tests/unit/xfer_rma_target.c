@@ -399,7 +399,7 @@ START_TEST(matched_out_of_bounds)
 }
 END_TEST
 
-/* WIRE_NOTIFY of any content changes counters at most. */
+/* WIRE_NOTIFY of any content is not answered, completes nothing and touches no memory. */
 START_TEST(tells_without_sense)
 {
 	static const uint64_t keys[] = {KEY_ALL, KEY_OFF, KEY_GONE, UINT64_MAX};

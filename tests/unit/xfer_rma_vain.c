@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A target reads its queue, in which nothing comes: it keeps its core as long as it is asked for its memory. */
+/*
+ * Proves that a target that polls an empty queue does not yield its core while peers access its
+ * memory.
+ */
 #include <sched.h>
 #include <time.h>
 
@@ -7,7 +10,7 @@
 
 static unsigned int yields;
 
-/* The time is ours: on a busy machine reads may take longer than those do that follow each other. */
+/* A simulated clock: on a busy machine reads could seem too far apart. */
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	static uint64_t now_ns = 1000000000;
@@ -25,7 +28,7 @@ int sched_yield(void)
 	return 0;
 }
 
-/* Reads in vain, with a request of the peer before each 100th or before none. */
+/* Reads an empty queue; before each 100th read comes the peer's request `r`, if not NULL. */
 static void read_in_vain(const struct request *r)
 {
 	struct fi_cq_tagged_entry entry;
@@ -34,7 +37,7 @@ static void read_in_vain(const struct request *r)
 	for (int i = 0; i < 20 * WAIT_POLLS_ALONE; i++) {
 		if (r && i % 100 == 0) {
 			request_say(r);
-			fake.count = 0; /* the answers are looked at elsewhere */
+			fake.count = 0; /* answers are not checked here */
 		}
 		ck_assert_int_eq(fi_cq_read(fake.cq, &entry, 1), -FI_EAGAIN);
 	}
@@ -56,7 +59,7 @@ START_TEST(keeps_the_core_while_asked)
 	read_in_vain(NULL);
 	ck_assert_uint_gt(yields, 10);
 	read_in_vain(&requests[_i]);
-	ck_assert_uint_le(yields, 1); /* of the reads before the first */
+	ck_assert_uint_le(yields, 1); /* from reads before the first request */
 }
 END_TEST
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Long messages of members that run by turns: put where the peer takes them, if the link can. */
+/* Proves that a collective's long messages are registered for the peer to fetch. */
 #include "fake_link.h"
 #include "xfer/defer/defer.h"
 
 #define TAG   0x55
 #define LEN   20000u
-#define PLACE UINT64_C(0x8000000000001000) /* as the peer knows it */
+#define PLACE UINT64_C(0x8000000000001000) /* address for the peer */
 
 static unsigned char bytes[LEN];
 static struct link_rndv_ops ops;
 static int registered, deregistered, refusal, done, done_err;
-static const void *batches[4]; /* of what was registered */
+static const void *batches[4]; /* of the registrations */
 
 static int expose(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
 		  const void *batch, struct fi_rma_iov *at, void **token)
@@ -61,7 +61,7 @@ static void finish(void)
 	fake_shut();
 }
 
-/* Of a collective. Its number. */
+/* Sends a collective's message. Returns its request id. */
 static uint32_t send(void)
 {
 	struct packet p = {.head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 0),
@@ -74,7 +74,7 @@ static uint32_t send(void)
 	return fake.count > before ? wire_id(fake.packets[before].head) : 0;
 }
 
-/* The first packet was an offer of what lies there, with these flags more. */
+/* Checks that the first packet is an RTS with address `addr` and these additional flags. */
 static void expect_rts(uint64_t addr, unsigned int flags)
 {
 	const struct fake_packet *p = &fake.packets[0];
@@ -123,7 +123,7 @@ START_TEST(not_without_a_batch)
 }
 END_TEST
 
-/* The peer then fetches it from where it is; or, where it cannot, gets it by fragments. */
+/* No space to register: the peer fetches from the application's memory, or gets fragments. */
 START_TEST(no_room_there)
 {
 	uint32_t id;

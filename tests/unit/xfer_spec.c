@@ -111,7 +111,7 @@ static void expect_message(size_t len)
 	ck_assert_uint_eq(fake.worker->rxreq_pool.in_use, 0);
 }
 
-/* ---- The receiver --------------------------------------------------------------------------------- */
+/* ---- The receiver ---------------------------------------------------------------------------- */
 
 START_TEST(taken_as_they_come)
 {
@@ -239,7 +239,7 @@ START_TEST(nothing_is_left_of_a_peer_that_is_gone)
 }
 END_TEST
 
-/* ---- The sender ----------------------------------------------------------------------------------- */
+/* ---- The sender ------------------------------------------------------------------------------ */
 
 static uint32_t send_long(void)
 {

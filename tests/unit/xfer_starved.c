@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory runs out for something of a peer that cannot be left out: nothing behind it is taken, what was kept
- * before stays good, and the connection ends with an error on this side and for the peer.
+ * Proves what happens when a peer's packet cannot be kept for lack of memory: later packets are not
+ * received, earlier unexpected messages stay, and the connection ends with an error on both sides.
  */
 #include "fake_link.h"
 #include "starve.h"
 
-#define BYTES  (3u << 20) /* no memory for these */
-#define PLENTY 20000 /* completions: the next step of their queue is beyond the memory there is */
+#define BYTES  (3u << 20) /* more than the memory left */
+#define PLENTY 20000      /* completions; the queue's next growth exceeds the memory left */
 #define MSG    WIRE_HEAD(WIRE_MSG, 0, 0, 0)
 
 static unsigned char bytes[BYTES];
@@ -39,7 +39,7 @@ START_TEST(unexpected_message)
 
 	fake_says(MSG, 0, 0, "early", 5);
 	ck_assert_int_eq(fi_recv(fake.ep, directed, 8, NULL, fake.addr, directed),
-			 0); /* takes it */
+			 0); /* discards the message */
 	fake_expect(directed, FI_MSG | FI_RECV);
 	fake_says(MSG, 0, 0, "kept", 4);
 	starve_begin();
@@ -54,7 +54,7 @@ START_TEST(unexpected_message)
 }
 END_TEST
 
-/* A receive that is posted for this peer hears why no message will come. */
+/* A receive directed to this peer ends with the error. */
 START_TEST(posted_receive)
 {
 	unsigned char in[8];
@@ -69,7 +69,7 @@ START_TEST(posted_receive)
 }
 END_TEST
 
-/* The message that has room in a receive of its own is behind the one that was lost, too. */
+/* A message that could be placed directly is behind the lost one, so is not received. */
 START_TEST(message_with_a_place)
 {
 	const struct packet p = {.head = MSG, .len = 6};
@@ -85,7 +85,7 @@ START_TEST(message_with_a_place)
 }
 END_TEST
 
-/* Inside a host messages may come before the word that the peer has accepted us. */
+/* Over shared memory messages may come before the peer's hello. */
 START_TEST(before_it_is_known_to_be_connected)
 {
 	unsigned char in[8];
@@ -110,7 +110,7 @@ END_TEST
 START_TEST(answer)
 {
 	fake.room = 0;
-	tx_control(fake.peer, WIRE_HEAD(WIRE_ATS, 0, 0, 1), 0); /* waits, and so does the next */
+	tx_control(fake.peer, WIRE_HEAD(WIRE_ATS, 0, 0, 1), 0); /* queued; the next one too */
 	starve_begin();
 	tx_control_data(fake.peer, &(struct packet){.head = WIRE_HEAD(WIRE_RESULT, 0, 0, 1),
 						    .payload = bytes,
@@ -119,7 +119,7 @@ START_TEST(answer)
 }
 END_TEST
 
-/* What came before can be read; then FI_EOVERRUN, each time. */
+/* Earlier completions can be read; then every read returns FI_EOVERRUN. */
 START_TEST(completions)
 {
 	struct cq *cq = cq_of(fake.cq);

@@ -53,7 +53,7 @@ EXTERNALLY_VISIBLE int
 fi_log_ready(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
 	     uint64_t *showtime);
 
-/* Write one message, whatever the levels say; use the macros below.  fi_provider(3) */
+/* Write one message without testing the levels; use the macros below.  fi_provider(3) */
 EXTERNALLY_VISIBLE void
 fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
        const char *func, int line, const char *fmt, ...)

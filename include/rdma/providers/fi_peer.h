@@ -52,7 +52,7 @@ struct fi_peer_av_context {
 /* --- AV set: fi_av_set() --- */
 
 struct fid_peer_av_set;
-/* Never defined: the name is in the interface, what is meant is a struct fid_peer_av_set. */
+/* Never defined: the interface has this name, but means struct fid_peer_av_set. */
 struct fi_peer_av_set;
 
 struct fi_ops_av_set_owner {
@@ -75,7 +75,7 @@ struct fi_peer_av_set_context {
 
 struct fid_peer_cq;
 
-/* The owner locks, signals and minds overflow; what the CQ's format lacks is ignored. */
+/* The owner locks, signals and handles overflow; it ignores fields that the CQ format lacks. */
 struct fi_ops_cq_owner {
 	size_t size;
 	/* src is relative to the peer's AV, or FI_ADDR_NOTAVAIL. */
@@ -147,7 +147,7 @@ struct fi_peer_rx_entry {
 	struct iovec *iov;
 };
 
-/* What is known of an incoming message when its receive is looked for. */
+/* Attributes of an incoming message, to find its receive. */
 struct fi_peer_match_attr {
 	fi_addr_t addr;		/* FI_ADDR_UNSPEC when not known */
 	size_t msg_size;	/* bytes */
@@ -173,7 +173,7 @@ struct fi_ops_srx_owner {
 	void (*free_entry)(struct fi_peer_rx_entry *entry);
 };
 
-/* Told to the peer about an entry it had queued: go on with it, or drop its message. */
+/* Called for an entry that the peer had queued: start it, or discard its message. */
 struct fi_ops_srx_peer {
 	size_t size;
 	int (*start_msg)(struct fi_peer_rx_entry *entry);
@@ -195,7 +195,7 @@ struct fi_peer_srx_context {
 
 /* --- transfers of one over the other: fi_endpoint2() with FI_PEER_TRANSFER --- */
 
-/* Told to the peer about a transfer it started over the owner; never called recursively. */
+/* Called when a transfer that the peer started over the owner ends; never recursively. */
 struct fi_ops_transfer_peer {
 	size_t size;
 	ssize_t (*complete)(struct fid_ep *ep, struct fi_cq_tagged_entry *buf, fi_addr_t src_addr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table by which algorithms are chosen: the first row of a collective whose conditions all hold.
- * Conditions look only at what all members know alike.
+ * The table of algorithms: the first row for the collective whose conditions all hold is used.
+ * Conditions depend only on values that are equal on all members.
  */
 #include "coll/plan/plan_build.h"
 
@@ -10,23 +10,30 @@
 
 enum {
 	NEAR = 1,    /* all members on one host */
-	CROWD = 2,   /* and more than it has processors: they share them */
+	CROWD = 2,   /* and more members than processors */
 	TWOS = 4,    /* size is a power of two */
-	ORDERED = 8, /* the algorithm keeps to the order of ranks */
-	SHARES = 16, /* members of a host share memory */
+	ORDERED = 8, /* the algorithm combines in rank order */
+	SHARES = 16, /* members on one host share memory */
 };
 
 typedef void make_phases(const struct plan_build *b);
 
 struct row {
 	enum fi_collective_op kind;
-	unsigned int
-		only; /* NEAR, CROWD, TWOS, SHARES: these must hold; ORDERED: may be used where that is asked */
+	/*
+	 * NEAR, CROWD, TWOS, SHARES: must hold; ORDERED: the row is also valid for ordered
+	 * operators
+	 */
+	unsigned int only;
 	uint32_t most_size;
-	size_t most;  /* bytes: of the vector where the call has one of `count`, else of a piece */
-	size_t piece; /* the vector's size-th part has at least that many bytes */
+	/*
+	 * Upper limit (bytes): of the vector if the call's `count` is the whole vector's, else of a
+	 * piece
+	 */
+	size_t most;
+	size_t piece; /* lower limit (bytes): of the vector divided by size */
 	make_phases *make;
-	size_t tune; /* radix of a tree, 0: size; bytes of a chunk */
+	size_t tune; /* radix of a tree (0: size), or bytes of a chunk */
 };
 
 static size_t part_of(const struct plan_build *b)
@@ -54,7 +61,7 @@ static void barrier_direct(const struct plan_build *b)
 	plan_add(b, &plan_direct, 0, false);
 }
 
-/* Who waits gives its processor to another: here each but the root does once. */
+/* A member that waits gives its processor to another one: here each but the root waits once. */
 static void barrier_tree(const struct plan_build *b)
 {
 	plan_add(b, &plan_tree_reduce, 0, false);
@@ -66,7 +73,7 @@ static void broadcast_tree(const struct plan_build *b)
 	plan_add(b, &plan_tree_broadcast, part_of(b), false);
 }
 
-/* Whose `tune` are the elements of a chunk. */
+/* Returns the build with `tune` converted from bytes to elements of a chunk. */
 static struct plan_build by_chunks(const struct plan_build *b)
 {
 	struct plan_build chunks = *b;
@@ -89,7 +96,7 @@ static void broadcast_fan(const struct plan_build *b)
 	plan_add(&chunks, &plan_fan, part_of(b), false);
 }
 
-/* Pieces to all, binomially, and from each to all: van de Geijn's. */
+/* Scatter of pieces down a binomial tree, then a ring allgather (van de Geijn). */
 static void broadcast_pieces(const struct plan_build *b)
 {
 	plan_add(b, &plan_spread, part_of(b), false);
@@ -123,7 +130,7 @@ static void allreduce_ring(const struct plan_build *b)
 	plan_add(b, &plan_ring_allgather, part_of(b), true);
 }
 
-/* In the order of ranks the root of a tree is rank 0, which hands the result over. */
+/* For rank order the tree's root must be rank 0, which then sends the result to the root. */
 static void reduce_tree(const struct plan_build *b)
 {
 	struct plan_build first = *b, then = *b;
@@ -139,7 +146,7 @@ static void reduce_tree(const struct plan_build *b)
 	plan_add(&then, &plan_hand_over, part_of(b), false);
 }
 
-/* The long reductions need room for a vector, which only the root has in OUT. */
+/* These reductions need space for a vector; only the root has it in OUT. */
 static struct plan_build with_scratch(const struct plan_build *b)
 {
 	struct plan_build room = *b;
@@ -169,7 +176,7 @@ static bool alike(const struct plan_place *a, const struct plan_place *b)
 	return a->space == b->space && a->at == b->at;
 }
 
-/* A member that is in place has its piece put where it belongs first. */
+/* In place: moves the member's piece to its place first. Returns whether it is there. */
 static bool placed(const struct plan_build *b)
 {
 	struct plan_build own = *b;
@@ -212,7 +219,7 @@ static void reduce_scatter_pairwise(const struct plan_build *b)
 	plan_add(b, &plan_pairwise_reduce_scatter, all_of(b), false);
 }
 
-/* To rank 0 in the order of ranks, and from there. */
+/* Reduces to rank 0 in rank order, then scatters. */
 static void reduce_scatter_ordered(const struct plan_build *b)
 {
 	struct plan_build reduce = *b, scatter = *b;
@@ -237,7 +244,7 @@ static void alltoall_pairwise(const struct plan_build *b)
 	plan_add(b, &plan_pairwise_alltoall, all_of(b), false);
 }
 
-/* Nobody has time for more than its own copies. */
+/* Processors are busy, so each receiver copies whole messages itself. */
 static void alltoall_whole(const struct plan_build *b)
 {
 	b->plan->whole = true;
@@ -249,7 +256,9 @@ static const struct row table[] = {
 	{FI_BARRIER, CROWD, UINT32_MAX, ANY, 0, barrier_tree, 8},
 	{FI_BARRIER, 0, UINT32_MAX, ANY, 0, dissemination, 0},
 
-	/* Two levels of radix 8 are at most 64 members; a copy costs more than a message there. */
+	/*
+	 * Radix 8 makes two levels up to 64 members; on one host a copy costs more than a message.
+	 */
 	{FI_BROADCAST, NEAR, UINT32_MAX, 16 * KIB, 0, broadcast_tree, 8},
 	{FI_BROADCAST, CROWD | SHARES, UINT32_MAX, ANY, 0, broadcast_fan, 256 * KIB},
 	{FI_BROADCAST, CROWD, UINT32_MAX, 256 * KIB, 0, broadcast_tree, 8},
@@ -285,7 +294,7 @@ static const struct row table[] = {
 	{FI_REDUCE_SCATTER, 0, UINT32_MAX, ANY, 0, reduce_scatter_pairwise, 0},
 	{FI_REDUCE_SCATTER, ORDERED, UINT32_MAX, ANY, 0, reduce_scatter_ordered, 0},
 
-	/* To few members everything goes at once. */
+	/* Few members: all messages at once. */
 	{FI_ALLTOALL, 0, 9, 256 * KIB, 0, alltoall_pairwise, 0},
 	{FI_ALLTOALL, NEAR | SHARES, 9, ANY, 0, alltoall_whole, 0},
 	{FI_ALLTOALL, 0, 9, ANY, 0, alltoall_pairwise, 0},
@@ -320,7 +329,7 @@ static bool holds(const struct row *row, const struct plan_build *b)
 	       (!s->ordered || !plan_reduces(s->kind) || row->only & ORDERED);
 }
 
-/* Of a single member. */
+/* The collective of a single member. */
 static void alone(const struct plan_build *b)
 {
 	if (b->shape.kind != FI_BARRIER && b->shape.kind != FI_BROADCAST && !same(b) &&

@@ -27,7 +27,7 @@ static int by_lowest(const void *a, const void *b)
 	return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* Into the order of hosts; how many hosts there are. */
+/* Sorts by host, hosts by lowest rank. Returns the number of hosts. */
 static uint32_t sort(struct entry *e, uint32_t size, layout_host *host, void *arg)
 {
 	uint32_t hosts = 0;
@@ -45,7 +45,7 @@ static uint32_t sort(struct entry *e, uint32_t size, layout_host *host, void *ar
 	return hosts;
 }
 
-/* first, mine, each. */
+/* Sets first, mine and each. */
 static void find_hosts(struct layout *l, const struct entry *e, uint32_t rank, uint32_t size)
 {
 	uint32_t h = 0;
@@ -63,7 +63,7 @@ static void find_hosts(struct layout *l, const struct entry *e, uint32_t rank, u
 			l->each = 0;
 }
 
-/* False: no memory. */
+/* Sets order and place, if needed. Returns false if memory is out. */
 static bool set_order(struct layout *l, const struct entry *e, uint32_t size)
 {
 	uint32_t i = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A plan is a few phases, one after the other; here a round of the plan is found in its phase. */
+/* A plan is a sequence of phases. This file finds a round of the plan in its phase. */
 #include <string.h>
 
 #include "coll/plan/layout.h"
 #include "coll/plan/plan_own.h"
 
-/* The member that is rank `i` of a phase. */
+/* Returns the member that is rank `i` of a phase. */
 static uint32_t member(const struct plan *plan, enum plan_among among, uint32_t i)
 {
 	const struct layout *l = plan->layout;
@@ -25,7 +25,7 @@ static void translate(const struct plan_phase *phase, struct plan_place *place)
 	*place = plan_past(phase->space[place->space], place->at);
 }
 
-/* Others wait for what is sent: that comes first, in its order. */
+/* Moves sends to the front, in order, because other members wait for them. */
 static void put_sends_first(struct plan_round *r)
 {
 	struct plan_message receive[PLAN_MESSAGES];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Allgather as Bruck's: after round k a rank has the pieces of 2^(k+1) ranks from itself on, and
- * sends what it has to the one as many before it; in ceil(log2 size) rounds all have all. Unlike in
- * the textbook the pieces lie in their places in OUT from the first, so that nothing is turned at the
- * end; where they go round the last rank they take two messages.
+ * Bruck's allgather. After round k a rank has the pieces of 2^(k+1) ranks, from itself on. In each
+ * round a rank sends what it has to the rank that many before it. It takes ceil(log2 size) rounds.
+ * Unlike in the original algorithm, pieces are always in their place in OUT, so no final rotation
+ * is needed. Pieces that wrap around the last rank take two messages.
  *
- * A rank brings its piece in IN; same: in its place in OUT.
+ * A rank's own piece is in IN; same: in its place in OUT.
  */
 #include "coll/plan/plan_own.h"
 
@@ -14,7 +14,7 @@ static size_t rounds(const struct plan_part *p)
 	return plan_log2(p->size);
 }
 
-/* `len` pieces from rank `first` on. */
+/* Sends or receives `len` pieces from rank `first` on. */
 static void pieces(const struct plan_part *p, uint32_t first, uint32_t len, struct plan_message m,
 		   struct plan_round *r)
 {

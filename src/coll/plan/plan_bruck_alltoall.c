@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Alltoall as Bruck's, for short pieces: ceil(log2 size) rounds, in each of which about half of all
- * pieces move on. The scratch begins with a table of the pieces, the one that is i ranks away in
- * place i. In round k all whose place has bit k set go 2^k ranks on, packed together; the places then
- * hold what came. At the end place i has what the rank i before this one had for it.
+ * Bruck's alltoall, for short pieces. It takes ceil(log2 size) rounds; in each of them about half
+ * of all pieces move. The scratch begins with a table of pieces: place i has the piece for the rank
+ * i ranks ahead. In round k all pieces whose place has bit k set go 2^k ranks ahead, in one
+ * message; received pieces replace them. At the end place i has the piece from the rank i ranks
+ * behind.
  *
- * IN is read for the last time before OUT is written first: they may share memory. `count` is of
- * the whole vector and a multiple of size.
+ * The last read of IN precedes the first write to OUT, so they may share memory. `count` is the
+ * whole vector, a multiple of size.
  */
 #include "coll/plan/plan_own.h"
 
@@ -15,7 +16,7 @@ static size_t block(const struct plan_part *p)
 	return p->count / p->size;
 }
 
-/* The places below size whose bit k is set. */
+/* Returns the number of places below size with bit k set. */
 static size_t with_bit(const struct plan_part *p, size_t k)
 {
 	size_t run = (size_t)1 << k, rest = p->size & (2 * run - 1);
@@ -23,7 +24,7 @@ static size_t with_bit(const struct plan_part *p, size_t k)
 	return (p->size >> (k + 1)) * run + (rest > run ? rest - run : 0);
 }
 
-/* At most that many pieces are under way. */
+/* Returns the largest number of pieces sent in a round. */
 static size_t most(const struct plan_part *p)
 {
 	size_t most = 0;
@@ -53,7 +54,7 @@ static struct plan_place came(const struct plan_part *p)
 	return plan_tmp(p->count + most(p) * block(p));
 }
 
-/* `runs` runs of pieces; steps and at in pieces. */
+/* Copies `runs` runs of `run` pieces. Steps in `l` are in pieces. */
 static void copy_runs(const struct plan_part *p, struct plan_local l, size_t run, size_t runs,
 		      struct plan_round *r)
 {
@@ -67,7 +68,7 @@ static void copy_runs(const struct plan_part *p, struct plan_local l, size_t run
 	plan_local(r, &l);
 }
 
-/* The places with bit k: runs of 2^k, a last one may be shorter. */
+/* Packs or unpacks the places with bit k: runs of 2^k places, the last one may be shorter. */
 static void pack(const struct plan_part *p, size_t k, bool unpack, struct plan_round *r)
 {
 	size_t run = (size_t)1 << k, runs = p->size >> (k + 1), all = with_bit(p, k);
@@ -94,7 +95,7 @@ static void rotate(const struct plan_part *p, struct plan_round *r)
 	plan_copy(r, plan_tmp(p->count - before), plan_in(0), before);
 }
 
-/* Place i to piece rank - i: backwards, in two runs. */
+/* Copies place i to piece rank - i of OUT: backwards, in two runs. */
 static void rotate_back(const struct plan_part *p, struct plan_round *r)
 {
 	struct plan_local l = {.left_step = 1, .dst_step = -1};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Broadcast of OUT along a chain from the root, in chunks of `tune` elements: while a chunk comes
- * from the one before, the chunk before that goes on to the next. Everyone sends the vector once at
- * most; the last rank has it after size - 2 + chunks messages.
+ * Broadcast of OUT along a chain from the root, in chunks of `tune` elements. A rank receives a
+ * chunk from the rank before it and sends the previous chunk to the next rank. Each rank sends the
+ * vector at most once; the last rank has it after size - 2 + chunks rounds.
  */
 #include "coll/plan/plan_own.h"
 
@@ -26,7 +26,7 @@ static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 		plan_receive(r, (p->rank + p->size - 1) % p->size, plan_out(n * p->tune),
 			     plan_chunk(p, n));
 	if (at)
-		n--; /* what came in the round before; nothing in round 0 */
+		n--; /* the chunk received in the round before; in round 0 none */
 	if (at < p->size - 1 && n < plan_chunks(p))
 		plan_send(r, (p->rank + 1) % p->size, plan_out(n * p->tune), plan_chunk(p, n));
 }

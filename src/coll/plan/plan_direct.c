@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Allreduce in one round, of no elements a barrier: everyone tells everyone, straight, and each combines
- * all for itself, in the order of ranks. For few ranks: PLAN_MESSAGES / 2 + 1 at most. IN to OUT; same:
- * they are one.
+ * Allreduce in one round; with no elements a barrier. Each rank sends its vector to all others and
+ * combines all vectors itself, in rank order. At most PLAN_MESSAGES / 2 + 1 ranks. From IN to OUT;
+ * same: they are the same memory.
  *
- * The most messages of all, but nobody waits for more than that all have come to the call: of ranks that
- * share a processor each needs it but once for every call, as it then finds the end of the last one and
- * goes on to the next.
+ * This algorithm sends the most messages, but a rank waits only until all ranks have made the call.
+ * A rank that shares its processor needs it just once per call: it finds the last call complete and
+ * begins the next one.
  */
 #include "coll/plan/plan_own.h"
 
@@ -20,13 +20,13 @@ static size_t scratch(const struct plan_part *p)
 	return (p->size - 1) * p->count;
 }
 
-/* What rank i brings: the others' lie in the scratch, by rank. */
+/* Returns the place of rank i's vector: IN, or the scratch, sorted by rank. */
 static struct plan_place operand(const struct plan_part *p, uint32_t i)
 {
 	return i == p->rank ? plan_in(0) : plan_tmp((i - (i > p->rank)) * p->count);
 }
 
-/* The sum grows in the scratch: OUT may be IN, which is not read until its turn comes. */
+/* The partial result is in the scratch, because OUT may be IN, which is read later. */
 static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 {
 	struct plan_place sum = operand(p, 0), grown = plan_tmp(0);

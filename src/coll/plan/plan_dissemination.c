@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Barrier by dissemination: in round k every rank tells the one 2^k after it. After ceil(log2 size)
- * rounds each has heard, through others, of all. One message each way a round.
+ * Barrier by dissemination: in round k each rank sends to the rank 2^k after it. After ceil(log2
+ * size) rounds each has heard from all, directly or not. One message per direction and round.
  */
 #include "coll/plan/plan_own.h"
 

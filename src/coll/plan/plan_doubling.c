@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Allreduce by recursive doubling: in round k ranks 2^k apart exchange what they have, whole vectors,
- * and both combine it, the lower rank's on the left. log2(size) rounds, two more where size is no
- * power of two. IN to OUT; same: they are one. Keeps to the order of ranks.
+ * Allreduce by recursive doubling. In round k ranks 2^k apart exchange their vectors and both
+ * combine them, the lower rank's on the left. log2(size) rounds; two more if size is no power of
+ * two. From IN to OUT; same: they are the same memory. Combines in rank order.
  */
 #include "coll/plan/plan_fold.h"
 

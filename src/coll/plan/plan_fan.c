@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Broadcast of OUT from the root to everyone else at once, in chunks of `tune` elements: the next one goes when all
- * have taken the one before. Members that share processors of one host take each straight from where the root has put it
- * (see work.batch in xfer/defer/defer.h), while it is in a cache.
+ * Broadcast of OUT from the root to all others at once, in chunks of `tune` elements. The next
+ * chunk follows when all have the one before. Members that share processors of one host copy each
+ * chunk themselves, while it is in a cache (work.batch in xfer/defer/defer.h).
  */
 #include "coll/plan/plan_tree.h"
 

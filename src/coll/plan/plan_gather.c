@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pieces of a vector up a tree, each rank sending those of its span.
+ * Moves pieces of a vector up a tree: each rank sends the pieces of its span.
  *
- * plan_gather:  from everyone's IN, its piece alone, to the vector in the root's OUT. Ranks between
- *               have the pieces of their span in the scratch, their own first. same: the root's
- *               own piece is in its place in OUT.
- * plan_collect: every rank has room for the whole vector in OUT and its piece in its place there;
- *               the others arrive in theirs.
+ * plan_gather:  from IN of each rank (one piece) to the vector in the root's OUT. Inner ranks collect
+ *               their span's pieces in the scratch, their own first. same: the root's own piece is
+ *               in its place in OUT.
+ * plan_collect: each rank has a whole vector in OUT with its piece in place; received pieces go to
+ *               their places.
  */
 #include "coll/plan/plan_tree.h"
 
-enum { WINDOW = PLAN_MESSAGES - 1 }; /* one child may need two messages */
+enum { WINDOW = PLAN_MESSAGES - 1 }; /* a child may need two messages */
 
 static size_t rounds(const struct plan_part *p)
 {
@@ -26,7 +26,7 @@ static size_t scratch(const struct plan_part *p)
 	return t.turned && t.children ? plan_tree_elements(p, plan_tree_own(&t)) : 0;
 }
 
-/* `own`: where this rank keeps the pieces of its span, its own where `origin` is. */
+/* `own`: the place of this rank's span; the piece of rank `origin` is at its start. */
 static void up(const struct plan_part *p, size_t n, const struct plan_pieces *own,
 	       struct plan_round *r)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reduce-scatter by recursive halving: ranks half the group apart exchange the half of the vector
- * that the other's half of the group wants, combine, and go on in their half. A rank's piece ends at
- * the begin of OUT, which is no part of IN. log2(size) rounds, two more where size is no power of two.
- * The lower rank's operand is on the left, but ranks are not combined in their order.
+ * Reduce-scatter by recursive halving. Ranks half the group apart exchange the half of the vector
+ * that the other's half of the group needs, combine, and continue in their own half. A rank's piece
+ * ends at the start of OUT, which does not overlap IN. log2(size) rounds; two more if size is no
+ * power of two. The lower rank's operand is on the left, but the whole is not in rank order.
  *
- * Scratch: the sum, from element `origin` of the vector on, then room for what comes.
+ * Scratch: the partial result, then space for received operands.
  */
 #include "coll/plan/plan_fold.h"
 
@@ -13,7 +13,7 @@ struct range {
 	size_t at, count;
 };
 
-/* The elements for core ranks [begin, begin + len). */
+/* Returns the elements of core ranks [begin, begin + len). */
 static struct range range(const struct plan_part *p, const struct plan_fold *f, uint32_t begin,
 			  uint32_t len)
 {
@@ -23,7 +23,7 @@ static struct range range(const struct plan_part *p, const struct plan_fold *f, 
 			      plan_cut(p->count, p->size, plan_fold_first(f, begin + len)) - at};
 }
 
-/* What the core ranks on a core rank's side of a level want. */
+/* Returns the elements of the core ranks on the side of rank `id` at a level. */
 static struct range side(const struct plan_part *p, const struct plan_fold *f, uint32_t id,
 			 unsigned int level)
 {

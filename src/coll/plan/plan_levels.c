@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Collectives in two levels: inside the hosts, and between one leader of each. So a vector crosses
- * the network once for each host, not for each member. The leader is the first member of a host, on
- * the root's host the root.
+ * Collectives in two levels: inside hosts, and between one leader per host. A vector crosses the
+ * network once per host instead of once per member. A host's leader is its first member; on the
+ * root's host it is the root.
  *
- * Barrier, broadcast, reduce and allreduce do with any layout; the others, which move pieces of
- * members, where members of a host have ranks that follow one another and all hosts have equally
- * many, so that the pieces of a host are one of a leader. Operators that ask for the order of ranks
- * need the former too. Long vectors are left to the flat algorithms where ranks follow one another:
- * there most of their messages stay inside a host, and no leader is in the way.
+ * Barrier, broadcast, reduce and allreduce work with any layout. The others move one piece per
+ * member: they need hosts with consecutive ranks and equally many members, so that the pieces of a
+ * host form one piece of its leader. Ordered operators need consecutive ranks, too. With
+ * consecutive ranks, long vectors use the flat algorithms: most of their messages stay inside a
+ * host, and leaders are no bottleneck.
  */
 #include "coll/plan/layout.h"
 #include "coll/plan/plan_build.h"
 
 enum {
-	LONG = 256 * 1024,            /* bytes of a vector, of all pieces in the other calls */
-	LONG_PIECE = 256,             /* bytes of a piece of alltoall, */
-	LONG_TABLE = 4 * 1024 * 1024, /* and of all those of a host's members */
+	LONG = 256 * 1024,            /* bytes of a vector; of all pieces together */
+	LONG_PIECE = 256,             /* bytes of a piece of alltoall */
+	LONG_TABLE = 4 * 1024 * 1024, /* bytes of all pieces of a host's members in alltoall */
 };
 
-/* One member, seen from both levels. */
+/* One member's view of both levels. */
 struct levels {
 	const struct plan_build *b;
 	const struct layout *layout;
@@ -77,7 +77,7 @@ static struct levels levels_of(const struct plan_build *b)
 	return v;
 }
 
-/* Reductions and gathers end at the leader only. */
+/* Only the leader gets the result of a reduction or gather. */
 static void in_host(struct levels *v, enum fi_collective_op kind, size_t count,
 		    struct plan_place in, struct plan_place out)
 {
@@ -91,7 +91,7 @@ static void in_host(struct levels *v, enum fi_collective_op kind, size_t count,
 	choose_flat(h);
 }
 
-/* Leaders that bring a piece or a vector that is in `out` already have it where it belongs. */
+/* If `in` is in OUT, the leader's data already is in its place there. */
 static void between(struct levels *v, enum fi_collective_op kind, size_t count,
 		    struct plan_place in, struct plan_place out)
 {
@@ -106,7 +106,7 @@ static void between(struct levels *v, enum fi_collective_op kind, size_t count,
 		choose_flat(l);
 }
 
-/* Room at leaders, elsewhere a place nobody looks at. */
+/* Reserves scratch on leaders; other members get an unused place. */
 static struct plan_place leader_scratch(struct levels *v, size_t count)
 {
 	return v->leads ? plan_keep(v->b->plan, count) : v->b->out;
@@ -182,7 +182,7 @@ static void reduce_scatter(struct levels *v, size_t count)
 	in_host(v, FI_SCATTER, count, own, v->b->out);
 }
 
-/* From rows of blocks to rows of the blocks that stood above one another, at the leader. */
+/* Transposes a matrix of blocks, on the leader. */
 static void transpose(const struct levels *v, struct plan_place in, struct plan_place out,
 		      uint32_t rows, uint32_t columns, size_t elements)
 {
@@ -198,8 +198,8 @@ static void transpose(const struct levels *v, struct plan_place in, struct plan_
 }
 
 /*
- * The leader gets what its host's members send, for each in the order of ranks; puts together what
- * goes to the same host; exchanges that; puts together what is for the same member.
+ * The leader gathers the pieces of its host's members, sorts them by destination host, exchanges
+ * them, sorts what it received by member, and scatters.
  */
 static void alltoall(struct levels *v, size_t count)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From a shape to a plan. */
+/* Makes a plan from a shape. */
 #include "coll/plan/layout.h"
 #include "coll/plan/plan_build.h"
 
@@ -52,7 +52,7 @@ static bool rooted(enum fi_collective_op kind)
 	return kind == FI_BROADCAST || kind == FI_REDUCE || kind == FI_SCATTER || kind == FI_GATHER;
 }
 
-/* What a call does not look at is set to what changes nothing. */
+/* Sets what the collective does not use to default values. */
 static struct plan_shape plain_shape(const struct plan_shape *shape)
 {
 	struct plan_shape s = *shape;
@@ -65,7 +65,7 @@ static struct plan_shape plain_shape(const struct plan_shape *shape)
 	return s;
 }
 
-/* In place the input is copied first, where the result would overwrite what is still to be read. */
+/* In place: copies the input first, if the result would overwrite input that is read later. */
 static void set_aside(struct plan_build *b)
 {
 	const struct plan_shape *s = &b->shape;

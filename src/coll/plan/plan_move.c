@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The least of algorithms: a copy, and a message from one to another. */
+/* Elementary algorithms: a copy, and one message. */
 #include "coll/plan/plan_own.h"
 
 static size_t one(const struct plan_part *p)
@@ -8,14 +8,14 @@ static size_t one(const struct plan_part *p)
 	return 1;
 }
 
-/* `count` elements from IN to OUT. */
+/* Copies `count` elements from IN to OUT. */
 static void place_own(const struct plan_part *p, size_t n, struct plan_round *r)
 {
 	(void)n;
 	plan_copy(r, plan_out(0), plan_in(0), p->count);
 }
 
-/* `count` elements from rank 0's IN to the root's OUT. */
+/* Sends `count` elements from rank 0's IN to the root's OUT. */
 static size_t hand_over_rounds(const struct plan_part *p)
 {
 	return p->root && (p->rank == 0 || p->rank == p->root);

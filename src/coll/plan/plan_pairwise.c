@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Everyone with everyone: size - 1 messages of a piece from each rank, straight to whom it is for, a
- * few at a time: with those 1, 2, 3 ... ranks after and before it.
+ * Pairwise exchange: each rank sends size - 1 pieces directly to their destinations, a few at a
+ * time: those of the ranks 1, 2, 3 ... after it, while it receives from those before it.
  *
- * plan_pairwise_alltoall:       piece i of IN to rank i, where it becomes piece `rank` of OUT.
- * plan_pairwise_reduce_scatter: the pieces for this rank are combined at the begin of OUT, its own
- *                               the second, those of the ranks before it in falling order.
+ * plan_pairwise_alltoall:       piece i of IN goes to rank i, as piece `rank` of its OUT.
+ * plan_pairwise_reduce_scatter: a rank combines the pieces for it at the start of OUT: first that
+ *                               of the rank before it, then its own, then those of earlier ranks,
+ *                               descending.
  *
- * IN and OUT share nothing.
+ * IN and OUT do not overlap.
  */
 #include "coll/plan/plan_own.h"
 
@@ -65,7 +66,7 @@ static size_t reduce_rounds(const struct plan_part *p)
 	return ((size_t)p->size - 1 + SLOTS - 1) / SLOTS;
 }
 
-/* The first of all comes to OUT itself. */
+/* The first received piece goes to OUT itself. */
 static size_t reduce_scratch(const struct plan_part *p)
 {
 	size_t more = p->size - 2;

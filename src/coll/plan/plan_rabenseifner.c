@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rabenseifner's reductions of long vectors, cut into a piece for each rank of the core. On the way
- * down ranks 1, 2, 4 ... apart split the pieces they have in common, exchange halves and combine
- * them, the lower rank's on the left, until everyone has one piece of the result; on the way back
- * the halves are put together. Keeps to the order of ranks.
+ * Rabenseifner's reductions of long vectors, cut into a piece per rank of the core. On the way down
+ * ranks 1, 2, 4 ... apart split their common pieces, exchange halves and combine them, the lower
+ * rank's on the left, until each rank has one piece of the result. On the way back the halves are
+ * joined. Combines in rank order.
  *
- * plan_rabenseifner:        allreduce, IN to OUT: both ways by all. 2 log2(size) rounds, and
- *                           2 count (1 - 1/size) elements sent by each, where size is a power of two.
- * plan_rabenseifner_reduce: to the root's OUT: on the way back only who is nearer the root takes.
- *                           The others have room for the vector in OUT too.
+ * plan_rabenseifner:        allreduce from IN to OUT; all ranks go both ways. 2 log2(size) rounds;
+ *                           each rank sends 2 count (1 - 1/size) elements if size is a power of 2.
+ * plan_rabenseifner_reduce: result in the root's OUT; on the way back only the rank nearer to the
+ *                           root receives. Other ranks need space for the vector in OUT, too.
  *
- * same: IN and OUT are one.
+ * same: IN and OUT are the same memory.
  */
 #include "coll/plan/plan_fold.h"
 
-/* Pieces [begin, begin + len) of the core's, as elements. */
+/* The elements of the core's pieces [begin, begin + len). */
 struct part {
 	size_t at, count;
 };
@@ -27,7 +27,7 @@ static struct part part(const struct plan_part *p, const struct plan_fold *f, ui
 	return (struct part){at, plan_cut(p->count, f->core, begin + len) - at};
 }
 
-/* What this rank keeps at a level, and what its peer there does. */
+/* The parts that this rank and its peer keep at a level. */
 struct split {
 	struct part own, others;
 	uint32_t peer; /* a rank */
@@ -54,7 +54,7 @@ static size_t scratch_for(const struct plan_part *p, uint32_t root)
 	return f.paired ? p->count : plan_cut(p->count, f.core, f.core / 2);
 }
 
-/* The peer's operand for a part of the vector. */
+/* Receives the peer's operand for a part of the vector and combines. */
 static void combine(const struct plan_part *p, uint32_t peer, struct part part, bool first,
 		    struct plan_round *r)
 {
@@ -80,7 +80,7 @@ static void receive_part(uint32_t peer, struct part part, struct plan_round *r)
 		plan_receive(r, peer, plan_out(part.at), part.count);
 }
 
-/* The rounds of who does not sit out, up to having a piece of the result: 0 <= n < paired + levels. */
+/* Round n of ranks that do not sit out, until each has one piece: 0 <= n < paired + levels. */
 static void down(const struct plan_part *p, const struct plan_fold *f, size_t n,
 		 struct plan_round *r)
 {
@@ -129,7 +129,7 @@ static void all_round(const struct plan_part *p, size_t n, struct plan_round *r)
 	}
 }
 
-/* The rounds of the way back that a rank takes part in: until it differs from the root's in a bit. */
+/* Returns the rounds of a rank on the way back: it stops where its id differs from the root's. */
 static size_t back(const struct plan_part *p, const struct plan_fold *f)
 {
 	struct plan_part root = *p;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rings: every rank sends to the one after it and receives from the one before, a piece a round,
- * size - 1 rounds. No algorithm moves less, and only neighbours talk.
+ * Rings: in each of size - 1 rounds, a rank sends one piece to the next rank and receives one from
+ * the previous rank. No algorithm sends less, and only neighbours communicate.
  *
- * plan_ring_reduce_scatter: of everyone's IN, a whole vector, each rank gets its piece of the result
- *                           in its place in OUT, whose other places are overwritten. Piece i begins
- *                           at rank i + 1 and takes the operands of the ranks it comes by.
- *                           same: OUT is IN.
- * plan_ring_allgather:      everyone's piece to all, each in its place in OUT. A rank brings its
- *                           own in IN; same: in its place in OUT.
+ * plan_ring_reduce_scatter: from IN (whole vectors) to each rank's piece of the result, in its place
+ *                           in OUT; the rest of OUT is overwritten. Piece i starts at rank i + 1
+ *                           and collects each rank's operand on its way. same: OUT is IN.
+ * plan_ring_allgather:      each rank's piece to all, in its place in OUT. A rank's own piece is in
+ *                           IN; same: in its place in OUT.
  */
 #include "coll/plan/plan_own.h"
 
@@ -16,7 +15,7 @@ struct piece {
 	size_t at, len;
 };
 
-/* The piece `back` ranks before this one's. */
+/* Returns the piece of the rank `back` ranks before this one. */
 static struct piece piece(const struct plan_part *p, size_t back)
 {
 	uint32_t i = (uint32_t)(((uint64_t)p->rank + p->size - back) % p->size);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pieces of a vector down a tree, each rank getting those of its span.
+ * Moves pieces of a vector down a tree: each rank receives the pieces of its span.
  *
- * plan_scatter: from the root's IN; a rank ends with its piece alone, at the begin of OUT. Ranks
- *               between have the pieces of their span in the scratch, their own first.
- * plan_spread:  every rank has room for the whole vector in OUT; its piece ends in its place there,
- *               where it is at the root from the begin.
+ * plan_scatter: from the root's IN to one piece at the start of each OUT. Inner ranks hold their
+ *               span's pieces in the scratch, their own first.
+ * plan_spread:  each rank has space for a whole vector in OUT; its piece ends in its place there.
+ *               The root's vector is in OUT from the start.
  */
 #include "coll/plan/plan_tree.h"
 
-enum { WINDOW = PLAN_MESSAGES - 1 }; /* one child may need two messages */
+enum { WINDOW = PLAN_MESSAGES - 1 }; /* a child may need two messages */
 
 static size_t rounds(const struct plan_part *p)
 {
@@ -25,7 +25,7 @@ static size_t scratch(const struct plan_part *p)
 	return t.turned && t.children ? plan_tree_elements(p, plan_tree_own(&t)) : 0;
 }
 
-/* `own`: where this rank keeps the pieces of its span, its own where `origin` is. */
+/* `own`: the place of this rank's span; the piece of rank `origin` is at its start. */
 static void down(const struct plan_part *p, size_t n, const struct plan_pieces *own,
 		 struct plan_round *r)
 {

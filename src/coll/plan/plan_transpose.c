@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A local step: IN is a matrix of blocks, `size` rows of `tune` blocks each, OUT becomes the matrix
- * turned over, `tune` rows of `size` blocks. `count` is of the whole.
+ * A local step: IN is a matrix of blocks, `size` rows of `tune` blocks; OUT becomes the transposed
+ * matrix, `tune` rows of `size` blocks. `count` is the number of elements of the whole matrix.
  */
 #include "coll/plan/plan_own.h"
 
@@ -15,12 +15,12 @@ static size_t rounds(const struct plan_part *p)
 	return (lines(p) + PLAN_LOCALS - 1) / PLAN_LOCALS;
 }
 
-/* A row or a column at a time, whichever are fewer. */
+/* Copies row by row, or column by column if there are fewer columns. */
 static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 {
 	size_t block = p->count / p->size / p->tune, line = n * PLAN_LOCALS;
 	size_t row = p->tune * block,
-	       column = p->size * block; /* elements of a row of IN, of OUT */
+	       column = p->size * block; /* elements per row of IN, per row of OUT */
 	bool by_rows = p->size < p->tune;
 
 	for (; line < lines(p) && r->locals < PLAN_LOCALS; line++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "coll/plan/plan_tree.h"
 
-/* Children d * m past this rank, d from 1 to radix - 1. */
+/* Returns how many children d * m after this rank exist, d from 1 to radix - 1. */
 static uint32_t at_level(const struct plan_tree *t, uint64_t m)
 {
 	uint64_t fit = (t->size - 1 - t->turned) / m;

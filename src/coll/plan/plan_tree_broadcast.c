@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Broadcast of OUT down a tree: what comes from the parent goes to all children at once, the one
- * with most below it first.
+ * Broadcast of OUT down a tree: a rank sends what it received from its parent to all children, the
+ * child with the largest span first.
  */
 #include "coll/plan/plan_tree.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reduction of whole vectors up a tree, from everyone's IN to the root's OUT. Operands are taken in
- * the order of ranks, beginning with the root's: for the order of all ranks the root must be 0.
+ * Reduction of whole vectors up a tree, from each rank's IN to the root's OUT. Combines in the
+ * order of ranks that starts at the root, so rank order needs root 0.
  *
- * Vectors of up to WINDOW children come at once, each to its slot of the scratch. A rank that is
- * neither root nor leaf keeps its own sum in the first slot.
+ * Receives the vectors of up to WINDOW children at once, each into a slot of the scratch. A rank
+ * that is neither root nor leaf keeps its partial result in the first slot.
  */
 #include "coll/plan/plan_tree.h"
 

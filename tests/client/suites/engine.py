@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs the programs of a client's suite, one at a time, and keeps what came of each.
+"""Runs the programs of a client's suite, one at a time, and keeps their results.
 
 A suite is a module with a class that offers: name, title, how (a line that says how it is run), version(),
-transports() and cases(). A case is one program; over which library and transport it runs says a World.
+transports() and cases(). A case is one program. A World says which library and transport it runs over.
 """
 import dataclasses
 import hashlib
@@ -21,7 +21,7 @@ OUTPUT_MAX = 4000    # characters of a failing program's output that are kept
 
 @dataclasses.dataclass
 class World:
-    """Which library, and what a program is told of it."""
+    """A library, and the environment that selects it."""
     name: str                # as shown: "weft", "tcp", "reference"
     folder: str              # of libfabric.so.1
     env: dict = dataclasses.field(default_factory=dict)
@@ -49,7 +49,7 @@ class Outcome:
 
 
 def end_marked(mark):
-    """Ends what a program left running: its processes have the mark in their environment."""
+    """Ends processes left running by a program: those with the mark in their environment."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/environ", "rb") as f:
@@ -76,7 +76,7 @@ class Runner:
         return env, mark.encode()
 
     def run(self, case, world, stretch=1):
-        """One run. A launcher that obeys MPIEXEC_TIMEOUT ends by itself; others are ended a little later."""
+        """Runs a case once. A launcher that obeys MPIEXEC_TIMEOUT ends by itself; others are ended a little later."""
         limit = case.limit * self.slower * stretch
         env, mark = self.environment(case, world, limit)
         command = [word.replace("@FOLDER@", world.folder) for word in case.command]
@@ -102,7 +102,7 @@ class Runner:
 
 
 class Results:
-    """What came of each case, in a file that grows by a line for each: an interrupted run goes on from there."""
+    """The results, in a file with a line per case, so that an interrupted run can continue."""
 
     def __init__(self, path, library, commit):
         self.path = path
@@ -116,7 +116,7 @@ class Results:
                     self.rows[row["key"]] = row
 
     def start_over_unless_same(self):
-        """Results of another build of the library say nothing about this one."""
+        """Sets aside results of another build of the library."""
         if any(row["library"] != self.library for row in self.rows.values()):
             os.replace(self.path, self.path + ".old")
             self.rows = {}
@@ -135,7 +135,7 @@ def digest(path):
 
 
 def first_words(output):
-    """The line of a program's output that tells most about its failure."""
+    """Returns the line of a program's output that best explains its failure."""
     lines = [line.strip() for line in output.splitlines() if line.strip(" =\t")]
     for pattern in (r"Assertion|[Aa]bort\(|assert", r"signal|Segmentation", r"[Ee]rror|ERROR|[Ff]ail"):
         for line in lines:
@@ -145,7 +145,7 @@ def first_words(output):
 
 
 def run_stretched(runner, case, world):
-    """A run, and another one with a longer limit if the first did not end. Returns outcome and whether it was."""
+    """Runs a case, again with a longer limit if it timed out. Returns the outcome and whether it needed that limit."""
     outcome = runner.run(case, world)
     if outcome.reason is None or not outcome.over_limit:
         return outcome, False
@@ -153,7 +153,7 @@ def run_stretched(runner, case, world):
 
 
 def reference_says(runner, case, reference):
-    """(runs that failed, runs) over the reference; one that fails is enough."""
+    """Returns (failed runs, runs) over the reference; stops at the first failure."""
     for turn in range(1, REFERENCE_TRIES + 1):
         outcome = runner.run(case, reference, STRETCH)
         if outcome.reason is not None:
@@ -162,7 +162,7 @@ def reference_says(runner, case, reference):
 
 
 def try_case(runner, case, world, reference):
-    """The fields of a result: verdict pass, fail, reference (it fails there, too), expected or skip."""
+    """Returns the fields of a result: verdict pass, fail, reference (fails there too), expected or skip."""
     if case.skip:
         return {"verdict": "skip", "reason": case.skip, "seconds": 0}
     if case.expected:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The HPC Challenge benchmark, which checks what it computes: HPL, PTRANS, RandomAccess, FFT and more."""
+"""The HPC Challenge benchmark, which checks its results: HPL, PTRANS, RandomAccess, FFT and more."""
 import os
 import re
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """mpi4py's own tests, from the distribution's source package, by the distribution's mpi4py.
 
-A file of them is one program. Where it fails its classes are run one by one, then the methods of those that fail: one
-that stops or crashes says nothing about the others.
+Each test file is one program. If it fails, its classes are run one by one, then the methods of failed classes, as a
+test that hangs or crashes hides the results of the others.
 """
 import os
 import re
@@ -45,7 +45,7 @@ def judge(status, output):
 
 
 def tests_of(folder, module):
-    """The names of all tests of a file, "module.Class.method", by the file's own word; none if it cannot say."""
+    """Returns the names of all tests of a file, "module.Class.method"; none if loading it fails."""
     env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     done = subprocess.run([PYTHON, "-c", LIST, module], cwd=folder, env=env, capture_output=True, text=True,
                           check=False, timeout=LIMIT)
@@ -78,7 +78,7 @@ class Mpi4py(OpenMpi):
         return Case(name=f"{test} {ranks}", command=command, cwd=self.folder, limit=LIMIT, judge=judge, parts=parts)
 
     def parts(self, ranks, module, tests, depth):
-        """The classes of a file (depth 2), or the methods of a class (depth 3)."""
+        """Yields the classes of a file (depth 2), or the methods of a class (depth 3)."""
         if tests is None:
             tests = tests_of(self.folder, module)
         for name in dict.fromkeys(".".join(test.split(".")[:depth]) for test in tests):

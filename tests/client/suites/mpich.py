@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""MPICH's own tests, from the lists that come with them (the format is told in its test/mpi/README)."""
+"""MPICH's own tests, from the lists that come with them (their format: test/mpi/README)."""
 import os
 import re
 import subprocess
@@ -21,7 +21,7 @@ def harmless(line):
 
 
 def judge_output(status, output):
-    """The usual rule: it says "No Errors" and nothing else."""
+    """The usual rule: the output is "No Errors" and nothing else."""
     lines = output.splitlines()
     other = [line for line in lines if not harmless(line)]
     if status != 0:
@@ -34,12 +34,12 @@ def judge_output(status, output):
 
 
 def judge_failing(status, _output):
-    """For programs that have to end with an error."""
+    """For programs that must end with an error."""
     return "status 0, where an error is due" if status == 0 else None
 
 
 def judge_failing_quietly(status, output):
-    """The same, but the error is not that its time was over."""
+    """For programs that must end with an error other than a timeout."""
     if re.search(r"\bTIMEOUT\b|timed? ?out", output, re.I):
         return "ended by the launcher's time limit"
     return judge_failing(status, output)
@@ -80,7 +80,7 @@ class Mpich:
         self.folders = env.get("FOLDERS", "").split() or FOLDERS
 
     def prepare(self, root):
-        """Builds MPICH and its tests where they are not there; why that cannot be, or None."""
+        """Builds MPICH and its tests if missing. Returns the reason of a failure, or None."""
         command = ["bash", os.path.join(root, "tests/client/suites/prepare.sh"), "mpich"]
         if self.programs:
             command.append(self.programs)
@@ -119,7 +119,7 @@ class Mpich:
         return None
 
     def lines(self, folder):
-        """(folder, words) of each program, those of folders below included."""
+        """Yields (folder, words) of each program, also of folders below."""
         for name in LISTS + (MORE_LISTS if self.more else []):
             path = self.list_file(folder, name)
             if not path:
@@ -152,7 +152,7 @@ class Mpich:
                     expected=values.get("xfail", ""), skip=self.missing(program, values))
 
     def missing(self, program, values):
-        """Why a program is not run, or ""."""
+        """Returns the reason not to run a program, or ""."""
         if not os.path.exists(os.path.join(self.tests, program)):
             return "it does not compile with this MPICH"
         need = float(values.get("mem", 0))

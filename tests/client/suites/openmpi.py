@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the suites over Open MPI have in common: how it is told to use libfabric, for messages at least."""
+"""Shared by suites over Open MPI: makes it use libfabric, at least for messages."""
 import re
 import shutil
 import subprocess
 
 
 class OpenMpi:
-    """Between ranks of one host, too, all goes over mtl/ofi; libfabric's first entry is taken."""
+    """Uses mtl/ofi for all ranks, also those of one host, with libfabric's first entry."""
     packages = []
 
     def __init__(self, build, env):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Fetches and builds what a suite needs, in the build folder. If that is impossible, exits with 77
 # and the reason as the last line.
-# prepare.sh mpich [FILE]    MPICH and its tests, or those named in FILE, one per line
+#   prepare.sh mpich [FILE]    MPICH and its tests, or those named in FILE, one per line
 #   prepare.sh mpi4py          the source of mpi4py, for its tests
 . "$(dirname "$0")/../ours.bash"
 . "$(dirname "$0")/../mpich.bash"

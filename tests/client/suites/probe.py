@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Proves that a client runs over the library it is meant to: its ranks say which one they have loaded."""
+"""Checks that a client runs over the intended library: its ranks print the one they have loaded."""
 import os
 import subprocess
 
@@ -14,7 +14,7 @@ def build(suite, root, work):
 
 
 def loads(suite, world, root, work):
-    """None, or what is wrong."""
+    """Returns None, or the error."""
     command = suite.launch(2) + [build(suite, root, work)]
     done = subprocess.run(["timeout", str(LIMIT)] + command, env=dict(os.environ, **world.env), capture_output=True,
                           text=True, check=False)

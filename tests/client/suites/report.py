@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What came of the suites: a line each, a table at the end, docs/COMPATIBILITY.md."""
+"""Reports of the suites: a line per program, a table at the end, docs/COMPATIBILITY.md."""
 import collections
 import os
 
@@ -8,7 +8,7 @@ NOTES = os.path.join(os.path.dirname(__file__), "notes.md")
 
 
 def line(turn, row):
-    """The line of a program, once it was run."""
+    """Returns the line of a program that was run."""
     more = row.get("reason", "")
     if row["verdict"] == "reference":
         more = f"also over the reference ({row['reference']} runs): {more}"
@@ -20,13 +20,13 @@ def line(turn, row):
 
 
 def rows_of(session, suite, transport):
-    """Rows of what was run itself, not of what was run in parts."""
+    """Returns the rows of programs, without those that were run in parts."""
     return [row for row in session.results.rows.values()
             if row["suite"] == suite.name and row["transport"] == transport and row["verdict"] != "parted"]
 
 
 def counts(rows):
-    """Programs by verdict, and how many of those that passed needed a longer limit."""
+    """Counts programs by verdict, and those that passed with a longer limit."""
     count = collections.Counter(row["verdict"] for row in rows)
     count["stretched"] = sum(bool(row.get("stretched")) for row in rows if row["verdict"] == "pass")
     return count
@@ -44,7 +44,7 @@ HEADS = ("passed", "failed", "fail over the reference, too", "fail as the suite 
 
 
 def table(session, suites, missing):
-    """For the terminal."""
+    """Returns the table for the terminal."""
     lines = ["", f"{'suite':12}{'over':8}{'passed':>8}{'failed':>8}{'also ref':>10}{'expected':>10}{'skipped':>9}"
                  f"{'stretched':>11}{'minutes':>9}"]
     for suite, transport, rows, reason in each_run(session, suites, missing):
@@ -59,7 +59,7 @@ def table(session, suites, missing):
 
 
 def last_line(session, suites):
-    """Prints the count of all; the status of the whole."""
+    """Prints the counts. Returns the exit status."""
     count = collections.Counter()
     for suite in suites:
         for transport in suite.transports():
@@ -74,7 +74,7 @@ def cell(text):
 
 
 def made_of(rows):
-    """Days and commits of the results."""
+    """Returns the days and commits of the results."""
     days = sorted({row["date"] for row in rows})
     commits = list(dict.fromkeys(row["commit"] for row in rows))
     return f"{days[0]}{' to ' + days[-1] if len(days) > 1 else ''}, commit {', '.join(commits)}"
@@ -94,7 +94,7 @@ def table_of_runs(runs):
 
 
 def details(suite, transport, rows):
-    """What did not pass, with its reason."""
+    """Yields the programs that did not pass, with their reasons."""
     yield f"### {suite.title}, {transport}"
     yield ""
     yield f"{suite.version()}; {suite.how(transport)}."

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs clients' own suites over this library; what fails is run over the distribution's libfabric, too.
+"""Runs clients' own suites over this library; what fails also runs over the distribution's libfabric.
 
     make check-clients                     all of it: an hour or two; goes on where it was interrupted
     make check-clients SUITES="mpich hpcc" some of it
     make check-clients MORE=1              MPICH's algorithms of collectives one by one, too
-    make check-clients AGAIN=fail          what failed is run again (AGAIN=all: everything)
+    make check-clients AGAIN=fail          failed programs again (AGAIN=all: everything)
 
 Read from the environment: BUILD, SUITES, TRANSPORTS, FOLDERS (of MPICH's tests), TESTS (a part of a program's name),
-PROGRAMS (a file with the names of those to run), BUDGET (seconds; what would begin later is left out), AGAIN, MORE,
-SLOWER (factor for the limits of time), MPICH (a prefix) with MPICH_SOURCE and MPICH_TESTS, MPI4PY (a
-folder with its source), RESULTS (a folder, in place of $BUILD/clients), KEEP=1 (results of another build of the library count, too). Results are in $BUILD/clients.
-A run of everything writes docs/COMPATIBILITY.md. The status is 0 if nothing failed that passes over the reference.
+PROGRAMS (a file with the names of those to run), BUDGET (seconds; programs that would begin later are left out),
+AGAIN, MORE, SLOWER (factor for time limits), MPICH (a prefix) with MPICH_SOURCE and MPICH_TESTS, MPI4PY (a folder
+with its source), RESULTS (a folder; default: $BUILD/clients), KEEP=1 (results of another build of the library count
+too). A full run writes docs/COMPATIBILITY.md. The status is 0 if nothing failed that passes over the reference.
 """
 import fnmatch
 import os
@@ -43,7 +43,7 @@ def commit_of(root):
 
 
 def reference_folder(work):
-    """A folder with nothing but the distribution's libfabric.so.1."""
+    """Makes a folder that contains only the distribution's libfabric.so.1."""
     known = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
     paths = [line.split()[-1] for line in known.splitlines() if line.split()[:1] == ["libfabric.so.1"]]
     if not paths:
@@ -79,14 +79,14 @@ class Session:
 
     @staticmethod
     def listed(path):
-        """The names of a file, one a line, with * for any text."""
+        """Reads names from a file, one per line; * matches any text."""
         if not path:
             return ["*"]
         with open(path) as f:
             return [line.strip() for line in f if line.strip() and not line.startswith("#")]
 
     def wanted(self, suite):
-        """The cases to run, in the order of the names. A name that is nobody's is a mistake."""
+        """Returns the cases to run, in the order of the names. An unknown name is an error."""
         cases = list(suite.cases())
         found = [(name, [case for case in cases if fnmatch.fnmatchcase(case.name, name)]) for name in self.programs]
         unknown = [name for name, matching in found if not matching]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""ScaLAPACK's test programs, those of its BLACS and PBLAS among them, as the distribution's package has them."""
+"""ScaLAPACK's test programs from the distribution's package, including those of BLACS and PBLAS."""
 import os
 import re
 import shutil
@@ -21,7 +21,7 @@ EXPECTED = {**dict.fromkeys(("xdllt", "xsllt"), STOPS), **dict.fromkeys(("xdsyev
 
 
 def judge(status, output):
-    """Each program counts its own tests; the ways to say so differ."""
+    """Each program counts its own tests, and prints the counts in its own way."""
     if status != 0:
         return f"status {status}"
     wrong = failed_lines(output)
@@ -37,13 +37,13 @@ def failed_lines(output):
 
 
 def table_failures(output):
-    """Rows of PBLAS's summary: name, tests, passed, failed, skipped."""
+    """Returns the failures in the rows of PBLAS's summary: name, tests, passed, failed, skipped."""
     rows = re.findall(r"^\s*\|?\s*P\w+((?:\s+\d+){4})\s*$", output, re.M)
     return [f"failed of a summary: {row.strip()}" for row in rows if row.split()[2] != "0"]
 
 
 def judge_blacs(_status, output):
-    """Its last test is that everybody is ended, with an error."""
+    """Its last test is an abort of all ranks, with an error."""
     wrong = failed_lines(output)
     if wrong:
         return wrong[0].strip()

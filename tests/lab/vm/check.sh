@@ -4,13 +4,13 @@
 # Runs the tests of tests/lab/list: on this machine's RDMA devices if it has any, else in virtual
 # machines. Prints their lines; the last one has the counts: "N passed, N failed[, N skipped]".
 # Environment:
-#    KERNEL   kernel of the virtual machine, 6.1 or 6.12; default: both, one after the other
-#    MORE     1: also the tests of tests/lab/more
-#    TESTS    a pattern of test names in both lists: TESTS=lab_t*
-#    NAMES    tests that are not in the lists
-#    OPTIONAL 1: without a virtual machine all is skipped; if one kernel is unavailable, the other
+#     KERNEL   kernel of the virtual machine, 6.1 or 6.12; default: both, one after the other
+#     MORE     1: also the tests of tests/lab/more
+#     TESTS    a pattern of test names in both lists: TESTS=lab_t*
+#     NAMES    tests that are not in the lists
+#     OPTIONAL 1: without a virtual machine all is skipped; if one kernel is unavailable, the other
 #              one runs all tests, which is printed and is no failure
-#    and those of kernel.bash
+#     and those of kernel.bash
 # With both kernels each test runs on one of them, in turns. Tests named by TESTS or NAMES, and
 # those with a line KERNELS=all among the first ten of their source, run on both.
 set -u

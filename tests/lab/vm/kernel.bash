@@ -3,8 +3,8 @@
 # The kernels of the virtual machines: Debian's packages, of which only the image and the needed
 # modules are kept. They are fetched once with an apt configuration of their own, so the system's
 # lists of packages stay unchanged.
-#    LAB_CACHE   where they are kept; default: "lab" in the build folder
-#    LAB_MIRROR  mirror to fetch them from
+#     LAB_CACHE   where they are kept; default: "lab" in the build folder
+#     LAB_MIRROR  mirror to fetch them from
 
 declare -A suites=([6.1]=bookworm [6.12]=bookworm-backports)
 modules=(virtio_pci 9pnet_virtio 9p overlay rdma_rxe rdma_ucm ib_uverbs dummy veth)
