@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ping-pong over connected endpoints: listen, connect, accept or reject, what is said meanwhile, send and
- * receive, shut down. The client's request says how long its messages will be; a server that is asked for more
- * than it has room for says so in its refusal.
+/* Ping-pong over connected endpoints: listen, connect, accept or reject, exchange user data,
+ * send and receive, shut down. The client's request says how long its messages will be; a server
+ * whose buffer is too short says so in its refusal.
  *
- *     msg_pingpong -p tcp 127.0.0.1             the server (the node is its own address), for one client
- *     msg_pingpong -p tcp -c 127.0.0.1          the client; -s BYTES: longer or shorter messages
+ *     msg_pingpong -p tcp 127.0.0.1        the server (the node is its own address), for one
+ *     client
+ *     msg_pingpong -p tcp -c 127.0.0.1     the client; -s BYTES: longer or shorter messages
  *
  * The client prints bytes, one-way microseconds, megabytes per second. */
 #include <stdbool.h>

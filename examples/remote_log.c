@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A log that others append to without its owner's help: process 0 maps a file and exposes it, as it would
- * expose persistent memory; the other processes append records in three steps.
+/* A log that other processes append to without help of its owner: process 0 maps a file and
+ * exposes it, as it would expose persistent memory; the others append records in three steps.
  *
- *   1. reserve room: fetch-and-add of the record's size to the head's `reserved`
- *   2. write the record there, and have it made durable before it counts as written
- *   3. publish it: when all before it are published, one atomic write of eight bytes moves `tail`
+ *   1. reserve space: fetch-and-add of the record's size to the head's `reserved`
+ *   2. write the record there, durable before it counts as written
+ *   3. publish it: once all earlier records are published, an atomic write of eight bytes moves
+ *   `tail`
  *
- * The eight bytes change at once or not at all, so a reader that stops at `tail` never sees a record
- * that is not whole. A writer that dies between 1 and 3 holds those behind it up: a real log would
- * give it a time limit and write a void record in its place.
+ * The eight bytes change at once or not at all, so a reader that stops at `tail` sees only
+ * complete records. A writer that dies between steps 1 and 3 blocks the later ones: a real log
+ * would need a time limit, and a void record in its place.
  *
  *     remote_log -n 4 -p shm */
 #include <rdma/fi_atomic.h>

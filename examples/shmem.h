@@ -22,9 +22,8 @@ static struct shmem {
 	struct fid_mr *mr;
 	struct fid_cntr *put_cntr, *get_cntr;
 	uint64_t puts, gets; /* operations begun; the counters count those done */
-	uint64_t *
-		/* In the heap: for each round, the number of the last barrier announced to us. */
-		arrived;
+	/* In the heap: for each round, the number of the last barrier announced to us. */
+	uint64_t *arrived;
 	uint64_t barriers;
 } shmem;
 

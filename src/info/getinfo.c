@@ -232,7 +232,7 @@ EXTERNALLY_VISIBLE int fi_getinfo(uint32_t version, const char *node, const char
 	if (!info)
 		return -FI_EINVAL;
 	if (FI_VERSION_LT(fi_version(), version)) {
-		LOG_WARN(LOG_CORE, "version %u.%u of the interface asked, this is %u.%u",
+		LOG_WARN(LOG_CORE, "interface version %u.%u requested, this library has %u.%u",
 			 FI_MAJOR(version), FI_MINOR(version), FI_MAJOR(fi_version()),
 			 FI_MINOR(fi_version()));
 		return -FI_ENOSYS;

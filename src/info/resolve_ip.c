@@ -161,7 +161,7 @@ static int find_out(struct ip_ends *ends, const struct query *q)
 		return err;
 	if (is_open(&ends->src) && !is_open(&ends->dest) &&
 	    !ifaces_route(&ends->net, &ends->dest, &ends->from)) {
-		LOG_INFO(LOG_CORE, "the kernel tells of no route to the destination");
+		LOG_INFO(LOG_CORE, "the kernel has no route to the destination");
 		ends->from.kind = ADDR_NONE;
 	}
 	return 0;

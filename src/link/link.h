@@ -92,9 +92,7 @@ struct link_ops {
 	void (*close)(struct link *link);
 };
 
-/*
- * Sending from memory that stays unchanged until the packet is out; from link->zcopy_min bytes on.
- */
+/* Sending later, from memory that stays unchanged. Used from link->zcopy_min bytes on. */
 struct link_zcopy_ops {
 	/*
 	 * Like link_ops.sendv, but the transport may delay the packet, or batch it with later ones.
@@ -103,10 +101,7 @@ struct link_zcopy_ops {
 	 */
 	int (*sendv)(struct link *link, const struct packet *p, const struct iovec *iov,
 		     size_t count);
-	/*
-	 * Copies all posted payloads: the memory is its owners' again. Returns 0 or -FI_ENOMEM
-	 * (link failed).
-	 */
+	/* Copies posted payloads: their memory is free. Returns 0 or -FI_ENOMEM: link failed. */
 	int (*copy_out)(struct link *link);
 };
 
@@ -179,8 +174,8 @@ struct link_local_ops {
 	void (*release)(struct link *link, uint64_t place, bool done);
 	/*
 	 * Takes back a WIRE_GET packet for good: the peer skips it. True: the peer had not begun
-	 * with the packet, so everything we read before this call was read before any later packet
-	 * took effect.
+	 * with the packet, so what we read before this call was read before later packets took
+	 * effect.
 	 */
 	bool (*recall_posted)(struct link *link, uint64_t place);
 };
@@ -213,7 +208,7 @@ struct link {
 	bool counted;        /* the peer counts RDMA accesses: send it WIRE_NOTIFY */
 	bool silent;         /* accepted, no packet received yet: the peer may have given up */
 	int reason; /* prov_errno for operations that fail with the link; 0: the error itself */
-	/* place of the last packet that went by sendv or had WIRE_DATA: for cancel_posted */
+	/* Place of the last packet that went by sendv or had WIRE_DATA: for cancel_posted */
 	uint64_t last;
 };
 
@@ -241,13 +236,10 @@ struct link_peer {
 	uint32_t id;
 	/* Descriptors that came with the hello, or -1. connect takes ownership. */
 	int fds[WIRE_FDS];
-	/*
-	 * Bootstrap socket, open as long as the link: one byte on it wakes the peer. LINK_SOCKET:
-	 * connect takes ownership if it succeeds.
-	 */
+	/* Bootstrap socket, open as long as the link. LINK_SOCKET: owned by the link on success. */
 	int sock;
 	pid_t pid; /* from the kernel; 0 if the process is not visible from here */
-	/* from `prepare`: the link takes it if connect succeeds, else the engine keeps it */
+	/* From `prepare`: the link takes it if connect succeeds, else the engine keeps it */
 	void *pending;
 };
 
@@ -257,7 +249,7 @@ struct device_region {
 	uint64_t access; /* as in fi_mr(3) */
 	bool bare; /* some pages may not be allocated, now or later (FI_MR_ALLOCATED not set) */
 	const struct fi_mr_dmabuf
-		*dmabuf; /* the DMA buffer the memory is part of; NULL: memory of this process */
+		*dmabuf; /* the memory's DMA buffer; NULL: this process's memory */
 };
 
 /* A registration at a device. */

@@ -208,7 +208,7 @@ struct wire_amo {
 /* Bytes of messages that arrive after WIRE_XOFF because they were already sent. */
 #define WIRE_KEPT_MAX ((size_t)256 << 20)
 #define WIRE_PACKET_MIN                                                                            \
-	9216u /* bytes that fit a packet of any transport: an atomic's operands twice, and headers */
+	9216u /* bytes that fit a packet of any transport: an atomic's operands twice, and heads */
 
 _Static_assert(2 * WIRE_AMO_MAX + sizeof(struct wire_ranges) + sizeof(struct wire_amo) + 8 <=
 		       WIRE_PACKET_MIN,

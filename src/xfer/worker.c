@@ -25,14 +25,11 @@
 #include "xfer/msg/tx.h"
 #include "xfer/rndv/spec.h"
 
-/*
- * Progress calls between two polls of the sockets, a power of two less one: during handshakes, and
- * otherwise.
- */
+/* Progress calls between polls of the sockets, 2^n - 1: during handshakes, and otherwise. */
 #define POLL_CALLS_BUSY 7u
 #define POLL_CALLS_IDLE 63u
 #define POLL_MS         1
-/* Progress calls between two calls of rma_help, a power of two less one. */
+/* Progress calls between two calls of rma_help, 2^n - 1. */
 #define HELP_CALLS 63u
 
 static void init_fields(struct worker *worker, struct domain *dom)
@@ -62,10 +59,7 @@ static void fini_fields(struct worker *worker)
 	free(worker);
 }
 
-/*
- * Sets worker->name from info->src_addr; a wildcard becomes an address that peers can use. 0 or a
- * negative error.
- */
+/* Sets worker->name from info->src_addr; a wildcard becomes an address that peers can use. */
 static int choose_name(struct worker *worker, const struct fi_info *info)
 {
 	static const unsigned char any[16];

@@ -236,7 +236,7 @@ void group_form(struct group *g, uint64_t id)
 	early_take(g);
 	leave_take(g);
 	if (eq_post(g->ep->eq, FI_JOIN_COMPLETE, &entry, sizeof(entry)))
-		LOG_WARN(LOG_EP_CTRL, "out of memory: the end of a join is not told");
+		LOG_WARN(LOG_EP_CTRL, "out of memory: the completion event of a join is lost");
 }
 
 void group_refuse(struct group *g, int err)
@@ -246,7 +246,7 @@ void group_refuse(struct group *g, int err)
 
 	g->err = err;
 	if (eq_post_error(g->ep->eq, &entry))
-		LOG_WARN(LOG_EP_CTRL, "out of memory: the end of a join is not told");
+		LOG_WARN(LOG_EP_CTRL, "out of memory: the error event of a join is lost");
 }
 
 /* ---- Ending ---------------------------------------------------------------------------------- */

@@ -157,7 +157,7 @@ void join_fail(struct group *g, int err)
 	struct wire_group msg = join_say_what(g, WIRE_GROUP_FAIL);
 	bool active = g->join.active;
 
-	LOG_WARN(LOG_EP_CTRL, "the join of a group of %u comes to nothing: %s", g->size,
+	LOG_WARN(LOG_EP_CTRL, "the join of a group of %u members failed: %s", g->size,
 		 fi_strerror(err));
 	list_remove(&g->in_broken);
 	group_refuse(g, err);

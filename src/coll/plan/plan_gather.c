@@ -2,7 +2,7 @@
 /*
  * Moves pieces of a vector up a tree: each rank sends the pieces of its span.
  *
- * plan_gather:  from IN of each rank (one piece) to the vector in the root's OUT. Inner ranks collect
+ * plan_gather:  from each rank's IN (one piece) to the vector in the root's OUT. Inner ranks keep
  *               their span's pieces in the scratch, their own first. same: the root's own piece is
  *               in its place in OUT.
  * plan_collect: each rank has a whole vector in OUT with its piece in place; received pieces go to

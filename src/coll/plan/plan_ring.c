@@ -3,7 +3,7 @@
  * Rings: in each of size - 1 rounds, a rank sends one piece to the next rank and receives one from
  * the previous rank. No algorithm sends less, and only neighbours communicate.
  *
- * plan_ring_reduce_scatter: from IN (whole vectors) to each rank's piece of the result, in its place
+ * plan_ring_reduce_scatter: from IN (whole vectors) to each rank's piece of the result, in place
  *                           in OUT; the rest of OUT is overwritten. Piece i starts at rank i + 1
  *                           and collects each rank's operand on its way. same: OUT is IN.
  * plan_ring_allgather:      each rank's piece to all, in its place in OUT. A rank's own piece is in

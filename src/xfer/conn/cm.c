@@ -48,9 +48,7 @@ struct cm_request {
 	struct addr name;
 };
 
-/*
- * Copies `name`; if the application named none, returns a wildcard address. 0 or a negative error.
- */
+/* Copies `name`; if there is none, returns a wildcard address. 0 or a negative error. */
 static int want_name(const struct fi_info *info, const struct addr *name, struct addr *to)
 {
 	if (name->kind != ADDR_NONE)
@@ -61,10 +59,7 @@ static int want_name(const struct fi_info *info, const struct addr *name, struct
 	return 0;
 }
 
-/*
- * Replaces the wildcard of a listener bound to all addresses by an address that peers can use. 0 or
- * a negative error.
- */
+/* Replaces a wildcard address by one that peers can use. 0 or a negative error. */
 static int usable(struct addr *name)
 {
 	static const unsigned char any[sizeof(name->ip)];
@@ -116,10 +111,7 @@ static int open_offload(struct cm_listener *l, const struct fi_info *info, struc
 	return err;
 }
 
-/*
- * Returns the connection manager of the device that performs the operations of such endpoints, or
- * NULL.
- */
+/* Returns the connection manager of the device that such endpoints use, or NULL. */
 static const struct offload_cm *offload_of(unsigned int wanted)
 {
 	for (const struct transport *const *t = transports; *t; t++)
@@ -195,10 +187,7 @@ static void refuse(struct accepted *conn, const void *data, size_t len)
 	acceptor_dismiss(conn);
 }
 
-/*
- * Makes a request from an accepted connection. NULL: not valid, or no memory; the connection is
- * refused.
- */
+/* Makes a request; NULL: not valid, or no memory, and the connection is refused. */
 static struct cm_request *receive(const struct cm_listener *l, struct accepted *conn)
 {
 	struct cm_request *req = calloc(1, sizeof(*req));
@@ -207,10 +196,9 @@ static struct cm_request *receive(const struct cm_listener *l, struct accepted *
 		req->conn = *conn;
 		if (req->name.kind == l->kind)
 			return req;
-		LOG_WARN(
-			LOG_EP_CTRL,
-			"connection request from an address of format %u refused: the listener has another format",
-			conn->hello.name_format);
+		LOG_WARN(LOG_EP_CTRL,
+			 "connection request refused: address format %u is not the listener's",
+			 conn->hello.name_format);
 		addr_free(&req->name);
 	}
 	free(req);

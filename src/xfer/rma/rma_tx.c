@@ -75,10 +75,7 @@ static size_t operands_len(const struct txreq *req)
 	return len;
 }
 
-/*
- * Can the request be sent by send_inline: does its short form fit a cache line, with data in one
- * segment?
- */
+/* Can send_inline send it: does the short form fit a cache line, with data in one segment? */
 static bool is_inline(const struct txreq *req)
 {
 	if (req->remote_count != 1 || wire_flags(req->head) & WIRE_CQ || !req->whole)
@@ -125,10 +122,7 @@ static int send_inline(const struct txreq *req)
 	}
 }
 
-/*
- * Sends one packet of the request: the whole of it, or the next fragment of a long write. 0 or
- * -FI_EAGAIN.
- */
+/* Sends one packet: the whole request or the next fragment of a long write. 0 or -FI_EAGAIN. */
 static int send_packet(struct txreq *req)
 {
 	struct link *link = req->peer->real;
@@ -161,10 +155,7 @@ static int send_packet(struct txreq *req)
 	return err;
 }
 
-/*
- * Moves a sent request to the state in which it awaits an answer. Answers come in order, except to
- * an atomic on a tagged receive.
- */
+/* The peer will answer: in order, except an atomic on a tagged receive, once it matches. */
 static void await(struct txreq *req)
 {
 	struct peer *peer = req->peer;
@@ -184,10 +175,7 @@ static void await(struct txreq *req)
 		worker_wake(peer->worker);
 }
 
-/*
- * Counts the bytes of an expected answer. Beyond WIRE_RESULTS_MAX, or during a long answer, later
- * operations wait.
- */
+/* Counts an expected answer; beyond WIRE_RESULTS_MAX or if it is long, later operations wait. */
 static __attribute__((noinline, cold)) void weigh(struct txreq *req, bool is_long)
 {
 	struct peer *peer = req->peer;
@@ -230,7 +218,7 @@ static bool may_go_direct(const struct peer *peer, const struct txreq *req)
 	       !(wire_flags(req->head) & WIRE_COMMIT);
 }
 
-/* Can it, and is that faster than packets? */
+/* Can the operation access memory directly, and is that faster than packets? */
 static bool wants_direct(const struct peer *peer, const struct txreq *req)
 {
 	return (proto_is_long(peer->real, req->len) || peer->rma.direct_spell) &&
@@ -253,9 +241,7 @@ void rma_tell(const struct txreq *req, bool counts)
 						    .len = sizeof(word)});
 }
 
-/*
- * Performs the operation directly. 0: done, the request has ended; else it must be sent in packets.
- */
+/* Performs a direct access. 0: done, the request has ended; else it must be sent in packets. */
 static int go_direct(struct txreq *req)
 {
 	struct link *link = req->peer->real;
@@ -353,10 +339,7 @@ static int flatten(struct txreq *req, const struct rma *o)
 	return tx_req_bounce(req, all, count);
 }
 
-/*
- * Appends the compare values to the operands; copies both only if the lists are too long. 0 or
- * -FI_ENOMEM.
- */
+/* Appends compare values to the operands; copies both if the lists are long. 0 or -FI_ENOMEM. */
 static int add_compare(struct txreq *req, const struct rma *o)
 {
 	if (o->count + o->compare_count > WIRE_IOV_MAX)
@@ -366,10 +349,7 @@ static int add_compare(struct txreq *req, const struct rma *o)
 	return 0;
 }
 
-/*
- * Queues the request in the backlog; copies memory that the caller may change. Frees the request on
- * error.
- */
+/* Appends to the backlog; copies memory that the caller may change. On error frees the request. */
 static int enqueue(struct ep *ep, struct txreq *req, const struct rma *o)
 {
 	int err = 0;
