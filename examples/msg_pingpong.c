@@ -3,8 +3,7 @@
  * send and receive, shut down. The client's request says how long its messages will be; a server
  * whose buffer is too short says so in its refusal.
  *
- *     msg_pingpong -p tcp 127.0.0.1        the server (the node is its own address), for one
- *     client
+ *     msg_pingpong -p tcp 127.0.0.1        the server for one client (the node is its own address)
  *     msg_pingpong -p tcp -c 127.0.0.1     the client; -s BYTES: longer or shorter messages
  *
  * The client prints bytes, one-way microseconds, megabytes per second. */

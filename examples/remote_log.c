@@ -4,8 +4,7 @@
  *
  *   1. reserve space: fetch-and-add of the record's size to the head's `reserved`
  *   2. write the record there, durable before it counts as written
- *   3. publish it: once all earlier records are published, an atomic write of eight bytes moves
- *   `tail`
+ *   3. publish it once all earlier ones are published: an atomic write of eight bytes moves `tail`
  *
  * The eight bytes change at once or not at all, so a reader that stops at `tail` sees only
  * complete records. A writer that dies between steps 1 and 3 blocks the later ones: a real log

@@ -38,8 +38,8 @@
 	ROW(int, verbs_gid_index, "FI_VERBS_GID_IDX", "-1",                                        \
 	    "The only entry of an RDMA port's table of GIDs to use; -1: what fits the address")    \
 	ROW(const char *, mr_cache_monitor, "FI_MR_CACHE_MONITOR", NULL,                           \
-	    "How changes of memory whose registration is kept are heard of: userfaultfd, or "      \
-	    "disabled: none is kept; unset: userfaultfd where the kernel permits it")              \
+	    "How the library learns that memory of a kept registration was unmapped: userfaultfd, " \
+	    "or disabled: none is kept; unset: userfaultfd where the kernel permits it")          \
 	ROW(size_t, mr_cache_max_size, "FI_MR_CACHE_MAX_SIZE", "-1",                               \
 	    "Bytes of such memory at most; 0: half of a CPU's share of the host's")                \
 	ROW(size_t, mr_cache_max_count, "FI_MR_CACHE_MAX_COUNT", "1024",                           \
@@ -65,11 +65,11 @@
 	    "Bytes of a packet from which on tcp sends it from the application's memory instead "  \
 	    "of a copy, at least 16384; -1: never")                                                                \
 	ROW(size_t, unexpected_max, "FI_WEFT_UNEXPECTED_MAX", "67108864",                          \
-	    "Bytes of unexpected messages kept for an endpoint before senders are held")           \
+	    "Bytes of unexpected messages kept for a receive context before senders are asked to pause")           \
 	ROW(int, join_timeout, "FI_WEFT_JOIN_TIMEOUT", "5000",                                     \
 	    "Milliseconds after which members that wait for each other in different groups fail")  \
 	ROW(int, spin_us, "FI_WEFT_SPIN_US", "50",                                                 \
-	    "Microseconds a blocking read polls before it sleeps, from the last part of something long")
+	    "Microseconds a blocking read polls before it sleeps, counted from the last fragment of a long message")
 /* clang-format on */
 
 #define ENV_MEMBER(type, member, name, fallback, help) type member;

@@ -68,7 +68,7 @@ bool watch_quiet(const struct watch *w)
 	return ioctl(w->fd, UFFDIO_ZEROPAGE, &arg) && errno == EINVAL;
 }
 
-static void tell(struct watch *w, const struct uffd_msg *msg)
+static void report(struct watch *w, const struct uffd_msg *msg)
 {
 	switch (msg->event) {
 	case UFFD_EVENT_UNMAP:
@@ -92,7 +92,7 @@ static void hear(struct watch *w)
 	pthread_mutex_lock(w->lock);
 	while ((n = read(w->fd, msg, sizeof(msg))) > 0)
 		for (size_t i = 0; i < (size_t)n / sizeof(msg[0]); i++)
-			tell(w, &msg[i]);
+			report(w, &msg[i]);
 	pthread_mutex_unlock(w->lock);
 }
 

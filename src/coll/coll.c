@@ -191,7 +191,7 @@ void coll_hear(struct worker *worker, struct peer *peer, const struct packet *p)
  */
 void coll_peer_failed(struct coll *c, struct peer *peer, int err)
 {
-	bool bye = peer->conn.disconnect_received || err == FI_ESHUTDOWN;
+	bool orderly = peer->conn.disconnect_received || err == FI_ESHUTDOWN;
 	uint32_t rank;
 
 	early_peer_failed(c, peer);
@@ -207,7 +207,7 @@ void coll_peer_failed(struct coll *c, struct peer *peer, int err)
 		leave_doubt_again(g, rank);
 		if (full) /* the peer could connect again and leave as many messages again */
 			group_fail(g, FI_ENOBUFS);
-		else if (bye || leave_has(g, rank))
+		else if (orderly || leave_has(g, rank))
 			coll_wake_in(c, COLL_LATER_MS);
 		else if (!peer->real)
 			group_miss(g, rank, err);

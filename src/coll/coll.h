@@ -30,8 +30,8 @@ struct coll {
 	struct worker *worker;
 	struct ep *ep;      /* endpoint of the first join; NULL before */
 	struct list groups; /* struct group.in_coll: all open groups */
-	struct list
-		bucket[COLL_BUCKETS]; /* struct group.in_bucket: formed groups, hashed by number */
+	/* struct group.in_bucket: formed groups, hashed by number */
+	struct list bucket[COLL_BUCKETS];
 	struct rx early;
 	struct list joins;    /* struct group.in_joins: pending joins, oldest first */
 	struct list kept;     /* struct join_message: about joins that have not begun here */

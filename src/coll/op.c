@@ -33,7 +33,7 @@ static void tell_failure(const struct op *op, int err)
 		cntr_fail(cntr);
 }
 
-static void tell(const struct op *op)
+static void report(const struct op *op)
 {
 	struct cntr *cntr = counter_of(op->ep);
 
@@ -94,7 +94,7 @@ static void end(struct op *op)
 	struct group *g = op->group;
 
 	if (op->ep)
-		tell(op);
+		report(op);
 	put_away(op);
 	if (g->alone_count) {
 		g->alone_count -= op->alone;

@@ -49,11 +49,10 @@ struct op {
 	struct plan plan; /* made from `shape` */
 	uint64_t planned; /* serial of the group the plan was made for; 0: no plan */
 	struct local local;
-	struct plan_round *round; /* current round; points into `kept` */
-	struct plan_round
-		kept[OP_KEPT];       /* cached rounds of the plan: round n at n modulo OP_KEPT */
-	size_t kept_rounds[OP_KEPT]; /* their round numbers; SIZE_MAX: empty */
-	size_t rounds;               /* number of rounds, once known; else SIZE_MAX */
+	struct plan_round *round;        /* current round; points into `kept` */
+	struct plan_round kept[OP_KEPT]; /* cached rounds of the plan: n at n modulo OP_KEPT */
+	size_t kept_rounds[OP_KEPT];     /* their round numbers; SIZE_MAX: empty */
+	size_t rounds;                   /* number of rounds, once known; else SIZE_MAX */
 	struct op_slot slot[PLAN_MESSAGES];
 	void *memory; /* scratch that does not fit into `scratch`, or NULL */
 	char scratch[OP_SCRATCH] __attribute__((aligned(16)));

@@ -174,6 +174,19 @@ static void init_lists(struct domain *dom)
 	list_init(&dom->nic_regions);
 }
 
+/*
+ * Does one thread at a time use the domain? Readers of event queues, which belong to no domain,
+ * progress FI_EP_MSG endpoints and joins of groups.
+ */
+static bool needs_no_lock(const struct fi_info *info)
+{
+	const struct fi_domain_attr *attr = info->domain_attr;
+
+	return attr->threading == FI_THREAD_DOMAIN && attr->data_progress != FI_PROGRESS_AUTO &&
+	       !(info->ep_attr && info->ep_attr->type == FI_EP_MSG) &&
+	       !(info->caps & FI_COLLECTIVE);
+}
+
 int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **out,
 		void *context)
 {
@@ -199,14 +212,7 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	err = mr_table_open(dom);
 	if (err)
 		goto close_device;
-	/*
-	 * Readers of event queues, which belong to no domain, progress FI_EP_MSG endpoints and
-	 * joins of groups.
-	 */
-	dom->unlocked = attr->threading == FI_THREAD_DOMAIN &&
-			attr->data_progress != FI_PROGRESS_AUTO &&
-			!(info->ep_attr && info->ep_attr->type == FI_EP_MSG) &&
-			!(info->caps & FI_COLLECTIVE);
+	dom->unlocked = needs_no_lock(info);
 	dom->fid.fid.fclass = FI_CLASS_DOMAIN;
 	dom->fid.fid.context = context;
 	dom->fid.fid.ops = &domain_fi_ops;

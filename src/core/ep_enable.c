@@ -199,8 +199,8 @@ static void fold_bindings(struct ep *ep)
 	ep->read_cntr = ep->cntrs[2];
 	ep->write_cntr = ep->cntrs[3];
 	if (ep->cntrs[4] || ep->cntrs[5]) {
-		mr_share_tell_all(ep->dom);
-		worker_tell_all(ep->worker);
+		mr_share_notify_all(ep->dom);
+		worker_notify_all(ep->worker);
 	}
 	ep_fold_flags(ep, ep->tx_op_flags, ep->rx_op_flags);
 }
@@ -252,7 +252,7 @@ static int enable_scalable(struct ep *ep)
 	err = ep_worker(ep);
 	if (!err) {
 		worker_bind_av(ep->worker, ep->av);
-		worker_tell_all(
+		worker_notify_all(
 			ep->worker); /* contexts with counters may be enabled after peers connect */
 		ep->enabled = true;
 	}

@@ -63,7 +63,7 @@ int ep_late_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
 {
 	int events = __builtin_popcountll(flags), err = 0, done;
 
-	if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE) && !xfer_tells_late(ep->worker))
+	if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE) && !xfer_notifies_late(ep->worker))
 		return refuse("a counter of remote accesses: peers connected by RDMA do not "
 			      "notify of them");
 	for (done = 0; !err && done < events; done++)

@@ -95,12 +95,12 @@ int mr_share_fd(const struct domain *dom)
 	return page_of(dom) ? dom->share->fd : -1;
 }
 
-void mr_share_tell_all(struct domain *dom)
+void mr_share_notify_all(struct domain *dom)
 {
 	struct share_page *page = page_of(dom);
 
 	if (page)
-		__atomic_store_n(&page->tell_all, 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&page->notify_all, 1, __ATOMIC_RELEASE);
 }
 
 /*
@@ -127,7 +127,7 @@ static struct share_region describe(const struct mr *mr)
 		.offset = mr->offset,
 		.length = mr->length,
 		.access = mr->access,
-		.tell = mr->cntr ? mr->cntr_flags : 0,
+		.counted = mr->cntr ? mr->cntr_flags : 0,
 		.flags = SHARE_THERE,
 	};
 }

@@ -30,8 +30,8 @@ struct share_region {
 	uint64_t base;   /* address in the owner's process */
 	uint64_t offset; /* remote address of the first byte */
 	uint64_t length;
-	uint64_t access; /* as struct mr.access */
-	uint64_t tell;   /* FI_REMOTE_READ, FI_REMOTE_WRITE: accesses the region counts */
+	uint64_t access;  /* as struct mr.access */
+	uint64_t counted; /* FI_REMOTE_READ, FI_REMOTE_WRITE: accesses the region counts */
 	uint64_t flags;
 };
 
@@ -47,7 +47,7 @@ struct share_page {
 	uint32_t slots, buckets; /* as this library was built */
 	uint32_t hashed;         /* nonzero: the application chooses keys */
 	uint32_t used;           /* slots from here on were never used, and take no memory */
-	uint32_t tell_all;       /* nonzero: an endpoint counts accesses of all regions */
+	uint32_t notify_all;     /* nonzero: an endpoint counts accesses of all regions */
 	uint32_t bucket[SHARE_BUCKETS] __attribute__((aligned(4096))); /* slot + 1, or 0 */
 	struct share_entry entry[SHARE_SLOTS] __attribute__((aligned(4096)));
 };
@@ -72,7 +72,7 @@ void mr_share_update(struct domain *dom, const struct region *r);
 /* Removes a region. A process that found it before holds an access guard: see xfer_quiesce. */
 void mr_share_remove(struct domain *dom, const struct region *r);
 /* Makes peers notify us of every access from now on (WIRE_NOTIFY). */
-void mr_share_tell_all(struct domain *dom);
+void mr_share_notify_all(struct domain *dom);
 /* Returns the memfd to pass to peers, owned by the domain; -1: none, or a forked child. */
 int mr_share_fd(const struct domain *dom);
 

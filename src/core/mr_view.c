@@ -111,6 +111,7 @@ int mr_view_find(const struct mr_view *view, const struct fi_rma_iov *range, uin
 	if (at > r.length || range->len > r.length - at)
 		return -FI_EINVAL;
 	place->at = r.base + at;
-	place->tell = r.tell & access || __atomic_load_n(&view->page->tell_all, __ATOMIC_ACQUIRE);
+	place->counted =
+		r.counted & access || __atomic_load_n(&view->page->notify_all, __ATOMIC_ACQUIRE);
 	return 0;
 }

@@ -18,8 +18,8 @@ struct mr_view {
 
 /* Result of a lookup. */
 struct mr_place {
-	uint64_t at; /* address in the owner's process */
-	bool tell;   /* the owner counts such accesses: notify it */
+	uint64_t at;  /* address in the owner's process */
+	bool counted; /* the owner counts such accesses: notify it */
 };
 
 /*

@@ -15,9 +15,7 @@
 #define OVERSUBSCRIBED_POLLS 64   /* polls that take about as long as a yield */
 #define DOUBT_MOST           8    /* failed phases less successful ones, until most are skipped */
 #define DOUBT_WAITS          64   /* then only one wait in so many polls */
-#define POLLS_ALONE          256
-#define POLLS_OVERSUBSCRIBED 16
-#define POLL_US              8 /* longer (us) than a read that finds nothing takes */
+#define POLL_US              8    /* longer (us) than a read that finds nothing takes */
 
 /* Yields the core. Returns how long (us) other threads had it; *now: the time after. */
 static uint64_t give_way(uint64_t *now)

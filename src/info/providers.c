@@ -195,20 +195,6 @@ static struct word word_of(const char *text)
 	return (struct word){text, strlen(text)};
 }
 
-static bool is_alias(const struct provider *v, struct word name)
-{
-	const char *rest = v->aliases;
-	struct word w;
-
-	if (!rest)
-		return false;
-	while (next_word(&rest, v->aliases + strlen(v->aliases), ',', &w)) {
-		if (same_word(w, name))
-			return true;
-	}
-	return false;
-}
-
 static struct word top_layer(const struct provider *v)
 {
 	const char *last = strrchr(v->name, ';');
@@ -231,10 +217,8 @@ static enum verdict judge(const struct provider *v, const char *list)
 	leaves_out = *list == '^';
 	list += leaves_out;
 	while (next_word(&list, end, ',', &w)) {
-		bool alias = is_alias(v, w);
-
-		found |= alias || has_layers(word_of(v->name), w);
-		named |= alias || has_layer(w, top_layer(v));
+		found |= has_layers(word_of(v->name), w);
+		named |= has_layer(w, top_layer(v));
 	}
 	if (leaves_out)
 		return found ? SHUT_OUT : PASSED;
@@ -258,10 +242,6 @@ const struct provider *provider_find(const char *prov_name)
 		return NULL;
 	for (size_t i = 0; i < provider_count; i++) {
 		if (strcasecmp(providers[i].name, prov_name) == 0)
-			return &providers[i];
-	}
-	for (size_t i = 0; i < provider_count; i++) {
-		if (is_alias(&providers[i], word_of(prov_name)))
 			return &providers[i];
 	}
 	return NULL;

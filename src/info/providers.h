@@ -24,11 +24,10 @@
 #define PROVIDER_PROTO_WEFT 0x80776674u
 
 struct provider {
-	const char *name;    /* prov_name; layers separated by ';', the top one last */
-	const char *aliases; /* more names for hints, separated by ',', or NULL */
-	bool by_name;        /* offered only if named (by its top layer) */
-	const char *fabric;  /* name of the fabric */
-	const char *domain;  /* name of the domain if no network interface gives one */
+	const char *name;   /* prov_name; layers separated by ';', the top one last */
+	bool by_name;       /* offered only if named (by its top layer) */
+	const char *fabric; /* name of the fabric */
+	const char *domain; /* name of the domain if no network interface gives one */
 	enum fi_ep_type type;
 	/* FI_ADDR_STR, FI_ADDR_IB_UD, or FI_SOCKADDR_IN, which includes FI_SOCKADDR_IN6 */
 	uint32_t format;

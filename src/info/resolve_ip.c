@@ -214,7 +214,7 @@ static bool belongs(const struct ip_source *s, const char *name)
 	return s->iface && strcmp(s->iface->name, name) == 0;
 }
 
-static void tell(struct ip_ends *ends, const struct ip_source *s)
+static void report(struct ip_ends *ends, const struct ip_source *s)
 {
 	char text[ADDR_STR_MAX];
 
@@ -248,7 +248,7 @@ bool resolve_ip_source(struct ip_ends *ends, const char *asked, struct ip_source
 			why, "%s: \"%.60s\" asked, no such interface is up with %s %s address",
 			asked ? "domain_attr->name" : "FI_TCP_IFACE", name, open ? "an" : "that",
 			family_name(ends->family));
-	tell(ends, s);
+	report(ends, s);
 	return true;
 }
 

@@ -92,7 +92,7 @@ void worker_forget_entry(struct av *av, fi_addr_t index);
  * Counters may count peers' accesses to our memory: peers that connect from now on must send
  * notifications. Domain locked.
  */
-void worker_tell_all(struct worker *worker);
+void worker_notify_all(struct worker *worker);
 /* Messages for receive context `index` (below 64) go to `rx`; NULL: to none. Domain locked. */
 void worker_bind_rx(struct worker *worker, unsigned int index, struct rx *rx);
 
@@ -154,7 +154,7 @@ int xfer_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op o
  * May counters of peers' accesses still be bound? False: a peer that is connected over a device was
  * not asked to send notifications.
  */
-bool xfer_tells_late(const struct worker *worker);
+bool xfer_notifies_late(const struct worker *worker);
 /* Does a device perform the endpoint's operations and completions? See link/offload.h. */
 bool xfer_offloaded(const struct worker *worker);
 /* Installs tables that fit the endpoint's capabilities and `roles`. Returns 0 or -FI_ENOMEM. */

@@ -236,7 +236,10 @@ struct link_peer {
 	uint32_t id;
 	/* Descriptors that came with the hello, or -1. connect takes ownership. */
 	int fds[WIRE_FDS];
-	/* Bootstrap socket, open as long as the link. LINK_SOCKET: owned by the link on success. */
+	/*
+	 * Bootstrap socket, open as long as the link: one byte on it wakes the peer. LINK_SOCKET:
+	 * connect takes ownership if it succeeds.
+	 */
 	int sock;
 	pid_t pid; /* from the kernel; 0 if the process is not visible from here */
 	/* From `prepare`: the link takes it if connect succeeds, else the engine keeps it */
@@ -248,8 +251,8 @@ struct device_region {
 	struct iovec memory;
 	uint64_t access; /* as in fi_mr(3) */
 	bool bare; /* some pages may not be allocated, now or later (FI_MR_ALLOCATED not set) */
-	const struct fi_mr_dmabuf
-		*dmabuf; /* the memory's DMA buffer; NULL: this process's memory */
+	/* The memory's DMA buffer; NULL: this process's memory. */
+	const struct fi_mr_dmabuf *dmabuf;
 };
 
 /* A registration at a device. */

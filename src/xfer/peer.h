@@ -149,12 +149,8 @@ struct peer {
 	struct addr name;      /* from the address vector or the hello; owned */
 	struct addr key;       /* lookup key: `name` unmapped, shares its string */
 	struct list in_worker; /* worker->peers_list */
-	unsigned int kept_controls
-		/*
-		 * Control messages that src/coll keeps. [0]: about joins; [1]: about ends of
-		 * groups.
-		 */
-		[2];
+	/* Control messages that src/coll keeps. [0]: about joins; [1]: about ends of groups. */
+	unsigned int kept_controls[2];
 };
 
 fi_addr_t peer_addr_lookup(struct peer *peer);

@@ -250,7 +250,7 @@ void worker_bind_av(struct worker *worker, struct av *av)
 	list_push(&av->workers, &worker->in_av);
 }
 
-void worker_tell_all(struct worker *worker)
+void worker_notify_all(struct worker *worker)
 {
 	worker->counts = true;
 }

@@ -41,7 +41,7 @@ static void die(void)
 }
 
 /* Checks that `under_way` collectives end with errors in time, and that later ones are refused. */
-static void mourn(struct life *l, int under_way, int wanted)
+static void expect_ends(struct life *l, int under_way, int wanted)
 {
 	struct side *s = &l->c.s;
 	double end = api_seconds() + DEAD_S * (double)(api_limit() / API_LIMIT);
@@ -108,7 +108,7 @@ static void before(struct api *a)
 	}
 	for (int i = 0; i < MANY; i++)
 		begin(&l, bufs[i], sizeof(bufs[i]));
-	mourn(&l, MANY, 0);
+	expect_ends(&l, MANY, 0);
 }
 
 /* The victim dies in the middle of a long collective. */
@@ -140,7 +140,7 @@ static void amidst(struct api *a)
 			break;
 		sched_yield();
 	}
-	mourn(&l, 0, 0);
+	expect_ends(&l, 0, 0);
 }
 
 /* The victim is needed by some members only: a gather to the root through others. */
@@ -156,7 +156,7 @@ static void aside(struct api *a)
 	for (int i = 0; i < MANY; i++)
 		POST(&l.c.s, fi_allgather(l.c.s.ep, &in, 1, NULL, out, NULL, l.all.addr, FI_UINT64,
 					  0, &l.all));
-	mourn(&l, MANY, 0);
+	expect_ends(&l, MANY, 0);
 }
 
 /* The victim closes its endpoint in good order during collectives. */
@@ -171,7 +171,7 @@ static void gone(struct api *a)
 		club_end(&l.c);
 		return;
 	}
-	mourn(&l, barriers(&l), 0);
+	expect_ends(&l, barriers(&l), 0);
 }
 
 /* The victim closes the group with collectives in flight, which end at all members. */
@@ -196,7 +196,7 @@ static void quits(struct api *a)
 		return;
 	}
 	QUIET(&l.c.s, l.c.s.tx, 100);
-	mourn(&l, barriers(&l), 0);
+	expect_ends(&l, barriers(&l), 0);
 }
 
 /* The victim left the group before the others begin, and stays alive. */
@@ -213,7 +213,7 @@ static void left(struct api *a)
 		club_end(&l.c);
 		return;
 	}
-	mourn(&l, barriers(&l), 0);
+	expect_ends(&l, barriers(&l), 0);
 }
 
 /* A process that has completed its part may exit; slower members still complete. */

@@ -27,7 +27,7 @@ static void hear_last_message(struct obj *o)
 	uint64_t heard = 0;
 
 	OK(fi_recv(o->ep, &heard, sizeof(heard), NULL, FI_ADDR_UNSPEC, &heard));
-	CHECK_EQ(fi_cq_sread(o->cq, &entry, 1, NULL, (int)(obj_patience_us() / 1000)), 1);
+	CHECK_EQ(fi_cq_sread(o->cq, &entry, 1, NULL, (int)(obj_late_us() / 1000)), 1);
 	CHECK_EQ(heard, 42);
 }
 

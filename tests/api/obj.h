@@ -70,7 +70,7 @@ static inline unsigned int obj_slower(void)
 	return api_limit() / API_LIMIT;
 }
 
-static inline uint64_t obj_patience_us(void)
+static inline uint64_t obj_late_us(void)
 {
 	return OBJ_PATIENCE_MS * 1000ULL * obj_slower();
 }
@@ -78,7 +78,7 @@ static inline uint64_t obj_patience_us(void)
 /* Repeats `work` until `cond` holds. Fails after OBJ_PATIENCE_MS times SLOWER. */
 #define OBJ_UNTIL(cond, work)                                                                      \
 	do {                                                                                       \
-		uint64_t end_ = obj_now_us() + obj_patience_us();                                  \
+		uint64_t end_ = obj_now_us() + obj_late_us();                                      \
                                                                                                    \
 		while (!(cond)) {                                                                  \
 			if (obj_now_us() >= end_)                                                  \

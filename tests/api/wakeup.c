@@ -37,7 +37,7 @@ static void open_sleeper(struct sleeper *s, enum sleep how)
 	int ret;
 
 	s->how = how;
-	s->late_ms = (int)(obj_patience_us() / 1000);
+	s->late_ms = (int)(obj_late_us() / 1000);
 	obj_domain(&s->o);
 	ret = fi_cq_open(s->o.domain, &attr, &s->o.cq, NULL);
 	if (ret && api_other())

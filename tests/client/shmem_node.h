@@ -232,7 +232,7 @@ static inline void make_context(void)
 	must(fi_enable(node.ep), "fi_enable again");
 }
 
-static inline void tell_all(void)
+static inline void notify_all(void)
 {
 	bool offsets = node.info->domain_attr->mr_mode == FI_MR_SCALABLE;
 	struct card *mine = &node.team->cards[node.me];
@@ -252,7 +252,7 @@ static inline void node_open(void)
 	open_domain();
 	open_heap();
 	node.target = node.ep = open_endpoint();
-	tell_all();
+	notify_all();
 	if (node.wanted.endpoints == 2)
 		node.ep = open_endpoint();
 	make_context();

@@ -69,7 +69,7 @@ static void survivor_dead(struct survivor *s)
 	uint64_t end = now_ms() + DEAD_MS, steady_got;
 
 	for (int i = 0; i < VICTIMS; i++)
-		survivor_mourn(s, &s->victims[i], end);
+		survivor_expect_ends(s, &s->victims[i], end);
 	steady_got = s->steady_got;
 	while (s->steady_got < steady_got + 3 && now_ms() < end)
 		survivor_step(s);

@@ -211,7 +211,7 @@ static inline void survivor_inherit(struct survivor *s, struct victim *v)
  * that were posted after the death was noticed, or before the victim connected, stay and are
  * cancelled.
  */
-static inline void survivor_mourn(struct survivor *s, struct victim *v, uint64_t end)
+static inline void survivor_expect_ends(struct survivor *s, struct victim *v, uint64_t end)
 {
 	int left;
 

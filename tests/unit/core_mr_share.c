@@ -192,7 +192,7 @@ static bool tells(uint64_t access)
 	struct mr_place place;
 
 	ck_assert_int_eq(find(fi_mr_key(mr), 0, 1, access, &place), 0);
-	return place.tell;
+	return place.counted;
 }
 
 START_TEST(counters)
@@ -208,7 +208,7 @@ START_TEST(counters)
 	drop(mr);
 	reg(buf, 100, BOTH, 1);
 	ck_assert(!tells(FI_REMOTE_WRITE) && !tells(FI_REMOTE_READ));
-	mr_share_tell_all(&dom);
+	mr_share_notify_all(&dom);
 	ck_assert(tells(FI_REMOTE_WRITE) && tells(FI_REMOTE_READ));
 	drop(mr);
 }
@@ -367,7 +367,7 @@ START_TEST(forked_child)
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
-		mr_share_tell_all(&dom);
+		mr_share_notify_all(&dom);
 		_exit(mr_share_fd(&dom) >= 0 || fi_close(&mr->fid) ||
 		      fi_mr_reg(&dom.fid, buf, 1, 0, 0, 2, 0, &mr, NULL));
 	}

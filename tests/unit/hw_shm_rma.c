@@ -228,7 +228,7 @@ START_TEST(rights_and_counters)
 	mr_share_update(&dom, &regions[1]);
 	pid = child(one_way, 0);
 	await_step(1);
-	mr_share_tell_all(&dom);
+	mr_share_notify_all(&dom);
 	next_step();
 	ck_assert_int_eq(status_of(pid), 0);
 }

@@ -253,22 +253,22 @@ START_TEST(goodbye)
 {
 	uint32_t id = join_both();
 	size_t len = _i & 2 ? TCP_PACKET_MAX : _i & 1 ? 3000 : 24;
-	bool bye = _i < 3;
+	bool orderly = _i < 3;
 	uint64_t count;
 
 	buffers(((struct tcp_link *)link_of(id))->sock, 20000);
 	if (_i & 2)
 		ck_assert_int_eq(put(id, ZCOPY, 0, len), 0);
 	count = _i & 2 ? 1 : put_all(id, 0, len);
-	if (bye)
+	if (orderly)
 		ck_assert_int_eq(link_of(id)->ops->send(link_of(id), NULL, 0, 0, BYE, 0), 0);
-	ck_assert(link_holds(link_of(id)) == !bye);
+	ck_assert(link_holds(link_of(id)) == !orderly);
 	close_joint(id);
 	memset(bytes, 0, sizeof(bytes));
 	PROGRESS_UNTIL(joints[id].ends);
-	ck_assert_uint_eq(seen_count, count + bye);
+	ck_assert_uint_eq(seen_count, count + orderly);
 	expect_from(id + 1, count, len);
-	if (bye)
+	if (orderly)
 		ck_assert_uint_eq(seen[count].head, BYE);
 	ck_assert_int_eq(joints[id].ended, FI_ECONNRESET);
 }

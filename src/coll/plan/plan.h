@@ -61,10 +61,10 @@ struct plan_shape {
 	 */
 	bool ordered;
 	enum plan_overlap overlap;
-	const struct layout
-		*layout; /* which members share a host; NULL: unknown. Must outlive the plan */
-	uint32_t cpus;   /* processors of the host with the fewest; 0: unknown */
-	bool shares;     /* messages within a host go through its shared memory */
+	/* Which members share a host; NULL: unknown. Must outlive the plan. */
+	const struct layout *layout;
+	uint32_t cpus; /* processors of the host with the fewest; 0: unknown */
+	bool shares;   /* messages within a host go through its shared memory */
 };
 
 enum plan_space { PLAN_IN, PLAN_OUT, PLAN_TMP, PLAN_SPACES };

@@ -18,7 +18,7 @@
 static int find_all(const struct shm_link *s, const struct fi_rma_iov *range, size_t count,
 		    uint64_t access, struct iovec *at)
 {
-	int tell = 0;
+	int notify = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		struct mr_place place;
@@ -26,10 +26,10 @@ static int find_all(const struct shm_link *s, const struct fi_rma_iov *range, si
 
 		if (err)
 			return err;
-		tell |= place.tell;
+		notify |= place.counted;
 		at[i] = (struct iovec){(void *)(uintptr_t)place.at, range[i].len};
 	}
-	return tell && count > 1 ? -FI_ENOSYS : tell;
+	return notify && count > 1 ? -FI_ENOSYS : notify;
 }
 
 static uint64_t access_of(bool write)
@@ -52,7 +52,7 @@ static int access_regions(struct shm_link *s, struct shm_cma c, const struct fi_
 {
 	struct iovec at[WIRE_IOV_MAX];
 	struct shm_guard guard;
-	int err, tell;
+	int err, notify;
 
 	if (!s->pid || !s->regions.page)
 		return -FI_ENOSYS;
@@ -61,14 +61,14 @@ static int access_regions(struct shm_link *s, struct shm_cma c, const struct fi_
 	/* The guard comes first: regions that are looked up under it stay until it is released. */
 	if (!shm_guard_enter(&s->ring, s->src, &guard))
 		return -FI_EAGAIN;
-	tell = find_all(s, range, count, access_of(c.write), at);
+	notify = find_all(s, range, count, access_of(c.write), at);
 	c.remote = at;
 	c.remote_count = count;
-	err = tell < 0 ? tell : shm_cma_copy(s, &c);
+	err = notify < 0 ? notify : shm_cma_copy(s, &c);
 	shm_guard_leave(&guard);
 	if (err < 0)
-		return tell < 0 ? tell : copy_error(&c, err);
-	return tell;
+		return notify < 0 ? notify : copy_error(&c, err);
+	return notify;
 }
 
 int shm_put(struct link *link, const struct iovec *local, size_t local_count,

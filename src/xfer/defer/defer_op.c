@@ -33,41 +33,41 @@ static struct triggered *triggered_of(const struct work *work)
 }
 
 /* Where an error of the operation is reported, and as what. */
-struct teller {
+struct report {
 	struct cq *cq;
 	struct cntr *cntr;
 	struct cq_slot slot;
 };
 
-static struct teller teller_of(const struct triggered *t)
+static struct report report_of(const struct triggered *t)
 {
 	const struct ep *ep = t->work.ep;
 	const struct rma *o = &t->op.onesided;
 
 	switch (t->form) {
 	case FORM_SEND:
-		return (struct teller){ep->tx_cq,
+		return (struct report){ep->tx_cq,
 				       ep->tx_cntr,
 				       {.context = t->op.send.context,
 					.flags = t->op.send.flags & TX_KIND,
 					.tag = t->op.send.tag}};
 	case FORM_RECV:
-		return (struct teller){ep->rx->cq,
+		return (struct report){ep->rx->cq,
 				       ep->rx->cntr,
 				       {.context = t->op.recv.context,
 					.flags = FI_RECV | (t->tagged ? FI_TAGGED : FI_MSG),
 					.tag = t->op.recv.tag,
 					.src = FI_ADDR_NOTAVAIL}};
 	default:
-		return (struct teller){ep->tx_cq,
+		return (struct report){ep->tx_cq,
 				       o->kind & FI_READ ? ep->read_cntr : ep->write_cntr,
 				       {.context = o->context, .flags = o->kind}};
 	}
 }
 
-static void tell(const struct triggered *t, int err)
+static void report(const struct triggered *t, int err)
 {
-	struct teller to = teller_of(t);
+	struct report to = report_of(t);
 
 	if (to.cq)
 		cq_push_error(to.cq, &to.slot, &(struct cq_error){.err = err, .prov_errno = err},
@@ -95,7 +95,7 @@ static int start(struct work *work)
 
 static void fail(struct work *work, int err)
 {
-	tell(triggered_of(work), err);
+	report(triggered_of(work), err);
 	free(triggered_of(work));
 }
 
@@ -284,7 +284,7 @@ static bool matches(const struct work *work, const void *arg)
 	const struct wanted *wanted = arg;
 
 	return work->kind == &kind && work->ep->base == wanted->ep->base &&
-	       teller_of(triggered_of(work)).slot.context == wanted->context;
+	       report_of(triggered_of(work)).slot.context == wanted->context;
 }
 
 int defer_cancel(struct ep *ep, void *context)

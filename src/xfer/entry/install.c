@@ -172,7 +172,7 @@ int xfer_enable(struct ep *ep)
 }
 
 /* A link between RDMA devices fixes at its making whether the peer is notified of accesses. */
-bool xfer_tells_late(const struct worker *worker)
+bool xfer_notifies_late(const struct worker *worker)
 {
 	if (worker->counts)
 		return true;

@@ -204,7 +204,7 @@ void tx_take_back(struct peer *peer, const char *what)
 }
 
 /* Reports an operation of an endpoint that is being closed as canceled, though it may go on. */
-static void cancel_untold(struct txreq *req)
+static void cancel_reported(struct txreq *req)
 {
 	if (!req->work)
 		complete_error(req, FI_ECANCELED, FI_ECANCELED);
@@ -223,7 +223,7 @@ void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor)
 				if (req->ep != ep)
 					continue;
 				if (!successor)
-					cancel_untold(req);
+					cancel_reported(req);
 				req->ep = successor;
 				/*
 				 * Only for contexts of a scalable endpoint: otherwise the worker is

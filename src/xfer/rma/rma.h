@@ -91,7 +91,7 @@ void rma_rdma_failed(struct peer *peer);
  * Notifies the peer (WIRE_NOTIFY) after a direct access if the operation carries CQ data, or if
  * `counts`: the peer counts accesses.
  */
-void rma_tell(const struct txreq *req, bool counts);
+void rma_notify(const struct txreq *req, bool counts);
 
 /* Handle a request (rma_serve) or an answer (rma_answer) of the peer. */
 void rma_serve(struct worker *worker, struct peer *peer, const struct packet *p);

@@ -200,7 +200,7 @@ static bool perform_write(struct peer *peer, struct txreq *req)
 	bool done = ret >= 0 || ret == -FI_EFAULT;
 
 	if (ret >= 0)
-		rma_tell(req, ret > 0);
+		rma_notify(req, ret > 0);
 	peer->real->local->release(peer->real, req->place, done);
 	if (done)
 		end(peer, req, ret < 0 ? FI_EFAULT : 0, FI_EFAULT);
@@ -227,7 +227,7 @@ static bool perform_read(struct peer *peer, struct txreq *req)
 	if ((ret < 0 && ret != -FI_EFAULT) || !link->local->recall_posted(link, req->place))
 		return false;
 	if (ret >= 0)
-		rma_tell(req, ret > 0);
+		rma_notify(req, ret > 0);
 	end(peer, req, ret < 0 ? FI_EFAULT : 0, FI_EFAULT);
 	return true;
 }

@@ -92,7 +92,7 @@ static void done(struct txreq *req)
 {
 	struct peer *peer = req->peer;
 
-	rma_tell(req, peer->real->counted);
+	rma_notify(req, peer->real->counted);
 	tx_req_end(req, 0);
 	if (--peer->rma.rdma_posted_count)
 		return;

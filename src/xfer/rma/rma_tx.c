@@ -225,7 +225,7 @@ static bool wants_direct(const struct peer *peer, const struct txreq *req)
 	       may_go_direct(peer, req);
 }
 
-void rma_tell(const struct txreq *req, bool counts)
+void rma_notify(const struct txreq *req, bool counts)
 {
 	uint64_t flags = (wire_op(req->head) == WIRE_GET ? WIRE_LONG : 0) |
 			 (wire_flags(req->head) & WIRE_CQ ? WIRE_DATA : 0);
@@ -257,7 +257,7 @@ static int go_direct(struct txreq *req)
 	if (req->peer->rma.direct_spell)
 		req->peer->rma.direct_spell--;
 	if (ret >= 0)
-		rma_tell(req, ret > 0);
+		rma_notify(req, ret > 0);
 	tx_req_end(req, ret < 0 ? FI_EFAULT : 0);
 	return 0;
 }

@@ -74,8 +74,8 @@ struct rc {
 	struct rc_ring tx, rx;
 	uint32_t inline_most;
 	uint32_t message_most;
-	uint32_t
-		gate; /* limit of tx.posted on the fast path: tx.limit, or with a batch tx.posted */
+	/* Limit of tx.posted on the fast path: tx.limit, or with a batch tx.posted. */
+	uint32_t gate;
 	uint32_t batch_count;
 	struct rc_batch *batch; /* RC_BATCH_MAX entries; NULL before the first batch */
 	struct ibv_send_wr one; /* a prepared send of one buffer */
@@ -90,11 +90,10 @@ struct rc {
 	unsigned int got;   /* completions in `wc`, read by rc_arm */
 	struct ibv_wc wc[RC_BATCH];
 	unsigned int progress_calls;
-	uint64_t next_news;     /* when to poll for events next (coarse ms) */
-	struct verbs_note note; /* events of `cq` and `qp` */
-	bool removed;           /* the device was removed, and all operations have ended */
-	struct ibv_mr
-		*probe_mr; /* of `probe`, into which reads that confirm a write read; or NULL */
+	uint64_t next_news;      /* when to poll for events next (coarse ms) */
+	struct verbs_note note;  /* events of `cq` and `qp` */
+	bool removed;            /* the device was removed, and all operations have ended */
+	struct ibv_mr *probe_mr; /* of `probe`, the target of reads that confirm a write; or NULL */
 	uint64_t probe;
 	/* The connection. */
 	const struct verbs_path *path; /* the domain's */

@@ -417,10 +417,10 @@ bool rc_news(struct rc *rc)
 void rc_shutdown(struct offload *n)
 {
 	struct rc *rc = rc_of(n);
-	bool tell = rc->state == RC_UP || rc->state == RC_ANSWERING;
+	bool answers = rc->state == RC_UP || rc->state == RC_ANSWERING;
 
 	flush(rc);
-	if (tell)
+	if (answers)
 		rc->lib->disconnect(rc->id);
 }
 
