@@ -279,39 +279,57 @@ const struct fi_ops_mr mr_ops = {
 	.regattr = reg_attr,
 };
 
+/* Does a region that grants `r` allow the access? 0 or a negative error, logged. */
+static int check(const struct mr_grant *r, uint64_t addr, size_t len, uint64_t access)
+{
+	uint64_t at = addr - r->offset; /* wraps below the region, and is then too big */
+
+	if (access & ~r->access) {
+		LOG_INFO(LOG_MR, "key %#llx: access %#llx wanted, %#llx granted",
+			 (unsigned long long)r->key, (unsigned long long)access,
+			 (unsigned long long)r->access);
+		return -FI_EACCES;
+	}
+	if (at > r->length || len > r->length - at) {
+		LOG_INFO(LOG_MR, "key %#llx: %zu bytes at %#llx, the region has %zu at %#llx",
+			 (unsigned long long)r->key, len, (unsigned long long)addr, r->length,
+			 (unsigned long long)r->offset);
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+static int unknown(uint64_t key, const struct region *r)
+{
+	LOG_INFO(LOG_MR, "key %#llx: %s", (unsigned long long)key,
+		 r ? "region not enabled" : "no such region");
+	return -FI_ENOKEY;
+}
+
 int mr_check(struct domain *dom, uint64_t key, uint64_t addr, size_t len, uint64_t access,
 	     struct mr **mr)
 {
 	struct region *r = mr_table_find(dom->mrs, key);
-	uint64_t at = r ? addr - r->mr.offset
-			: 0; /* below the region the difference wraps to a huge value */
+	int err;
 
-	if (!r || !r->mr.enabled) {
-		LOG_INFO(LOG_MR, "key %#llx: %s", (unsigned long long)key,
-			 r ? "region not enabled" : "no such region");
-		return -FI_ENOKEY;
-	}
-	if (access & ~r->mr.access) {
-		LOG_INFO(LOG_MR, "key %#llx: access %#llx wanted, %#llx granted",
-			 (unsigned long long)key, (unsigned long long)access,
-			 (unsigned long long)r->mr.access);
-		return -FI_EACCES;
-	}
-	if (at > r->mr.length || len > r->mr.length - at) {
-		LOG_INFO(LOG_MR, "key %#llx: %zu bytes at %#llx, the region has %zu at %#llx",
-			 (unsigned long long)key, len, (unsigned long long)addr, r->mr.length,
-			 (unsigned long long)r->mr.offset);
-		return -FI_EINVAL;
-	}
-	*mr = &r->mr;
-	return 0;
+	if (!r || !r->mr.enabled)
+		return unknown(key, r);
+	err = check(&(struct mr_grant){key, r->mr.access, r->mr.offset, r->mr.length}, addr, len,
+		    access);
+	if (!err)
+		*mr = &r->mr;
+	return err;
 }
 
-struct mr *mr_find(struct domain *dom, uint64_t key)
+int mr_check_past(struct domain *dom, uint64_t key, uint64_t addr, size_t len, uint64_t access,
+		  struct mr **mr)
 {
-	struct region *r = mr_table_find(dom->mrs, key);
+	const struct mr_grant *closed = mr_table_closed(dom->mrs, key);
 
-	return r && r->mr.enabled ? &r->mr : NULL;
+	if (mr_table_find(dom->mrs, key) || !closed)
+		return mr_check(dom, key, addr, len, access, mr);
+	*mr = NULL;
+	return check(closed, addr, len, access);
 }
 
 /* Copies the raw key, which is the key. Nothing has to be unmapped. */

@@ -44,7 +44,11 @@ int mr_domain_control(struct domain *dom, int command, void *arg);
 int mr_check(struct domain *dom, uint64_t key, uint64_t addr, size_t len, uint64_t access,
 	     struct mr **mr);
 
-/* Returns the enabled region of `key`, or NULL. Domain locked. */
-struct mr *mr_find(struct domain *dom, uint64_t key);
+/*
+ * The same for an access that has taken place: its region may be one of the last that were closed;
+ * *mr is NULL then.
+ */
+int mr_check_past(struct domain *dom, uint64_t key, uint64_t addr, size_t len, uint64_t access,
+		  struct mr **mr);
 
 #endif

@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <rdma/fi_errno.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
+#include "base/log.h"
 #include "core/mr_share.h"
 #include "core/mr_table.h"
 
 /*
- * Layout of a key chosen by the library:
- *
- *	63   62       52 51       32 31                  0
- *	0  | generation | slot      | more of generation
- *	1  | generation | slot      | key that a network device has for the region
- *
- * A released slot goes to the end of a queue that is kept at least REST long. So a key is not soon
- * used again, even after its generation has wrapped.
+ * A released slot goes to the end of a queue that is kept at least REST long, so that a key is not
+ * soon used again, whatever its random bits.
  */
-#define GEN_SHIFT (MR_SLOT_SHIFT + MR_SLOT_BITS)
 #define SLOT_MASK ((1u << MR_SLOT_BITS) - 1)
 #define REST      64
-#define IN_NIC    (UINT64_C(1) << 63)
+#define CLOSED    64 /* a power of two: regions whose grants are remembered after their close */
+#define RANDOMS   32 /* words that one system call brings */
 
 #define NO_SLOT UINT32_MAX
 
 struct slot {
 	struct region *region; /* NULL: free slot */
-	uint64_t generation;   /* of the slot's region, or of its next one */
 	uint32_t next;         /* next in the queue of free slots */
 };
 
@@ -36,6 +33,10 @@ struct mr_table {
 	uint32_t bucket_count;
 	uint32_t used;    /* regions in the table */
 	bool chosen_here; /* the library chooses keys: no hash needed */
+	uint64_t random[RANDOMS];
+	unsigned int random_left; /* unused words of `random` */
+	struct mr_grant closed[CLOSED];
+	unsigned int closed_next;
 };
 
 int mr_table_open(struct domain *dom)
@@ -98,7 +99,7 @@ static uint32_t take_slot(struct mr_table *t)
 		return rested_slot(t);
 	if (t->count == t->capacity && !grow_slots(t))
 		return rested_slot(t);
-	t->slots[t->count] = (struct slot){.generation = 1};
+	t->slots[t->count] = (struct slot){.region = NULL};
 	return t->count++;
 }
 
@@ -107,7 +108,6 @@ static void rest_slot(struct mr_table *t, uint32_t slot)
 	struct slot *s = &t->slots[slot];
 
 	s->region = NULL;
-	s->generation++;
 	s->next = NO_SLOT;
 	if (t->newest == NO_SLOT)
 		t->oldest = slot;
@@ -117,14 +117,29 @@ static void rest_slot(struct mr_table *t, uint32_t slot)
 	t->resting++;
 }
 
-static uint64_t key_of(const struct mr *mr, uint32_t slot, uint64_t generation)
+/* 0 or -FI_ENOSYS: without random bits no key is handed out. */
+static int random_word(struct mr_table *t, uint64_t *word)
 {
-	uint64_t top = generation << GEN_SHIFT & ~IN_NIC,
-		 rest = (generation >> (63 - GEN_SHIFT)) & UINT32_MAX;
+	if (!t->random_left) {
+		if (getrandom(t->random, sizeof(t->random), 0) != sizeof(t->random)) {
+			LOG_WARN(LOG_MR, "the kernel gives no random numbers for keys: %s",
+				 fi_strerror(errno));
+			return -FI_ENOSYS;
+		}
+		t->random_left = RANDOMS;
+	}
+	*word = t->random[--t->random_left];
+	return 0;
+}
 
-	if (mr->handle)
-		return IN_NIC | top | (uint64_t)slot << MR_SLOT_SHIFT | mr->rkey;
-	return top | (uint64_t)slot << MR_SLOT_SHIFT | rest;
+static uint64_t key_of(const struct mr *mr, uint64_t slot, uint64_t random)
+{
+	uint64_t in_nic = UINT64_MAX << (MR_SLOT_SHIFT + MR_NIC_SLOT_BITS),
+		 slot_bits = (uint64_t)SLOT_MASK << MR_SLOT_SHIFT;
+
+	if (mr->handle && slot >> MR_NIC_SLOT_BITS == 0)
+		return MR_KEY_IN_NIC | (random & in_nic) | slot << MR_SLOT_SHIFT | mr->rkey;
+	return (random & ~slot_bits & ~MR_KEY_IN_NIC) | slot << MR_SLOT_SHIFT;
 }
 
 static struct region **bucket(const struct mr_table *t, uint64_t key)
@@ -188,8 +203,21 @@ bool mr_table_chooses(const struct mr_table *t)
 	return t->chosen_here;
 }
 
+const struct mr_grant *mr_table_closed(const struct mr_table *t, uint64_t key)
+{
+	for (unsigned int i = 1; i <= CLOSED; i++) {
+		const struct mr_grant *g = &t->closed[(t->closed_next - i) % CLOSED];
+
+		if (g->key == key && g->access)
+			return g;
+	}
+	return NULL;
+}
+
 int mr_table_add(struct mr_table *t, struct region *r, bool choose, uint64_t *key)
 {
+	uint64_t random = 0;
+
 	t->chosen_here = choose;
 	if (!choose && *key == FI_KEY_NOTAVAIL)
 		return -FI_EKEYREJECTED;
@@ -197,11 +225,13 @@ int mr_table_add(struct mr_table *t, struct region *r, bool choose, uint64_t *ke
 		return -FI_ENOKEY;
 	if (!choose && !grow_buckets(t))
 		return -FI_ENOMEM;
+	if (choose && random_word(t, &random))
+		return -FI_ENOSYS;
 	r->slot = take_slot(t);
 	if (r->slot == NO_SLOT)
 		return -FI_ENOMEM;
 	if (choose) {
-		*key = key_of(&r->mr, r->slot, t->slots[r->slot].generation);
+		*key = key_of(&r->mr, r->slot, random);
 	} else {
 		r->next = *bucket(t, *key);
 		*bucket(t, *key) = r;
@@ -221,6 +251,8 @@ void mr_table_remove(struct mr_table *t, struct region *r)
 			link = &(*link)->next;
 		*link = r->next;
 	}
+	t->closed[t->closed_next++ % CLOSED] = (struct mr_grant){
+		r->mr.fid.key, r->mr.enabled ? r->mr.access : 0, r->mr.offset, r->mr.length};
 	rest_slot(t, r->slot);
 	t->used--;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lookup of a domain's regions. Every region has a slot. A key chosen by the library contains slot
- * and generation; a key chosen by the application is looked up by hash. Domain locked throughout.
+ * Lookup of a domain's regions. Every region has a slot. A key chosen by the library contains the slot
+ * and random bits; a key chosen by the application is looked up by hash. Domain locked throughout.
  */
 #ifndef WEFT_CORE_MR_TABLE_H
 #define WEFT_CORE_MR_TABLE_H
@@ -20,6 +20,14 @@ struct region {
 	struct iovec one; /* the segment, if there is only one */
 };
 
+/* What the key of a region allows. */
+struct mr_grant {
+	uint64_t key;
+	uint64_t access; /* FI_REMOTE_READ, FI_REMOTE_WRITE */
+	uint64_t offset; /* remote address of the first byte */
+	size_t length;
+};
+
 static inline struct region *region_of(struct mr *mr)
 {
 	return (struct region *)mr;
@@ -32,22 +40,39 @@ static inline struct region *region_of(struct mr *mr)
 int mr_table_add(struct mr_table *t, struct region *r, bool choose, uint64_t *key);
 void mr_table_remove(struct mr_table *t, struct region *r);
 struct region *mr_table_find(const struct mr_table *t, uint64_t key);
+/* Returns what `key` allowed, if its region is one of the last that were closed; or NULL. */
+const struct mr_grant *mr_table_closed(const struct mr_table *t, uint64_t key);
 /* Returns whether the library chooses keys, as of the last region added. */
 bool mr_table_chooses(const struct mr_table *t);
+
+/*
+ * Layout of a key chosen by the library; random bits come from the kernel:
+ *
+ *	63   62     52 51                32 31                   0
+ *	0  | random  | slot               | random
+ *	63   62            47 46         32 31                   0
+ *	1  | random         | slot        | the device's rkey
+ *
+ * A region whose slot does not fit the second form has a key of the first: peers reach it by
+ * packets instead of RDMA.
+ */
+#define MR_SLOT_SHIFT    32
+#define MR_SLOT_BITS     20
+#define MR_NIC_SLOT_BITS 15
+#define MR_KEY_IN_NIC    (UINT64_C(1) << 63)
 
 /* Returns whether the lower half of a key chosen by the library is a device's rkey. */
 static inline bool mr_key_in_nic(uint64_t key)
 {
-	return key >> 63;
+	return key & MR_KEY_IN_NIC;
 }
-
-#define MR_SLOT_BITS  20
-#define MR_SLOT_SHIFT 32
 
 /* Returns the slot in a key chosen by the library. */
 static inline uint32_t mr_key_slot(uint64_t key)
 {
-	return (uint32_t)(key >> MR_SLOT_SHIFT) & ((1u << MR_SLOT_BITS) - 1);
+	unsigned int bits = mr_key_in_nic(key) ? MR_NIC_SLOT_BITS : MR_SLOT_BITS;
+
+	return (uint32_t)(key >> MR_SLOT_SHIFT) & ((1u << bits) - 1);
 }
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC    0x54464557u /* "WEFT"; reads differently in the other byte order */
-#define WIRE_VERSION  9
+#define WIRE_VERSION  10
 #define WIRE_NAME_MAX 96 /* bytes of an address string, with its terminator */
 #define WIRE_IOV_MAX  16 /* segments per RTS */
 
@@ -37,9 +37,9 @@ enum wire_op {
 	WIRE_GET, /* payload in the short form: a uint64_t, the number of bytes wanted; else none */
 	WIRE_AMO, /* payload: struct wire_amo, operands, values to compare with */
 	/*
-	 * The sender has accessed a region of the receiver directly: the receiver counts the
-	 * access. tag: the region's key. WIRE_LONG: a read. WIRE_DATA: with remote CQ data.
-	 * Payload: a uint64_t, the number of bytes. No sequence number, no answer.
+	 * The sender has accessed memory of the receiver directly: the receiver checks the ranges
+	 * and counts the access. WIRE_LONG: a read. WIRE_DATA: with remote CQ data. Payload: 1 to
+	 * WIRE_IOV_MAX of struct wire_range. No sequence number, no answer.
 	 */
 	WIRE_NOTIFY,
 	/* Answers to one-sided requests. An answer implies that all earlier requests are done. */
@@ -277,7 +277,7 @@ enum hello_kind {
 
 _Static_assert(sizeof(struct wire_segment) == 24, "layout of a segment");
 _Static_assert(sizeof(struct wire_group) == 40, "layout of a control message about a group");
-_Static_assert(sizeof(struct wire_range) == 24, "layout of a range");
+_Static_assert(sizeof(struct wire_range) == 24, "layout of a range, that of struct fi_rma_iov");
 _Static_assert(offsetof(struct wire_ranges, range) == 16, "layout of ranges");
 _Static_assert(sizeof(struct wire_amo) == 8, "layout of an atomic");
 _Static_assert(offsetof(struct wire_rts, segment) == 16, "layout of an RTS");

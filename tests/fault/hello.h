@@ -27,7 +27,7 @@ struct hello {
 };
 
 #define MAGIC         0x54464557u
-#define VERSION       9
+#define VERSION       10
 #define HELLO_CONNECT 1u
 #define HELLO_ACCEPT  2u
 

@@ -8,6 +8,7 @@
 #include "cntr/cntr.h"
 #include "core/ep.h"
 #include "core/mr.h"
+#include "core/mr_table.h"
 #include "suite.h"
 
 #define BASIC (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
@@ -201,6 +202,56 @@ START_TEST(keys_of_the_library)
 }
 END_TEST
 
+/* Which bits differ between keys of the same slot and rkey. */
+static uint64_t random_bits(struct region *r)
+{
+	uint64_t first, key, differ = 0;
+
+	for (int i = 0; i < 100; i++) {
+		ck_assert_int_eq(mr_table_add(dom.mrs, r, true, &key), 0);
+		ck_assert_uint_eq(mr_key_slot(key), r->slot);
+		ck_assert_ptr_eq(mr_table_find(dom.mrs, key), r);
+		mr_table_remove(dom.mrs, r);
+		first = i ? first : key;
+		differ |= first ^ key;
+	}
+	return differ;
+}
+
+/* Who knows some keys cannot compute another one: all bits beside slot and rkey are random. */
+START_TEST(random_keys_of_the_library)
+{
+	struct region plain = {.mr.rkey = 0}, in_nic = {.mr = {.handle = &dom, .rkey = 0xabcdef01}};
+	uint64_t key;
+
+	mode(BASIC);
+	ck_assert_uint_eq(random_bits(&plain) | UINT64_C(0xfffff) << 32, UINT64_MAX >> 1);
+	ck_assert_uint_eq(random_bits(&in_nic) & ~(UINT64_C(0x7fff) << 32), UINT64_C(0xffff) << 47);
+	ck_assert_int_eq(mr_table_add(dom.mrs, &in_nic, true, &key), 0);
+	ck_assert(mr_key_in_nic(key));
+	ck_assert_uint_eq((uint32_t)key, in_nic.mr.rkey);
+	mr_table_remove(dom.mrs, &in_nic);
+}
+END_TEST
+
+/* Beyond the slots that a key with an rkey has bits for, peers use packets. */
+START_TEST(slots_beyond_those_of_a_device)
+{
+	static struct region all[(1 << MR_NIC_SLOT_BITS) + 1];
+	uint64_t key;
+
+	mode(BASIC);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		all[i].mr.handle = &dom;
+		ck_assert_int_eq(mr_table_add(dom.mrs, &all[i], true, &key), 0);
+		ck_assert_ptr_eq(mr_table_find(dom.mrs, key), &all[i]);
+		ck_assert_int_eq(mr_key_in_nic(key), i < 1 << MR_NIC_SLOT_BITS);
+	}
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		mr_table_remove(dom.mrs, &all[i]);
+}
+END_TEST
+
 START_TEST(many_keys_of_the_library)
 {
 	static struct fid_mr *all[5000];
@@ -363,6 +414,8 @@ int main(void)
 	tcase_add_test(tc, refused);
 	tcase_add_test(tc, keys_of_the_application);
 	tcase_add_test(tc, keys_of_the_library);
+	tcase_add_test(tc, random_keys_of_the_library);
+	tcase_add_test(tc, slots_beyond_those_of_a_device);
 	tcase_add_test(tc, many_keys_of_the_library);
 	tcase_add_loop_test(tc, raw_keys, 0, 2);
 	tcase_add_test(tc, counters);

@@ -16,8 +16,9 @@ START_TEST(long_ones_go_direct)
 	far_post_write(0, 1000, &buf[3]);
 	fake_expect(&buf[3], FI_RMA | FI_WRITE);
 	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_NOTIFY, 0, 0, 0));
-	ck_assert_uint_eq(fake_last(0)->tag, FAR_KEY);
-	ck_assert_uint_eq(fake_last(0)->len, 8);
+	ck_assert_uint_eq(fake_last(0)->len, sizeof(struct wire_range));
+	ck_assert_mem_eq(fake_last(0)->payload, &((const struct wire_range){0, 1000, FAR_KEY}),
+			 sizeof(struct wire_range));
 	there.get_ends = -FI_EFAULT; /* a part may have been copied: no retry */
 	far_post_read(0, 1000, &buf[4]);
 	fake_expect_error(&buf[4], FI_EFAULT);

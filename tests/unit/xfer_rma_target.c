@@ -104,8 +104,6 @@ START_TEST(sixteen_ranges)
 	answer_expect_done(1);
 	ck_assert(memory_untouched());
 	ck_assert_uint_eq(fake_read()->data, 0x1234567890);
-	request_say(&(struct request){.op = WIRE_PUT, .flags = WIRE_LONG, .seq = 2});
-	answer_expect_done(2); /* a request without ranges */
 }
 END_TEST
 
@@ -119,6 +117,9 @@ static const struct request senseless[] = {
 	{GET(SHORT), .key = KEY_ALL, .want = 8, .cut = 1},
 	{GET(SHORT), .key = KEY_ALL, .want = 8, .more = 1},
 	{GET(SHORT | WIRE_CQ), .key = KEY_ALL, .want = 8, .cut = 8},
+	{PUT(WIRE_LONG)}, /* no ranges: no key */
+	{PUT(WIRE_LONG | WIRE_CQ), .cq = 7},
+	{GET(WIRE_LONG)},
 	{PUT(WIRE_LONG), .cut = 1},
 	{GET(WIRE_LONG), .cut = 16},
 	{PUT(WIRE_LONG), .count = 17},
@@ -399,15 +400,53 @@ START_TEST(matched_out_of_bounds)
 }
 END_TEST
 
-/* WIRE_NOTIFY of any content is not answered, completes nothing and touches no memory. */
-START_TEST(tells_without_sense)
+/* ---- Notifications: a peer says that it accessed our memory directly ---- */
+
+static void notify(unsigned int flags, struct wire_range range, size_t len)
+{
+	fake_says(WIRE_HEAD(WIRE_NOTIFY, flags, 0, 0), 0, 7, &range, len);
+	worker_progress(fake.worker);
+	ck_assert_uint_eq(fake.count, 0); /* never answered */
+}
+
+/* Remote CQ data comes with the key of a region that grants the access, closed or not. */
+START_TEST(notifications_with_a_key)
+{
+	notify(WIRE_DATA, (struct wire_range){8, 100, KEY_ALL}, sizeof(struct wire_range));
+	ck_assert_uint_eq(fake_read()->len, 100);
+	notify(WIRE_DATA, (struct wire_range){0, REGION, KEY_GONE}, sizeof(struct wire_range));
+	ck_assert_uint_eq(fake_read()->len, REGION);
+	notify(0, (struct wire_range){0, 1, KEY_ALL}, sizeof(struct wire_range));
+	fake_expect_nothing();
+	ck_assert_uint_eq(logged.count, 0);
+}
+END_TEST
+
+/* Without such a key, or beyond the region, nothing is written. */
+START_TEST(notifications_without_a_key)
+{
+	static const struct wire_range wrong[] = {
+		{0, 8, KEY_READ},   {0, 8, KEY_LOCAL},        {0, 8, KEY_OFF},
+		{0, 8, UINT64_MAX}, {0, REGION + 1, KEY_ALL}, {REGION, 1, KEY_GONE},
+	};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		notify(WIRE_DATA, wrong[i], sizeof(wrong[i]));
+		fake_expect_nothing();
+		ck_assert_uint_ge(logged.count, i + 1);
+	}
+}
+END_TEST
+
+/* Whatever a notification contains, it harms nothing. */
+START_TEST(notifications_without_sense)
 {
 	static const uint64_t keys[] = {KEY_ALL, KEY_OFF, KEY_GONE, UINT64_MAX};
-	unsigned char bytes[16] = {0};
+	unsigned char bytes[(WIRE_IOV_MAX + 1) * sizeof(struct wire_range)] = {0};
 
 	for (unsigned int flags = 0; flags < 0x100; flags++)
 		for (unsigned int i = 0; i < 4; i++)
-			for (size_t len = 0; len <= 16; len += 4)
+			for (size_t len = 0; len <= sizeof(bytes); len += len < 32 ? 4 : 24)
 				fake_says(WIRE_HEAD(WIRE_NOTIFY, flags, i ? 0xffff : WORKER_RX_MAX,
 						    5),
 					  keys[i], 1, bytes, len);
@@ -436,7 +475,9 @@ int main(void)
 	tcase_add_test(wrong, what_else_is_refused);
 	tcase_add_test(wrong, matched_without_sense);
 	tcase_add_test(wrong, matched_out_of_bounds);
-	tcase_add_test(wrong, tells_without_sense);
+	tcase_add_test(right, notifications_with_a_key);
+	tcase_add_test(wrong, notifications_without_a_key);
+	tcase_add_test(wrong, notifications_without_sense);
 	suite_add_tcase(suite, right);
 	suite_add_tcase(suite, wrong);
 	return suite_run(suite);

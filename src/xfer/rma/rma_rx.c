@@ -33,7 +33,8 @@ static bool parse_ranges(struct rma_request *r)
 	if (!at)
 		return false;
 	memcpy(&ranges, at, offsetof(struct wire_ranges, range));
-	if (ranges.count > WIRE_IOV_MAX)
+	/* A request without ranges would write remote CQ data without a key. */
+	if (!ranges.count || ranges.count > WIRE_IOV_MAX)
 		return false;
 	len = ranges.count * sizeof(ranges.range[0]);
 	at = cut(r, len);
@@ -354,21 +355,47 @@ static int get(struct rma_request *r)
 	return err ? err : rma_reply(r);
 }
 
-/* Handles WIRE_NOTIFY: the peer has accessed our memory directly. */
+static bool parse_notify(struct rma_request *r, const struct packet *p)
+{
+	r->count = p->len / sizeof(r->range[0]);
+	if (!r->count || r->count > WIRE_IOV_MAX || p->len % sizeof(r->range[0]))
+		return false;
+	memcpy(r->range, p->payload, p->len);
+	for (size_t i = 0; i < r->count; i++)
+		if (__builtin_add_overflow(r->total, r->range[i].len, &r->total))
+			return false;
+	return true;
+}
+
+/*
+ * Handles WIRE_NOTIFY: the peer has accessed our memory directly. Its keys must grant the access,
+ * or have granted it until their regions were closed: without that nothing is counted or written.
+ */
 static void on_notify(struct worker *worker, const struct packet *p)
 {
-	bool read = wire_flags(p->head) & WIRE_LONG;
+	uint64_t event = wire_flags(p->head) & WIRE_LONG ? FI_REMOTE_READ : FI_REMOTE_WRITE;
 	struct rx *rx = context_of(worker, wire_rx(p->head));
-	struct rma_request r = {.count = 1};
-	uint64_t len = 0;
+	struct rma_request r = {.count = 0};
 
-	if (p->len == sizeof(len))
-		memcpy(&len, p->payload, sizeof(len));
-	r.mr[0] = mr_find(worker->dom, p->tag);
-	r.total = len;
-	count_access(&r, rx, read ? FI_REMOTE_READ : FI_REMOTE_WRITE, 0);
+	if (!parse_notify(&r, p)) {
+		LOG_WARN(LOG_EP_DATA, "a notification of %zu bytes dropped: not 1 to %d ranges",
+			 p->len, WIRE_IOV_MAX);
+		return;
+	}
+	for (size_t i = 0; i < r.count; i++)
+		if (mr_check_past(worker->dom, r.range[i].key, r.range[i].addr, r.range[i].len,
+				  event, &r.mr[i])) {
+			LOG_WARN(LOG_EP_DATA,
+				 "a notification dropped: key %#llx does not grant %#llx to %llu "
+				 "bytes at %#llx",
+				 (unsigned long long)r.range[i].key, (unsigned long long)event,
+				 (unsigned long long)r.range[i].len,
+				 (unsigned long long)r.range[i].addr);
+			return;
+		}
+	count_access(&r, rx, event, 0);
 	if (wire_flags(p->head) & WIRE_DATA)
-		push_data(rx, FI_RMA | FI_REMOTE_WRITE, len, p->data);
+		push_data(rx, FI_RMA | FI_REMOTE_WRITE, r.total, p->data);
 }
 
 void rma_serve(struct worker *worker, struct peer *peer, const struct packet *p)

@@ -229,16 +229,15 @@ void rma_notify(const struct txreq *req, bool counts)
 {
 	uint64_t flags = (wire_op(req->head) == WIRE_GET ? WIRE_LONG : 0) |
 			 (wire_flags(req->head) & WIRE_CQ ? WIRE_DATA : 0);
-	uint64_t word = req->len;
 
 	if (!counts && !(wire_flags(req->head) & WIRE_CQ))
 		return;
-	tx_control_data(req->peer, &(struct packet){.head = WIRE_HEAD(WIRE_NOTIFY, flags,
-								      wire_rx(req->head), 0),
-						    .tag = req->remote[0].key,
-						    .data = req->data,
-						    .payload = &word,
-						    .len = sizeof(word)});
+	tx_control_data(
+		req->peer,
+		&(struct packet){.head = WIRE_HEAD(WIRE_NOTIFY, flags, wire_rx(req->head), 0),
+				 .data = req->data,
+				 .payload = req->remote,
+				 .len = req->remote_count * sizeof(req->remote[0])});
 }
 
 /* Performs a direct access. 0: done, the request has ended; else it must be sent in packets. */
