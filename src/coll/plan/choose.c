@@ -9,11 +9,11 @@
 #define ANY SIZE_MAX
 
 enum {
-	NEAR = 1,    /* all members on one host */
-	CROWD = 2,   /* and more members than processors */
-	TWOS = 4,    /* size is a power of two */
-	ORDERED = 8, /* the algorithm combines in rank order */
-	SHARES = 16, /* members on one host share memory */
+	NEAR = 1,           /* all members on one host */
+	OVERSUBSCRIBED = 2, /* and more members than processors */
+	TWOS = 4,           /* size is a power of two */
+	ORDERED = 8,        /* the algorithm combines in rank order */
+	SHARES = 16,        /* members on one host share memory */
 };
 
 typedef void make_phases(const struct plan_build *b);
@@ -21,7 +21,7 @@ typedef void make_phases(const struct plan_build *b);
 struct row {
 	enum fi_collective_op kind;
 	/*
-	 * NEAR, CROWD, TWOS, SHARES: must hold; ORDERED: the row is also valid for ordered
+	 * NEAR, OVERSUBSCRIBED, TWOS, SHARES: must hold; ORDERED: the row is also valid for ordered
 	 * operators
 	 */
 	unsigned int only;
@@ -252,16 +252,16 @@ static void alltoall_whole(const struct plan_build *b)
 }
 
 static const struct row table[] = {
-	{FI_BARRIER, CROWD, 4, ANY, 0, barrier_direct, 0},
-	{FI_BARRIER, CROWD, UINT32_MAX, ANY, 0, barrier_tree, 8},
+	{FI_BARRIER, OVERSUBSCRIBED, 4, ANY, 0, barrier_direct, 0},
+	{FI_BARRIER, OVERSUBSCRIBED, UINT32_MAX, ANY, 0, barrier_tree, 8},
 	{FI_BARRIER, 0, UINT32_MAX, ANY, 0, dissemination, 0},
 
 	/*
 	 * Radix 8 makes two levels up to 64 members; on one host a copy costs more than a message.
 	 */
 	{FI_BROADCAST, NEAR, UINT32_MAX, 16 * KIB, 0, broadcast_tree, 8},
-	{FI_BROADCAST, CROWD | SHARES, UINT32_MAX, ANY, 0, broadcast_fan, 256 * KIB},
-	{FI_BROADCAST, CROWD, UINT32_MAX, 256 * KIB, 0, broadcast_tree, 8},
+	{FI_BROADCAST, OVERSUBSCRIBED | SHARES, UINT32_MAX, ANY, 0, broadcast_fan, 256 * KIB},
+	{FI_BROADCAST, OVERSUBSCRIBED, UINT32_MAX, 256 * KIB, 0, broadcast_tree, 8},
 	{FI_BROADCAST, NEAR, UINT32_MAX, ANY, 0, broadcast_tree, 4},
 	{FI_BROADCAST, 0, UINT32_MAX, 4 * KIB, 0, broadcast_tree, 4},
 	{FI_BROADCAST, 0, 3, ANY, 0, broadcast_tree, 2},
@@ -270,10 +270,10 @@ static const struct row table[] = {
 	{FI_BROADCAST, 0, UINT32_MAX, ANY, 1 * KIB, broadcast_pieces, 2},
 	{FI_BROADCAST, 0, UINT32_MAX, ANY, 0, broadcast_tree, 2},
 
-	{FI_ALLREDUCE, ORDERED | CROWD, 4, 1 * KIB, 0, allreduce_direct, 0},
-	{FI_ALLREDUCE, ORDERED | CROWD, UINT32_MAX, 8 * KIB, 0, allreduce_tree, 8},
+	{FI_ALLREDUCE, ORDERED | OVERSUBSCRIBED, 4, 1 * KIB, 0, allreduce_direct, 0},
+	{FI_ALLREDUCE, ORDERED | OVERSUBSCRIBED, UINT32_MAX, 8 * KIB, 0, allreduce_tree, 8},
 	{FI_ALLREDUCE, ORDERED, UINT32_MAX, 8 * KIB, 0, allreduce_doubling, 0},
-	{FI_ALLREDUCE, CROWD, UINT32_MAX, ANY, 64 * KIB, allreduce_ring, 0},
+	{FI_ALLREDUCE, OVERSUBSCRIBED, UINT32_MAX, ANY, 64 * KIB, allreduce_ring, 0},
 	{FI_ALLREDUCE, ORDERED | TWOS, UINT32_MAX, ANY, 0, allreduce_rabenseifner, 0},
 	{FI_ALLREDUCE, 0, UINT32_MAX, ANY, 8 * KIB, allreduce_ring, 0},
 	{FI_ALLREDUCE, ORDERED, UINT32_MAX, ANY, 0, allreduce_rabenseifner, 0},
@@ -310,7 +310,7 @@ static const struct row table[] = {
 	{FI_SCATTER, 0, UINT32_MAX, ANY, 0, scatter_tree, 0},
 };
 
-static bool crowd(const struct plan_build *b)
+static bool oversubscribed(const struct plan_build *b)
 {
 	return b->near && b->shape.cpus && b->shape.size > b->shape.cpus;
 }
@@ -324,7 +324,8 @@ static bool holds(const struct row *row, const struct plan_build *b)
 		bytes = SIZE_MAX;
 	return row->kind == s->kind && s->size <= row->most_size && bytes <= row->most &&
 	       bytes / s->size >= row->piece && (b->near || !(row->only & NEAR)) &&
-	       (crowd(b) || !(row->only & CROWD)) && (s->shares || !(row->only & SHARES)) &&
+	       (oversubscribed(b) || !(row->only & OVERSUBSCRIBED)) &&
+	       (s->shares || !(row->only & SHARES)) &&
 	       (!(s->size & (s->size - 1)) || !(row->only & TWOS)) &&
 	       (!s->ordered || !plan_reduces(s->kind) || row->only & ORDERED);
 }
@@ -348,7 +349,7 @@ void choose_flat(const struct plan_build *b)
 	}
 	while (!holds(row, b))
 		row++;
-	b->plan->whole = b->plan->whole || crowd(b);
+	b->plan->whole = b->plan->whole || oversubscribed(b);
 	chosen.tune = row->tune ? row->tune : b->shape.size;
 	row->make(&chosen);
 }

@@ -319,7 +319,7 @@ int tx_slow(struct ep *ep, struct xfer x)
 	return err;
 }
 
-bool tx_owe(struct peer *peer, size_t bytes)
+bool tx_count_answer(struct peer *peer, size_t bytes)
 {
 	peer->tx.reply_bytes += bytes;
 	if (peer->tx.reply_bytes > WIRE_ANSWERS_MAX)
@@ -340,7 +340,7 @@ static void keep_control(struct peer *peer, const struct packet *p)
 {
 	struct control *c = malloc(sizeof(*c) + p->len);
 
-	if (!c || !tx_owe(peer, sizeof(*c) + p->len)) {
+	if (!c || !tx_count_answer(peer, sizeof(*c) + p->len)) {
 		if (!c)
 			peer_starve(peer, "an answer to it");
 		free(c);

@@ -175,7 +175,7 @@ void tx_control_data(struct peer *peer, const struct packet *p);
  * Counts an answer of `bytes` bytes that must wait. False: beyond WIRE_ANSWERS_MAX, or the peer is
  * about to be disconnected.
  */
-bool tx_owe(struct peer *peer, size_t bytes);
+bool tx_count_answer(struct peer *peer, size_t bytes);
 
 /* Takes a request off the list of its state, before the state changes or the request is freed. */
 static inline void tx_req_leave(struct txreq *req)

@@ -37,7 +37,7 @@ static int reply_long(struct rma_request *r)
 
 	if (!req)
 		return -FI_ENOMEM;
-	if (!tx_owe(r->peer, sizeof(*req))) {
+	if (!tx_count_answer(r->peer, sizeof(*req))) {
 		tx_req_free(req);
 		return 0; /* the peer is about to be disconnected */
 	}
