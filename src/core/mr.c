@@ -332,6 +332,11 @@ int mr_check_past(struct domain *dom, uint64_t key, uint64_t addr, size_t len, u
 	return check(closed, addr, len, access);
 }
 
+bool mr_closed_lately(const struct domain *dom, uint64_t key)
+{
+	return mr_table_closed(dom->mrs, key);
+}
+
 /* Copies the raw key, which is the key. Nothing has to be unmapped. */
 static int map_raw(const struct fi_mr_map_raw *arg)
 {

@@ -50,5 +50,7 @@ int mr_check(struct domain *dom, uint64_t key, uint64_t addr, size_t len, uint64
  */
 int mr_check_past(struct domain *dom, uint64_t key, uint64_t addr, size_t len, uint64_t access,
 		  struct mr **mr);
+/* Returns whether the region of `key` is one of the last that were closed. Domain locked. */
+bool mr_closed_lately(const struct domain *dom, uint64_t key);
 
 #endif

@@ -238,6 +238,11 @@ void peer_over_budget(struct peer *peer, const char *of_what, size_t max)
 	addr_print(&peer->name, text, sizeof(text));
 	LOG_WARN(LOG_EP_DATA, "%s exceeds %zu bytes %s: disconnecting the peer", text, max,
 		 of_what);
+	peer_expel(peer);
+}
+
+void peer_expel(struct peer *peer)
+{
 	peer->conn.over_budget = true;
 	peer_busy(peer);
 }

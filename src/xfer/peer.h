@@ -72,6 +72,7 @@ struct peer_conn {
 	int refused;
 	uint64_t lost_at; /* ms: time of the disconnect, while unread */
 	void *pending; /* pending link of a LINK_DEVICE, from our hello until the answer; or NULL */
+	uint64_t source;      /* source_id of the network address it connects from; 0: this host */
 	uint64_t incarnation; /* of the peer */
 	uint64_t serial;      /* serial of the hello that made the link */
 	uint64_t deadline;    /* ms; for PEER_CONNECTING and PEER_CROSSED */
@@ -184,6 +185,8 @@ void peer_connected(struct peer *peer);
  * (log text).
  */
 void peer_over_budget(struct peer *peer, const char *of_what, size_t max);
+/* Disconnects the peer in the next progress call, with FI_EPROTO; what it sends is dropped. */
+void peer_expel(struct peer *peer);
 /*
  * Disconnects the peer in the next progress call: there is no memory for `what` (log text), which
  * must not be lost.

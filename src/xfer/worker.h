@@ -10,6 +10,7 @@
 #include "base/pool.h"
 #include "core/domain.h"
 #include "xfer/conn/acceptor.h"
+#include "xfer/conn/source.h"
 #include "xfer/peer.h"
 #include "xfer/msg/rx.h"
 #include "link/engine.h"
@@ -83,6 +84,7 @@ struct worker {
 	uint64_t probe;       /* peers read this word to test whether CMA works */
 	int epfd;
 	struct acceptor acceptor;
+	struct sources sources;
 	struct pool peer_pool;
 	struct pool tx_pool;    /* struct txreq */
 	struct pool rxreq_pool; /* struct rxreq */

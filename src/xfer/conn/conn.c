@@ -272,6 +272,26 @@ void conn_expel(struct peer *peer)
 	list_remove(&peer->tx.in_busy);
 }
 
+void conn_wrong_key(struct peer *peer, uint64_t key)
+{
+	struct worker *worker = peer->worker;
+	char text[ADDR_STR_MAX + 32];
+
+	if (!source_wrong_key(&worker->sources, peer->conn.source, key, clock_coarse_ms()))
+		return;
+	addr_print(&peer->name, text, sizeof(text));
+	LOG_WARN(LOG_EP_DATA,
+		 "%u wrong keys within %u ms from the address of %s: its connections end, new "
+		 "ones are refused for %u ms",
+		 SOURCE_WRONG_MAX, SOURCE_WINDOW_MS, text, SOURCE_REFUSED_MS);
+	LIST_EACH (node, &worker->peers_list) {
+		struct peer *other = LIST_ENTRY(node, struct peer, in_worker);
+
+		if (other->conn.source == peer->conn.source && other->state == PEER_CONNECTED)
+			peer_expel(other);
+	}
+}
+
 static void peer_event(struct peer *peer)
 {
 	/* A stale event: the peer's socket was closed after epoll_wait. */
@@ -378,6 +398,7 @@ void conn_close(struct worker *worker)
 		peer_free(peer);
 	}
 	acceptor_close(&worker->acceptor);
+	source_free(&worker->sources);
 	conn_single_clear_timer(worker);
 	free(worker->cm_data);
 }

@@ -49,6 +49,11 @@ void conn_finish(struct peer *peer);
 void conn_abandon(struct peer *peer);
 /* Disconnects a peer that is over its budget. */
 void conn_expel(struct peer *peer);
+/*
+ * Counts a one-sided access with an unknown key. Too many different ones from one network address
+ * end its connections, and new ones are refused for a while (source.h).
+ */
+void conn_wrong_key(struct peer *peer, uint64_t key);
 /* Polls the sockets without blocking. Returns true if there was an event. */
 bool conn_poll(struct worker *worker);
 /* Sends a disconnect message to each peer, disconnects and frees all peers, closes all sockets. */

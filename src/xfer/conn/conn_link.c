@@ -69,11 +69,14 @@ int conn_link(struct peer *peer, struct accepted *conn, struct wire_nic *ours)
 	const struct wire_nic *theirs = &conn->hello.nic;
 	/* Our hello has described our end: the peer expects this kind of link. */
 	bool asked = peer->conn.pending;
+	struct addr from;
 
+	peer->conn.source = 0;
 	worker->cm_sock = peer->conn.sock;
 	if (conn->inside)
 		return make_link(peer, conn, LINK_HOST);
 	connect_set_linked(peer->conn.sock);
+	peer->conn.source = connect_remote(peer->conn.sock, &from) ? source_id(&from) : 0;
 	if (theirs->qpn)
 		conn_prepare(peer, theirs, ours);
 	if (theirs->qpn && peer->conn.pending) {

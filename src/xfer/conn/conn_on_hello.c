@@ -3,6 +3,7 @@
 #include <rdma/fi_errno.h>
 #include <sys/epoll.h>
 
+#include "base/clock.h"
 #include "base/forked.h"
 #include "base/log.h"
 #include "xfer/conn/conn_own.h"
@@ -63,13 +64,23 @@ static void name_by_socket(const struct accepted *conn, struct addr *name)
 	name->port = port;
 }
 
-/* Returns the peer that the hello names; NULL: the hello is not valid, or there is no memory. */
+/* Is this a network address that has tried too many keys lately? */
+static bool comes_from_refused(const struct worker *worker, const struct accepted *conn)
+{
+	struct addr from;
+
+	return !conn->inside && connect_remote(conn->sock, &from) &&
+	       source_refused(&worker->sources, source_id(&from), clock_coarse_ms());
+}
+
+/* Returns the peer that the hello names; NULL: the hello is refused, or there is no memory. */
 static struct peer *identify(struct worker *worker, const struct accepted *conn)
 {
 	struct addr name;
 	struct peer *peer;
 
-	if (conn->hello.kind != HELLO_CONNECT || worker->cm || hello_name(&conn->hello, &name))
+	if (comes_from_refused(worker, conn) || conn->hello.kind != HELLO_CONNECT || worker->cm ||
+	    hello_name(&conn->hello, &name))
 		return NULL;
 	if (!conn->inside && name.kind == ADDR_STR) {
 		addr_free(&name);

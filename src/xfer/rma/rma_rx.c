@@ -8,6 +8,7 @@
 #include "base/copy.h"
 #include "base/log.h"
 #include "cntr/cntr.h"
+#include "xfer/conn/conn.h"
 #include "xfer/rma/rma_target.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
@@ -114,6 +115,8 @@ int rma_check(struct rma_request *r, uint64_t access)
 		int err = mr_check(dom, r->range[i].key, r->range[i].addr, r->range[i].len, access,
 				   &r->mr[i]);
 
+		if (err == -FI_ENOKEY && !mr_closed_lately(dom, r->range[i].key))
+			conn_wrong_key(r->peer, r->range[i].key);
 		if (err)
 			return err;
 		if (r->flags & WIRE_COMMIT && !(r->mr[i]->flags & FI_RMA_PMEM)) {
@@ -371,7 +374,7 @@ static bool parse_notify(struct rma_request *r, const struct packet *p)
  * Handles WIRE_NOTIFY: the peer has accessed our memory directly. Its keys must grant the access,
  * or have granted it until their regions were closed: without that nothing is counted or written.
  */
-static void on_notify(struct worker *worker, const struct packet *p)
+static void on_notify(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	uint64_t event = wire_flags(p->head) & WIRE_LONG ? FI_REMOTE_READ : FI_REMOTE_WRITE;
 	struct rx *rx = context_of(worker, wire_rx(p->head));
@@ -382,9 +385,13 @@ static void on_notify(struct worker *worker, const struct packet *p)
 			 p->len, WIRE_IOV_MAX);
 		return;
 	}
-	for (size_t i = 0; i < r.count; i++)
-		if (mr_check_past(worker->dom, r.range[i].key, r.range[i].addr, r.range[i].len,
-				  event, &r.mr[i])) {
+	for (size_t i = 0; i < r.count; i++) {
+		int err = mr_check_past(worker->dom, r.range[i].key, r.range[i].addr,
+					r.range[i].len, event, &r.mr[i]);
+
+		if (err == -FI_ENOKEY)
+			conn_wrong_key(peer, r.range[i].key);
+		if (err) {
 			LOG_WARN(LOG_EP_DATA,
 				 "a notification dropped: key %#llx does not grant %#llx to %llu "
 				 "bytes at %#llx",
@@ -393,6 +400,7 @@ static void on_notify(struct worker *worker, const struct packet *p)
 				 (unsigned long long)r.range[i].addr);
 			return;
 		}
+	}
 	count_access(&r, rx, event, 0);
 	if (wire_flags(p->head) & WIRE_DATA)
 		push_data(rx, FI_RMA | FI_REMOTE_WRITE, r.total, p->data);
@@ -404,7 +412,7 @@ void rma_serve(struct worker *worker, struct peer *peer, const struct packet *p)
 	int err;
 
 	if (wire_op(p->head) == WIRE_NOTIFY) {
-		on_notify(worker, p);
+		on_notify(worker, peer, p);
 		return;
 	}
 	if (!rma_parse(&r, peer, p)) {
