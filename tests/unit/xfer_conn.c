@@ -5,13 +5,14 @@
  * without space.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <unistd.h>
 
-#include "xfer/conn/conn.h"
+#include "xfer/conn/conn_own.h"
 #include "suite.h"
 
 #define ENOUGH 100000 /* calls; more mean an endless loop */
@@ -77,6 +78,7 @@ static void setup(void)
 	static const struct addr nobody = {.kind = ADDR_NONE};
 
 	memset(&worker, 0, sizeof(worker));
+	worker.cm_timer = -1;
 	endless = gone = false;
 	polls = reads = refuse = 0;
 	list_init(&worker.peers_list);
@@ -208,6 +210,24 @@ START_TEST(named_by_its_owner)
 }
 END_TEST
 
+/* A program may have closed its standard input: the timer is descriptor 0 then, as good as any. */
+START_TEST(timer_without_standard_input)
+{
+	int input = dup(STDIN_FILENO);
+
+	close(STDIN_FILENO);
+	conn_single_waits(&worker);
+	ck_assert_int_eq(worker.cm_timer, STDIN_FILENO);
+	conn_single_clear_timer(&worker);
+	ck_assert_int_eq(fcntl(STDIN_FILENO, F_GETFD), -1);
+	ck_assert_int_eq(worker.cm_timer, -1);
+	if (input >= 0) {
+		ck_assert_int_eq(dup2(input, STDIN_FILENO), STDIN_FILENO);
+		close(input);
+	}
+}
+END_TEST
+
 /* Sanitizers show a use of the peer that could not be made. */
 START_TEST(no_memory_for_a_peer)
 {
@@ -233,6 +253,7 @@ int main(void)
 	tcase_add_test(tcase, no_room_to_connect_again);
 	tcase_add_test(tcase, named_anew);
 	tcase_add_test(tcase, named_by_its_owner);
+	tcase_add_test(tcase, timer_without_standard_input);
 	tcase_add_test(tcase, no_memory_for_a_peer);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);

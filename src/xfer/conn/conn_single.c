@@ -122,9 +122,9 @@ static void set_timer(struct worker *worker, int ms)
 
 void conn_single_clear_timer(struct worker *worker)
 {
-	if (worker->cm_timer > 0)
+	if (worker->cm_timer >= 0)
 		close(worker->cm_timer);
-	worker->cm_timer = 0;
+	worker->cm_timer = -1;
 }
 
 void conn_single_unname(struct worker *worker)
