@@ -170,7 +170,7 @@ static void flawed_file(int sock, unsigned int flaw, unsigned int n)
 }
 
 /* Misbehaves in one of MANNERS ways. */
-static void misbehave(int sock, unsigned int manner, unsigned int n)
+static inline void misbehave(int sock, unsigned int manner, unsigned int n)
 {
 	const struct page page = {RING_MAGIC, RING_SLOTS, 1};
 	struct hello h = good_hello(n);

@@ -2,9 +2,8 @@
 #include "xfer/conn/acceptor.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <rdma/fi_errno.h>
-#include <string.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -13,28 +12,24 @@
 #include "base/clock.h"
 #include "base/forked.h"
 #include "base/log.h"
+#include "xfer/conn/acceptor_pending.h"
 #include "xfer/conn/connect.h"
 #include "xfer/conn/hello.h"
 
-#define PENDING_MAX 64   /* connections without a hello */
-#define SILENT_MS   5000 /* ms: maximum age of a connection without a hello */
-
-struct pending {
-	struct list link; /* acceptor->pending */
-	int sock;
-	bool inside;
-	pid_t pid;
-	uint64_t since; /* ms: when it was accepted */
-};
+#define SILENT_MS 5000 /* ms: maximum age of a connection without a hello */
+/* Connections accepted in one call: others have their share of time, however many wait. */
+#define ACCEPTS_PER_CALL 64
 
 void acceptor_init(struct acceptor *a, int epfd)
 {
 	a->epfd = epfd;
 	a->inside = a->network = a->timer = -1;
-	a->count = 0;
+	a->count = a->held_count = 0;
 	a->paused = false;
-	list_init(&a->pending);
+	list_init(&a->origins);
+	list_init(&a->held);
 	pool_init(&a->pool, sizeof(struct pending));
+	pool_init(&a->origin_pool, sizeof(struct origin));
 }
 
 static int watch(struct acceptor *a, int fd, enum acceptor_source source, uint32_t id)
@@ -82,10 +77,11 @@ static void watch_listeners(struct acceptor *a, uint32_t events)
 	}
 }
 
-/* Sets the timer; 0 disarms it. */
-static void set_timer(struct acceptor *a, long ms)
+/* Arms the timer while something waits for time to pass. */
+static void set_timer(struct acceptor *a)
 {
-	const struct itimerspec when = {.it_value.tv_nsec = ms * 1000000};
+	bool waits = a->paused || a->held_count;
+	const struct itimerspec when = {.it_value.tv_nsec = waits ? ACCEPTOR_FULL_MS * 1000000 : 0};
 
 	if (timerfd_settime(a->timer, 0, &when, NULL))
 		LOG_WARN(LOG_EP_CTRL, "a timer cannot be set: %s", fi_strerror(errno));
@@ -96,7 +92,7 @@ static void resume_listening(struct acceptor *a)
 	if (!a->paused)
 		return;
 	a->paused = false;
-	set_timer(a, 0);
+	set_timer(a);
 	watch_listeners(a, EPOLLIN);
 }
 
@@ -109,100 +105,69 @@ static void pause_listening(struct acceptor *a)
 	if (a->paused)
 		return;
 	a->paused = true;
-	set_timer(a, ACCEPTOR_FULL_MS);
+	set_timer(a);
 	watch_listeners(a, 0);
 }
 
-static void pending_free(struct acceptor *a, struct pending *p)
+/* An entry leaves: there is room for others. */
+static void leave(struct acceptor *a, struct pending *p)
 {
-	list_remove(&p->link);
-	pool_put(&a->pool, p);
-	a->count--;
+	acceptor_pending_free(a, p);
 	resume_listening(a);
 }
 
-static bool readable(int sock)
-{
-	struct pollfd poll_in = {.fd = sock, .events = POLLIN};
-
-	return poll(&poll_in, 1, 0) == 1;
-}
-
-static void close_silent(struct acceptor *a, struct pending *p, uint64_t now)
-{
-	LOG_WARN(LOG_EP_CTRL, "%s %d connected and said nothing for %u ms: closed",
-		 p->inside ? "process" : "socket", p->inside ? (int)p->pid : p->sock,
-		 (unsigned int)(now - p->since));
-	forked_close(p->sock);
-	pending_free(a, p);
-}
-
-/* Closes the oldest silent connection to make room for one in the backlog. True: one was closed. */
-static bool evict_silent(struct acceptor *a)
-{
-	uint64_t now = clock_coarse_ms();
-
-	LIST_EACH (node, &a->pending) {
-		struct pending *p = LIST_ENTRY(node, struct pending, link);
-
-		if (now - p->since < ACCEPTOR_FULL_MS)
-			return false;
-		if (readable(p->sock))
-			continue; /* its hello has come: the next events read it */
-		close_silent(a, p, now);
-		return true;
-	}
-	return false;
-}
-
-/* Adds an accepted socket to `pending`, or closes it. Owns the socket. */
+/* Adds an accepted socket to the pending ones, or closes it. Owns the socket. */
 static void admit(struct acceptor *a, int sock, bool inside)
 {
-	struct pending *p = pool_get(&a->pool);
-	pid_t pid = inside ? connect_pid(sock) : 0;
+	pid_t pid = inside ? connect_pid(sock) : -1;
+	struct pending *p = NULL;
 
 	if (!inside)
 		connect_tune(sock);
-	if (!p || pid < 0 || forked_guard(sock) || watch(a, sock, ACCEPTOR_PENDING, pool_id(p))) {
-		if (p)
-			pool_put(&a->pool, p);
-		forked_close(sock);
+	if ((!inside || pid >= 0) && !forked_guard(sock))
+		p = acceptor_pending_add(a, sock, pid, clock_coarse_ms());
+	if (p && !watch(a, sock, ACCEPTOR_PENDING, pool_id(p)))
 		return;
-	}
-	*p = (struct pending){
-		.sock = sock, .inside = inside, .pid = pid, .since = clock_coarse_ms()};
-	list_push(&a->pending, &p->link);
-	a->count++;
+	if (p)
+		acceptor_pending_free(a, p);
+	forked_close(sock);
 }
 
 static void accept_all(struct acceptor *a, bool inside)
 {
 	int listener = inside ? a->inside : a->network;
 
-	while (a->count < PENDING_MAX || (readable(listener) && evict_silent(a))) {
-		int sock = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	for (unsigned int i = 0; i < ACCEPTS_PER_CALL; i++) {
+		int sock;
 
+		if (a->count >= acceptor_pending_max() &&
+		    !(acceptor_pending_readable(listener) && acceptor_pending_room(a))) {
+			pause_listening(a);
+			return;
+		}
+		sock = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (sock < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
 			pause_listening(a);
 		if (sock < 0)
 			return;
 		admit(a, sock, inside);
 	}
-	pause_listening(a);
 }
 
 /* Reads the hello of a pending connection. True: *conn is complete. */
 static bool read_hello(struct acceptor *a, struct pending *p, struct accepted *conn)
 {
-	int ret = hello_recv(p->sock, p->inside, &conn->hello, conn->fds);
+	bool inside = acceptor_pending_inside(p);
+	int ret = hello_recv(p->sock, inside, &conn->hello, conn->fds);
 
 	if (ret == 0)
 		return false;
 	conn->sock = p->sock;
-	conn->inside = p->inside;
-	conn->pid = p->pid;
+	conn->inside = inside;
+	conn->pid = inside ? p->origin->pid : 0;
+	conn->held_ms = 0;
 	epoll_ctl(a->epfd, EPOLL_CTL_DEL, p->sock, NULL);
-	pending_free(a, p);
+	leave(a, p);
 	if (ret > 0)
 		return true;
 	forked_close(conn->sock);
@@ -220,23 +185,50 @@ bool acceptor_event(struct acceptor *a, uint64_t data, struct accepted *conn)
 		return false;
 	case ACCEPTOR_TIMER:
 		resume_listening(a);
+		set_timer(a);
 		return false;
 	default:
 		p = pool_find(&a->pool, (uint32_t)data);
-		return p && read_hello(a, p, conn);
+		return p && !p->held && read_hello(a, p, conn);
 	}
+}
+
+bool acceptor_hold(struct acceptor *a, const struct accepted *conn)
+{
+	struct pending *p = NULL;
+	struct accepted *held = acceptor_pending_room(a) ? malloc(sizeof(*held)) : NULL;
+
+	if (held)
+		p = acceptor_pending_add(a, conn->sock, conn->inside ? conn->pid : -1,
+					 conn->held_ms);
+	if (!p) {
+		free(held);
+		return false;
+	}
+	*held = *conn;
+	p->held = held;
+	list_push(&a->held, &p->in_held);
+	if (a->held_count++ == 0)
+		set_timer(a);
+	return true;
+}
+
+bool acceptor_unhold(struct acceptor *a, struct accepted *conn)
+{
+	struct pending *p;
+
+	if (list_empty(&a->held))
+		return false;
+	p = LIST_ENTRY(a->held.next, struct pending, in_held);
+	*conn = *p->held;
+	leave(a, p);
+	return true;
 }
 
 void acceptor_expire(struct acceptor *a)
 {
-	uint64_t now = clock_coarse_ms();
-
-	LIST_EACH_SAFE (node, &a->pending) {
-		struct pending *p = LIST_ENTRY(node, struct pending, link);
-
-		if (now - p->since >= SILENT_MS && !readable(p->sock))
-			close_silent(a, p, now);
-	}
+	if (acceptor_pending_expire(a, SILENT_MS))
+		resume_listening(a);
 }
 
 void acceptor_dismiss(struct accepted *conn)
@@ -247,12 +239,7 @@ void acceptor_dismiss(struct accepted *conn)
 
 void acceptor_close(struct acceptor *a)
 {
-	while (a->count) {
-		struct pending *p = LIST_ENTRY(a->pending.next, struct pending, link);
-
-		forked_close(p->sock);
-		pending_free(a, p);
-	}
+	acceptor_pending_close(a);
 	if (a->inside >= 0)
 		forked_close(a->inside);
 	if (a->network >= 0)
@@ -260,5 +247,6 @@ void acceptor_close(struct acceptor *a)
 	if (a->timer >= 0)
 		close(a->timer);
 	pool_fini(&a->pool);
+	pool_fini(&a->origin_pool);
 	acceptor_init(a, a->epfd);
 }

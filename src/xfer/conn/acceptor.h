@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Listening side of connection setup: the listeners of an address, and accepted sockets whose hello
- * has not come. The owner polls the epoll instance and serializes all calls.
+ * Listening side of connection setup: the listeners of an address, and accepted sockets that wait:
+ * for their hello, or with a hello that cannot be answered yet. The owner polls the epoll instance
+ * and serializes all calls.
  */
 #ifndef WEFT_XFER_ACCEPTOR_H
 #define WEFT_XFER_ACCEPTOR_H
@@ -9,6 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/addr.h"
 #include "base/list.h"
 #include "base/pool.h"
 #include "link/link.h"
@@ -16,7 +18,7 @@
 
 /*
  * ms: age after which a connection without a hello is closed if others wait in a listener's
- * backlog.
+ * backlog. An origin with more than its share does not get as much.
  */
 #define ACCEPTOR_FULL_MS 200
 
@@ -33,12 +35,16 @@ struct acceptor {
 	int epfd;            /* owned by the acceptor's owner */
 	int inside;          /* listening Unix socket, for this host; or -1 */
 	int network;         /* listening TCP socket, or -1 */
-	struct list pending; /* struct pending: accepted, no hello yet; oldest first */
-	struct pool pool;
-	unsigned int count; /* entries of `pending` */
-	/* The listeners are not watched: `pending` is full or no descriptor is free. */
+	struct list origins; /* struct origin: where pending connections come from */
+	struct list held;    /* struct pending.in_held: those whose hello has come */
+	struct pool pool, origin_pool;
+	unsigned int count; /* pending connections, at most FI_WEFT_PENDING_MAX */
+	unsigned int held_count;
+	uint64_t dropped;     /* connections closed to make room for others */
+	uint64_t dropped_log; /* log_due: when a line about that was written */
+	/* The listeners are not watched: `count` is at its limit or no descriptor is free. */
 	bool paused;
-	int timer; /* timerfd that ends the pause; -1 until there is a listener */
+	int timer; /* timerfd, armed while `paused` or some are held; -1 until there is a listener */
 };
 
 /* An accepted connection whose hello has come. */
@@ -47,6 +53,7 @@ struct accepted {
 	bool inside;       /* accepted by the listener for this host */
 	pid_t pid;         /* inside: the peer's process id, from the kernel */
 	int fds[WIRE_FDS]; /* inside: descriptors received with the hello, or -1 */
+	uint64_t held_ms;  /* when acceptor_hold was first given it (coarse ms); 0: never */
 	struct wire_hello hello;
 };
 
@@ -61,6 +68,14 @@ int acceptor_listen(struct acceptor *a, enum acceptor_source source, int sock);
  * owns.
  */
 bool acceptor_event(struct acceptor *a, uint64_t data, struct accepted *conn);
+/*
+ * Keeps a connection whose hello cannot be answered yet, as one of the pending ones: if many wait it
+ * may be refused to make room. Owns `conn` if it returns true; false: no room, or no memory.
+ * While some are kept the epoll instance becomes readable now and then.
+ */
+bool acceptor_hold(struct acceptor *a, const struct accepted *conn);
+/* Takes out the connection that acceptor_hold has kept longest; the caller owns it. False: none. */
+bool acceptor_unhold(struct acceptor *a, struct accepted *conn);
 /* Closes connections whose hello is overdue. */
 void acceptor_expire(struct acceptor *a);
 /* Closes a connection and the descriptors that came with the hello. */
