@@ -322,6 +322,11 @@ struct transport {
 	int (*open)(struct worker *worker, void **state);
 	/* Waits, a bounded time, until peers have the last packets sent. */
 	void (*close)(void *state);
+	/*
+	 * LINK_SOCKET: returns the link's socket, for questions to the kernel; the link's own. NULL: the
+	 * engine has it.
+	 */
+	int (*sock)(const struct link *link);
 	/* Delivers arrived packets, a bounded number per call. True: there was at least one. */
 	bool (*progress)(void *state);
 	/*

@@ -55,6 +55,7 @@ struct peer_conn {
 	bool late;   /* our hello was sent long after connect() began */
 	bool losing; /* peer_failed or peer_not_taken is under way */
 	bool disconnect_received;
+	bool probing;        /* connect_probe is on for the link's socket */
 	bool unread;         /* disconnected with undelivered messages; the peer keeps its id */
 	enum link_kind kind; /* kind of peer->real */
 	int sock;            /* bootstrap socket; -1: none, or owned by the link */
@@ -73,7 +74,7 @@ struct peer_conn {
 	uint64_t lost_at; /* ms: time of the disconnect, while unread */
 	void *pending; /* pending link of a LINK_DEVICE, from our hello until the answer; or NULL */
 	uint64_t source;      /* source_id of the network address it connects from; 0: this host */
-	uint64_t incarnation; /* of the peer */
+	uint64_t incarnation; /* of the peer; in PEER_CROSSED: of the attempt that won */
 	uint64_t serial;      /* serial of the hello that made the link */
 	uint64_t deadline;    /* ms; for PEER_CONNECTING and PEER_CROSSED */
 	uint64_t attempt_ms;  /* ms: start of the last attempt */

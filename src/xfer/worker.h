@@ -76,8 +76,10 @@ struct worker {
 	void *cm_arg;               /* argument of `cm`: the struct ep */
 	void *cm_data; /* application data of the connection request, owned here; or NULL */
 	size_t cm_len;
+	bool probing;         /* some peer's conn.probing is set */
+	uint64_t held_ms;     /* ms: when the acceptor's held connections were last looked at */
 	int cm_sock;          /* socket of the connection; not owned */
-	int cm_timer;         /* timer of an attempt to connect, in `epfd`; 0: none */
+	int cm_timer;         /* timer of an attempt to connect, in `epfd`; -1: none */
 	bool cm_named;        /* the port number of `name` was taken from our connecting socket */
 	uint64_t hellos;      /* number of hellos sent */
 	uint64_t incarnation; /* random number of this run of the worker */

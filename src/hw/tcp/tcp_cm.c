@@ -124,6 +124,11 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 	return 0;
 }
 
+static int tcp_sock(const struct link *link)
+{
+	return ((const struct tcp_link *)link)->sock;
+}
+
 const struct transport tcp_transport = {
 	.name = "tcp",
 	.bit = PROVIDER_TCP,
@@ -134,4 +139,5 @@ const struct transport tcp_transport = {
 	.arm = tcp_arm,
 	.fd = tcp_fd,
 	.connect = tcp_connect,
+	.sock = tcp_sock,
 };

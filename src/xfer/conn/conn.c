@@ -6,10 +6,14 @@
  *   CONNECTING  connect() succeeded: send HELLO_CONNECT                  -> HANDSHAKE
  *   HANDSHAKE   HELLO_ACCEPT received: make the link                     -> CONNECTED
  *               HELLO_CROSSED received: the peer's attempt wins          -> CROSSED
- *               HELLO_CONNECT received, our incarnation is greater:
- *               drop our attempt, accept                                 -> CONNECTED
- *               HELLO_CONNECT received, ours is lesser: answer HELLO_CROSSED
- *   IDLE, CONNECTING, CROSSED  HELLO_CONNECT received: accept            -> CONNECTED
+ *               HELLO_CONNECT received, our incarnation is lesser: answer HELLO_CROSSED
+ *               HELLO_CONNECT received, ours is greater: hold it     -> HANDSHAKE
+ *               the same by the process that we are connecting to: drop our attempt, accept
+ *                                                                        -> CONNECTED
+ *   IDLE, CONNECTING  HELLO_CONNECT received: accept                 -> CONNECTED
+ *   CROSSED     HELLO_CONNECT received or held, of the incarnation that won: accept
+ *                                                                        -> CONNECTED
+ *   CONNECTED   a HELLO_CONNECT received: hold it until the link ends, or refuse it
  *   CONNECTING, HANDSHAKE  socket ended after a late hello: retry        -> CONNECTING
  *   any         socket ended                                             -> IDLE, by peer_failed
  * The worker of a connected endpoint (FI_EP_MSG) sends HELLO_REQUEST instead, driven by
@@ -110,11 +114,12 @@ static void connecting_event(struct peer *peer)
 		peer->state = PEER_HANDSHAKE;
 }
 
-static void crossed(struct peer *peer)
+static void crossed(struct peer *peer, const struct wire_hello *hello)
 {
 	forked_close(peer->conn.sock);
 	peer->conn.sock = peer->conn.wake = -1;
 	peer->state = PEER_CROSSED;
+	peer->conn.incarnation = hello->incarnation;
 	peer->conn.deadline = clock_coarse_ms() + CROSSED_MS;
 }
 
@@ -166,7 +171,7 @@ static void handshake_event(struct peer *peer)
 	conn.pid = conn.inside ? connect_pid(peer->conn.sock) : 0;
 	switch (conn.hello.kind) {
 	case HELLO_CROSSED:
-		crossed(peer);
+		crossed(peer, &conn.hello);
 		break;
 	case HELLO_REJECT:
 		rejected(peer, &conn.hello);
@@ -331,11 +336,16 @@ static void dispatch(struct worker *worker, uint64_t data)
 	}
 }
 
-static void expire(struct worker *worker)
+static void expire(struct worker *worker, bool heard)
 {
 	uint64_t now = clock_coarse_ms();
 
 	acceptor_expire(&worker->acceptor);
+	/* Not with each poll: only time and the end of another connection change anything. */
+	if ((worker->acceptor.held_count || worker->probing) && (heard || now != worker->held_ms)) {
+		worker->held_ms = now;
+		conn_retry_held(worker);
+	}
 	LIST_EACH_SAFE (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
@@ -364,7 +374,7 @@ bool conn_poll(struct worker *worker)
 	}
 	worker->armed |= n == EVENTS_PER_POLL; /* the next progress call polls on */
 	if (worker->handshakes || worker->acceptor.count || worker->unread)
-		expire(worker);
+		expire(worker, any);
 	return any;
 }
 

@@ -48,17 +48,29 @@ int conn_take(struct peer *peer, struct accepted *conn, const struct hello_field
 	return err;
 }
 
+void conn_refuse(struct accepted *conn, int err)
+{
+	hello_send(NULL, conn->sock, conn->inside,
+		   &(struct hello_fields){.kind = HELLO_REJECT, .error = err});
+	acceptor_dismiss(conn);
+}
+
+/* Returns whether the connection comes across the network; *from is the address. */
+static bool comes_from_afar(const struct accepted *conn, struct addr *from)
+{
+	return !conn->inside && connect_remote(conn->sock, from) && !addr_is_local(from);
+}
+
 /*
- * Replaces a loopback address in the hello of a peer across the network by the address that it
- * connects from.
+ * Replaces an address of this host, loopback or not, in the hello of a peer across the network by
+ * the address that it connects from.
  */
 static void name_by_socket(const struct accepted *conn, struct addr *name)
 {
 	struct addr from;
 	uint16_t port = name->port;
 
-	if (conn->inside || !addr_is_loopback(name) || !connect_remote(conn->sock, &from) ||
-	    addr_is_local(&from))
+	if (!addr_is_local(name) || !comes_from_afar(conn, &from))
 		return;
 	*name = from;
 	name->port = port;
@@ -71,6 +83,23 @@ static bool comes_from_refused(const struct worker *worker, const struct accepte
 
 	return !conn->inside && connect_remote(conn->sock, &from) &&
 	       source_refused(&worker->sources, source_id(&from), clock_coarse_ms());
+}
+
+/* Is this our own hello, which has come back across the loopback? */
+static bool is_ourselves(const struct worker *worker, const struct accepted *conn,
+			 const struct addr *name)
+{
+	struct addr key = addr_unmapped(name), from;
+
+	return addr_equal(&key, &worker->key) && !comes_from_afar(conn, &from);
+}
+
+static struct peer *find_peer(struct worker *worker, const struct accepted *conn,
+			      const struct addr *name)
+{
+	if (conn->hello.incarnation != worker->incarnation)
+		return peer_by_name(worker, name);
+	return is_ourselves(worker, conn, name) ? peer_new(worker, name) : NULL;
 }
 
 /* Returns the peer that the hello names; NULL: the hello is refused, or there is no memory. */
@@ -87,39 +116,97 @@ static struct peer *identify(struct worker *worker, const struct accepted *conn)
 		return NULL;
 	}
 	name_by_socket(conn, &name);
-	/* Our own hello has come back across the network: a separate peer of the same name. */
-	peer = conn->hello.incarnation == worker->incarnation ? peer_new(worker, &name)
-							      : peer_by_name(worker, &name);
+	peer = find_peer(worker, conn, &name);
 	addr_free(&name);
 	return peer;
 }
 
-/* Accepts the connection, or refuses it. Owns `conn`. */
+/* What becomes of a good hello. */
+enum verdict {
+	TAKE,
+	HOLD,
+	LOST,    /* its attempt crossed ours, which has connected us */
+	CROSSED, /* its attempt crosses ours, which wins */
+};
+
+/* Is the newcomer the process that we are connecting to? */
+static bool same_process(const struct peer *peer, const struct accepted *conn)
+{
+	return peer->conn.inside && conn->inside && conn->pid > 0 &&
+	       connect_pid(peer->conn.sock) == conn->pid;
+}
+
+/* Does it come from the address it names? */
+static bool comes_from_name(const struct peer *peer, const struct accepted *conn)
+{
+	struct addr from;
+
+	if (conn->inside)
+		return true;
+	if (!connect_remote(conn->sock, &from))
+		return false;
+	from = addr_unmapped(&from);
+	from.port = peer->key.port;
+	return addr_equal(&from, &peer->key) || (addr_is_local(&from) && addr_is_local(&peer->key));
+}
+
+/*
+ * A link that stands is not given up for a hello. Nor is an attempt of ours whose hello is with the peer: its answer
+ * says if the peer's attempt won, and which one that is.
+ */
+static enum verdict judge(const struct worker *worker, const struct peer *peer,
+			  const struct accepted *conn)
+{
+	uint64_t theirs = conn->hello.incarnation;
+
+	switch (peer->state) {
+	case PEER_CONNECTED:
+		return peer->conn.incarnation == theirs && conn->hello.serial < peer->conn.serial
+			       ? LOST
+			       : HOLD;
+	case PEER_HANDSHAKE:
+		if (worker->incarnation < theirs)
+			return CROSSED;
+		return same_process(peer, conn) ? TAKE : HOLD;
+	case PEER_CONNECTING:
+		return comes_from_name(peer, conn) ? TAKE : HOLD;
+	case PEER_CROSSED:
+		return peer->conn.incarnation == theirs ? TAKE : HOLD;
+	default:
+		return TAKE;
+	}
+}
+
+static void take_new(struct peer *peer, struct accepted *conn)
+{
+	if (conn_take(peer, conn,
+		      &(struct hello_fields){.kind = HELLO_ACCEPT, .id = pool_id(peer)}) &&
+	    peer->state == PEER_IDLE)
+		conn_forget(peer);
+}
+
+/* Accepts the connection, holds it or refuses it. Owns `conn`. */
 void conn_on_hello(struct worker *worker, struct accepted *conn)
 {
 	struct peer *peer = identify(worker, conn);
 
 	if (!peer) {
-		hello_send(NULL, conn->sock, conn->inside,
-			   &(struct hello_fields){.kind = HELLO_REJECT, .error = FI_ECONNREFUSED});
-		acceptor_dismiss(conn);
+		conn_refuse(conn, FI_ECONNREFUSED);
 		return;
 	}
-	if (peer->state == PEER_CONNECTED && peer->conn.incarnation == conn->hello.incarnation &&
-	    conn->hello.serial < peer->conn.serial) {
-		acceptor_dismiss(conn); /* the peer's attempt crossed ours and lost */
-		return;
-	}
-	if (peer->state == PEER_CONNECTED)
-		peer_failed(peer, FI_ECONNRESET); /* the peer restarted before we noticed */
-	if (peer->state == PEER_HANDSHAKE && worker->incarnation < conn->hello.incarnation) {
+	switch (judge(worker, peer, conn)) {
+	case TAKE:
+		take_new(peer, conn);
+		break;
+	case HOLD:
+		conn_hold(peer, conn);
+		break;
+	case CROSSED:
 		hello_send(worker, conn->sock, conn->inside,
 			   &(struct hello_fields){.kind = HELLO_CROSSED});
 		acceptor_dismiss(conn);
-		return;
+		break;
+	case LOST:
+		acceptor_dismiss(conn);
 	}
-	if (conn_take(peer, conn,
-		      &(struct hello_fields){.kind = HELLO_ACCEPT, .id = pool_id(peer)}) &&
-	    peer->state == PEER_IDLE)
-		conn_forget(peer);
 }

@@ -44,6 +44,19 @@ int conn_link(struct peer *peer, struct accepted *conn, struct wire_nic *ours);
 /* conn_on_hello.c */
 /* Handles an accepted connection whose hello has come. Owns `conn`. */
 void conn_on_hello(struct worker *worker, struct accepted *conn);
+/* Answers a hello with HELLO_REJECT of `err` (positive) and closes the connection. */
+void conn_refuse(struct accepted *conn, int err);
+
+/* conn_hold.c */
+/*
+ * Keeps a newcomer in the name of `peer`, whose link is not known to be dead or which we are
+ * connecting to: conn_retry_held goes on. Refuses the newcomer once the link has shown that it
+ * lives. Owns `conn`.
+ */
+void conn_hold(struct peer *peer, struct accepted *conn);
+/* Handles connections again that conn_hold has kept. */
+void conn_retry_held(struct worker *worker);
+
 /*
  * Connects the peer by accepted connection `conn` and answers the hello with `fields`. Owns `conn`
  * in any case. 0 or a negative error.

@@ -88,6 +88,17 @@ void connect_set(int sock, int level, int option, int value)
 	setsockopt(sock, level, option, &value, sizeof(value));
 }
 
+/* Keepalive, in seconds: without traffic until the first probe, and between probes. */
+static int first_probe(int timeout)
+{
+	return timeout > PROBES ? timeout / 2 : 1;
+}
+
+static int next_probe(int timeout)
+{
+	return timeout > 4 * PROBES ? timeout / 2 / PROBES : 1;
+}
+
 void connect_tune(int sock)
 {
 	int seconds = env_get()->peer_timeout / 1000;
@@ -100,9 +111,8 @@ void connect_tune(int sock)
 	connect_set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, env_get()->peer_timeout);
 	/* Probes begin after half of the peer timeout. */
 	connect_set(sock, SOL_SOCKET, SO_KEEPALIVE, 1);
-	connect_set(sock, IPPROTO_TCP, TCP_KEEPIDLE, seconds > PROBES ? seconds / 2 : 1);
-	connect_set(sock, IPPROTO_TCP, TCP_KEEPINTVL,
-		    seconds > 4 * PROBES ? seconds / 2 / PROBES : 1);
+	connect_set(sock, IPPROTO_TCP, TCP_KEEPIDLE, first_probe(seconds));
+	connect_set(sock, IPPROTO_TCP, TCP_KEEPINTVL, next_probe(seconds));
 	connect_set(sock, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
 }
 
@@ -121,6 +131,29 @@ int connect_network(const struct addr *name)
 	if (connect(sock, (struct sockaddr *)&to, (socklen_t)len) && errno != EINPROGRESS)
 		err = -errno;
 	return connect_keep(sock, err);
+}
+
+/* More probes, as they begin earlier: nobody is given up sooner than without the question. */
+void connect_probe(int sock, bool on)
+{
+	int seconds = env_get()->peer_timeout / 1000;
+	int first = first_probe(seconds), next = next_probe(seconds);
+
+	if (env_get()->peer_timeout <= 0)
+		connect_set(sock, SOL_SOCKET, SO_KEEPALIVE, on);
+	else
+		connect_set(sock, IPPROTO_TCP, TCP_KEEPCNT,
+			    on ? PROBES + (first - 1 + next - 1) / next : PROBES);
+	connect_set(sock, IPPROTO_TCP, TCP_KEEPIDLE, on ? 1 : first);
+}
+
+bool connect_heard(int sock, uint64_t ms)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	return !getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	       info.tcpi_state == TCP_ESTABLISHED && info.tcpi_last_ack_recv < ms;
 }
 
 bool connect_remote(int sock, struct addr *addr)

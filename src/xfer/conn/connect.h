@@ -4,6 +4,7 @@
 #define WEFT_XFER_CONNECT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/un.h>
@@ -51,6 +52,14 @@ void connect_tune(int sock);
  * the connection, and loopback connections use the cheapest congestion control.
  */
 void connect_set_linked(int sock);
+/*
+ * `on`: makes the kernel ask a TCP socket's other end for a sign of life whenever nothing has come for
+ * a second; off: as connect_tune has it. The socket ends if the other end knows no such connection.
+ * Each call with `on` may send a probe, and the kernel gives up after some: not to be repeated.
+ */
+void connect_probe(int sock, bool on);
+/* Has anything come from the other end within the last `ms`? The kernel's answers count. */
+bool connect_heard(int sock, uint64_t ms);
 /* Fills in the address of a TCP socket's other end. False: there is none. */
 bool connect_remote(int sock, struct addr *addr);
 

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Newcomers in the name of a peer that is connected, or that we are connecting to. A hello proves nothing: a link
+ * ends only by its own socket. So the newcomer waits while the old link is asked for a sign of life. The socket of a
+ * process that has ended is closed by its kernel, and a host that has forgotten the connection answers a probe with a
+ * reset. If the old link answers as one that lives, the newcomer is refused.
+ */
+#include <poll.h>
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/log.h"
+#include "xfer/conn/conn_own.h"
+#include "xfer/conn/connect.h"
+
+#define HOLD_MS 2000 /* time for the end of the old link's socket, and for the answer to a probe */
+/* Signs of life from before the newcomer came do not count; coarse clocks lag some ms. */
+#define LAG_MS     50
+#define FOREVER_MS 60000 /* a link that nobody gives up (no peer timeout), and nobody answers for */
+
+/* The TCP socket of the peer's link; -1: none. */
+static int link_sock(const struct peer *peer)
+{
+	const struct transport *t = peer->worker->via[peer->conn.kind].transport;
+
+	if (peer->conn.inside || !peer->real)
+		return -1;
+	return peer->conn.sock < 0 && t->sock ? t->sock(peer->real) : peer->conn.sock;
+}
+
+/* Once for all newcomers: see connect_probe. */
+static void ask(struct peer *peer)
+{
+	int sock = peer->state == PEER_CONNECTED && !peer->conn.probing ? link_sock(peer) : -1;
+
+	if (sock < 0)
+		return;
+	connect_probe(sock, true);
+	peer->conn.probing = peer->worker->probing = true;
+}
+
+/* Nobody waits any more. */
+static void ask_no_more(struct worker *worker)
+{
+	LIST_EACH (node, &worker->peers_list) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		int sock = peer->conn.probing ? link_sock(peer) : -1;
+
+		peer->conn.probing = false;
+		if (sock >= 0)
+			connect_probe(sock, false);
+	}
+	worker->probing = false;
+}
+
+/* Where a connection comes from. */
+static void origin(int sock, bool inside, pid_t pid, char *text, size_t len)
+{
+	struct addr from;
+
+	if (inside)
+		snprintf(text, len, "process %d", (int)pid);
+	else if (sock >= 0 && connect_remote(sock, &from))
+		addr_print(&from, text, len);
+	else
+		snprintf(text, len, "an unknown address");
+}
+
+static void refuse(struct peer *peer, struct accepted *conn)
+{
+	char name[ADDR_STR_MAX + 32], ours[ADDR_STR_MAX + 32], from[ADDR_STR_MAX + 32];
+	static uint64_t logged;
+
+	if (log_due(&logged)) {
+		addr_print(&peer->name, name, sizeof(name));
+		origin(link_sock(peer), peer->conn.inside,
+		       peer->conn.inside ? connect_pid(peer->conn.sock) : 0, ours, sizeof(ours));
+		origin(conn->sock, conn->inside, conn->pid, from, sizeof(from));
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"peer %s is connected from %s, and that link lives: a hello in its name from "
+			"%s is refused",
+			name, ours, from);
+	}
+	conn_refuse(conn, FI_EADDRINUSE);
+}
+
+/* The newcomer has closed its socket. */
+static bool gave_up(const struct accepted *conn)
+{
+	struct pollfd p = {.fd = conn->sock, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* Has the newcomer waited in vain for the end of a link? */
+static bool outlived(const struct peer *peer, uint64_t waited)
+{
+	int timeout = env_get()->peer_timeout, sock = link_sock(peer);
+
+	if (peer->state != PEER_CONNECTED || waited < HOLD_MS)
+		return false;
+	return sock < 0 || connect_heard(sock, waited - LAG_MS) ||
+	       waited >= (timeout > 0 ? 2 * (uint64_t)timeout : FOREVER_MS) + HOLD_MS;
+}
+
+void conn_hold(struct peer *peer, struct accepted *conn)
+{
+	uint64_t now = clock_coarse_ms();
+
+	if (conn->held_ms && gave_up(conn)) {
+		acceptor_dismiss(conn);
+		return;
+	}
+	if (!conn->held_ms)
+		conn->held_ms = now;
+	if (outlived(peer, now - conn->held_ms))
+		refuse(peer, conn);
+	else if (acceptor_hold(&peer->worker->acceptor, conn))
+		ask(peer);
+	else
+		conn_refuse(conn, FI_EADDRINUSE);
+}
+
+void conn_retry_held(struct worker *worker)
+{
+	struct accepted conn;
+
+	for (unsigned int n = worker->acceptor.held_count;
+	     n-- > 0 && acceptor_unhold(&worker->acceptor, &conn);)
+		conn_on_hello(worker, &conn);
+	if (worker->probing && !worker->acceptor.held_count)
+		ask_no_more(worker);
+}
