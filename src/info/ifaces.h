@@ -60,6 +60,9 @@ void ifaces_free(struct ifaces *all);
  */
 void ifaces_rank(struct ifaces *all);
 
+/* Has an interface with these IFF_ flags of the kernel a carrier? True as soon as it has come up. */
+bool ifaces_running(unsigned int flags);
+
 /* May the address be chosen by default? Its interface has a carrier, and it is not `unsettled`. */
 bool ifaces_usable(const struct ifaces *all, const struct iface_addr *a);
 

@@ -62,7 +62,7 @@ static void add_link(struct nl_object *object, void *arg)
 	i->master = rtnl_link_get_master(link);
 	i->kind = kind_of(link);
 	i->up = rtnl_link_get_flags(link) & IFF_UP;
-	i->running = rtnl_link_get_flags(link) & IFF_RUNNING;
+	i->running = ifaces_running(rtnl_link_get_flags(link));
 	i->type = rtnl_link_get_arptype(link);
 	i->mtu = rtnl_link_get_mtu(link);
 	if (hw && nl_addr_get_len(hw))

@@ -85,7 +85,7 @@ static int add_link(struct ifaces *all, int fd, const struct ifaddrs *ifa)
 	snprintf(i->name, sizeof(i->name), "%s", ifa->ifa_name);
 	i->index = ll->sll_ifindex;
 	i->up = ifa->ifa_flags & IFF_UP;
-	i->running = ifa->ifa_flags & IFF_RUNNING;
+	i->running = ifaces_running(ifa->ifa_flags);
 	i->kind = kind_of(fd, i->name, ifa->ifa_flags);
 	i->master = master_of(i->name);
 	i->mtu = mtu_of(fd, i->name);

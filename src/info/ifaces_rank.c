@@ -26,6 +26,17 @@ static enum reach reach_of(const struct iface *i, const struct addr *a)
 	return is_link_local(a) ? ONE_LINK : EVERYWHERE;
 }
 
+/*
+ * The kernel makes a link's state of its carrier a moment after that came up (up to a second), and has IFF_RUNNING
+ * only then. <net/if.h> lacks the other two, IFF_LOWER_UP and IFF_DORMANT of <linux/if.h>.
+ */
+bool ifaces_running(unsigned int flags)
+{
+	const unsigned int lower_up = 0x10000, dormant = 0x20000;
+
+	return flags & IFF_RUNNING || (flags & lower_up && !(flags & dormant));
+}
+
 bool ifaces_usable(const struct ifaces *all, const struct iface_addr *a)
 {
 	const struct iface *i = ifaces_of(all, a);

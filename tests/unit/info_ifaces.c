@@ -4,6 +4,7 @@
  * right.
  */
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
@@ -72,6 +73,17 @@ static void order_is(const char *want)
 	}
 	ck_assert_str_eq(got, want);
 }
+
+/* Flags of a veth as the kernel shows them: without a peer, just after the carrier came, and later. */
+START_TEST(a_link_that_just_came_up)
+{
+	ck_assert(!ifaces_running(IFF_BROADCAST | IFF_MULTICAST | IFF_UP));
+	ck_assert(ifaces_running(0x11003));
+	ck_assert(ifaces_running(0x11043));
+	ck_assert(!ifaces_running(0x31003)); /* waits for its authentication */
+	ck_assert(ifaces_running(IFF_UP | IFF_RUNNING));
+}
+END_TEST
 
 START_TEST(hardware_comes_first)
 {
@@ -330,6 +342,7 @@ int main(void)
 
 	unsetenv("FI_TCP_IFACE");
 	tcase_add_checked_fixture(rank, NULL, teardown);
+	tcase_add_test(rank, a_link_that_just_came_up);
 	tcase_add_test(rank, hardware_comes_first);
 	tcase_add_test(rank, loopback_alone);
 	tcase_add_test(rank, speed_then_route);
