@@ -68,7 +68,7 @@
 	    "Bytes of unexpected messages kept for a receive context before senders are asked to pause")           \
 	ROW(size_t, pending_max, "FI_WEFT_PENDING_MAX", "64",                                      \
 	    "Connections to a listener, from 1 to 4096, that are kept while their hello has not "  \
-	    "come or may not be answered yet; when more come, those of the source that has most "  \
+	    "come or may not be answered yet; when more come, those of the origin that has most "  \
 	    "are closed first")                                                                    \
 	ROW(int, join_timeout, "FI_WEFT_JOIN_TIMEOUT", "5000",                                     \
 	    "Milliseconds after which members that wait for each other in different groups fail")  \
