@@ -16,6 +16,7 @@
 #define SERVE_MS    1000
 #define PENDING_MAX 32
 #define SPARE_FDS   16 /* of the endpoint, beyond the pending connections: links of newcomers */
+#define REOPENS     50 /* connections that an attacker opens again at a time */
 #define NAP_US      20000
 
 struct attacker {
@@ -67,11 +68,12 @@ static void attacker(void *arg)
 	tell(a->end, "", 1);
 	for (;;) {
 		poll(socks, EACH, 0);
-		for (unsigned int i = 0; i < EACH; i++) {
+		for (unsigned int i = 0, count = 0; i < EACH && count < REOPENS; i++) {
 			if (!socks[i].revents)
 				continue;
 			close(socks[i].fd);
 			socks[i].fd = be_silent(i);
+			count++;
 		}
 		usleep(NAP_US);
 	}
