@@ -70,6 +70,9 @@
 	    "Connections to a listener, from 1 to 4096, that are kept while their hello has not "  \
 	    "come or may not be answered yet; when more come, those of the origin that has most "  \
 	    "are closed first")                                                                    \
+	ROW(size_t, joins_max, "FI_WEFT_JOINS_MAX", "65536",                                       \
+	    "Control messages about collective groups kept for an endpoint before it joins "       \
+	    "them; of one peer a sixteenth")                                                       \
 	ROW(int, join_timeout, "FI_WEFT_JOIN_TIMEOUT", "5000",                                     \
 	    "Milliseconds after which members that wait for each other in different groups fail")  \
 	ROW(int, spin_us, "FI_WEFT_SPIN_US", "50",                                                 \

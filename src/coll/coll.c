@@ -11,7 +11,9 @@
 #include "coll/group/early.h"
 #include "coll/exchange.h"
 #include "coll/group/join.h"
+#include "coll/group/kept.h"
 #include "coll/group/leave.h"
+#include "coll/group/member.h"
 #include "coll/op.h"
 #include "xfer/conn/conn.h"
 #include "xfer/worker.h"
@@ -151,12 +153,9 @@ struct rx *coll_elsewhere(struct worker *worker, struct peer *peer, const struct
 		return NULL;
 	if (!g)
 		return early_context(c, peer, p);
-	if (g->err)
+	if (g->err && group_has(g, p->tag & WIRE_GROUP_RANK_MASK, peer))
 		return group_answer(g, peer);
-	LOG_WARN(
-		LOG_EP_DATA,
-		"message to a group dropped: its sender is not the member of rank %u that it names",
-		(uint32_t)(p->tag & WIRE_GROUP_RANK_MASK));
+	member_refuse_message(c, peer, p->tag);
 	return NULL;
 }
 
@@ -195,6 +194,7 @@ void coll_peer_failed(struct coll *c, struct peer *peer, int err)
 	uint32_t rank;
 
 	early_peer_failed(c, peer);
+	kept_drop_of(c, peer);
 	join_peer_failed(c, peer, err);
 	LIST_EACH (node, &c->groups) {
 		struct group *g = LIST_ENTRY(node, struct group, in_coll);
@@ -214,6 +214,11 @@ void coll_peer_failed(struct coll *c, struct peer *peer, int err)
 		else
 			group_fail(g, err);
 	}
+}
+
+void coll_forget_peer(struct coll *c, struct peer *peer)
+{
+	kept_drop_of(c, peer);
 }
 
 /* ---- Progress -------------------------------------------------------------------------------- */

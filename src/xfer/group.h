@@ -39,6 +39,8 @@ void coll_hear(struct worker *worker, struct peer *peer, const struct packet *p)
  * whether the peer ended it in good order. The peer may be freed next.
  */
 void coll_peer_failed(struct coll *coll, struct peer *peer, int err);
+/* The peer is freed next. */
+void coll_forget_peer(struct coll *coll, struct peer *peer);
 /*
  * Handles a connection that ended before the hellos: polls members that wait for such a peer again
  * soon.

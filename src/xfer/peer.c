@@ -61,6 +61,7 @@ static void init_lists(struct peer *peer)
 	list_init(&peer->rx.rxreqs);
 	list_init(&peer->rma.in_awaiting);
 	list_init(&peer->target.in_acks_pending);
+	list_init(&peer->kept_controls);
 	for (unsigned int i = 0; i < TXREQ_LISTS; i++)
 		list_init(&peer->txreqs[i]);
 }
@@ -169,6 +170,8 @@ void peer_busy(struct peer *peer)
 
 void peer_free(struct peer *peer)
 {
+	if (peer->worker->coll)
+		coll_forget_peer(peer->worker->coll, peer);
 	list_remove(&peer->in_worker);
 	list_remove(&peer->tx.in_busy);
 	list_remove(&peer->rx.in_xoff);

@@ -151,8 +151,9 @@ struct peer {
 	struct addr name;      /* from the address vector or the hello; owned */
 	struct addr key;       /* lookup key: `name` unmapped, shares its string */
 	struct list in_worker; /* worker->peers_list */
-	/* Control messages that src/coll keeps. [0]: about joins; [1]: about ends of groups. */
-	unsigned int kept_controls[2];
+	/* Early control messages about groups, owned by src/coll: struct kept_message.of_peer. */
+	struct list kept_controls;
+	unsigned int kept_count; /* length of kept_controls */
 };
 
 fi_addr_t peer_addr_lookup(struct peer *peer);

@@ -84,6 +84,10 @@ struct worker {
 	uint64_t hellos;      /* number of hellos sent */
 	uint64_t incarnation; /* random number of this run of the worker */
 	uint64_t probe;       /* peers read this word to test whether CMA works */
+	/* Control messages about groups dropped: over FI_WEFT_JOINS_MAX. */
+	uint64_t joins_refused;
+	/* Messages about groups dropped: the sender is not the member that it claims to be. */
+	uint64_t nonmember_refused;
 	int epfd;
 	struct acceptor acceptor;
 	struct sources sources;

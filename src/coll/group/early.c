@@ -3,8 +3,8 @@
 
 #include <rdma/fi_errno.h>
 
-#include "base/log.h"
 #include "coll/group/managed.h"
+#include "coll/group/member.h"
 #include "xfer/msg/rx.h"
 
 static uint32_t rank_of(uint64_t tag)
@@ -61,11 +61,7 @@ void early_take(struct group *g)
 			rx_give(&g->rx, u);
 			continue;
 		}
-		LOG_WARN(
-			LOG_EP_DATA,
-			"early message to a group dropped: its sender is not the member of rank %u "
-			"that it names",
-			rank_of(u->tag));
+		member_refuse_message(g->coll, u->peer, u->tag);
 		rx_refuse(u);
 		rx_drop(u);
 	}

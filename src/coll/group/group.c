@@ -54,27 +54,42 @@ fi_addr_t group_member(const struct group *g, uint32_t rank)
 	return g->members->addr[rank];
 }
 
+/*
+ * Is the peer that of the entry? Not every peer knows its entry: the address may have been inserted
+ * after it connected, or in two forms.
+ */
+static __attribute__((noinline)) bool is_entry(struct worker *worker, fi_addr_t addr,
+					       const struct peer *peer)
+{
+	const struct peer *known = worker_peer(worker, addr);
+	const struct addr *name;
+	struct addr key;
+
+	if (known != &peer_nobody)
+		return known == peer;
+	name = av_addr(worker->av, addr);
+	if (!name)
+		return false;
+	key = addr_unmapped(name);
+	return addr_equal(&key, &peer->key) && peer_get(worker, addr) == peer;
+}
+
+/* A peer of our own name is no member: none sends to itself. */
 bool group_has(struct group *g, uint32_t rank, const struct peer *peer)
 {
 	fi_addr_t addr;
 
-	if (rank >= g->size)
+	if (rank >= g->size || rank == g->rank)
 		return false;
 	addr = group_member(g, rank);
-	return addr == peer->addr || peer_get(g->coll->worker, addr) == peer;
+	return addr == peer->addr || is_entry(g->coll->worker, addr, peer);
 }
 
 uint32_t group_rank(struct group *g, const struct peer *peer)
 {
-	const struct worker *worker = g->coll->worker;
-
-	for (uint32_t i = 0; i < g->size; i++) {
-		fi_addr_t addr = group_member(g, i);
-
-		if (addr == peer->addr ||
-		    (addr < worker->peer_count && worker->peers[addr] == peer))
+	for (uint32_t i = 0; i < g->size; i++)
+		if (group_has(g, i, peer))
 			return i;
-	}
 	return g->size;
 }
 

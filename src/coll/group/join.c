@@ -8,15 +8,18 @@
  */
 #include "coll/group/join.h"
 
+#include <errno.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/sysinfo.h>
 
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "coll/group/early.h"
+#include "coll/group/kept.h"
 #include "coll/group/leave.h"
 #include "coll/group/managed.h"
 #include "core/av_set.h"
@@ -112,10 +115,10 @@ void join_note_failure(struct coll *c, uint64_t key, uint32_t attempt)
 	if (attempt > f->attempt)
 		f->attempt = attempt;
 	LIST_EACH_SAFE (node, &c->kept) {
-		struct join_message *w = LIST_ENTRY(node, struct join_message, link);
+		struct kept_message *w = LIST_ENTRY(node, struct kept_message, link);
 
 		if (w->msg.key == key && w->msg.attempt <= f->attempt)
-			join_drop(c, w);
+			kept_drop(c, w);
 	}
 }
 
@@ -194,13 +197,28 @@ void join_formed(struct group *g, uint64_t id)
 	join_over(g);
 }
 
-/* Returns a number that neither another endpoint nor this one assigns again. */
-static uint64_t new_id(struct coll *c)
+/*
+ * Returns a number that no endpoint assigns again, and that nobody can guess: a member of one group
+ * must not give it the number that another group will have. 0: there is none.
+ */
+static uint64_t new_id(void)
 {
-	uint64_t id =
-		(c->worker->incarnation * UINT64_C(0x9e3779b97f4a7c15) + ++c->made) & ~MANAGED_ID;
+	uint64_t id;
 
-	return id ? id : new_id(c);
+	return getrandom(&id, sizeof(id), 0) == sizeof(id) ? id & ~MANAGED_ID : 0;
+}
+
+/* Rank 0: all members have reported. */
+static void form(struct group *g)
+{
+	uint64_t id = new_id();
+
+	if (id) {
+		join_formed(g, id);
+		return;
+	}
+	LOG_WARN(LOG_EP_CTRL, "join failed: the kernel gave no random number: %s", strerror(errno));
+	join_fail(g, FI_EIO);
 }
 
 /* If all children have reported: reports, or forms the group. */
@@ -212,7 +230,7 @@ void join_check(struct group *g)
 		return;
 	g->join.reported = true;
 	if (!g->rank) {
-		join_formed(g, new_id(g->coll));
+		form(g);
 		return;
 	}
 	err = join_say(g, join_parent(g->rank), WIRE_GROUP_UP);
@@ -243,9 +261,11 @@ static uint16_t processors(void)
 
 static void begin(struct group *g)
 {
-	const struct join_failure *f = join_failure_of(g->coll, g->join.key);
+	const struct join_failure *f;
 	int err;
 
+	join_hear_failures(g);
+	f = join_failure_of(g->coll, g->join.key);
 	g->join.active = true;
 	g->join.attempt = f ? f->attempt + 1 : 1;
 	g->join.since = clock_coarse_ms();
@@ -304,22 +324,8 @@ void join_poll(struct coll *c, uint64_t now)
 	}
 }
 
-/* `peer` NULL: drops the messages of all peers. */
-static void drop_messages(struct coll *c, struct list *list, struct peer *peer)
-{
-	LIST_EACH_SAFE (node, list) {
-		struct join_message *w = LIST_ENTRY(node, struct join_message, link);
-
-		if (!peer || w->from == pool_id(peer))
-			join_drop(c, w);
-	}
-}
-
-/* Drops messages of the peer; a pending join with it fails. */
 void join_peer_failed(struct coll *c, struct peer *peer, int err)
 {
-	drop_messages(c, &c->kept, peer);
-	drop_messages(c, &c->leaves, peer);
 	LIST_EACH (node, &c->joins) {
 		struct group *g = LIST_ENTRY(node, struct group, in_joins);
 
@@ -330,8 +336,7 @@ void join_peer_failed(struct coll *c, struct peer *peer, int err)
 
 void join_close(struct coll *c)
 {
-	drop_messages(c, &c->kept, NULL);
-	drop_messages(c, &c->leaves, NULL);
+	kept_close(c);
 	LIST_EACH_SAFE (node, &c->failures)
 		drop_failure(c, LIST_ENTRY(node, struct join_failure, link));
 }

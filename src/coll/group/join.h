@@ -10,13 +10,6 @@
 
 #include "coll/group/group.h"
 
-/* A kept control message about a join that has not begun here. */
-struct join_message {
-	struct list link;
-	uint32_t from; /* sender: id in the worker's pool of peers */
-	struct wire_group msg;
-};
-
 /* A join of this key that failed, here or elsewhere: messages about it are stale. */
 struct join_failure {
 	struct list link;
@@ -24,22 +17,16 @@ struct join_failure {
 	uint32_t attempt; /* number of the last failed attempt */
 };
 
-/*
- * Keeps a control message in coll->kept or coll->leaves; drops and logs it above a limit: of all,
- * or of one peer.
- */
-void join_keep(struct coll *coll, struct peer *from, const struct wire_group *msg);
 /* Begins the join of g->join.key. */
 void join_start(struct group *g);
 void join_hear(struct coll *coll, struct peer *from, const struct wire_group *msg);
 /* Fails a pending join and tells the other members. */
 void join_fail(struct group *g, int err);
-/* The peer is disconnected. */
+/* The peer is disconnected: pending joins with it fail. */
 void join_peer_failed(struct coll *coll, struct peer *peer, int err);
 /* Sends PROBE to members that have been silent for too long. */
 void join_poll(struct coll *coll, uint64_t now);
 void join_close(struct coll *coll);
-void join_drop(struct coll *coll, struct join_message *w);
 
 /* ---- For the files join*.c alone ------------------------------------------------------------- */
 
@@ -58,7 +45,9 @@ void join_note_failure(struct coll *coll, uint64_t key, uint32_t attempt);
 void join_check(struct group *g);
 /* The group is formed, with number `id`: tells the children. */
 void join_formed(struct group *g, uint64_t id);
-/* Handles kept messages about the join, which has just begun. The join may fail. */
+/* Notes what members have said about failed attempts of the join, which begins now. */
+void join_hear_failures(struct group *g);
+/* Handles the other kept messages about the join, which has just begun. The join may fail. */
 void join_hear_kept(struct group *g);
 
 #endif

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Handles control messages about joins: see join.c. */
 #include <rdma/fi_errno.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "coll/group/join.h"
+#include "coll/group/kept.h"
+#include "coll/group/managed.h"
+#include "coll/group/member.h"
 #include "xfer/worker.h"
-
-/*
- * Limits of kept control messages: for each of the lists coll->kept and coll->leaves, in all and
- * per peer.
- */
-#define KEPT_MAX         65536
-#define KEPT_OF_PEER_MAX 4096
 
 /* Tells a sender that its join of `key` fails. */
 static void refuse(struct peer *to, uint64_t key, uint32_t attempt, int err)
@@ -25,18 +20,15 @@ static void refuse(struct peer *to, uint64_t key, uint32_t attempt, int err)
 	coll_answer(to, &msg);
 }
 
-static void hear_up(struct group *g, struct peer *from, const struct wire_group *msg)
+/* UP of a child. */
+static void hear_up(struct group *g, const struct wire_group *msg)
 {
-	uint32_t step = msg->rank - g->rank;
-	unsigned int k;
+	uint32_t step = msg->rank - g->rank; /* a bit of g->join.children: see member.c */
+	unsigned int k = (unsigned int)__builtin_ctz(step);
 
 	/* The report answers the PROBE of an earlier join, which is formed by now. */
 	if (msg->id && msg->id != g->serial)
 		return;
-	if (!step || step & (step - 1) || !(g->join.children & step) ||
-	    !group_has(g, msg->rank, from))
-		return;
-	k = (unsigned int)__builtin_ctz(step);
 	g->join.arrived |= step;
 	g->join.attempts[k] = msg->attempt;
 	if (msg->cpus < g->cpus)
@@ -52,13 +44,19 @@ static void hear_down(struct coll *c, struct peer *from, const struct wire_group
 		.kind = WIRE_GROUP_ABORT, .error = FI_ECONNABORTED, .id = msg->id};
 	struct group *g = join_find(c, msg->key);
 
-	if (g && g->join.reported && g->rank && msg->attempt == g->join.attempt && msg->id &&
-	    group_has(g, join_parent(g->rank), from)) {
+	if (g && !member_may(g, from, msg)) {
+		member_refuse(c, from, msg);
+	} else if (!g || !g->join.reported || msg->attempt != g->join.attempt) {
+		coll_answer(from, &abort);
+	} else if (!msg->id || msg->id & MANAGED_ID) {
+		/* It might be the number of a group that the parent is no member of. */
+		LOG_WARN(LOG_EP_CTRL, "join failed: %#llx is no number that a join assigns",
+			 (unsigned long long)msg->id);
+		join_fail(g, FI_EPROTO);
+	} else {
 		g->cpus = msg->cpus;
 		g->shares = msg->shares;
 		join_formed(g, msg->id);
-	} else {
-		coll_answer(from, &abort);
 	}
 }
 
@@ -100,49 +98,16 @@ static void hear_ask(struct coll *c, struct peer *from, const struct wire_group 
 
 	if (!g || find_past(c, msg->id))
 		return;
+	if (!member_may(g, from, msg)) {
+		member_refuse(c, from, msg);
+		return;
+	}
 	LOG_WARN(
 		LOG_EP_CTRL,
 		"join: we wait for fi_addr %llu in a group of %u, but it waits for us in one of %u",
 		(unsigned long long)peer_addr(from), g->size, msg->size);
 	refuse(from, msg->id, msg->attempt, FI_EINVAL);
 	join_fail(g, FI_EINVAL);
-}
-
-/* Index of kept_count: 0 for `kept`, 1 for `leaves`. */
-static unsigned int sort_of(const struct wire_group *msg)
-{
-	return msg->kind == WIRE_GROUP_LEAVE || msg->kind == WIRE_GROUP_ABORT;
-}
-
-void join_keep(struct coll *c, struct peer *from, const struct wire_group *msg)
-{
-	unsigned int sort = sort_of(msg);
-	struct join_message *w;
-
-	if (c->kept_count[sort] >= KEPT_MAX || from->kept_controls[sort] >= KEPT_OF_PEER_MAX ||
-	    !(w = malloc(sizeof(*w)))) {
-		LOG_WARN(
-			LOG_EP_CTRL,
-			"join dropped: %zu control messages for unknown groups are queued already, %u of the same peer",
-			c->kept_count[sort], from->kept_controls[sort]);
-		return;
-	}
-	*w = (struct join_message){.from = pool_id(from), .msg = *msg};
-	list_push(sort ? &c->leaves : &c->kept, &w->link);
-	c->kept_count[sort]++;
-	from->kept_controls[sort]++;
-}
-
-void join_drop(struct coll *c, struct join_message *w)
-{
-	struct peer *from = pool_find(&c->worker->peer_pool, w->from);
-	unsigned int sort = sort_of(&w->msg);
-
-	list_remove(&w->link);
-	c->kept_count[sort]--;
-	if (from)
-		from->kept_controls[sort]--;
-	free(w);
 }
 
 /* The other members are at a later attempt: one failed that we had not begun. */
@@ -164,7 +129,9 @@ static void renew(struct group *g, uint32_t attempt)
 	join_check(g);
 }
 
-/* Returns false if the message is about an old attempt, or the join has ended. */
+/*
+ * A member's message. Returns false if it is about an old attempt, or the join has ended.
+ */
 static bool current(struct group *g, struct peer *from, const struct wire_group *msg)
 {
 	if (msg->attempt < g->join.attempt) {
@@ -172,8 +139,7 @@ static bool current(struct group *g, struct peer *from, const struct wire_group 
 			refuse(from, msg->key, msg->attempt, FI_ECANCELED);
 		return false;
 	}
-	if (msg->attempt > g->join.attempt && msg->kind != WIRE_GROUP_FAIL &&
-	    group_rank(g, from) < g->size)
+	if (msg->attempt > g->join.attempt && msg->kind != WIRE_GROUP_FAIL)
 		renew(g, msg->attempt);
 	return !list_empty(&g->in_joins);
 }
@@ -184,32 +150,52 @@ static void tell_again(struct group *g, struct peer *from, const struct wire_gro
 	struct wire_group up = join_say_what(g, WIRE_GROUP_UP);
 
 	up.id = probe->id;
-	if (g->join.reported && g->rank && group_has(g, join_parent(g->rank), from))
+	if (g->join.reported && g->rank && probe->rank == join_parent(g->rank))
 		coll_answer(from, &up);
 }
 
 /* Handles a message about a join that is active here. */
 static void hear(struct group *g, struct peer *from, const struct wire_group *msg)
 {
+	if (!member_may(g, from, msg)) {
+		member_refuse(g->coll, from, msg);
+		return;
+	}
 	if (!current(g, from, msg))
 		return;
 	switch (msg->kind) {
 	case WIRE_GROUP_UP:
-		hear_up(g, from, msg);
+		hear_up(g, msg);
 		break;
 	case WIRE_GROUP_PROBE:
 		tell_again(g, from, msg);
 		break;
 	case WIRE_GROUP_FAIL:
-		if (group_rank(g, from) < g->size)
-			join_fail(g, msg->error ? (int)msg->error : FI_EINVAL);
+		join_fail(g, msg->error ? (int)msg->error : FI_EINVAL);
 		break;
 	default:
 		break;
 	}
 }
 
-/* Handles a message about any other join. */
+/*
+ * FAIL of a join that is not active here. If a group of its members is open here, it is known
+ * whether the sender is one; else it will be when the next join of that key begins.
+ */
+static void hear_fail(struct coll *c, struct peer *from, const struct wire_group *msg,
+		      struct group *past)
+{
+	const struct join_failure *f = join_failure_of(c, msg->key);
+
+	if (f && msg->attempt <= f->attempt)
+		return;
+	if (past && member_may(past, from, msg))
+		join_note_failure(c, msg->key, msg->attempt);
+	else
+		kept_add(c, from, msg);
+}
+
+/* Handles a message about a join that is not active here. Answers go to its sender alone. */
 static void hear_other(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
 	const struct join_failure *f = join_failure_of(c, msg->key);
@@ -223,9 +209,9 @@ static void hear_other(struct coll *c, struct peer *from, const struct wire_grou
 	else if (msg->kind == WIRE_GROUP_PROBE)
 		hear_probe(c, from, msg);
 	else if (msg->kind == WIRE_GROUP_UP && !msg->id)
-		join_keep(c, from, msg);
+		kept_add(c, from, msg);
 	else if (msg->kind == WIRE_GROUP_FAIL)
-		join_note_failure(c, msg->key, msg->attempt);
+		hear_fail(c, from, msg, past);
 }
 
 void join_hear(struct coll *c, struct peer *from, const struct wire_group *msg)
@@ -242,23 +228,48 @@ void join_hear(struct coll *c, struct peer *from, const struct wire_group *msg)
 		hear_other(c, from, msg);
 }
 
+void join_hear_failures(struct group *g)
+{
+	struct coll *c = g->coll;
+	uint32_t last = 0;
+
+	LIST_EACH_SAFE (node, &c->kept) {
+		struct kept_message *w = LIST_ENTRY(node, struct kept_message, link);
+
+		if (w->msg.key != g->join.key || w->msg.kind != WIRE_GROUP_FAIL)
+			continue;
+		if (!member_may(g, w->from, &w->msg))
+			member_refuse(c, w->from, &w->msg);
+		else if (w->msg.attempt > last)
+			last = w->msg.attempt;
+		kept_drop(c, w);
+	}
+	if (last)
+		join_note_failure(c, g->join.key, last);
+}
+
+/* Is this a member's second report? It is about the next join. */
+static bool is_second(struct group *g, const struct kept_message *w)
+{
+	uint32_t rank = w->msg.rank;
+
+	return rank > g->rank && g->join.arrived & (rank - g->rank) &&
+	       member_may(g, w->from, &w->msg);
+}
+
 /* Handles messages about the join that came before it began; it may fail by that. */
 void join_hear_kept(struct group *g)
 {
 	struct coll *c = g->coll;
 
 	LIST_EACH_SAFE (node, &c->kept) {
-		struct join_message *w = LIST_ENTRY(node, struct join_message, link);
-		struct peer *from = pool_find(&c->worker->peer_pool, w->from);
+		struct kept_message *w = LIST_ENTRY(node, struct kept_message, link);
+		struct peer *from = w->from;
 		struct wire_group msg = w->msg;
 
-		/* Only the first message of each sender: later ones are about the next join. */
-		if (msg.key != g->join.key ||
-		    (msg.rank > g->rank && g->join.arrived & (msg.rank - g->rank)))
+		if (msg.key != g->join.key || is_second(g, w))
 			continue;
-		join_drop(c, w);
-		if (!from)
-			continue;
+		kept_drop(c, w);
 		hear(g, from, &msg);
 		/* The list may have changed. */
 		if (list_empty(&g->in_joins))

@@ -6,8 +6,9 @@
 
 #include "base/log.h"
 #include "coll/exchange.h"
-#include "coll/group/join.h"
+#include "coll/group/kept.h"
 #include "coll/group/managed.h"
+#include "coll/group/member.h"
 #include "coll/op.h"
 #include "xfer/worker.h"
 
@@ -120,14 +121,14 @@ static int reason_of(const struct wire_group *abort)
 
 static void note(struct group *g, struct peer *from, const struct wire_group *msg)
 {
-	uint32_t rank = group_has(g, msg->rank, from) ? msg->rank : group_rank(g, from);
-
-	if (rank == g->size || g->err)
+	if (!member_may(g, from, msg))
+		member_refuse(g->coll, from, msg);
+	else if (g->err)
 		return;
-	if (msg->kind == WIRE_GROUP_ABORT)
+	else if (msg->kind == WIRE_GROUP_ABORT)
 		group_fail(g, reason_of(msg));
 	else
-		note_left(g, from, rank);
+		note_left(g, from, msg->rank);
 }
 
 static bool was_left(const struct coll *c, uint64_t id)
@@ -138,47 +139,68 @@ static bool was_left(const struct coll *c, uint64_t id)
 	return false;
 }
 
-/* Does a join of this key wait for DOWN, that is, for its group to be formed? */
-static bool pending(const struct coll *c, uint64_t key)
+/* Returns the join of this key that waits for DOWN, that is, for its group to be formed. */
+static struct group *pending(const struct coll *c, uint64_t key)
 {
 	LIST_EACH (node, &c->joins) {
-		const struct group *g = LIST_ENTRY(node, struct group, in_joins);
+		struct group *g = LIST_ENTRY(node, struct group, in_joins);
 
 		if (g->join.key == key && g->join.reported)
-			return true;
+			return g;
 	}
-	return false;
+	return NULL;
 }
 
-/* May a group that is unknown here still be formed here? */
-static bool ahead(const struct coll *c, const struct wire_group *msg)
+/* A message about a group that is not formed here. */
+enum early {
+	PAST,  /* the group will not be formed here */
+	AHEAD, /* it may be formed here */
+	FORGED /* it may be, but the sender is not the member that may send the message */
+};
+
+static enum early early(const struct coll *c, const struct peer *from, const struct wire_group *msg)
 {
+	struct group *g;
+
+	/* The members are not known before the join. */
 	if (msg->id & MANAGED_ID)
-		return managed_ahead(c, msg->id);
-	return pending(c, msg->key) && !was_left(c, msg->id);
+		return managed_ahead(c, msg->id) ? AHEAD : PAST;
+	g = was_left(c, msg->id) ? NULL : pending(c, msg->key);
+	if (!g)
+		return PAST;
+	return member_may(g, from, msg) ? AHEAD : FORGED;
 }
 
 void leave_hear(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
 	struct group *g = group_find(c, msg->id);
+	enum early when;
 
-	if (g)
+	if (g) {
 		note(g, from, msg);
-	else if (ahead(c, msg))
-		join_keep(c, from, msg);
+		return;
+	}
+	when = early(c, from, msg);
+	if (when == AHEAD)
+		kept_add(c, from, msg);
+	else if (when == FORGED)
+		member_refuse(c, from, msg);
 }
 
 void leave_hear_ask(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
 	struct group *g = group_find(c, msg->id);
+	enum early when = g ? AHEAD : early(c, from, msg);
 	struct wire_group answer = *msg;
 
-	if (g ? !g->err : ahead(c, msg))
-		return;
-	if (g) {
-		group_answer(g, from);
+	if (g ? !member_may(g, from, msg) : when == FORGED) {
+		member_refuse(c, from, msg);
 		return;
 	}
+	if (g && g->err)
+		group_answer(g, from);
+	if (when != PAST)
+		return;
 	answer.kind = WIRE_GROUP_LEAVE;
 	answer.error = 0;
 	coll_answer(from, &answer);
@@ -189,23 +211,21 @@ void leave_take(struct group *g)
 	struct coll *c = g->coll;
 
 	LIST_EACH_SAFE (node, &c->leaves) {
-		struct join_message *w = LIST_ENTRY(node, struct join_message, link);
-		struct peer *from = pool_find(&c->worker->peer_pool, w->from);
+		struct kept_message *w = LIST_ENTRY(node, struct kept_message, link);
 
 		if (w->msg.id != g->id)
 			continue;
-		if (from)
-			note(g, from, &w->msg);
-		join_drop(c, w);
+		note(g, w->from, &w->msg);
+		kept_drop(c, w);
 	}
 }
 
 void leave_flush(struct coll *c)
 {
 	LIST_EACH_SAFE (node, &c->leaves) {
-		struct join_message *w = LIST_ENTRY(node, struct join_message, link);
+		struct kept_message *w = LIST_ENTRY(node, struct kept_message, link);
 
 		if (!(w->msg.id & MANAGED_ID))
-			join_drop(c, w);
+			kept_drop(c, w);
 	}
 }
