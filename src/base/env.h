@@ -65,7 +65,7 @@
 	    "Bytes of a packet from which on tcp sends it from the application's memory instead "  \
 	    "of a copy, at least 16384; -1: never")                                                                \
 	ROW(size_t, unexpected_max, "FI_WEFT_UNEXPECTED_MAX", "67108864",                          \
-	    "Bytes of unexpected messages kept for a receive context before senders are asked to pause")           \
+	    "Bytes of unexpected messages kept for an endpoint before senders are asked to pause") \
 	ROW(size_t, pending_max, "FI_WEFT_PENDING_MAX", "64",                                      \
 	    "Connections to a listener, from 1 to 4096, that are kept while their hello has not "  \
 	    "come or may not be answered yet; when more come, those of the origin that has most "  \
@@ -73,6 +73,12 @@
 	ROW(size_t, joins_max, "FI_WEFT_JOINS_MAX", "65536",                                       \
 	    "Control messages about collective groups kept for an endpoint before it joins "       \
 	    "them; of one peer a sixteenth")                                                       \
+	ROW(size_t, unexpected_limit, "FI_WEFT_UNEXPECTED_LIMIT", "0",                             \
+	    "Bytes of unexpected messages kept for an endpoint at most, half of them from peers "  \
+	    "of its address vector, which may have more under way, half from all others; -1: no "  \
+	    "limit; 0: twice the sum of FI_WEFT_UNEXPECTED_MAX and 256 MiB")                       \
+	ROW(size_t, unexpected_count, "FI_WEFT_UNEXPECTED_COUNT", "2097152",                       \
+	    "Such messages at most, likewise; senders are asked to pause from a quarter on; -1: no limit")   \
 	ROW(int, join_timeout, "FI_WEFT_JOIN_TIMEOUT", "5000",                                     \
 	    "Milliseconds after which members that wait for each other in different groups fail")  \
 	ROW(int, spin_us, "FI_WEFT_SPIN_US", "50",                                                 \

@@ -39,6 +39,7 @@ struct coll *coll_of(struct worker *worker)
 	for (unsigned int i = 0; i < COLL_BUCKETS; i++)
 		list_init(&c->bucket[i]);
 	rx_init(&c->early, worker->dom);
+	c->early.budget = &worker->budget;
 	list_init(&c->joins);
 	list_init(&c->kept);
 	list_init(&c->leaves);

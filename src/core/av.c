@@ -31,6 +31,13 @@ fi_addr_t av_find(struct av *av, const struct addr *addr)
 	return index == AV_HASH_NONE ? FI_ADDR_NOTAVAIL : index;
 }
 
+uint64_t av_version(const struct av *av)
+{
+	const struct av_store *s = av->store;
+
+	return s->rows.shared ? av_store_count(s) : s->additions;
+}
+
 fi_addr_t av_user_id(struct av *av, fi_addr_t fi_addr)
 {
 	fi_addr_t index = av_index(av, fi_addr);

@@ -60,6 +60,9 @@ const struct addr *av_addr(const struct av *av, fi_addr_t index);
 /* Returns the index of the entry with this address, or FI_ADDR_NOTAVAIL. */
 fi_addr_t av_find(struct av *av, const struct addr *addr);
 
+/* Returns a number that differs after each insertion into the vector. */
+uint64_t av_version(const struct av *av);
+
 /* Returns the source that completions report: the entry's user id, if one is set, or `fi_addr`. */
 fi_addr_t av_user_id(struct av *av, fi_addr_t fi_addr);
 

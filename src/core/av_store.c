@@ -231,6 +231,7 @@ int av_store_add(struct av_store *s, struct addr *a, uint32_t *index)
 	if (i < s->id_count)
 		s->ids[i] = i;
 	av_hash_add(&s->hash, &s->rows, s->count, i);
+	s->additions++;
 	*index = i;
 	return 0;
 }

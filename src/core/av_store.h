@@ -28,8 +28,9 @@ struct av_store {
 	size_t count;    /* indexes handed out so far, holes included; unused with a name */
 	size_t capacity; /* entries that rows.table has space for */
 	size_t holes;
-	size_t first_hole; /* no hole has a lower index */
-	fi_addr_t *ids;    /* user ids by index; from id_count on, the id is the index */
+	uint64_t additions; /* entries added so far; unused with a name */
+	size_t first_hole;  /* no hole has a lower index */
+	fi_addr_t *ids;     /* user ids by index; from id_count on, the id is the index */
 	size_t id_count;
 	struct av_hash hash;
 	size_t hashed;     /* shared entries that were added to the hash */

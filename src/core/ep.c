@@ -25,7 +25,7 @@ static struct fi_ops ep_fi_ops = {
 	.close = ep_close,
 	.bind = ep_bind,
 	.control = ep_control,
-	.ops_open = fid_no_ops_open,
+	.ops_open = ep_stats_open,
 	.tostr = fid_no_tostr,
 	.ops_set = fid_no_ops_set,
 };

@@ -122,6 +122,7 @@ int ep_enable(struct ep *ep);
 int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 int ep_close(struct fid *fid);
 int ep_control(struct fid *fid, int command, void *arg);
+int ep_stats_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
 /* Combines default flags and the flags of bindings into the fields that entries use. */
 void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags);
 int ep_alias(struct ep *ep, struct fi_alias *arg);

@@ -25,6 +25,7 @@ struct cq;
 struct domain;
 struct ep;
 struct fi_deferred_work;
+struct fi_weft_stats;
 struct worker;
 struct rx;
 struct waiter;
@@ -44,6 +45,8 @@ int worker_open(struct domain *dom, const struct fi_info *info, unsigned int bar
 		struct worker **worker);
 /* Ends all connections of the worker and drops outstanding operations. Domain locked. */
 void worker_close(struct worker *worker);
+/* Fills in all members but `size`. Domain locked. */
+void worker_stats(const struct worker *worker, struct fi_weft_stats *stats);
 const struct addr *worker_name(const struct worker *worker);
 /* Memory for a completion ran out: the next progress call disconnects all peers. Domain locked. */
 void xfer_starve(struct worker *worker);

@@ -78,6 +78,7 @@ struct peer *peer_new(struct worker *worker, const struct addr *name)
 		return NULL;
 	}
 	init_lists(peer);
+	budget_account_init(&peer->rx.account);
 	peer->key = addr_unmapped(&peer->name);
 	peer->worker = worker;
 	peer->link = &peer_full_link;
@@ -172,6 +173,7 @@ void peer_free(struct peer *peer)
 {
 	if (peer->worker->coll)
 		coll_forget_peer(peer->worker->coll, peer);
+	budget_account_fini(peer);
 	list_remove(&peer->in_worker);
 	list_remove(&peer->tx.in_busy);
 	list_remove(&peer->rx.in_xoff);
@@ -317,6 +319,7 @@ static void disconnect(struct peer *peer)
 		peer->conn.lost_at = clock_coarse_ms();
 	}
 	peer->state = PEER_IDLE;
+	budget_recount(&worker->budget);
 	peer_refresh(peer);
 	close_sockets(peer);
 }

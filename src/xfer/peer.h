@@ -8,6 +8,7 @@
 #include "base/addr.h"
 #include "base/list.h"
 #include "link/link.h"
+#include "xfer/msg/budget.h"
 
 struct worker;
 
@@ -98,7 +99,9 @@ struct peer_tx {
 struct peer_rx {
 	struct list in_xoff; /* rx->paused, while xoff_sent */
 	bool xoff_sent;      /* we sent XOFF and no XON yet */
-	size_t unheard;      /* bytes of messages received since XOFF */
+	/* Bytes of messages received since XOFF, by this connection or an earlier one. */
+	size_t unheard;
+	struct account account; /* of messages kept */
 	/* Bytes of kept early messages of collective groups, which XOFF does not stop. */
 	size_t kept;
 	struct list rxreqs; /* struct rxreq */

@@ -44,6 +44,7 @@ static void init_fields(struct worker *worker, struct domain *dom)
 	list_init(&worker->peers_list);
 	list_init(&worker->in_domain);
 	list_init(&worker->in_av);
+	budget_init(&worker->budget, worker);
 	pool_init(&worker->peer_pool, sizeof(struct peer));
 	pool_init(&worker->tx_pool, sizeof(struct txreq));
 	pool_init(&worker->rxreq_pool, sizeof(struct rxreq));
@@ -196,6 +197,7 @@ void worker_close(struct worker *worker)
 	quiesce_close(worker);
 	conn_close(worker);
 	close_hw(worker);
+	budget_fini(&worker->budget);
 	close(worker->epfd);
 	list_remove(&worker->in_domain);
 	list_remove(&worker->in_av);
@@ -264,6 +266,8 @@ void worker_bind_rx(struct worker *worker, unsigned int index, struct rx *rx)
 		rx_refuse_kept(worker->rx[index]);
 	}
 	worker->rx[index] = rx;
+	if (rx)
+		rx->budget = &worker->budget;
 }
 
 static void worker_forget(struct worker *worker, fi_addr_t fi_addr)
@@ -273,6 +277,7 @@ static void worker_forget(struct worker *worker, fi_addr_t fi_addr)
 	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
 		if (worker->rx[i])
 			rx_forget_addr(worker->rx[i], fi_addr);
+	budget_forget_addr(&worker->budget, fi_addr);
 	if (fi_addr >= worker->peer_count || worker->peers[fi_addr] == &peer_nobody)
 		return;
 	peer = worker->peers[fi_addr];

@@ -91,6 +91,7 @@ struct worker {
 	int epfd;
 	struct acceptor acceptor;
 	struct sources sources;
+	struct budget budget; /* of unexpected messages */
 	struct pool peer_pool;
 	struct pool tx_pool;    /* struct txreq */
 	struct pool rxreq_pool; /* struct rxreq */

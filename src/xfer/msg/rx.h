@@ -15,8 +15,11 @@
 #include "link/link.h"
 #include "link/recv.h"
 #include "link/wire.h"
+#include "xfer/msg/rx_index.h"
 
+struct account;
 struct addr;
+struct budget;
 struct cntr;
 struct cq;
 struct cq_slot;
@@ -36,8 +39,10 @@ struct rx {
 	uint64_t caps;
 	/* Bytes; less free space releases a multi-receive buffer. Of `q`. */
 	size_t min_multi_recv;
-	size_t unexpected_bytes;
-	size_t unexpected_max; /* FI_WEFT_UNEXPECTED_MAX */
+	size_t unexpected_bytes, unexpected_count; /* claimed ones included */
+	size_t unexpected_max;                     /* FI_WEFT_UNEXPECTED_MAX */
+	struct rx_index *index; /* of `unexpected`, while they are many; or NULL */
+	struct budget *budget;  /* of the worker; NULL: shared context, or not bound yet */
 	struct domain *dom;
 	struct pool recv_pool;
 	struct list claimed; /* struct unexpected, claimed by FI_CLAIM */
@@ -54,6 +59,11 @@ struct unexpected {
 	uint64_t head, tag, data;
 	size_t len;              /* of the message */
 	size_t kept;             /* bytes in `payload` */
+	fi_addr_t indexed_src;   /* source that the index has it by */
+	bool indexed;            /* is in rx->q->index */
+	struct account *account; /* which it is charged to, see budget.h; or NULL */
+	struct list in_account;
+	struct rx_equal equal[RX_KEYS];
 	unsigned char payload[]; /* the message, or the RTS */
 };
 
@@ -145,6 +155,13 @@ void rx_forget_addr(struct rx *rx, fi_addr_t addr);
 /* Pushes an error completion with `err` (positive). 0: FI_EADDRNOTAVAIL, source unknown. */
 void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct message *m, int err);
 
+/* Bytes that a kept message occupies. */
+static inline size_t rx_cost(const struct unexpected *u)
+{
+	return sizeof(*u) + u->kept;
+}
+/* Returns the source of a kept message by now: the address vector may have got its sender since. */
+fi_addr_t rx_source(const struct unexpected *u);
 /* Keeps an unexpected message; sends XOFF if the context keeps too many bytes. */
 void rx_store(struct rx *rx, const struct message *m, size_t payload_len);
 /* Returns the oldest kept message that matches the receive, or NULL. */
@@ -152,6 +169,8 @@ struct unexpected *rx_unexpected(struct rx *rx, bool tagged, const struct recv_a
 /* Takes a kept message off its list; the caller frees it with rx_drop. */
 void rx_take(struct rx *rx, struct unexpected *u);
 void rx_drop(struct unexpected *u);
+/* Moves a kept message to the claimed ones. */
+void rx_claim(struct rx *rx, struct unexpected *u);
 /* Moves a message that was taken off another context's list to context `rx`. */
 void rx_give(struct rx *rx, struct unexpected *u);
 /* Sends ATS with FI_ECANCELED if the sender awaits one. */

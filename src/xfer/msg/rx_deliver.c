@@ -84,6 +84,11 @@ unsigned int worker_served(const struct worker *worker)
 	return worker->served;
 }
 
+void worker_stats(const struct worker *worker, struct fi_weft_stats *stats)
+{
+	budget_stats(&worker->budget, stats);
+}
+
 /* Handles a one-sided request. An atomic on a tagged receive is matched like a message. */
 static void deliver_request(struct worker *worker, struct peer *peer, const struct packet *p)
 {

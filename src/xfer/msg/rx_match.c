@@ -12,6 +12,7 @@
 #include "xfer/defer/defer.h"
 #include "xfer/rma/rma.h"
 #include "xfer/worker.h"
+#include "xfer/msg/budget.h"
 #include "xfer/msg/rx.h"
 
 void rx_init(struct rx *rx, struct domain *dom)
@@ -50,6 +51,7 @@ void rx_fini(struct rx *rx)
 	while ((node = list_pop(&rx->claimed)))
 		rx_drop(LIST_ENTRY(node, struct unexpected, link));
 	rx_send_xon(rx);
+	rx_index_free(rx);
 	pool_fini(&rx->recv_pool);
 }
 
@@ -87,13 +89,38 @@ struct recv *rx_find_posted(struct rx *rx, bool tagged, fi_addr_t src, uint64_t 
 	return NULL;
 }
 
+/* Senders that have been inserted into the address vector since are found by their address from now on. */
+static void look_up(struct rx *rx)
+{
+	if (rx->budget) {
+		budget_look_up(rx->budget);
+		return;
+	}
+	LIST_EACH (node, &rx->dom->workers)
+		budget_look_up(&LIST_ENTRY(node, struct worker, in_domain)->budget);
+}
+
+/* The oldest message of just this tag. */
+static struct unexpected *of_tag(struct rx *rx, bool tagged, fi_addr_t want, uint64_t tag)
+{
+	struct unexpected *u;
+
+	if (want != FI_ADDR_UNSPEC)
+		look_up(rx);
+	while ((u = rx_index_find(rx, tagged, want, tag)) && want != FI_ADDR_UNSPEC &&
+	       rx_source(u) != want)
+		rx_index_source(rx, u, rx_source(u));
+	return u;
+}
+
 struct unexpected *rx_unexpected(struct rx *rx, bool tagged, const struct recv_args *args)
 {
+	if (rx->index && !args->ignore)
+		return of_tag(rx, tagged, args->src, args->tag);
 	LIST_EACH (node, &rx->unexpected[tagged]) {
 		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
-		fi_addr_t src = u->peer ? peer_addr(u->peer) : u->src;
 
-		if (fits(args->src, src, u->tag ^ args->tag, args->ignore))
+		if (fits(args->src, rx_source(u), u->tag ^ args->tag, args->ignore))
 			return u;
 	}
 	return NULL;
@@ -168,7 +195,7 @@ struct recv *rx_recv_new(struct rx *rx, const struct recv_args *args)
 static void accept_unexpected(struct rx *rx, struct recv *r, struct unexpected *u)
 {
 	struct message m = {.peer = u->peer,
-			    .src = u->peer ? peer_addr(u->peer) : u->src,
+			    .src = rx_source(u),
 			    .head = u->head,
 			    .tag = u->tag,
 			    .data = u->data,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Unexpected messages. Beyond a limit per receive context their senders get XOFF, except those of
- * collective groups. Peeked at, claimed and discarded as fi_tagged(3) describes.
+ * Unexpected messages: kept up to a mark of the receive context and of the worker, beyond which their senders get XOFF
+ * (not those of collective groups), and up to the limits of the worker's budget.
  */
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
@@ -10,19 +10,28 @@
 
 #include "base/copy.h"
 #include "base/log.h"
-#include "core/cq.h"
 #include "link/wire.h"
-#include "xfer/rma/rma.h"
 #include "xfer/worker.h"
+#include "xfer/msg/budget.h"
 #include "xfer/msg/rx.h"
 #include "xfer/msg/tx.h"
 
-static size_t cost(const struct unexpected *u)
+/*
+ * Do senders have to pause? Those who have less than their share go on, lest one sender holds all others up; a shared
+ * context does not know shares.
+ */
+static bool pauses(const struct rx *rx, const struct peer *peer)
 {
-	return sizeof(*u) + u->kept;
+	const struct rx *q = rx->q;
+	bool full = q->unexpected_bytes > q->unexpected_max;
+
+	if (!q->budget)
+		return full;
+	return (full || budget_full(q->budget, q->unexpected_max)) &&
+	       budget_pauses(peer, q->unexpected_max);
 }
 
-static void send_xoff(struct rx *rx, struct peer *peer)
+static void send_xoff(struct rx *q, struct peer *peer)
 {
 	/* A disconnected peer sends nothing more. */
 	if (peer->rx.xoff_sent || peer->state == PEER_IDLE)
@@ -30,29 +39,49 @@ static void send_xoff(struct rx *rx, struct peer *peer)
 	LOG_INFO(
 		LOG_EP_DATA,
 		"%zu bytes of unexpected messages exceed FI_WEFT_UNEXPECTED_MAX=%zu: sending XOFF to the peer",
-		rx->unexpected_bytes, rx->unexpected_max);
+		q->unexpected_bytes, q->unexpected_max);
 	peer->rx.xoff_sent = true;
-	peer->rx.unheard = 0;
-	list_push(&rx->paused, &peer->rx.in_xoff);
+	list_push(&q->paused, &peer->rx.in_xoff);
+	if (q->budget && q->unexpected_bytes <= q->unexpected_max)
+		q->budget->pausing = true;
 	tx_control(peer, WIRE_HEAD(WIRE_XOFF, 0, 0, 0), 0);
+}
+
+static void send_xon(struct peer *peer)
+{
+	list_remove(&peer->rx.in_xoff);
+	peer->rx.xoff_sent = false;
+	peer->rx.unheard = 0;
+	tx_control(peer, WIRE_HEAD(WIRE_XON, 0, 0, 0), 0);
 }
 
 void rx_send_xon(struct rx *rx)
 {
-	struct list *node;
+	while (!list_empty(&rx->paused))
+		send_xon(LIST_ENTRY(rx->paused.next, struct peer, rx.in_xoff));
+}
 
-	while ((node = list_pop(&rx->paused))) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, rx.in_xoff);
+/* A message has been taken out of context `q`. `peer`: its sender, or NULL. */
+static void resume(struct rx *q, struct peer *peer)
+{
+	struct budget *b = q->budget;
 
-		peer->rx.xoff_sent = false;
-		tx_control(peer, WIRE_HEAD(WIRE_XON, 0, 0, 0), 0);
-	}
+	if (!list_empty(&q->paused) && q->unexpected_bytes <= q->unexpected_max / 2)
+		rx_send_xon(q);
+	else if (peer && peer->rx.xoff_sent && budget_resumes(peer, q->unexpected_max))
+		send_xon(peer);
+	if (!b || !b->pausing || budget_full(b, q->unexpected_max / 2))
+		return;
+	b->pausing = false;
+	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
+		if (b->worker->rx[i])
+			rx_send_xon(b->worker->rx[i]->q);
 }
 
 /* May a message of the peer be kept? False: too many bytes since XOFF. */
 static bool bearable(struct peer *peer, size_t bytes)
 {
-	if (!peer || !peer->rx.xoff_sent)
+	if (!peer->rx.xoff_sent)
 		return true;
 	peer->rx.unheard += bytes;
 	if (peer->rx.unheard > WIRE_KEPT_MAX)
@@ -68,44 +97,34 @@ static bool bearable_of_group(struct peer *peer, size_t bytes)
 	return !peer->conn.over_budget;
 }
 
-static void count_kept(struct rx *rx, const struct unexpected *u)
+/* `u` is on a list of `q`. */
+static void count_kept(struct rx *q, struct budget *budget, struct unexpected *u)
 {
-	rx->unexpected_bytes += cost(u);
+	q->unexpected_bytes += rx_cost(u);
+	q->unexpected_count++;
 	if (wire_of_group(u->head) && u->peer)
-		u->peer->rx.kept += cost(u);
+		u->peer->rx.kept += rx_cost(u);
+	budget_charge(budget, u);
+	rx_index_add(q, u);
 }
 
-static void uncount_kept(struct rx *rx, const struct unexpected *u)
+static void uncount_kept(struct rx *q, struct unexpected *u)
 {
-	rx->unexpected_bytes -= cost(u);
+	q->unexpected_bytes -= rx_cost(u);
+	q->unexpected_count--;
 	if (wire_of_group(u->head) && u->peer)
-		u->peer->rx.kept -= cost(u);
+		u->peer->rx.kept -= rx_cost(u);
+	rx_index_remove(q, u);
+	budget_uncharge(u->rx->budget, u);
 }
 
-/* No memory to keep a message: a datagram is dropped; other peers are disconnected. */
-static void starve(const struct message *m)
+static struct unexpected *copy_of(struct rx *rx, const struct message *m, size_t payload_len)
 {
-	if (m->peer)
-		peer_starve(m->peer, "a message that no receive waits for");
-	else
-		LOG_WARN(LOG_EP_DATA, "out of memory: a message of %zu bytes is lost", m->len);
-}
+	struct unexpected *u = malloc(sizeof(*u) + payload_len);
 
-void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
-{
-	struct rx *q = rx->q;
-	bool tagged = wire_flags(m->head) & WIRE_TAGGED || wire_op(m->head) == WIRE_AMO;
-	bool grouped = m->peer && wire_of_group(m->head);
-	struct unexpected *u;
-	size_t bytes = sizeof(*u) + payload_len;
-
-	if (grouped ? !bearable_of_group(m->peer, bytes) : !bearable(m->peer, bytes))
-		return;
-	u = malloc(sizeof(*u) + payload_len);
-	if (!u) {
-		starve(m);
-		return;
-	}
+	if (!u)
+		return NULL;
+	memset(u, 0, sizeof(*u));
 	u->rx = rx;
 	u->peer = m->peer;
 	u->src = m->src;
@@ -116,20 +135,55 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 	u->data = m->data;
 	u->len = m->len;
 	u->kept = payload_len;
+	for (int by = 0; by < RX_KEYS; by++)
+		list_init(&u->equal[by].all);
 	if (payload_len)
 		copy_bytes(u->payload, m->payload, payload_len);
+	return u;
+}
+
+void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
+{
+	struct rx *q = rx->q;
+	bool tagged = wire_flags(m->head) & WIRE_TAGGED || wire_op(m->head) == WIRE_AMO;
+	bool grouped = wire_of_group(m->head);
+	struct unexpected *u;
+	size_t bytes = sizeof(*u) + payload_len;
+
+	if (grouped ? !bearable_of_group(m->peer, bytes) : !bearable(m->peer, bytes))
+		return;
+	if (!budget_admit(m->peer, m->src, bytes))
+		return;
+	u = copy_of(rx, m, payload_len);
+	if (!u) {
+		peer_starve(m->peer, "a message that no receive waits for");
+		return;
+	}
 	list_push(&q->unexpected[tagged], &u->link);
-	count_kept(q, u);
-	if (q->unexpected_bytes > q->unexpected_max && m->peer && !grouped)
+	count_kept(q, &m->peer->worker->budget, u);
+	if (!grouped && pauses(rx, m->peer))
 		send_xoff(q, m->peer);
+}
+
+fi_addr_t rx_source(const struct unexpected *u)
+{
+	return u->peer ? peer_addr(u->peer) : u->src;
 }
 
 void rx_take(struct rx *rx, struct unexpected *u)
 {
 	list_remove(&u->link);
 	uncount_kept(rx, u);
-	if (!list_empty(&rx->paused) && rx->unexpected_bytes <= rx->unexpected_max / 2)
-		rx_send_xon(rx);
+	resume(rx, u->peer);
+}
+
+/* Out of reach for others, and the application's from now on: the context still counts it, the budget does not. */
+void rx_claim(struct rx *rx, struct unexpected *u)
+{
+	rx_index_remove(rx, u);
+	budget_uncharge(u->rx->budget, u);
+	list_remove(&u->link);
+	list_push(&rx->claimed, &u->link);
 }
 
 void rx_drop(struct unexpected *u)
@@ -141,107 +195,13 @@ void rx_give(struct rx *rx, struct unexpected *u)
 {
 	u->rx = rx;
 	list_push(&rx->unexpected[1], &u->link);
-	count_kept(rx, u);
+	count_kept(rx, rx->budget, u);
 }
 
 void rx_refuse(const struct unexpected *u)
 {
 	if (u->peer && rx_wants_ack(u->head))
 		tx_control(u->peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(u->head)), FI_ECANCELED);
-}
-
-/* Answers the sender of a discarded message if the sender awaits an answer. */
-static void answer_discarded(struct unexpected *u)
-{
-	if (u->peer && wire_op(u->head) == WIRE_AMO) {
-		rma_match_refuse(u->peer, u->head);
-		return;
-	}
-	if (u->peer && rx_wants_ack(u->head))
-		tx_control(u->peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(u->head)), 0);
-}
-
-static size_t message_len(const struct unexpected *u)
-{
-	struct wire_rts rts;
-
-	if (wire_op(u->head) == WIRE_AMO)
-		return rma_match_len(&(struct message){.peer = u->peer,
-						       .head = u->head,
-						       .tag = u->tag,
-						       .data = u->data,
-						       .len = u->len,
-						       .payload = u->payload});
-	if (wire_op(u->head) != WIRE_RTS)
-		return u->len;
-	memcpy(&rts.len, u->payload, sizeof(rts.len));
-	return rts.len;
-}
-
-static void complete_peek(struct rx *rx, bool tagged, const struct recv_args *args,
-			  const struct unexpected *u)
-{
-	struct cq_slot slot = {.context = args->context,
-			       .flags = FI_RECV | (tagged ? FI_TAGGED : FI_MSG),
-			       .tag = u ? u->tag : args->tag,
-			       .src = FI_ADDR_NOTAVAIL};
-
-	if (!rx->cq)
-		return;
-	if (!u) {
-		cq_push_error(rx->cq, &slot,
-			      &(struct cq_error){.err = FI_ENOMSG, .prov_errno = FI_ENOMSG}, NULL);
-		return;
-	}
-	if (wire_op(u->head) == WIRE_AMO) {
-		slot.flags |= FI_ATOMIC;
-	} else if (wire_flags(u->head) & WIRE_DATA) {
-		slot.flags |= FI_REMOTE_CQ_DATA;
-		slot.data = u->data;
-	}
-	slot.len = message_len(u);
-	slot.src = u->peer ? peer_reported(u->peer) : u->src;
-	cq_push(rx->cq, slot);
-}
-
-int rx_peek(struct rx *rx, struct worker *worker, bool tagged, const struct recv_args *args)
-{
-	struct unexpected *u = rx_unexpected(rx, tagged, args);
-
-	if (!u && worker && worker_progress(worker))
-		u = rx_unexpected(rx, tagged, args);
-	complete_peek(rx, tagged, args, u);
-	if (!u)
-		return 0;
-	if (args->flags & FI_DISCARD) {
-		rx_take(rx, u);
-		answer_discarded(u);
-		rx_drop(u);
-	} else if (args->flags & FI_CLAIM) {
-		struct fi_context *context = args->context;
-
-		/* Removed from matching, but counted until it is received. */
-		list_remove(&u->link);
-		list_push(&rx->claimed, &u->link);
-		context->internal[0] = u;
-	}
-	return 0;
-}
-
-/* FI_CLAIM | FI_DISCARD: drops the claimed message. */
-int rx_discard_claimed(struct rx *rx, bool tagged, const struct recv_args *args)
-{
-	struct fi_context *context = args->context;
-	struct unexpected *u = context ? context->internal[0] : NULL;
-
-	if (!u)
-		return -FI_EINVAL;
-	context->internal[0] = NULL;
-	complete_peek(rx, tagged, args, u);
-	rx_take(rx, u);
-	answer_discarded(u);
-	rx_drop(u);
-	return 0;
 }
 
 void rx_refuse_kept(struct rx *rx)
@@ -288,9 +248,12 @@ void rx_forget_context(struct rx *rx)
 
 static void forget_sender(struct unexpected *u)
 {
+	struct peer *peer = u->peer;
+
+	u->src = peer_addr(peer);
 	if (wire_of_group(u->head))
-		u->peer->rx.kept -= cost(u);
-	u->peer = NULL;
+		peer->rx.kept -= rx_cost(u);
+	budget_leave(&peer->worker->budget, u);
 }
 
 /*
@@ -307,21 +270,19 @@ void rx_forget_peer(struct rx *rx, struct peer *peer)
 		u->src = peer_addr(peer);
 		u->peer = NULL;
 	}
-	for (int tagged = 0; tagged < 2; tagged++)
-		LIST_EACH_SAFE (node, &rx->q->unexpected[tagged]) {
-			struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
+	LIST_EACH_SAFE (node, &peer->rx.account.kept) {
+		struct unexpected *u = LIST_ENTRY(node, struct unexpected, in_account);
 
-			if (u->peer != peer)
-				continue;
-			if (wire_op(u->head) != WIRE_MSG ||
-			    (peer->conn.over_budget && !peer->conn.starved)) {
-				rx_take(rx->q, u);
-				rx_drop(u);
-			} else {
-				u->src = peer_addr(peer);
-				forget_sender(u);
-			}
+		if (u->rx->q != rx->q)
+			continue;
+		if (wire_op(u->head) != WIRE_MSG ||
+		    (peer->conn.over_budget && !peer->conn.starved)) {
+			rx_take(rx->q, u);
+			rx_drop(u);
+		} else {
+			forget_sender(u);
 		}
+	}
 }
 
 /* Kept messages lose their source: the removed fi_addr_t may soon name another address. */

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Extensions of this library. fi_domain(3) */
+#ifndef FI_EXT_WEFT_H
+#define FI_EXT_WEFT_H
+
+#include <rdma/fabric.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Name for fi_open_ops on an endpoint of any type, which then returns struct fi_weft_ops_stats. */
+#define FI_WEFT_STATS "weft_stats"
+
+/*
+ * What an endpoint keeps for its peers. Members are only ever added at the end; a program that was
+ * compiled with an older header reads those it knows.
+ */
+struct fi_weft_stats {
+	size_t size; /* bytes of this structure that are filled in, as the library sets it */
+	/* Messages that no receive has taken yet, and the bytes that they occupy. */
+	uint64_t unexpected_count;
+	uint64_t unexpected_bytes;
+	/*
+	 * Messages that were dropped, and peers that were disconnected, since
+	 * FI_WEFT_UNEXPECTED_LIMIT or FI_WEFT_UNEXPECTED_COUNT was reached. weft-env(7)
+	 */
+	uint64_t unexpected_dropped;
+	uint64_t unexpected_disconnected;
+};
+
+/* Static; valid as long as the library is loaded. */
+struct fi_weft_ops_stats {
+	size_t size; /* of this structure */
+	/*
+	 * Writes the figures of endpoint `fid` into *stats, `size` bytes of it at most. 0,
+	 * -FI_EINVAL (`size` is too small for the first member) or -FI_EOPBADSTATE (not enabled).
+	 */
+	int (*read)(struct fid *fid, struct fi_weft_stats *stats, size_t size);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "xfer/msg/budget.h"
+
+#include <rdma/fi_ext_weft.h>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "core/av.h"
+#include "xfer/msg/rx_index.h"
+#include "xfer/worker.h"
+
+/* Room that dropping makes at once, so that it is not made for each message anew: a part of the limit. */
+#define SLACK 8
+
+static struct peer *peer_of(struct list *in_budget)
+{
+	return LIST_ENTRY(in_budget, struct peer, rx.account.in_budget);
+}
+
+static struct budget *budget_of(const struct peer *peer)
+{
+	return &peer->worker->budget;
+}
+
+/* Half of the limits: what peers of the address vector have, and what all others have. */
+static struct budget_sum half(void)
+{
+	size_t limit = env_get()->unexpected_limit, mark = env_get()->unexpected_max;
+
+	if (!limit)
+		return (struct budget_sum){mark > SIZE_MAX - WIRE_KEPT_MAX ? SIZE_MAX
+									   : mark + WIRE_KEPT_MAX,
+					   env_get()->unexpected_count / 2};
+	return (struct budget_sum){limit == SIZE_MAX ? limit : limit / 2,
+				   env_get()->unexpected_count / 2};
+}
+
+static void add(struct budget_sum *sum, size_t bytes, size_t count)
+{
+	sum->bytes += bytes;
+	sum->count += count;
+}
+
+static void subtract(struct budget_sum *sum, size_t bytes, size_t count)
+{
+	sum->bytes -= bytes;
+	sum->count -= count;
+}
+
+static bool exceeds(const struct budget_sum *sum, size_t bytes, const struct budget_sum *limit)
+{
+	return bytes > limit->bytes || sum->bytes > limit->bytes - bytes ||
+	       sum->count >= limit->count;
+}
+
+void budget_account_init(struct account *a)
+{
+	*a = (struct account){.src = FI_ADDR_NOTAVAIL};
+	list_init(&a->kept);
+	list_init(&a->left);
+	list_init(&a->in_budget);
+}
+
+void budget_init(struct budget *b, struct worker *worker)
+{
+	*b = (struct budget){.worker = worker, .allowed = half()};
+	list_init(&b->holders[0]);
+	list_init(&b->holders[1]);
+	budget_account_init(&b->gone);
+}
+
+static void release(struct list *messages)
+{
+	struct list *node;
+
+	while ((node = list_pop(messages)))
+		LIST_ENTRY(node, struct unexpected, in_account)->account = NULL;
+}
+
+void budget_fini(struct budget *b)
+{
+	release(&b->gone.left);
+}
+
+/* ---- Accounts --------------------------------------------------------------------------------- */
+
+static void join_holders(struct budget *b, struct account *a)
+{
+	if (!list_empty(&a->in_budget) || !a->sum.count || a == &b->gone)
+		return;
+	list_push(&b->holders[a->known], &a->in_budget);
+	b->holder_count[a->known]++;
+}
+
+static void leave_holders(struct budget *b, struct account *a)
+{
+	if (list_empty(&a->in_budget))
+		return;
+	list_remove(&a->in_budget);
+	b->holder_count[a->known]--;
+}
+
+static void set_sources(struct list *messages, fi_addr_t src)
+{
+	LIST_EACH (node, messages) {
+		struct unexpected *u = LIST_ENTRY(node, struct unexpected, in_account);
+
+		rx_index_source(u->rx->q, u, u->peer ? src : u->src);
+	}
+}
+
+/* The address vector holds the peer by now, by this address, or does not hold it any more (FI_ADDR_NOTAVAIL). */
+static void reclassify(struct budget *b, struct account *a, fi_addr_t src)
+{
+	bool known = src != FI_ADDR_NOTAVAIL || b->worker->cm;
+
+	if (a->src == src && a->known == known)
+		return;
+	leave_holders(b, a);
+	if (a->known)
+		subtract(&b->known, a->sum.bytes, a->sum.count);
+	a->src = src;
+	a->known = known;
+	if (a->known)
+		add(&b->known, a->sum.bytes, a->sum.count);
+	join_holders(b, a);
+	set_sources(&a->kept, src);
+	set_sources(&a->left, src);
+}
+
+static void charge(struct budget *b, struct account *a, struct unexpected *u)
+{
+	u->account = a;
+	list_push(u->peer ? &a->kept : &a->left, &u->in_account);
+	add(&a->sum, rx_cost(u), 1);
+	add(&b->all, rx_cost(u), 1);
+	if (a->known)
+		add(&b->known, rx_cost(u), 1);
+	join_holders(b, a);
+}
+
+void budget_charge(struct budget *b, struct unexpected *u)
+{
+	if (u->peer)
+		reclassify(b, &u->peer->rx.account, rx_source(u));
+	charge(b, u->peer ? &u->peer->rx.account : &b->gone, u);
+}
+
+void budget_uncharge(struct budget *b, struct unexpected *u)
+{
+	struct account *a = u->account;
+
+	if (!a)
+		return;
+	u->account = NULL;
+	list_remove(&u->in_account);
+	subtract(&a->sum, rx_cost(u), 1);
+	subtract(&b->all, rx_cost(u), 1);
+	if (a->known)
+		subtract(&b->known, rx_cost(u), 1);
+	if (a->sum.count || a == &b->gone)
+		return;
+	peer_of(&a->in_budget)->rx.unheard = 0;
+	leave_holders(b, a);
+}
+
+void budget_leave(struct budget *b, struct unexpected *u)
+{
+	struct account *a = u->account;
+
+	u->peer = NULL;
+	if (!a)
+		return;
+	if (a->known) {
+		list_remove(&u->in_account);
+		list_push(&a->left, &u->in_account);
+		return;
+	}
+	budget_uncharge(b, u);
+	charge(b, &b->gone, u);
+}
+
+void budget_account_fini(struct peer *peer)
+{
+	struct budget *b = budget_of(peer);
+	struct list *const lists[] = {&peer->rx.account.left, &peer->rx.account.kept};
+
+	for (int i = 0; i < 2; i++)
+		LIST_EACH_SAFE (node, lists[i]) {
+			struct unexpected *u = LIST_ENTRY(node, struct unexpected, in_account);
+
+			u->peer = NULL;
+			budget_uncharge(b, u);
+			charge(b, &b->gone, u);
+		}
+}
+
+void budget_look_up(struct budget *b)
+{
+	struct av *av = b->worker->av;
+	uint64_t version;
+
+	if (list_empty(&b->holders[0]) || !av)
+		return;
+	version = av_version(av);
+	if (version == b->seen_av)
+		return;
+	b->seen_av = version;
+	LIST_EACH_SAFE (node, &b->holders[0])
+		reclassify(b, &peer_of(node)->rx.account, peer_addr(peer_of(node)));
+}
+
+void budget_forget_addr(struct budget *b, fi_addr_t addr)
+{
+	LIST_EACH_SAFE (node, &b->holders[1]) {
+		struct account *a = &peer_of(node)->rx.account;
+
+		if (a->src == addr)
+			reclassify(b, a, FI_ADDR_NOTAVAIL);
+	}
+}
+
+/* ---- Limits ----------------------------------------------------------------------------------- */
+
+static void drop_all(struct list *messages)
+{
+	LIST_EACH_SAFE (node, messages) {
+		struct unexpected *u = LIST_ENTRY(node, struct unexpected, in_account);
+
+		rx_take(u->rx->q, u);
+		rx_drop(u);
+	}
+}
+
+/* The sender that took least notice of XOFF, or else has most. */
+static struct peer *worst_of(const struct list *holders)
+{
+	struct peer *worst = NULL;
+	size_t most = 0;
+
+	LIST_EACH (node, holders) {
+		struct peer *peer = peer_of(node);
+		size_t beyond = peer->rx.unheard + peer->rx.kept;
+
+		if (!worst || beyond > most ||
+		    (beyond == most && peer->rx.account.sum.bytes > worst->rx.account.sum.bytes)) {
+			worst = peer;
+			most = beyond;
+		}
+	}
+	return worst;
+}
+
+static void disconnect(struct budget *b, struct peer *peer)
+{
+	const struct budget_sum *sum = &peer->rx.account.sum;
+	char text[ADDR_STR_MAX + 32];
+
+	if (peer->conn.over_budget)
+		return;
+	addr_print(&peer->name, text, sizeof(text));
+	LOG_WARN(
+		LOG_EP_DATA,
+		"%s: %zu bytes in %zu unexpected messages, and all peers exceed "
+		"FI_WEFT_UNEXPECTED_LIMIT=%zu or FI_WEFT_UNEXPECTED_COUNT=%zu: disconnecting the peer",
+		text, sum->bytes, sum->count, env_get()->unexpected_limit,
+		env_get()->unexpected_count);
+	b->disconnected++;
+	peer_expel(peer);
+}
+
+/* Nothing of it stays: it would be dropped with the connection. */
+static void expel(struct budget *b, struct peer *peer)
+{
+	if (peer->state != PEER_IDLE)
+		disconnect(b, peer);
+	b->dropped += peer->rx.account.sum.count;
+	drop_all(&peer->rx.account.kept);
+	drop_all(&peer->rx.account.left);
+}
+
+/* Drops the oldest messages of senders that have gone. */
+static void drop_left(struct budget *b, size_t bytes, const struct budget_sum *limit)
+{
+	struct budget_sum lower = {limit->bytes - limit->bytes / SLACK,
+				   limit->count - limit->count / SLACK};
+	struct budget_sum others = b->all;
+
+	if (log_due(&b->logged))
+		LOG_WARN(
+			LOG_EP_DATA,
+			"messages of senders that have gone, which the address vector does not "
+			"hold, are dropped: %zu bytes in %zu messages, FI_WEFT_UNEXPECTED_LIMIT=%zu, "
+			"FI_WEFT_UNEXPECTED_COUNT=%zu",
+			b->gone.sum.bytes, b->gone.sum.count, env_get()->unexpected_limit,
+			env_get()->unexpected_count);
+	subtract(&others, b->known.bytes, b->known.count);
+	LIST_EACH_SAFE (node, &b->gone.left) {
+		struct unexpected *u = LIST_ENTRY(node, struct unexpected, in_account);
+
+		if (!exceeds(&others, bytes, &lower))
+			break;
+		subtract(&others, rx_cost(u), 1);
+		b->dropped++;
+		rx_take(u->rx->q, u);
+		rx_drop(u);
+	}
+}
+
+static bool admit_unknown(struct budget *b, size_t bytes)
+{
+	const struct budget_sum limit = half();
+
+	for (;;) {
+		struct budget_sum others = b->all;
+		struct peer *worst;
+
+		subtract(&others, b->known.bytes, b->known.count);
+		if (!exceeds(&others, bytes, &limit))
+			return true;
+		worst = worst_of(&b->holders[0]);
+		if (b->gone.sum.count &&
+		    (!worst || b->gone.sum.bytes >= worst->rx.account.sum.bytes))
+			drop_left(b, bytes, &limit);
+		else if (worst)
+			expel(b, worst);
+		else
+			return false;
+	}
+}
+
+/* Each connected peer may have something under way. */
+static void count_allowed(struct budget *b)
+{
+	struct budget_sum sum = half();
+
+	LIST_EACH (node, &b->worker->peers_list) {
+		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+
+		if (peer->state != PEER_CONNECTED ||
+		    (peer->addr == FI_ADDR_NOTAVAIL && !peer->rx.account.known))
+			continue;
+		if (sum.bytes > SIZE_MAX - BUDGET_UNDER_WAY)
+			break;
+		add(&sum, BUDGET_UNDER_WAY, BUDGET_UNDER_WAY / sizeof(struct unexpected));
+	}
+	b->allowed = sum;
+}
+
+static bool admit_known(struct budget *b, size_t bytes)
+{
+	while (exceeds(&b->known, bytes, &b->allowed)) {
+		struct peer *worst = worst_of(&b->holders[1]);
+
+		count_allowed(b);
+		if (!exceeds(&b->known, bytes, &b->allowed))
+			break;
+		if (!worst)
+			return false;
+		expel(b, worst);
+	}
+	return true;
+}
+
+void budget_recount(struct budget *b)
+{
+	b->allowed = half();
+}
+
+bool budget_admit(struct peer *peer, fi_addr_t src, size_t bytes)
+{
+	struct budget *b = budget_of(peer);
+	bool known = src != FI_ADDR_NOTAVAIL || b->worker->cm;
+
+	if (!(known ? admit_known(b, bytes) : admit_unknown(b, bytes)))
+		disconnect(b, peer);
+	if (!peer->conn.over_budget)
+		return true;
+	b->dropped++;
+	return false;
+}
+
+/* ---- Pauses ----------------------------------------------------------------------------------- */
+
+/* All that the address vector does not hold have one share together. */
+static struct budget_sum share_of(const struct peer *peer, size_t mark)
+{
+	const struct budget *b = budget_of(peer);
+	size_t parts = b->holder_count[1] + (b->all.count != b->known.count);
+
+	if (!peer->rx.account.known)
+		parts *= b->holder_count[0];
+	if (!parts)
+		parts = 1;
+	return (struct budget_sum){mark / parts, env_get()->unexpected_count / 4 / parts};
+}
+
+bool budget_pauses(const struct peer *peer, size_t mark)
+{
+	struct budget_sum share = share_of(peer, mark);
+	const struct budget_sum *own = &peer->rx.account.sum;
+
+	return own->bytes > share.bytes || own->count > share.count;
+}
+
+bool budget_resumes(const struct peer *peer, size_t mark)
+{
+	struct budget_sum share = share_of(peer, mark);
+	const struct budget_sum *own = &peer->rx.account.sum;
+
+	return own->bytes <= share.bytes / 2 && own->count <= share.count / 2;
+}
+
+bool budget_full(const struct budget *b, size_t mark)
+{
+	return b->all.bytes > mark || b->all.count > env_get()->unexpected_count / 4;
+}
+
+void budget_stats(const struct budget *b, struct fi_weft_stats *stats)
+{
+	stats->unexpected_bytes = b->all.bytes;
+	stats->unexpected_count = b->all.count;
+	stats->unexpected_dropped = b->dropped;
+	stats->unexpected_disconnected = b->disconnected;
+}
