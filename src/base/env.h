@@ -33,6 +33,10 @@
 	ROW(int, tcp_port_high, "FI_TCP_PORT_HIGH_RANGE", "0", "Last of those port numbers")       \
 	ROW(int, peer_timeout, "FI_WEFT_PEER_TIMEOUT", "30000",                                    \
 	    "Milliseconds without a sign of life after which a peer across the network is gone")   \
+	ROW(int, sender_timeout, "FI_WEFT_SENDER_TIMEOUT", "-1",                                   \
+	    "Milliseconds without any part of a long message after which a sender across the "     \
+	    "network, which announced it and was asked for it, is gone; 0: never; -1: never if "   \
+	    "the address vector holds it, else FI_WEFT_PEER_TIMEOUT")                              \
 	ROW(const char *, verbs_device, "FI_VERBS_DEVICE_NAME", NULL,                              \
 	    "Comma list of RDMA devices, or beginnings of their names, to use; unset: all")        \
 	ROW(int, verbs_gid_index, "FI_VERBS_GID_IDX", "-1",                                        \

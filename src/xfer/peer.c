@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/env.h"
 #include "base/forked.h"
 #include "base/log.h"
 #include "core/av.h"
@@ -262,6 +263,36 @@ void peer_starve(struct peer *peer, const char *what)
 	peer_busy(peer);
 }
 
+void xfer_starve(struct worker *worker)
+{
+	LIST_EACH (node, &worker->peers_list) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+
+		if (peer->state == PEER_CONNECTED && !peer->conn.over_budget)
+			peer_starve(peer, "a completion");
+	}
+}
+
+void peer_overdue(struct peer *peer, int ms)
+{
+	char text[ADDR_STR_MAX + 32];
+
+	addr_print(&peer->name, text, sizeof(text));
+	LOG_WARN(LOG_EP_DATA,
+		 "%s: nothing came of a message that it announced for %d ms "
+		 "(FI_WEFT_SENDER_TIMEOUT=%d): its connection is ended",
+		 text, ms, env_get()->sender_timeout);
+	peer->conn.overdue = peer->conn.over_budget = true;
+	peer_busy(peer);
+}
+
+/* The connection is over, and so is what it was ended for. */
+static void forgive(struct peer *peer)
+{
+	peer->conn.losing = peer->conn.over_budget = false;
+	peer->conn.starved = peer->conn.overdue = false;
+}
+
 static void close_sockets(struct peer *peer)
 {
 	if (peer->conn.sock >= 0)
@@ -360,7 +391,7 @@ void peer_failed(struct peer *peer, int err)
 	if (worker->coll)
 		coll_peer_failed(worker->coll, peer, err);
 	close_link(peer, err);
-	peer->conn.losing = peer->conn.over_budget = peer->conn.starved = false;
+	forgive(peer);
 }
 
 void peer_not_taken(struct peer *peer, int err)
@@ -370,7 +401,7 @@ void peer_not_taken(struct peer *peer, int err)
 	disconnect(peer);
 	tx_drop_answers(peer);
 	close_link(peer, err);
-	peer->conn.losing = peer->conn.over_budget = peer->conn.starved = false;
+	forgive(peer);
 	if (worker->coll)
 		coll_not_taken(worker->coll);
 	if (list_empty(&peer->txreqs[TXREQ_BACKLOG]) && list_empty(&peer->txreqs[TXREQ_AHEAD]))

@@ -47,10 +47,12 @@ enum txreq_state {
 
 /* The connection and the attempts to make it. Owned by xfer/conn/ and peer.c. */
 struct peer_conn {
-	/* The peer exceeded a budget, or `starved`: the next progress call disconnects it. */
+	/* The peer exceeded a budget, or `starved` or `overdue`: the next progress call disconnects it. */
 	bool over_budget;
 	/* We had no memory for a message or an answer of the peer, so the connection must end. */
 	bool starved;
+	/* The peer does not send what it announced, so the connection must end. */
+	bool overdue;
 	bool inside; /* the bootstrap socket is a Unix socket: the peer is on this host */
 	bool plain;  /* a LINK_DEVICE to the peer failed; not proposed again */
 	bool late;   /* our hello was sent long after connect() began */
@@ -105,6 +107,8 @@ struct peer_rx {
 	/* Bytes of kept early messages of collective groups, which XOFF does not stop. */
 	size_t kept;
 	struct list rxreqs; /* struct rxreq */
+	size_t came, seen; /* differ if a part of a message of `rxreqs` came since the last check */
+	unsigned int stalls; /* checks, one after the other, that found none */
 	/* us: last speculative fragment. 0: one came since the last progress call. */
 	uint64_t fragment_us;
 };
@@ -197,6 +201,8 @@ void peer_expel(struct peer *peer);
  * must not be lost.
  */
 void peer_starve(struct peer *peer, const char *what);
+/* Disconnects the peer in the next progress call: nothing has come of a message for `ms`. */
+void peer_overdue(struct peer *peer, int ms);
 /*
  * Ends all operations with the peer with error `err` (positive): the connection ended or could not
  * be made. The next operation connects anew.

@@ -204,16 +204,6 @@ void worker_close(struct worker *worker)
 	fini_fields(worker);
 }
 
-void xfer_starve(struct worker *worker)
-{
-	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
-
-		if (peer->state == PEER_CONNECTED && !peer->conn.over_budget)
-			peer_starve(peer, "a completion");
-	}
-}
-
 const struct addr *worker_name(const struct worker *worker)
 {
 	return &worker->name;
@@ -325,6 +315,7 @@ static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 		return false;
 	worker->next_poll = now + POLL_MS;
 	worker->armed = false;
+	rxreq_check(worker, now);
 	return conn_poll(worker);
 }
 

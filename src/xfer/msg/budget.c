@@ -212,6 +212,8 @@ void budget_look_up(struct budget *b)
 
 void budget_forget_addr(struct budget *b, fi_addr_t addr)
 {
+	if (!b->all.count)
+		return;
 	LIST_EACH_SAFE (node, &b->holders[1]) {
 		struct account *a = &peer_of(node)->rx.account;
 

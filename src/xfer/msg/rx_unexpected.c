@@ -276,7 +276,7 @@ void rx_forget_peer(struct rx *rx, struct peer *peer)
 		if (u->rx->q != rx->q)
 			continue;
 		if (wire_op(u->head) != WIRE_MSG ||
-		    (peer->conn.over_budget && !peer->conn.starved)) {
+		    (peer->conn.over_budget && !peer->conn.starved && !peer->conn.overdue)) {
 			rx_take(rx->q, u);
 			rx_drop(u);
 		} else {

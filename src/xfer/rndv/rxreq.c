@@ -159,6 +159,7 @@ static struct rxreq *next_fragment(struct worker *worker, const struct peer *pee
 static void advance(struct rxreq *a, size_t len)
 {
 	a->received += len;
+	a->peer->rx.came++;
 	if (a->spec)
 		spec_advance(a);
 	if (a->received != a->len) {
@@ -228,6 +229,7 @@ uint32_t rx_placement_begin(struct worker *worker, uint32_t src, const struct pa
 	if (!a)
 		return 0;
 	a->placing = p->len;
+	a->placed = 0;
 	return pool_id(a);
 }
 
@@ -240,6 +242,9 @@ size_t rx_placement_iov(struct worker *worker, uint32_t id, size_t offset, struc
 	if (!a || max < RX_IOV_MAX)
 		return 0;
 	at = a->received + offset;
+	if (offset > a->placed)
+		a->peer->rx.came++;
+	a->placed = offset;
 	if (at >= a->capacity)
 		return 0;
 	want = a->placing - offset;

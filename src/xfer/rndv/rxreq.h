@@ -17,6 +17,7 @@ struct rxreq {
 	size_t capacity;          /* bytes of the message that fit the receive */
 	size_t received;          /* bytes received, including those that do not fit */
 	size_t placing;           /* payload bytes of the packet under direct placement */
+	size_t placed;            /* of these, when the link asked for their place last */
 	bool ack_pending;         /* the sender awaits ATS */
 	bool spec;                /* the RTS announced speculative fragments */
 	bool asked;               /* CTS was sent */
@@ -56,6 +57,11 @@ void rxreq_rdma_failed(struct peer *peer);
 bool rxreq_rdma(const struct peer *peer, const struct rx *rx);
 /* Handles WIRE_FRAG. */
 void rxreq_frag(struct worker *worker, struct peer *peer, const struct packet *p);
+/*
+ * Disconnects peers across the network of whose messages nothing has come for FI_WEFT_SENDER_TIMEOUT.
+ * To be called every now and then; counts only the time in which it is called.
+ */
+void rxreq_check(struct worker *worker, uint64_t now);
 /* Ends all requests of a disconnected peer with `err` (positive). */
 void rxreq_fail_peer(struct peer *peer, int err);
 /* Ends all requests of a context that is being closed with `err` (positive). */
