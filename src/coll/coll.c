@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/once.h"
 #include "coll/group/early.h"
 #include "coll/exchange.h"
 #include "coll/group/join.h"
@@ -173,7 +174,7 @@ void coll_hear(struct worker *worker, struct peer *peer, const struct packet *p)
 			 p->len, sizeof(msg));
 		return;
 	}
-	memcpy(&msg, p->payload, sizeof(msg));
+	once_copy(&msg, p->payload, sizeof(msg));
 	if (msg.error > UINT16_MAX)
 		msg.error = FI_EOTHER;
 	if (msg.kind == WIRE_GROUP_ABORT || msg.kind == WIRE_GROUP_LEAVE)

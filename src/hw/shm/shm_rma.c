@@ -4,8 +4,8 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/once.h"
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_guard.h"
 #include "link/wire.h"
@@ -111,11 +111,11 @@ const void *shm_cancel_posted(struct link *link, uint64_t place, size_t *len)
 		return NULL;
 	if (!s->recalled)
 		s->recalled = malloc(SHM_PACKET_MAX);
-	bytes = *(const volatile uint32_t *)&slot->len;
-	from = shm_header_len(*(const volatile uint64_t *)&slot->head);
+	bytes = ONCE(slot->len);
+	from = shm_header_len(ONCE(slot->head));
 	if (!s->recalled || bytes > SHM_PACKET_MAX)
 		return NULL;
-	memcpy(s->recalled, (unsigned char *)slot + from, bytes);
+	once_copy(s->recalled, (unsigned char *)slot + from, bytes);
 	/* Partner: shm_rx.c take. */
 	if (!__atomic_compare_exchange_n(&slot->token, &token, token + RING_RECALLING, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))

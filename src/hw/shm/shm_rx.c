@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <string.h>
-
 #include "base/log.h"
+#include "base/once.h"
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_guard.h"
 #include "link/wire.h"
@@ -26,10 +25,10 @@ static void publish_head(struct shm *shm)
  * recalling it, or has recalled it; the packets behind it wait. Partners: shm_cancel_posted and
  * shm_recall_posted in shm_rma.c.
  */
-static bool take(const struct shm *shm, struct ring_slot *slot)
+static bool take(const struct shm *shm, struct ring_slot *slot, uint64_t head)
 {
 	uint64_t token = shm->ring.secret + shm->head;
-	unsigned int op = wire_op(*(const volatile uint64_t *)&slot->head);
+	unsigned int op = wire_op(head);
 
 	if (op != WIRE_PUT && op != WIRE_GET)
 		return true;
@@ -38,22 +37,22 @@ static bool take(const struct shm *shm, struct ring_slot *slot)
 }
 
 /*
- * Delivers the packet in `slot`. Copies the header before checking it: a peer could still write to
- * it. Returns the slots that the packet takes, or 0 if its length is invalid.
+ * Delivers the packet in `slot`. Reads each field of the header once, before checking it: a peer
+ * could still write to it; `head` has been read. Returns the slots that the packet takes, or 0 if its length is invalid.
  */
-static uint32_t deliver(struct shm *shm, struct ring_slot *slot)
+static uint32_t deliver(struct shm *shm, struct ring_slot *slot, uint64_t head)
 {
-	uint32_t src = slot->src, len = *(const volatile uint32_t *)&slot->len;
+	uint32_t src = ONCE(slot->src), len = ONCE(slot->len);
 	struct packet p = {
-		.head = *(const volatile uint64_t *)&slot->head,
-		.tag = slot->tag,
+		.head = head,
+		.tag = ONCE(slot->tag),
 		.payload = slot->rest,
 		.len = len,
 	};
 	size_t hdr = offsetof(struct ring_slot, rest);
 
 	if (wire_flags(p.head) & WIRE_DATA) {
-		memcpy(&p.data, slot->rest, sizeof(p.data));
+		once_copy(&p.data, slot->rest, sizeof(p.data));
 		p.payload = slot->rest + sizeof(p.data);
 		hdr += sizeof(p.data);
 	}
@@ -67,10 +66,10 @@ static uint32_t deliver(struct shm *shm, struct ring_slot *slot)
 static __attribute__((noinline, cold)) uint32_t skip_spoilt(struct shm *shm,
 							    const struct ring_slot *slot)
 {
-	uint32_t slots = claim_slots(*ring_claim_at(&shm->ring, shm->head));
+	uint32_t slots = claim_slots(ONCE(*ring_claim_at(&shm->ring, shm->head)));
 
 	LOG_WARN(LOG_EP_DATA, "shm: dropped a packet of %u bytes from peer %#x: the limit is %u",
-		 slot->len, slot->src, SHM_PACKET_MAX);
+		 ONCE(slot->len), ONCE(slot->src), SHM_PACKET_MAX);
 	return slots ? slots : 1;
 }
 
@@ -107,9 +106,11 @@ bool shm_progress(void *state)
 		uint32_t slots;
 
 		if (at == RING_PUBLISHED) {
-			if (__builtin_expect(!take(shm, slot), 0))
+			uint64_t head = ONCE(slot->head);
+
+			if (__builtin_expect(!take(shm, slot, head), 0))
 				break;
-			slots = deliver(shm, slot);
+			slots = deliver(shm, slot, head);
 			if (__builtin_expect(!slots, 0))
 				slots = skip_spoilt(shm, slot);
 		} else {
@@ -140,7 +141,7 @@ static bool orphan(struct ring_slot *slot)
 {
 	const uint64_t acks = WIRE_HEAD(0, WIRE_ACK_MATCH | WIRE_ACK_DELIVER, 0, 0);
 	const uint64_t orphaned = WIRE_HEAD(0, WIRE_ORPHAN, 0, 0);
-	uint64_t head = *(const volatile uint64_t *)&slot->head;
+	uint64_t head = ONCE(slot->head);
 
 	switch (wire_op(head)) {
 	case WIRE_MSG:

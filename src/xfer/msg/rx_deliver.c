@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Checks packets from transports and dispatches them. */
 #include <rdma/fi_errno.h>
-#include <string.h>
 
 #include "base/log.h"
+#include "base/once.h"
 #include "link/wire.h"
 #include "link/upcall.h"
 #include "xfer/rndv/rxreq.h"
@@ -13,22 +13,24 @@
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
-/* Do the figures of the RTS agree with each other and with the packet? */
-static bool rts_valid(const struct packet *p)
+/*
+ * Reads an RTS. False: its figures do not agree with each other or with the packet. Read once: the
+ * sender may still write to the payload.
+ */
+static bool read_rts(const struct packet *p, struct wire_rts *rts)
 {
-	struct wire_rts rts;
 	size_t fixed = offsetof(struct wire_rts, segment);
 	uint64_t sum = 0;
 
-	if (p->len < fixed || p->len > sizeof(rts))
+	if (p->len < fixed || p->len > sizeof(*rts))
 		return false;
-	memcpy(&rts, p->payload, p->len);
-	if (rts.count > WIRE_IOV_MAX || p->len != fixed + rts.count * sizeof(rts.segment[0]))
+	once_copy(rts, p->payload, p->len);
+	if (rts->count > WIRE_IOV_MAX || p->len != fixed + rts->count * sizeof(rts->segment[0]))
 		return false;
-	for (size_t i = 0; i < rts.count; i++)
-		if (__builtin_add_overflow(sum, rts.segment[i].len, &sum))
+	for (size_t i = 0; i < rts->count; i++)
+		if (__builtin_add_overflow(sum, rts->segment[i].len, &sum))
 			return false;
-	return sum == rts.len && sum; /* an empty message has no RTS: its bytes would never come */
+	return sum == rts->len && sum; /* an empty message has no RTS: its bytes would never come */
 }
 
 static void refuse_message(struct peer *peer, const struct packet *p, const char *why)
@@ -50,12 +52,26 @@ struct rx *rx_context_of(struct worker *worker, struct peer *peer, const struct 
 	return wire_of_group(p->head) ? coll_context(worker, peer, p) : NULL;
 }
 
+/* Delivers an RTS whose payload is a copy: it is used where it was judged. */
+static __attribute__((noinline)) void deliver_rts(struct rx *rx, struct peer *peer,
+						  const struct packet *p)
+{
+	struct packet own = *p;
+	struct wire_rts rts;
+
+	own.payload = &rts;
+	if (read_rts(p, &rts))
+		rx_message(rx, peer, &own);
+	else
+		refuse_message(peer, p, "its RTS contradicts itself");
+}
+
 static inline void deliver_to(struct rx *rx, struct peer *peer, const struct packet *p)
 {
 	if (__builtin_expect(!rx, 0))
 		refuse_message(peer, p, "no such context, or not enabled");
-	else if (wire_op(p->head) == WIRE_RTS && !rts_valid(p))
-		refuse_message(peer, p, "its RTS contradicts itself");
+	else if (wire_op(p->head) == WIRE_RTS)
+		deliver_rts(rx, peer, p);
 	else
 		rx_message(rx, peer, p);
 }
@@ -89,6 +105,22 @@ void worker_stats(const struct worker *worker, struct fi_weft_stats *stats)
 	budget_stats(&worker->budget, stats);
 }
 
+/* Handles an atomic on a tagged receive, which is parsed more than once: parses a copy. */
+static __attribute__((noinline)) void deliver_matched(struct rx *rx, struct peer *peer,
+						      const struct packet *p)
+{
+	_Alignas(16) char payload[WIRE_PACKET_MIN];
+	struct packet own = *p;
+
+	own.payload = payload;
+	if (p->len <= sizeof(payload))
+		once_copy(payload, p->payload, p->len);
+	if (p->len > sizeof(payload) || !rma_match_valid(peer, &own))
+		refuse_message(peer, p, "its atomic contradicts itself");
+	else
+		rx_atomic(rx, peer, &own);
+}
+
 /* Handles a one-sided request. An atomic on a tagged receive is matched like a message. */
 static void deliver_request(struct worker *worker, struct peer *peer, const struct packet *p)
 {
@@ -107,10 +139,8 @@ static void deliver_request(struct worker *worker, struct peer *peer, const stru
 		rma_serve(worker, peer, p);
 	else if (!rx || !(rx->caps & FI_TAGGED))
 		refuse_message(peer, p, "no such context, or none for tagged messages");
-	else if (!rma_match_valid(peer, p))
-		refuse_message(peer, p, "its atomic contradicts itself");
 	else
-		rx_atomic(rx, peer, p);
+		deliver_matched(rx, peer, p);
 }
 
 static void deliver_control(struct worker *worker, struct peer *peer, const struct packet *p)

@@ -174,10 +174,16 @@ static bool take_back(struct link *link, struct txreq *req)
 	if (!req->bounce && req->len)
 		return false;
 	payload = link->local->cancel_posted(link, req->place, &len);
-	/* The data are the end of the payload. */
-	if (payload && len >= req->len && req->len)
+	if (!payload)
+		return false;
+	/* The data are the end of the payload. A shorter one is not ours: the peer changed it. */
+	if (len < req->len) {
+		link->local->release(link, req->place, false);
+		return false;
+	}
+	if (req->len)
 		memcpy(req->bounce, payload + len - req->len, req->len);
-	return payload != NULL;
+	return true;
 }
 
 static int write_for(struct link *link, const struct txreq *req)

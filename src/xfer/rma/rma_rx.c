@@ -7,6 +7,7 @@
 
 #include "base/copy.h"
 #include "base/log.h"
+#include "base/once.h"
 #include "cntr/cntr.h"
 #include "xfer/conn/conn.h"
 #include "xfer/rma/rma_target.h"
@@ -33,7 +34,7 @@ static bool parse_ranges(struct rma_request *r)
 
 	if (!at)
 		return false;
-	memcpy(&ranges, at, offsetof(struct wire_ranges, range));
+	once_copy(&ranges, at, offsetof(struct wire_ranges, range));
 	/* A request without ranges would write remote CQ data without a key. */
 	if (!ranges.count || ranges.count > WIRE_IOV_MAX)
 		return false;
@@ -41,7 +42,7 @@ static bool parse_ranges(struct rma_request *r)
 	at = cut(r, len);
 	if (!at)
 		return false;
-	memcpy(r->range, at, len);
+	once_copy(r->range, at, len);
 	r->count = ranges.count;
 	r->offset = ranges.offset;
 	for (size_t i = 0; i < r->count; i++)
@@ -50,7 +51,9 @@ static bool parse_ranges(struct rma_request *r)
 	return true;
 }
 
-/* Parses the heads that precede the data. False: the packet contradicts itself. */
+/*
+ * Parses the heads that precede the data, each read once. False: the packet contradicts itself.
+ */
 static bool parse_heads(struct rma_request *r, const struct packet *p)
 {
 	const char *at;
@@ -61,13 +64,13 @@ static bool parse_heads(struct rma_request *r, const struct packet *p)
 		at = cut(r, sizeof(r->cq));
 		if (!at)
 			return false;
-		memcpy(&r->cq, at, sizeof(r->cq));
+		once_copy(&r->cq, at, sizeof(r->cq));
 	}
 	if (r->op == WIRE_AMO) {
 		at = cut(r, sizeof(r->amo));
 		if (!at)
 			return false;
-		memcpy(&r->amo, at, sizeof(r->amo));
+		once_copy(&r->amo, at, sizeof(r->amo));
 	}
 	if (r->flags & WIRE_LONG)
 		return true;
@@ -79,7 +82,7 @@ static bool parse_heads(struct rma_request *r, const struct packet *p)
 		at = cut(r, sizeof(uint64_t));
 		if (!at)
 			return false;
-		memcpy(&r->range[0].len, at, sizeof(uint64_t));
+		once_copy(&r->range[0].len, at, sizeof(uint64_t));
 	}
 	r->total = r->range[0].len;
 	return true;
@@ -363,7 +366,7 @@ static bool parse_notify(struct rma_request *r, const struct packet *p)
 	r->count = p->len / sizeof(r->range[0]);
 	if (!r->count || r->count > WIRE_IOV_MAX || p->len % sizeof(r->range[0]))
 		return false;
-	memcpy(r->range, p->payload, p->len);
+	once_copy(r->range, p->payload, p->len);
 	for (size_t i = 0; i < r->count; i++)
 		if (__builtin_add_overflow(r->total, r->range[i].len, &r->total))
 			return false;
