@@ -4,7 +4,7 @@
  */
 #include <fcntl.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
+#include <sys/stat.h>
 
 #include "hw/shm/shm_bounce.h"
 
@@ -292,6 +292,44 @@ START_TEST(another_file)
 }
 END_TEST
 
+/* The sender makes the pipe wait for bytes that never come: the receiver does not. */
+START_TEST(never_delivers)
+{
+	static char bin[PIPE];
+	uint64_t key = announce(0, PIPE);
+
+	ck_assert_int_eq(fcntl(filled->ends[0], F_SETFL, 0), 0);
+	ck_assert_int_gt(read(filled->ends[0], bin, PIPE), 0);
+	ck_assert_int_eq(left(), 0);
+	fetches_all(0, PIPE, key);
+	/* It does the same while the receiver has the pipe open. */
+	ck_assert_int_eq(fcntl(filled->ends[0], F_SETFL, 0), 0);
+	fetches_all(0, PIPE, key);
+	end_rts();
+}
+END_TEST
+
+/* What the sender names is a pipe in a file system, which may be of the sender's making. */
+START_TEST(named_pipe)
+{
+	char path[] = "/tmp/weft-pipe-XXXXXX";
+	struct stat st;
+	int fd;
+
+	ck_assert_ptr_ne(mkdtemp(path), NULL);
+	ck_assert_int_eq(rmdir(path), 0);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	unlink(path);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_eq(write(fd, "ours", 4), 4);
+	ck_assert_int_eq(fetch(0, PIPE, PIPE, (uint64_t)st.st_ino << 32 | ((uint32_t)fd + 1)),
+			 -FI_ECONNRESET);
+	close(fd);
+}
+END_TEST
+
 /* Pipes use at most half of the user's limit of pipe buffers. */
 START_TEST(quota)
 {
@@ -364,19 +402,21 @@ START_TEST(across)
 }
 END_TEST
 
-/* Returns whether pidfd_getfd works: not with old kernels, valgrind or system call filters. */
+/* Returns whether the pipe of a process can be opened by its number. */
 static bool have_pipes(void)
 {
-#if defined(SYS_pidfd_open) && defined(SYS_pidfd_getfd)
-	int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	int fd = self < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, self, self, 0);
+	char path[64];
+	int fd, ends[2];
 
-	close(fd);
-	close(self);
+	if (pipe(ends))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), ends[0]);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	close(ends[0]);
+	close(ends[1]);
+	if (fd >= 0)
+		close(fd);
 	return fd >= 0;
-#else
-	return false;
-#endif
 }
 
 int main(void)
@@ -401,6 +441,8 @@ int main(void)
 	tcase_add_test(tcase, not_taken);
 	tcase_add_test(tcase, refused);
 	tcase_add_test(tcase, another_file);
+	tcase_add_test(tcase, never_delivers);
+	tcase_add_test(tcase, named_pipe);
 	tcase_add_test(tcase, quota);
 	tcase_add_test(tcase, no_access);
 	tcase_add_test(tcase, across);

@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/forked.h"
 #include "base/log.h"
 
-/* No pipes for a receiver that left this many messages in a row: it may not take descriptors. */
+/* No pipes for a receiver that left this many messages in a row: it may not be able to open them. */
 #define MISSES_MAX 4u
 
 /*
@@ -148,44 +148,68 @@ void shm_pipe_forget(struct shm_pipe_user *u)
 	u->key = 0;
 }
 
-#if defined(SYS_pidfd_open) && defined(SYS_pidfd_getfd)
-static int descriptor_of(pid_t pid, int number)
+/* Returns the device of the kernel's anonymous pipes, or 0. */
+static dev_t pipe_device(void)
 {
-	int fd, err, process = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct stat st = {.st_dev = 0};
+	int ends[2];
 
-	if (process < 0)
-		return -errno;
-	fd = (int)syscall(SYS_pidfd_getfd, process, number, 0);
-	err = fd < 0 ? -errno : fd;
-	close(process);
-	return err;
+	if (pipe2(ends, O_CLOEXEC))
+		return 0;
+	if (fstat(ends[0], &st))
+		st.st_dev = 0;
+	close(ends[0]);
+	close(ends[1]);
+	return st.st_dev;
 }
-#else
-static int descriptor_of(pid_t pid, int number)
+
+/*
+ * Is the file of `place` (O_PATH) the anonymous pipe that the key names? Asks only the kernel: the
+ * peer may have put a file there whose file system is a process that never answers.
+ */
+static bool is_pipe(int place, uint64_t key)
 {
-	(void)pid;
-	(void)number;
-	return -ENOSYS;
+	struct statx st;
+
+	return !statx(place, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &st) &&
+	       S_ISFIFO(st.stx_mode) && (uint32_t)st.stx_ino == key >> 32 &&
+	       makedev(st.stx_dev_major, st.stx_dev_minor) == pipe_device();
 }
-#endif
+
+/*
+ * Opens the pipe anew, for reading: descriptors of one opening share their flags, and the peer could
+ * clear O_NONBLOCK. Returns a descriptor or a negative error; -FI_ECONNRESET: the sender closed it.
+ */
+static int pipe_of(pid_t pid, uint64_t key)
+{
+	int fd = -FI_ECONNRESET, place;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, (int)(uint32_t)key - 1);
+	place = open(path, O_PATH | O_CLOEXEC);
+	if (place < 0)
+		return errno == ENOENT ? -FI_ECONNRESET : -errno;
+	if (is_pipe(place, key)) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+		fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		if (fd < 0)
+			fd = -errno;
+	}
+	close(place);
+	return fd;
+}
 
 /* Opens the pipe as u->fd. 0 or a negative error; -FI_ECONNRESET: the sender closed it. */
 static int find(struct shm_pipe_user *u, pid_t pid, uint64_t key)
 {
-	int number = (int)(uint32_t)key - 1, fd;
+	int fd;
 
 	if (u->key == key)
 		return 0;
 	shm_pipe_forget(u);
-	fd = descriptor_of(pid, number);
-	if (fd == -EBADF)
-		return -FI_ECONNRESET;
+	fd = pipe_of(pid, key);
 	if (fd < 0)
 		return fd;
-	if (key_of(number, fd) != key) {
-		close(fd);
-		return -FI_ECONNRESET;
-	}
 	if (forked_guard(fd)) {
 		close(fd);
 		return -FI_ENOMEM;
@@ -215,7 +239,7 @@ ssize_t shm_pipe_take(struct shm_pipe_user *u, pid_t pid, uint64_t key, const st
 
 	if (err)
 		return err == -FI_ECONNRESET ? err : 0;
-	got = readv(u->fd, local, (int)count);
+	got = readv(u->fd, local, (int)count); /* never waits: see pipe_of */
 	state = state_of(u->fd);
 	if (state) /* bytes left in the pipe keep the sender's pages */
 		shm_pipe_forget(u);
