@@ -85,6 +85,9 @@
 	    "Such messages at most, likewise; senders are asked to pause from a quarter on; -1: no limit")   \
 	ROW(int, join_timeout, "FI_WEFT_JOIN_TIMEOUT", "5000",                                     \
 	    "Milliseconds after which members that wait for each other in different groups fail")  \
+	ROW(int, access_timeout, "FI_WEFT_ACCESS_TIMEOUT", "10000",                                \
+	    "Milliseconds that the close of a region or an endpoint waits for a peer that "        \
+	    "accesses memory directly; then it fails with FI_EBUSY")                               \
 	ROW(int, spin_us, "FI_WEFT_SPIN_US", "50",                                                 \
 	    "Microseconds a blocking read polls before it sleeps, counted from the last fragment of a long message")
 /* clang-format on */

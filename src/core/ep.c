@@ -388,6 +388,17 @@ static int close_alias(struct ep *ep)
 	return 0;
 }
 
+/* Waits for peers that access memory directly. 0 or -FI_EBUSY. */
+static int quiesce(struct ep *ep)
+{
+	int err;
+
+	lock_take(&ep->dom->lock);
+	err = ep->worker ? worker_quiesce(ep->worker) : 0;
+	lock_give(&ep->dom->lock);
+	return err;
+}
+
 int ep_close(struct fid *fid)
 {
 	struct ep *ep = (struct ep *)fid;
@@ -401,6 +412,8 @@ int ep_close(struct fid *fid)
 			 "close: contexts, aliases or endpoints still use the endpoint");
 		return -FI_EBUSY;
 	}
+	if (ep->base == ep && quiesce(ep))
+		return -FI_EBUSY;
 	ep_cm_leave(ep);
 	coll_leave(ep);
 	lock_take(&ep->dom->lock);

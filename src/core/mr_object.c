@@ -42,17 +42,25 @@ void mr_object_free(struct region *r)
 	free(r);
 }
 
-/* Removes the region from all tables, and waits for accesses under way. Domain locked. */
+/*
+ * Waits for accesses under way, and removes the region from all tables. Domain locked. 0 or a
+ * negative error: the region stays.
+ */
 static int take_out(struct domain *dom, struct region *r)
 {
 	struct device_memory mem = {r->mr.handle, r->mr.lkey, r->mr.rkey};
+	int err;
 
 	if (dom->device_ops)
 		return dom->device_ops->remove(dom->device, &mem);
-	mr_nic_remove(dom, r);
 	mr_share_remove(dom, r);
+	err = xfer_quiesce(dom);
+	if (err) {
+		mr_share_update(dom, r);
+		return err;
+	}
+	mr_nic_remove(dom, r);
 	mr_table_remove(dom->mrs, r);
-	xfer_quiesce(dom);
 	return 0;
 }
 

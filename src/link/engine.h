@@ -82,10 +82,12 @@ bool xfer_waits_for_room(struct domain *dom);
 void xfer_watch_all(struct domain *dom);
 
 /*
- * Waits until all direct accesses by peers that began before the call have ended, no longer than a
- * peer's copy takes. Domain locked.
+ * Waits until all direct accesses by peers that began before the call have ended. 0; -FI_EBUSY: one
+ * may still be under way after FI_WEFT_ACCESS_TIMEOUT. Domain locked.
  */
-void xfer_quiesce(struct domain *dom);
+int xfer_quiesce(struct domain *dom);
+/* The same for one worker that is being closed: lets no direct access begin any more. */
+int worker_quiesce(struct worker *worker);
 
 /* Binds the vector whose entries name the worker's peers. Domain locked. */
 void worker_bind_av(struct worker *worker, struct av *av);

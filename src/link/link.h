@@ -365,11 +365,13 @@ struct transport {
 	/*
 	 * `quiesce` records the direct accesses (put, get) of peers that are in progress; with
 	 * `last`, no new one may begin. `quiesced` is true when all recorded accesses have ended;
-	 * else *id is a peer whose access is still in progress. Only that peer, or `reap`, can end
-	 * its access. NULL: the transport has no direct accesses.
+	 * else *id is a peer whose access is still in progress. Only that peer, `reap` or `disown`
+	 * can end its access. NULL: the transport has no direct accesses.
 	 */
 	void (*quiesce)(void *state, bool last);
 	bool (*quiesced)(void *state, uint32_t *id);
+	/* The accesses of peer `id` are none: it is not connected, or does something else. */
+	void (*disown)(void *state, uint32_t id);
 	/* For transports of link/offload.h; else NULL. */
 	const struct device_ops *device;
 	const struct offload_cm *cm;

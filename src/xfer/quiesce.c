@@ -1,13 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "xfer/quiesce.h"
-
+/*
+ * A peer that accesses our memory holds an access guard, a word that it writes itself: it may never
+ * give it back, and may hold one without an access. So the wait ends in one of four ways:
+ *   the guard is given back, or the peer has died;
+ *   no connected peer has the holder's number: the guard is of nobody, and is taken away;
+ *   each thread of the holder was seen elsewhere while the guard stood: the guard is taken away, and
+ *   the peer is disconnected;
+ *   neither is known until FI_WEFT_ACCESS_TIMEOUT: the memory may still be written to, so the close
+ *   fails with -FI_EBUSY.
+ */
+#include <rdma/fi_errno.h>
 #include <sched.h>
 
 #include "base/clock.h"
+#include "base/env.h"
 #include "base/log.h"
+#include "base/threads.h"
+#include "link/engine.h"
 #include "xfer/conn/conn.h"
+#include "xfer/conn/connect.h"
 
-#define SAY_MS 1000 /* between two log lines */
+#define SAY_MS   1000 /* between two log lines */
+#define DOUBT_MS 1000 /* then the threads of a peer that holds a guard are looked at */
+#define LOOK_MS  20   /* between two looks at them */
+
+/* A wait for the direct accesses that one transport has noted. */
+struct wait {
+	struct worker *worker;
+	const struct transport *t;
+	void *state;
+	uint64_t now, end, say; /* ms: time, end of the wait, next log line */
+	uint32_t id;            /* of the holder that is waited for */
+	uint64_t since, look;   /* ms: begin of the wait for it, next look at its threads */
+	struct threads *threads;
+};
 
 static void note(struct worker *worker, bool last)
 {
@@ -16,56 +42,128 @@ static void note(struct worker *worker, bool last)
 			worker->via[i].transport->quiesce(worker->via[i].state, last);
 }
 
-/* Logs the peer that delays us, once a second: it may be stopped in the middle of a copy. */
-static void say(struct worker *worker, uint32_t id, uint64_t *next)
+static pid_t process_of(const struct peer *peer)
 {
-	struct peer *peer = pool_find(&worker->peer_pool, id);
-	uint64_t now = clock_coarse_ms();
-	char text[ADDR_STR_MAX + 32] = "somebody unknown";
+	return peer->conn.sock < 0 ? -1 : connect_pid(peer->conn.sock);
+}
 
-	if (now < *next)
+static void warn(const struct peer *peer, const char *what)
+{
+	char text[ADDR_STR_MAX + 32];
+
+	addr_print(&peer->name, text, sizeof(text));
+	LOG_WARN(LOG_MR, "close: %s (process %d) %s", text, (int)process_of(peer), what);
+}
+
+/* Logs the peer that delays us, once a second: it may be stopped in the middle of a copy. */
+static void say(struct wait *w, const struct peer *peer)
+{
+	if (w->now < w->say)
 		return;
-	*next = now + SAY_MS;
-	if (peer)
-		addr_print(&peer->name, text, sizeof(text));
-	LOG_WARN(LOG_MR, "close: waiting for %s, which accesses our memory directly", text);
+	w->say = w->now + SAY_MS;
+	warn(peer, "accesses our memory directly: waiting for it");
+}
+
+static void begin(struct wait *w, uint32_t id)
+{
+	threads_end(w->threads);
+	w->threads = NULL;
+	w->id = id;
+	w->since = w->now;
+	w->look = w->now + DOUBT_MS;
+}
+
+/* Is each thread of the peer known not to be in the access that we have waited for? */
+static bool is_elsewhere(struct wait *w, const struct peer *peer)
+{
+	if (w->now < w->look)
+		return false;
+	w->look = w->now + LOOK_MS;
+	if (!w->threads)
+		w->threads = threads_begin(process_of(peer));
+	return w->threads && threads_elsewhere(w->threads);
+}
+
+/* Handles the holder `id` of a guard that still stands. 0, or -FI_EBUSY: the wait is over. */
+static int judge(struct wait *w, uint32_t id)
+{
+	struct peer *peer = pool_find(&w->worker->peer_pool, id);
+
+	if (!peer || peer->conn.sock < 0) {
+		LOG_WARN(LOG_MR,
+			 "close: an access guard of peer %#x, which is not connected: taken away",
+			 id);
+		w->t->disown(w->state, id);
+		return 0;
+	}
+	if (id != w->id)
+		begin(w, id);
+	say(w, peer);
+	if (is_elsewhere(w, peer)) {
+		warn(peer,
+		     "holds an access guard, but no thread of it accesses our memory: disconnected");
+		w->t->disown(w->state, id);
+		conn_expel(peer);
+	} else if (w->now >= w->end) {
+		warn(peer, "may still access our memory after FI_WEFT_ACCESS_TIMEOUT: not closed");
+		return -FI_EBUSY;
+	}
+	return 0;
 }
 
 /*
  * Waits until the noted direct accesses have ended. Keeps the domain's lock: a peer's copy needs
- * nothing of us.
+ * nothing of us. 0 or -FI_EBUSY.
  */
-static void wait_for_peers(struct worker *worker, enum link_kind kind)
+static int wait_for_peers(struct worker *worker, enum link_kind kind)
 {
-	const struct transport *t = worker->via[kind].transport;
-	void *state = worker->via[kind].state;
-	uint64_t next = clock_coarse_ms() + SAY_MS;
+	uint64_t start = clock_coarse_ms();
+	struct wait w = {.worker = worker,
+			 .t = worker->via[kind].transport,
+			 .state = worker->via[kind].state,
+			 .end = start + (uint64_t)env_get()->access_timeout,
+			 .say = start + SAY_MS};
 	uint32_t id;
+	int err = 0;
 
-	if (!state || !t->quiesce)
-		return;
-	while (!t->quiesced(state, &id)) {
-		say(worker, id, &next);
+	if (!w.state || !w.t->quiesce)
+		return 0;
+	while (!err && !w.t->quiesced(w.state, &id)) {
+		w.now = clock_coarse_ms();
+		err = judge(&w, id);
 		/* conn_poll notices the death of a peer and releases its access guards. */
 		conn_poll(worker);
 		sched_yield();
 	}
+	threads_end(w.threads);
+	return err;
 }
 
-void quiesce_close(struct worker *worker)
+static int wait_for_all(struct worker *worker)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < LINK_KINDS; i++)
+		err = wait_for_peers(worker, i);
+	return err;
+}
+
+int worker_quiesce(struct worker *worker)
 {
 	note(worker, true);
-	for (unsigned int i = 0; i < LINK_KINDS; i++)
-		wait_for_peers(worker, i);
+	return wait_for_all(worker);
 }
 
-void xfer_quiesce(struct domain *dom)
+int xfer_quiesce(struct domain *dom)
 {
+	int err = 0;
+
 	if (domain_foreign(dom))
-		return;
+		return 0;
 	LIST_EACH (node, &dom->workers)
 		note(LIST_ENTRY(node, struct worker, in_domain), false);
 	LIST_EACH (node, &dom->workers)
-		for (unsigned int i = 0; i < LINK_KINDS; i++)
-			wait_for_peers(LIST_ENTRY(node, struct worker, in_domain), i);
+		if (!err)
+			err = wait_for_all(LIST_ENTRY(node, struct worker, in_domain));
+	return err;
 }

@@ -21,7 +21,6 @@
 #include "xfer/group.h"
 #include "xfer/rndv/rdma.h"
 #include "xfer/rma/rma.h"
-#include "xfer/quiesce.h"
 #include "xfer/msg/tx.h"
 #include "xfer/rndv/spec.h"
 
@@ -194,7 +193,7 @@ void worker_close(struct worker *worker)
 	if (worker->coll)
 		coll_close(worker->coll);
 	worker->coll = NULL;
-	quiesce_close(worker);
+	worker_quiesce(worker);
 	conn_close(worker);
 	close_hw(worker);
 	budget_fini(&worker->budget);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Proves that closing a region or an endpoint waits for a peer's access, of which only the access
- * guard exists here.
+ * guard exists here, and that the wait ends whatever the peer does.
  */
 #include <pthread.h>
 #include <rdma/fi_cm.h>
@@ -138,64 +138,14 @@ static void hear(const struct log_place *place, const char *msg)
 
 static const struct log_sink sink = {.enabled = warnings, .write = hear};
 
-START_TEST(region_waits)
+static void hear_last(const struct log_place *place, const char *msg)
 {
-	struct shm_guard guard;
-
-	open_side(OWNER);
-	ck_assert(shm_guard_enter(own_ring(), OTHER_PEER, &guard));
-	begin_close(&mr->fid);
-	usleep(A_WHILE);
-	ck_assert(!is_over());
-	shm_guard_leave(&guard);
-	end_close();
-	mr = NULL;
-	shut_side();
+	(void)place;
+	snprintf(said, sizeof(said), "%s", msg);
 }
-END_TEST
 
-/* The wait is logged once a second; the guard may be left and taken again. */
-START_TEST(region_says_so)
-{
-	struct shm_guard guard;
-	int times;
-
-	open_side(OWNER);
-	log_redirect(&sink);
-	ck_assert(shm_guard_enter(own_ring(), OTHER_PEER, &guard));
-	begin_close(&mr->fid);
-	usleep(2500000);
-	ck_assert(!is_over());
-	times = __atomic_load_n(&times_said, __ATOMIC_ACQUIRE);
-	ck_assert_int_ge(times, 1);
-	ck_assert_int_le(times, 2);
-	ck_assert_ptr_nonnull(strstr(said, "waiting for"));
-	shm_guard_leave(&guard);
-	ck_assert(shm_guard_enter(own_ring(), OTHER_PEER, &guard));
-	end_close();
-	shm_guard_leave(&guard);
-	mr = NULL;
-	shut_side();
-	log_redirect(NULL);
-}
-END_TEST
-
-START_TEST(endpoint_waits)
-{
-	struct shm_guard guard, more;
-
-	open_side(OWNER);
-	ck_assert(shm_guard_enter(own_ring(), OTHER_PEER, &guard));
-	begin_close(&ep->fid);
-	usleep(A_WHILE);
-	ck_assert(!is_over());
-	ck_assert(!shm_guard_enter(own_ring(), OTHER_PEER + 1, &more)); /* no new guard is given */
-	shm_guard_leave(&guard);
-	end_close();
-	ep = NULL;
-	shut_side();
-}
-END_TEST
+/* Keeps the last warning. */
+static const struct log_sink last_sink = {.enabled = warnings, .write = hear_last};
 
 /* A child that connects its endpoint to the owner, takes a guard and stays. */
 static void peer_main(int sock)
@@ -251,6 +201,146 @@ static void await_peer(int sock)
 	ck_assert_int_eq(read(sock, &byte, 1), 1);
 }
 
+/* Returns the number of the peer that holds a guard. */
+static uint32_t holder(void)
+{
+	for (unsigned int i = 0; i < RING_GUARDS; i++)
+		if ((uint32_t)own_ring()->page->guards[i].word)
+			return (uint32_t)own_ring()->page->guards[i].word;
+	ck_abort_msg("no guard is held");
+}
+
+/* Opens the owner, with a peer that holds a guard and is stopped, perhaps in an access. */
+static pid_t stopped_peer(int *sock)
+{
+	pid_t pid = peer_with_guard(sock);
+	int status;
+
+	open_side(OWNER);
+	await_peer(*sock);
+	kill(pid, SIGSTOP);
+	ck_assert_int_eq(waitpid(pid, &status, WUNTRACED), pid);
+	return pid;
+}
+
+static void dismiss(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+
+static void closed(bool endpoint)
+{
+	if (endpoint)
+		ep = NULL;
+	else
+		mr = NULL;
+}
+
+START_TEST(waits)
+{
+	struct shm_guard more;
+	int sock;
+	pid_t pid = stopped_peer(&sock);
+
+	begin_close(_i ? &ep->fid : &mr->fid);
+	usleep(A_WHILE);
+	ck_assert(!is_over());
+	if (_i) /* no new guard is given */
+		ck_assert(!shm_guard_enter(own_ring(), OTHER_PEER, &more));
+	shm_guard_clear(own_ring(), holder());
+	end_close();
+	closed(_i);
+	dismiss(pid);
+	shut_side();
+}
+END_TEST
+
+/* The wait is logged once a second; the guard may be left and taken again. */
+START_TEST(region_says_so)
+{
+	struct shm_guard guard;
+	uint32_t id;
+	int times, sock;
+	pid_t pid = stopped_peer(&sock);
+
+	log_redirect(&sink);
+	id = holder();
+	begin_close(&mr->fid);
+	usleep(2500000);
+	ck_assert(!is_over());
+	times = __atomic_load_n(&times_said, __ATOMIC_ACQUIRE);
+	ck_assert_int_ge(times, 1);
+	ck_assert_int_le(times, 2);
+	ck_assert_ptr_nonnull(strstr(said, "waiting for"));
+	shm_guard_clear(own_ring(), id);
+	ck_assert(shm_guard_enter(own_ring(), id, &guard));
+	end_close();
+	shm_guard_leave(&guard);
+	closed(false);
+	dismiss(pid);
+	shut_side();
+	log_redirect(NULL);
+}
+END_TEST
+
+/* A guard with a number that no connected peer has is waited for by nobody. */
+START_TEST(guard_of_nobody)
+{
+	struct shm_guard guard;
+
+	open_side(OWNER);
+	log_redirect(&sink);
+	ck_assert(shm_guard_enter(own_ring(), OTHER_PEER, &guard));
+	ck_assert_int_eq(fi_close(_i ? &ep->fid : &mr->fid), 0);
+	ck_assert_ptr_nonnull(strstr(said, "0x100007"));
+	closed(_i);
+	shut_side();
+	log_redirect(NULL);
+}
+END_TEST
+
+/* A peer that does something else while it holds a guard is disconnected. */
+START_TEST(guard_of_an_idle_peer)
+{
+	char text[32];
+	int sock;
+	pid_t pid = peer_with_guard(&sock);
+
+	open_side(OWNER);
+	await_peer(sock);
+	log_redirect(&last_sink);
+	ck_assert_int_eq(fi_close(_i ? &ep->fid : &mr->fid), 0);
+	snprintf(text, sizeof(text), "(process %d)", (int)pid);
+	ck_assert_ptr_nonnull(strstr(said, text));
+	ck_assert_ptr_nonnull(strstr(said, "disconnected"));
+	closed(_i);
+	dismiss(pid);
+	shut_side();
+	log_redirect(NULL);
+}
+END_TEST
+
+/* Of a stopped peer nothing is known: the close fails, and succeeds when the peer goes on. */
+START_TEST(guard_of_a_stopped_peer)
+{
+	struct fid *fid;
+	int sock;
+	pid_t pid;
+
+	setenv("FI_WEFT_ACCESS_TIMEOUT", "1500", 1);
+	pid = stopped_peer(&sock);
+	fid = _i ? &ep->fid : &mr->fid;
+	ck_assert_int_eq(fi_close(fid), -FI_EBUSY);
+	ck_assert_int_eq(fi_close(fid), -FI_EBUSY);
+	kill(pid, SIGCONT);
+	ck_assert_int_eq(fi_close(fid), 0);
+	closed(_i);
+	dismiss(pid);
+	shut_side();
+}
+END_TEST
+
 /* A peer killed in the middle of an access is not waited for; the log had named the peer. */
 START_TEST(peer_is_killed)
 {
@@ -284,9 +374,11 @@ int main(void)
 	TCase *tcase = tcase_create("settle");
 
 	tcase_set_timeout(tcase, LIMIT + 5);
-	tcase_add_test(tcase, region_waits);
+	tcase_add_loop_test(tcase, waits, 0, 2);
 	tcase_add_test(tcase, region_says_so);
-	tcase_add_test(tcase, endpoint_waits);
+	tcase_add_loop_test(tcase, guard_of_nobody, 0, 2);
+	tcase_add_loop_test(tcase, guard_of_an_idle_peer, 0, 2);
+	tcase_add_loop_test(tcase, guard_of_a_stopped_peer, 0, 2);
 	tcase_add_loop_test(tcase, peer_is_killed, 0, 2);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);

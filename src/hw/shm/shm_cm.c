@@ -103,6 +103,13 @@ static bool shm_quiesced(void *state, uint32_t *id)
 	return shm_guard_ended(&shm->ring, shm->noted, id);
 }
 
+static void shm_disown(void *state, uint32_t id)
+{
+	struct shm *shm = state;
+
+	shm_guard_disown(&shm->ring, shm->noted, id);
+}
+
 static void shm_close_link(struct link *link)
 {
 	struct shm_link *s = (struct shm_link *)link;
@@ -226,4 +233,5 @@ const struct transport shm_transport = {
 	.drain = shm_drain,
 	.quiesce = shm_quiesce,
 	.quiesced = shm_quiesced,
+	.disown = shm_disown,
 };

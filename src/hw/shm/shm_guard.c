@@ -115,3 +115,11 @@ void shm_guard_clear(struct ring *r, uint32_t id)
 						    false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	}
 }
+
+void shm_guard_disown(struct ring *r, uint64_t noted[RING_GUARDS], uint32_t id)
+{
+	for (uint32_t i = 0; i < RING_GUARDS; i++)
+		if (guard_id(noted[i]) == id)
+			noted[i] = 0;
+	shm_guard_clear(r, id);
+}

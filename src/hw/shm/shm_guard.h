@@ -31,6 +31,8 @@ bool shm_guard_closed(const struct ring *r);
 void shm_guard_note(const struct ring *r, uint64_t noted[RING_GUARDS]);
 /* Owner: are all noted guards released? If not, *id is a peer that holds one. */
 bool shm_guard_ended(const struct ring *r, uint64_t noted[RING_GUARDS], uint32_t *id);
+/* Owner: `id` makes no access. Releases its guards; noted ones have ended, even if it writes them. */
+void shm_guard_disown(struct ring *r, uint64_t noted[RING_GUARDS], uint32_t id);
 /* Owner: releases the guards of the dead peer `id`. */
 void shm_guard_clear(struct ring *r, uint32_t id);
 
