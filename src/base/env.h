@@ -88,6 +88,9 @@
 	ROW(int, access_timeout, "FI_WEFT_ACCESS_TIMEOUT", "10000",                                \
 	    "Milliseconds that the close of a region or an endpoint waits for a peer that "        \
 	    "accesses memory directly; then it fails with FI_EBUSY")                               \
+	ROW(int, claim_timeout, "FI_WEFT_CLAIM_TIMEOUT", "20000",                                  \
+	    "Milliseconds after which a packet that a process of this host announced and never "   \
+	    "sent is skipped")                                                                     \
 	ROW(int, spin_us, "FI_WEFT_SPIN_US", "50",                                                 \
 	    "Microseconds a blocking read polls before it sleeps, counted from the last fragment of a long message")
 /* clang-format on */

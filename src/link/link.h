@@ -19,6 +19,8 @@
 
 #define WIRE_FDS 2 /* descriptors that travel with a hello */
 
+#define TRANSPORT_OWNER_MASK 0xfffffu /* bits of an id that `blocked` of a transport knows */
+
 struct addr;
 struct fi_info;
 struct fi_mr_dmabuf;
@@ -372,6 +374,13 @@ struct transport {
 	bool (*quiesced)(void *state, uint32_t *id);
 	/* The accesses of peer `id` are none: it is not connected, or does something else. */
 	void (*disown)(void *state, uint32_t id);
+	/*
+	 * Does a packet that is not there keep others from delivery, as it did at the last call?
+	 * *mark names the packet, *owner the low bits of the id of the peer that is to write it,
+	 * all set: nobody. `skip` lets others go on without the packet. NULL: that cannot be.
+	 */
+	bool (*blocked)(void *state, uint64_t *mark, uint32_t *owner);
+	void (*skip)(void *state);
 	/* For transports of link/offload.h; else NULL. */
 	const struct device_ops *device;
 	const struct offload_cm *cm;

@@ -12,6 +12,7 @@
 #include "xfer/conn/acceptor.h"
 #include "xfer/conn/source.h"
 #include "xfer/peer.h"
+#include "xfer/stall.h"
 #include "xfer/msg/rx.h"
 #include "link/engine.h"
 
@@ -67,6 +68,7 @@ struct worker {
 	struct offload *offload; /* connected endpoints of a device; else NULL */
 	struct coll *coll;       /* collective groups, see xfer/group.h; or NULL */
 	/* Fields of slow paths. */
+	struct stall stall;      /* of the receive ring */
 	struct waiter **waiters; /* waiters that may sleep on `epfd` */
 	unsigned int waiter_count;
 	struct domain *dom;

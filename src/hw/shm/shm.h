@@ -89,6 +89,9 @@ bool shm_recall_posted(struct link *link, uint64_t place);
 
 bool shm_progress(void *state);
 bool shm_arm(void *state);
+void shm_publish_head(struct shm *shm);
 bool shm_reap(void *state, uint32_t id);
+bool shm_blocked(void *state, uint64_t *mark, uint32_t *owner);
+void shm_skip(void *state);
 
 #endif

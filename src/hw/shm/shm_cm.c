@@ -234,4 +234,6 @@ const struct transport shm_transport = {
 	.quiesce = shm_quiesce,
 	.quiesced = shm_quiesced,
 	.disown = shm_disown,
+	.blocked = shm_blocked,
+	.skip = shm_skip,
 };

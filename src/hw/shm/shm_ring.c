@@ -148,11 +148,11 @@ void shm_ring_unmap(struct ring *r)
 /*
  * Moves *pos, the start of a claim at or after the head, over the claims of this lap to the
  * frontier; *word is the stale claim word there. False: the owner has freed the slots at *pos
- * meanwhile.
+ * meanwhile, or *steps, which counts down, is 0.
  */
-static bool find_frontier(const struct ring *r, uint64_t *pos, uint64_t *word)
+static bool find_frontier(const struct ring *r, uint64_t *pos, uint64_t *word, uint32_t *steps)
 {
-	for (;;) {
+	for (; *steps; --*steps) {
 		uint32_t slots;
 		int32_t ahead;
 
@@ -166,13 +166,16 @@ static bool find_frontier(const struct ring *r, uint64_t *pos, uint64_t *word)
 			return false;
 		*pos += slots;
 	}
+	return false;
 }
 
 int shm_ring_claim(struct ring *r, uint64_t *pos, uint32_t owner, uint32_t slots, uint64_t *word)
 {
-	/* Bounded: a ring whose owner corrupts it must not keep us here. */
-	for (int tries = 0; tries < CLAIM_TRIES; tries++) {
-		/* Pairs with the release in shm_rx.c publish_head: slots before `head` are free. */
+	uint32_t steps = 2 * (r->mask + 1);
+
+	/* Bounded: a ring that another process corrupts must not keep us here. */
+	for (int tries = 0; tries < CLAIM_TRIES && steps; tries++) {
+		/* Pairs with the release in shm_rx.c shm_publish_head: slots before `head` are free. */
 		uint64_t head = __atomic_load_n(&r->page->head, __ATOMIC_ACQUIRE);
 		uint64_t hint = __atomic_load_n(&r->page->hint, __ATOMIC_RELAXED);
 
@@ -180,7 +183,7 @@ int shm_ring_claim(struct ring *r, uint64_t *pos, uint32_t owner, uint32_t slots
 			*pos = hint;
 		if ((int64_t)(head - *pos) > 0)
 			*pos = head;
-		if (!find_frontier(r, pos, word))
+		if (!find_frontier(r, pos, word, &steps))
 			continue;
 		if (*pos + slots - head > r->mask + UINT64_C(1))
 			return -FI_EAGAIN;
@@ -199,13 +202,16 @@ bool shm_ring_sleep(struct ring *r, uint64_t head)
 	uint64_t *claim = ring_claim_at(r, head);
 	uint64_t word = __atomic_load_n(claim, __ATOMIC_ACQUIRE);
 
-	do {
+	/* Bounded: a process that changes the word again and again only keeps us awake. */
+	for (int tries = 0; tries < CLAIM_TRIES; tries++) {
 		if (claim_lap(word) == ring_lap(r, head))
 			return false;
 		/* Pairs with the compare-exchange of the sender that claims this slot. */
-	} while (!__atomic_compare_exchange_n(claim, &word, word | CLAIM_SLEEP, false,
-					      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
-	return true;
+		if (__atomic_compare_exchange_n(claim, &word, word | CLAIM_SLEEP, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			return true;
+	}
+	return false;
 }
 
 uint64_t shm_ring_step(const struct ring *r, uint64_t *pos)

@@ -9,7 +9,7 @@
 #define PACKETS_PER_CALL 64
 
 /* Frees the slots before the head. Pairs with the acquires in shm_ring_claim and claim_slow. */
-static void publish_head(struct shm *shm)
+void shm_publish_head(struct shm *shm)
 {
 	shm->published = shm->head;
 	__atomic_store_n(&shm->ring.page->head, shm->head, __ATOMIC_RELEASE);
@@ -122,7 +122,7 @@ bool shm_progress(void *state)
 		}
 		shm->head += slots;
 		if (shm->head - shm->published >= shm->publish_step)
-			publish_head(shm);
+			shm_publish_head(shm);
 	}
 	return packets != 0;
 }
@@ -132,7 +132,7 @@ bool shm_arm(void *state)
 	struct shm *shm = state;
 
 	if (shm->head != shm->published)
-		publish_head(shm);
+		shm_publish_head(shm);
 	return shm_ring_sleep(&shm->ring, shm->head);
 }
 
@@ -202,7 +202,7 @@ bool shm_reap(void *state, uint32_t id)
 	drain(shm);
 	shm->reaped += shm_ring_reap(&shm->ring, shm->head, id);
 	drain(shm);
-	publish_head(shm);
+	shm_publish_head(shm);
 	shm_guard_clear(&shm->ring, id);
 	return disarm(shm, id);
 }

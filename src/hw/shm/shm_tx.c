@@ -85,7 +85,7 @@ static COLD bool claim_slow(struct shm_link *s, uint32_t slots, struct claimed *
 	if (lap_over)
 		s->calls_seen = s->own->progress_calls;
 	err = shm_ring_claim(&s->ring, &s->next, s->src, slots, &c->word);
-	/* Pairs with the release in shm_rx.c publish_head. */
+	/* Pairs with the release in shm_rx.c shm_publish_head. */
 	s->limit = __atomic_load_n(&s->ring.page->head, __ATOMIC_ACQUIRE) + s->ring.mask + 1;
 	c->pos = s->next;
 	c->slot = ring_slot_at(&s->ring, c->pos);

@@ -33,6 +33,7 @@
 #include "base/log.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
+#include "xfer/stall.h"
 
 #define EVENTS_PER_POLL 32
 #define POLLS_PER_CALL  8  /* at most; then other workers are polled */
@@ -374,6 +375,7 @@ bool conn_poll(struct worker *worker)
 			dispatch(worker, events[i].data.u64);
 		any |= n > 0;
 	}
+	stall_watch(worker);
 	worker->armed |= n == EVENTS_PER_POLL; /* the next progress call polls on */
 	if (worker->handshakes || worker->acceptor.count || worker->unread)
 		expire(worker, any);
@@ -412,5 +414,6 @@ void conn_close(struct worker *worker)
 	acceptor_close(&worker->acceptor);
 	source_free(&worker->sources);
 	conn_single_clear_timer(worker);
+	stall_end(worker);
 	free(worker->cm_data);
 }
