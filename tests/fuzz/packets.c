@@ -150,7 +150,8 @@ static void packet(struct input *in, struct peer *peer)
 	id = word(in, id);
 	if (op == WIRE_FRAG)
 		id = word(in, tag); /* of a WIRE_CTS */
-	p.head = WIRE_HEAD(op, flags, rx, (uint32_t)id);
+	/* 255 stands for groups. */
+	p.head = WIRE_HEAD(op, flags, rx == UINT8_MAX ? WIRE_RX_GROUP : rx, (uint32_t)id);
 	p.tag = word(in, tag);
 	p.data = flags & WIRE_DATA ? word(in, 1) : 0;
 	len = take16(in) % (PACKET + 1);
