@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a hostile peer can do in the endpoint's ring alone. */
+#ifndef FAULT_HOSTILE_RING_ACTS_H
+#define FAULT_HOSTILE_RING_ACTS_H
+
+#include "hostile_run.h"
+
+/* Claims slots for a packet of any kind and writes it; it is not published. */
+static inline bool claim_packet(struct run *r, struct raw_link *l, uint32_t src,
+				struct raw_claim *c)
+{
+	size_t len;
+
+	hostile_make(&r->rng, l, 1 + rng_below(&r->rng, 14), (unsigned int)rng_bits(&r->rng, 8));
+	len = hostile.f.len = hostile.f.len < SHM_PACKET_MAX ? hostile.f.len : SHM_PACKET_MAX;
+	if (!raw_ring_claim(&l->ring, l->sock, l->id, raw_ring_slots(&hostile.f, len), c))
+		return false;
+	raw_ring_fill(&l->ring, c, &hostile.f, src, hostile.payload, len);
+	return true;
+}
+
+static void claim_never_published(struct run *r, struct raw_link *l)
+{
+	struct raw_claim c;
+
+	claim_packet(r, l, l->id, &c);
+}
+
+static void wrong_token(struct run *r, struct raw_link *l)
+{
+	static const uint64_t states[] = {1,
+					  UINT64_MAX,
+					  RING_SLOTS,
+					  RING_TAKEN,
+					  RING_CANCELLED,
+					  UINT64_C(1) << 61,
+					  RING_CANCELLED | RING_TAKEN};
+	struct raw_claim c;
+
+	if (claim_packet(r, l, l->id, &c))
+		raw_ring_publish(&l->ring, &c, RNG_CHOOSE(&r->rng, states));
+}
+
+static void length_beyond(struct run *r, struct raw_link *l)
+{
+	struct raw_claim c;
+
+	if (!claim_packet(r, l, l->id, &c))
+		return;
+	raw_ring_slot(&l->ring, c.pos)->len = rng_one_in(&r->rng, 2)
+						      ? SHM_PACKET_MAX + 1 + rng_below(&r->rng, 64)
+						      : UINT32_MAX - rng_below(&r->rng, 64);
+	raw_ring_publish(&l->ring, &c, 0);
+}
+
+/* The length in the packet is another one than the claim's. */
+static void length_of_others(struct run *r, struct raw_link *l)
+{
+	struct raw_claim c;
+
+	if (!claim_packet(r, l, l->id, &c))
+		return;
+	raw_ring_slot(&l->ring, c.pos)->len = rng_below(&r->rng, SHM_PACKET_MAX + 1);
+	raw_ring_publish(&l->ring, &c, 0);
+}
+
+/* The claim word says another number of slots than the packet takes. */
+static void claim_of_other_slots(struct run *r, struct raw_link *l)
+{
+	struct raw_claim c;
+	uint64_t *word;
+
+	if (!claim_packet(r, l, l->id, &c))
+		return;
+	word = &l->ring.claims[c.pos & l->ring.mask];
+	__atomic_store_n(word, (*word & ~UINT64_C(4095)) | rng_below(&r->rng, 4096),
+			 __ATOMIC_RELEASE);
+	raw_ring_publish(&l->ring, &c, 0);
+}
+
+static void source_nobody_has(struct run *r, struct raw_link *l)
+{
+	struct raw_claim c;
+	uint32_t src = rng_one_in(&r->rng, 2) ? (uint32_t)rng_next(&r->rng) | 1u << 31
+					      : rng_below(&r->rng, 1000);
+
+	if (claim_packet(r, l, src, &c))
+		raw_ring_publish(&l->ring, &c, 0);
+}
+
+/* Returns the source of a packet that another peer has sent lately, or our own. */
+static uint32_t another_source(struct run *r, struct raw_link *l)
+{
+	uint32_t start = rng_below(&r->rng, l->ring.mask + 1);
+
+	for (uint32_t i = 0; i <= l->ring.mask; i++) {
+		const struct raw_slot *s = raw_ring_slot(&l->ring, start + i);
+		uint64_t pos = s->token - l->ring.secret;
+
+		if (pos - l->ring.page->head + l->ring.mask <= 2 * (uint64_t)l->ring.mask &&
+		    raw_ring_slot(&l->ring, pos) == s && s->src != l->id)
+			return s->src;
+	}
+	return l->id;
+}
+
+/* A packet in the name of another peer of the ring. */
+static void source_of_another(struct run *r, struct raw_link *l)
+{
+	struct raw_claim c;
+
+	if (claim_packet(r, l, another_source(r, l), &c))
+		raw_ring_publish(&l->ring, &c, 0);
+}
+
+/* Header and payload change after they are published. */
+static void words_changed_later(struct run *r, struct raw_link *l)
+{
+	struct raw_claim c;
+	uint64_t *words;
+
+	if (!claim_packet(r, l, l->id, &c))
+		return;
+	words = (uint64_t *)(void *)raw_ring_slot(&l->ring, c.pos);
+	raw_ring_publish(&l->ring, &c, 0);
+	/* Until the endpoint has passed: the slots may then be those of others. */
+	for (int i = 0; i < 2000 && *(volatile uint64_t *)&l->ring.page->head <= c.pos &&
+			*(volatile uint64_t *)words == l->ring.secret + c.pos;
+	     i++) {
+		volatile uint64_t *at = words + 1 + rng_below(&r->rng, c.slots * 8 - 1);
+		uint64_t was = *at;
+
+		*at = rng_one_in(&r->rng, 2) ? hostile_number(&r->rng)
+					     : was ^ rng_bits(&r->rng, 64);
+		*at = was;
+	}
+}
+
+/* Guards are taken in any name and not given back. */
+static void forged_guards(struct run *r, struct raw_link *l)
+{
+	for (uint32_t n = 1 + rng_below(&r->rng, 8); n; n--) {
+		uint64_t id = rng_one_in(&r->rng, 2) ? l->id : rng_next(&r->rng) >> 32;
+		uint64_t *at = &l->ring.page->guards[rng_below(&r->rng, RING_GUARDS)].word;
+
+		__atomic_store_n(at, (rng_next(&r->rng) & ~UINT64_C(0xffffffff)) | id,
+				 __ATOMIC_RELEASE);
+	}
+	add(&scene->kicks); /* the endpoint closes a region */
+}
+
+/* An RTS whose bytes are said to be in a pipe that stays empty. */
+static void empty_pipe(struct run *r, struct raw_link *l)
+{
+	struct stat st;
+	uint64_t key, len = 1 + rng_below(&r->rng, 60000);
+
+	if (r->pipe[0] < 0 && pipe2(r->pipe, O_CLOEXEC))
+		fail("pipe2: %s", strerror(errno));
+	if (fstat(r->pipe[0], &st))
+		fail("fstat: %s", strerror(errno));
+	key = (uint64_t)st.st_ino << 32 | ((uint32_t)r->pipe[0] + 1);
+	raw_link_put(
+		l, (struct frame){.head = HEAD(WIRE_RTS, TAGGED, 0, 79), .tag = FOE_TAG, .len = 40},
+		(const uint64_t[]){len, 1, (uintptr_t)foe_source, len, key});
+}
+
+#endif
