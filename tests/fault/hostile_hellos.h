@@ -72,6 +72,22 @@ static void name_of_the_endpoint(struct run *r, struct raw_link *unused)
 	hello_by_name(r, &scene->endpoint);
 }
 
+/* Many wrong keys, from the address that honest peers have, too. */
+static void keys_tried_beside_others(struct run *r, struct raw_link *unused)
+{
+	struct sockaddr_in in;
+	uint32_t from = r->from;
+	struct raw_link *l;
+
+	(void)unused;
+	memcpy(&in, scene->peer[0].bytes, sizeof(in));
+	r->from = ntohl(in.sin_addr.s_addr);
+	l = run_join(r, STEP_MS);
+	r->from = from;
+	for (uint64_t key = 1; l && key < 200; key++)
+		put(l, WIRE_PUT, DATA, (uint32_t)key, 0, key, 8);
+}
+
 /* The endpoint connects to the hostile peer, which answers with a hello of any kind. */
 static void answers_an_attempt(struct run *r, struct raw_link *unused)
 {

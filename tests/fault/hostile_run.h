@@ -18,6 +18,7 @@ struct run {
 	int listener; /* of the name that the endpoint knows */
 	int pipe[2];  /* -1: not made */
 	uint64_t serial;
+	uint32_t from; /* the hostile peer's address: not that of the others */
 };
 
 /* Where the endpoint finds the hostile peer that it sends to: number 0 of good_hello. */
@@ -53,7 +54,7 @@ static inline struct raw_link *run_connect(struct run *r)
 	if (r->count == LINKS_MAX)
 		return NULL;
 	l = r->link[r->count++] = calloc(1, sizeof(*l));
-	raw_link_connect(l, &scene->endpoint, run_inside(r));
+	raw_link_connect(l, &scene->endpoint, run_inside(r), r->from);
 	return l;
 }
 

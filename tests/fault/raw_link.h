@@ -176,10 +176,23 @@ static inline void raw_link_close(struct raw_link *l, bool reset)
 	l->open = false;
 }
 
-/* Connects to the endpoint's socket without waiting for long. */
-static inline void raw_link_connect(struct raw_link *l, const struct name *to, bool inside)
+/* Connects to the endpoint's TCP listener from this address of the loopback network. */
+static inline int raw_link_tcp(const struct name *to, uint32_t from)
 {
-	*l = (struct raw_link){.sock = inside ? raw_connect(to) : raw_connect_tcp(to),
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(from)};
+	int sock = tcp_socket();
+
+	if (bind(sock, (const struct sockaddr *)(const void *)&in, sizeof(in)) ||
+	    connect(sock, (const struct sockaddr *)(const void *)to->bytes, sizeof(in)))
+		fail("cannot connect to the endpoint: %s", strerror(errno));
+	return sock;
+}
+
+/* `from`: the client's address, if it uses TCP. */
+static inline void raw_link_connect(struct raw_link *l, const struct name *to, bool inside,
+				    uint32_t from)
+{
+	*l = (struct raw_link){.sock = inside ? raw_connect(to) : raw_link_tcp(to, from),
 			       .inside = inside};
 }
 
