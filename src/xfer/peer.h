@@ -53,10 +53,11 @@ struct peer_conn {
 	bool starved;
 	/* The peer does not send what it announced, so the connection must end. */
 	bool overdue;
-	bool inside; /* the bootstrap socket is a Unix socket: the peer is on this host */
-	bool plain;  /* a LINK_DEVICE to the peer failed; not proposed again */
-	bool late;   /* our hello was sent long after connect() began */
-	bool losing; /* peer_failed or peer_not_taken is under way */
+	bool inside;    /* the bootstrap socket is a Unix socket: the peer is on this host */
+	bool plain;     /* a LINK_DEVICE to the peer failed; not proposed again */
+	bool late;      /* our hello was sent long after connect() began */
+	bool losing;    /* peer_failed or peer_not_taken is under way */
+	bool wrong_key; /* the peer has used an unknown key */
 	bool disconnect_received;
 	bool probing;        /* connect_probe is on for the link's socket */
 	bool unread;         /* disconnected with undelivered messages; the peer keeps its id */

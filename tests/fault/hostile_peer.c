@@ -21,7 +21,14 @@ static unsigned int limit = 55;
 #define STEPS      24        /* acts of a run, at most */
 #define UNEXPECTED "8000000" /* bytes of unexpected messages that it may keep */
 
-/* ---- The acts. false: left out, as the library does not withstand it yet ---- */
+/*
+ * ---- The acts ----
+ *
+ * false: left out unless ONLY names it. A process that maps the ring of another one can stall it:
+ * for FI_WEFT_CLAIM_TIMEOUT by claims, until it is closed by words of packets that are others'. A
+ * close waits up to FI_WEFT_ACCESS_TIMEOUT for a forged guard. See docs/SECURITY.md; fault_claim
+ * and fault_guard prove the bounds.
+ */
 
 enum place { ANYWHERE, NETWORK, INSIDE };
 
@@ -59,15 +66,15 @@ static const struct act {
 	ACT(keys_tried_beside_others, ANYWHERE, true),
 	ACT(answers_an_attempt, ANYWHERE, true),
 	ACT(bytes_on_the_socket, INSIDE, true),
-	ACT(claim_never_published, INSIDE, true),
-	ACT(wrong_token, INSIDE, true),
+	ACT(claim_never_published, INSIDE, false),
+	ACT(wrong_token, INSIDE, false),
 	ACT(length_beyond, INSIDE, true),
-	ACT(length_of_others, INSIDE, true),
-	ACT(claim_of_other_slots, INSIDE, true),
+	ACT(length_of_others, INSIDE, false),
+	ACT(claim_of_other_slots, INSIDE, false),
 	ACT(source_nobody_has, INSIDE, true),
-	ACT(source_of_another, INSIDE, true),
+	ACT(source_of_another, INSIDE, false),
 	ACT(words_changed_later, INSIDE, true),
-	ACT(forged_guards, INSIDE, true),
+	ACT(forged_guards, INSIDE, false),
 	ACT(empty_pipe, INSIDE, true),
 };
 

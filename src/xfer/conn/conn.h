@@ -51,7 +51,7 @@ void conn_abandon(struct peer *peer);
 void conn_expel(struct peer *peer);
 /*
  * Counts a one-sided access with an unknown key. Too many different ones from one network address
- * end its connections, and new ones are refused for a while (source.h).
+ * end the connections that used some, and new ones are refused for a while (source.h).
  */
 void conn_wrong_key(struct peer *peer, uint64_t key);
 /* Polls the sockets without blocking. Returns true if there was an event. */

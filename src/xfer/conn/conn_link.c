@@ -73,6 +73,7 @@ int conn_link(struct peer *peer, struct accepted *conn, struct wire_nic *ours)
 	struct addr from;
 
 	peer->conn.source = 0;
+	peer->conn.wrong_key = false;
 	worker->cm_sock = peer->conn.sock;
 	if (conn->inside)
 		return make_link(peer, conn, LINK_HOST);
