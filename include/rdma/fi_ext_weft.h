@@ -29,6 +29,15 @@ struct fi_weft_stats {
 	 */
 	uint64_t unexpected_dropped;
 	uint64_t unexpected_disconnected;
+	/* Accepted connections that wait for their hello or for an answer to it. */
+	uint64_t pending_count;
+	/* Such connections that were closed for others, or as their hello did not come in time. */
+	uint64_t pending_dropped;
+	/* Control messages about collective groups: beyond FI_WEFT_JOINS_MAX; not of a member. */
+	uint64_t joins_refused;
+	uint64_t nonmember_refused;
+	/* One-sided accesses from the network with an unknown key; the same key again not counted. */
+	uint64_t wrong_keys;
 };
 
 /* Static; valid as long as the library is loaded. */

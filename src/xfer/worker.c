@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_ext_weft.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -283,6 +284,16 @@ void worker_forget_entry(struct av *av, fi_addr_t index)
 {
 	LIST_EACH (node, &av->workers)
 		worker_forget(LIST_ENTRY(node, struct worker, in_av), index);
+}
+
+void worker_stats(const struct worker *worker, struct fi_weft_stats *stats)
+{
+	budget_stats(&worker->budget, stats);
+	stats->pending_count = worker->acceptor.count;
+	stats->pending_dropped = worker->acceptor.dropped;
+	stats->joins_refused = worker->joins_refused;
+	stats->nonmember_refused = worker->nonmember_refused;
+	stats->wrong_keys = worker->sources.wrong_keys;
 }
 
 static __attribute__((noinline, cold)) bool flush_busy(struct worker *worker)

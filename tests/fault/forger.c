@@ -4,6 +4,7 @@
  * that grants it leave no remote CQ data and no count.
  */
 #define NODE_CAPS (FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_RMA | FI_RMA_EVENT)
+#include <rdma/fi_ext_weft.h>
 #include <rdma/fi_rma.h>
 
 #include "hello.h"
@@ -25,6 +26,8 @@ static void server(void *arg)
 {
 	static unsigned char region[REGION];
 	struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP};
+	struct fi_weft_ops_stats *ops;
+	struct fi_weft_stats stats;
 	uint64_t honest = 0, end = now_ms() + 4 * ASK_MS;
 	struct fid_cntr *cntr;
 	struct name name;
@@ -54,6 +57,10 @@ static void server(void *arg)
 	if (fi_cntr_read(cntr) != honest)
 		fail("%llu accesses are counted, one took place",
 		     (unsigned long long)fi_cntr_read(cntr));
+	must(fi_open_ops(&n.ep->fid, FI_WEFT_STATS, 0, (void **)&ops, NULL), "fi_open_ops");
+	must(ops->read(&n.ep->fid, &stats, sizeof(stats)), "reading the statistics");
+	if (stats.wrong_keys != 1) /* the same one, again and again */
+		fail("%llu wrong keys are counted", (unsigned long long)stats.wrong_keys);
 }
 
 static void say(int sock, uint64_t head, uint64_t data, const void *payload, uint32_t len)

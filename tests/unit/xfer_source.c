@@ -66,6 +66,7 @@ START_TEST(the_same_key)
 
 	for (int n = 0; n < 2 * SOURCE_WRONG_MAX; n++)
 		ck_assert(!source_wrong_key(&all, 7, 1, 1000));
+	ck_assert_uint_eq(all.wrong_keys, 1);
 	ck_assert(!source_refused(&all, 7, 1000));
 	source_free(&all);
 }

@@ -59,6 +59,7 @@ bool source_wrong_key(struct sources *all, uint64_t id, uint64_t key, uint64_t n
 	if (s->wrong && s->key == key)
 		return false;
 	s->key = key;
+	all->wrong_keys++;
 	if (++s->wrong != SOURCE_WRONG_MAX)
 		return false;
 	s->until = now + SOURCE_REFUSED_MS;

@@ -19,6 +19,7 @@ struct source;
 
 struct sources {
 	struct source *table; /* NULL until the first wrong key */
+	uint64_t wrong_keys;  /* counted so far */
 };
 
 /*

@@ -100,11 +100,6 @@ unsigned int worker_served(const struct worker *worker)
 	return worker->served;
 }
 
-void worker_stats(const struct worker *worker, struct fi_weft_stats *stats)
-{
-	budget_stats(&worker->budget, stats);
-}
-
 /* Handles an atomic on a tagged receive, which is parsed more than once: parses a copy. */
 static __attribute__((noinline)) void deliver_matched(struct rx *rx, struct peer *peer,
 						      const struct packet *p)
