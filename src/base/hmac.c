@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/hmac.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+
+#include "base/log.h"
+
+#define LIBRARY "libcrypto.so.3"
+
+/* The calls as HMAC(3), EVP_sha256(3) and CRYPTO_memcmp(3) of OpenSSL document them. */
+static struct {
+	unsigned char *(*hmac)(const void *md, const void *key, int key_len,
+			       const unsigned char *bytes, size_t len, unsigned char *code,
+			       unsigned int *code_len);
+	const void *(*sha256)(void);
+	int (*compare)(const void *a, const void *b, size_t len);
+} lib;
+
+static bool loaded;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static bool find(void *handle, const char *name, void *call)
+{
+	void *at = dlsym(handle, name);
+
+	if (!at)
+		LOG_WARN(LOG_CORE, "%s has no %s: keys cannot be used", LIBRARY, name);
+	*(void **)call = at;
+	return at;
+}
+
+static void load(void)
+{
+	void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+
+	if (!handle) {
+		LOG_WARN(LOG_CORE,
+			 "keys need OpenSSL 3 (package libssl3 or openssl-libs): %s cannot be "
+			 "loaded: %s",
+			 LIBRARY, dlerror());
+		return;
+	}
+	loaded = find(handle, "HMAC", &lib.hmac) && find(handle, "EVP_sha256", &lib.sha256) &&
+		 find(handle, "CRYPTO_memcmp", &lib.compare);
+	if (!loaded)
+		dlclose(handle);
+}
+
+bool hmac_load(void)
+{
+	pthread_once(&once, load);
+	return loaded;
+}
+
+bool hmac_sha256(const void *key, size_t key_len, const void *bytes, size_t len,
+		 uint8_t code[HMAC_LEN])
+{
+	unsigned int code_len = HMAC_LEN;
+
+	return hmac_load() && key_len <= INT_MAX &&
+	       lib.hmac(lib.sha256(), key, (int)key_len, bytes, len, code, &code_len) &&
+	       code_len == HMAC_LEN;
+}
+
+bool hmac_equal(const void *a, const void *b, size_t len)
+{
+	return hmac_load() && lib.compare(a, b, len) == 0;
+}
