@@ -37,6 +37,11 @@
 	    "Milliseconds without any part of a long message after which a sender across the "     \
 	    "network, which announced it and was asked for it, is gone; 0: never; -1: never if "   \
 	    "the address vector holds it, else FI_WEFT_PEER_TIMEOUT")                              \
+	ROW(bool, closed, "FI_WEFT_CLOSED", "no",                                                  \
+	    "Only peers whose address is in the address vector may connect")                       \
+	ROW(const char *, auth_key_file, "FI_WEFT_AUTH_KEY_FILE", NULL,                            \
+	    "File with the key of the job, 16 to 64 bytes, mode 0600; for endpoints whose "        \
+	    "application gives none")                                                              \
 	ROW(const char *, verbs_device, "FI_VERBS_DEVICE_NAME", NULL,                              \
 	    "Comma list of RDMA devices, or beginnings of their names, to use; unset: all")        \
 	ROW(int, verbs_gid_index, "FI_VERBS_GID_IDX", "-1",                                        \

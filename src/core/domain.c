@@ -15,6 +15,7 @@
 #include "core/eq.h"
 #include "core/mr.h"
 #include "core/mr_nic.h"
+#include "info/job_key.h"
 #include "info/opened.h"
 #include "core/poll.h"
 #include "core/workers.h"
@@ -187,15 +188,22 @@ static bool needs_no_lock(const struct fi_info *info)
 	       !(info->caps & FI_COLLECTIVE);
 }
 
+static int check_info(const struct fabric *fabric, const struct fi_info *info)
+{
+	if (!info || !info->domain_attr || !info->fabric_attr)
+		return -FI_EINVAL;
+	return job_key_check_domain(info, fabric->fid.api_version);
+}
+
 int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **out,
 		void *context)
 {
 	const struct fi_domain_attr *attr = info ? info->domain_attr : NULL;
 	struct domain *dom;
-	int err = -FI_ENOMEM;
+	int err = out ? check_info(fabric_of(fabric), info) : -FI_EINVAL;
 
-	if (!attr || !info->fabric_attr || !out)
-		return -FI_EINVAL;
+	if (err)
+		return err;
 	dom = calloc(1, sizeof(*dom));
 	if (!dom)
 		return -FI_ENOMEM;
@@ -204,7 +212,8 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	dom->rarely = WORKERS_RARELY;
 	init_lists(dom);
 	dom->info = fi_dupinfo(info);
-	if (!dom->info)
+	err = dom->info ? 0 : -FI_ENOMEM;
+	if (err)
 		goto free_dom;
 	err = open_device(dom);
 	if (err)

@@ -9,6 +9,7 @@
 #include "core/ep_cm.h"
 #include "base/fid.h"
 #include "core/mr_object.h"
+#include "info/job_key.h"
 #include "info/providers.h"
 #include "link/link.h"
 #include "link/engine.h"
@@ -155,6 +156,8 @@ int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out
 	if (!ep)
 		return -FI_ENOMEM;
 	err = ep_own_info(ep, info);
+	if (!err)
+		err = job_key_resolve(ep->info, dom->info, domain_api(dom));
 	if (!err && info->ep_attr->type == FI_EP_MSG)
 		err = ep_cm_open(ep, info);
 	if (err) {

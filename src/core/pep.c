@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/fid.h"
 #include "core/pep_cm.h"
+#include "info/job_key.h"
 #include "info/providers.h"
 #include "link/engine.h"
 
@@ -214,6 +215,8 @@ int pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **f
 	else if (info->src_addr)
 		ret = addr_from_user(&pep->name, provider_format(info), info->src_addr,
 				     info->src_addrlen);
+	if (!ret)
+		ret = job_key_resolve(pep->info, NULL, fabric_of(fabric)->fid.api_version);
 	if (ret)
 		goto free_pep;
 	lock_init(&pep->lock);
@@ -229,6 +232,7 @@ int pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **f
 	*fid = &pep->fid;
 	return 0;
 free_pep:
+	addr_free(&pep->name);
 	fi_freeinfo(pep->info);
 	free(pep);
 	return ret;

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "core/ep.h"
 #include "base/fid.h"
+#include "info/job_key.h"
 #include "link/link.h"
 #include "link/engine.h"
 
@@ -26,6 +27,8 @@ int sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ou
 	if (!ep)
 		return -FI_ENOMEM;
 	err = ep_own_info(ep, info);
+	if (!err)
+		err = job_key_resolve(ep->info, ep->dom->info, domain_api(ep->dom));
 	if (err)
 		goto free_ep;
 	ep->fid.ops = &sep_ops;

@@ -6,6 +6,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "info/hints.h"
+#include "info/job_key.h"
 #include "info/opened.h"
 #include "info/rdma_ports.h"
 #include "info/resolve.h"
@@ -105,6 +106,16 @@ static int fill_names(const struct provider *v, const struct query *q, struct fi
 	return 0;
 }
 
+/* Where a length is granted, the hints have the key. */
+static bool match_keys(const struct query *q, const struct fi_info *info, struct refusal *why)
+{
+	if (info->ep_attr->auth_key_size && !q->hints->ep_attr->auth_key)
+		return hints_refuse(why, "ep_attr->auth_key: NULL");
+	if (info->domain_attr->auth_key_size && !q->hints->domain_attr->auth_key)
+		return hints_refuse(why, "domain_attr->auth_key: NULL");
+	return true;
+}
+
 static int fill(const struct provider *v, const struct query *q, struct fi_info *info,
 		struct refusal *why)
 {
@@ -113,7 +124,11 @@ static int fill(const struct provider *v, const struct query *q, struct fi_info 
 
 	if (!hints_match(v, q->version, q->hints, info, why))
 		return -FI_ENODATA;
+	if (!match_keys(q, info, why))
+		return -FI_ENODATA;
 	ret = fill_names(v, q, info);
+	if (!ret)
+		ret = job_key_copy(info, q->hints);
 	if (!ret)
 		ret = resolve(v, q, info, why);
 	if (!ret && open_name && strcmp(open_name, info->domain_attr->name) != 0) {

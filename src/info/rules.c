@@ -3,6 +3,7 @@
 
 #include "base/addr.h"
 #include "base/text.h"
+#include "info/job_key.h"
 #include "info/rules.h"
 
 /* Alternating bits: each tag bit may be masked on its own. fi_endpoint(3) */
@@ -31,6 +32,7 @@ enum test {
 	UP_TO,    /* value at most `offered` */
 	WITHIN,   /* only bits of `offered` */
 	ONE_OF,   /* the value's bit is in `offered` */
+	KEY,      /* a valid length of a job key */
 	CONTEXTS, /* at most `offered`, or FI_SHARED_CONTEXT */
 };
 
@@ -152,7 +154,8 @@ static const struct rule rules[] = {
 	RULE_FOR(RDM, ep, rx_ctx_cnt, V1_0, CONTEXTS, RULES_CONTEXT_MAX, THEIRS, 1, NUMBER),
 	RULE_FOR(MSG | RC, ep, rx_ctx_cnt, V1_0, CONTEXTS, 1, THEIRS, 1, NUMBER),
 	RULE_FOR(DGRAM, ep, rx_ctx_cnt, V1_0, UP_TO, 1, OURS, 1, NUMBER),
-	RULE(ep, auth_key_size, V1_5, UP_TO, 0, OURS, 0, NUMBER),
+	RULE_FOR(STREAMS, ep, auth_key_size, V1_5, KEY, JOB_KEY_MAX, THEIRS, 0, NUMBER),
+	NONE(DGRAM | RC, ep, auth_key_size, V1_5),
 
 	RULE(domain, threading, V1_0, ONE_OF, THREADING, THEIRS, FI_THREAD_SAFE, FI_TYPE_THREADING),
 	RULE(domain, control_progress, V1_0, ONE_OF, PROGRESS, THEIRS, FI_PROGRESS_MANUAL,
@@ -192,7 +195,8 @@ static const struct rule rules[] = {
 	RULE_FOR(ENGINE, domain, mr_iov_limit, V1_5, UP_TO, RULES_IOV_MAX, OURS, RULES_IOV_MAX,
 		 NUMBER),
 	RULE_FOR(RC, domain, mr_iov_limit, V1_5, UP_TO, 1, OURS, 1, NUMBER),
-	RULE(domain, auth_key_size, V1_5, UP_TO, 0, OURS, 0, NUMBER),
+	RULE_FOR(STREAMS, domain, auth_key_size, V1_5, KEY, JOB_KEY_MAX, THEIRS, 0, NUMBER),
+	NONE(DGRAM | RC, domain, auth_key_size, V1_5),
 	RULE(domain, max_err_data, V1_5, UP_TO, ADDR_STR_MAX, OURS, ADDR_STR_MAX, NUMBER),
 	RULE(domain, mr_cnt, V1_5, ANY, 0, LARGER, 65536, NUMBER),
 	RULE(domain, tclass, V1_9, ANY, 0, OURS, FI_TC_UNSPEC, NUMBER),
@@ -248,6 +252,8 @@ static bool met(const struct rule *r, uint64_t asked)
 		return (asked & ~r->offered) == 0;
 	case ONE_OF:
 		return asked < 64 && (r->offered & BIT(asked));
+	case KEY:
+		return asked >= JOB_KEY_MIN && asked <= r->offered;
 	case CONTEXTS:
 		return asked <= r->offered || asked == FI_SHARED_CONTEXT;
 	}
@@ -288,6 +294,10 @@ static bool refuse(const struct rule *r, uint64_t asked, struct refusal *why)
 {
 	if (r->type != NUMBER && r->test == ONE_OF)
 		return refuse_choice(r, asked, why);
+	if (r->test == KEY)
+		return hints_refuse(why, "%s: %llu asked, %u to %llu bytes offered", r->hint,
+				    (unsigned long long)asked, JOB_KEY_MIN,
+				    (unsigned long long)r->offered);
 	if (r->type != NUMBER)
 		return hints_refuse_value(why, r->hint, (enum fi_type)r->type, asked, r->offered);
 	return hints_refuse(why, "%s: %llu (%#llx) asked, %llu offered", r->hint,

@@ -11,9 +11,10 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC    0x54464557u /* "WEFT"; reads differently in the other byte order */
-#define WIRE_VERSION  10
+#define WIRE_VERSION  11
 #define WIRE_NAME_MAX 96 /* bytes of an address string, with its terminator */
 #define WIRE_IOV_MAX  16 /* segments per RTS */
+#define WIRE_PROOF    32 /* bytes of a nonce, and of an HMAC-SHA-256 */
 
 /* Packet types. */
 enum wire_op {
@@ -239,8 +240,9 @@ struct wire_nic {
 };
 
 /*
- * The first message each side sends on the bootstrap socket; always of this length. On a Unix
- * socket a transport's descriptors come with it.
+ * The messages on the bootstrap socket; always of this length. On a Unix socket a transport's descriptors come with
+ * some. Endpoints with a key exchange four: GREETING, CHALLENGE, then CONNECT or REQUEST, then an answer; without one
+ * the first two are left out.
  */
 struct wire_hello {
 	uint32_t magic;
@@ -259,6 +261,9 @@ struct wire_hello {
 	uint32_t error;           /* HELLO_REJECT: a positive error; 0: the application rejected */
 	uint32_t data_len;        /* HELLO_REQUEST, HELLO_ACCEPT, HELLO_REJECT */
 	uint8_t data[WIRE_CM_DATA_MAX];
+	uint8_t nonce[WIRE_PROOF]; /* of HELLO_GREETING, HELLO_CHALLENGE: random */
+	/* of endpoints with a key, in all but HELLO_GREETING: src/xfer/conn/auth.h */
+	uint8_t mac[WIRE_PROOF];
 };
 
 enum hello_kind {
@@ -268,6 +273,9 @@ enum hello_kind {
 	HELLO_CROSSED,
 	HELLO_REQUEST, /* connected endpoints: HELLO_CONNECT to a passive endpoint */
 	HELLO_REJECT,  /* target to initiator: connection refused */
+	/* initiator to target: I have a key; prove that you know it */
+	HELLO_GREETING,
+	HELLO_CHALLENGE, /* target to initiator: my proof; now prove yours */
 	HELLO_KINDS
 };
 
@@ -283,8 +291,8 @@ _Static_assert(sizeof(struct wire_amo) == 8, "layout of an atomic");
 _Static_assert(offsetof(struct wire_rts, segment) == 16, "layout of an RTS");
 _Static_assert(offsetof(struct wire_hello, name) == 56, "layout of a hello");
 _Static_assert(sizeof(struct wire_nic) == 40, "layout of an end of a path");
-_Static_assert(sizeof(struct wire_hello) ==
-		       64 + WIRE_NAME_MAX + sizeof(struct wire_nic) + WIRE_CM_DATA_MAX,
+_Static_assert(sizeof(struct wire_hello) == 64 + WIRE_NAME_MAX + sizeof(struct wire_nic) +
+						    WIRE_CM_DATA_MAX + 2 * WIRE_PROOF,
 	       "a hello has no padding");
 
 #endif

@@ -181,6 +181,7 @@ void peer_free(struct peer *peer)
 	list_remove(&peer->rma.in_awaiting);
 	list_remove(&peer->target.in_acks_pending);
 	addr_free(&peer->name);
+	auth_end(&peer->conn.auth);
 	pool_put(&peer->worker->peer_pool, peer);
 }
 

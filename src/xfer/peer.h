@@ -10,6 +10,7 @@
 #include "link/link.h"
 #include "xfer/msg/budget.h"
 
+struct auth;
 struct worker;
 
 enum peer_state {
@@ -82,6 +83,7 @@ struct peer_conn {
 	uint64_t serial;      /* serial of the hello that made the link */
 	uint64_t deadline;    /* ms; for PEER_CONNECTING and PEER_CROSSED */
 	uint64_t attempt_ms;  /* ms: start of the last attempt */
+	struct auth *auth;    /* proof under way in an attempt of ours, with a key; or NULL */
 };
 
 /* Output to the peer. Owned by msg/tx*.c. */

@@ -19,6 +19,7 @@
 #include "core/wait.h"
 #include "xfer/rndv/rxreq.h"
 #include "xfer/conn/conn.h"
+#include "xfer/conn/listen.h"
 #include "xfer/group.h"
 #include "xfer/rndv/rdma.h"
 #include "xfer/rma/rma.h"
@@ -64,8 +65,6 @@ static void fini_fields(struct worker *worker)
 /* Sets worker->name from info->src_addr; a wildcard becomes an address that peers can use. */
 static int choose_name(struct worker *worker, const struct fi_info *info)
 {
-	static const unsigned char any[16];
-	uint16_t number;
 	int err;
 
 	if (!info->src_addr && provider_format(info) == FI_ADDR_STR)
@@ -75,12 +74,7 @@ static int choose_name(struct worker *worker, const struct fi_info *info)
 				      &worker->name);
 	err = addr_from_user(&worker->name, provider_format(info), info->src_addr,
 			     info->src_addrlen);
-	if (err || worker->name.kind == ADDR_STR || memcmp(worker->name.ip, any, sizeof(any)) != 0)
-		return err;
-	number = worker->name.port;
-	err = ifaces_default(worker->name.kind == ADDR_IN6 ? AF_INET6 : AF_INET, &worker->name);
-	worker->name.port = number;
-	return err;
+	return err ? err : listen_usable(&worker->name);
 }
 
 /* An info with FI_LOCAL_COMM alone uses shm alone. fi_getinfo(3) */
@@ -149,6 +143,8 @@ static int prepare(struct worker *worker, const struct fi_info *info, unsigned i
 	if (worker->epfd < 0)
 		return -errno;
 	acceptor_init(&worker->acceptor, worker->epfd);
+	auth_open(&worker->auth, info, worker);
+	worker->acceptor.auth = &worker->auth;
 	err = open_hw(worker, worker_wanted(info) & ~barred);
 	if (err)
 		close(worker->epfd);

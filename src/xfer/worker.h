@@ -92,6 +92,7 @@ struct worker {
 	/* Messages about groups dropped: the sender is not the member that it claims to be. */
 	uint64_t nonmember_refused;
 	int epfd;
+	struct auth_own auth;
 	struct acceptor acceptor;
 	struct sources sources;
 	struct budget budget; /* of unexpected messages */

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "obj.h"
+#include "lib/key.h"
 
 #define EACH     50 /* maximum endpoints of a connecting process */
 #define EACH_MIN 24 /* enough to exceed the acceptor's limit */
@@ -24,7 +25,8 @@ static void raise_limit(void)
 	}
 }
 
-static int each; /* endpoints of a connecting process */
+static int each;   /* endpoints of a connecting process */
+static bool keyed; /* all have a key, and prove it */
 
 /* Begins all connections, one after the other, without progress. */
 static void connect_all(struct obj *o, struct fid_ep *ep[EACH], const struct obj_name *hub,
@@ -82,6 +84,8 @@ static void rush(struct api *a, uint64_t stall_us)
 
 	obj_time_limit(SECONDS);
 	raise_limit();
+	o.hints = obj_hints(FI_MSG | FI_TAGGED);
+	key_set(o.hints, keyed, KEY_LEN);
 	if (a->rank == 0) {
 		obj_open(&o);
 		mine = obj_name(&o.ep->fid);
@@ -112,6 +116,13 @@ static void fewer(void)
 		each = EACH_MIN;
 }
 
+static void with_keys(struct api *a)
+{
+	keyed = true;
+	key_need_library();
+	at_once(a);
+}
+
 static void speechless(struct api *a)
 {
 	fewer();
@@ -128,6 +139,7 @@ int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
 		{"at-once", at_once, 4, {0}},
+		{"with-keys", with_keys, 4, {0}},
 		{"speechless", speechless, 4, {0}},
 		{"late", late, 4, {0}},
 	};

@@ -14,7 +14,7 @@ static int ends[2], log_fd;
 
 /* ---- The server echoes; a real client pings it now and then. ---- */
 
-static void server(void *arg)
+static inline void server(void *arg)
 {
 	struct event e = {0};
 	fi_addr_t client;
@@ -46,7 +46,7 @@ static void server(void *arg)
 	}
 }
 
-static void ping(struct node *n, fi_addr_t to, unsigned int number)
+static inline void ping(struct node *n, fi_addr_t to, unsigned int number)
 {
 	uint64_t end = now_ms() + PING_MS;
 	unsigned int answer = 0;
@@ -67,7 +67,7 @@ static void ping(struct node *n, fi_addr_t to, unsigned int number)
 }
 
 /* Prints the end of the server's log if the test fails. */
-static void show_log(int status, void *arg)
+static inline void show_log(int status, void *arg)
 {
 	char buf[4096];
 	off_t end = lseek(log_fd, 0, SEEK_END);
@@ -81,7 +81,7 @@ static void show_log(int status, void *arg)
 /*
  * Waits until `pid` has `fds` open descriptors again: ended connections are closed within PING_MS.
  */
-static void same_fds(pid_t pid, int fds, const char *when)
+static inline void same_fds(pid_t pid, int fds, const char *when)
 {
 	uint64_t end = now_ms() + PING_MS;
 
@@ -92,7 +92,7 @@ static void same_fds(pid_t pid, int fds, const char *when)
 }
 
 /* Returns whether the server's log contains `text`. */
-static bool logged(const char *text)
+static inline bool logged(const char *text)
 {
 	off_t len = lseek(log_fd, 0, SEEK_END);
 	char *log =
@@ -107,7 +107,7 @@ static bool logged(const char *text)
 }
 
 /* Starts the server and pings it once. Returns its pid. */
-static pid_t start_server(struct node *client, fi_addr_t *to)
+static inline pid_t start_server(struct node *client, fi_addr_t *to)
 {
 	struct name name;
 	pid_t pid;

@@ -24,12 +24,17 @@ struct hello {
 	uint8_t nic[40];
 	uint32_t error, data_len;
 	uint8_t data[512];
+	uint8_t nonce[32], mac[32];
 };
 
-#define MAGIC         0x54464557u
-#define VERSION       10
-#define HELLO_CONNECT 1u
-#define HELLO_ACCEPT  2u
+#define MAGIC           0x54464557u
+#define VERSION         11
+#define HELLO_CONNECT   1u
+#define HELLO_ACCEPT    2u
+#define HELLO_CROSSED   3u
+#define HELLO_REJECT    5u
+#define HELLO_GREETING  6u
+#define HELLO_CHALLENGE 7u
 
 /* The head of every packet over TCP: hw/tcp/tcp.h. */
 struct frame {

@@ -20,7 +20,7 @@ struct page {
 #define SEALS      (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /* Connects to the Unix socket of the endpoint `name`. */
-static int raw_connect(const struct name *name)
+static inline int raw_connect(const struct name *name)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	struct sockaddr_in in;
@@ -41,7 +41,7 @@ static int raw_connect(const struct name *name)
 	return sock;
 }
 
-static void say(int sock, const void *words, size_t len, const int *fds, unsigned int count)
+static inline void say(int sock, const void *words, size_t len, const int *fds, unsigned int count)
 {
 	union {
 		struct cmsghdr align;
@@ -65,7 +65,7 @@ static void say(int sock, const void *words, size_t len, const int *fds, unsigne
 		fail("sendmsg: %s", strerror(errno));
 }
 
-static int ring_file(size_t len, int seals, struct page page)
+static inline int ring_file(size_t len, int seals, struct page page)
 {
 	int fd = memfd_create("raw_client", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
@@ -78,7 +78,7 @@ static int ring_file(size_t len, int seals, struct page page)
 enum { HELLO_FLAWS = 10, FILE_FLAWS = 11, MANNERS = 7 + HELLO_FLAWS + FILE_FLAWS };
 
 /* Sends a hello with one wrong field, and a proper ring. */
-static void flawed_hello(int sock, unsigned int flaw, unsigned int n)
+static inline void flawed_hello(int sock, unsigned int flaw, unsigned int n)
 {
 	const struct page page = {RING_MAGIC, RING_SLOTS, 1};
 	int fd = ring_file(RING_LEN, SEALS, page);
@@ -120,7 +120,7 @@ static void flawed_hello(int sock, unsigned int flaw, unsigned int n)
 }
 
 /* Sends a good hello with a file that is no proper ring. */
-static void flawed_file(int sock, unsigned int flaw, unsigned int n)
+static inline void flawed_file(int sock, unsigned int flaw, unsigned int n)
 {
 	const struct page page = {RING_MAGIC, RING_SLOTS, 1};
 	struct hello h = good_hello(n);

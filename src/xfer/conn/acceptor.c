@@ -24,6 +24,7 @@ void acceptor_init(struct acceptor *a, int epfd)
 {
 	a->epfd = epfd;
 	a->inside = a->network = a->timer = -1;
+	a->auth = NULL;
 	a->count = a->held_count = 0;
 	a->paused = false;
 	list_init(&a->origins);
@@ -154,18 +155,20 @@ static void accept_all(struct acceptor *a, bool inside)
 	}
 }
 
-/* Reads the hello of a pending connection. True: *conn is complete. */
+/* Reads the hello of a pending connection. True: *conn is complete, and its key is proven. */
 static bool read_hello(struct acceptor *a, struct pending *p, struct accepted *conn)
 {
 	bool inside = acceptor_pending_inside(p);
 	int ret = hello_recv(p->sock, inside, &conn->hello, conn->fds);
 
-	if (ret == 0)
-		return false;
 	conn->sock = p->sock;
 	conn->inside = inside;
 	conn->pid = inside ? p->origin->pid : 0;
 	conn->held_ms = 0;
+	if (ret)
+		ret = auth_accept(a->auth, &p->auth, conn, ret);
+	if (ret == 0)
+		return false;
 	epoll_ctl(a->epfd, EPOLL_CTL_DEL, p->sock, NULL);
 	leave(a, p);
 	if (ret > 0)
@@ -231,6 +234,13 @@ void acceptor_expire(struct acceptor *a)
 		resume_listening(a);
 }
 
+bool acceptor_gone(const struct accepted *conn)
+{
+	struct pollfd p = {.fd = conn->sock, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) == 1;
+}
+
 void acceptor_dismiss(struct accepted *conn)
 {
 	hello_close_fds(conn->fds);
@@ -239,6 +249,8 @@ void acceptor_dismiss(struct accepted *conn)
 
 void acceptor_close(struct acceptor *a)
 {
+	struct auth_own *auth = a->auth;
+
 	acceptor_pending_close(a);
 	if (a->inside >= 0)
 		forked_close(a->inside);
@@ -249,4 +261,5 @@ void acceptor_close(struct acceptor *a)
 	pool_fini(&a->pool);
 	pool_fini(&a->origin_pool);
 	acceptor_init(a, a->epfd);
+	a->auth = auth;
 }

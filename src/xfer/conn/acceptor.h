@@ -15,6 +15,7 @@
 #include "base/pool.h"
 #include "link/link.h"
 #include "link/wire.h"
+#include "xfer/conn/auth.h"
 
 /*
  * ms: age after which a connection without a hello is closed if others wait in a listener's
@@ -44,10 +45,11 @@ struct acceptor {
 	uint64_t dropped_log; /* log_due: when a line about that was written */
 	/* The listeners are not watched: `count` is at its limit or no descriptor is free. */
 	bool paused;
+	struct auth_own *auth; /* what peers have to prove; NULL: nothing */
 	int timer; /* timerfd, armed while `paused` or some are held; -1 until there is a listener */
 };
 
-/* An accepted connection whose hello has come. */
+/* An accepted connection whose hello has come, after the proof of a key if there is one. */
 struct accepted {
 	int sock;          /* in no epoll instance; noted with forked_guard */
 	bool inside;       /* accepted by the listener for this host */
@@ -55,6 +57,7 @@ struct accepted {
 	int fds[WIRE_FDS]; /* inside: descriptors received with the hello, or -1 */
 	uint64_t held_ms;  /* when acceptor_hold was first given it (coarse ms); 0: never */
 	struct wire_hello hello;
+	struct auth auth; /* the proof that the hello is part of; key.len 0: none was asked */
 };
 
 void acceptor_init(struct acceptor *a, int epfd);
@@ -78,6 +81,8 @@ bool acceptor_hold(struct acceptor *a, const struct accepted *conn);
 bool acceptor_unhold(struct acceptor *a, struct accepted *conn);
 /* Closes connections whose hello is overdue. */
 void acceptor_expire(struct acceptor *a);
+/* Has the other end closed its socket? */
+bool acceptor_gone(const struct accepted *conn);
 /* Closes a connection and the descriptors that came with the hello. */
 void acceptor_dismiss(struct accepted *conn);
 /* Closes listeners, timer and pending connections; the acceptor is then as after acceptor_init. */

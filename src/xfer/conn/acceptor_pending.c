@@ -92,6 +92,7 @@ void acceptor_pending_free(struct acceptor *a, struct pending *p)
 	list_remove(&p->in_held);
 	a->held_count -= p->held != NULL;
 	free(p->held);
+	auth_end(&p->auth);
 	pool_put(&a->pool, p);
 	a->count--;
 	o->count--;
@@ -120,10 +121,14 @@ static void name_origin(const struct origin *o, char *text, size_t len)
 
 void acceptor_pending_silent(struct acceptor *a, struct pending *p, uint64_t now)
 {
+	struct accepted conn = {
+		.sock = p->sock, .inside = acceptor_pending_inside(p), .pid = p->origin->pid};
 	char from[ADDR_STR_MAX + 32];
 
 	a->dropped++;
-	if (log_due(&a->dropped_log)) {
+	if (p->auth) {
+		auth_refuse(a->auth, &conn, "it did not prove its key in time");
+	} else if (log_due(&a->dropped_log)) {
 		name_origin(p->origin, from, sizeof(from));
 		LOG_WARN(LOG_EP_CTRL,
 			 "%s connected and said nothing for %u ms: closed; it has %u of %u pending "
@@ -149,14 +154,16 @@ static void drop_held(struct acceptor *a, struct pending *p)
 			from, p->origin->count, a->count, acceptor_pending_max());
 	}
 	hello_send(NULL, p->sock, p->held->inside,
-		   &(struct hello_fields){.kind = HELLO_REJECT, .error = FI_EADDRINUSE});
+		   &(struct hello_fields){
+			   .kind = HELLO_REJECT, .error = FI_EADDRINUSE, .auth = &p->held->auth});
 	acceptor_dismiss(p->held);
 	acceptor_pending_free(a, p);
 }
 
 /*
  * Drops the origin's oldest connection without a hello, else the oldest one that is held. An origin with no more than
- * its share has ACCEPTOR_FULL_MS for the hello. True: one was dropped.
+ * its share has ACCEPTOR_FULL_MS for the hello, as has each connection that was asked to prove its key: the answer takes a
+ * round trip. True: one was dropped.
  */
 static bool drop_oldest(struct acceptor *a, struct origin *o, uint64_t now)
 {
@@ -166,8 +173,12 @@ static bool drop_oldest(struct acceptor *a, struct origin *o, uint64_t now)
 	LIST_EACH (node, &o->pending) {
 		struct pending *p = LIST_ENTRY(node, struct pending, in_origin);
 
-		if (!greedy && now - p->since < ACCEPTOR_FULL_MS)
+		bool young = now - p->since < ACCEPTOR_FULL_MS;
+
+		if (!greedy && young)
 			break;
+		if (p->auth && young)
+			continue;
 		if (p->held) {
 			held = held ? held : p;
 		} else if (!acceptor_pending_readable(p->sock)) {

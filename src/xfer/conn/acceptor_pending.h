@@ -25,6 +25,7 @@ struct pending {
 	struct origin *origin;
 	int sock;
 	uint64_t since;        /* ms: when it was accepted, or first held */
+	struct auth *auth;     /* it was asked to prove its key; or NULL */
 	struct accepted *held; /* owned, with its socket; NULL: no hello yet */
 };
 

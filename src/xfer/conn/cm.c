@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,6 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "core/ep_cm.h"
-#include "info/ifaces.h"
 #include "info/providers.h"
 #include "link/upcall.h"
 #include "xfer/conn/conn_own.h"
@@ -34,6 +32,7 @@ struct cm_listener {
 	const struct offload_cm *cm;
 	struct offload_listener *offload;
 	struct acceptor acceptor;
+	struct auth_own auth;
 	int epfd;
 	struct listen_how how;
 	int socks[2]; /* bound sockets until the acceptor takes them; -1: none */
@@ -59,20 +58,6 @@ static int want_name(const struct fi_info *info, const struct addr *name, struct
 	return 0;
 }
 
-/* Replaces a wildcard address by one that peers can use. 0 or a negative error. */
-static int usable(struct addr *name)
-{
-	static const unsigned char any[sizeof(name->ip)];
-	uint16_t port = name->port;
-	int err;
-
-	if (name->kind == ADDR_STR || memcmp(name->ip, any, sizeof(any)) != 0)
-		return 0;
-	err = ifaces_default(name->kind == ADDR_IN6 ? AF_INET6 : AF_INET, name);
-	name->port = port;
-	return err;
-}
-
 static int bind_name(struct cm_listener *l, const struct fi_info *info, struct addr *name)
 {
 	unsigned int wanted = worker_wanted(info);
@@ -86,7 +71,7 @@ static int bind_name(struct cm_listener *l, const struct fi_info *info, struct a
 		err = listen_bind(&bound, &l->how, l->socks);
 	if (err)
 		return err;
-	err = usable(&bound);
+	err = listen_usable(&bound);
 	if (err) {
 		addr_free(&bound);
 		return err;
@@ -144,6 +129,8 @@ int cm_open(const struct fi_info *info, struct addr *name, struct cm_listener **
 		return err;
 	}
 	acceptor_init(&l->acceptor, l->epfd);
+	auth_open(&l->auth, info, NULL);
+	l->acceptor.auth = &l->auth;
 	err = bind_name(l, info, name);
 	if (err)
 		cm_close(l);
@@ -177,32 +164,49 @@ void cm_close(struct cm_listener *l)
 	free(l);
 }
 
-static void refuse(struct accepted *conn, const void *data, size_t len)
+static void refuse(struct accepted *conn, int error, const void *data, size_t len)
 {
 	hello_send(NULL, conn->sock, conn->inside,
 		   &(struct hello_fields){.kind = HELLO_REJECT,
-					  .error = FI_ECONNREFUSED,
+					  .error = error,
+					  .auth = &conn->auth,
 					  .data = data,
 					  .data_len = len < XFER_CM_DATA ? len : XFER_CM_DATA});
 	acceptor_dismiss(conn);
 }
 
-/* Makes a request; NULL: not valid, or no memory, and the connection is refused. */
-static struct cm_request *receive(const struct cm_listener *l, struct accepted *conn)
+/* 0: a valid request, whose name is noted; else the positive error that refuses it. */
+static int check_request(struct cm_listener *l, const struct accepted *conn, struct addr *name)
 {
-	struct cm_request *req = calloc(1, sizeof(*req));
+	int err = conn->hello.kind == HELLO_REQUEST && !hello_name(&conn->hello, name)
+			  ? 0
+			  : FI_ECONNREFUSED;
 
-	if (req && conn->hello.kind == HELLO_REQUEST && !hello_name(&conn->hello, &req->name)) {
-		req->conn = *conn;
-		if (req->name.kind == l->kind)
-			return req;
+	if (!err && name->kind != l->kind) {
 		LOG_WARN(LOG_EP_CTRL,
 			 "connection request refused: address format %u is not the listener's",
 			 conn->hello.name_format);
-		addr_free(&req->name);
+		err = FI_ECONNREFUSED;
 	}
+	if (!err && !auth_admits(&l->auth, conn, name))
+		err = FI_EACCES;
+	return err;
+}
+
+/* NULL: no valid request; the accepted connection is closed. */
+static struct cm_request *receive(struct cm_listener *l, struct accepted *conn)
+{
+	struct cm_request *req = calloc(1, sizeof(*req));
+	int err = req ? check_request(l, conn, &req->name) : FI_ECONNREFUSED;
+
+	if (!err) {
+		req->conn = *conn;
+		return req;
+	}
+	refuse(conn, err, NULL, 0);
+	if (req)
+		addr_free(&req->name);
 	free(req);
-	refuse(conn, NULL, 0);
 	return NULL;
 }
 
@@ -287,7 +291,7 @@ void cm_reject(struct cm_request *req, const void *data, size_t len)
 		return;
 	}
 	conn = leave(req);
-	refuse(&conn, data, len);
+	refuse(&conn, FI_ECONNREFUSED, data, len);
 }
 
 /* Ends posted receives with the connection; those of a shared context stay. */
@@ -298,14 +302,6 @@ static void cancel_receives(struct worker *worker)
 			rx_fail_posted(worker->rx[i], FI_ECANCELED);
 }
 
-/* Has the requesting side closed its socket? */
-static bool gave_up(const struct accepted *conn)
-{
-	struct pollfd p = {.fd = conn->sock, .events = POLLRDHUP};
-
-	return poll(&p, 1, 0) == 1;
-}
-
 /* Accepts the request on a worker of ours, and frees it. 0 or a negative error. */
 static int adopt(struct worker *worker, struct cm_request *req, const void *data, size_t len)
 {
@@ -314,10 +310,14 @@ static int adopt(struct worker *worker, struct cm_request *req, const void *data
 	if (conn.inside ? !worker->via[LINK_HOST].state : !worker_on_network(worker)) {
 		LOG_WARN(LOG_EP_CTRL, "accept: the request came by a transport that the endpoint "
 				      "does not use");
-		refuse(&conn, NULL, 0);
+		refuse(&conn, FI_ECONNREFUSED, NULL, 0);
 		return -FI_EINVAL;
 	}
-	if (gave_up(&conn)) {
+	if (!auth_fits(&worker->auth, &conn)) {
+		refuse(&conn, FI_EACCES, NULL, 0);
+		return -FI_EACCES;
+	}
+	if (acceptor_gone(&conn)) {
 		acceptor_dismiss(&conn);
 		return -FI_ECONNABORTED;
 	}

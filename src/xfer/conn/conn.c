@@ -65,14 +65,15 @@ void conn_fail(struct peer *peer, int err, const struct wire_hello *hello)
 }
 
 /*
- * Retries after a late hello: an acceptor closes connections that stay silent, so the end of the
- * socket is no refusal. True: retried, and the attempt goes on or has failed.
+ * Retries after a late hello, or while keys are being proven: an acceptor closes connections that
+ * stay silent, so the end of the socket is no refusal. True: retried, and the attempt goes on or
+ * has failed.
  */
 static bool retry(struct peer *peer)
 {
-	if (!peer->conn.late || peer->conn.inside || peer->conn.retries++ >= RETRIES)
+	if ((!peer->conn.late && !peer->conn.auth) || peer->conn.retries++ >= RETRIES)
 		return false;
-	LOG_INFO(LOG_EP_CTRL, "peer closed the connection before our late hello: connecting again");
+	LOG_INFO(LOG_EP_CTRL, "peer closed the connection before our hello: connecting again");
 	forked_close(peer->conn.sock);
 	peer->conn.sock = peer->conn.wake = -1;
 	conn_abandon(peer);
@@ -93,6 +94,14 @@ static bool has_ended(int sock)
 	return recv(sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
+/* Our hello could not be sent, with `err`. */
+static void unsent(struct peer *peer, int err)
+{
+	if ((err == -FI_ECONNRESET || err == -EPIPE) && retry(peer))
+		return;
+	conn_fail(peer, err == -FI_ECONNRESET ? FI_ECONNREFUSED : -err, NULL);
+}
+
 /* Handles the end of connect(). */
 static void connecting_event(struct peer *peer)
 {
@@ -107,12 +116,19 @@ static void connecting_event(struct peer *peer)
 		err = conn_say_hello(peer);
 	if (!err)
 		err = conn_control(peer->worker, EPOLL_CTL_MOD, peer, EPOLLIN);
-	if ((err == -FI_ECONNRESET || err == -EPIPE) && retry(peer))
-		return;
 	if (err)
-		conn_fail(peer, err == -FI_ECONNRESET ? FI_ECONNREFUSED : -err, NULL);
+		unsent(peer, err);
 	else
 		peer->state = PEER_HANDSHAKE;
+}
+
+/* The peer knows our key: now the hello proper. */
+static void challenged(struct peer *peer)
+{
+	int err = conn_say_hello(peer);
+
+	if (err)
+		unsent(peer, err);
 }
 
 static void crossed(struct peer *peer, const struct wire_hello *hello)
@@ -146,6 +162,7 @@ static void accepted(struct peer *peer, struct accepted *conn)
 		return;
 	}
 	worker->handshakes--;
+	auth_end(&peer->conn.auth);
 	peer->real->silent = false;
 	/*
 	 * Within a host this byte tells the peer that we have its hello; across the network the
@@ -170,6 +187,10 @@ static void handshake_event(struct peer *peer)
 		return;
 	}
 	conn.pid = conn.inside ? connect_pid(peer->conn.sock) : 0;
+	if (!auth_hear(peer, &conn)) {
+		conn_fail(peer, FI_EACCES, NULL);
+		return;
+	}
 	switch (conn.hello.kind) {
 	case HELLO_CROSSED:
 		crossed(peer, &conn.hello);
@@ -180,6 +201,12 @@ static void handshake_event(struct peer *peer)
 	case HELLO_ACCEPT:
 		accepted(peer, &conn);
 		break;
+	case HELLO_CHALLENGE:
+		if (peer->conn.auth) {
+			challenged(peer);
+			break;
+		}
+		/* fall through */
 	default:
 		hello_close_fds(conn.fds);
 		conn_fail(peer, FI_EPROTO, NULL);

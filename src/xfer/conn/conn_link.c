@@ -37,6 +37,7 @@ void conn_abandon(struct peer *peer)
 		worker->via[LINK_DEVICE].transport->abandon(worker->via[LINK_DEVICE].state,
 							    peer->conn.pending);
 	peer->conn.pending = NULL;
+	auth_end(&peer->conn.auth);
 }
 
 void conn_prepare(struct peer *peer, const struct wire_nic *theirs, struct wire_nic *ours)

@@ -28,6 +28,7 @@ int conn_take(struct peer *peer, struct accepted *conn, const struct hello_field
 	int err;
 
 	abandon_attempt(peer);
+	answer.auth = &conn->auth;
 	peer->conn.sock = peer->conn.wake = conn->sock;
 	peer->conn.inside = conn->inside;
 	err = conn_link(peer, conn, &answer.nic);
@@ -51,7 +52,7 @@ int conn_take(struct peer *peer, struct accepted *conn, const struct hello_field
 void conn_refuse(struct accepted *conn, int err)
 {
 	hello_send(NULL, conn->sock, conn->inside,
-		   &(struct hello_fields){.kind = HELLO_REJECT, .error = err});
+		   &(struct hello_fields){.kind = HELLO_REJECT, .error = err, .auth = &conn->auth});
 	acceptor_dismiss(conn);
 }
 
@@ -102,12 +103,16 @@ static struct peer *find_peer(struct worker *worker, const struct accepted *conn
 	return is_ourselves(worker, conn, name) ? peer_new(worker, name) : NULL;
 }
 
-/* Returns the peer that the hello names; NULL: the hello is refused, or there is no memory. */
-static struct peer *identify(struct worker *worker, const struct accepted *conn)
+/*
+ * Returns the peer that the hello names. NULL: the hello is refused, or there is no memory; *error is the positive error
+ * to answer.
+ */
+static struct peer *identify(struct worker *worker, const struct accepted *conn, int *error)
 {
 	struct addr name;
 	struct peer *peer;
 
+	*error = FI_ECONNREFUSED;
 	if (comes_from_refused(worker, conn) || conn->hello.kind != HELLO_CONNECT || worker->cm ||
 	    hello_name(&conn->hello, &name))
 		return NULL;
@@ -116,6 +121,11 @@ static struct peer *identify(struct worker *worker, const struct accepted *conn)
 		return NULL;
 	}
 	name_by_socket(conn, &name);
+	if (!auth_admits(&worker->auth, conn, &name)) {
+		addr_free(&name);
+		*error = FI_EACCES;
+		return NULL;
+	}
 	peer = find_peer(worker, conn, &name);
 	addr_free(&name);
 	return peer;
@@ -134,20 +144,6 @@ static bool same_process(const struct peer *peer, const struct accepted *conn)
 {
 	return peer->conn.inside && conn->inside && conn->pid > 0 &&
 	       connect_pid(peer->conn.sock) == conn->pid;
-}
-
-/* Does it come from the address it names? */
-static bool comes_from_name(const struct peer *peer, const struct accepted *conn)
-{
-	struct addr from;
-
-	if (conn->inside)
-		return true;
-	if (!connect_remote(conn->sock, &from))
-		return false;
-	from = addr_unmapped(&from);
-	from.port = peer->key.port;
-	return addr_equal(&from, &peer->key) || (addr_is_local(&from) && addr_is_local(&peer->key));
 }
 
 /*
@@ -169,7 +165,7 @@ static enum verdict judge(const struct worker *worker, const struct peer *peer,
 			return CROSSED;
 		return same_process(peer, conn) ? TAKE : HOLD;
 	case PEER_CONNECTING:
-		return comes_from_name(peer, conn) ? TAKE : HOLD;
+		return auth_comes_from(conn, &peer->key) ? TAKE : HOLD;
 	case PEER_CROSSED:
 		return peer->conn.incarnation == theirs ? TAKE : HOLD;
 	default:
@@ -188,10 +184,11 @@ static void take_new(struct peer *peer, struct accepted *conn)
 /* Accepts the connection, holds it or refuses it. Owns `conn`. */
 void conn_on_hello(struct worker *worker, struct accepted *conn)
 {
-	struct peer *peer = identify(worker, conn);
+	int error;
+	struct peer *peer = identify(worker, conn, &error);
 
 	if (!peer) {
-		conn_refuse(conn, FI_ECONNREFUSED);
+		conn_refuse(conn, error);
 		return;
 	}
 	switch (judge(worker, peer, conn)) {
@@ -203,7 +200,7 @@ void conn_on_hello(struct worker *worker, struct accepted *conn)
 		break;
 	case CROSSED:
 		hello_send(worker, conn->sock, conn->inside,
-			   &(struct hello_fields){.kind = HELLO_CROSSED});
+			   &(struct hello_fields){.kind = HELLO_CROSSED, .auth = &conn->auth});
 		acceptor_dismiss(conn);
 		break;
 	case LOST:

@@ -80,10 +80,13 @@ int conn_say_hello(struct peer *peer)
 	struct hello_fields fields = {.kind = worker->cm ? HELLO_REQUEST : HELLO_CONNECT,
 				      .id = pool_id(peer),
 				      .data = worker->cm_data,
-				      .data_len = worker->cm_len};
+				      .data_len = worker->cm_len,
+				      .auth = peer->conn.auth};
 
 	if (worker->cm)
 		conn_single_sent(peer);
+	if (worker->auth.key.len && !peer->conn.auth)
+		return auth_greet(peer);
 	conn_prepare(peer, NULL, &fields.nic);
 	return hello_send(worker, peer->conn.sock, peer->conn.inside, &fields);
 }
@@ -98,9 +101,13 @@ static int attempt(struct peer *peer, int sock, bool inside)
 
 	if (sock < 0)
 		return sock;
+	auth_end(&peer->conn.auth);
 	peer->conn.sock = peer->conn.wake = sock;
 	peer->conn.inside = inside;
+	peer->conn.late = false;
 	err = inside ? conn_say_hello(peer) : 0;
+	if (err == -EPIPE)
+		err = -FI_EAGAIN; /* closed already to make room for others */
 	if (!err)
 		err = conn_watch(peer, inside ? EPOLLIN : EPOLLOUT);
 	if (err) {
@@ -127,6 +134,8 @@ uint64_t conn_deadline(void)
 int conn_attempt(struct peer *peer)
 {
 	struct worker *worker = peer->worker;
+	/* Others, if they are closed, too, know this endpoint by its address. */
+	const struct addr *source = worker->auth.closed ? &worker->name : NULL;
 	int err = -FI_EHOSTUNREACH;
 
 	peer->conn.attempt_ms = clock_coarse_ms();
@@ -137,7 +146,7 @@ int conn_attempt(struct peer *peer)
 		err = attempt(peer, conn_single_inside(peer), true);
 	if (worker_on_network(worker) && peer->name.kind != ADDR_STR &&
 	    (err == -FI_EHOSTUNREACH || err == -FI_ECONNREFUSED || err == -FI_EACCES))
-		err = attempt(peer, connect_network(&peer->name), false);
+		err = attempt(peer, connect_network(&peer->name, source), false);
 	return err;
 }
 

@@ -116,7 +116,23 @@ void connect_tune(int sock)
 	connect_set(sock, IPPROTO_TCP, TCP_KEEPCNT, PROBES);
 }
 
-int connect_network(const struct addr *name)
+/* Where that is not possible, the kernel chooses. */
+static void bind_source(int sock, const struct addr *source)
+{
+	struct sockaddr_storage from = {0};
+	struct addr any_port = *source;
+	size_t len = sizeof(from);
+
+	any_port.port = 0;
+	if (addr_is_loopback(source) || addr_to_user(&any_port, &from, &len))
+		return;
+	connect_set(sock, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+	if (bind(sock, (struct sockaddr *)&from, (socklen_t)len))
+		LOG_INFO(LOG_EP_CTRL, "connecting from another address than the endpoint's: %s",
+			 fi_strerror(errno));
+}
+
+int connect_network(const struct addr *name, const struct addr *source)
 {
 	struct sockaddr_storage to = {0};
 	size_t len = sizeof(to);
@@ -128,6 +144,8 @@ int connect_network(const struct addr *name)
 	if (sock < 0)
 		return sock;
 	connect_tune(sock);
+	if (source && source->kind == name->kind)
+		bind_source(sock, source);
 	if (connect(sock, (struct sockaddr *)&to, (socklen_t)len) && errno != EINPROGRESS)
 		err = -errno;
 	return connect_keep(sock, err);

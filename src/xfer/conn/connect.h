@@ -34,9 +34,9 @@ void connect_set(int sock, int level, int option, int value);
 int connect_inside(const struct addr *name);
 /*
  * Returns a socket that is connecting to an IP address, noted with forked_guard, or a negative
- * error. The socket becomes writable when connect() has ended; connect_result returns the outcome.
+ * error. `source`: an address of this host to connect from if possible, or NULL. The socket becomes writable when connect() has ended; connect_result returns the outcome.
  */
-int connect_network(const struct addr *name);
+int connect_network(const struct addr *name, const struct addr *source);
 /* Returns the outcome of connect(). 0: connected; -FI_EAGAIN: under way; else its error. */
 int connect_result(int sock);
 

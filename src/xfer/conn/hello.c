@@ -82,6 +82,8 @@ int hello_send(struct worker *worker, int sock, bool inside, const struct hello_
 		return err;
 	if (fields->data_len)
 		memcpy(hello.data, fields->data, fields->data_len);
+	if (fields->auth && fields->auth->key.len && auth_seal(fields->auth, &hello))
+		return -FI_EIO;
 	if (worker && inside && brings_fds(fields->kind)) {
 		worker->via[LINK_HOST].transport->hello_fds(worker->via[LINK_HOST].state, fds);
 		attach_fds(&msg, &control, fds);
@@ -168,6 +170,9 @@ static int recv_inside(int sock, struct wire_hello *hello, int fds[WIRE_FDS])
 	ssize_t len = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
 	int ret;
 
+	/* The peer has closed before it has read our bytes; its own bytes follow that error. */
+	if (len < 0 && errno == ECONNRESET)
+		len = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
 	if (len < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	/* Even an empty message may carry descriptors. */

@@ -15,6 +15,7 @@ struct hello_fields {
 	const void *data; /* application data, at most WIRE_CM_DATA_MAX bytes */
 	size_t data_len;
 	struct wire_nic nic; /* our end of a link between RDMA devices */
+	struct auth *auth;   /* the proof that the hello is part of; NULL or key.len 0: none */
 };
 
 /*

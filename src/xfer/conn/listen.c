@@ -13,6 +13,7 @@
 #include "base/env.h"
 #include "base/forked.h"
 #include "base/log.h"
+#include "info/ifaces.h"
 #include "xfer/conn/connect.h"
 
 /* Dynamic port numbers, from which the kernel chooses, too. */
@@ -215,5 +216,18 @@ int listen_open(struct acceptor *l, struct addr *name, const struct listen_how *
 	listen_drop(socks);
 	if (err)
 		acceptor_close(l);
+	return err;
+}
+
+int listen_usable(struct addr *name)
+{
+	static const unsigned char any[sizeof(name->ip)];
+	uint16_t port = name->port;
+	int err;
+
+	if (name->kind == ADDR_STR || memcmp(name->ip, any, sizeof(any)) != 0)
+		return 0;
+	err = ifaces_default(name->kind == ADDR_IN6 ? AF_INET6 : AF_INET, name);
+	name->port = port;
 	return err;
 }

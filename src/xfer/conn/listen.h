@@ -30,6 +30,8 @@ int listen_open(struct acceptor *l, struct addr *name, const struct listen_how *
  */
 int listen_bind(struct addr *name, const struct listen_how *how, int socks[2]);
 int listen_begin(struct acceptor *l, const struct listen_how *how, int socks[2]);
+/* Replaces a wildcard address by one that peers can use. 0 or a negative error. */
+int listen_usable(struct addr *name);
 /* Closes the sockets that the acceptor has not taken. */
 void listen_drop(int socks[2]);
 

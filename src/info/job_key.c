@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "info/job_key.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "base/hmac.h"
+#include "base/log.h"
+#include "info/providers.h"
+
+/* Transports whose connections begin with a hello. */
+#define ENGINE_TRANSPORTS (PROVIDER_SHM | PROVIDER_TCP | PROVIDER_VERBS)
+
+/* A key as an application or a file gives it. */
+struct given {
+	const uint8_t *bytes;
+	size_t len;
+	const char *from;
+};
+
+struct job_key job_key_of(const struct fi_info *info)
+{
+	const struct fi_ep_attr *ep = info->ep_attr;
+	struct job_key key = {.len = 0};
+
+	if (!ep || !ep->auth_key || ep->auth_key_size > sizeof(key.bytes))
+		return key;
+	memcpy(key.bytes, ep->auth_key, ep->auth_key_size);
+	key.len = ep->auth_key_size;
+	return key;
+}
+
+bool job_key_equal(const struct job_key *a, const struct job_key *b)
+{
+	return a->len == b->len && (a->len == 0 || hmac_equal(a->bytes, b->bytes, a->len));
+}
+
+static bool has_hellos(const struct fi_info *info)
+{
+	const struct provider *v = provider_of(info);
+
+	if (info->ep_attr && info->ep_attr->type == FI_EP_DGRAM)
+		return false;
+	return !v || v->transports & ENGINE_TRANSPORTS;
+}
+
+/* Can an endpoint of this entry use the key? 0 or an error, logged. */
+static int check(const struct given *key, const struct fi_info *info)
+{
+	if (key->len == FI_AV_AUTH_KEY) {
+		LOG_WARN(LOG_EP_CTRL, "%s is FI_AV_AUTH_KEY: address vectors hold no keys",
+			 key->from);
+		return -FI_EOPNOTSUPP;
+	}
+	if (!has_hellos(info)) {
+		LOG_WARN(LOG_EP_CTRL,
+			 "%s gives a key of %zu bytes, but datagrams and bare queue pairs carry no "
+			 "proof of it: only connections of shm, tcp, weft and verbs;ofi_rxm do",
+			 key->from, key->len);
+		return -FI_EOPNOTSUPP;
+	}
+	if (!key->bytes || key->len < JOB_KEY_MIN || key->len > JOB_KEY_MAX) {
+		LOG_WARN(LOG_EP_CTRL, "%s: %s of %zu bytes; a key has %u to %u", key->from,
+			 key->bytes ? "a key" : "no key", key->len, JOB_KEY_MIN, JOB_KEY_MAX);
+		return -FI_EINVAL;
+	}
+	return hmac_load() ? 0 : -FI_ENOSYS;
+}
+
+static struct given of_ep(const struct fi_info *info)
+{
+	const struct fi_ep_attr *ep = info->ep_attr;
+
+	return (struct given){ep ? ep->auth_key : NULL, ep ? ep->auth_key_size : 0,
+			      "ep_attr->auth_key_size"};
+}
+
+static struct given of_domain(const struct fi_info *info)
+{
+	const struct fi_domain_attr *dom = info ? info->domain_attr : NULL;
+
+	return (struct given){dom ? dom->auth_key : NULL, dom ? dom->auth_key_size : 0,
+			      "domain_attr->auth_key_size"};
+}
+
+/* Its owner alone may read the file: who else can knows the key. 0 or an error, logged. */
+static int check_file(int fd, const char *path)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (S_ISREG(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077))
+		return 0;
+	LOG_WARN(
+		LOG_EP_CTRL,
+		"FI_WEFT_AUTH_KEY_FILE=%s: refused: mode %#o, user %u; it has to be a file of user "
+		"%u with mode 0600",
+		path, (unsigned int)st.st_mode & 07777, (unsigned int)st.st_uid,
+		(unsigned int)geteuid());
+	return -FI_EACCES;
+}
+
+/* Reads the file into `bytes`; one byte more than a key and its newline shows that it is too long. */
+static ssize_t read_file(const char *path, uint8_t *bytes, size_t room)
+{
+	int err, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	ssize_t len = -1;
+
+	if (fd < 0) {
+		err = -errno;
+		LOG_WARN(LOG_EP_CTRL, "FI_WEFT_AUTH_KEY_FILE=%s: %s", path, fi_strerror(-err));
+		return err;
+	}
+	err = check_file(fd, path);
+	if (!err && (len = read(fd, bytes, room)) < 0)
+		err = -errno;
+	close(fd);
+	return err ? err : len;
+}
+
+static int put(struct fi_ep_attr *ep, const struct given *key)
+{
+	uint8_t *copy = malloc(key->len);
+
+	if (!copy)
+		return -FI_ENOMEM;
+	memcpy(copy, key->bytes, key->len);
+	free(ep->auth_key);
+	ep->auth_key = copy;
+	ep->auth_key_size = key->len;
+	return 0;
+}
+
+static int put_file(struct fi_info *info, const char *path)
+{
+	uint8_t bytes[JOB_KEY_MAX + 2];
+	ssize_t len = read_file(path, bytes, sizeof(bytes));
+	struct given key = {bytes, (size_t)len, "FI_WEFT_AUTH_KEY_FILE"};
+	int err = len < 0 ? (int)len : 0;
+
+	if (!err && key.len && bytes[key.len - 1] == '\n')
+		key.len--;
+	if (!err)
+		err = check(&key, info);
+	if (!err)
+		err = put(info->ep_attr, &key);
+	explicit_bzero(bytes, sizeof(bytes));
+	return err;
+}
+
+int job_key_resolve(struct fi_info *info, const struct fi_info *domain, uint32_t api)
+{
+	const char *path = env_get()->auth_key_file;
+	struct given key = of_ep(info);
+	int err;
+
+	if (!key.len)
+		key = of_domain(info);
+	if (!key.len)
+		key = of_domain(domain);
+	if (key.len && FI_VERSION_GE(api, FI_VERSION(1, 5))) {
+		err = check(&key, info);
+		return err || key.bytes == info->ep_attr->auth_key ? err : put(info->ep_attr, &key);
+	}
+	free(info->ep_attr->auth_key);
+	info->ep_attr->auth_key = NULL;
+	info->ep_attr->auth_key_size = 0;
+	return path && *path ? put_file(info, path) : 0;
+}
+
+int job_key_check_domain(const struct fi_info *info, uint32_t api)
+{
+	struct given key = of_domain(info);
+
+	return key.len && FI_VERSION_GE(api, FI_VERSION(1, 5)) ? check(&key, info) : 0;
+}
+
+static bool copy(uint8_t **to, const uint8_t *from, size_t len)
+{
+	if (!len)
+		return true;
+	*to = malloc(len);
+	if (*to)
+		memcpy(*to, from, len);
+	return *to;
+}
+
+int job_key_copy(struct fi_info *info, const struct fi_info *hints)
+{
+	struct fi_ep_attr *ep = info->ep_attr;
+	struct fi_domain_attr *dom = info->domain_attr;
+
+	if (ep->auth_key_size && !copy(&ep->auth_key, hints->ep_attr->auth_key, ep->auth_key_size))
+		return -FI_ENOMEM;
+	if (dom->auth_key_size &&
+	    !copy(&dom->auth_key, hints->domain_attr->auth_key, dom->auth_key_size))
+		return -FI_ENOMEM;
+	return 0;
+}

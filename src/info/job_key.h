@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The key of a job, which its endpoints share and prove to each other: fi_ep_attr.auth_key, else
+ * fi_domain_attr.auth_key, else the file that FI_WEFT_AUTH_KEY_FILE names. fi_endpoint(3), fi_domain(3).
+ */
+#ifndef WEFT_INFO_JOB_KEY_H
+#define WEFT_INFO_JOB_KEY_H
+
+#include <rdma/fabric.h>
+#include <stdbool.h>
+
+#define JOB_KEY_MIN 16u /* bytes */
+#define JOB_KEY_MAX 64u
+
+/* len 0: no key. */
+struct job_key {
+	uint8_t bytes[JOB_KEY_MAX];
+	size_t len;
+};
+
+/* The key of info->ep_attr, where job_key_resolve has put it. */
+struct job_key job_key_of(const struct fi_info *info);
+bool job_key_equal(const struct job_key *a, const struct job_key *b);
+
+/*
+ * Puts the key of an endpoint that is to be opened into info->ep_attr; `domain`: the info of its domain, or NULL;
+ * `api`: version of the interface that the fabric was opened with. 0; errors are logged: -FI_EINVAL: no good length;
+ * -FI_EOPNOTSUPP: such an endpoint has no keys; -FI_ENOSYS: no cryptographic library; -FI_ENOMEM; of the file:
+ * -FI_EACCES or what open(2) says.
+ */
+int job_key_resolve(struct fi_info *info, const struct fi_info *domain, uint32_t api);
+/* Checks the key of a domain that is to be opened. 0 or an error, as above. */
+int job_key_check_domain(const struct fi_info *info, uint32_t api);
+/* Copies the keys whose sizes are granted from hints into an entry of fi_getinfo. 0 or -FI_ENOMEM. */
+int job_key_copy(struct fi_info *info, const struct fi_info *hints);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "xfer/conn/auth.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/env.h"
+#include "base/log.h"
+
+/* What a code is computed of. */
+struct covered {
+	char role[16];
+	uint8_t before[WIRE_PROOF];
+	struct wire_hello hello; /* mac: zero */
+};
+
+_Static_assert(sizeof(struct covered) == 16 + WIRE_PROOF + sizeof(struct wire_hello),
+	       "no byte of it is padding");
+
+void auth_open(struct auth_own *own, const struct fi_info *info, struct worker *worker)
+{
+	static const char *const levels[2][2] = {{"open", "keyed"}, {"closed", "keyed, closed"}};
+
+	*own = (struct auth_own){
+		.key = job_key_of(info), .closed = env_get()->closed, .worker = worker};
+	LOG_INFO(LOG_EP_CTRL, "level of connections: %s", levels[own->closed][own->key.len > 0]);
+}
+
+struct auth *auth_new(const struct job_key *key)
+{
+	struct auth *auth = calloc(1, sizeof(*auth));
+
+	if (auth)
+		auth->key = *key;
+	return auth;
+}
+
+void auth_end(struct auth **auth)
+{
+	if (!*auth)
+		return;
+	explicit_bzero(*auth, sizeof(**auth));
+	free(*auth);
+	*auth = NULL;
+}
+
+static bool by_initiator(const struct wire_hello *hello)
+{
+	return hello->kind == HELLO_GREETING || hello->kind == HELLO_CONNECT ||
+	       hello->kind == HELLO_REQUEST;
+}
+
+/* The code of the next hello. False: the library has failed. */
+static bool code(const struct auth *auth, const struct wire_hello *hello, uint8_t out[WIRE_PROOF])
+{
+	static const char roles[2][sizeof(((struct covered *)0)->role)] = {"weft target",
+									   "weft initiator"};
+	struct covered c = {.hello = *hello};
+
+	memcpy(c.role, roles[by_initiator(hello)], sizeof(c.role));
+	memcpy(c.before, auth->chain, sizeof(c.before));
+	memset(c.hello.mac, 0, sizeof(c.hello.mac));
+	return hmac_sha256(auth->key.bytes, auth->key.len, &c, sizeof(c), out);
+}
+
+int auth_seal(struct auth *auth, struct wire_hello *hello)
+{
+	bool first = hello->kind == HELLO_GREETING;
+	uint8_t mac[WIRE_PROOF];
+
+	if ((first || hello->kind == HELLO_CHALLENGE) &&
+	    getrandom(hello->nonce, sizeof(hello->nonce), 0) != sizeof(hello->nonce))
+		return -FI_EIO;
+	if (!code(auth, hello, mac)) {
+		LOG_WARN(LOG_EP_CTRL, "libcrypto has failed: no proof of the key can be made");
+		return -FI_EIO;
+	}
+	if (!first)
+		memcpy(hello->mac, mac, sizeof(mac));
+	memcpy(auth->chain, mac, sizeof(mac));
+	return 0;
+}
+
+bool auth_check(struct auth *auth, const struct wire_hello *hello)
+{
+	uint8_t mac[WIRE_PROOF];
+
+	if (!code(auth, hello, mac))
+		return false;
+	if (hello->kind != HELLO_GREETING && !hmac_equal(mac, hello->mac, sizeof(mac)))
+		return false;
+	memcpy(auth->chain, mac, sizeof(mac));
+	return true;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who may connect: the levels open, closed and keyed (docs/PROTOCOL.md).
+ *
+ * Endpoints with a key prove to each other that they know it, before anything else counts:
+ *   initiator: HELLO_GREETING with a random nonce
+ *   target:    HELLO_CHALLENGE with a nonce of its own
+ *   initiator: HELLO_CONNECT or HELLO_REQUEST
+ *   target:    HELLO_ACCEPT, HELLO_CROSSED or HELLO_REJECT
+ * Each hello but the first carries the HMAC-SHA-256, under the key, of a label of the sender's role, the code of the
+ * hello before it and the hello itself. So each code covers all hellos up to it: both nonces, names, incarnations,
+ * versions, and the ends of an RDMA link. Descriptors and application data go out with the third hello, to a target that
+ * has proven its knowledge. A code of another connection, of the other role or of a changed hello is never good.
+ */
+#ifndef WEFT_XFER_AUTH_H
+#define WEFT_XFER_AUTH_H
+
+#include "base/addr.h"
+#include "base/hmac.h"
+#include "info/job_key.h"
+#include "link/wire.h"
+
+struct accepted;
+struct peer;
+struct worker;
+
+_Static_assert(WIRE_PROOF == HMAC_LEN, "a code fits its field");
+
+/* The proof on one connection, in either role. */
+struct auth {
+	struct job_key key;
+	uint8_t chain[WIRE_PROOF]; /* the code of the last hello, sent or received */
+	bool challenged;           /* the initiator has seen the target's proof */
+	struct addr from; /* the target: where the greeting came from, across the network */
+};
+
+/* What an endpoint or a listener of connected endpoints asks of those who connect. */
+struct auth_own {
+	struct job_key key;    /* len 0: none */
+	bool closed;           /* FI_WEFT_CLOSED */
+	struct worker *worker; /* NULL: a listener of connected endpoints */
+	unsigned int refused;  /* connections refused by all of this, either way */
+	uint64_t logged;       /* for log_ready */
+};
+
+/* Fills in *own for what is opened with `info`. */
+void auth_open(struct auth_own *own, const struct fi_info *info, struct worker *worker);
+/* A new proof; NULL: no memory. auth_end frees it, if there is one, and sets the pointer to NULL. */
+struct auth *auth_new(const struct job_key *key);
+void auth_end(struct auth **auth);
+/*
+ * The next hello of the proof: auth_seal completes one that we send, with nonce and code; 0 or -FI_EIO. auth_check
+ * returns whether a received one is good.
+ */
+int auth_seal(struct auth *auth, struct wire_hello *hello);
+bool auth_check(struct auth *auth, const struct wire_hello *hello);
+
+/* ---- auth_accept.c: the target ---- */
+
+/*
+ * Handles what hello_recv returned (not 0) for an accepted connection. *held: its proof, NULL until it has
+ * greeted. `own` may be NULL: nothing is asked. 1: the hello in *conn counts; 0: the challenge is sent, another hello
+ * must come; else the connection is to be closed: `ret`, or -FI_EACCES: it was refused.
+ */
+int auth_accept(struct auth_own *own, struct auth **held, struct accepted *conn, int ret);
+/* Counts and logs that the connection is refused, and why. */
+void auth_refuse(struct auth_own *own, const struct accepted *conn, const char *why);
+/* Does the connection come from this IP address? All addresses of this host count as one. */
+bool auth_comes_from(const struct accepted *conn, const struct addr *name);
+/*
+ * Level closed: does the connection come from the address that it names, and is that in the address vector of the
+ * endpoint, if it has one? False: it has to be refused; counted and logged.
+ */
+bool auth_admits(struct auth_own *own, const struct accepted *conn, const struct addr *name);
+
+/* Does the endpoint have the key that the connection was asked to prove by its listener? Else logged. */
+bool auth_fits(const struct auth_own *own, const struct accepted *conn);
+
+/* ---- auth_peer.c: the initiator ---- */
+
+/* Begins the proof with HELLO_GREETING. 0 or a negative error. */
+int auth_greet(struct peer *peer);
+/*
+ * Checks the target's hello in *conn against the proof, if there is one. False: it is not good, which is logged and
+ * counted; its descriptors are closed.
+ */
+bool auth_hear(struct peer *peer, struct accepted *conn);
+
+#endif

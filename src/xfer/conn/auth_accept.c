@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who may connect, as the target of a connection sees it. */
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "core/av.h"
+#include "xfer/conn/acceptor.h"
+#include "xfer/conn/connect.h"
+#include "xfer/conn/hello.h"
+#include "xfer/worker.h"
+
+void auth_refuse(struct auth_own *own, const struct accepted *conn, const char *why)
+{
+	struct log_place place = {LOG_PROV, FI_LOG_WARN, LOG_EP_CTRL, __func__, __LINE__};
+	char from[ADDR_STR_MAX + 32] = "?";
+	struct addr addr = conn->auth.from;
+
+	own->refused++;
+	if (!log_ready(LOG_PROV, FI_LOG_WARN, LOG_EP_CTRL, &own->logged))
+		return;
+	if (conn->inside)
+		snprintf(from, sizeof(from), "process %d", (int)conn->pid);
+	else if (connect_remote(conn->sock, &addr) || addr.kind != ADDR_NONE)
+		addr_print(&addr, from, sizeof(from));
+	log_write(&place, "%s: connection refused: %s (%u refused so far)", from, why,
+		  own->refused);
+}
+
+/* Tells the peer, who has proven nothing, and closes the descriptors it has sent. */
+static int refuse(struct auth_own *own, struct accepted *conn, const char *why)
+{
+	auth_refuse(own, conn, why);
+	hello_send(NULL, conn->sock, conn->inside,
+		   &(struct hello_fields){.kind = HELLO_REJECT, .error = FI_EACCES});
+	hello_close_fds(conn->fds);
+	return -FI_EACCES;
+}
+
+/* Answers a greeting. 0 or a negative error. */
+static int challenge(struct auth_own *own, struct auth **held, struct accepted *conn)
+{
+	*held = auth_new(&own->key);
+	if (!*held)
+		return -FI_ENOMEM;
+	if (!auth_check(*held, &conn->hello))
+		return -FI_EIO;
+	if (!conn->inside)
+		connect_remote(conn->sock, &(*held)->from);
+	return hello_send(own->worker, conn->sock, conn->inside,
+			  &(struct hello_fields){.kind = HELLO_CHALLENGE, .auth = *held});
+}
+
+static bool asks(const struct wire_hello *hello)
+{
+	return hello->kind == HELLO_CONNECT || hello->kind == HELLO_REQUEST;
+}
+
+static int accept_hello(struct auth_own *own, struct auth **held, struct accepted *conn)
+{
+	bool greets = conn->hello.kind == HELLO_GREETING;
+
+	if (!own->key.len && greets)
+		return refuse(own, conn, "it has a key, this endpoint has none");
+	if (!own->key.len)
+		return 1;
+	if (!*held && greets)
+		return challenge(own, held, conn);
+	if (!*held)
+		return refuse(own, conn, "it has no key, this endpoint asks for one");
+	if (!asks(&conn->hello) || !auth_check(*held, &conn->hello))
+		return refuse(own, conn, "it does not prove this endpoint's key");
+	conn->auth = **held;
+	return 1;
+}
+
+int auth_accept(struct auth_own *own, struct auth **held, struct accepted *conn, int ret)
+{
+	conn->auth = (struct auth){.from = {.kind = ADDR_NONE}};
+	if (ret > 0)
+		return own ? accept_hello(own, held, conn) : 1;
+	if (!*held)
+		return ret;
+	conn->auth.from = (*held)->from; /* the socket has forgotten it */
+	auth_refuse(own, conn, "it left when it was asked to prove this endpoint's key");
+	return ret;
+}
+
+bool auth_comes_from(const struct accepted *conn, const struct addr *name)
+{
+	struct addr from, named = addr_unmapped(name);
+
+	if (conn->inside)
+		return true; /* the kernel says that it is this user's process */
+	if (!connect_remote(conn->sock, &from))
+		return false;
+	from = addr_unmapped(&from);
+	from.port = named.port; /* that of the listener */
+	return addr_equal(&from, &named) || (addr_is_local(&from) && addr_is_local(&named));
+}
+
+static bool is_known(const struct worker *worker, const struct addr *name)
+{
+	struct addr key = addr_unmapped(name);
+
+	return worker->av && (av_find(worker->av, name) != FI_ADDR_NOTAVAIL ||
+			      av_find(worker->av, &key) != FI_ADDR_NOTAVAIL);
+}
+
+bool auth_admits(struct auth_own *own, const struct accepted *conn, const struct addr *name)
+{
+	char text[ADDR_STR_MAX + 32], why[sizeof(text) + 96];
+	bool placed, known;
+
+	if (!own->closed)
+		return true;
+	placed = auth_comes_from(conn, name);
+	known = !own->worker || is_known(own->worker, name);
+	if (placed && known)
+		return true;
+	addr_print(name, text, sizeof(text));
+	snprintf(why, sizeof(why), "FI_WEFT_CLOSED: it calls itself %s, %s", text,
+		 placed ? "which is not in the address vector" : "an address of another host");
+	auth_refuse(own, conn, why);
+	return false;
+}
+
+bool auth_fits(const struct auth_own *own, const struct accepted *conn)
+{
+	bool fits = job_key_equal(&own->key, &conn->auth.key);
+
+	if (!fits)
+		LOG_WARN(LOG_EP_CTRL,
+			 "accept: the endpoint's key is not that of the passive endpoint");
+	return fits;
+}

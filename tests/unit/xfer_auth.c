@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The proof of a key over both of its ends: what is good, and every change of it that is not. */
+#include "xfer/conn/auth.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "suite.h"
+
+static const struct job_key key = {.bytes = "a key of 16 bytes and more", .len = 26};
+static const struct job_key other = {.bytes = "a key of 16 bytes, another", .len = 26};
+
+static struct auth *initiator, *target;
+
+static void setup(void)
+{
+	initiator = auth_new(&key);
+	target = auth_new(&key);
+}
+
+static void teardown(void)
+{
+	auth_end(&initiator);
+	auth_end(&target);
+	ck_assert_ptr_null(initiator);
+	auth_end(&initiator); /* once more is no harm */
+}
+
+static struct wire_hello sealed(struct auth *auth, enum hello_kind kind)
+{
+	struct wire_hello hello = {.magic = WIRE_MAGIC, .version = WIRE_VERSION, .kind = kind};
+
+	ck_assert_int_eq(auth_seal(auth, &hello), 0);
+	return hello;
+}
+
+static void pass(struct auth *from, struct auth *to, enum hello_kind kind)
+{
+	struct wire_hello hello = sealed(from, kind);
+
+	ck_assert(auth_check(to, &hello));
+}
+
+START_TEST(good_ones)
+{
+	static const enum hello_kind answers[] = {HELLO_ACCEPT, HELLO_CROSSED, HELLO_REJECT};
+
+	pass(initiator, target, HELLO_GREETING);
+	pass(target, initiator, HELLO_CHALLENGE);
+	pass(initiator, target, _i % 2 ? HELLO_CONNECT : HELLO_REQUEST);
+	pass(target, initiator, answers[_i]);
+}
+END_TEST
+
+/* No code shows in the greeting, which everybody may see without having been asked anything. */
+START_TEST(greeting_has_no_code)
+{
+	static const uint8_t zero[WIRE_PROOF];
+	struct wire_hello first = sealed(initiator, HELLO_GREETING);
+	struct wire_hello second = sealed(target, HELLO_GREETING);
+
+	ck_assert_mem_eq(first.mac, zero, sizeof(zero));
+	ck_assert_mem_ne(first.nonce, zero, sizeof(zero));
+	ck_assert_mem_ne(first.nonce, second.nonce, sizeof(zero));
+}
+END_TEST
+
+/* Every bit of a hello counts. */
+START_TEST(any_bit_changed)
+{
+	struct wire_hello hello;
+
+	pass(initiator, target, HELLO_GREETING);
+	pass(target, initiator, HELLO_CHALLENGE);
+	hello = sealed(initiator, HELLO_CONNECT);
+	for (size_t i = 0; i < 8 * sizeof(hello); i++) {
+		((unsigned char *)&hello)[i / 8] ^= (unsigned char)(1 << i % 8);
+		ck_assert(!auth_check(target, &hello));
+		((unsigned char *)&hello)[i / 8] ^= (unsigned char)(1 << i % 8);
+	}
+	ck_assert(auth_check(target, &hello));  /* what failed has changed nothing */
+	ck_assert(!auth_check(target, &hello)); /* and it is good once */
+}
+END_TEST
+
+START_TEST(of_what_was_said_before)
+{
+	struct wire_hello hello = sealed(initiator, HELLO_GREETING);
+
+	hello.nonce[31] ^= 1;
+	ck_assert(auth_check(target, &hello)); /* a greeting proves nothing */
+	hello = sealed(target, HELLO_CHALLENGE);
+	ck_assert(!auth_check(initiator, &hello));
+}
+END_TEST
+
+START_TEST(of_another_connection)
+{
+	struct wire_hello greeting = sealed(initiator, HELLO_GREETING), hello;
+	struct auth *second = auth_new(&key);
+
+	ck_assert(auth_check(target, &greeting));
+	ck_assert(auth_check(second, &greeting));
+	hello = sealed(second, HELLO_CHALLENGE);
+	ck_assert(auth_check(initiator, &hello));
+	sealed(target, HELLO_CHALLENGE); /* with a nonce of its own */
+	hello = sealed(initiator, HELLO_CONNECT);
+	ck_assert(!auth_check(target, &hello));
+	ck_assert(auth_check(second, &hello));
+	auth_end(&second);
+}
+END_TEST
+
+START_TEST(of_another_key)
+{
+	struct wire_hello hello;
+
+	auth_end(&target);
+	target = auth_new(&other);
+	pass(initiator, target, HELLO_GREETING);
+	hello = sealed(target, HELLO_CHALLENGE);
+	ck_assert(!auth_check(initiator, &hello));
+	ck_assert(!job_key_equal(&key, &other));
+	ck_assert(job_key_equal(&key, &key));
+}
+END_TEST
+
+/* Our own code comes back: it is that of the other role. */
+START_TEST(of_the_other_role)
+{
+	struct wire_hello hello;
+
+	pass(initiator, target, HELLO_GREETING);
+	hello = sealed(target, HELLO_CHALLENGE);
+	hello.kind = HELLO_CONNECT;
+	ck_assert(!auth_check(target, &hello));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("xfer_auth");
+	TCase *all = tcase_create("auth");
+
+	if (!hmac_load()) {
+		printf("no libcrypto.so.3 here\n");
+		return 77;
+	}
+	tcase_add_checked_fixture(all, setup, teardown);
+	tcase_add_loop_test(all, good_ones, 0, 3);
+	tcase_add_test(all, greeting_has_no_code);
+	tcase_add_test(all, any_bit_changed);
+	tcase_add_test(all, of_what_was_said_before);
+	tcase_add_test(all, of_another_connection);
+	tcase_add_test(all, of_another_key);
+	tcase_add_test(all, of_the_other_role);
+	suite_add_tcase(suite, all);
+	return suite_run(suite);
+}
