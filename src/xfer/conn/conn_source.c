@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a worker does about network addresses whose peers try keys. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "xfer/conn/conn.h"
+
+void conn_wrong_key(struct peer *peer, uint64_t key)
+{
+	struct worker *worker = peer->worker;
+	uint64_t now = clock_coarse_ms(), source = peer->conn.source;
+	char text[ADDR_STR_MAX + 32];
+
+	peer->conn.wrong_key = true;
+	if (!source_wrong_key(&worker->sources, source, key, now)) {
+		if (source_refused(&worker->sources, source, now))
+			peer_expel(peer);
+		return;
+	}
+	addr_print(&peer->name, text, sizeof(text));
+	LOG_WARN(LOG_EP_DATA,
+		 "%u wrong keys within %u ms from the address of %s: the connections that used "
+		 "some end, new ones are refused for %u ms",
+		 SOURCE_WRONG_MAX, SOURCE_WINDOW_MS, text, SOURCE_REFUSED_MS);
+	LIST_EACH (node, &worker->peers_list) {
+		struct peer *other = LIST_ENTRY(node, struct peer, in_worker);
+
+		if (other->conn.source == source && other->conn.wrong_key &&
+		    other->state == PEER_CONNECTED)
+			peer_expel(other);
+	}
+}
