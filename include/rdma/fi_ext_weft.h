@@ -38,6 +38,8 @@ struct fi_weft_stats {
 	uint64_t nonmember_refused;
 	/* One-sided accesses from the network with an unknown key; the same key again not counted. */
 	uint64_t wrong_keys;
+	/* Connections, of either direction, refused by FI_WEFT_CLOSED or for want of the job's key. */
+	uint64_t unauthorized_refused;
 };
 
 /* Static; valid as long as the library is loaded. */

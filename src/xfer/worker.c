@@ -290,6 +290,7 @@ void worker_stats(const struct worker *worker, struct fi_weft_stats *stats)
 	stats->joins_refused = worker->joins_refused;
 	stats->nonmember_refused = worker->nonmember_refused;
 	stats->wrong_keys = worker->sources.wrong_keys;
+	stats->unauthorized_refused = worker->auth.refused;
 }
 
 static __attribute__((noinline, cold)) bool flush_busy(struct worker *worker)

@@ -3,6 +3,8 @@
  * FI_WEFT_CLOSED: a raw client under a name that is not in the address vector, or that is the address of another host,
  * is refused and logged. One that is known and comes from where it says is let in.
  */
+#include <rdma/fi_ext_weft.h>
+
 #include "echo.h"
 #include "raw_client.h"
 
@@ -74,6 +76,16 @@ static void try_all(bool inside)
 		fail("one who is known is refused afterwards");
 }
 
+static uint64_t refused(void)
+{
+	struct fi_weft_ops_stats *ops;
+	struct fi_weft_stats stats;
+
+	must(fi_open_ops(&n.ep->fid, FI_WEFT_STATS, 0, (void **)&ops, NULL), "fi_open_ops");
+	must(ops->read(&n.ep->fid, &stats, sizeof(stats)), "reading the statistics");
+	return stats.unauthorized_refused;
+}
+
 int main(void)
 {
 	struct hello known = named(INADDR_LOOPBACK, KNOWN), foreign = named(0xc6336401, FOREIGN);
@@ -99,6 +111,8 @@ int main(void)
 	if (!logged("not in the address vector") ||
 	    (strcmp(provider(), "shm") && !logged("an address of another host")))
 		fail("the log does not say who is refused");
+	if (!refused())
+		fail("nobody is counted as refused");
 	node_close(&n);
 	return EXIT_SUCCESS;
 }
