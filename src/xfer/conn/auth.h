@@ -40,7 +40,7 @@ struct auth_own {
 	bool closed;           /* FI_WEFT_CLOSED */
 	struct worker *worker; /* NULL: a listener of connected endpoints */
 	unsigned int refused;  /* connections refused by all of this, either way */
-	uint64_t logged;       /* for log_ready */
+	uint64_t logged;       /* of log_due */
 };
 
 /* Fills in *own for what is opened with `info`. */

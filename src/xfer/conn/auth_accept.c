@@ -13,19 +13,18 @@
 
 void auth_refuse(struct auth_own *own, const struct accepted *conn, const char *why)
 {
-	struct log_place place = {LOG_PROV, FI_LOG_WARN, LOG_EP_CTRL, __func__, __LINE__};
 	char from[ADDR_STR_MAX + 32] = "?";
 	struct addr addr = conn->auth.from;
 
 	own->refused++;
-	if (!log_ready(LOG_PROV, FI_LOG_WARN, LOG_EP_CTRL, &own->logged))
+	if (!log_due(&own->logged))
 		return;
 	if (conn->inside)
 		snprintf(from, sizeof(from), "process %d", (int)conn->pid);
 	else if (connect_remote(conn->sock, &addr) || addr.kind != ADDR_NONE)
 		addr_print(&addr, from, sizeof(from));
-	log_write(&place, "%s: connection refused: %s (%u refused so far)", from, why,
-		  own->refused);
+	LOG_WARN(LOG_EP_CTRL, "%s: connection refused: %s (%u refused so far)", from, why,
+		 own->refused);
 }
 
 /* Tells the peer, who has proven nothing, and closes the descriptors it has sent. */
