@@ -185,7 +185,10 @@ free_worker:
 
 void worker_close(struct worker *worker)
 {
+	struct rx *bound[WORKER_RX_MAX];
+
 	worker->closing = true;
+	memcpy(bound, worker->rx, sizeof(bound));
 	memset(worker->rx, 0, sizeof(worker->rx));
 	if (worker->coll)
 		coll_close(worker->coll);
@@ -194,6 +197,10 @@ void worker_close(struct worker *worker)
 	conn_close(worker);
 	close_hw(worker);
 	budget_fini(&worker->budget);
+	/* Contexts are closed after their worker, with what they keep. */
+	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
+		if (bound[i])
+			bound[i]->budget = NULL;
 	close(worker->epfd);
 	list_remove(&worker->in_domain);
 	list_remove(&worker->in_av);
