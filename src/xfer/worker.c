@@ -16,7 +16,6 @@
 #include "core/av.h"
 #include "info/ifaces.h"
 #include "info/providers.h"
-#include "core/wait.h"
 #include "xfer/rndv/rxreq.h"
 #include "xfer/conn/conn.h"
 #include "xfer/conn/listen.h"
@@ -333,41 +332,6 @@ static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 	return conn_poll(worker);
 }
 
-int worker_add_waiter(struct worker *worker, struct waiter *w)
-{
-	struct waiter **waiters;
-
-	waiters = realloc(worker->waiters, (worker->waiter_count + 1) * sizeof(struct waiter *));
-	if (!waiters)
-		return -FI_ENOMEM;
-	worker->waiters = waiters;
-	waiters[worker->waiter_count++] = w;
-	return 0;
-}
-
-void worker_del_waiter(struct worker *worker, struct waiter *w)
-{
-	for (unsigned int i = 0; i < worker->waiter_count; i++)
-		if (worker->waiters[i] == w) {
-			worker->waiters[i] = worker->waiters[--worker->waiter_count];
-			return;
-		}
-}
-
-/*
- * The calling thread may have read the byte that was to wake a sleeper. The sleeper must arm again,
- * or it would miss the next event.
- */
-__attribute__((noinline, cold)) void worker_wake(struct worker *worker)
-{
-	worker->sleepers = false;
-	for (unsigned int i = 0; i < worker->waiter_count; i++)
-		wait_notify(worker->waiters[i]);
-	if (worker->dom->cover)
-		wait_notify(worker->dom->cover);
-	progress_rearm(worker->dom);
-}
-
 bool worker_progress(struct worker *worker)
 {
 	bool progressed = false, heard = false, rare = false;
@@ -409,48 +373,4 @@ bool xfer_progress(struct domain *dom)
 	LIST_EACH (node, &dom->workers)
 		progressed |= worker_progress(LIST_ENTRY(node, struct worker, in_domain));
 	return progressed;
-}
-
-bool worker_arm(struct worker *worker)
-{
-	bool quiet;
-
-	worker->armed = worker->sleepers = true;
-	quiet = !spec_release_idle(worker);
-	tx_release_idle(worker);
-	if (!list_empty(&worker->awaiting))
-		quiet &= !rma_help(worker, true);
-	for (unsigned int i = 0; i < LINK_KINDS; i++)
-		if (worker->via[i].state)
-			quiet &= worker->via[i].transport->arm(worker->via[i].state);
-	return quiet;
-}
-
-bool worker_waits_for_room(const struct worker *worker)
-{
-	return !list_empty(&worker->busy) || !list_empty(&worker->awaiting) ||
-	       (worker->coll && coll_waits(worker->coll));
-}
-
-bool xfer_arm(struct domain *dom)
-{
-	bool quiet = true;
-
-	LIST_EACH (node, &dom->workers)
-		quiet &= worker_arm(LIST_ENTRY(node, struct worker, in_domain));
-	return quiet;
-}
-
-bool xfer_waits_for_room(struct domain *dom)
-{
-	LIST_EACH (node, &dom->workers)
-		if (worker_waits_for_room(LIST_ENTRY(node, struct worker, in_domain)))
-			return true;
-	return false;
-}
-
-void xfer_watch_all(struct domain *dom)
-{
-	LIST_EACH (node, &dom->workers)
-		progress_watch(dom, LIST_ENTRY(node, struct worker, in_domain)->epfd);
 }
