@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fuzzes the proof of a job's key: clients that know the key come to an endpoint that has it, or
+ * are called by it, and say hellos of any kind in any order, with right codes and wrong ones. Each
+ * conversation is judged here by what docs/PROTOCOL.md says: nothing but the right hellos with the
+ * right codes makes a link, delivers a message or completes a send, and all else is refused and
+ * counted.
+ */
+#include "clients.h"
+#include "hw/tcp/tcp.h"
+#include "talk.h"
+
+#define STEPS  60
+#define RECVS  4
+#define ROUNDS 3 /* of progress after each step: accept, answer and what follows */
+
+static const uint8_t key[KEY_LEN] = "the key of the job, of 32 bytes";
+static const uint8_t other[KEY_LEN] = "another key, which is none here";
+
+/* Of the input: every conversation; slot `i` has number talk_of[i]. */
+static struct talk talks[STEPS];
+static unsigned int talk_count, talk_of[SLOTS];
+static unsigned int refusals, refused_before; /* seen; of the endpoint before the input */
+static bool rejected;                         /* a client with the key has said HELLO_REJECT */
+static struct wire_hello said;                /* the last good hello of a client */
+static uint32_t inbox[RECVS];
+
+/* ---- What the endpoint does ---- */
+
+/* The endpoint is seen to refuse the client. */
+static void refusal(struct talk *t)
+{
+	refusals += !t->refused;
+	t->refused = true;
+	MUST(worker->auth.refused - refused_before >= refusals);
+}
+
+static void check_links(void)
+{
+	unsigned int links = 0, proofs = 0;
+
+	LIST_EACH (node, &worker->peers_list)
+		links += LIST_ENTRY(node, struct peer, in_worker)->state == PEER_CONNECTED;
+	for (unsigned int n = 0; n < talk_count; n++)
+		proofs += proven(&talks[n]);
+	MUST(links <= proofs);
+}
+
+static bool any_proven(void)
+{
+	unsigned int n = 0;
+
+	while (n < talk_count && !proven(&talks[n]))
+		n++;
+	return n < talk_count;
+}
+
+static void post(uint32_t *to)
+{
+	MUST(!fi_recv(ep, to, sizeof(*to), NULL, FI_ADDR_UNSPEC, to));
+}
+
+/* Messages name the conversation that they come from. */
+static void completed(const struct fi_cq_msg_entry *e, int err)
+{
+	uint32_t *to = e->op_context;
+
+	if (to) {
+		MUST(!err && e->len == sizeof(*to));
+		MUST(*to < talk_count && proven(&talks[*to]));
+		post(to);
+		return;
+	}
+	done++;
+	MUST(err || any_proven());
+	MUST(err != FI_EACCES || rejected || worker->auth.refused != refused_before);
+}
+
+static void heard(struct talk *t, const struct wire_hello *hello, bool fds)
+{
+	static uint8_t nonce[WIRE_PROOF];
+	static const uint8_t zero[WIRE_PROOF];
+
+	MUST(hello->magic == WIRE_MAGIC && hello->version == WIRE_VERSION);
+	MUST(hello->size == sizeof(*hello));
+	if (!advance(t, key, hello, false)) {
+		/* Who has proven nothing is told nothing but that. */
+		MUST(t->came && t->wrong && hello->kind == HELLO_REJECT);
+		MUST(hello->error == FI_EACCES && !memcmp(hello->mac, zero, WIRE_PROOF));
+	}
+	MUST(!fds || t->good > 2);
+	if (hello->kind == HELLO_REJECT && hello->error == FI_EACCES)
+		refusal(t);
+	if (hello->kind == HELLO_GREETING || hello->kind == HELLO_CHALLENGE) {
+		MUST(memcmp(hello->nonce, nonce, WIRE_PROOF) != 0);
+		memcpy(nonce, hello->nonce, WIRE_PROOF);
+	}
+	t->heard = *hello;
+}
+
+/* The endpoint has closed the connection. */
+static void ended(unsigned int i)
+{
+	struct talk *t = &talks[talk_of[i]];
+
+	slot_close(i, false);
+	if (t->came && t->wrong)
+		refusal(t);
+}
+
+/* Receives a hello. False: there is none; until the proof is complete nothing else may come. */
+static bool hear_hello(unsigned int i)
+{
+	char control[CMSG_SPACE(WIRE_FDS * sizeof(int))];
+	struct wire_hello hello;
+	struct iovec iov = {&hello, sizeof(hello)};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = control,
+			   .msg_controllen = sizeof(control)};
+	ssize_t len = recv(slots[i].sock, &hello, sizeof(hello), MSG_DONTWAIT | MSG_PEEK);
+	const struct cmsghdr *c;
+
+	if (len < 0 && errno == EAGAIN)
+		return false;
+	if (len <= 0) {
+		ended(i);
+		return false;
+	}
+	if (slots[i].way == NETWORK && len < (ssize_t)sizeof(hello))
+		return false;
+	MUST(recvmsg(slots[i].sock, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) == (ssize_t)sizeof(hello));
+	c = CMSG_FIRSTHDR(&m);
+	heard(&talks[talk_of[i]], &hello, c);
+	for (size_t n = 0; c && n < (c->cmsg_len - CMSG_LEN(0)) / sizeof(int); n++) {
+		int fd;
+
+		memcpy(&fd, CMSG_DATA(c) + n * sizeof(int), sizeof(int));
+		close(fd);
+	}
+	return true;
+}
+
+static void hear_all(void)
+{
+	static char bytes[65536];
+
+	for (unsigned int i = 0; i < SLOTS; i++) {
+		while (slots[i].sock >= 0 && !talks[talk_of[i]].linked && hear_hello(i))
+			;
+		while (slots[i].sock >= 0 && talks[talk_of[i]].linked &&
+		       recv(slots[i].sock, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+			;
+	}
+}
+
+/* ---- What the clients do ---- */
+
+/* A conversation begins on the slot, if it has a socket. */
+static void begin(unsigned int i, bool came)
+{
+	if (slots[i].sock < 0)
+		return;
+	talk_of[i] = talk_count;
+	talks[talk_count++] = (struct talk){.came = came};
+}
+
+static bool carries_ring(uint32_t kind)
+{
+	return kind == HELLO_CONNECT || kind == HELLO_ACCEPT || kind == HELLO_REQUEST;
+}
+
+/* Does the endpoint read it as a hello? */
+static bool formed(const struct wire_hello *h, bool inside, bool ring)
+{
+	return h->magic == WIRE_MAGIC && h->version == WIRE_VERSION && h->size == sizeof(*h) &&
+	       h->kind >= HELLO_CONNECT && h->kind < HELLO_KINDS &&
+	       h->name_len <= sizeof(h->name) && h->data_len <= sizeof(h->data) &&
+	       (h->name_len || !carries_ring(h->kind)) &&
+	       (!inside || ring == carries_ring(h->kind));
+}
+
+/* Says the hello, with the descriptor of a ring where one is due, or (`odd`) where none is. */
+static void say_hello(unsigned int i, const struct wire_hello *hello, bool odd)
+{
+	struct talk *t = &talks[talk_of[i]];
+	bool inside = slots[i].way == INSIDE, ring = inside && carries_ring(hello->kind) != odd;
+	int fds[FDS_MAX];
+
+	/* Bytes behind the proof are packets of tcp, which tests/fuzz/frames.c makes up. */
+	if (!inside && proven(t))
+		return;
+	if (ring)
+		fds[0] = file_fd("", 0, RING_SEALS);
+	if (!say(i, hello, sizeof(*hello), fds, ring) || t->over || proven(t))
+		return;
+	if (formed(hello, inside, ring) && advance(t, key, hello, true)) {
+		said = *hello;
+		rejected |= hello->kind == HELLO_REJECT;
+		return;
+	}
+	t->over = true;
+	t->wrong = formed(hello, inside, ring);
+}
+
+static struct wire_hello plain_hello(struct input *in, const struct talk *t)
+{
+	static const uint32_t next[] = {HELLO_GREETING, HELLO_CHALLENGE, HELLO_CONNECT,
+					HELLO_ACCEPT};
+	const uint64_t incarnations[] = {1, UINT64_MAX, worker->incarnation, said.incarnation};
+	struct addr unknown = names[NETWORK];
+	const struct addr *const all[] = {&names[NETWORK], &names[INSIDE], &worker->name, &unknown};
+	struct wire_hello hello = {.magic = WIRE_MAGIC,
+				   .version = WIRE_VERSION,
+				   .size = sizeof(hello),
+				   .name_format = FI_SOCKADDR_IN};
+	uint8_t kind = take8(in) % (HELLO_KINDS + 1), who = take8(in);
+	size_t len = sizeof(hello.name);
+
+	unknown.port ^= 1;
+	hello.kind = kind ? kind : next[t->good % 4];
+	hello.your_id = t->heard.your_id;
+	hello.incarnation = incarnations[who & 3];
+	hello.serial = who >> 4;
+	hello.probe_addr = t->heard.probe_addr;
+	hello.probe_value = t->heard.probe_value;
+	MUST(!addr_to_user(all[who >> 2 & 3], hello.name, &len));
+	hello.name_len = (uint32_t)len;
+	return hello;
+}
+
+/* Gives the hello a code, which is good or not. */
+static void seal(struct input *in, const struct talk *t, struct wire_hello *hello)
+{
+	switch (take8(in) % 8) {
+	case 0:
+		code(key, t->came, t->chain, hello, hello->mac);
+		break;
+	case 1:
+		code(other, t->came, t->chain, hello, hello->mac);
+		break;
+	case 2: /* that of the other role */
+		code(key, !t->came, t->chain, hello, hello->mac);
+		break;
+	case 3: /* that of another conversation */
+		code(key, t->came, talks[take8(in) % talk_count].chain, hello, hello->mac);
+		break;
+	case 4: /* the endpoint's own */
+		memcpy(hello->mac, t->heard.mac, WIRE_PROOF);
+		break;
+	case 5: /* that of another hello */
+		memcpy(hello->mac, said.mac, WIRE_PROOF);
+		break;
+	case 6: /* not bound to what was said before */
+		code(key, t->came, (const uint8_t[WIRE_PROOF]){0}, hello, hello->mac);
+		break;
+	default:
+		break;
+	}
+}
+
+static void patch(struct input *in, struct wire_hello *hello, unsigned int count)
+{
+	while (count--) {
+		size_t at = take16(in) % sizeof(*hello);
+
+		((unsigned char *)hello)[at] = take8(in);
+	}
+}
+
+/* Says a new hello, with bytes changed before and after it got its code. */
+static void say_new(struct input *in, unsigned int i)
+{
+	struct wire_hello hello = plain_hello(in, &talks[talk_of[i]]);
+	uint8_t patches = take8(in);
+
+	patch(in, &hello, patches & 7);
+	seal(in, &talks[talk_of[i]], &hello);
+	patch(in, &hello, patches >> 3 & 3);
+	say_hello(i, &hello, patches >> 7);
+}
+
+/* Says what another has said: the endpoint, in any conversation, or a client that knew the key. */
+static void say_again(struct input *in, unsigned int i)
+{
+	uint8_t which = take8(in);
+	const struct wire_hello *old = &talks[which / 2 % talk_count].heard;
+
+	say_hello(i, which % 2 ? &said : old, false);
+}
+
+static void say_message(unsigned int i)
+{
+	struct talk *t = &talks[talk_of[i]];
+	struct {
+		struct tcp_frame frame;
+		uint32_t number;
+	} message = {{.head = WIRE_HEAD(WIRE_MSG, 0, 0, 0), .len = sizeof(uint32_t)}, talk_of[i]};
+
+	if (slots[i].way != NETWORK)
+		return;
+	send(slots[i].sock, &message, sizeof(message.frame) + sizeof(uint32_t),
+	     MSG_DONTWAIT | MSG_NOSIGNAL);
+	t->over = true;
+}
+
+static void speak(struct input *in, unsigned int i, unsigned int what)
+{
+	if (slots[i].sock < 0)
+		return;
+	switch (what) {
+	case 5:
+		say_again(in, i);
+		break;
+	case 6:
+		say_message(i);
+		break;
+	default:
+		say_new(in, i);
+	}
+}
+
+static void step(struct input *in)
+{
+	uint8_t what = take8(in);
+	unsigned int i = what >> 4 & 3;
+	int way = what >> 6 & 1;
+
+	switch (what % 8) {
+	case 0:
+		come(i, way);
+		begin(i, true);
+		break;
+	case 1:
+		call(way);
+		break;
+	case 2:
+		answer(i, way);
+		begin(i, false);
+		break;
+	case 7:
+		slot_close(i, what >> 7);
+		break;
+	default:
+		speak(in, i, what % 8);
+	}
+	for (unsigned int n = 0; n < ROUNDS; n++) {
+		make_progress();
+		hear_all();
+	}
+	check_links();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+	unsigned int fds;
+
+	if (!hmac_load())
+		return 0; /* keys cannot be used here */
+	if (!ep) {
+		endpoint_open(key, sizeof(key));
+		peers_listen();
+		ring_check();
+		for (unsigned int i = 0; i < RECVS; i++)
+			post(&inbox[i]);
+	}
+	fds = lowest_fd(); /* libFuzzer opens descriptors itself */
+	talk_count = refusals = 0;
+	refused_before = worker->auth.refused;
+	rejected = false;
+	memset(&said, 0, sizeof(said));
+	worker->auth.closed = take8(&in) % 2;
+	for (int i = 0; i < STEPS && in.left; i++)
+		step(&in);
+	quiesce(fds);
+	return 0;
+}

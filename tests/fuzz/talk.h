@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Conversations of hellos that prove a key, judged by what docs/PROTOCOL.md says: how far has each
+ * come, and does a hello continue it? Of the library nothing but HMAC-SHA-256 is used.
+ */
+#ifndef FUZZ_TALK_H
+#define FUZZ_TALK_H
+
+#include "base/hmac.h"
+#include "input.h"
+#include "link/wire.h"
+
+#define KEY_LEN 32
+
+/* A conversation: what was said on one connection, as the rules have it. */
+struct talk {
+	bool came;         /* the client began it, so it is the initiator */
+	unsigned int good; /* good hellos so far, of both sides */
+	bool over;         /* the client has said something else: no hello of it counts any more */
+	bool wrong;        /* and that was a hello without the proof */
+	bool refused;      /* which the endpoint was seen to refuse */
+	bool linked;       /* what follows are packets */
+	uint8_t chain[WIRE_PROOF]; /* the code of the last good hello */
+	struct wire_hello heard;   /* the endpoint's last hello */
+};
+
+/* The code of a hello. It covers the role of its sender and the code of the hello before it. */
+static inline void code(const uint8_t with[KEY_LEN], bool initiator,
+			const uint8_t before[WIRE_PROOF], const struct wire_hello *hello,
+			uint8_t out[WIRE_PROOF])
+{
+	struct {
+		char role[16];
+		uint8_t before[WIRE_PROOF];
+		struct wire_hello hello;
+	} covered = {.hello = *hello};
+
+	strcpy(covered.role, initiator ? "weft initiator" : "weft target");
+	memcpy(covered.before, before, WIRE_PROOF);
+	memset(covered.hello.mac, 0, WIRE_PROOF);
+	MUST(hmac_sha256(with, KEY_LEN, &covered, sizeof(covered), out));
+}
+
+/* May hello `n` of a conversation, counted from 0, be of this kind? */
+static inline bool fits(unsigned int n, uint32_t kind)
+{
+	switch (n) {
+	case 0:
+		return kind == HELLO_GREETING;
+	case 1:
+		return kind == HELLO_CHALLENGE;
+	case 2:
+		return kind == HELLO_CONNECT || kind == HELLO_REQUEST;
+	case 3:
+		return kind == HELLO_ACCEPT || kind == HELLO_CROSSED || kind == HELLO_REJECT;
+	default:
+		return false;
+	}
+}
+
+/* A challenge that comes from the very endpoint that has greeted: its own hellos, passed back. */
+static inline bool reflected(const struct talk *t, const struct wire_hello *hello)
+{
+	return hello->kind == HELLO_CHALLENGE && hello->incarnation == t->heard.incarnation;
+}
+
+/* Is this the next hello of a good conversation under `key`? If so, the conversation goes on. */
+static inline bool advance(struct talk *t, const uint8_t key[KEY_LEN],
+			   const struct wire_hello *hello, bool by_client)
+{
+	bool initiator = by_client == t->came;
+	uint8_t right[WIRE_PROOF];
+
+	if (initiator != (t->good % 2 == 0) || !fits(t->good, hello->kind))
+		return false;
+	code(key, initiator, t->chain, hello, right);
+	if (t->good > 0 && memcmp(right, hello->mac, WIRE_PROOF) != 0)
+		return false;
+	if (by_client && reflected(t, hello))
+		return false;
+	memcpy(t->chain, right, WIRE_PROOF);
+	t->good++;
+	t->linked = hello->kind == HELLO_ACCEPT;
+	return true;
+}
+
+/* Has the client proven that it knows the key, so that the endpoint may connect to it? */
+static inline bool proven(const struct talk *t)
+{
+	return t->came ? t->good >= 3 : t->linked;
+}
+
+#endif
