@@ -54,6 +54,8 @@ static struct {
 
 /* The fuzzer's: an operation has ended, with `err` (positive) or 0. Counts sends in `done`. */
 static void completed(const struct fi_cq_msg_entry *e, int err);
+/* The fuzzer's: calls make_progress, and what else makes progress. */
+static void progress(void);
 
 /* ---- The endpoint ---- */
 
@@ -71,16 +73,13 @@ static void log_drop(const struct log_place *place, const char *msg)
 
 static const struct log_sink log_sink = {.enabled = log_all, .write = log_drop};
 
-/* `len` 0: without a key. */
-static void endpoint_open(const uint8_t *key, size_t len)
+/* An entry for endpoints of this type, with this key; `len` 0: without a key. */
+static struct fi_info *find_info(enum fi_ep_type type, const uint8_t *key, size_t len)
 {
-	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_NONE};
-	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
-	struct fi_info *hints = fi_allocinfo();
+	struct fi_info *hints = fi_allocinfo(), *found;
 
-	log_redirect(&log_sink);
 	hints->fabric_attr->prov_name = strdup("weft");
-	hints->ep_attr->type = FI_EP_RDM;
+	hints->ep_attr->type = type;
 	hints->ep_attr->auth_key = len ? malloc(len) : NULL;
 	hints->ep_attr->auth_key_size = len;
 	if (len)
@@ -88,8 +87,18 @@ static void endpoint_open(const uint8_t *key, size_t len)
 	hints->caps = FI_MSG;
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
-	MUST(!fi_getinfo(FI_VERSION(1, 17), "127.0.0.1", NULL, FI_SOURCE, hints, &info));
+	MUST(!fi_getinfo(FI_VERSION(1, 17), "127.0.0.1", NULL, FI_SOURCE, hints, &found));
 	fi_freeinfo(hints);
+	return found;
+}
+
+static void endpoint_open(const uint8_t *key, size_t len)
+{
+	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_NONE};
+	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
+
+	log_redirect(&log_sink);
+	info = find_info(FI_EP_RDM, key, len);
 	MUST(!fi_fabric(info->fabric_attr, &fabric, NULL));
 	MUST(!fi_domain(fabric, info, &domain, NULL));
 	MUST(!fi_cq_open(domain, &cq_attr, &cq, NULL));
@@ -160,16 +169,16 @@ static void slot_close(unsigned int i, bool hard)
 }
 
 /*
- * Connects to the endpoint's listener, each time from another address, so that ports do not run
+ * Connects to the listener of this name, each time from another address, so that ports do not run
  * out.
  */
-static void come(unsigned int i, int way)
+static void come(unsigned int i, int way, const struct addr *name)
 {
 	static uint32_t count;
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(worker->name.port)};
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(name->port)};
 	struct sockaddr_in from = {.sin_family = AF_INET};
 	struct sockaddr_un un;
-	socklen_t len = connect_unix_name(&un, &worker->name);
+	socklen_t len = connect_unix_name(&un, name);
 	int sock = socket(
 		way == INSIDE ? AF_UNIX : AF_INET,
 		(way == INSIDE ? SOCK_SEQPACKET : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -303,7 +312,7 @@ static void quiesce(unsigned int fds)
 		slot_close(i, true);
 	for (int n = 0; n < PATIENCE; n++) {
 		refuse_all();
-		make_progress();
+		progress();
 		if (quiet() && lowest_fd() == fds)
 			break;
 		if (n > 20)

@@ -135,6 +135,11 @@ static void say_bytes(struct input *in, unsigned int i)
 	say_some(in, i, bytes, len);
 }
 
+static void progress(void)
+{
+	make_progress();
+}
+
 static void step(struct input *in)
 {
 	uint8_t what = take8(in);
@@ -143,7 +148,7 @@ static void step(struct input *in)
 
 	switch (what % 8) {
 	case 0:
-		come(i, way);
+		come(i, way, &worker->name);
 		break;
 	case 1:
 		call(way);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzzes the proof of a job's key: clients that know the key come to an endpoint that has it, or
- * are called by it, and say hellos of any kind in any order, with right codes and wrong ones. Each
+ * Fuzzes the proof of a job's key: clients that know the key come to endpoints that have it, or are
+ * called by them, and say hellos of any kind in any order, with right codes and wrong ones. Each
  * conversation is judged here by what docs/PROTOCOL.md says: nothing but the right hellos with the
- * right codes makes a link, delivers a message or completes a send, and all else is refused and
- * counted.
+ * right codes makes a link or a connection request, delivers a message or completes a send, and all
+ * else is refused and counted.
  */
-#include "clients.h"
+#include "connected.h"
 #include "hw/tcp/tcp.h"
 #include "talk.h"
 
@@ -27,9 +27,11 @@ static uint32_t inbox[RECVS];
 
 /* ---- What the endpoint does ---- */
 
-/* The endpoint is seen to refuse the client. */
+/* An endpoint is seen to refuse the client. What a listener counts cannot be read. */
 static void refusal(struct talk *t)
 {
+	if (t->at_listener)
+		return;
 	refusals += !t->refused;
 	t->refused = true;
 	MUST(worker->auth.refused - refused_before >= refusals);
@@ -43,7 +45,7 @@ static void check_links(void)
 		links += LIST_ENTRY(node, struct peer, in_worker)->state == PEER_CONNECTED;
 	for (unsigned int n = 0; n < talk_count; n++)
 		proofs += proven(&talks[n]);
-	MUST(links <= proofs);
+	MUST(links + single_linked() <= proofs);
 }
 
 static bool any_proven(void)
@@ -74,6 +76,23 @@ static void completed(const struct fi_cq_msg_entry *e, int err)
 	done++;
 	MUST(err || any_proven());
 	MUST(err != FI_EACCES || rejected || worker->auth.refused != refused_before);
+}
+
+/* The data of a request names its conversation, too. */
+static void requested(const void *data, size_t len)
+{
+	uint32_t number;
+
+	MUST(any_proven());
+	if (len < sizeof(number))
+		return;
+	memcpy(&number, data, sizeof(number));
+	MUST(number < talk_count && proven(&talks[number]));
+}
+
+static void connected(void)
+{
+	MUST(any_proven());
 }
 
 static void heard(struct talk *t, const struct wire_hello *hello, bool fds)
@@ -157,12 +176,12 @@ static void hear_all(void)
 /* ---- What the clients do ---- */
 
 /* A conversation begins on the slot, if it has a socket. */
-static void begin(unsigned int i, bool came)
+static void begin(unsigned int i, bool came, bool at_listener)
 {
 	if (slots[i].sock < 0)
 		return;
 	talk_of[i] = talk_count;
-	talks[talk_count++] = (struct talk){.came = came};
+	talks[talk_count++] = (struct talk){.came = came, .at_listener = at_listener};
 }
 
 static bool carries_ring(uint32_t kind)
@@ -205,15 +224,17 @@ static void say_hello(unsigned int i, const struct wire_hello *hello, bool odd)
 
 static struct wire_hello plain_hello(struct input *in, const struct talk *t)
 {
-	static const uint32_t next[] = {HELLO_GREETING, HELLO_CHALLENGE, HELLO_CONNECT,
-					HELLO_ACCEPT};
+	const uint32_t next[] = {HELLO_GREETING, HELLO_CHALLENGE,
+				 t->at_listener ? HELLO_REQUEST : HELLO_CONNECT, HELLO_ACCEPT};
 	const uint64_t incarnations[] = {1, UINT64_MAX, worker->incarnation, said.incarnation};
 	struct addr unknown = names[NETWORK];
 	const struct addr *const all[] = {&names[NETWORK], &names[INSIDE], &worker->name, &unknown};
 	struct wire_hello hello = {.magic = WIRE_MAGIC,
 				   .version = WIRE_VERSION,
 				   .size = sizeof(hello),
-				   .name_format = FI_SOCKADDR_IN};
+				   .name_format = FI_SOCKADDR_IN,
+				   .data_len = sizeof(uint32_t)};
+	uint32_t number = (uint32_t)(t - talks);
 	uint8_t kind = take8(in) % (HELLO_KINDS + 1), who = take8(in);
 	size_t len = sizeof(hello.name);
 
@@ -226,6 +247,7 @@ static struct wire_hello plain_hello(struct input *in, const struct talk *t)
 	hello.probe_value = t->heard.probe_value;
 	MUST(!addr_to_user(all[who >> 2 & 3], hello.name, &len));
 	hello.name_len = (uint32_t)len;
+	memcpy(hello.data, &number, sizeof(number));
 	return hello;
 }
 
@@ -259,11 +281,14 @@ static void seal(struct input *in, const struct talk *t, struct wire_hello *hell
 	}
 }
 
+/* Changes bytes anywhere but in the application's data. */
 static void patch(struct input *in, struct wire_hello *hello, unsigned int count)
 {
 	while (count--) {
-		size_t at = take16(in) % sizeof(*hello);
+		size_t at = take16(in) % (sizeof(*hello) - sizeof(hello->data));
 
+		if (at >= offsetof(struct wire_hello, data))
+			at += sizeof(hello->data);
 		((unsigned char *)hello)[at] = take8(in);
 	}
 }
@@ -320,35 +345,86 @@ static void speak(struct input *in, unsigned int i, unsigned int what)
 	}
 }
 
-static void step(struct input *in)
+/* The application calls a client, by an endpoint of either kind. */
+static void app_call(int way, bool by_single)
+{
+	if (by_single)
+		single_call(way, key);
+	else
+		call(way);
+}
+
+/*
+ * The application answers a connection request, also with an endpoint whose key is not the one that
+ * was proven, or closes its connected endpoint.
+ */
+static void app_answer(unsigned int how)
+{
+	if (how == 3)
+		single_close();
+	else if (!single.request)
+		return;
+	else if (how == 2)
+		request_reject();
+	else
+		request_accept(how ? other : key);
+	MUST(how != 1 || !single_linked());
+}
+
+static void progress(void)
+{
+	make_progress();
+	connected_progress();
+}
+
+static void act(struct input *in)
 {
 	uint8_t what = take8(in);
 	unsigned int i = what >> 4 & 3;
 	int way = what >> 6 & 1;
+	bool single_too = what & 8;
 
 	switch (what % 8) {
 	case 0:
-		come(i, way);
-		begin(i, true);
+		come(i, way, single_too ? &pep_name : &worker->name);
+		begin(i, true, single_too);
 		break;
 	case 1:
-		call(way);
+		app_call(way, single_too);
 		break;
 	case 2:
 		answer(i, way);
-		begin(i, false);
+		begin(i, false, false);
 		break;
 	case 7:
-		slot_close(i, what >> 7);
+		if (single_too)
+			app_answer(i);
+		else
+			slot_close(i, what >> 7);
 		break;
 	default:
 		speak(in, i, what % 8);
 	}
+}
+
+static void step(struct input *in)
+{
+	act(in);
 	for (unsigned int n = 0; n < ROUNDS; n++) {
-		make_progress();
+		progress();
 		hear_all();
 	}
 	check_links();
+}
+
+static void initialize(void)
+{
+	endpoint_open(key, sizeof(key));
+	connected_open(key, sizeof(key));
+	peers_listen();
+	ring_check();
+	for (unsigned int i = 0; i < RECVS; i++)
+		post(&inbox[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -359,13 +435,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!hmac_load())
 		return 0; /* keys cannot be used here */
-	if (!ep) {
-		endpoint_open(key, sizeof(key));
-		peers_listen();
-		ring_check();
-		for (unsigned int i = 0; i < RECVS; i++)
-			post(&inbox[i]);
-	}
+	if (!ep)
+		initialize();
 	fds = lowest_fd(); /* libFuzzer opens descriptors itself */
 	talk_count = refusals = 0;
 	refused_before = worker->auth.refused;
@@ -374,6 +445,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	worker->auth.closed = take8(&in) % 2;
 	for (int i = 0; i < STEPS && in.left; i++)
 		step(&in);
+	connected_end();
 	quiesce(fds);
 	return 0;
 }

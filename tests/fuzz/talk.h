@@ -15,6 +15,7 @@
 /* A conversation: what was said on one connection, as the rules have it. */
 struct talk {
 	bool came;         /* the client began it, so it is the initiator */
+	bool at_listener;  /* of connected endpoints */
 	unsigned int good; /* good hellos so far, of both sides */
 	bool over;         /* the client has said something else: no hello of it counts any more */
 	bool wrong;        /* and that was a hello without the proof */
