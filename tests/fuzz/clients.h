@@ -46,7 +46,7 @@ static fi_addr_t addrs[WAYS];
 static int listeners[WAYS];
 static uint64_t posted, done; /* sends */
 
-/* Connections of clients, whoever began them. */
+/* Connections of clients, of either origin. */
 static struct {
 	int sock; /* -1: none */
 	int way;
