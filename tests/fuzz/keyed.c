@@ -417,8 +417,10 @@ static void step(struct input *in)
 	check_links();
 }
 
+/* With so few places for connections that prove their key, clients lose them to each other. */
 static void initialize(void)
 {
+	setenv("FI_WEFT_PENDING_MAX", "3", 1);
 	endpoint_open(key, sizeof(key));
 	connected_open(key, sizeof(key));
 	peers_listen();
