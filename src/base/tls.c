@@ -15,8 +15,11 @@
 #define LIBRARY "libssl.so.3"
 
 /* TLS_AES_128_GCM_SHA256, as everybody has it; by number, as SSL_CIPHER_find(3) takes it. */
-#define CIPHER      "TLS_AES_128_GCM_SHA256"
-#define CIPHER_CODE {0x13, 0x01}
+#define CIPHER "TLS_AES_128_GCM_SHA256"
+#define CIPHER_CODE                                                                                \
+	{                                                                                          \
+		0x13, 0x01                                                                         \
+	}
 /* Bytes after which our side changes its key: a sixth of what RFC 8446, section 5.5, allows. */
 #define KEY_BYTES ((uint64_t)1 << 36)
 
@@ -211,10 +214,11 @@ static void load(void)
 	void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 
 	if (!handle) {
-		LOG_WARN(LOG_CORE,
-			 "encryption needs OpenSSL 3 (package libssl3 or openssl-libs): %s cannot be "
-			 "loaded: %s",
-			 LIBRARY, dlerror());
+		LOG_WARN(
+			LOG_CORE,
+			"encryption needs OpenSSL 3 (package libssl3 or openssl-libs): %s cannot be "
+			"loaded: %s",
+			LIBRARY, dlerror());
 		return;
 	}
 	loaded = true;
@@ -290,11 +294,6 @@ void tls_free(struct tls *tls)
 	lib.SSL_free(tls->ssl);
 	explicit_bzero(tls, sizeof(*tls));
 	free(tls);
-}
-
-void tls_redirect(struct tls *tls, struct tls_out *out)
-{
-	tls->out = out;
 }
 
 void tls_input(struct tls *tls, const void *bytes, size_t len)

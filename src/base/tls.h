@@ -17,7 +17,7 @@
 /* A connection. */
 struct tls;
 
-/* What connections have to send: theirs appends, the caller sends and sets `len` to 0. Zeroed: empty. */
+/* What connections have to send: calls append, the caller sets `len` to 0 before. Zeroed: empty. */
 struct tls_out {
 	unsigned char *bytes;
 	size_t len, room;
@@ -32,10 +32,9 @@ bool tls_load(void);
 bool tls_derive(const void *secret, size_t secret_len, const void *context, size_t context_len,
 		uint8_t key[TLS_KEY]);
 
-/* A new connection; the key is copied. `out` outlives it, or tls_redirect names another. NULL: no memory, no library. */
+/* A new connection; the key is copied, `out` used by tls_handshake, tls_read and tls_write. NULL: no memory, no library. */
 struct tls *tls_new(const uint8_t key[TLS_KEY], bool initiator, struct tls_out *out);
 void tls_free(struct tls *tls);
-void tls_redirect(struct tls *tls, struct tls_out *out);
 
 /* `bytes` were received. They stay the caller's, unchanged while tls_unused. */
 void tls_input(struct tls *tls, const void *bytes, size_t len);

@@ -37,11 +37,6 @@ void tls_free(struct tls *tls)
 	(void)tls;
 }
 
-void tls_redirect(struct tls *tls, struct tls_out *out)
-{
-	(void)tls, (void)out;
-}
-
 /* No connection was ever made: nobody calls these. */
 
 void tls_input(struct tls *tls, const void *bytes, size_t len)

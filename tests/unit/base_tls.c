@@ -149,22 +149,6 @@ START_TEST(a_record_played_again_ends_the_connection)
 }
 END_TEST
 
-START_TEST(output_goes_where_it_was_redirected)
-{
-	struct tls_out out = {0};
-	struct end ends[2];
-
-	open_both(ends, key, key);
-	connect_both(ends);
-	tls_redirect(ends[0].tls, &out);
-	ck_assert(tls_write(ends[0].tls, data, 10));
-	ck_assert_uint_eq(ends[0].out.len, 0);
-	ck_assert_uint_gt(out.len, 10);
-	free(out.bytes);
-	close_both(ends);
-}
-END_TEST
-
 /* RFC 5869, A.3: the first TLS_KEY of 42 bytes. */
 START_TEST(keys_are_derived_as_the_standard_says)
 {
@@ -195,7 +179,6 @@ int main(void)
 	tcase_add_test(all, another_key_ends_the_handshake);
 	tcase_add_test(all, a_changed_byte_ends_the_connection_behind_what_was_good);
 	tcase_add_test(all, a_record_played_again_ends_the_connection);
-	tcase_add_test(all, output_goes_where_it_was_redirected);
 	tcase_add_test(all, keys_are_derived_as_the_standard_says);
 	suite_add_tcase(suite, all);
 	return suite_run(suite);

@@ -28,6 +28,7 @@ void tcp_free(struct tcp_link *l)
 {
 	if (l->sock >= 0)
 		forked_close(l->sock);
+	tls_free(l->tls);
 	free(l->kept);
 	free(l->rest);
 	free(l);
@@ -107,7 +108,7 @@ void tcp_close_link(struct link *link)
 {
 	struct tcp_link *l = (struct tcp_link *)link;
 	struct tcp *t = l->own;
-	bool broken = link->failed || l->ended || l->tx == TCP_FAILED || tcp_zcopy_copy_out(link);
+	bool broken = link->failed || l->ended || l->tx >= TCP_SECURING || tcp_zcopy_copy_out(link);
 
 	l->closed = true;
 	/* The last open link is closed: no timer may wake a sleeper for tcp_alive_poll. */

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Encrypted links: the stream of frames goes through TLS 1.3. The initiator of the connection begins the handshake when
+ * the link is made; until it is done the link is TCP_SECURING and takes no packet.
+ */
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/copy.h"
+#include "base/log.h"
+#include "hw/tcp/tcp_tls.h"
+
+#define CIPHER_LEN 65536u /* bytes read from the socket at once */
+
+/* Sends what the handshake has to say. The buffer of a new connection holds it. */
+static int say(struct tcp_link *l)
+{
+	const struct tls_out *out = &l->own->tls_out;
+	size_t len = out->len;
+
+	if (!len || send(l->sock, out->bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len)
+		return 0;
+	return -FI_EIO;
+}
+
+/* 0 or a negative error: the peer does not know the key, or the stream was changed. */
+static int go_on(struct tcp_link *l)
+{
+	int ret;
+
+	l->own->tls_out.len = 0;
+	ret = tls_handshake(l->tls);
+	if (ret < 0) {
+		LOG_WARN(LOG_EP_CTRL, "tcp: no encryption with peer %#x: %s", l->id, tls_error());
+		say(l);
+		return -FI_EACCES;
+	}
+	if (say(l))
+		return -FI_EIO;
+	if (ret > 0 && l->tx == TCP_SECURING)
+		tcp_reopen(l);
+	return 0;
+}
+
+int tcp_tls_start(struct tcp_link *l, const uint8_t key[TLS_KEY], bool initiator)
+{
+	struct tcp *t = l->own;
+
+	if (!t->cipher)
+		t->cipher = malloc(CIPHER_LEN);
+	l->tls = t->cipher ? tls_new(key, initiator, &t->tls_out) : NULL;
+	if (!l->tls)
+		return -FI_ENOMEM;
+	l->tx = TCP_SECURING;
+	return initiator ? go_on(l) : 0;
+}
+
+static ssize_t broken(int err)
+{
+	errno = err;
+	return -1;
+}
+
+/* Decrypts into the segments. Returns the bytes, or -1 with errno set: EAGAIN: no more input. */
+static ssize_t decrypt(struct tcp_link *l, const struct iovec *iov, size_t count)
+{
+	size_t have = 0;
+	ssize_t len;
+
+	for (size_t i = 0; i < count; i++) {
+		len = tls_read(l->tls, iov[i].iov_base, iov[i].iov_len);
+		if (len > 0)
+			have += (size_t)len;
+		if (len < 0 && !have) {
+			LOG_WARN(LOG_EP_DATA,
+				 "tcp: peer %#x: what came is not what it encrypted: %s", l->id,
+				 tls_error());
+			return broken(EPROTO);
+		}
+		if (len < (ssize_t)iov[i].iov_len)
+			break;
+	}
+	return have ? (ssize_t)have : broken(EAGAIN);
+}
+
+ssize_t tcp_tls_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
+{
+	ssize_t len;
+
+	if (!tls_unused(l->tls)) {
+		len = recv(l->sock, l->own->cipher, CIPHER_LEN, MSG_DONTWAIT);
+		if (len <= 0)
+			return len;
+		l->heard += (size_t)len;
+		tls_input(l->tls, l->own->cipher, (size_t)len);
+	}
+	if (l->tx == TCP_SECURING) {
+		int err = go_on(l);
+
+		if (err)
+			return broken(-err);
+		if (l->tx == TCP_SECURING)
+			return broken(EAGAIN);
+	}
+	return decrypt(l, iov, count);
+}
+
+bool tcp_tls_encrypt(struct tcp_link *l, const struct iovec *iov, size_t count, struct iovec *to)
+{
+	struct tls_out *out = &l->own->tls_out;
+	unsigned char first[TLS_RECORD];
+	size_t len = iov[0].iov_len, i, n;
+	bool good;
+
+	out->len = 0;
+	/* The frame and what fits a record with it need not be records of their own. */
+	memcpy(first, iov[0].iov_base, len);
+	for (i = 1; i < count && iov[i].iov_len <= sizeof(first) - len; i++) {
+		copy_bytes(first + len, iov[i].iov_base, iov[i].iov_len);
+		len += iov[i].iov_len;
+	}
+	n = i < count ? sizeof(first) - len : 0;
+	if (n)
+		copy_bytes(first + len, iov[i].iov_base, n);
+	good = tls_write(l->tls, first, len + n);
+	for (; i < count && good; i++, n = 0)
+		good = tls_write(l->tls, (const char *)iov[i].iov_base + n, iov[i].iov_len - n);
+	*to = (struct iovec){out->bytes, out->len};
+	return good;
+}

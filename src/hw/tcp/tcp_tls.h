@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Encrypted links. All of this only for links with `tls`. */
+#ifndef WEFT_HW_TCP_TLS_H
+#define WEFT_HW_TCP_TLS_H
+
+#include "base/tls.h"
+#include "hw/tcp/tcp.h"
+
+/* Makes the link an encrypted one, TCP_SECURING. 0 or a negative error. */
+int tcp_tls_start(struct tcp_link *l, const uint8_t key[TLS_KEY], bool initiator);
+/* As recvmsg: decrypts. Reads the socket only when tls_unused is false. */
+ssize_t tcp_tls_recv(struct tcp_link *l, const struct iovec *iov, size_t count);
+/*
+ * Encrypts the segments, of which the first is a frame; *to is what has to be sent, valid until the next call for a link of the worker. False: no
+ * memory; the stream has a hole, so the connection must be failed.
+ */
+bool tcp_tls_encrypt(struct tcp_link *l, const struct iovec *iov, size_t count, struct iovec *to);
+
+/* Does tcp_read have to go on, since no event will announce what the link has read already? */
+static inline bool tcp_tls_unused(const struct tcp_link *l)
+{
+	return __builtin_expect(l->tls != NULL, 0) && tls_unused(l->tls);
+}
+
+#endif
