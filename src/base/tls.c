@@ -93,6 +93,7 @@ struct tls {
 	const unsigned char *in;
 	size_t in_len;
 	bool broken;
+	unsigned long reason;
 	uint64_t written; /* bytes since our side's key is in use */
 	uint8_t key[TLS_KEY];
 };
@@ -306,6 +307,8 @@ void tls_input(struct tls *tls, const void *bytes, size_t len)
 static int outcome(struct tls *tls, int ret)
 {
 	tls->broken = lib.SSL_get_error(tls->ssl, ret) != SSL_ERROR_WANT_READ;
+	if (tls->broken)
+		tls->reason = lib.ERR_peek_error();
 	return tls->broken ? -1 : 0;
 }
 
@@ -357,9 +360,9 @@ bool tls_write(struct tls *tls, const void *bytes, size_t len)
 	return !len || lib.SSL_write(tls->ssl, bytes, (int)len) == (int)len;
 }
 
-const char *tls_error(void)
+const char *tls_error(const struct tls *tls)
 {
-	const char *text = lib.ERR_reason_error_string(lib.ERR_peek_error());
+	const char *text = lib.ERR_reason_error_string(tls->reason);
 
 	return text ? text : "no reason known";
 }

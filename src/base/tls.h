@@ -46,7 +46,7 @@ ssize_t tls_read(struct tls *tls, void *to, size_t room);
 bool tls_unused(const struct tls *tls);
 /* Encrypts up to INT_MAX bytes into the output. False: broken, or no memory. */
 bool tls_write(struct tls *tls, const void *bytes, size_t len);
-/* Why a call has returned "broken", in the library's words. Valid until the thread's next call of it. */
-const char *tls_error(void);
+/* Why the connection is broken, in the library's words. */
+const char *tls_error(const struct tls *tls);
 
 #endif

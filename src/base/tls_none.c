@@ -68,7 +68,8 @@ bool tls_write(struct tls *tls, const void *bytes, size_t len)
 	return false;
 }
 
-const char *tls_error(void)
+const char *tls_error(const struct tls *tls)
 {
+	(void)tls;
 	return "built without OpenSSL";
 }

@@ -34,7 +34,7 @@ static int go_on(struct tcp_link *l)
 	l->own->tls_out.len = 0;
 	ret = tls_handshake(l->tls);
 	if (ret < 0) {
-		LOG_WARN(LOG_EP_CTRL, "tcp: no encryption with peer %#x: %s", l->id, tls_error());
+		LOG_WARN(LOG_EP_CTRL, "tcp: no encryption with peer %#x: %s", l->id, tls_error(l->tls));
 		say(l);
 		return -FI_EACCES;
 	}
@@ -77,7 +77,7 @@ static ssize_t decrypt(struct tcp_link *l, const struct iovec *iov, size_t count
 		if (len < 0 && !have) {
 			LOG_WARN(LOG_EP_DATA,
 				 "tcp: peer %#x: what came is not what it encrypted: %s", l->id,
-				 tls_error());
+				 tls_error(l->tls));
 			return broken(EPROTO);
 		}
 		if (len < (ssize_t)iov[i].iov_len)
