@@ -324,13 +324,18 @@ int tls_handshake(struct tls *tls)
 	return lib.SSL_session_reused(tls->ssl) ? 1 : -1;
 }
 
+bool tls_unused(const struct tls *tls)
+{
+	return tls->in_len || tls->broken || lib.SSL_pending(tls->ssl);
+}
+
 ssize_t tls_read(struct tls *tls, void *to, size_t room)
 {
 	size_t have = 0;
-	int ret = 1;
+	int ret;
 
 	lib.ERR_clear_error();
-	while (have < room && ret > 0 && !tls->broken) {
+	do {
 		size_t left = room - have;
 
 		ret = lib.SSL_read(tls->ssl, (char *)to + have,
@@ -339,13 +344,8 @@ ssize_t tls_read(struct tls *tls, void *to, size_t room)
 			have += (size_t)ret;
 		else
 			outcome(tls, ret);
-	}
+	} while (ret > 0 && have < room && tls_unused(tls));
 	return have ? (ssize_t)have : tls->broken ? -1 : 0;
-}
-
-bool tls_unused(const struct tls *tls)
-{
-	return tls->in_len || tls->broken || lib.SSL_pending(tls->ssl);
 }
 
 bool tls_write(struct tls *tls, const void *bytes, size_t len)

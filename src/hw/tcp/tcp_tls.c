@@ -14,6 +14,8 @@
 #include "hw/tcp/tcp_tls.h"
 
 #define CIPHER_LEN 65536u /* bytes read from the socket at once */
+/* Bytes to encrypt before they are sent: the peer decrypts them while we encrypt the next. */
+#define CHUNK ((size_t)4 * TLS_RECORD)
 
 /* Sends what the handshake has to say. The buffer of a new connection holds it. */
 static int say(struct tcp_link *l)
@@ -34,7 +36,8 @@ static int go_on(struct tcp_link *l)
 	l->own->tls_out.len = 0;
 	ret = tls_handshake(l->tls);
 	if (ret < 0) {
-		LOG_WARN(LOG_EP_CTRL, "tcp: no encryption with peer %#x: %s", l->id, tls_error(l->tls));
+		LOG_WARN(LOG_EP_CTRL, "tcp: no encryption with peer %#x: %s", l->id,
+			 tls_error(l->tls));
 		say(l);
 		return -FI_EACCES;
 	}
@@ -108,26 +111,78 @@ ssize_t tcp_tls_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
 	return decrypt(l, iov, count);
 }
 
-bool tcp_tls_encrypt(struct tcp_link *l, const struct iovec *iov, size_t count, struct iovec *to)
+/* Bytes that are being encrypted and sent. */
+struct outgoing {
+	struct tcp_link *l;
+	size_t sent;  /* of the output */
+	bool blocked; /* the kernel has no space: the rest is only encrypted */
+	int err;      /* positive */
+};
+
+/* Encrypts, and sends as long as the kernel has space. */
+static void put(struct outgoing *o, const void *bytes, size_t len)
+{
+	struct tls_out *out = &o->l->own->tls_out;
+	ssize_t sent;
+
+	if (!o->err && !tls_write(o->l->tls, bytes, len))
+		o->err = FI_ENOMEM;
+	if (o->err || o->blocked)
+		return;
+	sent = send(o->l->sock, out->bytes, out->len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sent == (ssize_t)out->len) {
+		out->len = 0;
+		return;
+	}
+	o->blocked = true;
+	o->sent = sent > 0 ? (size_t)sent : 0;
+	if (sent < 0 && !tcp_passing(errno))
+		o->err = errno;
+}
+
+/* The frame and what fits a record with it need not be records of their own. */
+static void put_first(struct outgoing *o, const struct iovec *iov, size_t count, size_t *used)
+{
+	unsigned char first[TLS_RECORD];
+	size_t len = iov[0].iov_len, n;
+
+	memcpy(first, iov[0].iov_base, len);
+	for (size_t i = 1; i < count && len < sizeof(first); i++, len += n) {
+		n = iov[i].iov_len < sizeof(first) - len ? iov[i].iov_len : sizeof(first) - len;
+		copy_bytes(first + len, iov[i].iov_base, n);
+	}
+	put(o, first, len);
+	*used = len;
+}
+
+int tcp_tls_send(struct tcp_link *l, const struct iovec *iov, size_t count, struct iovec *left)
 {
 	struct tls_out *out = &l->own->tls_out;
-	unsigned char first[TLS_RECORD];
-	size_t len = iov[0].iov_len, i, n;
-	bool good;
+	struct outgoing o = {.l = l};
+	size_t skip, n;
 
 	out->len = 0;
-	/* The frame and what fits a record with it need not be records of their own. */
-	memcpy(first, iov[0].iov_base, len);
-	for (i = 1; i < count && iov[i].iov_len <= sizeof(first) - len; i++) {
-		copy_bytes(first + len, iov[i].iov_base, iov[i].iov_len);
-		len += iov[i].iov_len;
+	put_first(&o, iov, count, &skip);
+	for (size_t i = 0; i < count; i++) {
+		size_t at = skip < iov[i].iov_len ? skip : iov[i].iov_len;
+
+		skip -= at;
+		for (; at < iov[i].iov_len; at += n) {
+			n = iov[i].iov_len - at < CHUNK ? iov[i].iov_len - at : CHUNK;
+			put(&o, (const char *)iov[i].iov_base + at, n);
+		}
 	}
-	n = i < count ? sizeof(first) - len : 0;
-	if (n)
-		copy_bytes(first + len, iov[i].iov_base, n);
-	good = tls_write(l->tls, first, len + n);
-	for (; i < count && good; i++, n = 0)
-		good = tls_write(l->tls, (const char *)iov[i].iov_base + n, iov[i].iov_len - n);
-	*to = (struct iovec){out->bytes, out->len};
-	return good;
+	*left = (struct iovec){out->bytes + o.sent, out->len - o.sent};
+	return o.err;
+}
+
+bool tcp_tls_encrypt(struct tcp_link *l, struct iovec *bytes)
+{
+	struct tls_out *out = &l->own->tls_out;
+
+	out->len = 0;
+	if (!tls_write(l->tls, bytes->iov_base, bytes->iov_len))
+		return false;
+	*bytes = (struct iovec){out->bytes, out->len};
+	return true;
 }

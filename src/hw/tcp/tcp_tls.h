@@ -11,10 +11,12 @@ int tcp_tls_start(struct tcp_link *l, const uint8_t key[TLS_KEY], bool initiator
 /* As recvmsg: decrypts. Reads the socket only when tls_unused is false. */
 ssize_t tcp_tls_recv(struct tcp_link *l, const struct iovec *iov, size_t count);
 /*
- * Encrypts the segments, of which the first is a frame; *to is what has to be sent, valid until the next call for a link of the worker. False: no
- * memory; the stream has a hole, so the connection must be failed.
+ * Encrypts and sends segments, of which the first is a frame. *left is what the kernel does not take now, and has to be
+ * sent next; valid until the next call for a link of the worker. 0 or a positive error: the connection must be failed.
  */
-bool tcp_tls_encrypt(struct tcp_link *l, const struct iovec *iov, size_t count, struct iovec *to);
+int tcp_tls_send(struct tcp_link *l, const struct iovec *iov, size_t count, struct iovec *left);
+/* Replaces bytes by what has to be sent for them, valid likewise. False: the connection must be failed. */
+bool tcp_tls_encrypt(struct tcp_link *l, struct iovec *bytes);
 
 /* Does tcp_read have to go on, since no event will announce what the link has read already? */
 static inline bool tcp_tls_unused(const struct tcp_link *l)

@@ -77,7 +77,7 @@ static COLD int send_behind(struct tcp_link *l, const struct packet *p)
 		return -FI_EAGAIN;
 	if (!l->tls)
 		return tcp_rest_end(l, &f, sizeof(f));
-	if (tcp_tls_encrypt(l, &last, 1, &last) && !tcp_rest_end(l, last.iov_base, last.iov_len))
+	if (tcp_tls_encrypt(l, &last) && !tcp_rest_end(l, last.iov_base, last.iov_len))
 		return 0;
 	tcp_fail(l, FI_ENOMEM);
 	return -FI_EAGAIN;
@@ -86,20 +86,16 @@ static COLD int send_behind(struct tcp_link *l, const struct packet *p)
 /* What is encrypted counts as sent: what the kernel does not take is kept. */
 static COLD int send_cipher(struct tcp_link *l, const struct tcp_outgoing *o)
 {
-	struct iovec cipher;
-	struct tcp_outgoing c = {&cipher, 1, 0, o->head, false};
-	ssize_t sent;
+	struct iovec left;
+	int err = tcp_tls_send(l, o->iov, o->count, &left);
 
-	if (!tcp_tls_encrypt(l, o->iov, o->count, &cipher)) {
-		tcp_fail(l, FI_ENOMEM);
+	if (err) {
+		tcp_fail(l, err);
 		return -FI_EAGAIN;
 	}
-	c.len = cipher.iov_len;
-	sent = send(l->sock, cipher.iov_base, cipher.iov_len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (sent < 0 && tcp_passing(errno))
-		sent = 0;
-	if (sent != (ssize_t)c.len)
-		return send_short(l, &c, sent);
+	if (left.iov_len)
+		return tcp_rest_keep(
+			l, &(struct tcp_outgoing){&left, 1, left.iov_len, o->head, false}, 0);
 	if (l->tx != TCP_READY)
 		tcp_reopen(l);
 	return 0;
