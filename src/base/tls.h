@@ -32,9 +32,13 @@ bool tls_load(void);
 bool tls_derive(const void *secret, size_t secret_len, const void *context, size_t context_len,
 		uint8_t key[TLS_KEY]);
 
-/* A new connection; the key is copied, `out` used by tls_handshake, tls_read and tls_write. NULL: no memory, no library. */
+/*
+ * A new connection. The key is copied; `out` is used by tls_handshake, tls_read and tls_write, until tls_redirect names
+ * another. NULL: no memory, or no library.
+ */
 struct tls *tls_new(const uint8_t key[TLS_KEY], bool initiator, struct tls_out *out);
 void tls_free(struct tls *tls);
+void tls_redirect(struct tls *tls, struct tls_out *out);
 
 /* `bytes` were received. They stay the caller's, unchanged while tls_unused. */
 void tls_input(struct tls *tls, const void *bytes, size_t len);

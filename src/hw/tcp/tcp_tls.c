@@ -16,6 +16,8 @@
 #define CIPHER_LEN 65536u /* bytes read from the socket at once */
 /* Bytes to encrypt before they are sent: the peer decrypts them while we encrypt the next. */
 #define CHUNK ((size_t)4 * TLS_RECORD)
+/* Bytes of packets that are kept until the handshake is done; a first one may be longer. */
+#define EARLY_MAX 65536u
 
 /* Sends what the handshake has to say. The buffer of a new connection holds it. */
 static int say(struct tcp_link *l)
@@ -26,6 +28,27 @@ static int say(struct tcp_link *l)
 	if (!len || send(l->sock, out->bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len)
 		return 0;
 	return -FI_EIO;
+}
+
+/* The handshake is done: what was kept is the link's rest. 0 or a negative error. */
+static int secured(struct tcp_link *l)
+{
+	struct iovec bytes = l->early;
+	int err = 0;
+
+	tcp_reopen(l);
+	if (bytes.iov_len) {
+		err = tcp_tls_encrypt(l, &bytes) ? 0 : -FI_ENOMEM;
+		if (!err)
+			err = tcp_rest_keep(l,
+					    &(struct tcp_outgoing){.iov = &bytes,
+								   .count = 1,
+								   .len = bytes.iov_len},
+					    0);
+	}
+	free(l->early.iov_base);
+	l->early = (struct iovec){NULL, 0};
+	return err;
 }
 
 /* 0 or a negative error: the peer does not know the key, or the stream was changed. */
@@ -43,22 +66,32 @@ static int go_on(struct tcp_link *l)
 	}
 	if (say(l))
 		return -FI_EIO;
-	if (ret > 0 && l->tx == TCP_SECURING)
-		tcp_reopen(l);
-	return 0;
+	return ret > 0 && l->tx == TCP_SECURING ? secured(l) : 0;
 }
 
 int tcp_tls_start(struct tcp_link *l, const uint8_t key[TLS_KEY], bool initiator)
 {
-	struct tcp *t = l->own;
-
-	if (!t->cipher)
-		t->cipher = malloc(CIPHER_LEN);
-	l->tls = t->cipher ? tls_new(key, initiator, &t->tls_out) : NULL;
+	l->tls = tls_new(key, initiator, &l->own->tls_out);
 	if (!l->tls)
 		return -FI_ENOMEM;
 	l->tx = TCP_SECURING;
 	return initiator ? go_on(l) : 0;
+}
+
+int tcp_tls_keep(struct tcp_link *l, const struct tcp_outgoing *o)
+{
+	size_t have = l->early.iov_len;
+	unsigned char *bytes;
+
+	if (have && have + o->len > EARLY_MAX && wire_op(o->head) != WIRE_DISCONNECT)
+		return -FI_EAGAIN;
+	bytes = realloc(l->early.iov_base, have + o->len);
+	if (!bytes)
+		return -FI_EAGAIN;
+	for (size_t i = 0; i < o->count; have += o->iov[i++].iov_len)
+		copy_bytes(bytes + have, o->iov[i].iov_base, o->iov[i].iov_len);
+	l->early = (struct iovec){bytes, have};
+	return 0;
 }
 
 static ssize_t broken(int err)
@@ -91,14 +124,17 @@ static ssize_t decrypt(struct tcp_link *l, const struct iovec *iov, size_t count
 
 ssize_t tcp_tls_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
 {
+	struct tcp *t = l->own;
 	ssize_t len;
 
+	if (!t->cipher && !(t->cipher = malloc(CIPHER_LEN)))
+		return broken(ENOMEM);
 	if (!tls_unused(l->tls)) {
-		len = recv(l->sock, l->own->cipher, CIPHER_LEN, MSG_DONTWAIT);
+		len = recv(l->sock, t->cipher, CIPHER_LEN, MSG_DONTWAIT);
 		if (len <= 0)
 			return len;
 		l->heard += (size_t)len;
-		tls_input(l->tls, l->own->cipher, (size_t)len);
+		tls_input(l->tls, t->cipher, (size_t)len);
 	}
 	if (l->tx == TCP_SECURING) {
 		int err = go_on(l);
@@ -109,6 +145,11 @@ ssize_t tcp_tls_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
 			return broken(EAGAIN);
 	}
 	return decrypt(l, iov, count);
+}
+
+bool tcp_tls_linger(struct tcp_link *l)
+{
+	return tcp_tls_recv(l, NULL, 0) < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
 /* Bytes that are being encrypted and sent. */
