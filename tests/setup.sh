@@ -18,6 +18,7 @@ packages() {
 	build    librdmacm-dev         -                    -
 	build    libnl-3-dev           libnl3-devel         libnl3-devel
 	build    libnl-route-3-dev     -                    -
+	build    libssl-dev            openssl-devel        libopenssl-3-devel
 	test     clang                 clang                clang
 	test     libclang-rt-dev       compiler-rt          -
 	test     g++                   gcc-c++              gcc-c++

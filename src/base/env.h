@@ -42,6 +42,9 @@
 	ROW(const char *, auth_key_file, "FI_WEFT_AUTH_KEY_FILE", NULL,                            \
 	    "File with the key of the job, 16 to 64 bytes, mode 0600; for endpoints whose "        \
 	    "application gives none")                                                              \
+	ROW(const char *, auth, "FI_WEFT_AUTH", "prove",                                           \
+	    "What a key is for: prove: to prove who connects; encrypt: what goes across the "      \
+	    "network is also encrypted, by tcp")                                                   \
 	ROW(const char *, verbs_device, "FI_VERBS_DEVICE_NAME", NULL,                              \
 	    "Comma list of RDMA devices, or beginnings of their names, to use; unset: all")        \
 	ROW(int, verbs_gid_index, "FI_VERBS_GID_IDX", "-1",                                        \

@@ -12,6 +12,7 @@
 #include "base/env.h"
 #include "base/hmac.h"
 #include "base/log.h"
+#include "base/tls.h"
 #include "info/providers.h"
 
 /* Transports whose connections begin with a hello. */
@@ -39,6 +40,11 @@ struct job_key job_key_of(const struct fi_info *info)
 bool job_key_equal(const struct job_key *a, const struct job_key *b)
 {
 	return a->len == b->len && (a->len == 0 || hmac_equal(a->bytes, b->bytes, a->len));
+}
+
+bool job_key_encrypts(void)
+{
+	return !strcmp(env_get()->auth, "encrypt");
 }
 
 static bool has_hellos(const struct fi_info *info)
@@ -155,7 +161,35 @@ static int put_file(struct fi_info *info, const char *path)
 	return err;
 }
 
-int job_key_resolve(struct fi_info *info, const struct fi_info *domain, uint32_t api)
+/* Can an endpoint of this entry do what FI_WEFT_AUTH asks? Nothing leaves the host in the clear. 0 or an error, logged. */
+static int check_encryption(const struct fi_info *info)
+{
+	const struct provider *v = provider_of(info);
+	const char *auth = env_get()->auth;
+
+	if (!job_key_encrypts() && strcmp(auth, "prove") != 0) {
+		LOG_WARN(LOG_EP_CTRL, "FI_WEFT_AUTH=%s: it is prove or encrypt", auth);
+		return -FI_EINVAL;
+	}
+	if (!job_key_encrypts() || (v && provider_stays_inside(v)))
+		return 0;
+	if (!has_hellos(info) || (v && !(v->transports & PROVIDER_TCP))) {
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"FI_WEFT_AUTH=encrypt: %s cannot encrypt: only connections of tcp and weft do",
+			v ? v->name : "this endpoint");
+		return -FI_EOPNOTSUPP;
+	}
+	if (!info->ep_attr->auth_key_size) {
+		LOG_WARN(LOG_EP_CTRL,
+			 "FI_WEFT_AUTH=encrypt needs a key: set FI_WEFT_AUTH_KEY_FILE, "
+			 "or give ep_attr->auth_key");
+		return -FI_EINVAL;
+	}
+	return tls_load() ? 0 : -FI_ENOSYS;
+}
+
+static int resolve(struct fi_info *info, const struct fi_info *domain, uint32_t api)
 {
 	const char *path = env_get()->auth_key_file;
 	struct given key = of_ep(info);
@@ -173,6 +207,13 @@ int job_key_resolve(struct fi_info *info, const struct fi_info *domain, uint32_t
 	info->ep_attr->auth_key = NULL;
 	info->ep_attr->auth_key_size = 0;
 	return path && *path ? put_file(info, path) : 0;
+}
+
+int job_key_resolve(struct fi_info *info, const struct fi_info *domain, uint32_t api)
+{
+	int err = resolve(info, domain, api);
+
+	return err ? err : check_encryption(info);
 }
 
 int job_key_check_domain(const struct fi_info *info, uint32_t api)

@@ -20,12 +20,14 @@ struct job_key {
 
 /* The key of info->ep_attr, where job_key_resolve has put it. */
 struct job_key job_key_of(const struct fi_info *info);
+/* Does FI_WEFT_AUTH ask for encryption of what goes across the network? */
+bool job_key_encrypts(void);
 bool job_key_equal(const struct job_key *a, const struct job_key *b);
 
 /*
  * Puts the key of an endpoint that is to be opened into info->ep_attr; `domain`: the info of its domain, or NULL;
  * `api`: version of the interface that the fabric was opened with. 0; errors are logged: -FI_EINVAL: no good length;
- * -FI_EOPNOTSUPP: such an endpoint has no keys; -FI_ENOSYS: no cryptographic library; -FI_ENOMEM; of the file:
+ * -FI_EOPNOTSUPP: such an endpoint has no keys, or cannot encrypt as FI_WEFT_AUTH asks; -FI_ENOSYS: no cryptographic library; -FI_ENOMEM; of the file:
  * -FI_EACCES or what open(2) says.
  */
 int job_key_resolve(struct fi_info *info, const struct fi_info *domain, uint32_t api);

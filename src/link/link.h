@@ -244,6 +244,9 @@ struct link_peer {
 	 */
 	int sock;
 	pid_t pid; /* from the kernel; 0 if the process is not visible from here */
+	/* Key of TLS_KEY bytes by which LINK_SOCKET encrypts all that it sends; NULL: it does not */
+	const uint8_t *key;
+	bool initiator; /* we have begun the connection */
 	/* From `prepare`: the link takes it if connect succeeds, else the engine keeps it */
 	void *pending;
 };

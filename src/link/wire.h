@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC    0x54464557u /* "WEFT"; reads differently in the other byte order */
-#define WIRE_VERSION  11
+#define WIRE_VERSION  12
 #define WIRE_NAME_MAX 96 /* bytes of an address string, with its terminator */
 #define WIRE_IOV_MAX  16 /* segments per RTS */
 #define WIRE_PROOF    32 /* bytes of a nonce, and of an HMAC-SHA-256 */
@@ -248,7 +248,8 @@ struct wire_hello {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t size;        /* of this struct */
-	uint32_t kind;        /* enum hello_kind */
+	uint16_t kind;        /* enum hello_kind */
+	uint16_t flags;       /* WIRE_HELLO_ */
 	uint32_t your_id;     /* names the hello's sender in packets to it */
 	uint64_t incarnation; /* random number of the sending endpoint's run */
 	uint64_t serial;      /* counts the hellos of the sending endpoint, from 1 */
@@ -265,6 +266,9 @@ struct wire_hello {
 	/* of endpoints with a key, in all but HELLO_GREETING: src/xfer/conn/auth.h */
 	uint8_t mac[WIRE_PROOF];
 };
+
+/* Flag of all hellos of a connection of endpoints with a key: what follows is encrypted by TLS. */
+#define WIRE_HELLO_ENCRYPTS 0x1u
 
 enum hello_kind {
 	HELLO_CONNECT = 1, /* initiator to target */

@@ -144,6 +144,8 @@ static int prepare(struct worker *worker, const struct fi_info *info, unsigned i
 	acceptor_init(&worker->acceptor, worker->epfd);
 	auth_open(&worker->auth, info, worker);
 	worker->acceptor.auth = &worker->auth;
+	if (worker->auth.encrypts)
+		barred |= PROVIDER_VERBS; /* devices do not encrypt */
 	err = open_hw(worker, worker_wanted(info) & ~barred);
 	if (err)
 		close(worker->epfd);

@@ -31,11 +31,31 @@ network_messages() {
 		job limit/tcp-bandwidth "$work/sockets" stream $size
 		job limit/tcp-framed "$work/sockets" framed $size
 	done
+	network_keyed
 	job limit/uring "$work/sockets" uring 8
 	job limit/zerocopy "$work/sockets" zerocopy 65536 1048576
 	for _ in 1 2 3; do
 		turn udp/send udp udp 'client -nd' lat 8
 		job limit/udp "$work/sockets" udp 8
+	done
+}
+
+# Endpoints with a key, beside the same without one; encrypted ones, beside OpenSSL's own reads and writes over a socket.
+network_keyed() {
+	local size
+	local plain=(env LD_LIBRARY_PATH="$build" "$work/client" -n tcp)
+	local keyed=(env FI_WEFT_AUTH_KEY_FILE="$work/key" "${plain[@]}")
+	local encrypted=(env FI_WEFT_AUTH=encrypt "${keyed[@]}")
+	(umask 077 && head -c 32 /dev/urandom >"$work/key")
+	for size in 8 4096 8 4096 8 4096; do
+		job ours/keyed/tsend "${keyed[@]}" lat $size
+		job limit/keyed "${plain[@]}" lat $size
+		job ours/encrypted/tsend "${encrypted[@]}" lat $size
+		job limit/tls "$work/tls" tcp $size
+	done
+	for size in 65536 1048576 65536 1048576 65536 1048576; do
+		job ours/encrypted/bandwidth "${encrypted[@]}" bandwidth $size
+		job limit/tls-bandwidth "$work/tls" stream $size
 	done
 }
 

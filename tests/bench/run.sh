@@ -46,6 +46,7 @@ compile() {
 for program in client onesided connect collective; do compile $program "${reference:-$build/libfabric.so.1}"; done
 compile limit
 compile sockets -luring
+compile tls -lssl -lcrypto
 compile plain -Isrc -I. "$build/libfabric.a"
 
 # part NAME: succeeds if the part is selected

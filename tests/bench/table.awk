@@ -118,6 +118,10 @@ function limit_name(row) {
 		return "limit/" row
 	if (row == "tcp/bandwidth")
 		return "limit/tcp-bandwidth"
+	if (row == "keyed/tsend")
+		return "limit/keyed"
+	if (row ~ /^encrypted/)
+		return row ~ /bandwidth/ ? "limit/tls-bandwidth" : "limit/tls"
 	return row == "tcp/tsend" ? "limit/tcp" : row == "udp/send" ? "limit/udp" : ""
 }
 
@@ -177,6 +181,12 @@ function network(row, size, ours, reference, ratio) {
 		target(row " of " size " bytes, ours/limit", ratio, "at least", 0.97)
 		target(row " of " size " bytes, ours/reference", over(ours, reference), "at least", 1.3)
 	}
+	if (row == "keyed/tsend")
+		target(row " of " size " bytes, ours/without a key", ratio, "at most", 1.02)
+	if (row == "encrypted/bandwidth")
+		target(row " of " size " bytes, ours/OpenSSL's own", ratio, "at least", 1)
+	if (row == "encrypted/tsend")
+		target(row " of " size " bytes, ours/OpenSSL's own", ratio, "at most", 1.1)
 	if (row == "tcp/address")
 		target(row ", bytes", ours, "at most", 32)
 	if (row == "tcp/connection")

@@ -15,8 +15,8 @@ static struct auth *initiator, *target;
 
 static void setup(void)
 {
-	initiator = auth_new(&key);
-	target = auth_new(&key);
+	initiator = auth_new(&(struct auth_own){.key = key}, false);
+	target = auth_new(&(struct auth_own){.key = key}, false);
 }
 
 static void teardown(void)
@@ -98,7 +98,7 @@ END_TEST
 START_TEST(of_another_connection)
 {
 	struct wire_hello greeting = sealed(initiator, HELLO_GREETING), hello;
-	struct auth *second = auth_new(&key);
+	struct auth *second = auth_new(&(struct auth_own){.key = key}, false);
 
 	ck_assert(auth_check(target, &greeting));
 	ck_assert(auth_check(second, &greeting));
@@ -117,7 +117,7 @@ START_TEST(of_another_key)
 	struct wire_hello hello;
 
 	auth_end(&target);
-	target = auth_new(&other);
+	target = auth_new(&(struct auth_own){.key = other}, false);
 	pass(initiator, target, HELLO_GREETING);
 	hello = sealed(target, HELLO_CHALLENGE);
 	ck_assert(!auth_check(initiator, &hello));

@@ -7,6 +7,7 @@
 #define WEFT_HW_TCP_H
 
 #include "base/list.h"
+#include "base/tls.h"
 #include "link/link.h"
 #include "link/wire.h"
 
@@ -46,9 +47,10 @@ _Static_assert(TCP_PACKET_MAX >= WIRE_PACKET_MIN, "every request fits a packet")
 /* May packets be sent? TCP_READY and TCP_FULL: a send tries. */
 enum tcp_tx {
 	TCP_READY,
-	TCP_FULL,   /* the kernel's send buffer was full at the last try */
-	TCP_REST,   /* `rest` is not sent yet and goes first */
-	TCP_FAILED, /* the connection is broken: see `err` */
+	TCP_FULL,     /* the kernel's send buffer was full at the last try */
+	TCP_REST,     /* `rest` is not sent yet and goes first */
+	TCP_SECURING, /* the TLS handshake is not done; some packets are kept in `early` */
+	TCP_FAILED,   /* the connection is broken: see `err` */
 };
 
 struct tcp_rest;
@@ -73,6 +75,9 @@ struct tcp {
 	int epfd;
 	int timer;          /* timerfd in epfd with a NULL link; -1 until a waiter sleeps */
 	unsigned char *buf; /* TCP_READ bytes, processed before the next read */
+	/* Of encrypted links: received bytes, NULL before the first such link; bytes to send. */
+	unsigned char *cipher;
+	struct tls_out tls_out;
 };
 
 struct tcp_link {
@@ -81,7 +86,9 @@ struct tcp_link {
 	uint32_t id; /* the engine's number of the peer */
 	int sock;
 	enum tcp_tx tx;
-	int err; /* error of TCP_FAILED, positive */
+	int err;            /* error of TCP_FAILED, positive */
+	struct tls *tls;    /* NULL: not encrypted */
+	struct iovec early; /* packets to encrypt when the handshake is done; allocated */
 	struct tcp_rest *rest;
 	unsigned int row_call; /* own->progress_calls when `row` began */
 	size_t row;            /* bytes of long messages sent since, up to TCP_BATCH_MAX */
@@ -112,6 +119,9 @@ struct tcp_link {
 int tcp_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 	     uint64_t tag);
 int tcp_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
+/* As tcp_send, over an encrypted link. */
+int tcp_send_encrypted(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
+		       uint64_t tag);
 int tcp_zcopy(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
 /* Enters the link in `attend`, for progress calls, in state `why`. */
 void tcp_block(struct tcp_link *l, enum tcp_tx why);

@@ -8,7 +8,7 @@
 
 #include "base/env.h"
 #include "info/providers.h"
-#include "hw/tcp/tcp.h"
+#include "hw/tcp/tcp_tls.h"
 #include "link/engine.h"
 #include "link/upcall.h"
 
@@ -51,6 +51,8 @@ static void tcp_close(void *state)
 	if (t->timer >= 0)
 		close(t->timer);
 	close(t->epfd);
+	free(t->tls_out.bytes);
+	free(t->cipher);
 	free(t->buf);
 	free(t);
 }
@@ -62,6 +64,12 @@ static int tcp_fd(void *state)
 
 static const struct link_ops tcp_link_ops = {
 	.send = tcp_send,
+	.sendv = tcp_sendv,
+	.close = tcp_close_link,
+};
+
+static const struct link_ops encrypted_link_ops = {
+	.send = tcp_send_encrypted,
 	.sendv = tcp_sendv,
 	.close = tcp_close_link,
 };
@@ -82,6 +90,15 @@ static void add_link(struct tcp *t, struct tcp_link *l)
 static size_t between(size_t want, size_t least, size_t most)
 {
 	return want < least ? least : want > most ? most : want;
+}
+
+/* Zero-copy sends have no use where encryption makes a copy. */
+static int encrypt(struct tcp_link *l, const struct link_peer *peer)
+{
+	l->link.ops = &encrypted_link_ops;
+	l->link.zcopy = &link_no_zcopy;
+	l->link.zcopy_min = SIZE_MAX;
+	return tcp_tls_start(l, peer->key, peer->initiator);
 }
 
 /* Sets the link's thresholds. An injected message is always one packet. */
@@ -111,11 +128,14 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 	l->sock = peer->sock;
 	list_init(&l->in_state);
 	list_init(&l->in_attend);
-	if (t->live >= TCP_DIRECT_MAX && !t->watching)
+	if (peer->key)
+		err = encrypt(l, peer);
+	if (!err && t->live >= TCP_DIRECT_MAX && !t->watching)
 		err = tcp_watch_all(t);
 	if (!err && t->watching)
 		err = tcp_watch(l, EPOLLIN);
 	if (err) {
+		tls_free(l->tls);
 		free(l);
 		return err;
 	}

@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/forked.h"
 #include "base/log.h"
-#include "hw/tcp/tcp.h"
+#include "hw/tcp/tcp_tls.h"
 #include "link/upcall.h"
 
 #define DROPS  64     /* reads per call of drop_input */
@@ -28,6 +28,8 @@ void tcp_free(struct tcp_link *l)
 {
 	if (l->sock >= 0)
 		forked_close(l->sock);
+	tls_free(l->tls);
+	free(l->early.iov_base);
 	free(l->kept);
 	free(l->rest);
 	free(l);
@@ -71,6 +73,8 @@ static bool acknowledged(const struct tcp_link *l)
 /* Continues a lingering link. True: there is nothing left to wait for. */
 static bool step(struct tcp_link *l)
 {
+	if (l->tx == TCP_SECURING && l->early.iov_len)
+		return !tcp_tls_linger(l);
 	if (l->tx == TCP_REST)
 		tcp_flush(l);
 	if (l->tx == TCP_FAILED || !drop_input(l))
@@ -133,6 +137,8 @@ void tcp_linger_watch(struct tcp_link *l)
 {
 	if (l->tx == TCP_REST) {
 		tcp_watch(l, EPOLLOUT);
+	} else if (l->tx == TCP_SECURING) {
+		tcp_watch(l, EPOLLIN);
 	} else if (l->events) {
 		epoll_ctl(l->own->epfd, EPOLL_CTL_DEL, l->sock, NULL);
 		l->events = 0;
@@ -188,6 +194,8 @@ static void bequeath(struct tcp *t)
 			epoll_ctl(t->epfd, EPOLL_CTL_DEL, l->sock, NULL);
 		l->events = 0;
 		l->own = successor;
+		if (l->tls)
+			tls_redirect(l->tls, &successor->tls_out);
 		tcp_linger_watch(l);
 		t->count--;
 		successor->count++;

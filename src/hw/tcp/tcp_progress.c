@@ -64,7 +64,7 @@ static inline bool look(struct tcp_link *l)
 {
 	ssize_t len;
 
-	if (__builtin_expect(l->begun, 0))
+	if (__builtin_expect(l->begun || l->tls, 0))
 		return tcp_read(l);
 	len = recv(l->sock, l->own->buf, tcp_ahead(l), MSG_DONTWAIT);
 	return (len >= 0 || errno != EAGAIN) && tcp_take(l, len);

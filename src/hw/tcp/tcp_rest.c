@@ -104,14 +104,14 @@ static void replace(struct tcp_link *l, struct tcp_rest *r)
 	l->link.zcopy_done = l->link.zcopy_posted;
 }
 
-int tcp_rest_end(struct tcp_link *l, const struct tcp_frame *f)
+int tcp_rest_end(struct tcp_link *l, const void *bytes, size_t len)
 {
-	struct tcp_rest *r = copy_left(l->rest, sizeof(*f));
+	struct tcp_rest *r = copy_left(l->rest, len);
 
 	if (!r)
 		return -FI_EAGAIN;
-	memcpy((unsigned char *)&r->iov[1] + r->left, f, sizeof(*f));
-	r->left = r->iov[0].iov_len = r->left + sizeof(*f);
+	memcpy((unsigned char *)&r->iov[1] + r->left, bytes, len);
+	r->left = r->iov[0].iov_len = r->left + len;
 	replace(l, r);
 	return 0;
 }

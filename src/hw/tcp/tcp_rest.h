@@ -39,8 +39,8 @@ static inline bool tcp_rest_bars(const struct tcp_link *l)
  * the stream would break within a packet, and returns -FI_EAGAIN.
  */
 int tcp_rest_keep(struct tcp_link *l, const struct tcp_outgoing *o, size_t sent);
-/* Appends a frame to the rest. 0 or -FI_EAGAIN: no memory. */
-int tcp_rest_end(struct tcp_link *l, const struct tcp_frame *f);
+/* Appends bytes to the rest. 0 or -FI_EAGAIN: no memory. */
+int tcp_rest_end(struct tcp_link *l, const void *bytes, size_t len);
 /*
  * Adds a zero-copy packet of one segment to the batch. The batch goes out by one call when it has
  * as many bytes as went since the last progress call, or with the next progress call. Only if

@@ -14,7 +14,7 @@
 #include "base/copy.h"
 #include "base/iov.h"
 #include "base/log.h"
-#include "hw/tcp/tcp.h"
+#include "hw/tcp/tcp_tls.h"
 #include "link/recv.h"
 #include "link/upcall.h"
 
@@ -216,13 +216,10 @@ static ssize_t receive(struct tcp_link *l, size_t *asked, size_t *placed)
 	struct msghdr m = {.msg_iov = iov};
 
 	*placed = 0;
-	if (!l->begun) {
-		*asked = tcp_ahead(l);
-		return recv(l->sock, l->own->buf, *asked, MSG_DONTWAIT);
-	}
-	m.msg_iovlen = places(l, iov, placed);
+	iov[0] = (struct iovec){l->own->buf, tcp_ahead(l)};
+	m.msg_iovlen = l->begun ? places(l, iov, placed) : 1;
 	*asked = *placed + iov[m.msg_iovlen - 1].iov_len;
-	return recvmsg(l->sock, &m, MSG_DONTWAIT);
+	return l->tls ? tcp_tls_recv(l, iov, m.msg_iovlen) : recvmsg(l->sock, &m, MSG_DONTWAIT);
 }
 
 /* Processes `len` bytes that `receive` returned. */
@@ -230,7 +227,8 @@ static void received(struct tcp_link *l, size_t len, size_t placed)
 {
 	if (placed > len)
 		placed = len;
-	l->heard += len;
+	if (!l->tls)
+		l->heard += len;
 	l->got += (uint32_t)placed;
 	if (placed && l->got == l->frame.len)
 		finish(l);
@@ -263,7 +261,8 @@ static bool read_on(struct tcp_link *l, ssize_t len, size_t asked, size_t placed
 	while (len > 0) {
 		bytes += (size_t)len;
 		received(l, (size_t)len, placed);
-		if ((size_t)len < asked || !goes_on(l, bytes))
+		if (((size_t)len < asked || !goes_on(l, bytes)) &&
+		    (l->ended || l->closed || !tcp_tls_unused(l)))
 			return true;
 		len = receive(l, &asked, &placed);
 	}

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "core/domain.h"
 #include "hw/tcp/tcp_rest.h"
+#include "hw/tcp/tcp_tls.h"
 #include "link/upcall.h"
 
 #define COLD     __attribute__((noinline, cold))
@@ -70,10 +71,37 @@ static COLD int send_short(struct tcp_link *l, const struct tcp_outgoing *o, ssi
 static COLD int send_behind(struct tcp_link *l, const struct packet *p)
 {
 	struct tcp_frame f = {.head = p->head, .tag = p->tag};
+	struct iovec last = {&f, sizeof(f)};
 
 	if (l->tx != TCP_REST || wire_op(p->head) != WIRE_DISCONNECT || p->len)
 		return -FI_EAGAIN;
-	return tcp_rest_end(l, &f);
+	if (!l->tls)
+		return tcp_rest_end(l, &f, sizeof(f));
+	if (tcp_tls_encrypt(l, &last) && !tcp_rest_end(l, last.iov_base, last.iov_len))
+		return 0;
+	tcp_fail(l, FI_ENOMEM);
+	return -FI_EAGAIN;
+}
+
+/* What is encrypted counts as sent: what the kernel does not take is kept. */
+static COLD int send_cipher(struct tcp_link *l, const struct tcp_outgoing *o)
+{
+	struct iovec left;
+	int err;
+
+	if (l->tx == TCP_SECURING)
+		return tcp_tls_keep(l, o);
+	err = tcp_tls_send(l, o->iov, o->count, &left);
+	if (err) {
+		tcp_fail(l, err);
+		return -FI_EAGAIN;
+	}
+	if (left.iov_len)
+		return tcp_rest_keep(
+			l, &(struct tcp_outgoing){&left, 1, left.iov_len, o->head, false}, 0);
+	if (l->tx != TCP_READY)
+		tcp_reopen(l);
+	return 0;
 }
 
 /*
@@ -162,7 +190,7 @@ static int send_fragments(struct tcp_link *l, const struct packet *p, const stru
 
 	if (count > IOV_MOST || p->len > TCP_PACKET_MAX)
 		return -FI_EMSGSIZE;
-	if (l->tx >= TCP_REST)
+	if (l->tx >= TCP_REST && l->tx != TCP_SECURING)
 		return send_behind(l, p);
 	if (must_poll(l, p->head, p->len))
 		return -FI_EAGAIN;
@@ -172,6 +200,8 @@ static int send_fragments(struct tcp_link *l, const struct packet *p, const stru
 	if (count)
 		memcpy(all + 1, iov, count * sizeof(*iov));
 	o.len += all[0].iov_len;
+	if (__builtin_expect(l->tls != NULL, 0))
+		return send_cipher(l, &o);
 	sent = sendmsg(l->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (__builtin_expect(sent != (ssize_t)o.len, 0))
 		return send_short(l, &o, sent);
@@ -286,4 +316,15 @@ int tcp_send(struct link *link, const void *buf, size_t len, uint64_t data, uint
 	if (__builtin_expect(l->tx >= TCP_REST, 0))
 		return send_behind(l, &p);
 	return len <= COPY_MAX ? send_flat(l, &p) : send_long(l, &p);
+}
+
+int tcp_send_encrypted(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
+		       uint64_t tag)
+{
+	struct tcp_link *l = (struct tcp_link *)link;
+	struct packet p = {.head = head, .tag = tag, .data = data, .payload = buf, .len = len};
+	struct iovec iov = {(void *)(uintptr_t)buf, len};
+
+	l->own->idle = 0; /* an answer may come soon */
+	return len > link->eager_max ? -FI_EMSGSIZE : send_fragments(l, &p, &iov, 1, false);
 }

@@ -21,19 +21,27 @@ _Static_assert(sizeof(struct covered) == 16 + WIRE_PROOF + sizeof(struct wire_he
 
 void auth_open(struct auth_own *own, const struct fi_info *info, struct worker *worker)
 {
-	static const char *const levels[2][2] = {{"open", "keyed"}, {"closed", "keyed, closed"}};
+	static const char *const levels[2][3] = {
+		{"open", "keyed", "keyed, encrypted"},
+		{"closed", "keyed, closed", "keyed, encrypted, closed"}};
+	bool keyed;
 
 	*own = (struct auth_own){
 		.key = job_key_of(info), .closed = env_get()->closed, .worker = worker};
-	LOG_INFO(LOG_EP_CTRL, "level of connections: %s", levels[own->closed][own->key.len > 0]);
+	keyed = own->key.len > 0;
+	own->encrypts = keyed && job_key_encrypts();
+	LOG_INFO(LOG_EP_CTRL, "level of connections: %s",
+		 levels[own->closed][keyed + own->encrypts]);
 }
 
-struct auth *auth_new(const struct job_key *key)
+struct auth *auth_new(const struct auth_own *own, bool inside)
 {
 	struct auth *auth = calloc(1, sizeof(*auth));
 
-	if (auth)
-		auth->key = *key;
+	if (auth) {
+		auth->key = own->key;
+		auth->encrypts = own->encrypts && !inside;
+	}
 	return auth;
 }
 
@@ -44,6 +52,14 @@ void auth_end(struct auth **auth)
 	explicit_bzero(*auth, sizeof(**auth));
 	free(*auth);
 	*auth = NULL;
+}
+
+/* `mac` is the code of the hello, which is good. */
+static void add(struct auth *auth, const struct wire_hello *hello, const uint8_t mac[WIRE_PROOF])
+{
+	memcpy(auth->chain, mac, sizeof(auth->chain));
+	if (hello->kind == HELLO_CONNECT || hello->kind == HELLO_REQUEST)
+		memcpy(auth->asked, mac, sizeof(auth->asked));
 }
 
 static bool by_initiator(const struct wire_hello *hello)
@@ -73,13 +89,15 @@ int auth_seal(struct auth *auth, struct wire_hello *hello)
 	if ((first || hello->kind == HELLO_CHALLENGE) &&
 	    getrandom(hello->nonce, sizeof(hello->nonce), 0) != sizeof(hello->nonce))
 		return -FI_EIO;
+	if (auth->encrypts)
+		hello->flags |= WIRE_HELLO_ENCRYPTS;
 	if (!code(auth, hello, mac)) {
 		LOG_WARN(LOG_EP_CTRL, "libcrypto has failed: no proof of the key can be made");
 		return -FI_EIO;
 	}
 	if (!first)
 		memcpy(hello->mac, mac, sizeof(mac));
-	memcpy(auth->chain, mac, sizeof(mac));
+	add(auth, hello, mac);
 	return 0;
 }
 
@@ -91,6 +109,17 @@ bool auth_check(struct auth *auth, const struct wire_hello *hello)
 		return false;
 	if (hello->kind != HELLO_GREETING && !hmac_equal(mac, hello->mac, sizeof(mac)))
 		return false;
-	memcpy(auth->chain, mac, sizeof(mac));
+	add(auth, hello, mac);
 	return true;
+}
+
+bool auth_link_key(const struct auth *auth, uint8_t key[TLS_KEY])
+{
+	struct {
+		char label[16];
+		uint8_t asked[WIRE_PROOF];
+	} context = {.label = "weft link"};
+
+	memcpy(context.asked, auth->asked, sizeof(context.asked));
+	return tls_derive(auth->key.bytes, auth->key.len, &context, sizeof(context), key);
 }

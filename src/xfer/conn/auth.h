@@ -17,6 +17,7 @@
 
 #include "base/addr.h"
 #include "base/hmac.h"
+#include "base/tls.h"
 #include "info/job_key.h"
 #include "link/wire.h"
 
@@ -30,6 +31,8 @@ _Static_assert(WIRE_PROOF == HMAC_LEN, "a code fits its field");
 struct auth {
 	struct job_key key;
 	uint8_t chain[WIRE_PROOF]; /* the code of the last hello, sent or received */
+	uint8_t asked[WIRE_PROOF]; /* that of the third hello: keys of the link are made of it */
+	bool encrypts;             /* WIRE_HELLO_ENCRYPTS */
 	bool challenged;           /* the initiator has seen the target's proof */
 	struct addr from; /* the target: where the greeting came from, across the network */
 };
@@ -38,6 +41,7 @@ struct auth {
 struct auth_own {
 	struct job_key key;    /* len 0: none */
 	bool closed;           /* FI_WEFT_CLOSED */
+	bool encrypts;         /* FI_WEFT_AUTH; across the network */
 	struct worker *worker; /* NULL: a listener of connected endpoints */
 	unsigned int refused;  /* connections refused by all of this, either way */
 	uint64_t logged;       /* of log_due */
@@ -46,7 +50,7 @@ struct auth_own {
 /* Fills in *own for what is opened with `info`. */
 void auth_open(struct auth_own *own, const struct fi_info *info, struct worker *worker);
 /* A new proof; NULL: no memory. auth_end frees it, if there is one, and sets the pointer to NULL. */
-struct auth *auth_new(const struct job_key *key);
+struct auth *auth_new(const struct auth_own *own, bool inside);
 void auth_end(struct auth **auth);
 /*
  * The next hello of the proof: auth_seal completes one that we send, with nonce and code; 0 or -FI_EIO. auth_check
@@ -54,6 +58,8 @@ void auth_end(struct auth **auth);
  */
 int auth_seal(struct auth *auth, struct wire_hello *hello);
 bool auth_check(struct auth *auth, const struct wire_hello *hello);
+/* Makes the key that encrypts the link, after the proof; both ends make the same. False: the library has failed. */
+bool auth_link_key(const struct auth *auth, uint8_t key[TLS_KEY]);
 
 /* ---- auth_accept.c: the target ---- */
 

@@ -40,7 +40,7 @@ static int refuse(struct auth_own *own, struct accepted *conn, const char *why)
 /* Answers a greeting. 0 or a negative error. */
 static int challenge(struct auth_own *own, struct auth **held, struct accepted *conn)
 {
-	*held = auth_new(&own->key);
+	*held = auth_new(own, conn->inside);
 	if (!*held)
 		return -FI_ENOMEM;
 	if (!auth_check(*held, &conn->hello))
@@ -59,11 +59,16 @@ static bool asks(const struct wire_hello *hello)
 static int accept_hello(struct auth_own *own, struct auth **held, struct accepted *conn)
 {
 	bool greets = conn->hello.kind == HELLO_GREETING;
+	bool encrypts = own->encrypts && !conn->inside;
 
 	if (!own->key.len && greets)
 		return refuse(own, conn, "it has a key, this endpoint has none");
 	if (!own->key.len)
 		return 1;
+	if (encrypts != !!(conn->hello.flags & WIRE_HELLO_ENCRYPTS) && (greets || *held))
+		return refuse(own, conn,
+			      encrypts ? "it does not encrypt, as FI_WEFT_AUTH asks here"
+				       : "it encrypts, this endpoint does not: FI_WEFT_AUTH");
 	if (!*held && greets)
 		return challenge(own, held, conn);
 	if (!*held)

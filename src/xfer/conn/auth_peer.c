@@ -9,7 +9,7 @@ int auth_greet(struct peer *peer)
 	struct worker *worker = peer->worker;
 	struct hello_fields fields = {.kind = HELLO_GREETING};
 
-	peer->conn.auth = auth_new(&worker->auth.key);
+	peer->conn.auth = auth_new(&worker->auth, peer->conn.inside);
 	if (!peer->conn.auth)
 		return -FI_ENOMEM;
 	fields.auth = peer->conn.auth;
@@ -31,9 +31,12 @@ static const char *fault(struct peer *peer, const struct wire_hello *hello)
 	bool challenge = hello->kind == HELLO_CHALLENGE;
 
 	if (hello->kind == HELLO_REJECT && !auth->challenged)
-		return "it refuses our key: it has another one, or none";
+		return "it refuses our key: it has another one, or none, or another FI_WEFT_AUTH";
 	if (challenge == auth->challenged)
 		return challenge ? "it asks twice" : "it does not ask for our key";
+	if (auth->encrypts != !!(hello->flags & WIRE_HELLO_ENCRYPTS))
+		return auth->encrypts ? "it does not encrypt, as our FI_WEFT_AUTH asks"
+				      : "it encrypts: FI_WEFT_AUTH";
 	if (!auth_check(auth, hello))
 		return challenge ? "it does not know our key" : "its answer is not proven";
 	if (challenge && is_reflected(peer, hello))

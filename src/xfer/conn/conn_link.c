@@ -6,10 +6,14 @@
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
 
-static int make_link(struct peer *peer, struct accepted *conn, enum link_kind kind)
+/* `key`: as in struct link_peer. */
+static int make_link(struct peer *peer, struct accepted *conn, enum link_kind kind,
+		     const uint8_t *key)
 {
 	struct worker *worker = peer->worker;
-	struct link_peer lp = {.hello = &conn->hello,
+	struct link_peer lp = {.key = key,
+			       .initiator = conn->auth.key.len == 0,
+			       .hello = &conn->hello,
 			       .id = conn->inside ? conn->hello.your_id : pool_id(peer),
 			       .sock = peer->conn.wake,
 			       .pid = conn->pid,
@@ -54,7 +58,7 @@ void conn_prepare(struct peer *peer, const struct wire_nic *theirs, struct wire_
 /* Makes a link between RDMA devices: both hellos describe an end. 0 or a negative error. */
 static int link_devices(struct peer *peer, struct accepted *conn)
 {
-	int err = make_link(peer, conn, LINK_DEVICE);
+	int err = make_link(peer, conn, LINK_DEVICE, NULL);
 
 	if (!err) {
 		peer->conn.pending = NULL;
@@ -62,6 +66,24 @@ static int link_devices(struct peer *peer, struct accepted *conn)
 	}
 	peer->conn.plain = peer->worker->via[LINK_SOCKET].state;
 	conn_abandon(peer);
+	return err;
+}
+
+/* The proof of an attempt of ours ends here. */
+static int link_sockets(struct peer *peer, struct accepted *conn)
+{
+	/* Only what we have accepted carries its proof with it. */
+	const struct auth *auth = conn->auth.key.len ? &conn->auth : peer->conn.auth;
+	uint8_t key[TLS_KEY];
+	bool encrypts = auth && auth->encrypts;
+	int err = peer->worker->via[LINK_SOCKET].state ? 0 : -FI_EHOSTUNREACH;
+
+	if (!err && encrypts && !auth_link_key(auth, key))
+		err = -FI_EIO;
+	conn_abandon(peer);
+	if (!err)
+		err = make_link(peer, conn, LINK_SOCKET, encrypts ? key : NULL);
+	explicit_bzero(key, sizeof(key));
 	return err;
 }
 
@@ -77,7 +99,7 @@ int conn_link(struct peer *peer, struct accepted *conn, struct wire_nic *ours)
 	peer->conn.wrong_key = false;
 	worker->cm_sock = peer->conn.sock;
 	if (conn->inside)
-		return make_link(peer, conn, LINK_HOST);
+		return make_link(peer, conn, LINK_HOST, NULL);
 	connect_set_linked(peer->conn.sock);
 	peer->conn.source = connect_remote(peer->conn.sock, &from) ? source_id(&from) : 0;
 	if (theirs->qpn)
@@ -89,7 +111,5 @@ int conn_link(struct peer *peer, struct accepted *conn, struct wire_nic *ours)
 			return err;
 	}
 	*ours = (struct wire_nic){.qpn = 0};
-	conn_abandon(peer);
-	return worker->via[LINK_SOCKET].state ? make_link(peer, conn, LINK_SOCKET)
-					      : -FI_EHOSTUNREACH;
+	return link_sockets(peer, conn);
 }

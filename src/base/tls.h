@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TLS 1.3 by a key that both ends have (RFC 8446), of OpenSSL's libssl.so.3, which is loaded when first used. Works on
+ * memory alone: the caller moves the bytes. Calls for one connection, or one output, are serialized by the caller.
+ */
+#ifndef WEFT_BASE_TLS_H
+#define WEFT_BASE_TLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define TLS_KEY    32    /* bytes of a key */
+#define TLS_RECORD 16384 /* most bytes of data in one record */
+
+/* A connection. */
+struct tls;
+
+/* What connections have to send: calls append, the caller sets `len` to 0 before. Zeroed: empty. */
+struct tls_out {
+	unsigned char *bytes;
+	size_t len, room;
+};
+
+/* Loads the library. False: it cannot be loaded, which is logged once. From any thread. */
+bool tls_load(void);
+/*
+ * Derives TLS_KEY bytes from a secret: HKDF-SHA-256 (RFC 5869) without salt. False: the library is not there or has
+ * failed.
+ */
+bool tls_derive(const void *secret, size_t secret_len, const void *context, size_t context_len,
+		uint8_t key[TLS_KEY]);
+
+/*
+ * A new connection. The key is copied; `out` is used by tls_handshake, tls_read and tls_write, until tls_redirect names
+ * another. NULL: no memory, or no library.
+ */
+struct tls *tls_new(const uint8_t key[TLS_KEY], bool initiator, struct tls_out *out);
+void tls_free(struct tls *tls);
+void tls_redirect(struct tls *tls, struct tls_out *out);
+
+/* `bytes` were received. They stay the caller's, unchanged while tls_unused. */
+void tls_input(struct tls *tls, const void *bytes, size_t len);
+/* Continues the handshake; the initiator begins it. 1: done; 0: more input is needed; -1: broken. */
+int tls_handshake(struct tls *tls);
+/* Decrypts input. Returns the number of bytes; 0: more input is needed; -1: broken. */
+ssize_t tls_read(struct tls *tls, void *to, size_t room);
+/* Has tls_read more to return without new input? */
+bool tls_unused(const struct tls *tls);
+/* Encrypts up to INT_MAX bytes into the output. False: broken, or no memory. */
+bool tls_write(struct tls *tls, const void *bytes, size_t len);
+/* Why the connection is broken, in the library's words. */
+const char *tls_error(const struct tls *tls);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A build without OpenSSL's headers encrypts nothing. */
+#include "base/tls.h"
+
+#include <pthread.h>
+
+#include "base/log.h"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void refuse(void)
+{
+	LOG_WARN(LOG_CORE, "this library was built without OpenSSL: it cannot encrypt");
+}
+
+bool tls_load(void)
+{
+	pthread_once(&once, refuse);
+	return false;
+}
+
+bool tls_derive(const void *secret, size_t secret_len, const void *context, size_t context_len,
+		uint8_t key[TLS_KEY])
+{
+	(void)secret, (void)secret_len, (void)context, (void)context_len, (void)key;
+	return false;
+}
+
+struct tls *tls_new(const uint8_t key[TLS_KEY], bool initiator, struct tls_out *out)
+{
+	(void)key, (void)initiator, (void)out;
+	return NULL;
+}
+
+void tls_free(struct tls *tls)
+{
+	(void)tls;
+}
+
+/* No connection was ever made: nobody calls these. */
+
+void tls_redirect(struct tls *tls, struct tls_out *out)
+{
+	(void)tls, (void)out;
+}
+
+void tls_input(struct tls *tls, const void *bytes, size_t len)
+{
+	(void)tls, (void)bytes, (void)len;
+}
+
+int tls_handshake(struct tls *tls)
+{
+	(void)tls;
+	return -1;
+}
+
+ssize_t tls_read(struct tls *tls, void *to, size_t room)
+{
+	(void)tls, (void)to, (void)room;
+	return -1;
+}
+
+bool tls_unused(const struct tls *tls)
+{
+	(void)tls;
+	return false;
+}
+
+bool tls_write(struct tls *tls, const void *bytes, size_t len)
+{
+	(void)tls, (void)bytes, (void)len;
+	return false;
+}
+
+const char *tls_error(const struct tls *tls)
+{
+	(void)tls;
+	return "built without OpenSSL";
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Encrypted links: the stream of frames goes through TLS 1.3. The initiator of the connection begins the handshake when
+ * the link is made; until it is done the link is TCP_SECURING and takes no packet.
+ */
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/copy.h"
+#include "base/log.h"
+#include "hw/tcp/tcp_tls.h"
+
+#define CIPHER_LEN 65536u /* bytes read from the socket at once */
+/* Bytes to encrypt before they are sent: the peer decrypts them while we encrypt the next. */
+#define CHUNK ((size_t)4 * TLS_RECORD)
+/* Bytes of packets that are kept until the handshake is done; a first one may be longer. */
+#define EARLY_MAX 65536u
+
+/* Sends what the handshake has to say. The buffer of a new connection holds it. */
+static int say(struct tcp_link *l)
+{
+	const struct tls_out *out = &l->own->tls_out;
+	size_t len = out->len;
+
+	if (!len || send(l->sock, out->bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len)
+		return 0;
+	return -FI_EIO;
+}
+
+/* The handshake is done: what was kept is the link's rest. 0 or a negative error. */
+static int secured(struct tcp_link *l)
+{
+	struct iovec bytes = l->early;
+	int err = 0;
+
+	tcp_reopen(l);
+	if (bytes.iov_len) {
+		err = tcp_tls_encrypt(l, &bytes) ? 0 : -FI_ENOMEM;
+		if (!err)
+			err = tcp_rest_keep(l,
+					    &(struct tcp_outgoing){.iov = &bytes,
+								   .count = 1,
+								   .len = bytes.iov_len},
+					    0);
+	}
+	free(l->early.iov_base);
+	l->early = (struct iovec){NULL, 0};
+	return err;
+}
+
+/* 0 or a negative error: the peer does not know the key, or the stream was changed. */
+static int go_on(struct tcp_link *l)
+{
+	int ret;
+
+	l->own->tls_out.len = 0;
+	ret = tls_handshake(l->tls);
+	if (ret < 0) {
+		LOG_WARN(LOG_EP_CTRL, "tcp: no encryption with peer %#x: %s", l->id,
+			 tls_error(l->tls));
+		say(l);
+		return -FI_EACCES;
+	}
+	if (say(l))
+		return -FI_EIO;
+	return ret > 0 && l->tx == TCP_SECURING ? secured(l) : 0;
+}
+
+int tcp_tls_start(struct tcp_link *l, const uint8_t key[TLS_KEY], bool initiator)
+{
+	l->tls = tls_new(key, initiator, &l->own->tls_out);
+	if (!l->tls)
+		return -FI_ENOMEM;
+	l->tx = TCP_SECURING;
+	return initiator ? go_on(l) : 0;
+}
+
+int tcp_tls_keep(struct tcp_link *l, const struct tcp_outgoing *o)
+{
+	size_t have = l->early.iov_len;
+	unsigned char *bytes;
+
+	if (have && have + o->len > EARLY_MAX && wire_op(o->head) != WIRE_DISCONNECT)
+		return -FI_EAGAIN;
+	bytes = realloc(l->early.iov_base, have + o->len);
+	if (!bytes)
+		return -FI_EAGAIN;
+	for (size_t i = 0; i < o->count; have += o->iov[i++].iov_len)
+		copy_bytes(bytes + have, o->iov[i].iov_base, o->iov[i].iov_len);
+	l->early = (struct iovec){bytes, have};
+	return 0;
+}
+
+static ssize_t broken(int err)
+{
+	errno = err;
+	return -1;
+}
+
+/* Decrypts into the segments. Returns the bytes, or -1 with errno set: EAGAIN: no more input. */
+static ssize_t decrypt(struct tcp_link *l, const struct iovec *iov, size_t count)
+{
+	size_t have = 0;
+	ssize_t len;
+
+	for (size_t i = 0; i < count; i++) {
+		len = tls_read(l->tls, iov[i].iov_base, iov[i].iov_len);
+		if (len > 0)
+			have += (size_t)len;
+		if (len < 0 && !have) {
+			LOG_WARN(LOG_EP_DATA,
+				 "tcp: peer %#x: what came is not what it encrypted: %s", l->id,
+				 tls_error(l->tls));
+			return broken(EPROTO);
+		}
+		if (len < (ssize_t)iov[i].iov_len)
+			break;
+	}
+	return have ? (ssize_t)have : broken(EAGAIN);
+}
+
+ssize_t tcp_tls_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
+{
+	struct tcp *t = l->own;
+	ssize_t len;
+
+	if (!t->cipher && !(t->cipher = malloc(CIPHER_LEN)))
+		return broken(ENOMEM);
+	if (!tls_unused(l->tls)) {
+		len = recv(l->sock, t->cipher, CIPHER_LEN, MSG_DONTWAIT);
+		if (len <= 0)
+			return len;
+		l->heard += (size_t)len;
+		tls_input(l->tls, t->cipher, (size_t)len);
+	}
+	if (l->tx == TCP_SECURING) {
+		int err = go_on(l);
+
+		if (err)
+			return broken(-err);
+		if (l->tx == TCP_SECURING)
+			return broken(EAGAIN);
+	}
+	return decrypt(l, iov, count);
+}
+
+bool tcp_tls_linger(struct tcp_link *l)
+{
+	return tcp_tls_recv(l, NULL, 0) < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+/* Bytes that are being encrypted and sent. */
+struct outgoing {
+	struct tcp_link *l;
+	size_t sent;  /* of the output */
+	bool blocked; /* the kernel has no space: the rest is only encrypted */
+	int err;      /* positive */
+};
+
+/* Encrypts, and sends as long as the kernel has space. */
+static void put(struct outgoing *o, const void *bytes, size_t len)
+{
+	struct tls_out *out = &o->l->own->tls_out;
+	ssize_t sent;
+
+	if (!o->err && !tls_write(o->l->tls, bytes, len))
+		o->err = FI_ENOMEM;
+	if (o->err || o->blocked)
+		return;
+	sent = send(o->l->sock, out->bytes, out->len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sent == (ssize_t)out->len) {
+		out->len = 0;
+		return;
+	}
+	o->blocked = true;
+	o->sent = sent > 0 ? (size_t)sent : 0;
+	if (sent < 0 && !tcp_passing(errno))
+		o->err = errno;
+}
+
+/* The frame and what fits a record with it need not be records of their own. */
+static void put_first(struct outgoing *o, const struct iovec *iov, size_t count, size_t *used)
+{
+	unsigned char first[TLS_RECORD];
+	size_t len = iov[0].iov_len, n;
+
+	memcpy(first, iov[0].iov_base, len);
+	for (size_t i = 1; i < count && len < sizeof(first); i++, len += n) {
+		n = iov[i].iov_len < sizeof(first) - len ? iov[i].iov_len : sizeof(first) - len;
+		copy_bytes(first + len, iov[i].iov_base, n);
+	}
+	put(o, first, len);
+	*used = len;
+}
+
+int tcp_tls_send(struct tcp_link *l, const struct iovec *iov, size_t count, struct iovec *left)
+{
+	struct tls_out *out = &l->own->tls_out;
+	struct outgoing o = {.l = l};
+	size_t skip, n;
+
+	out->len = 0;
+	put_first(&o, iov, count, &skip);
+	for (size_t i = 0; i < count; i++) {
+		size_t at = skip < iov[i].iov_len ? skip : iov[i].iov_len;
+
+		skip -= at;
+		for (; at < iov[i].iov_len; at += n) {
+			n = iov[i].iov_len - at < CHUNK ? iov[i].iov_len - at : CHUNK;
+			put(&o, (const char *)iov[i].iov_base + at, n);
+		}
+	}
+	*left = (struct iovec){out->bytes + o.sent, out->len - o.sent};
+	return o.err;
+}
+
+bool tcp_tls_encrypt(struct tcp_link *l, struct iovec *bytes)
+{
+	struct tls_out *out = &l->own->tls_out;
+
+	out->len = 0;
+	if (!tls_write(l->tls, bytes->iov_base, bytes->iov_len))
+		return false;
+	*bytes = (struct iovec){out->bytes, out->len};
+	return true;
+}

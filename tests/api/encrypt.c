@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * FI_WEFT_AUTH=encrypt: endpoints of one key talk, those of which one does not encrypt do not, across a network; an
+ * endpoint that could send in the clear is refused when it is opened. HW=tcp
+ */
+#include <dlfcn.h>
+
+#include "api.h"
+#include "lib/data.h"
+#include "lib/key.h"
+#include "lib/side.h"
+
+#define ENCRYPT "FI_WEFT_AUTH=encrypt"
+#define ROUNDS  100
+
+static void with_key(struct fi_info *hints)
+{
+	key_set(hints, 1, KEY_LEN);
+}
+
+static void open_keyed(struct side *s, struct api *a)
+{
+	side_open(s, a,
+		  &(struct side_opts){.caps = FI_MSG | FI_TAGGED,
+				      .tx_flags = FI_DELIVERY_COMPLETE,
+				      .tune = with_key});
+	s->yields = true;
+}
+
+/* Both send, both receive: a tagged message each. */
+static void exchange(struct side *s, size_t len)
+{
+	int me = s->a->rank;
+	struct data out = data_full(len, 1, (unsigned int)me), in = data_new(len, 1);
+
+	POST(s, fi_trecv(s->ep, in.iov[0].iov_base, len, NULL, FI_ADDR_UNSPEC, 7, 0, &in));
+	POST(s, fi_tsend(s->ep, out.iov[0].iov_base, len, NULL, s->addr[!me], 7, &out));
+	GOT(s, &in, FI_TAGGED, len);
+	SENT(s, &out, FI_TAGGED);
+	DATA_EXPECT(&in, len, (unsigned int)!me);
+	data_free(&out);
+	data_free(&in);
+}
+
+static void both(struct api *a)
+{
+	static const size_t sizes[] = {0, 1, 16351, 16352, 16353, 65536, 1 << 20, 5000001};
+	struct side s;
+
+	if (!dlopen("libssl.so.3", RTLD_NOW | RTLD_LOCAL))
+		api_skip("no libssl.so.3");
+	open_keyed(&s, a);
+	for (size_t i = 0; i < API_COUNT(sizes); i++)
+		exchange(&s, sizes[i]);
+	side_close(&s);
+}
+
+/* Both begin at once, again and again. */
+static void crossing(struct api *a)
+{
+	struct side s;
+
+	for (unsigned int i = api_times(ROUNDS); i; i--) {
+		open_keyed(&s, a);
+		exchange(&s, 8);
+		side_close(&s);
+	}
+}
+
+/* Each in turn sends to the other, in vain. */
+static void one_encrypts(struct api *a, int which)
+{
+	static char in[8];
+	struct side s;
+
+	if (a->rank == which)
+		setenv("FI_WEFT_AUTH", "encrypt", 1);
+	open_keyed(&s, a);
+	POST(&s, fi_trecv(s.ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX, &s));
+	for (int sender = 0; sender < 2; sender++) {
+		for (int i = 0; a->rank == sender && i < 2; i++) {
+			POST(&s, fi_tsend(s.ep, "secret", 7, NULL, s.addr[!sender], 3, &s));
+			CHECK_EQ((intptr_t)TAKE_ERR(&s, s.tx, FI_EACCES).op_context, (intptr_t)&s);
+		}
+		api_meet(a);
+	}
+	QUIET(&s, s.rx, 20);
+	CHECK(!in[0]);
+	side_close(&s);
+}
+
+static void first_encrypts(struct api *a)
+{
+	one_encrypts(a, 0);
+}
+
+static void second_encrypts(struct api *a)
+{
+	one_encrypts(a, 1);
+}
+
+/* What fi_endpoint says to an entry of the provider, with a key or without. */
+static void opens(const char *provider, enum fi_ep_type type, bool key, int want)
+{
+	struct fi_info *hints = fi_allocinfo();
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fi_info *info;
+	struct fid_ep *ep;
+	int ret;
+
+	hints->fabric_attr->prov_name = strdup(provider);
+	hints->ep_attr->type = type;
+	ret = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info);
+	fi_freeinfo(hints);
+	if (ret == -FI_ENODATA)
+		return;
+	OK(ret);
+	OK(fi_fabric(info->fabric_attr, &fabric, NULL));
+	OK(fi_domain(fabric, info, &domain, NULL));
+	if (key)
+		key_set(info, 1, KEY_LEN);
+	CHECK_EQ(fi_endpoint(domain, info, &ep, NULL), want);
+	if (!want)
+		OK(fi_close(&ep->fid));
+	OK(fi_close(&domain->fid));
+	OK(fi_close(&fabric->fid));
+	fi_freeinfo(info);
+}
+
+static void refusals(struct api *a)
+{
+	(void)a;
+	opens("tcp", FI_EP_RDM, true, 0);
+	opens("tcp", FI_EP_RDM, false, -FI_EINVAL);
+	opens("tcp", FI_EP_MSG, false, -FI_EINVAL);
+	opens("weft", FI_EP_RDM, false, -FI_EINVAL);
+	opens("shm", FI_EP_RDM, false, 0);
+	opens("udp", FI_EP_DGRAM, false, -FI_EOPNOTSUPP);
+	opens("verbs;ofi_rxm", FI_EP_RDM, true, -FI_EOPNOTSUPP);
+	opens("verbs", FI_EP_MSG, false, -FI_EOPNOTSUPP);
+}
+
+static void other_words(struct api *a)
+{
+	(void)a;
+	opens("tcp", FI_EP_RDM, true, -FI_EINVAL);
+	opens("shm", FI_EP_RDM, false, -FI_EINVAL);
+}
+
+static const struct api_case cases[] = {
+	{"both", both, 2, {ENCRYPT}},
+	{"crossing", crossing, 2, {ENCRYPT}},
+	{"first", first_encrypts, 2, {0}},
+	{"second", second_encrypts, 2, {0}},
+	{"refusals", refusals, 1, {ENCRYPT}},
+	{"other-words", other_words, 1, {"FI_WEFT_AUTH=secret"}},
+};
+
+int main(int argc, char **argv)
+{
+	key_need_library();
+	return api_main(argc, argv, cases, API_COUNT(cases));
+}

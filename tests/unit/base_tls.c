@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Two connections with each other, by memory; a key as RFC 5869 derives it. */
+#include "base/tls.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "suite.h"
+
+#define LEN 100000
+
+/* One end: what it has to send, and what of that the other end has had. */
+struct end {
+	struct tls *tls;
+	struct tls_out out;
+};
+
+static const uint8_t key[TLS_KEY] = {1, 2, 3}, other_key[TLS_KEY] = {3, 2, 1};
+static unsigned char data[LEN], in[LEN + 1];
+
+static void open_both(struct end ends[2], const uint8_t first[TLS_KEY],
+		      const uint8_t second[TLS_KEY])
+{
+	memset(ends, 0, 2 * sizeof(*ends));
+	ends[0].tls = tls_new(first, true, &ends[0].out);
+	ends[1].tls = tls_new(second, false, &ends[1].out);
+	ck_assert(ends[0].tls && ends[1].tls);
+	for (size_t i = 0; i < LEN; i++)
+		data[i] = (unsigned char)(i * 7 + i / 251);
+}
+
+static void close_both(struct end ends[2])
+{
+	for (int i = 0; i < 2; i++) {
+		tls_free(ends[i].tls);
+		free(ends[i].out.bytes);
+	}
+}
+
+/* Continues the handshake at one end with all that the other has sent. */
+static int shake(struct end *to, struct end *from)
+{
+	int ret;
+
+	tls_input(to->tls, from->out.bytes, from->out.len);
+	ret = tls_handshake(to->tls);
+	from->out.len = 0;
+	return ret;
+}
+
+static void connect_both(struct end ends[2])
+{
+	ck_assert_int_eq(tls_handshake(ends[0].tls), 0);
+	ck_assert_int_eq(shake(&ends[1], &ends[0]), 0);
+	ck_assert_int_eq(shake(&ends[0], &ends[1]), 1);
+	ck_assert_int_eq(shake(&ends[1], &ends[0]), 1);
+	ck_assert_uint_eq(ends[1].out.len, 0);
+}
+
+START_TEST(both_ends_read_what_the_other_wrote)
+{
+	struct end ends[2];
+
+	open_both(ends, key, key);
+	connect_both(ends);
+	for (int me = 0; me < 2; me++) {
+		ck_assert(tls_write(ends[me].tls, data, LEN));
+		ck_assert_uint_gt(ends[me].out.len, LEN);
+		ck_assert_ptr_null(memmem(ends[me].out.bytes, ends[me].out.len, data, 16));
+		tls_input(ends[!me].tls, ends[me].out.bytes, ends[me].out.len);
+		ck_assert_int_eq(tls_read(ends[!me].tls, in, LEN), LEN);
+		ck_assert_mem_eq(in, data, LEN);
+		ck_assert(!tls_unused(ends[!me].tls));
+		ck_assert_int_eq(tls_read(ends[!me].tls, in, LEN), 0);
+	}
+	close_both(ends);
+}
+END_TEST
+
+START_TEST(input_may_come_in_any_pieces_and_go_into_any_room)
+{
+	struct end ends[2];
+	size_t have = 0;
+	ssize_t ret;
+
+	open_both(ends, key, key);
+	connect_both(ends);
+	ck_assert(tls_write(ends[0].tls, data, LEN));
+	for (size_t at = 0, n; at < ends[0].out.len; at += n) {
+		n = at % 4000 + 1;
+		if (n > ends[0].out.len - at)
+			n = ends[0].out.len - at;
+		tls_input(ends[1].tls, ends[0].out.bytes + at, n);
+		do {
+			ret = tls_read(ends[1].tls, in + have, 1 + have % 5000);
+			ck_assert_int_ge(ret, 0);
+			have += (size_t)ret;
+		} while (tls_unused(ends[1].tls));
+	}
+	ck_assert_uint_eq(have, LEN);
+	ck_assert_mem_eq(in, data, LEN);
+	close_both(ends);
+}
+END_TEST
+
+START_TEST(another_key_ends_the_handshake)
+{
+	struct end ends[2];
+
+	open_both(ends, key, other_key);
+	ck_assert_int_eq(tls_handshake(ends[0].tls), 0);
+	ck_assert_int_eq(shake(&ends[1], &ends[0]), -1);
+	ck_assert_str_ne(tls_error(ends[1].tls), "no reason known");
+	close_both(ends);
+}
+END_TEST
+
+START_TEST(a_changed_byte_ends_the_connection_behind_what_was_good)
+{
+	struct end ends[2];
+
+	open_both(ends, key, key);
+	connect_both(ends);
+	ck_assert(tls_write(ends[0].tls, data, 10));
+	ck_assert(tls_write(ends[0].tls, data, 10));
+	ends[0].out.bytes[ends[0].out.len - 20] ^= 1;
+	tls_input(ends[1].tls, ends[0].out.bytes, ends[0].out.len);
+	ck_assert_int_eq(tls_read(ends[1].tls, in, LEN), 10);
+	ck_assert(tls_unused(ends[1].tls));
+	ck_assert_int_eq(tls_read(ends[1].tls, in, LEN), -1);
+	ck_assert_int_eq(tls_read(ends[1].tls, in, LEN), -1);
+	close_both(ends);
+}
+END_TEST
+
+START_TEST(a_record_played_again_ends_the_connection)
+{
+	struct end ends[2];
+
+	open_both(ends, key, key);
+	connect_both(ends);
+	ck_assert(tls_write(ends[0].tls, data, 10));
+	tls_input(ends[1].tls, ends[0].out.bytes, ends[0].out.len);
+	ck_assert_int_eq(tls_read(ends[1].tls, in, LEN), 10);
+	tls_input(ends[1].tls, ends[0].out.bytes, ends[0].out.len);
+	ck_assert_int_eq(tls_read(ends[1].tls, in, LEN), -1);
+	close_both(ends);
+}
+END_TEST
+
+/* RFC 5869, A.3: the first TLS_KEY of 42 bytes. */
+START_TEST(keys_are_derived_as_the_standard_says)
+{
+	static const char expected[] =
+		"8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d";
+	uint8_t secret[22], got[TLS_KEY];
+	char text[2 * TLS_KEY + 1];
+
+	memset(secret, 0x0b, sizeof(secret));
+	ck_assert(tls_derive(secret, sizeof(secret), "", 0, got));
+	for (size_t i = 0; i < TLS_KEY; i++)
+		snprintf(text + 2 * i, 3, "%02x", got[i]);
+	ck_assert_str_eq(text, expected);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("base_tls");
+	TCase *all = tcase_create("tls");
+
+	if (!tls_load()) {
+		printf("no libssl.so.3 here, or built without it\n");
+		return 77;
+	}
+	tcase_add_test(all, both_ends_read_what_the_other_wrote);
+	tcase_add_test(all, input_may_come_in_any_pieces_and_go_into_any_room);
+	tcase_add_test(all, another_key_ends_the_handshake);
+	tcase_add_test(all, a_changed_byte_ends_the_connection_behind_what_was_good);
+	tcase_add_test(all, a_record_played_again_ends_the_connection);
+	tcase_add_test(all, keys_are_derived_as_the_standard_says);
+	suite_add_tcase(suite, all);
+	return suite_run(suite);
+}
