@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
@@ -20,6 +21,7 @@
 #include "base/log.h"
 #include "core/ep.h"
 #include "hw/shm/shm_ring.h"
+#include "hw/tcp/tcp.h"
 #include "input.h"
 #include "xfer/conn/conn.h"
 #include "xfer/conn/connect.h"
@@ -141,7 +143,9 @@ static void make_progress(void)
 	struct fi_cq_msg_entry e;
 	ssize_t ret;
 
-	worker->armed = true; /* makes this progress call poll the sockets too */
+	/* This progress call polls the sockets, too. */
+	worker->armed = true;
+	((struct tcp *)worker->via[LINK_SOCKET].state)->idle = 0;
 	worker_progress(worker);
 	while ((ret = fi_cq_read(cq, &e, 1)) != -FI_EAGAIN) {
 		MUST(ret == 1 || ret == -FI_EAVAIL);
@@ -166,6 +170,15 @@ static void slot_close(unsigned int i, bool hard)
 		setsockopt(slots[i].sock, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	close(slots[i].sock);
 	slots[i].sock = -1;
+}
+
+/* The slot's new socket; -1: none. What is said arrives at once. */
+static void slot_take(unsigned int i, int way, int sock)
+{
+	if (way == NETWORK && sock >= 0)
+		connect_set(sock, IPPROTO_TCP, TCP_NODELAY, 1);
+	slots[i].sock = sock;
+	slots[i].way = way;
 }
 
 /*
@@ -194,16 +207,14 @@ static void come(unsigned int i, int way, const struct addr *name)
 		close(sock);
 		return;
 	}
-	slots[i].sock = sock;
-	slots[i].way = way;
+	slot_take(i, way, sock);
 }
 
 /* Accepts a connect of the endpoint. */
 static void answer(unsigned int i, int way)
 {
 	slot_close(i, true);
-	slots[i].sock = accept4(listeners[way], NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	slots[i].way = way;
+	slot_take(i, way, accept4(listeners[way], NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
 static void call(int way)

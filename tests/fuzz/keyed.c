@@ -4,11 +4,10 @@
  * called by them, and say hellos of any kind in any order, with right codes and wrong ones. Each
  * conversation is judged here by what docs/PROTOCOL.md says: nothing but the right hellos with the
  * right codes makes a link or a connection request, delivers a message or completes a send, and all
- * else is refused and counted.
+ * else is refused and counted. Encrypted links do so with the right key alone.
  */
 #include "connected.h"
-#include "hw/tcp/tcp.h"
-#include "talk.h"
+#include "secure.h"
 
 #define STEPS  60
 #define RECVS  4
@@ -22,7 +21,8 @@ static struct talk talks[STEPS];
 static unsigned int talk_count, talk_of[SLOTS];
 static unsigned int refusals, refused_before; /* seen; of the endpoint before the input */
 static bool rejected;                         /* a client with the key has said HELLO_REJECT */
-static struct wire_hello said;                /* the last good hello of a client */
+static bool wrong_keys;        /* clients encrypt with another key than that of the link */
+static struct wire_hello said; /* the last good hello of a client */
 static uint32_t inbox[RECVS];
 
 /* ---- What the endpoint does ---- */
@@ -95,11 +95,14 @@ static void connected(void)
 	MUST(any_proven());
 }
 
-static void heard(struct talk *t, const struct wire_hello *hello, bool fds)
+/* `may_encrypt`: if it comes from the endpoint of clients.h. */
+static void heard(struct talk *t, const struct wire_hello *hello, bool fds, bool may_encrypt)
 {
 	static uint8_t nonce[WIRE_PROOF];
 	static const uint8_t zero[WIRE_PROOF];
 
+	if (hello->kind == HELLO_GREETING)
+		t->encrypts = may_encrypt && hello->incarnation == worker->incarnation;
 	MUST(hello->magic == WIRE_MAGIC && hello->version == WIRE_VERSION);
 	MUST(hello->size == sizeof(*hello));
 	if (!advance(t, key, hello, false)) {
@@ -150,7 +153,7 @@ static bool hear_hello(unsigned int i)
 		return false;
 	MUST(recvmsg(slots[i].sock, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) == (ssize_t)sizeof(hello));
 	c = CMSG_FIRSTHDR(&m);
-	heard(&talks[talk_of[i]], &hello, c);
+	heard(&talks[talk_of[i]], &hello, c, slots[i].way == NETWORK && worker->auth.encrypts);
 	for (size_t n = 0; c && n < (c->cmsg_len - CMSG_LEN(0)) / sizeof(int); n++) {
 		int fd;
 
@@ -160,16 +163,28 @@ static bool hear_hello(unsigned int i)
 	return true;
 }
 
-static void hear_all(void)
+/* Takes what comes over a link. */
+static void hear_link(unsigned int i)
 {
 	static char bytes[65536];
+	struct talk *t = &talks[talk_of[i]];
 
+	if (t->encrypts && !secures[i].tls)
+		secure_begin(i, t, key, wrong_keys);
+	if (t->encrypts)
+		secure_go_on(i);
+	else
+		while (recv(slots[i].sock, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+			;
+}
+
+static void hear_all(void)
+{
 	for (unsigned int i = 0; i < SLOTS; i++) {
 		while (slots[i].sock >= 0 && !talks[talk_of[i]].linked && hear_hello(i))
 			;
-		while (slots[i].sock >= 0 && talks[talk_of[i]].linked &&
-		       recv(slots[i].sock, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
-			;
+		if (slots[i].sock >= 0 && talks[talk_of[i]].linked)
+			hear_link(i);
 	}
 }
 
@@ -180,8 +195,13 @@ static void begin(unsigned int i, bool came, bool at_listener)
 {
 	if (slots[i].sock < 0)
 		return;
+	secure_end(i);
 	talk_of[i] = talk_count;
-	talks[talk_count++] = (struct talk){.came = came, .at_listener = at_listener};
+	talks[talk_count++] =
+		(struct talk){.came = came,
+			      .at_listener = at_listener,
+			      .encrypts = came && !at_listener && slots[i].way == NETWORK &&
+					  worker->auth.encrypts};
 }
 
 static bool carries_ring(uint32_t kind)
@@ -239,10 +259,11 @@ static struct wire_hello plain_hello(struct input *in, const struct talk *t)
 	size_t len = sizeof(hello.name);
 
 	unknown.port ^= 1;
+	hello.flags = t->encrypts != (who >> 6 & 1) ? WIRE_HELLO_ENCRYPTS : 0;
 	hello.kind = kind ? kind : next[t->good % 4];
 	hello.your_id = t->heard.your_id;
 	hello.incarnation = incarnations[who & 3];
-	hello.serial = who >> 4;
+	hello.serial = who >> 4 & 3;
 	hello.probe_addr = t->heard.probe_addr;
 	hello.probe_value = t->heard.probe_value;
 	MUST(!addr_to_user(all[who >> 2 & 3], hello.name, &len));
@@ -314,19 +335,31 @@ static void say_again(struct input *in, unsigned int i)
 	say_hello(i, which % 2 ? &said : old, false);
 }
 
-static void say_message(unsigned int i)
+/*
+ * Says a message. Over an encrypted link, if the input wants that: in the clear, or with a byte
+ * changed; such a message must not arrive.
+ */
+static void say_message(struct input *in, unsigned int i)
 {
 	struct talk *t = &talks[talk_of[i]];
+	uint8_t how = take8(in);
 	struct {
 		struct tcp_frame frame;
 		uint32_t number;
 	} message = {{.head = WIRE_HEAD(WIRE_MSG, 0, 0, 0), .len = sizeof(uint32_t)}, talk_of[i]};
+	size_t len = sizeof(message.frame) + sizeof(message.number);
 
 	if (slots[i].way != NETWORK)
 		return;
-	send(slots[i].sock, &message, sizeof(message.frame) + sizeof(uint32_t),
-	     MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (t->encrypts && how)
+		message.number = UINT32_MAX;
 	t->over = true;
+	if (t->encrypts && t->linked && how != 1) {
+		secure_send(i, &message, len, how);
+		return;
+	}
+	send(slots[i].sock, &message, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	secures[i].spoilt = true;
 }
 
 static void speak(struct input *in, unsigned int i, unsigned int what)
@@ -338,7 +371,7 @@ static void speak(struct input *in, unsigned int i, unsigned int what)
 		say_again(in, i);
 		break;
 	case 6:
-		say_message(i);
+		say_message(in, i);
 		break;
 	default:
 		say_new(in, i);
@@ -421,12 +454,20 @@ static void step(struct input *in)
 static void initialize(void)
 {
 	setenv("FI_WEFT_PENDING_MAX", "3", 1);
+	MUST(tls_load());
 	endpoint_open(key, sizeof(key));
 	connected_open(key, sizeof(key));
 	peers_listen();
 	ring_check();
 	for (unsigned int i = 0; i < RECVS; i++)
 		post(&inbox[i]);
+}
+
+static void choose_level(uint8_t which)
+{
+	worker->auth.closed = which & 1;
+	worker->auth.encrypts = which & 2;
+	wrong_keys = which & 4;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -444,10 +485,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	refused_before = worker->auth.refused;
 	rejected = false;
 	memset(&said, 0, sizeof(said));
-	worker->auth.closed = take8(&in) % 2;
+	choose_level(take8(&in));
 	for (int i = 0; i < STEPS && in.left; i++)
 		step(&in);
 	connected_end();
 	quiesce(fds);
+	for (unsigned int i = 0; i < SLOTS; i++)
+		secure_end(i);
 	return 0;
 }

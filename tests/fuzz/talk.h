@@ -21,7 +21,9 @@ struct talk {
 	bool wrong;        /* and that was a hello without the proof */
 	bool refused;      /* which the endpoint was seen to refuse */
 	bool linked;       /* what follows are packets */
+	bool encrypts;     /* across the network, if the endpoint does */
 	uint8_t chain[WIRE_PROOF]; /* the code of the last good hello */
+	uint8_t asked[WIRE_PROOF]; /* the code of the third one */
 	struct wire_hello heard;   /* the endpoint's last hello */
 };
 
@@ -79,8 +81,11 @@ static inline bool advance(struct talk *t, const uint8_t key[KEY_LEN],
 		return false;
 	if (by_client && reflected(t, hello))
 		return false;
+	if (t->encrypts != !!(hello->flags & WIRE_HELLO_ENCRYPTS))
+		return false;
 	memcpy(t->chain, right, WIRE_PROOF);
-	t->good++;
+	if (++t->good == 3)
+		memcpy(t->asked, right, WIRE_PROOF);
 	t->linked = hello->kind == HELLO_ACCEPT;
 	return true;
 }
