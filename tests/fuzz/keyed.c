@@ -8,6 +8,7 @@
  */
 #include "connected.h"
 #include "secure.h"
+#include "talk.h"
 
 #define STEPS  60
 #define RECVS  4
@@ -19,6 +20,7 @@ static const uint8_t other[KEY_LEN] = "another key, which is none here";
 /* Of the input: every conversation; slot `i` has number talk_of[i]. */
 static struct talk talks[STEPS];
 static unsigned int talk_count, talk_of[SLOTS];
+static struct secure secures[SLOTS];          /* the clients' ends of encrypted links */
 static unsigned int refusals, refused_before; /* seen; of the endpoint before the input */
 static bool rejected;                         /* a client with the key has said HELLO_REJECT */
 static bool wrong_keys;        /* clients encrypt with another key than that of the link */
@@ -169,13 +171,13 @@ static void hear_link(unsigned int i)
 	static char bytes[65536];
 	struct talk *t = &talks[talk_of[i]];
 
-	if (t->encrypts && !secures[i].tls)
-		secure_begin(i, t, key, wrong_keys);
-	if (t->encrypts)
-		secure_go_on(i);
-	else
-		while (recv(slots[i].sock, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
-			;
+	if (t->encrypts && !secures[i].tls) {
+		secures[i].wrong_key = wrong_keys;
+		secure_begin(&secures[i], t->came, key, KEY_LEN, wrong_keys ? t->chain : t->asked);
+	}
+	while (t->encrypts ? secure_read(&secures[i], slots[i].sock, bytes, sizeof(bytes)) > 0
+			   : recv(slots[i].sock, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
 }
 
 static void hear_all(void)
@@ -195,28 +197,13 @@ static void begin(unsigned int i, bool came, bool at_listener)
 {
 	if (slots[i].sock < 0)
 		return;
-	secure_end(i);
+	secure_end(&secures[i]);
 	talk_of[i] = talk_count;
 	talks[talk_count++] =
 		(struct talk){.came = came,
 			      .at_listener = at_listener,
 			      .encrypts = came && !at_listener && slots[i].way == NETWORK &&
 					  worker->auth.encrypts};
-}
-
-static bool carries_ring(uint32_t kind)
-{
-	return kind == HELLO_CONNECT || kind == HELLO_ACCEPT || kind == HELLO_REQUEST;
-}
-
-/* Does the endpoint read it as a hello? */
-static bool formed(const struct wire_hello *h, bool inside, bool ring)
-{
-	return h->magic == WIRE_MAGIC && h->version == WIRE_VERSION && h->size == sizeof(*h) &&
-	       h->kind >= HELLO_CONNECT && h->kind < HELLO_KINDS &&
-	       h->name_len <= sizeof(h->name) && h->data_len <= sizeof(h->data) &&
-	       (h->name_len || !carries_ring(h->kind)) &&
-	       (!inside || ring == carries_ring(h->kind));
 }
 
 /* Says the hello, with the descriptor of a ring where one is due, or (`odd`) where none is. */
@@ -335,10 +322,19 @@ static void say_again(struct input *in, unsigned int i)
 	say_hello(i, which % 2 ? &said : old, false);
 }
 
-/*
- * Says a message. Over an encrypted link, if the input wants that: in the clear, or with a byte
- * changed; such a message must not arrive.
- */
+/* Encrypts what is said, and changes a byte of it if the input wants that. */
+static void say_secure(unsigned int i, const void *bytes, size_t len, size_t spoil)
+{
+	struct secure *s = &secures[i];
+
+	if (!s->done || s->spoilt)
+		return;
+	MUST(tls_write(s->tls, bytes, len));
+	s->spoilt = spoil;
+	secure_flush(s, slots[i].sock, spoil);
+}
+
+/* Says a message. One that is in the clear or changed, over an encrypted link, must not arrive. */
 static void say_message(struct input *in, unsigned int i)
 {
 	struct talk *t = &talks[talk_of[i]];
@@ -355,7 +351,7 @@ static void say_message(struct input *in, unsigned int i)
 		message.number = UINT32_MAX;
 	t->over = true;
 	if (t->encrypts && t->linked && how != 1) {
-		secure_send(i, &message, len, how);
+		say_secure(i, &message, len, how);
 		return;
 	}
 	send(slots[i].sock, &message, len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -491,6 +487,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	connected_end();
 	quiesce(fds);
 	for (unsigned int i = 0; i < SLOTS; i++)
-		secure_end(i);
+		secure_end(&secures[i]);
 	return 0;
 }

@@ -27,6 +27,21 @@ struct talk {
 	struct wire_hello heard;   /* the endpoint's last hello */
 };
 
+static inline bool carries_ring(uint32_t kind)
+{
+	return kind == HELLO_CONNECT || kind == HELLO_ACCEPT || kind == HELLO_REQUEST;
+}
+
+/* Does the endpoint read it as a hello? */
+static inline bool formed(const struct wire_hello *h, bool inside, bool ring)
+{
+	return h->magic == WIRE_MAGIC && h->version == WIRE_VERSION && h->size == sizeof(*h) &&
+	       h->kind >= HELLO_CONNECT && h->kind < HELLO_KINDS &&
+	       h->name_len <= sizeof(h->name) && h->data_len <= sizeof(h->data) &&
+	       (h->name_len || !carries_ring(h->kind)) &&
+	       (!inside || ring == carries_ring(h->kind));
+}
+
 /* The code of a hello. It covers the role of its sender and the code of the hello before it. */
 static inline void code(const uint8_t with[KEY_LEN], bool initiator,
 			const uint8_t before[WIRE_PROOF], const struct wire_hello *hello,
