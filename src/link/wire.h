@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC    0x54464557u /* "WEFT"; reads differently in the other byte order */
-#define WIRE_VERSION  11
+#define WIRE_VERSION  12
 #define WIRE_NAME_MAX 96 /* bytes of an address string, with its terminator */
 #define WIRE_IOV_MAX  16 /* segments per RTS */
 #define WIRE_PROOF    32 /* bytes of a nonce, and of an HMAC-SHA-256 */

@@ -67,18 +67,16 @@ static bool code(const struct auth *auth, const struct wire_hello *hello, uint8_
 
 int auth_seal(struct auth *auth, struct wire_hello *hello)
 {
-	bool first = hello->kind == HELLO_GREETING;
 	uint8_t mac[WIRE_PROOF];
 
-	if ((first || hello->kind == HELLO_CHALLENGE) &&
+	if ((hello->kind == HELLO_GREETING || hello->kind == HELLO_CHALLENGE) &&
 	    getrandom(hello->nonce, sizeof(hello->nonce), 0) != sizeof(hello->nonce))
 		return -FI_EIO;
 	if (!code(auth, hello, mac)) {
 		LOG_WARN(LOG_EP_CTRL, "libcrypto has failed: no proof of the key can be made");
 		return -FI_EIO;
 	}
-	if (!first)
-		memcpy(hello->mac, mac, sizeof(mac));
+	memcpy(hello->mac, mac, sizeof(mac));
 	memcpy(auth->chain, mac, sizeof(mac));
 	return 0;
 }
@@ -87,9 +85,7 @@ bool auth_check(struct auth *auth, const struct wire_hello *hello)
 {
 	uint8_t mac[WIRE_PROOF];
 
-	if (!code(auth, hello, mac))
-		return false;
-	if (hello->kind != HELLO_GREETING && !hmac_equal(mac, hello->mac, sizeof(mac)))
+	if (!code(auth, hello, mac) || !hmac_equal(mac, hello->mac, sizeof(mac)))
 		return false;
 	memcpy(auth->chain, mac, sizeof(mac));
 	return true;

@@ -7,7 +7,7 @@
  *   target:    HELLO_CHALLENGE with a nonce of its own
  *   initiator: HELLO_CONNECT or HELLO_REQUEST
  *   target:    HELLO_ACCEPT, HELLO_CROSSED or HELLO_REJECT
- * Each hello but the first carries the HMAC-SHA-256, under the key, of a label of the sender's role, the code of the
+ * Each hello carries the HMAC-SHA-256, under the key, of a label of the sender's role, the code of the
  * hello before it and the hello itself. So each code covers all hellos up to it: both nonces, names, incarnations,
  * versions, and the ends of an RDMA link. Descriptors and application data go out with the third hello, to a target that
  * has proven its knowledge. A code of another connection, of the other role or of a changed hello is never good.

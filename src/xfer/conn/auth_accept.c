@@ -43,8 +43,10 @@ static int challenge(struct auth_own *own, struct auth **held, struct accepted *
 	*held = auth_new(&own->key);
 	if (!*held)
 		return -FI_ENOMEM;
-	if (!auth_check(*held, &conn->hello))
-		return -FI_EIO;
+	if (!auth_check(*held, &conn->hello)) {
+		auth_end(held);
+		return refuse(own, conn, "it does not prove this endpoint's key");
+	}
 	if (!conn->inside)
 		connect_remote(conn->sock, &(*held)->from);
 	return hello_send(own->worker, conn->sock, conn->inside,
