@@ -8,6 +8,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "xfer/worker.h"
 
 /* What a code is computed of. */
 struct covered {
@@ -25,7 +26,11 @@ void auth_open(struct auth_own *own, const struct fi_info *info, struct worker *
 
 	*own = (struct auth_own){
 		.key = job_key_of(info), .closed = env_get()->closed, .worker = worker};
-	LOG_INFO(LOG_EP_CTRL, "level of connections: %s", levels[own->closed][own->key.len > 0]);
+	own->by_av = worker && worker->dom->max_keys;
+	own->keyed = own->by_av || own->key.len;
+	own->keys = own->by_av ? NULL : &own->key;
+	own->slots = own->key.len > 0;
+	LOG_INFO(LOG_EP_CTRL, "level of connections: %s", levels[own->closed][own->keyed]);
 }
 
 struct auth *auth_new(const struct job_key *key)
