@@ -48,6 +48,7 @@ run cm
 run cm_ends
 run cm_keys
 run keys
+run keys_av
 EP=msg run tags
 EP=msg run sizes
 EP=msg run rma
