@@ -8,10 +8,13 @@
 #include <string.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <rdma/providers/fi_prov.h>
 
-#define OPT_VERSION 256
-#define OPT_API     257
+#define OPT_VERSION  256
+#define OPT_API      257
+#define OPT_SECURITY 258
 
 enum show {
 	SHOW_SHORT,
@@ -28,6 +31,7 @@ struct request {
 	uint64_t flags;
 	uint32_t api; /* API version to request */
 	enum show show;
+	bool security;      /* show each entry's level, too */
 	const char *substr; /* part of a setting's name or of an entry's text; NULL: all */
 };
 
@@ -48,6 +52,7 @@ static const struct option longopts[] = {
 	{"info", required_argument, NULL, 'i'},
 	{"list", no_argument, NULL, 'l'},
 	{"verbose", no_argument, NULL, 'v'},
+	{"security", no_argument, NULL, OPT_SECURITY},
 	{"api", required_argument, NULL, OPT_API},
 	{"version", no_argument, NULL, OPT_VERSION},
 	{NULL, 0, NULL, 0},
@@ -72,6 +77,8 @@ static void usage(FILE *out)
 	      "  -i, --info=TEXT         entries in full, those that contain TEXT\n"
 	      "  -l, --list              names of the providers\n"
 	      "  -v, --verbose           entries in full\n"
+	      "      --security          who may connect to endpoints of an entry, too: open,\n"
+	      "                          closed, keyed, encrypted; by the settings\n"
 	      "      --api=MAJOR.MINOR   entries as a program of this version sees them\n"
 	      "      --version           versions of this program and of the library\n",
 	      out);
@@ -192,6 +199,9 @@ static void parse(struct request *req, int argc, char **argv)
 		case OPT_API:
 			req->api = parse_api(optarg);
 			break;
+		case OPT_SECURITY:
+			req->security = true;
+			break;
 		case OPT_VERSION:
 			req->show = SHOW_VERSION;
 			break;
@@ -248,12 +258,15 @@ static void print_short(const struct fi_info *info)
 	printf("    api: %u.%u\n", FI_MAJOR(api), FI_MINOR(api));
 }
 
-static void print_verbose(const struct fi_info *info, const char *substr)
+/* False: the entry does not contain `substr`. */
+static bool print_verbose(const struct fi_info *info, const char *substr)
 {
 	const char *text = fi_tostr(info, FI_TYPE_INFO);
+	bool shown = !substr || strstr(text, substr);
 
-	if (!substr || strstr(text, substr))
+	if (shown)
 		printf("---\n%s", text);
+	return shown;
 }
 
 /* Prints the provider of an entry, unless an earlier entry has the same one. */
@@ -268,19 +281,75 @@ static void print_provider(const struct fi_info *list, const struct fi_info *inf
 	       FI_MINOR(version));
 }
 
-static void print_entry(const struct request *req, const struct fi_info *list,
-			const struct fi_info *info)
+/* Opens an endpoint, which shows whether the key can be used. 0 or a negative error. */
+static int try_endpoint(struct fi_info *info)
+{
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_ep *ep;
+	int ret = fi_fabric(info->fabric_attr, &fabric, NULL);
+
+	if (ret)
+		return ret;
+	ret = fi_domain(fabric, info, &domain, NULL);
+	if (!ret) {
+		ret = fi_endpoint(domain, info, &ep, NULL);
+		if (!ret)
+			fi_close(&ep->fid);
+		fi_close(&domain->fid);
+	}
+	fi_close(&fabric->fid);
+	return ret;
+}
+
+/* The level of endpoints without a key of the application's own. docs/SECURITY.md */
+static void print_security(struct fi_info *info)
+{
+	struct fi_provider settings = {.name = "weft"}; /* FI_WEFT_... */
+	bool connects = info->ep_attr->type != FI_EP_DGRAM &&
+			info->ep_attr->protocol != FI_PROTO_RDMA_CM_IB_RC;
+	bool leaves = info->addr_format != FI_ADDR_STR; /* the host */
+	char *path = NULL, *auth = NULL;
+	int closed = 0, ret = 0;
+	bool keyed, encrypts;
+
+	fi_param_get(&settings, "closed", &closed);
+	fi_param_get(&settings, "auth_key_file", &path);
+	fi_param_get(&settings, "auth", &auth);
+	keyed = path && *path;
+	encrypts = auth && !strcmp(auth, "encrypt") && leaves;
+	if (keyed || encrypts)
+		ret = try_endpoint(info);
+	if (ret)
+		printf("    security: no endpoint opens with FI_WEFT_AUTH_KEY_FILE and "
+		       "FI_WEFT_AUTH as they are: %s\n",
+		       fi_strerror(-ret));
+	else
+		printf("    security: %s%s%s\n",
+		       keyed                ? "keyed"
+		       : closed && connects ? ""
+					    : "open",
+		       encrypts ? ", encrypted" : "",
+		       !closed || !connects ? ""
+		       : keyed              ? ", closed"
+					    : "closed");
+}
+
+static void print_entry(const struct request *req, const struct fi_info *list, struct fi_info *info)
 {
 	switch (req->show) {
 	case SHOW_PROVIDERS:
 		print_provider(list, info);
 		break;
 	case SHOW_VERBOSE:
-		print_verbose(info, req->substr);
+		if (!print_verbose(info, req->substr))
+			return;
 		break;
 	default:
 		print_short(info);
 	}
+	if (req->security && req->show != SHOW_PROVIDERS)
+		print_security(info);
 }
 
 static int print_entries(const struct request *req)

@@ -481,7 +481,9 @@ FI_DEPRECATED_FUNC WEFT_CALL int fi_av_bind(struct fid_av *av, struct fid *fid, 
  * array of char *). Array fi_addr gets a handle for each, FI_ADDR_NOTAVAIL for those that failed;
  * it may be NULL with FI_AV_TABLE. With FI_AV_USER_ID it holds the ids on entry. Returns how many
  * were inserted; with FI_EVENT 0, and fi_addr must stay valid until FI_AV_COMPLETE. flags: FI_MORE,
- * FI_SYNC_ERR, FI_AV_USER_ID; FI_FIREWALL_ADDR is refused, -FI_ENOSYS. fi_av(3)
+ * FI_SYNC_ERR, FI_AV_USER_ID, FI_AUTH_KEY; FI_FIREWALL_ADDR is refused, -FI_ENOSYS. With
+ * FI_AUTH_KEY, required where domain_attr has FI_AV_AUTH_KEY, fi_addr holds the keys on entry.
+ * fi_av(3)
  */
 WEFT_CALL int fi_av_insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr,
 			   uint64_t flags, void *context)
@@ -507,7 +509,10 @@ WEFT_CALL int fi_av_insertsym(struct fid_av *av, const char *node, size_t nodecn
 	return av->ops->insertsym(av, node, nodecnt, service, svccnt, fi_addr, flags, context);
 }
 
-/* Removes count addresses; no operation to them may be under way. flags 0. fi_av(3) */
+/*
+ * Removes count addresses; no operation to them may be under way. flags 0, or FI_AUTH_KEY: keys,
+ * -FI_EBUSY while an endpoint or an address has one. fi_av(3)
+ */
 WEFT_CALL int fi_av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t count, uint64_t flags)
 {
 	return av->ops->remove(av, fi_addr, count, flags);
@@ -532,8 +537,8 @@ WEFT_CALL const char *fi_av_straddr(struct fid_av *av, const void *addr, char *b
 }
 
 /*
- * Inserts an authorization key of auth_key_size bytes. *fi_addr then names it, for receives from
- * any peer with that key. -FI_ENOSYS: domain_attr has no FI_AV_AUTH_KEY. fi_av(3)
+ * Inserts an authorization key of auth_key_size bytes, 16 to 64. *fi_addr then names it; flags 0.
+ * -FI_ENOSYS: domain_attr has no FI_AV_AUTH_KEY; -FI_ENOSPC: beyond its max_ep_auth_key. fi_av(3)
  */
 WEFT_CALL int fi_av_insert_auth_key(struct fid_av *av, const void *auth_key, size_t auth_key_size,
 				    fi_addr_t *fi_addr, uint64_t flags)
@@ -543,7 +548,10 @@ WEFT_CALL int fi_av_insert_auth_key(struct fid_av *av, const void *auth_key, siz
 	return av->ops->insert_auth_key(av, auth_key, auth_key_size, fi_addr, flags);
 }
 
-/* Copies the key of addr; *auth_key_size as *addrlen of fi_av_lookup; -FI_ENOSYS. fi_av(3) */
+/*
+ * Copies the key that addr names, or that of an entry; *auth_key_size as *addrlen of fi_av_lookup;
+ * -FI_ENOSYS. fi_av(3)
+ */
 WEFT_CALL int fi_av_lookup_auth_key(struct fid_av *av, fi_addr_t addr, void *auth_key,
 				    size_t *auth_key_size)
 {

@@ -328,8 +328,8 @@ WEFT_CALL ssize_t fi_recvv(struct fid_ep *ep, const struct iovec *iov, void **de
 }
 
 /*
- * As fi_recv, with arguments in msg; flags: FI_COMPLETION FI_MORE FI_MULTI_RECV FI_AUTH_KEY.
- * fi_msg(3)
+ * As fi_recv, with arguments in msg; flags: FI_COMPLETION FI_MORE FI_MULTI_RECV. FI_AUTH_KEY with a
+ * key as the source is refused, -FI_EOPNOTSUPP. fi_msg(3)
  */
 WEFT_CALL ssize_t fi_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
 {

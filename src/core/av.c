@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "core/av.h"
 #include "core/av_insert.h"
+#include "core/av_keys.h"
 #include "core/av_set.h"
 #include "core/av_store.h"
 #include "core/av_svc.h"
@@ -24,11 +25,13 @@ const struct addr *av_addr(const struct av *av, fi_addr_t index)
 	return av_store_at(av->store, index);
 }
 
-fi_addr_t av_find(struct av *av, const struct addr *addr)
+fi_addr_t av_find(struct av *av, const struct addr *addr, unsigned int key)
 {
 	uint32_t index = addr->kind == ADDR_NONE ? AV_HASH_NONE : av_store_find(av->store, addr);
 
-	return index == AV_HASH_NONE ? FI_ADDR_NOTAVAIL : index;
+	if (index == AV_HASH_NONE || (av->keys && av_keys_of(av, index) != key))
+		return FI_ADDR_NOTAVAIL;
+	return index;
 }
 
 uint64_t av_version(const struct av *av)
@@ -60,16 +63,24 @@ static int remove_one(struct av *av, fi_addr_t fi_addr)
 	LIST_EACH (member, &av->store->members)
 		worker_forget_entry(LIST_ENTRY(member, struct av, in_store), index);
 	av_store_remove(av->store, (uint32_t)index);
+	if (av->keys)
+		av_keys_unassign(av, (uint32_t)index);
 	return 0;
 }
 
-/* Removes entries in the order of the array; on errors goes on with the next entry. */
+/* The flag of calls for keys, where there are some. */
+static uint64_t key_flag(const struct av *av)
+{
+	return av->keys ? FI_AUTH_KEY : 0;
+}
+
+/* Removes entries, or keys, in the order of the array; on errors goes on with the next one. */
 static int remove_many(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint64_t flags)
 {
 	struct av *av = av_of(fid);
 	int ret;
 
-	if (flags)
+	if (flags & ~key_flag(av))
 		return -FI_EBADFLAGS;
 	if (!fi_addr && count)
 		return -FI_EINVAL;
@@ -80,7 +91,7 @@ static int remove_many(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uin
 	if (ret)
 		goto unlock;
 	for (size_t i = 0; i < count; i++) {
-		int err = remove_one(av, fi_addr[i]);
+		int err = flags ? av_keys_remove(av, fi_addr[i]) : remove_one(av, fi_addr[i]);
 
 		ret = ret ? ret : err;
 	}
@@ -129,29 +140,17 @@ static int set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id,
 	fi_addr_t index = av_index(av, fi_addr);
 	int ret = -FI_EINVAL;
 
-	if (flags)
+	if (flags & ~key_flag(av))
 		return -FI_EBADFLAGS;
 	if (av->flags & FI_READ)
 		return -FI_EACCES;
 	lock_take(&av->dom->lock);
-	if (av_store_has(av->store, index))
+	if (flags)
+		ret = av_keys_set_id(av, fi_addr, user_id);
+	else if (av_store_has(av->store, index))
 		ret = av_store_set_id(av->store, (uint32_t)index, user_id);
 	lock_give(&av->dom->lock);
 	return ret;
-}
-
-/* Authorization keys per address are not supported. */
-static int insert_auth_key(struct fid_av *fid, const void *key, size_t size, fi_addr_t *fi_addr,
-			   uint64_t flags)
-{
-	(void)fid, (void)key, (void)size, (void)fi_addr, (void)flags;
-	return -FI_ENOSYS;
-}
-
-static int lookup_auth_key(struct fid_av *fid, fi_addr_t addr, void *key, size_t *size)
-{
-	(void)fid, (void)addr, (void)key, (void)size;
-	return -FI_ENOSYS;
 }
 
 static struct fi_ops_av av_ops = {
@@ -163,8 +162,8 @@ static struct fi_ops_av av_ops = {
 	.lookup = lookup,
 	.straddr = straddr,
 	.av_set = av_set_open,
-	.insert_auth_key = insert_auth_key,
-	.lookup_auth_key = lookup_auth_key,
+	.insert_auth_key = av_keys_insert,
+	.lookup_auth_key = av_keys_lookup,
 	.set_user_id = set_user_id,
 };
 
@@ -183,6 +182,7 @@ static int av_close(struct fid *fid)
 	}
 	if (av->eq)
 		ref_put(&av->eq->ref);
+	av_keys_close(av);
 	free(av);
 	ref_put(&dom->ref);
 	return 0;
@@ -272,8 +272,11 @@ int av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **
 	av = create(dom, attr, context);
 	if (!av)
 		return -FI_ENOMEM;
-	err = av_store_join(av, attr->name, attr->count);
+	err = av_keys_open(av, attr->name);
+	if (!err)
+		err = av_store_join(av, attr->name, attr->count);
 	if (err) {
+		av_keys_close(av);
 		free(av);
 		return err;
 	}

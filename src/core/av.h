@@ -21,6 +21,7 @@
 /* Limit of fi_addr_t bits that name a receive context. An entry's index takes at most 32 bits. */
 #define AV_RX_CTX_BITS_MAX 16
 
+struct av_keys;
 struct av_store;
 struct eq;
 
@@ -36,6 +37,7 @@ struct av {
 	int ref;                /* atomic: bound endpoints and sets */
 	struct av_store *store; /* holds the entries; vectors of one name may share it */
 	struct list in_store;
+	struct av_keys *keys; /* NULL: the domain has no FI_AV_AUTH_KEY */
 };
 
 static inline struct av *av_of(struct fid_av *fid)
@@ -57,8 +59,11 @@ static inline fi_addr_t av_index(const struct av *av, fi_addr_t fi_addr)
  */
 const struct addr *av_addr(const struct av *av, fi_addr_t index);
 
-/* Returns the index of the entry with this address, or FI_ADDR_NOTAVAIL. */
-fi_addr_t av_find(struct av *av, const struct addr *addr);
+/*
+ * Returns the index of the entry with this address, or FI_ADDR_NOTAVAIL. In a vector with keys it is that of the key in
+ * slot `key`.
+ */
+fi_addr_t av_find(struct av *av, const struct addr *addr, unsigned int key);
 
 /* Returns a number that differs after each insertion into the vector. */
 uint64_t av_version(const struct av *av);

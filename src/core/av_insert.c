@@ -5,10 +5,13 @@
 
 #include "base/log.h"
 #include "core/av_insert.h"
+#include "core/av_keys.h"
 #include "core/av_store.h"
 #include "core/eq.h"
 
+/* Of vectors without keys, and with some. */
 #define FLAGS_KNOWN (FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID)
+#define KEYS_KNOWN  (FI_MORE | FI_SYNC_ERR | FI_AUTH_KEY)
 
 static int check_flags(const struct av_insertion *in)
 {
@@ -18,15 +21,20 @@ static int check_flags(const struct av_insertion *in)
 		LOG_WARN(LOG_AV, "FI_FIREWALL_ADDR is not supported: sends connect to the address");
 		return -FI_ENOSYS;
 	}
-	if ((in->flags & ~FLAGS_KNOWN) || (event && (in->flags & FI_SYNC_ERR))) {
+	if ((in->flags & ~(in->av->keys ? KEYS_KNOWN : FLAGS_KNOWN)) ||
+	    (event && (in->flags & FI_SYNC_ERR))) {
 		LOG_WARN(LOG_AV, "insertion with flags %#llx into %s vector",
 			 (unsigned long long)in->flags, event ? "an FI_EVENT" : "a synchronous");
 		return -FI_EBADFLAGS;
 	}
 	if ((in->flags & FI_SYNC_ERR) && !in->context)
 		return -FI_EINVAL;
-	if ((in->flags & FI_AV_USER_ID) && !in->fi_addr)
+	if ((in->flags & (FI_AV_USER_ID | FI_AUTH_KEY)) && !in->fi_addr)
 		return -FI_EINVAL;
+	if (in->av->keys && !(in->flags & FI_AUTH_KEY)) {
+		LOG_WARN(LOG_AV, "insertion without FI_AUTH_KEY: each address needs a key here");
+		return -FI_EINVAL;
+	}
 	return 0;
 }
 
@@ -81,11 +89,24 @@ static bool insert_again(struct av_store *s, struct addr *a, uint32_t *index)
 	return true;
 }
 
+/* The slot of the key that the next address is to have; or an error: no key, or the entry has another one. */
+static int key_slot(const struct av_insertion *in, const struct addr *a)
+{
+	struct av *av = in->av;
+	int slot = av_keys_slot(av, in->fi_addr[in->next]);
+	uint32_t index = av_store_find(av->store, a);
+
+	if (slot >= 0 && index != AV_HASH_NONE && av_keys_of(av, index) != (unsigned int)slot)
+		return -FI_EADDRINUSE;
+	return slot;
+}
+
 static int insert_one(struct av_insertion *in, struct addr *a, uint32_t *index)
 {
 	struct av_store *s = in->av->store;
 	fi_addr_t id = in->flags & FI_AV_USER_ID ? in->fi_addr[in->next] : 0;
-	int err = unreachable(a) ? -FI_EADDRNOTAVAIL : 0;
+	int slot = in->av->keys ? key_slot(in, a) : 0;
+	int err = unreachable(a) ? -FI_EADDRNOTAVAIL : slot < 0 ? slot : 0;
 
 	if (!err && !insert_again(s, a, index))
 		err = av_store_add(s, a, index);
@@ -93,9 +114,10 @@ static int insert_one(struct av_insertion *in, struct addr *a, uint32_t *index)
 		addr_free(a);
 		return err;
 	}
-	if (!(in->flags & FI_AV_USER_ID))
-		return 0;
-	err = av_store_set_id(s, *index, id);
+	if (in->av->keys)
+		err = av_keys_assign(in->av, *index, (unsigned int)slot);
+	else if (in->flags & FI_AV_USER_ID)
+		err = av_store_set_id(s, *index, id);
 	if (err && !av_store_release(s, *index))
 		av_store_remove(s, *index);
 	return err;

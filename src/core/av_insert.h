@@ -8,7 +8,10 @@
 struct av_insertion {
 	struct av *av;
 	size_t count; /* addresses of the call */
-	/* Results, or NULL. With FI_AV_USER_ID it holds the user ids until they are overwritten. */
+	/*
+	 * Results, or NULL. With FI_AV_USER_ID it holds the user ids until they are overwritten, with
+	 * FI_AUTH_KEY the keys.
+	 */
 	fi_addr_t *fi_addr;
 	uint64_t flags;
 	void *context; /* context of events; with FI_SYNC_ERR an array of one int per address */

@@ -215,6 +215,7 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	err = dom->info ? 0 : -FI_ENOMEM;
 	if (err)
 		goto free_dom;
+	dom->max_keys = job_key_vector_max(dom->info, domain_api(dom));
 	err = open_device(dom);
 	if (err)
 		goto free_info;

@@ -46,6 +46,7 @@ struct domain {
 	bool nic_tried;
 	struct list nic_regions;     /* struct region.in_nic */
 	struct mr_share *share;      /* the table of regions that peers map, or NULL */
+	unsigned int max_keys;       /* FI_AV_AUTH_KEY: keys of an address vector; else 0 */
 	struct eq *eq;               /* bound for asynchronous events, or NULL */
 	uint64_t eq_flags;           /* FI_REG_MR */
 	int ref;                     /* atomic: objects open on the domain */

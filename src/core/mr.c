@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "core/av.h"
 #include "core/eq.h"
 #include "core/mr_nic.h"
 #include "core/mr_object.h"
@@ -34,6 +35,38 @@ static bool total_length(const struct iovec *iov, size_t count, size_t *total)
 	return true;
 }
 
+static int check_no_key(const struct domain *dom, const struct fi_mr_attr *attr)
+{
+	if (FI_VERSION_LT(domain_api(dom), FI_VERSION(1, 5)) || !attr->auth_key_size)
+		return 0;
+	LOG_WARN(LOG_MR, "a region has no key of its own: auth_key_size is %zu",
+		 attr->auth_key_size);
+	return -FI_EINVAL;
+}
+
+/*
+ * FI_AV_AUTH_KEY: the region names the address vector that has its keys. Peers of all of them may access it; src_addr
+ * counts in domains with FI_DIRECTED_RECV. fi_mr(3)
+ */
+static int check_vector(const struct domain *dom, const struct fi_mr_attr *attr)
+{
+	const struct fi_mr_auth_key *keys = (const struct fi_mr_auth_key *)attr->auth_key;
+	uint64_t caps = dom->info->caps | dom->info->domain_attr->caps;
+
+	if (attr->auth_key_size != sizeof(*keys) || !keys || !keys->av ||
+	    av_of(keys->av)->dom != dom) {
+		LOG_WARN(LOG_MR, "FI_AV_AUTH_KEY: auth_key has to be a struct fi_mr_auth_key with "
+				 "an address vector of the domain: use fi_mr_regattr");
+		return -FI_EINVAL;
+	}
+	if (caps & FI_DIRECTED_RECV && keys->src_addr != FI_ADDR_UNSPEC) {
+		LOG_WARN(LOG_MR, "src_addr %#llx: a region is not limited to one peer",
+			 (unsigned long long)keys->src_addr);
+		return -FI_EOPNOTSUPP;
+	}
+	return 0;
+}
+
 /*
  * Checks the attributes. An application built for an older API has no later members: they are not
  * read.
@@ -42,6 +75,10 @@ static int check_attr(const struct domain *dom, const struct fi_mr_attr *attr, u
 {
 	if (flags & FI_MR_SINGLE_USE) {
 		LOG_WARN(LOG_MR, "FI_MR_SINGLE_USE is not supported");
+		return -FI_EOPNOTSUPP;
+	}
+	if (flags & FI_AUTH_KEY && dom->max_keys) {
+		LOG_WARN(LOG_MR, "FI_AUTH_KEY: a region is not limited to one key");
 		return -FI_EOPNOTSUPP;
 	}
 	if (flags & ~FLAGS) {
@@ -57,12 +94,7 @@ static int check_attr(const struct domain *dom, const struct fi_mr_attr *attr, u
 	if (attr->access & ~ACCESS)
 		LOG_INFO(LOG_MR, "access rights %#llx are unknown and ignored",
 			 (unsigned long long)(attr->access & ~ACCESS));
-	if (FI_VERSION_GE(domain_api(dom), FI_VERSION(1, 5)) && attr->auth_key_size != 0) {
-		LOG_WARN(LOG_MR, "authorization keys are not supported: auth_key_size is %zu",
-			 attr->auth_key_size);
-		return -FI_EINVAL;
-	}
-	return 0;
+	return dom->max_keys ? check_vector(dom, attr) : check_no_key(dom, attr);
 }
 
 static struct region *base_of(const struct domain *dom, const struct fi_mr_attr *attr)

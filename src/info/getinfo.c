@@ -106,9 +106,23 @@ static int fill_names(const struct provider *v, const struct query *q, struct fi
 	return 0;
 }
 
+/* FI_AV_AUTH_KEY is granted: then there are no keys in hints. fi_domain(3), fi_endpoint(3) */
+static bool match_vector_keys(const struct query *q, struct refusal *why)
+{
+	if (FI_VERSION_LT(q->version, FI_VERSION(1, 20)))
+		return hints_refuse(why, "domain_attr->auth_key_size: FI_AV_AUTH_KEY before 1.20");
+	if (q->hints->domain_attr->auth_key)
+		return hints_refuse(why, "domain_attr->auth_key: not NULL with FI_AV_AUTH_KEY");
+	if (q->hints->ep_attr && q->hints->ep_attr->auth_key_size)
+		return hints_refuse(why, "ep_attr->auth_key_size: not 0 with FI_AV_AUTH_KEY");
+	return true;
+}
+
 /* Where a length is granted, the hints have the key. */
 static bool match_keys(const struct query *q, const struct fi_info *info, struct refusal *why)
 {
+	if (info->domain_attr->auth_key_size == FI_AV_AUTH_KEY)
+		return match_vector_keys(q, why);
 	if (info->ep_attr->auth_key_size && !q->hints->ep_attr->auth_key)
 		return hints_refuse(why, "ep_attr->auth_key: NULL");
 	if (info->domain_attr->auth_key_size && !q->hints->domain_attr->auth_key)

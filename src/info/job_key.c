@@ -59,11 +59,6 @@ static bool has_hellos(const struct fi_info *info)
 /* Can an endpoint of this entry use the key? 0 or an error, logged. */
 static int check(const struct given *key, const struct fi_info *info)
 {
-	if (key->len == FI_AV_AUTH_KEY) {
-		LOG_WARN(LOG_EP_CTRL, "%s is FI_AV_AUTH_KEY: address vectors hold no keys",
-			 key->from);
-		return -FI_EOPNOTSUPP;
-	}
 	if (!has_hellos(info)) {
 		LOG_WARN(LOG_EP_CTRL,
 			 "%s gives a key of %zu bytes, but datagrams and bare queue pairs carry no "
@@ -161,8 +156,38 @@ static int put_file(struct fi_info *info, const char *path)
 	return err;
 }
 
+static bool in_vectors(const struct given *key, uint32_t api)
+{
+	return key->len == FI_AV_AUTH_KEY && FI_VERSION_GE(api, FI_VERSION(1, 20));
+}
+
+/* FI_AV_AUTH_KEY: can endpoints of this entry have keys in an address vector? 0 or an error, logged. */
+static int check_vectors(const struct fi_info *info)
+{
+	if (!has_hellos(info) || (info->ep_attr && info->ep_attr->type == FI_EP_MSG)) {
+		LOG_WARN(LOG_EP_CTRL,
+			 "FI_AV_AUTH_KEY: only FI_EP_RDM endpoints of shm, tcp, weft and "
+			 "verbs;ofi_rxm have keys in their address vector");
+		return -FI_EOPNOTSUPP;
+	}
+	if (info->ep_attr && (info->ep_attr->auth_key_size || info->ep_attr->auth_key)) {
+		LOG_WARN(LOG_EP_CTRL, "FI_AV_AUTH_KEY: an endpoint has no auth_key of its own");
+		return -FI_EINVAL;
+	}
+	return hmac_load() ? 0 : -FI_ENOSYS;
+}
+
+static int check_vectors_of(const struct fi_domain_attr *dom)
+{
+	if (!dom->auth_key && dom->max_ep_auth_key <= JOB_KEYS_MAX)
+		return 0;
+	LOG_WARN(LOG_DOMAIN, "FI_AV_AUTH_KEY: auth_key has to be NULL, max_ep_auth_key at most %u",
+		 JOB_KEYS_MAX);
+	return -FI_EINVAL;
+}
+
 /* Can an endpoint of this entry do what FI_WEFT_AUTH asks? Nothing leaves the host in the clear. 0 or an error, logged. */
-static int check_encryption(const struct fi_info *info)
+static int check_encryption(const struct fi_info *info, bool keyed)
 {
 	const struct provider *v = provider_of(info);
 	const char *auth = env_get()->auth;
@@ -180,7 +205,7 @@ static int check_encryption(const struct fi_info *info)
 			v ? v->name : "this endpoint");
 		return -FI_EOPNOTSUPP;
 	}
-	if (!info->ep_attr->auth_key_size) {
+	if (!keyed) {
 		LOG_WARN(LOG_EP_CTRL,
 			 "FI_WEFT_AUTH=encrypt needs a key: set FI_WEFT_AUTH_KEY_FILE, "
 			 "or give ep_attr->auth_key");
@@ -192,9 +217,12 @@ static int check_encryption(const struct fi_info *info)
 static int resolve(struct fi_info *info, const struct fi_info *domain, uint32_t api)
 {
 	const char *path = env_get()->auth_key_file;
-	struct given key = of_ep(info);
+	struct given key = of_domain(domain ? domain : info);
 	int err;
 
+	if (in_vectors(&key, api))
+		return check_vectors(info);
+	key = of_ep(info);
 	if (!key.len)
 		key = of_domain(info);
 	if (!key.len)
@@ -211,15 +239,33 @@ static int resolve(struct fi_info *info, const struct fi_info *domain, uint32_t 
 
 int job_key_resolve(struct fi_info *info, const struct fi_info *domain, uint32_t api)
 {
+	struct given vectors = of_domain(domain ? domain : info);
 	int err = resolve(info, domain, api);
 
-	return err ? err : check_encryption(info);
+	return err ? err
+		   : check_encryption(info,
+				      info->ep_attr->auth_key_size || in_vectors(&vectors, api));
+}
+
+unsigned int job_key_vector_max(const struct fi_info *info, uint32_t api)
+{
+	struct given key = of_domain(info);
+	size_t max = info->domain_attr->max_ep_auth_key;
+
+	if (!in_vectors(&key, api))
+		return 0;
+	return max ? (unsigned int)max : JOB_KEYS_MAX;
 }
 
 int job_key_check_domain(const struct fi_info *info, uint32_t api)
 {
 	struct given key = of_domain(info);
+	int err;
 
+	if (in_vectors(&key, api)) {
+		err = check_vectors(info);
+		return err ? err : check_vectors_of(info->domain_attr);
+	}
 	return key.len && FI_VERSION_GE(api, FI_VERSION(1, 5)) ? check(&key, info) : 0;
 }
 
@@ -240,7 +286,7 @@ int job_key_copy(struct fi_info *info, const struct fi_info *hints)
 
 	if (ep->auth_key_size && !copy(&ep->auth_key, hints->ep_attr->auth_key, ep->auth_key_size))
 		return -FI_ENOMEM;
-	if (dom->auth_key_size &&
+	if (dom->auth_key_size && dom->auth_key_size != FI_AV_AUTH_KEY &&
 	    !copy(&dom->auth_key, hints->domain_attr->auth_key, dom->auth_key_size))
 		return -FI_ENOMEM;
 	return 0;

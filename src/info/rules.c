@@ -33,6 +33,7 @@ enum test {
 	WITHIN,   /* only bits of `offered` */
 	ONE_OF,   /* the value's bit is in `offered` */
 	KEY,      /* a valid length of a job key */
+	KEYS,     /* the same, or FI_AV_AUTH_KEY */
 	CONTEXTS, /* at most `offered`, or FI_SHARED_CONTEXT */
 };
 
@@ -195,12 +196,15 @@ static const struct rule rules[] = {
 	RULE_FOR(ENGINE, domain, mr_iov_limit, V1_5, UP_TO, RULES_IOV_MAX, OURS, RULES_IOV_MAX,
 		 NUMBER),
 	RULE_FOR(RC, domain, mr_iov_limit, V1_5, UP_TO, 1, OURS, 1, NUMBER),
-	RULE_FOR(STREAMS, domain, auth_key_size, V1_5, KEY, JOB_KEY_MAX, THEIRS, 0, NUMBER),
+	RULE_FOR(RDM, domain, auth_key_size, V1_5, KEYS, JOB_KEY_MAX, THEIRS, 0, NUMBER),
+	RULE_FOR(MSG, domain, auth_key_size, V1_5, KEY, JOB_KEY_MAX, THEIRS, 0, NUMBER),
 	NONE(DGRAM | RC, domain, auth_key_size, V1_5),
 	RULE(domain, max_err_data, V1_5, UP_TO, ADDR_STR_MAX, OURS, ADDR_STR_MAX, NUMBER),
 	RULE(domain, mr_cnt, V1_5, ANY, 0, LARGER, 65536, NUMBER),
 	RULE(domain, tclass, V1_9, ANY, 0, OURS, FI_TC_UNSPEC, NUMBER),
-	RULE(domain, max_ep_auth_key, V1_20, UP_TO, 0, OURS, 0, NUMBER),
+	RULE_FOR(RDM, domain, max_ep_auth_key, V1_20, UP_TO, JOB_KEYS_MAX, THEIRS, JOB_KEYS_MAX,
+		 NUMBER),
+	NONE(MSG | DGRAM | RC, domain, max_ep_auth_key, V1_20),
 	RULE(domain, max_group_id, V2_0, UP_TO, 0, OURS, 0, NUMBER),
 	RULE(domain, max_cntr_value, V2_5, UP_TO, UINT64_MAX, OURS, UINT64_MAX, NUMBER),
 	RULE(domain, max_err_cntr_value, V2_5, UP_TO, UINT64_MAX, OURS, UINT64_MAX, NUMBER),
@@ -252,6 +256,10 @@ static bool met(const struct rule *r, uint64_t asked)
 		return (asked & ~r->offered) == 0;
 	case ONE_OF:
 		return asked < 64 && (r->offered & BIT(asked));
+	case KEYS:
+		if (asked == FI_AV_AUTH_KEY)
+			return true;
+		/* fall through */
 	case KEY:
 		return asked >= JOB_KEY_MIN && asked <= r->offered;
 	case CONTEXTS:
@@ -294,7 +302,7 @@ static bool refuse(const struct rule *r, uint64_t asked, struct refusal *why)
 {
 	if (r->type != NUMBER && r->test == ONE_OF)
 		return refuse_choice(r, asked, why);
-	if (r->test == KEY)
+	if (r->test == KEY || r->test == KEYS)
 		return hints_refuse(why, "%s: %llu asked, %u to %llu bytes offered", r->hint,
 				    (unsigned long long)asked, JOB_KEY_MIN,
 				    (unsigned long long)r->offered);

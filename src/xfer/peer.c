@@ -8,7 +8,7 @@
 #include "base/env.h"
 #include "base/forked.h"
 #include "base/log.h"
-#include "core/av.h"
+#include "core/av_keys.h"
 #include "xfer/rndv/rxreq.h"
 #include "xfer/conn/conn.h"
 #include "xfer/group.h"
@@ -43,12 +43,12 @@ static const struct link_ops full_ops = {
 struct link peer_full_link = {LINK_BARE, .ops = &full_ops};
 struct peer peer_nobody = {.link = &peer_full_link, .addr = FI_ADDR_NOTAVAIL, .conn.sock = -1};
 
-static struct peer *find_key(struct worker *worker, const struct addr *key)
+static struct peer *find(struct worker *worker, const struct addr *key, unsigned int key_slot)
 {
 	LIST_EACH (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
-		if (addr_equal(&peer->key, key))
+		if (addr_equal(&peer->key, key) && peer->key_slot == key_slot)
 			return peer;
 	}
 	return NULL;
@@ -89,12 +89,17 @@ struct peer *peer_new(struct worker *worker, const struct addr *name)
 	return peer;
 }
 
-struct peer *peer_by_name(struct worker *worker, const struct addr *name)
+struct peer *peer_by_name(struct worker *worker, const struct addr *name, unsigned int key_slot)
 {
 	struct addr key = addr_unmapped(name);
-	struct peer *peer = find_key(worker, &key);
+	struct peer *peer = find(worker, &key, key_slot);
 
-	return peer ? peer : peer_new(worker, name);
+	if (peer)
+		return peer;
+	peer = peer_new(worker, name);
+	if (peer)
+		peer->key_slot = key_slot;
+	return peer;
 }
 
 fi_addr_t peer_reported(struct peer *peer)
@@ -102,6 +107,13 @@ fi_addr_t peer_reported(struct peer *peer)
 	fi_addr_t addr = peer_addr(peer);
 
 	return addr == FI_ADDR_NOTAVAIL ? addr : av_user_id(peer->worker->av, addr);
+}
+
+fi_addr_t peer_reported_key(const struct peer *peer)
+{
+	struct av *av = peer->worker->av;
+
+	return av ? av_keys_reported(av, peer->key_slot) : FI_ADDR_NOTAVAIL;
 }
 
 /* Enters the peer in worker->peers, unless another peer has the entry. */
@@ -123,7 +135,7 @@ struct peer *peer_get(struct worker *worker, fi_addr_t addr)
 	name = worker->av ? av_addr(worker->av, addr) : NULL;
 	if (!name || worker_reserve(worker, addr))
 		return NULL;
-	peer = peer_by_name(worker, name);
+	peer = peer_by_name(worker, name, av_keys_of(worker->av, addr));
 	if (!peer)
 		return NULL;
 	if (peer->addr == FI_ADDR_NOTAVAIL)
@@ -146,9 +158,9 @@ fi_addr_t peer_addr_lookup(struct peer *peer)
 
 	if (!av)
 		return FI_ADDR_NOTAVAIL;
-	addr = av_find(av, &peer->name);
+	addr = av_find(av, &peer->name, peer->key_slot);
 	if (addr == FI_ADDR_NOTAVAIL)
-		addr = av_find(av, &peer->key);
+		addr = av_find(av, &peer->key, peer->key_slot);
 	if (addr == FI_ADDR_NOTAVAIL || worker_reserve(peer->worker, addr))
 		return addr;
 	enter(peer, addr);

@@ -158,8 +158,10 @@ struct peer {
 	struct peer_tx tx;
 	struct peer_conn conn;
 	struct peer_rx rx;
-	struct addr name;      /* from the address vector or the hello; owned */
-	struct addr key;       /* lookup key: `name` unmapped, shares its string */
+	struct addr name; /* from the address vector or the hello; owned */
+	struct addr key;  /* lookup key: `name` unmapped, shares its string */
+	/* What the peer proves: slot in worker->auth. One name under two keys is two peers. */
+	unsigned int key_slot;
 	struct list in_worker; /* worker->peers_list */
 	/* Early control messages about groups, owned by src/coll: struct kept_message.of_peer. */
 	struct list kept_controls;
@@ -177,14 +179,16 @@ static inline fi_addr_t peer_addr(struct peer *peer)
 
 /* Returns the source address for completions: the user's id if one was given. */
 fi_addr_t peer_reported(struct peer *peer);
+/* Returns what names the key of a peer that is in no entry (FI_AV_AUTH_KEY), or FI_ADDR_NOTAVAIL. */
+fi_addr_t peer_reported_key(const struct peer *peer);
 
 /* Queues the peer for output by the next progress calls, and wakes sleeping waiters to make one. */
 void peer_busy(struct peer *peer);
 
 /* Returns the peer of entry `addr`, making it on first use. NULL: no such entry, or no memory. */
 struct peer *peer_get(struct worker *worker, fi_addr_t addr);
-/* Returns the peer of this name, making it if there is none. NULL: no memory. */
-struct peer *peer_by_name(struct worker *worker, const struct addr *name);
+/* Returns the peer of this name and key, making it if there is none. NULL: no memory. */
+struct peer *peer_by_name(struct worker *worker, const struct addr *name, unsigned int key_slot);
 /* Makes a new peer of this name, even if another peer has the name. NULL: no memory. */
 struct peer *peer_new(struct worker *worker, const struct addr *name);
 /* Frees the peer, which must be idle and in no entry of worker->peers. */

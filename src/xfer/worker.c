@@ -205,6 +205,8 @@ void worker_close(struct worker *worker)
 	close(worker->epfd);
 	list_remove(&worker->in_domain);
 	list_remove(&worker->in_av);
+	if (worker->av)
+		auth_unbind(&worker->auth, worker->av);
 	fini_fields(worker);
 }
 
@@ -245,6 +247,7 @@ void worker_bind_av(struct worker *worker, struct av *av)
 	worker->av = av;
 	list_remove(&worker->in_av);
 	list_push(&av->workers, &worker->in_av);
+	auth_bind(&worker->auth, av);
 }
 
 void worker_notify_all(struct worker *worker)

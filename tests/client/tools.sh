@@ -35,6 +35,20 @@ says 'type: FI_EP_RDM' "$bin/fi_info" -t FI_EP_RDM -c 'FI_MSG|FI_TAGGED' -m 'FI_
 says 'addr_format: FI_ADDR_STR' "$bin/fi_info" -v -a FI_ADDR_STR
 says '^# FI_LOG_LEVEL' "$bin/fi_info" -e
 says '^FI_LOG_LEVEL=warn$' env FI_LOG_LEVEL=warn "$bin/fi_info" -g LOG_LEVEL
+! "$bin/fi_info" -v | grep 'security:' || fail "fi_info shows levels that nobody asked for"
+says '^    security: open$' "$bin/fi_info" --security -p tcp
+says '^    security: closed$' env FI_WEFT_CLOSED=yes "$bin/fi_info" --security -v -p tcp
+head -c 32 /dev/urandom >"$work/key"
+chmod 640 "$work/key"
+says '^    security: no endpoint opens.*Permission denied' env FI_WEFT_AUTH_KEY_FILE="$work/key" \
+	"$bin/fi_info" --security -p tcp
+chmod 600 "$work/key"
+says '^    security: \(keyed, closed$\|.*Function not implemented\)' env FI_WEFT_CLOSED=1 \
+	FI_WEFT_AUTH_KEY_FILE="$work/key" "$bin/fi_info" --security -p tcp
+says '^    security: \(keyed, encrypted$\|.*Function not implemented\)' env FI_WEFT_AUTH=encrypt \
+	FI_WEFT_AUTH_KEY_FILE="$work/key" "$bin/fi_info" --security -p tcp
+says '^    security: no endpoint opens.*Invalid argument' env FI_WEFT_AUTH=encrypt \
+	"$bin/fi_info" --security -p tcp
 refuses 'No data available' "$bin/fi_info" -p no-such-provider
 refuses 'is no capability' "$bin/fi_info" -c FI_NOTHING
 refuses 'no version' "$bin/fi_info" --api=1.x

@@ -147,13 +147,12 @@ static struct hello next_hello(uint32_t kind)
 
 static struct hello greet(int sock, struct proof *p)
 {
-	struct hello h = next_hello(HELLO_GREETING), answer;
-	uint8_t code[PROOF_LEN];
+	struct hello h, answer;
 
 	number++;
 	h = next_hello(HELLO_GREETING);
+	proof_seal(p, PROOF_INITIATOR, &h);
 	old_greeting = h;
-	proof_code(p, PROOF_INITIATOR, &h, code);
 	send_hello(sock, &h);
 	answer = recv_hello(sock);
 	if (answer.kind != HELLO_CHALLENGE)
@@ -221,6 +220,21 @@ static void without_key(uint32_t kind)
 	kept_out(sock, "a hello without a proof");
 }
 
+/* Greets with the code of another key, none, or that of a greeting with another nonce: there is no challenge. */
+static void greet_falsely(char key, bool coded, bool changed)
+{
+	struct hello h = next_hello(HELLO_GREETING);
+	struct proof p = proof_begin(key);
+	int sock = come();
+
+	number++;
+	if (coded)
+		proof_seal(&p, PROOF_INITIATOR, &h);
+	h.nonce[0] ^= changed;
+	send_hello(sock, &h);
+	kept_out(sock, "a greeting without a proof");
+}
+
 /* Ways to answer a challenge. */
 enum answer {
 	OTHER_KEY,
@@ -264,7 +278,7 @@ static struct hello answer_to(enum answer how, struct proof *p, const struct hel
 
 static void answer_falsely(enum answer how)
 {
-	struct proof p = proof_begin(how == OTHER_KEY ? OTHER : KEY);
+	struct proof p = proof_begin(KEY);
 	char what[32];
 	struct hello h;
 	int sock = come();
@@ -276,8 +290,8 @@ static void answer_falsely(enum answer how)
 	} else {
 		h = greet(sock, &p);
 	}
-	if (how == OTHER_KEY && proof_good(&p, PROOF_TARGET, &h))
-		fail("the challenge proves another key");
+	if (how == OTHER_KEY)
+		memset(p.key, OTHER, sizeof(p.key));
 	h = answer_to(how, &p, &h);
 	if (how != GONE)
 		send_hello(sock, &h);
@@ -289,13 +303,12 @@ static void answer_falsely(enum answer how)
 /* Many greet and say no more: one who knows the key is let in soon. */
 static void greeters(void)
 {
-	struct hello h = next_hello(HELLO_GREETING);
 	int socks[GREETERS];
 	struct event e;
 
 	for (int i = 0; i < GREETERS; i++) {
 		socks[i] = come();
-		send_hello(socks[i], &h);
+		send_hello(socks[i], &old_greeting);
 		node_poll(&victim, &e);
 	}
 	let_in();
@@ -496,6 +509,9 @@ static void attack(void)
 	without_key(4);
 	without_key(HELLO_ACCEPT);
 	without_key(HELLO_CHALLENGE);
+	greet_falsely(OTHER, true, false);
+	greet_falsely(KEY, false, false);
+	greet_falsely(KEY, true, true);
 	for (enum answer how = 0; how < ANSWERS; how++)
 		answer_falsely(how);
 	let_in();

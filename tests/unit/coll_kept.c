@@ -30,7 +30,7 @@ static struct peer *peer_named(const char *text)
 	struct addr name;
 
 	ck_assert_int_eq(addr_parse(&name, text), 0);
-	peer = peer_by_name(fake.worker, &name);
+	peer = peer_by_name(fake.worker, &name, 0);
 	ck_assert_ptr_nonnull(peer);
 	addr_free(&name);
 	return peer;

@@ -61,7 +61,7 @@ static fi_addr_t find(struct fid_av *av, unsigned int number)
 	struct addr a;
 
 	ck_assert_int_eq(addr_from_user(&a, FI_SOCKADDR_IN, &in, 0), 0);
-	return av_find(av_of(av), &a);
+	return av_find(av_of(av), &a, 0);
 }
 
 static void drop(struct fid_av *av, fi_addr_t fi_addr)

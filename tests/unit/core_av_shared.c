@@ -76,7 +76,7 @@ static fi_addr_t find(struct fid_av *av, unsigned int number)
 	struct addr a;
 
 	ck_assert_int_eq(addr_from_user(&a, FI_SOCKADDR_IN, &in, 0), 0);
-	return av_find(av_of(av), &a);
+	return av_find(av_of(av), &a, 0);
 }
 
 static void holds(struct fid_av *av, fi_addr_t fi_addr, unsigned int number)
@@ -214,7 +214,7 @@ START_TEST(every_kind_of_address_crosses)
 		ck_assert_int_eq(fi_av_lookup(reader, i, buf, &len), 0);
 		ck_assert_str_eq(buf, strings[i]);
 		a = (struct addr){.kind = ADDR_STR, .str = buf};
-		ck_assert_uint_eq(av_find(av_of(reader), &a), i);
+		ck_assert_uint_eq(av_find(av_of(reader), &a, 0), i);
 	}
 	close_av(reader);
 	close_av(av);

@@ -86,7 +86,10 @@ static const struct number numbers[] = {
 	{IN(domain, av_type), FI_AV_MAP, FI_AV_MAP, MET},
 	{IN(domain, av_type), FI_AV_TABLE, FI_AV_TABLE, MET},
 	{IN(domain, av_type), 3, REFUSED},
-	{IN(domain, max_ep_auth_key), 1, REFUSED},
+	{IN(domain, auth_key_size), FI_AV_AUTH_KEY, FI_AV_AUTH_KEY, MET},
+	{IN(domain, max_ep_auth_key), 0, 16, MET},
+	{IN(domain, max_ep_auth_key), 3, 3, MET},
+	{IN(domain, max_ep_auth_key), 17, REFUSED},
 	{IN(domain, max_group_id), 1, REFUSED},
 
 	{MSG(ep, protocol), FI_PROTO_SOCK_TCP, FI_PROTO_SOCK_TCP, MET},
@@ -101,6 +104,8 @@ static const struct number numbers[] = {
 	{MSG(domain, max_ep_rx_ctx), 0, 1, MET},
 	{MSG(domain, max_ep_srx_ctx), 1, 64, MET},
 	{MSG(domain, cq_data_size), 8, 8, MET},
+	{MSG(domain, auth_key_size), FI_AV_AUTH_KEY, REFUSED},
+	{MSG(domain, max_ep_auth_key), 1, REFUSED},
 
 	{DGRAM(ep, protocol), FI_PROTO_UDP, FI_PROTO_UDP, MET},
 	{DGRAM(ep, max_msg_size), 1472, 65507, MET},
@@ -119,6 +124,8 @@ static const struct number numbers[] = {
 	{DGRAM(domain, max_ep_rx_ctx), 0, 1, MET},
 	{DGRAM(domain, max_ep_srx_ctx), 0, 0, MET},
 	{DGRAM(domain, max_ep_stx_ctx), 1, REFUSED},
+	{DGRAM(domain, auth_key_size), FI_AV_AUTH_KEY, REFUSED},
+	{DGRAM(domain, max_ep_auth_key), 1, REFUSED},
 };
 
 static void *member(struct fi_info *info, const struct number *n)

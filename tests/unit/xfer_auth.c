@@ -15,8 +15,8 @@ static struct auth *initiator, *target;
 
 static void setup(void)
 {
-	initiator = auth_new(&(struct auth_own){.key = key}, false);
-	target = auth_new(&(struct auth_own){.key = key}, false);
+	initiator = auth_new(&key, false);
+	target = auth_new(&key, false);
 }
 
 static void teardown(void)
@@ -53,16 +53,23 @@ START_TEST(good_ones)
 }
 END_TEST
 
-/* No code shows in the greeting, which everybody may see without having been asked anything. */
-START_TEST(greeting_has_no_code)
+/* The greeting tells a target of several keys which one it is made with; and no two are alike. */
+START_TEST(greeting_tells_the_key)
 {
 	static const uint8_t zero[WIRE_PROOF];
 	struct wire_hello first = sealed(initiator, HELLO_GREETING);
 	struct wire_hello second = sealed(target, HELLO_GREETING);
+	struct auth *wrong = auth_new(&other, false), *right = auth_new(&key, false);
 
-	ck_assert_mem_eq(first.mac, zero, sizeof(zero));
 	ck_assert_mem_ne(first.nonce, zero, sizeof(zero));
 	ck_assert_mem_ne(first.nonce, second.nonce, sizeof(zero));
+	ck_assert_mem_ne(first.mac, second.mac, sizeof(zero));
+	ck_assert(!auth_check(wrong, &first));
+	wrong->key = key; /* what failed has changed nothing */
+	ck_assert(auth_check(wrong, &first));
+	ck_assert(auth_check(right, &first));
+	auth_end(&wrong);
+	auth_end(&right);
 }
 END_TEST
 
@@ -86,19 +93,24 @@ END_TEST
 
 START_TEST(of_what_was_said_before)
 {
-	struct wire_hello hello = sealed(initiator, HELLO_GREETING);
+	struct wire_hello hello = sealed(initiator, HELLO_GREETING), earlier;
+	struct auth *before = auth_new(&key, false);
 
 	hello.nonce[31] ^= 1;
-	ck_assert(auth_check(target, &hello)); /* a greeting proves nothing */
+	ck_assert(!auth_check(target, &hello));
+	earlier = sealed(before, HELLO_GREETING);
+	ck_assert(
+		auth_check(target, &earlier)); /* a greeting proves nothing: it may be an old one */
 	hello = sealed(target, HELLO_CHALLENGE);
 	ck_assert(!auth_check(initiator, &hello));
+	auth_end(&before);
 }
 END_TEST
 
 START_TEST(of_another_connection)
 {
 	struct wire_hello greeting = sealed(initiator, HELLO_GREETING), hello;
-	struct auth *second = auth_new(&(struct auth_own){.key = key}, false);
+	struct auth *second = auth_new(&key, false);
 
 	ck_assert(auth_check(target, &greeting));
 	ck_assert(auth_check(second, &greeting));
@@ -116,9 +128,8 @@ START_TEST(of_another_key)
 {
 	struct wire_hello hello;
 
-	auth_end(&target);
-	target = auth_new(&(struct auth_own){.key = other}, false);
 	pass(initiator, target, HELLO_GREETING);
+	target->key = other;
 	hello = sealed(target, HELLO_CHALLENGE);
 	ck_assert(!auth_check(initiator, &hello));
 	ck_assert(!job_key_equal(&key, &other));
@@ -149,7 +160,7 @@ int main(void)
 	}
 	tcase_add_checked_fixture(all, setup, teardown);
 	tcase_add_loop_test(all, good_ones, 0, 3);
-	tcase_add_test(all, greeting_has_no_code);
+	tcase_add_test(all, greeting_tells_the_key);
 	tcase_add_test(all, any_bit_changed);
 	tcase_add_test(all, of_what_was_said_before);
 	tcase_add_test(all, of_another_connection);

@@ -68,7 +68,7 @@ static struct peer *sender_new(unsigned int n, bool known)
 	if (known)
 		ck_assert_int_eq(fi_av_insert(fake.av, text, 1, &addr, 0, NULL), 1);
 	ck_assert_int_eq(addr_from_user(&name, FI_ADDR_STR, text, 0), 0);
-	peer = peer_by_name(fake.worker, &name);
+	peer = peer_by_name(fake.worker, &name, 0);
 	addr_free(&name);
 	ck_assert_ptr_nonnull(peer);
 	links[n] = (struct fake_link){.link = {LINK_BARE, .ops = &count_ops}};

@@ -53,7 +53,7 @@ static void setup(void)
 		struct addr name;
 
 		ck_assert_int_eq(addr_from_user(&name, FI_ADDR_STR, name_of(i), 0), 0);
-		peer[i] = peer_by_name(fake.worker, &name);
+		peer[i] = peer_by_name(fake.worker, &name, 0);
 		addr[i] = FI_ADDR_NOTAVAIL;
 		addr_free(&name);
 	}

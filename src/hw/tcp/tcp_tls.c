@@ -89,7 +89,8 @@ int tcp_tls_keep(struct tcp_link *l, const struct tcp_outgoing *o)
 	if (!bytes)
 		return -FI_EAGAIN;
 	for (size_t i = 0; i < o->count; have += o->iov[i++].iov_len)
-		copy_bytes(bytes + have, o->iov[i].iov_base, o->iov[i].iov_len);
+		if (o->iov[i].iov_len)
+			copy_bytes(bytes + have, o->iov[i].iov_base, o->iov[i].iov_len);
 	l->early = (struct iovec){bytes, have};
 	return 0;
 }
@@ -190,7 +191,8 @@ static void put_first(struct outgoing *o, const struct iovec *iov, size_t count,
 	memcpy(first, iov[0].iov_base, len);
 	for (size_t i = 1; i < count && len < sizeof(first); i++, len += n) {
 		n = iov[i].iov_len < sizeof(first) - len ? iov[i].iov_len : sizeof(first) - len;
-		copy_bytes(first + len, iov[i].iov_base, n);
+		if (n)
+			copy_bytes(first + len, iov[i].iov_base, n);
 	}
 	put(o, first, len);
 	*used = len;

@@ -141,6 +141,10 @@ static void accept_all(struct acceptor *a, bool inside)
 	for (unsigned int i = 0; i < ACCEPTS_PER_CALL; i++) {
 		int sock;
 
+		if (a->auth && !a->auth->keys) { /* they wait until it has its keys */
+			pause_listening(a);
+			return;
+		}
 		if (a->count >= acceptor_pending_max() &&
 		    !(acceptor_pending_readable(listener) && acceptor_pending_room(a))) {
 			pause_listening(a);

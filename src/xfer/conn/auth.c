@@ -8,6 +8,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "xfer/worker.h"
 
 /* What a code is computed of. */
 struct covered {
@@ -24,23 +25,25 @@ void auth_open(struct auth_own *own, const struct fi_info *info, struct worker *
 	static const char *const levels[2][3] = {
 		{"open", "keyed", "keyed, encrypted"},
 		{"closed", "keyed, closed", "keyed, encrypted, closed"}};
-	bool keyed;
 
 	*own = (struct auth_own){
 		.key = job_key_of(info), .closed = env_get()->closed, .worker = worker};
-	keyed = own->key.len > 0;
-	own->encrypts = keyed && job_key_encrypts();
+	own->by_av = worker && worker->dom->max_keys;
+	own->keyed = own->by_av || own->key.len;
+	own->keys = own->by_av ? NULL : &own->key;
+	own->slots = own->key.len > 0;
+	own->encrypts = own->keyed && job_key_encrypts();
 	LOG_INFO(LOG_EP_CTRL, "level of connections: %s",
-		 levels[own->closed][keyed + own->encrypts]);
+		 levels[own->closed][own->keyed + own->encrypts]);
 }
 
-struct auth *auth_new(const struct auth_own *own, bool inside)
+struct auth *auth_new(const struct job_key *key, bool encrypts)
 {
 	struct auth *auth = calloc(1, sizeof(*auth));
 
 	if (auth) {
-		auth->key = own->key;
-		auth->encrypts = own->encrypts && !inside;
+		auth->key = *key;
+		auth->encrypts = encrypts;
 	}
 	return auth;
 }
@@ -83,10 +86,9 @@ static bool code(const struct auth *auth, const struct wire_hello *hello, uint8_
 
 int auth_seal(struct auth *auth, struct wire_hello *hello)
 {
-	bool first = hello->kind == HELLO_GREETING;
 	uint8_t mac[WIRE_PROOF];
 
-	if ((first || hello->kind == HELLO_CHALLENGE) &&
+	if ((hello->kind == HELLO_GREETING || hello->kind == HELLO_CHALLENGE) &&
 	    getrandom(hello->nonce, sizeof(hello->nonce), 0) != sizeof(hello->nonce))
 		return -FI_EIO;
 	if (auth->encrypts)
@@ -95,8 +97,7 @@ int auth_seal(struct auth *auth, struct wire_hello *hello)
 		LOG_WARN(LOG_EP_CTRL, "libcrypto has failed: no proof of the key can be made");
 		return -FI_EIO;
 	}
-	if (!first)
-		memcpy(hello->mac, mac, sizeof(mac));
+	memcpy(hello->mac, mac, sizeof(mac));
 	add(auth, hello, mac);
 	return 0;
 }
@@ -105,9 +106,7 @@ bool auth_check(struct auth *auth, const struct wire_hello *hello)
 {
 	uint8_t mac[WIRE_PROOF];
 
-	if (!code(auth, hello, mac))
-		return false;
-	if (hello->kind != HELLO_GREETING && !hmac_equal(mac, hello->mac, sizeof(mac)))
+	if (!code(auth, hello, mac) || !hmac_equal(mac, hello->mac, sizeof(mac)))
 		return false;
 	add(auth, hello, mac);
 	return true;

@@ -3,11 +3,11 @@
  * Who may connect: the levels open, closed and keyed (docs/PROTOCOL.md).
  *
  * Endpoints with a key prove to each other that they know it, before anything else counts:
- *   initiator: HELLO_GREETING with a random nonce
+ *   initiator: HELLO_GREETING with a random nonce, by whose code a target of several keys finds the one it is made with
  *   target:    HELLO_CHALLENGE with a nonce of its own
  *   initiator: HELLO_CONNECT or HELLO_REQUEST
  *   target:    HELLO_ACCEPT, HELLO_CROSSED or HELLO_REJECT
- * Each hello but the first carries the HMAC-SHA-256, under the key, of a label of the sender's role, the code of the
+ * Each hello carries the HMAC-SHA-256, under the key, of a label of the sender's role, the code of the
  * hello before it and the hello itself. So each code covers all hellos up to it: both nonces, names, incarnations,
  * versions, and the ends of an RDMA link. Descriptors and application data go out with the third hello, to a target that
  * has proven its knowledge. A code of another connection, of the other role or of a changed hello is never good.
@@ -22,6 +22,7 @@
 #include "link/wire.h"
 
 struct accepted;
+struct av;
 struct peer;
 struct worker;
 
@@ -30,6 +31,7 @@ _Static_assert(WIRE_PROOF == HMAC_LEN, "a code fits its field");
 /* The proof on one connection, in either role. */
 struct auth {
 	struct job_key key;
+	unsigned int slot;         /* of auth_own: which of its keys that is */
 	uint8_t chain[WIRE_PROOF]; /* the code of the last hello, sent or received */
 	uint8_t asked[WIRE_PROOF]; /* that of the third hello: keys of the link are made of it */
 	bool encrypts;             /* WIRE_HELLO_ENCRYPTS */
@@ -39,7 +41,12 @@ struct auth {
 
 /* What an endpoint or a listener of connected endpoints asks of those who connect. */
 struct auth_own {
-	struct job_key key;    /* len 0: none */
+	struct job_key key; /* of its own; len 0: none */
+	bool keyed;         /* a key has to be proven */
+	bool by_av;         /* its keys are those of its address vector (FI_AV_AUTH_KEY) */
+	/* `key`, or those of the vector; NULL: no vector is bound yet, and nobody is answered. */
+	const struct job_key *keys;
+	uint32_t slots;        /* which of `keys` it has, a bit each */
 	bool closed;           /* FI_WEFT_CLOSED */
 	bool encrypts;         /* FI_WEFT_AUTH; across the network */
 	struct worker *worker; /* NULL: a listener of connected endpoints */
@@ -47,10 +54,10 @@ struct auth_own {
 	uint64_t logged;       /* of log_due */
 };
 
-/* Fills in *own for what is opened with `info`. */
+/* Fills in *own, which stays where it is, for what is opened with `info`. */
 void auth_open(struct auth_own *own, const struct fi_info *info, struct worker *worker);
 /* A new proof; NULL: no memory. auth_end frees it, if there is one, and sets the pointer to NULL. */
-struct auth *auth_new(const struct auth_own *own, bool inside);
+struct auth *auth_new(const struct job_key *key, bool encrypts);
 void auth_end(struct auth **auth);
 /*
  * The next hello of the proof: auth_seal completes one that we send, with nonce and code; 0 or -FI_EIO. auth_check
@@ -60,6 +67,14 @@ int auth_seal(struct auth *auth, struct wire_hello *hello);
 bool auth_check(struct auth *auth, const struct wire_hello *hello);
 /* Makes the key that encrypts the link, after the proof; both ends make the same. False: the library has failed. */
 bool auth_link_key(const struct auth *auth, uint8_t key[TLS_KEY]);
+
+/* ---- auth_keys.c: keys of an address vector ---- */
+
+/* The endpoint is enabled with the vector, whose keys it has from now on; auth_unbind: it is closed. */
+void auth_bind(struct auth_own *own, struct av *av);
+void auth_unbind(struct auth_own *own, struct av *av);
+/* The key in this slot, or NULL. An endpoint with a key of its own has it in slot 0. */
+const struct job_key *auth_key(const struct auth_own *own, unsigned int slot);
 
 /* ---- auth_accept.c: the target ---- */
 

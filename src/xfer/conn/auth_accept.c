@@ -37,14 +37,33 @@ static int refuse(struct auth_own *own, struct accepted *conn, const char *why)
 	return -FI_EACCES;
 }
 
+/* Looks for the key that the greeting is made with; the proof goes on with it. */
+static bool find_key(const struct auth_own *own, struct auth *auth,
+		     const struct wire_hello *greeting)
+{
+	for (unsigned int i = 0; i < JOB_KEYS_MAX; i++) {
+		const struct job_key *key = auth_key(own, i);
+
+		if (!key)
+			continue;
+		auth->key = *key;
+		auth->slot = i;
+		if (auth_check(auth, greeting))
+			return true;
+	}
+	return false;
+}
+
 /* Answers a greeting. 0 or a negative error. */
 static int challenge(struct auth_own *own, struct auth **held, struct accepted *conn)
 {
-	*held = auth_new(own, conn->inside);
+	*held = auth_new(&own->key, own->encrypts && !conn->inside);
 	if (!*held)
 		return -FI_ENOMEM;
-	if (!auth_check(*held, &conn->hello))
-		return -FI_EIO;
+	if (!find_key(own, *held, &conn->hello)) {
+		auth_end(held);
+		return refuse(own, conn, "it does not prove a key of this endpoint");
+	}
 	if (!conn->inside)
 		connect_remote(conn->sock, &(*held)->from);
 	return hello_send(own->worker, conn->sock, conn->inside,
@@ -61,9 +80,9 @@ static int accept_hello(struct auth_own *own, struct auth **held, struct accepte
 	bool greets = conn->hello.kind == HELLO_GREETING;
 	bool encrypts = own->encrypts && !conn->inside;
 
-	if (!own->key.len && greets)
+	if (!own->keyed && greets)
 		return refuse(own, conn, "it has a key, this endpoint has none");
-	if (!own->key.len)
+	if (!own->keyed)
 		return 1;
 	if (encrypts != !!(conn->hello.flags & WIRE_HELLO_ENCRYPTS) && (greets || *held))
 		return refuse(own, conn,
@@ -104,12 +123,13 @@ bool auth_comes_from(const struct accepted *conn, const struct addr *name)
 	return addr_equal(&from, &named) || (addr_is_local(&from) && addr_is_local(&named));
 }
 
-static bool is_known(const struct worker *worker, const struct addr *name)
+/* Is the name in the address vector, under the key in `slot` if that has keys? */
+static bool is_known(const struct worker *worker, const struct addr *name, unsigned int slot)
 {
 	struct addr key = addr_unmapped(name);
 
-	return worker->av && (av_find(worker->av, name) != FI_ADDR_NOTAVAIL ||
-			      av_find(worker->av, &key) != FI_ADDR_NOTAVAIL);
+	return worker->av && (av_find(worker->av, name, slot) != FI_ADDR_NOTAVAIL ||
+			      av_find(worker->av, &key, slot) != FI_ADDR_NOTAVAIL);
 }
 
 bool auth_admits(struct auth_own *own, const struct accepted *conn, const struct addr *name)
@@ -120,7 +140,7 @@ bool auth_admits(struct auth_own *own, const struct accepted *conn, const struct
 	if (!own->closed)
 		return true;
 	placed = auth_comes_from(conn, name);
-	known = !own->worker || is_known(own->worker, name);
+	known = !own->worker || is_known(own->worker, name, conn->auth.slot);
 	if (placed && known)
 		return true;
 	addr_print(name, text, sizeof(text));

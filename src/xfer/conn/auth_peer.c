@@ -8,8 +8,11 @@ int auth_greet(struct peer *peer)
 {
 	struct worker *worker = peer->worker;
 	struct hello_fields fields = {.kind = HELLO_GREETING};
+	const struct job_key *key = auth_key(&worker->auth, peer->key_slot);
 
-	peer->conn.auth = auth_new(&worker->auth, peer->conn.inside);
+	if (!key)
+		return -FI_EACCES;
+	peer->conn.auth = auth_new(key, worker->auth.encrypts && !peer->conn.inside);
 	if (!peer->conn.auth)
 		return -FI_ENOMEM;
 	fields.auth = peer->conn.auth;

@@ -98,9 +98,14 @@ static bool is_ourselves(const struct worker *worker, const struct accepted *con
 static struct peer *find_peer(struct worker *worker, const struct accepted *conn,
 			      const struct addr *name)
 {
+	struct peer *peer;
+
 	if (conn->hello.incarnation != worker->incarnation)
-		return peer_by_name(worker, name);
-	return is_ourselves(worker, conn, name) ? peer_new(worker, name) : NULL;
+		return peer_by_name(worker, name, conn->auth.slot);
+	peer = is_ourselves(worker, conn, name) ? peer_new(worker, name) : NULL;
+	if (peer)
+		peer->key_slot = conn->auth.slot;
+	return peer;
 }
 
 /*

@@ -85,7 +85,7 @@ int conn_say_hello(struct peer *peer)
 
 	if (worker->cm)
 		conn_single_sent(peer);
-	if (worker->auth.key.len && !peer->conn.auth)
+	if (worker->auth.keyed && !peer->conn.auth)
 		return auth_greet(peer);
 	conn_prepare(peer, NULL, &fields.nic);
 	return hello_send(worker, peer->conn.sock, peer->conn.inside, &fields);
@@ -189,6 +189,17 @@ void conn_again(struct peer *peer)
 		conn_fail(peer, -err, NULL);
 }
 
+/* Is the peer to be proven a key that its address vector got after our endpoint was enabled? */
+static bool lacks_key(const struct peer *peer)
+{
+	const struct auth_own *own = &peer->worker->auth;
+
+	if (!own->keyed || auth_key(own, peer->key_slot))
+		return false;
+	LOG_WARN(LOG_EP_CTRL, "the endpoint was enabled before its address vector got the key");
+	return true;
+}
+
 int conn_start(struct peer *peer)
 {
 	char text[ADDR_STR_MAX + 32];
@@ -199,7 +210,7 @@ int conn_start(struct peer *peer)
 	if (addr_equal(&peer->key, &peer->worker->key) && peer->worker->via[LINK_HOST].state)
 		return connect_self(peer);
 	peer->conn.retries = 0;
-	err = conn_attempt(peer);
+	err = lacks_key(peer) ? -FI_EACCES : conn_attempt(peer);
 	if (err && err != -FI_EAGAIN) {
 		addr_print(&peer->name, text, sizeof(text));
 		LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s", text, fi_strerror(-err));

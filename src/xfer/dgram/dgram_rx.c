@@ -61,7 +61,7 @@ unsigned int dgram_receives(struct dgram *d, struct recv *list[], unsigned int m
 
 static fi_addr_t source(struct av *av, const struct addr *from)
 {
-	fi_addr_t addr = from ? av_find(av, from) : FI_ADDR_NOTAVAIL;
+	fi_addr_t addr = from ? av_find(av, from, 0) : FI_ADDR_NOTAVAIL;
 
 	return addr == FI_ADDR_NOTAVAIL ? addr : av_user_id(av, addr);
 }

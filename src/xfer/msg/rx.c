@@ -80,6 +80,7 @@ void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct m
 {
 	struct cq_error why = {.err = err ? err : FI_EADDRNOTAVAIL};
 	const struct addr *from = m->peer ? &m->peer->name : m->from;
+	struct cq_slot from_key = *slot;
 	unsigned char name[ADDR_STR_MAX];
 	size_t len = sizeof(name);
 
@@ -88,8 +89,10 @@ void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct m
 		why.olen = m->len - slot->len;
 	if (!err && from && !addr_to_format(from, provider_format(rx->dom->info), name, &len))
 		why.data_size = len;
+	if (!err && m->peer)
+		from_key.src = peer_reported_key(m->peer);
 	if (rx->cq)
-		cq_push_error(rx->cq, slot, &why, name);
+		cq_push_error(rx->cq, &from_key, &why, name);
 	if (rx->cntr)
 		cntr_fail(rx->cntr);
 }

@@ -71,7 +71,7 @@ void xfer_rx_close(struct rx *rx)
 }
 
 /* Flags of receive calls that do more than post. */
-#define SPECIAL (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV | XFER_ENDED)
+#define SPECIAL (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV | FI_AUTH_KEY | XFER_ENDED)
 
 static inline bool fits(fi_addr_t want, fi_addr_t src, uint64_t differing, uint64_t ignore)
 {
@@ -271,6 +271,15 @@ static int post_late(struct rx *rx, bool tagged, const struct recv_args *args)
 	return 0;
 }
 
+/* A receive with FI_AUTH_KEY: does its source name a key? The flag means nothing elsewhere. fi_msg(3) */
+static bool names_key(const struct rx *rx, const struct recv_args *args)
+{
+	if (!rx->dom->max_keys || args->src == FI_ADDR_UNSPEC)
+		return false;
+	LOG_WARN(LOG_EP_DATA, "FI_AUTH_KEY: a receive is not limited to one key");
+	return true;
+}
+
 /* Handles calls that do more than post a receive. */
 static __attribute__((noinline)) int post_special(struct rx *rx, struct worker *worker, bool tagged,
 						  const struct recv_args *args)
@@ -279,6 +288,11 @@ static __attribute__((noinline)) int post_special(struct rx *rx, struct worker *
 	struct recv *r;
 
 	a.src = only_from(rx, tagged, a.src);
+	if (a.flags & FI_AUTH_KEY && names_key(rx, &a))
+		return -FI_EOPNOTSUPP;
+	a.flags &= ~FI_AUTH_KEY;
+	if (!(a.flags & SPECIAL))
+		return rx_post(rx, worker, tagged, &a);
 	if (a.flags & FI_PEEK)
 		return rx_peek(rx, worker, tagged, &a);
 	if (a.flags & (FI_CLAIM | FI_DISCARD))
