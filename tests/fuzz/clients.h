@@ -28,6 +28,7 @@
 #include "xfer/worker.h"
 
 #define PATIENCE   20000 /* naps of 100 us */
+#define CALM       3     /* progress calls that find nothing left */
 #define SLOTS      4
 #define FDS_MAX    4
 #define RING_LEN   (4096 + 1024 * (8 + 64) + RING_BOUNCE)
@@ -316,20 +317,23 @@ static bool quiet(void)
 	return worker->acceptor.count == 0;
 }
 
-/* Closes all connections and waits until the endpoint noticed: TCP takes time. Checks for leaks. */
+/*
+ * Closes all connections and waits until the endpoint noticed: TCP takes time, and connections may
+ * wait in a listener's backlog. Checks for leaks.
+ */
 static void quiesce(unsigned int fds)
 {
+	int calm = 0;
+
 	for (unsigned int i = 0; i < SLOTS; i++)
 		slot_close(i, true);
-	for (int n = 0; n < PATIENCE; n++) {
+	for (int n = 0; n < PATIENCE && calm < CALM; n++) {
 		refuse_all();
 		progress();
-		if (quiet() && lowest_fd() == fds)
-			break;
+		calm = quiet() && lowest_fd() == fds ? calm + 1 : 0;
 		if (n > 20)
 			usleep(100);
 	}
-	make_progress();
 	MUST(quiet());
 	MUST(lowest_fd() == fds);
 	MUST(worker->handshakes == 0);

@@ -92,7 +92,7 @@ static inline bool advance(struct talk *t, const uint8_t key[KEY_LEN],
 	if (initiator != (t->good % 2 == 0) || !fits(t->good, hello->kind))
 		return false;
 	code(key, initiator, t->chain, hello, right);
-	if (t->good > 0 && memcmp(right, hello->mac, WIRE_PROOF) != 0)
+	if (memcmp(right, hello->mac, WIRE_PROOF) != 0)
 		return false;
 	if (by_client && reflected(t, hello))
 		return false;
