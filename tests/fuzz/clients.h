@@ -34,7 +34,7 @@
 #define RING_LEN   (4096 + 1024 * (8 + 64) + RING_BOUNCE)
 #define RING_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-/* Ways to connect, and addresses for the endpoint to connect to: Unix socket, TCP. */
+/* Ways to connect, and names for the endpoint to connect to: Unix socket, TCP. */
 enum { INSIDE, NETWORK, WAYS };
 
 static struct fi_info *info;
@@ -45,8 +45,8 @@ static struct fid_av *av;
 static struct fid_ep *ep;
 static struct worker *worker;
 static struct addr names[WAYS];
-static fi_addr_t addrs[WAYS];
 static int listeners[WAYS];
+static unsigned int entries;  /* of the address vector */
 static uint64_t posted, done; /* sends */
 
 /* Connections of clients, of either origin. */
@@ -55,8 +55,11 @@ static struct {
 	int way;
 } slots[SLOTS];
 
-/* The fuzzer's: an operation has ended, with `err` (positive) or 0. Counts sends in `done`. */
-static void completed(const struct fi_cq_msg_entry *e, int err);
+/*
+ * The fuzzer's: an operation has ended, with `err` (positive) or 0; `src`: of a receive. Counts
+ * sends in `done`.
+ */
+static void completed(const struct fi_cq_msg_entry *e, int err, fi_addr_t src);
 /* The fuzzer's: calls make_progress, and what else makes progress. */
 static void progress(void);
 
@@ -76,32 +79,40 @@ static void log_drop(const struct log_place *place, const char *msg)
 
 static const struct log_sink log_sink = {.enabled = log_all, .write = log_drop};
 
-/* An entry for endpoints of this type, with this key; `len` 0: without a key. */
-static struct fi_info *find_info(enum fi_ep_type type, const uint8_t *key, size_t len)
+/*
+ * What fi_getinfo finds for endpoints of this type. Their key has `len` bytes; 0: there is none;
+ * FI_AV_AUTH_KEY: keys are in the address vector.
+ */
+static struct fi_info *find_info(enum fi_ep_type type, uint64_t caps, const uint8_t *key,
+				 size_t len)
 {
 	struct fi_info *hints = fi_allocinfo(), *found;
 
 	hints->fabric_attr->prov_name = strdup("weft");
 	hints->ep_attr->type = type;
-	hints->ep_attr->auth_key = len ? malloc(len) : NULL;
-	hints->ep_attr->auth_key_size = len;
-	if (len)
+	hints->caps = caps;
+	if (len == FI_AV_AUTH_KEY) {
+		hints->domain_attr->auth_key_size = len;
+	} else if (len) {
+		hints->ep_attr->auth_key = malloc(len);
+		hints->ep_attr->auth_key_size = len;
 		memcpy(hints->ep_attr->auth_key, key, len);
-	hints->caps = FI_MSG;
+	}
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
-	MUST(!fi_getinfo(FI_VERSION(1, 17), "127.0.0.1", NULL, FI_SOURCE, hints, &found));
+	MUST(!fi_getinfo(FI_VERSION(1, 20), "127.0.0.1", NULL, FI_SOURCE, hints, &found));
 	fi_freeinfo(hints);
 	return found;
 }
 
-static void endpoint_open(const uint8_t *key, size_t len)
+/* `key_len`: 0 or FI_AV_AUTH_KEY. */
+static void endpoint_open(uint64_t caps, size_t key_len)
 {
 	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_NONE};
 	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
 
 	log_redirect(&log_sink);
-	info = find_info(FI_EP_RDM, key, len);
+	info = find_info(FI_EP_RDM, caps, NULL, key_len);
 	MUST(!fi_fabric(info->fabric_attr, &fabric, NULL));
 	MUST(!fi_domain(fabric, info, &domain, NULL));
 	MUST(!fi_cq_open(domain, &cq_attr, &cq, NULL));
@@ -109,8 +120,26 @@ static void endpoint_open(const uint8_t *key, size_t len)
 	MUST(!fi_endpoint(domain, info, &ep, NULL));
 	MUST(!fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV));
 	MUST(!fi_ep_bind(ep, &av->fid, 0));
+}
+
+/* After the vector has got its keys, if any. */
+static void endpoint_enable(void)
+{
 	MUST(!fi_enable(ep));
 	worker = ep_of(ep)->worker;
+}
+
+/* Makes an address of a name that clients listen at. `key`: of fi_av_insert_auth_key, or NULL. */
+static fi_addr_t entry(int way, const fi_addr_t *key)
+{
+	fi_addr_t addr = key ? *key : 0;
+	struct sockaddr_in in;
+	size_t len = sizeof(in);
+
+	MUST(!addr_to_user(&names[way], &in, &len));
+	MUST(fi_av_insert(av, &in, 1, &addr, key ? FI_AUTH_KEY : 0, NULL) == 1);
+	entries++;
+	return addr;
 }
 
 static void peers_listen(void)
@@ -124,11 +153,9 @@ static void peers_listen(void)
 	MUST(!bind(listeners[NETWORK], (struct sockaddr *)&in, len));
 	MUST(!getsockname(listeners[NETWORK], (struct sockaddr *)&in, &len));
 	MUST(!addr_from_user(&names[NETWORK], FI_SOCKADDR_IN, &in, len));
-	MUST(fi_av_insert(av, &in, 1, &addrs[NETWORK], 0, NULL) == 1);
 	/* Another loopback address with the same port. */
 	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
 	MUST(!addr_from_user(&names[INSIDE], FI_SOCKADDR_IN, &in, len));
-	MUST(fi_av_insert(av, &in, 1, &addrs[INSIDE], 0, NULL) == 1);
 	listeners[INSIDE] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	len = connect_unix_name(&un, &names[INSIDE]);
 	MUST(!bind(listeners[INSIDE], (struct sockaddr *)&un, len));
@@ -142,21 +169,24 @@ static void make_progress(void)
 {
 	struct fi_cq_err_entry error = {0};
 	struct fi_cq_msg_entry e;
+	fi_addr_t src;
 	ssize_t ret;
 
 	/* This progress call polls the sockets, too. */
 	worker->armed = true;
 	((struct tcp *)worker->via[LINK_SOCKET].state)->idle = 0;
 	worker_progress(worker);
-	while ((ret = fi_cq_read(cq, &e, 1)) != -FI_EAGAIN) {
+	while ((ret = fi_cq_readfrom(cq, &e, 1, &src)) != -FI_EAGAIN) {
 		MUST(ret == 1 || ret == -FI_EAVAIL);
 		if (ret < 0) {
 			MUST(fi_cq_readerr(cq, &error, 0) == 1);
 			MUST(error.err > 0);
 			e = (struct fi_cq_msg_entry){.op_context = error.op_context,
-						     .flags = error.flags};
+						     .flags = error.flags,
+						     .len = error.len};
+			src = error.src_addr;
 		}
-		completed(&e, ret < 0 ? error.err : 0);
+		completed(&e, ret < 0 ? error.err : 0, src);
 	}
 }
 /* ---- The clients ---- */
@@ -218,11 +248,9 @@ static void answer(unsigned int i, int way)
 	slot_take(i, way, accept4(listeners[way], NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
-static void call(int way)
+static void call(fi_addr_t to, void *context)
 {
-	ssize_t ret = fi_send(ep, "x", 1, NULL, addrs[way], NULL);
-
-	posted += ret == 0;
+	posted += fi_send(ep, "x", 1, NULL, to, context) == 0;
 }
 
 /* Returns a file like a ring or table of regions, whose first bytes are these. */
@@ -313,7 +341,7 @@ static bool quiet(void)
 		if (peer->state != PEER_IDLE)
 			return false;
 	}
-	MUST(peers <= WAYS);
+	MUST(peers <= entries);
 	return worker->acceptor.count == 0;
 }
 

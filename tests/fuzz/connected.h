@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connected endpoints beside the reliable datagram endpoint of clients.h, with its key: a listener
- * of theirs, and one endpoint at a time that connects to a client or accepts a request.
+ * Connected endpoints beside the reliable datagram endpoint of clients.h, with a key: a listener of
+ * theirs, and one endpoint at a time that connects to a client or accepts a request.
  */
 #ifndef FUZZ_CONNECTED_H
 #define FUZZ_CONNECTED_H
@@ -41,7 +41,7 @@ static void connected_open(const uint8_t *key, size_t len)
 {
 	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_CONTEXT, .wait_obj = FI_WAIT_NONE};
 
-	single.info = find_info(FI_EP_MSG, key, len);
+	single.info = find_info(FI_EP_MSG, FI_MSG, key, len);
 	MUST(!fi_domain(fabric, single.info, &single.domain, NULL));
 	MUST(!fi_cq_open(single.domain, &attr, &single.cq, NULL));
 	pep_open();

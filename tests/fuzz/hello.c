@@ -12,9 +12,11 @@
 static struct wire_hello heard;
 static int heard_fds[WIRE_FDS] = {-1, -1};
 
-static void completed(const struct fi_cq_msg_entry *e, int err)
+static fi_addr_t addrs[WAYS];
+
+static void completed(const struct fi_cq_msg_entry *e, int err, fi_addr_t src)
 {
-	(void)e, (void)err;
+	(void)e, (void)err, (void)src;
 	done++;
 }
 
@@ -151,7 +153,7 @@ static void step(struct input *in)
 		come(i, way, &worker->name);
 		break;
 	case 1:
-		call(way);
+		call(addrs[way], NULL);
 		break;
 	case 2:
 		answer(i, way);
@@ -179,8 +181,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned int fds;
 
 	if (!ep) {
-		endpoint_open(NULL, 0);
+		endpoint_open(FI_MSG, 0);
+		endpoint_enable();
 		peers_listen();
+		for (int way = 0; way < WAYS; way++)
+			addrs[way] = entry(way, NULL);
 		ring_check();
 	}
 	fds = lowest_fd(); /* libFuzzer opens descriptors itself */

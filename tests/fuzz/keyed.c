@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzzes the proof of a job's key: clients that know the key come to endpoints that have it, or are
- * called by them, and say hellos of any kind in any order, with right codes and wrong ones. Each
- * conversation is judged here by what docs/PROTOCOL.md says: nothing but the right hellos with the
- * right codes makes a link or a connection request, delivers a message or completes a send, and all
- * else is refused and counted. Encrypted links do so with the right key alone.
+ * Fuzzes the proof of keys: clients that know a key come to endpoints that have it, or are called
+ * by them, and say hellos of any kind in any order, with right codes and wrong ones. One endpoint
+ * has two keys in its address vector, connected ones have one key. Each conversation is judged here
+ * by what docs/PROTOCOL.md says: nothing but the right hellos with the right codes makes a link or a
+ * connection request, delivers a message or completes a send, under any key but its own; all else
+ * is refused and counted. Encrypted links do so with the right key alone.
  */
 #include "connected.h"
 #include "secure.h"
@@ -14,7 +15,6 @@
 #define RECVS  4
 #define ROUNDS 3 /* of progress after each step: accept, answer and what follows */
 
-static const uint8_t key[KEY_LEN] = "the key of the job, of 32 bytes";
 static const uint8_t other[KEY_LEN] = "another key, which is none here";
 
 /* Of the input: every conversation; slot `i` has number talk_of[i]. */
@@ -26,6 +26,8 @@ static bool rejected;                         /* a client with the key has said 
 static bool wrong_keys;        /* clients encrypt with another key than that of the link */
 static struct wire_hello said; /* the last good hello of a client */
 static uint32_t inbox[RECVS];
+static fi_addr_t addrs[WAYS], key_addrs[KEYS]; /* a name has one key: names[n] has keys[n] */
+static char sends[WAYS];                       /* contexts: to a peer with that key */
 
 /* ---- What the endpoint does ---- */
 
@@ -50,11 +52,11 @@ static void check_links(void)
 	MUST(links + single_linked() <= proofs);
 }
 
-static bool any_proven(void)
+static bool any_proven(unsigned int key)
 {
 	unsigned int n = 0;
 
-	while (n < talk_count && !proven(&talks[n]))
+	while (n < talk_count && !(proven(&talks[n]) && talks[n].key == key))
 		n++;
 	return n < talk_count;
 }
@@ -64,19 +66,28 @@ static void post(uint32_t *to)
 	MUST(!fi_recv(ep, to, sizeof(*to), NULL, FI_ADDR_UNSPEC, to));
 }
 
-/* Messages name the conversation that they come from. */
-static void completed(const struct fi_cq_msg_entry *e, int err)
+/*
+ * A message names the conversation that it comes from. Its source is the entry of that
+ * conversation's key, or none, and then the key is reported.
+ */
+static void received(uint32_t *to, const struct fi_cq_msg_entry *e, int err, fi_addr_t src)
 {
-	uint32_t *to = e->op_context;
+	MUST(e->len == sizeof(*to) && *to < talk_count && proven(&talks[*to]));
+	MUST(!err || err == FI_EADDRNOTAVAIL);
+	MUST(src == (err ? key_addrs : addrs)[talks[*to].key]);
+	post(to);
+}
 
-	if (to) {
-		MUST(!err && e->len == sizeof(*to));
-		MUST(*to < talk_count && proven(&talks[*to]));
-		post(to);
+static void completed(const struct fi_cq_msg_entry *e, int err, fi_addr_t src)
+{
+	const char *sent = e->op_context;
+
+	if (sent < sends || sent >= sends + WAYS) {
+		received(e->op_context, e, err, src);
 		return;
 	}
 	done++;
-	MUST(err || any_proven());
+	MUST(err || any_proven((unsigned int)(sent - sends)));
 	MUST(err != FI_EACCES || rejected || worker->auth.refused != refused_before);
 }
 
@@ -85,7 +96,7 @@ static void requested(const void *data, size_t len)
 {
 	uint32_t number;
 
-	MUST(any_proven());
+	MUST(any_proven(0));
 	if (len < sizeof(number))
 		return;
 	memcpy(&number, data, sizeof(number));
@@ -94,7 +105,7 @@ static void requested(const void *data, size_t len)
 
 static void connected(void)
 {
-	MUST(any_proven());
+	MUST(any_proven(0));
 }
 
 /* `may_encrypt`: if it comes from the endpoint of clients.h. */
@@ -107,7 +118,7 @@ static void heard(struct talk *t, const struct wire_hello *hello, bool fds, bool
 		t->encrypts = may_encrypt && hello->incarnation == worker->incarnation;
 	MUST(hello->magic == WIRE_MAGIC && hello->version == WIRE_VERSION);
 	MUST(hello->size == sizeof(*hello));
-	if (!advance(t, key, hello, false)) {
+	if (!advance(t, hello, false)) {
 		/* Who has proven nothing is told nothing but that. */
 		MUST(t->came && t->wrong && hello->kind == HELLO_REJECT);
 		MUST(hello->error == FI_EACCES && !memcmp(hello->mac, zero, WIRE_PROOF));
@@ -173,7 +184,8 @@ static void hear_link(unsigned int i)
 
 	if (t->encrypts && !secures[i].tls) {
 		secures[i].wrong_key = wrong_keys;
-		secure_begin(&secures[i], t->came, key, KEY_LEN, wrong_keys ? t->chain : t->asked);
+		secure_begin(&secures[i], t->came, keys[t->key], KEY_LEN,
+			     wrong_keys ? t->chain : t->asked);
 	}
 	while (t->encrypts ? secure_read(&secures[i], slots[i].sock, bytes, sizeof(bytes)) > 0
 			   : recv(slots[i].sock, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
@@ -220,7 +232,7 @@ static void say_hello(unsigned int i, const struct wire_hello *hello, bool odd)
 		fds[0] = file_fd("", 0, RING_SEALS);
 	if (!say(i, hello, sizeof(*hello), fds, ring) || t->over || proven(t))
 		return;
-	if (formed(hello, inside, ring) && advance(t, key, hello, true)) {
+	if (formed(hello, inside, ring) && advance(t, hello, true)) {
 		said = *hello;
 		rejected |= hello->kind == HELLO_REJECT;
 		return;
@@ -262,18 +274,18 @@ static struct wire_hello plain_hello(struct input *in, const struct talk *t)
 /* Gives the hello a code, which is good or not. */
 static void seal(struct input *in, const struct talk *t, struct wire_hello *hello)
 {
-	switch (take8(in) % 8) {
+	switch (take8(in) % 9) {
 	case 0:
-		code(key, t->came, t->chain, hello, hello->mac);
+		code(keys[t->key], t->came, t->chain, hello, hello->mac);
 		break;
 	case 1:
 		code(other, t->came, t->chain, hello, hello->mac);
 		break;
 	case 2: /* that of the other role */
-		code(key, !t->came, t->chain, hello, hello->mac);
+		code(keys[t->key], !t->came, t->chain, hello, hello->mac);
 		break;
 	case 3: /* that of another conversation */
-		code(key, t->came, talks[take8(in) % talk_count].chain, hello, hello->mac);
+		code(keys[t->key], t->came, talks[take8(in) % talk_count].chain, hello, hello->mac);
 		break;
 	case 4: /* the endpoint's own */
 		memcpy(hello->mac, t->heard.mac, WIRE_PROOF);
@@ -282,7 +294,10 @@ static void seal(struct input *in, const struct talk *t, struct wire_hello *hell
 		memcpy(hello->mac, said.mac, WIRE_PROOF);
 		break;
 	case 6: /* not bound to what was said before */
-		code(key, t->came, (const uint8_t[WIRE_PROOF]){0}, hello, hello->mac);
+		code(keys[t->key], t->came, (const uint8_t[WIRE_PROOF]){0}, hello, hello->mac);
+		break;
+	case 7: /* the other of both keys */
+		code(keys[!t->key], t->came, t->chain, hello, hello->mac);
 		break;
 	default:
 		break;
@@ -378,9 +393,9 @@ static void speak(struct input *in, unsigned int i, unsigned int what)
 static void app_call(int way, bool by_single)
 {
 	if (by_single)
-		single_call(way, key);
+		single_call(way, keys[0]);
 	else
-		call(way);
+		call(addrs[way], &sends[way]);
 }
 
 /*
@@ -396,7 +411,7 @@ static void app_answer(unsigned int how)
 	else if (how == 2)
 		request_reject();
 	else
-		request_accept(how ? other : key);
+		request_accept(how ? other : keys[0]);
 	MUST(how != 1 || !single_linked());
 }
 
@@ -451,9 +466,14 @@ static void initialize(void)
 {
 	setenv("FI_WEFT_PENDING_MAX", "3", 1);
 	MUST(tls_load());
-	endpoint_open(key, sizeof(key));
-	connected_open(key, sizeof(key));
+	endpoint_open(FI_MSG | FI_SOURCE | FI_SOURCE_ERR, FI_AV_AUTH_KEY);
+	for (unsigned int k = 0; k < KEYS; k++)
+		MUST(!fi_av_insert_auth_key(av, keys[k], KEY_LEN, &key_addrs[k], 0));
+	endpoint_enable();
+	connected_open(keys[0], KEY_LEN);
 	peers_listen();
+	for (int way = 0; way < WAYS; way++)
+		addrs[way] = entry(way, &key_addrs[way]);
 	ring_check();
 	for (unsigned int i = 0; i < RECVS; i++)
 		post(&inbox[i]);

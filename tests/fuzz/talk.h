@@ -11,6 +11,11 @@
 #include "link/wire.h"
 
 #define KEY_LEN 32
+#define KEYS    2
+
+/* The keys that endpoints have; a listener of connected endpoints has the first. */
+static const uint8_t keys[KEYS][KEY_LEN] = {"the key of the job, of 32 bytes",
+					    "the second key, of peers alike "};
 
 /* A conversation: what was said on one connection, as the rules have it. */
 struct talk {
@@ -22,6 +27,7 @@ struct talk {
 	bool refused;      /* which the endpoint was seen to refuse */
 	bool linked;       /* what follows are packets */
 	bool encrypts;     /* across the network, if the endpoint does */
+	unsigned int key;  /* of `keys`: the greeting's */
 	uint8_t chain[WIRE_PROOF]; /* the code of the last good hello */
 	uint8_t asked[WIRE_PROOF]; /* the code of the third one */
 	struct wire_hello heard;   /* the endpoint's last hello */
@@ -82,21 +88,31 @@ static inline bool reflected(const struct talk *t, const struct wire_hello *hell
 	return hello->kind == HELLO_CHALLENGE && hello->incarnation == t->heard.incarnation;
 }
 
-/* Is this the next hello of a good conversation under `key`? If so, the conversation goes on. */
-static inline bool advance(struct talk *t, const uint8_t key[KEY_LEN],
-			   const struct wire_hello *hello, bool by_client)
+/* Is the code of a greeting that of a key? Notes which one. */
+static inline bool greets(struct talk *t, const struct wire_hello *hello, uint8_t right[WIRE_PROOF])
+{
+	for (t->key = 0; t->key < (t->at_listener ? 1 : KEYS); t->key++) {
+		code(keys[t->key], true, t->chain, hello, right);
+		if (!memcmp(right, hello->mac, WIRE_PROOF))
+			return true;
+	}
+	t->key = 0;
+	return false;
+}
+
+/* Is this the next hello of a good conversation? If so, the conversation goes on. */
+static inline bool advance(struct talk *t, const struct wire_hello *hello, bool by_client)
 {
 	bool initiator = by_client == t->came;
 	uint8_t right[WIRE_PROOF];
 
-	if (initiator != (t->good % 2 == 0) || !fits(t->good, hello->kind))
+	if (initiator != (t->good % 2 == 0) || !fits(t->good, hello->kind) ||
+	    t->encrypts != !!(hello->flags & WIRE_HELLO_ENCRYPTS))
 		return false;
-	code(key, initiator, t->chain, hello, right);
-	if (memcmp(right, hello->mac, WIRE_PROOF) != 0)
+	code(keys[t->key], initiator, t->chain, hello, right);
+	if (t->good == 0 ? !greets(t, hello, right) : memcmp(right, hello->mac, WIRE_PROOF) != 0)
 		return false;
 	if (by_client && reflected(t, hello))
-		return false;
-	if (t->encrypts != !!(hello->flags & WIRE_HELLO_ENCRYPTS))
 		return false;
 	memcpy(t->chain, right, WIRE_PROOF);
 	if (++t->good == 3)
