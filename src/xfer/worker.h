@@ -13,6 +13,7 @@
 #include "xfer/conn/source.h"
 #include "xfer/peer.h"
 #include "xfer/stall.h"
+#include "xfer/msg/answers.h"
 #include "xfer/msg/rx.h"
 #include "link/engine.h"
 
@@ -95,7 +96,8 @@ struct worker {
 	struct auth_own auth;
 	struct acceptor acceptor;
 	struct sources sources;
-	struct budget budget; /* of unexpected messages */
+	struct budget budget;   /* of unexpected messages */
+	struct answers answers; /* that peers do not read */
 	struct pool peer_pool;
 	struct pool tx_pool;    /* struct txreq */
 	struct pool rxreq_pool; /* struct rxreq */

@@ -266,7 +266,7 @@ void tx_drop_answers(struct peer *peer)
 		free(LIST_ENTRY(node, struct control, link));
 	while ((req = tx_req_first(peer, TXREQ_REPLY)))
 		tx_req_end(req, 0);
-	peer->tx.reply_bytes = 0;
+	answers_remove(peer, peer->tx.reply_bytes);
 	list_remove(&peer->target.in_acks_pending);
 }
 
