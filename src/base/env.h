@@ -79,6 +79,10 @@
 	    "Connections to a listener, from 1 to 4096, that are kept while their hello has not "  \
 	    "come or may not be answered yet; when more come, those of the origin that has most "  \
 	    "are closed first")                                                                    \
+	ROW(size_t, unknown_max, "FI_WEFT_UNKNOWN_MAX", "0",                                       \
+	    "Peers of an endpoint that its address vector does not hold, at most; further ones "   \
+	    "are refused; 0: 4096, or three quarters of the descriptors that the process may "     \
+	    "open, if that is less; -1: no limit")                                                 \
 	ROW(size_t, joins_max, "FI_WEFT_JOINS_MAX", "65536",                                       \
 	    "Control messages about collective groups kept for an endpoint before it joins "       \
 	    "them; of one peer a sixteenth")                                                       \

@@ -300,6 +300,7 @@ void worker_stats(const struct worker *worker, struct fi_weft_stats *stats)
 	stats->nonmember_refused = worker->nonmember_refused;
 	stats->wrong_keys = worker->sources.wrong_keys;
 	stats->unauthorized_refused = worker->auth.refused;
+	stats->unknown_refused = worker->unknown.refused;
 }
 
 static __attribute__((noinline, cold)) bool flush_busy(struct worker *worker)
