@@ -13,6 +13,7 @@ struct fabric {
 	char *name;
 	char *prov_name;
 	int ref; /* atomic: open domains, event queues, passive endpoints, wait sets */
+	unsigned int forks; /* forked_count of the process that opened it */
 	struct opened_fabric opened;
 };
 
