@@ -236,8 +236,11 @@ void tx_fail_all(struct peer *peer, int err, int reason);
  */
 void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor);
 
-/* Ends an operation of this context that waits in a backlog, by FI_ECANCELED. 0 or -FI_ENOENT. */
-int tx_cancel(struct worker *worker, void *context);
+/*
+ * Ends an operation of the endpoint or its aliases with this context that waits in a backlog, by
+ * FI_ECANCELED. 0 or -FI_ENOENT.
+ */
+int tx_cancel(const struct ep *ep, void *context);
 
 /* Flags that name the kind of an operation. */
 #define TX_KIND (FI_MSG | FI_TAGGED | FI_SEND | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE)
