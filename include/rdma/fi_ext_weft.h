@@ -44,7 +44,7 @@ struct fi_weft_stats {
 	uint64_t answers_bytes;
 	/* Peers that were disconnected as they left too many unread. FI_WEFT_ANSWERS_LIMIT */
 	uint64_t answers_disconnected;
-	/* Connections refused to peers that the address vector does not hold. FI_WEFT_UNKNOWN_MAX */
+	/* Peers refused, as too many are not in the address vector. FI_WEFT_UNKNOWN_MAX */
 	uint64_t unknown_refused;
 };
 

@@ -324,7 +324,10 @@ static void memory_gone(struct api *a)
 	close_sep(&s);
 }
 
-/* Both contexts have an operation with the same context pointer: the one that is asked cancels its own. */
+/*
+ * Both contexts have an operation with the same context pointer: the one that is asked cancels its
+ * own.
+ */
 static void canceled(struct api *a)
 {
 	struct fi_cq_err_entry error;

@@ -203,7 +203,10 @@ static void all_rounds(unsigned int first, unsigned int last)
 	close(to_steady[0]);
 }
 
-/* A key file may lie below /tmp: all processes read it through a descriptor, which none of them closes. */
+/*
+ * A key file may lie below /tmp: all processes read it through a descriptor, which none of them
+ * closes.
+ */
 static void keep_key(void)
 {
 	const char *file = getenv("FI_WEFT_AUTH_KEY_FILE");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Good hellos under many names: an endpoint accepts FI_WEFT_UNKNOWN_MAX peers that its address vector does not hold,
- * and refuses further ones until some have gone. A peer of the vector is served all the same. Nothing stays of those
- * that came and went.
+ * Good hellos under many names: an endpoint accepts FI_WEFT_UNKNOWN_MAX peers that its address
+ * vector does not hold, and refuses further ones until some have gone. A peer of the vector is
+ * served all the same. Nothing stays of those that came and went.
  */
 #include "echo.h"
 #include "hello.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A forked child may close its copies of the parent's objects, in any order: that does nothing, to them or to what the
- * kernel holds for both.
+ * A forked child may close its copies of the parent's objects, in any order: that does nothing, to
+ * them or to what the kernel holds for both.
  */
 #include <poll.h>
 #include <rdma/fi_domain.h>

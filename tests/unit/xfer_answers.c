@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Answers that peers do not read: those that the address vector does not hold share FI_WEFT_ANSWERS_LIMIT, and the one
- * that has most is disconnected. Peers of the vector are no part of that.
+ * Answers that peers do not read: those that the address vector does not hold share
+ * FI_WEFT_ANSWERS_LIMIT, and the one that has most is disconnected. Peers of the vector are no part
+ * of that.
  */
 #include <rdma/fi_ext_weft.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@ static unsigned int names;
 static char name[PEERS][32];
 static struct peer *peers[PEERS];
 
-/* ---- Peers whose links are full --------------------------------------------------------------- */
+/* ---- Peers whose links are full -------------------------------------------------------------- */
 
 static int full_sendv(struct link *link, const struct packet *p, const struct iovec *iov,
 		      size_t count)
@@ -117,7 +118,7 @@ static void teardown(void)
 	fake_shut();
 }
 
-/* ---- Tests ------------------------------------------------------------------------------------ */
+/* ---- Tests ----------------------------------------------------------------------------------- */
 
 START_TEST(the_one_with_most_is_disconnected)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peers that the address vector does not hold. A process that reaches the port may use as many names as it likes, so
- * FI_WEFT_UNKNOWN_MAX limits them. conn_forget frees those that are disconnected.
+ * Peers that the address vector does not hold. A process that reaches the port may use as many
+ * names as it likes, so FI_WEFT_UNKNOWN_MAX limits them. conn_forget frees those that are
+ * disconnected.
  */
 #include <sys/resource.h>
 
@@ -10,7 +11,9 @@
 #include "core/av.h"
 #include "xfer/conn/conn_own.h"
 
-/* The default: at most so many, and a part of the descriptors, so that known peers find some left. */
+/*
+ * The default: at most so many, and a part of the descriptors, so that known peers find some left.
+ */
 #define DEFAULT_MOST 4096u
 #define PARTS        4
 
@@ -27,7 +30,10 @@ static size_t most(void)
 	return most < DEFAULT_MOST ? most : DEFAULT_MOST;
 }
 
-/* Returns how many peers beside `newcomer` the address vector did not hold when they were looked up last. */
+/*
+ * Returns how many peers beside `newcomer` the address vector did not hold when they were looked up
+ * last.
+ */
 static size_t count(const struct peer *newcomer)
 {
 	size_t n = 0;

@@ -30,7 +30,10 @@ static void set_known(struct peer *peer, bool known)
 		a->unknown += peer->tx.reply_bytes;
 }
 
-/* Finds out whether the address vector holds the peer by now. One that is being disconnected does not count. */
+/*
+ * Finds out whether the address vector holds the peer by now. One that is being disconnected does
+ * not count.
+ */
 static void look_up(struct peer *peer)
 {
 	set_known(peer, peer->conn.over_budget || peer->worker->cm ||
@@ -73,7 +76,10 @@ static bool exceeds(const struct answers *a, size_t bytes, size_t limit)
 	return bytes > limit || a->unknown > limit - bytes;
 }
 
-/* Makes room for `bytes` of a peer that the address vector does not hold. False: it has most itself. */
+/*
+ * Makes room for `bytes` of a peer that the address vector does not hold. False: it has most
+ * itself.
+ */
 static bool make_room(struct peer *peer, size_t bytes)
 {
 	struct answers *a = &peer->worker->answers;

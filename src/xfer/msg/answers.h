@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a worker keeps of answers that its peers do not read: control messages and results of one-sided reads that wait
- * for space on a link. Each peer of the address vector may have WIRE_ANSWERS_MAX, more than any peer of this library
- * can ask for. All others share FI_WEFT_ANSWERS_LIMIT; beyond it the one of them that has most is disconnected. What is
- * kept ends with its connection. Domain locked.
+ * What a worker keeps of answers that its peers do not read: control messages and results of
+ * one-sided reads that wait for space on a link. Each peer of the address vector may have
+ * WIRE_ANSWERS_MAX, more than any peer of this library can ask for. All others share
+ * FI_WEFT_ANSWERS_LIMIT; beyond it the one of them that has most is disconnected. What is kept ends
+ * with its connection. Domain locked.
  */
 #ifndef WEFT_XFER_ANSWERS_H
 #define WEFT_XFER_ANSWERS_H
@@ -22,8 +23,8 @@ struct answers {
 };
 
 /*
- * Adds an answer of `bytes` bytes that must wait. False: it must be dropped, as the peer is about to be disconnected.
- * May disconnect others.
+ * Adds an answer of `bytes` bytes that must wait. False: it must be dropped, as the peer is about
+ * to be disconnected. May disconnect others.
  */
 bool answers_add(struct peer *peer, size_t bytes);
 /* An answer of `bytes` bytes was sent or dropped. */
