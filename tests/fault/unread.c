@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Many raw clients ask for reads and take no answer. What the endpoint keeps for all of them stays within
- * FI_WEFT_ANSWERS_LIMIT, however many they are: those that have most are disconnected. A peer of the address vector is
- * served meanwhile, and another, which reads nothing for as long, loses nothing of more than the limit.
+ * Many raw clients ask for reads and take no answer. What the endpoint keeps for all of them stays
+ * within FI_WEFT_ANSWERS_LIMIT, however many they are: those that have most are disconnected. A
+ * peer of the address vector is served meanwhile, and another, which reads nothing for as long,
+ * loses nothing of more than the limit.
  */
 #define NODE_CAPS (FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_RMA)
 #include <rdma/fi_ext_weft.h>
-#include <rdma/fi_rma.h>
 #include <sys/mman.h>
 
-#include "hello.h"
+#include "raw_rma.h"
 
 #define REGION  1000000u
 #define KEY     77u
@@ -24,11 +24,8 @@
 #else
 #define GROWTH_KB 200000
 #endif
-#define WIRE_GET 9u
-#define DATA     0x02u
 
-static struct name server_name;
-static int ends[2], log_fd;
+static int log_fd;
 static unsigned char into[READS][REGION];
 
 /* Says its figures whenever it is asked. */
@@ -50,8 +47,7 @@ static void server(void *arg)
 	must(fi_mr_reg(n.domain, region, REGION, FI_REMOTE_READ, 0, KEY, 0, &mr, NULL),
 	     "fi_mr_reg");
 	must(fi_open_ops(&n.ep->fid, FI_WEFT_STATS, 0, (void **)&ops, NULL), "fi_open_ops");
-	name = node_name(&n);
-	tell(ends[1], &name, sizeof(name));
+	raw_rma_ready(&n);
 	for (int i = 0; i < 2; i++) {
 		hear(ends[1], &name, sizeof(name));
 		node_insert(&n, &name);
@@ -76,29 +72,14 @@ static struct fi_weft_stats server_stats(void)
 	return stats;
 }
 
-/* Returns a socket behind a good hello; the kernel keeps little that arrives at it. */
-static int join(unsigned int number)
-{
-	struct hello h = good_hello(number);
-	int sock = tcp_socket(), small = 4096;
-
-	setsockopt(sock, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
-	if (connect(sock, (const struct sockaddr *)(const void *)server_name.bytes,
-		    sizeof(struct sockaddr_in)) ||
-	    send(sock, &h, sizeof(h), MSG_NOSIGNAL) != sizeof(h) ||
-	    recv(sock, &h, sizeof(h), MSG_WAITALL) != sizeof(h) || h.kind != HELLO_ACCEPT)
-		fail("a good hello is not accepted");
-	return sock;
-}
-
 /* Asks for the region, again and again. The endpoint may have ended the connection. */
 static void ask(int sock)
 {
-	for (uint64_t seq = 1; seq <= ASKS; seq++) {
+	for (unsigned int seq = 1; seq <= ASKS; seq++) {
 		struct {
 			struct frame frame;
 			uint64_t len;
-		} get = {{.head = WIRE_GET | DATA << 8 | seq << 32, .data = KEY, .len = 8}, REGION};
+		} get = {{.head = HEAD(GET, DATA, seq), .data = KEY, .len = 8}, REGION};
 
 		if (send(sock, &get, sizeof(get.frame) + 8, MSG_NOSIGNAL) < 0 && errno != EPIPE &&
 		    errno != ECONNRESET)
@@ -154,7 +135,7 @@ static void attack(pid_t pid, struct node *busy, fi_addr_t to)
 	long kb = memory_of(pid);
 
 	for (unsigned int i = 1; i <= CLIENTS; i++) {
-		ask(join(i));
+		ask(raw_rma_join(1, i));
 		post_read(busy, to, bytes);
 		if (node_wait(busy, WAIT_MS, "a read of a peer that reads").err)
 			fail("a read of a peer that reads has failed");
@@ -171,13 +152,9 @@ int main(void)
 	struct fi_weft_stats stats;
 	pid_t pid;
 
-	alarm(LIMIT);
-	need_network();
 	setenv("FI_WEFT_ANSWERS_LIMIT", LIMIT_B, 1);
 	log_fd = memfd_create("log", MFD_CLOEXEC);
-	wire(ends);
-	pid = start("server", server, NULL);
-	hear(ends[0], &server_name, sizeof(server_name));
+	pid = raw_rma_begin(server);
 	meet(&busy, &from_busy);
 	meet(&silent, &from_silent);
 	hear(ends[0], &(char){0}, 1);
