@@ -8,22 +8,31 @@
 #include "hello.h"
 
 #define MOST      20
-#define CLIENTS   100
-#define VISITS    3000 /* each by another name */
+#define CLIENTS   60 /* within FI_WEFT_PENDING_MAX */
+#define VISITS    50 /* of all of them, by other names */
 #define GROWTH_KB 1024
 #define WAIT_MS   5000
 
 static int socks[CLIENTS];
 static unsigned int number;
 
-/* Connects by another name. Returns the socket, or -1: refused. */
-static int join(void)
+/* Connects and says hello by another name. */
+static int say_hello(void)
 {
 	struct hello h = good_hello(++number);
 	int sock = raw_connect_tcp(&server_name);
 
-	if (send(sock, &h, sizeof(h), MSG_NOSIGNAL) != sizeof(h) ||
-	    recv(sock, &h, sizeof(h), MSG_WAITALL) != sizeof(h))
+	if (send(sock, &h, sizeof(h), MSG_NOSIGNAL) != sizeof(h))
+		fail("a hello cannot be sent");
+	return sock;
+}
+
+/* Takes the answer. Returns the socket, or -1: refused. */
+static int answered(int sock)
+{
+	struct hello h;
+
+	if (recv(sock, &h, sizeof(h), MSG_WAITALL) != sizeof(h))
 		fail("a good hello is not answered");
 	if (h.kind == HELLO_ACCEPT)
 		return sock;
@@ -37,18 +46,20 @@ static unsigned int join_all(void)
 {
 	unsigned int accepted = 0;
 
+	for (unsigned int i = 0; i < CLIENTS; i++)
+		socks[i] = say_hello();
 	for (unsigned int i = 0; i < CLIENTS; i++) {
-		socks[i] = join();
+		socks[i] = answered(socks[i]);
 		accepted += socks[i] >= 0;
 	}
 	return accepted;
 }
 
-static void leave(unsigned int i)
+static void leave_all(void)
 {
-	if (socks[i] >= 0)
-		close(socks[i]);
-	socks[i] = -1;
+	for (unsigned int i = 0; i < CLIENTS; i++)
+		if (socks[i] >= 0)
+			close(socks[i]);
 }
 
 /* A real peer that the vector does not hold is told why. */
@@ -69,14 +80,15 @@ static void be_refused(void)
 static void replace_one(void)
 {
 	uint64_t end = now_ms() + WAIT_MS;
-	int sock;
+	unsigned int gone = 0;
 
-	leave(0);
-	while ((sock = join()) < 0)
+	while (socks[gone] < 0)
+		gone++;
+	close(socks[gone]);
+	while ((socks[gone] = answered(say_hello())) < 0)
 		if (now_ms() > end)
 			fail("a peer that has gone makes no room");
-	socks[0] = sock;
-	if (join() >= 0)
+	if (answered(say_hello()) >= 0)
 		fail("a peer that has gone makes room for two");
 }
 
@@ -98,15 +110,12 @@ int main(void)
 	ping(&n, to, 2);
 	be_refused();
 	replace_one();
-	for (unsigned int i = 0; i < CLIENTS; i++)
-		leave(i);
+	leave_all();
 	if (!logged("FI_WEFT_UNKNOWN_MAX=20"))
 		fail("the log does not name the limit");
 	for (unsigned int i = 0; i < VISITS; i++) {
-		int sock = join();
-
-		if (sock >= 0)
-			close(sock);
+		join_all();
+		leave_all();
 		if (i == VISITS / 10)
 			kb = memory_of(pid);
 	}
