@@ -63,7 +63,7 @@ static void connect_peer(unsigned int n)
 
 	snprintf(name[n], sizeof(name[n]), "fi_shm://unread-%u", ++names);
 	ck_assert_int_eq(addr_from_user(&addr, FI_ADDR_STR, name[n], 0), 0);
-	peers[n] = peer_by_name(fake.worker, &addr);
+	peers[n] = peer_by_name(fake.worker, &addr, 0);
 	addr_free(&addr);
 	ck_assert_ptr_nonnull(peers[n]);
 	peers[n]->real = &full_link;

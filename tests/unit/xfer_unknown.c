@@ -21,7 +21,7 @@ static struct peer *newcomer(void)
 
 	snprintf(name, sizeof(name), "fi_shm://unknown-%u", ++names);
 	ck_assert_int_eq(addr_from_user(&addr, FI_ADDR_STR, name, 0), 0);
-	peer = peer_by_name(fake.worker, &addr);
+	peer = peer_by_name(fake.worker, &addr, 0);
 	addr_free(&addr);
 	ck_assert_ptr_nonnull(peer);
 	return peer;
