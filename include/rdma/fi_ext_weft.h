@@ -40,6 +40,12 @@ struct fi_weft_stats {
 	uint64_t wrong_keys;
 	/* Connections, of either direction, refused by FI_WEFT_CLOSED or for want of the job's key. */
 	uint64_t unauthorized_refused;
+	/* Bytes of answers that peers have not read yet. */
+	uint64_t answers_bytes;
+	/* Peers that were disconnected as they left too many unread. FI_WEFT_ANSWERS_LIMIT */
+	uint64_t answers_disconnected;
+	/* Peers refused, as too many are not in the address vector. FI_WEFT_UNKNOWN_MAX */
+	uint64_t unknown_refused;
 };
 
 /* Static; valid as long as the library is loaded. */

@@ -82,6 +82,10 @@
 	    "Connections to a listener, from 1 to 4096, that are kept while their hello has not "  \
 	    "come or may not be answered yet; when more come, those of the origin that has most "  \
 	    "are closed first")                                                                    \
+	ROW(size_t, unknown_max, "FI_WEFT_UNKNOWN_MAX", "0",                                       \
+	    "Peers of an endpoint that its address vector does not hold, at most; further ones "   \
+	    "are refused; 0: 4096, or three quarters of the descriptors that the process may "     \
+	    "open, if that is less; -1: no limit")                                                 \
 	ROW(size_t, joins_max, "FI_WEFT_JOINS_MAX", "65536",                                       \
 	    "Control messages about collective groups kept for an endpoint before it joins "       \
 	    "them; of one peer a sixteenth")                                                       \
@@ -91,6 +95,9 @@
 	    "limit; 0: twice the sum of FI_WEFT_UNEXPECTED_MAX and 256 MiB")                       \
 	ROW(size_t, unexpected_count, "FI_WEFT_UNEXPECTED_COUNT", "2097152",                       \
 	    "Such messages at most, likewise; senders are asked to pause from a quarter on; -1: no limit")   \
+	ROW(size_t, answers_limit, "FI_WEFT_ANSWERS_LIMIT", "536870912",                           \
+	    "Bytes of answers kept for peers that do not read them, and that the address vector "  \
+	    "does not hold; beyond it the one that has most is disconnected; -1: no limit")        \
 	ROW(int, join_timeout, "FI_WEFT_JOIN_TIMEOUT", "5000",                                     \
 	    "Milliseconds after which members that wait for each other in different groups fail")  \
 	ROW(int, access_timeout, "FI_WEFT_ACCESS_TIMEOUT", "10000",                                \

@@ -13,11 +13,6 @@ static size_t count;
 
 static unsigned int forks;
 
-unsigned int forked_count(void)
-{
-	return forks;
-}
-
 static void before(void)
 {
 	pthread_mutex_lock(&mutex);
@@ -41,6 +36,12 @@ static void in_child(void)
 static void install(void)
 {
 	pthread_atfork(before, in_parent, in_child);
+}
+
+unsigned int forked_count(void)
+{
+	pthread_once(&once, install);
+	return forks;
 }
 
 int forked_guard(int fd)

@@ -60,6 +60,10 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	}
 	if (dom->eq)
 		return -FI_EINVAL;
+	if (((struct eq *)bfid)->fabric != dom->fabric) {
+		LOG_WARN(LOG_DOMAIN, "bind: domain and event queue have different fabrics");
+		return -FI_EINVAL;
+	}
 	dom->eq = (struct eq *)bfid;
 	dom->eq_flags = flags;
 	ref_get(&dom->eq->ref);

@@ -277,6 +277,10 @@ static int bind_eq(struct ep *ep, struct eq *eq)
 {
 	if (ep->eq)
 		return -FI_EINVAL;
+	if (eq->fabric != ep->dom->fabric) {
+		LOG_WARN(LOG_EP_CTRL, "bind: endpoint and event queue have different fabrics");
+		return -FI_EINVAL;
+	}
 	ep->eq = eq;
 	ref_get(&eq->ref);
 	return 0;

@@ -151,7 +151,7 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	if (found == -FI_ENOENT)
 		found = defer_cancel(ep, context);
 	if (found == -FI_ENOENT && ep->worker)
-		found = xfer_cancel(ep->worker, context);
+		found = xfer_cancel(ep, context);
 	lock_give(&ep->dom->lock);
 	return found == -FI_EOPNOTSUPP ? found : 0;
 }

@@ -7,6 +7,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/forked.h"
 #include "base/log.h"
 #include "core/connreq.h"
 #include "core/eq.h"
@@ -284,6 +285,8 @@ static int eq_close(struct fid *fid)
 {
 	struct eq *eq = eq_of((struct fid_eq *)fid);
 
+	if (eq->forks != forked_count())
+		return 0;
 	if (ref_busy(&eq->ref)) {
 		LOG_WARN(LOG_EQ, "an event queue with %d bindings cannot be closed", eq->ref);
 		return -FI_EBUSY;
@@ -353,6 +356,7 @@ int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **
 	eq->size = a->size > SIZE_DEFAULT ? a->size : SIZE_DEFAULT;
 	eq->flags = a->flags;
 	eq->fabric = fabric_of(fabric);
+	eq->forks = forked_count();
 	ref_get(&eq->fabric->ref);
 	eq->fid.fid = (struct fid){FI_CLASS_EQ, context, &fid_ops};
 	eq->fid.ops = &eq_read_ops;

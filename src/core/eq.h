@@ -15,6 +15,7 @@
 struct eq {
 	struct fid_eq fid;
 	struct fabric *fabric;
+	unsigned int forks; /* forked_count of the process that opened it */
 	struct lock lock;
 	struct list events; /* oldest first */
 	struct list errors;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/forked.h"
 #include "base/log.h"
 #include "core/domain.h"
 #include "core/eq.h"
@@ -17,6 +18,8 @@ static int fabric_close(struct fid *fid)
 {
 	struct fabric *fab = fabric_of((struct fid_fabric *)fid);
 
+	if (fab->forks != forked_count())
+		return 0;
 	if (ref_busy(&fab->ref)) {
 		LOG_WARN(LOG_FABRIC, "a fabric with %d open objects cannot be closed", fab->ref);
 		return -FI_EBUSY;
@@ -101,6 +104,7 @@ static int fabric_open(const struct fi_fabric_attr *attr, struct fid_fabric **fa
 	fab->fid.fid = (struct fid){FI_CLASS_FABRIC, context, &fid_ops};
 	fab->fid.ops = &fabric_ops;
 	fab->fid.api_version = attr->api_version;
+	fab->forks = forked_count();
 	fab->opened = (struct opened_fabric){
 		.fid = &fab->fid, .name = fab->name, .prov_name = fab->prov_name};
 	opened_add_fabric(&fab->opened);

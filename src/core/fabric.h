@@ -12,7 +12,8 @@ struct fabric {
 	struct fid_fabric fid; /* api_version: as passed to fi_getinfo */
 	char *name;
 	char *prov_name;
-	int ref; /* atomic: open domains, event queues, passive endpoints, wait sets */
+	int ref;            /* atomic: open domains, event queues, passive endpoints, wait sets */
+	unsigned int forks; /* forked_count of the process that opened it */
 	struct opened_fabric opened;
 };
 

@@ -163,6 +163,8 @@ static int poll_close(struct fid *fid)
 {
 	struct poll_set *set = poll_of((struct fid_poll *)fid);
 
+	if (domain_foreign(set->dom))
+		return 0;
 	if (!list_empty(&set->members)) {
 		LOG_WARN(LOG_DOMAIN, "a poll set that has members cannot be closed");
 		return -FI_EBUSY;

@@ -135,7 +135,9 @@ int progress_start(struct domain *dom)
 		return 0;
 	LOG_WARN(LOG_DOMAIN, "cannot create the thread of automatic progress: %s",
 		 fi_strerror(-err));
+	lock_take(&dom->lock);
 	dom->thread = NULL;
+	lock_give(&dom->lock);
 close_fds:
 	if (p->epfd >= 0)
 		close(p->epfd);

@@ -196,6 +196,8 @@ static int stx_close(struct fid *fid)
 {
 	struct stx *stx = (struct stx *)fid;
 
+	if (domain_foreign(stx->dom))
+		return 0;
 	ref_put(&stx->dom->ref);
 	stx->dom = NULL;
 	stx->closed = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/forked.h"
 #include "base/log.h"
 #include "core/fabric.h"
 #include "base/fid.h"
@@ -83,6 +84,8 @@ static int wait_set_close(struct fid *fid)
 {
 	struct wait_set *set = wait_set_of((struct fid_wait *)fid);
 
+	if (set->forks != forked_count())
+		return 0;
 	if (ref_busy(&set->ref)) {
 		LOG_WARN(LOG_FABRIC, "a wait set with %d members cannot be closed", set->ref);
 		return -FI_EBUSY;
@@ -139,6 +142,7 @@ int wait_set_open(struct fabric *fabric, struct fi_wait_attr *attr, struct fid_w
 	lock_init(&set->lock);
 	list_init(&set->members);
 	set->fabric = fabric;
+	set->forks = forked_count();
 	ref_get(&fabric->ref);
 	set->fid.fid = (struct fid){.fclass = FI_CLASS_WAIT, .ops = &fid_ops};
 	set->fid.ops = &set_ops;

@@ -9,6 +9,7 @@
 struct wait_set {
 	struct fid_wait fid;
 	struct fabric *fabric;
+	unsigned int forks;  /* forked_count of the process that opened it */
 	struct waiter wait;  /* the waiter of threads that wait on the set */
 	struct lock lock;    /* guards members; taken before the domain's */
 	struct list members; /* struct waiter.in_set */

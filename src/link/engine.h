@@ -198,8 +198,11 @@ int defer_join(struct cntr *c);
 int defer_worker_opened(struct worker *worker);
 void defer_worker_closing(struct worker *worker);
 
-/* Ends the unsent operation of this context with -FI_ECANCELED. Returns 0 or -FI_ENOENT. */
-int xfer_cancel(struct worker *worker, void *context);
+/*
+ * Ends the unsent operation of the endpoint, which has a worker, with this context by FI_ECANCELED.
+ * Returns 0 or -FI_ENOENT.
+ */
+int xfer_cancel(const struct ep *ep, void *context);
 
 /* ---- Connected endpoints, see xfer/conn/cm.c. XFER_CM_DATA bytes of application data travel. - */
 

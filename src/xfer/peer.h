@@ -93,6 +93,7 @@ struct peer_tx {
 	size_t reply_bytes;   /* bytes of `controls` and of requests in TXREQ_REPLY */
 	size_t backlog_count; /* requests in TXREQ_BACKLOG */
 	bool xoff_received;   /* the peer asked us to send no more messages */
+	bool reply_known;     /* reply_bytes are of a peer in the address vector: answers.h */
 	/* Record of speculative fragments; [1]: of messages longer than WIRE_SPEC_MAX. */
 	struct {
 		unsigned int misses; /* doubles with each useless attempt; 0 after a useful one */

@@ -279,8 +279,10 @@ static void worker_forget(struct worker *worker, fi_addr_t fi_addr)
 		return;
 	peer = worker->peers[fi_addr];
 	worker->peers[fi_addr] = &peer_nobody;
-	if (peer->addr == fi_addr)
+	if (peer->addr == fi_addr) {
 		peer->addr = FI_ADDR_NOTAVAIL;
+		answers_forget_addr(peer);
+	}
 	if (--peer->named || peer->state != PEER_IDLE || peer->conn.unread)
 		return;
 	tx_fail_all(peer, FI_EADDRNOTAVAIL, FI_EADDRNOTAVAIL);
@@ -296,12 +298,14 @@ void worker_forget_entry(struct av *av, fi_addr_t index)
 void worker_stats(const struct worker *worker, struct fi_weft_stats *stats)
 {
 	budget_stats(&worker->budget, stats);
+	answers_stats(&worker->answers, stats);
 	stats->pending_count = worker->acceptor.count;
 	stats->pending_dropped = worker->acceptor.dropped;
 	stats->joins_refused = worker->joins_refused;
 	stats->nonmember_refused = worker->nonmember_refused;
 	stats->wrong_keys = worker->sources.wrong_keys;
 	stats->unauthorized_refused = worker->auth.refused;
+	stats->unknown_refused = worker->unknown.refused;
 }
 
 static __attribute__((noinline, cold)) bool flush_busy(struct worker *worker)

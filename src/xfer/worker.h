@@ -13,6 +13,7 @@
 #include "xfer/conn/source.h"
 #include "xfer/peer.h"
 #include "xfer/stall.h"
+#include "xfer/msg/answers.h"
 #include "xfer/msg/rx.h"
 #include "link/engine.h"
 
@@ -87,6 +88,12 @@ struct worker {
 	uint64_t hellos;      /* number of hellos sent */
 	uint64_t incarnation; /* random number of this run of the worker */
 	uint64_t probe;       /* peers read this word to test whether CMA works */
+	/* Peers that the address vector does not hold: conn_unknown.c. */
+	struct {
+		uint64_t seen_av; /* av_version when they were looked up last */
+		uint64_t refused;
+		uint64_t logged; /* log_due */
+	} unknown;
 	/* Control messages about groups dropped: over FI_WEFT_JOINS_MAX. */
 	uint64_t joins_refused;
 	/* Messages about groups dropped: the sender is not the member that it claims to be. */
@@ -95,7 +102,8 @@ struct worker {
 	struct auth_own auth;
 	struct acceptor acceptor;
 	struct sources sources;
-	struct budget budget; /* of unexpected messages */
+	struct budget budget;   /* of unexpected messages */
+	struct answers answers; /* that peers do not read */
 	struct pool peer_pool;
 	struct pool tx_pool;    /* struct txreq */
 	struct pool rxreq_pool; /* struct rxreq */

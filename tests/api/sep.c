@@ -324,6 +324,39 @@ static void memory_gone(struct api *a)
 	close_sep(&s);
 }
 
+/*
+ * Both contexts have an operation with the same context pointer: the one that is asked cancels its
+ * own.
+ */
+static void canceled(struct api *a)
+{
+	struct fi_cq_err_entry error;
+	struct sep s = {0};
+	uint64_t word = 7;
+	fi_addr_t peer;
+
+	open_sep(&s, 2, 1);
+	peer = obj_swap(a, s.ep, s.o.av);
+	if (a->rank == 0) {
+		for (int i = 0; i < 2; i++)
+			POST(s.tx_cq[i], fi_tsend(s.tx[i], &word, sizeof(word), NULL,
+						  fi_rx_addr(peer, 0, BITS), (uint64_t)i, &word));
+		OK(fi_cancel(&s.tx[1]->fid, &word));
+		error = obj_error(s.tx_cq[1]);
+		CHECK_EQ(error.err, FI_ECANCELED);
+		CHECK(error.op_context == &word);
+		api_meet(a);
+		CHECK(obj_next(s.tx_cq[0], NULL).op_context == &word);
+	} else {
+		api_meet(a);
+		POST(s.rx_cq[0],
+		     fi_trecv(s.rx[0], &word, sizeof(word), NULL, FI_ADDR_UNSPEC, 0, 0, &word));
+		obj_next(s.rx_cq[0], NULL);
+	}
+	api_meet(a);
+	close_sep(&s);
+}
+
 /* The scalable endpoint itself has no data operations; it and its contexts need a vector. */
 static void refusals(struct api *a)
 {
@@ -365,6 +398,7 @@ int main(int argc, char **argv)
 		{"closed_under_way", closed_under_way, 2, {0}},
 		{"closed_under_way_no_cma", closed_under_way, 2, {"FI_SHM_DISABLE_CMA=1"}},
 		{"memory_gone", memory_gone, 2, {0}},
+		{"canceled", canceled, 2, {0}},
 		{"refusals", refusals, 1, {0}},
 	};
 

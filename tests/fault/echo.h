@@ -106,8 +106,8 @@ static inline bool logged(const char *text)
 	return found;
 }
 
-/* Starts the server and pings it once. Returns its pid. */
-static inline pid_t start_server(struct node *client, fi_addr_t *to)
+/* Starts the server, which has no connection to the client before it is pinged. Returns its pid. */
+static inline pid_t prepare_server(struct node *client, fi_addr_t *to)
 {
 	struct name name;
 	pid_t pid;
@@ -121,6 +121,14 @@ static inline pid_t start_server(struct node *client, fi_addr_t *to)
 	name = node_name(client);
 	tell(ends[0], &name, sizeof(name));
 	*to = node_insert(client, &server_name);
+	return pid;
+}
+
+/* Starts the server and pings it once. Returns its pid. */
+static inline pid_t start_server(struct node *client, fi_addr_t *to)
+{
+	pid_t pid = prepare_server(client, to);
+
 	ping(client, *to, 1);
 	return pid;
 }

@@ -5,21 +5,12 @@
  */
 #define NODE_CAPS (FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_RMA | FI_RMA_EVENT)
 #include <rdma/fi_ext_weft.h>
-#include <rdma/fi_rma.h>
 
-#include "hello.h"
+#include "raw_rma.h"
 
 #define REGION 4096u
 #define KEY    77u
 #define ASK_MS 2000
-
-enum { PUT = 8, NOTIFY = 11 };
-#define DATA            0x02u
-#define LONG            0x10u
-#define CQ              0x20u
-#define HEAD(op, flags) ((uint64_t)(op) | (uint64_t)(flags) << 8 | UINT64_C(1) << 32)
-
-static int ends[2];
 
 /* The endpoint: whatever event it has is one too many, but for the honest one that ends the test. */
 static void server(void *arg)
@@ -30,7 +21,6 @@ static void server(void *arg)
 	struct fi_weft_stats stats;
 	uint64_t honest = 0, end = now_ms() + 4 * ASK_MS;
 	struct fid_cntr *cntr;
-	struct name name;
 	struct fid_mr *mr;
 	struct event e;
 	struct node n;
@@ -42,8 +32,7 @@ static void server(void *arg)
 	node_bind(&n);
 	must(fi_mr_reg(n.domain, region, REGION, FI_REMOTE_WRITE, 0, KEY, 0, &mr, NULL),
 	     "fi_mr_reg");
-	name = node_name(&n);
-	tell(ends[1], &name, sizeof(name));
+	raw_rma_ready(&n);
 	while (!honest) {
 		if (now_ms() > end)
 			fail("the honest write did not arrive");
@@ -63,9 +52,10 @@ static void server(void *arg)
 		fail("%llu wrong keys are counted", (unsigned long long)stats.wrong_keys);
 }
 
-static void say(int sock, uint64_t head, uint64_t data, const void *payload, uint32_t len)
+static void say(int sock, unsigned int op, unsigned int flags, uint64_t data, const void *payload,
+		uint32_t len)
 {
-	struct frame frame = {.head = head, .data = data, .len = len};
+	struct frame frame = {.head = HEAD(op, flags, 1), .data = data, .len = len};
 
 	if (send(sock, &frame, sizeof(frame), MSG_NOSIGNAL) != sizeof(frame) ||
 	    (len && send(sock, payload, len, MSG_NOSIGNAL) != (ssize_t)len))
@@ -78,30 +68,21 @@ int main(void)
 	static const uint64_t wrong_key[] = {0, 8, KEY + 1}, beyond[] = {0, REGION + 1, KEY},
 			      good[] = {0, 8, KEY};
 	static const uint64_t no_ranges[] = {0, 0, 666}; /* offset, count; CQ data */
-	struct hello h = good_hello(1);
-	struct name name;
-	pid_t pid;
-	int sock;
+	pid_t pid = raw_rma_begin(server);
+	int sock = raw_rma_join(1, 1);
 
-	alarm(LIMIT);
-	need_network();
-	wire(ends);
-	pid = start("server", server, NULL);
-	hear(ends[0], &name, sizeof(name));
-	sock = raw_connect_tcp(&name);
-	if (send(sock, &h, sizeof(h), MSG_NOSIGNAL) != sizeof(h) ||
-	    recv(sock, &h, sizeof(h), MSG_WAITALL) != sizeof(h) || h.kind != HELLO_ACCEPT)
+	if (sock < 0)
 		fail("a good hello is not accepted");
 	for (int i = 0; i < 1000; i++) {
-		say(sock, HEAD(NOTIFY, DATA), 666, wrong_key, sizeof(wrong_key));
-		say(sock, HEAD(NOTIFY, DATA), 666, beyond, sizeof(beyond));
-		say(sock, HEAD(NOTIFY, DATA | LONG), 666, good, sizeof(good)); /* a read */
-		say(sock, HEAD(NOTIFY, DATA), 666, good, 8);
-		say(sock, HEAD(NOTIFY, DATA), 666, NULL, 0);
-		say(sock, HEAD(NOTIFY, 0), 0, wrong_key, sizeof(wrong_key));
-		say(sock, HEAD(PUT, LONG | CQ), 0, no_ranges, sizeof(no_ranges));
+		say(sock, NOTIFY, DATA, 666, wrong_key, sizeof(wrong_key));
+		say(sock, NOTIFY, DATA, 666, beyond, sizeof(beyond));
+		say(sock, NOTIFY, DATA | LONG, 666, good, sizeof(good)); /* a read */
+		say(sock, NOTIFY, DATA, 666, good, 8);
+		say(sock, NOTIFY, DATA, 666, NULL, 0);
+		say(sock, NOTIFY, 0, 0, wrong_key, sizeof(wrong_key));
+		say(sock, PUT, LONG | CQ, 0, no_ranges, sizeof(no_ranges));
 	}
-	say(sock, HEAD(NOTIFY, DATA), KEY, good, sizeof(good));
+	say(sock, NOTIFY, DATA, KEY, good, sizeof(good));
 	finish(pid, "server");
 	return EXIT_SUCCESS;
 }

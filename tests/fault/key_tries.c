@@ -5,19 +5,10 @@
  * from there that used none goes on until it does. Other addresses are served.
  */
 #define NODE_CAPS (FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_RMA)
-#include <rdma/fi_rma.h>
+#include "raw_rma.h"
 
-#include "hello.h"
+#define TRIES 64
 
-#define TRIES  64
-#define END_MS 5000
-
-enum { PUT = 8, FAILED = 14 };
-#define DATA            0x02u
-#define HEAD(op, flags) ((uint64_t)(op) | (uint64_t)(flags) << 8 | UINT64_C(1) << 32)
-
-static int ends[2];
-static struct name server_name;
 static unsigned int number;
 
 static void server(void *arg)
@@ -27,40 +18,21 @@ static void server(void *arg)
 
 	(void)arg;
 	node_open(&n, NULL);
-	server_name = node_name(&n);
-	tell(ends[1], &server_name, sizeof(server_name));
+	raw_rma_ready(&n);
 	for (;;)
 		if (node_poll(&n, &e))
 			fail("an operation ended");
 }
 
-/* Connects from 127.0.0.`last`; returns the socket, or -1: the hello is not accepted. */
 static int enter(unsigned int last)
 {
-	struct sockaddr_in from = {.sin_family = AF_INET,
-				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + last)};
-	struct timeval limit = {END_MS / 1000, 0};
-	struct hello h = good_hello(++number);
-	int sock = tcp_socket();
-
-	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	if (bind(sock, (struct sockaddr *)&from, sizeof(from)) ||
-	    connect(sock, (const struct sockaddr *)(const void *)server_name.bytes,
-		    sizeof(struct sockaddr_in)) ||
-	    send(sock, &h, sizeof(h), MSG_NOSIGNAL) != sizeof(h))
-		fail("cannot connect: %s", strerror(errno));
-	if (recv(sock, &h, sizeof(h), MSG_WAITALL) == sizeof(h) && h.kind == HELLO_ACCEPT)
-		return sock;
-	if (errno == EAGAIN)
-		fail("a hello is not answered");
-	close(sock);
-	return -1;
+	return raw_rma_join(last, ++number);
 }
 
 /* Writes nothing with a wrong key. False: the connection has ended. */
 static bool try_key(int sock)
 {
-	struct frame frame = {.head = HEAD(PUT, DATA), .data = 12345 + number};
+	struct frame frame = {.head = HEAD(PUT, DATA, 1), .data = 12345 + number};
 
 	if (send(sock, &frame, sizeof(frame), MSG_NOSIGNAL) != sizeof(frame) ||
 	    recv(sock, &frame, sizeof(frame), MSG_WAITALL) != sizeof(frame))
@@ -76,13 +48,8 @@ int main(void)
 	unsigned int tries = 0;
 	char byte;
 	int sock, other;
-	pid_t pid;
+	pid_t pid = raw_rma_begin(server);
 
-	alarm(LIMIT);
-	need_network();
-	wire(ends);
-	pid = start("server", server, NULL);
-	hear(ends[0], &server_name, sizeof(server_name));
 	other = enter(1);
 	/* A connection for each try. */
 	while (tries < 2 * TRIES && (sock = enter(1)) >= 0) {

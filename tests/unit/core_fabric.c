@@ -169,6 +169,34 @@ START_TEST(pep_events)
 }
 END_TEST
 
+/* An event queue of another fabric binds neither to a domain nor to an endpoint. */
+START_TEST(other_fabric)
+{
+	struct fid_fabric *other;
+	struct fid_domain *domain;
+	struct fid_eq *eq, *far;
+	struct fi_info *info;
+	struct fid_ep *ep;
+
+	ck_assert_int_eq(fi_getinfo(FI_VERSION(1, 9), NULL, NULL, 0, NULL, &info), 0);
+	ck_assert_int_eq(fi_fabric(info->fabric_attr, &other, NULL), 0);
+	ck_assert_int_eq(fi_domain(other, info, &domain, NULL), 0);
+	ck_assert_int_eq(fi_endpoint(domain, info, &ep, NULL), 0);
+	ck_assert_int_eq(fi_eq_open(other, NULL, &eq, NULL), 0);
+	ck_assert_int_eq(fi_eq_open(fabric, NULL, &far, NULL), 0);
+	ck_assert_int_eq(fi_domain_bind(domain, &far->fid, 0), -FI_EINVAL);
+	ck_assert_int_eq(fi_ep_bind(ep, &far->fid, 0), -FI_EINVAL);
+	ck_assert_int_eq(fi_close(&far->fid), 0);
+	ck_assert_int_eq(fi_domain_bind(domain, &eq->fid, 0), 0);
+	ck_assert_int_eq(fi_ep_bind(ep, &eq->fid, 0), 0);
+	ck_assert_int_eq(fi_close(&ep->fid), 0);
+	ck_assert_int_eq(fi_close(&domain->fid), 0);
+	ck_assert_int_eq(fi_close(&eq->fid), 0);
+	ck_assert_int_eq(fi_close(&other->fid), 0);
+	fi_freeinfo(info);
+}
+END_TEST
+
 START_TEST(pep_refused)
 {
 	struct fi_ep_attr ep_attr = {.type = FI_EP_RDM};
@@ -192,6 +220,7 @@ int main(void)
 	tcase_add_test(tcase, pep_names);
 	tcase_add_test(tcase, pep_options);
 	tcase_add_test(tcase, pep_events);
+	tcase_add_test(tcase, other_fabric);
 	tcase_add_test(tcase, pep_refused);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);

@@ -33,6 +33,7 @@
 #include "base/log.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
+#include "xfer/msg/tx.h"
 #include "xfer/stall.h"
 
 #define EVENTS_PER_POLL 32
@@ -304,6 +305,7 @@ void conn_expel(struct peer *peer)
 		return;
 	}
 	shutdown(peer->conn.sock, SHUT_WR);
+	tx_drop_answers(peer);
 	list_remove(&peer->tx.in_busy);
 }
 

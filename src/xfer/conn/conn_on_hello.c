@@ -180,9 +180,12 @@ static enum verdict judge(const struct worker *worker, const struct peer *peer,
 
 static void take_new(struct peer *peer, struct accepted *conn)
 {
-	if (conn_take(peer, conn,
-		      &(struct hello_fields){.kind = HELLO_ACCEPT, .id = pool_id(peer)}) &&
-	    peer->state == PEER_IDLE)
+	if (!conn_has_place(peer))
+		conn_refuse(conn, FI_EBUSY);
+	else
+		conn_take(peer, conn,
+			  &(struct hello_fields){.kind = HELLO_ACCEPT, .id = pool_id(peer)});
+	if (peer->state == PEER_IDLE)
 		conn_forget(peer);
 }
 

@@ -47,6 +47,13 @@ void conn_on_hello(struct worker *worker, struct accepted *conn);
 /* Answers a hello with HELLO_REJECT of `err` (positive) and closes the connection. */
 void conn_refuse(struct accepted *conn, int err);
 
+/* conn_unknown.c */
+/*
+ * May the newcomer connect? Not if the address vector does not hold it, and too many such peers are
+ * there already.
+ */
+bool conn_has_place(struct peer *newcomer);
+
 /* conn_hold.c */
 /*
  * Keeps a newcomer in the name of `peer`, whose link is not known to be dead or which we are

@@ -223,11 +223,11 @@ void xfer_progress_other(struct domain *dom, const struct worker *worker)
 	}
 }
 
-int xfer_cancel(struct worker *worker, void *context)
+int xfer_cancel(const struct ep *ep, void *context)
 {
-	if (worker->offload)
-		return worker->offload->ops->cancel(worker->offload, context);
-	return tx_cancel(worker, context);
+	struct offload *offload = ep->worker->offload;
+
+	return offload ? offload->ops->cancel(offload, context) : tx_cancel(ep, context);
 }
 
 void rx_context_set(struct rx *rx, const struct rx_target *target)

@@ -9,7 +9,10 @@
 #include "xfer/msg/rx_index.h"
 #include "xfer/worker.h"
 
-/* Room that dropping makes at once, so that it is not made for each message anew: a part of the limit. */
+/*
+ * Room that dropping makes at once, so that it is not made for each message anew: a part of the
+ * limit.
+ */
 #define SLACK 8
 
 static struct peer *peer_of(struct list *in_budget)
@@ -82,7 +85,7 @@ void budget_fini(struct budget *b)
 	release(&b->gone.left);
 }
 
-/* ---- Accounts --------------------------------------------------------------------------------- */
+/* ---- Accounts -------------------------------------------------------------------------------- */
 
 static void join_holders(struct budget *b, struct account *a)
 {
@@ -109,7 +112,10 @@ static void set_sources(struct list *messages, fi_addr_t src)
 	}
 }
 
-/* The address vector holds the peer by now, by this address, or does not hold it any more (FI_ADDR_NOTAVAIL). */
+/*
+ * The address vector holds the peer by now, by this address, or does not hold it any more
+ * (FI_ADDR_NOTAVAIL).
+ */
 static void reclassify(struct budget *b, struct account *a, fi_addr_t src)
 {
 	bool known = src != FI_ADDR_NOTAVAIL || b->worker->cm;
@@ -222,7 +228,7 @@ void budget_forget_addr(struct budget *b, fi_addr_t addr)
 	}
 }
 
-/* ---- Limits ----------------------------------------------------------------------------------- */
+/* ---- Limits ---------------------------------------------------------------------------------- */
 
 static void drop_all(struct list *messages)
 {
@@ -382,7 +388,7 @@ bool budget_admit(struct peer *peer, fi_addr_t src, size_t bytes)
 	return false;
 }
 
-/* ---- Pauses ----------------------------------------------------------------------------------- */
+/* ---- Pauses ---------------------------------------------------------------------------------- */
 
 /* All that the address vector does not hold have one share together. */
 static struct budget_sum share_of(const struct peer *peer, size_t mark)

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a worker keeps of messages that no receive waits for: one budget, whatever context they are for and however
- * often their senders connect. Each peer of the address vector has an account, which outlives its connections; peers
- * that the vector does not hold have one each while they are connected, and share one afterwards.
+ * What a worker keeps of messages that no receive waits for: one budget, whatever context they are
+ * for and however often their senders connect. Each peer of the address vector has an account,
+ * which outlives its connections; peers that the vector does not hold have one each while they are
+ * connected, and share one afterwards.
  *
- * Within FI_WEFT_UNEXPECTED_MAX all is well. Beyond it senders with more than their share get XOFF. What is under way
- * then is kept, but not without limit: half of FI_WEFT_UNEXPECTED_LIMIT (bytes) and FI_WEFT_UNEXPECTED_COUNT
- * (messages) is for peers of the vector, and BUDGET_UNDER_WAY for each of them that is connected; half is for all
- * others together. Beyond these limits the peer that took least notice of XOFF is disconnected, or the oldest messages
- * of those that have gone are dropped. Domain locked.
+ * Within FI_WEFT_UNEXPECTED_MAX all is well. Beyond it senders with more than their share get XOFF.
+ * What is under way then is kept, but not without limit: half of FI_WEFT_UNEXPECTED_LIMIT (bytes)
+ * and FI_WEFT_UNEXPECTED_COUNT (messages) is for peers of the vector, and BUDGET_UNDER_WAY for each
+ * of them that is connected; half is for all others together. Beyond these limits the peer that
+ * took least notice of XOFF is disconnected, or the oldest messages of those that have gone are
+ * dropped. Domain locked.
  */
 #ifndef WEFT_XFER_BUDGET_H
 #define WEFT_XFER_BUDGET_H
@@ -26,8 +28,8 @@ struct unexpected;
 struct worker;
 
 /*
- * Bytes that a connected peer may have under way when it gets XOFF: socket buffers of 10 MiB, full of messages without
- * bytes, which take up to six times their frames here.
+ * Bytes that a connected peer may have under way when it gets XOFF: socket buffers of 10 MiB, full
+ * of messages without bytes, which take up to six times their frames here.
  */
 #define BUDGET_UNDER_WAY ((size_t)64 << 20)
 
@@ -68,8 +70,8 @@ void budget_account_init(struct account *a);
 void budget_account_fini(struct peer *peer);
 
 /*
- * Makes room for `bytes` of a further message of the peer, whose address is `src`. False: the peer is over budget and
- * its message must be dropped. May drop messages of others.
+ * Makes room for `bytes` of a further message of the peer, whose address is `src`. False: the peer
+ * is over budget and its message must be dropped. May drop messages of others.
  */
 bool budget_admit(struct peer *peer, fi_addr_t src, size_t bytes);
 /* Adds a message, on whose list it is, to its sender's account. */

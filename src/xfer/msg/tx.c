@@ -319,28 +319,11 @@ int tx_slow(struct ep *ep, struct xfer x)
 	return err;
 }
 
-bool tx_count_answer(struct peer *peer, size_t bytes)
-{
-	peer->tx.reply_bytes += bytes;
-	if (peer->tx.reply_bytes > WIRE_ANSWERS_MAX)
-		peer_over_budget(peer, "of answers that it does not take", WIRE_ANSWERS_MAX);
-	return !peer->conn.over_budget;
-}
-
-/*
- * A peer that sends requests and reads no answers has at most as many requests under way as its
- * pool has numbers.
- */
-_Static_assert(((sizeof(struct control) + WIRE_RESULT_INLINE) << POOL_INDEX_BITS) +
-			       3 * WIRE_RESULTS_MAX <=
-		       WIRE_ANSWERS_MAX,
-	       "no peer of ours makes us keep too many answers");
-
 static void keep_control(struct peer *peer, const struct packet *p)
 {
 	struct control *c = malloc(sizeof(*c) + p->len);
 
-	if (!c || !tx_count_answer(peer, sizeof(*c) + p->len)) {
+	if (!c || !answers_add(peer, sizeof(*c) + p->len)) {
 		if (!c)
 			peer_starve(peer, "an answer to it");
 		free(c);

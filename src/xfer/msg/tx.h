@@ -171,11 +171,6 @@ int tx_queue(struct ep *ep, struct txreq *req);
 void tx_control(struct peer *peer, uint64_t head, uint64_t tag);
 /* The same with a payload, which is copied if it must wait. */
 void tx_control_data(struct peer *peer, const struct packet *p);
-/*
- * Counts an answer of `bytes` bytes that must wait. False: beyond WIRE_ANSWERS_MAX, or the peer is
- * about to be disconnected.
- */
-bool tx_count_answer(struct peer *peer, size_t bytes);
 
 /* Takes a request off the list of its state, before the state changes or the request is freed. */
 static inline void tx_req_leave(struct txreq *req)
@@ -241,8 +236,11 @@ void tx_fail_all(struct peer *peer, int err, int reason);
  */
 void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor);
 
-/* Ends an operation of this context that waits in a backlog, by FI_ECANCELED. 0 or -FI_ENOENT. */
-int tx_cancel(struct worker *worker, void *context);
+/*
+ * Ends an operation of the endpoint or its aliases with this context that waits in a backlog, by
+ * FI_ECANCELED. 0 or -FI_ENOENT.
+ */
+int tx_cancel(const struct ep *ep, void *context);
 
 /* Flags that name the kind of an operation. */
 #define TX_KIND (FI_MSG | FI_TAGGED | FI_SEND | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE)

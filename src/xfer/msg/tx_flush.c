@@ -110,7 +110,7 @@ static bool flush_controls(struct peer *peer)
 
 		if (peer->real->ops->sendv(peer->real, &p, &iov, c->len ? 1 : 0))
 			return progressed;
-		peer->tx.reply_bytes -= sizeof(*c) + c->len;
+		answers_remove(peer, sizeof(*c) + c->len);
 		list_remove(&c->link);
 		free(c);
 		progressed = true;

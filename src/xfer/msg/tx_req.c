@@ -239,16 +239,23 @@ void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor)
 	}
 }
 
-int tx_cancel(struct worker *worker, void *context)
+/* The endpoint or context that the application opened. */
+static const struct ep *opened(const struct ep *ep)
 {
-	LIST_EACH (node, &worker->peers_list) {
+	return ep->is_alias ? ep->base : ep;
+}
+
+int tx_cancel(const struct ep *ep, void *context)
+{
+	LIST_EACH (node, &ep->worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
 		LIST_EACH (at, &peer->txreqs[TXREQ_BACKLOG]) {
 			struct txreq *req = LIST_ENTRY(at, struct txreq, link);
 
 			/* Partly sent requests and deferred work cannot be canceled by context. */
-			if (req->context != context || !req->ep || req->work || req->sent)
+			if (req->context != context || !req->ep || req->work || req->sent ||
+			    opened(req->ep) != opened(ep))
 				continue;
 			tx_req_end(req, FI_ECANCELED);
 			return 0;
@@ -266,7 +273,7 @@ void tx_drop_answers(struct peer *peer)
 		free(LIST_ENTRY(node, struct control, link));
 	while ((req = tx_req_first(peer, TXREQ_REPLY)))
 		tx_req_end(req, 0);
-	peer->tx.reply_bytes = 0;
+	answers_remove(peer, peer->tx.reply_bytes);
 	list_remove(&peer->target.in_acks_pending);
 }
 

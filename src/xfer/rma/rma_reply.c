@@ -37,7 +37,7 @@ static int reply_long(struct rma_request *r)
 
 	if (!req)
 		return -FI_ENOMEM;
-	if (!tx_count_answer(r->peer, sizeof(*req))) {
+	if (!answers_add(r->peer, sizeof(*req))) {
 		tx_req_free(req);
 		return 0; /* the peer is about to be disconnected */
 	}
@@ -150,7 +150,7 @@ int rma_reply_more(struct txreq *req)
 			return 0;
 		rma_event(&r, FI_RMA | FI_REMOTE_READ, 0);
 	}
-	req->peer->tx.reply_bytes -= sizeof(*req);
+	answers_remove(req->peer, sizeof(*req));
 	tx_req_end(req, 0);
 	return 0;
 }

@@ -141,9 +141,8 @@ static struct rdma_conn_param param(const struct rc *rc, const void *data, size_
 }
 
 /* Returns the most reads and atomics under way in one direction. */
-static uint8_t reads_most(const struct rc *rc, int device)
+static uint8_t reads_most(int device)
 {
-	(void)rc;
 	return (uint8_t)(device < RC_READS ? device : RC_READS);
 }
 
@@ -153,8 +152,8 @@ static int adopt(struct rc *rc, struct rdma_event_channel *events, struct rdma_c
 
 	rc->events = events;
 	rc->id = id;
-	rc->reads = reads_most(rc, rc->path->dev->attr.max_qp_init_rd_atom);
-	rc->writes_back = reads_most(rc, rc->path->dev->attr.max_qp_rd_atom);
+	rc->reads = reads_most(rc->path->dev->attr.max_qp_init_rd_atom);
+	rc->writes_back = reads_most(rc->path->dev->attr.max_qp_rd_atom);
 	return epoll_ctl(rc->news_fd, EPOLL_CTL_ADD, events->fd, &ev) ? -errno : 0;
 }
 

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Peers that the address vector does not hold. A process that reaches the port may use as many
+ * names as it likes, so FI_WEFT_UNKNOWN_MAX limits them. conn_forget frees those that are
+ * disconnected.
+ */
+#include <sys/resource.h>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "core/av.h"
+#include "xfer/conn/conn_own.h"
+
+/*
+ * The default: at most so many, and a part of the descriptors, so that known peers find some left.
+ */
+#define DEFAULT_MOST 4096u
+#define PARTS        4
+
+static size_t most(void)
+{
+	struct rlimit files;
+	size_t most = env_get()->unknown_max;
+
+	if (most)
+		return most;
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur / PARTS >= DEFAULT_MOST)
+		return DEFAULT_MOST;
+	most = files.rlim_cur - files.rlim_cur / PARTS;
+	return most < DEFAULT_MOST ? most : DEFAULT_MOST;
+}
+
+/*
+ * Returns how many peers beside `newcomer` the address vector did not hold when they were looked up
+ * last.
+ */
+static size_t count(const struct peer *newcomer)
+{
+	size_t n = 0;
+
+	LIST_EACH (node, &newcomer->worker->peers_list) {
+		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+
+		n += peer != newcomer && peer->addr == FI_ADDR_NOTAVAIL;
+	}
+	return n;
+}
+
+/* Peers may have been inserted into the address vector after they connected. */
+static void look_up(struct worker *worker)
+{
+	uint64_t version = worker->av ? av_version(worker->av) : 0;
+
+	if (version == worker->unknown.seen_av)
+		return;
+	worker->unknown.seen_av = version;
+	LIST_EACH (node, &worker->peers_list)
+		peer_addr(LIST_ENTRY(node, struct peer, in_worker));
+}
+
+bool conn_has_place(struct peer *newcomer)
+{
+	struct worker *worker = newcomer->worker;
+	char text[ADDR_STR_MAX + 32];
+
+	if (peer_addr(newcomer) != FI_ADDR_NOTAVAIL || count(newcomer) < most())
+		return true;
+	look_up(worker);
+	if (count(newcomer) < most())
+		return true;
+	worker->unknown.refused++;
+	if (log_due(&worker->unknown.logged)) {
+		addr_print(&newcomer->name, text, sizeof(text));
+		LOG_WARN(LOG_EP_CTRL,
+			 "%s is refused: %zu peers are connected that the address vector does not "
+			 "hold (FI_WEFT_UNKNOWN_MAX=%zu); %llu were refused so far",
+			 text, count(newcomer), env_get()->unknown_max,
+			 (unsigned long long)worker->unknown.refused);
+	}
+	return false;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "xfer/msg/answers.h"
+
+#include <rdma/fi_ext_weft.h>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "xfer/msg/tx.h"
+#include "xfer/worker.h"
+
+/*
+ * A peer that sends requests and reads no answers has at most as many requests under way as its
+ * pool has numbers.
+ */
+_Static_assert(((sizeof(struct control) + WIRE_RESULT_INLINE) << POOL_INDEX_BITS) +
+			       3 * WIRE_RESULTS_MAX <=
+		       WIRE_ANSWERS_MAX,
+	       "no peer of ours makes us keep too many answers");
+
+static void set_known(struct peer *peer, bool known)
+{
+	struct answers *a = &peer->worker->answers;
+
+	if (peer->tx.reply_known == known)
+		return;
+	peer->tx.reply_known = known;
+	if (known)
+		a->unknown -= peer->tx.reply_bytes;
+	else
+		a->unknown += peer->tx.reply_bytes;
+}
+
+/*
+ * Finds out whether the address vector holds the peer by now. One that is being disconnected does
+ * not count.
+ */
+static void look_up(struct peer *peer)
+{
+	set_known(peer, peer->conn.over_budget || peer->worker->cm ||
+				peer_addr(peer) != FI_ADDR_NOTAVAIL);
+}
+
+/* The peer exceeds `limit` of the setting or constant `name`. */
+static void disconnect(struct peer *peer, const char *name, size_t limit)
+{
+	struct answers *a = &peer->worker->answers;
+	char text[ADDR_STR_MAX + 32];
+
+	addr_print(&peer->name, text, sizeof(text));
+	LOG_WARN(
+		LOG_EP_DATA,
+		"%s: %zu bytes of answers that it does not read, of %zu for all peers and %zu for "
+		"those that the address vector does not hold, exceed %s=%zu: disconnecting the peer",
+		text, peer->tx.reply_bytes, a->bytes, a->unknown, name, limit);
+	a->disconnected++;
+	peer_expel(peer);
+	look_up(peer);
+}
+
+/* Returns the one of the peers not in the address vector that has most; `peer` if none has more. */
+static struct peer *worst(struct peer *peer)
+{
+	struct peer *most = peer;
+
+	LIST_EACH (node, &peer->worker->peers_list) {
+		struct peer *other = LIST_ENTRY(node, struct peer, in_worker);
+
+		if (!other->tx.reply_known && other->tx.reply_bytes > most->tx.reply_bytes)
+			most = other;
+	}
+	return most;
+}
+
+static bool exceeds(const struct answers *a, size_t bytes, size_t limit)
+{
+	return bytes > limit || a->unknown > limit - bytes;
+}
+
+/*
+ * Makes room for `bytes` of a peer that the address vector does not hold. False: it has most
+ * itself.
+ */
+static bool make_room(struct peer *peer, size_t bytes)
+{
+	struct answers *a = &peer->worker->answers;
+	const size_t limit = env_get()->answers_limit;
+
+	if (!exceeds(a, bytes, limit))
+		return true;
+	LIST_EACH (node, &peer->worker->peers_list)
+		look_up(LIST_ENTRY(node, struct peer, in_worker));
+	while (exceeds(a, bytes, limit) && !peer->conn.over_budget)
+		disconnect(worst(peer), "FI_WEFT_ANSWERS_LIMIT", limit);
+	return !peer->conn.over_budget;
+}
+
+bool answers_add(struct peer *peer, size_t bytes)
+{
+	if (peer->conn.over_budget)
+		return false;
+	look_up(peer);
+	if (bytes > WIRE_ANSWERS_MAX - peer->tx.reply_bytes) {
+		disconnect(peer, "WIRE_ANSWERS_MAX", WIRE_ANSWERS_MAX);
+		return false;
+	}
+	if (!peer->tx.reply_known && !make_room(peer, bytes))
+		return false;
+	peer->tx.reply_bytes += bytes;
+	peer->worker->answers.bytes += bytes;
+	if (!peer->tx.reply_known)
+		peer->worker->answers.unknown += bytes;
+	return true;
+}
+
+void answers_remove(struct peer *peer, size_t bytes)
+{
+	peer->tx.reply_bytes -= bytes;
+	peer->worker->answers.bytes -= bytes;
+	if (!peer->tx.reply_known)
+		peer->worker->answers.unknown -= bytes;
+}
+
+void answers_forget_addr(struct peer *peer)
+{
+	if (!peer->conn.over_budget)
+		set_known(peer, false);
+}
+
+void answers_stats(const struct answers *a, struct fi_weft_stats *stats)
+{
+	stats->answers_bytes = a->bytes;
+	stats->answers_disconnected = a->disconnected;
+}
