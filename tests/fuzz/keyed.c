@@ -461,10 +461,11 @@ static void step(struct input *in)
 	check_links();
 }
 
-/* With so few places for connections that prove their key, clients lose them to each other. */
+/* Clients lose places to each other: for connections that prove their key, and for unknown peers. */
 static void initialize(void)
 {
 	setenv("FI_WEFT_PENDING_MAX", "3", 1);
+	setenv("FI_WEFT_UNKNOWN_MAX", "2", 1);
 	MUST(tls_load());
 	endpoint_open(FI_MSG | FI_SOURCE | FI_SOURCE_ERR, FI_AV_AUTH_KEY);
 	for (unsigned int k = 0; k < KEYS; k++)

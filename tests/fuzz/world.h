@@ -300,6 +300,7 @@ static inline void world_quiesce(void)
 		MUST(world.slot[i].use == FREE);
 	MUST(world.worker->tx_pool.in_use == 0);
 	MUST(world.worker->rxreq_pool.in_use == 0);
+	MUST(world.worker->answers.bytes == 0 && world.worker->answers.unknown == 0);
 	MUST(ep_of(world.ep)->rx->recv_pool.in_use == 0);
 	for (uint64_t key = KEY_ALL; key < KEYS; key++)
 		region_open(key);
