@@ -22,7 +22,7 @@ static struct far {
 	struct tcp_frame frame;
 	size_t have, left; /* of the endpoint's output: bytes of `frame` read, of payload to come */
 	struct secure secure;
-} far[PEERS];
+} far[SENDERS];
 
 /* How the next links are made. */
 enum { CLEAR, ENCRYPTED, ENCRYPTED_INITIATOR };
@@ -123,7 +123,7 @@ static void secure_far(struct far *f, const struct auth *auth, bool initiator)
 
 static void connect_peer(unsigned int i)
 {
-	struct peer *peer = world.peer[i];
+	struct peer *peer = peer_made(i);
 	const struct auth auth = {.key = {"a key of this length", 20}, .encrypts = true};
 	struct accepted conn = {.inside = false, .fds = {-1, -1}};
 	int pair[2];
@@ -155,12 +155,12 @@ static void connect_peer(unsigned int i)
 static void hang_up(unsigned int i)
 {
 	close_far(&far[i]);
-	for (int n = 0; world.peer[i]->state == PEER_CONNECTED; n++) {
+	for (int n = 0; peer_is_connected(i); n++) {
 		make_progress();
 		MUST(n < 100000);
 	}
-	if (peer_attempts(world.peer[i]))
-		peer_failed(world.peer[i], FI_ECONNREFUSED);
+	if (peer_at(i) && peer_attempts(peer_at(i)))
+		peer_failed(peer_at(i), FI_ECONNREFUSED);
 }
 
 /* Returns a field's value: small, the endpoint's own (`ours`), or any. */
@@ -215,7 +215,7 @@ static void raw(struct input *in, struct far *f)
 static void step(struct input *in)
 {
 	uint8_t what = take8(in);
-	unsigned int i = what >> 7;
+	unsigned int i = what & 64 ? UNKNOWN : what >> 7;
 	uint8_t n;
 
 	switch (what % 8) {
@@ -241,7 +241,7 @@ static void step(struct input *in)
 		}
 		break;
 	default:
-		for (i = 0; i < PEERS; i++)
+		for (i = 0; i < SENDERS; i++)
 			connect_peer(i);
 		app_step(in);
 	}
@@ -254,15 +254,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!world.ep) {
 		world_open();
-		for (unsigned int i = 0; i < PEERS; i++)
+		for (unsigned int i = 0; i < SENDERS; i++)
 			far[i].sock = -1;
 	}
 	how = CLEAR;
-	for (unsigned int i = 0; i < PEERS; i++)
+	for (unsigned int i = 0; i < SENDERS; i++)
 		connect_peer(i);
-	for (int i = 0; i < STEPS && in.left; i++)
+	for (int i = 0; i < STEPS && in.left; i++) {
 		step(&in);
-	for (unsigned int i = 0; i < PEERS; i++)
+		limits_check();
+	}
+	for (unsigned int i = 0; i < SENDERS; i++)
 		hang_up(i);
 	make_progress();
 	sent_count = 0;
