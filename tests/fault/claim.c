@@ -82,6 +82,13 @@ static void publish_all_longer(struct foe *f)
 	publish_long(f);
 }
 
+static void publish_unclaimed(struct foe *f)
+{
+	write_claim(f, UINT64_MAX, f->link.id, 1);
+	raw_ring_slot(&f->link.ring, f->claim.pos)->len = SHM_PACKET_MAX;
+	publish(f, 0);
+}
+
 static void claim_nothing(struct foe *f)
 {
 	write_claim(f, 0, f->link.id, 0);
@@ -180,6 +187,7 @@ static const struct way {
 	{"a packet longer than its claim", publish_long, 0, false},
 	{"the same while the endpoint sleeps", publish_long, SLEEPS, false},
 	{"a packet that outgrew its claim", publish_all_longer, 0, false},
+	{"a packet without a claim", publish_unclaimed, LOSES, false},
 	{"a claim of no slots", claim_nothing, 0, false},
 	{"a claim of 4095", claim_much, 0, false},
 	{"a claim of a dead peer", claim_of_the_dead, 0, false},

@@ -108,9 +108,7 @@ static inline void node_bind(struct node *n)
 /* Opens all objects; the endpoint is neither bound nor enabled. `name`: its address; NULL: any. */
 static inline void node_create(struct node *n, const struct name *name)
 {
-	struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_TAGGED,
-				 .size = 4096,
-				 .wait_obj = NODE_WAIT};
+	struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_TAGGED, .size = 4096, .wait_obj = NODE_WAIT};
 	struct fi_av_attr av = {.type = FI_AV_TABLE};
 
 	n->info = node_info();

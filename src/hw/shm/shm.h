@@ -10,20 +10,16 @@
 #include "hw/shm/shm_ring.h"
 #include "link/wire.h"
 
-/*
- * Longest payload of one packet. The claim word counts slots in 12 bits, and one packet must not
- * occupy most of the smallest ring.
- */
-#define SHM_PACKET_MAX 16384u
-
 struct shm {
 	struct worker *worker;
 	struct ring ring;
 	uint64_t head;      /* next slot to read */
+	uint64_t last;      /* where the packet before it began, or `head` */
 	uint64_t published; /* the value of `head` that is stored in the ring's page */
 	uint32_t publish_step;
 	uint32_t progress_calls;   /* calls of shm_progress */
 	uint32_t reaped;           /* claims of dead peers that are not skipped yet */
+	uint32_t looks;            /* of shm_blocked at an idle ring */
 	int fd;                    /* memfd of the ring; hellos carry it */
 	struct shm_bounce *bounce; /* NULL until the first message of PROTO_BOUNCE */
 	struct shm_pipes pipes;
@@ -93,5 +89,10 @@ void shm_publish_head(struct shm *shm);
 bool shm_reap(void *state, uint32_t id);
 bool shm_blocked(void *state, uint64_t *mark, uint32_t *owner);
 void shm_skip(void *state);
+/*
+ * Was the last packet longer than its claim? Then it has carried the head over slots of others, and the
+ * head goes back to these.
+ */
+bool shm_overrun(struct shm *shm);
 
 #endif

@@ -181,7 +181,8 @@ int shm_ring_claim(struct ring *r, uint64_t *pos, uint32_t owner, uint32_t slots
 
 		if (hint - *pos <= r->mask)
 			*pos = hint;
-		if ((int64_t)(head - *pos) > 0)
+		/* A lap further than the head: it said another position once. */
+		if (*pos - head > r->mask + UINT64_C(1))
 			*pos = head;
 		if (!find_frontier(r, pos, word, &steps))
 			continue;
@@ -218,7 +219,7 @@ uint64_t shm_ring_step(const struct ring *r, uint64_t *pos)
 {
 	uint64_t word = __atomic_load_n(ring_claim_at(r, *pos), __ATOMIC_ACQUIRE);
 
-	if (claim_lap(word) != ring_lap(r, *pos) || claim_slots(word) == 0)
+	if (!ring_is_claim(r, *pos, word))
 		return 0;
 	*pos += claim_slots(word);
 	return word;

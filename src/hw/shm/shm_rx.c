@@ -66,11 +66,11 @@ static uint32_t deliver(struct shm *shm, struct ring_slot *slot, uint64_t head)
 static __attribute__((noinline, cold)) uint32_t skip_spoilt(struct shm *shm,
 							    const struct ring_slot *slot)
 {
-	uint32_t slots = claim_slots(ONCE(*ring_claim_at(&shm->ring, shm->head)));
+	uint64_t word = ONCE(*ring_claim_at(&shm->ring, shm->head));
 
 	LOG_WARN(LOG_EP_DATA, "shm: dropped a packet of %u bytes from peer %#x: the limit is %u",
 		 ONCE(slot->len), ONCE(slot->src), SHM_PACKET_MAX);
-	return slots ? slots : 1;
+	return ring_is_claim(&shm->ring, shm->head, word) ? claim_slots(word) : 1;
 }
 
 /* Returns the slots at the head that a dead peer claimed and never published; 0: none. */
@@ -108,6 +108,9 @@ bool shm_progress(void *state)
 		if (at == RING_PUBLISHED) {
 			uint64_t head = ONCE(slot->head);
 
+			if (__builtin_expect(packets && shm->head - shm->last > 1, 0) &&
+			    shm_overrun(shm))
+				continue;
 			if (__builtin_expect(!take(shm, slot, head), 0))
 				break;
 			slots = deliver(shm, slot, head);
@@ -120,6 +123,7 @@ bool shm_progress(void *state)
 			if (!slots)
 				break;
 		}
+		shm->last = shm->head;
 		shm->head += slots;
 		if (shm->head - shm->published >= shm->publish_step)
 			shm_publish_head(shm);
