@@ -11,6 +11,7 @@
 /* Frees the slots before the head. Pairs with the acquires in shm_ring_claim and claim_slow. */
 void shm_publish_head(struct shm *shm)
 {
+	shm_overrun(shm); /* else senders would claim slots across those of others */
 	shm->published = shm->head;
 	__atomic_store_n(&shm->ring.page->head, shm->head, __ATOMIC_RELEASE);
 	/* An eighth of the first lap is over. */
@@ -108,9 +109,6 @@ bool shm_progress(void *state)
 		if (at == RING_PUBLISHED) {
 			uint64_t head = ONCE(slot->head);
 
-			if (__builtin_expect(packets && shm->head - shm->last > 1, 0) &&
-			    shm_overrun(shm))
-				continue;
 			if (__builtin_expect(!take(shm, slot, head), 0))
 				break;
 			slots = deliver(shm, slot, head);
@@ -125,6 +123,8 @@ bool shm_progress(void *state)
 		}
 		shm->last = shm->head;
 		shm->head += slots;
+		if (slots > 1 && ring_published(&shm->ring, shm->head))
+			shm_overrun(shm);
 		if (shm->head - shm->published >= shm->publish_step)
 			shm_publish_head(shm);
 	}

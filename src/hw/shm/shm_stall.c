@@ -37,7 +37,7 @@ bool shm_overrun(struct shm *shm)
 	if (slots >= taken || claim_lap(word) != ring_lap(&shm->ring, shm->last))
 		return false;
 	say(shm, "a packet longer than its claim");
-	go_to(shm, shm->last + slots);
+	shm->head = shm->last += slots;
 	return true;
 }
 
@@ -102,11 +102,11 @@ bool shm_blocked(void *state, uint64_t *mark, uint32_t *owner)
 		*mark = shm->head;
 		return false;
 	}
+	if (shm_overrun(shm))
+		return false;
 	/* Senders wait for the space that this word tells. */
 	if (shm->head != shm->published || ONCE(r->page->head) != shm->head)
 		shm_publish_head(shm);
-	if (shm_overrun(shm))
-		return false;
 	word = claim_of(r, shm->head);
 	*owner = claim_owner(word);
 	if (ring_is_claim(r, shm->head, word))
