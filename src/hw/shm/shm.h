@@ -14,7 +14,7 @@ struct shm {
 	struct worker *worker;
 	struct ring ring;
 	uint64_t head;      /* next slot to read */
-	uint64_t last;      /* where the packet before it began, or `head` */
+	uint64_t last;      /* where the packet before it began; `head`: the head is settled */
 	uint64_t published; /* the value of `head` that is stored in the ring's page */
 	uint32_t publish_step;
 	uint32_t progress_calls;   /* calls of shm_progress */
@@ -90,9 +90,9 @@ bool shm_reap(void *state, uint32_t id);
 bool shm_blocked(void *state, uint64_t *mark, uint32_t *owner);
 void shm_skip(void *state);
 /*
- * Was the last packet longer than its claim? Then it has carried the head over slots of others, and the
- * head goes back to these.
+ * The head goes to the end of the last packet's claim: its length may have said another place, among the
+ * slots of others.
  */
-bool shm_overrun(struct shm *shm);
+void shm_settle(struct shm *shm);
 
 #endif

@@ -7,11 +7,16 @@
 #include "link/upcall.h"
 
 #define PACKETS_PER_CALL 64
+/*
+ * Slots of a packet whose claim word lies in another cache line than the next claim: its sender does not
+ * miss the line, so the packet can be compared with its claim at once.
+ */
+#define WIDE 8
 
 /* Frees the slots before the head. Pairs with the acquires in shm_ring_claim and claim_slow. */
 void shm_publish_head(struct shm *shm)
 {
-	shm_overrun(shm); /* else senders would claim slots across those of others */
+	shm_settle(shm); /* else senders would claim slots across those of others */
 	shm->published = shm->head;
 	__atomic_store_n(&shm->ring.page->head, shm->head, __ATOMIC_RELEASE);
 	/* An eighth of the first lap is over. */
@@ -51,6 +56,7 @@ static uint32_t deliver(struct shm *shm, struct ring_slot *slot, uint64_t head)
 		.len = len,
 	};
 	size_t hdr = offsetof(struct ring_slot, rest);
+	uint32_t slots;
 
 	if (wire_flags(p.head) & WIRE_DATA) {
 		once_copy(&p.data, slot->rest, sizeof(p.data));
@@ -59,8 +65,11 @@ static uint32_t deliver(struct shm *shm, struct ring_slot *slot, uint64_t head)
 	}
 	if (__builtin_expect(len > SHM_PACKET_MAX, 0))
 		return 0;
+	slots = (uint32_t)((hdr + len + RING_SLOT - 1) / RING_SLOT);
+	if (slots >= WIDE)
+		__builtin_prefetch(ring_claim_at(&shm->ring, shm->head)); /* for shm_settle */
 	rx_deliver(shm->worker, src, &p);
-	return (uint32_t)((hdr + len + RING_SLOT - 1) / RING_SLOT);
+	return slots;
 }
 
 /* The length in the header is invalid; the claim word still says how many slots to skip. */
@@ -123,8 +132,8 @@ bool shm_progress(void *state)
 		}
 		shm->last = shm->head;
 		shm->head += slots;
-		if (slots > 1 && ring_published(&shm->ring, shm->head))
-			shm_overrun(shm);
+		if (slots > 1 && (slots >= WIDE || ring_published(&shm->ring, shm->head)))
+			shm_settle(shm);
 		if (shm->head - shm->published >= shm->publish_step)
 			shm_publish_head(shm);
 	}

@@ -28,17 +28,21 @@ static void say(const struct shm *shm, const char *what)
 		 (unsigned long long)(shm->head & shm->ring.mask), what);
 }
 
-bool shm_overrun(struct shm *shm)
+void shm_settle(struct shm *shm)
 {
-	uint64_t word = claim_of(&shm->ring, shm->last), taken = shm->head - shm->last;
-	uint32_t slots = claim_slots(word) ? claim_slots(word) : 1;
+	const struct ring *r = &shm->ring;
+	uint64_t word = claim_of(r, shm->last), pos = shm->last;
 
-	/* A sender of the next lap may have claimed the slot: it has been free since `head` was published. */
-	if (slots >= taken || claim_lap(word) != ring_lap(&shm->ring, shm->last))
-		return false;
-	say(shm, "a packet longer than its claim");
-	shm->head = shm->last += slots;
-	return true;
+	if (shm->last == shm->head)
+		return;
+	if (ring_is_claim(r, pos, word))
+		pos += claim_slots(word);
+	else
+		while (++pos < shm->head && !ring_is_claim(r, pos, claim_of(r, pos)))
+			;
+	if (pos != shm->head)
+		say(shm, "a packet of another length than its claim");
+	shm->head = shm->last = pos;
 }
 
 /* Claim words that no sender can have written say again that nobody has claimed the slot. */
@@ -102,11 +106,11 @@ bool shm_blocked(void *state, uint64_t *mark, uint32_t *owner)
 		*mark = shm->head;
 		return false;
 	}
-	if (shm_overrun(shm))
-		return false;
 	/* Senders wait for the space that this word tells. */
 	if (shm->head != shm->published || ONCE(r->page->head) != shm->head)
 		shm_publish_head(shm);
+	if (*mark != shm->head)
+		return false;
 	word = claim_of(r, shm->head);
 	*owner = claim_owner(word);
 	if (ring_is_claim(r, shm->head, word))
