@@ -10,20 +10,24 @@
 #include "hw/shm/shm_ring.h"
 #include "link/wire.h"
 
+struct shm_span {
+	uint64_t from, to;
+};
+
 struct shm {
 	struct worker *worker;
 	struct ring ring;
 	uint64_t head;      /* next slot to read */
-	uint64_t last;      /* where the packet before it began; `head`: the head is settled */
 	uint64_t published; /* the value of `head` that is stored in the ring's page */
 	uint32_t publish_step;
 	uint32_t progress_calls;   /* calls of shm_progress */
 	uint32_t reaped;           /* claims of dead peers that are not skipped yet */
-	uint32_t looks;            /* of shm_blocked at an idle ring */
 	int fd;                    /* memfd of the ring; hellos carry it */
 	struct shm_bounce *bounce; /* NULL until the first message of PROTO_BOUNCE */
 	struct shm_pipes pipes;
 	bool populated;              /* shm_ring_populate was called */
+	struct shm_span wide;        /* the last packet of several slots; empty at a settled head */
+	uint32_t looks;              /* of shm_blocked at an idle ring */
 	uint64_t noted[RING_GUARDS]; /* guard words that shm_quiesced waits for */
 };
 
@@ -90,8 +94,8 @@ bool shm_reap(void *state, uint32_t id);
 bool shm_blocked(void *state, uint64_t *mark, uint32_t *owner);
 void shm_skip(void *state);
 /*
- * The head goes to the end of the last packet's claim: its length may have said another place, among the
- * slots of others.
+ * The head goes to the end of the last packet's claim: the packet's length may have said another place, before
+ * the slots that others have claimed or among these.
  */
 void shm_settle(struct shm *shm);
 

@@ -56,7 +56,7 @@ static int shm_open_worker(struct worker *worker, void **state)
 		return err;
 	}
 	shm->worker = worker;
-	shm->head = shm->last = shm->published = shm->ring.mask + UINT64_C(1);
+	shm->head = shm->published = shm->ring.mask + UINT64_C(1);
 	shm->publish_step = (shm->ring.mask + 1) / 8;
 	*state = shm;
 	return 0;

@@ -7,11 +7,6 @@
 #include "link/upcall.h"
 
 #define PACKETS_PER_CALL 64
-/*
- * Slots of a packet whose claim word lies in another cache line than the next claim: its sender does not
- * miss the line, so the packet can be compared with its claim at once.
- */
-#define WIDE 8
 
 /* Frees the slots before the head. Pairs with the acquires in shm_ring_claim and claim_slow. */
 void shm_publish_head(struct shm *shm)
@@ -56,7 +51,6 @@ static uint32_t deliver(struct shm *shm, struct ring_slot *slot, uint64_t head)
 		.len = len,
 	};
 	size_t hdr = offsetof(struct ring_slot, rest);
-	uint32_t slots;
 
 	if (wire_flags(p.head) & WIRE_DATA) {
 		once_copy(&p.data, slot->rest, sizeof(p.data));
@@ -65,11 +59,8 @@ static uint32_t deliver(struct shm *shm, struct ring_slot *slot, uint64_t head)
 	}
 	if (__builtin_expect(len > SHM_PACKET_MAX, 0))
 		return 0;
-	slots = (uint32_t)((hdr + len + RING_SLOT - 1) / RING_SLOT);
-	if (slots >= WIDE)
-		__builtin_prefetch(ring_claim_at(&shm->ring, shm->head)); /* for shm_settle */
 	rx_deliver(shm->worker, src, &p);
-	return slots;
+	return (uint32_t)((hdr + len + RING_SLOT - 1) / RING_SLOT);
 }
 
 /* The length in the header is invalid; the claim word still says how many slots to skip. */
@@ -130,10 +121,9 @@ bool shm_progress(void *state)
 			if (!slots)
 				break;
 		}
-		shm->last = shm->head;
+		if (slots > 1)
+			shm->wide = (struct shm_span){shm->head, shm->head + slots};
 		shm->head += slots;
-		if (slots > 1 && (slots >= WIDE || ring_published(&shm->ring, shm->head)))
-			shm_settle(shm);
 		if (shm->head - shm->published >= shm->publish_step)
 			shm_publish_head(shm);
 	}

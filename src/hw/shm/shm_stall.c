@@ -18,7 +18,7 @@ static uint64_t claim_of(const struct ring *r, uint64_t pos)
 
 static void go_to(struct shm *shm, uint64_t pos)
 {
-	shm->head = shm->last = pos;
+	shm->head = pos;
 	shm_publish_head(shm);
 }
 
@@ -31,10 +31,11 @@ static void say(const struct shm *shm, const char *what)
 void shm_settle(struct shm *shm)
 {
 	const struct ring *r = &shm->ring;
-	uint64_t word = claim_of(r, shm->last), pos = shm->last;
+	uint64_t pos = shm->wide.to == shm->head ? shm->wide.from : shm->head - 1, word;
 
-	if (shm->last == shm->head)
+	if (pos == shm->head)
 		return;
+	word = claim_of(r, pos);
 	if (ring_is_claim(r, pos, word))
 		pos += claim_slots(word);
 	else
@@ -42,7 +43,7 @@ void shm_settle(struct shm *shm)
 			;
 	if (pos != shm->head)
 		say(shm, "a packet of another length than its claim");
-	shm->head = shm->last = pos;
+	shm->head = shm->wide.from = shm->wide.to = pos;
 }
 
 /* Claim words that no sender can have written say again that nobody has claimed the slot. */
