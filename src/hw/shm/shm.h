@@ -26,7 +26,7 @@ struct shm {
 	struct shm_bounce *bounce; /* NULL until the first message of PROTO_BOUNCE */
 	struct shm_pipes pipes;
 	bool populated;              /* shm_ring_populate was called */
-	struct shm_span wide;        /* the last packet of several slots; empty at a settled head */
+	struct shm_span wide;        /* the last packet of several slots; empty at a checked head */
 	uint32_t looks;              /* of shm_blocked at an idle ring */
 	uint64_t noted[RING_GUARDS]; /* guard words that shm_quiesced waits for */
 };
@@ -97,6 +97,6 @@ void shm_skip(void *state);
  * The head goes to the end of the last packet's claim: the packet's length may have said another place, before
  * the slots that others have claimed or among these.
  */
-void shm_settle(struct shm *shm);
+void shm_resync(struct shm *shm);
 
 #endif

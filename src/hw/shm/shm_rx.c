@@ -11,7 +11,7 @@
 /* Frees the slots before the head. Pairs with the acquires in shm_ring_claim and claim_slow. */
 void shm_publish_head(struct shm *shm)
 {
-	shm_settle(shm); /* else senders would claim slots across those of others */
+	shm_resync(shm); /* else senders would claim slots across those of others */
 	shm->published = shm->head;
 	__atomic_store_n(&shm->ring.page->head, shm->head, __ATOMIC_RELEASE);
 	/* An eighth of the first lap is over. */

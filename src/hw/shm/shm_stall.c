@@ -18,7 +18,7 @@ static uint64_t claim_of(const struct ring *r, uint64_t pos)
 
 static void go_to(struct shm *shm, uint64_t pos)
 {
-	shm->head = pos;
+	shm->head = shm->wide.from = shm->wide.to = pos;
 	shm_publish_head(shm);
 }
 
@@ -28,7 +28,7 @@ static void say(const struct shm *shm, const char *what)
 		 (unsigned long long)(shm->head & shm->ring.mask), what);
 }
 
-void shm_settle(struct shm *shm)
+void shm_resync(struct shm *shm)
 {
 	const struct ring *r = &shm->ring;
 	uint64_t pos = shm->wide.to == shm->head ? shm->wide.from : shm->head - 1, word;
@@ -53,7 +53,7 @@ static void clear_wrong(struct shm *shm)
 	uint64_t token = r->secret + shm->head + RING_CANCELLED;
 
 	say(shm, "a wrong claim");
-	/* First, since whoever claims the slot then has not written a token yet: that is not recalled. */
+	/* First: this token would seem to be that of the next sender to claim the slot. */
 	__atomic_compare_exchange_n(&ring_slot_at(r, shm->head)->token, &token, 0, false,
 				    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i <= r->mask; i++) {
