@@ -20,8 +20,7 @@
 
 static void set_timer(const struct stall *s, time_t seconds)
 {
-	timerfd_settime(s->timer, 0,
-			&(struct itimerspec){.it_interval = {seconds}, .it_value = {seconds}},
+	timerfd_settime(s->timer, 0, &(struct itimerspec){{.tv_sec = seconds}, {.tv_sec = seconds}},
 			NULL);
 }
 
