@@ -378,9 +378,10 @@ struct transport {
 	/* The accesses of peer `id` are none: it is not connected, or does something else. */
 	void (*disown)(void *state, uint32_t id);
 	/*
-	 * Does a packet that is not there keep others from delivery, as it did at the last call?
-	 * *mark names the packet, *owner the low bits of the id of the peer that is to write it,
-	 * all set: nobody. `skip` lets others go on without the packet. NULL: that cannot be.
+	 * Called again and again. Does a packet that is not there keep others from delivery, as it
+	 * did at the last call? *mark names the packet, *owner the low bits of the id of the peer
+	 * that is to write it, all set: nobody. `skip` lets others go on without the packet. What
+	 * no peer can be about to write does not block. NULL: that cannot be.
 	 */
 	bool (*blocked)(void *state, uint64_t *mark, uint32_t *owner);
 	void (*skip)(void *state);

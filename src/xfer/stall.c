@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "xfer/stall.h"
 
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/log.h"
@@ -8,14 +14,53 @@
 #include "xfer/conn/conn.h"
 #include "xfer/conn/connect.h"
 
-#define LOOK_MS 1000  /* between two looks at a ring */
-#define SAY_MS  10000 /* between two log lines about one packet */
+#define TICK_S   1     /* between two looks at the ring of a worker that sleeps */
+#define JUDGE_MS 20    /* between two looks at the threads of a process */
+#define SAY_MS   10000 /* between two log lines about one packet */
 
-void stall_end(struct worker *worker)
+static void set_timer(const struct stall *s, time_t seconds)
 {
-	threads_end(worker->stall.threads);
-	worker->stall.threads = NULL;
-	worker->stall.since = 0;
+	timerfd_settime(s->timer, 0, &(struct itimerspec){{.tv_sec = seconds}, {.tv_sec = seconds}},
+			NULL);
+}
+
+void stall_begin(struct worker *worker)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)WORKER_STALL << 32};
+	struct stall *s = &worker->stall;
+
+	if (s->timer < 0) {
+		s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+		if (s->timer < 0 || epoll_ctl(worker->epfd, EPOLL_CTL_ADD, s->timer, &ev))
+			LOG_WARN(LOG_EP_CTRL, "no timer for looks at a ring: %s", strerror(errno));
+	}
+	set_timer(s, TICK_S);
+}
+
+void stall_tick(struct worker *worker)
+{
+	uint64_t ticks;
+
+	if (read(worker->stall.timer, &ticks, sizeof(ticks)) < 0)
+		return;
+	LIST_EACH (node, &worker->peers_list)
+		if (LIST_ENTRY(node, struct peer, in_worker)->conn.inside)
+			return;
+	set_timer(&worker->stall, 0);
+}
+
+static void end(struct stall *s)
+{
+	threads_end(s->threads);
+	s->threads = NULL;
+	s->since = 0;
+}
+
+void stall_close(struct worker *worker)
+{
+	end(&worker->stall);
+	if (worker->stall.timer >= 0)
+		close(worker->stall.timer);
 }
 
 /* Returns the connected peer that claims by this owner, or NULL. */
@@ -60,7 +105,7 @@ static void judge(struct worker *worker, uint32_t owner, uint64_t now)
 		return;
 	}
 	worker->via[LINK_HOST].transport->skip(worker->via[LINK_HOST].state);
-	stall_end(worker);
+	end(s);
 	if (peer) {
 		warn(peer, "disconnected");
 		conn_expel(peer);
@@ -76,15 +121,18 @@ void stall_watch(struct worker *worker)
 	struct stall *s = &worker->stall;
 	uint32_t owner;
 
-	if (now < s->look || !t || !t->blocked)
+	if (now == s->looked || !t || !t->blocked)
 		return;
-	s->look = now + LOOK_MS;
+	s->looked = now;
 	if (!t->blocked(worker->via[LINK_HOST].state, &s->mark, &owner)) {
-		stall_end(worker);
+		if (s->since)
+			end(s);
 		return;
 	}
 	if (!s->since)
 		s->since = now;
-	else if (now - s->since >= (uint64_t)env_get()->claim_timeout)
-		judge(worker, owner, now);
+	if (now - s->since < (uint64_t)env_get()->claim_timeout || now < s->judge)
+		return;
+	s->judge = now + JUDGE_MS;
+	judge(worker, owner, now);
 }

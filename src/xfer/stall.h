@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A receive ring in shared memory whose next packet is claimed and never comes: all packets behind it
- * wait. Domain locked.
+ * wait. Also wakes the worker's sleepers once a second while it has peers on this host, since a word that
+ * any of these can write says whether a sender wakes them. Domain locked.
  */
 #ifndef WEFT_XFER_STALL_H
 #define WEFT_XFER_STALL_H
@@ -12,18 +13,25 @@ struct threads;
 struct worker;
 
 struct stall {
-	uint64_t look;           /* ms: time of the next look at the ring */
+	uint64_t looked;         /* ms: time of the last look at the ring */
 	uint64_t mark;           /* what the ring waits for, if `since` */
-	uint64_t since;          /* ms: first seen */
+	uint64_t since;          /* ms: first seen; 0: not seen */
+	uint64_t judge;          /* ms: next look at the process that claimed the packet */
 	uint64_t say;            /* ms: next log line */
-	struct threads *threads; /* of the process that claimed the packet; or NULL */
+	struct threads *threads; /* of that process; or NULL */
+	int timer;               /* in the worker's `epfd`; -1: none */
 };
+
+/* The worker has a new peer whose packets come by a transport that can be blocked. */
+void stall_begin(struct worker *worker);
+/* The timer has expired. */
+void stall_tick(struct worker *worker);
 
 /*
  * Called often. Makes the ring go on without a packet that has not come for FI_WEFT_CLAIM_TIMEOUT, once
  * it is known that no connected peer is about to write it, and disconnects the peer that claimed it.
  */
 void stall_watch(struct worker *worker);
-void stall_end(struct worker *worker);
+void stall_close(struct worker *worker);
 
 #endif

@@ -35,7 +35,7 @@
 static void init_fields(struct worker *worker, struct domain *dom)
 {
 	worker->dom = dom;
-	worker->cm_sock = worker->cm_timer = -1;
+	worker->cm_sock = worker->cm_timer = worker->stall.timer = -1;
 	list_init(&worker->busy);
 	list_init(&worker->awaiting);
 	list_init(&worker->acks_pending);

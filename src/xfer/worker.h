@@ -22,7 +22,7 @@
 /*
  * Upper half of the data of an event in the worker's epoll instance, beyond enum acceptor_source.
  */
-enum worker_source { WORKER_PEER = ACCEPTOR_SOURCES, WORKER_HW };
+enum worker_source { WORKER_PEER = ACCEPTOR_SOURCES, WORKER_HW, WORKER_STALL };
 
 struct av;
 struct dgram;

@@ -11,19 +11,13 @@
 #include <rdma/fi_rma.h>
 #include <ucontext.h>
 
-#include "raw_shm.h"
+#include "raw_peer.h"
 
 #define READS   40 /* of a packet, at most: the word changes after each of them once */
 #define POLLS   4  /* until a packet is read */
 #define WAIT_MS 3000
 #define ROOM    65536
 #define KEY     1
-
-enum { PUT = 8, AMO = 10, GROUP = 16 };
-enum { TAGGED = 1, LONG = 0x10, MATCH = 0x80 };
-
-static int ends[2];
-static struct name server_name;
 static unsigned char source[ROOM];
 
 /* What changes in the packet that is published next. */
@@ -183,24 +177,30 @@ static const struct flip {
 	{"length of an RTS", HEAD(WIRE_RTS, TAGGED, 0, 1), RTS(100), 40, 32, HUGE, false},
 	{"length of a kept RTS", HEAD(WIRE_RTS, TAGGED, 0, 1), RTS(100), 40, 32, HUGE, true},
 	{"length of a segment", HEAD(WIRE_RTS, TAGGED, 0, 1), RTS(100), 40, 56, HUGE, false},
-	{"count of a write", HEAD(PUT, LONG, 0, 1), {0, 1, 0, 8, KEY, 1}, 48, 40, 4000, false},
+	{"count of a write", HEAD(WIRE_PUT, LONG, 0, 1), {0, 1, 0, 8, KEY, 1}, 48, 40, 4000, false},
 	{"length of a write",
-	 HEAD(PUT, LONG, 0, 1),
+	 HEAD(WIRE_PUT, LONG, 0, 1),
 	 {0, 1, 0, 8, KEY, 1},
 	 48,
 	 56,
 	 UINT64_MAX - 4,
 	 false},
-	{"count of an atomic", HEAD(AMO, LONG, 0, 1), {0, 1, 0, 8, KEY, SUM, 1}, 56, 40, 3, false},
+	{"count of an atomic",
+	 HEAD(WIRE_AMO, LONG, 0, 1),
+	 {0, 1, 0, 8, KEY, SUM, 1},
+	 56,
+	 40,
+	 3,
+	 false},
 	{"address of a matched atomic",
-	 HEAD(AMO, LONG | MATCH, 0, 1),
+	 HEAD(WIRE_AMO, LONG | MATCH, 0, 1),
 	 {0, 1, 0, 8, 5, SUM, 1},
 	 56,
 	 48,
 	 HUGE,
 	 false},
 	{"length of a kept atomic",
-	 HEAD(AMO, LONG | MATCH, 0, 1),
+	 HEAD(WIRE_AMO, LONG | MATCH, 0, 1),
 	 {0, 1, 0, 8, 5, SUM, 1},
 	 56,
 	 56,
@@ -214,7 +214,7 @@ static const struct flip {
 	 UINT64_C(0xfffffff0) << 32 | 1,
 	 false},
 	{"kind of a packet",
-	 HEAD(GROUP, 0, 0, 0),
+	 HEAD(WIRE_GROUP, 0, 0, 0),
 	 {1},
 	 40,
 	 16,
@@ -223,32 +223,35 @@ static const struct flip {
 };
 
 /* Publishes one packet, whose word changes after so many reads. */
-static void one_packet(struct raw_peer *p, const struct flip *f, int reads)
+static void one_packet(struct raw_link *l, const struct flip *f, int reads)
 {
-	struct raw_slot head = {.head = f->head, .tag = 5, .len = (uint32_t)f->len}, answer;
+	struct frame frame = {.head = f->head, .tag = 5, .len = (uint32_t)f->len};
+	uint32_t slots = raw_ring_slots(&frame, f->len);
+	uint64_t end = now_ms() + WAIT_MS;
 	uint64_t payload[10];
 	struct order o = {.bad = f->bad, .reads = reads, .late = f->late};
+	struct raw_claim c;
 	size_t at;
 	char word;
 
 	memcpy(payload, f->payload, sizeof(payload));
 	if ((f->head & 0xff) == WIRE_RTS)
 		payload[2] = (uintptr_t)source;
-	if (!raw_claim(p, (uint32_t)((32 + f->len + 63) / 64)))
-		fail("%s: the endpoint reads no more packets", f->name);
-	at = (size_t)((char *)raw_slot(&p->ring) - (char *)p->ring.page);
+	while (!raw_ring_claim(&l->ring, l->sock, l->id, slots, &c))
+		if (now_ms() > end)
+			fail("%s: the endpoint reads no more packets", f->name);
+	at = (size_t)((char *)raw_ring_slot(&l->ring, c.pos) - (char *)l->ring.page);
 	if (at % 4096 > 4096 - 128)
 		o.reads = READS * READS; /* it would change on the next page */
 	o.page = at & ~(size_t)4095;
 	o.slot = at & 4095;
 	o.word = o.slot + f->at;
-	raw_fill(p, head, payload);
-	raw_publish(p);
+	raw_ring_fill(&l->ring, &c, &frame, l->id, payload, f->len);
+	raw_ring_publish(&l->ring, &c, 0);
 	if (send(ends[0], &o, sizeof(o), MSG_NOSIGNAL) != sizeof(o) ||
 	    recv(ends[0], &word, 1, 0) != 1)
 		fail("%s: the endpoint ended when it changed after %d reads", f->name, reads);
-	while (raw_heard(p, &answer))
-		;
+	raw_link_hear(l);
 }
 
 /* Checks that a real peer can still connect and send. */
@@ -270,29 +273,28 @@ static void come_in(const char *when)
 
 static void one(const struct flip *f)
 {
-	struct raw_peer p;
+	struct raw_link l;
 	pid_t pid;
 
 	wire(ends);
 	pid = start(f->name, server, NULL);
 	close(ends[1]);
 	hear(ends[0], &server_name, sizeof(server_name));
-	p = raw_join(&server_name, 7);
+	raw_link_enter(&l, &server_name, 7);
 	for (int reads = 0; reads < READS; reads++)
-		one_packet(&p, f, reads);
+		one_packet(&l, f, reads);
 	come_in(f->name);
 	slay(pid);
-	close(p.sock);
+	raw_link_close(&l, false);
 	close(ends[0]);
 }
 
 int main(void)
 {
 	alarm(LIMIT);
-	need_provider();
-	if (!STEPS || !strcmp(provider(), "tcp")) {
-		printf(STEPS ? "nothing of tcp is in shared memory\n"
-			     : "no single steps on this machine\n");
+	need_memory();
+	if (!STEPS) {
+		printf("no single steps on this machine\n");
 		return 77;
 	}
 	for (size_t i = 0; i < sizeof(flips) / sizeof(flips[0]); i++)

@@ -8,7 +8,7 @@
 #define NODE_CAPS (FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_RMA)
 #include <rdma/fi_rma.h>
 
-#include "raw_shm.h"
+#include "raw_peer.h"
 
 #define CLOSE_MS 8000 /* longer than a proof takes, shorter than FI_WEFT_ACCESS_TIMEOUT */
 
@@ -18,8 +18,7 @@ static const char *const names[WAYS] = {"guards of nobody", "a peer that sleeps"
 					"a peer that runs", "a peer that writes its guards again",
 					"a stopped peer"};
 
-static int ends[2], orders[2];
-static struct name server_name;
+static int orders[2];
 
 /* ---- The endpoint closes its region and itself when ordered. ---- */
 
@@ -75,36 +74,29 @@ static int order(void)
 
 /* ---- The raw peer ---- */
 
-static void take_all(const struct raw_peer *p, uint32_t id)
+static void take_all(const struct raw_link *l, uint32_t id)
 {
-	for (int i = 0; i < 56; i++)
-		__atomic_store_n(&p->ring.page->guards[i].word, UINT64_C(5) << 32 | id,
+	for (unsigned int i = 0; i < RING_GUARDS; i++)
+		__atomic_store_n(&l->ring.page->guards[i].word, UINT64_C(5) << 32 | id,
 				 __ATOMIC_RELEASE);
 }
 
 static void raw(void *arg)
 {
 	enum way way = *(const enum way *)arg;
-	struct raw_peer p = raw_join(&server_name, 9);
-	uint32_t id = way == WAY_NOBODY ? 0x300005 : p.id;
+	struct raw_link l;
+	uint32_t id;
 
-	take_all(&p, id);
+	raw_link_enter(&l, &server_name, 9);
+	id = way == WAY_NOBODY ? 0x300005 : l.id;
+	take_all(&l, id);
 	tell(ends[1], "", 1);
 	for (;;) {
 		if (way == WAY_WRITES)
-			take_all(&p, id);
+			take_all(&l, id);
 		else if (way != WAY_RUNS)
 			pause();
 	}
-}
-
-static void stop(pid_t pid)
-{
-	int status;
-
-	kill(pid, SIGSTOP);
-	if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
-		fail("the raw peer does not stop");
 }
 
 static void one(enum way way)
@@ -142,11 +134,7 @@ static void one(enum way way)
 int main(void)
 {
 	alarm(LIMIT);
-	need_provider();
-	if (!strcmp(provider(), "tcp")) {
-		printf("nothing of tcp is in shared memory\n");
-		return 77;
-	}
+	need_memory();
 	for (enum way way = 0; way < WAYS; way++)
 		one(way);
 	return EXIT_SUCCESS;

@@ -53,29 +53,54 @@ static void length_beyond(struct run *r, struct raw_link *l)
 	raw_ring_publish(&l->ring, &c, 0);
 }
 
-/* The length in the packet is another one than the claim's. */
+/* A packet of `len` bytes whose claim word says `slots`. */
+static void put_unequal(struct raw_link *l, const struct raw_claim *c, uint32_t len, uint32_t slots)
+{
+	uint64_t *word = &l->ring.claims[c->pos & l->ring.mask];
+
+	raw_ring_slot(&l->ring, c->pos)->len = len;
+	__atomic_store_n(word, (*word & ~UINT64_C(4095)) | slots, __ATOMIC_RELEASE);
+	raw_ring_publish(&l->ring, c, 0);
+}
+
+/* The packet is shorter than its claim. */
+static void length_below_claim(struct run *r, struct raw_link *l)
+{
+	struct raw_claim c;
+
+	if (claim_packet(r, l, l->id, &c))
+		put_unequal(l, &c, rng_below(&r->rng, hostile.f.len + 1), c.slots);
+}
+
+/* The claim says no slots, or more than the packet takes. */
+static void claim_beyond_length(struct run *r, struct raw_link *l)
+{
+	struct raw_claim c;
+
+	if (claim_packet(r, l, l->id, &c))
+		put_unequal(l, &c, hostile.f.len,
+			    rng_one_in(&r->rng, 8) ? 0
+						   : c.slots + rng_below(&r->rng, 4096 - c.slots));
+}
+
+/* The packet is longer than its claim, over packets of others. */
 static void length_of_others(struct run *r, struct raw_link *l)
 {
 	struct raw_claim c;
 
-	if (!claim_packet(r, l, l->id, &c))
-		return;
-	raw_ring_slot(&l->ring, c.pos)->len = rng_below(&r->rng, SHM_PACKET_MAX + 1);
-	raw_ring_publish(&l->ring, &c, 0);
+	if (claim_packet(r, l, l->id, &c))
+		put_unequal(l, &c,
+			    hostile.f.len + rng_below(&r->rng, SHM_PACKET_MAX + 1 - hostile.f.len),
+			    c.slots);
 }
 
-/* The claim word says another number of slots than the packet takes. */
-static void claim_of_other_slots(struct run *r, struct raw_link *l)
+/* The claim says fewer slots than the packet takes: others claim these, too. */
+static void claim_below_length(struct run *r, struct raw_link *l)
 {
 	struct raw_claim c;
-	uint64_t *word;
 
-	if (!claim_packet(r, l, l->id, &c))
-		return;
-	word = &l->ring.claims[c.pos & l->ring.mask];
-	__atomic_store_n(word, (*word & ~UINT64_C(4095)) | rng_below(&r->rng, 4096),
-			 __ATOMIC_RELEASE);
-	raw_ring_publish(&l->ring, &c, 0);
+	if (claim_packet(r, l, l->id, &c))
+		put_unequal(l, &c, hostile.f.len, 1 + rng_below(&r->rng, c.slots));
 }
 
 static void source_nobody_has(struct run *r, struct raw_link *l)

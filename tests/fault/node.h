@@ -20,6 +20,9 @@
 #ifndef NODE_MR
 #define NODE_MR 0 /* FI_MR_ bits */
 #endif
+#ifndef NODE_WAIT
+#define NODE_WAIT FI_WAIT_NONE /* wait object of the queue */
+#endif
 
 /*
  * Operations with a dead peer end within this time (ms). One second of it is the kernel's: a SYN
@@ -105,7 +108,7 @@ static inline void node_bind(struct node *n)
 /* Opens all objects; the endpoint is neither bound nor enabled. `name`: its address; NULL: any. */
 static inline void node_create(struct node *n, const struct name *name)
 {
-	struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_TAGGED, .size = 4096};
+	struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_TAGGED, .size = 4096, .wait_obj = NODE_WAIT};
 	struct fi_av_attr av = {.type = FI_AV_TABLE};
 	int ret;
 

@@ -10,11 +10,9 @@
 #include "hw/shm/shm_ring.h"
 #include "link/wire.h"
 
-/*
- * Longest payload of one packet. The claim word counts slots in 12 bits, and one packet must not
- * occupy most of the smallest ring.
- */
-#define SHM_PACKET_MAX 16384u
+struct shm_span {
+	uint64_t from, to;
+};
 
 struct shm {
 	struct worker *worker;
@@ -28,6 +26,8 @@ struct shm {
 	struct shm_bounce *bounce; /* NULL until the first message of PROTO_BOUNCE */
 	struct shm_pipes pipes;
 	bool populated;              /* shm_ring_populate was called */
+	struct shm_span wide;        /* the last packet of several slots; empty at a checked head */
+	uint32_t looks;              /* of shm_blocked at an idle ring */
 	uint64_t noted[RING_GUARDS]; /* guard words that shm_quiesced waits for */
 };
 
@@ -93,5 +93,10 @@ void shm_publish_head(struct shm *shm);
 bool shm_reap(void *state, uint32_t id);
 bool shm_blocked(void *state, uint64_t *mark, uint32_t *owner);
 void shm_skip(void *state);
+/*
+ * The head goes to the end of the last packet's claim: the packet's length may have said another place, before
+ * the slots that others have claimed or among these.
+ */
+void shm_resync(struct shm *shm);
 
 #endif

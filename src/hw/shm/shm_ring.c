@@ -148,7 +148,7 @@ void shm_ring_unmap(struct ring *r)
 /*
  * Moves *pos, the start of a claim at or after the head, over the claims of this lap to the
  * frontier; *word is the stale claim word there. False: the owner has freed the slots at *pos
- * meanwhile, or *steps, which counts down, is 0.
+ * meanwhile, a word on the way is no claim, or *steps, which counts down, is 0.
  */
 static bool find_frontier(const struct ring *r, uint64_t *pos, uint64_t *word, uint32_t *steps)
 {
@@ -162,7 +162,7 @@ static bool find_frontier(const struct ring *r, uint64_t *pos, uint64_t *word, u
 		if (ahead < 0)
 			return true;
 		slots = claim_slots(*word);
-		if (ahead > 0 || slots == 0)
+		if (ahead > 0 || slots - 1 >= PACKET_SLOTS)
 			return false;
 		*pos += slots;
 	}
@@ -172,6 +172,7 @@ static bool find_frontier(const struct ring *r, uint64_t *pos, uint64_t *word, u
 int shm_ring_claim(struct ring *r, uint64_t *pos, uint32_t owner, uint32_t slots, uint64_t *word)
 {
 	uint32_t steps = 2 * (r->mask + 1);
+	bool astray = false;
 
 	/* Bounded: a ring that another process corrupts must not keep us here. */
 	for (int tries = 0; tries < CLAIM_TRIES && steps; tries++) {
@@ -181,9 +182,11 @@ int shm_ring_claim(struct ring *r, uint64_t *pos, uint32_t owner, uint32_t slots
 
 		if (hint - *pos <= r->mask)
 			*pos = hint;
-		if ((int64_t)(head - *pos) > 0)
+		/* Also if it is beyond a lap: the page's head, hint or a claim was wrong once. */
+		if (astray || *pos - head > r->mask + UINT64_C(1))
 			*pos = head;
-		if (!find_frontier(r, pos, word, &steps))
+		astray = !find_frontier(r, pos, word, &steps);
+		if (astray)
 			continue;
 		if (*pos + slots - head > r->mask + UINT64_C(1))
 			return -FI_EAGAIN;
@@ -218,7 +221,7 @@ uint64_t shm_ring_step(const struct ring *r, uint64_t *pos)
 {
 	uint64_t word = __atomic_load_n(ring_claim_at(r, *pos), __ATOMIC_ACQUIRE);
 
-	if (claim_lap(word) != ring_lap(r, *pos) || claim_slots(word) == 0)
+	if (!ring_is_claim(r, *pos, word))
 		return 0;
 	*pos += claim_slots(word);
 	return word;

@@ -80,6 +80,14 @@ struct ring {
 #define CLAIM_SLOTS_MAX 4095u
 #define CLAIM_SLEEP     (UINT64_C(1) << 32)
 #define RING_DEAD       0xfffffu /* owner of a claim whose sender died; no peer has this id */
+/*
+ * Longest payload of one packet. The claim word counts slots in 12 bits, and one packet must not
+ * occupy most of the smallest ring.
+ */
+#define SHM_PACKET_MAX 16384u
+/* Most slots that one packet takes. */
+#define PACKET_SLOTS                                                                               \
+	((offsetof(struct ring_slot, rest) + 8 + SHM_PACKET_MAX + RING_SLOT - 1) / RING_SLOT)
 
 static inline uint64_t claim_word(uint32_t lap, uint32_t owner, uint32_t slots)
 {
@@ -121,6 +129,12 @@ static inline uint32_t ring_lap(const struct ring *r, uint64_t pos)
 static inline uint64_t *ring_claim_at(const struct ring *r, uint64_t pos)
 {
 	return &r->claims[pos & r->mask];
+}
+
+/* Is this the word of a claim at `pos` that a sender can have made? */
+static inline bool ring_is_claim(const struct ring *r, uint64_t pos, uint64_t word)
+{
+	return claim_lap(word) == ring_lap(r, pos) && claim_slots(word) - 1 < PACKET_SLOTS;
 }
 
 static inline struct ring_slot *ring_slot_at(const struct ring *r, uint64_t pos)

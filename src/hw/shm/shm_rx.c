@@ -11,6 +11,7 @@
 /* Frees the slots before the head. Pairs with the acquires in shm_ring_claim and claim_slow. */
 void shm_publish_head(struct shm *shm)
 {
+	shm_resync(shm); /* else senders would claim slots across those of others */
 	shm->published = shm->head;
 	__atomic_store_n(&shm->ring.page->head, shm->head, __ATOMIC_RELEASE);
 	/* An eighth of the first lap is over. */
@@ -66,11 +67,11 @@ static uint32_t deliver(struct shm *shm, struct ring_slot *slot, uint64_t head)
 static __attribute__((noinline, cold)) uint32_t skip_spoilt(struct shm *shm,
 							    const struct ring_slot *slot)
 {
-	uint32_t slots = claim_slots(ONCE(*ring_claim_at(&shm->ring, shm->head)));
+	uint64_t word = ONCE(*ring_claim_at(&shm->ring, shm->head));
 
 	LOG_WARN(LOG_EP_DATA, "shm: dropped a packet of %u bytes from peer %#x: the limit is %u",
 		 ONCE(slot->len), ONCE(slot->src), SHM_PACKET_MAX);
-	return slots ? slots : 1;
+	return ring_is_claim(&shm->ring, shm->head, word) ? claim_slots(word) : 1;
 }
 
 /* Returns the slots at the head that a dead peer claimed and never published; 0: none. */
@@ -120,6 +121,8 @@ bool shm_progress(void *state)
 			if (!slots)
 				break;
 		}
+		if (slots > 1)
+			shm->wide = (struct shm_span){shm->head, shm->head + slots};
 		shm->head += slots;
 		if (shm->head - shm->published >= shm->publish_step)
 			shm_publish_head(shm);

@@ -1,75 +1,138 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A ring whose head waits for a packet that does not come. */
+/*
+ * A ring whose head does not move. Peers write the words that say where packets are, and may write
+ * any word at any time. What no sender can have left is undone here. The head moves by the owner's own
+ * choice, never by a word that has to be read again.
+ */
+#include "base/log.h"
+#include "base/once.h"
 #include "hw/shm/shm.h"
 
-/* Most slots that one packet takes. */
-#define PACKET_SLOTS                                                                               \
-	((offsetof(struct ring_slot, rest) + 8 + SHM_PACKET_MAX + RING_SLOT - 1) / RING_SLOT)
+/* Looks at an idle ring between two searches of all its claim words, 2^n - 1. */
+#define SEARCH_LOOKS 255u
 
 static uint64_t claim_of(const struct ring *r, uint64_t pos)
 {
 	return __atomic_load_n(ring_claim_at(r, pos), __ATOMIC_ACQUIRE);
 }
 
-/* Is this the word of a claim at `pos` that a sender can have made? */
-static bool is_claim(const struct ring *r, uint64_t pos, uint64_t word)
+static void go_to(struct shm *shm, uint64_t pos)
 {
-	return claim_lap(word) == ring_lap(r, pos) && claim_slots(word) &&
-	       claim_slots(word) <= PACKET_SLOTS;
+	shm->head = shm->wide.from = shm->wide.to = pos;
+	shm_publish_head(shm);
 }
 
-/*
- * Returns the slots from the head, which nobody has claimed, to the next claim; 0: there is none, so
- * the head is the frontier. Honest senders leave no gap; a packet shorter than its claim does.
- */
-static uint32_t gap(const struct ring *r, uint64_t head)
+static void say(const struct shm *shm, const char *what)
+{
+	LOG_INFO(LOG_EP_DATA, "shm: ring at slot %llu: %s; a peer has written words of others",
+		 (unsigned long long)(shm->head & shm->ring.mask), what);
+}
+
+void shm_resync(struct shm *shm)
+{
+	const struct ring *r = &shm->ring;
+	uint64_t pos = shm->wide.to == shm->head ? shm->wide.from : shm->head - 1, word;
+
+	if (pos == shm->head)
+		return;
+	word = claim_of(r, pos);
+	if (ring_is_claim(r, pos, word))
+		pos += claim_slots(word);
+	else
+		while (++pos < shm->head && !ring_is_claim(r, pos, claim_of(r, pos)))
+			;
+	if (pos != shm->head)
+		say(shm, "a packet of another length than its claim");
+	shm->head = shm->wide.from = shm->wide.to = pos;
+}
+
+/* Claim words that no sender can have written say again that nobody has claimed the slot. */
+static void clear_wrong(struct shm *shm)
+{
+	const struct ring *r = &shm->ring;
+	uint64_t token = r->secret + shm->head + RING_CANCELLED;
+
+	say(shm, "a wrong claim");
+	/* First: this token would seem to be that of the next sender to claim the slot. */
+	__atomic_compare_exchange_n(&ring_slot_at(r, shm->head)->token, &token, 0, false,
+				    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i <= r->mask; i++) {
+		uint64_t pos = shm->head + i, word = claim_of(r, pos);
+
+		if (!claim_stale(word, ring_lap_bits(r, pos)) && !ring_is_claim(r, pos, word))
+			__atomic_compare_exchange_n(ring_claim_at(r, pos), &word,
+						    claim_word(ring_lap(r, pos) - 1, 0, 1), false,
+						    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	}
+}
+
+/* Returns the first claim behind the head; 0: there is none. */
+static uint64_t next_claim(const struct ring *r, uint64_t head)
 {
 	for (uint32_t i = 1; i <= r->mask; i++)
-		if (is_claim(r, head + i, claim_of(r, head + i)))
-			return i < CLAIM_SLOTS_MAX ? i : CLAIM_SLOTS_MAX;
+		if (ring_is_claim(r, head + i, claim_of(r, head + i)))
+			return head + i;
 	return 0;
 }
 
-/* Returns the slots at the head that `word`, its claim word, keeps from others; 0: none. */
-static uint32_t slots_of(const struct ring *r, uint64_t head, uint64_t word)
+/*
+ * Nobody has claimed the slot at the head. Senders leave no gap before a claim; a packet shorter than
+ * its claim does, or a wrong hint. The hint says that somebody looks for free slots behind a gap.
+ */
+static void close_gap(struct shm *shm)
 {
-	uint32_t slots;
+	const struct ring *r = &shm->ring;
+	bool beyond = ONCE(r->page->hint) - shm->head - 1 < r->mask;
+	uint64_t next;
 
-	if (is_claim(r, head, word))
-		return claim_slots(word);
-	slots = gap(r, head);
-	return slots || claim_lap(word) != ring_lap(r, head) ? slots : 1;
+	if (!beyond && ++shm->looks & SEARCH_LOOKS)
+		return;
+	next = next_claim(r, shm->head);
+	if (!next && beyond)
+		__atomic_store_n(&r->page->hint, shm->head, __ATOMIC_RELAXED);
+	/* Claims are made in order: if the head is claimed by now, that came before `next`. */
+	if (!next || ring_is_claim(r, shm->head, claim_of(r, shm->head)))
+		return;
+	say(shm, "slots that nobody has claimed");
+	go_to(shm, next);
 }
 
 bool shm_blocked(void *state, uint64_t *mark, uint32_t *owner)
 {
 	struct shm *shm = state;
-	uint64_t word = claim_of(&shm->ring, shm->head), at = ring_state(&shm->ring, shm->head);
+	const struct ring *r = &shm->ring;
+	uint64_t at = ring_state(r, shm->head), word;
 
-	if (*mark != shm->head || at == RING_PUBLISHED || at == RING_CANCELLED) {
+	if (*mark != shm->head || at == RING_PUBLISHED) {
 		*mark = shm->head;
 		return false;
 	}
-	/* A sender that has gone beyond a wrong claim waits for space that is there. */
-	if (shm->head != shm->published)
+	/* Senders wait for the space that this word tells. */
+	if (shm->head != shm->published || ONCE(r->page->head) != shm->head)
 		shm_publish_head(shm);
-	*owner = RING_DEAD;
-	if (is_claim(&shm->ring, shm->head, word))
-		*owner = claim_owner(word);
-	return slots_of(&shm->ring, shm->head, word) != 0;
+	if (*mark != shm->head)
+		return false;
+	word = claim_of(r, shm->head);
+	*owner = claim_owner(word);
+	if (ring_is_claim(r, shm->head, word))
+		return at != RING_CANCELLED;
+	if (at == RING_CANCELLED || !claim_stale(word, ring_lap_bits(r, shm->head)))
+		clear_wrong(shm);
+	close_gap(shm);
+	return false;
 }
 
-/* Takes the place of the sender, so that none can claim the slots any more. */
+/* Takes the place of the sender, so that no other sender can claim the slots. */
 void shm_skip(void *state)
 {
 	struct shm *shm = state;
-	struct ring *r = &shm->ring;
+	const struct ring *r = &shm->ring;
 	uint64_t word = claim_of(r, shm->head);
-	uint32_t slots = slots_of(r, shm->head, word);
 
-	if (slots &&
-	    __atomic_compare_exchange_n(ring_claim_at(r, shm->head), &word,
-					claim_word(ring_lap(r, shm->head), RING_DEAD, slots), false,
-					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		shm->reaped++;
+	if (!ring_is_claim(r, shm->head, word))
+		return;
+	__atomic_store_n(ring_claim_at(r, shm->head),
+			 claim_word(ring_lap(r, shm->head), RING_DEAD, claim_slots(word)),
+			 __ATOMIC_RELEASE);
+	go_to(shm, shm->head + claim_slots(word));
 }

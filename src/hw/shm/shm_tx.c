@@ -20,6 +20,8 @@
  * every page.
  */
 #define POPULATE_AFTER 32
+/* Claims on the slow path, of which one starts at the head: a wrong hint may have led beyond the frontier. */
+#define START_OVER 64
 
 static inline uint32_t slots_of(size_t bytes)
 {
@@ -84,6 +86,8 @@ static COLD bool claim_slow(struct shm_link *s, uint32_t slots, struct claimed *
 		return false;
 	if (lap_over)
 		s->calls_seen = s->own->progress_calls;
+	if (s->slow % START_OVER == 0)
+		s->next = __atomic_load_n(&s->ring.page->head, __ATOMIC_ACQUIRE);
 	err = shm_ring_claim(&s->ring, &s->next, s->src, slots, &c->word);
 	/* Pairs with the release in shm_rx.c shm_publish_head. */
 	s->limit = __atomic_load_n(&s->ring.page->head, __ATOMIC_ACQUIRE) + s->ring.mask + 1;

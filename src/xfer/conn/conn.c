@@ -337,6 +337,9 @@ static void dispatch(struct worker *worker, uint64_t data)
 	switch (data >> 32) {
 	case WORKER_HW: /* the transport's next progress call handles it */
 		break;
+	case WORKER_STALL:
+		stall_tick(worker);
+		break;
 	case WORKER_PEER:
 		peer = pool_find(&worker->peer_pool, (uint32_t)data);
 		if (peer)
@@ -423,6 +426,6 @@ void conn_close(struct worker *worker)
 	acceptor_close(&worker->acceptor);
 	source_free(&worker->sources);
 	conn_single_clear_timer(worker);
-	stall_end(worker);
+	stall_close(worker);
 	free(worker->cm_data);
 }

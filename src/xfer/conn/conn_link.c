@@ -5,6 +5,7 @@
 
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
+#include "xfer/stall.h"
 
 /* `key`: as in struct link_peer. */
 static int make_link(struct peer *peer, struct accepted *conn, enum link_kind kind,
@@ -30,6 +31,8 @@ static int make_link(struct peer *peer, struct accepted *conn, enum link_kind ki
 	peer->conn.probing = false;
 	if (kind == LINK_SOCKET)
 		peer->conn.sock = peer->conn.wake = -1;
+	if (worker->via[kind].transport->blocked)
+		stall_begin(worker);
 	return 0;
 }
 
