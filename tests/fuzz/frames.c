@@ -237,7 +237,7 @@ static void step(struct input *in)
 		n = take8(in);
 		if (n % 8 == 0) {
 			hang_up(i);
-			how = n / 8 % 3;
+			how = tls_load() ? n / 8 % 3 : CLEAR;
 		}
 		break;
 	default:
