@@ -87,7 +87,7 @@ struct tcp_link {
 	int sock;
 	enum tcp_tx tx;
 	int err;            /* error of TCP_FAILED, positive */
-	struct tls *tls;    /* NULL: not encrypted */
+	struct tls *tls;    /* NULL: not encrypted, or by the kernel */
 	struct iovec early; /* packets to encrypt when the handshake is done; allocated */
 	struct tcp_rest *rest;
 	unsigned int row_call; /* own->progress_calls when `row` began */
@@ -108,12 +108,17 @@ struct tcp_link {
 	bool ended;        /* rx_ended was called */
 	bool closed;       /* closed by the engine */
 	bool doubt;        /* the peer was silent at the last tcp_alive_poll */
-	bool shut;         /* our side is shut down */
+	bool kernel;       /* both kernels have TLS: ours takes over from `tls` */
+	bool shut;         /* our side is shut down, or must not be */
 	uint32_t events;   /* events that epfd watches; 0: not in epfd */
 	uint64_t deadline; /* end of lingering (coarse ms) */
 	struct list in_state;
 	struct list in_attend;
 };
+
+/* tcp_cm.c */
+/* Gives the link the operations and thresholds of one whose bytes go to the socket as they are. */
+void tcp_bare(struct tcp_link *l);
 
 /* tcp_tx.c */
 int tcp_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,

@@ -106,15 +106,18 @@ static COLD int send_cipher(struct tcp_link *l, const struct tcp_outgoing *o)
 
 /*
  * A worker that only sends would never see an XOFF. Returns whether bytes that were unread at the
- * first call are still unread: later ones do not count, as they may never end.
+ * first call are still unread: later ones do not count, as they may never end. Where the kernel
+ * decrypts, it counts more bytes than are ever heard: then no byte is left some time.
  */
 static COLD bool has_unread(struct tcp_link *l)
 {
 	int unread = 0;
 
-	if (!l->hear && !ioctl(l->sock, SIOCINQ, &unread))
+	if (ioctl(l->sock, SIOCINQ, &unread))
+		unread = 0;
+	if (!l->hear)
 		l->hear = l->heard + (unsigned int)unread;
-	if (l->heard < l->hear)
+	if (unread && l->heard < l->hear)
 		return true;
 	l->said = l->hear = 0;
 	return false;
