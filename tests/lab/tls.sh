@@ -21,7 +21,7 @@ by_kernel() {
 	timeout 100 "${@:3}" >"$work/out" 2>&1 || fail "${*:3}: status $?: $(cat "$work/out")"
 	tx=$(($(counted TlsTxSw) - tx)) rx=$(($(counted TlsRxSw) - rx))
 	echo "${*:3}: $tx ends encrypted, $rx decrypted by the kernel"
-	[ $tx -eq $rx ] && [ $tx -ge "$1" ] && [ $tx -le "$2" ] || fail "these should be $1 to $2"
+	if [ $tx -ne $rx ] || [ $tx -lt "$1" ] || [ $tx -gt "$2" ]; then fail "these should be $1 to $2"; fi
 }
 
 # talk: fi_pingpong, of which only the client may use the kernel's TLS.
