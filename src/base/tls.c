@@ -365,11 +365,6 @@ void tls_free(struct tls *tls)
 	free(tls);
 }
 
-void tls_redirect(struct tls *tls, struct tls_out *out)
-{
-	tls->out = out;
-}
-
 void tls_input(struct tls *tls, const void *bytes, size_t len)
 {
 	tls->in = bytes;

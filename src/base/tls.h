@@ -40,12 +40,10 @@ bool tls_derive(const void *secret, size_t secret_len, const void *context, size
 		uint8_t key[TLS_KEY]);
 
 /*
- * A new connection. The key is copied; `out` is used by tls_handshake, tls_read and tls_write, until tls_redirect names
- * another. `kernels`: the kernel of either end may go on with it after the handshake. NULL: no memory, or no library.
+ * A new connection. The key is copied; `out` is used by tls_handshake, tls_read and tls_write. `kernels`: the kernel of either end may go on with it after the handshake. NULL: no memory, or no library.
  */
 struct tls *tls_new(const uint8_t key[TLS_KEY], bool initiator, bool kernels, struct tls_out *out);
 void tls_free(struct tls *tls);
-void tls_redirect(struct tls *tls, struct tls_out *out);
 
 /* `bytes` were received. They stay the caller's, unchanged while tls_unused. */
 void tls_input(struct tls *tls, const void *bytes, size_t len);

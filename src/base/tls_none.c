@@ -39,11 +39,6 @@ void tls_free(struct tls *tls)
 
 /* No connection was ever made: nobody calls these. */
 
-void tls_redirect(struct tls *tls, struct tls_out *out)
-{
-	(void)tls, (void)out;
-}
-
 void tls_input(struct tls *tls, const void *bytes, size_t len)
 {
 	(void)tls, (void)bytes, (void)len;

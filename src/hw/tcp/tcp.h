@@ -49,7 +49,7 @@ enum tcp_tx {
 	TCP_READY,
 	TCP_FULL,     /* the kernel's send buffer was full at the last try */
 	TCP_REST,     /* `rest` is not sent yet and goes first */
-	TCP_SECURING, /* the TLS handshake is not done; some packets are kept in `early` */
+	TCP_SECURING, /* the TLS handshake is not done: no packet may be sent */
 	TCP_FAILED,   /* the connection is broken: see `err` */
 };
 
@@ -86,9 +86,8 @@ struct tcp_link {
 	uint32_t id; /* the engine's number of the peer */
 	int sock;
 	enum tcp_tx tx;
-	int err;            /* error of TCP_FAILED, positive */
-	struct tls *tls;    /* NULL: not encrypted, or by the kernel */
-	struct iovec early; /* packets to encrypt when the handshake is done; allocated */
+	int err;         /* error of TCP_FAILED, positive */
+	struct tls *tls; /* NULL: not encrypted, or by the kernel */
 	struct tcp_rest *rest;
 	unsigned int row_call; /* own->progress_calls when `row` began */
 	size_t row;            /* bytes of long messages sent since, up to TCP_BATCH_MAX */

@@ -14,12 +14,11 @@
 #include "base/ktls.h"
 #include "base/log.h"
 #include "hw/tcp/tcp_tls.h"
+#include "link/upcall.h"
 
 #define CIPHER_LEN 65536u /* bytes read from the socket at once */
 /* Bytes to encrypt before they are sent: the peer decrypts them while we encrypt the next. */
 #define CHUNK ((size_t)4 * TLS_RECORD)
-/* Bytes of packets that are kept until the handshake is done; a first one may be longer. */
-#define EARLY_MAX 65536u
 
 /* Sends what the handshake has to say. The buffer of a new connection holds it. */
 static int say(struct tcp_link *l)
@@ -69,25 +68,16 @@ static int hand_over(struct tcp_link *l)
 	return 0;
 }
 
-/* The handshake is done: what was kept is the link's rest. 0 or a negative error. */
+/* The handshake is done. 0 or a negative error. */
 static int secured(struct tcp_link *l)
 {
-	struct iovec bytes = l->early;
 	int err = l->kernel ? hand_over(l) : 0;
 
+	if (err)
+		return err;
 	tcp_reopen(l);
-	if (!err && bytes.iov_len) {
-		err = !l->tls || tcp_tls_encrypt(l, &bytes) ? 0 : -FI_ENOMEM;
-		if (!err)
-			err = tcp_rest_keep(l,
-					    &(struct tcp_outgoing){.iov = &bytes,
-								   .count = 1,
-								   .len = bytes.iov_len},
-					    0);
-	}
-	free(l->early.iov_base);
-	l->early = (struct iovec){NULL, 0};
-	return err;
+	rx_ready(l->own->worker, l->id);
+	return 0;
 }
 
 int tcp_tls_start(struct tcp_link *l, const uint8_t key[TLS_KEY], bool initiator)
@@ -96,24 +86,8 @@ int tcp_tls_start(struct tcp_link *l, const uint8_t key[TLS_KEY], bool initiator
 	if (!l->tls)
 		return -FI_ENOMEM;
 	l->tx = TCP_SECURING;
+	l->link.securing = true;
 	return initiator ? shake(l) : 0;
-}
-
-int tcp_tls_keep(struct tcp_link *l, const struct tcp_outgoing *o)
-{
-	size_t have = l->early.iov_len;
-	unsigned char *bytes;
-
-	if (have && have + o->len > EARLY_MAX && wire_op(o->head) != WIRE_DISCONNECT)
-		return -FI_EAGAIN;
-	bytes = realloc(l->early.iov_base, have + o->len);
-	if (!bytes)
-		return -FI_EAGAIN;
-	for (size_t i = 0; i < o->count; have += o->iov[i++].iov_len)
-		if (o->iov[i].iov_len)
-			copy_bytes(bytes + have, o->iov[i].iov_base, o->iov[i].iov_len);
-	l->early = (struct iovec){bytes, have};
-	return 0;
 }
 
 static ssize_t broken(int err)
@@ -185,11 +159,6 @@ ssize_t tcp_tls_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
 		tls_input(l->tls, t->cipher, (size_t)len);
 	}
 	return decrypt(l, iov, count);
-}
-
-bool tcp_tls_linger(struct tcp_link *l)
-{
-	return tcp_tls_recv(l, NULL, 0) < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
 /* Bytes that are being encrypted and sent. */

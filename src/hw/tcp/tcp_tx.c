@@ -87,11 +87,8 @@ static COLD int send_behind(struct tcp_link *l, const struct packet *p)
 static COLD int send_cipher(struct tcp_link *l, const struct tcp_outgoing *o)
 {
 	struct iovec left;
-	int err;
+	int err = tcp_tls_send(l, o->iov, o->count, &left);
 
-	if (l->tx == TCP_SECURING)
-		return tcp_tls_keep(l, o);
-	err = tcp_tls_send(l, o->iov, o->count, &left);
 	if (err) {
 		tcp_fail(l, err);
 		return -FI_EAGAIN;
@@ -193,7 +190,7 @@ static int send_fragments(struct tcp_link *l, const struct packet *p, const stru
 
 	if (count > IOV_MOST || p->len > TCP_PACKET_MAX)
 		return -FI_EMSGSIZE;
-	if (l->tx >= TCP_REST && l->tx != TCP_SECURING)
+	if (l->tx >= TCP_REST)
 		return send_behind(l, p);
 	if (must_poll(l, p->head, p->len))
 		return -FI_EAGAIN;
