@@ -25,7 +25,7 @@ tests = $(patsubst unit_%,%,$(subst /,_,$(basename $(patsubst tests/%,%,$(wildca
 FAST := $(filter-out $(patsubst src/hw/verbs/%,hw_verbs_%,$(SKIP)),$(call tests,tests/unit/*.c tests/api/*.c))
 PROG := $(FAST) $(call tests,tests/fault/*.c)
 TEST := $(PROG) $(filter-out bench_% lab_%,$(call tests,tests/*/*.sh tests/*/*.py))
-LAB  := $(call tests,tests/lab/*.c tests/api/*.c) fault_accepted
+LAB  := $(call tests,tests/lab/*.c tests/api/*.c) fault_accepted fault_eavesdrop
 
 INC   = -Isrc -Iinclude -I.
 FLAGS = -std=gnu11 -D_GNU_SOURCE -DWEFT_NO_DEPRECATED -fPIC -fvisibility=hidden -Wall -Wextra -Werror -pthread $(CFLAGS)

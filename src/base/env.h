@@ -45,6 +45,8 @@
 	ROW(const char *, auth, "FI_WEFT_AUTH", "prove",                                           \
 	    "What a key is for: prove: to prove who connects; encrypt: what goes across the "      \
 	    "network is also encrypted, by tcp")                                                   \
+	ROW(bool, kernel_tls, "FI_WEFT_KERNEL_TLS", "yes",                                         \
+	    "The kernels encrypt where both ends' have TLS (the module tls)")                      \
 	ROW(const char *, verbs_device, "FI_VERBS_DEVICE_NAME", NULL,                              \
 	    "Comma list of RDMA devices, or beginnings of their names, to use; unset: all")        \
 	ROW(int, verbs_gid_index, "FI_VERBS_GID_IDX", "-1",                                        \

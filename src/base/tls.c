@@ -20,7 +20,10 @@
 	{                                                                                          \
 		0x13, 0x01                                                                         \
 	}
-/* Bytes after which our side changes its key: a sixth of what RFC 8446, section 5.5, allows. */
+/*
+ * Bytes after which our side changes its key: a sixth of what RFC 8446, section 5.5, allows. Kernels before Linux 6.14
+ * cannot follow.
+ */
 #define KEY_BYTES ((uint64_t)1 << 36)
 
 /* The calls we use; those of libcrypto are found through libssl, which needs it. */
@@ -51,6 +54,7 @@
 	CALL(SSL_CTX_ctrl)                                                                         \
 	CALL(SSL_CTX_new)                                                                          \
 	CALL(SSL_CTX_set_ciphersuites)                                                             \
+	CALL(SSL_CTX_set_keylog_callback)                                                          \
 	CALL(SSL_CTX_set_num_tickets)                                                              \
 	CALL(SSL_CTX_set_psk_find_session_callback)                                                \
 	CALL(SSL_CTX_set_psk_use_session_callback)                                                 \
@@ -94,8 +98,10 @@ struct tls {
 	size_t in_len;
 	bool broken;
 	unsigned long reason;
+	bool initiator, kernels;
 	uint64_t written; /* bytes since our side's key is in use */
 	uint8_t key[TLS_KEY];
+	uint8_t secrets[2][TLS_KEY]; /* with `kernels`: traffic secrets of target and initiator */
 };
 
 /* ---- What the library calls ---- */
@@ -179,6 +185,26 @@ static int find_key(SSL *ssl, const unsigned char *id, size_t id_len, SSL_SESSIO
 	return *session != NULL;
 }
 
+static uint8_t digit(char c)
+{
+	return (uint8_t)(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+}
+
+/* A line is a name, the initiator's random number and the secret, the last two in hexadecimal digits. */
+static void take_secret(const SSL *ssl, const char *line)
+{
+	struct tls *tls = lib.SSL_get_ex_data(ssl, 0);
+	bool by_initiator = !strncmp(line, "CLIENT_TRAFFIC_SECRET_0 ", 24);
+	const char *hex = strrchr(line, ' ');
+
+	if (!tls->kernels || !hex || strlen(++hex) != (size_t)2 * TLS_KEY ||
+	    (!by_initiator && strncmp(line, "SERVER_TRAFFIC_SECRET_0 ", 24) != 0))
+		return;
+	for (size_t i = 0; i < TLS_KEY; i++)
+		tls->secrets[by_initiator][i] =
+			(uint8_t)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
+}
+
 /* ---- Loading ---- */
 
 static bool find(void *handle, const char *name, void *call)
@@ -202,6 +228,7 @@ static bool set_up(void)
 	lib.SSL_CTX_ctrl(lib.ctx, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, NULL);
 	lib.SSL_CTX_set_psk_use_session_callback(lib.ctx, use_key);
 	lib.SSL_CTX_set_psk_find_session_callback(lib.ctx, find_key);
+	lib.SSL_CTX_set_keylog_callback(lib.ctx, take_secret);
 	return lib.SSL_CTX_ctrl(lib.ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_3_VERSION, NULL) &&
 	       lib.SSL_CTX_set_ciphersuites(lib.ctx, CIPHER) &&
 	       lib.SSL_CTX_set_num_tickets(lib.ctx, 0) &&
@@ -235,33 +262,72 @@ bool tls_load(void)
 	return loaded;
 }
 
-/* ---- A key of a link ---- */
+/* ---- Keys made of secrets ---- */
 
-bool tls_derive(const void *secret, size_t secret_len, const void *context, size_t context_len,
-		uint8_t key[TLS_KEY])
+static OSSL_PARAM text(const char *name, const char *value)
 {
-	EVP_KDF *kdf = tls_load() ? lib.EVP_KDF_fetch(NULL, "HKDF", NULL) : NULL;
+	return lib.OSSL_PARAM_construct_utf8_string(name, (char *)value, 0);
+}
+
+static OSSL_PARAM octets(const char *name, const void *bytes, size_t len)
+{
+	return lib.OSSL_PARAM_construct_octet_string(name, (void *)bytes, len);
+}
+
+static bool derive(const char *how, const OSSL_PARAM of[], uint8_t *key, size_t len)
+{
+	EVP_KDF *kdf = lib.EVP_KDF_fetch(NULL, how, NULL);
 	EVP_KDF_CTX *ctx = kdf ? lib.EVP_KDF_CTX_new(kdf) : NULL;
-	bool good = false;
+	bool good = ctx && lib.EVP_KDF_derive(ctx, key, len, of) > 0;
 
-	if (ctx) {
-		OSSL_PARAM of[] = {
-			lib.OSSL_PARAM_construct_utf8_string("digest", (char *)"SHA256", 0),
-			lib.OSSL_PARAM_construct_octet_string("key", (void *)secret, secret_len),
-			lib.OSSL_PARAM_construct_octet_string("info", (void *)context, context_len),
-			lib.OSSL_PARAM_construct_end()};
-
-		good = lib.EVP_KDF_derive(ctx, key, TLS_KEY, of) > 0;
+	if (ctx)
 		lib.EVP_KDF_CTX_free(ctx);
-	}
 	if (kdf)
 		lib.EVP_KDF_free(kdf);
 	return good;
 }
 
+bool tls_derive(const void *secret, size_t secret_len, const void *context, size_t context_len,
+		uint8_t key[TLS_KEY])
+{
+	if (!tls_load())
+		return false;
+	return derive("HKDF",
+		      (OSSL_PARAM[]){text("digest", "SHA256"), octets("key", secret, secret_len),
+				     octets("info", context, context_len),
+				     lib.OSSL_PARAM_construct_end()},
+		      key, TLS_KEY);
+}
+
+/* HKDF-Expand-Label of RFC 8446, section 7.1, without a context. */
+static bool expand(const uint8_t secret[TLS_KEY], const char *label, uint8_t *key, size_t len)
+{
+	return derive("TLS13-KDF",
+		      (OSSL_PARAM[]){text("digest", "SHA256"), text("mode", "EXPAND_ONLY"),
+				     octets("key", secret, TLS_KEY), octets("prefix", "tls13 ", 6),
+				     octets("label", label, strlen(label)),
+				     lib.OSSL_PARAM_construct_end()},
+		      key, len);
+}
+
+static bool expand_way(const uint8_t secret[TLS_KEY], struct tls_way *way)
+{
+	return expand(secret, "key", way->key, sizeof(way->key)) &&
+	       expand(secret, "iv", way->iv, sizeof(way->iv));
+}
+
+bool tls_kernel_keys(struct tls *tls, struct tls_way *out, struct tls_way *in)
+{
+	bool good = expand_way(tls->secrets[tls->initiator], out) &&
+		    expand_way(tls->secrets[!tls->initiator], in);
+
+	explicit_bzero(tls->secrets, sizeof(tls->secrets));
+	return good;
+}
+
 /* ---- A connection ---- */
 
-struct tls *tls_new(const uint8_t key[TLS_KEY], bool initiator, struct tls_out *out)
+struct tls *tls_new(const uint8_t key[TLS_KEY], bool initiator, bool kernels, struct tls_out *out)
 {
 	struct tls *tls = tls_load() ? calloc(1, sizeof(*tls)) : NULL;
 	BIO *bio = tls ? lib.BIO_new(lib.bio) : NULL;
@@ -269,6 +335,8 @@ struct tls *tls_new(const uint8_t key[TLS_KEY], bool initiator, struct tls_out *
 	if (!tls)
 		return NULL;
 	tls->out = out;
+	tls->initiator = initiator;
+	tls->kernels = kernels;
 	memcpy(tls->key, key, sizeof(tls->key));
 	tls->ssl = bio ? lib.SSL_new(lib.ctx) : NULL;
 	if (!tls->ssl || !lib.SSL_set_ex_data(tls->ssl, 0, tls)) {
@@ -295,11 +363,6 @@ void tls_free(struct tls *tls)
 	lib.SSL_free(tls->ssl);
 	explicit_bzero(tls, sizeof(*tls));
 	free(tls);
-}
-
-void tls_redirect(struct tls *tls, struct tls_out *out)
-{
-	tls->out = out;
 }
 
 void tls_input(struct tls *tls, const void *bytes, size_t len)
@@ -329,6 +392,11 @@ int tls_handshake(struct tls *tls)
 	return lib.SSL_session_reused(tls->ssl) ? 1 : -1;
 }
 
+size_t tls_left(const struct tls *tls)
+{
+	return tls->in_len;
+}
+
 bool tls_unused(const struct tls *tls)
 {
 	return tls->in_len || tls->broken || lib.SSL_pending(tls->ssl);
@@ -356,7 +424,7 @@ ssize_t tls_read(struct tls *tls, void *to, size_t room)
 bool tls_write(struct tls *tls, const void *bytes, size_t len)
 {
 	lib.ERR_clear_error();
-	if (tls->written >= KEY_BYTES) {
+	if (tls->written >= KEY_BYTES && !tls->kernels) {
 		tls->written = 0;
 		if (!lib.SSL_key_update(tls->ssl, SSL_KEY_UPDATE_NOT_REQUESTED))
 			return false;

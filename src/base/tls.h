@@ -13,9 +13,16 @@
 
 #define TLS_KEY    32    /* bytes of a key */
 #define TLS_RECORD 16384 /* most bytes of data in one record */
+#define TLS_CIPHER 16    /* bytes of a key of the cipher */
+#define TLS_IV     12
 
 /* A connection. */
 struct tls;
+
+/* What encrypts one direction of a connection (RFC 8446, section 7.3), from its first record behind the handshake on. */
+struct tls_way {
+	uint8_t key[TLS_CIPHER], iv[TLS_IV];
+};
 
 /* What connections have to send: calls append, the caller sets `len` to 0 before. Zeroed: empty. */
 struct tls_out {
@@ -33,17 +40,25 @@ bool tls_derive(const void *secret, size_t secret_len, const void *context, size
 		uint8_t key[TLS_KEY]);
 
 /*
- * A new connection. The key is copied; `out` is used by tls_handshake, tls_read and tls_write, until tls_redirect names
- * another. NULL: no memory, or no library.
+ * A new connection. The key is copied; `out` is used by tls_handshake, tls_read and tls_write. `kernels`: the kernel of either end may go on with it after the handshake. NULL: no memory, or no library.
  */
-struct tls *tls_new(const uint8_t key[TLS_KEY], bool initiator, struct tls_out *out);
+struct tls *tls_new(const uint8_t key[TLS_KEY], bool initiator, bool kernels, struct tls_out *out);
 void tls_free(struct tls *tls);
-void tls_redirect(struct tls *tls, struct tls_out *out);
 
 /* `bytes` were received. They stay the caller's, unchanged while tls_unused. */
 void tls_input(struct tls *tls, const void *bytes, size_t len);
-/* Continues the handshake; the initiator begins it. 1: done; 0: more input is needed; -1: broken. */
+/*
+ * Continues the handshake; the initiator begins it. 1: done, and tls_left bytes of the input are behind it; 0: more input
+ * is needed; -1: broken.
+ */
 int tls_handshake(struct tls *tls);
+/* Bytes of the input that are not used yet. */
+size_t tls_left(const struct tls *tls);
+/*
+ * For a kernel that goes on, of a connection with `kernels`: once, after the handshake, before anything is read or
+ * written. False: the library has failed.
+ */
+bool tls_kernel_keys(struct tls *tls, struct tls_way *out, struct tls_way *in);
 /* Decrypts input. Returns the number of bytes; 0: more input is needed; -1: broken. */
 ssize_t tls_read(struct tls *tls, void *to, size_t room);
 /* Has tls_read more to return without new input? */

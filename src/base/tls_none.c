@@ -26,9 +26,9 @@ bool tls_derive(const void *secret, size_t secret_len, const void *context, size
 	return false;
 }
 
-struct tls *tls_new(const uint8_t key[TLS_KEY], bool initiator, struct tls_out *out)
+struct tls *tls_new(const uint8_t key[TLS_KEY], bool initiator, bool kernels, struct tls_out *out)
 {
-	(void)key, (void)initiator, (void)out;
+	(void)key, (void)initiator, (void)kernels, (void)out;
 	return NULL;
 }
 
@@ -39,11 +39,6 @@ void tls_free(struct tls *tls)
 
 /* No connection was ever made: nobody calls these. */
 
-void tls_redirect(struct tls *tls, struct tls_out *out)
-{
-	(void)tls, (void)out;
-}
-
 void tls_input(struct tls *tls, const void *bytes, size_t len)
 {
 	(void)tls, (void)bytes, (void)len;
@@ -53,6 +48,18 @@ int tls_handshake(struct tls *tls)
 {
 	(void)tls;
 	return -1;
+}
+
+size_t tls_left(const struct tls *tls)
+{
+	(void)tls;
+	return 0;
+}
+
+bool tls_kernel_keys(struct tls *tls, struct tls_way *out, struct tls_way *in)
+{
+	(void)tls, (void)out, (void)in;
+	return false;
 }
 
 ssize_t tls_read(struct tls *tls, void *to, size_t room)

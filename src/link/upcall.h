@@ -60,6 +60,8 @@ void rx_rdma_done(struct worker *worker, uint64_t id);
  * be posted any more.
  */
 void rx_rdma_failed(struct worker *worker, uint32_t src);
+/* A link that was `securing` takes packets now. */
+void rx_ready(struct worker *worker, uint32_t src);
 /*
  * The connection of a LINK_SOCKET or LINK_DEVICE has ended with `err` (positive). Closes the link
  * before it returns.

@@ -267,8 +267,9 @@ struct wire_hello {
 	uint8_t mac[WIRE_PROOF];
 };
 
-/* Flag of all hellos of a connection of endpoints with a key: what follows is encrypted by TLS. */
-#define WIRE_HELLO_ENCRYPTS 0x1u
+/* Flags of all hellos of a connection of endpoints with a key: */
+#define WIRE_HELLO_ENCRYPTS   0x1u /* what follows is encrypted by TLS */
+#define WIRE_HELLO_KERNEL_TLS 0x2u /* the sender's kernel can do that */
 
 enum hello_kind {
 	HELLO_CONNECT = 1, /* initiator to target */

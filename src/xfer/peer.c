@@ -238,8 +238,10 @@ void peer_connected(struct peer *peer)
 {
 	if (peer->conn.unread)
 		read_out(peer);
-	peer->state = PEER_CONNECTED;
 	peer->conn.refused = 0;
+	peer->state = peer->real->securing ? PEER_SECURING : PEER_CONNECTED;
+	if (peer->state == PEER_SECURING)
+		return;
 	peer->tx.xoff_received = peer->conn.disconnect_received = false;
 	peer_refresh(peer);
 	tx_flush(peer);

@@ -18,6 +18,7 @@ enum peer_state {
 	PEER_CONNECTING, /* connect() is under way, or its retry */
 	PEER_HANDSHAKE,  /* hello sent; waits for the answer */
 	PEER_CROSSED,    /* crossing connects: the peer's attempt won; waits for it */
+	PEER_SECURING,   /* the link is made, but takes no packet yet: struct link.securing */
 	PEER_CONNECTED,
 };
 
@@ -195,7 +196,10 @@ struct peer *peer_new(struct worker *worker, const struct addr *name);
 /* Frees the peer, which must be idle and in no entry of worker->peers. */
 void peer_free(struct peer *peer);
 
-/* Marks the peer connected once peer->real is made, and sends its queued output. */
+/*
+ * Once peer->real is made: marks the peer connected, and sends its queued output. A link that is `securing` comes here
+ * again when it is ready.
+ */
 void peer_connected(struct peer *peer);
 /*
  * Disconnects the peer in the next progress call: it made us keep more than `max` bytes `of_what`
@@ -228,6 +232,11 @@ void peer_not_taken(struct peer *peer, int err);
 /* Sets peer->link to peer->real if messages may be sent now, else to peer_full_link. */
 void peer_refresh(struct peer *peer);
 /* Is an attempt of ours to connect under way? */
+static inline bool peer_linked(const struct peer *peer)
+{
+	return peer->state == PEER_SECURING || peer->state == PEER_CONNECTED;
+}
+
 static inline bool peer_attempts(const struct peer *peer)
 {
 	return peer->state == PEER_CONNECTING || peer->state == PEER_HANDSHAKE ||

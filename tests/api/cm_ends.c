@@ -186,7 +186,7 @@ static void last_words(struct api *a)
 			OK(fi_recv(passive.ep, in[i], sizeof(in[i]), NULL, 0, in[i]));
 		for (int i = 0; i < MESSAGES; i++) {
 			memset(out, i, length(i));
-			OK(fi_inject(active.ep, out, length(i), 0));
+			POST(active.cq, fi_inject(active.ep, out, length(i), 0));
 		}
 		if (round & 1)
 			OK(fi_shutdown(active.ep, 0));

@@ -143,10 +143,12 @@ static void eavesdropper_stop(struct eavesdropper *e)
 
 static void with_key(const char *auth)
 {
-	char path[64];
+	const char *folder = getenv("TMPDIR");
+	char path[256];
 	int fd;
 
-	snprintf(path, sizeof(path), "/tmp/weft_eavesdrop.%d", (int)getpid());
+	snprintf(path, sizeof(path), "%s/weft_eavesdrop.%d", folder ? folder : "/tmp",
+		 (int)getpid());
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0 || write(fd, "a key of a good length", 22) != 22)
 		fail("%s: %s", path, strerror(errno));
@@ -273,14 +275,16 @@ static void run(const char *name, void (*phase)(void *), void *arg)
 
 int main(void)
 {
+	const char *fewer = getenv("FEWER");
+	unsigned int flips = FLIPS / (fewer && atoi(fewer) > 0 ? (unsigned int)atoi(fewer) : 1);
 	struct rng rng = {SEED};
 
 	need_provider();
 	run("seen without encryption", sees_all_without_encryption, NULL);
 	run("seen", sees_nothing, NULL);
 	run("changed without encryption", changes_without_encryption, NULL);
-	for (unsigned int i = 0; i < FLIPS; i++) {
-		size_t flip = i < FLIPS / 2 ? rng_below(&rng, 1000) : rng_below(&rng, PAST);
+	for (unsigned int i = 0; i < flips; i++) {
+		size_t flip = i < flips / 2 ? rng_below(&rng, 1000) : rng_below(&rng, PAST);
 
 		run("changed", changes_nothing, &flip);
 	}

@@ -17,14 +17,15 @@ struct end {
 };
 
 static const uint8_t key[TLS_KEY] = {1, 2, 3}, other_key[TLS_KEY] = {3, 2, 1};
+static bool kernels; /* for open_both */
 static unsigned char data[LEN], in[LEN + 1];
 
 static void open_both(struct end ends[2], const uint8_t first[TLS_KEY],
 		      const uint8_t second[TLS_KEY])
 {
 	memset(ends, 0, 2 * sizeof(*ends));
-	ends[0].tls = tls_new(first, true, &ends[0].out);
-	ends[1].tls = tls_new(second, false, &ends[1].out);
+	ends[0].tls = tls_new(first, true, kernels, &ends[0].out);
+	ends[1].tls = tls_new(second, false, kernels, &ends[1].out);
 	ck_assert(ends[0].tls && ends[1].tls);
 	for (size_t i = 0; i < LEN; i++)
 		data[i] = (unsigned char)(i * 7 + i / 251);
@@ -104,6 +105,45 @@ START_TEST(input_may_come_in_any_pieces_and_go_into_any_room)
 }
 END_TEST
 
+START_TEST(the_handshake_leaves_what_is_behind_it)
+{
+	struct end ends[2];
+	size_t own;
+
+	open_both(ends, key, key);
+	ck_assert_int_eq(tls_handshake(ends[0].tls), 0);
+	ck_assert_int_eq(shake(&ends[1], &ends[0]), 0);
+	ck_assert_int_eq(shake(&ends[0], &ends[1]), 1);
+	own = ends[0].out.len;
+	ck_assert(tls_write(ends[0].tls, data, LEN));
+	tls_input(ends[1].tls, ends[0].out.bytes, ends[0].out.len);
+	ck_assert_int_eq(tls_handshake(ends[1].tls), 1);
+	ck_assert_uint_eq(tls_left(ends[1].tls), ends[0].out.len - own);
+	ck_assert_int_eq(tls_read(ends[1].tls, in, LEN), LEN);
+	ck_assert_uint_eq(tls_left(ends[1].tls), 0);
+	close_both(ends);
+}
+END_TEST
+
+START_TEST(both_ends_have_the_same_keys_for_their_kernels)
+{
+	struct tls_way out[2], into[2];
+	struct end ends[2];
+
+	kernels = true;
+	open_both(ends, key, key);
+	kernels = false;
+	connect_both(ends);
+	for (int i = 0; i < 2; i++)
+		ck_assert(tls_kernel_keys(ends[i].tls, &out[i], &into[i]));
+	ck_assert_mem_eq(&out[0], &into[1], sizeof(out[0]));
+	ck_assert_mem_eq(&out[1], &into[0], sizeof(out[0]));
+	ck_assert_mem_ne(out[0].key, out[1].key, TLS_CIPHER);
+	ck_assert_mem_ne(out[0].iv, out[1].iv, TLS_IV);
+	close_both(ends);
+}
+END_TEST
+
 START_TEST(another_key_ends_the_handshake)
 {
 	struct end ends[2];
@@ -176,6 +216,8 @@ int main(void)
 	}
 	tcase_add_test(all, both_ends_read_what_the_other_wrote);
 	tcase_add_test(all, input_may_come_in_any_pieces_and_go_into_any_room);
+	tcase_add_test(all, the_handshake_leaves_what_is_behind_it);
+	tcase_add_test(all, both_ends_have_the_same_keys_for_their_kernels);
 	tcase_add_test(all, another_key_ends_the_handshake);
 	tcase_add_test(all, a_changed_byte_ends_the_connection_behind_what_was_good);
 	tcase_add_test(all, a_record_played_again_ends_the_connection);

@@ -205,7 +205,7 @@ START_TEST(other_kinds)
 	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
 	hello.kind = HELLO_KINDS;
 	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
-	hello.kind = UINT32_MAX;
+	hello.kind = UINT16_MAX;
 	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
 }
 END_TEST

@@ -49,7 +49,7 @@ enum tcp_tx {
 	TCP_READY,
 	TCP_FULL,     /* the kernel's send buffer was full at the last try */
 	TCP_REST,     /* `rest` is not sent yet and goes first */
-	TCP_SECURING, /* the TLS handshake is not done; some packets are kept in `early` */
+	TCP_SECURING, /* the TLS handshake is not done: no packet may be sent */
 	TCP_FAILED,   /* the connection is broken: see `err` */
 };
 
@@ -86,9 +86,8 @@ struct tcp_link {
 	uint32_t id; /* the engine's number of the peer */
 	int sock;
 	enum tcp_tx tx;
-	int err;            /* error of TCP_FAILED, positive */
-	struct tls *tls;    /* NULL: not encrypted */
-	struct iovec early; /* packets to encrypt when the handshake is done; allocated */
+	int err;         /* error of TCP_FAILED, positive */
+	struct tls *tls; /* NULL: not encrypted, or by the kernel */
 	struct tcp_rest *rest;
 	unsigned int row_call; /* own->progress_calls when `row` began */
 	size_t row;            /* bytes of long messages sent since, up to TCP_BATCH_MAX */
@@ -108,12 +107,17 @@ struct tcp_link {
 	bool ended;        /* rx_ended was called */
 	bool closed;       /* closed by the engine */
 	bool doubt;        /* the peer was silent at the last tcp_alive_poll */
-	bool shut;         /* our side is shut down */
+	bool kernel;       /* both kernels have TLS: ours takes over from `tls` */
+	bool shut;         /* our side is shut down, or must not be */
 	uint32_t events;   /* events that epfd watches; 0: not in epfd */
 	uint64_t deadline; /* end of lingering (coarse ms) */
 	struct list in_state;
 	struct list in_attend;
 };
+
+/* tcp_cm.c */
+/* Gives the link the operations and thresholds of one whose bytes go to the socket as they are. */
+void tcp_bare(struct tcp_link *l);
 
 /* tcp_tx.c */
 int tcp_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,

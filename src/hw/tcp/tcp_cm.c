@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/env.h"
+#include "base/ktls.h"
 #include "info/providers.h"
 #include "hw/tcp/tcp_tls.h"
 #include "link/engine.h"
@@ -98,14 +99,18 @@ static int encrypt(struct tcp_link *l, const struct link_peer *peer)
 	l->link.ops = &encrypted_link_ops;
 	l->link.zcopy = &link_no_zcopy;
 	l->link.zcopy_min = SIZE_MAX;
+	l->kernel = ktls_available() && peer->hello->flags & WIRE_HELLO_KERNEL_TLS;
 	return tcp_tls_start(l, peer->key, peer->initiator);
 }
 
-/* Sets the link's thresholds. An injected message is always one packet. */
-static void set_thresholds(struct link *link)
+/* An injected message is always one packet. */
+void tcp_bare(struct tcp_link *l)
 {
 	const struct env_settings *set = env_get();
+	struct link *link = &l->link;
 
+	link->ops = &tcp_link_ops;
+	link->zcopy = &tcp_zcopy_ops;
 	link->eager_max = between(set->tcp_eager_max, XFER_INJECT_MAX, TCP_BATCH_MAX);
 	link->zcopy_min = between(set->tcp_zcopy_min, TCP_ZCOPY_MIN, SIZE_MAX);
 	link->packet_max = TCP_PACKET_MAX;
@@ -119,9 +124,8 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 
 	if (!l)
 		return -FI_ENOMEM;
-	l->link = (struct link){LINK_BARE, .ops = &tcp_link_ops};
-	l->link.zcopy = &tcp_zcopy_ops;
-	set_thresholds(&l->link);
+	l->link = (struct link){LINK_BARE};
+	tcp_bare(l);
 	l->link.silent = true;
 	l->own = t;
 	l->id = peer->id;

@@ -29,7 +29,6 @@ void tcp_free(struct tcp_link *l)
 	if (l->sock >= 0)
 		forked_close(l->sock);
 	tls_free(l->tls);
-	free(l->early.iov_base);
 	free(l->kept);
 	free(l->rest);
 	free(l);
@@ -73,8 +72,6 @@ static bool acknowledged(const struct tcp_link *l)
 /* Continues a lingering link. True: there is nothing left to wait for. */
 static bool step(struct tcp_link *l)
 {
-	if (l->tx == TCP_SECURING && l->early.iov_len)
-		return !tcp_tls_linger(l);
 	if (l->tx == TCP_REST)
 		tcp_flush(l);
 	if (l->tx == TCP_FAILED || !drop_input(l))
@@ -111,7 +108,7 @@ void tcp_close_link(struct link *link)
 {
 	struct tcp_link *l = (struct tcp_link *)link;
 	struct tcp *t = l->own;
-	bool broken = link->failed || l->ended || l->tx == TCP_FAILED || tcp_zcopy_copy_out(link);
+	bool broken = link->failed || l->ended || l->tx >= TCP_SECURING || tcp_zcopy_copy_out(link);
 
 	l->closed = true;
 	/* The last open link is closed: no timer may wake a sleeper for tcp_alive_poll. */
@@ -137,8 +134,6 @@ void tcp_linger_watch(struct tcp_link *l)
 {
 	if (l->tx == TCP_REST) {
 		tcp_watch(l, EPOLLOUT);
-	} else if (l->tx == TCP_SECURING) {
-		tcp_watch(l, EPOLLIN);
 	} else if (l->events) {
 		epoll_ctl(l->own->epfd, EPOLL_CTL_DEL, l->sock, NULL);
 		l->events = 0;
@@ -194,8 +189,6 @@ static void bequeath(struct tcp *t)
 			epoll_ctl(t->epfd, EPOLL_CTL_DEL, l->sock, NULL);
 		l->events = 0;
 		l->own = successor;
-		if (l->tls)
-			tls_redirect(l->tls, &successor->tls_out);
 		tcp_linger_watch(l);
 		t->count--;
 		successor->count++;

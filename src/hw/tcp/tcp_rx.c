@@ -216,6 +216,10 @@ static ssize_t receive(struct tcp_link *l, size_t *asked, size_t *placed)
 	struct msghdr m = {.msg_iov = iov};
 
 	*placed = 0;
+	if (!l->begun && !l->tls) {
+		*asked = tcp_ahead(l);
+		return recv(l->sock, l->own->buf, *asked, MSG_DONTWAIT);
+	}
 	iov[0] = (struct iovec){l->own->buf, tcp_ahead(l)};
 	m.msg_iovlen = l->begun ? places(l, iov, placed) : 1;
 	*asked = *placed + iov[m.msg_iovlen - 1].iov_len;
@@ -235,6 +239,15 @@ static void received(struct tcp_link *l, size_t len, size_t placed)
 	take(l, l->own->buf, len - placed);
 }
 
+/* Why recv has failed. EBADMSG is of a kernel that decrypts: the bytes were changed. */
+static int fault(const struct tcp_link *l)
+{
+	if (errno != EBADMSG)
+		return errno;
+	LOG_WARN(LOG_EP_DATA, "tcp: peer %#x: what came is not what it encrypted", l->id);
+	return FI_EPROTO;
+}
+
 /* recv returned 0 or an error: ends the link, unless there is just nothing to read. */
 static void silent(struct tcp_link *l, ssize_t ret)
 {
@@ -243,7 +256,7 @@ static void silent(struct tcp_link *l, ssize_t ret)
 	if (ret == 0 && l->have)
 		LOG_INFO(LOG_EP_DATA, "tcp: the connection to peer %#x ended within a packet",
 			 l->id);
-	tcp_end(l, ret == 0 ? FI_ECONNRESET : errno);
+	tcp_end(l, ret == 0 ? FI_ECONNRESET : fault(l));
 }
 
 /* May this progress call read more of the link? */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Encrypted links: the stream of frames goes through TLS 1.3. The initiator of the connection begins the handshake when
- * the link is made; until it is done the link is TCP_SECURING and takes no packet.
+ * the link is made; until it is done the link is TCP_SECURING and takes no packet. Where both kernels have TLS, ours then
+ * goes on alone, and the link is one like others.
  */
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -10,14 +11,14 @@
 #include <sys/socket.h>
 
 #include "base/copy.h"
+#include "base/ktls.h"
 #include "base/log.h"
 #include "hw/tcp/tcp_tls.h"
+#include "link/upcall.h"
 
 #define CIPHER_LEN 65536u /* bytes read from the socket at once */
 /* Bytes to encrypt before they are sent: the peer decrypts them while we encrypt the next. */
 #define CHUNK ((size_t)4 * TLS_RECORD)
-/* Bytes of packets that are kept until the handshake is done; a first one may be longer. */
-#define EARLY_MAX 65536u
 
 /* Sends what the handshake has to say. The buffer of a new connection holds it. */
 static int say(struct tcp_link *l)
@@ -30,29 +31,8 @@ static int say(struct tcp_link *l)
 	return -FI_EIO;
 }
 
-/* The handshake is done: what was kept is the link's rest. 0 or a negative error. */
-static int secured(struct tcp_link *l)
-{
-	struct iovec bytes = l->early;
-	int err = 0;
-
-	tcp_reopen(l);
-	if (bytes.iov_len) {
-		err = tcp_tls_encrypt(l, &bytes) ? 0 : -FI_ENOMEM;
-		if (!err)
-			err = tcp_rest_keep(l,
-					    &(struct tcp_outgoing){.iov = &bytes,
-								   .count = 1,
-								   .len = bytes.iov_len},
-					    0);
-	}
-	free(l->early.iov_base);
-	l->early = (struct iovec){NULL, 0};
-	return err;
-}
-
-/* 0 or a negative error: the peer does not know the key, or the stream was changed. */
-static int go_on(struct tcp_link *l)
+/* 1: done; 0: it goes on; else a negative error: the peer does not know the key, or the stream was changed. */
+static int shake(struct tcp_link *l)
 {
 	int ret;
 
@@ -64,41 +44,80 @@ static int go_on(struct tcp_link *l)
 		say(l);
 		return -FI_EACCES;
 	}
-	if (say(l))
-		return -FI_EIO;
-	return ret > 0 && l->tx == TCP_SECURING ? secured(l) : 0;
+	return say(l) ? -FI_EIO : ret;
+}
+
+/*
+ * The kernel encrypts what comes next, if it can: the peer sees no difference. Our side is not shut down then: the end
+ * would pass records that the kernel still keeps back. Closing sends them first. 0 or a negative error.
+ */
+static int hand_over(struct tcp_link *l)
+{
+	struct tls_way out, in;
+	int ret = tls_kernel_keys(l->tls, &out, &in) ? ktls_start(l->sock, &out, &in) : -FI_EIO;
+
+	explicit_bzero(&out, sizeof(out));
+	explicit_bzero(&in, sizeof(in));
+	if (ret)
+		return ret < 0 ? ret : 0;
+	tls_free(l->tls);
+	l->tls = NULL;
+	l->shut = true;
+	tcp_bare(l);
+	LOG_INFO(LOG_EP_CTRL, "tcp: the kernel encrypts for peer %#x", l->id);
+	return 0;
+}
+
+/* The handshake is done. 0 or a negative error. */
+static int secured(struct tcp_link *l)
+{
+	int err = l->kernel ? hand_over(l) : 0;
+
+	if (err)
+		return err;
+	tcp_reopen(l);
+	rx_ready(l->own->worker, l->id);
+	return 0;
 }
 
 int tcp_tls_start(struct tcp_link *l, const uint8_t key[TLS_KEY], bool initiator)
 {
-	l->tls = tls_new(key, initiator, &l->own->tls_out);
+	l->tls = tls_new(key, initiator, l->kernel, &l->own->tls_out);
 	if (!l->tls)
 		return -FI_ENOMEM;
 	l->tx = TCP_SECURING;
-	return initiator ? go_on(l) : 0;
-}
-
-int tcp_tls_keep(struct tcp_link *l, const struct tcp_outgoing *o)
-{
-	size_t have = l->early.iov_len;
-	unsigned char *bytes;
-
-	if (have && have + o->len > EARLY_MAX && wire_op(o->head) != WIRE_DISCONNECT)
-		return -FI_EAGAIN;
-	bytes = realloc(l->early.iov_base, have + o->len);
-	if (!bytes)
-		return -FI_EAGAIN;
-	for (size_t i = 0; i < o->count; have += o->iov[i++].iov_len)
-		if (o->iov[i].iov_len)
-			copy_bytes(bytes + have, o->iov[i].iov_base, o->iov[i].iov_len);
-	l->early = (struct iovec){bytes, have};
-	return 0;
+	l->link.securing = true;
+	return initiator ? shake(l) : 0;
 }
 
 static ssize_t broken(int err)
 {
 	errno = err;
 	return -1;
+}
+
+/*
+ * Continues the handshake. Takes from the socket only what belongs to it: the kernel may be who decrypts what is behind.
+ * Returns -1 with errno set: EAGAIN: all is well.
+ */
+static ssize_t secure(struct tcp_link *l)
+{
+	unsigned char *buf = l->own->buf;
+	ssize_t len = recv(l->sock, buf, TCP_READ, MSG_DONTWAIT | MSG_PEEK);
+	int ret;
+
+	if (len <= 0)
+		return len;
+	tls_input(l->tls, buf, (size_t)len);
+	ret = shake(l);
+	len -= (ssize_t)tls_left(l->tls);
+	tls_input(l->tls, NULL, 0);
+	l->heard += (size_t)len;
+	if (recv(l->sock, buf, (size_t)len, MSG_DONTWAIT) != len)
+		return broken(EIO);
+	if (ret > 0)
+		ret = secured(l);
+	return broken(ret < 0 ? -ret : EAGAIN);
 }
 
 /* Decrypts into the segments. Returns the bytes, or -1 with errno set: EAGAIN: no more input. */
@@ -128,6 +147,8 @@ ssize_t tcp_tls_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
 	struct tcp *t = l->own;
 	ssize_t len;
 
+	if (l->tx == TCP_SECURING)
+		return secure(l);
 	if (!t->cipher && !(t->cipher = malloc(CIPHER_LEN)))
 		return broken(ENOMEM);
 	if (!tls_unused(l->tls)) {
@@ -137,20 +158,7 @@ ssize_t tcp_tls_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
 		l->heard += (size_t)len;
 		tls_input(l->tls, t->cipher, (size_t)len);
 	}
-	if (l->tx == TCP_SECURING) {
-		int err = go_on(l);
-
-		if (err)
-			return broken(-err);
-		if (l->tx == TCP_SECURING)
-			return broken(EAGAIN);
-	}
 	return decrypt(l, iov, count);
-}
-
-bool tcp_tls_linger(struct tcp_link *l)
-{
-	return tcp_tls_recv(l, NULL, 0) < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
 /* Bytes that are being encrypted and sent. */

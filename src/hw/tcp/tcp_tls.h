@@ -10,10 +10,6 @@
 int tcp_tls_start(struct tcp_link *l, const uint8_t key[TLS_KEY], bool initiator);
 /* As recvmsg: decrypts. Reads the socket only when tls_unused is false. */
 ssize_t tcp_tls_recv(struct tcp_link *l, const struct iovec *iov, size_t count);
-/* Keeps a packet until the handshake is done. 0; -FI_EAGAIN: too many are kept, or no memory. */
-int tcp_tls_keep(struct tcp_link *l, const struct tcp_outgoing *o);
-/* Continues the handshake of a link that lingers. False: the connection has ended. */
-bool tcp_tls_linger(struct tcp_link *l);
 /*
  * Encrypts and sends segments, of which the first is a frame. *left is what the kernel does not take now, and has to be
  * sent next; valid until the next call for a link of the worker. 0 or a positive error: the connection must be failed.

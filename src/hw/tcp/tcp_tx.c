@@ -87,11 +87,8 @@ static COLD int send_behind(struct tcp_link *l, const struct packet *p)
 static COLD int send_cipher(struct tcp_link *l, const struct tcp_outgoing *o)
 {
 	struct iovec left;
-	int err;
+	int err = tcp_tls_send(l, o->iov, o->count, &left);
 
-	if (l->tx == TCP_SECURING)
-		return tcp_tls_keep(l, o);
-	err = tcp_tls_send(l, o->iov, o->count, &left);
 	if (err) {
 		tcp_fail(l, err);
 		return -FI_EAGAIN;
@@ -106,15 +103,18 @@ static COLD int send_cipher(struct tcp_link *l, const struct tcp_outgoing *o)
 
 /*
  * A worker that only sends would never see an XOFF. Returns whether bytes that were unread at the
- * first call are still unread: later ones do not count, as they may never end.
+ * first call are still unread: later ones do not count, as they may never end. Where the kernel
+ * decrypts, it counts more bytes than are ever heard: then no byte is left some time.
  */
 static COLD bool has_unread(struct tcp_link *l)
 {
 	int unread = 0;
 
-	if (!l->hear && !ioctl(l->sock, SIOCINQ, &unread))
+	if (ioctl(l->sock, SIOCINQ, &unread))
+		unread = 0;
+	if (!l->hear)
 		l->hear = l->heard + (unsigned int)unread;
-	if (l->heard < l->hear)
+	if (unread && l->heard < l->hear)
 		return true;
 	l->said = l->hear = 0;
 	return false;
@@ -190,7 +190,7 @@ static int send_fragments(struct tcp_link *l, const struct packet *p, const stru
 
 	if (count > IOV_MOST || p->len > TCP_PACKET_MAX)
 		return -FI_EMSGSIZE;
-	if (l->tx >= TCP_REST && l->tx != TCP_SECURING)
+	if (l->tx >= TCP_REST)
 		return send_behind(l, p);
 	if (must_poll(l, p->head, p->len))
 		return -FI_EAGAIN;

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "base/env.h"
+#include "base/ktls.h"
 #include "base/log.h"
 #include "xfer/worker.h"
 
@@ -92,7 +93,8 @@ int auth_seal(struct auth *auth, struct wire_hello *hello)
 	    getrandom(hello->nonce, sizeof(hello->nonce), 0) != sizeof(hello->nonce))
 		return -FI_EIO;
 	if (auth->encrypts)
-		hello->flags |= WIRE_HELLO_ENCRYPTS;
+		hello->flags |=
+			WIRE_HELLO_ENCRYPTS | (ktls_available() ? WIRE_HELLO_KERNEL_TLS : 0);
 	if (!code(auth, hello, mac)) {
 		LOG_WARN(LOG_EP_CTRL, "libcrypto has failed: no proof of the key can be made");
 		return -FI_EIO;

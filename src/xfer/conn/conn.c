@@ -234,7 +234,7 @@ static struct peer *hear_out(struct peer *peer)
 	for (unsigned int i = 0; i < LAST_CALLS && t->progress(state); i++)
 		;
 	peer = pool_find(&worker->peer_pool, id);
-	return peer && peer->state == PEER_CONNECTED ? peer : NULL;
+	return peer && peer_linked(peer) ? peer : NULL;
 }
 
 /*
@@ -284,11 +284,19 @@ void conn_ended(struct peer *peer, int err)
 	conn_fail(peer, peer->conn.disconnect_received ? FI_ESHUTDOWN : err, NULL);
 }
 
+void rx_ready(struct worker *worker, uint32_t src)
+{
+	struct peer *peer = pool_find(&worker->peer_pool, src);
+
+	peer->real->securing = false;
+	peer_connected(peer);
+}
+
 void rx_ended(struct worker *worker, uint32_t src, int err)
 {
 	struct peer *peer = pool_find(&worker->peer_pool, src);
 
-	if (peer && peer->state == PEER_CONNECTED)
+	if (peer && peer_linked(peer))
 		conn_ended(peer, err);
 }
 

@@ -33,7 +33,7 @@ static int link_sock(const struct peer *peer)
 /* Once for all newcomers: see connect_probe. */
 static void ask(struct peer *peer)
 {
-	int sock = peer->state == PEER_CONNECTED && !peer->conn.probing ? link_sock(peer) : -1;
+	int sock = peer_linked(peer) && !peer->conn.probing ? link_sock(peer) : -1;
 
 	if (sock < 0)
 		return;
@@ -100,7 +100,7 @@ static bool outlived(const struct peer *peer, uint64_t waited)
 {
 	int timeout = env_get()->peer_timeout, sock = link_sock(peer);
 
-	if (peer->state != PEER_CONNECTED || waited < HOLD_MS)
+	if (!peer_linked(peer) || waited < HOLD_MS)
 		return false;
 	return sock < 0 || connect_heard(sock, waited - LAG_MS) ||
 	       waited >= (timeout > 0 ? 2 * (uint64_t)timeout : FOREVER_MS) + HOLD_MS;

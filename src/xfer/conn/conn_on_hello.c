@@ -161,6 +161,7 @@ static enum verdict judge(const struct worker *worker, const struct peer *peer,
 	uint64_t theirs = conn->hello.incarnation;
 
 	switch (peer->state) {
+	case PEER_SECURING:
 	case PEER_CONNECTED:
 		return peer->conn.incarnation == theirs && conn->hello.serial < peer->conn.serial
 			       ? LOST

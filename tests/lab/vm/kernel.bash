@@ -7,8 +7,11 @@
 #     LAB_MIRROR  mirror to fetch them from
 
 declare -A suites=([6.1]=bookworm [6.12]=bookworm-backports)
-modules=(virtio_pci 9pnet_virtio 9p overlay rdma_rxe rdma_ucm ib_uverbs dummy veth)
-optional=(crc32_generic crc32_pclmul) # modules for rxe's checksums, if the kernel has them as modules
+modules=(virtio_pci 9pnet_virtio 9p overlay rdma_rxe rdma_ucm ib_uverbs dummy veth tls)
+# For rxe's checksums and the cipher of TLS, where the kernel has them as modules.
+optional=(crc32_generic crc32_pclmul gcm ctr ghash_generic aesni_intel ghash_clmulni_intel)
+
+wanted="${modules[*]} ${optional[*]}"
 
 # get_kernel VERSION: sets $kernel, a folder with the image, the modules numbered in load order, and
 # the name; or fails and sets $why.
@@ -16,7 +19,7 @@ get_kernel() {
 	local fresh cache=${LAB_CACHE:-$BUILD/lab}
 	[ -n "${suites[$1]-}" ] || fail "no kernel $1: there are ${!suites[*]}"
 	kernel=$cache/$1
-	[ ! -e "$kernel/name" ] || return 0
+	if [ -e "$kernel/name" ] && [ "$(cat "$kernel/wanted")" = "$wanted" ]; then return 0; fi
 	why="kernel $1 is not to be had"
 	if ! command -v apt-get >/dev/null; then
 		why+=": it is a package of Debian, and there is no apt-get to fetch it with"
@@ -63,7 +66,7 @@ fetch_kernel() {
 	unset APT_CONFIG
 	[ -d "$root/lib" ] || ln -s usr/lib "$root/lib"
 	take_modules "$root" "${package#linux-image-}" "$2/modules" && mv "$root"/boot/vmlinuz-* "$2/vmlinuz" &&
-		echo "${package#linux-image-}" >"$2/name"
+		echo "$wanted" >"$2/wanted" && echo "${package#linux-image-}" >"$2/name"
 }
 
 # take_modules ROOT NAME FOLDER: copies what modprobe would load, in its order.
