@@ -134,7 +134,7 @@ static void connected_progress(void)
 /* Is the endpoint linked to a client? */
 static bool single_linked(void)
 {
-	return single.ep && conn_peer(ep_of(single.ep)->worker)->state == PEER_CONNECTED;
+	return single.ep && peer_linked(conn_peer(ep_of(single.ep)->worker));
 }
 
 /* Ends all connections. */

@@ -128,7 +128,7 @@ static void connect_peer(unsigned int i)
 	struct accepted conn = {.inside = false, .fds = {-1, -1}};
 	int pair[2];
 
-	if (peer->state == PEER_CONNECTED)
+	if (peer_linked(peer))
 		return;
 	/* The peer was lost in the middle of a send, which began to connect again. */
 	if (peer_attempts(peer))

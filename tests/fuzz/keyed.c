@@ -46,7 +46,7 @@ static void check_links(void)
 	unsigned int links = 0, proofs = 0;
 
 	LIST_EACH (node, &worker->peers_list)
-		links += LIST_ENTRY(node, struct peer, in_worker)->state == PEER_CONNECTED;
+		links += peer_linked(LIST_ENTRY(node, struct peer, in_worker));
 	for (unsigned int n = 0; n < talk_count; n++)
 		proofs += proven(&talks[n]);
 	MUST(links + single_linked() <= proofs);
@@ -88,7 +88,8 @@ static void completed(const struct fi_cq_msg_entry *e, int err, fi_addr_t src)
 	}
 	done++;
 	MUST(err || any_proven((unsigned int)(sent - sends)));
-	MUST(err != FI_EACCES || rejected || worker->auth.refused != refused_before);
+	MUST(err != FI_EACCES || rejected || worker->auth.encrypts ||
+	     worker->auth.refused != refused_before);
 }
 
 /* The data of a request names its conversation, too. */

@@ -36,7 +36,7 @@ static inline void secure_begin(struct secure *s, bool initiator, const uint8_t 
 
 	memcpy(info.asked, asked, WIRE_PROOF);
 	MUST(tls_derive(key, key_len, &info, sizeof(info), link_key));
-	s->tls = tls_new(link_key, initiator, &s->out);
+	s->tls = tls_new(link_key, initiator, false, &s->out);
 	MUST(s->tls);
 }
 

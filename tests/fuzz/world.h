@@ -272,7 +272,7 @@ static inline struct peer *peer_made(unsigned int i)
 
 static inline bool peer_is_connected(unsigned int i)
 {
-	return peer_at(i) && peer_at(i)->state == PEER_CONNECTED;
+	return peer_at(i) && peer_linked(peer_at(i));
 }
 
 /* Limits on what is kept for peers are within reach of an input. */
