@@ -25,6 +25,7 @@
 #include "input.h"
 #include "xfer/conn/conn.h"
 #include "xfer/conn/connect.h"
+#include "xfer/stall.h"
 #include "xfer/worker.h"
 
 #define PATIENCE   20000 /* naps of 100 us */
@@ -127,6 +128,7 @@ static void endpoint_enable(void)
 {
 	MUST(!fi_enable(ep));
 	worker = ep_of(ep)->worker;
+	stall_begin(worker); /* makes a timer that stays; else the first link does */
 }
 
 /* Makes an address of a name that clients listen at. `key`: of fi_av_insert_auth_key, or NULL. */
