@@ -27,8 +27,8 @@ static unsigned int limit = 55;
  *
  * false: left out unless ONLY names it. An address that tries keys is refused for ten seconds, and
  * so are honest processes that come from there meanwhile. A process of the same user can forge what others of the
- * ring say, and write a length or a claim that covers packets of others, which are lost then if theirs follow at
- * once; fault_claim proves that the ring goes on. A close takes a second or more to see through a forged guard, while honest operations wait:
+ * ring say, and write a length or a claim that covers packets of others, or leaves its own slots to them, which are lost
+ * then if theirs follow at once; fault_claim proves that the ring goes on. A close takes a second or more to see through a forged guard, while honest operations wait:
  * fault_guard proves the bound. See docs/SECURITY.md.
  */
 
@@ -72,7 +72,8 @@ static const struct act {
 	ACT(wrong_token, INSIDE, true),
 	ACT(length_beyond, INSIDE, true),
 	ACT(length_below_claim, INSIDE, true),
-	ACT(claim_beyond_length, INSIDE, true),
+	ACT(claim_of_more, INSIDE, true),
+	ACT(claim_of_nonsense, INSIDE, false),
 	ACT(length_of_others, INSIDE, false),
 	ACT(claim_below_length, INSIDE, false),
 	ACT(source_nobody_has, INSIDE, true),

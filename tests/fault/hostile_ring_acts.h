@@ -5,14 +5,21 @@
 
 #include "hostile_run.h"
 
+/* Makes a packet of any kind for the ring; returns the length of its payload. */
+static inline size_t make_packet(struct run *r, struct raw_link *l)
+{
+	hostile_make(&r->rng, l, 1 + rng_below(&r->rng, 14), (unsigned int)rng_bits(&r->rng, 8));
+	if (hostile.f.len > SHM_PACKET_MAX)
+		hostile.f.len = SHM_PACKET_MAX;
+	return hostile.f.len;
+}
+
 /* Claims slots for a packet of any kind and writes it; it is not published. */
 static inline bool claim_packet(struct run *r, struct raw_link *l, uint32_t src,
 				struct raw_claim *c)
 {
-	size_t len;
+	size_t len = make_packet(r, l);
 
-	hostile_make(&r->rng, l, 1 + rng_below(&r->rng, 14), (unsigned int)rng_bits(&r->rng, 8));
-	len = hostile.f.len = hostile.f.len < SHM_PACKET_MAX ? hostile.f.len : SHM_PACKET_MAX;
 	if (!raw_ring_claim(&l->ring, l->sock, l->id, raw_ring_slots(&hostile.f, len), c))
 		return false;
 	raw_ring_fill(&l->ring, c, &hostile.f, src, hostile.payload, len);
@@ -72,15 +79,37 @@ static void length_below_claim(struct run *r, struct raw_link *l)
 		put_unequal(l, &c, rng_below(&r->rng, hostile.f.len + 1), c.slots);
 }
 
-/* The claim says no slots, or more than the packet takes. */
-static void claim_beyond_length(struct run *r, struct raw_link *l)
+/* The claim is longer than the packet, from the beginning: later it would take slots of others. */
+static void claim_of_more(struct run *r, struct raw_link *l)
 {
+	size_t len = make_packet(r, l);
+	uint32_t slots = raw_ring_slots(&hostile.f, len);
 	struct raw_claim c;
 
-	if (claim_packet(r, l, l->id, &c))
-		put_unequal(l, &c, hostile.f.len,
-			    rng_one_in(&r->rng, 8) ? 0
-						   : c.slots + rng_below(&r->rng, 4096 - c.slots));
+	slots += rng_below(&r->rng, RING_MOST + 1 - slots);
+	if (!raw_ring_claim(&l->ring, l->sock, l->id, slots, &c))
+		return;
+	raw_ring_fill(&l->ring, &c, &hostile.f, l->id, hostile.payload, len);
+	raw_ring_publish(&l->ring, &c, 0);
+}
+
+/*
+ * The claim says no slots, or more than any packet takes: the endpoint may give its slots to others.
+ * So the packet is there before, and nothing is written behind it.
+ */
+static void claim_of_nonsense(struct run *r, struct raw_link *l)
+{
+	struct raw_claim c;
+	uint64_t *word, was, said;
+
+	if (!claim_packet(r, l, l->id, &c))
+		return;
+	word = &l->ring.claims[c.pos & l->ring.mask];
+	was = __atomic_load_n(word, __ATOMIC_RELAXED);
+	said = rng_one_in(&r->rng, 8) ? 0 : RING_MOST + 1 + rng_below(&r->rng, 4095 - RING_MOST);
+	raw_ring_publish(&l->ring, &c, 0);
+	__atomic_compare_exchange_n(word, &was, (was & ~UINT64_C(4095)) | said, false,
+				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 /* The packet is longer than its claim, over packets of others. */
@@ -138,6 +167,14 @@ static void source_of_another(struct run *r, struct raw_link *l)
 		raw_ring_publish(&l->ring, &c, 0);
 }
 
+/* Not if others have the slot by now: this process may have slept since it looked. */
+static inline void replace_word(uint64_t *at, uint64_t was, uint64_t is)
+{
+	if (was)
+		__atomic_compare_exchange_n(at, &was, is, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
+}
+
 /* Header and payload change after they are published. */
 static void words_changed_later(struct run *r, struct raw_link *l)
 {
@@ -152,12 +189,13 @@ static void words_changed_later(struct run *r, struct raw_link *l)
 	for (int i = 0; i < 2000 && *(volatile uint64_t *)&l->ring.page->head <= c.pos &&
 			*(volatile uint64_t *)words == l->ring.secret + c.pos;
 	     i++) {
-		volatile uint64_t *at = words + 1 + rng_below(&r->rng, c.slots * 8 - 1);
-		uint64_t was = *at;
+		uint64_t *at = words + 1 + rng_below(&r->rng, c.slots * 8 - 1);
+		uint64_t was = *(volatile uint64_t *)at;
+		uint64_t is = rng_one_in(&r->rng, 2) ? hostile_number(&r->rng)
+						     : was ^ rng_bits(&r->rng, 64);
 
-		*at = rng_one_in(&r->rng, 2) ? hostile_number(&r->rng)
-					     : was ^ rng_bits(&r->rng, 64);
-		*at = was;
+		replace_word(at, was, is);
+		replace_word(at, is, was);
 	}
 }
 

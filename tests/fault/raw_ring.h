@@ -14,7 +14,8 @@
 #define RING_PAGE      4096u
 #define RING_SLOT      64u
 #define RING_GUARDS    56u
-#define RING_CLAIM_MS  5 /* how long a raw client waits for free slots */
+#define RING_MOST      257u /* slots that one packet takes at most */
+#define RING_CLAIM_MS  5    /* how long a raw client waits for free slots */
 #define CLAIM_SLEEP    (UINT64_C(1) << 32)
 #define RING_TAKEN     (UINT64_C(1) << 62)
 #define RING_CANCELLED (UINT64_C(1) << 63)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Fuzzes the TCP transport's input: bytes of any content and in any pieces on its sockets, while
- * the endpoint communicates with the peers that send them. The endpoint's own output must be valid
- * packets; the ids in them serve the peers for answers.
+ * the endpoint communicates with the peers that send them, also through encryption. The endpoint's
+ * own output must be valid packets; the ids in them serve the peers for answers.
  */
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -11,6 +11,7 @@
 #include "app.h"
 #include "base/forked.h"
 #include "hw/tcp/tcp.h"
+#include "secure.h"
 
 #define STEPS    200
 #define SENT_MAX 8
@@ -20,7 +21,12 @@ static struct far {
 	int sock; /* -1: closed */
 	struct tcp_frame frame;
 	size_t have, left; /* of the endpoint's output: bytes of `frame` read, of payload to come */
-} far[PEERS];
+	struct secure secure;
+} far[SENDERS];
+
+/* How the next links are made. */
+enum { CLEAR, ENCRYPTED, ENCRYPTED_INITIATOR };
+static unsigned int how;
 
 /* The last heads that the endpoint sent, to any peer. */
 static struct tcp_frame sent[SENT_MAX];
@@ -55,8 +61,12 @@ static void parse(struct far *f, const unsigned char *at, size_t len)
 static bool read_far(struct far *f)
 {
 	static unsigned char buf[65536];
-	ssize_t len = f->sock < 0 ? 0 : recv(f->sock, buf, sizeof(buf), MSG_DONTWAIT);
+	ssize_t len = 0;
 
+	if (f->secure.tls)
+		len = (ssize_t)secure_read(&f->secure, f->sock, buf, sizeof(buf));
+	else if (f->sock >= 0)
+		len = recv(f->sock, buf, sizeof(buf), MSG_DONTWAIT);
 	if (len > 0)
 		parse(f, buf, (size_t)len);
 	return len > 0;
@@ -71,7 +81,14 @@ static void make_progress(void)
 /* Writes `bytes` to the endpoint, unless the connection has ended. */
 static void write_far(struct far *f, const void *bytes, size_t len)
 {
-	const char *at = bytes;
+	const unsigned char *at = bytes;
+
+	if (f->secure.tls) {
+		f->secure.out.len = 0;
+		MUST(tls_write(f->secure.tls, bytes, len));
+		at = f->secure.out.bytes;
+		len = f->secure.out.len;
+	}
 
 	for (int i = 0; len && i < 100 && f->sock >= 0; i++) {
 		ssize_t n = send(f->sock, at, len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -85,40 +102,65 @@ static void write_far(struct far *f, const void *bytes, size_t len)
 	}
 }
 
+static void close_far(struct far *f)
+{
+	secure_end(&f->secure);
+	if (f->sock >= 0)
+		close(f->sock);
+	f->sock = -1;
+}
+
+/* The handshake of an encrypted link. */
+static void secure_far(struct far *f, const struct auth *auth, bool initiator)
+{
+	secure_begin(&f->secure, initiator, auth->key.bytes, auth->key.len, auth->asked);
+	for (int n = 0; !secure_ready(&f->secure, f->sock); n++) {
+		make_progress();
+		read_far(f);
+		MUST(n < 100);
+	}
+}
+
 static void connect_peer(unsigned int i)
 {
-	struct peer *peer = world.peer[i];
+	struct peer *peer = peer_made(i);
+	const struct auth auth = {.key = {"a key of this length", 20}, .encrypts = true};
 	struct accepted conn = {.inside = false, .fds = {-1, -1}};
 	int pair[2];
 
-	if (peer->state == PEER_CONNECTED)
+	if (peer_linked(peer))
 		return;
 	/* The peer was lost in the middle of a send, which began to connect again. */
 	if (peer_attempts(peer))
 		peer_failed(peer, FI_ECONNREFUSED);
-	if (far[i].sock >= 0)
-		close(far[i].sock);
+	close_far(&far[i]);
 	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair));
 	MUST(!forked_guard(pair[0]));
 	far[i] = (struct far){.sock = pair[1]};
 	peer->conn.sock = peer->conn.wake = pair[0];
 	peer->conn.inside = false;
+	if (how == ENCRYPTED)
+		conn.auth = auth;
+	if (how == ENCRYPTED_INITIATOR) {
+		MUST(peer->conn.auth = malloc(sizeof(auth)));
+		*peer->conn.auth = auth;
+	}
 	MUST(!conn_link(peer, &conn, &(struct wire_nic){.qpn = 0}));
 	peer_connected(peer);
+	if (how)
+		secure_far(&far[i], &auth, how == ENCRYPTED);
 }
 
 /* The peer closes its socket, with or without unread bytes. */
 static void hang_up(unsigned int i)
 {
-	if (far[i].sock >= 0)
-		close(far[i].sock);
-	far[i].sock = -1;
-	for (int n = 0; world.peer[i]->state == PEER_CONNECTED; n++) {
+	close_far(&far[i]);
+	for (int n = 0; peer_is_connected(i); n++) {
 		make_progress();
 		MUST(n < 100000);
 	}
-	if (peer_attempts(world.peer[i]))
-		peer_failed(world.peer[i], FI_ECONNREFUSED);
+	if (peer_at(i) && peer_attempts(peer_at(i)))
+		peer_failed(peer_at(i), FI_ECONNREFUSED);
 }
 
 /* Returns a field's value: small, the endpoint's own (`ours`), or any. */
@@ -173,8 +215,8 @@ static void raw(struct input *in, struct far *f)
 static void step(struct input *in)
 {
 	uint8_t what = take8(in);
-	unsigned int i = what >> 7;
-	size_t n;
+	unsigned int i = what & 64 ? UNKNOWN : what >> 7;
+	uint8_t n;
 
 	switch (what % 8) {
 	case 0:
@@ -192,11 +234,14 @@ static void step(struct input *in)
 		make_progress();
 		break;
 	case 5:
-		if (take8(in) % 8 == 0)
+		n = take8(in);
+		if (n % 8 == 0) {
 			hang_up(i);
+			how = tls_load() ? n / 8 % 3 : CLEAR;
+		}
 		break;
 	default:
-		for (i = 0; i < PEERS; i++)
+		for (i = 0; i < SENDERS; i++)
 			connect_peer(i);
 		app_step(in);
 	}
@@ -209,14 +254,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!world.ep) {
 		world_open();
-		for (unsigned int i = 0; i < PEERS; i++)
+		for (unsigned int i = 0; i < SENDERS; i++)
 			far[i].sock = -1;
 	}
-	for (unsigned int i = 0; i < PEERS; i++)
+	how = CLEAR;
+	for (unsigned int i = 0; i < SENDERS; i++)
 		connect_peer(i);
-	for (int i = 0; i < STEPS && in.left; i++)
+	for (int i = 0; i < STEPS && in.left; i++) {
 		step(&in);
-	for (unsigned int i = 0; i < PEERS; i++)
+		limits_check();
+	}
+	for (unsigned int i = 0; i < SENDERS; i++)
 		hang_up(i);
 	make_progress();
 	sent_count = 0;

@@ -106,11 +106,18 @@ static const struct link_zcopy_ops far_zcopy_ops = {
 	.copy_out = far_zcopy_copy_out,
 };
 
-static void connect_peer(struct peer *peer)
+/* Connects the peer, if it is not connected. */
+static struct peer *connect_peer(unsigned int i)
 {
-	struct far *f = calloc(1, sizeof(*f));
+	struct peer *peer = peer_made(i);
+	struct far *f;
 
-	MUST(f);
+	if (peer->state == PEER_CONNECTED)
+		return peer;
+	/* The peer was lost in the middle of a send, which began to connect again. */
+	if (peer_attempts(peer))
+		peer_failed(peer, FI_ECONNREFUSED);
+	MUST(f = calloc(1, sizeof(*f)));
 	f->link = (struct link){LINK_BARE, .ops = &far_ops};
 	f->link.zcopy = &far_zcopy_ops;
 	f->link.eager_max = EAGER;
@@ -120,6 +127,7 @@ static void connect_peer(struct peer *peer)
 	peer->real = &f->link;
 	peer->conn.kind = LINK_SOCKET;
 	peer_connected(peer);
+	return peer;
 }
 
 /* Returns a field's value: small, the endpoint's own (`ours`), or any. */
@@ -165,17 +173,21 @@ static void packet(struct input *in, struct peer *peer)
 	free(payload);
 }
 
-static void lose(struct peer *peer)
+/* The connection ends, or an attempt that the application has begun since. */
+static void lose(unsigned int i)
 {
-	peer_failed(peer, FI_ECONNRESET);
+	struct peer *peer = peer_at(i);
+
+	if (peer && (peer->state == PEER_CONNECTED || peer_attempts(peer)))
+		conn_fail(peer, FI_ECONNRESET, NULL);
 	reap();
-	connect_peer(peer);
 }
 
 static void step(struct input *in)
 {
 	uint8_t what = take8(in);
-	struct peer *peer = world.peer[what >> 7];
+	unsigned int i = what & 64 ? UNKNOWN : what >> 7;
+	struct peer *peer = connect_peer(i);
 	struct far *f = (struct far *)peer->real;
 
 	switch (what % 8) {
@@ -194,7 +206,7 @@ static void step(struct input *in)
 		break;
 	case 5:
 		if (take8(in) % 8 == 0)
-			lose(peer);
+			lose(i);
 		break;
 	default:
 		app_step(in);
@@ -213,12 +225,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!world.ep)
 		initialize();
-	for (unsigned int i = 0; i < PEERS; i++)
-		connect_peer(world.peer[i]);
-	for (int i = 0; i < STEPS && in.left; i++)
+	for (unsigned int i = 0; i < SENDERS; i++)
+		connect_peer(i);
+	for (int i = 0; i < STEPS && in.left; i++) {
 		step(&in);
-	for (unsigned int i = 0; i < PEERS; i++)
-		peer_failed(world.peer[i], FI_ECONNRESET);
+		limits_check();
+	}
+	for (unsigned int i = 0; i < SENDERS; i++)
+		lose(i);
 	sent_count = 0;
 	memset(sent, 0, sizeof(sent));
 	world_quiesce();

@@ -24,10 +24,19 @@
 #include "xfer/conn/conn_own.h"
 #include "xfer/worker.h"
 
-#define PEERS  2
-#define SLOTS  48
-#define REGION 4096
-#define TX_MAX 16
+#define PEERS   2     /* in the address vector */
+#define UNKNOWN PEERS /* number of a peer that is not in it, and only sends */
+#define SENDERS (PEERS + 1)
+#define SLOTS   48
+#define REGION  4096
+#define TX_MAX  16
+
+/* Limits of unexpected messages and of answers, in the environment. */
+#define KEPT_BYTES   400000
+#define KEPT_COUNT   100
+#define ANSWER_BYTES 100000
+#define TEXT(number) TEXT_OF(number)
+#define TEXT_OF(it)  #it
 
 /* Keys of the registered regions; addresses in them count from 0. */
 enum { KEY_ALL = 1, KEY_READ, KEY_WRITE, KEYS };
@@ -64,7 +73,9 @@ static struct {
 	struct fid_mr *mr[KEYS];
 	fi_addr_t addr[PEERS];
 	struct worker *worker;
-	struct peer *peer[PEERS];
+	struct peer *known[PEERS];
+	uint32_t
+		unknown; /* id of the peer that the vector does not hold, which is freed when lost */
 	struct slot slot[SLOTS];
 	struct area memory[KEYS], copy[KEYS];
 } world;
@@ -217,18 +228,60 @@ static inline void region_close(uint64_t key)
 	world.mr[key] = NULL;
 }
 
-/* Inserts peers with addresses 127.0.0.1:1 and up, where nobody listens. */
+/* Peers have addresses 127.0.0.1:1 and up, where nobody listens. */
+static inline struct sockaddr_in peer_name(unsigned int i)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)(1 + i))};
+
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return in;
+}
+
 static inline void peers_insert(void)
 {
 	for (unsigned int i = 0; i < PEERS; i++) {
-		struct sockaddr_in in = {.sin_family = AF_INET,
-					 .sin_port = htons((uint16_t)(1 + i))};
+		struct sockaddr_in in = peer_name(i);
 
-		in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 		MUST(fi_av_insert(world.av, &in, 1, &world.addr[i], 0, NULL) == 1);
-		world.peer[i] = peer_get(world.worker, world.addr[i]);
-		MUST(world.peer[i]);
+		world.known[i] = peer_get(world.worker, world.addr[i]);
+		MUST(world.known[i]);
 	}
+}
+
+/* Returns the peer, or NULL if it is the unknown one and was freed. */
+static inline struct peer *peer_at(unsigned int i)
+{
+	return i < PEERS ? world.known[i] : pool_find(&world.worker->peer_pool, world.unknown);
+}
+
+/* The same, but makes the unknown one anew. */
+static inline struct peer *peer_made(unsigned int i)
+{
+	struct sockaddr_in in = peer_name(i);
+	struct peer *peer = peer_at(i);
+	struct addr name;
+
+	if (peer)
+		return peer;
+	MUST(!addr_from_user(&name, FI_SOCKADDR_IN, &in, sizeof(in)));
+	peer = peer_by_name(world.worker, &name, 0);
+	MUST(peer);
+	world.unknown = pool_id(peer);
+	return peer;
+}
+
+static inline bool peer_is_connected(unsigned int i)
+{
+	return peer_at(i) && peer_linked(peer_at(i));
+}
+
+/* Limits on what is kept for peers are within reach of an input. */
+static inline void limits_set(void)
+{
+	setenv("FI_WEFT_UNEXPECTED_MAX", "50000", 1);
+	setenv("FI_WEFT_UNEXPECTED_LIMIT", TEXT(KEPT_BYTES), 1);
+	setenv("FI_WEFT_UNEXPECTED_COUNT", TEXT(KEPT_COUNT), 1);
+	setenv("FI_WEFT_ANSWERS_LIMIT", TEXT(ANSWER_BYTES), 1);
 }
 
 static inline void world_open(void)
@@ -237,6 +290,7 @@ static inline void world_open(void)
 	struct fi_av_attr av = {.type = FI_AV_TABLE};
 	struct fi_info *hints = fi_allocinfo();
 
+	limits_set();
 	log_redirect(&log_sink);
 	hints->fabric_attr->prov_name = strdup("tcp");
 	hints->ep_attr->type = FI_EP_RDM;
@@ -288,6 +342,24 @@ static inline void unexpected_drain(void)
 	}
 }
 
+/* What is kept is in somebody's account, and what unknown peers have is within half of the limits. */
+static inline void limits_check(void)
+{
+	const struct budget *b = &world.worker->budget;
+	struct budget_sum sum = b->gone.sum;
+
+	LIST_EACH (node, &world.worker->peers_list) {
+		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+
+		sum.bytes += peer->rx.account.sum.bytes;
+		sum.count += peer->rx.account.sum.count;
+	}
+	MUST(sum.bytes == b->all.bytes && sum.count == b->all.count);
+	MUST(b->all.bytes - b->known.bytes <= KEPT_BYTES / 2);
+	MUST(b->all.count - b->known.count <= KEPT_COUNT / 2);
+	MUST(world.worker->answers.unknown <= ANSWER_BYTES);
+}
+
 /* Ends all operations and checks the invariants. All peers are idle. */
 static inline void world_quiesce(void)
 {
@@ -300,6 +372,9 @@ static inline void world_quiesce(void)
 		MUST(world.slot[i].use == FREE);
 	MUST(world.worker->tx_pool.in_use == 0);
 	MUST(world.worker->rxreq_pool.in_use == 0);
+	MUST(world.worker->answers.bytes == 0 && world.worker->answers.unknown == 0);
+	limits_check();
+	MUST(!peer_at(UNKNOWN));
 	MUST(ep_of(world.ep)->rx->recv_pool.in_use == 0);
 	for (uint64_t key = KEY_ALL; key < KEYS; key++)
 		region_open(key);
