@@ -18,23 +18,25 @@
 #define JUDGE_MS 20    /* between two looks at the threads of a process */
 #define SAY_MS   10000 /* between two log lines about one packet */
 
-static void set_timer(const struct stall *s, time_t seconds)
-{
-	timerfd_settime(s->timer, 0, &(struct itimerspec){{.tv_sec = seconds}, {.tv_sec = seconds}},
-			NULL);
-}
-
 void stall_begin(struct worker *worker)
 {
+	const struct itimerspec every = {{.tv_sec = TICK_S}, {.tv_sec = TICK_S}};
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)WORKER_STALL << 32};
 	struct stall *s = &worker->stall;
 
-	if (s->timer < 0) {
-		s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-		if (s->timer < 0 || epoll_ctl(worker->epfd, EPOLL_CTL_ADD, s->timer, &ev))
-			LOG_WARN(LOG_EP_CTRL, "no timer for looks at a ring: %s", strerror(errno));
-	}
-	set_timer(s, TICK_S);
+	if (s->timer >= 0)
+		return;
+	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (s->timer < 0 || timerfd_settime(s->timer, 0, &every, NULL) ||
+	    epoll_ctl(worker->epfd, EPOLL_CTL_ADD, s->timer, &ev))
+		LOG_WARN(LOG_EP_CTRL, "no timer for looks at a ring: %s", strerror(errno));
+}
+
+static void close_timer(struct stall *s)
+{
+	if (s->timer >= 0)
+		close(s->timer);
+	s->timer = -1;
 }
 
 void stall_tick(struct worker *worker)
@@ -43,10 +45,13 @@ void stall_tick(struct worker *worker)
 
 	if (read(worker->stall.timer, &ticks, sizeof(ticks)) < 0)
 		return;
-	LIST_EACH (node, &worker->peers_list)
-		if (LIST_ENTRY(node, struct peer, in_worker)->conn.inside)
+	LIST_EACH (node, &worker->peers_list) {
+		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+
+		if (peer_linked(peer) && peer->conn.inside)
 			return;
-	set_timer(&worker->stall, 0);
+	}
+	close_timer(&worker->stall);
 }
 
 static void end(struct stall *s)
@@ -59,8 +64,7 @@ static void end(struct stall *s)
 void stall_close(struct worker *worker)
 {
 	end(&worker->stall);
-	if (worker->stall.timer >= 0)
-		close(worker->stall.timer);
+	close_timer(&worker->stall);
 }
 
 /* Returns the connected peer that claims by this owner, or NULL. */
