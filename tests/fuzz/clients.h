@@ -128,7 +128,6 @@ static void endpoint_enable(void)
 {
 	MUST(!fi_enable(ep));
 	worker = ep_of(ep)->worker;
-	stall_begin(worker); /* makes a timer that stays; else the first link does */
 }
 
 /* Makes an address of a name that clients listen at. `key`: of fi_av_insert_auth_key, or NULL. */
@@ -360,6 +359,8 @@ static void quiesce(unsigned int fds)
 	for (int n = 0; n < PATIENCE && calm < CALM; n++) {
 		refuse_all();
 		progress();
+		if (quiet())
+			stall_close(worker); /* its timer would end a second later */
 		calm = quiet() && lowest_fd() == fds ? calm + 1 : 0;
 		if (n > 20)
 			usleep(100);
