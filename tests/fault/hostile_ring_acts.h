@@ -167,12 +167,14 @@ static void source_of_another(struct run *r, struct raw_link *l)
 		raw_ring_publish(&l->ring, &c, 0);
 }
 
-/* Not if others have the slot by now: this process may have slept since it looked. */
-static inline void replace_word(uint64_t *at, uint64_t was, uint64_t is)
+/*
+ * Not if others have the slot by now: this process may have slept since it looked. Zeroes are in
+ * packets of others, too; another FOE_DATA would be an event that nobody may cause.
+ */
+static inline bool replace_word(uint64_t *at, uint64_t was, uint64_t is)
 {
-	if (was)
-		__atomic_compare_exchange_n(at, &was, is, false, __ATOMIC_RELAXED,
-					    __ATOMIC_RELAXED);
+	return was && is && was != FOE_DATA &&
+	       __atomic_compare_exchange_n(at, &was, is, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /* Header and payload change after they are published. */
@@ -194,8 +196,8 @@ static void words_changed_later(struct run *r, struct raw_link *l)
 		uint64_t is = rng_one_in(&r->rng, 2) ? hostile_number(&r->rng)
 						     : was ^ rng_bits(&r->rng, 64);
 
-		replace_word(at, was, is);
-		replace_word(at, is, was);
+		if (replace_word(at, was, is))
+			replace_word(at, is, was);
 	}
 }
 
