@@ -4,8 +4,7 @@
  * FI_EACCES, and nothing is delivered.
  */
 #include "api.h"
-#include "lib/data.h"
-#include "lib/side.h"
+#include "lib/exchange.h"
 #include "lib/key.h"
 
 #define LEN    300000
@@ -33,21 +32,6 @@ static void open_keyed(struct side *s, struct api *a, void (*tune)(struct fi_inf
 				      .tx_flags = FI_DELIVERY_COMPLETE,
 				      .tune = tune});
 	s->yields = true;
-}
-
-/* Both send, both receive: a tagged message each. */
-static void exchange(struct side *s, size_t len)
-{
-	int me = s->a->rank;
-	struct data out = data_full(len, 1, (unsigned int)me), in = data_new(len, 1);
-
-	POST(s, fi_trecv(s->ep, in.iov[0].iov_base, len, NULL, FI_ADDR_UNSPEC, 7, 0, &in));
-	POST(s, fi_tsend(s->ep, out.iov[0].iov_base, len, NULL, s->addr[!me], 7, &out));
-	GOT(s, &in, FI_TAGGED, len);
-	SENT(s, &out, FI_TAGGED);
-	DATA_EXPECT(&in, len, (unsigned int)!me);
-	data_free(&out);
-	data_free(&in);
 }
 
 /* Rank 0 writes to rank 1. */
