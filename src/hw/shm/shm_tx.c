@@ -132,6 +132,8 @@ INLINE int send_fragments(struct link *link, const struct packet *p, const struc
 		c = other;
 	}
 	write_header(s, c.slot, p);
+	/* The peer reads claims of long packets. */
+	want_line(ring_claim_at(&s->ring, c.pos + slots));
 	to = (unsigned char *)c.slot + hdr;
 	for (size_t i = 0; i < count; i++) {
 		if (iov[i].iov_len)
