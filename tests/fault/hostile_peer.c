@@ -73,7 +73,7 @@ static const struct act {
 	ACT(length_beyond, INSIDE, true),
 	ACT(length_below_claim, INSIDE, true),
 	ACT(claim_of_more, INSIDE, true),
-	ACT(claim_of_nonsense, INSIDE, false),
+	ACT(claim_of_nonsense, INSIDE, true),
 	ACT(length_of_others, INSIDE, false),
 	ACT(claim_below_length, INSIDE, false),
 	ACT(source_nobody_has, INSIDE, true),

@@ -118,7 +118,7 @@ static inline bool raw_ring_frontier(const struct raw_ring *r, uint64_t *pos, ui
 		ahead = (int32_t)(((uint32_t)(*word >> 33) - raw_ring_lap(r, *pos)) << 1);
 		if (ahead < 0)
 			return true;
-		if (ahead > 0 || !(*word & 4095))
+		if (ahead > 0 || (*word & 4095) - 1 >= RING_MOST)
 			return false;
 		*pos += *word & 4095;
 	}

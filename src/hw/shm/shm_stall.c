@@ -46,24 +46,38 @@ void shm_resync(struct shm *shm)
 	shm->head = shm->wide.from = shm->wide.to = pos;
 }
 
-/* Claim words that no sender can have written say again that nobody has claimed the slot. */
-static void clear_wrong(struct shm *shm)
+/* The slot at `pos`, of which `word` is a wrong claim, is free to be claimed. */
+static void clear(const struct ring *r, uint64_t pos, uint64_t word)
+{
+	__atomic_compare_exchange_n(ring_claim_at(r, pos), &word,
+				    claim_word(ring_lap(r, pos) - 1, 0, 1), false, __ATOMIC_ACQ_REL,
+				    __ATOMIC_RELAXED);
+}
+
+/*
+ * Clears claims of later laps, which senders cannot pass. One of this lap stays, unless it is at the
+ * head: its packet may have come, and others behind it.
+ */
+static void clear_later(struct shm *shm)
 {
 	const struct ring *r = &shm->ring;
-	uint64_t token = r->secret + shm->head + RING_CANCELLED;
 
-	say(shm, "a wrong claim");
-	/* First: this token would seem to be that of the next sender to claim the slot. */
-	__atomic_compare_exchange_n(&ring_slot_at(r, shm->head)->token, &token, 0, false,
-				    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i <= r->mask; i++) {
 		uint64_t pos = shm->head + i, word = claim_of(r, pos);
 
-		if (!claim_stale(word, ring_lap_bits(r, pos)) && !ring_is_claim(r, pos, word))
-			__atomic_compare_exchange_n(ring_claim_at(r, pos), &word,
-						    claim_word(ring_lap(r, pos) - 1, 0, 1), false,
-						    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+		if (!claim_stale(word, ring_lap_bits(r, pos)) &&
+		    claim_lap(word) != ring_lap(r, pos))
+			clear(r, pos, word);
 	}
+}
+
+/* A packet that is recalled without a claim: the next sender's would seem to be recalled, too. */
+static void clear_token(struct shm *shm)
+{
+	uint64_t token = shm->ring.secret + shm->head + RING_CANCELLED;
+
+	__atomic_compare_exchange_n(&ring_slot_at(&shm->ring, shm->head)->token, &token, 0, false,
+				    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 /* Returns the first claim behind the head; 0: there is none. */
@@ -76,24 +90,55 @@ static uint64_t next_claim(const struct ring *r, uint64_t head)
 }
 
 /*
- * Nobody has claimed the slot at the head. Senders leave no gap before a claim; a packet shorter than
- * its claim does, or a wrong hint. The hint says that somebody looks for free slots behind a gap.
+ * Claims the slots from the head to `next`, like a sender, so that no sender does: it could take
+ * those behind them, too. Returns where it was too late, or `next`.
  */
-static void close_gap(struct shm *shm)
+static uint64_t claim_gap(const struct ring *r, uint64_t head, uint64_t next)
+{
+	uint64_t pos = head;
+
+	while (pos != next) {
+		uint64_t word = claim_of(r, pos), left = next - pos;
+		uint32_t slots = left < PACKET_SLOTS ? (uint32_t)left : (uint32_t)PACKET_SLOTS;
+
+		if (ring_is_claim(r, pos, word) ||
+		    !__atomic_compare_exchange_n(ring_claim_at(r, pos), &word,
+						 claim_word(ring_lap(r, pos), RING_DEAD, slots),
+						 false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			break;
+		pos += slots;
+	}
+	return pos;
+}
+
+/*
+ * `word` at the head is no claim. Senders leave no gap before a claim; a packet shorter than its claim
+ * does, or a wrong hint. The hint says that somebody looks for free slots behind a gap.
+ */
+static void close_gap(struct shm *shm, uint64_t word)
 {
 	const struct ring *r = &shm->ring;
+	bool wrong = !claim_stale(word, ring_lap_bits(r, shm->head));
 	bool beyond = ONCE(r->page->hint) - shm->head - 1 < r->mask;
 	uint64_t next;
 
-	if (!beyond && ++shm->looks & SEARCH_LOOKS)
+	if (!wrong && !beyond && ++shm->looks & SEARCH_LOOKS)
 		return;
+	clear_later(shm);
 	next = next_claim(r, shm->head);
-	if (!next && beyond)
-		__atomic_store_n(&r->page->hint, shm->head, __ATOMIC_RELAXED);
-	/* Claims are made in order: if the head is claimed by now, that came before `next`. */
-	if (!next || ring_is_claim(r, shm->head, claim_of(r, shm->head)))
+	if (wrong)
+		say(shm, "a wrong claim");
+	if (!next) {
+		if (wrong)
+			clear(r, shm->head, word);
+		if (beyond)
+			__atomic_store_n(&r->page->hint, shm->head, __ATOMIC_RELAXED);
 		return;
-	say(shm, "slots that nobody has claimed");
+	}
+	next = claim_gap(r, shm->head, next);
+	if (next == shm->head)
+		return;
+	say(shm, "slots without a packet");
 	go_to(shm, next);
 }
 
@@ -101,9 +146,9 @@ bool shm_blocked(void *state, uint64_t *mark, uint32_t *owner)
 {
 	struct shm *shm = state;
 	const struct ring *r = &shm->ring;
-	uint64_t at = ring_state(r, shm->head), word;
+	uint64_t at, word;
 
-	if (*mark != shm->head || at == RING_PUBLISHED) {
+	if (*mark != shm->head || ring_state(r, shm->head) == RING_PUBLISHED) {
 		*mark = shm->head;
 		return false;
 	}
@@ -113,12 +158,16 @@ bool shm_blocked(void *state, uint64_t *mark, uint32_t *owner)
 	if (*mark != shm->head)
 		return false;
 	word = claim_of(r, shm->head);
+	/* Once more, after the claim: what was published under it is not lost. */
+	at = ring_state(r, shm->head);
+	if (at == RING_PUBLISHED)
+		return false;
 	*owner = claim_owner(word);
 	if (ring_is_claim(r, shm->head, word))
 		return at != RING_CANCELLED;
-	if (at == RING_CANCELLED || !claim_stale(word, ring_lap_bits(r, shm->head)))
-		clear_wrong(shm);
-	close_gap(shm);
+	if (at == RING_CANCELLED)
+		clear_token(shm);
+	close_gap(shm, word);
 	return false;
 }
 
