@@ -152,13 +152,21 @@ static inline pid_t joiner_start(struct name *name, int log)
 	return pid;
 }
 
+/* The message that joiner_await_mark waits for, with a payload of one byte. */
+static const struct frame joiner_mark_frame = {
+	.head = HEAD(WIRE_MSG, TAGGED, 0, 0), .tag = MARK, .len = 1};
+
+static inline void joiner_await_mark(void)
+{
+	if (joiner_make(MARKED, 0))
+		fail("the mark did not arrive");
+}
+
 /* The endpoint has read all that this client has sent. */
 static inline void joiner_mark(int sock)
 {
-	raw_send(sock, (struct frame){.head = WIRE_MSG | (uint64_t)TAGGED << 8, .tag = MARK}, "m",
-		 1);
-	if (joiner_make(MARKED, 0))
-		fail("the mark did not arrive");
+	raw_send(sock, joiner_mark_frame, "m", 1);
+	joiner_await_mark();
 }
 
 /* Returns the key of the group, after the endpoint and the member of rank 1 have made one. */

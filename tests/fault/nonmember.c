@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Proves that a raw client can end, delay or join no collective group of which it is no member: all
- * kinds of control messages, before, during and after the join, and messages in a member's name.
+ * kinds of control messages, before, during and after the join, and messages in a member's name,
+ * over TCP and, where the endpoint has it, in shared memory.
  * The group's other member is a raw client, too, so that the test knows all that was said.
  */
 #define NODE_CAPS (FI_MSG | FI_TAGGED | FI_COLLECTIVE)
@@ -49,7 +50,8 @@ static const struct attack {
 
 struct scene {
 	const struct attack *attack;
-	int member, other;
+	int member;            /* socket */
+	struct raw_link other; /* the attacker */
 	uint64_t key, id, tag; /* of the group; of the endpoint's message in the barrier */
 	int err;               /* what the attack has done to the group; 0: nothing */
 	const char *at;        /* and in which step */
@@ -63,27 +65,42 @@ static void note(struct scene *s, int err, const char *at)
 	}
 }
 
+/* Sends a packet of the attack. */
+static void put(struct scene *s, struct frame frame, const void *payload, size_t len)
+{
+	frame.len = (uint32_t)len;
+	if (s->attack->how & MEMBERS_OWN)
+		raw_send(s->member, frame, payload, len);
+	else
+		raw_link_put(&s->other, frame, payload);
+}
+
+/* The endpoint reads all that the attacker has sent. */
+static void mark(struct scene *s)
+{
+	put(s, joiner_mark_frame, "m", 1);
+	joiner_await_mark();
+}
+
 static void strike(struct scene *s)
 {
 	const struct attack *a = s->attack;
-	int from = a->how & MEMBERS_OWN ? s->member : s->other;
 	struct control c = a->says;
 
 	c.key = a->how & KEY ? s->key : 0;
 	c.id = a->how & ID ? s->id : c.id;
-	joiner_mark(from); /* a message makes the endpoint look for the sender's address */
+	mark(s); /* a message makes the endpoint look for the sender's address */
 	if (a->how & MESSAGE)
-		raw_send(from,
-			 (struct frame){.head = GROUP_HEAD,
-					.tag = (s->tag & ~RANK_MASK) | a->says.rank,
-					.data = s->id},
-			 NULL, 0);
+		put(s,
+		    (struct frame){.head = GROUP_HEAD,
+				   .tag = (s->tag & ~RANK_MASK) | a->says.rank,
+				   .data = s->id},
+		    NULL, 0);
 	else
-		raw_control(from, c);
-	joiner_mark(from);
+		put(s, (struct frame){.head = WIRE_GROUP}, &c, sizeof(c));
+	mark(s);
 	if (a->how & GONE) {
-		slam(s->other);
-		s->other = -1;
+		raw_link_close(&s->other, true);
 		usleep(100000);
 	}
 }
@@ -167,39 +184,55 @@ static void play(struct scene *s)
 		barrier(s, s->attack->when == AFTER);
 }
 
+/* The attacker connects, perhaps in the endpoint's own name. */
+static void enter(struct scene *s, const struct name *to, bool inside)
+{
+	struct hello h = hello_of_port(OTHER_PORT);
+
+	if (s->attack->how & OWN_NAME)
+		memcpy(h.name, to->bytes, h.name_len);
+	h.probe_addr = (uintptr_t)&raw_probe;
+	h.probe_value = raw_probe;
+	raw_link_connect(&s->other, to, inside, INADDR_LOOPBACK);
+	raw_link_join(&s->other, &h, WAIT_MS);
+	if (!s->other.open)
+		fail("a good hello is not accepted");
+}
+
 /* Returns whether the group took no notice of the attack. */
-static bool withstands(const struct attack *a, int log)
+static bool withstands(const struct attack *a, bool inside, int log)
 {
 	struct scene s = {.attack = a};
-	struct hello h = hello_of_port(OTHER_PORT);
 	struct name name;
 	pid_t pid;
 
 	pid = joiner_start(&name, log);
-	if (a->how & OWN_NAME)
-		memcpy(h.name, name.bytes, h.name_len);
 	s.member = raw_enter(&name, hello_of_port(MEMBER_PORT));
-	s.other = raw_enter(&name, h);
+	enter(&s, &name, inside);
 	play(&s);
 	slay(pid);
 	close(s.member);
-	if (s.other >= 0)
-		close(s.other);
+	raw_link_close(&s.other, false);
 	close(joiner_ends[0]);
 	close(joiner_ends[1]);
 	if (s.err)
-		fprintf(stderr, "%s: %s: %s\n", a->what, s.at, fi_strerror(s.err));
+		fprintf(stderr, "%s%s: %s: %s\n", a->what, inside ? ", in shared memory" : "", s.at,
+			fi_strerror(s.err));
 	return !s.err;
 }
 
 int main(void)
 {
 	int log = memfd_create("log", MFD_CLOEXEC), failures = 0;
+	bool memory = strcmp(provider(), "tcp");
 
 	alarm(LIMIT);
 	need_network();
-	for (size_t i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++)
-		failures += !withstands(&attacks[i], log);
+	for (size_t i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++) {
+		failures += !withstands(&attacks[i], false, log);
+		if (memory)
+			failures += !withstands(&attacks[i], true, log);
+	}
 	if (!joiner_logged(log, "FAIL about a group dropped: its sender ") ||
 	    !joiner_logged(log, "message to a group dropped: its sender "))
 		fail("the log does not tell what was dropped");

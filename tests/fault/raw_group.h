@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Raw clients that speak about collective groups over TCP, as members and as others. */
+/* Raw clients that speak about collective groups, as members and as others. */
 #ifndef FAULT_RAW_GROUP_H
 #define FAULT_RAW_GROUP_H
 
-#include <poll.h>
-#include <stddef.h>
-
-#include "hello.h"
+#include "raw_link.h"
 
 #define WAIT_MS 5000 /* the longest wait for a packet */
 
@@ -19,9 +16,7 @@ struct control {
 	uint64_t key, id;
 };
 
-#define TAGGED      0x01u
-#define DATA        0x02u
-#define GROUP_HEAD  (WIRE_MSG | (uint64_t)(TAGGED | DATA) << 8 | UINT64_C(0xffff) << 16)
+#define GROUP_HEAD  HEAD(WIRE_MSG, TAGGED | DATA, 0xffff, 0)
 #define RANK_MASK   ((UINT64_C(1) << 24) - 1)
 #define PAYLOAD_MAX 4096u
 
