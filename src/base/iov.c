@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/iov.h"
 
+#include <stdint.h>
+
 #include "base/copy.h"
 
 size_t iov_bytes(const struct iovec *iov, size_t count)
@@ -26,7 +28,8 @@ size_t iov_slice(struct iovec *to, const struct iovec *iov, size_t count, size_t
 		piece -= skip;
 		if (piece > *len - done)
 			piece = *len - done;
-		to[used++] = (struct iovec){(char *)iov[i].iov_base + skip, piece};
+		/* No arithmetic of pointers: a segment of another process may begin at 0. */
+		to[used++] = (struct iovec){(void *)((uintptr_t)iov[i].iov_base + skip), piece};
 		done += piece;
 		skip = 0;
 	}
