@@ -297,7 +297,7 @@ _Static_assert(offsetof(struct wire_rts, segment) == 16, "layout of an RTS");
 _Static_assert(offsetof(struct wire_hello, name) == 56, "layout of a hello");
 _Static_assert(sizeof(struct wire_nic) == 40, "layout of an end of a path");
 _Static_assert(sizeof(struct wire_hello) == 64 + WIRE_NAME_MAX + sizeof(struct wire_nic) +
-						    WIRE_CM_DATA_MAX + 2 * WIRE_PROOF,
+						    WIRE_CM_DATA_MAX + (size_t)2 * WIRE_PROOF,
 	       "a hello has no padding");
 
 #endif
