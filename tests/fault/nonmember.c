@@ -191,12 +191,7 @@ static void enter(struct scene *s, const struct name *to, bool inside)
 
 	if (s->attack->how & OWN_NAME)
 		memcpy(h.name, to->bytes, h.name_len);
-	h.probe_addr = (uintptr_t)&raw_probe;
-	h.probe_value = raw_probe;
-	raw_link_connect(&s->other, to, inside, INADDR_LOOPBACK);
-	raw_link_join(&s->other, &h, WAIT_MS);
-	if (!s->other.open)
-		fail("a good hello is not accepted");
+	raw_link_enter_by(&s->other, to, inside, h);
 }
 
 /* Returns whether the group took no notice of the attack. */

@@ -252,17 +252,22 @@ static inline void raw_link_join(struct raw_link *l, const struct hello *mine, u
 		raw_link_opened(l, &h, fds);
 }
 
-/* Enters shared memory with the endpoint of this name as the raw client number `n`. */
-static inline void raw_link_enter(struct raw_link *l, const struct name *to, unsigned int n)
+/* Connects to the endpoint of this name by `h`, a good hello. */
+static inline void raw_link_enter_by(struct raw_link *l, const struct name *to, bool inside,
+				     struct hello h)
 {
-	struct hello h = good_hello(n);
-
 	h.probe_addr = (uintptr_t)&raw_probe;
 	h.probe_value = raw_probe;
-	raw_link_connect(l, to, true, 0);
+	raw_link_connect(l, to, inside, INADDR_LOOPBACK);
 	raw_link_join(l, &h, 5000);
 	if (!l->open)
 		fail("a good hello is not accepted");
+}
+
+/* Enters shared memory with the endpoint of this name as the raw client number `n`. */
+static inline void raw_link_enter(struct raw_link *l, const struct name *to, unsigned int n)
+{
+	raw_link_enter_by(l, to, true, good_hello(n));
 }
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Proves that iov_slice returns the right segments for every offset and length. */
+/* Proves that iov_slice returns the right segments for every offset and length, wherever they begin. */
 #include "base/iov.h"
 #include "suite.h"
 
+#include <stdint.h>
 #include <string.h>
 
 /* Bytes 0 to 9 in segments of 3, 0, 5 and 2. */
@@ -26,6 +27,22 @@ START_TEST(every_slice)
 			}
 			ck_assert_uint_eq(at, want);
 		}
+}
+END_TEST
+
+/* Of another process, whose addresses are only numbers here. */
+START_TEST(segment_at_address_0)
+{
+	const struct iovec from_0 = {NULL, 8};
+
+	for (uintptr_t skip = 0; skip < 8; skip++) {
+		size_t len = 8;
+		struct iovec to;
+
+		ck_assert_uint_eq(iov_slice(&to, &from_0, 1, skip, &len), 1);
+		ck_assert_uint_eq((uintptr_t)to.iov_base, skip);
+		ck_assert_uint_eq(to.iov_len, 8 - skip);
+	}
 }
 END_TEST
 
@@ -53,6 +70,7 @@ int main(void)
 	TCase *tcase = tcase_create("iov");
 
 	tcase_add_test(tcase, every_slice);
+	tcase_add_test(tcase, segment_at_address_0);
 	tcase_add_test(tcase, every_copy);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);

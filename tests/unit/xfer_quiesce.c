@@ -201,13 +201,19 @@ static void await_peer(int sock)
 	ck_assert_int_eq(read(sock, &byte, 1), 1);
 }
 
-/* Returns the number of the peer that holds a guard. */
-static uint32_t holder(void)
+/* Returns the word of the guard that is held. */
+static uint64_t *held(void)
 {
 	for (unsigned int i = 0; i < RING_GUARDS; i++)
 		if ((uint32_t)own_ring()->page->guards[i].word)
-			return (uint32_t)own_ring()->page->guards[i].word;
+			return &own_ring()->page->guards[i].word;
 	ck_abort_msg("no guard is held");
+}
+
+/* Returns the number of the peer that holds a guard. */
+static uint32_t holder(void)
+{
+	return (uint32_t)*held();
 }
 
 /* Opens the owner, with a peer that holds a guard and is stopped, perhaps in an access. */
@@ -226,14 +232,7 @@ static pid_t stopped_peer(int *sock)
 /* Clears the guard with one store: the close may free the ring as soon as it sees it. */
 static void clear_guard(void)
 {
-	for (unsigned int i = 0; i < RING_GUARDS; i++) {
-		uint64_t *at = &own_ring()->page->guards[i].word;
-
-		if ((uint32_t)__atomic_load_n(at, __ATOMIC_RELAXED)) {
-			__atomic_fetch_and(at, ~(uint64_t)UINT32_MAX, __ATOMIC_ACQ_REL);
-			return;
-		}
-	}
+	__atomic_fetch_and(held(), ~(uint64_t)UINT32_MAX, __ATOMIC_ACQ_REL);
 }
 
 static void dismiss(pid_t pid)
