@@ -318,7 +318,7 @@ static void make_step(struct side *s, enum peer_step step)
 static void reap_left_over(struct side *s)
 {
 	double end = peer_now() + s->o.patience;
-	unsigned int receives = 0;
+	unsigned int receives = s->arrivals; /* taken while a send was waited for */
 
 	while (receives < PEER_RECVS && peer_now() < end) {
 		struct fi_cq_data_entry entry;
