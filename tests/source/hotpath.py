@@ -39,6 +39,7 @@ BUDGET = {
     "cq_read-empty": (160, 0, 5),
     "cq_read+receive": (600, 0, 12),
     "inject_write": (192, 1, 1),
+    "cq_read+serve": (620, 2, 11),
     "read": (208, 1, 1),
     "fetch_atomic": (285, 1, 3),
 }
