@@ -135,13 +135,13 @@ static bool leave(struct cntr *c)
 	 * Locked: the application may close when the last operation is counted, before its work
 	 * ends.
 	 */
-	lock_take(&c->dom->lock);
+	domain_lock(c->dom);
 	busy = ref_busy(&c->ref);
 	if (!busy) {
 		list_remove(&c->in_joined);
 		workers_leave(&c->workers, &c->wait);
 	}
-	lock_give(&c->dom->lock);
+	domain_unlock(c->dom);
 	return !busy;
 }
 

@@ -188,9 +188,9 @@ static ssize_t post(struct fid_ep *fid, struct call *c)
 		return -FI_EBADFLAGS;
 	}
 	c->flags |= ep->tx_flags;
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	err = start(ep, c);
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	return err;
 }
 

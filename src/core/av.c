@@ -86,7 +86,7 @@ static int remove_many(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uin
 		return -FI_EINVAL;
 	if (av->flags & FI_READ)
 		return -FI_EACCES;
-	lock_take(&av->dom->lock);
+	domain_lock(av->dom);
 	ret = av_store_begin(av->store);
 	if (ret)
 		goto unlock;
@@ -97,7 +97,7 @@ static int remove_many(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uin
 	}
 	av_store_end(av->store);
 unlock:
-	lock_give(&av->dom->lock);
+	domain_unlock(av->dom);
 	return ret;
 }
 
@@ -109,11 +109,11 @@ static int lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *add
 
 	if (!addrlen || (!addr && *addrlen))
 		return -FI_EINVAL;
-	lock_take(&av->dom->lock);
+	domain_lock(av->dom);
 	a = av_addr(av, av_index(av, fi_addr));
 	if (a)
 		addr_to_format(a, av->format, addr, addrlen);
-	lock_give(&av->dom->lock);
+	domain_unlock(av->dom);
 	return a ? 0 : -FI_EINVAL;
 }
 
@@ -144,12 +144,12 @@ static int set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id,
 		return -FI_EBADFLAGS;
 	if (av->flags & FI_READ)
 		return -FI_EACCES;
-	lock_take(&av->dom->lock);
+	domain_lock(av->dom);
 	if (flags)
 		ret = av_keys_set_id(av, fi_addr, user_id);
 	else if (av_store_has(av->store, index))
 		ret = av_store_set_id(av->store, (uint32_t)index, user_id);
-	lock_give(&av->dom->lock);
+	domain_unlock(av->dom);
 	return ret;
 }
 
@@ -198,14 +198,14 @@ static int bind_eq(struct fid *fid, struct fid *to, uint64_t flags)
 		return -FI_EBADFLAGS;
 	if (!to || to->fclass != FI_CLASS_EQ || eq->fabric != av->dom->fabric)
 		return -FI_EINVAL;
-	lock_take(&av->dom->lock);
+	domain_lock(av->dom);
 	if (!av->eq) {
 		av->eq = eq;
 		ref_get(&eq->ref);
 	}
 	if (av->eq == eq) /* binding the same queue again is no error */
 		ret = 0;
-	lock_give(&av->dom->lock);
+	domain_unlock(av->dom);
 	return ret;
 }
 

@@ -51,15 +51,15 @@ int av_insert_begin(struct av_insertion *in)
 		LOG_WARN(LOG_AV, "insertion into a vector opened with FI_READ");
 		return -FI_EACCES;
 	}
-	lock_take(&av->dom->lock);
+	domain_lock(av->dom);
 	if ((av->flags & FI_EVENT) && !av->eq) {
-		lock_give(&av->dom->lock);
+		domain_unlock(av->dom);
 		LOG_WARN(LOG_AV, "insertion into an FI_EVENT vector without an event queue");
 		return -FI_ENOEQ;
 	}
 	err = av_store_begin(av->store);
 	if (err) {
-		lock_give(&av->dom->lock);
+		domain_unlock(av->dom);
 		return err;
 	}
 	/* Reserves space for all at once. If that fails, single addresses may still fit. */
@@ -175,7 +175,7 @@ int av_insert_end(struct av_insertion *in)
 		ret = eq_post(av->eq, FI_AV_COMPLETE, &entry, sizeof(entry));
 		ret = in->err ? in->err : ret;
 	}
-	lock_give(&av->dom->lock);
+	domain_unlock(av->dom);
 	return ret;
 }
 

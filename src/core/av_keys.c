@@ -88,9 +88,9 @@ int av_keys_insert(struct fid_av *fid, const void *bytes, size_t size, fi_addr_t
 		return -FI_EINVAL;
 	}
 	memcpy(key.bytes, bytes, size);
-	lock_take(&av->dom->lock);
+	domain_lock(av->dom);
 	slot = add(av, &key);
-	lock_give(&av->dom->lock);
+	domain_unlock(av->dom);
 	explicit_bzero(&key, sizeof(key));
 	if (slot < 0)
 		return slot;
@@ -125,14 +125,14 @@ int av_keys_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *bytes, size_t *s
 		return -FI_ENOSYS;
 	if (!size || (!bytes && *size))
 		return -FI_EINVAL;
-	lock_take(&av->dom->lock);
+	domain_lock(av->dom);
 	key = key_at(av, fi_addr);
 	if (key) {
 		if (*size)
 			memcpy(bytes, key->bytes, *size < key->len ? *size : key->len);
 		*size = key->len;
 	}
-	lock_give(&av->dom->lock);
+	domain_unlock(av->dom);
 	return key ? 0 : -FI_EINVAL;
 }
 

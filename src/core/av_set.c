@@ -150,7 +150,7 @@ static bool take_both(struct fid_av_set *dst_fid, const struct fid_av_set *src_f
 		LOG_WARN(LOG_AV, "sets of different address vectors cannot be combined");
 		return false;
 	}
-	lock_take(&(*dst)->av->dom->lock);
+	domain_lock((*dst)->av->dom);
 	return true;
 }
 
@@ -163,7 +163,7 @@ static int set_union(struct fid_av_set *dst_fid, const struct fid_av_set *src_fi
 	if (!take_both(dst_fid, src_fid, &dst, &src))
 		return -FI_EINVAL;
 	err = join(dst, src);
-	lock_give(&dst->av->dom->lock);
+	domain_unlock(dst->av->dom);
 	return err;
 }
 
@@ -177,7 +177,7 @@ static int filter_by(struct fid_av_set *dst_fid, const struct fid_av_set *src_fi
 		return -FI_EINVAL;
 	if (count_of(dst))
 		err = filter(dst, src, keep);
-	lock_give(&dst->av->dom->lock);
+	domain_unlock(dst->av->dom);
 	return err;
 }
 
@@ -196,10 +196,10 @@ static int insert(struct fid_av_set *fid, fi_addr_t addr)
 	struct av_set *s = av_set_of(fid);
 	int err = -FI_EINVAL;
 
-	lock_take(&s->av->dom->lock);
+	domain_lock(s->av->dom);
 	if (av_addr(s->av, addr) && !has(s, addr))
 		err = append(s, addr);
-	lock_give(&s->av->dom->lock);
+	domain_unlock(s->av->dom);
 	return err;
 }
 
@@ -225,10 +225,10 @@ static int remove_one(struct fid_av_set *fid, fi_addr_t addr)
 	struct av_set *s = av_set_of(fid);
 	int err = -FI_EINVAL;
 
-	lock_take(&s->av->dom->lock);
+	domain_lock(s->av->dom);
 	if (has(s, addr))
 		err = take_out(s, addr);
-	lock_give(&s->av->dom->lock);
+	domain_unlock(s->av->dom);
 	return err;
 }
 
@@ -265,11 +265,11 @@ static int set_close(struct fid *fid)
 
 	if (domain_foreign(dom))
 		return 0;
-	lock_take(&dom->lock);
+	domain_lock(dom);
 	list_remove(&s->in_domain);
 	ref_put(&s->av->ref);
 	destroy(s);
-	lock_give(&dom->lock);
+	domain_unlock(dom);
 	return 0;
 }
 
@@ -380,14 +380,14 @@ int av_set_open(struct fid_av *fid, struct fi_av_set_attr *attr, struct fid_av_s
 	s = create(av, attr, context);
 	if (!s)
 		return -FI_ENOMEM;
-	lock_take(&av->dom->lock);
+	domain_lock(av->dom);
 	err = fill(s, attr);
 	if (!err) {
 		ref_get(&av->ref);
 		s->number = ++av->dom->set_count;
 		list_push(&av->dom->sets, &s->in_domain);
 	}
-	lock_give(&av->dom->lock);
+	domain_unlock(av->dom);
 	if (err) {
 		destroy(s);
 		return err;

@@ -106,9 +106,9 @@ int av_store_join(struct av *av, const char *name, size_t count)
 	err = find_or_create(av, name, count, &av->store);
 	if (!err) {
 		av->type = av->store->type;
-		lock_take(&av->dom->lock);
+		domain_lock(av->dom);
 		list_push(&av->store->members, &av->in_store);
-		lock_give(&av->dom->lock);
+		domain_unlock(av->dom);
 	}
 	pthread_mutex_unlock(&names_mutex);
 	return err;
@@ -120,13 +120,13 @@ int av_store_leave(struct av *av)
 	bool busy, last = false;
 
 	pthread_mutex_lock(&names_mutex);
-	lock_take(&av->dom->lock);
+	domain_lock(av->dom);
 	busy = !list_empty(&av->workers) || ref_busy(&av->ref);
 	if (!busy) {
 		list_remove(&av->in_store);
 		last = list_empty(&s->members);
 	}
-	lock_give(&av->dom->lock);
+	domain_unlock(av->dom);
 	if (last)
 		list_remove(&s->in_names);
 	pthread_mutex_unlock(&names_mutex);

@@ -45,6 +45,7 @@ static int domain_close(struct fid *fid)
 		ref_put(&dom->eq->ref);
 	ref_put(&dom->fabric->ref);
 	fi_freeinfo(dom->info);
+	shards_close(dom);
 	free(dom);
 	return 0;
 }
@@ -215,10 +216,13 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	dom->forks = forked_count();
 	dom->rarely = WORKERS_RARELY;
 	init_lists(dom);
+	err = shards_open(dom);
+	if (err)
+		goto free_dom;
 	dom->info = fi_dupinfo(info);
 	err = dom->info ? 0 : -FI_ENOMEM;
 	if (err)
-		goto free_dom;
+		goto close_shards;
 	dom->max_keys = job_key_vector_max(dom->info, domain_api(dom));
 	err = open_device(dom);
 	if (err)
@@ -227,6 +231,7 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	if (err)
 		goto close_device;
 	dom->unlocked = needs_no_lock(info);
+	dom->splits = !dom->unlocked && !dom->device_ops;
 	dom->fid.fid.fclass = FI_CLASS_DOMAIN;
 	dom->fid.fid.context = context;
 	dom->fid.fid.ops = &domain_fi_ops;
@@ -252,6 +257,8 @@ close_device:
 		dom->device_ops->close(dom->device);
 free_info:
 	fi_freeinfo(dom->info);
+close_shards:
+	shards_close(dom);
 free_dom:
 	free(dom);
 	return err;

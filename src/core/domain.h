@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The access domain and its one lock, which guards every object opened on it: endpoints, queues,
- * address vectors, regions. fi_domain(3).
- */
+/* The access domain. Its locks are in core/shard.h. fi_domain(3). */
 #ifndef WEFT_CORE_DOMAIN_H
 #define WEFT_CORE_DOMAIN_H
 
@@ -12,8 +9,8 @@
 
 #include "base/forked.h"
 #include "base/list.h"
-#include "base/lock.h"
 #include "core/fabric.h"
+#include "core/shard.h"
 
 struct cntr;
 struct device_ops;
@@ -27,7 +24,9 @@ struct domain {
 	struct fabric *fabric;
 	struct opened_domain opened;
 	struct fi_info *info; /* our copy of what fi_domain was given */
-	struct lock lock;
+	struct list shards;       /* struct shard.in_domain, the main one first; it guards the list */
+	struct shard *main_shard;
+	bool splits;              /* endpoints may have shards of their own */
 	/* The application promised one thread at a time: data calls skip the lock. */
 	bool unlocked;
 	struct list workers; /* struct worker.in_domain: all workers */
@@ -51,12 +50,10 @@ struct domain {
 	uint64_t eq_flags;           /* FI_REG_MR */
 	int ref;                     /* atomic: objects open on the domain */
 	unsigned int forks;          /* forked_count of the process that opened it */
-	unsigned int progress_calls; /* of the application; the progress thread reads it */
 	/* Mask: a read also drives the domain's other workers if progress_calls & rarely is 0. */
 	unsigned int rarely;
 	struct progress *thread; /* thread of automatic progress, or NULL */
 	struct waiter *cover;    /* the waiter that wakes for all workers (workers_arm), or NULL */
-	unsigned int parts;      /* counts calls of domain_part */
 };
 
 static inline struct domain *domain_of(struct fid_domain *fid)
@@ -64,14 +61,9 @@ static inline struct domain *domain_of(struct fid_domain *fid)
 	return (struct domain *)fid;
 }
 
-/*
- * Notes that part of a longer operation is done: a fragment of a message, or a message of a
- * collective. More is on its way, so a polling reader goes on polling. Domain locked.
- */
-static inline void domain_part(struct domain *dom)
-{
-	dom->parts++;
-}
+/* Take and give back the locks of all shards. */
+void domain_lock(struct domain *dom);
+void domain_unlock(struct domain *dom);
 
 static inline uint32_t domain_api(const struct domain *dom)
 {

@@ -189,7 +189,7 @@ static int bind_cq(struct ep *ep, struct cq *cq, uint64_t flags)
 	}
 	if (cq->dom != ep->dom)
 		return -FI_EDOMAIN;
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	if (ep->enabled)
 		err = ep_late_cq(ep, cq, flags);
 	if (!err && flags & FI_TRANSMIT) {
@@ -204,7 +204,7 @@ static int bind_cq(struct ep *ep, struct cq *cq, uint64_t flags)
 	}
 	if (!err && ep->enabled)
 		ep_take_bindings(ep);
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	return err;
 }
 
@@ -222,7 +222,7 @@ static int bind_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
 	for (unsigned int i = 0; i < CNTR_EVENTS; i++)
 		if (flags & events_bound[i] && ep->cntrs[i])
 			return -FI_EINVAL;
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	if (ep->enabled)
 		err = ep_late_cntr(ep, cntr, flags);
 	for (unsigned int i = 0; !err && i < CNTR_EVENTS; i++)
@@ -232,7 +232,7 @@ static int bind_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
 		}
 	if (!err && ep->enabled)
 		ep_take_bindings(ep);
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	return err;
 }
 
@@ -382,12 +382,12 @@ static void put_bindings(struct ep *ep)
 
 static int close_alias(struct ep *ep)
 {
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	defer_forget(ep, ep->base);
 	if (ep->worker)
 		xfer_forget(ep, ep->base);
 	list_remove(&ep->in_aliases);
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	ref_put(&ep->base->ref);
 	ref_put(&ep->dom->ref);
 	free(ep->tables);
@@ -400,9 +400,9 @@ static int quiesce(struct ep *ep)
 {
 	int err;
 
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	err = ep->worker ? worker_quiesce(ep->worker) : 0;
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	return err;
 }
 
@@ -423,7 +423,7 @@ int ep_close(struct fid *fid)
 		return -FI_EBUSY;
 	ep_cm_leave(ep);
 	coll_leave(ep);
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	defer_forget(ep, NULL);
 	detach(ep);
 	if (ep->own_rx)
@@ -431,7 +431,7 @@ int ep_close(struct fid *fid)
 	if (ep->device_srx)
 		ep->dom->device_ops->srx_close(ep->device_srx);
 	defer_run(ep->dom); /* operations that failed here may trigger other work */
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	put_bindings(ep);
 	if (ep->base != ep) {
 		struct ep **slot =

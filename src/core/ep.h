@@ -26,6 +26,7 @@ struct ep {
 	struct fid_ep fid;
 	/* Fields that data operations use, set by bind and enable. */
 	struct domain *dom;
+	struct sharded shard;
 	struct worker *worker;
 	struct cq *tx_cq;
 	struct cntr *tx_cntr;                /* FI_SEND */

@@ -33,12 +33,12 @@ static void call_driver(struct eq_driver *driver)
 
 	if (domain_foreign(ep->dom))
 		return;
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	if (poll_due(ep->cm))
 		cm_poll(ep->worker);
 	else
 		cm_progress(ep->worker);
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 }
 
 /*
@@ -113,10 +113,10 @@ void ep_cm_leave(struct ep *ep)
 
 	if (!ep->cm)
 		return;
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	driven = ep->cm->driven;
 	ep->cm->driven = false;
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	if (driven)
 		eq_del_driver(ep->eq, &ep->cm->driver);
 }
@@ -241,9 +241,9 @@ static int ep_connect(struct fid_ep *fid, const void *addr, const void *param, s
 		return err;
 	err = drive(ep);
 	if (!err) {
-		lock_take(&ep->dom->lock);
+		domain_lock(ep->dom);
 		err = connect_locked(ep, &to, param, paramlen);
-		lock_give(&ep->dom->lock);
+		domain_unlock(ep->dom);
 	}
 	addr_free(&to);
 	return err;
@@ -283,9 +283,9 @@ static int ep_accept(struct fid_ep *fid, const void *param, size_t paramlen)
 		err = drive(ep);
 	if (err)
 		return err;
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	err = accept_locked(ep, param, paramlen);
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	return err;
 }
 
@@ -311,9 +311,9 @@ static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
 		return -FI_ENOSYS;
 	if (flags)
 		return -FI_EINVAL;
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	err = shutdown_locked(ep);
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	return err;
 }
 
@@ -337,10 +337,10 @@ static int ep_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
 
 	if (!addrlen || (*addrlen && !addr))
 		return -FI_EINVAL;
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	name = peer_name(ep);
 	err = name ? addr_to_format(name, provider_format(ep->info), addr, addrlen) : -FI_ENOTCONN;
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	return err;
 }
 

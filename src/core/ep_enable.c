@@ -268,8 +268,8 @@ int ep_enable(struct ep *ep)
 	/* Repeated by applications that have bound more, or after fi_connect or fi_accept. */
 	if (ep->enabled)
 		return 0;
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	err = ep->fid.fid.fclass == FI_CLASS_SEP ? enable_scalable(ep) : enable_locked(ep);
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	return err;
 }

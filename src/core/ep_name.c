@@ -15,12 +15,12 @@ int ep_name_get(fid_t fid, void *addr, size_t *addrlen)
 
 	if (!addrlen || (*addrlen && !addr))
 		return -FI_EINVAL;
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	err = ep_worker(ep);
 	if (!err)
 		err = addr_to_format(worker_name(ep->worker), provider_format(ep->base->info), addr,
 				     addrlen);
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	return err;
 }
 
@@ -86,9 +86,9 @@ int ep_name_set(fid_t fid, void *addr, size_t addrlen)
 	if (!copy)
 		return -FI_ENOMEM;
 	memcpy(copy, addr, addrlen);
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	err = set_name(ep, copy, addrlen);
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	if (err)
 		free(copy);
 	return err;

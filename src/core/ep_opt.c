@@ -37,12 +37,12 @@ static int set_op_flags(struct ep *ep, uint64_t flags)
 			 (unsigned long long)(rest & ~OP_FLAGS));
 		return -FI_EBADFLAGS;
 	}
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	if (side == FI_TRANSMIT)
 		ep_fold_flags(ep, rest, ep->rx_op_flags);
 	else
 		ep_fold_flags(ep, ep->tx_op_flags, rest);
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	return 0;
 }
 
@@ -110,13 +110,13 @@ int ep_alias(struct ep *ep, struct fi_alias *arg)
 	alias->base = ep;
 	alias->tx_op_flags = arg->flags & FI_RECV ? ep->tx_op_flags : arg->flags & ~FI_TRANSMIT;
 	alias->rx_op_flags = arg->flags & FI_RECV ? arg->flags & ~FI_RECV : ep->rx_op_flags;
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	copy_state(alias, ep);
 	list_push(&ep->aliases, &alias->in_aliases);
 	xfer_refuse(alias);
 	if (ep->enabled)
 		install_alias(alias);
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	ref_get(&ep->ref);
 	ref_get(&ep->dom->ref);
 	*arg->fid = &alias->fid.fid;
@@ -143,7 +143,7 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	struct ep *ep = (struct ep *)fid;
 	int found = -FI_ENOENT;
 
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	if (ep->rx)
 		found = rx_context_cancel(ep->rx, context);
 	if (ep->device_srx)
@@ -152,7 +152,7 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 		found = defer_cancel(ep, context);
 	if (found == -FI_ENOENT && ep->worker)
 		found = xfer_cancel(ep, context);
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	return found == -FI_EOPNOTSUPP ? found : 0;
 }
 

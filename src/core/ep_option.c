@@ -136,11 +136,11 @@ int ep_option_get(fid_t fid, int level, int optname, void *optval, size_t *optle
 
 static int set_min_multi_recv(struct ep *ep, size_t value)
 {
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	ep->min_multi_recv = value;
 	if (ep->own_rx)
 		rx_context_min_multi_recv(ep->own_rx, value);
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	return 0;
 }
 
@@ -184,12 +184,12 @@ static int permit_shared_memory(struct ep *ep, bool permitted)
 
 	if (!permitted && wanted == PROVIDER_SHM)
 		return -FI_EOPNOTSUPP;
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	if (ep->worker && wanted & PROVIDER_SHM && ep->barred != barred)
 		err = -FI_EOPBADSTATE;
 	else
 		ep->barred = barred;
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	return err;
 }
 

@@ -16,12 +16,12 @@ static int stats_read(struct fid *fid, struct fi_weft_stats *stats, size_t size)
 
 	if (!stats || size < sizeof(stats->size))
 		return -FI_EINVAL;
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	if (ep->worker)
 		worker_stats(ep->worker, &all);
 	else
 		err = -FI_EOPBADSTATE;
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	if (!err)
 		memcpy(stats, &all, all.size);
 	return err;

@@ -22,9 +22,9 @@ static int mc_close(struct fid *fid)
 
 	if (domain_foreign(dom))
 		return 0;
-	lock_take(&dom->lock);
+	domain_lock(dom);
 	dgram_leave(mc->ep->worker, mc->fid.fi_addr);
-	lock_give(&dom->lock);
+	domain_unlock(dom);
 	if (mc->ep->eq)
 		eq_forget(mc->ep->eq, fid);
 	ref_put(&mc->ep->ref);
@@ -122,9 +122,9 @@ int mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc 
 	mc = mc_new(ep, context);
 	if (!mc)
 		return -FI_ENOMEM;
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	err = join_locked(mc, addr, ways);
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	if (err) {
 		free(mc);
 		return err;

@@ -170,10 +170,10 @@ static int enter_device(struct domain *dom, struct region *r, const struct fi_mr
 	r->mr.lkey = mem.lkey;
 	r->mr.rkey = mem.rkey;
 	r->mr.fid.key = mem.rkey;
-	lock_take(&dom->lock);
+	domain_lock(dom);
 	if (r->base)
 		r->base->subs++;
-	lock_give(&dom->lock);
+	domain_unlock(dom);
 	ref_get(&dom->ref);
 	return 0;
 }
@@ -183,7 +183,7 @@ static int enter(struct domain *dom, struct region *r, uint64_t key)
 	int ret;
 
 	mr_nic_add(dom, r);
-	lock_take(&dom->lock);
+	domain_lock(dom);
 	ret = mr_table_add(dom->mrs, r, mr_object_mode(dom, FI_MR_PROV_KEY), &key);
 	if (ret)
 		mr_nic_remove(dom, r);
@@ -193,7 +193,7 @@ static int enter(struct domain *dom, struct region *r, uint64_t key)
 		mr_share_update(dom, r);
 	if (!ret && r->base)
 		r->base->subs++;
-	lock_give(&dom->lock);
+	domain_unlock(dom);
 	if (ret)
 		LOG_WARN(LOG_MR, "key %#llx: %s", (unsigned long long)key, fi_strerror(-ret));
 	else

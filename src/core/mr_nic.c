@@ -76,9 +76,9 @@ void mr_nic_add(struct domain *dom, struct region *r)
 	list_init(&r->in_nic);
 	if (!suits(r))
 		return;
-	lock_take(&dom->lock);
+	domain_lock(dom);
 	there = mr_nic_open(dom);
-	lock_give(&dom->lock);
+	domain_unlock(dom);
 	if (!there || rc_transport.device->add(dom->nic, &region, &mem))
 		return;
 	r->mr.handle = mem.handle;

@@ -76,21 +76,21 @@ static int mr_close(struct fid *fid)
 
 	if (domain_foreign(dom))
 		return 0;
-	lock_take(&dom->lock);
+	domain_lock(dom);
 	if (r->subs > 0) {
-		lock_give(&dom->lock);
+		domain_unlock(dom);
 		LOG_WARN(LOG_MR, "region %#llx is the base of %d others",
 			 (unsigned long long)r->mr.fid.key, r->subs);
 		return -FI_EBUSY;
 	}
 	err = take_out(dom, r);
 	if (err) {
-		lock_give(&dom->lock);
+		domain_unlock(dom);
 		return err;
 	}
 	if (r->base)
 		r->base->subs--;
-	lock_give(&dom->lock);
+	domain_unlock(dom);
 	if (r->mr.cntr)
 		ref_put(&r->mr.cntr->ref);
 	mr_object_free(r);
@@ -161,9 +161,9 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 	if (!bfid)
 		return -FI_EINVAL;
-	lock_take(&r->mr.dom->lock);
+	domain_lock(r->mr.dom);
 	ret = bind_any(r, bfid, flags);
-	lock_give(&r->mr.dom->lock);
+	domain_unlock(r->mr.dom);
 	if (ret)
 		LOG_WARN(LOG_MR, "bind to an object of class %zu, flags %#llx: %s", bfid->fclass,
 			 (unsigned long long)flags, fi_strerror(-ret));
@@ -180,11 +180,11 @@ static int enable(struct region *r)
 			 (unsigned long long)r->mr.fid.key);
 		return -FI_EOPBADSTATE;
 	}
-	lock_take(&dom->lock);
+	domain_lock(dom);
 	r->mr.enabled = true;
 	r->sealed = true;
 	mr_share_update(dom, r);
-	lock_give(&dom->lock);
+	domain_unlock(dom);
 	return 0;
 }
 

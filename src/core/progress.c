@@ -71,9 +71,9 @@ static void *run(void *arg)
 	while (!__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE)) {
 		int timeout;
 
-		lock_take(&p->dom->lock);
+		domain_lock(p->dom);
 		timeout = plan(p, &seen);
-		lock_give(&p->dom->lock);
+		domain_unlock(p->dom);
 		if (timeout == 0)
 			sched_yield();
 		else if (timeout == POLL_IN_MS)
@@ -125,19 +125,19 @@ int progress_start(struct domain *dom)
 		err = -errno;
 		goto close_fds;
 	}
-	lock_take(&dom->lock);
+	domain_lock(dom);
 	dom->unlocked = false;
 	dom->thread = p;
 	xfer_watch_all(dom);
-	lock_give(&dom->lock);
+	domain_unlock(dom);
 	err = start_thread(p);
 	if (!err)
 		return 0;
 	LOG_WARN(LOG_DOMAIN, "cannot create the thread of automatic progress: %s",
 		 fi_strerror(-err));
-	lock_take(&dom->lock);
+	domain_lock(dom);
 	dom->thread = NULL;
-	lock_give(&dom->lock);
+	domain_unlock(dom);
 close_fds:
 	if (p->epfd >= 0)
 		close(p->epfd);

@@ -20,7 +20,8 @@ struct worker;
 
 struct workers {
 	struct workers_use *list;
-	unsigned int count; /* atomic to read; all else guarded by the domain's lock */
+	unsigned int count;   /* atomic to read; all else guarded by all shards */
+	struct sharded shard; /* of the queue or counter, which its workers share */
 };
 
 struct workers_use {

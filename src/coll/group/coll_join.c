@@ -223,9 +223,9 @@ static void watch(struct coll *c)
 	int fd;
 
 	pthread_mutex_lock(&c->watching);
-	lock_take(&c->worker->dom->lock);
+	domain_lock(c->worker->dom);
 	pending = !list_empty(&c->joins);
-	lock_give(&c->worker->dom->lock);
+	domain_unlock(c->worker->dom);
 	fd = pending ? worker_fd(c->worker) : -1;
 	if (c->driver.fd != fd)
 		eq_driver_watch(c->ep->eq, &c->driver, fd);
@@ -245,12 +245,12 @@ static void drive(struct eq_driver *driver)
 
 	if (domain_foreign(dom))
 		return;
-	lock_take(&dom->lock);
+	domain_lock(dom);
 	pending = !list_empty(&c->joins);
 	for (int i = 0;
 	     pending && i < CALLS && (worker_progress(c->worker) || !worker_arm(c->worker)); i++)
 		;
-	lock_give(&dom->lock);
+	domain_unlock(dom);
 	if (pending || __atomic_load_n(&c->driver.fd, __ATOMIC_RELAXED) >= 0)
 		watch(c);
 }
@@ -259,9 +259,9 @@ static int begin_driving(struct coll *c, struct ep *ep)
 {
 	int err;
 
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	err = worker_add_waiter(c->worker, &ep->eq->wait);
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	if (err)
 		return err;
 	c->ep = ep;
@@ -269,9 +269,9 @@ static int begin_driving(struct coll *c, struct ep *ep)
 	err = eq_add_driver(ep->eq, &c->driver);
 	if (!err)
 		return 0;
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	worker_del_waiter(c->worker, &ep->eq->wait);
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	return err;
 }
 
@@ -298,10 +298,10 @@ void coll_leave(struct ep *ep)
 	if (c->rushes)
 		eq_calm(ep->eq);
 	c->rushes = false;
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	worker_del_waiter(c->worker, &ep->eq->wait);
 	c->driven = false;
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 }
 
 /* ---- The call -------------------------------------------------------------------------------- */
@@ -365,18 +365,18 @@ int coll_join(struct ep *ep, const struct fi_collective_addr *addr, uint64_t fla
 			 "join: the set is of another address vector than the endpoint");
 		return -FI_EINVAL;
 	}
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	c = coll_of(ep->worker);
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	err = c ? add_driver(c, ep) : -FI_ENOMEM;
 	if (err)
 		return err;
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	worker_progress(ep->worker); /* an arrived message may end the join */
 	err = join(&w, c, &g);
 	if (!err)
 		*mc = &g->fid;
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	watch(c);
 	return err;
 }

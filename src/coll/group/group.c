@@ -185,7 +185,7 @@ static int group_close(struct fid *fid)
 
 	if (domain_foreign(ep->dom))
 		return 0;
-	lock_take(&ep->dom->lock);
+	domain_lock(ep->dom);
 	if (!list_empty(&g->in_joins))
 		join_fail(g, FI_ECANCELED);
 	list_remove(&g->in_broken);
@@ -201,7 +201,7 @@ static int group_close(struct fid *fid)
 	list_remove(&g->in_coll);
 	eq_forget(ep->eq, fid); /* before the memory is reused */
 	free_group(g);
-	lock_give(&ep->dom->lock);
+	domain_unlock(ep->dom);
 	ref_put(&ep->ref);
 	return 0;
 }

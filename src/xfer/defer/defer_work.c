@@ -187,9 +187,9 @@ int defer_queue(struct domain *dom, struct fi_deferred_work *dw)
 
 	if (!dw)
 		return -FI_EINVAL;
-	lock_take(&dom->lock);
+	domain_lock(dom);
 	err = queue(dom, dw);
-	lock_give(&dom->lock);
+	domain_unlock(dom);
 	return err;
 }
 
@@ -222,11 +222,11 @@ int defer_cancel_work(struct domain *dom, const struct fi_deferred_work *dw)
 
 	if (!dw)
 		return -FI_EINVAL;
-	lock_take(&dom->lock);
+	domain_lock(dom);
 	work = defer_find(dom, is_of, dw);
 	if (work)
 		drop(work);
-	lock_give(&dom->lock);
+	domain_unlock(dom);
 	return work ? 0 : -FI_ENOENT;
 }
 
@@ -236,8 +236,8 @@ int defer_flush(struct domain *dom, const struct fi_deferred_work *dw)
 
 	if (fid && !counter_in(dom, fid))
 		return -FI_EINVAL;
-	lock_take(&dom->lock);
+	domain_lock(dom);
 	defer_each(dom, flush, fid);
-	lock_give(&dom->lock);
+	domain_unlock(dom);
 	return 0;
 }

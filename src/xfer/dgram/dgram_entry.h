@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Template of the entry functions in the msg table of a datagram endpoint. dgram_st.c and
- * dgram_mt.c include it and define ENTRY_LOCK(dom), ENTRY_UNLOCK(dom) and DGRAM_TABLE, as for
+ * dgram_mt.c include it and define ENTRY_LOCK(ep), ENTRY_UNLOCK(ep) and DGRAM_TABLE, as for
  * entry.h.
  */
 #include <rdma/fi_errno.h>
@@ -13,17 +13,17 @@ static ssize_t post(struct ep *ep, const struct xfer *x)
 {
 	ssize_t ret;
 
-	ENTRY_LOCK(ep->dom);
+	ENTRY_LOCK(ep);
 	ret = dgram_send(ep, x);
-	ENTRY_UNLOCK(ep->dom);
+	ENTRY_UNLOCK(ep);
 	return ret;
 }
 
 static ssize_t refuse(struct ep *ep, uint64_t flags, int err)
 {
-	ENTRY_LOCK(ep->dom);
+	ENTRY_LOCK(ep);
 	err = dgram_refuse(ep, flags, err);
-	ENTRY_UNLOCK(ep->dom);
+	ENTRY_UNLOCK(ep);
 	return err;
 }
 
@@ -99,9 +99,9 @@ static ssize_t receive(struct ep *ep, const struct recv_args *args)
 {
 	ssize_t ret;
 
-	ENTRY_LOCK(ep->dom);
+	ENTRY_LOCK(ep);
 	ret = dgram_recv(ep, args);
-	ENTRY_UNLOCK(ep->dom);
+	ENTRY_UNLOCK(ep);
 	return ret;
 }
 

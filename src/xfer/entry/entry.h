@@ -3,7 +3,7 @@
  * Template of the entry functions in the msg and tagged tables. Included by entry_st.c (without the
  * lock: the application promised one thread at a time), entry_mt.c and entry_pair.c (with the
  * domain's lock). So no call tests at run time whether to lock. The includer defines
- * ENTRY_LOCK(dom), ENTRY_UNLOCK(dom), ENTRY_TABLE and ENTRY_ADDR(addr), the index into
+ * ENTRY_LOCK(ep), ENTRY_UNLOCK(ep), ENTRY_TABLE and ENTRY_ADDR(addr), the index into
  * worker->peers for an address on the fast path.
  */
 #include <rdma/fi_errno.h>
@@ -25,7 +25,7 @@ static __attribute__((noinline, cold)) ssize_t post_slow(struct ep *ep, struct x
 {
 	ssize_t ret = tx_slow(ep, x);
 
-	ENTRY_UNLOCK(ep->dom);
+	ENTRY_UNLOCK(ep);
 	return ret;
 }
 
@@ -56,7 +56,7 @@ static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct 
 	again.addr = x.addr;
 	/* cppcheck-suppress selfAssignment ; in one table it is none */
 	x.addr = ENTRY_ADDR(x.addr);
-	ENTRY_LOCK(ep->dom);
+	ENTRY_LOCK(ep);
 	worker = ep->worker;
 	link = x.addr < worker->peer_count ? worker->peers[x.addr]->link : &peer_full_link;
 	if (__builtin_expect(x.iov || *flags & TX_SLOW ||
@@ -76,7 +76,7 @@ static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct 
 	tx_complete(ep, x.flags, *flags, x.context);
 	if (__builtin_expect(ep->tx_cntr != NULL, 0))
 		tx_count(ep, again.len);
-	ENTRY_UNLOCK(ep->dom);
+	ENTRY_UNLOCK(ep);
 	return 0;
 }
 
@@ -273,11 +273,11 @@ static ssize_t receive(struct ep *ep, bool tagged, const struct recv_args *args)
 {
 	ssize_t ret;
 
-	ENTRY_LOCK(ep->dom);
+	ENTRY_LOCK(ep);
 	ret = __builtin_expect((args->flags & FI_TRIGGER) != 0, 0)
 		      ? defer_recv(ep, tagged, args)
 		      : rx_post(ep->rx, ep->worker, tagged, args);
-	ENTRY_UNLOCK(ep->dom);
+	ENTRY_UNLOCK(ep);
 	return ret;
 }
 

@@ -75,10 +75,10 @@ static inline __attribute__((always_inline)) ssize_t atomic_one(struct ep *ep,
 {
 	ssize_t ret = 0;
 
-	ENTRY_LOCK(ep->dom);
+	ENTRY_LOCK(ep);
 	if (!atomic_short(ep, e))
 		ret = atomic_one_full(ep, e);
-	ENTRY_UNLOCK(ep->dom);
+	ENTRY_UNLOCK(ep);
 	return ret;
 }
 

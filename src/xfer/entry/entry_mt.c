@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#define ENTRY_LOCK(dom)   lock_take(&(dom)->lock)
-#define ENTRY_UNLOCK(dom) lock_give(&(dom)->lock)
+#define ENTRY_LOCK(ep)   shard_take(&(ep)->shard)
+#define ENTRY_UNLOCK(ep) shard_give(&(ep)->shard)
 #define ENTRY_TABLE       entry_mt
 #define ENTRY_ADDR(addr)  (addr)
 #define ENTRY_RMA         entry_rma_mt

@@ -13,9 +13,9 @@ static inline __attribute__((always_inline)) ssize_t post_rma(struct ep *ep, con
 {
 	ssize_t ret;
 
-	ENTRY_LOCK(ep->dom);
+	ENTRY_LOCK(ep);
 	ret = rma_post(ep, o);
-	ENTRY_UNLOCK(ep->dom);
+	ENTRY_UNLOCK(ep);
 	return ret;
 }
 
@@ -67,10 +67,10 @@ static inline __attribute__((always_inline)) ssize_t rma_one(struct ep *ep, stru
 			      .context = e.context};
 	ssize_t ret = 0;
 
-	ENTRY_LOCK(ep->dom);
+	ENTRY_LOCK(ep);
 	if (!rma_short_post(ep, s))
 		ret = rma_one_full(ep, s, e.data);
-	ENTRY_UNLOCK(ep->dom);
+	ENTRY_UNLOCK(ep);
 	return ret;
 }
 

@@ -67,9 +67,9 @@ static ssize_t post_write(struct ep *ep, const struct entry_atomic *a, struct rc
 			return -FI_EOPNOTSUPP;
 		return rc_post(ep, &wr, op, IBV_SEND_INLINE | IBV_SEND_FENCE);
 	}
-	lock_take(&ep->dom->lock);
+	shard_take(&ep->shard);
 	err = rc_post_word(rc, &wr, op);
-	lock_give(&ep->dom->lock);
+	shard_give(&ep->shard);
 	return err;
 }
 

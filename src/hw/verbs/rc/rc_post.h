@@ -90,12 +90,11 @@ RC_INLINE int rc_post_locked(struct rc *rc, struct ibv_send_wr *wr, struct rc_op
 RC_INLINE ssize_t rc_post(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op,
 			  unsigned int send_flags)
 {
-	struct domain *dom = ep->dom;
 	int err;
 
-	lock_take(&dom->lock);
+	shard_take(&ep->shard);
 	err = rc_post_locked(rc_of_ep(ep), wr, op, send_flags);
-	lock_give(&dom->lock);
+	shard_give(&ep->shard);
 	return err;
 }
 

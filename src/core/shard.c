@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core/shard.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+#include "core/domain.h"
+
+static struct shard *shard_new(struct domain *dom)
+{
+	struct shard *shard = aligned_alloc(SHARD_APART, sizeof(*shard));
+
+	if (!shard)
+		return NULL;
+	*shard = (struct shard){.parts = 0};
+	lock_init(&shard->lock);
+	list_init(&shard->members);
+	list_push(&dom->shards, &shard->in_domain);
+	return shard;
+}
+
+int shards_open(struct domain *dom)
+{
+	list_init(&dom->shards);
+	dom->main_shard = shard_new(dom);
+	return dom->main_shard ? 0 : -FI_ENOMEM;
+}
+
+void shards_close(struct domain *dom)
+{
+	struct list *node;
+
+	while ((node = list_pop(&dom->shards)))
+		free(LIST_ENTRY(node, struct shard, in_domain));
+}
+
+/* The main shard is the first of the list, so all threads take the locks in one order. */
+void domain_lock(struct domain *dom)
+{
+	LIST_EACH (node, &dom->shards)
+		lock_take(&LIST_ENTRY(node, struct shard, in_domain)->lock);
+}
+
+void domain_unlock(struct domain *dom)
+{
+	/* The main one last: whoever waits for it may add to the list. */
+	for (struct list *node = dom->shards.prev; node != &dom->shards;) {
+		struct list *next = node->prev;
+
+		lock_give(&LIST_ENTRY(node, struct shard, in_domain)->lock);
+		node = next;
+	}
+}
+
+void shard_enter(struct domain *dom, struct sharded *x)
+{
+	list_init(&x->in_shard);
+	x->shard = dom->main_shard;
+}
+
+void shard_leave(struct sharded *x)
+{
+	list_remove(&x->in_shard);
+}
+
+static void move(struct domain *dom, struct sharded *x, struct shard *to)
+{
+	list_remove(&x->in_shard);
+	__atomic_store_n(&x->shard, to, __ATOMIC_RELAXED);
+	if (to != dom->main_shard)
+		list_push(&to->members, &x->in_shard);
+}
+
+/* Moves all objects of a shard. It stays in the list: threads may be waiting for its lock. */
+static void empty(struct domain *dom, struct shard *from, struct shard *to)
+{
+	if (from == to)
+		return;
+	LIST_EACH_SAFE (node, &from->members)
+		move(dom, LIST_ENTRY(node, struct sharded, in_shard), to);
+}
+
+/* Returns an empty shard, or the main one if there are too many or no memory. */
+static struct shard *find_empty(struct domain *dom)
+{
+	struct shard *shard = NULL;
+	unsigned int count = 0;
+
+	LIST_EACH (node, &dom->shards) {
+		struct shard *at = LIST_ENTRY(node, struct shard, in_domain);
+
+		count++;
+		if (at != dom->main_shard && list_empty(&at->members))
+			return at;
+	}
+	if (count < SHARDS_MAX)
+		shard = shard_new(dom);
+	if (!shard)
+		return dom->main_shard;
+	lock_take(&shard->lock); /* domain_unlock gives it back */
+	return shard;
+}
+
+void shard_place(struct domain *dom, const struct shard_use *uses, size_t count, bool alone)
+{
+	struct shard *to = alone && dom->splits ? NULL : dom->main_shard;
+
+	for (size_t i = 0; i < count; i++)
+		if (uses[i].used && (!to || uses[i].object->shard == dom->main_shard))
+			to = uses[i].object->shard;
+	if (!to)
+		to = find_empty(dom);
+	for (size_t i = 0; i < count; i++) {
+		if (uses[i].used)
+			empty(dom, uses[i].object->shard, to);
+		else
+			move(dom, uses[i].object, to);
+	}
+}
+
+void shard_return(struct domain *dom, const struct sharded *x)
+{
+	empty(dom, x->shard, dom->main_shard);
+}
+
+void shards_unite(struct domain *dom)
+{
+	dom->splits = false;
+	LIST_EACH (node, &dom->shards)
+		empty(dom, LIST_ENTRY(node, struct shard, in_domain), dom->main_shard);
+}

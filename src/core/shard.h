@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The locks of a domain. Every object of a domain is in one shard, whose lock its calls take: an
+ * endpoint with its worker, and the queues and counters that drive the worker. All begin in the
+ * main shard. Enabling gives an endpoint a shard of its own where nothing else of the domain may
+ * touch what it touches, so that threads with an endpoint each share no lock (shard_place).
+ *
+ * Who holds any shard may read what the whole domain shares: address vectors, regions, the list of
+ * workers. Who changes that, or an object's shard, holds them all (domain_lock).
+ */
+#ifndef WEFT_CORE_SHARD_H
+#define WEFT_CORE_SHARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/list.h"
+#include "base/lock.h"
+
+/* Bytes that no two objects of different threads may share: two lines, which processors fetch together. */
+#define SHARD_APART 128
+/* Endpoints beyond these stay in the main shard: domain_lock takes one lock for each shard. */
+#define SHARDS_MAX 64
+
+struct domain;
+
+struct shard {
+	struct lock lock;
+	unsigned int progress_calls; /* of the application; the progress thread reads the main one */
+	unsigned int parts;          /* counts calls of shard_part */
+	struct list members;         /* struct sharded.in_shard; none in the main shard */
+	struct list in_domain;       /* domain->shards */
+} __attribute__((aligned(SHARD_APART)));
+
+/* Part of each object that is in a shard. */
+struct sharded {
+	struct shard *shard;  /* atomic: changes while all shards are locked */
+	struct list in_shard; /* shard->members, except in the main shard */
+};
+
+/* Takes the lock of the object's shard. The object may change its shard while we wait. */
+static inline void shard_take(const struct sharded *x)
+{
+	struct shard *shard = __atomic_load_n(&x->shard, __ATOMIC_RELAXED);
+
+	lock_take(&shard->lock);
+	while (__builtin_expect(__atomic_load_n(&x->shard, __ATOMIC_RELAXED) != shard, 0)) {
+		lock_give(&shard->lock);
+		shard = __atomic_load_n(&x->shard, __ATOMIC_RELAXED);
+		lock_take(&shard->lock);
+	}
+}
+
+static inline void shard_give(const struct sharded *x)
+{
+	lock_give(&x->shard->lock);
+}
+
+/*
+ * Notes that part of a longer operation is done: a fragment of a message, or a message of a
+ * collective. More is on its way, so a polling reader goes on polling. Shard locked.
+ */
+static inline void shard_part(const struct sharded *x)
+{
+	x->shard->parts++;
+}
+
+/* Make and free the main shard. 0 or -FI_ENOMEM. */
+int shards_open(struct domain *dom);
+void shards_close(struct domain *dom);
+
+/* Puts a new object into the main shard. */
+void shard_enter(struct domain *dom, struct sharded *x);
+/* Takes an object that is being closed out of its shard. All shards locked. */
+void shard_leave(struct sharded *x);
+
+/*
+ * Puts the objects of an endpoint that is being enabled into one shard, along with all that is in
+ * the shards of those that other workers use already (`used`). `alone`: nothing but these objects
+ * touches the endpoint, so it may have a shard of its own. All shards locked.
+ */
+struct shard_use {
+	struct sharded *object;
+	bool used;
+};
+void shard_place(struct domain *dom, const struct shard_use *uses, size_t count, bool alone);
+/* Puts all objects into the main shard for good: something touches them all. All shards locked. */
+void shards_unite(struct domain *dom);
+/* The same for the objects of one shard, which may be split again. All shards locked. */
+void shard_return(struct domain *dom, const struct sharded *x);
+
+#endif
