@@ -153,8 +153,10 @@ void rma_done(struct rma_request *r)
 	if (r->flags & WIRE_ORPHAN)
 		return;
 	peer->target.done_seq = r->seq;
-	if (list_empty(&peer->target.in_acks_pending))
+	if (list_empty(&peer->target.in_acks_pending)) {
 		list_push(&peer->worker->acks_pending, &peer->target.in_acks_pending);
+		idle_end(&peer->worker->idle);
+	}
 }
 
 void rma_acknowledge(struct worker *worker)
