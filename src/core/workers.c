@@ -24,7 +24,7 @@ int workers_add(struct workers *p, struct worker *worker, struct waiter *w)
 		ret = worker_add_waiter(worker, w);
 	if (ret)
 		return ret;
-	list[p->count] = (struct workers_use){worker, 1};
+	list[p->count] = (struct workers_use){worker, worker_idle(worker), 1};
 	__atomic_store_n(&p->count, p->count + 1, __ATOMIC_RELAXED);
 	wait_notify(w); /* present sleepers have not armed the worker */
 	return 0;
@@ -64,10 +64,9 @@ void workers_fini(struct workers *p)
 
 static void progress_own(struct workers *p)
 {
-	for (unsigned int i = 1; i < p->count; i++)
-		worker_progress(p->list[i].worker);
-	if (p->count)
-		worker_progress(p->list[0].worker); /* last, to be a tail call */
+	for (unsigned int i = 0; i < p->count; i++)
+		if (!idle_pass(p->list[i].idle))
+			worker_progress_due(p->list[i].worker);
 }
 
 static __attribute__((noinline)) void progress_others(struct domain *dom, struct workers *p)
@@ -80,12 +79,18 @@ static __attribute__((noinline)) void progress_others(struct domain *dom, struct
 	progress_own(p);
 }
 
-void workers_progress_locked(struct domain *dom, struct workers *p)
+void workers_progress_due(struct domain *dom, struct workers *p)
 {
-	if (__builtin_expect(!(++dom->progress_calls & dom->rarely) || domain_defers(dom), 0))
+	if (__builtin_expect(!(dom->progress_calls & dom->rarely) || domain_defers(dom), 0))
 		progress_others(dom, p);
 	else
 		progress_own(p);
+}
+
+void workers_progress_locked(struct domain *dom, struct workers *p)
+{
+	if (!workers_idle(dom, p))
+		workers_progress_due(dom, p);
 }
 
 unsigned int workers_served(const struct workers *p)

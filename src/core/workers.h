@@ -7,6 +7,7 @@
 
 #include "core/domain.h"
 #include "core/wait.h"
+#include "link/idle.h"
 
 struct worker;
 
@@ -26,6 +27,7 @@ struct workers {
 
 struct workers_use {
 	struct worker *worker;
+	struct idle *idle; /* the worker's */
 	unsigned int uses;
 };
 
@@ -56,6 +58,17 @@ void workers_run_due(struct domain *dom);
  */
 unsigned int workers_progress(struct domain *dom, struct workers *p);
 void workers_progress_locked(struct domain *dom, struct workers *p);
+/* Counts a progress call. False: workers_progress_due makes it; true: it would find nothing. Domain locked. */
+static inline bool workers_idle(struct domain *dom, const struct workers *p)
+{
+	if (__builtin_expect(!(++dom->progress_calls & dom->rarely) || domain_defers(dom), 0))
+		return false;
+	for (unsigned int i = 0; i < p->count; i++)
+		if (!idle_pass(p->list[i].idle))
+			return false;
+	return true;
+}
+void workers_progress_due(struct domain *dom, struct workers *p);
 /* Returns how many one-sided requests of peers the workers have served. Domain locked. */
 unsigned int workers_served(const struct workers *p);
 /*

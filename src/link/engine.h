@@ -26,6 +26,7 @@ struct domain;
 struct ep;
 struct fi_deferred_work;
 struct fi_weft_stats;
+struct idle;
 struct worker;
 struct rx;
 struct waiter;
@@ -53,6 +54,10 @@ void xfer_starve(struct worker *worker);
 
 /* Makes progress, never blocks. Returns true if anything came, went or completed. Domain locked. */
 bool worker_progress(struct worker *worker);
+/* A progress call that idle_pass did not leave out. Domain locked. */
+void worker_progress_due(struct worker *worker);
+/* Returns what tells whether a progress call is due, as long as the worker is open. */
+struct idle *worker_idle(struct worker *worker);
 /* Returns how many one-sided requests peers have made of the worker. Domain locked. */
 unsigned int worker_served(const struct worker *worker);
 

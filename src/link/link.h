@@ -27,6 +27,7 @@ struct fi_mr_dmabuf;
 struct fi_ops_msg;
 struct fi_rma_iov;
 struct link;
+struct link_cursor;
 struct offload_cm;
 struct worker;
 struct wire_hello;
@@ -335,6 +336,13 @@ struct transport {
 	int (*sock)(const struct link *link);
 	/* Delivers arrived packets, a bounded number per call. True: there was at least one. */
 	bool (*progress)(void *state);
+	/*
+	 * Has `progress` nothing to do before the word of `cursor` changes, an operation is posted or a link made?
+	 * Asked after a progress call. NULL: false.
+	 */
+	bool (*idle)(const void *state);
+	/* Returns where the next packet appears, as long as the state is open. Only LINK_HOST; NULL: nowhere. */
+	const struct link_cursor *(*cursor)(const void *state);
 	/*
 	 * True: the next packet, or space for a blocked packet, will make the worker's descriptor
 	 * readable, by the bootstrap socket or by `fd`. False: something is there already.

@@ -14,6 +14,11 @@ struct addr *worker_address(struct worker *worker)
 	return &worker->name;
 }
 
+struct idle *worker_idle(struct worker *worker)
+{
+	return &worker->idle;
+}
+
 bool worker_counts(const struct worker *worker)
 {
 	return worker->counts;

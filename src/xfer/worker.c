@@ -32,8 +32,13 @@
 /* Progress calls between two calls of rma_help, 2^n - 1. */
 #define HELP_CALLS 63u
 
+/* Without a transport that has a cursor. */
+static const uint64_t nothing;
+static const struct link_cursor never = {&nothing, 1};
+
 static void init_fields(struct worker *worker, struct domain *dom)
 {
+	worker->idle.cursor = &never;
 	worker->dom = dom;
 	worker->cm_sock = worker->cm_timer = worker->stall.timer = -1;
 	list_init(&worker->busy);
@@ -104,8 +109,12 @@ static int open_transport(struct worker *worker, const struct transport *t)
 		return err;
 	worker->via[t->kind].transport = t;
 	worker->via[t->kind].state = state;
-	worker->open[worker->open_count].progress = t->progress;
-	worker->open[worker->open_count++].state = state;
+	worker->open[worker->open_count] = (struct worker_transport){t->progress, state, t->idle};
+	if (t->cursor) {
+		worker->near = &worker->open[worker->open_count];
+		worker->idle.cursor = t->cursor(state);
+	}
+	worker->open_count++;
 	if (t->fd)
 		fd = t->fd(state);
 	if (fd >= 0 && epoll_ctl(worker->epfd, EPOLL_CTL_ADD, fd, &ev))
@@ -341,14 +350,43 @@ static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 	return conn_poll(worker);
 }
 
+/* Progress calls between polls of the sockets. */
+static inline unsigned int poll_calls(const struct worker *worker)
+{
+	return expecting(worker) ? POLL_CALLS_BUSY : POLL_CALLS_IDLE;
+}
+
+/* Has the next progress call nothing to do but to poll the sockets, if that is due? */
+static bool is_idle(const struct worker *worker)
+{
+	if (worker->armed || worker->sleepers || worker->coll || !list_empty(&worker->busy) ||
+	    !list_empty(&worker->awaiting) || !list_empty(&worker->spec) ||
+	    !list_empty(&worker->acks_pending))
+		return false;
+	for (unsigned int i = 0; i < worker->open_count; i++)
+		if (!worker->open[i].idle || !worker->open[i].idle(worker->open[i].state))
+			return false;
+	return true;
+}
+
+/*
+ * Grants the progress calls before the next poll of the sockets. What makes the worker busy until then ends the
+ * grant, except for one-sided operations: rma_help is called rarely in any case.
+ */
+static void grant(struct worker *worker)
+{
+	if (is_idle(worker))
+		idle_begin(&worker->idle, ~worker->idle.progress_calls & poll_calls(worker));
+}
+
 bool worker_progress(struct worker *worker)
 {
 	bool progressed = false, heard = false, rare = false;
-	unsigned int every;
 
 	if (__builtin_expect(worker->in_progress, 0))
 		return false;
 	worker->in_progress = true;
+	idle_end(&worker->idle);
 	if (__builtin_expect(!list_empty(&worker->spec), 0))
 		rare = spec_poll(worker);
 	for (unsigned int i = 0; i < worker->open_count; i++)
@@ -361,8 +399,8 @@ bool worker_progress(struct worker *worker)
 		progressed |= flush_busy(worker);
 	if (__builtin_expect(!list_empty(&worker->awaiting), 0) && !(++worker->waits & HELP_CALLS))
 		progressed |= rma_help(worker, false);
-	every = expecting(worker) ? POLL_CALLS_BUSY : POLL_CALLS_IDLE;
-	if (__builtin_expect(worker->armed || !(++worker->progress_calls & every), 0))
+	if (__builtin_expect(!(++worker->idle.progress_calls & poll_calls(worker)) || worker->armed,
+			     0))
 		heard = poll_sockets(worker);
 	/* The calls above may have read the byte that was to wake a sleeper. */
 	if (__builtin_expect(worker->sleepers && (progressed || heard), 0))
@@ -372,7 +410,21 @@ bool worker_progress(struct worker *worker)
 		progressed |= coll_progress(worker->coll);
 	if (__builtin_expect(domain_due(worker->dom), 0))
 		defer_run(worker->dom);
+	grant(worker);
 	return progressed;
+}
+
+/* If all other calls would find nothing, only the transport with news makes progress, and what that leads to. */
+void worker_progress_due(struct worker *worker)
+{
+	if (worker->idle.calls && !worker->in_progress) {
+		worker->idle.calls--;
+		worker->in_progress = true;
+		worker->near->progress(worker->near->state);
+		worker->in_progress = false;
+	}
+	if (!worker->idle.calls)
+		worker_progress(worker);
 }
 
 bool xfer_progress(struct domain *dom)

@@ -16,6 +16,7 @@
 #include "xfer/msg/answers.h"
 #include "xfer/msg/rx.h"
 #include "link/engine.h"
+#include "link/idle.h"
 
 #define WORKER_RX_MAX XFER_CTX_MAX
 
@@ -29,21 +30,23 @@ struct dgram;
 struct offload;
 
 struct worker {
+	struct idle idle; /* what an empty read of a queue looks at */
 	/* Fields that a send reads. */
 	struct peer **peers; /* by fi_addr_t; &peer_nobody: no peer was made for this entry */
 	size_t peer_count;
 	/* Fields that a progress call reads. */
-	struct {
+	struct worker_transport {
 		bool (*progress)(void *state);
 		void *state;
-	} open[LINK_KINDS]; /* the opened transports */
+		bool (*idle)(const void *state);
+	} open[LINK_KINDS];                  /* the opened transports */
+	const struct worker_transport *near; /* the one of idle.cursor; or NULL */
 	unsigned int open_count;
 	bool in_progress;
 	bool closing;
-	bool counts;   /* peers must notify us of accesses to our memory */
-	bool armed;    /* poll the sockets at the next progress call */
-	bool sleepers; /* a thread may sleep on the worker's descriptor */
-	unsigned int progress_calls;
+	bool counts;         /* peers must notify us of accesses to our memory */
+	bool armed;          /* poll the sockets at the next progress call */
+	bool sleepers;       /* a thread may sleep on the worker's descriptor */
 	unsigned int served; /* one-sided requests received from peers */
 	uint64_t next_poll;  /* ms: earliest time of the next poll of the sockets */
 	uint64_t next_check; /* ms: the same for rxreq_check */

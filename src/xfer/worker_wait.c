@@ -50,6 +50,7 @@ bool worker_arm(struct worker *worker)
 	bool quiet;
 
 	worker->armed = worker->sleepers = true;
+	idle_end(&worker->idle);
 	quiet = !spec_release_idle(worker);
 	tx_release_idle(worker);
 	if (!list_empty(&worker->awaiting))

@@ -4,6 +4,7 @@
 #define WEFT_HW_SHM_H
 
 #include "core/mr_view.h"
+#include "link/idle.h"
 #include "link/link.h"
 #include "hw/shm/shm_copy.h"
 #include "hw/shm/shm_pipe.h"
@@ -17,8 +18,9 @@ struct shm_span {
 struct shm {
 	struct worker *worker;
 	struct ring ring;
-	uint64_t head;      /* next slot to read */
-	uint64_t published; /* the value of `head` that is stored in the ring's page */
+	uint64_t head;             /* next slot to read; shm_set_head */
+	struct link_cursor cursor; /* the token of that slot */
+	uint64_t published;        /* the value of `head` that is stored in the ring's page */
 	uint32_t publish_step;
 	uint32_t progress_calls;   /* calls of shm_progress */
 	uint32_t reaped;           /* claims of dead peers that are not skipped yet */
@@ -51,6 +53,14 @@ struct shm_link {
 	struct mr_view regions;
 	void *recalled; /* payload of a cancelled packet: SHM_PACKET_MAX bytes, or NULL */
 };
+
+/* Goes on reading at `pos`. */
+static inline void shm_set_head(struct shm *shm, uint64_t pos)
+{
+	shm->head = pos;
+	shm->cursor.at = &ring_slot_at(&shm->ring, pos)->token;
+	shm->cursor.next = shm->ring.secret + pos;
+}
 
 /* Returns the offset of the payload in a packet with this head. */
 static inline size_t shm_header_len(uint64_t head)
@@ -88,6 +98,8 @@ void shm_release(struct link *link, uint64_t place, bool done);
 bool shm_recall_posted(struct link *link, uint64_t place);
 
 bool shm_progress(void *state);
+bool shm_idle(const void *state);
+const struct link_cursor *shm_cursor(const void *state);
 bool shm_arm(void *state);
 void shm_publish_head(struct shm *shm);
 bool shm_reap(void *state, uint32_t id);

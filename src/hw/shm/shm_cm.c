@@ -56,7 +56,8 @@ static int shm_open_worker(struct worker *worker, void **state)
 		return err;
 	}
 	shm->worker = worker;
-	shm->head = shm->published = shm->ring.mask + UINT64_C(1);
+	shm->published = shm->ring.mask + UINT64_C(1);
+	shm_set_head(shm, shm->published);
 	shm->publish_step = (shm->ring.mask + 1) / 8;
 	*state = shm;
 	return 0;
@@ -226,6 +227,8 @@ const struct transport shm_transport = {
 	.open = shm_open_worker,
 	.close = shm_close_worker,
 	.progress = shm_progress,
+	.idle = shm_idle,
+	.cursor = shm_cursor,
 	.arm = shm_arm,
 	.hello_fds = shm_hello_fds,
 	.connect = shm_connect,

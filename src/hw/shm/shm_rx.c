@@ -123,11 +123,22 @@ bool shm_progress(void *state)
 		}
 		if (slots > 1)
 			shm->wide = (struct shm_span){shm->head, shm->head + slots};
-		shm->head += slots;
+		shm_set_head(shm, shm->head + slots);
 		if (shm->head - shm->published >= shm->publish_step)
 			shm_publish_head(shm);
 	}
 	return packets != 0;
+}
+
+/* A claim of a dead peer at the head is skipped by `progress` although the word never changes. */
+bool shm_idle(const void *state)
+{
+	return !((const struct shm *)state)->reaped;
+}
+
+const struct link_cursor *shm_cursor(const void *state)
+{
+	return &((const struct shm *)state)->cursor;
 }
 
 bool shm_arm(void *state)

@@ -18,7 +18,8 @@ static uint64_t claim_of(const struct ring *r, uint64_t pos)
 
 static void go_to(struct shm *shm, uint64_t pos)
 {
-	shm->head = shm->wide.from = shm->wide.to = pos;
+	shm->wide.from = shm->wide.to = pos;
+	shm_set_head(shm, pos);
 	shm_publish_head(shm);
 }
 
@@ -43,7 +44,8 @@ void shm_resync(struct shm *shm)
 			;
 	if (pos != shm->head)
 		say(shm, "a packet of another length than its claim");
-	shm->head = shm->wide.from = shm->wide.to = pos;
+	shm->wide.from = shm->wide.to = pos;
+	shm_set_head(shm, pos);
 }
 
 /* The slot at `pos`, of which `word` is a wrong claim, is free to be claimed. */

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "hw/shm/shm.h"
+#include "link/engine.h"
 #include "link/wire.h"
 
 #define COLD   __attribute__((noinline, cold))
@@ -82,8 +83,10 @@ static COLD bool claim_slow(struct shm_link *s, uint32_t slots, struct claimed *
 
 	if (s->slow++ == POPULATE_AFTER)
 		shm_ring_populate(&s->ring);
-	if (lap_over && s->own->progress_calls == s->calls_seen)
+	if (lap_over && s->own->progress_calls == s->calls_seen) {
+		idle_end(worker_idle(s->own->worker));
 		return false;
+	}
 	if (lap_over)
 		s->calls_seen = s->own->progress_calls;
 	if (s->slow % START_OVER == 0)

@@ -162,6 +162,7 @@ void tcp_end(struct tcp_link *l, int err);
 
 /* tcp_progress.c */
 bool tcp_progress(void *state);
+bool tcp_idle(const void *state);
 bool tcp_arm(void *state);
 /* Makes epfd watch `events` of the link's socket. 0 or a negative error. */
 int tcp_watch(struct tcp_link *l, uint32_t events);

@@ -160,6 +160,7 @@ const struct transport tcp_transport = {
 	.open = tcp_open,
 	.close = tcp_close,
 	.progress = tcp_progress,
+	.idle = tcp_idle,
 	.arm = tcp_arm,
 	.fd = tcp_fd,
 	.connect = tcp_connect,

@@ -168,6 +168,11 @@ bool tcp_progress(void *state)
 	return t->count && poll_links(t);
 }
 
+bool tcp_idle(const void *state)
+{
+	return !((const struct tcp *)state)->count;
+}
+
 /* Makes epfd watch for space in the sockets of blocked links. False: a progress call has work. */
 static bool ask_space(struct tcp *t)
 {

@@ -397,6 +397,8 @@ bool conn_poll(struct worker *worker)
 	}
 	stall_watch(worker);
 	worker->armed |= n == EVENTS_PER_POLL; /* the next progress call polls on */
+	if (any)
+		idle_end(&worker->idle);
 	if (worker->handshakes || worker->acceptor.count || worker->unread)
 		expire(worker, any);
 	return any;

@@ -117,6 +117,7 @@ static int attempt(struct peer *peer, int sock, bool inside)
 	}
 	peer->state = inside ? PEER_HANDSHAKE : PEER_CONNECTING;
 	peer->worker->handshakes++;
+	idle_end(&peer->worker->idle);
 	return 0;
 }
 
@@ -154,6 +155,7 @@ void conn_wait_outside(struct peer *peer)
 {
 	peer->state = PEER_CONNECTING;
 	peer->worker->handshakes++;
+	idle_end(&peer->worker->idle);
 	if (peer->worker->cm)
 		conn_single_waits(peer->worker);
 	else

@@ -32,6 +32,7 @@ bool spec_begin(struct rx *rx, struct recv *r, const struct message *m, const st
 	a->ack_pending = a->spec = true;
 	a->rts = *rts;
 	list_push(&m->peer->worker->spec, &a->in_spec);
+	idle_end(&m->peer->worker->idle);
 	m->peer->rx.fragment_us = 0;
 	return true;
 }

@@ -160,6 +160,7 @@ bool verbs_usable(const struct verbs *v);
 
 /* verbs_progress.c */
 bool verbs_progress(void *state);
+bool verbs_idle(const void *state);
 /* Reads the next completions into v->wc. Returns their number; 0 or negative: none. */
 int verbs_read(struct verbs *v);
 bool verbs_arm(void *state);

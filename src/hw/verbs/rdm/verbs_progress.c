@@ -251,6 +251,13 @@ bool verbs_progress(void *state)
 	return n > 0;
 }
 
+bool verbs_idle(const void *state)
+{
+	const struct verbs *v = state;
+
+	return !v->up && !v->early.dev;
+}
+
 /* Reads the events that made the channel readable. */
 static void read_events(struct verbs *v)
 {

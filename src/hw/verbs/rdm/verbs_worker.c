@@ -79,6 +79,7 @@ const struct transport verbs_transport = {
 	.open = verbs_open,
 	.close = verbs_close,
 	.progress = verbs_progress,
+	.idle = verbs_idle,
 	.arm = verbs_arm,
 	.fd = verbs_fd,
 	.prepare = verbs_prepare,
