@@ -24,6 +24,7 @@ void pool_fini(struct pool *p)
 
 struct pool_item *pool_grow(struct pool *p)
 {
+	const size_t size = (POOL_CHUNK * p->item_size + POOL_APART - 1) / POOL_APART * POOL_APART;
 	uint32_t base = p->chunk_count * POOL_CHUNK;
 	struct pool_item **chunks;
 
@@ -33,9 +34,10 @@ struct pool_item *pool_grow(struct pool *p)
 	if (!chunks)
 		return NULL;
 	p->chunks = chunks;
-	chunks[p->chunk_count] = calloc(POOL_CHUNK, p->item_size);
+	chunks[p->chunk_count] = aligned_alloc(POOL_APART, size);
 	if (!chunks[p->chunk_count])
 		return NULL;
+	memset(chunks[p->chunk_count], 0, size);
 	p->chunk_count++;
 	for (uint32_t i = POOL_CHUNK; i-- > 0;) {
 		struct pool_item *item = pool_at(p, base + i);

@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define POOL_CHUNK 64 /* objects per chunk */
+#define POOL_CHUNK 64  /* objects per chunk */
+#define POOL_APART 128 /* bytes: no chunk shares that many with other memory that threads write */
 
 struct pool_item {
 	struct pool_item *next; /* next free object */

@@ -140,6 +140,7 @@ static bool leave(struct cntr *c)
 	if (!busy) {
 		list_remove(&c->in_joined);
 		workers_leave(&c->workers, &c->wait);
+		shard_leave(&c->workers.shard);
 	}
 	domain_unlock(c->dom);
 	return !busy;
@@ -216,14 +217,14 @@ int cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_c
 
 	if (ret)
 		return ret;
-	c = aligned_alloc(_Alignof(struct cntr), sizeof(*c));
+	c = shard_alloc(sizeof(*c));
 	if (!c)
 		return -FI_ENOMEM;
-	memset(c, 0, sizeof(*c));
 	ret = wait_init(&c->wait, a->wait_obj, a->wait_set);
 	if (ret)
 		goto free_cntr;
 	c->dom = domain_of(domain);
+	shard_enter(c->dom, &c->workers.shard);
 	ref_get(&c->dom->ref);
 	c->events = a->events;
 	c->threshold = UINT64_MAX;

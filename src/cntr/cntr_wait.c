@@ -69,11 +69,11 @@ static unsigned int progress_waiting(struct cntr *c)
 
 	if (!driving(c) || c->dom->unlocked)
 		return cntr_progress(c);
-	lock_take(&c->dom->lock);
-	parts = c->dom->parts;
+	shard_take(&c->workers.shard);
+	parts = c->workers.shard.shard->parts;
 	workers_progress_waiting(c->dom, &c->workers, &c->wait);
-	parts = c->dom->parts - parts;
-	lock_give(&c->dom->lock);
+	parts = c->workers.shard.shard->parts - parts;
+	shard_give(&c->workers.shard);
 	return parts;
 }
 

@@ -188,9 +188,9 @@ static ssize_t post(struct fid_ep *fid, struct call *c)
 		return -FI_EBADFLAGS;
 	}
 	c->flags |= ep->tx_flags;
-	domain_lock(ep->dom);
+	shard_take(&ep->shard);
 	err = start(ep, c);
-	domain_unlock(ep->dom);
+	shard_give(&ep->shard);
 	return err;
 }
 

@@ -33,7 +33,7 @@ static inline void complete(struct op *op, struct op_slot *slot, int err)
 {
 	slot->pending = false;
 	op->pending--;
-	domain_part(op->group->coll->worker->dom);
+	shard_part(&op->group->coll->worker->shard);
 	if (__builtin_expect(err, 0))
 		group_fail(op->group, err);
 	if (!op->pending && list_empty(&op->in_ready))

@@ -103,6 +103,9 @@ static int cq_close(struct fid *fid)
 		return 0;
 	if (ref_busy(&cq->ref))
 		return -FI_EBUSY;
+	domain_lock(cq->dom);
+	shard_leave(&cq->workers.shard);
+	domain_unlock(cq->dom);
 	for (uint32_t i = cq->head; i != cq->tail; i++)
 		free(cq->ring[i & cq->mask].error);
 	if (!cq->is_overrun)
@@ -173,7 +176,7 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 	err = out ? check_attr(attr) : -FI_EINVAL;
 	if (err)
 		return err;
-	cq = calloc(1, sizeof(*cq));
+	cq = shard_alloc(sizeof(*cq));
 	if (!cq)
 		return -FI_ENOMEM;
 	while (size < attr->size)
@@ -201,6 +204,7 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 	cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr->format;
 	cq->wait_cond = attr->wait_cond;
 	cq->dom = dom;
+	shard_enter(dom, &cq->workers.shard);
 	cq->fid.fid.fclass = FI_CLASS_CQ;
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = &cq_fi_ops;

@@ -10,16 +10,16 @@
 #include "base/reason.h"
 #include "link/link.h"
 
-static inline __attribute__((always_inline)) void hold(struct domain *dom, bool locked)
+static inline __attribute__((always_inline)) void hold(const struct cq *cq, bool locked)
 {
 	if (locked)
-		lock_take(&dom->lock);
+		shard_take(&cq->workers.shard);
 }
 
-static inline __attribute__((always_inline)) void release(struct domain *dom, bool locked)
+static inline __attribute__((always_inline)) void release(const struct cq *cq, bool locked)
 {
 	if (locked)
-		lock_give(&dom->lock);
+		shard_give(&cq->workers.shard);
 }
 
 /* Bytes of an entry in the application's format. */
@@ -79,10 +79,10 @@ static ssize_t copy_out(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
  */
 static __attribute__((noinline, cold)) ssize_t in_vain(struct cq *cq, bool locked)
 {
-	unsigned int calls = cq->dom->progress_calls;
+	unsigned int calls = cq->workers.shard.shard->progress_calls;
 	uint64_t seen = (uint64_t)cq->head + workers_served(&cq->workers);
 
-	release(cq->dom, locked);
+	release(cq, locked);
 	wait_give_way(&cq->wait, calls, seen);
 	return -FI_EAGAIN;
 }
@@ -100,14 +100,14 @@ read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 {
 	ssize_t ret = -FI_EAGAIN;
 
-	hold(cq->dom, locked);
+	hold(cq, locked);
 	if (cq->head != cq->tail && count)
 		ret = copy_out(cq, buf, count, src);
 	else if (!workers_idle(cq->dom, &cq->workers)) /* a read of 0 entries asks for progress */
 		ret = read_due(cq, buf, count, src);
-	if (ret == -FI_EAGAIN && wait_polled(&cq->wait, cq->dom->progress_calls))
+	if (ret == -FI_EAGAIN && wait_polled(&cq->wait, cq->workers.shard.shard->progress_calls))
 		return in_vain(cq, locked);
-	release(cq->dom, locked);
+	release(cq, locked);
 	return ret;
 }
 
@@ -162,7 +162,7 @@ static ssize_t read_error(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 	struct cq_slot *slot;
 
 	(void)flags;
-	lock_take(&cq->dom->lock);
+	shard_take(&cq->workers.shard);
 	slot = &cq->ring[cq->head & cq->mask];
 	if (cq->head != cq->tail && slot->error) {
 		buf->op_context = slot->context;
@@ -182,7 +182,7 @@ static ssize_t read_error(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 			cq->head++;
 		}
 	}
-	lock_give(&cq->dom->lock);
+	shard_give(&cq->workers.shard);
 	return ret;
 }
 
@@ -202,31 +202,31 @@ static bool enough(struct cq *cq, uint32_t need)
 	return false;
 }
 
-/* The same with the domain not locked. */
+/* The same with the shard not locked. */
 static bool can_go_on(struct cq *cq, uint32_t need)
 {
 	bool over;
 
-	lock_take(&cq->dom->lock);
+	shard_take(&cq->workers.shard);
 	over = enough(cq, need);
-	lock_give(&cq->dom->lock);
+	shard_give(&cq->workers.shard);
 	return over;
 }
 
-/* The same after a progress call if needed. Adds the calls of domain_part to *parts. */
+/* The same after a progress call if needed. Adds the calls of shard_part to *parts. */
 static bool progress_and_go_on(struct cq *cq, uint32_t need, unsigned int *parts)
 {
 	bool over;
 
-	lock_take(&cq->dom->lock);
+	shard_take(&cq->workers.shard);
 	if (!enough(cq, need)) {
-		unsigned int before = cq->dom->parts;
+		unsigned int before = cq->workers.shard.shard->parts;
 
 		workers_progress_waiting(cq->dom, &cq->workers, &cq->wait);
-		*parts += cq->dom->parts - before;
+		*parts += cq->workers.shard.shard->parts - before;
 	}
 	over = enough(cq, need);
-	lock_give(&cq->dom->lock);
+	shard_give(&cq->workers.shard);
 	return over;
 }
 
@@ -249,11 +249,11 @@ bool cq_ready(struct cq *cq)
 {
 	bool ready;
 
-	lock_take(&cq->dom->lock);
+	shard_take(&cq->workers.shard);
 	if (cq->head == cq->tail)
 		workers_progress_locked(cq->dom, &cq->workers);
 	ready = cq->head != cq->tail;
-	lock_give(&cq->dom->lock);
+	shard_give(&cq->workers.shard);
 	return ready;
 }
 
@@ -299,10 +299,10 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 	workers_uncover(cq->dom, &cq->wait);
 	if (ret == -FI_EINTR)
 		return ret;
-	lock_take(&cq->dom->lock);
+	shard_take(&cq->workers.shard);
 	cq->signaled = 0;
 	ret = copy_out(cq, buf, count, src);
-	lock_give(&cq->dom->lock);
+	shard_give(&cq->workers.shard);
 	return ret;
 }
 
@@ -315,9 +315,9 @@ static int signal_reader(struct fid_cq *fid)
 {
 	struct cq *cq = cq_of(fid);
 
-	lock_take(&cq->dom->lock);
+	shard_take(&cq->workers.shard);
 	cq->signaled = 1;
-	lock_give(&cq->dom->lock);
+	shard_give(&cq->workers.shard);
 	wait_signal(&cq->wait);
 	return 0;
 }

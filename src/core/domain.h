@@ -24,9 +24,9 @@ struct domain {
 	struct fabric *fabric;
 	struct opened_domain opened;
 	struct fi_info *info; /* our copy of what fi_domain was given */
-	struct list shards;       /* struct shard.in_domain, the main one first; it guards the list */
+	struct list shards;   /* struct shard.in_domain, the main one first; it guards the list */
 	struct shard *main_shard;
-	bool splits;              /* endpoints may have shards of their own */
+	bool splits; /* endpoints may have shards of their own */
 	/* The application promised one thread at a time: data calls skip the lock. */
 	bool unlocked;
 	struct list workers; /* struct worker.in_domain: all workers */
@@ -43,13 +43,13 @@ struct domain {
 	void *device;
 	void *nic; /* a device that also registers our regions: core/mr_nic.h */
 	bool nic_tried;
-	struct list nic_regions;     /* struct region.in_nic */
-	struct mr_share *share;      /* the table of regions that peers map, or NULL */
-	unsigned int max_keys;       /* FI_AV_AUTH_KEY: keys of an address vector; else 0 */
-	struct eq *eq;               /* bound for asynchronous events, or NULL */
-	uint64_t eq_flags;           /* FI_REG_MR */
-	int ref;                     /* atomic: objects open on the domain */
-	unsigned int forks;          /* forked_count of the process that opened it */
+	struct list nic_regions; /* struct region.in_nic */
+	struct mr_share *share;  /* the table of regions that peers map, or NULL */
+	unsigned int max_keys;   /* FI_AV_AUTH_KEY: keys of an address vector; else 0 */
+	struct eq *eq;           /* bound for asynchronous events, or NULL */
+	uint64_t eq_flags;       /* FI_REG_MR */
+	int ref;                 /* atomic: objects open on the domain */
+	unsigned int forks;      /* forked_count of the process that opened it */
 	/* Mask: a read also drives the domain's other workers if progress_calls & rarely is 0. */
 	unsigned int rarely;
 	struct progress *thread; /* thread of automatic progress, or NULL */

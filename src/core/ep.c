@@ -33,7 +33,7 @@ static struct fi_ops ep_fi_ops = {
 
 struct ep *ep_new(struct domain *dom, size_t fclass, void *context)
 {
-	struct ep *ep = calloc(1, sizeof(*ep));
+	struct ep *ep = shard_alloc(sizeof(*ep));
 
 	if (!ep)
 		return NULL;
@@ -43,6 +43,7 @@ struct ep *ep_new(struct domain *dom, size_t fclass, void *context)
 	ep->fid.ops = &ep_ops;
 	ep->fid.cm = &ep_cm_ops;
 	ep->dom = dom;
+	shard_enter(dom, &ep->shard);
 	ep->base = ep;
 	ep->addr_mask = UINT64_MAX;
 	ep->inject_limit = ep->inject_least = XFER_INJECT_MAX;
@@ -425,6 +426,7 @@ int ep_close(struct fid *fid)
 	coll_leave(ep);
 	domain_lock(ep->dom);
 	defer_forget(ep, NULL);
+	shard_leave(&ep->shard);
 	detach(ep);
 	if (ep->own_rx)
 		xfer_rx_close(ep->own_rx);

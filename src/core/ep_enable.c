@@ -193,6 +193,39 @@ static int join_queues(struct ep *ep)
 	return err;
 }
 
+/* Does nothing but its own calls, and reads of its queues and counters, touch the endpoint? */
+static bool alone(const struct ep *ep)
+{
+	return ep->fid.fid.fclass == FI_CLASS_EP && ep->base == ep && !ep->cm && !ep->srx &&
+	       !ep->stx && list_empty(&ep->aliases) && !(ep->info->caps & FI_COLLECTIVE) &&
+	       !worker_shares(ep->worker);
+}
+
+static void add_use(struct shard_use *uses, size_t *count, struct workers *p)
+{
+	for (size_t i = 0; i < *count; i++)
+		if (uses[i].object == &p->shard)
+			return;
+	uses[(*count)++] = (struct shard_use){&p->shard, workers_any(p)};
+}
+
+/* Chooses the endpoint's shard, before its worker joins the queues and counters. */
+static void place(struct ep *ep)
+{
+	struct shard_use uses[2 + 2 + 6] = {{.object = &ep->shard},
+					    {.object = worker_shard(ep->worker)}};
+	size_t count = 2;
+
+	if (ep->tx_cq)
+		add_use(uses, &count, &ep->tx_cq->workers);
+	if (ep->rx_cq)
+		add_use(uses, &count, &ep->rx_cq->workers);
+	for (unsigned int i = 0; i < 6; i++)
+		if (ep->cntrs[i])
+			add_use(uses, &count, &ep->cntrs[i]->workers);
+	shard_place(ep->dom, uses, count, alone(ep));
+}
+
 static void fold_bindings(struct ep *ep)
 {
 	ep->tx_cntr = ep->cntrs[0];
@@ -227,8 +260,10 @@ static int enable_locked(struct ep *ep)
 	fold_bindings(ep);
 	if (has_receive_side(ep))
 		err = open_rx(ep);
-	if (!err)
+	if (!err) {
+		place(ep);
 		err = join_queues(ep);
+	}
 	if (!err)
 		err = xfer_enable(ep);
 	if (!err)

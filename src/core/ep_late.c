@@ -49,7 +49,10 @@ int ep_late(const struct ep *ep, size_t fclass)
 int ep_late_cq(struct ep *ep, struct cq *cq, uint64_t flags)
 {
 	bool both = flags & FI_TRANSMIT && flags & FI_RECV;
-	int err = cq_add_worker(cq, ep->worker);
+	int err;
+
+	shard_join(ep->dom, &ep->shard, &cq->workers.shard, workers_any(&cq->workers));
+	err = cq_add_worker(cq, ep->worker);
 
 	if (err || !both)
 		return err;
@@ -66,6 +69,7 @@ int ep_late_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
 	if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE) && !xfer_notifies_late(ep->worker))
 		return refuse("a counter of remote accesses: peers connected by RDMA do not "
 			      "notify of them");
+	shard_join(ep->dom, &ep->shard, &cntr->workers.shard, workers_any(&cntr->workers));
 	for (done = 0; !err && done < events; done++)
 		err = cntr_add_worker(cntr, ep->worker);
 	for (; err && done > 1; done--)

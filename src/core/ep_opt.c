@@ -71,6 +71,7 @@ static void copy_state(struct ep *alias, const struct ep *base)
 
 	*alias = *base;
 	alias->fid.fid = keep.fid.fid;
+	alias->shard = keep.shard;
 	alias->tables = keep.tables;
 	alias->in_aliases = keep.in_aliases;
 	list_init(&alias->aliases);
@@ -102,7 +103,7 @@ int ep_alias(struct ep *ep, struct fi_alias *arg)
 			 arg ? (unsigned long long)arg->flags : 0);
 		return -FI_EINVAL;
 	}
-	alias = calloc(1, sizeof(*alias));
+	alias = shard_alloc(sizeof(*alias));
 	if (!alias)
 		return -FI_ENOMEM;
 	*alias = *ep;
@@ -111,6 +112,8 @@ int ep_alias(struct ep *ep, struct fi_alias *arg)
 	alias->tx_op_flags = arg->flags & FI_RECV ? ep->tx_op_flags : arg->flags & ~FI_TRANSMIT;
 	alias->rx_op_flags = arg->flags & FI_RECV ? arg->flags & ~FI_RECV : ep->rx_op_flags;
 	domain_lock(ep->dom);
+	shard_return(ep->dom, &ep->shard);
+	shard_enter(ep->dom, &alias->shard);
 	copy_state(alias, ep);
 	list_push(&ep->aliases, &alias->in_aliases);
 	xfer_refuse(alias);

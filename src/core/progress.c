@@ -47,11 +47,11 @@ static int plan(struct progress *p, unsigned int *seen)
 
 	p->armed = false;
 	if (__atomic_exchange_n(&p->alone, 0, __ATOMIC_RELAXED))
-		*seen = dom->progress_calls;
-	if (xfer_progress(dom))
+		*seen = dom->main_shard->progress_calls;
+	if (xfer_progress(dom, dom->main_shard))
 		return 0;
-	if (dom->progress_calls != *seen) {
-		*seen = dom->progress_calls;
+	if (dom->main_shard->progress_calls != *seen) {
+		*seen = dom->main_shard->progress_calls;
 		return POLL_IN_MS;
 	}
 	if (!xfer_arm(dom))
@@ -127,6 +127,7 @@ int progress_start(struct domain *dom)
 	}
 	domain_lock(dom);
 	dom->unlocked = false;
+	shards_unite(dom);
 	dom->thread = p;
 	xfer_watch_all(dom);
 	domain_unlock(dom);

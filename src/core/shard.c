@@ -3,6 +3,7 @@
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/domain.h"
 
@@ -49,6 +50,24 @@ void domain_unlock(struct domain *dom)
 
 		lock_give(&LIST_ENTRY(node, struct shard, in_domain)->lock);
 		node = next;
+	}
+}
+
+void *shard_alloc(size_t size)
+{
+	size_t whole = (size + SHARD_APART - 1) / SHARD_APART * SHARD_APART;
+	void *memory = aligned_alloc(SHARD_APART, whole);
+
+	return memory ? memset(memory, 0, whole) : NULL;
+}
+
+void shards_skip(struct domain *dom, const struct list *worker)
+{
+	LIST_EACH (node, &dom->shards) {
+		struct shard *shard = LIST_ENTRY(node, struct shard, in_domain);
+
+		if (shard->turn == worker)
+			shard->turn = NULL;
 	}
 }
 
@@ -118,6 +137,13 @@ void shard_place(struct domain *dom, const struct shard_use *uses, size_t count,
 	}
 }
 
+void shard_join(struct domain *dom, struct sharded *ep, struct sharded *object, bool used)
+{
+	const struct shard_use uses[] = {{ep, true}, {object, used}};
+
+	shard_place(dom, uses, 2, true);
+}
+
 void shard_return(struct domain *dom, const struct sharded *x)
 {
 	empty(dom, x->shard, dom->main_shard);
@@ -128,4 +154,11 @@ void shards_unite(struct domain *dom)
 	dom->splits = false;
 	LIST_EACH (node, &dom->shards)
 		empty(dom, LIST_ENTRY(node, struct shard, in_domain), dom->main_shard);
+}
+
+void shards_unite_now(struct domain *dom)
+{
+	domain_lock(dom);
+	shards_unite(dom);
+	domain_unlock(dom);
 }

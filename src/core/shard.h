@@ -26,10 +26,13 @@ struct domain;
 
 struct shard {
 	struct lock lock;
-	unsigned int progress_calls; /* of the application; the progress thread reads the main one */
-	unsigned int parts;          /* counts calls of shard_part */
-	struct list members;         /* struct sharded.in_shard; none in the main shard */
-	struct list in_domain;       /* domain->shards */
+	unsigned int
+		progress_calls; /* of the application; the progress thread reads the main one */
+	unsigned int parts;     /* counts calls of shard_part */
+	struct list
+		*turn; /* struct worker.in_domain: xfer_progress_other goes on there; NULL: first */
+	struct list members;   /* struct sharded.in_shard; none in the main shard */
+	struct list in_domain; /* domain->shards */
 } __attribute__((aligned(SHARD_APART)));
 
 /* Part of each object that is in a shard. */
@@ -69,10 +72,16 @@ static inline void shard_part(const struct sharded *x)
 int shards_open(struct domain *dom);
 void shards_close(struct domain *dom);
 
+/* Returns zeroed memory that shares no cache line with other objects, or NULL; free() frees it. */
+void *shard_alloc(size_t size);
+
 /* Puts a new object into the main shard. */
 void shard_enter(struct domain *dom, struct sharded *x);
 /* Takes an object that is being closed out of its shard. All shards locked. */
 void shard_leave(struct sharded *x);
+
+/* A worker is closed: no shard's turn stays at it. All shards locked. */
+void shards_skip(struct domain *dom, const struct list *worker);
 
 /*
  * Puts the objects of an endpoint that is being enabled into one shard, along with all that is in
@@ -84,8 +93,12 @@ struct shard_use {
 	bool used;
 };
 void shard_place(struct domain *dom, const struct shard_use *uses, size_t count, bool alone);
+/* Puts an object that is bound late, perhaps `used`, into the endpoint's shard, or both into one. */
+void shard_join(struct domain *dom, struct sharded *ep, struct sharded *object, bool used);
 /* Puts all objects into the main shard for good: something touches them all. All shards locked. */
 void shards_unite(struct domain *dom);
+/* The same; takes all locks itself. */
+void shards_unite_now(struct domain *dom);
 /* The same for the objects of one shard, which may be split again. All shards locked. */
 void shard_return(struct domain *dom, const struct sharded *x);
 

@@ -134,7 +134,7 @@ struct wait_for {
 	bool (*ready)(struct wait_for *self, bool arm);
 	/* Limit (ms) of one sleep, if some events cannot wake us; 0: none. `ready` may set it. */
 	int nap;
-	/* Counts parts of longer operations that `ready` saw: see domain_part. */
+	/* Counts parts of longer operations that `ready` saw: see shard_part. */
 	unsigned int parts;
 };
 

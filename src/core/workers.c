@@ -71,17 +71,18 @@ static void progress_own(struct workers *p)
 
 static __attribute__((noinline)) void progress_others(struct domain *dom, struct workers *p)
 {
-	if (!(dom->progress_calls & WORKERS_RARELY) || domain_defers(dom)) {
-		xfer_progress(dom);
+	if (!(p->shard.shard->progress_calls & WORKERS_RARELY) || domain_defers(dom)) {
+		xfer_progress(dom, p->shard.shard);
 		return;
 	}
-	xfer_progress_other(dom, p->count ? p->list[0].worker : NULL);
+	xfer_progress_other(dom, p->shard.shard, p->count ? p->list[0].worker : NULL);
 	progress_own(p);
 }
 
 void workers_progress_due(struct domain *dom, struct workers *p)
 {
-	if (__builtin_expect(!(dom->progress_calls & dom->rarely) || domain_defers(dom), 0))
+	if (__builtin_expect(!(p->shard.shard->progress_calls & dom->rarely) || domain_defers(dom),
+			     0))
 		progress_others(dom, p);
 	else
 		progress_own(p);
@@ -108,9 +109,9 @@ void workers_progress_waiting(struct domain *dom, struct workers *p, const struc
 		workers_progress_locked(dom, p);
 		return;
 	}
-	dom->progress_calls++;
+	p->shard.shard->progress_calls++;
 	if (dom->cover == w)
-		xfer_progress(dom);
+		xfer_progress(dom, p->shard.shard);
 	else /* the core may be another thread's for long before the next poll */
 		progress_others(dom, p);
 }
@@ -121,12 +122,12 @@ unsigned int workers_progress(struct domain *dom, struct workers *p)
 	unsigned int parts;
 
 	if (locked)
-		lock_take(&dom->lock);
-	parts = dom->parts;
+		shard_take(&p->shard);
+	parts = p->shard.shard->parts;
 	workers_progress_locked(dom, p);
-	parts = dom->parts - parts;
+	parts = p->shard.shard->parts - parts;
 	if (locked)
-		lock_give(&dom->lock);
+		shard_give(&p->shard);
 	return parts;
 }
 
@@ -135,10 +136,10 @@ void workers_run_due(struct domain *dom)
 	bool locked = !dom->unlocked;
 
 	if (locked)
-		lock_take(&dom->lock);
+		domain_lock(dom);
 	defer_run(dom);
 	if (locked)
-		lock_give(&dom->lock);
+		domain_unlock(dom);
 }
 
 /*
@@ -157,8 +158,8 @@ static bool must_poll_others(const struct domain *dom, const struct workers *p)
 }
 
 /*
- * Returns whether `w` covers all workers of the domain; makes it do so if no waiter does. Domain
- * locked.
+ * Returns whether `w` covers all workers of the domain; makes it do so if no waiter does. With a
+ * thread of progress there is the main shard alone. Shard locked.
  */
 static bool covers(struct domain *dom, struct waiter *w)
 {
@@ -173,14 +174,14 @@ void workers_uncover(struct domain *dom, struct waiter *w)
 {
 	if (__atomic_load_n(&w->also, __ATOMIC_RELAXED) < 0)
 		return;
-	lock_take(&dom->lock);
+	domain_lock(dom);
 	__atomic_store_n(&w->also, -1, __ATOMIC_RELAXED);
 	if (dom->cover == w)
 		dom->cover = NULL;
-	lock_give(&dom->lock);
+	domain_unlock(dom);
 }
 
-/* Arms the queue's workers; *nap as in workers_arm. Domain locked. */
+/* Arms the queue's workers; *nap as in workers_arm. Shard locked. */
 static bool arm_own(struct workers *p, int *nap)
 {
 	bool quiet = true;
@@ -207,10 +208,10 @@ bool workers_arm(struct domain *dom, struct workers *p, struct waiter *w, int *n
 	bool quiet;
 
 	*nap = 0;
-	lock_take(&dom->lock);
+	shard_take(&p->shard);
 	quiet = covers(dom, w) ? arm_all(dom, nap) : arm_own(p, nap);
 	if (domain_due(dom) || must_poll_others(dom, p))
 		*nap = WORKERS_NAP_MS;
-	lock_give(&dom->lock);
+	shard_give(&p->shard);
 	return quiet;
 }

@@ -49,19 +49,20 @@ static inline bool workers_any(const struct workers *p)
 /* Removes all workers, however many uses they have. Domain locked. */
 void workers_leave(struct workers *p, struct waiter *w);
 
-/* Starts waiting work that is due. Takes the domain's lock. */
+/* Starts waiting work that is due. Locks the domain. */
 void workers_run_due(struct domain *dom);
 
 /*
- * Drives the workers. workers_progress takes the domain's lock and returns how often domain_part
- * was called; _locked: domain locked.
+ * Drives the workers. workers_progress takes the shard's lock and returns how often shard_part was
+ * called; the others: shard locked.
  */
 unsigned int workers_progress(struct domain *dom, struct workers *p);
 void workers_progress_locked(struct domain *dom, struct workers *p);
-/* Counts a progress call. False: workers_progress_due makes it; true: it would find nothing. Domain locked. */
+/* Counts a progress call. False: workers_progress_due makes it; true: it would find nothing. */
 static inline bool workers_idle(struct domain *dom, const struct workers *p)
 {
-	if (__builtin_expect(!(++dom->progress_calls & dom->rarely) || domain_defers(dom), 0))
+	if (__builtin_expect(
+		    !(++p->shard.shard->progress_calls & dom->rarely) || domain_defers(dom), 0))
 		return false;
 	for (unsigned int i = 0; i < p->count; i++)
 		if (!idle_pass(p->list[i].idle))
@@ -69,17 +70,17 @@ static inline bool workers_idle(struct domain *dom, const struct workers *p)
 	return true;
 }
 void workers_progress_due(struct domain *dom, struct workers *p);
-/* Returns how many one-sided requests of peers the workers have served. Domain locked. */
+/* Returns how many one-sided requests of peers the workers have served. Shard locked. */
 unsigned int workers_served(const struct workers *p);
 /*
- * Drives the workers in a blocking call on `w`; all workers of the domain if `w` covers them.
- * Domain locked.
+ * Drives the workers in a blocking call on `w`; all workers of the domain if `w` covers them. Shard
+ * locked.
  */
 void workers_progress_waiting(struct domain *dom, struct workers *p, const struct waiter *w);
 
 /*
  * Arms the workers before a sleep on the waiter. false: a worker has an event already. *nap: limit
- * (ms) of the sleep; 0: none. Takes the domain's lock.
+ * (ms) of the sleep; 0: none. Takes the shard's lock.
  *
  * With automatic progress the thread naps while the application polls, so one sleeper of the
  * library covers the domain's other workers: their events wake it too, until workers_uncover. `w`

@@ -27,6 +27,8 @@ struct ep;
 struct fi_deferred_work;
 struct fi_weft_stats;
 struct idle;
+struct shard;
+struct sharded;
 struct worker;
 struct rx;
 struct waiter;
@@ -46,6 +48,9 @@ int worker_open(struct domain *dom, const struct fi_info *info, unsigned int bar
 		struct worker **worker);
 /* Ends all connections of the worker and drops outstanding operations. Domain locked. */
 void worker_close(struct worker *worker);
+struct sharded *worker_shard(struct worker *worker);
+/* Does the worker touch what other workers touch, too: a device? */
+bool worker_shares(const struct worker *worker);
 /* Fills in all members but `size`. Domain locked. */
 void worker_stats(const struct worker *worker, struct fi_weft_stats *stats);
 const struct addr *worker_name(const struct worker *worker);
@@ -78,10 +83,14 @@ int worker_fd(const struct worker *worker);
  */
 bool worker_waits_for_room(const struct worker *worker);
 
-/* The same for all workers of the domain. xfer_watch_all calls progress_watch for each. */
-bool xfer_progress(struct domain *dom);
-/* Makes progress on one other worker of the domain, in turn. */
-void xfer_progress_other(struct domain *dom, const struct worker *worker);
+/*
+ * Makes progress on all workers of the domain; passes by those of other shards that are locked.
+ * `mine`: the shard that the caller has locked.
+ */
+bool xfer_progress(struct domain *dom, struct shard *mine);
+/* The same for one worker other than this one, in turn. */
+void xfer_progress_other(struct domain *dom, struct shard *mine, const struct worker *worker);
+/* For all workers of the domain. xfer_watch_all calls progress_watch for each. */
 bool xfer_arm(struct domain *dom);
 bool xfer_waits_for_room(struct domain *dom);
 void xfer_watch_all(struct domain *dom);

@@ -164,7 +164,7 @@ static int prepare(struct worker *worker, const struct fi_info *info, unsigned i
 int worker_open(struct domain *dom, const struct fi_info *info, unsigned int barred,
 		struct worker **out)
 {
-	struct worker *worker = calloc(1, sizeof(*worker));
+	struct worker *worker = shard_alloc(sizeof(*worker));
 	int err;
 
 	if (!worker)
@@ -181,6 +181,7 @@ int worker_open(struct domain *dom, const struct fi_info *info, unsigned int bar
 	}
 	if (err)
 		goto close_hw;
+	shard_enter(dom, &worker->shard);
 	list_push(&dom->workers, &worker->in_domain);
 	progress_watch(dom, worker->epfd);
 	*out = worker;
@@ -212,11 +213,23 @@ void worker_close(struct worker *worker)
 		if (bound[i])
 			bound[i]->budget = NULL;
 	close(worker->epfd);
+	shard_leave(&worker->shard);
+	shards_skip(worker->dom, &worker->in_domain);
 	list_remove(&worker->in_domain);
 	list_remove(&worker->in_av);
 	if (worker->av)
 		auth_unbind(&worker->auth, worker->av);
 	fini_fields(worker);
+}
+
+struct sharded *worker_shard(struct worker *worker)
+{
+	return &worker->shard;
+}
+
+bool worker_shares(const struct worker *worker)
+{
+	return worker->offload || worker->via[LINK_DEVICE].state || worker->dom->nic;
 }
 
 const struct addr *worker_name(const struct worker *worker)
@@ -427,11 +440,44 @@ void worker_progress_due(struct worker *worker)
 		worker_progress(worker);
 }
 
-bool xfer_progress(struct domain *dom)
+/* Workers of other shards are only tried: their threads make progress themselves. */
+static bool progress_from(struct worker *worker, const struct shard *mine)
+{
+	struct shard *shard = worker->shard.shard;
+	bool progressed;
+
+	if (shard == mine)
+		return worker_progress(worker);
+	if (!lock_try(&shard->lock))
+		return false;
+	progressed = worker_progress(worker);
+	lock_give(&shard->lock);
+	return progressed;
+}
+
+bool xfer_progress(struct domain *dom, struct shard *mine)
 {
 	bool progressed = false;
 
 	LIST_EACH (node, &dom->workers)
-		progressed |= worker_progress(LIST_ENTRY(node, struct worker, in_domain));
+		progressed |= progress_from(LIST_ENTRY(node, struct worker, in_domain), mine);
 	return progressed;
+}
+
+void xfer_progress_other(struct domain *dom, struct shard *mine, const struct worker *worker)
+{
+	struct list *first = mine->turn ? mine->turn : dom->workers.next, *node = first;
+
+	if (first == &dom->workers)
+		return;
+	do {
+		struct worker *next = LIST_ENTRY(node, struct worker, in_domain);
+
+		node = node->next == &dom->workers ? dom->workers.next : node->next;
+		mine->turn = node;
+		if (next != worker) {
+			progress_from(next, mine);
+			return;
+		}
+	} while (node != first);
 }

@@ -31,6 +31,7 @@ struct offload;
 
 struct worker {
 	struct idle idle; /* what an empty read of a queue looks at */
+	struct sharded shard;
 	/* Fields that a send reads. */
 	struct peer **peers; /* by fi_addr_t; &peer_nobody: no peer was made for this entry */
 	size_t peer_count;

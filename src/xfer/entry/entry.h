@@ -20,11 +20,24 @@
 #define TAGGED_HEAD WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0)
 #define DATA_HEAD   WIRE_HEAD(0, WIRE_DATA, 0, 0)
 
+/* Deferred work touches all of its domain: before it is posted there is one shard. Locked. */
+static inline void before_trigger(struct ep *ep)
+{
+	if (ep->shard.shard == ep->dom->main_shard)
+		return;
+	ENTRY_UNLOCK(ep);
+	shards_unite_now(ep->dom);
+	ENTRY_LOCK(ep);
+}
+
 /* The slow path; releases the lock that the fast path took. */
 static __attribute__((noinline, cold)) ssize_t post_slow(struct ep *ep, struct xfer x)
 {
-	ssize_t ret = tx_slow(ep, x);
+	ssize_t ret;
 
+	if (x.flags & FI_TRIGGER)
+		before_trigger(ep);
+	ret = tx_slow(ep, x);
 	ENTRY_UNLOCK(ep);
 	return ret;
 }
@@ -274,9 +287,12 @@ static ssize_t receive(struct ep *ep, bool tagged, const struct recv_args *args)
 	ssize_t ret;
 
 	ENTRY_LOCK(ep);
-	ret = __builtin_expect((args->flags & FI_TRIGGER) != 0, 0)
-		      ? defer_recv(ep, tagged, args)
-		      : rx_post(ep->rx, ep->worker, tagged, args);
+	if (__builtin_expect((args->flags & FI_TRIGGER) != 0, 0)) {
+		before_trigger(ep);
+		ret = defer_recv(ep, tagged, args);
+	} else {
+		ret = rx_post(ep->rx, ep->worker, tagged, args);
+	}
 	ENTRY_UNLOCK(ep);
 	return ret;
 }

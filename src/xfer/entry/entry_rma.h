@@ -14,6 +14,8 @@ static inline __attribute__((always_inline)) ssize_t post_rma(struct ep *ep, con
 	ssize_t ret;
 
 	ENTRY_LOCK(ep);
+	if (o->flags & FI_TRIGGER)
+		before_trigger(ep);
 	ret = rma_post(ep, o);
 	ENTRY_UNLOCK(ep);
 	return ret;

@@ -209,20 +209,6 @@ void xfer_forget(struct ep *ep, struct ep *successor)
 		dgram_forget(ep->worker->dgram, ep, successor);
 }
 
-void xfer_progress_other(struct domain *dom, const struct worker *worker)
-{
-	for (int tries = 0; tries < 2 && !list_empty(&dom->workers); tries++) {
-		struct list *node = list_pop(&dom->workers);
-		struct worker *next = LIST_ENTRY(node, struct worker, in_domain);
-
-		list_push(&dom->workers, node);
-		if (next != worker) {
-			worker_progress(next);
-			return;
-		}
-	}
-}
-
 int xfer_cancel(const struct ep *ep, void *context)
 {
 	struct offload *offload = ep->worker->offload;

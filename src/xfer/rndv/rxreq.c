@@ -163,7 +163,7 @@ static void advance(struct rxreq *a, size_t len)
 	if (a->spec)
 		spec_advance(a);
 	if (a->received != a->len) {
-		domain_part(a->peer->worker->dom);
+		shard_part(&a->peer->worker->shard);
 		return;
 	}
 	spec_overtaken(a->peer, a);

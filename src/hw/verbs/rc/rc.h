@@ -81,7 +81,7 @@ struct rc {
 	struct ibv_send_wr one; /* a prepared send of one buffer */
 	struct ibv_sge one_sge;
 	struct ibv_send_wr *bad; /* for ibv_post_send */
-	struct lock *lock;       /* the domain's */
+	struct lock *lock;       /* of the domain's main shard */
 	uint32_t unsignaled;     /* mask: a send whose number has none of these bits is signaled */
 	struct ep *ep;
 	struct ibv_cq *cq;
@@ -96,7 +96,7 @@ struct rc {
 	struct ibv_mr *probe_mr; /* of `probe`, the target of reads that confirm a write; or NULL */
 	uint64_t probe;
 	/* The connection. */
-	const struct verbs_path *path; /* the domain's */
+	const struct verbs_path *path; /* of the domain's main shard */
 	const struct verbs_cmlib *lib;
 	enum rc_state state;
 	struct rdma_event_channel *events; /* NULL before the first connection event can come */

@@ -94,7 +94,7 @@ static int rc_open(struct worker *worker, void **state)
 		return err;
 	}
 	rc->timer = -1;
-	rc->lock = &worker_domain(worker)->lock;
+	rc->lock = &worker_domain(worker)->main_shard->lock;
 	rc->lib = verbs_cmlib();
 	rc->path = worker_domain(worker)->device;
 	rc->offload = (struct offload){.ops = &ops,
