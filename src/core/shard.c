@@ -44,7 +44,7 @@ void domain_lock(struct domain *dom)
 
 void domain_unlock(struct domain *dom)
 {
-	/* The main one last: whoever waits for it may add to the list. */
+	/* The main one last: the thread that waits for it may add to the list. */
 	for (struct list *node = dom->shards.prev; node != &dom->shards;) {
 		struct list *next = node->prev;
 
@@ -66,8 +66,8 @@ void shards_skip(struct domain *dom, const struct list *worker)
 	LIST_EACH (node, &dom->shards) {
 		struct shard *shard = LIST_ENTRY(node, struct shard, in_domain);
 
-		if (shard->turn == worker)
-			shard->turn = NULL;
+		if (shard->next_other == worker)
+			shard->next_other = NULL;
 	}
 }
 

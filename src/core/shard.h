@@ -26,11 +26,10 @@ struct domain;
 
 struct shard {
 	struct lock lock;
-	unsigned int
-		progress_calls; /* of the application; the progress thread reads the main one */
-	unsigned int parts;     /* counts calls of shard_part */
-	struct list
-		*turn; /* struct worker.in_domain: xfer_progress_other goes on there; NULL: first */
+	unsigned int progress_calls; /* of the application */
+	unsigned int parts;          /* counts calls of shard_part */
+	/* struct worker.in_domain: where xfer_progress_other goes on; NULL: at the first */
+	struct list *next_other;
 	struct list members;   /* struct sharded.in_shard; none in the main shard */
 	struct list in_domain; /* domain->shards */
 } __attribute__((aligned(SHARD_APART)));
@@ -80,7 +79,7 @@ void shard_enter(struct domain *dom, struct sharded *x);
 /* Takes an object that is being closed out of its shard. All shards locked. */
 void shard_leave(struct sharded *x);
 
-/* A worker is closed: no shard's turn stays at it. All shards locked. */
+/* A worker is closed: no shard goes on with it. All shards locked. */
 void shards_skip(struct domain *dom, const struct list *worker);
 
 /*

@@ -466,7 +466,7 @@ bool xfer_progress(struct domain *dom, struct shard *mine)
 
 void xfer_progress_other(struct domain *dom, struct shard *mine, const struct worker *worker)
 {
-	struct list *first = mine->turn ? mine->turn : dom->workers.next, *node = first;
+	struct list *first = mine->next_other ? mine->next_other : dom->workers.next, *node = first;
 
 	if (first == &dom->workers)
 		return;
@@ -474,7 +474,7 @@ void xfer_progress_other(struct domain *dom, struct shard *mine, const struct wo
 		struct worker *next = LIST_ENTRY(node, struct worker, in_domain);
 
 		node = node->next == &dom->workers ? dom->workers.next : node->next;
-		mine->turn = node;
+		mine->next_other = node;
 		if (next != worker) {
 			progress_from(next, mine);
 			return;
