@@ -25,6 +25,24 @@
 #include "link/link.h"
 #include "link/engine.h"
 
+/* The main shard is the first of the list, so all threads take the locks in one order. */
+void domain_lock(struct domain *dom)
+{
+	LIST_EACH (node, &dom->shards)
+		lock_take(&LIST_ENTRY(node, struct shard, in_domain)->lock);
+}
+
+void domain_unlock(struct domain *dom)
+{
+	/* The main one last: the thread that waits for it may add to the list. */
+	for (struct list *node = dom->shards.prev; node != &dom->shards;) {
+		struct list *next = node->prev;
+
+		lock_give(&LIST_ENTRY(node, struct shard, in_domain)->lock);
+		node = next;
+	}
+}
+
 static int domain_close(struct fid *fid)
 {
 	struct domain *dom = (struct domain *)fid;
@@ -45,7 +63,7 @@ static int domain_close(struct fid *fid)
 		ref_put(&dom->eq->ref);
 	ref_put(&dom->fabric->ref);
 	fi_freeinfo(dom->info);
-	shards_close(dom);
+	shard_close_all(dom);
 	free(dom);
 	return 0;
 }
@@ -193,6 +211,12 @@ static bool needs_no_lock(const struct fi_info *info)
 	       !(info->caps & FI_COLLECTIVE);
 }
 
+static bool has_thread(const struct fi_domain_attr *attr)
+{
+	return attr->data_progress == FI_PROGRESS_AUTO ||
+	       attr->control_progress == FI_PROGRESS_AUTO;
+}
+
 static int check_info(const struct fabric *fabric, const struct fi_info *info)
 {
 	if (!info || !info->domain_attr || !info->fabric_attr)
@@ -216,7 +240,7 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	dom->forks = forked_count();
 	dom->rarely = WORKERS_RARELY;
 	init_lists(dom);
-	err = shards_open(dom);
+	err = shard_open_main(dom);
 	if (err)
 		goto free_dom;
 	dom->info = fi_dupinfo(info);
@@ -232,14 +256,10 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 		goto close_device;
 	dom->unlocked = needs_no_lock(info);
 	dom->splits = !dom->unlocked && !dom->device_ops;
-	dom->fid.fid.fclass = FI_CLASS_DOMAIN;
-	dom->fid.fid.context = context;
-	dom->fid.fid.ops = &domain_fi_ops;
+	dom->fid.fid = (struct fid){FI_CLASS_DOMAIN, context, &domain_fi_ops};
 	dom->fid.ops = &domain_ops;
 	dom->fid.mr = (struct fi_ops_mr *)&mr_ops;
-	if (attr->data_progress == FI_PROGRESS_AUTO || attr->control_progress == FI_PROGRESS_AUTO)
-		err = progress_start(dom);
-	if (err)
+	if (has_thread(attr) && (err = progress_start(dom)))
 		goto close_mrs;
 	ref_get(&dom->fabric->ref);
 	dom->opened = (struct opened_domain){.fid = &dom->fid,
@@ -258,7 +278,7 @@ close_device:
 free_info:
 	fi_freeinfo(dom->info);
 close_shards:
-	shards_close(dom);
+	shard_close_all(dom);
 free_dom:
 	free(dom);
 	return err;

@@ -127,7 +127,7 @@ int progress_start(struct domain *dom)
 	}
 	domain_lock(dom);
 	dom->unlocked = false;
-	shards_unite(dom);
+	shard_unite(dom);
 	dom->thread = p;
 	xfer_watch_all(dom);
 	domain_unlock(dom);

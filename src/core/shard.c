@@ -20,37 +20,19 @@ static struct shard *shard_new(struct domain *dom)
 	return shard;
 }
 
-int shards_open(struct domain *dom)
+int shard_open_main(struct domain *dom)
 {
 	list_init(&dom->shards);
 	dom->main_shard = shard_new(dom);
 	return dom->main_shard ? 0 : -FI_ENOMEM;
 }
 
-void shards_close(struct domain *dom)
+void shard_close_all(struct domain *dom)
 {
 	struct list *node;
 
 	while ((node = list_pop(&dom->shards)))
 		free(LIST_ENTRY(node, struct shard, in_domain));
-}
-
-/* The main shard is the first of the list, so all threads take the locks in one order. */
-void domain_lock(struct domain *dom)
-{
-	LIST_EACH (node, &dom->shards)
-		lock_take(&LIST_ENTRY(node, struct shard, in_domain)->lock);
-}
-
-void domain_unlock(struct domain *dom)
-{
-	/* The main one last: the thread that waits for it may add to the list. */
-	for (struct list *node = dom->shards.prev; node != &dom->shards;) {
-		struct list *next = node->prev;
-
-		lock_give(&LIST_ENTRY(node, struct shard, in_domain)->lock);
-		node = next;
-	}
 }
 
 void *shard_alloc(size_t size)
@@ -61,7 +43,7 @@ void *shard_alloc(size_t size)
 	return memory ? memset(memory, 0, whole) : NULL;
 }
 
-void shards_skip(struct domain *dom, const struct list *worker)
+void shard_skip(struct domain *dom, const struct list *worker)
 {
 	LIST_EACH (node, &dom->shards) {
 		struct shard *shard = LIST_ENTRY(node, struct shard, in_domain);
@@ -149,16 +131,16 @@ void shard_return(struct domain *dom, const struct sharded *x)
 	empty(dom, x->shard, dom->main_shard);
 }
 
-void shards_unite(struct domain *dom)
+void shard_unite(struct domain *dom)
 {
 	dom->splits = false;
 	LIST_EACH (node, &dom->shards)
 		empty(dom, LIST_ENTRY(node, struct shard, in_domain), dom->main_shard);
 }
 
-void shards_unite_now(struct domain *dom)
+void shard_unite_now(struct domain *dom)
 {
 	domain_lock(dom);
-	shards_unite(dom);
+	shard_unite(dom);
 	domain_unlock(dom);
 }

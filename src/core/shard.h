@@ -68,8 +68,8 @@ static inline void shard_part(const struct sharded *x)
 }
 
 /* Make and free the main shard. 0 or -FI_ENOMEM. */
-int shards_open(struct domain *dom);
-void shards_close(struct domain *dom);
+int shard_open_main(struct domain *dom);
+void shard_close_all(struct domain *dom);
 
 /* Returns zeroed memory that shares no cache line with other objects, or NULL; free() frees it. */
 void *shard_alloc(size_t size);
@@ -80,7 +80,7 @@ void shard_enter(struct domain *dom, struct sharded *x);
 void shard_leave(struct sharded *x);
 
 /* A worker is closed: no shard goes on with it. All shards locked. */
-void shards_skip(struct domain *dom, const struct list *worker);
+void shard_skip(struct domain *dom, const struct list *worker);
 
 /*
  * Puts the objects of an endpoint that is being enabled into one shard, along with all that is in
@@ -95,9 +95,9 @@ void shard_place(struct domain *dom, const struct shard_use *uses, size_t count,
 /* Puts an object that is bound late, perhaps `used`, into the endpoint's shard, or both into one. */
 void shard_join(struct domain *dom, struct sharded *ep, struct sharded *object, bool used);
 /* Puts all objects into the main shard for good: something touches them all. All shards locked. */
-void shards_unite(struct domain *dom);
+void shard_unite(struct domain *dom);
 /* The same; takes all locks itself. */
-void shards_unite_now(struct domain *dom);
+void shard_unite_now(struct domain *dom);
 /* The same for the objects of one shard, which may be split again. All shards locked. */
 void shard_return(struct domain *dom, const struct sharded *x);
 

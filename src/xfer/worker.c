@@ -214,7 +214,7 @@ void worker_close(struct worker *worker)
 			bound[i]->budget = NULL;
 	close(worker->epfd);
 	shard_leave(&worker->shard);
-	shards_skip(worker->dom, &worker->in_domain);
+	shard_skip(worker->dom, &worker->in_domain);
 	list_remove(&worker->in_domain);
 	list_remove(&worker->in_av);
 	if (worker->av)

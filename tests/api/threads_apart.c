@@ -73,16 +73,22 @@ static void message(struct both *b, unsigned int i, int from)
 	CHECK_EQ((intptr_t)e.op_context, (intptr_t)b->out);
 }
 
-static void remote_read(struct both *b, unsigned int i)
+static void remote_read(struct both *b)
 {
 	const uint64_t at =
 		b->o->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)b->memory : 0;
 
-	data_fill(b->memory, LEN, i);
+	memset(b->copy, 0, LEN);
 	UNTIL_POSTED(b, fi_read(b->ep[0], b->copy, LEN, NULL, b->addr[1], at, fi_mr_key(b->mr),
 				b->copy));
 	CHECK_EQ((intptr_t)take(b, 0).op_context, (intptr_t)b->copy);
-	data_check(b->copy, LEN, i);
+	data_check(b->copy, LEN, b->id);
+}
+
+static void bind_late(struct both *b)
+{
+	b->cntr = obj_cntr(b->o, FI_WAIT_NONE);
+	OK(fi_ep_bind(b->ep[0], &b->cntr->fid, FI_SEND));
 }
 
 static void *use(void *arg)
@@ -94,8 +100,10 @@ static void *use(void *arg)
 	/* Goes on until the changes are made, too, so that the two happen together. */
 	for (; i < rounds || __atomic_load_n(&left, __ATOMIC_RELAXED); i++) {
 		message(b, i, (int)(i & 1));
+		if (b->id == 0 && i == rounds / 4)
+			bind_late(b);
 		if (b->mr && i % 4 == 0)
-			remote_read(b, i);
+			remote_read(b);
 	}
 	if (b->cntr)
 		CHECK(fi_cntr_read(b->cntr) > 0);
@@ -150,12 +158,6 @@ static void another_region(struct obj *o)
 	OK(fi_close(&mr->fid));
 }
 
-static void bind_late(struct obj *o, struct both *b)
-{
-	b->cntr = obj_cntr(o, FI_WAIT_NONE);
-	OK(fi_ep_bind(b->ep[0], &b->cntr->fid, FI_SEND));
-}
-
 /* An alias puts its endpoint and all that this shares something with under one lock. */
 static void alias_and_close(struct both *b)
 {
@@ -200,6 +202,7 @@ static void run(struct api *a, enum fi_threading level, bool unite)
 	o.av = obj_av(&o, FI_AV_UNSPEC, 0);
 	for (unsigned int i = 0; i < THREADS; i++) {
 		open_both(&both[i], &o, i);
+		data_fill(both[i].memory, LEN, i);
 		OK(fi_mr_reg(o.domain, both[i].memory, LEN, FI_REMOTE_READ, 0, i, 0, &both[i].mr,
 			     NULL));
 	}
@@ -209,8 +212,6 @@ static void run(struct api *a, enum fi_threading level, bool unite)
 	for (unsigned int i = 0; i < changes; i++) {
 		another_endpoint(&o, i);
 		another_region(&o);
-		if (i == changes / 4)
-			bind_late(&o, &both[0]);
 		if (i == changes / 2)
 			alias_and_close(&both[1]);
 		if (unite && i == changes / 4 * 3)

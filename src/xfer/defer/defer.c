@@ -251,7 +251,7 @@ int defer_join(struct cntr *c)
 			cntr_del_worker(c, LIST_ENTRY(node, struct worker, in_domain));
 		return err;
 	}
-	shards_unite(c->dom);
+	shard_unite(c->dom);
 	list_push(&c->dom->joined, &c->in_joined);
 	return 0;
 }

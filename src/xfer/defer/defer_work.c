@@ -188,7 +188,7 @@ int defer_queue(struct domain *dom, struct fi_deferred_work *dw)
 	if (!dw)
 		return -FI_EINVAL;
 	domain_lock(dom);
-	shards_unite(dom);
+	shard_unite(dom);
 	err = queue(dom, dw);
 	domain_unlock(dom);
 	return err;

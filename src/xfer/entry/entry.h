@@ -26,7 +26,7 @@ static inline void before_trigger(struct ep *ep)
 	if (ep->shard.shard == ep->dom->main_shard)
 		return;
 	ENTRY_UNLOCK(ep);
-	shards_unite_now(ep->dom);
+	shard_unite_now(ep->dom);
 	ENTRY_LOCK(ep);
 }
 
