@@ -66,26 +66,3 @@ bool worker_waits_for_room(const struct worker *worker)
 	return !list_empty(&worker->busy) || !list_empty(&worker->awaiting) ||
 	       (worker->coll && coll_waits(worker->coll));
 }
-
-bool xfer_arm(struct domain *dom)
-{
-	bool quiet = true;
-
-	LIST_EACH (node, &dom->workers)
-		quiet &= worker_arm(LIST_ENTRY(node, struct worker, in_domain));
-	return quiet;
-}
-
-bool xfer_waits_for_room(struct domain *dom)
-{
-	LIST_EACH (node, &dom->workers)
-		if (worker_waits_for_room(LIST_ENTRY(node, struct worker, in_domain)))
-			return true;
-	return false;
-}
-
-void xfer_watch_all(struct domain *dom)
-{
-	LIST_EACH (node, &dom->workers)
-		progress_watch(dom, LIST_ENTRY(node, struct worker, in_domain)->epfd);
-}
