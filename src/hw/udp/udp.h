@@ -21,6 +21,7 @@ struct udp {
 	uint32_t watched;   /* events for which `fd` is in epfd; 0: not in it */
 	unsigned int spell; /* consecutive progress calls that received datagrams */
 	bool groups_first;  /* groups were read first by the last progress call */
+	size_t segment_max; /* longest datagrams to send together by UDP_SEGMENT; 0: none */
 	unsigned int iface; /* interface of IPv6 groups without a scope; 0: not looked up */
 };
 
@@ -37,6 +38,22 @@ union udp_name {
 int udp_bind(const struct addr *at, bool group);
 
 socklen_t udp_name(const struct addr *a, union udp_name *name);
+
+/* The arguments of sendmsg; `name` holds the address. */
+struct msghdr udp_message(union udp_name *name, const struct addr *to, const struct iovec *iov,
+			  size_t count);
+
+/*
+ * Returns how many messages went out, or why the first did not. Tries again after an error that may
+ * be that of an earlier datagram.
+ */
+int udp_send_messages(const struct udp *u, struct mmsghdr *messages, unsigned int count);
+
+/* Logs that a datagram cannot be sent. Returns `err`. */
+int udp_refused(const struct addr *to, int err);
+
+/* Finds out whether the kernel can send datagrams together. */
+void udp_batch_init(struct udp *u);
 
 int udp_send(struct dgram *d, const struct addr *to, const struct iovec *iov, size_t count);
 int udp_send_many(struct dgram *d, const struct dgram_out *outs, unsigned int count);

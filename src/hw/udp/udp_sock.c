@@ -110,6 +110,7 @@ static int udp_open(struct worker *worker, void **state)
 	dgram_init(&u->dgram, worker, &ops);
 	u->dgram.max =
 		worker_address(worker)->kind == ADDR_IN6 ? RULES_DGRAM_MAX6 : RULES_DGRAM_MAX;
+	udp_batch_init(u);
 	*state = u;
 	return 0;
 close_socket:
