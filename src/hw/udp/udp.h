@@ -16,10 +16,12 @@
 
 struct udp {
 	struct dgram dgram;
-	int fd;             /* non-blocking, like the sockets of groups */
-	int epfd;           /* the worker watches it; holds the sockets once a waiter has slept */
-	uint32_t watched;   /* events for which `fd` is in epfd; 0: not in it */
-	unsigned int spell; /* consecutive progress calls that received datagrams */
+	int fd;              /* non-blocking, like the sockets of groups */
+	int epfd;            /* the worker watches it; holds the sockets once a waiter has slept */
+	uint32_t watched;    /* events for which `fd` is in epfd; 0: not in it */
+	unsigned int spell;  /* datagrams received since a progress call received none */
+	struct udp_gro *gro; /* the slots of udp_gro.c; NULL: datagrams come one by one */
+	bool gro_tried;
 	bool groups_first;  /* groups were read first by the last progress call */
 	size_t segment_max; /* longest datagrams to send together by UDP_SEGMENT; 0: none */
 	unsigned int iface; /* interface of IPv6 groups without a scope; 0: not looked up */
@@ -54,6 +56,19 @@ int udp_refused(const struct addr *to, int err);
 
 /* Finds out whether the kernel can send datagrams together. */
 void udp_batch_init(struct udp *u);
+
+/* MSG_TRUNC: the length of a datagram is reported even if it exceeds the buffer. */
+#define UDP_RECV_FLAGS (MSG_DONTWAIT | MSG_TRUNC)
+
+/* Logs why nothing could be received from a socket, see errno. Returns 0. */
+unsigned int udp_received_nothing(void);
+
+/* Receives several datagrams at once from now on, if the kernel can. */
+void udp_gro_start(struct udp *u);
+/* Delivers datagrams; `stream`: they keep coming. Returns their number. A receive is posted. */
+unsigned int udp_gro_take(struct udp *u, bool stream);
+/* Was a datagram received that is not delivered yet? */
+bool udp_gro_waits(const struct udp *u);
 
 int udp_send(struct dgram *d, const struct addr *to, const struct iovec *iov, size_t count);
 int udp_send_many(struct dgram *d, const struct dgram_out *outs, unsigned int count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Datagrams are read straight into the posted receives. */
+/* Datagrams are read straight into the posted receives, those of a stream by udp_gro.c. */
 #define LOG_PROV "udp"
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -8,13 +8,12 @@
 #include "hw/udp/udp.h"
 #include "link/recv.h"
 
-/* MSG_TRUNC: recv returns the datagram's length even if it exceeds the buffer. */
-#define RECV_FLAGS (MSG_DONTWAIT | MSG_TRUNC)
-
 /* Datagrams to ask one socket for in a progress call, once they keep coming. */
 #define BATCH 16
-/* Progress calls with datagrams before BATCH is used: one recv is cheaper for a ping-pong. */
+/* Datagrams of a spell before BATCH is used: one recv is cheaper for a ping-pong. */
 #define SPELL 3
+/* Datagrams of a spell that make a stream, which is received by udp_gro.c from then on. */
+#define STREAM 16
 
 static void came(struct udp *u, struct recv *r, size_t len, const union udp_name *name,
 		 socklen_t name_len)
@@ -29,7 +28,7 @@ static void came(struct udp *u, struct recv *r, size_t len, const union udp_name
  * Always returns 0. Errors here are those of datagrams we sent, or of a receive with invalid
  * memory: the next progress call tries again.
  */
-static unsigned int nothing(void)
+unsigned int udp_received_nothing(void)
 {
 	if (errno != EWOULDBLOCK && errno != EINTR)
 		LOG_INFO(LOG_EP_DATA, "while receiving: %s", fi_strerror(errno));
@@ -42,11 +41,11 @@ static unsigned int take_one(struct udp *u, int fd, struct recv *r)
 	bool source = dgram_wants_source(&u->dgram);
 	union udp_name name;
 	socklen_t name_len = source ? sizeof(name) : 0;
-	ssize_t len = recvfrom(fd, r->iov[0].iov_base, r->iov[0].iov_len, RECV_FLAGS,
+	ssize_t len = recvfrom(fd, r->iov[0].iov_base, r->iov[0].iov_len, UDP_RECV_FLAGS,
 			       source ? &name.sa : NULL, source ? &name_len : NULL);
 
 	if (len < 0)
-		return nothing();
+		return udp_received_nothing();
 	came(u, r, (size_t)len, &name, name_len);
 	return 1;
 }
@@ -63,9 +62,9 @@ static unsigned int take_many(struct udp *u, int fd, struct recv *list[], unsign
 						  .msg_namelen = source ? sizeof(names[i]) : 0,
 						  .msg_iov = list[i]->iov,
 						  .msg_iovlen = list[i]->iov_count};
-	n = recvmmsg(fd, msgs, count, RECV_FLAGS, NULL);
+	n = recvmmsg(fd, msgs, count, UDP_RECV_FLAGS, NULL);
 	if (n < 0)
-		return nothing();
+		return udp_received_nothing();
 	for (int i = 0; i < n; i++)
 		came(u, list[i], msgs[i].msg_len, &names[i], msgs[i].msg_hdr.msg_namelen);
 	return (unsigned int)n;
@@ -78,6 +77,8 @@ static unsigned int take(struct udp *u, int fd)
 
 	if (!dgram_wanted(&u->dgram))
 		return 0;
+	if (fd == u->fd && u->gro)
+		return udp_gro_take(u, u->spell >= SPELL);
 	count = dgram_receives(&u->dgram, list, u->spell < SPELL ? 1 : BATCH);
 	if (count == 1 && list[0]->iov_count == 1)
 		return take_one(u, fd, list[0]);
@@ -120,6 +121,8 @@ bool udp_progress(void *state)
 	if (!dgram_wanted(&u->dgram))
 		return progressed;
 	n = list_empty(&u->dgram.groups) ? take(u, u->fd) : take_of_all(u);
-	u->spell = n ? u->spell + 1 : 0;
+	u->spell = n ? u->spell + n : 0;
+	if (__builtin_expect(u->spell >= STREAM && !u->gro_tried, 0))
+		udp_gro_start(u);
 	return progressed || n;
 }

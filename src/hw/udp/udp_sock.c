@@ -127,6 +127,7 @@ static void udp_close(void *state)
 	dgram_fini(&u->dgram);
 	forked_close(u->fd);
 	close(u->epfd);
+	free(u->gro);
 	free(u);
 }
 
@@ -155,7 +156,7 @@ static bool udp_arm(void *state)
 	struct udp *u = state;
 	uint32_t in = dgram_wanted(&u->dgram) ? EPOLLIN : 0;
 	uint32_t out = u->dgram.batch_count ? EPOLLOUT : 0;
-	bool good = watch(u, u->fd, &u->watched, in | out);
+	bool good = watch(u, u->fd, &u->watched, in | out) && !(in && udp_gro_waits(u));
 
 	LIST_EACH (node, &u->dgram.groups) {
 		struct dgram_group *g = LIST_ENTRY(node, struct dgram_group, link);
