@@ -137,7 +137,7 @@ static struct fi_cq_msg_entry expect(const void *context)
 	return e;
 }
 
-static void expect_error(const void *context, int err)
+static inline void expect_error(const void *context, int err)
 {
 	struct fi_cq_err_entry e = {0};
 	struct fi_cq_msg_entry unused;
