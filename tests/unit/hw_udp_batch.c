@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 
 #include "dgram_open.h"
+#include "link/engine.h"
 
 #define LEN_MAX 4000
 
@@ -178,6 +179,35 @@ START_TEST(two_destinations)
 }
 END_TEST
 
+START_TEST(to_a_group)
+{
+	struct sockaddr_in group = {.sin_family = AF_INET};
+	struct ip_mreqn member = {.imr_address.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(group);
+	struct sockaddr_in own;
+	struct addr addr;
+	fi_addr_t to;
+
+	inet_pton(AF_INET, "239.77.0.1", &member.imr_multiaddr);
+	close(opened.plain);
+	opened.plain = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	group.sin_addr = member.imr_multiaddr;
+	ck_assert_int_eq(bind(opened.plain, (struct sockaddr *)&group, len), 0);
+	ck_assert_int_eq(getsockname(opened.plain, (struct sockaddr *)&own, &len), 0);
+	group.sin_port = own.sin_port;
+	ck_assert_int_eq(
+		setsockopt(opened.plain, IPPROTO_IP, IP_ADD_MEMBERSHIP, &member, sizeof(member)),
+		0);
+	set(opened.plain, IPPROTO_UDP, UDP_GRO, 1);
+	ck_assert_int_eq(addr_from_user(&addr, FI_SOCKADDR, &group, len), 0);
+	ck_assert_int_eq(dgram_join(ep_of(opened.ep)->worker, &addr, FI_SEND, &to), 0);
+	for (unsigned int i = 0; i < 3; i++)
+		give(i, to, 100, 1, i < 2 ? FI_MORE : 0);
+	expect_together(0, 3, 100, 100);
+	dgram_leave(ep_of(opened.ep)->worker, to);
+}
+END_TEST
+
 START_TEST(closing_sends_the_batch)
 {
 	for (unsigned int i = 0; i < 3; i++)
@@ -271,6 +301,7 @@ int main(void)
 	tcase_add_test(gro, a_full_batch_leaves);
 	tcase_add_test(gro, many_pieces);
 	tcase_add_test(gro, two_destinations);
+	tcase_add_test(gro, to_a_group);
 	tcase_add_test(gro, closing_sends_the_batch);
 	tcase_add_test(gro, refused_by_the_socket);
 	tcase_add_test(gro, wrong_destination);

@@ -57,9 +57,6 @@ int udp_refused(const struct addr *to, int err);
 /* Finds out whether the kernel can send datagrams together. */
 void udp_batch_init(struct udp *u);
 
-/* MSG_TRUNC: the length of a datagram is reported even if it exceeds the buffer. */
-#define UDP_RECV_FLAGS (MSG_DONTWAIT | MSG_TRUNC)
-
 /* Logs why nothing could be received from a socket, see errno. Returns 0. */
 unsigned int udp_received_nothing(void);
 

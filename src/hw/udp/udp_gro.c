@@ -46,7 +46,7 @@ __attribute__((noinline, cold)) void udp_gro_start(struct udp *u)
 
 	u->gro_tried = true;
 	if (!gro || setsockopt(u->fd, IPPROTO_UDP, UDP_GRO, &yes, sizeof(yes))) {
-		LOG_INFO(LOG_EP_DATA, "datagrams are received one by one: %s", strerror(errno));
+		LOG_INFO(LOG_EP_DATA, "datagrams are received one by one: %s", fi_strerror(errno));
 		free(gro);
 		return;
 	}
@@ -88,8 +88,8 @@ static int receive(int fd, struct mmsghdr *msgs, unsigned int max)
 	ssize_t len;
 
 	if (max > 1)
-		return recvmmsg(fd, msgs, max, UDP_RECV_FLAGS, NULL);
-	len = recvmsg(fd, &msgs->msg_hdr, UDP_RECV_FLAGS);
+		return recvmmsg(fd, msgs, max, MSG_DONTWAIT, NULL);
+	len = recvmsg(fd, &msgs->msg_hdr, MSG_DONTWAIT);
 	msgs->msg_len = (unsigned int)len;
 	return len < 0 ? -1 : 1;
 }

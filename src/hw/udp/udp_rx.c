@@ -8,6 +8,9 @@
 #include "hw/udp/udp.h"
 #include "link/recv.h"
 
+/* MSG_TRUNC: recv returns the datagram's length even if it exceeds the buffer. */
+#define RECV_FLAGS (MSG_DONTWAIT | MSG_TRUNC)
+
 /* Datagrams to ask one socket for in a progress call, once they keep coming. */
 #define BATCH 16
 /* Datagrams of a spell before BATCH is used: one recv is cheaper for a ping-pong. */
@@ -41,7 +44,7 @@ static unsigned int take_one(struct udp *u, int fd, struct recv *r)
 	bool source = dgram_wants_source(&u->dgram);
 	union udp_name name;
 	socklen_t name_len = source ? sizeof(name) : 0;
-	ssize_t len = recvfrom(fd, r->iov[0].iov_base, r->iov[0].iov_len, UDP_RECV_FLAGS,
+	ssize_t len = recvfrom(fd, r->iov[0].iov_base, r->iov[0].iov_len, RECV_FLAGS,
 			       source ? &name.sa : NULL, source ? &name_len : NULL);
 
 	if (len < 0)
@@ -62,7 +65,7 @@ static unsigned int take_many(struct udp *u, int fd, struct recv *list[], unsign
 						  .msg_namelen = source ? sizeof(names[i]) : 0,
 						  .msg_iov = list[i]->iov,
 						  .msg_iovlen = list[i]->iov_count};
-	n = recvmmsg(fd, msgs, count, UDP_RECV_FLAGS, NULL);
+	n = recvmmsg(fd, msgs, count, RECV_FLAGS, NULL);
 	if (n < 0)
 		return udp_received_nothing();
 	for (int i = 0; i < n; i++)
