@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Streams under FI_MORE of datagrams of many lengths: what leaves and arrives together stays whole
- * and in order, whoever it is for. HW=udp
+ * and in order, to one receiver and to two. HW=udp
  */
 #include "api.h"
 #include "lib/data.h"
