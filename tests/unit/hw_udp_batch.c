@@ -9,7 +9,9 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 
+#include "../valgrind.h"
 #include "dgram_open.h"
 #include "link/engine.h"
 
@@ -252,6 +254,29 @@ START_TEST(wrong_destination)
 }
 END_TEST
 
+/* A datagram of memory that cannot be read fails alone. */
+START_TEST(wrong_memory)
+{
+	void *none = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct iovec iov = {none, 8};
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = opened.to_plain, .context = none};
+	static const size_t lens[] = {8, 8};
+
+	ck_assert_ptr_ne(none, MAP_FAILED);
+	give(0, opened.to_plain, 8, 1, FI_MORE);
+	ck_assert_int_eq(fi_sendmsg(opened.ep, &msg, FI_MORE), 0);
+	give(1, opened.to_plain, 8, 1, 0);
+	expect(bytes[0]);
+	expect_error(none, FI_EFAULT);
+	expect(bytes[1]);
+	expect_alone(opened.plain, 0, 8);
+	expect_alone(opened.plain, 1, 8);
+	give_all(lens, 2);
+	expect_together(0, 2, 8, 8);
+}
+END_TEST
+
 /* Makes a network of our own, whose loopback device takes `mtu` bytes. False: not permitted. */
 static bool narrow_loopback(int mtu)
 {
@@ -305,6 +330,8 @@ int main(void)
 	tcase_add_test(gro, closing_sends_the_batch);
 	tcase_add_test(gro, refused_by_the_socket);
 	tcase_add_test(gro, wrong_destination);
+	if (!in_valgrind())
+		tcase_add_test(gro, wrong_memory);
 	tcase_add_test(narrow, longer_than_the_path);
 	suite_add_tcase(suite, plain);
 	suite_add_tcase(suite, gro);

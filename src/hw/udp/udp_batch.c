@@ -12,11 +12,11 @@
 #include "base/log.h"
 #include "hw/udp/udp.h"
 
-/* Datagrams in one message: kernels before 6.10 accept no more. */
+/* Datagrams in one message: what all kernels accept. */
 #define SEGMENTS_MAX 64
 
-/* Memory segments in one system call: enough for a batch of four each. */
-#define CALL_IOV_MAX (4 * DGRAM_BATCH_MAX)
+/* Memory segments in one system call: enough for 64 datagrams of four each. */
+#define CALL_IOV_MAX 256
 
 /* Tells the kernel the length of all datagrams of a message but the last. */
 union segment_control {
@@ -85,6 +85,7 @@ static void set_segment(struct msghdr *msg, union segment_control *control, size
 {
 	const uint16_t size = (uint16_t)len;
 
+	memset(control, 0, sizeof(*control));
 	control->head = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(size)),
 					 .cmsg_level = IPPROTO_UDP,
 					 .cmsg_type = UDP_SEGMENT};
@@ -156,9 +157,11 @@ int udp_send_many(struct dgram *d, const struct dgram_out *outs, unsigned int co
 	struct udp *u = (struct udp *)d;
 	int n = send_batch(u, outs, count, u->segment_max), err = n;
 
-	if (__builtin_expect(is_of_segments(err), 0) && run(u, outs, count, u->segment_max) > 1) {
+	/* Whose error is it: the first datagram's, a neighbour's, or none's? */
+	if (__builtin_expect(err < 0 && err != -FI_EAGAIN, 0) &&
+	    run(u, outs, count, u->segment_max) > 1) {
 		n = send_batch(u, outs, count, 0);
-		if (n > 0)
+		if (n > 0 && is_of_segments(err))
 			limit_segments(u, outs->len, err);
 	}
 	return n > 0 || n == -FI_EAGAIN ? n : udp_refused(&outs->to, n);
