@@ -15,7 +15,8 @@
 #include "base/pool.h"
 #include "link/wire.h"
 
-#define DGRAM_BATCH_MAX 32 /* datagrams in one batch */
+#define DGRAM_BATCH_MAX   64         /* datagrams in one batch */
+#define DGRAM_BATCH_BYTES (64 << 10) /* a batch of so many bytes does not wait for more */
 
 /*
  * High bits of the fi_addr_t of a multicast group, below the 16 bits of a receive context index. No
@@ -71,6 +72,7 @@ struct dgram {
 	struct pool group_pool;
 	struct dgram_out *batch; /* array of DGRAM_BATCH_MAX; NULL until the first use */
 	unsigned int batch_count;
+	size_t batch_bytes; /* that joined the batch since it was last empty */
 };
 
 #endif

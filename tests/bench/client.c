@@ -9,7 +9,8 @@
  *
  * -i: fi_tinject up to the provider's limit, else fi_tsend.
  * -s: FI_THREAD_SAFE instead of FI_THREAD_DOMAIN.
- * -d: datagrams, by fi_send on FI_EP_DGRAM. Only for lat, whose single datagram is not lost.
+ * -d: datagrams, by fi_send on FI_EP_DGRAM. A window of short ones fits into the socket's buffer.
+ * -m: the same with FI_MORE on all sends of a window but the last.
  * -n: over a network, see pair.h.
  * Prints a line "SIZE VALUE" for each size. Status 77: the provider is not available. The same file
  * runs on any libfabric.so.1 in LD_LIBRARY_PATH. */
@@ -22,6 +23,7 @@
 #define ACK_TAG 0x9876543210ULL
 
 static bool inject, safe, datagrams;
+static bool together;        /* the sends of a window announce the next one */
 static bool rate, bandwidth; /* bandwidth implies rate */
 static char *provider;
 static char **sizes; /* ends with NULL */
@@ -73,11 +75,22 @@ static void post(uint64_t tag, int slot)
 	must(ret, "receiving");
 }
 
+static ssize_t send_datagram(char *from, size_t size, int slot)
+{
+	struct iovec iov = {from, size};
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = peer, .context = &tx_context[slot]};
+
+	if (!together || slot == WINDOW - 1)
+		return fi_send(ep, from, size, NULL, peer, &tx_context[slot]);
+	return fi_sendmsg(ep, &msg, FI_MORE);
+}
+
 static ssize_t send_one(size_t size, uint64_t tag, int slot)
 {
 	char *from = tx_buf + stride * (size_t)slot;
 
-	return datagrams ? fi_send(ep, from, size, NULL, peer, &tx_context[slot])
+	return datagrams ? send_datagram(from, size, slot)
 			 : fi_tsend(ep, from, size, NULL, peer, tag, &tx_context[slot]);
 }
 
@@ -139,7 +152,7 @@ static void receive_window(void)
 {
 	wait_received(WINDOW);
 	post_window();
-	post_send(8, ACK_TAG, 0);
+	post_send(8, ACK_TAG, WINDOW - 1);
 	wait_sent();
 }
 
@@ -254,14 +267,15 @@ int main(int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "isdn")) != -1) {
+	while ((opt = getopt(argc, argv, "isdmn")) != -1) {
 		inject |= opt == 'i';
 		safe |= opt == 's';
-		datagrams |= opt == 'd';
+		datagrams |= opt == 'd' || opt == 'm';
+		together |= opt == 'm';
 		pair_network |= opt == 'n';
 	}
 	if (argc - optind < 3) {
-		fputs("Usage: client [-isdn] PROVIDER lat|rate|bandwidth SIZE...\n", stderr);
+		fputs("Usage: client [-isdmn] PROVIDER lat|rate|bandwidth SIZE...\n", stderr);
 		return EXIT_FAILURE;
 	}
 	provider = argv[optind];

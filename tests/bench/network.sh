@@ -37,6 +37,7 @@ network_messages() {
 	for _ in 1 2 3; do
 		turn udp/send udp udp 'client -nd' lat 8
 		job limit/udp "$work/sockets" udp 8
+		turn udp/stream udp udp 'client -nm' rate 8 1024
 	done
 }
 

@@ -113,7 +113,7 @@ static void close_all(void)
 }
 
 /* Sends *word with `flags`; the context is `word`. */
-static ssize_t send_word(struct fid_ep *ep, fi_addr_t to, uint64_t *word, uint64_t flags)
+static inline ssize_t send_word(struct fid_ep *ep, fi_addr_t to, uint64_t *word, uint64_t flags)
 {
 	struct iovec iov = {word, sizeof(*word)};
 	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .addr = to, .context = word};
@@ -137,7 +137,7 @@ static struct fi_cq_msg_entry expect(const void *context)
 	return e;
 }
 
-static void expect_error(const void *context, int err)
+static inline void expect_error(const void *context, int err)
 {
 	struct fi_cq_err_entry e = {0};
 	struct fi_cq_msg_entry unused;

@@ -72,7 +72,7 @@ END_TEST
  * With one receive posted, and with several, which are read by another call when datagrams keep
  * coming.
  */
-START_TEST(receives_go_on)
+static void receive_through_errors(void)
 {
 	uint64_t words[MANY], out = 7;
 
@@ -90,6 +90,19 @@ START_TEST(receives_go_on)
 		ck_assert_uint_eq(expect(&words[i]).len, sizeof(out));
 		ck_assert_uint_eq(words[i], out);
 	}
+}
+
+START_TEST(receives_go_on)
+{
+	receive_through_errors();
+}
+END_TEST
+
+START_TEST(streams_go_on)
+{
+	udp_gro_start(opened.udp);
+	ck_assert_ptr_nonnull(opened.udp->gro);
+	receive_through_errors();
 }
 END_TEST
 
@@ -124,6 +137,7 @@ int main(void)
 	tcase_add_test(tcase, sends_go_on);
 	tcase_add_test(tcase, several_go_on);
 	tcase_add_test(tcase, receives_go_on);
+	tcase_add_test(tcase, streams_go_on);
 	tcase_add_test(tcase, own_errors_are_reported);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);

@@ -16,11 +16,14 @@
 
 struct udp {
 	struct dgram dgram;
-	int fd;             /* non-blocking, like the sockets of groups */
-	int epfd;           /* the worker watches it; holds the sockets once a waiter has slept */
-	uint32_t watched;   /* events for which `fd` is in epfd; 0: not in it */
-	unsigned int spell; /* consecutive progress calls that received datagrams */
+	int fd;              /* non-blocking, like the sockets of groups */
+	int epfd;            /* the worker watches it; holds the sockets once a waiter has slept */
+	uint32_t watched;    /* events for which `fd` is in epfd; 0: not in it */
+	unsigned int spell;  /* datagrams received since a progress call received none */
+	struct udp_gro *gro; /* the slots of udp_gro.c; NULL: datagrams come one by one */
+	bool gro_tried;
 	bool groups_first;  /* groups were read first by the last progress call */
+	size_t segment_max; /* longest datagrams to send together by UDP_SEGMENT; 0: none */
 	unsigned int iface; /* interface of IPv6 groups without a scope; 0: not looked up */
 };
 
@@ -37,6 +40,32 @@ union udp_name {
 int udp_bind(const struct addr *at, bool group);
 
 socklen_t udp_name(const struct addr *a, union udp_name *name);
+
+/* The arguments of sendmsg; `name` holds the address. */
+struct msghdr udp_message(union udp_name *name, const struct addr *to, const struct iovec *iov,
+			  size_t count);
+
+/*
+ * Returns how many messages went out, or why the first did not. Tries again after an error that may
+ * be that of an earlier datagram.
+ */
+int udp_send_messages(const struct udp *u, struct mmsghdr *messages, unsigned int count);
+
+/* Logs that a datagram cannot be sent. Returns `err`. */
+int udp_refused(const struct addr *to, int err);
+
+/* Finds out whether the kernel can send datagrams together. */
+void udp_batch_init(struct udp *u);
+
+/* Logs why nothing could be received from a socket, see errno. Returns 0. */
+unsigned int udp_received_nothing(void);
+
+/* Receives several datagrams at once from now on, if the kernel can. */
+void udp_gro_start(struct udp *u);
+/* Delivers datagrams; `stream`: they keep coming. Returns their number. A receive is posted. */
+unsigned int udp_gro_take(struct udp *u, bool stream);
+/* Was a datagram received that is not delivered yet? */
+bool udp_gro_waits(const struct udp *u);
 
 int udp_send(struct dgram *d, const struct addr *to, const struct iovec *iov, size_t count);
 int udp_send_many(struct dgram *d, const struct dgram_out *outs, unsigned int count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Datagrams are read straight into the posted receives. */
+/* Datagrams are read straight into the posted receives, those of a stream by udp_gro.c. */
 #define LOG_PROV "udp"
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -13,8 +13,10 @@
 
 /* Datagrams to ask one socket for in a progress call, once they keep coming. */
 #define BATCH 16
-/* Progress calls with datagrams before BATCH is used: one recv is cheaper for a ping-pong. */
+/* Datagrams of a spell before BATCH is used: one recv is cheaper for a ping-pong. */
 #define SPELL 3
+/* Datagrams of a spell that make a stream, which is received by udp_gro.c from then on. */
+#define STREAM 16
 
 static void came(struct udp *u, struct recv *r, size_t len, const union udp_name *name,
 		 socklen_t name_len)
@@ -29,7 +31,7 @@ static void came(struct udp *u, struct recv *r, size_t len, const union udp_name
  * Always returns 0. Errors here are those of datagrams we sent, or of a receive with invalid
  * memory: the next progress call tries again.
  */
-static unsigned int nothing(void)
+unsigned int udp_received_nothing(void)
 {
 	if (errno != EWOULDBLOCK && errno != EINTR)
 		LOG_INFO(LOG_EP_DATA, "while receiving: %s", fi_strerror(errno));
@@ -46,7 +48,7 @@ static unsigned int take_one(struct udp *u, int fd, struct recv *r)
 			       source ? &name.sa : NULL, source ? &name_len : NULL);
 
 	if (len < 0)
-		return nothing();
+		return udp_received_nothing();
 	came(u, r, (size_t)len, &name, name_len);
 	return 1;
 }
@@ -65,7 +67,7 @@ static unsigned int take_many(struct udp *u, int fd, struct recv *list[], unsign
 						  .msg_iovlen = list[i]->iov_count};
 	n = recvmmsg(fd, msgs, count, RECV_FLAGS, NULL);
 	if (n < 0)
-		return nothing();
+		return udp_received_nothing();
 	for (int i = 0; i < n; i++)
 		came(u, list[i], msgs[i].msg_len, &names[i], msgs[i].msg_hdr.msg_namelen);
 	return (unsigned int)n;
@@ -78,6 +80,8 @@ static unsigned int take(struct udp *u, int fd)
 
 	if (!dgram_wanted(&u->dgram))
 		return 0;
+	if (fd == u->fd && u->gro)
+		return udp_gro_take(u, u->spell >= SPELL);
 	count = dgram_receives(&u->dgram, list, u->spell < SPELL ? 1 : BATCH);
 	if (count == 1 && list[0]->iov_count == 1)
 		return take_one(u, fd, list[0]);
@@ -120,6 +124,8 @@ bool udp_progress(void *state)
 	if (!dgram_wanted(&u->dgram))
 		return progressed;
 	n = list_empty(&u->dgram.groups) ? take(u, u->fd) : take_of_all(u);
-	u->spell = n ? u->spell + 1 : 0;
+	u->spell = n ? u->spell + n : 0;
+	if (__builtin_expect(u->spell >= STREAM && !u->gro_tried, 0))
+		udp_gro_start(u);
 	return progressed || n;
 }

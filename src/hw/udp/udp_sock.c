@@ -110,6 +110,7 @@ static int udp_open(struct worker *worker, void **state)
 	dgram_init(&u->dgram, worker, &ops);
 	u->dgram.max =
 		worker_address(worker)->kind == ADDR_IN6 ? RULES_DGRAM_MAX6 : RULES_DGRAM_MAX;
+	udp_batch_init(u);
 	*state = u;
 	return 0;
 close_socket:
@@ -126,6 +127,7 @@ static void udp_close(void *state)
 	dgram_fini(&u->dgram);
 	forked_close(u->fd);
 	close(u->epfd);
+	free(u->gro);
 	free(u);
 }
 
@@ -154,7 +156,7 @@ static bool udp_arm(void *state)
 	struct udp *u = state;
 	uint32_t in = dgram_wanted(&u->dgram) ? EPOLLIN : 0;
 	uint32_t out = u->dgram.batch_count ? EPOLLOUT : 0;
-	bool good = watch(u, u->fd, &u->watched, in | out);
+	bool good = watch(u, u->fd, &u->watched, in | out) && !(in && udp_gro_waits(u));
 
 	LIST_EACH (node, &u->dgram.groups) {
 		struct dgram_group *g = LIST_ENTRY(node, struct dgram_group, link);

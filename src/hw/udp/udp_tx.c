@@ -8,8 +8,8 @@
 
 #define SEND_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL)
 
-static struct msghdr message(union udp_name *name, const struct addr *to, const struct iovec *iov,
-			     size_t count)
+struct msghdr udp_message(union udp_name *name, const struct addr *to, const struct iovec *iov,
+			  size_t count)
 {
 	return (struct msghdr){.msg_name = name,
 			       .msg_namelen = udp_name(to, name),
@@ -20,7 +20,7 @@ static struct msghdr message(union udp_name *name, const struct addr *to, const 
 static ssize_t send_one(int fd, const struct addr *to, const struct iovec *iov, size_t count)
 {
 	union udp_name name;
-	struct msghdr msg = message(&name, to, iov, count);
+	struct msghdr msg = udp_message(&name, to, iov, count);
 
 	if (count != 1)
 		return sendmsg(fd, &msg, SEND_FLAGS);
@@ -41,7 +41,7 @@ static bool may_be_old(int err)
 	return err != -FI_EAGAIN && err != -FI_EMSGSIZE && err != -FI_EFAULT;
 }
 
-static __attribute__((noinline, cold)) int refused(const struct addr *to, int err)
+__attribute__((noinline, cold)) int udp_refused(const struct addr *to, int err)
 {
 	char text[ADDR_STR_MAX];
 
@@ -67,6 +67,21 @@ static bool is_no_way(int err)
 	}
 }
 
+int udp_send_messages(const struct udp *u, struct mmsghdr *messages, unsigned int count)
+{
+	int n, err = 0;
+
+	for (int tries = 0; tries < 2; tries++) {
+		n = sendmmsg(u->fd, messages, count, SEND_FLAGS);
+		if (n > 0)
+			return n;
+		err = reason();
+		if (!may_be_old(err))
+			break;
+	}
+	return err;
+}
+
 int udp_send(struct dgram *d, const struct addr *to, const struct iovec *iov, size_t count)
 {
 	const struct udp *u = (const struct udp *)d;
@@ -81,26 +96,6 @@ int udp_send(struct dgram *d, const struct addr *to, const struct iovec *iov, si
 	}
 	if (err == -FI_EAGAIN)
 		return err;
-	refused(to, err);
+	udp_refused(to, err);
 	return is_no_way(err) ? -err : err;
-}
-
-int udp_send_many(struct dgram *d, const struct dgram_out *outs, unsigned int count)
-{
-	const struct udp *u = (const struct udp *)d;
-	struct mmsghdr msgs[DGRAM_BATCH_MAX] = {0};
-	union udp_name names[DGRAM_BATCH_MAX];
-	int n, err = 0;
-
-	for (unsigned int i = 0; i < count; i++)
-		msgs[i].msg_hdr = message(&names[i], &outs[i].to, outs[i].iov, outs[i].count);
-	for (int tries = 0; tries < 2; tries++) {
-		n = sendmmsg(u->fd, msgs, count, SEND_FLAGS);
-		if (n > 0)
-			return n;
-		err = reason();
-		if (!may_be_old(err))
-			break;
-	}
-	return err == -FI_EAGAIN ? err : refused(&outs->to, err);
 }

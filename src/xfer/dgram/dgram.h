@@ -2,7 +2,7 @@
 /*
  * Datagram endpoints: the engine's half of link/dgram.h. The socket buffer of the kernel, or the
  * device's queue, holds unexpected messages: it is read only while receives are posted, straight
- * into them. A send is complete when the kernel or the device has the datagram. Domain locked
+ * into them; udp reads a stream ahead of them. A send is complete when the kernel or the device has the datagram. Domain locked
  * throughout.
  */
 #ifndef WEFT_XFER_DGRAM_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sends datagrams: at once, or in a batch with those that FI_MORE announces. */
+/* Sends datagrams: at once, or in a batch with those that FI_MORE announces, until it is full. */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +81,14 @@ bool dgram_flush(struct dgram *d)
 	if (left && done)
 		memmove(d->batch, d->batch + done, left * sizeof(*d->batch));
 	d->batch_count = left;
+	if (!left)
+		d->batch_bytes = 0;
 	return done;
+}
+
+static bool is_full(const struct dgram *d)
+{
+	return d->batch_count == DGRAM_BATCH_MAX || d->batch_bytes >= DGRAM_BATCH_BYTES;
 }
 
 /*
@@ -98,6 +105,7 @@ static void hold(struct dgram *d, struct ep *ep, const struct xfer *x, const str
 	out->flags = x->flags;
 	out->context = x->context;
 	out->len = x->len;
+	d->batch_bytes += x->len;
 	out->count = x->iov ? x->count : 1;
 	memcpy(out->iov, x->iov ? x->iov : &one, out->count * sizeof(one));
 }
@@ -145,7 +153,7 @@ static __attribute__((noinline, cold)) int send_together(struct ep *ep, const st
 	if (d->batch_count == DGRAM_BATCH_MAX)
 		return -FI_EAGAIN;
 	hold(d, ep, x, to);
-	if (!(x->flags & FI_MORE))
+	if (!(x->flags & FI_MORE) || is_full(d))
 		dgram_flush(d);
 	return 0;
 }
