@@ -15,9 +15,9 @@ void pool_init(struct pool *p, size_t size)
 void pool_fini(struct pool *p)
 {
 	for (uint32_t i = 0; i < p->chunk_count; i++)
-		free(p->chunks[i]);
-	free(p->chunks);
-	p->chunks = NULL;
+		free(p->items[i * POOL_CHUNK]);
+	free(p->items);
+	p->items = NULL;
 	p->chunk_count = 0;
 	p->free = NULL;
 }
@@ -25,22 +25,24 @@ void pool_fini(struct pool *p)
 struct pool_item *pool_grow(struct pool *p)
 {
 	uint32_t base = p->chunk_count * POOL_CHUNK;
-	struct pool_item **chunks;
+	struct pool_item **items;
+	char *chunk;
 
 	if (base + POOL_CHUNK > POOL_INDEX_MASK)
 		return NULL;
-	chunks = realloc(p->chunks, (p->chunk_count + 1) * sizeof(*chunks));
-	if (!chunks)
+	items = realloc(p->items, (base + POOL_CHUNK) * sizeof(struct pool_item *));
+	if (!items)
 		return NULL;
-	p->chunks = chunks;
-	chunks[p->chunk_count] = calloc(POOL_CHUNK, p->item_size);
-	if (!chunks[p->chunk_count])
+	p->items = items;
+	chunk = calloc(POOL_CHUNK, p->item_size);
+	if (!chunk)
 		return NULL;
 	p->chunk_count++;
 	for (uint32_t i = POOL_CHUNK; i-- > 0;) {
-		struct pool_item *item = pool_at(p, base + i);
+		struct pool_item *item = (struct pool_item *)(chunk + i * p->item_size);
 
-		item->index = base + i;
+		items[base + i] = item;
+		item->id = base + i;
 		item->next = p->free;
 		p->free = item;
 	}

@@ -289,13 +289,23 @@ static void worker_forget(struct worker *worker, fi_addr_t fi_addr)
 	peer = worker->peers[fi_addr];
 	worker->peers[fi_addr] = &peer_nobody;
 	if (peer->addr == fi_addr) {
-		peer->addr = FI_ADDR_NOTAVAIL;
+		peer->addr = peer->reported = FI_ADDR_NOTAVAIL;
 		answers_forget_addr(peer);
 	}
 	if (--peer->named || peer->state != PEER_IDLE || peer->conn.unread)
 		return;
 	tx_fail_all(peer, FI_EADDRNOTAVAIL, FI_EADDRNOTAVAIL);
 	peer_free(peer);
+}
+
+void worker_forget_id(struct av *av, fi_addr_t index)
+{
+	LIST_EACH (node, &av->workers) {
+		struct peer *peer = worker_peer(LIST_ENTRY(node, struct worker, in_av), index);
+
+		if (peer != &peer_nobody)
+			peer->reported = FI_ADDR_NOTAVAIL;
+	}
 }
 
 void worker_forget_entry(struct av *av, fi_addr_t index)

@@ -102,11 +102,6 @@ int rx_post(struct rx *rx, struct worker *worker, bool tagged, const struct recv
  * used up.
  */
 void rx_accept(struct rx *rx, struct recv *r, const struct message *m);
-/*
- * Fast path of rx_accept: a whole message that needs no ATS, into one segment that can hold it.
- * False: not that case, nothing was done.
- */
-bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct packet *p);
 /* Does the sender of a packet with this head await ATS? */
 static inline bool rx_wants_ack(uint64_t head)
 {
@@ -130,8 +125,33 @@ void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t ca
  * of a shared context is reported.
  */
 void rx_abandon(struct rx *rx, struct recv *r);
+/* Does a receive take a message of `src` whose tag differs in these bits? */
+static inline bool rx_fits(fi_addr_t want, fi_addr_t src, uint64_t differing, uint64_t ignore)
+{
+	return (want == FI_ADDR_UNSPEC || want == src) && !(differing & ~ignore);
+}
+
 /* Returns the oldest posted receive that matches, which stays on its list; or NULL. */
-struct recv *rx_find_posted(struct rx *rx, bool tagged, fi_addr_t src, uint64_t tag);
+static inline struct recv *rx_find_posted(const struct rx *rx, bool tagged, fi_addr_t src,
+					  uint64_t tag)
+{
+	LIST_EACH (node, &rx->q->posted[tagged]) {
+		struct recv *r = LIST_ENTRY(node, struct recv, link);
+
+		if (rx_fits(r->src, src, r->tag ^ tag, r->ignore))
+			return r;
+	}
+	return NULL;
+}
+
+/*
+ * Does the receive want a completion? Decided only now: a receive of a shared context does not know
+ * its queue when posted.
+ */
+static inline bool rx_wants_completion(const struct rx *rx, const struct recv *r)
+{
+	return (rx->complete_all && !r->work) || (r->flags & FI_COMPLETION && rx->cq);
+}
 
 /*
  * Returns the context that a message is for. NULL: no such context, or its group does not exist

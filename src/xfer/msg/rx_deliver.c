@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Checks packets from transports and dispatches them. */
 #include <rdma/fi_errno.h>
+#include <string.h>
 
+#include "base/copy.h"
 #include "base/log.h"
 #include "base/once.h"
+#include "cntr/cntr.h"
+#include "core/cq.h"
 #include "link/wire.h"
 #include "link/upcall.h"
 #include "xfer/rndv/rxreq.h"
@@ -179,6 +183,71 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 	}
 }
 
+/* The head of a whole message that no answer is due to has, besides WIRE_MSG, no bits but these. */
+#define PLAIN_BITS WIRE_HEAD(0, WIRE_TAGGED | WIRE_DATA, WORKER_RX_MAX - 1, UINT32_MAX)
+
+_Static_assert((WORKER_RX_MAX & (WORKER_RX_MAX - 1)) == 0,
+	       "the bits of PLAIN_BITS name contexts only");
+
+/*
+ * Reports a plain message. Writes the slot in place, member by member, as it will be read soon.
+ */
+static inline void report(struct rx *rx, struct peer *peer, const struct recv *r,
+			  const struct packet *p)
+{
+	static const uint64_t kinds[] = {
+		[0] = FI_RECV | FI_MSG,
+		[WIRE_TAGGED] = FI_RECV | FI_TAGGED,
+		[WIRE_DATA] = FI_RECV | FI_MSG | FI_REMOTE_CQ_DATA,
+		[WIRE_TAGGED | WIRE_DATA] = FI_RECV | FI_TAGGED | FI_REMOTE_CQ_DATA,
+	};
+	struct cq_slot *slot = cq_slot(rx->cq);
+
+	slot->context = r->context;
+	slot->flags = kinds[wire_flags(p->head)];
+	slot->len = p->len;
+	slot->buf = NULL;
+	slot->data = p->data;
+	slot->tag = p->tag;
+	slot->src = peer_reported(peer);
+	slot->error = NULL;
+	wait_notify(&rx->cq->wait);
+}
+
+/* Receives a plain message into a plain receive. */
+static inline void place(struct rx *rx, struct recv *r, struct peer *peer, const struct packet *p)
+{
+	if (p->len == 8)
+		memcpy(r->iov[0].iov_base, p->payload, 8);
+	else if (p->len)
+		copy_bytes(r->iov[0].iov_base, p->payload, p->len);
+	list_remove(&r->link);
+	if (rx_wants_completion(rx, r))
+		report(rx, peer, r, p);
+	if (__builtin_expect(rx->cntr != NULL, 0))
+		cntr_done(rx->cntr, p->len);
+	pool_put(&rx->q->recv_pool, r);
+}
+
+/*
+ * Fast path of rx_deliver: a whole message that only has to be copied to where a posted receive wants
+ * it. False: not that case, nothing was done.
+ */
+static inline bool deliver_plain(struct worker *worker, struct peer *peer, const struct packet *p)
+{
+	struct rx *rx = worker->rx[wire_rx(p->head) % WORKER_RX_MAX];
+	struct recv *r;
+
+	if ((p->head & ~PLAIN_BITS) != WIRE_MSG || !rx || rx->caps & FI_SOURCE_ERR ||
+	    !list_empty(&worker->spec) || peer->conn.over_budget)
+		return false;
+	r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED, peer_addr(peer), p->tag);
+	if (!r || p->len >= r->plain)
+		return false;
+	place(rx, r, peer, p);
+	return true;
+}
+
 void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
 {
 	struct peer *peer = pool_find(&worker->peer_pool, src);
@@ -187,7 +256,9 @@ void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
 		LOG_INFO(LOG_EP_DATA, "packet from unknown peer id %#x dropped", src);
 		return;
 	}
-	if (__builtin_expect(wire_op(p->head) <= WIRE_RTS, 1))
+	if (__builtin_expect(deliver_plain(worker, peer, p), 1))
+		return;
+	if (wire_op(p->head) <= WIRE_RTS)
 		deliver_message(worker, peer, p);
 	else
 		deliver_control(worker, peer, p);

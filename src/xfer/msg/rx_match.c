@@ -73,22 +73,6 @@ void xfer_rx_close(struct rx *rx)
 /* Flags of receive calls that do more than post. */
 #define SPECIAL (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV | FI_AUTH_KEY | XFER_ENDED)
 
-static inline bool fits(fi_addr_t want, fi_addr_t src, uint64_t differing, uint64_t ignore)
-{
-	return (want == FI_ADDR_UNSPEC || want == src) && !(differing & ~ignore);
-}
-
-struct recv *rx_find_posted(struct rx *rx, bool tagged, fi_addr_t src, uint64_t tag)
-{
-	LIST_EACH (node, &rx->q->posted[tagged]) {
-		struct recv *r = LIST_ENTRY(node, struct recv, link);
-
-		if (fits(r->src, src, r->tag ^ tag, r->ignore))
-			return r;
-	}
-	return NULL;
-}
-
 /* Senders that have been inserted into the address vector since are found by their address from now on. */
 static void look_up(struct rx *rx)
 {
@@ -120,16 +104,15 @@ struct unexpected *rx_unexpected(struct rx *rx, bool tagged, const struct recv_a
 	LIST_EACH (node, &rx->unexpected[tagged]) {
 		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
 
-		if (fits(args->src, rx_source(u), u->tag ^ args->tag, args->ignore))
+		if (rx_fits(args->src, rx_source(u), u->tag ^ args->tag, args->ignore))
 			return u;
 	}
 	return NULL;
 }
 
-/* Slow path: all cases but a whole message into a receive of one segment. */
-static __attribute__((noinline)) void message_slow(struct rx *rx, struct recv *r, struct peer *peer,
-						   const struct packet *p)
+void rx_message(struct rx *rx, struct peer *peer, const struct packet *p)
 {
+	bool tagged = wire_flags(p->head) & WIRE_TAGGED;
 	struct message m = {.peer = peer,
 			    .src = peer_addr(peer),
 			    .head = p->head,
@@ -137,10 +120,11 @@ static __attribute__((noinline)) void message_slow(struct rx *rx, struct recv *r
 			    .data = p->data,
 			    .len = p->len,
 			    .payload = p->payload};
+	struct recv *r = rx_find_posted(rx, tagged, m.src, p->tag);
 
 	if (r)
 		rx_accept(rx, r, &m);
-	else if (p->tag && !(wire_flags(p->head) & WIRE_TAGGED)) /* no receive would match it */
+	else if (p->tag && !tagged) /* no receive would match it */
 		LOG_WARN(LOG_EP_DATA, "untagged message with tag %#llx dropped",
 			 (unsigned long long)p->tag);
 	else
@@ -156,15 +140,6 @@ void rx_atomic(struct rx *rx, struct peer *peer, const struct packet *p)
 		rx_accept(rx, r, &m);
 	else
 		rx_store(rx, &m, p->len);
-}
-
-void rx_message(struct rx *rx, struct peer *peer, const struct packet *p)
-{
-	bool tagged = wire_flags(p->head) & WIRE_TAGGED;
-	struct recv *r = rx_find_posted(rx, tagged, peer_addr(peer), p->tag);
-
-	if (__builtin_expect(!r || !rx_place(rx, r, peer, p), 0))
-		message_slow(rx, r, peer, p);
 }
 
 struct recv *rx_recv_new(struct rx *rx, const struct recv_args *args)
@@ -188,6 +163,7 @@ struct recv *rx_recv_new(struct rx *rx, const struct recv_args *args)
 		r->iov[i] = args->iov[i];
 		r->len += args->iov[i].iov_len;
 	}
+	r->plain = r->iov_count == 1 && !r->work && !(r->flags & FI_MULTI_RECV) ? r->len + 1 : 0;
 	return r;
 }
 
