@@ -79,18 +79,24 @@ static __attribute__((noinline)) void progress_others(struct domain *dom, struct
 	progress_own(p);
 }
 
-void workers_progress_due(struct domain *dom, struct workers *p)
+void workers_progress_from(struct domain *dom, struct workers *p, unsigned int due)
 {
-	if (__builtin_expect(!(dom->progress_calls & dom->rarely) || domain_defers(dom), 0))
+	if (due == WORKERS_ALL) {
 		progress_others(dom, p);
-	else
-		progress_own(p);
+		return;
+	}
+	worker_progress_due(p->list[due].worker);
+	while (++due < p->count)
+		if (!idle_pass(p->list[due].idle))
+			worker_progress_due(p->list[due].worker);
 }
 
 void workers_progress_locked(struct domain *dom, struct workers *p)
 {
-	if (!workers_idle(dom, p))
-		workers_progress_due(dom, p);
+	unsigned int due = workers_due(dom, p);
+
+	if (due != WORKERS_NONE)
+		workers_progress_due(dom, p, due);
 }
 
 unsigned int workers_served(const struct workers *p)

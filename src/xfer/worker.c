@@ -111,7 +111,7 @@ static int open_transport(struct worker *worker, const struct transport *t)
 	worker->via[t->kind].state = state;
 	worker->open[worker->open_count] = (struct worker_transport){t->progress, state, t->idle};
 	if (t->cursor) {
-		worker->near = &worker->open[worker->open_count];
+		worker->near = worker->open[worker->open_count];
 		worker->idle.cursor = t->cursor(state);
 	}
 	worker->open_count++;
@@ -427,10 +427,10 @@ bool worker_progress(struct worker *worker)
 /* If all other calls would find nothing, only the transport with news makes progress, and what that leads to. */
 void worker_progress_due(struct worker *worker)
 {
-	if (worker->idle.calls && !worker->in_progress) {
+	if (worker->idle.calls) {
 		worker->idle.calls--;
 		worker->in_progress = true;
-		worker->near->progress(worker->near->state);
+		worker->near.progress(worker->near.state);
 		worker->in_progress = false;
 	}
 	if (!worker->idle.calls)

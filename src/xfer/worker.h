@@ -31,16 +31,17 @@ struct offload;
 
 struct worker {
 	struct idle idle; /* what an empty read of a queue looks at */
-	/* Fields that a send reads. */
-	struct peer **peers; /* by fi_addr_t; &peer_nobody: no peer was made for this entry */
-	size_t peer_count;
-	/* Fields that a progress call reads. */
+	/* A transport as a progress call reads it; that of idle.cursor. */
 	struct worker_transport {
 		bool (*progress)(void *state);
 		void *state;
 		bool (*idle)(const void *state);
-	} open[LINK_KINDS];                  /* the opened transports */
-	const struct worker_transport *near; /* the one of idle.cursor; or NULL */
+	} near;
+	/* Fields that a send reads. */
+	struct peer **peers; /* by fi_addr_t; &peer_nobody: no peer was made for this entry */
+	size_t peer_count;
+	/* Fields that a progress call reads. */
+	struct worker_transport open[LINK_KINDS]; /* the opened transports */
 	unsigned int open_count;
 	bool in_progress;
 	bool closing;

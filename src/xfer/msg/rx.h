@@ -36,6 +36,7 @@ struct rx {
 	struct cntr *cntr;
 	struct cntr *read_cntr, *write_cntr; /* count FI_REMOTE_READ, FI_REMOTE_WRITE; or NULL */
 	bool complete_all;                   /* `cq` was bound without FI_SELECTIVE_COMPLETION */
+	bool completes; /* all that a message causes is a completion: no counter, no FI_SOURCE_ERR */
 	uint64_t caps;
 	/* Bytes; less free space releases a multi-receive buffer. Of `q`. */
 	size_t min_multi_recv;

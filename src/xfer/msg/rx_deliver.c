@@ -190,9 +190,9 @@ _Static_assert((WORKER_RX_MAX & (WORKER_RX_MAX - 1)) == 0,
 	       "the bits of PLAIN_BITS name contexts only");
 
 /*
- * Reports a plain message. Writes the slot in place, member by member, as it will be read soon.
+ * Reports a plain message of `src`. Writes the slot in place, member by member, as it will be read soon.
  */
-static inline void report(struct rx *rx, struct peer *peer, const struct recv *r,
+static inline void report(struct cq_slot *slot, fi_addr_t src, const struct recv *r,
 			  const struct packet *p)
 {
 	static const uint64_t kinds[] = {
@@ -201,7 +201,6 @@ static inline void report(struct rx *rx, struct peer *peer, const struct recv *r
 		[WIRE_DATA] = FI_RECV | FI_MSG | FI_REMOTE_CQ_DATA,
 		[WIRE_TAGGED | WIRE_DATA] = FI_RECV | FI_TAGGED | FI_REMOTE_CQ_DATA,
 	};
-	struct cq_slot *slot = cq_slot(rx->cq);
 
 	slot->context = r->context;
 	slot->flags = kinds[wire_flags(p->head)];
@@ -209,57 +208,69 @@ static inline void report(struct rx *rx, struct peer *peer, const struct recv *r
 	slot->buf = NULL;
 	slot->data = p->data;
 	slot->tag = p->tag;
-	slot->src = peer_reported(peer);
+	slot->src = src;
 	slot->error = NULL;
-	wait_notify(&rx->cq->wait);
 }
 
-/* Receives a plain message into a plain receive. */
-static inline void place(struct rx *rx, struct recv *r, struct peer *peer, const struct packet *p)
+/*
+ * Delivers a whole message that, if a plain receive is posted for it, only has to be copied and reported. `shortest`: it has
+ * eight bytes, and neither its source nor the slot of its completion takes a call, so that nothing here does.
+ */
+static inline __attribute__((always_inline)) void place(struct rx *rx, struct peer *peer,
+							const struct packet *p, bool shortest)
 {
-	if (p->len == 8)
+	struct cq *cq = rx->cq;
+	struct recv *r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED,
+					shortest ? peer->addr : peer_addr(peer), p->tag);
+
+	if (__builtin_expect(!r || p->len >= r->plain, 0)) {
+		rx_message(rx, peer, p);
+		return;
+	}
+	if (shortest)
 		memcpy(r->iov[0].iov_base, p->payload, 8);
 	else if (p->len)
 		copy_bytes(r->iov[0].iov_base, p->payload, p->len);
 	list_remove(&r->link);
-	if (rx_wants_completion(rx, r))
-		report(rx, peer, r, p);
-	if (__builtin_expect(rx->cntr != NULL, 0))
-		cntr_done(rx->cntr, p->len);
+	report(shortest ? cq_slot_next(cq) : cq_slot(cq),
+	       shortest ? peer->reported : peer_reported(peer), r, p);
 	pool_put(&rx->q->recv_pool, r);
+	wait_notify(&cq->wait);
 }
 
-/*
- * Fast path of rx_deliver: a whole message that only has to be copied to where a posted receive wants
- * it. False: not that case, nothing was done.
- */
-static inline bool deliver_plain(struct worker *worker, struct peer *peer, const struct packet *p)
+static __attribute__((noinline)) void place_any(struct rx *rx, struct peer *peer,
+						const struct packet *p)
 {
-	struct rx *rx = worker->rx[wire_rx(p->head) % WORKER_RX_MAX];
-	struct recv *r;
-
-	if ((p->head & ~PLAIN_BITS) != WIRE_MSG || !rx || rx->caps & FI_SOURCE_ERR ||
-	    !list_empty(&worker->spec) || peer->conn.over_budget)
-		return false;
-	r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED, peer_addr(peer), p->tag);
-	if (!r || p->len >= r->plain)
-		return false;
-	place(rx, r, peer, p);
-	return true;
+	place(rx, peer, p, false);
 }
 
-void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
+static __attribute__((noinline)) void deliver_other(struct worker *worker, struct peer *peer,
+						    const struct packet *p)
 {
-	struct peer *peer = pool_find(&worker->peer_pool, src);
-
-	if (__builtin_expect(!peer, 0)) {
-		LOG_INFO(LOG_EP_DATA, "packet from unknown peer id %#x dropped", src);
-		return;
-	}
-	if (__builtin_expect(deliver_plain(worker, peer, p), 1))
-		return;
 	if (wire_op(p->head) <= WIRE_RTS)
 		deliver_message(worker, peer, p);
 	else
 		deliver_control(worker, peer, p);
+}
+
+static __attribute__((noinline, cold)) void drop_unknown(uint32_t src)
+{
+	LOG_INFO(LOG_EP_DATA, "packet from unknown peer id %#x dropped", src);
+}
+
+/* An eight byte message into a posted receive calls no function, so it needs no stack frame. */
+void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
+{
+	struct peer *peer = pool_find(&worker->peer_pool, src);
+	struct rx *rx = worker->rx[wire_rx(p->head) % WORKER_RX_MAX];
+
+	if (__builtin_expect(!peer, 0))
+		drop_unknown(src);
+	else if ((p->head & ~PLAIN_BITS) != WIRE_MSG || !rx || !rx->completes ||
+		 !list_empty(&worker->spec) || peer->conn.over_budget)
+		deliver_other(worker, peer, p);
+	else if (p->len != 8 || peer->reported == FI_ADDR_NOTAVAIL || cq_full(rx->cq))
+		place_any(rx, peer, p);
+	else
+		place(rx, peer, p, true);
 }
