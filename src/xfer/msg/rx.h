@@ -12,6 +12,7 @@
 
 #include "base/list.h"
 #include "base/pool.h"
+#include "link/engine.h"
 #include "link/link.h"
 #include "link/recv.h"
 #include "link/wire.h"
@@ -97,6 +98,63 @@ void rx_fini(struct rx *rx);
  * further receive) or another error.
  */
 int rx_post(struct rx *rx, struct worker *worker, bool tagged, const struct recv_args *args);
+
+/* Flags of receive calls that do more than post. */
+#define RX_SPECIAL (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV | FI_AUTH_KEY | XFER_ENDED)
+
+/* Returns the source to match: any, without FI_DIRECTED_RECV. */
+static inline fi_addr_t rx_only_from(const struct rx *rx, bool tagged, fi_addr_t src)
+{
+	uint64_t able = FI_DIRECTED_RECV | (tagged ? FI_TAGGED_DIRECTED_RECV : 0);
+
+	return rx->caps & able && src != FI_ADDR_UNSPEC ? src & rx->addr_mask : FI_ADDR_UNSPEC;
+}
+
+/* Fills in a new receive, but for its place in a list, its segments and its work. */
+static inline void rx_recv_fill(struct recv *r, fi_addr_t src, uint64_t tag, uint64_t ignore,
+				uint64_t flags, void *context)
+{
+	r->src = src;
+	r->tag = tag;
+	r->ignore = ignore;
+	r->flags = flags;
+	r->context = context;
+	r->work = NULL;
+	r->arriving = 0;
+	r->exhausted = false;
+}
+
+/* Arguments of a receive call with one segment. */
+struct recv_one {
+	void *buf;
+	size_t len;
+	fi_addr_t src;
+	uint64_t tag, ignore;
+	uint64_t flags;
+	void *context;
+};
+
+/*
+ * Fast path of rx_post: no message waits for the receive, and there is memory for it. False: not that
+ * case, nothing was done.
+ */
+static inline __attribute__((always_inline)) bool rx_post_one(struct rx *rx, bool tagged,
+							      struct recv_one one)
+{
+	struct recv *r;
+
+	if (one.flags & RX_SPECIAL || !list_empty(&rx->unexpected[tagged]) || !rx->recv_pool.free)
+		return false;
+	r = pool_get(&rx->recv_pool);
+	rx_recv_fill(r, rx_only_from(rx, tagged, one.src), one.tag, one.ignore, one.flags,
+		     one.context);
+	r->plain = one.len + 1;
+	r->len = one.len;
+	r->iov_count = 1;
+	r->iov[0] = (struct iovec){one.buf, one.len};
+	list_push(&rx->posted[tagged], &r->link);
+	return true;
+}
 
 /*
  * Receives message `m` into `r`: copies it, or begins a rendezvous. `r` leaves its list when it is
