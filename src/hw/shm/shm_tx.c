@@ -181,7 +181,9 @@ static __attribute__((noinline)) int send_any(struct link *link, const void *buf
 	return len > link->eager_max ? -FI_EMSGSIZE : send_fragments(link, &p, &iov, 1);
 }
 
-#define DATA_MAX (RING_SLOT - 40u) /* longest payload, in bytes, of a one-slot packet with data */
+/* Longest payload, in bytes, of a one-slot packet, and of one with data. */
+#define SLOT_MAX (RING_SLOT - 32u)
+#define DATA_MAX (RING_SLOT - 40u)
 
 /* Sends a packet with data that fits one slot. Short requests are such packets, too. */
 static __attribute__((noinline)) int send_data(struct link *link, const void *buf, size_t len,
@@ -203,42 +205,45 @@ static __attribute__((noinline)) int send_data(struct link *link, const void *bu
 	return publish(s, c, 1);
 }
 
-/* Sends packets with data, and packets of more than one slot. */
+/* Sends a packet without data that fits one slot. */
+static __attribute__((noinline)) int send_slot(struct link *link, const void *buf, size_t len,
+					       uint64_t data, uint64_t head, uint64_t tag)
+{
+	struct shm_link *s = (struct shm_link *)link;
+	struct packet p = {.head = head, .tag = tag, .len = len};
+	struct claimed c;
+
+	if (__builtin_expect(!claim(s, 1, &c), 0))
+		return send_any(link, buf, len, data, head, tag);
+	write_header(s, c.slot, &p);
+	if (len)
+		memcpy(c.slot->rest, buf, len);
+	return publish(s, c, 1);
+}
+
+/* Sends packets with data, and packets of another length than eight bytes. */
 static __attribute__((noinline)) int send_other(struct link *link, const void *buf, size_t len,
 						uint64_t data, uint64_t head, uint64_t tag)
 {
-	return len <= DATA_MAX && wire_flags(head) & WIRE_DATA
-		       ? send_data(link, buf, len, data, head, tag)
-		       : send_any(link, buf, len, data, head, tag);
-}
+	bool with_data = wire_flags(head) & WIRE_DATA;
 
-/* The header is written: copies the payload and publishes. */
-static __attribute__((noinline)) int send_copy(struct shm_link *s, struct ring_slot *slot,
-					       uint64_t pos, uint64_t word, const void *buf,
-					       size_t len)
-{
-	if (len)
-		memcpy(slot->rest, buf, len);
-	return publish(s, (struct claimed){slot, pos, word}, 1);
+	if (len > (with_data ? DATA_MAX : SLOT_MAX))
+		return send_any(link, buf, len, data, head, tag);
+	return with_data ? send_data(link, buf, len, data, head, tag)
+			 : send_slot(link, buf, len, data, head, tag);
 }
 
 int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 	     uint64_t tag)
 {
 	struct shm_link *s = (struct shm_link *)link;
-	struct packet p = {.head = head, .tag = tag, .len = len};
 	struct claimed c;
 
-	if (len > sizeof(c.slot->rest) || wire_flags(head) & WIRE_DATA)
+	if (len != 8 || wire_flags(head) & WIRE_DATA)
 		return send_other(link, buf, len, data, head, tag);
 	if (__builtin_expect(!claim(s, 1, &c), 0))
-		return send_any(link, buf, len, 0, head, tag);
-	if (len != 8) {
-		write_header(s, c.slot, &p);
-		return send_copy(s, c.slot, c.pos, c.word, buf, len);
-	}
-	p.len = 8;
-	write_header(s, c.slot, &p);
+		return send_any(link, buf, 8, 0, head, tag);
+	write_header(s, c.slot, &(struct packet){.head = head, .tag = tag, .len = 8});
 	memcpy(c.slot->rest, buf, 8);
 	return publish(s, c, 1);
 }
