@@ -216,7 +216,7 @@ static inline void report(struct cq_slot *slot, fi_addr_t src, const struct recv
  * Delivers a whole message that, if a plain receive is posted for it, only has to be copied and reported. `shortest`: it has
  * eight bytes, and neither its source nor the slot of its completion takes a call, so that nothing here does.
  */
-static inline __attribute__((always_inline)) void place(struct rx *rx, struct peer *peer,
+static __attribute__((always_inline)) inline void place(struct rx *rx, struct peer *peer,
 							const struct packet *p, bool shortest)
 {
 	struct cq *cq = rx->cq;
