@@ -80,9 +80,9 @@ static __attribute__((noinline, cold)) ssize_t in_vain(struct cq *cq, bool locke
 
 /* Reads what a progress call brings. */
 static __attribute__((noinline)) ssize_t read_due(struct cq *cq, void *buf, size_t count,
-						  fi_addr_t *src, unsigned int due)
+						  fi_addr_t *src)
 {
-	workers_progress_due(cq->dom, &cq->workers, due);
+	workers_progress_due(cq->dom, &cq->workers);
 	return copy_out(cq, buf, count, src);
 }
 
@@ -90,13 +90,12 @@ static inline __attribute__((always_inline)) ssize_t
 read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 {
 	ssize_t ret = -FI_EAGAIN;
-	unsigned int due;
 
 	hold(cq->dom, locked);
 	if (cq->head != cq->tail && count) /* a read of 0 entries asks for progress */
 		ret = copy_out(cq, buf, count, src);
-	else if ((due = workers_due(cq->dom, &cq->workers)) != WORKERS_NONE)
-		ret = read_due(cq, buf, count, src, due);
+	else if (!workers_idle(cq->dom, &cq->workers))
+		ret = read_due(cq, buf, count, src);
 	if (ret == -FI_EAGAIN && wait_polled(&cq->wait, cq->dom->progress_calls))
 		return in_vain(cq, locked);
 	release(cq->dom, locked);

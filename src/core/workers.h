@@ -3,12 +3,10 @@
 #ifndef WEFT_CORE_WORKERS_H
 #define WEFT_CORE_WORKERS_H
 
-#include <limits.h>
 #include <stdbool.h>
 
 #include "core/domain.h"
 #include "core/wait.h"
-#include "link/engine.h"
 #include "link/idle.h"
 
 struct worker;
@@ -23,6 +21,7 @@ struct worker;
 
 struct workers {
 	struct workers_use *list;
+	struct idle *only;  /* of the only worker; NULL: there are none or several */
 	unsigned int count; /* atomic to read; all else guarded by the domain's lock */
 };
 
@@ -60,31 +59,16 @@ void workers_run_due(struct domain *dom);
 unsigned int workers_progress(struct domain *dom, struct workers *p);
 void workers_progress_locked(struct domain *dom, struct workers *p);
 
-/* What workers_due returns: the index of the first worker that has to make progress, or one of these. */
-#define WORKERS_NONE UINT_MAX
-#define WORKERS_ALL  (UINT_MAX - 1)
-
-/* Counts a progress call. WORKERS_NONE: it would find nothing, else workers_progress_due makes it. Domain locked. */
-static inline unsigned int workers_due(struct domain *dom, const struct workers *p)
+/* Counts a progress call. False: workers_progress_due makes it; true: it would find nothing. Domain locked. */
+static inline bool workers_idle(struct domain *dom, const struct workers *p)
 {
 	if (__builtin_expect(!(++dom->progress_calls & dom->rarely) || domain_defers(dom), 0))
-		return WORKERS_ALL;
-	for (unsigned int i = 0; i < p->count; i++)
-		if (!idle_pass(p->list[i].idle))
-			return i;
-	return WORKERS_NONE;
+		return false;
+	return p->only && idle_pass(p->only);
 }
 
-/* Slow path of workers_progress_due: more than one worker. */
-void workers_progress_from(struct domain *dom, struct workers *p, unsigned int due);
+void workers_progress_due(struct domain *dom, struct workers *p);
 
-static inline void workers_progress_due(struct domain *dom, struct workers *p, unsigned int due)
-{
-	if (__builtin_expect(due == p->count - 1, 1))
-		worker_progress_due(p->list[due].worker);
-	else
-		workers_progress_from(dom, p, due);
-}
 /* Returns how many one-sided requests of peers the workers have served. Domain locked. */
 unsigned int workers_served(const struct workers *p);
 /*

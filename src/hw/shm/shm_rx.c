@@ -22,27 +22,20 @@ void shm_publish_head(struct shm *shm)
 	}
 }
 
-/*
- * Takes the one-sided request at the head: from then on its sender cannot recall it. False: the sender is
- * recalling it, or has recalled it; the packets behind it wait. Partners: shm_cancel_posted and
- * shm_recall_posted in shm_rma.c.
- */
-static __attribute__((noinline)) bool take(const struct shm *shm, struct ring_slot *slot)
+/* The length in the header is invalid; the claim word still says how many slots to skip. */
+static __attribute__((noinline, cold)) uint32_t skip_spoilt(struct shm *shm,
+							    const struct ring_slot *slot)
 {
-	uint64_t token = shm->cursor.next;
+	uint64_t word = ONCE(*ring_claim_at(&shm->ring, shm->head));
 
-	return __atomic_compare_exchange_n(&slot->token, &token, token + RING_TAKEN, false,
-					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-}
-
-static inline bool recallable(uint64_t head)
-{
-	return wire_op(head) == WIRE_PUT || wire_op(head) == WIRE_GET;
+	LOG_WARN(LOG_EP_DATA, "shm: dropped a packet of %u bytes from peer %#x: the limit is %u",
+		 ONCE(slot->len), ONCE(slot->src), SHM_PACKET_MAX);
+	return ring_is_claim(&shm->ring, shm->head, word) ? claim_slots(word) : 1;
 }
 
 /*
  * Delivers the packet in `slot`. Reads each field of the header once, before checking it: a peer
- * could still write to it; `head` has been read. Returns the slots that the packet takes, or 0 if its length is invalid.
+ * could still write to it; `head` has been read. Returns the slots that the packet takes.
  */
 static inline uint32_t deliver(struct shm *shm, const struct ring_slot *slot, uint64_t head)
 {
@@ -59,20 +52,30 @@ static inline uint32_t deliver(struct shm *shm, const struct ring_slot *slot, ui
 		p.payload = slot->rest + sizeof(p.data);
 	}
 	if (__builtin_expect(p.len > SHM_PACKET_MAX, 0))
-		return 0;
+		return skip_spoilt(shm, slot);
 	rx_deliver(shm->worker, src, &p);
 	return (uint32_t)((shm_header_len(p.head) + p.len + RING_SLOT - 1) / RING_SLOT);
 }
 
-/* The length in the header is invalid; the claim word still says how many slots to skip. */
-static __attribute__((noinline, cold)) uint32_t skip_spoilt(struct shm *shm,
-							    const struct ring_slot *slot)
+static inline bool recallable(uint64_t head)
 {
-	uint64_t word = ONCE(*ring_claim_at(&shm->ring, shm->head));
+	return wire_op(head) == WIRE_PUT || wire_op(head) == WIRE_GET;
+}
 
-	LOG_WARN(LOG_EP_DATA, "shm: dropped a packet of %u bytes from peer %#x: the limit is %u",
-		 ONCE(slot->len), ONCE(slot->src), SHM_PACKET_MAX);
-	return ring_is_claim(&shm->ring, shm->head, word) ? claim_slots(word) : 1;
+/*
+ * Takes the one-sided request at the head, so that its sender can no longer recall it, and delivers it. 0:
+ * the sender is recalling it, or has recalled it; the packets behind it wait. Partners: shm_cancel_posted and
+ * shm_recall_posted in shm_rma.c.
+ */
+static __attribute__((noinline)) uint32_t take(struct shm *shm, struct ring_slot *slot,
+					       uint64_t head)
+{
+	uint64_t token = shm->cursor.next;
+
+	return __atomic_compare_exchange_n(&slot->token, &token, token + RING_TAKEN, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
+		       ? deliver(shm, slot, head)
+		       : 0;
 }
 
 /* Returns the slots at the head that a dead peer claimed and never published; 0: none. */
@@ -101,17 +104,13 @@ static inline uint32_t step(struct shm *shm)
 	struct ring_slot *slot = (struct ring_slot *)shm->cursor.at;
 	/* Pairs with the release in shm_tx.c publish. */
 	uint64_t state = __atomic_load_n(&slot->token, __ATOMIC_ACQUIRE) - shm->cursor.next, head;
-	uint32_t slots;
 
 	if (state != RING_PUBLISHED)
 		return __builtin_expect(state << CURSOR_STATE_BITS == 0 || shm->reaped, 0)
 			       ? skip(shm)
 			       : 0;
 	head = ONCE(slot->head);
-	if (__builtin_expect(recallable(head), 0) && !take(shm, slot))
-		return 0;
-	slots = deliver(shm, slot, head);
-	return __builtin_expect(slots != 0, 1) ? slots : skip_spoilt(shm, slot);
+	return recallable(head) ? take(shm, slot, head) : deliver(shm, slot, head);
 }
 
 bool shm_progress(void *state)
