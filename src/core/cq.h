@@ -44,15 +44,17 @@ struct cq {
 	uint32_t capacity_asked; /* fi_cq_attr.size as returned to the application */
 	enum fi_cq_format format;
 	enum fi_cq_wait_cond wait_cond;
-	struct waiter wait;
 	struct workers workers; /* progressed by a read of the empty queue */
-	int signaled;           /* fi_cq_signal was called: the next blocking read returns */
-	int ref;                /* atomic: bound endpoints */
-	void *err_data;         /* what the last readerr returned by pointer; ours to free */
+	struct waiter wait;
+	int signaled;   /* fi_cq_signal was called: the next blocking read returns */
+	int ref;        /* atomic: bound endpoints */
+	void *err_data; /* what the last readerr returned by pointer; ours to free */
 	/* The queue's last entry once memory ran out; allocated in advance. */
 	struct cq_error *overrun;
 	bool is_overrun; /* `overrun` is in the ring and stays; further completions are dropped */
 };
+
+_Static_assert(offsetof(struct cq, wait) <= 128, "a read looks at the first two cache lines");
 
 static inline struct cq *cq_of(struct fid_cq *fid)
 {

@@ -30,13 +30,16 @@ struct domain {
 	struct lock lock;
 	/* The application promised one thread at a time: data calls skip the lock. */
 	bool unlocked;
+	int deferred;                /* atomic: number of works that wait or are under way */
+	unsigned int progress_calls; /* of the application; the progress thread reads it */
+	/* Mask: a read also drives the domain's other workers if progress_calls & rarely is 0. */
+	unsigned int rarely;
 	struct list workers; /* struct worker.in_domain: all workers */
 	struct list sets;    /* struct av_set.in_domain */
 	uint64_t set_count;  /* address vector sets opened so far */
 	struct list waiting; /* struct cntr.in_waiting: counters that trigger waiting work */
 	struct list joined;  /* struct cntr.in_joined: counters that every worker drives */
 	struct cntr *due;    /* atomic: counters that may be due, linked by next_due */
-	int deferred;        /* atomic: number of works that wait or are under way */
 	bool starting;       /* defer_run is running */
 	bool stuck;          /* some due work found no space, and is tried again */
 	struct mr_table *mrs;
@@ -44,16 +47,13 @@ struct domain {
 	void *device;
 	void *nic; /* a device that also registers our regions: core/mr_nic.h */
 	bool nic_tried;
-	struct list nic_regions;     /* struct region.in_nic */
-	struct mr_share *share;      /* the table of regions that peers map, or NULL */
-	unsigned int max_keys;       /* FI_AV_AUTH_KEY: keys of an address vector; else 0 */
-	struct eq *eq;               /* bound for asynchronous events, or NULL */
-	uint64_t eq_flags;           /* FI_REG_MR */
-	int ref;                     /* atomic: objects open on the domain */
-	unsigned int forks;          /* forked_count of the process that opened it */
-	unsigned int progress_calls; /* of the application; the progress thread reads it */
-	/* Mask: a read also drives the domain's other workers if progress_calls & rarely is 0. */
-	unsigned int rarely;
+	struct list nic_regions; /* struct region.in_nic */
+	struct mr_share *share;  /* the table of regions that peers map, or NULL */
+	unsigned int max_keys;   /* FI_AV_AUTH_KEY: keys of an address vector; else 0 */
+	struct eq *eq;           /* bound for asynchronous events, or NULL */
+	uint64_t eq_flags;       /* FI_REG_MR */
+	int ref;                 /* atomic: objects open on the domain */
+	unsigned int forks;      /* forked_count of the process that opened it */
 	struct progress *thread; /* thread of automatic progress, or NULL */
 	struct waiter *cover;    /* the waiter that wakes for all workers (workers_arm), or NULL */
 	unsigned int parts;      /* counts calls of domain_part */

@@ -144,7 +144,7 @@ struct peer_target {
 };
 
 /*
- * Fields in the order of use: a send reads the first cache line, a one-sided operation also `rma`
+ * Fields in the order of use: a send or a message reads the first cache line, a one-sided operation also `rma`
  * and the lists after it.
  */
 struct peer {
@@ -171,6 +171,9 @@ struct peer {
 	struct list kept_controls;
 	unsigned int kept_count; /* length of kept_controls */
 };
+
+_Static_assert(offsetof(struct peer, target) <= 64,
+	       "a send and a message look at the first cache line");
 
 fi_addr_t peer_addr_lookup(struct peer *peer);
 

@@ -116,6 +116,10 @@ struct worker {
 	struct list in_av;
 };
 
+_Static_assert(
+	offsetof(struct worker, open) <= 64,
+	"an empty read, a packet of the cursor's transport and a send look at the first cache line");
+
 /* Wakes all waiters that sleep on the worker; they make a progress call and arm again. */
 void worker_wake(struct worker *worker);
 /* Grows `worker->peers` to hold entry `addr`. 0 or -FI_ENOMEM. */

@@ -33,6 +33,9 @@ struct shm {
 	uint64_t noted[RING_GUARDS]; /* guard words that shm_quiesced waits for */
 };
 
+_Static_assert(offsetof(struct shm, published) <= 128,
+	       "a progress call looks at the first two cache lines");
+
 struct shm_link {
 	struct link link;
 	struct ring ring;    /* the peer's receive ring */
