@@ -15,9 +15,9 @@ void pool_init(struct pool *p, size_t size)
 void pool_fini(struct pool *p)
 {
 	for (uint32_t i = 0; i < p->chunk_count; i++)
-		free(p->chunks[i]);
-	free(p->chunks);
-	p->chunks = NULL;
+		free(p->items[i * POOL_CHUNK]);
+	free(p->items);
+	p->items = NULL;
 	p->chunk_count = 0;
 	p->free = NULL;
 }
@@ -26,23 +26,25 @@ struct pool_item *pool_grow(struct pool *p)
 {
 	const size_t size = (POOL_CHUNK * p->item_size + POOL_APART - 1) / POOL_APART * POOL_APART;
 	uint32_t base = p->chunk_count * POOL_CHUNK;
-	struct pool_item **chunks;
+	struct pool_item **items;
+	char *chunk;
 
 	if (base + POOL_CHUNK > POOL_INDEX_MASK)
 		return NULL;
-	chunks = realloc(p->chunks, (p->chunk_count + 1) * sizeof(*chunks));
-	if (!chunks)
+	items = realloc(p->items, (base + POOL_CHUNK) * sizeof(struct pool_item *));
+	if (!items)
 		return NULL;
-	p->chunks = chunks;
-	chunks[p->chunk_count] = aligned_alloc(POOL_APART, size);
-	if (!chunks[p->chunk_count])
+	p->items = items;
+	chunk = aligned_alloc(POOL_APART, size);
+	if (!chunk)
 		return NULL;
-	memset(chunks[p->chunk_count], 0, size);
+	memset(chunk, 0, size);
 	p->chunk_count++;
 	for (uint32_t i = POOL_CHUNK; i-- > 0;) {
-		struct pool_item *item = pool_at(p, base + i);
+		struct pool_item *item = (struct pool_item *)(chunk + i * p->item_size);
 
-		item->index = base + i;
+		items[base + i] = item;
+		item->id = base + i;
 		item->next = p->free;
 		p->free = item;
 	}

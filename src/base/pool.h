@@ -15,13 +15,17 @@
 
 struct pool_item {
 	struct pool_item *next; /* next free object */
-	uint32_t index;         /* object's number, constant for the life of the pool */
-	uint32_t generation;    /* odd while in use; changes at release: detects stale ids */
+	uint32_t id;            /* generation above, the object's number below */
 };
+
+/* The number of an object is constant for the life of the pool; its generation changes at release. */
+#define POOL_INDEX_BITS 20
+#define POOL_INDEX_MASK ((1u << POOL_INDEX_BITS) - 1)
+#define POOL_IN_USE     (1u << POOL_INDEX_BITS) /* generations of objects in use are odd */
 
 struct pool {
 	struct pool_item *free;
-	struct pool_item **chunks;
+	struct pool_item **items; /* by number */
 	uint32_t chunk_count;
 	uint32_t in_use;
 	size_t item_size; /* bytes, with the header */
@@ -51,7 +55,7 @@ static inline void *pool_get(struct pool *p)
 	}
 	p->free = item->next;
 	item->next = NULL;
-	item->generation |= 1; /* odd while in use */
+	item->id |= POOL_IN_USE;
 	p->in_use++;
 	return item + 1;
 }
@@ -60,27 +64,16 @@ static inline void pool_put(struct pool *p, void *object)
 {
 	struct pool_item *item = pool_header(object);
 
-	item->generation++;
+	item->id += POOL_IN_USE;
 	item->next = p->free;
 	p->free = item;
 	p->in_use--;
 }
 
-/* Returns the id of an object in use: generation above, number below. */
-#define POOL_INDEX_BITS 20
-#define POOL_INDEX_MASK ((1u << POOL_INDEX_BITS) - 1)
+/* Returns the id of an object in use. */
 static inline uint32_t pool_id(void *object)
 {
-	struct pool_item *item = pool_header(object);
-
-	return item->generation << POOL_INDEX_BITS | item->index;
-}
-
-static inline struct pool_item *pool_at(const struct pool *p, uint32_t index)
-{
-	char *chunk = (char *)p->chunks[index / POOL_CHUNK];
-
-	return (struct pool_item *)(chunk + (index % POOL_CHUNK) * p->item_size);
+	return pool_header(object)->id;
 }
 
 /* Returns the object of `id`, or NULL if it is not in use or was reused. */
@@ -91,8 +84,8 @@ static inline void *pool_find(const struct pool *p, uint32_t id)
 
 	if (index >= p->chunk_count * POOL_CHUNK)
 		return NULL;
-	item = pool_at(p, index);
-	return item->generation & 1 && pool_id(item + 1) == id ? item + 1 : NULL;
+	item = p->items[index];
+	return item->id == id && id & POOL_IN_USE ? item + 1 : NULL;
 }
 
 #endif

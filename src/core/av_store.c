@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "core/av_store.h"
+#include "link/engine.h"
 
 #define COUNT_HINT_MAX (1u << 20) /* limit of entries reserved for attr->count */
 
@@ -286,6 +287,8 @@ int av_store_set_id(struct av_store *s, uint32_t index, fi_addr_t id)
 		s->id_count = count;
 	}
 	s->ids[index] = id;
+	LIST_EACH (node, &s->members)
+		worker_forget_id(LIST_ENTRY(node, struct av, in_store), index);
 	return 0;
 }
 

@@ -44,15 +44,17 @@ struct cq {
 	uint32_t capacity_asked; /* fi_cq_attr.size as returned to the application */
 	enum fi_cq_format format;
 	enum fi_cq_wait_cond wait_cond;
-	struct waiter wait;
 	struct workers workers; /* progressed by a read of the empty queue */
-	int signaled;           /* fi_cq_signal was called: the next blocking read returns */
-	int ref;                /* atomic: bound endpoints */
-	void *err_data;         /* what the last readerr returned by pointer; ours to free */
+	struct waiter wait;
+	int signaled;   /* fi_cq_signal was called: the next blocking read returns */
+	int ref;        /* atomic: bound endpoints */
+	void *err_data; /* what the last readerr returned by pointer; ours to free */
 	/* The queue's last entry once memory ran out; allocated in advance. */
 	struct cq_error *overrun;
 	bool is_overrun; /* `overrun` is in the ring and stays; further completions are dropped */
 };
+
+_Static_assert(offsetof(struct cq, wait) <= 128, "a read looks at the first two cache lines");
 
 static inline struct cq *cq_of(struct fid_cq *fid)
 {
@@ -70,12 +72,22 @@ bool cq_grow(struct cq *cq);
  */
 struct cq_slot *cq_slot_slow(struct cq *cq);
 
+/* Does the next completion take the slow path of cq_slot? */
+static inline bool cq_full(const struct cq *cq)
+{
+	return __builtin_expect(cq->tail == cq->limit, 0);
+}
+
+/* Returns the next slot of a queue that is not cq_full; the caller fills all of it. */
+static inline struct cq_slot *cq_slot_next(struct cq *cq)
+{
+	return &cq->ring[cq->tail++ & cq->mask];
+}
+
 /* Returns a slot for one more completion; the caller fills all of it. Never NULL. */
 static inline struct cq_slot *cq_slot(struct cq *cq)
 {
-	if (__builtin_expect(cq->tail == cq->limit, 0))
-		return cq_slot_slow(cq);
-	return &cq->ring[cq->tail++ & cq->mask];
+	return cq_full(cq) ? cq_slot_slow(cq) : cq_slot_next(cq);
 }
 
 static inline void cq_push(struct cq *cq, struct cq_slot entry)
@@ -95,11 +107,11 @@ static inline void cq_push_done(struct cq *cq, void *context, uint64_t flags)
 {
 	struct cq_slot *slot;
 
-	if (__builtin_expect(cq->tail == cq->limit, 0)) {
+	if (cq_full(cq)) {
 		cq_push_done_slow(cq, context, flags);
 		return;
 	}
-	slot = &cq->ring[cq->tail++ & cq->mask];
+	slot = cq_slot_next(cq);
 	slot->context = context;
 	slot->flags = flags;
 	memset(&slot->len, 0, sizeof(*slot) - offsetof(struct cq_slot, len));

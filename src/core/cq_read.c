@@ -22,14 +22,6 @@ static inline __attribute__((always_inline)) void release(const struct cq *cq, b
 		shard_give(&cq->workers.shard);
 }
 
-/* Bytes of an entry in the application's format. */
-static const size_t entry_sizes[] = {
-	[FI_CQ_FORMAT_CONTEXT] = sizeof(struct fi_cq_entry),
-	[FI_CQ_FORMAT_MSG] = sizeof(struct fi_cq_msg_entry),
-	[FI_CQ_FORMAT_DATA] = sizeof(struct fi_cq_data_entry),
-	[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
-};
-
 /* Each format is a prefix of the next one and of struct cq_slot. */
 _Static_assert(offsetof(struct cq_slot, context) == offsetof(struct fi_cq_tagged_entry, op_context),
 	       "slot and entry agree");
@@ -41,36 +33,35 @@ _Static_assert(offsetof(struct cq_slot, flags) == offsetof(struct fi_cq_tagged_e
 		       offsetof(struct cq_slot, tag) == offsetof(struct fi_cq_tagged_entry, tag),
 	       "slot and entry agree");
 
-/* Copies of constant size: a few register moves, not a loop. */
-static inline void copy_entry(void *to, const struct cq_slot *slot, enum fi_cq_format format)
+/* Copies entries of a constant size: a few register moves each. */
+static inline __attribute__((always_inline)) ssize_t
+copy_entries(struct cq *cq, unsigned char *to, size_t count, fi_addr_t *src, size_t size)
 {
-	if (format == FI_CQ_FORMAT_TAGGED)
-		memcpy(to, slot, sizeof(struct fi_cq_tagged_entry));
-	else if (format == FI_CQ_FORMAT_DATA)
-		memcpy(to, slot, sizeof(struct fi_cq_data_entry));
-	else if (format == FI_CQ_FORMAT_MSG)
-		memcpy(to, slot, sizeof(struct fi_cq_msg_entry));
-	else
-		memcpy(to, slot, sizeof(struct fi_cq_entry));
-}
-
-static ssize_t copy_out(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
-{
-	size_t size = entry_sizes[cq->format], n;
-	unsigned char *to = buf;
+	size_t n;
 
 	for (n = 0; n < count && cq->head != cq->tail; n++) {
 		const struct cq_slot *slot = &cq->ring[cq->head & cq->mask];
 
 		if (__builtin_expect(slot->error != NULL, 0))
 			return n ? (ssize_t)n : -FI_EAVAIL;
-		copy_entry(to, slot, cq->format);
+		memcpy(to, slot, size);
 		if (src)
 			src[n] = slot->src;
 		to += size;
 		cq->head++;
 	}
 	return n ? (ssize_t)n : -FI_EAGAIN;
+}
+
+static ssize_t copy_out(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
+{
+	if (cq->format == FI_CQ_FORMAT_TAGGED)
+		return copy_entries(cq, buf, count, src, sizeof(struct fi_cq_tagged_entry));
+	if (cq->format == FI_CQ_FORMAT_DATA)
+		return copy_entries(cq, buf, count, src, sizeof(struct fi_cq_data_entry));
+	if (cq->format == FI_CQ_FORMAT_MSG)
+		return copy_entries(cq, buf, count, src, sizeof(struct fi_cq_msg_entry));
+	return copy_entries(cq, buf, count, src, sizeof(struct fi_cq_entry));
 }
 
 /*
@@ -101,9 +92,9 @@ read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 	ssize_t ret = -FI_EAGAIN;
 
 	hold(cq, locked);
-	if (cq->head != cq->tail && count)
+	if (cq->head != cq->tail && count) /* a read of 0 entries asks for progress */
 		ret = copy_out(cq, buf, count, src);
-	else if (!workers_idle(cq->dom, &cq->workers)) /* a read of 0 entries asks for progress */
+	else if (!workers_idle(cq->dom, &cq->workers))
 		ret = read_due(cq, buf, count, src);
 	if (ret == -FI_EAGAIN && wait_polled(&cq->wait, cq->workers.shard.shard->progress_calls))
 		return in_vain(cq, locked);

@@ -29,13 +29,15 @@ struct domain {
 	bool splits; /* endpoints may have shards of their own */
 	/* The application promised one thread at a time: data calls skip the lock. */
 	bool unlocked;
+	int deferred; /* atomic: number of works that wait or are under way */
+	/* Mask: a read also drives the domain's other workers if progress_calls & rarely is 0. */
+	unsigned int rarely;
 	struct list workers; /* struct worker.in_domain: all workers */
 	struct list sets;    /* struct av_set.in_domain */
 	uint64_t set_count;  /* address vector sets opened so far */
 	struct list waiting; /* struct cntr.in_waiting: counters that trigger waiting work */
 	struct list joined;  /* struct cntr.in_joined: counters that every worker drives */
 	struct cntr *due;    /* atomic: counters that may be due, linked by next_due */
-	int deferred;        /* atomic: number of works that wait or are under way */
 	bool starting;       /* defer_run is running */
 	bool stuck;          /* some due work found no space, and is tried again */
 	struct mr_table *mrs;
@@ -50,8 +52,6 @@ struct domain {
 	uint64_t eq_flags;       /* FI_REG_MR */
 	int ref;                 /* atomic: objects open on the domain */
 	unsigned int forks;      /* forked_count of the process that opened it */
-	/* Mask: a read also drives the domain's other workers if progress_calls & rarely is 0. */
-	unsigned int rarely;
 	struct progress *thread; /* thread of automatic progress, or NULL */
 	struct waiter *cover;    /* the waiter that wakes for all workers (workers_arm), or NULL */
 };

@@ -4,6 +4,12 @@
 #include "core/workers.h"
 #include "link/engine.h"
 
+static void set_count(struct workers *p, unsigned int count)
+{
+	__atomic_store_n(&p->count, count, __ATOMIC_RELAXED);
+	p->only = count == 1 ? p->list[0].idle : NULL;
+}
+
 int workers_add(struct workers *p, struct worker *worker, struct waiter *w)
 {
 	struct workers_use *list;
@@ -25,7 +31,7 @@ int workers_add(struct workers *p, struct worker *worker, struct waiter *w)
 	if (ret)
 		return ret;
 	list[p->count] = (struct workers_use){worker, worker_idle(worker), 1};
-	__atomic_store_n(&p->count, p->count + 1, __ATOMIC_RELAXED);
+	set_count(p, p->count + 1);
 	wait_notify(w); /* present sleepers have not armed the worker */
 	return 0;
 }
@@ -35,7 +41,7 @@ static void drop(struct workers *p, unsigned int i, struct waiter *w)
 	wait_del_fd(w, worker_fd(p->list[i].worker));
 	worker_del_waiter(p->list[i].worker, w);
 	p->list[i] = p->list[p->count - 1];
-	__atomic_store_n(&p->count, p->count - 1, __ATOMIC_RELAXED);
+	set_count(p, p->count - 1);
 }
 
 void workers_del(struct workers *p, struct worker *worker, struct waiter *w)
@@ -59,10 +65,10 @@ void workers_fini(struct workers *p)
 {
 	free(p->list);
 	p->list = NULL;
-	p->count = 0;
+	set_count(p, 0);
 }
 
-static void progress_own(struct workers *p)
+static __attribute__((noinline)) void progress_own(struct workers *p)
 {
 	for (unsigned int i = 0; i < p->count; i++)
 		if (!idle_pass(p->list[i].idle))
@@ -84,6 +90,8 @@ void workers_progress_due(struct domain *dom, struct workers *p)
 	if (__builtin_expect(!(p->shard.shard->progress_calls & dom->rarely) || domain_defers(dom),
 			     0))
 		progress_others(dom, p);
+	else if (__builtin_expect(p->only != NULL, 1))
+		worker_progress_due(p->list[0].worker);
 	else
 		progress_own(p);
 }

@@ -21,8 +21,9 @@ struct worker;
 
 struct workers {
 	struct workers_use *list;
-	unsigned int count;   /* atomic to read; all else guarded by all shards */
 	struct sharded shard; /* of the queue or counter, which its workers share */
+	struct idle *only;    /* of the only worker; NULL: there are none or several */
+	unsigned int count;   /* atomic to read; all else guarded by all shards */
 };
 
 struct workers_use {
@@ -58,18 +59,18 @@ void workers_run_due(struct domain *dom);
  */
 unsigned int workers_progress(struct domain *dom, struct workers *p);
 void workers_progress_locked(struct domain *dom, struct workers *p);
+
 /* Counts a progress call. False: workers_progress_due makes it; true: it would find nothing. */
 static inline bool workers_idle(struct domain *dom, const struct workers *p)
 {
 	if (__builtin_expect(
 		    !(++p->shard.shard->progress_calls & dom->rarely) || domain_defers(dom), 0))
 		return false;
-	for (unsigned int i = 0; i < p->count; i++)
-		if (!idle_pass(p->list[i].idle))
-			return false;
-	return true;
+	return p->only && idle_pass(p->only);
 }
+
 void workers_progress_due(struct domain *dom, struct workers *p);
+
 /* Returns how many one-sided requests of peers the workers have served. Shard locked. */
 unsigned int workers_served(const struct workers *p);
 /*

@@ -107,6 +107,8 @@ int worker_quiesce(struct worker *worker);
 void worker_bind_av(struct worker *worker, struct av *av);
 /* The entry of the bound vector is being removed: its peer loses its address. Domain locked. */
 void worker_forget_entry(struct av *av, fi_addr_t index);
+/* The entry of the vector has got another user id. Domain locked. */
+void worker_forget_id(struct av *av, fi_addr_t index);
 /*
  * Counters may count peers' accesses to our memory: peers that connect from now on must send
  * notifications. Domain locked.

@@ -17,8 +17,9 @@ struct recv {
 	struct list link;
 	fi_addr_t src; /* FI_ADDR_UNSPEC: from any peer */
 	uint64_t tag, ignore;
-	uint64_t flags; /* FI_MULTI_RECV, FI_COMPLETION, FI_CLAIM ... */
+	size_t plain; /* a whole message of fewer bytes only has to be copied to iov[0]; 0: none */
 	void *context;
+	uint64_t flags;        /* FI_MULTI_RECV, FI_COMPLETION, FI_CLAIM ... */
 	struct work *work;     /* deferred work that posted the receive, or NULL */
 	size_t len;            /* free bytes in all segments */
 	unsigned int arriving; /* messages being received into this receive */

@@ -83,7 +83,7 @@ struct peer *peer_new(struct worker *worker, const struct addr *name)
 	peer->key = addr_unmapped(&peer->name);
 	peer->worker = worker;
 	peer->link = &peer_full_link;
-	peer->addr = FI_ADDR_NOTAVAIL;
+	peer->addr = peer->reported = FI_ADDR_NOTAVAIL;
 	peer->conn.sock = peer->conn.wake = -1;
 	list_push(&worker->peers_list, &peer->in_worker);
 	return peer;
@@ -102,11 +102,16 @@ struct peer *peer_by_name(struct worker *worker, const struct addr *name, unsign
 	return peer;
 }
 
-fi_addr_t peer_reported(struct peer *peer)
+fi_addr_t peer_reported_lookup(struct peer *peer)
 {
-	fi_addr_t addr = peer_addr(peer);
+	fi_addr_t addr = peer_addr(peer), id;
 
-	return addr == FI_ADDR_NOTAVAIL ? addr : av_user_id(peer->worker->av, addr);
+	if (addr == FI_ADDR_NOTAVAIL)
+		return addr;
+	id = av_user_id(peer->worker->av, addr);
+	if (peer->addr == addr)
+		peer->reported = id;
+	return id;
 }
 
 fi_addr_t peer_reported_key(const struct peer *peer)

@@ -144,7 +144,7 @@ struct peer_target {
 };
 
 /*
- * Fields in the order of use: a send reads the first cache line, a one-sided operation also `rma`
+ * Fields in the order of use: a send or a message reads the first cache line, a one-sided operation also `rma`
  * and the lists after it.
  */
 struct peer {
@@ -154,6 +154,8 @@ struct peer {
 	unsigned int named; /* entries of worker->peers that point here */
 	enum peer_state state;
 	struct worker *worker;
+	/* Source that completions report; FI_ADDR_NOTAVAIL: not looked up yet. See worker_forget_id. */
+	fi_addr_t reported;
 	struct peer_target target;
 	struct peer_rma rma;
 	struct list txreqs[TXREQ_LISTS]; /* struct txreq by state, in the order of posting */
@@ -170,6 +172,9 @@ struct peer {
 	unsigned int kept_count; /* length of kept_controls */
 };
 
+_Static_assert(offsetof(struct peer, target) <= 64,
+	       "a send and a message look at the first cache line");
+
 fi_addr_t peer_addr_lookup(struct peer *peer);
 
 /* Returns the peer's fi_addr_t now: the address may have been inserted after the peer connected. */
@@ -179,8 +184,14 @@ static inline fi_addr_t peer_addr(struct peer *peer)
 								   : peer_addr_lookup(peer);
 }
 
+fi_addr_t peer_reported_lookup(struct peer *peer);
+
 /* Returns the source address for completions: the user's id if one was given. */
-fi_addr_t peer_reported(struct peer *peer);
+static inline fi_addr_t peer_reported(struct peer *peer)
+{
+	return __builtin_expect(peer->reported != FI_ADDR_NOTAVAIL, 1) ? peer->reported
+								       : peer_reported_lookup(peer);
+}
 /* Returns what names the key of a peer that is in no entry (FI_AV_AUTH_KEY), or FI_ADDR_NOTAVAIL. */
 fi_addr_t peer_reported_key(const struct peer *peer);
 

@@ -111,7 +111,7 @@ static int open_transport(struct worker *worker, const struct transport *t)
 	worker->via[t->kind].state = state;
 	worker->open[worker->open_count] = (struct worker_transport){t->progress, state, t->idle};
 	if (t->cursor) {
-		worker->near = &worker->open[worker->open_count];
+		worker->near = worker->open[worker->open_count];
 		worker->idle.cursor = t->cursor(state);
 	}
 	worker->open_count++;
@@ -302,13 +302,23 @@ static void worker_forget(struct worker *worker, fi_addr_t fi_addr)
 	peer = worker->peers[fi_addr];
 	worker->peers[fi_addr] = &peer_nobody;
 	if (peer->addr == fi_addr) {
-		peer->addr = FI_ADDR_NOTAVAIL;
+		peer->addr = peer->reported = FI_ADDR_NOTAVAIL;
 		answers_forget_addr(peer);
 	}
 	if (--peer->named || peer->state != PEER_IDLE || peer->conn.unread)
 		return;
 	tx_fail_all(peer, FI_EADDRNOTAVAIL, FI_EADDRNOTAVAIL);
 	peer_free(peer);
+}
+
+void worker_forget_id(struct av *av, fi_addr_t index)
+{
+	LIST_EACH (node, &av->workers) {
+		struct peer *peer = worker_peer(LIST_ENTRY(node, struct worker, in_av), index);
+
+		if (peer != &peer_nobody)
+			peer->reported = FI_ADDR_NOTAVAIL;
+	}
 }
 
 void worker_forget_entry(struct av *av, fi_addr_t index)
@@ -430,10 +440,12 @@ bool worker_progress(struct worker *worker)
 /* If all other calls would find nothing, only the transport with news makes progress, and what that leads to. */
 void worker_progress_due(struct worker *worker)
 {
-	if (worker->idle.calls && !worker->in_progress) {
+	if (worker->idle.calls) {
 		worker->idle.calls--;
 		worker->in_progress = true;
-		worker->near->progress(worker->near->state);
+		worker->near.progress(worker->near.state);
+		if (__builtin_expect(!list_empty(&worker->acks_pending), 0))
+			rma_acknowledge(worker);
 		worker->in_progress = false;
 	}
 	if (!worker->idle.calls)

@@ -31,17 +31,17 @@ struct offload;
 
 struct worker {
 	struct idle idle; /* what an empty read of a queue looks at */
-	struct sharded shard;
-	/* Fields that a send reads. */
-	struct peer **peers; /* by fi_addr_t; &peer_nobody: no peer was made for this entry */
-	size_t peer_count;
-	/* Fields that a progress call reads. */
+	/* A transport as a progress call reads it; that of idle.cursor. */
 	struct worker_transport {
 		bool (*progress)(void *state);
 		void *state;
 		bool (*idle)(const void *state);
-	} open[LINK_KINDS];                  /* the opened transports */
-	const struct worker_transport *near; /* the one of idle.cursor; or NULL */
+	} near;
+	/* Fields that a send reads. */
+	struct peer **peers; /* by fi_addr_t; &peer_nobody: no peer was made for this entry */
+	size_t peer_count;
+	/* Fields that a progress call reads. */
+	struct worker_transport open[LINK_KINDS]; /* the opened transports */
 	unsigned int open_count;
 	bool in_progress;
 	bool closing;
@@ -73,6 +73,7 @@ struct worker {
 	struct offload *offload; /* connected endpoints of a device; else NULL */
 	struct coll *coll;       /* collective groups, see xfer/group.h; or NULL */
 	/* Fields of slow paths. */
+	struct sharded shard;
 	struct stall stall;      /* of the receive ring */
 	struct waiter **waiters; /* waiters that may sleep on `epfd` */
 	unsigned int waiter_count;
@@ -115,6 +116,10 @@ struct worker {
 	struct list in_domain;
 	struct list in_av;
 };
+
+_Static_assert(
+	offsetof(struct worker, open) <= 64,
+	"an empty read, a packet of the cursor's transport and a send look at the first cache line");
 
 /* Wakes all waiters that sleep on the worker; they make a progress call and arm again. */
 void worker_wake(struct worker *worker);

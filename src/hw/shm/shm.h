@@ -18,20 +18,23 @@ struct shm_span {
 struct shm {
 	struct worker *worker;
 	struct ring ring;
-	uint64_t head;             /* next slot to read; shm_set_head */
+	uint64_t head;             /* next slot to read; shm_set_head changes it */
 	struct link_cursor cursor; /* the token of that slot */
-	uint64_t published;        /* the value of `head` that is stored in the ring's page */
-	uint32_t publish_step;
+	uint64_t publish_at;       /* once `head` is there it is stored in the ring's page */
 	uint32_t progress_calls;   /* calls of shm_progress */
 	uint32_t reaped;           /* claims of dead peers that are not skipped yet */
+	struct shm_span wide;      /* the last packet of several slots; empty at a checked head */
+	uint64_t published;        /* the value of `head` that is stored in the ring's page */
 	int fd;                    /* memfd of the ring; hellos carry it */
 	struct shm_bounce *bounce; /* NULL until the first message of PROTO_BOUNCE */
 	struct shm_pipes pipes;
 	bool populated;              /* shm_ring_populate was called */
-	struct shm_span wide;        /* the last packet of several slots; empty at a checked head */
 	uint32_t looks;              /* of shm_blocked at an idle ring */
 	uint64_t noted[RING_GUARDS]; /* guard words that shm_quiesced waits for */
 };
+
+_Static_assert(offsetof(struct shm, published) <= 128,
+	       "a progress call looks at the first two cache lines");
 
 struct shm_link {
 	struct link link;
@@ -60,6 +63,12 @@ static inline void shm_set_head(struct shm *shm, uint64_t pos)
 	shm->head = pos;
 	shm->cursor.at = &ring_slot_at(&shm->ring, pos)->token;
 	shm->cursor.next = shm->ring.secret + pos;
+}
+
+/* Senders learn of free slots after so many of them: an eighth of the ring. */
+static inline uint32_t shm_publish_step(const struct shm *shm)
+{
+	return (shm->ring.mask + 1) / 8;
 }
 
 /* Returns the offset of the payload in a packet with this head. */

@@ -56,9 +56,9 @@ static int shm_open_worker(struct worker *worker, void **state)
 		return err;
 	}
 	shm->worker = worker;
-	shm->published = shm->ring.mask + UINT64_C(1);
-	shm_set_head(shm, shm->published);
-	shm->publish_step = (shm->ring.mask + 1) / 8;
+	shm_set_head(shm, shm->ring.mask + UINT64_C(1));
+	shm->published = shm->head;
+	shm->publish_at = shm->head + shm_publish_step(shm);
 	*state = shm;
 	return 0;
 }

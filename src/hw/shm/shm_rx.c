@@ -13,54 +13,13 @@ void shm_publish_head(struct shm *shm)
 {
 	shm_resync(shm); /* else senders would claim slots across those of others */
 	shm->published = shm->head;
+	shm->publish_at = shm->head + shm_publish_step(shm);
 	__atomic_store_n(&shm->ring.page->head, shm->head, __ATOMIC_RELEASE);
 	/* An eighth of the first lap is over. */
-	if (!shm->populated && shm->head > shm->ring.mask + shm->publish_step) {
+	if (!shm->populated && shm->head > shm->ring.mask + shm_publish_step(shm)) {
 		shm_ring_populate(&shm->ring);
 		shm->populated = true;
 	}
-}
-
-/*
- * Takes the packet at the head: from then on its sender cannot recall it. False: the sender is
- * recalling it, or has recalled it; the packets behind it wait. Partners: shm_cancel_posted and
- * shm_recall_posted in shm_rma.c.
- */
-static bool take(const struct shm *shm, struct ring_slot *slot, uint64_t head)
-{
-	uint64_t token = shm->ring.secret + shm->head;
-	unsigned int op = wire_op(head);
-
-	if (op != WIRE_PUT && op != WIRE_GET)
-		return true;
-	return __atomic_compare_exchange_n(&slot->token, &token, token + RING_TAKEN, false,
-					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-}
-
-/*
- * Delivers the packet in `slot`. Reads each field of the header once, before checking it: a peer
- * could still write to it; `head` has been read. Returns the slots that the packet takes, or 0 if its length is invalid.
- */
-static uint32_t deliver(struct shm *shm, struct ring_slot *slot, uint64_t head)
-{
-	uint32_t src = ONCE(slot->src), len = ONCE(slot->len);
-	struct packet p = {
-		.head = head,
-		.tag = ONCE(slot->tag),
-		.payload = slot->rest,
-		.len = len,
-	};
-	size_t hdr = offsetof(struct ring_slot, rest);
-
-	if (wire_flags(p.head) & WIRE_DATA) {
-		once_copy(&p.data, slot->rest, sizeof(p.data));
-		p.payload = slot->rest + sizeof(p.data);
-		hdr += sizeof(p.data);
-	}
-	if (__builtin_expect(len > SHM_PACKET_MAX, 0))
-		return 0;
-	rx_deliver(shm->worker, src, &p);
-	return (uint32_t)((hdr + len + RING_SLOT - 1) / RING_SLOT);
 }
 
 /* The length in the header is invalid; the claim word still says how many slots to skip. */
@@ -72,6 +31,51 @@ static __attribute__((noinline, cold)) uint32_t skip_spoilt(struct shm *shm,
 	LOG_WARN(LOG_EP_DATA, "shm: dropped a packet of %u bytes from peer %#x: the limit is %u",
 		 ONCE(slot->len), ONCE(slot->src), SHM_PACKET_MAX);
 	return ring_is_claim(&shm->ring, shm->head, word) ? claim_slots(word) : 1;
+}
+
+/*
+ * Delivers the packet in `slot`. Reads each field of the header once, before checking it: a peer
+ * could still write to it; `head` has been read. Returns the slots that the packet takes.
+ */
+static inline uint32_t deliver(struct shm *shm, const struct ring_slot *slot, uint64_t head)
+{
+	uint32_t src = ONCE(slot->src);
+	struct packet p = {
+		.head = head,
+		.tag = ONCE(slot->tag),
+		.payload = slot->rest,
+		.len = ONCE(slot->len),
+	};
+
+	if (wire_flags(p.head) & WIRE_DATA) {
+		once_copy(&p.data, slot->rest, sizeof(p.data));
+		p.payload = slot->rest + sizeof(p.data);
+	}
+	if (__builtin_expect(p.len > SHM_PACKET_MAX, 0))
+		return skip_spoilt(shm, slot);
+	rx_deliver(shm->worker, src, &p);
+	return (uint32_t)((shm_header_len(p.head) + p.len + RING_SLOT - 1) / RING_SLOT);
+}
+
+static inline bool recallable(uint64_t head)
+{
+	return wire_op(head) == WIRE_PUT || wire_op(head) == WIRE_GET;
+}
+
+/*
+ * Takes the one-sided request at the head, so that its sender can no longer recall it, and delivers it. 0:
+ * the sender is recalling it, or has recalled it; the packets behind it wait. Partners: shm_cancel_posted and
+ * shm_recall_posted in shm_rma.c.
+ */
+static __attribute__((noinline)) uint32_t take(struct shm *shm, struct ring_slot *slot,
+					       uint64_t head)
+{
+	uint64_t token = shm->cursor.next;
+
+	return __atomic_compare_exchange_n(&slot->token, &token, token + RING_TAKEN, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
+		       ? deliver(shm, slot, head)
+		       : 0;
 }
 
 /* Returns the slots at the head that a dead peer claimed and never published; 0: none. */
@@ -94,37 +98,33 @@ static __attribute__((noinline, cold)) uint32_t skip(struct shm *shm)
 	return slots || !shm->reaped ? slots : skip_dead(shm);
 }
 
+/* Handles what is at the head. Returns the slots that it takes; 0: nothing yet. */
+static inline uint32_t step(struct shm *shm)
+{
+	struct ring_slot *slot = (struct ring_slot *)shm->cursor.at;
+	/* Pairs with the release in shm_tx.c publish. */
+	uint64_t state = __atomic_load_n(&slot->token, __ATOMIC_ACQUIRE) - shm->cursor.next, head;
+
+	if (state != RING_PUBLISHED)
+		return __builtin_expect(state << CURSOR_STATE_BITS == 0 || shm->reaped, 0)
+			       ? skip(shm)
+			       : 0;
+	head = ONCE(slot->head);
+	return recallable(head) ? take(shm, slot, head) : deliver(shm, slot, head);
+}
+
 bool shm_progress(void *state)
 {
 	struct shm *shm = state;
 	unsigned int packets;
+	uint32_t slots;
 
 	shm->progress_calls++;
-	for (packets = 0; packets < PACKETS_PER_CALL; packets++) {
-		struct ring_slot *slot = ring_slot_at(&shm->ring, shm->head);
-		/* Pairs with the release in shm_tx.c publish. */
-		uint64_t at = ring_state(&shm->ring, shm->head);
-		uint32_t slots;
-
-		if (at == RING_PUBLISHED) {
-			uint64_t head = ONCE(slot->head);
-
-			if (__builtin_expect(!take(shm, slot, head), 0))
-				break;
-			slots = deliver(shm, slot, head);
-			if (__builtin_expect(!slots, 0))
-				slots = skip_spoilt(shm, slot);
-		} else {
-			if (__builtin_expect(at != RING_CANCELLED && !shm->reaped, 1))
-				break;
-			slots = skip(shm);
-			if (!slots)
-				break;
-		}
+	for (packets = 0; packets < PACKETS_PER_CALL && (slots = step(shm)); packets++) {
 		if (slots > 1)
 			shm->wide = (struct shm_span){shm->head, shm->head + slots};
 		shm_set_head(shm, shm->head + slots);
-		if (shm->head - shm->published >= shm->publish_step)
+		if (__builtin_expect(shm->head >= shm->publish_at, 0))
 			shm_publish_head(shm);
 	}
 	return packets != 0;

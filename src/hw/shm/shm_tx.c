@@ -181,17 +181,17 @@ static __attribute__((noinline)) int send_any(struct link *link, const void *buf
 	return len > link->eager_max ? -FI_EMSGSIZE : send_fragments(link, &p, &iov, 1);
 }
 
-#define DATA_MAX (RING_SLOT - 40u) /* longest payload, in bytes, of a one-slot packet with data */
+/* Longest payload, in bytes, of a one-slot packet, and of one with data. */
+#define SLOT_MAX (RING_SLOT - 32u)
+#define DATA_MAX (RING_SLOT - 40u)
 
 /* Sends a packet with data. Short one-sided requests are such packets, too. */
 static __attribute__((noinline)) int send_data(struct link *link, const void *buf, size_t len,
 					       uint64_t data, uint64_t head, uint64_t tag)
 {
 	struct shm_link *s = (struct shm_link *)link;
-	struct packet p = {.head = head | WIRE_HEAD(0, WIRE_DATA, 0, 0),
-			   .tag = tag,
-			   .data = data,
-			   .len = len};
+	struct packet p = {
+		.head = head | WIRE_HEAD(0, WIRE_DATA, 0, 0), .tag = tag, .data = data, .len = len};
 	struct claimed c;
 
 	if (__builtin_expect(len > DATA_MAX || !claim(s, 1, &c), 0))
@@ -206,33 +206,35 @@ static __attribute__((noinline)) int send_data(struct link *link, const void *bu
 	return publish(s, c, 1);
 }
 
-/* The header is written: copies the payload and publishes. */
-static __attribute__((noinline)) int send_copy(struct shm_link *s, struct ring_slot *slot,
-					       uint64_t pos, uint64_t word, const void *buf,
-					       size_t len)
+/* Sends a packet without data that fits one slot. */
+static __attribute__((noinline)) int send_slot(struct link *link, const void *buf, size_t len,
+					       uint64_t data, uint64_t head, uint64_t tag)
 {
+	struct shm_link *s = (struct shm_link *)link;
+	struct packet p = {.head = head, .tag = tag, .len = len};
+	struct claimed c;
+
+	if (__builtin_expect(len > SLOT_MAX || !claim(s, 1, &c), 0))
+		return send_any(link, buf, len, data, head, tag);
+	write_header(s, c.slot, &p);
 	if (len)
-		memcpy(slot->rest, buf, len);
-	return publish(s, (struct claimed){slot, pos, word}, 1);
+		memcpy(c.slot->rest, buf, len);
+	return publish(s, c, 1);
 }
 
 int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 	     uint64_t tag)
 {
 	struct shm_link *s = (struct shm_link *)link;
-	struct packet p = {.head = head, .tag = tag, .len = len};
 	struct claimed c;
 
 	if (wire_flags(head) & WIRE_DATA)
 		return send_data(link, buf, len, data, head, tag);
-	if (__builtin_expect(len > sizeof(c.slot->rest) || !claim(s, 1, &c), 0))
-		return send_any(link, buf, len, 0, head, tag);
-	if (len != 8) {
-		write_header(s, c.slot, &p);
-		return send_copy(s, c.slot, c.pos, c.word, buf, len);
-	}
-	p.len = 8;
-	write_header(s, c.slot, &p);
+	if (len != 8)
+		return send_slot(link, buf, len, data, head, tag);
+	if (__builtin_expect(!claim(s, 1, &c), 0))
+		return send_any(link, buf, 8, 0, head, tag);
+	write_header(s, c.slot, &(struct packet){.head = head, .tag = tag, .len = 8});
 	memcpy(c.slot->rest, buf, 8);
 	return publish(s, c, 1);
 }

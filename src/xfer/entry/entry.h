@@ -282,34 +282,61 @@ static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buf, size_t len
 						     .addr = dest_addr});
 }
 
+static inline ssize_t receive_locked(struct ep *ep, bool tagged, const struct recv_args *args)
+{
+	if (__builtin_expect((args->flags & FI_TRIGGER) != 0, 0)) {
+		before_trigger(ep);
+		return defer_recv(ep, tagged, args);
+	}
+	return rx_post(ep->rx, ep->worker, tagged, args);
+}
+
 static ssize_t receive(struct ep *ep, bool tagged, const struct recv_args *args)
 {
 	ssize_t ret;
 
 	ENTRY_LOCK(ep);
-	if (__builtin_expect((args->flags & FI_TRIGGER) != 0, 0)) {
-		before_trigger(ep);
-		ret = defer_recv(ep, tagged, args);
-	} else {
-		ret = rx_post(ep->rx, ep->worker, tagged, args);
-	}
+	ret = receive_locked(ep, tagged, args);
 	ENTRY_UNLOCK(ep);
 	return ret;
+}
+
+/* The slow path; releases the lock that the fast path took. */
+static __attribute__((noinline)) ssize_t receive_slow(struct ep *ep, bool tagged,
+						      struct recv_one one)
+{
+	struct iovec iov = {one.buf, one.len};
+	ssize_t ret = receive_locked(ep, tagged,
+				     &(struct recv_args){.iov = &iov,
+							 .iov_count = 1,
+							 .src = one.src,
+							 .tag = one.tag,
+							 .ignore = one.ignore,
+							 .flags = one.flags,
+							 .context = one.context});
+
+	ENTRY_UNLOCK(ep);
+	return ret;
+}
+
+static inline __attribute__((always_inline)) ssize_t receive_one(struct ep *ep, bool tagged,
+								 struct recv_one one)
+{
+	ENTRY_LOCK(ep);
+	one.flags = ep->rx_flags;
+	if (__builtin_expect(one.flags & FI_TRIGGER || !rx_post_one(ep->rx, tagged, one), 0))
+		return receive_slow(ep, tagged, one);
+	ENTRY_UNLOCK(ep);
+	return 0;
 }
 
 static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src_addr,
 			void *context)
 {
-	struct iovec iov = {buf, len};
-	struct ep *ep = ep_of(fid);
 	(void)desc;
-
-	return receive(ep, false,
-		       &(struct recv_args){.iov = &iov,
-					   .iov_count = 1,
-					   .src = src_addr,
-					   .flags = ep->rx_flags,
-					   .context = context});
+	return receive_one(
+		ep_of(fid), false,
+		(struct recv_one){.buf = buf, .len = len, .src = src_addr, .context = context});
 }
 
 static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -341,18 +368,14 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
 			   fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
 {
-	struct iovec iov = {buf, len};
-	struct ep *ep = ep_of(fid);
 	(void)desc;
-
-	return receive(ep, true,
-		       &(struct recv_args){.iov = &iov,
-					   .iov_count = 1,
-					   .src = src_addr,
-					   .tag = tag,
-					   .ignore = ignore,
-					   .flags = ep->rx_flags,
-					   .context = context});
+	return receive_one(ep_of(fid), true,
+			   (struct recv_one){.buf = buf,
+					     .len = len,
+					     .src = src_addr,
+					     .tag = tag,
+					     .ignore = ignore,
+					     .context = context});
 }
 
 static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,

@@ -26,15 +26,6 @@ void rx_send_ats(const struct message *m, int err)
 		tx_control(m->peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(m->head)), (uint64_t)err);
 }
 
-/*
- * Does the receive want a completion? Decided only now: a receive of a shared context does not know
- * its queue when posted.
- */
-static inline bool wants_completion(const struct rx *rx, const struct recv *r)
-{
-	return (rx->complete_all && !r->work) || (r->flags & FI_COMPLETION && rx->cq);
-}
-
 /* Reports a received message: completion, counter, deferred work. */
 static void complete(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
 		     void *base, int err)
@@ -61,7 +52,7 @@ static void complete(struct rx *rx, struct recv *r, const struct message *m, siz
 		err = FI_ETRUNC;
 	if (__builtin_expect(!err && !(rx->caps & FI_SOURCE_ERR && slot.src == FI_ADDR_NOTAVAIL),
 			     1)) {
-		if (wants_completion(rx, r))
+		if (rx_wants_completion(rx, r))
 			cq_push(rx->cq, slot);
 		if (rx->cntr && !r->work)
 			cntr_done(rx->cntr, slot.len);
@@ -263,47 +254,6 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 	if (rx_wants_ack(m->head))
 		rx_send_ats(m, 0);
 	rx_finish(rx, r, m, capacity, base, 0);
-}
-
-/*
- * Reports a message of one packet. Writes the slot in place, member by member, as it will be read
- * soon.
- */
-static inline void report(struct rx *rx, fi_addr_t src, const struct recv *r,
-			  const struct packet *p, uint64_t flags)
-{
-	struct cq_slot *slot = cq_slot(rx->cq);
-
-	slot->context = r->context;
-	slot->flags = flags;
-	slot->len = p->len;
-	slot->buf = NULL;
-	slot->data = p->data;
-	slot->tag = p->tag;
-	slot->src = src;
-	slot->error = NULL;
-	wait_notify(&rx->cq->wait);
-}
-
-bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct packet *p)
-{
-	const uint64_t plain = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, 0xffff, UINT32_MAX);
-	uint64_t kind = FI_RECV | (wire_flags(p->head) & WIRE_TAGGED ? FI_TAGGED : FI_MSG);
-
-	if (p->head & ~plain || !list_empty(&peer->worker->spec) || r->flags & FI_MULTI_RECV ||
-	    r->iov_count != 1 || r->work || p->len > r->iov[0].iov_len || rx->caps & FI_SOURCE_ERR)
-		return false;
-	if (p->len)
-		copy_bytes(r->iov[0].iov_base, p->payload, p->len);
-	list_remove(&r->link);
-	if (wire_flags(p->head) & WIRE_DATA)
-		kind |= FI_REMOTE_CQ_DATA;
-	if (wants_completion(rx, r))
-		report(rx, peer_reported(peer), r, p, kind);
-	if (rx->cntr)
-		cntr_done(rx->cntr, p->len);
-	pool_put(&rx->q->recv_pool, r);
-	return true;
 }
 
 /*

@@ -12,6 +12,7 @@
 
 #include "base/list.h"
 #include "base/pool.h"
+#include "link/engine.h"
 #include "link/link.h"
 #include "link/recv.h"
 #include "link/wire.h"
@@ -36,6 +37,7 @@ struct rx {
 	struct cntr *cntr;
 	struct cntr *read_cntr, *write_cntr; /* count FI_REMOTE_READ, FI_REMOTE_WRITE; or NULL */
 	bool complete_all;                   /* `cq` was bound without FI_SELECTIVE_COMPLETION */
+	bool completes; /* all that a message causes is a completion: no counter, no FI_SOURCE_ERR */
 	uint64_t caps;
 	/* Bytes; less free space releases a multi-receive buffer. Of `q`. */
 	size_t min_multi_recv;
@@ -97,16 +99,68 @@ void rx_fini(struct rx *rx);
  */
 int rx_post(struct rx *rx, struct worker *worker, bool tagged, const struct recv_args *args);
 
+/* Flags of receive calls that do more than post. */
+#define RX_SPECIAL (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV | FI_AUTH_KEY | XFER_ENDED)
+
+/* Returns the source to match: any, without FI_DIRECTED_RECV. */
+static inline fi_addr_t rx_only_from(const struct rx *rx, bool tagged, fi_addr_t src)
+{
+	uint64_t able = FI_DIRECTED_RECV | (tagged ? FI_TAGGED_DIRECTED_RECV : 0);
+
+	return rx->caps & able && src != FI_ADDR_UNSPEC ? src & rx->addr_mask : FI_ADDR_UNSPEC;
+}
+
+/* Fills in a new receive, but for its place in a list, its segments and its work. */
+static inline void rx_recv_fill(struct recv *r, fi_addr_t src, uint64_t tag, uint64_t ignore,
+				uint64_t flags, void *context)
+{
+	r->src = src;
+	r->tag = tag;
+	r->ignore = ignore;
+	r->flags = flags;
+	r->context = context;
+	r->work = NULL;
+	r->arriving = 0;
+	r->exhausted = false;
+}
+
+/* Arguments of a receive call with one segment. */
+struct recv_one {
+	void *buf;
+	size_t len;
+	fi_addr_t src;
+	uint64_t tag, ignore;
+	uint64_t flags;
+	void *context;
+};
+
+/*
+ * Fast path of rx_post: no message waits for the receive, and there is memory for it. False: not that
+ * case, nothing was done.
+ */
+static inline __attribute__((always_inline)) bool rx_post_one(struct rx *rx, bool tagged,
+							      struct recv_one one)
+{
+	struct recv *r;
+
+	if (one.flags & RX_SPECIAL || !list_empty(&rx->unexpected[tagged]) || !rx->recv_pool.free)
+		return false;
+	r = pool_get(&rx->recv_pool);
+	rx_recv_fill(r, rx_only_from(rx, tagged, one.src), one.tag, one.ignore, one.flags,
+		     one.context);
+	r->plain = one.len + 1;
+	r->len = one.len;
+	r->iov_count = 1;
+	r->iov[0] = (struct iovec){one.buf, one.len};
+	list_push(&rx->posted[tagged], &r->link);
+	return true;
+}
+
 /*
  * Receives message `m` into `r`: copies it, or begins a rendezvous. `r` leaves its list when it is
  * used up.
  */
 void rx_accept(struct rx *rx, struct recv *r, const struct message *m);
-/*
- * Fast path of rx_accept: a whole message that needs no ATS, into one segment that can hold it.
- * False: not that case, nothing was done.
- */
-bool rx_place(struct rx *rx, struct recv *r, struct peer *peer, const struct packet *p);
 /* Does the sender of a packet with this head await ATS? */
 static inline bool rx_wants_ack(uint64_t head)
 {
@@ -130,8 +184,33 @@ void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t ca
  * of a shared context is reported.
  */
 void rx_abandon(struct rx *rx, struct recv *r);
+/* Does a receive take a message of `src` whose tag differs in these bits? */
+static inline bool rx_fits(fi_addr_t want, fi_addr_t src, uint64_t differing, uint64_t ignore)
+{
+	return (want == FI_ADDR_UNSPEC || want == src) && !(differing & ~ignore);
+}
+
 /* Returns the oldest posted receive that matches, which stays on its list; or NULL. */
-struct recv *rx_find_posted(struct rx *rx, bool tagged, fi_addr_t src, uint64_t tag);
+static inline struct recv *rx_find_posted(const struct rx *rx, bool tagged, fi_addr_t src,
+					  uint64_t tag)
+{
+	LIST_EACH (node, &rx->q->posted[tagged]) {
+		struct recv *r = LIST_ENTRY(node, struct recv, link);
+
+		if (rx_fits(r->src, src, r->tag ^ tag, r->ignore))
+			return r;
+	}
+	return NULL;
+}
+
+/*
+ * Does the receive want a completion? Decided only now: a receive of a shared context does not know
+ * its queue when posted.
+ */
+static inline bool rx_wants_completion(const struct rx *rx, const struct recv *r)
+{
+	return (rx->complete_all && !r->work) || (r->flags & FI_COMPLETION && rx->cq);
+}
 
 /*
  * Returns the context that a message is for. NULL: no such context, or its group does not exist

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Checks packets from transports and dispatches them. */
 #include <rdma/fi_errno.h>
+#include <string.h>
 
+#include "base/copy.h"
 #include "base/log.h"
 #include "base/once.h"
+#include "cntr/cntr.h"
+#include "core/cq.h"
 #include "link/wire.h"
 #include "link/upcall.h"
 #include "xfer/rndv/rxreq.h"
@@ -179,16 +183,94 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 	}
 }
 
-void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
-{
-	struct peer *peer = pool_find(&worker->peer_pool, src);
+/* The head of a whole message that no answer is due to has, besides WIRE_MSG, no bits but these. */
+#define PLAIN_BITS WIRE_HEAD(0, WIRE_TAGGED | WIRE_DATA, WORKER_RX_MAX - 1, UINT32_MAX)
 
-	if (__builtin_expect(!peer, 0)) {
-		LOG_INFO(LOG_EP_DATA, "packet from unknown peer id %#x dropped", src);
+_Static_assert((WORKER_RX_MAX & (WORKER_RX_MAX - 1)) == 0,
+	       "the bits of PLAIN_BITS name contexts only");
+
+/*
+ * Reports a plain message of `src`. Writes the slot in place, member by member, as it will be read soon.
+ */
+static inline void report(struct cq_slot *slot, fi_addr_t src, const struct recv *r,
+			  const struct packet *p)
+{
+	static const uint64_t kinds[] = {
+		[0] = FI_RECV | FI_MSG,
+		[WIRE_TAGGED] = FI_RECV | FI_TAGGED,
+		[WIRE_DATA] = FI_RECV | FI_MSG | FI_REMOTE_CQ_DATA,
+		[WIRE_TAGGED | WIRE_DATA] = FI_RECV | FI_TAGGED | FI_REMOTE_CQ_DATA,
+	};
+
+	slot->context = r->context;
+	slot->flags = kinds[wire_flags(p->head)];
+	slot->len = p->len;
+	slot->buf = NULL;
+	slot->data = p->data;
+	slot->tag = p->tag;
+	slot->src = src;
+	slot->error = NULL;
+}
+
+/*
+ * Delivers a whole message that, if a plain receive is posted for it, only has to be copied and reported. `shortest`: it has
+ * eight bytes, and neither its source nor the slot of its completion takes a call, so that nothing here does.
+ */
+static __attribute__((always_inline)) inline void place(struct rx *rx, struct peer *peer,
+							const struct packet *p, bool shortest)
+{
+	struct cq *cq = rx->cq;
+	struct recv *r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED,
+					shortest ? peer->addr : peer_addr(peer), p->tag);
+
+	if (__builtin_expect(!r || p->len >= r->plain, 0)) {
+		rx_message(rx, peer, p);
 		return;
 	}
-	if (__builtin_expect(wire_op(p->head) <= WIRE_RTS, 1))
+	if (shortest)
+		memcpy(r->iov[0].iov_base, p->payload, 8);
+	else if (p->len)
+		copy_bytes(r->iov[0].iov_base, p->payload, p->len);
+	list_remove(&r->link);
+	report(shortest ? cq_slot_next(cq) : cq_slot(cq),
+	       shortest ? peer->reported : peer_reported(peer), r, p);
+	pool_put(&rx->q->recv_pool, r);
+	wait_notify(&cq->wait);
+}
+
+static __attribute__((noinline)) void place_any(struct rx *rx, struct peer *peer,
+						const struct packet *p)
+{
+	place(rx, peer, p, false);
+}
+
+static __attribute__((noinline)) void deliver_other(struct worker *worker, struct peer *peer,
+						    const struct packet *p)
+{
+	if (wire_op(p->head) <= WIRE_RTS)
 		deliver_message(worker, peer, p);
 	else
 		deliver_control(worker, peer, p);
+}
+
+static __attribute__((noinline, cold)) void drop_unknown(uint32_t src)
+{
+	LOG_INFO(LOG_EP_DATA, "packet from unknown peer id %#x dropped", src);
+}
+
+/* An eight byte message into a posted receive calls no function, so it needs no stack frame. */
+void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
+{
+	struct peer *peer = pool_find(&worker->peer_pool, src);
+	struct rx *rx = worker->rx[wire_rx(p->head) % WORKER_RX_MAX];
+
+	if (__builtin_expect(!peer, 0))
+		drop_unknown(src);
+	else if ((p->head & ~PLAIN_BITS) != WIRE_MSG || !rx || !rx->completes ||
+		 !list_empty(&worker->spec) || peer->conn.over_budget)
+		deliver_other(worker, peer, p);
+	else if (p->len != 8 || peer->reported == FI_ADDR_NOTAVAIL || cq_full(rx->cq))
+		place_any(rx, peer, p);
+	else
+		place(rx, peer, p, true);
 }

@@ -70,25 +70,6 @@ void xfer_rx_close(struct rx *rx)
 	free(rx);
 }
 
-/* Flags of receive calls that do more than post. */
-#define SPECIAL (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV | FI_AUTH_KEY | XFER_ENDED)
-
-static inline bool fits(fi_addr_t want, fi_addr_t src, uint64_t differing, uint64_t ignore)
-{
-	return (want == FI_ADDR_UNSPEC || want == src) && !(differing & ~ignore);
-}
-
-struct recv *rx_find_posted(struct rx *rx, bool tagged, fi_addr_t src, uint64_t tag)
-{
-	LIST_EACH (node, &rx->q->posted[tagged]) {
-		struct recv *r = LIST_ENTRY(node, struct recv, link);
-
-		if (fits(r->src, src, r->tag ^ tag, r->ignore))
-			return r;
-	}
-	return NULL;
-}
-
 /* Senders that have been inserted into the address vector since are found by their address from now on. */
 static void look_up(struct rx *rx)
 {
@@ -120,16 +101,15 @@ struct unexpected *rx_unexpected(struct rx *rx, bool tagged, const struct recv_a
 	LIST_EACH (node, &rx->unexpected[tagged]) {
 		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
 
-		if (fits(args->src, rx_source(u), u->tag ^ args->tag, args->ignore))
+		if (rx_fits(args->src, rx_source(u), u->tag ^ args->tag, args->ignore))
 			return u;
 	}
 	return NULL;
 }
 
-/* Slow path: all cases but a whole message into a receive of one segment. */
-static __attribute__((noinline)) void message_slow(struct rx *rx, struct recv *r, struct peer *peer,
-						   const struct packet *p)
+void rx_message(struct rx *rx, struct peer *peer, const struct packet *p)
 {
+	bool tagged = wire_flags(p->head) & WIRE_TAGGED;
 	struct message m = {.peer = peer,
 			    .src = peer_addr(peer),
 			    .head = p->head,
@@ -137,10 +117,11 @@ static __attribute__((noinline)) void message_slow(struct rx *rx, struct recv *r
 			    .data = p->data,
 			    .len = p->len,
 			    .payload = p->payload};
+	struct recv *r = rx_find_posted(rx, tagged, m.src, p->tag);
 
 	if (r)
 		rx_accept(rx, r, &m);
-	else if (p->tag && !(wire_flags(p->head) & WIRE_TAGGED)) /* no receive would match it */
+	else if (p->tag && !tagged) /* no receive would match it */
 		LOG_WARN(LOG_EP_DATA, "untagged message with tag %#llx dropped",
 			 (unsigned long long)p->tag);
 	else
@@ -158,15 +139,6 @@ void rx_atomic(struct rx *rx, struct peer *peer, const struct packet *p)
 		rx_store(rx, &m, p->len);
 }
 
-void rx_message(struct rx *rx, struct peer *peer, const struct packet *p)
-{
-	bool tagged = wire_flags(p->head) & WIRE_TAGGED;
-	struct recv *r = rx_find_posted(rx, tagged, peer_addr(peer), p->tag);
-
-	if (__builtin_expect(!r || !rx_place(rx, r, peer, p), 0))
-		message_slow(rx, r, peer, p);
-}
-
 struct recv *rx_recv_new(struct rx *rx, const struct recv_args *args)
 {
 	struct recv *r = pool_get(&rx->recv_pool);
@@ -174,20 +146,15 @@ struct recv *rx_recv_new(struct rx *rx, const struct recv_args *args)
 	if (!r)
 		return NULL;
 	list_init(&r->link);
-	r->src = args->src;
-	r->tag = args->tag;
-	r->ignore = args->ignore;
-	r->flags = args->flags;
-	r->context = args->context;
+	rx_recv_fill(r, args->src, args->tag, args->ignore, args->flags, args->context);
 	r->work = args->work;
 	r->len = 0;
-	r->arriving = 0;
-	r->exhausted = false;
 	r->iov_count = (unsigned int)args->iov_count;
 	for (size_t i = 0; i < args->iov_count; i++) {
 		r->iov[i] = args->iov[i];
 		r->len += args->iov[i].iov_len;
 	}
+	r->plain = r->iov_count == 1 && !r->work && !(r->flags & FI_MULTI_RECV) ? r->len + 1 : 0;
 	return r;
 }
 
@@ -243,14 +210,6 @@ static int post_multi(struct rx *rx, bool tagged, struct recv *r, const struct r
 	return 0;
 }
 
-/* Returns the source to match: any, without FI_DIRECTED_RECV. */
-static inline fi_addr_t only_from(const struct rx *rx, bool tagged, fi_addr_t src)
-{
-	uint64_t able = FI_DIRECTED_RECV | (tagged ? FI_TAGGED_DIRECTED_RECV : 0);
-
-	return rx->caps & able && src != FI_ADDR_UNSPEC ? src & rx->addr_mask : FI_ADDR_UNSPEC;
-}
-
 /* The connection has ended: receives a message that came before. */
 static int post_late(struct rx *rx, bool tagged, const struct recv_args *args)
 {
@@ -287,11 +246,11 @@ static __attribute__((noinline)) int post_special(struct rx *rx, struct worker *
 	struct recv_args a = *args;
 	struct recv *r;
 
-	a.src = only_from(rx, tagged, a.src);
+	a.src = rx_only_from(rx, tagged, a.src);
 	if (a.flags & FI_AUTH_KEY && names_key(rx, &a))
 		return -FI_EOPNOTSUPP;
 	a.flags &= ~FI_AUTH_KEY;
-	if (!(a.flags & SPECIAL))
+	if (!(a.flags & RX_SPECIAL))
 		return rx_post(rx, worker, tagged, &a);
 	if (a.flags & FI_PEEK)
 		return rx_peek(rx, worker, tagged, &a);
@@ -312,12 +271,12 @@ int rx_post(struct rx *rx, struct worker *worker, bool tagged, const struct recv
 
 	if (__builtin_expect(args->iov_count > RX_IOV_MAX || (args->iov_count && !args->iov), 0))
 		return -FI_EINVAL;
-	if (__builtin_expect((args->flags & SPECIAL) != 0, 0))
+	if (__builtin_expect((args->flags & RX_SPECIAL) != 0, 0))
 		return post_special(rx, worker, tagged, args);
 	r = rx_recv_new(rx, args);
 	if (__builtin_expect(!r, 0))
 		return -FI_EAGAIN;
-	r->src = only_from(rx, tagged, args->src);
+	r->src = rx_only_from(rx, tagged, args->src);
 	if (__builtin_expect(!list_empty(&rx->unexpected[tagged]), 0)) {
 		struct recv_args a = *args;
 

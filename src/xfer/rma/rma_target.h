@@ -62,10 +62,8 @@ void rma_event(struct rma_request *r, uint64_t kind, uint64_t more);
 static inline void rma_mark_done(struct peer *peer, uint32_t seq)
 {
 	peer->target.done_seq = seq;
-	if (list_empty(&peer->target.in_acks_pending)) {
+	if (list_empty(&peer->target.in_acks_pending))
 		list_push(&peer->worker->acks_pending, &peer->target.in_acks_pending);
-		idle_end(&peer->worker->idle);
-	}
 }
 /* The same for a request whose initiator may have disconnected. */
 void rma_done(struct rma_request *r);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Proves that reads of an idle worker's queue are left out, and that nothing waits for them: link/idle.h. */
+#include "fake_link.h"
+
+#include "core/cq.h"
+#include "hw/shm/shm.h"
+#include "xfer/rma/rma_target.h"
+
+#define POLL_CALLS 64u /* reads between two polls of the sockets */
+
+static char buf[8];
+
+static struct shm *ring_of_worker(void)
+{
+	return fake.worker->via[LINK_HOST].state;
+}
+
+/* Reads until the worker has just been granted calls. */
+static void become_idle(void)
+{
+	unsigned int calls = 0;
+
+	do
+		fake_expect_nothing();
+	while (!fake.worker->idle.calls && ++calls < 2 * POLL_CALLS);
+	ck_assert_uint_gt(fake.worker->idle.calls, 1);
+}
+
+/* Writes a message into the worker's ring as the peer would. */
+static void arrive(uint64_t tag)
+{
+	struct shm *shm = ring_of_worker();
+	struct ring_slot *slot = ring_slot_at(&shm->ring, shm->head);
+
+	slot->src = pool_id(fake.peer);
+	slot->len = sizeof(buf);
+	slot->head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0);
+	slot->tag = tag;
+	__atomic_store_n(&slot->token, shm->ring.secret + shm->head, __ATOMIC_RELEASE);
+}
+
+START_TEST(rest_until_the_sockets_are_polled)
+{
+	uint32_t before;
+
+	become_idle();
+	while (fake.worker->idle.calls)
+		fake_expect_nothing();
+	before = ring_of_worker()->progress_calls;
+	for (unsigned int i = 0; i < 10 * POLL_CALLS; i++)
+		fake_expect_nothing();
+	ck_assert_uint_eq(ring_of_worker()->progress_calls - before, 10);
+}
+END_TEST
+
+START_TEST(message_comes_with_the_next_read)
+{
+	for (uint64_t tag = 1; tag < 3 * POLL_CALLS; tag++) {
+		ck_assert_int_eq(fi_trecv(fake.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, tag, 0,
+					  &buf[tag % 8]),
+				 0);
+		fake_expect_nothing();
+		arrive(tag);
+		fake_expect(&buf[tag % 8], FI_TAGGED | FI_RECV);
+	}
+}
+END_TEST
+
+START_TEST(recalled_packet_is_skipped)
+{
+	struct shm *shm = ring_of_worker();
+	uint64_t head;
+
+	become_idle();
+	head = shm->head;
+	*ring_claim_at(&shm->ring, head) = claim_word(ring_lap(&shm->ring, head), 1, 1);
+	__atomic_store_n(&ring_slot_at(&shm->ring, head)->token,
+			 shm->ring.secret + head + RING_RECALLING, __ATOMIC_RELEASE);
+	fake_expect_nothing();
+	ck_assert_uint_eq(shm->head, head);
+	__atomic_store_n(&ring_slot_at(&shm->ring, head)->token,
+			 shm->ring.secret + head + RING_CANCELLED, __ATOMIC_RELEASE);
+	fake_expect_nothing();
+	ck_assert_uint_eq(shm->head, head + 1);
+}
+END_TEST
+
+START_TEST(queued_packet_goes_with_the_next_read)
+{
+	become_idle();
+	fake.room = 0;
+	tx_control(fake.peer, WIRE_HEAD(WIRE_ATS, 0, 0, 3), 0);
+	ck_assert_uint_eq(fake.count, 0);
+	fake.room = FAKE_PLENTY;
+	fake_expect_nothing();
+	ck_assert_uint_eq(fake.count, 1);
+}
+END_TEST
+
+START_TEST(request_is_acknowledged_by_the_read_that_finds_it)
+{
+	struct rma_request r = {.peer = fake.peer, .seq = 5};
+
+	become_idle();
+	rma_done(&r);
+	fake_expect_nothing();
+	ck_assert_uint_eq(fake.count, 1);
+	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_DONE, 0, 0, 5));
+}
+END_TEST
+
+START_TEST(armed_worker_polls_its_sockets)
+{
+	become_idle();
+	worker_arm(fake.worker);
+	fake_expect_nothing();
+	ck_assert(!fake.worker->armed);
+	ck_assert_uint_eq(fake.worker->idle.calls, 0); /* a sleeper has to be woken by what comes */
+}
+END_TEST
+
+START_TEST(handshake_makes_polls_frequent)
+{
+	become_idle();
+	ck_assert_uint_ge(fake.worker->idle.calls, 8);
+	peer_connected(fake.peer);
+	ck_assert_uint_eq(fake.worker->idle.calls, 0);
+	fake.worker->handshakes++;
+	fake_expect_nothing();
+	ck_assert_uint_lt(fake.worker->idle.calls, 8);
+	fake.worker->handshakes--;
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("xfer_worker");
+	TCase *tcase = tcase_create("idle");
+
+	tcase_add_checked_fixture(tcase, fake_open_connected, fake_shut);
+	tcase_add_test(tcase, rest_until_the_sockets_are_polled);
+	tcase_add_test(tcase, message_comes_with_the_next_read);
+	tcase_add_test(tcase, recalled_packet_is_skipped);
+	tcase_add_test(tcase, queued_packet_goes_with_the_next_read);
+	tcase_add_test(tcase, request_is_acknowledged_by_the_read_that_finds_it);
+	tcase_add_test(tcase, armed_worker_polls_its_sockets);
+	tcase_add_test(tcase, handshake_makes_polls_frequent);
+	suite_add_tcase(suite, tcase);
+	return suite_run(suite);
+}
