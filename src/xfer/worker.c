@@ -431,6 +431,8 @@ void worker_progress_due(struct worker *worker)
 		worker->idle.calls--;
 		worker->in_progress = true;
 		worker->near.progress(worker->near.state);
+		if (__builtin_expect(!list_empty(&worker->acks_pending), 0))
+			rma_acknowledge(worker);
 		worker->in_progress = false;
 	}
 	if (!worker->idle.calls)

@@ -185,15 +185,16 @@ static __attribute__((noinline)) int send_any(struct link *link, const void *buf
 #define SLOT_MAX (RING_SLOT - 32u)
 #define DATA_MAX (RING_SLOT - 40u)
 
-/* Sends a packet with data that fits one slot. Short requests are such packets, too. */
+/* Sends a packet with data. Short one-sided requests are such packets, too. */
 static __attribute__((noinline)) int send_data(struct link *link, const void *buf, size_t len,
 					       uint64_t data, uint64_t head, uint64_t tag)
 {
 	struct shm_link *s = (struct shm_link *)link;
-	struct packet p = {.head = head, .tag = tag, .data = data, .len = len};
+	struct packet p = {
+		.head = head | WIRE_HEAD(0, WIRE_DATA, 0, 0), .tag = tag, .data = data, .len = len};
 	struct claimed c;
 
-	if (__builtin_expect(!claim(s, 1, &c), 0))
+	if (__builtin_expect(len > DATA_MAX || !claim(s, 1, &c), 0))
 		return send_any(link, buf, len, data, head, tag);
 	write_header(s, c.slot, &p);
 	/* Copies by words: no call of memcpy. */
@@ -221,26 +222,17 @@ static __attribute__((noinline)) int send_slot(struct link *link, const void *bu
 	return publish(s, c, 1);
 }
 
-/* Sends packets with data, and packets of another length than eight bytes. */
-static __attribute__((noinline)) int send_other(struct link *link, const void *buf, size_t len,
-						uint64_t data, uint64_t head, uint64_t tag)
-{
-	bool with_data = wire_flags(head) & WIRE_DATA;
-
-	if (len > (with_data ? DATA_MAX : SLOT_MAX))
-		return send_any(link, buf, len, data, head, tag);
-	return with_data ? send_data(link, buf, len, data, head, tag)
-			 : send_slot(link, buf, len, data, head, tag);
-}
-
 int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 	     uint64_t tag)
 {
 	struct shm_link *s = (struct shm_link *)link;
 	struct claimed c;
 
-	if (len != 8 || wire_flags(head) & WIRE_DATA)
-		return send_other(link, buf, len, data, head, tag);
+	if (__builtin_expect(wire_flags(head) & WIRE_DATA, 0))
+		return send_data(link, buf, len, data, head, tag);
+	if (__builtin_expect(len != 8, 0))
+		return len > SLOT_MAX ? send_any(link, buf, len, data, head, tag)
+				      : send_slot(link, buf, len, data, head, tag);
 	if (__builtin_expect(!claim(s, 1, &c), 0))
 		return send_any(link, buf, 8, 0, head, tag);
 	write_header(s, c.slot, &(struct packet){.head = head, .tag = tag, .len = 8});
