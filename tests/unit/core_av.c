@@ -559,13 +559,14 @@ END_TEST
 START_TEST(removal_reaches_the_workers)
 {
 	struct fi_av_attr attr = {.type = FI_AV_MAP, .name = "watched"};
-	struct peer one = {.addr = 0}, two = {.addr = 1};
+	struct worker worker = {.peer_count = 2};
+	struct peer one = {.addr = 0, .worker = &worker}, two = {.addr = 1, .worker = &worker};
 	struct peer *peers[] = {&one, &two};
-	struct worker worker = {.peers = peers, .peer_count = 2};
 	struct fid_av *av, *watched;
 
 	ck_assert_int_eq(av_open(&dom.fid, &attr, &av, NULL), 0);
 	ck_assert_int_eq(av_open(&dom.fid, &attr, &watched, NULL), 0);
+	worker.peers = peers;
 	insert(av, 0);
 	insert(av, 1);
 	insert(av, 1);

@@ -228,9 +228,9 @@ int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint
 	struct shm_link *s = (struct shm_link *)link;
 	struct claimed c;
 
-	if (wire_flags(head) & WIRE_DATA)
+	if (__builtin_expect(wire_flags(head) & WIRE_DATA, 0))
 		return send_data(link, buf, len, data, head, tag);
-	if (len != 8)
+	if (__builtin_expect(len != 8, 0))
 		return send_slot(link, buf, len, data, head, tag);
 	if (__builtin_expect(!claim(s, 1, &c), 0))
 		return send_any(link, buf, 8, 0, head, tag);
