@@ -25,24 +25,6 @@
 #include "link/link.h"
 #include "link/engine.h"
 
-/* The main shard is the first of the list, so all threads take the locks in one order. */
-void domain_lock(struct domain *dom)
-{
-	LIST_EACH (node, &dom->shards)
-		lock_take(&LIST_ENTRY(node, struct shard, in_domain)->lock);
-}
-
-void domain_unlock(struct domain *dom)
-{
-	/* The main one last: the thread that waits for it may add to the list. */
-	for (struct list *node = dom->shards.prev; node != &dom->shards;) {
-		struct list *next = node->prev;
-
-		lock_give(&LIST_ENTRY(node, struct shard, in_domain)->lock);
-		node = next;
-	}
-}
-
 static int domain_close(struct fid *fid)
 {
 	struct domain *dom = (struct domain *)fid;

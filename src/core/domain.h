@@ -61,9 +61,23 @@ static inline struct domain *domain_of(struct fid_domain *fid)
 	return (struct domain *)fid;
 }
 
-/* Take and give back the locks of all shards. */
-void domain_lock(struct domain *dom);
-void domain_unlock(struct domain *dom);
+/* Takes the locks of all shards, the main one first, so all threads in one order. */
+static inline void domain_lock(struct domain *dom)
+{
+	LIST_EACH (node, &dom->shards)
+		lock_take(&LIST_ENTRY(node, struct shard, in_domain)->lock);
+}
+
+/* Gives them back, the main one last: the thread that waits for it may add to the list. */
+static inline void domain_unlock(struct domain *dom)
+{
+	for (struct list *node = dom->shards.prev; node != &dom->shards;) {
+		struct list *next = node->prev;
+
+		lock_give(&LIST_ENTRY(node, struct shard, in_domain)->lock);
+		node = next;
+	}
+}
 
 static inline uint32_t domain_api(const struct domain *dom)
 {

@@ -27,7 +27,7 @@ static void setup(void)
 	dom.fid.mr = (struct fi_ops_mr *)&mr_ops;
 	dom.fabric = &fabric;
 	dom.info = fi_allocinfo();
-	lock_init(&dom.lock);
+	ck_assert_int_eq(shard_open_main(&dom), 0);
 	list_init(&dom.workers);
 	ck_assert_int_eq(mr_table_open(&dom), 0);
 	mr = other = NULL;
@@ -37,6 +37,7 @@ static void teardown(void)
 {
 	ck_assert_int_eq(dom.ref, 0);
 	mr_table_close(&dom);
+	shard_close_all(&dom);
 	fi_freeinfo(dom.info);
 }
 

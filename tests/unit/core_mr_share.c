@@ -31,7 +31,7 @@ static void setup(void)
 	dom.fid.mr = (struct fi_ops_mr *)&mr_ops;
 	dom.fabric = &fabric;
 	dom.info = fi_allocinfo();
-	lock_init(&dom.lock);
+	ck_assert_int_eq(shard_open_main(&dom), 0);
 	list_init(&dom.workers);
 	ck_assert_int_eq(mr_table_open(&dom), 0);
 	ck_assert_int_ge(mr_share_fd(&dom), 0);
@@ -42,6 +42,7 @@ static void teardown(void)
 {
 	mr_view_detach(&view);
 	mr_table_close(&dom);
+	shard_close_all(&dom);
 	ck_assert_int_eq(mr_share_fd(&dom), -1);
 	fi_freeinfo(dom.info);
 }

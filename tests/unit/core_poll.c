@@ -13,7 +13,8 @@ static struct fid_poll *set;
 static void setup(void)
 {
 	domain.fabric = elsewhere.fabric = &fabric;
-	lock_init(&domain.lock);
+	ck_assert_int_eq(shard_open_main(&domain), 0);
+	ck_assert_int_eq(shard_open_main(&elsewhere), 0);
 	list_init(&domain.workers);
 	ck_assert_int_eq(poll_open(&domain.fid, NULL, &set), 0);
 }
@@ -22,6 +23,8 @@ static void teardown(void)
 {
 	ck_assert_int_eq(fi_close(&set->fid), 0);
 	ck_assert_int_eq(domain.ref, 0);
+	shard_close_all(&domain);
+	shard_close_all(&elsewhere);
 }
 
 static struct fid_cntr *open_cntr(struct domain *dom, void *context)
@@ -112,9 +115,9 @@ START_TEST(queues)
 	ck_assert_int_eq(fi_poll_add(set, &cq->fid, 0), 0);
 	ck_assert_int_eq(fi_poll(set, &found, 1), 0);
 	ck_assert_int_eq(poll_arm(poll_of(set)), 0);
-	lock_take(&domain.lock);
+	domain_lock(&domain);
 	cq_push(cq_of(cq), slot);
-	lock_give(&domain.lock);
+	domain_unlock(&domain);
 	ck_assert_int_eq(poll_arm(poll_of(set)), -FI_EAGAIN);
 	ck_assert_int_eq(fi_poll(set, &found, 1), 1);
 	ck_assert_ptr_eq(found, &slot);

@@ -25,7 +25,7 @@ static void open_set(enum fi_wait_obj obj)
 	struct fi_wait_attr attr = {.wait_obj = obj};
 
 	domain.fabric = &fabric;
-	lock_init(&domain.lock);
+	ck_assert_int_eq(shard_open_main(&domain), 0);
 	list_init(&domain.workers);
 	ck_assert_int_eq(wait_set_open(&fabric, &attr, &set), 0);
 }
@@ -34,6 +34,7 @@ static void close_set(void)
 {
 	ck_assert_int_eq(fi_close(&set->fid), 0);
 	ck_assert_int_eq(fabric.ref, 0);
+	shard_close_all(&domain);
 }
 
 static struct fid_eq *open_eq(void)

@@ -77,7 +77,7 @@ static void side_open(void)
 {
 	memset(&dom, 0, sizeof(dom));
 	memset(&worker, 0, sizeof(worker));
-	lock_init(&dom.lock);
+	ck_assert_int_eq(shard_open_main(&dom), 0);
 	list_init(&dom.workers);
 	worker.dom = &dom;
 	ck_assert_int_eq(mr_table_open(&dom), 0);
@@ -102,6 +102,7 @@ static void teardown(void)
 {
 	shm_transport.close(own);
 	mr_table_close(&dom);
+	shard_close_all(&dom);
 }
 
 static inline struct region *expose(int number, void *at, size_t len, uint64_t access)
