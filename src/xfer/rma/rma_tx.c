@@ -387,6 +387,8 @@ static int send_now(struct ep *ep, struct txreq *req, const struct rma *o)
 		tx_req_free(req);
 		return err;
 	}
+	if (o->flags & FI_MORE)
+		peer->real->zcopy->more(peer->real);
 	err = rma_send(req);
 	if (err != -FI_EAGAIN)
 		return err;
