@@ -158,6 +158,7 @@ void tcp_gather_more(struct link *link)
 {
 	struct tcp_link *l = (struct tcp_link *)link;
 
+	tcp_gather_row(l);
 	tcp_gather_begin(l);
 	l->more = l->gather != NULL;
 }

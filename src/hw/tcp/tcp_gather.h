@@ -26,16 +26,23 @@ static inline bool tcp_gathers(uint64_t head, size_t len)
 	return ops >> wire_op(head) & 1 && len <= TCP_GATHER_LEN;
 }
 
+/* Begins a new row if there was a progress call since the last packet. */
+static inline void tcp_gather_row(struct tcp_link *l)
+{
+	if (l->burst_call == l->own->progress_calls)
+		return;
+	l->burst_call = l->own->progress_calls;
+	l->stream_from = l->burst >= TCP_STREAM ? 1 : TCP_STREAM;
+	l->burst = 0;
+}
+
 /* Makes the link gather from now on, if it may. */
 void tcp_gather_begin(struct tcp_link *l);
+
 /* Counts a packet that was sent at once and that gathering suits. */
 static inline void tcp_gather_count(struct tcp_link *l)
 {
-	if (l->burst_call != l->own->progress_calls) {
-		l->burst_call = l->own->progress_calls;
-		l->stream_from = l->burst >= TCP_STREAM ? 1 : TCP_STREAM;
-		l->burst = 0;
-	}
+	tcp_gather_row(l);
 	if (__builtin_expect(++l->burst >= l->stream_from, 0))
 		tcp_gather_begin(l);
 }
