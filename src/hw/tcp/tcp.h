@@ -53,6 +53,13 @@ enum tcp_tx {
 	TCP_FAILED,   /* the connection is broken: see `err` */
 };
 
+/* Do short packets wait for others? */
+enum tcp_waits {
+	TCP_AT_ONCE, /* no */
+	TCP_MORE,    /* until one comes without FI_MORE */
+	TCP_STREAM,  /* yes: they are many */
+};
+
 struct tcp_gather;
 struct tcp_rest;
 
@@ -96,16 +103,16 @@ struct tcp_link {
 	unsigned int row_call; /* own->progress_calls when `row` began */
 	size_t row;            /* bytes of long messages sent since, up to TCP_BATCH_MAX */
 	size_t zcopy_min;      /* link.zcopy_min, unless the link gathers */
-	/* Packets that wait to go out together; NULL: the link does not gather. See tcp_gather.h. */
+	/* Packets that wait to go out together; NULL: none. See tcp_gather.h. */
 	struct tcp_gather *gather;
-	unsigned int burst_call;  /* own->progress_calls when `burst` began */
-	unsigned int burst;       /* short packets sent since */
-	unsigned int stream_from; /* of them make a stream: the following ones are gathered */
-	bool more;                /* the next packet is not the last one of a row */
-	size_t room;              /* bytes that the kernel's send buffer still takes */
-	size_t said;              /* bytes of messages sent since has_unread last found nothing */
-	uint64_t heard;           /* bytes received */
-	uint64_t hear;            /* messages wait until `heard` reaches this count; 0: no wait */
+	unsigned int burst_call; /* own->progress_calls when `burst` began */
+	unsigned int burst;      /* short packets sent since */
+	enum tcp_waits waits;
+	bool more;      /* the next packet is not the last one that FI_MORE announces */
+	size_t room;    /* bytes that the kernel's send buffer still takes */
+	size_t said;    /* bytes of messages sent since has_unread last found nothing */
+	uint64_t heard; /* bytes received */
+	uint64_t hear;  /* messages wait until `heard` reaches this count; 0: no wait */
 	/* Packet that is being received. */
 	struct tcp_frame frame;
 	uint32_t have;       /* bytes of the frame received */

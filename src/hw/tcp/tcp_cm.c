@@ -135,7 +135,6 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 	tcp_bare(l);
 	l->link.silent = true;
 	l->own = t;
-	l->stream_from = TCP_STREAM;
 	l->id = peer->id;
 	l->sock = peer->sock;
 	list_init(&l->in_state);

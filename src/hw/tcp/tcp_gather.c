@@ -30,28 +30,44 @@ static bool has_flusher(struct tcp *t)
 }
 
 /*
- * A thread that sleeps would have to be woken to report what has left. On an encrypted link the
- * flusher would have to encrypt.
+ * On an encrypted link the flusher would have to encrypt. A thread that sleeps would have to be
+ * woken to report what has left.
  */
-void tcp_gather_begin(struct tcp_link *l)
+void tcp_gather_begin(struct tcp_link *l, enum tcp_waits waits)
+{
+	if (l->tls || l->own->no_flusher || worker_sleepers(l->own->worker))
+		return;
+	l->waits = waits;
+	l->link.zcopy_min = 0;
+}
+
+void tcp_gather_stop(struct tcp_link *l)
+{
+	l->waits = TCP_AT_ONCE;
+	l->link.zcopy_min = l->zcopy_min;
+	l->more = false;
+}
+
+static struct tcp_gather *buffer_of(struct tcp_link *l)
 {
 	struct tcp *t = l->own;
-	struct tcp_gather *g;
+	struct tcp_gather *g = l->gather;
 
-	if (l->gather || l->tx != TCP_READY || l->tls || worker_sleepers(t->worker) ||
-	    !has_flusher(t))
-		return;
+	if (g)
+		return g;
+	if (l->tx != TCP_READY || worker_sleepers(t->worker) || !has_flusher(t))
+		return NULL;
 	g = malloc(sizeof(*g));
 	if (!g)
-		return;
+		return NULL;
 	lock_init(&g->lock);
 	g->sock = l->sock;
 	g->err = 0;
 	g->sent = g->len = 0;
 	l->gather = g;
-	l->link.zcopy_min = 0;
 	list_push(&t->gathering, &l->in_gathering);
 	tcp_flusher_add(g);
+	return g;
 }
 
 /* Takes the buffer from the flusher and the link. */
@@ -61,17 +77,18 @@ static struct tcp_gather *take(struct tcp_link *l)
 
 	tcp_flusher_remove(g);
 	list_remove(&l->in_gathering);
-	l->link.zcopy_min = l->zcopy_min;
 	l->gather = NULL;
-	l->more = false;
 	return g;
 }
 
 void tcp_gather_end(struct tcp_link *l)
 {
-	struct tcp_gather *g = take(l);
+	struct tcp_gather *g;
 	struct iovec left;
 
+	if (!l->gather)
+		return;
+	g = take(l);
 	tcp_flusher_send(g);
 	left = (struct iovec){g->bytes + g->sent, g->len - g->sent};
 	if (g->err)
@@ -130,26 +147,37 @@ static void copy_in(struct tcp_gather *g, const struct packet *p, const struct i
 	g->len += sizeof(f) + p->len;
 }
 
-int tcp_gather_add(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
-		   size_t count, bool counted)
+/* Copies the packet to the buffer. False: there is no space. */
+static bool add(struct tcp_link *l, struct tcp_gather *g, const struct packet *p,
+		const struct iovec *iov, size_t count)
 {
-	struct tcp_gather *g = l->gather;
 	bool fits;
 
-	l->own->idle = 0; /* the next progress call sends it */
 	lock_take(&g->lock);
 	fits = make_space(l, g, sizeof(struct tcp_frame) + p->len);
 	if (fits)
 		copy_in(g, p, iov, count);
 	lock_give(&g->lock);
-	if (!fits) {
+	return fits;
+}
+
+int tcp_gather_add(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
+		   size_t count, bool counted)
+{
+	struct tcp_gather *g = buffer_of(l);
+
+	l->own->idle = 0; /* the next progress call sends it */
+	if (!g || !add(l, g, p, iov, count)) {
 		tcp_gather_end(l);
+		tcp_gather_stop(l);
 		return -FI_EAGAIN;
 	}
 	l->link.zcopy_posted += counted;
-	/* The last packet of a row that FI_MORE announced. */
-	if (++l->burst < l->stream_from && !l->more)
+	l->burst++;
+	if (l->waits == TCP_MORE && !l->more) {
 		tcp_gather_end(l);
+		tcp_gather_stop(l);
+	}
 	l->more = false;
 	return 0;
 }
@@ -159,14 +187,12 @@ void tcp_gather_more(struct link *link)
 	struct tcp_link *l = (struct tcp_link *)link;
 
 	tcp_gather_row(l);
-	tcp_gather_begin(l);
-	l->more = l->gather != NULL;
+	if (!l->waits)
+		tcp_gather_begin(l, TCP_MORE);
+	l->more = true;
 }
 
 void tcp_gather_flush(struct link *link)
 {
-	struct tcp_link *l = (struct tcp_link *)link;
-
-	if (l->gather)
-		tcp_gather_end(l);
+	tcp_gather_end((struct tcp_link *)link);
 }

@@ -122,7 +122,7 @@ int tcp_zcopy_copy_out(struct link *link)
 	struct tcp_link *l = (struct tcp_link *)link;
 	struct tcp_rest *r;
 
-	tcp_gather_flush(link);
+	tcp_gather_end(l);
 	if (!link_holds(link) || !l->rest)
 		return 0;
 	r = copy_left(l->rest, 0);

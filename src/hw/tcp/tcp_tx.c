@@ -226,9 +226,9 @@ int tcp_sendv(struct link *link, const struct packet *p, const struct iovec *iov
 	bool waits = tcp_gathers(p->head, p->len);
 	int err;
 
-	if (__builtin_expect(l->gather && waits, 0))
+	if (waits && tcp_gather_waits(l))
 		return send_gathered(l, p, iov, count, false);
-	tcp_gather_flush(link);
+	tcp_gather_end(l);
 	err = send_fragments(l, p, iov, count, false);
 	if (!err && waits)
 		tcp_gather_count(l);
@@ -284,9 +284,9 @@ int tcp_zcopy(struct link *link, const struct packet *p, const struct iovec *iov
 {
 	struct tcp_link *l = (struct tcp_link *)link;
 
-	if (l->gather && tcp_gathers(p->head, p->len))
+	if (tcp_gathers(p->head, p->len) && tcp_gather_waits(l))
 		return send_gathered(l, p, iov, count, true);
-	tcp_gather_flush(link);
+	tcp_gather_end(l);
 	return count == 1 && may_wait(l, p) ? send_later(l, p, iov)
 					    : send_one(l, p, iov, count, true);
 }
@@ -332,7 +332,7 @@ static int send_flat(struct tcp_link *l, const struct packet *p)
 }
 
 /*
- * As tcp_send, while the link gathers. A message is reported when it is out: zcopy->sendv says
+ * As tcp_send, while short packets wait. A message is reported when it is out: zcopy->sendv says
  * when, for a long one behind those that wait, too.
  */
 static COLD int send_in_stream(struct tcp_link *l, const struct packet *p)
@@ -351,7 +351,7 @@ int tcp_send(struct link *link, const void *buf, size_t len, uint64_t data, uint
 	struct packet p = {.head = head, .tag = tag, .data = data, .payload = buf, .len = len};
 
 	l->own->idle = 0; /* an answer may come soon */
-	if (__builtin_expect(l->gather != NULL, 0))
+	if (tcp_gather_waits(l))
 		return send_in_stream(l, &p);
 	if (__builtin_expect(l->tx >= TCP_REST, 0))
 		return send_behind(l, &p);

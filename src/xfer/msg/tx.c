@@ -239,8 +239,8 @@ static bool may_copy(const struct link *link, const struct xfer *x)
 {
 	bool silent = (x->flags & (FI_INJECT | FI_COMPLETION)) == FI_INJECT;
 
-	return (proto_copies(link, x->len) || (!link->zcopy_min && silent)) &&
-	       !ack_flags(x->flags) && !x->work;
+	return !ack_flags(x->flags) && !x->work && !proto_is_long(link, x->len) &&
+	       (proto_of_packet(link, x->len) == PROTO_COPY || (!link->zcopy_min && silent));
 }
 
 /* Sends to a connected peer without a backlog. 0 or a negative error. */
