@@ -231,6 +231,12 @@ bool tx_must_queue(const struct peer *peer, uint64_t flags)
 				       tx_blocked(peer, tx_req_first(peer, TXREQ_BACKLOG)));
 }
 
+void tx_announce(const struct peer *peer)
+{
+	if (peer->state == PEER_CONNECTED)
+		peer->real->zcopy->more(peer->real);
+}
+
 /*
  * May the link copy the message, whose end is then reported at once? While packets wait for others
  * (zcopy_min is 0), only if its end is not reported.
@@ -251,7 +257,7 @@ static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 	int err;
 
 	if (x->flags & FI_MORE)
-		link->zcopy->more(link);
+		tx_announce(peer);
 	if (may_copy(link, x)) {
 		struct iovec one = {(void *)(uintptr_t)x->buf, x->len};
 		struct packet p = {.head = x->head, .tag = x->tag, .data = x->data, .len = x->len};
