@@ -16,7 +16,14 @@ static int no_copy_out(struct link *link)
 	return 0;
 }
 
-const struct link_zcopy_ops link_no_zcopy = {.sendv = no_zcopy_sendv, .copy_out = no_copy_out};
+/* Nothing waits. */
+static void no_waiting(struct link *link)
+{
+	(void)link;
+}
+
+const struct link_zcopy_ops link_no_zcopy = {
+	.sendv = no_zcopy_sendv, .copy_out = no_copy_out, .more = no_waiting, .flush = no_waiting};
 
 static int no_reg(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
 		  const void *batch, struct fi_rma_iov *at, void **registered)

@@ -74,8 +74,9 @@ enum proto {
 /* Sending packets. Every link can. */
 struct link_ops {
 	/*
-	 * Sends one packet. Copies the payload before it returns. Returns 0; -FI_EAGAIN if there is
-	 * no space now (there will be later), or if zcopy->sendv suits the packet better;
+	 * Sends one packet. Copies the payload before it returns. Returns 0: a message has left the
+	 * process, another packet does so soon; -FI_EAGAIN if there is no space now (there will be
+	 * later), or if zcopy->sendv suits the packet better;
 	 * -FI_EMSGSIZE if the payload is longer than link->eager_max bytes. The arguments have
 	 * fi_tsend's order, so that they stay in their registers.
 	 */
@@ -83,7 +84,8 @@ struct link_ops {
 		    uint64_t tag);
 	/*
 	 * Like `send`, with the payload in segments of at most packet_max bytes in all. Ignores
-	 * p->payload; p->len is the sum of the segment lengths.
+	 * p->payload; p->len is the sum of the segment lengths. While zcopy_min is 0, a message,
+	 * too, only leaves soon.
 	 */
 	int (*sendv)(struct link *link, const struct packet *p, const struct iovec *iov,
 		     size_t count);
@@ -106,6 +108,10 @@ struct link_zcopy_ops {
 		     size_t count);
 	/* Copies posted payloads: their memory is free. Returns 0 or -FI_ENOMEM: link failed. */
 	int (*copy_out)(struct link *link);
+	/* More packets will be sent right after the next one (FI_MORE), which may wait for them. */
+	void (*more)(struct link *link);
+	/* Sends packets that wait for others, as far as there is space. */
+	void (*flush)(struct link *link);
 };
 
 /* Making the memory of long messages readable for the peer. */
@@ -201,7 +207,11 @@ struct link {
 	size_t pipe_min;   /* shortest message (bytes) for PROTO_PIPE; SIZE_MAX: never */
 	size_t spec_max;   /* bytes of a message that follow its RTS speculatively; 0: none */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
-	size_t zcopy_min;  /* shortest payload (bytes) for link_zcopy_ops.sendv; SIZE_MAX: none */
+	/*
+	 * Shortest payload (bytes) for link_zcopy_ops.sendv; SIZE_MAX: none; 0 while packets wait
+	 * for others, so that messages whose end is reported get a number.
+	 */
+	size_t zcopy_min;
 	/* Number of packets that link_zcopy_ops.sendv did not send completely; never reset. */
 	uint64_t zcopy_posted;
 	uint64_t zcopy_done; /* how many of those are sent completely, or copied */

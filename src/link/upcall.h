@@ -26,6 +26,8 @@ struct addr *worker_address(struct worker *worker);
 bool worker_counts(const struct worker *worker);
 /* Was the worker's descriptor armed, and its sockets not polled since? */
 bool worker_armed(const struct worker *worker);
+/* May a thread sleep on the worker's descriptor, so that nobody calls progress soon? */
+bool worker_sleepers(const struct worker *worker);
 /* Is this transport the only one of the worker, and the worker the only one of its domain? */
 bool worker_alone(const struct worker *worker, const void *state);
 /* Returns the transport's state in another open worker of the domain, NULL if there is none. */

@@ -29,6 +29,11 @@ bool worker_armed(const struct worker *worker)
 	return worker->armed;
 }
 
+bool worker_sleepers(const struct worker *worker)
+{
+	return worker->sleepers;
+}
+
 bool worker_alone(const struct worker *worker, const void *state)
 {
 	const struct list *workers = &worker->dom->workers;

@@ -53,6 +53,14 @@ enum tcp_tx {
 	TCP_FAILED,   /* the connection is broken: see `err` */
 };
 
+/* Do short packets wait for others? */
+enum tcp_waits {
+	TCP_AT_ONCE, /* no */
+	TCP_MORE,    /* until one comes without FI_MORE */
+	TCP_STREAM,  /* yes: they are many */
+};
+
+struct tcp_gather;
 struct tcp_rest;
 
 /* Transport state of a worker. */
@@ -70,6 +78,9 @@ struct tcp {
 	struct list closed;          /* in_state: links closed during the progress call */
 	struct list lingering;       /* in_state: closed links with unacknowledged bytes */
 	struct list attend;          /* struct tcp_link.in_attend: links that are not TCP_READY */
+	struct list gathering;       /* struct tcp_link.in_gathering: links with `gather` */
+	bool flusher;                /* tcp_flusher_open was called */
+	bool no_flusher;             /* and has failed */
 	uint64_t looked;             /* when lingering links were last processed (coarse ms) */
 	uint64_t next_poll;          /* when to look for silent peers next (coarse ms) */
 	int epfd;
@@ -91,10 +102,17 @@ struct tcp_link {
 	struct tcp_rest *rest;
 	unsigned int row_call; /* own->progress_calls when `row` began */
 	size_t row;            /* bytes of long messages sent since, up to TCP_BATCH_MAX */
-	size_t room;           /* bytes that the kernel's send buffer still takes */
-	size_t said;           /* bytes of messages sent since has_unread last found nothing */
-	uint64_t heard;        /* bytes received */
-	uint64_t hear;         /* messages wait until `heard` reaches this count; 0: no wait */
+	size_t zcopy_min;      /* link.zcopy_min, unless the link gathers */
+	/* Packets that wait to go out together; NULL: none. See tcp_gather.h. */
+	struct tcp_gather *gather;
+	unsigned int burst_call; /* own->progress_calls when `burst` began */
+	unsigned int burst;      /* short packets sent since */
+	enum tcp_waits waits;
+	bool more;      /* the next packet is not the last one that FI_MORE announces */
+	size_t room;    /* bytes that the kernel's send buffer still takes */
+	size_t said;    /* bytes of messages sent since has_unread last found nothing */
+	uint64_t heard; /* bytes received */
+	uint64_t hear;  /* messages wait until `heard` reaches this count; 0: no wait */
 	/* Packet that is being received. */
 	struct tcp_frame frame;
 	uint32_t have;       /* bytes of the frame received */
@@ -113,6 +131,7 @@ struct tcp_link {
 	uint64_t deadline; /* end of lingering (coarse ms) */
 	struct list in_state;
 	struct list in_attend;
+	struct list in_gathering;
 };
 
 /* tcp_cm.c */
@@ -131,6 +150,15 @@ int tcp_zcopy(struct link *link, const struct packet *p, const struct iovec *iov
 void tcp_block(struct tcp_link *l, enum tcp_tx why);
 /* Is errno `err` temporary, so that a send may be tried again? */
 bool tcp_passing(int err);
+
+/* Has the kernel space for all of a packet of `len` bytes, or of so many bytes of packets? */
+bool tcp_has_space(struct tcp_link *l, size_t len);
+
+static inline struct tcp_frame tcp_frame_of(const struct packet *p)
+{
+	return (struct tcp_frame){
+		.head = p->head, .tag = p->tag, .len = (uint32_t)p->len, .data = p->data};
+}
 
 /* Counts `bytes` bytes of long messages sent since the last progress call. */
 void tcp_row_add(struct tcp_link *l, size_t bytes);

@@ -9,6 +9,8 @@
 #include "base/env.h"
 #include "base/ktls.h"
 #include "info/providers.h"
+#include "hw/tcp/tcp_flusher.h"
+#include "hw/tcp/tcp_gather.h"
 #include "hw/tcp/tcp_tls.h"
 #include "link/engine.h"
 #include "link/upcall.h"
@@ -34,6 +36,7 @@ static int tcp_open(struct worker *worker, void **state)
 	list_init(&t->closed);
 	list_init(&t->lingering);
 	list_init(&t->attend);
+	list_init(&t->gathering);
 	*state = t;
 	return 0;
 free_buf:
@@ -49,6 +52,8 @@ static void tcp_close(void *state)
 	struct tcp *t = state;
 
 	tcp_linger_out(t);
+	if (t->flusher)
+		tcp_flusher_close();
 	if (t->timer >= 0)
 		close(t->timer);
 	close(t->epfd);
@@ -78,6 +83,8 @@ static const struct link_ops encrypted_link_ops = {
 static const struct link_zcopy_ops tcp_zcopy_ops = {
 	.sendv = tcp_zcopy,
 	.copy_out = tcp_zcopy_copy_out,
+	.more = tcp_gather_more,
+	.flush = tcp_gather_flush,
 };
 
 static void add_link(struct tcp *t, struct tcp_link *l)
@@ -112,7 +119,7 @@ void tcp_bare(struct tcp_link *l)
 	link->ops = &tcp_link_ops;
 	link->zcopy = &tcp_zcopy_ops;
 	link->eager_max = between(set->tcp_eager_max, XFER_INJECT_MAX, TCP_BATCH_MAX);
-	link->zcopy_min = between(set->tcp_zcopy_min, TCP_ZCOPY_MIN, SIZE_MAX);
+	link->zcopy_min = l->zcopy_min = between(set->tcp_zcopy_min, TCP_ZCOPY_MIN, SIZE_MAX);
 	link->packet_max = TCP_PACKET_MAX;
 }
 
@@ -132,6 +139,7 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 	l->sock = peer->sock;
 	list_init(&l->in_state);
 	list_init(&l->in_attend);
+	list_init(&l->in_gathering);
 	if (peer->key)
 		err = encrypt(l, peer);
 	if (!err && t->live >= TCP_DIRECT_MAX && !t->watching)

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/forked.h"
 #include "base/log.h"
+#include "hw/tcp/tcp_gather.h"
 #include "hw/tcp/tcp_tls.h"
 #include "link/upcall.h"
 
@@ -89,6 +90,7 @@ static void reap(struct tcp_link *l)
 	struct tcp *t = l->own;
 
 	t->count--;
+	tcp_gather_drop(l);
 	list_remove(&l->in_attend);
 	list_remove(&l->in_state);
 	/* Resets: sends reported as failed must not arrive, even if the network recovers. */

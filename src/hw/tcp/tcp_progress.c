@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 #include "base/log.h"
-#include "hw/tcp/tcp.h"
+#include "hw/tcp/tcp_gather.h"
 #include "link/upcall.h"
 
 #define EVENTS 32
@@ -148,8 +148,10 @@ static bool poll_links(struct tcp *t)
 	t->in_progress = true;
 	if (__builtin_expect(t->due || !(++t->progress_calls & POLL_CALLS), 0))
 		tcp_alive_poll(t);
+	if (__builtin_expect(!list_empty(&t->gathering), 0))
+		any = tcp_gather_end_all(t);
 	if (__builtin_expect(!list_empty(&t->attend), 0))
-		any = attend(t);
+		any |= attend(t);
 	any |= t->live <= TCP_DIRECT_MAX ? read_all(t) : read_ready(t);
 	t->in_progress = false;
 	if (__builtin_expect(!list_empty(&t->closed), 0))
@@ -192,6 +194,8 @@ bool tcp_arm(void *state)
 	int n;
 
 	t->idle = 0; /* the next progress call polls */
+	if (!list_empty(&t->gathering))
+		return false;
 	if (!t->watching && tcp_watch_all(t))
 		return false;
 	if (t->live)

@@ -9,6 +9,7 @@
 
 #include "base/copy.h"
 #include "base/iov.h"
+#include "hw/tcp/tcp_gather.h"
 
 #define BATCH_PACKETS ((size_t)64)
 #define BATCH_IOV     (2 * BATCH_PACKETS)
@@ -71,7 +72,7 @@ static struct tcp_rest *rest_zcopy(const struct tcp_outgoing *o, size_t skip)
 /* Makes `r` the link's rest. */
 static void put(struct tcp_link *l, struct tcp_rest *r)
 {
-	r->before = l->link.zcopy_posted;
+	r->before = l->link.zcopy_done;
 	l->rest = r;
 	tcp_block(l, TCP_REST);
 }
@@ -121,7 +122,8 @@ int tcp_zcopy_copy_out(struct link *link)
 	struct tcp_link *l = (struct tcp_link *)link;
 	struct tcp_rest *r;
 
-	if (!link_holds(link))
+	tcp_gather_end(l);
+	if (!link_holds(link) || !l->rest)
 		return 0;
 	r = copy_left(l->rest, 0);
 	if (!r) {

@@ -14,7 +14,7 @@ struct tcp_rest {
 	size_t left;          /* bytes */
 	unsigned int packets; /* of a batch that has not begun to go out; else 0 */
 	size_t each;          /* segments per packet */
-	uint64_t before;      /* link.zcopy_posted before the first packet of the rest */
+	uint64_t before;      /* link.zcopy_done when the rest came about */
 	size_t first, count;
 	struct iovec iov[]; /* followed by copied bytes and frames */
 };

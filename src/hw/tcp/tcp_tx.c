@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "core/domain.h"
+#include "hw/tcp/tcp_gather.h"
 #include "hw/tcp/tcp_rest.h"
 #include "hw/tcp/tcp_tls.h"
 #include "link/upcall.h"
@@ -45,6 +46,7 @@ void tcp_fail(struct tcp_link *l, int err)
 {
 	LOG_INFO(LOG_EP_DATA, "tcp: the connection to peer %#x broke: %s", l->id, fi_strerror(err));
 	l->err = err == EPIPE ? FI_ECONNRESET : err;
+	tcp_gather_drop(l);
 	tcp_block(l, TCP_FAILED);
 }
 
@@ -167,22 +169,21 @@ static inline bool has_space(struct tcp_link *l, size_t len)
 	return true;
 }
 
+bool tcp_has_space(struct tcp_link *l, size_t len)
+{
+	return has_space(l, len);
+}
+
 static COLD int send_full(struct tcp_link *l)
 {
 	tcp_block(l, TCP_FULL);
 	return -FI_EAGAIN;
 }
 
-static inline struct tcp_frame frame_of(const struct packet *p)
-{
-	return (struct tcp_frame){
-		.head = p->head, .tag = p->tag, .len = (uint32_t)p->len, .data = p->data};
-}
-
 static int send_fragments(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
 			  size_t count, bool zcopy)
 {
-	struct tcp_frame f = frame_of(p);
+	struct tcp_frame f = tcp_frame_of(p);
 	struct iovec all[IOV_MOST + 1];
 	struct msghdr m = {.msg_iov = all, .msg_iovlen = count + 1};
 	struct tcp_outgoing o = {all, count + 1, p->len, p->head, zcopy};
@@ -210,9 +211,28 @@ static int send_fragments(struct tcp_link *l, const struct packet *p, const stru
 	return 0;
 }
 
+/* Adds a packet to those that wait. 0 or -FI_EAGAIN. */
+static int send_gathered(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
+			 size_t count, bool counted)
+{
+	if (must_poll(l, p->head, p->len))
+		return -FI_EAGAIN;
+	return tcp_gather_add(l, p, iov, count, counted);
+}
+
 int tcp_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count)
 {
-	return send_fragments((struct tcp_link *)link, p, iov, count, false);
+	struct tcp_link *l = (struct tcp_link *)link;
+	bool waits = tcp_gathers(p->head, p->len);
+	int err;
+
+	if (waits && tcp_gather_waits(l))
+		return send_gathered(l, p, iov, count, false);
+	tcp_gather_end(l);
+	err = send_fragments(l, p, iov, count, false);
+	if (!err && waits)
+		tcp_gather_count(l);
+	return err;
 }
 
 void tcp_row_add(struct tcp_link *l, size_t bytes)
@@ -225,7 +245,7 @@ void tcp_row_add(struct tcp_link *l, size_t bytes)
 
 static bool is_long(const struct tcp_link *l, const struct packet *p)
 {
-	return p->len >= l->link.zcopy_min && p->len <= l->link.eager_max &&
+	return p->len >= l->zcopy_min && p->len <= l->link.eager_max &&
 	       wire_op(p->head) <= WIRE_RTS;
 }
 
@@ -252,7 +272,7 @@ static int send_one(struct tcp_link *l, const struct packet *p, const struct iov
 
 static int send_later(struct tcp_link *l, const struct packet *p, const struct iovec *payload)
 {
-	struct tcp_frame f = frame_of(p);
+	struct tcp_frame f = tcp_frame_of(p);
 
 	l->own->idle = 0; /* the next progress calls flush the batch */
 	if (l->tx == TCP_FAILED || tcp_rest_bars(l) || must_poll(l, p->head, p->len))
@@ -264,6 +284,9 @@ int tcp_zcopy(struct link *link, const struct packet *p, const struct iovec *iov
 {
 	struct tcp_link *l = (struct tcp_link *)link;
 
+	if (tcp_gathers(p->head, p->len) && tcp_gather_waits(l))
+		return send_gathered(l, p, iov, count, true);
+	tcp_gather_end(l);
 	return count == 1 && may_wait(l, p) ? send_later(l, p, iov)
 					    : send_one(l, p, iov, count, true);
 }
@@ -292,7 +315,7 @@ static int send_flat(struct tcp_link *l, const struct packet *p)
 		return -FI_EAGAIN;
 	if (__builtin_expect(!has_space(l, p->len), 0) && wire_op(p->head) != WIRE_DISCONNECT)
 		return send_full(l);
-	out.frame = frame_of(p);
+	out.frame = tcp_frame_of(p);
 	if (p->len)
 		memcpy(out.payload, p->payload, p->len);
 	sent = send(l->sock, &out, len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -303,7 +326,22 @@ static int send_flat(struct tcp_link *l, const struct packet *p)
 			sent);
 	if (__builtin_expect(l->tx != TCP_READY, 0))
 		tcp_reopen(l);
+	if (tcp_gathers(p->head, p->len))
+		tcp_gather_count(l);
 	return 0;
+}
+
+/*
+ * As tcp_send, while short packets wait. A message is reported when it is out: zcopy->sendv says
+ * when, for a long one behind those that wait, too.
+ */
+static COLD int send_in_stream(struct tcp_link *l, const struct packet *p)
+{
+	struct iovec iov = {(void *)(uintptr_t)p->payload, p->len};
+
+	if (wire_op(p->head) == WIRE_MSG)
+		return -FI_EAGAIN;
+	return tcp_sendv(&l->link, p, &iov, 1);
 }
 
 int tcp_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
@@ -313,6 +351,8 @@ int tcp_send(struct link *link, const void *buf, size_t len, uint64_t data, uint
 	struct packet p = {.head = head, .tag = tag, .data = data, .payload = buf, .len = len};
 
 	l->own->idle = 0; /* an answer may come soon */
+	if (tcp_gather_waits(l))
+		return send_in_stream(l, &p);
 	if (__builtin_expect(l->tx >= TCP_REST, 0))
 		return send_behind(l, &p);
 	return len <= COPY_MAX ? send_flat(l, &p) : send_long(l, &p);

@@ -14,7 +14,7 @@
 #include "xfer/msg/tx.h"
 
 /* Flags of operations that take the slow path. */
-#define TX_SLOW (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE | FI_TRIGGER)
+#define TX_SLOW (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE | FI_TRIGGER | FI_MORE)
 
 #define MSG_HEAD    WIRE_HEAD(WIRE_MSG, 0, 0, 0)
 #define TAGGED_HEAD WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0)

@@ -75,12 +75,11 @@ static int send_whole(struct txreq *req, uint64_t ack)
 /* Ends the request, unless the link still reads its memory. */
 static void end_sent(struct txreq *req)
 {
-	if (tx_zcopy_pending(req)) {
-		tx_req_move(req, TXREQ_ZCOPY);
-		return;
-	}
 	tx_end_zcopy(req->peer); /* older zero-copy sends complete first */
-	tx_req_end(req, 0);
+	if (tx_zcopy_pending(req))
+		tx_req_move(req, TXREQ_ZCOPY);
+	else
+		tx_req_end(req, 0);
 }
 
 /*
@@ -232,6 +231,24 @@ bool tx_must_queue(const struct peer *peer, uint64_t flags)
 				       tx_blocked(peer, tx_req_first(peer, TXREQ_BACKLOG)));
 }
 
+void tx_announce(const struct peer *peer)
+{
+	if (peer->state == PEER_CONNECTED)
+		peer->real->zcopy->more(peer->real);
+}
+
+/*
+ * May the link copy the message, whose end is then reported at once? While packets wait for others
+ * (zcopy_min is 0), only if its end is not reported.
+ */
+static bool may_copy(const struct link *link, const struct xfer *x)
+{
+	bool silent = (x->flags & (FI_INJECT | FI_COMPLETION)) == FI_INJECT;
+
+	return !ack_flags(x->flags) && !x->work && !proto_is_long(link, x->len) &&
+	       (proto_of_packet(link, x->len) == PROTO_COPY || (!link->zcopy_min && silent));
+}
+
 /* Sends to a connected peer without a backlog. 0 or a negative error. */
 static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
@@ -239,7 +256,9 @@ static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 	struct txreq *req;
 	int err;
 
-	if (proto_copies(link, x->len) && !ack_flags(x->flags) && !x->work) {
+	if (x->flags & FI_MORE)
+		tx_announce(peer);
+	if (may_copy(link, x)) {
 		struct iovec one = {(void *)(uintptr_t)x->buf, x->len};
 		struct packet p = {.head = x->head, .tag = x->tag, .data = x->data, .len = x->len};
 

@@ -103,6 +103,9 @@ void tx_cancel_posted(struct worker *worker, int err,
 /* Sends a message that the fast path cannot. 0 or a negative error; -FI_EAGAIN: no space now. */
 int tx_slow(struct ep *ep, struct xfer x);
 
+/* Tells the link to the peer, if there is one, that more follows right after the next packet. */
+void tx_announce(const struct peer *peer);
+
 /*
  * May the operation never be queued? An injected one may have no completion, and its process may
  * end as soon as the call returns. So the call accepts it only if it leaves at once, and else

@@ -216,6 +216,11 @@ void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor)
 	LIST_EACH (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
+		/* What only waits for more to send goes out, and completes. */
+		if (peer->real && link_holds(peer->real)) {
+			peer->real->zcopy->flush(peer->real);
+			tx_end_zcopy(peer);
+		}
 		for (unsigned int i = 0; i < REPORTED; i++)
 			LIST_EACH_SAFE (at, &peer->txreqs[reported[i]]) {
 				struct txreq *req = LIST_ENTRY(at, struct txreq, link);

@@ -419,8 +419,11 @@ int rma_post(struct ep *ep, const struct rma *o)
 	if (o->flags & FI_INJECT && o->len > ep->inject_least &&
 	    o->len > ep_inject_max(ep, o->kind))
 		return -FI_EMSGSIZE;
-	if (o->flags & FI_TRIGGER)
-		return defer_rma(ep, o);
+	if (__builtin_expect(o->flags & (FI_TRIGGER | FI_MORE), 0)) {
+		if (o->flags & FI_TRIGGER)
+			return defer_rma(ep, o);
+		tx_announce(worker_peer(ep->worker, o->addr & ep->addr_mask));
+	}
 	peer = peer_get(ep->worker, o->addr & ep->addr_mask);
 	if (!peer) {
 		LOG_WARN(LOG_EP_DATA, "one-sided: fi_addr %#llx is not in the address vector",

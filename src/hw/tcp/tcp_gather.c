@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hw/tcp/tcp_gather.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/copy.h"
+#include "base/log.h"
+#include "hw/tcp/tcp_flusher.h"
+#include "hw/tcp/tcp_rest.h"
+#include "link/upcall.h"
+
+_Static_assert(sizeof(struct tcp_frame) + TCP_GATHER_LEN <= TCP_GATHER_MAX, "a packet fits");
+
+/* The first link that gathers needs the flusher. Without it nothing is gathered. */
+static bool has_flusher(struct tcp *t)
+{
+	int err;
+
+	if (t->flusher || t->no_flusher)
+		return t->flusher;
+	err = tcp_flusher_open();
+	if (err)
+		LOG_WARN(LOG_EP_CTRL, "tcp: short messages go out one by one, without a thread: %s",
+			 fi_strerror(-err));
+	t->no_flusher = err != 0;
+	t->flusher = !err;
+	return t->flusher;
+}
+
+/*
+ * On an encrypted link the flusher would have to encrypt. A thread that sleeps would have to be
+ * woken to report what has left.
+ */
+void tcp_gather_begin(struct tcp_link *l, enum tcp_waits waits)
+{
+	if (l->tls || l->own->no_flusher || worker_sleepers(l->own->worker))
+		return;
+	l->waits = waits;
+	l->link.zcopy_min = 0;
+}
+
+void tcp_gather_stop(struct tcp_link *l)
+{
+	l->waits = TCP_AT_ONCE;
+	l->link.zcopy_min = l->zcopy_min;
+	l->more = false;
+}
+
+static struct tcp_gather *buffer_of(struct tcp_link *l)
+{
+	struct tcp *t = l->own;
+	struct tcp_gather *g = l->gather;
+
+	if (g)
+		return g;
+	if (l->tx != TCP_READY || worker_sleepers(t->worker) || !has_flusher(t))
+		return NULL;
+	g = malloc(sizeof(*g));
+	if (!g)
+		return NULL;
+	lock_init(&g->lock);
+	g->sock = l->sock;
+	g->err = 0;
+	g->sent = g->len = 0;
+	l->gather = g;
+	list_push(&t->gathering, &l->in_gathering);
+	tcp_flusher_add(g);
+	return g;
+}
+
+/* Takes the buffer from the flusher and the link. */
+static struct tcp_gather *take(struct tcp_link *l)
+{
+	struct tcp_gather *g = l->gather;
+
+	tcp_flusher_remove(g);
+	list_remove(&l->in_gathering);
+	l->gather = NULL;
+	return g;
+}
+
+void tcp_gather_end(struct tcp_link *l)
+{
+	struct tcp_gather *g;
+	struct iovec left;
+
+	if (!l->gather)
+		return;
+	g = take(l);
+	tcp_flusher_send(g);
+	left = (struct iovec){g->bytes + g->sent, g->len - g->sent};
+	if (g->err)
+		tcp_fail(l, g->err);
+	else if (left.iov_len)
+		tcp_rest_keep(l, &(struct tcp_outgoing){&left, 1, left.iov_len, 0, false}, 0);
+	else
+		l->link.zcopy_done = l->link.zcopy_posted;
+	free(g);
+}
+
+void tcp_gather_drop(struct tcp_link *l)
+{
+	if (l->gather)
+		free(take(l));
+}
+
+bool tcp_gather_end_all(struct tcp *t)
+{
+	bool any = !list_empty(&t->gathering);
+
+	while (!list_empty(&t->gathering))
+		tcp_gather_end(LIST_ENTRY(t->gathering.next, struct tcp_link, in_gathering));
+	return any;
+}
+
+/*
+ * Makes space for `len` bytes; when the buffer begins anew, the kernel must have space for a full
+ * one. Locked.
+ */
+static bool make_space(struct tcp_link *l, struct tcp_gather *g, size_t len)
+{
+	if (g->len != g->sent && g->len + len <= TCP_GATHER_MAX)
+		return true;
+	tcp_flusher_send(g);
+	if (g->len != g->sent)
+		return false;
+	g->len = g->sent = 0;
+	l->link.zcopy_done = l->link.zcopy_posted;
+	return tcp_has_space(l, TCP_GATHER_MAX);
+}
+
+static void copy_in(struct tcp_gather *g, const struct packet *p, const struct iovec *iov,
+		    size_t count)
+{
+	struct tcp_frame f = tcp_frame_of(p);
+	unsigned char *to = g->bytes + g->len;
+
+	memcpy(to, &f, sizeof(f));
+	to += sizeof(f);
+	for (size_t i = 0; i < count; i++) {
+		if (iov[i].iov_len) /* the address of an empty segment may be NULL */
+			memcpy(to, iov[i].iov_base, iov[i].iov_len);
+		to += iov[i].iov_len;
+	}
+	g->len += sizeof(f) + p->len;
+}
+
+/* Copies the packet to the buffer. False: there is no space. */
+static bool add(struct tcp_link *l, struct tcp_gather *g, const struct packet *p,
+		const struct iovec *iov, size_t count)
+{
+	bool fits;
+
+	lock_take(&g->lock);
+	fits = make_space(l, g, sizeof(struct tcp_frame) + p->len);
+	if (fits)
+		copy_in(g, p, iov, count);
+	lock_give(&g->lock);
+	return fits;
+}
+
+int tcp_gather_add(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
+		   size_t count, bool counted)
+{
+	struct tcp_gather *g = buffer_of(l);
+
+	l->own->idle = 0; /* the next progress call sends it */
+	if (!g || !add(l, g, p, iov, count)) {
+		tcp_gather_end(l);
+		tcp_gather_stop(l);
+		return -FI_EAGAIN;
+	}
+	l->link.zcopy_posted += counted;
+	l->burst++;
+	if (l->waits == TCP_MORE && !l->more) {
+		tcp_gather_end(l);
+		tcp_gather_stop(l);
+	}
+	l->more = false;
+	return 0;
+}
+
+void tcp_gather_more(struct link *link)
+{
+	struct tcp_link *l = (struct tcp_link *)link;
+
+	tcp_gather_row(l);
+	if (!l->waits)
+		tcp_gather_begin(l, TCP_MORE);
+	l->more = true;
+}
+
+void tcp_gather_flush(struct link *link)
+{
+	tcp_gather_end((struct tcp_link *)link);
+}
