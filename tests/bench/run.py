@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Measures this library beside others and the limits of the machine, by turns, in rounds.
+
+    make bench                                    all of it, an hour or so
+    make bench ONLY="messages tcp/*" ROUNDS=1     some parts, or rows by their names
+    make bench AGAINST=/path/to/another/build     two builds of this library instead, to see what changed
+
+Read from the environment: BUILD (build), ROUNDS (3; with AGAINST 5), ONLY, SIZES (those to measure of each row's),
+AGAINST (a folder with another libfabric.so.1), CC. Writes bench/raw.csv, bench/index.md and bench/index.html below $BUILD,
+also if it is interrupted. docs/BENCH.md says what each row is. The status is 0 if this library failed in none. Low speed is
+never a failure, as the machine may be busy.
+"""
+import csv
+import fnmatch
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+
+import jobs
+import machine
+import report
+import rows
+
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
+
+
+def fail(why):
+    sys.exit(f"bench: {why}")
+
+
+def reference():
+    """Returns the path of the system's libfabric.so.1, or None."""
+    known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
+    return next((line.split()[-1] for line in known.splitlines() if line.split()[:1] == ["libfabric.so.1"]), None)
+
+
+def compile_all(work, library, with_mpi):
+    """Compiles the programs. Those of the interface are linked with the older library, so that they run on both."""
+    programs = {name: [library] for name in ("client", "onesided", "connect", "collective")}
+    programs.update(limit=[], sockets=["-luring"], tls=["-lssl", "-lcrypto"],
+                    plain=["-Isrc", "-I.", os.path.join(os.path.dirname(work), "libfabric.a")])
+    compilers = dict.fromkeys(programs, os.environ.get("CC", "cc"))
+    if with_mpi:
+        programs.update(collective_mpi=[])
+        compilers.update(collective_mpi="mpicc")
+    for name, more in programs.items():
+        options = ["-std=gnu11", "-O2", "-Wall", "-pthread", "-o", os.path.join(work, name), f"tests/bench/{name}.c"]
+        include = ["-D_GNU_SOURCE"] if compilers[name] == "mpicc" else ["-Iinclude"]
+        if subprocess.run([*compilers[name].split(), *include, *options, *more], cwd=ROOT, check=False).returncode:
+            fail(f"{name}.c does not compile")
+
+
+def selected(bench):
+    """Returns the rows that ONLY and SIZES leave, the late ones last."""
+    wanted = os.environ.get("ONLY", "").split() or list(rows.PARTS)
+    sizes = set(map(int, os.environ.get("SIZES", "").split()))
+    found = []
+    for part, make in rows.PARTS.items():
+        for row in make(bench):
+            if row.jobs and any(word == part or fnmatch.fnmatchcase(row.name, word) for word in wanted):
+                row.sizes = [size for size in row.sizes if not sizes or size in sizes]
+                found.append(row)
+    if not found:
+        fail(f"ONLY names no part ({', '.join(rows.PARTS)}) and no row")
+    return sorted(found, key=lambda row: row.late)
+
+
+class Run:
+    """A run of some rows: what is done, what failed, and raw.csv."""
+
+    def __init__(self, folder, chosen, rounds):
+        self.raw = open(os.path.join(folder, "raw.csv"), "w", encoding="utf-8", newline="", buffering=1)
+        self.csv = csv.writer(self.raw, lineterminator="\n")
+        self.csv.writerow(report.HEADER)
+        self.chosen, self.rounds = chosen, rounds
+        self.started, self.done = time.monotonic(), 0
+        self.all = sum(len(row.sizes) * row.times * (1 if row.late else rounds) for row in chosen)
+        self.refused = {}  # (row, size, who): reason
+        self.failed = False
+
+    def show(self, turn, row, size):
+        """Shows the row and the time left, judged by the steps that are done."""
+        spent = time.monotonic() - self.started
+        left = f"{spent / self.done * (self.all - self.done) / 60:.0f} min left" if self.done else ""
+        begin, end = ("\r\033[K", "") if sys.stderr.isatty() else ("", "\n")
+        if end and self.done and size != row.sizes[0]:
+            return  # a line for each row is enough for a file
+        print(f"{begin}bench: round {turn} of {self.rounds}, {row.name} {size}, {100 * self.done // self.all} %  {left}",
+              end=end, file=sys.stderr, flush=True)
+
+    def one(self, row, size, who, number):
+        try:
+            for word, value in row.jobs[who](size):
+                name, unit = (f"{row.name}-{word}", row.words[word]) if word in row.words else (row.name, row.unit)
+                self.csv.writerow([name, who, size, number, f"{value:.6g}", unit])
+        except jobs.Refused as reason:
+            if (row.name, size, who) not in self.refused:
+                print(f"{chr(10) if sys.stderr.isatty() else ''}bench: {row.name} {size}, {who}: {reason}", file=sys.stderr)
+            self.refused[row.name, size, who] = str(reason)
+            self.failed |= who == report.OURS
+
+    def one_round(self, turn):
+        """What runs first finds other caches and clocks: all take turns at that."""
+        for row in self.chosen:
+            if row.late and turn < self.rounds:
+                continue
+            for again in range(row.times):
+                for size in row.sizes:
+                    self.show(turn, row, size)
+                    order = list(row.jobs) if (turn + again) % 2 else list(reversed(row.jobs))
+                    for who in order:
+                        self.one(row, size, who, (turn - 1) * row.times + again + 1)
+                    self.done += 1
+
+
+def main():
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the program that runs, then reports
+    build = os.path.realpath(os.environ.get("BUILD", os.path.join(ROOT, "build")))
+    before = os.environ.get("AGAINST") and os.path.realpath(os.environ["AGAINST"])
+    rounds = int(os.environ.get("ROUNDS", 5 if before else 3))
+    folder = os.path.join(build, "bench")
+    for library in filter(None, (build, before)):
+        if not os.path.exists(os.path.join(library, "libfabric.so.1")):
+            fail(f"no libfabric.so.1 in {library}")
+    other = os.path.join(before, "libfabric.so.1") if before else reference()
+    bench = rows.Bench(folder, build, other and os.path.dirname(other), before)
+    os.makedirs(folder, exist_ok=True)
+    compile_all(folder, reference() or os.path.join(build, "libfabric.so.1"), bench.mpi)
+    if bench.rivals:
+        for name, there in ("UCX (ucx_perftest)", bench.ucx), ("Open MPI (mpirun, mpicc)", bench.mpi), ("libfabric", other):
+            if not there:
+                print(f"bench: {name} is not installed: its figures are left out", file=sys.stderr)
+    facts = machine.facts(ROOT, os.path.join(build, "libfabric.so.1"), other)
+    run = Run(folder, selected(bench), rounds)
+    interrupted = False
+    try:
+        for turn in range(1, rounds + 1):
+            run.one_round(turn)
+            report.write(folder, facts, rows.GOALS)
+    except KeyboardInterrupt:
+        interrupted = True
+    figures = report.write(folder, facts, rows.GOALS)
+    print("\n".join(report.in_text(figures, rows.GOALS)))
+    print(f"\nwritten: {folder}/index.html, index.md, raw.csv" + (" (interrupted)" if interrupted else ""))
+    return 130 if interrupted else int(run.failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
