@@ -49,15 +49,16 @@ def output(process):
     return out
 
 
-def program(*argv, factor=1, **env):
+def program(*argv, scale=None, **env):
     """Returns the job of a program, {} in whose arguments is the size.
 
-    It prints lines "SIZE VALUE" or "WHAT NUMBER VALUE". The figures are the values times `factor`.
+    It prints lines "SIZE VALUE" or "WHAT NUMBER VALUE". `scale` makes figures of the values and sizes.
     """
     def job(size):
         for line in output(start([arg.replace("{}", str(size)) for arg in argv], env)).splitlines():
             words = line.split()
-            yield words[0] if len(words) > 2 else None, float(words[-1]) * factor
+            value = float(words[-1])
+            yield words[0] if len(words) > 2 else None, scale(value, size) if scale else value
     return job
 
 

@@ -63,10 +63,10 @@ class Bench:
     def path(self, name):
         return os.path.join(self.work, name)
 
-    def sided(self, kind, *argv, **env):
+    def sided(self, kind, *argv, **how):
         """Returns the jobs of a program on each side. PROVIDER in `argv` is replaced."""
         return {who: program(self.path(argv[0]), *(provider if arg == "PROVIDER" else arg for arg in argv[1:]),
-                             LD_LIBRARY_PATH=side.folder, **env)
+                             LD_LIBRARY_PATH=side.folder, **how)
                 for side in self.sides for who, provider in side.named(kind)}
 
     def limit(self, what, *argv, **how):
@@ -77,7 +77,7 @@ class Bench:
 
     def two_messages(self, provider, *options):
         """The limit of what a target answers: a message there and one back."""
-        return self.limit("two messages", "client", *options, provider, "lat", "8", factor=2, LD_LIBRARY_PATH=self.sides[0].folder)
+        return self.limit("two messages", "client", *options, provider, "lat", "8", scale=lambda value, _: 2 * value, LD_LIBRARY_PATH=self.sides[0].folder)
 
 
 def messages(b):
@@ -101,11 +101,26 @@ def onesided(b):
     yield Row("shm/read", "us", EVERY, {**way("read"), **b.of_ucx("ucp_get", SHM, "us"),
                                         **b.limit("process_vm_readv", "limit", "vmread", "{}")})
     yield Row("shm/fetch-add", "us", [8], {**way("fetch_add"), **b.of_ucx("ucp_fadd", SHM, "us"), **b.two_messages("weft")})
+    yield from put_and_get(b, "shm", SHM, "shm")
     yield Row("shm/rate-write", "M/s", [8], {**way("inject_write"), **b.limit("ring", "limit", "ring")})
     yield Row("shm/rate-atomic", "M/s", [8], {**way("atomic_sum"), **b.limit("ring", "limit", "ring")})
     yield Row("shm/rate-atomic-inject", "M/s", [8], {**way("atomic_sum", "-i"), **b.limit("ring", "limit", "ring")})
     if b.rivals:
         yield Row("sum/plain", "elements/ns", [32768], {OURS: program(b.path("plain"), "library"), **b.limit("by hand", "plain", "hand")})
+
+
+def put_and_get(b, name, transports, kind, *options):
+    """What ucx_perftest measures of one-sided operations."""
+    def way(what, **how):
+        return b.sided(kind, "onesided", *options, "PROVIDER", what, "{}", **how)
+
+    def in_bytes(value, size):
+        return value * size / 1000
+
+    yield Row(f"{name}/put", "us", [8, 512, 4096, 65536], {**way("put"), **b.of_ucx("ucp_put_lat", transports, "us")})
+    for what, stream, test in ("put", "write_stream", "ucp_put_bw"), ("get", "read_stream", "ucp_get"):
+        yield Row(f"{name}/{what}-rate", "M/s", [8], {**way(stream), **b.of_ucx(test, transports, "M/s", window=64)})
+        yield Row(f"{name}/{what}-bandwidth", "GB/s", LONG, {**way(stream, scale=in_bytes), **b.of_ucx(test, transports, "GB/s", window=64)})
 
 
 def network(b):
@@ -121,6 +136,7 @@ def network(b):
         yield Row(f"tcp/{name}", "us", [8, *LONG], {
             **b.sided("rma", "onesided", "-n", "PROVIDER", name, "{}"),
             **(b.of_ucx("ucp_get", TCP, "us") if name == "read" else {})})
+    yield from put_and_get(b, "tcp", TCP, "rma", "-n")
     yield Row("udp/latency", "us", [8], {**b.sided("udp", "client", "-nd", "PROVIDER", "lat", "{}"),
                                          **b.limit("socket", "sockets", "udp", "{}")}, times=3)
     yield from secured(b)
@@ -161,16 +177,36 @@ def peers(b):
               words={"connection": "bytes"})
 
 
-def mpi_jobs(b, *argv):
-    """Returns the jobs of an MPI program over Open MPI's OFI parts on each side, and over its own shared memory."""
-    run = ("mpirun", *argv[0])
-    jobs = {side.who: program(*run, "-x", "LD_LIBRARY_PATH=" + side.folder, "--mca", "pml", "cm", "--mca", "mtl", "ofi", *argv[1:],
-                              **AS_ROOT) for side in b.sides}
-    return {**jobs, **({"Open MPI": program(*run, *VADER, *argv[1:], **AS_ROOT)} if b.rivals else {})}
+def threads(b):
+    """The size is the number of threads."""
+    for kind, *options in ("shm",), ("tcp", "-n"):
+        for how in "domain", "endpoint", "shared":
+            yield Row(f"{kind}/threads-{how}", "M/s", [1, 2], b.sided(kind, "threads", *options, how, "PROVIDER", "{}"))
+
+
+def wake(b):
+    yield Row("shm/wake", "us", [8], {**b.sided("shm", "wake", "PROVIDER"), **b.limit("futex", "wake", "futex")}, times=3)
+    yield Row("tcp/wake", "us", [8], {**b.sided("tcp", "wake", "-n", "PROVIDER"), **b.limit("epoll", "wake", "epoll")}, times=3)
 
 
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 VADER = ("--mca", "pml", "ob1", "--mca", "btl", "self,vader")
+OFI = ("--mca", "pml", "cm", "--mca", "mtl", "ofi")
+
+
+def mpi(b):
+    """Open MPI's OFI parts on each side, and its own shared memory."""
+    def jobs(what, *run):
+        command = (b.path("mpi_rate"), what, "{}")
+        found = {side.who: program(*run, "-x", "LD_LIBRARY_PATH=" + side.folder, *OFI, *command, **AS_ROOT) for side in b.sides}
+        return {**found, **({"Open MPI": program(*run, *VADER, *command, **AS_ROOT)} if b.rivals else {})}
+
+    if b.mpi:
+        pair = ("mpirun", "-n", "2", "--bind-to", "core")
+        crowd = ("taskset", "-c", "0,1", "mpirun", "-n", "4", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1")
+        yield Row("mpi/latency", "us", EVERY, jobs("latency", *pair))
+        yield Row("mpi/rate", "M/s", [8, 64, 512, 4096], jobs("rate", *pair))
+        yield Row("mpi/crowded", "us", [8, 4096, 65536], jobs("latency", *crowd), times=3)
 
 
 def collectives(b):
@@ -184,7 +220,8 @@ def collectives(b):
             yield Row(f"collective/{what}-{members}", "us", sizes, jobs, times=5)
 
 
-PARTS = {"messages": messages, "onesided": onesided, "network": network, "collectives": collectives}
+PARTS = {"messages": messages, "onesided": onesided, "threads": threads, "wake": wake, "network": network, "mpi": mpi,
+         "collectives": collectives}
 
 # (row, size, whose figure ours is divided by or None, bound): a rate is to reach it, a time is not to exceed it.
 GOALS = [

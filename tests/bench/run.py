@@ -41,13 +41,13 @@ def reference():
 
 def compile_all(work, library, with_mpi):
     """Compiles the programs. Those of the interface are linked with the older library, so that they run on both."""
-    programs = {name: [library] for name in ("client", "onesided", "connect", "collective")}
+    programs = {name: [library] for name in ("client", "onesided", "threads", "wake", "connect", "collective")}
     programs.update(limit=[], sockets=["-luring"], tls=["-lssl", "-lcrypto"],
                     plain=["-Isrc", "-I.", os.path.join(os.path.dirname(work), "libfabric.a")])
     compilers = dict.fromkeys(programs, os.environ.get("CC", "cc"))
     if with_mpi:
-        programs.update(collective_mpi=[])
-        compilers.update(collective_mpi="mpicc")
+        programs.update(mpi_rate=[], collective_mpi=[])
+        compilers.update(mpi_rate="mpicc", collective_mpi="mpicc")
     for name, more in programs.items():
         options = ["-std=gnu11", "-O2", "-Wall", "-pthread", "-o", os.path.join(work, name), f"tests/bench/{name}.c"]
         include = ["-D_GNU_SOURCE"] if compilers[name] == "mpicc" else ["-Iinclude"]

@@ -88,7 +88,7 @@ changed = report.changes(written(AGAINST)[0])
 equal([" ".join(line.split()) for line in changed],
       ["rate 8 1.20 faster in each round: 1.20 1.10 1.30", "time 8 1.50 SLOWER in each round: 1.50 1.50 1.20"])
 
-equal(list(jobs.program("sh", "-c", "echo {} 3; echo sum {} 4", factor=2)(8)), [(None, 6.0), ("sum", 8.0)])
+equal(list(jobs.program("sh", "-c", "echo {} 3; echo sum {} 4", scale=lambda value, size: value * size)(8)), [(None, 24.0), ("sum", 32.0)])
 for script, reason in ("echo no such; exit 1", "status 1"), ("echo none >&2; exit 77", "not offered: none"):
     try:
         list(jobs.program("sh", "-c", script)(8))
