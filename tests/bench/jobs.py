@@ -93,16 +93,18 @@ def schedule(size, network, window):
     return repeats, rounds
 
 
+def perftest_figure(line, size, unit):
+    """Reads a line of ucx_perftest's CSV: label, iterations, then latency, MB/s and messages/s, of each the last one "overall"."""
+    column = line.split(",")
+    rate = float(column[8]) / 1e6
+    return {"us": float(column[4]), "M/s": rate, "GB/s": rate * size / 1000}[unit]
+
+
 def perftest(test, transports, unit, window=1):
     """Returns the job of ucx_perftest on two cores, the receiver on the second, timed as our own programs are.
 
     The figure is the median of several repeats. `window`: operations outstanding at most, in tests that are no ping-pong.
     """
-    def value(line, size):
-        column = line.split(",")
-        rate = float(column[8]) / 1e6  # operations per microsecond
-        return {"us": float(column[4]), "M/s": rate, "GB/s": rate * size / 1000}[unit]
-
     def job(size):
         network = transports == "tcp"
         repeats, count = schedule(size, network, window)
@@ -120,7 +122,7 @@ def perftest(test, transports, unit, window=1):
                 out = output(start([*argv, "-c", "0", "127.0.0.1"], env))
             finally:
                 end(server)
-        values = [value(found, size) for found in out.splitlines() if found.startswith("repeat,")]
+        values = [perftest_figure(found, size, unit) for found in out.splitlines() if found.startswith("repeat,")]
         if not values:
             raise Refused("ucx_perftest does not offer it")
         yield None, statistics.median(values)

@@ -54,11 +54,12 @@ def facts(root, ours, other):
     return [
         ("date", datetime.datetime.now().astimezone().isoformat(" ", "minutes")),
         ("processor", processor()),
-        ("cores", f"{os.cpu_count()}; each pair of processes is pinned to the first two"),
+        ("cores", f"{os.cpu_count()}; each pair of processes is pinned to cores 0 and 1; hardware threads of the first core: "
+                  + (read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list") or "unknown")),
         ("caches", caches() or "unknown"),
         ("load before", " ".join(f"{load:.2f}" for load in os.getloadavg())),
         ("kernel", " ".join((os.uname().sysname, os.uname().release))),
-        ("ptrace_scope", read("/proc/sys/kernel/yama/ptrace_scope") or "none"),
+        ("ptrace_scope", read("/proc/sys/kernel/yama/ptrace_scope") or "this kernel has no such limit"),
         ("compiler", first_line(os.environ.get("CC", "cc"), "--version")),
         ("Weft", version),
         ("libfabric, or the build before", reference(other)),

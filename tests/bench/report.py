@@ -155,13 +155,22 @@ def verdict(figures, goal):
     return f"{name:56} {quotient(value):>9}   {'at least' if least else 'at most'} {bound}: {word}"
 
 
+def short(size):
+    """Returns a size for the axis: 64, 4K, 1M."""
+    for letter, unit in ("M", 1 << 20), ("K", 1 << 10):
+        if size and size % unit == 0:
+            return f"{size // unit}{letter}"
+    return str(size)
+
+
 def chart(figures, row, number):
     """Returns the plot of a row as SVG, or "" without gnuplot or with one size."""
     sizes = figures.sizes(row)
     if len(sizes) < 2 or not shutil.which("gnuplot"):
         return ""
-    script = [f'set terminal svg size 760,420 name "row{number}" background rgb "white"', "set logscale xy",
-              "set grid", "set key outside", 'set xlabel "size"', f'set ylabel "{figures.units[row]}"']
+    script = [f'set terminal svg size 760,460 name "row{number}" background rgb "white"', "set logscale xy", "set grid",
+              "set key below", "set xtics (" + ", ".join(f'"{short(size)}" {size}' for size in sizes) + ")",
+              'set xlabel "size"', f'set ylabel "{figures.units[row]}"']
     plots = []
     for at, who in enumerate(figures.people(row)):
         points = [(size, *figures.spread(row, size, who)) for size in sizes if figures.values(row, size, who)]

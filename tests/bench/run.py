@@ -33,6 +33,12 @@ def fail(why):
     sys.exit(f"bench: {why}")
 
 
+def say(text, passing=False):
+    """Tells something. On a terminal the next text replaces what is only passing; a file has a line for each."""
+    begin, end = ("\r\033[K", "" if passing else "\n") if sys.stderr.isatty() else ("", "\n")
+    print(f"{begin}bench: {text}", end=end, file=sys.stderr, flush=True)
+
+
 def reference():
     """Returns the path of the system's libfabric.so.1, or None."""
     known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
@@ -80,18 +86,13 @@ class Run:
         self.chosen, self.rounds = chosen, rounds
         self.started, self.done = time.monotonic(), 0
         self.all = sum(len(row.sizes) * row.times * (1 if row.late else rounds) for row in chosen)
-        self.refused = {}  # (row, size, who): reason
-        self.failed = False
+        self.refused = set()  # (row, size, who)
 
     def show(self, turn, row, size):
         """Shows the row and the time left, judged by the steps that are done."""
-        spent = time.monotonic() - self.started
-        left = f"{spent / self.done * (self.all - self.done) / 60:.0f} min left" if self.done else ""
-        begin, end = ("\r\033[K", "") if sys.stderr.isatty() else ("", "\n")
-        if end and self.done and size != row.sizes[0]:
-            return  # a line for each row is enough for a file
-        print(f"{begin}bench: round {turn} of {self.rounds}, {row.name} {size}, {100 * self.done // self.all} %  {left}",
-              end=end, file=sys.stderr, flush=True)
+        left = (time.monotonic() - self.started) / self.done * (self.all - self.done) / 60 if self.done else None
+        text = f"round {turn} of {self.rounds}, {row.name} {size}, {100 * self.done // self.all} %"
+        say(text + ("" if left is None else f", {left:.0f} min left"), passing=True)
 
     def one(self, row, size, who, number):
         try:
@@ -100,9 +101,11 @@ class Run:
                 self.csv.writerow([name, who, size, number, f"{value:.6g}", unit])
         except jobs.Refused as reason:
             if (row.name, size, who) not in self.refused:
-                print(f"{chr(10) if sys.stderr.isatty() else ''}bench: {row.name} {size}, {who}: {reason}", file=sys.stderr)
-            self.refused[row.name, size, who] = str(reason)
-            self.failed |= who == report.OURS
+                say(f"{row.name} {size}, {who}: {reason}")
+            self.refused.add((row.name, size, who))
+
+    def ours_failed(self):
+        return any(who == report.OURS for _, _, who in self.refused)
 
     def one_round(self, turn):
         """What runs first finds other caches and clocks: all take turns at that."""
@@ -134,7 +137,7 @@ def main():
     if bench.rivals:
         for name, there in ("UCX (ucx_perftest)", bench.ucx), ("Open MPI (mpirun, mpicc)", bench.mpi), ("libfabric", other):
             if not there:
-                print(f"bench: {name} is not installed: its figures are left out", file=sys.stderr)
+                say(f"{name} is not installed: its figures are left out")
     facts = machine.facts(ROOT, os.path.join(build, "libfabric.so.1"), other)
     run = Run(folder, selected(bench), rounds)
     interrupted = False
@@ -147,7 +150,7 @@ def main():
     figures = report.write(folder, facts, rows.GOALS)
     print("\n".join(report.in_text(figures, rows.GOALS)))
     print(f"\nwritten: {folder}/index.html, index.md, raw.csv" + (" (interrupted)" if interrupted else ""))
-    return 130 if interrupted else int(run.failed)
+    return 130 if interrupted else int(run.ours_failed())
 
 
 if __name__ == "__main__":

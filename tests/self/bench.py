@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The report of the benchmark: known raw figures must give the right spread, ratios, goals and changes.
 
-Each row of the benchmark must have its definition in docs/BENCH.md, and each goal a row.
+A run must measure all by turns and record what it gets, also beside programs that fail. Each row of the benchmark must have its definition in docs/BENCH.md, and each goal a row.
 """
 import os
+import shutil
 import sys
 import tempfile
 
@@ -15,6 +16,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests/bench"))
 import jobs
 import report
 import rows
+import run
 
 RAW = """row,who,size,round,value,unit
 shm/latency,Weft,8,1,1.0,us
@@ -73,6 +75,7 @@ equal(figures.ratio("shm/latency", 8, "libfabric"), 0.375)
 equal(figures.best_limit("shm/latency", 8), "limit: two copies")
 equal(figures.best_limit("shm/rate", 8), "limit: other")
 equal(figures.best_limit("shm/latency", 64), None)
+equal([report.short(size) for size in (8, 4096, 3 << 20, 132)], ["8", "4K", "3M", "132"])
 equal(report.table(figures, "shm/latency"), (
     ["size", "Weft", "libfabric", "limit: CMA", "limit: two copies", "Weft/libfabric", "Weft/limit"],
     [["8", "2 (1 - 3)", "12 (2 - 100)", "4", "0.75 (0.5 - 1)", "0.38", "2.50"], ["64", "7", "-", "-", "-", "-", "-"]]))
@@ -81,6 +84,12 @@ equal(len(report.notes_of(figures, GOALS)[0][1]), 4)  # the goal of a size that 
 for text in markdown, page:
     for part in "2 (1 - 3)", "0.38", report.definitions()["shm/latency"].split("`")[0]:
         assert part in text, part
+if shutil.which("gnuplot"):
+    picture = report.chart(figures, "shm/latency", 0)
+    assert picture.startswith("<svg") and picture.rstrip().endswith("</svg>") and picture in page, "no plot"
+    for name in figures.people("shm/latency"):
+        assert f">{name}<" in picture, f"{name} is not in the plot"
+equal(report.chart(figures, "shm/rate", 0), "")  # one size
 assert "a &lt;b&gt;" in page and "<b>" not in page
 assert "| processor | a <b> |" in markdown
 
@@ -95,6 +104,41 @@ for script, reason in ("echo no such; exit 1", "status 1"), ("echo none >&2; exi
         sys.exit(f"bench: {script} is not refused")
     except jobs.Refused as refused:
         assert str(refused).startswith(reason), refused
+
+line = "repeat,20000,0.195,0.233,0.234,32.59,32.60,4271184,4271185"
+equal([jobs.perftest_figure(line, 1000, unit) for unit in ("us", "M/s", "GB/s")], [0.234, 4.271185, 4.271185])
+equal(jobs.schedule(4096, False, 1), (11, 20000))
+equal(jobs.schedule(8, False, 64), (11, 64000))
+equal(jobs.schedule(65536, True, 64), (21, 64))
+
+order = []
+
+
+def job(who, *pairs):
+    def measured(size):
+        order.append(who)
+        if not pairs:
+            raise jobs.Refused("as it must")
+        yield from pairs
+    return measured
+
+
+plain = rows.Row("plain", "us", [8, 64], {"Weft": job("Weft", (None, 2)), "UCX": job("UCX")})
+late = rows.Row("late", "ms", [5], {"Weft": job("late", (None, 3), ("sum", 4))}, times=2, words={"sum": "bytes"}, late=True)
+with tempfile.TemporaryDirectory() as work:
+    session = run.Run(work, [plain, late], 2)
+    for turn in 1, 2:
+        session.one_round(turn)
+    equal(session.done, session.all)
+    equal(session.refused, {("plain", 8, "UCX"), ("plain", 64, "UCX")})
+    assert not session.ours_failed()
+    equal(order, ["Weft", "UCX"] * 2 + ["UCX", "Weft"] * 2 + ["late"] * 2)
+    with open(os.path.join(work, "raw.csv"), encoding="utf-8") as raw:
+        equal(raw.read().split(), ["row,who,size,round,value,unit", "plain,Weft,8,1,2,us", "plain,Weft,64,1,2,us",
+                                   "plain,Weft,8,2,2,us", "plain,Weft,64,2,2,us", "late,Weft,5,3,3,ms",
+                                   "late-sum,Weft,5,3,4,bytes", "late,Weft,5,4,3,ms", "late-sum,Weft,5,4,4,bytes"])
+    session.one(rows.Row("ours", "us", [8], {"Weft": job("Weft")}), 8, "Weft", 1)
+    assert session.ours_failed()
 
 with tempfile.TemporaryDirectory() as work:
     bench = rows.Bench(work, "/ours", "/theirs", None)
