@@ -331,6 +331,18 @@ static int check(const struct mr_grant *r, uint64_t addr, size_t len, uint64_t a
 	return 0;
 }
 
+struct mr *mr_granted(const struct domain *dom, uint64_t key, uint64_t addr, size_t len,
+		      uint64_t access)
+{
+	struct region *r = mr_table_find(dom->mrs, key);
+	uint64_t at;
+
+	if (!r || !r->mr.enabled || access & ~r->mr.access)
+		return NULL;
+	at = addr - r->mr.offset; /* wraps as in `check` */
+	return at <= r->mr.length && len <= r->mr.length - at ? &r->mr : NULL;
+}
+
 static int unknown(uint64_t key, const struct region *r)
 {
 	LOG_INFO(LOG_MR, "key %#llx: %s", (unsigned long long)key,
@@ -341,16 +353,16 @@ static int unknown(uint64_t key, const struct region *r)
 int mr_check(struct domain *dom, uint64_t key, uint64_t addr, size_t len, uint64_t access,
 	     struct mr **mr)
 {
-	struct region *r = mr_table_find(dom->mrs, key);
-	int err;
+	const struct region *r;
 
+	*mr = mr_granted(dom, key, addr, len, access);
+	if (*mr)
+		return 0;
+	r = mr_table_find(dom->mrs, key);
 	if (!r || !r->mr.enabled)
 		return unknown(key, r);
-	err = check(&(struct mr_grant){key, r->mr.access, r->mr.offset, r->mr.length}, addr, len,
-		    access);
-	if (!err)
-		*mr = &r->mr;
-	return err;
+	return check(&(struct mr_grant){key, r->mr.access, r->mr.offset, r->mr.length}, addr, len,
+		     access);
 }
 
 int mr_check_past(struct domain *dom, uint64_t key, uint64_t addr, size_t len, uint64_t access,

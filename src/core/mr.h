@@ -44,8 +44,12 @@ int mr_domain_control(struct domain *dom, int command, void *arg);
 int mr_check(struct domain *dom, uint64_t key, uint64_t addr, size_t len, uint64_t access,
 	     struct mr **mr);
 
+/* The same without a log line: returns the region, or NULL. */
+struct mr *mr_granted(const struct domain *dom, uint64_t key, uint64_t addr, size_t len,
+		      uint64_t access);
+
 /*
- * The same for an access that has taken place: its region may be one of the last that were closed;
+ * mr_check for an access that has taken place: its region may be one of the last that were closed;
  * *mr is NULL then.
  */
 int mr_check_past(struct domain *dom, uint64_t key, uint64_t addr, size_t len, uint64_t access,

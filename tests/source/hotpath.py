@@ -38,9 +38,10 @@ BUDGET = {
     "cq_read": (80, 0, 1),
     "cq_read-empty": (160, 0, 5),
     "cq_read+receive": (600, 0, 12),
-    "inject_write": (492, 1, 8),
-    "read": (492, 1, 8),
-    "fetch_atomic": (700, 1, 13),
+    "inject_write": (192, 1, 1),
+    "cq_read+serve": (620, 2, 11),
+    "read": (208, 1, 1),
+    "fetch_atomic": (285, 1, 3),
 }
 LOCK = (8, 1, 0)  # added with FI_THREAD_SAFE: locking and unlocking the domain
 OTHERS = 1.25  # factor for other compilers than gcc, whose code the limits are for

@@ -31,6 +31,7 @@ PAYLOAD = {
     "src/xfer/rma/rma_rx.c": {"cut": PASS, "rma_parse": PASS, "put": COPY, "parse_notify": JUDGE},
     "src/xfer/rma/rma_amo.c": {"apply": COPY, "amo_in_a_row": COPY, "packet_of": OUT, "rma_match": OUT, "answer": OUT},
     "src/xfer/rma/rma_answer.c": {"scatter": COPY, "take_back": OUT},
+    "src/xfer/rma/rma_serve.c": {"put": COPY, "get": JUDGE, "amo": JUDGE},
     "src/xfer/rma/rma_reply.c": {"*": OUT},
     "src/xfer/rma/rma_tx.c": {"*": OUT},
     "src/coll/coll.c": {"coll_answer": OUT, "coll_hear": JUDGE},

@@ -50,6 +50,58 @@ START_TEST(short_forms)
 }
 END_TEST
 
+/* Aligned or not, of eight bytes or four: the value, its answer, and what was there before. */
+START_TEST(atomics_on_one_element)
+{
+	static const struct {
+		uint64_t addr;
+		uint32_t len;
+		enum fi_datatype type;
+	} cases[] = {
+		{104, 8, FI_UINT64}, {108, 4, FI_UINT32}, {101, 8, FI_UINT64}, {110, 2, FI_UINT16}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const uint64_t at = cases[i].addr;
+		struct request r = {AMO(SHORT),
+				    .key = KEY_ALL,
+				    .addr = at,
+				    .amo = {.op = FI_SUM,
+					    .type = (uint8_t)cases[i].type,
+					    .form = ATOMIC_FETCH,
+					    .len = cases[i].len},
+				    .len = cases[i].len,
+				    .first = 5};
+		uint64_t had = 0, operand = 0, sum;
+
+		memcpy(&had, &copy[0].data[at], cases[i].len);
+		for (size_t j = 0; j < cases[i].len; j++)
+			((unsigned char *)&operand)[j] = request_byte(&r, j);
+		request_say(&r);
+		answer_expect_result(7, &had, cases[i].len);
+		sum = had + operand;
+		memcpy(&copy[0].data[at], &sum, cases[i].len);
+		ck_assert(memory_untouched());
+		/* Compared with what is not there: nothing changes. */
+		r.amo.form = ATOMIC_COMPARE;
+		r.amo.op = FI_CSWAP;
+		r.len = 2 * cases[i].len;
+		request_say(&r);
+		answer_expect_result(7, &sum, cases[i].len);
+		ck_assert(memory_untouched());
+		/* The other form without a result is only marked done. */
+		r.amo.form = ATOMIC_BASE;
+		r.amo.op = FI_ATOMIC_WRITE;
+		r.len = cases[i].len;
+		if (at % 8 == 0 || cases[i].len < 8) {
+			request_say(&r);
+			answer_expect_done(7);
+			memcpy(&copy[0].data[at], &operand, cases[i].len);
+		}
+		ck_assert(memory_untouched());
+	}
+}
+END_TEST
+
 START_TEST(long_forms)
 {
 	struct request put = {.op = WIRE_PUT,
@@ -464,6 +516,7 @@ int main(void)
 
 	tcase_add_checked_fixture(right, rma_setup, rma_teardown);
 	tcase_add_test(right, short_forms);
+	tcase_add_test(right, atomics_on_one_element);
 	tcase_add_test(right, long_forms);
 	tcase_add_test(right, sixteen_ranges);
 	tcase_add_checked_fixture(wrong, rma_setup, rma_teardown);

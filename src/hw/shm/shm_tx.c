@@ -180,15 +180,18 @@ static __attribute__((noinline)) int send_any(struct link *link, const void *buf
 
 #define DATA_MAX (RING_SLOT - 40u) /* longest payload, in bytes, of a one-slot packet with data */
 
-/* Sends a packet with data that fits one slot. Short requests are such packets, too. */
+/* Sends a packet with data. Short one-sided requests are such packets, too. */
 static __attribute__((noinline)) int send_data(struct link *link, const void *buf, size_t len,
 					       uint64_t data, uint64_t head, uint64_t tag)
 {
 	struct shm_link *s = (struct shm_link *)link;
-	struct packet p = {.head = head, .tag = tag, .data = data, .len = len};
+	struct packet p = {.head = head | WIRE_HEAD(0, WIRE_DATA, 0, 0),
+			   .tag = tag,
+			   .data = data,
+			   .len = len};
 	struct claimed c;
 
-	if (__builtin_expect(!claim(s, 1, &c), 0))
+	if (__builtin_expect(len > DATA_MAX || !claim(s, 1, &c), 0))
 		return send_any(link, buf, len, data, head, tag);
 	write_header(s, c.slot, &p);
 	/* Copies by words: no call of memcpy. */
@@ -198,15 +201,6 @@ static __attribute__((noinline)) int send_data(struct link *link, const void *bu
 		c.slot->rest[8 + at] = ((const unsigned char *)buf)[at];
 	s->link.last = c.pos;
 	return publish(s, c, 1);
-}
-
-/* Sends packets with data, and packets of more than one slot. */
-static __attribute__((noinline)) int send_other(struct link *link, const void *buf, size_t len,
-						uint64_t data, uint64_t head, uint64_t tag)
-{
-	return len <= DATA_MAX && wire_flags(head) & WIRE_DATA
-		       ? send_data(link, buf, len, data, head, tag)
-		       : send_any(link, buf, len, data, head, tag);
 }
 
 /* The header is written: copies the payload and publishes. */
@@ -226,9 +220,9 @@ int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint
 	struct packet p = {.head = head, .tag = tag, .len = len};
 	struct claimed c;
 
-	if (len > sizeof(c.slot->rest) || wire_flags(head) & WIRE_DATA)
-		return send_other(link, buf, len, data, head, tag);
-	if (__builtin_expect(!claim(s, 1, &c), 0))
+	if (wire_flags(head) & WIRE_DATA)
+		return send_data(link, buf, len, data, head, tag);
+	if (__builtin_expect(len > sizeof(c.slot->rest) || !claim(s, 1, &c), 0))
 		return send_any(link, buf, len, 0, head, tag);
 	if (len != 8) {
 		write_header(s, c.slot, &p);

@@ -83,7 +83,7 @@ static void apply(const struct rma_request *r, const struct rma_spot *spot, size
 	}
 }
 
-static uint64_t access_for(const struct wire_amo *amo)
+uint64_t rma_amo_access(const struct wire_amo *amo)
 {
 	if (amo->form == ATOMIC_BASE)
 		return FI_REMOTE_WRITE;
@@ -152,7 +152,7 @@ static int amo_in_a_row(struct rma_request *r, void *at)
 
 int rma_amo(struct rma_request *r)
 {
-	int err = rma_check(r, access_for(&r->amo));
+	int err = rma_check(r, rma_amo_access(&r->amo));
 	struct rma_spot spot;
 	size_t fragment = r->total;
 	void *at;

@@ -17,17 +17,20 @@ static struct packet result(uint32_t seq, size_t offset, const void *buf, size_t
 			       .len = len};
 }
 
-void rma_reply_bytes(const struct rma_request *r, const void *buf, size_t len)
+void rma_send_result(struct peer *peer, uint32_t seq, const void *buf, size_t len)
 {
-	struct packet p = result(r->seq, 0, buf, len);
-	struct peer *peer = r->peer;
+	struct packet p = result(seq, 0, buf, len);
 
-	if (r->flags & WIRE_ORPHAN)
-		return;
 	if (len <= 24 && peer->real && list_empty(&peer->tx.controls) &&
 	    !peer->real->ops->send(peer->real, buf, len, 0, p.head, 0))
 		return;
 	tx_control_data(peer, &p);
+}
+
+void rma_reply_bytes(const struct rma_request *r, const void *buf, size_t len)
+{
+	if (!(r->flags & WIRE_ORPHAN))
+		rma_send_result(r->peer, r->seq, buf, len);
 }
 
 /* Answers with more than one packet: a request in TXREQ_REPLY sends fragments. 0 or -FI_ENOMEM. */

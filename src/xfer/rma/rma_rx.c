@@ -148,13 +148,8 @@ void rma_refuse(const struct rma_request *r, int err)
 
 void rma_done(struct rma_request *r)
 {
-	struct peer *peer = r->peer;
-
-	if (r->flags & WIRE_ORPHAN)
-		return;
-	peer->target.done_seq = r->seq;
-	if (list_empty(&peer->target.in_acks_pending))
-		list_push(&peer->worker->acks_pending, &peer->target.in_acks_pending);
+	if (!(r->flags & WIRE_ORPHAN))
+		rma_mark_done(r->peer, r->seq);
 }
 
 void rma_acknowledge(struct worker *worker)
@@ -409,7 +404,9 @@ static void on_notify(struct worker *worker, struct peer *peer, const struct pac
 		push_data(rx, FI_RMA | FI_REMOTE_WRITE, r.total, p->data);
 }
 
-void rma_serve(struct worker *worker, struct peer *peer, const struct packet *p)
+/* Not inlined: the request takes a large frame, which short ones do without. */
+static __attribute__((noinline)) void serve(struct worker *worker, struct peer *peer,
+					    const struct packet *p)
 {
 	struct rma_request r;
 	int err;
@@ -429,4 +426,10 @@ void rma_serve(struct worker *worker, struct peer *peer, const struct packet *p)
 	}
 	if (err)
 		rma_refuse(&r, err);
+}
+
+void rma_serve(struct worker *worker, struct peer *peer, const struct packet *p)
+{
+	if (!rma_serve_short(worker, peer, p))
+		serve(worker, peer, p);
 }

@@ -6,6 +6,7 @@
 #include "core/mr.h"
 #include "link/wire.h"
 #include "xfer/rma/rma.h"
+#include "xfer/worker.h"
 
 struct rma_request {
 	struct peer *peer;
@@ -54,18 +55,38 @@ int rma_finish(struct rma_request *r, uint64_t kind, uint64_t more);
  * endpoint's counter. `more` (FI_REMOTE_WRITE or 0): what counters of regions also count it as.
  */
 void rma_event(struct rma_request *r, uint64_t kind, uint64_t more);
-/* Marks the request done; rma_acknowledge sends WIRE_DONE at the end of the progress call. */
+/*
+ * Marks the request done, and all before it; rma_acknowledge sends WIRE_DONE at the end of the
+ * progress call.
+ */
+static inline void rma_mark_done(struct peer *peer, uint32_t seq)
+{
+	peer->target.done_seq = seq;
+	if (list_empty(&peer->target.in_acks_pending))
+		list_push(&peer->worker->acks_pending, &peer->target.in_acks_pending);
+}
+/* The same for a request whose initiator may have disconnected. */
 void rma_done(struct rma_request *r);
 /* Answers WIRE_FAILED with `err` (negative). */
 void rma_refuse(const struct rma_request *r, int err);
 
 /* Answers with the bytes of all ranges, if they are many in fragments. 0 or a negative error. */
 int rma_reply(struct rma_request *r);
-/* Answers with `len` bytes of `buf`, which are copied if they must wait. */
+/* Answers request `seq` with `len` bytes of `buf`, which are copied if they must wait. */
+void rma_send_result(struct peer *peer, uint32_t seq, const void *buf, size_t len);
+/* The same for a request whose initiator may have disconnected. */
 void rma_reply_bytes(const struct rma_request *r, const void *buf, size_t len);
+
+/*
+ * Performs and answers a request of the short form that asks for nothing special (rma_serve.c).
+ * False: nothing was done.
+ */
+bool rma_serve_short(struct worker *worker, struct peer *peer, const struct packet *p);
 
 /* Are the figures in the packet of an atomic consistent? */
 bool rma_amo_parse(const struct rma_request *r);
+/* Returns the rights that an atomic needs at its target. */
+uint64_t rma_amo_access(const struct wire_amo *amo);
 /* Performs an atomic and answers. 0 or a negative error. */
 int rma_amo(struct rma_request *r);
 

@@ -6,15 +6,13 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "xfer/defer/defer.h"
-#include "xfer/rma/rma.h"
+#include "xfer/rma/rma_short.h"
 #include "xfer/rndv/proto.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
 /* Maximum bytes of a request besides its data: struct wire_ranges, CQ data, struct wire_amo. */
 #define HEADS (sizeof(struct wire_ranges) + sizeof(uint64_t) + sizeof(struct wire_amo))
-/* Bytes of data that fit the first cache line of a packet in the short form, behind any heads. */
-#define INLINE_MAX 16
 
 /* The payload of a request as a list of segments, and storage for its heads. */
 struct fragments {
@@ -84,10 +82,10 @@ static bool is_inline(const struct txreq *req)
 	case WIRE_GET:
 		return true;
 	case WIRE_PUT:
-		return req->count == 1 && req->len <= INLINE_MAX;
+		return req->count == 1 && req->len <= RMA_SHORT_MAX;
 	/* Operands, perhaps compare values: send_inline copies both into one buffer. */
 	default:
-		return req->count <= 2 && operands_len(req) <= INLINE_MAX;
+		return req->count <= 2 && operands_len(req) <= RMA_SHORT_MAX;
 	}
 }
 
@@ -97,7 +95,7 @@ static int send_inline(const struct txreq *req)
 	struct link *link = req->peer->real;
 	struct {
 		struct wire_amo amo;
-		unsigned char operand[INLINE_MAX];
+		unsigned char operand[RMA_SHORT_MAX];
 	} flat;
 	uint64_t head = req->head | WIRE_HEAD(0, WIRE_DATA, 0, req->seq);
 	uint64_t key = req->remote[0].key, addr = req->remote[0].addr;
@@ -158,21 +156,12 @@ static int send_packet(struct txreq *req)
 /* The peer will answer: in order, except an atomic on a tagged receive, once it matches. */
 static void await(struct txreq *req)
 {
-	struct peer *peer = req->peer;
-
 	if (wire_flags(req->head) & WIRE_MATCH) {
-		peer->rma.matching += req->len;
+		req->peer->rma.matching += req->len;
 		tx_req_move(req, TXREQ_ACK);
 		return;
 	}
-	req->place = peer->real->last;
-	tx_req_move(req, TXREQ_RMA);
-	peer->rma.awaiting_count++;
-	if (list_empty(&peer->rma.in_awaiting))
-		list_push(&peer->worker->awaiting, &peer->rma.in_awaiting);
-	/* If the peer sleeps too, no answer comes: our sleeper must wake and call rma_help. */
-	if (__builtin_expect(peer->worker->sleepers, 0) && link_has_local(peer->real))
-		worker_wake(peer->worker);
+	rma_await(req);
 }
 
 /* Counts an expected answer; beyond WIRE_RESULTS_MAX or if it is long, later operations wait. */

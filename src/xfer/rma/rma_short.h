@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The short path of one-sided posts: one range, one packet, to a connected peer that nothing bars.
+ * It is inlined into the entries, so that what is constant there costs nothing. All other posts
+ * take rma_post. Domain locked.
+ */
+#ifndef WEFT_XFER_RMA_SHORT_H
+#define WEFT_XFER_RMA_SHORT_H
+
+#include "xfer/rma/rma.h"
+#include "xfer/worker.h"
+#include "xfer/msg/tx.h"
+
+/* Bytes that a packet of the short form may carry, any heads besides. */
+#define RMA_SHORT_MAX 16u
+/* Flags of operations that take rma_post. */
+#define RMA_SLOW (FI_TRIGGER | FI_FENCE | FI_REMOTE_CQ_DATA | FI_COMMIT_COMPLETE | FI_TAGGED)
+
+/* A post on one range. Passed by value, so that its members stay in registers. */
+struct rma_short {
+	unsigned int wire;    /* WIRE_PUT, WIRE_GET or WIRE_AMO */
+	uint64_t kind, flags; /* as in struct rma */
+	fi_addr_t addr;
+	uint64_t remote, key;  /* the range */
+	size_t len;            /* bytes of the range */
+	const void *payload;   /* of the packet */
+	size_t payload_len;    /* bytes */
+	void *result;          /* where `len` bytes go, or NULL */
+	enum atomic_form form; /* for WIRE_AMO */
+	void *context;
+};
+
+/* A request that was sent awaits its answer, behind the earlier ones. */
+static inline __attribute__((always_inline)) void rma_await(struct txreq *req)
+{
+	struct peer *peer = req->peer;
+
+	req->place = peer->real->last;
+	tx_req_move(req, TXREQ_RMA);
+	peer->rma.awaiting_count++;
+	if (list_empty(&peer->rma.in_awaiting))
+		list_push(&peer->worker->awaiting, &peer->rma.in_awaiting);
+	/* If the peer sleeps too, no answer comes: our sleeper must wake and call rma_help. */
+	if (__builtin_expect(peer->worker->sleepers, 0) && link_has_local(peer->real))
+		worker_wake(peer->worker);
+}
+
+/*
+ * Fills in what outlives the packet. The operands are not kept: only the packet is ever taken back
+ * or sent again.
+ */
+static inline __attribute__((always_inline)) void
+rma_short_fill(struct txreq *req, struct ep *ep, struct peer *peer, struct rma_short s)
+{
+	req->state = TXREQ_NEW;
+	req->ep = ep;
+	req->peer = peer;
+	req->head = WIRE_HEAD(s.wire, 0, 0, 0);
+	req->flags = (s.flags & ~TX_KIND) | s.kind;
+	req->tag = 0;
+	req->context = s.context;
+	req->work = NULL;
+	req->bounce = req->rndv = NULL;
+	req->len = s.len;
+	req->got = 0;
+	req->seq = peer->rma.seq + 1;
+	req->amo.form = (uint8_t)s.form;
+	req->whole = true;
+	req->count = 0;
+	req->result_count = s.result != NULL;
+	if (s.result)
+		req->result[0] = (struct iovec){s.result, s.len};
+	req->remote_count = 1;
+	req->remote[0] = (struct fi_rma_iov){s.remote, s.len, s.key};
+}
+
+/* Posts the operation. False: not done, rma_post has to; the reasons are told there. */
+static inline __attribute__((always_inline)) bool rma_short_post(struct ep *ep, struct rma_short s)
+{
+	struct worker *worker = ep->worker;
+	struct peer *peer = s.addr < worker->peer_count ? worker->peers[s.addr] : &peer_nobody;
+	struct link *link = peer->link;
+	struct txreq *req;
+
+	if (__builtin_expect(s.len > RMA_SHORT_MAX || s.flags & RMA_SLOW ||
+				     (s.flags & FI_INJECT && s.len > ep->inject_least) ||
+				     link == &peer_full_link || link->rdma_usable ||
+				     peer->rma.direct_spell ||
+				     peer->rma.awaiting_count >= ep->tx_size,
+			     0))
+		return false;
+	req = pool_get(&worker->tx_pool);
+	if (__builtin_expect(!req, 0))
+		return false;
+	rma_short_fill(req, ep, peer, s);
+	if (__builtin_expect(link->ops->send(link, s.payload, s.payload_len, s.key,
+					     WIRE_HEAD(s.wire, WIRE_DATA, 0, req->seq), s.remote),
+			     0)) {
+		pool_put(&worker->tx_pool, req);
+		return false;
+	}
+	peer->rma.seq = req->seq;
+	rma_await(req);
+	return true;
+}
+
+#endif
