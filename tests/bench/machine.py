@@ -39,18 +39,20 @@ def caches():
     return ", ".join(texts)
 
 
-def reference(path):
-    """Returns the version a libfabric.so.1 names, and its path."""
-    if not path:
-        return "not installed"
-    library = os.path.dirname(path)
-    version = first_line("fi_info", "--version", env={"LD_LIBRARY_PATH": library})
+def version_of(path):
+    """Returns the version that a libfabric.so.1 tells, and its path."""
+    version = first_line("fi_info", "--version", env={"LD_LIBRARY_PATH": os.path.dirname(path)})
     return f"{version.removeprefix('fi_info: ') or 'unknown version'} ({path})"
 
 
-def facts(root, ours, other):
-    """Returns pairs of a name and a fact. `ours` and `other`: paths of the compared libraries."""
-    version = first_line("git", "-C", root, "describe", "--always", "--dirty") or os.path.basename(os.path.realpath(ours))
+def facts(root, build, reference, before):
+    """Returns pairs of a name and a fact. `build`, `before`: folders; `reference`: the system's libfabric.so.1, or None."""
+    ours = os.path.basename(os.path.realpath(os.path.join(build, "libfabric.so.1")))
+    commit = first_line("git", "-C", root, "describe", "--always", "--dirty")
+    if before:
+        other = ("before", os.path.realpath(os.path.join(before, "libfabric.so.1")))
+    else:
+        other = ("libfabric", version_of(reference) if reference else "not installed")
     return [
         ("date", datetime.datetime.now().astimezone().isoformat(" ", "minutes")),
         ("processor", processor()),
@@ -61,8 +63,8 @@ def facts(root, ours, other):
         ("kernel", " ".join((os.uname().sysname, os.uname().release))),
         ("ptrace_scope", read("/proc/sys/kernel/yama/ptrace_scope") or "this kernel has no such limit"),
         ("compiler", first_line(os.environ.get("CC", "cc"), "--version")),
-        ("Weft", version),
-        ("libfabric, or the build before", reference(other)),
+        ("Weft", f"{ours}, {commit or 'unknown commit'}"),
+        other,
         ("UCX", first_line("ucx_info", "-v").removeprefix("# ") or "not installed"),
         ("Open MPI", first_line("mpirun", "--version") or "not installed"),
     ]

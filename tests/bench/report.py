@@ -18,6 +18,7 @@ BEFORE = "before"  # the other build of AGAINST
 LIMIT = "limit"  # "limit: WHAT" is a limit of the machine; the best one counts
 RATES = ("M/s", "GB/s", "elements/ns")
 NOISE = 0.03  # smaller changes are none
+ENOUGH = 3  # turns to tell a change from noise
 PAGE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../docs/BENCH.md")
 
 
@@ -121,10 +122,10 @@ def table(figures, row):
 def has_changed(figures, row, size):
     """Returns whether two builds differ by more than their noise.
 
-    They do if, of at least three turns, all of one build are better than all of the other, and the medians differ.
+    They do if, of at least ENOUGH turns, all of one build are better than all of the other, and the medians differ.
     """
     ours, before = (figures.values(row, size, who) for who in (OURS, BEFORE))
-    if min(len(ours), len(before)) < 3 or not (max(ours) < min(before) or min(ours) > max(before)):
+    if min(len(ours), len(before)) < ENOUGH or not (max(ours) < min(before) or min(ours) > max(before)):
         return False
     return abs(statistics.median(ours) / statistics.median(before) - 1) >= NOISE
 
@@ -226,8 +227,10 @@ def in_html(figures, facts, notes):
 
 def notes_of(figures, goals):
     """Returns what is said above the rows: pairs of a title and lines."""
-    if any(BEFORE in people for people in figures.cells.values()):
-        return [(f"Changed beyond noise, {OURS}/{BEFORE}", changes(figures) or ["nothing"])]
+    turns = [len(people[BEFORE]) for people in figures.cells.values() if BEFORE in people]
+    if turns:
+        none = "nothing" if max(turns) >= ENOUGH else f"that takes {ENOUGH} rounds or more to tell"
+        return [(f"Changed beyond noise, {OURS}/{BEFORE}", changes(figures) or [none])]
     reached = [verdict(figures, goal) for goal in goals if goal[:2] in figures.cells]
     return [("Meant to be reached", reached)] if reached else []
 

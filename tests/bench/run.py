@@ -61,19 +61,29 @@ def compile_all(work, library, with_mpi):
             fail(f"{name}.c does not compile")
 
 
+def numbers(name, default):
+    """Reads a setting of numbers."""
+    words = os.environ.get(name, "").split() or default
+    if not all(str(word).isdigit() and int(word) for word in words):
+        fail(f"{name} is not a list of numbers from 1: {' '.join(words)}")
+    return [int(word) for word in words]
+
+
 def selected(bench):
-    """Returns the rows that ONLY and SIZES leave, the late ones last."""
-    wanted = os.environ.get("ONLY", "").split() or list(rows.PARTS)
-    sizes = set(map(int, os.environ.get("SIZES", "").split()))
-    found = []
-    for part, make in rows.PARTS.items():
-        for row in make(bench):
-            if row.jobs and any(word == part or fnmatch.fnmatchcase(row.name, word) for word in wanted):
-                row.sizes = [size for size in row.sizes if not sizes or size in sizes]
-                found.append(row)
-    if not found:
-        fail(f"ONLY names no part ({', '.join(rows.PARTS)}) and no row")
-    return sorted(found, key=lambda row: row.late)
+    """Returns the rows that ONLY and SIZES leave, the late ones last. A word of ONLY that names none is an error."""
+    every = [(part, row) for part, make in rows.PARTS.items() for row in make(bench) if row.jobs]
+    sizes = set(numbers("SIZES", []))
+    wanted = {}  # name: row
+    for word in os.environ.get("ONLY", "").split() or rows.PARTS:
+        found = {row.name: row for part, row in every if word == part or fnmatch.fnmatchcase(row.name, word)}
+        if not found:
+            fail(f"ONLY: {word} is no part ({', '.join(rows.PARTS)}) and no row")
+        wanted.update(found)
+    chosen = [row for _, row in every if row.name in wanted]
+    for row in chosen:
+        row.sizes = [size for size in row.sizes if not sizes or size in sizes]
+    chosen = [row for row in chosen if row.sizes]
+    return sorted(chosen, key=lambda row: row.late) or fail("no row has one of these SIZES")
 
 
 class Run:
@@ -121,24 +131,28 @@ class Run:
                     self.done += 1
 
 
+def prepare(folder, build, before):
+    """Compiles what is needed. Returns who is compared, and the facts for the report."""
+    for library in filter(None, (build, before)):
+        if not os.path.exists(os.path.join(library, "libfabric.so.1")):
+            fail(f"no libfabric.so.1 in {library}")
+    installed = reference()
+    bench = rows.Bench(folder, build, installed and os.path.dirname(installed), before)
+    for name, there in ("UCX (ucx_perftest)", bench.ucx), ("Open MPI (mpirun, mpicc)", bench.mpi), ("libfabric", installed):
+        if bench.rivals and not there:
+            say(f"{name} is not installed: its figures are left out")
+    os.makedirs(folder, exist_ok=True)
+    compile_all(folder, installed or os.path.join(build, "libfabric.so.1"), bench.mpi)
+    return bench, machine.facts(ROOT, build, installed, before)
+
+
 def main():
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the program that runs, then reports
     build = os.path.realpath(os.environ.get("BUILD", os.path.join(ROOT, "build")))
     before = os.environ.get("AGAINST") and os.path.realpath(os.environ["AGAINST"])
-    rounds = int(os.environ.get("ROUNDS", 5 if before else 3))
+    rounds = numbers("ROUNDS", [5 if before else 3])[0]
     folder = os.path.join(build, "bench")
-    for library in filter(None, (build, before)):
-        if not os.path.exists(os.path.join(library, "libfabric.so.1")):
-            fail(f"no libfabric.so.1 in {library}")
-    other = os.path.join(before, "libfabric.so.1") if before else reference()
-    bench = rows.Bench(folder, build, other and os.path.dirname(other), before)
-    os.makedirs(folder, exist_ok=True)
-    compile_all(folder, reference() or os.path.join(build, "libfabric.so.1"), bench.mpi)
-    if bench.rivals:
-        for name, there in ("UCX (ucx_perftest)", bench.ucx), ("Open MPI (mpirun, mpicc)", bench.mpi), ("libfabric", other):
-            if not there:
-                say(f"{name} is not installed: its figures are left out")
-    facts = machine.facts(ROOT, os.path.join(build, "libfabric.so.1"), other)
+    bench, facts = prepare(folder, build, before)
     run = Run(folder, selected(bench), rounds)
     interrupted = False
     try:

@@ -105,6 +105,9 @@ for script, reason in ("echo no such; exit 1", "status 1"), ("echo none >&2; exi
     except jobs.Refused as refused:
         assert str(refused).startswith(reason), refused
 
+one = AGAINST.splitlines()[0] + "\n" + "\n".join(line for line in AGAINST.splitlines() if line.startswith("few"))
+equal(report.notes_of(written(one)[0], [])[0][1], ["that takes 3 rounds or more to tell"])
+
 line = "repeat,20000,0.195,0.233,0.234,32.59,32.60,4271184,4271185"
 equal([jobs.perftest_figure(line, 1000, unit) for unit in ("us", "M/s", "GB/s")], [0.234, 4.271185, 4.271185])
 equal(jobs.schedule(4096, False, 1), (11, 20000))
@@ -144,6 +147,17 @@ with tempfile.TemporaryDirectory() as work:
     bench = rows.Bench(work, "/ours", "/theirs", None)
     bench.ucx = bench.mpi = True
     every = [row for part in rows.PARTS.values() for row in part(bench)]
+    os.environ.update(ONLY="tcp/lat* wake", SIZES="8 64")
+    equal([(row.name, row.sizes) for row in run.selected(bench)], [("shm/wake", [8]), ("tcp/wake", [8]), ("tcp/latency", [8, 64])])
+    for name, wrong in ("ONLY", "wake nonsense"), ("SIZES", "8 x"), ("SIZES", "3"):
+        os.environ[name] = wrong
+        try:
+            run.selected(bench)
+        except SystemExit as refused:
+            assert str(refused).startswith("bench: "), refused
+        else:
+            sys.exit(f"bench: {name}={wrong} is not refused")
+        os.environ.update(ONLY="wake", SIZES="")
 names = {f"{row.name}-{word}" for row in every for word in row.words} | {row.name for row in every if not row.words}
 equal(sorted(names), sorted(report.definitions()))
 sizes = {(name, size) for row in every for name in [row.name, *(f"{row.name}-{word}" for word in row.words)] for size in row.sizes}
